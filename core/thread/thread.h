@@ -12,8 +12,15 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 int bs_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 void bs_lock_init(pthread_mutex_t *lock, pthread_cond_t *change);
 void bs_lock_wait(pthread_mutex_t *lock, pthread_cond_t *change, int64_t until_ns);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

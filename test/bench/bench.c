@@ -13,8 +13,7 @@ static const struct {
 	int (*run)(struct bs_bench *b);
 	bool named; /* run by its word alone; prints its own heading */
 } groups[] = {
-	{ "nufft",
-	  "NUFFT, accuracy 1e-3, plan made; reference: FINUFFT 2.6, two cores of an AMD EPYC",
+	{ "nufft", "NUFFT, accuracy 1e-3, plan made; reference: FINUFFT, in this run",
 	  bs_bench_nufft, false },
 	{ "ls", "Least squares, plans made; references as each row says", bs_bench_ls, false },
 	{ "gpu", "The speed demand on this GPU, device time of a graph", bs_bench_gpu,

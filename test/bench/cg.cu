@@ -183,14 +183,14 @@ int bs_bench_gpu_cg(int (*wanted)(void *arg, const char *name),
 			continue;
 		err = time_solve(&s, rows[i].sense, 2 * TEN, &longer, &unused, &residual, why);
 		if (err == 0)
-			err = time_solve(&s, rows[i].sense, TEN, &row.median_ms, &row.min_ms,
+			err = time_solve(&s, rows[i].sense, TEN, &row.seen.median_ms, &row.min_ms,
 					 &residual, why);
 		(void)snprintf(detail, sizeof(detail), "an iteration %.1f us; residual %.1e",
-			       (longer - row.median_ms) * 1e3 / TEN, residual);
+			       (longer - row.seen.median_ms) * 1e3 / TEN, residual);
 		row.name = name;
 		row.detail = detail;
-		row.error = -1.0;
-		row.floor_ms = row.median_ms;
+		row.seen.error = -1.0;
+		row.floor_ms = row.seen.median_ms;
 		row.n = RUNS;
 		if (err == 0)
 			write(arg, &row);

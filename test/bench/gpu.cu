@@ -123,7 +123,7 @@ static int forward_row(struct bench *b, const char *name, struct problem *p)
 	BS_CUDA_GO(cudaDeviceSynchronize(), b->why, err, out);
 	err = time_it(b, false, run_forward, &r, &row);
 	if (err == 0)
-		err = forward_error(&r, &row.error, b->why);
+		err = forward_error(&r, &row.seen.error, b->why);
 	row.name = name;
 	row.detail = "Horner's rule in bricks of 16 x 16 voxels";
 	row.floor_ms = 4.0 * (double)p->voxels * (double)p->samples / b->fmas_ms;
@@ -298,13 +298,14 @@ static int toeplitz_row(struct bench *b, const char *name, struct whole_run *r, 
 	err = bs_cuda_copied(b->why);
 	if (err == 0)
 		err = time_it(b, true, run_toeplitz, r, &row);
-	row.median_ms /= APPLIES;
+	row.seen.median_ms /= APPLIES;
 	row.min_ms /= APPLIES;
+	row.seen.mj /= APPLIES;
 	if (err == 0) {
 		true_toeplitz<<<PROBE, BLOCK>>>((const float2 *)r->q, (const float2 *)p->image,
 						(int)p->n[0], (int)p->n[1], (int)p->n[2], p->probe,
 						p->truth);
-		err = probe_error(p, r->x, false, &row.error, b->why);
+		err = probe_error(p, r->x, false, &row.seen.error, b->why);
 	}
 	row.name = name;
 	row.detail = "fused passes, ten applications as one graph";
@@ -337,7 +338,7 @@ static int whole_row(struct bench *b, const char *name, struct whole_run *r, str
 	row.detail = detail;
 	row.floor_ms = r->iterations * iteration_bytes(r, p) / b->bytes_ms +
 		       (with_fhd ? r->fhd.products / b->products_ms : 0.0);
-	row.error = -1.0;
+	row.seen.error = -1.0;
 	b->row(b->arg, &row);
 	return 0;
 }

@@ -4,7 +4,8 @@
  * Device time by events, plans made, median of 20; beside each the floor: bytes that must move over
  * the copy bandwidth measured in the same run, or products over the tensor cores' peak (from clock
  * and multiprocessors). error: relative l2, against double precision sums at voxels drawn at
- * random; negative where there is nothing to compare. Allocates what it needs and frees it.
+ * random; negative where there is nothing to compare. Rivals are measured in the same run, on the
+ * same data. Allocates what it needs and frees it.
  */
 #ifndef BS_TEST_BENCH_GPU_H
 #define BS_TEST_BENCH_GPU_H
@@ -15,17 +16,29 @@
 extern "C" {
 #endif
 
+/* What was measured of ours, or of a rival; 0: was not. */
+struct bs_gpu_seen {
+	double median_ms;
+	double error;      /* as above, of white data */
+	double worst;      /* gridding: the same where it is largest (errors.cuh) */
+	double structured; /* gridding: of an object */
+	double mj;         /* power.h */
+};
+
 struct bs_gpu_row {
 	const char *name, *detail;
-	double median_ms, min_ms, floor_ms, error;
-	double rival_ms, demand_ms; /* 0: none is stated here */
+	struct bs_gpu_seen seen, rival;
+	const char *rival_how;
+	double min_ms, floor_ms;
+	double demand_ms; /* 0: none is stated here */
 	int n;
 };
 
 /* Device copy: bytes read and written together, a millisecond. */
 int bs_bench_gpu_copy(double *bytes_ms, struct bs_fail *why);
 /*
- * The gridding, at 1e-3 (nufft.cu); tune_seconds: for measuring variants before each row; 0: none.
+ * The gridding, at 1e-3 (nufft.cu), beside cuFINUFFT where it is (rivals/cufinufft.h).
+ * tune_seconds: for measuring variants before each row; 0: none.
  */
 int bs_bench_gpu_nufft(int (*wanted)(void *arg, const char *name),
 		       void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,

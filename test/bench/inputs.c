@@ -66,16 +66,11 @@ const struct bs_bench_size bs_bench_sizes[BS_BENCH_SHAPES] = {
 };
 
 const struct bs_bench_case bs_bench_cases[BS_BENCH_CASES] = {
-	{ BS_BENCH_RADIAL2D, 1, { 0.050, 0.025 }, { 0, 0 } },
-	{ BS_BENCH_RADIAL2D, 8, { 0.251, 0.10 }, { 0.114, 0.076 } },
-	{ BS_BENCH_SPIRAL2D, 1, { 0.042, 0.022 }, { 0, 0 } },
-	{ BS_BENCH_SPIRAL2D, 8, { 0.171, 0.075 }, { 0.104, 0.069 } },
-	{ BS_BENCH_RANDOM3D, 1, { 0.313, 0.20 }, { 0, 0 } },
-	{ BS_BENCH_RANDOM3D, 8, { 2.42, 1.2 }, { 1.47, 0.98 } },
-	{ BS_BENCH_STACK, 8, { 9.65, 2.0 }, { 3.78, 2.52 } },
-	{ BS_BENCH_RADIAL3D, 1, { 0.865, 0.45 }, { 0, 0 } },
-	{ BS_BENCH_RADIAL3D, 8, { 6.77, 2.5 }, { 2.65, 1.77 } },
-	{ BS_BENCH_RADIAL3D_10M, 1, { 4.12, 2.5 }, { 2.24, 1.49 } },
+	{ BS_BENCH_RADIAL2D, 1, 0.025, 0 },  { BS_BENCH_RADIAL2D, 8, 0.10, 0.076 },
+	{ BS_BENCH_SPIRAL2D, 1, 0.022, 0 },  { BS_BENCH_SPIRAL2D, 8, 0.075, 0.069 },
+	{ BS_BENCH_RANDOM3D, 1, 0.20, 0 },   { BS_BENCH_RANDOM3D, 8, 1.2, 0.98 },
+	{ BS_BENCH_STACK, 8, 2.0, 2.52 },    { BS_BENCH_RADIAL3D, 1, 0.45, 0 },
+	{ BS_BENCH_RADIAL3D, 8, 2.5, 1.77 }, { BS_BENCH_RADIAL3D_10M, 1, 2.5, 1.49 },
 };
 
 int bs_bench_traj(struct bs_traj *traj, const struct bs_bench_size *size, struct bs_fail *why)

@@ -31,14 +31,11 @@ struct bs_bench_size {
 
 extern const struct bs_bench_size bs_bench_sizes[BS_BENCH_SHAPES];
 
-/* The gridding's rows on the GPU. rival: cuFINUFFT 2.6-dev at its best method on an NVIDIA H200;
- * demand: the most that is allowed there. 0: none is stated. */
+/* The gridding's rows on the GPU, and the most that is allowed on an NVIDIA H200; 0: not stated. */
 struct bs_bench_case {
 	enum bs_bench_shape shape;
 	uint32_t coils;
-	struct {
-		double rival_ms, demand_ms;
-	} adjoint, forward;
+	double adjoint_ms, forward_ms;
 };
 
 #define BS_BENCH_CASES 10

@@ -2,99 +2,41 @@
  * test/bench/nufft.cu - the gridding's rows of bench gpu; see gpu.h
  *
  * Accuracy 1e-3, random weights and values, each transform one graph, variants measured first (not
- * counted). Floor: every sample and every voxel moved once, and the samples' positions, at the
- * copy's rate.
+ * counted). cuFINUFFT, where CUFINUFFT names it, at the same accuracy on the same trajectory and
+ * data, the weights multiplied in beforehand, its settings the best of rivals/cufinufft.h. Floor:
+ * every sample and every voxel moved once, and the samples' positions, at the copy's rate.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/phantom/phantom.h"
 #include "gpu/device/check.h"
-#include "test/bench/repeat.cuh"
 #include "gpu/nufft/cuda/tune.h"
 #include "gpu/nufft/nufft_cuda.h"
+#include "test/bench/errors.cuh"
 #include "test/bench/gpu.h"
 #include "test/bench/inputs.h"
+#include "test/bench/power.h"
+#include "test/bench/repeat.cuh"
+#include "test/bench/rivals/cufinufft.h"
 #include "test/bench/truth.cuh"
 
-#define RUNS  20
-#define PROBE 64
+#define RUNS 20
 
 struct job {
 	struct bs_nufft_spec s;
 	struct bs_devmem mem;
 	struct bs_nufft_cuda *plan;
 	float *k, *data, *image, *weight; /* device */
-	double2 *truth;
+	float *weighted;                  /* data times weight: a rival's */
+	struct errors errors;
 	uint64_t voxels;
+	bool forward;
 	struct bs_stopwatch watch;
+	struct bs_cufinufft rival;
 };
-
-/* The index below n that probe b looks at, the same in every run. */
-static __host__ __device__ inline uint64_t probe_at(int b, uint64_t n)
-{
-	const uint64_t at = (uint64_t)(draw(77777 + (uint64_t)b) * (double)n);
-
-	return at < n ? at : n - 1;
-}
-
-/* In double, of the last coil: the voxel (adjoint) or the sample (forward) of each probe. */
-static __global__ void true_values(bool forward, uint32_t dims, uint3 n, uint64_t samples,
-				   const float *k, const float *weight, const float2 *in,
-				   double2 *out)
-{
-	const uint64_t voxels = (uint64_t)n.x * n.y * n.z;
-	const uint64_t at = probe_at((int)blockIdx.x, forward ? samples : voxels);
-	double2 sum = make_double2(0.0, 0.0);
-
-	for (uint64_t i = threadIdx.x; i < (forward ? voxels : samples); i += BLOCK) {
-		const uint64_t v = forward ? i : at;
-		const uint64_t m = forward ? at : i;
-		const double w = !forward && weight != NULL ? (double)weight[m] : 1.0;
-		double turn =
-			(double)k[m * dims] * ((double)(v % n.x) - (double)(n.x / 2)) +
-			(double)k[m * dims + 1] * ((double)(v / n.x % n.y) - (double)(n.y / 2));
-		double s;
-		double c;
-
-		if (dims == 3)
-			turn += (double)k[m * dims + 2] *
-				((double)(v / n.x / n.y) - (double)(n.z / 2));
-		turn -= rint(turn);
-		sincospi(forward ? -2.0 * turn : 2.0 * turn, &s, &c);
-		sum.x += w * (in[i].x * c - in[i].y * s);
-		sum.y += w * (in[i].x * s + in[i].y * c);
-	}
-	reduce_into(out + blockIdx.x, sum);
-}
-
-static int error_of(struct job *j, bool forward, double *error, struct bs_fail *why)
-{
-	const uint64_t last = (uint64_t)(j->s.coils - 1) * 2;
-	const float *got = forward ? j->data + last * j->s.samples : j->image + last * j->voxels;
-	const float *in = forward ? j->image + last * j->voxels : j->data + last * j->s.samples;
-	const uint64_t n = forward ? j->s.samples : j->voxels;
-	double2 truth[PROBE];
-	double e = 0.0;
-	double r = 0.0;
-
-	true_values<<<PROBE, BLOCK>>>(forward, j->s.dims,
-				      make_uint3(j->s.matrix[0], j->s.matrix[1], j->s.matrix[2]),
-				      j->s.samples, j->k, j->weight, (const float2 *)in, j->truth);
-	BS_CUDA(cudaMemcpy(truth, j->truth, sizeof(truth), cudaMemcpyDeviceToHost), why);
-	for (int b = 0; b < PROBE; b++) {
-		float2 v;
-
-		BS_CUDA(cudaMemcpy(&v, got + 2 * probe_at(b, n), sizeof(v), cudaMemcpyDeviceToHost),
-			why);
-		e += (v.x - truth[b].x) * (v.x - truth[b].x) +
-		     (v.y - truth[b].y) * (v.y - truth[b].y);
-		r += truth[b].x * truth[b].x + truth[b].y * truth[b].y;
-	}
-	*error = sqrt(e / r);
-	return 0;
-}
 
 static int run_adjoint(void *arg, cudaStream_t stream, struct bs_fail *why)
 {
@@ -110,9 +52,19 @@ static int run_forward(void *arg, cudaStream_t stream, struct bs_fail *why)
 	return bs_nufft_cuda_forward(j->plan, j->image, j->data, stream, why);
 }
 
-static int time_it(struct job *j, bool forward, struct bs_gpu_row *row, struct bs_fail *why)
+static int run_ours(struct job *j, struct bs_fail *why)
 {
-	const bs_stopwatch_work work = forward ? run_forward : run_adjoint;
+	const int rc = j->forward ? run_forward(j, j->watch.stream, why)
+				  : run_adjoint(j, j->watch.stream, why);
+
+	if (rc == 0)
+		BS_CUDA(cudaStreamSynchronize(j->watch.stream), why);
+	return rc;
+}
+
+static int time_it(struct job *j, struct bs_gpu_row *row, struct bs_fail *why)
+{
+	const bs_stopwatch_work work = j->forward ? run_forward : run_adjoint;
 	float ms[RUNS];
 	int rc = work(j, j->watch.stream, why); /* no kernel is loaded while a profiler looks */
 
@@ -120,10 +72,128 @@ static int time_it(struct job *j, bool forward, struct bs_gpu_row *row, struct b
 		rc = repeat_show(&j->watch, work, j, why);
 	if (rc == 0)
 		rc = repeat_time(&j->watch, true, work, j, ms, RUNS, why);
-	row->median_ms = rc == 0 ? repeat_median(ms, RUNS) : 0.0;
+	row->seen.median_ms = rc == 0 ? repeat_median(ms, RUNS) : 0.0;
 	row->min_ms = rc == 0 ? ms[0] : 0.0;
 	row->n = RUNS;
+	return rc != 0 ? rc : bs_power_measure(&j->watch, true, work, j, ms[0], &row->seen.mj, why);
+}
+
+static int time_rival(struct job *j, struct bs_gpu_row *row, struct bs_fail *why)
+{
+	const float *in = j->forward ? j->image : j->weighted;
+	float ms[RUNS];
+	int rc = bs_cufinufft_open(&j->rival, &j->s, j->forward, j->k, in,
+				   j->forward ? j->data : j->image, &j->watch, why);
+
+	if (rc == 0)
+		rc = repeat_time(&j->watch, j->rival.graph, bs_cufinufft_run, &j->rival, ms, RUNS,
+				 why);
+	if (rc != 0)
+		return rc;
+	row->rival.median_ms = repeat_median(ms, RUNS);
+	row->rival_how = j->rival.how;
+	return bs_power_measure(&j->watch, j->rival.graph, bs_cufinufft_run, &j->rival, ms[0],
+				&row->rival.mj, why);
+}
+
+/* ---- what goes in, and what came out -------------------------------------------------------- */
+
+/* data times weight |k|^(dims - 1) where ramp, else times weight. */
+static __global__ void weigh(float2 *to, const float2 *from, const float *k, const float *weight,
+			     uint32_t dims, uint64_t samples, bool ramp)
+{
+	const uint64_t m = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
+	const uint64_t at = blockIdx.y * samples + m;
+	float r2 = 0.0f;
+
+	if (m >= samples)
+		return;
+	for (uint32_t a = 0; a < dims; a++)
+		r2 += k[m * dims + a] * k[m * dims + a];
+	const float w = ramp ? (dims == 3 ? r2 : sqrtf(r2)) / weight[m] : weight[m];
+
+	to[at] = make_float2(w * from[at].x, w * from[at].y);
+}
+
+static int weigh_data(struct job *j, float *to, bool ramp, struct bs_fail *why)
+{
+	weigh<<<dim3((unsigned)((j->s.samples + BLOCK - 1) / BLOCK), j->s.coils), BLOCK>>>(
+		(float2 *)to, (const float2 *)j->data, j->k, j->weight, j->s.dims, j->s.samples,
+		ramp);
+	BS_CUDA(cudaGetLastError(), why);
+	BS_CUDA(cudaDeviceSynchronize(), why);
+	return 0;
+}
+
+/* The head in every coil, a little turned in the complex plane from one to the next. */
+static int put_object(struct job *j, struct bs_fail *why)
+{
+	float *image = (float *)malloc(j->voxels * 12);
+	struct bs_phantom ph;
+	int rc = image == NULL ? bs_fail(why, BS_ERR_NOMEM, "an object")
+			       : bs_phantom_make(&ph, j->s.dims, j->s.matrix, 0, 1, 0, why);
+
+	if (rc == 0)
+		bs_phantom_image(&ph, 1, image + 2 * j->voxels, NULL);
+	for (uint32_t c = 0; rc == 0 && c < j->s.coils; c++) {
+		for (uint64_t v = 0; v < j->voxels; v++) {
+			image[2 * v] = image[2 * j->voxels + v];
+			image[2 * v + 1] = 0.1f * (float)(c + 1) * image[2 * v];
+		}
+		BS_CUDA_GO(cudaMemcpy(j->image + 2 * c * j->voxels, image, j->voxels * 8,
+				      cudaMemcpyHostToDevice),
+			   why, rc, out);
+	}
+out:
+	free(image);
 	return rc;
+}
+
+static int put_input(struct job *j, enum input input, struct bs_fail *why)
+{
+	int rc = 0;
+
+	if (input == WHITE) {
+		random_values(j->data, j->s.samples * j->s.coils * 2, 3);
+		random_values(j->image, j->voxels * j->s.coils * 2, 4);
+	} else if (input == STRUCTURED) {
+		rc = put_object(j, why);
+		if (rc == 0 && !j->forward)
+			rc = run_forward(j, j->watch.stream, why);
+		if (rc == 0 && !j->forward)
+			BS_CUDA(cudaStreamSynchronize(j->watch.stream), why);
+		if (rc == 0 && !j->forward)
+			rc = weigh_data(j, j->data, true, why);
+	} else {
+		const float one = 1.0f;
+
+		BS_CUDA(cudaMemset(j->image, 0, j->voxels * j->s.coils * 8), why);
+		BS_CUDA(cudaMemcpy(j->image + (j->s.coils - 1) * j->voxels * 2, &one, sizeof(one),
+				   cudaMemcpyHostToDevice),
+			why);
+	}
+	return rc == 0 ? weigh_data(j, j->weighted, false, why) : rc;
+}
+
+static int compare(struct job *j, enum input input, struct bs_gpu_row *row, struct bs_fail *why)
+{
+	const uint64_t last = (uint64_t)(j->s.coils - 1) * 2;
+	float *data = j->data + last * j->s.samples;
+	float *image = j->image + last * j->voxels;
+	int rc = errors_truth(&j->errors, j->k, j->weight, j->forward ? image : data, why);
+
+	if (rc == 0)
+		rc = run_ours(j, why);
+	if (rc == 0)
+		rc = errors_against(&j->errors, input, j->forward ? data : image, &row->seen, why);
+	if (rc != 0 || j->rival.plan == NULL)
+		return rc;
+	rc = bs_cufinufft_run(&j->rival, j->watch.stream, why);
+	if (rc == 0)
+		BS_CUDA(cudaStreamSynchronize(j->watch.stream), why);
+	return rc != 0 ? rc
+		       : errors_against(&j->errors, input, j->forward ? data : image, &row->rival,
+					why);
 }
 
 static int open_job(struct job *j, const struct bs_traj *traj, const struct bs_tune *tune,
@@ -137,13 +207,15 @@ static int open_job(struct job *j, const struct bs_traj *traj, const struct bs_t
 	j->s.tune = tune;
 	j->voxels = (uint64_t)j->s.matrix[0] * j->s.matrix[1] * j->s.matrix[2];
 	rc = bs_stopwatch_open(&j->watch, why);
+	if (rc == 0)
+		rc = errors_open(&j->errors, j->forward, j->s.dims, j->s.matrix, j->s.samples, why);
 	if (rc != 0)
 		return rc;
 	BS_CUDA(cudaMalloc(&j->k, j->s.samples * j->s.dims * 4), why);
 	BS_CUDA(cudaMalloc(&j->data, j->s.samples * j->s.coils * 8), why);
+	BS_CUDA(cudaMalloc(&j->weighted, j->s.samples * j->s.coils * 8), why);
 	BS_CUDA(cudaMalloc(&j->image, j->voxels * j->s.coils * 8), why);
 	BS_CUDA(cudaMalloc(&j->weight, j->s.samples * 4), why);
-	BS_CUDA(cudaMalloc(&j->truth, PROBE * sizeof(double2)), why);
 	BS_CUDA(cudaMemcpy(j->k, traj->k, j->s.samples * j->s.dims * 4, cudaMemcpyHostToDevice),
 		why);
 	weight = (float *)malloc(j->s.samples * 4);
@@ -159,10 +231,8 @@ static int open_job(struct job *j, const struct bs_traj *traj, const struct bs_t
 	if (rc == 0)
 		BS_CUDA_GO(cudaMemcpy(j->weight, weight, j->s.samples * 4, cudaMemcpyHostToDevice),
 			   why, rc, out);
-	random_values(j->data, j->s.samples * j->s.coils * 2, 3);
-	random_values(j->image, j->voxels * j->s.coils * 2, 4);
 	if (rc == 0)
-		BS_CUDA_GO(cudaDeviceSynchronize(), why, rc, out);
+		rc = put_input(j, WHITE, why);
 out:
 	free(weight);
 	return rc;
@@ -170,13 +240,15 @@ out:
 
 static void close_job(struct job *j)
 {
+	bs_cufinufft_close(&j->rival);
 	bs_nufft_cuda_close(j->plan);
 	bs_devmem_close(&j->mem);
 	(void)cudaFree(j->k);
 	(void)cudaFree(j->data);
 	(void)cudaFree(j->image);
 	(void)cudaFree(j->weight);
-	(void)cudaFree(j->truth);
+	(void)cudaFree(j->weighted);
+	errors_close(&j->errors);
 	bs_stopwatch_close(&j->watch);
 }
 
@@ -194,18 +266,23 @@ static int measure(const struct bs_bench_case *c, bool forward, const char *name
 	memset(&out, 0, sizeof(out));
 	j.s = bs_bench_nufft_spec(&bs_bench_sizes[c->shape], c->coils);
 	j.s.states = 1;
+	j.forward = forward;
 	rc = open_job(&j, traj, t != NULL ? &t->trial[t->best].tune : NULL, why);
 	if (rc == 0)
-		rc = time_it(&j, forward, &out, why);
-	if (rc == 0)
-		rc = error_of(&j, forward, &out.error, why);
+		rc = time_it(&j, &out, why);
+	if (rc == 0 && bs_cufinufft_there(NULL))
+		rc = time_rival(&j, &out, why);
+	for (int i = 0; rc == 0 && i < (forward ? INPUTS : INPUTS - 1); i++) {
+		rc = put_input(&j, (enum input)i, why);
+		if (rc == 0)
+			rc = compare(&j, (enum input)i, &out, why);
+	}
 	if (rc == 0) {
 		if (t != NULL)
 			(void)bs_tune_text(words, t->kind, &t->trial[t->best].tune);
 		out.name = name;
 		out.detail = words;
-		out.rival_ms = forward ? c->forward.rival_ms : c->adjoint.rival_ms;
-		out.demand_ms = forward ? c->forward.demand_ms : c->adjoint.demand_ms;
+		out.demand_ms = forward ? c->forward_ms : c->adjoint_ms;
 		out.floor_ms = ((double)j.s.samples * (j.s.coils * 8.0 + j.s.dims * 4.0) +
 				(double)j.voxels * j.s.coils * 8.0) /
 			       bytes_ms;

@@ -15,6 +15,7 @@
 #include "test/bench/truth.cuh"
 #include "gpu/device/check.h"
 #include "gpu/exact/exact_cuda.h"
+#include "test/bench/power.h"
 #include "test/bench/repeat.cuh"
 
 #define RUNS  20
@@ -77,10 +78,10 @@ static int time_it(struct bench *b, bool graph, bs_stopwatch_work work, void *se
 		err = repeat_time(&b->watch, graph, work, self, ms, b->runs, b->why);
 	if (err != 0)
 		return err;
-	row->median_ms = repeat_median(ms, b->runs);
+	row->seen.median_ms = repeat_median(ms, b->runs);
 	row->min_ms = ms[0];
 	row->n = b->runs;
-	return 0;
+	return bs_power_measure(&b->watch, graph, work, self, ms[0], &row->seen.mj, b->why);
 }
 
 static int open_problem(struct problem *p, uint32_t dims, uint32_t x, uint32_t y, uint32_t z,
@@ -243,7 +244,7 @@ static int exact_row(struct bench *b, const char *name, struct problem *p,
 	if (err == 0) {
 		true_sums<<<PROBE, BLOCK>>>(p->k, (const float2 *)r.data, p->samples, (int)p->dims,
 					    p->probe, p->truth);
-		err = probe_error(p, out, how->sum == BS_EXACT_Q, &row.error, b->why);
+		err = probe_error(p, out, how->sum == BS_EXACT_Q, &row.seen.error, b->why);
 	}
 	if (err == 0) {
 		row.name = name;

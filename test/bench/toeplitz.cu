@@ -15,6 +15,7 @@
 
 #include "gpu/device/check.h"
 #include "gpu/toeplitz/cuda/spectrum.cuh"
+#include "test/bench/power.h"
 #include "test/bench/repeat.cuh"
 
 #define BS_CUFFT(call, why)                                                                        \
@@ -228,39 +229,62 @@ static int time_of(struct ours *o, bs_stopwatch_work work, void *arg, double *me
 	return err;
 }
 
-/* The rival's least time over its grids and ways; its result is in o->truth. */
-static int time_rivals(struct ours *o, const struct bs_toeplitz_spec *s, double *best, int *on,
-		       struct bs_fail *why)
+static int energy_of(struct ours *o, bs_stopwatch_work work, void *arg, struct bs_gpu_seen *seen,
+		     struct bs_fail *why)
 {
+	const int err = bs_power_measure(&o->watch, true, work, arg, seen->median_ms * APPLIES,
+					 &seen->mj, why);
+
+	seen->mj /= APPLIES;
+	return err;
+}
+
+/* One of the rival's grids and ways; false: it has not this one. */
+static bool way_of(struct rival *r, const struct ours *o, const struct bs_toeplitz_spec *s, int way)
+{
+	memset(r, 0, sizeof(*r));
+	r->dims = s->dims;
+	r->coils = s->coils;
+	r->whole = way >= 2;
+	r->in = (const float2 *)o->in;
+	r->out = (float2 *)o->truth;
+	for (uint32_t a = 0; a < 3; a++) {
+		r->n[a] = s->matrix[a];
+		r->g[a] = a >= s->dims ? 1
+			  : way % 2    ? bs_toeplitz_cuda_padded(s->dims, s->matrix[a])
+				       : (int)(2 * s->matrix[a]);
+	}
+	return !(r->whole && s->dims == 3) && !(way % 2 == 1 && r->g[0] == (int)(2 * r->n[0]));
+}
+
+/* The rival's least time over its grids and ways, its energy there; its result is in o->truth. */
+static int time_rivals(struct ours *o, const struct bs_toeplitz_spec *s, struct bs_gpu_seen *best,
+		       int *on, struct bs_fail *why)
+{
+	struct rival r;
+	int chosen = 0;
 	int err = 0;
 
-	*best = 0.0;
 	for (int way = 0; way < 4 && err == 0; way++) {
-		struct rival r;
 		double median = 0.0;
 		double least;
 
-		memset(&r, 0, sizeof(r));
-		r.dims = s->dims;
-		r.coils = s->coils;
-		r.whole = way >= 2;
-		r.in = (const float2 *)o->in;
-		r.out = (float2 *)o->truth;
-		for (uint32_t a = 0; a < 3; a++) {
-			r.n[a] = s->matrix[a];
-			r.g[a] = a >= s->dims ? 1
-				 : way % 2    ? bs_toeplitz_cuda_padded(s->dims, s->matrix[a])
-					      : (int)(2 * s->matrix[a]);
-		}
-		if ((r.whole && s->dims == 3) || (way % 2 == 1 && r.g[0] == (int)(2 * r.n[0])))
+		if (!way_of(&r, o, s, way))
 			continue;
 		err = open_rival(&r, s, o->q, why);
 		if (err == 0)
 			err = time_of(o, run_rival, &r, &median, &least, why);
-		if (err == 0 && (*best == 0.0 || median < *best)) {
-			*best = median;
+		if (err == 0 && (best->median_ms == 0.0 || median < best->median_ms)) {
+			best->median_ms = median;
 			*on = r.g[0];
+			chosen = way;
 		}
+		close_rival(&r);
+	}
+	if (err == 0 && bs_power_asked() && way_of(&r, o, s, chosen)) {
+		err = open_rival(&r, s, o->q, why);
+		if (err == 0)
+			err = energy_of(o, run_rival, &r, best, why);
 		close_rival(&r);
 	}
 	return err;
@@ -330,7 +354,8 @@ static int size_row(const char *name, const struct bs_toeplitz_spec *s, double b
 	const size_t voxels = (size_t)s->matrix[0] * s->matrix[1] * s->matrix[2];
 	struct bs_gpu_row row;
 	struct ours o;
-	char detail[128];
+	char detail[64];
+	char how[64];
 	double padded = s->coils * sizeof(float2);
 	int on = 0;
 	int err;
@@ -341,22 +366,24 @@ static int size_row(const char *name, const struct bs_toeplitz_spec *s, double b
 		padded *= bs_toeplitz_cuda_padded(s->dims, s->matrix[a]);
 	err = open_ours(&o, s, voxels, why);
 	if (err == 0)
-		err = time_rivals(&o, s, &row.rival_ms, &on, why);
+		err = time_rivals(&o, s, &row.rival, &on, why);
 	if (err == 0)
 		err = repeat_show(&o.watch, run_ours, &o, why);
 	if (err == 0)
-		err = time_of(&o, run_ours, &o, &row.median_ms, &row.min_ms, why);
+		err = time_of(&o, run_ours, &o, &row.seen.median_ms, &row.min_ms, why);
 	if (err == 0)
-		err = difference(&o, voxels * s->coils * 2, &row.error, why);
+		err = energy_of(&o, run_ours, &o, &row.seen, why);
+	if (err == 0)
+		err = difference(&o, voxels * s->coils * 2, &row.seen.error, why);
 	if (err == 0) {
-		(void)snprintf(
-			detail, sizeof(detail),
-			"on %d; cuFFT pruned, on %d: %.2f times ours; %.2f of the padded grid",
-			bs_toeplitz_cuda_padded(s->dims, s->matrix[0]), on,
-			row.rival_ms / row.median_ms, (double)o.bytes / padded);
+		(void)snprintf(detail, sizeof(detail), "on %d; %.2f of the padded grid",
+			       bs_toeplitz_cuda_padded(s->dims, s->matrix[0]),
+			       (double)o.bytes / padded);
+		(void)snprintf(how, sizeof(how), "cuFFT pruned, on %d, graph", on);
 		row.name = name;
 		row.detail = detail;
-		row.demand_ms = row.rival_ms / 2.5;
+		row.rival_how = how;
+		row.demand_ms = row.rival.median_ms / 2.5;
 		row.floor_ms = (double)bs_toeplitz_cuda_bytes(o.plan, s->coils) / bytes_ms;
 		row.n = RUNS;
 		write(arg, &row);

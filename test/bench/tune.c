@@ -55,10 +55,10 @@ static int gridding(struct bs_bench *b, const struct bs_bench_case *c, struct bs
 		(void)printf("%-34s %s\n", name, why->text);
 		return 1;
 	}
-	show(b, name, t, c->adjoint.demand_ms, "adjoint", "forward");
-	if (c->forward.demand_ms > 0.0)
+	show(b, name, t, c->adjoint_ms, "adjoint", "forward");
+	if (c->forward_ms > 0.0)
 		(void)printf("%-24s forward %.4f ms, at most %.3f\n", "", t->trial[t->best].ms[1],
-			     c->forward.demand_ms);
+			     c->forward_ms);
 	return 0;
 }
 
@@ -97,12 +97,12 @@ static int wanted(void *arg, const char *name)
 static void exact_row(void *arg, const struct bs_gpu_row *r)
 {
 	struct bs_bench_row out = {
-		.name = r->name, .median_ms = r->median_ms, .min_ms = r->min_ms, .n = r->n
+		.name = r->name, .median_ms = r->seen.median_ms, .min_ms = r->min_ms, .n = r->n
 	};
 	char detail[160];
 
 	(void)snprintf(detail, sizeof(detail), "%s, floor %.2f, error %.1e", r->detail, r->floor_ms,
-		       r->error);
+		       r->seen.error);
 	out.detail = detail;
 	bs_bench_write(arg, &out);
 }
