@@ -87,7 +87,8 @@ SCRIPTS := $(filter-out $(if $(SANITIZE),$(if $(WHOLE),,$(LONG))), \
            $(call find,test/unit test/replay test/fault,*.sh))
 
 .PHONY: all help setup demo test tests units cross kill soak coverage covered simulate tools tsan \
-        bench reproduce ladder fuzz fuzzers lint format limits tidy hooks install uninstall clean \
+        bench rivals reproduce ladder fuzz fuzzers lint format limits tidy hooks install \
+        uninstall clean \
         deb deb-boreside deb-boreside-cuda
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -102,6 +103,7 @@ help:
 	@echo 'make soak       memory, descriptors, files over an hour (SOAK_S= MESSAGES= HOSTILE=)'
 	@echo 'make coverage   lines and branches of core, ipc and board in tests'
 	@echo 'make bench      the operators against a floor, the service against a bare socket'
+	@echo 'make rivals     the same beside cuFINUFFT, FINUFFT (PyPI), cuFFT, BART, with energy'
 	@echo 'make reproduce  the experiments of the papers: build/reproduce/REPORT.md (minutes)'
 	@echo 'make ladder     the optimizations of the papers, one after the other, on this GPU'
 	@echo 'make tools      builds, runs nothing: test/bench/bench, test/paper/paper'
@@ -184,6 +186,11 @@ bench: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCH)
 	@$(BENCH)
 	@$(BENCH) service
+
+# others' programs on the same work, in the same run: build/rivals-report/rivals.md
+rivals: setup
+	@$(MAKE) --no-print-directory -j$$(nproc) $(BENCH)
+	@bash test/bench/rivals/run.sh -b $(B) -t $$(nproc)
 
 reproduce ladder: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) $(PAPER)

@@ -4,7 +4,8 @@
  * CUFINUFFT is the path of libcufinufft.so, 2.5, as PyPI's wheel cufinufft has it; it needs
  * libcudart.so.12 and libcufft.so.11, whose wheels pip takes along (rivals/run.sh). there -> { open
  * -> run* -> close }*. open tries each of its methods, both upsamplings, coils at once and one
- * after the other, each as a graph and as it is, and keeps what takes least. run is a work of
+ * after the other, each as a graph and as it is, and keeps what takes least. RIVAL_ACCURACY is what
+ * it is asked for in place of the spec's, since it may hold less than that. run is a work of
  * gpu/device/stopwatch.h. Single precision. Allocates by itself, and prints to standard error what
  * it cannot do.
  * k [sample][dims] cycles per voxel; in, out as nufft.h's, weights already in the data: all on the

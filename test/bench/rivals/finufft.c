@@ -11,6 +11,8 @@
 #define TRIALS        3
 #define FFTW_MEASURE  0 /* of fftw3.h */
 #define FFTW_ESTIMATE 64
+#define SORT_ALWAYS   1
+#define SORT_AUTO     2
 
 /* Its options, in the order of its C interface. */
 struct options {
@@ -102,17 +104,23 @@ static void unmake(struct bs_finufft *f)
 	f->plan = NULL;
 }
 
-static int make(struct bs_finufft *f, const struct bs_nufft_spec *s, int threads, double upsampling,
-		int fftw, struct bs_fail *why)
+struct choice {
+	double upsampling;
+	int fftw, sort, threads;
+};
+
+static int make(struct bs_finufft *f, const struct bs_nufft_spec *s, const struct choice *c,
+		struct bs_fail *why)
 {
 	const int64_t modes[3] = { s->matrix[0], s->matrix[1], s->matrix[2] };
 	struct options o;
 	int rc;
 
 	lib.default_opts(&o);
-	o.nthreads = threads;
-	o.upsampfac = upsampling;
-	o.fftw = fftw;
+	o.nthreads = c->threads;
+	o.upsampfac = c->upsampling;
+	o.fftw = c->fftw;
+	o.spread_sort = c->sort;
 	rc = lib.makeplan(f->forward ? 2 : 1, (int)s->dims, modes, f->forward ? -1 : 1,
 			  (int)s->coils, (float)s->accuracy, &f->plan, &o);
 	if (rc > 1) { /* 1: a warning */
@@ -139,14 +147,43 @@ static double least_of(struct bs_finufft *f)
 	return least;
 }
 
+/* Upsampling, the transform's plan and sorting with all threads; then fewer threads. */
+static int choose(struct bs_finufft *f, const struct bs_nufft_spec *s, int threads,
+		  struct bs_fail *why)
+{
+	struct choice best = { 0 };
+	double least = 0.0;
+
+	for (int i = 0; i < 10; i++) {
+		struct choice c = { i % 2 == 0 ? 2.0 : 1.25,
+				    i / 2 % 2 == 0 ? FFTW_ESTIMATE : FFTW_MEASURE,
+				    i / 4 == 0 ? SORT_AUTO : SORT_ALWAYS, threads };
+		struct bs_fail no;
+		double ms = 0.0;
+
+		if (i >= 8) {
+			c = best;
+			c.threads = i == 8 ? (threads + 3) / 4 : 1;
+		}
+		if (make(f, s, &c, &no) == 0)
+			ms = least_of(f);
+		unmake(f);
+		if (ms > 0.0 && (least == 0.0 || ms < least)) {
+			least = ms;
+			best = c;
+		}
+	}
+	if (least == 0.0)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "FINUFFT: none of its settings");
+	(void)snprintf(f->how, sizeof(f->how), "upsampling %g, %s%s, threads %d", best.upsampling,
+		       best.fftw == FFTW_MEASURE ? "measured" : "estimated",
+		       best.sort == SORT_ALWAYS ? ", sorted" : "", best.threads);
+	return make(f, s, &best, why);
+}
+
 int bs_finufft_open(struct bs_finufft *f, const struct bs_nufft_spec *s, bool forward,
 		    const float *k, const float *in, float *out, int threads, struct bs_fail *why)
 {
-	static const double upsampling[] = { 2.0, 1.25 };
-	static const int fftw[] = { FFTW_ESTIMATE, FFTW_MEASURE };
-	double best = 0.0;
-	int chosen = 0;
-
 	memset(f, 0, sizeof(*f));
 	f->forward = forward;
 	f->in = in;
@@ -158,21 +195,7 @@ int bs_finufft_open(struct bs_finufft *f, const struct bs_nufft_spec *s, bool fo
 		for (uint64_t m = 0; m < s->samples; m++)
 			f->k[a][m] = (float)(6.283185307179586 * (double)k[m * s->dims + a]);
 	}
-	for (int i = 0; i < 4; i++) {
-		struct bs_fail no;
-		double ms = 0.0;
-
-		if (make(f, s, threads, upsampling[i % 2], fftw[i / 2], &no) == 0)
-			ms = least_of(f);
-		unmake(f);
-		if (ms > 0.0 && (best == 0.0 || ms < best)) {
-			best = ms;
-			chosen = i;
-		}
-	}
-	(void)snprintf(f->how, sizeof(f->how), "upsampling %g, FFTW by %s", upsampling[chosen % 2],
-		       chosen / 2 ? "measuring" : "estimate");
-	return make(f, s, threads, upsampling[chosen % 2], fftw[chosen / 2], why);
+	return choose(f, s, threads, why);
 }
 
 void bs_finufft_close(struct bs_finufft *f)
