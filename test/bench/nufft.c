@@ -23,7 +23,7 @@
 #define REPEATS_MAX 2000
 #define TURN        6.283185307179586
 
-#define PROBES 12
+#define PROBES UINT64_C(12)
 
 static const enum bs_bench_shape rows[] = {
 	BS_BENCH_RADIAL2D, BS_BENCH_SPIRAL2D, BS_BENCH_RANDOM3D,
@@ -95,7 +95,7 @@ static int ask_bart(const struct bs_bench *b, const struct job *j, const struct 
 	memcpy(scan.matrix, size->matrix, sizeof(scan.matrix));
 	if (bs_bart_adjoint(&scan, b->threads, j->image, &ms, &why) != 0)
 		return snprintf(out, cap, "; BART: %.100s", why.text);
-	for (int p = 0; p < PROBES; p++) {
+	for (uint64_t p = 0; p < PROBES; p++) {
 		const float *v = j->image + 2 * ((j->spec.coils - 1) * j->voxels + j->at[p]);
 		const double *t = j->want[p];
 
@@ -113,12 +113,12 @@ static void sum_probes(struct job *j)
 {
 	const uint32_t *n = j->spec.matrix;
 	const uint64_t count = j->forward ? j->voxels : j->spec.samples;
-	const float *in = j->forward ? j->image + 2 * (j->spec.coils - 1) * j->voxels
-				     : j->data + 2 * (j->spec.coils - 1) * j->spec.samples;
+	const uint64_t last = 2 * (uint64_t)(j->spec.coils - 1);
+	const float *in =
+		j->forward ? j->image + last * j->voxels : j->data + last * j->spec.samples;
 
-	for (int p = 0; p < PROBES; p++) {
-		j->at[p] = (j->forward ? j->spec.samples : j->voxels) * (2 * (uint64_t)p + 1) /
-			   (2 * PROBES);
+	for (uint64_t p = 0; p < PROBES; p++) {
+		j->at[p] = (j->forward ? j->spec.samples : j->voxels) * (2 * p + 1) / (2 * PROBES);
 		j->want[p][0] = j->want[p][1] = 0.0;
 		for (uint64_t i = 0; i < count; i++) {
 			const uint64_t v = j->forward ? i : j->at[p];
@@ -140,12 +140,13 @@ static void sum_probes(struct job *j)
 
 static double error_of(const struct job *j)
 {
-	const float *out = j->forward ? j->data + 2 * (j->spec.coils - 1) * j->spec.samples
-				      : j->image + 2 * (j->spec.coils - 1) * j->voxels;
+	const uint64_t last = 2 * (uint64_t)(j->spec.coils - 1);
+	const float *out =
+		j->forward ? j->data + last * j->spec.samples : j->image + last * j->voxels;
 	double off = 0.0;
 	double all = 0.0;
 
-	for (int p = 0; p < PROBES; p++)
+	for (uint64_t p = 0; p < PROBES; p++)
 		for (int c = 0; c < 2; c++) {
 			off += pow((double)out[2 * j->at[p] + (uint64_t)c] - j->want[p][c], 2.0);
 			all += pow(j->want[p][c], 2.0);

@@ -47,7 +47,7 @@ static int write_traj(const struct folder *f, const struct bs_bart_scan *s, stru
 		return bs_fail(why, BS_ERR_NOMEM, "BART's trajectory");
 	for (uint64_t m = 0; m < samples; m++)
 		for (uint32_t a = 0; a < s->dims; a++)
-			traj[6 * m + 2 * a] = s->k[m * s->dims + a] * (float)s->matrix[a];
+			traj[6 * m + 2 * (uint64_t)a] = s->k[m * s->dims + a] * (float)s->matrix[a];
 	bs_cfl_sizes(dims, 3, s->along, s->readouts, 1);
 	rc = bs_cfl_write(f->path[TRAJ], dims, traj, why);
 	free(traj);
@@ -92,8 +92,9 @@ static void remove_folder(const struct folder *f)
 
 static int run_once(char *const argv[], int threads, double *ms, struct bs_fail *why)
 {
+	const char *path = getenv("BART");
 	const int64_t from = bs_now_ns();
-	const pid_t pid = fork();
+	const pid_t pid = path != NULL ? fork() : -1;
 	int status = 0;
 
 	if (pid == 0) {
@@ -103,7 +104,7 @@ static int run_once(char *const argv[], int threads, double *ms, struct bs_fail 
 		(void)snprintf(n, sizeof(n), "%d", threads);
 		(void)setenv("OMP_NUM_THREADS", n, 1);
 		(void)dup2(null, 1);
-		(void)execv(getenv("BART"), argv);
+		(void)execv(path, argv);
 		_exit(127);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)

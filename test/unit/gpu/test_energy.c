@@ -1,7 +1,7 @@
 /*
  * test/unit/gpu/test_energy.c - where a GPU's energy is not to be had, and why; steps of a counter
  *
- * A small library stands for NVML (test/support/nvml_hook.c); a real one is asked on a GPU only.
+ * A small library stands for NVML: test/support/nvml_hook.c.
  */
 #define _GNU_SOURCE /* setenv */
 #include "gpu/device/energy.h"
