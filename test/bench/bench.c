@@ -39,7 +39,9 @@ static const struct {
 
 static const char usage_text[] =
 	"usage: bench [GROUP] [options]\n"
-	"  GROUP           nufft, ls, gpu (by default); tune, multi (GPU), log, seal, service,\n"
+	"  GROUP           nufft, ls, gpu (by default; CUFINUFFT=, FINUFFT=, BART= name rivals,\n"
+	"                  ENERGY=SECONDS of each row and DRAWN=SEED, 20 rows more, for gpu),\n"
+	"                  tune, multi (GPU), log, seal, service,\n"
 	"                  durable (FRAMES=12000 TURNS=2 RATE=200 BACKEND=host|cuda LOGS=FOLDER,\n"
 	"                  LAG_FRAMES=3000 WAIT=block|poll by the environment),\n"
 	"                  beside, sealed (the same, but LOGS)\n"

@@ -41,6 +41,16 @@ struct bs_bench_case {
 #define BS_BENCH_CASES 10
 extern const struct bs_bench_case bs_bench_cases[BS_BENCH_CASES];
 
+/*
+ * Rows that a seed draws, so that no figure is of chosen sizes alone: row i of any number; radial,
+ * spiral, random (2D, 96 to 512), radial, random, cones (3D, 48 to 256), stacks of spirals, in
+ * turns; even matrices; 1 to 32 coils, fewer where images or samples would be many. title: the
+ * size's, and its.
+ */
+#define BS_BENCH_DRAWN 20u
+void bs_bench_draw(struct bs_bench_size *size, char title[64], uint32_t *coils, uint64_t seed,
+		   uint32_t i);
+
 int bs_bench_traj(struct bs_traj *traj, const struct bs_bench_size *size, struct bs_fail *why);
 /* Accuracy 1e-3. */
 struct bs_nufft_spec bs_bench_nufft_spec(const struct bs_bench_size *size, uint32_t coils);

@@ -252,11 +252,19 @@ static void close_job(struct job *j)
 	bs_stopwatch_close(&j->watch);
 }
 
-static int measure(const struct bs_bench_case *c, bool forward, const char *name, double bytes_ms,
+/* Of a row's two directions. */
+struct pair {
+	const struct bs_bench_size *size;
+	uint32_t coils;
+	double allowed_ms[2]; /* adjoint, forward; 0: nothing is asked */
+};
+
+static int measure(const struct pair *c, bool forward, const char *name, double bytes_ms,
 		   const struct bs_traj *traj, const struct bs_tuning *t,
 		   void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
 		   struct bs_fail *why)
 {
+	struct bs_fail rival;
 	struct bs_gpu_row out;
 	char words[BS_TUNE_TEXT] = "default";
 	struct job j;
@@ -264,14 +272,18 @@ static int measure(const struct bs_bench_case *c, bool forward, const char *name
 
 	memset(&j, 0, sizeof(j));
 	memset(&out, 0, sizeof(out));
-	j.s = bs_bench_nufft_spec(&bs_bench_sizes[c->shape], c->coils);
+	j.s = bs_bench_nufft_spec(c->size, c->coils);
 	j.s.states = 1;
 	j.forward = forward;
 	rc = open_job(&j, traj, t != NULL ? &t->trial[t->best].tune : NULL, why);
 	if (rc == 0)
 		rc = time_it(&j, &out, why);
-	if (rc == 0 && bs_cufinufft_there(NULL))
-		rc = time_rival(&j, &out, why);
+	if (rc == 0 && bs_cufinufft_there(NULL) && time_rival(&j, &out, &rival) != 0) {
+		(void)fprintf(stderr, "%s: %s\n", name,
+			      rival.text); /* ours is measured all the same */
+		memset(&out.rival, 0, sizeof(out.rival));
+		bs_cufinufft_close(&j.rival);
+	}
 	for (int i = 0; rc == 0 && i < (forward ? INPUTS : INPUTS - 1); i++) {
 		rc = put_input(&j, (enum input)i, why);
 		if (rc == 0)
@@ -282,7 +294,7 @@ static int measure(const struct bs_bench_case *c, bool forward, const char *name
 			(void)bs_tune_text(words, t->kind, &t->trial[t->best].tune);
 		out.name = name;
 		out.detail = words;
-		out.demand_ms = forward ? c->forward_ms : c->adjoint_ms;
+		out.demand_ms = c->allowed_ms[forward];
 		out.floor_ms = ((double)j.s.samples * (j.s.coils * 8.0 + j.s.dims * 4.0) +
 				(double)j.voxels * j.s.coils * 8.0) /
 			       bytes_ms;
@@ -292,36 +304,55 @@ static int measure(const struct bs_bench_case *c, bool forward, const char *name
 	return rc;
 }
 
+/* Row i: those that are always there, then what DRAWN draws; size, title: where that is kept. */
+static struct pair pair_of(size_t i, struct bs_bench_size *size, char title[64])
+{
+	const struct bs_bench_case *c = &bs_bench_cases[i < BS_BENCH_CASES ? i : 0];
+	struct pair p = { &bs_bench_sizes[c->shape], c->coils, { c->adjoint_ms, c->forward_ms } };
+
+	if (i >= BS_BENCH_CASES) {
+		bs_bench_draw(size, title, &p.coils, strtoull(getenv("DRAWN"), NULL, 10),
+			      (uint32_t)(i - BS_BENCH_CASES));
+		p.size = size;
+		p.allowed_ms[0] = p.allowed_ms[1] = 0.0;
+	}
+	return p;
+}
+
 int bs_bench_gpu_nufft(int (*wanted)(void *arg, const char *name),
 		       void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,
 		       double tune_seconds, double bytes_ms, struct bs_fail *why)
 {
+	const size_t rows = BS_BENCH_CASES + (getenv("DRAWN") != NULL ? BS_BENCH_DRAWN : 0);
 	struct bs_tuning *t = (struct bs_tuning *)calloc(1, sizeof(*t));
 	int failed = 0;
 
-	for (size_t i = 0; t != NULL && i < BS_BENCH_CASES; i++) {
-		const struct bs_bench_case *c = &bs_bench_cases[i];
-		const struct bs_bench_size *size = &bs_bench_sizes[c->shape];
-		const struct bs_nufft_spec s = bs_bench_nufft_spec(size, c->coils);
+	for (size_t i = 0; t != NULL && i < rows; i++) {
+		struct bs_bench_size size;
+		char title[64];
+		const struct pair c = pair_of(i, &size, title);
+		const struct bs_nufft_spec s = bs_bench_nufft_spec(c.size, c.coils);
 		struct bs_traj traj;
 		char name[2][96];
 		int rc;
 
 		for (int f = 0; f < 2; f++)
 			(void)snprintf(name[f], sizeof(name[f]), "%s %s, %u coil%s",
-				       f ? "forward" : "adjoint", size->title, c->coils,
-				       c->coils > 1 ? "s" : "");
+				       f ? "forward" : "adjoint", c.size->title, c.coils,
+				       c.coils > 1 ? "s" : "");
 		if (!wanted(arg, name[0]) && !wanted(arg, name[1]))
 			continue;
 		memset(&traj, 0, sizeof(traj));
-		rc = bs_bench_traj(&traj, size, why);
+		rc = bs_bench_traj(&traj, c.size, why);
 		bool tuned = rc == 0 && tune_seconds > 0.0 &&
 			     bs_nufft_tuned(t, &s, traj.k, "", tune_seconds, why) == 0;
 		for (int f = 0; rc == 0 && f < 2; f++)
 			if (wanted(arg, name[f]))
-				rc = measure(c, f != 0, name[f], bytes_ms, &traj, tuned ? t : NULL,
+				rc = measure(&c, f != 0, name[f], bytes_ms, &traj, tuned ? t : NULL,
 					     row, arg, why);
 		bs_traj_close(&traj);
+		if (rc != 0)
+			(void)fprintf(stderr, "%s: %s\n", name[0], why->text);
 		failed = rc != 0 ? rc : failed;
 	}
 	free(t);

@@ -4,7 +4,8 @@
 #   -b  a folder with test/bench/bench (default build/gcc-gpu1)   -o  default build/rivals-report
 # cuFINUFFT and FINUFFT are PyPI's wheels, put into build/rivals unless CUFINUFFT and FINUFFT name
 # their libraries; BART is the one on the PATH (Debian: apt install bart) unless BART names one.
-# What is not there is said, and its columns stay empty. ENERGY: seconds of a row (1; 0: none).
+# What is not there is said, and its columns stay empty. ENERGY: seconds of a row (1; 0: none);
+# DRAWN: a seed, for 20 gridding rows more; RIVAL_ACCURACY: what cuFINUFFT is asked for (1e-3).
 set -u
 here=$(cd "$(dirname "$0")" && pwd) build=build/gcc-gpu1 out=build/rivals-report threads=2
 while getopts b:o:t: option; do
@@ -12,7 +13,7 @@ while getopts b:o:t: option; do
 	b) build=$OPTARG ;;
 	o) out=$OPTARG ;;
 	t) threads=$OPTARG ;;
-	*) sed -n '2,8s/^# //p' "$0"; exit 2 ;;
+	*) sed -n '2,9s/^# //p' "$0"; exit 2 ;;
 	esac
 done
 bench=$build/test/bench/bench wheels=build/rivals
