@@ -110,7 +110,7 @@ int bs_endpoint_bind(struct bs_endpoint *e, enum bs_endpoint_role role, const ch
 	bs_guard_on();
 	rc = bs_url_clear(url, why);
 	if (rc == 0) {
-		before = umask(BS_URL_UMASK);
+		before = umask(0777 & ~BS_URL_MODE);
 		if (nn_bind(e->socket, url) < 0)
 			rc = bs_fail(why, BS_ERR_IO, "%s: bind: %s", url, nn_strerror(nn_errno()));
 		(void)umask(before);

@@ -68,7 +68,8 @@ static inline bool bs_endpoint_is_open(const struct bs_endpoint *e)
 /*
  * message_max: bytes of the largest message that will be received; beyond it nothing is read.
  * Keep it just above the largest legal message. On failure *e is closed and the reason names the
- * URL.
+ * URL. bind makes nanomsg's socket file and listens in one call, so the process's umask is another
+ * one meanwhile: before threads that make files, as emit's takers do.
  */
 int bs_endpoint_bind(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
 		     size_t message_max, struct bs_fail *why);

@@ -192,7 +192,6 @@ int bs_url_listen(const char *url, bool sealed, int *fd, struct bs_fail *why)
 	const int one = 1;
 	const int bytes = SOCKET_BUFFER;
 	struct bs_address at;
-	mode_t before;
 	int rc = bs_url_parse(url, sealed, &at, why);
 
 	*fd = -1;
@@ -207,9 +206,9 @@ int bs_url_listen(const char *url, bool sealed, int *fd, struct bs_fail *why)
 		(void)setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 		(void)setsockopt(*fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 	}
-	before = umask(BS_URL_UMASK);
 	rc = bind(*fd, &at.any, at.len);
-	(void)umask(before);
+	if (rc == 0 && ipc) /* nobody can connect before it listens */
+		rc = chmod(bs_url_path(url), BS_URL_MODE);
 	if (rc == 0)
 		rc = listen(*fd, BACKLOG);
 	if (rc != 0) {

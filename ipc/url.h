@@ -15,7 +15,7 @@
 
 #include "core/err.h"
 
-#define BS_URL_UMASK 0117 /* while a socket is bound: rw-rw---- */
+#define BS_URL_MODE 0660 /* of a socket's file */
 
 struct bs_address {
 	union {
@@ -40,7 +40,7 @@ int bs_url_place(const char *url, bool sealed, const char *made, struct bs_fail 
 int bs_url_clear(const char *url, struct bs_fail *why);
 /* What follows ipc://. */
 const char *bs_url_path(const char *url);
-/* A socket that listens there and does not block; -1 on failure. */
+/* A socket that listens there and does not block; -1 on failure. The umask stays as it is. */
 int bs_url_listen(const char *url, bool sealed, int *fd, struct bs_fail *why);
 /* Of a connection over tcp: nothing waits for more of a message, and a host that is gone is noticed
  * within two minutes. */

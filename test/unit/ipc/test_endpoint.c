@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "ipc/endpoint.h"
 #include "core/thread/clock.h"
+#include "ipc/url.h"
 #include "test/support/await.h"
 #include "test/support/check.h"
 
@@ -14,6 +15,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -138,6 +140,61 @@ static void socket_files(void)
 	bs_endpoint_close(&a);
 	bs_endpoint_close(&a);
 	CHECK(a.socket == -1, "closing twice is harmless");
+}
+
+static _Atomic unsigned listened;
+static _Atomic bool enough;
+
+static void *listen_again(void *arg)
+{
+	struct bs_fail why;
+	int fd;
+
+	while (!atomic_load(&enough) && bs_url_listen(arg, false, &fd, &why) == 0) {
+		(void)close(fd);
+		atomic_fetch_add(&listened, 1);
+	}
+	return NULL;
+}
+
+/* k-space's socket has its mode whatever the umask; files of other threads keep the umask's. */
+static void listening(void)
+{
+	static const mode_t masks[] = { 0, 022, 0177 };
+	const mode_t before = umask(0);
+	char url[128];
+	struct stat st;
+	struct bs_fail why;
+	pthread_t thread;
+	unsigned other = 0;
+	unsigned made = 0;
+	int fd;
+
+	(void)snprintf(url, sizeof(url), "%s", url_of("listens"));
+	for (int i = 0; i < 3; i++) {
+		(void)umask(masks[i]);
+		CHECK(bs_url_listen(url, false, &fd, &why) == 0 &&
+			      stat(in_dir("listens"), &st) == 0 && (st.st_mode & 0777) == 0660,
+		      "under umask %03o: mode %03o", masks[i], st.st_mode & 0777);
+		(void)close(fd);
+	}
+	(void)umask(022);
+	CHECK(pthread_create(&thread, NULL, listen_again, url) == 0, "it listens again and again");
+	AWAIT(atomic_load(&listened) > 0);
+	while (made < 20000 || atomic_load(&listened) < 1000) {
+		const char *path = in_dir("folder");
+
+		other += mkdir(path, 0750) != 0 || stat(path, &st) != 0 ||
+			 (st.st_mode & 0777) != 0750;
+		if (rmdir(path) != 0 || ++made == 1000000)
+			break;
+	}
+	atomic_store(&enough, true);
+	(void)pthread_join(thread, NULL);
+	(void)umask(before);
+	CHECK(other == 0 && made >= 20000,
+	      "%u of %u folders made meanwhile have another mode than 750", other, made);
+	(void)unlink(in_dir("listens"));
 }
 
 /* Waits on the descriptor that the endpoint gives, then receives. */
@@ -390,6 +447,7 @@ int main(void)
 	bs_endpoint_tune_malloc(MAX);
 	refusals();
 	socket_files();
+	listening();
 	leaving();
 	pair_on(url_of("pair"));
 	(void)snprintf(tcp, sizeof(tcp), "tcp://127.%d.%d.%d:%d", getpid() >> 16 & 0xff,
