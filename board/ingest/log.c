@@ -260,7 +260,7 @@ static void say_protection(struct ingest *in, const struct bs_wire_ack *ack)
 			      (const uint64_t[3]){ atomic_load(&in->scan->id) }, words);
 		return;
 	}
-	if (atomic_load(&r->failed) != 0)
+	if (atomic_load(&r->failed) != 0 || bs_keeper_void(in->log))
 		(void)snprintf(words, sizeof(words), "the scan goes on unprotected: %.*s",
 			       (int)sizeof(r->fault) - 1, r->fault);
 	else

@@ -193,6 +193,15 @@ bool bs_keeper_news(const struct bs_keeper *k)
 	       (atomic_load(&k->r->failed) != 0) > atomic_load(&k->r->unprotected);
 }
 
+bool bs_keeper_void(const struct bs_keeper *k)
+{
+	const struct bs_log_record *r = k->r;
+
+	/* OPEN first: its log is there, or given up, before it is done */
+	return atomic_load(&r->done) > atomic_load(&r->begun) && atomic_load(&r->end) == 0 &&
+	       atomic_load(&r->state) == BS_SPOOL_NO_LOG;
+}
+
 bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct bs_wire_ack *ack)
 {
 	struct bs_log_record *r = k->r;
@@ -207,7 +216,7 @@ bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct b
 	if (atomic_load(&r->failed) != 0 ||
 	    (done < all && now_ns - k->progress_ns >= BS_KEEPER_SLOW_NS) || r->skips)
 		r->owed = all;
-	open = done < r->owed || r->skips;
+	open = done < r->owed || r->skips || bs_keeper_void(k);
 	atomic_store(&r->unprotected, open);
 	*ack = (struct bs_wire_ack){ .held = held,
 				     .durable = held,

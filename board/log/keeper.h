@@ -106,6 +106,8 @@ bool bs_keeper_ended(const struct bs_keeper *k, int64_t now_ns);
 bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct bs_wire_ack *ack);
 /* Has look something new? */
 bool bs_keeper_news(const struct bs_keeper *k);
+/* The scan's log could not go on in this process: what still comes is in no log. fault says why. */
+bool bs_keeper_void(const struct bs_keeper *k);
 /* When look or ended must be called again although wake is not called. */
 int64_t bs_keeper_due(const struct bs_keeper *k);
 /* Of a scan that has ended: "log NAME", and what it lacks. What still waits is given up. */

@@ -109,6 +109,29 @@ static int two_scans(void)
 	return 0;
 }
 
+/* The folder is there again, and another scan begins. */
+static void goes_on(const char *away)
+{
+	struct bs_wire_ack ack = { 0 };
+
+	bs_keeper_end(&k, false, bs_now_ns());
+	AWAIT(all_done());
+	(void)bs_keeper_look(&k, 3, bs_now_ns(), &ack);
+	CHECK(atomic_load(&record.unprotected) == 0 && ack.unprotected == 4,
+	      "once it is over, nothing is unprotected; the log lacks %llu messages",
+	      (unsigned long long)ack.unprotected);
+	CHECK(rename(away, dir) == 0, "its folder comes back");
+	put(3, 0);
+	put(3, 1);
+	AWAIT(all_done() && atomic_load(&record.failed) == 0);
+	CHECK(bs_keeper_look(&k, 1, bs_now_ns(), &ack) && ack.durable == 1 &&
+		      ack.unprotected == 0 && atomic_load(&record.unprotected) == 0,
+	      "the next scan is protected: %llu durable, %llu in no log",
+	      (unsigned long long)ack.durable, (unsigned long long)ack.unprotected);
+	bs_keeper_end(&k, false, bs_now_ns());
+	AWAIT(all_done());
+}
+
 int main(void)
 {
 	char away[sizeof(dir) + 5];
@@ -139,9 +162,12 @@ int main(void)
 	CHECK(said && ack.durable == 3 && ack.unprotected == 4,
 	      "then all of them, OPEN too, are told as unprotected: %llu, %llu",
 	      (unsigned long long)ack.durable, (unsigned long long)ack.unprotected);
+	CHECK(atomic_load(&record.unprotected) == 1 && bs_keeper_void(&k),
+	      "the scan goes on unprotected to its end, which status says: %s", record.fault);
+	goes_on(away);
 	bs_keeper_stop(&k);
-	(void)snprintf(command, sizeof(command), "rm -rf '%s'", away);
+	(void)snprintf(command, sizeof(command), "rm -rf '%s'", dir);
 	if (system(command) != 0)
-		printf("# %s stays\n", away);
+		printf("# %s stays\n", dir);
 	return check_done();
 }
