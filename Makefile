@@ -268,7 +268,7 @@ $(B)/test/unit/board/log/test_keeper: private SAN += $(call wrap,pwrite fdatasyn
 # in test_ingest the machine's clocks are the test's
 $(B)/test/unit/board/test_ingest: private SAN += $(call wrap,clock_gettime)
 # in test_front an archive connects while it is sent an image
-$(B)/test/unit/board/test_front: private SAN += $(call wrap,nn_sendmsg)
+$(B)/test/unit/board/emit/test_front: private SAN += $(call wrap,nn_sendmsg)
 
 # these count what is allocated after arm, choose between NCCL and copies, or both
 ifeq ($(GPU),1)

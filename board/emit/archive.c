@@ -15,6 +15,7 @@
 static struct {
 	struct {
 		uint64_t number, end; /* end: of all bytes that were sent */
+		uint64_t safe;        /* once it is, all up to this one are */
 		bool gone;            /* the store has lost it */
 	} image[FLIGHT];
 	uint32_t first, count;
@@ -64,26 +65,34 @@ static void pop(const struct bs_taker *t)
 		atomic_fetch_sub(&t->r->gone, 1);
 		atomic_fetch_sub(&t->r->lost, 1);
 	}
-	atomic_store(&t->r->safe, flight.image[flight.first].number);
-	flight.first = (flight.first + 1) % FLIGHT;
 	flight.count--;
-	atomic_store(&t->r->unsafe, flight.count);
+	atomic_store(&t->r->unsafe, flight.count); /* first: what is safe is not counted as lost */
+	atomic_store(&t->r->safe, flight.count > 0 ? flight.image[flight.first].safe
+						   : bs_front_before(t->e, t->id));
+	flight.first = (flight.first + 1) % FLIGHT;
 }
 
 void bs_archive_sent(const struct bs_taker *t, const struct bs_offer *o)
 {
+	/* else the cursor was set back: those before it are to come, and it again, if stored */
+	const bool in_turn = atomic_load(&t->r->had) >= o->number;
+	uint64_t safe;
+
 	flight.last_bytes = o->len + FRAME;
 	flight.total += flight.last_bytes;
-	if (atomic_load(&t->r->had) < o->number)
-		return; /* the cursor was set back meanwhile: it comes once more, in its turn */
 	if (flight.count == FLIGHT)
 		pop(t);
-	if (flight.count == 0 && atomic_load(&t->r->safe) < o->number - 1)
-		atomic_store(&t->r->safe, o->number - 1);
-	if (flight.count == 0)
+	if (flight.count == 0) {
 		flight.connections = flight.offered;
+		if (in_turn && atomic_load(&t->r->safe) < o->number - 1)
+			atomic_store(&t->r->safe, o->number - 1);
+		safe = atomic_load(&t->r->safe);
+	} else {
+		safe = flight.image[(flight.first + flight.count - 1) % FLIGHT].safe;
+	}
 	flight.image[(flight.first + flight.count) % FLIGHT].gone = false;
 	flight.image[(flight.first + flight.count) % FLIGHT].number = o->number;
+	flight.image[(flight.first + flight.count) % FLIGHT].safe = in_turn ? o->number : safe;
 	flight.image[(flight.first + flight.count) % FLIGHT].end = flight.total;
 	flight.count++;
 	atomic_store(&t->r->unsafe, flight.count);

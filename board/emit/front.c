@@ -379,6 +379,16 @@ static uint64_t images_from(const struct emit *e, uint64_t index, uint64_t until
 	return n;
 }
 
+/* What the archive has in hand is given to it from the queue, or from the store, as well. */
+static bool comes_again(const struct emit *e, const struct bs_taker_record *r)
+{
+	const uint64_t at = atomic_load(&r->hand_at);
+
+	return at >= atomic_load(&e->env->shm.image_ring->tail) ||
+	       (atomic_load(&e->env->shm.image_meta[atomic_load(&r->hand) - 1].stored) &&
+		atomic_load(&r->hand_gone) != line_of(e)->base + at + 1);
+}
+
 /* How many images of its connection the archive gets again. */
 static uint64_t rewind_archive(struct emit *e)
 {
@@ -392,7 +402,7 @@ static uint64_t rewind_archive(struct emit *e)
 		from = base + tail;
 	if (from >= atomic_load(&r->had) || (in_hand(r) && from >= base + atomic_load(&r->hand_at)))
 		return 0; /* what it has in hand is the oldest */
-	if (in_hand(r) && atomic_load(&r->hand_at) >= tail) {
+	if (in_hand(r) && comes_again(e, r)) {
 		bs_front_drop(e, BS_TAKER_ARCHIVE);
 		atomic_store(&r->had, base + atomic_load(&r->hand_at));
 	}
@@ -403,6 +413,12 @@ static uint64_t rewind_archive(struct emit *e)
 	atomic_fetch_sub(&r->handed, again);
 	atomic_fetch_add(&e->env->shm.s->totals.repeated, again);
 	return again;
+}
+
+static uint64_t newest_session(const struct emit *e)
+{
+	return atomic_load(
+		&e->scan[atomic_load(&e->scan[1].scan) > atomic_load(&e->scan[0].scan)].session);
 }
 
 /*
@@ -417,7 +433,6 @@ void bs_front_rewind(struct emit *e)
 	const uint64_t gone = atomic_exchange(&r->gone, 0);
 	const uint64_t unsafe = atomic_exchange(&r->unsafe, 0);
 	const uint64_t lost = spills ? gone : unsafe > again ? unsafe - again : 0;
-	const bool newest = atomic_load(&e->scan[1].scan) > atomic_load(&e->scan[0].scan);
 	char line[200];
 
 	if (lost == 0)
@@ -426,7 +441,7 @@ void bs_front_rewind(struct emit *e)
 		atomic_fetch_sub(&r->handed, lost);
 		atomic_fetch_add(&r->lost, lost);
 	}
-	bs_emit_undelivered(e, atomic_load(&e->scan[newest].session), lost);
+	bs_emit_undelivered(e, newest_session(e), lost);
 	(void)snprintf(line, sizeof(line),
 		       "archive: %llu images that were in its connection when that broke are not "
 		       "kept any more: they may not have arrived",
@@ -447,6 +462,23 @@ void bs_front_count(struct emit *e, uint32_t taker)
 					images_from(e, next > tail ? next : tail, ready));
 }
 
+/*
+ * A predecessor's image in hand that the store has lost: lost, if it cannot be given from its slot.
+ * Where it was given already, which only its files tell, it is not.
+ */
+static void inherit_gone(struct emit *e, uint32_t taker)
+{
+	struct bs_taker_record *r = bs_emit_record(e, taker);
+
+	if (atomic_load(&r->hand_gone) == 0 || in_hand(r))
+		return;
+	if (atomic_load(&r->hand) == 0 && taker != BS_TAKER_ARCHIVE)
+		atomic_fetch_sub(&r->lost, 1);
+	else
+		bs_emit_undelivered(e, newest_session(e), 1);
+	atomic_store(&r->hand_gone, 0);
+}
+
 static void inherit(struct emit *e, uint32_t taker)
 {
 	struct bs_taker_record *r = bs_emit_record(e, taker);
@@ -464,6 +496,7 @@ static void inherit(struct emit *e, uint32_t taker)
 	atomic_store(&r->since_ns, hand != 0 ? bs_now_ns() : 0);
 	if (taker == BS_TAKER_VIEWERS)
 		return;
+	inherit_gone(e, taker);
 	if (taker == BS_TAKER_ARCHIVE)
 		bs_front_rewind(e);
 	bs_front_count(e, taker); /* it may have ended between two counters */

@@ -88,12 +88,10 @@ void bs_taker_gone(struct bs_taker *t, uint64_t session, uint64_t number)
 	if (due)
 		no_more_behind(t);
 	if (has_in_hand(t, number)) {
-		atomic_fetch_add(&t->r->lost, t->gone != number);
-		t->gone = number;
-	} else if (due) {
+		atomic_fetch_add(&t->r->lost, atomic_load(&t->r->hand_gone) != number);
+		atomic_store(&t->r->hand_gone, number);
+	} else if ((t->id != BS_TAKER_ARCHIVE || !bs_archive_gone(t, number)) && due) {
 		bs_taker_missed(t, session);
-	} else if (t->id == BS_TAKER_ARCHIVE) {
-		(void)bs_archive_gone(t, number);
 	}
 }
 
@@ -152,9 +150,9 @@ static void settle_gone(struct bs_taker *t, const struct bs_offer *o, const stru
 {
 	const bool later = t->retry_ns != 0;
 
-	if (t->gone == 0 || t->gone != o->number || (later && m != NULL))
+	if (atomic_load(&t->r->hand_gone) != o->number || (later && m != NULL))
 		return;
-	t->gone = 0;
+	atomic_store(&t->r->hand_gone, 0);
 	if (later) {
 		bs_emit_undelivered(t->e, bs_wire_session(o->msg), 1);
 	} else if (rc != 0 || t->id != BS_TAKER_ARCHIVE || bs_archive_gone(t, o->number)) {
@@ -191,13 +189,13 @@ static void settle(struct bs_taker *t, const struct bs_offer *o, struct bs_image
 	else
 		atomic_store(&r->had, o->number);
 	bs_front_drop(t->e, t->id);
-	if (m == NULL && t->gone != o->number)
+	if (m == NULL && atomic_load(&r->hand_gone) != o->number)
 		no_more_behind(t);
 	if (rc == 0) {
 		t->nobody = false;
+		atomic_fetch_add(&r->handed, 1); /* first: rewind takes back what was sent */
 		if (t->id == BS_TAKER_ARCHIVE)
 			bs_archive_sent(t, o);
-		atomic_fetch_add(&r->handed, 1);
 	}
 	settle_gone(t, o, m, rc);
 }

@@ -8,7 +8,7 @@
  * may pass. What it refuses for another reason it does not get.
  * A process that replaces this one offers what was in hand again.
  * quiet, missed, say_shed, offered: with e->lock held.
- * Test: test/fault/fault_overload.c, test/fault/fault_takers.c
+ * Test: test/fault/fault_overload.c, test/fault/fault_takers.c, test/unit/board/emit
  */
 #ifndef BS_BOARD_EMIT_TAKER_H
 #define BS_BOARD_EMIT_TAKER_H
@@ -40,7 +40,6 @@ struct bs_taker {
 	bool counted;        /* what it has in the store is counted */
 	bool read;           /* what it has in hand of the store is in its buffer */
 	bool refused;        /* so was the last one that was offered: that is said once */
-	uint64_t gone;       /* the number of the one in hand, where the store has lost that */
 	uint64_t losses;     /* of the store, that it was told */
 	_Atomic bool nobody; /* it was not there for what was shed last */
 	_Atomic bool absent;

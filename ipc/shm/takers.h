@@ -27,11 +27,12 @@ struct bs_taker_record {
 	_Atomic uint64_t safe; /* the archive: up to this number nothing lies in its connection, */
 	_Atomic uint64_t unsafe; /* and so many images beyond it may lie there; */
 	_Atomic uint64_t gone; /* so many of them nobody has any more: lost, until they are safe */
-	_Atomic uint64_t hand_at; /* the entry in hand, */
-	_Atomic uint64_t hand;    /* and its slot + 1; 0: none */
-	_Atomic uint32_t blame;   /* of the image in hand, for processes that ended: emit.h */
-	_Atomic int64_t since_ns; /* it is in hand since; 0: none */
-	_Atomic uint32_t there;   /* the archive: it was connected just now */
+	_Atomic uint64_t hand_at;   /* the entry in hand, */
+	_Atomic uint64_t hand;      /* and its slot + 1; 0: none */
+	_Atomic uint64_t hand_gone; /* its number, where the store has lost it: it counts as lost */
+	_Atomic uint32_t blame;     /* of the image in hand, for processes that ended: emit.h */
+	_Atomic int64_t since_ns;   /* it is in hand since; 0: none */
+	_Atomic uint32_t there;     /* the archive: it was connected just now */
 	char refusal[384]; /* emit: why it did not take the last image it was given; "": it did */
 };
 #define BS_HAND_STORED UINT64_MAX /* in hand: from the store */
