@@ -371,13 +371,142 @@ static void check_kill(void)
 	      "which answers; no worker was touched");
 }
 
+/* It serves and refuses what the one before did, and has pictures of its own. */
+static void check_successor(void)
+{
+	const char *const paths[] = { "/metrics", "/status.json", "/scans.json", "/pictures.json" };
+	static char many[16000];
+	size_t len = 0;
+	unsigned good = 0;
+
+	check_page();
+	AWAIT(get("/pictures.json") == 200 && has("\"connected\":true"));
+	(void)service_number(&s, "", "uptime_s");
+	(void)service_number(&s, "", "uptime_s");
+	CHECK(named_scan(), "another scan of the patient");
+	check_picture();
+	CHECK(get("/picture/0") == 404 && get("/picture/1x") == 404 && has("a number of") &&
+		      get("/picture/18446744073709551615") == 404 && has("not there any more"),
+	      "numbers of no picture");
+	CHECK(ask(port, "GET", "/metrics", "Host: localhost:8080\r\n") == 200 &&
+		      ask(port, "GET", "/metrics", "Host: LocalHost\r\n") == 200 &&
+		      ask(port, "GET", "/metrics", "Host: [::1]\r\n") == 200 &&
+		      ask(port, "GET", "/metrics", "Host: 127.0.0.1:x:80\r\n") == 403 &&
+		      ask(port, "GET", "/metrics", "Host: 127.evil\r\n") == 403,
+	      "loopback names, with a port and without");
+	CHECK(talk(port, "GET /metrics HTTP/1.0\r\n\r\n", 25) == 403,
+	      "who calls it by no name is refused");
+	for (unsigned i = 0; i < 100; i++) {
+		int n = snprintf(many + len, sizeof(many) - len,
+				 "GET %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n", paths[i % 4],
+				 i == 99 ? "Connection: close\r\n" : "");
+
+		len += (size_t)n;
+	}
+	(void)talk(port, many, len);
+	for (const char *at = got; (at = strstr(at, "HTTP/1.1 200")) != NULL; at++)
+		good++;
+	CHECK(good == 100, "%u of 100 questions on one connection are answered", good);
+	for (unsigned i = 0; i < 50; i++) { /* gone before its answer is there */
+		int fd = connect_to(port);
+
+		(void)!send(fd, many, 60, MSG_NOSIGNAL);
+		if (fd >= 0)
+			(void)close(fd);
+	}
+	CHECK(get("/status.json") == 200, "those that leave while they wait hold up nobody");
+}
+
+/* A page by hand; its status when it ends by itself. */
+static pid_t by_hand(const char *listen)
+{
+	char file[128];
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		int fd = open(s.log, O_WRONLY | O_APPEND);
+
+		(void)dup2(fd, STDERR_FILENO);
+		(void)snprintf(file, sizeof(file), "%s/hand.cfg", s.dir);
+		(void)execl(getenv("BORESIDE"), "boreside", "web", "-c", file, "--listen", listen,
+			    (char *)NULL);
+		_exit(127);
+	}
+	return pid;
+}
+
+static int status_of(pid_t pid)
+{
+	int status = -1;
+
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void write_token(const char *token, mode_t mode)
+{
+	char file[128];
+	FILE *f;
+
+	(void)snprintf(file, sizeof(file), "%s/token", s.dir);
+	f = fopen(file, "w");
+	(void)fchmod(fileno(f), mode);
+	(void)fputs(token, f);
+	(void)fclose(f);
+}
+
+/* Tokens that anybody may read or guess, and a file without one. */
+static void check_bad_tokens(void)
+{
+	char token[400];
+
+	CHECK(status_of(by_hand("127.0.0.1:0")) == 1 && service_logs(&s, "token: No such file"),
+	      "no file of the token");
+	write_token(TOKEN "\n", 0604);
+	CHECK(status_of(by_hand("127.0.0.1:0")) == 1 && service_logs(&s, "anybody may read it"),
+	      "a file that anybody may read");
+	write_token("short\n", 0600);
+	CHECK(status_of(by_hand("127.0.0.1:0")) == 1 && service_logs(&s, "printable characters"),
+	      "a token that is short");
+	write_token(TOKEN " " TOKEN, 0600);
+	CHECK(status_of(by_hand("127.0.0.1:0")) == 1, "two words");
+	write_token(TOKEN "\x7f", 0600);
+	CHECK(status_of(by_hand("127.0.0.1:0")) == 1, "a character that nobody can type");
+	memset(token, 'x', sizeof(token) - 1);
+	token[sizeof(token) - 1] = '\0';
+	write_token(token, 0600);
+	CHECK(status_of(by_hand("127.0.0.1:0")) == 1, "one that is too long");
+	CHECK(status_of(by_hand("0.0.0.0:0")) == 2 && service_logs(&s, "127.0.0.1:PORT"),
+	      "an address that others reach");
+}
+
+/* Another program has the port: it is waited for. */
+static void check_taken_port(void)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	socklen_t len = sizeof(in);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char listens[32];
+	pid_t pid;
+
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	CHECK(bind(fd, (struct sockaddr *)&in, sizeof(in)) == 0 && listen(fd, 1) == 0 &&
+		      getsockname(fd, (struct sockaddr *)&in, &len) == 0,
+	      "a port is taken");
+	(void)snprintf(listens, sizeof(listens), "127.0.0.1:%u", ntohs(in.sin_port));
+	pid = by_hand(listens);
+	CHECK(service_logs(&s, "it is tried again"), "which is said");
+	(void)close(fd);
+	AWAIT(find_port("hand") && port == ntohs(in.sin_port));
+	CHECK(port == ntohs(in.sin_port), "once it is free, the page is there");
+	(void)kill(pid, SIGTERM);
+	CHECK(status_of(pid) == 0, "and ends when it is told to");
+}
+
 /* By hand, beside it, with a token. */
 static void check_token(void)
 {
-	const char *program = getenv("BORESIDE");
 	char text[1024];
 	char file[128];
-	int status = -1;
 	pid_t pid;
 	FILE *f;
 
@@ -390,23 +519,11 @@ static void check_token(void)
 	f = fopen(file, "w");
 	(void)fputs(text, f);
 	(void)fclose(f);
-	(void)snprintf(file, sizeof(file), "%s/token", s.dir);
-	f = fopen(file, "w");
-	(void)fchmod(fileno(f), 0600);
-	(void)fputs(TOKEN "\n", f);
-	(void)fclose(f);
 	(void)snprintf(text, sizeof(text), "mkdir %s/hand", s.dir);
 	CHECK(system(text) == 0, "a folder for it");
-	pid = fork();
-	if (pid == 0) {
-		int fd = open(s.log, O_WRONLY | O_APPEND);
-
-		(void)dup2(fd, STDERR_FILENO);
-		(void)snprintf(file, sizeof(file), "%s/hand.cfg", s.dir);
-		(void)execl(program, "boreside", "web", "-c", file, "--listen", "127.0.0.1:0",
-			    (char *)NULL);
-		_exit(127);
-	}
+	check_bad_tokens();
+	write_token(TOKEN "\n", 0600);
+	pid = by_hand("127.0.0.1:0");
 	AWAIT(find_port("hand"));
 	CHECK(get("/status.json") == 401 && get("/metrics") == 401 &&
 		      get("/pictures.json") == 401 && has("web.token_file"),
@@ -420,8 +537,8 @@ static void check_token(void)
 	      has("\nboreside_up 1\n"));
 	CHECK(has("\nboreside_up 1\n"), "with it, under any name");
 	(void)kill(pid, SIGTERM);
-	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0,
-	      "it ends when it is told to");
+	CHECK(status_of(pid) == 0, "it ends when it is told to");
+	check_taken_port();
 	AWAIT(find_port("run"));
 }
 
@@ -451,6 +568,7 @@ int main(void)
 	check_browser();
 	check_stuck();
 	check_kill();
+	check_successor();
 	check_token();
 	peer_close(&p);
 	CHECK(service_stop(&s) == 0 && get("/") == 0, "the service ends, and the page with it");
