@@ -204,7 +204,7 @@ static int place(struct job *j, struct bs_fail *why)
 	char *real;
 
 	if (strlen(j->q.out) + 6 > BS_PATH_MAX_)
-		return bs_fail(why, BS_ERR_IO, "%s: too long a path", j->q.out);
+		return bs_fail(why, BS_ERR_IO, "too long a path: %s", j->q.out);
 	if (!j->q.force && access(j->q.out, F_OK) == 0)
 		return bs_fail(why, BS_ERR_IO,
 			       "%s is there already: --force replaces it, -o FILE "
@@ -228,7 +228,7 @@ static int place(struct job *j, struct bs_fail *why)
 	}
 	if (strlen(real) >= sizeof(j->recording)) {
 		free(real);
-		return bs_fail(why, BS_ERR_IO, "%s: too long a path", j->q.from);
+		return bs_fail(why, BS_ERR_IO, "too long a path: %s", j->q.from);
 	}
 	memcpy(j->recording, real, strlen(real) + 1);
 	j->node.from = j->recording;

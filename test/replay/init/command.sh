@@ -28,6 +28,30 @@ echo nothing >text.h5
 	echo "ok a scan of noise alone has no protocol" ||
 	echo "not ok a scan of noise alone: $(cat log)"
 
+refused() { # refused STATUS WORDS OPTIONS...: and nothing is left of the site file
+	local status=$1 words=$2 got
+	shift 2
+	"$BORESIDE" init "$@" >log 2>&1 </dev/null
+	got=$?
+	[ $got -eq "$status" ] && grep -q -e "$words" log && [ -z "$(find . -name '*.part')" ] &&
+		echo "ok refused: $(grep -e "$words" log | head -n 1 | cut -c 1-100)" ||
+		echo "not ok '$words', $status, is $got: $(tail -n 2 log)"
+}
+long=$(printf '%0300d' 7)
+mkdir -p folder.cfg "${long:0:200}/${long:0:200}"
+cp plain.h5 "${long:0:200}/${long:0:200}/plain.h5"
+refused 2 'is not given beside it' --from plain.h5 --coils 4 -o x.cfg
+refused 1 'nowhere/x.cfg.part: No such file' --from plain.h5 -o nowhere/x.cfg
+refused 1 'folder.cfg: Is a directory' --from plain.h5 --force -o folder.cfg
+refused 1 'too long a path' --from plain.h5 -o "$long"
+refused 1 'too long a path' --from "${long:0:200}/${long:0:200}/plain.h5" -o x.cfg
+[ ! -e x.cfg ] && [ -d folder.cfg ] && echo "ok and nothing is written" ||
+	echo "not ok a site file is left: $(ls)"
+ln -s plain.h5 'a "quoted" \ name.h5'
+"$BORESIDE" init --from 'a "quoted" \ name.h5' -o quoted.cfg >log 2>&1 &&
+	"$BORESIDE" check quoted.cfg >log 2>&1 && echo "ok a recording with quotes in its name" ||
+	echo "not ok a recording with quotes in its name: $(cat log)"
+
 # with what stands around the service
 "$BORESIDE" init --from plain.h5 -o all.cfg --mrd 9002 --web 8080 \
 	--pacs ORTHANC@127.0.0.1:4242 >log 2>&1 &&
@@ -68,6 +92,10 @@ for kind in "cartesian 32x32" "radial 32x32" "spiral 24,24" "stack 16x16x2" \
 		"$BORESIDE" recon -c "of_$1.cfg" -o "of_$1.cfl" "of_$1.h5" >log 2>&1 &&
 		echo "ok answers: $1" || echo "not ok answers: $1: $(tail -n 2 log)"
 done
+"$BORESIDE" init --kind stack --matrix 256x256x128 --coils 32 -o large.cfg >log 2>&1 </dev/null &&
+	grep -q 'it is larger here' log && grep -q '^[^#]*memory_mib = ' large.cfg &&
+	echo "ok $(grep -o 'pools and plans take [0-9]* MiB' log): the limit follows" ||
+	echo "not ok a protocol of more memory: $(cat log)"
 "$BORESIDE" init --matrix 64,64 -o x.cfg >log 2>&1 </dev/null
 [ $? -eq 2 ] && grep -q -e '--matrix and --coils' log && echo "ok coils are not guessed" ||
 	echo "not ok an answer that is missing: $(cat log)"
