@@ -5,7 +5,7 @@
  * (slice, contrast, repetition, set, phase and average of its first imaging readout), of paths
  * whether frames after the first have those of the first. Reads files, allocates; one thread.
  * BS_ERR_SIZE: no imaging readout, or an encodedSpace beyond what a protocol may have.
- * Tests: test/replay/init
+ * Tests: test/unit/board/init/test_survey.c, test/replay/init
  */
 #ifndef BS_BOARD_INIT_SURVEY_H
 #define BS_BOARD_INIT_SURVEY_H
