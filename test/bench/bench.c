@@ -22,6 +22,8 @@ static const struct {
 	  "Variants of the GPU's operators, 1e-3, device time of a graph; reference: the project's "
 	  "demand",
 	  bs_bench_tune, true },
+	{ "real", "Scans as scanners send them, from the last readout to the image", bs_bench_real,
+	  true },
 	{ "multi", "One scan on several GPUs", bs_bench_multi, true },
 	{ "seal", "Sealed connections: bytes a second, hellos, peers without a key", bs_bench_seal,
 	  true },
@@ -41,7 +43,7 @@ static const char usage_text[] =
 	"usage: bench [GROUP] [options]\n"
 	"  GROUP           nufft, ls, gpu (by default; CUFINUFFT=, FINUFFT=, BART= name rivals,\n"
 	"                  ENERGY=SECONDS of each row and DRAWN=SEED, 20 rows more, for gpu),\n"
-	"                  tune, multi (GPU), log, seal, service,\n"
+	"                  tune, real (DATA= as of make test), multi (GPU), log, seal, service,\n"
 	"                  durable (FRAMES=12000 TURNS=2 RATE=200 BACKEND=host|cuda LOGS=FOLDER,\n"
 	"                  LAG_FRAMES=3000 WAIT=block|poll by the environment),\n"
 	"                  beside, sealed (the same, but LOGS)\n"
