@@ -11,7 +11,9 @@
 
 #include "gpu/device/check.h"
 #include "gpu/nufft/nufft_cuda.h"
+#include "gpu/solve/cuda/turn.cuh"
 #include "gpu/solve/interpolators.h"
+#include "gpu/solve/lagged_cuda.h"
 
 #define THREADS 256
 
@@ -19,38 +21,20 @@ struct bs_segments_cuda {
 	struct bs_segments_spec s;
 	struct bs_interpolators fit;
 	struct bs_nufft_cuda *nufft;
+	struct bs_lagged_cuda *lagged; /* what normal applies; NULL: the segments */
 	uint64_t voxels;
 	float2 *b;       /* [segment][sample of a readout] */
 	float *hz;       /* [slice][voxel] */
+	float *now;      /* of the slice in hand: of one slice hz, else a copy behind it */
 	float2 *images;  /* [together][voxel], of the segment */
 	float2 *samples; /* [together][sample], of the segment */
 	float2 *sum;     /* [together][sample], of all segments */
 	float2 *data;    /* [state][coil][sample], states data_step apart */
 	uint64_t data_step;
-	uint32_t slice;
+	uint32_t slice; /* in hand; UINT32_MAX: its map has changed */
 };
 
 /* ---- kernels --------------------------------------------------------------------------------- */
-
-static __device__ __forceinline__ float2 times(float2 a, float2 b)
-{
-	return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
-}
-
-static __device__ __forceinline__ float2 conjugate(float2 a)
-{
-	return make_float2(a.x, -a.y);
-}
-
-/* exp(-i2pi hz t) */
-static __device__ __forceinline__ float2 phase_of(float hz, double t)
-{
-	const double turns = (double)hz * t;
-	float2 phase;
-
-	sincospif(-2.0f * (float)(turns - rint(turns)), &phase.y, &phase.x);
-	return phase;
-}
 
 /* images[c] = phase S_c in; block y: the coil */
 static __global__ void to_segment(float2 *images, const float2 *in, const float2 *maps,
@@ -168,7 +152,7 @@ static uint64_t voxels_of(const struct bs_segments_spec *s)
 static void regions_of(uint64_t bytes[REGIONS], const struct bs_segments_spec *s)
 {
 	bytes[FACTORS] = (uint64_t)BS_SEGMENTS_MAX * s->readout * sizeof(float2);
-	bytes[FIELD] = voxels_of(s) * s->slices * sizeof(float);
+	bytes[FIELD] = voxels_of(s) * (s->slices + (s->slices > 1)) * sizeof(float);
 	bytes[IMAGES] = voxels_of(s) * s->together * sizeof(float2);
 	bytes[SAMPLES] = s->nufft.samples * s->together * sizeof(float2);
 	bytes[SUM] = bytes[SAMPLES];
@@ -206,6 +190,7 @@ static int take_regions(struct bs_segments_cuda *p, struct bs_devmem *mem, struc
 	}
 	p->b = (float2 *)at[FACTORS];
 	p->hz = (float *)at[FIELD];
+	p->now = p->hz + (p->s.slices > 1 ? p->voxels * p->s.slices : 0);
 	p->images = (float2 *)at[IMAGES];
 	p->samples = (float2 *)at[SAMPLES];
 	p->sum = (float2 *)at[SUM];
@@ -224,6 +209,8 @@ int bs_segments_cuda_field(struct bs_segments_cuda *p, uint32_t slice, const flo
 				cudaMemcpyHostToDevice, stream),
 		why);
 	BS_CUDA(cudaStreamSynchronize(stream), why);
+	if (slice == p->slice)
+		p->slice = UINT32_MAX;
 	return 0;
 }
 
@@ -236,6 +223,10 @@ static int copy_fit(struct bs_segments_cuda *p, const float *b, const float *hz,
 	BS_CUDA(cudaMemcpy(p->hz, hz, (size_t)(p->voxels * p->s.slices) * sizeof(float),
 			   cudaMemcpyHostToDevice),
 		why);
+	if (p->s.slices > 1)
+		BS_CUDA(cudaMemcpy(p->now, hz, (size_t)p->voxels * sizeof(float),
+				   cudaMemcpyHostToDevice),
+			why);
 	return bs_cuda_copied(why);
 }
 
@@ -285,7 +276,21 @@ void bs_segments_cuda_close(struct bs_segments_cuda *p)
 	if (p == NULL)
 		return;
 	bs_nufft_cuda_close(p->nufft);
+	bs_lagged_cuda_close(p->lagged);
 	free(p);
+}
+
+int bs_segments_cuda_lag(struct bs_segments_cuda *p, const float *k, const float *weight,
+			 const float *hz, struct bs_fail *why)
+{
+	const int rc = bs_lagged_cuda_plan(&p->lagged, &p->s, k, weight, hz, why);
+
+	return rc == BS_ERR_UNSUPPORTED || rc == BS_ERR_NOMEM ? 0 : rc;
+}
+
+uint32_t bs_segments_cuda_launches(const struct bs_segments_cuda *p)
+{
+	return p->lagged != NULL ? 2 + 3 * bs_lagged_cuda_times(p->lagged) : 0;
 }
 
 struct bs_segments_info bs_segments_cuda_info(const struct bs_segments_cuda *p)
@@ -294,11 +299,6 @@ struct bs_segments_info bs_segments_cuda_info(const struct bs_segments_cuda *p)
 }
 
 /* ---- transforms ------------------------------------------------------------------------------ */
-
-static const float *hz_of(const struct bs_segments_cuda *p)
-{
-	return p->hz + p->slice * p->voxels;
-}
 
 static const float2 *factors_of(const struct bs_segments_cuda *p, uint32_t l)
 {
@@ -329,19 +329,27 @@ static int adjoint(struct bs_segments_cuda *p, const float2 *maps, const float2 
 			return rc;
 		if (maps != NULL)
 			combine_segment<<<over(p->voxels, 1), THREADS, 0, stream>>>(
-				image, p->images, maps, coils, hz_of(p), tau_of(p, l), l == 0,
+				image, p->images, maps, coils, p->now, tau_of(p, l), l == 0,
 				p->voxels);
 		else
 			from_segment<<<over(p->voxels, coils), THREADS, 0, stream>>>(
-				image, p->images, hz_of(p), tau_of(p, l), l == 0, p->voxels);
+				image, p->images, p->now, tau_of(p, l), l == 0, p->voxels);
 		rc = launched(why);
 	}
 	return rc;
 }
 
-void bs_segments_cuda_slice(struct bs_segments_cuda *p, uint32_t slice)
+int bs_segments_cuda_slice(struct bs_segments_cuda *p, uint32_t slice, struct CUstream_st *stream,
+			   struct bs_fail *why)
 {
+	if (p->s.slices == 1 || slice == p->slice)
+		return 0;
+	BS_CUDA(cudaMemcpyAsync(p->now, p->hz + slice * p->voxels,
+				(size_t)p->voxels * sizeof(float), cudaMemcpyDeviceToDevice,
+				stream),
+		why);
 	p->slice = slice;
+	return 0;
 }
 
 int bs_segments_cuda_normal(struct bs_segments_cuda *p, const float *maps, const float *in,
@@ -351,9 +359,11 @@ int bs_segments_cuda_normal(struct bs_segments_cuda *p, const float *maps, const
 	const uint32_t coils = p->s.together;
 	int rc = 0;
 
+	if (p->lagged != NULL)
+		return bs_lagged_cuda_apply(p->lagged, maps, p->now, in, out, stream, why);
 	for (uint32_t l = 0; rc == 0 && l < p->fit.segments; l++) {
 		to_segment<<<over(p->voxels, coils), THREADS, 0, stream>>>(
-			p->images, (const float2 *)in, (const float2 *)maps, hz_of(p), tau_of(p, l),
+			p->images, (const float2 *)in, (const float2 *)maps, p->now, tau_of(p, l),
 			p->voxels);
 		rc = launched(why);
 		if (rc == 0)
@@ -385,13 +395,12 @@ int bs_segments_cuda_begin(struct bs_segments_cuda *p, uint32_t state, struct CU
 	return 0;
 }
 
-int bs_segments_cuda_finish(struct bs_segments_cuda *p, uint32_t state, uint32_t slice,
-			    float *image, struct CUstream_st *stream, struct bs_fail *why)
+int bs_segments_cuda_finish(struct bs_segments_cuda *p, uint32_t state, float *image,
+			    struct CUstream_st *stream, struct bs_fail *why)
 {
 	const float2 *data = (const float2 *)bs_segments_cuda_samples(p, state);
 	int rc = 0;
 
-	bs_segments_cuda_slice(p, slice);
 	for (uint32_t c = 0; rc == 0 && c < p->s.nufft.coils; c += p->s.together)
 		rc = adjoint(p, NULL, data + c * p->s.nufft.samples,
 			     (float2 *)image + c * p->voxels, stream, why);

@@ -6,8 +6,13 @@
  * in order: the same bytes every run. A voxel's phase is computed where it is used, its turns in
  * double precision.
  * need -> plan -> { begin, finish | slice, normal }* -> close. begin zeroes a state's samples,
- * [coil][sample]; what is copied there afterwards is what finish transforms. The number of launches
- * of finish and normal is the field map's: no graph holds them.
+ * [coil][sample]; what is copied there afterwards is what finish transforms. finish and normal are
+ * of the slice in hand: at first slice 0, then what slice, which queues a copy, has said. The
+ * number of launches of finish and normal is the field map's.
+ * lag, after plan: in 2D normal is applied by Toeplitz operators from here on
+ * (gpu/solve/lagged_cuda.h; k, weight, hz as plan's), as near to the exact one as the segments are.
+ * It takes device memory of its own, where that is to be had; else, and in 3D, the segments stay.
+ * launches: of normal by these; 0: by segments, too many for a graph.
  * field: another map of a slice, [z][y][x] Hz in host memory, within the range that the first maps
  * have, which the interpolators are made for. It waits for the stream and allocates nothing.
  * plan allocates device memory from mem alone, and on the host what it frees again. One stream, one
@@ -33,6 +38,9 @@ int bs_segments_cuda_plan(struct bs_segments_cuda **plan, const struct bs_segmen
 			  const float *k, const float *weight, const float *hz,
 			  struct bs_devmem *mem, struct bs_fail *why);
 void bs_segments_cuda_close(struct bs_segments_cuda *plan); /* or NULL */
+int bs_segments_cuda_lag(struct bs_segments_cuda *plan, const float *k, const float *weight,
+			 const float *hz, struct bs_fail *why);
+uint32_t bs_segments_cuda_launches(const struct bs_segments_cuda *plan);
 int bs_segments_cuda_field(struct bs_segments_cuda *plan, uint32_t slice, const float *hz,
 			   struct CUstream_st *stream, struct bs_fail *why);
 
@@ -40,11 +48,12 @@ float *bs_segments_cuda_samples(struct bs_segments_cuda *plan, uint32_t state);
 int bs_segments_cuda_begin(struct bs_segments_cuda *plan, uint32_t state,
 			   struct CUstream_st *stream, struct bs_fail *why);
 /* The state stays as it is. */
-int bs_segments_cuda_finish(struct bs_segments_cuda *plan, uint32_t state, uint32_t slice,
-			    float *image, struct CUstream_st *stream, struct bs_fail *why);
+int bs_segments_cuda_finish(struct bs_segments_cuda *plan, uint32_t state, float *image,
+			    struct CUstream_st *stream, struct bs_fail *why);
 
-/* As bs_segments_slice and bs_segments_normal; in and out differ. */
-void bs_segments_cuda_slice(struct bs_segments_cuda *plan, uint32_t slice);
+int bs_segments_cuda_slice(struct bs_segments_cuda *plan, uint32_t slice,
+			   struct CUstream_st *stream, struct bs_fail *why);
+/* As bs_segments_normal; in and out differ. */
 int bs_segments_cuda_normal(struct bs_segments_cuda *plan, const float *maps, const float *in,
 			    float *out, struct CUstream_st *stream, struct bs_fail *why);
 

@@ -316,6 +316,7 @@ static int open_with(void **self, const struct bs_cuda_spec *s, const struct bs_
 		rc = s->op->plan(&e->plan, s, tables, env->team, &e->mem, why);
 	if (rc == 0 && s->op->field != NULL)
 		e->field = s->op->field(e->plan);
+	e->varies = s->op->varies && (e->field == NULL || bs_segments_cuda_launches(e->field) == 0);
 	e->host_field = tables->field;
 	if (rc == 0 && e->ls != NULL && e->field != NULL)
 		bs_ls_cuda_given(e->ls, e->field);

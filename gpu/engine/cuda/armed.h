@@ -42,6 +42,7 @@ struct bs_armed_cuda {
 	const struct bs_cuda_operator *op;
 	void *plan;                     /* the operator's */
 	bool share;                     /* as struct bs_cuda_spec */
+	bool varies;                    /* no graphs: as struct bs_cuda_operator has it */
 	struct bs_ls_cuda *ls;          /* methods ls and sense; else NULL */
 	struct bs_unfold_cuda *unfold;  /* Cartesian SENSE: between two graphs; else NULL */
 	struct bs_pocs_cuda *completes; /* its image; NULL: nothing does */

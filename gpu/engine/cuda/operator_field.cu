@@ -58,8 +58,12 @@ static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables 
 		rc = bs_segments_cuda_plan(&f->segments, &s, tables->traj->k,
 					   c->solve ? weight : tables->density, tables->field, mem,
 					   why);
+	if (rc == 0 && c->solve)
+		rc = bs_segments_cuda_lag(f->segments, tables->traj->k, weight, tables->field, why);
 	free(weight);
 	if (rc != 0) {
+		if (f != NULL)
+			bs_segments_cuda_close(f->segments);
 		free(f);
 		return rc;
 	}
@@ -97,15 +101,18 @@ static int finish(void *op, uint32_t frame, float2 *image, cudaStream_t stream, 
 {
 	const struct field *f = (const struct field *)op;
 
-	return bs_segments_cuda_finish(f->segments, frame, bs_protocol_frame_slice(f->p, frame),
-				       (float *)image, stream, why);
+	return bs_segments_cuda_finish(f->segments, frame, (float *)image, stream, why);
 }
 
 static int part(void *op, uint32_t frame, uint32_t group, float2 *image, cudaStream_t stream,
 		struct bs_fail *why)
 {
+	const struct field *f = (const struct field *)op;
+	int rc = bs_segments_cuda_slice(f->segments, bs_protocol_frame_slice(f->p, frame), stream,
+					why);
+
 	(void)group;
-	return finish(op, frame, image, stream, why);
+	return rc != 0 ? rc : finish(op, frame, image, stream, why);
 }
 
 static struct bs_segments_cuda *field_of(void *op)

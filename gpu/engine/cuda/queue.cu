@@ -32,9 +32,9 @@ int bs_armed_cuda_slice(struct bs_armed_cuda *e, uint32_t frame)
 	int rc = 0;
 
 	if (e->field != NULL)
-		bs_segments_cuda_slice(e->field, slice);
-	if (e->all_maps == NULL || slice == e->slice)
-		return 0;
+		rc = bs_segments_cuda_slice(e->field, slice, e->stream, NULL);
+	if (rc != 0 || e->all_maps == NULL || slice == e->slice)
+		return rc;
 	BS_CUDA(cudaMemcpyAsync(e->maps, e->all_maps + slice * values, values * sizeof(float2),
 				cudaMemcpyDeviceToDevice, e->stream),
 		NULL);
@@ -62,6 +62,22 @@ int bs_armed_cuda_queue_image(struct bs_armed_cuda *e, unsigned flag, struct bs_
 					cudaMemcpyDeviceToHost, e->stream),
 			why);
 	return rc != 0 ? rc : bs_armed_cuda_pass(e, BS_CUDA_DOWNLOADED, flag, why);
+}
+
+/* Of a frame's own part; off resonance for each segment what else is for all. */
+static uint64_t frame_launches(const struct bs_armed_cuda *e)
+{
+	return FRAME_LAUNCHES * (e->field != NULL ? bs_segments_cuda_info(e->field).segments : 1);
+}
+
+static uint64_t solve_launches(const struct bs_armed_cuda *e)
+{
+	const uint64_t solves = bs_methods[e->p->method].uses_maps ? 1 : e->p->coils;
+
+	return bs_ls_cuda_launches(e->p) +
+	       (e->field != NULL
+			? solves * (e->p->iterations + 1) * bs_segments_cuda_launches(e->field)
+			: 0);
 }
 
 /* The named parts of what is left, onto the stream or into the graph being captured. */
@@ -140,7 +156,7 @@ static int record(struct bs_armed_cuda *e, uint32_t frame, unsigned parts, cudaG
  */
 static int record_frame(struct bs_armed_cuda *e, uint32_t f, bool split, struct bs_fail *why)
 {
-	const bool graphs = !e->op->varies && e->frames * FRAME_LAUNCHES <= GRAPH_MOST;
+	const bool graphs = !e->varies && e->frames * frame_launches(e) <= GRAPH_MOST;
 	int rc = 0;
 
 	if (f > 0 && !graphs)
@@ -202,14 +218,14 @@ int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why)
 	const bool split =
 		e->unfold != NULL ||
 		(e->ls != NULL &&
-		 (window || (FRAME_LAUNCHES + bs_ls_cuda_launches(e->p)) * e->frames > GRAPH_MOST));
+		 (window || (frame_launches(e) + solve_launches(e)) * e->frames > GRAPH_MOST));
 	int rc = bs_cuda_copied(why);
 
 	for (uint32_t f = 0; rc == 0 && f < e->frames; f++)
 		rc = window ? try_window(e, f, why) : record_frame(e, f, split, why);
 	if (rc == 0 && e->unfold != NULL)
 		rc = try_unfold(e, why);
-	else if (rc == 0 && !e->op->varies && (split || (window && !e->share)))
+	else if (rc == 0 && !e->varies && (split || (window && !e->share)))
 		rc = record(e, 0, BS_CUDA_SOLVE | BS_CUDA_IMAGE, &e->tail, why);
 	if (rc == 0 && bs_armed_cuda_solves(e) && !e->share)
 		rc = record(e, 0, BS_CUDA_IMAGE, &e->combine, why);
@@ -237,7 +253,7 @@ void bs_armed_cuda_unrecord(struct bs_armed_cuda *e)
 static int launch_frame(struct bs_armed_cuda *e, uint32_t frame, bool watched)
 {
 	cudaGraphExec_t graph = watched && e->sum[frame] != NULL ? e->sum[frame] : e->finish[frame];
-	const unsigned parts = bs_armed_cuda_solves(e) || e->op->varies ? BS_CUDA_SUM : BS_CUDA_ALL;
+	const unsigned parts = bs_armed_cuda_solves(e) || e->varies ? BS_CUDA_SUM : BS_CUDA_ALL;
 
 	if (graph == NULL)
 		return queue_parts(e, frame, parts, cudaEventRecordDefault, NULL);
@@ -248,7 +264,7 @@ static int launch_frame(struct bs_armed_cuda *e, uint32_t frame, bool watched)
 /* What comes after F^H d where launch_frame, or a window's sum, has not queued it. */
 static int launch_tail(struct bs_armed_cuda *e)
 {
-	if (e->op->varies)
+	if (e->varies)
 		return queue_parts(e, 0, BS_CUDA_SOLVE | BS_CUDA_IMAGE, cudaEventRecordDefault,
 				   NULL);
 	if (e->tail != NULL)

@@ -1,0 +1,361 @@
+/* gpu/solve/lagged.cu - see lagged_cuda.h */
+#include "gpu/solve/lagged_cuda.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/device/check.h"
+#include "gpu/device/memory.h"
+#include "gpu/device/stream.h"
+#include "gpu/solve/cuda/turn.cuh"
+#include "gpu/solve/interpolators.h"
+#include "gpu/toeplitz/q_cuda.h"
+#include "gpu/toeplitz/toeplitz_cuda.h"
+
+#define THREADS    256
+#define SIDE       32u /* voxels of a block that sums */
+#define TOGETHER   8u  /* times that it sums side by side */
+#define BRANCHES   4   /* operators that run side by side */
+#define QUANTILES  128u
+#define LOOKED_AT  16384u              /* voxels, about, that the quantiles are of */
+#define BYTES_MOST (UINT64_C(4) << 30) /* of all operators and images */
+
+struct bs_lagged_cuda {
+	uint32_t times, coils;
+	uint64_t voxels;
+	double first_s, step_s;
+	struct bs_devmem mem;
+	struct bs_toeplitz_cuda *normal[BS_SEGMENTS_MAX];
+	float2 *images; /* [time][coil][voxel] */
+	cudaStream_t branch[BRANCHES];
+	cudaEvent_t fork, join[BRANCHES];
+};
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+/* images[l][c] = exp(-i2pi hz tau_l) S_c in; block y: the time */
+static __global__ void __launch_bounds__(THREADS)
+	to_times(float2 *images, const float2 *in, const float2 *maps, const float *hz,
+		 double first_s, double step_s, uint32_t coils, uint64_t voxels)
+{
+	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+
+	if (v >= voxels)
+		return;
+	const float2 turned = times(phase_of(hz[v], first_s + blockIdx.y * step_s), in[v]);
+
+	images += (uint64_t)blockIdx.y * coils * voxels;
+	if (maps == NULL) {
+		images[v] = turned;
+		return;
+	}
+	for (uint32_t c = 0; c < coils; c++)
+		images[c * voxels + v] = times(turned, __ldg(maps + c * voxels + v));
+}
+
+/* out = sum_l exp(+i2pi hz tau_l) sum_c conj(S_c) images[l][c]: each row of threads its times */
+static __global__ void __launch_bounds__(SIDE *TOGETHER)
+	from_times(float2 *out, const float2 *images, const float2 *maps, const float *hz,
+		   double first_s, double step_s, uint32_t count, uint32_t coils, uint64_t voxels)
+{
+	__shared__ float2 part[TOGETHER][SIDE];
+	const uint64_t v = (uint64_t)blockIdx.x * SIDE + threadIdx.x;
+	float2 all = make_float2(0.0f, 0.0f);
+
+	for (uint32_t l = threadIdx.y; v < voxels && l < count; l += TOGETHER) {
+		const float2 *from = images + (uint64_t)l * coils * voxels + v;
+		float2 sum = make_float2(0.0f, 0.0f);
+
+		for (uint32_t c = 0; c < coils; c++) {
+			const float2 s = maps != NULL ? __ldg(maps + c * voxels + v)
+						      : make_float2(1.0f, 0.0f);
+			const float2 seen = times(conjugate(s), from[c * voxels]);
+
+			sum = make_float2(sum.x + seen.x, sum.y + seen.y);
+		}
+		sum = times(conjugate(phase_of(hz[v], first_s + l * step_s)), sum);
+		all = make_float2(all.x + sum.x, all.y + sum.y);
+	}
+	part[threadIdx.y][threadIdx.x] = all;
+	__syncthreads();
+	if (threadIdx.y > 0 || v >= voxels)
+		return;
+	for (uint32_t r = 1; r < TOGETHER; r++)
+		all = make_float2(all.x + part[r][threadIdx.x].x, all.y + part[r][threadIdx.x].y);
+	out[v] = all;
+}
+
+/* ---- plan ------------------------------------------------------------------------------------ */
+
+static int ascending(const void *a, const void *b)
+{
+	const float x = *(const float *)a;
+	const float y = *(const float *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The differences of the map's quantiles, its least and its largest value among them. */
+static int differences(float *to, const float *hz, uint64_t voxels, struct bs_fail *why)
+{
+	const uint64_t step = voxels / LOOKED_AT + 1;
+	float *some = (float *)malloc((voxels / step + 3) * sizeof(*some));
+	uint64_t n = 0;
+	float least = hz[0];
+	float most = hz[0];
+
+	if (some == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "differences of a field map");
+	for (uint64_t v = 0; v < voxels; v++) {
+		least = fminf(least, hz[v]);
+		most = fmaxf(most, hz[v]);
+		if (v % step == 0)
+			some[n++] = hz[v];
+	}
+	some[n++] = least;
+	some[n++] = most;
+	qsort(some, n, sizeof(*some), ascending);
+	for (uint64_t i = 0; i < QUANTILES; i++)
+		for (uint64_t j = 0; j < QUANTILES; j++)
+			to[i * QUANTILES + j] = some[i * (n - 1) / (QUANTILES - 1)] -
+						some[j * (n - 1) / (QUANTILES - 1)];
+	free(some);
+	return 0;
+}
+
+/* b: [time][sample of a readout] complex, room for BS_SEGMENTS_MAX times. */
+static int find_times(struct bs_lagged_cuda *p, const struct bs_segments_spec *s, const float *hz,
+		      float *b, struct bs_fail *why)
+{
+	float *d = (float *)malloc((size_t)QUANTILES * QUANTILES * sizeof(*d));
+	struct bs_interpolators fit;
+	int rc = d == NULL ? bs_fail(why, BS_ERR_NOMEM, "differences of a field map")
+			   : differences(d, hz, p->voxels * s->slices, why);
+
+	if (rc == 0) {
+		const struct bs_interpolators_spec asked = { d,          QUANTILES * QUANTILES,
+							     s->readout, BS_SEGMENTS_MAX,
+							     s->dwell_s, s->start_s,
+							     s->error };
+
+		rc = bs_interpolators_find(&fit, &asked, b, why);
+	}
+	free(d);
+	if (rc == BS_ERR_VALUE)
+		why->code = rc = BS_ERR_UNSUPPORTED;
+	if (rc != 0)
+		return rc;
+	p->times = fit.segments;
+	p->first_s = fit.first_s;
+	p->step_s = fit.step_s;
+	return 0;
+}
+
+static struct bs_toeplitz_spec toeplitz_of(const struct bs_segments_spec *s)
+{
+	struct bs_toeplitz_spec t;
+
+	memset(&t, 0, sizeof(t));
+	t.dims = s->nufft.dims;
+	memcpy(t.matrix, s->nufft.matrix, sizeof(t.matrix));
+	t.coils = s->together;
+	return t;
+}
+
+static int take_memory(struct bs_lagged_cuda *p, const struct bs_segments_spec *s,
+		       struct bs_fail *why)
+{
+	const struct bs_toeplitz_spec t = toeplitz_of(s);
+	const uint64_t images = (uint64_t)p->times * p->coils * p->voxels * sizeof(float2);
+	uint64_t bytes;
+	int rc = bs_toeplitz_cuda_need(&t, &bytes, why);
+
+	bytes = bytes * p->times + bs_devmem_round(images);
+	if (rc == 0 && bytes > BYTES_MOST)
+		rc = bs_fail(why, BS_ERR_UNSUPPORTED, "%u Toeplitz operators of %u coils", p->times,
+			     p->coils);
+	if (rc == 0)
+		rc = bs_devmem_open(&p->mem, bytes, "field map", why);
+	if (rc == 0)
+		p->images = (float2 *)bs_devmem_take(&p->mem, images);
+	return rc;
+}
+
+/* One time's operator; w: room for the weights of all samples, q for Q. */
+static int make_operator(struct bs_lagged_cuda *p, const struct bs_segments_spec *s, uint32_t l,
+			 const float *k, const float *weight, const float *b, float *w, float *q,
+			 struct bs_fail *why)
+{
+	const double accuracy = s->nufft.accuracy > 0.0 ? 0.1 * s->nufft.accuracy : 1e-4;
+	const struct bs_toeplitz_spec t = toeplitz_of(s);
+	struct bs_devmem temporary;
+	struct bs_q_spec spec;
+	int rc;
+
+	memset(&spec, 0, sizeof(spec));
+	spec.dims = s->nufft.dims;
+	memcpy(spec.matrix, s->nufft.matrix, sizeof(spec.matrix));
+	spec.samples = s->nufft.samples;
+	spec.basis = BS_BASIS_DELTA;
+	spec.sum = BS_SUM_NUFFT;
+	spec.accuracy = fmin(fmax(accuracy, 1e-6), 1e-3);
+	for (uint64_t m = 0; m < s->nufft.samples; m++)
+		w[m] = b[2 * ((size_t)l * s->readout + m % s->readout)] *
+		       (weight != NULL ? weight[m] : 1.0f);
+	rc = bs_q_cuda_make(q, &spec, k, w, "field map", why);
+	if (rc == 0)
+		rc = bs_devmem_open(&temporary, bs_q_size(&spec) * 8, "field map", why);
+	if (rc != 0)
+		return rc;
+	BS_CUDA_GO(
+		cudaMemcpy(temporary.base, q, (size_t)bs_q_size(&spec) * 8, cudaMemcpyHostToDevice),
+		why, rc, out);
+	rc = bs_toeplitz_cuda_plan(&p->normal[l], &t, (const float *)temporary.base, &p->mem, why);
+	if (rc == 0) /* branches overlap, launches of one need not */
+		rc = bs_toeplitz_cuda_choose(p->normal[l], 0, 1, why);
+out:
+	bs_devmem_close(&temporary);
+	return rc;
+}
+
+static int make_operators(struct bs_lagged_cuda *p, const struct bs_segments_spec *s,
+			  const float *k, const float *weight, const float *b, struct bs_fail *why)
+{
+	struct bs_q_spec spec;
+	int rc = 0;
+
+	memset(&spec, 0, sizeof(spec));
+	spec.dims = s->nufft.dims;
+	memcpy(spec.matrix, s->nufft.matrix, sizeof(spec.matrix));
+	spec.samples = s->nufft.samples;
+	spec.accuracy = 1e-3;
+	float *w = (float *)malloc((size_t)s->nufft.samples * sizeof(*w));
+	float *q = (float *)malloc((size_t)bs_q_size(&spec) * 8);
+
+	if (w == NULL || q == NULL)
+		rc = bs_fail(why, BS_ERR_NOMEM, "Toeplitz operators of a field map");
+	for (uint32_t l = 0; rc == 0 && l < p->times; l++)
+		rc = make_operator(p, s, l, k, weight, b, w, q, why);
+	free(w);
+	free(q);
+	return rc;
+}
+
+static int open_branches(struct bs_lagged_cuda *p, struct bs_fail *why)
+{
+	int rc = bs_stream_event(&p->fork, why);
+
+	for (int i = 0; rc == 0 && i < BRANCHES; i++) {
+		rc = bs_stream_open(&p->branch[i], why);
+		if (rc == 0)
+			rc = bs_stream_event(&p->join[i], why);
+	}
+	return rc;
+}
+
+int bs_lagged_cuda_plan(struct bs_lagged_cuda **plan, const struct bs_segments_spec *s,
+			const float *k, const float *weight, const float *hz, struct bs_fail *why)
+{
+	struct bs_lagged_cuda *p;
+	float *b;
+	int rc;
+
+	*plan = NULL;
+	if (s->nufft.dims != 2)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operators off resonance in 3D");
+	p = (struct bs_lagged_cuda *)calloc(1, sizeof(*p));
+	b = (float *)malloc((size_t)BS_SEGMENTS_MAX * s->readout * sizeof(float2));
+	if (p == NULL || b == NULL) {
+		free(p);
+		free(b);
+		return bs_fail(why, BS_ERR_NOMEM, "Toeplitz operators of a field map");
+	}
+	p->coils = s->together;
+	p->voxels = (uint64_t)s->nufft.matrix[0] * s->nufft.matrix[1];
+	rc = find_times(p, s, hz, b, why);
+	if (rc == 0)
+		rc = take_memory(p, s, why);
+	if (rc == 0)
+		rc = make_operators(p, s, k, weight, b, why);
+	if (rc == 0)
+		rc = open_branches(p, why);
+	if (rc == 0)
+		rc = bs_cuda_copied(why);
+	free(b);
+	if (rc != 0) {
+		bs_lagged_cuda_close(p);
+		return rc;
+	}
+	*plan = p;
+	return 0;
+}
+
+void bs_lagged_cuda_close(struct bs_lagged_cuda *p)
+{
+	if (p == NULL)
+		return;
+	for (int i = 0; i < BRANCHES; i++) {
+		if (p->branch[i] != NULL)
+			(void)cudaStreamDestroy(p->branch[i]);
+		if (p->join[i] != NULL)
+			(void)cudaEventDestroy(p->join[i]);
+	}
+	if (p->fork != NULL)
+		(void)cudaEventDestroy(p->fork);
+	for (uint32_t l = 0; l < p->times; l++)
+		if (p->normal[l] != NULL)
+			bs_toeplitz_cuda_close(p->normal[l]);
+	bs_devmem_close(&p->mem);
+	free(p);
+}
+
+uint32_t bs_lagged_cuda_times(const struct bs_lagged_cuda *p)
+{
+	return p->times;
+}
+
+/* ---- the product ----------------------------------------------------------------------------- */
+
+/* Each branch every so many of the operators, in place. */
+static int operate(struct bs_lagged_cuda *p, cudaStream_t stream, struct bs_fail *why)
+{
+	const uint64_t step = p->coils * p->voxels;
+	int rc = 0;
+
+	BS_CUDA(cudaEventRecord(p->fork, stream), why);
+	for (uint32_t i = 0; rc == 0 && i < BRANCHES && i < p->times; i++) {
+		BS_CUDA(cudaStreamWaitEvent(p->branch[i], p->fork, 0), why);
+		for (uint32_t l = i; rc == 0 && l < p->times; l += BRANCHES) {
+			float *image = (float *)(p->images + l * step);
+
+			rc = bs_toeplitz_cuda_apply(p->normal[l], p->coils, image, image,
+						    p->branch[i], why);
+		}
+		if (rc != 0)
+			return rc;
+		BS_CUDA(cudaEventRecord(p->join[i], p->branch[i]), why);
+		BS_CUDA(cudaStreamWaitEvent(stream, p->join[i], 0), why);
+	}
+	return rc;
+}
+
+int bs_lagged_cuda_apply(struct bs_lagged_cuda *p, const float *maps, const float *hz,
+			 const float *in, float *out, struct CUstream_st *stream,
+			 struct bs_fail *why)
+{
+	const dim3 each((unsigned)((p->voxels + THREADS - 1) / THREADS), p->times);
+	int rc;
+
+	to_times<<<each, THREADS, 0, stream>>>(p->images, (const float2 *)in, (const float2 *)maps,
+					       hz, p->first_s, p->step_s, p->coils, p->voxels);
+	BS_CUDA(cudaGetLastError(), why);
+	rc = operate(p, stream, why);
+	if (rc != 0)
+		return rc;
+	from_times<<<(unsigned)((p->voxels + SIDE - 1) / SIDE), dim3(SIDE, TOGETHER), 0, stream>>>(
+		(float2 *)out, p->images, (const float2 *)maps, hz, p->first_s, p->step_s, p->times,
+		p->coils, p->voxels);
+	BS_CUDA(cudaGetLastError(), why);
+	return 0;
+}
