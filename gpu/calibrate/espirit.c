@@ -413,23 +413,29 @@ static int kernels(struct bs_espirit *e, struct bs_fail *why)
 	return 0;
 }
 
-int bs_espirit_calibrate(struct bs_espirit *e, const uint32_t size[3], const float *block,
-			 struct bs_fail *why)
+int bs_espirit_turn(struct bs_espirit *e, const uint32_t size[3], const float *block,
+		    struct bs_fail *why)
 {
-	const uint32_t points = (uint32_t)bs_hankel_volume(e->points);
-	int rc;
-
 	for (int a = 0; a < 3; a++)
 		if (size[a] > e->s.block[a] || size[a] < e->s.kernel[a])
 			return bs_fail(why, BS_ERR_SIZE,
 				       "coil maps: a block of %u samples along %c, %u to %u",
 				       size[a], "xyz"[a], e -> s.kernel[a], e->s.block[a]);
+	return bs_reference(e->reference, e->s.coils, (size_t)bs_hankel_volume(size), block,
+			    e->coil_gram, e->coil_value, e->work, why);
+}
+
+int bs_espirit_calibrate(struct bs_espirit *e, const uint32_t size[3], const float *block,
+			 struct bs_fail *why)
+{
+	const uint32_t points = (uint32_t)bs_hankel_volume(e->points);
+	int rc = bs_espirit_turn(e, size, block, why);
+
+	if (rc != 0)
+		return rc;
 	shape(&e->k, &e->s, size);
 	e->block = block;
-	rc = bs_reference(e->reference, e->s.coils, (size_t)bs_hankel_volume(size), block,
-			  e->coil_gram, e->coil_value, e->work, why);
-	if (rc == 0)
-		rc = kernels(e, why);
+	rc = kernels(e, why);
 	if (rc != 0)
 		return rc;
 	memset(e->g[0], 0, (size_t)points * e->pairs * 8);

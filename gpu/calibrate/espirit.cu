@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "gpu/calibrate/projector_cuda.h"
 #include "gpu/device/check.h"
 
 #define THREADS       128
@@ -35,9 +36,11 @@ struct voxels {
 };
 
 struct bs_espirit_cuda {
-	const struct bs_espirit *host;
+	struct bs_espirit *host;
 	struct bs_espirit_lags l;
+	struct bs_projector_cuda *projector;
 	float *corr, *plane, *rows, *phase_x, *phase_y, *phase_z, *reference, *scratch;
+	float *block, *largest; /* largest: a double */
 	unsigned blocks;
 };
 
@@ -167,7 +170,7 @@ static unsigned blocks_of(const struct bs_espirit_spec *s)
 }
 
 /* Bytes of each array, in the order in which they are taken. */
-#define ARRAYS 8
+#define ARRAYS 10
 static void sizes(const struct bs_espirit_spec *s, uint64_t bytes[ARRAYS])
 {
 	const uint64_t pairs = (uint64_t)s->coils * (s->coils + 1) / 2;
@@ -184,12 +187,14 @@ static void sizes(const struct bs_espirit_spec *s, uint64_t bytes[ARRAYS])
 	bytes[5] = s->matrix[2] * z * 8;
 	bytes[6] = s->coils * 8u;
 	bytes[7] = (uint64_t)blocks_of(s) * THREADS * (4 * pairs + 12 * s->coils) * 4;
+	bytes[8] = (uint64_t)s->coils * s->block[0] * s->block[1] * s->block[2] * 8;
+	bytes[9] = sizeof(double);
 }
 
 uint64_t bs_espirit_cuda_bytes(const struct bs_espirit_spec *s)
 {
 	uint64_t bytes[ARRAYS];
-	uint64_t sum = 0;
+	uint64_t sum = bs_projector_cuda_bytes(s);
 
 	sizes(s, bytes);
 	for (int i = 0; i < ARRAYS; i++)
@@ -199,18 +204,20 @@ uint64_t bs_espirit_cuda_bytes(const struct bs_espirit_spec *s)
 
 static int copy_tables(struct bs_espirit_cuda *e, const uint64_t bytes[ARRAYS], struct bs_fail *why)
 {
+	BS_CUDA(cudaMemset(e->corr, 0, bytes[0]), why); /* what pads its lines */
 	BS_CUDA(cudaMemcpy(e->phase_x, e->l.phase_x, bytes[3], cudaMemcpyHostToDevice), why);
 	BS_CUDA(cudaMemcpy(e->phase_y, e->l.phase_y, bytes[4], cudaMemcpyHostToDevice), why);
 	BS_CUDA(cudaMemcpy(e->phase_z, e->l.phase_z, bytes[5], cudaMemcpyHostToDevice), why);
 	return bs_cuda_copied(why);
 }
 
-int bs_espirit_cuda_plan(struct bs_espirit_cuda **plan, const struct bs_espirit *host,
+int bs_espirit_cuda_plan(struct bs_espirit_cuda **plan, struct bs_espirit *host,
 			 struct bs_devmem *mem, struct bs_fail *why)
 {
 	struct bs_espirit_cuda *e = (struct bs_espirit_cuda *)calloc(1, sizeof(*e));
 	float **const to[ARRAYS] = { &e->corr,    &e->plane,   &e->rows,      &e->phase_x,
-				     &e->phase_y, &e->phase_z, &e->reference, &e->scratch };
+				     &e->phase_y, &e->phase_z, &e->reference, &e->scratch,
+				     &e->block,   &e->largest };
 	uint64_t bytes[ARRAYS];
 	int rc = 0;
 
@@ -226,6 +233,8 @@ int bs_espirit_cuda_plan(struct bs_espirit_cuda **plan, const struct bs_espirit 
 			rc = bs_fail(why, BS_ERR_NOMEM, "coil maps: device memory");
 	}
 	if (rc == 0)
+		rc = bs_projector_cuda_plan(&e->projector, e->l.spec, mem, why);
+	if (rc == 0)
 		rc = copy_tables(e, bytes, why);
 	if (rc != 0) {
 		bs_espirit_cuda_close(e);
@@ -237,6 +246,9 @@ int bs_espirit_cuda_plan(struct bs_espirit_cuda **plan, const struct bs_espirit 
 
 void bs_espirit_cuda_close(struct bs_espirit_cuda *e)
 {
+	if (e == NULL)
+		return;
+	bs_projector_cuda_close(e->projector);
 	free(e);
 }
 
@@ -278,20 +290,33 @@ static int plane(struct bs_espirit_cuda *e, uint32_t z, float *maps, float *valu
 	return 0;
 }
 
-int bs_espirit_cuda_run(struct bs_espirit_cuda *e, float *maps, float *values,
-			struct CUstream_st *stream, struct bs_fail *why)
+int bs_espirit_cuda_run(struct bs_espirit_cuda *e, const uint32_t size[3], const float *block,
+			float *maps, float *values, struct CUstream_st *stream, struct bs_fail *why)
 {
 	const struct bs_espirit_spec *s = e->l.spec;
-	const size_t lags = (size_t)(2 * s->kernel[1] - 1) * (2 * s->kernel[2] - 1);
-	int rc = 0;
+	const size_t samples = (size_t)size[0] * size[1] * size[2];
+	double largest = 0.0;
+	int rc = bs_espirit_turn(e->host, size, block, why);
 
-	BS_CUDA(cudaMemcpyAsync(e->corr, e->l.corr, lags * e->l.line * 8, cudaMemcpyHostToDevice,
+	if (rc != 0)
+		return rc;
+	BS_CUDA(cudaMemcpyAsync(e->block, block, samples * s->coils * 8, cudaMemcpyHostToDevice,
 				stream),
 		why);
 	BS_CUDA(cudaMemcpyAsync(e->reference, e->l.reference, s->coils * 8u, cudaMemcpyHostToDevice,
 				stream),
 		why);
+	rc = bs_projector_cuda_make(e->projector, size, (const float2 *)e->block, e->corr,
+				    e->l.line, (double *)e->largest, stream, why);
 	for (uint32_t z = 0; rc == 0 && z < s->matrix[2]; z++)
 		rc = plane(e, z, maps, values, stream, why);
-	return rc;
+	if (rc != 0)
+		return rc;
+	BS_CUDA(cudaMemcpyAsync(&largest, e->largest, sizeof(largest), cudaMemcpyDeviceToHost,
+				stream),
+		why);
+	BS_CUDA(cudaStreamSynchronize(stream), why);
+	if (!(largest > 0.0))
+		return bs_fail(why, BS_ERR_VALUE, "coil maps: the calibration data are all zero");
+	return 0;
 }

@@ -59,9 +59,12 @@ int bs_espirit_plan(struct bs_espirit **plan, const struct bs_espirit_spec *spec
 int bs_espirit_run(struct bs_espirit *plan, const uint32_t size[3], const float *block, float *maps,
 		   float *values, struct bs_fail *why);
 /*
- * The two halves of run: the kernels' correlations of a block, and the maps from them. Between them
- * lags, for a twin that makes the maps elsewhere; its arrays are the plan's.
+ * The parts of run: what maps are turned to, alone; that and the kernels' correlations of a block;
+ * the maps from both. lags: for a twin that does the last, or the last two, elsewhere; its arrays
+ * are the plan's.
  */
+int bs_espirit_turn(struct bs_espirit *plan, const uint32_t size[3], const float *block,
+		    struct bs_fail *why);
 int bs_espirit_calibrate(struct bs_espirit *plan, const uint32_t size[3], const float *block,
 			 struct bs_fail *why);
 void bs_espirit_maps(struct bs_espirit *plan, float *maps, float *values);

@@ -1,16 +1,17 @@
 /*
- * gpu/calibrate/espirit_cuda.h - ESPIRiT with the voxels on the GPU: CUDA twin of espirit.h
+ * gpu/calibrate/espirit_cuda.h - ESPIRiT on the GPU: CUDA twin of espirit.h
  *
- * The kernels are the host's (bs_espirit_calibrate): one small eigenproblem in double precision,
- * which LAPACK solves in less time than a GPU takes to start on it. Here are the correlations'
- * sums at the voxels and their eigenvectors, one thread a voxel, a plane at a time, by the host
- * twin's own formulas (gpu/calibrate/eigen_loops.h).
+ * The kernels' correlations by their projector (gpu/calibrate/projector_cuda.h), and at the voxels
+ * the correlations' sums and their eigenvectors, one thread a voxel, a plane at a time, by the host
+ * twin's own formulas (gpu/calibrate/eigen_loops.h). The host finds what maps are turned to: an
+ * eigenproblem of the coils.
  *
  * host    must live as long; its spec is this plan's
+ * block   as in espirit.h, in host memory
  * maps, values  as in espirit.h, in device memory; values NULL: not wanted
- * need, plan and run as for the host; bytes: of device memory that plan takes. run queues on the
- * stream and returns; the host's next calibration must wait until it has been done. Only plan
- * allocates. The same bytes every run. Errors: BS_ERR_GPU, BS_ERR_NOMEM.
+ * need, plan and run as for the host; bytes: of device memory that plan takes. run waits for the
+ * stream. Only plan allocates. The same bytes every run. Errors: BS_ERR_GPU, BS_ERR_NOMEM; of run
+ * those of bs_espirit_run.
  * Test: test/twin/twin_espirit.c
  */
 #ifndef BS_GPU_CALIBRATE_ESPIRIT_CUDA_H
@@ -27,10 +28,11 @@ struct CUstream_st;
 struct bs_espirit_cuda;
 
 uint64_t bs_espirit_cuda_bytes(const struct bs_espirit_spec *spec);
-int bs_espirit_cuda_plan(struct bs_espirit_cuda **plan, const struct bs_espirit *host,
+int bs_espirit_cuda_plan(struct bs_espirit_cuda **plan, struct bs_espirit *host,
 			 struct bs_devmem *mem, struct bs_fail *why);
-int bs_espirit_cuda_run(struct bs_espirit_cuda *plan, float *maps, float *values,
-			struct CUstream_st *stream, struct bs_fail *why);
+int bs_espirit_cuda_run(struct bs_espirit_cuda *plan, const uint32_t size[3], const float *block,
+			float *maps, float *values, struct CUstream_st *stream,
+			struct bs_fail *why);
 void bs_espirit_cuda_close(struct bs_espirit_cuda *plan);
 
 #ifdef __cplusplus

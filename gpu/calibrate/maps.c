@@ -17,6 +17,9 @@ struct bs_maps {
 	struct bs_team *team;
 	struct bs_region *region;
 	struct bs_espirit *espirit;
+	int (*elsewhere)(void *self, const uint32_t size[3], const float *block, float *maps,
+			 struct bs_fail *why); /* NULL: here */
+	void *self;                            /* its */
 	struct bs_walsh *walsh;
 	const struct bs_maps_kernels *simd;
 	uint32_t most[3];  /* samples of a block */
@@ -289,6 +292,20 @@ void bs_maps_add(struct bs_maps *m, uint32_t frame, uint32_t line, bool flagged,
 		bs_region_add(m->region, frame, line, flagged, data, coil_stride);
 }
 
+struct bs_espirit *bs_maps_espirit(struct bs_maps *m)
+{
+	return m->espirit;
+}
+
+void bs_maps_elsewhere(struct bs_maps *m,
+		       int (*run)(void *self, const uint32_t size[3], const float *block,
+				  float *maps, struct bs_fail *why),
+		       void *self)
+{
+	m->elsewhere = run;
+	m->self = self;
+}
+
 /* A line of a coil into the block. */
 static void trim(void *arg, int task, int member)
 {
@@ -389,6 +406,8 @@ static int run(struct bs_maps *m, uint32_t frame, uint64_t version, struct bs_fa
 	if (by_walsh(p)) {
 		bs_team_run(m->team, image, m, (int)p->coils);
 		rc = bs_walsh_run(m->walsh, m->images, to, why);
+	} else if (m->elsewhere != NULL) {
+		rc = m->elsewhere(m->self, m->size, m->block, to, why);
 	} else {
 		rc = bs_espirit_run(m->espirit, m->size, m->block, to, NULL, why);
 	}

@@ -52,6 +52,16 @@ int bs_maps_make(struct bs_maps *plan, uint32_t frame, bool *made, struct bs_fai
 /* block [coil][z][y][x] complex, k = 0 at index size/2, one sample a field of view; size x y z. */
 int bs_maps_given(struct bs_maps *plan, uint32_t frame, const uint32_t size[3], const float *block,
 		  struct bs_fail *why);
+/*
+ * ESPIRiT elsewhere from here on: run as bs_espirit_run without values, of the plan that espirit
+ * says (NULL: Walsh's maps, nothing changes).
+ */
+struct bs_espirit;
+struct bs_espirit *bs_maps_espirit(struct bs_maps *plan);
+void bs_maps_elsewhere(struct bs_maps *plan,
+		       int (*run)(void *self, const uint32_t size[3], const float *block,
+				  float *maps, struct bs_fail *why),
+		       void *self);
 /* Points along an axis that a given block has at least, or as many as the matrix. */
 uint32_t bs_maps_fewest(const struct bs_protocol *p);
 

@@ -9,6 +9,9 @@
 #include "gpu/engine/center.h"
 #include "gpu/engine/echoes.h"
 #include "gpu/engine/engines.h"
+#if BS_GPU
+#include "gpu/engine/cuda/mapped.h"
+#endif
 
 struct engine {
 	const struct bs_engine *inner;
@@ -16,6 +19,9 @@ struct engine {
 	const struct bs_protocol *p;
 	struct bs_maps *maps;
 	struct bs_center *center; /* of protocols that are not on the grid */
+#if BS_GPU
+	struct bs_mapped_cuda *cuda; /* NULL: the host makes the maps */
+#endif
 };
 
 static int need_of(const struct bs_engine *inner, const struct bs_protocol *p, struct bs_need *need,
@@ -35,8 +41,30 @@ static void mapped_disarm(void *self)
 	if (e->self != NULL)
 		e->inner->disarm(e->self);
 	bs_center_disarm(e->center);
+#if BS_GPU
+	bs_mapped_cuda_close(e->cuda);
+#endif
 	bs_maps_close(e->maps);
 	free(e);
+}
+
+/* ESPIRiT where the images are made. */
+static int arm_maps(struct engine *e, struct bs_fail *why)
+{
+#if BS_GPU
+	int rc;
+
+	if (bs_maps_espirit(e->maps) == NULL || !bs_engines_on_gpu(e->inner->name))
+		return 0;
+	rc = bs_mapped_cuda_open(&e->cuda, bs_maps_espirit(e->maps), e->p->name, why);
+	if (rc == 0)
+		bs_maps_elsewhere(e->maps, bs_mapped_cuda_run, e->cuda);
+	return rc;
+#else
+	(void)e;
+	(void)why;
+	return 0;
+#endif
 }
 
 static int arm_of(const struct bs_engine *inner, void **self, const struct bs_protocol *p,
@@ -52,6 +80,8 @@ static int arm_of(const struct bs_engine *inner, void **self, const struct bs_pr
 	rc = bs_maps_plan(&e->maps, p, tables->made, env->arena, env->team, why);
 	if (rc == 0 && !bs_protocol_on_grid(p))
 		rc = bs_center_arm(&e->center, p, bs_maps_fewest(p), tables->traj, env, why);
+	if (rc == 0)
+		rc = arm_maps(e, why);
 	if (rc == 0)
 		rc = inner->arm(&e->self, p, tables, env, why);
 	if (rc != 0) {

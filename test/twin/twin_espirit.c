@@ -1,7 +1,7 @@
 /*
- * test/twin/twin_espirit.c - ESPIRiT's voxels on the GPU against the host's, and twice the same
+ * test/twin/twin_espirit.c - ESPIRiT on the GPU against the host's, and twice the same
  *
- * Both twins work in single precision from the same correlations. A voxel's matrix has norm 1 at
+ * Both twins find the kernels in double precision and go on in single. A voxel's matrix has norm 1 at
  * most, and each of its elements is a sum of at most some hundred products: MATRIX covers the
  * roundings of both twins. Eigenvalues then differ by as much at most (Weyl), eigenvectors by that
  * over the distance to the next eigenvalue (Davis and Kahan): TWINS, the bound of every operator.
@@ -112,7 +112,7 @@ static void one(const struct bs_espirit_spec *s, uint64_t seed)
 	CHECK(rc == 0 && bs_devmem_round(mem.used) == mem.size, "%u coils, %u x %u x %u %s",
 	      s->coils, s->matrix[0], s->matrix[1], s->matrix[2], why.text);
 	for (int round = 0; rc == 0 && round < 2; round++) {
-		rc = bs_espirit_cuda_run(twin, maps, values, NULL, &why);
+		rc = bs_espirit_cuda_run(twin, s->block, block, maps, values, NULL, &why);
 		CHECK(rc == 0 && fetch(gpu.maps, maps, floats) &&
 			      fetch(gpu.values, values, voxels * s->sets),
 		      "run %d %s", round, why.text);
