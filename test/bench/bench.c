@@ -33,6 +33,8 @@ static const struct {
 	{ "durable", "A stream that is logged beside one that is not", bs_bench_durable, true },
 	{ "beside", "A stream beside page, metrics, MRD bridge and 50 browsers, and alone",
 	  bs_bench_beside, true },
+	{ "prepared", "A stream that is whitened and compressed beside one that is not",
+	  bs_bench_prepared, true },
 	{ "sealed", "A stream whose k-space is sealed beside one that is not", bs_bench_sealed,
 	  true },
 };
@@ -46,7 +48,7 @@ static const char usage_text[] =
 	"                  tune, real (DATA= as of make test), multi (GPU), log, seal, service,\n"
 	"                  durable (FRAMES=12000 TURNS=2 RATE=200 BACKEND=host|cuda LOGS=FOLDER,\n"
 	"                  LAG_FRAMES=3000 WAIT=block|poll by the environment),\n"
-	"                  beside, sealed (the same, but LOGS)\n"
+	"                  beside, sealed, prepared (the same, but LOGS)\n"
 	"  --rows PATTERN  shell pattern of row names, e.g. 'radial2d*'\n"
 	"  --threads N     the team (2)\n"
 	"  --seconds S     about this long on each row (1)\n"

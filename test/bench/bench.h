@@ -22,8 +22,9 @@ int bs_bench_seal(struct bs_bench *b);
 /* The service that BORESIDE names; without it the one that was built with this program. */
 int bs_bench_service(struct bs_bench *b);
 int bs_bench_durable(struct bs_bench *b);
-/* The same stream beside page, metrics and bridge, and sealed: stream/durable.c. */
+/* The same stream beside page, metrics and bridge, sealed, and prepared: stream/durable.c. */
 int bs_bench_beside(struct bs_bench *b);
+int bs_bench_prepared(struct bs_bench *b);
 int bs_bench_sealed(struct bs_bench *b);
 
 /* This program's path; and BORESIDE is set, to what was built beside it unless it was before. */

@@ -12,7 +12,8 @@
  *   LAG_FRAMES of the lag's stream (3000), at 25 a second
  * bench beside, the same of a service that keeps no log: with the page, the metrics and the MRD
  * bridge on, 50 browsers that look (five of them ask for the metrics, too) and one that never
- * reads, beside alone. bench sealed: k-space over tcp, sealed, beside tcp as it is.
+ * reads, beside alone. bench sealed: k-space over tcp, sealed, beside tcp as it is. bench prepared:
+ * coils whitened and compressed from 8 to 4 beside the stream as it comes; neither is logged.
  *
  * Both services run all the time; a block is one scan to one of them, as WIRE.md asks. Latencies
  * (stream.h) are pooled over the blocks.
@@ -35,16 +36,18 @@
 #define SIDES    2
 #define WARM     100u /* frames of a scan before those that count */
 #define BROWSERS 50u
+#define NOISE    4u /* readouts */
 #define STUCK    1u
 
 /* What is compared: the first with the second. */
-enum compared { DURABLE, BESIDE, SEALED };
+enum compared { DURABLE, BESIDE, SEALED, PREPARED };
 static const struct {
 	const char *mode[SIDES], *aim;
 } compare[] = {
 	[DURABLE] = { { "durable", "off" }, "p99; the aim is 1.05 pooled" },
 	[BESIDE] = { { "beside", "alone" }, "p99; the aim is 1.05 pooled" },
 	[SEALED] = { { "sealed", "plain" }, "p99; the aim is 0.2 ms more, pooled" },
+	[PREPARED] = { { "prepared", "as it comes" }, "p99; the aim is 1.1 pooled" },
 };
 static enum compared compared;
 
@@ -142,6 +145,7 @@ static bool start(struct side *s, int which, const struct stream *t)
 {
 	char body[2 * PATH_MAX + 1024], more[2 * PATH_MAX + 400], url[128];
 	const char *wait = getenv("WAIT");
+	const bool prepares = compared == PREPARED && which == 0;
 
 	if (!put_compared(more, sizeof(more), which, url))
 		return false;
@@ -151,10 +155,12 @@ static bool start(struct side *s, int which, const struct stream *t)
 		"realtime: { wait = \"%s\"; };\n"
 		"protocols = ( { name = \"stream\"; method = \"gridding\"; backend = \"%s\";\n"
 		"    matrix = [%u, %u]; coils = %u; samples = %u; readouts = %u;\n"
-		"    trajectory: { type = \"radial2d\"; }; silence_ms = 60000.0;\n"
+		"    trajectory: { type = \"radial2d\"; }; silence_ms = 60000.0; %s\n"
 		"    gridding: { accuracy = 1.0e-3; }; } );\n",
 		more, wait != NULL ? wait : "block", t->backend, t->matrix, t->matrix, t->coils,
-		t->samples, READOUTS);
+		t->samples, READOUTS,
+		prepares ? "virtual_coils = 4; noise: { whiten = \"require\"; };" : "");
+	s->noise = prepares ? NOISE : 0;
 	if (!service_start_with(&s->service,
 				SERVICE_PATIENT " board = \"workstation\"; acq_slots = 1024; "
 						"threads = 2; memory_mib = 16384;",
@@ -456,4 +462,9 @@ int bs_bench_beside(struct bs_bench *b)
 int bs_bench_sealed(struct bs_bench *b)
 {
 	return bench_compared(b, SEALED);
+}
+
+int bs_bench_prepared(struct bs_bench *b)
+{
+	return bench_compared(b, PREPARED);
 }

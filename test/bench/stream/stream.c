@@ -145,6 +145,30 @@ static size_t make_readout(const struct stream *t, unsigned line, unsigned frame
 	return BS_MRD_ACQ_BYTES + (size_t)t->coils * t->samples * 8;
 }
 
+/* White, of as many samples as a readout of the image has. */
+static bool send_noise(struct side *s, const struct stream *t)
+{
+	static _Alignas(8) unsigned char message[PAYLOAD];
+	float *values = (float *)(message + BS_MRD_ACQ_BYTES);
+	const size_t bytes = make_readout(t, 0, 0);
+	struct bs_mrd_acq a = { .version = 1,
+				.flags = BS_MRD_IS_NOISE,
+				.number_of_samples = (uint16_t)t->samples,
+				.available_channels = (uint16_t)t->coils,
+				.active_channels = (uint16_t)t->coils };
+	uint64_t state = 1;
+
+	for (size_t i = 0; i < (bytes - BS_MRD_ACQ_BYTES) / sizeof(float); i++) {
+		state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+		values[i] = (float)(state >> 40) * 0x1p-24f - 0.5f;
+	}
+	bs_mrd_put_acq(message, &a);
+	for (unsigned i = 0; i < s->noise; i++)
+		if (!peer_say(&s->p, BS_WIRE_ACQ, s->p.seq++, message, bytes))
+			return false;
+	return true;
+}
+
 /* At most a window of messages that are not durable. */
 static bool within_window(struct side *s, struct books *b)
 {
@@ -167,6 +191,8 @@ static bool send_frames(struct side *s, const struct stream *t, unsigned n, stru
 	const int64_t start = bs_now_ns() + 1000000;
 
 	s->p.ack = (struct bs_wire_ack){ 0 };
+	if (!send_noise(s, t))
+		return false;
 	for (unsigned f = 0; f < n; f++)
 		for (unsigned i = 0; i < READOUTS; i++) {
 			const size_t bytes = make_readout(t, i, f);
@@ -181,7 +207,7 @@ static bool send_frames(struct side *s, const struct stream *t, unsigned n, stru
 		}
 	if (b != NULL) /* while the last ones wait for the disk */
 		pace(s, b, bs_now_ns() + 50000000);
-	return peer_end(&s->p, (uint64_t)n * READOUTS);
+	return peer_end(&s->p, (uint64_t)n * READOUTS + s->noise);
 }
 
 bool stream_play(struct side *s, const struct stream *t, unsigned n, bool counts, struct books *b)

@@ -23,6 +23,7 @@ struct side {
 	struct bs_endpoint archive;
 	struct times service_us, outside_us; /* of all blocks */
 	unsigned held_up;                    /* the window was full so often */
+	unsigned noise;                      /* readouts of it, before a scan's frames */
 	uint64_t unprotected;
 };
 
