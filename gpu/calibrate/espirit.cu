@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "gpu/calibrate/projector_cuda.h"
+#include "gpu/calibrate/cuda/projector.cuh"
 #include "gpu/device/check.h"
 
 #define THREADS       128

@@ -1,7 +1,7 @@
 /*
  * gpu/calibrate/espirit_cuda.h - ESPIRiT on the GPU: CUDA twin of espirit.h
  *
- * The kernels' correlations by their projector (gpu/calibrate/projector_cuda.h), and at the voxels
+ * The kernels' correlations by their projector (gpu/calibrate/cuda/projector.cuh), at the voxels
  * the correlations' sums and their eigenvectors, one thread a voxel, a plane at a time, by the host
  * twin's own formulas (gpu/calibrate/eigen_loops.h). The host finds what maps are turned to: an
  * eigenproblem of the coils.

@@ -13,9 +13,9 @@
  *
  * in, out [z][y][x] complex, maps [together][voxel] complex or NULL (together is 1 and S is 1), hz
  * [voxel] Hz: device memory. apply only queues, always the same launches: fit for a graph.
- * 2D alone. plan is of k and weight as bs_segments_cuda_plan has them and the maps hz [slice][voxel]
- * of all slices, host memory; it takes device memory of its own and waits. BS_ERR_UNSUPPORTED: in
- * 3D, or too many times or too much memory; segments serve as well then.
+ * 2D alone. plan is of k and weight as bs_segments_cuda_plan has them and the maps of all slices,
+ * hz [slice][voxel], host memory; it takes device memory of its own and waits.
+ * BS_ERR_UNSUPPORTED: in 3D, or too many times or too much memory; segments serve as well then.
  * plan -> apply* -> close. One caller. Errors: BS_ERR_GPU, BS_ERR_NOMEM, those of
  * gpu/toeplitz/q_cuda.h. Test: test/twin/twin_segments.c
  * Source: Fessler et al., IEEE Trans Signal Process 2005;53:3393-3402.

@@ -1,8 +1,8 @@
 /*
  * test/twin/twin_espirit.c - ESPIRiT on the GPU against the host's, and twice the same
  *
- * Both twins find the kernels in double precision and go on in single. A voxel's matrix has norm 1 at
- * most, and each of its elements is a sum of at most some hundred products: MATRIX covers the
+ * Both twins find the kernels in double precision and go on in single. A voxel's matrix has norm
+ * 1 at most, and each of its elements is a sum of at most some hundred products: MATRIX covers the
  * roundings of both twins. Eigenvalues then differ by as much at most (Weyl), eigenvectors by that
  * over the distance to the next eigenvalue (Davis and Kahan): TWINS, the bound of every operator.
  */

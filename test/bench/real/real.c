@@ -37,7 +37,8 @@
 /* Keys of the protocols; %s: the folder of recordings. */
 #define GRID                                                                                       \
 	"method = \"cartesian\"; matrix = [256, 256, 1]; encoded = [512, 256, 1]; coils = 32; "    \
-	"samples = 512; virtual_coils = 12; readouts = \"header\"; noise: { whiten = \"require\"; }; "
+	"samples = 512; virtual_coils = 12; readouts = \"header\"; "                               \
+	"noise: { whiten = \"require\"; }; "
 #define SPIRAL                                                                                     \
 	"method = \"sense\"; matrix = [128, 128]; coils = 8; "                                     \
 	"field: { map_file = \"%1$s/ref/brain128_b0_hz.cfl\"; dwell_us = 2.5; }; "                 \

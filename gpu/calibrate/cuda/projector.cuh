@@ -1,5 +1,5 @@
 /*
- * gpu/calibrate/projector_cuda.h - the kernels' correlations of a block on the GPU; for espirit.cu
+ * gpu/calibrate/cuda/projector.cuh - the kernels' correlations of a block on the GPU
  *
  * What bs_espirit_calibrate leaves in corr, without an eigenvector: the sum over the kernels that
  * are kept, of v_j(c, i) conj(v_j(d, i + lag)), needs only their projector P = sum_j v_j v_j^H, and
@@ -17,8 +17,8 @@
  * Sources: Uecker et al., Magn Reson Med 2014;71:990-1001; Higham, Functions of Matrices, SIAM
  * 2008, ch. 5; Chen & Chow, Argonne National Laboratory ANL/MCS-P5059-0114, 2014 (the scaling).
  */
-#ifndef BS_GPU_CALIBRATE_PROJECTOR_CUDA_H
-#define BS_GPU_CALIBRATE_PROJECTOR_CUDA_H
+#ifndef BS_GPU_CALIBRATE_CUDA_PROJECTOR_CUH
+#define BS_GPU_CALIBRATE_CUDA_PROJECTOR_CUH
 
 #include <cuda_runtime.h>
 

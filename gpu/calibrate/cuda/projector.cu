@@ -1,5 +1,5 @@
-/* gpu/calibrate/projector.cu - see projector_cuda.h */
-#include "gpu/calibrate/projector_cuda.h"
+/* gpu/calibrate/cuda/projector.cu - see projector.cuh */
+#include "gpu/calibrate/cuda/projector.cuh"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #define SQUARES 12     /* A^4096 knows the largest eigenvalue to 1e-4 of its distance to t */
 #define LEAST   1e-6   /* of |X|, that has become 1 in the end */
 #define DONE    1e-12  /* from 1 */
-#define STEPS   64     /* at most; 20 are made */
+#define STEPS   64     /* at most; 19 are made */
 #define MARGIN  1.0001 /* of the largest eigenvalue, that X stays below 1 */
 
 struct bs_projector_cuda {
