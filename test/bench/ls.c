@@ -332,7 +332,7 @@ static int bench_sense(struct bs_bench *b, struct bs_team *team, struct bs_fail 
 	size_t values = (size_t)8 * 256 * 256 * 2;
 	float *maps = bs_bench_noise(values, 5772156u);
 	float *data = bs_bench_noise((size_t)8 * 512 * 256 * 2, 2718281u);
-	char detail[160];
+	char detail[1280];
 	int64_t t;
 	int rc;
 
