@@ -57,16 +57,18 @@ static int write_traj(const struct folder *f, const struct bs_bart_scan *s, stru
 static int open_folder(struct folder *f, const struct bs_bart_scan *s, struct bs_fail *why)
 {
 	const char *tmp = getenv("TMPDIR");
+	char dir[sizeof(f->dir)];
 	uint64_t dims[BS_CFL_DIMS];
 	int rc;
 
 	if (!bs_bart_there(why))
 		return BS_ERR_UNSUPPORTED;
-	(void)snprintf(f->dir, sizeof(f->dir), "%.100s/bart-XXXXXX", tmp != NULL ? tmp : "/tmp");
-	if (mkdtemp(f->dir) == NULL)
-		return bs_fail(why, BS_ERR_IO, "%s: %s", f->dir, strerror(errno));
+	(void)snprintf(dir, sizeof(dir), "%.100s/bart-XXXXXX", tmp != NULL ? tmp : "/tmp");
+	if (mkdtemp(dir) == NULL)
+		return bs_fail(why, BS_ERR_IO, "%s: %s", dir, strerror(errno));
+	memcpy(f->dir, dir, sizeof(dir));
 	for (int i = 0; i < FILES; i++)
-		(void)snprintf(f->path[i], sizeof(f->path[i]), "%s/%s", f->dir, names[i]);
+		(void)snprintf(f->path[i], sizeof(f->path[i]), "%s/%s", dir, names[i]);
 	rc = write_traj(f, s, why);
 	bs_cfl_sizes(dims, 1, s->along, s->readouts, s->coils);
 	if (rc == 0)
