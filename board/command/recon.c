@@ -497,8 +497,10 @@ static int one(const struct job *asked, const char *recording, const char *out)
 	int64_t start_ns = bs_now_ns();
 	int rc;
 
-	if (j == NULL)
+	if (j == NULL) {
+		bs_log(BS_LOG_ERROR, "%s: no memory", recording);
 		return BS_ERR_NOMEM;
+	}
 	*j = *asked;
 	j->recording = recording;
 	j->out = out;

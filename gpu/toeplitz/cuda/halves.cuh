@@ -371,7 +371,7 @@ static __global__ __launch_bounds__(columns_of<A, B>::THREADS,
 	const bool AHEAD = L::P == 1; /* else its registers are not there */
 	const float2 *turns = mid + half * (L::TABLE / 2);
 	const long long size = (long long)a.y.n * width;
-	const float *q = a.q + (long long)half * L::H * width + column;
+	const float *spectra = a.q + (long long)half * L::H * width + column;
 	const column_exchange<B> exchange = { mid + L::TABLE + half * columns_of<A, B>::HALF + c };
 	float2 *data = a.rows + first * size + column;
 	float2 v[L::P][A];
@@ -381,7 +381,7 @@ static __global__ __launch_bounds__(columns_of<A, B>::THREADS,
 
 #pragma unroll
 	for (int k = 0; k < B; k++)
-		spectrum[k] = __ldg(q + (long long)(t + A * k) * width);
+		spectrum[k] = __ldg(spectra + (long long)(t + A * k) * width);
 	L::table(mid, a.y);
 	bs_after_previous();
 	if (AHEAD)

@@ -10,7 +10,7 @@ dump=${CUOBJDUMP:-$(command -v cuobjdump || echo "$beside/cuobjdump")}
 read=${NVDISASM:-$(command -v nvdisasm || echo "$beside/nvdisasm")}
 # what the plan wrote, before any of these kernels: source text of each __ldg that is allowed
 tables='scale|p\.scale_in|p\.scale_out|turn|turns|s\.source|s\.weight|weight|inverse|m\.slice'
-tables="$tables|map|crowd"
+tables="$tables|map|maps|a\.maps|crowd|axis\.turns|spectra"
 for field in reach range span cell order offset weight start; do
 	tables="$tables|d\\.$field"
 done
