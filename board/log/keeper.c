@@ -214,7 +214,8 @@ bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct b
 		k->progress_ns = now_ns;
 	k->seen_done = done;
 	if (atomic_load(&r->failed) != 0 ||
-	    (done < all && now_ns - k->progress_ns >= BS_KEEPER_SLOW_NS) || r->skips)
+	    (done < all && now_ns - k->progress_ns >= BS_KEEPER_SLOW_NS) || r->skips ||
+	    bs_keeper_void(k)) /* owed when the scan has ended, too */
 		r->owed = all;
 	open = done < r->owed || r->skips || bs_keeper_void(k);
 	atomic_store(&r->unprotected, open);

@@ -109,15 +109,35 @@ static int two_scans(void)
 	return 0;
 }
 
+/* The scan ends while its last number, told as unprotected, waits to be given up. */
+static void ends_before_it_gave_up(void)
+{
+	struct bs_wire_ack ack = { 0 };
+
+	atomic_store(&stands, false);
+	atomic_store(&stop_it, true);
+	AWAIT(atomic_load(&stands));
+	put(2, 4);
+	CHECK(bs_keeper_look(&k, 4, bs_now_ns(), &ack) && ack.durable == 4 && ack.unprotected == 5,
+	      "what waits to be given up is told, too: %llu, %llu", (unsigned long long)ack.durable,
+	      (unsigned long long)ack.unprotected);
+	bs_keeper_end(&k, false, bs_now_ns());
+	const bool said = bs_keeper_look(&k, 4, bs_now_ns(), &ack);
+
+	CHECK(!said || ack.durable < 4 || ack.unprotected == 5,
+	      "and once the scan has ended before it was: %llu, %llu",
+	      (unsigned long long)ack.durable, (unsigned long long)ack.unprotected);
+	atomic_store(&stop_it, false);
+	AWAIT(all_done());
+}
+
 /* The folder is there again, and another scan begins. */
 static void goes_on(const char *away)
 {
 	struct bs_wire_ack ack = { 0 };
 
-	bs_keeper_end(&k, false, bs_now_ns());
-	AWAIT(all_done());
-	(void)bs_keeper_look(&k, 3, bs_now_ns(), &ack);
-	CHECK(atomic_load(&record.unprotected) == 0 && ack.unprotected == 4,
+	(void)bs_keeper_look(&k, 4, bs_now_ns(), &ack);
+	CHECK(atomic_load(&record.unprotected) == 0 && ack.unprotected == 5,
 	      "once it is over, nothing is unprotected; the log lacks %llu messages",
 	      (unsigned long long)ack.unprotected);
 	CHECK(rename(away, dir) == 0, "its folder comes back");
@@ -164,6 +184,7 @@ int main(void)
 	      (unsigned long long)ack.durable, (unsigned long long)ack.unprotected);
 	CHECK(atomic_load(&record.unprotected) == 1 && bs_keeper_void(&k),
 	      "the scan goes on unprotected to its end, which status says: %s", record.fault);
+	ends_before_it_gave_up();
 	goes_on(away);
 	bs_keeper_stop(&k);
 	(void)snprintf(command, sizeof(command), "rm -rf '%s'", dir);
