@@ -86,8 +86,12 @@ static void print_report(uint64_t session, const struct bs_replay_report *t)
 		     (unsigned long long)session, t->sent, t->total, (double)t->bytes * 1e-6,
 		     seconds, seconds > 0.0 ? (double)t->bytes * 1e-6 / seconds : 0.0,
 		     (unsigned long long)t->resent);
-	(void)printf("  acknowledged: held up to number %llu, durable up to %llu\n",
+	(void)printf("  acknowledged: held up to number %llu, durable up to %llu",
 		     (unsigned long long)t->ack.held, (unsigned long long)t->ack.durable);
+	if (t->ack.unprotected > 0)
+		(void)printf(", %llu messages of them in no log",
+			     (unsigned long long)t->ack.unprotected);
+	(void)putchar('\n');
 	if (t->complaints > 0) {
 		(void)printf("  the service refused %llu messages; the last one: %s: ",
 			     (unsigned long long)t->complaints, bs_err_name(t->complaint.code));

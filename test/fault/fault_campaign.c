@@ -31,7 +31,7 @@ enum promise {
 	SAME,   /* an image that says it is complete is the same bytes as undisturbed */
 	ONCE,   /* no image is in the archive's book twice */
 	COUNTS, /* what a scan of code 0 does not count as undelivered is in the archive's book */
-	LOGGED, /* what its sender was told is durable is in the scan's log */
+	LOGGED, /* what its sender was told is durable is in the scan's log, or told as in none */
 	WHOLE,  /* a scan whose sender lives has code 0, and all its readouts */
 	PROMISES
 };
@@ -40,7 +40,7 @@ static const char *const promises[PROMISES] = {
 	"a complete image is the same bytes as undisturbed",
 	"no image comes twice",
 	"an image of a scan of code 0 is in the archive or counted as undelivered",
-	"what was acknowledged as durable is in the log",
+	"what was acknowledged as durable is in the log, or told as in none",
 	"the scan is whole all the same",
 };
 static const bool promised[PROMISES][VICTIMS] = {
@@ -59,7 +59,7 @@ struct round {
 	bool hit;         /* the scan had not ended */
 	bool words;       /* its end stands in its book */
 	int code;         /* 0: BS_OK */
-	unsigned long long acquisitions, held, durable, undelivered;
+	unsigned long long acquisitions, held, durable, unprotected, undelivered;
 	unsigned long long logged; /* messages of its log */
 	double ready_ms;
 	unsigned images[FRAMES], wrong; /* of the archive's book */
@@ -109,8 +109,10 @@ static void read_words(struct round *r)
 		unsigned long long images;
 		unsigned long long rest[5];
 
-		(void)sscanf(line, "  acknowledged: held up to number %llu, durable up to %llu",
-			     &r->held, &r->durable);
+		(void)sscanf(line,
+			     "  acknowledged: held up to number %llu, durable up to %llu, %llu "
+			     "messages of them in no log",
+			     &r->held, &r->durable, &r->unprotected);
 		(void)sscanf(line,
 			     "  service: acquisitions %llu, images %llu, gaps %llu, duplicates "
 			     "%llu, rejected %llu, late %llu, undelivered %llu",
@@ -330,7 +332,8 @@ static void judge(unsigned broken[PROMISES][VICTIMS])
 		bad[SAME] = r->wrong > 0;
 		bad[ONCE] = twice > 0;
 		bad[COUNTS] = r->words && r->code == 0 && there + r->undelivered < FRAMES;
-		bad[LOGGED] = r->words && r->held > 0 && r->logged < r->durable + 1;
+		bad[LOGGED] =
+			r->words && r->held > 0 && r->logged + r->unprotected < r->durable + 1;
 		bad[WHOLE] = r->words && (r->code != 0 || r->acquisitions != FRAMES * LINES);
 		for (int p = 0; p < PROMISES; p++) {
 			broken[p][r->victim] += bad[p];

@@ -75,6 +75,7 @@ full() {
 	dd if=/dev/zero of=logs/more bs=1M 2>/dev/null
 	"$BORESIDE" replay -c site.cfg -p p --asap $patience scan.h5 >said 2>&1 &&
 		grep -q 'images 8,' said && grep -q 'no log: it could not be written' said &&
+		grep -q 'acknowledged: .* [0-9]* messages of them in no log$' said &&
 		grep -q 'the scan goes on unprotected: .*No space left on device' log &&
 		[ "$(field lacking)" -gt 0 ] &&
 			echo "ok a full disk: all images, unprotected, and said so" ||

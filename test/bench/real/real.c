@@ -252,6 +252,8 @@ static int simulate(const struct bench *t, const char *options, struct bs_fail *
 	int status = 0;
 	pid_t child;
 
+	if (argv[0] == NULL)
+		return bs_fail(why, BS_ERR_CONFIG, "BORESIDE= names no program");
 	(void)snprintf(words, sizeof(words), "%s", options);
 	for (char *word; n < 47 && (word = strsep(&rest, " ")) != NULL;)
 		if (word[0] != '\0')

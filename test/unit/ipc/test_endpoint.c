@@ -163,7 +163,7 @@ static void listening(void)
 	static const mode_t masks[] = { 0, 022, 0177 };
 	const mode_t before = umask(0);
 	char url[128];
-	struct stat st;
+	struct stat st = { .st_mode = 0 };
 	struct bs_fail why;
 	pthread_t thread;
 	unsigned other = 0;
