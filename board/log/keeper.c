@@ -208,6 +208,7 @@ bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct b
 	const uint64_t done = atomic_load(&r->done);
 	const uint64_t mark = atomic_load(&r->mark);
 	const uint64_t all = atomic_load(&r->put);
+	const bool in_no_log = bs_keeper_void(k);
 	bool open;
 
 	if (done != k->seen_done)
@@ -215,9 +216,9 @@ bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct b
 	k->seen_done = done;
 	if (atomic_load(&r->failed) != 0 ||
 	    (done < all && now_ns - k->progress_ns >= BS_KEEPER_SLOW_NS) || r->skips ||
-	    bs_keeper_void(k)) /* owed when the scan has ended, too */
+	    in_no_log) /* owed when the scan has ended, too */
 		r->owed = all;
-	open = done < r->owed || r->skips || bs_keeper_void(k);
+	open = done < r->owed || r->skips || in_no_log;
 	atomic_store(&r->unprotected, open);
 	*ack = (struct bs_wire_ack){ .held = held,
 				     .durable = held,

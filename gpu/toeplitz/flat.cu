@@ -5,6 +5,7 @@
 
 #include "gpu/device/check.h"
 #include "gpu/device/reach.h"
+#include "gpu/toeplitz/cuda/addends.cuh"
 #include "gpu/toeplitz/cuda/spectrum.cuh"
 
 #define THREADS 256
@@ -209,11 +210,7 @@ static __global__ __launch_bounds__(THREADS) void add_coils(float2 *out, const f
 	bs_after_previous();
 	if (at >= voxels || (stop != NULL && *stop != 0))
 		return;
-	float2 sum = addends[at];
-
-	for (uint32_t c = 1; c < coils; c++)
-		sum = bs_cadd(sum, addends[c * voxels + at]);
-	out[at] = sum;
+	out[at] = bs_sum_addends(addends, coils, voxels, at);
 }
 
 int tp_flat_sum(const struct tp_flat_plan *p, uint32_t coils, const int *stop, float *out,

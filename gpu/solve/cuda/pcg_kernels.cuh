@@ -5,6 +5,7 @@
 #include "gpu/solve/cuda/csr_row.cuh"
 #include "gpu/device/launch.cuh"
 #include "gpu/solve/pcg_cuda.h"
+#include "gpu/toeplitz/cuda/addends.cuh"
 
 #define CG_THREADS 256
 #define CG_ROWS    4 /* voxels of a thread, at most */
@@ -195,20 +196,6 @@ static __device__ __forceinline__ float2 constrain(const struct bs_csr_cuda &m, 
 	return FORM == CG_IDENTITY ? in[at] : bs_csr_row<FORM == CG_COMPLEX>(m, at, in);
 }
 
-/* a: of all images */
-static __device__ __forceinline__ float2 sum_of(const struct cg_vectors &a, uint64_t at)
-{
-	float2 sum = a.addends[at];
-
-	for (unsigned i = 1; i < a.parts; i++) {
-		const float2 s = a.addends[i * a.voxels + at];
-
-		sum.x += s.x;
-		sum.y += s.y;
-	}
-	return sum;
-}
-
 /* q = the sum of the addends, if any, + mu (constraint of p, or of rows), p^H q, alpha. */
 template <int FORM>
 static __global__ __launch_bounds__(CG_THREADS) void finish_apply(const struct cg_vectors all,
@@ -226,7 +213,8 @@ static __global__ __launch_bounds__(CG_THREADS) void finish_apply(const struct c
 		const uint64_t at = first + i * CG_THREADS;
 
 		if (has(all, i, at))
-			product[i] = all.parts > 0 ? sum_of(all, at)
+			product[i] = all.parts > 0 ? bs_sum_addends(all.addends, all.parts,
+								    all.voxels, at)
 						   : all.q[blockIdx.y * all.voxels + at];
 	}
 	const struct cg_vectors a = own(all);
@@ -407,17 +395,8 @@ static __global__ __launch_bounds__(CG_THREADS) void add_parts(float2 *out, cons
 {
 	const uint64_t at = (uint64_t)blockIdx.x * CG_THREADS + threadIdx.x;
 
-	if (at >= voxels)
-		return;
-	float2 sum = addends[at];
-
-	for (uint32_t i = 1; i < parts; i++) {
-		const float2 s = addends[i * voxels + at];
-
-		sum.x += s.x;
-		sum.y += s.y;
-	}
-	out[at] = sum;
+	if (at < voxels)
+		out[at] = bs_sum_addends(addends, parts, voxels, at);
 }
 
 /* A thread for an image. */
