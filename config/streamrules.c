@@ -40,8 +40,11 @@ void bs_rules_stream(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "image.maps",
 		      "of the scan: its center is found before, not with trajectory.type stream");
 	if (sound(s, "backend", NULL) && p->backend == BS_BACKEND_CUDA &&
-	    !bs_methods[p->method].empty)
-		fault(r, s, "backend", "trajectory.type stream has no CUDA engine: host, or auto");
+	    !bs_methods[p->method].empty && !bs_protocol_streams_cuda(p))
+		fault(r, s, "backend",
+		      "trajectory.type stream has a CUDA engine for gridding in 2D alone, with "
+		      "density ramp or none, without delays to estimate, windows, previews and "
+		      "further GPUs: host, or auto");
 	if (!bs_methods[p->method].solves)
 		return;
 	for (size_t i = 0; i < 2; i++)

@@ -129,7 +129,9 @@ static const struct bs_engine *engine_on(const struct bs_protocol *p)
 /* The key, and its value, that has no CUDA engine; NULL: there is none. */
 static const char *host_only_of(const struct bs_protocol *p)
 {
-	return bs_protocol_streams(p)             ? "trajectory.type stream"
+	return bs_protocol_streams(p) && !bs_protocol_streams_cuda(p)
+		       ? "trajectory.type stream, but for gridding of whole frames in 2D by ramp "
+			 "or none,"
 	       : p->field.from == BS_FIELD_ECHOES ? "field.from echoes"
 	       : bs_protocol_map_images(p) > 1    ? "image.map_sets 2"
 						  : NULL;

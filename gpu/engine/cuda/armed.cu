@@ -363,7 +363,9 @@ static int open_weighed(void **self, const struct bs_cuda_spec *s, const struct 
 	const bool weighs = s->p->density == BS_DENSITY_PIPE && tables->density == NULL;
 	int rc = weighs || s->solve ? check_room(s, why) : 0;
 
-	if (rc == 0)
+	if (bs_protocol_streams(s->p))
+		with = *tables; /* there are none before the scan */
+	else if (rc == 0)
 		rc = bs_density_cuda_tables(&with, &density, s->p, tables, env->team, why);
 	if (rc == 0)
 		rc = open_with(self, s, &with, env, why);

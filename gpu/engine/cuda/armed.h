@@ -95,6 +95,7 @@ int bs_armed_cuda_maps(void *self, uint32_t slice);
 
 /* upload.cu: readouts to the GPU. */
 int bs_armed_cuda_begin(void *self, uint32_t frame);
+int bs_armed_cuda_path(void *self, uint32_t frame, uint32_t readout, const float *k);
 int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float *data,
 		      size_t coil_stride);
 void bs_armed_cuda_reading(void *self, bool wait, uint64_t *made, uint64_t *read);

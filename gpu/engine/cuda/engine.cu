@@ -102,6 +102,8 @@ static int fetch_whole(struct bs_armed_cuda *e, uint32_t frame, float *image,
 {
 	int rc = fetch(e, frame, image, report);
 
+	if (rc == 0 && e->op->outcome != NULL)
+		rc = e->op->outcome(e->plan, frame, &report->why);
 	if (rc == 0 && e->ls != NULL) {
 		report->deadline_stop = false;
 		bs_ls_cuda_outcome(e->ls, report);

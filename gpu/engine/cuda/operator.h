@@ -59,12 +59,20 @@ struct bs_cuda_operator {
 	/* Of the grid: [line], not 0: it has come; host memory. */
 	const uint8_t *(*lines)(void *op, uint32_t frame);
 	bool varies; /* finish, or the solve, does not always queue the same launches: no graphs */
+	/*
+	 * Of readouts that bring their own path; else NULL. path: of the readout that arrives next,
+	 * k as core/engine.h has it. outcome: once finish has been done, whether there is an image.
+	 */
+	int (*path)(void *op, uint32_t frame, const float *k, struct bs_fail *why);
+	int (*outcome)(void *op, uint32_t frame, struct bs_fail *why);
 };
 
 /* F^H d of the methods that solve, by either route. */
 extern const struct bs_cuda_operator bs_cuda_sum_nufft, bs_cuda_sum_exact;
 /* The same off resonance, and method gridding's sum (operator_field.cu). */
 extern const struct bs_cuda_operator bs_cuda_sum_field;
+/* Gridding along paths that come with the readouts (operator_path.cu). */
+extern const struct bs_cuda_operator bs_cuda_sum_path;
 
 /* What a method's engine arms on one GPU; on one of several, with share set. */
 typedef struct bs_cuda_spec (*bs_cuda_spec_of)(const struct bs_protocol *p);

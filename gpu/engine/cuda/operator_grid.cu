@@ -142,21 +142,32 @@ static int peek(void *op, uint32_t frame, float2 *image, cudaStream_t stream, st
 }
 
 static const struct bs_cuda_operator gridding = {
-	coil_step, need, plan_gridding, close_grid, samples, begin, arrived, settle,
-	finish,    part, peek,          tuned,      NULL,    NULL,  false,
+	coil_step, need, plan_gridding, close_grid, samples, begin, arrived, settle, finish,
+	part,      peek, tuned,         NULL,       NULL,    false, NULL,    NULL,
 };
 
 struct bs_cuda_spec bs_cuda_spec_gridding(const struct bs_protocol *p)
 {
-	return { p, bs_protocol_off_resonance(p) ? &bs_cuda_sum_field : &gridding, false, false,
-		 NULL };
+	return { p,
+		 bs_protocol_streams(p)         ? &bs_cuda_sum_path
+		 : bs_protocol_off_resonance(p) ? &bs_cuda_sum_field
+						: &gridding,
+		 false, false, NULL };
 }
 
-const struct bs_engine bs_engine_gridding_cuda =
-	bs_engine_cuda<bs_cuda_spec_gridding>("gridding/cuda", true, true, NULL);
+static constexpr struct bs_engine gridding_engine(void)
+{
+	struct bs_engine e =
+		bs_engine_cuda<bs_cuda_spec_gridding>("gridding/cuda", true, true, NULL);
+
+	e.path = bs_armed_cuda_path;
+	return e;
+}
+
+const struct bs_engine bs_engine_gridding_cuda = gridding_engine();
 
 /* Its previews are made by gridding's engine. */
 const struct bs_cuda_operator bs_cuda_sum_nufft = {
-	coil_step, need, plan_sum, close_grid, samples, begin, arrived, settle,
-	finish,    part, NULL,     tuned,      NULL,    NULL,  false,
+	coil_step, need, plan_sum, close_grid, samples, begin, arrived, settle, finish,
+	part,      NULL, tuned,    NULL,       NULL,    false, NULL,    NULL,
 };

@@ -97,6 +97,14 @@ static int send(struct bs_armed_cuda *e, float2 *to, const float *data, size_t c
 	return 0;
 }
 
+int bs_armed_cuda_path(void *self, uint32_t frame, uint32_t readout, const float *k)
+{
+	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
+
+	(void)readout; /* the one that is added next */
+	return e->op->path(e->plan, frame, k, NULL);
+}
+
 int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float *data,
 		      size_t coil_stride)
 {

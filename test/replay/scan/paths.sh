@@ -26,7 +26,7 @@ nth() { # NAME I: the I-th image of `boreside recon -o NAME.cfl`
 }
 spokes="$quiet"' matrix = [48, 48]; coils = 2; samples = 96; readouts = 60;'
 delays='delay = [1.5, -0.7]; delay_cross = [0.4, 0.0, 0.0];'
-own="$spokes"' trajectory: { type = "stream"; };'
+own="$spokes"' backend = "host"; trajectory: { type = "stream"; };'
 cat >"$dir/site.cfg" <<CFG
 node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2; acq_slots = 64;
   image_slots = 16; $patient };
@@ -55,7 +55,7 @@ protocols = (
 	  $spokes trajectory: { type = "radial2d"; };
 	  image: { maps_file = "go_maps.cfl"; };
 	  gridding: { density = "ramp"; }; ls: { lambda = 0.01; iterations = 5; }; },
-	{ name = "delayed"; method = "gridding"; $spokes
+	{ name = "delayed"; method = "gridding"; backend = "host"; $spokes
 	  trajectory: { type = "stream"; $delays }; },
 	{ name = "table_delayed"; method = "gridding"; backend = "host"; $spokes
 	  trajectory: { type = "radial2d"; $delays }; gridding: { chunk_readouts = 60; }; } );

@@ -372,6 +372,7 @@ static void engines(void)
 	struct bs_fail why = { 0 };
 	char place[96];
 
+	p.density = BS_DENSITY_PIPE; /* that of a whole frame */
 	CHECK(bs_engine_find(&engine, &p, &why) == 0, "auto finds the host's engine");
 	bs_engine_place(place, sizeof(place), engine, &p);
 	CHECK(strstr(place, "trajectory.type stream") != NULL, "and says why: %s", place);
