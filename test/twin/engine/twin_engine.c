@@ -278,7 +278,9 @@ static void off_resonance(size_t i, struct bs_protocol p)
 	p.readouts = small() ? 18 : 60;
 	(void)snprintf(p.field.map_file, sizeof(p.field.map_file), "map");
 	p.field.dwell_us = 80.0;
-	p.field.error = 1e-3;
+	/* what solves in 2D takes Toeplitz operators on the GPU, and the host segments: each is an
+	 * approximation of its own, and they may differ by what both are allowed */
+	p.field.error = solves && p.dims == 2 ? 1e-5 : 1e-3;
 	const uint64_t voxels = bs_protocol_voxels(&p);
 
 	maps = malloc(voxels * p.coils * p.slices * 8);
