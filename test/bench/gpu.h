@@ -16,6 +16,8 @@
 extern "C" {
 #endif
 
+#define BS_BENCH_GRID 1.3
+
 /* What was measured of ours, or of a rival; 0: was not. */
 struct bs_gpu_seen {
 	double median_ms;
@@ -31,6 +33,8 @@ struct bs_gpu_row {
 	const char *rival_how;
 	double min_ms, floor_ms;
 	double demand_ms; /* 0: none is stated here */
+	double times;     /* gridding: asked of the rival's time over ours; 0: nothing */
+	double grid_ms;   /* or at most BS_BENCH_GRID of this: rivals/cufft.cuh, of our grid */
 	int n;
 };
 

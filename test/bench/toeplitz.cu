@@ -7,7 +7,6 @@
  */
 #include "test/bench/gpu.h"
 
-#include <cufft.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,13 +16,7 @@
 #include "gpu/toeplitz/cuda/spectrum.cuh"
 #include "test/bench/power.h"
 #include "test/bench/repeat.cuh"
-
-#define BS_CUFFT(call, why)                                                                        \
-	do {                                                                                       \
-		cufftResult bs_r_ = (call);                                                        \
-		if (bs_r_ != CUFFT_SUCCESS)                                                        \
-			return bs_fail(why, BS_ERR_GPU, "%s: cuFFT result %d", #call, (int)bs_r_); \
-	} while (0)
+#include "test/bench/rivals/cufft.cuh"
 
 #define RUNS    20
 #define APPLIES 4 /* in a graph, as a solver runs them */
