@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-#define BS_TUNE_FIELDS 12u
+#define BS_TUNE_FIELDS 13u
 #define BS_TUNE_TRIALS 96u
 #define BS_TUNE_VALUES 6u
 #define BS_TUNE_TEXT   200u

@@ -508,14 +508,14 @@ int bs_nufft_cuda_relaunch(struct bs_nufft_cuda *p, const struct bs_nufft_launch
 	if (err != 0)
 		return err;
 	p->choice.launch = *launch;
-	p->close = launch->close && reach.overlaps;
+	p->close = launch->close[0] && reach.overlaps;
 	for (uint32_t a = 0; a < p->choice.sectors.dims; a++) {
 		bs_line_pass *both[2] = { &p->in[a], &p->out[a] };
 
-		for (bs_line_pass *pass : both) {
-			pass->cols = launch->cols;
-			pass->registers = launch->registers;
-			pass->close = p->close;
+		for (int f = 0; f < 2; f++) {
+			both[f]->cols = launch->cols;
+			both[f]->registers = launch->registers;
+			both[f]->close = launch->close[f] && reach.overlaps;
 		}
 	}
 	return 0;

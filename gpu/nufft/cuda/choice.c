@@ -252,7 +252,7 @@ static void choose_turns(struct bs_nufft_choice *c, const struct bs_nufft_spec *
 	c->sums = c->turns > 1 && c->chunks > 1;
 }
 
-/* Samples of a sector in 3D up to which four threads share one: a block has 128. */
+/* Samples of a sector in 3D up to which several lanes share one (interpolate_volume.cuh). */
 #define SHARED_MOST 48u
 
 static void choose_launch(struct bs_nufft_choice *c, const struct bs_nufft_spec *s)
@@ -268,7 +268,8 @@ static void choose_launch(struct bs_nufft_choice *c, const struct bs_nufft_spec 
 	l->parts = l->parts > 1 ? 4 : 1;
 	/* they round twice as much, which matters there alone */
 	l->registers = tuned(s, BS_NUFFT_LINES) != 1 && !(s->accuracy > 0.0 && s->accuracy < 1e-5);
-	l->close = tuned(s, BS_NUFFT_CLOSE) != 1;
+	l->close[0] = tuned(s, BS_NUFFT_CLOSE) != 1;
+	l->close[1] = tuned(s, BS_NUFFT_FOLLOW) != 1;
 }
 
 int bs_nufft_choose(struct bs_nufft_choice *c, const struct bs_nufft_spec *spec, bool stack,

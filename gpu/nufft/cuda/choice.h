@@ -33,9 +33,9 @@ struct bs_kernel_window {
 /* How blocks are laid out: the same plan can be run with another. */
 struct bs_nufft_launch {
 	uint32_t cols;  /* lines of a block at most; 0: by their number */
-	uint32_t parts; /* threads that share a sample of the forward: 1, 4 */
+	uint32_t parts; /* 4: several threads share a sample of the forward; else 1 */
 	bool registers; /* lines of known lengths are transformed in registers */
-	bool close;     /* kernels may start while the one before them ends */
+	bool close[2];  /* adjoint, forward: kernels may start while the one before them ends */
 };
 
 struct bs_nufft_choice {

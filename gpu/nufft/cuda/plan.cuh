@@ -37,7 +37,7 @@ struct bs_nufft_cuda {
 	bs_stack_dev stack;
 	struct bs_nufft_chunk *chunk;
 	struct bs_nufft_cuda_state *state;
-	bool close;                 /* launches may overlap (launch.cuh), where the device can */
+	bool close;                 /* adjoint: launches may overlap, where the device can */
 	bool direct;                /* untuned and few samples: each cell is written once */
 	const float *weight;        /* [sample], where samples are mixed */
 	float2 *mixed;              /* [point][channel] */

@@ -242,7 +242,7 @@ static int turn_forward(struct bs_nufft_cuda *p, struct turn t, const float2 *fr
 			       dim3(d.tasks, d.groups), p->kernels.interpolate_threads,
 			       shared ? p->kernels.interpolate_shared_bytes
 				      : p->kernels.interpolate_bytes,
-			       p->close, st, why, d, p->grid, to);
+			       p->out[0].close, st, why, d, p->grid, to);
 	}
 	if (rc == 0 && p->stacked)
 		rc = bs_nufft_stack_out(&stack, p->mixed, data, st, why);

@@ -21,17 +21,24 @@ const struct bs_tune_kind bs_nufft_tunable = {
 	  { "cols", 1, 32 },
 	  { "lines", 1, 2 },
 	  { "parts", 1, 4 },
-	  { "close", 1, 2 } },
+	  { "close", 1, 2 },
+	  { "follow", 1, 2 } },
 };
 
 /* Of the others, what decides most comes first. */
 const struct bs_tune_stage bs_nufft_stages[] = {
-	{ BS_NUFFT_CLOSE, 0, { 1, 2 } }, /* the first four need no new plan */
-	{ BS_NUFFT_LINES, 0, { 1, 2 } },         { BS_NUFFT_PARTS, 1, { 1, 4 } },
-	{ BS_NUFFT_COLS, 0, { 1, 4, 8, 16 } },   { BS_NUFFT_ROUTE, 0, { 1, 2, 3 } },
-	{ BS_NUFFT_TAPS, 0, { 4, 5, 6, 7, 8 } }, { BS_NUFFT_STEPS, 0, { 2, 3, 4 } },
-	{ BS_NUFFT_FOLD, 0, { 1, 2 } },          { BS_NUFFT_LANES, 0, { 1, 2, 4 } },
-	{ BS_NUFFT_MIXED, 0, { 1, 2 } },         { BS_NUFFT_RUN, 0, { 128, 256, 512, 1024, 2048 } },
+	{ BS_NUFFT_CLOSE, 0, { 1, 2 } }, /* the first five need no new plan */
+	{ BS_NUFFT_FOLLOW, 1, { 1, 2 } },
+	{ BS_NUFFT_LINES, 0, { 1, 2 } },
+	{ BS_NUFFT_PARTS, 1, { 1, 4 } },
+	{ BS_NUFFT_COLS, 0, { 1, 4, 8, 16 } },
+	{ BS_NUFFT_ROUTE, 0, { 1, 2, 3 } },
+	{ BS_NUFFT_TAPS, 0, { 4, 5, 6, 7, 8 } },
+	{ BS_NUFFT_STEPS, 0, { 2, 3, 4 } },
+	{ BS_NUFFT_FOLD, 0, { 1, 2 } },
+	{ BS_NUFFT_LANES, 0, { 1, 2, 4 } },
+	{ BS_NUFFT_MIXED, 0, { 1, 2 } },
+	{ BS_NUFFT_RUN, 0, { 128, 256, 512, 1024, 2048 } },
 	{ BS_NUFFT_CROWD, 0, { 2, 4, 12 } },
 };
 const uint32_t bs_nufft_stage_count = sizeof(bs_nufft_stages) / sizeof(bs_nufft_stages[0]);
@@ -43,7 +50,7 @@ void bs_nufft_tune_key(char *key, size_t size, const struct bs_nufft_spec *s, co
 
 	(void)snprintf(
 		key, size,
-		"gridding 5 on %s, driver %" PRIu32 ": %" PRIu32 "D %" PRIu32 "x%" PRIu32
+		"gridding 6 on %s, driver %" PRIu32 ": %" PRIu32 "D %" PRIu32 "x%" PRIu32
 		"x%" PRIu32 ", %" PRIu32 " coils, %" PRIu64 " samples in %" PRIu64 "/%" PRIu64
 		", window %d, accuracy %g, width %g, oversampling %g, trajectory %016" PRIx64,
 		device, driver, s->dims, s->matrix[0], s->matrix[1], s->matrix[2], s->coils,

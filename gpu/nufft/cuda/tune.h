@@ -12,8 +12,10 @@
  * fold   (2D) 1 by a kernel of its own, 2 by the last block of the sector
  * cols   lines of a block
  * lines  1 the general transforms, 2 those in registers (lengths that have one)
- * parts  threads that share a sample of the forward
- * close  1 a kernel waits for the one before it, 2 its blocks may start while that one ends
+ * parts  1 a thread for each sample of the forward, 4 several
+ * close  of the adjoint: 1 a kernel waits for the one before it, 2 its blocks may start while that
+ *        one ends
+ * follow the same of the forward
  * taps, steps and route decide the grid and the order of sums, lanes to fold how the sums are
  * split: each is another rounding of the same accuracy. The rest is how blocks are laid out.
  *
@@ -48,6 +50,7 @@ enum bs_nufft_field {
 	BS_NUFFT_LINES,
 	BS_NUFFT_PARTS,
 	BS_NUFFT_CLOSE,
+	BS_NUFFT_FOLLOW,
 	BS_NUFFT_FIELDS
 };
 
