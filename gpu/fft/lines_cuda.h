@@ -5,7 +5,9 @@
  *                        exp(S i2pi (j - in_half) (i - out_half) / n)
  * with j < in_count <= n, i < out_count <= n: a centered, oversampled transform reads and writes
  * its data once. scale NULL: ones. planes P > 1: the outer index of in (of out) is the centered
- * one, that of the other its bin: outer = c P + z, z <-> (z +- P/2) mod P. make fills the table of
+ * one, that of the other its bin: outer = c P + z, z <-> (z +- P/2) mod P. fours M > 0 (inner 1,
+ * lengths with registers, sign -1): the outer index is [channel][M], channels a multiple of four,
+ * and out is [channel / 4][M][i][channel % 4]. make fills the table of
  * roots (device memory from mem); launch queues the pass and allocates nothing.
  * Any n from 1 to BS_LINE_MAX. Tests: test/twin/nufft/twin_nufft.c, twin_nufft_choices.c,
  * test/twin/engine/twin_engine.c
@@ -24,6 +26,7 @@ struct bs_line_pass {
 	const float *scale_in, *scale_out;
 	uint64_t outer, inner;
 	uint32_t in_planes, out_planes; /* 1: the outer index as it is */
+	uint32_t fours;                 /* 0: channels as they are */
 	uint32_t cols;                  /* lines of a block at most; 0: by their number */
 	bool registers; /* where the length has such kernels (gpu/fft/cuda/registers.cuh) */
 	bool close;     /* its blocks may start while the kernel before it in the stream ends */

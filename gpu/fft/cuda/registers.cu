@@ -36,25 +36,29 @@ int bs_line_launch_registers(const struct bs_line_pass *p, int sign, const float
 			     cudaStream_t stream, struct bs_fail *why)
 {
 	const struct bs_line_reg *r = find(p->line.n);
-	const bool rows = bs_line_along(p);
+	const reg_kind kind = p->fours > 0 ? FOURS : bs_line_along(p) ? ROWS : COLUMNS;
 
-	if (r == NULL)
+	if (r == NULL || r->kernel[sign > 0][kind] == NULL)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "lines of %u points in registers",
 			       p->line.n);
-	const uint64_t tiles = rows ? (p->outer + r->cols - 1) / r->cols
-				    : (p->inner + r->cols - 1) / r->cols * p->outer;
+	const uint32_t most = kind == FOURS ? r->cols / 4 : r->cols;
+	const uint64_t lines = kind == FOURS ? p->fours : kind == ROWS ? p->outer : p->inner;
+	const uint64_t tiles = (lines + most - 1) / most *
+			       (kind == FOURS  ? p->outer / p->fours / 4
+				: kind == ROWS ? 1
+					       : p->outer);
 	int device = 0;
 	int processors = 0;
 	int resident = 0;
 
 	BS_CUDA(cudaGetDevice(&device), why);
 	BS_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), why);
-	BS_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, r->kernel[sign > 0][rows],
+	BS_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, r->kernel[sign > 0][kind],
 							      (int)r->threads, r->bytes),
 		why);
 	const uint64_t blocks = (uint64_t)processors * (uint64_t)(resident > 0 ? resident : 1);
 
-	return bs_launch(r->kernel[sign > 0][rows],
+	return bs_launch(r->kernel[sign > 0][kind],
 			 dim3((unsigned)(tiles < blocks ? tiles : blocks)), r->threads, r->bytes,
 			 p->close, stream, why, *p, tiles, in, out);
 }
@@ -67,7 +71,7 @@ int bs_lines_reg_init(struct bs_fail *why)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < count; i++)
-		for (int k = 0; rc == 0 && k < 4; k++)
-			rc = bs_cuda_shared((const void *)all[i].kernel[k / 2][k % 2], 0, why);
+		for (int k = 0; rc == 0 && k < 5; k++)
+			rc = bs_cuda_shared((const void *)all[i].kernel[k / 3][k % 3], 0, why);
 	return rc;
 }

@@ -17,9 +17,12 @@
 template <int A, int B> struct reg_line {
 	static const int N = A * B;
 	static const int COLS = N <= 192 ? 16 : 8;
-	static const int THREADS = B * COLS;  /* A <= B */
-	static const int PITCH = A * (B + 1); /* rows: of one line, as it is exchanged */
-	static const int TILE = PITCH * COLS; /* both ways: points of a tile at most */
+	static const int THREADS = B * COLS; /* A <= B */
+	static const int STEP = B | 1;       /* rows: odd, so that lanes meet in no bank */
+	static const int PITCH = A * STEP;   /* of one line, as it is exchanged */
+	/* fours: the lanes of four channels are four steps apart, modulo the banks */
+	static const int APART = PITCH + ((4 - A) * STEP % 16 + 16) % 16;
+	static const int TILE = APART * COLS; /* all ways: points of a tile at most */
 	static const size_t bytes = 2 * sizeof(float2) * TILE;
 	static const int RESIDENT = THREADS > 200 ? 4 : 3; /* blocks of a multiprocessor */
 };
@@ -72,40 +75,49 @@ static __device__ __forceinline__ void reg_scales(float *to, const float *scale,
 	}
 }
 
-/* Where a tile lies: COLS columns of one outer index, or COLS rows. */
+/* Lines: columns, rows, or rows of four channels that lie beside each other in what comes out. */
+enum reg_kind { COLUMNS, ROWS, FOURS };
+
+/* Where a tile lies: COLS columns of one outer index, COLS rows, or COLS / 4 rows of four channels;
+ * the first of these, and how many are left. */
 struct reg_tile {
 	uint64_t o, first;
-	uint32_t lines; /* of COLS */
+	uint32_t lines;
 };
 
-template <int C, bool ROWS>
+template <int C, reg_kind K>
 static __device__ __forceinline__ reg_tile reg_tile_of(const bs_line_pass &p, uint64_t tile)
 {
-	const uint64_t across = ROWS ? 1 : (p.inner + C - 1) / C;
-	const uint64_t o = ROWS ? 0 : tile / across;
-	const uint64_t first = (tile - o * across) * C;
-	const uint64_t left = (ROWS ? p.outer : p.inner) - first;
+	const uint32_t most = K == FOURS ? C / 4 : C;
+	const uint64_t all = K == FOURS ? p.fours : K == ROWS ? p.outer : p.inner;
+	const uint64_t across = (all + most - 1) / most;
+	const uint64_t o = K == ROWS ? 0 : tile / across;
+	const uint64_t first = (tile - o * across) * most;
+	const uint64_t left = all - first;
 
-	return { o, first, left < C ? (uint32_t)left : (uint32_t)C };
+	return { o, first, left < most ? (uint32_t)left : most };
 }
 
 /* Queues the copies of what this thread will read: point t + B j of line c to [j][threadIdx.x]. */
-template <int A, int B, bool ROWS>
+template <int A, int B, reg_kind K>
 static __device__ __forceinline__ void reg_fetch(float2 *to, const bs_line_pass &p, uint64_t tile,
 						 const float2 *in)
 {
 	using L = reg_line<A, B>;
 	const int i = (int)threadIdx.x;
-	const int c = ROWS ? i / B : i % L::COLS;
-	const int t = ROWS ? i % B : i / L::COLS;
-	const reg_tile at = reg_tile_of<L::COLS, ROWS>(p, tile);
-	const bool mine = (uint32_t)c < at.lines;
-	const uint32_t step = ROWS ? 1 : (uint32_t)p.inner;
+	const int c = K != COLUMNS ? i / B : i % L::COLS;
+	const int t = K != COLUMNS ? i % B : i / L::COLS;
+	const reg_tile at = reg_tile_of<L::COLS, K>(p, tile);
+	const bool mine = (uint32_t)(K == FOURS ? c / 4 : c) < at.lines;
+	const uint32_t step = K != COLUMNS ? 1 : (uint32_t)p.inner;
 	const float2 *from = in;
 
-	if (mine)
-		from += ROWS ? (at.first + c) * p.in_count
-			     : reg_shifted(at.o, p.in_planes) * p.in_count * p.inner + at.first + c;
+	if (mine && K == FOURS)
+		from += ((4 * at.o + c % 4) * p.fours + at.first + c / 4) * p.in_count;
+	else if (mine)
+		from += K == ROWS ? (at.first + c) * p.in_count
+				  : reg_shifted(at.o, p.in_planes) * p.in_count * p.inner +
+					    at.first + c;
 #pragma unroll
 	for (int j = 0; j < A; j++) {
 		const uint32_t n = reg_wrap((uint32_t)(t + B * j) + p.in_half, L::N);
@@ -117,14 +129,14 @@ static __device__ __forceinline__ void reg_fetch(float2 *to, const bs_line_pass 
 }
 
 /* The points that this thread fetched: scaled, transformed, turned, and laid out for the others. */
-template <int A, int B, int S, bool ROWS>
+template <int A, int B, int S, reg_kind K>
 static __device__ __forceinline__ void reg_first(float2 *tile, const bs_line_pass &p,
 						 const float *scale)
 {
 	using L = reg_line<A, B>;
 	const int i = (int)threadIdx.x;
-	const int c = ROWS ? i / B : i % L::COLS;
-	const int t = ROWS ? i % B : i / L::COLS;
+	const int c = K != COLUMNS ? i / B : i % L::COLS;
+	const int t = K != COLUMNS ? i % B : i / L::COLS;
 	float2 v[A];
 	float2 w[A];
 
@@ -145,31 +157,39 @@ static __device__ __forceinline__ void reg_first(float2 *tile, const bs_line_pas
 	__syncthreads(); /* all have read the tile */
 #pragma unroll
 	for (int k = 0; k < A; k++)
-		tile[ROWS ? c * L::PITCH + k * (B + 1) + t : (k * B + t) * L::COLS + c] =
+		tile[K != COLUMNS ? c * (K == FOURS ? L::APART : L::PITCH) + k * L::STEP + t
+				  : (k * B + t) * L::COLS + c] =
 			k == 0 ? v[0] : bs_cmul(v[k], w[k]);
 }
 
 /* The second step: A threads a line. */
-template <int A, int B, int S, bool ROWS>
+template <int A, int B, int S, reg_kind K>
 static __device__ __forceinline__ void reg_second(const float2 *tile, const bs_line_pass &p,
 						  const float *scale, const reg_tile &at,
 						  float2 *out)
 {
 	using L = reg_line<A, B>;
 	const int i = (int)threadIdx.x;
-	const int c = ROWS ? i / A : i % L::COLS;
-	const int k1 = ROWS ? i % A : i / L::COLS;
-	const uint32_t step = ROWS ? 1 : (uint32_t)p.inner;
+	/* fours: a row's channels are neighboring lanes, which write beside each other */
+	const int c = K == FOURS ? i / (4 * A) * 4 + i % 4 : K == ROWS ? i / A : i % L::COLS;
+	const int k1 = K == FOURS ? i / 4 % A : K == ROWS ? i % A : i / L::COLS;
+	const uint32_t step = K == FOURS ? 4 : K == ROWS ? 1 : (uint32_t)p.inner;
 	float2 w[B];
 
-	if (i >= A * L::COLS || (uint32_t)c >= at.lines)
+	if (i >= A * L::COLS || (uint32_t)(K == FOURS ? c / 4 : c) >= at.lines)
 		return;
-	float2 *to = out + (ROWS ? (at.first + c) * p.out_count
-				 : reg_shifted(at.o, p.out_planes) * p.out_count * p.inner +
-					    at.first + c);
+	float2 *to = out;
+
+	if (K == FOURS)
+		to += (at.o * p.fours + at.first + c / 4) * p.out_count * 4 + c % 4;
+	else if (K == ROWS)
+		to += (at.first + c) * p.out_count;
+	else
+		to += reg_shifted(at.o, p.out_planes) * p.out_count * p.inner + at.first + c;
 #pragma unroll
 	for (int s = 0; s < B; s++)
-		w[s] = tile[ROWS ? c * L::PITCH + k1 * (B + 1) + s : (k1 * B + s) * L::COLS + c];
+		w[s] = tile[K != COLUMNS ? c * (K == FOURS ? L::APART : L::PITCH) + k1 * L::STEP + s
+					 : (k1 * B + s) * L::COLS + c];
 	bs_fft<B, S>::run(w);
 #pragma unroll
 	for (int k = 0; k < B; k++) {
@@ -183,8 +203,7 @@ static __device__ __forceinline__ void reg_second(const float2 *tile, const bs_l
 	}
 }
 
-/* ROWS: the lines lie along memory (inner = 1), COLS of them in a tile; else COLS columns. */
-template <int A, int B, int S, bool ROWS>
+template <int A, int B, int S, reg_kind K>
 static __global__ void __launch_bounds__(reg_line<A, B>::THREADS, reg_line<A, B>::RESIDENT)
 	reg_pass(const __grid_constant__ bs_line_pass p, uint64_t tiles, const float2 *in,
 		 float2 *out)
@@ -199,29 +218,28 @@ static __global__ void __launch_bounds__(reg_line<A, B>::THREADS, reg_line<A, B>
 	reg_scales<L::N>(scale[1], p.scale_out, p.out_half, p.out_count);
 	__syncthreads();
 	bs_after_previous();
-	reg_fetch<A, B, ROWS>(both, p, tile, in);
+	reg_fetch<A, B, K>(both, p, tile, in);
 	reg_copies_end();
 	for (; tile < tiles; tile += gridDim.x) {
 		float2 *here = both + half * L::TILE;
 
 		half ^= 1;
 		if (tile + gridDim.x < tiles)
-			reg_fetch<A, B, ROWS>(both + half * L::TILE, p, tile + gridDim.x, in);
+			reg_fetch<A, B, K>(both + half * L::TILE, p, tile + gridDim.x, in);
 		reg_copies_end();
 		reg_copies_wait(); /* each thread reads what it fetched: no barrier */
-		reg_first<A, B, S, ROWS>(here, p, scale[0]);
+		reg_first<A, B, S, K>(here, p, scale[0]);
 		__syncthreads();
-		reg_second<A, B, S, ROWS>(here, p, scale[1], reg_tile_of<L::COLS, ROWS>(p, tile),
-					  out);
+		reg_second<A, B, S, K>(here, p, scale[1], reg_tile_of<L::COLS, K>(p, tile), out);
 		__syncthreads(); /* the next copies go there */
 	}
 }
 
-/* One length's kernels: [direction -1, +1][strided, rows]. */
+/* One length's kernels: [direction -1, +1][kind]; fours have one direction. */
 struct bs_line_reg {
 	uint32_t n, cols, threads;
 	size_t bytes; /* of shared memory */
-	void (*kernel[2][2])(const bs_line_pass, uint64_t tiles, const float2 *, float2 *);
+	void (*kernel[2][3])(const bs_line_pass, uint64_t tiles, const float2 *, float2 *);
 };
 
 template <int A, int B> static struct bs_line_reg reg_make(void)
@@ -233,8 +251,9 @@ template <int A, int B> static struct bs_line_reg reg_make(void)
 		 L::COLS,
 		 L::THREADS,
 		 L::bytes,
-		 { { reg_pass<A, B, -1, false>, reg_pass<A, B, -1, true> },
-		   { reg_pass<A, B, 1, false>, reg_pass<A, B, 1, true> } } };
+		 { { reg_pass<A, B, -1, COLUMNS>, reg_pass<A, B, -1, ROWS>,
+		     reg_pass<A, B, -1, FOURS> },
+		   { reg_pass<A, B, 1, COLUMNS>, reg_pass<A, B, 1, ROWS>, NULL } } };
 }
 
 #endif
