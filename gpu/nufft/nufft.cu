@@ -478,9 +478,10 @@ static int fill_plan(struct bs_nufft_cuda *p, const float *k, const float *weigh
 		rc = bs_nufft_choose(&p->choice, s, p->stacked, positions, why);
 	if (rc != 0)
 		return rc;
-	p->kernels = p->choice.sectors.dims == 3
-			     ? bs_nufft_kernels_3d(p->choice.taps, p->choice.lanes)
-			     : bs_nufft_kernels_2d(p->choice.taps, p->choice.lanes);
+	p->kernels =
+		p->choice.sectors.dims == 3
+			? bs_nufft_kernels_3d(p->choice.taps, p->choice.lanes, p->choice.channels)
+			: bs_nufft_kernels_2d(p->choice.taps, p->choice.lanes);
 	rc = allow_shared(&p->kernels, why);
 	if (rc == 0)
 		rc = take_buffers(p, mem, why);

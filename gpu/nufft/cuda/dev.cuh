@@ -33,16 +33,17 @@ struct bs_nufft_dev {
 	uint64_t sample_step, channel_step;
 	uint32_t grid[3], axis[3], padded[3];
 	uint32_t channels, groups, tasks, crowds;
+	bool fours; /* interpolate_volume: grid [channel / 4][z][y][x][channel % 4] */
 	struct bs_kernel_window window;
 };
 
 typedef void (*bs_grid_kernel)(const bs_nufft_dev, const float2 *, float2 *);
 
 /* The kernels of a choice: one block a task (x) and group of channels (y). shared: interpolation
- * with four threads a sample. */
+ * with several threads a sample, and shared_lanes channels of a block. */
 struct bs_nufft_kernels {
 	bs_grid_kernel spread, interpolate, interpolate_shared;
-	unsigned spread_threads, interpolate_threads;
+	unsigned spread_threads, interpolate_threads, shared_threads, shared_lanes;
 	/* dynamic shared memory */
 	size_t spread_bytes, interpolate_bytes, interpolate_shared_bytes;
 };
@@ -65,7 +66,7 @@ template <class F> static auto bs_by_taps(uint32_t taps, F f)
 }
 
 struct bs_nufft_kernels bs_nufft_kernels_2d(uint32_t taps, uint32_t lanes);
-struct bs_nufft_kernels bs_nufft_kernels_3d(uint32_t taps, uint32_t lanes);
+struct bs_nufft_kernels bs_nufft_kernels_3d(uint32_t taps, uint32_t lanes, uint32_t channels);
 
 /* direct.cu: 2D, one channel, no crowds, no sector narrower than the window less a cell: sets
  * grid. */

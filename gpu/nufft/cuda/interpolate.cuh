@@ -28,19 +28,15 @@ static __device__ __forceinline__ void own_part(float (&own)[(W + PARTS - 1) / P
 	}
 }
 
-/* The padded sector in shared memory. Threads that share a sample read planes beside each other:
- * where a plane's cells are a multiple of the banks, each row is a cell longer. */
-template <int DIM, int W, int PARTS> struct sector {
+/* The padded sector in shared memory. */
+template <int DIM, int W> struct sector {
 	static const int PX = (DIM == 3 ? 8 : 15) + W - 1, PY = (DIM == 3 ? 8 : 16) + W - 1;
 	static const int PZ = DIM == 3 ? PY : 1;
 	static const int CELLS = PX * PY * PZ;
-	static const bool LONGER = DIM == 3 && PARTS > 1 && PX *PY % 16 == 0;
-	static const int PITCH = PX + (LONGER ? 1 : 0);
-	static const int ALL = PITCH * PY * PZ;
 
 	static size_t bytes(uint32_t channels)
 	{
-		return sizeof(float2) * ALL * channels;
+		return sizeof(float2) * CELLS * channels;
 	}
 };
 
@@ -60,24 +56,28 @@ static __device__ __forceinline__ void cells_arrived(void)
 	__syncthreads();
 }
 
-/* CB channels of a task's padded sector. */
-template <int DIM, int W, int CB, int PARTS>
-static __device__ __forceinline__ void bring_sector(float2 *to, const bs_nufft_dev &d,
-						    uint32_t number, uint32_t channel,
-						    const float2 *grid)
+/* The first cell of a sector; the plan's, so it is read before the kernels ahead end. */
+template <int DIM>
+static __device__ __forceinline__ uint3 sector_start(const bs_nufft_dev &d, uint32_t number)
 {
-	using S = sector<DIM, W, PARTS>;
+	return make_uint3(d.start[0][number % d.axis[0]],
+			  d.start[1][number / d.axis[0] % d.axis[1]],
+			  DIM == 3 ? d.start[2][number / d.axis[0] / d.axis[1]] : 0);
+}
+
+/* CB channels of a task's padded sector. */
+template <int DIM, int W, int CB>
+static __device__ __forceinline__ void bring_sector(float2 *to, const bs_nufft_dev &d, uint3 start,
+						    uint32_t channel, const float2 *grid)
+{
+	using S = sector<DIM, W>;
 	const int PX = S::PX, PY = S::PY;
-	const uint32_t x0 = d.start[0][number % d.axis[0]];
-	const uint32_t y0 = d.start[1][number / d.axis[0] % d.axis[1]];
-	const uint32_t z0 = DIM == 3 ? d.start[2][number / d.axis[0] / d.axis[1]] : 0;
 	const uint64_t cells = (uint64_t)d.grid[0] * d.grid[1] * d.grid[2];
 
 	for (int i = threadIdx.x; i < S::CELLS; i += INTERPOLATE_THREADS) {
-		const int at = S::LONGER ? i + i / PX : i;
-		uint32_t x = x0 + i % PX;
-		uint32_t y = y0 + i / PX % PY;
-		uint32_t z = z0 + i / (PX * PY);
+		uint32_t x = start.x + i % PX;
+		uint32_t y = start.y + i / PX % PY;
+		uint32_t z = start.z + i / (PX * PY);
 
 		x -= x >= d.grid[0] ? d.grid[0] : 0;
 		y -= y >= d.grid[1] ? d.grid[1] : 0;
@@ -85,7 +85,7 @@ static __device__ __forceinline__ void bring_sector(float2 *to, const bs_nufft_d
 #pragma unroll
 		for (int c = 0; c < CB; c++)
 			if (channel + c < d.channels)
-				bring_cell(to + c * S::ALL + at,
+				bring_cell(to + c * S::CELLS + i,
 					   grid + (channel + c) * cells +
 						   ((uint64_t)z * d.grid[1] + y) * d.grid[0] + x);
 	}
@@ -139,7 +139,7 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 	interpolate(const __grid_constant__ bs_nufft_dev d, const float2 *grid,
 		    float2 *__restrict__ data)
 {
-	using S = sector<DIM, W, PARTS>;
+	using S = sector<DIM, W>;
 	const int MINE = (W + PARTS - 1) / PARTS;
 	extern __shared__ float2 cells_in[]; /* [channel][cell] */
 	const bs_sector_task task = d.task[blockIdx.x];
@@ -147,15 +147,17 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 	const int part = threadIdx.x % PARTS;
 	sample_spot<DIM> spot;
 
+	const uint3 start = sector_start<DIM>(d, task.sector);
+
 	read_spot<DIM>(spot, d, task, threadIdx.x / PARTS);
 	bs_after_previous();
-	bring_sector<DIM, W, CB, PARTS>(cells_in, d, task.sector, channel, grid);
+	bring_sector<DIM, W, CB>(cells_in, d, start, channel, grid);
 	cells_arrived();
 	/* lanes stay together: those past the last sample repeat it and write nothing */
 	for (uint32_t from = 0; from < task.count; from += INTERPOLATE_THREADS / PARTS) {
 		const uint32_t s = from + threadIdx.x / PARTS;
-		const int base = (int)(spot.cell & 255u) + (int)(spot.cell >> 8 & 255u) * S::PITCH +
-				 (DIM == 3 ? (int)(spot.cell >> 16) * S::PITCH * S::PY : 0);
+		const int base = (int)(spot.cell & 255u) + (int)(spot.cell >> 8 & 255u) * S::PX +
+				 (DIM == 3 ? (int)(spot.cell >> 16) * S::PX * S::PY : 0);
 		const uint64_t m = d.order[spot.e];
 		float wx[W], wy[W], own[MINE];
 		float2 sum[CB] = {};
@@ -176,18 +178,18 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 			/* past the window: its last plane, weighted by zero */
 			const int at = PARTS == 1 ? mine : min(mine * PARTS + part, W - 1);
 			const float2 *const row_at =
-				cells_in + base + at * (DIM == 3 ? S::PY : 1) * S::PITCH;
+				cells_in + base + at * (DIM == 3 ? S::PY : 1) * S::PX;
 
 			if (DIM == 2) {
-				add_row<W, CB>(sum, own[mine], wx, row_at, S::ALL);
+				add_row<W, CB>(sum, own[mine], wx, row_at, S::CELLS);
 				continue;
 			}
 			float2 plane[CB] = {};
 
 #pragma unroll
 			for (int line = 0; line < W; line++)
-				add_row<W, CB>(plane, wy[line], wx, row_at + line * S::PITCH,
-					       S::ALL);
+				add_row<W, CB>(plane, wy[line], wx, row_at + line * S::PX,
+					       S::CELLS);
 #pragma unroll
 			for (int c = 0; c < CB; c++) {
 				sum[c].x = fmaf(own[mine], plane[c].x, sum[c].x);

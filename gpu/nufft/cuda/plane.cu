@@ -14,10 +14,16 @@ template <int W, int CB, int WARPS> static struct bs_nufft_kernels kernels()
 {
 	using P = plane<W, CB, WARPS>;
 
-	return { spreading<W, CB, WARPS>(),  interpolate<2, W, CB, 1>,
-		 interpolate<2, W, CB, 4>,   P::THREADS,
-		 INTERPOLATE_THREADS,        P::spread_bytes,
-		 sector<2, W, 1>::bytes(CB), sector<2, W, 4>::bytes(CB) };
+	return { spreading<W, CB, WARPS>(),
+		 interpolate<2, W, CB, 1>,
+		 interpolate<2, W, CB, 4>,
+		 P::THREADS,
+		 INTERPOLATE_THREADS,
+		 INTERPOLATE_THREADS,
+		 CB,
+		 P::spread_bytes,
+		 sector<2, W>::bytes(CB),
+		 sector<2, W>::bytes(CB) };
 }
 
 template <int W> static struct bs_nufft_kernels by_lanes(uint32_t lanes)

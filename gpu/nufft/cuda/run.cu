@@ -220,9 +220,19 @@ static int turn_forward(struct bs_nufft_cuda *p, struct turn t, const float2 *fr
 {
 	const bool shared = p->choice.launch.parts == 4;
 	const bs_stack_dev stack = stack_of(p, t);
+	const bs_line_pass *last = &p->out[0];
+	bs_line_pass by_fours = *last;
+	/* its blocks want the channels of a cell beside each other */
+	const bool fours = shared && p->kernels.shared_lanes == 4 && p->choice.sectors.dims == 3 &&
+			   t.coils % 4 == 0 && by_fours.registers &&
+			   bs_line_has_registers(by_fours.line.n);
 	float2 *to = p->choice.mixed && p->stacked ? p->mixed : data;
 	int rc = 0;
 
+	if (fours) {
+		by_fours.fours = p->choice.sectors.grid[1] * p->choice.sectors.grid[2];
+		last = &by_fours;
+	}
 	if (p->choice.sectors.dims == 3) {
 		rc = pass(p, &p->out[2], -1, t, from, p->scratch, st, why);
 		from = p->scratch;
@@ -230,19 +240,24 @@ static int turn_forward(struct bs_nufft_cuda *p, struct turn t, const float2 *fr
 	if (rc == 0)
 		rc = pass(p, &p->out[1], -1, t, from, p->half, st, why);
 	if (rc == 0)
-		rc = pass(p, &p->out[0], -1, t, p->half, p->grid, st, why);
+		rc = pass(p, last, -1, t, p->half, p->grid, st, why);
 	for (uint64_t i = 0; rc == 0 && i < p->choice.chunks; i++) {
 		bs_nufft_dev d = dev_of(p, i, t);
 
+		d.fours = fours;
+		if (shared)
+			d.groups = (d.channels + p->kernels.shared_lanes - 1) /
+				   p->kernels.shared_lanes;
 		if (!p->stacked) { /* written where it belongs, mixed or not */
 			d.sample_step = 1;
 			d.channel_step = p->spec.samples;
 		}
 		rc = bs_launch(shared ? p->kernels.interpolate_shared : p->kernels.interpolate,
-			       dim3(d.tasks, d.groups), p->kernels.interpolate_threads,
+			       dim3(d.tasks, d.groups),
+			       shared ? p->kernels.shared_threads : p->kernels.interpolate_threads,
 			       shared ? p->kernels.interpolate_shared_bytes
 				      : p->kernels.interpolate_bytes,
-			       p->out[0].close, st, why, d, p->grid, to);
+			       last->close, st, why, d, p->grid, to);
 	}
 	if (rc == 0 && p->stacked)
 		rc = bs_nufft_stack_out(&stack, p->mixed, data, st, why);

@@ -208,6 +208,8 @@ static void all(void)
 		{ { "3D one lane", RANDOM, 3, { 24, 25, 26 }, 4, 6000, 1500, 1e-4 },
 		  BS_NUFFT_LANES,
 		  1 },
+		/* rows of 96 points, in registers: fours of coils come side by side */
+		{ { "3D fours", RANDOM, 3, { 76, 20, 22 }, 8, 9000, 0, 1e-3 }, BS_NUFFT_TAPS, 6 },
 		{ { "3D stack", STACK, 3, { 48, 40, 12 }, 5, 12000, 3000, 1e-3 }, 0, 0 },
 	};
 
