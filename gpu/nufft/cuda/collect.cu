@@ -129,9 +129,10 @@ static __device__ __forceinline__ uint32_t neighbor(uint32_t s, uint32_t n, bool
 	return at;
 }
 
-/* Long: one loop around sums that stay in registers, from the first sector to the last cell. */
+/* Long: one loop around sums that stay in registers, from the first sector to the last cell. Two
+ * channels: five blocks of a multiprocessor, for a few registers in memory; one: as many as fit. */
 template <int W, int CB>
-static __global__ void __launch_bounds__(32 * WARPS)
+static __global__ void __launch_bounds__(32 * WARPS, CB == 2 ? 5 : 6)
 	collect(const __grid_constant__ bs_nufft_dev d, uint32_t sectors, bool add,
 		const float2 *data, float2 *__restrict__ grid)
 {
