@@ -43,7 +43,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 	if (v >= voxels)
 		return;
-	const float2 turned = times(phase_of(hz[v], first_s + blockIdx.y * step_s), in[v]);
+	const float2 turned = bs_cmul(phase_of(hz[v], first_s + blockIdx.y * step_s), in[v]);
 
 	images += (uint64_t)blockIdx.y * coils * voxels;
 	if (maps == NULL) {
@@ -51,7 +51,7 @@ static __global__ void __launch_bounds__(THREADS)
 		return;
 	}
 	for (uint32_t c = 0; c < coils; c++)
-		images[c * voxels + v] = times(turned, __ldg(maps + c * voxels + v));
+		images[c * voxels + v] = bs_cmul(turned, __ldg(maps + c * voxels + v));
 }
 
 /* out = sum_l exp(+i2pi hz tau_l) sum_c conj(S_c) images[l][c]: each row of threads its times */
@@ -70,11 +70,11 @@ static __global__ void __launch_bounds__(SIDE *TOGETHER)
 		for (uint32_t c = 0; c < coils; c++) {
 			const float2 s = maps != NULL ? __ldg(maps + c * voxels + v)
 						      : make_float2(1.0f, 0.0f);
-			const float2 seen = times(conjugate(s), from[c * voxels]);
+			const float2 seen = bs_cmul_conj(from[c * voxels], s);
 
 			sum = make_float2(sum.x + seen.x, sum.y + seen.y);
 		}
-		sum = times(conjugate(phase_of(hz[v], first_s + l * step_s)), sum);
+		sum = bs_cmul_conj(sum, phase_of(hz[v], first_s + l * step_s));
 		all = make_float2(all.x + sum.x, all.y + sum.y);
 	}
 	part[threadIdx.y][threadIdx.x] = all;

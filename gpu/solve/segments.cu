@@ -45,9 +45,9 @@ static __global__ void to_segment(float2 *images, const float2 *in, const float2
 
 	if (v >= voxels)
 		return;
-	const float2 turned = times(phase_of(hz[v], tau), in[v]);
+	const float2 turned = bs_cmul(phase_of(hz[v], tau), in[v]);
 
-	images[at] = maps != NULL ? times(turned, maps[at]) : turned;
+	images[at] = maps != NULL ? bs_cmul(turned, maps[at]) : turned;
 }
 
 /* out[c] (+)= conj(phase) images[c]; block y: the coil */
@@ -60,7 +60,7 @@ static __global__ void from_segment(float2 *out, const float2 *images, const flo
 	if (v >= voxels)
 		return;
 	const float2 before = first ? make_float2(0.0f, 0.0f) : out[at];
-	const float2 turned = times(conjugate(phase_of(hz[v], tau)), images[at]);
+	const float2 turned = bs_cmul_conj(images[at], phase_of(hz[v], tau));
 
 	out[at] = make_float2(before.x + turned.x, before.y + turned.y);
 }
@@ -76,12 +76,12 @@ static __global__ void combine_segment(float2 *out, const float2 *images, const 
 	if (v >= voxels)
 		return;
 	for (uint32_t c = 0; c < coils; c++) {
-		const float2 seen = times(conjugate(maps[c * voxels + v]), images[c * voxels + v]);
+		const float2 seen = bs_cmul_conj(images[c * voxels + v], maps[c * voxels + v]);
 
 		sum = make_float2(sum.x + seen.x, sum.y + seen.y);
 	}
 	const float2 before = first ? make_float2(0.0f, 0.0f) : out[v];
-	const float2 turned = times(conjugate(phase_of(hz[v], tau)), sum);
+	const float2 turned = bs_cmul_conj(sum, phase_of(hz[v], tau));
 
 	out[v] = make_float2(before.x + turned.x, before.y + turned.y);
 }
@@ -94,7 +94,7 @@ static __global__ void weigh_samples(float2 *to, const float2 *from, const float
 	const uint64_t at = blockIdx.y * samples + m;
 
 	if (m < samples)
-		to[at] = times(conjugate(b[m % readout]), from[at]);
+		to[at] = bs_cmul_conj(from[at], b[m % readout]);
 }
 
 /* sum[c] (+)= b from[c]; block y: the coil */
@@ -107,7 +107,7 @@ static __global__ void add_samples(float2 *sum, const float2 *from, const float2
 	if (m >= samples)
 		return;
 	const float2 before = first ? make_float2(0.0f, 0.0f) : sum[at];
-	const float2 weighed = times(b[m % readout], from[at]);
+	const float2 weighed = bs_cmul(b[m % readout], from[at]);
 
 	sum[at] = make_float2(before.x + weighed.x, before.y + weighed.y);
 }

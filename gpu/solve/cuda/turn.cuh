@@ -2,15 +2,7 @@
 #ifndef BS_GPU_SOLVE_CUDA_TURN_CUH
 #define BS_GPU_SOLVE_CUDA_TURN_CUH
 
-static __device__ __forceinline__ float2 times(float2 a, float2 b)
-{
-	return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
-}
-
-static __device__ __forceinline__ float2 conjugate(float2 a)
-{
-	return make_float2(a.x, -a.y);
-}
+#include "gpu/fft/cuda/dft.cuh"
 
 /* exp(-i2pi hz t) */
 static __device__ __forceinline__ float2 phase_of(float hz, double t)
