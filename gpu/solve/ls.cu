@@ -102,9 +102,10 @@ static int open_constraint(struct bs_ls_cuda *s, uint64_t *bytes, struct bs_fail
 	return 0;
 }
 
-/* An iteration: the direction, five Toeplitz passes, two for the constraint, the update; circulant:
- * seven passes and a sum more. The last application of A is less than one. */
-uint64_t bs_ls_cuda_launches(const struct bs_protocol *p)
+/* At most, of coils that take no turns. An iteration: the direction, five Toeplitz passes, two for
+ * the constraint, the update; circulant: seven passes and a sum more. The last application of A is
+ * less than one. */
+static uint64_t launches_of(const struct bs_protocol *p)
 {
 	const uint64_t one = p->precond == BS_PRECOND_CIRCULANT ? 17 : 9;
 
@@ -116,7 +117,7 @@ uint64_t bs_ls_cuda_launches(const struct bs_protocol *p)
 
 int bs_ls_cuda_check(const struct bs_protocol *p, struct bs_fail *why)
 {
-	const uint64_t launches = bs_ls_cuda_launches(p);
+	const uint64_t launches = launches_of(p);
 
 	if (p->iterations < 1)
 		return bs_fail(why, BS_ERR_CONFIG, "protocol '%s': no iterations", p->name);

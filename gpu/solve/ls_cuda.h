@@ -50,8 +50,6 @@ int bs_ls_cuda_use(struct bs_ls_cuda *ls, uint32_t slice, cudaStream_t stream, s
 int bs_ls_cuda_changed(struct bs_ls_cuda *ls, uint32_t slice, cudaStream_t stream,
 		       struct bs_fail *why);
 
-/* About as many launches as queue makes. */
-uint64_t bs_ls_cuda_launches(const struct bs_protocol *p);
 int bs_ls_cuda_queue(struct bs_ls_cuda *ls, float2 *images, cudaStream_t stream,
 		     struct bs_fail *why);
 /* Sets iterations (the fewest of the solves) and residual (the largest). */

@@ -9,11 +9,9 @@
 
 /*
  * Launches that the graphs of all frames may hold together. Where there would be more, the solve
- * has one graph for all; where even a frame's own part (FRAME_LAUNCHES at most) is too much, it has
- * none.
+ * has one graph for all; where even a frame's own part is too much, it has none.
  */
-#define GRAPH_MOST     UINT64_C(40000)
-#define FRAME_LAUNCHES UINT64_C(24)
+#define GRAPH_MOST UINT64_C(40000)
 
 int bs_armed_cuda_pass(struct bs_armed_cuda *e, enum bs_cuda_mark m, unsigned flag,
 		       struct bs_fail *why)
@@ -64,22 +62,6 @@ int bs_armed_cuda_queue_image(struct bs_armed_cuda *e, unsigned flag, struct bs_
 	return rc != 0 ? rc : bs_armed_cuda_pass(e, BS_CUDA_DOWNLOADED, flag, why);
 }
 
-/* Of a frame's own part; off resonance for each segment what else is for all. */
-static uint64_t frame_launches(const struct bs_armed_cuda *e)
-{
-	return FRAME_LAUNCHES * (e->field != NULL ? bs_segments_cuda_info(e->field).segments : 1);
-}
-
-static uint64_t solve_launches(const struct bs_armed_cuda *e)
-{
-	const uint64_t solves = bs_methods[e->p->method].uses_maps ? 1 : e->p->coils;
-
-	return bs_ls_cuda_launches(e->p) +
-	       (e->field != NULL
-			? solves * (e->p->iterations + 1) * bs_segments_cuda_launches(e->field)
-			: 0);
-}
-
 /* The named parts of what is left, onto the stream or into the graph being captured. */
 static int queue_parts(struct bs_armed_cuda *e, uint32_t frame, unsigned parts, unsigned flag,
 		       struct bs_fail *why)
@@ -104,18 +86,25 @@ static void destroy(cudaGraphExec_t graph)
 		(void)cudaGraphExecDestroy(graph);
 }
 
+/* The graph of these parts, not yet fit to run. */
+static int draw(struct bs_armed_cuda *e, uint32_t frame, unsigned parts, cudaGraph_t *graph,
+		struct bs_fail *why)
+{
+	BS_CUDA(cudaStreamBeginCapture(e->stream, cudaStreamCaptureModeThreadLocal), why);
+	int rc = queue_parts(e, frame, parts, cudaEventRecordExternal, why);
+	const cudaError_t end = cudaStreamEndCapture(e->stream, graph);
+
+	if (rc == 0)
+		BS_CUDA(end, why);
+	return rc;
+}
+
 static int capture(struct bs_armed_cuda *e, uint32_t frame, unsigned parts, cudaGraphExec_t *exec,
 		   struct bs_fail *why)
 {
 	cudaGraph_t graph = NULL;
-	int rc;
+	int rc = draw(e, frame, parts, &graph, why);
 
-	BS_CUDA(cudaStreamBeginCapture(e->stream, cudaStreamCaptureModeThreadLocal), why);
-	rc = queue_parts(e, frame, parts, cudaEventRecordExternal, why);
-	cudaError_t end = cudaStreamEndCapture(e->stream, &graph);
-
-	if (rc == 0)
-		BS_CUDA_GO(end, why, rc, out);
 	if (rc == 0)
 		BS_CUDA_GO(cudaGraphInstantiate(exec, graph, 0), why, rc, out);
 	if (rc == 0)
@@ -130,6 +119,29 @@ out:
 		*exec = NULL;
 		(void)cudaGetLastError(); /* left by a capture that an error ended */
 	}
+	return rc;
+}
+
+/* The nodes that a graph of these parts of a frame has, but for its marks. */
+static int count_nodes(struct bs_armed_cuda *e, unsigned parts, uint64_t *nodes,
+		       struct bs_fail *why)
+{
+	const bool unmarked = e->unmarked;
+	cudaGraph_t graph = NULL;
+	size_t n = 0;
+
+	e->unmarked = true;
+	int rc = draw(e, 0, parts, &graph, why);
+
+	e->unmarked = unmarked;
+	if (rc == 0)
+		BS_CUDA_GO(cudaGraphGetNodes(graph, NULL, &n), why, rc, out);
+out:
+	if (graph != NULL)
+		(void)cudaGraphDestroy(graph);
+	if (rc != 0)
+		(void)cudaGetLastError();
+	*nodes = n;
 	return rc;
 }
 
@@ -151,30 +163,41 @@ static int record(struct bs_armed_cuda *e, uint32_t frame, unsigned parts, cudaG
 	return 0;
 }
 
-/*
- * One graph for a frame, two where a deadline may ask for F^H d alone; with too many frames none.
- */
+/* One graph for a frame, two where a deadline may ask for F^H d alone. */
 static int record_frame(struct bs_armed_cuda *e, uint32_t f, bool split, struct bs_fail *why)
 {
-	const bool graphs = !e->varies && e->frames * frame_launches(e) <= GRAPH_MOST;
-	int rc = 0;
+	int rc = e->op->begin(e->plan, f, e->stream, why);
 
-	if (f > 0 && !graphs)
-		return 0;
-	rc = e->op->begin(e->plan, f, e->stream, why);
 	if (rc == 0)
 		rc = e->op->settle(e->plan, f, e->stream, why);
-	if (rc == 0 && f == 0)
-		rc = queue_parts(e, f, BS_CUDA_ALL, cudaEventRecordDefault, why);
 	if (rc == 0)
 		BS_CUDA(cudaStreamSynchronize(e->stream), why);
-	if (!graphs)
-		return rc;
 	if (rc == 0)
 		rc = record(e, f, split ? (unsigned)BS_CUDA_SUM : (unsigned)BS_CUDA_ALL,
 			    &e->finish[f], why);
 	if (rc == 0 && e->ls != NULL && !split)
 		rc = record(e, f, BS_CUDA_SUM, &e->sum[f], why);
+	return rc;
+}
+
+/*
+ * Runs once everything that a frame launches; the nodes of its own part and, with a solve, of all
+ * of it as graphs, where its launches do not vary.
+ */
+static int try_frame(struct bs_armed_cuda *e, uint64_t *own, uint64_t *all, struct bs_fail *why)
+{
+	int rc = e->op->begin(e->plan, 0, e->stream, why);
+
+	if (rc == 0)
+		rc = e->op->settle(e->plan, 0, e->stream, why);
+	if (rc == 0)
+		rc = queue_parts(e, 0, BS_CUDA_ALL, cudaEventRecordDefault, why);
+	if (rc == 0)
+		BS_CUDA(cudaStreamSynchronize(e->stream), why);
+	if (rc == 0 && !e->varies)
+		rc = count_nodes(e, BS_CUDA_SUM, own, why);
+	if (rc == 0 && !e->varies && e->ls != NULL)
+		rc = count_nodes(e, BS_CUDA_ALL, all, why);
 	return rc;
 }
 
@@ -215,14 +238,22 @@ static int try_unfold(struct bs_armed_cuda *e, struct bs_fail *why)
 int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why)
 {
 	const bool window = e->window.groups > 0;
-	const bool split =
-		e->unfold != NULL ||
-		(e->ls != NULL &&
-		 (window || (frame_launches(e) + solve_launches(e)) * e->frames > GRAPH_MOST));
+	uint64_t own = 0;
+	uint64_t all = 0;
 	int rc = bs_cuda_copied(why);
 
-	for (uint32_t f = 0; rc == 0 && f < e->frames; f++)
-		rc = window ? try_window(e, f, why) : record_frame(e, f, split, why);
+	if (rc == 0 && !window)
+		rc = try_frame(e, &own, &all, why);
+	const bool split =
+		e->unfold != NULL || (e->ls != NULL && (window || all * e->frames > GRAPH_MOST));
+	const bool graphs = !e->varies && own * e->frames <= GRAPH_MOST;
+
+	for (uint32_t f = 0; rc == 0 && f < e->frames; f++) {
+		if (window)
+			rc = try_window(e, f, why);
+		else if (graphs)
+			rc = record_frame(e, f, split, why);
+	}
 	if (rc == 0 && e->unfold != NULL)
 		rc = try_unfold(e, why);
 	else if (rc == 0 && !e->varies && (split || (window && !e->share)))
