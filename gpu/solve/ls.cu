@@ -80,7 +80,6 @@ static struct bs_pcg_cuda_spec pcg_of(const struct bs_ls_cuda *s)
 	c.rows = s->w != NULL && !s->has_gram ? s->w->rows : 0;
 	c.circulant = s->p->precond == BS_PRECOND_CIRCULANT;
 	c.images = s->beside;
-	c.flat = s->p->dims == 2 && s->parts == 0 && !bs_protocol_off_resonance(s->p);
 	return c;
 }
 

@@ -23,7 +23,8 @@ struct bs_pcg_cuda {
 	cudaGraphExec_t whole, first, one, last;
 	struct bs_watch watch;
 	bool close;
-	bool leads; /* the operator's first pass makes the direction */
+	bool leads;       /* 3D: the operator's first pass makes the direction */
+	bool whole_steps; /* 2D, the constraint the identity: bs_toeplitz_cuda_iterate */
 };
 
 /* Few voxels: as many threads as there are, which answer sooner. */
@@ -56,7 +57,7 @@ static size_t history_bytes(const struct bs_pcg_cuda_spec *s)
 
 static size_t state_bytes(const struct bs_pcg_cuda_spec *s)
 {
-	return images_of(s) * sizeof(struct cg_state);
+	return images_of(s) * sizeof(struct bs_cg_state);
 }
 
 int bs_pcg_cuda_need(const struct bs_pcg_cuda_spec *spec, uint64_t *bytes, struct bs_fail *why)
@@ -69,8 +70,7 @@ int bs_pcg_cuda_need(const struct bs_pcg_cuda_spec *spec, uint64_t *bytes, struc
 			       (unsigned long long)spec->voxels, spec->iterations, spec->images);
 	const uint64_t images = images_of(spec);
 
-	*bytes = (3 + spec->circulant + spec->flat) *
-			 bs_devmem_round(images * spec->voxels * sizeof(float2)) +
+	*bytes = (3 + spec->circulant) * bs_devmem_round(images * spec->voxels * sizeof(float2)) +
 		 bs_devmem_round(images * spec->rows * sizeof(float2)) +
 		 bs_devmem_round(images * 2 * blocks_of(spec) * sizeof(double)) +
 		 bs_devmem_round(history_bytes(spec)) + 2 * bs_devmem_round(state_bytes(spec));
@@ -114,14 +114,8 @@ static int apply(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why
 	step.residual = (const float *)(c->v.z != NULL ? c->v.z : c->v.r);
 	step.inverse = c->v.inverse;
 	step.direction = (float *)c->v.p;
-	step.other = (float *)c->v.other;
 	step.beta = &c->v.state->beta;
 	step.stop = &c->v.state->stop;
-	step.made = &c->v.state->iterations;
-	step.state_bytes = sizeof(struct cg_state);
-	step.images = images_of(&c->spec);
-	step.coils = s->coils;
-	step.maps = s->maps;
 	return bs_toeplitz_cuda_step(s->normal, &step, (float *)c->v.q, stream, why);
 }
 
@@ -167,8 +161,35 @@ static int precondition(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fa
 				    c->v);
 }
 
+static struct bs_toeplitz_cg cg_of(const struct bs_pcg_cuda *c)
+{
+	struct bs_toeplitz_cg cg;
+
+	memset(&cg, 0, sizeof(cg));
+	cg.images = images_of(&c->spec);
+	cg.coils = c->system.coils;
+	cg.b = (const float *)c->v.b;
+	cg.maps = c->system.maps;
+	cg.inverse = c->v.inverse;
+	cg.x = (float *)c->v.x;
+	cg.r = (float *)c->v.r;
+	cg.p = (float *)c->v.p;
+	cg.s = (float *)c->v.q;
+	cg.state = c->v.state;
+	cg.history = c->v.history;
+	cg.made = c->v.made;
+	cg.mu = c->v.mu;
+	cg.tolerance = c->v.tolerance;
+	return cg;
+}
+
 static int start(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
+	if (c->whole_steps) {
+		const struct bs_toeplitz_cg cg = cg_of(c);
+
+		return bs_toeplitz_cuda_iterate(c->system.normal, &cg, true, stream, why);
+	}
 	int err = bs_launch(begin, grid_of(c), CG_THREADS, 0, false, stream, why, c->v);
 
 	return err != 0 ? err : precondition(c, stream, why);
@@ -186,6 +207,11 @@ static int advance(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *w
 
 static int iterate(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
+	if (c->whole_steps) {
+		const struct bs_toeplitz_cg cg = cg_of(c);
+
+		return bs_toeplitz_cuda_iterate(c->system.normal, &cg, false, stream, why);
+	}
 	int err = apply(c, stream, why);
 
 	return err != 0 ? err : advance(c, stream, why);
@@ -194,11 +220,12 @@ static int iterate(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *w
 /* Adds the constraint to A x; then the residual that is reported. */
 static int measure(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
-	int err = c->system.mu != 0.0 || c->v.parts > 0 ? constraint(c, c->check, stream, why) : 0;
+	const bool adds = c->system.mu != 0.0 || c->v.parts > 0;
+	int err = adds && !c->whole_steps ? constraint(c, c->check, stream, why) : 0;
 
 	return err != 0 ? err
-			: bs_launch(distance, grid_of(c), CG_THREADS, 0, false, stream, why, c->v,
-				    c->check.state);
+			: bs_launch(distance, grid_of(c), CG_THREADS, 0, c->whole_steps && c->close,
+				    stream, why, c->v, c->check.state, c->whole_steps);
 }
 
 static int finish(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
@@ -260,22 +287,18 @@ static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail 
 	c->v.q = (float2 *)bs_devmem_take(mem, vector);
 	if (c->spec.circulant)
 		c->v.z = (float2 *)bs_devmem_take(mem, vector);
-	if (c->spec.flat)
-		c->v.other = (float2 *)bs_devmem_take(mem, vector);
 	c->rows =
 		(float2 *)bs_devmem_take(mem, images_of(&c->spec) * c->spec.rows * sizeof(float2));
 	c->v.partial = (double *)bs_devmem_take(
 		mem, images_of(&c->spec) * 2 * (size_t)blocks_of(&c->spec) * sizeof(double));
 	c->v.history = (double *)bs_devmem_take(mem, history_bytes(&c->spec));
-	c->v.state = (struct cg_state *)bs_devmem_take(mem, state_bytes(&c->spec));
+	c->v.state = (struct bs_cg_state *)bs_devmem_take(mem, state_bytes(&c->spec));
 	c->check = c->v;
 	c->check.p = c->v.x;
-	c->check.other = NULL;
-	c->check.state = (struct cg_state *)bs_devmem_take(mem, state_bytes(&c->spec));
+	c->check.state = (struct bs_cg_state *)bs_devmem_take(mem, state_bytes(&c->spec));
 	if (c->v.r == NULL || c->v.p == NULL || c->v.q == NULL || c->rows == NULL ||
 	    c->v.partial == NULL || c->v.history == NULL || c->v.state == NULL ||
-	    c->check.state == NULL || (c->spec.circulant && c->v.z == NULL) ||
-	    (c->spec.flat && c->v.other == NULL))
+	    c->check.state == NULL || (c->spec.circulant && c->v.z == NULL))
 		return bs_fail(
 			why, BS_ERR_NOMEM,
 			"conjugate gradients: vectors of %llu bytes do not fit the device arena",
@@ -333,10 +356,13 @@ int bs_pcg_cuda_plan(struct bs_pcg_cuda **plan, const struct bs_pcg_cuda_spec *s
 		c->v.made = spec->iterations + 1;
 		c->v.mu = (float)system->mu;
 		c->v.tolerance = spec->tolerance;
-		c->leads = system->apply == NULL && system->parts == 0 &&
-			   (spec->flat ||
-			    (system->maps == NULL && !bs_toeplitz_cuda_flat(system->normal)));
-		if (c->leads && system->maps != NULL) {
+		const bool own = system->apply == NULL && system->parts == 0;
+		const bool flat = own && bs_toeplitz_cuda_flat(system->normal);
+
+		c->leads = own && !flat && system->maps == NULL;
+		c->whole_steps = flat && system->gram == NULL && system->w == NULL &&
+				 system->circulant == NULL;
+		if (flat && system->maps != NULL) {
 			c->v.parts = system->coils;
 			c->v.addends = (const float2 *)bs_toeplitz_cuda_addends(system->normal);
 		}
@@ -476,7 +502,7 @@ int bs_pcg_cuda_wait(struct bs_pcg_cuda *c, struct CUstream_st *stream,
 		     struct bs_pcg_result *result, struct bs_fail *why)
 {
 	const uint32_t images = images_of(&c->spec);
-	const struct cg_state *state = (const struct cg_state *)c->pinned.host;
+	const struct bs_cg_state *state = (const struct bs_cg_state *)c->pinned.host;
 	const double *history = (const double *)(c->pinned.host + states_end(&c->spec));
 
 	BS_CUDA(cudaMemcpyAsync(c->pinned.host, c->v.state, state_bytes(&c->spec),

@@ -3,19 +3,22 @@
  *
  * The twin of core/solve/pcg.h over the Toeplitz operator (gpu/toeplitz/toeplitz_cuda.h; with maps,
  * its sum over coils) and the constraint W (identity or a sparse matrix), with Jacobi's
- * preconditioner, the circulant one or none. An iteration is seven launches, five in 2D and by
- * planes (circulant: six to eight more). A whole solve is one CUDA graph, or part of the caller's
- * (record). Every scalar stays on the device. Under a deadline: gpu/solve/watch.h. Several images
- * with one matrix and no maps are solved side by side, each to its own end.
+ * preconditioner, the circulant one or none. An iteration is seven launches, five by planes
+ * (circulant: six to eight more), six in 2D; there two where the constraint is the identity and the
+ * preconditioner not circulant, on one GPU (gpu/toeplitz/cuda/step.cuh). A whole solve is one CUDA
+ * graph, or part of the caller's (record). Every scalar stays on the device. Under a deadline:
+ * gpu/solve/watch.h. Several images with one matrix and no maps are solved side by side, each to
+ * its own end.
  * b, x     [image][z][y][x] complex float, device; may not overlap
  * inverse  [z][y][x] float, device: 1 / diagonal of the matrix; or NULL
- * Dot products in double, in blocks of fixed size added in a fixed order: the same bits every run.
+ * Dot products in double (p^H A p of those two launches in float over a warp), in blocks of fixed
+ * size added in a fixed order: the same bits every run.
  * It also stops at the tolerance, at BS_PCG_ROUND_OFF and where p^H A p is not positive: what is
  * queued then does nothing but the application of A to x at the end, for the residual reported.
  *
  * need -> plan -> solve* -> close. plan may allocate beside the arena, solve allocates nothing and
  * waits for the stream. One caller. Errors: BS_ERR_GPU, BS_ERR_NOMEM.
- * Sources: as core/solve/pcg.h. Test: test/twin/twin_pcg.c
+ * Sources: as core/solve/pcg.h. Tests: test/twin/twin_pcg.c, twin_cg_flat.c
  */
 #ifndef BS_GPU_SOLVE_PCG_CUDA_H
 #define BS_GPU_SOLVE_PCG_CUDA_H
@@ -63,7 +66,6 @@ struct bs_pcg_cuda_spec {
 	uint64_t rows;       /* of W, where there is no gram */
 	bool circulant;      /* the preconditioner */
 	uint32_t images;     /* solved side by side; 0: one */
-	bool flat;           /* over the 2D operator, by one GPU: a vector more */
 };
 
 /* What a recorded solve leaves behind, [image], in memory that the device can write. */

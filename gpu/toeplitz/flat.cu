@@ -9,7 +9,6 @@
 #include "gpu/toeplitz/cuda/spectrum.cuh"
 
 #define THREADS 256
-#define MANY    8 /* images or coils from which on a block of columns may go through two */
 
 static const struct tp_half *half_of(uint32_t n)
 {
@@ -75,11 +74,22 @@ static uint64_t rows_bytes(const struct tp_flat_plan *p)
 	return bytes > spectrum_bytes(p) ? bytes : spectrum_bytes(p);
 }
 
+static uint64_t energy_bytes(const struct tp_flat_plan *p)
+{
+	return (uint64_t)p->coils * 2 * points_of(p->x) / TP_COLUMNS * sizeof(double);
+}
+
+static uint64_t norm_bytes(const struct tp_flat_plan *p)
+{
+	return 2 * (uint64_t)p->coils * 3 * p->axis[1].n * sizeof(double);
+}
+
 uint64_t tp_flat_need(const struct tp_flat_plan *p)
 {
 	return bs_devmem_round(table_bytes(p->x)) + bs_devmem_round(table_bytes(p->y)) +
 	       bs_devmem_round(spectrum_bytes(p)) + bs_devmem_round(rows_bytes(p)) +
-	       bs_devmem_round((uint64_t)p->coils * voxels_of(p) * sizeof(float2));
+	       bs_devmem_round((uint64_t)p->coils * voxels_of(p) * sizeof(float2)) +
+	       bs_devmem_round(energy_bytes(p)) + bs_devmem_round(norm_bytes(p));
 }
 
 uint64_t tp_flat_bytes(const struct tp_flat_plan *p, uint32_t coils)
@@ -115,6 +125,12 @@ static __global__ void part_spectrum(float *to, const float *from, int width, in
 			from[y * width + x];
 }
 
+/* Of a block of rows_step, whose lines hold so many coils of one. */
+static size_t step_bytes(const struct tp_half *h, int beside)
+{
+	return h->row_bytes + (size_t)(h->row_lines / beside) * points_of(h) * sizeof(float2);
+}
+
 static int plan_axis(struct tp_axis *axis, const struct tp_half *h, struct bs_devmem *mem,
 		     struct bs_fail *why)
 {
@@ -148,11 +164,18 @@ int tp_flat_plan(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec, co
 		err = plan_axis(&p->axis[1], p->y, mem, why);
 	if (err != 0)
 		return err;
+	p->beside = step_bytes(p->x, 1) <= reach.shared_bytes ? 1 : 2;
+	err = bs_cuda_shared((const void *)p->x->rows_step, step_bytes(p->x, p->beside), why);
+	if (err != 0)
+		return err;
 	p->close = reach.overlaps;
 	p->spectrum = (float *)bs_devmem_take(mem, spectrum_bytes(p));
 	p->rows = (float2 *)bs_devmem_take(mem, rows_bytes(p));
 	p->addends = (float2 *)bs_devmem_take(mem, p->coils * voxels_of(p) * sizeof(float2));
-	if (p->spectrum == NULL || p->rows == NULL || p->addends == NULL)
+	p->energy = (double *)bs_devmem_take(mem, energy_bytes(p));
+	p->norms = (double *)bs_devmem_take(mem, norm_bytes(p));
+	if (p->spectrum == NULL || p->rows == NULL || p->addends == NULL || p->energy == NULL ||
+	    p->norms == NULL)
 		return bs_fail(why, BS_ERR_NOMEM,
 			       "Toeplitz operator: %llu bytes do not fit the device arena",
 			       (unsigned long long)tp_flat_need(p));
@@ -166,39 +189,85 @@ int tp_flat_plan(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec, co
 	return 0;
 }
 
-int tp_flat_queue(const struct tp_flat_plan *p, const struct tp_flat_work *work,
-		  cudaStream_t stream, struct bs_fail *why)
+static struct tp_flat work_of(const struct tp_flat_plan *p, uint32_t count, const float *maps)
 {
-	const int width = 2 * points_of(p->x);
-	const int each = work->count >= MANY && p->y->b <= p->y->a ? 2 : 1;
-	const dim3 lines((unsigned)((p->axis[1].n + p->x->row_lines - 1) / p->x->row_lines),
-			 work->count);
 	struct tp_flat a;
-	int err;
 
 	memset(&a, 0, sizeof(a));
 	a.x = p->axis[0];
 	a.y = p->axis[1];
+	a.rows = p->rows;
+	a.maps = (const float2 *)maps;
+	a.q = p->spectrum;
+	a.count = (int)count;
+	return a;
+}
+
+static int queue_columns(const struct tp_flat_plan *p, const struct tp_flat *a, cudaStream_t stream,
+			 struct bs_fail *why)
+{
+	const int width = 2 * points_of(p->x);
+
+	return bs_launch(p->y->columns, dim3((unsigned)(width / TP_COLUMNS), (unsigned)a->count),
+			 (unsigned)p->y->column_threads, (size_t)p->y->column_bytes, p->close,
+			 stream, why, *a, width);
+}
+
+int tp_flat_queue(const struct tp_flat_plan *p, const struct tp_flat_work *work,
+		  cudaStream_t stream, struct bs_fail *why)
+{
+	const dim3 lines((unsigned)((p->axis[1].n + p->x->row_lines - 1) / p->x->row_lines),
+			 work->count);
+	struct tp_flat a = work_of(p, work->count, work->maps);
+	int err;
+
 	a.in = (const float2 *)work->in;
 	a.out = work->maps != NULL ? p->addends : (float2 *)work->out;
-	a.rows = p->rows;
-	a.maps = (const float2 *)work->maps;
-	a.q = p->spectrum;
-	a.count = (int)work->count;
 	a.stop = work->stop;
-	if (work->step != NULL)
-		a.step = *work->step;
 	err = bs_launch(p->x->rows_in, lines, TP_ROW_THREADS, (size_t)p->x->row_bytes, p->close,
 			stream, why, a);
 	if (err == 0)
-		err = bs_launch(
-			p->y->columns,
-			dim3((unsigned)(width / TP_COLUMNS), (work->count + each - 1) / each),
-			(unsigned)p->y->column_threads, (size_t)p->y->column_bytes, p->close,
-			stream, why, a, width, each);
+		err = queue_columns(p, &a, stream, why);
 	return err != 0 ? err
 			: bs_launch(p->x->rows_out, lines, TP_ROW_THREADS, (size_t)p->x->row_bytes,
 				    p->close, stream, why, a);
+}
+
+/* The coils that a block of rows_step has side by side, or room for: a power of two. */
+static int beside_of(const struct tp_flat_plan *p, const struct bs_toeplitz_cg *cg)
+{
+	int beside = p->beside;
+
+	while (cg->maps != NULL && beside < (int)cg->coils && beside < p->x->row_lines)
+		beside *= 2;
+	return beside;
+}
+
+int tp_flat_step(const struct tp_flat_plan *p, const struct bs_toeplitz_cg *cg, bool first,
+		 cudaStream_t stream, struct bs_fail *why)
+{
+	struct tp_flat a = work_of(p, cg->maps != NULL ? cg->coils : cg->images, cg->maps);
+	struct tp_step g;
+	int err;
+
+	memset(&g, 0, sizeof(g));
+	g.cg = *cg;
+	g.first = first;
+	g.beside = beside_of(p, cg);
+	g.norms = p->norms;
+	g.energies = 2 * points_of(p->x) / TP_COLUMNS * (cg->maps != NULL ? (int)cg->coils : 1);
+	a.solves = cg->state;
+	a.energy = p->energy;
+	err = first ? 0 : queue_columns(p, &a, stream, why);
+	if (err != 0)
+		return err;
+	const int lines = p->x->row_lines / g.beside;
+
+	return bs_launch(p->x->rows_step,
+			 dim3((unsigned)((p->axis[1].n + lines - 1) / lines),
+			      cg->maps != NULL ? 1 : cg->images),
+			 TP_ROW_THREADS, step_bytes(p->x, g.beside), p->close && !first, stream,
+			 why, a, g);
 }
 
 static __global__ __launch_bounds__(THREADS) void add_coils(float2 *out, const float2 *addends,

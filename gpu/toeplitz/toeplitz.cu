@@ -526,7 +526,7 @@ static int run(struct bs_toeplitz_cuda *p, uint32_t coils, const float *maps, co
 int bs_toeplitz_cuda_apply(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *in,
 			   float *out, struct CUstream_st *stream, struct bs_fail *why)
 {
-	const struct tp_flat_work work = { coils, NULL, in, out, NULL, NULL };
+	const struct tp_flat_work work = { coils, NULL, in, out, NULL };
 	int err = check_count(plan, coils, why);
 
 	if (err != 0)
@@ -540,7 +540,7 @@ int bs_toeplitz_cuda_sense(struct bs_toeplitz_cuda *plan, uint32_t coils, const 
 			   const float *in, const int *stop, float *out, struct CUstream_st *stream,
 			   struct bs_fail *why)
 {
-	const struct tp_flat_work work = { coils, maps, in, NULL, NULL, stop };
+	const struct tp_flat_work work = { coils, maps, in, NULL, stop };
 	int err = check_count(plan, coils, why);
 
 	if (err != 0)
@@ -565,7 +565,7 @@ const float *bs_toeplitz_cuda_addends(const struct bs_toeplitz_cuda *plan)
 int bs_toeplitz_cuda_each(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
 			  const float *in, struct CUstream_st *stream, struct bs_fail *why)
 {
-	const struct tp_flat_work work = { coils, maps, in, NULL, NULL, NULL };
+	const struct tp_flat_work work = { coils, maps, in, NULL, NULL };
 	int err = check_count(plan, coils, why);
 
 	return err != 0 ? err : tp_flat_queue(&plan->flat, &work, stream, why);
@@ -574,20 +574,18 @@ int bs_toeplitz_cuda_each(struct bs_toeplitz_cuda *plan, uint32_t coils, const f
 int bs_toeplitz_cuda_step(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_step *step,
 			  float *out, struct CUstream_st *stream, struct bs_fail *why)
 {
-	const struct tp_flat_work work = { step->maps != NULL ? step->coils : step->images,
-					   step->maps,
-					   NULL,
-					   out,
-					   step,
-					   step->stop };
-	int err = check_count(plan, work.count, why);
-
-	if (err != 0)
-		return err;
 	if (plan->spec.dims == 2)
-		return tp_flat_queue(&plan->flat, &work, stream, why);
-	if (work.count > 1 || step->maps != NULL)
-		return bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: no such step in 3D");
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: no such step in 2D");
 	plan->stop = step->stop;
 	return run(plan, 1, NULL, step->direction, step, out, stream, why);
+}
+
+int bs_toeplitz_cuda_iterate(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_cg *cg,
+			     bool first, struct CUstream_st *stream, struct bs_fail *why)
+{
+	if (plan->spec.dims != 2 || (cg->maps != NULL && cg->images > 1))
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: no such iterations");
+	int err = check_count(plan, cg->maps != NULL ? cg->coils : cg->images, why);
+
+	return err != 0 ? err : tp_flat_step(&plan->flat, cg, first, stream, why);
 }

@@ -49,33 +49,46 @@ int bs_toeplitz_cuda_apply(struct bs_toeplitz_cuda *plan, uint32_t coils, const 
 int bs_toeplitz_cuda_sense(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
 			   const float *in, const int *stop, float *out, struct CUstream_st *stream,
 			   struct bs_fail *why);
-/* 2D: each can be asked for, and step with maps or several images. */
+/* 2D: each and iterate can be asked for; else step. */
 bool bs_toeplitz_cuda_flat(const struct bs_toeplitz_cuda *plan);
 /* sense's addends, not added up, in addends, [coil][y][x] complex, device. */
 int bs_toeplitz_cuda_each(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
 			  const float *in, struct CUstream_st *stream, struct bs_fail *why);
 const float *bs_toeplitz_cuda_addends(const struct bs_toeplitz_cuda *plan);
 /*
- * For conjugate gradients: the new direction and its product in one call. new = inverse residual +
- * *beta last, out = T new; with maps the product is left in addends, as by each. Vectors are
- * [image][voxel], inverse [voxel] float or NULL (ones).
- * 2D: new is in direction and last in other where *made is even, else the other way round. 3D: one
- * image, no maps; direction is replaced, and other NULL.
- * beta, stop, made: in device memory, of the first image; the next image's are state_bytes further.
- * Where *stop is set nothing is read or written.
+ * For conjugate gradients in 3D, one image, no maps: the new direction and its product in one call.
+ * direction = inverse residual + *beta direction, out = T direction; vectors [voxel], inverse
+ * [voxel] float or NULL (ones); beta, stop: in device memory. Where *stop is set nothing is read or
+ * written.
  */
 struct bs_toeplitz_step {
 	const float *residual, *inverse;
-	float *direction, *other;
+	float *direction;
 	const float *beta;
 	const int *stop;
-	const unsigned *made;
-	size_t state_bytes;
-	uint32_t images, coils; /* coils: of maps */
-	const float *maps;      /* or NULL */
 };
 int bs_toeplitz_cuda_step(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_step *step,
 			  float *out, struct CUstream_st *stream, struct bs_fail *why);
+/*
+ * Conjugate gradients in 2D on (T + mu) x = b, several images with their own sums side by side, or,
+ * with maps, one image on the sum over coils. first: x = 0; else an iteration, by two launches
+ * (gpu/toeplitz/cuda/step.cuh). All in device memory, vectors [image][voxel], [coil][voxel] maps;
+ * each image ends as core/solve/pcg.h says, history [image][made] of residuals by the recurrence,
+ * but for the last iteration's. From first to the last iteration the plan is used by nothing else.
+ */
+struct bs_cg_state;
+struct bs_toeplitz_cg {
+	uint32_t images, coils;          /* coils: of maps */
+	const float *b, *maps, *inverse; /* maps, inverse: or NULL */
+	float *x, *r, *p, *s;            /* s = A p */
+	struct bs_cg_state *state;       /* [image], gpu/toeplitz/cuda/cg_state.h */
+	double *history;
+	uint32_t made;
+	float mu;
+	double tolerance;
+};
+int bs_toeplitz_cuda_iterate(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_cg *cg,
+			     bool first, struct CUstream_st *stream, struct bs_fail *why);
 /*
  * Another way to launch the same sums (gpu/toeplitz/cuda/tune.h); 0: as plan chose.
  * BS_ERR_UNSUPPORTED where the size or the device has no such kernel. May lay the spectrum out

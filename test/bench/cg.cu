@@ -86,7 +86,6 @@ static int open_solver(struct solver *s, struct bs_fail *why)
 	cg.voxels = (uint64_t)s->spec.matrix[0] * s->spec.matrix[1];
 	cg.iterations = s->iterations;
 	cg.images = s->sense ? 1 : s->spec.coils;
-	cg.flat = true;
 	if (err == 0)
 		err = bs_toeplitz_cuda_need(&s->spec, &bytes[0], why);
 	if (err == 0)

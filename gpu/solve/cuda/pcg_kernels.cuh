@@ -6,29 +6,20 @@
 #include "gpu/device/launch.cuh"
 #include "gpu/solve/pcg_cuda.h"
 #include "gpu/toeplitz/cuda/addends.cuh"
+#include "gpu/toeplitz/cuda/cg_state.h"
 
 #define CG_THREADS 256
 #define CG_ROWS    4 /* voxels of a thread, at most */
-
-/* Kept from one iteration to the next, in device memory. */
-struct cg_state {
-	double bb, rr, rz; /* squared norms of b and r, and r^H z */
-	float alpha, beta;
-	int stop;
-	unsigned iterations; /* made */
-	unsigned tickets;    /* blocks of this launch that have ended */
-};
 
 /* Of all images, [image][voxel]; blockIdx.y is a block's image. */
 struct cg_vectors {
 	const float2 *b;
 	float2 *x, *r, *p, *q;
-	float2 *other; /* takes turns with p as the direction; NULL: it is always p */
 	const float *inverse;
 	float2 *z;       /* circulant: M^-1 r; NULL: inverse r, or r */
 	double *partial; /* [image][2][blocks] */
 	double *history; /* [image][made] */
-	struct cg_state *state;
+	struct bs_cg_state *state;
 	const float2 *addends; /* A p without the constraint is their sum, [part][voxel]; or NULL */
 	uint64_t voxels;
 	unsigned rows, parts, made; /* voxels of a thread; addends; iterations at most, and one */
@@ -42,8 +33,6 @@ static __device__ __forceinline__ struct cg_vectors own(struct cg_vectors a)
 	const uint64_t at = blockIdx.y * a.voxels;
 
 	a.state += blockIdx.y;
-	if (a.other != NULL && a.state->iterations % 2 != 0)
-		a.p = a.other;
 	a.b += at;
 	a.x += at;
 	a.r += at;
@@ -142,15 +131,14 @@ static __global__ __launch_bounds__(CG_THREADS) void begin(const struct cg_vecto
 			const double n = norm2(r);
 
 			a.x[at] = make_float2(0.0f, 0.0f);
-			(all.other != NULL ? all.other : all.p)[blockIdx.y * a.voxels + at] =
-				make_float2(0.0f, 0.0f);
+			a.p[at] = make_float2(0.0f, 0.0f);
 			a.r[at] = r;
 			sum.x += n;
 			sum.y += a.inverse != NULL ? n * (double)__ldg(a.inverse + at) : n;
 		}
 	}
 	if (grid_sum(a, sum, &sum) && threadIdx.x == 0) {
-		struct cg_state *s = a.state;
+		struct bs_cg_state *s = a.state;
 
 		s->bb = s->rr = sum.x;
 		s->rz = a.z == NULL ? sum.y : 0.0;
@@ -161,7 +149,7 @@ static __global__ __launch_bounds__(CG_THREADS) void begin(const struct cg_vecto
 	}
 }
 
-/* p = z + beta p, with maps; without, the operator's first pass does it. */
+/* p = z + beta p; in 3D without maps the operator's first pass does it. */
 static __global__ __launch_bounds__(CG_THREADS) void direction(const struct cg_vectors all)
 {
 	bs_after_previous();
@@ -312,7 +300,7 @@ static __global__ __launch_bounds__(CG_THREADS) void update(const struct cg_vect
 		}
 	}
 	if (grid_sum(a, sum, &sum) && threadIdx.x == 0) {
-		struct cg_state *s = a.state;
+		struct bs_cg_state *s = a.state;
 		const double residual = sqrt(sum.x / s->bb);
 
 		s->rr = sum.x;
@@ -349,7 +337,7 @@ static __global__ __launch_bounds__(CG_THREADS) void preconditioned(const struct
 		}
 	}
 	if (grid_sum(a, sum, &sum) && threadIdx.x == 0) {
-		struct cg_state *s = a.state;
+		struct bs_cg_state *s = a.state;
 
 		s->beta = s->rz > 0.0 ? (float)(sum.x / s->rz) : 0.0f;
 		s->rz = sum.x;
@@ -357,11 +345,12 @@ static __global__ __launch_bounds__(CG_THREADS) void preconditioned(const struct
 }
 
 /*
- * The residual of x, once q is A x, takes the place of the recurrence's. The stop of check, which
- * the constraint's part may have set, is clear for the next solve.
+ * The residual of x, once q is A x, takes the place of the recurrence's; bare: once the addends'
+ * sum, if any, or q is A x without mu x. The stop of check, which the constraint's part may have
+ * set, is clear for the next solve.
  */
 static __global__ __launch_bounds__(CG_THREADS) void distance(const struct cg_vectors all,
-							      struct cg_state *check)
+							      struct bs_cg_state *check, bool bare)
 {
 	double2 sum = make_double2(0.0, 0.0);
 
@@ -379,7 +368,16 @@ static __global__ __launch_bounds__(CG_THREADS) void distance(const struct cg_ve
 
 		if (has(a, i, at)) {
 			const float2 b = a.b[at];
-			const float2 q = a.q[at];
+			float2 q = a.q[at];
+
+			if (bare) {
+				const float2 x = a.x[at];
+
+				if (a.parts > 0)
+					q = bs_sum_addends(a.addends, a.parts, a.voxels, at);
+				q.x = fmaf(a.mu, x.x, q.x);
+				q.y = fmaf(a.mu, x.y, q.y);
+			}
 			const double re = (double)b.x - q.x;
 			const double im = (double)b.y - q.y;
 

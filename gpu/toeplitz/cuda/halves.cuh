@@ -15,6 +15,7 @@
 
 #include "gpu/device/launch.cuh"
 #include "gpu/fft/cuda/dft.cuh"
+#include "gpu/toeplitz/cuda/cg_state.h"
 #include "gpu/toeplitz/toeplitz_cuda.h"
 
 #define TP_ROW_THREADS 256
@@ -28,48 +29,22 @@ struct tp_axis {
 
 struct tp_flat {
 	struct tp_axis x, y;
-	const float2 *in;             /* [image][y][x] */
-	float2 *out;                  /* [image][y][x], with maps [coil][y][x] */
-	float2 *rows;                 /* [image or coil][y][half of kx][kx] */
-	const float2 *maps;           /* [coil][y][x]; NULL: none */
-	const float *q;               /* [half of ky][ky][half of kx][kx] */
-	int count;                    /* images or coils */
-	struct bs_toeplitz_step step; /* residual NULL: in is what is multiplied */
-	const int *stop;              /* of the first image, step.state_bytes apart; NULL: none */
+	const float2 *in;           /* [image][y][x] */
+	float2 *out;                /* [image][y][x], with maps [coil][y][x] */
+	float2 *rows;               /* [image or coil][y][half of kx][kx] */
+	const float2 *maps;         /* [coil][y][x]; NULL: none */
+	const float *q;             /* [half of ky][ky][half of kx][kx] */
+	int count;                  /* images or coils */
+	const int *stop;            /* nothing is done where it is set; NULL: none */
+	struct bs_cg_state *solves; /* in its place: [image]; then columns leave energy */
+	double *energy;             /* in^H out, [image or coil][block of columns] */
 };
 
 static __device__ __forceinline__ bool flat_stopped(const struct tp_flat &a, int image)
 {
-	return a.stop != NULL &&
-	       *(const int *)((const char *)a.stop + image * a.step.state_bytes) != 0;
+	return (a.stop != NULL && *a.stop != 0) ||
+	       (a.solves != NULL && a.solves[a.maps != NULL ? 0 : image].stop != 0);
 }
-
-/* What the rows of an image are made of: its voxels, or the last direction and the residual. */
-struct flat_source {
-	const float2 *from, *residual; /* residual NULL: from as it is */
-	float2 *to;                    /* where the new direction goes */
-	float beta;
-
-	__device__ __forceinline__ flat_source(const struct tp_flat &a, int image)
-	{
-		const struct bs_toeplitz_step &s = a.step;
-		const long long first = (long long)image * a.x.n * a.y.n;
-		const size_t state = image * s.state_bytes;
-
-		from = a.in + first;
-		residual = NULL;
-		to = NULL;
-		beta = 0.0f;
-		if (s.residual == NULL)
-			return;
-		const bool odd = *(const unsigned *)((const char *)s.made + state) % 2 != 0;
-
-		from = (const float2 *)(odd ? s.direction : s.other) + first;
-		to = (float2 *)(odd ? s.other : s.direction) + first;
-		residual = (const float2 *)s.residual + first;
-		beta = *(const float *)((const char *)s.beta + state);
-	}
-};
 
 /* EXCHANGE: at(k1, s) is a place in the half's own shared memory; sync: of all who share it. */
 template <int A, int B> struct halves {
@@ -111,54 +86,50 @@ template <int A, int B> struct halves {
 		return A * (u + 1) <= B || t + A * u < B;
 	}
 
-	/* Its s, or another's, which it may read. */
-	static __device__ __forceinline__ int set(int t, int u)
-	{
-		return has(t, u) ? t + A * u : B - 1;
-	}
-
-	/* load(n), n below the axis's voxels. */
+	/* Set u: load(n), n below the axis's voxels. */
 	template <class LOAD>
-	static __device__ __forceinline__ void fill(float2 (&v)[P][A], int n, int t, LOAD load)
+	static __device__ __forceinline__ void fill_set(float2 (&v)[A], int n, int t, int u,
+							LOAD load)
 	{
 #pragma unroll
-		for (int u = 0; u < P; u++)
-#pragma unroll
-			for (int j = 0; j < A; j++) {
-				const int at = t + A * u + B * j;
+		for (int j = 0; j < A; j++) {
+			const int at = t + A * u + B * j;
 
-				v[u][j] = make_float2(0.0f, 0.0f);
-				if (has(t, u) && at < n)
-					v[u][j] = load(at);
-			}
+			v[j] = make_float2(0.0f, 0.0f);
+			if (has(t, u) && at < n)
+				v[j] = load(at);
+		}
 	}
 
-	/* do(n, u, j) for each that fill has loaded. */
-	template <class DO> static __device__ __forceinline__ void each(int n, int t, DO act)
+	/* do(n, j) for each that fill_set has loaded. */
+	template <class DO> static __device__ __forceinline__ void each(int n, int t, int u, DO act)
 	{
 #pragma unroll
-		for (int u = 0; u < P; u++)
-#pragma unroll
-			for (int j = 0; j < A; j++)
-				if (has(t, u) && t + A * u + B * j < n)
-					act(t + A * u + B * j, u, j);
+		for (int j = 0; j < A; j++)
+			if (has(t, u) && t + A * u + B * j < n)
+				act(t + A * u + B * j, j);
 	}
 
-	/* turns: of the half */
-	template <class EXCHANGE>
-	static __device__ __forceinline__ void in(float2 (&w)[B], float2 (&v)[P][A],
-						  const float2 *turns, int half, int t,
-						  EXCHANGE exchange)
+	/* turns: of the half; set(u, v): the values of set u */
+	template <class EXCHANGE, class SET>
+	static __device__ __forceinline__ void in(float2 (&w)[B], const float2 *turns, int half,
+						  int t, EXCHANGE exchange, SET set)
 	{
+		asm volatile("" : "+r"(half)); /* no root is kept in registers for later */
 #pragma unroll
 		for (int u = 0; u < P; u++) {
-			turn_all<-1, 1>(v[u], half);
-			bs_fft<A, -1>::run(v[u]);
+			float2 v[A];
+
+			if (u > 0 && !has(t, u)) /* of a whole warp, often */
+				continue;
+			set(u, v);
+			turn_all<-1, 1>(v, half);
+			bs_fft<A, -1>::run(v);
 #pragma unroll
 			for (int k = 0; k < A; k++)
 				if (has(t, u))
 					exchange.at(k, t + A * u) =
-						bs_cmul(v[u][k], turns[k * (B + 1) + t + A * u]);
+						bs_cmul(v[k], turns[k * (B + 1) + t + A * u]);
 		}
 		exchange.sync();
 #pragma unroll
@@ -167,11 +138,16 @@ template <int A, int B> struct halves {
 		bs_fft<B, -1>::run(w);
 	}
 
-	template <class EXCHANGE>
-	static __device__ __forceinline__ void out(float2 (&v)[P][A], float2 (&w)[B],
-						   const float2 *turns, int half, int t,
-						   EXCHANGE exchange)
+	/*
+	 * Back, and the sum of both halves, which lie `apart` lanes from each other; each hands
+	 * every other point below n to store(n, value, u, j).
+	 */
+	template <class EXCHANGE, class STORE>
+	static __device__ __forceinline__ void out(float2 (&w)[B], const float2 *turns, int n,
+						   int half, int apart, int t, EXCHANGE exchange,
+						   STORE store)
 	{
+		asm volatile("" : "+r"(half));
 		bs_fft<B, 1>::run(w);
 #pragma unroll
 		for (int s = 0; s < B; s++)
@@ -179,37 +155,57 @@ template <int A, int B> struct halves {
 		exchange.sync();
 #pragma unroll
 		for (int u = 0; u < P; u++) {
+			float2 v[A];
+
+			if (u == 0 || has(t, u)) {
 #pragma unroll
-			for (int k = 0; k < A; k++)
-				v[u][k] = exchange.at(k, set(t, u));
-			bs_fft<A, 1>::run(v[u]);
-			turn_all<1, 1>(v[u], half);
+				for (int k = 0; k < A; k++)
+					v[k] = exchange.at(k, has(t, u) ? t + A * u : B - 1);
+				bs_fft<A, 1>::run(v);
+				turn_all<1, 1>(v, half);
+			}
+			sum_halves(v, n, half, apart, t, u, store);
 		}
 	}
 
-	/*
-	 * The sum of both halves, which lie `apart` lanes from each other; each hands every other
-	 * point below n to store(n, value).
-	 */
 	template <class STORE>
-	static __device__ __forceinline__ void drain(const float2 (&v)[P][A], int n, int half,
-						     int apart, int t, STORE store)
+	static __device__ __forceinline__ void sum_halves(const float2 (&v)[A], int n, int half,
+							  int apart, int t, int u, STORE store)
+	{
+#pragma unroll
+		for (int j = 0; j < A; j += 2) {
+			const int at = t + A * u + B * (j + half);
+			const float2 give = half == 0 ? v[j + 1] : v[j];
+			const float2 keep = half == 0 ? v[j] : v[j + 1];
+			float2 other;
+
+			other.x = __shfl_xor_sync(0xffffffffu, give.x, apart);
+			other.y = __shfl_xor_sync(0xffffffffu, give.y, apart);
+			if (has(t, u) && at < n)
+				store(at, half == 0 ? bs_cadd(keep, other) : bs_cadd(other, keep),
+				      u, j);
+		}
+	}
+
+	static __device__ __forceinline__ void clear(float2 (&v)[P][A / 2])
 	{
 #pragma unroll
 		for (int u = 0; u < P; u++)
 #pragma unroll
-			for (int j = 0; j < A; j += 2) {
-				const int at = t + A * u + B * (j + half);
-				const float2 give = half == 0 ? v[u][j + 1] : v[u][j];
-				const float2 keep = half == 0 ? v[u][j] : v[u][j + 1];
-				float2 other;
+			for (int j = 0; j < A / 2; j++)
+				v[u][j] = make_float2(0.0f, 0.0f);
+	}
 
-				other.x = __shfl_xor_sync(0xffffffffu, give.x, apart);
-				other.y = __shfl_xor_sync(0xffffffffu, give.y, apart);
-				if (has(t, u) && at < n)
-					store(at, half == 0 ? bs_cadd(keep, other)
-							    : bs_cadd(other, keep));
-			}
+	/* do(n, u, j) for each that out has stored. */
+	template <class DO>
+	static __device__ __forceinline__ void each_kept(int n, int half, int t, DO act)
+	{
+#pragma unroll
+		for (int u = 0; u < P; u++)
+#pragma unroll
+			for (int j = 0; j < A; j += 2)
+				if (has(t, u) && t + A * u + B * (j + half) < n)
+					act(t + A * u + B * (j + half), u, j);
 	}
 };
 
@@ -229,70 +225,73 @@ template <int B> struct row_exchange {
 
 template <int A, int B> struct rows_of {
 	static const int LINES = TP_ROW_THREADS / (2 * A);
-	static const int blocks =
-		A * B <= 256 ? 2 : 1; /* of a multiprocessor: registers for them */
+	static const int blocks = 2; /* of a multiprocessor: registers for them */
 	static const int bytes =
 		(halves<A, B>::TABLE + LINES * 2 * A * (B + 1)) * (int)sizeof(float2);
 };
 
-/* Thread: lane t of a half of a line; blockIdx.y the image or the coil. */
+/* A thread's place among the rows of a block: lane t of a half of one. mid: the block's. */
+template <int A, int B> struct row_lane {
+	int t, half, line;
+	const float2 *turns; /* of its half */
+	row_exchange<B> exchange;
+
+	__device__ __forceinline__ row_lane(float2 *mid)
+	{
+		t = (int)threadIdx.x % A;
+		half = (int)threadIdx.x / A % 2;
+		line = (int)threadIdx.x / (2 * A);
+		turns = mid + half * (halves<A, B>::TABLE / 2);
+		exchange.own = mid + halves<A, B>::TABLE + threadIdx.x / A * (A * (B + 1));
+	}
+
+	/* The frequencies of its half of line y of an image or a coil. */
+	__device__ __forceinline__ float2 *row(const struct tp_flat &a, int image, int y) const
+	{
+		return a.rows + (((long long)image * a.y.n + y) * 2 + half) * (A * B) + t;
+	}
+};
+
+/* blockIdx.y: the image or the coil */
 template <int A, int B>
-static __global__ __launch_bounds__(TP_ROW_THREADS,
-				    rows_of<A, B>::blocks) void rows_in(const struct tp_flat a)
+static __global__ __launch_bounds__(TP_ROW_THREADS, 2) void rows_in(const struct tp_flat a)
 {
 	using L = halves<A, B>;
 	extern __shared__ __align__(16) float2 mid[];
-	const int t = (int)threadIdx.x % A;
-	const int half = (int)threadIdx.x / A % 2;
-	const int y = (int)blockIdx.x * rows_of<A, B>::LINES + (int)threadIdx.x / (2 * A);
-	const int count = (int)blockIdx.y;
+	const row_lane<A, B> lane(mid);
+	const int y = (int)blockIdx.x * rows_of<A, B>::LINES + lane.line;
+	const int image = (int)blockIdx.y;
 	const int n = y < a.y.n ? a.x.n : 0;
 	const long long line = (long long)y * a.x.n;
-	const row_exchange<B> exchange = { mid + L::TABLE + threadIdx.x / A * (A * (B + 1)) };
-	float2 v[L::P][A];
+	const long long first = (long long)image * a.x.n * a.y.n + line;
+	const float2 *in = a.in + (a.maps != NULL ? line : first);
+	float2 all[L::P][A];
 	float2 w[B];
 
 	L::table(mid, a.x);
 	bs_after_previous();
-	if (flat_stopped(a, a.maps != NULL ? 0 : count))
+	if (flat_stopped(a, image))
 		return;
-	const flat_source source(a, a.maps != NULL ? 0 : count);
-	const float2 *maps = a.maps + (long long)count * a.x.n * a.y.n + line;
-	const bool AHEAD = L::P == 1; /* else its registers are not there */
-	float2 map[L::P][A];
+#pragma unroll
+	for (int u = 0; u < L::P; u++)
+		L::fill_set(all[u], n, lane.t, u, [&](int at) { return in[at]; });
+	L::in(w, lane.turns, lane.half, lane.t, lane.exchange, [&](int u, float2(&v)[A]) {
+		float2 map[A];
 
-	/* asked for before any other is waited for */
-	L::fill(v, n, t, [&](int at) { return source.from[line + at]; });
-	if (AHEAD && a.maps != NULL)
-		L::fill(map, n, t, [&](int at) { return __ldg(maps + at); });
-	if (source.residual != NULL) {
-		const float *inverse = a.step.inverse;
-		/* of the threads that have a voxel, one keeps it */
-		const bool keeps = half == 0 && (a.maps == NULL || count == 0);
-		float2 next[L::P][A];
-
-		L::fill(next, n, t, [&](int at) { return source.residual[line + at]; });
-		L::each(n, t, [&](int at, int u, int j) {
-			const float w = inverse != NULL ? __ldg(inverse + line + at) : 1.0f;
-
-			v[u][j] = make_float2(fmaf(source.beta, v[u][j].x, w * next[u][j].x),
-					      fmaf(source.beta, v[u][j].y, w * next[u][j].y));
-			if (keeps)
-				source.to[line + at] = v[u][j];
-		});
-	}
-	if (!AHEAD && a.maps != NULL)
-		L::fill(map, n, t, [&](int at) { return __ldg(maps + at); });
-	if (a.maps != NULL)
-		L::each(n, t, [&](int, int u, int j) { v[u][j] = bs_cmul(v[u][j], map[u][j]); });
-	L::in(w, v, mid + half * (L::TABLE / 2), half, t, exchange);
+		if (a.maps != NULL)
+			L::fill_set(map, n, lane.t, u,
+				    [&](int at) { return __ldg(a.maps + first + at); });
+#pragma unroll
+		for (int j = 0; j < A; j++)
+			v[j] = a.maps != NULL ? bs_cmul(all[u][j], map[j]) : all[u][j];
+	});
 	if (y >= a.y.n)
 		return;
-	float2 *out = a.rows + (((long long)count * a.y.n + y) * 2 + half) * L::H;
+	float2 *out = lane.row(a, image, y);
 
 #pragma unroll
 	for (int k = 0; k < B; k++)
-		out[t + A * k] = w[k];
+		out[A * k] = w[k];
 }
 
 template <int A, int B>
@@ -300,32 +299,27 @@ static __global__ __launch_bounds__(TP_ROW_THREADS) void rows_out(const struct t
 {
 	using L = halves<A, B>;
 	extern __shared__ __align__(16) float2 mid[];
-	const int t = (int)threadIdx.x % A;
-	const int half = (int)threadIdx.x / A % 2;
-	const int y = (int)blockIdx.x * rows_of<A, B>::LINES + (int)threadIdx.x / (2 * A);
-	const int count = (int)blockIdx.y;
-	const bool mine = y < a.y.n;
-	const long long line = ((long long)count * a.y.n + y) * a.x.n;
-	const float2 *in = a.rows + (((long long)count * a.y.n + y) * 2 + half) * L::H;
-	const row_exchange<B> exchange = { mid + L::TABLE + threadIdx.x / A * (A * (B + 1)) };
-	float2 v[L::P][A];
+	const row_lane<A, B> lane(mid);
+	const int y = (int)blockIdx.x * rows_of<A, B>::LINES + lane.line;
+	const int image = (int)blockIdx.y;
+	const int n = y < a.y.n ? a.x.n : 0;
+	const long long line = ((long long)image * a.y.n + y) * a.x.n;
+	const float2 *in = lane.row(a, image, y);
 	float2 w[B];
 
 	L::table(mid, a.x);
 	bs_after_previous();
-	if (flat_stopped(a, a.maps != NULL ? 0 : count))
+	if (flat_stopped(a, image))
 		return;
 #pragma unroll
 	for (int k = 0; k < B; k++)
-		w[k] = mine ? in[t + A * k] : make_float2(0.0f, 0.0f);
-	L::out(v, w, mid + half * (L::TABLE / 2), half, t, exchange);
-	L::drain(v, a.x.n, half, A, t, [&](int at, float2 value) {
-		if (!mine)
-			return;
-		if (a.maps != NULL)
-			value = bs_cmul_conj(value, __ldg(a.maps + line + at));
-		a.out[line + at] = value;
-	});
+		w[k] = n > 0 ? in[A * k] : make_float2(0.0f, 0.0f);
+	L::out(w, lane.turns, n, lane.half, A, lane.t, lane.exchange,
+	       [&](int at, float2 value, int, int) {
+		       if (a.maps != NULL)
+			       value = bs_cmul_conj(value, __ldg(a.maps + line + at));
+		       a.out[line + at] = value;
+	       });
 }
 
 /* Halves of TP_COLUMNS columns side by side: the whole block. */
@@ -346,88 +340,144 @@ template <int A, int B> struct columns_of {
 	static const int THREADS = 2 * A * TP_COLUMNS;
 	/* eight values more: the halves of a column, read together, are in other banks */
 	static const int HALF = A * B * TP_COLUMNS + 8;
-	static const int bytes = (halves<A, B>::TABLE + 2 * HALF) * (int)sizeof(float2);
+	/* the spectrum comes to shared memory, where that is there, and leaves its registers */
+	static const bool AHEAD = A * B <= 448;
+	static const int bytes = (halves<A, B>::TABLE + 2 * HALF) * (int)sizeof(float2) +
+				 (AHEAD ? B * THREADS : 0) * (int)sizeof(float);
 	/* of a multiprocessor: registers for them */
-	static const int blocks = A * B <= 256 ? 512 / THREADS : 256 / THREADS;
+	static const int blocks = (AHEAD ? 3 : 2) * 256 / THREADS;
 };
 
-/*
- * In place. width: of the rows, both halves. A block goes through `each` images or coils, from
- * blockIdx.y on, and may ask for the next one's values before it transforms the last one's.
- */
+/* A thread's own part of the spectrum: in registers, or on its way to shared memory. */
+template <int A, int B, bool AHEAD> struct column_spectrum {
+	float own[B];
+
+	__device__ __forceinline__ column_spectrum(const float *spectra, int step, float *)
+	{
+#pragma unroll
+		for (int k = 0; k < B; k++)
+			own[k] = __ldg(spectra + k * step);
+	}
+	__device__ __forceinline__ void wait(void) const
+	{
+	}
+	__device__ __forceinline__ float at(int k) const
+	{
+		return own[k];
+	}
+};
+
+template <int A, int B> struct column_spectrum<A, B, true> {
+	const float *own;
+
+	__device__ __forceinline__ column_spectrum(const float *spectra, int step, float *to)
+	{
+		own = to + threadIdx.x;
+#pragma unroll
+		for (int k = 0; k < B; k++)
+			asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(
+					     (unsigned)__cvta_generic_to_shared(
+						     own + k * columns_of<A, B>::THREADS)),
+				     "l"(spectra + k * step)
+				     : "memory");
+	}
+	__device__ __forceinline__ void wait(void) const
+	{
+		asm volatile("cp.async.wait_all;" ::: "memory");
+	}
+	__device__ __forceinline__ float at(int k) const
+	{
+		return own[k * columns_of<A, B>::THREADS];
+	}
+};
+
+/* w times the spectrum; the sum of spectrum |w|^2. */
+template <int B, class SPECTRUM>
+static __device__ __forceinline__ float multiply(float2 (&w)[B], const SPECTRUM &spectrum)
+{
+	float sum = 0.0f;
+
+	spectrum.wait();
+#pragma unroll
+	for (int k = 0; k < B; k++) {
+		const float s = spectrum.at(k);
+		const float2 v = make_float2(w[k].x * s, w[k].y * s);
+
+		sum = fmaf(v.x, w[k].x, fmaf(v.y, w[k].y, sum));
+		w[k] = v;
+	}
+	return sum;
+}
+
+/* The sum over a block of columns, once all have put theirs and synchronized. [warp] */
+static __device__ __forceinline__ void put_energy(float *energy, float sum)
+{
+	for (int n = 16; n > 0; n >>= 1)
+		sum += __shfl_down_sync(0xffffffffu, sum, n);
+	if (threadIdx.x % 32 == 0)
+		energy[threadIdx.x / 32] = sum;
+}
+
+static __device__ __forceinline__ void keep_energy(const struct tp_flat &a, const float *energy)
+{
+	const int image = (int)blockIdx.y;
+	double sum = 0.0;
+
+	if (threadIdx.x != 0)
+		return;
+	for (int k = 0; k < (int)blockDim.x / 32; k++)
+		sum += (double)energy[k];
+	a.energy[image * gridDim.x + blockIdx.x] = sum;
+	if (blockIdx.x == 0 && (a.maps == NULL || image == 0))
+		a.solves[image].turn++;
+}
+
+/* In place. width: of the rows, both halves; blockIdx.y: the image or the coil. */
 template <int A, int B>
 static __global__ __launch_bounds__(columns_of<A, B>::THREADS,
 				    columns_of<A, B>::blocks) void columns(const struct tp_flat a,
-									   int width, int each)
+									   int width)
 {
 	using L = halves<A, B>;
+	using C = columns_of<A, B>;
 	extern __shared__ __align__(16) float2 mid[];
+	__shared__ float energy[C::THREADS / 32];
 	const int c = (int)threadIdx.x % TP_COLUMNS;
 	const int half = (int)threadIdx.x / TP_COLUMNS % 2;
 	const int t = (int)threadIdx.x / (2 * TP_COLUMNS);
 	const int column = (int)blockIdx.x * TP_COLUMNS + c;
-	const int first = (int)blockIdx.y * each;
-	const int last = min(first + each, a.count);
-	const bool AHEAD = L::P == 1; /* else its registers are not there */
 	const float2 *turns = mid + half * (L::TABLE / 2);
-	const long long size = (long long)a.y.n * width;
-	const float *spectra = a.q + (long long)half * L::H * width + column;
-	const column_exchange<B> exchange = { mid + L::TABLE + half * columns_of<A, B>::HALF + c };
-	float2 *data = a.rows + first * size + column;
-	float2 v[L::P][A];
-	float2 next[L::P][A];
+	const column_exchange<B> exchange = { mid + L::TABLE + half * C::HALF + c };
+	const float *spectra = a.q + ((long long)half * L::H + t) * width + column;
+	const column_spectrum<A, B, C::AHEAD> spectrum(spectra, A * width,
+						       (float *)(mid + L::TABLE + 2 * C::HALF));
+	float2 *data = a.rows + (long long)blockIdx.y * a.y.n * width + column;
+	const auto load = [&](int at) { return data[at * width]; };
+	float2 begun[A];
 	float2 w[B];
-	float spectrum[B];
 
-#pragma unroll
-	for (int k = 0; k < B; k++)
-		spectrum[k] = __ldg(spectra + (long long)(t + A * k) * width);
 	L::table(mid, a.y);
 	bs_after_previous();
-	if (AHEAD)
-		L::fill(next, a.y.n, t, [&](int at) { return data[(long long)at * width]; });
-#pragma unroll 1
-	for (int i = first; i < last; i++, data += size) {
-		if (AHEAD) {
+	L::fill_set(begun, a.y.n, t, 0, load);
+	if (flat_stopped(a, (int)blockIdx.y))
+		return;
+	L::in(w, turns, half, t, exchange, [&](int u, float2(&v)[A]) {
+		if (u > 0)
+			L::fill_set(v, a.y.n, t, u, load);
 #pragma unroll
-			for (int j = 0; j < A; j++)
-				v[0][j] = next[0][j];
-			if (i + 1 < last)
-				L::fill(next, a.y.n, t,
-					[&](int at) { return data[size + (long long)at * width]; });
-		} else {
-			L::fill(v, a.y.n, t, [&](int at) { return data[(long long)at * width]; });
-		}
-		if (flat_stopped(a, a.maps != NULL ? 0 : i))
-			continue;
-		L::in(w, v, turns, half, t, exchange);
-#pragma unroll
-		for (int k = 0; k < B; k++)
-			w[k] = make_float2(w[k].x * spectrum[k], w[k].y * spectrum[k]);
-		exchange.sync();
-		L::out(v, w, turns, half, t, exchange);
-		L::drain(v, a.y.n, half, TP_COLUMNS, t,
-			 [&](int at, float2 value) { data[(long long)at * width] = value; });
-		exchange.sync();
-	}
+		for (int j = 0; u == 0 && j < A; j++)
+			v[j] = begun[j];
+	});
+	const float sum = multiply(w, spectrum);
+
+	if (a.energy != NULL)
+		put_energy(energy, sum);
+	exchange.sync();
+	if (a.energy != NULL)
+		keep_energy(a, energy);
+	asm volatile("" : "+r"(width)); /* offsets are made again, not kept in registers */
+	L::out(w, turns, a.y.n, half, TP_COLUMNS, t, exchange,
+	       [&](int at, float2 value, int, int) { data[at * width] = value; });
 }
-
-/* The points of a half that the passes are compiled for. */
-struct tp_half {
-	int a, b;
-	int row_lines, row_bytes, column_threads, column_bytes;
-	void (*rows_in)(const struct tp_flat);
-	void (*columns)(const struct tp_flat, int width, int each);
-	void (*rows_out)(const struct tp_flat);
-};
-
-#define TP_HALF(A, B)                                                                              \
-	{                                                                                          \
-		A, B, rows_of<A, B>::LINES, rows_of<A, B>::bytes, columns_of<A, B>::THREADS,       \
-			columns_of<A, B>::bytes, rows_in<A, B>, columns<A, B>, rows_out<A, B>      \
-	}
-
-extern const struct tp_half tp_halves_8[], tp_halves_16[];
-extern const int tp_halves_8_count, tp_halves_16_count;
 
 #endif

@@ -1,5 +1,5 @@
-/* gpu/toeplitz/cuda/halves_16.cu - halves of 160 .. 512 points; see halves.cuh */
-#include "gpu/toeplitz/cuda/halves.cuh"
+/* gpu/toeplitz/cuda/halves_16.cu - halves of 160 .. 512 points; see step.cuh */
+#include "gpu/toeplitz/cuda/step.cuh"
 
 const struct tp_half tp_halves_16[] = {
 	TP_HALF(16, 10), TP_HALF(16, 12), TP_HALF(16, 14), TP_HALF(16, 16), TP_HALF(16, 18),

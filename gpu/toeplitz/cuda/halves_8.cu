@@ -1,5 +1,5 @@
-/* gpu/toeplitz/cuda/halves_8.cu - halves of 32 .. 144 points; see halves.cuh */
-#include "gpu/toeplitz/cuda/halves.cuh"
+/* gpu/toeplitz/cuda/halves_8.cu - halves of 32 .. 144 points; see step.cuh */
+#include "gpu/toeplitz/cuda/step.cuh"
 
 const struct tp_half tp_halves_8[] = {
 	TP_HALF(8, 4),  TP_HALF(8, 6),  TP_HALF(8, 8),  TP_HALF(8, 10),

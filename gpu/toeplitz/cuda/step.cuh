@@ -1,0 +1,439 @@
+/*
+ * gpu/toeplitz/cuda/step.cuh - conjugate gradients in 2D, two launches an iteration
+ *
+ * The operator A is applied to the preconditioned residual u = M^-1 r, M diagonal, and A p of the
+ * direction follows from A u as p does from u. Then both sums of an iteration are known before its
+ * update: r^H u with the last one's, u^H A u from the spectrum, as columns multiply by it. So the
+ * rows of A u, their sum over coils, the new x, r and u, and the rows of the next A u are one pass
+ * over the image's lines. Rounding in A p grows as in p, by the same recurrence; the residual
+ * reported is measured (pcg.cu). Blocks leave their parts of the sums, and each block of the next
+ * launch adds them all up, in one order, while it waits for its rows: none waits for a last one.
+ * Block 0 keeps the state. A block that finds stop set by it would have decided the same.
+ * For flat.cu alone.
+ * Source: Chronopoulos & Gear, J Comput Appl Math 1989;25:153-168.
+ */
+#ifndef BS_GPU_TOEPLITZ_CUDA_STEP_CUH
+#define BS_GPU_TOEPLITZ_CUDA_STEP_CUH
+
+#include "core/solve/pcg.h"
+#include "gpu/toeplitz/cuda/halves.cuh"
+
+#define TP_SOME 4 /* voxels of a thread that are asked for together */
+
+struct tp_step {
+	struct bs_toeplitz_cg cg; /* vectors [image][y][x] */
+	double *norms;            /* [parity][image][r^H r, r^H u, u^H u][block] */
+	int energies;             /* of an image: what columns have left */
+	int beside;               /* lines of a block that share an image's line: coils */
+	bool first;               /* x = 0, r = b; no A u yet */
+};
+
+/* Sums over the warps of a block, once all have been put there and __syncthreads was called. */
+struct tp_sums {
+	double of[TP_ROW_THREADS / 32][4];
+
+	/* The first and the last; all: those between, too. */
+	__device__ __forceinline__ void put(const double (&v)[4], bool all)
+	{
+#pragma unroll
+		for (int k = 0; k < 4; k++) {
+			double sum = v[k];
+
+			if (k % 3 != 0 && !all)
+				continue;
+			for (int n = 16; n > 0; n >>= 1)
+				sum += __shfl_down_sync(0xffffffffu, sum, n);
+			if (threadIdx.x % 32 == 0)
+				of[threadIdx.x / 32][k] = sum;
+		}
+	}
+	__device__ __forceinline__ double total(int which) const
+	{
+		double sum = 0.0;
+
+#pragma unroll
+		for (int i = 0; i < TP_ROW_THREADS / 32; i++)
+			sum += of[i][which];
+		return sum;
+	}
+};
+
+/* The sums of the iteration before, and those of the first. */
+struct tp_before {
+	double bb, ru, pap;
+};
+
+struct tp_choice {
+	float alpha, beta;
+	bool goes; /* it has not ended */
+};
+
+/* One image's part of a step; its state as the iteration before has left it. */
+struct tp_solve {
+	const float2 *b;
+	const float *inverse;
+	float2 *x, *r, *p, *s;
+	struct bs_cg_state *state;
+	double *norms; /* of even turns; those of odd ones are `odd` behind */
+	long long odd;
+	const double *energy;
+	float mu;
+	int stop;
+	unsigned turn;
+
+	__device__ __forceinline__ tp_solve(const struct tp_flat &a, const struct tp_step &g,
+					    int image)
+	{
+		const long long at = (long long)image * a.x.n * a.y.n;
+
+		b = (const float2 *)g.cg.b + at;
+		inverse = g.cg.inverse;
+		x = (float2 *)g.cg.x + at;
+		r = (float2 *)g.cg.r + at;
+		p = (float2 *)g.cg.p + at;
+		s = (float2 *)g.cg.s + at;
+		state = g.cg.state + image;
+		norms = g.norms + image * 3 * (long long)gridDim.x;
+		odd = 3 * (long long)gridDim.y * gridDim.x;
+		energy = a.energy + (long long)image * g.energies;
+		mu = g.cg.mu;
+		turn = g.first ? 0 : state->turn;
+		stop = g.first ? 0 : state->stop;
+	}
+
+	__device__ __forceinline__ double sum_of(const double *from, int count) const
+	{
+		double sum = 0.0;
+
+		for (int i = (int)threadIdx.x; i < count; i += TP_ROW_THREADS)
+			sum += from[i];
+		return sum;
+	}
+
+	/*
+	 * A thread's part of the sums that the iteration before and columns have left: of the
+	 * former both parities, so that turn is not waited for; all is asked for before any is
+	 * added.
+	 */
+	__device__ __forceinline__ void gather(double (&part)[4], int energies) const
+	{
+		const int i = (int)threadIdx.x;
+		const int blocks = (int)gridDim.x;
+		const double one = i < energies ? energy[i] : 0.0;
+		const double two = i + TP_ROW_THREADS < energies ? energy[i + TP_ROW_THREADS] : 0.0;
+		const double even = i < blocks ? norms[i] : 0.0;
+		const double uneven = i < blocks ? norms[odd + i] : 0.0;
+		const double *own = norms + turn % 2 * odd;
+
+		part[0] = turn % 2 != 0 ? uneven : even;
+		part[1] = part[2] = 0.0;
+		part[3] = one + two;
+		if (energies > 2 * TP_ROW_THREADS)
+			part[3] +=
+				sum_of(energy + 2 * TP_ROW_THREADS, energies - 2 * TP_ROW_THREADS);
+		if (blocks > TP_ROW_THREADS)
+			part[0] += sum_of(own + TP_ROW_THREADS, blocks - TP_ROW_THREADS);
+		if (inverse == NULL)
+			return;
+		part[1] = sum_of(own + blocks, blocks);
+		part[2] = sum_of(own + 2 * blocks, blocks);
+	}
+
+	/* One thread of each block; block 0's keeps the state. */
+	__device__ __forceinline__ struct tp_choice decide(const struct tp_sums &sums,
+							   const struct tp_before &before,
+							   double tolerance, double *history) const
+	{
+		const double rr = sums.total(0);
+		const double ru = inverse != NULL ? sums.total(1) : rr;
+		const double uu = inverse != NULL ? sums.total(2) : rr;
+		const double uau = sums.total(3) + (double)mu * uu;
+		const double ratio = turn == 1 ? 0.0 : ru / before.ru;
+		const double next = turn == 1 ? uau : uau - ratio * ratio * before.pap;
+		const double norm = turn == 1 ? rr : before.bb;
+		const double least = fmax(tolerance, BS_PCG_ROUND_OFF);
+		struct tp_choice choice;
+
+		/* round-off has used up what the system can give where p^H A p is not positive */
+		choice.goes =
+			rr > 0.0 && next > 0.0 && (turn == 1 || !(rr <= least * least * norm));
+		choice.alpha = (float)(ru / next);
+		choice.beta = (float)ratio;
+		if (blockIdx.x > 0)
+			return choice;
+		state->bb = norm;
+		history[turn - 1] = rr > 0.0 ? sqrt(rr / norm) : 0.0;
+		state->iterations = choice.goes ? turn : turn - 1;
+		state->stop = !choice.goes;
+		state->last[(turn + 1) % 2].rz = ru;
+		state->last[(turn + 1) % 2].pap = next;
+		return choice;
+	}
+};
+
+/* A voxel's values as they are before a step. */
+struct tp_voxel {
+	float2 x, r, p, s;
+
+	__device__ __forceinline__ void load(const struct tp_solve &c, long long at, bool first)
+	{
+		x = p = s = make_float2(0.0f, 0.0f);
+		r = first ? c.b[at] : c.r[at];
+		if (!first) {
+			x = c.x[at];
+			p = c.p[at];
+			s = c.s[at];
+		}
+	}
+};
+
+static __device__ __forceinline__ float2 tp_add(float a, float2 v, float2 to)
+{
+	return make_float2(fmaf(a, v.x, to.x), fmaf(a, v.y, to.y));
+}
+
+/*
+ * A thread of rows_step. blockIdx.y: the image. A block has LINES / beside lines of it; `beside` of
+ * its threads' lines hold coils of one, round after round.
+ */
+template <int A, int B> struct step_lane {
+	using L = halves<A, B>;
+	static const int LINES = rows_of<A, B>::LINES;
+	static const int SPAN = 2 * A * (B + 1); /* of a line's exchange */
+
+	const struct tp_flat &a;
+	const struct tp_step &g;
+	const row_lane<A, B> lane;
+	float2 *lines,
+		*fresh; /* coils' parts of A u, then u of the block's lines, in shared memory */
+	int top, mine;  /* lines: of the block's first, and its own in the block */
+	int slot, coils;
+	int n;    /* voxels of its line */
+	int many; /* voxels of the block */
+
+	__device__ __forceinline__ step_lane(const struct tp_flat &flat, const struct tp_step &step,
+					     float2 *mid)
+	    : a(flat), g(step), lane(mid)
+	{
+		lines = mid + L::TABLE;
+		fresh = lines + LINES * SPAN;
+		top = (int)blockIdx.x * (LINES / g.beside);
+		mine = lane.line / g.beside;
+		slot = lane.line % g.beside;
+		coils = a.maps != NULL ? a.count : 1;
+		n = top + mine < a.y.n ? a.x.n : 0;
+		many = min(LINES / g.beside, a.y.n - top) * a.x.n;
+	}
+
+	__device__ __forceinline__ float2 *row(int coil) const
+	{
+		return lane.row(a, a.maps != NULL ? coil : (int)blockIdx.y, top + mine);
+	}
+
+	/* At its own line's first voxel. */
+	__device__ __forceinline__ const float2 *map(int coil) const
+	{
+		return a.maps + ((long long)coil * a.y.n + top + mine) * a.x.n;
+	}
+
+	/* Rows of A u, summed over its rounds, to lines; also() is called once all is asked for. */
+	template <class ALSO> __device__ __forceinline__ void back(ALSO also) const
+	{
+		float2 sum[L::P][A / 2];
+
+		L::clear(sum);
+		for (int at = 0; at < coils; at += g.beside) {
+			const int coil = at + slot;
+			const int length = coil < coils ? n : 0;
+			float2 w[B];
+			float2 begun[A / 2]; /* the map, asked for ahead if registers are there */
+
+#pragma unroll
+			for (int k = 0; k < B; k++)
+				w[k] = length > 0 ? row(coil)[A * k] : make_float2(0.0f, 0.0f);
+			L::each_kept(length, lane.half, lane.t, [&](int x, int u, int j) {
+				if (L::P == 1 && a.maps != NULL)
+					begun[j / 2] = __ldg(map(coil) + x);
+			});
+			if (at == 0 && !also())
+				return;
+			L::out(w, lane.turns, length, lane.half, A, lane.t, lane.exchange,
+			       [&](int x, float2 value, int u, int j) {
+				       if (a.maps != NULL)
+					       value = bs_cmul_conj(
+						       value, L::P == 1 ? begun[j / 2]
+									: __ldg(map(coil) + x));
+				       sum[u][j / 2] = bs_cadd(sum[u][j / 2], value);
+			       });
+			lane.exchange.sync();
+		}
+		L::each_kept(n, lane.half, lane.t, [&](int x, int u, int j) {
+			lines[lane.line * SPAN + x] = sum[u][j / 2];
+		});
+	}
+
+	/* One voxel, i-th of the block; adds to norm. */
+	__device__ __forceinline__ void advance(const struct tp_solve &c, struct tp_voxel o, int i,
+						const struct tp_choice &choice,
+						double (&norm)[4]) const
+	{
+		const long long at = (long long)top * a.x.n + i;
+		const float2 *part = lines + i / a.x.n * g.beside * SPAN + i % a.x.n;
+		const float weight = c.inverse != NULL ? __ldg(c.inverse + at) : 1.0f;
+
+		if (!g.first) {
+			const float2 u = make_float2(weight * o.r.x, weight * o.r.y);
+			float2 q = tp_add(c.mu, u, part[0]);
+
+			for (int k = 1; k < min(g.beside, coils); k++)
+				q = bs_cadd(q, part[k * SPAN]);
+			o.p = tp_add(choice.beta, o.p, u);
+			o.s = tp_add(choice.beta, o.s, q);
+			o.x = tp_add(choice.alpha, o.p, o.x);
+			o.r = tp_add(-choice.alpha, o.s, o.r);
+		}
+		const float2 u = make_float2(weight * o.r.x, weight * o.r.y);
+
+		c.x[at] = o.x;
+		c.r[at] = o.r;
+		c.p[at] = o.p;
+		c.s[at] = o.s;
+		fresh[i] = u;
+		norm[0] += (double)o.r.x * o.r.x + (double)o.r.y * o.r.y;
+		if (c.inverse != NULL) {
+			norm[1] += (double)o.r.x * u.x + (double)o.r.y * u.y;
+			norm[2] += (double)u.x * u.x + (double)u.y * u.y;
+		}
+	}
+
+	/* The block's voxels; a thread's first is there. */
+	__device__ __forceinline__ void advance_all(const struct tp_solve &c,
+						    const struct tp_voxel &first,
+						    const struct tp_choice &choice,
+						    double (&norm)[4]) const
+	{
+		int i = (int)threadIdx.x;
+
+		if (i < many)
+			advance(c, first, i, choice, norm);
+		for (i += TP_ROW_THREADS; i < many; i += TP_SOME * TP_ROW_THREADS) {
+			struct tp_voxel some[TP_SOME];
+
+#pragma unroll
+			for (int k = 0; k < TP_SOME; k++)
+				if (i + k * TP_ROW_THREADS < many)
+					some[k].load(
+						c, (long long)top * a.x.n + i + k * TP_ROW_THREADS,
+						g.first);
+#pragma unroll
+			for (int k = 0; k < TP_SOME; k++)
+				if (i + k * TP_ROW_THREADS < many)
+					advance(c, some[k], i + k * TP_ROW_THREADS, choice, norm);
+		}
+	}
+
+	/* Rows of the next A u. */
+	__device__ __forceinline__ void forth(void) const
+	{
+		for (int at = 0; at < coils; at += g.beside) {
+			const int coil = at + slot;
+			const int length = coil < coils ? n : 0;
+			float2 *out = row(coil);
+			float2 w[B];
+
+			lane.exchange.sync();
+			L::in(w, lane.turns, lane.half, lane.t, lane.exchange,
+			      [&](int u, float2(&v)[A]) {
+				      L::fill_set(v, length, lane.t, u,
+						  [&](int x) { return fresh[mine * a.x.n + x]; });
+				      if (a.maps == NULL)
+					      return;
+				      L::each(length, lane.t, u, [&](int x, int j) {
+					      v[j] = bs_cmul(v[j], __ldg(map(coil) + x));
+				      });
+			      });
+			if (length > 0)
+#pragma unroll
+				for (int k = 0; k < B; k++)
+					out[A * k] = w[k];
+		}
+	}
+};
+
+template <int A, int B>
+static __global__ __launch_bounds__(TP_ROW_THREADS,
+				    rows_of<A, B>::blocks) void rows_step(const struct tp_flat a,
+									  const struct tp_step g)
+{
+	extern __shared__ __align__(16) float2 mid[];
+	__shared__ struct tp_sums sums;
+	__shared__ struct tp_before before;
+	__shared__ struct tp_choice chosen;
+	const step_lane<A, B> own(a, g, mid);
+
+	halves<A, B>::table(mid, a.x);
+	bs_after_previous();
+	const struct tp_solve c(a, g, (int)blockIdx.y);
+	struct tp_choice choice = { 0.0f, 0.0f, true };
+	double norm[4] = { 0.0, 0.0, 0.0, 0.0 };
+	struct tp_voxel next;
+
+	if ((int)threadIdx.x < own.many)
+		next.load(c, (long long)own.top * a.x.n + threadIdx.x, g.first);
+	if (!g.first) {
+		own.back([&]() {
+			double part[4];
+
+			c.gather(part, g.energies);
+			if (threadIdx.x == 0)
+				before = { c.state->bb, c.state->last[c.turn % 2].rz,
+					   c.state->last[c.turn % 2].pap };
+			if (c.stop == 0)
+				sums.put(part, c.inverse != NULL);
+			return c.stop == 0;
+		});
+		__syncthreads();
+		if (c.stop != 0)
+			return;
+		if (threadIdx.x == 0)
+			chosen = c.decide(sums, before, g.cg.tolerance,
+					  g.cg.history + (long long)blockIdx.y * g.cg.made);
+		__syncthreads();
+		choice = chosen;
+		if (!choice.goes)
+			return;
+	} else if (blockIdx.x == 0 && threadIdx.x == 0) {
+		c.state->turn = c.state->iterations = 0;
+		c.state->stop = 0;
+	}
+	own.advance_all(c, next, choice, norm);
+	__syncthreads();
+	sums.put(norm, c.inverse != NULL);
+	own.forth();
+	__syncthreads();
+	if (threadIdx.x < 3 && (threadIdx.x == 0 || c.inverse != NULL))
+		c.norms[(c.turn + 1) % 2 * c.odd + threadIdx.x * gridDim.x + blockIdx.x] =
+			sums.total((int)threadIdx.x);
+}
+
+/* The points of a half that the passes are compiled for. */
+struct tp_half {
+	int a, b;
+	int row_lines, row_bytes, column_threads, column_bytes;
+	void (*rows_in)(const struct tp_flat);
+	void (*columns)(const struct tp_flat, int width);
+	void (*rows_out)(const struct tp_flat);
+	void (*rows_step)(const struct tp_flat, const struct tp_step);
+};
+
+#define TP_HALF(A, B)                                                                              \
+	{                                                                                          \
+		A, B, rows_of<A, B>::LINES, rows_of<A, B>::bytes, columns_of<A, B>::THREADS,       \
+			columns_of<A, B>::bytes, rows_in<A, B>, columns<A, B>, rows_out<A, B>,     \
+			rows_step<A, B>                                                            \
+	}
+
+extern const struct tp_half tp_halves_8[], tp_halves_16[];
+extern const int tp_halves_8_count, tp_halves_16_count;
+
+#endif
