@@ -37,6 +37,9 @@ static const struct {
 	  bs_bench_prepared, true },
 	{ "sealed", "A stream whose k-space is sealed beside one that is not", bs_bench_sealed,
 	  true },
+	{ "previews", "A stream with previews beside one without", bs_bench_previews, true },
+	{ "second", "A stream beside a second service on the same GPU, and alone",
+	  bs_bench_second_protocol, true },
 };
 
 #define GROUPS (sizeof(groups) / sizeof(groups[0]))
@@ -44,12 +47,14 @@ static const struct {
 static const char usage_text[] =
 	"usage: bench [GROUP] [options]\n"
 	"  GROUP           nufft, ls, gpu (by default; CUFINUFFT=, FINUFFT=, BART= name rivals,\n"
-	"                  ENERGY=SECONDS of each row and DRAWN=SEED, 20 rows more, for gpu),\n"
+	"                  ENERGY=SECONDS of each row and DRAWN=SEED, 20 rows more, for gpu;\n"
+	"                  BORESIDE_ROUTE=N: as a lesser GPU, core/protocol.h),\n"
 	"                  tune, real (DATA= as of make test), multi (GPU), log, seal, service,\n"
 	"                  durable (FRAMES=12000 TURNS=2 RATE=200 BACKEND=host|cuda LOGS=FOLDER,\n"
 	"                  LAG_FRAMES=3000 WAIT=block|poll by the environment),\n"
-	"                  beside, sealed, prepared (the same, but LOGS)\n"
-	"  --rows PATTERN  shell pattern of row names, e.g. 'radial2d*'\n"
+	"                  beside, sealed, prepared, previews (PREVIEW=8 METHOD=gridding|ls),\n"
+	"                  second (SHARE=PERCENT, under CUDA MPS) (the same, but LOGS)\n"
+	"  --rows PATTERN  shell pattern of row names, e.g. 'radial2d*'; several: 'a*|b*'\n"
 	"  --threads N     the team (2)\n"
 	"  --seconds S     about this long on each row (1)\n"
 	"  --json FILE     also write the rows there\n";
@@ -96,6 +101,8 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && strcmp(argv[1], "--bare") == 0)
 		bs_bench_bare_receiver(argv[2]);
+	if (argc == 4 && strcmp(argv[1], "--second") == 0)
+		bs_bench_second(argv[2], argv[3]);
 	rc = bs_bench_options(&b, "bench", usage_text, argc, argv);
 	if (rc != 0)
 		return rc < 0 ? 0 : rc;

@@ -16,6 +16,7 @@
 #include "core/thread/clock.h"
 #include "core/thread/team.h"
 #include "gpu/device/memory.h"
+#include "gpu/device/reach.h"
 #include "gpu/nufft/density_cuda.h"
 #include "test/bench/gpu.h"
 #include "test/bench/power.h"
@@ -232,12 +233,15 @@ static int bench_weights(struct bs_bench *b, double bytes_ms, struct bs_fail *wh
 
 int bs_bench_gpu(struct bs_bench *b)
 {
+	const char *route = getenv("BORESIDE_ROUTE");
 	struct bs_gpu_info gpu;
 	struct bs_fail why = { 0 };
 	char words[384];
 	double bytes_ms = 0.0;
 	int failed = 0;
 
+	if (route != NULL)
+		bs_reach_hold((enum bs_gpu_route)strtol(route, NULL, 10));
 	if (bs_gpu_probe(&gpu, &why) != 0) {
 		(void)printf("%s\n", why.text);
 		return 0;
@@ -246,8 +250,8 @@ int bs_bench_gpu(struct bs_bench *b)
 		(void)printf("device copy: %s\n", why.text);
 		return 1;
 	}
-	(void)printf("%s, CUDA driver %u.%u; device copy %.2f TB/s, read and written\n", gpu.name,
-		     gpu.driver / 1000, gpu.driver % 1000 / 10, bytes_ms * 1e-9);
+	(void)printf("%s%s, CUDA driver %u.%u; device copy %.2f TB/s, read and written\n", gpu.name,
+		     bs_reach_as(), gpu.driver / 1000, gpu.driver % 1000 / 10, bytes_ms * 1e-9);
 	if (!bs_cufinufft_there(&why))
 		(void)printf("%s\n", why.text);
 	bs_power_open(gpu.bus, words, sizeof(words));

@@ -80,7 +80,18 @@ int bs_bench_close(struct bs_bench *b)
 
 int bs_bench_wanted(const struct bs_bench *b, const char *name)
 {
-	return fnmatch(b->pattern, name, 0) == 0;
+	char one[256];
+
+	for (const char *at = b->pattern;; at++) {
+		const size_t n = strcspn(at, "|");
+
+		(void)snprintf(one, sizeof(one), "%.*s", (int)n, at);
+		if (fnmatch(one, name, 0) == 0)
+			return 1;
+		at += n;
+		if (*at == '\0')
+			return 0;
+	}
 }
 
 static int ascending(const void *a, const void *b)

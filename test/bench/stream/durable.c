@@ -13,7 +13,10 @@
  * bench beside, the same of a service that keeps no log: with the page, the metrics and the MRD
  * bridge on, 50 browsers that look (five of them ask for the metrics, too) and one that never
  * reads, beside alone. bench sealed: k-space over tcp, sealed, beside tcp as it is. bench prepared:
- * coils whitened and compressed from 8 to 4 beside the stream as it comes; neither is logged.
+ * coils whitened and compressed from 8 to 4 beside the stream as it comes; neither is logged. bench
+ * previews: with a preview every PREVIEW readouts of 34 (8), beside without; METHOD ls: ten
+ * iterations of ls in gridding's place. bench second: while a second service reconstructs on the
+ * same GPU (second.h), beside alone.
  *
  * Both services run all the time; a block is one scan to one of them, as WIRE.md asks. Latencies
  * (stream.h) are pooled over the blocks.
@@ -30,6 +33,7 @@
 #include "ipc/seal/keys.h"
 #include "test/bench/bench.h"
 #include "test/bench/stream/crowd.h"
+#include "test/bench/stream/second.h"
 #include "test/bench/stream/stream.h"
 
 #define READOUTS BS_STREAM_READOUTS
@@ -40,7 +44,7 @@
 #define STUCK    1u
 
 /* What is compared: the first with the second. */
-enum compared { DURABLE, BESIDE, SEALED, PREPARED };
+enum compared { DURABLE, BESIDE, SEALED, PREPARED, PREVIEWS, SECOND };
 static const struct {
 	const char *mode[SIDES], *aim;
 } compare[] = {
@@ -48,6 +52,8 @@ static const struct {
 	[BESIDE] = { { "beside", "alone" }, "p99; the aim is 1.05 pooled" },
 	[SEALED] = { { "sealed", "plain" }, "p99; the aim is 0.2 ms more, pooled" },
 	[PREPARED] = { { "prepared", "as it comes" }, "p99; the aim is 1.1 pooled" },
+	[PREVIEWS] = { { "previews", "without" }, "p99; the aim is 1.1 pooled" },
+	[SECOND] = { { "second", "alone" }, "p99; the aim is 1.1 pooled" },
 };
 static enum compared compared;
 
@@ -62,6 +68,13 @@ static unsigned setting(const char *name, unsigned standard)
 	const unsigned long n = text != NULL ? strtoul(text, NULL, 10) : 0;
 
 	return n > 0 && n < 10000000 ? (unsigned)n : standard;
+}
+
+static const char *waiting(void)
+{
+	const char *wait = getenv("WAIT");
+
+	return wait != NULL ? wait : "block";
 }
 
 /* ---- the services ---- */
@@ -143,23 +156,17 @@ static bool put_compared(char *out, size_t cap, int which, char url[128])
 
 static bool start(struct side *s, int which, const struct stream *t)
 {
-	char body[2 * PATH_MAX + 1024], more[2 * PATH_MAX + 400], url[128];
-	const char *wait = getenv("WAIT");
+	char body[2 * PATH_MAX + 2048], more[2 * PATH_MAX + 400], protocol[1024], url[128];
+	struct stream its = *t;
 	const bool prepares = compared == PREPARED && which == 0;
 
 	if (!put_compared(more, sizeof(more), which, url))
 		return false;
-	(void)snprintf(
-		body, sizeof(body),
-		"%s"
-		"realtime: { wait = \"%s\"; };\n"
-		"protocols = ( { name = \"stream\"; method = \"gridding\"; backend = \"%s\";\n"
-		"    matrix = [%u, %u]; coils = %u; samples = %u; readouts = %u;\n"
-		"    trajectory: { type = \"radial2d\"; }; silence_ms = 60000.0; %s\n"
-		"    gridding: { accuracy = 1.0e-3; }; } );\n",
-		more, wait != NULL ? wait : "block", t->backend, t->matrix, t->matrix, t->coils,
-		t->samples, READOUTS,
-		prepares ? "virtual_coils = 4; noise: { whiten = \"require\"; };" : "");
+	its.preview = compared == PREVIEWS && which == 0 ? setting("PREVIEW", 8) : 0;
+	stream_protocol(protocol, sizeof(protocol), &its,
+			prepares ? "virtual_coils = 4; noise: { whiten = \"require\"; };" : "");
+	(void)snprintf(body, sizeof(body), "%srealtime: { wait = \"%s\"; };\n%s", more, waiting(),
+		       protocol);
 	s->noise = prepares ? NOISE : 0;
 	if (!service_start_with(&s->service,
 				SERVICE_PATIENT " board = \"workstation\"; acq_slots = 1024; "
@@ -232,8 +239,13 @@ static bool play_block(struct side *s, const struct stream *t)
 	struct crowd_counts sum = { 0 };
 	bool good;
 
-	if (compared != BESIDE || s != &side[0])
+	if ((compared != BESIDE && compared != SECOND) || s != &side[0])
 		return stream_play(s, t, frames, true, NULL);
+	if (compared == SECOND) {
+		good = second_play();
+		good = good && stream_play(s, t, frames, true, NULL);
+		return second_rest() && good;
+	}
 	good = look(s) && stream_play(s, t, frames, true, NULL);
 	crowd_end(&sum);
 	printf("  %u browsers: %llu answers, %llu pictures, %.1f MiB, %llu failures\n", BROWSERS,
@@ -303,6 +315,20 @@ static void print_block(const struct side *s, size_t from)
 	free(t.us);
 }
 
+/* The stages of its images, by the service's own histograms. */
+static void print_stages(const struct service *s)
+{
+	static char doc[200000];
+	char *save = NULL;
+	char *line;
+
+	if (!service_ask(s, "text", doc, sizeof(doc)))
+		return;
+	for (line = strtok_r(doc, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save))
+		if (strncmp(line, "stream ", 7) == 0 || strncmp(line, "protocol  ", 10) == 0)
+			printf("  %s\n", line);
+}
+
 static void report(struct bs_bench *b)
 {
 	struct side *d = &side[0];
@@ -313,12 +339,13 @@ static void report(struct bs_bench *b)
 
 		qsort(s->service_us.us, s->service_us.n, sizeof(double), ascending);
 		qsort(s->outside_us.us, s->outside_us.n, sizeof(double), ascending);
-		printf("%s, %u blocks; the window was full %u times; at most %llu messages "
-		       "unprotected\n",
-		       compare[compared].mode[i], turns, s->held_up,
+		printf("%s, %u blocks, %u previews; the window was full %u times; at most %llu "
+		       "messages unprotected\n",
+		       compare[compared].mode[i], turns, s->previews, s->held_up,
 		       (unsigned long long)s->unprotected);
 		print_times("service", &s->service_us);
 		print_times("outside", &s->outside_us);
+		print_stages(&s->service);
 	}
 	printf("%s\n", compare[compared].aim);
 	print_ratio("service", &d->service_us, &o->service_us, 0.99);
@@ -343,25 +370,31 @@ static void report(struct bs_bench *b)
 static void bench_latency(struct bs_bench *b)
 {
 	const char *backend = getenv("BACKEND");
-	const char *wait = getenv("WAIT");
-	struct stream t = {
-		.matrix = 256, .coils = 8, .samples = 512, .rate = setting("RATE", 200)
-	};
+	const char *method = getenv("METHOD");
+	struct stream t = { .method = method != NULL ? method : "gridding",
+			    .matrix = 256,
+			    .coils = 8,
+			    .samples = 512,
+			    .readouts = READOUTS,
+			    .rate = setting("RATE", 200),
+			    .iterations = method != NULL && strcmp(method, "ls") == 0 ? 10 : 0 };
 	bool good = true;
 
 	(void)snprintf(t.backend, sizeof(t.backend), "%s",
 		       backend != NULL ? backend
 		       : BS_GPU        ? "cuda"
 				       : "host");
+	if (compared == SECOND)
+		good = second_start(t.backend, waiting());
 	for (int i = 0; good && i < SIDES; i++) {
 		room(&side[i].service_us, (size_t)turns * frames);
 		room(&side[i].outside_us, (size_t)turns * frames);
 		good = start(&side[i], i, &t) && stream_play(&side[i], &t, WARM, false, NULL);
 	}
-	printf("gridding/%s, %u frames/s of %u readouts of %u x %u samples, image %u x %u; blocks "
+	printf("%s/%s, %u frames/s of %u readouts of %u x %u samples, image %u x %u; blocks "
 	       "of %u frames in turns, wait %s\n",
-	       t.backend, t.rate, READOUTS, t.coils, t.samples, t.matrix, t.matrix, frames,
-	       wait != NULL ? wait : "block");
+	       t.method, t.backend, t.rate, READOUTS, t.coils, t.samples, t.matrix, t.matrix,
+	       frames, waiting());
 	for (unsigned n = 0; good && n < turns * SIDES; n++) {
 		struct side *s = &side[(n + n / SIDES) % SIDES]; /* who is first changes */
 		const size_t from = s->service_us.n;
@@ -373,6 +406,7 @@ static void bench_latency(struct bs_bench *b)
 	if (good)
 		report(b);
 	check_failed += !good;
+	second_stop();
 	for (int i = 0; i < SIDES; i++) {
 		stop(&side[i]);
 		free(side[i].service_us.us);
@@ -402,9 +436,13 @@ static void bench_lag(struct bs_bench *b)
 {
 	static struct side s;
 	static struct books books;
-	const struct stream t = {
-		.backend = "host", .matrix = 128, .coils = 4, .samples = 128, .rate = 25
-	};
+	const struct stream t = { .backend = "host",
+				  .method = "gridding",
+				  .matrix = 128,
+				  .coils = 4,
+				  .samples = 128,
+				  .readouts = READOUTS,
+				  .rate = 25 };
 	const unsigned n = setting("LAG_FRAMES", 3000);
 	bool good;
 
@@ -467,4 +505,14 @@ int bs_bench_sealed(struct bs_bench *b)
 int bs_bench_prepared(struct bs_bench *b)
 {
 	return bench_compared(b, PREPARED);
+}
+
+int bs_bench_previews(struct bs_bench *b)
+{
+	return bench_compared(b, PREVIEWS);
+}
+
+int bs_bench_second_protocol(struct bs_bench *b)
+{
+	return bench_compared(b, SECOND);
 }

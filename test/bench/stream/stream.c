@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define READOUTS  BS_STREAM_READOUTS
 #define PAYLOAD   BS_STREAM_PAYLOAD
 #define IMAGE_MAX BS_STREAM_IMAGE
 
@@ -20,6 +19,25 @@ static struct {
 	_Atomic unsigned came;
 	_Atomic bool over;
 } block;
+
+void stream_protocol(char *out, size_t cap, const struct stream *t, const char *more)
+{
+	char matrix[64], solve[64] = "";
+
+	(void)snprintf(matrix, sizeof(matrix), t->deep ? "%u, %u, %u" : "%u, %u", t->matrix,
+		       t->matrix, t->matrix);
+	if (t->iterations > 0)
+		(void)snprintf(solve, sizeof(solve), "ls: { lambda = 1.0e-3; iterations = %u; };",
+			       t->iterations);
+	(void)snprintf(out, cap,
+		       "protocols = ( { name = \"stream\"; method = \"%s\"; backend = \"%s\";\n"
+		       "    matrix = [%s]; coils = %u; samples = %u; readouts = %u;\n"
+		       "    trajectory: { type = \"radial%ud\"; }; silence_ms = 60000.0;\n"
+		       "    frame: { preview_every = %u; }; %s %s\n"
+		       "    gridding: { accuracy = 1.0e-3; }; } );\n",
+		       t->method, t->backend, matrix, t->coils, t->samples, t->readouts,
+		       t->deep ? 3u : 2u, t->preview, solve, more);
+}
 
 bool stream_room(unsigned frames)
 {
@@ -64,8 +82,10 @@ static void *take_images(void *arg)
 			continue;
 		}
 		now = bs_now_ns();
-		if (bs_wire_decode(&w, image, len, &body, NULL) != 0 || w.session != s->p.session ||
-		    w.seq < 1 || w.seq > block.frames)
+		if (bs_wire_decode(&w, image, len, &body, NULL) != 0 || w.session != s->p.session)
+			continue;
+		s->previews += w.seq > BS_WIRE_PREVIEWS;
+		if (w.seq < 1 || w.seq > block.frames)
 			continue;
 		atomic_fetch_add(&block.came, 1);
 		if (!block.counts)
@@ -116,17 +136,18 @@ static void pace(struct side *s, struct books *b, int64_t due_ns)
 
 static bool begin(struct side *s, const struct stream *t)
 {
+	const unsigned z = t->deep ? t->matrix : 1;
 	char xml[SERVICE_XML_MAX];
 	int n = snprintf(
 		xml, sizeof(xml),
 		"<ismrmrdHeader><acquisitionSystemInformation><receiverChannels>%u"
 		"</receiverChannels></acquisitionSystemInformation><encoding><encodedSpace>"
-		"<matrixSize><x>%u</x><y>%u</y><z>1</z></matrixSize><fieldOfView_mm><x>256</x>"
-		"<y>256</y><z>5</z></fieldOfView_mm></encodedSpace><reconSpace><matrixSize>"
-		"<x>%u</x><y>%u</y><z>1</z></matrixSize><fieldOfView_mm><x>256</x><y>256</y><z>5"
-		"</z></fieldOfView_mm></reconSpace><trajectory>radial</trajectory></encoding>"
-		"</ismrmrdHeader>",
-		t->coils, t->matrix, t->matrix, t->matrix, t->matrix);
+		"<matrixSize><x>%u</x><y>%u</y><z>%u</z></matrixSize><fieldOfView_mm><x>256</x>"
+		"<y>256</y><z>256</z></fieldOfView_mm></encodedSpace><reconSpace><matrixSize>"
+		"<x>%u</x><y>%u</y><z>%u</z></matrixSize><fieldOfView_mm><x>256</x><y>256</y>"
+		"<z>256</z></fieldOfView_mm></reconSpace><trajectory>radial</trajectory>"
+		"</encoding></ismrmrdHeader>",
+		t->coils, t->matrix, t->matrix, z, t->matrix, t->matrix, z);
 
 	return peer_begin_with(&s->p, "stream", xml, (size_t)n);
 }
@@ -187,27 +208,27 @@ static bool within_window(struct side *s, struct books *b)
 
 static bool send_frames(struct side *s, const struct stream *t, unsigned n, struct books *b)
 {
-	const double step_ns = 1e9 / ((double)t->rate * READOUTS);
+	const double step_ns = 1e9 / ((double)t->rate * t->readouts);
 	const int64_t start = bs_now_ns() + 1000000;
 
 	s->p.ack = (struct bs_wire_ack){ 0 };
 	if (!send_noise(s, t))
 		return false;
 	for (unsigned f = 0; f < n; f++)
-		for (unsigned i = 0; i < READOUTS; i++) {
+		for (unsigned i = 0; i < t->readouts; i++) {
 			const size_t bytes = make_readout(t, i, f);
 
-			pace(s, b, start + (int64_t)(step_ns * ((double)f * READOUTS + i)));
+			pace(s, b, start + (int64_t)(step_ns * ((double)f * t->readouts + i)));
 			if (!within_window(s, b))
 				return false;
-			if (i == READOUTS - 1)
+			if (i == t->readouts - 1)
 				atomic_store(&sent_ns[f], bs_now_ns());
 			if (!peer_say(&s->p, BS_WIRE_ACQ, s->p.seq++, payload, bytes))
 				return false;
 		}
 	if (b != NULL) /* while the last ones wait for the disk */
 		pace(s, b, bs_now_ns() + 50000000);
-	return peer_end(&s->p, (uint64_t)n * READOUTS + s->noise);
+	return peer_end(&s->p, (uint64_t)n * t->readouts + s->noise);
 }
 
 bool stream_play(struct side *s, const struct stream *t, unsigned n, bool counts, struct books *b)

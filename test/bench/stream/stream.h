@@ -14,7 +14,7 @@
 
 #define BS_STREAM_READOUTS 34u
 #define BS_STREAM_PAYLOAD  (BS_MRD_ACQ_BYTES + 8u * 512u * 8u) /* at most 8 coils of 512 samples */
-#define BS_STREAM_IMAGE    ((size_t)1 << 20)
+#define BS_STREAM_IMAGE    ((size_t)20 << 20)                  /* of 128^3, complex */
 
 /* A service, who sends to it and who takes its images. */
 struct side {
@@ -22,6 +22,7 @@ struct side {
 	struct peer p;
 	struct bs_endpoint archive;
 	struct times service_us, outside_us; /* of all blocks */
+	unsigned previews;                   /* that came */
 	unsigned held_up;                    /* the window was full so often */
 	unsigned noise;                      /* readouts of it, before a scan's frames */
 	uint64_t unprotected;
@@ -30,7 +31,10 @@ struct side {
 /* What is sent, and how it is reconstructed. */
 struct stream {
 	char backend[8];
-	unsigned matrix, coils, samples, rate; /* rate: frames a second */
+	const char *method;                              /* gridding, or ls */
+	bool deep;                                       /* spokes in 3D, a volume of matrix^3 */
+	unsigned matrix, coils, samples, readouts, rate; /* rate: frames a second */
+	unsigned iterations, preview;                    /* of ls; every so many readouts, or 0 */
 };
 
 /* Of each message of a window, when its being held was first heard of. */
@@ -40,6 +44,8 @@ struct books {
 	struct times lag_us;
 };
 
+/* Of the site file: protocol "stream"; more: keys besides. */
+void stream_protocol(char *out, size_t cap, const struct stream *t, const char *more);
 /* Once, for scans of at most so many frames. */
 bool stream_room(unsigned frames);
 void stream_free(void);
