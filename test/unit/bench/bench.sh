@@ -31,7 +31,7 @@ ends 0 "usage: paper ladder" "$paper" ladder --help
 ends 2 "unexpected 'more'" "$paper" ladder more
 
 # two rows in the table and in the file, and nothing of the groups that are run by their words alone
-"$bench" --rows 'toeplitz 2*' --seconds 0.01 --json "$dir/rows.json" >"$dir/out" 2>&1
+"$bench" --rows 'toeplitz 25*|toeplitz 22*' --seconds 0.01 --json "$dir/rows.json" >"$dir/out" 2>&1
 names=$(sed -n 's/^  {"row": "\([^"]*\)", "median_ms": [0-9.]*,.*}[,]*$/\1/p' "$dir/rows.json" |
 	tr '\n' ';')
 frame=$(head -c 1 "$dir/rows.json")$(tail -n 1 "$dir/rows.json")
@@ -49,3 +49,8 @@ else
 fi
 cd "$dir" || exit 1
 ends 0 "small  set aside" "$bench" log --seconds 0.1
+
+# the streams that are compared, in small: no times, but that each image came, and the previews
+export BACKEND=host RATE=20 FRAMES=10 TURNS=1
+ends 0 "previews, 1 blocks, 440 previews" "$bench" previews
+ends 0 "ls/host" env METHOD=ls RATE=2 FRAMES=2 "$bench" previews
