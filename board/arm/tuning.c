@@ -19,7 +19,9 @@ void bs_tuning_print(const struct bs_tuning *t, const char *name, const char *fi
 		const struct bs_tune_trial *at = &t->trial[i];
 
 		(void)bs_tune_text(words, t->kind, &at->tune);
-		if (at->ms[0] > 0.0)
+		if (at->ms[0] > 0.0 && at->ms[1] == 0.0) /* the first decided */
+			(void)printf("%-24s   %9.4f %9s  %s\n", "", at->ms[0], "-", words);
+		else if (at->ms[0] > 0.0)
 			(void)printf("%-24s %c %9.4f %9.4f  %s\n", "", i == t->best ? '*' : ' ',
 				     at->ms[0], at->ms[1], words);
 		else

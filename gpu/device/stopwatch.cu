@@ -5,7 +5,7 @@
 
 #include "gpu/device/check.h"
 
-#define WARM_MS  5.0f
+#define WARM_MS  2.0f
 #define SHORT_MS 0.5f
 
 static __global__ void fill(float *v, size_t n, uint32_t seed)
@@ -80,11 +80,12 @@ static int run_once(struct bs_stopwatch *w, cudaGraphExec_t exec, float *ms, str
 }
 
 static int take_turns(struct bs_stopwatch *w, const cudaGraphExec_t exec[2], double *const ms[2],
-		      int runs, struct bs_fail *why)
+		      int *runs, bs_stopwatch_enough enough, void *enough_arg, struct bs_fail *why)
 {
 	float warm = 0.0f;
 	float last[2] = { 0.0f, 0.0f };
 	int rc = 0;
+	int n = 0;
 
 	do
 		for (int g = 0; rc == 0 && g < 2; g++) {
@@ -92,7 +93,7 @@ static int take_turns(struct bs_stopwatch *w, const cudaGraphExec_t exec[2], dou
 			warm += last[g];
 		}
 	while (rc == 0 && warm < WARM_MS);
-	for (int i = 0; rc == 0 && i < runs; i++)
+	while (rc == 0 && n < *runs && (n == 0 || enough == NULL || !enough(enough_arg, n))) {
 		for (int g = 0; rc == 0 && g < 2; g++) {
 			if (exec[g] == NULL)
 				continue;
@@ -100,13 +101,17 @@ static int take_turns(struct bs_stopwatch *w, const cudaGraphExec_t exec[2], dou
 				rc = run_once(w, exec[g], &last[g], why);
 			if (rc == 0)
 				rc = run_once(w, exec[g], &last[g], why);
-			ms[g][i] = last[g];
+			ms[g][n] = last[g];
 		}
+		n++;
+	}
+	*runs = n;
 	return rc;
 }
 
 int bs_stopwatch_turns(struct bs_stopwatch *w, bs_stopwatch_work work, void *const arg[2],
-		       double *const ms[2], int runs, struct bs_fail *why)
+		       double *const ms[2], int *runs, bs_stopwatch_enough enough, void *enough_arg,
+		       struct bs_fail *why)
 {
 	cudaGraphExec_t exec[2] = { NULL, NULL };
 	int rc = 0;
@@ -115,7 +120,7 @@ int bs_stopwatch_turns(struct bs_stopwatch *w, bs_stopwatch_work work, void *con
 		if (arg[g] != NULL)
 			rc = bs_stopwatch_record(w, work, arg[g], &exec[g], why);
 	if (rc == 0)
-		rc = take_turns(w, exec, ms, runs, why);
+		rc = take_turns(w, exec, ms, runs, enough, enough_arg, why);
 	for (cudaGraphExec_t e : exec)
 		if (e != NULL)
 			(void)cudaGraphExecDestroy(e);

@@ -5,7 +5,8 @@
  * record: the work is run once as it is, so that all its kernels are loaded, then recorded as a
  * graph, as the engines launch theirs; the caller destroys it.
  * turns: one work for two args, recorded one after the other and run in turns: a few ms to warm up,
- * then `runs` times each; a short one once more before each time that counts, so that the cache
+ * then *runs times each, fewer where enough (NULL: never) says after a pair that it is; *runs is
+ * then how many; a short one once more before each time that counts, so that the cache
  * holds its data. An arg that is NULL is left out. ms: [arg][run], in the order of the runs.
  * fill: numbers in [-1, 1), never all zeros, on the default stream: zeros can be faster than data.
  */
@@ -24,13 +25,15 @@ struct bs_stopwatch {
 };
 
 typedef int (*bs_stopwatch_work)(void *arg, cudaStream_t stream, struct bs_fail *why);
+typedef bool (*bs_stopwatch_enough)(void *arg, int runs);
 
 int bs_stopwatch_open(struct bs_stopwatch *w, struct bs_fail *why);
 void bs_stopwatch_close(struct bs_stopwatch *w);
 int bs_stopwatch_record(struct bs_stopwatch *w, bs_stopwatch_work work, void *arg,
 			cudaGraphExec_t *exec, struct bs_fail *why);
 int bs_stopwatch_turns(struct bs_stopwatch *w, bs_stopwatch_work work, void *const arg[2],
-		       double *const ms[2], int runs, struct bs_fail *why);
+		       double *const ms[2], int *runs, bs_stopwatch_enough enough, void *enough_arg,
+		       struct bs_fail *why);
 int bs_stopwatch_fill(float *values, size_t n, uint32_t seed, struct bs_fail *why);
 
 #endif

@@ -22,6 +22,8 @@
 #define GAIN     0.99
 #define LOSS     1.03 /* of the direction that does not decide */
 #define SURE     16   /* of BS_TUNE_RUNS */
+#define FAR      1.2  /* in FAR_OFF pairs at the start: lost */
+#define FAR_OFF  3
 #define MS_MAX   1e7
 
 /* ---- search ---- */
@@ -31,8 +33,53 @@ struct search {
 	bs_tune_measure measure;
 	void *arg;
 	int64_t until_ns;
-	struct bs_tune_runs best, own; /* of the best trial, of the one at the end */
+	struct bs_tune_match match; /* against: the best trial's */
 };
+
+/* Pairs of the first so many in which the choice takes less than share of the rival's time. */
+static int won(const struct bs_tune_match *m, int direction, int pairs, double share)
+{
+	int n = 0;
+
+	for (int i = 0; i < pairs; i++)
+		n += m->own.ms[direction][i] < share * m->against.ms[direction][i];
+	return n;
+}
+
+/* In at least SURE pairs faster; in the direction that does not decide not as surely slower. */
+static int wanted(const struct bs_tune_match *m, int direction)
+{
+	return direction == m->direction ? SURE : BS_TUNE_FEW;
+}
+
+static int won_so_far(const struct bs_tune_match *m, int direction, int pairs)
+{
+	return won(m, direction, pairs, direction == m->direction ? GAIN : LOSS);
+}
+
+static int compared(const struct bs_tune_match *m, int direction)
+{
+	return m->own.n[direction] < m->against.n[direction] ? m->own.n[direction]
+							     : m->against.n[direction];
+}
+
+static bool wins(const struct bs_tune_match *m, int direction)
+{
+	return won_so_far(m, direction, compared(m, direction)) >= wanted(m, direction);
+}
+
+bool bs_tune_settled(const struct bs_tune_match *m, int direction, int pairs)
+{
+	const int n = won_so_far(m, direction, pairs);
+
+	return n >= wanted(m, direction) || n + BS_TUNE_RUNS - pairs < wanted(m, direction) ||
+	       (pairs == FAR_OFF && won(m, direction, pairs, FAR) == 0);
+}
+
+bool bs_tune_lost(const struct bs_tune_match *m)
+{
+	return !wins(m, m->direction);
+}
 
 static int ascending(const void *a, const void *b)
 {
@@ -42,36 +89,19 @@ static int ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The time of each run over that of the rival's beside it, ascending. */
-static void ratios(double to[BS_TUNE_RUNS], const struct search *s, int direction)
-{
-	for (int i = 0; i < BS_TUNE_RUNS; i++)
-		to[i] = s->own.ms[direction][i] / s->best.ms[direction][i];
-	qsort(to, BS_TUNE_RUNS, sizeof(*to), ascending);
-}
-
-/* Whether the trial at the end beats the best so far. */
-static bool better(const struct search *s, int direction)
-{
-	double decides[BS_TUNE_RUNS];
-	double other[BS_TUNE_RUNS];
-
-	ratios(decides, s, direction);
-	ratios(other, s, !direction);
-	return decides[SURE - 1] < GAIN && other[BS_TUNE_RUNS - SURE] < LOSS;
-}
-
-static double median(const double ms[BS_TUNE_RUNS])
+static double median(const struct bs_tune_runs *runs, int direction)
 {
 	double v[BS_TUNE_RUNS];
 
-	memcpy(v, ms, sizeof(v));
-	qsort(v, BS_TUNE_RUNS, sizeof(*v), ascending);
-	return v[BS_TUNE_RUNS / 2];
+	if (runs->n[direction] == 0)
+		return 0.0;
+	memcpy(v, runs->ms[direction], sizeof(v));
+	qsort(v, (size_t)runs->n[direction], sizeof(*v), ascending);
+	return v[runs->n[direction] / 2];
 }
 
 /* Negative: the trial that was added has a fault. */
-static int try_one(struct search *s, const struct bs_tune *tune, struct bs_fail *why)
+static int try_one(struct search *s, const struct bs_tune *tune, int direction, struct bs_fail *why)
 {
 	struct bs_tuning *t = s->t;
 	struct bs_tune_trial *at = &t->trial[t->trials];
@@ -80,13 +110,14 @@ static int try_one(struct search *s, const struct bs_tune *tune, struct bs_fail 
 	memset(at, 0, sizeof(*at));
 	at->tune = *tune;
 	why->text[0] = '\0';
-	rc = s->measure(s->arg, tune, t->trials > 0 ? &t->trial[t->best].tune : NULL, &s->own,
-			&s->best, why);
+	s->match.direction = direction;
+	rc = s->measure(s->arg, tune, t->trials > 0 ? &t->trial[t->best].tune : NULL, &s->match,
+			why);
 	if (rc > 0)
 		return rc;
 	t->trials++;
 	for (int d = 0; rc == 0 && d < 2; d++)
-		at->ms[d] = median(s->own.ms[d]);
+		at->ms[d] = median(&s->match.own, d);
 	if (rc == 0)
 		return 0;
 	(void)snprintf(at->fault, sizeof(at->fault), "%.79s", why->text);
@@ -120,9 +151,10 @@ static void run_stage(struct search *s, const struct bs_tune_stage *stage)
 		tune.v[stage->field] = stage->value[i];
 		if (tried(t, &tune))
 			continue;
-		if (try_one(s, &tune, &why) == 0 && better(s, stage->direction)) {
+		if (try_one(s, &tune, stage->direction, &why) == 0 && wins(&s->match, 0) &&
+		    wins(&s->match, 1)) {
 			t->best = t->trials - 1;
-			s->best = s->own;
+			s->match.against = s->match.own;
 		}
 	}
 }
@@ -141,10 +173,10 @@ int bs_tune_search(struct bs_tuning *t, const struct bs_tune_kind *kind,
 	memset(t, 0, sizeof(*t));
 	memset(&none, 0, sizeof(none));
 	t->kind = kind;
-	rc = try_one(&s, &none, why);
+	rc = try_one(&s, &none, 0, why);
 	if (rc != 0)
 		return rc;
-	s.best = s.own;
+	s.match.against = s.match.own;
 	for (uint32_t r = 0; r < rounds && !t->cut; r++) {
 		const uint32_t before = t->best;
 
@@ -208,7 +240,7 @@ static bool milliseconds(const char *w, double *to)
 	if (w == NULL)
 		return false;
 	*to = strtod(w, &end);
-	return end != w && *end == '\0' && *to > 0.0 && *to < MS_MAX; /* refuses NaN */
+	return end != w && *end == '\0' && *to >= 0.0 && *to < MS_MAX; /* refuses NaN */
 }
 
 static bool parse_tune(struct bs_tune *tune, const struct bs_tune_kind *kind, char *at)
@@ -232,8 +264,8 @@ static bool parse_tune(struct bs_tune *tune, const struct bs_tune_kind *kind, ch
 /* "MS MS choices" */
 static bool parse_trial(struct bs_tune_trial *t, const struct bs_tune_kind *kind, char *at)
 {
-	return milliseconds(word(&at), &t->ms[0]) && milliseconds(word(&at), &t->ms[1]) &&
-	       *at != '\0' && parse_tune(&t->tune, kind, at);
+	return milliseconds(word(&at), &t->ms[0]) && t->ms[0] > 0.0 &&
+	       milliseconds(word(&at), &t->ms[1]) && *at != '\0' && parse_tune(&t->tune, kind, at);
 }
 
 /* The next line without its end, or NULL. */

@@ -5,9 +5,10 @@
  * code would take by itself. search starts from all zeros and goes through the stages in order:
  * each tries the values of one field with the others as they are best so far. The two run in
  * turns, so that a clock that changes meets both; the new one is kept when it is at least 1 %
- * faster in 16 of 21 pairs of runs (two equal ones pass that once in 75 times). The time is
- * looked at between trials, of 42 runs each: where a run takes long, the search ends that much
- * later. A choice never changes what is asked for (accuracy, sizes), only how it is computed:
+ * faster in 16 of 21 pairs of runs (two equal ones pass that once in 75 times). Pairs that cannot
+ * change that any more are not run, nor any after three in which it took a fifth longer. The time
+ * is looked at between trials, of 42 runs at most: where a run takes long, the search ends that
+ * much later. A choice never changes what is asked for (accuracy, sizes), only how it is computed:
  * other choices round differently, the same choice gives the same bytes.
  * What was found, with every time that was measured, is kept in cache_dir/tune-HASH.txt: text, a
  * checksum in its last line, under a name and a first line that hold all that it depends on (key:
@@ -33,6 +34,7 @@ extern "C" {
 #define BS_TUNE_VALUES 6u
 #define BS_TUNE_TEXT   200u
 #define BS_TUNE_RUNS   21
+#define BS_TUNE_FEW    6 /* that decide of the direction that does not */
 
 struct bs_tune_kind {
 	const char *name;
@@ -49,7 +51,9 @@ struct bs_tune {
 
 struct bs_tune_trial {
 	struct bs_tune tune;
-	double ms[2]; /* median, each direction; 0 where it was not measured: fault says why */
+	/* median, each direction; 0 where it was not measured: fault says why; the second alone:
+	 * the first had decided against it */
+	double ms[2];
 	char fault[80];
 };
 
@@ -69,14 +73,32 @@ struct bs_tune_stage {
 
 struct bs_tune_runs {
 	double ms[2][BS_TUNE_RUNS]; /* each direction, in the order of measuring */
+	int n[2];                   /* runs of each */
 };
 
-/* own: run by run in turns with those of the rival, the best so far (NULL: there is none). against
+/* A choice beside its rival, the best so far, run by run. */
+struct bs_tune_match {
+	int direction; /* whose time decides: that one is measured first */
+	struct bs_tune_runs own, against;
+};
+
+/*
+ * Sets own, in turns with the runs of the rival (NULL: there is none), which go to against. That
  * comes in as the rival's runs when it was last measured; they stay where memory does not hold
- * both. 0; 1: the same as one that was measured; negative: not possible, with the reason. */
+ * both.
+ * 0; 1: the same as one that was measured; negative: not possible, with the reason.
+ */
 typedef int (*bs_tune_measure)(void *arg, const struct bs_tune *tune, const struct bs_tune *rival,
-			       struct bs_tune_runs *own, struct bs_tune_runs *against,
-			       struct bs_fail *why);
+			       struct bs_tune_match *match, struct bs_fail *why);
+/* For measure: whether so many pairs of a direction say what all would. */
+bool bs_tune_settled(const struct bs_tune_match *match, int direction, int pairs);
+/* The direction that decides has been measured, and the other one need not be: own.n is 0 there. */
+bool bs_tune_lost(const struct bs_tune_match *match);
+/* Runs of a choice without a rival, of a direction: what later ones need beside theirs. */
+static inline int bs_tune_alone(int direction)
+{
+	return direction == 0 ? BS_TUNE_RUNS : BS_TUNE_FEW;
+}
 
 /* Measures until the stages are through (rounds times) or seconds have passed. The first trial must
  * succeed: its error is returned. */

@@ -132,8 +132,22 @@ static int make_beside(struct bench *b, struct slot **mine, struct slot **theirs
 	return make_plan(b, *mine, tune, why);
 }
 
+/* The direction that is measured. */
+struct pairs {
+	struct bs_tune_match *match;
+	int direction;
+};
+
+static bool settled(void *arg, int pairs)
+{
+	const struct pairs *p = (const struct pairs *)arg;
+
+	return bs_tune_settled(p->match, p->direction, pairs);
+}
+
+/* Beside runs of the rival from before: all of them. */
 static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *rival,
-		   struct bs_tune_runs *own, struct bs_tune_runs *against, struct bs_fail *why)
+		   struct bs_tune_match *m, struct bs_fail *why)
 {
 	struct bench *b = (struct bench *)arg;
 	struct bs_nufft_spec s = b->spec;
@@ -156,13 +170,23 @@ static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *
 	mine = slot_of(b, &c);
 	if (mine == NULL)
 		rc = make_beside(b, &mine, &theirs, tune, why);
-	for (int d = 0; rc == 0 && d < 2; d++) {
-		double *const ms[2] = { against->ms[d], own->ms[d] };
+	m->own.n[0] = m->own.n[1] = 0;
+	for (int i = 0; rc == 0 && i < 2; i++) {
+		const int d = i == 0 ? m->direction : 1 - m->direction;
+		double *const ms[2] = { m->against.ms[d], m->own.ms[d] };
+		struct pairs pairs = { m, d };
 		struct trial trial[2] = { { b, theirs, &best.launch, d },
 					  { b, mine, &c.launch, d } };
 		void *const both[2] = { theirs != NULL ? &trial[0] : NULL, &trial[1] };
 
-		rc = bs_stopwatch_turns(&b->watch, run, both, ms, BS_TUNE_RUNS, why);
+		if (i == 1 && rival != NULL && bs_tune_lost(m))
+			break;
+
+		m->own.n[d] = rival != NULL ? BS_TUNE_RUNS : bs_tune_alone(d);
+		rc = bs_stopwatch_turns(&b->watch, run, both, ms, &m->own.n[d],
+					theirs != NULL ? settled : NULL, &pairs, why);
+		if (theirs != NULL)
+			m->against.n[d] = m->own.n[d];
 	}
 	return rc;
 }

@@ -25,21 +25,18 @@ const struct bs_tune_kind bs_nufft_tunable = {
 	  { "follow", 1, 2 } },
 };
 
-/* Of the others, what decides most comes first. */
+/*
+ * What decides most comes first: there may be no time for all. CLOSE, LINES, COLS, FOLLOW and
+ * PARTS need no new plan.
+ */
 const struct bs_tune_stage bs_nufft_stages[] = {
-	{ BS_NUFFT_CLOSE, 0, { 1, 2 } }, /* the first five need no new plan */
-	{ BS_NUFFT_FOLLOW, 1, { 1, 2 } },
-	{ BS_NUFFT_LINES, 0, { 1, 2 } },
+	{ BS_NUFFT_TAPS, 0, { 4, 5, 6, 7, 8 } }, { BS_NUFFT_ROUTE, 0, { 1, 2, 3 } },
+	{ BS_NUFFT_STEPS, 0, { 2, 3, 4 } },      { BS_NUFFT_LANES, 0, { 1, 2, 4 } },
+	{ BS_NUFFT_MIXED, 0, { 1, 2 } },         { BS_NUFFT_FOLD, 0, { 1, 2 } },
+	{ BS_NUFFT_CLOSE, 0, { 1, 2 } },         { BS_NUFFT_LINES, 0, { 1, 2 } },
+	{ BS_NUFFT_COLS, 0, { 1, 4, 8, 16 } },   { BS_NUFFT_RUN, 0, { 128, 256, 512, 1024, 2048 } },
+	{ BS_NUFFT_CROWD, 0, { 2, 4, 12 } },     { BS_NUFFT_FOLLOW, 1, { 1, 2 } },
 	{ BS_NUFFT_PARTS, 1, { 1, 4 } },
-	{ BS_NUFFT_COLS, 0, { 1, 4, 8, 16 } },
-	{ BS_NUFFT_ROUTE, 0, { 1, 2, 3 } },
-	{ BS_NUFFT_TAPS, 0, { 4, 5, 6, 7, 8 } },
-	{ BS_NUFFT_STEPS, 0, { 2, 3, 4 } },
-	{ BS_NUFFT_FOLD, 0, { 1, 2 } },
-	{ BS_NUFFT_LANES, 0, { 1, 2, 4 } },
-	{ BS_NUFFT_MIXED, 0, { 1, 2 } },
-	{ BS_NUFFT_RUN, 0, { 128, 256, 512, 1024, 2048 } },
-	{ BS_NUFFT_CROWD, 0, { 2, 4, 12 } },
 };
 const uint32_t bs_nufft_stage_count = sizeof(bs_nufft_stages) / sizeof(bs_nufft_stages[0]);
 

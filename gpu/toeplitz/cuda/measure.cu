@@ -49,22 +49,43 @@ static int applications(void *arg, cudaStream_t stream, struct bs_fail *why)
 	return rc;
 }
 
+/* The direction that is measured. */
+struct pairs {
+	struct bs_tune_match *match;
+	int direction;
+};
+
+static bool settled(void *arg, int pairs)
+{
+	const struct pairs *p = (const struct pairs *)arg;
+
+	return bs_tune_settled(p->match, p->direction, pairs);
+}
+
 static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *rival,
-		   struct bs_tune_runs *own, struct bs_tune_runs *against, struct bs_fail *why)
+		   struct bs_tune_match *m, struct bs_fail *why)
 {
 	struct bench *b = (struct bench *)arg;
 	struct trial trial[2] = { { b, rival }, { b, tune } };
 	void *const both[2] = { rival != NULL ? &trial[0] : NULL, &trial[1] };
 	int rc = 0;
 
-	for (int d = 0; rc == 0 && d < 2; d++) {
-		double *const ms[2] = { against->ms[d], own->ms[d] };
+	m->own.n[0] = m->own.n[1] = 0;
+	for (int d = 0; rc == 0 && d < 2; d++) { /* the first decides in all stages */
+		double *const ms[2] = { m->against.ms[d], m->own.ms[d] };
+		struct pairs pairs = { m, d };
 
+		if (d == 1 && rival != NULL && bs_tune_lost(m))
+			break;
 		b->coils = d == 0 ? 1 : b->spec.coils;
-		rc = bs_stopwatch_turns(&b->watch, applications, both, ms, BS_TUNE_RUNS, why);
-		for (int i = 0; rc == 0 && i < BS_TUNE_RUNS; i++) {
-			own->ms[d][i] /= TIMES;
-			against->ms[d][i] /= rival != NULL ? TIMES : 1;
+		m->own.n[d] = rival != NULL ? BS_TUNE_RUNS : bs_tune_alone(d);
+		rc = bs_stopwatch_turns(&b->watch, applications, both, ms, &m->own.n[d],
+					rival != NULL ? settled : NULL, &pairs, why);
+		if (rival != NULL)
+			m->against.n[d] = m->own.n[d];
+		for (int i = 0; rc == 0 && i < m->own.n[d]; i++) {
+			m->own.ms[d][i] /= TIMES;
+			m->against.ms[d][i] /= rival != NULL ? TIMES : 1;
 		}
 	}
 	return rc;

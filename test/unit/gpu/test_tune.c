@@ -22,27 +22,28 @@ static const struct bs_tune_stage stages[] = {
 };
 static const char key[] = "test dims 2, Some GPU, driver 13000";
 static int calls;
+static int pairs; /* of noisy */
 
 /* Best at taps 6, run 128; cols 8 is best for the second direction. taps 7: cannot be had. */
 static int cost(void *arg, const struct bs_tune *t, const struct bs_tune *rival,
-		struct bs_tune_runs *own, struct bs_tune_runs *against, struct bs_fail *why)
+		struct bs_tune_match *m, struct bs_fail *why)
 {
 	const uint32_t taps = t->v[0] != 0 ? t->v[0] : 5;
 	const uint32_t run = t->v[1] != 0 ? t->v[1] : 256;
 	const uint32_t cols = t->v[2] != 0 ? t->v[2] : 4;
 
 	(void)arg;
-	(void)rival;
-	(void)against; /* stays as it was measured */
+	(void)rival; /* its runs stay as they were measured */
 	calls++;
 	if (taps == 7)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "seven\ntaps");
 	if (t->v[0] == 5 || t->v[1] == 256 || t->v[2] == 4)
 		return 1; /* what is taken anyway */
 	for (int i = 0; i < BS_TUNE_RUNS; i++) {
-		own->ms[0][i] = 1.0 + 0.1 * fabs((double)taps - 6.0) + run / 1000.0;
-		own->ms[1][i] = 2.0 + 1.0 / cols;
+		m->own.ms[0][i] = 1.0 + 0.1 * fabs((double)taps - 6.0) + run / 1000.0;
+		m->own.ms[1][i] = 2.0 + 1.0 / cols;
 	}
+	m->own.n[0] = m->own.n[1] = BS_TUNE_RUNS;
 	return 0;
 }
 
@@ -88,19 +89,80 @@ static double run(struct device *d, const struct bs_tune *t)
 	return 0.025 * d->slow * taps[t->v[0]] * lines * (0.95 + 0.1 * check_uniform(&d->seed));
 }
 
+/* Both directions take the same. Stops early where it may. */
 static int noisy(void *arg, const struct bs_tune *t, const struct bs_tune *rival,
-		 struct bs_tune_runs *own, struct bs_tune_runs *against, struct bs_fail *why)
+		 struct bs_tune_match *m, struct bs_fail *why)
 {
 	struct device *d = (struct device *)arg;
 
 	(void)why;
-	for (int i = 0; i < BS_TUNE_RUNS; i++)
-		for (int direction = 0; direction < 2; direction++) {
-			if (rival != NULL)
-				against->ms[direction][i] = run(d, rival);
-			own->ms[direction][i] = run(d, t);
+	for (int i = 0; i < 2; i++) {
+		const int direction = i == 0 ? m->direction : 1 - m->direction;
+		int n = 0;
+
+		if (i == 1 && rival != NULL && bs_tune_lost(m)) {
+			m->own.n[direction] = 0;
+			break;
 		}
+		while (n < BS_TUNE_RUNS &&
+		       (n == 0 || rival == NULL || !bs_tune_settled(m, direction, n))) {
+			if (rival != NULL)
+				m->against.ms[direction][n] = run(d, rival);
+			m->own.ms[direction][n++] = run(d, t);
+		}
+		m->own.n[direction] = n;
+		if (rival != NULL)
+			m->against.n[direction] = n;
+		pairs += n;
+	}
 	return 0;
+}
+
+/* What says that pairs settle a match says it as all pairs do. */
+static void settles(void)
+{
+	uint64_t seed = 7;
+	uint32_t wrong = 0;
+	uint32_t spared = 0;
+
+	for (int trial = 0; trial < 20000; trial++) {
+		struct bs_tune_match m = { .direction = trial % 2 };
+		const double gain = 0.94 + 0.1 * check_uniform(&seed);
+		int faster[2] = { 0, 0 }; /* in all pairs */
+		bool wins[2];
+
+		for (int d = 0; d < 2; d++)
+			for (int i = 0; i < BS_TUNE_RUNS; i++) {
+				m.own.ms[d][i] = gain * (0.95 + 0.1 * check_uniform(&seed));
+				m.against.ms[d][i] = 1.0;
+				faster[d] += m.own.ms[d][i] < (d == m.direction ? 0.99 : 1.03);
+			}
+		for (int i = 0; i < 2; i++) {
+			const int d = i == 0 ? m.direction : 1 - m.direction;
+			int n = 1;
+
+			if (i == 1 && bs_tune_lost(&m)) {
+				wins[1] = false;
+				faster[d] -= 6;
+				spared += BS_TUNE_RUNS;
+				break;
+			}
+			while (n < BS_TUNE_RUNS && !bs_tune_settled(&m, d, n))
+				n++;
+			m.own.n[d] = m.against.n[d] = n;
+			spared += (uint32_t)(BS_TUNE_RUNS - n);
+			faster[d] -= d == m.direction ? 16 : 6;
+			wins[i] = false;
+			for (int k = 0, f = 0; k < n; k++) {
+				f += m.own.ms[d][k] < (d == m.direction ? 0.99 : 1.03);
+				wins[i] = wins[i] || f >= (d == m.direction ? 16 : 6);
+			}
+		}
+		wrong += (wins[0] && wins[1]) != (faster[0] >= 0 && faster[1] >= 0);
+	}
+	CHECK(wrong == 0 && spared > 20000u * BS_TUNE_RUNS,
+	      "matches that end early: %u of 20000 end otherwise, %.1f of 42 pairs spared", wrong,
+	      spared / 20000.0);
 }
 
 static void noise(void)
@@ -119,8 +181,9 @@ static void noise(void)
 		right += best->v[0] == 6 && best->v[1] == 256;
 	}
 	CHECK(right == n,
-	      "times that scatter by 5 %% on a clock that drifts by 15 %%: the best wins %d of %d",
-	      right, n);
+	      "times that scatter by 5 %% on a clock that drifts by 15 %%: the best wins %d of %d, "
+	      "in %.0f pairs each",
+	      right, n, (double)pairs / n);
 	free(t);
 }
 
@@ -215,6 +278,7 @@ int main(void)
 		return 1;
 	search(t);
 	noise();
+	settles();
 	files(t);
 	refuse("best 0\ntrial 1.0 2.0 taps 5 run 64\n", NULL);
 	refuse("best 0\ntrial 1.0 2.0 default\n", NULL);
@@ -229,6 +293,8 @@ int main(void)
 	refuse("best 0\ntrial 1.0 2.0 taps\n", "a field without a value");
 	refuse("best 0\ntrial nan 2.0 default\n", "a time that is no number");
 	refuse("best 0\ntrial -1 2.0 default\n", "a negative time");
+	refuse("best 0\ntrial 1.0 0.0 default\n", NULL);
+	refuse("best 0\ntrial 0.0 1.0 default\n", "no time of the first direction");
 	refuse("best 0\ntrial 1.0 default\n", "one time only");
 	refuse("best x\ntrial 1.0 2.0 default\n", "a best that is no number");
 	refuse("", "nothing");
