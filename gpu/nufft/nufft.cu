@@ -6,6 +6,7 @@
 
 #include "gpu/device/check.h"
 #include "gpu/device/reach.h"
+#include "gpu/nufft/cuda/sort.h"
 #include "gpu/nufft/trajectory.h"
 
 /* ---- memory ------------------------------------------------------------------------------- */
@@ -194,17 +195,11 @@ static int upload_spans(bs_nufft_dev *d, const struct bs_sectors *s, uint32_t mo
 	return rc;
 }
 
-static int upload_samples(bs_nufft_dev *d, const struct bs_nufft_choice *choice,
-			  const struct bs_sectors *s, struct bs_devmem *mem, struct bs_fail *why)
+static int upload_tasks(bs_nufft_dev *d, const struct bs_nufft_choice *choice,
+			const struct bs_sectors *s, struct bs_devmem *mem, struct bs_fail *why)
 {
-	int rc = upload<uint32_t>(&d->order, s->order, s->samples, mem, why);
+	int rc = upload<struct bs_sector_task>(&d->task, s->task, s->tasks, mem, why);
 
-	if (rc == 0)
-		rc = upload<uint32_t>(&d->cell, s->cell, s->samples, mem, why);
-	if (rc == 0)
-		rc = upload<float>(&d->offset, s->offset, s->samples * s->spec.dims, mem, why);
-	if (rc == 0)
-		rc = upload<struct bs_sector_task>(&d->task, s->task, s->tasks, mem, why);
 	if (rc == 0)
 		rc = upload_ranges(d, choice, s, mem, why);
 	if (rc == 0 && (choice->collect || choice->may_direct))
@@ -258,67 +253,76 @@ static void lay_dev(const struct bs_nufft_cuda *p, bs_nufft_dev *d, const struct
 	d->channel_step = c->mixed ? 1 : p->spec.samples;
 }
 
-/* From numbers within the chunk to numbers within all samples. The weights in the sorted order,
- * unless the samples are mixed, which weighs them. */
-static int upload_weights(struct bs_nufft_cuda *p, bs_nufft_dev *d, struct bs_sectors *s,
-			  uint64_t first, const float *weight, struct bs_devmem *mem,
-			  struct bs_fail *why)
+/* sorter NULL: the host sorts. weight: of all samples; NULL: ones, or they are applied before. */
+static int sort_chunk(struct bs_nufft_cuda *p, struct bs_sorter *sorter,
+		      const struct bs_nufft_chunk *at, const float *k, const uint32_t *index,
+		      const float *weight, struct bs_sectors *s, struct bs_sorted *to,
+		      struct bs_devmem *mem, struct bs_fail *why)
 {
-	float *w;
-	int rc;
+	const struct bs_nufft_choice *c = &p->choice;
+	const uint32_t stride = p->spec.dims;
+	const float *places = index != NULL ? k : k + at->first * stride;
+	const float *own = weight != NULL ? weight + at->first : NULL;
+	int rc = sorter != NULL
+			 ? bs_sectors_lay(s, &c->sectors, at->count, why)
+			 : bs_sectors_open(s, &c->sectors, at->count, places, stride, index, why);
 
-	for (uint64_t i = 0; i < s->samples; i++)
-		s->order[i] += (uint32_t)first;
-	if (weight == NULL || p->choice.mixed)
-		return 0;
-	w = (float *)malloc((size_t)s->samples * sizeof(*w));
-	if (w == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: weights");
-	for (uint64_t i = 0; i < s->samples; i++)
-		w[i] = weight[s->order[i]];
-	rc = upload<float>(&d->weight, w, s->samples, mem, why);
-	free(w);
-	return rc;
+	if (rc == 0)
+		rc = bs_sorted_take(to, at->count, c->sectors.dims, own != NULL, mem, why);
+	if (rc != 0)
+		return rc;
+	return sorter != NULL
+		       ? bs_sorter_run(sorter, s, places, stride, index, at->first, own, to, why)
+		       : bs_sorted_fill(to, s, at->first, own, why);
 }
 
-/* k of point i at k[(index ? index[i] : i) * spec.dims]. */
+/* k of point i at k[(index ? index[i] : i) * spec.dims]. The weights in the sorted order, unless
+ * the samples are mixed, which weighs them. */
 static int sort_chunks(struct bs_nufft_cuda *p, const float *k, const uint32_t *index,
 		       const float *weight, struct bs_devmem *mem, struct bs_fail *why)
 {
 	const struct bs_nufft_choice *c = &p->choice;
-	const uint32_t stride = p->spec.dims;
+	struct bs_sorter sorter;
+	struct bs_fail full;
 	bs_nufft_dev common;
-	int rc = 0;
+	int rc = bs_sorter_open(&sorter, &c->sectors, c->chunk, &full);
+	const bool sorts = rc == 0;
 
+	if (rc == BS_ERR_NOMEM)
+		rc = 0;
+	else if (rc != 0)
+		rc = bs_fail(why, rc, "%s", full.text);
 	memset(&common, 0, sizeof(common));
-	rc = bs_nufft_kernel_window(&common.window, c, &p->spec, why);
+	if (rc == 0)
+		rc = bs_nufft_kernel_window(&common.window, c, &p->spec, why);
 	p->chunk = (struct bs_nufft_chunk *)calloc((size_t)c->chunks, sizeof(*p->chunk));
 	if (rc == 0 && p->chunk == NULL)
 		rc = bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: chunks");
 	for (uint64_t i = 0; rc == 0 && i < c->chunks; i++) {
 		struct bs_nufft_chunk *at = &p->chunk[i];
-		struct bs_sectors s;
+		struct bs_sectors s = {};
+		struct bs_sorted to = {};
 
 		at->first = i * c->chunk;
 		at->count = c->points - at->first < c->chunk ? c->points - at->first : c->chunk;
-		rc = bs_sectors_open(&s, &c->sectors, at->count,
-				     index != NULL ? k : k + at->first * stride, stride, index,
-				     why);
-		if (rc != 0)
-			return rc;
-		if (i == 0) {
+		rc = sort_chunk(p, sorts ? &sorter : NULL, at, k, index, c->mixed ? NULL : weight,
+				&s, &to, mem, why);
+		if (rc == 0 && i == 0) {
 			lay_dev(p, &common, &s);
 			rc = upload_sectors(&common, &s, mem, why);
 			if (rc == 0 && c->fold)
 				rc = take_counters(&common, &s, mem, why);
 		}
 		at->dev = common;
+		at->dev.order = to.order;
+		at->dev.cell = to.cell;
+		at->dev.offset = to.offset;
+		at->dev.weight = to.weight;
 		if (rc == 0)
-			rc = upload_weights(p, &at->dev, &s, at->first, weight, mem, why);
-		if (rc == 0)
-			rc = upload_samples(&at->dev, c, &s, mem, why);
+			rc = upload_tasks(&at->dev, c, &s, mem, why);
 		bs_sectors_close(&s);
 	}
+	bs_sorter_close(&sorter);
 	return rc;
 }
 

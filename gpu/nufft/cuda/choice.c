@@ -99,8 +99,8 @@ static void window_by_cost(struct bs_nufft_choice *c, const struct bs_nufft_spec
 		}
 }
 
-static int choose_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *s,
-			 struct bs_fail *why)
+static int find_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *s,
+		       struct bs_fail *why)
 {
 	struct bs_sectors_spec *x = &c->sectors;
 	const uint32_t steps = tuned(s, BS_NUFFT_STEPS);
@@ -135,6 +135,55 @@ static int choose_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *
 			       "accuracy %g is out of reach of %u taps on a grid of this size",
 			       s->accuracy, taps);
 	return 0;
+}
+
+/*
+ * The windows found last, by all that find_window goes by: a plan asks some times, and the tuner
+ * for the same few again and again; a search takes some ms.
+ */
+#define FOUND 8u
+
+struct window_key {
+	double accuracy, width, oversampling;
+	uint64_t samples;
+	uint32_t window, dims, matrix[3], coils, taps, steps;
+};
+
+static _Thread_local struct {
+	struct window_key key;
+	struct bs_sectors_spec sectors;
+	uint32_t taps;
+} found[FOUND];
+static _Thread_local uint32_t finds;
+
+static int choose_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *s,
+			 struct bs_fail *why)
+{
+	const struct window_key key = { .accuracy = s->accuracy,
+					.width = s->width,
+					.oversampling = s->oversampling,
+					.samples = s->samples,
+					.window = (uint32_t)s->window,
+					.dims = s->dims,
+					.matrix = { s->matrix[0], s->matrix[1], s->matrix[2] },
+					.coils = s->coils,
+					.taps = tuned(s, BS_NUFFT_TAPS),
+					.steps = tuned(s, BS_NUFFT_STEPS) };
+	int rc;
+
+	for (uint32_t i = 0; i < FOUND; i++)
+		if (memcmp(&found[i].key, &key, sizeof(key)) == 0) {
+			c->sectors = found[i].sectors;
+			c->taps = found[i].taps;
+			return 0;
+		}
+	rc = find_window(c, s, why);
+	if (rc == 0) {
+		found[finds % FOUND].key = key;
+		found[finds % FOUND].sectors = c->sectors;
+		found[finds++ % FOUND].taps = c->taps;
+	}
+	return rc;
 }
 
 static int check(const struct bs_nufft_spec *s, struct bs_fail *why)
@@ -337,6 +386,11 @@ int bs_nufft_kernel_window(struct bs_kernel_window *w, const struct bs_nufft_cho
 
 	memset(w, 0, sizeof(*w));
 	for (uint32_t a = 0; a < c->sectors.dims; a++) {
+		if (a > 0 &&
+		    c->sectors.grid[a] * c->matrix[0] == c->sectors.grid[0] * c->matrix[a]) {
+			memcpy(w->c[a], w->c[0], sizeof(w->c[a]));
+			continue;
+		}
 		struct bs_window_shape shape = shape_of(c, spec, a);
 		struct bs_taps *taps = aligned_alloc(64, (sizeof(*taps) + 63) / 64 * 64);
 		double misfit = 1e-9;

@@ -120,25 +120,24 @@ static void key_samples(const struct bs_sectors *s, struct keyed *list, const fl
 	}
 }
 
-static void fill(struct bs_sectors *s, const struct keyed *list, const float *k, uint32_t stride,
-		 const uint32_t *index)
+void bs_sectors_deal(struct bs_sectors *s, const uint32_t *begin)
 {
-	uint64_t at = 0;
-
 	for (uint32_t i = 0; i < s->sectors; i++) {
-		uint64_t end = at;
-
 		s->task_of[i] = s->tasks;
-		while (end < s->samples && list[end].key >> 24 == i)
-			end++;
-		for (; at < end; s->tasks++) {
-			uint64_t n = end - at < s->spec.run ? end - at : s->spec.run;
+		for (uint32_t at = begin[i]; at < begin[i + 1]; s->tasks++) {
+			const uint32_t left = begin[i + 1] - at;
+			const uint32_t n = left < s->spec.run ? left : s->spec.run;
 
-			s->task[s->tasks] = (struct bs_sector_task){ i, (uint32_t)at, (uint32_t)n };
+			s->task[s->tasks] = (struct bs_sector_task){ i, at, n };
 			at += n;
 		}
 	}
 	s->task_of[s->sectors] = s->tasks;
+}
+
+static void fill(struct bs_sectors *s, const struct keyed *list, const float *k, uint32_t stride,
+		 const uint32_t *index)
+{
 	for (uint64_t j = 0; j < s->samples; j++) {
 		uint64_t m = list[j].sample;
 		const float *from = k + (index != NULL ? index[m] : m) * stride;
@@ -148,6 +147,17 @@ static void fill(struct bs_sectors *s, const struct keyed *list, const float *k,
 		for (uint32_t a = 0; a < s->spec.dims; a++)
 			(void)locate((double)from[a], s->spec.grid[a], s->spec.window,
 				     &s->offset[a * s->samples + j]);
+	}
+}
+
+static void find_sectors(const struct bs_sectors *s, const struct keyed *list, uint32_t *begin)
+{
+	uint64_t at = 0;
+
+	for (uint32_t i = 0; i <= s->sectors; i++) {
+		while (at < s->samples && list[at].key >> 24 < i)
+			at++;
+		begin[i] = (uint32_t)at;
 	}
 }
 
@@ -173,11 +183,9 @@ static int check(const struct bs_sectors_spec *p, uint64_t samples, struct bs_fa
 	return 0;
 }
 
-int bs_sectors_open(struct bs_sectors *s, const struct bs_sectors_spec *spec, uint64_t samples,
-		    const float *k, uint32_t stride, const uint32_t *index, struct bs_fail *why)
+int bs_sectors_lay(struct bs_sectors *s, const struct bs_sectors_spec *spec, uint64_t samples,
+		   struct bs_fail *why)
 {
-	struct keyed *list = NULL;
-	size_t n = (size_t)samples;
 	int rc = check(spec, samples, why);
 
 	memset(s, 0, sizeof(*s));
@@ -191,26 +199,50 @@ int bs_sectors_open(struct bs_sectors *s, const struct bs_sectors_spec *spec, ui
 		s->axis[a] = sectors_on_axis(spec, a);
 	for (uint32_t a = 0; rc == 0 && a < spec->dims; a++)
 		rc = lay_axis(s, a);
+	if (rc == 0) {
+		s->task = malloc((size_t)bs_sectors_max_tasks(spec, samples) * sizeof(*s->task));
+		s->task_of = malloc(((size_t)s->sectors + 1) * sizeof(*s->task_of));
+		rc = s->task == NULL || s->task_of == NULL ? BS_ERR_NOMEM : 0;
+	}
+	if (rc == 0)
+		return 0;
+	bs_sectors_close(s);
+	return bs_fail(why, rc, "sectors for %llu samples", (unsigned long long)samples);
+}
+
+int bs_sectors_open(struct bs_sectors *s, const struct bs_sectors_spec *spec, uint64_t samples,
+		    const float *k, uint32_t stride, const uint32_t *index, struct bs_fail *why)
+{
+	const size_t n = (size_t)samples;
+	struct keyed *list;
+	uint32_t *begin;
+	int rc = bs_sectors_lay(s, spec, samples, why);
+
 	if (rc != 0)
-		goto fail;
-	rc = BS_ERR_NOMEM;
+		return rc;
 	list = malloc(2 * n * sizeof(*list));
+	begin = malloc(((size_t)s->sectors + 1) * sizeof(*begin));
 	s->order = malloc(n * sizeof(*s->order));
 	s->cell = malloc(n * sizeof(*s->cell));
 	s->offset = malloc(n * spec->dims * sizeof(*s->offset));
-	s->task = malloc((size_t)bs_sectors_max_tasks(spec, samples) * sizeof(*s->task));
-	s->task_of = malloc(((size_t)s->sectors + 1) * sizeof(*s->task_of));
-	if (list == NULL || s->order == NULL || s->cell == NULL || s->offset == NULL ||
-	    s->task == NULL || s->task_of == NULL)
-		goto fail;
-	key_samples(s, list, k, stride, index);
-	fill(s, sort(list, list + n, samples, (uint64_t)s->sectors << 24), k, stride, index);
+	if (list == NULL || begin == NULL || s->order == NULL || s->cell == NULL ||
+	    s->offset == NULL) {
+		rc = bs_fail(why, BS_ERR_NOMEM, "sectors for %llu samples",
+			     (unsigned long long)samples);
+	} else {
+		struct keyed *sorted;
+
+		key_samples(s, list, k, stride, index);
+		sorted = sort(list, list + n, samples, (uint64_t)s->sectors << 24);
+		find_sectors(s, sorted, begin);
+		bs_sectors_deal(s, begin);
+		fill(s, sorted, k, stride, index);
+	}
 	free(list);
-	return 0;
-fail:
-	free(list);
-	bs_sectors_close(s);
-	return bs_fail(why, rc, "sectors for %llu samples", (unsigned long long)samples);
+	free(begin);
+	if (rc != 0)
+		bs_sectors_close(s);
+	return rc;
 }
 
 void bs_sectors_close(struct bs_sectors *s)

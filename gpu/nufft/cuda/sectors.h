@@ -8,7 +8,8 @@
  * Order: sector, then first cell (z, y, x), then sample number: fixed by the trajectory alone.
  * A task is a run of at most `run` samples of one sector; sectors without samples have none.
  * Sample i lies at k[(index ? index[i] : i) * stride + axis], cycles per voxel.
- * Host code, at plan only; open allocates. Test: test/unit/gpu/test_sectors.c
+ * Host code, at plan only; lay and open allocate. Test: test/unit/gpu/test_sectors.c
+ * The same on the GPU: sort.h.
  */
 #ifndef BS_GPU_NUFFT_CUDA_SECTORS_H
 #define BS_GPU_NUFFT_CUDA_SECTORS_H
@@ -56,6 +57,14 @@ struct bs_sectors {
 uint64_t bs_sectors_count(const struct bs_sectors_spec *spec);
 /* Largest number of tasks that any trajectory of so many samples can need. */
 uint64_t bs_sectors_max_tasks(const struct bs_sectors_spec *spec, uint64_t samples);
+
+/*
+ * In two steps, for a twin that sorts: all but order, offset and cell (NULL), then the tasks, from
+ * the first sample of each sector; begin: [sectors + 1].
+ */
+int bs_sectors_lay(struct bs_sectors *s, const struct bs_sectors_spec *spec, uint64_t samples,
+		   struct bs_fail *why);
+void bs_sectors_deal(struct bs_sectors *s, const uint32_t *begin);
 
 int bs_sectors_open(struct bs_sectors *s, const struct bs_sectors_spec *spec, uint64_t samples,
 		    const float *k, uint32_t stride, const uint32_t *index, struct bs_fail *why);
