@@ -150,10 +150,11 @@ static void save(const float *q, const struct header *h, const float *k, const f
 		bs_log(BS_LOG_WARN, "%s cannot be kept: %s", path, strerror(errno));
 		return;
 	}
+	/* what a loss of power tears is found by its checksum: the disk is not waited for */
 	good = write_all(fd, h, sizeof(*h)) && write_all(fd, k, h->k_bytes) &&
 	       (weight == NULL || write_all(fd, weight, h->weight_bytes)) &&
 	       write_all(fd, q, h->q_bytes) && write_all(fd, &sum, sizeof(sum)) &&
-	       fchmod(fd, 0640) == 0 && fsync(fd) == 0;
+	       fchmod(fd, 0640) == 0;
 	good = close(fd) == 0 && good;
 	if (good && rename(temp, path) == 0)
 		return;

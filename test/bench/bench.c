@@ -24,6 +24,8 @@ static const struct {
 	  bs_bench_tune, true },
 	{ "real", "Scans as scanners send them, from the last readout to the image", bs_bench_real,
 	  true },
+	{ "arm", "Arming in a new process, with an empty cache; reference: the project's demand",
+	  bs_bench_arm, true },
 	{ "multi", "One scan on several GPUs", bs_bench_multi, true },
 	{ "seal", "Sealed connections: bytes a second, hellos, peers without a key", bs_bench_seal,
 	  true },
@@ -49,7 +51,8 @@ static const char usage_text[] =
 	"  GROUP           nufft, ls, gpu (by default; CUFINUFFT=, FINUFFT=, BART= name rivals,\n"
 	"                  ENERGY=SECONDS of each row and DRAWN=SEED, 20 rows more, for gpu;\n"
 	"                  BORESIDE_ROUTE=N: as a lesser GPU, core/protocol.h),\n"
-	"                  tune, real (DATA= as of make test), multi (GPU), log, seal, service,\n"
+	"                  tune, real (DATA= as of make test), arm, multi (GPU), log, seal,\n"
+	"                  service,\n"
 	"                  durable (FRAMES=12000 TURNS=2 RATE=200 BACKEND=host|cuda LOGS=FOLDER,\n"
 	"                  LAG_FRAMES=3000 WAIT=block|poll by the environment),\n"
 	"                  beside, sealed, prepared, previews (PREVIEW=8 METHOD=gridding|ls),\n"

@@ -16,6 +16,7 @@ int bs_bench_tune(struct bs_bench *b);
 int bs_bench_gpu(struct bs_bench *b);
 /* Recordings: DATA of the environment; the service that simulates: as below. */
 int bs_bench_real(struct bs_bench *b);
+int bs_bench_arm(struct bs_bench *b);
 int bs_bench_multi(struct bs_bench *b);
 int bs_bench_log(struct bs_bench *b);
 int bs_bench_seal(struct bs_bench *b);

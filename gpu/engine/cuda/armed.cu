@@ -1,17 +1,42 @@
 /* gpu/engine/cuda/armed.cu - a protocol's memory, streams and parts on one GPU; see armed.h */
 #include "gpu/engine/cuda/armed.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/log.h"
+#include "core/thread/clock.h"
 #include "gpu/device/check.h"
 #include "gpu/nufft/density_cuda.h"
 #include "gpu/solve/lsq_cuda.h"
 #include "gpu/solve/segments_cuda.h"
 #include "gpu/device/stream.h"
 
-#define TUNE_SECONDS 5.0 /* at the first arm; boreside arm gives more */
+/*
+ * What the first arm is to take, all told but for CUDA's context, and what of it comes after the
+ * variants: these are measured in the time that is left, at least so long; boreside arm gives more.
+ */
+#define ARM_SECONDS  1.65
+#define REST_SECONDS 0.3
+#define TUNE_SECONDS 0.5
+
+/* What arming took, part by part: a line of the log. */
+struct laps {
+	int64_t start_ns, last_ns;
+	char text[256];
+};
+
+static void lap(struct laps *l, const char *part)
+{
+	const int64_t now_ns = bs_now_ns();
+	const size_t n = strlen(l->text);
+
+	(void)snprintf(l->text + n, sizeof(l->text) - n, ", %s %.3f", part,
+		       (double)(now_ns - l->last_ns) * 1e-9);
+	l->last_ns = now_ns;
+}
 
 static uint64_t readout_bytes(const struct bs_protocol *p)
 {
@@ -278,13 +303,60 @@ static int open_streams(struct bs_armed_cuda *e, struct bs_fail *why)
 	return rc;
 }
 
-static int open_with(void **self, const struct bs_cuda_spec *s, const struct bs_tables *tables,
-		     const struct bs_arm_env *env, struct bs_fail *why)
+/* Of a protocol: what is made before anything stays on the device, as it takes memory then. */
+struct made {
+	struct bs_tables tables; /* with the weights */
+	float *density, *q;
+};
+
+static int open_parts(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
+		      const struct made *made, const struct bs_arm_env *env, struct laps *laps,
+		      struct bs_fail *why)
+{
+	const struct bs_tables *tables = &made->tables;
+	const struct bs_protocol *p = s->p;
+	uint64_t more = 0;
+	int rc = 0;
+
+	if (s->solve)
+		rc = bs_methods[p->method].uses_q
+			     ? bs_ls_cuda_open(&e->ls, p, tables, &more, why)
+			     : bs_armed_cuda_unfold_need(p, tables->w, &more, why);
+	if (rc == 0)
+		rc = take_memory(e, s, tables, env, more, why);
+	lap(laps, "memory");
+	if (rc == 0)
+		rc = bs_partial_cuda_open(&e->window, p, &e->mem, why);
+	if (rc == 0 && !s->share)
+		rc = bs_combiner_cuda_plan(&e->combiner, p, &e->mem, why);
+	if (rc == 0)
+		rc = s->op->plan(&e->plan, s, tables, env->team, &e->mem, why);
+	lap(laps, "plan");
+	if (rc == 0 && s->op->field != NULL)
+		e->field = s->op->field(e->plan);
+	e->varies = s->op->varies && (e->field == NULL || bs_segments_cuda_launches(e->field) == 0);
+	e->host_field = tables->field;
+	if (rc == 0 && e->ls != NULL && e->field != NULL)
+		bs_ls_cuda_given(e->ls, e->field);
+	if (rc == 0 && e->ls != NULL)
+		rc = bs_ls_cuda_plan(e->ls, made->q, tables, env, e->maps, &e->mem, why);
+	else if (rc == 0 && s->solve)
+		rc = bs_armed_cuda_unfold_plan(e, tables->w, why);
+	lap(laps, "solver");
+	e->mem.sealed = true;
+	if (rc == 0)
+		rc = open_streams(e, why);
+	if (rc == 0)
+		rc = bs_armed_cuda_record(e, why);
+	lap(laps, "graphs");
+	return rc;
+}
+
+static int open_with(void **self, const struct bs_cuda_spec *s, const struct made *made,
+		     const struct bs_arm_env *env, struct laps *laps, struct bs_fail *why)
 {
 	const struct bs_protocol *p = s->p;
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)calloc(1, sizeof(*e));
-	uint64_t more = 0;
-	float *q = NULL;
 	int rc = 0;
 
 	if (e == NULL)
@@ -299,37 +371,8 @@ static int open_with(void **self, const struct bs_cuda_spec *s, const struct bs_
 	e->added = (bool *)calloc(e->frames, sizeof(*e->added));
 	if (e->finish == NULL || e->sum == NULL || e->added == NULL)
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': frames", p->name);
-	if (rc == 0 && s->solve)
-		rc = bs_methods[p->method].uses_q
-			     ? bs_ls_cuda_open(&e->ls, p, tables, &more, why)
-			     : bs_armed_cuda_unfold_need(p, tables->w, &more, why);
-	/* before the device fills: the sum takes memory that is then given back */
-	if (rc == 0 && e->ls != NULL)
-		rc = bs_lsq_cuda_q(&q, p, tables, env->team, env->cache_dir, NULL, why);
 	if (rc == 0)
-		rc = take_memory(e, s, tables, env, more, why);
-	if (rc == 0)
-		rc = bs_partial_cuda_open(&e->window, p, &e->mem, why);
-	if (rc == 0 && !s->share)
-		rc = bs_combiner_cuda_plan(&e->combiner, p, &e->mem, why);
-	if (rc == 0)
-		rc = s->op->plan(&e->plan, s, tables, env->team, &e->mem, why);
-	if (rc == 0 && s->op->field != NULL)
-		e->field = s->op->field(e->plan);
-	e->varies = s->op->varies && (e->field == NULL || bs_segments_cuda_launches(e->field) == 0);
-	e->host_field = tables->field;
-	if (rc == 0 && e->ls != NULL && e->field != NULL)
-		bs_ls_cuda_given(e->ls, e->field);
-	if (rc == 0 && e->ls != NULL)
-		rc = bs_ls_cuda_plan(e->ls, q, tables, env, e->maps, &e->mem, why);
-	else if (rc == 0 && s->solve)
-		rc = bs_armed_cuda_unfold_plan(e, tables->w, why);
-	free(q);
-	e->mem.sealed = true;
-	if (rc == 0)
-		rc = open_streams(e, why);
-	if (rc == 0)
-		rc = bs_armed_cuda_record(e, why);
+		rc = open_parts(e, s, made, env, laps, why);
 	if (rc != 0) {
 		bs_armed_cuda_close(e);
 		return rc;
@@ -352,39 +395,44 @@ static int check_room(const struct bs_cuda_spec *s, struct bs_fail *why)
 	return rc;
 }
 
-/*
- * The weights first, while the device is empty: making them takes memory that is then given back.
- */
-static int open_weighed(void **self, const struct bs_cuda_spec *s, const struct bs_tables *tables,
-			const struct bs_arm_env *env, struct bs_fail *why)
+/* Weights and Q, while the device is empty: making them takes memory that is then given back. */
+static int make(struct made *made, const struct bs_cuda_spec *s, const struct bs_tables *tables,
+		const struct bs_arm_env *env, struct laps *laps, struct bs_fail *why)
 {
-	struct bs_tables with;
-	float *density = NULL;
 	const bool weighs = s->p->density == BS_DENSITY_PIPE && tables->density == NULL;
 	int rc = weighs || s->solve ? check_room(s, why) : 0;
 
-	if (bs_protocol_streams(s->p))
-		with = *tables; /* there are none before the scan */
-	else if (rc == 0)
-		rc = bs_density_cuda_tables(&with, &density, s->p, tables, env->team, why);
-	if (rc == 0)
-		rc = open_with(self, s, &with, env, why);
-	free(density);
+	made->tables = *tables; /* of streams: there are no weights before the scan */
+	made->density = made->q = NULL;
+	if (rc == 0 && !bs_protocol_streams(s->p))
+		rc = bs_density_cuda_tables(&made->tables, &made->density, s->p, tables, env->team,
+					    why);
+	lap(laps, "weights");
+	if (rc == 0 && s->solve && bs_methods[s->p->method].uses_q)
+		rc = bs_lsq_cuda_q(&made->q, s->p, &made->tables, env->team, env->cache_dir, NULL,
+				   why);
+	lap(laps, "Q");
 	return rc;
 }
 
 /* Without a cache nothing is measured: it would be measured at every start. */
 static bool choose(struct bs_tuning *t, const struct bs_cuda_spec *s,
-		   const struct bs_tables *tables, const char *dir)
+		   const struct bs_tables *tables, const char *dir, struct laps *laps)
 {
+	const double left =
+		ARM_SECONDS - REST_SECONDS - (double)(laps->last_ns - laps->start_ns) * 1e-9;
 	struct bs_fail why;
+	bool found = false;
 
 	if (t == NULL || s->op->tuned == NULL || dir == NULL || dir[0] == '\0')
 		return false;
-	if (s->op->tuned(t, s->p, tables->traj->k, dir, TUNE_SECONDS, &why) == 0)
-		return true;
-	bs_log(BS_LOG_WARN, "protocol '%s': variants not measured: %s", s->p->name, why.text);
-	return false;
+	if (s->op->tuned(t, s->p, tables->traj->k, dir, fmax(left, TUNE_SECONDS), &why) == 0)
+		found = true;
+	else
+		bs_log(BS_LOG_WARN, "protocol '%s': variants not measured: %s", s->p->name,
+		       why.text);
+	lap(laps, "variants");
+	return found;
 }
 
 int bs_armed_cuda_open(void **self, const struct bs_cuda_spec *spec, const struct bs_tables *tables,
@@ -393,19 +441,30 @@ int bs_armed_cuda_open(void **self, const struct bs_cuda_spec *spec, const struc
 	struct bs_tuning *t = (struct bs_tuning *)calloc(1, sizeof(*t));
 	const size_t used = env->arena->used;
 	struct bs_cuda_spec s = *spec;
+	struct made made;
+	struct laps laps;
 	int rc;
 
-	if (choose(t, &s, tables, env->cache_dir))
+	laps.start_ns = laps.last_ns = bs_now_ns();
+	laps.text[0] = '\0';
+	rc = make(&made, &s, tables, env, &laps, why);
+	if (rc == 0 && choose(t, &s, tables, env->cache_dir, &laps))
 		s.tune = &t->trial[t->best].tune;
-	rc = open_weighed(self, &s, tables, env, why);
+	if (rc == 0)
+		rc = open_with(self, &s, &made, env, &laps, why);
 	if (rc != 0 && s.tune != NULL) {
 		/* the variant may need more memory than other protocols leave */
 		bs_log(BS_LOG_WARN, "protocol '%s': not with the measured variant: %s", s.p->name,
 		       why->text);
 		env->arena->used = used;
 		s.tune = NULL;
-		rc = open_weighed(self, &s, tables, env, why);
+		rc = open_with(self, &s, &made, env, &laps, why);
 	}
+	if (rc == 0)
+		bs_log(BS_LOG_DEBUG, "protocol '%s': armed on GPU %d in %.3f s%s", s.p->name,
+		       bs_cuda_device(), (double)(laps.last_ns - laps.start_ns) * 1e-9, laps.text);
+	free(made.density);
+	free(made.q);
 	free(t);
 	return rc;
 }
