@@ -42,8 +42,8 @@ void bs_rules_stream(const struct bs_reading *r, const struct bs_scope *s,
 	if (sound(s, "backend", NULL) && p->backend == BS_BACKEND_CUDA &&
 	    !bs_methods[p->method].empty && !bs_protocol_streams_cuda(p))
 		fault(r, s, "backend",
-		      "trajectory.type stream has a CUDA engine for gridding in 2D alone, with "
-		      "density ramp or none, without delays to estimate, windows, previews and "
+		      "trajectory.type stream has a CUDA engine in 2D alone, with density ramp or "
+		      "none, without a preconditioner, delays to estimate, windows, previews and "
 		      "further GPUs: host, or auto");
 	if (!bs_methods[p->method].solves)
 		return;

@@ -462,13 +462,16 @@ static inline bool bs_protocol_streams(const struct bs_protocol *p)
 {
 	return p->traj.type == BS_TRAJ_STREAM;
 }
-/* These are for a GPU, too: gridding in 2D, of whole frames, weights that each readout tells. */
+/*
+ * These are for a GPU, too: in 2D, of whole frames, weights that each readout tells, no
+ * preconditioner.
+ */
 static inline bool bs_protocol_streams_cuda(const struct bs_protocol *p)
 {
 	return bs_protocol_streams(p) && !bs_methods[p->method].on_grid &&
-	       !bs_methods[p->method].solves && p->dims == 2 && p->density != BS_DENSITY_PIPE &&
-	       p->frame_step == 0 && p->preview_every == 0 && !p->traj.estimate_delay &&
-	       p->gpu_devices.count <= 1;
+	       (!bs_methods[p->method].solves || p->precond == BS_PRECOND_NONE) && p->dims == 2 &&
+	       p->density != BS_DENSITY_PIPE && p->frame_step == 0 && p->preview_every == 0 &&
+	       !p->traj.estimate_delay && p->gpu_devices.count <= 1;
 }
 /* Floats of a readout's own path [sample][dims], which stands behind its samples; or 0. */
 static inline size_t bs_protocol_path(const struct bs_protocol *p)

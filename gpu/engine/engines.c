@@ -130,8 +130,8 @@ static const struct bs_engine *engine_on(const struct bs_protocol *p)
 static const char *host_only_of(const struct bs_protocol *p)
 {
 	return bs_protocol_streams(p) && !bs_protocol_streams_cuda(p)
-		       ? "trajectory.type stream, but for gridding of whole frames in 2D by ramp "
-			 "or none,"
+		       ? "trajectory.type stream, but for whole frames in 2D, density ramp or "
+			 "none, without a preconditioner,"
 	       : p->field.from == BS_FIELD_ECHOES ? "field.from echoes"
 	       : bs_protocol_map_images(p) > 1    ? "image.map_sets 2"
 						  : NULL;
@@ -203,7 +203,8 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 
 const struct bs_tuner *bs_engine_tuner(const struct bs_protocol *p)
 {
-	return bs_protocol_off_resonance(p) ? NULL : table[p->method].tuner;
+	return bs_protocol_off_resonance(p) || bs_protocol_streams(p) ? NULL
+								      : table[p->method].tuner;
 }
 
 void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,

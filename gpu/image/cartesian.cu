@@ -291,14 +291,14 @@ static int cart_finish(void *op, uint32_t frame, float2 *image, cudaStream_t str
 static const struct bs_cuda_operator cartesian = {
 	coil_step,    cart_need,   cart_plan,   cart_close, cart_samples, cart_begin,
 	cart_arrived, cart_settle, cart_finish, NULL,       NULL,         NULL,
-	NULL,         cart_lines,  false,       NULL,       NULL,
+	NULL,         cart_lines,  false,       NULL,       NULL,         NULL,
 };
 
 /* Completed: how is known when the lines have come. */
 static const struct bs_cuda_operator completed = {
 	coil_step,    cart_need,   cart_plan,   cart_close, cart_samples, cart_begin,
 	cart_arrived, cart_settle, cart_finish, NULL,       NULL,         NULL,
-	NULL,         cart_lines,  true,        NULL,       NULL,
+	NULL,         cart_lines,  true,        NULL,       NULL,         NULL,
 };
 
 static struct bs_cuda_spec spec_of(const struct bs_protocol *p)
@@ -408,7 +408,7 @@ static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 
 static constexpr struct bs_engine cartesian_engine(void)
 {
-	struct bs_engine e = bs_engine_cuda<spec_of>("cartesian/cuda", false, false, NULL);
+	struct bs_engine e = bs_engine_cuda<spec_of>("cartesian/cuda", false, false, false, NULL);
 
 	e.need = need;
 	e.arm = arm;
@@ -428,4 +428,4 @@ static struct bs_cuda_spec unfold_spec_of(const struct bs_protocol *p)
 }
 
 const struct bs_engine bs_engine_unfold_cuda =
-	bs_engine_cuda<unfold_spec_of>("unfold/cuda", false, false, NULL);
+	bs_engine_cuda<unfold_spec_of>("unfold/cuda", false, false, false, NULL);

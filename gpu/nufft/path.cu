@@ -1,319 +1,55 @@
 /* gpu/nufft/path.cu - see path_cuda.h */
 #include "gpu/nufft/path_cuda.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu/device/check.h"
+#include "gpu/device/reach.h"
 #include "gpu/device/stream.h"
-#include "gpu/nufft/cuda/sample.cuh"
+#include "gpu/nufft/cuda/path.cuh"
 #include "gpu/nufft/density.h"
+#include "gpu/toeplitz/toeplitz_cuda.h"
 
-#define THREADS 256
-#define TOTAL   1024   /* threads that add up readouts */
-#define TILE    16     /* cells of a block's edge */
-#define CHUNK   32     /* samples of a box */
-#define COILS   4      /* of a block */
-#define SLOTS   64u    /* readouts whose path may wait to be read */
-#define CENTER  1e-6   /* as gpu/nufft/density.c */
-#define NEVER   0x7f7f /* a first cell that no box of cells has: bytes that memset writes */
+#define SLOTS  64u /* readouts whose path may wait to be read */
+#define GROUPS 16u /* of a frame's readouts, about */
 
-/* A sample: its window's first cells, before they are taken modulo the grid; offsets; weight. */
-struct place {
-	short cell[2];
-	float offset[2], weight;
-};
-
-/* The first cells of a chunk's samples: from, to, of x and y. */
-struct box {
-	short from[2], to[2];
-};
-
-struct shape {
-	uint32_t samples, readouts, chunks; /* chunks: of a readout */
-	uint32_t grid[2], matrix[2], coils;
-	double window;
-	bool ramp, normalizes;
-};
-
-struct bs_path_cuda {
-	struct shape shape;
+/* Samples to the image of a matrix: that of the protocol, or of Q, twice as large. */
+struct gridder {
 	struct bs_nufft_spec spec;
 	struct bs_nufft_choice choice;
 	struct bs_kernel_window window;
-	float2 *data; /* [state][coil][sample] */
-	uint64_t data_step;
-	struct place *place; /* [state][readout][sample] */
-	struct box *box;     /* [state][readout][chunk] */
-	double *seen; /* [state][readout] of an image of ones, weighted; behind them: of all */
-	float2 *grid, *half;
+	struct bs_path_grid on;
+	uint32_t matrix[2], coils;
+	float2 *cells, *half;
 	bs_line_pass pass[2];
+};
+
+struct bs_path_cuda {
+	struct bs_path_shape shape;
+	uint32_t group;          /* readouts of a group */
+	struct gridder image, q; /* q: of what is solved */
+	bool solves, closes;     /* closes: launches may overlap */
+	uint32_t *next;          /* [state] the group that is collected next */
+	uint8_t *came;           /* [state][readout] */
+	float2 *data;            /* [state][coil][sample] */
+	uint64_t data_step;
+	double *seen; /* [state][readout] of an image of ones, weighted */
+	bs_line_pass spectrum[2];
+	struct bs_toeplitz_cuda *normal;
 	struct bs_pinned paths, sums; /* [slot][sample][2]; [state] */
 	cudaEvent_t read[SLOTS];
 	uint64_t made;
 };
 
-/* ---- kernels --------------------------------------------------------------------------------- */
-
-static __device__ double radius(float2 k)
-{
-	return sqrt((double)k.x * k.x + (double)k.y * k.y);
-}
-
-static __device__ double ones_along(double k, uint32_t n, double *turn)
-{
-	const double s = sinpi(k);
-
-	if (n % 2 == 0)
-		*turn += k;
-	return fabs(s) < 1e-12 ? (double)n : sinpi(k * n) / s;
-}
-
-/* Re D(k), the transform of an image of ones. */
-static __device__ double ones(float2 k, const uint32_t matrix[2])
-{
-	double turn = 0.0;
-	const double x = ones_along(k.x, matrix[0], &turn);
-	const double y = ones_along(k.y, matrix[1], &turn);
-
-	return x * y * cospi(turn);
-}
-
-/* What the block's threads have, by a fixed tree; in all threads. */
-template <class F> static __device__ double block_fold(double v, double none, F f)
-{
-	__shared__ double part[32];
-
-	for (int n = 16; n > 0; n >>= 1)
-		v = f(v, __shfl_xor_sync(~0u, v, n));
-	__syncthreads();
-	if (threadIdx.x % 32 == 0)
-		part[threadIdx.x / 32] = v;
-	__syncthreads();
-	v = threadIdx.x % 32 < blockDim.x / 32 ? part[threadIdx.x % 32] : none;
-	for (int n = 16; n > 0; n >>= 1)
-		v = f(v, __shfl_xor_sync(~0u, v, n));
-	return v;
-}
-
-static __device__ double block_sum(double v)
-{
-	return block_fold(v, 0.0, [](double a, double b) { return a + b; });
-}
-
-/* As center_weight of gpu/nufft/density.c. */
-static __device__ double center_weight(const float2 *k, uint32_t samples)
-{
-	double step = INFINITY;
-	double at_center = 0.0;
-	const bool through = radius(k[0]) > CENTER && radius(k[samples - 1]) > CENTER;
-
-	for (uint32_t s = threadIdx.x; s < samples; s += THREADS) {
-		const double r = radius(k[s]);
-
-		at_center += r <= CENTER;
-		if (r > CENTER && r < step)
-			step = r;
-	}
-	at_center = block_sum(at_center);
-	step = block_fold(step, INFINITY, [](double a, double b) { return fmin(a, b); });
-	if (at_center == 0.0 || isinf(step))
-		return 0.0;
-	return step / (through ? 6.0 : 12.0) / at_center;
-}
-
-static __device__ short locate(double k, uint32_t grid, double window, float *offset)
-{
-	const double left = k * grid - 0.5 * window;
-	const double first = ceil(left);
-
-	*offset = (float)(first - left);
-	return (short)first;
-}
-
-static __device__ int lane_least(int v)
-{
-	for (int n = 16; n > 0; n >>= 1)
-		v = min(v, __shfl_xor_sync(~0u, v, n));
-	return v;
-}
-
-/* One readout, a block; k: the host's memory. */
-static __global__ void __launch_bounds__(THREADS)
-	find_places(struct place *place, struct box *box, double *seen, const float2 *k,
-		    const struct shape s)
-{
-	const double center = s.ramp && s.normalizes ? center_weight(k, s.samples) : 0.0;
-	double sum = 0.0;
-
-	for (uint32_t m = threadIdx.x; m < s.chunks * CHUNK; m += THREADS) {
-		const bool is = m < s.samples;
-		const float2 at = k[is ? m : 0];
-		const double r = radius(at);
-		struct place to;
-		int low[2];
-		int high[2];
-
-		to.weight = (float)(!s.ramp ? 1.0 : r <= CENTER ? center : r);
-		to.cell[0] = locate(at.x, s.grid[0], s.window, &to.offset[0]);
-		to.cell[1] = locate(at.y, s.grid[1], s.window, &to.offset[1]);
-		for (int a = 0; a < 2; a++) {
-			low[a] = lane_least(is ? to.cell[a] : NEVER);
-			high[a] = -lane_least(is ? -to.cell[a] : NEVER);
-		}
-		if (m % CHUNK == 0)
-			box[m / CHUNK] = { { (short)low[0], (short)low[1] },
-					   { (short)high[0], (short)high[1] } };
-		if (!is)
-			continue;
-		place[m] = to;
-		if (s.normalizes)
-			sum += (double)to.weight * ones(at, s.matrix);
-	}
-	sum = block_sum(sum);
-	if (threadIdx.x == 0)
-		*seen = sum;
-}
-
-/* seen[readouts], and *to in the host's memory, = what all readouts see */
-static __global__ void __launch_bounds__(TOTAL) add_up(double *to, double *seen, uint32_t readouts)
-{
-	double sum = 0.0;
-
-	for (uint32_t r = threadIdx.x; r < readouts; r += TOTAL)
-		sum += seen[r];
-	sum = block_sum(sum);
-	if (threadIdx.x == 0)
-		*to = seen[readouts] = sum;
-}
-
-/* Whether windows with first cells in from .. to reach a tile's cells, of a periodic grid. */
-static __device__ bool reaches(int from, int to, int taps, int tile, int grid)
-{
-	return (from < tile + TILE && to + taps > tile) ||
-	       (from < tile + TILE - grid && to + taps > tile - grid);
-}
-
-/* The first cell as seen from the tile's first: 1 - taps .. TILE - 1 where it reaches the tile. */
-static __device__ int from_tile(int cell, int tile, int taps, int grid)
-{
-	const int at = cell - tile;
-
-	return at + taps <= 0 ? at + grid : at;
-}
-
-/* The places, in order, of those threads whose `is` holds; *count: of all. Ends in step. */
-static __device__ uint32_t rank(bool is, uint32_t *count)
-{
-	__shared__ uint32_t before[THREADS / 32];
-	const unsigned mask = __ballot_sync(~0u, is);
-	const uint32_t warp = threadIdx.x / 32;
-	uint32_t at = 0;
-
-	__syncthreads();
-	if (threadIdx.x % 32 == 0)
-		before[warp] = __popc(mask);
-	__syncthreads();
-	*count = 0;
-	for (uint32_t w = 0; w < THREADS / 32; w++) {
-		at += w < warp ? before[w] : 0;
-		*count += before[w];
-	}
-	return at + __popc(mask & ((1u << threadIdx.x % 32) - 1));
-}
-
-/* A tile of cells of COILS coils: the samples that reach it, in their order. A thread: a cell. */
-template <int W>
-static __global__ void __launch_bounds__(THREADS)
-	collect(float2 *grid, const struct place *place, const struct box *box, const float2 *data,
-		const double *total, const bs_kernel_window window, const struct shape s)
-{
-	__shared__ uint32_t list[THREADS];
-	__shared__ float along[2][W][THREADS];
-	__shared__ short first[2][THREADS];
-	__shared__ float2 value[COILS][THREADS];
-	const int tile[2] = { (int)blockIdx.x * TILE, (int)blockIdx.y * TILE };
-	const int size[2] = { (int)s.grid[0], (int)s.grid[1] };
-	const int x = (int)threadIdx.x % TILE;
-	const int y = (int)threadIdx.x / TILE;
-	const uint32_t coil = blockIdx.z * COILS;
-	const uint64_t step = (uint64_t)s.samples * s.readouts;
-	const uint32_t boxes = s.chunks * s.readouts;
-	float2 sum[COILS] = {};
-
-	for (uint32_t b0 = 0; b0 < boxes; b0 += THREADS) {
-		const uint32_t b = b0 + threadIdx.x;
-		bool is = b < boxes;
-		uint32_t chunks;
-
-		for (int a = 0; is && a < 2; a++)
-			is = reaches(box[b].from[a], box[b].to[a], W, tile[a], size[a]);
-		const uint32_t at = rank(is, &chunks);
-
-		if (is)
-			list[at] = b;
-		__syncthreads();
-		for (uint32_t c0 = 0; c0 < chunks; c0 += THREADS / CHUNK) {
-			const uint32_t c = c0 + threadIdx.x / CHUNK;
-			const uint32_t chunk = c < chunks ? list[c] : 0;
-			const uint32_t m = chunk % s.chunks * CHUNK + threadIdx.x % CHUNK;
-			const uint64_t sample = (uint64_t)(chunk / s.chunks) * s.samples + m;
-			struct place p;
-			uint32_t entries;
-			bool near = c < chunks && m < s.samples;
-
-			if (near)
-				p = place[sample];
-			for (int a = 0; near && a < 2; a++)
-				near = reaches(p.cell[a], p.cell[a], W, tile[a], size[a]);
-			const uint32_t e = rank(near, &entries);
-
-			for (int a = 0; near && a < 2; a++) {
-				float w[W];
-
-				::window<W>(w, p.offset[a], window, a);
-				for (int j = 0; j < W; j++)
-					along[a][j][e] = w[j];
-				first[a][e] = (short)from_tile(p.cell[a], tile[a], W, size[a]);
-			}
-			for (uint32_t i = 0; near && i < COILS && coil + i < s.coils; i++) {
-				const float2 v = data[(coil + i) * step + sample];
-
-				value[i][e] = make_float2(v.x * p.weight, v.y * p.weight);
-			}
-			__syncthreads();
-			for (uint32_t i = 0; i < entries; i++) {
-				const int jx = x - first[0][i];
-				const int jy = y - first[1][i];
-
-				if ((unsigned)jx >= W || (unsigned)jy >= W)
-					continue;
-				const float w = along[0][jx][i] * along[1][jy][i];
-
-#pragma unroll
-				for (int n = 0; n < COILS; n++) {
-					sum[n].x = fmaf(w, value[n][i].x, sum[n].x);
-					sum[n].y = fmaf(w, value[n][i].y, sum[n].y);
-				}
-			}
-		}
-	}
-	if (tile[0] + x >= size[0] || tile[1] + y >= size[1])
-		return;
-	const float scale = s.normalizes ? (float)(1.0 / *total) : 1.0f;
-	const size_t cells = (size_t)s.grid[0] * s.grid[1];
-	const size_t cell = (size_t)(tile[1] + y) * s.grid[0] + tile[0] + x;
-
-	for (uint32_t n = 0; n < COILS && coil + n < s.coils; n++)
-		grid[(coil + n) * cells + cell] = make_float2(sum[n].x * scale, sum[n].y * scale);
-}
-
 /* ---- plan ------------------------------------------------------------------------------------ */
 
-static int choose(struct bs_nufft_choice *c, struct bs_nufft_spec *s,
-		  const struct bs_nufft_spec *nufft, struct bs_fail *why)
+/* What a gridder of a matrix is: no memory yet. */
+static int choose(struct gridder *g, const struct bs_nufft_spec *nufft, bool q, struct bs_fail *why)
 {
+	struct bs_nufft_spec *s = &g->spec;
+	struct bs_nufft_choice *c = &g->choice;
+
 	*s = *nufft;
 	s->chunk = s->part = 0;
 	s->states = 0;
@@ -321,118 +57,239 @@ static int choose(struct bs_nufft_choice *c, struct bs_nufft_spec *s,
 	s->tune = NULL;
 	if (s->dims != 2)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "paths with the readouts in 3D");
+	for (int a = 0; q && a < 2; a++)
+		s->matrix[a] = 2 * s->matrix[a] - 1;
+	if (q) { /* as an armed Q's (gpu/toeplitz/q_cuda.h) */
+		s->coils = 1;
+		s->accuracy = s->accuracy > 0.0 ? s->accuracy : 1e-5;
+		s->width = s->oversampling = 0.0;
+		s->window = BS_WINDOW_KAISER_BESSEL;
+	}
 	int rc = bs_nufft_choose(c, s, false, 0, why);
 
-	/* a window reaches a tile from one side alone */
-	for (int a = 0; rc == 0 && a < 2; a++)
-		if (c->sectors.grid[a] < TILE + c->taps - 1)
-			c->sectors.grid[a] = TILE + BS_KERNEL_TAPS_MAX;
+	for (int a = 0; rc == 0 && a < 2; a++) {
+		/* a window reaches a tile from one side alone */
+		if (c->sectors.grid[a] < BS_PATH_TILE + c->taps - 1)
+			c->sectors.grid[a] = BS_PATH_TILE + BS_KERNEL_TAPS_MAX;
+		g->on.size[a] = c->sectors.grid[a];
+		g->matrix[a] = s->matrix[a];
+	}
+	g->on.window = c->sectors.window;
+	g->coils = s->coils;
 	return rc;
 }
 
-static struct shape shape_of(const struct bs_protocol *p, const struct bs_nufft_choice *c)
+static struct bs_path_shape shape_of(const struct bs_protocol *p)
 {
-	struct shape s;
+	struct bs_path_shape s;
 
 	memset(&s, 0, sizeof(s));
 	s.samples = p->samples;
 	s.readouts = p->readouts;
-	s.chunks = (p->samples + CHUNK - 1) / CHUNK;
-	for (int a = 0; a < 2; a++) {
-		s.grid[a] = c->sectors.grid[a];
-		s.matrix[a] = p->matrix[a];
-	}
+	s.chunks = (p->samples + BS_PATH_CHUNK - 1) / BS_PATH_CHUNK;
+	s.matrix[0] = p->matrix[0];
+	s.matrix[1] = p->matrix[1];
 	s.coils = p->coils;
-	s.window = c->sectors.window;
 	s.ramp = p->density == BS_DENSITY_RAMP;
 	s.normalizes = bs_density_normalizes(p);
 	return s;
 }
 
-enum region { DATA, PLACES, BOXES, SEEN, GRID, HALF, REGIONS };
-static const char *const region_name[REGIONS] = {
-	"device samples of frames", "device places of samples", "device boxes of samples",
-	"device brightness",        "device oversampled grid",  "device half-transformed grid"
-};
-
-static void regions_of(uint64_t bytes[REGIONS], const struct bs_protocol *p, const struct shape *s)
+/* Readouts of a group: all but the last group are collected as they come. */
+static uint32_t group_of(const struct bs_path_shape *s)
 {
-	const uint64_t states = bs_protocol_frames(p);
-	const uint64_t samples = bs_protocol_samples(p);
-
-	bytes[DATA] = bs_devmem_round(samples * p->coils * 8) * states;
-	bytes[PLACES] = states * samples * sizeof(struct place);
-	bytes[BOXES] = states * s->readouts * s->chunks * sizeof(struct box);
-	bytes[SEEN] = states * (s->readouts + 1ull) * sizeof(double);
-	bytes[GRID] = (uint64_t)s->grid[0] * s->grid[1] * p->coils * 8;
-	bytes[HALF] = (uint64_t)s->matrix[0] * s->grid[1] * p->coils * 8;
+	return (s->readouts + GROUPS - 1) / GROUPS;
 }
 
-int bs_path_cuda_need(const struct bs_protocol *p, const struct bs_nufft_spec *nufft,
+static int lay_out(struct bs_path_cuda *p, const struct bs_protocol *protocol,
+		   const struct bs_nufft_spec *nufft, struct bs_fail *why)
+{
+	int rc = choose(&p->image, nufft, false, why);
+
+	p->shape = shape_of(protocol);
+	p->solves = bs_methods[protocol->method].solves;
+	if (rc == 0 && p->solves)
+		rc = choose(&p->q, nufft, true, why);
+	return rc;
+}
+
+/* Of the padded grid that Q's spectrum is on. */
+static uint64_t padded(const struct gridder *q, int a)
+{
+	return (uint64_t)bs_toeplitz_cuda_padded(2, (q->matrix[a] + 1) / 2);
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+enum part { PLACES, BOXES, CELLS, HALF, PARTS };
+static const char *const part_name[PARTS] = { "device places of samples", "device boxes of samples",
+					      "device oversampled grid",
+					      "device half-transformed grid" };
+
+/* Each state has cells of its own; Q has one grid, where its image and spectrum then lie. */
+static void parts_of(uint64_t bytes[PARTS], const struct gridder *g, const struct bs_path_shape *s,
+		     uint64_t states, bool q)
+{
+	const uint64_t x = g->on.size[0];
+	const uint64_t y = g->on.size[1];
+
+	bytes[PLACES] = states * s->samples * s->readouts * sizeof(struct bs_path_place);
+	bytes[BOXES] = states * s->readouts * s->chunks * sizeof(struct bs_path_box);
+	bytes[CELLS] = q ? most(x * y, padded(g, 0) * padded(g, 1)) * 8
+			 : bs_devmem_round(x * y * g->coils * 8) * states;
+	bytes[HALF] = most(g->matrix[0] * y, q ? padded(g, 0) * g->matrix[1] : 0) * g->coils * 8;
+}
+
+static uint64_t data_bytes(const struct bs_protocol *p)
+{
+	return bs_devmem_round(bs_protocol_samples(p) * p->coils * 8) * bs_protocol_frames(p);
+}
+
+static uint64_t seen_bytes(const struct bs_protocol *p)
+{
+	return bs_protocol_frames(p) * p->readouts * sizeof(double);
+}
+
+static void add_gridder(struct bs_need *need, const struct bs_path_cuda *p, const struct gridder *g,
+			uint64_t states)
+{
+	const bool q = g == &p->q;
+	uint64_t bytes[PARTS];
+	uint64_t tables = 0;
+
+	parts_of(bytes, g, &p->shape, states, q);
+	for (int i = 0; i < PARTS; i++)
+		bs_need_add(need, part_name[i], 1, bs_devmem_round(bytes[i]));
+	for (int a = 0; a < 2; a++)
+		tables += bs_line_bytes(g->on.size[a]) + bs_devmem_round(g->matrix[a] * 4u) +
+			  (q ? bs_line_bytes((uint32_t)padded(g, a)) : 0);
+	bs_need_add(need, "device line tables", 1, tables);
+}
+
+int bs_path_cuda_need(const struct bs_protocol *protocol, const struct bs_nufft_spec *nufft,
 		      struct bs_need *need, struct bs_fail *why)
 {
-	struct bs_nufft_choice c;
-	struct bs_nufft_spec spec;
-	struct shape s;
-	uint64_t bytes[REGIONS];
-	int rc = choose(&c, &spec, nufft, why);
+	struct bs_path_cuda p;
+
+	memset(&p, 0, sizeof(p));
+	int rc = lay_out(&p, protocol, nufft, why);
 
 	if (rc != 0)
 		return rc;
-	s = shape_of(p, &c);
-	regions_of(bytes, p, &s);
-	for (int r = 0; r < REGIONS; r++)
-		bs_need_add(need, region_name[r], 1, bs_devmem_round(bytes[r]));
-	for (int a = 0; a < 2; a++)
-		bs_need_add(need, "device line tables", 1,
-			    bs_line_bytes(s.grid[a]) + bs_devmem_round(s.matrix[a] * 4u));
+	bs_need_add(need, "device samples of frames", 1, data_bytes(protocol));
+	bs_need_add(need, "device brightness", 1, bs_devmem_round(seen_bytes(protocol)));
+	add_gridder(need, &p, &p.image, bs_protocol_frames(protocol));
+	if (p.solves)
+		add_gridder(need, &p, &p.q, bs_protocol_frames(protocol));
 	return 0;
 }
 
-static int make_passes(struct bs_path_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
+static int make_passes(struct gridder *g, bool closes, struct bs_devmem *mem, struct bs_fail *why)
 {
-	const struct shape *s = &p->shape;
 	float table[2 * BS_AXIS_MAX];
 	int rc = bs_lines_cuda_init(why);
 
 	for (uint32_t a = 0; rc == 0 && a < 2; a++) {
-		bs_line_pass *l = &p->pass[a];
-		float *scale = (float *)bs_devmem_take(mem, s->matrix[a] * sizeof(float));
+		bs_line_pass *l = &g->pass[a];
+		float *scale = (float *)bs_devmem_take(mem, g->matrix[a] * sizeof(float));
 
 		if (scale == NULL)
 			return bs_fail(why, BS_ERR_NOMEM, "gridding along paths: tables");
-		bs_nufft_deapodize(table, &p->choice, &p->spec, a);
-		BS_CUDA(cudaMemcpy(scale, table, s->matrix[a] * sizeof(float),
+		bs_nufft_deapodize(table, &g->choice, &g->spec, a);
+		BS_CUDA(cudaMemcpy(scale, table, g->matrix[a] * sizeof(float),
 				   cudaMemcpyHostToDevice),
 			why);
-		rc = bs_line_make(&l->line, s->grid[a], mem, why);
-		l->in_count = s->grid[a];
-		l->out_count = s->matrix[a];
-		l->out_half = s->matrix[a] / 2;
+		rc = bs_line_make(&l->line, g->on.size[a], mem, why);
+		l->in_count = g->on.size[a];
+		l->out_count = g->matrix[a];
+		l->out_half = g->matrix[a] / 2;
 		l->scale_out = scale;
-		l->outer = a == 0 ? (uint64_t)s->coils * s->grid[1] : s->coils;
-		l->inner = a == 0 ? 1 : s->matrix[0];
+		l->outer = a == 0 ? (uint64_t)g->coils * g->on.size[1] : g->coils;
+		l->inner = a == 0 ? 1 : g->matrix[0];
+		l->registers = g->choice.launch.registers;
+		l->close = closes;
 	}
 	return rc;
 }
 
-static int take_regions(struct bs_path_cuda *p, const struct bs_protocol *protocol,
+/* From Q's image, offset 0 in its middle, to the padded grid's spectrum. */
+static int make_spectrum(struct bs_path_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
+{
+	int rc = 0;
+
+	for (uint32_t a = 0; rc == 0 && a < 2; a++) {
+		bs_line_pass *l = &p->spectrum[a];
+
+		rc = bs_line_make(&l->line, (uint32_t)padded(&p->q, (int)a), mem, why);
+		l->in_count = p->q.matrix[a];
+		l->in_half = p->q.matrix[a] / 2;
+		l->out_count = (uint32_t)padded(&p->q, (int)a);
+		l->outer = a == 0 ? p->q.matrix[1] : 1;
+		l->inner = a == 0 ? 1 : padded(&p->q, 0);
+		l->registers = p->q.choice.launch.registers;
+		l->close = p->closes;
+	}
+	return rc;
+}
+
+static int make_gridder(struct bs_path_cuda *p, struct gridder *g, uint64_t states,
 			struct bs_devmem *mem, struct bs_fail *why)
 {
-	uint64_t bytes[REGIONS];
+	uint64_t bytes[PARTS];
+	void *at[PARTS];
 
-	regions_of(bytes, protocol, &p->shape);
-	p->data_step = bytes[DATA] / bs_protocol_frames(protocol) / sizeof(float2);
-	p->data = (float2 *)bs_devmem_take_readouts(mem, (size_t)bytes[DATA]);
-	p->place = (struct place *)bs_devmem_take(mem, (size_t)bytes[PLACES]);
-	p->box = (struct box *)bs_devmem_take(mem, (size_t)bytes[BOXES]);
-	p->seen = (double *)bs_devmem_take(mem, (size_t)bytes[SEEN]);
-	p->grid = (float2 *)bs_devmem_take(mem, (size_t)bytes[GRID]);
-	p->half = (float2 *)bs_devmem_take(mem, (size_t)bytes[HALF]);
-	return p->data == NULL || p->place == NULL || p->box == NULL || p->seen == NULL ||
-			       p->grid == NULL || p->half == NULL
-		       ? bs_fail(why, BS_ERR_NOMEM, "gridding along paths: device memory")
-		       : 0;
+	parts_of(bytes, g, &p->shape, states, g == &p->q);
+	for (int i = 0; i < PARTS; i++) {
+		at[i] = bs_devmem_take(mem, (size_t)bytes[i]);
+		if (at[i] == NULL)
+			return bs_fail(why, BS_ERR_NOMEM, "gridding along paths: %s", part_name[i]);
+	}
+	g->on.place = (struct bs_path_place *)at[PLACES];
+	g->on.box = (struct bs_path_box *)at[BOXES];
+	g->cells = (float2 *)at[CELLS];
+	g->half = (float2 *)at[HALF];
+	int rc = bs_nufft_kernel_window(&g->window, &g->choice, &g->spec, why);
+
+	return rc != 0 ? rc : make_passes(g, p->closes, mem, why);
+}
+
+static int make_plan(struct bs_path_cuda *p, const struct bs_protocol *protocol,
+		     const struct bs_nufft_spec *nufft, struct bs_devmem *mem, struct bs_fail *why)
+{
+	const uint64_t frames = bs_protocol_frames(protocol);
+	struct bs_reach reach;
+	int rc = lay_out(p, protocol, nufft, why);
+
+	if (rc == 0)
+		rc = bs_reach(&reach, why);
+	if (rc != 0)
+		return rc;
+	p->closes = reach.overlaps;
+	p->group = group_of(&p->shape);
+	p->next = (uint32_t *)calloc(frames, sizeof(*p->next));
+	p->came = (uint8_t *)calloc(frames, protocol->readouts);
+	if (p->next == NULL || p->came == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "gridding along paths");
+	p->data_step = data_bytes(protocol) / frames / sizeof(float2);
+	p->data = (float2 *)bs_devmem_take_readouts(mem, (size_t)data_bytes(protocol));
+	p->seen = (double *)bs_devmem_take(mem, (size_t)seen_bytes(protocol));
+	if (p->data == NULL || p->seen == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "gridding along paths: device memory");
+	rc = make_gridder(p, &p->image, frames, mem, why);
+	if (rc == 0 && p->solves)
+		rc = make_gridder(p, &p->q, frames, mem, why);
+	if (rc == 0 && p->solves)
+		rc = make_spectrum(p, mem, why);
+	if (rc == 0)
+		rc = bs_pinned_open(&p->paths, (uint64_t)SLOTS * protocol->samples * 8, why);
+	if (rc == 0)
+		rc = bs_pinned_open(&p->sums, frames * sizeof(double), why);
+	for (uint32_t i = 0; rc == 0 && i < SLOTS; i++)
+		rc = bs_stream_event(&p->read[i], why);
+	return rc != 0 ? rc : bs_cuda_copied(why);
 }
 
 int bs_path_cuda_plan(struct bs_path_cuda **plan, const struct bs_protocol *protocol,
@@ -440,25 +297,9 @@ int bs_path_cuda_plan(struct bs_path_cuda **plan, const struct bs_protocol *prot
 {
 	struct bs_path_cuda *p = (struct bs_path_cuda *)calloc(1, sizeof(*p));
 	int rc = p == NULL ? bs_fail(why, BS_ERR_NOMEM, "gridding along paths")
-			   : choose(&p->choice, &p->spec, nufft, why);
+			   : make_plan(p, protocol, nufft, mem, why);
 
 	*plan = NULL;
-	if (rc == 0) {
-		p->shape = shape_of(protocol, &p->choice);
-		rc = bs_nufft_kernel_window(&p->window, &p->choice, &p->spec, why);
-	}
-	if (rc == 0)
-		rc = take_regions(p, protocol, mem, why);
-	if (rc == 0)
-		rc = make_passes(p, mem, why);
-	if (rc == 0)
-		rc = bs_pinned_open(&p->paths, (uint64_t)SLOTS * protocol->samples * 8, why);
-	if (rc == 0)
-		rc = bs_pinned_open(&p->sums, bs_protocol_frames(protocol) * sizeof(double), why);
-	for (uint32_t i = 0; rc == 0 && i < SLOTS; i++)
-		rc = bs_stream_event(&p->read[i], why);
-	if (rc == 0)
-		rc = bs_cuda_copied(why);
 	if (rc != 0) {
 		bs_path_cuda_close(p);
 		return rc;
@@ -476,77 +317,156 @@ void bs_path_cuda_close(struct bs_path_cuda *p)
 			(void)cudaEventDestroy(p->read[i]);
 	bs_pinned_close(&p->paths);
 	bs_pinned_close(&p->sums);
+	free(p->next);
+	free(p->came);
 	free(p);
 }
 
-/* ---- frames ---------------------------------------------------------------------------------- */
-
-static double *seen_of(const struct bs_path_cuda *p, uint32_t state)
+void bs_path_cuda_normal(struct bs_path_cuda *p, struct bs_toeplitz_cuda *normal)
 {
-	return p->seen + (size_t)state * (p->shape.readouts + 1);
+	p->normal = normal;
 }
+
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 float2 *bs_path_cuda_samples(struct bs_path_cuda *p, uint32_t state)
 {
 	return p->data + state * p->data_step;
 }
 
+static float2 *cells_of(const struct bs_path_cuda *p, uint32_t state)
+{
+	const uint64_t cells = (uint64_t)p->image.on.size[0] * p->image.on.size[1] * p->image.coils;
+
+	return p->image.cells + state * (bs_devmem_round(cells * 8) / 8);
+}
+
 int bs_path_cuda_begin(struct bs_path_cuda *p, uint32_t state, cudaStream_t stream,
 		       struct bs_fail *why)
 {
-	const size_t boxes = (size_t)p->shape.readouts * p->shape.chunks;
+	const size_t readouts = p->shape.readouts;
+	const size_t boxes = readouts * p->shape.chunks;
+	const struct gridder *const both[2] = { &p->image, &p->q };
+	const uint64_t cells = (uint64_t)p->image.on.size[0] * p->image.on.size[1] * p->image.coils;
 
-	BS_CUDA(cudaMemsetAsync(p->box + state * boxes, NEVER & 0xff, boxes * sizeof(struct box),
-				stream),
+	for (int i = 0; i < (p->solves ? 2 : 1); i++)
+		BS_CUDA(cudaMemsetAsync(both[i]->on.box + state * boxes, BS_PATH_NEVER & 0xff,
+					boxes * sizeof(struct bs_path_box), stream),
+			why);
+	BS_CUDA(cudaMemsetAsync(p->seen + state * readouts, 0, readouts * sizeof(double), stream),
 		why);
-	BS_CUDA(cudaMemsetAsync(seen_of(p, state), 0, p->shape.readouts * sizeof(double), stream),
-		why);
+	BS_CUDA(cudaMemsetAsync(cells_of(p, state), 0, cells * sizeof(float2), stream), why);
+	memset(p->came + state * readouts, 0, readouts);
+	p->next[state] = 0;
 	return 0;
 }
 
-int bs_path_cuda_path(struct bs_path_cuda *p, float **k, struct bs_fail *why)
+int bs_path_cuda_path(struct bs_path_cuda *p, uint32_t state, uint32_t readout, const float *k,
+		      cudaStream_t stream, struct bs_fail *why)
 {
+	const struct bs_path_shape *s = &p->shape;
+	const uint64_t slot = p->made % SLOTS;
+
 	if (p->made >= SLOTS)
-		BS_CUDA(cudaEventSynchronize(p->read[p->made % SLOTS]), why);
-	*k = (float *)p->paths.host + p->made % SLOTS * p->shape.samples * 2;
+		BS_CUDA(cudaEventSynchronize(p->read[slot]), why);
+	memcpy((float2 *)p->paths.host + slot * s->samples, k, s->samples * sizeof(float2));
+	int rc = bs_path_find(&p->image.on, p->solves ? &p->q.on : NULL, p->seen,
+			      (const float2 *)p->paths.dev + slot * s->samples,
+			      (uint64_t)state * s->readouts + readout, s, stream, why);
+
+	if (rc != 0)
+		return rc;
+	BS_CUDA(cudaEventRecord(p->read[slot], stream), why);
+	p->made++;
 	return 0;
+}
+
+/* Readouts of a group into the image's cells. */
+static int collect(struct bs_path_cuda *p, uint32_t state, uint32_t group, cudaStream_t stream,
+		   struct bs_fail *why)
+{
+	const struct gridder *g = &p->image;
+	const uint32_t from = group * p->group;
+	const uint32_t left = p->shape.readouts - from;
+	const struct bs_path_work work = { bs_path_cuda_samples(p, state),
+					   g->coils,
+					   state,
+					   from,
+					   from + (left < p->group ? left : p->group),
+					   true,
+					   left <= p->group };
+
+	return bs_path_collect(cells_of(p, state), &g->on, &work, p->seen,
+			       (double *)p->sums.dev + state, &g->window, g->choice.taps, &p->shape,
+			       stream, why);
+}
+
+/* The groups that are whole, or all but the last. */
+static int collect_ready(struct bs_path_cuda *p, uint32_t state, bool all, cudaStream_t stream,
+			 struct bs_fail *why)
+{
+	const uint8_t *came = p->came + (size_t)state * p->shape.readouts;
+	uint32_t *next = &p->next[state];
+	int rc = 0;
+
+	while (rc == 0 && (*next + 1) * p->group < p->shape.readouts) {
+		uint32_t missing = 0;
+
+		for (uint32_t r = 0; r < p->group; r++)
+			missing += came[*next * p->group + r] == 0;
+		if (missing > 0 && !all)
+			break;
+		rc = collect(p, state, (*next)++, stream, why);
+	}
+	return rc;
 }
 
 int bs_path_cuda_arrived(struct bs_path_cuda *p, uint32_t state, uint32_t readout,
 			 cudaStream_t stream, struct bs_fail *why)
 {
-	const struct shape *s = &p->shape;
-	const uint64_t at = (uint64_t)state * s->readouts + readout;
+	p->came[(size_t)state * p->shape.readouts + readout] = 1;
+	return collect_ready(p, state, false, stream, why);
+}
 
-	find_places<<<1, THREADS, 0, stream>>>(
-		p->place + at * s->samples, p->box + at * s->chunks, seen_of(p, state) + readout,
-		(const float2 *)p->paths.dev + p->made % SLOTS * s->samples, *s);
-	BS_CUDA(cudaGetLastError(), why);
-	BS_CUDA(cudaEventRecord(p->read[p->made % SLOTS], stream), why);
-	p->made++;
-	return 0;
+int bs_path_cuda_settle(struct bs_path_cuda *p, uint32_t state, cudaStream_t stream,
+			struct bs_fail *why)
+{
+	return collect_ready(p, state, true, stream, why);
+}
+
+static int to_image(const struct gridder *g, const float2 *cells, float2 *image,
+		    cudaStream_t stream, struct bs_fail *why)
+{
+	int rc = bs_line_launch(&g->pass[0], 1, cells, g->half, stream, why);
+
+	return rc != 0 ? rc : bs_line_launch(&g->pass[1], 1, g->half, image, stream, why);
+}
+
+/* Q of the path, its spectrum into the operator that is solved with. */
+static int make_q(struct bs_path_cuda *p, uint32_t state, cudaStream_t stream, struct bs_fail *why)
+{
+	const struct bs_path_work work = { NULL, 1, state, 0, p->shape.readouts, false, true };
+	struct gridder *q = &p->q;
+	int rc = bs_path_collect(q->cells, &q->on, &work, p->seen, (double *)p->sums.dev + state,
+				 &q->window, q->choice.taps, &p->shape, stream, why);
+
+	if (rc == 0)
+		rc = to_image(q, q->cells, q->cells, stream, why);
+	if (rc == 0)
+		rc = bs_line_launch(&p->spectrum[0], -1, q->cells, q->half, stream, why);
+	if (rc == 0)
+		rc = bs_line_launch(&p->spectrum[1], -1, q->half, q->cells, stream, why);
+	return rc != 0 ? rc : bs_toeplitz_cuda_set(p->normal, (const float *)q->cells, stream, why);
 }
 
 int bs_path_cuda_finish(struct bs_path_cuda *p, uint32_t state, float2 *image, cudaStream_t stream,
 			struct bs_fail *why)
 {
-	const struct shape *s = &p->shape;
-	const uint64_t readouts = (uint64_t)state * s->readouts;
-	const dim3 blocks((s->grid[0] + TILE - 1) / TILE, (s->grid[1] + TILE - 1) / TILE,
-			  (s->coils + COILS - 1) / COILS);
-	double *seen = seen_of(p, state);
-	int rc;
+	int rc = collect(p, state, (p->shape.readouts - 1) / p->group, stream, why);
 
-	add_up<<<1, TOTAL, 0, stream>>>((double *)p->sums.dev + state, seen, s->readouts);
-	BS_CUDA(cudaGetLastError(), why);
-	bs_by_taps(p->choice.taps, [&](auto w) {
-		collect<decltype(w)::value><<<blocks, THREADS, 0, stream>>>(
-			p->grid, p->place + readouts * s->samples, p->box + readouts * s->chunks,
-			bs_path_cuda_samples(p, state), seen + s->readouts, p->window, *s);
-	});
-	BS_CUDA(cudaGetLastError(), why);
-	rc = bs_line_launch(&p->pass[0], 1, p->grid, p->half, stream, why);
-	return rc != 0 ? rc : bs_line_launch(&p->pass[1], 1, p->half, image, stream, why);
+	if (rc == 0)
+		rc = to_image(&p->image, cells_of(p, state), image, stream, why);
+	return rc == 0 && p->solves ? make_q(p, state, stream, why) : rc;
 }
 
 double bs_path_cuda_bright(const struct bs_path_cuda *p, uint32_t state)

@@ -278,8 +278,11 @@ static int plan_normal(struct bs_ls_cuda *s, const float *q, const char *cache_d
 	const size_t bytes = (size_t)bs_q_size(&spec) * 8;
 	const struct bs_toeplitz_spec t = toeplitz_of(s);
 	struct bs_devmem temporary;
-	int rc = bs_devmem_open(&temporary, bytes, s->p->name, why);
+	int rc;
 
+	if (bs_protocol_streams(s->p))
+		return bs_toeplitz_cuda_plan(&s->normal, &t, NULL, mem, why);
+	rc = bs_devmem_open(&temporary, bytes, s->p->name, why);
 	if (rc != 0)
 		return rc;
 	BS_CUDA_GO(cudaMemcpy(temporary.base, q, bytes, cudaMemcpyHostToDevice), why, rc, out);
@@ -289,6 +292,11 @@ static int plan_normal(struct bs_ls_cuda *s, const float *q, const char *cache_d
 out:
 	bs_devmem_close(&temporary);
 	return rc;
+}
+
+struct bs_toeplitz_cuda *bs_ls_cuda_normal(struct bs_ls_cuda *s)
+{
+	return s->normal;
 }
 
 int bs_ls_cuda_use(struct bs_ls_cuda *s, uint32_t slice, cudaStream_t stream, struct bs_fail *why)

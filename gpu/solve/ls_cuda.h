@@ -40,6 +40,9 @@ int bs_ls_cuda_plan(struct bs_ls_cuda *ls, const float *q, const struct bs_table
 /* Before plan: F^H F is that of these segments, and not Q's; they live as long. */
 struct bs_segments_cuda;
 void bs_ls_cuda_given(struct bs_ls_cuda *ls, struct bs_segments_cuda *field);
+/* After plan: the operator of F^H F; of paths that come with the readouts it has no Q yet. */
+struct bs_toeplitz_cuda;
+struct bs_toeplitz_cuda *bs_ls_cuda_normal(struct bs_ls_cuda *ls);
 void bs_ls_cuda_close(struct bs_ls_cuda *ls);
 /* The preconditioner of a slice; its maps come to their place by the caller. Only queues. */
 int bs_ls_cuda_use(struct bs_ls_cuda *ls, uint32_t slice, cudaStream_t stream, struct bs_fail *why);

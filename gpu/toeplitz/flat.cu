@@ -114,15 +114,28 @@ static __global__ void make_turns(float2 *turns, int a, int b)
 	turns[i] = make_float2((float)c, (float)s);
 }
 
-/* From [ky][kx] to the halves' order. */
+/* Where point (x, y) of [ky][kx] lies in the halves' order. */
+static __device__ int parted(int x, int y, int width, int height)
+{
+	return (y % 2 * (height / 2) + y / 2) * width + x % 2 * (width / 2) + x / 2;
+}
+
 static __global__ void part_spectrum(float *to, const float *from, int width, int height)
 {
 	const int x = (int)(blockIdx.x * blockDim.x + threadIdx.x);
 	const int y = (int)blockIdx.y;
 
 	if (x < width)
-		to[(y % 2 * (height / 2) + y / 2) * width + x % 2 * (width / 2) + x / 2] =
-			from[y * width + x];
+		to[parted(x, y, width, height)] = from[y * width + x];
+}
+
+static __global__ void part_real(float *to, const float2 *from, int width, int height, float scale)
+{
+	const int x = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+	const int y = (int)blockIdx.y;
+
+	if (x < width)
+		to[parted(x, y, width, height)] = from[y * width + x].x * scale;
 }
 
 /* Of a block of rows_step, whose lines hold so many coils of one. */
@@ -179,6 +192,8 @@ int tp_flat_plan(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec, co
 		return bs_fail(why, BS_ERR_NOMEM,
 			       "Toeplitz operator: %llu bytes do not fit the device arena",
 			       (unsigned long long)tp_flat_need(p));
+	if (q == NULL)
+		return 0;
 	err = bs_toeplitz_spectrum((float *)p->rows, spec, size, q, why);
 	if (err != 0)
 		return err;
@@ -186,6 +201,19 @@ int tp_flat_plan(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec, co
 			THREADS>>>(p->spectrum, (const float *)p->rows, size[0], size[1]);
 	BS_CUDA(cudaGetLastError(), why);
 	BS_CUDA(cudaDeviceSynchronize(), why);
+	return 0;
+}
+
+int tp_flat_set(const struct tp_flat_plan *p, const float2 *transform, cudaStream_t stream,
+		struct bs_fail *why)
+{
+	const int width = 2 * points_of(p->x);
+	const int height = 2 * points_of(p->y);
+
+	part_real<<<dim3((unsigned)(width + THREADS - 1) / THREADS, (unsigned)height), THREADS, 0,
+		    stream>>>(p->spectrum, transform, width, height,
+			      (float)(1.0 / ((double)width * height)));
+	BS_CUDA(cudaGetLastError(), why);
 	return 0;
 }
 

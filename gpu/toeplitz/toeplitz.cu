@@ -85,10 +85,9 @@ static void array_sizes(const struct bs_toeplitz_cuda *p, size_t *first, size_t 
 	*last = (size_t)p->grid[0] * p->grid[1] * n[2];
 }
 
-/* Of the coils that share the two intermediate arrays: at most. */
+/* Of the coils that share the two intermediate arrays: at most, in turns as equal as they allow. */
 #define TURN_BYTES (UINT64_C(4) << 30)
 
-/* Turns as equal as whole coils allow. */
 static void choose_turn(struct bs_toeplitz_cuda *p)
 {
 	const uint32_t coils = p->spec.coils;
@@ -349,6 +348,14 @@ int bs_toeplitz_cuda_plan(struct bs_toeplitz_cuda **plan, const struct bs_toepli
 	return 0;
 }
 
+int bs_toeplitz_cuda_set(struct bs_toeplitz_cuda *plan, const float *transform,
+			 struct CUstream_st *stream, struct bs_fail *why)
+{
+	return plan->spec.dims == 2
+		       ? tp_flat_set(&plan->flat, (const float2 *)transform, stream, why)
+		       : bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: Q in 3D");
+}
+
 void bs_toeplitz_cuda_close(struct bs_toeplitz_cuda *plan)
 {
 	free(plan);
@@ -479,10 +486,10 @@ static int strided_passes(const struct bs_toeplitz_cuda *p, uint32_t coils, cuda
 
 static int check_count(const struct bs_toeplitz_cuda *p, uint32_t count, struct bs_fail *why)
 {
-	if (count < 1 || count > p->spec.coils)
-		return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: %u coils, planned for %u",
-			       count, p->spec.coils);
-	return 0;
+	return count >= 1 && count <= p->spec.coils
+		       ? 0
+		       : bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: %u coils, planned for %u",
+				 count, p->spec.coils);
 }
 
 /* The coils of a turn, of which maps (NULL: none), in and out are. */

@@ -42,6 +42,13 @@ int bs_toeplitz_cuda_need(const struct bs_toeplitz_spec *spec, uint64_t *bytes,
 int bs_toeplitz_cuda_plan(struct bs_toeplitz_cuda **plan, const struct bs_toeplitz_spec *spec,
 			  const float *q, struct bs_devmem *mem, struct bs_fail *why);
 void bs_toeplitz_cuda_close(struct bs_toeplitz_cuda *plan);
+/*
+ * 2D: another Q, by what Q's transform over the padded axes is, [ky][kx] complex, device; its
+ * imaginary part, which rounding leaves, is not read. Of a plan without Q (NULL) before the first
+ * product. Only queues.
+ */
+int bs_toeplitz_cuda_set(struct bs_toeplitz_cuda *plan, const float *transform,
+			 struct CUstream_st *stream, struct bs_fail *why);
 
 int bs_toeplitz_cuda_apply(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *in,
 			   float *out, struct CUstream_st *stream, struct bs_fail *why);

@@ -342,6 +342,8 @@ static int open_parts(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
 		rc = bs_ls_cuda_plan(e->ls, made->q, tables, env, e->maps, &e->mem, why);
 	else if (rc == 0 && s->solve)
 		rc = bs_armed_cuda_unfold_plan(e, tables->w, why);
+	if (rc == 0 && e->ls != NULL && s->op->normal != NULL)
+		s->op->normal(e->plan, bs_ls_cuda_normal(e->ls));
 	lap(laps, "solver");
 	e->mem.sealed = true;
 	if (rc == 0)
@@ -408,7 +410,7 @@ static int make(struct made *made, const struct bs_cuda_spec *s, const struct bs
 		rc = bs_density_cuda_tables(&made->tables, &made->density, s->p, tables, env->team,
 					    why);
 	lap(laps, "weights");
-	if (rc == 0 && s->solve && bs_methods[s->p->method].uses_q)
+	if (rc == 0 && s->solve && bs_methods[s->p->method].uses_q && !bs_protocol_streams(s->p))
 		rc = bs_lsq_cuda_q(&made->q, s->p, &made->tables, env->team, env->cache_dir, NULL,
 				   why);
 	lap(laps, "Q");

@@ -153,16 +153,17 @@ int bs_armed_cuda_peek(void *self, uint32_t frame, float *image)
 struct bs_cuda_spec bs_cuda_spec_ls(const struct bs_protocol *p)
 {
 	return { p,
-		 bs_protocol_off_resonance(p) ? &bs_cuda_sum_field
-		 : p->fhd == BS_SUM_EXACT     ? &bs_cuda_sum_exact
-					      : &bs_cuda_sum_nufft,
+		 bs_protocol_streams(p)         ? &bs_cuda_sum_path
+		 : bs_protocol_off_resonance(p) ? &bs_cuda_sum_field
+		 : p->fhd == BS_SUM_EXACT       ? &bs_cuda_sum_exact
+						: &bs_cuda_sum_nufft,
 		 true, false, NULL };
 }
 
 const struct bs_engine bs_engine_ls_cuda =
-	bs_engine_cuda<bs_cuda_spec_ls>("ls/cuda", true, false, &bs_engine_gridding_cuda);
+	bs_engine_cuda<bs_cuda_spec_ls>("ls/cuda", true, false, true, &bs_engine_gridding_cuda);
 const struct bs_engine bs_engine_sense_cuda =
-	bs_engine_cuda<bs_cuda_spec_ls>("sense/cuda", true, false, &bs_engine_gridding_cuda);
+	bs_engine_cuda<bs_cuda_spec_ls>("sense/cuda", true, false, true, &bs_engine_gridding_cuda);
 
 static int tune_toeplitz(struct bs_tuning *found, const struct bs_protocol *p, const float *k,
 			 const char *cache_dir, double seconds, struct bs_fail *why)

@@ -38,10 +38,11 @@ static int bs_engine_cuda_arm(void **self, const struct bs_protocol *p,
 	return bs_armed_cuda_open(self, &s, tables, env, why);
 }
 
-/* windows, previews: it makes them itself; preview: the engine that makes its previews, or NULL. */
+/* windows, previews: it makes them itself; paths: readouts may bring their own; preview: the engine
+ * that makes its previews, or NULL. */
 template <struct bs_cuda_spec what(const struct bs_protocol *p)>
 static constexpr struct bs_engine bs_engine_cuda(const char *name, bool windows, bool previews,
-						 const struct bs_engine *preview)
+						 bool paths, const struct bs_engine *preview)
 {
 	struct bs_engine e = {};
 
@@ -58,6 +59,7 @@ static constexpr struct bs_engine bs_engine_cuda(const char *name, bool windows,
 	e.slide = windows ? bs_armed_cuda_slide : NULL;
 	e.peek = previews ? bs_armed_cuda_peek : NULL;
 	e.maps = bs_armed_cuda_maps;
+	e.path = paths ? bs_armed_cuda_path : NULL;
 	e.preview = preview;
 	return e;
 }

@@ -20,6 +20,7 @@
 
 struct bs_cuda_operator;
 struct bs_segments_cuda;
+struct bs_toeplitz_cuda;
 
 /* What is armed on one GPU: need, open and plan are told the same. */
 struct bs_cuda_spec {
@@ -61,17 +62,21 @@ struct bs_cuda_operator {
 	bool varies; /* finish, or the solve, does not always queue the same launches: no graphs */
 	/*
 	 * Of readouts that bring their own path; else NULL. path: of the readout that arrives next,
-	 * k as core/engine.h has it. outcome: once finish has been done, whether there is an image.
+	 * k as core/engine.h has it, copied. outcome: once finish has been done, whether there is
+	 * an image. normal: before the first finish, the operator that is solved with, whose Q
+	 * finish sets.
 	 */
-	int (*path)(void *op, uint32_t frame, const float *k, struct bs_fail *why);
+	int (*path)(void *op, uint32_t frame, uint32_t row, const float *k, cudaStream_t stream,
+		    struct bs_fail *why);
 	int (*outcome)(void *op, uint32_t frame, struct bs_fail *why);
+	void (*normal)(void *op, struct bs_toeplitz_cuda *normal);
 };
 
 /* F^H d of the methods that solve, by either route. */
 extern const struct bs_cuda_operator bs_cuda_sum_nufft, bs_cuda_sum_exact;
 /* The same off resonance, and method gridding's sum (operator_field.cu). */
 extern const struct bs_cuda_operator bs_cuda_sum_field;
-/* Gridding along paths that come with the readouts (operator_path.cu). */
+/* The same along paths that come with the readouts (operator_path.cu). */
 extern const struct bs_cuda_operator bs_cuda_sum_path;
 
 /* What a method's engine arms on one GPU; on one of several, with share set. */

@@ -143,7 +143,7 @@ static int peek(void *op, uint32_t frame, float2 *image, cudaStream_t stream, st
 
 static const struct bs_cuda_operator gridding = {
 	coil_step, need, plan_gridding, close_grid, samples, begin, arrived, settle, finish,
-	part,      peek, tuned,         NULL,       NULL,    false, NULL,    NULL,
+	part,      peek, tuned,         NULL,       NULL,    false, NULL,    NULL,   NULL,
 };
 
 struct bs_cuda_spec bs_cuda_spec_gridding(const struct bs_protocol *p)
@@ -155,19 +155,11 @@ struct bs_cuda_spec bs_cuda_spec_gridding(const struct bs_protocol *p)
 		 false, false, NULL };
 }
 
-static constexpr struct bs_engine gridding_engine(void)
-{
-	struct bs_engine e =
-		bs_engine_cuda<bs_cuda_spec_gridding>("gridding/cuda", true, true, NULL);
-
-	e.path = bs_armed_cuda_path;
-	return e;
-}
-
-const struct bs_engine bs_engine_gridding_cuda = gridding_engine();
+const struct bs_engine bs_engine_gridding_cuda =
+	bs_engine_cuda<bs_cuda_spec_gridding>("gridding/cuda", true, true, true, NULL);
 
 /* Its previews are made by gridding's engine. */
 const struct bs_cuda_operator bs_cuda_sum_nufft = {
 	coil_step, need, plan_sum, close_grid, samples, begin, arrived, settle, finish,
-	part,      NULL, tuned,    NULL,       NULL,    false, NULL,    NULL,
+	part,      NULL, tuned,    NULL,       NULL,    false, NULL,    NULL,   NULL,
 };

@@ -1,10 +1,9 @@
 /*
- * gpu/engine/cuda/operator_path.cu - gridding of readouts that bring their own path as an operator
- * (gpu/nufft/path_cuda.h); see operator.h
+ * gpu/engine/cuda/operator_path.cu - gridding of readouts that bring their own path as an operator,
+ * and F^H d of ls and sense with the Q of each frame (gpu/nufft/path_cuda.h); see operator.h
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "gpu/engine/cuda/operator.h"
 #include "gpu/engine/engines.h"
@@ -79,22 +78,18 @@ static int begin(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *
 	return bs_path_cuda_begin(f->path, frame, stream, why);
 }
 
-static int path(void *op, uint32_t frame, const float *k, struct bs_fail *why)
+static int path(void *op, uint32_t frame, uint32_t row, const float *k, cudaStream_t stream,
+		struct bs_fail *why)
 {
 	struct pathed *f = (struct pathed *)op;
-	float *to = NULL;
 	float *reach = f->reach[frame];
-	int rc = bs_path_cuda_path(f->path, &to, why);
 
-	if (rc != 0)
-		return rc;
-	memcpy(to, k, (size_t)f->p->samples * 2 * sizeof(*k));
 	for (uint32_t s = 0; s < f->p->samples; s++) {
 		reach[0] = fmaxf(reach[0], fabsf(k[2 * s]));
 		reach[1] = fmaxf(reach[1], fabsf(k[2 * s + 1]));
 	}
 	f->came[frame]++;
-	return 0;
+	return bs_path_cuda_path(f->path, frame, row, k, stream, why);
 }
 
 static int arrived(void *op, uint32_t frame, uint32_t row, cudaStream_t stream, struct bs_fail *why)
@@ -104,11 +99,7 @@ static int arrived(void *op, uint32_t frame, uint32_t row, cudaStream_t stream, 
 
 static int settle(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *why)
 {
-	(void)op;
-	(void)frame;
-	(void)stream;
-	(void)why;
-	return 0; /* nothing is left but finish */
+	return bs_path_cuda_settle(((struct pathed *)op)->path, frame, stream, why);
 }
 
 static int finish(void *op, uint32_t frame, float2 *image, cudaStream_t stream, struct bs_fail *why)
@@ -138,7 +129,12 @@ static int outcome(void *op, uint32_t frame, struct bs_fail *why)
 	return 0;
 }
 
+static void normal(void *op, struct bs_toeplitz_cuda *to)
+{
+	bs_path_cuda_normal(((struct pathed *)op)->path, to);
+}
+
 const struct bs_cuda_operator bs_cuda_sum_path = {
 	coil_step, need, plan, close_path, samples, begin, arrived, settle,  finish,
-	NULL,      NULL, NULL, NULL,       NULL,    false, path,    outcome,
+	NULL,      NULL, NULL, NULL,       NULL,    false, path,    outcome, normal,
 };

@@ -101,8 +101,7 @@ int bs_armed_cuda_path(void *self, uint32_t frame, uint32_t readout, const float
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 
-	(void)readout; /* the one that is added next */
-	return e->op->path(e->plan, frame, k, NULL);
+	return e->op->path(e->plan, frame, readout, k, e->stream, NULL);
 }
 
 int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float *data,

@@ -4,7 +4,8 @@
  * Three launches an application: rows of all images or coils, columns and back, rows back
  * (halves.cuh). With maps the coils' addends are left apart, in addends; sum adds them up. An
  * iteration of conjugate gradients: two (step.cuh).
- * need -> plan -> queue*. As toeplitz_cuda.h, which checks; only gpu/toeplitz uses this.
+ * need -> plan -> { set | queue }*; q NULL: set says it. As toeplitz_cuda.h, which checks; only
+ * gpu/toeplitz uses this.
  */
 #ifndef BS_GPU_TOEPLITZ_CUDA_FLAT_CUH
 #define BS_GPU_TOEPLITZ_CUDA_FLAT_CUH
@@ -37,6 +38,8 @@ int tp_flat_lay_out(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec,
 uint64_t tp_flat_need(const struct tp_flat_plan *p);
 int tp_flat_plan(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec, const float *q,
 		 struct bs_devmem *mem, struct bs_fail *why);
+int tp_flat_set(const struct tp_flat_plan *p, const float2 *transform, cudaStream_t stream,
+		struct bs_fail *why);
 int tp_flat_queue(const struct tp_flat_plan *p, const struct tp_flat_work *work,
 		  cudaStream_t stream, struct bs_fail *why);
 int tp_flat_sum(const struct tp_flat_plan *p, uint32_t coils, const int *stop, float *out,

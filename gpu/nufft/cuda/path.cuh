@@ -1,0 +1,84 @@
+/*
+ * gpu/nufft/cuda/path.cuh - the kernels of gpu/nufft/path.cu: where a readout's samples lie, and
+ * the cells that collect them
+ *
+ * find: one readout, a block; k lies in the host's memory. collect: a group of readouts, in their
+ * order; last: the cells are then scaled by what an image of ones is seen as, which *total in the
+ * host's memory is told. Both only queue.
+ */
+#ifndef BS_GPU_NUFFT_CUDA_PATH_CUH
+#define BS_GPU_NUFFT_CUDA_PATH_CUH
+
+#include "gpu/nufft/cuda/dev.cuh"
+
+#define BS_PATH_TILE  8u     /* cells of a tile's edge */
+#define BS_PATH_CHUNK 32u    /* samples of a box */
+#define BS_PATH_NEVER 0x7f7f /* a first cell that no box of cells has: bytes that memset writes */
+
+/* A sample: its window's first cells, before they are taken modulo the grid; offsets; weight. */
+struct __align__(16) bs_path_place
+{
+	short cell[2];
+	float offset[2], weight;
+};
+
+/* The first cells of a chunk's samples: from, to, of x and y. */
+struct __align__(8) bs_path_box
+{
+	short from[2], to[2];
+};
+
+struct bs_path_shape {
+	uint32_t samples, readouts, chunks; /* chunks: of a readout */
+	uint32_t matrix[2], coils;
+	bool ramp, normalizes;
+};
+
+/* A grid and the samples' places on it. */
+struct bs_path_grid {
+	uint32_t size[2];
+	double window;
+	struct bs_path_place *place; /* [state][readout][sample] */
+	struct bs_path_box *box;     /* [state][readout][chunk] */
+};
+
+/* Sums over the block's threads, by a fixed tree; in all threads. */
+template <class F> static __device__ double bs_path_fold(double v, double none, F f)
+{
+	__shared__ double part[32];
+
+	for (int n = 16; n > 0; n >>= 1)
+		v = f(v, __shfl_xor_sync(~0u, v, n));
+	__syncthreads();
+	if (threadIdx.x % 32 == 0)
+		part[threadIdx.x / 32] = v;
+	__syncthreads();
+	v = threadIdx.x % 32 < blockDim.x / 32 ? part[threadIdx.x % 32] : none;
+	for (int n = 16; n > 0; n >>= 1)
+		v = f(v, __shfl_xor_sync(~0u, v, n));
+	return v;
+}
+
+static __device__ __forceinline__ double bs_path_sum(double v)
+{
+	return bs_path_fold(v, 0.0, [](double a, double b) { return a + b; });
+}
+
+/* q NULL: image alone. at: the readout's number among those of all frames. */
+int bs_path_find(const struct bs_path_grid *image, const struct bs_path_grid *q, double *seen,
+		 const float2 *k, uint64_t at, const struct bs_path_shape *s, cudaStream_t stream,
+		 struct bs_fail *why);
+
+/* What is collected: data [coil][sample] of the frame, NULL: ones; readouts from .. to. */
+struct bs_path_work {
+	const float2 *data;
+	uint32_t coils, state, from, to;
+	bool adds, last; /* adds: to what the cells hold */
+};
+
+int bs_path_collect(float2 *cells, const struct bs_path_grid *on, const struct bs_path_work *work,
+		    const double *seen, double *total, const struct bs_kernel_window *window,
+		    uint32_t taps, const struct bs_path_shape *s, cudaStream_t stream,
+		    struct bs_fail *why);
+
+#endif
