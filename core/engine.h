@@ -123,9 +123,11 @@ struct bs_engine {
 	int (*need)(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
 	/*
 	 * Likewise the device memory that arm takes and keeps, but for a W, whose size no protocol
-	 * says. NULL: none, or it is not told. From arm on nothing else is taken.
+	 * says. field: tables->field; NULL: what depends on it is not told. NULL: none, or it is
+	 * not told. From arm on nothing else is taken.
 	 */
-	int (*device)(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
+	int (*device)(const struct bs_protocol *p, const float *field, struct bs_need *need,
+		      struct bs_fail *why);
 	int (*arm)(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 		   const struct bs_arm_env *env, struct bs_fail *why);
 	int (*begin)(void *self, uint32_t frame);

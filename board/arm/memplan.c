@@ -1,9 +1,11 @@
 /* board/arm/memplan.c - see memplan.h */
 #include "board/arm/memplan.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/frame/recon.h"
+#include "drivers/file/tables.h"
 #include "drivers/log/store.h"
 #include "gpu/engine/engines.h"
 #include "gpu/engine/front.h"
@@ -56,6 +58,21 @@ static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 			    (uint64_t)(p->readouts / p->frame_step) * 5u);
 }
 
+/* The field map decides how many operators lie on the GPU. */
+static int device_need(struct bs_need *need, const struct bs_protocol *p,
+		       const struct bs_engine *engine, struct bs_fail *why)
+{
+	float *field = NULL;
+	int rc = 0;
+
+	if (bs_protocol_off_resonance(p) && bs_engines_on_gpu(engine->name))
+		rc = bs_tables_field(&field, p, why);
+	if (rc == 0)
+		rc = bs_recon_device(p, engine, field, need, why);
+	free(field);
+	return rc;
+}
+
 static void plan_protocol(struct bs_memplan_protocol *m, const struct bs_protocol *p,
 			  struct telling *t)
 {
@@ -71,7 +88,7 @@ static void plan_protocol(struct bs_memplan_protocol *m, const struct bs_protoco
 	else
 		m->engine = NULL;
 	if (rc == 0)
-		rc = bs_recon_device(&inner, m->engine, &m->device, why);
+		rc = device_need(&m->device, &inner, m->engine, why);
 	if (rc == 0)
 		rc = bs_front_need(p, &m->need, why);
 	if (rc == 0)

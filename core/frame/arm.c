@@ -72,28 +72,35 @@ static int check_ways(const struct bs_protocol *p, const struct bs_engine *e, st
 	return 0;
 }
 
-static int need_of(const struct bs_engine *e, bool device, const struct bs_protocol *p,
-		   struct bs_need *need, struct bs_fail *why)
+/* What is asked of engines: host memory; device: that of the GPU. */
+struct asked {
+	bool device;
+	const float *field;
+	struct bs_need *need;
+};
+
+static int need_of(const struct bs_engine *e, const struct asked *a, const struct bs_protocol *p,
+		   struct bs_fail *why)
 {
-	if (!device)
-		return e->need(p, need, why);
-	return e->device != NULL ? e->device(p, need, why) : 0;
+	if (!a->device)
+		return e->need(p, a->need, why);
+	return e->device != NULL ? e->device(p, a->field, a->need, why) : 0;
 }
 
 /* Of all engines that are armed. */
-static int needs(const struct bs_protocol *p, const struct bs_engine *engine, bool device,
-		 struct bs_need *need, struct bs_fail *why)
+static int needs(const struct bs_protocol *p, const struct bs_engine *engine, const struct asked *a,
+		 struct bs_fail *why)
 {
 	struct bs_protocol beside;
-	int rc = need_of(engine, device, p, need, why);
+	int rc = need_of(engine, a, p, why);
 
 	if (rc == 0 && p->preview_every > 0 && engine->preview != NULL) {
 		derive_preview(&beside, p);
-		rc = need_of(engine->preview, device, &beside, need, why);
+		rc = need_of(engine->preview, a, &beside, why);
 	}
 	if (rc == 0 && wants_stand_in(p, engine)) {
 		derive_stand_in(&beside, p);
-		rc = need_of(engine->preview, device, &beside, need, why);
+		rc = need_of(engine->preview, a, &beside, why);
 	}
 	return rc;
 }
@@ -101,19 +108,21 @@ static int needs(const struct bs_protocol *p, const struct bs_engine *engine, bo
 int bs_recon_need(const struct bs_protocol *p, const struct bs_engine *engine, struct bs_need *need,
 		  struct bs_fail *why)
 {
+	const struct asked host = { .need = need };
 	int rc = check_ways(p, engine, why);
 
 	if (rc == 0)
 		rc = bs_averages_need(p, bs_protocol_rows(p), need);
-	return rc != 0 ? rc : needs(p, engine, false, need, why);
+	return rc != 0 ? rc : needs(p, engine, &host, why);
 }
 
-int bs_recon_device(const struct bs_protocol *p, const struct bs_engine *engine,
+int bs_recon_device(const struct bs_protocol *p, const struct bs_engine *engine, const float *field,
 		    struct bs_need *need, struct bs_fail *why)
 {
+	const struct asked device = { .device = true, .field = field, .need = need };
 	int rc = check_ways(p, engine, why);
 
-	return rc != 0 ? rc : needs(p, engine, true, need, why);
+	return rc != 0 ? rc : needs(p, engine, &device, why);
 }
 
 static int sit(struct seat *s, const struct bs_engine *engine, const struct bs_protocol *p,

@@ -188,10 +188,10 @@ static inline size_t bs_path_bytes(const struct bs_protocol *p, uint32_t row)
 }
 
 /* What arm will take from the arena: the need of the engine and of what is armed beside it. device:
- * the same of device memory, as far as engines tell it. */
+ * the same of device memory, as far as engines tell it; field as core/engine.h has it. */
 int bs_recon_need(const struct bs_protocol *p, const struct bs_engine *engine, struct bs_need *need,
 		  struct bs_fail *why);
-int bs_recon_device(const struct bs_protocol *p, const struct bs_engine *engine,
+int bs_recon_device(const struct bs_protocol *p, const struct bs_engine *engine, const float *field,
 		    struct bs_need *need, struct bs_fail *why);
 int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struct bs_engine *engine,
 		 const struct bs_tables *tables, const struct bs_arm_env *env, struct bs_fail *why);

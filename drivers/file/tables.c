@@ -195,6 +195,27 @@ static int load_field(float **out, const struct bs_protocol *p, struct bs_fail *
 	return rc;
 }
 
+static const char *field_key(const struct bs_protocol *p)
+{
+	return p->field.from == BS_FIELD_STUDY ? "field.from" : "field.map_file";
+}
+
+static int make_field(float **out, const struct bs_protocol *p, struct bs_fail *why)
+{
+	return p->field.from == BS_FIELD_STUDY ? room_for_field(out, p, why)
+					       : load_field(out, p, why);
+}
+
+int bs_tables_field(float **field, const struct bs_protocol *p, struct bs_fail *why)
+{
+	struct bs_fail own = { 0 };
+	int rc;
+
+	*field = NULL;
+	rc = make_field(field, p, &own);
+	return rc != 0 ? bs_fail(why, rc, "%s: %s", field_key(p), own.text) : 0;
+}
+
 static int load_traj(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail *why)
 {
 	return p->traj.type == BS_TRAJ_FILE ? bs_trajfile_load(t, p, why) : bs_traj_make(t, p, why);
@@ -270,9 +291,8 @@ static int load_all(struct bs_loaded *l, const struct bs_protocol *p, const char
 		rc = room_for_maps(&l->maps, p, why);
 	}
 	if (rc == 0 && bs_protocol_off_resonance(p)) {
-		*key = p->field.from == BS_FIELD_STUDY ? "field.from" : "field.map_file";
-		rc = p->field.from == BS_FIELD_STUDY ? room_for_field(&l->field, p, why)
-						     : load_field(&l->field, p, why);
+		*key = field_key(p);
+		rc = make_field(&l->field, p, why);
 	}
 	if (rc == 0 && bs_protocol_measures_field(p)) {
 		*key = "field.from";

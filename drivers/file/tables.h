@@ -24,6 +24,8 @@ struct bs_loaded {
 	struct bs_csr *w;
 };
 
+/* Of a protocol off resonance: its field map alone, [slice][voxel] Hz, the caller's to free. */
+int bs_tables_field(float **field, const struct bs_protocol *p, struct bs_fail *why);
 int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_fail *why);
 void bs_tables_free(struct bs_loaded *l);
 

@@ -155,6 +155,17 @@ static void size(struct bs_maps *m, const struct bs_protocol *p)
 		(size_t)2 * m->width * ((size_t)m->most[2] * (m->most[1] + p->matrix[1]) + 1);
 }
 
+bool bs_maps_by_espirit(const struct bs_protocol *p, struct bs_espirit_spec *spec)
+{
+	struct bs_maps m;
+
+	if (!bs_protocol_makes_maps(p) || by_walsh(p))
+		return false;
+	size(&m, p);
+	*spec = espirit_of(p, m.most);
+	return true;
+}
+
 int bs_maps_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
 	const struct bs_region_spec region = region_of(p);

@@ -57,6 +57,9 @@ int bs_maps_given(struct bs_maps *plan, uint32_t frame, const uint32_t size[3], 
  * says (NULL: Walsh's maps, nothing changes).
  */
 struct bs_espirit;
+struct bs_espirit_spec;
+/* False: they are not made by it; else with what plan makes them. */
+bool bs_maps_by_espirit(const struct bs_protocol *p, struct bs_espirit_spec *spec);
 struct bs_espirit *bs_maps_espirit(struct bs_maps *plan);
 void bs_maps_elsewhere(struct bs_maps *plan,
 		       int (*run)(void *self, const uint32_t size[3], const float *block,

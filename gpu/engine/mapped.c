@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/latency/budget.h"
+#include "core/log.h"
 #include "core/thread/clock.h"
 #include "gpu/calibrate/maps.h"
 #include "gpu/engine/center.h"
@@ -48,23 +49,40 @@ static void mapped_disarm(void *self)
 	free(e);
 }
 
-/* ESPIRiT where the images are made. */
+/* ESPIRiT where the images are made; the host's, later, where that has no room for it. */
 static int arm_maps(struct engine *e, struct bs_fail *why)
 {
 #if BS_GPU
+	struct bs_fail own = { 0 };
 	int rc;
 
 	if (bs_maps_espirit(e->maps) == NULL || !bs_engines_on_gpu(e->inner->name))
 		return 0;
-	rc = bs_mapped_cuda_open(&e->cuda, bs_maps_espirit(e->maps), e->p->name, why);
+	rc = bs_mapped_cuda_open(&e->cuda, bs_maps_espirit(e->maps), e->p->name, &own);
 	if (rc == 0)
 		bs_maps_elsewhere(e->maps, bs_mapped_cuda_run, e->cuda);
-	return rc;
+	else if (rc == BS_ERR_NOMEM)
+		bs_log(BS_LOG_WARN, "protocol '%s': coil maps by the host, not the GPU: %s",
+		       e->p->name, own.text);
+	return rc == 0 || rc == BS_ERR_NOMEM ? 0 : bs_fail(why, rc, "%s", own.text);
 #else
 	(void)e;
 	(void)why;
 	return 0;
 #endif
+}
+
+/* What arm_maps takes, too, where it can be had. */
+static int device_of(const struct bs_engine *inner, const struct bs_protocol *p, const float *field,
+		     struct bs_need *need, struct bs_fail *why)
+{
+#if BS_GPU
+	struct bs_espirit_spec s;
+
+	if (bs_engines_on_gpu(inner->name) && bs_maps_by_espirit(p, &s))
+		bs_need_add(need, "device coil maps", 1, bs_mapped_cuda_bytes(&s));
+#endif
+	return inner->device != NULL ? inner->device(p, field, need, why) : 0;
 }
 
 static int arm_of(const struct bs_engine *inner, void **self, const struct bs_protocol *p,
@@ -81,11 +99,12 @@ static int arm_of(const struct bs_engine *inner, void **self, const struct bs_pr
 	if (rc == 0 && !bs_protocol_on_grid(p))
 		rc = bs_center_arm(&e->center, p, bs_maps_fewest(p), tables->traj, env, why);
 	if (rc == 0)
-		rc = arm_maps(e, why);
-	if (rc == 0)
 		rc = inner->arm(&e->self, p, tables, env, why);
-	if (rc != 0) {
+	if (rc != 0)
 		e->self = NULL;
+	if (rc == 0) /* after what cannot do without the GPU's memory */
+		rc = arm_maps(e, why);
+	if (rc != 0) {
 		mapped_disarm(e);
 		return rc;
 	}
@@ -230,12 +249,10 @@ static int mapped_maps(void *self, uint32_t slice)
 	{                                                                                          \
 		return need_of(&bs_engine_##engine, p, need, why);                                 \
 	}                                                                                          \
-	static int engine##_device(const struct bs_protocol *p, struct bs_need *need,              \
-				   struct bs_fail *why)                                            \
+	static int engine##_device(const struct bs_protocol *p, const float *field,                \
+				   struct bs_need *need, struct bs_fail *why)                      \
 	{                                                                                          \
-		const struct bs_engine *inner = &bs_engine_##engine;                               \
-                                                                                                   \
-		return inner->device != NULL ? inner->device(p, need, why) : 0;                    \
+		return device_of(&bs_engine_##engine, p, field, need, why);                        \
 	}                                                                                          \
 	static int engine##_arm(void **self, const struct bs_protocol *p,                          \
 				const struct bs_tables *tables, const struct bs_arm_env *env,      \

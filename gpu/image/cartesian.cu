@@ -289,16 +289,16 @@ static int cart_finish(void *op, uint32_t frame, float2 *image, cudaStream_t str
 }
 
 static const struct bs_cuda_operator cartesian = {
-	coil_step,    cart_need,   cart_plan,   cart_close, cart_samples, cart_begin,
-	cart_arrived, cart_settle, cart_finish, NULL,       NULL,         NULL,
-	NULL,         cart_lines,  false,       NULL,       NULL,         NULL,
+	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin, cart_arrived,
+	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,       cart_lines,
+	false,       NULL,        NULL,      NULL,       NULL,
 };
 
 /* Completed: how is known when the lines have come. */
 static const struct bs_cuda_operator completed = {
-	coil_step,    cart_need,   cart_plan,   cart_close, cart_samples, cart_begin,
-	cart_arrived, cart_settle, cart_finish, NULL,       NULL,         NULL,
-	NULL,         cart_lines,  true,        NULL,       NULL,         NULL,
+	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin, cart_arrived,
+	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,       cart_lines,
+	true,        NULL,        NULL,      NULL,       NULL,
 };
 
 static struct bs_cuda_spec spec_of(const struct bs_protocol *p)

@@ -163,22 +163,34 @@ static struct bs_toeplitz_spec toeplitz_of(const struct bs_segments_spec *s)
 	return t;
 }
 
+static uint64_t image_bytes(const struct bs_lagged_cuda *p)
+{
+	return (uint64_t)p->times * p->coils * p->voxels * sizeof(float2);
+}
+
+static int need_of(const struct bs_lagged_cuda *p, const struct bs_segments_spec *s,
+		   uint64_t *bytes, struct bs_fail *why)
+{
+	const struct bs_toeplitz_spec t = toeplitz_of(s);
+	int rc = bs_toeplitz_cuda_need(&t, bytes, why);
+
+	*bytes = *bytes * p->times + bs_devmem_round(image_bytes(p));
+	return rc == 0 && *bytes > BYTES_MOST
+		       ? bs_fail(why, BS_ERR_UNSUPPORTED, "%u Toeplitz operators of %u coils",
+				 p->times, p->coils)
+		       : rc;
+}
+
 static int take_memory(struct bs_lagged_cuda *p, const struct bs_segments_spec *s,
 		       struct bs_fail *why)
 {
-	const struct bs_toeplitz_spec t = toeplitz_of(s);
-	const uint64_t images = (uint64_t)p->times * p->coils * p->voxels * sizeof(float2);
 	uint64_t bytes;
-	int rc = bs_toeplitz_cuda_need(&t, &bytes, why);
+	int rc = need_of(p, s, &bytes, why);
 
-	bytes = bytes * p->times + bs_devmem_round(images);
-	if (rc == 0 && bytes > BYTES_MOST)
-		rc = bs_fail(why, BS_ERR_UNSUPPORTED, "%u Toeplitz operators of %u coils", p->times,
-			     p->coils);
 	if (rc == 0)
 		rc = bs_devmem_open(&p->mem, bytes, "field map", why);
 	if (rc == 0)
-		p->images = (float2 *)bs_devmem_take(&p->mem, images);
+		p->images = (float2 *)bs_devmem_take(&p->mem, image_bytes(p));
 	return rc;
 }
 
@@ -254,41 +266,61 @@ static int open_branches(struct bs_lagged_cuda *p, struct bs_fail *why)
 	return rc;
 }
 
-int bs_lagged_cuda_plan(struct bs_lagged_cuda **plan, const struct bs_segments_spec *s,
-			const float *k, const float *weight, const float *hz, struct bs_fail *why)
+/* The times alone; b: their interpolators, the caller's to free. */
+static int find(struct bs_lagged_cuda **plan, float **b, const struct bs_segments_spec *s,
+		const float *hz, struct bs_fail *why)
+{
+	struct bs_lagged_cuda *p;
+
+	*plan = NULL;
+	*b = NULL;
+	if (s->nufft.dims != 2)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operators off resonance in 3D");
+	*plan = p = (struct bs_lagged_cuda *)calloc(1, sizeof(*p));
+	*b = (float *)malloc((size_t)BS_SEGMENTS_MAX * s->readout * sizeof(float2));
+	if (p == NULL || *b == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "Toeplitz operators of a field map");
+	p->coils = s->together;
+	p->voxels = (uint64_t)s->nufft.matrix[0] * s->nufft.matrix[1];
+	return find_times(p, s, hz, *b, why);
+}
+
+int bs_lagged_cuda_bytes(const struct bs_segments_spec *s, const float *hz, uint64_t *bytes,
+			 struct bs_fail *why)
 {
 	struct bs_lagged_cuda *p;
 	float *b;
-	int rc;
+	int rc = find(&p, &b, s, hz, why);
 
-	*plan = NULL;
-	if (s->nufft.dims != 2)
-		return bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operators off resonance in 3D");
-	p = (struct bs_lagged_cuda *)calloc(1, sizeof(*p));
-	b = (float *)malloc((size_t)BS_SEGMENTS_MAX * s->readout * sizeof(float2));
-	if (p == NULL || b == NULL) {
-		free(p);
-		free(b);
-		return bs_fail(why, BS_ERR_NOMEM, "Toeplitz operators of a field map");
-	}
-	p->coils = s->together;
-	p->voxels = (uint64_t)s->nufft.matrix[0] * s->nufft.matrix[1];
-	rc = find_times(p, s, hz, b, why);
 	if (rc == 0)
-		rc = take_memory(p, s, why);
+		rc = need_of(p, s, bytes, why);
+	if (rc != 0)
+		*bytes = 0;
+	free(p);
+	free(b);
+	return rc == BS_ERR_UNSUPPORTED ? 0 : rc;
+}
+
+int bs_lagged_cuda_plan(struct bs_lagged_cuda **plan, const struct bs_segments_spec *s,
+			const float *k, const float *weight, const float *hz, struct bs_fail *why)
+{
+	float *b;
+	int rc = find(plan, &b, s, hz, why);
+
 	if (rc == 0)
-		rc = make_operators(p, s, k, weight, b, why);
+		rc = take_memory(*plan, s, why);
 	if (rc == 0)
-		rc = open_branches(p, why);
+		rc = make_operators(*plan, s, k, weight, b, why);
+	if (rc == 0)
+		rc = open_branches(*plan, why);
 	if (rc == 0)
 		rc = bs_cuda_copied(why);
 	free(b);
 	if (rc != 0) {
-		bs_lagged_cuda_close(p);
-		return rc;
+		bs_lagged_cuda_close(*plan);
+		*plan = NULL;
 	}
-	*plan = p;
-	return 0;
+	return rc;
 }
 
 void bs_lagged_cuda_close(struct bs_lagged_cuda *p)

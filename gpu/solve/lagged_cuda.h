@@ -32,6 +32,9 @@ extern "C" {
 struct CUstream_st; /* cudaStream_t */
 struct bs_lagged_cuda;
 
+/* Device memory that plan takes for such a map and keeps; 0: it would find BS_ERR_UNSUPPORTED. */
+int bs_lagged_cuda_bytes(const struct bs_segments_spec *spec, const float *hz, uint64_t *bytes,
+			 struct bs_fail *why);
 int bs_lagged_cuda_plan(struct bs_lagged_cuda **plan, const struct bs_segments_spec *spec,
 			const float *k, const float *weight, const float *hz, struct bs_fail *why);
 void bs_lagged_cuda_close(struct bs_lagged_cuda *plan); /* or NULL */

@@ -1,6 +1,7 @@
 /*
  * test/twin/allocations.h - counts device and pinned allocations at the linker's seams (Makefile:
- * --wrap), and the least that the device had free after one; for one source of a program
+ * --wrap), and the least that the device had free after one, and refuses those of one size; for one
+ * source of a program
  */
 #ifndef BS_TEST_TWIN_ALLOCATIONS_H
 #define BS_TEST_TWIN_ALLOCATIONS_H
@@ -10,6 +11,7 @@
 
 static unsigned allocations;
 static size_t least_free __attribute__((unused)) = SIZE_MAX;
+static size_t refused = SIZE_MAX; /* of just so many bytes there is no device memory */
 
 cudaError_t __real_cudaMalloc(void **p, size_t n);
 cudaError_t __wrap_cudaMalloc(void **p, size_t n);
@@ -22,7 +24,7 @@ cudaError_t __wrap_cudaHostRegister(void *p, size_t n, unsigned flags);
 
 cudaError_t __wrap_cudaMalloc(void **p, size_t n)
 {
-	const cudaError_t e = __real_cudaMalloc(p, n);
+	const cudaError_t e = n == refused ? cudaErrorMemoryAllocation : __real_cudaMalloc(p, n);
 	size_t now = SIZE_MAX;
 	size_t total;
 

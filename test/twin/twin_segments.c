@@ -17,6 +17,7 @@
 #include "core/thread/clock.h"
 #include "core/thread/team.h"
 #include "gpu/solve/interpolators.h"
+#include "gpu/solve/lagged_cuda.h"
 #include "gpu/solve/segments_cuda.h"
 #include "test/support/engine.h"
 #include "test/twin/device.h"
@@ -63,6 +64,34 @@ static int measure_gain(struct twin *t, struct bs_fail *why)
 	t->gain = fmax(sqrt(sum / s->readout), 1.0);
 	free(b);
 	return rc;
+}
+
+static size_t free_now(void)
+{
+	size_t now = 0;
+	size_t total = 0;
+
+	return cudaDeviceSynchronize() == cudaSuccess && cudaMemGetInfo(&now, &total) == cudaSuccess
+		       ? now
+		       : 0;
+}
+
+/* The operators' own device memory is what was told beforehand, 2 % or two pages of 2 MiB apart. */
+static void check_told(struct twin *t)
+{
+	const bool lagged = t->cuda != NULL && bs_segments_cuda_launches(t->cuda) > 0;
+	const size_t before = free_now();
+	struct bs_fail why = { 0 };
+	uint64_t told = 1;
+	uint64_t taken;
+	int rc = bs_lagged_cuda_bytes(&t->s, t->hz, &told, &why);
+
+	bs_segments_cuda_close(t->cuda);
+	taken = free_now() - before;
+	CHECK(rc == 0 && (told > 0) == lagged &&
+		      fabs((double)taken - (double)told) <= fmax(0.02 * (double)told, 0x1p22),
+	      "operators of the field: told %.2f MiB, given back %.2f %s", (double)told * 0x1p-20,
+	      (double)taken * 0x1p-20, why.text);
 }
 
 static int open_twin(struct twin *t, const struct bs_segments_spec *s, float most,
@@ -112,7 +141,8 @@ static void close_twin(struct twin *t)
 {
 	bs_segments_close(t->host);
 	bs_arena_close(&t->arena);
-	bs_segments_cuda_close(t->cuda);
+	if (t->hz != NULL)
+		check_told(t);
 	bs_devmem_close(&t->mem);
 	free(t->k);
 	free(t->weight);

@@ -119,7 +119,8 @@ static int solve_bytes(const struct bs_cuda_spec *s, const struct bs_csr *w, uin
 					       : bs_armed_cuda_unfold_need(s->p, w, bytes, why);
 }
 
-int bs_armed_cuda_device(const struct bs_cuda_spec *s, struct bs_need *need, struct bs_fail *why)
+int bs_armed_cuda_device(const struct bs_cuda_spec *s, const float *field, struct bs_need *need,
+			 struct bs_fail *why)
 {
 	uint64_t more;
 	int rc = solve_bytes(s, NULL, &more, why);
@@ -128,6 +129,8 @@ int bs_armed_cuda_device(const struct bs_cuda_spec *s, struct bs_need *need, str
 		rc = device_need(s, need, why);
 	if (rc == 0)
 		bs_need_add(need, "device solve", 1, more);
+	if (rc == 0 && s->op->beside != NULL)
+		rc = s->op->beside(s, field, need, why);
 	if (rc == 0 && is_mapped(s->p)) /* the host's, as bs_armed_cuda_need says */
 		need->total_bytes -= samples_bytes(s);
 	return rc;

@@ -87,7 +87,8 @@ static inline bool bs_armed_cuda_solves(const struct bs_armed_cuda *e)
 
 /* armed.cu: all that the protocol fixes; device as core/engine.h; open chooses the variant. */
 int bs_armed_cuda_need(const struct bs_cuda_spec *s, struct bs_need *need, struct bs_fail *why);
-int bs_armed_cuda_device(const struct bs_cuda_spec *s, struct bs_need *need, struct bs_fail *why);
+int bs_armed_cuda_device(const struct bs_cuda_spec *s, const float *field, struct bs_need *need,
+			 struct bs_fail *why);
 int bs_armed_cuda_open(void **self, const struct bs_cuda_spec *s, const struct bs_tables *tables,
 		       const struct bs_arm_env *env, struct bs_fail *why);
 void bs_armed_cuda_close(void *self);

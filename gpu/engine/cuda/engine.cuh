@@ -20,12 +20,12 @@ static int bs_engine_cuda_need(const struct bs_protocol *p, struct bs_need *need
 }
 
 template <struct bs_cuda_spec what(const struct bs_protocol *p)>
-static int bs_engine_cuda_device(const struct bs_protocol *p, struct bs_need *need,
-				 struct bs_fail *why)
+static int bs_engine_cuda_device(const struct bs_protocol *p, const float *field,
+				 struct bs_need *need, struct bs_fail *why)
 {
 	const struct bs_cuda_spec s = what(p);
 
-	return bs_armed_cuda_device(&s, need, why);
+	return bs_armed_cuda_device(&s, field, need, why);
 }
 
 template <struct bs_cuda_spec what(const struct bs_protocol *p)>

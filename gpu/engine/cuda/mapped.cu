@@ -15,6 +15,16 @@ struct bs_mapped_cuda {
 	size_t bytes; /* of maps */
 };
 
+static uint64_t maps_bytes(const struct bs_espirit_spec *s)
+{
+	return (uint64_t)s->matrix[0] * s->matrix[1] * s->matrix[2] * s->coils * s->sets * 8;
+}
+
+uint64_t bs_mapped_cuda_bytes(const struct bs_espirit_spec *s)
+{
+	return bs_espirit_cuda_bytes(s) + bs_devmem_round(maps_bytes(s));
+}
+
 int bs_mapped_cuda_open(struct bs_mapped_cuda **self, struct bs_espirit *host, const char *protocol,
 			struct bs_fail *why)
 {
@@ -26,10 +36,8 @@ int bs_mapped_cuda_open(struct bs_mapped_cuda **self, struct bs_espirit *host, c
 	if (m == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': coil maps", protocol);
 	bs_espirit_lags(host, &l);
-	m->bytes = (size_t)l.spec->matrix[0] * l.spec->matrix[1] * l.spec->matrix[2] *
-		   l.spec->coils * l.spec->sets * 8;
-	rc = bs_devmem_open(&m->mem, bs_espirit_cuda_bytes(l.spec) + bs_devmem_round(m->bytes),
-			    protocol, why);
+	m->bytes = (size_t)maps_bytes(l.spec);
+	rc = bs_devmem_open(&m->mem, bs_mapped_cuda_bytes(l.spec), protocol, why);
 	if (rc == 0)
 		rc = bs_espirit_cuda_plan(&m->espirit, host, &m->mem, why);
 	if (rc == 0) {

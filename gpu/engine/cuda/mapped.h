@@ -16,6 +16,8 @@ extern "C" {
 
 struct bs_mapped_cuda;
 
+/* Device memory that open takes. */
+uint64_t bs_mapped_cuda_bytes(const struct bs_espirit_spec *spec);
 /* host: lives as long; protocol: its name. */
 int bs_mapped_cuda_open(struct bs_mapped_cuda **self, struct bs_espirit *host, const char *protocol,
 			struct bs_fail *why);

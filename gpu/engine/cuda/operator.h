@@ -70,6 +70,9 @@ struct bs_cuda_operator {
 		    struct bs_fail *why);
 	int (*outcome)(void *op, uint32_t frame, struct bs_fail *why);
 	void (*normal)(void *op, struct bs_toeplitz_cuda *normal);
+	/* Device memory that plan takes beside mem, where it can be had; field as core/engine.h. */
+	int (*beside)(const struct bs_cuda_spec *s, const float *field, struct bs_need *need,
+		      struct bs_fail *why);
 };
 
 /* F^H d of the methods that solve, by either route. */

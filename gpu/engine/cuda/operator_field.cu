@@ -9,6 +9,7 @@
 
 #include "gpu/engine/cuda/operator.h"
 #include "gpu/engine/engines.h"
+#include "gpu/solve/lagged_cuda.h"
 #include "gpu/solve/lsq_cuda.h"
 #include "gpu/solve/segments_cuda.h"
 
@@ -35,6 +36,18 @@ static int need(const struct bs_cuda_spec *c, struct bs_need *n, struct bs_fail 
 	const struct bs_segments_spec s = spec_of(c);
 
 	return bs_segments_cuda_need(&s, n, why);
+}
+
+static int beside(const struct bs_cuda_spec *c, const float *field, struct bs_need *n,
+		  struct bs_fail *why)
+{
+	const struct bs_segments_spec s = spec_of(c);
+	uint64_t bytes = 0;
+	int rc = c->solve && field != NULL ? bs_lagged_cuda_bytes(&s, field, &bytes, why) : 0;
+
+	if (bytes > 0)
+		bs_need_add(n, "device operators of the field", 1, bytes);
+	return rc;
 }
 
 static void close_field(void *op)
@@ -122,6 +135,6 @@ static struct bs_segments_cuda *field_of(void *op)
 
 /* peek is finish: the samples stay. */
 const struct bs_cuda_operator bs_cuda_sum_field = {
-	coil_step, need,   plan, close_field, samples, begin, arrived, settle, finish,
-	part,      finish, NULL, field_of,    NULL,    true,  NULL,    NULL,   NULL,
+	coil_step, need, plan,     close_field, samples, begin, arrived, settle, finish, part,
+	finish,    NULL, field_of, NULL,        true,    NULL,  NULL,    NULL,   beside,
 };

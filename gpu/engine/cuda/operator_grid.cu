@@ -142,8 +142,8 @@ static int peek(void *op, uint32_t frame, float2 *image, cudaStream_t stream, st
 }
 
 static const struct bs_cuda_operator gridding = {
-	coil_step, need, plan_gridding, close_grid, samples, begin, arrived, settle, finish,
-	part,      peek, tuned,         NULL,       NULL,    false, NULL,    NULL,   NULL,
+	coil_step, need,  plan_gridding, close_grid, samples, begin, arrived, settle, finish, part,
+	peek,      tuned, NULL,          NULL,       false,   NULL,  NULL,    NULL,   NULL,
 };
 
 struct bs_cuda_spec bs_cuda_spec_gridding(const struct bs_protocol *p)
@@ -160,6 +160,6 @@ const struct bs_engine bs_engine_gridding_cuda =
 
 /* Its previews are made by gridding's engine. */
 const struct bs_cuda_operator bs_cuda_sum_nufft = {
-	coil_step, need, plan_sum, close_grid, samples, begin, arrived, settle, finish,
-	part,      NULL, tuned,    NULL,       NULL,    false, NULL,    NULL,   NULL,
+	coil_step, need,  plan_sum, close_grid, samples, begin, arrived, settle, finish, part,
+	NULL,      tuned, NULL,     NULL,       false,   NULL,  NULL,    NULL,   NULL,
 };

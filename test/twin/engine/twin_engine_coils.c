@@ -152,7 +152,7 @@ static int image_of(const struct made *m, const struct bs_engine *engine,
 	struct bs_need need = { 0 };
 	struct armed a = { 0 };
 	const size_t before = free_now();
-	int rc = engine->device(p, &need, why);
+	int rc = engine->device(p, NULL, &need, why);
 
 	least_free = before;
 	if (rc == 0)

@@ -1,7 +1,8 @@
 /*
  * test/twin/engine/twin_engine_maps.c
- * image.maps from the scan before the CUDA engines: the host's
- * images, the same bytes every run, no allocation after arm
+ * image.maps from the scan before the CUDA engines: the host's images, the same bytes every run, no
+ * allocation after arm; the device memory that is told beforehand is what is taken, and where
+ * ESPIRiT's cannot be had the host makes the maps
  *
  * Both twins have the same maps, which the host makes. The bound, 1e-5 relative, is that of the
  * engines with maps of a file (twin_engine.c): transforms and sums over coils in another order, and
@@ -326,6 +327,91 @@ static void study(struct bs_team *team)
 	free(image[1]);
 }
 
+/* ---- the device memory of ESPIRiT ---- */
+
+static const struct trial large = {
+	{ "cartesian 96 x 96 x 96, ESPIRiT", { 1, 1 }, 0, { 24, 24 }, false, false, 0 },
+	BS_METHOD_CARTESIAN,
+	BS_MAPS_ESPIRIT,
+	BS_PRECOND_NONE,
+	{ 96, 96, 96 },
+	{ 96, 96, 96 },
+	96,
+	0,
+	8,
+	1,
+	1
+};
+
+static size_t free_now(void)
+{
+	size_t now = 0;
+	size_t total = 0;
+
+	return cudaDeviceSynchronize() == cudaSuccess && cudaMemGetInfo(&now, &total) == cudaSuccess
+		       ? now
+		       : 0;
+}
+
+/* What the engine says beforehand, the maps' part apart, and what goes while it is armed. */
+static void memory(struct bs_team *team)
+{
+	const struct bs_protocol p = protocol(&large);
+	const struct bs_engine *engine = bs_engine_mapped(&bs_engine_cartesian_cuda);
+	const struct bs_arm_env env = { .team = team, .cache_dir = "" };
+	const size_t maps = (size_t)bs_protocol_voxels(&p) * p.coils * 8;
+	struct bs_need need[2] = { 0 };
+	struct bs_tables tables = { 0 };
+	struct bs_fail why = { 0 };
+	uint64_t kept[3] = { 0 };
+	uint64_t own;
+	int rc = engine->device(&p, NULL, &need[0], &why);
+
+	if (rc == 0)
+		rc = bs_engine_cartesian_cuda.device(&p, NULL, &need[1], &why);
+	own = need[0].total_bytes - need[1].total_bytes;
+	tables.maps = tables.made = calloc(maps, 1);
+	/* at first kernels are loaded, too; at last there is no room for the maps' part */
+	for (int i = 0; rc == 0 && i < 3; i++) {
+		const size_t before = free_now();
+		struct armed a;
+
+		refused = i == 2 ? (size_t)own : SIZE_MAX;
+		rc = armed_open(&a, engine, &p, &tables, env, &why);
+		kept[i] = before - free_now();
+		armed_close(&a);
+	}
+	refused = SIZE_MAX;
+	CHECK(rc == 0 && fabs((double)kept[1] / (double)need[0].total_bytes - 1.0) <= 0.02,
+	      "%s: told %.1f MiB, taken %.1f, at most 2 %% apart %s", large.plan.name,
+	      (double)need[0].total_bytes * 0x1p-20, (double)kept[1] * 0x1p-20, why.text);
+	CHECK(rc == 0 && fabs((double)kept[2] / (double)need[1].total_bytes - 1.0) <= 0.02,
+	      "%s: without room for the maps' part of %.1f MiB armed all the same, %.1f taken %s",
+	      large.plan.name, (double)own * 0x1p-20, (double)kept[2] * 0x1p-20, why.text);
+	free(tables.made);
+}
+
+/* Its maps are then the host's: the same images as ever. */
+static void without_room(struct bs_team *team)
+{
+	const struct trial *t = &trials[0];
+	const struct bs_protocol p = protocol(t);
+	struct lines_plan plan = t->plan;
+	struct bs_need need[2] = { 0 };
+	struct bs_fail why = { 0 };
+	int rc = bs_engine_mapped(&bs_engine_cartesian_cuda)->device(&p, NULL, &need[0], &why);
+
+	if (rc == 0)
+		rc = bs_engine_cartesian_cuda.device(&p, NULL, &need[1], &why);
+	refused = (size_t)(need[0].total_bytes - need[1].total_bytes);
+	CHECK(rc == 0 && refused > 0, "the maps' part: %zu of %llu bytes %s", refused,
+	      (unsigned long long)need[0].total_bytes, why.text);
+	plan.name = "cartesian 45 x 63, no room for ESPIRiT on the GPU";
+	lines_compare(&p, &plan, &(struct bs_tables){ 0 }, &bs_engine_cartesian_host,
+		      &bs_engine_cartesian_cuda, team);
+	refused = SIZE_MAX;
+}
+
 /* The engine that the service finds, and what is said of its place. */
 static void place(void)
 {
@@ -360,6 +446,9 @@ int main(void)
 	window(BS_METHOD_GRIDDING, &bs_engine_gridding_host, &bs_engine_gridding_cuda, team);
 	window(BS_METHOD_SENSE, &bs_engine_sense_host, &bs_engine_sense_cuda, team);
 	study(team);
+	if (!small())
+		memory(team);
+	without_room(team);
 	place();
 	bs_team_close(team);
 	return check_done();

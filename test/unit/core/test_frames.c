@@ -447,22 +447,32 @@ static void table(void)
 
 /* ---- device memory: of every engine that is armed ---- */
 
-static int told_device(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *w)
+static int told_device(const struct bs_protocol *p, const float *field, struct bs_need *need,
+		       struct bs_fail *w)
 {
 	(void)w;
 	bs_need_add(need, "told", 1, p->method == BS_METHOD_GRIDDING ? 640 : 64);
+	if (field != NULL)
+		bs_need_add(need, "of the map", 1, (uint64_t)*field);
 	return 0;
+}
+
+static uint64_t device_with(const struct bs_protocol *p, const struct bs_engine *engine,
+			    const float *field)
+{
+	struct bs_need need = { 0 };
+
+	return bs_recon_device(p, engine, field, &need, &why) == 0 ? need.total_bytes : UINT64_MAX;
 }
 
 static uint64_t device_of(const struct bs_protocol *p, const struct bs_engine *engine)
 {
-	struct bs_need need = { 0 };
-
-	return bs_recon_device(p, engine, &need, &why) == 0 ? need.total_bytes : UINT64_MAX;
+	return device_with(p, engine, NULL);
 }
 
 static void devices(void)
 {
+	const float field = 1280.0f;
 	const struct bs_engine gridder = { .name = "gridder",
 					   .device = told_device,
 					   .peek = told_peek };
@@ -472,6 +482,7 @@ static void devices(void)
 	p.method = BS_METHOD_LS;
 	CHECK(device_of(&p, &told) == 0, "an engine that tells none");
 	CHECK(device_of(&p, &solver) == 64, "its own alone");
+	CHECK(device_with(&p, &solver, &field) == 1344, "with what a field map decides");
 	p.preview_every = 4;
 	CHECK(device_of(&p, &solver) == 704, "and that of its previews");
 	p.on_miss = BS_MISS_SHED;
