@@ -16,7 +16,8 @@
  * coils whitened and compressed from 8 to 4 beside the stream as it comes; neither is logged. bench
  * previews: with a preview every PREVIEW readouts of 34 (8), beside without; METHOD ls: ten
  * iterations of ls in gridding's place. bench second: while a second service reconstructs on the
- * same GPU (second.h), beside alone, one service for both.
+ * same GPU (second.h), beside alone. The last three have one service for both sides, which differ
+ * by their protocol or by what runs beside: two services that are alike differ by 10 to 20 %.
  *
  * The services run all the time; a block is one scan to one of them, as WIRE.md asks. Latencies
  * (stream.h) are pooled over the blocks.
@@ -40,7 +41,6 @@
 #define SIDES    2
 #define WARM     100u /* frames of a scan before those that count */
 #define BROWSERS 50u
-#define NOISE    4u /* readouts */
 #define STUCK    1u
 
 /* What is compared: the first with the second. */
@@ -56,6 +56,12 @@ static const struct {
 	[SECOND] = { { "second", "alone" }, "p99; the aim is 1.1 pooled" },
 };
 static enum compared compared;
+
+/* Else each side has its own. */
+static bool one_service(void)
+{
+	return compared == PREPARED || compared == PREVIEWS || compared == SECOND;
+}
 
 static struct side side[SIDES];
 static unsigned frames, turns;
@@ -154,20 +160,31 @@ static bool put_compared(char *out, size_t cap, int which, char url[128])
 	return bs_seal_keys_client(&keys, path, text, NULL) == 0;
 }
 
+/* What a side sends, in a protocol of its own where one service has both sides'. */
+static struct stream stream_of(const struct stream *t, int which)
+{
+	struct stream its = *t;
+
+	its.protocol = which != 0 && one_service() && compared != SECOND ? "without" : "stream";
+	its.preview = compared == PREVIEWS && which == 0 ? setting("PREVIEW", 8) : 0;
+	its.prepared = compared == PREPARED && which == 0;
+	return its;
+}
+
 static bool start(struct side *s, int which, const struct stream *t)
 {
-	char body[2 * PATH_MAX + 2048], more[2 * PATH_MAX + 400], protocol[1024], url[128];
-	struct stream its = *t;
-	const bool prepares = compared == PREPARED && which == 0;
+	char body[2 * PATH_MAX + 4096], more[2 * PATH_MAX + 400], url[128];
+	char protocol[SIDES][1024] = { "", "" };
+	const struct stream its[SIDES] = { stream_of(t, which), stream_of(t, 1) };
 
 	if (!put_compared(more, sizeof(more), which, url))
 		return false;
-	its.preview = compared == PREVIEWS && which == 0 ? setting("PREVIEW", 8) : 0;
-	stream_protocol(protocol, sizeof(protocol), &its,
-			prepares ? "virtual_coils = 4; noise: { whiten = \"require\"; };" : "");
-	(void)snprintf(body, sizeof(body), "%srealtime: { wait = \"%s\"; };\n%s", more, waiting(),
-		       protocol);
-	s->noise = prepares ? NOISE : 0;
+	stream_protocol(protocol[0], sizeof(protocol[0]), &its[0]);
+	if (strcmp(its[0].protocol, its[1].protocol) != 0)
+		stream_protocol(protocol[1], sizeof(protocol[1]), &its[1]);
+	(void)snprintf(body, sizeof(body),
+		       "%srealtime: { wait = \"%s\"; };\nprotocols = ( %s%s%s );\n", more,
+		       waiting(), protocol[0], protocol[1][0] != '\0' ? ", " : "", protocol[1]);
 	if (!service_start_with(&s->service,
 				SERVICE_PATIENT " board = \"workstation\"; acq_slots = 1024; "
 						"threads = 2; memory_mib = 16384;",
@@ -234,29 +251,41 @@ static bool look(const struct side *s)
 	return port != 0 && crowd_begin(port, BROWSERS, STUCK);
 }
 
-static void exchange(struct times *a, struct times *b)
+/* What its blocks gave goes to the other side. */
+static void exchange(struct side *a, struct side *b)
 {
-	const struct times t = *a;
+	const struct side t = *a;
 
-	*a = *b;
-	*b = t;
+	a->service_us = b->service_us;
+	a->outside_us = b->outside_us;
+	a->previews = b->previews;
+	a->held_up = b->held_up;
+	a->unprotected = b->unprotected;
+	b->service_us = t.service_us;
+	b->outside_us = t.outside_us;
+	b->previews = t.previews;
+	b->held_up = t.held_up;
+	b->unprotected = t.unprotected;
 }
 
-/* To one service: two that are alike differ by as much as is asked about. */
-static bool play_by_first(struct side *s, const struct stream *t)
+static bool play_by_first(struct side *s, const struct stream *t, unsigned n, bool counts)
 {
 	bool good;
 
-	if (s == &side[0]) {
-		good = second_play() && stream_play(s, t, frames, true, NULL);
-		return second_rest() && good;
-	}
-	exchange(&s->service_us, &side[0].service_us);
-	exchange(&s->outside_us, &side[0].outside_us);
-	good = stream_play(&side[0], t, frames, true, NULL);
-	exchange(&s->service_us, &side[0].service_us);
-	exchange(&s->outside_us, &side[0].outside_us);
+	if (s == &side[0])
+		return stream_play(s, t, n, counts, NULL);
+	exchange(s, &side[0]);
+	good = stream_play(&side[0], t, n, counts, NULL);
+	exchange(s, &side[0]);
 	return good;
+}
+
+static bool play(struct side *s, const struct stream *t, unsigned n, bool counts)
+{
+	const struct stream its = stream_of(t, (int)(s - side));
+
+	return one_service() ? play_by_first(s, &its, n, counts)
+			     : stream_play(s, &its, n, counts, NULL);
 }
 
 static bool play_block(struct side *s, const struct stream *t)
@@ -264,11 +293,13 @@ static bool play_block(struct side *s, const struct stream *t)
 	struct crowd_counts sum = { 0 };
 	bool good;
 
-	if (compared == SECOND)
-		return play_by_first(s, t);
-	if (compared != BESIDE || s != &side[0])
-		return stream_play(s, t, frames, true, NULL);
-	good = look(s) && stream_play(s, t, frames, true, NULL);
+	if (s != &side[0] || (compared != SECOND && compared != BESIDE))
+		return play(s, t, frames, true);
+	if (compared == SECOND) {
+		good = second_play() && play(s, t, frames, true);
+		return second_rest() && good;
+	}
+	good = look(s) && play(s, t, frames, true);
 	crowd_end(&sum);
 	printf("  %u browsers: %llu answers, %llu pictures, %.1f MiB, %llu failures\n", BROWSERS,
 	       (unsigned long long)sum.answers, (unsigned long long)sum.pictures,
@@ -337,8 +368,8 @@ static void print_block(const struct side *s, size_t from)
 	free(t.us);
 }
 
-/* The stages of its images, by the service's own histograms. */
-static void print_stages(const struct service *s)
+/* The stages of a protocol's images, by the service's own histograms. */
+static void print_stages(const struct service *s, const char *protocol)
 {
 	static char doc[200000];
 	char *save = NULL;
@@ -347,7 +378,8 @@ static void print_stages(const struct service *s)
 	if (!service_ask(s, "text", doc, sizeof(doc)))
 		return;
 	for (line = strtok_r(doc, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save))
-		if (strncmp(line, "stream ", 7) == 0 || strncmp(line, "protocol  ", 10) == 0)
+		if (strncmp(line, protocol, strlen(protocol)) == 0 ||
+		    strncmp(line, "protocol  ", 10) == 0)
 			printf("  %s\n", line);
 }
 
@@ -368,7 +400,8 @@ static void report(struct bs_bench *b)
 		print_times("service", &s->service_us);
 		print_times("outside", &s->outside_us);
 		if (compared != SECOND) /* there the stages are those of both */
-			print_stages(&s->service);
+			print_stages(&(one_service() ? d : s)->service,
+				     one_service() && i != 0 ? "without " : "stream ");
 	}
 	printf("%s\n", compare[compared].aim);
 	print_ratio("service", &d->service_us, &o->service_us, 0.99);
@@ -412,8 +445,8 @@ static void bench_latency(struct bs_bench *b)
 	for (int i = 0; good && i < SIDES; i++) {
 		room(&side[i].service_us, (size_t)turns * frames);
 		room(&side[i].outside_us, (size_t)turns * frames);
-		good = (compared == SECOND && i > 0) ||
-		       (start(&side[i], i, &t) && stream_play(&side[i], &t, WARM, false, NULL));
+		good = ((one_service() && i > 0) || start(&side[i], i, &t)) &&
+		       play(&side[i], &t, WARM, false);
 	}
 	printf("%s/%s, %u frames/s of %u readouts of %u x %u samples, image %u x %u; blocks "
 	       "of %u frames in turns, wait %s\n",
@@ -460,7 +493,8 @@ static void bench_lag(struct bs_bench *b)
 {
 	static struct side s;
 	static struct books books;
-	const struct stream t = { .backend = "host",
+	const struct stream t = { .protocol = "stream",
+				  .backend = "host",
 				  .method = "gridding",
 				  .matrix = 128,
 				  .coils = 4,

@@ -12,7 +12,8 @@ static volatile sig_atomic_t ends;
 
 static struct stream volumes(const char *backend)
 {
-	struct stream t = { .method = "ls",
+	struct stream t = { .protocol = "stream",
+			    .method = "ls",
 			    .deep = true,
 			    .matrix = 128,
 			    .coils = 1,
@@ -32,9 +33,11 @@ bool second_start(const char *backend, const char *wait)
 	char protocol[1024], body[1200];
 	bool good;
 
-	stream_protocol(protocol, sizeof(protocol), &t, "");
+	stream_protocol(protocol, sizeof(protocol), &t);
 	(void)snprintf(body, sizeof(body),
-		       "realtime: { wait = \"%s\"; gpu_priority = false; };\n%s", wait, protocol);
+		       "realtime: { wait = \"%s\"; gpu_priority = false; };\n"
+		       "protocols = ( %s );\n",
+		       wait, protocol);
 	if (share != NULL)
 		(void)setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", share, 1);
 	good = service_start_with(&service,

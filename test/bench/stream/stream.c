@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #define PAYLOAD   BS_STREAM_PAYLOAD
+#define NOISE     4u /* readouts, before the frames of a scan that is prepared */
 #define IMAGE_MAX BS_STREAM_IMAGE
 
 static _Alignas(8) unsigned char payload[PAYLOAD];
@@ -20,7 +21,7 @@ static struct {
 	_Atomic bool over;
 } block;
 
-void stream_protocol(char *out, size_t cap, const struct stream *t, const char *more)
+void stream_protocol(char *out, size_t cap, const struct stream *t)
 {
 	char matrix[64], solve[64] = "";
 
@@ -30,13 +31,14 @@ void stream_protocol(char *out, size_t cap, const struct stream *t, const char *
 		(void)snprintf(solve, sizeof(solve), "ls: { lambda = 1.0e-3; iterations = %u; };",
 			       t->iterations);
 	(void)snprintf(out, cap,
-		       "protocols = ( { name = \"stream\"; method = \"%s\"; backend = \"%s\";\n"
+		       "{ name = \"%s\"; method = \"%s\"; backend = \"%s\";\n"
 		       "    matrix = [%s]; coils = %u; samples = %u; readouts = %u;\n"
 		       "    trajectory: { type = \"radial%ud\"; }; silence_ms = 60000.0;\n"
 		       "    frame: { preview_every = %u; }; %s %s\n"
-		       "    gridding: { accuracy = 1.0e-3; }; } );\n",
-		       t->method, t->backend, matrix, t->coils, t->samples, t->readouts,
-		       t->deep ? 3u : 2u, t->preview, solve, more);
+		       "    gridding: { accuracy = 1.0e-3; }; }\n",
+		       t->protocol, t->method, t->backend, matrix, t->coils, t->samples,
+		       t->readouts, t->deep ? 3u : 2u, t->preview, solve,
+		       t->prepared ? "virtual_coils = 4; noise: { whiten = \"require\"; };" : "");
 }
 
 bool stream_room(unsigned frames)
@@ -149,7 +151,7 @@ static bool begin(struct side *s, const struct stream *t)
 		"</encoding></ismrmrdHeader>",
 		t->coils, t->matrix, t->matrix, z, t->matrix, t->matrix, z);
 
-	return peer_begin_with(&s->p, "stream", xml, (size_t)n);
+	return peer_begin_with(&s->p, t->protocol, xml, (size_t)n);
 }
 
 static size_t make_readout(const struct stream *t, unsigned line, unsigned frame)
@@ -164,6 +166,11 @@ static size_t make_readout(const struct stream *t, unsigned line, unsigned frame
 	a.idx.repetition = (uint16_t)frame;
 	bs_mrd_put_acq(payload, &a);
 	return BS_MRD_ACQ_BYTES + (size_t)t->coils * t->samples * 8;
+}
+
+static unsigned noise_of(const struct stream *t)
+{
+	return t->prepared ? NOISE : 0;
 }
 
 /* White, of as many samples as a readout of the image has. */
@@ -184,7 +191,7 @@ static bool send_noise(struct side *s, const struct stream *t)
 		values[i] = (float)(state >> 40) * 0x1p-24f - 0.5f;
 	}
 	bs_mrd_put_acq(message, &a);
-	for (unsigned i = 0; i < s->noise; i++)
+	for (unsigned i = 0; i < noise_of(t); i++)
 		if (!peer_say(&s->p, BS_WIRE_ACQ, s->p.seq++, message, bytes))
 			return false;
 	return true;
@@ -228,7 +235,7 @@ static bool send_frames(struct side *s, const struct stream *t, unsigned n, stru
 		}
 	if (b != NULL) /* while the last ones wait for the disk */
 		pace(s, b, bs_now_ns() + 50000000);
-	return peer_end(&s->p, (uint64_t)n * t->readouts + s->noise);
+	return peer_end(&s->p, (uint64_t)n * t->readouts + noise_of(t));
 }
 
 bool stream_play(struct side *s, const struct stream *t, unsigned n, bool counts, struct books *b)

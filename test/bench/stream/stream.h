@@ -24,17 +24,18 @@ struct side {
 	struct times service_us, outside_us; /* of all blocks */
 	unsigned previews;                   /* that came */
 	unsigned held_up;                    /* the window was full so often */
-	unsigned noise;                      /* readouts of it, before a scan's frames */
 	uint64_t unprotected;
 };
 
 /* What is sent, and how it is reconstructed. */
 struct stream {
+	const char *protocol; /* its name in the site file */
 	char backend[8];
 	const char *method;                              /* gridding, or ls */
 	bool deep;                                       /* spokes in 3D, a volume of matrix^3 */
 	unsigned matrix, coils, samples, readouts, rate; /* rate: frames a second */
 	unsigned iterations, preview;                    /* of ls; every so many readouts, or 0 */
+	bool prepared;                                   /* noise first; whitened, to 4 coils */
 };
 
 /* Of each message of a window, when its being held was first heard of. */
@@ -44,12 +45,12 @@ struct books {
 	struct times lag_us;
 };
 
-/* Of the site file: protocol "stream"; more: keys besides. */
-void stream_protocol(char *out, size_t cap, const struct stream *t, const char *more);
+/* Of the site file: a group of `protocols`. */
+void stream_protocol(char *out, size_t cap, const struct stream *t);
 /* Once, for scans of at most so many frames. */
 bool stream_room(unsigned frames);
 void stream_free(void);
-/* One scan of n frames to protocol "stream"; its images are taken, and count or do not; b: books of
+/* One scan of n frames to its protocol; its images are taken, and count or do not; b: books of
  * the sender's, or NULL. False, said on stdout: not all images came, or not well. */
 bool stream_play(struct side *s, const struct stream *t, unsigned n, bool counts, struct books *b);
 
