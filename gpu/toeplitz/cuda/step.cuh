@@ -61,6 +61,7 @@ struct tp_sums {
 /* The sums of the iteration before, and those of the first. */
 struct tp_before {
 	double bb, ru, pap;
+	int stop; /* one thread looks for all: block 0 may set it meanwhile */
 };
 
 struct tp_choice {
@@ -78,7 +79,6 @@ struct tp_solve {
 	long long odd;
 	const double *energy;
 	float mu;
-	int stop;
 	unsigned turn;
 
 	__device__ __forceinline__ tp_solve(const struct tp_flat &a, const struct tp_step &g,
@@ -98,7 +98,6 @@ struct tp_solve {
 		energy = a.energy + (long long)image * g.energies;
 		mu = g.cg.mu;
 		turn = g.first ? 0 : state->turn;
-		stop = g.first ? 0 : state->stop;
 	}
 
 	__device__ __forceinline__ double sum_of(const double *from, int count) const
@@ -236,8 +235,11 @@ template <int A, int B> struct step_lane {
 		return a.maps + ((long long)coil * a.y.n + top + mine) * a.x.n;
 	}
 
-	/* Rows of A u, summed over its rounds, to lines; also() is called once all is asked for. */
-	template <class ALSO> __device__ __forceinline__ void back(ALSO also) const
+	/*
+	 * Rows of A u, summed over its rounds, to lines; goes() is called once all is asked for.
+	 * False: it said so, alike in all threads, and there are no rows.
+	 */
+	template <class GOES> __device__ __forceinline__ bool back(GOES goes) const
 	{
 		float2 sum[L::P][A / 2];
 
@@ -255,8 +257,8 @@ template <int A, int B> struct step_lane {
 				if (L::P == 1 && a.maps != NULL)
 					begun[j / 2] = __ldg(map(coil) + x);
 			});
-			if (at == 0 && !also())
-				return;
+			if (at == 0 && !goes())
+				return false;
 			L::out(w, lane.turns, length, lane.half, A, lane.t, lane.exchange,
 			       [&](int x, float2 value, int u, int j) {
 				       if (a.maps != NULL)
@@ -270,6 +272,7 @@ template <int A, int B> struct step_lane {
 		L::each_kept(n, lane.half, lane.t, [&](int x, int u, int j) {
 			lines[lane.line * SPAN + x] = sum[u][j / 2];
 		});
+		return true;
 	}
 
 	/* One voxel, i-th of the block; adds to norm. */
@@ -381,19 +384,18 @@ static __global__ __launch_bounds__(TP_ROW_THREADS,
 	if ((int)threadIdx.x < own.many)
 		next.load(c, (long long)own.top * a.x.n + threadIdx.x, g.first);
 	if (!g.first) {
-		own.back([&]() {
+		const bool goes = own.back([&]() {
 			double part[4];
 
 			c.gather(part, g.energies);
 			if (threadIdx.x == 0)
 				before = { c.state->bb, c.state->last[c.turn % 2].rz,
-					   c.state->last[c.turn % 2].pap };
-			if (c.stop == 0)
-				sums.put(part, c.inverse != NULL);
-			return c.stop == 0;
+					   c.state->last[c.turn % 2].pap, c.state->stop };
+			sums.put(part, c.inverse != NULL);
+			__syncthreads();
+			return before.stop == 0;
 		});
-		__syncthreads();
-		if (c.stop != 0)
+		if (!goes)
 			return;
 		if (threadIdx.x == 0)
 			chosen = c.decide(sums, before, g.cg.tolerance,
