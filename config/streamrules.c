@@ -43,8 +43,8 @@ void bs_rules_stream(const struct bs_reading *r, const struct bs_scope *s,
 	    !bs_methods[p->method].empty && !bs_protocol_streams_cuda(p))
 		fault(r, s, "backend",
 		      "trajectory.type stream has a CUDA engine in 2D alone, with density ramp or "
-		      "none, without a preconditioner, delays to estimate, windows, previews and "
-		      "further GPUs: host, or auto");
+		      "none, without a preconditioner, delays to estimate, windows and previews: "
+		      "host, or auto");
 	if (!bs_methods[p->method].solves)
 		return;
 	for (size_t i = 0; i < 2; i++)

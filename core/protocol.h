@@ -471,7 +471,7 @@ static inline bool bs_protocol_streams_cuda(const struct bs_protocol *p)
 	return bs_protocol_streams(p) && !bs_methods[p->method].on_grid &&
 	       (!bs_methods[p->method].solves || p->precond == BS_PRECOND_NONE) && p->dims == 2 &&
 	       p->density != BS_DENSITY_PIPE && p->frame_step == 0 && p->preview_every == 0 &&
-	       !p->traj.estimate_delay && p->gpu_devices.count <= 1;
+	       !p->traj.estimate_delay;
 }
 /* Floats of a readout's own path [sample][dims], which stands behind its samples; or 0. */
 static inline size_t bs_protocol_path(const struct bs_protocol *p)

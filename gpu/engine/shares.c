@@ -12,6 +12,8 @@ static enum bs_sharing choose(const struct bs_protocol *p, char *why, size_t siz
 		(void)snprintf(why, size, "method %s has no work", bs_method_name(p->method));
 	else if (bs_protocol_makes_maps(p) || bs_protocol_takes(p, BS_KEPT_MAPS))
 		(void)snprintf(why, size, "its maps come from a scan");
+	else if (bs_protocol_streams(p))
+		(void)snprintf(why, size, "its path comes with the readouts");
 	else if (!method->shares_coils)
 		(void)snprintf(why, size, "method %s is not shared out", bs_method_name(p->method));
 	else if (bs_protocol_off_resonance(p))

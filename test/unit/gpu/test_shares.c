@@ -64,5 +64,10 @@ int main(void)
 	p.maps = BS_MAPS_STUDY;
 	p.slices = 1;
 	check("maps of the study", &p, 1, "GPU 63 alone: its maps come from a scan");
+	p = protocol(BS_METHOD_GRIDDING, 8, 2);
+	p.dims = 2;
+	p.traj.type = BS_TRAJ_STREAM;
+	check("a path of its own", &p, 1, "GPU 63 alone: its path comes with the readouts");
+	CHECK(bs_protocol_streams_cuda(&p), "and is for a GPU as where there is one");
 	return check_done();
 }
