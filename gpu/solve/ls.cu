@@ -211,8 +211,8 @@ static int open_made(struct bs_ls_cuda **ls, struct bs_ls_cuda *s, const struct 
 	return rc;
 }
 
-int bs_ls_cuda_bytes(const struct bs_protocol *p, const struct bs_csr *w, uint64_t *bytes,
-		     struct bs_fail *why)
+int bs_ls_cuda_bytes_share(const struct bs_protocol *p, const struct bs_csr *w, uint32_t coils,
+			   uint32_t parts, uint64_t *bytes, struct bs_fail *why)
 {
 	struct bs_tables tables;
 	struct bs_ls_cuda *s;
@@ -220,11 +220,19 @@ int bs_ls_cuda_bytes(const struct bs_protocol *p, const struct bs_csr *w, uint64
 
 	memset(&tables, 0, sizeof(tables));
 	tables.w = w;
-	s = make(p, &tables, p->coils);
+	s = make(p, &tables, coils);
+	if (s != NULL)
+		s->parts = parts;
 	rc = s == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': solver", p->name)
 		       : state_bytes(s, bytes, why);
 	bs_ls_cuda_close(s);
 	return rc;
+}
+
+int bs_ls_cuda_bytes(const struct bs_protocol *p, const struct bs_csr *w, uint64_t *bytes,
+		     struct bs_fail *why)
+{
+	return bs_ls_cuda_bytes_share(p, w, p->coils, 0, bytes, why);
 }
 
 int bs_ls_cuda_open(struct bs_ls_cuda **ls, const struct bs_protocol *p,

@@ -67,8 +67,10 @@ int bs_ls_cuda_run(struct bs_ls_cuda *ls, float2 *images, uint32_t iterations, i
  * all are there, begin. Then for each iteration product leaves this GPU's addend of A p there and,
  * once all are there, step; last_product and last_step likewise, once. They only
  * queue. wait: for the stream; sets iterations and residual.
- * image: [z][y][x], device.
+ * image: [z][y][x], device. bytes: as bs_ls_cuda_bytes.
  */
+int bs_ls_cuda_bytes_share(const struct bs_protocol *p, const struct bs_csr *w, uint32_t coils,
+			   uint32_t parts, uint64_t *bytes, struct bs_fail *why);
 int bs_ls_cuda_open_share(struct bs_ls_cuda **ls, const struct bs_protocol *p,
 			  const struct bs_tables *tables, uint32_t coils, uint32_t parts,
 			  uint32_t part, uint64_t *bytes, struct bs_fail *why);

@@ -35,9 +35,9 @@ static uint64_t images_bytes(const struct bs_protocol *p)
 	return bs_methods[p->method].uses_maps ? 0 : bs_protocol_voxels(p) * p->coils * 8;
 }
 
-static uint64_t slabs_bytes(const struct bs_armed_multi *e)
+static uint64_t slabs_bytes(const struct bs_protocol *p, enum bs_sharing how)
 {
-	return e->how == BS_SHARING_SLABS ? images_bytes(e->p) : 0;
+	return how == BS_SHARING_SLABS ? images_bytes(p) : 0;
 }
 
 static uint64_t maps_bytes(const struct bs_protocol *p)
@@ -49,6 +49,14 @@ static uint64_t maps_bytes(const struct bs_protocol *p)
 static uint64_t all_maps_bytes(const struct bs_protocol *p)
 {
 	return p->slices > 1 ? maps_bytes(p) * p->slices : 0;
+}
+
+/* On the first GPU, beside its share, without the solve. */
+static uint64_t first_bytes(const struct bs_protocol *p, enum bs_sharing how)
+{
+	return bs_devmem_round(images_bytes(p)) + bs_devmem_round(maps_bytes(p)) +
+	       bs_devmem_round(all_maps_bytes(p)) + bs_devmem_round(slabs_bytes(p, how)) +
+	       bs_devmem_round(bs_protocol_image_bytes(p)) + bs_combiner_cuda_bytes(p);
 }
 
 static uint64_t pinned_bytes(const struct bs_protocol *p)
@@ -82,6 +90,50 @@ int bs_armed_multi_need(bs_cuda_spec_of what, const struct bs_protocol *p, struc
 	}
 	if (rc == 0)
 		bs_need_add(n, "pinned image", 1, pinned_bytes(p));
+	return rc;
+}
+
+/* A joint solve's part on a GPU that has so many coils; of slabs, all of it on the first. */
+static int joint_bytes(const struct bs_protocol *p, const struct bs_shares *all, uint32_t i,
+		       uint32_t coils, uint64_t *bytes, struct bs_fail *why)
+{
+	*bytes = 0;
+	if (bs_methods[p->method].uses_maps)
+		return bs_ls_cuda_bytes_share(p, NULL, coils, all->parts, bytes, why);
+	return all->how == BS_SHARING_SLABS && i == 0 ? bs_ls_cuda_bytes(p, NULL, bytes, why) : 0;
+}
+
+int bs_armed_multi_device(bs_cuda_spec_of what, const struct bs_protocol *p, struct bs_need *n,
+			  struct bs_fail *why)
+{
+	static const char *const words[BS_DEVICES_MAX] = {
+		"device, first GPU",   "device, second GPU", "device, third GPU",
+		"device, fourth GPU",  "device, fifth GPU",  "device, sixth GPU",
+		"device, seventh GPU", "device, eighth GPU",
+	};
+	const struct bs_shares all = bs_shares_of(p);
+	struct bs_armed_share s;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < all.parts && rc == 0; i++) {
+		own_protocol(&s, p, &all, i);
+		const struct bs_cuda_spec own = spec_of(what, &s, &all);
+		struct bs_need gpu;
+		uint64_t joint = 0;
+
+		memset(&gpu, 0, sizeof(gpu));
+		rc = bs_armed_cuda_device(&own, NULL, &gpu, why);
+		if (rc == 0)
+			rc = joint_bytes(p, &all, i, s.p.coils, &joint, why);
+		if (rc == 0 && gpu.overflow)
+			rc = bs_fail(why, BS_ERR_NOMEM,
+				     "protocol '%s': its device memory does not fit 64 bits",
+				     p->name);
+		if (rc == 0)
+			bs_need_add(n, words[i], 1,
+				    gpu.total_bytes + joint +
+					    (i == 0 ? first_bytes(p, all.how) : 0));
+	}
 	return rc;
 }
 
@@ -157,13 +209,7 @@ static int take_memory(struct bs_armed_multi *e, const struct bs_tables *tables,
 {
 	const struct bs_protocol *p = e->p;
 	const size_t bytes = (size_t)pinned_bytes(p);
-	int rc = bs_devmem_open(&e->mem,
-				bs_devmem_round(images_bytes(p)) + bs_devmem_round(maps_bytes(p)) +
-					bs_devmem_round(all_maps_bytes(p)) +
-					bs_devmem_round(slabs_bytes(e)) +
-					bs_devmem_round(bs_protocol_image_bytes(p)) +
-					bs_combiner_cuda_bytes(p) + more,
-				p->name, why);
+	int rc = bs_devmem_open(&e->mem, first_bytes(p, e->how) + more, p->name, why);
 	unsigned char *host = (unsigned char *)bs_arena_take(env->arena, bytes, BS_ALIGN);
 
 	if (rc != 0)
@@ -173,7 +219,7 @@ static int take_memory(struct bs_armed_multi *e, const struct bs_tables *tables,
 	e->all_maps = p->slices > 1 && maps_bytes(p) > 0
 			      ? (float2 *)bs_devmem_take(&e->mem, all_maps_bytes(p))
 			      : NULL;
-	e->slabs = (float2 *)bs_devmem_take(&e->mem, slabs_bytes(e));
+	e->slabs = (float2 *)bs_devmem_take(&e->mem, slabs_bytes(p, e->how));
 	e->out = (float *)bs_devmem_take(&e->mem, bs_protocol_image_bytes(p));
 	if (host == NULL || e->images == NULL || e->slabs == NULL || e->out == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': images", p->name);

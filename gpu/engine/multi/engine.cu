@@ -261,6 +261,14 @@ static int need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *
 }
 
 template <struct bs_cuda_spec what(const struct bs_protocol *p)>
+static int device(const struct bs_protocol *p, const float *field, struct bs_need *n,
+		  struct bs_fail *why)
+{
+	(void)field; /* off resonance nothing is shared out */
+	return bs_armed_multi_device(what, p, n, why);
+}
+
+template <struct bs_cuda_spec what(const struct bs_protocol *p)>
 static int arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 	       const struct bs_arm_env *env, struct bs_fail *why)
 {
@@ -275,6 +283,7 @@ static constexpr struct bs_engine engine(const char *name, const struct bs_engin
 
 	e.name = name;
 	e.need = need<what>;
+	e.device = device<what>;
 	e.arm = arm<what>;
 	e.begin = begin;
 	e.add = add;
