@@ -270,6 +270,7 @@ static void check_all(struct loading *l, struct bs_site *site)
 		site->protocol[i].gpu_memory = site->gpu_memory;
 		site->protocol[i].gpu_route = site->gpu_route;
 		site->protocol[i].gpu_devices = site->gpu_devices;
+		site->protocol[i].gpu_share = site->gpu_share;
 		bs_rules_derive(&l->protocol[i], &site->protocol[i]);
 		bs_rules_protocol(&l->reading, &l->protocol[i], &site->protocol[i]);
 	}

@@ -13,6 +13,7 @@ static const char *const sink_types[] = { "png", "cfl", "mrd", "nifti", "nifti_g
 static const char *const roles[] = { "scanner", "archive", "viewer", "status", NULL };
 static const char *const backends[] = { "auto", "host", "cuda", NULL };
 static const char *const gpu_memories[] = { "auto", "copy", "mapped", NULL };
+static const char *const gpu_shares[] = { "auto", "always", NULL };
 static const char *const gpu_routes[] = { "auto", "sm_90", "sm_80", "sm_86", "plain", NULL };
 static const char *const windows[] = { "kaiser_bessel", "gauss", NULL };
 static const char *const densities[] = { "ramp", "pipe", "file", "none", NULL };
@@ -110,7 +111,11 @@ S("gpu.memory", BS_KEY_WORD, "", "\"auto\"", 0, 0, gpu_memories, gpu_memory,
 S("gpu.devices", BS_KEY_DEVICES, "", "[0]", 0, 63, NULL, gpu_devices,
   "the GPUs, by CUDA's numbers, 1 to 8 of one kind; a scan is shared out among them "
   "(gpu/engine/shares.h), "
-  "what cannot be runs on the first"),
+  "what cannot be, and what gpu.share keeps there, runs on the first"),
+S("gpu.share", BS_KEY_WORD, "", "\"auto\"", 0, 0, gpu_shares, gpu_share,
+  "with several GPUs; always: whatever can be is shared out; auto: but what is faster on the "
+  "first alone, as frames of noise show when a protocol is first armed (kept in node.cache_dir; "
+  "where that is \"\", as always)"),
 S("gpu.route", BS_KEY_WORD, "", "\"auto\"", 0, 0, gpu_routes, gpu_route,
   "kernels that need no more than a lesser GPU offers, to try them on this one; sm_90: no matrix "
   "products of warpgroups; sm_80: nor clusters, early launches, more than 163 KiB of shared "

@@ -84,6 +84,8 @@ enum bs_gpu_route {
 	BS_GPU_ROUTE_SM_86, /* nor more than 99 KiB */
 	BS_GPU_ROUTE_PLAIN  /* nor tensor cores */
 };
+/* auto: a scan that is faster on the first of several GPUs stays there */
+enum bs_gpu_share { BS_GPU_SHARE_AUTO, BS_GPU_SHARE_ALWAYS };
 enum bs_sum { BS_SUM_EXACT, BS_SUM_NUFFT };
 enum bs_basis { BS_BASIS_DELTA, BS_BASIS_BOX };
 enum bs_precond { BS_PRECOND_NONE, BS_PRECOND_JACOBI, BS_PRECOND_CIRCULANT };
@@ -151,6 +153,7 @@ struct bs_protocol {
 	enum bs_gpu_memory gpu_memory; /* the site's */
 	enum bs_gpu_route gpu_route;   /* the site's */
 	struct bs_devices gpu_devices; /* the site's */
+	enum bs_gpu_share gpu_share;   /* the site's */
 	uint32_t dims;                 /* 2 or 3 */
 	uint32_t matrix[3];            /* voxels x, y, z that are reconstructed */
 	uint32_t encoded[3]; /* cartesian: k-space matrix, readout oversampling included */
@@ -359,6 +362,7 @@ struct bs_site {
 	enum bs_gpu_memory gpu_memory; /* how readouts reach the GPU */
 	enum bs_gpu_route gpu_route;
 	struct bs_devices gpu_devices;
+	enum bs_gpu_share gpu_share;
 	bool gpu_shared; /* with other programs */
 	struct bs_mrd_site mrd;
 	struct bs_web_spec web;

@@ -1,25 +1,24 @@
 /* board/arm/armed.c - see armed.h */
 #include "board/arm/armed.h"
 
+#include "core/log.h"
 #include "core/thread/clock.h"
 #include "gpu/engine/engines.h"
 #include "ipc/shm/shm.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static int open_armed(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
-		      const struct bs_csr *w, const struct bs_arm_env *given, struct bs_fail *why)
+/* What it is armed with: its engine, and tables. */
+static int begin_armed(struct bs_armed *a, const struct bs_protocol *p, const struct bs_csr *w,
+		       struct bs_fail *why)
 {
-	int64_t start_ns = bs_now_ns();
-	struct bs_arm_env env = *given;
 	int rc;
 
 	memset(a, 0, sizeof(*a));
-	env.arena = &a->arena;
-	env.cache_dir = site->cache_dir;
 	a->own = *p;
-	a->protocol = p = &a->own;
-	bs_front_inner(&a->inner, p);
+	a->protocol = &a->own;
+	bs_front_inner(&a->inner, a->protocol);
 	rc = bs_engine_find(&a->engine, &a->inner, why);
 	if (rc == 0)
 		rc = bs_tables_load(&a->loaded, &a->inner, why);
@@ -27,8 +26,18 @@ static int open_armed(struct bs_armed *a, const struct bs_site *site, const stru
 		a->own.readouts = a->inner.readouts = a->loaded.traj.readouts;
 	if (w != NULL)
 		a->loaded.tables.w = w;
-	if (rc == 0)
-		rc = bs_recon_need(&a->inner, a->engine, &a->need, why);
+	return rc;
+}
+
+static int arm_begun(struct bs_armed *a, const char *cache_dir, const struct bs_arm_env *given,
+		     struct bs_fail *why)
+{
+	const struct bs_protocol *p = a->protocol;
+	struct bs_arm_env env = *given;
+	int rc = bs_recon_need(&a->inner, a->engine, &a->need, why);
+
+	env.arena = &a->arena;
+	env.cache_dir = cache_dir;
 	if (rc == 0)
 		rc = bs_front_need(p, &a->need, why);
 	if (rc == 0)
@@ -44,13 +53,90 @@ static int open_armed(struct bs_armed *a, const struct bs_site *site, const stru
 		rc = bs_front_arm(&a->front, p, a->recon, &a->arena, why);
 	if (rc == 0)
 		rc = bs_phases_arm(&a->phases, p, a->recon, &a->arena, why);
+	a->arena.sealed = true;
+	return rc;
+}
+
+/* The first of its GPUs has it alone from here on. */
+static int keep_first(struct bs_armed *a, struct bs_fail *why)
+{
+	a->own.gpu_devices.count = a->inner.gpu_devices.count = 1;
+	return bs_engine_find(&a->engine, &a->inner, why);
+}
+
+static int arm_alone(struct bs_armed *a, const struct bs_protocol *p, const struct bs_csr *w,
+		     const char *cache_dir, const struct bs_arm_env *env, struct bs_fail *why)
+{
+	int rc = begin_armed(a, p, w, why);
+
+	if (rc == 0)
+		rc = keep_first(a, why);
+	return rc != 0 ? rc : arm_begun(a, cache_dir, env, why);
+}
+
+/* Armed on all its GPUs, it is compared with itself on the first, and is left as it is faster. */
+static int compare(struct bs_armed *a, const struct bs_protocol *p, const struct bs_csr *w,
+		   const char *cache_dir, const struct bs_arm_env *env, struct bs_fail *why)
+{
+	struct bs_armed *other = calloc(1, sizeof(*other));
+	struct bs_alone s = { 0 };
+	struct bs_fail reason = { 0 };
+	int rc;
+
+	if (other == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
+	rc = arm_alone(other, p, w, cache_dir, env, &reason);
+	if (rc == 0)
+		rc = bs_alone_measure(&s, a, other, cache_dir, why);
+	else /* as both do not fit on it: what is that large is shared out */
+		bs_log(BS_LOG_INFO, "protocol '%s': not compared with GPU %u alone: %s", p->name,
+		       p->gpu_devices.device[0], reason.text);
+	rc = reason.code != 0 ? 0 : rc;
+	bs_armed_close(other);
+	free(other);
+	if (rc == 0 && s.chosen) {
+		bs_armed_close(a);
+		rc = arm_alone(a, p, w, cache_dir, env, why);
+	}
+	a->alone = s;
+	return rc;
+}
+
+static int open_armed(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,
+		      const struct bs_csr *w, const struct bs_arm_env *env, struct bs_fail *why)
+{
+	const int64_t start_ns = bs_now_ns();
+	struct bs_alone s = { 0 };
+	bool asked = false;
+	bool known = false;
+	int rc = begin_armed(a, p, w, why);
+
+	if (rc == 0) {
+		asked = bs_alone_asked(a->engine, &a->inner, site->cache_dir);
+		known = asked && bs_alone_known(&s, a, site->cache_dir);
+		a->alone = s;
+	}
+	if (rc == 0 && s.chosen)
+		rc = keep_first(a, why);
+	if (rc == 0)
+		rc = arm_begun(a, site->cache_dir, env, why);
+	if (rc == 0 && asked && !known)
+		rc = compare(a, p, w, site->cache_dir, env, why);
 	if (rc != 0) {
 		bs_armed_close(a);
 		return rc;
 	}
-	a->arena.sealed = true;
 	a->arm_ns = bs_now_ns() - start_ns;
 	return 0;
+}
+
+void bs_armed_place(char *words, size_t size, const struct bs_armed *a)
+{
+	size_t n;
+
+	bs_engine_place(words, size, a->engine, &a->inner);
+	n = strlen(words);
+	bs_alone_words(words + n, size - n, &a->alone);
 }
 
 int bs_armed_open(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,

@@ -9,6 +9,8 @@
  * on_gpu: whether any protocol that the service has armed runs on a GPU. Any thread.
  * scan, readout, scan_close: those of core/frame/recon.h, or of gpu/engine/front.h where the
  * protocol asks for it; images are popped from .recon.
+ * Where gpu.share is auto they also find out whether a scan stays on the first of several GPUs, and
+ * are the longer the first time (board/arm/alone.h). place: where it runs, in words, and why.
  * team: shared by all protocols of a process, one reconstruction at a time.
  * take: what the scan takes from earlier ones, into the tables; after scan, before its readouts.
  * leave: after a scan that ended well, before the next one: what it made, into the store, where a
@@ -18,6 +20,7 @@
 #ifndef BS_BOARD_ARM_ARMED_H
 #define BS_BOARD_ARM_ARMED_H
 
+#include "board/arm/alone.h"
 #include "core/frame/recon.h"
 #include "core/frame/study.h"
 #include "drivers/file/tables.h"
@@ -27,7 +30,8 @@
 struct bs_shared; /* ipc/shm/shm.h */
 
 struct bs_armed {
-	struct bs_protocol own; /* the site's, with the readouts of its table (by_header) */
+	/* the site's, with the readouts of its table (by_header), and the GPUs that it runs on */
+	struct bs_protocol own;
 	const struct bs_protocol *protocol; /* .own; NULL: not armed */
 	struct bs_protocol inner;           /* as the engine sees it; lies where it was opened */
 	struct bs_phases *phases;           /* NULL: nothing is done to phases */
@@ -37,6 +41,7 @@ struct bs_armed {
 	struct bs_arena arena;
 	struct bs_need need;
 	struct bs_recon *recon;
+	struct bs_alone alone;         /* of several GPUs */
 	int64_t arm_ns;                /* how long it took */
 	uint64_t taken[BS_KEPT_KINDS]; /* board/arm/study.c: number of what lies in the tables */
 };
@@ -49,6 +54,7 @@ int bs_armed_open_on(struct bs_armed *a, const struct bs_site *site, const struc
 		     struct bs_team *team, const void *pool, size_t pool_bytes,
 		     struct bs_fail *why);
 void bs_armed_close(struct bs_armed *a);
+void bs_armed_place(char *words, size_t size, const struct bs_armed *a);
 
 /* noise: as bs_front_scan. */
 void bs_armed_scan(const struct bs_armed *a, const struct bs_scan_info *info,

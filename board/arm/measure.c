@@ -110,7 +110,7 @@ static int pop_all(struct measuring *m, int64_t deadline_ns, struct bs_fail *why
 
 static int64_t deadline(const struct measuring *m, bool passed, int64_t now_ns)
 {
-	if (m->p->on_miss != BS_MISS_SHED)
+	if (m->p->on_miss != BS_MISS_SHED || m->whole)
 		return INT64_MAX;
 	return passed ? now_ns : now_ns + bs_budget_ns(m->p);
 }
@@ -418,29 +418,75 @@ static int take_memory(struct measuring *m, struct bs_fail *why)
 	return 0;
 }
 
-int bs_measure(struct bs_admission *out, const struct bs_armed *a, const struct bs_measure_env *env,
-	       struct bs_fail *why)
+static int open_measuring(struct measuring **out, const struct bs_armed *a,
+			  const struct bs_measure_env *env, struct bs_fail *why)
 {
 	struct measuring *m = calloc(1, sizeof(*m));
 	int rc;
 
-	memset(out, 0, sizeof(*out));
+	*out = m;
 	if (m == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': no memory to measure with",
 			       a->protocol->name);
-	m->out = out;
 	m->a = a;
 	m->p = a->protocol;
 	m->env = env;
-	out->margin = m->p->margin;
 	rc = take_memory(m, why);
-	if (rc == 0)
-		rc = make_trial(m, why);
-	if (rc == 0)
+	return rc != 0 ? rc : make_trial(m, why);
+}
+
+int bs_measure(struct bs_admission *out, const struct bs_armed *a, const struct bs_measure_env *env,
+	       struct bs_fail *why)
+{
+	struct measuring *m;
+	int rc = open_measuring(&m, a, env, why);
+
+	memset(out, 0, sizeof(*out));
+	if (rc == 0) {
+		m->out = out;
+		out->margin = m->p->margin;
 		rc = measure_frames(m, why);
+	}
 	if (rc == 0)
 		rc = bs_measure_share(m, why);
 	out->measured = rc == 0;
+	bs_measure_close(m);
+	return rc;
+}
+
+int bs_measure_open(struct measuring **m, const struct bs_armed *a,
+		    const struct bs_measure_env *env, struct bs_fail *why)
+{
+	const struct bs_scan_info info = { 0 };
+	int rc = open_measuring(m, a, env, why);
+
+	if (rc != 0)
+		return rc;
+	(*m)->whole = true;
+	bs_armed_trial(a, &info, &(*m)->noise);
+	return calibrate(*m, why);
+}
+
+int bs_measure_frame(struct measuring *m, int64_t ns[2], struct bs_fail *why)
+{
+	m->add.n = m->finish.n = m->total.n = m->adds.n = 0;
+	int rc = frame(m, false, false, why);
+
+	if (rc == 0) {
+		ns[0] = m->finish.at[0].ns;
+		ns[1] = m->total.at[0].ns;
+	}
+	return rc;
+}
+
+void bs_measure_close(struct measuring *m)
+{
+	const struct bs_scan_info info = { 0 };
+
+	if (m == NULL)
+		return;
+	if (m->whole)
+		bs_armed_trial(m->a, &info, &m->noise);
 	bs_traj_close(&m->trial);
 	free(m->own_samples);
 	free(m->own_image);
@@ -448,7 +494,6 @@ int bs_measure(struct bs_admission *out, const struct bs_armed *a, const struct 
 	free(m->pixels);
 	free(m->sweep);
 	free(m);
-	return rc;
 }
 
 static void print_line(FILE *to, const char *prefix, const char *cost, const char *on,

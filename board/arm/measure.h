@@ -41,6 +41,15 @@ struct bs_measure_env {
 /* BS_ERR_NOMEM, or what the engine said. */
 int bs_measure(struct bs_admission *out, const struct bs_armed *a, const struct bs_measure_env *env,
 	       struct bs_fail *why);
+/*
+ * Frames one by one, for who compares: open -> frame* -> close, also after an error. frame: under
+ * no deadline; ns: from the last readout to the image; from the first. close takes NULL.
+ */
+struct measuring;
+int bs_measure_open(struct measuring **m, const struct bs_armed *a,
+		    const struct bs_measure_env *env, struct bs_fail *why);
+int bs_measure_frame(struct measuring *m, int64_t ns[2], struct bs_fail *why);
+void bs_measure_close(struct measuring *m);
 /* Whether a protocol's budget asks for it. */
 static inline bool bs_measure_wanted(const struct bs_protocol *p)
 {

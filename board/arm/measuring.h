@@ -31,6 +31,7 @@ struct measuring {
 	uint16_t repetition;
 	uint64_t images; /* made so far */
 	struct series add, finish, total, adds, calibration;
+	bool whole;             /* under no deadline */
 	bool anew;              /* each readout is noise of its own */
 	int64_t calibration_ns; /* of the frame so far */
 	struct bs_random random;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "board/arm/alone.h"
 #include "core/frame/recon.h"
 #include "drivers/file/tables.h"
 #include "drivers/log/store.h"
@@ -260,7 +261,10 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 
 			bs_front_inner(&inner, &site->protocol[i]);
 			bs_engine_place(place, sizeof(place), m->engine, &inner);
-			(void)fprintf(to, "%s, ", place);
+			(void)fprintf(to, "%s%s, ", place,
+				      bs_alone_asked(m->engine, &inner, site->cache_dir)
+					      ? " unless it is faster on the first (gpu.share)"
+					      : "");
 		}
 		print_budget(to, &site->protocol[i]);
 		(void)fputc('\n', to);
@@ -272,7 +276,8 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 		if (m->device.total_bytes == 0)
 			continue;
 		print_need(to, prefix, &m->device);
-		(void)fprintf(to, "%s  %-28s %40llu bytes\n", prefix, "sum on the GPU",
+		(void)fprintf(to, "%s  %-28s %40llu bytes\n", prefix,
+			      site->gpu_devices.count > 1 ? "sum on the GPUs" : "sum on the GPU",
 			      (unsigned long long)m->device.total_bytes);
 	}
 	(void)fprintf(to, "%stotal %s%llu of %llu bytes (node.memory_mib = %u)\n", prefix,

@@ -13,6 +13,7 @@
 #include "gpu/engine/engines.h"
 #include "gpu/solve/lsq.h"
 #if BS_GPU
+#include "board/arm/armed.h"
 #include "board/arm/tuning.h"
 #include "gpu/engine/shares.h"
 #include "gpu/solve/lsq_cuda.h"
@@ -142,6 +143,28 @@ static int tune(const struct bs_site *site, const struct bs_protocol *p,
 	return rc == 0 && least != most && tuner->by_coils ? tune_coils(tuner, site, p, least, why)
 							   : rc;
 }
+
+/* Whether it stays on the first of several GPUs; all that it needs for that is kept by now. */
+static int compare(const struct bs_site *site, const struct bs_protocol *p, struct bs_team *team,
+		   struct bs_fail *why)
+{
+	struct bs_armed *a;
+	char place[96];
+	int rc;
+
+	if (p->gpu_share != BS_GPU_SHARE_AUTO || p->gpu_devices.count < 2)
+		return 0;
+	a = calloc(1, sizeof(*a));
+	rc = a == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name)
+		       : bs_armed_open(a, site, p, team, why);
+	if (rc == 0) {
+		bs_armed_place(place, sizeof(place), a);
+		(void)printf("%-24s armed: %s\n", p->name, place);
+		bs_armed_close(a);
+	}
+	free(a);
+	return rc;
+}
 #else
 static int tune(const struct bs_site *site, const struct bs_protocol *p,
 		const struct bs_engine *engine, struct bs_fail *why)
@@ -149,6 +172,16 @@ static int tune(const struct bs_site *site, const struct bs_protocol *p,
 	(void)site;
 	(void)p;
 	(void)engine;
+	(void)why;
+	return 0;
+}
+
+static int compare(const struct bs_site *site, const struct bs_protocol *p, struct bs_team *team,
+		   struct bs_fail *why)
+{
+	(void)site;
+	(void)p;
+	(void)team;
 	(void)why;
 	return 0;
 }
@@ -172,6 +205,9 @@ static bool arm_one(const struct bs_site *site, const struct bs_protocol *p, str
 	else if (!bs_methods[p->method].uses_q)
 		(void)printf("%-24s method %s keeps nothing\n", p->name, bs_method_name(p->method));
 	else if (arm(site, p, engine, team, &why) != 0)
+		good = bs_command_fail(&bs_command_arm, "protocol '%s': %s", p->name, why.text) ==
+		       0;
+	if (good && compare(site, p, team, &why) != 0)
 		good = bs_command_fail(&bs_command_arm, "protocol '%s': %s", p->name, why.text) ==
 		       0;
 	return good;
@@ -230,7 +266,8 @@ const struct bs_command bs_command_arm = {
 		 "What is there already is checked. With a GPU: measures the variants of each "
 		 "protocol's operator on it, once for each GPU, driver and size, keeps the "
 		 "fastest there and lists all. A kept choice gives the same bytes each run; "
-		 "another choice is another rounding of the same accuracy.",
+		 "another choice is another rounding of the same accuracy. With several GPUs "
+		 "(gpu.devices): says of each protocol whether it stays on the first (gpu.share).",
 	.options = options,
 	.run = run,
 };

@@ -78,7 +78,7 @@ int bs_recon_worker_arm_one(struct recon_worker *w, struct bs_armed **at,
 	*at = a;
 	out->bytes = a->need.total_bytes;
 	(void)snprintf(out->engine, sizeof(out->engine), "%s", a->engine->name);
-	bs_engine_place(out->place, sizeof(out->place), a->engine, &a->inner);
+	bs_armed_place(out->place, sizeof(out->place), a);
 	(void)snprintf(text, sizeof(text), "protocol '%s' on %s, %s", a->protocol->name,
 		       a->engine->name, out->place);
 	bs_worker_say(w->env, BS_EVENT_ARMED, 0,

@@ -81,6 +81,11 @@ bool bs_tune_lost(const struct bs_tune_match *m)
 	return !wins(m, m->direction);
 }
 
+bool bs_tune_won(const struct bs_tune_match *m)
+{
+	return wins(m, 0) && wins(m, 1);
+}
+
 static int ascending(const void *a, const void *b)
 {
 	const double x = *(const double *)a;
@@ -89,7 +94,7 @@ static int ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static double median(const struct bs_tune_runs *runs, int direction)
+double bs_tune_median(const struct bs_tune_runs *runs, int direction)
 {
 	double v[BS_TUNE_RUNS];
 
@@ -117,7 +122,7 @@ static int try_one(struct search *s, const struct bs_tune *tune, int direction, 
 		return rc;
 	t->trials++;
 	for (int d = 0; rc == 0 && d < 2; d++)
-		at->ms[d] = median(&s->match.own, d);
+		at->ms[d] = bs_tune_median(&s->match.own, d);
 	if (rc == 0)
 		return 0;
 	(void)snprintf(at->fault, sizeof(at->fault), "%.79s", why->text);
@@ -151,8 +156,7 @@ static void run_stage(struct search *s, const struct bs_tune_stage *stage)
 		tune.v[stage->field] = stage->value[i];
 		if (tried(t, &tune))
 			continue;
-		if (try_one(s, &tune, stage->direction, &why) == 0 && wins(&s->match, 0) &&
-		    wins(&s->match, 1)) {
+		if (try_one(s, &tune, stage->direction, &why) == 0 && bs_tune_won(&s->match)) {
 			t->best = t->trials - 1;
 			s->match.against = s->match.own;
 		}

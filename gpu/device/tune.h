@@ -94,6 +94,10 @@ typedef int (*bs_tune_measure)(void *arg, const struct bs_tune *tune, const stru
 bool bs_tune_settled(const struct bs_tune_match *match, int direction, int pairs);
 /* The direction that decides has been measured, and the other one need not be: own.n is 0 there. */
 bool bs_tune_lost(const struct bs_tune_match *match);
+/* It is faster in the one, and not slower in the other. */
+bool bs_tune_won(const struct bs_tune_match *match);
+/* Of a direction's runs, in ms; 0: there are none. */
+double bs_tune_median(const struct bs_tune_runs *runs, int direction);
 /* Runs of a choice without a rival, of a direction: what later ones need beside theirs. */
 static inline int bs_tune_alone(int direction)
 {

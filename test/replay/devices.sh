@@ -5,6 +5,8 @@
 # the spokes times the voxels (all meet in the center of k-space); a ninth of it as lambda keeps
 # its condition below ten, so that ten iterations carry float rounding on as it is: images within
 # 1e-5. (At lambda = 1 the host's own two routes differ by 5e-4 then.) The same bytes twice.
+# gpu.share auto: it says where it runs and what it measured there, keeps to it, and has the bytes
+# of one GPU or of two.
 set -u
 if [ "$(nvidia-smi -L 2>/dev/null | wc -l)" -lt 2 ]; then
 	echo "skip recon on two GPUs: they are not here"
@@ -12,10 +14,10 @@ if [ "$(nvidia-smi -L 2>/dev/null | wc -l)" -lt 2 ]; then
 fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-site() { # name, backend, devices
+site() { # name, backend, devices, gpu.share
 	cat >"$dir/$1.cfg" <<END
 node: { name = "$1"; run_dir = "$1"; cache_dir = "cache"; memory_mib = 16000; };
-gpu: { devices = $3; };
+gpu: { devices = $3; share = "${4:-always}"; };
 protocols = (
 { name = "grid"; backend = "$2"; method = "gridding"; matrix = [64, 64, 64]; coils = 8;
   samples = 512; readouts = 512;
@@ -41,6 +43,7 @@ recon() { # site, protocol, image
 site host host "[0]"
 site single cuda "[0]"
 site two cuda "[0, 1]"
+site choose cuda "[0, 1]" auto
 site absent cuda "[0, 63]"
 "$BORESIDE" phantom --traj radial2d --matrix 128,128 --coils 8 --samples 256 --readouts 100 \
 	--name sense --snr 30 -o "$dir/sense.h5" >/dev/null
@@ -63,6 +66,25 @@ for p in grid ls one sense; do
 		echo "not ok $p against the host: $(echo "$said" | grep -m 1 unscaled)"
 	cmp -s "$dir/$p-two.cfl" "$dir/$p-again.cfl" && echo "ok $p: the same bytes twice" ||
 		echo "not ok $p: other bytes the second time"
+	chosen=$(recon choose $p $p-choose.cfl)
+	again=$(recon choose $p $p-choose-again.cfl)
+	case $chosen in
+	*"GPU 0 alone: "*" ms, "*" on 2, armed"*) like=single ;;
+	*"GPUs 0, 1: "*", "*" ms, "*" alone, armed"*) like=two ;;
+	*) like= ;;
+	esac
+	if [ -n "$like" ] && cmp -s "$dir/$p-choose.cfl" "$dir/$p-$like.cfl"; then
+		echo "ok $p where it is faster: ${chosen#*, }"
+	else
+		echo "not ok $p: neither the bytes of one GPU nor of two, as it says: $chosen"
+	fi
+	where() { local w=${1%, armed*}; echo "${w#*, }"; }
+	if [ "$(where "$chosen")" = "$(where "$again")" ] &&
+		cmp -s "$dir/$p-choose.cfl" "$dir/$p-choose-again.cfl"; then
+		echo "ok $p: the choice is kept"
+	else
+		echo "not ok $p: another choice the second time: $again"
+	fi
 done
 said=$("$BORESIDE" check "$dir/absent.cfg" 2>&1)
 case $said in

@@ -261,6 +261,7 @@ static const struct {
 	{ 1, "gpu.devices: -1 is outside 0 .. 63", "gpu: { devices = [-1]; };\n" PROTOCOL("") },
 	{ 1, "gpu.devices: an integer is wanted, not a string",
 	  "gpu: { devices = [\"0\"]; };\n" PROTOCOL("") },
+	{ 1, "gpu.share: \"both\" is none of", "gpu: { share = \"both\"; };\n" PROTOCOL("") },
 	{ 1, "gpu.devices: 1 is named twice", "gpu: { devices = [0, 1, 1]; };\n" PROTOCOL("") },
 	{ 2, "node.memory_mib: 64 MiB are too few: the shared pools need 65536 x",
 	  NODE("memory_mib = 64; acq_slots = 65536;") },

@@ -82,6 +82,10 @@ static void given(void)
 		      p->gpu_devices.count == 2 && p->gpu_devices.device[0] == 3 &&
 		      p->gpu_devices.device[1] == 1,
 	      "two GPUs, in the order of the file");
+	CHECK(p->gpu_share == BS_GPU_SHARE_AUTO, "shared out where that is not slower");
+	CHECK(load(&site, "gpu: { devices = [3, 1]; share = \"always\"; };\n" PROTOCOL("")) == 0 &&
+		      p->gpu_share == BS_GPU_SHARE_ALWAYS,
+	      "or always: %s", told);
 	CHECK(load(&site, NODE("board = \"jetson\"; acq_slots = 300;")) == 0 &&
 		      site.acq_slots == 300 && site.image_slots == 4 && site.memory_mib == 3072,
 	      "a board's defaults, and a key that overrides one");

@@ -123,6 +123,7 @@ static void fields(void)
 		/* each protocol has the site's */
 		{ offsetof(struct bs_protocol, gpu_memory), sizeof(p.gpu_memory) },
 		{ offsetof(struct bs_protocol, gpu_devices), sizeof(p.gpu_devices) },
+		{ offsetof(struct bs_protocol, gpu_share), sizeof(p.gpu_share) },
 		{ offsetof(struct bs_protocol, gpu_route), sizeof(p.gpu_route) },
 		/* follows from what other keys ask for */
 		{ offsetof(struct bs_protocol, uses), sizeof(p.uses) },

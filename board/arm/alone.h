@@ -1,0 +1,50 @@
+/*
+ * board/arm/alone.h - whether a scan that several GPUs can share is faster on the first alone
+ *
+ * Key gpu.share, auto: a protocol is armed both ways once, and frames of noise go through both in
+ * turns (board/arm/measure.h). It stays on the first GPU where its frames are faster there from the
+ * last readout to the image, and not slower from the first one on, as surely as a variant of a
+ * kernel is believed faster (gpu/device/tune.h); else it is shared out, as it is where frames take
+ * so long that `seconds` are up before that is sure. What was found is kept in the cache, under a
+ * key of all that it depends on, so that each start gives the same bytes; without a cache nothing
+ * is measured, and the scan is shared out.
+ * judge, parse and words: any thread, no GPU. Test: test/unit/board/test_alone.c
+ */
+#ifndef BS_BOARD_ARM_ALONE_H
+#define BS_BOARD_ARM_ALONE_H
+
+#include "gpu/device/tune.h"
+
+#define BS_ALONE_SECONDS 2.0
+#define BS_ALONE_KEY     400u
+
+struct bs_armed;
+struct bs_engine;
+struct bs_protocol;
+
+struct bs_alone {
+	bool chosen;                /* it stays on the first GPU */
+	uint32_t gpus;              /* that could share it */
+	double shared_ms, alone_ms; /* last readout to image, medians; 0: not measured */
+};
+
+/* One frame. ms: from its last readout to its image; from its first. */
+typedef int (*bs_alone_frame)(void *arg, bool alone, double ms[2], struct bs_fail *why);
+
+/* An error is frame's. t: for the cache; trial 0 is shared out, trial 1 alone. */
+int bs_alone_judge(struct bs_tuning *t, bs_alone_frame frame, void *arg, double seconds,
+		   struct bs_fail *why);
+struct bs_alone bs_alone_of(const struct bs_tuning *t, uint32_t gpus);
+
+/* Whether it is to be measured, or was. p: as the engine sees it. */
+bool bs_alone_asked(const struct bs_engine *engine, const struct bs_protocol *p,
+		    const char *cache_dir);
+/* What the cache has of it. */
+bool bs_alone_known(struct bs_alone *s, const struct bs_armed *a, const char *cache_dir);
+/* shared, alone: the protocol, armed both ways. Keeps what it finds. */
+int bs_alone_measure(struct bs_alone *s, const struct bs_armed *shared,
+		     const struct bs_armed *alone, const char *cache_dir, struct bs_fail *why);
+/* Behind the words of where it runs: " alone: 0.095 ms, 0.099 on 2", ", 17.5 ms, 33.4 alone". */
+void bs_alone_words(char *words, size_t size, const struct bs_alone *s);
+
+#endif
