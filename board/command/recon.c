@@ -338,6 +338,7 @@ static int arm_shared(struct job *j, struct bs_fail *why)
 static int reconstruct_shared(struct job *j, int64_t start_ns, struct bs_fail *why)
 {
 	uint64_t all = j->made.complete;
+	char place[96];
 	int rc;
 
 	if (all > 0) {
@@ -352,10 +353,11 @@ static int reconstruct_shared(struct job *j, int64_t start_ns, struct bs_fail *w
 	log_kinds(j);
 	all = bs_recon_images(j->pipeline.armed.recon);
 	rc = bs_job_end(&j->made, all, why);
+	bs_armed_place(place, sizeof(place), &j->pipeline.armed);
 	if (rc == 0)
-		(void)printf("%s:%s%s %u of %llu images made, %s, in %.1f ms%s\n", j->out,
+		(void)printf("%s:%s%s %u of %llu images made, %s, %s, in %.1f ms%s\n", j->out,
 			     j->who + sizeof("recon") - 1, j->ranks.launched ? ":" : "", j->images,
-			     (unsigned long long)all, j->pipeline.armed.engine->name,
+			     (unsigned long long)all, j->pipeline.armed.engine->name, place,
 			     (double)(bs_now_ns() - start_ns) * 1e-6,
 			     j->made.complete > 0 ? "; all are there" : "");
 	return rc;
@@ -470,7 +472,7 @@ static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 	char place[96];
 	int rc;
 
-	bs_engine_place(place, sizeof(place), j->pipeline.armed.engine, &j->pipeline.armed.inner);
+	bs_armed_place(place, sizeof(place), &j->pipeline.armed);
 	rc = rounds(j, why);
 	if (rc == 0)
 		rc = run_scan(j, why);
