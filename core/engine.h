@@ -124,8 +124,8 @@ struct bs_engine {
 	/*
 	 * Likewise the device memory that arm takes and keeps, but for a W, whose size no protocol
 	 * says. field: tables->field; NULL: what depends on it is not told. NULL: none, or it is
-	 * not told. From arm on nothing else is taken. On several GPUs an entry for each, without
-	 * what NCCL takes there.
+	 * not told. What arm takes only where there is room is in it. From arm on nothing else is
+	 * taken. On several GPUs an entry for each, without what NCCL takes there.
 	 */
 	int (*device)(const struct bs_protocol *p, const float *field, struct bs_need *need,
 		      struct bs_fail *why);

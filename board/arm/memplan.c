@@ -59,14 +59,15 @@ static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 			    (uint64_t)(p->readouts / p->frame_step) * 5u);
 }
 
-/* The field map decides how many operators lie on the GPU. */
+/* Of a solve in 2D the field map decides how many operators lie on the GPU. */
 static int device_need(struct bs_need *need, const struct bs_protocol *p,
 		       const struct bs_engine *engine, struct bs_fail *why)
 {
 	float *field = NULL;
 	int rc = 0;
 
-	if (bs_protocol_off_resonance(p) && bs_engines_on_gpu(engine->name))
+	if (bs_protocol_off_resonance(p) && bs_methods[p->method].solves && p->dims == 2 &&
+	    bs_engines_on_gpu(engine->name))
 		rc = bs_tables_field(&field, p, why);
 	if (rc == 0)
 		rc = bs_recon_device(p, engine, field, need, why);

@@ -17,15 +17,14 @@ void bs_tuning_print(const struct bs_tuning *t, const char *name, const char *fi
 		t->cut ? ", not all variants in the time given" : "");
 	for (uint32_t i = 0; i < t->trials; i++) {
 		const struct bs_tune_trial *at = &t->trial[i];
+		char ms[2][24] = { "-", "-" };
 
-		(void)bs_tune_text(words, t->kind, &at->tune);
-		if (at->ms[0] > 0.0 && at->ms[1] == 0.0) /* the first decided */
-			(void)printf("%-24s   %9.4f %9s  %s\n", "", at->ms[0], "-", words);
-		else if (at->ms[0] > 0.0)
-			(void)printf("%-24s %c %9.4f %9.4f  %s\n", "", i == t->best ? '*' : ' ',
-				     at->ms[0], at->ms[1], words);
-		else
-			(void)printf("%-24s   %9s %9s  %s: %s\n", "", "-", "-", words, at->fault);
+		for (int d = 0; d < 2; d++)
+			if (at->ms[d] > 0.0)
+				(void)snprintf(ms[d], sizeof(ms[d]), "%.4f", at->ms[d]);
+		(void)printf("%-24s %c %9s %9s  %s%s%s\n", "", i == t->best ? '*' : ' ', ms[0],
+			     ms[1], bs_tune_text(words, t->kind, &at->tune),
+			     at->fault[0] != '\0' ? ": " : "", at->fault);
 	}
 	(void)fflush(stdout);
 }

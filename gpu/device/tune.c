@@ -33,7 +33,8 @@ struct search {
 	bs_tune_measure measure;
 	void *arg;
 	int64_t until_ns;
-	struct bs_tune_match match; /* against: the best trial's */
+	struct bs_tune_match match;
+	struct bs_tune_runs best; /* of the best trial, as many as a whole match has */
 };
 
 /* Pairs of the first so many in which the choice takes less than share of the rival's time. */
@@ -116,6 +117,7 @@ static int try_one(struct search *s, const struct bs_tune *tune, int direction, 
 	at->tune = *tune;
 	why->text[0] = '\0';
 	s->match.direction = direction;
+	s->match.against = s->best;
 	rc = s->measure(s->arg, tune, t->trials > 0 ? &t->trial[t->best].tune : NULL, &s->match,
 			why);
 	if (rc > 0)
@@ -140,6 +142,23 @@ static bool tried(const struct bs_tuning *t, const struct bs_tune *tune)
 	return false;
 }
 
+/* The last trial is the best. Its match may have ended early: its runs are repeated, so that a
+ * later one that must run alone is held to as many. */
+static void take_best(struct search *s)
+{
+	struct bs_tune_runs *r = &s->best;
+
+	s->t->best = s->t->trials - 1;
+	*r = s->match.own;
+	for (int d = 0; d < 2; d++) {
+		const int n = r->n[d];
+
+		for (int i = n; n > 0 && i < BS_TUNE_RUNS; i++)
+			r->ms[d][i] = r->ms[d][i - n];
+		r->n[d] = n > 0 ? BS_TUNE_RUNS : 0;
+	}
+}
+
 static void run_stage(struct search *s, const struct bs_tune_stage *stage)
 {
 	struct bs_tuning *t = s->t;
@@ -156,10 +175,8 @@ static void run_stage(struct search *s, const struct bs_tune_stage *stage)
 		tune.v[stage->field] = stage->value[i];
 		if (tried(t, &tune))
 			continue;
-		if (try_one(s, &tune, stage->direction, &why) == 0 && bs_tune_won(&s->match)) {
-			t->best = t->trials - 1;
-			s->match.against = s->match.own;
-		}
+		if (try_one(s, &tune, stage->direction, &why) == 0 && bs_tune_won(&s->match))
+			take_best(s);
 	}
 }
 
@@ -180,7 +197,7 @@ int bs_tune_search(struct bs_tuning *t, const struct bs_tune_kind *kind,
 	rc = try_one(&s, &none, 0, why);
 	if (rc != 0)
 		return rc;
-	s.match.against = s.match.own;
+	take_best(&s);
 	for (uint32_t r = 0; r < rounds && !t->cut; r++) {
 		const uint32_t before = t->best;
 
@@ -265,11 +282,17 @@ static bool parse_tune(struct bs_tune *tune, const struct bs_tune_kind *kind, ch
 	return true;
 }
 
+/* Without a fault. */
+static bool is_timed(const struct bs_tune_trial *t)
+{
+	return t->ms[0] > 0.0 || t->ms[1] > 0.0;
+}
+
 /* "MS MS choices" */
 static bool parse_trial(struct bs_tune_trial *t, const struct bs_tune_kind *kind, char *at)
 {
-	return milliseconds(word(&at), &t->ms[0]) && t->ms[0] > 0.0 &&
-	       milliseconds(word(&at), &t->ms[1]) && *at != '\0' && parse_tune(&t->tune, kind, at);
+	return milliseconds(word(&at), &t->ms[0]) && milliseconds(word(&at), &t->ms[1]) &&
+	       is_timed(t) && *at != '\0' && parse_tune(&t->tune, kind, at);
 }
 
 /* The next line without its end, or NULL. */
@@ -305,7 +328,8 @@ static const char *parse_lines(struct bs_tuning *t, const char *key, char *at)
 		t->trials++;
 	}
 	t->best = best;
-	return best < t->trials ? NULL : "does not hold its best choice";
+	return best < t->trials && t->trial[best].ms[0] > 0.0 ? NULL
+							      : "does not hold its best choice";
 }
 
 const char *bs_tune_parse(struct bs_tuning *t, const struct bs_tune_kind *kind, const char *key,
@@ -384,12 +408,12 @@ static char *written(const struct bs_tuning *t, const char *key, size_t *size)
 	if (f == NULL)
 		return NULL;
 	for (uint32_t i = 0; i < t->best; i++) /* those with a fault are left out */
-		best += t->trial[i].ms[0] > 0.0;
+		best += is_timed(&t->trial[i]);
 	(void)fprintf(f, "%s\nkey %s\nbest %" PRIu32 "\n", HEAD, key, best);
 	for (uint32_t i = 0; i < t->trials; i++) {
 		char words[BS_TUNE_TEXT];
 
-		if (t->trial[i].ms[0] > 0.0)
+		if (is_timed(&t->trial[i]))
 			(void)fprintf(f, "trial %.6f %.6f %s\n", t->trial[i].ms[0],
 				      t->trial[i].ms[1],
 				      bs_tune_text(words, t->kind, &t->trial[i].tune));

@@ -51,8 +51,8 @@ struct bs_tune {
 
 struct bs_tune_trial {
 	struct bs_tune tune;
-	/* median, each direction; 0 where it was not measured: fault says why; the second alone:
-	 * the first had decided against it */
+	/* median, each direction; 0 where it was not measured: fault says why; one alone: the other
+	 * had decided against it */
 	double ms[2];
 	char fault[80];
 };
@@ -84,8 +84,8 @@ struct bs_tune_match {
 
 /*
  * Sets own, in turns with the runs of the rival (NULL: there is none), which go to against. That
- * comes in as the rival's runs when it was last measured; they stay where memory does not hold
- * both.
+ * comes in as the runs by which the rival became the best, BS_TUNE_RUNS of them (fewer are
+ * repeated); they stay where memory does not hold both.
  * 0; 1: the same as one that was measured; negative: not possible, with the reason.
  */
 typedef int (*bs_tune_measure)(void *arg, const struct bs_tune *tune, const struct bs_tune *rival,

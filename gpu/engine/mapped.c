@@ -102,7 +102,7 @@ static int arm_of(const struct bs_engine *inner, void **self, const struct bs_pr
 		rc = inner->arm(&e->self, p, tables, env, why);
 	if (rc != 0)
 		e->self = NULL;
-	if (rc == 0) /* after what cannot do without the GPU's memory */
+	if (rc == 0) /* after its own engine, which cannot do without the GPU's memory */
 		rc = arm_maps(e, why);
 	if (rc != 0) {
 		mapped_disarm(e);

@@ -193,7 +193,7 @@ int tp_flat_plan(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec, co
 			       "Toeplitz operator: %llu bytes do not fit the device arena",
 			       (unsigned long long)tp_flat_need(p));
 	if (q == NULL)
-		return 0;
+		return bs_cuda_copied(why);
 	err = bs_toeplitz_spectrum((float *)p->rows, spec, size, q, why);
 	if (err != 0)
 		return err;

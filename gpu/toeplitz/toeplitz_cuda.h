@@ -45,7 +45,8 @@ void bs_toeplitz_cuda_close(struct bs_toeplitz_cuda *plan);
 /*
  * 2D: another Q, by what Q's transform over the padded axes is, [ky][kx] complex, device; its
  * imaginary part, which rounding leaves, is not read. Of a plan without Q (NULL) before the first
- * product. Only queues.
+ * product. Only queues; something else must stand between it and the next product in the stream:
+ * a product's kernels may read Q while what is queued just before them still runs.
  */
 int bs_toeplitz_cuda_set(struct bs_toeplitz_cuda *plan, const float *transform,
 			 struct CUstream_st *stream, struct bs_fail *why);

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test/replay/rank_devices.sh - two ranks of boreside recon on two GPUs: each has its own, the images
+# test/replay/rank_devices.sh - two ranks of boreside recon, two GPUs: each has its own, the images
 # of a recording and of a folder are those of one process on one GPU, byte for byte; and the times
 # beside each other, for people to read
 #
@@ -41,7 +41,8 @@ ranks() { # ranks N WHAT OUT
 }
 same() { # same A B: each image of A is in B, and no other
 	local f n=0
-	[ "$(cd "$1" && find . -name '*.cfl' | sort)" = "$(cd "$2" && find . -name '*.cfl' | sort)" ] ||
+	[ "$(cd "$1" && find . -name '*.cfl' | sort)" = \
+		"$(cd "$2" && find . -name '*.cfl' | sort)" ] ||
 		return 1
 	for f in $(cd "$1" && find . -name '*.cfl'); do
 		cmp -s "$1/$f" "$2/$f" || return 1
@@ -54,7 +55,8 @@ ms() { echo $(($(date +%s%N) / 1000000)); }
 	>/dev/null 2>&1 || echo "not ok a phantom"
 for i in 1 2 3 4; do
 	"$BORESIDE" phantom -c site.cfg -p ls --snr $((20 + i)) --repetitions \
-		$((${REPETITIONS:-100} / 4)) -o many/$i.h5 >/dev/null 2>&1 || echo "not ok a phantom"
+		$((${REPETITIONS:-100} / 4)) -o many/$i.h5 >/dev/null 2>&1 ||
+		echo "not ok a phantom"
 done
 "$BORESIDE" recon -c site.cfg -p ls one.h5 -o warm.cfl >/dev/null 2>&1 # the cache is filled
 for what in one.h5 many; do
@@ -73,7 +75,8 @@ for what in one.h5 many; do
 		done
 	done
 	if same "$what-1" "$what-2"; then
-		echo "ok $what: two ranks' images are those of one:${took[1]} ms, on two:${took[2]} ms ($how)"
+		echo "ok $what: two ranks' images are those of one:${took[1]} ms," \
+			"on two:${took[2]} ms ($how)"
 	else
 		echo "not ok $what: two ranks' images are not those of one"
 	fi

@@ -165,11 +165,16 @@ static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *
 			return 1;
 	b->tried[b->count++] = c;
 	s.tune = rival;
-	if (rival != NULL && bs_nufft_choose(&best, &s, b->stack, b->positions, why) == 0)
+	const bool known =
+		rival != NULL && bs_nufft_choose(&best, &s, b->stack, b->positions, why) == 0;
+
+	if (known)
 		theirs = slot_of(b, &best);
 	mine = slot_of(b, &c);
 	if (mine == NULL)
 		rc = make_beside(b, &mine, &theirs, tune, why);
+	if (rc == 0 && known && theirs == NULL) /* the plan just made may serve both */
+		theirs = slot_of(b, &best);
 	m->own.n[0] = m->own.n[1] = 0;
 	for (int i = 0; rc == 0 && i < 2; i++) {
 		const int d = i == 0 ? m->direction : 1 - m->direction;

@@ -1,5 +1,5 @@
 /*
- * test/unit/board/test_alone.c - a scan stays on the first of several GPUs where it is surely faster
+ * test/unit/board/test_alone.c - a scan stays on the first of several GPUs where that is faster
  *
  * Frames of given times; nothing is measured, and no GPU is asked.
  */
