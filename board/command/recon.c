@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "board/command/command.h"
+#include "board/emit/folder.h"
 #include "board/offline/deal.h"
 #include "board/offline/job.h"
 #include "board/offline/pipeline.h"
@@ -380,6 +381,8 @@ static int prepare(struct job *j, struct bs_fail *why)
 	j->site = bs_command_site(&bs_command_recon, j->config);
 	if (j->site == NULL)
 		return bs_fail(why, BS_ERR_CONFIG, "%s is not valid", j->config);
+	if (j->site->cache_dir[0] != '\0') /* without it, arming says what it cannot keep */
+		(void)bs_folder_make(j->site->cache_dir, 0750, NULL);
 	rc = bs_pipeline_open(&j->pipeline, j->recording, why);
 	if (j->ranks.launched) /* behind open, which forks: this may start the CUDA runtime */
 		bs_ranks_share_host(&j->ranks, gpus(), j->site);

@@ -34,9 +34,11 @@ static void check_gpu(const char *name, const char *words, const char *which, ui
 		      uint64_t taken)
 {
 	const double off = fabs((double)told / (double)taken - 1.0);
+	const double apart = fabs((double)told - (double)taken);
 
-	CHECK(off <= 0.02, "%s, %s: %s: told %.1f MiB, taken %.1f: %.2f %%", name, words, which,
-	      (double)told / MIB, (double)taken / MIB, 100.0 * off);
+	/* the driver hands out pages of 2 MiB */
+	CHECK(off <= 0.02 || apart < 2.0 * MIB, "%s, %s: %s: told %.1f MiB, taken %.1f: %.2f %%",
+	      name, words, which, (double)told / MIB, (double)taken / MIB, 100.0 * off);
 }
 
 /* twice: the first arm loads kernels, which takes memory for good. */

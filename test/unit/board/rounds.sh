@@ -42,6 +42,9 @@ for job in "weak weak 0" "strong strong 0" "one strong 1" "three strong 3"; do
 	recon "$1" "$2" --rounds "$3" && echo "ok $2, $3 rounds" ||
 		echo "not ok $2, $3 rounds: $(tail -n 1 "$dir/log")"
 done
+kept=$(find "$dir/cache" -type f 2>/dev/null | wc -l)
+[ "$kept" -gt 0 ] && echo "ok what arming computes is kept where no folder was: $kept files" ||
+	echo "not ok nothing that arming computes is kept"
 grep -q 'round 3 of 3: 3 images' "$dir/log" && echo "ok it says each round" ||
 	echo "not ok $(cat "$dir/log")"
 i=0
