@@ -1,9 +1,9 @@
 /*
  * test/bench/cg.cu - conjugate gradients on 2D images, a solve as one graph; see gpu.h
  *
- * Q is a bell, so that the matrix is positive, and a hundredth of the identity is added to it;
- * right-hand sides and maps are random. An iteration's time is the difference of solves of twenty
- * and of ten, a tenth of it.
+ * Q is a bell, so that the matrix is positive, and a hundredth of the identity is added to it, or
+ * of W^H W; right-hand sides and maps are random. An iteration's time is the difference of solves
+ * of twenty and of ten, a tenth of it.
  */
 #include "test/bench/gpu.h"
 
@@ -22,9 +22,10 @@
 
 struct solver {
 	struct bs_toeplitz_spec spec;
-	bool sense;
+	bool sense, w;
 	struct bs_devmem mem;
 	struct bs_toeplitz_cuda *normal;
+	struct bs_csr_cuda gram;
 	struct bs_pcg_cuda *pcg;
 	float *q, *maps, *b, *x;
 	uint32_t iterations;
@@ -74,13 +75,28 @@ static int open_inputs(struct solver *s, struct bs_fail *why)
 	return err != 0 ? err : bs_stopwatch_fill(s->b, all, 6, why);
 }
 
+static int make_gram(struct bs_csr *gram, const uint32_t n[3], struct bs_fail *why)
+{
+	struct bs_csr w;
+	int err;
+
+	memset(&w, 0, sizeof(w));
+	err = bs_bench_w(&w, n, why);
+	if (err == 0)
+		err = bs_csr_gram(gram, &w, UINT64_MAX, why);
+	bs_csr_close(&w);
+	return err;
+}
+
 static int open_solver(struct solver *s, struct bs_fail *why)
 {
 	struct bs_pcg_cuda_spec cg;
 	struct bs_pcg_cuda_system system;
-	uint64_t bytes[2] = { 0, 0 };
+	struct bs_csr gram;
+	uint64_t bytes[3] = { 0, 0, 0 };
 	int err = open_inputs(s, why);
 
+	memset(&gram, 0, sizeof(gram));
 	memset(&cg, 0, sizeof(cg));
 	memset(&system, 0, sizeof(system));
 	cg.voxels = (uint64_t)s->spec.matrix[0] * s->spec.matrix[1];
@@ -90,10 +106,18 @@ static int open_solver(struct solver *s, struct bs_fail *why)
 		err = bs_toeplitz_cuda_need(&s->spec, &bytes[0], why);
 	if (err == 0)
 		err = bs_pcg_cuda_need(&cg, &bytes[1], why);
+	if (err == 0 && s->w)
+		err = make_gram(&gram, s->spec.matrix, why);
+	if (err == 0 && s->w)
+		bytes[2] = bs_csr_cuda_need(&gram, BS_CSR_PLAIN);
 	if (err == 0)
-		err = bs_devmem_open(&s->mem, bytes[0] + bytes[1], "bench", why);
+		err = bs_devmem_open(&s->mem, bytes[0] + bytes[1] + bytes[2], "bench", why);
 	if (err == 0)
 		err = bs_toeplitz_cuda_plan(&s->normal, &s->spec, s->q, &s->mem, why);
+	if (err == 0 && s->w)
+		err = bs_csr_cuda_plan(&s->gram, &gram, BS_CSR_PLAIN, &s->mem, why);
+	bs_csr_close(&gram);
+	system.gram = s->w ? &s->gram : NULL;
 	system.normal = s->normal;
 	system.coils = s->spec.coils;
 	system.maps = s->sense ? s->maps : NULL;
@@ -118,7 +142,7 @@ static void close_solver(struct solver *s)
 }
 
 /* The time of a solve of so many iterations, and the worst residual of its images. */
-static int time_solve(const struct bs_toeplitz_spec *spec, bool sense, uint32_t iterations,
+static int time_solve(const struct bs_toeplitz_spec *spec, bool sense, bool w, uint32_t iterations,
 		      double *median, double *least, double *residual, struct bs_fail *why)
 {
 	struct bs_pcg_result result[BS_COILS_MAX];
@@ -129,6 +153,7 @@ static int time_solve(const struct bs_toeplitz_spec *spec, bool sense, uint32_t 
 	memset(&s, 0, sizeof(s));
 	s.spec = *spec;
 	s.sense = sense;
+	s.w = w;
 	s.iterations = iterations;
 	err = open_solver(&s, why);
 	if (err == 0)
@@ -153,10 +178,12 @@ int bs_bench_gpu_cg(int (*wanted)(void *arg, const char *name),
 {
 	static const struct {
 		uint32_t n, coils;
-		bool sense;
+		bool sense, w;
 	} rows[] = {
-		{ 128, 8, true },  { 192, 8, true },  { 256, 8, true },  { 256, 32, true },
-		{ 320, 16, true }, { 256, 1, false }, { 256, 8, false }, { 320, 16, false },
+		{ 128, 8, true, false },  { 192, 8, true, false },   { 256, 8, true, false },
+		{ 256, 32, true, false }, { 320, 16, true, false },  { 256, 1, false, false },
+		{ 256, 8, false, false }, { 320, 16, false, false }, { 256, 8, true, true },
+		{ 256, 1, false, true },
 	};
 	int err = 0;
 
@@ -175,15 +202,16 @@ int bs_bench_gpu_cg(int (*wanted)(void *arg, const char *name),
 		s.matrix[0] = s.matrix[1] = rows[i].n;
 		s.matrix[2] = 1;
 		s.coils = rows[i].coils;
-		(void)snprintf(name, sizeof(name), "%s %u^2, %u coil%s, 10 iterations",
-			       rows[i].sense ? "sense" : "ls", s.matrix[0], s.coils,
-			       s.coils == 1 ? "" : "s");
+		(void)snprintf(name, sizeof(name), "%s%s %u^2, %u coil%s, 10 iterations",
+			       rows[i].sense ? "sense" : "ls", rows[i].w ? " with W" : "",
+			       s.matrix[0], s.coils, s.coils == 1 ? "" : "s");
 		if (!wanted(arg, name))
 			continue;
-		err = time_solve(&s, rows[i].sense, 2 * TEN, &longer, &unused, &residual, why);
+		err = time_solve(&s, rows[i].sense, rows[i].w, 2 * TEN, &longer, &unused, &residual,
+				 why);
 		if (err == 0)
-			err = time_solve(&s, rows[i].sense, TEN, &row.seen.median_ms, &row.min_ms,
-					 &residual, why);
+			err = time_solve(&s, rows[i].sense, rows[i].w, TEN, &row.seen.median_ms,
+					 &row.min_ms, &residual, why);
 		(void)snprintf(detail, sizeof(detail), "an iteration %.1f us; residual %.1e",
 			       (longer - row.seen.median_ms) * 1e3 / TEN, residual);
 		row.name = name;

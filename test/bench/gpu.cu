@@ -135,8 +135,7 @@ out:
 	return err;
 }
 
-/* W: forward differences to the neighbors along x, y and z, weights at random. */
-static int make_w(struct bs_csr *w, const uint32_t n[3], struct bs_fail *why)
+int bs_bench_w(struct bs_csr *w, const uint32_t n[3], struct bs_fail *why)
 {
 	const uint64_t voxels = (uint64_t)n[0] * n[1] * n[2];
 	const uint64_t step[3] = { 1, n[0], (uint64_t)n[0] * n[1] };
@@ -259,7 +258,7 @@ static int open_whole(struct whole_run *r, struct problem *p, uint32_t iteration
 	if (err == 0)
 		err = open_exact(&r->fhd, p, &how_fhd, p->image, why);
 	if (err == 0)
-		err = make_w(&w, p->n, why);
+		err = bs_bench_w(&w, p->n, why);
 	if (err == 0)
 		err = bs_csr_gram(&gram, &w, UINT64_MAX, why);
 	if (err == 0)

@@ -10,6 +10,8 @@
 #ifndef BS_TEST_BENCH_GPU_H
 #define BS_TEST_BENCH_GPU_H
 
+#include <stdint.h>
+
 #include "core/err.h"
 
 #ifdef __cplusplus
@@ -57,7 +59,10 @@ int bs_bench_gpu_exact(int (*wanted)(void *arg, const char *name),
 int bs_bench_gpu_toeplitz(int (*wanted)(void *arg, const char *name),
 			  void (*write)(void *arg, const struct bs_gpu_row *r), void *arg,
 			  double bytes_ms, struct bs_fail *why);
-/* Conjugate gradients in 2D (cg.cu), with maps and without. */
+struct bs_csr;
+/* W: forward differences to the neighbors along x, y and z, weights at random. Host. */
+int bs_bench_w(struct bs_csr *w, const uint32_t n[3], struct bs_fail *why);
+/* Conjugate gradients in 2D (cg.cu), with maps and without, with a W and without. */
 int bs_bench_gpu_cg(int (*wanted)(void *arg, const char *name),
 		    void (*write)(void *arg, const struct bs_gpu_row *r), void *arg,
 		    struct bs_fail *why);
