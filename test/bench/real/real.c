@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "board/emit/folder.h"
 #include "core/thread/clock.h"
 #include "gpu/engine/engines.h"
 #include "test/bench/real/scan.h"
@@ -133,6 +134,9 @@ static int write_site(const struct bench *t, const char *keys, const char *backe
 	char path[96];
 	FILE *f;
 
+	(void)snprintf(path, sizeof(path), "%s/cache", t->dir);
+	if (bs_folder_make(path, 0750, why) != 0)
+		return why->code;
 	(void)snprintf(path, sizeof(path), "%s/site.cfg", t->dir);
 	f = fopen(path, "w");
 	if (f == NULL)
