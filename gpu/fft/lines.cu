@@ -55,12 +55,14 @@ int bs_line_make(struct bs_line_plan *p, uint32_t n, struct bs_devmem *mem, stru
 			       BS_LINE_MAX);
 	float2 *turn = (float2 *)bs_devmem_take(mem, n * sizeof(float2));
 	float2 *host = (float2 *)malloc(n * sizeof(float2));
-	int rc = 0;
+	int rc = bs_line_reg_init(n, why);
 
 	memset(p, 0, sizeof(*p));
 	p->n = n;
 	p->turn = turn;
 	p->passes = factor(n, p->radix);
+	if (rc != 0)
+		goto out;
 	if (turn == NULL || host == NULL) {
 		rc = bs_fail(why, BS_ERR_NOMEM, "roots of unity for lines of %u", n);
 		goto out;
@@ -202,7 +204,7 @@ int bs_lines_cuda_init(struct bs_fail *why)
 	for (const void *k : kernel)
 		if (rc == 0)
 			rc = bs_cuda_shared(k, 0, why);
-	return rc != 0 ? rc : bs_lines_reg_init(why);
+	return rc;
 }
 
 int bs_line_launch(const struct bs_line_pass *p, int sign, const float2 *in, float2 *out,

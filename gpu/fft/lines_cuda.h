@@ -6,7 +6,7 @@
  * with j < in_count <= n, i < out_count <= n: a centered, oversampled transform reads and writes
  * its data once. scale NULL: ones. planes P > 1: the outer index of in (of out) is the centered
  * one, that of the other its bin: outer = c P + z, z <-> (z +- P/2) mod P. fours M > 0 (inner 1,
- * lengths with registers, sign -1): the outer index is [channel][M], channels a multiple of four,
+ * bs_line_has_fours, sign -1): the outer index is [channel][M], channels a multiple of four,
  * and out is [channel / 4][M][i][channel % 4]. make fills the table of
  * roots (device memory from mem); launch queues the pass and allocates nothing.
  * Any n from 1 to BS_LINE_MAX. Tests: test/twin/nufft/twin_nufft.c, twin_nufft_choices.c,
@@ -54,7 +54,8 @@ int bs_line_launch(const struct bs_line_pass *pass, int sign, const float2 *in, 
 		   cudaStream_t stream, struct bs_fail *why);
 /* Lengths with kernels that transform in registers; launch uses them where the pass says so. */
 bool bs_line_has_registers(uint32_t n);
-int bs_lines_reg_init(struct bs_fail *why);
+bool bs_line_has_fours(uint32_t n);                    /* and four channels' rows at a time, too */
+int bs_line_reg_init(uint32_t n, struct bs_fail *why); /* make does */
 int bs_line_launch_registers(const struct bs_line_pass *pass, int sign, const float2 *in,
 			     float2 *out, cudaStream_t stream, struct bs_fail *why);
 

@@ -3,13 +3,16 @@
 
 #include "gpu/device/check.h"
 
-/* Grids that accuracies of 1e-2 to 1e-4 lead to for matrices of 64, 128, 192 and 256. */
-static const struct bs_line_reg *list(uint32_t *count)
+/* Grids that accuracies of 1e-2 to 1e-4 lead to: in 3D from a matrix of 48 on, in 2D to 512. */
+static const struct bs_line_reg *shorter(uint32_t *count)
 {
 	static const struct bs_line_reg all[] = {
-		reg_make<8, 12>(),  reg_make<10, 12>(), reg_make<10, 16>(), reg_make<12, 15>(),
-		reg_make<12, 16>(), reg_make<15, 18>(), reg_make<15, 20>(), reg_make<16, 20>(),
-		reg_make<18, 20>(), reg_make<15, 25>(), reg_make<16, 24>(), reg_make<18, 24>(),
+		reg_make<6, 10>(),  reg_make<8, 8>(),   reg_make<8, 9>(),   reg_make<5, 15>(),
+		reg_make<8, 10>(),  reg_make<9, 10>(),  reg_make<8, 12>(),  reg_make<10, 10>(),
+		reg_make<9, 12>(),  reg_make<10, 12>(), reg_make<8, 16>(),  reg_make<9, 15>(),
+		reg_make<12, 12>(), reg_make<10, 15>(), reg_make<10, 16>(), reg_make<12, 15>(),
+		reg_make<12, 16>(), reg_make<10, 20>(), reg_make<12, 18>(), reg_make<15, 15>(),
+		reg_make<15, 16>(), reg_make<10, 25>(), reg_make<16, 16>(),
 	};
 
 	*count = sizeof(all) / sizeof(all[0]);
@@ -18,18 +21,29 @@ static const struct bs_line_reg *list(uint32_t *count)
 
 static const struct bs_line_reg *find(uint32_t n)
 {
-	uint32_t count;
-	const struct bs_line_reg *all = list(&count);
+	const struct bs_line_reg *(*const lists[])(uint32_t *) = { shorter, bs_line_regs_long };
 
-	for (uint32_t i = 0; i < count; i++)
-		if (all[i].n == n)
-			return &all[i];
+	for (auto list : lists) {
+		uint32_t count;
+		const struct bs_line_reg *all = list(&count);
+
+		for (uint32_t i = 0; i < count; i++)
+			if (all[i].n == n)
+				return &all[i];
+	}
 	return NULL;
 }
 
 bool bs_line_has_registers(uint32_t n)
 {
 	return find(n) != NULL;
+}
+
+bool bs_line_has_fours(uint32_t n)
+{
+	const struct bs_line_reg *r = find(n);
+
+	return r != NULL && r->kernel[0][FOURS] != NULL;
 }
 
 int bs_line_launch_registers(const struct bs_line_pass *p, int sign, const float2 *in, float2 *out,
@@ -64,14 +78,13 @@ int bs_line_launch_registers(const struct bs_line_pass *p, int sign, const float
 }
 
 /* Two tiles can be more than the 48 KiB that every kernel may take. */
-int bs_lines_reg_init(struct bs_fail *why)
+int bs_line_reg_init(uint32_t n, struct bs_fail *why)
 {
-	uint32_t count;
-	const struct bs_line_reg *all = list(&count);
+	const struct bs_line_reg *r = find(n);
 	int rc = 0;
 
-	for (uint32_t i = 0; i < count; i++)
-		for (int k = 0; rc == 0 && k < 5; k++)
-			rc = bs_cuda_shared((const void *)all[i].kernel[k / 3][k % 3], 0, why);
+	for (int k = 0; r != NULL && rc == 0 && k < 6; k++)
+		if (r->kernel[k / 3][k % 3] != NULL)
+			rc = bs_cuda_shared((const void *)r->kernel[k / 3][k % 3], 0, why);
 	return rc;
 }

@@ -17,14 +17,17 @@
 template <int A, int B> struct reg_line {
 	static const int N = A * B;
 	static const int COLS = N <= 192 ? 16 : 8;
-	static const int THREADS = B * COLS; /* A <= B */
-	static const int STEP = B | 1;       /* rows: odd, so that lanes meet in no bank */
-	static const int PITCH = A * STEP;   /* of one line, as it is exchanged */
+	static const int THREADS = B * COLS;    /* A <= B */
+	static const int STEP = B | 1;          /* rows: odd, so that lanes meet in no bank */
+	static const int PITCH = A * STEP;      /* of one line, as it is exchanged */
+	static const bool FOURS_TOO = N <= 432; /* in 3D; longer: 99 KiB hold two tiles, no more */
 	/* fours: the lanes of four channels are four steps apart, modulo the banks */
-	static const int APART = PITCH + ((4 - A) * STEP % 16 + 16) % 16;
+	static const int APART = PITCH + (FOURS_TOO ? ((4 - A) * STEP % 16 + 16) % 16 : 0);
 	static const int TILE = APART * COLS; /* all ways: points of a tile at most */
 	static const size_t bytes = 2 * sizeof(float2) * TILE;
-	static const int RESIDENT = THREADS > 200 ? 4 : 3; /* blocks of a multiprocessor */
+	/* blocks of a multiprocessor: what B points want of its registers */
+	static_assert(bytes + 2 * N * sizeof(float) <= 101376, "what every GPU has for a block");
+	static const int RESIDENT = B > 25 ? 2 : B > 20 ? 3 : THREADS > 200 ? 4 : 3;
 };
 
 static __device__ __forceinline__ uint32_t reg_wrap(uint32_t i, uint32_t n)
@@ -245,15 +248,19 @@ struct bs_line_reg {
 template <int A, int B> static struct bs_line_reg reg_make(void)
 {
 	using L = reg_line<A, B>;
+	auto fours = (void (*)(const bs_line_pass, uint64_t, const float2 *, float2 *))NULL;
 
 	static_assert(A <= B, "the first step has B threads");
+	if constexpr (L::FOURS_TOO)
+		fours = reg_pass<A, B, -1, FOURS>;
 	return { L::N,
 		 L::COLS,
 		 L::THREADS,
 		 L::bytes,
-		 { { reg_pass<A, B, -1, COLUMNS>, reg_pass<A, B, -1, ROWS>,
-		     reg_pass<A, B, -1, FOURS> },
+		 { { reg_pass<A, B, -1, COLUMNS>, reg_pass<A, B, -1, ROWS>, fours },
 		   { reg_pass<A, B, 1, COLUMNS>, reg_pass<A, B, 1, ROWS>, NULL } } };
 }
+
+const struct bs_line_reg *bs_line_regs_long(uint32_t *count);
 
 #endif

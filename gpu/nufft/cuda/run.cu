@@ -225,7 +225,7 @@ static int turn_forward(struct bs_nufft_cuda *p, struct turn t, const float2 *fr
 	/* its blocks want the channels of a cell beside each other */
 	const bool fours = shared && p->kernels.shared_lanes == 4 && p->choice.sectors.dims == 3 &&
 			   t.coils % 4 == 0 && by_fours.registers &&
-			   bs_line_has_registers(by_fours.line.n);
+			   bs_line_has_fours(by_fours.line.n);
 	float2 *to = p->choice.mixed && p->stacked ? p->mixed : data;
 	int rc = 0;
 

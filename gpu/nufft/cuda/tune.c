@@ -47,7 +47,7 @@ void bs_nufft_tune_key(char *key, size_t size, const struct bs_nufft_spec *s, co
 
 	(void)snprintf(
 		key, size,
-		"gridding 6 on %s, driver %" PRIu32 ": %" PRIu32 "D %" PRIu32 "x%" PRIu32
+		"gridding 7 on %s, driver %" PRIu32 ": %" PRIu32 "D %" PRIu32 "x%" PRIu32
 		"x%" PRIu32 ", %" PRIu32 " coils, %" PRIu64 " samples in %" PRIu64 "/%" PRIu64
 		", window %d, accuracy %g, width %g, oversampling %g, trajectory %016" PRIx64,
 		device, driver, s->dims, s->matrix[0], s->matrix[1], s->matrix[2], s->coils,

@@ -179,9 +179,10 @@ static void after_last_readout(void)
  * against the general ones: two roundings of the same sums. */
 static void lengths(void)
 {
-	static const uint32_t grid[] = {
-		96, 120, 160, 180, 192, 270, 300, 320, 360, 375, 384, 432
-	};
+	static const uint32_t grid[] = { 60,  64,  72,  75,  80,  90,  96,  100, 108, 120, 128,
+					 135, 144, 150, 160, 180, 192, 200, 216, 225, 240, 250,
+					 256, 270, 288, 300, 320, 360, 375, 384, 400, 432, 450,
+					 480, 500, 512, 540, 576, 600, 640, 720 };
 	struct trial t = { "lengths", RANDOM, 2, { 0, 0, 1 }, 3, 1500, 600, 0.0 };
 
 	for (size_t i = 0; i < sizeof(grid) / sizeof(grid[0]); i++) {
