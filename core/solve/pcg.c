@@ -220,7 +220,7 @@ void bs_pcg_solve(struct bs_pcg *g, const struct bs_pcg_system *system, const fl
 	bb = run(g, start);
 	memset(result, 0, sizeof(*result));
 	result->history = g->history;
-	g->history[0] = bb > 0.0 ? 1.0 : 0.0;
+	result->residual = g->history[0] = bb == 0.0 ? 0.0 : 1.0;
 	if (!(bb > 0.0) || !isfinite(bb))
 		return;
 	rr = bb;

@@ -289,6 +289,7 @@ int tp_flat_step(const struct tp_flat_plan *p, const struct bs_toeplitz_cg *cg, 
 	err = first ? 0 : queue_columns(p, &a, stream, why);
 	if (err != 0)
 		return err;
+	/* not early where it begins a solve: what is queued before it, Q among it, has ended */
 	const int lines = p->x->row_lines / g.beside;
 
 	return bs_launch(p->x->rows_step,

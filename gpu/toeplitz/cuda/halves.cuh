@@ -459,8 +459,10 @@ static __global__ __launch_bounds__(columns_of<A, B>::THREADS,
 	L::table(mid, a.y);
 	bs_after_previous();
 	L::fill_set(begun, a.y.n, t, 0, load);
-	if (flat_stopped(a, (int)blockIdx.y))
+	if (flat_stopped(a, (int)blockIdx.y)) {
+		spectrum.wait(); /* no copy is under way when a block ends */
 		return;
+	}
 	L::in(w, turns, half, t, exchange, [&](int u, float2(&v)[A]) {
 		if (u > 0)
 			L::fill_set(v, a.y.n, t, u, load);

@@ -154,14 +154,17 @@ struct tp_solve {
 		struct tp_choice choice;
 
 		/* round-off has used up what the system can give where p^H A p is not positive */
-		choice.goes =
-			rr > 0.0 && next > 0.0 && (turn == 1 || !(rr <= least * least * norm));
+		choice.goes = rr > 0.0 && next > 0.0 && isfinite(rr) && isfinite(next) &&
+			      (turn == 1 || !(rr <= least * least * norm));
 		choice.alpha = (float)(ru / next);
 		choice.beta = (float)ratio;
 		if (blockIdx.x > 0)
 			return choice;
 		state->bb = norm;
-		history[turn - 1] = rr > 0.0 ? sqrt(rr / norm) : 0.0;
+		if (turn == 1)
+			history[0] = rr == 0.0 ? 0.0 : 1.0;
+		else
+			history[turn - 1] = rr > 0.0 ? sqrt(rr / norm) : 0.0;
 		state->iterations = choice.goes ? turn : turn - 1;
 		state->stop = !choice.goes;
 		state->last[(turn + 1) % 2].rz = ru;
@@ -407,6 +410,7 @@ static __global__ __launch_bounds__(TP_ROW_THREADS,
 	} else if (blockIdx.x == 0 && threadIdx.x == 0) {
 		c.state->turn = c.state->iterations = 0;
 		c.state->stop = 0;
+		g.cg.history[(long long)blockIdx.y * g.cg.made] = 1.0;
 	}
 	own.advance_all(c, next, choice, norm);
 	__syncthreads();
