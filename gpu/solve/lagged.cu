@@ -96,9 +96,14 @@ static int ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The differences of the map's quantiles, its least and its largest value among them. */
-static int differences(float *to, const float *hz, uint64_t voxels, struct bs_fail *why)
+/*
+ * The differences of the map's quantiles, its least and its largest value among them. Of maps to
+ * come: what prepares for any within twice the range (drivers/file/tables.c does it for the maps).
+ */
+static int differences(float *to, const float *hz, uint64_t voxels, bool replaced,
+		       struct bs_fail *why)
 {
+	const uint64_t count = (uint64_t)QUANTILES * QUANTILES;
 	const uint64_t step = voxels / LOOKED_AT + 1;
 	float *some = (float *)malloc((voxels / step + 3) * sizeof(*some));
 	uint64_t n = 0;
@@ -113,10 +118,12 @@ static int differences(float *to, const float *hz, uint64_t voxels, struct bs_fa
 		if (v % step == 0)
 			some[n++] = hz[v];
 	}
+	for (uint64_t i = 0; replaced && i < count; i++)
+		to[i] = (float)((double)(most - least) * cospi(((double)i + 0.5) / (double)count));
 	some[n++] = least;
 	some[n++] = most;
 	qsort(some, n, sizeof(*some), ascending);
-	for (uint64_t i = 0; i < QUANTILES; i++)
+	for (uint64_t i = 0; !replaced && i < QUANTILES; i++)
 		for (uint64_t j = 0; j < QUANTILES; j++)
 			to[i * QUANTILES + j] = some[i * (n - 1) / (QUANTILES - 1)] -
 						some[j * (n - 1) / (QUANTILES - 1)];
@@ -131,7 +138,7 @@ static int find_times(struct bs_lagged_cuda *p, const struct bs_segments_spec *s
 	float *d = (float *)malloc((size_t)QUANTILES * QUANTILES * sizeof(*d));
 	struct bs_interpolators fit;
 	int rc = d == NULL ? bs_fail(why, BS_ERR_NOMEM, "differences of a field map")
-			   : differences(d, hz, p->voxels * s->slices, why);
+			   : differences(d, hz, p->voxels * s->slices, s->replaced, why);
 
 	if (rc == 0) {
 		const struct bs_interpolators_spec asked = { d,          QUANTILES * QUANTILES,

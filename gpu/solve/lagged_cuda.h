@@ -7,9 +7,10 @@
  * sum_l b_l(t) exp(+i2pi f(n) tau_l) exp(-i2pi f(n') tau_l): a Toeplitz operator with the weights
  * w_m b_l(t_m) between two turns of phase. b_l is fitted to the differences of the map's
  * frequencies, which lie as much on one side of 0 as on the other: it is real. They reach twice as
- * far as the frequencies, so there are more times than segments (9 for 6, 30 for 18), but each is
- * three passes over a grid that holds no samples, all coils together, and several times run side
- * by side. The error is segments.h's: `error` beside that of Q, of the spec's accuracy.
+ * far as the frequencies (where other maps come in this one's place, evenly to there), so there are
+ * more times than segments (9 for 6, 30 for 18), but each is three passes over a grid that holds no
+ * samples, all coils together, and several times run side by side. The error is segments.h's:
+ * `error` beside that of Q, of the spec's accuracy.
  *
  * in, out [z][y][x] complex, maps [together][voxel] complex or NULL (together is 1 and S is 1), hz
  * [voxel] Hz: device memory. apply only queues, always the same launches: fit for a graph.

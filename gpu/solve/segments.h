@@ -42,6 +42,7 @@ struct bs_segments_spec {
 	uint32_t states;   /* frames open at once */
 	uint32_t readout;  /* samples of a readout; nufft.samples is a multiple */
 	uint32_t slices;
+	bool replaced; /* other maps come in hz's place, of any values within its range */
 	double dwell_s, start_s, error;
 };
 

@@ -38,9 +38,14 @@ struct twin {
 	struct bs_devmem mem;
 };
 
-/* A slope and noise, another in each slice. */
-static void fill_field(float *hz, uint32_t slices, size_t voxels, float most)
+/* A slope and noise, another in each slice; before maps come, as the service has it. */
+static void fill_field(float *hz, uint32_t slices, size_t voxels, float most, bool replaced)
 {
+	for (size_t v = 0; replaced && v < slices * voxels; v++)
+		hz[v] = most *
+			(float)cos(acos(-1.0) * ((double)v + 0.5) / (double)(slices * voxels));
+	if (replaced)
+		return;
 	for (size_t v = 0; v < slices * voxels; v++)
 		hz[v] = most * ((float)(v % voxels) / (float)voxels - 0.5f) +
 			most * (float)(check_uniform(&seed) - 0.5) * (float)(1 + v / voxels) /
@@ -114,7 +119,7 @@ static int open_twin(struct twin *t, const struct bs_segments_spec *s, float mos
 	fill_k(t->k, t->samples * s->nufft.dims, &seed);
 	for (size_t m = 0; m < t->samples; m++)
 		t->weight[m] = (float)(0.5 + check_uniform(&seed));
-	fill_field(t->hz, s->slices, t->voxels, most);
+	fill_field(t->hz, s->slices, t->voxels, most, s->replaced);
 	fill_random(t->data, t->samples * coils * 2, &seed);
 	fill_random(t->maps, t->voxels * coils * 2, &seed);
 	rc = measure_gain(t, why);
@@ -254,20 +259,23 @@ static void normals(const char *name, struct twin *t)
 	free(again);
 }
 
-/* Another map, within the range of the first; the host reads its own as it is. */
-static void another_map(const char *name, struct twin *t)
+/* Another map, within the range of the first; the host reads its own as it is. Where maps are
+ * replaced, half of it at each end of the range. */
+static void another_map(const char *name, struct twin *t, float most)
 {
 	struct bs_fail why = { 0 };
 	int rc = 0;
 
 	for (size_t v = 0; v < t->voxels * t->s.slices; v++)
-		t->hz[v] *= -0.5f;
+		t->hz[v] = !t->s.replaced ? -0.5f * t->hz[v] : v * 7 % 13 < 6 ? most : -most;
 	for (uint32_t s = 0; rc == 0 && s < t->s.slices; s++)
 		rc = bs_segments_cuda_field(t->cuda, s, t->hz + s * t->voxels, NULL, &why);
 	CHECK(rc == 0, "%s: another map %s", name, why.text);
 	adjoints(name, t);
 	normals(name, t);
 }
+
+#define REPLACED 7u /* of operators' scans */
 
 static void operators(void)
 {
@@ -283,6 +291,7 @@ static void operators(void)
 		{ "one partition", 3, { 21, 16, 1 }, 2, 2, 130, 20, 1, 120.0f },
 		{ "readouts of one sample", 2, { 18, 19, 1 }, 2, 1, 1, 700, 1, 90.0f },
 		{ "32 coils", 2, { 48, 45, 1 }, 32, 32, 256, 12, 1, 200.0f },
+		{ "before maps come", 2, { 44, 38, 1 }, 3, 3, 301, 24, 2, 200.0f },
 	};
 
 	for (size_t i = 0; i < sizeof(scans) / sizeof(scans[0]); i++) {
@@ -297,6 +306,7 @@ static void operators(void)
 			.states = 2,
 			.readout = scans[i].readout,
 			.slices = scans[i].slices,
+			.replaced = i == REPLACED,
 			.dwell_s = 0.02 / scans[i].readout,
 			.start_s = i % 2 ? 1e-3 : 0.0,
 			.error = 1e-3,
@@ -319,8 +329,8 @@ static void operators(void)
 			adjoints(scans[i].name, &t);
 			normals(scans[i].name, &t);
 		}
-		if (rc == 0 && i == 0)
-			another_map("another map", &t);
+		if (rc == 0 && (i == 0 || i == REPLACED))
+			another_map("another map", &t, scans[i].most);
 		close_twin(&t);
 	}
 }
@@ -370,7 +380,7 @@ static int open_scan(struct scan *s, enum bs_method method)
 	s->hz = malloc(voxels * p.slices * 4);
 	s->maps = malloc(voxels * p.slices * p.coils * 8);
 	s->data = malloc(bs_protocol_samples(&p) * p.coils * 8);
-	fill_field(s->hz, p.slices, voxels, 250.0f);
+	fill_field(s->hz, p.slices, voxels, 250.0f, false);
 	fill_random(s->maps, voxels * p.slices * p.coils * 2, &seed);
 	fill_random(s->data, bs_protocol_samples(&p) * p.coils * 2, &seed);
 	s->tables.traj = &s->traj;

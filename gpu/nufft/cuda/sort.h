@@ -4,8 +4,9 @@
  * The same order, cells and offsets, to the bit, straight into a plan's tables; the tasks on the
  * host. open takes device memory of its own for so many samples at most: BS_ERR_NOMEM is an answer,
  * the host then sorts. run: order holds numbers from `first` on; weight NULL, or [sample], is left
- * in to->weight in the sorted order. open -> run* -> close, after an error too; run waits. At plan
- * only, one thread. Errors: BS_ERR_GPU, BS_ERR_NOMEM, those of bs_sectors_lay.
+ * in to->weight in the sorted order. open -> run* -> close, after an error too; run waits
+ * for all but the weights, which the null stream still brings. At plan only,
+ * one thread. Errors: BS_ERR_GPU, BS_ERR_NOMEM, those of bs_sectors_lay.
  * Test: test/twin/nufft/twin_nufft_sort.c
  */
 #ifndef BS_GPU_NUFFT_CUDA_SORT_H
