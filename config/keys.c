@@ -115,7 +115,7 @@ S("gpu.devices", BS_KEY_DEVICES, "", "[0]", 0, 63, NULL, gpu_devices,
 S("gpu.share", BS_KEY_WORD, "", "\"auto\"", 0, 0, gpu_shares, gpu_share,
   "with several GPUs; always: whatever can be is shared out; auto: but what is faster on the "
   "first alone, as frames of noise show when a protocol is first armed (kept in node.cache_dir; "
-  "where that is \"\", as always)"),
+  "where that is \"\" or cannot be written, as always)"),
 S("gpu.route", BS_KEY_WORD, "", "\"auto\"", 0, 0, gpu_routes, gpu_route,
   "kernels that need no more than a lesser GPU offers, to try them on this one; sm_90: no matrix "
   "products of warpgroups; sm_80: nor clusters, early launches, more than 163 KiB of shared "

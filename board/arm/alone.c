@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "board/arm/measure.h"
 #include "config/config.h"
@@ -107,6 +108,11 @@ bool bs_alone_asked(const struct bs_engine *engine, const struct bs_protocol *p,
 {
 	return p->gpu_share == BS_GPU_SHARE_AUTO && cache_dir[0] != '\0' &&
 	       bs_engines_on_gpu(engine->name) && bs_shares_of(p).parts > 1;
+}
+
+bool bs_alone_keeps(const char *cache_dir)
+{
+	return access(cache_dir, W_OK | X_OK) == 0;
 }
 
 static uint64_t hash_settings(const struct bs_protocol *p)

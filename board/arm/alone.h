@@ -6,8 +6,8 @@
  * last readout to the image, and not slower from the first one on, as surely as a variant of a
  * kernel is believed faster (gpu/device/tune.h); else it is shared out, as it is where frames take
  * so long that `seconds` are up before that is sure. What was found is kept in the cache, under a
- * key of all that it depends on, so that each start gives the same bytes; without a cache nothing
- * is measured, and the scan is shared out.
+ * key of all that it depends on, so that each start gives the same bytes; without a cache, or one
+ * that cannot be written, nothing is measured, and the scan is shared out.
  * judge, parse and words: any thread, no GPU. Test: test/unit/board/test_alone.c
  */
 #ifndef BS_BOARD_ARM_ALONE_H
@@ -39,6 +39,7 @@ struct bs_alone bs_alone_of(const struct bs_tuning *t, uint32_t gpus);
 /* Whether it is to be measured, or was. p: as the engine sees it. */
 bool bs_alone_asked(const struct bs_engine *engine, const struct bs_protocol *p,
 		    const char *cache_dir);
+bool bs_alone_keeps(const char *cache_dir); /* what is measured */
 /* What the cache has of it. */
 bool bs_alone_known(struct bs_alone *s, const struct bs_armed *a, const char *cache_dir);
 /* shared, alone: the protocol, armed both ways. Keeps what it finds. */

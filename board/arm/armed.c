@@ -120,7 +120,7 @@ static int open_armed(struct bs_armed *a, const struct bs_site *site, const stru
 		rc = keep_first(a, why);
 	if (rc == 0)
 		rc = arm_begun(a, site->cache_dir, env, why);
-	if (rc == 0 && asked && !known)
+	if (rc == 0 && asked && !known && bs_alone_keeps(site->cache_dir))
 		rc = compare(a, p, w, site->cache_dir, env, why);
 	if (rc != 0) {
 		bs_armed_close(a);

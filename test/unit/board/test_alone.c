@@ -151,7 +151,8 @@ static void kept(void)
 	      "what was found comes back from the cache");
 	CHECK(!bs_tune_load(&read, found.kind, "sharing of another", folder), "no other's does");
 	(void)snprintf(command, sizeof(command), "rm -r %s", folder);
-	CHECK(system(command) == 0, "the folder goes");
+	CHECK(bs_alone_keeps(folder), "a folder keeps what was found");
+	CHECK(system(command) == 0 && !bs_alone_keeps(folder), "one that is gone does not");
 }
 
 /* Who is asked at all. */
