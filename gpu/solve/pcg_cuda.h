@@ -12,7 +12,8 @@
  * b, x     [image][z][y][x] complex float, device; may not overlap
  * inverse  [z][y][x] float, device: 1 / diagonal of the matrix; or NULL
  * Dot products in double (p^H A p of those two launches in float over a warp), in blocks of fixed
- * size added in a fixed order: the same bits every run.
+ * size added in a fixed order: the same bits every run. Of those two launches the transform's
+ * squares are float, too: right-hand sides of 1e14 (512^2) and more end at once, residual 1.
  * It also stops at the tolerance, at BS_PCG_ROUND_OFF and where p^H A p is not positive: what is
  * queued then does nothing but the application of A to x at the end, for the residual reported.
  *
