@@ -109,7 +109,10 @@ static struct bs_protocol protocol(enum bs_method method)
 				 .tolerance = 1e-6,
 				 .fhd = BS_SUM_NUFFT,
 				 .q = BS_SUM_NUFFT,
-				 .field = { "map", DWELL_S * 1e6, START_S * 1e3, 1e-5 } };
+				 .field = { .map_file = "map",
+					    .dwell_us = DWELL_S * 1e6,
+					    .start_ms = START_S * 1e3,
+					    .error = 1e-5 } };
 
 	(void)strcpy(p.name, "test");
 	return p;

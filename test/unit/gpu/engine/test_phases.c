@@ -72,7 +72,7 @@ static void open_stage(uint32_t encoded, uint32_t samples, bool epi, enum bs_nav
 			const bool in =
 				ramps.samples == 0 || (x >= encoded / 4 && x < encoded / 4 * 3);
 
-			object[c][x] = in ? CMPLX(re, check_uniform(&seed)) : 0.0;
+			object[c][x] = in ? re + I * check_uniform(&seed) : 0.0;
 		}
 }
 
@@ -97,9 +97,9 @@ static void line(cf *to, uint32_t before, uint32_t after, double shift, double p
 			cd sum = 0.0;
 
 			for (uint32_t x = 0; x < n; x++)
-				sum += object[c][x] * cexp(CMPLX(0.0, -2.0 * PI * (k + shift / n) *
-									      ((double)x - n / 2)));
-			to[c * all + before + i] = (cf)(sum * cexp(CMPLX(0.0, phase)));
+				sum += object[c][x] * cexp(I * (-2.0 * PI * (k + shift / n) *
+								((double)x - n / 2)));
+			to[c * all + before + i] = (cf)(sum * cexp(I * phase));
 		}
 }
 
@@ -135,7 +135,7 @@ static double give(uint64_t flags, uint32_t slice, double shift, double phase, i
 		for (uint32_t i = 0; i < p.samples; i++) {
 			const float *got =
 				data + 2 * (c * head.number_of_samples + head.discard_pre + i);
-			const cf is = CMPLXF(got[0], got[1]);
+			const cf is = got[0] + I * got[1];
 
 			worst = fmax(worst, cabs((cd)is - want[c * p.samples + i]));
 			norm = fmax(norm, cabs((cd)want[c * p.samples + i]));
