@@ -179,7 +179,7 @@ units: $(filter $(B)/test/unit/%,$(UNITS))
 
 tests: $(UNITS) $(EXE) $(BENCH) $(PAPER) $(B)/test/support/alloc_hook.so \
        $(B)/test/support/block_hook.so $(B)/test/support/fail_hook.so \
-       $(B)/test/support/nvml_hook.so
+       $(B)/test/support/nvml_hook.so $(B)/test/support/recording/multiband
 tools: $(TOOLS)
 
 bench: setup

@@ -114,6 +114,7 @@ struct bs_scan_info {
 	float te_ms[2];           /* sequenceParameters/TE, the first two */
 	uint32_t acceleration[2]; /* parallelImaging/accelerationFactor, steps 1 and 2 */
 	enum bs_calibration calibration;
+	uint32_t bands; /* parallelImaging/multiband: slices at once; 0: it does not say */
 	/* encoding/trajectoryDescription: its identifier, and the parameters of ConventionalEPI */
 	char description[32];
 	float ramp_up_us, ramp_down_us, flat_us; /* rampUpTime, rampDownTime, flatTopTime */

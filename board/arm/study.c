@@ -73,6 +73,11 @@ int bs_armed_field(const struct bs_armed *a, const struct bs_scan_info *info, fl
 	const double scale = -500.0 / M_PI / ((double)info->te_ms[1] - (double)info->te_ms[0]);
 	float most = 0.0f;
 
+	if (bs_recon_folded(a->recon))
+		return bs_fail(why, BS_ERR_CALIBRATION,
+			       "field.from echoes of protocol '%s': images may hold several slices "
+			       "(multiband): no map",
+			       p->name);
 	for (uint32_t s = 0; s < p->slices; s++) {
 		const float *turn = a->loaded.turn + s * voxels;
 
@@ -105,7 +110,7 @@ static void leave_maps(const struct bs_armed *a, struct bs_study *study,
 	void *data;
 	struct bs_kept *kept;
 
-	if (!bs_recon_imaged(a->recon))
+	if (!bs_recon_imaged(a->recon) || bs_recon_folded(a->recon))
 		return;
 	kept = bs_study_fill(study, BS_KEPT_MAPS, scan, a->protocol, info, &data);
 	if (kept == NULL)

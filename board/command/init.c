@@ -140,6 +140,9 @@ static void tell_trial(const struct job *j, const struct bs_tried *t)
 	if (t->partial > 0)
 		(void)fprintf(stderr, "boreside init: %u of %u images of '%s' are partial: %s\n",
 			      t->partial, t->images, j->site.protocol[0].name, t->lacks);
+	if (t->words[0] != '\0')
+		(void)fprintf(stderr, "boreside init: '%s': %s\n", j->site.protocol[0].name,
+			      t->words);
 }
 
 /* Protocols, from the best on, until one reconstructs the recording. */

@@ -182,13 +182,17 @@ static int run_scan(struct job *j, struct bs_fail *why)
 	return bs_pipeline_run(&j->pipeline, emit_ready, j, false, why);
 }
 
-static void log_kinds(const struct job *j)
+/* What is said of all images, once. */
+static void log_scan(const struct job *j)
 {
 	char words[BS_KINDS_WORDS];
 
 	(void)bs_kinds_words(words, sizeof(words), bs_recon_kinds(j->pipeline.armed.recon));
 	if (words[0] != '\0')
 		bs_log(BS_LOG_INFO, "%s", words);
+	(void)bs_recon_words(j->pipeline.armed.recon, words, sizeof(words));
+	if (words[0] != '\0')
+		bs_log(BS_LOG_WARN, "%s", words);
 }
 
 /* A round: all images, W of them, and armed again with it. */
@@ -351,7 +355,7 @@ static int reconstruct_shared(struct job *j, int64_t start_ns, struct bs_fail *w
 		rc = run_scan(j, why);
 	if (rc != 0)
 		return rc;
-	log_kinds(j);
+	log_scan(j);
 	all = bs_recon_images(j->pipeline.armed.recon);
 	rc = bs_job_end(&j->made, all, why);
 	bs_armed_place(place, sizeof(place), &j->pipeline.armed);
@@ -480,7 +484,7 @@ static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 	if (rc == 0)
 		rc = run_scan(j, why);
 	if (rc == 0)
-		log_kinds(j);
+		log_scan(j);
 	if (rc == 0 && j->field_out != NULL)
 		rc = write_field(j, why);
 	if (rc == 0)

@@ -54,7 +54,7 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info,
 		atomic_store(counts[i], 0);
 	atomic_store(&s->recon_at, 0);
 	s->recon_code = s->emit_code = 0;
-	s->recon_text[0] = s->emit_text[0] = s->lacks[0] = '\0';
+	s->recon_text[0] = s->emit_text[0] = s->lacks[0] = s->words[0] = '\0';
 }
 
 bool bs_ingest_may_open(struct ingest *in, bool alone)
@@ -242,16 +242,18 @@ void bs_ingest_close(struct ingest *in, const struct bs_item *close)
 	bs_ingest_drain(in, BS_ON_CLOSE);
 }
 
-/* Of a scan without a fault: what its images lack, and which readouts the protocol does not use. */
+/* Of a scan without a fault: what its images lack, those first that do not say so themselves, and
+ * which readouts the protocol does not use. */
 static void remark(const struct bs_scan_record *s, struct bs_wire_outcome *o,
 		   unsigned long long partial)
 {
 	struct bs_text t = { o->text, sizeof(o->text), 0, false };
 	char words[BS_KINDS_WORDS];
 
+	bs_text_put(&t, "%.*s", (int)sizeof(s->words), s->words);
 	if (partial > 0)
-		bs_text_put(&t, "%llu images are partial, the first: %.*s", partial,
-			    (int)sizeof(s->lacks), s->lacks);
+		bs_text_put(&t, "%s%llu images are partial, the first: %.*s", t.len > 0 ? "; " : "",
+			    partial, (int)sizeof(s->lacks), s->lacks);
 	(void)bs_kinds_words(words, sizeof(words), &o->kinds);
 	if (words[0] != '\0')
 		bs_text_put(&t, "%s%s", t.len > 0 ? "; " : "", words);
@@ -285,6 +287,10 @@ static void judge(struct ingest *in, struct bs_wire_outcome *o)
 	}
 	if (o->code == 0)
 		remark(s, o, partial);
+	else if (s->words[0] != '\0' &&
+		 strlen(o->text) + sizeof("; ") + strlen(s->words) <= sizeof(o->text))
+		(void)snprintf(o->text + strlen(o->text), sizeof(o->text) - strlen(o->text), "; %s",
+			       s->words);
 }
 
 _Static_assert(BS_SCAN_END_BYTES == BS_WIRE_OUTCOME_BYTES, "an outcome fits the shared memory");

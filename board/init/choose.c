@@ -230,6 +230,11 @@ static void say_unused(const struct bs_choice *c)
 			bs_outline_say(c->out, "%llu readouts (%s) are counted and not used",
 				       (unsigned long long)s->kinds[unused[i]],
 				       bs_kind_name(unused[i]));
+	if (s->info.bands > 1)
+		bs_outline_say(c->out,
+			       "the header says multiband %u: lines may hold so many slices at "
+			       "once, and nothing takes them apart: images are partial",
+			       s->info.bands);
 	if (s->info.encodings > 1 || s->encodings > 1)
 		bs_outline_say(c->out,
 			       "the header has %u encodings: sizes are those of the first, and "

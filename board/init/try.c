@@ -97,6 +97,8 @@ int bs_try_run(struct bs_tried *tried, const struct bs_site *site, const char *r
 	begun_ns = bs_now_ns();
 	if (rc == 0)
 		rc = bs_pipeline_run(&t->pipeline, count_images, t, false, why);
+	if (rc == 0)
+		(void)bs_recon_words(t->pipeline.armed.recon, tried->words, sizeof(tried->words));
 	tried->ran_ms = (double)(bs_now_ns() - begun_ns) * 1e-6;
 	if (rc == 0 && tried->images == 0)
 		rc = bs_fail(why, BS_ERR_STATE, "it makes no image");

@@ -11,6 +11,7 @@
 #ifndef BS_BOARD_INIT_TRY_H
 #define BS_BOARD_INIT_TRY_H
 
+#include "core/frame/bands.h"
 #include "core/frame/lines.h"
 #include "core/protocol.h"
 
@@ -18,6 +19,7 @@ struct bs_tried {
 	uint32_t images;
 	uint32_t partial;           /* of them */
 	char lacks[BS_LACKS_WORDS]; /* what the first partial one lacks */
+	char words[BS_BANDS_WORDS]; /* what images should have said that were made before */
 	double armed_ms, ran_ms;
 };
 

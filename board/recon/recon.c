@@ -453,6 +453,7 @@ static int close_scan(struct recon_worker *w)
 	}
 	if (closed < 0)
 		scan_fault(w, &why);
+	(void)bs_recon_words(w->current->recon, scan->words, sizeof(scan->words));
 	give_back(w, true);
 	if (rc == 0 && ended_well(scan) &&
 	    bs_armed_leave(w->current, &w->env->site, w->env->shm.study, &scan->study, &scan->info,

@@ -72,6 +72,19 @@ static void say_held(const struct bs_recon *r, const struct frame *f, struct bs_
 	image->lacks[0] = '\0';
 	if (!image->preview && !bs_lacks_nothing(r->p, &r->info, &held))
 		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
+	if (!image->preview && !bs_methods[r->p->method].empty)
+		bs_bands_lacks(&r->bands, f->first.idx.repetition, image->lacks,
+			       sizeof(image->lacks));
+}
+
+const char *bs_recon_words(const struct bs_recon *r, char *out, size_t cap)
+{
+	return bs_bands_words(&r->bands, out, cap);
+}
+
+bool bs_recon_folded(const struct bs_recon *r)
+{
+	return bs_bands_folded(&r->bands);
 }
 
 void bs_frame_say_left(struct bs_recon_image *image)

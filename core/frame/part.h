@@ -5,6 +5,7 @@
 #define BS_CORE_FRAME_PART_H
 
 #include "core/frame/averages.h"
+#include "core/frame/bands.h"
 #include "core/frame/lines.h"
 #include "core/frame/recon.h"
 
@@ -62,6 +63,7 @@ struct bs_recon {
 	struct bs_corrected corrected;
 	struct bs_earlier earlier;
 	struct bs_kinds kinds; /* of the scan so far */
+	struct bs_bands bands;
 	bool embedded; /* calibration lines are lines of the image: other lines lie between them */
 	uint64_t images, previews;    /* numbers of the last ones */
 	uint64_t passed;              /* images up to this number were handed on before */

@@ -82,6 +82,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 		if (seats[i].engine != NULL && seats[i].engine->scan != NULL)
 			seats[i].engine->scan(seats[i].self);
 	memset(&r->kinds, 0, sizeof(r->kinds));
+	bs_bands_scan(&r->bands, r->p, info);
 	memset(&r->prepared, 0, sizeof(r->prepared));
 	memset(&r->earlier, 0, sizeof(r->earlier));
 	r->embedded = bs_scan_embeds(r->p, info);
@@ -368,12 +369,14 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	const bool uses = bs_scan_uses(r->p, &r->info, kind, head->idx.average);
 	int rc = 0;
 
-	if (!uses)
+	if (!uses) {
 		r->kinds.unused[kind]++;
-	else if (kind == BS_KIND_IMAGING || (kind == BS_KIND_CALIBRATION && r->embedded))
+	} else if (kind == BS_KIND_IMAGING || (kind == BS_KIND_CALIBRATION && r->embedded)) {
+		bs_bands_line(&r->bands, &head->idx, head->flags);
 		rc = take_line(r, head, row, data, now_ns, why);
-	else
+	} else {
 		rc = take_beside(r, kind, head, row, data, why);
+	}
 	r->kinds.used[kind] += rc == 0 && uses;
 	if (rc == 0 && kind == BS_KIND_CALIBRATION)
 		end_by_calibration(r, head, now_ns);
@@ -397,6 +400,12 @@ void bs_recon_reading(struct bs_recon *r, bool wait, uint64_t *made, uint64_t *r
 
 void bs_recon_close(struct bs_recon *r)
 {
+	bool cut = false;
+
+	for (uint32_t i = 0; i < r->frames; i++)
+		cut = cut || (r->frame[i].state == FRAME_FILLING &&
+			      r->frame[i].first.idx.repetition == r->bands.now);
+	bs_bands_close(&r->bands, cut);
 	for (uint32_t i = 0; i < r->frames; i++) {
 		struct frame *f = &r->frame[i];
 
@@ -482,6 +491,7 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	if (rc != 0)
 		return not_made(r, image, rc, why);
 	(void)bs_recon_take_calibration(r, slot);
+	bs_bands_image(&r->bands, f->first.idx.repetition, image->number);
 	f->imaged = f->imaged || !report->gridded;
 	return 0;
 }
@@ -510,6 +520,8 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	if (rc != 0)
 		return not_made(r, image, rc, why);
 	bs_frame_say_left(image);
+	if (!preview)
+		bs_bands_image(&r->bands, f->first.idx.repetition, image->number);
 	if (!preview)
 		image->report.stage_ns[BS_BUDGET_CALIBRATION] += bs_recon_take_calibration(r, slot);
 	f->imaged = f->imaged || (!preview && !image->report.gridded);

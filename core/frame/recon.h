@@ -55,6 +55,7 @@
 
 #include "core/latency/budget.h"
 #include "core/engine.h"
+#include "core/frame/bands.h"
 #include "core/frame/lines.h"
 #include "core/mrd.h"
 
@@ -257,6 +258,10 @@ void bs_recon_calibrated(struct bs_recon *r, uint32_t slice, int64_t spent_ns);
 uint64_t bs_recon_images(const struct bs_recon *r);
 /* The scan's readouts so far. */
 const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r);
+/* What images that have left should have said, and was not known then (core/frame/bands.h). */
+const char *bs_recon_words(const struct bs_recon *r, char *out, size_t cap);
+/* Images of the scan may hold several slices each. */
+bool bs_recon_folded(const struct bs_recon *r);
 /* The engine that made it: "gridding/host". */
 const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_image *image);
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "core/err.h"
+#include "core/frame/bands.h"
 #include "core/frame/kind.h"
 #include "core/frame/lines.h"
 #include "core/frame/noise.h"
@@ -179,6 +180,7 @@ struct bs_scan_record {
 	_Atomic uint64_t images_made, images_partial, readouts_missing, unused;
 	_Atomic uint64_t previews_made, previews_skipped; /* not among the images */
 	char lacks[BS_LACKS_WORDS]; /* what the first partial image lacks; with images_partial */
+	char words[BS_BANDS_WORDS]; /* of its images, once they have left; "": nothing */
 	int32_t recon_code;
 	char recon_text[BS_EVENT_TEXT];
 	_Atomic uint64_t lacking; /* the number of the scan that lacks what its protocol needs */

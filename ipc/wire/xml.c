@@ -36,6 +36,7 @@ struct reader {
 	unsigned sizes_seen; /* of the first encoding: one bit for each required number */
 	char depends_type[16], depends_on[64]; /* of the measurementDependency at hand */
 	uint32_t echo_times;                   /* that were read */
+	uint32_t bands;                        /* of the spacing at hand */
 	struct {
 		bool named, valued;
 		bool value_cut;
@@ -174,6 +175,22 @@ static void end_limit(struct reader *r)
 		limit->max = n;
 	else if (strcmp(r->name[4], "center") == 0)
 		limit->center = n;
+}
+
+/*
+ * encoding/parallelImaging/multiband: its factor, or the bands that a spacing lists, whichever is
+ * more. A header without the one has the other.
+ */
+static void end_bands(struct reader *r)
+{
+	uint32_t n = 0;
+
+	if (at(r, "encoding/parallelImaging/multiband/spacing/dZ"))
+		n = ++r->bands;
+	else if (!at(r, "encoding/parallelImaging/multiband/multiband_factor") || !read_u32(r, &n))
+		return;
+	if (n > r->info->bands)
+		r->info->bands = n;
 }
 
 static bool read_ms(struct reader *r, double *ms)
@@ -430,6 +447,8 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 	r->text_cut = false;
 	if (at(r, "encoding"))
 		r->info->encodings++;
+	if (at(r, "encoding/parallelImaging/multiband/spacing"))
+		r->bands = 0;
 	if (at(r, "measurementInformation/measurementDependency"))
 		r->depends_type[0] = r->depends_on[0] = '\0';
 	if (user_parameter(r->name[r->depth - 1]))
@@ -473,6 +492,7 @@ static void XMLCALL on_end(void *arg, const XML_Char *name)
 	} else if (r->info->encodings == 1) { /* others (noise, navigators) are only counted */
 		end_known(r);
 		end_limit(r);
+		end_bands(r);
 	}
 	r->depth--;
 	r->text_len = 0; /* what follows belongs to the parent, which has no text that is read */

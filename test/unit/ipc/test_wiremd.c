@@ -8,7 +8,7 @@
 
 #define PAGE "ipc/WIRE.md"
 
-static char page[64 * 1024];
+static char page[128 * 1024];
 
 /* Lines "0010  ef cd ..." into bytes; the offsets must be the bytes' own. Returns the length. */
 static size_t read_dump(unsigned char *out, size_t cap)

@@ -41,6 +41,37 @@ static int read_text(const char *xml)
 	return rc;
 }
 
+#define BANDS(inner)                                                                               \
+	BARE("<encoding>" ENCODED(SIZES) RECON "<parallelImaging><multiband>" inner                \
+					       "</multiband></parallelImaging></encoding>"         \
+					       "<encoding><parallelImaging><multiband>"            \
+					       "<multiband_factor>7</multiband_factor>"            \
+					       "</multiband></parallelImaging></encoding>")
+#define SPACING      "<spacing><dZ>0</dZ><dZ>30</dZ><dZ>60</dZ></spacing>"
+#define FACTOR(text) "<multiband_factor>" text "</multiband_factor>"
+
+/* Slices at once: those of the first encoding. */
+static void bands(void)
+{
+	static const struct {
+		const char *xml;
+		uint32_t bands;
+	} good[] = { { BANDS(SPACING SPACING "<deltaKz>0.01</deltaKz>" FACTOR("3")), 3 },
+		     { BANDS(FACTOR(" 2 ")), 2 },
+		     { BANDS(FACTOR("1") SPACING), 3 },
+		     { BANDS(FACTOR("4294967295")), UINT32_MAX },
+		     { BANDS(""), 0 },
+		     { HEADER(FACTOR("2")), 0 } };
+	static const char *const bad[] = { BANDS(FACTOR("-2")), BANDS(FACTOR("4294967296")),
+					   BANDS(FACTOR("two")) };
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		CHECK(read_text(good[i].xml) == 0 && info.bands == good[i].bands,
+		      "multiband %zu: %u, %s", i, info.bands, why.text);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CHECK(read_text(bad[i]) == BS_ERR_XML, "no factor: %s", why.text);
+}
+
 static void epi(void)
 {
 	static const char epi[] = BARE(
@@ -474,6 +505,7 @@ int main(void)
 	whole();
 	calibration();
 	epi();
+	bands();
 	about_scan();
 	refused();
 	sizes();
