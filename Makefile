@@ -217,6 +217,9 @@ $(BENCH): $(call objects,test/bench)
 $(BENCH): private LDLIBS += $(if $(filter 1,$(GPU)),-lcufft) # a rival in it
 $(PAPER): $(call objects,test/paper) $(B)/test/bench/rows.o $(B)/test/bench/inputs.o
 $(B)/test/twin/twin_ladder: $(call cu_objects,test/paper/ladder)
+# Peers that know ipc/WIRE.md alone, and the tests that they take part in.
+PEERED := $(shell grep -rl --include='*.c' '"test/peers/' test/fault test/replay test/unit)
+$(PEERED:%.c=$(B)/%): $(call objects,test/peers)
 
 # The simulator stops and kills real code between any two of its steps: those sources are built for
 # it, with each step counted and their variables in sections that it can set anew (but gcov's).

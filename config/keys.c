@@ -191,7 +191,8 @@ S("log.buffer_mib", BS_KEY_INT, "MiB", "64", 32, 16384, NULL, log.buffer_mib,
   "messages that wait for the disk; should hold what comes in a second"),
 S("log.resume_s", BS_KEY_NUMBER, "s", "30.0", 0, 3600, NULL, log.resume_s,
   "after a start: a scan that the service before was killed in waits so long for its sender, "
-  "unless another scan begins; then its last images are made of what came; 0: it does not wait"),
+  "unless another scan's OPEN comes after the first second; then its last images are made of what "
+  "came; 0: it does not wait"),
 S("log.keep_mib", BS_KEY_LONG, "MiB", "0", 0, 1073741824, NULL, log.keep_mib,
   "after each scan the oldest logs go until they are no more than this; 0: any"),
 S("log.keep_hours", BS_KEY_NUMBER, "h", "0.0", 0, 1000000, NULL, log.keep_hours,

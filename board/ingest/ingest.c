@@ -144,7 +144,8 @@ bool bs_ingest_has_work(const struct ingest *in)
 		return true;
 	if (in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING)
 		return false;
-	if ((in->waiting != NULL || in->lined > 0) && in->state == BS_STATE_IDLE)
+	if (in->state == BS_STATE_IDLE &&
+	    (in->waiting != NULL || (in->lined > 0 && !bs_ingest_reopen_first(in))))
 		return true;
 	/* a message waits for a slot, and there is one */
 	return in->state == BS_STATE_SCANNING && in->waiting != NULL &&

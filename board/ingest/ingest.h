@@ -34,6 +34,7 @@
 #define BS_LOOK_NS     INT64_C(4000000)     /* a scan's socket is read at least so often */
 #define BS_AWAY_NS     INT64_C(5000000)     /* not read for longer: messages may have waited */
 #define BS_OPEN_NS     INT64_C(60000000000) /* a header waits at most this long */
+#define BS_RETURN_NS   INT64_C(1000000000)  /* a start's grace for a scan's sender to come back */
 #define BS_WINDOW_LOG  8192u                /* the sender's window where a log is kept */
 #define BS_DEATHS_MAX  5u /* of processes by one message, before its scan is given up */
 
@@ -227,12 +228,18 @@ void bs_ingest_reopen_start(struct ingest *in);
 void bs_ingest_reopen(struct ingest *in);
 /* It will be: messages of its sender wait. That of a log with an end will if its sender asks. */
 bool bs_ingest_reopen_due(struct ingest *in, uint64_t session);
+/* It will be, or its sender has the time to ask for that: no other scan is opened before it. */
+bool bs_ingest_reopen_first(const struct ingest *in);
 /* Its log is read, so many records: its sender is awaited. */
 void bs_ingest_reopen_read(struct ingest *in, uint64_t records);
 /* Its sender is here. */
 void bs_ingest_reopen_heard(struct ingest *in);
 /* True: it is awaited, and time does not run out otherwise; too long, and the scan ends. */
 bool bs_ingest_reopen_waits(struct ingest *in, int64_t now);
+/* The log has its CLOSE, behind numbers that it lacks: they were refused, or never came. */
+bool bs_ingest_reopen_closed(const struct ingest *in);
+/* All that the log has was taken, and its sender had its grace: another scan's OPEN may end it. */
+bool bs_ingest_reopen_yields(const struct ingest *in);
 
 /* receive.c */
 /* A message of the scan, from its log, that this service has not had. False: no slot is free. */
@@ -248,7 +255,8 @@ void bs_ingest_abort(struct ingest *in, const struct bs_fail *why, enum bs_happe
 
 /* line.c */
 /* May the scan in flight be ended for a header of peer `to`? It is the same sender's, or the
- * scan's sender has been silent for too long, or cannot say anything (WIRE.md, 11). */
+ * scan's sender has been silent for too long, or cannot say anything (WIRE.md, 11); or it has not
+ * come back after a start (10). */
 bool bs_ingest_gives_way(const struct ingest *in, uint64_t to);
 /*
  * A header that must wait; alone: until no scan is open. False: it is refused instead. Its message
@@ -269,8 +277,8 @@ void bs_ingest_serve_line(struct ingest *in);
 /* Goes to the next state and commits, with this entry for recon (0: none). */
 void bs_ingest_step(struct ingest *in, enum bs_happening on, uint64_t entry);
 /*
- * A scan may begin: none is open; or one is, all of it is in the ring and in its log, and no reload
- * waits for its end. alone: only the first of these.
+ * A scan may begin, since none of a service before comes first, and: none is open; or one is, all
+ * of it is in the ring and in its log, and no reload waits for its end. alone: none is open.
  */
 bool bs_ingest_may_open(struct ingest *in, bool alone);
 /*

@@ -44,8 +44,11 @@ bool bs_ingest_gives_way(const struct ingest *in, uint64_t to)
 {
 	const int64_t silent_ns = bs_now_ns() - in->heard_ns;
 
-	return to == in->peer || (bs_ingest_log_apart(in) && in->peer == 0) ||
-	       silent_ns > BS_SILENT_NS ||
+	if (bs_ingest_reopen_closed(in))
+		return false;
+	if (bs_ingest_log_apart(in))
+		return bs_ingest_reopen_yields(in);
+	return to == in->peer || silent_ns > BS_SILENT_NS ||
 	       (silent_ns > BS_GONE_NS && !bs_gate_here(&in->gate, in->peer)) ||
 	       (silent_ns > BS_MUTE_NS && is_mute(in));
 }
@@ -135,9 +138,18 @@ void bs_ingest_end_for(struct ingest *in, uint64_t session)
 {
 	struct bs_fail why;
 
-	(void)bs_fail(&why, BS_ERR_STATE,
-		      "another header (session %016llx) came before the scan was closed",
-		      (unsigned long long)session);
+	if (bs_ingest_log_apart(in))
+		(void)bs_fail(&why, BS_ERR_STATE,
+			      "the service was killed and started again, the scan's sender did not "
+			      "come back within %d s, after number %llu, and another header "
+			      "(session %016llx) came",
+			      (int)(BS_RETURN_NS / 1000000000),
+			      (unsigned long long)(in->order.next - 1),
+			      (unsigned long long)session);
+	else
+		(void)bs_fail(&why, BS_ERR_STATE,
+			      "another header (session %016llx) came before the scan was closed",
+			      (unsigned long long)session);
 	bs_ingest_abort(in, &why, BS_ON_FAULT);
 }
 

@@ -84,40 +84,18 @@ void bs_ingest_log_newer(struct ingest *in)
 		atomic_store(&in->env->shm.s->reopening, 1);
 }
 
-/* Another scan's OPEN came before the log at hand was taken up. */
-static void yield_one(struct ingest *in)
-{
-	struct bs_reopened *o = bs_ingest_reopened(in);
-	char words[BS_EVENT_TEXT];
-
-	if (atomic_load(&o->step) == BS_REOPEN_ENDED)
-		atomic_store(&o->step, BS_REOPEN_OVER);
-	if (atomic_load(&o->step) != BS_REOPEN_FOUND)
-		return;
-	(void)snprintf(words, sizeof(words),
-		       "log %s %s, and another scan came first: its scan does not go on; "
-		       "`boreside recon` takes the log",
-		       o->log, o->early ? "was sealed before its images were made" : "has no end");
-	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->id }, words);
-	bs_ingest_log_leave(in);
-}
-
-static void yield(struct ingest *in)
-{
-	yield_one(in);
-	bs_ingest_log_newer(in);
-	yield_one(in);
-}
-
 void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len)
 {
+	struct bs_reopened *newest = &in->env->shm.s->reopened[1];
+
 	if (in->log == NULL)
 		return;
 	if (atomic_load(&bs_ingest_reopened(in)->step) == BS_REOPEN_OPENS) {
 		atomic_store(&bs_ingest_reopened(in)->scan, in->id);
 		return;
 	}
-	yield(in);
+	if (atomic_load(&newest->step) == BS_REOPEN_ENDED) /* nobody has asked for its outcome */
+		atomic_store(&newest->step, BS_REOPEN_OVER);
 	bs_keeper_open(in->log, (uint32_t)in->id, msg, len, bs_utc_ns(), bs_now_ns());
 }
 

@@ -63,6 +63,7 @@ static uint32_t look_into(struct ingest *in, struct bs_reopened *o, const struct
 	o->started_ns = bs_log_begins(r)->started_ns;
 	o->number = bs_log_begins(r)->scan;
 	bs_log_close(r);
+	o->alone_ns = bs_now_ns() + BS_RETURN_NS;
 	o->early = early && bs_log_folder_made(dir) != o->session;
 	atomic_store(&o->scan, 0);
 	return o->sealed && !o->early ? BS_REOPEN_ENDED : BS_REOPEN_FOUND;
@@ -160,7 +161,8 @@ void bs_ingest_reopen_start(struct ingest *in)
 		leave(in, o, &ends);
 	else if (step > BS_REOPEN_OPENS && step < BS_REOPEN_OVER && !its)
 		end_log(in, o);
-	else if (step == BS_REOPEN_OPENS || step == BS_REOPEN_READS)
+	else if (step == BS_REOPEN_OPENS || step == BS_REOPEN_READS ||
+		 (step == BS_REOPEN_WAITS && in->state == BS_STATE_SCANNING)) /* what was held */
 		atomic_store(&o->step, BS_REOPEN_READS);
 	if (atomic_load(&o->step) == BS_REOPEN_READS && in->feed == NULL)
 		bs_ingest_feed_rest(in);
@@ -260,6 +262,15 @@ bool bs_ingest_reopen_due(struct ingest *in, uint64_t session)
 	return atomic_load(&o->step) == BS_REOPEN_FOUND;
 }
 
+bool bs_ingest_reopen_first(const struct ingest *in)
+{
+	const struct bs_reopened *o = in->env->shm.s->reopened;
+	const uint32_t newest = atomic_load(&o[1].step);
+
+	return atomic_load(&o[0].step) == BS_REOPEN_FOUND || newest == BS_REOPEN_FOUND ||
+	       (newest == BS_REOPEN_ENDED && bs_now_ns() < o[1].alone_ns);
+}
+
 /* ---- once its log is read ---- */
 
 /* Its sender is here: the log goes on in another file. ACCEPT, and ACK after it, wait for that. */
@@ -275,6 +286,16 @@ static void go_on(struct ingest *in)
 	atomic_store(&o->step, BS_REOPEN_OVER);
 }
 
+bool bs_ingest_reopen_closed(const struct ingest *in)
+{
+	const struct bs_reopened *o = bs_ingest_reopened(in);
+	bool closed = false;
+
+	for (uint32_t i = 0; i < BS_HELD_MAX && atomic_load(&o->scan) == in->id; i++)
+		closed = closed || in->order.held[i].kind == BS_WIRE_CLOSE;
+	return closed;
+}
+
 void bs_ingest_reopen_read(struct ingest *in, uint64_t records)
 {
 	struct bs_reopened *o = bs_ingest_reopened(in);
@@ -288,6 +309,9 @@ void bs_ingest_reopen_read(struct ingest *in, uint64_t records)
 		if (in->order.held[i].kind != 0)
 			bs_keeper_has(in->log, in->order.held[i].seq);
 	o->until_ns = bs_now_ns() + bs_ns_of_ms(s * 1000.0);
+	o->alone_ns = bs_now_ns() + BS_RETURN_NS;
+	if (bs_ingest_reopen_closed(in) && o->alone_ns < o->until_ns)
+		o->until_ns = o->alone_ns;
 	atomic_store(&o->step, BS_REOPEN_WAITS);
 	(void)snprintf(words, sizeof(words),
 		       "log %s is read: %llu messages, the scan goes on at number %llu; its sender "
@@ -316,6 +340,10 @@ bool bs_ingest_reopen_waits(struct ingest *in, int64_t now)
 	in->heard_ns = in->order.gap_since_ns = now;
 	if (now < o->until_ns && !bs_worker_stop(in->env))
 		return true;
+	while (in->state == BS_STATE_SCANNING && bs_ingest_reopen_closed(in))
+		bs_ingest_give_up_gap(in);
+	if (in->state != BS_STATE_SCANNING)
+		return true;
 	if (o->sealed)
 		(void)bs_fail(
 			&why, BS_ERR_ABORTED,
@@ -330,4 +358,11 @@ bool bs_ingest_reopen_waits(struct ingest *in, int64_t now)
 			(unsigned long long)(in->order.next - 1));
 	bs_ingest_abort(in, &why, o->sealed ? BS_ON_FAULT : BS_ON_SILENCE);
 	return true;
+}
+
+bool bs_ingest_reopen_yields(const struct ingest *in)
+{
+	const struct bs_reopened *o = bs_ingest_reopened(in);
+
+	return atomic_load(&o->step) == BS_REOPEN_WAITS && bs_now_ns() >= o->alone_ns;
 }

@@ -59,6 +59,8 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info,
 
 bool bs_ingest_may_open(struct ingest *in, bool alone)
 {
+	if (bs_ingest_reopen_first(in))
+		return false;
 	if (in->before.id != 0 || in->state == BS_STATE_IDLE)
 		return in->before.id == 0;
 	if (alone || !bs_ingest_is_closed(in) || in->feed != NULL || bs_ingest_log_apart(in) ||
@@ -82,24 +84,6 @@ static void step_back(struct ingest *in)
 	in->state = BS_STATE_IDLE;
 }
 
-/*
- * Scans that go on have the numbers that they had; others are beyond those, since where they, too,
- * go on from their logs later the older one comes first. Its record is not that of the scan before,
- * whose last images are still being made.
- */
-static uint64_t next_number(const struct ingest *in)
-{
-	const struct bs_reopened *o = in->env->shm.s->reopened;
-	uint64_t last = in->id;
-
-	if (in->reopens > last)
-		return in->reopens;
-	for (int i = 0; i < 2 && in->reopens == 0; i++)
-		if (atomic_load(&o[i].step) == BS_REOPEN_FOUND && o[i].number > last)
-			last = o[i].number;
-	return last + (in->before.id != 0 && ((last ^ in->before.id) & 1) != 0 ? 2 : 1);
-}
-
 static void start_scan(struct ingest *in, const struct bs_wire *w, const struct bs_protocol *p,
 		       const struct bs_scan_info *info, const struct bs_scan_study *study,
 		       const unsigned char *payload)
@@ -110,7 +94,8 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 	if (bs_ingest_in_scan(in))
 		step_back(in);
 	in->p = p;
-	in->id = next_number(in);
+	in->id = in->reopens > in->id ? in->reopens
+				      : in->id + 1; /* the number that it had, if any */
 	in->scan = &shm->s->scan[in->id & 1];
 	bs_ingest_log_open(in, payload - BS_WIRE_BYTES, BS_WIRE_BYTES + (size_t)w->payload_len);
 	in->durable_said = 0;

@@ -133,6 +133,7 @@ struct bs_reopened {
 	uint64_t number;    /* the scan's, in the service that logged it */
 	int64_t started_ns; /* since 1970, UTC */
 	int64_t until_ns;
+	int64_t alone_ns; /* until then no other scan's OPEN ends the waiting for its sender */
 };
 
 /* Of a log that is sealed, or given up: what a recon that is given the scan again needs of it. */

@@ -12,12 +12,12 @@
 
 #include "drivers/log/folder.h"
 #include "drivers/log/reader.h"
+#include "test/fault/start/archived.h"
 #include "test/support/recovery.h"
 
 #define FRAMES 60u
 #define LINES  32u
 #define TR_US  500 /* a scan takes 1 s */
-#define SCANS  64u
 
 static struct service service;
 static struct bs_replay *recording;
@@ -55,90 +55,6 @@ static void kill_service(void)
 	unprotected = unprotected || service_logged(&service, "goes on unprotected");
 	if (check_failed == 0)
 		(void)truncate(service.log, 0);
-}
-
-/* ---- the archive: what it was given ---- */
-
-static struct {
-	pthread_t thread;
-	_Atomic bool quit;
-	pthread_mutex_t lock;
-	struct {
-		uint64_t session;
-		unsigned images, twice;
-		bool has[256];
-	} scan[SCANS];
-	unsigned scans;
-} book = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static void note(uint64_t session, uint64_t seq)
-{
-	unsigned i = 0;
-
-	(void)pthread_mutex_lock(&book.lock);
-	while (i < book.scans && book.scan[i].session != session)
-		i++;
-	if (i < SCANS && seq < 256) {
-		book.scans = i < book.scans ? book.scans : i + 1;
-		book.scan[i].session = session;
-		book.scan[i].twice += book.scan[i].has[seq];
-		book.scan[i].images += !book.scan[i].has[seq];
-		book.scan[i].has[seq] = true;
-	}
-	(void)pthread_mutex_unlock(&book.lock);
-}
-
-static void *archive(void *arg)
-{
-	static unsigned char msg[1 << 20];
-	unsigned char question[BS_WIRE_BYTES + BS_WIRE_TAKER];
-	struct bs_wire w = { .kind = BS_WIRE_NEXT };
-	struct bs_endpoint e;
-	char url[128];
-
-	(void)arg;
-	(void)snprintf(url, sizeof(url), "ipc://%s/run/images.ipc", service.dir);
-	if (bs_endpoint_connect(&e, BS_ENDPOINT_IMAGES_ASK, url, sizeof(msg), NULL) != 0)
-		return NULL;
-	while (!atomic_load(&book.quit)) {
-		const unsigned char *payload;
-		const unsigned char *image;
-		struct bs_wire answer;
-		struct bs_wire its;
-		uint64_t before;
-		size_t len;
-
-		bs_wire_put_next(question + BS_WIRE_BYTES, "book");
-		bs_wire_encode(question, &w, question + BS_WIRE_BYTES, BS_WIRE_TAKER);
-		if (bs_endpoint_send(&e, question, sizeof(question), NULL, 0, 200, NULL) != 0 ||
-		    bs_endpoint_recv(&e, msg, sizeof(msg), &len, 200, NULL) != 0 ||
-		    bs_wire_decode(&answer, msg, len, &payload, NULL) != 0)
-			continue;
-		if (answer.kind == BS_WIRE_STORED &&
-		    bs_wire_get_stored(&before, &image, &len, payload, (size_t)answer.payload_len,
-				       NULL) == 0 &&
-		    bs_wire_decode(&its, image, len, &payload, NULL) == 0) {
-			note(its.session, its.seq);
-			w.seq = answer.seq;
-		} else {
-			await_pause_ms(2);
-		}
-	}
-	bs_endpoint_close(&e);
-	return NULL;
-}
-
-/* Images of the scan that the archive has; 1000 more for each that it was given twice. */
-static unsigned archived(uint64_t session)
-{
-	unsigned n = 0;
-
-	(void)pthread_mutex_lock(&book.lock);
-	for (unsigned i = 0; i < book.scans; i++)
-		if (book.scan[i].session == session)
-			n = book.scan[i].images + 1000 * book.scan[i].twice;
-	(void)pthread_mutex_unlock(&book.lock);
-	return n;
 }
 
 /* ---- files ---- */
@@ -532,8 +448,7 @@ static bool prepare(void)
 	if (system(command) != 0)
 		return false;
 	(void)snprintf(command, sizeof(command), "%s/scan.h5", service.dir);
-	return bs_replay_open(&recording, command, 0, NULL) == 0 &&
-	       pthread_create(&book.thread, NULL, archive, NULL) == 0;
+	return bs_replay_open(&recording, command, 0, NULL) == 0 && archive_start(&service);
 }
 
 int main(void)
@@ -563,8 +478,7 @@ int main(void)
 	test_sweep();
 	test_spilled();
 	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	atomic_store(&book.quit, true);
-	(void)pthread_join(book.thread, NULL);
+	archive_stop();
 	bs_replay_close(recording);
 	service_remove(&service);
 	return check_done();

@@ -38,6 +38,12 @@ struct book *books_find(uint64_t session)
 	return NULL;
 }
 
+/* Closed, acknowledged as durable to its end, and in its log. */
+static bool is_safe(const struct book *b)
+{
+	return b->closed && b->durable >= b->numbers && b->unprotected == 0;
+}
+
 /* ---- readouts ---- */
 
 static float sample(uint64_t session, uint64_t seq, uint32_t i)
@@ -167,12 +173,16 @@ void books_passed(uint64_t scan)
 			b->passed = false;
 }
 
-void books_named(uint64_t session)
+void books_named(uint64_t session, const char *words)
 {
 	struct book *b = books_find(session);
 
-	if (b != NULL)
-		b->named = true;
+	if (b == NULL)
+		return;
+	b->named = true;
+	if (b->comes_first && is_safe(b) && strstr(words, "another header") != NULL)
+		sim_broken("scan %016llx was closed and durable, and another's header ended it",
+			   (unsigned long long)session);
 }
 
 void books_said(const char *words)
@@ -192,8 +202,7 @@ void books_judge_made(void)
 	for (unsigned i = 0; i < books && !service_records(); i++) {
 		const struct book *b = &book[i];
 
-		if (b->closed && b->durable >= b->numbers && b->unprotected == 0 && !b->passed &&
-		    !b->named && !b->told)
+		if (is_safe(b) && !b->passed && !b->named && !b->told)
 			sim_broken("scan %016llx was closed and durable, its images were not all "
 				   "made, and nothing names it",
 				   (unsigned long long)b->session);
@@ -257,6 +266,7 @@ void books_forgotten(void)
 	for (unsigned i = 0; i < books; i++) {
 		book[i].killed = true;
 		book[i].over_service = book[i].over_service || (book[i].accepted && !book[i].told);
+		book[i].comes_first = is_safe(&book[i]);
 		book[i].opened = book[i].over = false;
 		book[i].scan = 0;
 	}

@@ -50,9 +50,10 @@ struct book {
 	uint64_t late;          /* came after they were named as missing */
 	bool told, returned;    /* its outcome was heard; its sender came back */
 	bool over_ingest, over_recon, over_service; /* one was killed within it */
-	bool second; /* it was accepted while another waited for its outcome */
-	bool passed; /* its last image has left, and nothing was missing that is not named */
-	bool named;  /* the service said in words that it is not whole, or does not go on */
+	bool comes_first; /* it was closed and durable when all of the service was */
+	bool second;      /* it was accepted while another waited for its outcome */
+	bool passed;      /* its last image has left, and nothing was missing that is not named */
+	bool named;       /* the service said in words that it is not whole, or does not go on */
 	uint8_t mark[BOOK_NUMBERS];
 };
 
@@ -78,8 +79,9 @@ void books_recon_opens(uint64_t session, uint64_t scan);
 void books_recon_ends(uint64_t session);
 /* The last image of the scan of this number has left. */
 void books_passed(uint64_t scan);
-/* The service's outcome of it is not that all is well; or these words name it, by its log. */
-void books_named(uint64_t session);
+/* The service's outcome of it is not that all is well; or these words name it, by its log. Another
+ * scan's header is no reason to end one that is closed and durable. */
+void books_named(uint64_t session, const char *words);
 void books_said(const char *words);
 /* Its successor begins. */
 void books_recon_gone(void);

@@ -68,8 +68,8 @@ static void take_events(void)
 		if (e.number == BS_EVENT_OPEN)
 			session = session_of[e.arg[0] & 1] = e.arg[1];
 		if (e.number == BS_EVENT_OUTCOME && e.code != 0)
-			books_named(session_of[e.arg[0] & 1]);
-		if (e.number == BS_EVENT_FAULT || strstr(words, "does not go on") != NULL)
+			books_named(session_of[e.arg[0] & 1], words);
+		if (e.number == BS_EVENT_FAULT) /* that another scan came is no reason */
 			books_said(words);
 		if (e.number == BS_EVENT_GAP)
 			books_gap(session, e.arg[1], e.arg[2]);

@@ -416,30 +416,6 @@ static uint64_t open_two(void)
 	return in.id;
 }
 
-/* The number after the closed scan's is a log's that does not go on: a record is not shared. */
-static void test_two_records(void)
-{
-	struct bs_reopened *o = &env.shm.s->reopened[1];
-	uint64_t first;
-
-	in.state = BS_STATE_IDLE;
-	in.before.id = 0;
-	open_scan();
-	close_it();
-	first = in.id;
-	o->number = first + 1;
-	atomic_store(&o->step, BS_REOPEN_FOUND);
-	CHECK(ask("p", 8) == 0 && in.before.id == first && in.id > o->number &&
-		      in.scan != in.before.scan,
-	      "scan %llu is opened beside scan %llu, in another record", (unsigned long long)in.id,
-	      (unsigned long long)first);
-	atomic_store(&o->step, BS_REOPEN_OVER);
-	succeed();
-	CHECK(in.before.id == first && in.before.state == BS_STATE_DRAINING && in.id > first + 1 &&
-		      in.state == BS_STATE_SCANNING,
-	      "a successor has both");
-}
-
 /* Recon is replaced within two scans, one of which cannot be given again. */
 static void test_one_of_two(void)
 {
@@ -484,7 +460,6 @@ int main(void)
 	test_recon();
 	test_end_while_fed();
 	test_two();
-	test_two_records();
 	test_one_of_two();
 	free(before);
 	bs_shm_close(&env.shm);
