@@ -223,6 +223,8 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	put_count(&t, "boreside_missing", image->missing);
 	if (image->lacks[0] != '\0')
 		put_text(&t, "boreside_lacks", image->lacks);
+	if (image->center[0] != '\0')
+		put_text(&t, "boreside_center", image->center);
 	put_kinds(&t, &image->kinds);
 	put_prepared(&t, &image->prepared);
 	put_corrected(&t, p, &image->corrected);
