@@ -11,8 +11,13 @@ const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_imag
 
 const char *bs_image_remark(char *out, size_t cap, const struct bs_recon_image *image)
 {
-	(void)snprintf(out, cap, "%s%s",
-		       image->center[0] != '\0' ? "the center of k-space is " : "", image->center);
+	const struct bs_prepared *p = &image->prepared;
+	const bool center = image->center[0] != '\0';
+	const bool raw = p->asked && !p->whitened && p->match.words[0] != '\0';
+
+	(void)snprintf(out, cap, "%s%s%s%s%s", center ? "the center of k-space is " : "",
+		       image->center, center && raw ? "; " : "", raw ? "not whitened: " : "",
+		       raw ? p->match.words : "");
 	return out;
 }
 

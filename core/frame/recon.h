@@ -58,6 +58,7 @@
 
 #include "core/latency/budget.h"
 #include "core/engine.h"
+#include "core/frame/labels.h"
 #include "core/frame/lines.h"
 #include "core/mrd.h"
 
@@ -88,6 +89,7 @@ static inline void bs_acq_trim(struct bs_mrd_acq *h, uint32_t samples)
 struct bs_prepared {
 	bool asked; /* to be whitened, where the noise is known */
 	bool whitened;
+	struct bs_match match; /* of the noise; where not whitened its words say why */
 	char noise_scan[sizeof(((struct bs_scan_info *)0)->measurement)];
 	uint64_t noise_samples;        /* of each coil */
 	float noise_scale;             /* that their covariance was multiplied by */
@@ -111,6 +113,7 @@ struct bs_corrected {
 struct bs_earlier {
 	char maps[sizeof(((struct bs_scan_info *)0)->study)];
 	char field[sizeof(((struct bs_scan_info *)0)->study)];
+	struct bs_match match; /* of the maps' coils */
 };
 
 struct bs_recon_image {
