@@ -42,6 +42,7 @@ void bs_center_of(struct bs_center *c, const uint32_t size[2], const struct bs_s
 				      : a == 0    ? idx->kspace_encode_step_1
 						  : idx->kspace_encode_step_2;
 
+		c->unsaid[a] = !l->given;
 		c->header[a] = l->given ? l->center : size[a] / 2;
 		c->told[a] = is_believed(said, l, c->header[a], size[a], line);
 		c->line[a] = c->told[a] ? said : c->header[a];
@@ -139,6 +140,11 @@ uint32_t bs_center_unknown(const struct bs_center *c, const uint32_t size[2], co
 
 static const char *const what[2] = { "line", "partition" };
 
+static const char *by_header(const struct bs_center *c, int axis)
+{
+	return c->unsaid[axis] ? "in the middle of the grid" : "by the header";
+}
+
 const char *bs_center_words(char *out, size_t cap, const struct bs_center *c)
 {
 	struct bs_text t = { out, cap, 0, cap == 0 };
@@ -147,10 +153,9 @@ const char *bs_center_words(char *out, size_t cap, const struct bs_center *c)
 		out[0] = '\0';
 	for (int a = 0; a < 2; a++)
 		if (c->line[a] != c->header[a])
-			bs_text_put(
-				&t,
-				"%s%s %u by idx.user[%d] of the readouts, not %u as by the header",
-				t.len > 0 ? "; " : "", what[a], c->line[a], 5 + a, c->header[a]);
+			bs_text_put(&t, "%s%s %u by idx.user[%d] of the readouts, not %u as %s",
+				    t.len > 0 ? "; " : "", what[a], c->line[a], 5 + a, c->header[a],
+				    by_header(c, a));
 	return out;
 }
 
@@ -171,12 +176,13 @@ const char *bs_center_unknown_words(char *out, size_t cap, const struct bs_cente
 		if (!(axes >> a & 1u) || c->told[a])
 			continue;
 		if (first)
-			bs_text_put(
-				&t,
-				"%snot filled, the center is not known (readouts do not say it)",
-				t.len > 0 ? "; " : "");
-		bs_text_put(&t, "%s %s %u by the header, the strongest is %lld", first ? ":" : ",",
-			    what[a], c->line[a], (long long)at[a] + c->line[a] - size[a] / 2);
+			bs_text_put(&t,
+				    "%snot filled, the center is not known (readouts say none "
+				    "that fits)",
+				    t.len > 0 ? "; " : "");
+		bs_text_put(&t, "%s %s %u %s, the strongest is %lld", first ? ":" : ",", what[a],
+			    c->line[a], by_header(c, a),
+			    (long long)at[a] + c->line[a] - size[a] / 2);
 		first = false;
 	}
 	return out;

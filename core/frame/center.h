@@ -6,10 +6,10 @@
  * partial scan with the center of a whole one. So what readouts say is taken, unless the limits
  * would then leave the encoded grid and do not with their own center; along an axis of which they
  * say nothing the limits' center is taken, or half of the grid where there are none.
- * Partial Fourier is completed about the center. Where readouts do not say it, the strongest line
- * of the frame must lie there: off by no more than the widest gap between lines, or by a quarter of
- * what is left out or of the shorter side, whichever is less. Else the axis is left as zeros, and
- * so it is where the center was not measured.
+ * Partial Fourier is completed about the center. Where readouts say none that fits, the strongest
+ * line of the frame must lie there: off by no more than the widest gap between lines, or by a
+ * quarter of what is left out or of the shorter side, whichever is less. Else the axis is left as
+ * zeros, and so it is where the center was not measured.
  * No state, no allocation; any thread. Test: test/unit/core/frame/test_center.c
  */
 #ifndef BS_CORE_FRAME_CENTER_H
@@ -27,8 +27,9 @@ extern "C" {
 
 struct bs_center {
 	uint32_t line[2];   /* it is there; on the grid at size / 2 */
-	uint32_t header[2]; /* the limits have it there */
+	uint32_t header[2]; /* the limits have it there; without limits half of the grid */
 	bool told[2];       /* by the readout */
+	bool unsaid[2];     /* there are none */
 };
 
 /* size: of the encoded grid along ky and kz. idx: of a line; NULL: none has come yet. */

@@ -15,7 +15,7 @@ trap '[ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"' EXIT
 ref=$DATA/console/ref
 moved="the center of k-space is line 16 by idx.user\[5\] of the readouts, not 32 as by the header"
 moved3="line 8 by idx.user\[5\] of the readouts, not 16 as by the header; partition 4 by"
-zeros="not filled, the center is not known (readouts do not say it): line 32 by the header"
+zeros="not filled, the center is not known (readouts say none that fits): line 32 by the header"
 for name in pf_center_2d pf_center_2d_told pf_center_2d_untold pf_center_3d; do
 	init $name "$DATA/console/$name.h5"
 	mv recon.log $name.log

@@ -38,7 +38,9 @@ static void grid(void)
 	memset(present, 1, 64);
 	s.frames = 1;
 	s.first_readouts = s.first_lines = 64;
-	s.center = (struct bs_center){ { 32, 0 }, { 32, 0 }, { true, true } };
+	s.center = (struct bs_center){ .line = { 32, 0 },
+				       .header = { 32, 0 },
+				       .told = { true, true } };
 }
 
 /* Spokes of 64 samples, 2D, 3 coils. */

@@ -55,6 +55,12 @@ static void taken(void)
 	CHECK(c.line[0] == 32 && c.line[1] == 4 && !c.told[0] && c.told[1], "each axis by itself");
 	bs_center_of(&c, size, &none, NULL);
 	CHECK(c.line[0] == 32 && c.line[1] == 8, "half of the grid without limits");
+	bs_center_of(&c, size, &none, &told);
+	CHECK(c.told[0] && strncmp(bs_center_words(text, sizeof(text), &c),
+				   "line 16 by idx.user[5] of the readouts, not 32 as in the "
+				   "middle of the grid; ",
+				   77) == 0,
+	      "%s", text);
 	c = of(47, 16, 3, 16);
 	CHECK(c.told[0] && bs_center_words(text, sizeof(text), &c)[0] == '\0', "both say the same");
 	c = of(63, 32, 3, 20);
@@ -88,8 +94,8 @@ static uint32_t on(uint32_t y)
 
 static void left(void)
 {
-	struct bs_center c = { { 32, 8 }, { 32, 8 }, { false, false } };
-	const struct bs_center told = { { 16, 8 }, { 32, 8 }, { true, false } };
+	struct bs_center c = { .line = { 32, 8 }, .header = { 32, 8 } };
+	const struct bs_center told = { .line = { 16, 8 }, .header = { 32, 8 }, .told = { true } };
 	char text[320];
 
 	lines_of(0, 64, 1);
@@ -101,11 +107,13 @@ static void left(void)
 	      "elsewhere");
 	CHECK(unknown(&told, on(5)) == 0, "what readouts say needs no proof");
 	CHECK(strcmp(bs_center_unknown_words(text, sizeof(text), &c, size, 1, on(16)),
-		     "not filled, the center is not known (readouts do not say it): line 32 by the "
+		     "not filled, the center is not known "
+		     "(readouts say none that fits): line 32 by the "
 		     "header, the strongest is 16") == 0,
 	      "%s", text);
 	CHECK(strcmp(bs_center_unknown_words(text, sizeof(text), &c, size, 3, 4 * 64 + 16),
-		     "not filled, the center is not known (readouts do not say it): line 32 by the "
+		     "not filled, the center is not known "
+		     "(readouts say none that fits): line 32 by the "
 		     "header, the strongest is 16, partition 8 by the header, the strongest is "
 		     "4") == 0,
 	      "%s", text);
@@ -257,7 +265,8 @@ static void frames(void)
 	const struct bs_scan_info info = { .step1 = { 0, 47, 32, 1 } };
 	static const char zeros[] =
 		"lines 48 to 63 of 64 were not measured (partial Fourier); not filled, the center "
-		"is not known (readouts do not say it): line 32 by the header, the strongest is 16";
+		"is not known "
+		"(readouts say none that fits): line 32 by the header, the strongest is 16";
 	static struct bs_recon_image image;
 	char remark[BS_REMARK_WORDS];
 
