@@ -61,11 +61,12 @@ struct bs_arm_env {
 
 /*
  * What finish says about an image, for the image's attributes. The caller clears it and may set
- * allowed and gridded, which finish leaves as they are.
+ * allowed, gridded and unknown, which finish leaves as they are.
  */
 struct bs_report {
 	uint32_t allowed;    /* in: iterations at most; 0: the protocol's */
 	bool gridded;        /* in: by the gridding that replaces a solve (core/frame/recon.h) */
+	uint32_t unknown;    /* in: axes that partial Fourier leaves (core/frame/center.h) */
 	uint32_t iterations; /* made; 0 for direct methods */
 	double residual;     /* relative, after them */
 	bool deadline_stop;  /* the next iteration would not have fitted */

@@ -88,6 +88,16 @@ enum bs_calibration {
 	BS_CALIBRATION_OTHER
 };
 
+/* acquisitionSystemInformation/coilLabel, in the header's order. */
+#define BS_LABELS_MAX  64u /* kept */
+#define BS_LABEL_BYTES 48u /* of a name, its end included */
+struct bs_labels {
+	uint32_t count;                 /* in the header */
+	uint32_t number[BS_LABELS_MAX]; /* coilNumber; UINT32_MAX: not said, or no number */
+	uint8_t cut[BS_LABELS_MAX];     /* 1: the name is longer */
+	char name[BS_LABELS_MAX][BS_LABEL_BYTES]; /* coilName */
+};
+
 #define BS_SCAN_ABOUT 4096u
 
 /*
@@ -124,6 +134,7 @@ struct bs_scan_info {
 		uint32_t min, max, center;
 		uint32_t given; /* 0: the header does not say */
 	} step1, step2, slice, contrast, repetition, average, set, phase;
+	struct bs_labels labels;
 	/* of patient, study, series, scanner and sequence: <meta> elements for the attributes of
 	 * the scan's images (ipc/wire/about.h) */
 	char about[BS_SCAN_ABOUT];

@@ -41,9 +41,11 @@ struct bs_armed {
 	struct bs_arena arena;
 	struct bs_need need;
 	struct bs_recon *recon;
-	struct bs_alone alone;         /* of several GPUs */
-	int64_t arm_ns;                /* how long it took */
-	uint64_t taken[BS_KEPT_KINDS]; /* board/arm/study.c: number of what lies in the tables */
+	struct bs_alone alone; /* of several GPUs */
+	int64_t arm_ns;        /* how long it took */
+	/* board/arm/study.c: number of what lies in the tables; whose coil each map is */
+	uint64_t taken[BS_KEPT_KINDS];
+	uint8_t of[BS_LABELS_MAX];
 };
 
 int bs_armed_open(struct bs_armed *a, const struct bs_site *site, const struct bs_protocol *p,

@@ -28,6 +28,26 @@ static void take_field(struct bs_armed *a, const struct bs_kept *kept, const flo
 				 a->loaded.field + s * bs_protocol_voxels(p), p->matrix);
 }
 
+/* Of coils that were whitened, the noise's order is that of both scans (compress.h). */
+static void order_of(uint8_t of[BS_LABELS_MAX], const struct bs_kept *kept,
+		     const struct bs_match *match)
+{
+	for (uint32_t c = 0; c < BS_LABELS_MAX; c++)
+		of[c] = kept->whitened == 0 ? match->of[c] : (uint8_t)c;
+}
+
+static void take_maps(struct bs_armed *a, const float *maps)
+{
+	const struct bs_protocol *p = a->protocol;
+	const uint64_t map = 2 * bs_protocol_voxels(p);
+	const uint64_t sets = (uint64_t)p->slices * bs_protocol_map_images(p);
+
+	for (uint64_t s = 0; s < sets; s++)
+		for (uint32_t c = 0; c < p->coils; c++)
+			memcpy(a->loaded.maps + (s * p->coils + a->of[c]) * map,
+			       maps + (s * p->coils + c) * map, (size_t)map * sizeof(*maps));
+}
+
 /* What lies in the tables already is left there. */
 static int take(struct bs_armed *a, struct bs_study *study, const struct bs_scan_study *scan,
 		enum bs_kept_kind kind, struct bs_fail *why)
@@ -35,15 +55,22 @@ static int take(struct bs_armed *a, struct bs_study *study, const struct bs_scan
 	const struct bs_kept *kept = bs_scan_study_taken(scan, study, kind);
 	const uint64_t number = kept != NULL ? atomic_load(&kept->number) : 0;
 	const void *data;
+	uint8_t of[BS_LABELS_MAX];
 
-	if (kept == NULL || number == a->taken[kind])
+	if (kept == NULL)
+		return 0;
+	order_of(of, kept, &scan->match);
+	if (number == a->taken[kind] &&
+	    (kind != BS_KEPT_MAPS || memcmp(of, a->of, sizeof(of)) == 0))
 		return 0;
 	data = bs_study_data(study, kind, scan->taken[kind]);
 	a->taken[kind] = number;
 	if (kind == BS_KEPT_FIELD)
 		take_field(a, kept, data);
-	else
-		memcpy(a->loaded.maps, data, (size_t)maps_bytes(a->protocol));
+	else {
+		memcpy(a->of, of, sizeof(of));
+		take_maps(a, data);
+	}
 	return bs_recon_maps(a->recon, why);
 }
 
@@ -52,11 +79,13 @@ int bs_armed_take(struct bs_armed *a, struct bs_study *study, const struct bs_sc
 {
 	const struct bs_kept *maps = bs_scan_study_taken(scan, study, BS_KEPT_MAPS);
 	const struct bs_kept *field = bs_scan_study_taken(scan, study, BS_KEPT_FIELD);
-	struct bs_earlier earlier = { "", "" };
+	struct bs_earlier earlier = { .maps = "" };
 	int rc;
 
-	if (maps != NULL)
+	if (maps != NULL) {
 		name_it(earlier.maps, sizeof(earlier.maps), maps);
+		earlier.match = scan->match;
+	}
 	if (field != NULL)
 		name_it(earlier.field, sizeof(earlier.field), field);
 	bs_recon_earlier(a->recon, &earlier);

@@ -43,6 +43,7 @@ struct job {
 	void *sink_self;
 	uint32_t images, previews;
 	char lacks[BS_LACKS_WORDS]; /* what was said of the last image */
+	char remark[BS_REMARK_WORDS];
 	struct bs_rounds rounds;
 	struct bs_protocol round; /* the protocol as rounds before the last image run it */
 	const char *w_out;
@@ -104,9 +105,15 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* Once for images in a row that lack the same. */
-static void log_lacks(struct job *j, const struct bs_recon_image *image)
+/* Once for images in a row that lack the same, or of which there is the same to say. */
+static void log_words(struct job *j, const struct bs_recon_image *image)
 {
+	char remark[BS_REMARK_WORDS];
+
+	(void)bs_image_remark(remark, sizeof(remark), image);
+	if (strcmp(j->remark, remark) != 0 && remark[0] != '\0')
+		bs_log(BS_LOG_WARN, "%s", remark);
+	memcpy(j->remark, remark, sizeof(j->remark));
 	if (strcmp(j->lacks, image->lacks) == 0 || image->preview)
 		return;
 	memcpy(j->lacks, image->lacks, sizeof(j->lacks));
@@ -172,7 +179,7 @@ static int emit_ready(void *arg, struct bs_fail *why)
 			return rc;
 		j->images += !image->preview;
 		j->previews += image->preview;
-		log_lacks(j, image);
+		log_words(j, image);
 	}
 	return rc;
 }

@@ -54,7 +54,8 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info,
 		atomic_store(counts[i], 0);
 	atomic_store(&s->recon_at, 0);
 	s->recon_code = s->emit_code = 0;
-	s->recon_text[0] = s->emit_text[0] = s->lacks[0] = s->words[0] = '\0';
+	s->recon_text[0] = s->emit_text[0] = '\0';
+	s->lacks[0] = s->words[0] = s->remark[0] = '\0';
 }
 
 bool bs_ingest_may_open(struct ingest *in, bool alone)
@@ -227,8 +228,10 @@ void bs_ingest_close(struct ingest *in, const struct bs_item *close)
 	bs_ingest_drain(in, BS_ON_CLOSE);
 }
 
-/* Of a scan without a fault: what its images lack, those first that do not say so themselves, and
- * which readouts the protocol does not use. */
+/*
+ * Of a scan without a fault: what its images lack, those first that do not say so themselves, what
+ * they remark, and which readouts the protocol does not use.
+ */
 static void remark(const struct bs_scan_record *s, struct bs_wire_outcome *o,
 		   unsigned long long partial)
 {
@@ -239,6 +242,8 @@ static void remark(const struct bs_scan_record *s, struct bs_wire_outcome *o,
 	if (partial > 0)
 		bs_text_put(&t, "%s%llu images are partial, the first: %.*s", t.len > 0 ? "; " : "",
 			    partial, (int)sizeof(s->lacks), s->lacks);
+	if (s->remark[0] != '\0')
+		bs_text_put(&t, "%s%.*s", t.len > 0 ? "; " : "", (int)sizeof(s->remark), s->remark);
 	(void)bs_kinds_words(words, sizeof(words), &o->kinds);
 	if (words[0] != '\0')
 		bs_text_put(&t, "%s%s", t.len > 0 ? "; " : "", words);

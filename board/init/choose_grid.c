@@ -16,6 +16,7 @@ struct lines {
 	uint32_t first[2], last[2]; /* along y and z */
 	uint32_t left_out;          /* between first and last, where any of their partition came */
 	bool by_header;             /* the header tells how many they are */
+	uint32_t unknown;           /* axes whose center is not known (core/frame/center.h) */
 	bool embeds;
 };
 
@@ -117,7 +118,8 @@ static void look_at(struct lines *l, const struct bs_survey *s)
 	for (uint32_t z = l->first[1]; any && z <= l->last[1]; z++)
 		for (uint32_t y = l->first[0]; y <= l->last[0]; y++)
 			l->left_out += present[y + s->size[0] * z] == 0;
-	bs_lines_of(&lines, &p, &s->info);
+	l->unknown = bs_center_unknown(&s->center, s->size, present, s->strongest);
+	bs_lines_about(&lines, &p, &s->info, &s->center);
 	l->by_header = s->outside == 0 && bs_lines_missing(&lines, present, rows, NULL) == 0;
 	free(present);
 }
@@ -166,6 +168,19 @@ static bool lopsided(uint32_t size, uint32_t first, uint32_t last, uint32_t slac
 		return false;
 	*too_far = *too_far || shorter < 4;
 	return true;
+}
+
+static void put_center(const struct bs_choice *c, const struct lines *l)
+{
+	const struct bs_survey *s = c->survey;
+	char words[BS_OUTLINE_WORDS];
+
+	if (bs_center_words(words, sizeof(words), &s->center)[0] != '\0')
+		bs_outline_say(c->out, "the center of k-space is %s", words);
+	if (l->unknown != 0)
+		bs_outline_say(c->out, "partial Fourier: %s",
+			       bs_center_unknown_words(words, sizeof(words), &s->center, s->size,
+						       l->unknown, s->strongest));
 }
 
 static void put_partial(const struct bs_choice *c, const struct lines *l)
@@ -261,6 +276,7 @@ int bs_choose_grid(const struct bs_choice *c, struct bs_fail *why)
 	put_readouts(c, &l);
 	put_parallel(c, &l);
 	put_partial(c, &l);
+	put_center(c, &l);
 	put_echoes(c);
 	if (c->survey->outside > 0)
 		bs_outline_say(c->out,

@@ -26,6 +26,7 @@ struct reading {
 	struct bs_survey *s;
 	struct bs_mrd_idx frame, now; /* of the first frame, of the last imaging readout */
 	bool any;
+	float energy;                  /* of the first frame's strongest line */
 	uint32_t of_frame[FRAMES_MAX]; /* readouts of a slice's and contrast's open frame */
 	uint32_t of_first[FRAMES_MAX]; /* of its first one; 0: not ended yet */
 	uint64_t *path;                /* hashes of the first frame's paths, sorted once used */
@@ -91,16 +92,16 @@ static void count_frame(struct reading *r, const struct bs_mrd_idx *idx)
 	r->s->first_readouts += same_image(idx, &r->frame);
 }
 
-/* The line on the grid by the header's center, as core/frame/admit.c has it. false: outside. */
+/* The line on the grid, as core/frame/admit.c has it. false: outside. */
 static bool place(const struct bs_survey *s, const struct bs_mrd_idx *idx, size_t *row)
 {
-	const struct bs_limit *limit[2] = { &s->info.step1, &s->info.step2 };
 	const int64_t step[2] = { idx->kspace_encode_step_1, idx->kspace_encode_step_2 };
+	struct bs_center c;
 	int64_t line[2];
 
+	bs_center_of(&c, s->size, &s->info, idx);
 	for (int i = 0; i < 2; i++) {
-		line[i] = step[i] +
-			  (limit[i]->given ? (int64_t)(s->size[i] / 2) - limit[i]->center : 0);
+		line[i] = step[i] + (int64_t)(s->size[i] / 2) - c.line[i];
 		if (line[i] < 0 || line[i] >= (int64_t)s->size[i])
 			return false;
 	}
@@ -108,8 +109,9 @@ static bool place(const struct bs_survey *s, const struct bs_mrd_idx *idx, size_
 	return true;
 }
 
-static void put_line(struct reading *r, const struct bs_mrd_acq *h, bool image)
+static void put_line(struct reading *r, const struct bs_recorded *acq, bool image)
 {
+	const struct bs_mrd_acq *h = &acq->head;
 	struct bs_survey *s = r->s;
 	size_t row;
 
@@ -120,6 +122,13 @@ static void put_line(struct reading *r, const struct bs_mrd_acq *h, bool image)
 	if (h->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO))
 		s->calibrates[row] = 1;
 	if (image && same_image(&h->idx, &r->frame) && s->present[row] == 0) {
+		const float energy = bs_center_energy(acq->data, h->number_of_samples,
+						      h->active_channels, h->number_of_samples);
+
+		if (energy > r->energy) {
+			r->energy = energy;
+			s->strongest = (uint32_t)row;
+		}
 		s->present[row] = 1;
 		s->first_lines++;
 	}
@@ -216,6 +225,8 @@ static void put_imaging(struct reading *r, const struct bs_recorded *acq)
 
 	if (h->number_of_samples <= discarded) /* nothing of it is left */
 		return;
+	if (!r->any)
+		bs_center_of(&s->center, s->size, &s->info, &h->idx);
 	count_frame(r, &h->idx);
 	widen(&s->samples, h->number_of_samples - discarded);
 	widen(&s->discarded, discarded);
@@ -232,7 +243,7 @@ static void put_imaging(struct reading *r, const struct bs_recorded *acq)
 	most(&s->encodings, h->encoding_space_ref);
 	s->reversed += (h->flags & BS_MRD_IS_REVERSE) != 0;
 	s->calibrates_too += (h->flags & BS_MRD_IS_CALIBRATION_TOO) != 0;
-	put_line(r, h, true);
+	put_line(r, acq, true);
 	if (h->trajectory_dimensions > 0)
 		put_path(r, acq);
 }
@@ -298,7 +309,7 @@ static int put(struct reading *r, const struct bs_recorded *acq, struct bs_fail 
 		put_imaging(r, acq);
 		return 0;
 	case BS_KIND_CALIBRATION:
-		put_line(r, &acq->head, false);
+		put_line(r, acq, false);
 		return 0;
 	case BS_KIND_NOISE:
 		put_noise(r->s, acq);

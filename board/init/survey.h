@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 
+#include "core/frame/center.h"
 #include "core/frame/kind.h"
 #include "core/frame/noise.h"
 
@@ -35,9 +36,11 @@ struct bs_survey {
 	uint32_t frames;         /* changes of the frame's counters count one each */
 	uint32_t first_readouts; /* imaging readouts of the first */
 	bool alike;              /* each frame of one slice and contrast has as many */
-	/* lines on the grid, of size [y, z], as the header's center has them */
+	/* lines on the grid, of size [y, z], as the center of k-space has them */
 	uint32_t size[2];
-	uint8_t *present;     /* [z][y] of the first frame */
+	struct bs_center center; /* by the first imaging readout */
+	uint32_t strongest;      /* row of the first frame */
+	uint8_t *present;        /* [z][y] of the first frame */
 	uint8_t *calibrates;  /* [z][y] of all: calibration lines, and lines that calibrate, too */
 	uint64_t outside;     /* readouts that are not on it */
 	uint32_t first_lines; /* different lines of the first frame */

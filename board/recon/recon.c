@@ -159,6 +159,8 @@ static void describe(struct recon_worker *w, struct bs_image_meta *m, int64_t to
 			memcpy(scan->lacks, m->image.lacks, sizeof(scan->lacks));
 		w->made.partial++;
 	}
+	if (scan->remark[0] == '\0')
+		(void)bs_image_remark(scan->remark, sizeof(scan->remark), &m->image);
 	w->made.missing += m->image.missing;
 	bs_count(&w->env->shm.s->totals.images, 1);
 }

@@ -223,6 +223,7 @@ static void put_scan(struct bs_doc *d, const struct bs_shared *s)
 	bs_doc_number(d, "images_made", atomic_load(&r->images_made));
 	bs_doc_number(d, "images_partial", atomic_load(&r->images_partial));
 	bs_doc_chars(d, "lacks", r->lacks, sizeof(r->lacks) - 1);
+	bs_doc_chars(d, "remark", r->remark, sizeof(r->remark) - 1);
 	bs_doc_number(d, "readouts_missing", atomic_load(&r->readouts_missing));
 	bs_doc_number(d, "previews_made", atomic_load(&r->previews_made));
 	bs_doc_number(d, "previews_skipped", atomic_load(&r->previews_skipped));

@@ -412,29 +412,27 @@ void bs_admit_path(const struct bs_protocol *p, const struct bs_scan_info *info,
 }
 
 /*
- * The line on the encoded grid; partial fields say where their center lies. A table has the first
- * lines of the grid; method cartesian has none, and takes any.
+ * The line on the encoded grid, by the center of k-space (center.h). A table has the first lines of
+ * the grid; method cartesian has none, and takes any.
  */
 static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 		      const struct bs_scan_info *info, const struct bs_mrd_acq *h, uint32_t *row,
 		      struct bs_fail *why)
 {
-	const struct bs_limit *limit[2] = { &info->step1, &info->step2 };
 	const int64_t step[2] = { h->idx.kspace_encode_step_1, h->idx.kspace_encode_step_2 };
+	struct bs_center c;
 	int64_t line[2];
 
+	bs_center_of(&c, &p->encoded[1], info, &h->idx);
 	for (int i = 0; i < 2; i++) {
 		uint32_t size = p->encoded[i + 1];
 
-		line[i] = step[i];
-		if (limit[i]->given)
-			line[i] += (int64_t)(size / 2) - limit[i]->center;
+		line[i] = step[i] + (int64_t)(size / 2) - c.line[i];
 		if (line[i] < 0 || line[i] >= size)
 			return bs_fail(why, BS_ERR_INDEX,
 				       "acquisition %u: kspace_encode_step_%d is %lld (center %u), "
 				       "outside the encoded %u",
-				       h->scan_counter, i + 1, (long long)step[i],
-				       limit[i]->given ? limit[i]->center : size / 2, size);
+				       h->scan_counter, i + 1, (long long)step[i], c.line[i], size);
 	}
 	/* Partial echoes lack their start; a center that says otherwise would shift the image. */
 	const bool reversed = (h->flags & BS_MRD_IS_REVERSE) != 0;

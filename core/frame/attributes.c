@@ -41,13 +41,29 @@ static void put_kinds(struct bs_text *t, const struct bs_kinds *k)
 		put_text(t, "boreside_not_used", words);
 }
 
+/* How the coils of an earlier scan were found among those of this one. */
+static void put_match(struct bs_text *t, const char *name, const struct bs_match *m)
+{
+	char words[BS_MATCH_WORDS + 16];
+
+	if (m->by != BS_MATCHED_NAME && m->by != BS_MATCHED_NUMBER)
+		return;
+	(void)snprintf(words, sizeof(words), "%s%s%s",
+		       m->by == BS_MATCHED_NAME ? "by name" : "by number",
+		       m->words[0] != '\0' ? ": " : "", m->words);
+	put_text(t, name, words);
+}
+
 /* Which noise the channels were made white by, and what they were compressed to. */
 static void put_prepared(struct bs_text *t, const struct bs_prepared *p)
 {
 	if (p->asked)
 		put_text(t, "boreside_whitened", p->whitened ? "yes" : "no");
+	if (p->asked && !p->whitened && p->match.words[0] != '\0')
+		put_text(t, "boreside_not_whitened", p->match.words);
 	if (p->whitened) {
 		put_text(t, "boreside_noise_scan", p->noise_scan);
+		put_match(t, "boreside_noise_channels", &p->match);
 		put_count(t, "boreside_noise_samples", p->noise_samples);
 		bs_text_put(t, META("boreside_noise_scale", "%.6g"), (double)p->noise_scale);
 		bs_text_put(t, "<meta><name>boreside_noise_deviation</name><value>");
@@ -223,11 +239,15 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	put_count(&t, "boreside_missing", image->missing);
 	if (image->lacks[0] != '\0')
 		put_text(&t, "boreside_lacks", image->lacks);
+	if (image->center[0] != '\0')
+		put_text(&t, "boreside_center", image->center);
 	put_kinds(&t, &image->kinds);
 	put_prepared(&t, &image->prepared);
 	put_corrected(&t, p, &image->corrected);
-	if (image->earlier.maps[0] != '\0')
+	if (image->earlier.maps[0] != '\0') {
 		put_text(&t, "boreside_maps_scan", image->earlier.maps);
+		put_match(&t, "boreside_maps_channels", &image->earlier.match);
+	}
 	put_count(&t, "boreside_gaps", timing->gaps);
 	put_count(&t, "boreside_duplicates", timing->duplicates);
 	put_count(&t, "boreside_rejected", timing->rejected);

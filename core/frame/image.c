@@ -9,6 +9,18 @@ const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_imag
 	return image->preview ? r->preview->name : r->seat[image->report.gridded].engine->name;
 }
 
+const char *bs_image_remark(char *out, size_t cap, const struct bs_recon_image *image)
+{
+	const struct bs_prepared *p = &image->prepared;
+	const bool center = image->center[0] != '\0';
+	const bool raw = p->asked && !p->whitened && p->match.words[0] != '\0';
+
+	(void)snprintf(out, cap, "%s%s%s%s%s", center ? "the center of k-space is " : "",
+		       image->center, center && raw ? "; " : "", raw ? "not whitened: " : "",
+		       raw ? p->match.words : "");
+	return out;
+}
+
 static void fill_head(const struct bs_recon *r, const struct frame *f, uint64_t number,
 		      bool preview, struct bs_mrd_image *h)
 {
@@ -53,6 +65,14 @@ static uint32_t readouts_in(const struct bs_recon *r, const struct frame *f)
 	return sum;
 }
 
+/* Axes of which partial Fourier does not know where the center is. */
+static uint32_t unknown_axes(const struct bs_recon *r, const struct frame *f, bool preview)
+{
+	if (preview || !bs_recon_weighs(r))
+		return 0;
+	return bs_center_unknown(&r->center, r->lines.size, f->row, f->strongest);
+}
+
 /* What the image holds, and what it lacks. */
 static void say_held(const struct bs_recon *r, const struct frame *f, struct bs_recon_image *image)
 {
@@ -64,11 +84,15 @@ static void say_held(const struct bs_recon *r, const struct frame *f, struct bs_
 				      .readouts = rows,
 				      .missing = bs_frame_missing(r, f, rows),
 				      .averages = r->expected,
-				      .fewer = sums ? rows * r->expected - f->summed : 0 };
+				      .fewer = sums ? rows * r->expected - f->summed : 0,
+				      .center = &r->center,
+				      .unknown = unknown_axes(r, f, image->preview),
+				      .strongest = f->strongest };
 
 	image->averages = sums ? r->expected : 0;
 	image->readouts = sums ? f->summed : rows;
 	image->missing = bs_held_absent(&held);
+	image->report.unknown = held.unknown;
 	image->lacks[0] = '\0';
 	if (!image->preview && !bs_lacks_nothing(r->p, &r->info, &held))
 		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
@@ -103,6 +127,7 @@ void bs_frame_describe(const struct bs_recon *r, const struct frame *f,
 	image->kinds = r->kinds;
 	image->prepared = r->prepared;
 	say_held(r, f, image);
+	(void)bs_center_words(image->center, sizeof(image->center), &r->center);
 	image->corrected = r->corrected;
 	image->earlier = r->earlier;
 	image->last_ns = f->last_ns;

@@ -4,10 +4,10 @@
 #include "core/text.h"
 
 /* Where the limits say one line of many, they are not filled in. */
-static void span(struct bs_lines *l, int axis, const struct bs_limit *limit)
+static void span(struct bs_lines *l, int axis, const struct bs_limit *limit, uint32_t center)
 {
 	const int64_t size = l->size[axis];
-	const int64_t shift = size / 2 - (int64_t)limit->center;
+	const int64_t shift = size / 2 - (int64_t)center;
 	int64_t first = limit->min + shift;
 	int64_t last = limit->max + shift;
 
@@ -23,7 +23,8 @@ static void span(struct bs_lines *l, int axis, const struct bs_limit *limit)
 	l->last[axis] = (uint32_t)last;
 }
 
-void bs_lines_of(struct bs_lines *l, const struct bs_protocol *p, const struct bs_scan_info *info)
+void bs_lines_about(struct bs_lines *l, const struct bs_protocol *p,
+		    const struct bs_scan_info *info, const struct bs_center *c)
 {
 	for (int a = 0; a < 2; a++) {
 		l->size[a] = p->encoded[1 + a] > 0 ? p->encoded[1 + a] : 1;
@@ -31,8 +32,16 @@ void bs_lines_of(struct bs_lines *l, const struct bs_protocol *p, const struct b
 				     ? info->acceleration[a]
 				     : 1;
 	}
-	span(l, 0, &info->step1);
-	span(l, 1, &info->step2);
+	span(l, 0, &info->step1, c->line[0]);
+	span(l, 1, &info->step2, c->line[1]);
+}
+
+void bs_lines_of(struct bs_lines *l, const struct bs_protocol *p, const struct bs_scan_info *info)
+{
+	struct bs_center c;
+
+	bs_center_of(&c, &p->encoded[1], info, NULL);
+	bs_lines_about(l, p, info, &c);
 }
 
 static uint32_t length(const struct bs_lines *l, int axis)
@@ -180,10 +189,16 @@ static bool completes(const struct bs_protocol *p)
 	return p->partial_fourier == BS_PARTIAL_FOURIER_POCS;
 }
 
+/* NULL: the protocol completes the axis. */
+static const char *partial_of(const struct bs_protocol *p, const struct bs_held *h, int axis)
+{
+	return completes(p) && !(h->unknown >> axis & 1u) ? NULL : "partial Fourier";
+}
+
 static void put_lines(struct bs_text *t, const struct bs_protocol *p, const struct bs_held *h)
 {
-	const char *partial = completes(p) ? NULL : "partial Fourier";
 	const struct bs_lines *l = h->lines;
+	char words[BS_LACKS_WORDS];
 	uint32_t total;
 	uint32_t absent = bs_lines_missing(l, h->present, h->rows, &total);
 
@@ -191,8 +206,14 @@ static void put_lines(struct bs_text *t, const struct bs_protocol *p, const stru
 		also(t);
 		bs_text_put(t, "%u of %u lines were not measured", absent - h->missing, total);
 	}
-	put_outside(t, "line", l->size[0], l->first[0], l->last[0], partial);
-	put_outside(t, "partition", l->size[1], l->first[1], l->last[1], partial);
+	put_outside(t, "line", l->size[0], l->first[0], l->last[0], partial_of(p, h, 0));
+	put_outside(t, "partition", l->size[1], l->first[1], l->last[1], partial_of(p, h, 1));
+	if (h->unknown == 0)
+		return;
+	also(t);
+	bs_text_put(t, "%s",
+		    bs_center_unknown_words(words, sizeof(words), h->center, l->size, h->unknown,
+					    h->strongest));
 }
 
 /* Every line of the grid has come, whatever the header says. */

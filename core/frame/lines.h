@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "core/err.h"
+#include "core/frame/center.h"
 #include "core/mrd.h"
 #include "core/protocol.h"
 
@@ -27,8 +28,11 @@ struct bs_lines {
 	uint32_t step[2];           /* its acceleration: every step-th; 1: all */
 };
 
-/* The protocol's samples lie on the grid (bs_protocol_on_grid). */
+/* The protocol's samples lie on the grid (bs_protocol_on_grid). With the header's center. */
 void bs_lines_of(struct bs_lines *l, const struct bs_protocol *p, const struct bs_scan_info *info);
+/* With this one. */
+void bs_lines_about(struct bs_lines *l, const struct bs_protocol *p,
+		    const struct bs_scan_info *info, const struct bs_center *c);
 
 /* BS_ERR_SIZE: the header promises more lines than readouts_max allows. */
 int bs_lines_admit(const struct bs_protocol *p, const struct bs_scan_info *info,
@@ -65,9 +69,12 @@ struct bs_held {
 	const struct bs_lines *lines; /* NULL: its readouts have a table */
 	const uint8_t *present;       /* [rows] */
 	uint32_t rows;
-	uint32_t readouts, missing; /* rows that it holds, and that it should have held */
-	uint32_t averages;          /* that each should be the mean of; 0: 1 */
-	uint32_t fewer;             /* averages that the rows it holds are short of, together */
+	uint32_t readouts, missing;     /* rows that it holds, and that it should have held */
+	uint32_t averages;              /* that each should be the mean of; 0: 1 */
+	uint32_t fewer;                 /* averages that the rows it holds are short of, together */
+	const struct bs_center *center; /* read where unknown is not 0 */
+	uint32_t unknown;               /* axes left as zeros (bs_center_unknown) */
+	uint32_t strongest;             /* row */
 };
 
 /* The same in readouts that did not come. */

@@ -6,11 +6,14 @@
 
 #include "core/frame/gram.h"
 
+_Static_assert(BS_COILS_MAX == BS_LABELS_MAX, "a label for each coil");
+
 void bs_noise_start(struct bs_noise *n, const struct bs_scan_info *info)
 {
 	memset(n, 0, sizeof(*n));
 	memcpy(n->scan, info->measurement, sizeof(n->scan));
 	n->bandwidth = info->noise_bandwidth;
+	n->labels = info->labels;
 }
 
 static bool finite_all(const double *gram, uint32_t coils)
@@ -76,11 +79,18 @@ void bs_noise_gram(double *gram, const struct bs_mrd_acq *head, const void *data
 void bs_scan_noise_open(struct bs_scan_noise *s, const struct bs_scan_info *info,
 			const struct bs_noise *earlier)
 {
+	struct bs_match match = { .by = BS_MATCHED_OWN };
+
 	s->own = s->frozen = 0;
 	if (earlier != NULL)
+		bs_match_channels(&match, (struct bs_named){ &earlier->labels, earlier->scan },
+				  (struct bs_named){ &info->labels, info->measurement },
+				  earlier->coils);
+	if (earlier != NULL && match.by != BS_MATCHED_NONE)
 		s->noise = *earlier;
 	else
 		bs_noise_start(&s->noise, info);
+	s->noise.match = match;
 }
 
 void bs_scan_noise_copy(struct bs_scan_noise *to, const struct bs_scan_noise *from)
@@ -124,6 +134,9 @@ int bs_scan_noise_freeze(struct bs_scan_noise *s, const struct bs_protocol *p,
 			       "of scan '%s', do not make a covariance of %u coils",
 			       p->name, (unsigned long long)n->samples, n->coils, n->scan,
 			       p->coils);
+	if (n->match.by == BS_MATCHED_NONE)
+		return bs_fail(why, BS_ERR_CALIBRATION, "noise.whiten of protocol '%s': %s",
+			       p->name, n->match.words);
 	return bs_fail(why, BS_ERR_CALIBRATION,
 		       "noise.whiten of protocol '%s' requires noise: no readout of it came before "
 		       "the first line, and %s%s%s",

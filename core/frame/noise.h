@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "core/err.h"
+#include "core/frame/labels.h"
 #include "core/mrd.h"
 #include "core/protocol.h"
 
@@ -33,7 +34,9 @@ struct bs_noise {
 	float bandwidth; /* relative, of that scan's header; 0: unsaid */
 	float dwell_us;  /* 0: unsaid */
 	uint32_t coils, readouts;
-	uint64_t samples;                                /* of each coil, 0: none yet */
+	uint64_t samples;        /* of each coil, 0: none yet */
+	struct bs_labels labels; /* of that scan */
+	struct bs_match match;   /* of its coils and those of the scan at hand */
 	double sum[(size_t)BS_COILS_MAX * BS_COILS_MAX]; /* packed as core/frame/gram.h says */
 };
 
@@ -72,7 +75,10 @@ struct bs_scan_noise {
 	uint32_t frozen; /* another readout came that the protocol uses */
 };
 
-/* earlier: copied, with its scan's name; NULL: none is known. */
+/*
+ * earlier: copied, with its scan's name, unless its coils have other names (match.by is then
+ * BS_MATCHED_NONE); NULL: none is known.
+ */
 void bs_scan_noise_open(struct bs_scan_noise *s, const struct bs_scan_info *info,
 			const struct bs_noise *earlier);
 /* What it says, without the sums of coils that it has none of. */

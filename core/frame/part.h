@@ -28,6 +28,8 @@ struct frame {
 	uint32_t inside;         /* of these on the grid, between the header's limits */
 	uint32_t summed;         /* readouts that these are made of */
 	uint8_t *row;            /* [rows]: 1 = this readout is in */
+	uint32_t strongest;      /* row; only where partial Fourier is completed */
+	float energy;            /* its */
 	const struct seat *seat; /* the engine that it began with */
 	struct bs_mrd_acq first, last;
 	int64_t last_ns;
@@ -57,6 +59,8 @@ struct bs_recon {
 	uint32_t groups;              /* of a window; 0: none */
 	struct bs_scan_info info;     /* the scan's */
 	struct bs_lines lines;        /* on the grid */
+	struct bs_center center;      /* of these */
+	bool centered;                /* a line has come */
 	struct bs_averages *averages; /* NULL: each makes an image of its own */
 	uint32_t expected;            /* of a row, in this scan */
 	struct bs_prepared prepared;
@@ -80,12 +84,23 @@ static inline bool bs_recon_has_lines(const struct bs_recon *r)
 	return bs_protocol_on_grid(r->p) && r->groups == 0;
 }
 
+/* Its frames must know their strongest line: partial Fourier is completed about the center. */
+static inline bool bs_recon_weighs(const struct bs_recon *r)
+{
+	return r->p->partial_fourier == BS_PARTIAL_FOURIER_POCS && bs_recon_has_lines(r);
+}
+
 /* A preview is due; a frame that is complete needs none any more. */
 static inline bool bs_frame_previews(const struct frame *f)
 {
 	return f->preview_due && f->state == FRAME_FILLING;
 }
 
+/* center.c: the scan's first line says where the center of k-space is, the others nothing else. */
+int bs_recon_center(struct bs_recon *r, const struct bs_mrd_acq *head, struct bs_fail *why);
+/* Is this row the frame's strongest? Of equals the first is. */
+void bs_frame_weigh(const struct bs_recon *r, struct frame *f, const struct bs_mrd_acq *head,
+		    uint32_t row, const float *data);
 /* recon.c: of an image that holds so many readouts. */
 uint32_t bs_frame_missing(const struct bs_recon *r, const struct frame *f, uint32_t readouts);
 /* The frame is over: rows that lack averages are the mean of those that came. */

@@ -87,6 +87,8 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	memset(&r->earlier, 0, sizeof(r->earlier));
 	r->embedded = bs_scan_embeds(r->p, info);
 	r->info = *info;
+	r->centered = false;
+	bs_center_of(&r->center, &r->p->encoded[1], info, NULL);
 	bs_lines_of(&r->lines, r->p, info);
 	r->expected = bs_averages_expected(r->p, info);
 	if (r->averages != NULL)
@@ -162,6 +164,8 @@ static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 	f->state = FRAME_FILLING;
 	f->key = bs_frame_key(r->p, &head->idx);
 	f->have = f->inside = f->summed = 0;
+	f->strongest = 0;
+	f->energy = 0.0f;
 	f->preview_due = false;
 	f->first = *head;
 	return 0;
@@ -271,6 +275,7 @@ static int add_row(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *h
 		rc = add_beside(r, slot, BS_KIND_CALIBRATION, row, head, data);
 	if (rc != 0)
 		return rc;
+	bs_frame_weigh(r, f, head, row, data);
 	f->row[row] = 1;
 	f->have++;
 	f->inside += bs_recon_has_lines(r) && bs_lines_inside(&r->lines, row);
@@ -308,8 +313,10 @@ static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	uint32_t slot;
 	struct frame *f;
 	struct bs_mean mean;
-	int rc = find_frame(r, head, row, &slot, why);
+	int rc = bs_recon_has_lines(r) ? bs_recon_center(r, head, why) : 0;
 
+	if (rc == 0)
+		rc = find_frame(r, head, row, &slot, why);
 	if (rc != 0)
 		return rc;
 	f = &r->frame[slot];

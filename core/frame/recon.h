@@ -10,6 +10,9 @@
  * each partition), LAST_IN_REPETITION or LAST_IN_MEASUREMENT, on a line or on a calibration line.
  * Else it ends with the next frame's first line, or with the scan, and says what is missing.
  *
+ * On the grid the first line tells where the center of k-space is (center.h); a later one that says
+ * another is refused.
+ *
  * Averages (protocol's averages > 1): the lines of a frame are means of several readouts
  * (averages.h); a line is complete with all that the scan promises of it, a frame with all lines,
  * and flags count on the last average's lines.
@@ -56,6 +59,7 @@
 #include "core/latency/budget.h"
 #include "core/engine.h"
 #include "core/frame/bands.h"
+#include "core/frame/labels.h"
 #include "core/frame/lines.h"
 #include "core/mrd.h"
 
@@ -86,6 +90,7 @@ static inline void bs_acq_trim(struct bs_mrd_acq *h, uint32_t samples)
 struct bs_prepared {
 	bool asked; /* to be whitened, where the noise is known */
 	bool whitened;
+	struct bs_match match; /* of the noise; where not whitened its words say why */
 	char noise_scan[sizeof(((struct bs_scan_info *)0)->measurement)];
 	uint64_t noise_samples;        /* of each coil */
 	float noise_scale;             /* that their covariance was multiplied by */
@@ -109,6 +114,7 @@ struct bs_corrected {
 struct bs_earlier {
 	char maps[sizeof(((struct bs_scan_info *)0)->study)];
 	char field[sizeof(((struct bs_scan_info *)0)->study)];
+	struct bs_match match; /* of the maps' coils */
 };
 
 struct bs_recon_image {
@@ -120,14 +126,22 @@ struct bs_recon_image {
 	uint32_t averages; /* of each line that it should hold; 0: they are kept apart */
 	uint32_t readouts; /* that the image holds, averages counted */
 	uint32_t missing;  /* that it should have held */
-	char lacks[BS_LACKS_WORDS]; /* "": nothing; of a preview always (core/frame/lines.h) */
-	struct bs_kinds kinds;      /* readouts of the scan until then, by what they are for */
+	char lacks[BS_LACKS_WORDS];   /* "": nothing; of a preview always (core/frame/lines.h) */
+	char center[BS_CENTER_WORDS]; /* "": where the header has it (core/frame/center.h) */
+	struct bs_kinds kinds;        /* readouts of the scan until then, by what they are for */
 	struct bs_prepared prepared;
 	struct bs_corrected corrected;
 	struct bs_earlier earlier;
 	int64_t last_ns; /* when the last readout that it needed was received */
 	uint32_t last_scan_counter;
 };
+
+/*
+ * What the scan's reader should know beside what images lack, in words; "": nothing. Returns out,
+ * NUL-terminated within cap.
+ */
+#define BS_REMARK_WORDS 256u
+const char *bs_image_remark(char *out, size_t cap, const struct bs_recon_image *image);
 
 /*
  * The header against the protocol: matrix, channels, unit, field of view (core/frame/geometry.h),
@@ -144,8 +158,8 @@ bool bs_admit_ramps(const struct bs_scan_info *info);
  * trajectory, values; and which of the frame's readouts it is (*row).
  * traj [samples][trajectory_dimensions] in the protocol's unit, data [channels][samples] complex;
  * both may be unaligned. The row comes from the counters (on the grid: the line ky + encoded_y *
- * kz, counted from the header's center), or, where a table's counters are not unique, from the
- * trajectory itself. What is of a kind that the protocol does not use (core/frame/kind.h) passes
+ * kz, counted from the center of k-space, center.h), or, where a table's counters are not unique,
+ * from the trajectory itself. What is of a kind that the protocol does not use (kind.h) passes
  * whatever it holds, with *row = BS_ROW_NONE. Calibration that it uses has its row as lines have;
  * what else it uses has BS_ROW_NONE and may be shorter than a line.
  * table: not read for method cartesian and trajectory.type stream. Checks every value it is given

@@ -95,11 +95,21 @@ static bool near(float a, float b, double tolerance)
 	return fabs((double)a - (double)b) <= tolerance;
 }
 
+static void match(struct bs_match *m, const struct bs_kept *k, const struct bs_scan_info *info)
+{
+	bs_match_channels(m, (struct bs_named){ &k->labels, k->scan },
+			  (struct bs_named){ &info->labels, info->measurement }, k->coils);
+}
+
 /* By its header. */
 static int fits(const struct bs_kept *k, enum bs_kept_kind kind, const struct bs_protocol *p,
-		const float fov_mm[3], struct bs_fail *why)
+		const struct bs_scan_info *info, struct bs_fail *why)
 {
 	const uint32_t *n = k->matrix;
+	struct bs_match m;
+	float fov_mm[3];
+
+	bs_geometry_fov(fov_mm, p, info);
 
 	if (k->slices != p->slices)
 		return bs_fail(why, BS_ERR_CALIBRATION, "scan '%s' has %u slices, this one %u",
@@ -125,13 +135,14 @@ static int fits(const struct bs_kept *k, enum bs_kept_kind kind, const struct bs
 			"one needs %u x %u x %u of %u in %u",
 			k->scan, n[0], n[1], n[2], k->coils, k->images, p->matrix[0], p->matrix[1],
 			p->matrix[2], p->coils, bs_protocol_map_images(p));
-	return 0;
+	match(&m, k, info);
+	return m.by != BS_MATCHED_NONE ? 0 : bs_fail(why, BS_ERR_CALIBRATION, "%s", m.words);
 }
 
 /* The newest with this text at this place of bs_kept, that fits; else why the newest does not. */
 static uint32_t newest(const struct bs_study *s, enum bs_kept_kind kind, size_t at,
-		       const char *text, const struct bs_protocol *p, const float fov_mm[3],
-		       struct bs_fail *why)
+		       const char *text, const struct bs_protocol *p,
+		       const struct bs_scan_info *info, struct bs_fail *why)
 {
 	uint64_t number = 0;
 	uint64_t misfit = 0;
@@ -144,7 +155,7 @@ static uint32_t newest(const struct bs_study *s, enum bs_kept_kind kind, size_t 
 
 		if (its == 0 || strcmp((const char *)k + at, text) != 0)
 			continue;
-		if (fits(k, kind, p, fov_mm, &reason) != 0) {
+		if (fits(k, kind, p, info, &reason) != 0) {
 			if (its > misfit)
 				*why = reason;
 			misfit = its > misfit ? its : misfit;
@@ -162,17 +173,15 @@ static int choose(uint32_t *slot, const struct bs_study *s, enum bs_kept_kind ki
 {
 	const char *scan = kind == BS_KEPT_MAPS ? info->maps_scan : info->field_scan;
 	struct bs_fail reason = { 0 };
-	float fov_mm[3];
 
 	*slot = BS_SCAN_TAKES_NONE;
-	bs_geometry_fov(fov_mm, p, info);
 	if (s == NULL)
 		return bs_fail(why, BS_ERR_CALIBRATION, "%s of protocol '%s': no scan came before",
 			       what[kind], p->name);
 	if (scan[0] != '\0')
-		*slot = newest(s, kind, offsetof(struct bs_kept, scan), scan, p, fov_mm, &reason);
+		*slot = newest(s, kind, offsetof(struct bs_kept, scan), scan, p, info, &reason);
 	else if (info->study[0] != '\0')
-		*slot = newest(s, kind, offsetof(struct bs_kept, study), info->study, p, fov_mm,
+		*slot = newest(s, kind, offsetof(struct bs_kept, study), info->study, p, info,
 			       &reason);
 	if (*slot != BS_SCAN_TAKES_NONE)
 		return 0;
@@ -208,6 +217,8 @@ int bs_scan_study_open(struct bs_scan_study *scan, const struct bs_study *study,
 		if (rc == 0 && bs_protocol_takes(p, (enum bs_kept_kind)k))
 			rc = choose(&scan->taken[k], study, (enum bs_kept_kind)k, p, info, why);
 	}
+	if (scan->taken[BS_KEPT_MAPS] != BS_SCAN_TAKES_NONE)
+		match(&scan->match, bs_scan_study_taken(scan, study, BS_KEPT_MAPS), info);
 	return rc;
 }
 
@@ -266,6 +277,7 @@ int bs_scan_study_line(struct bs_scan_study *scan, const struct bs_study *study,
 
 	if (!scan->begun) {
 		scan->whitened = whitening(p, noise);
+		scan->named = noise->match.by != BS_MATCHED_NUMBER;
 		if (maps != NULL && maps->whitened != scan->whitened)
 			return bs_fail(why, BS_ERR_CALIBRATION,
 				       "image.maps of protocol '%s': the coils of scan '%s' were "
@@ -275,6 +287,13 @@ int bs_scan_study_line(struct bs_scan_study *scan, const struct bs_study *study,
 				       scan->whitened == 0   ? "not"
 				       : maps->whitened != 0 ? "so by another noise"
 							     : "whitened");
+		if (maps != NULL && maps->whitened != 0 && !(maps->named && scan->named) &&
+		    bs_match_moves(&scan->match, p->coils))
+			return bs_fail(why, BS_ERR_CALIBRATION,
+				       "image.maps of protocol '%s': the coils of scan '%s' stand "
+				       "in another order, and whose noise is which was taken by "
+				       "number",
+				       p->name, maps->scan);
 		scan->begun = 1;
 	}
 	if (slice >= p->slices || scan->posed[slice])
@@ -348,6 +367,8 @@ struct bs_kept *bs_study_fill(struct bs_study *s, enum bs_kept_kind kind,
 	k->coils = p->coils;
 	k->images = bs_protocol_map_images(p);
 	k->whitened = scan->whitened;
+	k->named = scan->named;
+	k->labels = info->labels;
 	bs_geometry_fov(k->fov_mm, p, info);
 	memcpy(k->pose, scan->pose, p->slices * sizeof(k->pose[0]));
 	*data = bs_study_data(s, kind, at);

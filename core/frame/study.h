@@ -9,7 +9,8 @@
  *
  * Which one a scan takes: that of the scan that its header names (measurementDependency of type
  * SenMap or FieldMap), else the newest of the same studyInstanceUID that fits. It fits with the
- * same slices and field of view (to 0.1 %); maps also with the same matrix and coils. All that the
+ * same slices and field of view (to 0.1 %); maps also with the same matrix and coils, by their
+ * names (labels.h), whatever their order. All that the
  * header tells is checked in open, for a refusal at OPEN. What only readouts tell is checked with
  * the first that has it: position (to 0.1 % of the largest field of view) and directions (to 1e-3)
  * of each slice, and that maps were made of coils that were whitened by the same noise, or not at
@@ -39,10 +40,12 @@ struct bs_kept {
 	char study[sizeof(((struct bs_scan_info *)0)->study)];
 	uint32_t matrix[3], slices;
 	float fov_mm[3];
-	uint32_t coils;    /* maps */
-	uint32_t images;   /* maps: sets of them (bs_protocol_map_images) */
-	float most_hz;     /* field: the largest |f| */
-	uint64_t whitened; /* maps: by this noise (a hash); 0: they were not */
+	uint32_t coils;          /* maps */
+	struct bs_labels labels; /* maps: of these */
+	uint32_t images;         /* maps: sets of them (bs_protocol_map_images) */
+	float most_hz;           /* field: the largest |f| */
+	uint64_t whitened;       /* maps: by this noise (a hash); 0: they were not */
+	uint32_t named;          /* maps: 1: it was known which of its coils each is */
 	struct bs_pose pose[BS_FRAMES_MAX];
 };
 
@@ -65,8 +68,10 @@ void *bs_study_data(struct bs_study *s, enum bs_kept_kind kind, uint32_t slot);
 /* The scan in flight: what it takes and what it tells of itself. It may lie in shared memory. */
 struct bs_scan_study {
 	uint32_t taken[BS_KEPT_KINDS]; /* slot; BS_SCAN_TAKES_NONE */
+	struct bs_match match;         /* of the coils of maps that it takes */
 	uint32_t begun;                /* a readout that is used has come */
 	uint64_t whitened;             /* by this noise (a hash); 0: not */
+	uint32_t named;                /* as above */
 	uint8_t posed[BS_FRAMES_MAX];  /* the slice's pose is known */
 	struct bs_pose pose[BS_FRAMES_MAX];
 };

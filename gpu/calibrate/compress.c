@@ -6,6 +6,22 @@
 
 typedef double complex z;
 
+/* Columns from the order of the noise's coils to that of the scan at hand. */
+static void reorder(double *w, const struct bs_noise *noise)
+{
+	const size_t coils = noise->coils;
+	z row[BS_COILS_MAX];
+
+	if (noise->match.by != BS_MATCHED_NAME)
+		return;
+	for (size_t i = 0; i < coils; i++) {
+		for (size_t c = 0; c < coils; c++)
+			row[noise->match.of[c]] = ((const z *)w)[i + coils * c];
+		for (size_t c = 0; c < coils; c++)
+			((z *)w)[i + coils * c] = row[c];
+	}
+}
+
 int bs_whiten(double *w, const struct bs_noise *noise, double scale, struct bs_fail *why)
 {
 	int rc;
@@ -16,7 +32,11 @@ int bs_whiten(double *w, const struct bs_noise *noise, double scale, struct bs_f
 			       (unsigned long long)noise->samples, noise->coils);
 	bs_noise_covariance(noise, scale, w);
 	rc = bs_dense_cholesky(noise->coils, w, why);
-	return rc == 0 ? bs_dense_invert_lower(noise->coils, w, why) : rc;
+	if (rc == 0)
+		rc = bs_dense_invert_lower(noise->coils, w, why);
+	if (rc == 0)
+		reorder(w, noise);
+	return rc;
 }
 
 /* out[m][n] = left[m][k] right[k][n] */

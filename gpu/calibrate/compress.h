@@ -29,7 +29,10 @@
 extern "C" {
 #endif
 
-/* w[coils][coils]; scale: bs_noise_scale. Too few samples of noise are refused as singular. */
+/*
+ * w[coils][coils], from the coils as the scan at hand has them to those of the noise, in its order;
+ * scale: bs_noise_scale. Too few samples of noise are refused as singular.
+ */
 int bs_whiten(double *w, const struct bs_noise *noise, double scale, struct bs_fail *why);
 
 size_t bs_compress_bytes(uint32_t coils);

@@ -166,7 +166,7 @@ static int cart_finish(void *self, uint32_t frame, int64_t deadline_ns, float *i
 		bs_grappa_fill(bs_filler_grappa(e->filler), bs_cart_hybrid(e->cart, frame), true);
 	bs_cart_finish(e->cart, frame, e->grid);
 	if (e->left_out.pocs != NULL)
-		bs_left_out_run(&e->left_out, frame, e->grid, e->coil_images);
+		bs_left_out_run(&e->left_out, frame, report->unknown, e->grid, e->coil_images);
 	summed_ns = bs_now_ns();
 	bs_combiner_run(e->combiner, e->coil_images,
 			bs_maps_of(e->maps, e->p, bs_protocol_frame_slice(e->p, frame)), image);

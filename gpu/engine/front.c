@@ -1,6 +1,7 @@
 /* gpu/engine/front.c - see front.h */
 #include "gpu/engine/front.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -242,8 +243,12 @@ static int whiten(struct bs_front *f, const struct bs_mrd_acq *head, struct bs_f
 	memcpy(said->noise_scan, n->scan, sizeof(said->noise_scan));
 	said->noise_samples = n->samples;
 	said->noise_scale = (float)scale;
-	for (uint32_t c = 0; c < n->coils; c++)
-		said->deviation[c] = (float)bs_noise_deviation(n, scale, c);
+	said->match = n->match;
+	for (uint32_t c = 0; c < n->coils; c++) {
+		const uint32_t of = n->match.by == BS_MATCHED_NAME ? n->match.of[c] : c;
+
+		said->deviation[of] = (float)bs_noise_deviation(n, scale, c);
+	}
 	if (f->p->virtual_coils == 0)
 		bs_mix_matrix(f->matrix, f->w, f->p->coils, f->p->coils);
 	return 0;
@@ -259,11 +264,16 @@ static int begin(struct bs_front *f, const struct bs_mrd_acq *head, struct bs_fa
 	f->begun = true;
 	if (f->p->whiten == BS_WHITEN_OFF)
 		return 0;
-	if (f->noise == NULL || f->noise->samples == 0 || f->noise->coils != f->p->coils)
+	if (f->noise != NULL && f->noise->match.by == BS_MATCHED_NONE)
+		rc = bs_fail(&reason, BS_ERR_CALIBRATION, "%s", f->noise->match.words);
+	else if (f->noise == NULL || f->noise->samples == 0 || f->noise->coils != f->p->coils)
 		rc = bs_fail(&reason, BS_ERR_CALIBRATION, "the noise of %u coils is not known",
 			     f->p->coils);
 	else
 		rc = whiten(f, head, &reason);
+	if (rc != 0)
+		(void)snprintf(f->said.match.words, sizeof(f->said.match.words), "%.*s",
+			       (int)sizeof(f->said.match.words) - 1, reason.text);
 	if (rc == 0)
 		bs_recon_calibrated(f->recon, head->idx.slice, bs_now_ns() - start_ns);
 	bs_recon_prepared(f->recon, &f->said);

@@ -64,11 +64,20 @@ const uint8_t *bs_left_out_lines(const struct bs_left_out *l, uint32_t frame)
 	return l->lines + frame * lines_of(l->p);
 }
 
-void bs_left_out_run(struct bs_left_out *l, uint32_t frame, float *in, float *out)
+void bs_left_out_spans(struct bs_pocs_span spans[3], const struct bs_protocol *p,
+		       const uint8_t *lines, uint32_t unknown, const uint32_t size[3])
+{
+	bs_pocs_spans(spans, lines, p->encoded, p->samples);
+	for (int a = 0; a < 2; a++)
+		if (unknown >> a & 1u)
+			spans[1 + a] = (struct bs_pocs_span){ 0, p->encoded[1 + a] };
+	bs_pocs_rescale(spans, p->encoded, size);
+}
+
+void bs_left_out_run(struct bs_left_out *l, uint32_t frame, uint32_t unknown, float *in, float *out)
 {
 	struct bs_pocs_span spans[3];
 
-	bs_pocs_spans(spans, bs_left_out_lines(l, frame), l->p->encoded, l->p->samples);
-	bs_pocs_rescale(spans, l->p->encoded, l->size);
+	bs_left_out_spans(spans, l->p, bs_left_out_lines(l, frame), unknown, l->size);
 	bs_pocs_run(l->pocs, spans, in, out);
 }

@@ -14,6 +14,10 @@
 #include "core/engine.h"
 #include "gpu/image/pocs.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct bs_left_out {
 	const struct bs_protocol *p;
 	struct bs_pocs *pocs; /* NULL: none */
@@ -43,6 +47,14 @@ void bs_left_out_close(struct bs_left_out *l);
 void bs_left_out_begin(struct bs_left_out *l, uint32_t frame);
 void bs_left_out_add(struct bs_left_out *l, uint32_t frame, uint32_t line);
 const uint8_t *bs_left_out_lines(const struct bs_left_out *l, uint32_t frame);
-void bs_left_out_run(struct bs_left_out *l, uint32_t frame, float *in, float *out);
+/* unknown: axes that are left as they are (struct bs_report). */
+void bs_left_out_run(struct bs_left_out *l, uint32_t frame, uint32_t unknown, float *in,
+		     float *out);
+/* What of these lines there is on a grid of this size; unknown axes count as whole. */
+void bs_left_out_spans(struct bs_pocs_span spans[3], const struct bs_protocol *p,
+		       const uint8_t *lines, uint32_t unknown, const uint32_t size[3]);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -187,7 +187,7 @@ static int unfold_finish(void *self, uint32_t frame, int64_t deadline_ns, float 
 	solve(e, frame, deadline_ns, report);
 	solved_ns = bs_now_ns();
 	if (bs_left_out_wanted(e->p))
-		bs_left_out_run(&e->left_out, frame, e->image, e->completed);
+		bs_left_out_run(&e->left_out, frame, report->unknown, e->image, e->completed);
 	bs_combiner_run(e->combiner, e->completed, NULL, image);
 	spent_ns = bs_now_ns() - solved_ns;
 	report->stage_ns[BS_BUDGET_ACCUMULATE] = summed_ns - start_ns;

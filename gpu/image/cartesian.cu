@@ -31,6 +31,7 @@ struct cart {
 	uint32_t passes;
 	bs_line_pass pass[3];
 	struct bs_pocs_cuda *pocs;     /* NULL: what a scan leaves out is zeros */
+	uint32_t unknown;              /* of the image that is made (struct bs_report) */
 	uint8_t *came;                 /* [frame][line]: it came; host */
 	struct bs_grappa_cuda *grappa; /* NULL: lines that do not come are zeros */
 	struct bs_filler *filler;      /* host: what it is loaded from */
@@ -263,11 +264,9 @@ static int cart_settle(void *op, uint32_t frame, cudaStream_t stream, struct bs_
 static int complete(struct cart *c, uint32_t frame, float2 *grid, float2 *image,
 		    cudaStream_t stream, struct bs_fail *why)
 {
-	const struct bs_protocol *p = c->p;
 	struct bs_pocs_span spans[3];
 
-	bs_pocs_spans(spans, cart_lines(c, frame), p->encoded, p->samples);
-	bs_pocs_rescale(spans, p->encoded, c->size);
+	bs_left_out_spans(spans, c->p, cart_lines(c, frame), c->unknown, c->size);
 	return bs_pocs_cuda_run(c->pocs, spans, (float *)grid,
 				(float *)(grid == c->a ? c->b : c->a), (float *)image, stream, why);
 }
@@ -396,6 +395,7 @@ static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 	int rc = load_weights(self, frame, report);
 	const int64_t spent_ns = bs_now_ns() - start_ns;
 
+	cart_of(self)->unknown = report->unknown;
 	if (rc == 0)
 		rc = bs_armed_cuda_finish(self, frame, deadline_ns, image, report);
 	if (cart_of(self)->filler != NULL)

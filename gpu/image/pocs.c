@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/frame/center.h"
 #include "gpu/fft/fft.h"
 
 #define TOGETHER 8u /* images that are worked on at once, at most */
@@ -187,47 +188,15 @@ void bs_pocs_rescale(struct bs_pocs_span spans[3], const uint32_t size[3], const
 	}
 }
 
-/*
- * came [n]; whole where the sides differ by no more than the widest gap. At each end less than the
- * last gap is added: lines that the pattern leaves out there are made as those between its lines.
- */
-static struct bs_pocs_span span_of(const uint8_t *came, uint32_t n)
-{
-	struct bs_pocs_span s = { n, 0 };
-	uint32_t widest = 1;
-	uint32_t gap[2] = { 1, 1 }; /* the first and the last */
-	int64_t sides;
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (!came[i])
-			continue;
-		if (s.to > 0) {
-			gap[1] = i + 1 - s.to;
-			gap[0] = s.to == s.from + 1 ? gap[1] : gap[0];
-			widest = gap[1] > widest ? gap[1] : widest;
-		}
-		s.from = s.to == 0 ? i : s.from;
-		s.to = i + 1;
-	}
-	sides = ((int64_t)(n / 2) - s.from) - ((int64_t)s.to - 1 - n / 2);
-	if (s.to == 0 || (sides <= widest && -sides <= widest))
-		return (struct bs_pocs_span){ 0, n };
-	return (struct bs_pocs_span){ s.from < gap[0] ? 0 : s.from - (gap[0] - 1),
-				      n - s.to < gap[1] ? n : s.to + (gap[1] - 1) };
-}
-
 void bs_pocs_spans(struct bs_pocs_span spans[3], const uint8_t *lines, const uint32_t size[3],
 		   uint32_t samples)
 {
-	uint8_t came[2][4096] = { { 0 } };
+	struct bs_span came[2];
 
-	for (uint32_t z = 0; z < size[2] && z < 4096; z++)
-		for (uint32_t y = 0; y < size[1] && y < 4096; y++)
-			if (lines[(size_t)z * size[1] + y])
-				came[0][y] = came[1][z] = 1;
+	bs_center_spans(came, lines, &size[1]);
 	spans[0] = (struct bs_pocs_span){ size[0] - samples, size[0] };
-	spans[1] = span_of(came[0], size[1]);
-	spans[2] = span_of(came[1], size[2]);
+	for (int a = 0; a < 2; a++)
+		spans[1 + a] = (struct bs_pocs_span){ came[a].from, came[a].to };
 }
 
 /* The weights of the symmetric center along a partial axis. */

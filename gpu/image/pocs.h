@@ -53,10 +53,8 @@ void bs_pocs_close(struct bs_pocs *plan);
 void bs_pocs_run(struct bs_pocs *plan, const struct bs_pocs_span spans[3], float *in, float *out);
 
 /*
- * The spans of a frame: lines [kz][ky], not 0: it came; samples of a readout, the last of size[0].
- * An axis whose sides differ by no more than the widest gap between its lines is whole. To what
- * came belong the lines beyond the outermost ones by less than the gap beside these: an accelerated
- * scan leaves them out as it does those between its lines, and they are made with them.
+ * The spans of a frame: lines [kz][ky], not 0: it came (bs_center_span); samples of a readout, the
+ * last of size[0].
  */
 void bs_pocs_spans(struct bs_pocs_span spans[3], const uint8_t *lines, const uint32_t size[3],
 		   uint32_t samples);

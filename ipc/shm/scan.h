@@ -16,6 +16,7 @@
 #include "core/frame/kind.h"
 #include "core/frame/lines.h"
 #include "core/frame/noise.h"
+#include "core/frame/recon.h"
 #include "core/frame/study.h"
 #include "core/memory/stamp.h"
 #include "core/mrd.h"
@@ -180,8 +181,9 @@ struct bs_scan_record {
 		recon_at; /* twice the entries taken since OPEN, + 1 while one is handled */
 	_Atomic uint64_t images_made, images_partial, readouts_missing, unused;
 	_Atomic uint64_t previews_made, previews_skipped; /* not among the images */
-	char lacks[BS_LACKS_WORDS]; /* what the first partial image lacks; with images_partial */
-	char words[BS_BANDS_WORDS]; /* of its images, once they have left; "": nothing */
+	char words[BS_BANDS_WORDS];   /* of its images, once they have left; "": nothing */
+	char lacks[BS_LACKS_WORDS];   /* what the first partial image lacks; with images_partial */
+	char remark[BS_REMARK_WORDS]; /* of the first image that has any */
 	int32_t recon_code;
 	char recon_text[BS_EVENT_TEXT];
 	_Atomic uint64_t lacking; /* the number of the scan that lacks what its protocol needs */

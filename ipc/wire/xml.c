@@ -270,6 +270,33 @@ static void end_dependency(struct reader *r)
 				memcpy(table[i].to, r->depends_on, sizeof(r->depends_on));
 }
 
+/* What it does not say, or says wrongly, is no fault: labels are asked for by later scans alone. */
+static void start_label(struct reader *r)
+{
+	struct bs_labels *l = &r->info->labels;
+
+	if (at(r, "acquisitionSystemInformation/coilLabel") && l->count++ < BS_LABELS_MAX)
+		l->number[l->count - 1] = UINT32_MAX;
+}
+
+static void end_label(struct reader *r)
+{
+	struct bs_labels *l = &r->info->labels;
+	const uint32_t i = l->count - 1; /* the one at hand; none is before the first */
+
+	if (i >= BS_LABELS_MAX)
+		return;
+	if (at(r, "acquisitionSystemInformation/coilLabel/coilNumber")) {
+		const size_t digits = strspn(r->text, "0123456789");
+
+		if (digits > 0 && digits < 10 && r->text[digits] == '\0')
+			l->number[i] = (uint32_t)strtoul(r->text, NULL, 10);
+	} else if (at(r, "acquisitionSystemInformation/coilLabel/coilName")) {
+		l->cut[i] = r->text_cut || r->text_len >= BS_LABEL_BYTES;
+		copy_text(r, l->name[i], BS_LABEL_BYTES);
+	}
+}
+
 /* Elements that are read by their path; the first REQUIRED ones must be there. */
 #define REQUIRED  6
 #define AT(field) offsetof(struct bs_scan_info, field)
@@ -451,6 +478,7 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 		r->bands = 0;
 	if (at(r, "measurementInformation/measurementDependency"))
 		r->depends_type[0] = r->depends_on[0] = '\0';
+	start_label(r);
 	if (user_parameter(r->name[r->depth - 1]))
 		memset(&r->user, 0, sizeof(r->user));
 }
@@ -487,6 +515,7 @@ static void XMLCALL on_end(void *arg, const XML_Char *name)
 	else if (r->depth < 2 || strcmp(r->name[1], "encoding") != 0) {
 		end_known(r);
 		end_dependency(r);
+		end_label(r);
 		if (r->depth == 3)
 			bs_about_add(r->info, r->name[1], r->name[2], r->text);
 	} else if (r->info->encodings == 1) { /* others (noise, navigators) are only counted */

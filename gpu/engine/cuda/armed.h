@@ -131,7 +131,8 @@ int bs_armed_cuda_unfold_plan(struct bs_armed_cuda *e, const struct bs_csr *w, s
 void bs_armed_cuda_unfold_close(struct bs_armed_cuda *e);
 int bs_armed_cuda_unfold(struct bs_armed_cuda *e, uint32_t frame, uint32_t iterations,
 			 int64_t deadline_ns, struct bs_report *report, struct bs_fail *why);
-int bs_armed_cuda_complete(struct bs_armed_cuda *e, uint32_t frame, struct bs_fail *why);
+int bs_armed_cuda_complete(struct bs_armed_cuda *e, uint32_t frame, uint32_t unknown,
+			   struct bs_fail *why);
 
 /*
  * engine.cu: from the last readout to the image. solve: from F^H d in the coil images, waiting for

@@ -86,7 +86,7 @@ static int solve_watched(struct bs_armed_cuda *e, uint32_t frame, int64_t deadli
 		     : bs_armed_cuda_solve(e, deadline_ns, report);
 	solved_ns = bs_now_ns();
 	if (rc == 0)
-		rc = bs_armed_cuda_complete(e, frame, NULL);
+		rc = bs_armed_cuda_complete(e, frame, report->unknown, NULL);
 	if (rc != 0)
 		return rc;
 	BS_CUDA(cudaGraphLaunch(e->combine, e->stream), NULL);

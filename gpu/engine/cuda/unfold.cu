@@ -81,15 +81,15 @@ int bs_armed_cuda_unfold(struct bs_armed_cuda *e, uint32_t frame, uint32_t itera
 	return 0;
 }
 
-int bs_armed_cuda_complete(struct bs_armed_cuda *e, uint32_t frame, struct bs_fail *why)
+int bs_armed_cuda_complete(struct bs_armed_cuda *e, uint32_t frame, uint32_t unknown,
+			   struct bs_fail *why)
 {
 	const struct bs_protocol *p = e->p;
 	struct bs_pocs_span spans[3];
 
 	if (e->completes == NULL)
 		return 0;
-	bs_pocs_spans(spans, e->op->lines(e->plan, frame), p->encoded, p->samples);
-	bs_pocs_rescale(spans, p->encoded, p->matrix);
+	bs_left_out_spans(spans, p, e->op->lines(e->plan, frame), unknown, p->matrix);
 	return bs_pocs_cuda_run(e->completes, spans, e->solved, e->spare, (float *)e->coil_images,
 				e->stream, why);
 }

@@ -184,6 +184,7 @@ static inline void lines_close(struct lines *l)
 
 /*
  * All frames, their lines in turn; images [frame], report of the last. allowed: iterations at most.
+ * Of every second frame partial Fourier does not know where the center is along ky.
  */
 static inline int lines_scan(struct fed *f, const struct lines *l, bool backwards, uint32_t allowed,
 			     int64_t deadline_ns, float *images, struct bs_report *report)
@@ -213,6 +214,7 @@ static inline int lines_scan(struct fed *f, const struct lines *l, bool backward
 	for (uint32_t i = 0; rc == 0 && i < l->frames; i++) {
 		memset(report, 0, sizeof(*report));
 		report->allowed = allowed;
+		report->unknown = i & 1u;
 		rc = a->engine->finish(a->self, i, deadline_ns,
 				       images + i * (bs_protocol_image_bytes(&l->p) / 4), report);
 	}

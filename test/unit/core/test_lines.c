@@ -133,7 +133,9 @@ static void words(void)
 	struct bs_lines l;
 	char text[BS_LACKS_WORDS];
 	char small[40];
-	struct bs_held held = { &l, present, 64 * 16, 48 * 12, 0, 0, 0 };
+	struct bs_held held = {
+		.lines = &l, .present = present, .rows = 64 * 16, .readouts = 48 * 12
+	};
 
 	p.samples = 40;
 	memset(present, 0, sizeof(present));

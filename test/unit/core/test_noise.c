@@ -171,8 +171,45 @@ static void test_scan(void)
 	CHECK(bs_scan_noise_freeze(&s, &p, &info, &why) == 0, "wanted where it is known");
 }
 
+/* Two channels, named by a letter each. */
+static void name_two(struct bs_labels *l, const char *letters)
+{
+	l->count = 2;
+	l->name[0][0] = letters[0];
+	l->name[1][0] = letters[1];
+	l->number[1] = 1;
+}
+
+static void test_names(void)
+{
+	static struct bs_scan_noise s;
+	static struct bs_noise before;
+	struct bs_scan_info info = { .measurement = "own", .noise_scan = "before" };
+	const struct bs_protocol p = { .name = "p", .coils = 2, .whiten = BS_WHITEN_REQUIRE };
+	struct bs_fail why = { 0 };
+
+	before = *noise_of("before", 6.0);
+	before.coils = 2;
+	name_two(&before.labels, "AB");
+	name_two(&info.labels, "BA");
+	bs_scan_noise_open(&s, &info, &before);
+	CHECK(s.noise.match.by == BS_MATCHED_NAME && s.noise.match.of[0] == 1 &&
+		      s.noise.sum[0] == 6.0 && bs_scan_noise_freeze(&s, &p, &info, &why) == 0,
+	      "taken as it is, with which of its channels is which %s", why.text);
+	name_two(&info.labels, "BC");
+	bs_scan_noise_open(&s, &info, &before);
+	CHECK(s.noise.match.by == BS_MATCHED_NONE && s.noise.samples == 0 &&
+		      bs_scan_noise_freeze(&s, &p, &info, &why) == BS_ERR_CALIBRATION &&
+		      strstr(why.text, "(A) are not those of this scan 'own' (C)") != NULL,
+	      "of other channels: %s", why.text);
+	info.labels.count = 0;
+	bs_scan_noise_open(&s, &info, &before);
+	CHECK(s.noise.match.by == BS_MATCHED_NUMBER && s.noise.samples > 0, "by number");
+}
+
 int main(void)
 {
+	test_names();
 	fill();
 	test_covariance();
 	test_unsaid();

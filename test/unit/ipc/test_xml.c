@@ -72,6 +72,36 @@ static void bands(void)
 		CHECK(read_text(bad[i]) == BS_ERR_XML, "no factor: %s", why.text);
 }
 
+#define LABEL(number, name)                                                                        \
+	"<coilLabel><coilNumber>" number "</coilNumber><coilName>" name "</coilName></coilLabel>"
+#define TEN          "1234567890"
+#define SYSTEM(what) "<acquisitionSystemInformation>" what "</acquisitionSystemInformation>"
+
+static void labels(void)
+{
+	static char many[8192] = "<ismrmrdHeader>" ENCODING "<acquisitionSystemInformation>";
+	const struct bs_labels *l = &info.labels;
+
+	CHECK(read_text(HEADER(SYSTEM(LABEL("50", " Head:1:N12 ") LABEL(
+		      "x", "Head:1:N11") "<coilLabel><coilName>A&amp;B</coilName></coilLabel>"))) ==
+			      0 &&
+		      l->count == 3 && l->number[0] == 50 && strcmp(l->name[0], "Head:1:N12") == 0,
+	      "labels, in the header's order: %u, '%s' %s", l->count, l->name[0], why.text);
+	CHECK(l->number[1] == UINT32_MAX && l->number[2] == UINT32_MAX &&
+		      strcmp(l->name[2], "A&B") == 0,
+	      "numbers that are none, or not there");
+	CHECK(read_text(HEADER(SYSTEM(LABEL("1", TEN TEN TEN TEN "1234567")
+					      LABEL("2", TEN TEN TEN TEN "12345678")))) == 0 &&
+		      !l->cut[0] && l->cut[1] && strlen(l->name[1]) == BS_LABEL_BYTES - 1,
+	      "a name that is too long says so: '%s'", l->name[1]);
+	for (int i = 0; i < 70; i++)
+		strcat(many, LABEL("1", "c"));
+	strcat(many, "</acquisitionSystemInformation></ismrmrdHeader>");
+	CHECK(read_text(many) == 0 && l->count == 70 && l->number[63] == 1,
+	      "more than are kept: %u %s", l->count, why.text);
+	CHECK(read_text(HEADER("")) == 0 && l->count == 0, "none");
+}
+
 static void epi(void)
 {
 	static const char epi[] = BARE(
@@ -506,6 +536,7 @@ int main(void)
 	calibration();
 	epi();
 	bands();
+	labels();
 	about_scan();
 	refused();
 	sizes();

@@ -38,6 +38,9 @@ static void grid(void)
 	memset(present, 1, 64);
 	s.frames = 1;
 	s.first_readouts = s.first_lines = 64;
+	s.center = (struct bs_center){ .line = { 32, 0 },
+				       .header = { 32, 0 },
+				       .told = { true, true } };
 }
 
 /* Spokes of 64 samples, 2D, 3 coils. */
@@ -371,6 +374,7 @@ static void of_volumes(void)
 {
 	grid();
 	s.info.encoded[2] = s.info.recon[2] = s.size[1] = 16;
+	s.center.line[1] = s.center.header[1] = 8;
 	memset(present, 1, (size_t)64 * 16);
 	s.first_readouts = s.first_lines = 64 * 16;
 	CHECK(choose() == 0 && has("matrix", "[64, 64, 16]") && o.says == 0, "a volume");

@@ -185,6 +185,55 @@ static void test_fits(void)
 	*TAKES = as_it_was;
 }
 
+/* Three channels, named by a letter each. */
+static void name_three(struct bs_labels *l, const char *letters)
+{
+	memset(l, 0, sizeof(*l));
+	for (; l->count < 3; l->count++) {
+		l->name[l->count][0] = letters[l->count];
+		l->number[l->count] = l->count;
+	}
+}
+
+static int open_named(const char *letters)
+{
+	struct bs_scan_info info = header("new", "1.2");
+
+	name_three(&info.labels, letters);
+	(void)snprintf(info.maps_scan, sizeof(info.maps_scan), "l");
+	return bs_scan_study_open(&scan, study, TAKES, &info, &why);
+}
+
+static void test_names(void)
+{
+	const struct bs_protocol as_it_was = *TAKES;
+	struct bs_scan_info info = header("l", "1.2");
+	struct bs_kept *kept;
+	void *data;
+
+	TAKES->whiten = BS_WHITEN_AUTO;
+	name_three(&info.labels, "ABC");
+	for (int named = 0; named < 2; named++) {
+		noise.match.by = named ? BS_MATCHED_NAME : BS_MATCHED_NUMBER;
+		CHECK(bs_scan_study_open(&scan, study, MAKES, &info, &why) == 0 &&
+			      lines(MAKES, 0.0f) == 0,
+		      "maps of coils with names");
+		kept = bs_study_fill(study, BS_KEPT_MAPS, &scan, MAKES, &info, &data);
+		bs_study_keep(study, kept);
+		CHECK(open_named("CAB") == 0 && scan.match.by == BS_MATCHED_NAME &&
+			      scan.match.of[0] == 1 && scan.match.of[2] == 0,
+		      "in another order");
+		noise.match.by = BS_MATCHED_NAME;
+		CHECK((lines(TAKES, 0.0f) == 0) == (named == 1) &&
+			      (named == 1 || says("taken by number")),
+		      "by the same noise, if its channels were matched by name, too: %s", why.text);
+	}
+	CHECK(open_named("ABD") == BS_ERR_CALIBRATION && says("(C) are not those of this scan"),
+	      "%s", why.text);
+	noise.match.by = BS_MATCHED_OWN;
+	*TAKES = as_it_was;
+}
+
 static void test_wants(void)
 {
 	struct bs_protocol p = *MAKES;
@@ -213,6 +262,7 @@ int main(void)
 	test_found();
 	test_room();
 	test_fits();
+	test_names();
 	test_wants();
 	TAKES->matrix[1] /= 2;
 	CHECK(bs_study_holds(study, &site), "and for less");

@@ -98,8 +98,10 @@ static void test_whiten(void)
 	static struct bs_noise n;
 	z w[N * N];
 	z psi[N * N];
+	z moved[N * N];
 	struct bs_fail why = { 0 };
 	double above = 0.0;
+	bool same = true;
 
 	make_noise(&n);
 	bs_noise_covariance(&n, 0.25, (double *)psi);
@@ -110,6 +112,15 @@ static void test_whiten(void)
 		for (uint32_t i = 0; i < j; i++)
 			above += cabs(w[i + N * j]);
 	CHECK(above == 0.0, "W is lower triangular");
+	n.match.by = BS_MATCHED_NAME;
+	for (uint32_t i = 0; i < N; i++)
+		n.match.of[i] = (uint8_t)((3 * i + 1) % N);
+	CHECK(bs_whiten((double *)moved, &n, 0.25, &why) == 0, "whitened %s", why.text);
+	for (uint32_t i = 0; i < N; i++)
+		for (uint32_t j = 0; j < N; j++)
+			same = same && moved[i + N * n.match.of[j]] == w[i + N * j];
+	CHECK(same, "channels in another order: columns go with them, rows do not");
+	n.match.by = BS_MATCHED_OWN;
 	n.samples = N - 1;
 	CHECK(bs_whiten((double *)w, &n, 1.0, &why) == BS_ERR_VALUE, "too few samples: %s",
 	      why.text);
