@@ -82,7 +82,7 @@ TOOLS := $(BENCH) $(PAPER)
 # Each takes a sanitizer a minute and runs what shorter tests run, too: WHOLE=1 runs them all.
 LONG := $(addprefix test/replay/scan/,averages.sh delays.sh dual.sh field.sh paths.sh) \
         $(addprefix test/replay/init/,kinds.sh real.sh) test/replay/recordings.sh \
-        test/unit/board/rounds.sh
+        test/unit/board/tool/rounds.sh
 SCRIPTS := $(filter-out $(if $(SANITIZE),$(if $(WHOLE),,$(LONG))), \
            $(call find,test/unit test/replay test/fault,*.sh))
 

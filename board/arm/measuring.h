@@ -7,7 +7,7 @@
 #define BS_BOARD_ARM_MEASURING_H
 
 #include "board/arm/measure.h"
-#include "core/phantom/random.h"
+#include "core/random.h"
 
 /* Timings of one cost. */
 struct series {
