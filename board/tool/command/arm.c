@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "board/command/command.h"
+#include "board/tool/command/tools.h"
 #include "board/emit/folder.h"
 #include "config/config.h"
 #include "core/progress.h"

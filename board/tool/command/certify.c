@@ -9,7 +9,7 @@
 #include "board/tool/certify/load.h"
 #include "board/tool/certify/report.h"
 #include "board/tool/certify/verdict.h"
-#include "board/command/command.h"
+#include "board/tool/command/tools.h"
 
 struct request {
 	struct bs_certify_request certify;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "board/command/command.h"
+#include "board/tool/command/tools.h"
 #include "core/tool/compare.h"
 #include "drivers/tool/image.h"
 #include "drivers/file/png.h"

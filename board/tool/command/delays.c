@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "board/command/command.h"
+#include "board/tool/command/tools.h"
 #include "config/hint/place.h"
 #include "core/frame/kind.h"
 #include "core/protocol.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "board/command/command.h"
+#include "board/tool/command/tools.h"
 #include "board/tool/doctor/finding.h"
 
 struct request {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "board/command/command.h"
+#include "board/tool/command/tools.h"
 #include "board/tool/init/answers.h"
 #include "board/tool/init/choose.h"
 #include "board/tool/init/try.h"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "board/command/command.h"
+#include "board/tool/command/tools.h"
 #include "config/hint/near.h"
 #include "core/progress.h"
 #include "drivers/log/folder.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "board/command/command.h"
+#include "board/tool/command/tools.h"
 #include "board/tool/command/phantomread.h"
 #include "config/config.h"
 #include "config/hint/near.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "board/command/command.h"
+#include "board/tool/command/tools.h"
 #include "core/tool/prior.h"
 #include "drivers/tool/image.h"
 #include "drivers/file/mtx.h"

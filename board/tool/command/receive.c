@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "board/command/command.h"
+#include "board/tool/command/tools.h"
 #include "board/emit/folder.h"
 #include "core/log.h"
 #include "core/thread/clock.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "board/command/command.h"
+#include "board/tool/command/tools.h"
 #include "board/emit/folder.h"
 #include "board/tool/offline/deal.h"
 #include "board/tool/offline/job.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "board/command/command.h"
+#include "board/tool/command/tools.h"
 #include "board/emit/folder.h"
 #include "board/tool/command/recorder.h"
 #include "board/log/stock.h"

@@ -7,7 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "board/command/command.h"
+#include "board/tool/command/tools.h"
 #include "config/hint/place.h"
 #include "drivers/tool/replay/replay.h"
 #include "ipc/seal/keys.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "board/command/command.h"
+#include "board/tool/command/tools.h"
 #include "board/tool/offline/solver.h"
 #include "config/config.h"
 #include "core/random.h"

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "board/command/command.h"
+#include "board/tool/command/tools.h"
 #include "core/tool/compare.h"
 #include "drivers/tool/image.h"
 #include "drivers/sink/sink.h"
