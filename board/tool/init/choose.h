@@ -26,7 +26,7 @@ bool bs_choose_retreat(const struct bs_choice *c, const struct bs_fail *refused)
 /* Of a scan on the grid (choose_grid.c), along paths (choose_path.c). */
 int bs_choose_grid(const struct bs_choice *c, struct bs_fail *why);
 int bs_choose_path(const struct bs_choice *c, struct bs_fail *why);
-/* Matrix of the image that leaves, of a matrix [x, y, z]. */
+/* Matrix of the image that leaves, of a matrix [x, y, z] (choose_image.c). */
 void bs_choose_image(const struct bs_choice *c, const uint32_t matrix[3]);
 /* Slots of the readouts' pool that take no more than about 256 MiB; 0: the default does. */
 uint32_t bs_choose_slots(const struct bs_survey *s);
