@@ -45,12 +45,14 @@ ISA_v3  := -march=x86-64-v3
 ISA_v4  := -march=x86-64-v4 -mprefer-vector-width=512
 ISA_native :=
 
-# Sources are found by folder: every .c and .cu below the rooms is the library's.
+# Sources are found by folder: every .c and .cu below the rooms is the library's; what lies in the
+# folder tool of a room is the tools' library's, which the daemon is linked without (make lean).
 find  = $(sort $(shell find $(1) -name '$(2)'))
 ROOMS := core config ipc drivers gpu board
 SIMD := $(call find,gpu,*_simd.c)
-SRC  := $(filter-out $(SIMD) board/main.c,$(call find,$(ROOMS),*.c))
-ASKS := $(shell grep -lwE 'BS_GPU|cuda/tune\.h' $(SRC)) board/main.c
+MAINS := board/main.c board/tool/main.c
+SRC  := $(filter-out $(SIMD) $(MAINS),$(call find,$(ROOMS),*.c))
+ASKS := $(shell grep -lwE 'BS_GPU|cuda/tune\.h' $(SRC)) $(MAINS)
 OBJ  := $(patsubst %.c,$(B)/%.o,$(filter $(ASKS),$(SRC))) \
         $(patsubst %.c,$(O)/%.o,$(filter-out $(ASKS),$(SRC))) \
         $(foreach i,$(ISAS),$(SIMD:%.c=$(O)/%.$(i).o))
@@ -72,7 +74,9 @@ LDLIBS += -L$(CUDA)/lib64 -lcudart_static -lstdc++ -ldl -lrt -Wl,-rpath,$(CUDA)/
 endif
 
 LIB   := $(B)/libboreside.a
+TOOL  := $(B)/libtool.a
 EXE   := $(B)/boreside
+DAEMON := $(B)/daemon
 BENCH := $(B)/test/bench/bench
 PAPER := $(B)/test/paper/paper
 UNITS := $(patsubst %.c,$(B)/%,$(call find,test/fault test/replay,*.c) \
@@ -82,12 +86,12 @@ TOOLS := $(BENCH) $(PAPER)
 # Each takes a sanitizer a minute and runs what shorter tests run, too: WHOLE=1 runs them all.
 LONG := $(addprefix test/replay/scan/,averages.sh delays.sh dual.sh field.sh paths.sh) \
         $(addprefix test/replay/init/,kinds.sh real.sh) test/replay/recordings.sh \
-        test/unit/board/rounds.sh
+        test/unit/board/tool/rounds.sh
 SCRIPTS := $(filter-out $(if $(SANITIZE),$(if $(WHOLE),,$(LONG))), \
            $(call find,test/unit test/replay test/fault,*.sh))
 
 .PHONY: all help setup demo test tests units cross kill soak coverage covered simulate tools tsan \
-        bench rivals reproduce ladder fuzz fuzzers lint format limits tidy hooks install \
+        lean bench rivals reproduce ladder fuzz fuzzers lint format limits tidy hooks install \
         uninstall clean \
         deb deb-boreside deb-boreside-cuda
 .DELETE_ON_ERROR:
@@ -107,6 +111,7 @@ help:
 	@echo 'make reproduce  the experiments of the papers: build/reproduce/REPORT.md (minutes)'
 	@echo 'make ladder     the optimizations of the papers, one after the other, on this GPU'
 	@echo 'make tools      builds, runs nothing: test/bench/bench, test/paper/paper'
+	@echo 'make lean       the daemon without its tools: does it link, how many lines is it'
 	@echo 'make fuzz       the decoders under libFuzzer, FUZZ_SECONDS each (clang)'
 	@echo 'make lint       clang-format, the limits of STYLE.md, clang-tidy'
 	@echo 'make hooks      git then refuses a commit of what is not formatted or does not lint'
@@ -198,17 +203,28 @@ reproduce ladder: setup
 
 # board/service/allocs.c counts what our own threads allocate, and what the CUDA runtime does
 ALLOCS := $(filter %/service/allocs.o,$(OBJ))
+TOOL_OBJ := $(filter $(foreach r,$(ROOMS),$(B)/$(r)/tool/% $(O)/$(r)/tool/%),$(OBJ))
+LEAN_OBJ := $(filter-out $(TOOL_OBJ) $(ALLOCS),$(OBJ))
 WRAP := $(call wrap,malloc calloc realloc aligned_alloc posix_memalign mmap)
 
-$(EXE): $(B)/board/main.o $(ALLOCS) $(LIB)
+$(EXE): $(B)/board/tool/main.o $(ALLOCS) $(TOOL) $(LIB)
 	$(CC) $(SAN) $(WRAP) -o $@ $^ $(LDLIBS)
 
-$(LIB): $(OBJ)
+# They hold the paths of their objects (thin), so the linker's map has those.
+$(TOOL): $(TOOL_OBJ)
+$(LIB): $(LEAN_OBJ)
+$(TOOL) $(LIB):
 	@rm -f $@
-	ar rcs $@ $^
+	ar rcs --thin $@ $^
 
-$(B)/test/%: $(B)/test/%.o $(ALLOCS) $(LIB)
-	$(CC) $(SAN) $(WRAP) -o $@ $(filter %.o,$^) $(LIB) $(LDLIBS)
+# What a scan needs, linked without the tools: fails where it needs one.
+$(DAEMON): $(B)/board/main.o $(ALLOCS) $(LIB)
+	$(CC) $(SAN) $(WRAP) -Wl,-Map=$@.map -o $@ $^ $(LDLIBS)
+lean: $(DAEMON)
+	@bash .ci/lines $(DAEMON).map $(GPU) $(LEAN_OBJ)
+
+$(B)/test/%: $(B)/test/%.o $(ALLOCS) $(TOOL) $(LIB)
+	$(CC) $(SAN) $(WRAP) -o $@ $(filter %.o,$^) $(TOOL) $(LIB) $(LDLIBS)
 
 # Test programs of several sources: the benches, the papers' experiments, the twin of their ladders.
 cu_objects = $(if $(filter 1,$(GPU)),$(patsubst %.cu,build/cuda/%.cu.o,$(call find,$(1),*.cu)))
@@ -345,7 +361,7 @@ $(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(B)/libfuzzed.a
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LDLIBS)
 
 # One clang-tidy a source, a process a core, words only for findings; .clang-tidy says which.
-TIDIED := $(SRC) $(SIMD) board/main.c \
+TIDIED := $(SRC) $(SIMD) $(MAINS) \
           $(filter-out %/service.c test/bench/stream/%,$(call find,test/bench test/paper,*.c))
 TIDY   = -std=c17 -pthread -DBS_ISA=v3 $(if $(filter x86_64,$(MACHINE)),$(ISA_v3)) \
          -DBS_GPU=$(GPU) $(CUDA:%=-I%/include) $(filter -I% -D%,$(CFLAGS))

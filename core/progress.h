@@ -7,7 +7,7 @@
  * wiped by end; elsewhere a line every BS_PROGRESS_PLAIN_NS. Nothing in the first second,
  * so what is short says nothing. at is cheap (it reads the clock); end may follow begin at once.
  * what, unit and p are kept by pointer. Allocates nothing; one thread.
- * Test: test/unit/board/init/test_terminal.c
+ * Test: test/unit/board/tool/init/test_terminal.c
  */
 #ifndef BS_CORE_PROGRESS_H
 #define BS_CORE_PROGRESS_H

@@ -2,7 +2,7 @@
  * core/sha256.h - SHA-256, for naming a configuration by its content
  *
  * hex: 64 digits and a NUL. Allocates nothing; any thread. Source: FIPS 180-4 (2015), 5 and 6.2.
- * Test: test/unit/core/test_contract.c, by that standard's examples.
+ * Test: test/unit/core/tool/test_contract.c, by that standard's examples.
  */
 #ifndef BS_CORE_SHA256_H
 #define BS_CORE_SHA256_H

@@ -3,7 +3,7 @@
  *
  * Starts as { buffer, its bytes, 0, false }. Each put appends, always NUL-terminated within cap
  * (cap > 0). When something does not fit, it is left out and full stays set: the caller then gives
- * the text up. Allocates nothing. Users: core/frame/attributes.c, drivers/source/scanxml.c,
+ * the text up. Allocates nothing. Users: core/frame/attributes.c, drivers/tool/phantom/scanxml.c,
  * board/status/doc.h (and their tests).
  */
 #ifndef BS_CORE_TEXT_H

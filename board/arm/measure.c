@@ -24,41 +24,12 @@
 #define CALIBRATION 24u /* lines along an axis */
 #define MS          1e-6
 
-/* A timing of something between from_ns and now. */
-static void note_ns(const struct measuring *m, struct series *s, int64_t from_ns, int64_t ns)
-{
-	int64_t now = bs_now_ns();
-	int64_t stalled = bs_canary_stalled(m->env->canary, m->env->canaries, from_ns, now, now);
-
-	if (s->n < BS_MEASURE_MAX)
-		s->at[s->n++] = (struct bs_timing){ ns, stalled * 20 > now - from_ns };
-}
-
-void bs_measuring_note(const struct measuring *m, struct series *s, int64_t from_ns,
-		       int64_t less_ns)
-{
-	note_ns(m, s, from_ns, bs_now_ns() - from_ns - less_ns);
-}
-
 static size_t sweep_bytes(void)
 {
 	long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
 	size_t n = cache > 0 ? (size_t)cache / 4 * 5 : 0;
 
 	return n < SWEEP_MIN ? SWEEP_MIN : n > SWEEP_MAX ? SWEEP_MAX : n;
-}
-
-void bs_measuring_sweep(struct measuring *m)
-{
-	for (size_t i = 0; i < m->sweep_len; i += 64)
-		m->sweep[i]++;
-}
-
-const struct bs_traj *bs_measuring_table(const struct measuring *m)
-{
-	if (bs_protocol_streams(m->p))
-		return &m->trial;
-	return m->a->loaded.tables.traj != NULL ? &m->a->loaded.traj : NULL;
 }
 
 /* The row's path behind the samples, as recon.h wants it. */
@@ -69,29 +40,6 @@ static void put_path(const struct measuring *m, uint32_t row)
 	if (path > 0)
 		memcpy(m->samples + 2 * (size_t)m->p->samples * m->p->coils,
 		       m->trial.k + row * path, path * sizeof(float));
-}
-
-struct bs_mrd_acq bs_measuring_head(const struct measuring *m, uint32_t row)
-{
-	const struct bs_traj *t = bs_measuring_table(m);
-	struct bs_mrd_acq h = { .version = 1,
-				.number_of_samples = (uint16_t)m->p->samples,
-				.available_channels = (uint16_t)m->p->coils,
-				.active_channels = (uint16_t)m->p->coils,
-				.scan_counter = row + 1 };
-
-	if (t != NULL) {
-		h.trajectory_dimensions = (uint16_t)t->dims;
-		h.idx.kspace_encode_step_1 = t->step1[row];
-		h.idx.kspace_encode_step_2 = t->step2[row];
-	} else if (m->p->encoded[1] > 0) {
-		h.idx.kspace_encode_step_1 = (uint16_t)(row % m->p->encoded[1]);
-		h.idx.kspace_encode_step_2 = (uint16_t)(row / m->p->encoded[1]);
-	}
-	for (int a = 0; a < 2; a++) /* samples of no meaning have their strongest line anywhere */
-		h.idx.user[5 + a] = (uint16_t)(m->p->encoded[1 + a] / 2);
-	h.idx.repetition = m->repetition;
-	return h;
 }
 
 /* ---- frames through the reconstruction ---- */
@@ -290,7 +238,7 @@ static int measure_calibration(struct measuring *m, enum bs_condition on, struct
 		if (rc == 0)
 			rc = frame(m, on == BS_CONDITION_COLD, false, why);
 		if (!first) /* which pays what arming left to it */
-			note_ns(m, &m->calibration, start_ns, m->calibration_ns);
+			bs_measuring_note_ns(m, &m->calibration, start_ns, m->calibration_ns);
 	}
 	m->anew = false;
 	bs_estimate_make(&m->out->cost[BS_COST_CALIBRATION][on], m->calibration.at,

@@ -7,7 +7,7 @@
 #define BS_BOARD_ARM_MEASURING_H
 
 #include "board/arm/measure.h"
-#include "core/phantom/random.h"
+#include "core/random.h"
 
 /* Timings of one cost. */
 struct series {
@@ -38,8 +38,10 @@ struct measuring {
 	struct bs_noise noise; /* white, for protocols that whiten */
 };
 
-/* measure.c */
-/* A timing from from_ns until now, less less_ns. */
+/* measuring.c */
+/* A timing of ns, of something between from_ns and now. */
+void bs_measuring_note_ns(const struct measuring *m, struct series *s, int64_t from_ns, int64_t ns);
+/* From from_ns until now, less less_ns. */
 void bs_measuring_note(const struct measuring *m, struct series *s, int64_t from_ns,
 		       int64_t less_ns);
 void bs_measuring_sweep(struct measuring *m); /* the caches hold nothing of the protocol's */

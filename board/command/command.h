@@ -1,7 +1,8 @@
 /*
- * board/command/command.h - the commands of the program, one file each, and what they share
+ * board/command/command.h - the daemon's commands, one file each, and what all commands share
  *
- * A command is a row of board/main.c's list: its name, its options (options.h) and its run.
+ * A command is a row of a program's list: its name, its options (options.h) and its run. The daemon
+ * alone has board/main.c's list; the program has board/tool/main.c's: the tools, too.
  */
 #ifndef BS_BOARD_COMMAND_COMMAND_H
 #define BS_BOARD_COMMAND_COMMAND_H
@@ -11,12 +12,12 @@
 #include "board/command/options.h"
 #include "core/protocol.h"
 
-extern const struct bs_command bs_command_arm, bs_command_certify, bs_command_check,
-	bs_command_compare, bs_command_phantom, bs_command_prior, bs_command_recon,
-	bs_command_replay, bs_command_serve, bs_command_status, bs_command_tune, bs_command_delays,
-	bs_command_log, bs_command_record, bs_command_receive, bs_command_drain, bs_command_reload,
-	bs_command_version, bs_command_bridge, bs_command_web, bs_command_init, bs_command_doctor,
-	bs_command_key;
+extern const struct bs_command bs_command_serve, bs_command_check, bs_command_status,
+	bs_command_drain, bs_command_reload, bs_command_bridge, bs_command_web, bs_command_key,
+	bs_command_version;
+
+/* main's: finds the command among those of the list, which NULL ends, and runs it. */
+int bs_command_run(const struct bs_command *const *list, int argc, char **argv);
 
 /* of a service whose site file is not given */
 #define BS_COMMAND_RUN_DIR    "/run/boreside"

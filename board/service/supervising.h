@@ -5,6 +5,7 @@
  * reload.c      a changed site file takes the place of the one in force, between two scans
  * stop.c        the end: what is under way is finished first
  * bridges.c     processes outside the stream: their death touches no scan
+ * spawn.c       a worker, or the process that checks a site file, is started
  * Each calls only those below it. One thread.
  */
 #ifndef BS_BOARD_SERVICE_SUPERVISING_H
@@ -51,7 +52,7 @@ struct supervisor {
 	int status;
 };
 
-/* supervisor.c */
+/* spawn.c */
 /* `boreside worker NAME`, with the shared memory and the bells. */
 int bs_spawn(struct supervisor *v, const char *name, pid_t *pid);
 

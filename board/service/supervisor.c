@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,39 +27,6 @@
 #define MS       INT64_C(1000000)
 #define TURN_MS  20 /* the loop's, when nothing happens */
 #define FIRST_FD 32 /* our descriptors lie above those that workers get */
-
-extern char **environ;
-
-int bs_spawn(struct supervisor *v, const char *name, pid_t *pid)
-{
-	char self[16];
-	char *argv[] = { "boreside", "worker", (char *)(uintptr_t)name, self, NULL };
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attr;
-	sigset_t none, all;
-	int rc;
-
-	(void)snprintf(self, sizeof(self), "%d", (int)getpid());
-	(void)posix_spawn_file_actions_init(&files);
-	(void)posix_spawnattr_init(&attr);
-	(void)sigemptyset(&none);
-	(void)sigfillset(&all);
-	(void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	(void)posix_spawnattr_setsigmask(&attr, &none);
-	(void)posix_spawnattr_setsigdefault(&attr, &all);
-	(void)posix_spawn_file_actions_adddup2(&files, v->shm.fd, BS_WORKER_FD);
-	for (int i = 0; i < BS_BELLS; i++)
-		(void)posix_spawn_file_actions_adddup2(&files, v->shm.bell_fd[i],
-						       BS_WORKER_FD + 1 + i);
-	rc = posix_spawn(pid, "/proc/self/exe", &files, &attr, argv, environ);
-	(void)posix_spawn_file_actions_destroy(&files);
-	(void)posix_spawnattr_destroy(&attr);
-	if (rc == 0)
-		return 0;
-	*pid = 0;
-	bs_herald_say(&v->shm, BS_LOG_ERROR, "starting %s: /proc/self/exe: %s", name, strerror(rc));
-	return BS_ERR_IO;
-}
 
 static int spawn(struct supervisor *v, int who)
 {

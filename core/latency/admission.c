@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/frame/averages.h"
-#include "core/latency/contract.h"
+#include "core/latency/hist.h"
 
 #define MS 1e-6 /* of a nanosecond */
 

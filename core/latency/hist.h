@@ -12,6 +12,7 @@
 #define BS_CORE_LATENCY_HIST_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define BS_HIST_SUB     64u /* buckets an octave */
@@ -37,5 +38,13 @@ uint64_t bs_hist_quantile(const struct bs_hist *h, double q);
  */
 uint64_t bs_hist_below(const struct bs_hist *h, const uint64_t *bound_ns, uint64_t *count,
 		       unsigned n);
+
+/* Which of n sorted values (n > 0) is the smallest that per_mille of them do not exceed. */
+static inline size_t bs_quantile_at(size_t n, size_t per_mille)
+{
+	size_t want = (n * per_mille + 999) / 1000;
+
+	return want > 0 ? want - 1 : 0;
+}
 
 #endif

@@ -20,7 +20,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/phantom/random.h"
+#include "core/random.h"
 
 #define PI 3.141592653589793
 /* 1/golden ratio; and the two golden means in 3D, from the root of x^3 + x - 1 and its square */

@@ -7,7 +7,7 @@
  * flat part alone (delay_us >= ramp_us) k = (s - n/2)/n, with ramps sampled the steps at the ends
  * are shorter and those in the middle longer. This is what the parameters rampUpTime, flatTopTime,
  * acqDelayTime, numSamples and dwellTime of a ConventionalEPI trajectory description mean.
- * Pure. Test: test/unit/drivers/test_phantomphysics.c
+ * Pure. Test: test/unit/drivers/tool/test_phantomphysics.c
  */
 #ifndef BS_CORE_TRAJ_TRAPEZOID_H
 #define BS_CORE_TRAJ_TRAPEZOID_H

@@ -4,9 +4,7 @@
  * out[v][s] = sum_c matrix[v][c] data[c][s], in the order of c; complex float throughout.
  * matrix [virtual][coils]; data and out [coil][stride], samples of each; they do not overlap.
  * At most BS_COILS_MAX coils and virtual coils. Allocates nothing; any thread.
- * cuda: all three in the device's memory, queued on stream; BS_ERR_GPU. Only with GPU=1.
- * Twins: mix.c (host), mix.cu (CUDA). Test: test/unit/gpu/calibrate/test_compress.c,
- * test/twin/twin_mix.c
+ * Test: test/unit/gpu/calibrate/test_compress.c
  */
 #ifndef BS_GPU_CALIBRATE_MIX_H
 #define BS_GPU_CALIBRATE_MIX_H
@@ -14,24 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/err.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 void bs_mix(float *out, size_t out_stride, const float *matrix, uint32_t virtual_coils,
 	    uint32_t coils, uint32_t samples, const float *data, size_t stride);
-
-struct CUstream_st;
-int bs_mix_cuda(float *out, size_t out_stride, const float *matrix, uint32_t virtual_coils,
-		uint32_t coils, uint32_t samples, const float *data, size_t stride,
-		struct CUstream_st *stream, struct bs_fail *why);
 
 /* The column-major double matrix of compress.h as this one. */
 void bs_mix_matrix(float *matrix, const double *a, uint32_t virtual_coils, uint32_t coils);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -54,7 +54,7 @@ static void lay(struct flat *f, const struct bs_window_shape *w)
 		const double t = cos(M_PI * (k + 0.5) / (2 * FREQUENCIES));
 		const double v = t * 0.5 / w->oversampling;
 
-		f->want[k] = bs_window_transform(w, v);
+		f->want[k] = bs_window_plain_transform(w, v);
 		f->weight[k] = sqrt(1.0 - t * t) / (1.0 - t * t + 0.009);
 		for (int i = 0; i < PLACES; i++)
 			for (uint32_t j = 0; j < f->taps; j++) {

@@ -10,8 +10,8 @@
  * bs_stack_table says which sample lies at which position and partition.
  *
  * A file calls only what stands after it here:
- *   density.c > nufft.c > stack.c > grid.c, image.c, sort.c > shape.c > window.c > flat.c;
- *   trajectory.c
+ *   density.c > nufft.c > stack.c > grid.c, image.c, sort.c > shape.c > window.c >
+ *   flat.c > plain.c; trajectory.c
  */
 #ifndef BS_GPU_NUFFT_PART_H
 #define BS_GPU_NUFFT_PART_H

@@ -1,95 +1,22 @@
 /* gpu/nufft/window.c - see window.h */
-#define _GNU_SOURCE /* M_PI, j0 */
+#define _GNU_SOURCE /* M_PI */
 #include "gpu/nufft/window.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-/* J0 and I0 as one entire function of q = (beta^2)(1 - x^2): sum (q/4)^k / k!^2. */
-static double bessel(double q)
-{
-	double sum = 1.0;
-	double term = 1.0;
-
-	if (q < 0.0)
-		return j0(sqrt(-q));
-	for (int k = 1; k < 200 && term > 1e-18 * sum; k++) {
-		term *= q / (4.0 * k * k);
-		sum += term;
-	}
-	return sum;
-}
-
-static struct bs_window_shape plain(enum bs_window kind, double width, double oversampling)
-{
-	/* Only matrices of a few voxels have more; their optimum would trade roundoff for
-	 * nothing. */
-	double s = oversampling > 4.0 ? 4.0 : oversampling;
-	struct bs_window_shape w = { .kind = kind, .width = width, .oversampling = oversampling };
-
-	if (kind == BS_WINDOW_KAISER_BESSEL) {
-		double q = width * width / (s * s) * (s - 0.5) * (s - 0.5) - 0.8;
-
-		w.shape = M_PI * sqrt(q > 0.1 ? q : 0.1);
-	} else {
-		/* where the tail that is cut off equals the nearest alias at the field's edge:
-		 * w^2/(8 s^2) = 2 pi^2 s^2 (1 - 1/oversampling) */
-		w.shape = sqrt(width / (4.0 * M_PI)) / pow(1.0 - 1.0 / s, 0.25);
-	}
-	return w;
-}
-
 /* In a cell that the window covers, numbered from its lower end: about 1 at the center, and
  * continued smoothly past the upper end. */
 static double value(const struct bs_window_shape *w, uint32_t tap, double place)
 {
-	const double x = place + tap - w->width / 2.0;
-	const double r = 2.0 * x / w->width;
-
-	if (w->flat)
-		return bs_window_flat_value(w, tap, place);
-
-	if (w->kind == BS_WINDOW_KAISER_BESSEL)
-		return bessel(w->shape * w->shape * (1.0 - r * r)) / bessel(w->shape * w->shape);
-	return exp(-x * x / (2.0 * w->shape * w->shape));
+	return w->flat ? bs_window_flat_value(w, tap, place)
+		       : bs_window_plain_value(w, place + tap - w->width / 2.0);
 }
 
-/* Gauss-Legendre, 16 nodes on each of 16 panels of the half width: exact to double precision for
- * the 6 x 12 / 2 oscillations of the highest frequency that is asked for. */
 double bs_window_transform(const struct bs_window_shape *w, double v)
 {
-	static const double node[8] = { 0.0950125098376374402, 0.2816035507792589132,
-					0.4580167776572273863, 0.6178762444026437484,
-					0.7554044083550030339, 0.8656312023878317439,
-					0.9445750230732325761, 0.9894009349916499326 };
-	static const double weight[8] = { 0.1894506104550684963, 0.1826034150449235889,
-					  0.1691565193950025382, 0.1495959888165767321,
-					  0.1246289712555338720, 0.0951585116824927848,
-					  0.0622535239386478929, 0.0271524594117540949 };
-	const int panels = 16;
-	double h = w->width / 4.0 / panels; /* half a panel */
-	double sum = 0.0;
-
-	if (w->flat)
-		return bs_window_flat_transform(w, v);
-	if (w->kind == BS_WINDOW_KAISER_BESSEL) { /* closed form, and quicker */
-		double b2 = w->shape * w->shape;
-		double a = M_PI * w->width * v;
-		double d = b2 - a * a;
-		double s = sqrt(fabs(d));
-		double f = s < 1e-6 ? 1.0 : (d > 0.0 ? sinh(s) : sin(s)) / s;
-
-		return w->width * f / bessel(b2);
-	}
-	for (int p = 0; p < panels; p++)
-		for (int i = 0; i < 16; i++) {
-			double x = h * (2 * p + 1 + (i < 8 ? -node[i] : node[i - 8]));
-
-			sum += weight[i % 8] * exp(-x * x / (2.0 * w->shape * w->shape)) *
-			       cos(2.0 * M_PI * v * x);
-		}
-	return 2.0 * h * sum;
+	return w->flat ? bs_window_flat_transform(w, v) : bs_window_plain_transform(w, v);
 }
 
 /* The window at so many places between two cells, the lower end among them, [place][tap]; its l2
@@ -157,7 +84,7 @@ void bs_window_errors(struct bs_window_error *e, const struct bs_window_shape *w
 
 struct bs_window_shape bs_window_make(enum bs_window kind, double width, double oversampling)
 {
-	const struct bs_window_shape kb = plain(kind, width, oversampling);
+	const struct bs_window_shape kb = bs_window_plain(kind, width, oversampling);
 	struct bs_window_shape flat = kb;
 	struct bs_window_error before;
 	struct bs_window_error after;
@@ -363,7 +290,7 @@ static double reach(const struct bs_nufft_spec *s, uint32_t dims, double width,
 double bs_window_reach(const struct bs_nufft_spec *s, uint32_t dims, double width,
 		       const uint32_t grid[3], enum bs_window_side side)
 {
-	const double kb = reach(s, dims, width, grid, side, plain);
+	const double kb = reach(s, dims, width, grid, side, bs_window_plain);
 
 	/* a flat window is better, though never by so much, and takes longer to make */
 	return kb <= s->accuracy || kb > 4.0 * s->accuracy

@@ -71,6 +71,11 @@ double bs_window_reach(const struct bs_nufft_spec *spec, uint32_t dims, double w
 int bs_window_choose(const struct bs_nufft_spec *spec, uint32_t dims, double *width,
 		     uint32_t grid[3], struct bs_fail *why);
 
+/* plain.c, for window.c and flat.c: by its formula; the value x cells from the center. */
+struct bs_window_shape bs_window_plain(enum bs_window kind, double width, double oversampling);
+double bs_window_plain_value(const struct bs_window_shape *w, double x);
+double bs_window_plain_transform(const struct bs_window_shape *w, double v);
+
 /* flat.c, for window.c: from a Kaiser-Bessel window of whole cells; its value at a place [0, 1]
  * of a cell. */
 void bs_window_flatten(struct bs_window_shape *w);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/phantom/random.h"
+#include "core/random.h"
 
 const struct bs_bench_size bs_bench_sizes[BS_BENCH_SHAPES] = {
 	[BS_BENCH_RADIAL2D] = { "radial2d",

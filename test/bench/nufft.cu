@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/phantom/phantom.h"
+#include "core/tool/phantom/phantom.h"
 #include "gpu/device/check.h"
 #include "gpu/nufft/cuda/tune.h"
 #include "gpu/nufft/nufft_cuda.h"

@@ -9,7 +9,7 @@
 #include "core/thread/clock.h"
 #include "core/thread/thread.h"
 #include "gpu/device/check.h"
-#include "gpu/device/energy.h"
+#include "gpu/tool/energy.h"
 
 #define IDLE_NS INT64_C(3000000000)
 #define WARM_NS INT64_C(200000000)

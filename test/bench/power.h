@@ -4,7 +4,7 @@
  * open -> measure* -> close; around rows that are timed, one thread. open sleeps for three seconds
  * (idle: what the board takes then, a context open) and says in `words` what was found, or why
  * there is no energy. measure: the work back to back for SECONDS, as a graph or launched as it is;
- * the board's mean power between two steps of NVML's counter (gpu/device/energy.h) times the time
+ * the board's mean power between two steps of NVML's counter (gpu/tool/energy.h) times the time
  * of a run. The idle board's share is in it. mj stays 0 where nothing is asked for or known.
  */
 #ifndef BS_TEST_BENCH_POWER_H

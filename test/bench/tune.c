@@ -6,7 +6,7 @@
 #include "test/bench/bench.h"
 
 #if BS_GPU
-#include "board/arm/tuning.h"
+#include "board/tool/command/tuning.h"
 #include "gpu/nufft/cuda/tune.h"
 #include "gpu/toeplitz/cuda/tune.h"
 #include "test/bench/gpu.h"

@@ -14,7 +14,7 @@
 
 #include "board/command/command.h"
 #include "board/service/worker.h"
-#include "board/certify/load.h"
+#include "board/tool/certify/load.h"
 #include "core/frame/recon.h"
 #include "gpu/engine/engines.h"
 

@@ -18,7 +18,7 @@
 #include "drivers/log/reader.h"
 #include "drivers/log/name.h"
 #include "drivers/source/recording.h"
-#include "drivers/source/replay.h"
+#include "drivers/tool/replay/replay.h"
 #include "ipc/wire/mrd.h"
 #include "test/support/await.h"
 #include "test/support/check.h"

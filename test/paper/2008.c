@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "test/paper/trial.h"
-#include "core/solve/prior.h"
+#include "core/tool/prior.h"
 
 #define NOISE_SEED 11
 

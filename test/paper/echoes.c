@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "board/offline/rounds.h"
+#include "board/tool/offline/rounds.h"
 #include "test/paper/trial.h"
-#include "core/solve/prior.h"
-#include "core/solve/spread.h"
+#include "core/tool/prior.h"
+#include "core/tool/spread.h"
 
 #define ECHOES 3
 #define ROUNDS 3

@@ -22,7 +22,7 @@ static int run(struct bs_bench *b)
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/phantom/random.h"
+#include "core/random.h"
 #include "gpu/device/memory.h"
 #include "test/bench/inputs.h"
 #include "test/paper/ladder/ladder.h"

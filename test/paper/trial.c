@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/phantom/coils.h"
-#include "core/phantom/random.h"
+#include "core/tool/phantom/coils.h"
+#include "core/random.h"
 #include "drivers/file/png.h"
 #include "gpu/nufft/density.h"
 

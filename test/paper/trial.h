@@ -2,18 +2,18 @@
  * test/paper/trial.h - an experiment on the phantom in memory: true images, data, reconstructions,
  * errors
  *
- * The data are the closed form (core/phantom/phantom.h) on the protocol's trajectory, one coil,
- * contrast by contrast; the true images are means over voxels, as `boreside phantom` writes them.
- * Noise is complex Gaussian and white, its size as in drivers/source/phantom.h (snr of contrast 0).
- * Gridded images are the density-compensated adjoint (gpu/nufft/density.h, gpu/nufft/nufft.h). open
- * allocates. One thread. Test: test/unit/paper/reproduce.sh
+ * The data are the closed form (core/tool/phantom/phantom.h) on the protocol's trajectory, one
+ * coil, contrast by contrast; the true images are means over voxels, as `boreside phantom` writes
+ * them. Noise is complex Gaussian and white, its size as in drivers/tool/phantom/phantom.h (snr of
+ * contrast 0). Gridded images are the density-compensated adjoint (gpu/nufft/density.h,
+ * gpu/nufft/nufft.h). open allocates. One thread. Test: test/unit/paper/reproduce.sh
  */
 #ifndef BS_BOARD_OFFLINE_TRIAL_H
 #define BS_BOARD_OFFLINE_TRIAL_H
 
-#include "board/offline/solver.h"
-#include "core/compare.h"
-#include "core/phantom/phantom.h"
+#include "board/tool/offline/solver.h"
+#include "core/tool/compare.h"
+#include "core/tool/phantom/phantom.h"
 
 struct bs_trial {
 	struct bs_protocol p;

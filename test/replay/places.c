@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/phantom/phantom.h"
+#include "core/tool/phantom/phantom.h"
 #include "drivers/file/cfl.h"
 
 #define POINTS BS_PHANTOM_POINTS_MADE

@@ -1,10 +1,10 @@
-/* test/simulate/recorder.c - see recorder.h; board/command/record.c has the loop */
+/* test/simulate/recorder.c - see recorder.h; board/tool/command/record.c has the loop */
 #include "test/simulate/recorder.h"
 
 #include <stdio.h>
 #include <time.h>
 
-#include "board/log/recorder.h"
+#include "board/tool/command/recorder.h"
 #include "ipc/endpoint.h"
 #include "ipc/gate.h"
 #include "test/simulate/books.h"

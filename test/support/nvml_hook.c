@@ -1,5 +1,5 @@
 /*
- * test/support/nvml_hook.c - stands for NVML where there is none: test/unit/gpu/test_energy.c
+ * test/support/nvml_hook.c - stands for NVML where there is none: test/unit/gpu/tool/test_energy.c
  *
  * NVML_FAILS names the call that fails, NVML_STANDS stops the counter. A device is known at the
  * address 00000000:01:00.0 alone; its counter steps by 1,000 mJ every fifth time that it is read.

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "drivers/source/replay.h"
+#include "drivers/tool/replay/replay.h"
 #include "test/support/service.h"
 
 /* Of protocol "spokes". service, from, session and speed: its caller's, before the thread. */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "drivers/source/phantom.h"
+#include "drivers/tool/phantom/phantom.h"
 #include "drivers/source/recording.h"
 #include "ipc/wire/xml.h"
 #include "test/support/check.h"

@@ -6,7 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "board/arm/armed.h"
-#include "core/phantom/random.h"
+#include "core/random.h"
 #include "test/support/check.h"
 
 #include <malloc.h>

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "board/certify/archive.h"
+#include "board/tool/certify/archive.h"
 #include "core/thread/clock.h"
 #include "ipc/endpoint.h"
 #include "ipc/wire/mrd.h"

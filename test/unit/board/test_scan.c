@@ -1,15 +1,15 @@
 /* test/unit/board/test_scan.c - a simulated scan: header, flags, counters, times, noise, images */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
-#include "drivers/source/phantom.h"
+#include "drivers/tool/phantom/phantom.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#include "core/phantom/coils.h"
-#include "core/phantom/phantom.h"
+#include "core/tool/phantom/coils.h"
+#include "core/tool/phantom/phantom.h"
 #include "drivers/file/cfl.h"
 #include "drivers/source/recording.h"
-#include "drivers/source/scanxml.h"
+#include "drivers/tool/phantom/scanxml.h"
 #include "ipc/wire/xml.h"
 #include "test/support/check.h"
 

@@ -1,6 +1,6 @@
 /* test/unit/core/test_delay.c - delays put on a table, and found again in spokes that have them */
-#include "core/phantom/coils.h"
-#include "core/phantom/random.h"
+#include "core/tool/phantom/coils.h"
+#include "core/random.h"
 #include "core/traj/delay.h"
 
 #include <string.h>

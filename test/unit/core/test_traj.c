@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/phantom/random.h"
+#include "core/random.h"
 #include "test/support/check.h"
 
 static struct bs_protocol protocol(enum bs_traj_type type, uint32_t nx, uint32_t ny, uint32_t nz,

@@ -1,7 +1,7 @@
 /* test/unit/gpu/test_q.c - Q by NUFFT against the direct sum: accuracy, weights, basis, symmetry */
 #include "gpu/toeplitz/q.h"
 
-#include "core/phantom/random.h"
+#include "core/random.h"
 #include "test/support/check.h"
 
 static struct bs_team *team;

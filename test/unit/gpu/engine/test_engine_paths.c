@@ -6,7 +6,7 @@
  * readouts, to the bit.
  */
 #define _GNU_SOURCE /* M_PI */
-#include "core/phantom/coils.h"
+#include "core/tool/phantom/coils.h"
 #include "core/traj/delay.h"
 #include "test/support/engine.h"
 #include "test/support/direct.h"

@@ -1,0 +1,57 @@
+/*
+ * board/tool/certify/load.h - processes that load the machine while a budget is tried
+ *
+ * start (makes them, and they wait) -> go -> stop. start forks: call it while this process has one
+ * thread, no endpoint and no CUDA. go waits until the GPU is loaded, or is known not to be. They
+ * end with this process, however it ends.
+ *   cpu  one process for each processor, writing through 64 MiB without end
+ *   io   one process that writes a file of up to 256 MiB in dir in pieces of 4 MiB, an fsync each
+ *   gpu  one process that keeps one GPU busy with kernels of 1 ms (gpu/device/load.h; GPU=1)
+ * All run with this process's priority; the GPU's kernels are queued at ordinary priority.
+ * done: how much work each has done. Test: test/replay/certify.sh, test/fault/fault_gpu.c
+ */
+#ifndef BS_BOARD_TOOL_CERTIFY_LOAD_H
+#define BS_BOARD_TOOL_CERTIFY_LOAD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/err.h"
+
+#define BS_LOAD_CPU 1u
+#define BS_LOAD_IO  2u
+#define BS_LOAD_GPU 4u
+#define BS_LOADS    66u /* processes, at most */
+
+struct bs_load_done {
+	_Atomic uint64_t cpu_passes; /* of 64 MiB, all processes together */
+	_Atomic uint64_t io_bytes, io_syncs;
+	_Atomic uint64_t gpu_kernels;
+	_Atomic uint32_t gpu; /* 1: the GPU is loaded; 2: it could not be, or is not any more */
+};
+
+struct bs_loads {
+	unsigned set;
+	pid_t pid[BS_LOADS];
+	uint32_t count;
+	uint32_t gpu_device;
+	int gate; /* they wait for this pipe's end */
+	char file[512];
+	struct bs_load_done *done; /* shared */
+};
+
+/* "cpu,io": *set; BS_ERR_USAGE, or BS_ERR_UNSUPPORTED for gpu in a build without. */
+int bs_loads_parse(unsigned *set, const char *list, struct bs_fail *why);
+/* "cpu, io", or "none" */
+const char *bs_loads_words(unsigned set, char out[16]);
+/* gpu: the one that is loaded, by CUDA's number. */
+int bs_loads_start(struct bs_loads *l, unsigned set, const char *dir, uint32_t gpu,
+		   struct bs_fail *why);
+void bs_loads_go(struct bs_loads *l);
+/* Between go and stop: whether the GPU is loaded. */
+bool bs_loads_gpu(const struct bs_loads *l);
+void bs_loads_stop(struct bs_loads *l);
+
+#endif

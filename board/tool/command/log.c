@@ -1,0 +1,222 @@
+/*
+ * board/tool/command/log.c - boreside log: the logs of scans: which there are, are they whole,
+ * export
+ */
+#define _POSIX_C_SOURCE 200809L /* gmtime_r */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "board/tool/command/tools.h"
+#include "config/hint/near.h"
+#include "core/progress.h"
+#include "drivers/log/folder.h"
+#include "drivers/source/logged.h"
+#include "drivers/source/recording.h"
+
+struct request {
+	const char *action;
+	char **operands;
+	uint64_t keep_mib;
+	double keep_hours;
+};
+
+#define AT(field) offsetof(struct request, field)
+static const struct bs_option options[] = {
+	{ BS_OPTION_U64, 0, "keep", "MIB", AT(keep_mib),
+	  .help = "prune: no more than this in all (0: any)" },
+	{ BS_OPTION_POSITIVE, 0, "keep-hours", "H", AT(keep_hours),
+	  .help = "prune: none that was last written to longer ago", .max = 1e6 },
+	{ BS_OPERAND, 0, NULL, "ACTION", AT(action), .help = "list, verify, export or prune",
+	  .required = true },
+	{ BS_OPERANDS, 0, NULL, "PATH...", AT(operands),
+	  .help = "list, verify: folders of logs, or any one file of each log; export: a log's "
+		  "file and OUT.h5; prune: a folder",
+	  .required = true },
+	{ 0 },
+};
+
+/* The status of all: 1 once one has failed. */
+static int fail(const struct bs_fail *why)
+{
+	return bs_command_fail(&bs_command_log, "%s", why->text);
+}
+
+static int list_one(const char *path)
+{
+	struct bs_log_reader *r;
+	struct bs_fail why;
+	char utc[32] = "";
+	time_t seconds;
+	struct tm t;
+
+	if (bs_log_open(&r, path, &why) != 0)
+		return fail(&why);
+	seconds = (time_t)(bs_log_begins(r)->started_ns / 1000000000);
+	if (gmtime_r(&seconds, &t) != NULL)
+		(void)strftime(utc, sizeof(utc), "%Y-%m-%d %H:%M:%S", &t);
+	(void)printf("%s UTC  %016llx  %3u segments  %10.3f MB  %s  %s\n", utc,
+		     (unsigned long long)bs_log_begins(r)->session, bs_log_segments(r),
+		     (double)bs_log_bytes(r) * 1e-6, bs_log_sealed(r) ? "sealed" : "open  ", path);
+	bs_log_close(r);
+	return 0;
+}
+
+static int verify_one(const char *path)
+{
+	struct bs_fail damage = { 0 };
+	struct bs_fail why;
+	struct bs_logged *l;
+	const struct bs_logged_sum *sum;
+	int status = bs_logged_open(&l, path, &damage, &why);
+
+	if (status == BS_ERR_STATE) {
+		(void)printf("%s\n", why.text);
+		return 0;
+	}
+	if (status != 0)
+		return fail(&why);
+	sum = bs_logged_sum(l);
+	(void)printf("%s: %llu messages, %llu acquisitions, %llu waveforms, %.3f MB in %u "
+		     "segments: ",
+		     path, (unsigned long long)sum->messages, (unsigned long long)sum->acquisitions,
+		     (unsigned long long)sum->waveforms, (double)sum->bytes * 1e-6, sum->segments);
+	if (damage.code != 0)
+		(void)printf("damaged\n");
+	else if (bs_logged_note(l)[0] != '\0')
+		(void)printf("whole so far: %s (%s)\n", bs_logged_note(l), sum->where);
+	else
+		(void)printf("whole\n");
+	(void)fflush(stdout);
+	if (damage.code != 0)
+		status = fail(&damage);
+	bs_logged_close(l);
+	return status;
+}
+
+/* A folder: each of its logs. */
+static int each(const char *path, int (*one)(const char *path))
+{
+	struct bs_log_entry *list;
+	char file[2048];
+	struct bs_fail why;
+	struct stat st;
+	size_t count;
+	int status = 0;
+
+	if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+		return one(path);
+	if (bs_log_folder_list(path, &list, &count, &why) != 0)
+		return fail(&why);
+	for (size_t i = 0; i < count; i++) {
+		(void)snprintf(file, sizeof(file), "%s/%s", path, list[i].name);
+		status |= one(file);
+	}
+	free(list);
+	return status;
+}
+
+/* What can be read, also where what follows is damaged; then the status is 1. */
+static int export(const char *from, const char *to)
+{
+	struct bs_recording *out = NULL;
+	struct bs_fail damage = { 0 };
+	struct bs_fail why;
+	struct bs_fail late;
+	struct bs_logged *l;
+	struct bs_mrd_acq head;
+	struct bs_progress progress;
+	float *traj;
+	float *data;
+	int closed;
+	int rc = bs_logged_open(&l, from, &damage, &why);
+
+	if (rc != 0)
+		return fail(&why);
+	rc = bs_recording_create(&out, to, &why);
+	bs_progress_begin(&progress, "exporting", bs_logged_count(l), "acquisitions");
+	for (uint32_t i = 0; rc == 0 && i < bs_logged_count(l); i++) {
+		rc = bs_logged_read(l, i, &head, &traj, &data, &why);
+		if (rc == 0)
+			rc = bs_recording_append(out, &head, traj, data, &why);
+		bs_progress_at(&progress, i + 1);
+	}
+	bs_progress_end(&progress);
+	if (rc == 0) /* without it close drops the file */
+		rc = bs_recording_put_xml(out, bs_logged_xml(l), &why);
+	closed = bs_recording_close(out, &late);
+	if (rc == 0 && closed != 0) {
+		why = late;
+		rc = closed;
+	}
+	if (rc == 0)
+		(void)printf("%s: %u acquisitions%s\n", to, bs_logged_count(l),
+			     bs_logged_sum(l)->waveforms > 0 ? ", no waveforms" : "");
+	if (rc == 0 && bs_logged_note(l)[0] != '\0')
+		(void)printf("%s: %s\n", from, bs_logged_note(l));
+	(void)fflush(stdout);
+	bs_logged_close(l);
+	if (rc != 0)
+		return fail(&why);
+	return damage.code != 0 ? fail(&damage) : 0;
+}
+
+static int prune(const struct request *q, const char *dir)
+{
+	const struct bs_log_limits limits = bs_log_limits_of(q->keep_mib, q->keep_hours);
+	struct bs_log_pruned done;
+	struct bs_fail why;
+	int rc;
+
+	rc = bs_log_folder_prune(dir, &limits, &done, &why);
+	(void)printf("%u logs of %.3f MB are removed\n", done.logs, (double)done.bytes * 1e-6);
+	(void)fflush(stdout);
+	return rc == 0 ? 0 : fail(&why);
+}
+
+static int run(int argc, char **argv)
+{
+	static const char *const actions[] = { "list", "verify", "export", "prune", NULL };
+	struct request q = { 0 };
+	struct bs_near near;
+	char hint[BS_NEAR_HINT];
+	int status = bs_options_read(&bs_command_log, &q, argc, argv);
+	unsigned n = 0;
+
+	if (status != BS_OPTIONS_RUN)
+		return status;
+	while (q.operands[n] != NULL)
+		n++;
+	if (strcmp(q.action, "prune") == 0) {
+		if (n != 1 || (q.keep_mib == 0 && q.keep_hours == 0.0) || q.keep_mib >> 43 != 0)
+			return bs_options_wrong(&bs_command_log,
+						"prune: a folder, and --keep or --keep-hours");
+		return prune(&q, q.operands[0]);
+	}
+	bs_progress_use();
+	if (strcmp(q.action, "export") == 0)
+		return n == 2 ? export(q.operands[0], q.operands[1])
+			      : bs_options_wrong(&bs_command_log,
+						 "export: a log's file and OUT.h5, no more");
+	if (strcmp(q.action, "list") != 0 && strcmp(q.action, "verify") != 0) {
+		bs_near_begin(&near, q.action);
+		bs_near_offer_all(&near, actions);
+		return bs_options_wrong(&bs_command_log, "no action '%s'%s", q.action,
+					bs_near_hint(&near, hint));
+	}
+	status = 0;
+	for (unsigned i = 0; i < n; i++)
+		status |= each(q.operands[i], q.action[0] == 'l' ? list_one : verify_one);
+	return status;
+}
+
+const struct bs_command bs_command_log = {
+	.name = "log",
+	.summary = "logs of scans: list, verify, export as MRD recordings, prune",
+	.options = options,
+	.after = "verify: exit status 1 when something that was committed cannot be read. export: "
+		 "the same, after what can be read is written.",
+	.run = run,
+};

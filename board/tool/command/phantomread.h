@@ -1,0 +1,23 @@
+/*
+ * board/tool/command/phantomread.h - values of boreside phantom's options that are more than a
+ * number
+ *
+ * Each makes of an option's text what its field is (board/command/options.h, BS_OPTION_OWN).
+ * Test: test/unit/drivers/tool/phantom.sh
+ */
+#ifndef BS_BOARD_TOOL_COMMAND_PHANTOMREAD_H
+#define BS_BOARD_TOOL_COMMAND_PHANTOMREAD_H
+
+#include "core/err.h"
+
+int bs_phantom_read_object(void *to, const char *text, struct bs_fail *why); /* enum */
+int bs_phantom_read_order(void *to, const char *text, struct bs_fail *why);  /* enum */
+int bs_phantom_read_two(void *to, const char *text, struct bs_fail *why);    /* double[2] */
+int bs_phantom_read_three(void *to, const char *text, struct bs_fail *why);  /* double[3] */
+int bs_phantom_read_times(void *to, const char *text, struct bs_fail *why);  /* double[3] */
+/* struct bs_scanplan: accel and shift; calibration and its lines */
+int bs_phantom_read_accel(void *to, const char *text, struct bs_fail *why);
+int bs_phantom_read_calibration(void *to, const char *text, struct bs_fail *why);
+int bs_phantom_read_partial(void *to, const char *text, struct bs_fail *why); /* bs_partial */
+
+#endif

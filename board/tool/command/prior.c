@@ -1,0 +1,144 @@
+/* board/tool/command/prior.c - boreside prior: the anatomical constraint W from reference images */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "board/tool/command/tools.h"
+#include "core/tool/prior.h"
+#include "drivers/tool/image.h"
+#include "drivers/file/mtx.h"
+
+struct request {
+	struct bs_prior_spec spec;
+	const char *mask, *out;
+	char **references;
+	float *images; /* all of them, one after the other */
+};
+
+#define AT(field) offsetof(struct request, field)
+static const struct bs_option options[] = {
+	{ BS_OPTION_U32, 0, "neighbors", "N", AT(spec.neighbors),
+	  .help = "4 or 8 in 2D, 6 or 26 in 3D (4, 6)", .min = 1, .max = 26 },
+	{ BS_OPTION_POSITIVE, 0, "edge", "X", AT(spec.edge),
+	  .help = "a difference of this share of the largest value is an edge (0.05)" },
+	{ BS_OPTION_TEXT, 0, "mask", "M", AT(mask),
+	  .help = "differences only where M is not 0; elsewhere voxels are held at 0" },
+	{ BS_OPTION_POSITIVE, 0, "outside", "X", AT(spec.outside), .help = "how strongly (1)" },
+	{ BS_OPTION_TEXT, 'o', "output", "W.mtx", AT(out),
+	  .help = "the matrix, for the key ls.w_file (Matrix Market)", .required = true },
+	{ BS_OPERANDS, 0, NULL, "REFERENCE", AT(references), .help = "image files",
+	  .required = true },
+	{ 0 },
+};
+
+/* Sizes of the first reference are the constraint's; the others must agree. */
+static int check_size(struct request *q, const struct bs_cfl *c, const char *name,
+		      struct bs_fail *why)
+{
+	struct bs_prior_spec *s = &q->spec;
+
+	if (s->dims == 0) {
+		if (c->dims[0] > 4096 || c->dims[1] > 4096 || c->dims[2] > 4096)
+			return bs_fail(why, BS_ERR_SIZE, "%s: more than 4096 voxels an axis", name);
+		s->dims = c->dims[2] > 1 ? 3 : 2;
+		for (int d = 0; d < 3; d++)
+			s->matrix[d] = (uint32_t)c->dims[d];
+		if (s->neighbors == 0)
+			s->neighbors = 2 * s->dims;
+	}
+	for (int d = 0; d < 3; d++)
+		if (c->dims[d] != s->matrix[d])
+			return bs_fail(why, BS_ERR_SIZE,
+				       "%s has %llu x %llu x %llu voxels, the first reference "
+				       "%u x %u x %u",
+				       name, (unsigned long long)c->dims[0],
+				       (unsigned long long)c->dims[1],
+				       (unsigned long long)c->dims[2], s->matrix[0], s->matrix[1],
+				       s->matrix[2]);
+	return 0;
+}
+
+static int add_reference(struct request *q, const char *name, struct bs_fail *why)
+{
+	struct bs_cfl c;
+	uint64_t voxels;
+	float *more;
+	int rc = bs_imagefile_read(&c, name, why);
+
+	if (rc != 0)
+		return rc;
+	rc = check_size(q, &c, name, why);
+	voxels = (uint64_t)q->spec.matrix[0] * q->spec.matrix[1] * q->spec.matrix[2];
+	if (rc == 0 && c.size / voxels > 64u - q->spec.images)
+		rc = bs_fail(why, BS_ERR_SIZE, "%s: more than 64 reference images", name);
+	if (rc == 0) {
+		more = realloc(q->images, (q->spec.images * voxels + c.size) * 2 * sizeof(float));
+		if (more == NULL) {
+			rc = bs_fail(why, BS_ERR_NOMEM, "no memory for %s", name);
+		} else {
+			q->images = more;
+			memcpy(more + q->spec.images * voxels * 2, c.data,
+			       c.size * 2 * sizeof(float));
+			q->spec.images += (uint32_t)(c.size / voxels);
+		}
+	}
+	bs_cfl_free(&c);
+	return rc;
+}
+
+static int make(struct request *q, struct bs_fail *why)
+{
+	struct bs_cfl mask = { .data = NULL };
+	struct bs_csr w;
+	int rc = 0;
+
+	if (q->mask != NULL) {
+		rc = bs_imagefile_read(&mask, q->mask, why);
+		if (rc != 0)
+			return rc;
+		rc = check_size(q, &mask, q->mask, why);
+		if (rc == 0 && mask.size != (uint64_t)q->spec.matrix[0] * q->spec.matrix[1] *
+						    q->spec.matrix[2])
+			rc = bs_fail(why, BS_ERR_SIZE, "%s: a mask is one image", q->mask);
+	}
+	if (rc == 0)
+		rc = bs_prior_make(&w, &q->spec, q->images, mask.data, why);
+	bs_cfl_free(&mask);
+	if (rc != 0)
+		return rc;
+	rc = bs_mtx_write(q->out, &w, why);
+	if (rc == 0)
+		(void)printf("%s: %llu rows of %llu voxels from %u images, %u neighbors\n", q->out,
+			     (unsigned long long)w.rows, (unsigned long long)w.cols, q->spec.images,
+			     q->spec.neighbors);
+	bs_csr_close(&w);
+	return rc;
+}
+
+static int run(int argc, char **argv)
+{
+	struct request q = { .spec = { .edge = 0.05, .outside = 1.0 } };
+	struct bs_fail why;
+	int rc = 0;
+	int status = bs_options_read(&bs_command_prior, &q, argc, argv);
+
+	if (status != BS_OPTIONS_RUN)
+		return status;
+	for (char **name = q.references; rc == 0 && *name != NULL; name++)
+		rc = add_reference(&q, *name, &why);
+	if (rc == 0)
+		rc = make(&q, &why);
+	free(q.images);
+	return rc == 0 ? 0 : bs_command_fail(&bs_command_prior, "%s", why.text);
+}
+
+const struct bs_command bs_command_prior = {
+	.name = "prior",
+	.summary = "an anatomical constraint W for ls and sense, from reference images",
+	.notes = "W holds weighted differences of neighbors, small across the references' "
+		 "edges. Every image of every reference (.cfl, MRD .h5) counts, each on the "
+		 "scale of its largest value; an edge that one of them has is kept in all: for "
+		 "echoes or contrasts of one anatomy.",
+	.options = options,
+	.run = run,
+};

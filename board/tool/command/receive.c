@@ -1,0 +1,334 @@
+/* board/tool/command/receive.c - boreside receive: an archive that asks, and has each image once */
+#define _POSIX_C_SOURCE 200809L
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "board/tool/command/tools.h"
+#include "board/emit/folder.h"
+#include "core/log.h"
+#include "core/thread/clock.h"
+#include "drivers/file/draft.h"
+#include "drivers/log/cursor.h"
+#include "drivers/sink/sink.h"
+#include "ipc/endpoint.h"
+#include "ipc/seal/keys.h"
+#include "ipc/wire/mrd.h"
+#include "ipc/wire/wire.h"
+
+#define MIB       ((size_t)1 << 20)
+#define ANSWER_NS INT64_C(1000000000) /* then the question is asked again */
+#define EMPTY_NS  INT64_C(5000000)    /* between two questions while nothing follows */
+#define AGAIN_NS  INT64_C(500000000)  /* after a refusal, by the service or by the disk */
+#define SEND_MS   100
+
+struct request {
+	const char *config, *url, *dir, *name, *type, *key, *service;
+	uint32_t message_mib;
+	bool once;
+};
+
+#define AT(field) offsetof(struct request, field)
+static const struct bs_option options[] = {
+	{ BS_OPTION_TEXT, 'c', "config", "FILE", AT(config),
+	  .help = "the site file: its endpoints.images is asked" },
+	{ BS_OPTION_TEXT, 0, "url", "URL", AT(url), .help = "the socket itself, in place of -c" },
+	{ BS_OPTION_TEXT, 0, "key", "FILE", AT(key), .help = BS_COMMAND_KEY_HELP },
+	{ BS_OPTION_TEXT, 0, "service-key", "KEY", AT(service),
+	  .help = BS_COMMAND_SERVICE_KEY_HELP },
+	{ BS_OPTION_TEXT, 'o', "output", "DIR", AT(dir),
+	  .help = "the folder of the images and of the cursor; made where it is not there",
+	  .required = true },
+	{ BS_OPTION_TEXT, 0, "name", "NAME", AT(name),
+	  .help = "what the service knows this archive by (archive)" },
+	{ BS_OPTION_TEXT, 0, "type", "mrd|cfl|png|nifti|nifti_gz|dicom", AT(type),
+	  .help = "the files' format (mrd)" },
+	{ BS_OPTION_U32, 0, "message", "MIB", AT(message_mib), .help = "the largest image (512)",
+	  .min = 1, .max = 2047 },
+	{ BS_OPTION_FLAG, 0, "once", NULL, AT(once), .help = "ends when nothing follows" },
+	{ 0 },
+};
+
+struct job {
+	struct request q;
+	struct bs_endpoint socket;
+	struct bs_seal_keys keys;
+	bool sealed;
+	const struct bs_sink *sink;
+	char cursor[BS_DRAFT_PATH], url[BS_PATH_MAX_];
+	int lock;
+	uint64_t has, filed, gaps;
+	void *pixels; /* aligned; in the message they are where they fall */
+	char *attributes;
+	size_t pixels_room, attributes_room;
+	bool said; /* why it does not go on */
+};
+
+static void say_once(struct job *j, const struct bs_fail *why)
+{
+	if (!j->said)
+		bs_log(BS_LOG_WARN, "%s: %s; it is tried again", bs_err_name(why->code), why->text);
+	j->said = true;
+}
+
+static int grow(void **memory, size_t *room, size_t bytes, struct bs_fail *why)
+{
+	void *more;
+
+	if (bytes <= *room)
+		return 0;
+	more = realloc(*memory, bytes);
+	if (more == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "an image of %zu bytes", bytes);
+	*memory = more;
+	*room = bytes;
+	return 0;
+}
+
+/*
+ * The file is named by the image's number, so that one that is filed again after a kill between the
+ * file and the cursor takes the same file's place.
+ */
+static int file_image(struct job *j, uint64_t number, const struct bs_mrd_image *head,
+		      struct bs_fail *why)
+{
+	char path[BS_DRAFT_PATH + 128];
+	void *self;
+	int rc;
+	int end;
+
+	(void)snprintf(path, sizeof(path), "%s/scan%08x-s%05u-i%05u-n%016" PRIx64 "%s", j->q.dir,
+		       head->measurement_uid, head->image_series_index, head->image_index, number,
+		       j->sink->ext);
+	rc = j->sink->open(&self, path, why);
+	if (rc != 0)
+		return rc;
+	rc = bs_sink_put(j->sink, self, head, j->attributes, j->pixels, why);
+	end = j->sink->close(self, rc == 0 ? why : NULL);
+	return rc != 0 ? rc : end;
+}
+
+/* A STORED message's image to its file, then its number to the cursor. */
+static int take(struct job *j, const struct bs_wire *w, const unsigned char *payload,
+		struct bs_fail *why)
+{
+	const unsigned char *image;
+	const unsigned char *body;
+	struct bs_mrd_image head;
+	struct bs_wire its;
+	uint64_t previous;
+	size_t attr_at = 0;
+	size_t pixels_at = 0;
+	size_t len;
+	size_t n;
+	int rc = bs_wire_get_stored(&previous, &image, &len, payload, (size_t)w->payload_len, why);
+
+	if (rc == 0 && w->seq <= j->has)
+		rc = bs_fail(why, BS_ERR_SEQUENCE, "image %" PRIu64 " follows %" PRIu64, w->seq,
+			     j->has);
+	if (rc == 0)
+		rc = bs_wire_decode(&its, image, len, &body, why);
+	if (rc == 0 && its.kind != BS_WIRE_IMAGE)
+		rc = bs_fail(why, BS_ERR_KIND, "image %" PRIu64 " is of kind %u", w->seq, its.kind);
+	if (rc == 0)
+		rc = bs_mrd_parse_image(&head, &attr_at, &pixels_at, body, (size_t)its.payload_len,
+					why);
+	if (rc != 0)
+		return rc;
+	n = pixels_at - attr_at;
+	rc = grow((void **)&j->attributes, &j->attributes_room, n + 1, why);
+	if (rc == 0)
+		rc = grow(&j->pixels, &j->pixels_room, (size_t)its.payload_len - pixels_at + 1,
+			  why);
+	if (rc != 0)
+		return rc;
+	memcpy(j->attributes, body + attr_at, n);
+	j->attributes[n] = '\0';
+	memcpy(j->pixels, body + pixels_at, (size_t)its.payload_len - pixels_at);
+	rc = file_image(j, w->seq, &head, why);
+	if (rc == 0)
+		rc = bs_cursor_put(j->cursor, w->seq, true, why);
+	if (rc != 0)
+		return rc;
+	if (j->has != 0 && previous > j->has) {
+		bs_log(BS_LOG_WARN,
+		       "images beyond %" PRIu64 " up to %" PRIu64 " are not there any more", j->has,
+		       previous);
+		j->gaps++;
+	}
+	j->has = w->seq;
+	j->filed++;
+	return 0;
+}
+
+/* 1: an image was filed; 0: nothing follows; negative: not now. */
+static int hear(struct job *j, const unsigned char *msg, size_t len, struct bs_fail *why)
+{
+	const unsigned char *payload = NULL;
+	struct bs_wire_answer words;
+	struct bs_wire w;
+	int rc = bs_wire_decode(&w, msg, len, &payload, why);
+
+	if (rc == 0 && w.kind == BS_WIRE_NONE)
+		return 0;
+	if (rc == 0 && w.kind == BS_WIRE_REFUSE &&
+	    bs_wire_get_answer(&words, payload, (size_t)w.payload_len, why) == 0)
+		rc = bs_fail(why, words.code < 0 ? words.code : BS_ERR_STATE,
+			     "the service refuses: %s", words.text);
+	else if (rc == 0 && w.kind == BS_WIRE_STORED)
+		rc = take(j, &w, payload, why);
+	else if (rc == 0)
+		rc = bs_fail(why, BS_ERR_KIND, "an answer of kind %u", w.kind);
+	return rc == 0 ? 1 : rc;
+}
+
+#define NO_ANSWER 2
+
+/* As hear, or NO_ANSWER. */
+static int ask(struct job *j, struct bs_fail *why)
+{
+	unsigned char question[BS_WIRE_BYTES + BS_WIRE_TAKER];
+	struct bs_wire w = { .kind = BS_WIRE_NEXT, .seq = j->has, .time_ns = bs_now_ns() };
+	const int64_t until = bs_now_ns() + ANSWER_NS;
+	const unsigned char *msg;
+	size_t len;
+	int rc;
+
+	bs_wire_put_next(question + BS_WIRE_BYTES, j->q.name);
+	bs_wire_encode(question, &w, question + BS_WIRE_BYTES, BS_WIRE_TAKER);
+	rc = bs_endpoint_send(&j->socket, question, sizeof(question), NULL, 0, SEND_MS, why);
+	if (rc > 0)
+		rc = bs_endpoint_refused(&j->socket, why) != 0 ? BS_ERR_KEY : NO_ANSWER;
+	if (rc != 0)
+		return rc;
+	while (bs_now_ns() < until && !*bs_command_stop()) {
+		struct pollfd fd = { j->socket.receive_fd, POLLIN, 0 };
+
+		if (bs_endpoint_take(&j->socket, &msg, &len, why) == 0) {
+			rc = hear(j, msg, len, why);
+			bs_endpoint_release(msg);
+			return rc;
+		}
+		(void)bs_endpoint_wait(&fd, 1, bs_now_ns() + SEND_MS * INT64_C(1000000), NULL);
+	}
+	return NO_ANSWER;
+}
+
+static int work(struct job *j)
+{
+	struct bs_fail why = { 0 };
+
+	while (!*bs_command_stop()) {
+		const int rc = ask(j, &why);
+
+		if (rc == 0 && j->q.once)
+			return 0;
+		if (rc < 0) {
+			say_once(j, &why);
+			bs_sleep_ns(AGAIN_NS);
+		} else if (rc == 0) {
+			bs_sleep_ns(EMPTY_NS);
+		}
+		j->said = j->said && rc != 0 && rc != 1;
+	}
+	return 0;
+}
+
+static int find_url(struct job *j)
+{
+	struct bs_site *site;
+	bool off;
+	int rc;
+
+	if (j->q.url != NULL) {
+		(void)snprintf(j->url, sizeof(j->url), "%s", j->q.url);
+		rc = bs_command_seal(&bs_command_receive, &j->keys, NULL, j->url, j->q.key,
+				     j->q.service);
+		j->sealed = rc > 0;
+		return rc < 0;
+	}
+	site = bs_command_site(&bs_command_receive, j->q.config);
+	if (site == NULL)
+		return 1;
+	off = site->images_url[0] == '\0';
+	(void)snprintf(j->url, sizeof(j->url), "%s", site->images_url);
+	rc = bs_command_seal(&bs_command_receive, &j->keys, site, j->url, j->q.key, j->q.service);
+	j->sealed = rc > 0;
+	free(site);
+	if (rc < 0)
+		return 1;
+	return off ? bs_command_fail(&bs_command_receive,
+				     "%s: endpoints.images is off: nobody may ask", j->q.config)
+		   : 0;
+}
+
+static int prepare(struct job *j, struct bs_fail *why)
+{
+	int rc = bs_folder_make(j->q.dir, 0750, why);
+
+	if (rc == 0)
+		rc = bs_folder_lock(&j->lock, j->q.dir, "boreside.lock", why);
+	if (rc != 0)
+		return rc;
+	(void)bs_draft_sweep(j->q.dir);
+	(void)snprintf(j->cursor, sizeof(j->cursor), "%.900s/%s" BS_CURSOR_SUFFIX, j->q.dir,
+		       j->q.name);
+	rc = bs_cursor_get(j->cursor, &j->has, why);
+	if (rc == 0)
+		rc = bs_endpoint_connect_sealed(&j->socket, BS_ENDPOINT_IMAGES_ASK, j->url,
+						j->q.message_mib * MIB, j->sealed ? &j->keys : NULL,
+						why);
+	return rc;
+}
+
+static int run(int argc, char **argv)
+{
+	struct job j = { .q = { .name = "archive", .type = "mrd", .message_mib = 512 },
+			 .socket = { .socket = -1 } };
+	struct bs_fail why = { 0 };
+	int rc = bs_options_read(&bs_command_receive, &j.q, argc, argv);
+
+	if (rc != BS_OPTIONS_RUN)
+		return rc;
+	if ((j.q.config == NULL) == (j.q.url == NULL))
+		return bs_options_wrong(&bs_command_receive, "one of -c FILE and --url URL");
+	if (!bs_wire_taker_good(j.q.name))
+		return bs_options_wrong(&bs_command_receive,
+					"--name '%s': letters, digits, '.', '_' and '-', 63 at "
+					"most, the first no '.'",
+					j.q.name);
+	j.sink = bs_sink_find(j.q.type);
+	if (j.sink == NULL || strcmp(j.sink->type, j.q.type) != 0)
+		return bs_options_wrong(&bs_command_receive,
+					"--type '%s': mrd, cfl, png, nifti, nifti_gz or dicom",
+					j.q.type);
+	bs_log_init("receive", BS_LOG_INFO);
+	if (find_url(&j) != 0)
+		return 1;
+	rc = prepare(&j, &why);
+	if (rc == 0) {
+		bs_log(BS_LOG_INFO, "'%s' has all up to %" PRIu64 "; asks %s", j.q.name, j.has,
+		       j.url);
+		rc = work(&j);
+		bs_log(BS_LOG_INFO, "%" PRIu64 " images filed, up to %" PRIu64 "; %" PRIu64 " gaps",
+		       j.filed, j.has, j.gaps);
+	} else {
+		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(rc), why.text);
+	}
+	bs_endpoint_close(&j.socket);
+	bs_seal_keys_wipe(&j.keys);
+	free(j.pixels);
+	free(j.attributes);
+	return rc == 0 ? 0 : 1;
+}
+
+const struct bs_command bs_command_receive = {
+	.name = "receive",
+	.summary = "be an archive that asks the service for each image, exactly once",
+	.options = options,
+	.notes = "Images lie in DIR, each named by its scan and its number; DIR/NAME.cursor is the "
+		 "number of the last one. Killed at any moment and started again it goes on.",
+	.run = run,
+};

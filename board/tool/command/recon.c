@@ -1,0 +1,602 @@
+/* board/tool/command/recon.c - boreside recon: the service's pipeline in one process */
+#define _POSIX_C_SOURCE 200809L /* open_memstream */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "board/tool/command/tools.h"
+#include "board/emit/folder.h"
+#include "board/tool/offline/deal.h"
+#include "board/tool/offline/job.h"
+#include "board/tool/offline/pipeline.h"
+#include "board/tool/offline/ranks.h"
+#include "board/tool/offline/rounds.h"
+#include "config/config.h"
+#include "config/hint/place.h"
+#include "core/frame/attributes.h"
+#include "core/frame/geometry.h"
+#include "core/memory/pools.h"
+#include "core/log.h"
+#include "core/progress.h"
+#include "core/thread/clock.h"
+#include "drivers/file/cfl.h"
+#include "drivers/file/mtx.h"
+#include "drivers/sink/sink.h"
+#include "gpu/engine/engines.h"
+#if BS_GPU
+#include "gpu/device/memory.h"
+#endif
+
+#define BEFORE_MAX 16u
+
+struct job {
+	const char *config, *protocol, *recording, *out, *noise, *field_out;
+	struct before {
+		const char *text[BEFORE_MAX];
+		uint32_t count;
+	} before;
+	struct bs_site *site;
+	const struct bs_protocol *p; /* of the site */
+	struct bs_pipeline pipeline;
+	const struct bs_sink *sink;
+	void *sink_self;
+	uint32_t images, previews;
+	char lacks[BS_LACKS_WORDS]; /* what was said of the last image */
+	char remark[BS_REMARK_WORDS];
+	struct bs_rounds rounds;
+	struct bs_protocol round; /* the protocol as rounds before the last image run it */
+	const char *w_out;
+	bool collecting; /* images go to .rounds, not to the sink */
+	/* what several processes make together, or one and its successors */
+	struct bs_ranks ranks;
+	char who[BS_RANKS_WORDS + 8]; /* in the lines of the log */
+	bool shared;
+	struct bs_protocol share_p; /* the protocol without previews */
+	struct bs_share share;
+	struct bs_job made;
+};
+
+static int read_before(void *to, const char *text, struct bs_fail *why)
+{
+	struct before *b = to;
+
+	if (b->count == BEFORE_MAX)
+		return bs_fail(why, BS_ERR_USAGE, "more than %u of them", BEFORE_MAX);
+	b->text[b->count++] = text;
+	return 0;
+}
+
+#define AT(field) offsetof(struct job, field)
+static const struct bs_option options[] = {
+	{ BS_OPTION_TEXT, 'c', "config", "FILE", AT(config), .help = "the site file",
+	  .required = true },
+	{ BS_OPTION_TEXT, 'p', "protocol", "PROTOCOL", AT(protocol),
+	  .help = "which one of the site file (the recording's own, or the only one)" },
+	{ BS_OPTION_TEXT, 'o', "output", "OUT", AT(out),
+	  .help = "image file: .cfl, .h5, .png, .nii, .nii.gz or .dcm", .required = true },
+	{ BS_OPTION_TEXT, 0, "noise", "RECORDING", AT(noise),
+	  .help = "for noise.whiten, where the recording has no readouts of noise: those of this "
+		  "one" },
+	{ BS_OPTION_OWN, 0, "before", "[PROTOCOL=]RECORDING", AT(before),
+	  .help = "an earlier scan of the study, which leaves what the service would have kept of "
+		  "it (noise, coil maps); several in their order",
+	  .read = read_before },
+	{ BS_OPTION_TEXT, 0, "field-out", "FIELD.cfl", AT(field_out),
+	  .help = "of a protocol with field.from = \"echoes\": the field map in Hz, for "
+		  "field.map_file" },
+	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording),
+	  .help = "MRD .h5, or a scan's log; or a folder of them, each of which has a folder of "
+		  "its own where OUT says (FOLDER/RECORDING/NAME.ext)",
+	  .required = true },
+	{ BS_OPTION_GROUP, .help = "For contrasts of one anatomy, methods ls and sense:" },
+	{ BS_OPTION_U32, 0, "rounds", "N", AT(rounds.rounds),
+	  .help = "reconstruct, make W of the edges that all images share, and again, N times "
+		  "(0); the first images are the protocol's own",
+	  .max = BS_ROUNDS_MAX },
+	{ BS_OPTION_POSITIVE, 0, "edge", "X", AT(rounds.edge),
+	  .help = "a difference of this share of an image's largest value is an edge in the "
+		  "last round, up to three times as much in the first (0.08)",
+	  .max = 1e6 },
+	{ BS_OPTION_U32, 0, "neighbors", "N", AT(rounds.neighbors),
+	  .help = "4 or 8 in 2D, 6 or 26 in 3D (4, 6)", .min = 1, .max = 26 },
+	{ BS_OPTION_TEXT, 0, "w-out", "W.mtx", AT(w_out),
+	  .help = "keeps the last W: as ls.w_file the service uses it for the scans to come" },
+	{ 0 },
+};
+
+/* Once for images in a row that lack the same, or of which there is the same to say. */
+static void log_words(struct job *j, const struct bs_recon_image *image)
+{
+	char remark[BS_REMARK_WORDS];
+
+	(void)bs_image_remark(remark, sizeof(remark), image);
+	if (strcmp(j->remark, remark) != 0 && remark[0] != '\0')
+		bs_log(BS_LOG_WARN, "%s", remark);
+	memcpy(j->remark, remark, sizeof(j->remark));
+	if (strcmp(j->lacks, image->lacks) == 0 || image->preview)
+		return;
+	memcpy(j->lacks, image->lacks, sizeof(j->lacks));
+	if (image->lacks[0] != '\0')
+		bs_log(BS_LOG_WARN, "image %llu is partial: %s", (unsigned long long)image->number,
+		       image->lacks);
+}
+
+/* The same bytes whoever makes it, and when: no times. */
+static void forget_times(struct bs_recon_image *image, struct bs_image_timing *timing)
+{
+	memset(image->report.stage_ns, 0, sizeof(image->report.stage_ns));
+	memset(timing, 0, sizeof(*timing));
+}
+
+static int put_image(struct job *j, const struct bs_recon_image *image, const char *attributes,
+		     struct bs_fail *why)
+{
+	if (j->shared)
+		return bs_job_put(&j->made, image->number, &image->head, attributes, image->pixels,
+				  why);
+	return bs_sink_put(j->sink, j->sink_self, &image->head, attributes, image->pixels, why);
+}
+
+static int emit_ready(void *arg, struct bs_fail *why)
+{
+	struct job *j = arg;
+	struct bs_armed *armed = &j->pipeline.armed;
+	struct bs_recon_image *image = &j->pipeline.image;
+	struct bs_image_timing timing = { .taken_ns = j->pipeline.taken_ns };
+	char attributes[BS_POOLS_ATTRIBUTES];
+	int rc;
+
+	for (;;) {
+		timing.added_ns = timing.begun_ns = bs_now_ns();
+		rc = bs_recon_pop(armed->recon, image, INT64_MAX, why);
+		if (rc != 1)
+			break;
+		if (j->collecting) {
+			rc = bs_rounds_add(&j->rounds, &j->round, image, why);
+			if (rc != 0)
+				return rc;
+			continue;
+		}
+		timing.made_ns = bs_now_ns();
+		timing.received_ns = image->last_ns;
+		if (image->missing != 0) /* its last readout was not the one at hand */
+			timing.taken_ns = timing.added_ns = 0;
+		timing.latency_ns = timing.made_ns -
+				    (image->missing == 0 ? timing.received_ns : timing.begun_ns);
+		if (j->shared)
+			forget_times(image, &timing);
+		rc = bs_attributes_write(attributes, sizeof(attributes), armed->protocol,
+					 bs_recon_engine(armed->recon, image), image, &timing,
+					 j->pipeline.info.about);
+		if (rc < 0)
+			return bs_fail(why, rc, "attributes longer than %u bytes",
+				       BS_POOLS_ATTRIBUTES);
+		bs_attributes_fill(&image->head, armed->protocol, image, &timing);
+		image->head.attribute_string_len = (uint32_t)rc;
+		rc = put_image(j, image, attributes, why);
+		if (rc != 0)
+			return rc;
+		j->images += !image->preview;
+		j->previews += image->preview;
+		log_words(j, image);
+	}
+	return rc;
+}
+
+static int run_scan(struct job *j, struct bs_fail *why)
+{
+	return bs_pipeline_run(&j->pipeline, emit_ready, j, false, why);
+}
+
+/* What is said of all images, once. */
+static void log_scan(const struct job *j)
+{
+	char words[BS_KINDS_WORDS];
+
+	(void)bs_kinds_words(words, sizeof(words), bs_recon_kinds(j->pipeline.armed.recon));
+	if (words[0] != '\0')
+		bs_log(BS_LOG_INFO, "%s", words);
+	(void)bs_recon_words(j->pipeline.armed.recon, words, sizeof(words));
+	if (words[0] != '\0')
+		bs_log(BS_LOG_WARN, "%s", words);
+}
+
+/* A round: all images, W of them, and armed again with it. */
+static int next_round(struct job *j, struct bs_fail *why)
+{
+	bool last = j->rounds.done + 1 == j->rounds.rounds;
+	int64_t start_ns = bs_now_ns();
+	int rc;
+
+	j->collecting = true;
+	rc = run_scan(j, why);
+	j->collecting = false;
+	if (rc != 0)
+		return rc;
+	bs_log(BS_LOG_INFO, "round %u of %u: %u images in %.1f ms", j->rounds.done + 1,
+	       j->rounds.rounds, j->rounds.images, (double)(bs_now_ns() - start_ns) * 1e-6);
+	bs_armed_close(&j->pipeline.armed); /* it may hold the W before */
+	rc = bs_rounds_make(&j->rounds, &j->round, why);
+	if (rc == 0 && last && j->w_out != NULL)
+		rc = bs_mtx_write(j->w_out, &j->rounds.w, why);
+	if (rc != 0)
+		return rc;
+	j->round.w_file[0] = '\0';
+	if (last) {
+		j->round.output = j->p->output;
+		memcpy(j->round.image_matrix, j->p->image_matrix, sizeof(j->round.image_matrix));
+		j->round.preview_every = j->p->preview_every;
+	}
+	return bs_pipeline_arm(&j->pipeline, j->site, &j->round, &j->rounds.w, 0, why);
+}
+
+/* Rounds compare complex images on the matrix of W, whatever leaves in the end. */
+static int prepare_rounds(struct job *j, struct bs_fail *why)
+{
+	j->round = *j->p;
+	j->round.output = BS_OUTPUT_COMPLEX;
+	j->round.preview_every = 0;
+	memcpy(j->round.image_matrix, j->p->matrix, sizeof(j->round.image_matrix));
+	return bs_rounds_check(&j->rounds, j->p, why);
+}
+
+/* "PROTOCOL=RECORDING", or the recording alone. */
+static int take_before(struct job *j, const char *text, struct bs_fail *why)
+{
+	const char *equals = strchr(text, '=');
+	char name[BS_NAME_MAX] = "";
+	struct bs_fail reason;
+	int rc;
+
+	if (equals != NULL && (size_t)(equals - text) < sizeof(name))
+		memcpy(name, text, (size_t)(equals - text));
+	else
+		equals = NULL;
+	rc = bs_pipeline_before(&j->pipeline, j->site, name, equals != NULL ? equals + 1 : text,
+				&reason);
+	return rc == 0 ? 0 : bs_fail(why, rc, "--before %s: %s", text, reason.text);
+}
+
+/* ---- shared ---- */
+
+static uint32_t gpus(void)
+{
+#if BS_GPU
+	return bs_gpu_count();
+#else
+	return 0;
+#endif
+}
+
+/* What other than the recording and its protocol an image depends on. */
+static int more_of_key(const struct job *j, FILE *to, struct bs_fail *why)
+{
+	uint64_t hash = 0;
+	int rc = 0;
+
+	if (j->before.count > 0)
+		bs_config_print(to, j->site);
+	for (uint32_t i = 0; rc == 0 && i <= j->before.count; i++) {
+		const char *text = i < j->before.count ? j->before.text[i] : j->noise;
+		const char *equals = text != NULL ? strchr(text, '=') : NULL;
+		struct bs_recording *r = NULL;
+
+		if (text == NULL)
+			continue;
+		rc = bs_recording_open(&r, equals != NULL ? equals + 1 : text, why);
+		if (rc == 0)
+			rc = bs_job_hash(&hash, r, why);
+		if (r != NULL)
+			(void)bs_recording_close(r, NULL);
+		(void)fprintf(to, "%.*s %016llx\n", equals != NULL ? (int)(equals - text) : 0, text,
+			      (unsigned long long)hash);
+	}
+	return rc;
+}
+
+static int make_key(struct job *j, struct bs_job_key *key, struct bs_fail *why)
+{
+	const struct bs_engine *engine;
+	struct bs_protocol inner;
+	char *more = NULL;
+	size_t len = 0;
+	FILE *to = open_memstream(&more, &len);
+	int rc;
+
+	if (to == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "no memory for the settings");
+	rc = more_of_key(j, to, why);
+	if (fclose(to) != 0 && rc == 0)
+		rc = bs_fail(why, BS_ERR_NOMEM, "no memory for the settings");
+	bs_front_inner(&inner, j->p);
+	if (rc == 0)
+		rc = bs_engine_find(&engine, &inner, why);
+	if (rc == 0)
+		rc = bs_job_key(key, j->pipeline.in, j->p, engine->name, more, why);
+	free(more);
+	return rc;
+}
+
+/* Images of a number that depends on nothing but the recording: no previews among them. */
+static int open_shared(struct job *j, struct bs_fail *why)
+{
+	struct bs_job_key key;
+	int rc;
+
+	if (j->rounds.rounds > 0 || j->field_out != NULL)
+		return bs_fail(why, BS_ERR_USAGE,
+			       "--rounds and --field-out need all images of a recording in one "
+			       "process: without mpirun, one recording at a time");
+	j->share_p = *j->p;
+	j->share_p.preview_every = 0;
+	j->p = &j->share_p;
+	rc = make_key(j, &key, why);
+	return rc == 0 ? bs_job_open(&j->made, j->sink, j->out, &key, why) : rc;
+}
+
+static int arm_shared(struct job *j, struct bs_fail *why)
+{
+	int rc = bs_pipeline_arm(&j->pipeline, j->site, j->p, NULL, j->site->threads, why);
+
+	if (rc != 0)
+		return rc;
+	j->share.made = bs_job_made;
+	j->share.arg = &j->made;
+	bs_recon_share(j->pipeline.armed.recon, &j->share);
+	return 0;
+}
+
+static int reconstruct_shared(struct job *j, int64_t start_ns, struct bs_fail *why)
+{
+	uint64_t all = j->made.complete;
+	char place[96];
+	int rc;
+
+	if (all > 0) {
+		(void)printf("%s: all %llu images are there\n", j->out, (unsigned long long)all);
+		return 0;
+	}
+	rc = arm_shared(j, why);
+	if (rc == 0)
+		rc = run_scan(j, why);
+	if (rc != 0)
+		return rc;
+	log_scan(j);
+	all = bs_recon_images(j->pipeline.armed.recon);
+	rc = bs_job_end(&j->made, all, why);
+	bs_armed_place(place, sizeof(place), &j->pipeline.armed);
+	if (rc == 0)
+		(void)printf("%s:%s%s %u of %llu images made, %s, %s, in %.1f ms%s\n", j->out,
+			     j->who + sizeof("recon") - 1, j->ranks.launched ? ":" : "", j->images,
+			     (unsigned long long)all, j->pipeline.armed.engine->name, place,
+			     (double)(bs_now_ns() - start_ns) * 1e-6,
+			     j->made.complete > 0 ? "; all are there" : "");
+	return rc;
+}
+
+/* ---- one recording ---- */
+
+static int prepare(struct job *j, struct bs_fail *why)
+{
+	const struct bs_scan_info *info = &j->pipeline.info;
+	const struct bs_protocol *p;
+	char words[BS_GEOMETRY_WORDS];
+	int rc;
+
+	j->sink = bs_sink_find(j->out);
+	if (j->sink == NULL)
+		return bs_fail(why, BS_ERR_USAGE,
+			       "%s: an image file ends in .cfl, .h5, .png, .nii, .nii.gz or .dcm",
+			       j->out);
+	j->site = bs_command_site(&bs_command_recon, j->config);
+	if (j->site == NULL)
+		return bs_fail(why, BS_ERR_CONFIG, "%s is not valid", j->config);
+	if (j->site->cache_dir[0] != '\0') /* without it, arming says what it cannot keep */
+		(void)bs_folder_make(j->site->cache_dir, 0750, NULL);
+	rc = bs_pipeline_open(&j->pipeline, j->recording, why);
+	if (j->ranks.launched) /* behind open, which forks: this may start the CUDA runtime */
+		bs_ranks_share_host(&j->ranks, gpus(), j->site);
+	if (rc == 0 && j->noise != NULL)
+		rc = bs_pipeline_noise(&j->pipeline, j->noise, why);
+	for (uint32_t i = 0; rc == 0 && i < j->before.count; i++)
+		rc = take_before(j, j->before.text[i], why);
+	if (rc != 0)
+		return rc;
+	j->p = p = bs_config_choose(j->site, j->protocol, info->protocol, why);
+	if (p == NULL)
+		return BS_ERR_PROTOCOL;
+	if (j->field_out != NULL && !bs_protocol_measures_field(p))
+		return bs_fail(why, BS_ERR_USAGE,
+			       "--field-out: protocol '%s' has no field.from \"echoes\"", p->name);
+	rc = bs_admit_scan(p, info, why);
+	if (bs_recording_note(j->pipeline.in)[0] != '\0')
+		bs_log(BS_LOG_WARN, "%s", bs_recording_note(j->pipeline.in));
+	if (rc == 0 && bs_geometry_words(words, p, info)[0] != '\0')
+		bs_log(BS_LOG_WARN, "%s", words);
+	if (rc == 0 && j->shared)
+		return open_shared(j, why);
+	if (rc == 0 && j->rounds.rounds > 0) {
+		rc = prepare_rounds(j, why);
+		p = &j->round;
+	}
+	if (rc == 0)
+		rc = bs_pipeline_arm(&j->pipeline, j->site, p, NULL, j->site->threads, why);
+	if (rc != 0)
+		return rc;
+	return j->sink->open(&j->sink_self, j->out, why);
+}
+
+static int finish(struct job *j, int rc, struct bs_fail *why)
+{
+	struct bs_fail late;
+
+	if (j->sink_self != NULL) {
+		int closed = j->sink->close(j->sink_self, &late);
+
+		if (rc == 0 && closed != 0) {
+			*why = late;
+			rc = closed;
+		}
+	}
+	bs_job_close(&j->made);
+	bs_pipeline_close(&j->pipeline);
+	bs_rounds_close(&j->rounds);
+	free(j->site);
+	return rc;
+}
+
+static int rounds(struct job *j, struct bs_fail *why)
+{
+	int rc = 0;
+
+	while (rc == 0 && j->rounds.done < j->rounds.rounds)
+		rc = next_round(j, why);
+	return rc;
+}
+
+/* As field.map_file takes it: slices along dimension 13. */
+static int write_field(const struct job *j, struct bs_fail *why)
+{
+	const struct bs_protocol *p = j->p;
+	const uint64_t size = bs_protocol_voxels(p) * p->slices;
+	float *data = malloc((size_t)size * 2 * sizeof(*data));
+	uint64_t dims[BS_CFL_DIMS];
+	float most_hz;
+	int rc;
+
+	if (data == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "no memory for the field map");
+	rc = bs_armed_field(&j->pipeline.armed, &j->pipeline.info, data, &most_hz, why);
+	for (uint64_t v = size; v-- > 0;) {
+		data[2 * v] = data[v];
+		data[2 * v + 1] = 0.0f;
+	}
+	bs_cfl_sizes(dims, p->matrix[0], p->matrix[1], p->matrix[2], 1);
+	dims[13] = p->slices;
+	if (rc == 0)
+		rc = bs_cfl_write(j->field_out, dims, data, why);
+	free(data);
+	return rc;
+}
+
+static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
+{
+	int64_t armed_ns = bs_now_ns();
+	char place[96];
+	int rc;
+
+	bs_armed_place(place, sizeof(place), &j->pipeline.armed);
+	rc = rounds(j, why);
+	if (rc == 0)
+		rc = run_scan(j, why);
+	if (rc == 0)
+		log_scan(j);
+	if (rc == 0 && j->field_out != NULL)
+		rc = write_field(j, why);
+	if (rc == 0)
+		(void)printf("%u image%s%s, %s, %s, armed in %.0f ms, reconstructed in %.1f ms\n",
+			     j->images, j->images == 1 ? "" : "s",
+			     j->previews > 0 ? " (and previews)" : "",
+			     j->pipeline.armed.engine->name, place,
+			     (double)(armed_ns - start_ns) * 1e-6,
+			     (double)(bs_now_ns() - armed_ns) * 1e-6);
+	return rc;
+}
+
+/* asked: what every recording has in common. */
+static int one(const struct job *asked, const char *recording, const char *out)
+{
+	struct job *j = malloc(sizeof(*j));
+	struct bs_fail why = { 0 };
+	char hint[BS_PLACE_HINT];
+	int64_t start_ns = bs_now_ns();
+	int rc;
+
+	if (j == NULL) {
+		bs_log(BS_LOG_ERROR, "%s: no memory", recording);
+		return BS_ERR_NOMEM;
+	}
+	*j = *asked;
+	j->recording = recording;
+	j->out = out;
+	rc = prepare(j, &why);
+	if (rc == 0)
+		rc = j->shared ? reconstruct_shared(j, start_ns, &why)
+			       : reconstruct(j, start_ns, &why);
+	rc = finish(j, rc, &why);
+	if (rc != 0)
+		bs_log(BS_LOG_ERROR, "%s: %s: %s%s", recording, bs_err_name(rc), why.text,
+		       bs_place_hint(recording, hint));
+	free(j);
+	return rc;
+}
+
+/* The first that fails ends it: the others' images are made by whoever comes next. */
+static int folder(struct job *j)
+{
+	struct bs_dealt *list = NULL;
+	char recording[BS_DRAFT_PATH];
+	char out[BS_DRAFT_PATH];
+	struct bs_fail why = { 0 };
+	size_t count = 0;
+	int rc = bs_deal_list(j->recording, &list, &count, &why);
+
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		if (!bs_deal_share(i, count, j->ranks.rank, j->ranks.size, &j->share.part,
+				   &j->share.parts))
+			continue;
+		rc = bs_deal_place(out, sizeof(out), j->out, list[i].stem, &why);
+		if (rc != 0)
+			break;
+		(void)snprintf(recording, sizeof(recording), "%s/%s", j->recording, list[i].name);
+		if (one(j, recording, out) != 0) {
+			free(list);
+			return 1;
+		}
+	}
+	free(list);
+	if (rc != 0)
+		bs_log(BS_LOG_ERROR, "%s: %s: %s", j->recording, bs_err_name(rc), why.text);
+	return rc == 0 ? 0 : 1;
+}
+
+static int run(int argc, char **argv)
+{
+	static struct job j;
+	char words[BS_RANKS_WORDS];
+	struct bs_fail why = { 0 };
+	struct stat st;
+	bool many;
+	int rc;
+
+	j.rounds.edge = 0.08;
+	rc = bs_options_read(&bs_command_recon, &j, argc, argv);
+	if (rc != BS_OPTIONS_RUN)
+		return rc;
+	if (j.w_out != NULL && j.rounds.rounds == 0)
+		return bs_options_wrong(&bs_command_recon,
+					"--w-out %s: without --rounds there is no W to keep",
+					j.w_out);
+	if (bs_ranks_read(&j.ranks, &why) != 0)
+		return bs_command_fail(&bs_command_recon, "%s", why.text);
+	(void)bs_ranks_words(words, &j.ranks);
+	(void)snprintf(j.who, sizeof(j.who), "recon%s%s", j.ranks.launched ? " " : "", words);
+	bs_log_init(j.who, BS_LOG_INFO);
+	bs_progress_use();
+	many = stat(j.recording, &st) == 0 && S_ISDIR(st.st_mode);
+	j.shared = many || j.ranks.launched;
+	j.share.part = j.ranks.rank;
+	j.share.parts = j.ranks.size;
+	return many ? folder(&j) : one(&j, j.recording, j.out) != 0;
+}
+
+const struct bs_command bs_command_recon = {
+	.name = "recon",
+	.summary = "the service's pipeline in one process: recording to images",
+	.after = "mpirun -n N boreside recon ...: N processes share the images out, each is made "
+		 "once. OUT.job says what they are of: the same command, with any N, makes what is "
+		 "missing and nothing again.",
+	.options = options,
+	.run = run,
+};

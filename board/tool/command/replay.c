@@ -1,0 +1,288 @@
+/* board/tool/command/replay.c - boreside replay: act as the scanner, with a recording */
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "board/tool/command/tools.h"
+#include "config/hint/place.h"
+#include "drivers/tool/replay/replay.h"
+#include "ipc/seal/keys.h"
+
+struct request {
+	const char *config, *url, *recording, *plan, *key, *service;
+	struct bs_seal_keys keys; /* sealed: what the connection is sealed with */
+	bool sealed;
+	struct bs_replay_options o;
+	uint64_t loops;
+	uint32_t limit;
+	double patience_s;
+	bool asap;
+	struct bs_faults faults; /* of the plan; count 0: none */
+};
+
+#define AT(field) offsetof(struct request, field)
+static const struct bs_option options[] = {
+	{ BS_OPTION_TEXT, 'c', "config", "FILE", AT(config),
+	  .help = "the service's site file: its k-space endpoint is used; or:" },
+	{ BS_OPTION_TEXT, 0, "url", "URL", AT(url),
+	  .help = "the endpoint itself, ipc://PATH or tcp://ADDRESS:PORT" },
+	{ BS_OPTION_TEXT, 0, "key", "FILE", AT(key), .help = BS_COMMAND_KEY_HELP },
+	{ BS_OPTION_TEXT, 0, "service-key", "KEY", AT(service),
+	  .help = BS_COMMAND_SERVICE_KEY_HELP },
+	{ BS_OPTION_TEXT, 'p', "protocol", "PROTOCOL", AT(o.protocol),
+	  .help = "the protocol to use; else the recording's own protocolName" },
+	{ BS_OPTION_POSITIVE, 0, "speed", "X", AT(o.speed),
+	  .help = "X times as fast as the recording's time stamps (1)", .max = 1e6 },
+	{ BS_OPTION_FLAG, 0, "asap", NULL, AT(asap), .help = "as fast as the service takes it" },
+	{ BS_OPTION_U64, 0, "loop", "N", AT(loops),
+	  .help = "N scans, one after the other; 0: until interrupted (1)" },
+	{ BS_OPTION_U32, 0, "limit", "N", AT(limit), .help = "the first N acquisitions only",
+	  .min = 1 },
+	{ BS_OPTION_U64, 0, "session", "ID", AT(o.session),
+	  .help = "of the first scan, the next ones count up; else random", .min = 1 },
+	{ BS_OPTION_POSITIVE, 0, "patience", "S", AT(patience_s),
+	  .help = "give up when the service is silent for S seconds (10)", .max = 1e6 },
+	{ BS_OPTION_TEXT, 0, "faults", "SEED|FILE", AT(plan),
+	  .help = "with faults: drawn from a number, or one a line of a file, see below" },
+	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording), .help = "MRD .h5, or a scan's log",
+	  .required = true },
+	{ 0 },
+};
+
+/* One line that overwrites itself; only on a terminal. */
+static void show_progress(void *arg, const struct bs_replay_report *t)
+{
+	static const char *const words[] = { "", "waits for the answer", "streams",
+					     "waits for the outcome", "" };
+
+	(void)arg;
+	(void)fprintf(stderr,
+		      "\r\033[Kreplay: %u of %u acquisitions, %.1f MB, %.1f s, %u unacknowledged, "
+		      "%llu sent again, %s",
+		      t->sent, t->total, (double)t->bytes * 1e-6, (double)t->elapsed_ns * 1e-9,
+		      t->kept, (unsigned long long)t->resent, words[t->state]);
+	(void)fflush(stderr);
+}
+
+/* The service's words, which must not drive a terminal. */
+static void print_text(const char *text)
+{
+	for (; *text != '\0'; text++)
+		(void)putchar((unsigned char)*text < 0x20 || *text == 0x7f ? ' ' : *text);
+	(void)putchar('\n');
+}
+
+static void print_report(uint64_t session, const struct bs_replay_report *t)
+{
+	double seconds = (double)t->elapsed_ns * 1e-9;
+	const struct bs_wire_outcome *o = &t->outcome;
+
+	(void)printf("session %016llx: sent %u of %u acquisitions, %.3f MB in %.3f s (%.1f MB/s), "
+		     "%llu messages again\n",
+		     (unsigned long long)session, t->sent, t->total, (double)t->bytes * 1e-6,
+		     seconds, seconds > 0.0 ? (double)t->bytes * 1e-6 / seconds : 0.0,
+		     (unsigned long long)t->resent);
+	(void)printf("  acknowledged: held up to number %llu, durable up to %llu",
+		     (unsigned long long)t->ack.held, (unsigned long long)t->ack.durable);
+	if (t->ack.unprotected > 0)
+		(void)printf(", %llu messages of them in no log",
+			     (unsigned long long)t->ack.unprotected);
+	(void)putchar('\n');
+	if (t->complaints > 0) {
+		(void)printf("  the service refused %llu messages; the last one: %s: ",
+			     (unsigned long long)t->complaints, bs_err_name(t->complaint.code));
+		print_text(t->complaint.text);
+	}
+	if (t->strays > 0)
+		(void)printf("  %llu messages from the service could not be understood\n",
+			     (unsigned long long)t->strays);
+	if (!t->refused)
+		(void)printf(
+			"  service: acquisitions %llu, images %llu, gaps %llu, duplicates %llu, "
+			"rejected %llu, late %llu, undelivered %u\n",
+			(unsigned long long)o->acquisitions, (unsigned long long)o->images,
+			(unsigned long long)o->gaps, (unsigned long long)o->duplicates,
+			(unsigned long long)o->rejected, (unsigned long long)o->late,
+			o->undelivered);
+	(void)printf("  %s: %s: ", t->refused ? "refused" : "outcome", bs_err_name(t->code));
+	print_text(o->text);
+	(void)fflush(stdout);
+}
+
+static void print_lateness(const struct bs_hist *h)
+{
+	if (atomic_load(&h->count) > 0)
+		(void)printf("readouts were sent after their due time by p50 %.0f us, p99 %.0f us, "
+			     "max %.0f us (N %llu)\n",
+			     (double)bs_hist_quantile(h, 0.5) * 1e-3,
+			     (double)bs_hist_quantile(h, 0.99) * 1e-3,
+			     (double)bs_hist_quantile(h, 1.0) * 1e-3,
+			     (unsigned long long)atomic_load(&h->count));
+}
+
+/* What was done, and when the service went on from there. */
+static void print_faults(const struct bs_faults *f)
+{
+	uint32_t struck = 0;
+
+	for (uint32_t i = 0; i < f->count; i++)
+		struck += f->fault[i].struck > 0;
+	(void)printf("  %u of %u faults struck\n", struck, f->count);
+	for (uint32_t i = 0; i < f->count; i++) {
+		const struct bs_fault *fault = &f->fault[i];
+		char words[BS_FAULTS_WORDS];
+
+		(void)printf("    %s: ", bs_fault_words(words, fault));
+		if (fault->struck == 0)
+			(void)printf("its message was not sent\n");
+		else if (fault->passed_ns == 0)
+			(void)printf("struck %s, never acknowledged\n",
+				     fault->struck == 1 ? "once" : "each time");
+		else
+			(void)printf("struck %s, its number acknowledged after %.0f ms\n",
+				     fault->struck == 1 ? "once" : "each time",
+				     (double)(fault->passed_ns - fault->struck_ns) * 1e-6);
+	}
+}
+
+/* All scans. Returns the exit status. */
+static int play(struct request *q, struct bs_replay *r, struct bs_endpoint *e)
+{
+	struct bs_replay_report report;
+	struct bs_fail why;
+	int status = 0;
+
+	for (uint64_t n = 0; (q->loops == 0 || n < q->loops) && !*q->o.stop; n++) {
+		int rc = bs_replay_run(r, e, &q->o, &report, &why);
+
+		if (q->o.progress != NULL)
+			(void)fputs("\r\033[K", stderr);
+		if (rc != 0)
+			return bs_command_fail(&bs_command_replay, "%s: %s", bs_err_name(rc),
+					       why.text);
+		print_report(report.session, &report);
+		if (q->o.faults != NULL)
+			print_faults(q->o.faults);
+		q->o.session = report.session;
+		if (report.code != 0)
+			status = 1;
+		if (report.refused)
+			break;
+		if (++q->o.session == 0)
+			q->o.session = 1;
+	}
+	print_lateness(bs_replay_lateness(r));
+	return status;
+}
+
+/* The plan, which is printed as a file has it. */
+static int read_plan(struct request *q, uint32_t readouts, struct bs_fail *why)
+{
+	char words[BS_FAULTS_WORDS];
+	char *end;
+	uint64_t seed = strtoull(q->plan, &end, 10);
+	bool drawn = isdigit((unsigned char)q->plan[0]) && *end == '\0';
+	int rc = drawn ? bs_faults_draw(&q->faults, seed, readouts, why)
+		       : bs_faults_read(&q->faults, q->plan, why);
+
+	if (rc == 0)
+		rc = bs_faults_fit(&q->faults, readouts, why);
+	if (rc != 0)
+		return rc;
+	for (uint32_t i = 0; drawn && i < q->faults.count; i++)
+		(void)printf("%s\n", bs_fault_words(words, &q->faults.fault[i]));
+	q->o.faults = &q->faults;
+	return 0;
+}
+
+static int stream(struct request *q)
+{
+	struct bs_endpoint e;
+	struct bs_replay *r;
+	struct bs_fail why;
+	char hint[BS_PLACE_HINT];
+	int status;
+
+	if (bs_replay_open(&r, q->recording, q->limit, &why) != 0)
+		return bs_command_fail(&bs_command_replay, "%s%s", why.text,
+				       bs_place_hint(q->recording, hint));
+	(void)printf("%s: %u acquisitions, %s\n", q->recording, bs_replay_count(r),
+		     q->asap ? "as fast as the service takes them"
+			     : bs_replay_clock_name(bs_replay_clock(r)));
+	if (bs_replay_note(r)[0] != '\0')
+		(void)printf("%s: %s\n", q->recording, bs_replay_note(r));
+	(void)fflush(stdout);
+	if (q->plan != NULL && read_plan(q, bs_replay_count(r), &why) != 0) {
+		bs_faults_free(&q->faults);
+		bs_replay_close(r);
+		return bs_command_fail(&bs_command_replay, "%s", why.text);
+	}
+	q->o.stop = bs_command_stop();
+	bs_endpoint_tune_malloc(16u << 20);
+	(void)prctl(PR_SET_TIMERSLACK, 1000UL); /* ns; the default, 50 us, is later than need be */
+	if (bs_endpoint_connect_sealed(&e, BS_ENDPOINT_KSPACE, q->url, BS_REPLAY_MESSAGE_MAX,
+				       q->sealed ? &q->keys : NULL, &why) != 0) {
+		status = bs_command_fail(&bs_command_replay, "%s", why.text);
+	} else {
+		status = play(q, r, &e);
+		bs_endpoint_close(&e);
+	}
+	bs_faults_free(&q->faults);
+	bs_replay_close(r);
+	return status;
+}
+
+static int run(int argc, char **argv)
+{
+	struct request q = { .loops = 1, .patience_s = 10.0, .o.protocol = "" };
+	struct bs_site *site = NULL;
+	int status = bs_options_read(&bs_command_replay, &q, argc, argv);
+
+	if (status != BS_OPTIONS_RUN)
+		return status;
+	if ((q.config == NULL) == (q.url == NULL))
+		return bs_options_wrong(&bs_command_replay, "either -c FILE or --url URL");
+	if (q.asap && q.o.speed != 0.0)
+		return bs_options_wrong(&bs_command_replay,
+					"--asap and --speed exclude each other");
+	if (!q.asap && q.o.speed == 0.0)
+		q.o.speed = 1.0;
+	q.o.patience_ns = llrint(q.patience_s * 1e9);
+	while (q.o.session == 0)
+		if (getrandom(&q.o.session, sizeof(q.o.session), 0) != sizeof(q.o.session))
+			return bs_command_fail(&bs_command_replay,
+					       "no random number for a session");
+	if (isatty(STDERR_FILENO))
+		q.o.progress = show_progress;
+	if (q.url == NULL) {
+		site = bs_command_site(&bs_command_replay, q.config);
+		if (site == NULL)
+			return 1;
+		q.url = site->kspace_url;
+	}
+	status = bs_command_seal(&bs_command_replay, &q.keys, site, q.url, q.key, q.service);
+	q.sealed = status > 0;
+	status = status < 0 ? 1 : stream(&q);
+	bs_seal_keys_wipe(&q.keys);
+	free(site);
+	return status;
+}
+
+const struct bs_command bs_command_replay = {
+	.name = "replay",
+	.summary = "act as the scanner: stream a recording to the service",
+	.options = options,
+	.after = "Ends with the service's outcome. Exit status 0 only when every scan's code is 0. "
+		 "A FILE of --faults has one fault a line, N the number of a message (0 for OPEN, "
+		 "1 for the first readout): 'at N drop', 'at N duplicate', 'at N reorder by "
+		 "MESSAGES', 'at N corrupt bit BIT', 'at N truncate to BYTES bytes', 'at N stall "
+		 "MS ms', 'at N disconnect MS ms', 'at N kill MS ms'; figures may be left out but "
+		 "for stall's; 'for good' behind drop, corrupt and truncate: each time it is sent. "
+		 "board/doc/FAULTS.md says what each does. The same SEED draws the same faults; "
+		 "they are printed.",
+	.run = run,
+};

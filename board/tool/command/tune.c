@@ -1,0 +1,313 @@
+/*
+ * board/tool/command/tune.c - boreside tune: what lambda does to noise and resolution, before a
+ * scan
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "board/tool/command/tools.h"
+#include "board/tool/offline/solver.h"
+#include "config/config.h"
+#include "core/random.h"
+#include "core/progress.h"
+#include "core/tool/spread.h"
+#include "drivers/tool/chart.h"
+#include "drivers/file/tables.h"
+#include "gpu/solve/lsq.h"
+
+#define STEPS_MAX 64
+
+struct request {
+	const char *config, *name, *png;
+	double noise, lambda[2], resolution, max_noise;
+	uint32_t steps, trials;
+	struct bs_sizes at;
+};
+
+#define AT(field) offsetof(struct request, field)
+static const struct bs_option options[] = {
+	{ BS_OPTION_TEXT, 'c', "config", "FILE", AT(config), .help = "the site file",
+	  .required = true },
+	{ BS_OPTION_TEXT, 'p', "protocol", "PROTOCOL", AT(name),
+	  .help = "which one of the site file", .required = true },
+	{ BS_OPTION_POSITIVE, 0, "noise", "S", AT(noise),
+	  .help = "standard deviation of the samples' complex noise (1)" },
+	{ BS_OPTION_PAIR, 0, "lambda", "LO:HI", AT(lambda), .help = "range (1e-4:1e2)" },
+	{ BS_OPTION_U32, 0, "steps", "N", AT(steps), .help = "lambdas in it, 2 to 64 (13)",
+	  .min = 2, .max = STEPS_MAX },
+	{ BS_OPTION_U32, 0, "trials", "N", AT(trials),
+	  .help = "noise images for each, 1 to 1000 (4)", .min = 1, .max = 1000 },
+	{ BS_OPTION_SIZES, 0, "at", "X,Y[,Z]", AT(at),
+	  .help = "voxel of the impulse, from 0 (the center)" },
+	{ BS_OPTION_POSITIVE, 0, "resolution", "W", AT(resolution),
+	  .help = "propose the largest lambda whose width is at most W voxels" },
+	{ BS_OPTION_POSITIVE, 0, "max-noise", "V", AT(max_noise),
+	  .help = "propose the smallest lambda whose noise is at most V" },
+	{ BS_OPTION_TEXT, 0, "png", "FILE.png", AT(png), .help = "both curves" },
+	{ 0 },
+};
+
+struct work {
+	struct request q;
+	struct bs_site *site;
+	struct bs_protocol p;
+	uint32_t at[3]; /* the voxel of the impulse */
+	struct bs_loaded loaded;
+	float *weight; /* density compensation that the protocol asks for */
+	struct bs_team *team;
+	struct bs_solver s;
+	float *data, *fhd, *image;
+	struct bs_progress progress;
+	uint64_t solves;
+	double lambda[STEPS_MAX], noise[STEPS_MAX], width[STEPS_MAX], gain[STEPS_MAX];
+};
+
+static int open_protocol(struct work *w, struct bs_fail *why)
+{
+	const struct bs_protocol *p;
+	char solvers[64];
+
+	w->site = bs_command_site(&bs_command_tune, w->q.config);
+	if (w->site == NULL)
+		return bs_fail(why, BS_ERR_CONFIG, "%s is not valid", w->q.config);
+	p = bs_config_choose(w->site, w->q.name, NULL, why);
+	if (p == NULL)
+		return BS_ERR_PROTOCOL;
+	if (!bs_methods[p->method].solves)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s' is not of method %s",
+			       p->name, bs_method_solvers(solvers, sizeof(solvers)));
+	if (!bs_methods[p->method].uses_q)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "protocol '%s': method %s has no Q to measure by", p->name,
+			       bs_method_name(p->method));
+	if (bs_protocol_streams(p))
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "protocol '%s': trajectory.type is stream: there is no table to "
+			       "measure by",
+			       p->name);
+	w->p = *p;
+	for (int a = 0; a < 3; a++) {
+		w->at[a] = w->q.at.axes == 0       ? p->matrix[a] / 2
+			   : a < (int)w->q.at.axes ? w->q.at.size[a]
+						   : 0;
+		if (w->at[a] >= p->matrix[a])
+			return bs_fail(why, BS_ERR_SIZE, "voxel %u,%u,%u is outside %u x %u x %u",
+				       w->at[0], w->at[1], w->at[2], p->matrix[0], p->matrix[1],
+				       p->matrix[2]);
+	}
+	return 0;
+}
+
+static int open_solver(struct work *w, struct bs_fail *why)
+{
+	struct bs_tables *t = &w->loaded.tables;
+	int rc = bs_team_open(&w->team, bs_team_whole(), why);
+
+	if (rc == 0)
+		rc = bs_tables_load(&w->loaded, &w->p, why);
+	if (rc == 0)
+		rc = bs_lsq_weights(&w->weight, &w->p, t, w->team, why);
+	t->weight = w->weight;
+	if (rc == 0)
+		rc = bs_solver_open(&w->s, &w->p, t, w->team, why);
+	if (rc != 0)
+		return rc;
+	w->data = malloc(w->s.samples * w->s.coils * 2 * sizeof(*w->data));
+	w->fhd = malloc(w->s.voxels * w->s.coils * 2 * sizeof(*w->fhd));
+	w->image = malloc(w->s.voxels * 2 * sizeof(*w->image));
+	if (w->data == NULL || w->fhd == NULL || w->image == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "no memory for %zu voxels", w->s.voxels);
+	return 0;
+}
+
+static void close_work(struct work *w)
+{
+	free(w->data);
+	free(w->fhd);
+	free(w->image);
+	bs_solver_close(&w->s);
+	bs_tables_free(&w->loaded);
+	free(w->weight);
+	bs_team_close(w->team);
+	free(w->site);
+}
+
+/* Voxels that some coil sees. */
+static bool is_seen(const struct work *w, size_t v)
+{
+	const float *maps = bs_methods[w->p.method].uses_maps ? w->loaded.tables.maps : NULL;
+
+	if (maps == NULL)
+		return true;
+	for (uint32_t c = 0; c < w->s.coils; c++) {
+		const float *s = maps + 2 * (c * w->s.voxels + v);
+
+		if (s[0] != 0.0f || s[1] != 0.0f)
+			return true;
+	}
+	return false;
+}
+
+static double noise_of(struct work *w, double lambda)
+{
+	struct bs_pcg_result result;
+	struct bs_random random;
+	double sum = 0.0;
+	size_t n = 0;
+
+	bs_random_seed(&random, 1); /* the same noise for each lambda */
+	for (uint32_t i = 0; i < w->q.trials; i++) {
+		for (size_t m = 0; m < w->s.samples * w->s.coils; m++) {
+			double z[2];
+
+			bs_random_normal(&random, z);
+			w->data[2 * m] = (float)(w->q.noise * sqrt(0.5) * z[0]);
+			w->data[2 * m + 1] = (float)(w->q.noise * sqrt(0.5) * z[1]);
+		}
+		bs_solver_fhd(&w->s, w->data, w->fhd);
+		bs_solver_solve(&w->s, lambda, w->fhd, w->image, &result);
+		bs_progress_at(&w->progress, ++w->solves);
+		for (size_t v = 0; v < w->s.voxels; v++)
+			if (is_seen(w, v)) {
+				sum += (double)w->image[2 * v] * w->image[2 * v] +
+				       (double)w->image[2 * v + 1] * w->image[2 * v + 1];
+				n++;
+			}
+	}
+	return n ? sqrt(sum / (double)n) : 0.0;
+}
+
+/* The right-hand side of an impulse is F^H F (or its sum over coils) of it: coils are in already.
+ */
+static double width_of(struct work *w, double lambda, double *gain)
+{
+	const uint32_t *n = w->p.matrix;
+	const uint32_t *at = w->at;
+	size_t v = ((size_t)at[2] * n[1] + at[1]) * n[0] + at[0];
+	struct bs_pcg_result result;
+	double product = 1.0;
+
+	memset(w->image, 0, w->s.voxels * 2 * sizeof(*w->image));
+	w->image[2 * v] = 1.0f;
+	bs_solver_gram(&w->s, w->image, w->fhd);
+	bs_solver_solve_image(&w->s, lambda, w->fhd, w->image, &result);
+	*gain = 0.0;
+	for (v = 0; v < w->s.voxels; v++)
+		*gain += w->image[2 * v];
+	for (uint32_t a = 0; a < w->p.dims; a++)
+		product *= bs_spread_width(w->image, n, at, a);
+	return pow(product, 1.0 / w->p.dims);
+}
+
+static void print_row(double lambda, double noise, double width, double gain)
+{
+	(void)printf("%12.4g %14.6g %14.3f %9.3f\n", lambda, noise, width, gain);
+}
+
+/* Where a curve over log lambda crosses a limit between two points; NAN when it does not. */
+static double crossing(const double *x, const double *y, uint32_t i, double limit)
+{
+	if ((y[i] - limit) * (y[i + 1] - limit) > 0.0 || y[i] == y[i + 1])
+		return NAN;
+	return x[i] * pow(x[i + 1] / x[i], (limit - y[i]) / (y[i + 1] - y[i]));
+}
+
+static int propose(struct work *w)
+{
+	bool by_width = w->q.resolution > 0.0;
+	const double *y = by_width ? w->width : w->noise;
+	double limit = by_width ? w->q.resolution : w->q.max_noise;
+	uint32_t last = w->q.steps - 1;
+	double found = NAN;
+	double width;
+	double gain;
+
+	for (uint32_t i = 0; i < last; i++) {
+		double at = crossing(w->lambda, y, i, limit);
+
+		/* the last place where the width passes its limit, the first where the noise does
+		 */
+		if (isfinite(at) && (by_width || !isfinite(found)))
+			found = at;
+	}
+	if (!isfinite(found) && y[by_width ? last : 0] <= limit)
+		found = w->lambda[by_width ? last : 0];
+	if (!isfinite(found))
+		return bs_command_fail(
+			&bs_command_tune, "no lambda from %g to %g has a %s of at most %g",
+			w->q.lambda[0], w->q.lambda[1], by_width ? "width" : "noise", limit);
+	(void)printf("proposed: lambda %.3g\n", found);
+	width = width_of(w, found, &gain);
+	print_row(found, noise_of(w, found), width, gain);
+	return 0;
+}
+
+static int tune(struct work *w, struct bs_fail *why)
+{
+	struct bs_chart_panel panels[3] = { { "noise", w->noise, 0.0 },
+					    { "width (voxels)", w->width, 0.0 },
+					    { "gain", w->gain, 0.0 } };
+
+	(void)printf("# protocol %s, noise %g, voxel %u,%u,%u, %u iterations\n%12s %14s %14s %9s\n",
+		     w->p.name, w->q.noise, w->at[0], w->at[1], w->at[2], w->p.iterations, "lambda",
+		     "noise", "width (voxels)", "gain");
+	bs_progress_begin(&w->progress, "solving", (uint64_t)w->q.steps * w->q.trials, "trials");
+	for (uint32_t i = 0; i < w->q.steps; i++) {
+		w->lambda[i] = w->q.lambda[0] * pow(w->q.lambda[1] / w->q.lambda[0],
+						    (double)i / (double)(w->q.steps - 1));
+		w->noise[i] = noise_of(w, w->lambda[i]);
+		w->width[i] = width_of(w, w->lambda[i], &w->gain[i]);
+		bs_progress_hide(&w->progress);
+		print_row(w->lambda[i], w->noise[i], w->width[i], w->gain[i]);
+		(void)fflush(stdout);
+	}
+	bs_progress_end(&w->progress);
+	return w->q.png == NULL
+		       ? 0
+		       : bs_chart_write(w->q.png, "lambda", w->lambda, w->q.steps, panels, 3, why);
+}
+
+static int run(int argc, char **argv)
+{
+	struct work w = {
+		.q = { .noise = 1.0, .lambda = { 1e-4, 1e2 }, .steps = 13, .trials = 4 }
+	};
+	struct bs_fail why = { 0 };
+	int rc;
+	int status = bs_options_read(&bs_command_tune, &w.q, argc, argv);
+
+	if (status != BS_OPTIONS_RUN)
+		return status;
+	if (w.q.lambda[1] <= w.q.lambda[0])
+		return bs_options_wrong(&bs_command_tune, "--lambda: HI must be above LO");
+	if (w.q.resolution > 0.0 && w.q.max_noise > 0.0)
+		return bs_options_wrong(&bs_command_tune,
+					"--resolution and --max-noise exclude each other");
+	status = 0;
+	bs_progress_use();
+	rc = open_protocol(&w, &why);
+	if (rc == 0)
+		rc = open_solver(&w, &why);
+	if (rc == 0)
+		rc = tune(&w, &why);
+	if (rc != 0)
+		status = bs_command_fail(&bs_command_tune, "%s", why.text);
+	else if (w.q.resolution > 0.0 || w.q.max_noise > 0.0)
+		status = propose(&w);
+	close_work(&w);
+	return status;
+}
+
+const struct bs_command bs_command_tune = {
+	.name = "tune",
+	.summary = "what lambda does to noise and resolution",
+	.notes = "Predicts, for a protocol of method ls or sense, the noise in its images and "
+		 "the width of its point spread over a range of lambda: noise by reconstructing "
+		 "noise alone, width by the answer to an impulse (full width at half maximum, "
+		 "geometric mean over the axes). gain is the sum of that answer: below 1 where "
+		 "lambda takes signal along with noise.",
+	.options = options,
+	.run = run,
+};

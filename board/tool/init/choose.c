@@ -1,0 +1,292 @@
+/* board/tool/init/choose.c - see choose.h: what every protocol has, and which kind it is */
+#include "board/tool/init/choose.h"
+
+#include <math.h>
+#include <string.h>
+
+#define POOL_BYTES   (UINT64_C(256) << 20)
+#define SLOTS        512u /* the default of node.acq_slots */
+#define SLOTS_LEAST  16u
+#define DISCARD      64u  /* the default of key discard */
+#define DRIFT        0.01 /* radians: 1 % of a line */
+#define NOISE_SIGMAS 4.5  /* chance that white noise looks correlated: below 1 in 100,000 */
+
+static void put_number(struct bs_outline *o, const char *path, uint32_t value, const char *why)
+{
+	char text[16];
+
+	(void)snprintf(text, sizeof(text), "%u", value);
+	bs_outline_put(o, path, text, "%s", why);
+}
+
+/* As the header names it, so that the service finds it by itself; made fit for a file's name. */
+static void put_name(const struct bs_choice *c)
+{
+	const char *header = c->survey->info.protocol;
+	char name[BS_NAME_MAX];
+	char quoted[2 * BS_NAME_MAX + 8];
+	size_t n = 0;
+
+	for (; header[n] != '\0' && n + 1 < sizeof(name); n++) {
+		const unsigned char x = (unsigned char)header[n];
+
+		name[n] = header[n];
+		if (x < 0x20 || x > 0x7e || x == '/' || (n == 0 && x == '.'))
+			name[n] = '_';
+	}
+	name[n] = '\0';
+	if (n == 0)
+		(void)snprintf(name, sizeof(name), "scan");
+	(void)bs_outline_quoted(quoted, sizeof(quoted), name);
+	if (n == 0)
+		bs_outline_put(c->out, "name", quoted,
+			       "what a scan asks for; the recording's header has no protocolName, "
+			       "so a sender names it");
+	else if (strcmp(name, header) != 0)
+		bs_outline_put(c->out, "name", quoted,
+			       "the header's protocolName, as far as it can be a file's name");
+	else
+		bs_outline_put(c->out, "name", quoted,
+			       "the header's protocolName: scans that say so need no other name");
+}
+
+uint32_t bs_choose_slots(const struct bs_survey *s)
+{
+	const uint64_t bytes =
+		((uint64_t)s->samples.max + s->discarded.max + DISCARD) *
+		((uint64_t)s->channels.max * 8 + (s->dims.max > 0 ? s->dims.max * 4 : 0));
+	uint32_t slots = SLOTS;
+
+	while (slots > SLOTS_LEAST && slots * bytes > POOL_BYTES)
+		slots /= 2;
+	return slots == SLOTS ? 0 : slots;
+}
+
+/* Frames beside each other, of a counter that may be larger than this recording shows. */
+static uint32_t counted(uint32_t seen, const struct bs_limit *limit)
+{
+	return limit->given && limit->max + 1 > seen ? limit->max + 1 : seen;
+}
+
+static int put_frames(const struct bs_choice *c, bool path, struct bs_fail *why)
+{
+	const struct bs_survey *s = c->survey;
+	uint32_t slices = counted(s->slices, &s->info.slice);
+	uint32_t contrasts = counted(s->contrasts, &s->info.contrast);
+	const uint32_t averages = counted(s->averages, &s->info.average);
+
+	if ((uint64_t)slices * contrasts > BS_FRAMES_MAX) { /* limits may promise too much */
+		slices = s->slices;
+		contrasts = s->contrasts;
+	}
+	if ((uint64_t)slices * contrasts > BS_FRAMES_MAX || contrasts > 64)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "%u slices of %u contrasts: a protocol has at most %u of both, and "
+			       "64 contrasts",
+			       slices, contrasts, BS_FRAMES_MAX);
+	if (slices > 1)
+		put_number(c->out, "slices", slices, "frames of so many slices are open at once");
+	if (contrasts > 1)
+		put_number(c->out, "contrasts", contrasts, "echoes");
+	if (averages > 1 && path && !s->repeats)
+		bs_outline_say(c->out,
+			       "%u averages of each line: each brings a path of its own and makes "
+			       "an image of its own",
+			       averages);
+	else if (averages > 64)
+		bs_outline_say(
+			c->out,
+			"%u averages of each line, more than the 64 that can be summed: each "
+			"makes an image of its own",
+			averages);
+	else if (averages > 1)
+		put_number(c->out, "averages", averages,
+			   "images are of the mean of each line's averages");
+	return 0;
+}
+
+static void put_noise(const struct bs_choice *c)
+{
+	const struct bs_survey *s = c->survey;
+	const double sigma = s->noise.samples > 0 ? 1.0 / sqrt((double)s->noise.samples) : 0.0;
+	double correlation;
+	double ratio;
+
+	if (s->kinds[BS_KIND_NOISE] == 0) {
+		if (s->info.noise_scan[0] != '\0')
+			bs_outline_off(c->out, "noise.whiten", "\"auto\"",
+				       "the header names an earlier scan of noise (%.48s); with "
+				       "this the service whitens by it, where that scan came to "
+				       "it, too",
+				       s->info.noise_scan);
+		return;
+	}
+	if (s->noise.samples == 0 || s->noise.coils != s->channels.max) {
+		bs_outline_say(c->out, "the readouts of noise have other channels than the lines "
+				       "of the image: they are not used");
+		return;
+	}
+	bs_survey_noise(s, &correlation, &ratio);
+	if (correlation > NOISE_SIGMAS * sigma || ratio > 1.0 + NOISE_SIGMAS * sigma)
+		bs_outline_put(c->out, "noise.whiten", "\"auto\"",
+			       "by the scan's own noise (readouts: %u): its deviation differs by "
+			       "%.2f between coils, and two of them correlate by %.2f",
+			       s->noise.readouts, ratio, correlation);
+	else
+		bs_outline_off(c->out, "noise.whiten", "\"auto\"",
+			       "the scan brings noise (readouts: %u), which is the same in all "
+			       "coils as far as %llu samples can tell: whitening would change no "
+			       "more than the images' scale, to units of the noise",
+			       s->noise.readouts, (unsigned long long)s->noise.samples);
+}
+
+static void put_navigators(const struct bs_choice *c)
+{
+	const struct bs_survey *s = c->survey;
+
+	if (s->kinds[BS_KIND_NAVIGATION] == 0)
+		return;
+	if (s->navigator_samples > s->samples.max + DISCARD)
+		bs_outline_say(c->out,
+			       "navigators of %u samples are longer than the lines of the image: "
+			       "they are not used",
+			       s->navigator_samples);
+	else if (s->drift > DRIFT)
+		bs_outline_put(c->out, "navigators", "\"phase\"",
+			       "the navigators' phase drifts by up to %.2f rad; it is taken off "
+			       "the lines",
+			       s->drift);
+	else
+		bs_outline_off(c->out, "navigators", "\"phase\"",
+			       "the navigators' phase drifts by %.4f rad at most: nothing to take "
+			       "off",
+			       s->drift);
+}
+
+/* Readouts that carry no path, of a scan that is not on the grid, and those that do. */
+static bool on_grid(const struct bs_survey *s)
+{
+	const char *name = s->info.trajectory_name;
+
+	if (strcmp(name, "cartesian") == 0 || strcmp(name, "epi") == 0)
+		return true;
+	return name[0] == '\0' && s->dims.max == 0;
+}
+
+static int refuse_mixed(const struct bs_survey *s, struct bs_fail *why)
+{
+	if (s->samples.min != s->samples.max)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "lines of the image have %u to %u samples: a protocol has readouts "
+			       "of one length",
+			       s->samples.min, s->samples.max);
+	if (s->channels.min != s->channels.max)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "lines of the image have %u to %u channels: a protocol has one "
+			       "number of coils",
+			       s->channels.min, s->channels.max);
+	if (s->channels.max > BS_COILS_MAX)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "%u channels: a protocol has at most %u coils", s->channels.max,
+			       BS_COILS_MAX);
+	if (s->info.channels != 0 && s->info.channels != s->channels.max)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "receiverChannels of the header is %u, the readouts have %u",
+			       s->info.channels, s->channels.max);
+	return 0;
+}
+
+/* What nothing in a protocol can use. */
+static void say_unused(const struct bs_choice *c)
+{
+	const struct bs_survey *s = c->survey;
+	static const enum bs_kind unused[] = { BS_KIND_FEEDBACK, BS_KIND_DUMMY, BS_KIND_OTHER };
+
+	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]); i++)
+		if (s->kinds[unused[i]] > 0)
+			bs_outline_say(c->out, "%llu readouts (%s) are counted and not used",
+				       (unsigned long long)s->kinds[unused[i]],
+				       bs_kind_name(unused[i]));
+	if (s->info.bands > 1)
+		bs_outline_say(c->out,
+			       "the header says multiband %u: lines may hold so many slices at "
+			       "once, and nothing takes them apart: images are partial",
+			       s->info.bands);
+	if (s->info.encodings > 1 || s->encodings > 1)
+		bs_outline_say(c->out,
+			       "the header has %u encodings: sizes are those of the first, and "
+			       "readouts of the others are taken for lines of it",
+			       s->info.encodings);
+}
+
+int bs_choose(const struct bs_choice *c, struct bs_fail *why)
+{
+	const struct bs_survey *s = c->survey;
+	const bool grid = on_grid(s);
+	int rc = refuse_mixed(s, why);
+
+	if (rc != 0)
+		return rc;
+	if (strcmp(s->info.trajectory_name, "cartesian") == 0 && s->dims.max > 0)
+		bs_outline_say(c->out, "the readouts carry a trajectory, but the header says "
+				       "cartesian: it is not looked at");
+	put_name(c);
+	rc = grid ? bs_choose_grid(c, why) : bs_choose_path(c, why);
+	if (rc == 0)
+		rc = put_frames(c, !grid, why);
+	if (rc != 0)
+		return rc;
+	if (s->discarded.max > DISCARD)
+		put_number(c->out, "discard", s->discarded.max,
+			   "samples of a readout that are marked as discarded");
+	put_noise(c);
+	put_navigators(c);
+	say_unused(c);
+	bs_outline_off(c->out, "budget.image_ms", "50.0",
+		       "an image this long after its last readout is late; boreside check "
+		       "--measure tells what this machine can promise");
+	return 0;
+}
+
+static bool is(const struct bs_outline *o, const char *path, const char *value)
+{
+	const char *has = bs_outline_value(o, path);
+
+	return has != NULL && strcmp(has, value) == 0;
+}
+
+bool bs_choose_retreat(const struct bs_choice *c, const struct bs_fail *refused)
+{
+	struct bs_outline *o = c->out;
+
+	if (refused->code == BS_ERR_CALIBRATION && is(o, "parallel", "\"grappa\"")) {
+		bs_outline_drop(o, "parallel");
+		bs_outline_say(o,
+			       "lines are left out and cannot be made by GRAPPA (%.200s): images "
+			       "are folded",
+			       refused->text);
+		return true;
+	}
+	if (refused->code == BS_ERR_CALIBRATION && is(o, "epi.correct", "true")) {
+		bs_outline_drop(o, "epi.correct");
+		bs_outline_say(o, "reversed lines cannot be corrected (%.200s): images have ghosts",
+			       refused->text);
+		return true;
+	}
+	if (refused->code == BS_ERR_SIZE && is(o, "navigators", "\"phase\"")) {
+		bs_outline_drop(o, "navigators");
+		bs_outline_say(o, "navigators cannot be used (%.200s)", refused->text);
+		return true;
+	}
+	if ((refused->code == BS_ERR_TRAJECTORY || refused->code == BS_ERR_INDEX ||
+	     refused->code == BS_ERR_SIZE) &&
+	    is(o, "trajectory.type", "\"file\"")) {
+		bs_outline_put(o, "trajectory.type", "\"stream\"",
+			       "each readout brings its own path: those of later frames are not "
+			       "the first one's");
+		bs_outline_drop(o, "trajectory.file");
+		bs_outline_drop(o, "averages");
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,290 @@
+/*
+ * board/tool/init/choose_grid.c - see choose.h: lines of a grid, and what a scan leaves out of
+ * it
+ */
+#include "board/tool/init/choose.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/frame/lines.h"
+#include "core/frame/recon.h"
+
+static const char axes[] = "xyz";
+
+/* Of the first frame's lines, calibration lines included that are lines of the image, too. */
+struct lines {
+	uint32_t count;
+	uint32_t first[2], last[2]; /* along y and z */
+	uint32_t left_out;          /* between first and last, where any of their partition came */
+	bool by_header;             /* the header tells how many they are */
+	uint32_t unknown;           /* axes whose center is not known (core/frame/center.h) */
+	bool embeds;
+};
+
+/* What the matrix keeps of the encoded grid: as much as reconSpace does of encodedSpace. */
+static uint32_t kept(const struct bs_scan_info *info, int a)
+{
+	const uint32_t encoded = info->encoded[a];
+	double share = 1.0;
+	uint32_t n;
+
+	if (encoded == 1)
+		return 1;
+	if (info->encoded_fov_mm[a] > 0.0f && info->fov_mm[a] > 0.0f)
+		share = (double)info->fov_mm[a] / (double)info->encoded_fov_mm[a];
+	else if (info->recon[a] > 0)
+		share = (double)info->recon[a] / encoded;
+	n = share >= 1.0 ? encoded : (uint32_t)lround(share * encoded);
+	if (info->recon[a] > 0 && n + 1 >= info->recon[a] && n <= info->recon[a] + 1 &&
+	    info->recon[a] <= encoded)
+		n = info->recon[a]; /* rounded there, too */
+	return n > 0 ? n : 1;
+}
+
+static int put_sizes(const struct bs_choice *c, struct bs_fail *why)
+{
+	const struct bs_survey *s = c->survey;
+	const uint32_t *encoded = s->info.encoded;
+	uint32_t matrix[3];
+	char text[64];
+
+	if (s->samples.max > encoded[0])
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "readouts have %u samples, encodedSpace of the header %u along x",
+			       s->samples.max, encoded[0]);
+	if (2 * s->samples.max <= encoded[0])
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "readouts have %u samples, no more than half of encodedSpace's %u "
+			       "along x",
+			       s->samples.max, encoded[0]);
+	for (int a = 0; a < 3; a++) {
+		matrix[a] = kept(&s->info, a);
+		if (matrix[a] > BS_AXIS_MAX)
+			return bs_fail(why, BS_ERR_UNSUPPORTED,
+				       "an image of %u voxels along %c: at most %u", matrix[a],
+				       axes[a], BS_AXIS_MAX);
+	}
+	bs_outline_put(c->out, "method", "\"cartesian\"", "lines of a grid: FFT");
+	(void)snprintf(text, sizeof(text), "[%u, %u, %u]", matrix[0], matrix[1], matrix[2]);
+	bs_outline_put(c->out, "matrix", text,
+		       "voxels: what reconSpace of the header keeps of encodedSpace; the field of "
+		       "view is the header's");
+	(void)snprintf(text, sizeof(text), "[%u, %u, %u]", encoded[0], encoded[1], encoded[2]);
+	bs_outline_put(c->out, "encoded", text, "encodedSpace, readout oversampling included");
+	if (encoded[2] > 1 && matrix[2] == 1)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "encodedSpace has %u partitions, reconSpace keeps one", encoded[2]);
+	bs_choose_image(c, matrix);
+	return 0;
+}
+
+static void put_readout(const struct bs_choice *c)
+{
+	char text[16];
+
+	(void)snprintf(text, sizeof(text), "%u", c->survey->channels.max);
+	bs_outline_put(c->out, "coils", text, NULL);
+	(void)snprintf(text, sizeof(text), "%u", c->survey->samples.max);
+	bs_outline_put(c->out, "samples", text, "of a readout, discarded ones not counted");
+}
+
+static void look_at(struct lines *l, const struct bs_survey *s)
+{
+	struct bs_protocol p = { .parallel = BS_PARALLEL_GRAPPA };
+	const uint32_t rows = s->size[0] * s->size[1];
+	uint8_t *present = calloc(rows, 1);
+	struct bs_lines lines;
+	bool any = false;
+
+	memset(l, 0, sizeof(*l));
+	if (present == NULL)
+		return;
+	memcpy(p.encoded, s->info.encoded, sizeof(p.encoded));
+	l->embeds = bs_scan_embeds(&p, &s->info);
+	for (uint32_t row = 0; row < rows; row++) {
+		const uint32_t at[2] = { row % s->size[0], row / s->size[0] };
+
+		present[row] = s->present[row] || (l->embeds && s->calibrates[row]);
+		if (!present[row])
+			continue;
+		l->count++;
+		for (int i = 0; i < 2; i++) {
+			if (!any || at[i] < l->first[i])
+				l->first[i] = at[i];
+			if (!any || at[i] > l->last[i])
+				l->last[i] = at[i];
+		}
+		any = true;
+	}
+	for (uint32_t z = l->first[1]; any && z <= l->last[1]; z++)
+		for (uint32_t y = l->first[0]; y <= l->last[0]; y++)
+			l->left_out += present[y + s->size[0] * z] == 0;
+	l->unknown = bs_center_unknown(&s->center, s->size, present, s->strongest);
+	bs_lines_about(&lines, &p, &s->info, &s->center);
+	l->by_header = s->outside == 0 && bs_lines_missing(&lines, present, rows, NULL) == 0;
+	free(present);
+}
+
+/* Lines between others that did not come. */
+static void put_parallel(const struct bs_choice *c, const struct lines *l)
+{
+	const struct bs_survey *s = c->survey;
+	const uint32_t *r = s->info.acceleration;
+	uint32_t calibrates = 0;
+
+	if (l->left_out == 0)
+		return;
+	for (uint32_t row = 0; row < s->size[0] * s->size[1]; row++)
+		calibrates += s->calibrates[row];
+	if (calibrates > 0 && s->channels.max > 1) {
+		bs_outline_put(c->out, "parallel", "\"grappa\"",
+			       "accelerated (by the header %u x %u): lines that are left out are "
+			       "made from their neighbors, by weights from %u lines of calibration",
+			       r[0] > 0 ? r[0] : 1, r[1] > 0 ? r[1] : 1, calibrates);
+		return;
+	}
+	if (r[0] > 1 || r[1] > 1)
+		bs_outline_say(c->out,
+			       "accelerated %u x %u, and %s: images are folded. An earlier scan of "
+			       "the study may bring maps (image: { maps = \"study\"; }, parallel = "
+			       "\"sense\")",
+			       r[0] > 0 ? r[0] : 1, r[1] > 0 ? r[1] : 1,
+			       s->channels.max > 1 ? "no line of calibration came"
+						   : "one coil cannot tell what is folded");
+	else
+		bs_outline_say(c->out,
+			       "%u lines between those that came are left out, the header says no "
+			       "acceleration, and no line of calibration came: they are zeros",
+			       l->left_out);
+}
+
+/* One side of the center reaches farther than the other. */
+static bool lopsided(uint32_t size, uint32_t first, uint32_t last, uint32_t slack, bool *too_far)
+{
+	const int64_t below = (int64_t)(size / 2) - first;
+	const int64_t above = (int64_t)last - size / 2 + 1;
+	const int64_t shorter = below < above ? below : above;
+
+	if (size == 1 || llabs(below - above) <= 1 + (int64_t)slack)
+		return false;
+	*too_far = *too_far || shorter < 4;
+	return true;
+}
+
+static void put_center(const struct bs_choice *c, const struct lines *l)
+{
+	const struct bs_survey *s = c->survey;
+	char words[BS_OUTLINE_WORDS];
+
+	if (bs_center_words(words, sizeof(words), &s->center)[0] != '\0')
+		bs_outline_say(c->out, "the center of k-space is %s", words);
+	if (l->unknown != 0)
+		bs_outline_say(c->out, "partial Fourier: %s",
+			       bs_center_unknown_words(words, sizeof(words), &s->center, s->size,
+						       l->unknown, s->strongest));
+}
+
+static void put_partial(const struct bs_choice *c, const struct lines *l)
+{
+	const struct bs_survey *s = c->survey;
+	bool too_far = false;
+	bool along[3];
+
+	along[0] = s->samples.max + 2 < s->info.encoded[0];
+	for (int i = 0; i < 2; i++) {
+		const uint32_t r = s->info.acceleration[i];
+
+		along[1 + i] = lopsided(s->size[i], l->first[i], l->last[i],
+					r > 1             ? r
+					: l->left_out > 0 ? 3
+							  : 0,
+					&too_far);
+	}
+	if (along[0] && s->samples.max - s->info.encoded[0] / 2 < 4)
+		too_far = true;
+	if (!along[0] && !along[1] && !along[2])
+		return;
+	if (too_far)
+		bs_outline_say(c->out,
+			       "one side of k-space is missing all but wholly (%s%s%s): too "
+			       "little for a phase, it is zeros",
+			       along[0] ? "x" : "", along[1] ? "y" : "", along[2] ? "z" : "");
+	else
+		bs_outline_put(c->out, "partial_fourier", "\"pocs\"",
+			       "one end of k-space is left out along %s%s%s: it is filled by "
+			       "projections with the phase of the center",
+			       along[0] ? "x" : "", along[1] ? "y" : "", along[2] ? "z" : "");
+}
+
+static void put_readouts(const struct bs_choice *c, const struct lines *l)
+{
+	char text[16];
+
+	(void)snprintf(text, sizeof(text), "%u", l->count);
+	if (l->by_header) {
+		bs_outline_put(c->out, "readouts", "\"header\"",
+			       "of a frame: the header's limits and acceleration tell (%u here)",
+			       l->count);
+		return;
+	}
+	if (!c->survey->alike) {
+		bs_outline_put(c->out, "readouts", "\"header\"", "of a frame");
+		bs_outline_say(c->out, "frames have different numbers of lines, and not those that "
+				       "the header promises: images are partial, and say so");
+		return;
+	}
+	bs_outline_put(c->out, "readouts", text,
+		       "of a frame, as they came; the header's limits and acceleration tell "
+		       "another number");
+	bs_outline_say(c->out,
+		       "each frame has %u lines, the header promises others: a frame ends with "
+		       "that number",
+		       l->count);
+}
+
+static void put_echoes(const struct bs_choice *c)
+{
+	const struct bs_survey *s = c->survey;
+	const bool ramps = bs_admit_ramps(&s->info);
+
+	if (s->reversed == 0 && !ramps)
+		return;
+	if (s->kinds[BS_KIND_PHASE_CORRECTION] >= 3)
+		bs_outline_put(c->out, "epi.correct", "true",
+			       "reversed lines get the phase and shift that three phase-correction "
+			       "lines of their slice tell%s",
+			       ramps ? "; readouts on ramps are brought to the grid" : "");
+	else if (ramps)
+		bs_outline_put(
+			c->out, "epi.correct", "true",
+			"readouts on ramps, as the header describes, are brought to the grid");
+	else
+		bs_outline_say(c->out,
+			       "%llu lines run backwards and no phase-correction lines came: they "
+			       "are turned, but ghosts of an EPI would stay",
+			       (unsigned long long)s->reversed);
+}
+
+int bs_choose_grid(const struct bs_choice *c, struct bs_fail *why)
+{
+	struct lines l;
+	int rc = put_sizes(c, why);
+
+	if (rc != 0)
+		return rc;
+	put_readout(c);
+	look_at(&l, c->survey);
+	put_readouts(c, &l);
+	put_parallel(c, &l);
+	put_partial(c, &l);
+	put_center(c, &l);
+	put_echoes(c);
+	if (c->survey->outside > 0)
+		bs_outline_say(c->out,
+			       "%llu readouts lie outside of the encoded grid by the header's "
+			       "limits: the service will refuse them",
+			       (unsigned long long)c->survey->outside);
+	return 0;
+}

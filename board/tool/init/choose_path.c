@@ -1,0 +1,246 @@
+/* board/tool/init/choose_path.c - see choose.h: readouts that carry their trajectory */
+#define _XOPEN_SOURCE 700 /* M_PI */
+#include "board/tool/init/choose.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/traj/traj.h"
+
+#define STRAIGHT 1e-3 /* of the reach: rounding of what is stored */
+#define EXTENT   0.25 /* the default of trajectory.min_extent */
+
+static const char axes[] = "xyz";
+
+/* Cycles per voxel of the file's unit, along an axis; 0: the header lacks what it needs. */
+static double scale(const struct bs_survey *s, enum bs_traj_unit unit, int a)
+{
+	const double n = s->info.encoded[a];
+
+	switch (unit) {
+	case BS_UNIT_CYCLES_PER_VOXEL:
+		return 1.0;
+	case BS_UNIT_CYCLES_PER_FOV:
+		return 1.0 / n;
+	case BS_UNIT_RAD_PER_VOXEL:
+		return 0.5 / M_PI;
+	case BS_UNIT_RAD_PER_M:
+		return (double)s->info.encoded_fov_mm[a] * 1e-3 / n * 0.5 / M_PI;
+	}
+	return 0.0;
+}
+
+/* The largest reach of the axes, and the smallest of those that have more than one voxel. */
+static void reaches(const struct bs_survey *s, enum bs_traj_unit unit, double *largest,
+		    double *smallest)
+{
+	*largest = 0.0;
+	*smallest = HUGE_VAL;
+	for (int a = 0; a < 3; a++) {
+		const double r = s->reach[a] * scale(s, unit, a);
+
+		if (s->info.encoded[a] == 1)
+			continue;
+		*largest = r > *largest ? r : *largest;
+		*smallest = r < *smallest ? r : *smallest;
+	}
+}
+
+/* The unit in which the paths come nearest to filling k-space; *reach: in it, cycles per voxel. */
+static void guess_unit(const struct bs_survey *s, enum bs_traj_unit *unit, double *reach)
+{
+	double best = HUGE_VAL;
+
+	*reach = 0.0;
+	for (int i = 0; bs_traj_units[i] != NULL; i++) {
+		double largest;
+		double smallest;
+		double off;
+
+		reaches(s, (enum bs_traj_unit)i, &largest, &smallest);
+		off = largest > 0.0 ? fabs(log(largest / 0.5)) : HUGE_VAL;
+		if (off >= best)
+			continue;
+		best = off;
+		*unit = (enum bs_traj_unit)i;
+		*reach = largest;
+	}
+}
+
+static int find_unit(const struct bs_choice *c, enum bs_traj_unit *unit, struct bs_fail *why)
+{
+	const struct bs_survey *s = c->survey;
+	const char *said = s->info.trajectory_unit;
+	double reach;
+
+	for (int i = 0; bs_traj_units[i] != NULL; i++)
+		if (strcmp(said, bs_traj_units[i]) == 0) {
+			*unit = (enum bs_traj_unit)i;
+			return 0;
+		}
+	if (said[0] != '\0')
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "trajectory_units of the header is '%s': cycles/voxel, cycles/fov, "
+			       "rad/voxel or rad/m",
+			       said);
+	guess_unit(s, unit, &reach);
+	if (!(reach > 0.0 && reach <= 0.5 + 1e-6))
+		return bs_fail(
+			why, BS_ERR_UNSUPPORTED,
+			"the header does not say the trajectory's unit; %s fits best, and in "
+			"that it reaches %.4g cycles/voxel, where k-space of the header's "
+			"matrix ends at 0.5",
+			bs_traj_units[*unit], reach);
+	bs_outline_say(c->out,
+		       "the header does not say the trajectory's unit; it is assumed to be %s, in "
+		       "which it reaches %.3g cycles/voxel. If the image has the wrong scale, that "
+		       "is why",
+		       bs_traj_units[*unit], reach);
+	return 0;
+}
+
+static int put_sizes(const struct bs_choice *c, struct bs_fail *why)
+{
+	const struct bs_survey *s = c->survey;
+	const uint32_t *n = s->info.encoded;
+	char text[64];
+
+	for (int a = 0; a < 3; a++)
+		if (n[a] > BS_AXIS_MAX)
+			return bs_fail(why, BS_ERR_UNSUPPORTED,
+				       "an image of %u voxels along %c: at most %u", n[a], axes[a],
+				       BS_AXIS_MAX);
+	(void)snprintf(text, sizeof(text), "[%u, %u, %u]", n[0], n[1], n[2]);
+	bs_outline_put(c->out, "method", "\"gridding\"",
+		       "samples that lie on no grid: weighted for their density, gridded, FFT");
+	bs_outline_put(c->out, "matrix", text,
+		       "voxels: encodedSpace of the header, which the trajectory's unit refers "
+		       "to; the field of view is the header's");
+	bs_choose_image(c, n);
+	for (int a = 0; a < 2; a++)
+		if (s->info.fov_mm[a] > 0.0f && s->info.encoded_fov_mm[a] > 0.0f &&
+		    fabs((double)s->info.fov_mm[a] / (double)s->info.encoded_fov_mm[a] - 1.0) >
+			    0.01) {
+			bs_outline_say(c->out,
+				       "reconSpace covers %g mm along %c, encodedSpace %g: images "
+				       "cover encodedSpace",
+				       (double)s->info.fov_mm[a], axes[a],
+				       (double)s->info.encoded_fov_mm[a]);
+			break;
+		}
+	(void)snprintf(text, sizeof(text), "%u", s->channels.max);
+	bs_outline_put(c->out, "coils", text, NULL);
+	(void)snprintf(text, sizeof(text), "%u", s->samples.max);
+	bs_outline_put(c->out, "samples", text, "of a readout, discarded ones not counted");
+	return 0;
+}
+
+/* In rad/m the field of view of the matrix must stand in the site file. */
+static void put_unit(const struct bs_choice *c, enum bs_traj_unit unit)
+{
+	const struct bs_scan_info *info = &c->survey->info;
+	char text[96];
+
+	if (unit == BS_UNIT_CYCLES_PER_VOXEL)
+		return;
+	(void)snprintf(text, sizeof(text), "\"%s\"", bs_traj_units[unit]);
+	bs_outline_put(c->out, "trajectory.unit", text, NULL);
+	if (unit != BS_UNIT_RAD_PER_M)
+		return;
+	(void)snprintf(text, sizeof(text), "[%.4f, %.4f, %.4f]", (double)info->encoded_fov_mm[0],
+		       (double)info->encoded_fov_mm[1], (double)info->encoded_fov_mm[2]);
+	bs_outline_put(c->out, "fov_mm", text, "encodedSpace's: the trajectory's unit needs it");
+}
+
+/* What trajectory.file takes for an MRD recording; a scan's log is none. */
+static bool is_mrd(const char *path)
+{
+	const size_t n = strlen(path);
+
+	return n > 3 && strcmp(path + n - 3, ".h5") == 0;
+}
+
+static void put_paths(const struct bs_choice *c, uint32_t dims)
+{
+	const struct bs_survey *s = c->survey;
+	char quoted[2 * BS_PATH_MAX_ + 8];
+	char text[16];
+
+	if (s->repeats && s->path_frame == s->first_readouts && is_mrd(c->recording)) {
+		bs_outline_put(c->out, "trajectory.type", "\"file\"",
+			       "every frame has the same paths: known beforehand, so that most of "
+			       "the work is done while readouts come");
+		bs_outline_put(c->out, "trajectory.file",
+			       bs_outline_quoted(quoted, sizeof(quoted), c->recording),
+			       "the paths of this recording's first frame: keep it");
+	} else {
+		bs_outline_put(c->out, "trajectory.type", "\"stream\"",
+			       "each readout brings its own path: those of later frames are not "
+			       "the first one's");
+	}
+	if (dims == 2 && s->dims.max == 3 && s->reach[2] > 0.0)
+		bs_outline_put(c->out, "trajectory.third_ignored", "true",
+			       "the paths have a third component, of %g at most, in 2D",
+			       s->reach[2]);
+	(void)snprintf(text, sizeof(text), "%u", s->first_readouts);
+	bs_outline_put(c->out, "readouts", text, "of a frame: of one image");
+	if (!s->alike)
+		bs_outline_say(c->out,
+			       "frames have different numbers of readouts; images are of "
+			       "%u, as the first one",
+			       s->first_readouts);
+	if (s->frames == s->slices * s->contrasts && s->repetitions == 1 &&
+	    s->first_readouts > 4 * s->info.encoded[0] && dims == 2)
+		bs_outline_say(c->out,
+			       "all %u readouts of a slice have the same repetition: they make one "
+			       "image. For images while they come give readouts a smaller number, "
+			       "trajectory.type stream, or frame.step",
+			       s->first_readouts);
+}
+
+int bs_choose_path(const struct bs_choice *c, struct bs_fail *why)
+{
+	const struct bs_survey *s = c->survey;
+	const uint32_t dims = s->info.encoded[2] > 1 ? 3 : 2;
+	enum bs_traj_unit unit = BS_UNIT_CYCLES_PER_VOXEL;
+	double largest;
+	double smallest;
+	char text[32];
+	int rc;
+
+	if (s->dims.max == 0)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "encoding/trajectory is '%s', and no readout carries its path: a "
+			       "site file needs trajectory.type (one that is generated, as "
+			       "radial2d, or a file), which the recording cannot tell",
+			       s->info.trajectory_name);
+	if (s->dims.min != s->dims.max || s->dims.min < dims || s->dims.max > 3)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "readouts carry paths of %u to %u dimensions, for images of %u: of "
+			       "as many, or of 3 in 2D, they can be reconstructed",
+			       s->dims.min, s->dims.max, dims);
+	rc = find_unit(c, &unit, why);
+	if (rc == 0)
+		rc = put_sizes(c, why);
+	if (rc != 0)
+		return rc;
+	put_paths(c, dims);
+	put_unit(c, unit);
+	reaches(s, unit, &largest, &smallest);
+	if (smallest < EXTENT) {
+		(void)snprintf(text, sizeof(text), "%.4f", 0.9 * smallest);
+		bs_outline_put(c->out, "trajectory.min_extent", text, NULL);
+		bs_outline_say(
+			c->out,
+			"along one axis the trajectory reaches %.3g of 0.5 cycles/voxel only: "
+			"the image is as coarse, or its unit is another",
+			smallest);
+	}
+	if (s->bend < STRAIGHT)
+		bs_outline_put(c->out, "gridding.density", "\"ramp\"",
+			       "spokes: samples count by their distance from the center");
+	else
+		bs_outline_put(c->out, "gridding.density", "\"pipe\"",
+			       "no spokes: weights by iteration, from the trajectory itself");
+	return 0;
+}

@@ -1,0 +1,437 @@
+/* board/tool/init/survey.c - see survey.h */
+#include "board/tool/init/survey.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/hash.h"
+#include "core/progress.h"
+#include "drivers/source/recording.h"
+#include "gpu/calibrate/echo.h"
+#include "ipc/wire/xml.h"
+
+#define GRID_MAX       1024u /* lines of an axis, as key encoded */
+#define PATHS_MAX      (1u << 20)
+#define NAVIGATORS_MAX 64u
+#define FRAMES_MAX     512u /* slices and contrasts whose readouts are compared */
+
+struct first_navigator {
+	uint16_t slice, contrast;
+	uint32_t samples, coils;
+	float *data;
+};
+
+struct reading {
+	struct bs_survey *s;
+	struct bs_mrd_idx frame, now; /* of the first frame, of the last imaging readout */
+	bool any;
+	float energy;                  /* of the first frame's strongest line */
+	uint32_t of_frame[FRAMES_MAX]; /* readouts of a slice's and contrast's open frame */
+	uint32_t of_first[FRAMES_MAX]; /* of its first one; 0: not ended yet */
+	uint64_t *path;                /* hashes of the first frame's paths, sorted once used */
+	uint32_t paths;
+	bool sorted;
+	struct first_navigator navigator[NAVIGATORS_MAX];
+	uint32_t navigators;
+};
+
+static void widen(struct bs_range *r, uint32_t value)
+{
+	if (r->count == 0 || value < r->min)
+		r->min = value;
+	if (r->count == 0 || value > r->max)
+		r->max = value;
+	r->count++;
+}
+
+static void most(uint32_t *count, uint32_t index)
+{
+	if (index + 1 > *count)
+		*count = index + 1;
+}
+
+/* What tells frames of one slice and contrast apart. */
+static bool same_frame(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b)
+{
+	return a->repetition == b->repetition && a->set == b->set && a->phase == b->phase &&
+	       a->average == b->average;
+}
+
+static bool same_image(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b)
+{
+	return a->slice == b->slice && a->contrast == b->contrast && same_frame(a, b);
+}
+
+/* Ends the open frames: each has as many readouts as its slice's and contrast's first had. */
+static void end_frames(struct reading *r)
+{
+	for (uint32_t i = 0; i < FRAMES_MAX; i++) {
+		if (r->of_frame[i] == 0)
+			continue;
+		if (r->of_first[i] == 0)
+			r->of_first[i] = r->of_frame[i];
+		if (r->of_frame[i] != r->of_first[i])
+			r->s->alike = false;
+		r->of_frame[i] = 0;
+		r->s->frames++;
+	}
+}
+
+static void count_frame(struct reading *r, const struct bs_mrd_idx *idx)
+{
+	const uint32_t i = ((uint32_t)idx->slice * 64 + idx->contrast) % FRAMES_MAX;
+
+	if (r->any && !same_frame(idx, &r->now))
+		end_frames(r);
+	if (!r->any)
+		r->frame = *idx;
+	r->any = true;
+	r->now = *idx;
+	r->of_frame[i]++;
+	r->s->first_readouts += same_image(idx, &r->frame);
+}
+
+/* The line on the grid, as core/frame/admit.c has it. false: outside. */
+static bool place(const struct bs_survey *s, const struct bs_mrd_idx *idx, size_t *row)
+{
+	const int64_t step[2] = { idx->kspace_encode_step_1, idx->kspace_encode_step_2 };
+	struct bs_center c;
+	int64_t line[2];
+
+	bs_center_of(&c, s->size, &s->info, idx);
+	for (int i = 0; i < 2; i++) {
+		line[i] = step[i] + (int64_t)(s->size[i] / 2) - c.line[i];
+		if (line[i] < 0 || line[i] >= (int64_t)s->size[i])
+			return false;
+	}
+	*row = (size_t)(line[0] + s->size[0] * line[1]);
+	return true;
+}
+
+static void put_line(struct reading *r, const struct bs_recorded *acq, bool image)
+{
+	const struct bs_mrd_acq *h = &acq->head;
+	struct bs_survey *s = r->s;
+	size_t row;
+
+	if (!place(s, &h->idx, &row)) {
+		s->outside++;
+		return;
+	}
+	if (h->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO))
+		s->calibrates[row] = 1;
+	if (image && same_image(&h->idx, &r->frame) && s->present[row] == 0) {
+		const float energy = bs_center_energy(acq->data, h->number_of_samples,
+						      h->active_channels, h->number_of_samples);
+
+		if (energy > r->energy) {
+			r->energy = energy;
+			s->strongest = (uint32_t)row;
+		}
+		s->present[row] = 1;
+		s->first_lines++;
+	}
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a;
+	const uint64_t y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Where all counters that tell images apart are 0: what trajectory.type file reads. */
+static bool of_table(const struct bs_mrd_idx *idx)
+{
+	return idx->slice == 0 && idx->contrast == 0 && idx->repetition == 0 && idx->set == 0 &&
+	       idx->phase == 0 && idx->average == 0;
+}
+
+static void put_hash(struct reading *r, const struct bs_mrd_acq *h, const float *path, size_t n)
+{
+	const uint64_t hash = bs_hash_words(BS_HASH_START, path, n * sizeof(*path));
+
+	if (of_table(&h->idx)) {
+		r->s->path_frame++;
+		if (r->sorted || r->paths == PATHS_MAX)
+			r->s->repeats = false; /* its table is not in one piece, or too long */
+		else
+			r->path[r->paths++] = hash;
+		return;
+	}
+	if (!r->sorted && r->paths > 0)
+		qsort(r->path, r->paths, sizeof(*r->path), by_value);
+	r->sorted = true;
+	if (r->paths == 0 || bsearch(&hash, r->path, r->paths, sizeof(*r->path), by_value) == NULL)
+		r->s->repeats = false;
+}
+
+/* Reach, and how far the samples lie from the line through 0 and the farthest of them; of a third
+ * component in 2D, which may be anything, the reach alone. */
+static void measure_path(struct bs_survey *s, const float *k, uint32_t samples, uint32_t dims)
+{
+	const uint32_t axes = dims < 3 ? dims : 3;
+	const uint32_t used = s->info.encoded[2] > 1 || axes < 2 ? axes : 2;
+	const float *far = k;
+	double most2 = 0.0;
+
+	for (uint32_t i = 0; i < samples; i++) {
+		double sum2 = 0.0;
+
+		for (uint32_t a = 0; a < axes; a++) {
+			const double x = fabs((double)k[(size_t)i * dims + a]);
+
+			s->reach[a] = x > s->reach[a] ? x : s->reach[a];
+			sum2 += a < used ? x * x : 0.0;
+		}
+		if (sum2 > most2) {
+			most2 = sum2;
+			far = k + (size_t)i * dims;
+		}
+	}
+	for (uint32_t i = 0; most2 > 0.0 && i < samples; i++) {
+		double along = 0.0;
+		double sum2 = 0.0;
+		double off2;
+
+		for (uint32_t a = 0; a < used; a++) {
+			along += (double)k[(size_t)i * dims + a] * (double)far[a];
+			sum2 += (double)k[(size_t)i * dims + a] * (double)k[(size_t)i * dims + a];
+		}
+		off2 = (sum2 - along * along / most2) / most2;
+		if (off2 > s->bend * s->bend)
+			s->bend = sqrt(off2);
+	}
+}
+
+static void put_path(struct reading *r, const struct bs_recorded *acq)
+{
+	const struct bs_mrd_acq *h = &acq->head;
+	const uint32_t dims = h->trajectory_dimensions;
+	const uint32_t used = h->number_of_samples - h->discard_pre - h->discard_post;
+	const float *path = acq->traj + (size_t)h->discard_pre * dims;
+
+	measure_path(r->s, path, used, dims);
+	put_hash(r, h, path, (size_t)used * dims);
+}
+
+static void put_imaging(struct reading *r, const struct bs_recorded *acq)
+{
+	const struct bs_mrd_acq *h = &acq->head;
+	const uint32_t discarded = (uint32_t)h->discard_pre + h->discard_post;
+	struct bs_survey *s = r->s;
+
+	if (h->number_of_samples <= discarded) /* nothing of it is left */
+		return;
+	if (!r->any)
+		bs_center_of(&s->center, s->size, &s->info, &h->idx);
+	count_frame(r, &h->idx);
+	widen(&s->samples, h->number_of_samples - discarded);
+	widen(&s->discarded, discarded);
+	widen(&s->channels, h->active_channels);
+	widen(&s->dims, h->trajectory_dimensions);
+	widen(&s->step[0], h->idx.kspace_encode_step_1);
+	widen(&s->step[1], h->idx.kspace_encode_step_2);
+	most(&s->slices, h->idx.slice);
+	most(&s->contrasts, h->idx.contrast);
+	most(&s->averages, h->idx.average);
+	most(&s->repetitions, h->idx.repetition);
+	most(&s->sets, h->idx.set);
+	most(&s->phases, h->idx.phase);
+	most(&s->encodings, h->encoding_space_ref);
+	s->reversed += (h->flags & BS_MRD_IS_REVERSE) != 0;
+	s->calibrates_too += (h->flags & BS_MRD_IS_CALIBRATION_TOO) != 0;
+	put_line(r, acq, true);
+	if (h->trajectory_dimensions > 0)
+		put_path(r, acq);
+}
+
+static void put_noise(struct bs_survey *s, const struct bs_recorded *acq)
+{
+	static double gram[(size_t)BS_COILS_MAX * BS_COILS_MAX];
+	const struct bs_mrd_acq *h = &acq->head;
+	const uint32_t discarded = (uint32_t)h->discard_pre + h->discard_post;
+
+	if (!bs_noise_fits(h)) {
+		s->noise_others++;
+		return;
+	}
+	bs_noise_gram(gram, h, acq->data);
+	if (!bs_noise_add(&s->noise, gram, h->active_channels, h->number_of_samples - discarded,
+			  h->sample_time_us))
+		s->noise_others++;
+}
+
+/* Its phase against the first one of its slice and contrast. */
+static int put_navigator(struct reading *r, const struct bs_recorded *acq, struct bs_fail *why)
+{
+	const struct bs_mrd_acq *h = &acq->head;
+	const size_t floats = (size_t)h->number_of_samples * h->active_channels * 2;
+	struct first_navigator *n = r->navigator;
+	double phase;
+
+	if (h->number_of_samples > r->s->navigator_samples)
+		r->s->navigator_samples = h->number_of_samples;
+	for (; n < r->navigator + r->navigators; n++)
+		if (n->slice == h->idx.slice && n->contrast == h->idx.contrast)
+			break;
+	if (n == r->navigator + r->navigators) {
+		if (r->navigators == NAVIGATORS_MAX || floats == 0)
+			return 0;
+		n->data = malloc(floats * sizeof(*n->data));
+		if (n->data == NULL)
+			return bs_fail(why, BS_ERR_NOMEM, "no memory for a navigator");
+		memcpy(n->data, acq->data, floats * sizeof(*n->data));
+		n->slice = h->idx.slice;
+		n->contrast = h->idx.contrast;
+		n->samples = h->number_of_samples;
+		n->coils = h->active_channels;
+		r->navigators++;
+		return 0;
+	}
+	if (n->samples != h->number_of_samples || n->coils != h->active_channels)
+		return 0;
+	phase = fabs(bs_navigator_phase(n->coils, n->samples, n->data, acq->data, n->samples));
+	if (phase > r->s->drift)
+		r->s->drift = phase;
+	return 0;
+}
+
+static int put(struct reading *r, const struct bs_recorded *acq, struct bs_fail *why)
+{
+	const enum bs_kind kind = bs_mrd_kind(acq->head.flags);
+
+	r->s->kinds[kind]++;
+	switch (kind) {
+	case BS_KIND_IMAGING:
+		put_imaging(r, acq);
+		return 0;
+	case BS_KIND_CALIBRATION:
+		put_line(r, acq, false);
+		return 0;
+	case BS_KIND_NOISE:
+		put_noise(r->s, acq);
+		return 0;
+	case BS_KIND_NAVIGATION:
+		return put_navigator(r, acq, why);
+	default:
+		return 0;
+	}
+}
+
+static int begin(struct reading *r, const char *xml, struct bs_fail *why)
+{
+	struct bs_survey *s = r->s;
+	int rc = bs_mrdxml_read(&s->info, xml, strlen(xml), why);
+
+	if (rc != 0)
+		return rc;
+	for (int a = 0; a < 3; a++)
+		if (s->info.encoded[a] == 0 || s->info.encoded[a] > GRID_MAX)
+			return bs_fail(why, BS_ERR_SIZE,
+				       "encodedSpace/matrixSize is %u x %u x %u: 1 to %u an axis "
+				       "can be reconstructed",
+				       s->info.encoded[0], s->info.encoded[1], s->info.encoded[2],
+				       GRID_MAX);
+	s->size[0] = s->info.encoded[1];
+	s->size[1] = s->info.encoded[2];
+	s->alike = s->repeats = true;
+	bs_noise_start(&s->noise, &s->info);
+	s->present = calloc((size_t)s->size[0] * s->size[1], 1);
+	s->calibrates = calloc((size_t)s->size[0] * s->size[1], 1);
+	r->path = malloc(PATHS_MAX * sizeof(*r->path));
+	return s->present != NULL && s->calibrates != NULL && r->path != NULL
+		       ? 0
+		       : bs_fail(why, BS_ERR_NOMEM, "no memory for a survey");
+}
+
+static int read_all(struct reading *r, struct bs_recording *in, struct bs_fail *why)
+{
+	struct bs_recorded acq;
+	struct bs_progress progress;
+	int rc = begin(r, bs_recording_xml(in), why);
+
+	r->s->readouts = bs_recording_count(in);
+	bs_progress_begin(&progress, "reading", r->s->readouts, "readouts");
+	for (uint32_t i = 0; rc == 0 && i < r->s->readouts; i++) {
+		rc = bs_recording_read(in, i, &acq, why);
+		if (rc == 0 && (uint32_t)acq.head.discard_pre + acq.head.discard_post >
+				       acq.head.number_of_samples)
+			rc = bs_fail(why, BS_ERR_SIZE,
+				     "acquisition %u: %u samples, %u + %u of them discarded", i,
+				     acq.head.number_of_samples, acq.head.discard_pre,
+				     acq.head.discard_post);
+		if (rc == 0)
+			rc = put(r, &acq, why);
+		bs_progress_at(&progress, i + 1);
+	}
+	bs_progress_end(&progress);
+	end_frames(r);
+	if (rc == 0 && r->s->samples.count == 0)
+		rc = bs_fail(why, BS_ERR_SIZE, "none of its %u readouts is a line of an image",
+			     r->s->readouts);
+	return rc;
+}
+
+int bs_survey_make(struct bs_survey *s, const char *recording, struct bs_fail *why)
+{
+	struct reading *r = calloc(1, sizeof(*r));
+	struct bs_recording *in = NULL;
+	int rc;
+
+	memset(s, 0, sizeof(*s));
+	if (r == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "no memory for a survey");
+	r->s = s;
+	rc = bs_recording_open(&in, recording, why);
+	if (rc == 0)
+		rc = read_all(r, in, why);
+	(void)bs_recording_close(in, NULL);
+	for (uint32_t i = 0; i < r->navigators; i++)
+		free(r->navigator[i].data);
+	free(r->path);
+	free(r);
+	if (rc != 0)
+		bs_survey_free(s);
+	return rc;
+}
+
+void bs_survey_free(struct bs_survey *s)
+{
+	free(s->present);
+	free(s->calibrates);
+	s->present = s->calibrates = NULL;
+}
+
+void bs_survey_noise(const struct bs_survey *s, double *correlation, double *ratio)
+{
+	static double psi[2 * (size_t)BS_COILS_MAX * BS_COILS_MAX];
+	const uint32_t n = s->noise.coils;
+	double least = HUGE_VAL;
+	double largest = 0.0;
+
+	*correlation = 0.0;
+	*ratio = 1.0;
+	if (s->noise.samples == 0)
+		return;
+	bs_noise_covariance(&s->noise, 1.0, psi);
+	for (uint32_t i = 0; i < n; i++) {
+		const double d = sqrt(psi[2 * (size_t)(i + i * n)]);
+
+		least = d < least ? d : least;
+		largest = d > largest ? d : largest;
+	}
+	*ratio = least > 0.0 ? largest / least : HUGE_VAL;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t j = 0; j < i; j++) {
+			const double *at = psi + 2 * (size_t)(i + j * n);
+			const double both =
+				psi[2 * (size_t)(i + i * n)] * psi[2 * (size_t)(j + j * n)];
+			const double c =
+				both > 0.0 ? sqrt((at[0] * at[0] + at[1] * at[1]) / both) : 1.0;
+
+			*correlation = c > *correlation ? c : *correlation;
+		}
+}

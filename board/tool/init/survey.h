@@ -1,0 +1,65 @@
+/*
+ * board/tool/init/survey.h - what a recording holds, as far as a protocol must know
+ *
+ * make reads every readout once. Of lines on the grid it keeps which of them the first frame has
+ * (slice, contrast, repetition, set, phase and average of its first imaging readout), of paths
+ * whether frames after the first have those of the first. Reads files, allocates; one thread.
+ * BS_ERR_SIZE: no imaging readout, or an encodedSpace beyond what a protocol may have.
+ * Tests: test/unit/board/tool/init/test_survey.c, test/replay/init
+ */
+#ifndef BS_BOARD_TOOL_INIT_SURVEY_H
+#define BS_BOARD_TOOL_INIT_SURVEY_H
+
+#include <stdbool.h>
+
+#include "core/frame/center.h"
+#include "core/frame/kind.h"
+#include "core/frame/noise.h"
+
+/* Least and largest; count 0: there was none. */
+struct bs_range {
+	uint32_t min, max;
+	uint64_t count;
+};
+
+struct bs_survey {
+	struct bs_scan_info info;
+	uint32_t readouts;
+	uint64_t kinds[BS_KINDS];
+	/* of imaging readouts */
+	struct bs_range samples; /* without discarded ones */
+	struct bs_range discarded, channels, dims, step[2];
+	uint32_t slices, contrasts, averages, repetitions, sets, phases; /* largest, + 1 */
+	uint32_t encodings; /* largest encoding_space_ref, + 1 */
+	uint64_t reversed, calibrates_too;
+	/* frames */
+	uint32_t frames;         /* changes of the frame's counters count one each */
+	uint32_t first_readouts; /* imaging readouts of the first */
+	bool alike;              /* each frame of one slice and contrast has as many */
+	/* lines on the grid, of size [y, z], as the center of k-space has them */
+	uint32_t size[2];
+	struct bs_center center; /* by the first imaging readout */
+	uint32_t strongest;      /* row of the first frame */
+	uint8_t *present;        /* [z][y] of the first frame */
+	uint8_t *calibrates;  /* [z][y] of all: calibration lines, and lines that calibrate, too */
+	uint64_t outside;     /* readouts that are not on it */
+	uint32_t first_lines; /* different lines of the first frame */
+	/* paths, in the unit that they have in the file */
+	double reach[3];     /* largest |k| */
+	double bend;         /* farthest from the straight line through k = 0, of the reach */
+	bool repeats;        /* later frames have the first one's paths, to the bit */
+	uint32_t path_frame; /* imaging readouts with all those counters 0 */
+	/* beside the lines */
+	struct bs_noise noise;
+	uint32_t noise_others; /* readouts of noise that do not fit the first */
+	double drift;          /* largest phase of a navigator against its first, radians */
+	uint32_t navigator_samples;
+};
+
+int bs_survey_make(struct bs_survey *s, const char *recording, struct bs_fail *why);
+void bs_survey_free(struct bs_survey *s);
+
+/* Largest correlation of two coils' noise, and the ratio of the largest deviation to the least. */
+void bs_survey_noise(const struct bs_survey *s, double *correlation, double *ratio);
+
+#endif

@@ -1,0 +1,252 @@
+/* board/tool/offline/pipeline.c - see pipeline.h */
+#include "board/tool/offline/pipeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "core/memory/pools.h"
+#include "core/progress.h"
+#include "core/thread/clock.h"
+#include "ipc/wire/xml.h"
+
+/* True: it is noise, which is summed. */
+static bool take_noise(struct bs_pipeline *l, const struct bs_recorded *acq)
+{
+	double gram[(size_t)BS_COILS_MAX * BS_COILS_MAX];
+
+	if (bs_mrd_kind(acq->head.flags) != BS_KIND_NOISE)
+		return false;
+	if (bs_noise_fits(&acq->head)) {
+		bs_noise_gram(gram, &acq->head, acq->data);
+		(void)bs_scan_noise_add(&l->noise, &l->info, &acq->head, gram);
+	}
+	return true;
+}
+
+int bs_pipeline_open(struct bs_pipeline *l, const char *recording, struct bs_fail *why)
+{
+	const char *xml;
+	int rc = bs_recording_open(&l->in, recording, why);
+
+	if (rc != 0)
+		return rc;
+	xml = bs_recording_xml(l->in);
+	return bs_mrdxml_read(&l->info, xml, strlen(xml), why);
+}
+
+int bs_pipeline_noise(struct bs_pipeline *l, const char *recording, struct bs_fail *why)
+{
+	struct bs_pipeline other = { 0 };
+	struct bs_recorded acq;
+	int rc = bs_pipeline_open(&other, recording, why);
+	uint32_t n = rc == 0 ? bs_recording_count(other.in) : 0;
+
+	if (rc == 0)
+		bs_scan_noise_open(&other.noise, &other.info, NULL);
+	for (uint32_t i = 0; rc == 0 && i < n; i++) {
+		rc = bs_recording_read(other.in, i, &acq, why);
+		if (rc == 0)
+			(void)take_noise(&other, &acq);
+	}
+	if (rc == 0 && other.noise.noise.samples == 0)
+		rc = bs_fail(why, BS_ERR_CALIBRATION, "%s has no readout of noise", recording);
+	l->earlier = other.noise.noise;
+	bs_pipeline_close(&other);
+	return rc;
+}
+
+static int open_past(struct bs_pipeline *l, const struct bs_site *site, struct bs_fail *why)
+{
+	const uint64_t bytes = bs_study_bytes(site);
+
+	l->past = calloc(1, sizeof(*l->past));
+	if (l->past != NULL && bytes > 0)
+		l->past->study = aligned_alloc(BS_ALIGN, (size_t)bytes);
+	if (l->past == NULL || (bytes > 0 && l->past->study == NULL))
+		return bs_fail(why, BS_ERR_NOMEM, "no memory for what earlier scans leave");
+	if (bytes > 0) {
+		memset(l->past->study, 0, (size_t)bytes);
+		bs_study_init(l->past->study, site);
+	}
+	return 0;
+}
+
+static void name_study(struct bs_scan_info *info)
+{
+	if (info->study[0] == '\0')
+		(void)snprintf(info->study, sizeof(info->study), "given");
+}
+
+/* Its images are made as in the service, and left. */
+static int leave_images(void *arg, struct bs_fail *why)
+{
+	struct bs_pipeline *l = arg;
+	int rc;
+
+	do
+		rc = bs_recon_pop(l->armed.recon, &l->image, INT64_MAX, why);
+	while (rc == 1);
+	return rc;
+}
+
+int bs_pipeline_before(struct bs_pipeline *l, const struct bs_site *site, const char *protocol,
+		       const char *recording, struct bs_fail *why)
+{
+	struct bs_pipeline other = { .borrowed = true };
+	const struct bs_protocol *p;
+	int rc = l->past != NULL ? 0 : open_past(l, site, why);
+
+	name_study(&l->info);
+	other.past = l->past;
+	if (rc == 0)
+		rc = bs_pipeline_open(&other, recording, why);
+	name_study(&other.info);
+	if (rc == 0) {
+		p = bs_config_choose(site, protocol, other.info.protocol, why);
+		rc = p != NULL ? bs_admit_scan(p, &other.info, why) : BS_ERR_PROTOCOL;
+	}
+	if (rc == 0)
+		rc = bs_pipeline_arm(&other, site, p, NULL, site->threads, why);
+	if (rc == 0)
+		rc = bs_pipeline_run(&other, leave_images, &other, false, why);
+	bs_pipeline_close(&other);
+	return rc;
+}
+
+int bs_pipeline_arm(struct bs_pipeline *l, const struct bs_site *site, const struct bs_protocol *p,
+		    const struct bs_csr *w, uint32_t threads, struct bs_fail *why)
+{
+	size_t bytes = (size_t)bs_protocol_image_bytes(p);
+	int rc = l->team != NULL ? 0 : bs_team_open(&l->team, (int)threads, why);
+
+	if (rc != 0)
+		return rc;
+	bs_armed_close(&l->armed);
+	l->site = site;
+	rc = bs_armed_open_with(&l->armed, site, p, w, l->team, why);
+	if (rc != 0)
+		return rc;
+	free(l->image.pixels);
+	l->image.pixels = aligned_alloc(BS_ALIGN, (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN);
+	free(l->readout);
+	l->readout = malloc((size_t)bs_pools_acq_message(p));
+	return l->image.pixels != NULL && l->readout != NULL
+		       ? 0
+		       : bs_fail(why, BS_ERR_NOMEM, "no memory for an image of %zu bytes", bytes);
+}
+
+static struct bs_study *study_of(const struct bs_pipeline *l)
+{
+	return l->past != NULL ? l->past->study : NULL;
+}
+
+/* To later recordings. */
+static int leave(struct bs_pipeline *l, struct bs_fail *why)
+{
+	if (l->past != NULL && l->noise.own)
+		bs_noise_keep(&l->past->noise, &l->noise.noise);
+	return bs_armed_leave(&l->armed, l->site, study_of(l), &l->scan_study, &l->info, why);
+}
+
+/* Its samples with its path behind them, in a place of their own. */
+static const float *with_path(struct bs_pipeline *l, struct bs_recorded *acq)
+{
+	const struct bs_mrd_acq before = acq->head;
+
+	memcpy(l->readout, acq->data, bs_path_at(&before) * sizeof(float));
+	bs_admit_path(l->armed.protocol, &l->info, &acq->head, acq->traj,
+		      l->readout + bs_path_at(&before));
+	return l->readout;
+}
+
+static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
+		int (*take)(void *arg, struct bs_fail *why), void *arg, bool lenient,
+		struct bs_fail *why)
+{
+	const float *data = acq->data;
+	struct bs_fail refusal;
+	uint32_t row;
+	int rc = bs_admit_acq(l->armed.protocol, &l->armed.loaded.traj, &l->info, &acq->head,
+			      acq->traj, acq->data, &row, lenient ? &refusal : why);
+
+	if (rc != 0)
+		return lenient ? 0 : rc;
+	if (!take_noise(l, acq) &&
+	    bs_protocol_uses(l->armed.protocol, bs_mrd_kind(acq->head.flags))) {
+		rc = bs_scan_noise_freeze(&l->noise, l->armed.protocol, &l->info, why);
+		if (rc == 0)
+			rc = bs_admit_dwell(l->armed.protocol, &acq->head, why);
+		if (rc == 0)
+			rc = bs_scan_study_line(&l->scan_study, study_of(l), l->armed.protocol,
+						&l->noise.noise, &acq->head, why);
+		bs_admit_turn(l->armed.protocol, &acq->head, acq->data);
+	}
+	if (rc != 0)
+		return rc;
+	if (bs_protocol_streams(l->armed.protocol) && row != BS_ROW_NONE)
+		data = with_path(l, acq);
+	l->taken_ns = bs_now_ns();
+	do {
+		rc = bs_armed_readout(&l->armed, &acq->head, row, data, l->taken_ns,
+				      lenient ? &refusal : why);
+		if (rc < 0 && !lenient)
+			return rc;
+		int taken = take(arg, why);
+
+		if (taken < 0)
+			return taken;
+	} while (rc == BS_RECON_POP_FIRST);
+	return 0;
+}
+
+int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail *why), void *arg,
+		    bool lenient, struct bs_fail *why)
+{
+	uint32_t n = bs_recording_count(l->in);
+	struct bs_recorded acq;
+	const struct bs_noise *noise = l->earlier.samples > 0 ? &l->earlier : NULL;
+	struct bs_progress progress;
+	struct bs_fail refusal;
+	int closed;
+	int rc;
+
+	if (l->earlier.samples == 0 && l->past != NULL)
+		noise = bs_noise_find(&l->past->noise, l->info.noise_scan);
+	bs_scan_noise_open(&l->noise, &l->info, noise);
+	rc = bs_scan_study_open(&l->scan_study, study_of(l), l->armed.protocol, &l->info, why);
+	bs_armed_scan(&l->armed, &l->info, &l->noise.noise);
+	if (rc == 0)
+		rc = bs_armed_take(&l->armed, study_of(l), &l->scan_study, why);
+	bs_progress_begin(&progress, "reconstructing", n, "readouts");
+	for (uint32_t i = 0; rc == 0 && i < n; i++) {
+		rc = bs_recording_read(l->in, i, &acq, why);
+		if (rc == 0)
+			rc = feed(l, &acq, take, arg, lenient, why);
+		bs_progress_at(&progress, i + 1);
+	}
+	bs_progress_end(&progress);
+	if (rc != 0)
+		return rc;
+	do {
+		closed = bs_armed_scan_close(&l->armed, lenient ? &refusal : why);
+		rc = take(arg, why);
+	} while (rc >= 0 && closed == BS_RECON_POP_FIRST);
+	if (rc >= 0 && closed < 0 && !lenient)
+		rc = closed;
+	return rc == 0 && !lenient ? leave(l, why) : rc;
+}
+
+void bs_pipeline_close(struct bs_pipeline *l)
+{
+	if (l->in != NULL)
+		(void)bs_recording_close(l->in, NULL);
+	bs_armed_close(&l->armed);
+	bs_team_close(l->team);
+	free(l->image.pixels);
+	if (l->past != NULL && !l->borrowed) {
+		free(l->past->study);
+		free(l->past);
+	}
+	free(l->readout);
+}

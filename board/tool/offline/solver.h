@@ -1,0 +1,50 @@
+/*
+ * board/tool/offline/solver.h - least squares outside of the service, to choose parameters and
+ * experiment
+ *
+ * The operators of a protocol of method ls or sense over its tables, as the engine would arm them:
+ * F^H d and Q by the routes that the protocol names, the conjugate gradients of gpu/solve/ls.h. For
+ * ls one coil stands for all. open -> { fhd | solve | gram }* -> close; only open allocates. One
+ * thread. Tests: test/unit/board/tool/tune.sh, test/unit/paper/reproduce.sh
+ */
+#ifndef BS_BOARD_TOOL_OFFLINE_SOLVER_H
+#define BS_BOARD_TOOL_OFFLINE_SOLVER_H
+
+#include "core/engine.h"
+#include "gpu/exact/exact.h"
+#include "gpu/solve/ls.h"
+#include "gpu/nufft/nufft.h"
+
+struct bs_solver {
+	const struct bs_protocol *p;
+	const float *maps;
+	float *spread;  /* sense: [coil][z][y][x], for solve_image */
+	uint32_t coils; /* images of fhd: 1 for ls */
+	size_t voxels, samples;
+	struct bs_arena arena[2];
+	struct bs_nufft *nufft; /* one of these two */
+	struct bs_exact *exact;
+	struct bs_ls *ls;
+	double q_s; /* what Q took, seconds */
+};
+
+/* tables: trajectory, weight (or NULL), maps (sense), w; must outlive the solver. */
+int bs_solver_open(struct bs_solver *s, const struct bs_protocol *p, const struct bs_tables *tables,
+		   struct bs_team *team, struct bs_fail *why);
+void bs_solver_close(struct bs_solver *s);
+
+/* data [coil][sample] -> [coil][z][y][x] */
+void bs_solver_fhd(struct bs_solver *s, const float *data, float *image);
+/* [coil][z][y][x] -> one image */
+void bs_solver_solve(struct bs_solver *s, double lambda, const float *fhd, float *rho,
+		     struct bs_pcg_result *result);
+/*
+ * The same from the right-hand side itself, one image [z][y][x], zero where no coil sees, as gram
+ * makes it.
+ */
+void bs_solver_solve_image(struct bs_solver *s, double lambda, const float *rhs, float *rho,
+			   struct bs_pcg_result *result);
+/* out = F^H F in, or its sum over coils: what the scan makes of an image */
+void bs_solver_gram(struct bs_solver *s, const float *in, float *out);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * core/tool/compare.h - how far one image is from another
+ *
+ * out, ref: n complex values each; mask: n complex values, or NULL; where it is 0 nothing counts.
+ * With e = x - ref over the m values that count:
+ *   NRMSE = ||e|| / ||ref||, percent error = 100 NRMSE,
+ *   PSNR = 20 log10(max|ref| / (||e|| / sqrt m)),
+ * for x = out ("unscaled") and for x = a out with a = <out, ref> / <out, out>, the complex scale
+ * that makes ||e|| smallest ("scaled"; 0 when out is all zero). Sums are in double. Where ref is
+ * all zero, NRMSE is 0 for equal images, else infinite. Pure; any thread. Test:
+ * test/unit/core/tool/test_compare.c
+ */
+#ifndef BS_CORE_TOOL_COMPARE_H
+#define BS_CORE_TOOL_COMPARE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bs_difference {
+	double nrmse;
+	double psnr_db; /* infinite for equal images */
+};
+
+struct bs_comparison {
+	uint64_t values;     /* that count */
+	uint64_t not_finite; /* of them, in out or ref: then nothing below is filled */
+	double scale[2];     /* a: real, imaginary */
+	struct bs_difference scaled, unscaled;
+	double max_abs;         /* largest |a out - ref| over max |ref| */
+	double magnitude_nrmse; /* || |a out| - |ref| || / ||ref|| */
+};
+
+/* BS_ERR_SIZE when the mask leaves nothing, BS_ERR_VALUE when something is not finite. */
+int bs_compare(struct bs_comparison *c, const float *out, const float *ref, const float *mask,
+	       uint64_t n, struct bs_fail *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,126 @@
+/* core/tool/phantom/coils.c - trigonometric sensitivities, and the phantom seen through them */
+#include "core/tool/phantom/coils.h"
+
+#include <math.h>
+#include <string.h>
+
+#define PI     3.141592653589793
+#define GOLDEN 0.6180339887498949
+/* a cosine's period in fields of view: with 3 it does not fall below -1/2 across the field */
+#define PERIODS 3.0
+
+/* Where a coil stands, as a direction. */
+static void stand(double at[3], uint32_t coil, uint32_t coils, uint32_t dims, double radians)
+{
+	double up = dims > 2 ? (2.0 * coil + 1.0) / coils - 1.0 : 0.0;
+	double turn = 2.0 * PI * (dims > 2 ? coil * GOLDEN : (double)coil / coils) + radians;
+
+	at[0] = sqrt(1.0 - up * up) * cos(turn);
+	at[1] = sqrt(1.0 - up * up) * sin(turn);
+	at[2] = up;
+}
+
+int bs_coils_make(struct bs_coils *c, uint32_t coils, uint32_t dims, const uint32_t matrix[3],
+		  struct bs_fail *why)
+{
+	return bs_coils_turned(c, coils, dims, matrix, 0.0, why);
+}
+
+int bs_coils_turned(struct bs_coils *c, uint32_t coils, uint32_t dims, const uint32_t matrix[3],
+		    double radians, struct bs_fail *why)
+{
+	memset(c, 0, sizeof(*c));
+	if (!coils || coils > BS_COILS_MAX || dims < 2 || dims > 3)
+		return bs_fail(why, BS_ERR_SIZE, "%u coils in %u dimensions", coils, dims);
+	c->coils = coils;
+	c->dims = dims;
+	c->terms = coils == 1 ? 1 : 1 + 2 * dims;
+	for (uint32_t d = 0; d < 3; d++)
+		c->matrix[d] = d < dims ? matrix[d] : 1;
+	for (uint32_t d = 0; d < dims && coils > 1; d++) {
+		c->f[1 + 2 * d][d] = 1.0 / (PERIODS * c->matrix[d]);
+		c->f[2 + 2 * d][d] = -1.0 / (PERIODS * c->matrix[d]);
+	}
+	for (uint32_t i = 0; i < coils; i++) {
+		double phase = coils == 1 ? 0.0 : 2.0 * PI * i / coils;
+		double at[3];
+
+		stand(at, i, coils, dims, radians);
+		for (uint32_t t = 0; t < c->terms; t++) {
+			double height = coils == 1 ? 1.0 : 1.0 / (1.0 + dims);
+			double turn = phase;
+
+			if (t) {
+				/* half a cosine around the coil's place, at/2 fields of view out */
+				uint32_t d = (t - 1) / 2;
+
+				height *= 0.5;
+				turn -= 2.0 * PI * c->f[t][d] * at[d] * c->matrix[d] / 2.0;
+				/* unequal halves: a phase that turns across the field */
+				height *= t % 2 ? 1.0 + 0.3 * at[d] : 1.0 - 0.3 * at[d];
+			}
+			c->a[i][t][0] = height * cos(turn);
+			c->a[i][t][1] = height * sin(turn);
+		}
+	}
+	return 0;
+}
+
+void bs_coils_at(const struct bs_coils *c, uint32_t coil, const double x[3], double out[2])
+{
+	out[0] = out[1] = 0.0;
+	for (uint32_t t = 0; t < c->terms; t++) {
+		double turn = 0.0;
+
+		for (uint32_t d = 0; d < c->dims; d++)
+			turn += 2.0 * PI * c->f[t][d] * x[d]; /* NOLINT: made with 2 or 3 dims */
+		out[0] += c->a[coil][t][0] * cos(turn) - c->a[coil][t][1] * sin(turn);
+		out[1] += c->a[coil][t][0] * sin(turn) + c->a[coil][t][1] * cos(turn);
+	}
+}
+
+void bs_coils_maps(const struct bs_coils *c, float *maps)
+{
+	size_t plane = (size_t)c->matrix[0] * c->matrix[1];
+	size_t voxels = plane * c->matrix[2];
+
+	for (uint32_t i = 0; i < c->coils; i++)
+		for (size_t v = 0; v < voxels; v++) {
+			double x[3] = { (double)(v % c->matrix[0]) - c->matrix[0] / 2,
+					(double)(v / c->matrix[0] % c->matrix[1]) -
+						c->matrix[1] / 2,
+					(double)(v / plane) - c->matrix[2] / 2 };
+			double s[2];
+
+			bs_coils_at(c, i, x, s);
+			maps[2 * (i * voxels + v)] = (float)s[0];
+			maps[2 * (i * voxels + v) + 1] = (float)s[1];
+		}
+}
+
+void bs_coils_sample(const struct bs_coils *c, const struct bs_phantom *ph, const float *k,
+		     uint32_t samples, float *data)
+{
+	for (uint32_t s = 0; s < samples; s++, k += c->dims) {
+		double f[BS_COIL_TERMS][2];
+
+		for (uint32_t t = 0; t < c->terms; t++) {
+			double at[3] = { 0 };
+
+			for (uint32_t d = 0; d < c->dims; d++)
+				at[d] = k[d] - c->f[t][d];
+			bs_phantom_transform(ph, at, f[t]);
+		}
+		for (uint32_t i = 0; i < c->coils; i++) {
+			double re = 0.0;
+			double im = 0.0;
+
+			for (uint32_t t = 0; t < c->terms; t++) {
+				re += c->a[i][t][0] * f[t][0] - c->a[i][t][1] * f[t][1];
+				im += c->a[i][t][0] * f[t][1] + c->a[i][t][1] * f[t][0];
+			}
+			data[2 * ((size_t)i * samples + s)] = (float)re;
+			data[2 * ((size_t)i * samples + s) + 1] = (float)im;
+		}
+	}
+}

@@ -1,0 +1,203 @@
+/* core/tool/prior.c - see prior.h */
+#include "core/tool/prior.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WAYS_MAX   13 /* half of 26 neighbors: each pair once */
+#define IMAGES_MAX 64
+
+struct maker {
+	const struct bs_prior_spec *s;
+	const float *images, *mask;
+	uint64_t voxels;
+	double unit[IMAGES_MAX]; /* 1/(edge top)^2 */
+	int32_t way[WAYS_MAX][3];
+	uint32_t ways;
+	struct bs_csr *w; /* NULL: count only */
+	uint64_t rows, entries;
+};
+
+static int check_spec(const struct bs_prior_spec *s, struct bs_fail *why)
+{
+	uint64_t voxels = (uint64_t)s->matrix[0] * s->matrix[1] * s->matrix[2];
+	bool known = s->dims == 2 ? s->neighbors == 4 || s->neighbors == 8
+				  : s->neighbors == 6 || s->neighbors == 26;
+
+	if (s->dims < 2 || s->dims > 3 || (s->dims == 2 && s->matrix[2] != 1))
+		return bs_fail(why, BS_ERR_SIZE, "prior: %u dimensions, matrix %u x %u x %u",
+			       s->dims, s->matrix[0], s->matrix[1], s->matrix[2]);
+	for (int d = 0; d < 3; d++)
+		if (s->matrix[d] == 0 || s->matrix[d] > 4096)
+			return bs_fail(why, BS_ERR_SIZE, "prior: matrix %u x %u x %u", s->matrix[0],
+				       s->matrix[1], s->matrix[2]);
+	if (!known)
+		return bs_fail(why, BS_ERR_SIZE, "prior: %u neighbors in %u dimensions (%s)",
+			       s->neighbors, s->dims, s->dims == 2 ? "4 or 8" : "6 or 26");
+	/* rows are counted in 32 bits */
+	if (voxels * (s->neighbors / 2 + 1) >= UINT32_MAX)
+		return bs_fail(why, BS_ERR_SIZE, "prior: %llu voxels are too many",
+			       (unsigned long long)voxels);
+	if (s->images == 0 || s->images > IMAGES_MAX)
+		return bs_fail(why, BS_ERR_SIZE, "prior: %u images, 1 to %d are legal", s->images,
+			       IMAGES_MAX);
+	if (!(s->edge > 0.0) || !(s->outside > 0.0) || !isfinite(s->edge) || !isfinite(s->outside))
+		return bs_fail(why, BS_ERR_VALUE, "prior: edge %g, outside %g", s->edge,
+			       s->outside);
+	return 0;
+}
+
+/* The forward half of the neighborhood. */
+static void set_ways(struct maker *m)
+{
+	int far = m->s->neighbors == 8 || m->s->neighbors == 26;
+
+	for (int z = 0; z <= (m->s->dims > 2); z++)
+		for (int y = -1; y <= 1; y++)
+			for (int x = -1; x <= 1; x++) {
+				bool forward = z > 0 || y > 0 || (y == 0 && x > 0);
+				int steps = abs(x) + abs(y) + z;
+
+				if (!forward || (z == 0 && y < 0) || (!far && steps > 1))
+					continue;
+				m->way[m->ways][0] = x;
+				m->way[m->ways][1] = y;
+				m->way[m->ways][2] = z;
+				m->ways++;
+			}
+}
+
+static int set_units(struct maker *m, struct bs_fail *why)
+{
+	for (uint32_t i = 0; i < m->s->images; i++) {
+		const float *r = m->images + 2 * m->voxels * i;
+		double top = 0.0;
+
+		for (uint64_t v = 0; v < m->voxels; v++) {
+			double square =
+				(double)r[2 * v] * r[2 * v] + (double)r[2 * v + 1] * r[2 * v + 1];
+
+			if (!isfinite(square))
+				return bs_fail(why, BS_ERR_VALUE,
+					       "prior: image %u, voxel %llu is not finite", i,
+					       (unsigned long long)v);
+			top = square > top ? square : top;
+		}
+		if (top == 0.0)
+			return bs_fail(why, BS_ERR_VALUE, "prior: image %u is all zero", i);
+		m->unit[i] = 1.0 / (m->s->edge * m->s->edge * top);
+	}
+	return 0;
+}
+
+static bool inside(const struct maker *m, uint64_t v)
+{
+	return m->mask == NULL || m->mask[2 * v] != 0.0f || m->mask[2 * v + 1] != 0.0f;
+}
+
+static double weight(const struct maker *m, uint64_t a, uint64_t b, int steps)
+{
+	double t = 0.0;
+
+	for (uint32_t i = 0; i < m->s->images; i++) {
+		const float *r = m->images + 2 * m->voxels * i;
+		double re = (double)r[2 * a] - r[2 * b];
+		double im = (double)r[2 * a + 1] - r[2 * b + 1];
+
+		t += (re * re + im * im) * m->unit[i];
+	}
+	return 1.0 / (sqrt(steps) * (1.0 + t));
+}
+
+static void entry(struct maker *m, uint64_t col, double value)
+{
+	if (m->w) {
+		m->w->col[m->entries] = (uint32_t)col;
+		m->w->value[m->entries] = (float)value;
+	}
+	m->entries++;
+}
+
+static void end_row(struct maker *m)
+{
+	m->rows++;
+	if (m->w)
+		m->w->start[m->rows] = m->entries;
+}
+
+/* One difference; columns in increasing order. */
+static void pair(struct maker *m, uint64_t a, uint64_t b, int steps)
+{
+	double w = m->w ? weight(m, a, b, steps) : 0.0;
+
+	entry(m, a < b ? a : b, a < b ? w : -w);
+	entry(m, a < b ? b : a, a < b ? -w : w);
+	end_row(m);
+}
+
+static void voxel_rows(struct maker *m, uint32_t x, uint32_t y, uint32_t z)
+{
+	const uint32_t *n = m->s->matrix;
+	uint64_t v = ((uint64_t)z * n[1] + y) * n[0] + x;
+
+	if (!inside(m, v)) {
+		entry(m, v, m->s->outside);
+		end_row(m);
+		return;
+	}
+	for (uint32_t i = 0; i < m->ways; i++) {
+		int64_t at[3] = { (int64_t)x + m->way[i][0], (int64_t)y + m->way[i][1],
+				  (int64_t)z + m->way[i][2] };
+		uint64_t other;
+
+		if (at[0] < 0 || at[0] >= n[0] || at[1] < 0 || at[1] >= n[1] || at[2] >= n[2])
+			continue;
+		other = ((uint64_t)at[2] * n[1] + (uint64_t)at[1]) * n[0] + (uint64_t)at[0];
+		if (inside(m, other))
+			pair(m, v, other,
+			     abs(m->way[i][0]) + abs(m->way[i][1]) + abs(m->way[i][2]));
+	}
+}
+
+static void walk(struct maker *m, struct bs_csr *into)
+{
+	m->w = into;
+	m->rows = m->entries = 0;
+	for (uint32_t z = 0; z < m->s->matrix[2]; z++)
+		for (uint32_t y = 0; y < m->s->matrix[1]; y++)
+			for (uint32_t x = 0; x < m->s->matrix[0]; x++)
+				voxel_rows(m, x, y, z);
+}
+
+int bs_prior_make(struct bs_csr *w, const struct bs_prior_spec *spec, const float *images,
+		  const float *mask, struct bs_fail *why)
+{
+	struct maker m = { .s = spec, .images = images, .mask = mask };
+	uint64_t in = 0;
+	int rc = check_spec(spec, why);
+
+	if (rc != 0)
+		return rc;
+	m.voxels = (uint64_t)spec->matrix[0] * spec->matrix[1] * spec->matrix[2];
+	rc = set_units(&m, why);
+	if (rc != 0)
+		return rc;
+	for (uint64_t v = 0; v < m.voxels; v++)
+		in += inside(&m, v);
+	if (in == 0)
+		return bs_fail(why, BS_ERR_SIZE, "prior: the mask is empty");
+	set_ways(&m);
+	walk(&m, NULL);
+	if (m.rows == 0)
+		return bs_fail(why, BS_ERR_SIZE, "prior: no two voxels are neighbors");
+	rc = bs_csr_open(w, m.rows, m.voxels, m.entries, false, why);
+	if (rc != 0)
+		return rc;
+	w->start[0] = 0;
+	walk(&m, w);
+	rc = bs_csr_seal(w, why);
+	if (rc != 0)
+		bs_csr_close(w);
+	return rc;
+}

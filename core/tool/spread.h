@@ -1,0 +1,25 @@
+/*
+ * core/tool/spread.h - the width of a point spread
+ *
+ * image [z][y][x] complex float, the answer to an impulse at voxel `at`. width: full width at half
+ * maximum of the magnitude along an axis through that voxel, in voxels, its flanks interpolated
+ * linearly; the line wraps around at its ends. 0 where the voxel's value is 0 or not finite; the
+ * length of the axis where neither flank falls to half.
+ * Pure; any thread. Test: test/unit/core/tool/test_spread.c
+ */
+#ifndef BS_CORE_TOOL_SPREAD_H
+#define BS_CORE_TOOL_SPREAD_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+double bs_spread_width(const float *image, const uint32_t matrix[3], const uint32_t at[3],
+		       uint32_t axis);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

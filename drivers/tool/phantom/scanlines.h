@@ -1,0 +1,107 @@
+/*
+ * drivers/tool/phantom/scanlines.h - which readouts a simulated scan has: order, counters, flags,
+ * times
+ *
+ * Two kinds of scans. A plain one has every row of its trajectory, in the order of its table, for
+ * each repetition, slice and contrast, with all FIRST and LAST flags. One as a scanner sends it
+ * (like_scanner) has the lines of a Cartesian matrix (traj holds all of them, core/traj/make.c)
+ * that acceleration, calibration and partial Fourier leave, and other readouts beside them; its
+ * flags are those that Siemens' converter sets: FIRST_IN_SLICE and LAST_IN_SLICE of each slice and
+ * contrast, LAST_IN_REPETITION, LAST_IN_MEASUREMENT, and the kinds 19 to 24 and 27.
+ *
+ * Order: noise, dummies, separate calibration (contrast 0 of each slice), then for each
+ * repetition, phase and set the slices one after the other, in each the averages and their lines
+ * from the lowest, in each line the contrasts, which share a TR. With BS_SLICES_EACH_TR a line of
+ * every slice comes before the next line. Every other readout takes a TR of its own; noise
+ * readouts follow each 2 ms. EPI: for each slice, average and contrast one train of lines, behind
+ * a triple for phase correction.
+ *
+ * Grid: the line through the center of k-space (index size/2) is on it. Of 3D, line y and z are on
+ * it when (y - cy) is a multiple of accel[0] and (z - cz) less shift for each step of y one of
+ * accel[1] (CAIPIRINHA). Interleaved calibration moves the grid by one line each repetition.
+ * Lines are numbered from the first that partial Fourier leaves; center is then the number of the
+ * center line.
+ * make allocates, walk does not. One thread. Test: test/unit/drivers/tool/test_phantomscan.c
+ * Sources: Breuer et al., Magn Reson Med 2006;55:549-556 (CAIPIRINHA).
+ */
+#ifndef BS_DRIVERS_TOOL_PHANTOM_SCANLINES_H
+#define BS_DRIVERS_TOOL_PHANTOM_SCANLINES_H
+
+#include <stdbool.h>
+
+#include "core/err.h"
+#include "core/mrd.h"
+#include "core/traj/traj.h"
+
+enum bs_slice_order {
+	BS_SLICES_ASCENDING,
+	BS_SLICES_INTERLEAVED, /* every second one; the last of them is the last but one or last */
+	BS_SLICES_EACH_TR      /* interleaved, and one line of each within a TR's pace */
+};
+
+struct bs_partial {
+	double share; /* of the lines that are measured; 0: all */
+	bool early;   /* the first ones are missing, else the last */
+};
+
+struct bs_scanplan {
+	const struct bs_traj *traj;
+	bool like_scanner;
+	uint32_t lines[2]; /* of the encoded matrix, along y and z */
+	uint32_t slices, contrasts, repetitions;
+	uint32_t averages, phases, sets; /* 0: 1 */
+	uint32_t accel[2];               /* 0: 1 */
+	uint32_t shift;                  /* below accel[1] */
+	enum bs_calibration calibration; /* embedded, separate, interleaved */
+	uint32_t calibration_lines[2];   /* along y and z; z 0: all partitions */
+	struct bs_partial partial[2];    /* along y and z */
+	enum bs_slice_order order;
+	uint32_t dummies;
+	uint32_t navigate; /* a navigator before every so many lines; 0: none */
+	bool reversed;     /* every second line */
+	bool epi;
+	uint32_t noise; /* readouts */
+	bool noise_only;
+	double tr_us;      /* of a line, or of a train */
+	double readout_us; /* sampling alone: what lies between contrasts */
+	double spacing_us; /* of EPI's lines */
+};
+
+enum bs_scanline_kind {
+	BS_SCANLINE_IMAGE,
+	BS_SCANLINE_NOISE,
+	BS_SCANLINE_DUMMY,
+	BS_SCANLINE_CALIBRATION,
+	BS_SCANLINE_PHASE_CORRECTION,
+	BS_SCANLINE_NAVIGATOR
+};
+
+struct bs_scanline {
+	enum bs_scanline_kind kind;
+	uint32_t row; /* of the trajectory */
+	uint16_t step1, step2, average, slice, contrast, repetition, phase, set;
+	uint32_t frame; /* repetitions, phases and sets before: what moves moves on with it */
+	uint64_t flags;
+	bool reversed;
+	uint32_t navigator; /* since the last navigator, from 0: what drifts */
+	double at_us;       /* from the scan's begin */
+};
+
+struct bs_scanlines;
+
+int bs_scanlines_make(struct bs_scanlines **lines, const struct bs_scanplan *plan,
+		      struct bs_fail *why);
+void bs_scanlines_free(struct bs_scanlines *lines);
+/*
+ * put is called for each readout in the order of the scan; what it returns, unless 0, ends the walk
+ * and is returned. BS_ERR_SIZE when the scan is longer than a time stamp can say (2147 s).
+ */
+int bs_scanlines_walk(struct bs_scanlines *lines,
+		      int (*put)(void *arg, const struct bs_scanline *line, struct bs_fail *why),
+		      void *arg, struct bs_fail *why);
+/* Lines of a frame, as of the last repetition of the last walk. */
+uint32_t bs_scanlines_frame(const struct bs_scanlines *lines);
+/* The numbers of lines or partitions (axis 0, 1), and which of them is the center. */
+struct bs_limit bs_scanlines_limit(const struct bs_scanlines *lines, int axis);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * drivers/tool/phantom/scanxml.h - writes the MRD XML header of a scan
+ *
+ * The counterpart of ipc/wire/xml.h: what info says, as XML that is valid by the MRD schema. Names
+ * are escaped. Limits that are not given are left out. Allocates nothing.
+ * Returns BS_ERR_NOMEM when size is too small. Test: test/unit/board/test_scan.c
+ */
+#ifndef BS_DRIVERS_TOOL_PHANTOM_SCANXML_H
+#define BS_DRIVERS_TOOL_PHANTOM_SCANXML_H
+
+#include <stddef.h>
+
+#include "core/err.h"
+#include "core/mrd.h"
+#include "core/traj/trapezoid.h"
+
+#define BS_SCANXML_BYTES 8192u /* enough for any info */
+
+struct bs_scanxml {
+	const struct bs_scan_info *info;
+	double tr_ms;
+	const char *system;             /* what made the data */
+	const char *sequence;           /* in words */
+	double te_ms[3];                /* 0: unsaid */
+	const struct bs_trapezoid *epi; /* of its readouts; NULL: none */
+	uint32_t train;                 /* EPI: lines of a train */
+};
+
+int bs_scanxml_write(char *out, size_t size, const struct bs_scanxml *x, struct bs_fail *why);
+
+#endif

@@ -1,0 +1,267 @@
+/* drivers/tool/phantom/source.c - see source.h */
+#define _DEFAULT_SOURCE /* M_PI */
+#include "drivers/tool/phantom/source.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/tool/phantom/coils.h"
+#include "core/tool/phantom/field.h"
+#include "core/tool/phantom/phantom.h"
+#include "drivers/tool/phantom/head.h"
+#include "drivers/tool/phantom/truth.h"
+
+#define NONE UINT32_MAX
+
+struct bs_phantom_source {
+	const struct bs_phantom_scan *scan;
+	const struct bs_protocol *p;
+	const struct bs_traj *t;
+	struct bs_team *team;
+	struct bs_phantom ph[BS_PHANTOM_CONTRASTS];        /* of the slice that is sampled */
+	struct bs_field_object *lit[BS_PHANTOM_CONTRASTS]; /* the same in a field */
+	struct bs_coils coils;
+	uint32_t ways;   /* 2: lines that run backwards are sampled elsewhere */
+	uint32_t slices; /* that data holds */
+	uint32_t held;   /* the slice at hand, where it is one; or NONE */
+	uint32_t frame;  /* of what is at hand: it matters to what moves */
+	size_t row;      /* floats of a readout */
+	float *k;        /* [way][row][sample][dims] where they are not the table's; or NULL */
+	float *data;     /* [slice][contrast][way][row][coil][sample] */
+	double *work;    /* [member] of the field's sums */
+	size_t work_each;
+};
+
+static float *row_at(const struct bs_phantom_source *s, uint32_t place, uint32_t contrast,
+		     uint32_t way, uint32_t row)
+{
+	size_t i = ((size_t)place * s->p->contrasts + contrast) * s->ways + way;
+
+	return s->data + (i * s->t->readouts + row) * s->row;
+}
+
+const float *bs_phantom_path(const struct bs_phantom_scan *scan, uint32_t frame, uint32_t row)
+{
+	const struct bs_traj *t = scan->traj;
+	const size_t each = (size_t)t->samples * t->dims;
+
+	return scan->paths != NULL ? scan->paths + ((size_t)frame * t->readouts + row) * each
+				   : t->k + row * each;
+}
+
+static const float *k_at(const struct bs_phantom_source *s, uint32_t way, uint32_t row)
+{
+	size_t each = (size_t)s->t->samples * s->t->dims;
+
+	return s->k != NULL ? s->k + ((size_t)way * s->t->readouts + row) * each
+			    : bs_phantom_path(s->scan, s->frame, row);
+}
+
+/* task: a row of a way of a contrast */
+static void sample_row(void *arg, int task, int member)
+{
+	struct bs_phantom_source *s = arg;
+	const struct bs_phantom_scan *scan = s->scan;
+	uint32_t row = (uint32_t)task % s->t->readouts;
+	uint32_t way = (uint32_t)task / s->t->readouts % s->ways;
+	uint32_t contrast = (uint32_t)task / s->t->readouts / s->ways;
+	const struct bs_phantom *ph = &s->ph[contrast];
+	float *to = row_at(s, s->slices > 1 ? s->held : 0, contrast, way, row);
+	const float *k = k_at(s, way, row);
+	struct bs_phantom moved;
+
+	if (s->lit[contrast] != NULL) {
+		uint32_t first = bs_protocol_on_grid(s->p) ? bs_phantom_center(s->p) : 0;
+		double t0_us = 1e3 * scan->te_ms[contrast] - scan->dwell_us * first;
+
+		bs_field_sample(s->lit[contrast], k, 1e-6 * t0_us, 1e-6 * scan->dwell_us,
+				s->t->samples, to, s->work + s->work_each * (size_t)member);
+		return;
+	}
+	if (scan->motion > 0.0) {
+		double t = s->frame + (double)row / s->t->readouts;
+
+		moved = s->ph[contrast];
+		bs_phantom_beat(&moved, scan->motion * sin(2.0 * M_PI * t / scan->motion_frames));
+		ph = &moved;
+	}
+	bs_coils_sample(&s->coils, ph, k, s->t->samples, to);
+}
+
+static void drop_field(struct bs_phantom_source *s)
+{
+	for (uint32_t c = 0; c < BS_PHANTOM_CONTRASTS; c++) {
+		bs_field_close(s->lit[c]);
+		s->lit[c] = NULL;
+	}
+	free(s->work);
+	s->work = NULL;
+	s->work_each = 0;
+}
+
+/* The slice's contrasts as voxels in the field. */
+static int light(struct bs_phantom_source *s, uint32_t slice, struct bs_fail *why)
+{
+	const struct bs_protocol *p = s->p;
+	size_t voxels = (size_t)bs_protocol_voxels(p);
+	float *image = malloc(2 * voxels * sizeof(*image));
+	int rc = 0;
+
+	drop_field(s);
+	if (image == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "phantom: no memory for a field");
+	bs_phantom_field(s->scan, slice, image + voxels);
+	for (uint32_t c = 0; rc == 0 && c < p->contrasts; c++) {
+		bs_phantom_truth_image(&s->ph[c], image, s->team);
+		rc = bs_field_open(&s->lit[c], &s->coils, image, image + voxels, why);
+		if (rc == 0 && bs_field_work(s->lit[c]) > s->work_each)
+			s->work_each = bs_field_work(s->lit[c]);
+	}
+	free(image);
+	if (rc != 0)
+		return rc;
+	if (s->work_each == 0)
+		return 0; /* nothing of this slice shines */
+	s->work = malloc((size_t)bs_team_members(s->team) * s->work_each * sizeof(*s->work));
+	return s->work != NULL
+		       ? 0
+		       : bs_fail(why, BS_ERR_NOMEM, "phantom: no memory for a field's sums");
+}
+
+static int sample_slice(struct bs_phantom_source *s, uint32_t slice, struct bs_fail *why)
+{
+	int rc = 0;
+
+	s->held = slice;
+	rc = bs_phantom_coils(s->scan, slice, &s->coils, why);
+	for (uint32_t c = 0; rc == 0 && c < s->p->contrasts; c++)
+		rc = bs_phantom_of(&s->ph[c], s->scan->object, s->p->dims, s->p->matrix, slice,
+				   s->p->slices, c, why);
+	if (rc == 0 && s->scan->field_hz != 0.0)
+		rc = light(s, slice, why);
+	if (rc == 0)
+		bs_team_run(s->team, sample_row, s,
+			    (int)(s->t->readouts * s->ways * s->p->contrasts));
+	return rc;
+}
+
+/* Spokes beside their nominal place: k + [Sx Sxy; Sxy Sy] times the step between two samples. */
+static void delay(const struct bs_phantom_source *s)
+{
+	const double *m = s->scan->delay;
+	uint32_t n = s->t->samples;
+
+	for (uint32_t row = 0; row < s->t->readouts; row++) {
+		const float *from = bs_phantom_path(s->scan, s->frame, row);
+		float *to = s->k + (size_t)row * n * 2;
+		/* at the center, where no value is folded */
+		double x = (double)from[n] - from[n - 2];
+		double y = (double)from[n + 1] - from[n - 1];
+
+		for (size_t i = 0; i < n; i++) {
+			to[2 * i] = (float)(from[2 * i] + m[0] * x + m[2] * y);
+			to[2 * i + 1] = (float)(from[2 * i + 1] + m[2] * x + m[1] * y);
+		}
+	}
+}
+
+int bs_phantom_source_hold(struct bs_phantom_source *s, uint32_t slice, uint32_t frame,
+			   struct bs_fail *why)
+{
+	bool moves = s->scan->motion > 0.0 || s->scan->paths != NULL;
+	int rc = 0;
+
+	if (s->held != NONE && (s->slices > 1 || s->held == slice) && (!moves || s->frame == frame))
+		return 0;
+	s->frame = frame;
+	if (s->scan->delayed)
+		delay(s);
+	if (s->slices == 1)
+		return sample_slice(s, slice, why);
+	for (uint32_t each = 0; rc == 0 && each < s->slices; each++)
+		rc = sample_slice(s, each, why);
+	return rc;
+}
+
+const float *bs_phantom_source_row(const struct bs_phantom_source *s, uint32_t slice,
+				   uint32_t contrast, uint32_t row, bool reversed)
+{
+	return row_at(s, s->slices > 1 ? slice : 0, contrast, reversed && s->ways > 1 ? 1 : 0, row);
+}
+
+/* Lines along the trapezoid; those of way 1 shifted. */
+static void run_epi(const struct bs_phantom_source *s)
+{
+	uint32_t n = s->t->samples;
+	uint32_t all = s->scan->trapezoid.samples;
+	float *to = s->k;
+
+	for (uint32_t way = 0; way < s->ways; way++)
+		for (uint32_t row = 0; row < s->t->readouts; row++)
+			for (uint32_t i = 0; i < n; i++, to += s->t->dims) {
+				const float *from = s->t->k + ((size_t)row * n + i) * s->t->dims;
+				double x = bs_trapezoid_k(&s->scan->trapezoid, i + all - n);
+
+				memcpy(to, from, s->t->dims * sizeof(*to));
+				to[0] = (float)(x + way * s->scan->epi_shift / all);
+			}
+}
+
+static int take_memory(struct bs_phantom_source *s, struct bs_fail *why)
+{
+	const struct bs_protocol *p = s->p;
+	const bool epi = s->scan->plan.epi;
+	size_t floats;
+
+	s->row = (size_t)2 * p->coils * p->samples; /* at most 2 x 64 x 65535 */
+	s->slices = s->scan->plan.order == BS_SLICES_EACH_TR ? p->slices : 1;
+	s->ways = epi ? 2 : 1;
+	floats = s->row * p->readouts;
+	if (floats > SIZE_MAX / sizeof(float) / p->contrasts / s->slices / s->ways ||
+	    (uint64_t)p->readouts * s->ways * p->contrasts > INT32_MAX)
+		return bs_fail(why, BS_ERR_NOMEM, "phantom: a frame is too large");
+	floats *= (size_t)p->contrasts * s->slices * s->ways;
+	s->data = malloc(floats * sizeof(float));
+	if (s->scan->delayed || epi)
+		s->k = malloc((size_t)s->ways * p->readouts * p->samples * p->dims * sizeof(float));
+	if (s->data == NULL || ((s->scan->delayed || epi) && s->k == NULL))
+		return bs_fail(why, BS_ERR_NOMEM, "phantom: no memory for %zu bytes of samples",
+			       floats * sizeof(float));
+	return 0;
+}
+
+int bs_phantom_source_open(struct bs_phantom_source **source, const struct bs_phantom_scan *scan,
+			   struct bs_team *team, struct bs_fail *why)
+{
+	const struct bs_protocol *p = scan->protocol;
+	struct bs_phantom_source *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (s == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "phantom: no memory");
+	s->scan = scan;
+	s->p = p;
+	s->t = scan->traj;
+	s->team = team;
+	s->held = NONE;
+	rc = take_memory(s, why);
+	if (rc != 0) {
+		bs_phantom_source_close(s);
+		return rc;
+	}
+	if (scan->plan.epi)
+		run_epi(s);
+	*source = s;
+	return 0;
+}
+
+void bs_phantom_source_close(struct bs_phantom_source *s)
+{
+	if (s == NULL)
+		return;
+	drop_field(s);
+	free(s->k);
+	free(s->data);
+	free(s);
+}

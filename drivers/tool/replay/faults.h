@@ -1,0 +1,80 @@
+/*
+ * drivers/tool/replay/faults.h - faults of a sender and of its line, by plan: boreside replay
+ * --faults
+ *
+ * read (a file) | draw (from a seed) -> fit -> { start -> { send }*, heard* }* -> free. start
+ * begins a scan. In each scan each fault of the plan strikes once, when the message of its number
+ * (ipc/WIRE.md, 2) is sent; a fault "for good" strikes each time that is sent. Of several faults of
+ * one message the first strikes when it is sent first, the next when it is sent again; pauses
+ * strike before it is sent at all. board/doc/FAULTS.md has a file's words. Bits and lengths that
+ * the plan leaves open are drawn from its seed (a file's from a fixed one): the same plan always
+ * does the same.
+ * One thread. read, draw and send allocate. Test: test/unit/drivers/tool/test_faults.c
+ */
+#ifndef BS_DRIVERS_TOOL_REPLAY_FAULTS_H
+#define BS_DRIVERS_TOOL_REPLAY_FAULTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/err.h"
+#include "ipc/endpoint.h"
+
+#define BS_FAULTS_MAX    4096u
+#define BS_FAULTS_MS_MAX 600000u
+#define BS_FAULTS_WORDS  80u
+#define BS_FAULTS_ANEW   3 /* send: the socket is another one, what was under way is lost */
+#define BS_FAULTS_KILLED 4 /* send: the same, and the sender has forgotten everything */
+
+enum bs_fault_kind {
+	BS_FAULT_DROP,       /* the message does not go out */
+	BS_FAULT_DUPLICATE,  /* it goes out twice */
+	BS_FAULT_REORDER,    /* it goes out after so many later ones */
+	BS_FAULT_CORRUPT,    /* one bit of it is another one */
+	BS_FAULT_TRUNCATE,   /* so many bytes of it go out */
+	BS_FAULT_STALL,      /* the sender stands still before it, milliseconds */
+	BS_FAULT_DISCONNECT, /* its socket is closed before it, another opened after ms */
+	BS_FAULT_KILL,       /* the same, and it begins again with another session */
+	BS_FAULT_KINDS
+};
+
+struct bs_fault {
+	uint64_t at; /* the message's number: 0 OPEN, then readouts, CLOSE last */
+	enum bs_fault_kind kind;
+	bool for_good; /* drop, corrupt, truncate: each time the message is sent */
+	uint64_t by; /* reorder: messages; corrupt: bit, truncate: bytes, both modulo the message's
+			* length; else ms */
+	/* in this scan */
+	uint32_t struck;
+	int64_t struck_ns; /* the first time */
+	int64_t passed_ns; /* its number was acknowledged; 0: not yet */
+};
+
+struct bs_faults {
+	struct bs_fault *fault;     /* [count], by number */
+	uint32_t count, pending;    /* struck and not acknowledged */
+	unsigned char *copy, *held; /* of a message that is changed; of one that goes out later */
+	size_t held_len;
+	uint64_t held_for; /* so many more messages */
+};
+
+/* The reason names the line. */
+int bs_faults_read(struct bs_faults *f, const char *path, struct bs_fail *why);
+/* One fault of each kind, and one more for each 200 messages of a scan of so many readouts. */
+int bs_faults_draw(struct bs_faults *f, uint64_t seed, uint32_t readouts, struct bs_fail *why);
+/* Whether a scan of so many readouts has the numbers, and can end. */
+int bs_faults_fit(const struct bs_faults *f, uint32_t readouts, struct bs_fail *why);
+void bs_faults_free(struct bs_faults *f);
+
+/* The fault as a line of a file says it; returns out. */
+const char *bs_fault_words(char out[BS_FAULTS_WORDS], const struct bs_fault *fault);
+
+void bs_faults_start(struct bs_faults *f);
+/* In place of bs_endpoint_send(..., 0, why): what it returns, or BS_FAULTS_ANEW, _KILLED. */
+int bs_faults_send(struct bs_faults *f, struct bs_endpoint *e, const unsigned char *msg, size_t len,
+		   struct bs_fail *why);
+/* Numbers below next are acknowledged. */
+void bs_faults_heard(struct bs_faults *f, uint64_t next, int64_t now_ns);
+
+#endif
