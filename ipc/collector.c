@@ -80,7 +80,7 @@ int bs_asked_open(struct bs_asked *out, const unsigned char *msg, size_t len, st
 	int rc = bs_wire_decode(&w, msg, len, &body, why);
 
 	if (rc == 0 && w.kind != BS_WIRE_IMAGE)
-		rc = bs_fail(why, BS_ERR_KIND, "an image of kind %u", w.kind);
+		rc = bs_fail(why, BS_ERR_KIND, "a message of kind %u", w.kind);
 	if (rc == 0)
 		rc = bs_mrd_parse_image(&out->head, &attributes_at, &pixels_at, body,
 					(size_t)w.payload_len, why);
@@ -101,6 +101,7 @@ static int open_stored(struct bs_collector *a, const struct bs_wire *w,
 		       const unsigned char *payload, struct bs_asked *out, struct bs_fail *why)
 {
 	const unsigned char *image;
+	struct bs_fail reason;
 	uint64_t previous;
 	size_t len;
 	int rc = bs_wire_get_stored(&previous, &image, &len, payload, (size_t)w->payload_len, why);
@@ -110,7 +111,9 @@ static int open_stored(struct bs_collector *a, const struct bs_wire *w,
 			     a->has);
 	if (rc != 0)
 		return rc;
-	rc = bs_asked_open(out, image, len, why);
+	rc = bs_asked_open(out, image, len, &reason);
+	if (rc != 0)
+		(void)bs_fail(why, rc, "image %" PRIu64 ": %s", w->seq, reason.text);
 	if (rc != 0 && a->skips) {
 		a->has = w->seq;
 		a->missed++;
