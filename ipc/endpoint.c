@@ -7,10 +7,8 @@
 #define _GNU_SOURCE /* ppoll */
 #include "ipc/endpoint.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <linux/sockios.h>
 #include <malloc.h>
 #include <nanomsg/nn.h>
 #include <nanomsg/pair.h>
@@ -21,13 +19,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "core/thread/clock.h"
-#include "ipc/guard.h"
-#include "ipc/seal/desk.h"
+#include "ipc/desk.h"
 #include "ipc/seal/link.h"
 #include "ipc/url.h"
 
@@ -99,15 +95,59 @@ failed:
 	return BS_ERR_IO;
 }
 
+/* What the service's side of a socket speaks, and, sealed, what its hello says and who may come. */
+static const struct {
+	enum bs_gate_pattern pattern; /* PAIR: it is a client's, or nanomsg's own */
+	const char *name;
+	uint32_t roles;
+} desks[] = {
+	[BS_ENDPOINT_KSPACE] = { BS_GATE_PAIR, "kspace", BS_ROLE_SCANNER },
+	[BS_ENDPOINT_ARCHIVE_OUT] = { BS_GATE_PUSH, NULL, 0 },
+	[BS_ENDPOINT_ARCHIVE_IN] = { BS_GATE_PAIR, NULL, 0 },
+	[BS_ENDPOINT_VIEWERS_OUT] = { BS_GATE_PUB, NULL, 0 },
+	[BS_ENDPOINT_VIEWERS_IN] = { BS_GATE_PAIR, NULL, 0 },
+	[BS_ENDPOINT_STATUS] = { BS_GATE_REP, "status", BS_ROLE_STATUS },
+	[BS_ENDPOINT_STATUS_ASK] = { BS_GATE_PAIR, "status", BS_ROLE_STATUS },
+	[BS_ENDPOINT_IMAGES] = { BS_GATE_REP, "images", BS_ROLE_ARCHIVE | BS_ROLE_VIEWER },
+	[BS_ENDPOINT_IMAGES_ASK] = { BS_GATE_PAIR, "images", BS_ROLE_ARCHIVE | BS_ROLE_VIEWER },
+};
+
+static int open_desk(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
+		     size_t message_max, size_t out_max, const struct bs_keys_spec *keys,
+		     struct bs_seal_record *record, struct bs_fail *why)
+{
+	const bool silent = desks[role].pattern != BS_GATE_REP;
+	const struct bs_desk_spec spec = { .pattern = desks[role].pattern,
+					   .message_max = silent ? 0 : message_max,
+					   .out_max = out_max,
+					   .keys = keys,
+					   .endpoint = desks[role].name,
+					   .roles = desks[role].roles,
+					   .record = record };
+	int rc;
+
+	*e = (struct bs_endpoint){ .socket = -1, .receive_fd = -1, .send_fd = -1, .role = role };
+	e->message_max = message_max;
+	(void)snprintf(e->url, sizeof(e->url), "%s", url);
+	rc = bs_desk_open(&e->desk, url, &spec, why);
+	if (rc == 0 && silent)
+		e->send_fd = bs_desk_fd(e->desk);
+	else if (rc == 0)
+		e->receive_fd = bs_desk_fd(e->desk);
+	return rc;
+}
+
 int bs_endpoint_bind(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
 		     size_t message_max, struct bs_fail *why)
 {
-	int rc = open_socket(e, role, url, message_max, why);
 	mode_t before;
+	int rc;
 
+	if (desks[role].pattern != BS_GATE_PAIR)
+		return open_desk(e, role, url, message_max, INT_MAX, NULL, NULL, why);
+	rc = open_socket(e, role, url, message_max, why);
 	if (rc != 0)
 		return rc;
-	bs_guard_on();
 	rc = bs_url_clear(url, why);
 	if (rc == 0) {
 		before = umask(0777 & ~BS_URL_MODE);
@@ -134,33 +174,11 @@ int bs_endpoint_connect(struct bs_endpoint *e, enum bs_endpoint_role role, const
 	return rc;
 }
 
-/* What a sealed connection is for, as its hello says, and who may have it. */
-static const struct {
-	const char *name;
-	uint32_t roles;
-	bool asks;
-} sealed[] = {
-	[BS_ENDPOINT_KSPACE] = { "kspace", BS_ROLE_SCANNER, false },
-	[BS_ENDPOINT_STATUS] = { "status", BS_ROLE_STATUS, true },
-	[BS_ENDPOINT_STATUS_ASK] = { "status", BS_ROLE_STATUS, true },
-	[BS_ENDPOINT_IMAGES] = { "images", BS_ROLE_ARCHIVE | BS_ROLE_VIEWER, true },
-	[BS_ENDPOINT_IMAGES_ASK] = { "images", BS_ROLE_ARCHIVE | BS_ROLE_VIEWER, true },
-};
-
 int bs_endpoint_bind_sealed(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
 			    size_t message_max, size_t answer_max, const struct bs_keys_spec *keys,
 			    struct bs_seal_record *record, struct bs_fail *why)
 {
-	int rc;
-
-	*e = (struct bs_endpoint){ .socket = -1, .receive_fd = -1, .send_fd = -1, .role = role };
-	e->message_max = message_max;
-	(void)snprintf(e->url, sizeof(e->url), "%s", url);
-	rc = bs_seal_desk_open(&e->desk, url, sealed[role].name, sealed[role].roles, message_max,
-			       answer_max, keys, record, why);
-	if (rc == 0)
-		e->receive_fd = bs_seal_desk_fd(e->desk);
-	return rc;
+	return open_desk(e, role, url, message_max, answer_max, keys, record, why);
 }
 
 int bs_endpoint_connect_sealed(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
@@ -176,8 +194,8 @@ int bs_endpoint_connect_sealed(struct bs_endpoint *e, enum bs_endpoint_role role
 	(void)snprintf(e->url, sizeof(e->url), "%s", url);
 	if (bs_url_is_ipc(url))
 		return bs_fail(why, BS_ERR_CONFIG, "%s: keys are for tcp:// alone", url);
-	rc = bs_seal_link_open(&e->link, url, sealed[role].name, sealed[role].asks, message_max,
-			       keys, why);
+	rc = bs_seal_link_open(&e->link, url, desks[role].name, role != BS_ENDPOINT_KSPACE,
+			       message_max, keys, why);
 	if (rc != 0)
 		return rc;
 	e->receive_fd = bs_seal_link_receive_fd(e->link);
@@ -207,9 +225,14 @@ int bs_endpoint_refused(const struct bs_endpoint *e, struct bs_fail *why)
 	return e->link != NULL ? bs_seal_link_refused(e->link, why) : 0;
 }
 
+bool bs_endpoint_is_sealed(const struct bs_endpoint *e)
+{
+	return e->desk != NULL && bs_desk_is_sealed(e->desk);
+}
+
 const char *bs_endpoint_asker(const struct bs_endpoint *e)
 {
-	const struct bs_seal_peer *who = e->desk != NULL ? bs_seal_desk_who(e->desk) : NULL;
+	const struct bs_seal_peer *who = e->desk != NULL ? bs_desk_who(e->desk) : NULL;
 
 	if (who == NULL)
 		return NULL;
@@ -268,7 +291,7 @@ int bs_endpoint_send(struct bs_endpoint *e, const void *head, size_t head_len, c
 	if (e->link != NULL)
 		return bs_seal_link_send(e->link, head, head_len, tail, tail_len, timeout_ms, why);
 	if (e->desk != NULL)
-		return bs_seal_desk_send(e->desk, head, head_len, tail, tail_len, why);
+		return bs_desk_send(e->desk, head, head_len, tail, tail_len, timeout_ms, why);
 	flags = arrange(e, NN_SNDTIMEO, &e->send_ms, timeout_ms);
 	if (flags < 0 || nn_sendmsg(e->socket, &msg, flags) < 0)
 		return failed_call("send", why);
@@ -282,7 +305,7 @@ static int recv_sealed(struct bs_endpoint *e, void *buf, size_t cap, size_t *len
 	int rc;
 
 	if (e->desk != NULL)
-		return bs_seal_desk_recv(e->desk, buf, cap, len, timeout_ms);
+		return bs_desk_recv(e->desk, buf, cap, len, timeout_ms);
 	rc = bs_seal_link_take(e->link, &msg, len, timeout_ms, why);
 	if (rc == 0)
 		memcpy(buf, msg, *len < cap ? *len : cap);
@@ -378,70 +401,40 @@ int bs_endpoint_wait(struct pollfd *fds, unsigned n, int64_t until_ns, struct bs
 
 uint64_t bs_endpoint_connections(const struct bs_endpoint *e)
 {
+	uint64_t here;
 	bool now;
 
 	if (e->link != NULL)
 		return bs_seal_link_connections(e->link, &now);
+	if (e->desk != NULL)
+		return bs_desk_connections(e->desk, &here);
 	return nn_get_statistic(e->socket, NN_STAT_ESTABLISHED_CONNECTIONS) +
 	       nn_get_statistic(e->socket, NN_STAT_ACCEPTED_CONNECTIONS);
 }
 
 uint64_t bs_endpoint_connections_now(const struct bs_endpoint *e)
 {
+	uint64_t here = 0;
 	bool now;
 
 	if (e->link != NULL)
 		return bs_seal_link_connections(e->link, &now) > 0 && now;
+	if (e->desk != NULL) {
+		(void)bs_desk_connections(e->desk, &here);
+		return here;
+	}
 	return nn_get_statistic(e->socket, NN_STAT_CURRENT_CONNECTIONS);
-}
-
-/* A connection that this bound endpoint accepted: its own end has the endpoint's address. */
-static bool is_connection(const struct bs_endpoint *e, int fd)
-{
-	union {
-		struct sockaddr any;
-		struct sockaddr_un un;
-		struct sockaddr_in in;
-		struct sockaddr_storage room;
-	} own, other;
-	socklen_t len = sizeof(own);
-	socklen_t other_len = sizeof(other);
-
-	memset(&own, 0, sizeof(own));
-	if (getsockname(fd, &own.any, &len) != 0 || getpeername(fd, &other.any, &other_len) != 0)
-		return false;
-	if (own.any.sa_family == AF_UNIX)
-		return bs_url_is_ipc(e->url) && strcmp(own.un.sun_path, bs_url_path(e->url)) == 0;
-	return own.any.sa_family == AF_INET && !bs_url_is_ipc(e->url) &&
-	       ntohs(own.in.sin_port) == strtol(strrchr(e->url, ':') + 1, NULL, 10);
 }
 
 uint64_t bs_endpoint_unsent(const struct bs_endpoint *e)
 {
-	struct pollfd ready = { e->send_fd, POLLIN, 0 };
-	DIR *d = opendir("/proc/self/fd");
-	struct dirent *entry;
-	uint64_t bytes;
-
-	/* readable: nanomsg would take another message, so it has none in hand */
-	bytes = bs_endpoint_connections_now(e) != 0 && poll(&ready, 1, 0) == 0 ? 1 : 0;
-	while (d != NULL && (entry = readdir(d)) != NULL) {
-		const int fd = (int)strtol(entry->d_name, NULL, 10);
-		int queued = 0;
-
-		if (entry->d_name[0] != '.' && is_connection(e, fd) &&
-		    ioctl(fd, SIOCOUTQ, &queued) == 0 && queued > 0)
-			bytes += (uint64_t)queued;
-	}
-	if (d != NULL)
-		(void)closedir(d);
-	return bytes;
+	return e->desk != NULL ? bs_desk_unsent(e->desk) : 0;
 }
 
 void bs_endpoint_close(struct bs_endpoint *e)
 {
 	bs_seal_link_close(e->link);
-	bs_seal_desk_close(e->desk);
+	bs_desk_close(e->desk);
 	e->link = NULL;
 	e->desk = NULL;
 	if (e->socket >= 0)

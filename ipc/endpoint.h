@@ -49,21 +49,24 @@ enum bs_endpoint_role {
 
 struct bs_endpoint {
 	int socket;     /* nanomsg's number; -1: closed */
-	int receive_fd; /* readable (POLLIN) when recv has a message; -1: the role never receives */
+	int receive_fd; /* readable (POLLIN) when recv may have a message; -1: it never receives */
 	int send_fd;    /* readable, not writable, when send would not block; -1: it never sends */
 	int send_ms, recv_ms; /* timeouts that are set */
 	enum bs_endpoint_role role;
 	size_t message_max;
 	char url[128]; /* nanomsg's own limit */
-	/* sealed (ipc/seal): a client's, a service's; the socket is -1 then. NULL: not */
-	struct bs_seal_link *link;
-	struct bs_seal_desk *desk;
+	/* the socket is -1 where it is one of these */
+	struct bs_seal_link *link; /* a client's, sealed */
+	struct bs_desk *desk;      /* a service's */
 };
 
 static inline bool bs_endpoint_is_open(const struct bs_endpoint *e)
 {
 	return e->socket >= 0 || e->link != NULL || e->desk != NULL;
 }
+
+/* A service's, for whose peers keys are asked. */
+bool bs_endpoint_is_sealed(const struct bs_endpoint *e);
 
 /*
  * message_max: bytes of the largest message that will be received; beyond it nothing is read.
@@ -131,9 +134,8 @@ uint64_t bs_endpoint_connections(const struct bs_endpoint *e);
 uint64_t bs_endpoint_connections_now(const struct bs_endpoint *e);
 
 /*
- * Bytes of a bound endpoint that its peers have not read yet, as far as this machine's kernel
- * knows, and one more while nanomsg still holds a message; 0: all is with the peers. What a peer's
- * own socket has read ahead is not seen. Allocates.
+ * ARCHIVE_OUT: bytes that its peers have not read yet, as far as this machine's kernel knows. What
+ * a peer's own socket has read ahead is not seen.
  */
 uint64_t bs_endpoint_unsent(const struct bs_endpoint *e);
 

@@ -13,84 +13,29 @@
 #include "ipc/gatepeer.h"
 #include "ipc/url.h"
 
-#define ACCEPTS     16  /* of an event */
-#define READS       8   /* of an event */
+#define ACCEPTS     16                /* of an event */
+#define SEND_BUFFER (4 * 1024 * 1024) /* bytes, of who is sent images */
+#define READS       8                 /* of an event */
 #define STREAK      64u /* messages of the favored peer before the others get a turn */
-#define RANK(r)     ((uint64_t)(r) << 60)
-#define IPC_MESSAGE 1 /* the byte before a length over ipc */
+#define IPC_MESSAGE 1   /* the byte before a length over ipc */
 
 enum rank { CONNECTED, SHAKEN, VOUCHED };
 
-/* The protocols of SP: PAIR says 16 to 16; REP, which is 49, hears 48, REQ. */
+/* The numbers of SP's protocols, as they stand in greetings. */
 static void greeting_of(const struct bs_gate *g, bool own, unsigned char out[8])
 {
-	memcpy(out, "\0SP\0\0\0\0", 8);
-	out[5] = !g->lock.answers ? 16 : own ? 49 : 48;
-}
+	static const unsigned char number[][2] = { /* the peer's, the gate's own */
+						   [BS_GATE_PAIR] = { 0x10, 0x10 },
+						   [BS_GATE_REP] = { 0x30, 0x31 },
+						   [BS_GATE_PUSH] = { 0x51, 0x50 },
+						   [BS_GATE_PUB] = { 0x21, 0x20 }
+	};
 
-static unsigned tag_of(const struct bs_gate *g)
-{
-	return g->sealed != NULL ? BS_SEAL_TAG : 0;
+	memcpy(out, "\0SP\0\0\0\0", 8);
+	out[5] = number[g->spec.pattern][own];
 }
 
 /* ---- places ---- */
-
-static void moved(struct bs_gate *g, const struct bs_gate_peer *p)
-{
-	const uint64_t rank = g->key[bs_gate_place(p)] & RANK(15);
-
-	g->key[bs_gate_place(p)] = rank | ++g->clock;
-}
-
-static void wait_for(struct bs_gate *g, struct bs_gate_peer *p, uint32_t events)
-{
-	struct epoll_event e = { .events = events, .data.u64 = p->id };
-
-	if (p->events == events || p->gone)
-		return;
-	(void)epoll_ctl(g->fd, EPOLL_CTL_MOD, p->fd, &e);
-	p->events = events;
-}
-
-static void forget_buffer(struct bs_gate *g, struct bs_gate_peer *p)
-{
-	if (p->buffer >= 0)
-		g->buffer_of[p->buffer] = 0;
-	p->buffer = -1;
-}
-
-static void let_go(struct bs_gate *g, struct bs_gate_peer *p)
-{
-	const uint32_t place = bs_gate_place(p);
-
-	(void)close(p->fd);
-	forget_buffer(g, p);
-	free(p->out_long);
-	p->out_long = NULL;
-	bs_gate_forget(g, place);
-	if (g->favored == p->id)
-		g->favored = 0;
-	p->id = 0;
-	g->key[place] = UINT64_MAX;
-	g->vacant[g->vacancies++] = place;
-}
-
-/* It hung up, or cannot be written to. A message that was taken stays valid until release. */
-static void lose(struct bs_gate *g, struct bs_gate_peer *p)
-{
-	if (p->stage != BS_GATE_WHOLE) {
-		let_go(g, p);
-	} else if (!p->gone) {
-		(void)epoll_ctl(g->fd, EPOLL_CTL_DEL, p->fd, NULL);
-		p->gone = true;
-	}
-}
-
-static void speaks_nonsense(struct bs_gate *g, struct bs_gate_peer *p)
-{
-	g->nonsense++;
-	let_go(g, p);
-}
 
 /* Lets the idlest peer of the lowest rank go. False: all must stay. */
 static bool make_room(struct bs_gate *g)
@@ -107,7 +52,7 @@ static bool make_room(struct bs_gate *g)
 	if (place == g->places)
 		return false;
 	g->let_go++;
-	let_go(g, &g->peer[place]);
+	bs_gate_let_go(g, &g->peer[place]);
 	return true;
 }
 
@@ -141,9 +86,11 @@ static void admit(struct bs_gate *g, int fd)
 	e.data.u64 = p->id;
 	if (g->path[0] == '\0')
 		bs_url_tune(fd);
+	if (bs_gate_is_silent(g))
+		(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){ SEND_BUFFER }, sizeof(int));
 	if (send(fd, greeting, sizeof(greeting), MSG_NOSIGNAL) != sizeof(greeting) ||
 	    epoll_ctl(g->fd, EPOLL_CTL_ADD, fd, &e) != 0)
-		let_go(g, p);
+		bs_gate_let_go(g, p);
 }
 
 static void accept_peers(struct bs_gate *g)
@@ -205,7 +152,7 @@ static bool take_buffer(struct bs_gate *g, struct bs_gate_peer *p)
 		if (slowest == NULL)
 			return false;
 		g->let_go++;
-		let_go(g, slowest);
+		bs_gate_let_go(g, slowest);
 	}
 	p->buffer = at;
 	g->buffer_of[at] = p->id;
@@ -216,7 +163,7 @@ static bool take_buffer(struct bs_gate *g, struct bs_gate_peer *p)
 static void begin(struct bs_gate *g, struct bs_gate_peer *p)
 {
 	const unsigned char *n = p->header + g->header - 8;
-	const unsigned tag = tag_of(g);
+	const unsigned tag = bs_gate_tag(g);
 
 	p->len = p->got = 0;
 	for (int i = 0; i < 8; i++)
@@ -224,14 +171,14 @@ static void begin(struct bs_gate *g, struct bs_gate_peer *p)
 	p->header_got = 0;
 	if (p->len > BS_GATE_LONGEST || (g->header == 9 && p->header[0] != IPC_MESSAGE) ||
 	    p->len < tag) {
-		speaks_nonsense(g, p);
+		bs_gate_speaks_nonsense(g, p);
 		return;
 	}
 	if (g->sealed != NULL && g->sealed[bs_gate_place(p)].who == NULL) {
 		p->stage = BS_GATE_HELLO;
 		if (p->len != BS_HELLO_FIRST) {
 			bs_gate_end(g, p, BS_GATE_UNKNOWN, "a peer did not say hello with a key");
-			let_go(g, p);
+			bs_gate_let_go(g, p);
 		}
 		return;
 	}
@@ -240,7 +187,7 @@ static void begin(struct bs_gate *g, struct bs_gate_peer *p)
 						 : BS_GATE_WHOLE;
 	if (p->stage == BS_GATE_BODY && p->len > BS_GATE_HEAD + tag && !take_buffer(g, p)) {
 		g->let_go++;
-		let_go(g, p);
+		bs_gate_let_go(g, p);
 	}
 }
 
@@ -278,14 +225,6 @@ static ssize_t drop_body(struct bs_gate *g, struct bs_gate_peer *p)
 	return n;
 }
 
-/* The bytes before a message. */
-static void frame(const struct bs_gate *g, unsigned char *out, uint64_t len)
-{
-	out[0] = IPC_MESSAGE;
-	for (unsigned i = 0; i < 8; i++)
-		out[g->header - 8 + i] = (unsigned char)(len >> (56 - 8 * i));
-}
-
 static ssize_t read_greeting(struct bs_gate *g, struct bs_gate_peer *p)
 {
 	unsigned char greeting[8];
@@ -298,12 +237,14 @@ static ssize_t read_greeting(struct bs_gate *g, struct bs_gate_peer *p)
 		return n;
 	greeting_of(g, false, greeting);
 	if (memcmp(p->head, greeting, sizeof(greeting)) != 0) {
-		speaks_nonsense(g, p);
+		bs_gate_speaks_nonsense(g, p);
 		return 1;
 	}
 	p->stage = BS_GATE_LENGTH;
-	if (g->sealed == NULL)
+	if (g->sealed == NULL) {
+		g->shaken++;
 		g->key[bs_gate_place(p)] = RANK(SHAKEN);
+	}
 	return n;
 }
 
@@ -321,7 +262,7 @@ static ssize_t read_hello(struct bs_gate *g, struct bs_gate_peer *p)
 	g->said_hello = true;
 	len = bs_gate_hello(g, p, s, p->out + g->header);
 	if (len > 0) { /* the first that it is sent: nothing waits before it */
-		frame(g, p->out, len);
+		bs_gate_frame(g, p->out, len);
 		p->out_len = g->header + len;
 		if (send(p->fd, p->out, p->out_len, MSG_NOSIGNAL) != (ssize_t)p->out_len)
 			s->who = NULL;
@@ -329,7 +270,7 @@ static ssize_t read_hello(struct bs_gate *g, struct bs_gate_peer *p)
 	}
 	p->stage = BS_GATE_LENGTH;
 	if (s->who == NULL && len != 1)
-		let_go(g, p);
+		bs_gate_let_go(g, p);
 	return n;
 }
 
@@ -344,17 +285,18 @@ static bool open_message(struct bs_gate *g, struct bs_gate_peer *p)
 	} else if (!bs_seal_open(&s->in, p->buffer >= 0 ? g->buffer[p->buffer] : p->head,
 				 (size_t)p->len)) {
 		bs_gate_end(g, p, BS_GATE_FORGED, "a message did not open");
-		let_go(g, p);
+		bs_gate_let_go(g, p);
 		return false;
 	}
 	p->len -= BS_SEAL_TAG;
 	if (!s->proved && p->len <= g->message_max) {
 		if (!bs_gate_prove(g, s)) {
 			bs_gate_end(g, p, BS_GATE_CROWDED, "too many connections of its key");
-			let_go(g, p);
+			bs_gate_let_go(g, p);
 			return false;
 		}
-		atomic_fetch_add(&g->lock.record->sessions, 1);
+		atomic_fetch_add(&g->spec.record->sessions, 1);
+		g->shaken++;
 		g->key[bs_gate_place(p)] = RANK(SHAKEN) | ++g->clock;
 	}
 	return true;
@@ -376,6 +318,10 @@ static ssize_t read_some(struct bs_gate *g, struct bs_gate_peer *p)
 			n = read(p->fd, p->header + p->header_got, g->header - p->header_got);
 		if (n <= 0)
 			return n;
+		if (bs_gate_is_silent(g)) {
+			bs_gate_speaks_nonsense(g, p);
+			return n;
+		}
 		if (p->header_got < g->header)
 			p->header_got += (unsigned)n;
 		if (p->header_got == g->header)
@@ -404,82 +350,14 @@ static bool read_peer(struct bs_gate *g, struct bs_gate_peer *p)
 			return false;
 		if (n <= 0) {
 			if (n == 0 || (errno != EAGAIN && errno != EINTR))
-				lose(g, p);
+				bs_gate_lose(g, p);
 			return false;
 		}
-		moved(g, p);
+		bs_gate_moved(g, p);
 		if (p->stage == BS_GATE_WHOLE)
 			return g->sealed == NULL || open_message(g, p);
 	}
 	return false;
-}
-
-/* ---- writing ---- */
-
-/* False: some is left, or the peer is lost. */
-static bool flush(struct bs_gate *g, struct bs_gate_peer *p)
-{
-	const unsigned char *from = p->out_long != NULL ? p->out_long + p->out_at : p->out;
-	ssize_t n = send(p->fd, from, p->out_len, MSG_NOSIGNAL);
-
-	if (n < 0 && errno != EAGAIN && errno != EINTR) {
-		p->out_len = 0;
-		lose(g, p);
-		return false;
-	}
-	if (n > 0) {
-		p->out_len -= (size_t)n;
-		if (p->out_long != NULL)
-			p->out_at += (size_t)n;
-		else
-			memmove(p->out, p->out + n, p->out_len);
-	}
-	if (p->out_len == 0) {
-		free(p->out_long);
-		p->out_long = NULL;
-		p->out_at = 0;
-	}
-	wait_for(g, p, p->out_len > 0 ? p->events | EPOLLOUT : p->events & ~(uint32_t)EPOLLOUT);
-	return p->out_len == 0;
-}
-
-/* Where a message of so many bytes is put together; NULL: it is too long, or there is no memory. */
-static unsigned char *out_for(struct bs_gate *g, struct bs_gate_peer *p, size_t bytes)
-{
-	if (bytes <= BS_GATE_OUT)
-		return p->out;
-	if (bytes <= g->lock.answer_max)
-		p->out_long = malloc(bytes);
-	return p->out_long;
-}
-
-int bs_gate_send(struct bs_gate *g, uint64_t peer, const void *head, size_t head_len,
-		 const void *tail, size_t tail_len)
-{
-	struct bs_gate_peer *p = bs_gate_find(g, peer);
-	struct bs_gate_sealed *s =
-		p != NULL && g->sealed != NULL ? &g->sealed[bs_gate_place(p)] : NULL;
-	const size_t tag = tag_of(g);
-	const size_t most = g->lock.answer_max > BS_GATE_OUT ? g->lock.answer_max : BS_GATE_OUT;
-	unsigned char *out;
-
-	if (p == NULL || p->gone || head_len > most || tail_len > most ||
-	    head_len + tail_len + tag + g->header > most || (s != NULL && s->who == NULL))
-		return BS_ERR_IO;
-	if (p->out_len > 0 && !flush(g, p))
-		return bs_gate_here(g, peer) ? BS_ENDPOINT_TIMEOUT : BS_ERR_IO;
-	out = out_for(g, p, g->header + head_len + tail_len + tag);
-	if (out == NULL)
-		return BS_ERR_IO;
-	frame(g, out, head_len + tail_len + tag);
-	memcpy(out + g->header, head, head_len);
-	if (tail_len > 0)
-		memcpy(out + g->header + head_len, tail, tail_len);
-	if (s != NULL && !bs_seal_close(&s->out, out + g->header, head_len + tail_len))
-		return BS_ERR_IO;
-	p->out_len = g->header + head_len + tail_len + tag;
-	(void)flush(g, p);
-	return bs_gate_here(g, peer) ? 0 : BS_ERR_IO;
 }
 
 /* ---- taking ---- */
@@ -498,17 +376,17 @@ static bool look_at(struct bs_gate *g, struct bs_gate_peer *p, uint32_t events)
 {
 	if (p->stage == BS_GATE_WHOLE) { /* not read now: only whether it hangs up */
 		if ((events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0)
-			lose(g, p);
+			bs_gate_lose(g, p);
 		else
-			wait_for(g, p, EPOLLRDHUP | (p->events & EPOLLOUT));
+			bs_gate_wait_for(g, p, EPOLLRDHUP | (p->events & EPOLLOUT));
 	}
 	if ((events & EPOLLOUT) != 0 && !p->gone) {
 		const uint64_t id = p->id;
 
 		if (p->out_len > 0)
-			(void)flush(g, p);
+			(void)bs_gate_flush(g, p);
 		else
-			wait_for(g, p, p->events & ~(uint32_t)EPOLLOUT);
+			bs_gate_wait_for(g, p, p->events & ~(uint32_t)EPOLLOUT);
 		if (p->id != id)
 			return false;
 	}
@@ -548,6 +426,14 @@ bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m)
 	}
 }
 
+void bs_gate_turn(struct bs_gate *g)
+{
+	struct bs_gate_message m;
+
+	while (bs_gate_take(g, &m))
+		bs_gate_release(g, m.peer);
+}
+
 void bs_gate_release(struct bs_gate *g, uint64_t peer)
 {
 	struct bs_gate_peer *p = bs_gate_find(g, peer);
@@ -555,30 +441,23 @@ void bs_gate_release(struct bs_gate *g, uint64_t peer)
 
 	if (p == NULL || p->stage != BS_GATE_WHOLE)
 		return;
-	forget_buffer(g, p);
+	bs_gate_forget_buffer(g, p);
 	p->stage = BS_GATE_LENGTH;
 	if (!p->gone) {
 		/* a message of no bytes, its length read already, brings no event of its own */
 		const bool empty = p->header_got == g->header &&
 				   memcmp(p->header + g->header - 8, (char[8]){ 0 }, 8) == 0;
 
-		wait_for(g, p, EPOLLIN | (p->out_len > 0 || empty ? EPOLLOUT : 0u));
+		bs_gate_wait_for(g, p, EPOLLIN | (p->out_len > 0 || empty ? EPOLLOUT : 0u));
 		return;
 	}
 	p->gone = false; /* what it sent before it hung up is read to its end */
 	p->events = EPOLLIN;
 	if (epoll_ctl(g->fd, EPOLL_CTL_ADD, p->fd, &e) != 0)
-		let_go(g, p);
+		bs_gate_let_go(g, p);
 }
 
 /* ---- who is who ---- */
-
-bool bs_gate_here(const struct bs_gate *g, uint64_t peer)
-{
-	const struct bs_gate_peer *p = bs_gate_find(g, peer);
-
-	return p != NULL && !p->gone;
-}
 
 void bs_gate_vouch(struct bs_gate *g, uint64_t peer)
 {

@@ -1,12 +1,13 @@
 /*
- * ipc/gate.h - the k-space endpoint: it admits many peers, and none of them keeps another out
+ * ipc/gate.h - the service's side of a socket: it admits many peers, and none keeps another out
  *
  * open -> { wait on fd, take* (each message released), send, favor, ... }* -> close.
  *
- * A peer is an ordinary PAIR socket of nanomsg or nng that connects: the gate speaks the
- * scalability protocols' handshake and framing itself. nanomsg's own PAIR admits one peer and its
- * raw REP any number without a bound; both end their process at one wrong byte on ipc
- * (ARCHITECTURE.md has the measurements).
+ * A peer is an ordinary socket of nanomsg or nng that connects: the gate speaks the scalability
+ * protocols' handshake and framing itself. nanomsg's own PAIR admits one peer and its raw REP any
+ * number without a bound; all of its sockets end their process at one wrong byte on ipc
+ * (ARCHITECTURE.md has the measurements). What comes from a peer that may only listen (PULL, SUB)
+ * is nonsense.
  *
  * When a peer connects and every place is taken, another one is let go (disconnected): the one of
  * the lowest rank, and of these the one that has been idle for the longest time. Ranks, from the
@@ -21,15 +22,17 @@
  * BS_GATE_HEAD bytes. A peer that announces more than BS_GATE_LONGEST bytes does not speak the
  * protocol and is let go.
  *
- * With a lock (bs_gate_open_locked) a connection is sealed: behind the greeting a peer says hello
+ * With keys (bs_gate_open_by) a connection is sealed: behind the greeting a peer says hello
  * with a key that is known (ipc/seal/hello.h), and every message after that is sealed
  * (ipc/seal/seal.h). take gives what was opened. Whoever has no such key, or whose message does not
  * open, is let go and counted. Until its first message has opened a peer has the lowest rank, and
  * is none of its key's connections, of which there may be so many (keys->connections): one more is
  * refused in words. Over tcp a peer whose host is gone is noticed within two minutes.
  *
- * Nothing but open allocates (and an answer longer than BS_GATE_OUT, which a lock may allow);
- * nothing blocks. One thread.
+ * A message goes out at once, as far as the peer's connection takes it; the rest is kept. When the
+ * rests are more than BS_GATE_RESTS bytes together, the idlest peer that has one is let go.
+ * Nothing but open allocates, and send what is kept of a message longer than BS_GATE_OUT; nothing
+ * blocks. One thread.
  * Source: the SP protocols' RFCs of nanomsg, sp-tcp-mapping-01 and sp-ipc-mapping-01.
  * Test: test/unit/ipc/test_gate.c, test/fault/fault_crowd.c
  */
@@ -52,18 +55,23 @@
 #define BS_GATE_OUT     1024u /* bytes of the longest answer, its length included */
 #define BS_GATE_EVENTS  16
 #define BS_GATE_LONGEST (UINT64_C(64) << 20)
+#define BS_GATE_RESTS   ((size_t)256 << 20)
 
-/* Who may come in; all of it outlives the gate. */
-struct bs_gate_lock {
-	struct bs_seal_keys *keys; /* the gate alone counts its peers' connections there */
-	const char *endpoint;      /* as hello.h names it */
+/* The gate's side of the protocols: REP answers REQ, PUSH sends to one PULL, PUB to each SUB. */
+enum bs_gate_pattern { BS_GATE_PAIR, BS_GATE_REP, BS_GATE_PUSH, BS_GATE_PUB };
+
+/* What it speaks, and who may come in; all of it outlives the gate. */
+struct bs_gate_spec {
+	enum bs_gate_pattern pattern;
+	uint32_t places;           /* for peers; 0: BS_GATE_PEERS */
+	size_t out_max;            /* bytes of the longest message that goes out; 0: BS_GATE_OUT */
+	struct bs_seal_keys *keys; /* the gate alone counts its peers' connections there; or NULL */
+	const char *endpoint;      /* with keys, as hello.h names it */
 	uint32_t roles;            /* a key has one of these */
-	bool answers;              /* the gate is REP, its peers REQ; else PAIR */
-	size_t answer_max;         /* bytes of the longest answer; 0: BS_GATE_OUT */
 	struct bs_seal_record *record;
 };
 
-/* A peer of a gate with a lock. */
+/* A peer of a gate with keys. */
 struct bs_gate_sealed {
 	struct bs_seal out, in;
 	const struct bs_seal_peer *who; /* NULL: it has not said hello */
@@ -76,7 +84,7 @@ struct bs_gate_peer {
 	uint64_t id; /* 0: the place is free */
 	enum {
 		BS_GATE_SHAKING,
-		BS_GATE_HELLO,    /* with a lock: it says who it is */
+		BS_GATE_HELLO,    /* with keys: it says who it is */
 		BS_GATE_LENGTH,   /* of the next message */
 		BS_GATE_BODY,     /* of it */
 		BS_GATE_DROPPING, /* it is too long */
@@ -92,6 +100,7 @@ struct bs_gate_peer {
 	unsigned char out[BS_GATE_OUT]; /* what the peer did not take yet, */
 	unsigned char *out_long;        /* or is here, if that is longer */
 	size_t out_len, out_at;         /* out_at: of out_long, what it took */
+	size_t out_room;                /* bytes of out_long */
 };
 
 struct bs_gate {
@@ -101,8 +110,8 @@ struct bs_gate {
 	size_t message_max;
 	char path[108]; /* "": tcp */
 	struct bs_gate_peer *peer;
-	struct bs_gate_lock lock;      /* keys NULL: there is none */
-	struct bs_gate_sealed *sealed; /* [places], of each peer; NULL: there is no lock */
+	struct bs_gate_spec spec;      /* as open was told */
+	struct bs_gate_sealed *sealed; /* [places], of each peer; NULL: there are no keys */
 	bool said_hello;               /* a curve's product was spent: the favored peer is next */
 	uint64_t *key;    /* [places] rank, last activity; the lowest is let go. UINT64_MAX: free */
 	uint32_t *vacant; /* places that are free */
@@ -111,11 +120,14 @@ struct bs_gate {
 	uint64_t buffer_of[BS_GATE_BUFFERS]; /* a peer's id, or 0 */
 	uint64_t favored;                    /* a peer's id, or 0 */
 	unsigned streak;                     /* messages of it in a row */
+	size_t rests;                        /* bytes that are kept of messages on their way */
+	uint32_t turn;                       /* the place that was last sent to */
 	uint64_t clock; /* counts activity, so that keys tell who was idle longer */
 	struct epoll_event event[BS_GATE_EVENTS];
 	int events, event_at;
 	/* since open */
 	uint64_t connected; /* peers that connected; a part of their ids */
+	uint64_t shaken;    /* that shook hands, or proved a key */
 	uint64_t let_go;    /* for want of a place or a buffer */
 	uint64_t nonsense;  /* let go because they did not speak the protocol */
 };
@@ -132,15 +144,30 @@ struct bs_gate_message {
  * it touched. The URL is refused as bs_endpoint_bind refuses it. On failure g is closed.
  */
 int bs_gate_open(struct bs_gate *g, const char *url, size_t message_max, struct bs_fail *why);
-/* The same with a lock; lock->keys NULL: without. Over tcp any address then. */
-int bs_gate_open_locked(struct bs_gate *g, const char *url, size_t message_max,
-			const struct bs_gate_lock *lock, struct bs_fail *why);
+/* The same on other terms; with keys any address over tcp. */
+int bs_gate_open_by(struct bs_gate *g, const char *url, size_t message_max,
+		    const struct bs_gate_spec *spec, struct bs_fail *why);
 void bs_gate_close(struct bs_gate *g);
 
 /* The next message of any peer, without waiting; false: none is there. */
 bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m);
 /* The message that take gave is no longer needed. The peer may be gone. */
 void bs_gate_release(struct bs_gate *g, uint64_t peer);
+
+/* What time and peers ask for, of PUSH and PUB, which take nothing; take does it of the others. */
+void bs_gate_turn(struct bs_gate *g);
+
+/* PUSH: the peer whose turn it is, of those that would take a message whole or in part; or 0. */
+uint64_t bs_gate_next(struct bs_gate *g);
+/* PUB: to each peer that has taken the one before. */
+void bs_gate_publish(struct bs_gate *g, const void *head, size_t head_len, const void *tail,
+		     size_t tail_len);
+/* Peers that have shaken hands, and are here. */
+uint32_t bs_gate_ready(const struct bs_gate *g);
+/* Bytes on their way that peers have not read yet, as far as this machine's kernel knows. */
+uint64_t bs_gate_unsent(const struct bs_gate *g);
+/* Peers of this process's gates that did not speak the protocol. Any thread. */
+uint64_t bs_gate_nonsense(void);
 
 /*
  * One message made of two pieces. 0: it is on its way. BS_ENDPOINT_TIMEOUT: the peer has not taken
@@ -149,7 +176,7 @@ void bs_gate_release(struct bs_gate *g, uint64_t peer);
 int bs_gate_send(struct bs_gate *g, uint64_t peer, const void *head, size_t head_len,
 		 const void *tail, size_t tail_len);
 
-/* Whose key it has; NULL: there is no lock. */
+/* Whose key it has; NULL: there are no keys. */
 const struct bs_seal_peer *bs_gate_who(const struct bs_gate *g, uint64_t peer);
 /* Still connected, as far as is known. */
 bool bs_gate_here(const struct bs_gate *g, uint64_t peer);

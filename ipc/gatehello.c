@@ -9,7 +9,7 @@
 void bs_gate_end(struct bs_gate *g, const struct bs_gate_peer *p, enum bs_gate_end how,
 		 const char *words)
 {
-	struct bs_seal_record *r = g->lock.record;
+	struct bs_seal_record *r = g->spec.record;
 	char from[64];
 
 	atomic_fetch_add(how == BS_GATE_UNKNOWN   ? &r->unknown
@@ -28,7 +28,7 @@ size_t bs_gate_hello(struct bs_gate *g, const struct bs_gate_peer *p, struct bs_
 	const struct bs_seal_peer *who;
 	struct bs_fail why;
 	size_t len;
-	int rc = bs_hello_answer(g->lock.keys, g->lock.endpoint, g->lock.roles, s->hello,
+	int rc = bs_hello_answer(g->spec.keys, g->spec.endpoint, g->spec.roles, s->hello,
 				 (size_t)p->len, out, &len, &s->out, &s->in, &who, &why);
 
 	sodium_memzero(s->hello, sizeof(s->hello));
@@ -42,15 +42,15 @@ size_t bs_gate_hello(struct bs_gate *g, const struct bs_gate_peer *p, struct bs_
 	return len;
 }
 
-/* What the lock's keys know of a peer's key. */
+/* What the gate's keys know of a peer's key. */
 static struct bs_seal_peer *key_of(const struct bs_gate *g, const struct bs_gate_sealed *s)
 {
-	return &g->lock.keys->peer[s->who - g->lock.keys->peer];
+	return &g->spec.keys->peer[s->who - g->spec.keys->peer];
 }
 
 bool bs_gate_prove(struct bs_gate *g, struct bs_gate_sealed *s)
 {
-	if (bs_seal_keys_full(g->lock.keys, s->who))
+	if (bs_seal_keys_full(g->spec.keys, s->who))
 		return false;
 	key_of(g, s)->here++;
 	s->proved = true;
@@ -68,7 +68,7 @@ void bs_gate_forget(struct bs_gate *g, uint32_t place)
 
 void bs_gate_wipe(struct bs_gate *g)
 {
-	sodium_memzero(g->sealed, BS_GATE_PEERS * sizeof(*g->sealed));
+	sodium_memzero(g->sealed, g->places * sizeof(*g->sealed));
 }
 
 const struct bs_seal_peer *bs_gate_who(const struct bs_gate *g, uint64_t peer)

@@ -2,6 +2,7 @@
 #include "ipc/gate.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,32 +14,36 @@
 
 #define FILES_APART 64u /* descriptors that the process needs for itself */
 
+static _Atomic uint32_t given; /* places of this process's gates */
+
 /* How many peers the process may have open; raises its limit as far as it may. */
-static uint32_t places_of(void)
+static uint32_t places_of(uint32_t wanted)
 {
-	const rlim_t all = BS_GATE_PEERS + FILES_APART;
+	const rlim_t others = atomic_load(&given) + FILES_APART;
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_NOFILE, &r) != 0)
-		return FILES_APART;
-	if (r.rlim_cur < all) {
-		r.rlim_cur = r.rlim_max < all ? r.rlim_max : all;
+		return wanted < FILES_APART ? wanted : FILES_APART;
+	if (r.rlim_cur < others + wanted) {
+		r.rlim_cur = r.rlim_max < others + wanted ? r.rlim_max : others + wanted;
 		(void)setrlimit(RLIMIT_NOFILE, &r);
 	}
-	return r.rlim_cur >= all                      ? BS_GATE_PEERS
-	       : r.rlim_cur > (rlim_t)2 * FILES_APART ? (uint32_t)r.rlim_cur - FILES_APART
-						      : FILES_APART;
+	if (r.rlim_cur >= others + wanted)
+		return wanted;
+	if (r.rlim_cur > others + FILES_APART)
+		return (uint32_t)(r.rlim_cur - others);
+	return wanted < FILES_APART ? wanted : FILES_APART;
 }
 
 static int make_memory(struct bs_gate *g, struct bs_fail *why)
 {
 	const size_t each = (g->message_max + BS_SEAL_TAG + 63) & ~(size_t)63;
 
-	g->peer = calloc(BS_GATE_PEERS, sizeof(*g->peer));
-	g->key = calloc(BS_GATE_PEERS, sizeof(*g->key));
-	g->vacant = calloc(BS_GATE_PEERS, sizeof(*g->vacant));
+	g->peer = calloc(g->places, sizeof(*g->peer));
+	g->key = calloc(g->places, sizeof(*g->key));
+	g->vacant = calloc(g->places, sizeof(*g->vacant));
 	g->scratch = malloc(SCRATCH);
-	for (unsigned i = 0; i < BS_GATE_BUFFERS; i++) {
+	for (unsigned i = 0; i < BS_GATE_BUFFERS && !bs_gate_is_silent(g); i++) {
 		g->buffer[i] = aligned_alloc(64, each);
 		if (g->buffer[i] == NULL)
 			return bs_fail(why, BS_ERR_NOMEM, "%u messages of %zu bytes",
@@ -46,16 +51,16 @@ static int make_memory(struct bs_gate *g, struct bs_fail *why)
 		memset(g->buffer[i], 0, each);
 	}
 	if (g->peer == NULL || g->key == NULL || g->vacant == NULL || g->scratch == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "%u peers", BS_GATE_PEERS);
-	for (uint32_t i = 0; g->lock.keys != NULL && i < g->lock.keys->peers; i++)
-		g->lock.keys->peer[i].here = 0;
-	if (g->lock.keys != NULL) {
-		g->sealed = aligned_alloc(64, BS_GATE_PEERS * sizeof(*g->sealed));
+		return bs_fail(why, BS_ERR_NOMEM, "%u peers", g->places);
+	for (uint32_t i = 0; g->spec.keys != NULL && i < g->spec.keys->peers; i++)
+		g->spec.keys->peer[i].here = 0;
+	if (g->spec.keys != NULL) {
+		g->sealed = aligned_alloc(64, (g->places * sizeof(*g->sealed) + 63) & ~(size_t)63);
 		if (g->sealed == NULL)
-			return bs_fail(why, BS_ERR_NOMEM, "%u peers", BS_GATE_PEERS);
-		memset(g->sealed, 0, BS_GATE_PEERS * sizeof(*g->sealed));
+			return bs_fail(why, BS_ERR_NOMEM, "%u peers", g->places);
+		memset(g->sealed, 0, g->places * sizeof(*g->sealed));
 	}
-	memset(g->peer, 0, BS_GATE_PEERS * sizeof(*g->peer));
+	memset(g->peer, 0, g->places * sizeof(*g->peer));
 	memset(g->scratch, 0, SCRATCH);
 	for (uint32_t i = g->places; i-- > 0;) {
 		g->key[i] = UINT64_MAX;
@@ -66,25 +71,26 @@ static int make_memory(struct bs_gate *g, struct bs_fail *why)
 
 int bs_gate_open(struct bs_gate *g, const char *url, size_t message_max, struct bs_fail *why)
 {
-	return bs_gate_open_locked(g, url, message_max, &(struct bs_gate_lock){ 0 }, why);
+	return bs_gate_open_by(g, url, message_max, &(struct bs_gate_spec){ 0 }, why);
 }
 
-int bs_gate_open_locked(struct bs_gate *g, const char *url, size_t message_max,
-			const struct bs_gate_lock *lock, struct bs_fail *why)
+int bs_gate_open_by(struct bs_gate *g, const char *url, size_t message_max,
+		    const struct bs_gate_spec *spec, struct bs_fail *why)
 {
 	struct epoll_event e = { .events = EPOLLIN };
 	int rc;
 
 	memset(g, 0, sizeof(*g));
-	g->lock = *lock;
+	g->spec = *spec;
 	g->listen_fd = g->fd = -1;
 	if (message_max < BS_GATE_HEAD || message_max > BS_GATE_LONGEST)
 		return bs_fail(why, BS_ERR_CONFIG, "%s: longest message of %zu bytes, %u to %llu",
 			       url, message_max, BS_GATE_HEAD, (unsigned long long)BS_GATE_LONGEST);
 	g->message_max = message_max;
-	g->places = places_of();
+	g->places = places_of(spec->places > 0 ? spec->places : BS_GATE_PEERS);
+	atomic_fetch_add(&given, g->places);
 	g->header = bs_url_is_ipc(url) ? 9 : 8;
-	rc = bs_url_listen(url, lock->keys != NULL, &g->listen_fd, why);
+	rc = bs_url_listen(url, spec->keys != NULL, &g->listen_fd, why);
 	if (rc == 0 && bs_url_is_ipc(url))
 		(void)snprintf(g->path, sizeof(g->path), "%s", bs_url_path(url));
 	if (rc == 0)
@@ -129,6 +135,7 @@ void bs_gate_close(struct bs_gate *g)
 	free(g->key);
 	free(g->vacant);
 	free(g->scratch);
+	atomic_fetch_sub(&given, g->places);
 	memset(g, 0, sizeof(*g));
 	g->listen_fd = g->fd = -1;
 }

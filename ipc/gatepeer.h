@@ -1,10 +1,11 @@
-/* ipc/gatepeer.h - what gate.c, gateopen.c and gatehello.c share of a gate's peers; theirs alone */
+/* ipc/gatepeer.h - what the sources of a gate share of its peers; theirs alone */
 #ifndef BS_IPC_GATEPEER_H
 #define BS_IPC_GATEPEER_H
 
 #include "ipc/gate.h"
 
 #define SCRATCH 65536u
+#define RANK(r) ((uint64_t)(r) << 60)
 
 static inline uint32_t bs_gate_place(const struct bs_gate_peer *p)
 {
@@ -14,11 +15,42 @@ static inline uint32_t bs_gate_place(const struct bs_gate_peer *p)
 /* NULL: it is not here any more. */
 static inline struct bs_gate_peer *bs_gate_find(const struct bs_gate *g, uint64_t id)
 {
-	struct bs_gate_peer *p = &g->peer[id % BS_GATE_PEERS];
+	const uint64_t place = id % BS_GATE_PEERS;
 
-	return id != 0 && id % BS_GATE_PEERS < g->places && p->id == id ? p : NULL;
+	return id != 0 && place < g->places && g->peer[place].id == id ? &g->peer[place] : NULL;
 }
 
+/* Its peers may only listen. */
+static inline bool bs_gate_is_silent(const struct bs_gate *g)
+{
+	return g->spec.pattern == BS_GATE_PUSH || g->spec.pattern == BS_GATE_PUB;
+}
+
+/* Bytes that sealing adds to a message. */
+static inline unsigned bs_gate_tag(const struct bs_gate *g)
+{
+	return g->sealed != NULL ? BS_SEAL_TAG : 0;
+}
+
+/* gatepeer.c */
+/* It was active just now. */
+void bs_gate_moved(struct bs_gate *g, const struct bs_gate_peer *p);
+void bs_gate_wait_for(struct bs_gate *g, struct bs_gate_peer *p, uint32_t events);
+void bs_gate_forget_buffer(struct bs_gate *g, struct bs_gate_peer *p);
+/* What is kept of a message on its way to it. */
+void bs_gate_forget_rest(struct bs_gate *g, struct bs_gate_peer *p);
+void bs_gate_let_go(struct bs_gate *g, struct bs_gate_peer *p);
+/* It hung up, or cannot be written to. A message that was taken stays valid until release. */
+void bs_gate_lose(struct bs_gate *g, struct bs_gate_peer *p);
+void bs_gate_speaks_nonsense(struct bs_gate *g, struct bs_gate_peer *p);
+/* The bytes before a message. */
+void bs_gate_frame(const struct bs_gate *g, unsigned char *out, uint64_t len);
+
+/* gateout.c */
+/* False: some is left, or the peer is lost. */
+bool bs_gate_flush(struct bs_gate *g, struct bs_gate_peer *p);
+
+/* gatehello.c */
 enum bs_gate_end { BS_GATE_UNKNOWN, BS_GATE_REFUSED, BS_GATE_FORGED, BS_GATE_CROWDED };
 
 /*

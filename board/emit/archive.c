@@ -19,7 +19,7 @@ static struct {
 		bool gone;            /* the store has lost it */
 	} image[FLIGHT];
 	uint32_t first, count;
-	uint64_t total, last_bytes, unsent;
+	uint64_t total, unsent;
 	uint64_t gone; /* of total, at the last look: known when the next one finds it connected */
 	uint64_t connections, offered; /* that the oldest went into; when the last was offered */
 	int64_t since_ns, looked_ns;   /* unsent changed; the last look */
@@ -78,8 +78,7 @@ void bs_archive_sent(const struct bs_taker *t, const struct bs_offer *o)
 	const bool in_turn = atomic_load(&t->r->had) >= o->number;
 	uint64_t safe;
 
-	flight.last_bytes = o->len + FRAME;
-	flight.total += flight.last_bytes;
+	flight.total += o->len + FRAME;
 	if (flight.count == FLIGHT)
 		pop(t);
 	if (flight.count == 0) {
@@ -99,24 +98,11 @@ void bs_archive_sent(const struct bs_taker *t, const struct bs_offer *o)
 	flight.since_ns = bs_now_ns();
 }
 
-/*
- * Bytes that may not have left: at least those that have not. last: of the last message. Asked for
- * in this order: of a message that nanomsg still has in hand any part may be on its way.
- */
-static uint64_t unsent(struct emit *e, uint64_t last)
-{
-	struct pollfd ready = { e->archive.send_fd, POLLIN, 0 };
-	const uint64_t in_hand = poll(&ready, 1, 0) == 1 ? 0 : last;
-
-	return in_hand + bs_endpoint_unsent(&e->archive);
-}
-
 void bs_archive_look(struct bs_taker *t)
 {
 	struct emit *e = t->e;
 	const int64_t now = bs_now_ns();
 	const uint64_t total = flight.total; /* another thread may send meanwhile */
-	const uint64_t last = flight.last_bytes;
 	uint64_t connections;
 	uint64_t left;
 	bool there;
@@ -127,7 +113,7 @@ void bs_archive_look(struct bs_taker *t)
 		return;
 	flight.looked_ns = now;
 	(void)pthread_mutex_unlock(&e->lock);
-	left = unsent(e, last); /* of a connection that broke: nothing */
+	left = bs_endpoint_unsent(&e->archive); /* of a connection that broke: nothing */
 	connections = bs_endpoint_connections(&e->archive);
 	there = bs_endpoint_connections_now(&e->archive) != 0;
 	(void)pthread_mutex_lock(&e->lock);
@@ -196,7 +182,8 @@ static int give(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *wh
 
 int bs_archive_make(struct emit *e, struct bs_fail *why)
 {
-	return e->archive.socket < 0 ? 0
-				     : bs_taker_make(e, BS_TAKER_ARCHIVE, "archive", "+archive",
-						     e->env->site.overload.archive, give, why);
+	return !bs_endpoint_is_open(&e->archive)
+		       ? 0
+		       : bs_taker_make(e, BS_TAKER_ARCHIVE, "archive", "+archive",
+				       e->env->site.overload.archive, give, why);
 }

@@ -251,7 +251,7 @@ static int reply(struct bs_images *im, const struct bs_wire *w, const unsigned c
 		return bs_fail(why, BS_ERR_KIND, "a message of kind %u: only NEXT is answered here",
 			       w->kind);
 	rc = bs_wire_get_next(name, payload, (size_t)w->payload_len, why);
-	if (rc == 0 && im->socket.desk != NULL)
+	if (rc == 0 && bs_endpoint_is_sealed(&im->socket))
 		rc = may_ask(im, name, why);
 	if (rc != 0)
 		return rc;

@@ -36,7 +36,7 @@ static void send_image(struct emit *e, struct bs_image_meta *m, const struct bs_
 	bool only = true;
 	bool sent;
 
-	if (e->viewers.socket < 0)
+	if (!bs_endpoint_is_open(&e->viewers))
 		return;
 	for (uint32_t i = 0; i < BS_TAKERS; i++)
 		only = only && e->taker[i] == NULL;
@@ -253,7 +253,7 @@ static void work(struct emit *e)
 		else if (bs_worker_stop(env))
 			return;
 		(void)bs_worker_renew(env); /* no image waits: its protocol is nobody's now */
-		if (e->archive.socket >= 0)
+		if (bs_endpoint_is_open(&e->archive))
 			(void)bs_emit_has_archive(e);
 		rest(e);
 	}
@@ -275,7 +275,7 @@ static int open_all(struct emit *e, struct bs_status_server **status, struct bs_
 	if (rc != 0)
 		return rc;
 	bs_images_find_kept(e);
-	if (e->viewers.socket >= 0) {
+	if (bs_endpoint_is_open(&e->viewers)) {
 		struct bs_taker_record *r = bs_emit_record(e, BS_TAKER_VIEWERS);
 
 		(void)snprintf(r->name, sizeof(r->name), "viewers");
@@ -310,7 +310,7 @@ static void finish_archive(struct emit *e)
 	int64_t since_ns = atomic_load(&e->archived_ns);
 	uint64_t before = 0;
 
-	while (e->archive.socket >= 0 && bs_endpoint_connections_now(&e->archive) != 0 &&
+	while (bs_endpoint_is_open(&e->archive) && bs_endpoint_connections_now(&e->archive) != 0 &&
 	       bs_now_ns() < atomic_load(&e->env->shm.s->end_by_ns)) {
 		const uint64_t unsent = bs_endpoint_unsent(&e->archive);
 		const int64_t now = bs_now_ns();

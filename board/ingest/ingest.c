@@ -236,18 +236,17 @@ static int open_gate(struct ingest *in, struct bs_fail *why)
 {
 	static struct bs_seal_keys keys;
 	const struct bs_site *site = &in->env->site;
-	struct bs_gate_lock lock = { .endpoint = "kspace",
+	struct bs_gate_spec spec = { .endpoint = "kspace",
 				     .roles = BS_ROLE_SCANNER,
 				     .record = &in->env->shm.s->seal[BS_SEAL_KSPACE] };
 	int rc = 0;
 
 	if (bs_site_seals(site, site->kspace_url)) {
 		rc = bs_seal_keys_load(&keys, &site->keys, why);
-		lock.keys = &keys;
-		atomic_store(&lock.record->on, 1);
+		spec.keys = &keys;
+		atomic_store(&spec.record->on, 1);
 	}
-	return rc == 0 ? bs_gate_open_locked(&in->gate, site->kspace_url, in->message_max, &lock,
-					     why)
+	return rc == 0 ? bs_gate_open_by(&in->gate, site->kspace_url, in->message_max, &spec, why)
 		       : rc;
 }
 

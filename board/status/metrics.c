@@ -8,7 +8,7 @@
 #include "core/frame/state.h"
 #include "core/thread/clock.h"
 #include "core/version.h"
-#include "ipc/guard.h"
+#include "ipc/gate.h"
 
 /* A number that lies somewhere in the shared memory, or in a record of it. */
 struct row {
@@ -53,7 +53,7 @@ static void put_totals(struct bs_text *t, const struct bs_shared *s)
 	}
 	bs_prom_family(t, "boreside_nonsense_total", "counter",
 		       "Peers of emit's sockets that did not speak the protocol.");
-	bs_prom_count(t, "boreside_nonsense_total", NULL, bs_guard_ended());
+	bs_prom_count(t, "boreside_nonsense_total", NULL, bs_gate_nonsense());
 	bs_prom_family(t, "boreside_warnings_total", "counter",
 		       "Lines of the log that were warnings or errors.");
 	bs_prom_count(t, "boreside_warnings_total", NULL, atomic_load(&s->errors));

@@ -13,7 +13,7 @@
 #include "core/frame/state.h"
 #include "core/thread/clock.h"
 #include "core/version.h"
-#include "ipc/guard.h"
+#include "ipc/gate.h"
 
 static const char *phase_name(uint32_t p)
 {
@@ -304,7 +304,7 @@ static void put_totals(struct bs_doc *d, const struct bs_shared *s)
 	bs_doc_number(d, "sink_faults", atomic_load(&t->sink_faults));
 	bs_doc_number(d, "repeated", atomic_load(&t->repeated));
 	bs_doc_number(d, "lost", atomic_load(&t->lost));
-	bs_doc_number(d, "nonsense", bs_guard_ended());
+	bs_doc_number(d, "nonsense", bs_gate_nonsense());
 	bs_doc_close(d);
 }
 

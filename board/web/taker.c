@@ -24,34 +24,18 @@
 #define PICTURES    48u
 #define SHELF_BYTES ((size_t)48 << 20)
 
-/* An IMAGE message, its envelope still around it. */
-static int take(struct bs_web_taker *t, const unsigned char *msg, size_t len, struct bs_fail *why)
+/* An image that was asked for; or a viewer's message, in which it is opened. */
+static int show(struct bs_web_taker *t, struct bs_asked *image, struct bs_fail *why)
 {
-	const unsigned char *payload;
-	struct bs_mrd_image head;
 	unsigned char *picture;
-	size_t attributes_at;
-	size_t pixels_at;
-	struct bs_wire w;
 	size_t n;
-	int rc = bs_wire_decode(&w, msg, len, &payload, why);
+	int rc =
+		t->asks ? 0
+			: bs_asked_open(image, t->pending[t->first], t->pending_len[t->first], why);
 
-	if (rc == 0 && w.kind == BS_WIRE_STORED) {
-		const unsigned char *image;
-		uint64_t previous;
-
-		t->has = w.seq > t->has ? w.seq : t->has;
-		rc = bs_wire_get_stored(&previous, &image, &n, payload, (size_t)w.payload_len, why);
-		return rc == 0 ? take(t, image, n, why) : rc;
-	}
-	if (rc == 0 && w.kind != BS_WIRE_IMAGE)
-		rc = bs_fail(why, BS_ERR_KIND, "a message of kind %u", w.kind);
 	if (rc == 0)
-		rc = bs_mrd_parse_image(&head, &attributes_at, &pixels_at, payload,
-					(size_t)w.payload_len, why);
-	if (rc == 0)
-		rc = bs_picture_make(&picture, &n, &head, payload + pixels_at,
-				     (size_t)w.payload_len - pixels_at, w.session, w.seq, why);
+		rc = bs_picture_make(&picture, &n, &image->head, image->pixels, image->pixels_len,
+				     image->session, image->number, why);
 	if (rc == 0)
 		rc = bs_shelf_put(&t->shelf, picture, n);
 	if (rc == 0)
@@ -74,7 +58,7 @@ static void collect(struct bs_web_taker *t)
 	struct bs_fail why;
 	size_t len;
 
-	while (bs_endpoint_take(&t->socket, &msg, &len, &why) == 0) {
+	while (bs_endpoint_take(&t->images.socket, &msg, &len, &why) == 0) {
 		while (t->count == BS_WEB_PENDING ||
 		       (t->count > 0 && t->pending_bytes + len > BS_WEB_PENDING_BYTES)) {
 			leave_out(t);
@@ -103,36 +87,34 @@ static void catch_up(struct bs_web_taker *t, int64_t *due_ns)
 	if (bs_status_ask_own(t->page->site, &self, "json", status, sizeof(status), POLL_MS,
 			      &why) != 0 ||
 	    !bs_json_number(bs_json_member(status, "images", &len), "last", &last) ||
-	    last < (double)BS_WEB_PENDING || (uint64_t)last - BS_WEB_PENDING <= t->has)
+	    last < (double)BS_WEB_PENDING || (uint64_t)last - BS_WEB_PENDING <= t->images.has)
 		return;
-	if (t->has != 0)
-		atomic_fetch_add(&t->page->skipped, (uint64_t)last - BS_WEB_PENDING - t->has);
-	t->has = (uint64_t)last - BS_WEB_PENDING;
+	if (t->images.has != 0)
+		atomic_fetch_add(&t->page->skipped,
+				 (uint64_t)last - BS_WEB_PENDING - t->images.has);
+	t->images.has = (uint64_t)last - BS_WEB_PENDING;
 }
 
-/* Asks for one image; false: none follows, or nobody answers. */
-static bool ask(struct bs_web_taker *t)
+/* Is there an image to show? It is waited for until then, and not shown before its turn. */
+static bool has_image(struct bs_web_taker *t, struct bs_asked *image, int64_t turn_ns,
+		      int64_t until_ns)
 {
-	unsigned char question[BS_WIRE_BYTES + BS_WIRE_TAKER];
-	struct bs_wire w = { .kind = BS_WIRE_NEXT, .seq = t->has, .time_ns = bs_now_ns() };
-	const int64_t until = bs_now_ns() + LOOK_NS;
+	struct pollfd fd = { t->images.socket.receive_fd, POLLIN, 0 };
+	const int64_t now = bs_now_ns();
 	struct bs_fail why;
 
-	bs_wire_put_next(question + BS_WIRE_BYTES, BS_PEER_PAGE);
-	bs_wire_encode(question, &w, question + BS_WIRE_BYTES, BS_WIRE_TAKER);
-	if (bs_endpoint_send(&t->socket, question, sizeof(question), NULL, 0, POLL_MS, &why) != 0)
-		return false;
-	while (t->count == 0 && bs_now_ns() < until && !atomic_load(&t->quit)) {
-		struct pollfd fd = { t->socket.receive_fd, POLLIN, 0 };
-
-		(void)bs_endpoint_wait(&fd, 1, bs_now_ns() + POLL_MS * MS, NULL);
-		collect(t);
-	}
-	if (t->count == 0)
-		return false;
-	if (t->pending_len[t->first] > BS_WIRE_BYTES)
+	if (now >= turn_ns &&
+	    (t->asks ? bs_collector_take(&t->images, image, now, &why) == 1 : t->count > 0))
 		return true;
-	leave_out(t); /* NONE */
+	if (now < turn_ns && turn_ns < until_ns)
+		until_ns = turn_ns;
+	if (t->asks && now < turn_ns) {
+		bs_sleep_ns(until_ns - now);
+		return false;
+	}
+	if (t->asks && bs_collector_due(&t->images) < until_ns)
+		until_ns = bs_collector_due(&t->images);
+	(void)bs_endpoint_wait(&fd, 1, until_ns, NULL);
 	return false;
 }
 
@@ -140,36 +122,29 @@ static void *work(void *arg)
 {
 	struct bs_web_taker *t = arg;
 	struct bs_fail why = { 0 };
+	struct bs_asked image;
 	int64_t next_ns = 0;
 	int64_t look_ns = 0;
 	bool said = false;
 
 	while (!atomic_load(&t->quit)) {
-		struct pollfd fd = { t->socket.receive_fd, POLLIN, 0 };
-		const int64_t now = bs_now_ns();
-		const int64_t until = now + POLL_MS * MS;
-
-		atomic_store(&t->connected, bs_endpoint_connections_now(&t->socket) != 0);
-		if (t->asks) {
+		atomic_store(&t->connected, bs_endpoint_connections_now(&t->images.socket) != 0);
+		if (t->asks)
 			catch_up(t, &look_ns);
-			if (!ask(t))
-				bs_sleep_ns(POLL_MS / 4 * MS);
-		} else {
-			(void)bs_endpoint_wait(
-				&fd, 1, t->count > 0 && next_ns < until ? next_ns : until, NULL);
+		else
 			collect(t);
-		}
-		if (t->count == 0 || (bs_now_ns() < next_ns && !t->asks))
+		if (!has_image(t, &image, next_ns, bs_now_ns() + POLL_MS * MS))
 			continue;
-		if (bs_now_ns() < next_ns)
-			bs_sleep_ns(next_ns - bs_now_ns());
 		const int64_t begun = bs_now_ns();
 
-		if (take(t, t->pending[t->first], t->pending_len[t->first], &why) != 0 && !said) {
+		if (show(t, &image, &why) != 0 && !said) {
 			bs_log(BS_LOG_WARN, "an image is not shown: %s", why.text);
 			said = true;
 		}
-		leave_out(t);
+		if (t->asks)
+			bs_collector_release(&t->images, true);
+		else
+			leave_out(t);
 		const int64_t rest = SHARE * (bs_now_ns() - begun);
 
 		next_ns = bs_now_ns() + (rest > PACE_NS ? rest : PACE_NS);
@@ -186,17 +161,18 @@ int bs_web_taker_open(struct bs_web_taker *t, struct bs_documents *page, struct 
 
 	memset(t, 0, sizeof(*t));
 	t->page = page;
-	t->socket.socket = -1;
+	bs_collector_open(&t->images, BS_PEER_PAGE, 0);
+	t->images.skips = true;
 	bs_shelf_open(&t->shelf, PICTURES, SHELF_BYTES);
 	t->asks = site->viewers_url[0] == '\0';
 	if (t->asks && site->images_url[0] == '\0')
 		return 0;
 	rc = bs_pools_size(&pools, site, why);
 	if (rc == 0)
-		rc = t->asks ? bs_endpoint_connect_own(&t->socket, BS_ENDPOINT_IMAGES_ASK, site,
-						       &self, site->images_url,
+		rc = t->asks ? bs_endpoint_connect_own(&t->images.socket, BS_ENDPOINT_IMAGES_ASK,
+						       site, &self, site->images_url,
 						       (size_t)pools.image_bytes + 4096, why)
-			     : bs_endpoint_connect(&t->socket, BS_ENDPOINT_VIEWERS_IN,
+			     : bs_endpoint_connect(&t->images.socket, BS_ENDPOINT_VIEWERS_IN,
 						   site->viewers_url,
 						   (size_t)pools.image_bytes + 4096, why);
 	if (rc != 0)
@@ -212,6 +188,6 @@ void bs_web_taker_close(struct bs_web_taker *t)
 		(void)pthread_join(t->thread, NULL);
 	while (t->count > 0)
 		leave_out(t);
-	bs_endpoint_close(&t->socket);
+	bs_collector_close(&t->images);
 	bs_shelf_close(&t->shelf);
 }

@@ -11,18 +11,17 @@
 #define BS_BOARD_WEB_TAKER_H
 
 #include "board/web/documents.h"
-#include "ipc/endpoint.h"
+#include "ipc/collector.h"
 
 /* Images that wait to be made pictures; of them all, but the newest */
 #define BS_WEB_PENDING       24u
 #define BS_WEB_PENDING_BYTES ((size_t)64 << 20)
 
 struct bs_web_taker {
-	struct bs_documents *page; /* its counts */
-	struct bs_shelf shelf;     /* pictures (picture.h) */
-	struct bs_endpoint socket; /* -1: there is nobody to take images from */
+	struct bs_documents *page;  /* its counts */
+	struct bs_shelf shelf;      /* pictures (picture.h) */
+	struct bs_collector images; /* its socket a viewer's where it does not ask; or closed */
 	bool asks;
-	uint64_t has; /* asks: number of the last one that was given */
 	const unsigned char *pending[BS_WEB_PENDING];
 	size_t pending_len[BS_WEB_PENDING], pending_bytes;
 	uint32_t first, count;

@@ -15,7 +15,7 @@
 #include <stdarg.h>
 
 #include "core/protocol.h"
-#include "drivers/bridge/fetcher.h"
+#include "ipc/collector.h"
 #include "drivers/bridge/buffer.h"
 #include "drivers/bridge/feed.h"
 #include "drivers/bridge/message.h"
@@ -44,7 +44,7 @@ struct bs_client_env {
 	struct bs_bridge_limits limits;
 	struct bs_bridge_noises noises;
 	uint32_t scans;                 /* under way */
-	int64_t none_ns;                /* bs_fetcher's */
+	int64_t none_ns;                /* bs_collector's */
 	uint64_t opened, ended, images; /* in all */
 	int64_t said_ns;                /* lines of the log about what clients did wrong */
 	uint32_t said, unsaid;

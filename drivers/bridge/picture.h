@@ -13,7 +13,7 @@
 #define BS_DRIVERS_BRIDGE_PICTURE_H
 
 #include "core/protocol.h"
-#include "drivers/bridge/fetcher.h"
+#include "ipc/collector.h"
 #include "drivers/bridge/buffer.h"
 
 /* The whole message, id and all, behind what is in out; *scale: the scan's, 0 at its start. */

@@ -36,10 +36,13 @@ int bs_server_open(struct bs_server *v, const struct bs_site *site, uint64_t acq
 	uint32_t address = 0;
 	uint16_t port = 0;
 	const int on = 1;
+	const struct bs_keyed self = { BS_PEER_MRD, site->mrd.key };
 	int rc;
 
 	memset(v, 0, sizeof(*v));
-	v->listen_fd = v->fetcher.socket.socket = -1;
+	v->listen_fd = -1;
+	bs_collector_open(&v->images, BS_PEER_MRD, 0);
+	v->images.skips = true;
 	v->env.site = site;
 	v->env.limits = (struct bs_bridge_limits){ acquisition, WAVEFORM, BS_WIRE_XML_MAX };
 	v->client = calloc(BS_SERVER_CLIENTS, sizeof(*v->client));
@@ -52,7 +55,8 @@ int bs_server_open(struct bs_server *v, const struct bs_site *site, uint64_t acq
 	if (rc == 0)
 		rc = bs_peers_url(&address, &port, site->mrd.listen, why);
 	if (rc == 0)
-		rc = bs_fetcher_open(&v->fetcher, site, BS_PEER_MRD, image, why);
+		rc = bs_endpoint_connect_own(&v->images.socket, BS_ENDPOINT_IMAGES_ASK, site, &self,
+					     site->images_url, image, why);
 	if (rc != 0)
 		return rc;
 	at.sin_addr.s_addr = htonl(address);
@@ -78,7 +82,7 @@ void bs_server_close(struct bs_server *v)
 	free(v->spill);
 	if (v->listen_fd >= 0)
 		(void)close(v->listen_fd);
-	bs_fetcher_close(&v->fetcher);
+	bs_collector_close(&v->images);
 }
 
 /* ---- bytes ---- */
@@ -253,15 +257,15 @@ static int take_images(struct bs_server *v, struct bs_fail *why)
 	int rc = 0;
 
 	for (int n = 0; n < IMAGES && !crowded(v); n++) {
-		rc = bs_fetcher_take(&v->fetcher, &image, bs_now_ns(), why);
+		rc = bs_collector_take(&v->images, &image, bs_now_ns(), why);
 		if (rc != 1)
 			break;
 		for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++)
 			if (v->client[i].feeding && v->client[i].session == image.session)
 				bs_client_image(&v->client[i], &image);
-		bs_fetcher_release(&v->fetcher);
+		bs_collector_release(&v->images, true);
 	}
-	v->env.none_ns = v->fetcher.none_ns;
+	v->env.none_ns = v->images.none_ns;
 	return rc < 0 ? rc : 0;
 }
 
@@ -285,10 +289,9 @@ static void watch_all(struct bs_server *v, struct watched *w, int64_t now_ns)
 	w->until_ns = now_ns + 10 * TICK_NS;
 	watch(w, v->listen_fd, POLLIN);
 	if (!crowded(v)) {
-		watch(w, v->fetcher.socket.receive_fd, POLLIN);
-		w->until_ns = bs_fetcher_due(&v->fetcher) < w->until_ns
-				      ? bs_fetcher_due(&v->fetcher)
-				      : w->until_ns;
+		watch(w, v->images.socket.receive_fd, POLLIN);
+		if (bs_collector_due(&v->images) < w->until_ns)
+			w->until_ns = bs_collector_due(&v->images);
 	}
 	for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++) {
 		struct bs_client *c = &v->client[i];

@@ -22,7 +22,7 @@
 struct bs_server {
 	struct bs_client_env env;
 	struct bs_peers peers;
-	struct bs_fetcher fetcher;
+	struct bs_collector images;
 	struct bs_client *client; /* [BS_SERVER_CLIENTS], over where there is none */
 	int listen_fd;
 	unsigned char *spill; /* what lingering clients still send */

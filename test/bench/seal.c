@@ -103,7 +103,7 @@ static int keyless(struct bs_seal_keys *service, const struct bs_seal_keys *clie
 	static double ns[HELLOS];
 	static struct bs_gate g;
 	static struct bs_seal_record record;
-	const struct bs_gate_lock lock = {
+	const struct bs_gate_spec spec = {
 		.keys = service, .endpoint = "kspace", .roles = BS_ROLE_SCANNER, .record = &record
 	};
 	struct sockaddr_in at = { .sin_family = AF_INET,
@@ -121,7 +121,7 @@ static int keyless(struct bs_seal_keys *service, const struct bs_seal_keys *clie
 		return 1;
 	(void)close(fd);
 	(void)snprintf(url, sizeof(url), "tcp://127.0.0.1:%u", ntohs(at.sin_port));
-	if (bs_gate_open_locked(&g, url, 4096, &lock, &why) != 0) {
+	if (bs_gate_open_by(&g, url, 4096, &spec, &why) != 0) {
 		(void)fprintf(stderr, "bench seal: %s\n", why.text);
 		return 1;
 	}

@@ -119,7 +119,7 @@ static void wrong_answers(uint64_t has)
 	answer(BS_WIRE_STORED, has, stored(0, has, BS_WIRE_IMAGE));
 	refused(has, "BS_ERR_SEQUENCE: image 4 follows 4");
 	answer(BS_WIRE_STORED, has + 1, stored(has, has + 1, BS_WIRE_ACQ));
-	refused(has, "BS_ERR_KIND: image 5 is of kind 2");
+	refused(has, "BS_ERR_KIND: image 5: a message of kind 2");
 	(void)stored(has, has + 1, BS_WIRE_IMAGE);
 	msg[BS_WIRE_BYTES + 8 + IMAGE - 1] ^= 1;
 	answer(BS_WIRE_STORED, has + 1, 8 + IMAGE);

@@ -225,7 +225,7 @@ int main(int argc, char **argv)
 		    { "read", 1 },
 		    { "write", 1 },
 		    { "socket", 1 },
-		    { "message", 1 },
+		    { "peer", 3 },
 		    { "process", 1 } } },
 		{ "ingest", true, { { "memory", 1 }, { "open", 1 }, { "file", 1 } } },
 		{ "recon", true, { { "mmap", 1 } } },

@@ -306,10 +306,10 @@ int bs_gate_open(struct bs_gate *g, const char *url, size_t message_max, struct 
 	return 0;
 }
 
-int bs_gate_open_locked(struct bs_gate *g, const char *url, size_t message_max,
-			const struct bs_gate_lock *lock, struct bs_fail *why)
+int bs_gate_open_by(struct bs_gate *g, const char *url, size_t message_max,
+		    const struct bs_gate_spec *spec, struct bs_fail *why)
 {
-	(void)lock; /* the simulated network is not sealed */
+	(void)spec; /* the simulated network is not sealed */
 	return bs_gate_open(g, url, message_max, why);
 }
 

@@ -31,6 +31,7 @@ static inline int crowd_dial(const char *url)
 	if (fd < 0)
 		return -1;
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)); /* connect's */
 	if (!bs_url_is_ipc(url)) /* each byte goes at once */
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
 	if (connect(fd, &to.any, to.len) == 0)

@@ -44,9 +44,6 @@ int nn_bind(int s, const char *url);
 int nn_connect(int s, const char *url);
 int nn_setsockopt(int s, int level, int option, const void *value, size_t n);
 int nn_getsockopt(int s, int level, int option, void *value, size_t *n);
-struct nn_msghdr;
-int nn_sendmsg(int s, const struct nn_msghdr *msg, int flags);
-int nn_recv(int s, void *to, size_t n, int flags);
 void fail_next(const char *group, long n);
 bool fail_struck(void);
 long fail_blocks(void);
@@ -395,16 +392,6 @@ int nn_setsockopt(int s, int level, int option, const void *value, size_t n)
 int nn_getsockopt(int s, int level, int option, void *value, size_t *n)
 {
 	return FAILS("socket", EINVAL) ? -1 : REAL(nn_getsockopt)(s, level, option, value, n);
-}
-
-int nn_sendmsg(int s, const struct nn_msghdr *msg, int flags)
-{
-	return FAILS("message", EIO) ? -1 : REAL(nn_sendmsg)(s, msg, flags);
-}
-
-int nn_recv(int s, void *to, size_t n, int flags)
-{
-	return FAILS("message", EIO) ? -1 : REAL(nn_recv)(s, to, n, flags);
 }
 
 int accept4(int fd, __SOCKADDR_ARG from, socklen_t *len, int flags)

@@ -159,15 +159,12 @@ static inline long service_reaches(const struct service *s, const char *where, c
 	return now;
 }
 
-/*
- * Waits until a socket of emit's has this one as its peer: both connect in their own time. Emit's
- * one nanomsg thread accepts peers and carries questions about its status, hence the two.
- */
+/* Waits until a socket of emit's has this one as its peer: it admits whom it has greeted before it
+ * looks who is there. */
 static inline bool service_meets(const struct service *s, const struct bs_endpoint *e)
 {
 	AWAIT(bs_endpoint_connections_now(e) != 0);
-	return bs_endpoint_connections_now(e) != 0 && service_number(s, "", "uptime_s") >= 0 &&
-	       service_number(s, "", "uptime_s") >= 0;
+	return bs_endpoint_connections_now(e) != 0 && !service_ended(s);
 }
 
 static inline bool service_logged(const struct service *s, const char *words)

@@ -12,9 +12,7 @@
 #include "core/latency/budget.h"
 #include "core/thread/canaries.h"
 #include "core/thread/clock.h"
-#include "ipc/endpoint.h"
-#include "ipc/wire/mrd.h"
-#include "ipc/wire/wire.h"
+#include "ipc/collector.h"
 
 #define TURN_NS  INT64_C(50000000)
 #define OVERHEAD (64u << 10) /* more than envelope, header and attributes of an image */
@@ -234,36 +232,30 @@ static void keep_words(struct bs_archive *g, const struct words *w, const struct
 }
 
 /* True: of this scan, and it did not come before. Images come in order, numbered from 1. */
-static bool is_new(struct bs_archive *g, const struct bs_wire *w)
+static bool is_new(struct bs_archive *g, const struct bs_asked *image)
 {
-	if (w->session != g->session) {
+	if (image->session != g->session) {
 		g->run->torn++;
 		return false;
 	}
-	if (w->seq <= g->newest) {
+	if (image->number <= g->newest) {
 		g->run->repeated++;
 		return false;
 	}
-	g->newest = w->seq;
+	g->newest = image->number;
 	return true;
 }
 
 void bs_archive_take(struct bs_archive *g, const unsigned char *msg, size_t len, int64_t now)
 {
-	const unsigned char *payload;
-	struct bs_mrd_image head;
+	struct bs_asked image;
 	struct bs_own own;
-	struct bs_wire w;
-	size_t attr_at;
-	size_t pixels_at;
 
-	if (bs_wire_decode(&w, msg, len, &payload, NULL) != 0 || w.kind != BS_WIRE_IMAGE ||
-	    bs_mrd_parse_image(&head, &attr_at, &pixels_at, payload, (size_t)w.payload_len, NULL) !=
-		    0) {
+	if (bs_asked_open(&image, msg, len, NULL) != 0) {
 		g->run->torn++;
 		return;
 	}
-	struct words words = { (const char *)payload + attr_at, head.attribute_string_len };
+	struct words words = { image.attributes, image.attributes_len };
 	const char *sender = attribute(&words, "sender_ns");
 
 	if (attribute(&words, "preview") != NULL) {
@@ -271,17 +263,17 @@ void bs_archive_take(struct bs_archive *g, const unsigned char *msg, size_t len,
 		g->before_ns = now;
 		return;
 	}
-	if (!is_new(g, &w))
+	if (!is_new(g, &image))
 		return;
 	int64_t due = sender != NULL ? strtoll(sender, NULL, 10) : INT64_MAX;
 	int64_t received;
 
-	if (due > w.time_ns || !read_own(&words, w.time_ns, &own, &received) ||
+	if (due > image.handed_ns || !read_own(&words, image.handed_ns, &own, &received) ||
 	    g->rows[BS_SPREAD_DUE] == BS_ARCHIVE_MAX) {
 		g->run->torn++;
 		return;
 	}
-	int64_t latency = w.time_ns - own.from_ns;
+	int64_t latency = image.handed_ns - own.from_ns;
 
 	const struct bs_report report = report_of(&words);
 	struct bs_departure left;
@@ -290,15 +282,15 @@ void bs_archive_take(struct bs_archive *g, const unsigned char *msg, size_t len,
 		left = (struct bs_departure){ .due_ns = due };
 	g->run->calibrated += report.stage_ns[BS_BUDGET_CALIBRATION] > 0;
 	keep_words(g, &words, &report, latency);
-	keep(g, BS_SPREAD_DUE, w.time_ns - due);
+	keep(g, BS_SPREAD_DUE, image.handed_ns - due);
 	keep(g, BS_SPREAD_RECEIVED, latency);
 	keep(g, BS_SPREAD_ARRIVAL, now - due);
 	keep(g, BS_SPREAD_QUIET,
-	     latency -
-		     bs_canary_stalled(g->canary, g->canaries.count, own.from_ns, w.time_ns, now));
+	     latency - bs_canary_stalled(g->canary, g->canaries.count, own.from_ns, image.handed_ns,
+					 now));
 	keep_parts(g, &words, &own, now);
-	keep_transport(g, &left, received, w.time_ns, now);
-	judge(g, &report, &left, own.from_ns, w.time_ns, now);
+	keep_transport(g, &left, received, image.handed_ns, now);
+	judge(g, &report, &left, own.from_ns, image.handed_ns, now);
 	g->before_ns = now;
 	g->run->arrived++;
 	atomic_fetch_add(&g->count, 1);

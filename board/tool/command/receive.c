@@ -13,16 +13,11 @@
 #include "drivers/file/draft.h"
 #include "drivers/log/cursor.h"
 #include "drivers/sink/sink.h"
-#include "ipc/endpoint.h"
+#include "ipc/collector.h"
 #include "ipc/seal/keys.h"
-#include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 
-#define MIB       ((size_t)1 << 20)
-#define ANSWER_NS INT64_C(1000000000) /* then the question is asked again */
-#define EMPTY_NS  INT64_C(5000000)    /* between two questions while nothing follows */
-#define AGAIN_NS  INT64_C(500000000)  /* after a refusal, by the service or by the disk */
-#define SEND_MS   100
+#define MIB ((size_t)1 << 20)
 
 struct request {
 	const char *config, *url, *dir, *name, *type, *key, *service;
@@ -53,25 +48,17 @@ static const struct bs_option options[] = {
 
 struct job {
 	struct request q;
-	struct bs_endpoint socket;
+	struct bs_collector images;
 	struct bs_seal_keys keys;
 	bool sealed;
 	const struct bs_sink *sink;
 	char cursor[BS_DRAFT_PATH], url[BS_PATH_MAX_];
 	int lock;
-	uint64_t has, filed, gaps;
+	uint64_t filed;
 	void *pixels; /* aligned; in the message they are where they fall */
 	char *attributes;
 	size_t pixels_room, attributes_room;
-	bool said; /* why it does not go on */
 };
-
-static void say_once(struct job *j, const struct bs_fail *why)
-{
-	if (!j->said)
-		bs_log(BS_LOG_WARN, "%s: %s; it is tried again", bs_err_name(why->code), why->text);
-	j->said = true;
-}
 
 static int grow(void **memory, size_t *room, size_t bytes, struct bs_fail *why)
 {
@@ -110,128 +97,41 @@ static int file_image(struct job *j, uint64_t number, const struct bs_mrd_image 
 	return rc != 0 ? rc : end;
 }
 
-/* A STORED message's image to its file, then its number to the cursor. */
-static int take(struct job *j, const struct bs_wire *w, const unsigned char *payload,
-		struct bs_fail *why)
+/* An image to its file, then its number to the cursor. */
+static int keep(struct job *j, const struct bs_asked *image, struct bs_fail *why)
 {
-	const unsigned char *image;
-	const unsigned char *body;
-	struct bs_mrd_image head;
-	struct bs_wire its;
-	uint64_t previous;
-	size_t attr_at = 0;
-	size_t pixels_at = 0;
-	size_t len;
-	size_t n;
-	int rc = bs_wire_get_stored(&previous, &image, &len, payload, (size_t)w->payload_len, why);
+	int rc = grow((void **)&j->attributes, &j->attributes_room, image->attributes_len + 1, why);
 
-	if (rc == 0 && w->seq <= j->has)
-		rc = bs_fail(why, BS_ERR_SEQUENCE, "image %" PRIu64 " follows %" PRIu64, w->seq,
-			     j->has);
 	if (rc == 0)
-		rc = bs_wire_decode(&its, image, len, &body, why);
-	if (rc == 0 && its.kind != BS_WIRE_IMAGE)
-		rc = bs_fail(why, BS_ERR_KIND, "image %" PRIu64 " is of kind %u", w->seq, its.kind);
-	if (rc == 0)
-		rc = bs_mrd_parse_image(&head, &attr_at, &pixels_at, body, (size_t)its.payload_len,
-					why);
+		rc = grow(&j->pixels, &j->pixels_room, image->pixels_len + 1, why);
 	if (rc != 0)
 		return rc;
-	n = pixels_at - attr_at;
-	rc = grow((void **)&j->attributes, &j->attributes_room, n + 1, why);
-	if (rc == 0)
-		rc = grow(&j->pixels, &j->pixels_room, (size_t)its.payload_len - pixels_at + 1,
-			  why);
-	if (rc != 0)
-		return rc;
-	memcpy(j->attributes, body + attr_at, n);
-	j->attributes[n] = '\0';
-	memcpy(j->pixels, body + pixels_at, (size_t)its.payload_len - pixels_at);
-	rc = file_image(j, w->seq, &head, why);
-	if (rc == 0)
-		rc = bs_cursor_put(j->cursor, w->seq, true, why);
-	if (rc != 0)
-		return rc;
-	if (j->has != 0 && previous > j->has) {
-		bs_log(BS_LOG_WARN,
-		       "images beyond %" PRIu64 " up to %" PRIu64 " are not there any more", j->has,
-		       previous);
-		j->gaps++;
-	}
-	j->has = w->seq;
-	j->filed++;
-	return 0;
+	memcpy(j->attributes, image->attributes, image->attributes_len);
+	j->attributes[image->attributes_len] = '\0';
+	memcpy(j->pixels, image->pixels, image->pixels_len);
+	rc = file_image(j, j->images.hand, &image->head, why);
+	return rc == 0 ? bs_cursor_put(j->cursor, j->images.hand, true, why) : rc;
 }
 
-/* 1: an image was filed; 0: nothing follows; negative: not now. */
-static int hear(struct job *j, const unsigned char *msg, size_t len, struct bs_fail *why)
+static int work(struct job *j, struct bs_fail *why)
 {
-	const unsigned char *payload = NULL;
-	struct bs_wire_answer words;
-	struct bs_wire w;
-	int rc = bs_wire_decode(&w, msg, len, &payload, why);
-
-	if (rc == 0 && w.kind == BS_WIRE_NONE)
-		return 0;
-	if (rc == 0 && w.kind == BS_WIRE_REFUSE &&
-	    bs_wire_get_answer(&words, payload, (size_t)w.payload_len, why) == 0)
-		rc = bs_fail(why, words.code < 0 ? words.code : BS_ERR_STATE,
-			     "the service refuses: %s", words.text);
-	else if (rc == 0 && w.kind == BS_WIRE_STORED)
-		rc = take(j, &w, payload, why);
-	else if (rc == 0)
-		rc = bs_fail(why, BS_ERR_KIND, "an answer of kind %u", w.kind);
-	return rc == 0 ? 1 : rc;
-}
-
-#define NO_ANSWER 2
-
-/* As hear, or NO_ANSWER. */
-static int ask(struct job *j, struct bs_fail *why)
-{
-	unsigned char question[BS_WIRE_BYTES + BS_WIRE_TAKER];
-	struct bs_wire w = { .kind = BS_WIRE_NEXT, .seq = j->has, .time_ns = bs_now_ns() };
-	const int64_t until = bs_now_ns() + ANSWER_NS;
-	const unsigned char *msg;
-	size_t len;
-	int rc;
-
-	bs_wire_put_next(question + BS_WIRE_BYTES, j->q.name);
-	bs_wire_encode(question, &w, question + BS_WIRE_BYTES, BS_WIRE_TAKER);
-	rc = bs_endpoint_send(&j->socket, question, sizeof(question), NULL, 0, SEND_MS, why);
-	if (rc > 0)
-		rc = bs_endpoint_refused(&j->socket, why) != 0 ? BS_ERR_KEY : NO_ANSWER;
-	if (rc != 0)
-		return rc;
-	while (bs_now_ns() < until && !*bs_command_stop()) {
-		struct pollfd fd = { j->socket.receive_fd, POLLIN, 0 };
-
-		if (bs_endpoint_take(&j->socket, &msg, &len, why) == 0) {
-			rc = hear(j, msg, len, why);
-			bs_endpoint_release(msg);
-			return rc;
-		}
-		(void)bs_endpoint_wait(&fd, 1, bs_now_ns() + SEND_MS * INT64_C(1000000), NULL);
-	}
-	return NO_ANSWER;
-}
-
-static int work(struct job *j)
-{
-	struct bs_fail why = { 0 };
-
 	while (!*bs_command_stop()) {
-		const int rc = ask(j, &why);
+		struct pollfd fd = { j->images.socket.receive_fd, POLLIN, 0 };
+		struct bs_asked image;
+		int rc = bs_collector_take(&j->images, &image, bs_now_ns(), why);
 
-		if (rc == 0 && j->q.once)
-			return 0;
-		if (rc < 0) {
-			say_once(j, &why);
-			bs_sleep_ns(AGAIN_NS);
-		} else if (rc == 0) {
-			bs_sleep_ns(EMPTY_NS);
+		if (rc < 0)
+			return rc;
+		if (rc == 1 && keep(j, &image, why) == 0) {
+			bs_collector_release(&j->images, true);
+			j->filed++;
+			continue;
 		}
-		j->said = j->said && rc != 0 && rc != 1;
+		if (rc == 1)
+			bs_collector_later(&j->images, bs_now_ns(), why);
+		if (j->q.once && j->images.none_ns != 0)
+			return 0;
+		(void)bs_endpoint_wait(&fd, 1, bs_collector_due(&j->images), NULL);
 	}
 	return 0;
 }
@@ -266,6 +166,7 @@ static int find_url(struct job *j)
 
 static int prepare(struct job *j, struct bs_fail *why)
 {
+	uint64_t has = 0;
 	int rc = bs_folder_make(j->q.dir, 0750, why);
 
 	if (rc == 0)
@@ -275,9 +176,10 @@ static int prepare(struct job *j, struct bs_fail *why)
 	(void)bs_draft_sweep(j->q.dir);
 	(void)snprintf(j->cursor, sizeof(j->cursor), "%.900s/%s" BS_CURSOR_SUFFIX, j->q.dir,
 		       j->q.name);
-	rc = bs_cursor_get(j->cursor, &j->has, why);
+	rc = bs_cursor_get(j->cursor, &has, why);
+	bs_collector_open(&j->images, j->q.name, has);
 	if (rc == 0)
-		rc = bs_endpoint_connect_sealed(&j->socket, BS_ENDPOINT_IMAGES_ASK, j->url,
+		rc = bs_endpoint_connect_sealed(&j->images.socket, BS_ENDPOINT_IMAGES_ASK, j->url,
 						j->q.message_mib * MIB, j->sealed ? &j->keys : NULL,
 						why);
 	return rc;
@@ -286,7 +188,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 static int run(int argc, char **argv)
 {
 	struct job j = { .q = { .name = "archive", .type = "mrd", .message_mib = 512 },
-			 .socket = { .socket = -1 } };
+			 .images = { .socket = { .socket = -1 } } };
 	struct bs_fail why = { 0 };
 	int rc = bs_options_read(&bs_command_receive, &j.q, argc, argv);
 
@@ -309,15 +211,16 @@ static int run(int argc, char **argv)
 		return 1;
 	rc = prepare(&j, &why);
 	if (rc == 0) {
-		bs_log(BS_LOG_INFO, "'%s' has all up to %" PRIu64 "; asks %s", j.q.name, j.has,
-		       j.url);
-		rc = work(&j);
+		bs_log(BS_LOG_INFO, "'%s' has all up to %" PRIu64 "; asks %s", j.q.name,
+		       j.images.has, j.url);
+		rc = work(&j, &why);
 		bs_log(BS_LOG_INFO, "%" PRIu64 " images filed, up to %" PRIu64 "; %" PRIu64 " gaps",
-		       j.filed, j.has, j.gaps);
-	} else {
+		       j.filed, j.images.has, j.images.missed);
+	}
+	if (rc != 0) {
 		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(rc), why.text);
 	}
-	bs_endpoint_close(&j.socket);
+	bs_collector_close(&j.images);
 	bs_seal_keys_wipe(&j.keys);
 	free(j.pixels);
 	free(j.attributes);

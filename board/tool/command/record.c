@@ -158,7 +158,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 		.news = news,
 		.arg = j,
 	};
-	struct bs_gate_lock lock = { .endpoint = "kspace",
+	struct bs_gate_spec spec = { .endpoint = "kspace",
 				     .roles = BS_ROLE_SCANNER,
 				     .record = &j->sealed };
 	int rc = bs_folder_make(j->site->run_dir, 0750, why);
@@ -184,10 +184,9 @@ static int prepare(struct job *j, struct bs_fail *why)
 				    why);
 	if (rc == 0 && bs_site_seals(j->site, j->site->kspace_url)) {
 		rc = bs_seal_keys_load(&j->keys, &j->site->keys, why);
-		lock.keys = &j->keys;
+		spec.keys = &j->keys;
 	}
-	return rc == 0 ? bs_gate_open_locked(&j->gate, j->site->kspace_url, o.message_max, &lock,
-					     why)
+	return rc == 0 ? bs_gate_open_by(&j->gate, j->site->kspace_url, o.message_max, &spec, why)
 		       : rc;
 }
 

@@ -200,10 +200,16 @@ static void listening(void)
 /* Waits on the descriptor that the endpoint gives, then receives. */
 static int take(struct bs_endpoint *e, size_t cap, size_t *len, struct bs_fail *why)
 {
+	const int64_t until_ns = bs_now_ns() + AWAIT_MS * INT64_C(1000000);
 	struct pollfd p = { .fd = e->receive_fd, .events = POLLIN };
-	int rc = bs_endpoint_wait(&p, 1, bs_now_ns() + AWAIT_MS * INT64_C(1000000), why);
+	int rc;
 
-	return rc != 0 ? rc : bs_endpoint_recv(e, back, cap, len, 0, why);
+	do {
+		rc = bs_endpoint_wait(&p, 1, until_ns, why);
+		if (rc == 0)
+			rc = bs_endpoint_recv(e, back, cap, len, 0, why);
+	} while (rc == BS_ENDPOINT_TIMEOUT && bs_now_ns() < until_ns);
+	return rc;
 }
 
 static void pair_on(const char *url)

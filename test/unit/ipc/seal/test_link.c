@@ -15,7 +15,7 @@
 
 #include "ipc/endpoint.h"
 #include "ipc/gate.h"
-#include "ipc/seal/desk.h"
+#include "ipc/desk.h"
 #include "test/support/await.h"
 #include "test/support/check.h"
 
@@ -81,7 +81,7 @@ static void make_keys(void)
 
 static bool open_gate(void)
 {
-	const struct bs_gate_lock lock = {
+	const struct bs_gate_spec spec = {
 		.keys = &service, .endpoint = "kspace", .roles = BS_ROLE_SCANNER, .record = &record
 	};
 	struct bs_fail why = { 0 };
@@ -89,7 +89,7 @@ static bool open_gate(void)
 
 	for (int i = 0; rc != 0 && i < 20; i++) {
 		choose_url();
-		rc = bs_gate_open_locked(&g, url, MAX, &lock, &why);
+		rc = bs_gate_open_by(&g, url, MAX, &spec, &why);
 	}
 	CHECK(rc == 0, "a gate with a lock %s", why.text);
 	return rc == 0;
@@ -384,7 +384,7 @@ static void plain_peer(void)
 
 static void restart(void)
 {
-	const struct bs_gate_lock lock = g.lock;
+	const struct bs_gate_spec spec = g.spec;
 	struct bs_seal_link *l = open_link(&client[0]);
 	const unsigned char *msg;
 	size_t len;
@@ -393,7 +393,7 @@ static void restart(void)
 
 	CHECK(l != NULL && round_trip(l, 100), "before the gate's end");
 	bs_gate_close(&g);
-	UNTIL((rc = bs_gate_open_locked(&g, url, MAX, &lock, NULL)) == 0)
+	UNTIL((rc = bs_gate_open_by(&g, url, MAX, &spec, NULL)) == 0)
 	continue;
 	UNTIL(bs_seal_link_connections(l, &now) == 2)
 	{
