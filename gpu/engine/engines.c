@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpu/encode/encode.h"
 #include "gpu/engine/echoes.h"
 #include "gpu/engine/mapped.h"
 #include "gpu/engine/shares.h"
+#include "gpu/nufft/cuda/choice.h"
 
 #if BS_GPU
 #include "gpu/device/memory.h"
@@ -111,6 +113,15 @@ int bs_engines_policy(const struct bs_devices *devices, enum bs_wait wait, bool 
 bool bs_engines_on_gpu(const char *name)
 {
 	return strstr(name, "cuda") != NULL;
+}
+
+double bs_gridding_accuracy(const struct bs_protocol *p, const struct bs_engine *engine)
+{
+	const struct bs_nufft_spec s = bs_gridding_spec(p);
+
+	if (bs_protocol_on_grid(p) || bs_methods[p->method].empty)
+		return 0.0;
+	return bs_engines_on_gpu(engine->name) ? bs_nufft_cuda_accuracy(&s) : bs_nufft_accuracy(&s);
 }
 
 static const struct bs_engine *engine_on(const struct bs_protocol *p)
