@@ -288,23 +288,18 @@ static int cart_finish(void *op, uint32_t frame, float2 *image, cudaStream_t str
 	return rc != 0 || c->pocs == NULL ? rc : complete(c, frame, end, image, stream, why);
 }
 
-static const struct bs_cuda_operator cartesian = {
+const struct bs_cuda_operator bs_cuda_lines = {
 	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin, cart_arrived,
 	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,       cart_lines,
 	false,       NULL,        NULL,      NULL,       NULL,
 };
 
 /* Completed: how is known when the lines have come. */
-static const struct bs_cuda_operator completed = {
+const struct bs_cuda_operator bs_cuda_lines_completed = {
 	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin, cart_arrived,
 	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,       cart_lines,
 	true,        NULL,        NULL,      NULL,       NULL,
 };
-
-static struct bs_cuda_spec spec_of(const struct bs_protocol *p)
-{
-	return { p, completes(p) ? &completed : &cartesian, false, false, NULL };
-}
 
 /* ---- the engine: calibration and weights on the host --------------------------------------- */
 
@@ -315,7 +310,7 @@ static struct cart *cart_of(void *self)
 
 static int need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
 {
-	const int rc = bs_engine_cuda_need<spec_of>(p, n, why);
+	const int rc = bs_engine_cuda_need(p, n, why);
 
 	return rc == 0 && fills(p) ? bs_filler_need(p, columns_of(p), n, why) : rc;
 }
@@ -323,7 +318,7 @@ static int need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *
 static int arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 	       const struct bs_arm_env *env, struct bs_fail *why)
 {
-	int rc = bs_engine_cuda_arm<spec_of>(self, p, tables, env, why);
+	int rc = bs_engine_cuda_arm(self, p, tables, env, why);
 
 	if (rc != 0 || !fills(p))
 		return rc;
@@ -408,7 +403,7 @@ static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 
 static constexpr struct bs_engine cartesian_engine(void)
 {
-	struct bs_engine e = bs_engine_cuda<spec_of>("cartesian/cuda", false, false, false, NULL);
+	struct bs_engine e = bs_engine_cuda("cartesian/cuda", false, false, false, NULL);
 
 	e.need = need;
 	e.arm = arm;
@@ -421,11 +416,3 @@ static constexpr struct bs_engine cartesian_engine(void)
 }
 
 const struct bs_engine bs_engine_cartesian_cuda = cartesian_engine();
-
-static struct bs_cuda_spec unfold_spec_of(const struct bs_protocol *p)
-{
-	return { p, &cartesian, true, false, NULL };
-}
-
-const struct bs_engine bs_engine_unfold_cuda =
-	bs_engine_cuda<unfold_spec_of>("unfold/cuda", false, false, false, NULL);

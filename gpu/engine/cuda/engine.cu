@@ -10,6 +10,7 @@
 #include "gpu/engine/cuda/engine.cuh"
 #include "gpu/device/check.h"
 #include "gpu/engine/engines.h"
+#include "gpu/engine/left_out.h"
 #include "gpu/solve/segments_cuda.h"
 #include "gpu/toeplitz/cuda/tune.h"
 
@@ -150,20 +151,65 @@ int bs_armed_cuda_peek(void *self, uint32_t frame, float *image)
 	return rc != 0 ? rc : fetch(e, frame, image, &unread);
 }
 
-struct bs_cuda_spec bs_cuda_spec_ls(const struct bs_protocol *p)
+static const struct bs_cuda_operator *row_of(const struct bs_protocol *p)
 {
-	return { p,
-		 bs_protocol_streams(p)         ? &bs_cuda_sum_path
-		 : bs_protocol_off_resonance(p) ? &bs_cuda_sum_field
-		 : p->fhd == BS_SUM_EXACT       ? &bs_cuda_sum_exact
-						: &bs_cuda_sum_nufft,
-		 true, false, NULL };
+	switch (bs_plan_of(p).encode) {
+	case BS_ENCODE_GRID:
+		return &bs_cuda_sum_nufft;
+	case BS_ENCODE_EXACT:
+		return &bs_cuda_sum_exact;
+	case BS_ENCODE_FIELD:
+		return &bs_cuda_sum_field;
+	case BS_ENCODE_PATH:
+		return &bs_cuda_sum_path;
+	case BS_ENCODE_LINES:
+		return bs_left_out_wanted(p) && bs_plan_of(p).solve == BS_SOLVE_NONE
+			       ? &bs_cuda_lines_completed
+			       : &bs_cuda_lines;
+	case BS_ENCODE_NOTHING:
+	case BS_ENCODES:
+		break;
+	}
+	return NULL;
 }
 
+struct bs_cuda_spec bs_cuda_spec_of(const struct bs_protocol *p)
+{
+	return { p, row_of(p), bs_plan_of(p).solve != BS_SOLVE_NONE, false, NULL };
+}
+
+int bs_engine_cuda_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	const struct bs_cuda_spec s = bs_cuda_spec_of(p);
+	int rc = s.solve ? bs_ls_cuda_check(p, why) : 0;
+
+	return rc != 0 ? rc : bs_armed_cuda_need(&s, need, why);
+}
+
+int bs_engine_cuda_device(const struct bs_protocol *p, const float *field, struct bs_need *need,
+			  struct bs_fail *why)
+{
+	const struct bs_cuda_spec s = bs_cuda_spec_of(p);
+
+	return bs_armed_cuda_device(&s, field, need, why);
+}
+
+int bs_engine_cuda_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+		       const struct bs_arm_env *env, struct bs_fail *why)
+{
+	const struct bs_cuda_spec s = bs_cuda_spec_of(p);
+
+	return bs_armed_cuda_open(self, &s, tables, env, why);
+}
+
+const struct bs_engine bs_engine_gridding_cuda =
+	bs_engine_cuda("gridding/cuda", true, true, true, NULL);
 const struct bs_engine bs_engine_ls_cuda =
-	bs_engine_cuda<bs_cuda_spec_ls>("ls/cuda", true, false, true, &bs_engine_gridding_cuda);
+	bs_engine_cuda("ls/cuda", true, false, true, &bs_engine_gridding_cuda);
 const struct bs_engine bs_engine_sense_cuda =
-	bs_engine_cuda<bs_cuda_spec_ls>("sense/cuda", true, false, true, &bs_engine_gridding_cuda);
+	bs_engine_cuda("sense/cuda", true, false, true, &bs_engine_gridding_cuda);
+const struct bs_engine bs_engine_unfold_cuda =
+	bs_engine_cuda("unfold/cuda", false, false, false, NULL);
 
 static int tune_toeplitz(struct bs_tuning *found, const struct bs_protocol *p, const float *k,
 			 const char *cache_dir, double seconds, struct bs_fail *why)
