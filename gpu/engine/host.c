@@ -1,17 +1,20 @@
 /*
  * gpu/engine/host.c - every method on the host: an encoding, a solver, and what follows
  *
- * Readouts go to the protocol's encoding (gpu/encode/encode.h) as they arrive. finish adds the rest
- * of F^H d (lines that lack are filled in before), solves (gpu/solve/solve.h) up to the deadline,
- * completes what is left out at an end of k-space, and combines.
+ * Readouts go to the protocol's encoding (gpu/encode/encode.h) as they arrive. finish makes the
+ * maps that the scan brings, adds the rest of F^H d (lines that lack are filled in before), solves
+ * (gpu/solve/solve.h) up to the deadline, completes what is left out at an end of k-space,
+ * combines, and measures the field.
  */
 #include <stdlib.h>
 
 #include "core/thread/clock.h"
 #include "gpu/encode/encode.h"
+#include "gpu/engine/echoes.h"
 #include "gpu/engine/engines.h"
 #include "gpu/engine/filler.h"
 #include "gpu/engine/left_out.h"
+#include "gpu/engine/mapped.h"
 #include "gpu/image/combine.h"
 #include "gpu/image/partial.h"
 #include "gpu/solve/lsq.h"
@@ -22,10 +25,12 @@ struct engine {
 	struct bs_encoder encoder;
 	const struct bs_solving *solving; /* NULL: the sums are the images */
 	void *solver;
+	struct bs_mapped *mapped; /* NULL: maps are not made from the scan */
 	struct bs_partial window;
 	struct bs_filler *filler;    /* NULL: lines that do not come are zeros */
 	struct bs_left_out left_out; /* of lines: those that came, where that is asked for */
 	struct bs_combiner *combiner;
+	struct bs_echoes *echoes; /* NULL: no field is measured */
 	const float *maps;
 	float *fhd;      /* [coil][voxel] complex */
 	float *images;   /* [image][voxel] complex that the solver makes; or fhd */
@@ -157,14 +162,14 @@ static int need_lines(const struct bs_protocol *p, struct bs_need *need, struct 
 /* In the order in which check lists them. */
 static int host_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
-	static int (*const parts[BS_SOLVES][7])(const struct bs_protocol *p, struct bs_need *need,
+	static int (*const parts[BS_SOLVES][9])(const struct bs_protocol *p, struct bs_need *need,
 						struct bs_fail *why) = {
-		[BS_SOLVE_NONE] = { bs_combiner_need, need_images, need_window, need_filler,
-				    need_lines, need_encoder },
-		[BS_SOLVE_CG] = { bs_combiner_need, need_images, need_window, need_encoder,
-				  need_solver },
-		[BS_SOLVE_UNFOLD] = { need_encoder, need_images, need_solver, need_lines,
-				      bs_combiner_need },
+		[BS_SOLVE_NONE] = { bs_mapped_need, bs_echoes_need, bs_combiner_need, need_images,
+				    need_window, need_filler, need_lines, need_encoder },
+		[BS_SOLVE_CG] = { bs_mapped_need, bs_combiner_need, need_images, need_window,
+				  need_encoder, need_solver },
+		[BS_SOLVE_UNFOLD] = { bs_mapped_need, need_encoder, need_images, need_solver,
+				      need_lines, bs_combiner_need },
 	};
 	int rc = 0;
 
@@ -186,6 +191,8 @@ static void host_disarm(void *self)
 	bs_filler_close(e->filler);
 	bs_left_out_close(&e->left_out);
 	bs_combiner_close(e->combiner);
+	bs_mapped_disarm(e->mapped);
+	bs_echoes_disarm(e->echoes);
 	free(e);
 }
 
@@ -219,6 +226,15 @@ static int plan_lines(struct engine *e, const struct bs_arm_env *env, struct bs_
 	return rc;
 }
 
+static int host_maps(void *self, uint32_t slice)
+{
+	struct engine *e = self;
+
+	if (bs_methods[e->p->method].uses_maps && e->solving->changed != NULL)
+		e->solving->changed(e->solver, slice);
+	return 0;
+}
+
 static int host_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 		    const struct bs_arm_env *env, struct bs_fail *why)
 {
@@ -235,6 +251,10 @@ static int host_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 		rc = bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method %s needs maps_file",
 			     p->name, bs_method_name(p->method));
 	if (rc == 0)
+		rc = bs_mapped_arm(&e->mapped, p, tables, env, why);
+	if (rc == 0)
+		rc = bs_echoes_arm(&e->echoes, p, tables, env, why);
+	if (rc == 0)
 		rc = take_images(e, env->arena, why);
 	if (rc == 0)
 		rc = bs_partial_open(&e->window, p, env->arena, env->team, why);
@@ -248,6 +268,7 @@ static int host_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 		host_disarm(e);
 		return rc;
 	}
+	bs_mapped_told(e->mapped, host_maps, e);
 	*self = e;
 	return 0;
 }
@@ -258,6 +279,8 @@ static void host_scan(void *self)
 {
 	struct engine *e = self;
 
+	bs_mapped_scan(e->mapped);
+	bs_echoes_scan(e->echoes);
 	if (e->encoder.row->scan != NULL)
 		e->encoder.row->scan(&e->encoder);
 	if (e->filler != NULL)
@@ -273,7 +296,7 @@ static int host_begin(void *self, uint32_t frame)
 		bs_filler_begin(e->filler, frame);
 	if (e->left_out.lines != NULL)
 		bs_left_out_begin(&e->left_out, frame);
-	return 0;
+	return bs_mapped_begin(e->mapped, frame);
 }
 
 static int host_path(void *self, uint32_t frame, uint32_t readout, const float *k)
@@ -294,7 +317,7 @@ static int host_add(void *self, uint32_t frame, uint32_t readout, const float *d
 		bs_filler_add(e->filler, frame, readout, data, coil_stride);
 	if (e->left_out.lines != NULL)
 		bs_left_out_add(&e->left_out, frame, readout);
-	return 0;
+	return bs_mapped_add(e->mapped, frame, readout, data, coil_stride);
 }
 
 static int host_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
@@ -303,24 +326,15 @@ static int host_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row
 	struct engine *e = self;
 
 	(void)head; /* admission has checked it: as many samples as any line */
+	bs_mapped_side(e->mapped, frame, kind, row, data, coil_stride);
 	if (e->filler != NULL && kind == BS_KIND_CALIBRATION)
 		bs_filler_side(e->filler, frame, row, data, coil_stride);
 	return 0;
 }
 
-static int host_maps(void *self, uint32_t slice)
-{
-	struct engine *e = self;
-
-	if (e->solving != NULL && e->solving->changed != NULL)
-		e->solving->changed(e->solver, slice);
-	return 0;
-}
-
 /* ---- images ---- */
 
-/* 1: lines lack that the filler makes. GRAPPA's weights of a slice are made with its first image.
- */
+/* 1: lines lack that the filler makes. Its weights of a slice are made with its first image. */
 static int prepare(struct engine *e, uint32_t frame, const uint8_t *held, struct bs_report *report)
 {
 	int rc = e->encoder.row->settle != NULL
@@ -330,7 +344,7 @@ static int prepare(struct engine *e, uint32_t frame, const uint8_t *held, struct
 	if (rc != 0 || e->filler == NULL)
 		return rc;
 	rc = bs_filler_prepare(e->filler, frame, &report->why);
-	report->stage_ns[BS_BUDGET_CALIBRATION] = bs_filler_calibrated_ns(e->filler);
+	report->stage_ns[BS_BUDGET_CALIBRATION] += bs_filler_calibrated_ns(e->filler);
 	return rc;
 }
 
@@ -393,6 +407,7 @@ static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t
 		complete(e, frame);
 	}
 	bs_combiner_run(e->combiner, e->whole, bs_maps_of(e->maps, e->p, slice), image);
+	bs_echoes_measure(e->echoes, frame, e->whole);
 	spent_ns = bs_now_ns() - solved_ns;
 	report->stage_ns[BS_BUDGET_ACCUMULATE] =
 		summed_ns - start_ns - report->stage_ns[BS_BUDGET_CALIBRATION];
@@ -406,8 +421,10 @@ static int host_slide(void *self, uint32_t frame, const uint8_t *held, int64_t d
 {
 	struct engine *e = self;
 	const int64_t start_ns = bs_now_ns();
-	int rc = sum_up(e, frame, held, report);
+	int rc = bs_mapped_make(e->mapped, frame, held, &deadline_ns, report);
 
+	if (rc == 0)
+		rc = sum_up(e, frame, held, report);
 	if (rc == 0)
 		to_image(e, frame, start_ns, deadline_ns, image, report);
 	return rc;
@@ -421,18 +438,28 @@ static int host_finish(void *self, uint32_t frame, int64_t deadline_ns, float *i
 
 static int host_pass(void *self, uint32_t frame, const uint8_t *held, struct bs_report *report)
 {
-	const int rc = prepare(self, frame, held, report);
+	struct engine *e = self;
+	int64_t never_ns = INT64_MAX;
+	int rc = bs_mapped_make(e->mapped, frame, held, &never_ns, report);
 
-	return rc < 0 ? rc : 0;
+	if (rc == 0)
+		rc = e->echoes != NULL ? sum_up(e, frame, held, report)
+				       : prepare(e, frame, held, report);
+	if (rc < 0 || e->echoes == NULL)
+		return rc < 0 ? rc : 0;
+	complete(e, frame);
+	bs_echoes_measure(e->echoes, frame, e->whole);
+	return 0;
 }
 
 /* Where the window's groups are not summed by themselves, samples and path stay. */
 static int host_fold(void *self, uint32_t frame, uint32_t group)
 {
 	struct engine *e = self;
+	const int rc = bs_mapped_fold(e->mapped, frame, group);
 
-	return e->window.groups == 0
-		       ? 0
+	return rc != 0 || e->window.groups == 0
+		       ? rc
 		       : e->encoder.row->finish(&e->encoder, frame, NULL,
 						bs_partial_write(&e->window, frame, group), NULL);
 }
@@ -456,6 +483,7 @@ const struct bs_engine bs_engine_gridding_host = {
 	.begin = host_begin,
 	.path = host_path,
 	.add = host_add,
+	.side = host_side,
 	.finish = host_finish,
 	.pass = host_pass,
 	.fold = host_fold,
@@ -472,6 +500,7 @@ const struct bs_engine bs_engine_ls_host = {
 	.begin = host_begin,
 	.path = host_path,
 	.add = host_add,
+	.side = host_side,
 	.finish = host_finish,
 	.pass = host_pass,
 	.fold = host_fold,
@@ -488,6 +517,7 @@ const struct bs_engine bs_engine_sense_host = {
 	.begin = host_begin,
 	.path = host_path,
 	.add = host_add,
+	.side = host_side,
 	.finish = host_finish,
 	.pass = host_pass,
 	.fold = host_fold,
@@ -514,8 +544,10 @@ const struct bs_engine bs_engine_unfold_host = {
 	.name = "unfold/host",
 	.need = host_need,
 	.arm = host_arm,
+	.scan = host_scan,
 	.begin = host_begin,
 	.add = host_add,
+	.side = host_side,
 	.finish = host_finish,
 	.pass = host_pass,
 	.disarm = host_disarm,

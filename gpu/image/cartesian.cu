@@ -353,10 +353,10 @@ static int side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
 {
 	const struct cart *c = cart_of(self);
 
-	(void)head; /* admission has checked it: as many samples as any line */
+	/* admission has checked head: as many samples as any line */
 	if (c->filler != NULL && kind == BS_KIND_CALIBRATION)
 		bs_filler_side(c->filler, frame, row, data, coil_stride);
-	return 0;
+	return bs_armed_cuda_side(self, frame, kind, row, head, data, coil_stride);
 }
 
 static void scan(void *self)
@@ -365,6 +365,7 @@ static void scan(void *self)
 
 	if (c->filler != NULL)
 		bs_filler_scan(c->filler);
+	bs_armed_cuda_scan(self);
 }
 
 /* The weights of this frame's lines, where the graph reads them. */
@@ -387,17 +388,22 @@ static int load_weights(void *self, uint32_t frame, struct bs_report *report)
 static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 		  struct bs_report *report)
 {
-	const int64_t start_ns = bs_now_ns();
-	int rc = load_weights(self, frame, report);
-	const int64_t spent_ns = bs_now_ns() - start_ns;
+	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
+	const struct cart *c = cart_of(self);
+	int rc = bs_mapped_make(e->scan_maps, frame, NULL, &deadline_ns, report);
+	int64_t calibrated_ns = 0;
+	int64_t spent_ns = bs_now_ns();
 
+	if (rc != 0)
+		return rc;
+	rc = load_weights(self, frame, report);
+	spent_ns = bs_now_ns() - spent_ns;
 	if (rc == 0)
-		rc = bs_armed_cuda_finish(self, frame, deadline_ns, image, report);
-	if (cart_of(self)->filler != NULL)
-		report->stage_ns[BS_BUDGET_CALIBRATION] =
-			bs_filler_calibrated_ns(cart_of(self)->filler);
-	report->stage_ns[BS_BUDGET_ACCUMULATE] +=
-		spent_ns - report->stage_ns[BS_BUDGET_CALIBRATION];
+		rc = bs_armed_cuda_image(e, frame, deadline_ns, image, report);
+	if (c->filler != NULL)
+		calibrated_ns = bs_filler_calibrated_ns(c->filler);
+	report->stage_ns[BS_BUDGET_CALIBRATION] += calibrated_ns;
+	report->stage_ns[BS_BUDGET_ACCUMULATE] += spent_ns - calibrated_ns;
 	return rc;
 }
 

@@ -28,6 +28,8 @@ static constexpr struct bs_engine bs_engine_cuda(const char *name, bool windows,
 	e.arm = bs_engine_cuda_arm;
 	e.begin = bs_armed_cuda_begin;
 	e.add = bs_armed_cuda_add;
+	e.side = bs_armed_cuda_side;
+	e.scan = bs_armed_cuda_scan;
 	e.finish = bs_armed_cuda_finish;
 	e.disarm = bs_armed_cuda_close;
 	e.reading = bs_armed_cuda_reading;

@@ -318,10 +318,12 @@ int bs_armed_cuda_queue_finish(struct bs_armed_cuda *e, uint32_t frame, bool wat
 int bs_armed_cuda_fold(void *self, uint32_t frame, uint32_t group)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
+	const int rc = bs_mapped_fold(e->scan_maps, frame, group);
 
-	return e->op->part(e->plan, frame, group,
-			   (float2 *)bs_partial_cuda_write(&e->window, frame, group), e->stream,
-			   NULL);
+	return rc != 0 ? rc
+		       : e->op->part(e->plan, frame, group,
+				     (float2 *)bs_partial_cuda_write(&e->window, frame, group),
+				     e->stream, NULL);
 }
 
 int bs_armed_cuda_queue_slide(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *held,
