@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/thread/clock.h"
+#include "gpu/encode/encode.h"
 #include "gpu/engine/cuda/engine.cuh"
 #include "gpu/engine/engines.h"
 #include "gpu/engine/filler.h"
@@ -54,23 +55,16 @@ static bool completes(const struct bs_protocol *p)
 
 static uint32_t columns_of(const struct bs_protocol *p)
 {
-	return completes(p) ? bs_left_out_columns(p) : p->matrix[0];
-}
-
-/* The matrix, or what is completed and then cropped to it. */
-static void size_of(uint32_t size[3], const struct bs_protocol *p)
-{
-	size[0] = columns_of(p);
-	for (int a = 1; a < 3; a++)
-		size[a] = completes(p) ? p->encoded[a] : p->matrix[a];
+	return bs_lines_spec(p).matrix[0];
 }
 
 static struct bs_pocs_spec pocs_of(const struct bs_protocol *p)
 {
+	const struct bs_cart_spec cart = bs_lines_spec(p);
 	struct bs_pocs_spec s;
 
 	memset(&s, 0, sizeof(s));
-	size_of(s.size, p);
+	memcpy(s.size, cart.matrix, sizeof(s.size));
 	memcpy(s.matrix, p->matrix, sizeof(s.matrix));
 	s.images = p->coils;
 	s.iterations = p->pocs_iterations;
@@ -181,7 +175,8 @@ static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_ta
 {
 	const struct bs_protocol *p = s->p;
 	struct cart *c = (struct cart *)calloc(1, sizeof(*c));
-	const struct bs_grappa_spec grappa = bs_filler_spec(p, columns_of(p));
+	const struct bs_cart_spec cart = bs_lines_spec(p);
+	const struct bs_grappa_spec grappa = bs_filler_spec(p, cart.matrix[0]);
 	const uint32_t frames = bs_protocol_frames(p);
 	int rc;
 
@@ -190,7 +185,7 @@ static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_ta
 	if (c == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "cartesian plan");
 	c->p = p;
-	size_of(c->size, p);
+	memcpy(c->size, cart.matrix, sizeof(c->size));
 	c->frame_values = frame_bytes(p) / sizeof(float2);
 	c->data = (float2 *)bs_devmem_take_readouts(mem, frame_bytes(p) * frames);
 	c->a = (float2 *)bs_devmem_take(mem, half_bytes(p));
