@@ -52,8 +52,9 @@ static void derive_stand_in(struct bs_protocol *out, const struct bs_protocol *p
 static int check_ways(const struct bs_protocol *p, const struct bs_engine *e, struct bs_fail *why)
 {
 	const struct bs_engine *preview = e->preview != NULL ? e->preview : e;
+	const bool measures = bs_protocol_measures_field(p);
 
-	if (p->frame_step > 0 && e->fold == NULL)
+	if (p->frame_step > 0 && (e->fold == NULL || measures))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': frame.step: engine %s has no sliding window",
 			       p->name, e->name);
@@ -65,7 +66,9 @@ static int check_ways(const struct bs_protocol *p, const struct bs_engine *e, st
 		return bs_fail(why, BS_ERR_CONFIG,
 			       "protocol '%s': frame.preview_every: a sliding window has none",
 			       p->name);
-	if (p->preview_every > 0 && preview->peek == NULL)
+	/* a preview has no maps, and tells of no field */
+	if (p->preview_every > 0 &&
+	    (preview->peek == NULL || measures || (preview == e && bs_protocol_makes_maps(p))))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': frame.preview_every: engine %s makes no previews",
 			       p->name, e->name);

@@ -61,6 +61,7 @@ static void size(struct bs_center *c, const struct bs_protocol *p)
 	low->maps = BS_MAPS_FILE;
 	low->output = BS_OUTPUT_COMPLEX;
 	low->field.map_file[0] = '\0';
+	low->field.from = BS_FIELD_FILE;
 	low->w_file[0] = '\0';
 	low->window = BS_WINDOW_KAISER_BESSEL;
 	low->accuracy = 1e-4;

@@ -1,10 +1,11 @@
 /*
- * gpu/engine/echoes.h - engines that measure a field map beside their images (field.from echoes)
+ * gpu/engine/echoes.h - a field map that is measured beside the images (field.from echoes)
  *
- * Each is another engine that makes images of each coil, which are combined here; from those of a
- * slice's first two contrasts comes tables->turn (gpu/image/turn.h), the last ones of the scan. It
- * is NaN until then, and infinite in a slice whose phase wraps. Sensitivity maps that are made from
- * the scan (gpu/engine/mapped.h) come in front of it.
+ * From the coils' images of a slice's first two contrasts comes tables->turn (gpu/image/turn.h),
+ * the last ones of the scan. It is NaN until then, and infinite in a slice whose phase wraps.
+ * need -> arm -> { scan -> measure* }* -> disarm, as the functions of core/engine.h, of protocols
+ * that measure a field; else *echoes is NULL, which the others take. measure: an image's, after its
+ * sum; it copies what it needs.
  * Test: test/unit/gpu/engine/test_echoes.c, test/replay/scan/dual.sh
  */
 #ifndef BS_GPU_ENGINE_ECHOES_H
@@ -12,16 +13,15 @@
 
 #include "core/engine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+struct bs_echoes;
 
-extern const struct bs_engine bs_engine_echoes_cartesian_host, bs_engine_echoes_gridding_host;
+int bs_echoes_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
+int bs_echoes_arm(struct bs_echoes **echoes, const struct bs_protocol *p,
+		  const struct bs_tables *tables, const struct bs_arm_env *env,
+		  struct bs_fail *why);
+void bs_echoes_disarm(struct bs_echoes *e);
+void bs_echoes_scan(struct bs_echoes *e);
+/* coil_images [coil][z][y][x] complex */
+void bs_echoes_measure(struct bs_echoes *e, uint32_t frame, const float *coil_images);
 
-/* The engine in front of this one; NULL: it has none. */
-const struct bs_engine *bs_engine_echoes(const struct bs_engine *engine);
-
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu/engine/echoes.h"
-#include "gpu/engine/mapped.h"
+#include "gpu/encode/encode.h"
 #include "gpu/engine/shares.h"
+#include "gpu/nufft/cuda/choice.h"
 
 #if BS_GPU
 #include "gpu/device/memory.h"
@@ -113,6 +113,15 @@ bool bs_engines_on_gpu(const char *name)
 	return strstr(name, "cuda") != NULL;
 }
 
+double bs_gridding_accuracy(const struct bs_protocol *p, const struct bs_engine *engine)
+{
+	const struct bs_nufft_spec s = bs_gridding_spec(p);
+
+	if (bs_protocol_on_grid(p) || bs_methods[p->method].empty)
+		return 0.0;
+	return bs_engines_on_gpu(engine->name) ? bs_nufft_cuda_accuracy(&s) : bs_nufft_accuracy(&s);
+}
+
 static const struct bs_engine *engine_on(const struct bs_protocol *p)
 {
 	switch (bs_shares_of(p).how) {
@@ -169,6 +178,24 @@ static int choose_backend(bool *cuda, const struct bs_protocol *p, struct bs_fai
 	return 0;
 }
 
+/* Engines make maps from the scan where all coils are combined, or solved for, with them. */
+static bool has_stages(const struct bs_protocol *p)
+{
+	const struct bs_plan plan = bs_plan_of(p);
+	const bool works = plan.encode != BS_ENCODE_NOTHING;
+	const bool direct = works && plan.solve == BS_SOLVE_NONE;
+
+	return (!bs_protocol_measures_field(p) || direct) &&
+	       (!bs_protocol_makes_maps(p) || direct || (works && bs_methods[p->method].uses_maps));
+}
+
+/* Nor do these with a path that is known only when a frame is whole. */
+static bool takes_path(const struct bs_protocol *p, const struct bs_engine *engine)
+{
+	return bs_methods[p->method].empty || (engine->path != NULL && !bs_protocol_makes_maps(p) &&
+					       !bs_protocol_measures_field(p));
+}
+
 int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 		   struct bs_fail *why)
 {
@@ -183,16 +210,12 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 	rc = choose_backend(&cuda, p, why);
 	if (rc != 0)
 		return rc;
-	*engine = cuda ? engine_on(p) : table[p->method].host;
-	if (*engine != NULL && bs_protocol_measures_field(p))
-		*engine = bs_engine_echoes(*engine);
-	if (bs_protocol_makes_maps(p))
-		*engine = bs_engine_mapped(*engine);
+	*engine = !has_stages(p) ? NULL : cuda ? engine_on(p) : table[p->method].host;
 	if (*engine == NULL)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': method %s has no %s engine here", p->name,
 			       bs_method_name(p->method), cuda ? "CUDA" : "host");
-	if (bs_protocol_streams(p) && (*engine)->path == NULL && !bs_methods[p->method].empty)
+	if (bs_protocol_streams(p) && !takes_path(p, *engine))
 		return bs_fail(
 			why, BS_ERR_UNSUPPORTED,
 			"protocol '%s': trajectory.type stream: engine %s takes no path with "

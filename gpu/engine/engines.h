@@ -34,18 +34,10 @@ bool bs_engines_on_gpu(const char *name);
 int bs_engines_policy(const struct bs_devices *devices, enum bs_wait wait, bool urgent,
 		      struct bs_fail *why);
 
-/* The gridding of a protocol: chunks, states, accuracy; the same for both twins. */
-struct bs_nufft_spec;
-struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p);
 /* The accuracy that the gridding of a protocol has on that engine, where it states one; else 0. */
 double bs_gridding_accuracy(const struct bs_protocol *p, const struct bs_engine *engine);
-/* The same off resonance (field.map_file): coils transformed `together`. */
-struct bs_segments_spec;
-struct bs_segments_spec bs_gridding_segments(const struct bs_protocol *p, uint32_t together);
-/* Cartesian SENSE; the same for both twins. */
-struct bs_unfold_spec;
-struct bs_unfold_spec bs_unfolding_spec(const struct bs_protocol *p);
-/* Only in a build with GPU=1: as the CUDA engine asks for it. */
+/* Only in a build with GPU=1: the gridding of a protocol as the CUDA engine asks for it. */
+struct bs_nufft_spec;
 struct bs_nufft_spec bs_gridding_cuda_spec(const struct bs_protocol *p);
 
 /*

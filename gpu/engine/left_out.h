@@ -30,15 +30,6 @@ static inline bool bs_left_out_wanted(const struct bs_protocol *p)
 	return p->partial_fourier == BS_PARTIAL_FOURIER_POCS;
 }
 
-/*
- * Columns in which an engine keeps its lines: readout oversampling is cropped at once, but where a
- * readout is to be completed.
- */
-static inline uint32_t bs_left_out_columns(const struct bs_protocol *p)
-{
-	return bs_left_out_wanted(p) && p->samples < p->encoded[0] ? p->encoded[0] : p->matrix[0];
-}
-
 int bs_left_out_need(const struct bs_protocol *p, const uint32_t size[3], uint32_t images,
 		     struct bs_need *need, struct bs_fail *why);
 int bs_left_out_arm(struct bs_left_out *l, const struct bs_protocol *p, const uint32_t size[3],

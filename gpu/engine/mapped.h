@@ -1,12 +1,16 @@
 /*
- * gpu/engine/mapped.h - engines whose sensitivity maps are made from the scan (image.maps)
+ * gpu/engine/mapped.h - sensitivity maps that are made from the scan (image.maps), in an engine
  *
- * Each is another engine with gpu/calibrate/maps.h before it, and gpu/engine/center.h where samples
- * are not on the grid: readouts go to all, and before an image
- * of a slice is finished its maps are made where they must be, into tables->made, which the other
- * engine reads as tables->maps. finish fails with the reason in report->why where the scan has not
- * brought what calibrates.
- * Test: test/unit/gpu/calibrate/test_mapped.c
+ * gpu/calibrate/maps.h, and gpu/engine/center.h where samples are not on the grid: readouts go to
+ * them and to the engine, and before an image of a slice its maps are made where they must be, into
+ * tables->made, which the engine reads as tables->maps.
+ * need -> arm -> told -> { scan -> { begin -> { add | side }* -> make, or with a window fold, then
+ * make }* }* -> disarm, as the functions of core/engine.h. Of protocols that make no maps need adds
+ * nothing and *mapped is NULL, which all the others take. told: the engine's maps of core/engine.h,
+ * which is called for each slice whose maps are others than they were.
+ * make: fails with the reason in report->why where the scan has not brought what calibrates. Its
+ * time is the report's for calibration, and is given to *deadline_ns as far as the budget goes.
+ * Tests: test/unit/gpu/calibrate/test_mapped.c, test/twin/engine/twin_engine_maps.c
  */
 #ifndef BS_GPU_ENGINE_MAPPED_H
 #define BS_GPU_ENGINE_MAPPED_H
@@ -17,8 +21,29 @@
 extern "C" {
 #endif
 
-/* The engine in front of this one; NULL: it has none. */
-const struct bs_engine *bs_engine_mapped(const struct bs_engine *engine);
+struct bs_mapped;
+struct bs_maps;
+
+int bs_mapped_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
+int bs_mapped_arm(struct bs_mapped **mapped, const struct bs_protocol *p,
+		  const struct bs_tables *tables, const struct bs_arm_env *env,
+		  struct bs_fail *why);
+void bs_mapped_told(struct bs_mapped *m, int (*changed)(void *engine, uint32_t slice),
+		    void *engine);
+void bs_mapped_disarm(struct bs_mapped *m);
+
+void bs_mapped_scan(struct bs_mapped *m);
+int bs_mapped_begin(struct bs_mapped *m, uint32_t frame);
+int bs_mapped_add(struct bs_mapped *m, uint32_t frame, uint32_t readout, const float *data,
+		  size_t coil_stride);
+void bs_mapped_side(struct bs_mapped *m, uint32_t frame, enum bs_kind kind, uint32_t row,
+		    const float *data, size_t coil_stride);
+int bs_mapped_fold(struct bs_mapped *m, uint32_t frame, uint32_t group);
+/* held: the groups of a window; NULL: no window's. */
+int bs_mapped_make(struct bs_mapped *m, uint32_t frame, const uint8_t *held, int64_t *deadline_ns,
+		   struct bs_report *report);
+/* NULL where m is. */
+struct bs_maps *bs_mapped_maps(struct bs_mapped *m);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/thread/clock.h"
+#include "gpu/encode/encode.h"
 #include "gpu/engine/cuda/engine.cuh"
 #include "gpu/engine/engines.h"
 #include "gpu/engine/filler.h"
@@ -55,23 +56,16 @@ static bool completes(const struct bs_protocol *p)
 
 static uint32_t columns_of(const struct bs_protocol *p)
 {
-	return completes(p) ? bs_left_out_columns(p) : p->matrix[0];
-}
-
-/* The matrix, or what is completed and then cropped to it. */
-static void size_of(uint32_t size[3], const struct bs_protocol *p)
-{
-	size[0] = columns_of(p);
-	for (int a = 1; a < 3; a++)
-		size[a] = completes(p) ? p->encoded[a] : p->matrix[a];
+	return bs_lines_spec(p).matrix[0];
 }
 
 static struct bs_pocs_spec pocs_of(const struct bs_protocol *p)
 {
+	const struct bs_cart_spec cart = bs_lines_spec(p);
 	struct bs_pocs_spec s;
 
 	memset(&s, 0, sizeof(s));
-	size_of(s.size, p);
+	memcpy(s.size, cart.matrix, sizeof(s.size));
 	memcpy(s.matrix, p->matrix, sizeof(s.matrix));
 	s.images = p->coils;
 	s.iterations = p->pocs_iterations;
@@ -182,7 +176,8 @@ static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_ta
 {
 	const struct bs_protocol *p = s->p;
 	struct cart *c = (struct cart *)calloc(1, sizeof(*c));
-	const struct bs_grappa_spec grappa = bs_filler_spec(p, columns_of(p));
+	const struct bs_cart_spec cart = bs_lines_spec(p);
+	const struct bs_grappa_spec grappa = bs_filler_spec(p, cart.matrix[0]);
 	const uint32_t frames = bs_protocol_frames(p);
 	int rc;
 
@@ -191,7 +186,7 @@ static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_ta
 	if (c == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "cartesian plan");
 	c->p = p;
-	size_of(c->size, p);
+	memcpy(c->size, cart.matrix, sizeof(c->size));
 	c->frame_values = frame_bytes(p) / sizeof(float2);
 	c->data = (float2 *)bs_devmem_take_readouts(mem, frame_bytes(p) * frames);
 	c->a = (float2 *)bs_devmem_take(mem, half_bytes(p));
@@ -287,23 +282,18 @@ static int cart_finish(void *op, uint32_t frame, float2 *image, cudaStream_t str
 	return rc != 0 || c->pocs == NULL ? rc : complete(c, frame, end, image, stream, why);
 }
 
-static const struct bs_cuda_operator cartesian = {
+const struct bs_cuda_operator bs_cuda_lines = {
 	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin, cart_arrived,
 	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,       cart_lines,
 	false,       NULL,        NULL,      NULL,       NULL,
 };
 
 /* Completed: how is known when the lines have come. */
-static const struct bs_cuda_operator completed = {
+const struct bs_cuda_operator bs_cuda_lines_completed = {
 	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin, cart_arrived,
 	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,       cart_lines,
 	true,        NULL,        NULL,      NULL,       NULL,
 };
-
-static struct bs_cuda_spec spec_of(const struct bs_protocol *p)
-{
-	return { p, completes(p) ? &completed : &cartesian, false, false, NULL };
-}
 
 /* ---- the engine: calibration and weights on the host --------------------------------------- */
 
@@ -314,7 +304,7 @@ static struct cart *cart_of(void *self)
 
 static int need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
 {
-	const int rc = bs_engine_cuda_need<spec_of>(p, n, why);
+	const int rc = bs_engine_cuda_need(p, n, why);
 
 	return rc == 0 && fills(p) ? bs_filler_need(p, columns_of(p), n, why) : rc;
 }
@@ -322,7 +312,7 @@ static int need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *
 static int arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 	       const struct bs_arm_env *env, struct bs_fail *why)
 {
-	int rc = bs_engine_cuda_arm<spec_of>(self, p, tables, env, why);
+	int rc = bs_engine_cuda_arm(self, p, tables, env, why);
 
 	if (rc != 0 || !fills(p))
 		return rc;
@@ -357,10 +347,10 @@ static int side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
 {
 	const struct cart *c = cart_of(self);
 
-	(void)head; /* admission has checked it: as many samples as any line */
+	/* admission has checked head: as many samples as any line */
 	if (c->filler != NULL && kind == BS_KIND_CALIBRATION)
 		bs_filler_side(c->filler, frame, row, data, coil_stride);
-	return 0;
+	return bs_armed_cuda_side(self, frame, kind, row, head, data, coil_stride);
 }
 
 static void scan(void *self)
@@ -369,6 +359,7 @@ static void scan(void *self)
 
 	if (c->filler != NULL)
 		bs_filler_scan(c->filler);
+	bs_armed_cuda_scan(self);
 }
 
 /* The weights of this frame's lines, where the graph reads them. */
@@ -391,24 +382,29 @@ static int load_weights(void *self, uint32_t frame, struct bs_report *report)
 static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 		  struct bs_report *report)
 {
-	const int64_t start_ns = bs_now_ns();
-	int rc = load_weights(self, frame, report);
-	const int64_t spent_ns = bs_now_ns() - start_ns;
+	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
+	const struct cart *c = cart_of(self);
+	int rc = bs_mapped_make(e->scan_maps, frame, NULL, &deadline_ns, report);
+	int64_t calibrated_ns = 0;
+	int64_t spent_ns = bs_now_ns();
 
+	if (rc != 0)
+		return rc;
 	cart_of(self)->unknown = report->unknown;
+	rc = load_weights(self, frame, report);
+	spent_ns = bs_now_ns() - spent_ns;
 	if (rc == 0)
-		rc = bs_armed_cuda_finish(self, frame, deadline_ns, image, report);
-	if (cart_of(self)->filler != NULL)
-		report->stage_ns[BS_BUDGET_CALIBRATION] =
-			bs_filler_calibrated_ns(cart_of(self)->filler);
-	report->stage_ns[BS_BUDGET_ACCUMULATE] +=
-		spent_ns - report->stage_ns[BS_BUDGET_CALIBRATION];
+		rc = bs_armed_cuda_image(e, frame, deadline_ns, image, report);
+	if (c->filler != NULL)
+		calibrated_ns = bs_filler_calibrated_ns(c->filler);
+	report->stage_ns[BS_BUDGET_CALIBRATION] += calibrated_ns;
+	report->stage_ns[BS_BUDGET_ACCUMULATE] += spent_ns - calibrated_ns;
 	return rc;
 }
 
 static constexpr struct bs_engine cartesian_engine(void)
 {
-	struct bs_engine e = bs_engine_cuda<spec_of>("cartesian/cuda", false, false, false, NULL);
+	struct bs_engine e = bs_engine_cuda("cartesian/cuda", false, false, false, NULL);
 
 	e.need = need;
 	e.arm = arm;
@@ -421,11 +417,3 @@ static constexpr struct bs_engine cartesian_engine(void)
 }
 
 const struct bs_engine bs_engine_cartesian_cuda = cartesian_engine();
-
-static struct bs_cuda_spec unfold_spec_of(const struct bs_protocol *p)
-{
-	return { p, &cartesian, true, false, NULL };
-}
-
-const struct bs_engine bs_engine_unfold_cuda =
-	bs_engine_cuda<unfold_spec_of>("unfold/cuda", false, false, false, NULL);

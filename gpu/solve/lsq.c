@@ -14,7 +14,8 @@ int bs_lsq_weights(float **weight, const struct bs_protocol *p, const struct bs_
 	int rc = 0;
 
 	*weight = NULL;
-	if (p->density == BS_DENSITY_NONE || bs_protocol_streams(p))
+	if ((p->density == BS_DENSITY_NONE && bs_methods[p->method].solves) ||
+	    bs_protocol_streams(p))
 		return 0;
 	*weight = malloc(bytes);
 	if (*weight == NULL)

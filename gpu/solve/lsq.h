@@ -1,10 +1,10 @@
 /*
- * gpu/solve/lsq.h - what ls and sense compute from a protocol when it is armed: weights and Q
+ * gpu/solve/lsq.h - what is computed from a protocol when it is armed: weights and Q
  *
  * Shared by the engines and by `boreside arm`, so that what one puts into the cache the other
  * finds.
  * weights: density compensation as the protocol names it (gpu/nufft/density.h), or *weight = NULL
- * for none, the default of ls and sense, and where the path comes with the stream; for weighted
+ * where the path comes with the stream, and where a method that solves has none; for weighted
  * least squares they enter F^H d and Q alike.
  * Those that were made beforehand (tables->density) are taken as they are.
  * Results are malloc'd, the caller's to free. At arm only.
@@ -13,6 +13,7 @@
 #define BS_GPU_SOLVE_LSQ_H
 
 #include "core/engine.h"
+#include "core/plan/plan.h"
 #include "gpu/solve/ls.h"
 #include "gpu/toeplitz/q.h"
 #include "gpu/toeplitz/qcache.h"
@@ -33,7 +34,9 @@ int bs_lsq_boxed(float **boxed, const struct bs_protocol *p, const float *k, con
 /* Whether F^H F is applied through Q, made when the protocol is armed; else bs_ls_given says it. */
 static inline bool bs_lsq_keeps_q(const struct bs_protocol *p)
 {
-	return !bs_protocol_off_resonance(p) && !bs_protocol_streams(p);
+	const enum bs_encode encode = bs_plan_of(p).encode;
+
+	return encode == BS_ENCODE_GRID || encode == BS_ENCODE_EXACT;
 }
 struct bs_q_spec bs_lsq_q_spec(const struct bs_protocol *p);
 int bs_lsq_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,

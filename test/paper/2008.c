@@ -7,6 +7,7 @@
 
 #include "test/paper/trial.h"
 #include "core/tool/prior.h"
+#include "gpu/exact/exact.h"
 
 #define NOISE_SEED 11
 

@@ -8,55 +8,16 @@
 #include "gpu/solve/lsq.h"
 #include "gpu/toeplitz/q.h"
 
-static int open_nufft(struct bs_solver *s, const struct bs_tables *tables, struct bs_team *team,
-		      struct bs_fail *why)
+static int open_encoder(struct bs_solver *s, const struct bs_tables *tables, struct bs_team *team,
+			struct bs_fail *why)
 {
-	const struct bs_protocol *p = s->p;
-	struct bs_nufft_spec spec = { .dims = p->dims,
-				      .coils = s->coils,
-				      .samples = s->samples,
-				      .states = 1,
-				      .window = p->window,
-				      .accuracy = p->accuracy,
-				      .width = p->width,
-				      .oversampling = p->oversampling };
+	const struct bs_arm_env env = { .arena = &s->arena[0], .team = team, .cache_dir = "" };
 	struct bs_need need = { 0 };
-	float *boxed;
-	int rc = bs_lsq_boxed(&boxed, p, tables->traj->k, tables->weight, why);
+	int rc = s->encoder.row->need(&s->encoder, &need, why);
 
-	memcpy(spec.matrix, p->matrix, sizeof(spec.matrix));
-	if (rc == 0)
-		rc = bs_nufft_need(&spec, &need, why);
 	if (rc == 0)
 		rc = bs_arena_open(&s->arena[0], need.total_bytes, why);
-	if (rc == 0)
-		rc = bs_nufft_plan(&s->nufft, &spec, tables->traj->k,
-				   boxed != NULL ? boxed : tables->weight, &s->arena[0], team, "",
-				   why);
-	free(boxed);
-	return rc;
-}
-
-static int open_exact(struct bs_solver *s, const struct bs_tables *tables, struct bs_team *team,
-		      struct bs_fail *why)
-{
-	const struct bs_protocol *p = s->p;
-	struct bs_exact_spec spec = { .dims = p->dims,
-				      .coils = s->coils,
-				      .samples = s->samples,
-				      .states = 1,
-				      .basis = p->basis };
-	struct bs_need need = { 0 };
-	int rc;
-
-	memcpy(spec.matrix, p->matrix, sizeof(spec.matrix));
-	rc = bs_exact_need(&spec, &need, why);
-	if (rc == 0)
-		rc = bs_arena_open(&s->arena[0], need.total_bytes, why);
-	if (rc == 0)
-		rc = bs_exact_plan(&s->exact, &spec, tables->traj->k, tables->weight, &s->arena[0],
-				   team, why);
-	return rc;
+	return rc == 0 ? s->encoder.row->plan(&s->encoder, tables, tables->weight, &env, why) : rc;
 }
 
 static int open_ls(struct bs_solver *s, const struct bs_tables *tables, const float *q,
@@ -82,22 +43,23 @@ int bs_solver_open(struct bs_solver *s, const struct bs_protocol *p, const struc
 	int rc;
 
 	memset(s, 0, sizeof(*s));
-	if (bs_protocol_off_resonance(p))
+	s->encoder = bs_encoder_of(p);
+	if (s->encoder.row->adjoint == NULL)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': not off resonance",
 			       p->name);
 	s->p = p;
 	s->maps = bs_methods[p->method].uses_maps ? tables->maps : NULL;
 	s->coils = bs_methods[p->method].uses_maps ? p->coils : 1;
+	s->encoder.coils = s->coils;
+	s->encoder.whole = true;
 	s->voxels = (size_t)bs_protocol_voxels(p);
 	s->samples = (size_t)bs_protocol_samples(p);
 	rc = bs_lsq_q(&q, p, tables, tables->weight, team, "", NULL, NULL, NULL, why);
 	s->q_s = (double)(bs_now_ns() - start) * 1e-9;
 	if (rc == 0)
 		rc = open_ls(s, tables, q, team, why);
-	if (rc == 0 && p->fhd == BS_SUM_EXACT)
-		rc = open_exact(s, tables, team, why);
-	else if (rc == 0)
-		rc = open_nufft(s, tables, team, why);
+	if (rc == 0)
+		rc = open_encoder(s, tables, team, why);
 	free(q);
 	if (rc == 0 && s->maps != NULL) {
 		s->spread = malloc(s->voxels * s->coils * 2 * sizeof(*s->spread));
@@ -114,10 +76,8 @@ void bs_solver_close(struct bs_solver *s)
 {
 	if (s->ls)
 		bs_ls_close(s->ls);
-	if (s->nufft)
-		bs_nufft_close(s->nufft);
-	if (s->exact)
-		bs_exact_close(s->exact);
+	if (s->encoder.plan)
+		s->encoder.row->close(&s->encoder);
 	free(s->spread);
 	bs_arena_close(&s->arena[0]);
 	bs_arena_close(&s->arena[1]);
@@ -126,10 +86,7 @@ void bs_solver_close(struct bs_solver *s)
 
 void bs_solver_fhd(struct bs_solver *s, const float *data, float *image)
 {
-	if (s->exact)
-		bs_exact_adjoint(s->exact, data, image);
-	else
-		bs_nufft_adjoint(s->nufft, data, image);
+	s->encoder.row->adjoint(&s->encoder, data, image);
 }
 
 void bs_solver_solve(struct bs_solver *s, double lambda, const float *fhd, float *rho,

@@ -10,10 +10,8 @@
 #ifndef BS_BOARD_TOOL_OFFLINE_SOLVER_H
 #define BS_BOARD_TOOL_OFFLINE_SOLVER_H
 
-#include "core/engine.h"
-#include "gpu/exact/exact.h"
+#include "gpu/encode/encode.h"
 #include "gpu/solve/ls.h"
-#include "gpu/nufft/nufft.h"
 
 struct bs_solver {
 	const struct bs_protocol *p;
@@ -22,8 +20,7 @@ struct bs_solver {
 	uint32_t coils; /* images of fhd: 1 for ls */
 	size_t voxels, samples;
 	struct bs_arena arena[2];
-	struct bs_nufft *nufft; /* one of these two */
-	struct bs_exact *exact;
+	struct bs_encoder encoder;
 	struct bs_ls *ls;
 	double q_s; /* what Q took, seconds */
 };

@@ -184,6 +184,8 @@ void bs_armed_cuda_close(void *self)
 		(void)cudaHostUnregister(e->pinned);
 	bs_partial_cuda_close(&e->window);
 	bs_devmem_close(&e->mem);
+	bs_mapped_cuda_close(e->makes);
+	bs_mapped_disarm(e->scan_maps);
 	free(e);
 }
 

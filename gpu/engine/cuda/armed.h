@@ -14,7 +14,9 @@
 #include <cuda_runtime.h>
 
 #include "core/engine.h"
+#include "gpu/engine/cuda/mapped.h"
 #include "gpu/engine/cuda/operator.h"
+#include "gpu/engine/mapped.h"
 #include "gpu/device/memory.h"
 #include "gpu/image/combine.h"
 #include "gpu/image/partial_cuda.h"
@@ -48,6 +50,8 @@ struct bs_armed_cuda {
 	struct bs_pocs_cuda *completes; /* its image; NULL: nothing does */
 	float *solved, *spare;          /* device: that image; room for completes */
 	struct bs_segments_cuda *field; /* the operator's; NULL: on resonance */
+	struct bs_mapped *scan_maps;    /* made from the scan; NULL: they are not */
+	struct bs_mapped_cuda *makes;   /* makes them; NULL: the host does */
 	struct bs_devmem mem;
 	unsigned char *pinned; /* of the arena, registered: image, then staging or samples */
 	unsigned char *pinned_dev;
@@ -94,11 +98,14 @@ int bs_armed_cuda_open(void **self, const struct bs_cuda_spec *s, const struct b
 void bs_armed_cuda_close(void *self);
 int bs_armed_cuda_maps(void *self, uint32_t slice);
 
-/* upload.cu: readouts to the GPU. */
+/* upload.cu: readouts to the GPU, and to what makes maps of them. */
 int bs_armed_cuda_begin(void *self, uint32_t frame);
 int bs_armed_cuda_path(void *self, uint32_t frame, uint32_t readout, const float *k);
 int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float *data,
 		      size_t coil_stride);
+void bs_armed_cuda_scan(void *self);
+int bs_armed_cuda_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
+		       const struct bs_mrd_acq *head, const float *data, size_t coil_stride);
 void bs_armed_cuda_reading(void *self, bool wait, uint64_t *made, uint64_t *read);
 
 /*
@@ -135,11 +142,14 @@ int bs_armed_cuda_complete(struct bs_armed_cuda *e, uint32_t frame, uint32_t unk
 			   struct bs_fail *why);
 
 /*
- * engine.cu: from the last readout to the image. solve: from F^H d in the coil images, waiting for
+ * engine.cu: from the last readout to the image. image: finish without the maps that it makes
+ * before. solve: from F^H d in the coil images, waiting for
  * each iteration. times: the report's stages, once the stream is idle; 0 for what is not done.
  */
 int bs_armed_cuda_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 			 struct bs_report *report);
+int bs_armed_cuda_image(struct bs_armed_cuda *e, uint32_t frame, int64_t deadline_ns, float *image,
+			struct bs_report *report);
 int bs_armed_cuda_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
 			float *image, struct bs_report *report);
 int bs_armed_cuda_peek(void *self, uint32_t frame, float *image);

@@ -6,10 +6,13 @@
  */
 #include <string.h>
 
+#include "core/log.h"
 #include "core/thread/clock.h"
+#include "gpu/calibrate/maps.h"
 #include "gpu/engine/cuda/engine.cuh"
 #include "gpu/device/check.h"
 #include "gpu/engine/engines.h"
+#include "gpu/engine/left_out.h"
 #include "gpu/solve/segments_cuda.h"
 #include "gpu/toeplitz/cuda/tune.h"
 
@@ -111,10 +114,9 @@ static int fetch_whole(struct bs_armed_cuda *e, uint32_t frame, float *image,
 	return rc;
 }
 
-int bs_armed_cuda_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
-			 struct bs_report *report)
+int bs_armed_cuda_image(struct bs_armed_cuda *e, uint32_t frame, int64_t deadline_ns, float *image,
+			struct bs_report *report)
 {
-	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 	const bool watched = is_watched(e, deadline_ns, report);
 	int rc = bs_armed_cuda_queue_finish(e, frame, watched);
 
@@ -124,13 +126,24 @@ int bs_armed_cuda_finish(void *self, uint32_t frame, int64_t deadline_ns, float 
 		       : fetch_whole(e, frame, image, report);
 }
 
+int bs_armed_cuda_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
+			 struct bs_report *report)
+{
+	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
+	const int rc = bs_mapped_make(e->scan_maps, frame, NULL, &deadline_ns, report);
+
+	return rc != 0 ? rc : bs_armed_cuda_image(e, frame, deadline_ns, image, report);
+}
+
 int bs_armed_cuda_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
 			float *image, struct bs_report *report)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
+	int rc = bs_mapped_make(e->scan_maps, frame, held, &deadline_ns, report);
 	const bool watched = is_watched(e, deadline_ns, report);
-	int rc = bs_armed_cuda_queue_slide(e, frame, held, watched);
 
+	if (rc == 0)
+		rc = bs_armed_cuda_queue_slide(e, frame, held, watched);
 	if (rc != 0)
 		return rc;
 	return watched ? solve_watched(e, frame, deadline_ns, image, report)
@@ -150,20 +163,105 @@ int bs_armed_cuda_peek(void *self, uint32_t frame, float *image)
 	return rc != 0 ? rc : fetch(e, frame, image, &unread);
 }
 
-struct bs_cuda_spec bs_cuda_spec_ls(const struct bs_protocol *p)
+static const struct bs_cuda_operator *row_of(const struct bs_protocol *p)
 {
-	return { p,
-		 bs_protocol_streams(p)         ? &bs_cuda_sum_path
-		 : bs_protocol_off_resonance(p) ? &bs_cuda_sum_field
-		 : p->fhd == BS_SUM_EXACT       ? &bs_cuda_sum_exact
-						: &bs_cuda_sum_nufft,
-		 true, false, NULL };
+	switch (bs_plan_of(p).encode) {
+	case BS_ENCODE_GRID:
+		return &bs_cuda_sum_nufft;
+	case BS_ENCODE_EXACT:
+		return &bs_cuda_sum_exact;
+	case BS_ENCODE_FIELD:
+		return &bs_cuda_sum_field;
+	case BS_ENCODE_PATH:
+		return &bs_cuda_sum_path;
+	case BS_ENCODE_LINES:
+		return bs_left_out_wanted(p) && bs_plan_of(p).solve == BS_SOLVE_NONE
+			       ? &bs_cuda_lines_completed
+			       : &bs_cuda_lines;
+	case BS_ENCODE_NOTHING:
+	case BS_ENCODES:
+		break;
+	}
+	return NULL;
 }
 
+struct bs_cuda_spec bs_cuda_spec_of(const struct bs_protocol *p)
+{
+	return { p, row_of(p), bs_plan_of(p).solve != BS_SOLVE_NONE, false, NULL };
+}
+
+int bs_engine_cuda_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	const struct bs_cuda_spec s = bs_cuda_spec_of(p);
+	int rc = bs_mapped_need(p, need, why);
+
+	if (rc == 0 && s.solve)
+		rc = bs_ls_cuda_check(p, why);
+	return rc != 0 ? rc : bs_armed_cuda_need(&s, need, why);
+}
+
+int bs_engine_cuda_device(const struct bs_protocol *p, const float *field, struct bs_need *need,
+			  struct bs_fail *why)
+{
+	const struct bs_cuda_spec s = bs_cuda_spec_of(p);
+	struct bs_espirit_spec maps;
+
+	if (bs_maps_by_espirit(p, &maps)) /* where it can be had */
+		bs_need_add(need, "device coil maps", 1, bs_mapped_cuda_bytes(&maps));
+	return bs_armed_cuda_device(&s, field, need, why);
+}
+
+/* ESPIRiT where the images are made; the host's, later, where that has no room for it. */
+static int make_maps_here(struct bs_armed_cuda *e, struct bs_fail *why)
+{
+	struct bs_maps *maps = bs_mapped_maps(e->scan_maps);
+	struct bs_fail own;
+	int rc;
+
+	bs_mapped_told(e->scan_maps, bs_armed_cuda_maps, e);
+	if (maps == NULL || bs_maps_espirit(maps) == NULL)
+		return 0;
+	rc = bs_mapped_cuda_open(&e->makes, bs_maps_espirit(maps), e->p->name, &own);
+	if (rc == 0)
+		bs_maps_elsewhere(maps, bs_mapped_cuda_run, e->makes);
+	else if (rc == BS_ERR_NOMEM)
+		bs_log(BS_LOG_WARN, "protocol '%s': coil maps by the host, not the GPU: %s",
+		       e->p->name, own.text);
+	return rc == 0 || rc == BS_ERR_NOMEM ? 0 : bs_fail(why, rc, "%s", own.text);
+}
+
+int bs_engine_cuda_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+		       const struct bs_arm_env *env, struct bs_fail *why)
+{
+	const struct bs_cuda_spec s = bs_cuda_spec_of(p);
+	struct bs_mapped *mapped;
+	int rc = bs_mapped_arm(&mapped, p, tables, env, why);
+
+	if (rc != 0)
+		return rc;
+	rc = bs_armed_cuda_open(self, &s, tables, env, why);
+	if (rc != 0) {
+		bs_mapped_disarm(mapped);
+		return rc;
+	}
+	/* after its own memory, which it cannot do without */
+	((struct bs_armed_cuda *)*self)->scan_maps = mapped;
+	rc = make_maps_here((struct bs_armed_cuda *)*self, why);
+	if (rc != 0) {
+		bs_armed_cuda_close(*self);
+		*self = NULL;
+	}
+	return rc;
+}
+
+const struct bs_engine bs_engine_gridding_cuda =
+	bs_engine_cuda("gridding/cuda", true, true, true, NULL);
 const struct bs_engine bs_engine_ls_cuda =
-	bs_engine_cuda<bs_cuda_spec_ls>("ls/cuda", true, false, true, &bs_engine_gridding_cuda);
+	bs_engine_cuda("ls/cuda", true, false, true, &bs_engine_gridding_cuda);
 const struct bs_engine bs_engine_sense_cuda =
-	bs_engine_cuda<bs_cuda_spec_ls>("sense/cuda", true, false, true, &bs_engine_gridding_cuda);
+	bs_engine_cuda("sense/cuda", true, false, true, &bs_engine_gridding_cuda);
+const struct bs_engine bs_engine_unfold_cuda =
+	bs_engine_cuda("unfold/cuda", false, false, false, NULL);
 
 static int tune_toeplitz(struct bs_tuning *found, const struct bs_protocol *p, const float *k,
 			 const char *cache_dir, double seconds, struct bs_fail *why)

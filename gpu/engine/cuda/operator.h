@@ -1,5 +1,5 @@
 /*
- * gpu/engine/cuda/operator.h - what a direct method on the GPU gives its engine (engine.cuh)
+ * gpu/engine/cuda/operator.h - what F^H d is on the GPU: a row of functions for each encoding
  *
  * Sample s of readout r of coil c lies at samples(frame) + c * coil_step + r * p->samples + s
  * (complex values, device). need adds the bytes of device memory; plan takes them, the samples by
@@ -15,6 +15,7 @@
 #include <cuda_runtime.h>
 
 #include "core/engine.h"
+#include "core/plan/plan.h"
 #include "gpu/device/memory.h"
 #include "gpu/device/tune.h"
 
@@ -75,16 +76,13 @@ struct bs_cuda_operator {
 		      struct bs_fail *why);
 };
 
-/* F^H d of the methods that solve, by either route. */
-extern const struct bs_cuda_operator bs_cuda_sum_nufft, bs_cuda_sum_exact;
-/* The same off resonance, and method gridding's sum (operator_field.cu). */
-extern const struct bs_cuda_operator bs_cuda_sum_field;
-/* The same along paths that come with the readouts (operator_path.cu). */
-extern const struct bs_cuda_operator bs_cuda_sum_path;
+/* The rows, each of an encoding (core/plan/plan.h); host: gpu/encode/encode.h. */
+extern const struct bs_cuda_operator bs_cuda_sum_nufft, bs_cuda_sum_exact, bs_cuda_sum_field,
+	bs_cuda_sum_path;
+/* Lines of the grid; completed: what is left out is put into the coils' images before they leave */
+extern const struct bs_cuda_operator bs_cuda_lines, bs_cuda_lines_completed;
 
-/* What a method's engine arms on one GPU; on one of several, with share set. */
-typedef struct bs_cuda_spec (*bs_cuda_spec_of)(const struct bs_protocol *p);
-struct bs_cuda_spec bs_cuda_spec_gridding(const struct bs_protocol *p);
-struct bs_cuda_spec bs_cuda_spec_ls(const struct bs_protocol *p);
+/* What a protocol's engine arms on one GPU; on one of several, with share set. */
+struct bs_cuda_spec bs_cuda_spec_of(const struct bs_protocol *p);
 
 #endif

@@ -7,8 +7,8 @@
  */
 #include <stdlib.h>
 
+#include "gpu/encode/encode.h"
 #include "gpu/engine/cuda/operator.h"
-#include "gpu/engine/engines.h"
 #include "gpu/solve/lagged_cuda.h"
 #include "gpu/solve/lsq_cuda.h"
 #include "gpu/solve/segments_cuda.h"
@@ -26,9 +26,7 @@ static uint64_t coil_step(const struct bs_protocol *p)
 /* Coils together as the system has them. */
 static struct bs_segments_spec spec_of(const struct bs_cuda_spec *c)
 {
-	const bool one = c->solve && !bs_methods[c->p->method].uses_maps;
-
-	return bs_gridding_segments(c->p, one ? 1 : c->p->coils);
+	return bs_gridding_segments(c->p, bs_plan_of(c->p).together);
 }
 
 static int need(const struct bs_cuda_spec *c, struct bs_need *n, struct bs_fail *why)

@@ -4,7 +4,8 @@
  */
 #include <stdlib.h>
 
-#include "gpu/engine/cuda/engine.cuh"
+#include "gpu/encode/encode.h"
+#include "gpu/engine/cuda/operator.h"
 #include "gpu/engine/engines.h"
 #include "gpu/nufft/nufft_cuda.h"
 #include "gpu/nufft/cuda/tune.h"
@@ -61,15 +62,22 @@ static void close_grid(void *op)
 	free(op);
 }
 
-/* weight: [sample]; NULL: ones. */
-static int plan_with(void **op, const struct bs_cuda_spec *c, const struct bs_tables *tables,
-		     const float *weight, struct bs_devmem *mem, struct bs_fail *why)
+/* gridding: armed.cu has made the weights. */
+static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables *tables,
+		struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
 {
+	const bool direct = bs_plan_of(c->p).solve == BS_SOLVE_NONE;
 	const struct bs_nufft_spec s = spec_of(c);
 	struct gridding *g = (struct gridding *)calloc(1, sizeof(*g));
-	int rc = g == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': gridding", c->p->name)
-			   : bs_nufft_cuda_plan(&g->nufft, &s, tables->traj->k, weight, mem, why);
+	float *weight = NULL;
+	int rc = g == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': gridding", c->p->name) : 0;
 
+	if (rc == 0 && !direct)
+		rc = bs_lsq_cuda_weights(&weight, c->p, tables, team, 1, why);
+	if (rc == 0)
+		rc = bs_nufft_cuda_plan(&g->nufft, &s, tables->traj->k,
+					direct ? tables->density : weight, mem, why);
+	free(weight);
 	if (rc != 0) {
 		free(g);
 		return rc;
@@ -77,26 +85,6 @@ static int plan_with(void **op, const struct bs_cuda_spec *c, const struct bs_ta
 	g->samples = c->p->samples;
 	*op = g;
 	return 0;
-}
-
-/* armed.cu has made the weights. */
-static int plan_gridding(void **op, const struct bs_cuda_spec *c, const struct bs_tables *tables,
-			 struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
-{
-	(void)team;
-	return plan_with(op, c, tables, tables->density, mem, why);
-}
-
-static int plan_sum(void **op, const struct bs_cuda_spec *c, const struct bs_tables *tables,
-		    struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
-{
-	float *weight;
-	int rc = bs_lsq_cuda_weights(&weight, c->p, tables, team, 1, why);
-
-	if (rc == 0)
-		rc = plan_with(op, c, tables, weight, mem, why);
-	free(weight);
-	return rc;
 }
 
 static float2 *samples(void *op, uint32_t frame)
@@ -141,25 +129,7 @@ static int peek(void *op, uint32_t frame, float2 *image, cudaStream_t stream, st
 				  why);
 }
 
-static const struct bs_cuda_operator gridding = {
-	coil_step, need,  plan_gridding, close_grid, samples, begin, arrived, settle, finish, part,
-	peek,      tuned, NULL,          NULL,       false,   NULL,  NULL,    NULL,   NULL,
-};
-
-struct bs_cuda_spec bs_cuda_spec_gridding(const struct bs_protocol *p)
-{
-	return { p,
-		 bs_protocol_streams(p)         ? &bs_cuda_sum_path
-		 : bs_protocol_off_resonance(p) ? &bs_cuda_sum_field
-						: &gridding,
-		 false, false, NULL };
-}
-
-const struct bs_engine bs_engine_gridding_cuda =
-	bs_engine_cuda<bs_cuda_spec_gridding>("gridding/cuda", true, true, true, NULL);
-
-/* Its previews are made by gridding's engine. */
 const struct bs_cuda_operator bs_cuda_sum_nufft = {
-	coil_step, need,  plan_sum, close_grid, samples, begin, arrived, settle, finish, part,
-	NULL,      tuned, NULL,     NULL,       false,   NULL,  NULL,    NULL,   NULL,
+	coil_step, need,  plan, close_grid, samples, begin, arrived, settle, finish, part,
+	peek,      tuned, NULL, NULL,       false,   NULL,  NULL,    NULL,   NULL,
 };

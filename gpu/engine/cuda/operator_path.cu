@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "gpu/encode/encode.h"
 #include "gpu/engine/cuda/operator.h"
-#include "gpu/engine/engines.h"
 #include "gpu/nufft/path_cuda.h"
 
 struct pathed {

@@ -260,7 +260,8 @@ int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why)
 		rc = record(e, 0, BS_CUDA_SOLVE | BS_CUDA_IMAGE, &e->tail, why);
 	if (rc == 0 && bs_armed_cuda_solves(e) && !e->share)
 		rc = record(e, 0, BS_CUDA_IMAGE, &e->combine, why);
-	if (rc == 0 && e->p->preview_every > 0 && e->op->peek != NULL) {
+	if (rc == 0 && e->p->preview_every > 0 && e->op->peek != NULL &&
+	    bs_plan_of(e->p).solve == BS_SOLVE_NONE) {
 		rc = e->op->peek(e->plan, 0, e->coil_images, e->stream, why);
 		if (rc == 0)
 			BS_CUDA(cudaStreamSynchronize(e->stream), why);
@@ -318,10 +319,12 @@ int bs_armed_cuda_queue_finish(struct bs_armed_cuda *e, uint32_t frame, bool wat
 int bs_armed_cuda_fold(void *self, uint32_t frame, uint32_t group)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
+	const int rc = bs_mapped_fold(e->scan_maps, frame, group);
 
-	return e->op->part(e->plan, frame, group,
-			   (float2 *)bs_partial_cuda_write(&e->window, frame, group), e->stream,
-			   NULL);
+	return rc != 0 ? rc
+		       : e->op->part(e->plan, frame, group,
+				     (float2 *)bs_partial_cuda_write(&e->window, frame, group),
+				     e->stream, NULL);
 }
 
 int bs_armed_cuda_queue_slide(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *held,

@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-#include "gpu/engine/engines.h"
 #include "gpu/engine/left_out.h"
 #include "gpu/image/pocs_cuda.h"
+#include "gpu/solve/solve.h"
 
 static struct bs_pocs_spec pocs_of(const struct bs_protocol *p)
 {

@@ -16,8 +16,10 @@
 int bs_armed_cuda_begin(void *self, uint32_t frame)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
-	int rc;
+	int rc = bs_mapped_begin(e->scan_maps, frame);
 
+	if (rc != 0)
+		return rc;
 	/* the frame that had this place may have been given up during its uploads */
 	BS_CUDA(cudaStreamSynchronize(e->up), NULL);
 	BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
@@ -110,8 +112,10 @@ int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float 
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 	const struct bs_protocol *p = e->p;
 	float2 *to = e->op->samples(e->plan, frame) + (uint64_t)readout * p->samples;
-	int rc = 0;
+	int rc = bs_mapped_add(e->scan_maps, frame, readout, data, coil_stride);
 
+	if (rc != 0)
+		return rc;
 	e->added[frame] = true;
 	if (e->mapped) {
 		BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADING], e->stream), NULL);
@@ -125,4 +129,18 @@ int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float 
 	if (rc != 0 || e->window.groups > 0) /* a window's group is summed as a whole */
 		return rc;
 	return e->op->arrived(e->plan, frame, readout, e->stream, NULL);
+}
+
+void bs_armed_cuda_scan(void *self)
+{
+	bs_mapped_scan(((struct bs_armed_cuda *)self)->scan_maps);
+}
+
+int bs_armed_cuda_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
+		       const struct bs_mrd_acq *head, const float *data, size_t coil_stride)
+{
+	(void)head;
+	bs_mapped_side(((struct bs_armed_cuda *)self)->scan_maps, frame, kind, row, data,
+		       coil_stride);
+	return 0;
 }

@@ -65,18 +65,16 @@ static uint64_t pinned_bytes(const struct bs_protocol *p)
 }
 
 /* What one GPU arms. A share of a joint solve ends with F^H d. */
-static struct bs_cuda_spec spec_of(bs_cuda_spec_of what, const struct bs_armed_share *s,
-				   const struct bs_shares *all)
+static struct bs_cuda_spec spec_of(const struct bs_armed_share *s, const struct bs_shares *all)
 {
-	struct bs_cuda_spec own = what(&s->p);
+	struct bs_cuda_spec own = bs_cuda_spec_of(&s->p);
 
 	own.share = true;
 	own.solve = own.solve && all->how == BS_SHARING_COILS && !bs_methods[s->p.method].uses_maps;
 	return own;
 }
 
-int bs_armed_multi_need(bs_cuda_spec_of what, const struct bs_protocol *p, struct bs_need *n,
-			struct bs_fail *why)
+int bs_armed_multi_need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
 {
 	const struct bs_shares all = bs_shares_of(p);
 	struct bs_armed_share s;
@@ -84,7 +82,7 @@ int bs_armed_multi_need(bs_cuda_spec_of what, const struct bs_protocol *p, struc
 
 	for (uint32_t i = 0; i < all.parts && rc == 0; i++) {
 		own_protocol(&s, p, &all, i);
-		const struct bs_cuda_spec own = spec_of(what, &s, &all);
+		const struct bs_cuda_spec own = spec_of(&s, &all);
 
 		rc = bs_armed_cuda_need(&own, n, why);
 	}
@@ -103,8 +101,7 @@ static int joint_bytes(const struct bs_protocol *p, const struct bs_shares *all,
 	return all->how == BS_SHARING_SLABS && i == 0 ? bs_ls_cuda_bytes(p, NULL, bytes, why) : 0;
 }
 
-int bs_armed_multi_device(bs_cuda_spec_of what, const struct bs_protocol *p, struct bs_need *n,
-			  struct bs_fail *why)
+int bs_armed_multi_device(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
 {
 	static const char *const words[BS_DEVICES_MAX] = {
 		"device, first GPU",   "device, second GPU", "device, third GPU",
@@ -117,7 +114,7 @@ int bs_armed_multi_device(bs_cuda_spec_of what, const struct bs_protocol *p, str
 
 	for (uint32_t i = 0; i < all.parts && rc == 0; i++) {
 		own_protocol(&s, p, &all, i);
-		const struct bs_cuda_spec own = spec_of(what, &s, &all);
+		const struct bs_cuda_spec own = spec_of(&s, &all);
 		struct bs_need gpu;
 		uint64_t joint = 0;
 
@@ -175,8 +172,8 @@ static int open_link(struct bs_armed_multi *e, struct bs_fail *why)
 	return bs_link_open(&e->link, e->parts, device, BS_LINK_AUTO, why);
 }
 
-static int arm_share(struct bs_armed_multi *e, bs_cuda_spec_of what, const struct bs_shares *all,
-		     uint32_t i, const struct bs_tables *tables, const struct bs_arm_env *env,
+static int arm_share(struct bs_armed_multi *e, const struct bs_shares *all, uint32_t i,
+		     const struct bs_tables *tables, const struct bs_arm_env *env,
 		     struct bs_fail *why)
 {
 	struct bs_armed_share *s = &e->share[i];
@@ -185,7 +182,7 @@ static int arm_share(struct bs_armed_multi *e, bs_cuda_spec_of what, const struc
 
 	own_protocol(s, e->p, all, i);
 	s->tables = *tables;
-	const struct bs_cuda_spec own = spec_of(what, s, all);
+	const struct bs_cuda_spec own = spec_of(s, all);
 
 	if (!bs_methods[e->p->method].uses_maps)
 		s->tables.maps = NULL;
@@ -298,9 +295,8 @@ static void meet(void *arg, int task, int member)
 		(void)bs_link_enter(e->link, i, NULL);
 }
 
-int bs_armed_multi_open(bs_cuda_spec_of what, void **self, const struct bs_protocol *p,
-			const struct bs_tables *tables, const struct bs_arm_env *env,
-			struct bs_fail *why)
+int bs_armed_multi_open(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+			const struct bs_arm_env *env, struct bs_fail *why)
 {
 	struct bs_armed_multi *e = (struct bs_armed_multi *)calloc(1, sizeof(*e));
 	const struct bs_shares all = bs_shares_of(p);
@@ -321,7 +317,7 @@ int bs_armed_multi_open(bs_cuda_spec_of what, void **self, const struct bs_proto
 	if (rc == 0)
 		rc = bs_density_cuda_tables(&with, &density, p, tables, env->team, why);
 	for (uint32_t i = 0; i < e->parts && rc == 0; i++)
-		rc = arm_share(e, what, &all, i, &with, env, why);
+		rc = arm_share(e, &all, i, &with, env, why);
 	if (rc == 0)
 		rc = plan_first(e, &with, env, why);
 	for (uint32_t i = 0; i < e->parts; i++) /* used up: freed below */

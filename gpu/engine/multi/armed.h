@@ -76,16 +76,13 @@ static inline bool bs_armed_multi_is_joint(const struct bs_armed_multi *e)
 }
 
 /*
- * armed.cu: need, device, arm and disarm of core/engine.h. what: the spec that the method arms on a
- * GPU. device: an entry for each GPU, without what NCCL and the driver take there.
+ * armed.cu: need, device, arm and disarm of core/engine.h. device: an entry for each GPU, without
+ * what NCCL and the driver take there.
  */
-int bs_armed_multi_need(bs_cuda_spec_of what, const struct bs_protocol *p, struct bs_need *n,
-			struct bs_fail *why);
-int bs_armed_multi_device(bs_cuda_spec_of what, const struct bs_protocol *p, struct bs_need *n,
-			  struct bs_fail *why);
-int bs_armed_multi_open(bs_cuda_spec_of what, void **self, const struct bs_protocol *p,
-			const struct bs_tables *tables, const struct bs_arm_env *env,
-			struct bs_fail *why);
+int bs_armed_multi_need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why);
+int bs_armed_multi_device(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why);
+int bs_armed_multi_open(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+			const struct bs_arm_env *env, struct bs_fail *why);
 void bs_armed_multi_close(void *self);
 
 /*

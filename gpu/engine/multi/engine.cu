@@ -252,39 +252,29 @@ static int peek(void *self, uint32_t frame, float *image)
 	return rc != 0 ? rc : fetch(e, frame, false, image, &unread);
 }
 
-template <struct bs_cuda_spec what(const struct bs_protocol *p)>
 static int need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
 {
-	int rc = what(p).solve ? bs_ls_cuda_check(p, why) : 0;
+	int rc = bs_cuda_spec_of(p).solve ? bs_ls_cuda_check(p, why) : 0;
 
-	return rc != 0 ? rc : bs_armed_multi_need(what, p, n, why);
+	return rc != 0 ? rc : bs_armed_multi_need(p, n, why);
 }
 
-template <struct bs_cuda_spec what(const struct bs_protocol *p)>
 static int device(const struct bs_protocol *p, const float *field, struct bs_need *n,
 		  struct bs_fail *why)
 {
 	(void)field; /* off resonance nothing is shared out */
-	return bs_armed_multi_device(what, p, n, why);
-}
-
-template <struct bs_cuda_spec what(const struct bs_protocol *p)>
-static int arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
-	       const struct bs_arm_env *env, struct bs_fail *why)
-{
-	return bs_armed_multi_open(what, self, p, tables, env, why);
+	return bs_armed_multi_device(p, n, why);
 }
 
 /* preview: the engine that makes its previews; NULL: itself. */
-template <struct bs_cuda_spec what(const struct bs_protocol *p)>
 static constexpr struct bs_engine engine(const char *name, const struct bs_engine *preview)
 {
 	struct bs_engine e = {};
 
 	e.name = name;
-	e.need = need<what>;
-	e.device = device<what>;
-	e.arm = arm<what>;
+	e.need = need;
+	e.device = device;
+	e.arm = bs_armed_multi_open;
 	e.begin = begin;
 	e.add = add;
 	e.finish = finish;
@@ -297,12 +287,8 @@ static constexpr struct bs_engine engine(const char *name, const struct bs_engin
 	return e;
 }
 
-const struct bs_engine bs_engine_gridding_multi =
-	engine<bs_cuda_spec_gridding>("gridding/cuda", NULL);
-const struct bs_engine bs_engine_ls_multi =
-	engine<bs_cuda_spec_ls>("ls/cuda", &bs_engine_gridding_multi);
-const struct bs_engine bs_engine_sense_multi =
-	engine<bs_cuda_spec_ls>("sense/cuda", &bs_engine_gridding_multi);
+const struct bs_engine bs_engine_gridding_multi = engine("gridding/cuda", NULL);
+const struct bs_engine bs_engine_ls_multi = engine("ls/cuda", &bs_engine_gridding_multi);
+const struct bs_engine bs_engine_sense_multi = engine("sense/cuda", &bs_engine_gridding_multi);
 /* With one coil there is nothing to share in a preview: the first GPU makes it. */
-const struct bs_engine bs_engine_slabs_multi =
-	engine<bs_cuda_spec_ls>("ls/cuda", &bs_engine_gridding_cuda);
+const struct bs_engine bs_engine_slabs_multi = engine("ls/cuda", &bs_engine_gridding_cuda);

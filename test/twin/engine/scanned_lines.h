@@ -16,7 +16,6 @@
 #include "core/thread/clock.h"
 #include "core/thread/team.h"
 #include "gpu/engine/engines.h"
-#include "gpu/engine/mapped.h"
 #include "test/twin/allocations.h"
 #include "test/twin/device.h"
 #include "test/twin/engine/fed.h"
@@ -344,10 +343,6 @@ static inline void lines_compare(const struct bs_protocol *p, const struct lines
 		if (i == 1 && plan->then_whole)
 			one.every[0] = one.every[1] = 1;
 		lines_open(&scans[i], p, &one, 7 * i);
-	}
-	if (makes) {
-		host = bs_engine_mapped(host);
-		cuda = bs_engine_mapped(cuda);
 	}
 	if (rc == 0)
 		rc = fed_open(&f, host, p, &own, team, STAGED, &why);

@@ -257,7 +257,7 @@ static void window(enum bs_method method, const struct bs_engine *host,
 	tables.maps = tables.made = calloc(bs_protocol_voxels(&p) * p.coils, 8);
 	data = spokes_data(&p, &traj);
 	for (int i = 0; rc == 0 && i < 2; i++) {
-		const struct bs_engine *engine = bs_engine_mapped(i == 0 ? host : cuda);
+		const struct bs_engine *engine = i == 0 ? host : cuda;
 
 		memset(tables.made, 0, bs_protocol_voxels(&p) * p.coils * 8);
 		rc = armed_open(&a, engine, &p, &tables, env, &why);
@@ -357,7 +357,7 @@ static size_t free_now(void)
 static void memory(struct bs_team *team)
 {
 	const struct bs_protocol p = protocol(&large);
-	const struct bs_engine *engine = bs_engine_mapped(&bs_engine_cartesian_cuda);
+	const struct bs_engine *engine = &bs_engine_cartesian_cuda;
 	const struct bs_arm_env env = { .team = team, .cache_dir = "" };
 	const size_t maps = (size_t)bs_protocol_voxels(&p) * p.coils * 8;
 	struct bs_need need[2] = { 0 };
@@ -399,7 +399,7 @@ static void without_room(struct bs_team *team)
 	struct lines_plan plan = t->plan;
 	struct bs_need need[2] = { 0 };
 	struct bs_fail why = { 0 };
-	int rc = bs_engine_mapped(&bs_engine_cartesian_cuda)->device(&p, NULL, &need[0], &why);
+	int rc = bs_engine_cartesian_cuda.device(&p, NULL, &need[0], &why);
 
 	if (rc == 0)
 		rc = bs_engine_cartesian_cuda.device(&p, NULL, &need[1], &why);

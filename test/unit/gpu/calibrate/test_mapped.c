@@ -6,7 +6,6 @@
  */
 #include "core/frame/recon.h"
 #include "core/thread/team.h"
-#include "gpu/engine/mapped.h"
 #include "test/support/engine.h"
 
 #include <string.h>
@@ -74,19 +73,26 @@ static void line(float *to, uint32_t row, int what)
 			sample(to + 2 * (c * 20 + i), (double)i - 10, (double)row - 9, c, what);
 }
 
-static int frame(struct armed *a, bool calibrates, int what, float *image, struct bs_report *report)
+static int frame_of(struct armed *a, bool calibrates, int what)
 {
 	const struct bs_mrd_acq head = { .number_of_samples = 20 };
 	float data[2 * 20 * COILS];
 	int rc = a->engine->begin(a->self, 0);
 
-	memset(report, 0, sizeof(*report));
 	for (uint32_t r = 0; rc == 0 && r < 18; r++) {
 		line(data, r, what);
 		rc = a->engine->add(a->self, 0, r, data, 20);
 		if (rc == 0 && calibrates && r >= 4 && r < 14)
 			rc = a->engine->side(a->self, 0, BS_KIND_CALIBRATION, r, &head, data, 20);
 	}
+	return rc;
+}
+
+static int frame(struct armed *a, bool calibrates, int what, float *image, struct bs_report *report)
+{
+	const int rc = frame_of(a, calibrates, what);
+
+	memset(report, 0, sizeof(*report));
 	return rc != 0 ? rc : a->engine->finish(a->self, 0, INT64_MAX, image, report);
 }
 
@@ -253,6 +259,59 @@ static void window(const struct one *o, bool spokes, uint32_t every)
 	sliding_close(&alone);
 }
 
+/* The reason in words; "": it is not refused. */
+static const char *reason(const struct bs_protocol *p)
+{
+	const struct bs_engine *engine = NULL;
+	static struct bs_fail why;
+	struct bs_need need = { 0 };
+
+	why = (struct bs_fail){ 0 };
+	if (bs_engine_find(&engine, p, &why) == 0)
+		(void)bs_recon_need(p, engine, &need, &why);
+	return why.text;
+}
+
+/* Methods that have no use for maps, and what comes before the maps. */
+static void refused(void)
+{
+	struct one o = { BS_METHOD_LS, BS_MAPS_ESPIRIT, BS_PRECOND_NONE, 1 };
+	struct bs_protocol p = protocol(&o);
+
+	CHECK(strstr(reason(&p), "method ls has no host engine here"), "%s", reason(&p));
+	p.method = BS_METHOD_NOOP;
+	CHECK(strstr(reason(&p), "method noop has no host engine here"), "%s", reason(&p));
+	p.method = BS_METHOD_GRIDDING;
+	CHECK(reason(&p)[0] == '\0', "gridding: %s", reason(&p));
+	p.preview_every = 6;
+	CHECK(strstr(reason(&p), "engine gridding/host makes no previews"), "%s", reason(&p));
+	p.method = BS_METHOD_SENSE;
+	CHECK(reason(&p)[0] == '\0', "another engine makes those of sense: %s", reason(&p));
+	p.preview_every = 0;
+	p.traj.type = BS_TRAJ_STREAM;
+	CHECK(strstr(reason(&p), "engine sense/host takes no path"), "%s", reason(&p));
+}
+
+/* What is passed over leaves its maps all the same. */
+static void passed(const struct one *o)
+{
+	static float want[2 * 32 * 32 * COILS];
+	const struct bs_protocol p = protocol(o);
+	float image[2 * 20 * 18];
+	struct bs_report report;
+	struct sliding s;
+
+	sliding_open(&s, &p);
+	CHECK(frame(&s.a, true, 0, image, &report) == 0, "an image");
+	memcpy(want, s.maps, sizeof(want));
+	memset(s.maps, 0, sizeof(want));
+	s.a.engine->scan(s.a.self);
+	CHECK(frame_of(&s.a, true, 0) == 0 && s.a.engine->pass(s.a.self, 0, NULL, &report) == 0 &&
+		      memcmp(s.maps, want, sizeof(want)) == 0,
+	      "%s: no image, the same maps", s.a.engine->name);
+	sliding_close(&s);
+}
+
 int main(void)
 {
 	static const struct one all[] = {
@@ -272,6 +331,10 @@ int main(void)
 	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		images(&all[i]);
+	passed(&all[0]);
+	passed(&all[3]);
+	passed(&all[4]);
+	refused();
 	window(&all[4], true, 0);
 	window(&all[4], true, 1);
 	window(&all[6], true, 0);

@@ -3,8 +3,8 @@
  * the engine without, to the byte; of a field that turns all voxels alike the map is that turn; the
  * first two contrasts of each slice make it, in whichever order they come, anew in each scan
  */
+#include "core/frame/recon.h"
 #include "core/thread/team.h"
-#include "gpu/engine/echoes.h"
 #include "test/support/engine.h"
 
 #include <math.h>
@@ -43,11 +43,10 @@ static struct bs_protocol protocol(enum bs_method method, enum bs_field_from fro
 }
 
 /* A frame whose coils are bright around the middle, all of it turned by so much. */
-static int frame(struct armed *a, uint32_t slice, uint32_t contrast, double turned, float *image)
+static int begun(struct armed *a, uint32_t slice, uint32_t contrast, double turned)
 {
 	const uint32_t f = slice * 3 + contrast;
 	float data[2 * NX * COILS];
-	struct bs_report report = { 0 };
 	int rc = a->engine->begin(a->self, f);
 
 	for (uint32_t y = 0; rc == 0 && y < NY; y++) {
@@ -62,7 +61,17 @@ static int frame(struct armed *a, uint32_t slice, uint32_t contrast, double turn
 			}
 		rc = a->engine->add(a->self, f, y, data, NX);
 	}
-	return rc != 0 ? rc : a->engine->finish(a->self, f, INT64_MAX, image, &report);
+	return rc;
+}
+
+static int frame(struct armed *a, uint32_t slice, uint32_t contrast, double turned, float *image)
+{
+	struct bs_report report = { 0 };
+	const int rc = begun(a, slice, contrast, turned);
+
+	return rc != 0 ? rc
+		       : a->engine->finish(a->self, slice * 3 + contrast, INT64_MAX, image,
+					   &report);
 }
 
 static int open_one(struct armed *a, const struct bs_protocol *p, struct bs_traj *traj)
@@ -127,13 +136,74 @@ static void life(enum bs_method method)
 	bs_traj_close(&traj);
 }
 
+/* What is passed over measures all the same. */
+static void passed(enum bs_method method)
+{
+	const struct bs_protocol p = protocol(method, BS_FIELD_ECHOES);
+	static float image[16 * 10];
+	static float whole[SLICES * VOXELS];
+	struct bs_traj traj = { 0 };
+	struct bs_report report = { 0 };
+	struct bs_fail why = { 0 };
+	struct armed a;
+
+	CHECK(bs_traj_make(&traj, &p, &why) == 0, "trajectory %s", why.text);
+	if (open_one(&a, &p, &traj) != 0)
+		return;
+	CHECK(frame(&a, 0, 0, 0.2, image) == 0 && frame(&a, 0, 1, 0.9, image) == 0, "two images");
+	memcpy(whole, turn, sizeof(whole));
+	a.engine->scan(a.self);
+	CHECK(frame(&a, 0, 0, 0.2, image) == 0 && isnan(turn[0]), "the first again");
+	CHECK(begun(&a, 0, 1, 0.9) == 0 && a.engine->pass(a.self, 1, NULL, &report) == 0 &&
+		      memcmp(turn, whole, VOXELS * sizeof(*turn)) == 0,
+	      "%s: no second image, the same map", a.engine->name);
+	armed_close(&a);
+	bs_traj_close(&traj);
+}
+
+/* The reason in words; "": it is not refused. */
+static const char *reason(struct bs_protocol p)
+{
+	const struct bs_engine *engine = NULL;
+	static struct bs_fail why;
+	struct bs_need need = { 0 };
+
+	why = (struct bs_fail){ 0 };
+	if (bs_engine_find(&engine, &p, &why) == 0)
+		(void)bs_recon_need(&p, engine, &need, &why);
+	return why.text;
+}
+
+static void refused(void)
+{
+	static const enum bs_method none[] = { BS_METHOD_LS, BS_METHOD_SENSE,
+					       BS_METHOD_CARTESIAN_SENSE, BS_METHOD_NOOP };
+	struct bs_protocol p = protocol(BS_METHOD_GRIDDING, BS_FIELD_ECHOES);
+
+	for (int i = 0; i < 4; i++)
+		CHECK(strstr(reason(protocol(none[i], BS_FIELD_ECHOES)), "no host engine here"),
+		      "%s has no coil images: %s", bs_method_name(none[i]),
+		      reason(protocol(none[i], BS_FIELD_ECHOES)));
+	CHECK(reason(p)[0] == '\0', "gridding has: %s", reason(p));
+	p.frame_step = 5;
+	CHECK(strstr(reason(p), "engine gridding/host has no sliding window"), "%s", reason(p));
+	p.frame_step = 0;
+	p.preview_every = 5;
+	CHECK(strstr(reason(p), "engine gridding/host makes no previews"), "%s", reason(p));
+	p.preview_every = 0;
+	p.traj.type = BS_TRAJ_STREAM;
+	CHECK(strstr(reason(p), "engine gridding/host takes no path"), "%s", reason(p));
+}
+
 int main(void)
 {
 	if (bs_team_open(&team, 2, NULL) != 0)
 		return 1;
 	life(BS_METHOD_CARTESIAN);
 	life(BS_METHOD_GRIDDING);
-	CHECK(bs_engine_echoes(&bs_engine_noop) == NULL, "an engine without coil images has none");
+	passed(BS_METHOD_CARTESIAN);
+	passed(BS_METHOD_GRIDDING);
+	refused();
 	bs_team_close(team);
 	return check_done();
 }

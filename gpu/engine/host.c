@@ -1,0 +1,554 @@
+/*
+ * gpu/engine/host.c - every method on the host: an encoding, a solver, and what follows
+ *
+ * Readouts go to the protocol's encoding (gpu/encode/encode.h) as they arrive. finish makes the
+ * maps that the scan brings, adds the rest of F^H d (lines that lack are filled in before), solves
+ * (gpu/solve/solve.h) up to the deadline, completes what is left out at an end of k-space,
+ * combines, and measures the field.
+ */
+#include <stdlib.h>
+
+#include "core/thread/clock.h"
+#include "gpu/encode/encode.h"
+#include "gpu/engine/echoes.h"
+#include "gpu/engine/engines.h"
+#include "gpu/engine/filler.h"
+#include "gpu/engine/left_out.h"
+#include "gpu/engine/mapped.h"
+#include "gpu/image/combine.h"
+#include "gpu/image/partial.h"
+#include "gpu/solve/lsq.h"
+#include "gpu/solve/solve.h"
+
+struct engine {
+	const struct bs_protocol *p;
+	struct bs_encoder encoder;
+	const struct bs_solving *solving; /* NULL: the sums are the images */
+	void *solver;
+	struct bs_mapped *mapped; /* NULL: maps are not made from the scan */
+	struct bs_partial window;
+	struct bs_filler *filler;    /* NULL: lines that do not come are zeros */
+	struct bs_left_out left_out; /* of lines: those that came, where that is asked for */
+	struct bs_combiner *combiner;
+	struct bs_echoes *echoes; /* NULL: no field is measured */
+	const float *maps;
+	float *fhd;      /* [coil][voxel] complex */
+	float *images;   /* [image][voxel] complex that the solver makes; or fhd */
+	float *whole;    /* the same completed; or images */
+	int64_t tail_ns; /* kept free before the deadline for what follows the solver */
+};
+
+/* ---- memory ---- */
+
+static bool fills(const struct bs_protocol *p)
+{
+	return bs_encoder_of(p).row->lacking != NULL && p->parallel == BS_PARALLEL_GRAPPA;
+}
+
+static bool completes(const struct bs_protocol *p)
+{
+	return bs_plan_of(p).encode == BS_ENCODE_LINES && bs_left_out_wanted(p);
+}
+
+/* Images behind F^H d, each of image_bytes. */
+static uint32_t images_of(const struct bs_protocol *p)
+{
+	const struct bs_solving *solving = bs_solvings[bs_plan_of(p).solve];
+
+	return solving != NULL ? solving->images(p) : p->coils;
+}
+
+static uint64_t rounded(uint64_t bytes)
+{
+	return (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
+}
+
+static uint64_t image_bytes(const struct bs_protocol *p)
+{
+	return bs_protocol_voxels(p) * 8u;
+}
+
+/* Of a coil's image before it is completed. */
+static uint64_t grid_bytes(const struct bs_protocol *p)
+{
+	const struct bs_cart_spec s = bs_lines_spec(p);
+
+	return (uint64_t)s.matrix[0] * s.matrix[1] * s.matrix[2] * 8u;
+}
+
+static int need_images(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	const uint64_t bytes = image_bytes(p);
+
+	(void)why;
+	switch (bs_plan_of(p).solve) {
+	case BS_SOLVE_NONE:
+		bs_need_add(need, "coil images", p->coils, bytes);
+		break;
+	case BS_SOLVE_CG:
+		bs_need_add(need, "F^H d", p->coils, bytes);
+		bs_need_add(need, "solutions", images_of(p), bytes);
+		break;
+	case BS_SOLVE_UNFOLD:
+		bs_need_add(need, "coil images", p->coils, rounded(bytes));
+		bs_need_add(need, "solution", completes(p) ? 2 : 1, rounded(images_of(p) * bytes));
+		break;
+	case BS_SOLVES:
+		break;
+	}
+	return 0;
+}
+
+static int take_images(struct engine *e, struct bs_arena *arena, struct bs_fail *why)
+{
+	const struct bs_protocol *p = e->p;
+	const size_t coils = (size_t)(rounded(image_bytes(p)) * p->coils);
+	const size_t grid = (size_t)(rounded(grid_bytes(p)) * p->coils);
+	const size_t images = bs_plan_of(p).solve == BS_SOLVE_CG
+				      ? (size_t)(rounded(image_bytes(p)) * images_of(p))
+				      : (size_t)rounded(image_bytes(p) * images_of(p));
+
+	e->fhd = bs_arena_take(arena, coils, BS_ALIGN);
+	e->images = e->solving != NULL ? bs_arena_take(arena, images, BS_ALIGN) : e->fhd;
+	e->whole = e->images;
+	if (completes(p) && e->solving != NULL)
+		e->whole = bs_arena_take(arena, images, BS_ALIGN);
+	else if (completes(p))
+		e->fhd = e->images = bs_arena_take(arena, grid, BS_ALIGN);
+	return e->fhd == NULL || e->images == NULL || e->whole == NULL
+		       ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': images", p->name)
+		       : 0;
+}
+
+static int need_window(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	(void)why;
+	bs_partial_need(p, need);
+	return 0;
+}
+
+static int need_encoder(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	const struct bs_encoder e = bs_encoder_of(p);
+
+	return e.row->need(&e, need, why);
+}
+
+static int need_solver(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	return bs_solvings[bs_plan_of(p).solve]->need(p, need, why);
+}
+
+static int need_filler(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	return fills(p) ? bs_filler_need(p, bs_lines_spec(p).matrix[0], need, why) : 0;
+}
+
+/* Cartesian SENSE solves with the lines that came. */
+static bool keeps_lines(const struct bs_protocol *p)
+{
+	return completes(p) || bs_plan_of(p).solve == BS_SOLVE_UNFOLD;
+}
+
+static int need_lines(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	if (!keeps_lines(p))
+		return 0;
+	if (bs_plan_of(p).solve == BS_SOLVE_NONE)
+		bs_need_add(need, "coil images on the grid", p->coils, grid_bytes(p));
+	return bs_left_out_need(p, bs_lines_spec(p).matrix, images_of(p), need, why);
+}
+
+/* In the order in which check lists them. */
+static int host_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	static int (*const parts[BS_SOLVES][9])(const struct bs_protocol *p, struct bs_need *need,
+						struct bs_fail *why) = {
+		[BS_SOLVE_NONE] = { bs_mapped_need, bs_echoes_need, bs_combiner_need, need_images,
+				    need_window, need_filler, need_lines, need_encoder },
+		[BS_SOLVE_CG] = { bs_mapped_need, bs_combiner_need, need_images, need_window,
+				  need_encoder, need_solver },
+		[BS_SOLVE_UNFOLD] = { bs_mapped_need, need_encoder, need_images, need_solver,
+				      need_lines, bs_combiner_need },
+	};
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && parts[bs_plan_of(p).solve][i] != NULL; i++)
+		rc = parts[bs_plan_of(p).solve][i](p, need, why);
+	return rc;
+}
+
+/* ---- armed ---- */
+
+static void host_disarm(void *self)
+{
+	struct engine *e = self;
+
+	if (e->encoder.plan != NULL)
+		e->encoder.row->close(&e->encoder);
+	if (e->solving != NULL)
+		e->solving->close(e->solver);
+	bs_filler_close(e->filler);
+	bs_left_out_close(&e->left_out);
+	bs_combiner_close(e->combiner);
+	bs_mapped_disarm(e->mapped);
+	bs_echoes_disarm(e->echoes);
+	free(e);
+}
+
+static int plan_sums(struct engine *e, const struct bs_tables *tables, const struct bs_arm_env *env,
+		     struct bs_fail *why)
+{
+	const struct bs_protocol *p = e->p;
+	float *weight = NULL;
+	int rc = bs_plan_of(p).encode == BS_ENCODE_LINES
+			 ? 0
+			 : bs_lsq_weights(&weight, p, tables, env->team, why);
+
+	if (rc == 0)
+		rc = e->encoder.row->plan(&e->encoder, tables, weight, env, why);
+	if (rc == 0 && e->solving != NULL)
+		rc = e->solving->plan(&e->solver, &e->encoder, tables, weight, env, why);
+	free(weight);
+	return rc;
+}
+
+static int plan_lines(struct engine *e, const struct bs_arm_env *env, struct bs_fail *why)
+{
+	const struct bs_protocol *p = e->p;
+	const struct bs_cart_spec s = bs_lines_spec(p);
+	int rc = 0;
+
+	if (fills(p))
+		rc = bs_filler_plan(&e->filler, p, s.matrix[0], env->arena, env->team, why);
+	if (rc == 0 && keeps_lines(p))
+		rc = bs_left_out_arm(&e->left_out, p, s.matrix, images_of(p), env, why);
+	return rc;
+}
+
+static int host_maps(void *self, uint32_t slice)
+{
+	struct engine *e = self;
+
+	if (bs_methods[e->p->method].uses_maps && e->solving->changed != NULL)
+		e->solving->changed(e->solver, slice);
+	return 0;
+}
+
+static int host_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+		    const struct bs_arm_env *env, struct bs_fail *why)
+{
+	struct engine *e = calloc(1, sizeof(*e));
+	int rc = 0;
+
+	if (e == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
+	e->p = p;
+	e->encoder = bs_encoder_of(p);
+	e->solving = bs_solvings[bs_plan_of(p).solve];
+	e->maps = tables->maps;
+	if (bs_methods[p->method].uses_maps && tables->maps == NULL)
+		rc = bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method %s needs maps_file",
+			     p->name, bs_method_name(p->method));
+	if (rc == 0)
+		rc = bs_mapped_arm(&e->mapped, p, tables, env, why);
+	if (rc == 0)
+		rc = bs_echoes_arm(&e->echoes, p, tables, env, why);
+	if (rc == 0)
+		rc = take_images(e, env->arena, why);
+	if (rc == 0)
+		rc = bs_partial_open(&e->window, p, env->arena, env->team, why);
+	if (rc == 0)
+		rc = bs_combiner_plan(&e->combiner, p, env->arena, env->team, why);
+	if (rc == 0)
+		rc = plan_lines(e, env, why);
+	if (rc == 0)
+		rc = plan_sums(e, tables, env, why);
+	if (rc != 0) {
+		host_disarm(e);
+		return rc;
+	}
+	bs_mapped_told(e->mapped, host_maps, e);
+	*self = e;
+	return 0;
+}
+
+/* ---- readouts ---- */
+
+static void host_scan(void *self)
+{
+	struct engine *e = self;
+
+	bs_mapped_scan(e->mapped);
+	bs_echoes_scan(e->echoes);
+	if (e->encoder.row->scan != NULL)
+		e->encoder.row->scan(&e->encoder);
+	if (e->filler != NULL)
+		bs_filler_scan(e->filler);
+}
+
+static int host_begin(void *self, uint32_t frame)
+{
+	struct engine *e = self;
+
+	e->encoder.row->begin(&e->encoder, frame);
+	if (e->filler != NULL)
+		bs_filler_begin(e->filler, frame);
+	if (e->left_out.lines != NULL)
+		bs_left_out_begin(&e->left_out, frame);
+	return bs_mapped_begin(e->mapped, frame);
+}
+
+static int host_path(void *self, uint32_t frame, uint32_t readout, const float *k)
+{
+	struct engine *e = self;
+
+	e->encoder.row->path(&e->encoder, frame, readout, k);
+	return 0;
+}
+
+static int host_add(void *self, uint32_t frame, uint32_t readout, const float *data,
+		    size_t coil_stride)
+{
+	struct engine *e = self;
+
+	e->encoder.row->add(&e->encoder, frame, readout, data, coil_stride);
+	if (e->filler != NULL)
+		bs_filler_add(e->filler, frame, readout, data, coil_stride);
+	if (e->left_out.lines != NULL)
+		bs_left_out_add(&e->left_out, frame, readout);
+	return bs_mapped_add(e->mapped, frame, readout, data, coil_stride);
+}
+
+static int host_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
+		     const struct bs_mrd_acq *head, const float *data, size_t coil_stride)
+{
+	struct engine *e = self;
+
+	(void)head; /* admission has checked it: as many samples as any line */
+	bs_mapped_side(e->mapped, frame, kind, row, data, coil_stride);
+	if (e->filler != NULL && kind == BS_KIND_CALIBRATION)
+		bs_filler_side(e->filler, frame, row, data, coil_stride);
+	return 0;
+}
+
+/* ---- images ---- */
+
+/* 1: lines lack that the filler makes. Its weights of a slice are made with its first image. */
+static int prepare(struct engine *e, uint32_t frame, const uint8_t *held, struct bs_report *report)
+{
+	int rc = e->encoder.row->settle != NULL
+			 ? e->encoder.row->settle(&e->encoder, frame, held, report)
+			 : 0;
+
+	if (rc != 0 || e->filler == NULL)
+		return rc;
+	rc = bs_filler_prepare(e->filler, frame, &report->why);
+	report->stage_ns[BS_BUDGET_CALIBRATION] += bs_filler_calibrated_ns(e->filler);
+	return rc;
+}
+
+/* F^H d of the readouts that came; the others count as zeros. held: of a window's groups. */
+static int sum_up(struct engine *e, uint32_t frame, const uint8_t *held, struct bs_report *report)
+{
+	const struct bs_encoder *encoder = &e->encoder;
+	int rc = prepare(e, frame, held, report);
+
+	if (rc < 0)
+		return rc;
+	if (rc == 1)
+		bs_grappa_fill(bs_filler_grappa(e->filler), encoder->row->lacking(encoder, frame),
+			       true);
+	if (held == NULL || e->window.groups == 0)
+		return encoder->row->finish(encoder, frame, held, e->fhd, &report->why);
+	bs_partial_sum(&e->window, frame, held, e->fhd);
+	return 0;
+}
+
+static void solve(struct engine *e, uint32_t frame, int64_t deadline_ns, struct bs_report *report)
+{
+	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
+	const struct bs_task task = {
+		.encoder = &e->encoder,
+		.slice = slice,
+		.maps = bs_maps_of(e->maps, e->p, slice),
+		.lines = e->left_out.lines != NULL ? bs_left_out_lines(&e->left_out, frame) : NULL,
+		.fhd = e->fhd,
+		.images = e->images,
+		.deadline_ns = deadline_ns == INT64_MAX ? INT64_MAX : deadline_ns - e->tail_ns,
+	};
+
+	e->solving->solve(e->solver, &task, report);
+}
+
+static void complete(struct engine *e, uint32_t frame, const struct bs_report *report)
+{
+	if (e->left_out.pocs != NULL)
+		bs_left_out_run(&e->left_out, frame, report->unknown, e->images, e->whole);
+}
+
+/* start_ns: when the work began whose result is in fhd. */
+static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t deadline_ns,
+		     float *image, struct bs_report *report)
+{
+	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
+	int64_t summed_ns;
+	int64_t solved_ns;
+	int64_t spent_ns;
+
+	if (e->solving == NULL)
+		complete(e, frame, report);
+	summed_ns = solved_ns = bs_now_ns();
+	if (e->encoder.row->slice != NULL)
+		e->encoder.row->slice(&e->encoder, slice, report);
+	if (e->solving != NULL) {
+		solve(e, frame, deadline_ns, report);
+		solved_ns = bs_now_ns();
+		complete(e, frame, report);
+	}
+	bs_combiner_run(e->combiner, e->whole, bs_maps_of(e->maps, e->p, slice), image);
+	bs_echoes_measure(e->echoes, frame, e->whole);
+	spent_ns = bs_now_ns() - solved_ns;
+	report->stage_ns[BS_BUDGET_ACCUMULATE] =
+		summed_ns - start_ns - report->stage_ns[BS_BUDGET_CALIBRATION];
+	report->stage_ns[BS_BUDGET_SOLVE] = solved_ns - summed_ns;
+	report->stage_ns[BS_BUDGET_COMBINE] = spent_ns;
+	e->tail_ns = bs_tail_longest(e->tail_ns, spent_ns);
+}
+
+static int host_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+		      float *image, struct bs_report *report)
+{
+	struct engine *e = self;
+	const int64_t start_ns = bs_now_ns();
+	int rc = bs_mapped_make(e->mapped, frame, held, &deadline_ns, report);
+
+	if (rc == 0)
+		rc = sum_up(e, frame, held, report);
+	if (rc == 0)
+		to_image(e, frame, start_ns, deadline_ns, image, report);
+	return rc;
+}
+
+static int host_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
+		       struct bs_report *report)
+{
+	return host_slide(self, frame, NULL, deadline_ns, image, report);
+}
+
+static int host_pass(void *self, uint32_t frame, const uint8_t *held, struct bs_report *report)
+{
+	struct engine *e = self;
+	int64_t never_ns = INT64_MAX;
+	int rc = bs_mapped_make(e->mapped, frame, held, &never_ns, report);
+
+	if (rc == 0)
+		rc = e->echoes != NULL ? sum_up(e, frame, held, report)
+				       : prepare(e, frame, held, report);
+	if (rc < 0 || e->echoes == NULL)
+		return rc < 0 ? rc : 0;
+	complete(e, frame, report);
+	bs_echoes_measure(e->echoes, frame, e->whole);
+	return 0;
+}
+
+/* Where the window's groups are not summed by themselves, samples and path stay. */
+static int host_fold(void *self, uint32_t frame, uint32_t group)
+{
+	struct engine *e = self;
+	const int rc = bs_mapped_fold(e->mapped, frame, group);
+
+	return rc != 0 || e->window.groups == 0
+		       ? rc
+		       : e->encoder.row->finish(&e->encoder, frame, NULL,
+						bs_partial_write(&e->window, frame, group), NULL);
+}
+
+static int host_peek(void *self, uint32_t frame, float *image)
+{
+	struct engine *e = self;
+	struct bs_report unread = { 0 };
+	int rc = e->encoder.row->peek(&e->encoder, frame, NULL, e->fhd, &unread.why);
+
+	if (rc == 0)
+		to_image(e, frame, 0, INT64_MAX, image, &unread);
+	return rc;
+}
+
+const struct bs_engine bs_engine_gridding_host = {
+	.name = "gridding/host",
+	.need = host_need,
+	.arm = host_arm,
+	.scan = host_scan,
+	.begin = host_begin,
+	.path = host_path,
+	.add = host_add,
+	.side = host_side,
+	.finish = host_finish,
+	.pass = host_pass,
+	.fold = host_fold,
+	.slide = host_slide,
+	.peek = host_peek,
+	.disarm = host_disarm,
+};
+
+const struct bs_engine bs_engine_ls_host = {
+	.name = "ls/host",
+	.need = host_need,
+	.arm = host_arm,
+	.scan = host_scan,
+	.begin = host_begin,
+	.path = host_path,
+	.add = host_add,
+	.side = host_side,
+	.finish = host_finish,
+	.pass = host_pass,
+	.fold = host_fold,
+	.slide = host_slide,
+	.disarm = host_disarm,
+	.preview = &bs_engine_gridding_host,
+};
+
+const struct bs_engine bs_engine_sense_host = {
+	.name = "sense/host",
+	.need = host_need,
+	.arm = host_arm,
+	.scan = host_scan,
+	.begin = host_begin,
+	.path = host_path,
+	.add = host_add,
+	.side = host_side,
+	.finish = host_finish,
+	.pass = host_pass,
+	.fold = host_fold,
+	.slide = host_slide,
+	.maps = host_maps,
+	.disarm = host_disarm,
+	.preview = &bs_engine_gridding_host,
+};
+
+const struct bs_engine bs_engine_cartesian_host = {
+	.name = "cartesian/host",
+	.need = host_need,
+	.arm = host_arm,
+	.scan = host_scan,
+	.begin = host_begin,
+	.add = host_add,
+	.side = host_side,
+	.finish = host_finish,
+	.pass = host_pass,
+	.disarm = host_disarm,
+};
+
+const struct bs_engine bs_engine_unfold_host = {
+	.name = "unfold/host",
+	.need = host_need,
+	.arm = host_arm,
+	.scan = host_scan,
+	.begin = host_begin,
+	.add = host_add,
+	.side = host_side,
+	.finish = host_finish,
+	.pass = host_pass,
+	.disarm = host_disarm,
+};

@@ -1,0 +1,162 @@
+/* gpu/solve/solve.c - the rows of the solvers; see solve.h */
+#include "gpu/solve/solve.h"
+
+#include <stdlib.h>
+
+#include "core/progress.h"
+#include "core/thread/clock.h"
+#include "gpu/solve/lsq.h"
+
+/* ---- conjugate gradients (gpu/solve/ls.h): coil by coil, or all of them with maps ---- */
+
+static bool by_maps(const struct bs_protocol *p)
+{
+	return bs_methods[p->method].uses_maps;
+}
+
+static uint32_t cg_images(const struct bs_protocol *p)
+{
+	return by_maps(p) ? bs_protocol_map_images(p) : p->coils;
+}
+
+static int cg_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	const struct bs_ls_spec s = bs_lsq_spec(p);
+
+	return bs_ls_need(&s, need, why);
+}
+
+static int cg_plan(void **plan, struct bs_encoder *encoder, const struct bs_tables *tables,
+		   const float *weight, const struct bs_arm_env *env, struct bs_fail *why)
+{
+	const struct bs_protocol *p = encoder->p;
+	const struct bs_ls_spec s = bs_lsq_spec(p);
+	struct bs_progress progress; /* told where a command arms it; the service tells nothing */
+	struct bs_ls *ls = NULL;
+	float *q = NULL;
+	int rc;
+
+	bs_progress_begin(&progress, "arming: Q", BS_PROGRESS_WHOLE, "");
+	rc = bs_lsq_q(&q, p, tables, weight, env->team, env->cache_dir, bs_progress_part, &progress,
+		      NULL, why);
+	bs_progress_end(&progress);
+	if (rc == 0)
+		rc = bs_ls_plan(&ls, &s, q, by_maps(p) ? tables->maps : NULL, tables->w, env->arena,
+				env->team, why);
+	free(q);
+	if (rc == 0 && encoder->row->normal != NULL)
+		bs_ls_given(ls, encoder->row->normal, encoder);
+	*plan = ls;
+	return rc;
+}
+
+static void cg_close(void *plan)
+{
+	bs_ls_close(plan);
+}
+
+/* Coil by coil, each has its part of the time that remains. */
+static void cg_solve(void *plan, const struct bs_task *t, struct bs_report *report)
+{
+	const struct bs_encoder *e = t->encoder;
+	const uint64_t voxels = bs_protocol_voxels(e->p);
+	const uint32_t solves = by_maps(e->p) ? 1 : e->p->coils;
+
+	report->deadline_stop = false;
+	if (by_maps(e->p))
+		bs_ls_use(plan, t->slice);
+	if (e->row->sum != NULL && e->p->precond != BS_PRECOND_NONE) {
+		bs_ls_weights(plan, e->row->sum(e));
+		bs_ls_changed(plan, by_maps(e->p) ? t->slice : 0);
+	}
+	for (uint32_t i = 0; i < solves; i++) {
+		const struct bs_pcg_stop stop = {
+			bs_report_most(report, e->p->iterations), e->p->tolerance,
+			bs_turn_end(t->deadline_ns, bs_now_ns(), solves - i)
+		};
+		struct bs_pcg_result result;
+
+		bs_ls_solve(plan, t->fhd + 2 * i * voxels, t->images + 2 * i * voxels, &stop,
+			    &result);
+		bs_report_solve(report, i == 0, result.iterations, result.residual);
+		report->deadline_stop = report->deadline_stop || result.deadline_stop;
+	}
+}
+
+static void cg_changed(void *plan, uint32_t slice)
+{
+	bs_ls_changed(plan, slice);
+}
+
+static const struct bs_solving cg = {
+	.images = cg_images,
+	.need = cg_need,
+	.plan = cg_plan,
+	.close = cg_close,
+	.solve = cg_solve,
+	.changed = cg_changed,
+};
+
+/* ---- Cartesian SENSE (gpu/image/unfold.h) ---- */
+
+struct bs_unfold_spec bs_unfolding_spec(const struct bs_protocol *p)
+{
+	return (struct bs_unfold_spec){
+		.encoded = { p->encoded[1], p->encoded[2] },
+		.matrix = { p->matrix[0], p->matrix[1], p->matrix[2] },
+		.coils = p->coils,
+		.sets = bs_protocol_map_images(p),
+		.iterations = p->iterations,
+		.lambda = p->lambda,
+	};
+}
+
+static int unfold_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	const struct bs_unfold_spec s = bs_unfolding_spec(p);
+
+	return bs_unfold_need(&s, need, why);
+}
+
+static int unfold_plan(void **plan, struct bs_encoder *encoder, const struct bs_tables *tables,
+		       const float *weight, const struct bs_arm_env *env, struct bs_fail *why)
+{
+	const struct bs_unfold_spec s = bs_unfolding_spec(encoder->p);
+	struct bs_unfold *unfold = NULL;
+	int rc = bs_unfold_plan(&unfold, &s, tables->w, env->arena, env->team, why);
+
+	(void)weight;
+	*plan = unfold;
+	return rc;
+}
+
+static void unfold_close(void *plan)
+{
+	bs_unfold_close(plan);
+}
+
+static void unfold_solve(void *plan, const struct bs_task *t, struct bs_report *report)
+{
+	const struct bs_protocol *p = t->encoder->p;
+	const struct bs_pcg_stop stop = { bs_report_most(report, p->iterations), p->tolerance,
+					  t->deadline_ns };
+	struct bs_pcg_result result;
+
+	bs_unfold_solve(plan, t->maps, t->lines, t->fhd, t->images, &stop, &result);
+	bs_report_solve(report, true, result.iterations, result.residual);
+	report->deadline_stop = result.deadline_stop;
+}
+
+static const struct bs_solving unfold = {
+	.images = bs_protocol_map_images,
+	.need = unfold_need,
+	.plan = unfold_plan,
+	.close = unfold_close,
+	.solve = unfold_solve,
+};
+
+const struct bs_solving *const bs_solvings[BS_SOLVES] = {
+	[BS_SOLVE_NONE] = NULL,
+	[BS_SOLVE_CG] = &cg,
+	[BS_SOLVE_UNFOLD] = &unfold,
+};
