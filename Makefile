@@ -179,7 +179,7 @@ units: $(filter $(B)/test/unit/%,$(UNITS))
 
 tests: $(UNITS) $(EXE) $(BENCH) $(PAPER) $(B)/test/support/alloc_hook.so \
        $(B)/test/support/block_hook.so $(B)/test/support/fail_hook.so \
-       $(B)/test/support/nvml_hook.so
+       $(B)/test/support/nvml_hook.so $(B)/test/unit/board/thread_hook.so
 tools: $(TOOLS)
 
 bench: setup
@@ -244,7 +244,7 @@ $(B)/stepped/%.o: %.c Makefile
 		$$2 !~ /gcov|\.rel(\.|$$)/ { split($$2, part, "."); \
 		print "--rename-section", $$2 "=worker_" part[2] }') $@
 
-# Preloaded by tests: counts allocations, hangs the disk; never sanitized themselves.
+# Preloaded by tests: counts allocations, hangs the disk, has a thread; never sanitized themselves.
 $(B)/test/%_hook.so: test/%_hook.c test/support/alloc_hook.h
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -O2 $(WARN) -I. -shared -fPIC -o $@ $< -ldl
