@@ -33,7 +33,7 @@ FAST  := $(if $(SANITIZE),-O2,-O3)
 CFLAGS += -std=c17 -g $(OPT) $(WARN) $(SAN) -I. -I$(NIFTI) -MMD -MP -pthread \
           $(shell $(PKG_CONFIG) --cflags $(PKGS) $(SD) 2>/dev/null) $(if $(SD),-DBS_SYSTEMD)
 LDLIBS = $(shell $(PKG_CONFIG) --libs $(PKGS) $(SD) 2>/dev/null) -lismrmrd -lfftw3_threads \
-         -lfftw3f_threads -llapack -lblas -lniftiio -lznz -lm -lpthread
+         -lfftw3f_threads -lniftiio -lznz -lm -lpthread
 # Calls of these functions are the program's own to answer: __wrap_malloc, ...
 wrap   = $(foreach f,$(1),-Wl$(comma)--wrap=$(f))
 
