@@ -33,7 +33,7 @@ FAST  := $(if $(SANITIZE),-O2,-O3)
 CFLAGS += -std=c17 -g $(OPT) $(WARN) $(SAN) -I. -I$(NIFTI) -MMD -MP -pthread \
           $(shell $(PKG_CONFIG) --cflags $(PKGS) $(SD) 2>/dev/null) $(if $(SD),-DBS_SYSTEMD)
 LDLIBS = $(shell $(PKG_CONFIG) --libs $(PKGS) $(SD) 2>/dev/null) -lismrmrd -lfftw3_threads \
-         -lfftw3f_threads -llapack -lblas -lniftiio -lznz -lm -lpthread
+         -lfftw3f_threads -lniftiio -lznz -lm -lpthread
 # Calls of these functions are the program's own to answer: __wrap_malloc, ...
 wrap   = $(foreach f,$(1),-Wl$(comma)--wrap=$(f))
 
@@ -184,7 +184,8 @@ units: $(filter $(B)/test/unit/%,$(UNITS))
 
 tests: $(UNITS) $(EXE) $(BENCH) $(PAPER) $(B)/test/support/alloc_hook.so \
        $(B)/test/support/block_hook.so $(B)/test/support/fail_hook.so \
-       $(B)/test/support/nvml_hook.so $(B)/test/support/recording/multiband
+       $(B)/test/support/nvml_hook.so $(B)/test/support/recording/multiband \
+       $(B)/test/unit/board/thread_hook.so
 tools: $(TOOLS)
 
 bench: setup
@@ -263,7 +264,7 @@ $(B)/stepped/%.o: %.c Makefile
 		$$2 !~ /gcov|\.rel(\.|$$)/ { split($$2, part, "."); \
 		print "--rename-section", $$2 "=worker_" part[2] }') $@
 
-# Preloaded by tests: counts allocations, hangs the disk; never sanitized themselves.
+# Preloaded by tests: counts allocations, hangs the disk, has a thread; never sanitized themselves.
 $(B)/test/%_hook.so: test/%_hook.c test/support/alloc_hook.h
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -O2 $(WARN) -I. -shared -fPIC -o $@ $< -ldl

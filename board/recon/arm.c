@@ -7,6 +7,7 @@
 #include "board/arm/memplan.h"
 #include "board/recon/recon.h"
 #include "board/service/realtime.h"
+#include "gpu/calibrate/dense.h"
 #include "gpu/engine/engines.h"
 #if BS_GPU
 #include "gpu/device/memory.h"
@@ -60,7 +61,7 @@ void bs_recon_worker_drop(struct bs_armed **at)
 int bs_recon_worker_arm_one(struct recon_worker *w, struct bs_armed **at,
 			    const struct bs_protocol *p, struct bs_arming *out, struct bs_fail *why)
 {
-	const struct bs_shared *s = w->env->shm.s;
+	struct bs_shared *s = w->env->shm.s;
 	struct bs_armed *a = w->room;
 	char text[256];
 	int rc;
@@ -79,6 +80,7 @@ int bs_recon_worker_arm_one(struct recon_worker *w, struct bs_armed **at,
 	out->bytes = a->need.total_bytes;
 	(void)snprintf(out->engine, sizeof(out->engine), "%s", a->engine->name);
 	bs_armed_place(out->place, sizeof(out->place), a);
+	(void)snprintf(s->lapack, sizeof(s->lapack), "%s", bs_dense_library());
 	(void)snprintf(text, sizeof(text), "protocol '%s' on %s, %s", a->protocol->name,
 		       a->engine->name, out->place);
 	bs_worker_say(w->env, BS_EVENT_ARMED, 0,

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -306,18 +307,42 @@ static int make_memory(struct supervisor *v, const struct bs_site *site, struct 
 	return raise_fds(&v->shm, why);
 }
 
+static struct {
+	pid_t process; /* children that are forked have its handler, too */
+	pthread_t thread;
+} reader; /* of the signals */
+
+/*
+ * Our threads block the signals that the loop reads. A thread that a library began before main does
+ * not, and what comes for the process reaches that one: it is passed on.
+ */
+static void pass_on(int number)
+{
+	const int kept = errno;
+
+	if (getpid() == reader.process)
+		(void)pthread_kill(reader.thread, number);
+	errno = kept;
+}
+
 static int take_over_signals(struct supervisor *v, struct bs_fail *why)
 {
+	static const int numbers[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD };
+	struct sigaction act = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
 	sigset_t set;
+	int rc;
 
 	(void)sigemptyset(&set);
-	(void)sigaddset(&set, SIGTERM);
-	(void)sigaddset(&set, SIGINT);
-	(void)sigaddset(&set, SIGHUP);
-	(void)sigaddset(&set, SIGUSR1);
-	(void)sigaddset(&set, SIGCHLD);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		(void)sigaddset(&set, numbers[i]);
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
+	reader.process = getpid();
+	reader.thread = pthread_self();
+	act.sa_mask = set;
+	rc = sigprocmask(SIG_BLOCK, &set, NULL);
+	for (size_t i = 0; rc == 0 && i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		rc = sigaction(numbers[i], &act, NULL);
+	if (rc != 0)
 		return bs_fail(why, BS_ERR_IO, "signals: %s", strerror(errno));
 	v->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (v->signals < 0)

@@ -367,6 +367,7 @@ int bs_status_json(char *out, size_t cap, const struct bs_shm *shm)
 	bs_doc_real(&d, "uptime_s", (double)(bs_now_ns() - s->started_ns) * 1e-9);
 	bs_doc_number(&d, "shared_bytes", s->at.total_bytes);
 	bs_doc_flag(&d, "memory_locked", s->locked != 0);
+	bs_doc_chars(&d, "lapack", s->lapack, sizeof(s->lapack) - 1);
 	put_protocols(&d, s);
 	put_workers(&d, s);
 	put_bridges(&d, s);
@@ -493,6 +494,8 @@ int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)
 	}
 	table_bridges(&t, s);
 	table_protocols(&t, s);
+	if (s->lapack[0] != '\0')
+		bs_text_put(&t, "%-14s %.511s\n", "LAPACK", s->lapack);
 	bs_status_realtime_table(&t, s);
 	bs_status_canary_table(&t, s);
 	table_pool(&t, "acquisitions", shm->acq_pool, s->pools.acq_bytes);

@@ -1,31 +1,104 @@
 /* gpu/calibrate/dense.c - see dense.h */
+#define _GNU_SOURCE /* dladdr, setenv */
 #include "gpu/calibrate/dense.h"
 
+#include <dlfcn.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#define LIBRARY "liblapack.so.3"
+
 /* LAPACK by Fortran's names; its integers are int (ILP32), its texts have a hidden length each. */
-extern void zpotrf_(const char *uplo, const int *n, double *a, const int *lda, int *info, size_t);
-extern void zpotrs_(const char *uplo, const int *n, const int *nrhs, const double *a,
-		    const int *lda, double *b, const int *ldb, int *info, size_t);
-extern void ztrtri_(const char *uplo, const char *diag, const int *n, double *a, const int *lda,
-		    int *info, size_t, size_t);
-extern void zheevd_(const char *jobz, const char *uplo, const int *n, double *a, const int *lda,
-		    double *w, double *work, const int *lwork, double *rwork, const int *lrwork,
-		    int *iwork, const int *liwork, int *info, size_t, size_t);
-extern void zgesvd_(const char *jobu, const char *jobvt, const int *m, const int *n, double *a,
-		    const int *lda, double *s, double *u, const int *ldu, double *vt,
-		    const int *ldvt, double *work, const int *lwork, double *rwork, int *info,
-		    size_t, size_t);
+static struct {
+	void *library; /* for the process's life; NULL: it is not loaded */
+	char name[BS_DENSE_NAME];
+	void (*zpotrf)(const char *uplo, const int *n, double *a, const int *lda, int *info,
+		       size_t);
+	void (*zpotrs)(const char *uplo, const int *n, const int *nrhs, const double *a,
+		       const int *lda, double *b, const int *ldb, int *info, size_t);
+	void (*ztrtri)(const char *uplo, const char *diag, const int *n, double *a, const int *lda,
+		       int *info, size_t, size_t);
+	void (*zheevd)(const char *jobz, const char *uplo, const int *n, double *a, const int *lda,
+		       double *w, double *work, const int *lwork, double *rwork, const int *lrwork,
+		       int *iwork, const int *liwork, int *info, size_t, size_t);
+	void (*zgesvd)(const char *jobu, const char *jobvt, const int *m, const int *n, double *a,
+		       const int *lda, double *s, double *u, const int *ldu, double *vt,
+		       const int *ldvt, double *work, const int *lwork, double *rwork, int *info,
+		       size_t, size_t);
+} lapack;
 
-/* OpenBLAS has threads, the reference has none. */
-extern void openblas_set_num_threads(int n) __attribute__((weak));
-
-void bs_dense_open(void)
+/*
+ * A BLAS reads these when it is loaded, and starts its threads then. They are set before there is a
+ * thread, since setenv is safe then alone; processes that this one starts inherit them.
+ */
+__attribute__((constructor)) static void ask_for_one_thread(void)
 {
-	if (openblas_set_num_threads != NULL)
-		openblas_set_num_threads(1);
+	static const char *const names[] = { "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS",
+					     "OMP_NUM_THREADS", "MKL_NUM_THREADS",
+					     "BLIS_NUM_THREADS" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		(void)setenv(names[i], "1", 1);
+}
+
+/* The file that a function lies in, links followed. */
+static void name_file(const void *function, char out[BS_DENSE_NAME])
+{
+	Dl_info info;
+	char *file = dladdr(function, &info) != 0 ? realpath(info.dli_fname, NULL) : NULL;
+
+	(void)snprintf(out, BS_DENSE_NAME, "%s", file != NULL ? file : "a library without a file");
+	free(file);
+}
+
+/* "LAPACK", or "LAPACK, BLAS" where that is another file. */
+static void name_libraries(const void *of_lapack, void *library)
+{
+	const void *preloaded = dlsym(RTLD_DEFAULT, "zgemm_"); /* LAPACK calls it, then */
+	char blas[BS_DENSE_NAME];
+
+	name_file(of_lapack, lapack.name);
+	name_file(preloaded != NULL ? preloaded : dlsym(library, "zgemm_"), blas);
+	if (strcmp(lapack.name, blas) != 0)
+		(void)snprintf(lapack.name + strlen(lapack.name),
+			       sizeof(lapack.name) - strlen(lapack.name), ", %s", blas);
+}
+
+int bs_dense_open(struct bs_fail *why)
+{
+	const struct {
+		void *to;
+		const char *name;
+	} all[] = { { &lapack.zpotrf, "zpotrf_" },
+		    { &lapack.zpotrs, "zpotrs_" },
+		    { &lapack.ztrtri, "ztrtri_" },
+		    { &lapack.zheevd, "zheevd_" },
+		    { &lapack.zgesvd, "zgesvd_" } };
+	void *library;
+	void *at = NULL;
+
+	if (lapack.library != NULL)
+		return 0;
+	library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	if (library == NULL)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "LAPACK cannot be loaded: %s", dlerror());
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		at = dlsym(library, all[i].name);
+		if (at == NULL)
+			return bs_fail(why, BS_ERR_UNSUPPORTED, "LAPACK: %s", dlerror());
+		memcpy(all[i].to, &at, sizeof(at)); /* a function's address, as dlsym gives it */
+	}
+	name_libraries(at, library);
+	lapack.library = library;
+	return 0;
+}
+
+const char *bs_dense_library(void)
+{
+	return lapack.name;
 }
 
 static bool fits(uint32_t n)
@@ -75,7 +148,7 @@ static int factor(const char *what, uint32_t n, double *a, struct bs_fail *why)
 	largest = fmax(largest, fabs(a[0]));
 	const double first = a[0];
 
-	zpotrf_("L", &size, a, &size, &info, 1);
+	lapack.zpotrf("L", &size, a, &size, &info, 1);
 	if (info > 0)
 		bad = (uint32_t)info - 1;
 	for (uint32_t j = 0; bad == n && j < n; j++) {
@@ -110,7 +183,7 @@ int bs_dense_invert_lower(uint32_t n, double *l, struct bs_fail *why)
 
 	if (rc != 0)
 		return rc;
-	ztrtri_("L", "N", &size, l, &size, &info, 1, 1);
+	lapack.ztrtri("L", "N", &size, l, &size, &info, 1, 1);
 	if (info > 0)
 		return bs_fail(why, BS_ERR_VALUE,
 			       "triangular inverse of %u x %u: diagonal element %d is 0", n, n,
@@ -129,7 +202,7 @@ int bs_dense_solve(uint32_t n, uint32_t columns, double *a, double *b, struct bs
 		rc = factor("solution", n, a, why);
 	if (rc != 0)
 		return rc;
-	zpotrs_("L", &size, &many, a, &size, b, &size, &info, 1);
+	lapack.zpotrs("L", &size, &many, a, &size, b, &size, &info, 1);
 	return info == 0 ? 0 : failed("solution", n, info, why);
 }
 
@@ -167,8 +240,8 @@ int bs_dense_eigen(uint32_t n, double *a, double *values, void *work, struct bs_
 	double *reals = (double *)work + (size_t)2 * w.complexes;
 	int *ints = (int *)(reals + w.reals);
 
-	zheevd_("V", "L", &size, a, &size, values, work, &w.complexes, reals, &w.reals, ints,
-		&w.ints, &info, 1, 1);
+	lapack.zheevd("V", "L", &size, a, &size, values, work, &w.complexes, reals, &w.reals, ints,
+		      &w.ints, &info, 1, 1);
 	if (info != 0)
 		return failed("eigenvectors", n, info, why);
 	for (uint32_t i = 0, j = n - 1; i < j; i++, j--) { /* LAPACK's order is ascending */
@@ -218,8 +291,9 @@ int bs_dense_svd(uint32_t rows, uint32_t columns, double *a, double *s, double *
 	const int many = (int)svd_complexes(rows, columns);
 	double unused[2];
 
-	zgesvd_(job, job, &m, &n, a, &m, s, u != NULL ? u : unused, &m, u != NULL ? vh : unused,
-		&least, work, &many, (double *)work + (size_t)2 * many, &info, 1, 1);
+	lapack.zgesvd(job, job, &m, &n, a, &m, s, u != NULL ? u : unused, &m,
+		      u != NULL ? vh : unused, &least, work, &many,
+		      (double *)work + (size_t)2 * many, &info, 1, 1);
 	return info == 0 ? 0
 			 : bs_fail(why, BS_ERR_VALUE,
 				   "singular values of %u x %u did not converge (LAPACK says %d)",

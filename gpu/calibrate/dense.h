@@ -4,8 +4,10 @@
  * A matrix is column-major without gaps, complex as two doubles: element (i, j) of m rows is
  * a[2 * (i + m * j)] and the one after it. Sizes are 1 .. BS_DENSE_MAX, rows and columns.
  * Nothing is allocated: work is the caller's, as many bytes as the function beside it says, aligned
- * to 16; it says 0 for a size that is refused. One thread: bs_dense_open, called when a caller
- * arms, holds a LAPACK that has threads of its own to one, so that results do not depend on them.
+ * to 16; it says 0 for a size that is refused. LAPACK is loaded by bs_dense_open, which a caller
+ * calls when it arms, before all else here: a process that does no such algebra has none of its
+ * threads, and one that does asks it for no other than the caller's, so that results do not depend
+ * on their number. On which library they do, in their last bits: bs_dense_library names it.
  * Errors: BS_ERR_SIZE (a size), BS_ERR_VALUE (not finite, singular, no convergence), with the
  * reason; what the matrices then hold is not defined. Any thread, each with its own memory.
  * Test: test/unit/gpu/calibrate/test_dense.c
@@ -22,9 +24,13 @@
 extern "C" {
 #endif
 
-#define BS_DENSE_MAX 16384u
+#define BS_DENSE_MAX  16384u
+#define BS_DENSE_NAME 512 /* bytes of a library's name */
 
-void bs_dense_open(void);
+/* One thread. Errors: BS_ERR_UNSUPPORTED, the machine has no LAPACK (liblapack.so.3). */
+int bs_dense_open(struct bs_fail *why);
+/* Its file and that of its BLAS where it is another; "": it is not loaded. */
+const char *bs_dense_library(void);
 
 /*
  * A = L L^H of a Hermitian positive definite a[n][n], of which the lower triangle is read: L takes

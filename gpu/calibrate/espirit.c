@@ -233,13 +233,14 @@ int bs_espirit_plan(struct bs_espirit **plan, const struct bs_espirit_spec *s,
 		rc = size(e, s, why);
 	if (rc == 0 && memory(e, arena) == 0)
 		rc = bs_fail(why, BS_ERR_NOMEM, "coil maps: the arena is too small");
+	if (rc == 0)
+		rc = bs_dense_open(why);
 	if (rc != 0) {
 		free(e);
 		return rc;
 	}
 	e->team = team;
 	e->simd = BS_ISA_PICK(bs_maps_kernels);
-	bs_dense_open();
 	phases(e);
 	*plan = e;
 	return 0;

@@ -73,6 +73,8 @@ int bs_walsh_plan(struct bs_walsh **plan, const struct bs_walsh_spec *s, struct 
 	struct bs_walsh *w = calloc(1, sizeof(*w));
 	int rc = w == NULL ? bs_fail(why, BS_ERR_NOMEM, "coil maps") : size(w, s, why);
 
+	if (rc == 0)
+		rc = bs_dense_open(why);
 	if (rc == 0) {
 		w->gram = bs_arena_take(arena, (size_t)s->coils * s->coils * 16, BS_ALIGN);
 		w->value = bs_arena_take(arena, s->coils * 8u, BS_ALIGN);
@@ -89,7 +91,6 @@ int bs_walsh_plan(struct bs_walsh **plan, const struct bs_walsh_spec *s, struct 
 	}
 	w->team = team;
 	w->simd = BS_ISA_PICK(bs_maps_kernels);
-	bs_dense_open();
 	*plan = w;
 	return 0;
 }

@@ -166,7 +166,9 @@ int bs_front_arm(struct bs_front **out, const struct bs_protocol *p, struct bs_r
 	*out = NULL;
 	if (!bs_protocol_prepares(p))
 		return 0;
-	bs_dense_open();
+	rc = bs_dense_open(why);
+	if (rc != 0)
+		return rc;
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);

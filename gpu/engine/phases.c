@@ -120,6 +120,7 @@ int bs_phases_arm(struct bs_phases **out, const struct bs_protocol *p, struct bs
 		  struct bs_arena *arena, struct bs_fail *why)
 {
 	struct bs_phases *f;
+	int rc;
 
 	*out = NULL;
 	if (!bs_protocol_corrects(p))
@@ -132,10 +133,12 @@ int bs_phases_arm(struct bs_phases **out, const struct bs_protocol *p, struct bs
 	f->n = p->epi_correct ? p->encoded[0] : p->samples;
 	f->room = 2 * ((size_t)p->samples + p->discard) * p->coils;
 	f->kernels = BS_ISA_PICK(bs_fft_kernels);
-	bs_dense_open();
-	if (!take_all(f, arena) || (p->epi_correct && bs_fft_plan(&f->fft, f->n) != 0)) {
+	rc = bs_dense_open(why);
+	if (rc == 0 && (!take_all(f, arena) || (p->epi_correct && bs_fft_plan(&f->fft, f->n) != 0)))
+		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': navigators and EPI", p->name);
+	if (rc != 0) {
 		bs_phases_disarm(f);
-		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': navigators and EPI", p->name);
+		return rc;
 	}
 	if (f->blocks != NULL)
 		f->product = (double *)(f->blocks + 4 * (size_t)f->n * BS_FFT_LANES_MAX);

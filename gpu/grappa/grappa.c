@@ -238,11 +238,12 @@ int bs_grappa_plan(struct bs_grappa **plan, const struct bs_grappa_spec *s, stru
 		rc = bs_grappa_ends_plan(&g->ends, s, arena, team, why);
 	if (rc == 0 && !(take_kept(g, arena) && take_all(g, arena)))
 		rc = bs_fail(why, BS_ERR_NOMEM, "grappa: weights");
+	if (rc == 0)
+		rc = bs_dense_open(why);
 	if (rc != 0) {
 		bs_grappa_close(g);
 		return rc;
 	}
-	bs_dense_open();
 	make_phases(g);
 	*plan = g;
 	return 0;

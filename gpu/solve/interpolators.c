@@ -211,11 +211,12 @@ int bs_interpolators_find(struct bs_interpolators *p, const struct bs_interpolat
 	const double whole_s = (s->samples - 1.0) * s->dwell_s;
 	struct fit f;
 	uint32_t tried;
-	int rc = fit_open(&f, s->hz, s->voxels, whole_s, s->most, why);
+	int rc = bs_dense_open(why);
 
+	if (rc == 0)
+		rc = fit_open(&f, s->hz, s->voxels, whole_s, s->most, why);
 	if (rc != 0)
 		return rc;
-	bs_dense_open();
 	*p = (struct bs_interpolators){ .error = INFINITY };
 	while (rc == 0 && p->error > s->error && p->segments < s->most) {
 		place(p, s, p->segments + 1);

@@ -7,8 +7,8 @@
  * segments whose error (root mean square over the voxels, the largest of any t) is at most `error`,
  * looked for at eight times a segment; found->error is that of the samples, of 1,024 or more.
  * At arm only: allocates, one thread. Errors: BS_ERR_VALUE (f not finite; more than `most`
- * segments), BS_ERR_NOMEM. Source: Fessler et al., IEEE Trans Signal Process 2005;53:3393-3402.
- * Test: test/unit/gpu/test_segments.c
+ * segments), BS_ERR_NOMEM, bs_dense_open's. Source: Fessler et al., IEEE Trans Signal Process
+ * 2005;53:3393-3402. Test: test/unit/gpu/test_segments.c
  */
 #ifndef BS_GPU_SOLVE_INTERPOLATORS_H
 #define BS_GPU_SOLVE_INTERPOLATORS_H

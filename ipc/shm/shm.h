@@ -84,6 +84,7 @@ struct bs_shared {
 	uint64_t arm_bytes[BS_PROTOCOLS_MAX]; /* recon: of each protocol's plan */
 	char engine[BS_PROTOCOLS_MAX][32];    /* recon */
 	char place[BS_PROTOCOLS_MAX][96];     /* recon: where it runs, in words */
+	char lapack[512]; /* recon: the files of LAPACK and its BLAS; "": it is not loaded */
 	_Atomic uint32_t armed[BS_PROTOCOLS_MAX];
 	/* recon, before it is ready: why a protocol is not armed while others are; 0: no reason */
 	int32_t refused[BS_PROTOCOLS_MAX];

@@ -1,9 +1,10 @@
 /*
  * test/fault/fault_stop.c - the service's own end: a scan that is closed is reconstructed and
- * delivered however long that takes, on SIGTERM and by `boreside drain`, which takes no new scan;
- * counted by the sender's outcome and the files
+ * delivered however long that takes, on SIGTERM and by `boreside drain`, which takes no new scan,
+ * whichever thread gets the signal; counted by the sender's outcome and the files
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 
 #include "test/support/service.h"
 
@@ -59,6 +60,30 @@ static int wait_for(pid_t pid)
 	int status;
 
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static unsigned threads_of(pid_t pid, const char *name)
+{
+	char path[64];
+	char line[32];
+	unsigned n = 0;
+	struct dirent *e;
+	DIR *d;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		(void)snprintf(path, sizeof(path), "/proc/%d/task/%.16s/comm", (int)pid, e->d_name);
+		FILE *f = fopen(path, "r");
+
+		n += f != NULL && fgets(line, sizeof(line), f) != NULL &&
+		     strncmp(line, name, strlen(name)) == 0;
+		if (f != NULL)
+			(void)fclose(f);
+	}
+	if (d != NULL)
+		(void)closedir(d);
+	return n;
 }
 
 /* SIGTERM, and what a closed scan still needs takes longer than 5 s: its images are delivered. */
@@ -140,10 +165,54 @@ static void test_drain(void)
 	service_remove(&service);
 }
 
+/* A library may have begun a thread before main, which blocks no signal: the kernel prefers it. */
+static void test_foreign(int number, const char *words)
+{
+	char hook[300];
+
+	(void)snprintf(hook, sizeof(hook), "%.256s/test/unit/board/thread_hook.so",
+		       getenv("BUILD") != NULL ? getenv("BUILD") : "");
+	if (CHECK_SANITIZED || access(hook, R_OK) != 0) {
+		SKIP("no %s, or a library preloaded before the sanitizer's own", hook);
+		return;
+	}
+	CHECK(service_start_with(&service, SERVICE_PATIENT, SERVICE_SINKS SERVICE_PROTOCOLS,
+				 hook) &&
+		      peer_open(&p, &service) && threads_of(service.pid, "foreign") == 1 &&
+		      peer_begin(&p, "cart"),
+	      "beside a library's thread: a scan begins");
+	frames(2);
+	CHECK(kill(service.pid, SIGHUP) == 0 &&
+		      service_logs(&service, "the file is good; the scan in flight ends first"),
+	      "SIGHUP: the scan goes on");
+	if (service_ended(&service))
+		return;
+	CHECK(peer_end(&p, 64) && p.outcome.code == 0 && p.outcome.images == 2,
+	      "to its end: %llu images, \"%s\"", (unsigned long long)p.outcome.images,
+	      p.outcome.text);
+	CHECK(service_until(&service, "\"generation\":2"), "then the site file is read again");
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	frames(1);
+	CHECK(kill(service.pid, number) == 0 && service_logs(&service, words),
+	      "signal %d: it goes on", number);
+	if (service_ended(&service))
+		return;
+	frames(2);
+	CHECK(peer_end(&p, 96) && p.outcome.code == 0 && p.outcome.images == 3,
+	      "to its end: %llu images, \"%s\"", (unsigned long long)p.outcome.images,
+	      p.outcome.text);
+	CHECK(service_wait(&service) == 0 && files_in(service.out, ".cfl") == 5,
+	      "the service ends with 0, %u images filed", files_in(service.out, ".cfl"));
+	peer_close(&p);
+	service_remove(&service);
+}
+
 int main(void)
 {
 	test_closed();
 	test_limit();
 	test_drain();
+	test_foreign(SIGTERM, "signal 15: the service ends");
+	test_foreign(SIGUSR1, "draining: no new scan is taken");
 	return check_done();
 }

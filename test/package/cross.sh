@@ -21,7 +21,7 @@ tree=${TREE:-$dir/tree}
 # The libraries that setup.sh names, of the other machine.
 packages=crossbuild-essential-arm64,make,pkg-config,bc
 for p in $(sed -n '/^need="/,/"$/p' "$here/board/deploy/setup.sh" | tr -d '"'); do
-	case $p in *-dev) packages=$packages,$p:arm64 ;; esac
+	case $p in *-dev | liblapack3) packages=$packages,$p:arm64 ;; esac
 done
 [ -x "$tree/usr/bin/aarch64-linux-gnu-gcc" ] ||
 	mmdebstrap --quiet --mode=root --variant=apt --architectures=amd64,arm64 \

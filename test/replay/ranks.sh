@@ -137,7 +137,7 @@ mkdir slow1 slow3
 check "slow: 1 rank" ranks 1 -p slow slow.h5 -o slow1/i.cfl
 rank_pid() { # of rank $1, a child of the job's mpirun
 	local pid
-	for pid in $(pgrep -P "$job"); do
+	for pid in $(cat "/proc/$job/task"/*/children); do
 		tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null |
 			grep -qx "OMPI_COMM_WORLD_RANK=$1" && echo "$pid" && return
 	done

@@ -95,6 +95,7 @@ struct bs_certificate {
 	uint32_t acquisitions;
 	char pace[64];
 	char made_at[32], engine[32], estimate[512], realtime[2048];
+	char lapack[512]; /* as the status document names it */
 	struct bs_machine machine;
 	unsigned loads; /* load.h */
 	bool alone;

@@ -193,6 +193,7 @@ void bs_report_json(struct bs_doc *d, const struct bs_certificate *c)
 	bs_doc_text(d, "made_at", c->made_at);
 	bs_doc_text(d, "protocol", c->p->name);
 	bs_doc_text(d, "engine", c->engine);
+	bs_doc_text(d, "lapack", c->lapack);
 	bs_doc_value(d, "budget_ms", "%g", c->p->image_ms);
 	bs_doc_value(d, "calibration_budget_ms", "%g", c->p->stage_ms[BS_BUDGET_CALIBRATION]);
 	bs_doc_text(d, "refused", c->refused);

@@ -64,6 +64,8 @@ static void md_machine(struct bs_text *t, const struct bs_certificate *c)
 		    BS_GPU ? "built in" : "not built in", __VERSION__);
 	bs_text_put(t, "| protocol | %s, method %s, engine %s |\n", c->p->name,
 		    bs_method_name(c->p->method), c->engine[0] != '\0' ? c->engine : "none");
+	if (c->lapack[0] != '\0')
+		bs_text_put(t, "| LAPACK | %s |\n", c->lapack);
 	bs_text_put(t, "| configuration | SHA-256 %s (of what `boreside check` prints) |\n",
 		    c->config_sha256);
 	bs_text_put(t, "| recording | %s, %u acquisitions, paced by %s |\n", c->recording,

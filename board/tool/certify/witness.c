@@ -120,6 +120,7 @@ void bs_witness_protocol(struct bs_certificate *c, const char *doc)
 
 		copy(c->estimate, sizeof(c->estimate), estimate, n);
 	}
+	bs_json_text(doc, "lapack", c->lapack, sizeof(c->lapack));
 	at = bs_json_member(doc, "realtime", &len);
 	const char *threads = bs_json_member(at, "threads", &len);
 

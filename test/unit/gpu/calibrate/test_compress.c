@@ -389,7 +389,7 @@ static void test_along(uint32_t n)
 
 int main(void)
 {
-	bs_dense_open();
+	CHECK(bs_dense_open(NULL) == 0, "LAPACK is loaded");
 	test_whiten();
 	test_compress();
 	test_aligned();

@@ -260,7 +260,7 @@ static void test_refusals(void)
 
 int main(void)
 {
-	bs_dense_open();
+	CHECK(bs_dense_open(NULL) == 0, "LAPACK is loaded");
 	test_cholesky();
 	test_solve();
 	test_eigen();

@@ -190,7 +190,7 @@ static void ramps(uint32_t n, uint32_t ramp_us, double share, double most)
 
 int main(void)
 {
-	bs_dense_open();
+	CHECK(bs_dense_open(NULL) == 0, "LAPACK is loaded");
 	navigators();
 	fits();
 	fit_of_noise();
