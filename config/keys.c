@@ -34,40 +34,53 @@ static const char *const traj_types[] = { "file",     "cartesian", "radial2d", "
 static const char *const sums[] = { "exact", "nufft", NULL };
 static const char *const bases[] = { "delta", "box", NULL };
 static const char *const preconds[] = { "none", "jacobi", "circulant", NULL };
-static const char *const policies[] = { "wait", "keep_newest", "spill", NULL };
-static const char *const log_modes[] = { "off", "relaxed", "durable", NULL };
 static const char *const pixels[] = { "int16", "float", NULL };
-static const char *const waits[] = { "block", "poll", NULL };
 static const char *const formats[] = { "text", "json", NULL };
-static const char *const misses[] = { "flag", "shed", "stop", NULL };
 static const char *const admissions[] = { "measure", "trust", NULL };
 
-#define FIELD(type, field) offsetof(struct type, field), sizeof(((struct type *)0)->field)
-#define S(path, type, unit, fallback, min, max, words, field, help)                                \
+/* Those that the status says, too. */
+const char *const bs_policy_words[] = { [BS_POLICY_WAIT] = "wait",
+					[BS_POLICY_KEEP_NEWEST] = "keep_newest",
+					[BS_POLICY_SPILL] = "spill",
+					NULL };
+const char *const bs_log_mode_words[] = { [BS_LOG_MODE_OFF] = "off",
+					  [BS_LOG_MODE_RELAXED] = "relaxed",
+					  [BS_LOG_MODE_DURABLE] = "durable",
+					  NULL };
+const char *const bs_wait_words[] = { [BS_WAIT_BLOCK] = "block", [BS_WAIT_POLL] = "poll", NULL };
+const char *const bs_miss_words[] = {
+	[BS_MISS_FLAG] = "flag", [BS_MISS_SHED] = "shed", [BS_MISS_STOP] = "stop", NULL
+};
+
+/* The types, a bit each, that a key may have which fills such a field; others are errors. */
+#define KEY(type) (1u << (type))
+#define KEYS(field)                                                                                \
+	_Generic((field),                                                                          \
+		uint32_t: KEY(BS_KEY_INT) | KEY(BS_KEY_WORD) | KEY(BS_KEY_WORDS) |                 \
+			KEY(BS_KEY_COUNT),                                                         \
+		int: KEY(BS_KEY_WORD),                                                             \
+		uint64_t: KEY(BS_KEY_LONG),                                                        \
+		double: KEY(BS_KEY_NUMBER),                                                        \
+		bool: KEY(BS_KEY_BOOL),                                                            \
+		char *: KEY(BS_KEY_WORD_TEXT) | KEY(BS_KEY_TEXT) | KEY(BS_KEY_PATH) |              \
+			KEY(BS_KEY_URL) | KEY(BS_KEY_CPUS),                                        \
+		uint32_t *: KEY(BS_KEY_INT3),                                                      \
+		float *: KEY(BS_KEY_NUMBER3),                                                      \
+		struct bs_devices: KEY(BS_KEY_DEVICES))
+#define ROW(scope, object, path, type, unit, fallback, min, max, words, field, help)               \
 	{                                                                                          \
-		BS_SCOPE_SITE, path, type, unit, fallback, min, max, words, help,                  \
-			FIELD(bs_site, field)                                                      \
+		scope, path,                                                                       \
+			(type) + 0 * sizeof(char[KEYS(((struct object *)0)->field) & KEY(type)     \
+							 ? 1                                       \
+							 : -1]),                                   \
+			unit, fallback, min, max, words, help, offsetof(struct object, field),     \
+			sizeof(((struct object *)0)->field)                                        \
 	}
-#define K(path, type, unit, fallback, min, max, words, field, help)                                \
-	{                                                                                          \
-		BS_SCOPE_SINK, path, type, unit, fallback, min, max, words, help,                  \
-			FIELD(bs_sink_spec, field)                                                 \
-	}
-#define M(path, type, unit, fallback, min, max, words, field, help)                                \
-	{                                                                                          \
-		BS_SCOPE_CONFIG, path, type, unit, fallback, min, max, words, help,                \
-			FIELD(bs_mrd_config, field)                                                \
-	}
-#define E(path, type, unit, fallback, min, max, words, field, help)                                \
-	{                                                                                          \
-		BS_SCOPE_PEER, path, type, unit, fallback, min, max, words, help,                  \
-			FIELD(bs_peer_spec, field)                                                 \
-	}
-#define P(path, type, unit, fallback, min, max, words, field, help)                                \
-	{                                                                                          \
-		BS_SCOPE_PROTOCOL, path, type, unit, fallback, min, max, words, help,              \
-			FIELD(bs_protocol, field)                                                  \
-	}
+#define S(...) ROW(BS_SCOPE_SITE, bs_site, __VA_ARGS__)
+#define K(...) ROW(BS_SCOPE_SINK, bs_sink_spec, __VA_ARGS__)
+#define M(...) ROW(BS_SCOPE_CONFIG, bs_mrd_config, __VA_ARGS__)
+#define E(...) ROW(BS_SCOPE_PEER, bs_peer_spec, __VA_ARGS__)
+#define P(...) ROW(BS_SCOPE_PROTOCOL, bs_protocol, __VA_ARGS__)
 
 #define STAGE(name, stage, help)                                                                   \
 	P("budget." name "_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, stage_ms[stage],     \
@@ -151,10 +164,10 @@ S("realtime.emit_cpus", BS_KEY_CPUS, "", "\"\"", 0, 0, NULL, realtime.emit_cpus,
   "processors that hand images on (files are written on any); \"\": any"),
 S("realtime.lock_memory", BS_KEY_BOOL, "", "false", 0, 0, NULL, realtime.lock_memory,
   "all of the workers' memory is made present and kept from being swapped out"),
-S("realtime.wait", BS_KEY_WORD, "", "\"block\"", 0, 0, waits, realtime.wait,
+S("realtime.wait", BS_KEY_WORD, "", "\"block\"", 0, 0, bs_wait_words, realtime.wait,
   "how messages, readouts and images are waited for; poll: ingest, recon and emit keep a processor "
   "each busy while a scan runs, and want them for themselves"),
-S("realtime.gpu_wait", BS_KEY_WORD, "", "\"poll\"", 0, 0, waits, realtime.gpu_wait,
+S("realtime.gpu_wait", BS_KEY_WORD, "", "\"poll\"", 0, 0, bs_wait_words, realtime.gpu_wait,
   "how it waits for the GPU; poll: the processor spins until the GPU is done"),
 S("realtime.gpu_priority", BS_KEY_BOOL, "", "true", 0, 0, NULL, realtime.gpu_priority,
   "the GPU prefers our work to that of other streams of this process"),
@@ -163,12 +176,12 @@ S("realtime.timer_slack_us", BS_KEY_INT, "us", "1", 1, 1000, NULL, realtime.time
 S("realtime.canary", BS_KEY_BOOL, "", "true", 0, 0, NULL, realtime.canary,
   "threads that wake each millisecond and record when the machine itself stalls"),
 
-S("overload.archive", BS_KEY_WORD, "", "\"wait\"", 0, 0, policies, overload.archive,
+S("overload.archive", BS_KEY_WORD, "", "\"wait\"", 0, 0, bs_policy_words, overload.archive,
   "when the archive is slow; wait: the stream waits, too, at most a second for an image; "
   "keep_newest: "
   "nothing waits, the oldest is shed and counted; spill: nothing waits, what is kept on disk is "
   "given to it later"),
-S("overload.sinks", BS_KEY_WORD, "", "\"wait\"", 0, 0, policies, overload.sinks,
+S("overload.sinks", BS_KEY_WORD, "", "\"wait\"", 0, 0, bs_policy_words, overload.sinks,
   "the same for the files of each sink; wait: as long as it takes (for replay faster than real "
   "time)"),
 S("overload.queue", BS_KEY_INT, "images", "4", 1, 64, NULL, overload.queue,
@@ -184,7 +197,7 @@ S("overload.spill_mib", BS_KEY_INT, "MiB", "1024", 1, 1048576, NULL, overload.sp
 
 S("log.dir", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, log.dir,
   "folder of the scans' logs (board/doc/LOG.md), of one service alone; \"\": no log is kept"),
-S("log.mode", BS_KEY_WORD, "", "\"durable\"", 0, 0, log_modes, log.mode,
+S("log.mode", BS_KEY_WORD, "", "\"durable\"", 0, 0, bs_log_mode_words, log.mode,
   "with log.dir: when a sender may forget a message; durable: it is on the disk; relaxed: it is "
   "written, a loss of power may take the last ones; off: it is in memory, no log is kept"),
 S("log.buffer_mib", BS_KEY_INT, "MiB", "64", 32, 16384, NULL, log.buffer_mib,
@@ -480,7 +493,7 @@ P("ls.w_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, w_file,
 
 P("budget.image_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, image_ms,
   "latency budget, from the last readout received to the image handed on; 0: none declared"),
-P("budget.on_miss", BS_KEY_WORD, "", "\"flag\"", 0, 0, misses, on_miss,
+P("budget.on_miss", BS_KEY_WORD, "", "\"flag\"", 0, 0, bs_miss_words, on_miss,
   "what a late image brings; flag: it is marked; shed: less is done for the next ones (fewer "
   "iterations, then gridding); stop: the scan ends, once the image has left"),
 P("budget.admission", BS_KEY_WORD, "", "\"measure\"", 0, 0, admissions, admission,

@@ -57,6 +57,10 @@ struct bs_key {
 
 #define BS_KEYS_MAX 160u
 
+/* Words of enums that others say, too; NULL-ended. */
+extern const char *const bs_policy_words[], *const bs_log_mode_words[],
+						    *const bs_wait_words[], *const bs_miss_words[];
+
 extern const struct bs_key bs_keys[];
 extern const size_t bs_keys_count;
 

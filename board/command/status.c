@@ -13,7 +13,7 @@
 
 struct request {
 	const char *config, *url, *key, *service;
-	bool json, latency, metrics;
+	bool json, latency, metrics, fields;
 	double wait_s; /* negative: not asked for */
 };
 
@@ -32,6 +32,8 @@ static const struct bs_option options[] = {
 	  .help = "as a JSON document" },
 	{ BS_OPTION_FLAG, 0, "metrics", NULL, offsetof(struct request, metrics),
 	  .help = "as Prometheus reads it (the page has it at /metrics, too)" },
+	{ BS_OPTION_FLAG, 0, "fields", NULL, offsetof(struct request, fields),
+	  .help = "no service: what the JSON document's members mean, as Markdown" },
 	{ BS_OPTION_REAL, 0, "wait", "SECONDS", offsetof(struct request, wait_s),
 	  .help = "print nothing; end with 0 once the service is ready" },
 	{ 0 },
@@ -78,6 +80,13 @@ static int run(int argc, char **argv)
 
 	if (status != BS_OPTIONS_RUN)
 		return status;
+	if (q.fields) {
+		static char fields[BS_STATUS_MAX];
+
+		(void)bs_status_fields(fields, sizeof(fields));
+		(void)fputs(fields, stdout);
+		return 0;
+	}
 	if (q.config != NULL) {
 		site = bs_command_site(&bs_command_status, q.config);
 		if (site == NULL)

@@ -1,109 +1,115 @@
-/* board/status/latency.c - boreside status --latency, and the list of stalls; see status.h */
-#include <inttypes.h>
+/* board/status/latency.c - rows of histograms and stages; boreside status --latency */
+#include "board/status/rows.h"
 
-#include "board/status/members.h"
-#include "board/status/quantiles.h"
-#include "board/status/status.h"
-#include "core/thread/clock.h"
+#define QUANTILE .type = BS_TYPE_QUANTILE, .unit = BS_US
+const struct bs_row bs_quantiles[] = {
+	{ "p50_us", "The median; at most 1.6 % high, as the next two.", QUANTILE, .q = 0.5 },
+	{ "p99_us", "The 99th percentile.", QUANTILE, .q = 0.99 },
+	{ "p999_us", "The 99.9th percentile.", QUANTILE, .q = 0.999 },
+	{ "max_us", "The maximum, exact.", QUANTILE, .q = 1.0 },
+	{ 0 }
+};
 
-static void put_stage(struct bs_doc *d, const struct bs_hist *h, enum bs_stage stage)
+/* A stage of a protocol, and its times. */
+struct timed {
+	const struct bs_hist *h;
+	uint64_t n;
+	double mean_us;
+	bool part; /* has a line of its own, which the whole image's follows */
+};
+
+static bool open_stage(struct bs_item *x)
 {
-	uint64_t n = atomic_load(&h->count);
-	double mean_ns = n != 0 ? (double)atomic_load(&h->sum_ns) / (double)n : 0.0;
+	const enum bs_stage stage = (enum bs_stage)x->at[1];
+	const struct bs_hist *h = bs_shm_hist(x->m, x->at[0], stage);
+	const uint64_t n = atomic_load(&h->count);
 
-	bs_doc_open(d, NULL, '{');
-	bs_doc_text(d, "stage", bs_stage_name(stage));
-	bs_doc_number(d, "n", n);
-	bs_doc_real(d, "mean_us", mean_ns * 1e-3);
-	bs_quantiles_put(d, h);
-	bs_doc_close(d);
+	*FILL(timed, x) = (struct timed){
+		.h = h,
+		.n = n,
+		.mean_us = n != 0 ? (double)atomic_load(&h->sum_ns) / (double)n * 1e-3 : 0.0,
+		.part = n != 0 && stage != BS_STAGE_IMAGE,
+	};
+	return true;
 }
 
-int bs_status_latency_json(char *out, size_t cap, const struct bs_shm *shm)
+/* Of all protocols and stages those that were measured. */
+static bool open_latency(struct bs_item *x)
 {
-	const struct bs_shared *s = shm->s;
-	struct bs_doc d;
+	const uint32_t n = x->at[0];
 
-	bs_doc_begin(&d, out, cap);
-	bs_doc_open(&d, "protocols", '[');
-	for (uint32_t i = 0; i < s->site.protocols; i++) {
-		bs_doc_open(&d, NULL, '{');
-		bs_doc_text(&d, "protocol", s->site.protocol[i].name);
-		bs_doc_real(&d, "budget_us", s->site.protocol[i].image_ms * 1e3);
-		bs_doc_number(&d, "misses", atomic_load(&s->misses[i].raw));
-		bs_doc_number(&d, "misses_explained", atomic_load(&s->misses[i].explained));
-		bs_doc_open(&d, "stages", '[');
-		for (int st = 0; st < BS_STAGES; st++)
-			put_stage(&d, bs_shm_hist(shm, i, (enum bs_stage)st), (enum bs_stage)st);
-		bs_doc_close(&d);
-		bs_doc_close(&d);
-	}
-	bs_doc_close(&d);
-	bs_status_canary(&d, s);
-	return bs_doc_end(&d);
+	x->at[0] = n / BS_STAGES;
+	x->at[1] = n % BS_STAGES;
+	x->depth = 2;
+	return x->at[0] < x->m->s->site.protocols && open_stage(x) && FILL(timed, x)->n != 0;
 }
+
+static const struct bs_row latency_rows[] = {
+	{ "protocol", "Its name.", EACH(site.protocol, name), .label = "protocol" },
+	{ "stage", "The stage.", PLACE(bs_stage_name), .label = "stage" },
+	{ "n", "Readouts or images that were measured.", VIEW(timed, n) },
+	{ NULL,
+	  "How long each stage of an image took, and (stage image) the whole: from its last "
+	  "readout to its handing on.",
+	  VIEW(timed, h), .rows = bs_quantiles, .metric = BS_TIMES, .as = "stage_seconds" },
+	{ 0 }
+};
+
+const struct bs_row bs_status_latency[] = {
+	{ "latency", "Of stages that were measured.", .most = BS_PROTOCOLS_MAX * BS_STAGES,
+	  .view = open_latency, .rows = latency_rows,
+	  .heading = "protocol             stage            N        p50        p99      p99.9"
+		     "        max  us\n",
+	  .line = "{protocol:-20} {stage:-8} {n:9} {p50_us:10.1} {p99_us:10.1} {p999_us:10.1} "
+		  "{max_us:10.1}\n",
+	  .turn = 14 },
+	{ 0 }
+};
+
+static const struct bs_row stage_rows[] = {
+	{ "stage", "The stage.", PLACE(bs_stage_name) },
+	{ "n", "Readouts or images that were measured.", VIEW(timed, n) },
+	{ "mean_us", "Their mean.", VIEW(timed, mean_us), .unit = BS_US },
+	{ .rows = bs_quantiles, VIEW(timed, h) },
+	{ "part", NULL, VIEW(timed, part) },
+	{ 0 }
+};
+#define STAGE_LINE                                                                                 \
+	"{protocol:-20} {stage:-8} {n:9} {p50_us:11.1} {p99_us:11.1} {p999_us:11.1} {max_us:11.1}"
 
 /* The whole image's line is a protocol's last: the other stages are parts of it, or follow it. */
-int bs_status_latency_text(char *out, size_t cap, const struct bs_shm *shm)
+static bool open_whole(struct bs_item *x)
 {
-	const struct bs_shared *s = shm->s;
-	struct bs_text t = { out, cap, 0, cap == 0 };
-
-	bs_text_put(&t, "%-20s %-8s %9s %11s %11s %11s %11s %8s %9s   us\n", "protocol", "stage",
-		    "N", "p50", "p99", "p99.9", "max", "misses", "explained");
-	for (uint32_t i = 0; i < s->site.protocols; i++) {
-		const struct bs_misses *m = &s->misses[i];
-
-		for (int st = 0; st < BS_STAGES; st++) {
-			const struct bs_hist *h = bs_shm_hist(shm, i, (enum bs_stage)st);
-
-			if (st == BS_STAGE_IMAGE || atomic_load(&h->count) == 0)
-				continue;
-			bs_quantiles_table(&t, shm, i, (enum bs_stage)st, 11);
-			bs_text_put(&t, "\n");
-		}
-		bs_quantiles_table(&t, shm, i, BS_STAGE_IMAGE, 11);
-		if (s->site.protocol[i].image_ms > 0.0)
-			bs_text_put(&t, " %8" PRIu64 " %9" PRIu64 "   of a budget of %g ms\n",
-				    atomic_load(&m->raw), atomic_load(&m->explained),
-				    s->site.protocol[i].image_ms);
-		else
-			bs_text_put(&t, " %8s %9s   no budget\n", "-", "-");
-	}
-	bs_status_canary_table(&t, s);
-	return t.full ? BS_ERR_NOMEM : (int)t.len;
+	x->at[1] = BS_STAGE_IMAGE;
+	return open_stage(x);
 }
 
-/* At most so many in all, the newest of each canary: the answer has room for them. */
-#define STALLS_SHOWN 2048u
+static const struct bs_row protocol_rows[] = {
+	{ "protocol", "Its name.", EACH(site.protocol, name) },
+	{ "budget_us", "An image's declared latency; 0: none.", EACH(site.protocol, image_ms),
+	  .unit = BS_US_OF_MS },
+	{ "misses", "Images over the budget.", EACH(misses, raw) },
+	{ "misses_explained", "Of these, those that a stall of the machine explains.",
+	  EACH(misses, explained) },
+	{ "stages", "Its stages, and whole images.", .most = BS_STAGES, .view = open_stage,
+	  .rows = stage_rows, .line = "[part?" STAGE_LINE "\n]" },
+	{ .most = 1,
+	  .view = open_whole,
+	  .rows = stage_rows,
+	  .line = STAGE_LINE "[ms? {misses:8} {misses_explained:9}   of a budget of {ms} ms\n]"
+			     "[!ms?        -         -   no budget\n]" },
+	{ "ms", NULL, EACH(site.protocol, image_ms), .unit = BS_MS_GIVEN },
+	{ 0 }
+};
 
-static void put_stalls(struct bs_doc *d, const struct bs_canary *c, uint64_t shown)
-{
-	uint64_t n = atomic_load(&c->stalls);
-
-	for (uint64_t i = n > shown ? n - shown : 0; i < n; i++) {
-		int64_t begin = atomic_load(&c->stall[i % BS_CANARY_STALLS].begin_ns);
-		int64_t end = atomic_load(&c->stall[i % BS_CANARY_STALLS].end_ns);
-
-		bs_doc_value(d, NULL, "[%d,%" PRId64 ",%" PRId64 "]", atomic_load(&c->cpu), begin,
-			     end);
-	}
-}
-
-int bs_status_stalls(char *out, size_t cap, const struct bs_shm *shm)
-{
-	struct bs_doc d;
-	uint32_t n = atomic_load(&shm->s->canaries);
-	uint64_t shown = 0;
-
-	n = n < BS_CANARIES ? n : BS_CANARIES;
-	if (n > 0)
-		shown = STALLS_SHOWN / n < 256 ? STALLS_SHOWN / n : 256;
-	bs_doc_begin(&d, out, cap);
-	bs_doc_number(&d, "now_ns", (uint64_t)bs_now_ns());
-	bs_doc_open(&d, "stalls", '[');
-	for (uint32_t i = 0; i < n; i++)
-		put_stalls(&d, &shm->s->canary[i], shown);
-	bs_doc_close(&d);
-	return bs_doc_end(&d);
-}
+static const struct bs_row top_rows[] = {
+	{ "protocols", "The site's protocols.", .most = BS_PROTOCOLS_MAX, NUMBER(site.protocols),
+	  .rows = protocol_rows },
+	{ "canary", "The machine's stalls.", .rows = bs_canary_rows },
+	{ 0 }
+};
+const struct bs_row bs_latency_top = {
+	.rows = top_rows,
+	.line = "protocol             stage            N         p50         p99       p99.9"
+		"         max   misses explained   us\n",
+};

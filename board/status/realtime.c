@@ -1,14 +1,8 @@
-/* board/status/realtime.c - what the machine granted, its threads and canaries; see members.h */
-#include <inttypes.h>
-
+/* board/status/realtime.c - rows of the machine: what it granted, threads, canaries, GPUs */
 #include "board/arm/armed.h"
 #include "board/service/throttle.h"
-#include "board/status/members.h"
-#include "board/status/quantiles.h"
-
-static const char *const settings[BS_SETTINGS] = { "priority",    "affinity",  "lock_memory",
-						   "timer_slack", "gpu",       "unthrottled",
-						   "polling",     "gpu_shared" };
+#include "board/status/rows.h"
+#include "config/keys.h"
 
 /* One bit for each setting that this site asks for. */
 static uint32_t asked(const struct bs_shared *s)
@@ -26,105 +20,112 @@ static uint32_t asked(const struct bs_shared *s)
 	       (s->site.gpu_shared && bs_armed_on_gpu(s) ? 1u << BS_SETTING_GPU_SHARED : 0);
 }
 
-static const char *setting_state(const struct bs_shared *s, int i)
+struct granted {
+	const char *setting[BS_SETTINGS];
+	bool mps;
+};
+
+static bool open_realtime(struct bs_item *x)
 {
-	uint32_t bit = 1u << i;
+	const struct bs_shared *s = x->m->s;
+	const uint32_t refused = atomic_load(&s->realtime.refused);
+	const uint32_t wanted = asked(s);
+	struct granted *v = FILL(granted, x);
 
-	return atomic_load(&s->realtime.refused) & bit ? "refused" : asked(s) & bit ? "on" : "off";
-}
-
-static const char *remedy(const struct bs_shared *s, int i)
-{
-	return atomic_load(&s->realtime.told) & (1u << i) ? s->realtime.remedy[i] : "";
-}
-
-static void put_threads(struct bs_doc *d, const struct bs_shared *s)
-{
-	bs_doc_open(d, "threads", '[');
-	for (int i = 0; i < BS_THREADS; i++) {
-		const struct bs_thread_record *r = &s->thread[i];
-
-		if (atomic_load(&r->tid) == 0)
-			continue;
-		bs_doc_open(d, NULL, '{');
-		bs_doc_chars(d, "thread", r->name, sizeof(r->name));
-		bs_doc_number(d, "tid", (uint64_t)atomic_load(&r->tid));
-		bs_doc_number(d, "priority", (uint64_t)atomic_load(&r->priority));
-		bs_doc_number(d, "minor_faults", atomic_load(&r->minor_faults));
-		bs_doc_number(d, "major_faults", atomic_load(&r->major_faults));
-		bs_doc_number(d, "allocations", atomic_load(&r->allocations));
-		bs_doc_number(d, "preempted", atomic_load(&r->preempted));
-		bs_doc_number(d, "notes", atomic_load(&r->notes));
-		bs_doc_close(d);
-	}
-	bs_doc_close(d);
-}
-
-void bs_status_realtime(struct bs_doc *d, const struct bs_shared *s)
-{
-	const struct bs_realtime *rt = &s->site.realtime;
-
-	bs_doc_open(d, "realtime", '{');
 	for (int i = 0; i < BS_SETTINGS; i++)
-		bs_doc_text(d, settings[i], setting_state(s, i));
-	bs_doc_text(d, "wait", rt->wait == BS_WAIT_POLL ? "poll" : "block");
-	bs_doc_text(d, "gpu_wait", rt->gpu_wait == BS_WAIT_POLL ? "poll" : "block");
-	bs_doc_flag(d, "gpu_priority", rt->gpu_priority);
-	bs_doc_flag(d, "mps", atomic_load(&s->gpus) > 0 && s->gpu[0].mps);
-	bs_doc_open(d, "remedies", '[');
-	for (int i = 0; i < BS_SETTINGS; i++)
-		if (remedy(s, i)[0] != '\0')
-			bs_doc_chars(d, NULL, remedy(s, i), BS_REMEDY);
-	bs_doc_close(d);
-	put_threads(d, s);
-	bs_doc_close(d);
+		v->setting[i] = refused & 1u << i ? "refused" : wanted & 1u << i ? "on" : "off";
+	v->mps = atomic_load(&s->gpus) > 0 && s->gpu[0].mps;
+	return true;
 }
 
-void bs_status_canary(struct bs_doc *d, const struct bs_shared *s)
+static bool open_remedy(struct bs_item *x)
 {
-	uint32_t n = atomic_load(&s->canaries);
-
-	bs_doc_open(d, "canary", '{');
-	bs_doc_number(d, "period_us", (uint64_t)(BS_CANARY_PERIOD_NS / 1000));
-	bs_doc_number(d, "stall_us", (uint64_t)(BS_CANARY_STALL_NS / 1000));
-	bs_doc_open(d, "processors", '[');
-	for (uint32_t i = 0; i < n && i < BS_CANARIES; i++) {
-		const struct bs_canary *c = &s->canary[i];
-
-		bs_doc_open(d, NULL, '{');
-		bs_doc_value(d, "cpu", "%d", atomic_load(&c->cpu));
-		bs_doc_number(d, "priority", (uint64_t)atomic_load(&c->priority));
-		bs_doc_number(d, "wakes", atomic_load(&c->wakes));
-		bs_doc_number(d, "stalls", atomic_load(&c->stalls));
-		bs_quantiles_put(d, &c->late);
-		bs_doc_close(d);
-	}
-	bs_doc_close(d);
-	bs_doc_close(d);
+	return (atomic_load(&x->m->s->realtime.told) & 1u << x->at[0]) != 0;
 }
 
-void bs_status_realtime_table(struct bs_text *t, const struct bs_shared *s)
-{
-	bs_text_put(t, "realtime      ");
-	for (int i = 0; i < BS_SETTINGS; i++)
-		bs_text_put(t, "%s %s %s", i > 0 ? "," : "", settings[i], setting_state(s, i));
-	bs_text_put(t, "\n");
-	for (int i = 0; i < BS_SETTINGS; i++)
-		if (remedy(s, i)[0] != '\0')
-			bs_text_put(t, "  %.191s\n", remedy(s, i));
-}
+static const struct bs_row remedy_rows[] = { { "", "", ITEM(realtime.remedy) }, { 0 } };
 
-void bs_status_canary_table(struct bs_text *t, const struct bs_shared *s)
-{
-	for (uint32_t i = 0; i < atomic_load(&s->canaries) && i < BS_CANARIES; i++) {
-		const struct bs_canary *c = &s->canary[i];
+static const struct bs_row thread_rows[] = {
+	{ "thread", "`ingest`, `emit`, `recon`, and its team `recon/1`, ...", EACH(thread, name) },
+	{ "tid", "Its number in the system.", EACH(thread, tid) },
+	{ "priority", "SCHED_FIFO; 0: none.", EACH(thread, priority) },
+	{ "minor_faults", "Since it started, as all that follow.", EACH(thread, minor_faults) },
+	{ "major_faults", "Faults that the disk had to serve.", EACH(thread, major_faults) },
+	{ "allocations", "By our own code.", EACH(thread, allocations) },
+	{ "preempted", "Involuntary context switches.", EACH(thread, preempted) },
+	{ "notes", "Times that it wrote these, every 100 ms at most.", EACH(thread, notes) },
+	{ 0 }
+};
 
-		bs_text_put(t,
-			    "canary         processor %d: %" PRIu64 " stalls in %" PRIu64
-			    " wakes, late by p99.9 %.1f, max %.1f us%s\n",
-			    atomic_load(&c->cpu), atomic_load(&c->stalls), atomic_load(&c->wakes),
-			    (double)bs_hist_quantile(&c->late, 0.999) * 1e-3,
-			    (double)bs_hist_quantile(&c->late, 1.0) * 1e-3,
-			    atomic_load(&c->priority) == 0 ? " (no real-time priority)" : "");
-	}
-}
+#define SETTING(setting_) VIEW(granted, setting[setting_])
+_Static_assert(BS_SETTINGS == 8, "a new setting needs a row, and a place in the line");
+static const struct bs_row realtime_rows[] = {
+	{ "priority", "`on`, `off` (not asked for) or `refused`, as those that follow.",
+	  SETTING(BS_SETTING_PRIORITY) },
+	{ "affinity", "Threads are bound to processors.", SETTING(BS_SETTING_AFFINITY) },
+	{ "lock_memory", "Memory is locked.", SETTING(BS_SETTING_LOCK_MEMORY) },
+	{ "timer_slack", "Timers are exact.", SETTING(BS_SETTING_TIMER_SLACK) },
+	{ "gpu", "How it is waited for.", SETTING(BS_SETTING_GPU_WAIT) },
+	{ "unthrottled", "Who polls at a real-time priority may do so without end.",
+	  SETTING(BS_SETTING_UNTHROTTLED) },
+	{ "polling", "Of ingest and emit.", SETTING(BS_SETTING_POLLING) },
+	{ "gpu_shared", "Key `gpu.shared`; refused where CUDA MPS is off.",
+	  SETTING(BS_SETTING_GPU_SHARED) },
+	{ "wait", "As configured.", IN(site.realtime.wait), .words = bs_wait_words },
+	{ "gpu_wait", "As configured.", IN(site.realtime.gpu_wait), .words = bs_wait_words },
+	{ "gpu_priority", "As configured.", IN(site.realtime.gpu_priority) },
+	{ "mps", "Other programs' kernels run beside the service's, not in turns.",
+	  VIEW(granted, mps) },
+	{ "remedies", "Why a setting was refused, and what helps.", .most = BS_SETTINGS,
+	  .view = open_remedy, .rows = remedy_rows, .line = "  {:.191}\n",
+	  WHEN(ITEM(realtime.remedy)) },
+	{ "threads", "Those on an image's path.", .most = BS_THREADS, .rows = thread_rows,
+	  WHEN(EACH(thread, tid)) },
+	{ 0 }
+};
+
+static const struct bs_row processor_rows[] = {
+	{ "cpu", "The processor; -1: it is not bound.", EACH(canary, cpu), .label = "cpu" },
+	{ "priority", "0: none granted; its stalls may be any other process's doing.",
+	  EACH(canary, priority) },
+	{ "wakes", "Times that it woke.", EACH(canary, wakes) },
+	{ "stalls",
+	  "Times that the machine itself stalled a thread that only wakes each millisecond.",
+	  EACH(canary, stalls), COUNTER, .as = "machine_stalls_total" },
+	{ .rows = bs_quantiles, EACH(canary, late) },
+	{ 0 }
+};
+
+static const uint64_t period_us = BS_CANARY_PERIOD_NS / 1000;
+static const uint64_t stall_us = BS_CANARY_STALL_NS / 1000;
+const struct bs_row bs_canary_rows[] = {
+	{ "period_us", "Between two wakes.", FIXED(period_us), .unit = BS_US_WHOLE },
+	{ "stall_us", "A wake later than this is a stall.", FIXED(stall_us), .unit = BS_US_WHOLE },
+	{ "processors", "A canary for each, and its lateness.", .most = BS_CANARIES,
+	  NUMBER(canaries), .rows = processor_rows,
+	  .line = "canary         processor {cpu}: {stalls} stalls in {wakes} wakes, late by p99.9 "
+		  "{p999_us:.1}, max {max_us:.1} us[!priority? (no real-time priority)]\n" },
+	{ 0 }
+};
+
+static const struct bs_row gpu_rows[] = {
+	{ NULL, NULL, EACH(gpu, number), .label = "gpu" },
+	{ NULL, NULL, EACH(gpu, name), .label = "name" },
+	{ NULL, "Memory of the GPU.", EACH(gpu, total_bytes), GAUGE, .as = "gpu_memory_bytes" },
+	{ NULL, "What was free when the protocols had been armed.", EACH(gpu, free_bytes), GAUGE,
+	  .as = "gpu_memory_free_bytes" },
+	{ 0 }
+};
+static const struct bs_row gpus_rows[] = {
+	{ .most = BS_DEVICES_MAX, NUMBER(gpus), .rows = gpu_rows }, { 0 }
+};
+const struct bs_row bs_status_machine[] = {
+	{ "realtime", "What the site asks of the machine.", .view = open_realtime,
+	  .rows = realtime_rows,
+	  .line = "realtime       priority {priority}, affinity {affinity}, lock_memory "
+		  "{lock_memory}, timer_slack {timer_slack}, gpu {gpu}, unthrottled {unthrottled}, "
+		  "polling {polling}, gpu_shared {gpu_shared}\n" },
+	{ "canary", "Threads that only wake.", .rows = bs_canary_rows, .turn = 8 },
+	{ .rows = gpus_rows, WHEN(IN(gpus)), .turn = 9 },
+	{ 0 }
+};

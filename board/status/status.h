@@ -29,6 +29,8 @@ int bs_status_reload(char *out, size_t cap, const struct bs_shm *shm);
 /* Prometheus' text format, version 0.0.4 (board/doc/WEB.md has the names). */
 int bs_status_metrics(char *out, size_t cap, const struct bs_shm *shm);
 int bs_status_ready(char *out, size_t cap, const struct bs_shm *shm);
+/* The table of board/doc/STATUS.md: what the document's members mean. */
+int bs_status_fields(char *out, size_t cap);
 
 struct bs_status_server;
 /* shm must outlive the server. */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "board/status/table.h"
 #include "test/support/check.h"
 
 static struct bs_site site;
@@ -173,6 +174,31 @@ static void check_takers(struct bs_shm *m)
 	      "restarts, the log, budgets, pools");
 }
 
+static int metrics_of(const struct bs_row *rows)
+{
+	int n = 0;
+
+	for (const struct bs_row *r = rows; !bs_row_ends(r); r++)
+		n += (r->metric != BS_NO_METRIC) + (r->rows != NULL ? metrics_of(r->rows) : 0);
+	return n;
+}
+
+/* Each metric of the table is there, once. */
+static void check_families(void)
+{
+	int n = 0;
+	int twice = 0;
+
+	for (const char *at = text; (at = strstr(at, "# TYPE ")) != NULL; at++, n++) {
+		char line[128];
+
+		(void)snprintf(line, sizeof(line), "%.*s ", (int)(7 + strcspn(at + 7, " ")), at);
+		twice += strstr(at + 1, line) != NULL;
+	}
+	CHECK(n == metrics_of(bs_status_top.rows) && twice == 0,
+	      "%d families of %d metrics, %d twice", n, metrics_of(bs_status_top.rows), twice);
+}
+
 /* Prometheus' own check, where it is installed. */
 static void check_promtool(void)
 {
@@ -233,6 +259,7 @@ int main(void)
 	n = bs_status_metrics(text, BS_METRICS_MAX, &m);
 	CHECK(n > 0 && bad_lines() == 0, "all protocols and stages, broken names: %d bytes", n);
 	CHECK(n < (int)BS_METRICS_MAX * 2 / 3, "with room to spare");
+	check_families();
 	for (size_t cap = 0; cap < 4000; cap += 97) {
 		text[cap] = 'Z';
 		bad += bs_status_metrics(text, cap, &m) != BS_ERR_NOMEM || text[cap] != 'Z';

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "board/status/table.h"
 #include "test/support/check.h"
 
 static struct bs_site site;
@@ -81,6 +82,103 @@ static void make_site(void)
 	memset(site.protocol[15].name, 'x', sizeof(site.protocol[15].name) - 1);
 }
 
+/* What a service has that logs, seals, has bridges, takers and a protocol that was refused. */
+static void fill_parts(struct bs_shared *s)
+{
+	struct bs_taker_record *archive = &s->taker[BS_TAKER_ARCHIVE];
+	struct bs_bridge_state *mrd = &s->bridge[BS_BRIDGE_MRD];
+
+	s->site.log.mode = BS_LOG_MODE_DURABLE;
+	(void)snprintf(s->site.log.dir, sizeof(s->site.log.dir), "/logs");
+	atomic_store(&s->log.lacking, 7);
+	s->site.protocol[0].image_ms = 12.5;
+	s->site.protocol[0].stage_ms[0] = 0.5;
+	s->site.protocol[0].on_miss = BS_MISS_SHED;
+	atomic_store(&s->budget[0].down[BS_RUNG_FEWER], 3);
+	s->refused[1] = BS_ERR_CONFIG;
+	(void)snprintf(s->refusal[1], sizeof(s->refusal[1]), "no GPU here");
+	(void)snprintf(archive->name, sizeof(archive->name), "archive");
+	(void)snprintf(archive->refusal, sizeof(archive->refusal), "disk full");
+	archive->policy = BS_POLICY_SPILL;
+	atomic_store(&archive->taken, 12);
+	atomic_store(&archive->handed, 5);
+	atomic_store(&archive->failed, 2);
+	atomic_store(&archive->shed, 1);
+	atomic_store(&archive->behind, 3);
+	atomic_store(&s->seal[BS_SEAL_IMAGES].on, 1);
+	atomic_store(&s->seal[BS_SEAL_IMAGES].sessions, 9);
+	atomic_store(&s->seal[BS_SEAL_STATUS].on, 1);
+	atomic_store(&s->seal[BS_SEAL_STATUS].crowded, 4);
+	(void)snprintf(s->seal[BS_SEAL_STATUS].last, sizeof(s->seal[0].last), "ann: too many");
+	atomic_store(&mrd->starts, 2);
+	atomic_store(&mrd->pid, 44);
+	(void)snprintf(mrd->last_end, sizeof(mrd->last_end), "signal 11");
+	mrd->clients.connected = 6;
+	s->reload.code = BS_ERR_CONFIG;
+	(void)snprintf(s->reload.text, sizeof(s->reload.text), "no such key");
+	atomic_store(&s->scan[0].open, 1);
+}
+
+static bool has(const char *line)
+{
+	if (strstr(doc, line) == NULL)
+		printf("# not there: %s", line);
+	return strstr(doc, line) != NULL;
+}
+
+static void check_lines(void)
+{
+	CHECK(has("site file      generation 1, ; the last reload was refused: no such key\n") &&
+		      has("emit           pid 0, ?, 2 restarts, last: signal 9, \"Killed\"\n") &&
+		      has("mrd            pid 44, 1 restarts, last: signal 11\n"
+			  "  clients: 6 connected, 0 scans (0 now), 0 images, 0 errors\n"),
+	      "lines of the site file, of processes");
+	CHECK(has("protocol radial               not armed, , 0 bytes\n"
+		  "  budget 12.5 ms, shed: 0 of 0 images late, ladder on full, 3 down, 0 up\n"
+		  "  stage receive    0.5 ms: missed 0 times\n"
+		  "protocol radial               refused, , 0 bytes\n") &&
+		      has("refused  no GPU here\nrealtime       priority refused, "),
+	      "lines of protocols, of those that could not be armed");
+	CHECK(has("sealed images  9 sessions\n"
+		  "sealed status  0 sessions; kept out: 0 of unknown keys, 0 without the role, 4 "
+		  "beyond keys.connections, 0 whose messages did not open; the last: ann: too "
+		  "many\n"),
+	      "lines of sealed endpoints");
+	CHECK(has("of a sender that is away, closed 0.0 s ago, is being reconstructed; ") &&
+		      has(" wait (the first for ") && has(" s), 0 idle\n"),
+	      "a line of the k-space endpoint");
+	CHECK(has(", none yet: 0 bytes in 0 commits, durable 0.0 us after held at p50, 0.0 at "
+		  "p99\n  7 messages are in no log\n"),
+	      "a line of the log");
+	CHECK(has("to archive                      spill       5 handed, 1 shed, 2 failed, "
+		  "1 waiting, 3 in the store\n  refused the last one: disk full\n"),
+	      "a line of a taker");
+}
+
+/* Rows without a plain line of help, or with another row's name in the same object. */
+static int bad_rows(const struct bs_row *up, const struct bs_row *rows)
+{
+	int bad = 0;
+
+	for (const struct bs_row *r = rows; !bs_row_ends(r); r++) {
+		const bool said = r->name != NULL && r->help != NULL && r->name[0] != '\0';
+		const size_t n = r->help != NULL ? strlen(r->help) : 0;
+		const int before = bad;
+
+		bad += (said || r->metric != BS_NO_METRIC) &&
+		       (n == 0 || r->help[n - 1] != '.' || strpbrk(r->help, "|\n") != NULL);
+		bad += r->metric != BS_NO_METRIC && r->as == NULL && up->prefix == NULL;
+		for (const struct bs_row *b = rows; b != r; b++)
+			bad += r->name != NULL && b->name != NULL && strcmp(r->name, b->name) == 0;
+		if (bad > before)
+			printf("# %s: %s\n", r->name != NULL ? r->name : "",
+			       r->help != NULL ? r->help : "");
+		if (r->rows != NULL)
+			bad += bad_rows(r, r->rows);
+	}
+	return bad;
+}
+
 static void fill(struct bs_shm *m)
 {
 	struct bs_shared *s = m->s;
@@ -131,6 +229,9 @@ int main(void)
 	int n;
 	int bad = 0;
 
+	CHECK(bad_rows(&bs_status_top, bs_status_top.rows) == 0 &&
+		      bad_rows(&bs_latency_top, bs_latency_top.rows) == 0,
+	      "each row has a name of its own, and says what it means");
 	make_site();
 	if (bs_shm_create(&m, &site, tables, NULL) != 0)
 		return 1;
@@ -146,6 +247,10 @@ int main(void)
 	CHECK(n < (int)BS_STATUS_MAX / 2, "with room to spare");
 	n = bs_status_text(doc, sizeof(doc), &m);
 	CHECK(n > 0 && (size_t)n == strlen(doc), "the table: %d bytes", n);
+	fill_parts(m.s);
+	n = bs_status_text(doc, sizeof(doc), &m);
+	CHECK(n > 0, "the table, with all that there can be: %d bytes", n);
+	check_lines();
 	n = bs_status_latency_text(doc, sizeof(doc), &m);
 	CHECK(n > 0 && (size_t)n == strlen(doc) && strstr(doc, "image "), "latencies: %d bytes", n);
 	n = bs_status_latency_json(doc, sizeof(doc), &m);
