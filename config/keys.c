@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/frame/study.h"
+#include "core/study/study.h"
 #include "core/log.h"
 #include "core/traj/traj.h"
 

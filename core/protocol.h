@@ -42,7 +42,7 @@ enum bs_parallel { BS_PARALLEL_NONE, BS_PARALLEL_GRAPPA, BS_PARALLEL_SENSE };
 enum bs_lacking { BS_LACKING_REFUSE, BS_LACKING_ZEROS };
 /*
  * Where sensitivity maps come from: maps_file, the scan itself (gpu/calibrate/maps.h), or an
- * earlier scan (core/frame/study.h).
+ * earlier scan (core/study/study.h).
  */
 enum bs_maps_from { BS_MAPS_FILE, BS_MAPS_ESPIRIT, BS_MAPS_WALSH, BS_MAPS_STUDY };
 /* What a scan leaves to later ones. */
@@ -357,7 +357,7 @@ struct bs_site {
 	double stall_ms; /* a worker that makes no progress for this long is replaced */
 	int log_level;
 	char log_format[8];   /* "text", "json" */
-	uint32_t study_scans; /* kept for later scans (core/frame/study.h) */
+	uint32_t study_scans; /* kept for later scans (core/study/study.h) */
 	struct bs_overload overload;
 	enum bs_gpu_memory gpu_memory; /* how readouts reach the GPU */
 	enum bs_gpu_route gpu_route;

@@ -22,7 +22,7 @@
 
 #include "board/arm/alone.h"
 #include "core/frame/recon.h"
-#include "core/frame/study.h"
+#include "core/study/study.h"
 #include "drivers/file/tables.h"
 #include "gpu/engine/front.h"
 #include "gpu/engine/phases.h"

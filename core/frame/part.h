@@ -96,7 +96,7 @@ static inline bool bs_frame_previews(const struct frame *f)
 	return f->preview_due && f->state == FRAME_FILLING;
 }
 
-/* center.c: the scan's first line says where the center of k-space is, the others nothing else. */
+/* prepared.c: the scan's first line says where the center of k-space is, others nothing else. */
 int bs_recon_center(struct bs_recon *r, const struct bs_mrd_acq *head, struct bs_fail *why);
 /* Is this row the frame's strongest? Of equals the first is. */
 void bs_frame_weigh(const struct bs_recon *r, struct frame *f, const struct bs_mrd_acq *head,

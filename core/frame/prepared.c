@@ -31,3 +31,42 @@ int64_t bs_recon_take_calibration(struct bs_recon *r, uint32_t slot)
 	first->calibration_ns = 0;
 	return spent_ns;
 }
+
+int bs_recon_center(struct bs_recon *r, const struct bs_mrd_acq *head, struct bs_fail *why)
+{
+	struct bs_center c;
+
+	bs_center_of(&c, &r->p->encoded[1], &r->info, &head->idx);
+	for (int a = 0; r->centered && a < 2; a++)
+		if (c.line[a] != r->center.line[a])
+			return bs_fail(why, BS_ERR_INDEX,
+				       "acquisition %u: the center of kspace_encode_step_%d is %u "
+				       "by %s, %u by the scan's first line",
+				       head->scan_counter, a + 1, c.line[a],
+				       c.told[a] ? "its idx.user" : "the header",
+				       r->center.line[a]);
+	if (!r->centered) {
+		r->center = c;
+		bs_lines_about(&r->lines, r->p, &r->info, &c);
+	}
+	r->centered = true;
+	return 0;
+}
+
+void bs_frame_weigh(const struct bs_recon *r, struct frame *f, const struct bs_mrd_acq *head,
+		    uint32_t row, const float *data)
+{
+	bool told = true;
+	float energy;
+
+	for (int a = 0; a < 2; a++)
+		told = told && (r->center.told[a] || r->lines.size[a] == 1);
+	if (told || !bs_recon_weighs(r))
+		return;
+	energy = bs_center_energy(data + 2 * (size_t)head->discard_pre, head->number_of_samples,
+				  r->p->coils, r->p->samples);
+	if (energy < f->energy || (energy == f->energy && row >= f->strongest && f->have > 0))
+		return;
+	f->energy = energy;
+	f->strongest = row;
+}

@@ -250,7 +250,7 @@ static int take_beside(struct bs_recon *r, enum bs_kind kind, const struct bs_mr
 	uint32_t slot = bs_protocol_frame(r->p, head->idx.slice, head->idx.contrast);
 	int rc = 0;
 
-	/* these were used before (core/frame/noise.h, gpu/engine/phases.h) */
+	/* these were used before (core/study/noise.h, gpu/engine/phases.h) */
 	if (kind == BS_KIND_NOISE || kind == BS_KIND_NAVIGATION || kind == BS_KIND_PHASE_CORRECTION)
 		return 0;
 	if (kind == BS_KIND_CALIBRATION)

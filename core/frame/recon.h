@@ -59,7 +59,7 @@
 #include "core/latency/budget.h"
 #include "core/engine.h"
 #include "core/frame/bands.h"
-#include "core/frame/labels.h"
+#include "core/study/labels.h"
 #include "core/frame/lines.h"
 #include "core/mrd.h"
 
@@ -110,7 +110,7 @@ struct bs_corrected {
 	bool ramps;      /* readouts were brought from ramps to the grid */
 };
 
-/* The earlier scans that something was taken from (core/frame/study.h). "": none. */
+/* The earlier scans that something was taken from (core/study/study.h). "": none. */
 struct bs_earlier {
 	char maps[sizeof(((struct bs_scan_info *)0)->study)];
 	char field[sizeof(((struct bs_scan_info *)0)->study)];

@@ -1,7 +1,7 @@
 /* core/memory/pools.c - see pools.h */
 #include "core/memory/pools.h"
 
-#include "core/frame/study.h"
+#include "core/study/study.h"
 
 uint64_t bs_pools_acq_message(const struct bs_protocol *p)
 {

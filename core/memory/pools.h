@@ -41,7 +41,7 @@ struct bs_pools {
 	uint64_t acq_slots, acq_bytes; /* acq_bytes: of one slot */
 	/* node.image_slots, and what takers hold besides: their queue, in hand, in a connection */
 	uint64_t image_slots, image_bytes;
-	uint64_t study_bytes; /* core/frame/study.h */
+	uint64_t study_bytes; /* core/study/study.h */
 	uint64_t log_bytes;   /* messages on their way to the scan's log */
 	uint64_t total_bytes; /* all of them */
 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/frame/gram.h"
+#include "core/study/gram.h"
 #include "gpu/fft/fft.h"
 
 /* Index j of a transform is x = j below n / 2, j - n above: along.h's place is x + n / 2. */

@@ -21,8 +21,8 @@
 #ifndef BS_GPU_CALIBRATE_COMPRESS_H
 #define BS_GPU_CALIBRATE_COMPRESS_H
 
-#include "core/frame/gram.h"
-#include "core/frame/noise.h"
+#include "core/study/gram.h"
+#include "core/study/noise.h"
 #include "gpu/calibrate/dense.h"
 
 #ifdef __cplusplus

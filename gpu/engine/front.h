@@ -27,7 +27,7 @@
 #ifndef BS_GPU_ENGINE_FRONT_H
 #define BS_GPU_ENGINE_FRONT_H
 
-#include "core/frame/noise.h"
+#include "core/study/noise.h"
 #include "core/frame/recon.h"
 
 #ifdef __cplusplus

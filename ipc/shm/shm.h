@@ -14,7 +14,7 @@
 #ifndef BS_IPC_SHM_SHM_H
 #define BS_IPC_SHM_SHM_H
 
-#include "core/frame/study.h"
+#include "core/study/study.h"
 #include "core/latency/admission.h"
 #include "core/latency/hist.h"
 #include "core/memory/pool.h"

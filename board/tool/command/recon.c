@@ -42,8 +42,7 @@ struct job {
 	const struct bs_sink *sink;
 	void *sink_self;
 	uint32_t images, previews;
-	char lacks[BS_LACKS_WORDS]; /* what was said of the last image */
-	char remark[BS_REMARK_WORDS];
+	char lacks[BS_LACKS_WORDS], remark[BS_REMARK_WORDS]; /* what was said of the last image */
 	struct bs_rounds rounds;
 	struct bs_protocol round; /* the protocol as rounds before the last image run it */
 	const char *w_out;
@@ -110,8 +109,8 @@ static void log_words(struct job *j, const struct bs_recon_image *image)
 {
 	char remark[BS_REMARK_WORDS];
 
-	(void)bs_image_remark(remark, sizeof(remark), image);
-	if (strcmp(j->remark, remark) != 0 && remark[0] != '\0')
+	if (strcmp(j->remark, bs_image_remark(remark, sizeof(remark), image)) != 0 &&
+	    remark[0] != '\0')
 		bs_log(BS_LOG_WARN, "%s", remark);
 	memcpy(j->remark, remark, sizeof(j->remark));
 	if (strcmp(j->lacks, image->lacks) == 0 || image->preview)
@@ -192,13 +191,12 @@ static int run_scan(struct job *j, struct bs_fail *why)
 /* What is said of all images, once. */
 static void log_scan(const struct job *j)
 {
+	const struct bs_recon *r = j->pipeline.armed.recon;
 	char words[BS_KINDS_WORDS];
 
-	(void)bs_kinds_words(words, sizeof(words), bs_recon_kinds(j->pipeline.armed.recon));
-	if (words[0] != '\0')
+	if (bs_kinds_words(words, sizeof(words), bs_recon_kinds(r))[0] != '\0')
 		bs_log(BS_LOG_INFO, "%s", words);
-	(void)bs_recon_words(j->pipeline.armed.recon, words, sizeof(words));
-	if (words[0] != '\0')
+	if (bs_recon_words(r, words, sizeof(words))[0] != '\0')
 		bs_log(BS_LOG_WARN, "%s", words);
 }
 

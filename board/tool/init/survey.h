@@ -14,7 +14,7 @@
 
 #include "core/frame/center.h"
 #include "core/frame/kind.h"
-#include "core/frame/noise.h"
+#include "core/study/noise.h"
 
 /* Least and largest; count 0: there was none. */
 struct bs_range {

@@ -4,8 +4,8 @@
  * A sum of n products in double departs from the exact one by at most n 2^-53 of the sum of their
  * magnitudes; the bound is that of the direct sum and of the one under test together.
  */
-#include "core/frame/gram.h"
-#include "core/frame/noise.h"
+#include "core/study/gram.h"
+#include "core/study/noise.h"
 
 #include <complex.h>
 #include <string.h>

@@ -36,8 +36,8 @@ own_threads() { # own_threads WHEN
 		[ "$(threads $serve)" = "1 $(basename "$BORESIDE") $canaries bs-canary" ]
 	check "$1 ingest has one thread" [ "$(threads "$(worker ingest)")" = "1 bs-ingest" ]
 	check "$1 recon has its team of two" [ "$(threads "$(worker recon)")" = "2 bs-recon" ]
-	# its loop, the status, two that take (sink, archive), and nanomsg's
-	check "$1 emit has five" [ "$(threads "$(worker emit)")" = "5 bs-emit" ]
+	# its loop, the status, two that take (sink, archive), two of sockets (archive, viewers)
+	check "$1 emit has six" [ "$(threads "$(worker emit)")" = "6 bs-emit" ]
 }
 written() { [ "$(ls images/*.cfl 2>/dev/null | wc -l)" -eq 4 ]; }
 one() { # one WORDS FOLDER: a service with the LAPACK of a folder

@@ -1,5 +1,5 @@
 /*
- * core/frame/noise.h - what the receivers' noise is, from readouts of noise alone
+ * core/study/noise.h - what the receivers' noise is, from readouts of noise alone
  *
  * start -> add, one Gram matrix a readout, in the order of the stream; then covariance, deviation.
  * Psi_ij = E[n_i conj n_j] is the sum over samples divided by their number less one. Noise was
@@ -13,15 +13,15 @@
  * Pruessmann et al., Magn Reson Med 1999;42:952 (noise covariance).
  * Test: test/unit/core/test_noise.c
  */
-#ifndef BS_CORE_FRAME_NOISE_H
-#define BS_CORE_FRAME_NOISE_H
+#ifndef BS_CORE_STUDY_NOISE_H
+#define BS_CORE_STUDY_NOISE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/err.h"
-#include "core/frame/labels.h"
+#include "core/study/labels.h"
 #include "core/mrd.h"
 #include "core/protocol.h"
 
@@ -37,13 +37,13 @@ struct bs_noise {
 	uint64_t samples;        /* of each coil, 0: none yet */
 	struct bs_labels labels; /* of that scan */
 	struct bs_match match;   /* of its coils and those of the scan at hand */
-	double sum[(size_t)BS_COILS_MAX * BS_COILS_MAX]; /* packed as core/frame/gram.h says */
+	double sum[(size_t)BS_COILS_MAX * BS_COILS_MAX]; /* packed as core/study/gram.h says */
 };
 
 /* An empty one, of the scan that this header announces. */
 void bs_noise_start(struct bs_noise *n, const struct bs_scan_info *info);
 /*
- * gram: of this readout alone (core/frame/gram.h). False: it has other coils or another dwell time
+ * gram: of this readout alone (core/study/gram.h). False: it has other coils or another dwell time
  * than the first, or a value is not finite; it is not added.
  */
 bool bs_noise_add(struct bs_noise *n, const double *gram, uint32_t coils, uint32_t samples,

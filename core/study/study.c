@@ -1,5 +1,5 @@
-/* core/frame/study.c - see study.h */
-#include "core/frame/study.h"
+/* core/study/study.c - see study.h */
+#include "core/study/study.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* core/frame/gram.c - see gram.h */
-#include "core/frame/gram.h"
+/* core/study/gram.c - see gram.h */
+#include "core/study/gram.h"
 
 #include <string.h>
 

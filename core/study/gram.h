@@ -1,12 +1,12 @@
 /*
- * core/frame/gram.h - inner products of coils: sum_s d_i(s) conj(d_j(s)) for every pair
+ * core/study/gram.h - inner products of coils: sum_s d_i(s) conj(d_j(s)) for every pair
  *
  * Packed, gram[coils][coils]: for i >= j the real part at [i][j], for i > j the imaginary part at
  * [j][i]. Sums are in double, in blocks of samples, in a fixed order: the same data give the same
  * bytes. Any thread; allocates nothing. Test: test/unit/core/test_noise.c
  */
-#ifndef BS_CORE_FRAME_GRAM_H
-#define BS_CORE_FRAME_GRAM_H
+#ifndef BS_CORE_STUDY_GRAM_H
+#define BS_CORE_STUDY_GRAM_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /*
- * test/unit/core/frame/test_study.c - what scans leave to later ones: which is found, what is
+ * test/unit/core/study/test_study.c - what scans leave to later ones: which is found, what is
  * refused and in which words, which goes when there is no room, and a writer that died
  */
-#include "core/frame/study.h"
+#include "core/study/study.h"
 
 #include <stdlib.h>
 #include <string.h>

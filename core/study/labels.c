@@ -1,5 +1,5 @@
-/* core/frame/labels.c - see labels.h */
-#include "core/frame/labels.h"
+/* core/study/labels.c - see labels.h */
+#include "core/study/labels.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * test/fault/fault_sockets.c - more connections to each of emit's sockets than a process may have
- * files: the status is answered, and files are written
+ * test/fault/peers/fault_sockets.c - more connections to each of emit's sockets than a process may
+ * have files: the status is answered, and files are written
  *
  * usage: BORESIDE=path fault_sockets [peers]: so many to each socket (1,400), one socket at a time,
  * one in eight of them silent, the others after a handshake. The service may have 1,024 files, a

@@ -1,5 +1,5 @@
 /*
- * core/frame/study.h - what a scan leaves to later scans of its study: coil maps and field maps
+ * core/study/study.h - what a scan leaves to later scans of its study: coil maps and field maps
  *
  * A store of slots, a number of them for each kind, laid out once from the site; it has none where
  * no protocol takes any. It lies in memory that outlives the process that fills it. One writer, and
@@ -15,15 +15,15 @@
  * the first that has it: position (to 0.1 % of the largest field of view) and directions (to 1e-3)
  * of each slice, and that maps were made of coils that were whitened by the same noise, or not at
  * all.
- * No I/O, no allocation. Test: test/unit/core/frame/test_study.c
+ * No I/O, no allocation. Test: test/unit/core/study/test_study.c
  */
-#ifndef BS_CORE_FRAME_STUDY_H
-#define BS_CORE_FRAME_STUDY_H
+#ifndef BS_CORE_STUDY_STUDY_H
+#define BS_CORE_STUDY_STUDY_H
 
 #include <stdatomic.h>
 
 #include "core/err.h"
-#include "core/frame/noise.h"
+#include "core/study/noise.h"
 #include "core/mrd.h"
 #include "core/protocol.h"
 

@@ -1,8 +1,8 @@
 /*
- * test/unit/core/frame/test_labels.c - which channel of an earlier scan is which of this one: by
+ * test/unit/core/study/test_labels.c - which channel of an earlier scan is which of this one: by
  * name, by number, not at all, and the words
  */
-#include "core/frame/labels.h"
+#include "core/study/labels.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,15 +1,15 @@
 /*
- * core/frame/labels.h - which channel of an earlier scan is which of this one
+ * core/study/labels.h - which channel of an earlier scan is which of this one
  *
  * By the names in the header's coilLabel elements, of which the nth is the data's nth channel. They
  * tell where each scan has as many as it has channels, each with a name of its own; else channels
  * are matched by their number. coilNumber is a plug of the scanner (numbers with gaps, in any
  * order) and tells nothing, but where the numbers of a header count its channels in another order
  * than the elements stand in: if it matters which of both is meant, nobody knows.
- * No state, no allocation; any thread. Test: test/unit/core/frame/test_labels.c
+ * No state, no allocation; any thread. Test: test/unit/core/study/test_labels.c
  */
-#ifndef BS_CORE_FRAME_LABELS_H
-#define BS_CORE_FRAME_LABELS_H
+#ifndef BS_CORE_STUDY_LABELS_H
+#define BS_CORE_STUDY_LABELS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
-/* core/frame/noise.c - see noise.h */
-#include "core/frame/noise.h"
+/* core/study/noise.c - see noise.h */
+#include "core/study/noise.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "core/frame/gram.h"
+#include "core/study/gram.h"
 
 _Static_assert(BS_COILS_MAX == BS_LABELS_MAX, "a label for each coil");
 
