@@ -73,6 +73,14 @@ struct bs_ingest_scan {
 	BS_INGEST_SCAN
 };
 
+/* A REFUSE that waits. */
+struct bs_refusal {
+	uint64_t peer, session, seq;
+	uint16_t version; /* of the wire, as its sender speaks it */
+	int32_t code;
+	char text[sizeof(((struct bs_fail *)0)->text)];
+};
+
 struct ingest {
 	struct bs_worker_env *env;
 	struct bs_gate gate;
@@ -117,13 +125,8 @@ struct ingest {
 	bool was_early;        /* of the scan that has its outcome: its log was sealed before */
 
 	/* what is to be said */
-	struct {
-		uint64_t peer, session, seq;
-		uint16_t version; /* of the wire, as its sender speaks it */
-		int32_t code;
-		char text[sizeof(((struct bs_fail *)0)->text)];
-	} refuse[BS_REFUSES_MAX];
-	uint32_t refuse_first, refuses;
+	struct bs_refusal refuse[BS_REFUSES_MAX];
+	uint32_t refuses;  /* the oldest first */
 	uint64_t refusals; /* of recon's refusals, those already answered */
 	struct {
 		struct bs_scan_end *end; /* in shared memory */
@@ -241,8 +244,11 @@ bool bs_ingest_take_logged(struct ingest *in, const unsigned char *msg, size_t l
 bool bs_ingest_again(struct ingest *in, const unsigned char *msg, size_t len);
 /* Takes what is there, a bounded number so that time and replies get their turn. True: some. */
 bool bs_ingest_receive(struct ingest *in);
-/* Gives up the messages missing before those that are held: the scan goes on without them. */
-void bs_ingest_give_up_gap(struct ingest *in);
+/*
+ * Gives up the messages missing before those that are held, or before number seq, which is at hand
+ * (BS_NUMBER_NONE: none is): the scan goes on without them.
+ */
+void bs_ingest_give_up_gap(struct ingest *in, uint64_t seq);
 /* The scan ends now, for this reason; what is held beyond gaps is used first. */
 void bs_ingest_abort(struct ingest *in, const struct bs_fail *why, enum bs_happening on);
 

@@ -106,8 +106,7 @@ static void deliver_held(struct ingest *in)
 	in->order.gap_since_ns = bs_now_ns(); /* of the next gap, where there is one */
 }
 
-/* The numbers before what is held, or before the message at hand, are given up as missing. */
-static void give_up_gap(struct ingest *in, uint64_t seq)
+void bs_ingest_give_up_gap(struct ingest *in, uint64_t seq)
 {
 	uint64_t first = in->order.next;
 	uint64_t n = bs_order_give_up(&in->order, seq);
@@ -126,18 +125,12 @@ static void give_up_gap(struct ingest *in, uint64_t seq)
 	in->ack_due = true;
 }
 
-void bs_ingest_give_up_gap(struct ingest *in)
-{
-	if (in->order.held_count > 0 && in->state == BS_STATE_SCANNING)
-		give_up_gap(in, BS_NUMBER_NONE);
-}
-
 void bs_ingest_abort(struct ingest *in, const struct bs_fail *why, enum bs_happening on)
 {
 	in->fault = *why; /* the outcome tells why the scan ended, not an earlier fault */
 	/* what came is good, and may hold the close; but none of it before what recon gets again */
 	while (in->feed == NULL && in->state == BS_STATE_SCANNING && in->order.held_count > 0)
-		give_up_gap(in, BS_NUMBER_NONE);
+		bs_ingest_give_up_gap(in, BS_NUMBER_NONE);
 	if (in->state == BS_STATE_SCANNING)
 		bs_ingest_drain(in, on);
 }
@@ -306,7 +299,7 @@ static bool wanted(struct ingest *in, uint64_t seq)
 		break;
 	}
 	while (in->state == BS_STATE_SCANNING && bs_order_beyond(&in->order, seq))
-		give_up_gap(in, seq);
+		bs_ingest_give_up_gap(in, seq);
 	if (bs_order_full(&in->order, seq)) {
 		in->ack_due = true;
 		return false;
@@ -362,7 +355,7 @@ bool bs_ingest_take_logged(struct ingest *in, const unsigned char *msg, size_t l
 		return true;
 	in->from = in->peer;
 	while (in->state == BS_STATE_SCANNING && bs_order_full(&in->order, m.w.seq))
-		give_up_gap(in, m.w.seq); /* the log does not have what is missing */
+		bs_ingest_give_up_gap(in, m.w.seq); /* the log does not have what is missing */
 	return in->state != BS_STATE_SCANNING || take_numbered(in, &m) == DONE;
 }
 
@@ -458,6 +451,8 @@ static void follow(struct ingest *in)
 		in->waiting = NULL;
 	}
 	bs_ingest_follow(in, in->from);
+	if (in->state == BS_STATE_SCANNING && in->order.next == 1)
+		in->accept_due = true; /* it may not have heard that, and asks no more */
 	bs_ingest_reopen_heard(in);
 }
 
