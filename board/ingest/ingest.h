@@ -51,6 +51,7 @@
 	uint64_t peer; /* of its sender; 0: not heard yet by this process */                       \
 	int pid;       /* of its sender's process; 0: not known */                                 \
 	struct bs_order order;                                                                     \
+	uint64_t heard_from;  /* since a new start its sender's least number; 0: no start */       \
 	uint64_t acqs;        /* ACQ messages that came, used or not */                            \
 	struct bs_fail fault; /* the first; code 0: none */                                        \
 	struct bs_scan_counts count;                                                               \
@@ -245,8 +246,8 @@ bool bs_ingest_again(struct ingest *in, const unsigned char *msg, size_t len);
 /* Takes what is there, a bounded number so that time and replies get their turn. True: some. */
 bool bs_ingest_receive(struct ingest *in);
 /*
- * Gives up the messages missing before those that are held, or before number seq, which is at hand
- * (BS_NUMBER_NONE: none is): the scan goes on without them.
+ * Gives up the messages missing before those that are held, or were passed over, or before number
+ * seq, which is at hand (BS_NUMBER_NONE: none is): the scan goes on without them.
  */
 void bs_ingest_give_up_gap(struct ingest *in, uint64_t seq);
 /* The scan ends now, for this reason; what is held beyond gaps is used first. */

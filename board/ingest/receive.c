@@ -103,7 +103,7 @@ static void deliver_held(struct ingest *in)
 
 	while (in->state == BS_STATE_SCANNING && bs_order_next(&in->order, &item))
 		deliver(in, &item);
-	in->order.gap_since_ns = bs_now_ns(); /* of the next gap, where there is one */
+	in->order.gap_since_ns = bs_now_ns(); /* of the next number, where that is missing */
 }
 
 void bs_ingest_give_up_gap(struct ingest *in, uint64_t seq)
@@ -112,9 +112,10 @@ void bs_ingest_give_up_gap(struct ingest *in, uint64_t seq)
 	uint64_t n = bs_order_give_up(&in->order, seq);
 	struct bs_fail why;
 
-	(void)bs_fail(&why, BS_ERR_SEQUENCE,
-		      "%llu messages from sequence number %llu on never came",
-		      (unsigned long long)n, (unsigned long long)first);
+	(void)bs_fail(&why, BS_ERR_SEQUENCE, "%llu messages from sequence number %llu on %s",
+		      (unsigned long long)n, (unsigned long long)first,
+		      first < in->heard_from ? "are not in the log, and did not come again"
+					     : "never came");
 	in->count.gaps += n;
 	bs_count(&in->totals->gaps, n);
 	bs_worker_say(in->env, BS_EVENT_GAP, why.code, (const uint64_t[3]){ in->id, first, n },
@@ -301,6 +302,7 @@ static bool wanted(struct ingest *in, uint64_t seq)
 	while (in->state == BS_STATE_SCANNING && bs_order_beyond(&in->order, seq))
 		bs_ingest_give_up_gap(in, seq);
 	if (bs_order_full(&in->order, seq)) {
+		bs_order_pass_over(&in->order, seq, bs_now_ns());
 		in->ack_due = true;
 		return false;
 	}
@@ -338,7 +340,7 @@ static enum fate take_numbered(struct ingest *in, const struct message *m)
 				  BS_WIRE_BYTES + (size_t)m->w.payload_len);
 	if (item.seq == in->order.next) {
 		deliver(in, &item);
-		if (in->order.held_count > 0)
+		if (bs_order_lacks(&in->order))
 			deliver_held(in);
 	} else {
 		bs_order_hold(&in->order, &item, bs_now_ns());
@@ -430,9 +432,9 @@ static void out_of_turn(struct ingest *in, const struct bs_wire *w)
 /* A message of the scan while its last images are made: a duplicate, or too late. */
 static void come_late(struct ingest *in, const struct bs_wire *w)
 {
-	if (w->seq < in->order.next)
+	if (w->kind != BS_WIRE_CLOSE && w->seq < in->order.next) /* that comes until OUTCOME does */
 		count_duplicate(in, w->seq);
-	else if (w->kind != BS_WIRE_CLOSE) /* nothing of a close is lost: the end has its reason */
+	else if (w->kind != BS_WIRE_CLOSE)
 		count_late(in);
 }
 
@@ -464,6 +466,9 @@ static enum fate take_decoded(struct ingest *in, struct message *m)
 
 	if (ours) {
 		follow(in);
+		if (m->w.kind <= BS_WIRE_CLOSE && m->w.seq < in->heard_from &&
+		    in->order.next < in->heard_from)
+			in->heard_from = m->w.seq; /* it was told of no number beyond that */
 		in->heard_ns = m->received_ns;
 		m->received_ns = bs_ingest_receipt(in, m->w.time_ns, m->received_ns);
 	}

@@ -161,8 +161,10 @@ static bool flush_ack(struct ingest *in)
 	struct bs_wire_ack ack;
 	int rc;
 
-	if (!bs_ingest_log_ack(in, &ack))
-		return true; /* later: a log that was taken up does not go on yet */
+	/* later: a log that was taken up does not go on yet, or lacks what its sender may have been
+	 * told that it has */
+	if (in->order.next < in->heard_from || !bs_ingest_log_ack(in, &ack))
+		return true;
 	bs_wire_put_ack(payload, &ack);
 	rc = say(in, in->peer, BS_WIRE_ACK, in->session, in->ack_time_ns, payload, sizeof(payload));
 	if (rc != 0)

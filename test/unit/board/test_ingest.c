@@ -342,6 +342,18 @@ static void test_unheard(void)
 	CHECK(recv(fd, heard, sizeof(heard), MSG_WAITALL) == (ssize_t)sizeof(heard) &&
 		      heard[8 + 9 + 6] == BS_WIRE_ACCEPT,
 	      "ACCEPT first, as nothing of it had come: it may not have heard that");
+	/* a new start: it goes on at 2, and its sender was told of numbers up to 9 */
+	in.heard_from = BS_NUMBER_NONE;
+	in.ack_due = true;
+	(void)bs_ingest_flush(&in);
+	CHECK(in.ack_due, "until a number has come nobody knows what it was told: no ACK");
+	in.heard_from = 10;
+	(void)bs_ingest_flush(&in);
+	CHECK(in.ack_due, "it keeps what is beyond 9 alone: no ACK that goes back");
+	in.heard_from = 2;
+	(void)bs_ingest_flush(&in);
+	CHECK(!in.ack_due, "it keeps what is next: ACK");
+	in.heard_from = 0;
 }
 
 /* Of a scan that goes on in another file of its log nothing is said before that is there. */
