@@ -192,8 +192,9 @@ void books_judge_made(void)
 	for (unsigned i = 0; i < books && !service_records(); i++) {
 		const struct book *b = &book[i];
 
-		if (b->closed && b->durable >= b->numbers && b->unprotected == 0 && !b->passed &&
-		    !b->named && !b->told)
+		/* CLOSE alone is not called durable in a relaxed log */
+		if (b->closed && b->durable + b->relaxed >= b->numbers && b->unprotected == 0 &&
+		    !b->passed && !b->named && !b->told)
 			sim_broken("scan %016llx was closed and durable, its images were not all "
 				   "made, and nothing names it",
 				   (unsigned long long)b->session);
@@ -339,6 +340,7 @@ static void heard_ack(struct book *b, const struct bs_wire_ack *ack)
 		b->mark[seq] |= MARK_OWED;
 	}
 	b->held = held > b->held ? held : b->held;
+	b->freed = ack->durable > b->freed ? ack->durable : b->freed;
 	b->relaxed = ack->log == BS_WIRE_LOG_RELAXED;
 	if (ack->log != BS_WIRE_LOG_OFF && ack->durable > b->durable)
 		b->durable = ack->durable;
@@ -456,6 +458,23 @@ static bool one_is_solved(void)
 		    !book[i].told && !book[i].lost)
 			return true;
 	return false;
+}
+
+void books_answered(const unsigned char *msg, size_t len)
+{
+	const unsigned char *payload;
+	struct bs_wire_ack ack;
+	struct bs_wire w;
+	struct book *b;
+
+	if (bs_wire_decode(&w, msg, len, &payload, NULL) != 0 || w.kind != BS_WIRE_ACK)
+		return;
+	b = books_find(w.session);
+	if (b == NULL || bs_wire_get_ack(&ack, payload, (size_t)w.payload_len, NULL) != 0)
+		return;
+	if (ack.durable < b->freed)
+		sim_broken("durable goes back from %llu to %llu", (unsigned long long)b->freed,
+			   (unsigned long long)ack.durable);
 }
 
 void books_heard(const struct bs_wire *w, const unsigned char *payload, size_t len)
