@@ -14,6 +14,7 @@ static void gather(const struct ingest *in, uint64_t entry, struct bs_scan_step 
 	t->entries = atomic_load(&in->env->shm.acq_ring->head) + (entry != 0);
 	t->entry = entry;
 	t->next = in->order.next;
+	t->heard_from = in->heard_from;
 	t->acqs = in->acqs;
 	t->ack_time_ns = in->ack_time_ns;
 	t->gaps = in->order.gaps;
@@ -107,6 +108,7 @@ static void restore(struct ingest *in, struct bs_scan_record *s)
 	bs_order_start(&in->order, t->next);
 	memcpy(in->order.gap, t->gap, sizeof(t->gap));
 	in->order.gaps = t->gaps;
+	in->heard_from = t->heard_from;
 	in->acqs = t->acqs;
 	in->ack_time_ns = t->ack_time_ns;
 	in->count = t->count;

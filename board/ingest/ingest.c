@@ -79,13 +79,13 @@ static void watch_time(struct ingest *in, int64_t now)
 	if (in->state == BS_STATE_SCANNING && !bs_ingest_reopen_waits(in, now)) {
 		if (in->waiting != NULL) /* what is missed may lie in the socket meanwhile */
 			in->heard_ns = in->order.gap_since_ns = now;
-		if (in->order.held_count > 0 && now - in->order.gap_since_ns >= BS_GAP_NS)
-			bs_ingest_give_up_gap(in);
+		if (bs_order_lacks(&in->order) && now - in->order.gap_since_ns >= BS_GAP_NS)
+			bs_ingest_give_up_gap(in, BS_NUMBER_NONE);
 	}
 	if (in->state == BS_STATE_SCANNING && now - in->heard_ns > bs_ns_of_ms(in->p->silence_ms)) {
 		if (in->order.held_count > 0) { /* what came beyond a gap may hold the close */
 			in->heard_ns = now;
-			bs_ingest_give_up_gap(in);
+			bs_ingest_give_up_gap(in, BS_NUMBER_NONE);
 		} else {
 			(void)bs_fail(&why, BS_ERR_TIMEOUT,
 				      "nothing came from the sender for %.0f ms, after number %llu",

@@ -52,6 +52,7 @@
 	uint64_t peer; /* of its sender; 0: not heard yet by this process */                       \
 	int pid;       /* of its sender's process; 0: not known */                                 \
 	struct bs_order order;                                                                     \
+	uint64_t heard_from;  /* since a new start its sender's least number; 0: no start */       \
 	uint64_t acqs;        /* ACQ messages that came, used or not */                            \
 	struct bs_fail fault; /* the first; code 0: none */                                        \
 	struct bs_scan_counts count;                                                               \
@@ -72,6 +73,14 @@
 
 struct bs_ingest_scan {
 	BS_INGEST_SCAN
+};
+
+/* A REFUSE that waits. */
+struct bs_refusal {
+	uint64_t peer, session, seq;
+	uint16_t version; /* of the wire, as its sender speaks it */
+	int32_t code;
+	char text[sizeof(((struct bs_fail *)0)->text)];
 };
 
 struct ingest {
@@ -118,13 +127,8 @@ struct ingest {
 	bool was_early;        /* of the scan that has its outcome: its log was sealed before */
 
 	/* what is to be said */
-	struct {
-		uint64_t peer, session, seq;
-		uint16_t version; /* of the wire, as its sender speaks it */
-		int32_t code;
-		char text[sizeof(((struct bs_fail *)0)->text)];
-	} refuse[BS_REFUSES_MAX];
-	uint32_t refuse_first, refuses;
+	struct bs_refusal refuse[BS_REFUSES_MAX];
+	uint32_t refuses;  /* the oldest first */
 	uint64_t refusals; /* of recon's refusals, those already answered */
 	struct {
 		struct bs_scan_end *end; /* in shared memory */
@@ -248,8 +252,11 @@ bool bs_ingest_take_logged(struct ingest *in, const unsigned char *msg, size_t l
 bool bs_ingest_again(struct ingest *in, const unsigned char *msg, size_t len);
 /* Takes what is there, a bounded number so that time and replies get their turn. True: some. */
 bool bs_ingest_receive(struct ingest *in);
-/* Gives up the messages missing before those that are held: the scan goes on without them. */
-void bs_ingest_give_up_gap(struct ingest *in);
+/*
+ * Gives up the messages missing before those that are held, or were passed over, or before number
+ * seq, which is at hand (BS_NUMBER_NONE: none is): the scan goes on without them.
+ */
+void bs_ingest_give_up_gap(struct ingest *in, uint64_t seq);
 /* The scan ends now, for this reason; what is held beyond gaps is used first. */
 void bs_ingest_abort(struct ingest *in, const struct bs_fail *why, enum bs_happening on);
 

@@ -262,6 +262,15 @@ bool bs_ingest_log_ack(struct ingest *in, struct bs_wire_ack *ack)
 		open = bs_keeper_look(in->log, held, bs_now_ns(), ack);
 		say_protection(in, ack);
 	}
+	if (in->heard_from <= in->order.next && ack->durable + 1 < in->heard_from)
+		ack->durable = in->heard_from - 1; /* in the log before this one, or given up */
+	/* CLOSE is kept until OUTCOME, whatever is said: where the log may not have it after a new
+	 * start it must come again */
+	if (in->state == BS_STATE_DRAINING && ack->durable == held &&
+	    (ack->unprotected != 0 || ack->log == BS_WIRE_LOG_RELAXED)) {
+		ack->durable = held - 1;
+		ack->unprotected -= ack->unprotected > held;
+	}
 	return open;
 }
 

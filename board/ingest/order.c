@@ -26,6 +26,7 @@ static void take_out(struct bs_order *o, struct bs_item *place, struct bs_item *
 void bs_order_start(struct bs_order *o, uint64_t next)
 {
 	o->next = next;
+	o->over = 0;
 	o->gaps = 0;
 }
 
@@ -50,9 +51,18 @@ bool bs_order_full(const struct bs_order *o, uint64_t seq)
 
 void bs_order_hold(struct bs_order *o, const struct bs_item *item, int64_t now_ns)
 {
-	o->held[item->seq % BS_HELD_MAX] = *item;
-	if (o->held_count++ == 0)
+	if (!bs_order_lacks(o))
 		o->gap_since_ns = now_ns;
+	o->held[item->seq % BS_HELD_MAX] = *item;
+	o->held_count++;
+}
+
+void bs_order_pass_over(struct bs_order *o, uint64_t seq, int64_t now_ns)
+{
+	if (!bs_order_lacks(o))
+		o->gap_since_ns = now_ns;
+	if (o->over <= o->next || seq < o->over)
+		o->over = seq;
 }
 
 bool bs_order_next(struct bs_order *o, struct bs_item *item)
@@ -67,6 +77,8 @@ uint64_t bs_order_give_up(struct bs_order *o, uint64_t seq)
 {
 	uint64_t first = o->next;
 
+	if (o->over > first && o->over < seq)
+		seq = o->over;
 	if (o->held_count == 0)
 		o->next = seq;
 	while (o->next != seq && !is_held(o, o->next)) /* one is, at most BS_HELD_MAX ahead */

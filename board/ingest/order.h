@@ -1,10 +1,11 @@
 /*
  * board/ingest/order.h - messages in the order of their numbers, whatever order they come in
  *
- * start -> { look -> hold | passed -> next* }*: look says what a number is before its message is
- * read. The message that is next is handed on by the caller, who says so (passed); one beyond it is
- * held until those before it have come, or until the caller gives the missing ones up. next then
- * returns what is held and due, one by one. Nothing here acts: no counter, no reply, no clock.
+ * start -> { look -> hold | pass_over | passed -> next* }*: look says what a number is before its
+ * message is read. The message that is next is handed on by the caller, who says so (passed); one
+ * beyond it is held until those before it have come, or until the caller gives the missing ones up.
+ * One for which there is no room is passed over: its sender sends it again. next then returns what
+ * is held and due, one by one. Nothing here acts: no counter, no reply, no clock.
  * ipc/WIRE.md, rules 7 and 8. Test: test/unit/board/test_order.c
  */
 #ifndef BS_BOARD_INGEST_ORDER_H
@@ -15,7 +16,9 @@
 
 #include "ipc/shm/scan.h"
 
-#define BS_HELD_MAX 256u                /* messages beyond a gap that are held, at most */
+#ifndef BS_HELD_MAX
+#define BS_HELD_MAX 256u /* messages beyond a gap that are held, at most */
+#endif
 #define BS_JUMP_MAX (UINT64_C(1) << 24) /* a number this far ahead is a fault, not a gap */
 /* A sender resends after 1 s without progress (WIRE.md, 6): what is missing after this is lost. */
 #define BS_GAP_NS INT64_C(1500000000)
@@ -39,7 +42,8 @@ struct bs_order {
 	uint32_t window; /* as the sender knows it */
 	uint32_t room;   /* messages that may be held; at most BS_HELD_MAX */
 	uint32_t held_count;
-	int64_t gap_since_ns; /* how long next has been waited for; believed while some are held */
+	uint64_t over;        /* the least number that was passed over; believed beyond next */
+	int64_t gap_since_ns; /* how long next has been waited for; believed while it is missing */
 	struct bs_item held[BS_HELD_MAX]; /* by seq % BS_HELD_MAX */
 	struct bs_gap gap[BS_GAPS_MAX];
 	uint32_t gaps;
@@ -60,8 +64,16 @@ bool bs_order_beyond(const struct bs_order *o, uint64_t seq);
 /* There is no room for seq: its sender sends it again once what is missing has come. */
 bool bs_order_full(const struct bs_order *o, uint64_t seq);
 
+/* Some number beyond next has come: next is missing. */
+static inline bool bs_order_lacks(const struct bs_order *o)
+{
+	return o->held_count > 0 || o->over > o->next;
+}
+
 /* Number seq, beyond next and neither bs_order_beyond nor _full, came at now_ns. */
 void bs_order_hold(struct bs_order *o, const struct bs_item *item, int64_t now_ns);
+/* The same, but there is no room for it (bs_order_full). */
+void bs_order_pass_over(struct bs_order *o, uint64_t seq, int64_t now_ns);
 static inline void bs_order_passed(struct bs_order *o, uint64_t seq)
 {
 	o->next = seq + 1;
@@ -69,8 +81,8 @@ static inline void bs_order_passed(struct bs_order *o, uint64_t seq)
 /* True: *item was held and is next; it is not held any more. */
 bool bs_order_next(struct bs_order *o, struct bs_item *item);
 /*
- * Gives up the numbers from next on, up to the first that is held or to seq, which is at hand,
- * whichever comes first (BS_NUMBER_NONE: none is at hand). Returns how many.
+ * Gives up the numbers from next on, up to the first that is held or was passed over, or to seq,
+ * which is at hand, whichever comes first (BS_NUMBER_NONE: none is at hand). Returns how many.
  */
 #define BS_NUMBER_NONE UINT64_MAX
 uint64_t bs_order_give_up(struct bs_order *o, uint64_t seq);

@@ -103,19 +103,19 @@ static void deliver_held(struct ingest *in)
 
 	while (in->state == BS_STATE_SCANNING && bs_order_next(&in->order, &item))
 		deliver(in, &item);
-	in->order.gap_since_ns = bs_now_ns(); /* of the next gap, where there is one */
+	in->order.gap_since_ns = bs_now_ns(); /* of the next number, where that is missing */
 }
 
-/* The numbers before what is held, or before the message at hand, are given up as missing. */
-static void give_up_gap(struct ingest *in, uint64_t seq)
+void bs_ingest_give_up_gap(struct ingest *in, uint64_t seq)
 {
 	uint64_t first = in->order.next;
 	uint64_t n = bs_order_give_up(&in->order, seq);
 	struct bs_fail why;
 
-	(void)bs_fail(&why, BS_ERR_SEQUENCE,
-		      "%llu messages from sequence number %llu on never came",
-		      (unsigned long long)n, (unsigned long long)first);
+	(void)bs_fail(&why, BS_ERR_SEQUENCE, "%llu messages from sequence number %llu on %s",
+		      (unsigned long long)n, (unsigned long long)first,
+		      first < in->heard_from ? "are not in the log, and did not come again"
+					     : "never came");
 	in->count.gaps += n;
 	bs_count(&in->totals->gaps, n);
 	bs_worker_say(in->env, BS_EVENT_GAP, why.code, (const uint64_t[3]){ in->id, first, n },
@@ -126,18 +126,12 @@ static void give_up_gap(struct ingest *in, uint64_t seq)
 	in->ack_due = true;
 }
 
-void bs_ingest_give_up_gap(struct ingest *in)
-{
-	if (in->order.held_count > 0 && in->state == BS_STATE_SCANNING)
-		give_up_gap(in, BS_NUMBER_NONE);
-}
-
 void bs_ingest_abort(struct ingest *in, const struct bs_fail *why, enum bs_happening on)
 {
 	in->fault = *why; /* the outcome tells why the scan ended, not an earlier fault */
 	/* what came is good, and may hold the close; but none of it before what recon gets again */
 	while (in->feed == NULL && in->state == BS_STATE_SCANNING && in->order.held_count > 0)
-		give_up_gap(in, BS_NUMBER_NONE);
+		bs_ingest_give_up_gap(in, BS_NUMBER_NONE);
 	if (in->state == BS_STATE_SCANNING)
 		bs_ingest_drain(in, on);
 }
@@ -306,8 +300,9 @@ static bool wanted(struct ingest *in, uint64_t seq)
 		break;
 	}
 	while (in->state == BS_STATE_SCANNING && bs_order_beyond(&in->order, seq))
-		give_up_gap(in, seq);
+		bs_ingest_give_up_gap(in, seq);
 	if (bs_order_full(&in->order, seq)) {
+		bs_order_pass_over(&in->order, seq, bs_now_ns());
 		in->ack_due = true;
 		return false;
 	}
@@ -345,7 +340,7 @@ static enum fate take_numbered(struct ingest *in, const struct message *m)
 				  BS_WIRE_BYTES + (size_t)m->w.payload_len);
 	if (item.seq == in->order.next) {
 		deliver(in, &item);
-		if (in->order.held_count > 0)
+		if (bs_order_lacks(&in->order))
 			deliver_held(in);
 	} else {
 		bs_order_hold(&in->order, &item, bs_now_ns());
@@ -362,7 +357,7 @@ bool bs_ingest_take_logged(struct ingest *in, const unsigned char *msg, size_t l
 		return true;
 	in->from = in->peer;
 	while (in->state == BS_STATE_SCANNING && bs_order_full(&in->order, m.w.seq))
-		give_up_gap(in, m.w.seq); /* the log does not have what is missing */
+		bs_ingest_give_up_gap(in, m.w.seq); /* the log does not have what is missing */
 	return in->state != BS_STATE_SCANNING || take_numbered(in, &m) == DONE;
 }
 
@@ -437,9 +432,9 @@ static void out_of_turn(struct ingest *in, const struct bs_wire *w)
 /* A message of the scan while its last images are made: a duplicate, or too late. */
 static void come_late(struct ingest *in, const struct bs_wire *w)
 {
-	if (w->seq < in->order.next)
+	if (w->kind != BS_WIRE_CLOSE && w->seq < in->order.next) /* that comes until OUTCOME does */
 		count_duplicate(in, w->seq);
-	else if (w->kind != BS_WIRE_CLOSE) /* nothing of a close is lost: the end has its reason */
+	else if (w->kind != BS_WIRE_CLOSE)
 		count_late(in);
 }
 
@@ -458,6 +453,8 @@ static void follow(struct ingest *in)
 		in->waiting = NULL;
 	}
 	bs_ingest_follow(in, in->from);
+	if (in->state == BS_STATE_SCANNING && in->order.next == 1)
+		in->accept_due = true; /* it may not have heard that, and asks no more */
 	bs_ingest_reopen_heard(in);
 }
 
@@ -469,6 +466,9 @@ static enum fate take_decoded(struct ingest *in, struct message *m)
 
 	if (ours) {
 		follow(in);
+		if (m->w.kind <= BS_WIRE_CLOSE && m->w.seq < in->heard_from &&
+		    in->order.next < in->heard_from)
+			in->heard_from = m->w.seq; /* it was told of no number beyond that */
 		in->heard_ns = m->received_ns;
 		m->received_ns = bs_ingest_receipt(in, m->w.time_ns, m->received_ns);
 	}

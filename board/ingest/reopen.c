@@ -341,7 +341,7 @@ bool bs_ingest_reopen_waits(struct ingest *in, int64_t now)
 	if (now < o->until_ns && !bs_worker_stop(in->env))
 		return true;
 	while (in->state == BS_STATE_SCANNING && bs_ingest_reopen_closed(in))
-		bs_ingest_give_up_gap(in);
+		bs_ingest_give_up_gap(in, BS_NUMBER_NONE);
 	if (in->state != BS_STATE_SCANNING)
 		return true;
 	if (o->sealed)

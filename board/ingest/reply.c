@@ -6,10 +6,12 @@
 #include "core/thread/clock.h"
 #include "ipc/endpoint.h"
 
-/* False: the peer has yet to read what it was told before; to be tried again. A peer that is gone
- * asks again when it comes back. */
-static bool say_as(struct ingest *in, uint64_t peer, struct bs_wire w, const void *payload,
-		   size_t len)
+/*
+ * 0: it was said. BS_ENDPOINT_TIMEOUT: the peer has yet to read what it was told before. Else the
+ * peer is gone, and what is due to it stays due: its sender comes back as another.
+ */
+static int say_as(struct ingest *in, uint64_t peer, struct bs_wire w, const void *payload,
+		  size_t len)
 {
 	unsigned char envelope[BS_WIRE_BYTES];
 	int rc;
@@ -18,11 +20,11 @@ static bool say_as(struct ingest *in, uint64_t peer, struct bs_wire w, const voi
 	rc = bs_gate_send(&in->gate, peer, envelope, sizeof(envelope), payload, len);
 	if (rc == 0 && peer == in->peer)
 		in->said_ns = bs_now_ns();
-	return rc != BS_ENDPOINT_TIMEOUT;
+	return rc;
 }
 
-static bool say(struct ingest *in, uint64_t peer, enum bs_wire_kind kind, uint64_t session,
-		int64_t time_ns, const void *payload, size_t len)
+static int say(struct ingest *in, uint64_t peer, enum bs_wire_kind kind, uint64_t session,
+	       int64_t time_ns, const void *payload, size_t len)
 {
 	return say_as(
 		in, peer,
@@ -40,8 +42,8 @@ void bs_ingest_follow(struct ingest *in, uint64_t peer)
 }
 
 /* w: of the message that is answered. */
-static bool say_answer(struct ingest *in, uint64_t peer, struct bs_wire w, int code,
-		       uint32_t window, const char *text)
+static int say_answer(struct ingest *in, uint64_t peer, struct bs_wire w, int code, uint32_t window,
+		      const char *text)
 {
 	unsigned char payload[BS_WIRE_ANSWER_BYTES];
 	struct bs_wire_answer v = { .code = code, .window = window };
@@ -52,12 +54,20 @@ static bool say_answer(struct ingest *in, uint64_t peer, struct bs_wire w, int c
 	return say_as(in, peer, w, payload, sizeof(payload));
 }
 
-/* w: of the message that is refused. Only the scan's own sender is waited for until it reads. */
+/* The open scan of this session; NULL: it is none's. */
+static const struct bs_ingest_scan *scan_of(const struct ingest *in, uint64_t session)
+{
+	if (bs_ingest_in_scan(in) && session == in->session)
+		return &in->now;
+	return in->before.id != 0 && session == in->before.session ? &in->before : NULL;
+}
+
+/* w: of the message that is refused. Only a scan's own sender is waited for until it reads. */
 static void refuse(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why)
 {
-	uint32_t at = (in->refuse_first + in->refuses) % BS_REFUSES_MAX;
+	struct bs_refusal *r;
 
-	if (in->from != in->peer) {
+	if (in->from != in->peer && scan_of(in, w->session) == NULL) {
 		(void)say_answer(in, in->from,
 				 (struct bs_wire){ .kind = BS_WIRE_REFUSE,
 						   .session = w->session,
@@ -66,17 +76,15 @@ static void refuse(struct ingest *in, const struct bs_wire *w, const struct bs_f
 				 why->code, 0, why->text);
 		return;
 	}
-	if (in->refuses == BS_REFUSES_MAX) { /* the oldest makes room */
-		in->refuse_first = (in->refuse_first + 1) % BS_REFUSES_MAX;
-		in->refuses--;
-	}
-	in->refuse[at].peer = in->from;
-	in->refuse[at].session = w->session;
-	in->refuse[at].seq = w->seq;
-	in->refuse[at].version = w->version;
-	in->refuse[at].code = why->code;
-	(void)snprintf(in->refuse[at].text, sizeof(in->refuse[at].text), "%s", why->text);
-	in->refuses++;
+	if (in->refuses == BS_REFUSES_MAX) /* the oldest makes room */
+		memmove(&in->refuse[0], &in->refuse[1], --in->refuses * sizeof(in->refuse[0]));
+	r = &in->refuse[in->refuses++];
+	r->peer = in->from;
+	r->session = w->session;
+	r->seq = w->seq;
+	r->version = w->version;
+	r->code = why->code;
+	(void)snprintf(r->text, sizeof(r->text), "%s", why->text);
 }
 
 void bs_ingest_reject(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why)
@@ -122,35 +130,45 @@ void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_
 	refuse(in, &(struct bs_wire){ .session = session }, why);
 }
 
+/* A scan's goes where its sender is now. What that has not read, or is not here for, stays. */
 static bool flush_refuses(struct ingest *in)
 {
-	while (in->refuses > 0) {
-		uint32_t at = in->refuse_first;
-		const struct bs_wire w = { .kind = BS_WIRE_REFUSE,
-					   .session = in->refuse[at].session,
-					   .seq = in->refuse[at].seq,
-					   .version = in->refuse[at].version };
+	uint32_t left = 0;
+	bool all = true;
 
-		if (!say_answer(in, in->refuse[at].peer, w, in->refuse[at].code, 0,
-				in->refuse[at].text) &&
-		    in->refuse[at].peer == in->peer)
-			return false;
-		in->refuse_first = (at + 1) % BS_REFUSES_MAX;
-		in->refuses--;
+	for (uint32_t i = 0; i < in->refuses; i++) {
+		const struct bs_refusal *r = &in->refuse[i];
+		const struct bs_ingest_scan *scan = scan_of(in, r->session);
+		const uint64_t peer = scan != NULL ? scan->peer : r->peer;
+		const struct bs_wire w = { .kind = BS_WIRE_REFUSE,
+					   .session = r->session,
+					   .seq = r->seq,
+					   .version = r->version };
+		const int rc = say_answer(in, peer, w, r->code, 0, r->text);
+		const bool waits = rc == BS_ENDPOINT_TIMEOUT && peer == in->peer;
+
+		all = all && !waits;
+		if (waits || (rc != 0 && scan != NULL))
+			in->refuse[left++] = *r;
 	}
-	return true;
+	in->refuses = left;
+	return all;
 }
 
 static bool flush_ack(struct ingest *in)
 {
 	unsigned char payload[BS_WIRE_ACK_BYTES];
 	struct bs_wire_ack ack;
+	int rc;
 
-	if (!bs_ingest_log_ack(in, &ack))
-		return true; /* later: a log that was taken up does not go on yet */
+	/* later: a log that was taken up does not go on yet, or lacks what its sender may have been
+	 * told that it has */
+	if (in->order.next < in->heard_from || !bs_ingest_log_ack(in, &ack))
+		return true;
 	bs_wire_put_ack(payload, &ack);
-	if (!say(in, in->peer, BS_WIRE_ACK, in->session, in->ack_time_ns, payload, sizeof(payload)))
-		return false;
+	rc = say(in, in->peer, BS_WIRE_ACK, in->session, in->ack_time_ns, payload, sizeof(payload));
+	if (rc != 0)
+		return rc != BS_ENDPOINT_TIMEOUT;
 	in->ack_due = false;
 	in->durable_said = ack.durable;
 	in->unacked = 0;
@@ -162,16 +180,16 @@ static bool flush_accept(struct ingest *in)
 {
 	struct bs_wire_ack ack;
 	char text[96];
+	int rc;
 
 	if (bs_ingest_log_apart(in) || !bs_ingest_log_ack(in, &ack))
 		return true;
 	(void)snprintf(text, sizeof(text), "protocol '%s'", in->p->name);
-	if (!say_answer(in, in->peer,
+	rc = say_answer(in, in->peer,
 			(struct bs_wire){ .kind = BS_WIRE_ACCEPT, .session = in->session }, 0,
-			in->order.window, text))
-		return false;
-	in->accept_due = false;
-	return true;
+			in->order.window, text);
+	in->accept_due = rc != 0;
+	return rc != BS_ENDPOINT_TIMEOUT;
 }
 
 static bool flush_outcomes(struct ingest *in)
@@ -180,14 +198,15 @@ static bool flush_outcomes(struct ingest *in)
 
 	for (int i = 0; i < 2; i++) {
 		const struct bs_scan_end *end = in->outcome[i].end;
+		int rc;
 
 		if (!in->outcome[i].due)
 			continue;
-		if (!say(in, in->outcome[i].peer, BS_WIRE_OUTCOME, end->session, bs_now_ns(),
-			 end->outcome, BS_WIRE_OUTCOME_BYTES)) {
-			all = false;
+		rc = say(in, in->outcome[i].peer, BS_WIRE_OUTCOME, end->session, bs_now_ns(),
+			 end->outcome, BS_WIRE_OUTCOME_BYTES);
+		all = all && rc != BS_ENDPOINT_TIMEOUT;
+		if (rc != 0)
 			continue;
-		}
 		in->outcome[i].due = false;
 		in->outcome[i].said_ns = bs_now_ns();
 	}

@@ -103,6 +103,7 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 	in->session = w->session;
 	bs_ingest_follow(in, in->from);
 	bs_order_start(&in->order, 1);
+	in->heard_from = bs_ingest_log_apart(in) ? BS_NUMBER_NONE : 0;
 	in->acqs = 0;
 	in->fault = (struct bs_fail){ 0 };
 	in->count = (struct bs_scan_counts){ 0 };

@@ -40,13 +40,14 @@ struct bs_scan_counts {
  * ingest that finds fewer entries in the queue than the valid step says pushes the entry itself.
  */
 struct bs_scan_step {
-	uint64_t id;      /* of the scan in flight or of the last one */
-	uint32_t state;   /* enum bs_state */
-	uint32_t epoch;   /* of the recon that reconstructs it */
-	uint64_t entries; /* the queue's head once entry is pushed */
-	uint64_t entry;   /* 0: none */
-	uint64_t next;    /* the first sequence number that is neither held nor given up */
-	uint64_t acqs;    /* ACQ messages that came, used or not */
+	uint64_t id;         /* of the scan in flight or of the last one */
+	uint32_t state;      /* enum bs_state */
+	uint32_t epoch;      /* of the recon that reconstructs it */
+	uint64_t entries;    /* the queue's head once entry is pushed */
+	uint64_t entry;      /* 0: none */
+	uint64_t next;       /* the first sequence number that is neither held nor given up */
+	uint64_t heard_from; /* since a new start its sender's least number; 0: no start */
+	uint64_t acqs;       /* ACQ messages that came, used or not */
 	int64_t ack_time_ns;
 	uint32_t gaps;
 	uint32_t deaths;        /* ingests in a row that died handling a message, with next at */

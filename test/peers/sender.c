@@ -272,7 +272,8 @@ static void hear_ack(struct sender *s, const unsigned char *p)
 	b->unprotected = get(p + 16, 8);
 	b->log = (uint32_t)get(p + 24, 4);
 	b->wrong += b->durable > b->held || b->held > s->last_sent;
-	b->back += b->held < b->most_held || b->durable < b->most_durable;
+	b->held_back += b->held < b->most_held;
+	b->durable_back += b->durable < b->most_durable;
 	if (b->held > b->most_held || b->durable > b->most_durable)
 		progress(s);
 	b->most_held = b->held > b->most_held ? b->held : b->most_held;

@@ -47,7 +47,7 @@ struct sender_books {
 	uint64_t held, durable, unprotected;
 	uint32_t log;
 	uint64_t most_held, most_durable; /* of all ACKs */
-	uint64_t back;                    /* ACKs of which a number is less than in one before it */
+	uint64_t held_back, durable_back; /* ACKs whose number is less than in one before it */
 	uint64_t wrong;   /* ACKs with durable beyond held, or held beyond what was sent */
 	uint64_t sockets; /* opened anew after 2 s of silence */
 	bool refused;     /* the scan ended by REFUSE */

@@ -38,10 +38,11 @@ struct book *books_find(uint64_t session)
 	return NULL;
 }
 
-/* Closed, acknowledged as durable to its end, and in its log. */
+/* Closed, acknowledged as durable to its end (CLOSE alone is not, in a relaxed log), and in its
+ * log. */
 static bool is_safe(const struct book *b)
 {
-	return b->closed && b->durable >= b->numbers && b->unprotected == 0;
+	return b->closed && b->durable + b->relaxed >= b->numbers && b->unprotected == 0;
 }
 
 /* ---- readouts ---- */
@@ -349,6 +350,7 @@ static void heard_ack(struct book *b, const struct bs_wire_ack *ack)
 		b->mark[seq] |= MARK_OWED;
 	}
 	b->held = held > b->held ? held : b->held;
+	b->freed = ack->durable > b->freed ? ack->durable : b->freed;
 	b->relaxed = ack->log == BS_WIRE_LOG_RELAXED;
 	if (ack->log != BS_WIRE_LOG_OFF && ack->durable > b->durable)
 		b->durable = ack->durable;
@@ -466,6 +468,23 @@ static bool one_is_solved(void)
 		    !book[i].told && !book[i].lost)
 			return true;
 	return false;
+}
+
+void books_answered(const unsigned char *msg, size_t len)
+{
+	const unsigned char *payload;
+	struct bs_wire_ack ack;
+	struct bs_wire w;
+	struct book *b;
+
+	if (bs_wire_decode(&w, msg, len, &payload, NULL) != 0 || w.kind != BS_WIRE_ACK)
+		return;
+	b = books_find(w.session);
+	if (b == NULL || bs_wire_get_ack(&ack, payload, (size_t)w.payload_len, NULL) != 0)
+		return;
+	if (ack.durable < b->freed)
+		sim_broken("durable goes back from %llu to %llu", (unsigned long long)b->freed,
+			   (unsigned long long)ack.durable);
 }
 
 void books_heard(const struct bs_wire *w, const unsigned char *payload, size_t len)

@@ -36,6 +36,7 @@ struct book {
 	bool closed; /* CLOSE was made */
 	bool accepted;
 	uint64_t held, durable; /* acknowledged; durable where a log says so */
+	uint64_t freed;         /* the highest number that its sender heard is durable */
 	uint64_t unprotected;   /* of these the log lacks so many, it was said */
 	bool relaxed;           /* a loss of power may take what is durable */
 	bool lost;              /* a process that held some of it has died */
@@ -69,6 +70,8 @@ size_t books_acq(unsigned char out[BOOK_ACQ_BYTES], const struct book *b, uint64
 
 /* The service took this from its socket. True: a header or a close. */
 bool books_delivered(const unsigned char *msg, size_t len);
+/* The service says this to its sender. */
+void books_answered(const unsigned char *msg, size_t len);
 /* The sender hears this. */
 void books_heard(const struct bs_wire *w, const unsigned char *payload, size_t len);
 /* The service says that these are missing. */

@@ -337,6 +337,7 @@ int bs_gate_send(struct bs_gate *g, uint64_t peer, const void *head, size_t head
 	memcpy(msg, head, head_len);
 	if (tail_len > 0)
 		memcpy(msg + head_len, tail, tail_len);
+	books_answered(msg, head_len + tail_len);
 	carry(TO_SENDER, msg, head_len + tail_len);
 	SIM_PLACE();
 	return 0;

@@ -125,7 +125,8 @@ static void end_later(void)
 {
 	const uint32_t at = ending[0] != 0;
 
-	if (ending[0] == scan || ending[1] == scan)
+	if (ending[0] == scan || ending[1] == scan ||
+	    atomic_load(&shm->s->scan[scan & 1].ended) == scan)
 		return; /* it was given again */
 	if (ending[1] != 0) {
 		sim_broken("a third scan closes while two have not ended");

@@ -14,6 +14,7 @@
 
 #define RING_BYTES (256u << 10)
 #define GIVE_UP_NS (10000 * MS)
+#define SILENCE_NS (2000 * MS) /* of the service: another socket (ipc/WIRE.md, 6) */
 
 static const char header[] =
 	"<ismrmrdHeader><encoding><encodedSpace><matrixSize><x>16</x><y>8</y><z>1</z></matrixSize>"
@@ -29,7 +30,9 @@ static struct lane *now;     /* the first of these */
 static bool ready;           /* their memory is there */
 static bool follows;         /* the next scan does not wait for this one's outcome, */
 static bool beside;          /* and has not begun yet; the one after it waits for both */
-static uint64_t connections; /* that the sender knows of */
+static uint64_t connections; /* that the sender knows of, */
+static bool plain, renews;   /* or of none but those that it makes itself, and it makes one */
+static int64_t heard_ns;     /* something of the service */
 static int64_t away_until_ns, next_ns;
 static int64_t full_until_ns; /* nothing can be sent before then */
 static uint64_t to_make;      /* messages of this scan that are still to be made, without CLOSE */
@@ -50,6 +53,9 @@ void scanner_reset(void)
 	now = &lane[0];
 	beside = false;
 	connections = 0;
+	plain = sim_chance(300);
+	renews = false;
+	heard_ns = 0;
 	away_until_ns = next_ns = full_until_ns = 0;
 	gone = calm = once = well = false;
 	scans = 0;
@@ -76,6 +82,7 @@ static void begin(void)
 	struct bs_fail why;
 
 	now->book = books_open(session);
+	heard_ns = sim_now;
 	to_make = sim_chance(100) ? sim_below(3) : 1 + sim_below(calm ? 20 : 120);
 	once = false;
 	well = false;
@@ -154,6 +161,7 @@ static void hear(const unsigned char *msg, size_t len)
 	struct bs_fail why;
 	struct bs_wire w;
 
+	heard_ns = sim_now;
 	if (bs_wire_decode(&w, msg, len, &payload, &why) == 0) {
 		SAY("sender hears kind %u of %016llx, seq %llu", w.kind,
 		    (unsigned long long)w.session, (unsigned long long)w.seq);
@@ -182,6 +190,18 @@ static bool gives_up(struct lane *l)
 	drop(l);
 	if (l == now)
 		next_ns = sim_now;
+	return true;
+}
+
+/* It hears nothing, and takes another socket. */
+static bool renew(void)
+{
+	if (!plain || (idle(now) && idle(other())) || sim_now - heard_ns < SILENCE_NS)
+		return false;
+	SAY("the sender takes another socket");
+	heard_ns = sim_now;
+	renews = true;
+	network_break(sim_now);
 	return true;
 }
 
@@ -234,6 +254,8 @@ int64_t scanner_due(void)
 		return away_until_ns;
 	if (idle(now))
 		due = may_begin() ? next_ns : INT64_MAX;
+	if (plain && !(idle(now) && idle(other())) && heard_ns + SILENCE_NS < due)
+		due = heard_ns + SILENCE_NS;
 	return lane_due(other()) < due ? lane_due(other()) : due;
 }
 
@@ -271,8 +293,11 @@ bool scanner_turn(void)
 		return false;
 	if (connections != network_connections() && network_connected()) {
 		connections = network_connections();
-		reconnect(other());
-		reconnect(now);
+		if (!plain || renews) {
+			reconnect(other());
+			reconnect(now);
+		}
+		renews = false;
 		return true;
 	}
 	msg = network_take(&len);
@@ -281,7 +306,7 @@ bool scanner_turn(void)
 		free(msg);
 		return true;
 	}
-	if (gives_up(other()) || gives_up(now) || turn_over())
+	if (gives_up(other()) || gives_up(now) || renew() || turn_over())
 		return true;
 	if (send(other()))
 		return true;

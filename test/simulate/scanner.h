@@ -1,6 +1,6 @@
 /*
  * test/simulate/scanner.h - the sending side: the sender's real code (drivers/source/sender.h),
- * scan after scan
+ * scan after scan; in some schedules its transport does not say when it has connected anew
  */
 #ifndef BS_TEST_SIMULATE_SCANNER_H
 #define BS_TEST_SIMULATE_SCANNER_H

@@ -338,11 +338,20 @@ void bs_recorder_take(struct bs_recorder *r, uint64_t peer, const unsigned char 
 	ours = r->scanning && w.session == r->session;
 	if (ours) {
 		r->heard_ns = now_ns;
-		r->ack_due = r->ack_due || peer != r->peer; /* its sender is back */
+		if (peer != r->peer) { /* its sender is back, and may not have heard either */
+			r->accept_due = r->accept_due || r->order.next == 1;
+			r->ack_due = true;
+		}
 		r->peer = peer;
 	}
-	if (w.kind == BS_WIRE_HEARTBEAT)
+	if (w.kind == BS_WIRE_HEARTBEAT) {
+		if (!r->scanning && r->ended != 0 && w.session == r->ended &&
+		    peer != r->ended_peer) { /* it was away when the scan ended */
+			r->ended_peer = peer;
+			r->outcome_due = true;
+		}
 		return;
+	}
 	if (w.kind == BS_WIRE_OPEN && (w.seq == 0 || !ours)) {
 		take_open(r, &w, msg, len, now_ns);
 	} else if (ours && w.kind <= BS_WIRE_CLOSE) {

@@ -154,7 +154,7 @@ static void judge(const struct scanner *s, const char *which, int code)
 
 	CHECK(b->code == code && !b->refused && b->acquisitions == readouts &&
 		      b->images == images_of(s) && b->gaps == s->refused && b->rejected == 0 &&
-		      b->wrong == 0 && b->back == 0,
+		      b->wrong == 0 && b->held_back == 0 && b->durable_back == 0,
 	      "the %s scan: code %d, %llu of %u readouts, %llu images, %llu gaps: %s", which,
 	      b->code, (unsigned long long)b->acquisitions, readouts, (unsigned long long)b->images,
 	      (unsigned long long)b->gaps, b->text);

@@ -221,8 +221,8 @@ static void test_open(void)
 	in.state = BS_STATE_IDLE;
 	in.refuses = 0;
 	CHECK(bs_ingest_open(&in, &w, payload) == BS_ERR_PROTOCOL && in.state == BS_STATE_IDLE &&
-		      in.refuses == 1 && in.refuse[in.refuse_first].code == BS_ERR_PROTOCOL,
-	      "bytes after the name's end: %s", in.refuse[in.refuse_first].text);
+		      in.refuses == 1 && in.refuse[0].code == BS_ERR_PROTOCOL,
+	      "bytes after the name's end: %s", in.refuse[0].text);
 	memset(payload + 2, 0, 4);
 	CHECK(bs_ingest_open(&in, &w, payload) == 0 && in.state == BS_STATE_SCANNING &&
 		      in.session == 7,
@@ -314,6 +314,48 @@ static void test_turn(void)
 	atomic_store(&env.shm.s->reopening, 0);
 }
 
+/* What reached nobody is not said: it goes to the sender when that is on another connection. */
+static void test_unheard(void)
+{
+	unsigned char heard[8 + 9 + BS_WIRE_BYTES]; /* the greeting, and the first message's */
+	struct bs_fail why;
+	char url[64];
+	int fd = -1;
+
+	(void)snprintf(url, sizeof(url), "ipc:///tmp/boreside-ingest-%d", (int)getpid());
+	CHECK(bs_gate_open(&in.gate, url, 4096, NULL) == 0, "an endpoint");
+	in.state = BS_STATE_SCANNING;
+	bs_order_start(&in.order, 1);
+	in.peer = in.from = 0;
+	in.refuses = 0;
+	in.ack_due = in.accept_due = in.outcome[0].due = true;
+	(void)bs_fail(&why, BS_ERR_VALUE, "a fault");
+	bs_ingest_reject(&in, &(struct bs_wire){ .session = in.session, .seq = 9 }, &why);
+	(void)bs_ingest_flush(&in);
+	CHECK(in.accept_due && in.ack_due && in.refuses == 1 && in.outcome[0].due,
+	      "the sender is gone: all that is due to it stays due");
+	in.accept_due = in.outcome[0].due = false;
+	fd = say_waveform(url + strlen("ipc://"));
+	AWAIT((bs_ingest_receive(&in), in.peer != 0));
+	AWAIT((bs_ingest_flush(&in), !in.accept_due && !in.ack_due));
+	CHECK(!in.accept_due && !in.ack_due && in.refuses == 0, "it is back, and told everything");
+	CHECK(recv(fd, heard, sizeof(heard), MSG_WAITALL) == (ssize_t)sizeof(heard) &&
+		      heard[8 + 9 + 6] == BS_WIRE_ACCEPT,
+	      "ACCEPT first, as nothing of it had come: it may not have heard that");
+	/* a new start: it goes on at 2, and its sender was told of numbers up to 9 */
+	in.heard_from = BS_NUMBER_NONE;
+	in.ack_due = true;
+	(void)bs_ingest_flush(&in);
+	CHECK(in.ack_due, "until a number has come nobody knows what it was told: no ACK");
+	in.heard_from = 10;
+	(void)bs_ingest_flush(&in);
+	CHECK(in.ack_due, "it keeps what is beyond 9 alone: no ACK that goes back");
+	in.heard_from = 2;
+	(void)bs_ingest_flush(&in);
+	CHECK(!in.ack_due, "it keeps what is next: ACK");
+	in.heard_from = 0;
+}
+
 /* Of a scan that goes on in another file of its log nothing is said before that is there. */
 static void test_acknowledged(void)
 {
@@ -330,6 +372,7 @@ static void test_acknowledged(void)
 	(void)bs_ingest_flush(&in);
 	CHECK(!in.ack_due && in.durable_said == in.order.next - 1, "it has all: ACK says so");
 	in.log = NULL;
+	bs_gate_close(&in.gate);
 }
 
 int main(void)
@@ -342,6 +385,7 @@ int main(void)
 	test_open();
 	test_waiting();
 	test_turn();
+	test_unheard();
 	test_acknowledged();
 	bs_shm_close(&env.shm);
 	return check_done();

@@ -102,6 +102,29 @@ static void test_full(void)
 	      "further ahead than can be held");
 }
 
+/* What is passed over comes again; what is missing before it may not. */
+static void test_passed_over(void)
+{
+	start(5, 8192);
+	bs_order_pass_over(&o, 700, 1);
+	bs_order_pass_over(&o, 701, 2);
+	bs_order_pass_over(&o, 699, 3);
+	CHECK(bs_order_lacks(&o) && o.gap_since_ns == 1 && o.held_count == 0,
+	      "none is held, and the next one is missing since the first of them came");
+	CHECK(bs_order_give_up(&o, BS_NUMBER_NONE) == 694 && o.next == 699 && !bs_order_lacks(&o),
+	      "all before the least of them is given up, nothing is missing before that");
+	CHECK(bs_order_look(&o, 699) == BS_NUMBER_NEW && bs_order_look(&o, 698) == BS_NUMBER_LATE,
+	      "which comes again");
+	hold(701, 701);
+	bs_order_passed(&o, 699);
+	CHECK(bs_order_give_up(&o, BS_NUMBER_NONE) == 1 && hand_on() == 1 && o.next == 702,
+	      "700 does not");
+	bs_order_pass_over(&o, 1000, 4);
+	hold(705, 705);
+	CHECK(bs_order_give_up(&o, BS_NUMBER_NONE) == 3 && o.next == 705,
+	      "what is held before that is not given up");
+}
+
 static void test_drop(void)
 {
 	struct bs_item item;
@@ -122,6 +145,7 @@ int main(void)
 	test_gap();
 	test_beyond();
 	test_full();
+	test_passed_over();
 	test_drop();
 	return check_done();
 }

@@ -266,6 +266,37 @@ static void test_another(void)
 	CHECK(!r.scanning && said.to == 1, "its outcome is its own");
 }
 
+/* A connection breaks with what was said on it: its sender says HEARTBEAT on another. */
+static void test_returns(void)
+{
+	unsigned before;
+
+	send_open(30);
+	tick(2 * MS);
+	before = said.accepts;
+	from = 4;
+	send_message(BS_WIRE_HEARTBEAT, 30, 0, NULL, 0);
+	tick(0);
+	CHECK(said.accepts == before + 1 && said.to == 4, "nothing has come: ACCEPT again");
+	send_acq(30, 1);
+	tick(2 * MS);
+	from = 5;
+	send_message(BS_WIRE_HEARTBEAT, 30, 0, NULL, 0);
+	tick(0);
+	CHECK(said.accepts == before + 1 && said.to == 5, "then ACK alone");
+	send_close(30, 2, 1);
+	tick(2 * MS);
+	before = said.outcomes;
+	send_message(BS_WIRE_HEARTBEAT, 30, 0, NULL, 0);
+	tick(0);
+	CHECK(said.outcomes == before, "OUTCOME was said on this connection");
+	from = 6;
+	send_message(BS_WIRE_HEARTBEAT, 30, 0, NULL, 0);
+	tick(0);
+	CHECK(said.outcomes == before + 1 && said.to == 6, "not on that one");
+	from = 1;
+}
+
 static void test_ends(void)
 {
 	send_message(BS_WIRE_OPEN, 3, 0, "no header", 9);
@@ -319,6 +350,7 @@ int main(void)
 	test_plain();
 	test_order();
 	test_another();
+	test_returns();
 	test_ends();
 	CHECK(said.early == 0, "nothing was acknowledged before it was in the file");
 	bs_recorder_close(&r);
