@@ -242,7 +242,8 @@ $(PEERED:%.c=$(B)/%): $(call objects,test/peers)
 # it, with each step counted and their variables in sections that it can set anew (but gcov's).
 SIMULATE := $(B)/test/simulate/simulate
 STEPPED  := $(patsubst %.c,$(B)/stepped/%.o,$(call find,board/emit board/ingest board/log,*.c) \
-            $(addprefix drivers/log/,cursor.c store.c storefile.c storesize.c writer.c))
+            $(addprefix drivers/log/,cursor.c store.c storefile.c storesize.c writer.c) \
+            board/tool/command/recorder.c)
 $(SIMULATE): $(call objects,test/simulate) $(STEPPED)
 $(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock bs_rt_enter_log \
 	bs_rt_leave bs_log bs_log_open bs_log_next bs_log_again bs_log_close bs_log_folder_list \
