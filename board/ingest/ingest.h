@@ -344,7 +344,7 @@ void bs_ingest_log_newer(struct ingest *in);
 /* Give a message to the log. put: before it is handed on or held. */
 void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len);
 void bs_ingest_log_put(struct ingest *in, uint64_t seq, const unsigned char *msg, size_t len);
-/* False: the OPEN is on its way to the disk. */
+/* False: it is not said yet. The OPEN is on its way to the disk, or its sender may know of more. */
 bool bs_ingest_log_ack(struct ingest *in, struct bs_wire_ack *ack);
 /* All of the scan is there; its log is to be sealed. */
 void bs_ingest_log_end(struct ingest *in);

@@ -252,6 +252,7 @@ static void say_protection(struct ingest *in, const struct bs_wire_ack *ack)
 bool bs_ingest_log_ack(struct ingest *in, struct bs_wire_ack *ack)
 {
 	const uint64_t held = in->order.next - 1;
+	const bool closed = in->state == BS_STATE_DRAINING; /* number held is CLOSE */
 	bool open = true;
 
 	*ack = (struct bs_wire_ack){ .held = held, .durable = held };
@@ -266,12 +267,13 @@ bool bs_ingest_log_ack(struct ingest *in, struct bs_wire_ack *ack)
 		ack->durable = in->heard_from - 1; /* in the log before this one, or given up */
 	/* CLOSE is kept until OUTCOME, whatever is said: where the log may not have it after a new
 	 * start it must come again */
-	if (in->state == BS_STATE_DRAINING && ack->durable == held &&
+	if (closed && ack->durable == held &&
 	    (ack->unprotected != 0 || ack->log == BS_WIRE_LOG_RELAXED)) {
 		ack->durable = held - 1;
 		ack->unprotected -= ack->unprotected > held;
 	}
-	return open;
+	/* after one, whoever sends CLOSE alone may have been told that it is durable */
+	return open && !(closed && in->heard_from == held && ack->durable < held);
 }
 
 bool bs_ingest_log_has_work(const struct ingest *in)
