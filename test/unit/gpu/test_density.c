@@ -151,6 +151,7 @@ static void beforehand(void)
 	float *w = NULL;
 	struct bs_tables tables = { .traj = &t, .density = given };
 
+	p.method = BS_METHOD_LS;
 	CHECK(bs_traj_make(&t, &p, &why) == 0, "radial table %s", why.text);
 	for (int m = 0; m < 64 * 60; m++)
 		given[m] = 1.0f / (float)(m + 1);
