@@ -360,6 +360,7 @@ static void memory(struct bs_team *team)
 	const struct bs_engine *engine = &bs_engine_cartesian_cuda;
 	const struct bs_arm_env env = { .team = team, .cache_dir = "" };
 	const size_t maps = (size_t)bs_protocol_voxels(&p) * p.coils * 8;
+	struct bs_protocol given = p; /* the same, but it makes no maps */
 	struct bs_need need[2] = { 0 };
 	struct bs_tables tables = { 0 };
 	struct bs_fail why = { 0 };
@@ -367,8 +368,9 @@ static void memory(struct bs_team *team)
 	uint64_t own;
 	int rc = engine->device(&p, NULL, &need[0], &why);
 
+	given.maps = BS_MAPS_FILE;
 	if (rc == 0)
-		rc = bs_engine_cartesian_cuda.device(&p, NULL, &need[1], &why);
+		rc = bs_engine_cartesian_cuda.device(&given, NULL, &need[1], &why);
 	own = need[0].total_bytes - need[1].total_bytes;
 	tables.maps = tables.made = calloc(maps, 1);
 	/* at first kernels are loaded, too; at last there is no room for the maps' part */
@@ -397,12 +399,14 @@ static void without_room(struct bs_team *team)
 	const struct trial *t = &trials[0];
 	const struct bs_protocol p = protocol(t);
 	struct lines_plan plan = t->plan;
+	struct bs_protocol given = p;
 	struct bs_need need[2] = { 0 };
 	struct bs_fail why = { 0 };
 	int rc = bs_engine_cartesian_cuda.device(&p, NULL, &need[0], &why);
 
+	given.maps = BS_MAPS_FILE;
 	if (rc == 0)
-		rc = bs_engine_cartesian_cuda.device(&p, NULL, &need[1], &why);
+		rc = bs_engine_cartesian_cuda.device(&given, NULL, &need[1], &why);
 	refused = (size_t)(need[0].total_bytes - need[1].total_bytes);
 	CHECK(rc == 0 && refused > 0, "the maps' part: %zu of %llu bytes %s", refused,
 	      (unsigned long long)need[0].total_bytes, why.text);
