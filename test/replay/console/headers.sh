@@ -1,7 +1,7 @@
 #!/bin/bash
 # test/replay/console/headers.sh - headers as tools write them: by boreside init alone each gives
 # the image of a header that is whole, and says what of it was not taken as it is written; the
-# service gives recon's bytes and the same words.
+# service gives recon's bytes and the same words. A scan without a readout is no success anywhere.
 set -u
 if [ ! -d "$DATA/console" ]; then
 	echo "skip headers as tools write them: no folder of recordings at $DATA/console"
@@ -91,3 +91,15 @@ if command -v dump2dcm >/dev/null && command -v dcmdump >/dev/null; then
 else
 	echo "skip dates and thickness in DICOM: dump2dcm and dcmdump are not installed"
 fi
+
+# a header, and not one readout
+none=$DATA/console/no_readouts.h5
+check "init refuses no_readouts" test "$("$BORESIDE" init --from "$none" -o none.cfg 2>&1)" = \
+	"boreside init: none of its 0 readouts is a line of an image"
+"$BORESIDE" recon -c header_z2.cfg -o none.cfl "$none" >log 2>&1
+check "recon of it is no success" test $? -ne 0
+check "and says why" grep -q "BS_ERR_LENGTH: it has a header and no readout" log
+check "once" test "$(wc -l <log)" -eq 1
+"$BORESIDE" replay -c header_z2.cfg -p scan --asap "$none" >log 2>&1
+check "nor is its replay" test $? -ne 0
+check "which says why" grep -q "no_readouts.h5: no acquisitions" log
