@@ -98,7 +98,8 @@ struct bs_labels {
 	char name[BS_LABELS_MAX][BS_LABEL_BYTES]; /* coilName */
 };
 
-#define BS_SCAN_ABOUT 4096u
+#define BS_SCAN_ABOUT   4096u
+#define BS_HEADER_WORDS 200u
 
 /*
  * What the MRD XML header says that a protocol is checked against, and that a reconstruction needs
@@ -135,6 +136,8 @@ struct bs_scan_info {
 		uint32_t given; /* 0: the header does not say */
 	} step1, step2, slice, contrast, repetition, average, set, phase;
 	struct bs_labels labels;
+	/* what is not taken as it is written, and what is taken instead; "": all is */
+	char remark[BS_HEADER_WORDS];
 	/* of patient, study, series, scanner and sequence: <meta> elements for the attributes of
 	 * the scan's images (ipc/wire/about.h) */
 	char about[BS_SCAN_ABOUT];

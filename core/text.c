@@ -2,6 +2,8 @@
 #include "core/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 void bs_text_vput(struct bs_text *t, const char *fmt, va_list args)
 {
@@ -55,4 +57,14 @@ void bs_text_xml(struct bs_text *t, const char *s)
 		default:
 			bs_text_put(t, "%c", *s);
 		}
+}
+
+bool bs_text_number(const char *text, double *v)
+{
+	char *end;
+
+	if (text[0] == '\0' || text[strspn(text, "+-.0123456789eE")] != '\0')
+		return false;
+	*v = strtod(text, &end);
+	return *end == '\0';
 }

@@ -3,8 +3,8 @@
  *
  * Starts as { buffer, its bytes, 0, false }. Each put appends, always NUL-terminated within cap
  * (cap > 0). When something does not fit, it is left out and full stays set: the caller then gives
- * the text up. Allocates nothing. Users: core/frame/attributes.c, drivers/tool/phantom/scanxml.c,
- * board/status/doc.h (and their tests).
+ * the text up. Allocates nothing. Users: core/frame/attributes.c, ipc/wire/xml.c,
+ * drivers/tool/phantom/scanxml.c, board/status/doc.h (and their tests).
  */
 #ifndef BS_CORE_TEXT_H
 #define BS_CORE_TEXT_H
@@ -27,5 +27,7 @@ void bs_text_vput(struct bs_text *t, const char *fmt, va_list args)
 void bs_text_json(struct bs_text *t, const char *s, size_t max);
 /* XML's character data: <, > and & as entities. */
 void bs_text_xml(struct bs_text *t, const char *s);
+/* xs:double in decimal, and nothing behind it; strtod takes hexadecimal and "nan(...)", too. */
+bool bs_text_number(const char *text, double *v);
 
 #endif

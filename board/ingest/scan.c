@@ -276,6 +276,10 @@ static void judge(struct ingest *in, struct bs_wire_outcome *o)
 			       (unsigned long long)atomic_load(&s->readouts_missing), partial,
 			       (int)sizeof(s->lacks), s->lacks);
 	}
+	if (o->code == 0 && in->acqs == 0) {
+		o->code = BS_ERR_LENGTH;
+		(void)snprintf(o->text, sizeof(o->text), "the scan has a header and no readout");
+	}
 	if (o->code == 0)
 		remark(s, o, partial);
 	else if (s->words[0] != '\0' &&

@@ -6,9 +6,18 @@
 
 static const char axes[] = "xyz";
 
+/* One partition, and reconSpace knows how much of it a slice is. */
+static bool is_slice(const struct bs_scan_info *info, int a)
+{
+	return a == 2 && info->encoded[2] == 1 && info->fov_mm[2] > 0.0f &&
+	       info->fov_mm[2] < info->encoded_fov_mm[2];
+}
+
 /* mm that the header's voxels make of the protocol's matrix; 0: it does not say. */
 static double by_header(const struct bs_protocol *p, const struct bs_scan_info *info, int a)
 {
+	if (is_slice(info, a))
+		return (double)info->fov_mm[2];
 	return info->encoded[a] > 0 && info->encoded_fov_mm[a] > 0.0f
 		       ? (double)info->encoded_fov_mm[a] * p->matrix[a] / info->encoded[a]
 		       : 0.0;
@@ -36,9 +45,11 @@ int bs_geometry_check(const struct bs_protocol *p, const struct bs_scan_info *in
 		if (p->fov_mm[a] > 0.0f && fabs((double)p->fov_mm[a] - mm) > 1e-3 * mm)
 			return bs_fail(why, BS_ERR_SIZE,
 				       "fov_mm %c of protocol '%s' is %g, but its %u voxels cover "
-				       "%g mm: encodedSpace has %u over %g mm",
+				       "%g mm: %s has %u over %g mm",
 				       axes[a], p->name, (double)p->fov_mm[a], p->matrix[a], mm,
-				       info->encoded[a], (double)info->encoded_fov_mm[a]);
+				       is_slice(info, a) ? "reconSpace" : "encodedSpace",
+				       info->encoded[a],
+				       is_slice(info, a) ? mm : (double)info->encoded_fov_mm[a]);
 		if (p->fov_mm[a] > 0.0f || !bs_protocol_on_grid(p) || info->encoded[a] == 1 ||
 		    info->recon[a] != leaves || recon_mm == 0.0)
 			continue;

@@ -5,7 +5,9 @@
  * both. Lines on the grid are that far apart in k-space; the trajectories of other scans are in
  * cycles per such a voxel. So an image of p->matrix voxels covers as many of them, cropped or not;
  * image_matrix divides the same field of view anew. z of a 2D scan is the thickness of one slice.
- * reconSpace is the scanner's own plan for its image (often interpolated), and decides nothing.
+ * reconSpace is the scanner's own plan for its image (often interpolated), and decides nothing but
+ * this: of one partition its z is the thickness where it is the smaller one, as encodedSpace's has
+ * the slice oversampling in it; where it is larger it is the spacing, or all slices.
  *
  * fov_mm of the protocol stands in where encodedSpace has no field of view. It must not differ from
  * a field of view that the header gives by more than 0.1 %. Where it is not given, the header must

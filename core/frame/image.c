@@ -12,12 +12,18 @@ const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_imag
 const char *bs_image_remark(char *out, size_t cap, const struct bs_recon_image *image)
 {
 	const struct bs_prepared *p = &image->prepared;
-	const bool center = image->center[0] != '\0';
-	const bool raw = p->asked && !p->whitened && p->match.words[0] != '\0';
+	const struct {
+		const char *before, *words;
+	} said[] = { { "the center of k-space is ", image->center },
+		     { "not whitened: ", p->asked && !p->whitened ? p->match.words : "" },
+		     { "", image->header } };
+	size_t n = 0;
 
-	(void)snprintf(out, cap, "%s%s%s%s%s", center ? "the center of k-space is " : "",
-		       image->center, center && raw ? "; " : "", raw ? "not whitened: " : "",
-		       raw ? p->match.words : "");
+	out[0] = '\0';
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]) && n < cap; i++)
+		if (said[i].words[0] != '\0')
+			n += (size_t)snprintf(out + n, cap - n, "%s%s%s", n > 0 ? "; " : "",
+					      said[i].before, said[i].words);
 	return out;
 }
 
@@ -128,6 +134,7 @@ void bs_frame_describe(const struct bs_recon *r, const struct frame *f,
 	image->prepared = r->prepared;
 	say_held(r, f, image);
 	(void)bs_center_words(image->center, sizeof(image->center), &r->center);
+	memcpy(image->header, r->info.remark, sizeof(image->header));
 	image->corrected = r->corrected;
 	image->earlier = r->earlier;
 	image->last_ns = f->last_ns;

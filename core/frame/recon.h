@@ -128,6 +128,7 @@ struct bs_recon_image {
 	uint32_t missing;  /* that it should have held */
 	char lacks[BS_LACKS_WORDS];   /* "": nothing; of a preview always (core/frame/lines.h) */
 	char center[BS_CENTER_WORDS]; /* "": where the header has it (core/frame/center.h) */
+	char header[BS_HEADER_WORDS]; /* the scan's bs_scan_info.remark */
 	struct bs_kinds kinds;        /* readouts of the scan until then, by what they are for */
 	struct bs_prepared prepared;
 	struct bs_corrected corrected;

@@ -4,9 +4,10 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/date.h"
+#include "core/text.h"
 #include "drivers/sink/uid.h"
 #include "ipc/wire/meta.h"
 
@@ -118,12 +119,7 @@ const char *bs_dicomwords_value(const struct bs_dicomwords *w, const char *name)
 
 static bool number(const char *text, double *v)
 {
-	char *end;
-
-	if (text[0] == '\0' || text[strspn(text, "+-.0123456789eE")] != '\0')
-		return false;
-	*v = strtod(text, &end);
-	return *end == '\0' && isfinite(*v);
+	return bs_text_number(text, v) && isfinite(*v);
 }
 
 double bs_dicomwords_number(const struct bs_dicomwords *w, const char *name, double fallback)
@@ -159,23 +155,6 @@ void bs_dicom_text(FILE *to, unsigned tag, const char *vr, const char *text, siz
 	(void)fputs("]\n", to);
 }
 
-/* The digits of "2026-11-23" or "10:15:00.25": true when there are this many and no other marks. */
-static bool digits(char *out, size_t cap, const char *text, const char *marks, size_t least)
-{
-	size_t n = 0;
-
-	for (; *text != '\0'; text++) {
-		if (strchr(marks, *text) != NULL)
-			continue;
-		if ((*text < '0' || *text > '9') && *text != '.')
-			return false;
-		if (n + 1 < cap)
-			out[n++] = *text;
-	}
-	out[n] = '\0';
-	return n >= least && strcspn(out, ".") == least;
-}
-
 /* MRD's value in DICOM's form; "" where it is none. */
 static void convert(char out[BS_DICOM_WORD], const struct row *r, const char *value)
 {
@@ -187,12 +166,10 @@ static void convert(char out[BS_DICOM_WORD], const struct row *r, const char *va
 		copy(out, BS_DICOM_WORD, value);
 		break;
 	case DATE:
-		if (!digits(out, 9, value, "-", 8))
-			out[0] = '\0';
+		(void)bs_date_of(out, value);
 		break;
 	case TIME:
-		if (!digits(out, 14, value, ":", 6))
-			out[0] = '\0';
+		(void)bs_time_of(out, value);
 		break;
 	case SEX:
 		if (strlen(value) == 1 && strchr("MFO", value[0]) != NULL)
@@ -203,8 +180,8 @@ static void convert(char out[BS_DICOM_WORD], const struct row *r, const char *va
 			(void)snprintf(out, BS_DICOM_WORD, "%.8g", v);
 		break;
 	case MEGAHERTZ:
-		if (number(value, &v))
-			(void)snprintf(out, BS_DICOM_WORD, "%.9g", v * 1e-6);
+		if (number(value, &v) && v > 0.0) /* some write MHz */
+			(void)snprintf(out, BS_DICOM_WORD, "%.9g", v < 1e4 ? v : v * 1e-6);
 		break;
 	case NOT:
 		break;

@@ -1,9 +1,12 @@
 /* ipc/wire/about.c - see about.h */
 #include "ipc/wire/about.h"
 
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/date.h"
 #include "core/text.h"
 
 #define END "</meta>"
@@ -61,6 +64,50 @@ static bool is_known(const char *section, const char *element)
 	return false;
 }
 
+#define MORE "; and more"
+
+void bs_about_remark(struct bs_scan_info *info, const char *format, ...)
+{
+	const size_t room = sizeof(info->remark) - strlen(MORE);
+	const size_t before = strlen(info->remark);
+	struct bs_text t = { info->remark, room, before, false };
+	char words[BS_HEADER_WORDS];
+	va_list args;
+
+	if (strstr(info->remark, MORE + 2) != NULL)
+		return;
+	va_start(args, format);
+	(void)vsnprintf(words, sizeof(words), format, args);
+	va_end(args);
+	for (char *c = words; *c != '\0'; c++) /* no half of a character */
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	bs_text_put(&t, "%s%s", before > 0 ? "; " : "", words);
+	if (t.full)
+		memcpy(info->remark + before, before > 0 ? MORE : MORE + 2,
+		       before > 0 ? sizeof(MORE) : sizeof(MORE) - 2);
+}
+
+/* DICOM files leave it empty. */
+static void check_date(struct bs_scan_info *info, const char *element, const char *text)
+{
+	static const struct {
+		const char *element;
+		bool is_time;
+	} dates[] = { { "patientBirthdate", false },
+		      { "studyDate", false },
+		      { "seriesDate", false },
+		      { "studyTime", true },
+		      { "seriesTime", true } };
+	char out[BS_TIME_BYTES];
+
+	for (size_t i = 0; i < sizeof(dates) / sizeof(dates[0]); i++)
+		if (strcmp(element, dates[i].element) == 0 &&
+		    !(dates[i].is_time ? bs_time_of(out, text) : bs_date_of(out, text)))
+			bs_about_remark(info, "%s %.24s is no %s: DICOM files leave it empty",
+					element, text, dates[i].is_time ? "time" : "date");
+}
+
 void bs_about_add(struct bs_scan_info *info, const char *section, const char *element,
 		  const char *text)
 {
@@ -73,6 +120,7 @@ void bs_about_add(struct bs_scan_info *info, const char *section, const char *el
 
 	if (n == 0 || !is_known(section, element))
 		return;
+	check_date(info, element, text);
 	if (n > BS_ABOUT_VALUE) {
 		n = BS_ABOUT_VALUE;
 		while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) /* within a character */

@@ -7,7 +7,6 @@
  */
 #include "ipc/wire/xml.h"
 
-#include <errno.h>
 #include <expat.h>
 #include <math.h>
 #include <stdbool.h>
@@ -16,7 +15,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/text.h"
 #include "ipc/wire/about.h"
+#include "ipc/wire/limits.h"
 #include "ipc/wire/wire.h"
 
 #define DEPTH_MAX 32
@@ -33,7 +34,8 @@ struct reader {
 	char text[TEXT_MAX_]; /* of the innermost element, spaces at both ends removed */
 	size_t text_len;
 	bool text_cut;
-	unsigned sizes_seen; /* of the first encoding: one bit for each required number */
+	unsigned sizes_seen; /* of the first encoding: one bit for each number of its matrices */
+	struct bs_limits limits;               /* its */
 	char depends_type[16], depends_on[64]; /* of the measurementDependency at hand */
 	uint32_t echo_times;                   /* that were read */
 	uint32_t bands;                        /* of the spacing at hand */
@@ -86,38 +88,37 @@ static bool blank(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
+/* Some write whole numbers as "64.0", or as what a calculation left of them: "35.9996". */
+static bool whole(const char *text, double *v)
+{
+	double d;
+
+	if (!bs_text_number(text, &d))
+		return false;
+	*v = round(d);
+	return fabs(d - *v) <= 1e-3;
+}
+
 static bool read_u32(struct reader *r, uint32_t *v)
 {
-	unsigned long long n;
-	char *end;
+	double n;
 
-	errno = 0;
-	n = strtoull(r->text, &end, 10);
-	if (r->text_cut || r->text[0] < '0' || r->text[0] > '9' || *end != '\0' || errno != 0 ||
-	    n > UINT32_MAX) {
+	if (r->text_cut || !whole(r->text, &n) || !(n >= 0.0 && n <= UINT32_MAX)) {
 		refuse(r, "not an unsigned number of 32 bits", r->text);
 		return false;
 	}
 	*v = (uint32_t)n;
+	if (strtod(r->text, NULL) != n)
+		bs_about_remark(r->info, "%s/%s %s of the header is taken as %u",
+				r->name[r->depth - 2], r->name[r->depth - 1], r->text, *v);
 	return true;
-}
-
-/* xs:double in decimal; strtod would also take hexadecimal and "nan(...)". */
-static bool decimal(const char *text, double *v)
-{
-	char *end;
-
-	if (text[0] == '\0' || text[strspn(text, "+-.0123456789eE")] != '\0')
-		return false;
-	*v = strtod(text, &end);
-	return *end == '\0';
 }
 
 static void read_mm(struct reader *r, float *v)
 {
 	double d;
 
-	if (r->text_cut || !decimal(r->text, &d) || !(fabs(d) <= 1e9))
+	if (r->text_cut || !bs_text_number(r->text, &d) || !(fabs(d) <= 1e9))
 		refuse(r, "not a length in mm", r->text);
 	else
 		*v = (float)d;
@@ -134,47 +135,18 @@ static void copy_text(const struct reader *r, char *out, size_t bytes)
 	memcpy(out + bytes - 4, "...", 4);
 }
 
-static struct bs_limit *limit_of(struct bs_scan_info *info, const char *element)
-{
-	const struct {
-		const char *element;
-		struct bs_limit *limit;
-	} table[] = {
-		{ "kspace_encoding_step_1", &info->step1 },
-		{ "kspace_encoding_step_2", &info->step2 },
-		{ "slice", &info->slice },
-		{ "contrast", &info->contrast },
-		{ "repetition", &info->repetition },
-		{ "average", &info->average },
-		{ "set", &info->set },
-		{ "phase", &info->phase },
-	};
-
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		if (strcmp(element, table[i].element) == 0)
-			return table[i].limit;
-	return NULL;
-}
-
 /* encoding/encodingLimits/WHICH/minimum|maximum|center: depth 5 with the root. */
 static void end_limit(struct reader *r)
 {
-	struct bs_limit *limit;
-	uint32_t n;
+	double n;
 
 	if (r->depth != 5 || strcmp(r->name[1], "encoding") != 0 ||
-	    strcmp(r->name[2], "encodingLimits") != 0)
+	    strcmp(r->name[2], "encodingLimits") != 0 || r->text_len == 0)
 		return;
-	limit = limit_of(r->info, r->name[3]);
-	if (limit == NULL || !read_u32(r, &n))
-		return;
-	limit->given = 1;
-	if (strcmp(r->name[4], "minimum") == 0)
-		limit->min = n;
-	else if (strcmp(r->name[4], "maximum") == 0)
-		limit->max = n;
-	else if (strcmp(r->name[4], "center") == 0)
-		limit->center = n;
+	if (r->text_cut || !whole(r->text, &n) || fabs(n) > UINT32_MAX)
+		refuse(r, "not a whole number of 32 bits", r->text);
+	else
+		(void)bs_limits_put(&r->limits, r->name[3], r->name[4], (int64_t)n);
 }
 
 /*
@@ -195,7 +167,7 @@ static void end_bands(struct reader *r)
 
 static bool read_ms(struct reader *r, double *ms)
 {
-	if (!r->text_cut && decimal(r->text, ms) && *ms >= 0.0 && *ms <= 1e9)
+	if (!r->text_cut && bs_text_number(r->text, ms) && *ms >= 0.0 && *ms <= 1e9)
 		return true;
 	refuse(r, "not a time in ms", r->text);
 	return false;
@@ -224,7 +196,7 @@ static void read_share(struct reader *r, float *v)
 {
 	double d;
 
-	if (r->text_cut || !decimal(r->text, &d) || !(d > 0.0 && d <= 10.0))
+	if (r->text_cut || !bs_text_number(r->text, &d) || !(d > 0.0 && d <= 10.0))
 		refuse(r, "not a share between 0 and 10", r->text);
 	else
 		*v = (float)d;
@@ -297,8 +269,10 @@ static void end_label(struct reader *r)
 	}
 }
 
-/* Elements that are read by their path; the first REQUIRED ones must be there. */
-#define REQUIRED  6
+/* Elements that are read by their path; the first REQUIRED ones must be there, for those of
+ * reconSpace behind them others stand in. What is empty is not there. */
+#define REQUIRED  3
+#define MATRICES  6
 #define AT(field) offsetof(struct bs_scan_info, field)
 static const struct {
 	const char *path;
@@ -344,11 +318,11 @@ static void end_known(struct reader *r)
 	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		void *to = (char *)r->info + known[i].at;
 
-		if (!at(r, known[i].path))
+		if (!at(r, known[i].path) || (r->text_len == 0 && i >= REQUIRED))
 			continue;
 		switch (known[i].kind) {
 		case NUMBER:
-			if (read_u32(r, to) && i < REQUIRED)
+			if (read_u32(r, to) && i < MATRICES)
 				r->sizes_seen |= 1u << i;
 			break;
 		case LENGTH_MM:
@@ -408,6 +382,9 @@ static void end_described(struct reader *r, double value)
 static void end_user(struct reader *r)
 {
 	const char *element = r->name[r->depth - 1];
+	const bool described = r->depth == 4 && strcmp(r->name[1], "encoding") == 0 &&
+			       r->info->encodings == 1 &&
+			       strcmp(r->name[2], "trajectoryDescription") == 0;
 	size_t len = strlen(r->user.value);
 	double d = 0.0;
 
@@ -421,14 +398,15 @@ static void end_user(struct reader *r)
 	}
 	if ((strcmp(element, "userParameterLong") == 0 ||
 	     strcmp(element, "userParameterDouble") == 0) &&
-	    (r->user.value_cut || !decimal(r->user.value, &d))) {
-		refuse(r, "a parameter whose value is no number", r->user.name);
-		return;
-	}
-	if (r->depth == 4 && strcmp(r->name[1], "encoding") == 0 && r->info->encodings == 1 &&
-	    strcmp(r->name[2], "trajectoryDescription") == 0 &&
-	    strcmp(element, "userParameterString") != 0)
+	    (r->user.value_cut || !bs_text_number(r->user.value, &d))) {
+		if (described)
+			refuse(r, "a parameter whose value is no number", r->user.name);
+		else
+			bs_about_remark(r->info, "%s %.40s of the header is '%.40s', no number",
+					element, r->user.name, r->user.value);
+	} else if (described && strcmp(element, "userParameterString") != 0) {
 		end_described(r, d);
+	}
 	if (strcmp(r->user.name, "trajectory_units") != 0 || r->depth != 3)
 		return;
 	if (r->user.value_cut || len >= sizeof(r->info->trajectory_unit))
@@ -549,6 +527,27 @@ static void check_whole(struct reader *r)
 					known[i].path + strlen("encoding/"));
 }
 
+/* Where reconSpace lacks, encodedSpace is taken. */
+static void take_recon(struct reader *r)
+{
+	struct bs_scan_info *info = r->info;
+	char lacks[4];
+	int n = 0;
+
+	for (int a = 0; a < 3; a++) {
+		if (r->sizes_seen >> (REQUIRED + a) & 1)
+			continue;
+		info->recon[a] = info->encoded[a];
+		info->fov_mm[a] = info->encoded_fov_mm[a];
+		lacks[n++] = "xyz"[a];
+	}
+	lacks[n] = '\0';
+	if (n > 0)
+		bs_about_remark(info,
+				"reconSpace of the header has no matrix (%s): encodedSpace taken",
+				lacks);
+}
+
 /* Python's XML writers declare "ascii", which is no registered name: take it for US-ASCII. */
 static int on_encoding(void *user, const XML_Char *name, XML_Encoding *to)
 {
@@ -587,6 +586,10 @@ int bs_mrdxml_read(struct bs_scan_info *info, const char *xml, size_t len, struc
 		refuse(&r, "malformed", XML_ErrorString(XML_GetErrorCode(r.parser)));
 	if (r.rc == 0)
 		check_whole(&r);
+	if (r.rc == 0) {
+		take_recon(&r);
+		bs_limits_take(&r.limits, info);
+	}
 	XML_ParserFree(r.parser);
 	return r.rc;
 }

@@ -3,8 +3,10 @@
  *
  * Refuses (BS_ERR_XML, with line and column): malformed text, a document type or entity
  * declaration, more than 32 levels, more than BS_WIRE_XML_MAX bytes, numbers that are none, a
- * userParameter without name or value, no <encoding>. Expat allocates while it reads (a scan is
- * not yet accepted then); nothing is kept. Test: test/unit/ipc/test_xml.c, test/fuzz/fuzz_mrdxml.c
+ * userParameter without name or value, no <encoding>. What tools write otherwise than the standard
+ * has it is taken as WIRE.md says (OPEN), and remarked in info->remark. Expat allocates while it
+ * reads (a scan is not yet accepted then); nothing is kept. Test: test/unit/ipc/test_xml.c,
+ * test/unit/ipc/test_habits.c, test/fuzz/fuzz_mrdxml.c
  */
 #ifndef BS_IPC_WIRE_XML_H
 #define BS_IPC_WIRE_XML_H

@@ -20,6 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int rc = bs_mrdxml_read(&info, (const char *)data, size, &why);
 
 	must(memchr(info.protocol, 0, sizeof(info.protocol)) != NULL);
+	must(memchr(info.remark, 0, sizeof(info.remark)) != NULL);
 	must(memchr(info.trajectory_name, 0, sizeof(info.trajectory_name)) != NULL);
 	must(memchr(info.trajectory_unit, 0, sizeof(info.trajectory_unit)) != NULL);
 	for (int i = 0; i < 3; i++)

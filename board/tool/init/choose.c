@@ -202,6 +202,8 @@ static void say_unused(const struct bs_choice *c)
 	const struct bs_survey *s = c->survey;
 	static const enum bs_kind unused[] = { BS_KIND_FEEDBACK, BS_KIND_DUMMY, BS_KIND_OTHER };
 
+	if (s->info.remark[0] != '\0')
+		bs_outline_say(c->out, "%s", s->info.remark);
 	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]); i++)
 		if (s->kinds[unused[i]] > 0)
 			bs_outline_say(c->out, "%llu readouts (%s) are counted and not used",

@@ -29,6 +29,8 @@ int bs_pipeline_open(struct bs_pipeline *l, const char *recording, struct bs_fai
 	const char *xml;
 	int rc = bs_recording_open(&l->in, recording, why);
 
+	if (rc == 0 && bs_recording_count(l->in) == 0)
+		rc = bs_fail(why, BS_ERR_LENGTH, "it has a header and no readout: no image");
 	if (rc != 0)
 		return rc;
 	xml = bs_recording_xml(l->in);

@@ -273,6 +273,13 @@ static void refusals(void)
 		      mrd_refused(&c, "compressed (flag 54)"),
 	      "a compressed readout within a scan: %s", c.said);
 	mrd_shut(&c);
+	CHECK(mrd_open(&c, port) && mrd_begin(&c, "cart") && mrd_id(&c, MRD_CLOSE) &&
+		      mrd_hear(&c) == MRD_TEXT &&
+		      strstr(c.said, "BS_ERR_LENGTH: the scan has a header and no readout") !=
+			      NULL &&
+		      mrd_hear(&c) == MRD_CLOSE && mrd_hear(&c) == 0,
+	      "a scan without a readout: one text, then CLOSE: %u '%s'", c.id, c.said);
+	mrd_shut(&c);
 	CHECK(mrd_scan(port, "cart", 1) == 1, "after them a scan has its image");
 }
 

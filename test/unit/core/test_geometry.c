@@ -81,6 +81,14 @@ static void sizes(void)
 	info.encoded_fov_mm[2] = 3;
 	info.fov_mm[2] = 30; /* of all slices */
 	covers(&p, &info, 220, 210, 3, "2D: z is the thickness of a slice");
+	info.encoded_fov_mm[2] = 7.5f;
+	info.fov_mm[2] = 5;
+	covers(&p, &info, 220, 210, 5, "without the slice oversampling, as reconSpace has it");
+	p.fov_mm[2] = 7.5f;
+	CHECK(bs_geometry_check(&p, &info, &why) == BS_ERR_SIZE &&
+		      strstr(why.text, "cover 5 mm: reconSpace has 1 over 5 mm") != NULL,
+	      "another thickness: %s", why.text);
+	p.fov_mm[2] = 0;
 
 	p.method = BS_METHOD_GRIDDING;
 	p.traj.type = BS_TRAJ_RADIAL2D;

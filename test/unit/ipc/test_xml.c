@@ -282,8 +282,6 @@ static const struct {
 	{ "no matrix", BARE("<encoding/>"), "encodedSpace/matrixSize/x" },
 	{ "half a matrix", BARE("<encoding>" ENCODED("<x>1</x><z>1</z>") RECON "</encoding>"),
 	  "encodedSpace/matrixSize/y" },
-	{ "no reconSpace", BARE("<encoding>" ENCODED(SIZES) "</encoding>"),
-	  "reconSpace/matrixSize/x" },
 	{ "a word for a number",
 	  BARE("<encoding>" ENCODED("<x>many</x><y>1</y><z>1</z>") RECON "</encoding>"), "many" },
 	{ "a negative number",
@@ -325,10 +323,11 @@ static const struct {
 		 "</userParameterLong><userParameterLong><name>b</name></userParameterLong>"
 		 "</userParameters>"),
 	  "without value: b" },
-	{ "a long that is none", USER("userParameterLong", "<name>n</name><value>x</value>"),
-	  "no number: n" },
-	{ "a double that is none", USER("userParameterDouble", "<name>n</name><value/>"),
-	  "no number: n" },
+	{ "a long of the trajectory that is none",
+	  BARE("<encoding>" ENCODED(SIZES) RECON
+	       "<trajectoryDescription><userParameterLong><name>numSamples</name><value>true"
+	       "</value></userParameterLong></trajectoryDescription></encoding>"),
+	  "no number: numSamples" },
 	{ "a unit as long as a book",
 	  USER("userParameterString", "<name>trajectory_units</name><value>cycles per "
 				      "millimeter and furlong</value>"),

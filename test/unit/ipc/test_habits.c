@@ -1,0 +1,98 @@
+/*
+ * test/unit/ipc/test_habits.c - the MRD XML header as tools write it: what is taken, what is said
+ */
+#include "core/text.h"
+#include "ipc/wire/xml.h"
+#include "test/support/check.h"
+
+#include <string.h>
+
+#define ENCODED(inner)                                                                             \
+	"<encodedSpace><matrixSize>" inner "</matrixSize><fieldOfView_mm><x>600</x><y>300.5</y>"   \
+	"<z> 6 </z></fieldOfView_mm></encodedSpace>"
+#define RECON                                                                                      \
+	"<reconSpace><matrixSize><x>256</x><y>255</y><z>1</z></matrixSize><fieldOfView_mm>"        \
+	"<x>3e2</x><y>300</y><z>6</z></fieldOfView_mm></reconSpace>"
+#define SIZES            "<x>512</x><y>256</y><z>1</z>"
+#define ENCODING         "<encoding>" ENCODED(SIZES) RECON "</encoding>"
+#define HEADER(rest)     "<?xml version=\"1.0\"?><ismrmrdHeader>" ENCODING rest "</ismrmrdHeader>"
+#define BARE(encoding)   "<ismrmrdHeader>" encoding "</ismrmrdHeader>"
+#define USER(kind, what) HEADER("<userParameters><" kind ">" what "</" kind "></userParameters>")
+
+static struct bs_scan_info info;
+static struct bs_fail why;
+
+static int read_text(const char *xml)
+{
+	why.text[0] = '\0';
+	return bs_mrdxml_read(&info, xml, strlen(xml), &why);
+}
+
+#define GRID(inner, rest)                                                                          \
+	BARE("<encoding>" ENCODED(inner) RECON "<encodingLimits>" rest                             \
+					       "</encodingLimits></encoding>")
+#define STEP1(inner) "<kspace_encoding_step_1>" inner "</kspace_encoding_step_1>"
+#define FULL         STEP1("<minimum>0</minimum><maximum>255</maximum><center>128</center>")
+
+/* As tools write them: each says what of the header was not taken as it is. */
+int main(void)
+{
+	static const struct {
+		const char *xml, *says;
+	} said[] = {
+		{ GRID(SIZES, FULL), "" },
+		{ GRID("<x>512.0</x><y>256.00</y><z>1.0</z>", FULL), "" },
+		{ GRID("<x>512</x><y>255.9996</y><z>1</z>", FULL),
+		  "matrixSize/y 255.9996 of the header is taken as 256" },
+		{ BARE("<encoding>" ENCODED(SIZES) "<encodingLimits>" FULL
+						   "</encodingLimits></encoding>"),
+		  "reconSpace of the header has no matrix (xyz): encodedSpace taken" },
+		{ BARE("<encoding>" ENCODED(SIZES) "<reconSpace><matrixSize><x>256</x><y/><z>1</z>"
+						   "</matrixSize></reconSpace><encodingLimits>" FULL
+						   "</encodingLimits></encoding>"),
+		  "reconSpace of the header has no matrix (y): encodedSpace taken" },
+		{ USER("userParameterLong", "<name>n</name><value>true</value>"),
+		  "userParameterLong n of the header is 'true', no number" },
+		{ USER("userParameterDouble", "<name>n</name><value/>"),
+		  "userParameterDouble n of the header is '', no number" },
+		{ HEADER("<userParameters/><sequenceParameters><TR/><TE> </TE><echoTrainLength/>"
+			 "</sequenceParameters><acquisitionSystemInformation><receiverChannels/>"
+			 "<relativeReceiverNoiseBandwidth/></acquisitionSystemInformation>"
+			 "<experimentalConditions><H1resonanceFrequency_Hz>123.2"
+			 "</H1resonanceFrequency_Hz>"
+			 "</experimentalConditions>"),
+		  "kspace_encoding_step_1 of encodingLimits is not there" },
+		{ HEADER("<subjectInformation><patientBirthdate>1970-02-31</patientBirthdate>"
+			 "</subjectInformation><studyInformation><studyDate>2020-12-31</studyDate>"
+			 "<studyTime>25:61:61.5</studyTime></studyInformation>"),
+		  "patientBirthdate 1970-02-31 is no date: DICOM files leave it empty; studyTime "
+		  "25:61:61.5 is no time" },
+		{ HEADER("<studyInformation><studyDate>2020-1\xc3\xa4</studyDate>"
+			 "</studyInformation>"),
+		  "studyDate 2020-1?? is no date" },
+	};
+	char many[8192];
+	struct bs_text t = { many, sizeof(many), 0, false };
+
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
+		CHECK(read_text(said[i].xml) == 0 && strstr(info.remark, said[i].says) != NULL &&
+			      (said[i].says[0] != '\0') == (info.remark[0] != '\0'),
+		      "%zu: '%s' %s", i, info.remark, why.text);
+	CHECK(read_text(said[3].xml) == 0 && info.recon[0] == 512 && info.fov_mm[1] == 300.5f,
+	      "reconSpace is encodedSpace");
+	CHECK(read_text(said[4].xml) == 0 && info.recon[0] == 256 && info.recon[1] == 256,
+	      "and of one axis");
+	CHECK(read_text(said[7].xml) == 0 && info.channels == 0 && info.tr_ms == 0.0f,
+	      "what is empty is not there");
+	bs_text_put(&t, "<ismrmrdHeader>" ENCODING "<userParameters>");
+	for (int i = 0; i < 30; i++)
+		bs_text_put(&t,
+			    "<userParameterLong><name>parameter%d</name><value/>"
+			    "</userParameterLong>",
+			    i);
+	bs_text_put(&t, "</userParameters></ismrmrdHeader>");
+	CHECK(!t.full && read_text(many) == 0 && strlen(info.remark) < sizeof(info.remark) &&
+		      strcmp(info.remark + strlen(info.remark) - 10, "; and more") == 0,
+	      "more than there is room for: '%s'", info.remark);
+	return check_done();
+}
