@@ -88,7 +88,7 @@ void bs_about_remark(struct bs_scan_info *info, const char *format, ...)
 		       before > 0 ? sizeof(MORE) : sizeof(MORE) - 2);
 }
 
-/* DICOM files leave it empty. */
+/* DICOM files leave it empty. The patient's own stands in images alone (mrd_patientBirthdate). */
 static void check_date(struct bs_scan_info *info, const char *element, const char *text)
 {
 	static const struct {
@@ -104,8 +104,9 @@ static void check_date(struct bs_scan_info *info, const char *element, const cha
 	for (size_t i = 0; i < sizeof(dates) / sizeof(dates[0]); i++)
 		if (strcmp(element, dates[i].element) == 0 &&
 		    !(dates[i].is_time ? bs_time_of(out, text) : bs_date_of(out, text)))
-			bs_about_remark(info, "%s %.24s is no %s: DICOM files leave it empty",
-					element, text, dates[i].is_time ? "time" : "date");
+			bs_about_remark(info, "%s%s%.24s is no %s: DICOM files leave it empty",
+					element, i > 0 ? " " : "", i > 0 ? text : "",
+					dates[i].is_time ? "time" : "date");
 }
 
 void bs_about_add(struct bs_scan_info *info, const char *section, const char *element,

@@ -65,7 +65,7 @@ int main(void)
 		{ HEADER("<subjectInformation><patientBirthdate>1970-02-31</patientBirthdate>"
 			 "</subjectInformation><studyInformation><studyDate>2020-12-31</studyDate>"
 			 "<studyTime>25:61:61.5</studyTime></studyInformation>"),
-		  "patientBirthdate 1970-02-31 is no date: DICOM files leave it empty; studyTime "
+		  "patientBirthdate is no date: DICOM files leave it empty; studyTime "
 		  "25:61:61.5 is no time" },
 		{ HEADER("<studyInformation><studyDate>2020-1\xc3\xa4</studyDate>"
 			 "</studyInformation>"),
