@@ -88,6 +88,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	r->embedded = bs_scan_embeds(r->p, info);
 	r->info = *info;
 	r->centered = false;
+	memset(&r->readouts, 0, sizeof(r->readouts));
 	bs_center_of(&r->center, &r->p->encoded[1], info, NULL);
 	bs_lines_of(&r->lines, r->p, info);
 	r->expected = bs_averages_expected(r->p, info);
