@@ -86,7 +86,8 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 	const uint32_t *want = on_grid ? p->encoded : p->matrix;
 
 	for (int a = 0; a < 3; a++)
-		if (info->encoded[a] != want[a])
+		if (info->encoded[a] != want[a] &&
+		    !(a == 0 && on_grid && bs_readout_oversampled(p, info) > 1))
 			return bs_fail(why, BS_ERR_SIZE,
 				       "encodedSpace/matrixSize/%c is %u, protocol '%s' has %u",
 				       axes[a], info->encoded[a], p->name, want[a]);

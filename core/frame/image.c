@@ -143,8 +143,10 @@ void bs_frame_describe(const struct bs_recon *r, const struct frame *f,
 	image->prepared = r->prepared;
 	say_held(r, f, image);
 	(void)bs_center_words(image->center, sizeof(image->center), &r->center);
-	(void)bs_readouts_words(image->readout, sizeof(image->readout), &r->readouts, r->p,
-				&r->info, r->corrected.epi_shift);
+	image->readout[0] = '\0';
+	if (bs_recon_has_lines(r))
+		(void)bs_readouts_words(image->readout, sizeof(image->readout), &r->readouts, r->p,
+					&r->info, r->corrected.epi_shift);
 	image->corrected = r->corrected;
 	image->earlier = r->earlier;
 	image->last_ns = f->last_ns;

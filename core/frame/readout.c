@@ -30,6 +30,13 @@ static bool is_beyond(const struct bs_mrd_acq *head)
 	return head->center_sample >= head->number_of_samples;
 }
 
+uint32_t bs_readout_oversampled(const struct bs_protocol *p, const struct bs_scan_info *info)
+{
+	if (info->encoded[0] == p->encoded[0])
+		return 1;
+	return is_whole(p) ? bs_readout_oversampling(p->samples, info->encoded[0]) : 0;
+}
+
 bool bs_readout_fits(const struct bs_protocol *p, const struct bs_mrd_acq *head)
 {
 	const bool reversed = (head->flags & BS_MRD_IS_REVERSE) != 0;
@@ -94,6 +101,7 @@ const char *bs_readouts_words(char *out, size_t cap, const struct bs_readouts *a
 			      const struct bs_protocol *p, const struct bs_scan_info *info,
 			      float epi_shift)
 {
+	const uint32_t oversampled = bs_readout_oversampled(p, info);
 	struct bs_text t = { out, cap, 0, cap == 0 };
 
 	if (cap > 0)
@@ -112,6 +120,11 @@ const char *bs_readouts_words(char *out, size_t cap, const struct bs_readouts *a
 		bs_text_put(&t, "%scenter_sample is %s: k = 0 is taken at sample %u",
 			    t.len > 0 ? "; " : "", all->beyond ? "beyond the lines' end" : "0",
 			    bs_readout_center(p, false));
+	if (oversampled > 1)
+		bs_text_put(&t,
+			    "%sthe samples, not encodedSpace, tell the oversampling of %u: lines "
+			    "have %u for %u",
+			    t.len > 0 ? "; " : "", oversampled, p->samples, info->encoded[0]);
 	return out;
 }
 

@@ -27,6 +27,8 @@ extern "C" {
 
 /* Of readouts of so many samples; 1: encodedSpace has it, 0: neither as many nor a multiple. */
 uint32_t bs_readout_oversampling(uint32_t samples, uint32_t encoded_x);
+/* Of the protocol's readouts, on the grid, that the header lacks; 1: nothing, 0: none explains x */
+uint32_t bs_readout_oversampled(const struct bs_protocol *p, const struct bs_scan_info *info);
 
 /* Where the protocol has k = 0 of such a line, as it is stored, behind what is discarded. */
 uint32_t bs_readout_center(const struct bs_protocol *p, bool reversed);

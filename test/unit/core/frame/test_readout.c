@@ -2,6 +2,7 @@
  * test/unit/core/frame/test_readout.c - center_sample: what is admitted of it, its readings, where
  * reversed lines come to lie by them, and the words
  */
+#include "core/frame/geometry.h"
 #include "core/frame/recon.h"
 
 #include <string.h>
@@ -19,8 +20,9 @@ static struct bs_protocol p = { .name = "p",
 				.readouts = 4,
 				.slices = 1,
 				.contrasts = 1 };
-static const struct bs_scan_info siemens = { .vendor = "Siemens Healthineers" };
-static const struct bs_scan_info other = { .vendor = "ACME" };
+static const struct bs_scan_info siemens = { .vendor = "Siemens Healthineers",
+					     .encoded = { 8, 4, 1 } };
+static const struct bs_scan_info other = { .vendor = "ACME", .encoded = { 8, 4, 1 } };
 static float data[2][16 * 2];
 static struct bs_fail why;
 
@@ -180,11 +182,53 @@ static void words(void)
 	      "%s", said(&all, &other, 0.0f));
 }
 
+/* encodedSpace without the oversampling that the lines have. */
+static void oversampled(void)
+{
+	struct bs_scan_info info = { .encoded = { 4, 4, 1 },
+				     .encoded_fov_mm = { 40, 40, 5 },
+				     .recon = { 4, 4, 1 },
+				     .fov_mm = { 40, 40, 5 },
+				     .trajectory_name = "cartesian",
+				     .encodings = 1 };
+	const struct bs_readouts none = { 0 };
+	float fov[3];
+
+	CHECK(bs_readout_oversampling(80, 80) == 1 && bs_readout_oversampling(48, 80) == 1 &&
+		      bs_readout_oversampling(80, 40) == 2 &&
+		      bs_readout_oversampling(120, 40) == 3 &&
+		      bs_readout_oversampling(60, 40) == 0 && bs_readout_oversampling(8, 0) == 0,
+	      "a whole number, or none");
+	p.matrix[0] = 4;
+	CHECK(bs_admit_scan(&p, &info, &why) == 0, "4 for readouts of 8: %s", why.text);
+	bs_geometry_fov(fov, &p, &info);
+	CHECK(fov[0] == 40.0f, "%g mm", (double)fov[0]);
+	CHECK(strcmp(said(&none, &info, 0.0f), "the samples, not encodedSpace, tell the "
+					       "oversampling of 2: lines have 8 for 4") == 0,
+	      "%s", said(&none, &info, 0.0f));
+	info.encoded[0] = 8;
+	info.encoded_fov_mm[0] = 80.0f;
+	CHECK(bs_admit_scan(&p, &info, &why) == 0 && said(&none, &info, 0.0f)[0] == '\0',
+	      "the header has it: %s", why.text);
+	bs_geometry_fov(fov, &p, &info);
+	CHECK(fov[0] == 40.0f, "%g mm", (double)fov[0]);
+	info.encoded[0] = 5;
+	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_SIZE, "not whole: %s", why.text);
+	info.encoded[0] = 16;
+	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_SIZE, "more than there are: %s", why.text);
+	info.encoded[0] = 4;
+	p.samples = 6;
+	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_SIZE, "a late echo: %s", why.text);
+	p.samples = 8;
+	p.matrix[0] = 8;
+}
+
 int main(void)
 {
 	p.max_sample = 1e12;
 	admission();
 	turned();
 	words();
+	oversampled();
 	return check_done();
 }
