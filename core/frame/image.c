@@ -144,7 +144,7 @@ void bs_frame_describe(const struct bs_recon *r, const struct frame *f,
 	say_held(r, f, image);
 	(void)bs_center_words(image->center, sizeof(image->center), &r->center);
 	image->readout[0] = '\0';
-	if (bs_recon_has_lines(r))
+	if (bs_protocol_on_grid(r->p))
 		(void)bs_readouts_words(image->readout, sizeof(image->readout), &r->readouts, r->p,
 					&r->info, r->corrected.epi_shift);
 	image->corrected = r->corrected;

@@ -50,7 +50,6 @@ int bs_recon_center(struct bs_recon *r, const struct bs_mrd_acq *head, struct bs
 		bs_lines_about(&r->lines, r->p, &r->info, &c);
 	}
 	r->centered = true;
-	bs_readouts_see(&r->readouts, r->p, head);
 	return 0;
 }
 
