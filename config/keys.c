@@ -25,6 +25,7 @@ static const char *const navigations[] = { "off", "phase", NULL };
 static const char *const maps_from[] = { "file", "espirit", "walsh", "study", NULL };
 static const char *const fields_from[] = { "file", "study", "echoes", NULL };
 static const char *const parallels[] = { "none", "grappa", "sense", NULL };
+static const char *const reverseds[] = { "auto", "converter", "stored", NULL };
 static const char *const lackings[] = { "refuse", "zeros", NULL };
 static const char *const partial_fouriers[] = { "none", "pocs", NULL };
 static const char *const outputs[] = { "magnitude", "complex", NULL };
@@ -304,6 +305,11 @@ P("noise.whiten", BS_KEY_WORD, "", "\"off\"", 0, 0, whitens, whiten,
 P("navigators", BS_KEY_WORD, "", "\"off\"", 0, 0, navigations, navigators,
   "what navigators are for; off: nothing; phase: the phase of each against the scan's first one of "
   "its slice and contrast is taken off the lines that follow, until the next"),
+P("reversed_center", BS_KEY_WORD, "", "\"auto\"", 0, 0, reverseds, reversed_center,
+  "on the grid: center_sample of reversed lines that is one more than N - 1 - center; converter: "
+  "k = 0 lies one sample before it, as Siemens' converter copies it from the scanner; stored: it "
+  "lies there, as MRD says; auto: by systemVendor of the header, else as converter, and images "
+  "are partial; with epi.correct phase-correction lines tell"),
 P("epi.correct", BS_KEY_BOOL, "", "false", 0, 0, NULL, epi_correct,
   "method cartesian: reversed lines get the phase and the shift along the readout that three "
   "phase-correction lines of their slice tell, and readouts on ramps, which the header describes, "

@@ -478,6 +478,14 @@ static void rule_echoes(const struct bs_reading *r, const struct bs_scope *s,
 	    !bs_methods[p->method].on_grid)
 		fault(r, s, "epi.correct", "method %s has no lines that run backwards",
 		      bs_method_name(p->method));
+	if (!sound(s, "method", "trajectory.type", "epi.correct", "reversed_center", NULL) ||
+	    p->reversed_center == BS_REVERSED_AUTO)
+		return;
+	if (!bs_protocol_on_grid(p))
+		fault(r, s, "reversed_center", "has no effect along trajectories");
+	else if (p->epi_correct)
+		fault(r, s, "reversed_center",
+		      "has no effect with epi.correct: phase-correction lines tell");
 }
 
 static void rule_solver(const struct bs_reading *r, const struct bs_scope *s,

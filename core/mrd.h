@@ -112,6 +112,7 @@ struct bs_scan_info {
 	char maps_scan[64];       /* of type SenMap */
 	char field_scan[64];      /* of type FieldMap */
 	char study[72];           /* studyInformation/studyInstanceUID */
+	char vendor[32];          /* systemVendor */
 	float noise_bandwidth;    /* relativeReceiverNoiseBandwidth */
 	char trajectory_name[32]; /* encoding/trajectory: "cartesian", "radial", ... */
 	char trajectory_unit[32]; /* userParameterString trajectory_units */

@@ -38,6 +38,8 @@ enum bs_partial_fourier { BS_PARTIAL_FOURIER_NONE, BS_PARTIAL_FOURIER_POCS };
 enum bs_combine { BS_COMBINE_NONE, BS_COMBINE_RSS, BS_COMBINE_SENSE };
 /* How the lines that a Cartesian scan leaves out are made (key parallel). */
 enum bs_parallel { BS_PARALLEL_NONE, BS_PARALLEL_GRAPPA, BS_PARALLEL_SENSE };
+/* center_sample of reversed lines that has two readings (core/frame/readout.h). */
+enum bs_reversed { BS_REVERSED_AUTO, BS_REVERSED_CONVERTER, BS_REVERSED_STORED };
 /* What becomes of a scan without the lines that grappa calibrates by. */
 enum bs_lacking { BS_LACKING_REFUSE, BS_LACKING_ZEROS };
 /*
@@ -163,6 +165,7 @@ struct bs_protocol {
 	enum bs_compression compression;
 	enum bs_whiten whiten;
 	enum bs_navigate navigators;
+	enum bs_reversed reversed_center;
 	bool epi_correct;      /* reversed lines by phase-correction lines; readouts on ramps */
 	uint32_t samples;      /* of a readout, discarded ones not counted */
 	uint32_t discard;      /* most samples of a readout that the stream may mark as discarded */

@@ -86,7 +86,8 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 	const uint32_t *want = on_grid ? p->encoded : p->matrix;
 
 	for (int a = 0; a < 3; a++)
-		if (info->encoded[a] != want[a])
+		if (info->encoded[a] != want[a] &&
+		    !(a == 0 && on_grid && bs_readout_oversampled(p, info) > 1))
 			return bs_fail(why, BS_ERR_SIZE,
 				       "encodedSpace/matrixSize/%c is %u, protocol '%s' has %u",
 				       axes[a], info->encoded[a], p->name, want[a]);
@@ -434,16 +435,15 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 				       "outside the encoded %u",
 				       h->scan_counter, i + 1, (long long)step[i], c.line[i], size);
 	}
-	/* Partial echoes lack their start; a center that says otherwise would shift the image. */
-	const bool reversed = (h->flags & BS_MRD_IS_REVERSE) != 0;
-	uint32_t center = p->encoded[0] / 2 - (p->encoded[0] - p->samples);
+	/* A center that says otherwise would shift the image. */
+	if (!bs_readout_fits(p, h)) {
+		const bool reversed = (h->flags & BS_MRD_IS_REVERSE) != 0;
 
-	center = (reversed ? p->samples - 1 - center : center) + h->discard_pre;
-	if (h->center_sample != 0 && h->center_sample != center)
 		return bs_fail(why, BS_ERR_SIZE,
 			       "acquisition %u%s: center_sample is %u, protocol '%s' has it at %u",
 			       h->scan_counter, reversed ? " (reversed)" : "", h->center_sample,
-			       p->name, center);
+			       p->name, bs_readout_center(p, reversed) + h->discard_pre);
+	}
 	*row = (uint32_t)(line[0] + (int64_t)p->encoded[1] * line[1]);
 	if (!bs_methods[p->method].on_grid && *row >= table->readouts)
 		return bs_fail(why, BS_ERR_INDEX,
@@ -491,6 +491,22 @@ int bs_admit_dwell(const struct bs_protocol *p, const struct bs_mrd_acq *head, s
 		       head->scan_counter, dwell_us, p->name, p->field.dwell_us);
 }
 
+/* A sample later; before the first one lies the last of a line that is periodic, or nothing. */
+static void move_on(const struct bs_protocol *p, const struct bs_mrd_acq *head, float *data)
+{
+	const size_t last = 2 * ((size_t)p->samples - 1);
+
+	for (size_t c = 0; c < head->active_channels; c++) {
+		float *at = data + 2 * (c * head->number_of_samples + head->discard_pre);
+		const bool whole = p->samples == p->encoded[0];
+		const float first[2] = { whole ? at[last] : 0.0f, whole ? at[last + 1] : 0.0f };
+
+		memmove(at + 2, at, last * sizeof(*at));
+		at[0] = first[0];
+		at[1] = first[1];
+	}
+}
+
 void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *data)
 {
 	const size_t n = head->number_of_samples;
@@ -515,4 +531,7 @@ void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *
 	head->discard_post = pre;
 	if (head->center_sample != 0 && head->center_sample < n) /* 0: not said */
 		head->center_sample = (uint16_t)(n - 1 - head->center_sample);
+	if (n == (size_t)p->samples + head->discard_pre + head->discard_post &&
+	    bs_readout_late(p, head))
+		move_on(p, head, data);
 }

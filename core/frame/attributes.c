@@ -243,6 +243,8 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 		put_text(&t, "boreside_center", image->center);
 	if (image->header[0] != '\0')
 		put_text(&t, "boreside_header", image->header);
+	if (image->readout[0] != '\0')
+		put_text(&t, "boreside_readout", image->readout);
 	put_kinds(&t, &image->kinds);
 	put_prepared(&t, &image->prepared);
 	put_corrected(&t, p, &image->corrected);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/text.h"
+
 const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_image *image)
 {
 	return image->preview ? r->preview->name : r->seat[image->report.gridded].engine->name;
@@ -15,6 +17,7 @@ const char *bs_image_remark(char *out, size_t cap, const struct bs_recon_image *
 	const struct {
 		const char *before, *words;
 	} said[] = { { "the center of k-space is ", image->center },
+		     { "", image->readout },
 		     { "not whitened: ", p->asked && !p->whitened ? p->match.words : "" },
 		     { "", image->header } };
 	size_t n = 0;
@@ -79,6 +82,15 @@ static uint32_t unknown_axes(const struct bs_recon *r, const struct frame *f, bo
 	return bs_center_unknown(&r->center, r->lines.size, f->row, f->strongest);
 }
 
+static void say_untold(const struct bs_recon *r, struct bs_recon_image *image)
+{
+	struct bs_text t = { image->lacks, sizeof(image->lacks), strlen(image->lacks), false };
+	char words[BS_READOUT_WORDS];
+
+	bs_text_put(&t, "%s%s", t.len > 0 ? "; " : "",
+		    bs_readouts_untold_words(words, sizeof(words), r->p));
+}
+
 /* What the image holds, and what it lacks. */
 static void say_held(const struct bs_recon *r, const struct frame *f, struct bs_recon_image *image)
 {
@@ -102,6 +114,8 @@ static void say_held(const struct bs_recon *r, const struct frame *f, struct bs_
 	image->lacks[0] = '\0';
 	if (!image->preview && !bs_lacks_nothing(r->p, &r->info, &held))
 		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
+	if (!image->preview && bs_readouts_untold(&r->readouts, r->p, &r->info))
+		say_untold(r, image);
 	if (!image->preview && !bs_methods[r->p->method].empty)
 		bs_bands_lacks(&r->bands, f->first.idx.repetition, image->lacks,
 			       sizeof(image->lacks));
@@ -135,6 +149,10 @@ void bs_frame_describe(const struct bs_recon *r, const struct frame *f,
 	say_held(r, f, image);
 	(void)bs_center_words(image->center, sizeof(image->center), &r->center);
 	memcpy(image->header, r->info.remark, sizeof(image->header));
+	image->readout[0] = '\0';
+	if (bs_protocol_on_grid(r->p))
+		(void)bs_readouts_words(image->readout, sizeof(image->readout), &r->readouts, r->p,
+					&r->info, r->corrected.epi_shift);
 	image->corrected = r->corrected;
 	image->earlier = r->earlier;
 	image->last_ns = f->last_ns;

@@ -61,6 +61,7 @@ struct bs_recon {
 	struct bs_lines lines;        /* on the grid */
 	struct bs_center center;      /* of these */
 	bool centered;                /* a line has come */
+	struct bs_readouts readouts;  /* on the grid: lines and calibration */
 	struct bs_averages *averages; /* NULL: each makes an image of its own */
 	uint32_t expected;            /* of a row, in this scan */
 	struct bs_prepared prepared;

@@ -88,6 +88,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	r->embedded = bs_scan_embeds(r->p, info);
 	r->info = *info;
 	r->centered = false;
+	memset(&r->readouts, 0, sizeof(r->readouts));
 	bs_center_of(&r->center, &r->p->encoded[1], info, NULL);
 	bs_lines_of(&r->lines, r->p, info);
 	r->expected = bs_averages_expected(r->p, info);
@@ -376,6 +377,8 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	const bool uses = bs_scan_uses(r->p, &r->info, kind, head->idx.average);
 	int rc = 0;
 
+	if (uses && row != BS_ROW_NONE && bs_protocol_on_grid(r->p))
+		bs_readouts_see(&r->readouts, r->p, head);
 	if (!uses) {
 		r->kinds.unused[kind]++;
 	} else if (kind == BS_KIND_IMAGING || (kind == BS_KIND_CALIBRATION && r->embedded)) {

@@ -61,6 +61,7 @@
 #include "core/frame/bands.h"
 #include "core/study/labels.h"
 #include "core/frame/lines.h"
+#include "core/frame/readout.h"
 #include "core/mrd.h"
 
 #ifdef __cplusplus
@@ -126,10 +127,11 @@ struct bs_recon_image {
 	uint32_t averages; /* of each line that it should hold; 0: they are kept apart */
 	uint32_t readouts; /* that the image holds, averages counted */
 	uint32_t missing;  /* that it should have held */
-	char lacks[BS_LACKS_WORDS];   /* "": nothing; of a preview always (core/frame/lines.h) */
-	char center[BS_CENTER_WORDS]; /* "": where the header has it (core/frame/center.h) */
-	char header[BS_HEADER_WORDS]; /* the scan's bs_scan_info.remark */
-	struct bs_kinds kinds;        /* readouts of the scan until then, by what they are for */
+	char lacks[BS_LACKS_WORDS];     /* "": nothing; of a preview always (core/frame/lines.h) */
+	char center[BS_CENTER_WORDS];   /* "": where the header has it (core/frame/center.h) */
+	char readout[BS_READOUT_WORDS]; /* "": lines lie as is said (core/frame/readout.h) */
+	char header[BS_HEADER_WORDS];   /* the scan's bs_scan_info.remark */
+	struct bs_kinds kinds;          /* readouts of the scan until then, by what they are for */
 	struct bs_prepared prepared;
 	struct bs_corrected corrected;
 	struct bs_earlier earlier;
@@ -141,7 +143,7 @@ struct bs_recon_image {
  * What the scan's reader should know beside what images lack, in words; "": nothing. Returns out,
  * NUL-terminated within cap.
  */
-#define BS_REMARK_WORDS 256u
+#define BS_REMARK_WORDS 640u
 const char *bs_image_remark(char *out, size_t cap, const struct bs_recon_image *image);
 
 /*

@@ -304,6 +304,8 @@ static const struct {
 	  sizeof(((struct bs_scan_info *)0)->protocol) },
 	{ "measurementInformation/measurementID", TEXT, AT(measurement),
 	  sizeof(((struct bs_scan_info *)0)->measurement) },
+	{ "acquisitionSystemInformation/systemVendor", TEXT, AT(vendor),
+	  sizeof(((struct bs_scan_info *)0)->vendor) },
 	{ "acquisitionSystemInformation/receiverChannels", NUMBER, AT(channels), 0 },
 	{ "acquisitionSystemInformation/relativeReceiverNoiseBandwidth", SHARE, AT(noise_bandwidth),
 	  0 },

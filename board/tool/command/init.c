@@ -143,6 +143,9 @@ static void tell_trial(const struct job *j, const struct bs_tried *t)
 	if (t->words[0] != '\0')
 		(void)fprintf(stderr, "boreside init: '%s': %s\n", j->site.protocol[0].name,
 			      t->words);
+	if (t->readout[0] != '\0')
+		(void)fprintf(stderr, "boreside init: '%s': %s\n", j->site.protocol[0].name,
+			      t->readout);
 }
 
 /* Protocols, from the best on, until one reconstructs the recording. */

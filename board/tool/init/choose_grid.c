@@ -23,17 +23,25 @@ struct lines {
 	bool embeds;
 };
 
-/* What the matrix keeps of the encoded grid: as much as reconSpace does of encodedSpace. */
-static uint32_t kept(const struct bs_scan_info *info, int a)
+/* Oversampling of readouts that encodedSpace of the header lacks. */
+static uint32_t oversampling(const struct bs_survey *s)
 {
-	const uint32_t encoded = info->encoded[a];
+	return bs_readout_oversampling(s->samples.max, s->info.encoded[0]);
+}
+
+/* What the matrix keeps of the encoded grid: as much as reconSpace does of encodedSpace. */
+static uint32_t kept(const struct bs_survey *s, int a)
+{
+	const struct bs_scan_info *info = &s->info;
+	const uint32_t times = a == 0 ? oversampling(s) : 1;
+	const uint32_t encoded = info->encoded[a] * times;
 	double share = 1.0;
 	uint32_t n;
 
 	if (encoded == 1)
 		return 1;
 	if (info->encoded_fov_mm[a] > 0.0f && info->fov_mm[a] > 0.0f)
-		share = (double)info->fov_mm[a] / (double)info->encoded_fov_mm[a];
+		share = (double)info->fov_mm[a] / ((double)info->encoded_fov_mm[a] * times);
 	else if (info->recon[a] > 0)
 		share = (double)info->recon[a] / encoded;
 	n = share >= 1.0 ? encoded : (uint32_t)lround(share * encoded);
@@ -46,21 +54,24 @@ static uint32_t kept(const struct bs_scan_info *info, int a)
 static int put_sizes(const struct bs_choice *c, struct bs_fail *why)
 {
 	const struct bs_survey *s = c->survey;
-	const uint32_t *encoded = s->info.encoded;
+	const uint32_t times = oversampling(s);
+	const uint32_t *header = s->info.encoded;
+	const uint32_t encoded[3] = { header[0] * times, header[1], header[2] };
 	uint32_t matrix[3];
 	char text[64];
 
-	if (s->samples.max > encoded[0])
+	if (times == 0)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
-			       "readouts have %u samples, encodedSpace of the header %u along x",
-			       s->samples.max, encoded[0]);
+			       "readouts have %u samples, encodedSpace of the header %u along x: "
+			       "not a whole number of times as many, as oversampling is",
+			       s->samples.max, header[0]);
 	if (2 * s->samples.max <= encoded[0])
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "readouts have %u samples, no more than half of encodedSpace's %u "
 			       "along x",
 			       s->samples.max, encoded[0]);
 	for (int a = 0; a < 3; a++) {
-		matrix[a] = kept(&s->info, a);
+		matrix[a] = kept(s, a);
 		if (matrix[a] > BS_AXIS_MAX)
 			return bs_fail(why, BS_ERR_UNSUPPORTED,
 				       "an image of %u voxels along %c: at most %u", matrix[a],
@@ -72,7 +83,10 @@ static int put_sizes(const struct bs_choice *c, struct bs_fail *why)
 		       "voxels: what reconSpace of the header keeps of encodedSpace; the field of "
 		       "view is the header's");
 	(void)snprintf(text, sizeof(text), "[%u, %u, %u]", encoded[0], encoded[1], encoded[2]);
-	bs_outline_put(c->out, "encoded", text, "encodedSpace, readout oversampling included");
+	bs_outline_put(c->out, "encoded", text,
+		       times > 1 ? "encodedSpace, and the oversampling that the samples "
+				   "of readouts tell"
+				 : "encodedSpace, readout oversampling included");
 	if (encoded[2] > 1 && matrix[2] == 1)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "encodedSpace has %u partitions, reconSpace keeps one", encoded[2]);
@@ -189,10 +203,11 @@ static void put_center(const struct bs_choice *c, const struct lines *l)
 static void put_partial(const struct bs_choice *c, const struct lines *l)
 {
 	const struct bs_survey *s = c->survey;
+	const uint32_t x = s->info.encoded[0] * oversampling(s);
 	bool too_far = false;
 	bool along[3];
 
-	along[0] = s->samples.max + 2 < s->info.encoded[0];
+	along[0] = s->samples.max + 2 < x;
 	for (int i = 0; i < 2; i++) {
 		const uint32_t r = s->info.acceleration[i];
 
@@ -202,7 +217,7 @@ static void put_partial(const struct bs_choice *c, const struct lines *l)
 							  : 0,
 					&too_far);
 	}
-	if (along[0] && s->samples.max - s->info.encoded[0] / 2 < 4)
+	if (along[0] && s->samples.max - x / 2 < 4)
 		too_far = true;
 	if (!along[0] && !along[1] && !along[2])
 		return;

@@ -68,6 +68,8 @@ static int count_images(void *arg, struct bs_fail *why)
 		if (image->preview)
 			continue;
 		t->tried->images++;
+		if (t->tried->readout[0] == '\0')
+			memcpy(t->tried->readout, image->readout, sizeof(t->tried->readout));
 		if (image->lacks[0] == '\0')
 			continue;
 		if (t->tried->partial++ == 0)

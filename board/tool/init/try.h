@@ -13,13 +13,15 @@
 
 #include "core/frame/bands.h"
 #include "core/frame/lines.h"
+#include "core/frame/readout.h"
 #include "core/protocol.h"
 
 struct bs_tried {
 	uint32_t images;
-	uint32_t partial;           /* of them */
-	char lacks[BS_LACKS_WORDS]; /* what the first partial one lacks */
-	char words[BS_BANDS_WORDS]; /* what images should have said that were made before */
+	uint32_t partial;               /* of them */
+	char lacks[BS_LACKS_WORDS];     /* what the first partial one lacks */
+	char words[BS_BANDS_WORDS];     /* what images should have said that were made before */
+	char readout[BS_READOUT_WORDS]; /* of the first image that has any */
 	double armed_ms, ran_ms;
 };
 

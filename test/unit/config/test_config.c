@@ -446,6 +446,11 @@ static const struct {
 		   " image: { combine = \"sense\"; maps_file = \"whole\"; };") },
 	{ 4, "protocols.[0].epi.correct: method gridding has no lines",
 	  PROTOCOL("epi: { correct = true; };") },
+	{ 4, "protocols.[0].reversed_center: has no effect along trajectories",
+	  PROTOCOL("reversed_center = \"stored\";") },
+	{ 4, "protocols.[0].reversed_center: has no effect with epi.correct",
+	  GRAPPA("kernel = [5, 5, 1]; }; epi: { correct = true; }; reversed_center = "
+		 "\"stored\"; budget: { ") },
 	{ 4, "protocols.[0].parallel: method gridding has no lines",
 	  PROTOCOL("parallel = \"grappa\";") },
 	{ 4, "protocols.[0].grappa.kernel: has no effect without parallel grappa",

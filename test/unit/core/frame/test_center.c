@@ -228,6 +228,7 @@ static int put(struct bs_recon *r, const struct bs_scan_info *info, uint16_t ky,
 				.number_of_samples = 8,
 				.active_channels = 1,
 				.available_channels = 1,
+				.center_sample = 4,
 				.scan_counter = ky };
 	float data[16] = { [8] = ky == strongest ? 9.0f : 1.0f };
 	uint32_t row;

@@ -1,0 +1,139 @@
+/* core/frame/readout.c - see readout.h */
+#include "core/frame/readout.h"
+
+#include <strings.h>
+
+#include "core/text.h"
+
+uint32_t bs_readout_oversampling(uint32_t samples, uint32_t encoded_x)
+{
+	if (samples <= encoded_x)
+		return 1;
+	return encoded_x > 0 && samples % encoded_x == 0 ? samples / encoded_x : 0;
+}
+
+uint32_t bs_readout_center(const struct bs_protocol *p, bool reversed)
+{
+	/* Partial echoes lack their start. */
+	const uint32_t center = p->encoded[0] / 2 - (p->encoded[0] - p->samples);
+
+	return reversed ? p->samples - 1 - center : center;
+}
+
+static bool is_whole(const struct bs_protocol *p)
+{
+	return p->samples == p->encoded[0];
+}
+
+static bool is_beyond(const struct bs_mrd_acq *head)
+{
+	return head->center_sample >= head->number_of_samples;
+}
+
+uint32_t bs_readout_oversampled(const struct bs_protocol *p, const struct bs_scan_info *info)
+{
+	if (info->encoded[0] == p->encoded[0])
+		return 1;
+	return is_whole(p) ? bs_readout_oversampling(p->samples, info->encoded[0]) : 0;
+}
+
+bool bs_readout_fits(const struct bs_protocol *p, const struct bs_mrd_acq *head)
+{
+	const bool reversed = (head->flags & BS_MRD_IS_REVERSE) != 0;
+	const uint32_t center = bs_readout_center(p, reversed) + head->discard_pre;
+
+	return head->center_sample == 0 || head->center_sample == center ||
+	       (reversed && head->center_sample == center + 1) || (is_beyond(head) && is_whole(p));
+}
+
+bool bs_readout_doubtful(const struct bs_protocol *p, const struct bs_mrd_acq *turned)
+{
+	return (turned->flags & BS_MRD_IS_REVERSE) != 0 && turned->center_sample != 0 &&
+	       turned->center_sample + 1u == bs_readout_center(p, false) + turned->discard_pre;
+}
+
+bool bs_readout_late(const struct bs_protocol *p, const struct bs_mrd_acq *turned)
+{
+	return bs_protocol_on_grid(p) && p->reversed_center == BS_REVERSED_STORED &&
+	       !p->epi_correct && bs_readout_doubtful(p, turned);
+}
+
+void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
+		     const struct bs_mrd_acq *turned)
+{
+	const bool silent = turned->center_sample == 0;
+	const bool beyond = is_beyond(turned);
+
+	all->silent = all->silent || silent;
+	all->beyond = all->beyond || beyond;
+	all->said = all->said || !(silent || beyond);
+	all->doubtful = all->doubtful || bs_readout_doubtful(p, turned);
+}
+
+static bool is_siemens(const struct bs_scan_info *info)
+{
+	return strncasecmp(info->vendor, "siemens", 7) == 0;
+}
+
+bool bs_readouts_untold(const struct bs_readouts *all, const struct bs_protocol *p,
+			const struct bs_scan_info *info)
+{
+	return all->doubtful && !p->epi_correct && p->reversed_center == BS_REVERSED_AUTO &&
+	       !is_siemens(info);
+}
+
+/* ---- words ---- */
+
+static void put_reversed(struct bs_text *t, const struct bs_protocol *p, bool stored)
+{
+	const uint32_t place = bs_readout_center(p, true);
+
+	bs_text_put(t,
+		    "center_sample of reversed lines is %u: k = 0 is taken at sample %u (%s), not "
+		    "%u (%s)",
+		    place + 1, stored ? place + 1 : place,
+		    stored ? "by MRD's text" : "as Siemens' converter copies it",
+		    stored ? place : place + 1,
+		    stored ? "as Siemens' converter copies it" : "by MRD's text");
+}
+
+const char *bs_readouts_words(char *out, size_t cap, const struct bs_readouts *all,
+			      const struct bs_protocol *p, const struct bs_scan_info *info,
+			      float epi_shift)
+{
+	const uint32_t oversampled = bs_readout_oversampled(p, info);
+	struct bs_text t = { out, cap, 0, cap == 0 };
+
+	if (cap > 0)
+		out[0] = '\0';
+	if (all->doubtful && !bs_readouts_untold(all, p, info)) {
+		put_reversed(&t, p,
+			     p->epi_correct ? epi_shift >= 0.5f
+					    : p->reversed_center == BS_REVERSED_STORED);
+		bs_text_put(&t, ", by %s",
+			    p->epi_correct ? "the phase-correction lines"
+			    : p->reversed_center != BS_REVERSED_AUTO
+				    ? "reversed_center of the protocol"
+				    : "systemVendor of the header");
+	}
+	if (all->beyond || (all->silent && !all->said))
+		bs_text_put(&t, "%scenter_sample is %s: k = 0 is taken at sample %u",
+			    t.len > 0 ? "; " : "", all->beyond ? "beyond the lines' end" : "0",
+			    bs_readout_center(p, false));
+	if (oversampled > 1)
+		bs_text_put(&t,
+			    "%sthe samples, not encodedSpace, tell the oversampling of %u: lines "
+			    "have %u for %u",
+			    t.len > 0 ? "; " : "", oversampled, p->samples, info->encoded[0]);
+	return out;
+}
+
+const char *bs_readouts_untold_words(char *out, size_t cap, const struct bs_protocol *p)
+{
+	struct bs_text t = { out, cap, 0, cap == 0 };
+
+	put_reversed(&t, p, false);
+	bs_text_put(&t, "; nothing tells which is right but the key reversed_center: \"converter\" "
+			"or \"stored\"");
+	return out;
+}
