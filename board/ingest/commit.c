@@ -1,7 +1,6 @@
 /* board/ingest/commit.c - what has been done of a scan, as one step; see ingest.h */
 #include "board/ingest/ingest.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/thread/clock.h"
@@ -139,57 +138,19 @@ static bool is_closed(const struct bs_scan_record *s)
 	return state == BS_STATE_DRAINING || state == BS_STATE_ABORTING;
 }
 
-/* False: there was no scan. */
-static bool restore_all(struct ingest *in)
+bool bs_ingest_restore(struct ingest *in)
 {
-	struct bs_scan_record *scan = in->env->shm.s->scan;
-	const uint32_t last = valid_step(&scan[1])->id > valid_step(&scan[0])->id;
+	struct bs_scan_record *s = in->env->shm.s->scan;
+	const uint32_t last = valid_step(&s[1])->id > valid_step(&s[0])->id;
 
-	if (valid_step(&scan[last])->id == 0)
+	if (valid_step(&s[last])->id == 0)
 		return false;
-	if (is_closed(&scan[1 - last])) {
-		restore(in, &in->now, &scan[1 - last]);
+	if (is_closed(&s[1 - last])) {
+		restore(in, &in->now, &s[1 - last]);
 		in->before = in->now;
-	} else if (valid_step(&scan[1 - last])->id != 0) {
-		finish(in, &scan[1 - last], valid_step(&scan[1 - last])); /* it ended */
+	} else if (valid_step(&s[1 - last])->id != 0) {
+		finish(in, &s[1 - last], valid_step(&s[1 - last])); /* it ended */
 	}
-	restore(in, &in->now, &scan[last]);
+	restore(in, &in->now, &s[last]);
 	return true;
-}
-
-/* Counts deaths with a message in hand. One that ends each process that handles it would do so for
- * ever: its scan is aborted. */
-static void suspect(struct ingest *in)
-{
-	struct bs_fail why;
-
-	if (atomic_exchange(&in->now.record->in_hand, 0) == 0)
-		return;
-	in->now.deaths = in->now.died_at == in->now.order.next ? in->now.deaths + 1 : 1;
-	in->now.died_at = in->now.order.next;
-	bs_ingest_commit(in, &in->now, 0);
-	if (in->now.deaths < BS_DEATHS_MAX || in->now.state != BS_STATE_SCANNING)
-		return;
-	(void)bs_fail(&why, BS_ERR_ABORTED,
-		      "the receiving process ended %u times (%s) with a message in hand, number "
-		      "%llu or one beyond",
-		      in->now.deaths, in->env->me->last_end,
-		      (unsigned long long)in->now.order.next);
-	bs_ingest_abort(in, &in->now, &why, BS_ON_FAULT);
-}
-
-void bs_ingest_resume(struct ingest *in)
-{
-	char words[BS_EVENT_TEXT];
-
-	if (!restore_all(in) || (!bs_ingest_in_scan(&in->now) && in->before.id == 0))
-		return;
-	in->now.accept_due = in->now.state == BS_STATE_SCANNING && in->now.order.next == 1;
-	(void)snprintf(words, sizeof(words),
-		       "the receiving process ended (%s) and was replaced: the scan goes on at "
-		       "number %llu",
-		       in->env->me->last_end, (unsigned long long)in->now.order.next);
-	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->now.id }, words);
-	bs_ingest_feed_resume(in);
-	suspect(in);
 }

@@ -181,8 +181,12 @@ static int work(struct ingest *in)
 	struct bs_worker_env *env = in->env;
 
 	for (;;) {
-		bool any = bs_ingest_receive(in);
-		int64_t now = bs_now_ns();
+		bool any = in->feed != NULL && bs_ingest_feed(in);
+
+		any = bs_ingest_receive(in) || any;
+		if (!any && in->now.unacked > 0)
+			in->now.ack_due = true; /* caught up */
+		const int64_t now = bs_now_ns();
 
 		bs_ingest_refusals(in);
 		watch_others(in);
@@ -234,6 +238,43 @@ static void say_goodbye(struct ingest *in)
 		(void)nanosleep(&moment, NULL);
 		bs_worker_beat(in->env);
 	}
+}
+
+/* Counts deaths with a message in hand. One that ends each process that handles it would do so for
+ * ever: its scan is aborted. */
+static void suspect(struct ingest *in)
+{
+	struct bs_fail why;
+
+	if (atomic_exchange(&in->now.record->in_hand, 0) == 0)
+		return;
+	in->now.deaths = in->now.died_at == in->now.order.next ? in->now.deaths + 1 : 1;
+	in->now.died_at = in->now.order.next;
+	bs_ingest_commit(in, &in->now, 0);
+	if (in->now.deaths < BS_DEATHS_MAX || in->now.state != BS_STATE_SCANNING)
+		return;
+	(void)bs_fail(&why, BS_ERR_ABORTED,
+		      "the receiving process ended %u times (%s) with a message in hand, number "
+		      "%llu or one beyond",
+		      in->now.deaths, in->env->me->last_end,
+		      (unsigned long long)in->now.order.next);
+	bs_ingest_abort(in, &in->now, &why, BS_ON_FAULT);
+}
+
+void bs_ingest_resume(struct ingest *in)
+{
+	char words[BS_EVENT_TEXT];
+
+	if (!bs_ingest_restore(in) || (!bs_ingest_in_scan(&in->now) && in->before.id == 0))
+		return;
+	in->now.accept_due = in->now.state == BS_STATE_SCANNING && in->now.order.next == 1;
+	(void)snprintf(words, sizeof(words),
+		       "the receiving process ended (%s) and was replaced: the scan goes on at "
+		       "number %llu",
+		       in->env->me->last_end, (unsigned long long)in->now.order.next);
+	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->now.id }, words);
+	bs_ingest_feed_resume(in);
+	suspect(in);
 }
 
 static int open_gate(struct ingest *in, struct bs_fail *why)

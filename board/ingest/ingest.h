@@ -1,21 +1,22 @@
 /*
  * board/ingest/ingest.h - the parts of the receiving process, which share one struct
  *
- * ingest.c   the loop: time, the other workers' news
+ * ingest.c   the loop: time, the other workers' news; what a predecessor left
  * reload.c   takes up a changed site, between two scans
+ * reopen.c   at start: a scan that a service before this one was killed in goes on from its log
+ * feed.c     the scan out of its log: from its beginning, for a recon that replaces another; or
+ *            what this service has not had, of a scan that is reopened
  * receive.c  a message from its peer to its place, a readout to its slot
  * line.c     headers that wait until a scan can begin
  * deliver.c  messages that are next: a readout on to recon
  * scan.c     a scan from its header to its outcome
- * reopen.c   at start: a scan that a service before this one was killed in goes on from its log
- * feed.c     the scan out of its log: from its beginning, for a recon that replaces another; or
- *            what this service has not had, of a scan that is reopened
+ * await.c    scans that go on from their logs: whose turn it is, and their senders, who are awaited
  * commit.c   writes what has been done of the scan as one step to shared memory, for a successor
  * order.c    which message is next, which is a duplicate, what is missing; see order.h
  * clock.c    the sender's clock: when what could not be taken at once had come, how long a readout
  *            was on its way
- * log.c      the scan's log: gets every message that is taken
  * reply.c    what the service says to the sender
+ * log.c      the scan's log: gets every message that is taken
  * Each calls only those below it. The conversation is that of ipc/WIRE.md. One thread. Allocates
  * nothing once its socket is open, but for expat while a header is read (no scan is running then).
  */
@@ -168,6 +169,8 @@ static inline struct bs_reopened *bs_ingest_reopened(const struct ingest *in)
 /* ingest.c */
 /* Is there work that another process rings the bell for? Checked between announce and sleep. */
 bool bs_ingest_has_work(const struct ingest *in);
+/* At start: goes on with the scans that a predecessor left. */
+void bs_ingest_resume(struct ingest *in);
 
 /* reload.c */
 /* A changed site is being armed: headers wait. */
@@ -176,6 +179,17 @@ bool bs_ingest_held(const struct ingest *in);
 bool bs_ingest_reloads(const struct ingest *in);
 /* Does ingest's part of it. False: the tables cannot be mapped; only a new process helps. */
 bool bs_ingest_reload(struct ingest *in, struct bs_fail *why);
+
+/* reopen.c */
+/*
+ * A process's start, before it takes messages: is the newest log of a scan that was left open, and
+ * had the one before it all of its images?
+ */
+void bs_ingest_reopen_start(struct ingest *in);
+/* Once it can be, such a scan is opened, by the same checks as any; the older one first. */
+void bs_ingest_reopen(struct ingest *in);
+/* True: it is awaited, and time does not run out otherwise; too long, and the scan ends. */
+bool bs_ingest_reopen_waits(struct ingest *in, int64_t now);
 
 /* feed.c */
 /*
@@ -199,29 +213,6 @@ bool bs_ingest_feed(struct ingest *in);
 bool bs_ingest_feed_has_work(const struct ingest *in);
 /* No scan is open any more: stops. */
 void bs_ingest_feed_end(struct ingest *in);
-
-/* reopen.c */
-/*
- * A process's start, before it takes messages: is the newest log of a scan that was left open, and
- * had the one before it all of its images?
- */
-void bs_ingest_reopen_start(struct ingest *in);
-/* Once it can be, such a scan is opened, by the same checks as any; the older one first. */
-void bs_ingest_reopen(struct ingest *in);
-/* It will be: messages of its sender wait. That of a log with an end will if its sender asks. */
-bool bs_ingest_reopen_due(struct ingest *in, uint64_t session);
-/* It will be, or its sender has the time to ask for that: no other scan is opened before it. */
-bool bs_ingest_reopen_first(const struct ingest *in);
-/* Its log is read, so many records: its sender is awaited. */
-void bs_ingest_reopen_read(struct ingest *in, uint64_t records);
-/* Its sender is here. */
-void bs_ingest_reopen_heard(struct ingest *in);
-/* True: it is awaited, and time does not run out otherwise; too long, and the scan ends. */
-bool bs_ingest_reopen_waits(struct ingest *in, int64_t now);
-/* The log has its CLOSE, behind numbers that it lacks: they were refused, or never came. */
-bool bs_ingest_reopen_closed(const struct ingest *in);
-/* All that the log has was taken, and its sender had its grace: another scan's OPEN may end it. */
-bool bs_ingest_reopen_yields(const struct ingest *in);
 
 /* receive.c */
 /* A message of the scan, from its log, that this service has not had. False: no slot is free. */
@@ -294,6 +285,23 @@ void bs_ingest_drain(struct ingest *in, struct bs_ingest_scan *scan, enum bs_hap
 /* The scan is over: makes its outcome, sends it, and steps. */
 void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happening on);
 
+/* await.c */
+/*
+ * Such a scan will be opened: messages of its sender wait. That of a log with an end will if its
+ * sender asks.
+ */
+bool bs_ingest_reopen_due(struct ingest *in, uint64_t session);
+/* It will be, or its sender has the time to ask for that: no other scan is opened before it. */
+bool bs_ingest_reopen_first(const struct ingest *in);
+/* Its log is read, so many records: its sender is awaited. */
+void bs_ingest_reopen_read(struct ingest *in, uint64_t records);
+/* Its sender is here. */
+void bs_ingest_reopen_heard(struct ingest *in);
+/* The log has its CLOSE, behind numbers that it lacks: they were refused, or never came. */
+bool bs_ingest_reopen_closed(const struct ingest *in);
+/* All that the log has was taken, and its sender had its grace: another scan's OPEN may end it. */
+bool bs_ingest_reopen_yields(const struct ingest *in);
+
 /* commit.c */
 /*
  * Makes what stands in *scan the next step in shared memory and pushes the entry (0: none). If the
@@ -304,8 +312,8 @@ void bs_ingest_commit(struct ingest *in, struct bs_ingest_scan *scan, uint64_t e
 /* Sums the noise readout that is handed on next; a successor undoes it if no commit follows. */
 void bs_ingest_add_noise(struct ingest *in, struct bs_ingest_scan *scan,
 			 const struct bs_item *item);
-/* At start: goes on with what a predecessor left. */
-void bs_ingest_resume(struct ingest *in);
+/* At start: takes up what a predecessor left. False: there was no scan. */
+bool bs_ingest_restore(struct ingest *in);
 
 /* clock.c */
 /*
@@ -325,6 +333,20 @@ int64_t bs_ingest_first_receipt(const struct bs_ingest_scan *scan, int64_t sent_
  */
 void bs_ingest_note_sent(struct ingest *in, struct bs_ingest_scan *scan,
 			 const struct bs_acq_meta *m);
+
+/* reply.c */
+/* The scan's sender is this peer now. */
+void bs_ingest_follow(struct ingest *in, uint64_t peer);
+/* A message that is not used: reports and answers it, counts it in the totals (not the scan's). */
+void bs_ingest_reject(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_wire *w,
+		      const struct bs_fail *why);
+/* Answers readouts that recon could not use (recon has counted and reported them). */
+void bs_ingest_refusals(struct ingest *in);
+/* As reject, for a header. */
+void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_fail *why);
+/* Sends what is due, as far as the peer takes it. True: nothing is left. */
+bool bs_ingest_flush(struct ingest *in);
+void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns);
 
 /* log.c; without a log these do nothing, and durable equals held. */
 int bs_ingest_log_start(struct ingest *in, struct bs_fail *why);
@@ -366,19 +388,5 @@ void bs_ingest_log_words(struct ingest *in, struct bs_ingest_scan *scan, char *t
 bool bs_ingest_log_has_work(const struct ingest *in);
 void bs_ingest_log_watch(struct ingest *in, int64_t now);
 int64_t bs_ingest_log_due(const struct ingest *in);
-
-/* reply.c */
-/* The scan's sender is this peer now. */
-void bs_ingest_follow(struct ingest *in, uint64_t peer);
-/* A message that is not used: reports and answers it, counts it in the totals (not the scan's). */
-void bs_ingest_reject(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_wire *w,
-		      const struct bs_fail *why);
-/* Answers readouts that recon could not use (recon has counted and reported them). */
-void bs_ingest_refusals(struct ingest *in);
-/* As reject, for a header. */
-void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_fail *why);
-/* Sends what is due, as far as the peer takes it. True: nothing is left. */
-bool bs_ingest_flush(struct ingest *in);
-void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns);
 
 #endif

@@ -455,7 +455,7 @@ static void too_long(struct ingest *in, const struct bs_gate_message *m)
 
 bool bs_ingest_receive(struct ingest *in)
 {
-	bool any = in->feed != NULL && bs_ingest_feed(in);
+	bool any = false;
 
 	if (in->waiting != NULL) {
 		in->from = in->waiting_peer;
@@ -483,7 +483,5 @@ bool bs_ingest_receive(struct ingest *in)
 		if (in->now.ack_due)
 			(void)bs_ingest_flush(in);
 	}
-	if (!any && in->now.unacked > 0)
-		in->now.ack_due = true; /* caught up */
 	return any;
 }
