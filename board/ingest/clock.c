@@ -10,24 +10,25 @@ static bool is_sane(int64_t sent_ns)
 	return sent_ns > -CLOCK_MOST && sent_ns < CLOCK_MOST;
 }
 
-int64_t bs_ingest_receipt(struct ingest *in, int64_t sent_ns, int64_t taken_ns)
+int64_t bs_ingest_receipt(struct ingest *in, struct bs_ingest_scan *scan, int64_t sent_ns,
+			  int64_t taken_ns)
 {
 	const bool sane = is_sane(sent_ns);
 	const int64_t apart = sane ? taken_ns - sent_ns : INT64_MAX;
 	int64_t came_ns;
 
-	in->apart_ns = apart < in->apart_ns ? apart : in->apart_ns;
+	scan->apart_ns = apart < scan->apart_ns ? apart : scan->apart_ns;
 	if (!sane || taken_ns - in->empty_ns <= BS_AWAY_NS)
 		return taken_ns;
-	came_ns = sent_ns + in->apart_ns;
+	came_ns = sent_ns + scan->apart_ns;
 	return came_ns > in->empty_ns ? came_ns : in->empty_ns;
 }
 
-int64_t bs_ingest_first_receipt(const struct ingest *in, int64_t sent_ns, int64_t now_ns)
+int64_t bs_ingest_first_receipt(const struct bs_ingest_scan *scan, int64_t sent_ns, int64_t now_ns)
 {
-	const bool known = in->apart_ns != INT64_MAX && is_sane(sent_ns);
+	const bool known = scan->apart_ns != INT64_MAX && is_sane(sent_ns);
 
-	return known && sent_ns + in->apart_ns < now_ns ? sent_ns + in->apart_ns : now_ns;
+	return known && sent_ns + scan->apart_ns < now_ns ? sent_ns + scan->apart_ns : now_ns;
 }
 
 static bool just_before(int64_t sent_ns, int64_t received_ns)
@@ -50,33 +51,35 @@ static int64_t utc_ahead(void)
 }
 
 /* Which of this host's clocks the first readout's stamp was read from. */
-static void tell_clock(struct ingest *in, int64_t sent_ns, int64_t received_ns)
+static void tell_clock(struct ingest *in, struct bs_ingest_scan *scan, int64_t sent_ns,
+		       int64_t received_ns)
 {
 	struct bs_kspace_record *k = &in->env->shm.s->kspace;
 	const int64_t ahead_ns = utc_ahead();
 
-	in->clock = BS_CLOCK_OTHER;
-	in->clock_ahead_ns = 0;
+	scan->clock = BS_CLOCK_OTHER;
+	scan->clock_ahead_ns = 0;
 	if (is_sane(sent_ns) && just_before(sent_ns, received_ns)) {
-		in->clock = BS_CLOCK_MONOTONIC;
+		scan->clock = BS_CLOCK_MONOTONIC;
 	} else if (is_sane(sent_ns) && just_before(sent_ns, received_ns + ahead_ns)) {
-		in->clock = BS_CLOCK_REALTIME;
-		in->clock_ahead_ns = ahead_ns;
+		scan->clock = BS_CLOCK_REALTIME;
+		scan->clock_ahead_ns = ahead_ns;
 	}
-	atomic_store(&k->clock, (uint32_t)in->clock);
+	atomic_store(&k->clock, (uint32_t)scan->clock);
 }
 
-void bs_ingest_note_sent(struct ingest *in, const struct bs_acq_meta *m)
+void bs_ingest_note_sent(struct ingest *in, struct bs_ingest_scan *scan,
+			 const struct bs_acq_meta *m)
 {
 	int64_t ns;
 
 	if (in->feed != NULL)
 		return; /* it comes from the log */
-	if (in->clock == BS_CLOCK_UNKNOWN)
-		tell_clock(in, m->sender_ns, m->received_ns);
-	if (in->clock == BS_CLOCK_OTHER || !is_sane(m->sender_ns))
+	if (scan->clock == BS_CLOCK_UNKNOWN)
+		tell_clock(in, scan, m->sender_ns, m->received_ns);
+	if (scan->clock == BS_CLOCK_OTHER || !is_sane(m->sender_ns))
 		return;
-	ns = m->received_ns + in->clock_ahead_ns - m->sender_ns;
+	ns = m->received_ns + scan->clock_ahead_ns - m->sender_ns;
 	if (ns >= 0)
-		bs_hist_add(bs_shm_hist(&in->env->shm, in->scan->protocol, BS_STAGE_SEND), ns);
+		bs_hist_add(bs_shm_hist(&in->env->shm, scan->record->protocol, BS_STAGE_SEND), ns);
 }

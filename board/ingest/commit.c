@@ -1,30 +1,30 @@
 /* board/ingest/commit.c - what has been done of a scan, as one step; see ingest.h */
 #include "board/ingest/ingest.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/thread/clock.h"
 
-static void gather(const struct ingest *in, uint64_t entry, struct bs_scan_step *t)
+static void gather(const struct ingest *in, const struct bs_ingest_scan *scan, uint64_t entry,
+		   struct bs_scan_step *t)
 {
-	t->id = in->id;
-	t->state = (uint32_t)in->state;
+	t->id = scan->id;
+	t->state = (uint32_t)scan->state;
 	t->epoch = in->recon_epoch;
 	t->entries = atomic_load(&in->env->shm.acq_ring->head) + (entry != 0);
 	t->entry = entry;
-	t->next = in->order.next;
-	t->heard_from = in->heard_from;
-	t->acqs = in->acqs;
-	t->ack_time_ns = in->ack_time_ns;
-	t->gaps = in->order.gaps;
-	t->deaths = in->deaths;
-	t->died_at = in->died_at;
-	t->recon_deaths = in->recon_deaths;
-	t->recon_died_at = in->recon_died_at;
-	memcpy(t->gap, in->order.gap, sizeof(t->gap));
-	t->count = in->count;
-	t->fault = in->fault;
+	t->next = scan->order.next;
+	t->heard_from = scan->heard_from;
+	t->acqs = scan->acqs;
+	t->ack_time_ns = scan->ack_time_ns;
+	t->gaps = scan->order.gaps;
+	t->deaths = scan->deaths;
+	t->died_at = scan->died_at;
+	t->recon_deaths = scan->recon_deaths;
+	t->recon_died_at = scan->recon_died_at;
+	memcpy(t->gap, scan->order.gap, sizeof(t->gap));
+	t->count = scan->count;
+	t->fault = scan->fault;
 }
 
 /* What others read of it. */
@@ -66,21 +66,21 @@ static void finish(struct ingest *in, struct bs_scan_record *s, const struct bs_
 	bs_shm_ring_bell(shm, BS_WORKER_RECON);
 }
 
-void bs_ingest_commit(struct ingest *in, uint64_t entry)
+void bs_ingest_commit(struct ingest *in, struct bs_ingest_scan *scan, uint64_t entry)
 {
-	const uint32_t other = ~atomic_load(&in->scan->step_at) & 1;
-	struct bs_scan_step *t = &in->scan->step[other];
+	const uint32_t other = ~atomic_load(&scan->record->step_at) & 1;
+	struct bs_scan_step *t = &scan->record->step[other];
 
-	gather(in, entry, t);
-	atomic_store(&in->scan->step_at, other);
+	gather(in, scan, entry, t);
+	atomic_store(&scan->record->step_at, other);
 	atomic_signal_fence(memory_order_seq_cst); /* nothing below may move above the store */
-	finish(in, in->scan, t);
+	finish(in, scan->record, t);
 }
 
-void bs_ingest_add_noise(struct ingest *in, const struct bs_item *item)
+void bs_ingest_add_noise(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_item *item)
 {
 	const struct bs_shm *shm = &in->env->shm;
-	struct bs_scan_record *s = in->scan;
+	struct bs_scan_record *s = scan->record;
 
 	atomic_store(&s->noise_number, 0);
 	bs_scan_noise_copy(&s->noise_before, &s->noise);
@@ -95,40 +95,40 @@ static const struct bs_scan_step *valid_step(const struct bs_scan_record *s)
 	return &s->step[atomic_load(&s->step_at) & 1];
 }
 
-/* The scan at hand is this one, where its last step left it. */
-static void restore(struct ingest *in, struct bs_scan_record *s)
+/* *scan is that of this record, where its last step left it. */
+static void restore(struct ingest *in, struct bs_ingest_scan *scan, struct bs_scan_record *s)
 {
 	const struct bs_scan_step *t = valid_step(s);
 
-	in->scan = s;
-	in->id = t->id;
-	in->state = (enum bs_state)t->state;
+	scan->record = s;
+	scan->id = t->id;
+	scan->state = (enum bs_state)t->state;
 	in->recon_epoch = t->epoch;
-	in->session = s->session;
-	bs_order_start(&in->order, t->next);
-	memcpy(in->order.gap, t->gap, sizeof(t->gap));
-	in->order.gaps = t->gaps;
-	in->heard_from = t->heard_from;
-	in->acqs = t->acqs;
-	in->ack_time_ns = t->ack_time_ns;
-	in->count = t->count;
-	in->fault = t->fault;
-	in->deaths = t->deaths;
-	in->died_at = t->died_at;
-	in->recon_deaths = t->recon_deaths;
-	in->recon_died_at = t->recon_died_at;
-	in->apart_ns = INT64_MAX;
-	in->clock = BS_CLOCK_UNKNOWN;
-	in->resumed_at = in->order.next + in->order.window;
-	in->heard_ns = bs_now_ns();
-	if (bs_ingest_in_scan(in) && atomic_load(&s->noise_number) == t->next)
+	scan->session = s->session;
+	bs_order_start(&scan->order, t->next);
+	memcpy(scan->order.gap, t->gap, sizeof(t->gap));
+	scan->order.gaps = t->gaps;
+	scan->heard_from = t->heard_from;
+	scan->acqs = t->acqs;
+	scan->ack_time_ns = t->ack_time_ns;
+	scan->count = t->count;
+	scan->fault = t->fault;
+	scan->deaths = t->deaths;
+	scan->died_at = t->died_at;
+	scan->recon_deaths = t->recon_deaths;
+	scan->recon_died_at = t->recon_died_at;
+	scan->apart_ns = INT64_MAX;
+	scan->clock = BS_CLOCK_UNKNOWN;
+	scan->resumed_at = scan->order.next + scan->order.window;
+	scan->heard_ns = bs_now_ns();
+	if (bs_ingest_in_scan(scan) && atomic_load(&s->noise_number) == t->next)
 		bs_scan_noise_copy(&s->noise, &s->noise_before); /* it was being added */
 	finish(in, s, t);
-	if (!bs_ingest_in_scan(in))
+	if (!bs_ingest_in_scan(scan))
 		return;
-	in->p = &in->env->site.protocol[s->protocol];
-	in->has_table = bs_shm_table(&in->env->shm, s->protocol, &in->table);
-	in->ack_due = true;
+	scan->p = &in->env->site.protocol[s->protocol];
+	scan->has_table = bs_shm_table(&in->env->shm, s->protocol, &scan->table);
+	scan->ack_due = true;
 }
 
 static bool is_closed(const struct bs_scan_record *s)
@@ -138,56 +138,19 @@ static bool is_closed(const struct bs_scan_record *s)
 	return state == BS_STATE_DRAINING || state == BS_STATE_ABORTING;
 }
 
-/* False: there was no scan. */
-static bool restore_all(struct ingest *in)
+bool bs_ingest_restore(struct ingest *in)
 {
-	struct bs_scan_record *scan = in->env->shm.s->scan;
-	const uint32_t last = valid_step(&scan[1])->id > valid_step(&scan[0])->id;
+	struct bs_scan_record *s = in->env->shm.s->scan;
+	const uint32_t last = valid_step(&s[1])->id > valid_step(&s[0])->id;
 
-	if (valid_step(&scan[last])->id == 0)
+	if (valid_step(&s[last])->id == 0)
 		return false;
-	if (is_closed(&scan[1 - last])) {
-		restore(in, &scan[1 - last]);
+	if (is_closed(&s[1 - last])) {
+		restore(in, &in->now, &s[1 - last]);
 		in->before = in->now;
-	} else if (valid_step(&scan[1 - last])->id != 0) {
-		finish(in, &scan[1 - last], valid_step(&scan[1 - last])); /* it ended */
+	} else if (valid_step(&s[1 - last])->id != 0) {
+		finish(in, &s[1 - last], valid_step(&s[1 - last])); /* it ended */
 	}
-	restore(in, &scan[last]);
+	restore(in, &in->now, &s[last]);
 	return true;
-}
-
-/* Counts deaths with a message in hand. One that ends each process that handles it would do so for
- * ever: its scan is aborted. */
-static void suspect(struct ingest *in)
-{
-	struct bs_fail why;
-
-	if (atomic_exchange(&in->scan->in_hand, 0) == 0)
-		return;
-	in->deaths = in->died_at == in->order.next ? in->deaths + 1 : 1;
-	in->died_at = in->order.next;
-	bs_ingest_commit(in, 0);
-	if (in->deaths < BS_DEATHS_MAX || in->state != BS_STATE_SCANNING)
-		return;
-	(void)bs_fail(&why, BS_ERR_ABORTED,
-		      "the receiving process ended %u times (%s) with a message in hand, number "
-		      "%llu or one beyond",
-		      in->deaths, in->env->me->last_end, (unsigned long long)in->order.next);
-	bs_ingest_abort(in, &why, BS_ON_FAULT);
-}
-
-void bs_ingest_resume(struct ingest *in)
-{
-	char words[BS_EVENT_TEXT];
-
-	if (!restore_all(in) || (!bs_ingest_in_scan(in) && in->before.id == 0))
-		return;
-	in->accept_due = in->state == BS_STATE_SCANNING && in->order.next == 1;
-	(void)snprintf(words, sizeof(words),
-		       "the receiving process ended (%s) and was replaced: the scan goes on at "
-		       "number %llu",
-		       in->env->me->last_end, (unsigned long long)in->order.next);
-	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->id }, words);
-	bs_ingest_feed_resume(in);
-	suspect(in);
 }

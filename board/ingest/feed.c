@@ -41,7 +41,7 @@ void bs_ingest_feed_end(struct ingest *in)
 	in->feed = NULL;
 }
 
-static void give_up(struct ingest *in, const char *reason)
+static void give_up(struct ingest *in, struct bs_ingest_scan *scan, const char *reason)
 {
 	const struct bs_worker_state *recon = &in->env->shm.s->worker[BS_WORKER_RECON];
 	struct bs_fail why;
@@ -51,65 +51,70 @@ static void give_up(struct ingest *in, const char *reason)
 		      "the reconstruction process ended (%s) and was replaced; what it held of the "
 		      "scan is lost: %s",
 		      recon->last_end, reason);
-	in->fault = why;                    /* the outcome tells this, not an earlier fault */
-	if (in->state == BS_STATE_SCANNING) /* its log ends: a successor takes no more of it */
-		bs_ingest_step(in, BS_ON_FAULT, 0);
-	if (!in->turned) /* one that has replaced that meanwhile is to have the scan before */
+	scan->fault = why;                    /* the outcome tells this, not an earlier fault */
+	if (scan->state == BS_STATE_SCANNING) /* its log ends: a successor takes no more of it */
+		bs_ingest_step(in, scan, BS_ON_FAULT, 0);
+	if (scan == &in->now) /* one that has replaced that meanwhile is to have the scan before */
 		in->recon_epoch = feed.epoch;
-	bs_ingest_end(in, BS_ON_LOST);
+	bs_ingest_end(in, scan, BS_ON_LOST);
 }
 
 /* Several recons in a row died at the same readout: another one would, too. */
-static bool hopeless(struct ingest *in)
+static bool hopeless(struct ingest *in, struct bs_ingest_scan *scan)
 {
-	const uint64_t at = atomic_load(&in->scan->recon_at);
+	const uint64_t at = atomic_load(&scan->record->recon_at);
 
-	in->recon_deaths = in->recon_died_at == at && (at & 1) != 0 ? in->recon_deaths + 1 : 1;
-	in->recon_died_at = at;
-	bs_ingest_commit(in, 0);
-	return (at & 1) != 0 && in->recon_deaths >= BS_DEATHS_MAX;
+	scan->recon_deaths =
+		scan->recon_died_at == at && (at & 1) != 0 ? scan->recon_deaths + 1 : 1;
+	scan->recon_died_at = at;
+	bs_ingest_commit(in, scan, 0);
+	return (at & 1) != 0 && scan->recon_deaths >= BS_DEATHS_MAX;
 }
 
-/* Of the scan at hand. reason: why it cannot be given; NULL: it can. */
-static void begin(struct ingest *in, uint32_t epoch, const char *reason)
+/* reason: why it cannot be given; NULL: it can. */
+static void begin(struct ingest *in, struct bs_ingest_scan *scan, uint32_t epoch,
+		  const char *reason)
 {
 	const struct bs_worker_state *recon = &in->env->shm.s->worker[BS_WORKER_RECON];
 	char words[BS_EVENT_TEXT];
 
 	bs_ingest_feed_end(in);
-	feed = (struct bs_feed){ .before = in->turned, .epoch = epoch, .again = true, .next = 1 };
+	feed = (struct bs_feed){
+		.before = scan == &in->before, .epoch = epoch, .again = true, .next = 1
+	};
 	if (reason != NULL) {
-		give_up(in, reason);
+		give_up(in, scan, reason);
 		return;
 	}
 	in->feed = &feed;
 	/* what its sender sends again while it hears no progress is not counted as duplicate */
-	in->resumed_at = in->order.next + in->order.window;
+	scan->resumed_at = scan->order.next + scan->order.window;
 	(void)snprintf(words, sizeof(words),
 		       "the reconstruction process ended (%s) and was replaced: it gets the scan's "
 		       "readouts again, from the log; %llu images were handed on",
-		       recon->last_end, (unsigned long long)atomic_load(&in->scan->images_made));
-	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->id }, words);
+		       recon->last_end,
+		       (unsigned long long)atomic_load(&scan->record->images_made));
+	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ scan->id }, words);
 }
 
 /* died: this is since a recon did. */
-static void begin_one(struct ingest *in, uint32_t epoch, bool died)
+static void begin_one(struct ingest *in, struct bs_ingest_scan *scan, uint32_t epoch, bool died)
 {
-	begin(in, epoch,
-	      died && hopeless(in) ? "each of its last processes ended at the same readout"
-				   : bs_ingest_log_lacks(in));
+	begin(in, scan, epoch,
+	      died && hopeless(in, scan) ? "each of its last processes ended at the same readout"
+					 : bs_ingest_log_lacks(in, scan));
 }
 
 /* The scan before has been given, or needs it no more. */
 static void begin_newest(struct ingest *in, uint32_t epoch, bool died)
 {
-	if (bs_ingest_in_scan(in)) {
-		begin_one(in, epoch, died);
+	if (bs_ingest_in_scan(&in->now)) {
+		begin_one(in, &in->now, epoch, died);
 		return;
 	}
 	bs_ingest_feed_end(in);
 	in->recon_epoch = epoch;
-	bs_ingest_commit(in, 0);
+	bs_ingest_commit(in, &in->now, 0);
 }
 
 static void begin_all(struct ingest *in, bool died)
@@ -117,11 +122,8 @@ static void begin_all(struct ingest *in, bool died)
 	const uint32_t epoch = atomic_load(&in->env->shm.s->worker[BS_WORKER_RECON].epoch);
 
 	bs_ingest_feed_end(in);
-	if (in->before.id != 0 && !bs_ingest_before_is_over(in)) {
-		bs_ingest_turn(in);
-		begin_one(in, epoch, died);
-		bs_ingest_turn(in);
-	}
+	if (in->before.id != 0 && !bs_ingest_is_over(&in->before))
+		begin_one(in, &in->before, epoch, died);
 	if (in->feed == NULL)
 		begin_newest(in, epoch, died);
 }
@@ -134,37 +136,37 @@ void bs_ingest_feed_begin(struct ingest *in)
 void bs_ingest_feed_resume(struct ingest *in)
 {
 	if (atomic_load(&in->env->shm.s->worker[BS_WORKER_RECON].epoch) != in->recon_epoch &&
-	    !bs_ingest_is_over(in))
+	    !bs_ingest_is_over(&in->now))
 		begin_all(in, false);
 }
 
 /* The scan that is being given, if it is the one before, has ended meanwhile. */
 static bool is_done_with(const struct ingest *in)
 {
-	return feed.before && (in->before.id == 0 || bs_ingest_before_is_over(in));
+	return feed.before && (in->before.id == 0 || bs_ingest_is_over(&in->before));
 }
 
 void bs_ingest_feed_rest(struct ingest *in)
 {
 	atomic_store(&bs_ingest_reopened(in)->step, BS_REOPEN_READS);
 	bs_ingest_feed_end(in);
-	feed = (struct bs_feed){ .epoch = in->recon_epoch, .next = in->order.next };
+	feed = (struct bs_feed){ .epoch = in->recon_epoch, .next = in->now.order.next };
 	in->feed = &feed;
-	in->resumed_at = in->order.next + in->order.window;
+	in->now.resumed_at = in->now.order.next + in->now.order.window;
 }
 
 /* What recon has not had is in the log, too, and is taken from it. */
-static bool reads(const struct ingest *in)
+static bool reads(const struct ingest *in, const struct bs_ingest_scan *scan)
 {
 	return atomic_load(&bs_ingest_reopened(in)->step) == BS_REOPEN_READS &&
-	       bs_ingest_log_apart(in);
+	       bs_ingest_log_apart(in, scan);
 }
 
-static bool is_full(const struct ingest *in)
+static bool is_full(const struct ingest *in, const struct bs_ingest_scan *scan)
 {
 	const struct bs_shm *shm = &in->env->shm;
 
-	if (feed.next >= in->order.next && bs_ring_count(shm->acq_ring) >= AHEAD)
+	if (feed.next >= scan->order.next && bs_ring_count(shm->acq_ring) >= AHEAD)
 		return true;
 	return bs_pool_in_use(shm->acq_pool) == shm->acq_pool->slots;
 }
@@ -182,23 +184,23 @@ bool bs_ingest_feed_has_work(const struct ingest *in)
 
 	if (atomic_load(&recon->epoch) != feed.epoch || is_done_with(in))
 		return true;
-	if (!feed.before && bs_ingest_log_lacks(in) != NULL)
+	if (!feed.before && bs_ingest_log_lacks(in, &in->now) != NULL)
 		return true;
 	if (feed.log == NULL)
-		return !waits_for_recon(in) && (feed.before || bs_ingest_log_written(in));
-	return !is_full(in);
+		return !waits_for_recon(in) && (feed.before || bs_ingest_log_written(in, &in->now));
+	return !is_full(in, feed.before ? &in->before : &in->now);
 }
 
-static void push(struct ingest *in, enum bs_entry_kind kind)
+static void push(struct ingest *in, struct bs_ingest_scan *scan, enum bs_entry_kind kind)
 {
-	(void)bs_ring_push(in->env->shm.acq_ring, bs_entry(kind, in->id, 0));
+	(void)bs_ring_push(in->env->shm.acq_ring, bs_entry(kind, scan->id, 0));
 	bs_shm_ring_bell(&in->env->shm, BS_WORKER_RECON);
 }
 
-static int open_log(struct ingest *in, struct bs_fail *why)
+static int open_log(struct ingest *in, struct bs_ingest_scan *scan, struct bs_fail *why)
 {
-	const char *name = bs_ingest_log_name(in);
-	char path[sizeof(in->env->site.log.dir) + sizeof(in->scan->log.name) + 2];
+	const char *name = bs_ingest_log_name(in, scan);
+	char path[sizeof(in->env->site.log.dir) + sizeof(scan->record->log.name) + 2];
 	int rc;
 
 	if (name[0] == '\0') /* although all of it is done with */
@@ -210,27 +212,28 @@ static int open_log(struct ingest *in, struct bs_fail *why)
 		return rc;
 	}
 	if (feed.again)
-		push(in, BS_ENTRY_OPEN);
+		push(in, scan, BS_ENTRY_OPEN);
 	return 0;
 }
 
 /* The message's number, if recon had it, or is to have it. */
-static bool is_wanted(const struct ingest *in, const struct bs_log_message *m, uint64_t *seq)
+static bool is_wanted(const struct ingest *in, const struct bs_ingest_scan *scan,
+		      const struct bs_log_message *m, uint64_t *seq)
 {
 	const unsigned char *payload;
 	struct bs_wire w;
 
-	if (bs_wire_decode(&w, m->bytes, m->len, &payload, NULL) != 0 || w.session != in->session ||
-	    w.kind == BS_WIRE_OPEN || w.seq < feed.next)
+	if (bs_wire_decode(&w, m->bytes, m->len, &payload, NULL) != 0 ||
+	    w.session != scan->session || w.kind == BS_WIRE_OPEN || w.seq < feed.next)
 		return false;
 	*seq = w.seq;
-	if (w.seq >= in->order.next)
-		return reads(in);
-	return w.kind == BS_WIRE_ACQ && bs_order_look(&in->order, w.seq) == BS_NUMBER_DUPLICATE;
+	if (w.seq >= scan->order.next)
+		return reads(in, scan);
+	return w.kind == BS_WIRE_ACQ && bs_order_look(&scan->order, w.seq) == BS_NUMBER_DUPLICATE;
 }
 
 /* Reads on until the number that is due is known to be in the log, or not. */
-static int read_ahead(struct ingest *in, struct bs_fail *why)
+static int read_ahead(struct ingest *in, struct bs_ingest_scan *scan, struct bs_fail *why)
 {
 	while (feed.ahead[feed.next % BS_HELD_MAX].seq != feed.next) {
 		const uint64_t seq = feed.read.seq;
@@ -251,7 +254,7 @@ static int read_ahead(struct ingest *in, struct bs_fail *why)
 		if (rc <= 0)
 			return rc;
 		feed.records = m.number + 1;
-		if (is_wanted(in, &m, &feed.read.seq))
+		if (is_wanted(in, scan, &m, &feed.read.seq))
 			feed.read.at = m.place;
 		else
 			feed.read.seq = 0;
@@ -260,19 +263,19 @@ static int read_ahead(struct ingest *in, struct bs_fail *why)
 }
 
 /* 1: the next number is done with. 0: it waits for a slot. Negative: the log cannot be read. */
-static int give_next(struct ingest *in, struct bs_fail *why)
+static int give_next(struct ingest *in, struct bs_ingest_scan *scan, struct bs_fail *why)
 {
 	const uint32_t at = feed.next % BS_HELD_MAX;
 	struct bs_log_message m;
-	int rc = read_ahead(in, why);
+	int rc = read_ahead(in, scan, why);
 
 	if (rc == 0 && feed.ahead[at].seq == feed.next) {
 		rc = bs_log_again(feed.log, feed.ahead[at].at, &m, why);
-		if (rc == 0 && is_full(in))
+		if (rc == 0 && is_full(in, scan))
 			return 0;
-		if (rc == 0 &&
-		    !(feed.next < in->order.next ? bs_ingest_again(in, m.bytes, m.len)
-						 : bs_ingest_take_logged(in, m.bytes, m.len)))
+		if (rc == 0 && !(feed.next < scan->order.next
+					 ? bs_ingest_again(in, scan, m.bytes, m.len)
+					 : bs_ingest_take_logged(in, scan, m.bytes, m.len)))
 			return 0;
 		feed.ahead[at].seq = 0;
 		feed.waiting--;
@@ -284,65 +287,66 @@ static int give_next(struct ingest *in, struct bs_fail *why)
 }
 
 /* Something of the log is still to be given. */
-static bool goes_on(const struct ingest *in)
+static bool goes_on(const struct ingest *in, const struct bs_ingest_scan *scan)
 {
-	if (feed.next < in->order.next)
+	if (feed.next < scan->order.next)
 		return true;
-	return reads(in) && in->state == BS_STATE_SCANNING &&
+	return reads(in, scan) && scan->state == BS_STATE_SCANNING &&
 	       (!feed.ended || feed.read.seq != 0 || feed.waiting > 0);
 }
 
 /* Recon has all that its predecessor had, and of a log that was taken up all that is there. */
-static void finish(struct ingest *in)
+static void finish(struct ingest *in, struct bs_ingest_scan *scan)
 {
-	const bool read = reads(in) && in->state == BS_STATE_SCANNING;
+	const bool read = reads(in, scan) && scan->state == BS_STATE_SCANNING;
 
 	bs_ingest_feed_end(in);
-	if (!in->turned)
+	if (scan == &in->now)
 		in->recon_epoch = feed.epoch;
 	if (read)
 		bs_ingest_reopen_read(in, feed.records);
-	bs_ingest_commit(in,
-			 in->state == BS_STATE_SCANNING ? 0 : bs_entry(BS_ENTRY_CLOSE, in->id, 0));
+	bs_ingest_commit(in, scan,
+			 scan->state == BS_STATE_SCANNING ? 0
+							  : bs_entry(BS_ENTRY_CLOSE, scan->id, 0));
 }
 
 /* The log that is taken up is damaged: the scan ends with what is before that. */
-static void end_early(struct ingest *in, const struct bs_fail *why)
+static void end_early(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_fail *why)
 {
 	if (feed.again && feed.log == NULL) /* recon ends no scan that it has not opened */
-		push(in, BS_ENTRY_OPEN);
-	bs_ingest_abort(in, why, BS_ON_FAULT);
-	finish(in);
+		push(in, scan, BS_ENTRY_OPEN);
+	bs_ingest_abort(in, scan, why, BS_ON_FAULT);
+	finish(in, scan);
 }
 
 /* The next part of the scan at hand; when it is done with, feed ends. False: it waits. */
-static bool give(struct ingest *in)
+static bool give(struct ingest *in, struct bs_ingest_scan *scan)
 {
 	struct bs_fail why;
 	bool waits;
 	int rc = 0;
 
-	waits = feed.log == NULL && (waits_for_recon(in) || !bs_ingest_log_written(in));
+	waits = feed.log == NULL && (waits_for_recon(in) || !bs_ingest_log_written(in, scan));
 	/* asked after that: what the log gave up is counted before it is done with */
-	if (bs_ingest_log_lacks(in) != NULL) {
-		give_up(in, bs_ingest_log_lacks(in));
+	if (bs_ingest_log_lacks(in, scan) != NULL) {
+		give_up(in, scan, bs_ingest_log_lacks(in, scan));
 		return true;
 	}
 	if (waits)
 		return false;
 	if (feed.log == NULL)
-		rc = open_log(in, &why);
-	for (uint32_t i = 0; rc >= 0 && i < AT_ONCE && goes_on(in); i++) {
-		rc = give_next(in, &why);
+		rc = open_log(in, scan, &why);
+	for (uint32_t i = 0; rc >= 0 && i < AT_ONCE && goes_on(in, scan); i++) {
+		rc = give_next(in, scan, &why);
 		if (rc == 0)
 			return false;
 	}
-	if (rc >= 0 && !goes_on(in))
-		finish(in);
-	if (rc < 0 && reads(in) && feed.next >= in->order.next)
-		end_early(in, &why);
+	if (rc >= 0 && !goes_on(in, scan))
+		finish(in, scan);
+	if (rc < 0 && reads(in, scan) && feed.next >= scan->order.next)
+		end_early(in, scan, &why);
 	else if (rc < 0)
-		give_up(in, why.text);
+		give_up(in, scan, why.text);
 	return true;
 }
 
@@ -351,18 +355,16 @@ bool bs_ingest_feed(struct ingest *in)
 	const struct bs_worker_state *recon = &in->env->shm.s->worker[BS_WORKER_RECON];
 	bool any = true;
 
-	in->heard_ns = in->order.gap_since_ns = bs_now_ns(); /* its sender waits meanwhile */
+	/* its sender waits meanwhile */
+	in->now.heard_ns = in->now.order.gap_since_ns = bs_now_ns();
 	if (atomic_load(&recon->epoch) != feed.epoch) {
 		bs_ingest_feed_begin(in);
 		return true;
 	}
 	if (!feed.before)
-		return give(in);
-	if (!is_done_with(in)) {
-		bs_ingest_turn(in);
-		any = give(in);
-		bs_ingest_turn(in);
-	}
+		return give(in, &in->now);
+	if (!is_done_with(in))
+		any = give(in, &in->before);
 	if (in->feed == NULL || is_done_with(in))
 		begin_newest(in, feed.epoch, true);
 	return any;

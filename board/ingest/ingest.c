@@ -17,10 +17,10 @@
  */
 static const char *ends(const struct ingest *in, int *code)
 {
-	const struct bs_scan_record *s = in->scan;
+	const struct bs_scan_record *s = in->now.record;
 	const uint64_t id = atomic_load(&s->id);
 
-	if (in->state != BS_STATE_SCANNING)
+	if (in->now.state != BS_STATE_SCANNING)
 		return NULL;
 	*code = atomic_load(&s->lacking) == id ? BS_ERR_CALIBRATION : BS_ERR_BUDGET;
 	if (*code == BS_ERR_CALIBRATION)
@@ -38,37 +38,35 @@ static void watch_others(struct ingest *in)
 	const char *text;
 	int code;
 
-	if (bs_ingest_before_is_over(in)) {
-		bs_ingest_turn(in);
-		bs_ingest_end(in, BS_ON_DONE);
-		bs_ingest_turn(in);
-	}
-	if ((in->state != BS_STATE_STARTING || in->before.id != 0) && epoch != in->recon_epoch &&
-	    in->feed == NULL) {
-		if (in->before.id != 0 || (bs_ingest_in_scan(in) && !bs_ingest_is_over(in))) {
+	if (bs_ingest_is_over(&in->before))
+		bs_ingest_end(in, &in->before, BS_ON_DONE);
+	if ((in->now.state != BS_STATE_STARTING || in->before.id != 0) &&
+	    epoch != in->recon_epoch && in->feed == NULL) {
+		if (in->before.id != 0 ||
+		    (bs_ingest_in_scan(&in->now) && !bs_ingest_is_over(&in->now))) {
 			bs_ingest_feed_begin(in);
-		} else if (!bs_ingest_in_scan(in)) {
+		} else if (!bs_ingest_in_scan(&in->now)) {
 			in->recon_epoch = epoch;
-			bs_ingest_step(in, BS_ON_LOST, 0);
+			bs_ingest_step(in, &in->now, BS_ON_LOST, 0);
 		}
 	}
-	if (in->state == BS_STATE_STARTING && in->before.id == 0 && ready &&
+	if (in->now.state == BS_STATE_STARTING && in->before.id == 0 && ready &&
 	    atomic_load(&recon->epoch) == epoch && !bs_ingest_held(in)) {
 		in->recon_epoch = epoch;
-		bs_ingest_step(in, BS_ON_READY, 0);
+		bs_ingest_step(in, &in->now, BS_ON_READY, 0);
 	}
 	text = in->feed == NULL ? ends(in, &code) : NULL;
 	if (text != NULL) {
 		struct bs_fail why;
 
 		(void)bs_fail(&why, code, "%s", text);
-		bs_ingest_abort(in, &why, BS_ON_FAULT);
+		bs_ingest_abort(in, &in->now, &why, BS_ON_FAULT);
 	}
-	if (bs_ingest_is_over(in))
-		bs_ingest_log_end(in); /* not before: a new start would know nothing of the scan */
-	if (bs_ingest_is_over(in) && bs_ingest_log_ended(in)) {
+	if (bs_ingest_is_over(&in->now)) /* not before: a new start would know nothing of it */
+		bs_ingest_log_end(in, &in->now);
+	if (bs_ingest_is_over(&in->now) && bs_ingest_log_ended(in, &in->now)) {
 		bs_ingest_feed_end(in);
-		bs_ingest_end(in, BS_ON_DONE);
+		bs_ingest_end(in, &in->now, BS_ON_DONE);
 	}
 }
 
@@ -76,21 +74,23 @@ static void watch_time(struct ingest *in, int64_t now)
 {
 	struct bs_fail why;
 
-	if (in->state == BS_STATE_SCANNING && !bs_ingest_reopen_waits(in, now)) {
+	if (in->now.state == BS_STATE_SCANNING && !bs_ingest_reopen_waits(in, now)) {
 		if (in->waiting != NULL) /* what is missed may lie in the socket meanwhile */
-			in->heard_ns = in->order.gap_since_ns = now;
-		if (bs_order_lacks(&in->order) && now - in->order.gap_since_ns >= BS_GAP_NS)
-			bs_ingest_give_up_gap(in, BS_NUMBER_NONE);
+			in->now.heard_ns = in->now.order.gap_since_ns = now;
+		if (bs_order_lacks(&in->now.order) && now - in->now.order.gap_since_ns >= BS_GAP_NS)
+			bs_ingest_give_up_gap(in, &in->now, BS_NUMBER_NONE);
 	}
-	if (in->state == BS_STATE_SCANNING && now - in->heard_ns > bs_ns_of_ms(in->p->silence_ms)) {
-		if (in->order.held_count > 0) { /* what came beyond a gap may hold the close */
-			in->heard_ns = now;
-			bs_ingest_give_up_gap(in, BS_NUMBER_NONE);
+	if (in->now.state == BS_STATE_SCANNING &&
+	    now - in->now.heard_ns > bs_ns_of_ms(in->now.p->silence_ms)) {
+		if (in->now.order.held_count > 0) { /* what came beyond a gap may hold the close */
+			in->now.heard_ns = now;
+			bs_ingest_give_up_gap(in, &in->now, BS_NUMBER_NONE);
 		} else {
 			(void)bs_fail(&why, BS_ERR_TIMEOUT,
 				      "nothing came from the sender for %.0f ms, after number %llu",
-				      in->p->silence_ms, (unsigned long long)(in->order.next - 1));
-			bs_ingest_abort(in, &why, BS_ON_SILENCE);
+				      in->now.p->silence_ms,
+				      (unsigned long long)(in->now.order.next - 1));
+			bs_ingest_abort(in, &in->now, &why, BS_ON_SILENCE);
 		}
 	}
 	bs_ingest_heartbeat(in, now);
@@ -103,13 +103,14 @@ static bool watch_stop(struct ingest *in, int64_t now)
 
 	if (!bs_worker_stop(in->env))
 		return false;
-	if (in->state == BS_STATE_SCANNING && now > atomic_load(&in->env->shm.s->stop_by_ns)) {
+	if (in->now.state == BS_STATE_SCANNING && now > atomic_load(&in->env->shm.s->stop_by_ns)) {
 		(void)bs_fail(&why, BS_ERR_ABORTED, "the service was told to end");
-		bs_ingest_abort(in, &why, BS_ON_STOP);
+		bs_ingest_abort(in, &in->now, &why, BS_ON_STOP);
 	}
-	if (in->state == BS_STATE_IDLE || (in->state == BS_STATE_STARTING && in->before.id == 0))
-		bs_ingest_step(in, BS_ON_STOP, 0);
-	return in->state == BS_STATE_STOPPED && in->waiting == NULL && in->lined == 0;
+	if (in->now.state == BS_STATE_IDLE ||
+	    (in->now.state == BS_STATE_STARTING && in->before.id == 0))
+		bs_ingest_step(in, &in->now, BS_ON_STOP, 0);
+	return in->now.state == BS_STATE_STOPPED && in->waiting == NULL && in->lined == 0;
 }
 
 /* False: only a new process helps. */
@@ -128,27 +129,28 @@ bool bs_ingest_has_work(const struct ingest *in)
 	const struct bs_shared *s = in->env->shm.s;
 	const struct bs_worker_state *recon = &s->worker[BS_WORKER_RECON];
 
-	if (bs_ingest_reloads(in) || bs_ingest_before_is_over(in))
+	if (bs_ingest_reloads(in) || bs_ingest_is_over(&in->before))
 		return true;
-	if (in->state == BS_STATE_STARTING && in->before.id == 0)
+	if (in->now.state == BS_STATE_STARTING && in->before.id == 0)
 		return atomic_load(&recon->phase) == BS_PHASE_READY && !bs_ingest_held(in);
 	if (bs_ingest_log_has_work(in) ||
-	    (bs_ingest_is_over(in) && (atomic_load(&s->log.end) == 0 || bs_ingest_log_ended(in))))
+	    (bs_ingest_is_over(&in->now) &&
+	     (atomic_load(&s->log.end) == 0 || bs_ingest_log_ended(in, &in->now))))
 		return true;
 	if (in->feed != NULL)
 		return bs_ingest_feed_has_work(in);
 	int code;
 
-	if ((atomic_load(&recon->epoch) != in->recon_epoch && !bs_ingest_is_over(in)) ||
+	if ((atomic_load(&recon->epoch) != in->recon_epoch && !bs_ingest_is_over(&in->now)) ||
 	    ends(in, &code) != NULL || atomic_load(&s->unused.count) != in->refusals)
 		return true;
-	if (in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING)
+	if (in->now.state == BS_STATE_DRAINING || in->now.state == BS_STATE_ABORTING)
 		return false;
-	if (in->state == BS_STATE_IDLE &&
+	if (in->now.state == BS_STATE_IDLE &&
 	    (in->waiting != NULL || (in->lined > 0 && !bs_ingest_reopen_first(in))))
 		return true;
 	/* a message waits for a slot, and there is one */
-	return in->state == BS_STATE_SCANNING && in->waiting != NULL &&
+	return in->now.state == BS_STATE_SCANNING && in->waiting != NULL &&
 	       bs_pool_in_use(in->env->shm.acq_pool) < in->env->shm.acq_pool->slots;
 }
 
@@ -160,15 +162,17 @@ static void publish(struct ingest *in)
 	atomic_store_explicit(&k->waiting, in->lined, memory_order_relaxed);
 	atomic_store_explicit(&k->line_ns, in->lined > 0 ? in->line[0].since_ns : 0,
 			      memory_order_relaxed);
-	atomic_store_explicit(&k->heard_ns, in->heard_ns, memory_order_relaxed);
+	atomic_store_explicit(&k->heard_ns, in->now.heard_ns, memory_order_relaxed);
 	atomic_store_explicit(&k->connected, in->gate.connected, memory_order_relaxed);
 	atomic_store_explicit(&k->let_go, in->gate.let_go, memory_order_relaxed);
 	atomic_store_explicit(&k->nonsense, in->gate.nonsense, memory_order_relaxed);
-	atomic_store_explicit(&k->here, bs_gate_here(&in->gate, in->peer), memory_order_relaxed);
+	atomic_store_explicit(&k->here, bs_gate_here(&in->gate, in->now.peer),
+			      memory_order_relaxed);
 	atomic_store_explicit(&k->before_here,
 			      in->before.id != 0 && bs_gate_here(&in->gate, in->before.peer),
 			      memory_order_relaxed);
-	atomic_store_explicit(&k->before_same, in->before.peer == in->peer, memory_order_relaxed);
+	atomic_store_explicit(&k->before_same, in->before.peer == in->now.peer,
+			      memory_order_relaxed);
 }
 
 /* 0, or the exit status that asks for a new process. */
@@ -177,8 +181,12 @@ static int work(struct ingest *in)
 	struct bs_worker_env *env = in->env;
 
 	for (;;) {
-		bool any = bs_ingest_receive(in);
-		int64_t now = bs_now_ns();
+		bool any = in->feed != NULL && bs_ingest_feed(in);
+
+		any = bs_ingest_receive(in) || any;
+		if (!any && in->now.unacked > 0)
+			in->now.ack_due = true; /* caught up */
+		const int64_t now = bs_now_ns();
 
 		bs_ingest_refusals(in);
 		watch_others(in);
@@ -197,7 +205,7 @@ static int work(struct ingest *in)
 			bs_usage_publish(&env->shm, BS_THREAD_INGEST, now);
 			continue;
 		}
-		if (in->state == BS_STATE_SCANNING && env->polls) {
+		if (in->now.state == BS_STATE_SCANNING && env->polls) {
 			bs_worker_beat(env);
 			bs_usage_publish(&env->shm, BS_THREAD_INGEST, now);
 			bs_pause();
@@ -207,7 +215,7 @@ static int work(struct ingest *in)
 
 		int64_t due = bs_ingest_log_due(in);
 
-		if (in->state == BS_STATE_SCANNING && now + BS_LOOK_NS < due)
+		if (in->now.state == BS_STATE_SCANNING && now + BS_LOOK_NS < due)
 			due = now + BS_LOOK_NS;
 		bs_bell_announce(&env->me->bell);
 		bs_worker_sleep(env, &fd, 1, bs_ingest_has_work(in) ? 0 : due);
@@ -230,6 +238,43 @@ static void say_goodbye(struct ingest *in)
 		(void)nanosleep(&moment, NULL);
 		bs_worker_beat(in->env);
 	}
+}
+
+/* Counts deaths with a message in hand. One that ends each process that handles it would do so for
+ * ever: its scan is aborted. */
+static void suspect(struct ingest *in)
+{
+	struct bs_fail why;
+
+	if (atomic_exchange(&in->now.record->in_hand, 0) == 0)
+		return;
+	in->now.deaths = in->now.died_at == in->now.order.next ? in->now.deaths + 1 : 1;
+	in->now.died_at = in->now.order.next;
+	bs_ingest_commit(in, &in->now, 0);
+	if (in->now.deaths < BS_DEATHS_MAX || in->now.state != BS_STATE_SCANNING)
+		return;
+	(void)bs_fail(&why, BS_ERR_ABORTED,
+		      "the receiving process ended %u times (%s) with a message in hand, number "
+		      "%llu or one beyond",
+		      in->now.deaths, in->env->me->last_end,
+		      (unsigned long long)in->now.order.next);
+	bs_ingest_abort(in, &in->now, &why, BS_ON_FAULT);
+}
+
+void bs_ingest_resume(struct ingest *in)
+{
+	char words[BS_EVENT_TEXT];
+
+	if (!bs_ingest_restore(in) || (!bs_ingest_in_scan(&in->now) && in->before.id == 0))
+		return;
+	in->now.accept_due = in->now.state == BS_STATE_SCANNING && in->now.order.next == 1;
+	(void)snprintf(words, sizeof(words),
+		       "the receiving process ended (%s) and was replaced: the scan goes on at "
+		       "number %llu",
+		       in->env->me->last_end, (unsigned long long)in->now.order.next);
+	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->now.id }, words);
+	bs_ingest_feed_resume(in);
+	suspect(in);
 }
 
 static int open_gate(struct ingest *in, struct bs_fail *why)
@@ -257,15 +302,15 @@ int bs_worker_ingest(struct bs_worker_env *env)
 	uint32_t slots = env->shm.acq_pool->slots;
 
 	in.env = env;
-	in.scan = env->shm.s->scan;
+	in.now.record = env->shm.s->scan;
 	in.totals = &env->shm.s->totals;
 	for (int i = 0; i < 2; i++)
 		in.outcome[i].end = &env->shm.s->ended[i];
 	in.keeps_noise = bs_ingest_sums_noise(&env->site);
 	in.message_max = bs_wire_kspace_max(env->shm.s->pools.acq_bytes);
 	/* Half of the pool: what is held beyond a gap leaves slots for the missing messages. */
-	in.order.room = slots / 2 < BS_HELD_MAX ? slots / 2 : BS_HELD_MAX;
-	in.order.window = env->shm.log != NULL ? BS_WINDOW_LOG : in.order.room;
+	in.now.order.room = slots / 2 < BS_HELD_MAX ? slots / 2 : BS_HELD_MAX;
+	in.now.order.window = env->shm.log != NULL ? BS_WINDOW_LOG : in.now.order.room;
 	bs_worker_phase(env, BS_PHASE_ARMING);
 	bs_rt_enter(env, BS_THREAD_INGEST);
 	bs_rt_polls(env);

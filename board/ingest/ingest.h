@@ -1,20 +1,22 @@
 /*
  * board/ingest/ingest.h - the parts of the receiving process, which share one struct
  *
- * ingest.c   the loop: time, the other workers' news
+ * ingest.c   the loop: time, the other workers' news; what a predecessor left
  * reload.c   takes up a changed site, between two scans
- * receive.c  a message from its peer to its place; a readout to its slot and on to recon
- * line.c     headers that wait until a scan can begin
- * scan.c     a scan from its header to its outcome
  * reopen.c   at start: a scan that a service before this one was killed in goes on from its log
  * feed.c     the scan out of its log: from its beginning, for a recon that replaces another; or
  *            what this service has not had, of a scan that is reopened
+ * receive.c  a message from its peer to its place, a readout to its slot
+ * line.c     headers that wait until a scan can begin
+ * deliver.c  messages that are next: a readout on to recon
+ * scan.c     a scan from its header to its outcome
+ * await.c    scans that go on from their logs: whose turn it is, and their senders, who are awaited
  * commit.c   writes what has been done of the scan as one step to shared memory, for a successor
  * order.c    which message is next, which is a duplicate, what is missing; see order.h
  * clock.c    the sender's clock: when what could not be taken at once had come, how long a readout
  *            was on its way
- * log.c      the scan's log: gets every message that is taken
  * reply.c    what the service says to the sender
+ * log.c      the scan's log: gets every message that is taken
  * Each calls only those below it. The conversation is that of ipc/WIRE.md. One thread. Allocates
  * nothing once its socket is open, but for expat while a header is read (no scan is running then).
  */
@@ -39,40 +41,37 @@
 #define BS_DEATHS_MAX  5u /* of processes by one message, before its scan is given up */
 
 /*
- * One scan. The members have no structure's name of their own in struct ingest, since all but a few
- * functions know of one scan alone: that at hand.
+ * One scan. What a function does to a scan that may be either of the two gets it beside *in; what
+ * concerns the newest alone takes in->now.
  */
-#define BS_INGEST_SCAN                                                                             \
-	struct bs_scan_record *scan; /* in shared memory */                                        \
-	enum bs_state state;         /* of the newest scan: also the service's */                  \
-	const struct bs_protocol *p;                                                               \
-	struct bs_traj table;                                                                      \
-	bool has_table;                                                                            \
-	uint64_t id, session;                                                                      \
-	uint64_t peer; /* of its sender; 0: not heard yet by this process */                       \
-	int pid;       /* of its sender's process; 0: not known */                                 \
-	struct bs_order order;                                                                     \
-	uint64_t heard_from;  /* since a new start its sender's least number; 0: no start */       \
-	uint64_t acqs;        /* ACQ messages that came, used or not */                            \
-	struct bs_fail fault; /* the first; code 0: none */                                        \
-	struct bs_scan_counts count;                                                               \
-	uint64_t resumed_at; /* numbers below this are resent after a restart: no duplicates */    \
-	uint32_t deaths;     /* as struct bs_scan_step has it */                                   \
-	uint64_t died_at;                                                                          \
-	uint32_t recon_deaths;                                                                     \
-	uint64_t recon_died_at;                                                                    \
-	int64_t heard_ns;                                                                          \
-	int64_t apart_ns;       /* least time from a message's time_ns to its receipt */           \
-	enum bs_clock clock;    /* the clock that the sender stamps its messages with */           \
-	int64_t clock_ahead_ns; /* how far that is ahead of this process's */                      \
-	int64_t said_ns;        /* when its sender was told something */                           \
-	bool accept_due, ack_due;                                                                  \
-	uint32_t unacked;                                                                          \
-	int64_t ack_time_ns;                                                                       \
-	uint64_t durable_said; /* by the last ACK */
-
 struct bs_ingest_scan {
-	BS_INGEST_SCAN
+	struct bs_scan_record *record; /* in shared memory */
+	enum bs_state state;           /* of the newest scan: also the service's */
+	const struct bs_protocol *p;
+	struct bs_traj table;
+	bool has_table;
+	uint64_t id, session;
+	uint64_t peer; /* of its sender; 0: not heard yet by this process */
+	int pid;       /* of its sender's process; 0: not known */
+	struct bs_order order;
+	uint64_t heard_from;  /* since a new start its sender's least number; 0: no start */
+	uint64_t acqs;        /* ACQ messages that came, used or not */
+	struct bs_fail fault; /* the first; code 0: none */
+	struct bs_scan_counts count;
+	uint64_t resumed_at; /* numbers below this are resent after a restart: no duplicates */
+	uint32_t deaths;     /* as struct bs_scan_step has it */
+	uint64_t died_at;
+	uint32_t recon_deaths;
+	uint64_t recon_died_at;
+	int64_t heard_ns;
+	int64_t apart_ns;       /* least time from a message's time_ns to its receipt */
+	enum bs_clock clock;    /* the clock that the sender stamps its messages with */
+	int64_t clock_ahead_ns; /* how far that is ahead of this process's */
+	int64_t said_ns;        /* when its sender was told something */
+	bool accept_due, ack_due;
+	uint32_t unacked;
+	int64_t ack_time_ns;
+	uint64_t durable_said; /* by the last ACK */
 };
 
 /* A REFUSE that waits. */
@@ -92,14 +91,8 @@ struct ingest {
 	uint32_t recon_epoch; /* of the recon that this process counts on */
 	bool keeps_noise;     /* some protocol of the site whitens: every scan's noise is summed */
 
-	union { /* the newest scan, in flight or over */
-		struct bs_ingest_scan now;
-		struct {
-			BS_INGEST_SCAN
-		};
-	};
+	struct bs_ingest_scan now;    /* the newest, in flight or over */
 	struct bs_ingest_scan before; /* closed, its last images are being made; id 0: none is */
-	bool turned;                  /* the two have changed places (bs_ingest_turn) */
 
 	/* a message of the scan that waits for a slot */
 	const unsigned char *waiting;
@@ -148,38 +141,24 @@ static inline bool bs_ingest_sums_noise(const struct bs_site *site)
 	return whitens;
 }
 
-static inline bool bs_ingest_in_scan(const struct ingest *in)
+static inline bool bs_ingest_in_scan(const struct bs_ingest_scan *scan)
 {
-	return in->state == BS_STATE_SCANNING || in->state == BS_STATE_DRAINING ||
-	       in->state == BS_STATE_ABORTING;
+	return scan->state == BS_STATE_SCANNING || scan->state == BS_STATE_DRAINING ||
+	       scan->state == BS_STATE_ABORTING;
 }
 
-static inline bool bs_ingest_is_closed(const struct ingest *in)
+static inline bool bs_ingest_is_closed(const struct bs_ingest_scan *scan)
 {
-	return in->state == BS_STATE_DRAINING || in->state == BS_STATE_ABORTING;
+	return scan->state == BS_STATE_DRAINING || scan->state == BS_STATE_ABORTING;
 }
 
 /* The scan's last image has left. */
-static inline bool bs_ingest_is_over(const struct ingest *in)
+static inline bool bs_ingest_is_over(const struct bs_ingest_scan *scan)
 {
-	return bs_ingest_is_closed(in) && atomic_load(&in->scan->ended) == in->id;
-}
-static inline bool bs_ingest_before_is_over(const struct ingest *in)
-{
-	return in->before.id != 0 && atomic_load(&in->before.scan->ended) == in->before.id;
+	return bs_ingest_is_closed(scan) && atomic_load(&scan->record->ended) == scan->id;
 }
 
-/* The scan before and the newest change places: what follows is about the other one. */
-static inline void bs_ingest_turn(struct ingest *in)
-{
-	const struct bs_ingest_scan now = in->now;
-
-	in->now = in->before;
-	in->before = now;
-	in->turned = !in->turned;
-}
-
-/* The scan at hand of those that a service before this one was killed in. */
+/* That whose turn it is of those that a service before this one was killed in. */
 static inline struct bs_reopened *bs_ingest_reopened(const struct ingest *in)
 {
 	struct bs_shared *s = in->env->shm.s;
@@ -190,6 +169,8 @@ static inline struct bs_reopened *bs_ingest_reopened(const struct ingest *in)
 /* ingest.c */
 /* Is there work that another process rings the bell for? Checked between announce and sleep. */
 bool bs_ingest_has_work(const struct ingest *in);
+/* At start: goes on with the scans that a predecessor left. */
+void bs_ingest_resume(struct ingest *in);
 
 /* reload.c */
 /* A changed site is being armed: headers wait. */
@@ -198,6 +179,17 @@ bool bs_ingest_held(const struct ingest *in);
 bool bs_ingest_reloads(const struct ingest *in);
 /* Does ingest's part of it. False: the tables cannot be mapped; only a new process helps. */
 bool bs_ingest_reload(struct ingest *in, struct bs_fail *why);
+
+/* reopen.c */
+/*
+ * A process's start, before it takes messages: is the newest log of a scan that was left open, and
+ * had the one before it all of its images?
+ */
+void bs_ingest_reopen_start(struct ingest *in);
+/* Once it can be, such a scan is opened, by the same checks as any; the older one first. */
+void bs_ingest_reopen(struct ingest *in);
+/* True: it is awaited, and time does not run out otherwise; too long, and the scan ends. */
+bool bs_ingest_reopen_waits(struct ingest *in, int64_t now);
 
 /* feed.c */
 /*
@@ -222,43 +214,15 @@ bool bs_ingest_feed_has_work(const struct ingest *in);
 /* No scan is open any more: stops. */
 void bs_ingest_feed_end(struct ingest *in);
 
-/* reopen.c */
-/*
- * A process's start, before it takes messages: is the newest log of a scan that was left open, and
- * had the one before it all of its images?
- */
-void bs_ingest_reopen_start(struct ingest *in);
-/* Once it can be, such a scan is opened, by the same checks as any; the older one first. */
-void bs_ingest_reopen(struct ingest *in);
-/* It will be: messages of its sender wait. That of a log with an end will if its sender asks. */
-bool bs_ingest_reopen_due(struct ingest *in, uint64_t session);
-/* It will be, or its sender has the time to ask for that: no other scan is opened before it. */
-bool bs_ingest_reopen_first(const struct ingest *in);
-/* Its log is read, so many records: its sender is awaited. */
-void bs_ingest_reopen_read(struct ingest *in, uint64_t records);
-/* Its sender is here. */
-void bs_ingest_reopen_heard(struct ingest *in);
-/* True: it is awaited, and time does not run out otherwise; too long, and the scan ends. */
-bool bs_ingest_reopen_waits(struct ingest *in, int64_t now);
-/* The log has its CLOSE, behind numbers that it lacks: they were refused, or never came. */
-bool bs_ingest_reopen_closed(const struct ingest *in);
-/* All that the log has was taken, and its sender had its grace: another scan's OPEN may end it. */
-bool bs_ingest_reopen_yields(const struct ingest *in);
-
 /* receive.c */
 /* A message of the scan, from its log, that this service has not had. False: no slot is free. */
-bool bs_ingest_take_logged(struct ingest *in, const unsigned char *msg, size_t len);
+bool bs_ingest_take_logged(struct ingest *in, struct bs_ingest_scan *scan, const unsigned char *msg,
+			   size_t len);
 /* Gives recon a readout again, as the log has it. False: no slot is free. */
-bool bs_ingest_again(struct ingest *in, const unsigned char *msg, size_t len);
+bool bs_ingest_again(struct ingest *in, struct bs_ingest_scan *scan, const unsigned char *msg,
+		     size_t len);
 /* Takes what is there, a bounded number so that time and replies get their turn. True: some. */
 bool bs_ingest_receive(struct ingest *in);
-/*
- * Gives up the messages missing before those that are held, or were passed over, or before number
- * seq, which is at hand (BS_NUMBER_NONE: none is): the scan goes on without them.
- */
-void bs_ingest_give_up_gap(struct ingest *in, uint64_t seq);
-/* The scan ends now, for this reason; what is held beyond gaps is used first. */
-void bs_ingest_abort(struct ingest *in, const struct bs_fail *why, enum bs_happening on);
 
 /* line.c */
 /* May the scan in flight be ended for a header of peer `to`? It is the same sender's, or the
@@ -280,9 +244,28 @@ void bs_ingest_end_for(struct ingest *in, uint64_t session);
  */
 void bs_ingest_serve_line(struct ingest *in);
 
+/* deliver.c */
+/* A readout of noise that is summed: its slot holds its Gram matrix. Else it is only counted. */
+bool bs_ingest_holds_noise(const struct ingest *in, const struct bs_mrd_acq *head);
+/* Checks a readout that is used (and no noise) against what the scan takes from earlier scans. */
+int bs_ingest_fits(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_mrd_acq *head,
+		   struct bs_fail *why);
+/* The message that is next; and those behind it that are held. */
+void bs_ingest_deliver(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_item *item);
+void bs_ingest_deliver_held(struct ingest *in, struct bs_ingest_scan *scan);
+/*
+ * Gives up the messages missing before those that are held, or were passed over, or before number
+ * seq, which is at hand (BS_NUMBER_NONE: none is): the scan goes on without them.
+ */
+void bs_ingest_give_up_gap(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq);
+/* The scan ends now, for this reason; what is held beyond gaps is used first. */
+void bs_ingest_abort(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_fail *why,
+		     enum bs_happening on);
+
 /* scan.c */
 /* Goes to the next state and commits, with this entry for recon (0: none). */
-void bs_ingest_step(struct ingest *in, enum bs_happening on, uint64_t entry);
+void bs_ingest_step(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happening on,
+		    uint64_t entry);
 /*
  * A scan may begin, since none of a service before comes first, and: none is open; or one is, all
  * of it is in the ring and in its log, and no reload waits for its end. alone: none is open.
@@ -295,24 +278,42 @@ bool bs_ingest_may_open(struct ingest *in, bool alone);
 #define BS_INGEST_ALONE 1
 int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned char *payload);
 /* The scan goes on with a fault; its outcome names the first. */
-void bs_ingest_fault(struct ingest *in, const struct bs_fail *why);
-void bs_ingest_close(struct ingest *in, const struct bs_item *close);
+void bs_ingest_fault(struct bs_ingest_scan *scan, const struct bs_fail *why);
+void bs_ingest_close(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_item *close);
 /* No more readouts: what is still held is dropped and counted, recon makes its last images. */
-void bs_ingest_drain(struct ingest *in, enum bs_happening on);
+void bs_ingest_drain(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happening on);
 /* The scan is over: makes its outcome, sends it, and steps. */
-void bs_ingest_end(struct ingest *in, enum bs_happening on);
+void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happening on);
+
+/* await.c */
+/*
+ * Such a scan will be opened: messages of its sender wait. That of a log with an end will if its
+ * sender asks.
+ */
+bool bs_ingest_reopen_due(struct ingest *in, uint64_t session);
+/* It will be, or its sender has the time to ask for that: no other scan is opened before it. */
+bool bs_ingest_reopen_first(const struct ingest *in);
+/* Its log is read, so many records: its sender is awaited. */
+void bs_ingest_reopen_read(struct ingest *in, uint64_t records);
+/* Its sender is here. */
+void bs_ingest_reopen_heard(struct ingest *in);
+/* The log has its CLOSE, behind numbers that it lacks: they were refused, or never came. */
+bool bs_ingest_reopen_closed(const struct ingest *in);
+/* All that the log has was taken, and its sender had its grace: another scan's OPEN may end it. */
+bool bs_ingest_reopen_yields(const struct ingest *in);
 
 /* commit.c */
 /*
- * Makes what stands in *in the next step in shared memory and pushes the entry (0: none). If the
+ * Makes what stands in *scan the next step in shared memory and pushes the entry (0: none). If the
  * process dies before this, nothing of the step was done; if it dies within, a successor completes
  * all of it. The slot of an ACQ entry must be ingest's.
  */
-void bs_ingest_commit(struct ingest *in, uint64_t entry);
+void bs_ingest_commit(struct ingest *in, struct bs_ingest_scan *scan, uint64_t entry);
 /* Sums the noise readout that is handed on next; a successor undoes it if no commit follows. */
-void bs_ingest_add_noise(struct ingest *in, const struct bs_item *item);
-/* At start: goes on with what a predecessor left. */
-void bs_ingest_resume(struct ingest *in);
+void bs_ingest_add_noise(struct ingest *in, struct bs_ingest_scan *scan,
+			 const struct bs_item *item);
+/* At start: takes up what a predecessor left. False: there was no scan. */
+bool bs_ingest_restore(struct ingest *in);
 
 /* clock.c */
 /*
@@ -321,61 +322,24 @@ void bs_ingest_resume(struct ingest *in);
  * its sender's clock, whose offset is that of the message that was taken soonest after its time_ns;
  * it is not before the socket was last seen empty.
  */
-int64_t bs_ingest_receipt(struct ingest *in, int64_t sent_ns, int64_t taken_ns);
+int64_t bs_ingest_receipt(struct ingest *in, struct bs_ingest_scan *scan, int64_t sent_ns,
+			  int64_t taken_ns);
 /* Of a message that is read again from the log: when it was first received. */
-int64_t bs_ingest_first_receipt(const struct ingest *in, int64_t sent_ns, int64_t now_ns);
+int64_t bs_ingest_first_receipt(const struct bs_ingest_scan *scan, int64_t sent_ns, int64_t now_ns);
 /*
  * Counts how long a readout was on its way, from its sender's stamp. Only if the stamps are of a
  * clock of this host: the scan's first readout was stamped less than 10 s before it came. A readout
  * that seems to have come before it was sent is not counted.
  */
-void bs_ingest_note_sent(struct ingest *in, const struct bs_acq_meta *m);
-
-/* log.c, the newest scan's; without a log these do nothing, and durable equals held. */
-int bs_ingest_log_start(struct ingest *in, struct bs_fail *why);
-/* The scan's log was left open by a service before this one, and does not go on yet. */
-bool bs_ingest_log_apart(const struct ingest *in);
-/* The same, and it will not: it has its end, which the scan's sender did not hear of. */
-bool bs_ingest_log_sealed(const struct ingest *in);
-/* That log is no scan's any more: it is sealed. */
-void bs_ingest_log_leave(struct ingest *in);
-/* The older one's scan is over: that of the newest log is at hand. */
-void bs_ingest_log_newer(struct ingest *in);
-/* Give a message to the log. put: before it is handed on or held. */
-void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len);
-void bs_ingest_log_put(struct ingest *in, uint64_t seq, const unsigned char *msg, size_t len);
-/* False: it is not said yet. The OPEN is on its way to the disk, or its sender may know of more. */
-bool bs_ingest_log_ack(struct ingest *in, struct bs_wire_ack *ack);
-/* All of the scan is there; its log is to be sealed. */
-void bs_ingest_log_end(struct ingest *in);
-/*
- * The scan has its outcome, and the step after it holds: what its log was sealed without is made,
- * or named; a log apart is left, not sooner: until then no scan but its own is opened.
- */
-void bs_ingest_log_made(struct ingest *in);
-/* The log is sealed, or given up; it may also be that its disk is too slow to wait for. */
-bool bs_ingest_log_ended(const struct ingest *in);
-/* Not the latter: a log that still changes is not left behind for the next scan's. */
-bool bs_ingest_log_closed(const struct ingest *in);
-/* It is: notes in shared memory what is to be known of it while the next scan has another. */
-void bs_ingest_log_note(struct ingest *in);
-/* Why the log cannot give all of the scan at hand; NULL: it can. */
-const char *bs_ingest_log_lacks(const struct ingest *in);
-/* Of the scan at hand: the log's name. "": it has none. */
-const char *bs_ingest_log_name(const struct ingest *in);
-/* All of it is on the disk. */
-bool bs_ingest_log_written(const struct ingest *in);
-/* Appends the log's name and what it lacks to the outcome's text. Ends the log. */
-void bs_ingest_log_words(struct ingest *in, char *text, size_t cap);
-bool bs_ingest_log_has_work(const struct ingest *in);
-void bs_ingest_log_watch(struct ingest *in, int64_t now);
-int64_t bs_ingest_log_due(const struct ingest *in);
+void bs_ingest_note_sent(struct ingest *in, struct bs_ingest_scan *scan,
+			 const struct bs_acq_meta *m);
 
 /* reply.c */
 /* The scan's sender is this peer now. */
 void bs_ingest_follow(struct ingest *in, uint64_t peer);
 /* A message that is not used: reports and answers it, counts it in the totals (not the scan's). */
-void bs_ingest_reject(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why);
+void bs_ingest_reject(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_wire *w,
+		      const struct bs_fail *why);
 /* Answers readouts that recon could not use (recon has counted and reported them). */
 void bs_ingest_refusals(struct ingest *in);
 /* As reject, for a header. */
@@ -383,5 +347,46 @@ void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_
 /* Sends what is due, as far as the peer takes it. True: nothing is left. */
 bool bs_ingest_flush(struct ingest *in);
 void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns);
+
+/* log.c; without a log these do nothing, and durable equals held. */
+int bs_ingest_log_start(struct ingest *in, struct bs_fail *why);
+/* The scan's log was left open by a service before this one, and does not go on yet. */
+bool bs_ingest_log_apart(const struct ingest *in, const struct bs_ingest_scan *scan);
+/* The same, and it will not: it has its end, which the scan's sender did not hear of. */
+bool bs_ingest_log_sealed(const struct ingest *in, const struct bs_ingest_scan *scan);
+/* That log is no scan's any more: it is sealed. */
+void bs_ingest_log_leave(struct ingest *in);
+/* The older one's scan is over: that of the newest log is at hand. */
+void bs_ingest_log_newer(struct ingest *in);
+/* Give a message to the log. put: before it is handed on or held. */
+void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len);
+void bs_ingest_log_put(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq,
+		       const unsigned char *msg, size_t len);
+/* False: it is not said yet. The OPEN is on its way to the disk, or its sender may know of more. */
+bool bs_ingest_log_ack(struct ingest *in, struct bs_ingest_scan *scan, struct bs_wire_ack *ack);
+/* All of the scan is there; its log is to be sealed. */
+void bs_ingest_log_end(struct ingest *in, struct bs_ingest_scan *scan);
+/*
+ * The scan has its outcome, and the step after it holds: what its log was sealed without is made,
+ * or named; a log apart is left, not sooner: until then no scan but its own is opened.
+ */
+void bs_ingest_log_made(struct ingest *in, struct bs_ingest_scan *scan);
+/* The log is sealed, or given up; it may also be that its disk is too slow to wait for. */
+bool bs_ingest_log_ended(const struct ingest *in, const struct bs_ingest_scan *scan);
+/* Not the latter: a log that still changes is not left behind for the next scan's. */
+bool bs_ingest_log_closed(const struct ingest *in);
+/* It is: notes in shared memory what is to be known of it while the next scan has another. */
+void bs_ingest_log_note(struct ingest *in);
+/* Why the log cannot give all of the scan; NULL: it can. */
+const char *bs_ingest_log_lacks(const struct ingest *in, const struct bs_ingest_scan *scan);
+/* The log's name. "": it has none. */
+const char *bs_ingest_log_name(const struct ingest *in, const struct bs_ingest_scan *scan);
+/* All of it is on the disk. */
+bool bs_ingest_log_written(const struct ingest *in, const struct bs_ingest_scan *scan);
+/* Appends the log's name and what it lacks to the outcome's text. Ends the log. */
+void bs_ingest_log_words(struct ingest *in, struct bs_ingest_scan *scan, char *text, size_t cap);
+bool bs_ingest_log_has_work(const struct ingest *in);
+void bs_ingest_log_watch(struct ingest *in, int64_t now);
+int64_t bs_ingest_log_due(const struct ingest *in);
 
 #endif

@@ -32,24 +32,24 @@ static char process_state(int pid)
 /* Its process is stopped, by a signal or a debugger; or it is no more, nor is its connection. */
 static bool is_mute(const struct ingest *in)
 {
-	const char state = in->pid > 0 ? process_state(in->pid) : '\0';
+	const char state = in->now.pid > 0 ? process_state(in->now.pid) : '\0';
 
-	if (in->pid <= 0 || state == 'T' || state == 't')
-		return in->pid > 0;
-	return !bs_gate_here(&in->gate, in->peer) &&
-	       (state == 'Z' || (kill(in->pid, 0) != 0 && errno == ESRCH));
+	if (in->now.pid <= 0 || state == 'T' || state == 't')
+		return in->now.pid > 0;
+	return !bs_gate_here(&in->gate, in->now.peer) &&
+	       (state == 'Z' || (kill(in->now.pid, 0) != 0 && errno == ESRCH));
 }
 
 bool bs_ingest_gives_way(const struct ingest *in, uint64_t to)
 {
-	const int64_t silent_ns = bs_now_ns() - in->heard_ns;
+	const int64_t silent_ns = bs_now_ns() - in->now.heard_ns;
 
 	if (bs_ingest_reopen_closed(in))
 		return false;
-	if (bs_ingest_log_apart(in))
+	if (bs_ingest_log_apart(in, &in->now))
 		return bs_ingest_reopen_yields(in);
-	return to == in->peer || silent_ns > BS_SILENT_NS ||
-	       (silent_ns > BS_GONE_NS && !bs_gate_here(&in->gate, in->peer)) ||
+	return to == in->now.peer || silent_ns > BS_SILENT_NS ||
+	       (silent_ns > BS_GONE_NS && !bs_gate_here(&in->gate, in->now.peer)) ||
 	       (silent_ns > BS_MUTE_NS && is_mute(in));
 }
 
@@ -72,7 +72,7 @@ bool bs_ingest_line_up(struct ingest *in, const struct bs_wire *w, const unsigne
 		return true;
 	}
 	(void)bs_fail(&why, BS_ERR_STATE, "the service is %s, and %u scans wait already",
-		      bs_state_name(in->state), in->lined);
+		      bs_state_name(in->now.state), in->lined);
 	bs_ingest_refuse_open(in, w->session, &why);
 	return false;
 }
@@ -122,7 +122,7 @@ static void tend(struct ingest *in)
 			struct bs_fail why;
 
 			(void)bs_fail(&why, BS_ERR_STATE, "the service is still %s after %d s",
-				      bs_state_name(in->state), (int)(BS_OPEN_NS / 1000000000));
+				      bs_state_name(in->now.state), (int)(BS_OPEN_NS / 1000000000));
 			bs_ingest_refuse_open(in, l.session, &why);
 		}
 		if (draining || late || !bs_gate_here(&in->gate, l.peer))
@@ -138,25 +138,25 @@ void bs_ingest_end_for(struct ingest *in, uint64_t session)
 {
 	struct bs_fail why;
 
-	if (bs_ingest_log_apart(in))
+	if (bs_ingest_log_apart(in, &in->now))
 		(void)bs_fail(&why, BS_ERR_STATE,
 			      "the service was killed and started again, the scan's sender did not "
 			      "come back within %d s, after number %llu, and another header "
 			      "(session %016llx) came",
 			      (int)(BS_RETURN_NS / 1000000000),
-			      (unsigned long long)(in->order.next - 1),
+			      (unsigned long long)(in->now.order.next - 1),
 			      (unsigned long long)session);
 	else
 		(void)bs_fail(&why, BS_ERR_STATE,
 			      "another header (session %016llx) came before the scan was closed",
 			      (unsigned long long)session);
-	bs_ingest_abort(in, &why, BS_ON_FAULT);
+	bs_ingest_abort(in, &in->now, &why, BS_ON_FAULT);
 }
 
 void bs_ingest_serve_line(struct ingest *in)
 {
 	tend(in);
-	if (in->lined > 0 && in->state == BS_STATE_SCANNING &&
+	if (in->lined > 0 && in->now.state == BS_STATE_SCANNING &&
 	    bs_ingest_gives_way(in, in->line[0].peer))
 		bs_ingest_end_for(in, in->line[0].session);
 }

@@ -56,17 +56,18 @@ int bs_ingest_log_start(struct ingest *in, struct bs_fail *why)
 	return rc;
 }
 
-bool bs_ingest_log_apart(const struct ingest *in)
+bool bs_ingest_log_apart(const struct ingest *in, const struct bs_ingest_scan *scan)
 {
 	const struct bs_reopened *o = bs_ingest_reopened(in);
 	const uint32_t step = atomic_load(&o->step);
 
-	return step >= BS_REOPEN_OPENS && step < BS_REOPEN_OVER && atomic_load(&o->scan) == in->id;
+	return step >= BS_REOPEN_OPENS && step < BS_REOPEN_OVER &&
+	       atomic_load(&o->scan) == scan->id;
 }
 
-bool bs_ingest_log_sealed(const struct ingest *in)
+bool bs_ingest_log_sealed(const struct ingest *in, const struct bs_ingest_scan *scan)
 {
-	return bs_ingest_log_apart(in) && bs_ingest_reopened(in)->sealed;
+	return bs_ingest_log_apart(in, scan) && bs_ingest_reopened(in)->sealed;
 }
 
 void bs_ingest_log_leave(struct ingest *in)
@@ -91,53 +92,54 @@ void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len)
 	if (in->log == NULL)
 		return;
 	if (atomic_load(&bs_ingest_reopened(in)->step) == BS_REOPEN_OPENS) {
-		atomic_store(&bs_ingest_reopened(in)->scan, in->id);
+		atomic_store(&bs_ingest_reopened(in)->scan, in->now.id);
 		return;
 	}
 	if (atomic_load(&newest->step) == BS_REOPEN_ENDED) /* nobody has asked for its outcome */
 		atomic_store(&newest->step, BS_REOPEN_OVER);
-	bs_keeper_open(in->log, (uint32_t)in->id, msg, len, bs_utc_ns(), bs_now_ns());
+	bs_keeper_open(in->log, (uint32_t)in->now.id, msg, len, bs_utc_ns(), bs_now_ns());
 }
 
-void bs_ingest_log_put(struct ingest *in, uint64_t seq, const unsigned char *msg, size_t len)
+void bs_ingest_log_put(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq,
+		       const unsigned char *msg, size_t len)
 {
-	if (in->log != NULL && !bs_ingest_log_apart(in)) /* else it comes from there */
-		bs_keeper_put(in->log, seq, seq == in->order.next ? seq : in->order.next - 1, msg,
-			      len, bs_now_ns());
+	if (in->log != NULL && !bs_ingest_log_apart(in, scan)) /* else it comes from there */
+		bs_keeper_put(in->log, seq, seq == scan->order.next ? seq : scan->order.next - 1,
+			      msg, len, bs_now_ns());
 }
 
 /* Its log is done with, and the next scan may have another. */
-static bool is_noted(const struct ingest *in)
+static bool is_noted(const struct bs_ingest_scan *scan)
 {
-	return in->id != 0 && atomic_load(&in->scan->log.scan) == in->id;
+	return scan->id != 0 && atomic_load(&scan->record->log.scan) == scan->id;
 }
 
-void bs_ingest_log_end(struct ingest *in)
+void bs_ingest_log_end(struct ingest *in, struct bs_ingest_scan *scan)
 {
-	if (in->log != NULL && !bs_ingest_log_apart(in) && !is_noted(in))
-		bs_keeper_end(in->log, !bs_ingest_is_over(in), bs_now_ns());
+	if (in->log != NULL && !bs_ingest_log_apart(in, scan) && !is_noted(scan))
+		bs_keeper_end(in->log, !bs_ingest_is_over(scan), bs_now_ns());
 }
 
-bool bs_ingest_log_ended(const struct ingest *in)
+bool bs_ingest_log_ended(const struct ingest *in, const struct bs_ingest_scan *scan)
 {
-	return in->log == NULL || bs_ingest_log_apart(in) || is_noted(in) ||
+	return in->log == NULL || bs_ingest_log_apart(in, scan) || is_noted(scan) ||
 	       bs_keeper_ended(in->log, bs_now_ns());
 }
 
 bool bs_ingest_log_closed(const struct ingest *in)
 {
-	return in->log == NULL || bs_ingest_log_apart(in) || is_noted(in) ||
+	return in->log == NULL || bs_ingest_log_apart(in, &in->now) || is_noted(&in->now) ||
 	       bs_keeper_closed(in->log);
 }
 
-const char *bs_ingest_log_lacks(const struct ingest *in)
+const char *bs_ingest_log_lacks(const struct ingest *in, const struct bs_ingest_scan *scan)
 {
 	const struct bs_log_record *r = &in->env->shm.s->log;
 
 	if (in->log == NULL)
 		return "no log is kept (log.dir, log.mode)";
-	if (is_noted(in))
-		return in->scan->log.whole ? NULL : "its log is not whole";
+	if (is_noted(scan))
+		return scan->record->log.whole ? NULL : "its log is not whole";
 	if (r->skips != 0 || atomic_load(&r->dropped) != 0 ||
 	    atomic_load(&r->given_up) != r->given_before)
 		return "its log is not whole";
@@ -146,81 +148,83 @@ const char *bs_ingest_log_lacks(const struct ingest *in)
 	return NULL;
 }
 
-const char *bs_ingest_log_name(const struct ingest *in)
+const char *bs_ingest_log_name(const struct ingest *in, const struct bs_ingest_scan *scan)
 {
-	if (bs_ingest_log_apart(in))
+	if (bs_ingest_log_apart(in, scan))
 		return bs_ingest_reopened(in)->log;
-	return is_noted(in) ? in->scan->log.name : in->env->shm.s->log.name;
+	return is_noted(scan) ? scan->record->log.name : in->env->shm.s->log.name;
 }
 
-bool bs_ingest_log_written(const struct ingest *in)
+bool bs_ingest_log_written(const struct ingest *in, const struct bs_ingest_scan *scan)
 {
 	const struct bs_log_record *r = &in->env->shm.s->log;
 
-	return is_noted(in) || atomic_load(&r->done) == atomic_load(&r->put);
+	return is_noted(scan) || atomic_load(&r->done) == atomic_load(&r->put);
 }
 
 void bs_ingest_log_note(struct ingest *in)
 {
-	struct bs_scan_log *l = &in->scan->log;
+	struct bs_scan_log *l = &in->now.record->log;
 	struct bs_wire_ack ack;
 
-	if (in->log == NULL || is_noted(in))
+	if (in->log == NULL || is_noted(&in->now))
 		return;
-	(void)bs_ingest_log_ack(in, &ack);
+	(void)bs_ingest_log_ack(in, &in->now, &ack);
 	bs_keeper_words(in->log, l->words, sizeof(l->words));
-	l->whole = bs_ingest_log_lacks(in) == NULL && bs_ingest_log_written(in);
+	l->whole = bs_ingest_log_lacks(in, &in->now) == NULL && bs_ingest_log_written(in, &in->now);
 	l->unprotected = ack.unprotected;
 	l->mode = ack.log;
 	(void)snprintf(l->name, sizeof(l->name), "%s", in->env->shm.s->log.name);
-	atomic_store(&l->scan, in->id);
+	atomic_store(&l->scan, in->now.id);
 }
 
 /* What the keeper says of the newest scan's. */
-static void keeper_words(struct ingest *in, char *words, size_t cap)
+static void keeper_words(struct ingest *in, struct bs_ingest_scan *scan, char *words, size_t cap)
 {
 	const struct timespec moment = { 0, 1000000 };
 
-	bs_ingest_log_end(in);
+	bs_ingest_log_end(in, scan);
 	in->was_early = in->env->shm.s->log.early != 0;
-	while (!bs_ingest_log_ended(in)) { /* a scan that was cut short has not waited for it */
+	/* a scan that was cut short has not waited for it */
+	while (!bs_ingest_log_ended(in, scan)) {
 		(void)nanosleep(&moment, NULL);
 		bs_worker_beat(in->env);
 	}
 	bs_keeper_words(in->log, words, cap);
 }
 
-void bs_ingest_log_words(struct ingest *in, char *text, size_t cap)
+void bs_ingest_log_words(struct ingest *in, struct bs_ingest_scan *scan, char *text, size_t cap)
 {
 	const size_t len = strlen(text);
-	char words[sizeof(in->scan->log.words)];
+	char words[sizeof(scan->record->log.words)];
 
 	if (in->log == NULL)
 		return;
 	in->was_early = true;
-	if (bs_ingest_log_apart(in)) {
+	if (bs_ingest_log_apart(in, scan)) {
 		(void)snprintf(words, sizeof(words), "log %.63s", bs_ingest_reopened(in)->log);
 		in->was_early = bs_ingest_reopened(in)->early;
-	} else if (is_noted(in)) {
-		memcpy(words, in->scan->log.words, sizeof(words));
+	} else if (is_noted(scan)) {
+		memcpy(words, scan->record->log.words, sizeof(words));
 	} else {
-		keeper_words(in, words, sizeof(words));
+		keeper_words(in, scan, words, sizeof(words));
 	}
 	if (len + strlen(words) + 3 < cap)
 		(void)snprintf(text + len, cap - len, "%s%s", len > 0 ? "; " : "", words);
 }
 
-void bs_ingest_log_made(struct ingest *in)
+void bs_ingest_log_made(struct ingest *in, struct bs_ingest_scan *scan)
 {
 	if (in->log != NULL && in->was_early)
-		bs_keeper_made(in->log, in->session);
+		bs_keeper_made(in->log, scan->session);
 	in->was_early = false;
-	if (bs_ingest_log_apart(in))
+	if (bs_ingest_log_apart(in, scan))
 		bs_ingest_log_leave(in);
 }
 
 /* Reports once when the scan becomes unprotected, and once when it is protected again. */
-static void say_protection(struct ingest *in, const struct bs_wire_ack *ack)
+static void say_protection(struct ingest *in, struct bs_ingest_scan *scan,
+			   const struct bs_wire_ack *ack)
 {
 	const struct bs_log_record *r = &in->env->shm.s->log;
 	const bool unprotected = atomic_load(&r->unprotected) != 0;
@@ -235,7 +239,7 @@ static void say_protection(struct ingest *in, const struct bs_wire_ack *ack)
 			       "messages",
 			       (unsigned long long)ack->unprotected);
 		bs_worker_say(in->env, BS_EVENT_NOTE, 0,
-			      (const uint64_t[3]){ atomic_load(&in->scan->id) }, words);
+			      (const uint64_t[3]){ atomic_load(&scan->record->id) }, words);
 		return;
 	}
 	if (atomic_load(&r->failed) != 0 || bs_keeper_void(in->log))
@@ -249,22 +253,22 @@ static void say_protection(struct ingest *in, const struct bs_wire_ack *ack)
 	bs_worker_say(in->env, BS_EVENT_FAULT, BS_ERR_IO, NULL, words);
 }
 
-bool bs_ingest_log_ack(struct ingest *in, struct bs_wire_ack *ack)
+bool bs_ingest_log_ack(struct ingest *in, struct bs_ingest_scan *scan, struct bs_wire_ack *ack)
 {
-	const uint64_t held = in->order.next - 1;
-	const bool closed = in->state == BS_STATE_DRAINING; /* number held is CLOSE */
+	const uint64_t held = scan->order.next - 1;
+	const bool closed = scan->state == BS_STATE_DRAINING; /* number held is CLOSE */
 	bool open = true;
 
 	*ack = (struct bs_wire_ack){ .held = held, .durable = held };
-	if (is_noted(in)) {
-		ack->unprotected = in->scan->log.unprotected;
-		ack->log = in->scan->log.mode;
+	if (is_noted(scan)) {
+		ack->unprotected = scan->record->log.unprotected;
+		ack->log = scan->record->log.mode;
 	} else if (in->log != NULL) {
 		open = bs_keeper_look(in->log, held, bs_now_ns(), ack);
-		say_protection(in, ack);
+		say_protection(in, scan, ack);
 	}
-	if (in->heard_from <= in->order.next && ack->durable + 1 < in->heard_from)
-		ack->durable = in->heard_from - 1; /* in the log before this one, or given up */
+	if (scan->heard_from <= scan->order.next && ack->durable + 1 < scan->heard_from)
+		ack->durable = scan->heard_from - 1; /* in the log before this one, or given up */
 	/* CLOSE is kept until OUTCOME, whatever is said: where the log may not have it after a new
 	 * start it must come again */
 	if (closed && ack->durable == held &&
@@ -273,7 +277,7 @@ bool bs_ingest_log_ack(struct ingest *in, struct bs_wire_ack *ack)
 		ack->unprotected -= ack->unprotected > held;
 	}
 	/* after one, whoever sends CLOSE alone may have been told that it is durable */
-	return open && !(closed && in->heard_from == held && ack->durable < held);
+	return open && !(closed && scan->heard_from == held && ack->durable < held);
 }
 
 bool bs_ingest_log_has_work(const struct ingest *in)
@@ -292,9 +296,10 @@ void bs_ingest_log_watch(struct ingest *in, int64_t now)
 
 	if (in->log == NULL || (!bs_keeper_news(in->log) && now < bs_keeper_due(in->log)))
 		return;
-	if (is_noted(in)) /* the next scan's log is not begun */
-		(void)bs_keeper_look(in->log, in->order.next - 1, now, &ack);
+	if (is_noted(&in->now)) /* the next scan's log is not begun */
+		(void)bs_keeper_look(in->log, in->now.order.next - 1, now, &ack);
 	else
-		(void)bs_ingest_log_ack(in, &ack);
-	in->ack_due = in->ack_due || (bs_ingest_in_scan(in) && ack.durable > in->durable_said);
+		(void)bs_ingest_log_ack(in, &in->now, &ack);
+	in->now.ack_due = in->now.ack_due ||
+			  (bs_ingest_in_scan(&in->now) && ack.durable > in->now.durable_said);
 }

@@ -11,7 +11,7 @@ bool bs_ingest_reloads(const struct ingest *in)
 {
 	const struct bs_shared *s = in->env->shm.s;
 
-	return (in->state == BS_STATE_IDLE && atomic_load(&s->reload.step) == BS_RELOAD_WAIT) ||
+	return (in->now.state == BS_STATE_IDLE && atomic_load(&s->reload.step) == BS_RELOAD_WAIT) ||
 	       atomic_load(&s->generation) != atomic_load(&in->env->me->generation);
 }
 
@@ -22,7 +22,7 @@ static void hold(struct ingest *in)
 	uint32_t wait = BS_RELOAD_WAIT;
 
 	atomic_store(&r->held_since_ns, bs_now_ns());
-	bs_ingest_step(in, BS_ON_RELOAD, 0);
+	bs_ingest_step(in, &in->now, BS_ON_RELOAD, 0);
 	(void)atomic_compare_exchange_strong(&r->step, &wait, BS_RELOAD_ARM);
 	bs_shm_ring_bell(&in->env->shm, BS_WORKER_RECON);
 }

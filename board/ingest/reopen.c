@@ -13,11 +13,6 @@
 
 #define TRIES 3 /* to read a file's head */
 
-static void say(struct ingest *in, const char *words)
-{
-	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->id }, words);
-}
-
 /* Its scan does not go on. */
 static void leave(struct ingest *in, const struct bs_reopened *o, const struct bs_fail *why)
 {
@@ -152,7 +147,7 @@ void bs_ingest_reopen_start(struct ingest *in)
 		look(in);
 	struct bs_reopened *o = bs_ingest_reopened(in);
 	const uint32_t step = atomic_load(&o->step);
-	const bool its = bs_ingest_in_scan(in) && atomic_load(&o->scan) == in->id;
+	const bool its = bs_ingest_in_scan(&in->now) && atomic_load(&o->scan) == in->now.id;
 	const struct bs_fail ends = { BS_ERR_ABORTED, "its OPEN ends the process that reads it" };
 
 	if (step == BS_REOPEN_OPENS && !its && atomic_load(&in->env->me->killed))
@@ -162,7 +157,8 @@ void bs_ingest_reopen_start(struct ingest *in)
 	else if (step > BS_REOPEN_OPENS && step < BS_REOPEN_OVER && !its)
 		end_log(in, o);
 	else if (step == BS_REOPEN_OPENS || step == BS_REOPEN_READS ||
-		 (step == BS_REOPEN_WAITS && in->state == BS_STATE_SCANNING)) /* what was held */
+		 (step == BS_REOPEN_WAITS &&
+		  in->now.state == BS_STATE_SCANNING)) /* what was held */
 		atomic_store(&o->step, BS_REOPEN_READS);
 	if (atomic_load(&o->step) == BS_REOPEN_READS && in->feed == NULL)
 		bs_ingest_feed_rest(in);
@@ -210,7 +206,7 @@ void bs_ingest_reopen(struct ingest *in)
 	struct bs_fail why;
 	char words[BS_EVENT_TEXT];
 
-	if (in->state != BS_STATE_IDLE || in->before.id != 0 || bs_worker_stop(in->env))
+	if (in->now.state != BS_STATE_IDLE || in->before.id != 0 || bs_worker_stop(in->env))
 		return;
 	bs_ingest_log_newer(in);
 	o = bs_ingest_reopened(in);
@@ -224,7 +220,7 @@ void bs_ingest_reopen(struct ingest *in)
 		       o->early    ? "was sealed before its images were made"
 		       : o->sealed ? "is whole, but its sender asks"
 				   : "has no end");
-	say(in, words);
+	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->now.id }, words);
 	if (open_scan(in, &why)) {
 		bs_ingest_feed_rest(in);
 		return;
@@ -232,103 +228,7 @@ void bs_ingest_reopen(struct ingest *in)
 	leave(in, o, &why);
 }
 
-/* The older one's is at hand, or has its turn, and this one's comes then. */
-static bool waits_its_turn(struct ingest *in, uint64_t session)
-{
-	struct bs_reopened *o = in->env->shm.s->reopened;
-	const uint32_t step = atomic_load(&o[1].step);
-
-	if (atomic_load(&in->env->shm.s->reopening) != 0 || o[1].session != session ||
-	    (atomic_load(&o[0].step) == BS_REOPEN_OVER && !bs_ingest_in_scan(in)))
-		return false;
-	if (step == BS_REOPEN_ENDED)
-		atomic_store(&o[1].step, BS_REOPEN_FOUND);
-	return step == BS_REOPEN_ENDED || step == BS_REOPEN_FOUND;
-}
-
-bool bs_ingest_reopen_due(struct ingest *in, uint64_t session)
-{
-	struct bs_reopened *o;
-
-	if (waits_its_turn(in, session))
-		return true;
-	if (!bs_ingest_in_scan(in))
-		bs_ingest_log_newer(in);
-	o = bs_ingest_reopened(in);
-	if (o->session != session || bs_ingest_in_scan(in))
-		return false;
-	if (atomic_load(&o->step) == BS_REOPEN_ENDED) /* the outcome never came to its sender */
-		atomic_store(&o->step, BS_REOPEN_FOUND);
-	return atomic_load(&o->step) == BS_REOPEN_FOUND;
-}
-
-bool bs_ingest_reopen_first(const struct ingest *in)
-{
-	const struct bs_reopened *o = in->env->shm.s->reopened;
-	const uint32_t newest = atomic_load(&o[1].step);
-
-	return atomic_load(&o[0].step) == BS_REOPEN_FOUND || newest == BS_REOPEN_FOUND ||
-	       (newest == BS_REOPEN_ENDED && bs_now_ns() < o[1].alone_ns);
-}
-
 /* ---- once its log is read ---- */
-
-/* Its sender is here: the log goes on in another file. ACCEPT, and ACK after it, wait for that. */
-static void go_on(struct ingest *in)
-{
-	struct bs_reopened *o = bs_ingest_reopened(in);
-	const struct bs_log_head head = { .session = o->session,
-					  .started_ns = o->started_ns,
-					  .scan = (uint32_t)in->id };
-
-	bs_keeper_go_on(in->log, &head, o->records, in->order.next - 1, bs_now_ns());
-	in->accept_due = true;
-	atomic_store(&o->step, BS_REOPEN_OVER);
-}
-
-bool bs_ingest_reopen_closed(const struct ingest *in)
-{
-	const struct bs_reopened *o = bs_ingest_reopened(in);
-	bool closed = false;
-
-	for (uint32_t i = 0; i < BS_HELD_MAX && atomic_load(&o->scan) == in->id; i++)
-		closed = closed || in->order.held[i].kind == BS_WIRE_CLOSE;
-	return closed;
-}
-
-void bs_ingest_reopen_read(struct ingest *in, uint64_t records)
-{
-	struct bs_reopened *o = bs_ingest_reopened(in);
-	const double s = o->sealed ? 0.0 : in->env->site.log.resume_s;
-	char words[BS_EVENT_TEXT];
-
-	o->records = records;
-	if (!bs_gate_here(&in->gate, in->peer))
-		in->peer = 0; /* it was here, and has time to come back */
-	for (uint32_t i = 0; i < BS_HELD_MAX && !o->sealed; i++) /* its sender sends these again */
-		if (in->order.held[i].kind != 0)
-			bs_keeper_has(in->log, in->order.held[i].seq);
-	o->until_ns = bs_now_ns() + bs_ns_of_ms(s * 1000.0);
-	o->alone_ns = bs_now_ns() + BS_RETURN_NS;
-	if (bs_ingest_reopen_closed(in) && o->alone_ns < o->until_ns)
-		o->until_ns = o->alone_ns;
-	atomic_store(&o->step, BS_REOPEN_WAITS);
-	(void)snprintf(words, sizeof(words),
-		       "log %s is read: %llu messages, the scan goes on at number %llu; its sender "
-		       "%s",
-		       o->log, (unsigned long long)records, (unsigned long long)in->order.next,
-		       in->peer != 0 ? "is here" : "is awaited");
-	say(in, words);
-	if (in->peer != 0 && !o->sealed)
-		go_on(in);
-}
-
-void bs_ingest_reopen_heard(struct ingest *in)
-{
-	if (in->state == BS_STATE_SCANNING && !bs_ingest_reopened(in)->sealed &&
-	    atomic_load(&bs_ingest_reopened(in)->step) == BS_REOPEN_WAITS)
-		go_on(in);
-}
 
 bool bs_ingest_reopen_waits(struct ingest *in, int64_t now)
 {
@@ -337,32 +237,25 @@ bool bs_ingest_reopen_waits(struct ingest *in, int64_t now)
 
 	if (atomic_load(&o->step) != BS_REOPEN_WAITS)
 		return false;
-	in->heard_ns = in->order.gap_since_ns = now;
+	in->now.heard_ns = in->now.order.gap_since_ns = now;
 	if (now < o->until_ns && !bs_worker_stop(in->env))
 		return true;
-	while (in->state == BS_STATE_SCANNING && bs_ingest_reopen_closed(in))
-		bs_ingest_give_up_gap(in, BS_NUMBER_NONE);
-	if (in->state != BS_STATE_SCANNING)
+	while (in->now.state == BS_STATE_SCANNING && bs_ingest_reopen_closed(in))
+		bs_ingest_give_up_gap(in, &in->now, BS_NUMBER_NONE);
+	if (in->now.state != BS_STATE_SCANNING)
 		return true;
 	if (o->sealed)
 		(void)bs_fail(
 			&why, BS_ERR_ABORTED,
 			"the scan was over, after number %llu, when the service ended; its outcome "
 			"was not heard",
-			(unsigned long long)(in->order.next - 1));
+			(unsigned long long)(in->now.order.next - 1));
 	else
 		(void)bs_fail(
 			&why, BS_ERR_TIMEOUT,
 			"the service was killed and started again, and the scan's sender did not "
 			"come back, after number %llu",
-			(unsigned long long)(in->order.next - 1));
-	bs_ingest_abort(in, &why, o->sealed ? BS_ON_FAULT : BS_ON_SILENCE);
+			(unsigned long long)(in->now.order.next - 1));
+	bs_ingest_abort(in, &in->now, &why, o->sealed ? BS_ON_FAULT : BS_ON_SILENCE);
 	return true;
-}
-
-bool bs_ingest_reopen_yields(const struct ingest *in)
-{
-	const struct bs_reopened *o = bs_ingest_reopened(in);
-
-	return atomic_load(&o->step) == BS_REOPEN_WAITS && bs_now_ns() >= o->alone_ns;
 }

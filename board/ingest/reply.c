@@ -10,24 +10,25 @@
  * 0: it was said. BS_ENDPOINT_TIMEOUT: the peer has yet to read what it was told before. Else the
  * peer is gone, and what is due to it stays due: its sender comes back as another.
  */
-static int say_as(struct ingest *in, uint64_t peer, struct bs_wire w, const void *payload,
-		  size_t len)
+static int say_as(struct ingest *in, struct bs_ingest_scan *scan, uint64_t peer, struct bs_wire w,
+		  const void *payload, size_t len)
 {
 	unsigned char envelope[BS_WIRE_BYTES];
 	int rc;
 
 	bs_wire_encode(envelope, &w, payload, len);
 	rc = bs_gate_send(&in->gate, peer, envelope, sizeof(envelope), payload, len);
-	if (rc == 0 && peer == in->peer)
-		in->said_ns = bs_now_ns();
+	if (rc == 0 && peer == scan->peer)
+		scan->said_ns = bs_now_ns();
 	return rc;
 }
 
-static int say(struct ingest *in, uint64_t peer, enum bs_wire_kind kind, uint64_t session,
-	       int64_t time_ns, const void *payload, size_t len)
+static int say(struct ingest *in, struct bs_ingest_scan *scan, uint64_t peer,
+	       enum bs_wire_kind kind, uint64_t session, int64_t time_ns, const void *payload,
+	       size_t len)
 {
 	return say_as(
-		in, peer,
+		in, scan, peer,
 		(struct bs_wire){ .kind = (uint16_t)kind, .session = session, .time_ns = time_ns },
 		payload, len);
 }
@@ -36,9 +37,9 @@ void bs_ingest_follow(struct ingest *in, uint64_t peer)
 {
 	struct bs_kspace_record *k = &in->env->shm.s->kspace;
 
-	in->peer = peer;
+	in->now.peer = peer;
 	bs_gate_favor(&in->gate, peer);
-	in->pid = bs_gate_name(&in->gate, peer, k->sender, sizeof(k->sender));
+	in->now.pid = bs_gate_name(&in->gate, peer, k->sender, sizeof(k->sender));
 }
 
 /* w: of the message that is answered. */
@@ -51,13 +52,13 @@ static int say_answer(struct ingest *in, uint64_t peer, struct bs_wire w, int co
 	(void)snprintf(v.text, sizeof(v.text), "%s", text);
 	bs_wire_put_answer(payload, &v);
 	w.time_ns = bs_now_ns();
-	return say_as(in, peer, w, payload, sizeof(payload));
+	return say_as(in, &in->now, peer, w, payload, sizeof(payload));
 }
 
 /* The open scan of this session; NULL: it is none's. */
 static const struct bs_ingest_scan *scan_of(const struct ingest *in, uint64_t session)
 {
-	if (bs_ingest_in_scan(in) && session == in->session)
+	if (bs_ingest_in_scan(&in->now) && session == in->now.session)
 		return &in->now;
 	return in->before.id != 0 && session == in->before.session ? &in->before : NULL;
 }
@@ -67,7 +68,7 @@ static void refuse(struct ingest *in, const struct bs_wire *w, const struct bs_f
 {
 	struct bs_refusal *r;
 
-	if (in->from != in->peer && scan_of(in, w->session) == NULL) {
+	if (in->from != in->now.peer && scan_of(in, w->session) == NULL) {
 		(void)say_answer(in, in->from,
 				 (struct bs_wire){ .kind = BS_WIRE_REFUSE,
 						   .session = w->session,
@@ -87,13 +88,14 @@ static void refuse(struct ingest *in, const struct bs_wire *w, const struct bs_f
 	(void)snprintf(r->text, sizeof(r->text), "%s", why->text);
 }
 
-void bs_ingest_reject(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why)
+void bs_ingest_reject(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_wire *w,
+		      const struct bs_fail *why)
 {
-	const bool scanning = in->state == BS_STATE_SCANNING && in->from == in->peer;
+	const bool scanning = scan->state == BS_STATE_SCANNING && in->from == scan->peer;
 
 	bs_count(&in->totals->rejected, 1);
 	bs_worker_say(in->env, BS_EVENT_REJECTED, why->code,
-		      (const uint64_t[3]){ scanning ? in->id : 0 }, why->text);
+		      (const uint64_t[3]){ scanning ? scan->id : 0 }, why->text);
 	refuse(in, w, why);
 }
 
@@ -112,12 +114,12 @@ void bs_ingest_refusals(struct ingest *in)
 			continue; /* written over; one that would end the scan */
 		const bool before = in->before.id != 0 && r.scan == in->before.id;
 
-		if (r.scan != in->id && !before)
+		if (r.scan != in->now.id && !before)
 			continue;
 		(void)bs_fail(&why, r.code, "%s", r.text);
-		in->from = before ? in->before.peer : in->peer;
+		in->from = before ? in->before.peer : in->now.peer;
 		refuse(in,
-		       &(struct bs_wire){ .session = before ? in->before.session : in->session,
+		       &(struct bs_wire){ .session = before ? in->before.session : in->now.session,
 					  .seq = r.seq },
 		       &why);
 	}
@@ -145,7 +147,7 @@ static bool flush_refuses(struct ingest *in)
 					   .seq = r->seq,
 					   .version = r->version };
 		const int rc = say_answer(in, peer, w, r->code, 0, r->text);
-		const bool waits = rc == BS_ENDPOINT_TIMEOUT && peer == in->peer;
+		const bool waits = rc == BS_ENDPOINT_TIMEOUT && peer == in->now.peer;
 
 		all = all && !waits;
 		if (waits || (rc != 0 && scan != NULL))
@@ -155,7 +157,7 @@ static bool flush_refuses(struct ingest *in)
 	return all;
 }
 
-static bool flush_ack(struct ingest *in)
+static bool flush_ack(struct ingest *in, struct bs_ingest_scan *scan)
 {
 	unsigned char payload[BS_WIRE_ACK_BYTES];
 	struct bs_wire_ack ack;
@@ -163,15 +165,16 @@ static bool flush_ack(struct ingest *in)
 
 	/* later: a log that was taken up does not go on yet, or lacks what its sender may have been
 	 * told that it has */
-	if (in->order.next < in->heard_from || !bs_ingest_log_ack(in, &ack))
+	if (scan->order.next < scan->heard_from || !bs_ingest_log_ack(in, scan, &ack))
 		return true;
 	bs_wire_put_ack(payload, &ack);
-	rc = say(in, in->peer, BS_WIRE_ACK, in->session, in->ack_time_ns, payload, sizeof(payload));
+	rc = say(in, scan, scan->peer, BS_WIRE_ACK, scan->session, scan->ack_time_ns, payload,
+		 sizeof(payload));
 	if (rc != 0)
 		return rc != BS_ENDPOINT_TIMEOUT;
-	in->ack_due = false;
-	in->durable_said = ack.durable;
-	in->unacked = 0;
+	scan->ack_due = false;
+	scan->durable_said = ack.durable;
+	scan->unacked = 0;
 	return true;
 }
 
@@ -182,13 +185,13 @@ static bool flush_accept(struct ingest *in)
 	char text[96];
 	int rc;
 
-	if (bs_ingest_log_apart(in) || !bs_ingest_log_ack(in, &ack))
+	if (bs_ingest_log_apart(in, &in->now) || !bs_ingest_log_ack(in, &in->now, &ack))
 		return true;
-	(void)snprintf(text, sizeof(text), "protocol '%s'", in->p->name);
-	rc = say_answer(in, in->peer,
-			(struct bs_wire){ .kind = BS_WIRE_ACCEPT, .session = in->session }, 0,
-			in->order.window, text);
-	in->accept_due = rc != 0;
+	(void)snprintf(text, sizeof(text), "protocol '%s'", in->now.p->name);
+	rc = say_answer(in, in->now.peer,
+			(struct bs_wire){ .kind = BS_WIRE_ACCEPT, .session = in->now.session }, 0,
+			in->now.order.window, text);
+	in->now.accept_due = rc != 0;
 	return rc != BS_ENDPOINT_TIMEOUT;
 }
 
@@ -202,8 +205,8 @@ static bool flush_outcomes(struct ingest *in)
 
 		if (!in->outcome[i].due)
 			continue;
-		rc = say(in, in->outcome[i].peer, BS_WIRE_OUTCOME, end->session, bs_now_ns(),
-			 end->outcome, BS_WIRE_OUTCOME_BYTES);
+		rc = say(in, &in->now, in->outcome[i].peer, BS_WIRE_OUTCOME, end->session,
+			 bs_now_ns(), end->outcome, BS_WIRE_OUTCOME_BYTES);
 		all = all && rc != BS_ENDPOINT_TIMEOUT;
 		if (rc != 0)
 			continue;
@@ -211,14 +214,6 @@ static bool flush_outcomes(struct ingest *in)
 		in->outcome[i].said_ns = bs_now_ns();
 	}
 	return all;
-}
-
-/* Its sender may not read: nobody waits for that. */
-static void flush_before(struct ingest *in)
-{
-	bs_ingest_turn(in);
-	(void)flush_ack(in);
-	bs_ingest_turn(in);
 }
 
 /* An outcome is said to this peer first. */
@@ -231,15 +226,16 @@ static bool owes_outcome(const struct ingest *in, uint64_t peer)
 /* A scan's outcome goes after its last ACK, and before the next scan's ACCEPT to the same peer. */
 bool bs_ingest_flush(struct ingest *in)
 {
-	if (in->accept_due && !owes_outcome(in, in->peer) && !flush_accept(in))
+	if (in->now.accept_due && !owes_outcome(in, in->now.peer) && !flush_accept(in))
 		return false;
 	if (!flush_refuses(in))
 		return false;
 	if (in->before.id != 0 && in->before.ack_due)
-		flush_before(in);
-	if (in->ack_due && !in->accept_due && !bs_ingest_log_apart(in) && !flush_ack(in))
+		(void)flush_ack(in, &in->before); /* it may not read: nobody waits for that */
+	if (in->now.ack_due && !in->now.accept_due && !bs_ingest_log_apart(in, &in->now) &&
+	    !flush_ack(in, &in->now))
 		return false;
-	return flush_outcomes(in) && (!in->accept_due || flush_accept(in));
+	return flush_outcomes(in) && (!in->now.accept_due || flush_accept(in));
 }
 
 /* Told or not: not at every turn of the loop. */
@@ -249,17 +245,17 @@ static void beat(struct ingest *in, uint64_t peer, uint64_t session, int64_t *sa
 	if (now_ns - *said_ns < bs_ns_of_ms(in->env->site.heartbeat_ms))
 		return;
 	*said_ns = now_ns;
-	(void)say(in, peer, BS_WIRE_HEARTBEAT, session, now_ns, NULL, 0);
+	(void)say(in, &in->now, peer, BS_WIRE_HEARTBEAT, session, now_ns, NULL, 0);
 }
 
 void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns)
 {
-	if (bs_ingest_in_scan(in))
-		beat(in, in->peer, in->session, &in->said_ns, now_ns);
+	if (bs_ingest_in_scan(&in->now))
+		beat(in, in->now.peer, in->now.session, &in->now.said_ns, now_ns);
 	if (in->before.id != 0)
 		beat(in, in->before.peer, in->before.session, &in->before.said_ns, now_ns);
 	if (in->waiting != NULL && /* of one that will go on from its log */
-	    (!bs_ingest_in_scan(in) || bs_wire_session(in->waiting) != in->session))
+	    (!bs_ingest_in_scan(&in->now) || bs_wire_session(in->waiting) != in->now.session))
 		beat(in, in->waiting_peer, bs_wire_session(in->waiting), &in->waits_said_ns,
 		     now_ns);
 	for (uint32_t i = 0; i < in->lined; i++)

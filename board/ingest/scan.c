@@ -11,15 +11,16 @@
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/xml.h"
 
-void bs_ingest_step(struct ingest *in, enum bs_happening on, uint64_t entry)
+void bs_ingest_step(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happening on,
+		    uint64_t entry)
 {
 	bool known;
-	enum bs_state before = in->state;
+	enum bs_state before = scan->state;
 
-	in->state = bs_state_next(before, on, &known);
-	bs_ingest_commit(in, entry);
+	scan->state = bs_state_next(before, on, &known);
+	bs_ingest_commit(in, scan, entry);
 	bs_worker_say(in->env, BS_EVENT_STATE, 0,
-		      (const uint64_t[3]){ (uint64_t)before, (uint64_t)on, (uint64_t)in->state },
+		      (const uint64_t[3]){ (uint64_t)before, (uint64_t)on, (uint64_t)scan->state },
 		      NULL);
 }
 
@@ -36,16 +37,16 @@ static int admit_armed(const struct ingest *in, const struct bs_protocol *p, str
 static void start_record(struct ingest *in, const struct bs_scan_info *info,
 			 const struct bs_scan_study *study)
 {
-	struct bs_scan_record *s = in->scan;
+	struct bs_scan_record *s = in->now.record;
 	_Atomic uint64_t *const counts[] = {
 		&s->images_made,      &s->images_partial, &s->previews_made, &s->previews_skipped,
 		&s->readouts_missing, &s->unused,         &s->images_left,   &s->images_unsent,
 		&s->undelivered,      &s->images_late,    &s->noise_number,
 	};
 
-	s->session = in->session;
+	s->session = in->now.session;
 	s->opened_ns = bs_now_ns();
-	s->protocol = (uint32_t)(in->p - in->env->site.protocol);
+	s->protocol = (uint32_t)(in->now.p - in->env->site.protocol);
 	s->info = *info;
 	s->study = *study;
 	bs_scan_noise_open(&s->noise, info,
@@ -62,12 +63,13 @@ bool bs_ingest_may_open(struct ingest *in, bool alone)
 {
 	if (bs_ingest_reopen_first(in))
 		return false;
-	if (in->before.id != 0 || in->state == BS_STATE_IDLE)
+	if (in->before.id != 0 || in->now.state == BS_STATE_IDLE)
 		return in->before.id == 0;
-	if (alone || !bs_ingest_is_closed(in) || in->feed != NULL || bs_ingest_log_apart(in) ||
+	if (alone || !bs_ingest_is_closed(&in->now) || in->feed != NULL ||
+	    bs_ingest_log_apart(in, &in->now) ||
 	    atomic_load(&in->env->shm.s->reload.step) >= BS_RELOAD_WAIT)
 		return false;
-	bs_ingest_log_end(in);
+	bs_ingest_log_end(in, &in->now);
 	return bs_ingest_log_closed(in); /* however slow the disk: else a kill would lose it */
 }
 
@@ -77,12 +79,12 @@ static void step_back(struct ingest *in)
 	struct bs_kspace_record *k = &in->env->shm.s->kspace;
 
 	bs_ingest_log_note(in);
-	if (in->scan->noise.own) /* the next one may ask for it */
-		bs_noise_keep(&in->env->shm.s->noise, &in->scan->noise.noise);
+	if (in->now.record->noise.own) /* the next one may ask for it */
+		bs_noise_keep(&in->env->shm.s->noise, &in->now.record->noise.noise);
 	memcpy(k->before, k->sender, sizeof(k->before));
-	atomic_store(&k->closed_ns, in->heard_ns);
+	atomic_store(&k->closed_ns, in->now.heard_ns);
 	in->before = in->now;
-	in->state = BS_STATE_IDLE;
+	in->now.state = BS_STATE_IDLE;
 }
 
 static void start_scan(struct ingest *in, const struct bs_wire *w, const struct bs_protocol *p,
@@ -90,41 +92,43 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 		       const unsigned char *payload)
 {
 	struct bs_shm *shm = &in->env->shm;
+	struct bs_ingest_scan *scan = &in->now;
 	char words[BS_GEOMETRY_WORDS];
 
-	if (bs_ingest_in_scan(in))
+	if (bs_ingest_in_scan(scan))
 		step_back(in);
-	in->p = p;
-	in->id = in->reopens > in->id ? in->reopens
-				      : in->id + 1; /* the number that it had, if any */
-	in->scan = &shm->s->scan[in->id & 1];
+	scan->p = p;
+	scan->id = in->reopens > scan->id ? in->reopens
+					  : scan->id + 1; /* the number that it had, if any */
+	scan->record = &shm->s->scan[scan->id & 1];
 	bs_ingest_log_open(in, payload - BS_WIRE_BYTES, BS_WIRE_BYTES + (size_t)w->payload_len);
-	in->durable_said = 0;
-	in->session = w->session;
+	scan->durable_said = 0;
+	scan->session = w->session;
 	bs_ingest_follow(in, in->from);
-	bs_order_start(&in->order, 1);
-	in->heard_from = bs_ingest_log_apart(in) ? BS_NUMBER_NONE : 0;
-	in->acqs = 0;
-	in->fault = (struct bs_fail){ 0 };
-	in->count = (struct bs_scan_counts){ 0 };
-	in->resumed_at = in->deaths = in->recon_deaths = 0;
-	in->unacked = 0;
-	in->ack_due = false;
-	in->ack_time_ns = w->time_ns; /* of number 0, the header's */
-	in->apart_ns = INT64_MAX;
-	in->clock = BS_CLOCK_UNKNOWN;
-	in->heard_ns = bs_now_ns();
-	atomic_store(&shm->s->kspace.clock, (uint32_t)in->clock);
-	atomic_store(&shm->s->kspace.since_ns, in->heard_ns);
-	in->has_table = bs_shm_table(shm, (uint32_t)(in->p - in->env->site.protocol), &in->table);
+	bs_order_start(&scan->order, 1);
+	scan->heard_from = bs_ingest_log_apart(in, scan) ? BS_NUMBER_NONE : 0;
+	scan->acqs = 0;
+	scan->fault = (struct bs_fail){ 0 };
+	scan->count = (struct bs_scan_counts){ 0 };
+	scan->resumed_at = scan->deaths = scan->recon_deaths = 0;
+	scan->unacked = 0;
+	scan->ack_due = false;
+	scan->ack_time_ns = w->time_ns; /* of number 0, the header's */
+	scan->apart_ns = INT64_MAX;
+	scan->clock = BS_CLOCK_UNKNOWN;
+	scan->heard_ns = bs_now_ns();
+	atomic_store(&shm->s->kspace.clock, (uint32_t)scan->clock);
+	atomic_store(&shm->s->kspace.since_ns, scan->heard_ns);
+	scan->has_table =
+		bs_shm_table(shm, (uint32_t)(scan->p - in->env->site.protocol), &scan->table);
 	start_record(in, info, study);
 	bs_count(&in->totals->scans, 1);
-	bs_worker_say(in->env, BS_EVENT_OPEN, 0, (const uint64_t[3]){ in->id, in->session },
-		      in->p->name);
-	if (bs_geometry_words(words, in->p, info)[0] != '\0')
-		bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->id }, words);
-	in->accept_due = true;
-	bs_ingest_step(in, BS_ON_OPEN, bs_entry(BS_ENTRY_OPEN, in->id, 0));
+	bs_worker_say(in->env, BS_EVENT_OPEN, 0, (const uint64_t[3]){ scan->id, scan->session },
+		      scan->p->name);
+	if (bs_geometry_words(words, scan->p, info)[0] != '\0')
+		bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ scan->id }, words);
+	scan->accept_due = true;
+	bs_ingest_step(in, scan, BS_ON_OPEN, bs_entry(BS_ENTRY_OPEN, scan->id, 0));
 }
 
 /*
@@ -168,7 +172,7 @@ int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned ch
 		rc = bs_fail(&why, BS_ERR_STATE,
 			     "OPEN has session %llx and number %llu: not 0, and 0",
 			     (unsigned long long)w->session, (unsigned long long)w->seq);
-	if (rc == 0 && bs_ingest_in_scan(in) && is_alone(p))
+	if (rc == 0 && bs_ingest_in_scan(&in->now) && is_alone(p))
 		return BS_INGEST_ALONE;
 	if (rc == 0)
 		rc = bs_scan_study_open(&study, in->env->shm.study, p, &info, &why);
@@ -179,54 +183,54 @@ int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned ch
 	return rc;
 }
 
-void bs_ingest_fault(struct ingest *in, const struct bs_fail *why)
+void bs_ingest_fault(struct bs_ingest_scan *scan, const struct bs_fail *why)
 {
-	if (in->fault.code == 0)
-		in->fault = *why;
+	if (scan->fault.code == 0)
+		scan->fault = *why;
 }
 
-static void drop_held(struct ingest *in)
+static void drop_held(struct ingest *in, struct bs_ingest_scan *scan)
 {
-	uint32_t n = in->order.held_count;
+	uint32_t n = scan->order.held_count;
 	struct bs_item item;
 	struct bs_fail why;
 
 	if (n == 0)
 		return;
-	while (bs_order_drop(&in->order, &item))
+	while (bs_order_drop(&scan->order, &item))
 		if (item.kind == BS_WIRE_ACQ && item.used)
 			bs_pool_give(in->env->shm.acq_pool, item.slot);
 	(void)bs_fail(
 		&why, BS_ERR_SEQUENCE,
 		"%u messages that were held, their numbers beyond %llu, are dropped: the scan "
 		"is over",
-		n, (unsigned long long)in->order.next);
-	in->count.late += n;
+		n, (unsigned long long)scan->order.next);
+	scan->count.late += n;
 	bs_count(&in->totals->late, n);
-	bs_worker_say(in->env, BS_EVENT_REJECTED, why.code, (const uint64_t[3]){ in->id },
+	bs_worker_say(in->env, BS_EVENT_REJECTED, why.code, (const uint64_t[3]){ scan->id },
 		      why.text);
 }
 
 /* Recon makes images of what came, and puts END behind the last. */
-void bs_ingest_drain(struct ingest *in, enum bs_happening on)
+void bs_ingest_drain(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happening on)
 {
-	drop_held(in);
+	drop_held(in, scan);
 	/* where recon is being given the scan again, the close follows the last readout */
-	bs_ingest_step(in, on, in->feed == NULL ? bs_entry(BS_ENTRY_CLOSE, in->id, 0) : 0);
+	bs_ingest_step(in, scan, on, in->feed == NULL ? bs_entry(BS_ENTRY_CLOSE, scan->id, 0) : 0);
 }
 
-void bs_ingest_close(struct ingest *in, const struct bs_item *close)
+void bs_ingest_close(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_item *close)
 {
 	struct bs_fail why;
 
-	if (close->count != in->acqs && in->count.gaps == 0) {
+	if (close->count != scan->acqs && scan->count.gaps == 0) {
 		(void)bs_fail(&why, BS_ERR_SEQUENCE,
 			      "CLOSE says that %llu acquisitions were sent, %llu came",
-			      (unsigned long long)close->count, (unsigned long long)in->acqs);
-		bs_ingest_fault(in, &why);
+			      (unsigned long long)close->count, (unsigned long long)scan->acqs);
+		bs_ingest_fault(scan, &why);
 	}
-	in->ack_due = true;
-	bs_ingest_drain(in, BS_ON_CLOSE);
+	scan->ack_due = true;
+	bs_ingest_drain(in, scan, BS_ON_CLOSE);
 }
 
 /*
@@ -251,13 +255,13 @@ static void remark(const struct bs_scan_record *s, struct bs_wire_outcome *o,
 }
 
 /* The first fault of ingest, else of recon, else of emit; else readouts that did not come. */
-static void judge(struct ingest *in, struct bs_wire_outcome *o)
+static void judge(struct bs_ingest_scan *scan, struct bs_wire_outcome *o)
 {
-	const struct bs_scan_record *s = in->scan;
+	const struct bs_scan_record *s = scan->record;
 	const struct {
 		int code;
 		const char *text;
-	} said[] = { { in->fault.code, in->fault.text },
+	} said[] = { { scan->fault.code, scan->fault.text },
 		     { s->recon_code, s->recon_text },
 		     { s->emit_code, s->emit_text } };
 
@@ -276,7 +280,7 @@ static void judge(struct ingest *in, struct bs_wire_outcome *o)
 			       (unsigned long long)atomic_load(&s->readouts_missing), partial,
 			       (int)sizeof(s->lacks), s->lacks);
 	}
-	if (o->code == 0 && in->acqs == 0) {
+	if (o->code == 0 && scan->acqs == 0) {
 		o->code = BS_ERR_LENGTH;
 		(void)snprintf(o->text, sizeof(o->text), "the scan has a header and no readout");
 	}
@@ -291,17 +295,17 @@ static void judge(struct ingest *in, struct bs_wire_outcome *o)
 _Static_assert(BS_SCAN_END_BYTES == BS_WIRE_OUTCOME_BYTES, "an outcome fits the shared memory");
 
 /* For people: what `boreside status`, the page and the audit line say of it. */
-static void keep(struct ingest *in, const struct bs_wire_outcome *o)
+static void keep(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_wire_outcome *o)
 {
 	struct bs_shared *s = in->env->shm.s;
 	const uint64_t n = atomic_load(&s->past_scans);
-	const bool again = n > 0 && s->past[(n - 1) % BS_SCANS_PAST].number == in->id;
+	const bool again = n > 0 && s->past[(n - 1) % BS_SCANS_PAST].number == scan->id;
 	struct bs_scan_past *p = &s->past[(again ? n - 1 : n) % BS_SCANS_PAST];
 
-	*p = (struct bs_scan_past){ .number = in->id,
-				    .session = in->scan->session,
+	*p = (struct bs_scan_past){ .number = scan->id,
+				    .session = scan->record->session,
 				    .ended_ns = bs_utc_ns(),
-				    .took_ns = bs_now_ns() - in->scan->opened_ns,
+				    .took_ns = bs_now_ns() - scan->record->opened_ns,
 				    .acquisitions = o->acquisitions,
 				    .images = o->images,
 				    .gaps = o->gaps,
@@ -310,7 +314,7 @@ static void keep(struct ingest *in, const struct bs_wire_outcome *o)
 				    .late = o->late,
 				    .undelivered = o->undelivered,
 				    .code = o->code };
-	(void)snprintf(p->protocol, sizeof(p->protocol), "%s", in->p->name);
+	(void)snprintf(p->protocol, sizeof(p->protocol), "%s", scan->p->name);
 	(void)snprintf(p->text, sizeof(p->text), "%s", o->text);
 	if (again)
 		return;
@@ -319,40 +323,40 @@ static void keep(struct ingest *in, const struct bs_wire_outcome *o)
 	atomic_store(&s->past_scans, n + 1);
 }
 
-void bs_ingest_end(struct ingest *in, enum bs_happening on)
+void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happening on)
 {
-	struct bs_scan_record *s = in->scan;
-	struct bs_scan_end *end = in->outcome[in->id & 1].end;
+	struct bs_scan_record *s = scan->record;
+	struct bs_scan_end *end = in->outcome[scan->id & 1].end;
 	uint64_t undelivered = atomic_load(&s->undelivered);
 
-	drop_held(in); /* before its count is read */
+	drop_held(in, scan); /* before its count is read */
 	if (s->noise.own)
 		bs_noise_keep(&in->env->shm.s->noise, &s->noise.noise);
 	struct bs_wire_outcome o = {
-		.acquisitions = in->count.acquisitions,
+		.acquisitions = scan->count.acquisitions,
 		.undelivered = undelivered > UINT32_MAX ? UINT32_MAX : (uint32_t)undelivered,
 		.images = atomic_load(&s->images_left),
-		.gaps = in->count.gaps,
-		.duplicates = in->count.duplicates,
-		.rejected = in->count.rejected + atomic_load(&s->unused) + in->count.late,
+		.gaps = scan->count.gaps,
+		.duplicates = scan->count.duplicates,
+		.rejected = scan->count.rejected + atomic_load(&s->unused) + scan->count.late,
 		.late = atomic_load(&s->images_late),
 		.kinds = bs_scan_kinds(s)
 	};
 
-	judge(in, &o);
-	bs_ingest_log_words(in, o.text, sizeof(o.text));
-	in->accept_due = false;
-	in->outcome[in->id & 1].due = true;
-	in->outcome[in->id & 1].peer = in->peer;
+	judge(scan, &o);
+	bs_ingest_log_words(in, scan, o.text, sizeof(o.text));
+	scan->accept_due = false;
+	in->outcome[scan->id & 1].due = true;
+	in->outcome[scan->id & 1].peer = scan->peer;
 	atomic_store(&end->known, 0);
 	end->session = s->session;
 	bs_wire_put_outcome(end->outcome, &o);
 	atomic_store(&end->known, 1);
-	keep(in, &o);
+	keep(in, scan, &o);
 	bs_worker_say(in->env, BS_EVENT_OUTCOME, o.code,
-		      (const uint64_t[3]){ in->id, o.acquisitions, o.images }, o.text);
-	bs_ingest_step(in, on, 0);
-	bs_ingest_log_made(in);
-	if (in->turned)
-		in->id = 0;
+		      (const uint64_t[3]){ scan->id, o.acquisitions, o.images }, o.text);
+	bs_ingest_step(in, scan, on, 0);
+	bs_ingest_log_made(in, scan);
+	if (scan == &in->before)
+		scan->id = 0;
 }

@@ -41,14 +41,14 @@ static void open_memory(void)
 	env.me = &env.shm.s->worker[BS_WORKER_INGEST];
 	atomic_store(&env.me->generation, 1);
 	in.env = &env;
-	in.scan = &env.shm.s->scan[1];
+	in.now.record = &env.shm.s->scan[1];
 	in.totals = &env.shm.s->totals;
 	for (int i = 0; i < 2; i++)
 		in.outcome[i].end = &env.shm.s->ended[i];
 	in.recon_epoch = 1;
 	atomic_store(&env.shm.s->worker[BS_WORKER_RECON].epoch, 1);
-	in.id = 5;
-	atomic_store(&in.scan->id, 5);
+	in.now.id = 5;
+	atomic_store(&in.now.record->id, 5);
 }
 
 /*
@@ -60,23 +60,23 @@ static void test_scanning(void)
 	struct bs_pool *pool = env.shm.acq_pool;
 	uint32_t slot = 0;
 
-	in.state = BS_STATE_SCANNING;
+	in.now.state = BS_STATE_SCANNING;
 	CHECK(!bs_ingest_has_work(&in), "a scan, and nothing to do");
-	atomic_store(&in.scan->over_budget, 4);
+	atomic_store(&in.now.record->over_budget, 4);
 	CHECK(!bs_ingest_has_work(&in), "an earlier scan was over its budget");
-	atomic_store(&in.scan->over_budget, 5);
+	atomic_store(&in.now.record->over_budget, 5);
 	CHECK(bs_ingest_has_work(&in), "this one is: it is to be ended now");
-	atomic_store(&in.scan->over_budget, 0);
-	atomic_store(&in.scan->lacking, 4);
+	atomic_store(&in.now.record->over_budget, 0);
+	atomic_store(&in.now.record->lacking, 4);
 	CHECK(!bs_ingest_has_work(&in), "an earlier scan lacked what its protocol needs");
-	atomic_store(&in.scan->lacking, 5);
+	atomic_store(&in.now.record->lacking, 5);
 	CHECK(bs_ingest_has_work(&in), "this one does: it is to be ended now");
-	in.state = BS_STATE_ABORTING;
+	in.now.state = BS_STATE_ABORTING;
 	CHECK(!bs_ingest_has_work(&in), "it is being ended: its last images are waited for");
-	atomic_store(&in.scan->ended, 5);
+	atomic_store(&in.now.record->ended, 5);
 	CHECK(bs_ingest_has_work(&in), "they are out");
-	atomic_store(&in.scan->lacking, 0);
-	in.state = BS_STATE_SCANNING;
+	atomic_store(&in.now.record->lacking, 0);
+	in.now.state = BS_STATE_SCANNING;
 	in.waiting = (const unsigned char *)"a message";
 	for (uint32_t i = 0; i < pool->slots; i++)
 		(void)bs_pool_take(pool, BS_OWNER_INGEST, &slot);
@@ -90,24 +90,24 @@ static void test_others(void)
 {
 	struct bs_worker_state *recon = &env.shm.s->worker[BS_WORKER_RECON];
 
-	in.state = BS_STATE_STARTING;
+	in.now.state = BS_STATE_STARTING;
 	CHECK(!bs_ingest_has_work(&in), "recon is arming");
 	atomic_store(&recon->phase, BS_PHASE_READY);
 	CHECK(bs_ingest_has_work(&in), "it is ready");
-	in.state = BS_STATE_IDLE;
+	in.now.state = BS_STATE_IDLE;
 	CHECK(!bs_ingest_has_work(&in), "idle");
 	atomic_store(&env.shm.s->reload.step, BS_RELOAD_WAIT);
 	CHECK(bs_ingest_has_work(&in), "a reload waits for the end of a scan, and none is open");
-	in.state = BS_STATE_SCANNING;
+	in.now.state = BS_STATE_SCANNING;
 	CHECK(!bs_ingest_has_work(&in), "one is");
-	in.state = BS_STATE_STARTING;
+	in.now.state = BS_STATE_STARTING;
 	atomic_store(&env.shm.s->reload.step, BS_RELOAD_ARMED);
 	CHECK(!bs_ingest_has_work(&in), "recon is ready, and the site changes");
 	atomic_fetch_add(&env.shm.s->generation, 1);
 	CHECK(bs_ingest_has_work(&in), "it has changed");
 	atomic_fetch_sub(&env.shm.s->generation, 1);
 	atomic_store(&env.shm.s->reload.step, BS_RELOAD_NONE);
-	in.state = BS_STATE_IDLE;
+	in.now.state = BS_STATE_IDLE;
 	atomic_store(&recon->epoch, 2);
 	CHECK(bs_ingest_has_work(&in), "recon was replaced");
 }
@@ -120,25 +120,26 @@ static void test_dropped(void)
 
 	for (uint32_t s = 0; s < env.shm.acq_pool->slots; s++)
 		bs_pool_give(env.shm.acq_pool, s);
-	bs_order_start(&in.order, 10);
+	bs_order_start(&in.now.order, 10);
 	for (uint64_t seq = 12; seq < 15; seq++) {
 		CHECK(bs_pool_take(env.shm.acq_pool, BS_OWNER_INGEST, &slot), "a slot");
-		bs_order_hold(&in.order,
+		bs_order_hold(&in.now.order,
 			      &(struct bs_item){
 				      .seq = seq, .slot = slot, .kind = BS_WIRE_ACQ, .used = true },
 			      1);
 	}
-	bs_ingest_drain(&in, BS_HAPPENINGS);
-	CHECK(in.order.held_count == 0 && bs_pool_in_use(env.shm.acq_pool) == 0,
+	bs_ingest_drain(&in, &in.now, BS_HAPPENINGS);
+	CHECK(in.now.order.held_count == 0 && bs_pool_in_use(env.shm.acq_pool) == 0,
 	      "their slots are free");
-	CHECK(atomic_load(&in.scan->late) == 3 && atomic_load(&in.totals->late) == 3, "counted");
+	CHECK(atomic_load(&in.now.record->late) == 3 && atomic_load(&in.totals->late) == 3,
+	      "counted");
 	CHECK(bs_event_take(&env.me->events, &e) && e.number == BS_EVENT_REJECTED &&
 		      strstr(e.text, "3 messages that were held") != NULL,
 	      "said: %s", e.text);
 	while (bs_event_take(&env.me->events, &e))
 		CHECK(e.number != BS_EVENT_REJECTED, "once");
-	bs_ingest_drain(&in, BS_HAPPENINGS);
-	CHECK(atomic_load(&in.scan->late) == 3, "and no second time");
+	bs_ingest_drain(&in, &in.now, BS_HAPPENINGS);
+	CHECK(atomic_load(&in.now.record->late) == 3, "and no second time");
 }
 
 /* How long readouts were on their way, by their stamps: n, and the longest. */
@@ -146,7 +147,7 @@ static void sent(int64_t stamp_ns, int64_t received_ns)
 {
 	const struct bs_acq_meta m = { .sender_ns = stamp_ns, .received_ns = received_ns };
 
-	bs_ingest_note_sent(&in, &m);
+	bs_ingest_note_sent(&in, &in.now, &m);
 }
 
 static bool on_the_way(uint64_t n, int64_t most_ns)
@@ -158,7 +159,7 @@ static bool on_the_way(uint64_t n, int64_t most_ns)
 
 static bool clock_is(enum bs_clock clock)
 {
-	return in.clock == clock && atomic_load(&env.shm.s->kspace.clock) == (uint32_t)clock;
+	return in.now.clock == clock && atomic_load(&env.shm.s->kspace.clock) == (uint32_t)clock;
 }
 
 /* The machine's clocks are the test's: late_ns pass behind the next read of one of them. */
@@ -179,8 +180,8 @@ static void test_clock(void)
 	const int64_t ms = 1000000;
 	const int64_t now = bs_now_ns();
 
-	in.scan->protocol = 0;
-	in.clock = BS_CLOCK_UNKNOWN;
+	in.now.record->protocol = 0;
+	in.now.clock = BS_CLOCK_UNKNOWN;
 	sent(now - 10 * ms, now);
 	CHECK(clock_is(BS_CLOCK_MONOTONIC) && on_the_way(1, 10 * ms),
 	      "stamped 10 ms in the past, by this host's clock");
@@ -189,7 +190,7 @@ static void test_clock(void)
 	sent(now + 200 * ms, now + 199 * ms);
 	sent(INT64_MAX, now + 199 * ms);
 	CHECK(on_the_way(2, 12 * ms), "received before it was sent, or absurd: not counted");
-	in.clock = BS_CLOCK_UNKNOWN;
+	in.now.clock = BS_CLOCK_UNKNOWN;
 	late_ns = 7 * ms; /* the thread is stopped for a moment while it compares the clocks */
 	sent(now + UTC_AHEAD - 500 * ms, now);
 	CHECK(clock_is(BS_CLOCK_REALTIME) && on_the_way(3, 500 * ms) && late_ns == 0,
@@ -197,7 +198,7 @@ static void test_clock(void)
 	for (int i = 0; i < 3; i++) {
 		const int64_t others[] = { now - 20000 * ms, now + 5000 * ms, INT64_MIN };
 
-		in.clock = BS_CLOCK_UNKNOWN;
+		in.now.clock = BS_CLOCK_UNKNOWN;
 		sent(others[i], now);
 		sent(now - ms, now);
 		CHECK(clock_is(BS_CLOCK_OTHER) &&
@@ -218,14 +219,15 @@ static void test_open(void)
 
 	memcpy(payload + BS_WIRE_OPEN_NAME, header, sizeof(header));
 	in.env->site = in.env->shm.s->site;
-	in.state = BS_STATE_IDLE;
+	in.now.state = BS_STATE_IDLE;
 	in.refuses = 0;
-	CHECK(bs_ingest_open(&in, &w, payload) == BS_ERR_PROTOCOL && in.state == BS_STATE_IDLE &&
-		      in.refuses == 1 && in.refuse[0].code == BS_ERR_PROTOCOL,
+	CHECK(bs_ingest_open(&in, &w, payload) == BS_ERR_PROTOCOL &&
+		      in.now.state == BS_STATE_IDLE && in.refuses == 1 &&
+		      in.refuse[0].code == BS_ERR_PROTOCOL,
 	      "bytes after the name's end: %s", in.refuse[0].text);
 	memset(payload + 2, 0, 4);
-	CHECK(bs_ingest_open(&in, &w, payload) == 0 && in.state == BS_STATE_SCANNING &&
-		      in.session == 7,
+	CHECK(bs_ingest_open(&in, &w, payload) == 0 && in.now.state == BS_STATE_SCANNING &&
+		      in.now.session == 7,
 	      "zeros: the scan begins");
 }
 
@@ -234,7 +236,7 @@ static int say_waveform(const char *path)
 {
 	static const unsigned char hello[8] = { 0, 'S', 'P', 0, 0, 0x10, 0, 0 };
 	unsigned char message[9 + BS_WIRE_BYTES] = { 1, [8] = BS_WIRE_BYTES };
-	struct bs_wire w = { .kind = BS_WIRE_WAVEFORM, .session = in.session, .seq = 1 };
+	struct bs_wire w = { .kind = BS_WIRE_WAVEFORM, .session = in.now.session, .seq = 1 };
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
@@ -271,20 +273,21 @@ static void test_waiting(void)
 		      (fd = say_waveform(url + strlen("ipc://"))) >= 0,
 	      "a peer says a number of the scan");
 	o->sealed = 1;
-	atomic_store(&o->scan, in.id);
+	atomic_store(&o->scan, in.now.id);
 	atomic_store(&o->step, BS_REOPEN_WAITS);
-	in.accept_due = false;
+	in.now.accept_due = false;
 	in.refuses = 0;
-	AWAIT((bs_ingest_receive(&in), in.waiting != NULL || in.count.waveforms != 0));
-	CHECK(in.waiting != NULL && in.order.next == 1, "it is not taken: no log would have it");
-	in.peer = 0;
+	AWAIT((bs_ingest_receive(&in), in.waiting != NULL || in.now.count.waveforms != 0));
+	CHECK(in.waiting != NULL && in.now.order.next == 1,
+	      "it is not taken: no log would have it");
+	in.now.peer = 0;
 	(void)close(fd);
 	(void)bs_ingest_receive(&in);
 	CHECK(in.waiting != NULL && is_unread(),
 	      "its peer hangs up: it is kept as long as it waits");
 	atomic_store(&o->step, BS_REOPEN_OVER);
 	(void)bs_ingest_receive(&in);
-	CHECK(in.waiting == NULL && in.count.waveforms == 1 && in.order.next == 2,
+	CHECK(in.waiting == NULL && in.now.count.waveforms == 1 && in.now.order.next == 2,
 	      "once it can be taken it is");
 	bs_gate_close(&in.gate);
 }
@@ -294,19 +297,19 @@ static void test_turn(void)
 {
 	struct bs_reopened *o = env.shm.s->reopened;
 
-	o[0].session = in.session;
-	o[1].session = in.session + 1;
-	atomic_store(&o[0].scan, in.id);
+	o[0].session = in.now.session;
+	o[1].session = in.now.session + 1;
+	atomic_store(&o[0].scan, in.now.id);
 	atomic_store(&o[0].step, BS_REOPEN_READS);
 	atomic_store(&o[1].step, BS_REOPEN_FOUND);
-	in.state = BS_STATE_SCANNING;
+	in.now.state = BS_STATE_SCANNING;
 	CHECK(bs_ingest_reopen_due(&in, o[1].session) && !bs_ingest_reopen_due(&in, o[0].session),
 	      "the older one is at hand: the newer one's messages wait");
 	atomic_store(&o[1].step, BS_REOPEN_ENDED);
 	CHECK(bs_ingest_reopen_due(&in, o[1].session) && atomic_load(&o[1].step) == BS_REOPEN_FOUND,
 	      "it has its end, and its sender asks: it will be read then");
 	atomic_store(&o[0].step, BS_REOPEN_OVER);
-	in.state = BS_STATE_IDLE;
+	in.now.state = BS_STATE_IDLE;
 	CHECK(bs_ingest_reopen_due(&in, o[1].session) && atomic_load(&env.shm.s->reopening) == 1,
 	      "the older one is over: it is the newer one's turn");
 	atomic_store(&o[1].step, BS_REOPEN_OVER);
@@ -324,36 +327,38 @@ static void test_unheard(void)
 
 	(void)snprintf(url, sizeof(url), "ipc:///tmp/boreside-ingest-%d", (int)getpid());
 	CHECK(bs_gate_open(&in.gate, url, 4096, NULL) == 0, "an endpoint");
-	in.state = BS_STATE_SCANNING;
-	bs_order_start(&in.order, 1);
-	in.peer = in.from = 0;
+	in.now.state = BS_STATE_SCANNING;
+	bs_order_start(&in.now.order, 1);
+	in.now.peer = in.from = 0;
 	in.refuses = 0;
-	in.ack_due = in.accept_due = in.outcome[0].due = true;
+	in.now.ack_due = in.now.accept_due = in.outcome[0].due = true;
 	(void)bs_fail(&why, BS_ERR_VALUE, "a fault");
-	bs_ingest_reject(&in, &(struct bs_wire){ .session = in.session, .seq = 9 }, &why);
+	bs_ingest_reject(&in, &in.now, &(struct bs_wire){ .session = in.now.session, .seq = 9 },
+			 &why);
 	(void)bs_ingest_flush(&in);
-	CHECK(in.accept_due && in.ack_due && in.refuses == 1 && in.outcome[0].due,
+	CHECK(in.now.accept_due && in.now.ack_due && in.refuses == 1 && in.outcome[0].due,
 	      "the sender is gone: all that is due to it stays due");
-	in.accept_due = in.outcome[0].due = false;
+	in.now.accept_due = in.outcome[0].due = false;
 	fd = say_waveform(url + strlen("ipc://"));
-	AWAIT((bs_ingest_receive(&in), in.peer != 0));
-	AWAIT((bs_ingest_flush(&in), !in.accept_due && !in.ack_due));
-	CHECK(!in.accept_due && !in.ack_due && in.refuses == 0, "it is back, and told everything");
+	AWAIT((bs_ingest_receive(&in), in.now.peer != 0));
+	AWAIT((bs_ingest_flush(&in), !in.now.accept_due && !in.now.ack_due));
+	CHECK(!in.now.accept_due && !in.now.ack_due && in.refuses == 0,
+	      "it is back, and told everything");
 	CHECK(recv(fd, heard, sizeof(heard), MSG_WAITALL) == (ssize_t)sizeof(heard) &&
 		      heard[8 + 9 + 6] == BS_WIRE_ACCEPT,
 	      "ACCEPT first, as nothing of it had come: it may not have heard that");
 	/* a new start: it goes on at 2, and its sender was told of numbers up to 9 */
-	in.heard_from = BS_NUMBER_NONE;
-	in.ack_due = true;
+	in.now.heard_from = BS_NUMBER_NONE;
+	in.now.ack_due = true;
 	(void)bs_ingest_flush(&in);
-	CHECK(in.ack_due, "until a number has come nobody knows what it was told: no ACK");
-	in.heard_from = 10;
+	CHECK(in.now.ack_due, "until a number has come nobody knows what it was told: no ACK");
+	in.now.heard_from = 10;
 	(void)bs_ingest_flush(&in);
-	CHECK(in.ack_due, "it keeps what is beyond 9 alone: no ACK that goes back");
-	in.heard_from = 2;
+	CHECK(in.now.ack_due, "it keeps what is beyond 9 alone: no ACK that goes back");
+	in.now.heard_from = 2;
 	(void)bs_ingest_flush(&in);
-	CHECK(!in.ack_due, "it keeps what is next: ACK");
-	in.heard_from = 0;
+	CHECK(!in.now.ack_due, "it keeps what is next: ACK");
+	in.now.heard_from = 0;
 }
 
 /* Of a scan that goes on in another file of its log nothing is said before that is there. */
@@ -363,14 +368,15 @@ static void test_acknowledged(void)
 	struct bs_keeper keeper = { .o.spec = &env.site.log, .r = r, .progress_ns = bs_now_ns() };
 
 	in.log = &keeper;
-	in.durable_said = 0;
-	in.ack_due = true;
+	in.now.durable_said = 0;
+	in.now.ack_due = true;
 	atomic_store(&r->put, 2);
 	(void)bs_ingest_flush(&in);
-	CHECK(in.ack_due && in.durable_said == 0, "the log has not begun: no ACK");
+	CHECK(in.now.ack_due && in.now.durable_said == 0, "the log has not begun: no ACK");
 	atomic_store(&r->done, 2);
 	(void)bs_ingest_flush(&in);
-	CHECK(!in.ack_due && in.durable_said == in.order.next - 1, "it has all: ACK says so");
+	CHECK(!in.now.ack_due && in.now.durable_said == in.now.order.next - 1,
+	      "it has all: ACK says so");
 	in.log = NULL;
 	bs_gate_close(&in.gate);
 }

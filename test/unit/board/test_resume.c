@@ -11,7 +11,7 @@ static struct bs_shared *before; /* the memory as a process left it */
 /* What a process leaves that ends right after its step holds: nothing is shown, nothing pushed. */
 static void undo_push(void)
 {
-	struct bs_scan_record *s = in.scan;
+	struct bs_scan_record *s = in.now.record;
 
 	atomic_fetch_sub(&env.shm.acq_ring->head, 1);
 	atomic_store(&s->id, 0);
@@ -35,7 +35,7 @@ static void replace_twice(enum bs_entry_kind kind, uint64_t count, const char *w
 		succeed();
 		CHECK(bs_ring_count(env.shm.acq_ring) == count &&
 			      bs_entry_kind(last_entry()) == kind &&
-			      bs_entry_of(last_entry(), atomic_load(&in.scan->id)),
+			      bs_entry_of(last_entry(), atomic_load(&in.now.record->id)),
 		      "%s: pushed, once (%llu entries)", what,
 		      (unsigned long long)bs_ring_count(env.shm.acq_ring));
 	}
@@ -47,10 +47,10 @@ static void test_open(void)
 	open_scan();
 	undo_push();
 	replace_twice(BS_ENTRY_OPEN, 1, "OPEN");
-	CHECK(in.state == BS_STATE_SCANNING && in.session == 7 && in.order.next == 1 &&
-		      in.accept_due && atomic_load(&in.scan->id) == 1 &&
-		      atomic_load(&in.scan->open) == 1 &&
-		      atomic_load(&in.scan->state) == BS_STATE_SCANNING,
+	CHECK(in.now.state == BS_STATE_SCANNING && in.now.session == 7 && in.now.order.next == 1 &&
+		      in.now.accept_due && atomic_load(&in.now.record->id) == 1 &&
+		      atomic_load(&in.now.record->open) == 1 &&
+		      atomic_load(&in.now.record->state) == BS_STATE_SCANNING,
 	      "the scan is open, and its sender is told");
 }
 
@@ -59,11 +59,11 @@ static uint32_t decide(uint64_t seq)
 	uint32_t slot = 0;
 
 	CHECK(bs_pool_take(env.shm.acq_pool, BS_OWNER_INGEST, &slot), "a slot");
-	bs_order_passed(&in.order, seq);
-	in.acqs++;
-	in.count.acquisitions++;
-	in.ack_time_ns = (int64_t)seq * 10;
-	bs_ingest_commit(&in, bs_entry(BS_ENTRY_ACQ, in.id, slot));
+	bs_order_passed(&in.now.order, seq);
+	in.now.acqs++;
+	in.now.count.acquisitions++;
+	in.now.ack_time_ns = (int64_t)seq * 10;
+	bs_ingest_commit(&in, &in.now, bs_entry(BS_ENTRY_ACQ, in.now.id, slot));
 	return slot;
 }
 
@@ -79,10 +79,10 @@ static void test_readout(void)
 	CHECK(bs_entry_slot(last_entry()) == slot &&
 		      env.shm.acq_pool->owner[slot] == BS_OWNER_INGEST,
 	      "its slot was kept");
-	CHECK(in.order.next == 3 && in.acqs == 2 && in.count.acquisitions == 2 &&
-		      in.ack_time_ns == 20 && in.ack_due && !in.accept_due &&
-		      atomic_load(&in.scan->acquisitions) == 2 &&
-		      atomic_load(&in.scan->next_seq) == 3,
+	CHECK(in.now.order.next == 3 && in.now.acqs == 2 && in.now.count.acquisitions == 2 &&
+		      in.now.ack_time_ns == 20 && in.now.ack_due && !in.now.accept_due &&
+		      atomic_load(&in.now.record->acquisitions) == 2 &&
+		      atomic_load(&in.now.record->next_seq) == 3,
 	      "the successor goes on at 3");
 }
 
@@ -92,11 +92,11 @@ static void test_before_step(void)
 	uint32_t slot = 0;
 
 	CHECK(bs_pool_take(env.shm.acq_pool, BS_OWNER_INGEST, &slot), "a slot");
-	bs_order_passed(&in.order, 3);
-	in.acqs++;
+	bs_order_passed(&in.now.order, 3);
+	in.now.acqs++;
 	CHECK(bs_shm_recover(&env.shm, BS_WORKER_INGEST, NULL) == 1, "its slot is freed");
 	succeed();
-	CHECK(in.order.next == 3 && in.acqs == 2 && bs_ring_count(env.shm.acq_ring) == 3,
+	CHECK(in.now.order.next == 3 && in.now.acqs == 2 && bs_ring_count(env.shm.acq_ring) == 3,
 	      "a readout that was not handed on is due");
 }
 
@@ -105,24 +105,25 @@ static void test_gap(void)
 {
 	struct bs_fail why;
 
-	in.order.gap[0] = (struct bs_gap){ 3, 2 };
-	in.order.gaps = 1;
-	in.order.next = 5;
-	in.count.gaps = 2;
+	in.now.order.gap[0] = (struct bs_gap){ 3, 2 };
+	in.now.order.gaps = 1;
+	in.now.order.next = 5;
+	in.now.count.gaps = 2;
 	(void)bs_fail(&why, BS_ERR_SEQUENCE, "two are missing");
-	bs_ingest_fault(&in, &why);
-	bs_ingest_commit(&in, 0);
-	bs_order_hold(&in.order,
+	bs_ingest_fault(&in.now, &why);
+	bs_ingest_commit(&in, &in.now, 0);
+	bs_order_hold(&in.now.order,
 		      &(struct bs_item){ .seq = 7, .kind = BS_WIRE_WAVEFORM, .used = true }, 1);
 	succeed();
-	CHECK(in.order.next == 5 && in.order.held_count == 0 &&
-		      bs_order_look(&in.order, 4) == BS_NUMBER_LATE &&
-		      bs_order_look(&in.order, 2) == BS_NUMBER_DUPLICATE &&
-		      bs_order_look(&in.order, 7) == BS_NUMBER_NEW,
+	CHECK(in.now.order.next == 5 && in.now.order.held_count == 0 &&
+		      bs_order_look(&in.now.order, 4) == BS_NUMBER_LATE &&
+		      bs_order_look(&in.now.order, 2) == BS_NUMBER_DUPLICATE &&
+		      bs_order_look(&in.now.order, 7) == BS_NUMBER_NEW,
 	      "what was given up is late, what was held is asked for again");
-	CHECK(in.fault.code == BS_ERR_SEQUENCE && strcmp(in.fault.text, "two are missing") == 0,
+	CHECK(in.now.fault.code == BS_ERR_SEQUENCE &&
+		      strcmp(in.now.fault.text, "two are missing") == 0,
 	      "its reason is kept");
-	CHECK(in.resumed_at == 5 + in.order.window,
+	CHECK(in.now.resumed_at == 5 + in.now.order.window,
 	      "what comes again because its predecessor ended is no duplicate");
 }
 
@@ -130,7 +131,7 @@ static void test_gap(void)
 static void test_noise(void)
 {
 	struct bs_item item = { .seq = 5, .kind = BS_WIRE_ACQ, .used = true };
-	struct bs_scan_noise *n = &in.scan->noise;
+	struct bs_scan_noise *n = &in.now.record->noise;
 	static struct bs_scan_noise once;
 	double *gram;
 
@@ -140,16 +141,16 @@ static void test_noise(void)
 	gram = (double *)bs_shm_samples(&env.shm, item.slot);
 	for (int i = 0; i < 4; i++)
 		gram[i] = i + 1;
-	bs_ingest_add_noise(&in, &item);
+	bs_ingest_add_noise(&in, &in.now, &item);
 	CHECK(n->own == 1 && n->noise.samples == 16 && n->noise.sum[3] == 4.0, "it is summed");
 	once = *n;
 	n->noise.sum[1] = 77.0; /* as another order of the stores may leave it */
 	succeed();
 	CHECK(n->own == 0 && n->noise.samples == 0, "nothing of it stays without its step");
-	bs_ingest_add_noise(&in, &item);
+	bs_ingest_add_noise(&in, &in.now, &item);
 	CHECK(memcmp(n, &once, sizeof(once)) == 0, "the second time it is the same");
-	bs_order_passed(&in.order, 5);
-	bs_ingest_commit(&in, bs_entry(BS_ENTRY_ACQ, in.id, item.slot));
+	bs_order_passed(&in.now.order, 5);
+	bs_ingest_commit(&in, &in.now, bs_entry(BS_ENTRY_ACQ, in.now.id, item.slot));
 	succeed();
 	CHECK(memcmp(n, &once, sizeof(once)) == 0, "with its step it stays");
 }
@@ -157,11 +158,13 @@ static void test_noise(void)
 /* Between the step that closes the scan and its entry. */
 static void test_close(void)
 {
-	bs_order_passed(&in.order, 6);
-	bs_ingest_close(&in, &(struct bs_item){ .seq = 6, .kind = BS_WIRE_CLOSE, .count = 3 });
+	bs_order_passed(&in.now.order, 6);
+	bs_ingest_close(&in, &in.now,
+			&(struct bs_item){ .seq = 6, .kind = BS_WIRE_CLOSE, .count = 3 });
 	undo_push();
 	replace_twice(BS_ENTRY_CLOSE, 5, "CLOSE");
-	CHECK(in.state == BS_STATE_DRAINING && in.order.next == 7, "its last images are made");
+	CHECK(in.now.state == BS_STATE_DRAINING && in.now.order.next == 7,
+	      "its last images are made");
 }
 
 /* Between the outcome and the step after it. */
@@ -170,21 +173,23 @@ static void test_end(void)
 	unsigned char outcome[BS_SCAN_END_BYTES];
 
 	memcpy(before, env.shm.s, sizeof(*before));
-	atomic_store(&in.scan->ended, 1);
-	bs_ingest_end(&in, BS_ON_DONE);
+	atomic_store(&in.now.record->ended, 1);
+	bs_ingest_end(&in, &in.now, BS_ON_DONE);
 	memcpy(outcome, in.outcome[1].end->outcome, sizeof(outcome));
-	CHECK(in.state == BS_STATE_IDLE && atomic_load(&in.scan->open) == 0, "the scan is over");
+	CHECK(in.now.state == BS_STATE_IDLE && atomic_load(&in.now.record->open) == 0,
+	      "the scan is over");
 	memcpy(env.shm.s->scan, before->scan, sizeof(before->scan));
 	memcpy(env.shm.s->ended, before->ended, sizeof(before->ended));
 	succeed();
-	CHECK(in.state == BS_STATE_DRAINING, "its outcome is still to be made");
-	bs_ingest_end(&in, BS_ON_DONE);
+	CHECK(in.now.state == BS_STATE_DRAINING, "its outcome is still to be made");
+	bs_ingest_end(&in, &in.now, BS_ON_DONE);
 	CHECK(memcmp(outcome, in.outcome[1].end->outcome, sizeof(outcome)) == 0, "it is the same");
 	succeed();
-	CHECK(in.state == BS_STATE_IDLE && in.id == 1, "and then the next scan may come");
+	CHECK(in.now.state == BS_STATE_IDLE && in.now.id == 1, "and then the next scan may come");
 	open_scan();
-	CHECK(atomic_load(&in.scan->id) == 2 && atomic_load(&in.scan->acquisitions) == 0 &&
-		      in.count.gaps == 0 && in.fault.code == 0 && in.resumed_at == 0,
+	CHECK(atomic_load(&in.now.record->id) == 2 &&
+		      atomic_load(&in.now.record->acquisitions) == 0 && in.now.count.gaps == 0 &&
+		      in.now.fault.code == 0 && in.now.resumed_at == 0,
 	      "which knows nothing of it");
 }
 
@@ -192,9 +197,9 @@ static void test_end(void)
 static void end_and_open(void)
 {
 	keeper = in.log = NULL;
-	bs_ingest_end(&in, BS_ON_DONE);
+	bs_ingest_end(&in, &in.now, BS_ON_DONE);
 	succeed();
-	CHECK(in.feed == NULL && in.state == BS_STATE_IDLE, "nor is there one at rest");
+	CHECK(in.feed == NULL && in.now.state == BS_STATE_IDLE, "nor is there one at rest");
 	atomic_store(&env.shm.s->worker[BS_WORKER_RECON].epoch, 1);
 	in.recon_epoch = 1;
 	open_scan();
@@ -210,16 +215,16 @@ static void test_given_again(void)
 
 	keep_log();
 	atomic_store(&env.shm.s->worker[BS_WORKER_RECON].epoch, 2);
-	atomic_store(&in.scan->recon_at, 7);
+	atomic_store(&in.now.record->recon_at, 7);
 	for (uint32_t i = 1; i <= BS_DEATHS_MAX; i++) {
-		atomic_store(&in.scan->in_hand, 1);
+		atomic_store(&in.now.record->in_hand, 1);
 		succeed();
-		CHECK(in.feed != NULL && in.recon_deaths == 0,
+		CHECK(in.feed != NULL && in.now.recon_deaths == 0,
 		      "%u times: recon gets it again, and has not died of it", i);
 	}
-	CHECK(in.state == BS_STATE_ABORTING && atomic_load(&env.shm.acq_ring->head) == entries,
+	CHECK(in.now.state == BS_STATE_ABORTING && atomic_load(&env.shm.acq_ring->head) == entries,
 	      "a scan that is given up meanwhile: no close yet");
-	atomic_store(&in.scan->ended, in.id);
+	atomic_store(&in.now.record->ended, in.now.id);
 	succeed();
 	CHECK(in.feed == NULL, "one whose last image has left is not given again");
 	end_and_open();
@@ -238,20 +243,20 @@ static void test_taken_up(void)
 	keep_log();
 	(void)strcpy(env.site.log.dir, "/nonexistent");
 	(void)strcpy(env.shm.s->reopened[0].log, "none.bslog");
-	atomic_store(&env.shm.s->reopened[0].scan, in.id);
+	atomic_store(&env.shm.s->reopened[0].scan, in.now.id);
 	atomic_store(&env.shm.s->reopened[0].step, BS_REOPEN_READS);
 	atomic_store(&recon->epoch, 2);
 	atomic_store(&recon->phase, BS_PHASE_READY);
 	bs_ingest_feed_begin(&in);
-	CHECK(in.feed != NULL && in.order.next == 1 && atomic_load(&r->head) == entries,
+	CHECK(in.feed != NULL && in.now.order.next == 1 && atomic_load(&r->head) == entries,
 	      "it is to get what the log has");
 	(void)bs_ingest_feed(&in);
-	CHECK(in.feed == NULL && in.state == BS_STATE_ABORTING &&
-		      strstr(in.fault.text, "none.bslog") != NULL,
-	      "the scan ends: %s", in.fault.text);
+	CHECK(in.feed == NULL && in.now.state == BS_STATE_ABORTING &&
+		      strstr(in.now.fault.text, "none.bslog") != NULL,
+	      "the scan ends: %s", in.now.fault.text);
 	CHECK(atomic_load(&r->head) == entries + 2 &&
-		      r->entry[entries & r->mask] == bs_entry(BS_ENTRY_OPEN, in.id, 0) &&
-		      last_entry() == bs_entry(BS_ENTRY_CLOSE, in.id, 0),
+		      r->entry[entries & r->mask] == bs_entry(BS_ENTRY_OPEN, in.now.id, 0) &&
+		      last_entry() == bs_entry(BS_ENTRY_CLOSE, in.now.id, 0),
 	      "recon gets its OPEN and its close");
 	succeed();
 	CHECK(in.feed == NULL && atomic_load(&r->head) == entries + 2, "once");
@@ -263,18 +268,19 @@ static void test_taken_up(void)
 static void test_suspect(void)
 {
 	for (uint32_t i = 1; i < BS_DEATHS_MAX; i++) {
-		atomic_store(&in.scan->in_hand, 1);
+		atomic_store(&in.now.record->in_hand, 1);
 		succeed();
-		CHECK(in.state == BS_STATE_SCANNING, "%u times is not enough to say", i);
+		CHECK(in.now.state == BS_STATE_SCANNING, "%u times is not enough to say", i);
 	}
 	succeed();
-	CHECK(in.state == BS_STATE_SCANNING, "one that died at rest is not the message's doing");
-	atomic_store(&in.scan->in_hand, 1);
+	CHECK(in.now.state == BS_STATE_SCANNING,
+	      "one that died at rest is not the message's doing");
+	atomic_store(&in.now.record->in_hand, 1);
 	succeed();
-	CHECK(in.state == BS_STATE_ABORTING && in.fault.code == BS_ERR_ABORTED &&
-		      strstr(in.fault.text, "ended 5 times (signal 9) with a message in hand") !=
-			      NULL,
-	      "%s", in.fault.text);
+	CHECK(in.now.state == BS_STATE_ABORTING && in.now.fault.code == BS_ERR_ABORTED &&
+		      strstr(in.now.fault.text,
+			     "ended 5 times (signal 9) with a message in hand") != NULL,
+	      "%s", in.now.fault.text);
 }
 
 /* A readout that ends every recon that takes it up; here nothing can be fed. */
@@ -283,22 +289,22 @@ static void test_recon(void)
 	for (uint32_t i = 1; i <= BS_DEATHS_MAX + 1; i++) {
 		const bool same = i <= BS_DEATHS_MAX;
 
-		in.state = BS_STATE_SCANNING;
-		atomic_store(&in.scan->recon_at, same ? 7 : 9);
+		in.now.state = BS_STATE_SCANNING;
+		atomic_store(&in.now.record->recon_at, same ? 7 : 9);
 		bs_ingest_feed_begin(&in);
-		CHECK(in.feed == NULL && in.state == BS_STATE_STARTING &&
-			      in.fault.code == BS_ERR_ABORTED &&
-			      (strstr(in.fault.text, "ended at the same readout") != NULL) ==
+		CHECK(in.feed == NULL && in.now.state == BS_STATE_STARTING &&
+			      in.now.fault.code == BS_ERR_ABORTED &&
+			      (strstr(in.now.fault.text, "ended at the same readout") != NULL) ==
 				      (i == BS_DEATHS_MAX) &&
-			      (strstr(in.fault.text, "no log is kept") != NULL) ==
+			      (strstr(in.now.fault.text, "no log is kept") != NULL) ==
 				      (i != BS_DEATHS_MAX),
-		      "%u: %s", i, in.fault.text);
+		      "%u: %s", i, in.now.fault.text);
 	}
 	for (uint32_t i = 1; i <= BS_DEATHS_MAX; i++) {
-		in.state = BS_STATE_SCANNING;
-		atomic_store(&in.scan->recon_at, 8);
+		in.now.state = BS_STATE_SCANNING;
+		atomic_store(&in.now.record->recon_at, 8);
 		bs_ingest_feed_begin(&in);
-		CHECK(strstr(in.fault.text, "no log is kept") != NULL,
+		CHECK(strstr(in.now.fault.text, "no log is kept") != NULL,
 		      "between two readouts it is nobody's doing");
 	}
 }
@@ -308,14 +314,14 @@ static void test_end_while_fed(void)
 {
 	const uint64_t entries = atomic_load(&env.shm.acq_ring->head);
 
-	in.state = BS_STATE_SCANNING;
+	in.now.state = BS_STATE_SCANNING;
 	in.feed = (struct bs_feed *)(void *)&in; /* it is not looked into */
-	bs_ingest_drain(&in, BS_ON_FAULT);
-	CHECK(in.state == BS_STATE_ABORTING && atomic_load(&env.shm.acq_ring->head) == entries,
+	bs_ingest_drain(&in, &in.now, BS_ON_FAULT);
+	CHECK(in.now.state == BS_STATE_ABORTING && atomic_load(&env.shm.acq_ring->head) == entries,
 	      "no close yet");
 	in.feed = NULL;
-	in.state = BS_STATE_SCANNING;
-	bs_ingest_drain(&in, BS_ON_FAULT);
+	in.now.state = BS_STATE_SCANNING;
+	bs_ingest_drain(&in, &in.now, BS_ON_FAULT);
 	CHECK(atomic_load(&env.shm.acq_ring->head) == entries + 1 &&
 		      bs_entry_kind(last_entry()) == BS_ENTRY_CLOSE,
 	      "else at once");
@@ -330,7 +336,7 @@ static void test_slow_end(void)
 	in.log = &k;
 	atomic_store(&r->end, 2);
 	atomic_store(&r->done, 1);
-	CHECK(bs_ingest_log_ended(&in) && !bs_ingest_may_open(&in, false),
+	CHECK(bs_ingest_log_ended(&in, &in.now) && !bs_ingest_may_open(&in, false),
 	      "its end has been waited for long enough, but the next scan waits for it");
 	CHECK(bs_keeper_due(&k) > bs_now_ns(), "nobody looks at it all the time meanwhile");
 	atomic_store(&r->done, 2);
@@ -347,12 +353,12 @@ static void test_two(void)
 	uint64_t entries;
 	uint64_t first;
 
-	in.state = BS_STATE_IDLE;
+	in.now.state = BS_STATE_IDLE;
 	open_scan();
-	first = in.id;
+	first = in.now.id;
 	CHECK(!bs_ingest_may_open(&in, false), "a scan is being taken: no other is opened");
-	noise = &in.scan->noise.noise;
-	in.scan->noise.own = 1;
+	noise = &in.now.record->noise.noise;
+	in.now.record->noise.own = 1;
 	(void)strcpy(noise->scan, "before");
 	noise->samples = 16;
 	(void)decide(1);
@@ -363,44 +369,43 @@ static void test_two(void)
 	atomic_store(&env.shm.s->reload.step, BS_RELOAD_WAIT);
 	CHECK(!bs_ingest_may_open(&in, false), "but a reload comes first");
 	atomic_store(&env.shm.s->reload.step, BS_RELOAD_NONE);
-	CHECK(ask("taker", 8) == BS_INGEST_ALONE && in.id == first && in.before.id == 0,
+	CHECK(ask("taker", 8) == BS_INGEST_ALONE && in.now.id == first && in.before.id == 0,
 	      "one that may take its maps waits");
-	CHECK(ask("timed", 8) == BS_INGEST_ALONE && in.id == first && in.before.id == 0,
+	CHECK(ask("timed", 8) == BS_INGEST_ALONE && in.now.id == first && in.before.id == 0,
 	      "so does one whose images have a budget");
-	CHECK(ask("nobody", 8) < 0 && in.id == first && in.p == &env.site.protocol[0] &&
+	CHECK(ask("nobody", 8) < 0 && in.now.id == first && in.now.p == &env.site.protocol[0] &&
 		      in.before.id == 0,
 	      "one that is refused changes nothing");
-	CHECK(ask("p", 8) == 0 && in.id == first + 1 && in.before.id == first &&
-		      in.before.state == BS_STATE_DRAINING && in.state == BS_STATE_SCANNING,
+	CHECK(ask("p", 8) == 0 && in.now.id == first + 1 && in.before.id == first &&
+		      in.before.state == BS_STATE_DRAINING && in.now.state == BS_STATE_SCANNING,
 	      "the second one is open");
-	CHECK(strcmp(in.scan->noise.noise.scan, "before") == 0, "with the first one's noise");
+	CHECK(strcmp(in.now.record->noise.noise.scan, "before") == 0, "with the first one's noise");
 	CHECK(!bs_ingest_may_open(&in, false), "no third one");
 	(void)decide(1);
 	entries = atomic_load(&env.shm.acq_ring->head);
 	succeed();
-	CHECK(in.id == first + 1 && in.session == 8 && in.state == BS_STATE_SCANNING &&
-		      in.order.next == 2 && in.before.id == first && in.before.session == 7 &&
+	CHECK(in.now.id == first + 1 && in.now.session == 8 && in.now.state == BS_STATE_SCANNING &&
+		      in.now.order.next == 2 && in.before.id == first && in.before.session == 7 &&
 		      in.before.state == BS_STATE_DRAINING && in.before.order.next == 3 &&
 		      in.before.p == &env.site.protocol[0],
 	      "a successor has both");
 	CHECK(atomic_load(&env.shm.acq_ring->head) == entries, "and pushes nothing");
-	CHECK(bs_scan_newest(env.shm.s->scan) == in.scan &&
-		      bs_scan_before(env.shm.s->scan) == in.before.scan,
+	CHECK(bs_scan_newest(env.shm.s->scan) == in.now.record &&
+		      bs_scan_before(env.shm.s->scan) == in.before.record,
 	      "which others see, too");
 	close_it();
 	CHECK(!bs_ingest_may_open(&in, false), "two are closed: a third one waits");
-	atomic_store(&in.before.scan->ended, first);
-	CHECK(bs_ingest_before_is_over(&in) && !bs_ingest_is_over(&in), "the first one is over");
-	bs_ingest_turn(&in);
-	bs_ingest_end(&in, BS_ON_DONE);
-	bs_ingest_turn(&in);
-	CHECK(in.before.id == 0 && in.id == first + 1 && in.state == BS_STATE_DRAINING &&
+	atomic_store(&in.before.record->ended, first);
+	CHECK(bs_ingest_is_over(&in.before) && !bs_ingest_is_over(&in.now),
+	      "the first one is over");
+	bs_ingest_end(&in, &in.before, BS_ON_DONE);
+	CHECK(in.before.id == 0 && in.now.id == first + 1 && in.now.state == BS_STATE_DRAINING &&
 		      in.outcome[first & 1].due && in.outcome[first & 1].end->session == 7 &&
 		      bs_scan_before(env.shm.s->scan) == NULL,
 	      "and has its outcome");
-	atomic_store(&in.before.scan->open, 1); /* its end held, and nobody was shown */
+	atomic_store(&in.before.record->open, 1); /* its end held, and nobody was shown */
 	succeed();
-	CHECK(in.before.id == 0 && in.id == first + 1 && in.state == BS_STATE_DRAINING &&
+	CHECK(in.before.id == 0 && in.now.id == first + 1 && in.now.state == BS_STATE_DRAINING &&
 		      bs_scan_before(env.shm.s->scan) == NULL,
 	      "a successor knows that");
 	CHECK(bs_ingest_may_open(&in, false), "now a third one may be opened");
@@ -408,12 +413,12 @@ static void test_two(void)
 
 static uint64_t open_two(void)
 {
-	in.state = BS_STATE_IDLE;
+	in.now.state = BS_STATE_IDLE;
 	in.before.id = 0;
 	open_scan();
 	close_it();
-	CHECK(ask("p", 8) == 0 && in.before.id == in.id - 1, "two scans are open");
-	return in.id;
+	CHECK(ask("p", 8) == 0 && in.before.id == in.now.id - 1, "two scans are open");
+	return in.now.id;
 }
 
 /* Recon is replaced within two scans, one of which cannot be given again. */
@@ -423,18 +428,18 @@ static void test_one_of_two(void)
 	uint64_t last = open_two();
 
 	keep_log();
-	atomic_store(&in.before.scan->log.scan, last - 1);
-	in.before.scan->log.whole = 0;
+	atomic_store(&in.before.record->log.scan, last - 1);
+	in.before.record->log.whole = 0;
 	atomic_store(&recon->epoch, in.recon_epoch + 1);
 	bs_ingest_feed_begin(&in);
 	CHECK(in.before.id == 0 && in.outcome[(last - 1) & 1].due && in.feed != NULL,
 	      "the older one ends, the newer one is given");
 	succeed();
-	CHECK(in.id == last && in.feed != NULL, "which a successor knows: that has not been");
+	CHECK(in.now.id == last && in.feed != NULL, "which a successor knows: that has not been");
 	bs_ingest_feed_end(&in);
 	keeper = in.log = NULL;
 	last = open_two();
-	atomic_store(&in.before.scan->ended, last - 1); /* as emit has told, not seen yet */
+	atomic_store(&in.before.record->ended, last - 1); /* as emit has told, not seen yet */
 	atomic_store(&recon->epoch, in.recon_epoch + 1);
 	bs_ingest_feed_begin(&in);
 	CHECK(in.before.id == last - 1 && in.feed == NULL && in.outcome[last & 1].due &&

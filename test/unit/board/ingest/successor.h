@@ -19,11 +19,11 @@ static void succeed(void)
 {
 	memset(&in, 0, sizeof(in));
 	in.env = &env;
-	in.scan = env.shm.s->scan;
+	in.now.record = env.shm.s->scan;
 	in.totals = &env.shm.s->totals;
 	for (int i = 0; i < 2; i++)
 		in.outcome[i].end = &env.shm.s->ended[i];
-	in.order.window = in.order.room = 4;
+	in.now.order.window = in.now.order.room = 4;
 	in.recon_epoch = 1;
 	in.keeps_noise = true;
 	in.log = keeper;
@@ -64,8 +64,8 @@ static void open_memory(void)
 	(void)strcpy(env.me->last_end, "signal 9");
 	atomic_store(&env.shm.s->worker[BS_WORKER_RECON].epoch, 1);
 	succeed();
-	CHECK(in.state == BS_STATE_STARTING && !bs_ingest_in_scan(&in), "nothing was left");
-	in.state = BS_STATE_IDLE;
+	CHECK(in.now.state == BS_STATE_STARTING && !bs_ingest_in_scan(&in.now), "nothing was left");
+	in.now.state = BS_STATE_IDLE;
 }
 
 static int ask(const char *protocol, uint64_t session)
@@ -89,13 +89,14 @@ static int ask(const char *protocol, uint64_t session)
 
 static void open_scan(void)
 {
-	CHECK(ask("p", 7) == 0 && in.state == BS_STATE_SCANNING, "a scan");
+	CHECK(ask("p", 7) == 0 && in.now.state == BS_STATE_SCANNING, "a scan");
 }
 
 static void close_it(void)
 {
-	bs_order_passed(&in.order, in.order.next);
-	bs_ingest_close(&in, &(struct bs_item){ .kind = BS_WIRE_CLOSE, .count = in.acqs });
+	bs_order_passed(&in.now.order, in.now.order.next);
+	bs_ingest_close(&in, &in.now,
+			&(struct bs_item){ .kind = BS_WIRE_CLOSE, .count = in.now.acqs });
 }
 
 static void keep_log(void)

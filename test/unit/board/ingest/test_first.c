@@ -38,7 +38,7 @@ static void test_found(void)
 	atomic_store(&log_at(1)->step, BS_REOPEN_FOUND);
 	CHECK(!may_open(), "the log's comes first there, too");
 	atomic_store(&log_at(1)->step, BS_REOPEN_OVER);
-	in.state = BS_STATE_IDLE;
+	in.now.state = BS_STATE_IDLE;
 }
 
 /* The newest scan was over; its sender, which may not know that, has a second to ask. */
@@ -65,16 +65,16 @@ static void test_ended(void)
 static void test_yields(void)
 {
 	struct bs_reopened *o = log_at(1);
-	const uint64_t sender = in.peer = 5;
+	const uint64_t sender = in.now.peer = 5;
 
 	atomic_store(&env.shm.s->reopening, 1);
-	atomic_store(&o->scan, in.id);
+	atomic_store(&o->scan, in.now.id);
 	o->alone_ns = bs_now_ns();
 	atomic_store(&o->step, BS_REOPEN_READS);
 	CHECK(!bs_ingest_gives_way(&in, 9) && !bs_ingest_gives_way(&in, sender),
 	      "its log is read: it gives way to nobody, its own sender's next header included");
-	in.peer = 0;
-	in.heard_ns = 0;
+	in.now.peer = 0;
+	in.now.heard_ns = 0;
 	CHECK(!bs_ingest_gives_way(&in, 9), "nor where its sender has not come back");
 	atomic_store(&o->step, BS_REOPEN_WAITS);
 	o->alone_ns = bs_now_ns() + HOUR_NS;
@@ -82,10 +82,11 @@ static void test_yields(void)
 	o->alone_ns = bs_now_ns();
 	CHECK(bs_ingest_gives_way(&in, 9), "and no more");
 	bs_ingest_end_for(&in, 9);
-	CHECK(in.fault.code == BS_ERR_STATE &&
-		      strstr(in.fault.text, "did not come back within 1 s") != NULL &&
-		      strstr(in.fault.text, "another header (session 0000000000000009)") != NULL,
-	      "which is said: %s", in.fault.text);
+	CHECK(in.now.fault.code == BS_ERR_STATE &&
+		      strstr(in.now.fault.text, "did not come back within 1 s") != NULL &&
+		      strstr(in.now.fault.text, "another header (session 0000000000000009)") !=
+			      NULL,
+	      "which is said: %s", in.now.fault.text);
 }
 
 /*
@@ -97,11 +98,11 @@ static void test_closed(void)
 	const struct bs_item close = { .seq = 3, .kind = BS_WIRE_CLOSE, .used = true };
 	struct bs_reopened *o = log_at(1);
 
-	in.state = BS_STATE_IDLE;
+	in.now.state = BS_STATE_IDLE;
 	open_scan();
-	bs_order_passed(&in.order, 1);
-	bs_ingest_commit(&in, 0);
-	atomic_store(&o->scan, in.id);
+	bs_order_passed(&in.now.order, 1);
+	bs_ingest_commit(&in, &in.now, 0);
+	atomic_store(&o->scan, in.now.id);
 	atomic_store(&o->step, BS_REOPEN_WAITS);
 	succeed();
 	bs_ingest_reopen_start(&in);
@@ -109,15 +110,15 @@ static void test_closed(void)
 	      "ingest ended while the sender was awaited: its successor reads the log again");
 	bs_ingest_feed_end(&in);
 	in.env->site.log.resume_s = 3600.0;
-	bs_order_hold(&in.order, &close, bs_now_ns());
+	bs_order_hold(&in.now.order, &close, bs_now_ns());
 	bs_ingest_reopen_read(&in, 3);
-	CHECK(bs_ingest_reopen_waits(&in, bs_now_ns()) && in.state == BS_STATE_SCANNING,
+	CHECK(bs_ingest_reopen_waits(&in, bs_now_ns()) && in.now.state == BS_STATE_SCANNING,
 	      "its sender is awaited");
 	o->alone_ns = bs_now_ns();
 	CHECK(!bs_ingest_gives_way(&in, 9), "another scan's header does not end it");
-	CHECK(bs_ingest_reopen_waits(&in, o->until_ns) && in.state == BS_STATE_DRAINING &&
-		      in.fault.code == BS_ERR_SEQUENCE && in.count.gaps == 1,
-	      "after a second it is closed, with a gap: %s", in.fault.text);
+	CHECK(bs_ingest_reopen_waits(&in, o->until_ns) && in.now.state == BS_STATE_DRAINING &&
+		      in.now.fault.code == BS_ERR_SEQUENCE && in.now.count.gaps == 1,
+	      "after a second it is closed, with a gap: %s", in.now.fault.text);
 	CHECK(o->until_ns < bs_now_ns() + BS_RETURN_NS, "not after log.resume_s");
 }
 

@@ -22,33 +22,33 @@ static void test_end_apart(void)
 	keep_log();
 	(void)strcpy(o[0].log, "older.bslog");
 	o[0].sealed = o[0].early = 1;
-	o[0].session = in.session;
-	atomic_store(&o[0].scan, in.id);
+	o[0].session = in.now.session;
+	atomic_store(&o[0].scan, in.now.id);
 	atomic_store(&o[0].step, BS_REOPEN_WAITS);
-	o[1].number = in.id + 1;
+	o[1].number = in.now.id + 1;
 	atomic_store(&o[1].step, BS_REOPEN_FOUND);
-	bs_ingest_drain(&in, BS_ON_FAULT);
-	atomic_store(&in.scan->ended, in.id);
+	bs_ingest_drain(&in, &in.now, BS_ON_FAULT);
+	atomic_store(&in.now.record->ended, in.now.id);
 	CHECK(!may_open(), "its outcome is owed: no other scan is opened");
 	for (int i = 0; i < 2; i++) {
-		bs_ingest_log_words(&in, words[i], sizeof(words[i]));
+		bs_ingest_log_words(&in, &in.now, words[i], sizeof(words[i]));
 		succeed();
 		bs_ingest_reopen_start(&in);
-		CHECK(in.state == BS_STATE_ABORTING && !may_open() &&
+		CHECK(in.now.state == BS_STATE_ABORTING && !may_open() &&
 			      strcmp(words[i], "log older.bslog") == 0,
 		      "it still is for a successor, who says the same of it: %s", words[i]);
 	}
-	bs_ingest_end(&in, BS_ON_DONE);
-	CHECK(bs_wire_get_outcome(&said, in.outcome[in.id & 1].end->outcome, BS_WIRE_OUTCOME_BYTES,
-				  NULL) == 0 &&
+	bs_ingest_end(&in, &in.now, BS_ON_DONE);
+	CHECK(bs_wire_get_outcome(&said, in.outcome[in.now.id & 1].end->outcome,
+				  BS_WIRE_OUTCOME_BYTES, NULL) == 0 &&
 		      strstr(said.text, words[0]) != NULL,
 	      "so does the outcome: %s", said.text);
-	CHECK(in.state == BS_STATE_IDLE && atomic_load(&o[0].step) == BS_REOPEN_OVER,
+	CHECK(in.now.state == BS_STATE_IDLE && atomic_load(&o[0].step) == BS_REOPEN_OVER,
 	      "with it the log is left");
 	atomic_store(&o[0].step, BS_REOPEN_WAITS); /* as one leaves it that ends before that */
 	succeed();
 	bs_ingest_reopen_start(&in);
-	CHECK(in.state == BS_STATE_IDLE && atomic_load(&o[0].step) == BS_REOPEN_OVER,
+	CHECK(in.now.state == BS_STATE_IDLE && atomic_load(&o[0].step) == BS_REOPEN_OVER,
 	      "which a successor does, too");
 	atomic_store(&o[1].step, BS_REOPEN_OVER);
 	keeper = in.log = NULL;
@@ -65,10 +65,10 @@ static void test_beside(void)
 	close_it();
 	o->sealed = 1;
 	atomic_store(&o->step, BS_REOPEN_FOUND);
-	atomic_store(&in.scan->ended, in.id);
-	bs_ingest_end(&in, BS_ON_DONE);
+	atomic_store(&in.now.record->ended, in.now.id);
+	bs_ingest_end(&in, &in.now, BS_ON_DONE);
 	bs_ingest_reopen(&in);
-	CHECK(in.state == BS_STATE_IDLE && in.before.id != 0 &&
+	CHECK(in.now.state == BS_STATE_IDLE && in.before.id != 0 &&
 		      atomic_load(&o->step) == BS_REOPEN_FOUND,
 	      "the one before has yet to end: the log waits");
 }

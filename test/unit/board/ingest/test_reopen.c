@@ -44,7 +44,7 @@ static void start(void)
 	env.shm.s = &shared;
 	env.me = &shared.worker[BS_WORKER_INGEST];
 	in.env = &env;
-	in.scan = shared.scan;
+	in.now.record = shared.scan;
 	in.log = &keeper;
 	bs_ingest_reopen_start(&in);
 }

@@ -1,0 +1,113 @@
+/* board/ingest/await.c - scans that go on from their logs: turns, senders; see ingest.h */
+#include "board/ingest/ingest.h"
+
+#include <stdio.h>
+
+#include "core/thread/clock.h"
+
+/* ---- before its OPEN ---- */
+
+/* The older one's is at hand, or has its turn, and this one's comes then. */
+static bool waits_its_turn(struct ingest *in, uint64_t session)
+{
+	struct bs_reopened *o = in->env->shm.s->reopened;
+	const uint32_t step = atomic_load(&o[1].step);
+
+	if (atomic_load(&in->env->shm.s->reopening) != 0 || o[1].session != session ||
+	    (atomic_load(&o[0].step) == BS_REOPEN_OVER && !bs_ingest_in_scan(&in->now)))
+		return false;
+	if (step == BS_REOPEN_ENDED)
+		atomic_store(&o[1].step, BS_REOPEN_FOUND);
+	return step == BS_REOPEN_ENDED || step == BS_REOPEN_FOUND;
+}
+
+bool bs_ingest_reopen_due(struct ingest *in, uint64_t session)
+{
+	struct bs_reopened *o;
+
+	if (waits_its_turn(in, session))
+		return true;
+	if (!bs_ingest_in_scan(&in->now))
+		bs_ingest_log_newer(in);
+	o = bs_ingest_reopened(in);
+	if (o->session != session || bs_ingest_in_scan(&in->now))
+		return false;
+	if (atomic_load(&o->step) == BS_REOPEN_ENDED) /* the outcome never came to its sender */
+		atomic_store(&o->step, BS_REOPEN_FOUND);
+	return atomic_load(&o->step) == BS_REOPEN_FOUND;
+}
+
+bool bs_ingest_reopen_first(const struct ingest *in)
+{
+	const struct bs_reopened *o = in->env->shm.s->reopened;
+	const uint32_t newest = atomic_load(&o[1].step);
+
+	return atomic_load(&o[0].step) == BS_REOPEN_FOUND || newest == BS_REOPEN_FOUND ||
+	       (newest == BS_REOPEN_ENDED && bs_now_ns() < o[1].alone_ns);
+}
+
+/* ---- once its log is read ---- */
+
+/* Its sender is here: the log goes on in another file. ACCEPT, and ACK after it, wait for that. */
+static void go_on(struct ingest *in)
+{
+	struct bs_reopened *o = bs_ingest_reopened(in);
+	const struct bs_log_head head = { .session = o->session,
+					  .started_ns = o->started_ns,
+					  .scan = (uint32_t)in->now.id };
+
+	bs_keeper_go_on(in->log, &head, o->records, in->now.order.next - 1, bs_now_ns());
+	in->now.accept_due = true;
+	atomic_store(&o->step, BS_REOPEN_OVER);
+}
+
+bool bs_ingest_reopen_closed(const struct ingest *in)
+{
+	const struct bs_reopened *o = bs_ingest_reopened(in);
+	bool closed = false;
+
+	for (uint32_t i = 0; i < BS_HELD_MAX && atomic_load(&o->scan) == in->now.id; i++)
+		closed = closed || in->now.order.held[i].kind == BS_WIRE_CLOSE;
+	return closed;
+}
+
+void bs_ingest_reopen_read(struct ingest *in, uint64_t records)
+{
+	struct bs_reopened *o = bs_ingest_reopened(in);
+	const double s = o->sealed ? 0.0 : in->env->site.log.resume_s;
+	char words[BS_EVENT_TEXT];
+
+	o->records = records;
+	if (!bs_gate_here(&in->gate, in->now.peer))
+		in->now.peer = 0; /* it was here, and has time to come back */
+	for (uint32_t i = 0; i < BS_HELD_MAX && !o->sealed; i++) /* its sender sends these again */
+		if (in->now.order.held[i].kind != 0)
+			bs_keeper_has(in->log, in->now.order.held[i].seq);
+	o->until_ns = bs_now_ns() + bs_ns_of_ms(s * 1000.0);
+	o->alone_ns = bs_now_ns() + BS_RETURN_NS;
+	if (bs_ingest_reopen_closed(in) && o->alone_ns < o->until_ns)
+		o->until_ns = o->alone_ns;
+	atomic_store(&o->step, BS_REOPEN_WAITS);
+	(void)snprintf(words, sizeof(words),
+		       "log %s is read: %llu messages, the scan goes on at number %llu; its sender "
+		       "%s",
+		       o->log, (unsigned long long)records, (unsigned long long)in->now.order.next,
+		       in->now.peer != 0 ? "is here" : "is awaited");
+	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->now.id }, words);
+	if (in->now.peer != 0 && !o->sealed)
+		go_on(in);
+}
+
+void bs_ingest_reopen_heard(struct ingest *in)
+{
+	if (in->now.state == BS_STATE_SCANNING && !bs_ingest_reopened(in)->sealed &&
+	    atomic_load(&bs_ingest_reopened(in)->step) == BS_REOPEN_WAITS)
+		go_on(in);
+}
+
+bool bs_ingest_reopen_yields(const struct ingest *in)
+{
+	const struct bs_reopened *o = bs_ingest_reopened(in);
+
+	return atomic_load(&o->step) == BS_REOPEN_WAITS && bs_now_ns() >= o->alone_ns;
+}
