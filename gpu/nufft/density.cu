@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/log.h"
+#include "core/plan/plan.h"
 #include "gpu/device/check.h"
 #include "gpu/nufft/nufft_cuda.h"
 #include "gpu/device/stream.h"
@@ -189,7 +190,7 @@ int bs_density_cuda(float *weight, const struct bs_protocol *p, const struct bs_
 
 static bool weighs(const struct bs_protocol *p)
 {
-	const enum bs_weighing when = bs_methods[p->method].weighs;
+	const enum bs_weighing when = bs_plan_of(p).weighs;
 
 	return when == BS_WEIGHS_ALWAYS ||
 	       (when == BS_WEIGHS_WHEN_ASKED && p->density != BS_DENSITY_NONE);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/plan/plan.h"
 #include "gpu/device/check.h"
 #include "gpu/device/reach.h"
 #include "gpu/device/stream.h"
@@ -107,7 +108,7 @@ static int lay_out(struct bs_path_cuda *p, const struct bs_protocol *protocol,
 	int rc = choose(&p->image, nufft, false, why);
 
 	p->shape = shape_of(protocol);
-	p->solves = bs_methods[protocol->method].solves;
+	p->solves = bs_plan_of(protocol).solve != BS_SOLVE_NONE;
 	if (rc == 0 && p->solves)
 		rc = choose(&p->q, nufft, true, why);
 	return rc;
