@@ -96,7 +96,7 @@ static void say_held(const struct bs_recon *r, const struct frame *f, struct bs_
 	image->lacks[0] = '\0';
 	if (!image->preview && !bs_lacks_nothing(r->p, &r->info, &held))
 		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
-	if (!image->preview && !bs_methods[r->p->method].empty)
+	if (!image->preview && r->plan.encode != BS_ENCODE_NOTHING)
 		bs_bands_lacks(&r->bands, f->first.idx.repetition, image->lacks,
 			       sizeof(image->lacks));
 }

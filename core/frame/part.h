@@ -8,6 +8,7 @@
 #include "core/frame/bands.h"
 #include "core/frame/lines.h"
 #include "core/frame/recon.h"
+#include "core/plan/plan.h"
 
 struct seat;
 
@@ -48,6 +49,7 @@ struct seat {
 
 struct bs_recon {
 	const struct bs_protocol *p;
+	struct bs_plan plan;
 	struct seat
 		seat[2]; /* the engine of the method, and the gridding that may stand in for it */
 	struct bs_aim aim;
@@ -81,7 +83,7 @@ struct bs_recon {
 /* Its lines are told by the grid, and the header says which there are. */
 static inline bool bs_recon_has_lines(const struct bs_recon *r)
 {
-	return bs_protocol_on_grid(r->p) && r->groups == 0;
+	return r->plan.on_grid && r->groups == 0;
 }
 
 /* Its frames must know their strongest line: partial Fourier is completed about the center. */

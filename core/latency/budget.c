@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/plan/plan.h"
+
 /* What an image does on a rung: a step down, one more good image, or the count begins anew. */
 enum move { DOWN, GOOD, STAY };
 
@@ -37,7 +39,7 @@ static bool sheds(const struct bs_protocol *p)
 
 void bs_budget_open(struct bs_budget *b, const struct bs_protocol *p, bool gridding)
 {
-	bool solves = bs_methods[p->method].solves;
+	bool solves = bs_plan_of(p).solve != BS_SOLVE_NONE;
 
 	memset(b, 0, sizeof(*b));
 	b->p = p;
