@@ -10,6 +10,7 @@
 
 #include "board/tool/certify/own.h"
 #include "core/latency/budget.h"
+#include "core/plan/plan.h"
 #include "core/thread/canaries.h"
 #include "core/thread/clock.h"
 #include "ipc/collector.h"
@@ -134,7 +135,7 @@ static void keep_parts(struct bs_archive *g, const struct words *w, struct bs_ow
 {
 	static const bool operators[BS_BUDGET_STAGES] = { false, true, true,  true,
 							  true,  true, false, true };
-	bool any = bs_methods[g->p->method].empty;
+	bool any = bs_plan_of(g->p).encode == BS_ENCODE_NOTHING;
 
 	for (int i = 0; i < BS_BUDGET_STAGES; i++) {
 		char name[48];
