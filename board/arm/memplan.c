@@ -214,6 +214,19 @@ static void print_budget(FILE *to, const struct bs_protocol *p)
 		(void)fputs("no budget declared", to);
 }
 
+/* The order in which its readouts and images are worked on, and where. */
+static void print_plan(FILE *to, const char *prefix, const struct bs_engine *engine,
+		       const struct bs_protocol *p)
+{
+	const struct bs_plan plan = bs_plan_of(p);
+	char words[BS_PLAN_WORDS];
+
+	(void)fprintf(to, "%s  plan: %s%s\n", prefix, bs_plan_words(words, sizeof(words), &plan),
+		      engine == NULL                    ? ""
+		      : bs_engines_on_gpu(engine->name) ? "; GPU"
+							: "; host");
+}
+
 /* What was asked for may be more than single precision has. */
 static void print_accuracy(FILE *to, const char *prefix, const struct bs_engine *engine,
 			   const struct bs_protocol *p)
@@ -272,6 +285,7 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 		}
 		print_budget(to, &site->protocol[i]);
 		(void)fputc('\n', to);
+		print_plan(to, prefix, m->engine, &site->protocol[i]);
 		print_accuracy(to, prefix, m->engine, &site->protocol[i]);
 		print_need(to, prefix, &m->need);
 		print_need(to, prefix, &m->tables);
