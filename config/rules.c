@@ -12,7 +12,6 @@
 #include "core/frame/kind.h"
 #include "core/latency/budget.h"
 #include "core/memory/pools.h"
-#include "core/plan/plan.h"
 #include "core/traj/traj.h"
 
 static const char axes[] = "xyz";

@@ -6,7 +6,6 @@
 
 #include "board/arm/alone.h"
 #include "core/frame/recon.h"
-#include "core/plan/plan.h"
 #include "drivers/file/tables.h"
 #include "drivers/log/store.h"
 #include "gpu/engine/engines.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "board/emit/folder.h"
-#include "core/plan/plan.h"
 #include "drivers/sink/dicomstore.h"
 #include "drivers/sink/sink.h"
 #include "gpu/nufft/density.h"

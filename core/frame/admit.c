@@ -6,7 +6,6 @@
 
 #include "core/frame/averages.h"
 #include "core/frame/geometry.h"
-#include "core/plan/plan.h"
 #include "core/traj/delay.h"
 
 static const char axes[] = "xyz";

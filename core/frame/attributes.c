@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/plan/plan.h"
 #include "core/text.h"
 
 #define META(name, format) "<meta><name>" name "</name><value>" format "</value></meta>"

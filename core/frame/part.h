@@ -8,7 +8,6 @@
 #include "core/frame/bands.h"
 #include "core/frame/lines.h"
 #include "core/frame/recon.h"
-#include "core/plan/plan.h"
 
 struct seat;
 

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "core/plan/plan.h"
-
 /* What an image does on a rung: a step down, one more good image, or the count begins anew. */
 enum move { DOWN, GOOD, STAY };
 

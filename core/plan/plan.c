@@ -22,16 +22,9 @@ static enum bs_plan_maps maps_of(const struct bs_protocol *p)
 {
 	if (p->combine != BS_COMBINE_SENSE && !bs_methods[p->method].uses_maps)
 		return BS_PLAN_MAPS_NONE;
-	switch (p->maps) {
-	case BS_MAPS_ESPIRIT:
-	case BS_MAPS_WALSH:
-		return BS_PLAN_MAPS_SCAN;
-	case BS_MAPS_STUDY:
-		return BS_PLAN_MAPS_STUDY;
-	case BS_MAPS_FILE:
-		break;
-	}
-	return BS_PLAN_MAPS_FILE;
+	return p->maps == BS_MAPS_FILE    ? BS_PLAN_MAPS_FILE
+	       : p->maps == BS_MAPS_STUDY ? BS_PLAN_MAPS_STUDY
+					  : BS_PLAN_MAPS_SCAN;
 }
 
 /* Images that explain the coils together are combined again, where one image leaves. */
@@ -52,23 +45,15 @@ static bool resizes(const struct bs_protocol *p)
 
 static uint32_t stages_of(const struct bs_protocol *p)
 {
-	const bool has[BS_PLAN_STAGES] = {
-		[BS_PLAN_EPI] = p->epi_correct,
-		[BS_PLAN_NAVIGATE] = p->navigators != BS_NAVIGATE_OFF,
-		[BS_PLAN_WHITEN] = p->whiten != BS_WHITEN_OFF,
-		[BS_PLAN_COMPRESS] = p->virtual_coils > 0,
-		[BS_PLAN_AVERAGE] = p->averages > 1,
-		[BS_PLAN_FILL] = p->parallel == BS_PARALLEL_GRAPPA,
-		[BS_PLAN_POCS] = p->partial_fourier == BS_PARTIAL_FOURIER_POCS,
-		[BS_PLAN_ECHOES] = p->field.from == BS_FIELD_ECHOES,
-		[BS_PLAN_COMBINE] = combines(p),
-		[BS_PLAN_RESIZE] = resizes(p),
-	};
-	uint32_t bits = 0;
-
-	for (unsigned s = 0; s < BS_PLAN_STAGES; s++)
-		bits |= (uint32_t)has[s] << s;
-	return bits;
+	return (uint32_t)p->epi_correct << BS_PLAN_EPI |
+	       (uint32_t)(p->navigators != BS_NAVIGATE_OFF) << BS_PLAN_NAVIGATE |
+	       (uint32_t)(p->whiten != BS_WHITEN_OFF) << BS_PLAN_WHITEN |
+	       (uint32_t)(p->virtual_coils > 0) << BS_PLAN_COMPRESS |
+	       (uint32_t)(p->averages > 1) << BS_PLAN_AVERAGE |
+	       (uint32_t)(p->parallel == BS_PARALLEL_GRAPPA) << BS_PLAN_FILL |
+	       (uint32_t)(p->partial_fourier == BS_PARTIAL_FOURIER_POCS) << BS_PLAN_POCS |
+	       (uint32_t)(p->field.from == BS_FIELD_ECHOES) << BS_PLAN_ECHOES |
+	       (uint32_t)combines(p) << BS_PLAN_COMBINE | (uint32_t)resizes(p) << BS_PLAN_RESIZE;
 }
 
 /* Of streams, a GPU has: 2D, whole frames, weights that each readout tells, no preconditioner. */

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/plan/plan.h"
 #include "core/solve/csr.h"
 #include "core/traj/delay.h"
 #include "drivers/file/cfl.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/plan/plan.h"
 #include "gpu/engine/engines.h"
 #include "gpu/nufft/density.h"
 

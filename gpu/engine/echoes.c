@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/plan/plan.h"
 #include "gpu/image/turn.h"
 
 #define NEITHER UINT32_MAX

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/plan/plan.h"
 #include "core/thread/clock.h"
 #include "gpu/calibrate/along.h"
 #include "gpu/calibrate/compress.h"

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "core/latency/budget.h"
-#include "core/plan/plan.h"
 #include "core/thread/clock.h"
 #include "gpu/calibrate/maps.h"
 #include "gpu/engine/center.h"

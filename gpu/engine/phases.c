@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/plan/plan.h"
 #include "gpu/calibrate/dense.h"
 #include "gpu/calibrate/echo.h"
 #include "gpu/fft/fft.h"

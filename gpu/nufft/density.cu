@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/log.h"
-#include "core/plan/plan.h"
 #include "gpu/device/check.h"
 #include "gpu/nufft/nufft_cuda.h"
 #include "gpu/device/stream.h"

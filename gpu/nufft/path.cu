@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/plan/plan.h"
 #include "gpu/device/check.h"
 #include "gpu/device/reach.h"
 #include "gpu/device/stream.h"

@@ -10,7 +10,6 @@
 
 #include "board/tool/certify/own.h"
 #include "core/latency/budget.h"
-#include "core/plan/plan.h"
 #include "core/thread/canaries.h"
 #include "core/thread/clock.h"
 #include "ipc/collector.h"

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/plan/plan.h"
-
 int bs_rounds_check(const struct bs_rounds *r, const struct bs_protocol *p, struct bs_fail *why)
 {
 	char solvers[64];

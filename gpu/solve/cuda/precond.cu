@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "core/plan/plan.h"
 #include "gpu/device/check.h"
 #include "gpu/solve/precond.h"
 

@@ -5,7 +5,6 @@
 #define _GNU_SOURCE /* setenv */
 #include "gpu/image/resize.h"
 
-#include "core/plan/plan.h"
 #include "gpu/image/combine.h"
 #include "test/support/check.h"
 #include "test/support/engine.h"

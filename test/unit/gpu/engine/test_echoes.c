@@ -4,7 +4,6 @@
  * first two contrasts of each slice make it, in whichever order they come, anew in each scan
  */
 #include "core/frame/recon.h"
-#include "core/plan/plan.h"
 #include "core/thread/team.h"
 #include "test/support/engine.h"
 
