@@ -2,6 +2,7 @@
 #include "config/rules.h"
 
 #include "config/rule.h"
+#include "core/plan/plan.h"
 
 /* It measures a field map. */
 static void echoes(const struct bs_reading *r, const struct bs_scope *s,
@@ -25,7 +26,8 @@ static void echoes(const struct bs_reading *r, const struct bs_scope *s,
 void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 		    const struct bs_protocol *p)
 {
-	const bool off = bs_protocol_off_resonance(p);
+	const struct bs_plan plan = bs_plan_of(p);
+	const bool off = plan.off_resonance;
 
 	if (!off && p->field.dwell_us != 0.0)
 		fault(r, s, "field.dwell_us", "has no effect without field.map_file");
@@ -35,6 +37,6 @@ void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "field.range_hz", "has no effect without field.from study");
 	if (p->field.from != BS_FIELD_FILE && p->field.map_file[0] != '\0')
 		fault(r, s, "field.map_file", "has no effect without field.from file");
-	if (bs_protocol_measures_field(p))
+	if (bs_plan_has(plan, BS_PLAN_ECHOES))
 		echoes(r, s, p);
 }

@@ -17,7 +17,7 @@
 #include "core/err.h"
 #include "core/frame/kind.h"
 #include "core/mrd.h"
-#include "core/protocol.h"
+#include "core/plan/plan.h"
 #include "core/thread/team.h"
 #include "core/traj/traj.h"
 

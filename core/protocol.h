@@ -449,12 +449,6 @@ static inline uint64_t bs_protocol_image_voxels(const struct bs_protocol *p)
 	return (uint64_t)bs_protocol_image_axis(p, 0) * bs_protocol_image_axis(p, 1) *
 	       bs_protocol_image_axis(p, 2);
 }
-static inline bool bs_protocol_resizes(const struct bs_protocol *p)
-{
-	return bs_protocol_image_axis(p, 0) != p->matrix[0] ||
-	       bs_protocol_image_axis(p, 1) != p->matrix[1] ||
-	       bs_protocol_image_axis(p, 2) != p->matrix[2];
-}
 static inline uint32_t bs_protocol_lines(const struct bs_protocol *p) /* of its grid, or 0 */
 {
 	return p->encoded[1] * (p->encoded[2] > 0 ? p->encoded[2] : 1);
@@ -469,17 +463,6 @@ static inline bool bs_protocol_streams(const struct bs_protocol *p)
 {
 	return p->traj.type == BS_TRAJ_STREAM;
 }
-/*
- * These are for a GPU, too: in 2D, of whole frames, weights that each readout tells, no
- * preconditioner.
- */
-static inline bool bs_protocol_streams_cuda(const struct bs_protocol *p)
-{
-	return bs_protocol_streams(p) && !bs_methods[p->method].on_grid &&
-	       (!bs_methods[p->method].solves || p->precond == BS_PRECOND_NONE) && p->dims == 2 &&
-	       p->density != BS_DENSITY_PIPE && p->frame_step == 0 && p->preview_every == 0 &&
-	       !p->traj.estimate_delay;
-}
 /* Floats of a readout's own path [sample][dims], which stands behind its samples; or 0. */
 static inline size_t bs_protocol_path(const struct bs_protocol *p)
 {
@@ -490,41 +473,15 @@ static inline uint32_t bs_protocol_rows(const struct bs_protocol *p)
 {
 	return bs_methods[p->method].on_grid ? p->encoded[1] * p->encoded[2] : p->readouts;
 }
-/* Readouts pass gpu/engine/front.h before an engine sees them. */
-static inline bool bs_protocol_prepares(const struct bs_protocol *p)
-{
-	return p->whiten != BS_WHITEN_OFF || p->virtual_coils > 0;
-}
-/* Before that they pass gpu/engine/phases.h. */
-static inline bool bs_protocol_corrects(const struct bs_protocol *p)
-{
-	return p->navigators != BS_NAVIGATE_OFF || p->epi_correct;
-}
 /* Its images are corrected by a field map. */
 static inline bool bs_protocol_off_resonance(const struct bs_protocol *p)
 {
 	return p->field.map_file[0] != '\0' || p->field.from == BS_FIELD_STUDY;
 }
-/* It measures a field map by its first two contrasts (gpu/engine/echoes.h). */
-static inline bool bs_protocol_measures_field(const struct bs_protocol *p)
-{
-	return p->field.from == BS_FIELD_ECHOES;
-}
 /* The coils that engines see. */
 static inline uint32_t bs_protocol_inner_coils(const struct bs_protocol *p)
 {
 	return p->virtual_coils > 0 ? p->virtual_coils : p->coils;
-}
-/* Images of fewer lines than `encoded` has are whole: the others are made from them. */
-static inline bool bs_protocol_unfolds(const struct bs_protocol *p)
-{
-	return p->parallel != BS_PARALLEL_NONE;
-}
-/* It works with sensitivity maps that are made from the scan. */
-static inline bool bs_protocol_makes_maps(const struct bs_protocol *p)
-{
-	return (p->maps == BS_MAPS_ESPIRIT || p->maps == BS_MAPS_WALSH) &&
-	       (p->combine == BS_COMBINE_SENSE || bs_methods[p->method].uses_maps);
 }
 /* It works with what an earlier scan has left. */
 static inline bool bs_protocol_takes(const struct bs_protocol *p, enum bs_kept_kind kind)
@@ -546,12 +503,9 @@ static inline uint64_t bs_protocol_map_values(const struct bs_protocol *p)
 static inline bool bs_protocol_calibrates(const struct bs_protocol *p)
 {
 	return p->parallel == BS_PARALLEL_GRAPPA ||
-	       (bs_protocol_makes_maps(p) && bs_protocol_on_grid(p));
-}
-/* Some of its images wait for maps, weights or coil matrices (gpu/engine/front.h) of their scan. */
-static inline bool bs_protocol_waits(const struct bs_protocol *p)
-{
-	return bs_protocol_calibrates(p) || bs_protocol_makes_maps(p) || bs_protocol_prepares(p);
+	       ((p->maps == BS_MAPS_ESPIRIT || p->maps == BS_MAPS_WALSH) &&
+		(p->combine == BS_COMBINE_SENSE || bs_methods[p->method].uses_maps) &&
+		bs_protocol_on_grid(p));
 }
 /* channels of the image that leaves: one a coil without combination, else one */
 static inline uint32_t bs_protocol_channels(const struct bs_protocol *p)

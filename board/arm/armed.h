@@ -22,6 +22,7 @@
 
 #include "board/arm/alone.h"
 #include "core/frame/recon.h"
+#include "core/plan/plan.h"
 #include "core/study/study.h"
 #include "drivers/file/tables.h"
 #include "gpu/engine/front.h"
@@ -33,6 +34,7 @@ struct bs_armed {
 	/* the site's, with the readouts of its table (by_header), and the GPUs that it runs on */
 	struct bs_protocol own;
 	const struct bs_protocol *protocol; /* .own; NULL: not armed */
+	struct bs_plan plan;                /* its own */
 	struct bs_protocol inner;           /* as the engine sees it; lies where it was opened */
 	struct bs_phases *phases;           /* NULL: nothing is done to phases */
 	struct bs_front *front;             /* NULL: nor to coils */

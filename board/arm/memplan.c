@@ -35,9 +35,10 @@ static void tell(struct telling *t, const char *protocol, int code, const char *
 
 static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 {
+	const struct bs_plan plan = bs_plan_of(p);
 	uint64_t samples = bs_protocol_samples(p);
 
-	if (!bs_protocol_streams(p)) {
+	if (!plan.streams) {
 		bs_need_add(need, "trajectory", p->readouts,
 			    (uint64_t)p->samples * p->dims * sizeof(float));
 		bs_need_add(need, "trajectory counters", 2,
@@ -48,9 +49,9 @@ static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 	if (bs_protocol_map_sets(p) > 0)
 		bs_need_add(need, "sensitivities", bs_protocol_map_sets(p),
 			    bs_protocol_map_values(p) * 8u);
-	if (bs_protocol_off_resonance(p))
+	if (plan.off_resonance)
 		bs_need_add(need, "field map", p->slices, bs_protocol_voxels(p) * sizeof(float));
-	if (bs_protocol_measures_field(p))
+	if (bs_plan_has(plan, BS_PLAN_ECHOES))
 		bs_need_add(need, "echoes' phase", p->slices,
 			    bs_protocol_voxels(p) * sizeof(float));
 	bs_need_add(need, "readouts seen", (uint64_t)p->slices * p->contrasts, p->readouts);
@@ -63,10 +64,11 @@ static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 static int device_need(struct bs_need *need, const struct bs_protocol *p,
 		       const struct bs_engine *engine, struct bs_fail *why)
 {
+	const struct bs_plan plan = bs_plan_of(p);
 	float *field = NULL;
 	int rc = 0;
 
-	if (bs_protocol_off_resonance(p) && bs_methods[p->method].solves && p->dims == 2 &&
+	if (plan.off_resonance && plan.solve != BS_SOLVE_NONE && p->dims == 2 &&
 	    bs_engines_on_gpu(engine->name))
 		rc = bs_tables_field(&field, p, why);
 	if (rc == 0)
@@ -211,6 +213,19 @@ static void print_budget(FILE *to, const struct bs_protocol *p)
 		(void)fputs("no budget declared", to);
 }
 
+/* The order in which its readouts and images are worked on, and where. */
+static void print_plan(FILE *to, const char *prefix, const struct bs_engine *engine,
+		       const struct bs_protocol *p)
+{
+	const struct bs_plan plan = bs_plan_of(p);
+	char words[BS_PLAN_WORDS];
+
+	(void)fprintf(to, "%s  plan: %s%s\n", prefix, bs_plan_words(words, sizeof(words), &plan),
+		      engine == NULL                    ? ""
+		      : bs_engines_on_gpu(engine->name) ? "; GPU"
+							: "; host");
+}
+
 /* What was asked for may be more than single precision has. */
 static void print_accuracy(FILE *to, const char *prefix, const struct bs_engine *engine,
 			   const struct bs_protocol *p)
@@ -269,6 +284,7 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 		}
 		print_budget(to, &site->protocol[i]);
 		(void)fputc('\n', to);
+		print_plan(to, prefix, m->engine, &site->protocol[i]);
 		print_accuracy(to, prefix, m->engine, &site->protocol[i]);
 		print_need(to, prefix, &m->need);
 		print_need(to, prefix, &m->tables);

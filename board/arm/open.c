@@ -16,6 +16,7 @@ static int begin_armed(struct bs_armed *a, const struct bs_protocol *p, const st
 	memset(a, 0, sizeof(*a));
 	a->own = *p;
 	a->protocol = &a->own;
+	a->plan = bs_plan_of(&a->own);
 	bs_front_inner(&a->inner, a->protocol);
 	rc = bs_engine_find(&a->engine, &a->inner, why);
 	if (rc == 0)

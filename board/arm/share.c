@@ -58,7 +58,7 @@ static int receive_once(struct measuring *m, struct bs_fail *why)
 	if (rc != 0)
 		return rc;
 	memcpy(m->samples, payload + data_at, (size_t)w.payload_len - data_at);
-	if (bs_protocol_streams(m->p))
+	if (m->a->plan.streams)
 		bs_admit_path(m->p, &info, &head, payload + traj_at,
 			      m->samples + bs_path_at(&head));
 	return 0;

@@ -29,7 +29,7 @@ static int check_ramps(const struct bs_protocol *p, const struct bs_scan_info *i
 	const double half = 0.5 * info->readout_samples * info->readout_dwell_us;
 	const double middle = info->ramp_up_us + 0.5 * info->flat_us;
 
-	if (!bs_admit_ramps(info) || bs_methods[p->method].empty)
+	if (!bs_admit_ramps(info) || bs_plan_of(p).encode == BS_ENCODE_NOTHING)
 		return 0;
 	if (!p->epi_correct)
 		return bs_fail(why, BS_ERR_TRAJECTORY,
@@ -57,10 +57,11 @@ static int check_ramps(const struct bs_protocol *p, const struct bs_scan_info *i
 static int check_calibration(const struct bs_protocol *p, const struct bs_scan_info *info,
 			     struct bs_fail *why)
 {
+	const struct bs_plan plan = bs_plan_of(p);
 	/* Walsh's maps need no more than the central line, a trajectory has its own center */
 	const bool made =
 		(p->parallel == BS_PARALLEL_GRAPPA && p->grappa_lacking == BS_LACKING_REFUSE) ||
-		(bs_protocol_makes_maps(p) && p->maps == BS_MAPS_ESPIRIT && bs_protocol_on_grid(p));
+		(plan.maps == BS_PLAN_MAPS_SCAN && p->maps == BS_MAPS_ESPIRIT && plan.on_grid);
 
 	if (info->calibration != BS_CALIBRATION_EXTERNAL || !made ||
 	    (info->acceleration[0] <= 1 && info->acceleration[1] <= 1))
@@ -71,10 +72,10 @@ static int check_calibration(const struct bs_protocol *p, const struct bs_scan_i
 		       info->acceleration[0], info->acceleration[1], p->name);
 }
 
-static bool header_on_grid(const struct bs_protocol *p, const struct bs_scan_info *info)
+static bool header_on_grid(const struct bs_plan *plan, const struct bs_scan_info *info)
 {
 	return strcmp(info->trajectory_name, "cartesian") == 0 ||
-	       (strcmp(info->trajectory_name, "epi") == 0 && bs_methods[p->method].on_grid);
+	       (strcmp(info->trajectory_name, "epi") == 0 && plan->encode == BS_ENCODE_LINES);
 }
 
 int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why)
@@ -82,37 +83,37 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 	int rc;
 
 	/* A non-Cartesian header's reconSpace is a wish; its encodedSpace fixes the unit of k. */
-	const bool on_grid = bs_protocol_on_grid(p);
-	const uint32_t *want = on_grid ? p->encoded : p->matrix;
+	const struct bs_plan plan = bs_plan_of(p);
+	const uint32_t *want = plan.on_grid ? p->encoded : p->matrix;
 
 	for (int a = 0; a < 3; a++)
 		if (info->encoded[a] != want[a] &&
-		    !(a == 0 && on_grid && bs_readout_oversampled(p, info) > 1))
+		    !(a == 0 && plan.on_grid && bs_readout_oversampled(p, info) > 1))
 			return bs_fail(why, BS_ERR_SIZE,
 				       "encodedSpace/matrixSize/%c is %u, protocol '%s' has %u",
 				       axes[a], info->encoded[a], p->name, want[a]);
 	if (info->channels != 0 && info->channels != p->coils)
 		return bs_fail(why, BS_ERR_SIZE, "receiverChannels is %u, protocol '%s' has %u",
 			       info->channels, p->name, p->coils);
-	if (!on_grid && info->trajectory_unit[0] != '\0' &&
+	if (!plan.on_grid && info->trajectory_unit[0] != '\0' &&
 	    strcmp(info->trajectory_unit, bs_traj_units[p->traj.unit]) != 0)
 		return bs_fail(why, BS_ERR_TRAJECTORY,
 			       "trajectory_units is '%s', protocol '%s' declares '%s'",
 			       info->trajectory_unit, p->name, bs_traj_units[p->traj.unit]);
-	if (header_on_grid(p, info) != on_grid && info->trajectory_name[0] != '\0' &&
-	    !bs_methods[p->method].empty)
+	if (header_on_grid(&plan, info) != plan.on_grid && info->trajectory_name[0] != '\0' &&
+	    plan.encode != BS_ENCODE_NOTHING)
 		return bs_fail(
 			why, BS_ERR_TRAJECTORY,
 			"encoding/trajectory is '%s', which protocol '%s' does not reconstruct",
 			info->trajectory_name, p->name);
-	if (on_grid && p->by_header && bs_lines_admit(p, info, why) != 0)
+	if (plan.on_grid && p->by_header && bs_lines_admit(p, info, why) != 0)
 		return BS_ERR_SIZE;
 	if (p->averages > 1 && info->average.given && info->average.max >= p->averages)
 		return bs_fail(why, BS_ERR_SIZE,
 			       "the header promises averages 0 to %u of each line, averages of "
 			       "protocol '%s' is %u",
 			       info->average.max, p->name, p->averages);
-	if (bs_protocol_measures_field(p) &&
+	if (bs_plan_has(plan, BS_PLAN_ECHOES) &&
 	    !(info->te_ms[0] > 0.0f && info->te_ms[1] > 0.0f && info->te_ms[0] != info->te_ms[1]))
 		return bs_fail(why, BS_ERR_CALIBRATION,
 			       "field.from echoes of protocol '%s': sequenceParameters/TE of the "

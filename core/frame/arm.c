@@ -6,7 +6,7 @@
 /* Beside the engine that makes maps from the scan nothing has them. */
 static void leave_maps(struct bs_protocol *out)
 {
-	if (bs_protocol_makes_maps(out)) {
+	if (bs_plan_of(out).maps == BS_PLAN_MAPS_SCAN) {
 		out->combine = BS_COMBINE_RSS;
 		out->maps = BS_MAPS_FILE;
 	}
@@ -15,9 +15,11 @@ static void leave_maps(struct bs_protocol *out)
 /* Previews of a solver are made by gridding, as accurately as the eye needs. */
 static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
 {
+	const struct bs_plan plan = bs_plan_of(p);
+
 	*out = *p;
-	out->method = bs_methods[p->method].preview;
-	if (p->density == BS_DENSITY_NONE && !bs_protocol_on_grid(p))
+	out->method = plan.preview;
+	if (p->density == BS_DENSITY_NONE && !plan.on_grid)
 		out->density = BS_DENSITY_RAMP;
 	out->normalize = BS_NORMALIZE_UNIFORM;
 	out->accuracy = 1e-2;
@@ -30,7 +32,7 @@ static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
 static bool wants_stand_in(const struct bs_protocol *p, const struct bs_engine *engine)
 {
 	return engine->preview != NULL && p->on_miss == BS_MISS_SHED && p->image_ms > 0.0 &&
-	       p->frame_step == 0 && bs_methods[p->method].solves;
+	       p->frame_step == 0 && bs_plan_of(p).solve != BS_SOLVE_NONE;
 }
 
 /*
@@ -39,11 +41,13 @@ static bool wants_stand_in(const struct bs_protocol *p, const struct bs_engine *
  */
 static void derive_stand_in(struct bs_protocol *out, const struct bs_protocol *p)
 {
+	const struct bs_plan plan = bs_plan_of(p);
+
 	*out = *p;
-	out->method = bs_methods[p->method].preview;
+	out->method = plan.preview;
 	out->basis = BS_BASIS_DELTA;
-	if (p->density == BS_DENSITY_NONE && !bs_protocol_on_grid(p))
-		out->density = bs_protocol_streams(p) ? BS_DENSITY_RAMP : BS_DENSITY_PIPE;
+	if (p->density == BS_DENSITY_NONE && !plan.on_grid)
+		out->density = plan.streams ? BS_DENSITY_RAMP : BS_DENSITY_PIPE;
 	out->normalize = BS_NORMALIZE_UNIFORM;
 	out->preview_every = 0;
 	leave_maps(out);
@@ -51,8 +55,9 @@ static void derive_stand_in(struct bs_protocol *out, const struct bs_protocol *p
 
 static int check_ways(const struct bs_protocol *p, const struct bs_engine *e, struct bs_fail *why)
 {
+	const struct bs_plan plan = bs_plan_of(p);
 	const struct bs_engine *preview = e->preview != NULL ? e->preview : e;
-	const bool measures = bs_protocol_measures_field(p);
+	const bool measures = bs_plan_has(plan, BS_PLAN_ECHOES);
 
 	if (p->frame_step > 0 && (e->fold == NULL || measures))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
@@ -68,7 +73,7 @@ static int check_ways(const struct bs_protocol *p, const struct bs_engine *e, st
 			       p->name);
 	/* a preview has no maps, and tells of no field */
 	if (p->preview_every > 0 &&
-	    (preview->peek == NULL || measures || (preview == e && bs_protocol_makes_maps(p))))
+	    (preview->peek == NULL || measures || (preview == e && plan.maps == BS_PLAN_MAPS_SCAN)))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': frame.preview_every: engine %s makes no previews",
 			       p->name, e->name);
@@ -198,6 +203,7 @@ int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struc
 	if (r == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	r->p = p;
+	r->plan = bs_plan_of(p);
 	r->frames = bs_protocol_frames(p);
 	r->rows = bs_protocol_rows(p);
 	r->alone = stands_alone(p, tables);

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/plan/plan.h"
+
 static const char axes[] = "xyz";
 
 /* One partition, and reconSpace knows how much of it a slice is. */
@@ -35,6 +37,8 @@ void bs_geometry_fov(float fov_mm[3], const struct bs_protocol *p, const struct 
 int bs_geometry_check(const struct bs_protocol *p, const struct bs_scan_info *info,
 		      struct bs_fail *why)
 {
+	const bool on_grid = bs_plan_of(p).on_grid;
+
 	for (int a = 0; a < 3; a++) {
 		const double mm = by_header(p, info, a);
 		const double recon_mm = (double)info->fov_mm[a];
@@ -50,7 +54,7 @@ int bs_geometry_check(const struct bs_protocol *p, const struct bs_scan_info *in
 				       is_slice(info, a) ? "reconSpace" : "encodedSpace",
 				       info->encoded[a],
 				       is_slice(info, a) ? mm : (double)info->encoded_fov_mm[a]);
-		if (p->fov_mm[a] > 0.0f || !bs_protocol_on_grid(p) || info->encoded[a] == 1 ||
+		if (p->fov_mm[a] > 0.0f || !on_grid || info->encoded[a] == 1 ||
 		    info->recon[a] != leaves || recon_mm == 0.0)
 			continue;
 		if (fabs(recon_mm - mm) > (1.0 / info->encoded[a] + 1e-3) * mm)

@@ -116,7 +116,7 @@ static void say_held(const struct bs_recon *r, const struct frame *f, struct bs_
 		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
 	if (!image->preview && bs_readouts_untold(&r->readouts, r->p, &r->info))
 		say_untold(r, image);
-	if (!image->preview && !bs_methods[r->p->method].empty)
+	if (!image->preview && r->plan.encode != BS_ENCODE_NOTHING)
 		bs_bands_lacks(&r->bands, f->first.idx.repetition, image->lacks,
 			       sizeof(image->lacks));
 }

@@ -74,8 +74,8 @@ static inline bool bs_protocol_uses(const struct bs_protocol *p, enum bs_kind ki
 /* Calibration lines of this scan are lines of its images, too, whatever their flags. */
 static inline bool bs_scan_embeds(const struct bs_protocol *p, const struct bs_scan_info *info)
 {
-	return bs_protocol_unfolds(p) && (info->calibration == BS_CALIBRATION_EMBEDDED ||
-					  info->calibration == BS_CALIBRATION_INTERLEAVED);
+	return p->parallel != BS_PARALLEL_NONE && (info->calibration == BS_CALIBRATION_EMBEDDED ||
+						   info->calibration == BS_CALIBRATION_INTERLEAVED);
 }
 
 /*

@@ -1,6 +1,7 @@
 /* core/frame/lines.c - see lines.h */
 #include "core/frame/lines.h"
 
+#include "core/plan/plan.h"
 #include "core/text.h"
 
 /* Where the limits say one line of many, they are not filled in. */
@@ -227,7 +228,9 @@ static bool is_whole(const struct bs_held *h)
 /* What is left out appears as folds in its images. */
 static bool folds(const struct bs_protocol *p)
 {
-	return !bs_protocol_unfolds(p) && !bs_methods[p->method].uses_maps;
+	const struct bs_plan plan = bs_plan_of(p);
+
+	return !plan.accelerated && !plan.joint;
 }
 
 const char *bs_lacks_words(char *out, size_t cap, const struct bs_protocol *p,
@@ -237,7 +240,7 @@ const char *bs_lacks_words(char *out, size_t cap, const struct bs_protocol *p,
 
 	if (cap > 0)
 		out[0] = '\0';
-	if (bs_methods[p->method].empty)
+	if (bs_plan_of(p).encode == BS_ENCODE_NOTHING)
 		return out;
 	if (bs_held_absent(h) > 0)
 		bs_text_put(&t, "%u of %u readouts did not come", bs_held_absent(h),

@@ -28,7 +28,7 @@ struct bs_lines {
 	uint32_t step[2];           /* its acceleration: every step-th; 1: all */
 };
 
-/* The protocol's samples lie on the grid (bs_protocol_on_grid). With the header's center. */
+/* The protocol's samples lie on the grid (core/plan/plan.h). With the header's center. */
 void bs_lines_of(struct bs_lines *l, const struct bs_protocol *p, const struct bs_scan_info *info);
 /* With this one. */
 void bs_lines_about(struct bs_lines *l, const struct bs_protocol *p,

@@ -48,6 +48,7 @@ struct seat {
 
 struct bs_recon {
 	const struct bs_protocol *p;
+	struct bs_plan plan;
 	struct seat
 		seat[2]; /* the engine of the method, and the gridding that may stand in for it */
 	struct bs_aim aim;
@@ -82,7 +83,7 @@ struct bs_recon {
 /* Its lines are told by the grid, and the header says which there are. */
 static inline bool bs_recon_has_lines(const struct bs_recon *r)
 {
-	return bs_protocol_on_grid(r->p) && r->groups == 0;
+	return r->plan.on_grid && r->groups == 0;
 }
 
 /* Its frames must know their strongest line: partial Fourier is completed about the center. */

@@ -197,7 +197,7 @@ static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const struct bs_
 	       const float *data)
 {
 	const struct seat beside = { r->preview, r->preview_self };
-	const float *path = bs_protocol_streams(r->p) ? data + bs_path_at(head) : NULL;
+	const float *path = r->plan.streams ? data + bs_path_at(head) : NULL;
 	const float *from = data + 2 * (size_t)head->discard_pre;
 	int rc = add_to(r->frame[slot].seat, slot, row, path, from, head->number_of_samples);
 

@@ -8,6 +8,7 @@
 #include "core/hash.h"
 #include "core/memory/arena.h"
 #include "core/memory/stamp.h"
+#include "core/plan/plan.h"
 
 static const char *const what[BS_KEPT_KINDS] = { "image.maps", "field.from" };
 
@@ -23,7 +24,7 @@ static uint64_t taken_bytes(const struct bs_protocol *p, enum bs_kept_kind kind)
 
 static uint64_t left_bytes(const struct bs_protocol *p, enum bs_kept_kind kind)
 {
-	if (kind != BS_KEPT_FIELD || !bs_protocol_measures_field(p))
+	if (kind != BS_KEPT_FIELD || !bs_plan_has(bs_plan_of(p), BS_PLAN_ECHOES))
 		return 0;
 	return p->slices * bs_protocol_voxels(p) * sizeof(float);
 }
@@ -323,8 +324,10 @@ int bs_scan_study_line(struct bs_scan_study *scan, const struct bs_study *study,
 /* Virtual coils are others in each scan: their maps are nobody's. */
 static bool makes(const struct bs_protocol *p, enum bs_kept_kind kind)
 {
-	return kind == BS_KEPT_MAPS ? bs_protocol_makes_maps(p) && p->virtual_coils == 0
-				    : bs_protocol_measures_field(p);
+	const struct bs_plan plan = bs_plan_of(p);
+
+	return kind == BS_KEPT_MAPS ? plan.maps == BS_PLAN_MAPS_SCAN && p->virtual_coils == 0
+				    : bs_plan_has(plan, BS_PLAN_ECHOES);
 }
 
 bool bs_study_wants(const struct bs_site *site, enum bs_kept_kind kind, const struct bs_protocol *p)

@@ -128,11 +128,12 @@ static int load_maps(float **out, const struct bs_protocol *p, struct bs_fail *w
 static int room_for_maps(float **out, const struct bs_protocol *p, struct bs_fail *why)
 {
 	const uint64_t size = bs_protocol_map_values(p) * p->slices;
+	const bool taken = bs_plan_of(p).maps == BS_PLAN_MAPS_STUDY;
 
 	*out = calloc((size_t)size, 8);
 	if (*out == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "coil maps of %u slices", p->slices);
-	for (uint64_t i = 0; bs_protocol_takes(p, BS_KEPT_MAPS) && i < size; i++)
+	for (uint64_t i = 0; taken && i < size; i++)
 		(*out)[2 * i] = 1.0f / sqrtf((float)p->coils); /* to be timed with, before a scan */
 	return 0;
 }
@@ -266,9 +267,10 @@ static int load_all(struct bs_loaded *l, const struct bs_protocol *p, const char
 		    struct bs_fail *why)
 {
 	struct bs_protocol found = *p;
+	const struct bs_plan plan = bs_plan_of(p);
 	int rc = 0;
 
-	if (!bs_methods[p->method].on_grid && !bs_protocol_streams(p)) {
+	if (plan.encode != BS_ENCODE_LINES && !plan.streams) {
 		*key = p->traj.type == BS_TRAJ_FILE ? "trajectory.file" : "trajectory.type";
 		rc = load_traj(&l->traj, p, why);
 		l->tables.traj = &l->traj;
@@ -286,15 +288,15 @@ static int load_all(struct bs_loaded *l, const struct bs_protocol *p, const char
 		*key = "image.maps_file";
 		rc = load_maps(&l->maps, p, why);
 	}
-	if (rc == 0 && (bs_protocol_makes_maps(p) || bs_protocol_takes(p, BS_KEPT_MAPS))) {
+	if (rc == 0 && (plan.maps == BS_PLAN_MAPS_SCAN || plan.maps == BS_PLAN_MAPS_STUDY)) {
 		*key = "image.maps";
 		rc = room_for_maps(&l->maps, p, why);
 	}
-	if (rc == 0 && bs_protocol_off_resonance(p)) {
+	if (rc == 0 && plan.off_resonance) {
 		*key = field_key(p);
 		rc = make_field(&l->field, p, why);
 	}
-	if (rc == 0 && bs_protocol_measures_field(p)) {
+	if (rc == 0 && bs_plan_has(plan, BS_PLAN_ECHOES)) {
 		*key = "field.from";
 		l->turn = calloc((size_t)bs_protocol_voxels(p) * p->slices, sizeof(*l->turn));
 		if (l->turn == NULL)
@@ -321,7 +323,7 @@ int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_f
 	}
 	l->tables.weight = l->weight;
 	l->tables.maps = l->maps;
-	l->tables.made = bs_protocol_makes_maps(p) ? l->maps : NULL;
+	l->tables.made = bs_plan_of(p).maps == BS_PLAN_MAPS_SCAN ? l->maps : NULL;
 	l->tables.field = l->field;
 	l->tables.turn = l->turn;
 	l->tables.w = l->w;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/plan/plan.h"
 #include "gpu/calibrate/espirit.h"
 #include "gpu/calibrate/maps_simd.h"
 #include "gpu/calibrate/region.h"
@@ -69,7 +70,7 @@ static struct bs_region_spec region_of(const struct bs_protocol *p)
 /* Voxels of the field of view: along the readout the matrix's, of which lines are oversampled. */
 static uint32_t field(const struct bs_protocol *p, int axis)
 {
-	return axis == 0 || !bs_protocol_on_grid(p) ? p->matrix[axis] : p->encoded[axis];
+	return axis == 0 || !bs_plan_of(p).on_grid ? p->matrix[axis] : p->encoded[axis];
 }
 
 static struct bs_espirit_spec espirit_of(const struct bs_protocol *p, const uint32_t block[3])
@@ -128,7 +129,7 @@ static uint64_t memory(struct bs_maps *m, struct bs_arena *arena)
 	uint64_t total = 0;
 	bool ok;
 
-	ok = !bs_protocol_on_grid(p) ||
+	ok = !bs_plan_of(p).on_grid ||
 	     (part(&total, arena, &m->trim, (uint64_t)n[0] * p->encoded[0] * 8) &&
 	      part(&total, arena, &m->own, p->coils * volume(n) * 8));
 	ok = ok && part(&total, arena, &m->version, p->slices * 8u) &&
@@ -159,7 +160,7 @@ bool bs_maps_by_espirit(const struct bs_protocol *p, struct bs_espirit_spec *spe
 {
 	struct bs_maps m;
 
-	if (!bs_protocol_makes_maps(p) || by_walsh(p))
+	if (bs_plan_of(p).maps != BS_PLAN_MAPS_SCAN || by_walsh(p))
 		return false;
 	size(&m, p);
 	*spec = espirit_of(p, m.most);
@@ -168,17 +169,18 @@ bool bs_maps_by_espirit(const struct bs_protocol *p, struct bs_espirit_spec *spe
 
 int bs_maps_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
+	const struct bs_plan plan = bs_plan_of(p);
 	const struct bs_region_spec region = region_of(p);
 	const struct bs_walsh_spec walsh = walsh_of(p);
 	struct bs_espirit_spec espirit;
 	struct bs_maps m;
 	int rc;
 
-	if (!bs_protocol_makes_maps(p))
+	if (plan.maps != BS_PLAN_MAPS_SCAN)
 		return 0;
 	size(&m, p);
 	espirit = espirit_of(p, m.most);
-	rc = bs_protocol_on_grid(p) ? bs_region_need(&region, need, why) : 0;
+	rc = plan.on_grid ? bs_region_need(&region, need, why) : 0;
 	if (rc == 0)
 		rc = by_walsh(p) ? bs_walsh_need(&walsh, need, why)
 				 : bs_espirit_need(&espirit, need, why);
@@ -226,21 +228,25 @@ static void make_phases(struct bs_maps *m)
 			to[0] = (float)cos(turn);
 			to[m->width] = (float)sin(turn);
 		}
-	for (int a = 1; a < 3; a++)
+	for (int a = 1; a < 3; a++) {
+		const uint32_t wide = field(p, a);
+
 		for (uint32_t n = 0; n < p->matrix[a]; n++)
 			for (uint32_t k = 0; k < m->most[a]; k++) {
 				const double turn = TAU * ((double)k - m->most[a] / 2) *
-						    ((double)n - p->matrix[a] / 2) / field(p, a);
+						    ((double)n - p->matrix[a] / 2) / wide;
 				float *to = m->phase[a] + 2 * ((size_t)n * m->most[a] + k);
 
 				to[0] = (float)cos(turn);
 				to[1] = (float)sin(turn);
 			}
+	}
 }
 
 int bs_maps_plan(struct bs_maps **plan, const struct bs_protocol *p, float *maps,
 		 struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
 {
+	const struct bs_plan kind = bs_plan_of(p);
 	const struct bs_region_spec region = region_of(p);
 	const struct bs_walsh_spec walsh = walsh_of(p);
 	struct bs_espirit_spec espirit;
@@ -248,14 +254,14 @@ int bs_maps_plan(struct bs_maps **plan, const struct bs_protocol *p, float *maps
 	int rc;
 
 	*plan = NULL;
-	if (!bs_protocol_makes_maps(p))
+	if (kind.maps != BS_PLAN_MAPS_SCAN)
 		return 0;
 	m = calloc(1, sizeof(*m));
 	if (m == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "coil maps");
 	size(m, p);
 	espirit = espirit_of(p, m->most);
-	rc = bs_protocol_on_grid(p) ? bs_region_plan(&m->region, &region, arena, why) : 0;
+	rc = kind.on_grid ? bs_region_plan(&m->region, &region, arena, why) : 0;
 	if (rc == 0)
 		rc = by_walsh(p) ? bs_walsh_plan(&m->walsh, &walsh, arena, team, why)
 				 : bs_espirit_plan(&m->espirit, &espirit, arena, team, why);

@@ -1,7 +1,7 @@
 /*
  * gpu/calibrate/maps.h - the coil maps of a protocol's slices, made from what its scan brings
  *
- * For protocols with image.maps espirit or walsh (bs_protocol_makes_maps); of others bs_maps is
+ * For protocols with image.maps espirit or walsh (BS_PLAN_MAPS_SCAN); of others bs_maps is
  * NULL, and plan, close, scan and add take that. On the grid: from the calibration lines of the
  * frame, or of its slice (gpu/calibrate/region.h), cropped along x to the field of view of the
  * matrix, at most calibration_lines along each axis. Elsewhere from a block that is given

@@ -144,7 +144,7 @@ int bs_center_need(const struct bs_protocol *p, struct bs_need *need, struct bs_
 	uint64_t bytes;
 	int rc;
 
-	if (bs_protocol_streams(p))
+	if (bs_plan_of(p).streams)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': image.maps: not from samples whose trajectory comes "
 			       "with them (trajectory.type stream)",

@@ -115,9 +115,10 @@ bool bs_engines_on_gpu(const char *name)
 
 double bs_gridding_accuracy(const struct bs_protocol *p, const struct bs_engine *engine)
 {
+	const struct bs_plan plan = bs_plan_of(p);
 	const struct bs_nufft_spec s = bs_gridding_spec(p);
 
-	if (bs_protocol_on_grid(p) || bs_methods[p->method].empty)
+	if (plan.on_grid || plan.encode == BS_ENCODE_NOTHING)
 		return 0.0;
 	return bs_engines_on_gpu(engine->name) ? bs_nufft_cuda_accuracy(&s) : bs_nufft_accuracy(&s);
 }
@@ -138,7 +139,7 @@ static const struct bs_engine *engine_on(const struct bs_protocol *p)
 /* The key, and its value, that has no CUDA engine; NULL: there is none. */
 static const char *host_only_of(const struct bs_protocol *p)
 {
-	return bs_protocol_streams(p) && !bs_protocol_streams_cuda(p)
+	return bs_plan_of(p).host_only
 		       ? "trajectory.type stream, but for whole frames in 2D, density ramp or "
 			 "none, without a preconditioner,"
 	       : p->field.from == BS_FIELD_ECHOES ? "field.from echoes"
@@ -185,15 +186,18 @@ static bool has_stages(const struct bs_protocol *p)
 	const bool works = plan.encode != BS_ENCODE_NOTHING;
 	const bool direct = works && plan.solve == BS_SOLVE_NONE;
 
-	return (!bs_protocol_measures_field(p) || direct) &&
-	       (!bs_protocol_makes_maps(p) || direct || (works && bs_methods[p->method].uses_maps));
+	return (!bs_plan_has(plan, BS_PLAN_ECHOES) || direct) &&
+	       (plan.maps != BS_PLAN_MAPS_SCAN || direct || (works && plan.joint));
 }
 
 /* Nor do these with a path that is known only when a frame is whole. */
 static bool takes_path(const struct bs_protocol *p, const struct bs_engine *engine)
 {
-	return bs_methods[p->method].empty || (engine->path != NULL && !bs_protocol_makes_maps(p) &&
-					       !bs_protocol_measures_field(p));
+	const struct bs_plan plan = bs_plan_of(p);
+
+	return plan.encode == BS_ENCODE_NOTHING ||
+	       (engine->path != NULL && plan.maps != BS_PLAN_MAPS_SCAN &&
+		!bs_plan_has(plan, BS_PLAN_ECHOES));
 }
 
 int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
@@ -215,7 +219,7 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': method %s has no %s engine here", p->name,
 			       bs_method_name(p->method), cuda ? "CUDA" : "host");
-	if (bs_protocol_streams(p) && !takes_path(p, *engine))
+	if (bs_plan_of(p).streams && !takes_path(p, *engine))
 		return bs_fail(
 			why, BS_ERR_UNSUPPORTED,
 			"protocol '%s': trajectory.type stream: engine %s takes no path with "
@@ -226,8 +230,9 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 
 const struct bs_tuner *bs_engine_tuner(const struct bs_protocol *p)
 {
-	return bs_protocol_off_resonance(p) || bs_protocol_streams(p) ? NULL
-								      : table[p->method].tuner;
+	const struct bs_plan plan = bs_plan_of(p);
+
+	return plan.off_resonance || plan.streams ? NULL : table[p->method].tuner;
 }
 
 void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,

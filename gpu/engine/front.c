@@ -38,6 +38,7 @@ struct frame {
 
 struct bs_front {
 	const struct bs_protocol *p;
+	struct bs_plan plan;
 	struct bs_recon *recon;
 	uint32_t inner_coils, slices, rows, quota; /* quota: of a slice's readouts that wait */
 	uint32_t calibrating, stride;              /* rows; off the grid, every so many */
@@ -121,7 +122,7 @@ int bs_front_need(const struct bs_protocol *p, struct bs_need *need, struct bs_f
 {
 	const struct plan plan = plan_of(p);
 
-	if (!bs_protocol_prepares(p))
+	if (!bs_plan_of(p).prepares)
 		return 0;
 	for (size_t i = 0; i < sizeof(plan.piece) / sizeof(plan.piece[0]); i++)
 		if (plan.piece[i].count * plan.piece[i].bytes > 0)
@@ -164,7 +165,7 @@ int bs_front_arm(struct bs_front **out, const struct bs_protocol *p, struct bs_r
 	int rc;
 
 	*out = NULL;
-	if (!bs_protocol_prepares(p))
+	if (!bs_plan_of(p).prepares)
 		return 0;
 	rc = bs_dense_open(why);
 	if (rc != 0)
@@ -173,6 +174,7 @@ int bs_front_arm(struct bs_front **out, const struct bs_protocol *p, struct bs_r
 	if (f == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	f->p = p;
+	f->plan = bs_plan_of(p);
 	f->recon = recon;
 	f->inner_coils = bs_protocol_inner_coils(p);
 	f->slices = p->virtual_coils > 0 ? p->slices : 1;
@@ -180,7 +182,7 @@ int bs_front_arm(struct bs_front **out, const struct bs_protocol *p, struct bs_r
 	f->quota = (uint32_t)quota_of(p);
 	f->room = 2 * ((size_t)p->samples + p->discard) * p->coils + bs_protocol_path(p);
 	f->stride = (p->readouts + SPREAD - 1) / SPREAD;
-	f->calibrating = bs_methods[p->method].on_grid
+	f->calibrating = f->plan.encode == BS_ENCODE_LINES
 				 ? least(p->encoded[1], 2 * HALF) * least(p->encoded[2], 2 * HALF)
 				 : (p->readouts + f->stride - 1) / f->stride;
 	f->places = places_of(p);
@@ -330,7 +332,7 @@ static uint32_t place_of(const struct bs_front *f, uint32_t row)
 
 	if (row >= f->rows)
 		return NONE;
-	if (!bs_methods[f->p->method].on_grid)
+	if (f->plan.encode != BS_ENCODE_LINES)
 		return row % f->stride == 0 ? row / f->stride : NONE;
 	for (int i = 0; i < 2; i++) {
 		const uint32_t size = f->p->encoded[1 + i];

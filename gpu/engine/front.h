@@ -1,8 +1,8 @@
 /*
  * gpu/engine/front.h - what is done to readouts before an engine sees them: whitening, compression
  *
- * need -> arm -> { scan -> readout* -> close }* -> disarm, around the bs_recon of a protocol that
- * bs_protocol_prepares; the calls are those of core/frame/recon.h, whose images and pops stay the
+ * need -> arm -> { scan -> readout* -> close }* -> disarm, around the bs_recon of a protocol
+ * whose plan prepares; the calls are those of core/frame/recon.h, whose images and pops stay the
  * caller's. Its bs_recon is armed with bs_front_inner of the protocol: the engines know virtual
  * coils alone.
  *

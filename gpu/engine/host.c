@@ -22,6 +22,7 @@
 
 struct engine {
 	const struct bs_protocol *p;
+	struct bs_plan plan;
 	struct bs_encoder encoder;
 	const struct bs_solving *solving; /* NULL: the sums are the images */
 	void *solver;
@@ -104,7 +105,7 @@ static int take_images(struct engine *e, struct bs_arena *arena, struct bs_fail 
 	const struct bs_protocol *p = e->p;
 	const size_t coils = (size_t)(rounded(image_bytes(p)) * p->coils);
 	const size_t grid = (size_t)(rounded(grid_bytes(p)) * p->coils);
-	const size_t images = bs_plan_of(p).solve == BS_SOLVE_CG
+	const size_t images = e->plan.solve == BS_SOLVE_CG
 				      ? (size_t)(rounded(image_bytes(p)) * images_of(p))
 				      : (size_t)rounded(image_bytes(p) * images_of(p));
 
@@ -171,10 +172,11 @@ static int host_need(const struct bs_protocol *p, struct bs_need *need, struct b
 		[BS_SOLVE_UNFOLD] = { bs_mapped_need, need_encoder, need_images, need_solver,
 				      need_lines, bs_combiner_need },
 	};
+	const enum bs_solve solve = bs_plan_of(p).solve;
 	int rc = 0;
 
-	for (int i = 0; rc == 0 && parts[bs_plan_of(p).solve][i] != NULL; i++)
-		rc = parts[bs_plan_of(p).solve][i](p, need, why);
+	for (int i = 0; rc == 0 && parts[solve][i] != NULL; i++)
+		rc = parts[solve][i](p, need, why);
 	return rc;
 }
 
@@ -201,7 +203,7 @@ static int plan_sums(struct engine *e, const struct bs_tables *tables, const str
 {
 	const struct bs_protocol *p = e->p;
 	float *weight = NULL;
-	int rc = bs_plan_of(p).encode == BS_ENCODE_LINES
+	int rc = e->plan.encode == BS_ENCODE_LINES
 			 ? 0
 			 : bs_lsq_weights(&weight, p, tables, env->team, why);
 
@@ -230,7 +232,7 @@ static int host_maps(void *self, uint32_t slice)
 {
 	struct engine *e = self;
 
-	if (bs_methods[e->p->method].uses_maps && e->solving->changed != NULL)
+	if (e->plan.joint && e->solving->changed != NULL)
 		e->solving->changed(e->solver, slice);
 	return 0;
 }
@@ -244,10 +246,11 @@ static int host_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 	if (e == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	e->p = p;
+	e->plan = bs_plan_of(p);
 	e->encoder = bs_encoder_of(p);
-	e->solving = bs_solvings[bs_plan_of(p).solve];
+	e->solving = bs_solvings[e->plan.solve];
 	e->maps = tables->maps;
-	if (bs_methods[p->method].uses_maps && tables->maps == NULL)
+	if (e->plan.joint && tables->maps == NULL)
 		rc = bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method %s needs maps_file",
 			     p->name, bs_method_name(p->method));
 	if (rc == 0)

@@ -86,7 +86,7 @@ int bs_phases_need(const struct bs_protocol *p, struct bs_need *need, struct bs_
 	uint64_t bytes[PIECES];
 
 	(void)why;
-	if (!bs_protocol_corrects(p))
+	if (!bs_plan_of(p).corrects)
 		return 0;
 	plan(count, bytes, p);
 	for (int i = 0; i < PIECES; i++)
@@ -123,7 +123,7 @@ int bs_phases_arm(struct bs_phases **out, const struct bs_protocol *p, struct bs
 	int rc;
 
 	*out = NULL;
-	if (!bs_protocol_corrects(p))
+	if (!bs_plan_of(p).corrects)
 		return 0;
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)

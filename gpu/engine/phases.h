@@ -1,7 +1,7 @@
 /*
  * gpu/engine/phases.h - what is done to a readout's phase and samples, before anything else is
  *
- * Around the bs_recon of a protocol that bs_protocol_corrects, in front of gpu/engine/front.h; the
+ * Around the bs_recon of a protocol whose plan corrects, in front of gpu/engine/front.h; the
  * coils are as they came. Navigators (navigators = phase): each one's phase against the scan's
  * first of its slice and contrast (gpu/calibrate/echo.h) is taken off the lines of that slice and
  * contrast, those of the image and those of calibration, until the next one.

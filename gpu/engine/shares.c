@@ -6,21 +6,21 @@
 /* why: the reason where it cannot be shared out. */
 static enum bs_sharing choose(const struct bs_protocol *p, char *why, size_t size)
 {
-	const struct bs_method_traits *method = &bs_methods[p->method];
+	const struct bs_plan plan = bs_plan_of(p);
 
-	if (method->empty)
+	if (plan.encode == BS_ENCODE_NOTHING)
 		(void)snprintf(why, size, "method %s has no work", bs_method_name(p->method));
-	else if (bs_protocol_makes_maps(p) || bs_protocol_takes(p, BS_KEPT_MAPS))
+	else if (plan.maps == BS_PLAN_MAPS_SCAN || plan.maps == BS_PLAN_MAPS_STUDY)
 		(void)snprintf(why, size, "its maps come from a scan");
-	else if (bs_protocol_streams(p))
+	else if (plan.streams)
 		(void)snprintf(why, size, "its path comes with the readouts");
-	else if (!method->shares_coils)
+	else if (!plan.shares_coils)
 		(void)snprintf(why, size, "method %s is not shared out", bs_method_name(p->method));
-	else if (bs_protocol_off_resonance(p))
+	else if (plan.off_resonance)
 		(void)snprintf(why, size, "field.map_file is not shared out");
 	else if (p->coils > 1)
 		return BS_SHARING_COILS;
-	else if (!method->shares_rows || p->fhd != BS_SUM_EXACT)
+	else if (!plan.shares_rows || p->fhd != BS_SUM_EXACT)
 		(void)snprintf(why, size, "there is one coil, and no exact sum");
 	else if (p->matrix[1] < p->gpu_devices.count)
 		(void)snprintf(why, size, "there is one coil, and %u rows", p->matrix[1]);

@@ -13,7 +13,7 @@
 #ifndef BS_GPU_ENGINE_SHARES_H
 #define BS_GPU_ENGINE_SHARES_H
 
-#include "core/protocol.h"
+#include "core/plan/plan.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -51,7 +51,7 @@ static uint64_t coil_step(const struct bs_protocol *p)
 /* The coils' images are completed; what is solved for, behind that (gpu/engine/cuda/unfold.cu). */
 static bool completes(const struct bs_protocol *p)
 {
-	return bs_left_out_wanted(p) && !bs_methods[p->method].solves;
+	return bs_left_out_wanted(p) && bs_plan_of(p).solve == BS_SOLVE_NONE;
 }
 
 static uint32_t columns_of(const struct bs_protocol *p)

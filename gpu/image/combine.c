@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/plan/plan.h"
 #include "gpu/image/resize.h"
 
 /* Voxels of one task: a few coils of it stay in the first-level cache. */
@@ -129,6 +130,7 @@ struct bs_combiner {
 	uint32_t coils;
 	uint32_t mixed; /* coils of which there are first made as many images as maps; 0 */
 	uint64_t voxels, image_voxels;
+	bool resizes;
 	struct bs_resize *resize; /* NULL: the image leaves as large as it came */
 	float *resized;           /* one image of image_voxels */
 	float *joint;             /* sense: an image of voxels for each set */
@@ -140,7 +142,8 @@ struct bs_combiner {
 /* Of images that explain the coils together a complex one leaves as the first alone. */
 static struct bs_combiner settings(const struct bs_protocol *p)
 {
-	const bool one = bs_methods[p->method].uses_maps;
+	const struct bs_plan plan = bs_plan_of(p);
+	const bool one = plan.joint;
 	const bool together = p->combine == BS_COMBINE_SENSE && bs_protocol_map_images(p) > 1 &&
 			      p->output != BS_OUTPUT_COMPLEX;
 
@@ -155,6 +158,7 @@ static struct bs_combiner settings(const struct bs_protocol *p)
 		.mixed = together && !one ? p->coils : 0,
 		.voxels = bs_protocol_voxels(p),
 		.image_voxels = bs_protocol_image_voxels(p),
+		.resizes = bs_plan_has(plan, BS_PLAN_RESIZE),
 	};
 }
 
@@ -170,9 +174,9 @@ static struct bs_resize_spec resize_of(const struct bs_protocol *p)
 }
 
 /* Images that are combined before they are resized, or combined again. */
-static uint64_t joints_of(const struct bs_combiner *c, const struct bs_protocol *p)
+static uint64_t joints_of(const struct bs_combiner *c)
 {
-	return c->mixed > 0 ? c->coils : c->how == BS_COMBINE_SENSE && bs_protocol_resizes(p);
+	return c->mixed > 0 ? c->coils : c->how == BS_COMBINE_SENSE && c->resizes;
 }
 
 int bs_combiner_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
@@ -180,9 +184,9 @@ int bs_combiner_need(const struct bs_protocol *p, struct bs_need *need, struct b
 	const struct bs_combiner c = settings(p);
 	const struct bs_resize_spec s = resize_of(p);
 
-	if (joints_of(&c, p) > 0)
-		bs_need_add(need, "combined image", 1, joints_of(&c, p) * c.voxels * 8u);
-	if (!bs_protocol_resizes(p))
+	if (joints_of(&c) > 0)
+		bs_need_add(need, "combined image", 1, joints_of(&c) * c.voxels * 8u);
+	if (!c.resizes)
 		return 0;
 	bs_need_add(need, "resized image", 1, c.image_voxels * 8u);
 	return bs_resize_need(&s, need, why);
@@ -200,13 +204,13 @@ int bs_combiner_plan(struct bs_combiner **plan, const struct bs_protocol *p, str
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': combination", p->name);
 	*c = settings(p);
 	c->team = team;
-	joints = joints_of(c, p);
+	joints = joints_of(c);
 	if (joints > 0) {
 		c->joint = bs_arena_take(arena, (size_t)(joints * c->voxels * 8u), BS_ALIGN);
 		if (c->joint == NULL)
 			rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': combined image", p->name);
 	}
-	if (rc == 0 && bs_protocol_resizes(p)) {
+	if (rc == 0 && c->resizes) {
 		c->resized = bs_arena_take(arena, (size_t)(c->image_voxels * 8u), BS_ALIGN);
 		rc = c->resized == NULL
 			     ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': resized images", p->name)

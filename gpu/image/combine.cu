@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/plan/plan.h"
 #include "gpu/device/check.h"
 #include "gpu/device/memory.h"
 #include "gpu/image/resize.h"
@@ -91,12 +92,12 @@ struct bs_combiner_cuda {
 
 static enum bs_combine how_of(const struct bs_protocol *p)
 {
-	return bs_methods[p->method].uses_maps ? BS_COMBINE_NONE : p->combine;
+	return bs_plan_of(p).joint ? BS_COMBINE_NONE : p->combine;
 }
 
 static uint32_t images_of(const struct bs_protocol *p)
 {
-	return bs_methods[p->method].uses_maps ? 1 : p->coils;
+	return bs_plan_of(p).joint ? 1 : p->coils;
 }
 
 /* What is resized: the images of all coils together, or the one that the maps make of them. */
@@ -126,8 +127,9 @@ uint64_t bs_combiner_cuda_bytes(const struct bs_protocol *p)
 {
 	const struct bs_resize_spec s = resize_of(p);
 
-	return bs_protocol_resizes(p) ? resized_bytes(p) + joint_bytes(p) + bs_resize_cuda_bytes(&s)
-				      : 0;
+	return bs_plan_has(bs_plan_of(p), BS_PLAN_RESIZE)
+		       ? resized_bytes(p) + joint_bytes(p) + bs_resize_cuda_bytes(&s)
+		       : 0;
 }
 
 int bs_combiner_cuda_plan(struct bs_combiner_cuda **plan, const struct bs_protocol *p,
@@ -140,7 +142,7 @@ int bs_combiner_cuda_plan(struct bs_combiner_cuda **plan, const struct bs_protoc
 	if (c == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': combination", p->name);
 	c->p = p;
-	if (bs_protocol_resizes(p)) {
+	if (bs_plan_has(bs_plan_of(p), BS_PLAN_RESIZE)) {
 		c->resized = (float *)bs_devmem_take(mem, resized_bytes(p));
 		c->joint = (float *)bs_devmem_take(mem, joint_bytes(p));
 		rc = c->resized == NULL || c->joint == NULL

@@ -16,6 +16,7 @@
 
 struct bs_ls_cuda {
 	const struct bs_protocol *p;
+	struct bs_plan plan;
 	uint32_t coils;          /* of the maps: all, or this share's; 1 without maps */
 	uint32_t solves, beside; /* of the coils; so many at a time */
 	size_t voxels;
@@ -108,7 +109,7 @@ static uint64_t launches_of(const struct bs_protocol *p)
 {
 	const uint64_t one = p->precond == BS_PRECOND_CIRCULANT ? 17 : 9;
 
-	return (bs_methods[p->method].uses_maps ? 1 : p->coils) * (8 + (p->iterations + 1) * one);
+	return (bs_plan_of(p).joint ? 1 : p->coils) * (8 + (p->iterations + 1) * one);
 }
 
 /* In one graph; each takes some hundred bytes of host and device memory. */
@@ -120,7 +121,7 @@ int bs_ls_cuda_check(const struct bs_protocol *p, struct bs_fail *why)
 
 	if (p->iterations < 1)
 		return bs_fail(why, BS_ERR_CONFIG, "protocol '%s': no iterations", p->name);
-	if (launches > LAUNCHES_MOST && !bs_protocol_off_resonance(p))
+	if (launches > LAUNCHES_MOST && !bs_plan_of(p).off_resonance)
 		return bs_fail(why, BS_ERR_CONFIG,
 			       "protocol '%s': ls.iterations: %u iterations of %u coils are about "
 			       "%llu launches after the last readout; on the GPU at most %llu",
@@ -140,8 +141,7 @@ static uint32_t beside_of(const struct bs_ls_cuda *s)
 {
 	uint32_t n = s->solves;
 
-	if (s->p->dims != 2 || s->p->precond == BS_PRECOND_CIRCULANT ||
-	    bs_protocol_off_resonance(s->p))
+	if (s->p->dims != 2 || s->p->precond == BS_PRECOND_CIRCULANT || s->plan.off_resonance)
 		return 1;
 	while (n > 1 && (s->solves % n != 0 || n * s->voxels > BESIDE_MOST))
 		n--;
@@ -157,7 +157,8 @@ static struct bs_ls_cuda *make(const struct bs_protocol *p, const struct bs_tabl
 	if (s == NULL)
 		return NULL;
 	s->p = p;
-	s->sense = bs_methods[p->method].uses_maps;
+	s->plan = bs_plan_of(p);
+	s->sense = s->plan.joint;
 	s->coils = s->sense ? coils : 1;
 	s->solves = s->sense ? 1 : p->coils;
 	s->voxels = (size_t)bs_protocol_voxels(p);
@@ -183,7 +184,7 @@ static int state_bytes(struct bs_ls_cuda *s, uint64_t *bytes, struct bs_fail *wh
 		rc = open_constraint(s, bytes, why);
 	const struct bs_pcg_cuda_spec c = pcg_of(s);
 
-	if (rc == 0 && !bs_protocol_off_resonance(p))
+	if (rc == 0 && !s->plan.off_resonance)
 		rc = bs_toeplitz_cuda_need(&t, &part[0], why);
 	if (rc == 0)
 		rc = bs_pcg_cuda_need(&c, &part[1], why);
@@ -288,7 +289,7 @@ static int plan_normal(struct bs_ls_cuda *s, const float *q, const char *cache_d
 	struct bs_devmem temporary;
 	int rc;
 
-	if (bs_protocol_streams(s->p))
+	if (s->plan.streams)
 		return bs_toeplitz_cuda_plan(&s->normal, &t, NULL, mem, why);
 	rc = bs_devmem_open(&temporary, bytes, s->p->name, why);
 	if (rc != 0)

@@ -86,7 +86,7 @@ static void regions_of(uint64_t bytes[REGIONS], const struct bs_protocol *p, uin
 {
 	const uint64_t states = bs_protocol_frames(p);
 	const uint64_t samples = bs_protocol_samples(p);
-	const bool normal = bs_methods[p->method].solves;
+	const bool normal = bs_plan_of(p).solve != BS_SOLVE_NONE;
 
 	bytes[PATHS] = states * samples * p->dims * 4;
 	bytes[DATA] = states * samples * p->coils * 8;

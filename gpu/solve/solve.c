@@ -11,7 +11,7 @@
 
 static bool by_maps(const struct bs_protocol *p)
 {
-	return bs_methods[p->method].uses_maps;
+	return bs_plan_of(p).joint;
 }
 
 static uint32_t cg_images(const struct bs_protocol *p)

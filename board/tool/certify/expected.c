@@ -14,7 +14,7 @@ struct count {
 /* The protocol's frames, without what its method computes. */
 static void bare(struct bs_protocol *p)
 {
-	p->method = bs_methods[p->method].counting;
+	p->method = bs_plan_of(p).counting;
 	p->density = BS_DENSITY_NONE;
 	p->backend = BS_BACKEND_HOST;
 	p->preview_every = 0;

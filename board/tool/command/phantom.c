@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "config/hint/near.h"
 #include "config/keys.h"
+#include "core/plan/plan.h"
 #include "drivers/file/traj.h"
 #include "drivers/tool/phantom/phantom.h"
 
@@ -296,7 +297,7 @@ static int choose_lines(struct request *q)
 
 	if (!q->like_scanner)
 		return 0;
-	if (p->traj.type != BS_TRAJ_CARTESIAN || !bs_protocol_on_grid(p))
+	if (p->traj.type != BS_TRAJ_CARTESIAN || !bs_plan_of(p).on_grid)
 		return bs_options_wrong(&bs_command_phantom,
 					"lines as a scanner sends them are cartesian");
 	lines = (uint64_t)p->encoded[1] * (p->encoded[2] > 0 ? p->encoded[2] : 1);

@@ -404,7 +404,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 	j->p = p = bs_config_choose(j->site, j->protocol, info->protocol, why);
 	if (p == NULL)
 		return BS_ERR_PROTOCOL;
-	if (j->field_out != NULL && !bs_protocol_measures_field(p))
+	if (j->field_out != NULL && !bs_plan_has(bs_plan_of(p), BS_PLAN_ECHOES))
 		return bs_fail(why, BS_ERR_USAGE,
 			       "--field-out: protocol '%s' has no field.from \"echoes\"", p->name);
 	rc = bs_admit_scan(p, info, why);

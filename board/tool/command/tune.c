@@ -67,6 +67,7 @@ struct work {
 static int open_protocol(struct work *w, struct bs_fail *why)
 {
 	const struct bs_protocol *p;
+	struct bs_plan plan;
 	char solvers[64];
 
 	w->site = bs_command_site(&bs_command_tune, w->q.config);
@@ -75,14 +76,15 @@ static int open_protocol(struct work *w, struct bs_fail *why)
 	p = bs_config_choose(w->site, w->q.name, NULL, why);
 	if (p == NULL)
 		return BS_ERR_PROTOCOL;
-	if (!bs_methods[p->method].solves)
+	plan = bs_plan_of(p);
+	if (plan.solve == BS_SOLVE_NONE)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s' is not of method %s",
 			       p->name, bs_method_solvers(solvers, sizeof(solvers)));
-	if (!bs_methods[p->method].uses_q)
+	if (plan.solve != BS_SOLVE_CG)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': method %s has no Q to measure by", p->name,
 			       bs_method_name(p->method));
-	if (bs_protocol_streams(p))
+	if (plan.streams)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': trajectory.type is stream: there is no table to "
 			       "measure by",
@@ -137,7 +139,7 @@ static void close_work(struct work *w)
 /* Voxels that some coil sees. */
 static bool is_seen(const struct work *w, size_t v)
 {
-	const float *maps = bs_methods[w->p.method].uses_maps ? w->loaded.tables.maps : NULL;
+	const float *maps = w->s.maps;
 
 	if (maps == NULL)
 		return true;

@@ -186,7 +186,7 @@ static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
 	}
 	if (rc != 0)
 		return rc;
-	if (bs_protocol_streams(l->armed.protocol) && row != BS_ROW_NONE)
+	if (l->armed.plan.streams && row != BS_ROW_NONE)
 		data = with_path(l, acq);
 	l->taken_ns = bs_now_ns();
 	do {

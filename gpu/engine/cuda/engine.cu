@@ -163,9 +163,10 @@ int bs_armed_cuda_peek(void *self, uint32_t frame, float *image)
 	return rc != 0 ? rc : fetch(e, frame, image, &unread);
 }
 
-static const struct bs_cuda_operator *row_of(const struct bs_protocol *p)
+static const struct bs_cuda_operator *row_of(const struct bs_protocol *p,
+					     const struct bs_plan *plan)
 {
-	switch (bs_plan_of(p).encode) {
+	switch (plan->encode) {
 	case BS_ENCODE_GRID:
 		return &bs_cuda_sum_nufft;
 	case BS_ENCODE_EXACT:
@@ -175,7 +176,7 @@ static const struct bs_cuda_operator *row_of(const struct bs_protocol *p)
 	case BS_ENCODE_PATH:
 		return &bs_cuda_sum_path;
 	case BS_ENCODE_LINES:
-		return bs_left_out_wanted(p) && bs_plan_of(p).solve == BS_SOLVE_NONE
+		return bs_left_out_wanted(p) && plan->solve == BS_SOLVE_NONE
 			       ? &bs_cuda_lines_completed
 			       : &bs_cuda_lines;
 	case BS_ENCODE_NOTHING:
@@ -187,7 +188,9 @@ static const struct bs_cuda_operator *row_of(const struct bs_protocol *p)
 
 struct bs_cuda_spec bs_cuda_spec_of(const struct bs_protocol *p)
 {
-	return { p, row_of(p), bs_plan_of(p).solve != BS_SOLVE_NONE, false, NULL };
+	const struct bs_plan plan = bs_plan_of(p);
+
+	return { p, plan, row_of(p, &plan), plan.solve != BS_SOLVE_NONE, false, NULL };
 }
 
 int bs_engine_cuda_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
@@ -273,7 +276,7 @@ static int tune_toeplitz(struct bs_tuning *found, const struct bs_protocol *p, c
 	memset(&t, 0, sizeof(t));
 	t.dims = p->dims;
 	memcpy(t.matrix, p->matrix, sizeof(t.matrix));
-	t.coils = bs_methods[p->method].uses_maps ? p->coils : 1;
+	t.coils = bs_plan_of(p).joint ? p->coils : 1;
 	return bs_toeplitz_tuned(found, &t, cache_dir, why);
 }
 

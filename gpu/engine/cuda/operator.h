@@ -26,6 +26,7 @@ struct bs_toeplitz_cuda;
 /* What is armed on one GPU: need, open and plan are told the same. */
 struct bs_cuda_spec {
 	const struct bs_protocol *p;
+	struct bs_plan plan;
 	const struct bs_cuda_operator *op;
 	bool solve;                 /* conjugate gradients behind the operator */
 	bool share;                 /* one of several GPUs: it ends with the coil images */

@@ -32,7 +32,7 @@ static void own_protocol(struct bs_armed_share *s, const struct bs_protocol *p,
 
 static uint64_t images_bytes(const struct bs_protocol *p)
 {
-	return bs_methods[p->method].uses_maps ? 0 : bs_protocol_voxels(p) * p->coils * 8;
+	return bs_plan_of(p).joint ? 0 : bs_protocol_voxels(p) * p->coils * 8;
 }
 
 static uint64_t slabs_bytes(const struct bs_protocol *p, enum bs_sharing how)
@@ -70,7 +70,7 @@ static struct bs_cuda_spec spec_of(const struct bs_armed_share *s, const struct 
 	struct bs_cuda_spec own = bs_cuda_spec_of(&s->p);
 
 	own.share = true;
-	own.solve = own.solve && all->how == BS_SHARING_COILS && !bs_methods[s->p.method].uses_maps;
+	own.solve = own.solve && all->how == BS_SHARING_COILS && !own.plan.joint;
 	return own;
 }
 
@@ -96,7 +96,7 @@ static int joint_bytes(const struct bs_protocol *p, const struct bs_shares *all,
 		       uint32_t coils, uint64_t *bytes, struct bs_fail *why)
 {
 	*bytes = 0;
-	if (bs_methods[p->method].uses_maps)
+	if (bs_plan_of(p).joint)
 		return bs_ls_cuda_bytes_share(p, NULL, coils, all->parts, bytes, why);
 	return all->how == BS_SHARING_SLABS && i == 0 ? bs_ls_cuda_bytes(p, NULL, bytes, why) : 0;
 }
@@ -184,7 +184,7 @@ static int arm_share(struct bs_armed_multi *e, const struct bs_shares *all, uint
 	s->tables = *tables;
 	const struct bs_cuda_spec own = spec_of(s, all);
 
-	if (!bs_methods[e->p->method].uses_maps)
+	if (!e->plan.joint)
 		s->tables.maps = NULL;
 	else if (tables->maps != NULL)
 		s->tables.maps += 2 * s->coils.first * bs_protocol_voxels(e->p);
@@ -267,7 +267,7 @@ static int plan_first(struct bs_armed_multi *e, const struct bs_tables *tables,
 		rc = bs_ls_cuda_plan(e->lone, q, tables, env, NULL, &e->mem, why);
 	free(q);
 	e->mem.sealed = true;
-	if (rc == 0 && bs_methods[e->p->method].uses_maps)
+	if (rc == 0 && e->plan.joint)
 		rc = plan_sense(e, tables, env, why);
 	return rc != 0 ? rc : bs_cuda_copied(why);
 }
@@ -307,6 +307,7 @@ int bs_armed_multi_open(void **self, const struct bs_protocol *p, const struct b
 	if (e == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	e->p = p;
+	e->plan = bs_plan_of(p);
 	e->team = env->team;
 	e->how = all.how;
 	e->parts = all.parts;

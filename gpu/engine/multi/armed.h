@@ -45,6 +45,7 @@ struct bs_armed_share {
 
 struct bs_armed_multi {
 	const struct bs_protocol *p;
+	struct bs_plan plan;
 	struct bs_link *link;
 	struct bs_team *team;
 	uint32_t parts;
@@ -72,7 +73,7 @@ struct bs_armed_multi {
 /* The shares only sum F^H d; all GPUs together (maps) or the first (slabs) solve. */
 static inline bool bs_armed_multi_is_joint(const struct bs_armed_multi *e)
 {
-	return bs_methods[e->p->method].uses_maps || e->how == BS_SHARING_SLABS;
+	return e->plan.joint || e->how == BS_SHARING_SLABS;
 }
 
 /*

@@ -61,7 +61,7 @@ static void reading(void *self, bool wait, uint64_t *made, uint64_t *read)
 static bool is_watched(const struct bs_armed_multi *e, int64_t deadline_ns,
 		       const struct bs_report *report)
 {
-	return bs_methods[e->p->method].solves && !bs_armed_multi_is_joint(e) &&
+	return e->plan.solve != BS_SOLVE_NONE && !bs_armed_multi_is_joint(e) &&
 	       (deadline_ns != INT64_MAX ||
 		bs_report_most(report, e->p->iterations) < e->p->iterations);
 }

@@ -89,7 +89,7 @@ int bs_armed_multi_solve(struct bs_armed_multi *e, uint32_t most, int64_t deadli
 	for (uint32_t i = 0; i < e->parts; i++)
 		images[i] = e->share[i].gpu->coil_images;
 	e->solved.deadline_stop = false;
-	if (bs_methods[e->p->method].uses_maps)
+	if (e->plan.joint)
 		return bs_ls_multi_run(e->ls, images, most, deadline_ns, &e->solved, why);
 	rc = bring(e, why);
 	return rc != 0 ? rc
@@ -100,7 +100,7 @@ int bs_armed_multi_solve(struct bs_armed_multi *e, uint32_t most, int64_t deadli
 int bs_armed_multi_queue_image(struct bs_armed_multi *e, struct bs_fail *why)
 {
 	const struct bs_protocol *p = e->p;
-	const bool one = bs_methods[p->method].uses_maps;
+	const bool one = e->plan.joint;
 	cudaStream_t stream = bs_link_stream(e->link, 0);
 	int rc = 0;
 

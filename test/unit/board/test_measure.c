@@ -196,7 +196,7 @@ int main(void)
 	p.calibration_lines = 12;
 	p.walsh_block = 5;
 	why.text[0] = '\0';
-	CHECK(bs_protocol_waits(&p) && measure(&p) == 0 &&
+	CHECK(bs_plan_of(&p).waits && measure(&p) == 0 &&
 		      got.cost[BS_COST_CALIBRATION][BS_CONDITION_COLD].p50_ns > 0,
 	      "maps from spokes: %lld ns %s",
 	      (long long)bs_admission_cost(&got, BS_COST_CALIBRATION), why.text);

@@ -20,6 +20,9 @@ for name in demo host workstation jetson; do
 	fi
 	grep -q '^# Memory plan' "$dir/$name.cfg" && echo "ok $name: a memory plan" ||
 		echo "not ok $name: no memory plan"
+	[ "$(grep -c '^# protocol ' "$dir/$name.cfg")" = \
+		"$(grep -c '^#   plan: ' "$dir/$name.cfg")" ] && echo "ok $name: its plans" ||
+		echo "not ok $name: plans: $(grep '^#   plan: ' "$dir/$name.cfg")"
 	"$BORESIDE" check "$dir/$name.cfg" 2>"$dir/err" | sed 's/^# .*as resolved//' >"$dir/again"
 	sed 's/^# .*as resolved//' "$dir/$name.cfg" | cmp -s - "$dir/again" &&
 		echo "ok $name: what check prints is the same site" ||

@@ -192,7 +192,7 @@ static void combine_one(struct bs_protocol p, const float *in, const float *maps
 			float *want)
 {
 	static const char *const names[] = { "none", "rss", "sense" };
-	const bool same = !bs_protocol_resizes(&p);
+	const bool same = !bs_plan_has(bs_plan_of(&p), BS_PLAN_RESIZE);
 	struct bs_need need = { 0 };
 	struct bs_combiner *c = NULL;
 	struct bs_arena arena;

@@ -68,6 +68,6 @@ int main(void)
 	p.dims = 2;
 	p.traj.type = BS_TRAJ_STREAM;
 	check("a path of its own", &p, 1, "GPU 63 alone: its path comes with the readouts");
-	CHECK(bs_protocol_streams_cuda(&p), "and is for a GPU as where there is one");
+	CHECK(!bs_plan_of(&p).host_only, "and is for a GPU as where there is one");
 	return check_done();
 }
