@@ -1,6 +1,7 @@
 #!/bin/bash
-# test/fault/disk/writers.sh - whoever writes a file to a full, a read-only or a vanishing disk says
-# so and ends with 1, whatever the format and however much was written before
+# test/fault/disk/writers.sh - whoever writes a file gives it to its owner and group alone; to a
+# full, a read-only or a vanishing disk says so and ends with 1, whatever the format and however
+# much was written before
 set -u
 : "${BORESIDE:?}" "${BUILD:?}"
 . "$(dirname "$0")/../../support/await.bash"
@@ -53,6 +54,17 @@ fails() {
 		rm -f out/x*
 	done
 }
+(
+	umask 022
+	for n in 1 2 3 4 5 6 7 8; do
+		[ "$n" -ne 8 ] || command -v dump2dcm >/dev/null || continue
+		writer "$n" out/x >said 2>&1
+		[ "$(find out -type f -printf '%m\n' | sort -u)" = 640 ] &&
+			echo "ok writer $n: for owner and group alone" ||
+			echo "not ok writer $n: $(ls -l out; cat said)"
+		rm -f out/x*
+	done
+)
 limited() { # limited KIB COMMAND...: no file is larger
 	trap '' XFSZ
 	ulimit -f "$1"
