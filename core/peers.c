@@ -65,6 +65,14 @@ bool bs_peers_has(const struct bs_peers *p, uint32_t address)
 	return false;
 }
 
+bool bs_peers_wide(const struct bs_peers *p)
+{
+	for (uint32_t i = 0; i < p->count; i++)
+		if (p->of[i].mask < UINT32_C(255) << 24)
+			return true;
+	return false;
+}
+
 int bs_peers_url(uint32_t *address, uint16_t *port, const char *url, struct bs_fail *why)
 {
 	const char *at = url + 6;

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "board/emit/folder.h"
 #include "drivers/sink/dicomstore.h"
@@ -60,6 +61,18 @@ static void keys(struct telling *t)
 	bs_seal_keys_wipe(&k);
 }
 
+/* Whether it can be read is for the user whom the page runs as. */
+static void token(struct telling *t)
+{
+	const char *file = t->site->web.token_file;
+	struct bs_fail why = { 0 };
+	struct stat st;
+
+	if (file[0] != '\0' && stat(file, &st) == 0 && !S_ISREG(st.st_mode))
+		tell(t, bs_fail(&why, BS_ERR_CONFIG, "%.160s: not a regular file", file),
+		     "web.token_file", &why);
+}
+
 /* Its folder, the programs that it runs, and the address that it sends to. */
 static void sink(struct telling *t, uint32_t i)
 {
@@ -95,6 +108,7 @@ int bs_ready_places(const struct bs_site *site, void (*report)(void *arg, const 
 	endpoint(&t, "endpoints.images", site->images_url, true);
 	endpoint(&t, "endpoints.status", site->status_url, true);
 	keys(&t);
+	token(&t);
 	for (uint32_t i = 0; i < site->sinks; i++)
 		sink(&t, i);
 	if (bs_site_logs(site))

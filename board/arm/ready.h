@@ -16,6 +16,8 @@
 
 #include "drivers/file/tables.h"
 
+#define BS_READY_STACK_KIB 1024u /* a thread of a worker may have so much of a stack */
+
 int bs_ready_places(const struct bs_site *site, void (*report)(void *arg, const char *line),
 		    void *arg);
 int bs_ready_tables(struct bs_loaded *loaded, const struct bs_site *site,

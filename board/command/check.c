@@ -9,6 +9,7 @@
 #include "board/arm/memplan.h"
 #include "board/arm/ready.h"
 #include "config/config.h"
+#include "core/peers.h"
 #include "core/progress.h"
 #include "core/thread/canaries.h"
 
@@ -31,6 +32,18 @@ static void print_fault(void *arg, const char *line)
 	(void)fprintf(arg, "%s\n", line);
 }
 
+static void warn(const struct bs_site *site)
+{
+	struct bs_peers peers;
+	struct bs_fail why;
+
+	if (bs_peers_read(&peers, site->mrd.allow, &why) == 0 && bs_peers_wide(&peers))
+		(void)fprintf(stderr,
+			      "%s: bridges.mrd.allow: warning: \"%s\" lets nearly anybody connect "
+			      "who reaches this port; nobody proves there who he is\n",
+			      site->file, site->mrd.allow);
+}
+
 /* The plan is printed as comments behind the resolved site file, which stays a valid one. */
 static int check(const struct bs_site *site, struct bs_memplan *plan)
 {
@@ -43,6 +56,7 @@ static int check(const struct bs_site *site, struct bs_memplan *plan)
 	}
 	bad = bs_memplan_make(plan, site, print_fault, stderr);
 	rc = rc != 0 ? rc : bad;
+	warn(site);
 	(void)printf("# %s, as resolved\n", site->file);
 	bs_config_print(stdout, site);
 	(void)printf("#\n");

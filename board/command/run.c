@@ -1,4 +1,5 @@
 /* board/command/run.c - finds the command and runs it; see command.h */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ int bs_command_run(const struct bs_command *const *list, int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "";
 	const struct bs_command *c;
 
+	(void)signal(SIGXFSZ, SIG_IGN); /* a limit of files' sizes is a full disk (EFBIG) */
 	if (argc < 2) {
 		(void)fprintf(stderr, "boreside: COMMAND is missing; see 'boreside help'\n");
 		return 2;

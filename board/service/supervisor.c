@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -350,10 +351,31 @@ static int take_over_signals(struct supervisor *v, struct bs_fail *why)
 	return 0;
 }
 
+/* The limits that the workers inherit. */
+static int read_limits(struct bs_fail *why)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_FSIZE, &r) == 0 && r.rlim_cur != RLIM_INFINITY)
+		bs_log(BS_LOG_WARN,
+		       "no file may be larger than %llu KiB here, as if the disk were full then: "
+		       "ulimit -f unlimited, or LimitFSIZE=infinity in the unit",
+		       (unsigned long long)r.rlim_cur >> 10);
+	if (getrlimit(RLIMIT_STACK, &r) == 0 && r.rlim_cur >> 10 < BS_READY_STACK_KIB)
+		return bs_fail(why, BS_ERR_STATE,
+			       "a stack may have %llu KiB here, %u are needed: ulimit -s 8192, or "
+			       "LimitSTACK=8M in the unit",
+			       (unsigned long long)r.rlim_cur >> 10, BS_READY_STACK_KIB);
+	return 0;
+}
+
 static int start(struct supervisor *v, const struct bs_site *site, struct bs_fail *why)
 {
-	int rc = bs_ready_places(site, say_fault, NULL);
+	int rc = read_limits(why);
 
+	if (rc != 0)
+		return rc;
+	rc = bs_ready_places(site, say_fault, NULL);
 	if (rc != 0)
 		return bs_fail(why, rc, "the service does not start");
 	rc = take_over_signals(v, why); /* before the pid file says whom to signal */

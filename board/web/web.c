@@ -36,6 +36,9 @@ static int read_token(struct bs_web *w, struct bs_fail *why)
 
 	if (file[0] == '\0')
 		return 0;
+	if (stat(file, &st) == 0 && !S_ISREG(st.st_mode))
+		return bs_fail(why, BS_ERR_CONFIG, "web.token_file: %.160s: not a regular file",
+			       file);
 	f = fopen(file, "re");
 	if (f == NULL)
 		return bs_fail(why, BS_ERR_CONFIG, "web.token_file: %.160s: %s", file,

@@ -68,7 +68,8 @@ int bs_server_open(struct bs_server *v, const struct bs_site *site, uint64_t acq
 	    listen(v->listen_fd, SOMAXCONN) != 0 ||
 	    getsockname(v->listen_fd, (struct sockaddr *)&at, &len) != 0)
 		return bs_fail(why, BS_ERR_IO, "%s: %s", site->mrd.listen, strerror(errno));
-	bs_log(BS_LOG_INFO, "MRD clients may connect to %s:%u%s%s",
+	bs_log(bs_peers_wide(&v->peers) ? BS_LOG_WARN : BS_LOG_INFO,
+	       "MRD clients may connect to %s:%u%s%s",
 	       inet_ntop(AF_INET, &at.sin_addr, text, sizeof(text)), ntohs(at.sin_port),
 	       site->mrd.allow[0] != '\0' ? ", beside this machine " : "", site->mrd.allow);
 	return 0;

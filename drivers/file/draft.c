@@ -43,7 +43,7 @@ static int create(char *temp, size_t size, const char *path)
 
 		(void)snprintf(temp, size, "%s" DRAFT_MARK "%d-%u", path, (int)getpid(),
 			       atomic_fetch_add(&drafts, 1));
-		fd = open(temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+		fd = open(temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
 		if (fd >= 0 && own(fd))
 			return fd;
 		if (fd >= 0)

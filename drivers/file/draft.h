@@ -4,8 +4,8 @@
  * open -> write* -> { commit | drop | end }. The bytes go to NAME.part-PID-N beside the target;
  * commit syncs them and gives them their name. Without BS_DRAFT_REPLACE an existing file of that
  * name is kept and commit returns BS_DRAFT_EXISTS with the draft still open, to be committed
- * elsewhere in the same folder or dropped. Mode 0666 less the umask. Errors: BS_ERR_IO with errno's
- * words. Blocks on the disk; one thread. Test: test/unit/drivers/test_cfl.c
+ * elsewhere in the same folder or dropped. Mode 0640 less the umask: most are of patients. Errors:
+ * BS_ERR_IO with errno's words. Blocks on the disk; one thread. Test: test/unit/drivers/test_cfl.c
  */
 #ifndef BS_DRIVERS_FILE_DRAFT_H
 #define BS_DRIVERS_FILE_DRAFT_H

@@ -8,6 +8,7 @@
  */
 #include "drivers/sink/sink.h"
 
+#include <errno.h>
 #include <nifti1_io.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +117,7 @@ static int write_to(const char *path, const struct bs_mrd_image *head, const cha
 	struct nifti_1_header h;
 	znzFile f;
 	bool good;
+	int cause;
 	int rc = make_header(&h, head, extension, why);
 
 	if (rc != 0)
@@ -123,12 +125,16 @@ static int write_to(const char *path, const struct bs_mrd_image *head, const cha
 	f = znzopen(path, packed ? "wb1" : "wb", packed);
 	if (znz_isnull(f))
 		return bs_fail(why, BS_ERR_IO, "%s: cannot be opened to write", path);
+	errno = 0;
 	good = write_all(f, &h, sizeof(h)) && write_all(f, extended, sizeof(extended)) &&
 	       write_all(f, ext_head, sizeof(ext_head)) && write_all(f, attributes, text) &&
 	       write_all(f, zeros, extension - EXT_HEAD - text) &&
 	       write_all(f, pixels, (size_t)bytes);
+	cause = errno; /* of what failed first */
 	good = znzclose(f) == 0 && good;
-	return good ? 0 : bs_fail(why, BS_ERR_IO, "%s: cannot be written: is the disk full?", path);
+	return good ? 0
+		    : bs_fail(why, BS_ERR_IO, "%s: cannot be written: %s", path,
+			      strerror(cause != 0 ? cause : errno));
 }
 _Static_assert(sizeof(struct nifti_1_header) + 4 == EXT_AT, "the format's own");
 

@@ -42,6 +42,9 @@ full() {
 		echo "not ok $1: with room: $(cat said)"
 	kill $server
 	wait $server
+	rc=$?
+	[ $rc -eq 0 ] && ! grep -q 'signal 11' log && echo "ok $1: nothing crashed" ||
+		echo "not ok $1: status $rc, $(cat log)"
 	rm -f out/*
 }
 export -f full await

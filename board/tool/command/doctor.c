@@ -66,6 +66,8 @@ static int run(int argc, char **argv)
 	bs_doctor_memory(&d);
 	bs_doctor_paging(&d);
 	bs_doctor_files(&d);
+	bs_doctor_stack(&d);
+	bs_doctor_size(&d);
 	bs_doctor_processors(&d);
 	bs_doctor_governor(&d);
 	bs_doctor_idle(&d);

@@ -53,11 +53,13 @@ void bs_doctor_processors(struct bs_doctor *d);
 void bs_doctor_governor(struct bs_doctor *d);
 void bs_doctor_idle(struct bs_doctor *d);
 void bs_doctor_clock(struct bs_doctor *d);
-/* memory.c: lock, amount, swap, overcommit, huge pages, open files. */
+/* memory.c: lock, amount, swap, overcommit, huge pages, open files, stacks, sizes of files. */
 void bs_doctor_lock(struct bs_doctor *d);
 void bs_doctor_memory(struct bs_doctor *d);
 void bs_doctor_paging(struct bs_doctor *d);
 void bs_doctor_files(struct bs_doctor *d);
+void bs_doctor_stack(struct bs_doctor *d);
+void bs_doctor_size(struct bs_doctor *d);
 /* device.c: GPU, driver, MPS. mps: the folder of its pipes. */
 void bs_doctor_gpu(struct bs_doctor *d, const char *mps);
 /* disk.c: folders of the site (not below root). */

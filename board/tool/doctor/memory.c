@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "board/arm/ready.h"
 #include "board/tool/doctor/finding.h"
 
 #define IPC_LOCK 14   /* the capability's number */
@@ -120,4 +121,37 @@ void bs_doctor_files(struct bs_doctor *d)
 				  "otherwise"
 				: "",
 		      n == UINT64_MAX ? "any number" : "up to %llu", (unsigned long long)n);
+}
+
+/* KiB of a soft limit; UINT64_MAX: none. */
+static uint64_t limit_kib(const struct bs_doctor *d, const char *start)
+{
+	char text[96] = "";
+
+	return !bs_doctor_find(d, "/proc/self/limits", start, text, sizeof(text)) ||
+			       strncmp(text, "unlimited", 9) == 0
+		       ? UINT64_MAX
+		       : strtoull(text, NULL, 10) >> 10;
+}
+
+void bs_doctor_stack(struct bs_doctor *d)
+{
+	const uint64_t kib = limit_kib(d, "Max stack size");
+	const bool small = kib < BS_READY_STACK_KIB;
+
+	bs_doctor_say(d, small ? BS_HEALTH_FAIL : BS_HEALTH_OK, "stack",
+		      small ? "ulimit -s 8192, or LimitSTACK=8M in the unit" : "",
+		      kib == UINT64_MAX ? "any size" : "up to %llu KiB", (unsigned long long)kib);
+}
+
+void bs_doctor_size(struct bs_doctor *d)
+{
+	const uint64_t kib = limit_kib(d, "Max file size");
+
+	bs_doctor_say(d, kib == UINT64_MAX ? BS_HEALTH_OK : BS_HEALTH_WARN, "size of files",
+		      kib == UINT64_MAX
+			      ? ""
+			      : "ulimit -f unlimited, or LimitFSIZE=infinity in the unit: a larger "
+				"one meets a full disk",
+		      kib == UINT64_MAX ? "any" : "up to %llu KiB", (unsigned long long)kib);
 }

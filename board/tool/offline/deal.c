@@ -109,7 +109,7 @@ int bs_deal_place(char *out, size_t cap, const char *given, const char *stem, st
 	const int folder = slash != NULL ? (int)(slash + 1 - given) : 0;
 	int n = snprintf(out, cap, "%.*s%s", folder, given, stem);
 
-	if (n > 0 && (size_t)n < cap && mkdir(out, 0777) != 0 && errno != EEXIST)
+	if (n > 0 && (size_t)n < cap && mkdir(out, 0750) != 0 && errno != EEXIST)
 		return bs_fail(why, BS_ERR_IO, "%s: cannot make this folder: %s", out,
 			       strerror(errno));
 	n = snprintf(out, cap, "%.*s%s/%s", folder, given, stem, given + folder);

@@ -128,7 +128,7 @@ static int lock_key(const struct bs_job *j, int *fd, struct bs_fail *why)
 {
 	int rc;
 
-	*fd = open(j->key, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	*fd = open(j->key, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
 	if (*fd < 0)
 		return fail_io(why, j->key, "cannot open");
 	do
@@ -269,7 +269,7 @@ static int put_piece(const struct bs_job *j, uint64_t number, const struct bs_mr
 	struct bs_draft d;
 	int rc = piece_name(path, j, number, why);
 
-	if (rc == 0 && mkdir(j->pieces, 0777) != 0 && errno != EEXIST)
+	if (rc == 0 && mkdir(j->pieces, 0750) != 0 && errno != EEXIST)
 		rc = fail_io(why, j->pieces, "cannot make this folder");
 	if (rc == 0)
 		rc = bs_draft_open(&d, path, why);

@@ -124,6 +124,13 @@ server=$!
 kill $server
 wait $server
 
+keys=$grid more='web: { token_file = "/dev/zero"; };'
+refused cartesian web.token_file 'not a regular file'
+keys=$grid more='bridges: { mrd: { allow = "10.0.0.1, 0.0.0.0/0"; }; };'
+site cartesian
+"$BORESIDE" check site.cfg >out 2>err && grep -q 'bridges.mrd.allow: warning: .*anybody' err &&
+	echo "ok addresses of everybody are warned of" || echo "not ok allow: $(cat err)"
+
 # a sink that runs programs, where they are not
 keys=$grid more='sinks = ( { type = "dicom"; dir = "images"; } );'
 site cartesian

@@ -149,6 +149,11 @@ static void test_draft(void)
 		      st.st_size == 3,
 	      "commit gives it its name");
 	CHECK((st.st_mode & 0777) == 0640, "mode %o under umask 027", st.st_mode & 0777);
+	(void)umask(0);
+	CHECK(bs_draft_open(&d, path, &why) == 0 && fstat(d.fd, &st) == 0 &&
+		      (st.st_mode & 0777) == 0640,
+	      "mode %o without a umask", st.st_mode & 0777);
+	bs_draft_drop(&d);
 	(void)umask(mask);
 	CHECK(bs_draft_open(&d, path, &why) == 0 &&
 		      bs_draft_commit(&d, path, BS_DRAFT_KEEP, &why) == BS_DRAFT_EXISTS,

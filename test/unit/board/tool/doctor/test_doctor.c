@@ -117,6 +117,14 @@ static void limits(void)
 	is(bs_doctor_priority, true, BS_HEALTH_OK, "priorities", "none wanted");
 	is(bs_doctor_lock, true, BS_HEALTH_OK, "memory lock", "not wanted");
 	is(bs_doctor_files, true, BS_HEALTH_OK, "open files", "any number");
+	put("/proc/self/limits", "Max file size             65536                unlimited\n"
+				 "Max stack size            262144               unlimited\n");
+	is(bs_doctor_stack, true, BS_HEALTH_FAIL, "stack", "up to 256 KiB");
+	is(bs_doctor_size, true, BS_HEALTH_WARN, "size of files", "up to 64 KiB");
+	put("/proc/self/limits", "Max file size             unlimited            unlimited\n"
+				 "Max stack size            8388608              unlimited\n");
+	is(bs_doctor_stack, true, BS_HEALTH_OK, "stack", "up to 8192 KiB");
+	is(bs_doctor_size, true, BS_HEALTH_OK, "size of files", "any");
 }
 
 static void throttle(void)
