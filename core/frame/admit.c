@@ -78,6 +78,12 @@ static bool header_on_grid(const struct bs_plan *plan, const struct bs_scan_info
 	       (strcmp(info->trajectory_name, "epi") == 0 && plan->encode == BS_ENCODE_LINES);
 }
 
+/* Its samples may be those of a line, whose oversampling they tell. */
+static bool is_line(const struct bs_plan *plan, const struct bs_scan_info *info)
+{
+	return info->trajectory_name[0] == '\0' || header_on_grid(plan, info);
+}
+
 int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why)
 {
 	int rc;
@@ -88,7 +94,8 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 
 	for (int a = 0; a < 3; a++)
 		if (info->encoded[a] != want[a] &&
-		    !(a == 0 && plan.on_grid && bs_readout_oversampled(p, info) > 1))
+		    !(a == 0 && plan.on_grid && is_line(&plan, info) &&
+		      bs_readout_oversampled(p, info) > 1))
 			return bs_fail(why, BS_ERR_SIZE,
 				       "encodedSpace/matrixSize/%c is %u, protocol '%s' has %u",
 				       axes[a], info->encoded[a], p->name, want[a]);
