@@ -68,12 +68,13 @@ static void admission(void)
 static struct bs_mrd_acq turn(uint16_t center)
 {
 	struct bs_mrd_acq h = line(center, true);
+	float *all = data[0];
 
 	for (uint32_t c = 0; c < 2; c++)
 		for (uint32_t i = 0; i < p.samples; i++)
-			data[0][2 * (c * h.number_of_samples + 2 + i)] =
+			all[2 * (c * h.number_of_samples + 2 + i)] =
 				(float)(100 * c + p.samples - i);
-	bs_admit_turn(&p, &h, data[0]);
+	bs_admit_turn(&p, &h, all);
 	return h;
 }
 
