@@ -64,17 +64,18 @@ static bool is_known(const char *section, const char *element)
 	return false;
 }
 
-#define MORE "; and more"
+static const char more[] = "; and more";
+#define APART 2u /* bytes of it that stand between two remarks */
 
 void bs_about_remark(struct bs_scan_info *info, const char *format, ...)
 {
-	const size_t room = sizeof(info->remark) - strlen(MORE);
+	const size_t room = sizeof(info->remark) - strlen(more);
 	const size_t before = strlen(info->remark);
 	struct bs_text t = { info->remark, room, before, false };
 	char words[BS_HEADER_WORDS];
 	va_list args;
 
-	if (strstr(info->remark, MORE + 2) != NULL)
+	if (strstr(info->remark, more + APART) != NULL)
 		return;
 	va_start(args, format);
 	(void)vsnprintf(words, sizeof(words), format, args);
@@ -84,8 +85,8 @@ void bs_about_remark(struct bs_scan_info *info, const char *format, ...)
 			*c = '?';
 	bs_text_put(&t, "%s%s", before > 0 ? "; " : "", words);
 	if (t.full)
-		memcpy(info->remark + before, before > 0 ? MORE : MORE + 2,
-		       before > 0 ? sizeof(MORE) : sizeof(MORE) - 2);
+		(void)snprintf(info->remark + before, sizeof(more), "%s",
+			       before > 0 ? more : more + APART);
 }
 
 /* DICOM files leave it empty. The patient's own stands in images alone (mrd_patientBirthdate). */
