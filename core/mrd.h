@@ -30,6 +30,7 @@ extern "C" {
 #define BS_MRD_IS_NAVIGATION        BS_MRD_FLAG(23)
 #define BS_MRD_IS_PHASE_CORRECTION  BS_MRD_FLAG(24)
 #define BS_MRD_LAST_IN_MEASUREMENT  BS_MRD_FLAG(25)
+#define BS_MRD_LAST                 (BS_MRD_FLAG(8) | BS_MRD_FLAG(14) | BS_MRD_FLAG(25))
 #define BS_MRD_IS_FEEDBACK          BS_MRD_FLAG(26)
 #define BS_MRD_IS_DUMMY             BS_MRD_FLAG(27)
 #define BS_MRD_IS_RT_FEEDBACK       BS_MRD_FLAG(28)

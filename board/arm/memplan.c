@@ -54,9 +54,9 @@ static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 	if (bs_plan_has(plan, BS_PLAN_ECHOES))
 		bs_need_add(need, "echoes' phase", p->slices,
 			    bs_protocol_voxels(p) * sizeof(float));
-	bs_need_add(need, "readouts seen", (uint64_t)p->slices * p->contrasts, p->readouts);
+	bs_need_add(need, "readouts seen", bs_protocol_frames(p), bs_protocol_rows(p));
 	if (p->frame_step > 0)
-		bs_need_add(need, "groups seen", (uint64_t)p->slices * p->contrasts,
+		bs_need_add(need, "groups seen", bs_protocol_frames(p),
 			    (uint64_t)(p->readouts / p->frame_step) * 5u);
 }
 

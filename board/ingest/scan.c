@@ -41,7 +41,7 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info,
 	_Atomic uint64_t *const counts[] = {
 		&s->images_made,      &s->images_partial, &s->previews_made, &s->previews_skipped,
 		&s->readouts_missing, &s->unused,         &s->images_left,   &s->images_unsent,
-		&s->undelivered,      &s->images_late,    &s->noise_number,
+		&s->undelivered,      &s->images_late,    &s->noise_number,  &s->lost,
 	};
 
 	s->session = in->now.session;

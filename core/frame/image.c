@@ -17,6 +17,7 @@ const char *bs_image_remark(char *out, size_t cap, const struct bs_recon_image *
 	const struct {
 		const char *before, *words;
 	} said[] = { { "the center of k-space is ", image->center },
+		     { "", image->zeros },
 		     { "", image->readout },
 		     { "not whitened: ", p->asked && !p->whitened ? p->match.words : "" },
 		     { "", image->header } };
@@ -63,23 +64,25 @@ static void fill_head(const struct bs_recon *r, const struct frame *f, uint64_t 
 	h->image_series_index = (uint16_t)(r->series | (preview ? BS_PREVIEW_SERIES : 0));
 }
 
-static uint32_t readouts_in(const struct bs_recon *r, const struct frame *f)
+static uint32_t readouts_in(const struct bs_recon *r, uint32_t slot)
 {
+	const struct frame *f = &r->frame[slot];
 	uint32_t sum = 0;
 
 	if (r->groups == 0)
-		return f->have;
+		return r->opens.at[slot].have;
 	for (uint32_t g = 0; g < r->groups; g++)
 		sum += f->w.held[g] ? f->w.count[g] : 0;
 	return sum;
 }
 
 /* Axes of which partial Fourier does not know where the center is. */
-static uint32_t unknown_axes(const struct bs_recon *r, const struct frame *f, bool preview)
+static uint32_t unknown_axes(const struct bs_recon *r, uint32_t slot, bool preview)
 {
 	if (preview || !bs_recon_weighs(r))
 		return 0;
-	return bs_center_unknown(&r->center, r->lines.size, f->row, f->strongest);
+	return bs_center_unknown(&r->center, r->lines.size, r->opens.at[slot].row,
+				 r->frame[slot].strongest);
 }
 
 static void say_untold(const struct bs_recon *r, struct bs_recon_image *image)
@@ -91,29 +94,57 @@ static void say_untold(const struct bs_recon *r, struct bs_recon_image *image)
 		    bs_readouts_untold_words(words, sizeof(words), r->p));
 }
 
-/* What the image holds, and what it lacks. */
-static void say_held(const struct bs_recon *r, const struct frame *f, struct bs_recon_image *image)
+/* It did not end by itself. */
+static void say_early(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image)
 {
-	const uint32_t rows = readouts_in(r, f);
-	const bool sums = r->averages != NULL;
-	const struct bs_held held = { .lines = bs_recon_has_lines(r) ? &r->lines : NULL,
-				      .present = f->row,
-				      .rows = r->rows,
-				      .readouts = rows,
-				      .missing = bs_frame_missing(r, f, rows),
-				      .averages = r->expected,
-				      .fewer = sums ? rows * r->expected - f->summed : 0,
-				      .center = &r->center,
-				      .unknown = unknown_axes(r, f, image->preview),
-				      .strongest = f->strongest };
+	struct bs_text t = { image->lacks, sizeof(image->lacks), strlen(image->lacks), false };
 
+	if (r->opens.at[slot].early && image->missing > 0)
+		bs_text_put(&t,
+			    "; ended when one more frame began than may be open of a slice and "
+			    "contrast, %u (phases x sets x repetitions)",
+			    r->opens.lanes);
+}
+
+/* Lines that a shutter left out, where the protocol's number does not count on them. */
+static uint32_t shut_by_number(const struct bs_recon *r, uint32_t slot)
+{
+	const uint8_t *row = r->opens.at[slot].row;
+
+	return !r->opens.lost && bs_lines_shutter(&r->lines, row, r->rows)
+		       ? bs_lines_missing(&r->lines, row, r->rows, NULL)
+		       : 0;
+}
+
+/* What the image holds, and what it lacks. */
+static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image)
+{
+	const struct frame *f = &r->frame[slot];
+	const uint32_t rows = readouts_in(r, slot);
+	const bool sums = r->averages != NULL;
+	struct bs_held held = { .lines = bs_recon_has_lines(r) ? &r->lines : NULL,
+				.present = r->opens.at[slot].row,
+				.rows = r->rows,
+				.readouts = rows,
+				.averages = r->expected,
+				.fewer = sums ? rows * r->expected - f->summed : 0,
+				.center = &r->center,
+				.unknown = unknown_axes(r, slot, image->preview),
+				.strongest = f->strongest };
+
+	held.missing = bs_opens_missing(&r->opens, slot, rows, &held.shutter);
 	image->averages = sums ? r->expected : 0;
 	image->readouts = sums ? f->summed : rows;
 	image->missing = bs_held_absent(&held);
 	image->report.unknown = held.unknown;
-	image->lacks[0] = '\0';
-	if (!image->preview && !bs_lacks_nothing(r->p, &r->info, &held))
+	image->lacks[0] = image->zeros[0] = '\0';
+	if (!image->preview && !bs_lacks_nothing(r->p, &r->info, &held)) {
+		if (!r->p->by_header && held.lines != NULL && held.missing == 0)
+			held.shutter = shut_by_number(r, slot);
 		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
+		(void)bs_zeros_words(image->zeros, sizeof(image->zeros), r->p, &held);
+		say_early(r, slot, image);
+	}
 	if (!image->preview && bs_readouts_untold(&r->readouts, r->p, &r->info))
 		say_untold(r, image);
 	if (!image->preview && r->plan.encode != BS_ENCODE_NOTHING)
@@ -140,13 +171,14 @@ void bs_frame_say_left(struct bs_recon_image *image)
 			       n > 0 ? "; " : "", image->report.why.text);
 }
 
-void bs_frame_describe(const struct bs_recon *r, const struct frame *f,
-		       struct bs_recon_image *image)
+void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image)
 {
+	const struct frame *f = &r->frame[slot];
+
 	fill_head(r, f, image->number, image->preview, &image->head);
 	image->kinds = r->kinds;
 	image->prepared = r->prepared;
-	say_held(r, f, image);
+	say_held(r, slot, image);
 	(void)bs_center_words(image->center, sizeof(image->center), &r->center);
 	memcpy(image->header, r->info.remark, sizeof(image->header));
 	image->readout[0] = '\0';
@@ -155,6 +187,7 @@ void bs_frame_describe(const struct bs_recon *r, const struct frame *f,
 					&r->info, r->corrected.epi_shift);
 	image->corrected = r->corrected;
 	image->earlier = r->earlier;
+	image->own = r->opens.at[slot].own;
 	image->last_ns = f->last_ns;
 	image->last_scan_counter = f->last.scan_counter;
 }

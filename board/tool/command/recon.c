@@ -161,8 +161,8 @@ static int emit_ready(void *arg, struct bs_fail *why)
 		timing.received_ns = image->last_ns;
 		if (image->missing != 0) /* its last readout was not the one at hand */
 			timing.taken_ns = timing.added_ns = 0;
-		timing.latency_ns = timing.made_ns -
-				    (image->missing == 0 ? timing.received_ns : timing.begun_ns);
+		timing.latency_ns =
+			timing.made_ns - (image->own ? timing.received_ns : timing.begun_ns);
 		if (j->shared)
 			forget_times(image, &timing);
 		rc = bs_attributes_write(attributes, sizeof(attributes), armed->protocol,
