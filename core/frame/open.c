@@ -1,8 +1,34 @@
 /* core/frame/open.c - see open.h */
 #include "core/frame/open.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static uint64_t promised(const struct bs_limit *limit)
+{
+	return limit->given ? (uint64_t)limit->max + 1 : 1;
+}
+
+const char *bs_open_words(char *out, size_t cap, const struct bs_protocol *p,
+			  const struct bs_scan_info *info)
+{
+	const uint32_t lanes = bs_protocol_lanes(p);
+	const uint64_t averages = p->averages > 1 ? 1 : promised(&info->average);
+	const uint64_t frames[2] = { promised(&info->phase), promised(&info->set) };
+
+	out[0] = '\0';
+	if (p->frame_step == 0 && (frames[0] > lanes || frames[1] > lanes || averages > lanes ||
+				   frames[0] * frames[1] * averages > lanes))
+		(void)snprintf(
+			out, cap,
+			"the header promises %llu phases x %llu sets x %llu averages, and %u "
+			"frames of a slice and contrast may be open (phases x sets x "
+			"repetitions): if more come in turns, images are partial",
+			(unsigned long long)frames[0], (unsigned long long)frames[1],
+			(unsigned long long)averages, lanes);
+	return out;
+}
 
 int bs_opens_make(struct bs_opens *o, uint32_t pairs, uint32_t lanes, uint32_t rows)
 {

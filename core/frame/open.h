@@ -31,6 +31,14 @@
 extern "C" {
 #endif
 
+/*
+ * "": what the header promises of a slice and contrast has places, even if all of it but its
+ * repetitions comes in turns. Else that it may not. Returns out, NUL-terminated within cap.
+ */
+#define BS_OPEN_WORDS 256u
+const char *bs_open_words(char *out, size_t cap, const struct bs_protocol *p,
+			  const struct bs_scan_info *info);
+
 struct bs_open {
 	enum { BS_OPEN_EMPTY, BS_OPEN_FILLING, BS_OPEN_OVER } state;
 	struct bs_mrd_idx idx;          /* of its first line */

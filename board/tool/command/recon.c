@@ -16,6 +16,7 @@
 #include "config/hint/place.h"
 #include "core/frame/attributes.h"
 #include "core/frame/geometry.h"
+#include "core/frame/open.h"
 #include "core/memory/pools.h"
 #include "core/log.h"
 #include "core/progress.h"
@@ -379,7 +380,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 {
 	const struct bs_scan_info *info = &j->pipeline.info;
 	const struct bs_protocol *p;
-	char words[BS_GEOMETRY_WORDS];
+	char words[BS_OPEN_WORDS]; /* or fewer */
 	int rc;
 
 	j->sink = bs_sink_find(j->out);
@@ -411,6 +412,8 @@ static int prepare(struct job *j, struct bs_fail *why)
 	if (bs_recording_note(j->pipeline.in)[0] != '\0')
 		bs_log(BS_LOG_WARN, "%s", bs_recording_note(j->pipeline.in));
 	if (rc == 0 && bs_geometry_words(words, p, info)[0] != '\0')
+		bs_log(BS_LOG_WARN, "%s", words);
+	if (rc == 0 && bs_open_words(words, sizeof(words), p, info)[0] != '\0')
 		bs_log(BS_LOG_WARN, "%s", words);
 	if (rc == 0 && j->shared)
 		return open_shared(j, why);
