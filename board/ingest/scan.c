@@ -5,8 +5,6 @@
 #include "board/ingest/ingest.h"
 #include "config/config.h"
 #include "core/thread/clock.h"
-#include "core/frame/geometry.h"
-#include "core/frame/open.h"
 #include "core/frame/recon.h"
 #include "core/text.h"
 #include "ipc/wire/mrd.h"
@@ -94,9 +92,8 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 {
 	struct bs_shm *shm = &in->env->shm;
 	struct bs_ingest_scan *scan = &in->now;
-	char words[BS_OPEN_WORDS];
+	char words[BS_ADMIT_WORDS];
 
-	_Static_assert(BS_OPEN_WORDS >= BS_GEOMETRY_WORDS, "room for either");
 	if (bs_ingest_in_scan(scan))
 		step_back(in);
 	scan->p = p;
@@ -127,9 +124,7 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 	bs_count(&in->totals->scans, 1);
 	bs_worker_say(in->env, BS_EVENT_OPEN, 0, (const uint64_t[3]){ scan->id, scan->session },
 		      scan->p->name);
-	if (bs_geometry_words(words, scan->p, info)[0] != '\0')
-		bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ scan->id }, words);
-	if (bs_open_words(words, sizeof(words), scan->p, info)[0] != '\0')
+	if (bs_admit_words(words, scan->p, info)[0] != '\0')
 		bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ scan->id }, words);
 	scan->accept_due = true;
 	bs_ingest_step(in, scan, BS_ON_OPEN, bs_entry(BS_ENTRY_OPEN, scan->id, 0));

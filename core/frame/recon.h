@@ -143,6 +143,11 @@ const char *bs_image_remark(char *out, size_t cap, const struct bs_recon_image *
 int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info,
 		  struct bs_fail *why);
 
+/* What the log should have of an admitted header, in words; "": nothing. Returns words. */
+#define BS_ADMIT_WORDS 480u
+const char *bs_admit_words(char words[BS_ADMIT_WORDS], const struct bs_protocol *p,
+			   const struct bs_scan_info *info);
+
 /* The header describes EPI whose readouts begin on the gradient's ramp. */
 bool bs_admit_ramps(const struct bs_scan_info *info);
 

@@ -15,8 +15,6 @@
 #include "config/config.h"
 #include "config/hint/place.h"
 #include "core/frame/attributes.h"
-#include "core/frame/geometry.h"
-#include "core/frame/open.h"
 #include "core/memory/pools.h"
 #include "core/log.h"
 #include "core/progress.h"
@@ -380,7 +378,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 {
 	const struct bs_scan_info *info = &j->pipeline.info;
 	const struct bs_protocol *p;
-	char words[BS_OPEN_WORDS]; /* or fewer */
+	char words[BS_ADMIT_WORDS];
 	int rc;
 
 	j->sink = bs_sink_find(j->out);
@@ -411,9 +409,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 	rc = bs_admit_scan(p, info, why);
 	if (bs_recording_note(j->pipeline.in)[0] != '\0')
 		bs_log(BS_LOG_WARN, "%s", bs_recording_note(j->pipeline.in));
-	if (rc == 0 && bs_geometry_words(words, p, info)[0] != '\0')
-		bs_log(BS_LOG_WARN, "%s", words);
-	if (rc == 0 && bs_open_words(words, sizeof(words), p, info)[0] != '\0')
+	if (rc == 0 && bs_admit_words(words, p, info)[0] != '\0')
 		bs_log(BS_LOG_WARN, "%s", words);
 	if (rc == 0 && j->shared)
 		return open_shared(j, why);

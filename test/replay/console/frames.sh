@@ -1,7 +1,7 @@
 #!/bin/bash
-# test/replay/console/frames.sh - frames whose lines come in turns: flow, segmented cine, repetitions
-# line by line, all of it with averages and slices; and what does not lack: fewer lines as the limits
-# say, an elliptical shutter, a flag that stands in mid-frame. By boreside init alone each image is
+# test/replay/console/frames.sh - frames whose lines come in turns: flow, segmented cine,
+# repetitions line by line, all of it with averages and slices; what does not lack: fewer lines as
+# the limits say, an elliptical shutter, a flag that stands in mid-frame. By boreside init alone each image is
 # exact and complete, they leave as they become whole, and the service gives recon's bytes.
 set -u
 if [ ! -d "$DATA/console" ]; then
@@ -30,7 +30,8 @@ file_of() { # file_of NAME N: recon's image N
 serve() { # serve NAME
 	mkdir "$1"
 	sed -e "s/^\tname = \"boreside\";.*/&\n\t$patient/" \
-		-e "s/^sinks = (/log: { dir = \"log\"; mode = \"relaxed\"; };\n&\n\t{ type = \"cfl\"; dir = \"images\"; },/" \
+		-e 's/^sinks = (/log: { dir = "log"; mode = "relaxed"; };\n&/' \
+		-e 's/^sinks = (/&\n\t{ type = "cfl"; dir = "images"; },/' \
 		"$1.cfg" >"$1/site.cfg"
 	"$BORESIDE" serve -c "$1/site.cfg" 2>"$1/serve.log" &
 	serve=$!
@@ -54,7 +55,7 @@ through() { # through NAME N: the service's images are recon's
 	done
 	check "$name: $2 images through the service, bit for bit" test "$i.$(wc -c <cmp.out)" = "$2.0"
 }
-# row NAME REFERENCE X Y Z I...: images in the order in which they become whole, the reference's I
+# row NAME REFERENCE X Y Z I...: images as they become whole, the reference's I
 row() {
 	local name=$1 reference=$2 x=$3 y=$4 z=$5 n=0 i
 	shift 5
@@ -105,5 +106,7 @@ stop
 check "the service: as many" test "$(ls few/images/*.cfl | wc -l)" -eq "$n"
 check "in its log" grep -q "$promises" few/serve.log
 check "in the outcome" grep -q "outcome: .*$early" few.out
-check "check says how many may be open" sh -c "\"$BORESIDE\" check cine_phases_segmented.cfg |
-	grep -q 'frames open at once: 10 (1 slices x 1 contrasts x 5 phases x 1 sets x 2 rep.*bytes each'"
+"$BORESIDE" check cine_phases_segmented.cfg >check.log
+check "check says how many may be open, and their bytes" grep -q \
+	"frames open at once: 10 (1 slices x 1 contrasts x 5 phases x 1 sets x 2 rep.* bytes each" \
+	check.log
