@@ -1,8 +1,9 @@
 #!/bin/bash
 # test/replay/console/frames.sh - frames whose lines come in turns: flow, segmented cine,
 # repetitions line by line, all of it with averages and slices; what does not lack: fewer lines as
-# the limits say, an elliptical shutter, a flag that stands in mid-frame. By boreside init alone each image is
-# exact and complete, they leave as they become whole, and the service gives recon's bytes.
+# the limits say, an elliptical shutter, a flag that stands in mid-frame. By boreside init alone
+# each image is exact and complete, they leave as they become whole, and the service gives recon's
+# bytes.
 set -u
 if [ ! -d "$DATA/console" ]; then
 	echo "skip frames in turns: no folder of recordings at $DATA/console"
@@ -30,8 +31,8 @@ file_of() { # file_of NAME N: recon's image N
 serve() { # serve NAME
 	mkdir "$1"
 	sed -e "s/^\tname = \"boreside\";.*/&\n\t$patient/" \
-		-e 's/^sinks = (/log: { dir = "log"; mode = "relaxed"; };\n&/' \
 		-e 's/^sinks = (/&\n\t{ type = "cfl"; dir = "images"; },/' \
+		-e 's/^sinks = (/log: { dir = "log"; mode = "relaxed"; };\n&/' \
 		"$1.cfg" >"$1/site.cfg"
 	"$BORESIDE" serve -c "$1/site.cfg" 2>"$1/serve.log" &
 	serve=$!
@@ -53,7 +54,8 @@ through() { # through NAME N: the service's images are recon's
 		i=$((i + 1))
 		cmp "$image" "$(file_of "$name" $i)" >cmp.out 2>&1 || break
 	done
-	check "$name: $2 images through the service, bit for bit" test "$i.$(wc -c <cmp.out)" = "$2.0"
+	check "$name: $2 images through the service, bit for bit" \
+		test "$i.$(wc -c <cmp.out)" = "$2.0"
 }
 # row NAME REFERENCE X Y Z I...: images as they become whole, the reference's I
 row() {
