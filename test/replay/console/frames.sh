@@ -43,12 +43,8 @@ stop() {
 	wait $serve
 	serve=
 }
-through() { # through NAME N: the service's images are recon's
+same() { # same NAME N: the service's images are recon's
 	local name=$1 i=0 image
-	serve "$name"
-	"$BORESIDE" replay -c "$name/site.cfg" -p scan --asap $patience \
-		"$DATA/console/${3:-$name}.h5" >"$name.out" 2>&1
-	stop
 	check "$name: the outcome" grep -q "outcome: BS_OK.*" "$name.out"
 	for image in "$name"/images/*.cfl; do
 		i=$((i + 1))
@@ -56,6 +52,14 @@ through() { # through NAME N: the service's images are recon's
 	done
 	check "$name: $2 images through the service, bit for bit" \
 		test "$i.$(wc -c <cmp.out)" = "$2.0"
+}
+through() { # through NAME N [RECORDING]
+	local name=$1
+	serve "$name"
+	"$BORESIDE" replay -c "$name/site.cfg" -p scan --asap $patience \
+		"$DATA/console/${3:-$name}.h5" >"$name.out" 2>&1
+	stop
+	same "$name" "$2"
 }
 # row NAME REFERENCE X Y Z I...: images as they become whole, the reference's I
 row() {
@@ -92,6 +96,23 @@ sed '/averages = 2/d' mixed_in_turn.cfg >apart.cfg
 check "averages apart: 16 images" grep -q "^16 images" recon.log
 check "of which none is partial" sh -c "! grep -q partial recon.log"
 through apart 16 mixed_in_turn
+
+# recon is killed while all frames are open, ingest with it: their lines come again from the log
+cp mixed_in_turn.cfg again.cfg
+for image in mixed_in_turn*.cfl; do cp "$image" "again${image#mixed_in_turn}"; done
+serve again
+json() { "$BORESIDE" status -c again/site.cfg --json >again.json; }
+pid() { json && sed -n "s/.*\"name\":\"$1\",\"pid\":\([0-9]*\).*/\1/p" again.json; }
+came() { json && [ "$(sed -n 's/.*"acquisitions":\([0-9]*\).*/\1/p' again.json)" -gt 200 ]; }
+"$BORESIDE" replay -c again/site.cfg -p scan $patience "$DATA/console/mixed_in_turn.h5" \
+	>again.out 2>&1 &
+sender=$!
+await came
+kill -KILL "$(pid recon)" "$(pid ingest)"
+wait $sender
+stop
+same again 8
+check "its frames were read again" grep -q "gets the scan's readouts again" again/serve.log
 
 # too few places: every image says why it is partial, and the sender is told at once
 sed '/phases = 5/d' cine_phases_segmented.cfg >few.cfg
