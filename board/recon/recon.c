@@ -155,7 +155,7 @@ static void describe(struct recon_worker *w, struct bs_image_meta *m, int64_t to
 	}
 	if (scan->remark[0] == '\0')
 		(void)bs_image_remark(scan->remark, sizeof(scan->remark), &m->image);
-	w->made.missing += m->image.missing;
+	w->made.missing += m->image.elsewhere ? 0 : m->image.missing;
 	bs_count(&w->env->shm.s->totals.images, 1);
 }
 

@@ -94,16 +94,20 @@ static void say_untold(const struct bs_recon *r, struct bs_recon_image *image)
 		    bs_readouts_untold_words(words, sizeof(words), r->p));
 }
 
-/* It did not end by itself. */
-static void say_early(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image)
+/* Its lines may have come, for another frame. NULL: they may not. */
+static const char *elsewhere(const struct bs_recon *r, uint32_t slot, char *out, size_t cap)
 {
-	struct bs_text t = { image->lacks, sizeof(image->lacks), strlen(image->lacks), false };
-
-	if (r->opens.at[slot].early && image->missing > 0)
-		bs_text_put(&t,
-			    "; ended when one more frame began than may be open of a slice and "
-			    "contrast, %u (phases x sets x repetitions)",
-			    r->opens.lanes);
+	if (r->opens.crowded)
+		(void)snprintf(out, cap,
+			       "did not come while it was open, since more frames began than may "
+			       "be open of a slice and contrast, %u (phases x sets x repetitions)",
+			       r->opens.lanes);
+	else if (r->opens.at[slot].again)
+		(void)snprintf(out, cap,
+			       "did not come again: a frame with these counters was whole before");
+	else
+		return NULL;
+	return out;
 }
 
 /* Lines that a shutter left out, where the protocol's number does not count on them. */
@@ -122,10 +126,12 @@ static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_im
 	const struct frame *f = &r->frame[slot];
 	const uint32_t rows = readouts_in(r, slot);
 	const bool sums = r->averages != NULL;
+	char how[160];
 	struct bs_held held = { .lines = bs_recon_has_lines(r) ? &r->lines : NULL,
 				.present = r->opens.at[slot].row,
 				.rows = r->rows,
 				.readouts = rows,
+				.how = elsewhere(r, slot, how, sizeof(how)),
 				.averages = r->expected,
 				.fewer = sums ? rows * r->expected - f->summed : 0,
 				.center = &r->center,
@@ -136,6 +142,7 @@ static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_im
 	image->averages = sums ? r->expected : 0;
 	image->readouts = sums ? f->summed : rows;
 	image->missing = bs_held_absent(&held);
+	image->elsewhere = held.how != NULL;
 	image->report.unknown = held.unknown;
 	image->lacks[0] = image->zeros[0] = '\0';
 	if (!image->preview && !bs_lacks_nothing(r->p, &r->info, &held)) {
@@ -143,7 +150,6 @@ static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_im
 			held.shutter = shut_by_number(r, slot);
 		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
 		(void)bs_zeros_words(image->zeros, sizeof(image->zeros), r->p, &held);
-		say_early(r, slot, image);
 	}
 	if (!image->preview && bs_readouts_untold(&r->readouts, r->p, &r->info))
 		say_untold(r, image);

@@ -394,8 +394,9 @@ const char *bs_lacks_words(char *out, size_t cap, const struct bs_protocol *p,
 	if (bs_plan_of(p).encode == BS_ENCODE_NOTHING)
 		return out;
 	if (bs_held_absent(h) > 0)
-		bs_text_put(&t, "%u of %u readouts did not come", bs_held_absent(h),
-			    (h->missing + h->readouts) * (h->averages > 1 ? h->averages : 1));
+		bs_text_put(&t, "%u of %u readouts %s", bs_held_absent(h),
+			    (h->missing + h->readouts) * (h->averages > 1 ? h->averages : 1),
+			    h->how != NULL ? h->how : "did not come");
 	if ((info->acceleration[0] > 1 || info->acceleration[1] > 1) && folds(p) && !is_whole(h)) {
 		also(&t);
 		bs_text_put(&t, "accelerated %u x %u, and this protocol does not unfold it",

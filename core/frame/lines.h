@@ -70,6 +70,7 @@ struct bs_held {
 	const uint8_t *present;       /* [rows] */
 	uint32_t rows;
 	uint32_t readouts, missing;     /* rows that it holds, and that it should have held */
+	const char *how;                /* these are missing; NULL: they did not come */
 	uint32_t averages;              /* that each should be the mean of; 0: 1 */
 	uint32_t fewer;                 /* averages that the rows it holds are short of, together */
 	uint32_t shutter;               /* lines that do not lack, outside of an ellipse */

@@ -60,7 +60,7 @@ void bs_opens_scan(struct bs_opens *o, const struct bs_protocol *p, const struct
 	o->exact = info->calibration == BS_CALIBRATION_SEPARATE ||
 		   info->calibration == BS_CALIBRATION_EXTERNAL ||
 		   info->calibration == BS_CALIBRATION_INTERLEAVED;
-	o->lost = false;
+	o->lost = o->crowded = false;
 	o->line = o->ended = 0;
 	o->over = 0;
 	for (uint32_t i = 0; i < o->pairs * o->lanes; i++) {
@@ -130,7 +130,7 @@ uint32_t bs_opens_place(struct bs_opens *o, uint32_t pair, const struct bs_mrd_i
 	if (over)
 		return BS_OPEN_NONE;
 	if (empty == BS_OPEN_NONE) {
-		o->at[oldest].early = true;
+		o->crowded = true;
 		bs_opens_end(o, oldest);
 	}
 	return empty;
@@ -144,7 +144,10 @@ void bs_opens_begin(struct bs_opens *o, uint32_t slot, const struct bs_mrd_idx *
 	f->state = BS_OPEN_FILLING;
 	f->idx = *idx;
 	f->have = f->inside = 0;
-	f->early = f->own = false;
+	f->own = f->again = false;
+	for (uint32_t i = slot / o->lanes * o->lanes; i < (slot / o->lanes + 1) * o->lanes; i++)
+		f->again = f->again || (o->at[i].whole.have > 0 &&
+					bs_open_same(o->p, &o->at[i].whole.idx, idx));
 	f->began = f->touched = o->line + 1;
 }
 

@@ -45,7 +45,7 @@ struct bs_open {
 	uint32_t have;                  /* rows */
 	uint32_t inside;                /* of these on the grid, between the header's limits */
 	uint8_t *row;                   /* [rows]: 1 = this readout is in */
-	bool early;                     /* it is over for want of room */
+	bool again;                     /* one with these counters was whole before it */
 	bool own;                       /* a line of its own ended it */
 	uint64_t began, touched, ended; /* numbers of the scan's lines; of what is over */
 	struct {                        /* the last whole one in this place; have 0: none was */
@@ -62,6 +62,7 @@ struct bs_opens {
 	const struct bs_lines *lines; /* of the scan; NULL: frames have readouts, not lines */
 	bool exact;                   /* nothing comes between the lines of the pattern */
 	bool lost;                    /* a readout of the scan did not arrive, or was refused */
+	bool crowded;                 /* a frame of the scan was early */
 	uint64_t line, ended;         /* numbers of the last one */
 	uint32_t over;                /* how many are */
 };

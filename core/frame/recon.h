@@ -115,6 +115,7 @@ struct bs_recon_image {
 	uint32_t averages; /* of each line that it should hold; 0: they are kept apart */
 	uint32_t readouts; /* that the image holds, averages counted */
 	uint32_t missing;  /* that it should have held */
+	bool elsewhere;    /* these may have come, for another frame */
 	char lacks[BS_LACKS_WORDS];     /* "": nothing; of a preview always (core/frame/lines.h) */
 	char zeros[BS_LACKS_WORDS];     /* what is zero and does not lack; as lacks */
 	char center[BS_CENTER_WORDS];   /* "": where the header has it (core/frame/center.h) */

@@ -312,9 +312,10 @@ static void promised(void)
 	CHECK(line(r, 0, 9, 0, 1) == 1 && pops(r, 12, 0, ""), "it was late: %s", image.lacks);
 	(void)line(r, 0, 4, 0, 2);
 	CHECK(line(r, 0, 4, 0, 3) == 1 && pops(r, 1, 11, image.lacks) &&
-		      strstr(image.lacks, "11 of 12 readouts did not come; ended when one more "
-					  "frame began than may be open of a slice and contrast, "
-					  "1 (phases x sets x repetitions)") == image.lacks,
+		      strcmp(image.lacks,
+			     "11 of 12 readouts did not come while it was open, since more frames "
+			     "began than may be open of a slice and contrast, 1 (phases x sets x "
+			     "repetitions)") == 0,
 	      "where one may be open, the next frame ends it: %s", image.lacks);
 	bs_recon_disarm(r);
 }

@@ -249,7 +249,7 @@ static void no_place(void)
 	CHECK(give((struct bs_mrd_idx){ .slice = 1 }, 0, 0) == 1 &&
 		      give((struct bs_mrd_idx){ .contrast = 1 }, 0, 0) == 1,
 	      "slices and contrasts have places of their own");
-	CHECK(line(3, 0, 0) == 0 && o.at[bs_opens_over(&o)].early, "and says that it was early");
+	CHECK(line(3, 0, 0) == 0 && o.crowded && o.over == 1, "and it is told");
 }
 
 /* ---- what the header cannot say ---- */
