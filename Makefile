@@ -245,7 +245,7 @@ SIMULATE := $(B)/test/simulate/simulate
 STEPPED  := $(patsubst %.c,$(B)/stepped/%.o,$(call find,board/emit board/ingest board/log,*.c) \
             $(addprefix drivers/log/,cursor.c store.c storefile.c storesize.c writer.c) \
             board/tool/command/recorder.c)
-$(SIMULATE): $(call objects,test/simulate) $(STEPPED)
+$(SIMULATE): $(call objects,test/simulate) $(B)/test/peers/rules.o $(STEPPED)
 $(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock bs_rt_enter_log \
 	bs_rt_leave bs_log bs_log_open bs_log_next bs_log_again bs_log_close bs_log_folder_list \
 	bs_store_append bs_status_serve bs_status_stop bs_sink_find bs_folder_make \

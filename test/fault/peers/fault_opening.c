@@ -51,7 +51,7 @@ static bool go_on(struct sender *s)
 /* Its scan came to its end, and in code 0. */
 static void judge(const struct sender *s, bool ended, const char *who)
 {
-	const struct sender_books *b = &s->books;
+	const struct sender_books *b = &s->rules.books;
 
 	hung += !ended;
 	refused += ended && b->refused;
@@ -72,7 +72,7 @@ static bool kill_opening(struct sender *s, pid_t ingest)
 	int64_t at;
 
 	begin(s);
-	while (s->books.sent == 0)
+	while (s->rules.books.sent == 0)
 		(void)sender_step(s, 1);
 	at = await_now_ns() + (int64_t)(check_uniform(&random_state) * WINDOW_US * 1000.0);
 	while (await_now_ns() < at)
