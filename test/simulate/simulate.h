@@ -6,10 +6,10 @@
  * faults.c     the faults
  * totals.c     the tables of what was covered
  * places.c     where processes may be killed
- * senders/     the scanner that faults are about (scanner.c); who connects beside it (others.c); one
- *              scan after the other over one link (lane.c), by the service's own sender code or the
- *              page's rules (peer.c); ipc/gate.h's functions over a network that loses and changes
- *              messages (network.c)
+ * senders/     the scanner that faults are about (scanner.c); who connects beside it (others.c);
+ *              one scan after the other over one link (lane.c), by the service's own sender code or
+ *              the page's rules (peer.c); ipc/gate.h's functions over a network that loses and
+ *              changes messages (network.c)
  * books.c      what the sender knows of each scan, and what it must find in the end
  * service.c    the shared memory, ingest as a process, the supervisor's part
  * recorder.c   `boreside record` in its place, with its real code and the real log

@@ -1,5 +1,6 @@
 /*
- * test/simulate/senders/lane.h - one scan after the other over one link, as a sender puts it through
+ * test/simulate/senders/lane.h - one scan after the other over one link, as a sender puts it
+ * through
  */
 #ifndef BS_TEST_SIMULATE_SENDERS_LANE_H
 #define BS_TEST_SIMULATE_SENDERS_LANE_H

@@ -1,9 +1,9 @@
 /*
- * test/simulate/senders/network.h - a link between each sender and the service, that loses and changes what
- * it carries; and ipc/gate.h's functions over them
+ * test/simulate/senders/network.h - a link between each sender and the service, that loses
+ * and changes what it carries; and ipc/gate.h's functions over them
  *
- * A link is there while its sender wants it (link 0's always does), the service listens and no fault keeps it away. What
- * was under way when it breaks is lost; it comes back by itself.
+ * A link is there while its sender wants it (link 0's always does), the service listens and no
+ * fault keeps it away. What was under way when it breaks is lost; it comes back by itself.
  */
 #ifndef BS_TEST_SIMULATE_SENDERS_NETWORK_H
 #define BS_TEST_SIMULATE_SENDERS_NETWORK_H

@@ -1,6 +1,6 @@
 /*
- * test/simulate/senders/others.h - who connects beside the scanner that faults are about: other scanners,
- * which know the page alone (test/peers/rules.h), and senders that never read
+ * test/simulate/senders/others.h - who connects beside the scanner that faults are about: other
+ * scanners, which know the page alone (test/peers/rules.h), and senders that never read
  *
  * No fault of theirs is drawn: each is as it is all the time. A scanner of them is judged like the
  * first one, whatever the others do.

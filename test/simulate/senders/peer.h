@@ -1,6 +1,6 @@
 /*
- * test/simulate/senders/peer.h - one scan of a sender: the project's own sender (drivers/source/sender.h),
- * or one that knows ipc/WIRE.md alone (test/peers/rules.h)
+ * test/simulate/senders/peer.h - one scan of a sender: the project's own sender
+ * (drivers/source/sender.h), or one that knows ipc/WIRE.md alone (test/peers/rules.h)
  */
 #ifndef BS_TEST_SIMULATE_SENDERS_PEER_H
 #define BS_TEST_SIMULATE_SENDERS_PEER_H
