@@ -36,7 +36,8 @@ static bool go_on(struct sender *s)
 	unsigned char payload[SENDER_ACQ_BYTES(64, 2)];
 	unsigned line = 0;
 
-	for (int64_t limit = await_limit(); s->rules.state != SENDER_ENDED; (void)sender_step(s, 5)) {
+	for (int64_t limit = await_limit(); s->rules.state != SENDER_ENDED;
+	     (void)sender_step(s, 5)) {
 		if (await_now_ns() > limit)
 			return false;
 		while (line < LINES &&
@@ -60,8 +61,8 @@ static void judge(const struct sender *s, bool ended, const char *who)
 	if (!ended || b->code != 0 || b->held_back + b->durable_back + b->wrong != 0)
 		printf("# %s, %016llx, %s: %d %s; heard %llu times HEARTBEAT, %llu ACCEPT, %llu "
 		       "ACK\n",
-		       who, (unsigned long long)s->rules.session, ended ? "ended" : "hangs", b->code,
-		       b->text, (unsigned long long)b->heard[SENDER_HEARTBEAT],
+		       who, (unsigned long long)s->rules.session, ended ? "ended" : "hangs",
+		       b->code, b->text, (unsigned long long)b->heard[SENDER_HEARTBEAT],
 		       (unsigned long long)b->heard[SENDER_ACCEPT],
 		       (unsigned long long)b->heard[SENDER_ACK]);
 }

@@ -78,7 +78,8 @@ static bool stream(struct sender *s, unsigned until)
 /* The same to the scan's end. */
 static bool end(struct sender *s, unsigned until)
 {
-	for (int64_t limit = await_limit(); s->rules.state != SENDER_ENDED; (void)sender_step(s, 5)) {
+	for (int64_t limit = await_limit(); s->rules.state != SENDER_ENDED;
+	     (void)sender_step(s, 5)) {
 		if (await_now_ns() > limit)
 			return false;
 		fill(s, until);
