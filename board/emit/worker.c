@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "board/emit/archive.h"
+#include "board/emit/flight.h"
 #include "board/emit/front.h"
 #include "board/emit/images.h"
 #include "board/emit/sinks.h"
@@ -296,7 +297,7 @@ static bool quiet(struct emit *e)
 
 	(void)pthread_mutex_lock(&e->lock);
 	for (uint32_t i = 0; i < BS_TAKERS; i++)
-		all = all && (e->taker[i] == NULL || bs_taker_quiet(e->taker[i]));
+		all = all && (e->taker[i] == NULL || bs_front_quiet(e->taker[i]));
 	(void)pthread_mutex_unlock(&e->lock);
 	return all;
 }
@@ -318,7 +319,7 @@ static void finish_archive(struct emit *e)
 		if (unsent != before)
 			since_ns = now;
 		before = unsent;
-		if (now - since_ns > BS_ARCHIVE_READS_NS)
+		if (now - since_ns > BS_FLIGHT_READS_NS)
 			return;
 		bs_sleep_ns(5000000);
 		bs_worker_beat(e->env);
