@@ -11,15 +11,13 @@
 #define LOOK_NS INT64_C(20000000)   /* between two looks at an archive that takes nothing */
 #define WAIT_NS INT64_C(1000000000) /* then a connected archive loses the image */
 
-void bs_archive_absent(struct emit *e)
+void bs_archive_absent(struct bs_taker *t)
 {
-	struct bs_taker *t = e->taker[BS_TAKER_ARCHIVE];
-
-	if (t == NULL || t->r->policy != BS_POLICY_KEEP_NEWEST || atomic_load(&t->r->hand) != 0 ||
-	    bs_emit_has_archive(e))
+	if (t->r->policy != BS_POLICY_KEEP_NEWEST || atomic_load(&t->r->hand) != 0 ||
+	    bs_emit_has_archive(t->e))
 		return;
 	t->nobody = true;
-	bs_front_pass(e, t->id, atomic_load(&e->env->shm.s->images.ready));
+	bs_front_pass(t->e, t->id, atomic_load(&t->e->env->shm.s->images.ready));
 }
 
 /* Tries until the archive takes the image, has left (spill: waits for its return), or we end. */

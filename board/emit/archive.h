@@ -10,6 +10,6 @@
 
 int bs_archive_make(struct emit *e, struct bs_fail *why);
 /* Nobody is there, and nothing is kept for it: what is ready is shed. */
-void bs_archive_absent(struct emit *e);
+void bs_archive_absent(struct bs_taker *t);
 
 #endif

@@ -170,7 +170,8 @@ static void take_entry(struct emit *e, uint64_t entry)
 	(void)pthread_mutex_lock(&e->lock);
 	bs_front_ready(e, image);
 	bs_front_drop(e, BS_TAKER_VIEWERS);
-	bs_archive_absent(e);
+	if (archive != NULL)
+		bs_archive_absent(archive);
 	if (archive != NULL && image)
 		bs_taker_offered(archive);
 	(void)bs_front_trim(e);
@@ -198,7 +199,8 @@ static int open_sockets(struct emit *e, struct bs_fail *why)
 static void look_again(struct emit *e)
 {
 	(void)pthread_mutex_lock(&e->lock);
-	bs_archive_absent(e);
+	if (e->taker[BS_TAKER_ARCHIVE] != NULL)
+		bs_archive_absent(e->taker[BS_TAKER_ARCHIVE]);
 	(void)bs_front_trim(e);
 	(void)pthread_cond_broadcast(&e->change);
 	(void)pthread_mutex_unlock(&e->lock);
