@@ -344,8 +344,8 @@ void bs_ingest_reject(struct ingest *in, struct bs_ingest_scan *scan, const stru
 void bs_ingest_refusals(struct ingest *in);
 /* As reject, for a header. */
 void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_fail *why);
-/* Sends what is due, as far as the peer takes it. True: nothing is left. */
-bool bs_ingest_flush(struct ingest *in);
+/* Sends what is due, to each peer as far as that takes it. */
+void bs_ingest_flush(struct ingest *in);
 void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns);
 
 /* log.c; without a log these do nothing, and durable equals held. */

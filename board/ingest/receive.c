@@ -481,7 +481,7 @@ bool bs_ingest_receive(struct ingest *in)
 		bs_worker_beat(in->env);
 		any = true;
 		if (in->now.ack_due)
-			(void)bs_ingest_flush(in);
+			bs_ingest_flush(in);
 	}
 	return any;
 }
