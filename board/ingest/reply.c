@@ -89,14 +89,27 @@ static void refuse(struct ingest *in, const struct bs_wire *w, const struct bs_f
 	(void)snprintf(r->text, sizeof(r->text), "%s", why->text);
 }
 
+/* Its sender goes on with a session that is not open, as the log says once. */
+static bool is_logged(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why)
+{
+	if (why->code != BS_ERR_STATE || scan_of(in, w->session) != NULL)
+		return false;
+	for (unsigned i = 0; i < in->losts && i < BS_LOST_MAX; i++)
+		if (in->lost[i] == w->session)
+			return true;
+	in->lost[in->losts++ % BS_LOST_MAX] = w->session;
+	return false;
+}
+
 void bs_ingest_reject(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_wire *w,
 		      const struct bs_fail *why)
 {
 	const bool scanning = scan->state == BS_STATE_SCANNING && in->from == scan->peer;
 
 	bs_count(&in->totals->rejected, 1);
-	bs_worker_say(in->env, BS_EVENT_REJECTED, why->code,
-		      (const uint64_t[3]){ scanning ? scan->id : 0 }, why->text);
+	if (!is_logged(in, w, why))
+		bs_worker_say(in->env, BS_EVENT_REJECTED, why->code,
+			      (const uint64_t[3]){ scanning ? scan->id : 0 }, why->text);
 	refuse(in, w, why);
 }
 
