@@ -5,6 +5,7 @@
 #include "board/ingest/ingest.h"
 #include "core/thread/clock.h"
 #include "ipc/endpoint.h"
+#include "ipc/wire/xml.h"
 
 /*
  * 0: it was said. BS_ENDPOINT_TIMEOUT: the peer has yet to read what it was told before. Else the
@@ -88,14 +89,27 @@ static void refuse(struct ingest *in, const struct bs_wire *w, const struct bs_f
 	(void)snprintf(r->text, sizeof(r->text), "%s", why->text);
 }
 
+/* Its sender goes on with a session that is not open, as the log says once. */
+static bool is_logged(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why)
+{
+	if (why->code != BS_ERR_STATE || scan_of(in, w->session) != NULL)
+		return false;
+	for (unsigned i = 0; i < in->losts && i < BS_LOST_MAX; i++)
+		if (in->lost[i] == w->session)
+			return true;
+	in->lost[in->losts++ % BS_LOST_MAX] = w->session;
+	return false;
+}
+
 void bs_ingest_reject(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_wire *w,
 		      const struct bs_fail *why)
 {
 	const bool scanning = scan->state == BS_STATE_SCANNING && in->from == scan->peer;
 
 	bs_count(&in->totals->rejected, 1);
-	bs_worker_say(in->env, BS_EVENT_REJECTED, why->code,
-		      (const uint64_t[3]){ scanning ? scan->id : 0 }, why->text);
+	if (!is_logged(in, w, why))
+		bs_worker_say(in->env, BS_EVENT_REJECTED, why->code,
+			      (const uint64_t[3]){ scanning ? scan->id : 0 }, why->text);
 	refuse(in, w, why);
 }
 
@@ -127,8 +141,12 @@ void bs_ingest_refusals(struct ingest *in)
 
 void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_fail *why)
 {
+	struct bs_fail bare = *why; /* for log, status and page */
+
+	if (bare.code == BS_ERR_XML)
+		bare.text[bs_mrdxml_bare(bare.text)] = '\0';
 	bs_count(&in->totals->refused, 1);
-	bs_worker_say(in->env, BS_EVENT_REFUSED, why->code, NULL, why->text);
+	bs_worker_say(in->env, BS_EVENT_REFUSED, bare.code, NULL, bare.text);
 	refuse(in, &(struct bs_wire){ .session = session }, why);
 }
 
@@ -151,8 +169,8 @@ static bool flush_refuses(struct ingest *in, bool reads)
 					   .version = r->version };
 		const bool newest = peer == in->now.peer;
 		const bool waits = (newest && !reads) || (scan == &in->now && in->now.accept_due);
-		const int rc = waits ? BS_ENDPOINT_TIMEOUT
-				     : say_answer(in, peer, w, r->code, 0, r->text);
+		const int rc =
+			waits ? BS_ENDPOINT_TIMEOUT : say_answer(in, peer, w, r->code, 0, r->text);
 
 		if (rc == BS_ENDPOINT_TIMEOUT && !waits && newest)
 			reads = false;

@@ -14,7 +14,7 @@
 #include "test/simulate/service.h"
 #include "test/simulate/totals.h"
 
-/* A scan in the calm lasts seconds at most: silence 5 s, a gap 1.5 s, resending after 4 s. */
+/* A scan in the calm lasts seconds at most: silence 5 s, a gap 4.5 s, resending after 4 s. */
 #define CALM_NS    (40000 * MS)
 #define CALM_STEPS 100000u
 #define START_NS   (1000000 * MS)

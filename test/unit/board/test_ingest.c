@@ -361,6 +361,32 @@ static void test_unheard(void)
 	in.now.heard_from = 0;
 }
 
+/* A sender whose session is lost is told at each message; the log says so once. */
+static void test_lost(void)
+{
+	struct bs_event_ring *r = &env.me->events;
+	struct bs_event e;
+	struct bs_fail why;
+	unsigned said = 0;
+
+	while (bs_event_take(r, &e))
+		continue;
+	in.from = in.now.peer + 1;
+	(void)bs_fail(&why, BS_ERR_STATE, "it is not open");
+	for (uint64_t i = 0; i < 60; i++)
+		bs_ingest_reject(&in, &in.now,
+				 &(struct bs_wire){ .session = in.now.session + 1 + i % 3 }, &why);
+	while (bs_event_take(r, &e))
+		said++;
+	CHECK(said == 3, "60 messages of 3 lost sessions: %u lines", said);
+	(void)bs_fail(&why, BS_ERR_CRC, "damaged");
+	for (unsigned i = 0; i < 2; i++)
+		bs_ingest_reject(&in, &in.now, &(struct bs_wire){ .session = 0 }, &why);
+	while (bs_event_take(r, &e))
+		said++;
+	CHECK(said == 5, "what is damaged is said each time");
+}
+
 /* Of a scan that goes on in another file of its log nothing is said before that is there. */
 static void test_acknowledged(void)
 {
@@ -392,6 +418,7 @@ int main(void)
 	test_waiting();
 	test_turn();
 	test_unheard();
+	test_lost();
 	test_acknowledged();
 	bs_shm_close(&env.shm);
 	return check_done();
