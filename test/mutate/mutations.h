@@ -33,6 +33,12 @@ extern const unsigned base_count;
 extern const struct mutation header_mutations[], limit_mutations[], line_mutations[],
 	order_mutations[], other_mutations[];
 
+/* What is known to be answered otherwise, and why; printed as skipped. Ended by a row of NULL. */
+struct not_yet {
+	const char *row, *bases, *why;
+};
+extern const struct not_yet not_yet_right[];
+
 #define EACH_IMAGING(s, l)                                                                         \
 	for (struct line *l = (s)->lines; l < (s)->lines + (s)->count; l++)                        \
 		if (l->role == ROLE_IMAGE || l->role == ROLE_CALIBRATION)
