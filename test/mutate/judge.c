@@ -235,6 +235,8 @@ static bool is_true(const struct scan *s, const struct frame *f, const char *rea
 		return s->center_untold;
 	if (strstr(reason, "nothing tells which is right") != NULL)
 		return s->reversed_untold;
+	if (strstr(reason, "phase of their own (ghosts)") != NULL)
+		return s->plan.path == PATH_EPI;
 	if (strstr(reason, "multiband") != NULL || strstr(reason, "slice") != NULL)
 		return s->plan.bands;
 	if (strstr(reason, "encoding") != NULL)
