@@ -51,8 +51,8 @@ static void put_limits(FILE *to, const struct header *h)
 			(void)fprintf(to,
 				      "<%s><minimum>%ld</minimum><maximum>%ld</maximum>"
 				      "<center>%ld</center></%s>\n",
-				      name[i], h->limit[i].min, h->limit[i].max,
-				      h->limit[i].center, name[i]);
+				      name[i], h->limit[i].min, h->limit[i].max, h->limit[i].center,
+				      name[i]);
 	(void)fprintf(to, "</encodingLimits>\n");
 }
 

@@ -227,7 +227,8 @@ static void one_id(struct scan *s)
 static void field_of_view_in_metres(struct scan *s)
 {
 	for (int a = 0; a < 3; a++) {
-		SET_WORD(s->header.encoded_fov[a], "%g", strtod(s->header.encoded_fov[a], NULL) / 1e3);
+		SET_WORD(s->header.encoded_fov[a], "%g",
+			 strtod(s->header.encoded_fov[a], NULL) / 1e3);
 		SET_WORD(s->header.recon_fov[a], "%g", strtod(s->header.recon_fov[a], NULL) / 1e3);
 	}
 }
@@ -239,7 +240,6 @@ static void field_of_view_zero(struct scan *s)
 		SET_WORD(s->header.recon_fov[a], "0");
 	}
 }
-
 
 static void no_xml(struct scan *s)
 {

@@ -113,8 +113,8 @@ static void make_truth(struct truth *t, const struct scan *s, const struct frame
 		object_image(p, f, false, t->weight, t->matrix, t->voxel, t->zeros);
 		for (size_t v = 0; v < t->voxels; v++)
 			zeros[v] = (float)t->zeros[v];
-		t->bound = distance(zeros, t->rss, t->voxels, t->scaled) *
-			   (p->accel > 1 ? 0.5 : 0.8);
+		t->bound =
+			distance(zeros, t->rss, t->voxels, t->scaled) * (p->accel > 1 ? 0.5 : 0.8);
 		free(zeros);
 	}
 }
@@ -129,8 +129,9 @@ static double error_of(const struct scan *s, const struct frame *f, const struct
 	one.scale = mean ? 1.0 : f->scale;
 	make_truth(&t, s, &one, i);
 	*bound = t.bound;
-	if (memcmp(t.matrix, (uint32_t[3]){ i->head.matrix_size[0], i->head.matrix_size[1],
-					    i->head.matrix_size[2] },
+	if (memcmp(t.matrix,
+		   (uint32_t[3]){ i->head.matrix_size[0], i->head.matrix_size[1],
+				  i->head.matrix_size[2] },
 		   sizeof(t.matrix)) == 0)
 		e = distance(i->pixels, t.rss, t.voxels, t.scaled);
 	/* zeros that are said */
@@ -220,8 +221,7 @@ static bool is_true(const struct scan *s, const struct frame *f, const char *rea
 	if (sscanf(reason, "accelerated %u x", &a) == 1)
 		return a == s->plan.accel || s->acceleration_lies;
 	if (sscanf(reason, "lines %u to %u of %u", &a, &b, &n) == 3)
-		return s->limits_lie || s->center_untold || f == NULL ||
-		       is_absent(s, f, 0, a, b);
+		return s->limits_lie || s->center_untold || f == NULL || is_absent(s, f, 0, a, b);
 	if (sscanf(reason, "partitions %u to %u of %u", &a, &b, &n) == 3)
 		return s->limits_lie || f == NULL || is_absent(s, f, 1, a, b);
 	if (strstr(reason, "(lower resolution)") != NULL)
@@ -341,8 +341,7 @@ static void judge_image(struct judgment *j, struct scan *s, const struct answer 
 	if (lie != NULL)
 		find_wrong(j, "image %u: a reason that is not so: %s", number + 1, lie);
 	if (f == NULL) {
-		if (strcmp(quality, "complete") == 0 && !is_named(a, number + 1) &&
-		    !s->more_images)
+		if (strcmp(quality, "complete") == 0 && !is_named(a, number + 1) && !s->more_images)
 			find_wrong(j,
 				   "image %u is of no frame: slice %u contrast %u phase %u set %u "
 				   "repetition %u average %u, %s",
@@ -371,9 +370,11 @@ static void judge_image(struct judgment *j, struct scan *s, const struct answer 
 			   i->head.field_of_view[2], i->head.position[0], i->head.position[1],
 			   i->head.position[2]);
 	else
-		find_wrong(j, "image %u is %s and wrong: %.2g of the object, at most %.2g; %u x %u x %u",
-			   number + 1, quality, error, bound, i->head.matrix_size[0],
-			   i->head.matrix_size[1], i->head.matrix_size[2]);
+		find_wrong(
+			j,
+			"image %u is %s and wrong: %.2g of the object, at most %.2g; %u x %u x %u",
+			number + 1, quality, error, bound, i->head.matrix_size[0],
+			i->head.matrix_size[1], i->head.matrix_size[2]);
 }
 
 static bool is_words(const char *why)
@@ -429,8 +430,8 @@ bool judge_same(struct judgment *j, const struct answer *served, const struct an
 				     a->head.matrix_size[1] * a->head.matrix_size[2];
 		char said[2][600];
 
-		if (memcmp(a->head.matrix_size, b->head.matrix_size,
-			   sizeof(a->head.matrix_size)) != 0 ||
+		if (memcmp(a->head.matrix_size, b->head.matrix_size, sizeof(a->head.matrix_size)) !=
+			    0 ||
 		    memcmp(a->pixels, b->pixels, bytes) != 0)
 			find_wrong(j, "served: image %u is not that of recon", i + 1);
 		(void)image_word(a, "boreside_lacks", said[0], sizeof(said[0]));

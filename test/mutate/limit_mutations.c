@@ -30,8 +30,8 @@ static void reverse_lines(struct plan *p)
 	p->every_second_reversed = true;
 }
 
-/* As the converter copies it, a sample behind the one at which k = 0 is stored: N / 2 of whole lines
- * in either direction. */
+/* As the converter copies it, a sample behind the one at which k = 0 is stored: N / 2 of whole
+ * lines in either direction. */
 static void copy_center(struct scan *s)
 {
 	for (struct line *l = s->lines; l < s->lines + s->count; l++)
@@ -112,8 +112,7 @@ static void center_is_maximum(struct scan *s)
 {
 	for (int i = 0; i < LIMITS; i++)
 		if (s->header.limit[i].max > 0)
-			s->header.limit[i] =
-				(struct limit){ true, 0, 0, s->header.limit[i].max };
+			s->header.limit[i] = (struct limit){ true, 0, 0, s->header.limit[i].max };
 }
 
 static void center_over_maximum(struct scan *s)

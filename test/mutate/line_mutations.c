@@ -195,8 +195,9 @@ static void rows_flipped(struct scan *s)
 		if (s->lines[i].role == ROLE_CORRECTION)
 			scan_remove(s, i);
 	EACH_IMAGING(s, l)
-	for (uint32_t i = 0; l->ky % 2 == 1 && i < (uint32_t)l->head.number_of_samples *
-							    l->head.active_channels; i++)
+	for (uint32_t i = 0;
+	     l->ky % 2 == 1 && i < (uint32_t)l->head.number_of_samples * l->head.active_channels;
+	     i++)
 		l->data[i] *= cexpf(-0.35F * I);
 }
 

@@ -207,7 +207,7 @@ int main(int argc, char **argv)
 	else
 		try_all(whole, whole ? PAIRS : PAIRS_OF_SAMPLE);
 	run_close();
-	printf("# %u right, %u partial, %u refused, %u wrong\n", verdicts[RIGHT],
-	       verdicts[PARTIAL], verdicts[REFUSED], verdicts[WRONG]);
+	printf("# %u right, %u partial, %u refused, %u wrong\n", verdicts[RIGHT], verdicts[PARTIAL],
+	       verdicts[REFUSED], verdicts[WRONG]);
 	return check_done();
 }

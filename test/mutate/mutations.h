@@ -13,7 +13,7 @@
 enum asked { TAKE, MIND, REFUSE };
 
 struct mutation {
-	const char *row;   /* number and letter */
+	const char *row; /* number and letter */
 	enum asked asked;
 	const char *bases; /* letters of those that it can be done to */
 	const char *name;

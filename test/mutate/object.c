@@ -25,8 +25,8 @@ static double ball(const double at[3], double x, double y, double z, double radi
 static double complex density(const struct frame *f, const double at[3])
 {
 	const uint32_t *n = f->at;
-	const uint32_t key = n[SLICE] + 3 * n[CONTRAST] + 7 * n[PHASE] + 11 * n[SET] +
-			     17 * n[REPETITION];
+	const uint32_t key =
+		n[SLICE] + 3 * n[CONTRAST] + 7 * n[PHASE] + 11 * n[SET] + 17 * n[REPETITION];
 	const double turn = 0.61803 * key + 0.1;
 	const double wave = 0.1 + 0.15 * at[0] - 0.1 * at[1] + 0.05 * sin(5.0 * at[1]);
 
@@ -220,10 +220,10 @@ static void from_lines(const struct plan *p, const struct frame *f, uint32_t c, 
 
 	for (size_t row = 0; row < (size_t)p->nz * p->ny; row++)
 		for (uint32_t j = 0; j < ns; j++)
-			k[row * ns + j] = whole || (f->came[row] != 0 && j >= p->early &&
-						    j < ns - p->late)
-						  ? f->k[c * size + row * ns + j]
-						  : 0.0;
+			k[row * ns + j] =
+				whole || (f->came[row] != 0 && j >= p->early && j < ns - p->late)
+					? f->k[c * size + row * ns + j]
+					: 0.0;
 	sum_axis(along_z, k, 1, p->nz, (size_t)p->ny * ns, z, m[2], 1.0);
 	sum_axis(along_y, along_z, m[2], p->ny, ns, y, m[1], 1.0);
 	if (voxel[0] < 1.0)

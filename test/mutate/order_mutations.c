@@ -94,11 +94,11 @@ static void calibration_twice(struct scan *s)
 		l = scan_insert(s, i + 1, from.head.number_of_samples, from.head.active_channels);
 		if (l == NULL)
 			continue;
-		memcpy(l->data, from.data, sizeof(*l->data) * from.head.number_of_samples *
-						   from.head.active_channels);
+		memcpy(l->data, from.data,
+		       sizeof(*l->data) * from.head.number_of_samples * from.head.active_channels);
 		l->head = from.head;
-		l->head.flags = (l->head.flags & ~(FLAG(21) | FLAG(8) | FLAG(14) | FLAG(25))) |
-				FLAG(20);
+		l->head.flags =
+			(l->head.flags & ~(FLAG(21) | FLAG(8) | FLAG(14) | FLAG(25))) | FLAG(20);
 		l->head.idx.average = 1;
 		l->role = ROLE_CALIBRATION;
 		l->frame = from.frame;

@@ -8,8 +8,8 @@
 static void scale_paths(struct scan *s, double by)
 {
 	EACH_IMAGING(s, l)
-	for (uint32_t i = 0; l->path != NULL &&
-			     i < (uint32_t)l->head.number_of_samples * l->head.trajectory_dimensions;
+	for (uint32_t i = 0; l->path != NULL && i < (uint32_t)l->head.number_of_samples *
+								l->head.trajectory_dimensions;
 	     i++)
 		l->path[i] = (float)(l->path[i] * by);
 }
@@ -190,7 +190,8 @@ static void no_samples(struct scan *s)
 
 static void no_active_channels(struct scan *s)
 {
-	(void)line_resize(&s->lines[s->count / 2], s->lines[s->count / 2].head.number_of_samples, 0);
+	(void)line_resize(&s->lines[s->count / 2], s->lines[s->count / 2].head.number_of_samples,
+			  0);
 	s->lines_refused = 1;
 }
 
@@ -222,7 +223,7 @@ static void only_noise(struct scan *s)
 		l->data[i] = (float)sin(1.7 * i) * 0.01F;
 }
 
-/* As GE's pepolar: every second repetition the phase axis is turned round, and its lines with it. */
+/* As GE's pepolar: of every second repetition the phase axis is turned round, with its lines. */
 static void phase_alternates(struct scan *s)
 {
 	EACH_IMAGING(s, l)

@@ -218,8 +218,8 @@ static void keep_reason(struct answer *a)
 bool run_recon(struct answer *a, const struct scan *s)
 {
 	const char *const init[] = { "boreside", "init", "--from", "x.h5", "-o", "x.cfg", NULL };
-	const char *const recon[] = { "boreside", "recon", "-c", "x.cfg", "-o", "out.h5", "x.h5",
-				      NULL };
+	const char *const recon[] = { "boreside", "recon",  "-c",   "x.cfg",
+				      "-o",       "out.h5", "x.h5", NULL };
 
 	clear();
 	memset(a, 0, sizeof(*a));
@@ -306,8 +306,8 @@ static uint32_t read_folder(struct answer *a, bool *good)
 	uint32_t count = 0;
 
 	for (const struct dirent *e; d != NULL && (e = readdir(d)) != NULL && count < 512;)
-		if (strlen(e->d_name) > 3 && strcmp(e->d_name + strlen(e->d_name) - 3, ".h5") == 0 &&
-		    e->d_name[0] != '.')
+		if (strlen(e->d_name) > 3 &&
+		    strcmp(e->d_name + strlen(e->d_name) - 3, ".h5") == 0 && e->d_name[0] != '.')
 			name[count++] = strdup(e->d_name);
 	if (d != NULL)
 		(void)closedir(d);

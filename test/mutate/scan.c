@@ -158,8 +158,10 @@ static void put_samples(const struct scan *s, struct line *l, const struct frame
 			double complex d = f->k[row * ns + k] * f->scale;
 
 			if (f->many)
-				d += s->frames[frame_of(p, (uint32_t[DIMS]){
-					[SLICE] = 1, [REPETITION] = f->at[REPETITION] })]
+				d += s->frames[frame_of(p,
+							(uint32_t[DIMS]){
+								[SLICE] = 1,
+								[REPETITION] = f->at[REPETITION] })]
 					     .k[row * ns + k];
 			l->data[(size_t)c * n + j] = (float complex)(d * cexp(I * turn));
 		}
@@ -282,9 +284,9 @@ static void put_flags(struct scan *s)
 
 		for (uint32_t k = i + 1; k < s->count; k++) {
 			last = last && s->lines[k].frame != l->frame;
-			last_of_repetition = last_of_repetition &&
-					     s->lines[k].head.idx.repetition !=
-						     l->head.idx.repetition;
+			last_of_repetition =
+				last_of_repetition &&
+				s->lines[k].head.idx.repetition != l->head.idx.repetition;
 		}
 		l->head.flags |= last ? FLAG(8) : 0;
 		l->head.flags |= last_of_repetition ? FLAG(14) : 0;

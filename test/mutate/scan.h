@@ -28,39 +28,39 @@ enum dim { LINE, PART, SLICE, CONTRAST, PHASE, SET, REPETITION, AVERAGE, DIMS };
 
 struct plan {
 	enum path path;
-	uint32_t nx, ny, nz;           /* voxels of an image; of spokes ny is their number */
-	uint32_t over;                 /* readout oversampling */
+	uint32_t nx, ny, nz; /* voxels of an image; of spokes ny is their number */
+	uint32_t over;       /* readout oversampling */
 	uint32_t coils;
-	uint32_t count[DIMS];          /* of LINE and PART as many as ny and nz */
-	enum dim nest[DIMS];           /* the innermost loop first */
-	uint32_t in_time[SLICES_MAX];  /* slices in the order in which they are excited */
-	uint32_t accel, acs;           /* every so many lines; lines of calibration in the middle */
-	uint32_t skip;                 /* lines at the beginning that are never measured */
-	uint32_t skip_parts;           /* the same of partitions */
-	uint32_t early, late;          /* samples that a readout lacks in front, behind */
+	uint32_t count[DIMS];         /* of LINE and PART as many as ny and nz */
+	enum dim nest[DIMS];          /* the innermost loop first */
+	uint32_t in_time[SLICES_MAX]; /* slices in the order in which they are excited */
+	uint32_t accel, acs;          /* every so many lines; lines of calibration in the middle */
+	uint32_t skip;                /* lines at the beginning that are never measured */
+	uint32_t skip_parts;          /* the same of partitions */
+	uint32_t early, late;         /* samples that a readout lacks in front, behind */
 	bool every_second_reversed;
-	bool bipolar;                  /* every second contrast is read the other way */
-	bool elliptical;               /* no corners of ky, kz */
-	bool segmented;                /* lines in segments of 4, each with all phases */
-	bool moves;                    /* lines differ by repetition: every second one, alternating */
-	bool bands;                    /* of later repetitions slices 0 and 1 at once, as slice 0 */
-	double sign;                   /* of the phase axis in every second repetition */
+	bool bipolar;    /* every second contrast is read the other way */
+	bool elliptical; /* no corners of ky, kz */
+	bool segmented;  /* lines in segments of 4, each with all phases */
+	bool moves;      /* lines differ by repetition: every second one, alternating */
+	bool bands;      /* of later repetitions slices 0 and 1 at once, as slice 0 */
+	double sign;     /* of the phase axis in every second repetition */
 };
 
 enum role { ROLE_IMAGE, ROLE_CALIBRATION, ROLE_NOISE, ROLE_CORRECTION, ROLE_OTHER };
 
 struct line {
 	ISMRMRD_AcquisitionHeader head;
-	float *path;          /* [samples][dimensions] or NULL */
-	float complex *data;  /* [channels][samples] */
+	float *path;         /* [samples][dimensions] or NULL */
+	float complex *data; /* [channels][samples] */
 	enum role role;
-	uint32_t frame;       /* of an image's line or its calibration */
-	uint32_t ky, kz;      /* its true place on the grid */
+	uint32_t frame;  /* of an image's line or its calibration */
+	uint32_t ky, kz; /* its true place on the grid */
 };
 
 struct frame {
 	uint32_t at[DIMS];
-	double scale;           /* of its average */
+	double scale; /* of its average */
 	float position[3];
 	double complex *k;      /* [coil][z][y][sample] */
 	double complex *images; /* [coil][z][y][x] */
@@ -75,8 +75,18 @@ struct limit {
 	bool given;
 	long min, max, center;
 };
-enum { LIMIT_STEP1, LIMIT_STEP2, LIMIT_AVERAGE, LIMIT_SLICE, LIMIT_CONTRAST, LIMIT_PHASE,
-       LIMIT_REPETITION, LIMIT_SET, LIMIT_SEGMENT, LIMITS };
+enum {
+	LIMIT_STEP1,
+	LIMIT_STEP2,
+	LIMIT_AVERAGE,
+	LIMIT_SLICE,
+	LIMIT_CONTRAST,
+	LIMIT_PHASE,
+	LIMIT_REPETITION,
+	LIMIT_SET,
+	LIMIT_SEGMENT,
+	LIMITS
+};
 
 #define WORD 32u
 
@@ -91,10 +101,10 @@ struct header {
 	char vendor[WORD], channels[WORD], labels[1200], h1[WORD];
 	char position[WORD], subject[300], study[300], measurement[WORD], dependency[400];
 	char te[3][WORD], sequence[600];
-	char user[600];         /* elements of userParameters */
-	char second[1600];      /* a second encoding, the element */
-	char unknown[600];      /* elements that no schema has */
-	const char *raw;        /* instead of all that, or NULL */
+	char user[600];    /* elements of userParameters */
+	char second[1600]; /* a second encoding, the element */
+	char unknown[600]; /* elements that no schema has */
+	const char *raw;   /* instead of all that, or NULL */
 };
 
 struct scan {
@@ -105,17 +115,17 @@ struct scan {
 	struct line *lines;
 	uint32_t count, room;
 	/* what is so, for reasons that may be given */
-	bool center_untold;    /* nothing tells where the center of k-space is */
-	bool reversed_untold;  /* nor which sample of reversed lines is its middle */
-	bool relabeled;        /* counters do not tell all frames apart */
-	bool limits_lie;       /* limits promise lines that were never to be measured */
-	bool second_unused;    /* lines of another encoding were promised to the image */
+	bool center_untold;     /* nothing tells where the center of k-space is */
+	bool reversed_untold;   /* nor which sample of reversed lines is its middle */
+	bool relabeled;         /* counters do not tell all frames apart */
+	bool limits_lie;        /* limits promise lines that were never to be measured */
+	bool second_unused;     /* lines of another encoding were promised to the image */
 	bool acceleration_lies; /* the header's acceleration is not that of the lines */
 	bool more_images;       /* what nobody promised may have images of its own */
 	uint32_t lines_refused; /* lines that no grid can hold */
 	uint32_t recon[3];      /* voxels that reconSpace asks for; */
 	double voxel_mm[3];     /* and their size */
-	double noise[16];      /* deviation of each channel's noise; 0: there are no noise readouts */
+	double noise[16]; /* deviation of each channel's noise; 0: there are no noise readouts */
 };
 
 bool scan_make(struct scan *s, const struct plan *p);

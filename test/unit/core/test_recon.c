@@ -348,15 +348,6 @@ static void admit_beside(void)
 	h.number_of_samples = 32;
 	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 && row == 3,
 	      "a calibration line has the row of its line: %u", row);
-	h.flags = BS_MRD_IS_COIL_CORRECTION;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 && row == 3 &&
-		      bs_mrd_kind(h.flags) == BS_KIND_IMAGING,
-	      "so has a line that is flagged as surface coil correction, too: %u", row);
-	h.flags = BS_MRD_IS_COIL_CORRECTION;
-	h.number_of_samples = 31;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 &&
-		      row == BS_ROW_NONE && bs_mrd_kind(h.flags) == BS_KIND_OTHER,
-	      "but no readout of another length");
 	h.flags = BS_MRD_IS_NAVIGATION;
 	h.number_of_samples = 20;
 	h.center_sample = 10;
