@@ -96,8 +96,9 @@ static void say_ghosts(struct bs_recon_image *image)
 {
 	struct bs_text t = { image->lacks, sizeof(image->lacks), strlen(image->lacks), false };
 
-	bs_text_put(&t, "%sreversed lines may have a phase of their own (ghosts): this protocol "
-			"does not use the phase-correction lines",
+	bs_text_put(&t,
+		    "%sreversed lines may have a phase of their own (ghosts): this protocol "
+		    "does not use the phase-correction lines",
 		    t.len > 0 ? "; " : "");
 }
 
