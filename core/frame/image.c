@@ -94,6 +94,17 @@ static void say_untold(const struct bs_recon *r, struct bs_recon_image *image)
 		    bs_readouts_untold_words(words, sizeof(words), r->p));
 }
 
+/* Phase-correction lines came for a reason, and are not used. */
+static void say_ghosts(struct bs_recon_image *image)
+{
+	struct bs_text t = { image->lacks, sizeof(image->lacks), strlen(image->lacks), false };
+
+	bs_text_put(&t,
+		    "%sreversed lines may have a phase of their own (ghosts): this protocol "
+		    "does not use the phase-correction lines",
+		    t.len > 0 ? "; " : "");
+}
+
 /* Its lines may have come, for another frame. NULL: they may not. */
 static const char *elsewhere(const struct bs_recon *r, uint32_t slot, char *out, size_t cap)
 {
@@ -151,8 +162,12 @@ static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_im
 		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
 		(void)bs_zeros_words(image->zeros, sizeof(image->zeros), r->p, &held);
 	}
-	if (!image->preview && bs_readouts_untold(&r->readouts, r->p, &r->info))
+	if (!image->preview && r->readouts.doubtful &&
+	    bs_readouts_untold(&r->readouts, r->p, &r->info))
 		say_untold(r, image);
+	if (!image->preview && r->readouts.reversed &&
+	    r->kinds.unused[BS_KIND_PHASE_CORRECTION] > 0)
+		say_ghosts(image);
 	if (!image->preview && r->plan.encode != BS_ENCODE_NOTHING)
 		bs_bands_lacks(&r->bands, f->first.idx.repetition, image->lacks,
 			       sizeof(image->lacks));
@@ -185,7 +200,9 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 	image->kinds = r->kinds;
 	image->prepared = r->prepared;
 	say_held(r, slot, image);
-	(void)bs_center_words(image->center, sizeof(image->center), &r->center);
+	image->center[0] = '\0';
+	if (memcmp(r->center.line, r->center.header, sizeof(r->center.line)) != 0)
+		(void)bs_center_words(image->center, sizeof(image->center), &r->center);
 	memcpy(image->header, r->info.remark, sizeof(image->header));
 	image->readout[0] = '\0';
 	if (bs_protocol_on_grid(r->p))

@@ -262,7 +262,8 @@ static int add_row(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *h
 		rc = add_beside(r, slot, BS_KIND_CALIBRATION, row, head, data);
 	if (rc != 0)
 		return rc;
-	bs_frame_weigh(r, slot, head, row, data);
+	if (bs_recon_weighs(r))
+		bs_frame_weigh(r, slot, head, row, data);
 	bs_opens_row(&r->opens, slot, row);
 	f->summed += readouts;
 	if (r->preview_self != NULL && r->opens.at[slot].have % r->p->preview_every == 0 &&
