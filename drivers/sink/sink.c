@@ -1,18 +1,19 @@
 /* drivers/sink/sink.c - see sink.h */
 #include "drivers/sink/sink.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define VALUES_MAX (UINT64_C(1) << 36)
 
+static const struct bs_sink *const known[] = { BS_SINKS };
+#define SINKS (sizeof(known) / sizeof(known[0]))
+
 const struct bs_sink *bs_sink_find(const char *type_or_name)
 {
-	static const struct bs_sink *const known[] = { &bs_sink_png,      &bs_sink_cfl,
-						       &bs_sink_mrd,      &bs_sink_nifti,
-						       &bs_sink_nifti_gz, &bs_sink_dicom };
 	const size_t len = strlen(type_or_name);
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+	for (size_t i = 0; i < SINKS; i++) {
 		const size_t e = strlen(known[i]->ext);
 
 		if (strcmp(type_or_name, known[i]->type) == 0 ||
@@ -20,6 +21,19 @@ const struct bs_sink *bs_sink_find(const char *type_or_name)
 			return known[i];
 	}
 	return NULL;
+}
+
+const char *bs_sink_words(char *to, size_t size, bool endings)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < SINKS && at < size; i++)
+		at += (size_t)snprintf(to + at, size - at, "%s%s",
+				       i == 0          ? ""
+				       : i + 1 < SINKS ? ", "
+						       : " or ",
+				       endings ? known[i]->ext : known[i]->type);
+	return to;
 }
 
 int bs_sink_put(const struct bs_sink *sink, void *self, const struct bs_mrd_image *head,
