@@ -84,7 +84,7 @@ BENCH := $(B)/test/bench/bench
 PAPER := $(B)/test/paper/paper
 UNITS := $(patsubst %.c,$(B)/%,$(call find,test/fault test/replay,*.c) \
          $(call find,test/unit,test_*.c) $(call find,test/twin,*.c)) \
-         $(B)/test/simulate/simulate
+         $(B)/test/simulate/simulate $(B)/test/mutate/mutate
 TOOLS := $(BENCH) $(PAPER)
 # Each takes a sanitizer a minute and runs what shorter tests run, too: WHOLE=1 runs them all.
 LONG := $(addprefix test/replay/scan/,averages.sh delays.sh dual.sh field.sh paths.sh) \
@@ -249,6 +249,8 @@ $(B)/test/twin/twin_ladder: $(call cu_objects,test/paper/ladder)
 # Peers that know ipc/WIRE.md alone, and the tests that they take part in.
 PEERED := $(shell grep -rl --include='*.c' '"test/peers/' test/fault test/replay test/unit)
 $(PEERED:%.c=$(B)/%): $(call objects,test/peers)
+MUTATE := $(B)/test/mutate/mutate
+$(MUTATE): $(call objects,test/mutate test/peers)
 
 # The simulator stops and kills real code between any two of its steps: those sources are built for
 # it, with each step counted and their variables in sections that it can set anew (but gcov's).
@@ -256,7 +258,7 @@ SIMULATE := $(B)/test/simulate/simulate
 STEPPED  := $(patsubst %.c,$(B)/stepped/%.o,$(call find,board/emit board/ingest board/log,*.c) \
             $(addprefix drivers/log/,cursor.c store.c storefile.c storesize.c writer.c) \
             board/tool/command/recorder.c)
-$(SIMULATE): $(call objects,test/simulate) $(STEPPED)
+$(SIMULATE): $(call objects,test/simulate) $(B)/test/peers/rules.o $(STEPPED)
 $(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock bs_rt_enter_log \
 	bs_rt_leave bs_log bs_log_open bs_log_next bs_log_again bs_log_close bs_log_folder_list \
 	bs_store_append bs_status_serve bs_status_stop bs_sink_find bs_folder_make \

@@ -274,6 +274,8 @@ static void close_image(struct emit *e, const struct bs_image_meta *m, uint64_t 
 	if (!m->image.preview)
 		bs_hist_add(bs_shm_hist(&e->env->shm, m->protocol, BS_STAGE_SINKS),
 			    bs_now_ns() - m->handed_ns);
+	if (!taken && !m->image.preview)
+		bs_count(&e->env->shm.s->totals.unsent, 1);
 	if (m->scan == atomic_load(&scan->id) && !m->image.preview)
 		bs_count(taken ? &scan->images_left : &scan->images_unsent, 1);
 }

@@ -13,6 +13,8 @@ struct message {
 	int64_t received_ns;
 };
 
+#define LATE_SAID 8u /* of a scan's messages that come too late */
+
 /* What has happened to a message. */
 enum fate { DONE, LATER /* it waits for a slot, or for recon */, LINED /* it waits in in->line */ };
 
@@ -174,10 +176,12 @@ static bool wanted(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq)
 		count_late(in, scan);
 		(void)bs_fail(&why, BS_ERR_SEQUENCE,
 			      "sequence number %llu came after it was given up as missing; it is "
-			      "not used",
-			      (unsigned long long)seq);
-		bs_worker_say(in->env, BS_EVENT_REJECTED, why.code, (const uint64_t[3]){ scan->id },
-			      why.text);
+			      "not used%s",
+			      (unsigned long long)seq,
+			      scan->count.late == LATE_SAID ? "; others are counted" : "");
+		if (scan->count.late <= LATE_SAID)
+			bs_worker_say(in->env, BS_EVENT_REJECTED, why.code,
+				      (const uint64_t[3]){ scan->id }, why.text);
 		return false;
 	case BS_NUMBER_ABSURD:
 		(void)bs_fail(&why, BS_ERR_SEQUENCE, "sequence number %llu is absurd: %llu is next",
@@ -484,7 +488,7 @@ bool bs_ingest_receive(struct ingest *in)
 		bs_worker_beat(in->env);
 		any = true;
 		if (in->now.ack_due)
-			(void)bs_ingest_flush(in);
+			bs_ingest_flush(in);
 	}
 	return any;
 }

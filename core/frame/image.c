@@ -98,6 +98,17 @@ static void say_untold(const struct bs_recon *r, struct bs_recon_image *image)
 		    bs_readouts_untold_words(words, sizeof(words), r->p));
 }
 
+/* Phase-correction lines came for a reason, and are not used. */
+static void say_ghosts(struct bs_recon_image *image)
+{
+	struct bs_text t = { image->lacks, sizeof(image->lacks), strlen(image->lacks), false };
+
+	bs_text_put(&t,
+		    "%sreversed lines may have a phase of their own (ghosts): this protocol "
+		    "does not use the phase-correction lines",
+		    t.len > 0 ? "; " : "");
+}
+
 /* What the image holds, and what it lacks. */
 static void say_held(const struct bs_recon *r, const struct frame *f, struct bs_recon_image *image)
 {
@@ -124,6 +135,9 @@ static void say_held(const struct bs_recon *r, const struct frame *f, struct bs_
 	if (!image->preview && r->readouts.doubtful &&
 	    bs_readouts_untold(&r->readouts, r->p, &r->info))
 		say_untold(r, image);
+	if (!image->preview && r->readouts.reversed &&
+	    r->kinds.unused[BS_KIND_PHASE_CORRECTION] > 0)
+		say_ghosts(image);
 	if (!image->preview && r->plan.encode != BS_ENCODE_NOTHING)
 		bs_bands_lacks(&r->bands, f->first.idx.repetition, image->lacks,
 			       sizeof(image->lacks));
