@@ -73,8 +73,7 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_TEXT, 'p', "protocol", "PROTOCOL", AT(protocol),
 	  .help = "which one of the site file (the recording's own, or the only one)" },
 	{ BS_OPTION_TEXT, 'o', "output", "OUT", AT(out),
-	  .help = "image file, whose ending says the format: .cfl, .h5 or another sink's",
-	  .required = true },
+	  .help = "image file: .cfl, .h5 or another sink's ending", .required = true },
 	{ BS_OPTION_TEXT, 0, "noise", "RECORDING", AT(noise),
 	  .help = "for noise.whiten, where the recording has no readouts of noise: those of this "
 		  "one" },
