@@ -1,7 +1,6 @@
 /* drivers/sink/sink.c - see sink.h */
 #include "drivers/sink/sink.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define VALUES_MAX (UINT64_C(1) << 36)
@@ -21,19 +20,6 @@ const struct bs_sink *bs_sink_find(const char *type_or_name)
 			return known[i];
 	}
 	return NULL;
-}
-
-const char *bs_sink_words(char *to, size_t size, bool endings)
-{
-	size_t at = 0;
-
-	for (size_t i = 0; i < SINKS && at < size; i++)
-		at += (size_t)snprintf(to + at, size - at, "%s%s",
-				       i == 0          ? ""
-				       : i + 1 < SINKS ? ", "
-						       : " or ",
-				       endings ? known[i]->ext : known[i]->type);
-	return to;
 }
 
 int bs_sink_put(const struct bs_sink *sink, void *self, const struct bs_mrd_image *head,

@@ -59,9 +59,6 @@ extern const struct bs_sink bs_sink_nifti, bs_sink_nifti_gz, bs_sink_dicom;
 
 /* By type, or by the ending of a file name (".png", ".cfl", ".h5", ".nii", ...). NULL: none. */
 const struct bs_sink *bs_sink_find(const char *type_or_name);
-/* Their types, or their endings, "mrd, cfl or png", cut to size. Returns to. */
-#define BS_SINK_WORDS 64u /* bytes that suffice for these */
-const char *bs_sink_words(char *to, size_t size, bool endings);
 
 /* BS_ERR_UNSUPPORTED, BS_ERR_SIZE: the head is of no image; else what the sink's put returns. */
 int bs_sink_put(const struct bs_sink *sink, void *self, const struct bs_mrd_image *head,

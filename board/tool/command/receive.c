@@ -13,6 +13,7 @@
 #include "drivers/file/draft.h"
 #include "drivers/log/cursor.h"
 #include "drivers/sink/sink.h"
+#include "drivers/tool/written.h"
 #include "ipc/collector.h"
 #include "ipc/seal/keys.h"
 #include "ipc/wire/wire.h"

@@ -21,8 +21,8 @@
 #include "core/progress.h"
 #include "core/thread/clock.h"
 #include "drivers/file/cfl.h"
-#include "drivers/file/mtx.h"
 #include "drivers/sink/sink.h"
+#include "drivers/tool/written.h"
 #include "gpu/engine/engines.h"
 #if BS_GPU
 #include "gpu/device/memory.h"
