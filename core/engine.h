@@ -21,10 +21,6 @@
 #include "core/thread/team.h"
 #include "core/traj/traj.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* What board/ loaded for a protocol before it is armed. Lives as long as the engine. */
 struct bs_tables {
 	const struct bs_traj *traj; /* NULL: on the grid, or each readout brings its own path */
@@ -197,7 +193,4 @@ struct bs_engine {
 	void (*scan)(void *self);
 };
 
-#ifdef __cplusplus
-}
-#endif
 #endif

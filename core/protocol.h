@@ -14,10 +14,6 @@
 
 #include "core/method.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define BS_NAME_MAX      64u
 #define BS_PATH_MAX_     256u
 #define BS_COILS_MAX     64u
@@ -520,7 +516,4 @@ static inline uint64_t bs_protocol_image_bytes(const struct bs_protocol *p)
 	       (p->output == BS_OUTPUT_COMPLEX ? 8u : 4u);
 }
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -18,9 +18,7 @@
 #include "core/mrd.h"
 #include "core/protocol.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 /* On the wire in this order (OUTCOME): append only. */
 enum bs_kind {
@@ -101,7 +99,5 @@ uint64_t bs_kinds_sum(const struct bs_kinds *k);
 #define BS_KINDS_WORDS 384u /* bytes that always suffice */
 const char *bs_kinds_words(char *out, size_t cap, const struct bs_kinds *k);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

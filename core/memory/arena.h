@@ -15,9 +15,7 @@
 
 #include "core/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 #define BS_ALIGN 64u /* one cache line, one AVX-512 vector */
 
@@ -59,7 +57,5 @@ static inline void *bs_arena_take(struct bs_arena *a, size_t bytes, size_t align
 	return a->base + at;
 }
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -12,9 +12,7 @@
 
 #include "core/protocol.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 enum bs_encode {
 	BS_ENCODE_NOTHING, /* there is no work */
@@ -87,7 +85,5 @@ static inline bool bs_plan_has(struct bs_plan plan, enum bs_plan_stage stage)
 	return (plan.stages >> (unsigned)stage & 1u) != 0;
 }
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -16,10 +16,6 @@
 
 #include "core/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_trapezoid {
 	uint32_t samples;
 	double dwell_us;
@@ -37,7 +33,4 @@ double bs_trapezoid_spacing_us(const struct bs_trapezoid *t);
 /* Cycles per sample spacing of the grid: -0.5 to 0.5. */
 double bs_trapezoid_k(const struct bs_trapezoid *t, uint32_t sample);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

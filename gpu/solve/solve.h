@@ -11,9 +11,7 @@
 #include "gpu/encode/encode.h"
 #include "gpu/image/unfold.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 /* What is solved for. */
 struct bs_task {
@@ -44,7 +42,5 @@ extern const struct bs_solving *const bs_solvings[BS_SOLVES];
 /* Cartesian SENSE; the same for both twins. */
 struct bs_unfold_spec bs_unfolding_spec(const struct bs_protocol *p);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif
