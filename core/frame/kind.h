@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "core/mrd.h"
-#include "core/protocol.h"
+#include "core/plan/plan.h"
 
 BS_C_BEGIN
 
@@ -86,7 +86,7 @@ static inline bool bs_scan_uses(const struct bs_protocol *p, const struct bs_sca
 	const bool first = p->averages <= 1 || average == 0;
 
 	return bs_protocol_uses(p, kind) &&
-	       (kind != BS_KIND_CALIBRATION || (bs_protocol_calibrates(p) && first) ||
+	       (kind != BS_KIND_CALIBRATION || (bs_plan_of(p).calibrates && first) ||
 		bs_scan_embeds(p, info));
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/frame/geometry.h"
+#include "core/plan/plan.h"
 
 /* The frame, or a window's group, has all that it waits for. */
 static bool is_full(const struct bs_recon *r, const struct frame *f)
@@ -377,7 +378,7 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	const bool uses = bs_scan_uses(r->p, &r->info, kind, head->idx.average);
 	int rc = 0;
 
-	if (uses && row != BS_ROW_NONE && bs_protocol_on_grid(r->p))
+	if (uses && row != BS_ROW_NONE && bs_plan_of(r->p).on_grid)
 		bs_readouts_see(&r->readouts, r->p, head);
 	if (!uses) {
 		r->kinds.unused[kind]++;

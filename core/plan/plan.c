@@ -3,6 +3,17 @@
 
 #include "core/text.h"
 
+/* Where its samples lie, each readout says: nothing of it is known before. */
+static bool streams(const struct bs_protocol *p)
+{
+	return p->traj.type == BS_TRAJ_STREAM;
+}
+
+static bool off_resonance(const struct bs_protocol *p)
+{
+	return p->field.map_file[0] != '\0' || p->field.from == BS_FIELD_STUDY;
+}
+
 static enum bs_encode encode_of(const struct bs_protocol *p)
 {
 	const struct bs_method_traits *method = &bs_methods[p->method];
@@ -11,9 +22,9 @@ static enum bs_encode encode_of(const struct bs_protocol *p)
 		return BS_ENCODE_NOTHING;
 	if (method->on_grid)
 		return BS_ENCODE_LINES;
-	if (bs_protocol_streams(p))
+	if (streams(p))
 		return BS_ENCODE_PATH;
-	if (bs_protocol_off_resonance(p))
+	if (off_resonance(p))
 		return BS_ENCODE_FIELD;
 	return method->solves && p->fhd == BS_SUM_EXACT ? BS_ENCODE_EXACT : BS_ENCODE_GRID;
 }
@@ -61,7 +72,7 @@ static bool host_only(const struct bs_protocol *p)
 {
 	const struct bs_method_traits *method = &bs_methods[p->method];
 
-	return bs_protocol_streams(p) &&
+	return streams(p) &&
 	       (method->on_grid || (method->solves && p->precond != BS_PRECOND_NONE) ||
 		p->dims != 2 || p->density == BS_DENSITY_PIPE || p->frame_step > 0 ||
 		p->preview_every > 0 || p->traj.estimate_delay);
@@ -82,18 +93,19 @@ struct bs_plan bs_plan_of(const struct bs_protocol *p)
 		.preview = method->preview,
 		.counting = method->counting,
 		.joint = method->uses_maps,
-		.on_grid = bs_protocol_on_grid(p),
-		.streams = bs_protocol_streams(p),
+		.on_grid = method->on_grid || p->traj.type == BS_TRAJ_CARTESIAN,
+		.streams = streams(p),
 		.host_only = host_only(p),
-		.off_resonance = bs_protocol_off_resonance(p),
+		.off_resonance = off_resonance(p),
 		.accelerated = p->parallel != BS_PARALLEL_NONE,
 		.corrects = p->epi_correct || p->navigators != BS_NAVIGATE_OFF,
 		.prepares = p->whiten != BS_WHITEN_OFF || p->virtual_coils > 0,
-		.calibrates = bs_protocol_calibrates(p),
 		.shares_coils = method->shares_coils,
 		.shares_rows = method->shares_rows,
 	};
 
+	plan.takes[BS_KEPT_MAPS] = plan.maps == BS_PLAN_MAPS_STUDY && p->slices > 0;
+	plan.takes[BS_KEPT_FIELD] = p->field.from == BS_FIELD_STUDY;
 	plan.calibrates =
 		bs_plan_has(plan, BS_PLAN_FILL) || (plan.maps == BS_PLAN_MAPS_SCAN && plan.on_grid);
 	plan.waits = plan.calibrates || plan.maps == BS_PLAN_MAPS_SCAN || plan.prepares;

@@ -66,11 +66,12 @@ struct bs_plan {
 	bool on_grid;   /* its samples are lines of the grid `encoded`, told by their counters */
 	bool streams;   /* where its samples lie, each readout says: it is not known before */
 	bool host_only; /* what the readouts say is for the host alone, there is no CUDA row */
-	bool off_resonance; /* its images are corrected by a field map */
-	bool accelerated;   /* images of fewer lines than `encoded` has are whole */
-	bool corrects;      /* its readouts pass gpu/engine/phases.h */
-	bool prepares;      /* then gpu/engine/front.h, before an engine sees them */
-	bool calibrates;    /* it makes maps or weights from calibration lines */
+	bool off_resonance;        /* its images are corrected by a field map */
+	bool takes[BS_KEPT_KINDS]; /* it works with what an earlier scan has left */
+	bool accelerated;          /* images of fewer lines than `encoded` has are whole */
+	bool corrects;             /* its readouts pass gpu/engine/phases.h */
+	bool prepares;             /* then gpu/engine/front.h, before an engine sees them */
+	bool calibrates;           /* it makes maps or weights from calibration lines */
 	bool waits; /* some of its images wait for maps, weights or coil matrices of the scan */
 	bool shares_coils, shares_rows; /* core/method.h */
 };
