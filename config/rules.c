@@ -2,7 +2,6 @@
 #include "config/rules.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,7 +10,6 @@
 #include "config/rule.h"
 #include "core/frame/kind.h"
 #include "core/latency/budget.h"
-#include "core/memory/pools.h"
 #include "core/plan/plan.h"
 #include "core/traj/traj.h"
 

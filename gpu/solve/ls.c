@@ -75,8 +75,21 @@ static struct bs_pcg_spec pcg_of(const struct bs_ls_spec *s)
 				     s->precond != BS_PRECOND_NONE };
 }
 
+static void lay(struct bs_ls *p, struct bs_room *r)
+{
+	const struct bs_ls_spec *s = &p->s;
+	const uint64_t voxels = voxels_of(s);
+
+	bs_room_take(r, &p->power, "Jacobi preconditioner",
+		     s->precond == BS_PRECOND_JACOBI ? 2ull * sets_of(s) + 1 : 0, voxels * 4);
+	bs_room_take(r, &p->b, "right-hand side", s->coils > 0, images_of(s) * voxels * 8);
+	bs_room_take(r, &p->seen, "what the coils see", images_of(s) > 1, s->coils * voxels * 8);
+}
+
 int bs_ls_need(const struct bs_ls_spec *s, struct bs_need *need, struct bs_fail *why)
 {
+	struct bs_room room = { .need = need };
+	struct bs_ls p = { .s = *s };
 	struct bs_toeplitz_spec t = toeplitz_of(s);
 	struct bs_pcg_spec g = pcg_of(s);
 	int rc = s->given ? 0 : bs_toeplitz_need(&t, need, why);
@@ -92,28 +105,8 @@ int bs_ls_need(const struct bs_ls_spec *s, struct bs_need *need, struct bs_fail 
 		rc = bs_circulant_need(s->dims, s->matrix, need, why);
 	if (rc != 0)
 		return rc;
-	if (s->precond == BS_PRECOND_JACOBI)
-		bs_need_add(need, "Jacobi preconditioner", 2ull * sets_of(s) + 1, voxels_of(s) * 4);
-	if (s->coils > 0)
-		bs_need_add(need, "right-hand side", 1, images_of(s) * voxels_of(s) * 8);
-	if (images_of(s) > 1)
-		bs_need_add(need, "what the coils see", 1, s->coils * voxels_of(s) * 8);
+	lay(&p, &room);
 	return 0;
-}
-
-/* A vector's floats, rounded up as bs_need_add rounds them. */
-static uint64_t slot_of(uint64_t floats)
-{
-	return (floats + BS_ALIGN / 4 - 1) / (BS_ALIGN / 4) * (BS_ALIGN / 4);
-}
-
-static float *take(struct bs_arena *arena, uint64_t count, uint64_t floats, bool *failed)
-{
-	float *at = bs_arena_take(arena, (size_t)(count * slot_of(floats) * 4), BS_ALIGN);
-
-	if (at == NULL)
-		*failed = true;
-	return at;
 }
 
 /* What the preconditioners need of a set of maps. */
@@ -155,7 +148,8 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 	struct bs_toeplitz_spec t = toeplitz_of(s);
 	struct bs_pcg_spec g = pcg_of(s);
 	struct bs_ls *p = calloc(1, sizeof(*p));
-	bool failed = false;
+	struct bs_room room = { .arena = arena };
+	bool failed;
 	int rc = 0;
 
 	if (p == NULL)
@@ -165,7 +159,7 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 	p->team = team;
 	p->maps = maps;
 	p->sets = sets_of(s);
-	p->step = slot_of(p->voxels);
+	p->step = bs_slot(p->voxels * 4) / 4;
 	p->power_mean = calloc(p->sets, sizeof(*p->power_mean));
 	p->w = w;
 	p->q0 = (double)q[0];
@@ -175,16 +169,13 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 		rc = bs_pcg_plan(&p->pcg, &g, arena, team, why);
 	if (rc == 0 && s->precond == BS_PRECOND_CIRCULANT)
 		rc = bs_circulant_plan(&p->circulant, s->dims, s->matrix, q, arena, team, why);
-	if (rc == 0 && s->precond == BS_PRECOND_JACOBI) {
-		p->power = take(arena, p->sets, p->voxels, &failed);
-		p->r = take(arena, 1, p->voxels, &failed);
-		p->inverse = take(arena, p->sets, p->voxels, &failed);
+	if (rc == 0)
+		lay(p, &room);
+	if (p->power != NULL) {
+		p->inverse = p->power + p->sets * p->step;
+		p->r = p->inverse + p->sets * p->step;
 	}
-	if (rc == 0 && s->coils > 0)
-		p->b = take(arena, 1, images_of(s) * p->voxels * 2, &failed);
-	if (rc == 0 && images_of(s) > 1)
-		p->seen = take(arena, 1, s->coils * p->voxels * 2, &failed);
-	failed = failed || p->power_mean == NULL;
+	failed = room.full || p->power_mean == NULL;
 	if (rc == 0 && w != NULL) {
 		p->wx = malloc(w->rows * 8);
 		failed = failed || p->wx == NULL;

@@ -54,68 +54,30 @@ static struct bs_nufft_spec nufft_of(const struct bs_segments_spec *s)
 
 /* ---- memory ---- */
 
-enum region { FACTORS, PHASES, IMAGES, SAMPLES, DATA, SEEN, REGIONS };
-static const char *const region_name[REGIONS] = { "segment interpolators", "segment phases",
-						  "segment images",        "segment samples",
-						  "frame samples",         "frame readouts" };
-
-/* Counts and bytes fit: config/ bounds voxels, samples, coils and frames. */
-static void regions_of(uint64_t count[REGIONS], uint64_t bytes[REGIONS],
-		       const struct bs_segments_spec *s)
+/* They fit: config/ bounds voxels, samples, coils and frames. */
+static void lay(struct bs_segments *p, struct bs_room *r)
 {
+	const struct bs_segments_spec *s = &p->s;
 	const uint64_t voxels = voxels_of(s) * 8;
 	const uint64_t samples = s->nufft.samples * 8;
 
-	count[FACTORS] = 1;
-	bytes[FACTORS] = (uint64_t)BS_SEGMENTS_MAX * s->readout * 8;
-	count[PHASES] = 2;
-	bytes[PHASES] = voxels;
-	count[IMAGES] = 1;
-	bytes[IMAGES] = voxels * s->together;
-	count[SAMPLES] = 2;
-	bytes[SAMPLES] = samples * s->together;
-	count[DATA] = s->states;
-	bytes[DATA] = samples * s->nufft.coils;
-	count[SEEN] = 1;
-	bytes[SEEN] = s->states * readouts_of(s);
+	bs_room_take(r, &p->b, "segment interpolators", 1,
+		     (uint64_t)BS_SEGMENTS_MAX * s->readout * 8);
+	bs_room_take(r, &p->phase, "segment phases", 2, voxels);
+	bs_room_take(r, &p->images, "segment images", 1, voxels * s->together);
+	bs_room_take(r, &p->samples, "segment samples", 2, samples * s->together);
+	bs_room_take(r, &p->data, "frame samples", s->states, samples * s->nufft.coils);
+	bs_room_take(r, &p->seen, "frame readouts", 1, s->states * readouts_of(s));
 }
 
 int bs_segments_need(const struct bs_segments_spec *s, struct bs_need *need, struct bs_fail *why)
 {
 	const struct bs_nufft_spec n = nufft_of(s);
-	uint64_t count[REGIONS];
-	uint64_t bytes[REGIONS];
+	struct bs_room room = { .need = need };
+	struct bs_segments p = { .s = *s };
 
-	regions_of(count, bytes, s);
-	for (int r = 0; r < REGIONS; r++)
-		bs_need_add(need, region_name[r], count[r], bytes[r]);
+	lay(&p, &room);
 	return bs_nufft_need(&n, need, why);
-}
-
-static int take_regions(struct bs_segments *p, struct bs_arena *arena, struct bs_fail *why)
-{
-	uint64_t count[REGIONS];
-	uint64_t bytes[REGIONS];
-	void *at[REGIONS];
-
-	regions_of(count, bytes, &p->s);
-	for (int r = 0; r < REGIONS; r++) {
-		const uint64_t slot = (bytes[r] + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
-
-		at[r] = bs_arena_take(arena, (size_t)(count[r] * slot), BS_ALIGN);
-		if (at[r] == NULL)
-			return bs_fail(why, BS_ERR_NOMEM, "%s: the arena is too small",
-				       region_name[r]);
-	}
-	p->b = at[FACTORS];
-	p->phase = at[PHASES];
-	p->step = p->phase + (bytes[PHASES] + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN / 4;
-	p->images = at[IMAGES];
-	p->samples = at[SAMPLES];
-	p->sum = p->samples + (bytes[SAMPLES] + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN / 4;
-	p->data = at[DATA];
-	p->seen = at[SEEN];
-	return 0;
 }
 
 int bs_segments_plan(struct bs_segments **plan, const struct bs_segments_spec *spec, const float *k,
@@ -131,6 +93,7 @@ int bs_segments_plan(struct bs_segments **plan, const struct bs_segments_spec *s
 						     spec->start_s,
 						     spec->error };
 	struct bs_segments *p = calloc(1, sizeof(*p));
+	struct bs_room room = { .arena = arena };
 	int rc;
 
 	if (p == NULL)
@@ -139,7 +102,10 @@ int bs_segments_plan(struct bs_segments **plan, const struct bs_segments_spec *s
 	p->hz = hz;
 	p->team = team;
 	p->voxels = voxels_of(spec);
-	rc = take_regions(p, arena, why);
+	lay(p, &room);
+	p->step = p->phase + bs_slot(p->voxels * 8) / 4;
+	p->sum = p->samples + bs_slot(p->s.nufft.samples * p->s.together * 8) / 4;
+	rc = room.full ? bs_fail(why, BS_ERR_NOMEM, "time segments: the arena is too small") : 0;
 	if (rc == 0)
 		rc = bs_interpolators_find(&p->fit, &asked, p->b, why);
 	if (rc == 0)
@@ -376,9 +342,8 @@ void bs_segments_normal(struct bs_segments *p, const float *maps, const float *i
 static float *data_of(const struct bs_segments *p, uint32_t state, uint32_t coil)
 {
 	const uint64_t bytes = p->s.nufft.samples * p->s.nufft.coils * 8;
-	const uint64_t slot = (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
 
-	return p->data + state * (slot / 4) + 2 * coil * p->s.nufft.samples;
+	return p->data + state * (bs_slot(bytes) / 4) + 2 * coil * p->s.nufft.samples;
 }
 
 void bs_segments_begin(struct bs_segments *p, uint32_t state)
