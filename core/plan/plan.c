@@ -119,13 +119,10 @@ static const char *const maps[] = { "", " by maps_file", " by maps of the scan",
 static void put_stages(struct bs_text *t, const struct bs_plan *plan, enum bs_plan_stage first,
 		       enum bs_plan_stage end)
 {
-	static const char *const names[BS_PLAN_STAGES] = {
-		[BS_PLAN_EPI] = "EPI",         [BS_PLAN_NAVIGATE] = "navigate",
-		[BS_PLAN_WHITEN] = "whiten",   [BS_PLAN_COMPRESS] = "compress",
-		[BS_PLAN_AVERAGE] = "average", [BS_PLAN_FILL] = "GRAPPA",
-		[BS_PLAN_POCS] = "POCS",       [BS_PLAN_ECHOES] = "measure field",
-		[BS_PLAN_COMBINE] = "combine", [BS_PLAN_RESIZE] = "resize",
-	};
+	static const char *const names[] = { "EPI",     "navigate", "whiten", "compress",
+					     "average", "GRAPPA",   "POCS",   "measure field",
+					     "combine", "resize" };
+	_Static_assert(sizeof(names) / sizeof(names[0]) == BS_PLAN_STAGES, "a name for each");
 	const char *between = t->len > 0 ? " > " : "";
 
 	for (unsigned s = first; s < end; s++)
@@ -138,9 +135,11 @@ static void put_stages(struct bs_text *t, const struct bs_plan *plan, enum bs_pl
 
 const char *bs_plan_words(char *to, size_t size, const struct bs_plan *plan)
 {
-	static const char *const encodings[BS_ENCODES] = { "nothing", "grid", "exact",
-							   "field",   "path", "lines" };
-	static const char *const solvers[BS_SOLVES] = { "", " > cg", " > unfold" };
+	static const char *const encodings[] = { "nothing", "grid", "exact",
+						 "field",   "path", "lines" };
+	static const char *const solvers[] = { "", " > cg", " > unfold" };
+	_Static_assert(sizeof(encodings) / sizeof(encodings[0]) == BS_ENCODES, "a name for each");
+	_Static_assert(sizeof(solvers) / sizeof(solvers[0]) == BS_SOLVES, "a name for each");
 	struct bs_text t = { to, size, 0, false };
 
 	to[0] = '\0';

@@ -54,7 +54,7 @@ static bool completes(const struct bs_protocol *p)
 /* Images behind F^H d, each of image_bytes. */
 static uint32_t images_of(const struct bs_protocol *p)
 {
-	const struct bs_solving *solving = bs_solvings[bs_plan_of(p).solve];
+	const struct bs_solving *solving = bs_solving_of(bs_plan_of(p).solve);
 
 	return solving != NULL ? solving->images(p) : p->coils;
 }
@@ -137,7 +137,7 @@ static int need_encoder(const struct bs_protocol *p, struct bs_need *need, struc
 
 static int need_solver(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
-	return bs_solvings[bs_plan_of(p).solve]->need(p, need, why);
+	return bs_solving_of(bs_plan_of(p).solve)->need(p, need, why);
 }
 
 static int need_filler(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
@@ -248,7 +248,7 @@ static int host_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 	e->p = p;
 	e->plan = bs_plan_of(p);
 	e->encoder = bs_encoder_of(p);
-	e->solving = bs_solvings[e->plan.solve];
+	e->solving = bs_solving_of(e->plan.solve);
 	e->maps = tables->maps;
 	if (e->plan.joint && tables->maps == NULL)
 		rc = bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method %s needs maps_file",

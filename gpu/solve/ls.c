@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/solve/blocks.h"
 #include "gpu/toeplitz/circulant.h"
 #include "gpu/solve/csr.h"
 #include "gpu/solve/precond.h"
 #include "gpu/toeplitz/toeplitz.h"
-
-#define BLOCK 8192u /* voxels of one task */
 
 struct bs_ls {
 	struct bs_ls_spec s;
@@ -272,23 +271,12 @@ void bs_ls_lambda(struct bs_ls *p, double lambda)
 		invert(p, p->power + set * p->step, p->inverse + set * p->step);
 }
 
-static uint64_t span(const struct bs_ls *p, int task, uint64_t *from)
-{
-	*from = (uint64_t)task * BLOCK;
-	return p->voxels - *from < BLOCK ? p->voxels - *from : BLOCK;
-}
-
-static int blocks_of(const struct bs_ls *p)
-{
-	return (int)((p->voxels + BLOCK - 1) / BLOCK);
-}
-
 static void add_identity(void *arg, int task, int member)
 {
 	const struct bs_ls *p = arg;
-	const uint64_t image = (uint64_t)(task / blocks_of(p)) * p->voxels;
+	const uint64_t image = (uint64_t)(task / bs_blocks(p->voxels)) * p->voxels;
 	uint64_t from;
-	uint64_t n = span(p, task % blocks_of(p), &from);
+	uint64_t n = bs_block(p->voxels, task % bs_blocks(p->voxels), &from);
 	const float *restrict in = p->in + 2 * (image + from);
 	float *restrict out = p->out + 2 * (image + from);
 	const float mu = (float)p->mu;
@@ -301,23 +289,14 @@ static void add_identity(void *arg, int task, int member)
 static void combine(void *arg, int task, int member)
 {
 	const struct bs_ls *p = arg;
-	const uint32_t image = (uint32_t)(task / blocks_of(p));
+	const uint32_t image = (uint32_t)(task / bs_blocks(p->voxels));
 	const float *maps = maps_of(p, p->set) + 2 * image * p->s.coils * p->voxels;
 	uint64_t from;
-	uint64_t n = span(p, task % blocks_of(p), &from);
-	float *restrict out = p->out + 2 * (image * p->voxels + from);
+	uint64_t n = bs_block(p->voxels, task % bs_blocks(p->voxels), &from);
 
 	(void)member;
-	memset(out, 0, n * 8);
-	for (uint32_t c = 0; c < p->s.coils; c++) {
-		const float *restrict in = p->in + 2 * (c * p->voxels + from);
-		const float *restrict s = maps + 2 * (c * p->voxels + from);
-
-		for (uint64_t i = 0; i < n; i++) {
-			out[2 * i] += s[2 * i] * in[2 * i] + s[2 * i + 1] * in[2 * i + 1];
-			out[2 * i + 1] += s[2 * i] * in[2 * i + 1] - s[2 * i + 1] * in[2 * i];
-		}
-	}
+	bs_blocks_combine(p->out + 2 * (image * p->voxels + from), maps + 2 * from,
+			  p->in + 2 * from, p->s.coils, p->voxels, n);
 }
 
 /* What the coils see of the images: seen_c = sum over them of S_c in. */
@@ -325,7 +304,7 @@ static void look(void *arg, int task, int member)
 {
 	const struct bs_ls *p = arg;
 	uint64_t from;
-	uint64_t n = span(p, task, &from);
+	uint64_t n = bs_block(p->voxels, task, &from);
 
 	(void)member;
 	for (uint32_t c = 0; c < p->s.coils; c++) {
@@ -351,7 +330,7 @@ static void jacobi(void *arg, int task, int member)
 {
 	const struct bs_ls *p = arg;
 	uint64_t from;
-	uint64_t n = span(p, task, &from);
+	uint64_t n = bs_block(p->voxels, task, &from);
 	const float *restrict in = p->in + 2 * from;
 	const float *restrict inverse = p->inverse + p->set * p->step + from;
 	float *restrict out = p->out + 2 * from;
@@ -367,7 +346,7 @@ static void jacobi(void *arg, int task, int member)
 static void apply_together(struct bs_ls *p, const float *in, float *out)
 {
 	p->in = in;
-	bs_team_run(p->team, look, p, blocks_of(p));
+	bs_team_run(p->team, look, p, bs_blocks(p->voxels));
 	bs_toeplitz_apply(p->toeplitz, p->s.coils, p->seen, p->seen);
 	bs_ls_combine(p, p->seen, out);
 }
@@ -392,14 +371,14 @@ void bs_ls_apply(struct bs_ls *p, const float *in, float *out)
 		return;
 	p->in = in;
 	p->out = out;
-	bs_team_run(p->team, add_identity, p, (int)images_of(&p->s) * blocks_of(p));
+	bs_team_run(p->team, add_identity, p, (int)images_of(&p->s) * bs_blocks(p->voxels));
 }
 
 void bs_ls_combine(struct bs_ls *p, const float *in, float *out)
 {
 	p->in = in;
 	p->out = out;
-	bs_team_run(p->team, combine, p, (int)images_of(&p->s) * blocks_of(p));
+	bs_team_run(p->team, combine, p, (int)images_of(&p->s) * bs_blocks(p->voxels));
 }
 
 static void apply_system(void *self, const float *in, float *out)
@@ -413,7 +392,7 @@ static void apply_jacobi(void *self, const float *in, float *out)
 
 	p->in = in;
 	p->out = out;
-	bs_team_run(p->team, jacobi, p, blocks_of(p));
+	bs_team_run(p->team, jacobi, p, bs_blocks(p->voxels));
 }
 
 static void apply_circulant(void *self, const float *in, float *out)

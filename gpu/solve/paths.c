@@ -7,8 +7,8 @@
 
 #include "core/traj/delay.h"
 #include "gpu/nufft/density.h"
+#include "gpu/solve/blocks.h"
 
-#define BLOCK  8192u /* voxels of one task */
 #define COILS  16u
 #define SPOKES 128u /* of a frame that tell of delays, at most */
 
@@ -346,24 +346,13 @@ double bs_paths_sum(const struct bs_paths *f)
 	return f->sum;
 }
 
-static int blocks_of(const struct bs_paths *f)
-{
-	return (int)((f->voxels + BLOCK - 1) / BLOCK);
-}
-
-static uint64_t span(const struct bs_paths *f, int block, uint64_t *from)
-{
-	*from = (uint64_t)block * BLOCK;
-	return f->voxels - *from < BLOCK ? f->voxels - *from : BLOCK;
-}
-
 /* images[c] = S_c in, one task a coil and block. */
 static void to_coils(void *arg, int task, int member)
 {
 	const struct bs_paths *f = arg;
-	const uint64_t coil = (uint64_t)(task / blocks_of(f)) * f->voxels;
+	const uint64_t coil = (uint64_t)(task / bs_blocks(f->voxels)) * f->voxels;
 	uint64_t from;
-	const uint64_t n = span(f, task % blocks_of(f), &from);
+	const uint64_t n = bs_block(f->voxels, task % bs_blocks(f->voxels), &from);
 	const float *restrict s = f->maps + 2 * (coil + from);
 	const float *restrict in = f->in + 2 * from;
 	float *restrict out = f->images + 2 * (coil + from);
@@ -380,20 +369,11 @@ static void from_coils(void *arg, int task, int member)
 {
 	const struct bs_paths *f = arg;
 	uint64_t from;
-	const uint64_t n = span(f, task, &from);
-	float *restrict out = f->out + 2 * from;
+	const uint64_t n = bs_block(f->voxels, task, &from);
 
 	(void)member;
-	memset(out, 0, n * 8);
-	for (uint32_t c = 0; c < f->together; c++) {
-		const float *restrict s = f->maps + 2 * (c * f->voxels + from);
-		const float *restrict in = f->images + 2 * (c * f->voxels + from);
-
-		for (uint64_t v = 0; v < n; v++) {
-			out[2 * v] += s[2 * v] * in[2 * v] + s[2 * v + 1] * in[2 * v + 1];
-			out[2 * v + 1] += s[2 * v] * in[2 * v + 1] - s[2 * v + 1] * in[2 * v];
-		}
-	}
+	bs_blocks_combine(f->out + 2 * from, f->maps + 2 * from, f->images + 2 * from, f->together,
+			  f->voxels, n);
 }
 
 void bs_paths_normal(struct bs_paths *f, const float *maps, const float *in, float *out)
@@ -406,8 +386,8 @@ void bs_paths_normal(struct bs_paths *f, const float *maps, const float *in, flo
 	f->maps = maps;
 	f->in = in;
 	f->out = out;
-	bs_team_run(f->team, to_coils, f, blocks_of(f) * (int)f->together);
+	bs_team_run(f->team, to_coils, f, bs_blocks(f->voxels) * (int)f->together);
 	bs_nufft_forward(f->nufft, f->images, f->at);
 	bs_nufft_adjoint(f->nufft, f->at, f->images);
-	bs_team_run(f->team, from_coils, f, blocks_of(f));
+	bs_team_run(f->team, from_coils, f, bs_blocks(f->voxels));
 }

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/solve/blocks.h"
 #include "gpu/solve/interpolators.h"
-
-#define BLOCK 8192u /* voxels of one task */
 
 struct bs_segments {
 	struct bs_segments_spec s;
@@ -135,24 +134,13 @@ struct bs_segments_info bs_segments_info(const struct bs_segments *p)
 
 /* ---- tasks ---- */
 
-static int blocks_of(const struct bs_segments *p)
-{
-	return (int)((p->voxels + BLOCK - 1) / BLOCK);
-}
-
-static uint64_t span(const struct bs_segments *p, int block, uint64_t *from)
-{
-	*from = (uint64_t)block * BLOCK;
-	return p->voxels - *from < BLOCK ? p->voxels - *from : BLOCK;
-}
-
 /* The phases of the first segment, and from one to the next. */
 static void start_phases(void *arg, int task, int member)
 {
 	struct bs_segments *p = arg;
 	const float *hz = p->hz + (uint64_t)p->slice * p->voxels;
 	uint64_t from;
-	const uint64_t n = span(p, task, &from);
+	const uint64_t n = bs_block(p->voxels, task, &from);
 
 	(void)member;
 	for (uint64_t v = from; v < from + n; v++) {
@@ -172,7 +160,7 @@ static void next_phases(void *arg, int task, int member)
 	float *restrict phase = p->phase;
 	const float *restrict step = p->step;
 	uint64_t from;
-	const uint64_t n = span(p, task, &from);
+	const uint64_t n = bs_block(p->voxels, task, &from);
 
 	(void)member;
 	for (uint64_t v = from; v < from + n; v++) {
@@ -188,9 +176,9 @@ static void next_phases(void *arg, int task, int member)
 static void to_segment(void *arg, int task, int member)
 {
 	struct bs_segments *p = arg;
-	const int c = task / blocks_of(p);
+	const int c = task / bs_blocks(p->voxels);
 	uint64_t from;
-	const uint64_t n = span(p, task % blocks_of(p), &from);
+	const uint64_t n = bs_block(p->voxels, task % bs_blocks(p->voxels), &from);
 	const float *restrict phase = p->phase + 2 * from;
 	const float *restrict in = p->in + 2 * from;
 	const float *restrict s =
@@ -211,9 +199,9 @@ static void to_segment(void *arg, int task, int member)
 static void from_segment(void *arg, int task, int member)
 {
 	struct bs_segments *p = arg;
-	const int c = task / blocks_of(p);
+	const int c = task / bs_blocks(p->voxels);
 	uint64_t from;
-	const uint64_t n = span(p, task % blocks_of(p), &from);
+	const uint64_t n = bs_block(p->voxels, task % bs_blocks(p->voxels), &from);
 	const float *restrict phase = p->phase + 2 * from;
 	const float *restrict in = p->images + 2 * ((uint64_t)c * p->voxels + from);
 	float *restrict out = p->out + 2 * ((uint64_t)c * p->voxels + from);
@@ -232,7 +220,7 @@ static void combine_segment(void *arg, int task, int member)
 {
 	struct bs_segments *p = arg;
 	uint64_t from;
-	const uint64_t n = span(p, task, &from);
+	const uint64_t n = bs_block(p->voxels, task, &from);
 	const float *restrict phase = p->phase + 2 * from;
 	float *restrict out = p->out + 2 * from;
 
@@ -292,7 +280,7 @@ static void add_samples(void *arg, int task, int member)
 /* Segment l's phases and factors; segments are gone through in order. */
 static void turn_to(struct bs_segments *p, uint32_t l)
 {
-	bs_team_run(p->team, l == 0 ? start_phases : next_phases, p, blocks_of(p));
+	bs_team_run(p->team, l == 0 ? start_phases : next_phases, p, bs_blocks(p->voxels));
 	p->factor = p->b + 2 * (uint64_t)l * p->s.readout;
 	p->first = l == 0;
 }
@@ -313,9 +301,10 @@ static void adjoint(struct bs_segments *p, const float *maps, const float *data,
 		bs_team_run(p->team, weigh_samples, p, readout_tasks(p));
 		bs_nufft_adjoint(p->nufft, p->samples, p->images);
 		if (maps != NULL)
-			bs_team_run(p->team, combine_segment, p, blocks_of(p));
+			bs_team_run(p->team, combine_segment, p, bs_blocks(p->voxels));
 		else
-			bs_team_run(p->team, from_segment, p, blocks_of(p) * (int)p->s.together);
+			bs_team_run(p->team, from_segment, p,
+				    bs_blocks(p->voxels) * (int)p->s.together);
 	}
 }
 
@@ -330,7 +319,7 @@ void bs_segments_normal(struct bs_segments *p, const float *maps, const float *i
 		turn_to(p, l);
 		p->in = in;
 		p->maps = maps;
-		bs_team_run(p->team, to_segment, p, blocks_of(p) * (int)p->s.together);
+		bs_team_run(p->team, to_segment, p, bs_blocks(p->voxels) * (int)p->s.together);
 		bs_nufft_forward(p->nufft, p->images, p->samples);
 		bs_team_run(p->team, add_samples, p, readout_tasks(p));
 	}

@@ -37,7 +37,7 @@ struct bs_solving {
 };
 
 /* NULL: BS_SOLVE_NONE, the sums are the images. */
-extern const struct bs_solving *const bs_solvings[BS_SOLVES];
+const struct bs_solving *bs_solving_of(enum bs_solve solve);
 
 /* Cartesian SENSE; the same for both twins. */
 struct bs_unfold_spec bs_unfolding_spec(const struct bs_protocol *p);
