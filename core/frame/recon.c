@@ -482,7 +482,6 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 		      struct bs_fail *why)
 {
 	struct frame *f = &r->frame[slot];
-	const struct bs_engine *engine = f->seat->engine;
 	struct bs_report *report = &image->report;
 	int rc = bs_frame_rest(r, slot);
 
@@ -492,13 +491,11 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	image->number = ++r->images;
 	image->preview = false;
 	if (rc == 0 && r->groups > 0)
-		rc = bs_window_pass(r, slot, image);
+		rc = bs_window_image(r, slot, NULL, INT64_MAX, report);
 	else if (rc == 0 && f->absent)
 		;
-	else if (rc == 0 && engine->pass != NULL)
-		rc = engine->pass(f->seat->self, slot, NULL, report);
 	else if (rc == 0)
-		rc = engine->finish(f->seat->self, slot, INT64_MAX, image->pixels, report);
+		rc = f->seat->engine->image(f->seat->self, slot, NULL, INT64_MAX, NULL, report);
 	if (rc != 0)
 		return not_made(r, image, rc, why);
 	(void)bs_recon_take_calibration(r, slot);
@@ -524,10 +521,10 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	if (preview)
 		rc = r->preview->peek(r->preview_self, slot, image->pixels);
 	else if (r->groups > 0)
-		rc = bs_window_image(r, slot, image, deadline_ns);
+		rc = bs_window_image(r, slot, image->pixels, deadline_ns, &image->report);
 	else
-		rc = f->seat->engine->finish(f->seat->self, slot, deadline_ns, image->pixels,
-					     &image->report);
+		rc = f->seat->engine->image(f->seat->self, slot, NULL, deadline_ns, image->pixels,
+					    &image->report);
 	if (rc != 0)
 		return not_made(r, image, rc, why);
 	bs_frame_say_left(image);

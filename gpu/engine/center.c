@@ -458,8 +458,8 @@ int bs_center_block(struct bs_center *c, uint32_t frame, const uint8_t *held, ui
 		    const float **block, struct bs_fail *why)
 {
 	struct bs_report report = { 0 };
-	int rc = held != NULL ? c->ls->slide(c->self, frame, held, INT64_MAX, c->image, &report)
-			      : c->ls->finish(c->self, frame, INT64_MAX, c->image, &report);
+	int rc = held != NULL ? c->ls->image(c->self, frame, held, INT64_MAX, c->image, &report)
+			      : c->ls->image(c->self, frame, NULL, INT64_MAX, c->image, &report);
 
 	if (rc != 0)
 		return bs_fail(why, rc, "the center of k-space: %s", report.why.text);

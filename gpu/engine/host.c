@@ -1,7 +1,7 @@
 /*
  * gpu/engine/host.c - every method on the host: an encoding, a solver, and what follows
  *
- * Readouts go to the protocol's encoding (gpu/encode/encode.h) as they arrive. finish makes the
+ * Readouts go to the protocol's encoding (gpu/encode/encode.h) as they arrive. image makes the
  * maps that the scan brings, adds the rest of F^H d (lines that lack are filled in before), solves
  * (gpu/solve/solve.h) up to the deadline, completes what is left out at an end of k-space,
  * combines, and measures the field.
@@ -419,40 +419,33 @@ static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t
 	e->tail_ns = bs_tail_longest(e->tail_ns, spent_ns);
 }
 
-static int host_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+/* Of an image that was handed on before: maps, a field, delays for later ones. */
+static int pass_by(struct engine *e, uint32_t frame, const uint8_t *held, struct bs_report *report)
+{
+	int rc = e->echoes != NULL ? sum_up(e, frame, held, report)
+				   : prepare(e, frame, held, report);
+
+	if (rc < 0 || e->echoes == NULL)
+		return rc < 0 ? rc : 0;
+	complete(e, frame, report);
+	bs_echoes_measure(e->echoes, frame, e->whole);
+	return 0;
+}
+
+static int host_image(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
 		      float *image, struct bs_report *report)
 {
 	struct engine *e = self;
 	const int64_t start_ns = bs_now_ns();
 	int rc = bs_mapped_make(e->mapped, frame, held, &deadline_ns, report);
 
+	if (rc == 0 && image == NULL)
+		return pass_by(e, frame, held, report);
 	if (rc == 0)
 		rc = sum_up(e, frame, held, report);
 	if (rc == 0)
 		to_image(e, frame, start_ns, deadline_ns, image, report);
 	return rc;
-}
-
-static int host_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
-		       struct bs_report *report)
-{
-	return host_slide(self, frame, NULL, deadline_ns, image, report);
-}
-
-static int host_pass(void *self, uint32_t frame, const uint8_t *held, struct bs_report *report)
-{
-	struct engine *e = self;
-	int64_t never_ns = INT64_MAX;
-	int rc = bs_mapped_make(e->mapped, frame, held, &never_ns, report);
-
-	if (rc == 0)
-		rc = e->echoes != NULL ? sum_up(e, frame, held, report)
-				       : prepare(e, frame, held, report);
-	if (rc < 0 || e->echoes == NULL)
-		return rc < 0 ? rc : 0;
-	complete(e, frame, report);
-	bs_echoes_measure(e->echoes, frame, e->whole);
-	return 0;
 }
 
 /* Where the window's groups are not summed by themselves, samples and path stay. */
@@ -487,10 +480,8 @@ const struct bs_engine bs_engine_gridding_host = {
 	.path = host_path,
 	.add = host_add,
 	.side = host_side,
-	.finish = host_finish,
-	.pass = host_pass,
+	.image = host_image,
 	.fold = host_fold,
-	.slide = host_slide,
 	.peek = host_peek,
 	.disarm = host_disarm,
 };
@@ -504,10 +495,8 @@ const struct bs_engine bs_engine_ls_host = {
 	.path = host_path,
 	.add = host_add,
 	.side = host_side,
-	.finish = host_finish,
-	.pass = host_pass,
+	.image = host_image,
 	.fold = host_fold,
-	.slide = host_slide,
 	.disarm = host_disarm,
 	.preview = &bs_engine_gridding_host,
 };
@@ -521,10 +510,8 @@ const struct bs_engine bs_engine_sense_host = {
 	.path = host_path,
 	.add = host_add,
 	.side = host_side,
-	.finish = host_finish,
-	.pass = host_pass,
+	.image = host_image,
 	.fold = host_fold,
-	.slide = host_slide,
 	.maps = host_maps,
 	.disarm = host_disarm,
 	.preview = &bs_engine_gridding_host,
@@ -538,8 +525,7 @@ const struct bs_engine bs_engine_cartesian_host = {
 	.begin = host_begin,
 	.add = host_add,
 	.side = host_side,
-	.finish = host_finish,
-	.pass = host_pass,
+	.image = host_image,
 	.disarm = host_disarm,
 };
 
@@ -551,7 +537,6 @@ const struct bs_engine bs_engine_unfold_host = {
 	.begin = host_begin,
 	.add = host_add,
 	.side = host_side,
-	.finish = host_finish,
-	.pass = host_pass,
+	.image = host_image,
 	.disarm = host_disarm,
 };

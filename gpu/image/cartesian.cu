@@ -379,12 +379,12 @@ static int load_weights(void *self, uint32_t frame, struct bs_report *report)
 					     &report->why);
 }
 
-static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
-		  struct bs_report *report)
+static int make(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns, float *image,
+		struct bs_report *report)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 	const struct cart *c = cart_of(self);
-	int rc = bs_mapped_make(e->scan_maps, frame, NULL, &deadline_ns, report);
+	int rc = bs_mapped_make(e->scan_maps, frame, held, &deadline_ns, report);
 	int64_t calibrated_ns = 0;
 	int64_t spent_ns = bs_now_ns();
 
@@ -394,7 +394,7 @@ static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 	rc = load_weights(self, frame, report);
 	spent_ns = bs_now_ns() - spent_ns;
 	if (rc == 0)
-		rc = bs_armed_cuda_image(e, frame, deadline_ns, image, report);
+		rc = bs_armed_cuda_made(e, frame, held, deadline_ns, image, report);
 	if (c->filler != NULL)
 		calibrated_ns = bs_filler_calibrated_ns(c->filler);
 	report->stage_ns[BS_BUDGET_CALIBRATION] += calibrated_ns;
@@ -412,7 +412,7 @@ static constexpr struct bs_engine cartesian_engine(void)
 	e.add = add;
 	e.side = side;
 	e.scan = scan;
-	e.finish = finish;
+	e.image = make;
 	return e;
 }
 

@@ -108,7 +108,7 @@ static int image_of(struct armed *a, const struct bs_protocol *p, uint32_t frame
 		if (rc == 0 && cudaPeekAtLastError() != cudaSuccess)
 			rc = BS_ERR_GPU;
 	}
-	return rc != 0 ? rc : a->engine->finish(a->self, frame, INT64_MAX, image, report);
+	return rc != 0 ? rc : a->engine->image(a->self, frame, NULL, INT64_MAX, image, report);
 }
 
 /* Armed, one image, closed. */

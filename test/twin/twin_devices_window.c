@@ -30,7 +30,7 @@ static int slide_of(struct armed *a, const float *data, float *image)
 			rc = a->engine->fold(a->self, 0, g);
 		held[g] = g != 1; /* one was lost */
 	}
-	return rc != 0 ? rc : a->engine->slide(a->self, 0, held, INT64_MAX, image, &r);
+	return rc != 0 ? rc : a->engine->image(a->self, 0, held, INT64_MAX, image, &r);
 }
 
 static int peek_of(struct armed *a, const float *data, float *image)

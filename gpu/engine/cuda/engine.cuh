@@ -30,11 +30,10 @@ static constexpr struct bs_engine bs_engine_cuda(const char *name, bool windows,
 	e.add = bs_armed_cuda_add;
 	e.side = bs_armed_cuda_side;
 	e.scan = bs_armed_cuda_scan;
-	e.finish = bs_armed_cuda_finish;
+	e.image = bs_armed_cuda_image;
 	e.disarm = bs_armed_cuda_close;
 	e.reading = bs_armed_cuda_reading;
 	e.fold = windows ? bs_armed_cuda_fold : NULL;
-	e.slide = windows ? bs_armed_cuda_slide : NULL;
 	e.peek = previews ? bs_armed_cuda_peek : NULL;
 	e.maps = bs_armed_cuda_maps;
 	e.path = paths ? bs_armed_cuda_path : NULL;

@@ -145,7 +145,7 @@ static bool image_of(const struct scan *s, enum bs_parallel parallel, const floa
 		rc = engine->begin(self, 0);
 	if (rc == 0) {
 		add_all(engine, self, s);
-		rc = engine->finish(self, 0, INT64_MAX, image, &report);
+		rc = engine->image(self, 0, NULL, INT64_MAX, image, &report);
 	}
 	CHECK(rc == 0, "%s: an image %s%s", s->name, why.text, report.why.text);
 	if (self != NULL)

@@ -232,7 +232,7 @@ static int slides(struct armed *a, const float *data, float *images, struct bs_r
 			rc = a->engine->fold(a->self, 0, n % GROUPS);
 		memset(report, 0, sizeof(*report));
 		if (rc == 0 && n + 1 >= GROUPS)
-			rc = a->engine->slide(a->self, 0, held, INT64_MAX,
+			rc = a->engine->image(a->self, 0, held, INT64_MAX,
 					      images + n * (bs_protocol_image_bytes(p) / 4),
 					      report);
 	}

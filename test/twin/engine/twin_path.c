@@ -206,7 +206,7 @@ static int image_of(struct armed *a, const struct trial *t, const float *k, cons
 					    t->samples);
 	}
 	if (rc == 0)
-		rc = a->engine->finish(a->self, 1, INT64_MAX, image, &report);
+		rc = a->engine->image(a->self, 1, NULL, INT64_MAX, image, &report);
 	*why = report.why;
 	return rc;
 }

@@ -103,10 +103,11 @@ static void told_scan(void *self)
 	tell("scan ");
 }
 
-static int told_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
-		       struct bs_report *report)
+static int told_image(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+		      float *image, struct bs_report *report)
 {
 	(void)self;
+	(void)held;
 	(void)deadline_ns;
 	(void)image;
 	(void)report;
@@ -134,7 +135,7 @@ static const struct bs_engine told = { .name = "told",
 				       .add = told_add,
 				       .side = told_side,
 				       .scan = told_scan,
-				       .finish = told_finish,
+				       .image = told_image,
 				       .disarm = told_disarm };
 
 static bool story_is(const char *want)

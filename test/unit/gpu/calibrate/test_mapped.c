@@ -93,7 +93,7 @@ static int frame(struct armed *a, bool calibrates, int what, float *image, struc
 	const int rc = frame_of(a, calibrates, what);
 
 	memset(report, 0, sizeof(*report));
-	return rc != 0 ? rc : a->engine->finish(a->self, 0, INT64_MAX, image, report);
+	return rc != 0 ? rc : a->engine->image(a->self, 0, NULL, INT64_MAX, image, report);
 }
 
 /* The image with the maps that the last one left, read from a file. */
@@ -148,7 +148,7 @@ static void images(const struct one *o)
 	a.engine->scan(a.self);
 	CHECK(a.engine->begin(a.self, 0) == 0, "a frame of no lines");
 	memset(&report, 0, sizeof(report));
-	CHECK(a.engine->finish(a.self, 0, INT64_MAX, image, &report) == BS_ERR_CALIBRATION &&
+	CHECK(a.engine->image(a.self, 0, NULL, INT64_MAX, image, &report) == BS_ERR_CALIBRATION &&
 		      report.why.code == BS_ERR_CALIBRATION,
 	      "%s", report.why.text);
 	armed_close(&a);
@@ -208,7 +208,7 @@ static void slide(struct sliding *s, uint32_t group, const uint8_t held[3], int 
 	if (rc == 0)
 		rc = e->fold(s->a.self, 0, group);
 	if (rc == 0 && held != NULL)
-		rc = e->slide(s->a.self, 0, held, INT64_MAX, s->image, &report);
+		rc = e->image(s->a.self, 0, held, INT64_MAX, s->image, &report);
 	CHECK(rc == 0, "%s: group %u %s", e->name, group, report.why.text);
 }
 
@@ -306,7 +306,8 @@ static void passed(const struct one *o)
 	memcpy(want, s.maps, sizeof(want));
 	memset(s.maps, 0, sizeof(want));
 	s.a.engine->scan(s.a.self);
-	CHECK(frame_of(&s.a, true, 0) == 0 && s.a.engine->pass(s.a.self, 0, NULL, &report) == 0 &&
+	CHECK(frame_of(&s.a, true, 0) == 0 &&
+		      s.a.engine->image(s.a.self, 0, NULL, INT64_MAX, NULL, &report) == 0 &&
 		      memcmp(s.maps, want, sizeof(want)) == 0,
 	      "%s: no image, the same maps", s.a.engine->name);
 	sliding_close(&s);

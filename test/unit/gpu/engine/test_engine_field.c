@@ -185,7 +185,7 @@ static void run(struct armed *a, const struct bs_protocol *p, float image[SLICES
 		}
 	for (uint32_t s = 0; s < SLICES; s++) {
 		memset(report, 0, sizeof(*report));
-		(void)a->engine->finish(a->self, s, INT64_MAX, image[s], report);
+		(void)a->engine->image(a->self, s, NULL, INT64_MAX, image[s], report);
 	}
 }
 
@@ -254,7 +254,7 @@ static void window(enum bs_method method)
 		(void)a.engine->fold(a.self, 1, g);
 	}
 	memset(&report, 0, sizeof(report));
-	(void)a.engine->slide(a.self, 1, held, INT64_MAX, image, &report);
+	(void)a.engine->image(a.self, 1, held, INT64_MAX, image, &report);
 	CHECK(off(image, whole[1], bs_protocol_channels(&p) * (size_t)VOXELS) < 1e-3,
 	      "%s: a window of all groups: %.1e from the frame", bs_method_name(method),
 	      off(image, whole[1], bs_protocol_channels(&p) * (size_t)VOXELS));
