@@ -130,13 +130,12 @@ struct bs_engine {
 		   const struct bs_arm_env *env, struct bs_fail *why);
 	int (*begin)(void *self, uint32_t frame);
 	/*
-	 * Of protocols whose readouts bring their own path, before each add: where the samples of
-	 * this readout lie, k [sample][dims], cycles per voxel in [-0.5, 0.5), delays applied.
-	 * Copied before this returns. NULL: the method's samples lie where tables->traj says.
+	 * k: of protocols whose readouts bring their own path, where the samples of this one lie,
+	 * [sample][dims], cycles per voxel in [-0.5, 0.5), delays applied, copied before this
+	 * returns; else NULL: tables->traj says it. data [coil][samples] complex, the protocol's
+	 * samples only (discarded ones removed).
 	 */
-	int (*path)(void *self, uint32_t frame, uint32_t readout, const float *k);
-	/* data [coil][samples] complex, the protocol's samples only (discarded ones removed) */
-	int (*add)(void *self, uint32_t frame, uint32_t readout, const float *data,
+	int (*add)(void *self, uint32_t frame, uint32_t readout, const float *k, const float *data,
 		   size_t coil_stride);
 	/*
 	 * Of what came since begin, or of the window's groups with held[group] set, added in the

@@ -183,27 +183,17 @@ static bool goes_on(const struct bs_recon *r, const struct frame *f, const struc
 	       head->idx.repetition != f->first.idx.repetition;
 }
 
-/* path NULL: the table says it. */
-static int add_to(const struct seat *to, uint32_t slot, uint32_t row, const float *path,
-		  const float *data, size_t stride)
-{
-	int rc = 0;
-
-	if (path != NULL && to->engine->path != NULL)
-		rc = to->engine->path(to->self, slot, row, path);
-	return rc == 0 ? to->engine->add(to->self, slot, row, data, stride) : rc;
-}
-
 static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const struct bs_mrd_acq *head,
 	       const float *data)
 {
-	const struct seat beside = { r->preview, r->preview_self };
-	const float *path = r->plan.streams ? data + bs_path_at(head) : NULL;
+	const struct seat *own = r->frame[slot].seat;
+	const float *k = r->plan.streams ? data + bs_path_at(head) : NULL;
 	const float *from = data + 2 * (size_t)head->discard_pre;
-	int rc = add_to(r->frame[slot].seat, slot, row, path, from, head->number_of_samples);
+	const size_t stride = head->number_of_samples;
+	int rc = own->engine->add(own->self, slot, row, k, from, stride);
 
 	if (rc == 0 && has_preview_beside(r))
-		rc = add_to(&beside, slot, row, path, from, head->number_of_samples);
+		rc = r->preview->add(r->preview_self, slot, row, k, from, stride);
 	return rc;
 }
 
@@ -378,7 +368,7 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	const bool uses = bs_scan_uses(r->p, &r->info, kind, head->idx.average);
 	int rc = 0;
 
-	if (uses && row != BS_ROW_NONE && bs_plan_of(r->p).on_grid)
+	if (uses && row != BS_ROW_NONE && r->plan.on_grid)
 		bs_readouts_see(&r->readouts, r->p, head);
 	if (!uses) {
 		r->kinds.unused[kind]++;

@@ -407,7 +407,7 @@ int bs_center_add(struct bs_center *c, uint32_t frame, uint32_t readout, const f
 			to[2 * i + 1] = index[i] == UNUSED ? 0.0f : from[2 * index[i] + 1];
 		}
 	}
-	return c->ls->add(c->self, frame, readout, c->data, n);
+	return c->ls->add(c->self, frame, readout, NULL, c->data, n);
 }
 
 int bs_center_fold(struct bs_center *c, uint32_t frame, uint32_t group)

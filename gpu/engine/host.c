@@ -302,19 +302,13 @@ static int host_begin(void *self, uint32_t frame)
 	return bs_mapped_begin(e->mapped, frame);
 }
 
-static int host_path(void *self, uint32_t frame, uint32_t readout, const float *k)
-{
-	struct engine *e = self;
-
-	e->encoder.row->path(&e->encoder, frame, readout, k);
-	return 0;
-}
-
-static int host_add(void *self, uint32_t frame, uint32_t readout, const float *data,
+static int host_add(void *self, uint32_t frame, uint32_t readout, const float *k, const float *data,
 		    size_t coil_stride)
 {
 	struct engine *e = self;
 
+	if (e->encoder.row->path != NULL)
+		e->encoder.row->path(&e->encoder, frame, readout, k);
 	e->encoder.row->add(&e->encoder, frame, readout, data, coil_stride);
 	if (e->filler != NULL)
 		bs_filler_add(e->filler, frame, readout, data, coil_stride);
@@ -477,7 +471,6 @@ const struct bs_engine bs_engine_gridding_host = {
 	.arm = host_arm,
 	.scan = host_scan,
 	.begin = host_begin,
-	.path = host_path,
 	.add = host_add,
 	.side = host_side,
 	.image = host_image,
@@ -492,7 +485,6 @@ const struct bs_engine bs_engine_ls_host = {
 	.arm = host_arm,
 	.scan = host_scan,
 	.begin = host_begin,
-	.path = host_path,
 	.add = host_add,
 	.side = host_side,
 	.image = host_image,
@@ -507,7 +499,6 @@ const struct bs_engine bs_engine_sense_host = {
 	.arm = host_arm,
 	.scan = host_scan,
 	.begin = host_begin,
-	.path = host_path,
 	.add = host_add,
 	.side = host_side,
 	.image = host_image,

@@ -31,12 +31,13 @@ static int noop_begin(void *self, uint32_t frame)
 	return 0;
 }
 
-static int noop_add(void *self, uint32_t frame, uint32_t readout, const float *data,
+static int noop_add(void *self, uint32_t frame, uint32_t readout, const float *k, const float *data,
 		    size_t coil_stride)
 {
 	(void)self;
 	(void)frame;
 	(void)readout;
+	(void)k;
 	(void)data;
 	(void)coil_stride;
 	return 0;

@@ -333,13 +333,14 @@ static int begin(void *self, uint32_t frame)
 	return bs_armed_cuda_begin(self, frame);
 }
 
-static int add(void *self, uint32_t frame, uint32_t readout, const float *data, size_t coil_stride)
+static int add(void *self, uint32_t frame, uint32_t readout, const float *k, const float *data,
+	       size_t coil_stride)
 {
 	const struct cart *c = cart_of(self);
 
 	if (c->filler != NULL)
 		bs_filler_add(c->filler, frame, readout, data, coil_stride);
-	return bs_armed_cuda_add(self, frame, readout, data, coil_stride);
+	return bs_armed_cuda_add(self, frame, readout, k, data, coil_stride);
 }
 
 static int side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
@@ -404,7 +405,7 @@ static int make(void *self, uint32_t frame, const uint8_t *held, int64_t deadlin
 
 static constexpr struct bs_engine cartesian_engine(void)
 {
-	struct bs_engine e = bs_engine_cuda("cartesian/cuda", false, false, false, NULL);
+	struct bs_engine e = bs_engine_cuda("cartesian/cuda", false, false, NULL);
 
 	e.need = need;
 	e.arm = arm;

@@ -38,9 +38,9 @@ static int fill(struct armed *a, uint32_t stride, uint32_t missing, const float 
 
 		if (r == missing)
 			continue;
-		rc = a->engine->add(a->self, 0, r, from, p->samples);
+		rc = a->engine->add(a->self, 0, r, NULL, from, p->samples);
 		if (rc == 0 && i % 5 == 0)
-			rc = a->engine->add(a->self, 1, r, from, p->samples);
+			rc = a->engine->add(a->self, 1, r, NULL, from, p->samples);
 	}
 	return rc;
 }

@@ -411,7 +411,7 @@ static int add_rows(struct armed *a, const struct scan *s, uint32_t frame, uint3
 	int rc = a->engine->begin(a->self, frame);
 
 	for (uint32_t r = from; rc == 0 && r < to; r++)
-		rc = a->engine->add(a->self, frame, r,
+		rc = a->engine->add(a->self, frame, r, NULL,
 				    s->data + 2ull * r * s->p.samples * s->p.coils, s->p.samples);
 	return rc;
 }

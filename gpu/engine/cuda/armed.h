@@ -100,9 +100,8 @@ int bs_armed_cuda_maps(void *self, uint32_t slice);
 
 /* upload.cu: readouts to the GPU, and to what makes maps of them. */
 int bs_armed_cuda_begin(void *self, uint32_t frame);
-int bs_armed_cuda_path(void *self, uint32_t frame, uint32_t readout, const float *k);
-int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float *data,
-		      size_t coil_stride);
+int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float *k,
+		      const float *data, size_t coil_stride);
 void bs_armed_cuda_scan(void *self);
 int bs_armed_cuda_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
 		       const struct bs_mrd_acq *head, const float *data, size_t coil_stride);

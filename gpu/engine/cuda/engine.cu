@@ -244,14 +244,12 @@ int bs_engine_cuda_arm(void **self, const struct bs_protocol *p, const struct bs
 	return rc;
 }
 
-const struct bs_engine bs_engine_gridding_cuda =
-	bs_engine_cuda("gridding/cuda", true, true, true, NULL);
+const struct bs_engine bs_engine_gridding_cuda = bs_engine_cuda("gridding/cuda", true, true, NULL);
 const struct bs_engine bs_engine_ls_cuda =
-	bs_engine_cuda("ls/cuda", true, false, true, &bs_engine_gridding_cuda);
+	bs_engine_cuda("ls/cuda", true, false, &bs_engine_gridding_cuda);
 const struct bs_engine bs_engine_sense_cuda =
-	bs_engine_cuda("sense/cuda", true, false, true, &bs_engine_gridding_cuda);
-const struct bs_engine bs_engine_unfold_cuda =
-	bs_engine_cuda("unfold/cuda", false, false, false, NULL);
+	bs_engine_cuda("sense/cuda", true, false, &bs_engine_gridding_cuda);
+const struct bs_engine bs_engine_unfold_cuda = bs_engine_cuda("unfold/cuda", false, false, NULL);
 
 static int tune_toeplitz(struct bs_tuning *found, const struct bs_protocol *p, const float *k,
 			 const char *cache_dir, double seconds, struct bs_fail *why)

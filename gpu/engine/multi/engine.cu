@@ -33,10 +33,11 @@ static int begin(void *self, uint32_t frame)
 		      [=](struct bs_armed_share *s) { return bs_armed_cuda_begin(s->gpu, frame); });
 }
 
-static int add(void *self, uint32_t frame, uint32_t readout, const float *data, size_t coil_stride)
+static int add(void *self, uint32_t frame, uint32_t readout, const float *k, const float *data,
+	       size_t coil_stride)
 {
 	return on_all((struct bs_armed_multi *)self, [=](struct bs_armed_share *s) {
-		return bs_armed_cuda_add(s->gpu, frame, readout,
+		return bs_armed_cuda_add(s->gpu, frame, readout, k,
 					 data + 2 * s->coils.first * coil_stride, coil_stride);
 	});
 }

@@ -113,7 +113,7 @@ static void add_all(const struct bs_engine *engine, void *self, const struct sca
 
 		if (!calibrates && (ky + E - E / 2) % s->step != 0)
 			continue;
-		(void)engine->add(self, 0, ky, data, COLS);
+		(void)engine->add(self, 0, ky, NULL, data, COLS);
 		if (calibrates && engine->side != NULL)
 			(void)engine->side(self, 0, BS_KIND_CALIBRATION, ky, NULL, data, COLS);
 	}

@@ -90,7 +90,7 @@ static int images(const struct bs_engine *engine, const struct bs_protocol *p,
 		rc = a.engine->begin(a.self, 0);
 		for (uint32_t r = group * rows; rc == 0 && r < (group + 1) * rows; r++) {
 			spoke(data, p, traj, r, (int)(g / groups));
-			rc = a.engine->add(a.self, 0, r, data, p->samples);
+			rc = a.engine->add(a.self, 0, r, NULL, data, p->samples);
 		}
 		held[group] = 1;
 		memset(&report, 0, sizeof(report));

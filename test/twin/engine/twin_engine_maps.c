@@ -225,7 +225,7 @@ static int slides(struct armed *a, const float *data, float *images, struct bs_r
 		for (uint32_t i = 0; rc == 0 && i < p->frame_step; i++) {
 			const uint32_t at = n * p->frame_step + i;
 
-			rc = a->engine->add(a->self, 0, at % p->readouts, data + at * floats,
+			rc = a->engine->add(a->self, 0, at % p->readouts, NULL, data + at * floats,
 					    p->samples);
 		}
 		if (rc == 0)

@@ -55,8 +55,10 @@ static int fake_begin(void *self, uint32_t frame)
 	return 0;
 }
 
-static int fake_add(void *self, uint32_t frame, uint32_t readout, const float *data, size_t stride)
+static int fake_add(void *self, uint32_t frame, uint32_t readout, const float *k, const float *data,
+		    size_t stride)
 {
+	(void)k;
 	struct cost *c = self;
 
 	(void)frame;

@@ -80,8 +80,10 @@ static int told_begin(void *self, uint32_t frame)
 	return 0;
 }
 
-static int told_add(void *self, uint32_t frame, uint32_t readout, const float *data, size_t stride)
+static int told_add(void *self, uint32_t frame, uint32_t readout, const float *k, const float *data,
+		    size_t stride)
 {
+	(void)k;
 	(void)self;
 	tell("add%u:%u(%g,%zu) ", frame, readout, (double)data[0], stride);
 	return 0;

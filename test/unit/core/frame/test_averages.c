@@ -58,8 +58,10 @@ static void copy(float *to, const float *data, size_t stride)
 		memcpy(to + 2 * c * SAMPLES, data + 2 * c * stride, 2 * SAMPLES * sizeof(*to));
 }
 
-static int kept_add(void *self, uint32_t frame, uint32_t row, const float *data, size_t stride)
+static int kept_add(void *self, uint32_t frame, uint32_t row, const float *k, const float *data,
+		    size_t stride)
 {
+	(void)k;
 	(void)self;
 	copy(kept.row[frame][row], data, stride);
 	kept.have[frame][row]++;

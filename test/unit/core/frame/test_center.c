@@ -173,8 +173,10 @@ static int none_begin(void *self, uint32_t frame)
 	return 0;
 }
 
-static int none_add(void *self, uint32_t frame, uint32_t row, const float *data, size_t stride)
+static int none_add(void *self, uint32_t frame, uint32_t row, const float *k, const float *data,
+		    size_t stride)
 {
+	(void)k;
 	(void)self;
 	(void)frame;
 	(void)row;

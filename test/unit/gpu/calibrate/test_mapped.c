@@ -81,7 +81,7 @@ static int frame_of(struct armed *a, bool calibrates, int what)
 
 	for (uint32_t r = 0; rc == 0 && r < 18; r++) {
 		line(data, r, what);
-		rc = a->engine->add(a->self, 0, r, data, 20);
+		rc = a->engine->add(a->self, 0, r, NULL, data, 20);
 		if (rc == 0 && calibrates && r >= 4 && r < 14)
 			rc = a->engine->side(a->self, 0, BS_KIND_CALIBRATION, r, &head, data, 20);
 	}
@@ -203,7 +203,7 @@ static void slide(struct sliding *s, uint32_t group, const uint8_t held[3], int 
 				sample(data + 2 * (c * p->samples + i), (double)k[0] * p->matrix[0],
 				       (double)k[1] * p->matrix[1], c, what);
 			}
-		rc = e->add(s->a.self, 0, r, data, p->samples);
+		rc = e->add(s->a.self, 0, r, NULL, data, p->samples);
 	}
 	if (rc == 0)
 		rc = e->fold(s->a.self, 0, group);

@@ -59,7 +59,7 @@ static int begun(struct armed *a, uint32_t slice, uint32_t contrast, double turn
 				data[2 * (c * NX + x)] = (float)(size * cos(turned + c));
 				data[2 * (c * NX + x) + 1] = (float)(size * sin(turned + c));
 			}
-		rc = a->engine->add(a->self, f, y, data, NX);
+		rc = a->engine->add(a->self, f, y, NULL, data, NX);
 	}
 	return rc;
 }

@@ -145,8 +145,8 @@ static void add_lines(struct armed *a, uint32_t frame, uint32_t samples, uint32_
 		const uint32_t line = down ? NY - 1 - ky : ky;
 
 		if (line >= first && line <= last && (line - first) % step == 0)
-			(void)a->engine->add(a->self, frame, line, lines[line] + 2 * (EX - samples),
-					     EX);
+			(void)a->engine->add(a->self, frame, line, NULL,
+					     lines[line] + 2 * (EX - samples), EX);
 	}
 }
 

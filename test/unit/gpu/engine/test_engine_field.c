@@ -180,8 +180,8 @@ static void run(struct armed *a, const struct bs_protocol *p, float image[SLICES
 		for (uint32_t s = 0; s < SLICES; s++) {
 			const uint32_t r = s == 0 ? i : (i * 7 + 3) % READOUTS;
 
-			(void)a->engine->add(a->self, s, r, data[with][s] + 2 * (size_t)r * SAMPLES,
-					     M);
+			(void)a->engine->add(a->self, s, r, NULL,
+					     data[with][s] + 2 * (size_t)r * SAMPLES, M);
 		}
 	for (uint32_t s = 0; s < SLICES; s++) {
 		memset(report, 0, sizeof(*report));
@@ -249,8 +249,8 @@ static void window(enum bs_method method)
 	for (uint32_t g = 0; g < 4; g++) {
 		(void)a.engine->begin(a.self, 1);
 		for (uint32_t r = g * p.frame_step; r < (g + 1) * p.frame_step; r++)
-			(void)a.engine->add(a.self, 1, r, data[with][1] + 2 * (size_t)r * SAMPLES,
-					    M);
+			(void)a.engine->add(a.self, 1, r, NULL,
+					    data[with][1] + 2 * (size_t)r * SAMPLES, M);
 		(void)a.engine->fold(a.self, 1, g);
 	}
 	memset(&report, 0, sizeof(report));

@@ -124,7 +124,7 @@ static void disarm(struct armed *a)
 
 static void add(struct armed *a, uint32_t frame, uint32_t readout, const float *d)
 {
-	(void)a->engine->add(a->self, frame, readout, d + 2 * (size_t)readout * SAMPLES, M);
+	(void)a->engine->add(a->self, frame, readout, NULL, d + 2 * (size_t)readout * SAMPLES, M);
 }
 
 static void back_to_x(enum bs_method method, enum bs_sum sum, enum bs_precond precond)

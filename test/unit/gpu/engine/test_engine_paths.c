@@ -114,11 +114,8 @@ static int put(struct armed *a, uint32_t slot, const struct frame *f, bool (*com
 
 		if (!comes(r))
 			continue;
-		rc = a->engine->path(a->self, slot, r, f->k + (size_t)r * t->samples * t->dims);
-		if (rc == 0)
-			rc = a->engine->add(a->self, slot, r,
-					    f->data + 2 * (size_t)r * t->samples * t->coils,
-					    t->samples);
+		rc = a->engine->add(a->self, slot, r, f->k + (size_t)r * t->samples * t->dims,
+				    f->data + 2 * (size_t)r * t->samples * t->coils, t->samples);
 	}
 	return rc;
 }
