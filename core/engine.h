@@ -56,8 +56,8 @@ struct bs_arm_env {
 };
 
 /*
- * What is said about an image that is made, for the image's attributes. The caller clears it and may set
- * allowed, gridded and unknown, which are left as they are.
+ * What is said about an image that is made, for the image's attributes. The caller clears it and
+ * may set allowed, gridded and unknown, which are left as they are.
  */
 struct bs_report {
 	uint32_t allowed;    /* in: iterations at most; 0: the protocol's */

@@ -454,7 +454,7 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 			       p->name, bs_readout_center(p, reversed) + h->discard_pre);
 	}
 	*row = (uint32_t)(line[0] + (int64_t)p->encoded[1] * line[1]);
-	if (bs_plan_of(p).encode != BS_ENCODE_LINES && *row >= table->readouts)
+	if (!bs_methods[p->method].on_grid && *row >= table->readouts)
 		return bs_fail(why, BS_ERR_INDEX,
 			       "acquisition %u: line %lld, partition %lld of the encoded grid is "
 			       "not among the first %u, which protocol '%s' has",
@@ -464,24 +464,27 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 }
 
 int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
-		 const struct bs_scan_info *info, const struct bs_mrd_acq *head, const void *traj,
+		 const struct bs_scan_info *info, struct bs_mrd_acq *head, const void *traj,
 		 const void *data, uint32_t *row, struct bs_fail *why)
 {
-	const enum bs_kind kind = bs_mrd_kind(head->flags);
-	const bool line = kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION;
+	enum bs_kind kind;
+	bool line;
 	int rc;
 
 	*row = BS_ROW_NONE;
+	bs_kind_sort(head, p->coils, p->samples);
+	kind = bs_mrd_kind(head->flags);
+	line = kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION;
 	if (!bs_protocol_uses(p, kind))
 		return 0;
 	rc = line ? check_sizes(p, head, why) : check_beside(p, head, kind, why);
 	if (rc == 0 && kind != BS_KIND_NOISE)
 		rc = check_index(p, info, head, why);
-	if (rc == 0 && line && bs_plan_of(p).streams)
+	if (rc == 0 && line && bs_plan_streams(p))
 		rc = admit_path(p, info, head, traj, row, why);
 	else if (rc == 0 && line)
-		rc = bs_plan_of(p).on_grid ? admit_line(p, table, info, head, row, why)
-					   : admit_trajectory(p, table, head, traj, row, why);
+		rc = bs_plan_on_grid(p) ? admit_line(p, table, info, head, row, why)
+					: admit_trajectory(p, table, head, traj, row, why);
 	if (rc == 0)
 		rc = check_values(p, head, data, why);
 	return rc;
@@ -491,7 +494,7 @@ int bs_admit_dwell(const struct bs_protocol *p, const struct bs_mrd_acq *head, s
 {
 	const double dwell_us = head->sample_time_us;
 
-	if (!bs_plan_of(p).off_resonance || bs_mrd_kind(head->flags) != BS_KIND_IMAGING ||
+	if (!bs_plan_off_resonance(p) || bs_mrd_kind(head->flags) != BS_KIND_IMAGING ||
 	    !(dwell_us > 0.0) || fabs(dwell_us - p->field.dwell_us) <= 1e-3 * p->field.dwell_us)
 		return 0;
 	return bs_fail(why, BS_ERR_TRAJECTORY,
@@ -522,7 +525,7 @@ void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *
 	const uint16_t pre = head->discard_pre;
 
 	if (!(head->flags & BS_MRD_IS_REVERSE) ||
-	    (!bs_plan_of(p).on_grid &&
+	    (!bs_plan_on_grid(p) &&
 	     (head->trajectory_dimensions > 0 || p->traj.type == BS_TRAJ_FILE)))
 		return;
 	for (size_t c = 0; c < head->active_channels; c++)

@@ -55,8 +55,8 @@ bool bs_readout_doubtful(const struct bs_protocol *p, const struct bs_mrd_acq *t
 
 bool bs_readout_late(const struct bs_protocol *p, const struct bs_mrd_acq *turned)
 {
-	return bs_plan_of(p).on_grid && p->reversed_center == BS_REVERSED_STORED &&
-	       !p->epi_correct && bs_readout_doubtful(p, turned);
+	return bs_plan_on_grid(p) && p->reversed_center == BS_REVERSED_STORED && !p->epi_correct &&
+	       bs_readout_doubtful(p, turned);
 }
 
 void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
@@ -68,6 +68,7 @@ void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
 	all->silent = all->silent || silent;
 	all->beyond = all->beyond || beyond;
 	all->said = all->said || !(silent || beyond);
+	all->reversed = all->reversed || (turned->flags & BS_MRD_IS_REVERSE) != 0;
 	all->doubtful = all->doubtful || bs_readout_doubtful(p, turned);
 }
 

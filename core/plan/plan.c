@@ -3,17 +3,6 @@
 
 #include "core/text.h"
 
-/* Where its samples lie, each readout says: nothing of it is known before. */
-static bool streams(const struct bs_protocol *p)
-{
-	return p->traj.type == BS_TRAJ_STREAM;
-}
-
-static bool off_resonance(const struct bs_protocol *p)
-{
-	return p->field.map_file[0] != '\0' || p->field.from == BS_FIELD_STUDY;
-}
-
 static enum bs_encode encode_of(const struct bs_protocol *p)
 {
 	const struct bs_method_traits *method = &bs_methods[p->method];
@@ -22,9 +11,9 @@ static enum bs_encode encode_of(const struct bs_protocol *p)
 		return BS_ENCODE_NOTHING;
 	if (method->on_grid)
 		return BS_ENCODE_LINES;
-	if (streams(p))
+	if (bs_plan_streams(p))
 		return BS_ENCODE_PATH;
-	if (off_resonance(p))
+	if (bs_plan_off_resonance(p))
 		return BS_ENCODE_FIELD;
 	return method->solves && p->fhd == BS_SUM_EXACT ? BS_ENCODE_EXACT : BS_ENCODE_GRID;
 }
@@ -72,7 +61,7 @@ static bool host_only(const struct bs_protocol *p)
 {
 	const struct bs_method_traits *method = &bs_methods[p->method];
 
-	return streams(p) &&
+	return bs_plan_streams(p) &&
 	       (method->on_grid || (method->solves && p->precond != BS_PRECOND_NONE) ||
 		p->dims != 2 || p->density == BS_DENSITY_PIPE || p->frame_step > 0 ||
 		p->preview_every > 0 || p->traj.estimate_delay);
@@ -93,10 +82,10 @@ struct bs_plan bs_plan_of(const struct bs_protocol *p)
 		.preview = method->preview,
 		.counting = method->counting,
 		.joint = method->uses_maps,
-		.on_grid = method->on_grid || p->traj.type == BS_TRAJ_CARTESIAN,
-		.streams = streams(p),
+		.on_grid = bs_plan_on_grid(p),
+		.streams = bs_plan_streams(p),
 		.host_only = host_only(p),
-		.off_resonance = off_resonance(p),
+		.off_resonance = bs_plan_off_resonance(p),
 		.accelerated = p->parallel != BS_PARALLEL_NONE,
 		.corrects = p->epi_correct || p->navigators != BS_NAVIGATE_OFF,
 		.prepares = p->whiten != BS_WHITEN_OFF || p->virtual_coils > 0,

@@ -77,6 +77,19 @@ struct bs_plan {
 };
 
 struct bs_plan bs_plan_of(const struct bs_protocol *p);
+/* on_grid, streams, off_resonance of its plan, for who is asked with each readout. */
+static inline bool bs_plan_on_grid(const struct bs_protocol *p)
+{
+	return bs_methods[p->method].on_grid || p->traj.type == BS_TRAJ_CARTESIAN;
+}
+static inline bool bs_plan_streams(const struct bs_protocol *p)
+{
+	return p->traj.type == BS_TRAJ_STREAM;
+}
+static inline bool bs_plan_off_resonance(const struct bs_protocol *p)
+{
+	return p->field.map_file[0] != '\0' || p->field.from == BS_FIELD_STUDY;
+}
 #define BS_PLAN_WORDS 192u /* bytes that always suffice */
 /* "whiten, compress > grid > cg > combine", cut to size. Returns to. */
 const char *bs_plan_words(char *to, size_t size, const struct bs_plan *plan);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/solve/blocks.h"
+#include "core/solve/blocks.h"
 #include "gpu/toeplitz/circulant.h"
 #include "gpu/solve/csr.h"
 #include "gpu/solve/precond.h"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/solve/blocks.h"
 #include "core/traj/delay.h"
 #include "gpu/nufft/density.h"
-#include "gpu/solve/blocks.h"
 
 #define COILS  16u
 #define SPOKES 128u /* of a frame that tell of delays, at most */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/solve/blocks.h"
+#include "core/solve/blocks.h"
 #include "gpu/solve/interpolators.h"
 
 struct bs_segments {

@@ -1,10 +1,10 @@
 /*
- * gpu/solve/blocks.h - an image in blocks of voxels, one task of the team each
+ * core/solve/blocks.h - an image in blocks of voxels, one task of the team each
  *
  * Coils lie step voxels apart. Sums run in the order of the coils: the same bytes for any team.
  */
-#ifndef BS_GPU_SOLVE_BLOCKS_H
-#define BS_GPU_SOLVE_BLOCKS_H
+#ifndef BS_CORE_SOLVE_BLOCKS_H
+#define BS_CORE_SOLVE_BLOCKS_H
 
 #include <stdint.h>
 #include <string.h>
