@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "core/linkage.h"
+
+BS_C_BEGIN
 
 enum bs_method {
 	BS_METHOD_GRIDDING,
@@ -61,7 +61,5 @@ enum bs_method bs_method_sense(enum bs_method m);
 /* The names of those that solve, "ls or sense", cut to size. Returns to. */
 const char *bs_method_solvers(char *to, size_t size);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

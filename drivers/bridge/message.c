@@ -132,10 +132,13 @@ int bs_bridge_look(struct bs_bridge_message *m, const unsigned char *buf, size_t
 		return look_acquisition(m, buf, have, limits->acquisition, need, why);
 	case BS_BRIDGE_WAVEFORM:
 		return look_waveform(m, buf, have, limits->waveform, need, why);
-	default:
-		return bs_fail(why, BS_ERR_KIND,
-			       "a message of id %u, which this server does not take", m->id);
+	case BS_BRIDGE_RESPONSE:
+	case BS_BRIDGE_DEPENDENCY:
+	case BS_BRIDGE_IMAGE:
+		break;
 	}
+	return bs_fail(why, BS_ERR_KIND, "a message of id %u, which this server does not take",
+		       m->id);
 }
 
 size_t bs_bridge_largest(const struct bs_bridge_limits *limits)
