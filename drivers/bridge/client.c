@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "core/log.h"
-#include "drivers/bridge/picture.h"
 #include "ipc/wire/xml.h"
 
 #define S               INT64_C(1000000000)
@@ -50,6 +49,7 @@ void bs_client_free(struct bs_client *c)
 	c->xml = NULL;
 	bs_buffer_free(&c->in);
 	bs_buffer_free(&c->out);
+	bs_buffer_free(&c->album.bytes);
 }
 
 void bs_client_gone(struct bs_client *c, int64_t now_ns)
@@ -65,6 +65,7 @@ void bs_client_gone(struct bs_client *c, int64_t now_ns)
 	c->finish_due = c->feeding;
 	bs_buffer_free(&c->in);
 	bs_buffer_free(&c->out);
+	bs_buffer_free(&c->album.bytes);
 	enter(c, BS_CLIENT_LINGERING, now_ns);
 }
 
@@ -74,7 +75,7 @@ static void open_scan(struct bs_client *c, int64_t now_ns)
 {
 	static struct bs_scan_info info;
 	struct bs_fail why = { 0 };
-	int rc = bs_feed_open(&c->feed, c->env->site, &why);
+	int rc = bs_feed_open(&c->feed, c->env->site, c->env->ring, &why);
 
 	if (rc == 0) {
 		c->feeding = true;
@@ -90,6 +91,7 @@ static void open_scan(struct bs_client *c, int64_t now_ns)
 	if (bs_mrdxml_read(&info, (const char *)c->xml, c->xml_len, NULL) == 0)
 		bs_bridge_noise_begin(&c->noise, info.measurement);
 	c->session = c->feed.sender.session;
+	bs_album_begin(&c->album, c->env->newest);
 	free(c->xml);
 	c->xml = NULL;
 	c->env->opened++;
@@ -278,22 +280,6 @@ void bs_client_took(struct bs_client *c, int64_t now_ns)
 
 /* ---- the scan's end ---- */
 
-void bs_client_image(struct bs_client *c, const struct bs_asked *image)
-{
-	struct bs_fail why = { 0 };
-
-	if (c->fd < 0 || c->state == BS_CLIENT_LINGERING)
-		return;
-	if (bs_picture_add(&c->out, BS_CLIENT_OUT_MOST, c->env->site->mrd.pixels, &c->scale, image,
-			   &why) != 0) {
-		bs_log(BS_LOG_WARN, "%s: %s", c->peer, why.text);
-		c->lost++;
-		return;
-	}
-	c->images += image->number < BS_WIRE_PREVIEWS;
-	c->env->images++;
-}
-
 /* Single messages that the service refused; the scan goes on. */
 static void tell_complaints(struct bs_client *c)
 {
@@ -319,7 +305,9 @@ static void over(struct bs_client *c, int64_t now_ns)
 		(void)snprintf(why.text, sizeof(why.text), "%s", c->feed.sender.outcome.text);
 		end_feed(c);
 		bs_client_fail(c, &why, now_ns);
-	} else if (c->state != BS_CLIENT_DRAINING) {
+	} else {
+		c->outcome = c->feed.sender.outcome;
+		end_feed(c);
 		enter(c, BS_CLIENT_DRAINING, now_ns);
 	}
 }
@@ -404,10 +392,9 @@ void bs_client_advance(struct bs_client *c, int64_t now_ns)
 		bs_client_took(c, now_ns);
 		c->heard_ns = now_ns; /* nothing was read meanwhile: the silence was ours */
 	}
-	if (c->state == BS_CLIENT_DRAINING &&
+	if (c->state == BS_CLIENT_DRAINING && bs_album_done(&c->album) &&
 	    (c->env->none_ns > c->since_ns || now_ns - c->since_ns > SERVICE_NS)) {
 		bs_client_outcome(c);
-		end_feed(c);
 		bs_client_close(c, now_ns);
 	}
 	check_time(c, now_ns);

@@ -66,8 +66,8 @@ static int look_acquisition(struct bs_bridge_message *m, const unsigned char *bu
 	bytes = bs_mrd_acq_bytes(&a);
 	if (bytes > most)
 		return bs_fail(why, BS_ERR_SIZE,
-			       "acquisition %u: %u samples of %u channels, %llu bytes; the "
-			       "largest of this site's protocols has %llu",
+			       "acquisition %u: %u samples of %u channels, %llu bytes; this "
+			       "site's service takes %llu",
 			       a.scan_counter, a.number_of_samples, a.active_channels,
 			       (unsigned long long)bytes, (unsigned long long)most);
 	return whole(m, buf, have, ID, bytes, need);
