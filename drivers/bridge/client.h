@@ -31,7 +31,7 @@
 enum bs_client_state {
 	BS_CLIENT_CONFIG,     /* nothing yet */
 	BS_CLIENT_HEADER,     /* a config came */
-	BS_CLIENT_PARAMETERS, /* a header; a TEXT with parameters may follow it */
+	BS_CLIENT_PARAMETERS, /* a header; TEXTs with parameters may follow it */
 	BS_CLIENT_WAITING,    /* as many scans as the site takes are under way */
 	BS_CLIENT_OPENING,    /* OPEN is out */
 	BS_CLIENT_STREAMING,
@@ -70,20 +70,21 @@ struct bs_client {
 	int64_t heard_ns, wrote_ns; /* bytes came, or went */
 	int64_t began_ns;           /* a message that is not whole; 0: none */
 	int64_t since_ns;           /* of the state */
-	char config[BS_NAMES_MAX];
+	char config[BS_NAMES_MAX], chosen[BS_NAMES_MAX]; /* chosen: by parameters; "": not */
 	bool asks_noise;
 	char noise_scan[BS_NAME_MAX];
 	unsigned char *xml;
 	size_t xml_len;
 	const char *protocol;
 	/* its scan */
-	bool feeding;    /* feed is open: it counts in env->scans */
+	bool passing;    /* its images go back to it: it counts in env->scans */
+	bool feeding;    /* feed is open: likewise */
 	bool finish_due; /* CLOSE is to be sent */
 	struct bs_feed feed;
 	struct bs_bridge_noise noise;
 	struct bs_album album;
 	struct bs_wire_outcome outcome;
-	uint64_t session, told;
+	uint64_t session, told, passed, unused; /* images, and what is no image, that came */
 };
 
 void bs_client_begin(struct bs_client *c, struct bs_client_env *env, int fd, int64_t now_ns);

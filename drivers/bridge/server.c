@@ -129,7 +129,9 @@ static void send_some(struct bs_client *c, int64_t now_ns)
 
 static bool wants_bytes(const struct bs_client *c)
 {
-	return c->fd >= 0 && !c->quiet && !c->blocked && c->out.len < BS_CLIENT_OUT_HIGH;
+	const size_t high = c->passing ? BS_BRIDGE_IMAGE_MAX : BS_CLIENT_OUT_HIGH;
+
+	return c->fd >= 0 && !c->quiet && !c->blocked && c->out.len < high;
 }
 
 /* Those without a scan hold so much that one may not say more. */
@@ -139,7 +141,7 @@ static bool say_too_much(const struct bs_server *v)
 
 	for (uint32_t i = 0; i < BS_SERVER_PLACES; i++)
 		if (v->client[i].state < BS_CLIENT_OPENING)
-			bytes += v->client[i].in.cap + v->client[i].xml_len;
+			bytes += v->client[i].in.len + v->client[i].xml_len;
 	return bytes > SAYING;
 }
 
