@@ -17,7 +17,7 @@
 	"endpoints: { archive = \"\"; images = \"ipc://run/images.ipc\"; };\n"                     \
 	"overload: { spill_dir = \"spill\"; spill_mib = 1024; };\n"                                \
 	"bridges: { mrd: { listen = \"tcp://127.0.0.1:0\"; pixels = \"float\"; sessions = 1;\n"    \
-	"  wait_s = 600.0; }; };\n"                                                                \
+	"  wait_s = 3600.0; idle_s = 3600.0; }; };\n"                                              \
 	"protocols = (\n" SERVICE_CART "{ name = \"large\"; " SERVICE_LINES                        \
 	"silence_ms = 60000.0;\n"                                                                  \
 	"  image: { matrix = [512, 512]; output = \"complex\"; }; } );\n"

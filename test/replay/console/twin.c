@@ -22,7 +22,7 @@
 #define SITE                                                                                       \
 	"endpoints: { archive = \"\"; images = \"ipc://run/images.ipc\"; };\n"                     \
 	"overload: { spill_dir = \"spill\"; spill_mib = 256; };\n"                                 \
-	"bridges: { mrd: { listen = \"tcp://127.0.0.1:0\"; wait_s = 600.0;\n"                      \
+	"bridges: { mrd: { listen = \"tcp://127.0.0.1:0\"; wait_s = 3600.0; idle_s = 3600.0;\n"    \
 	"  configs = ( { name = \"openrecon\"; protocol = \"scan\"; },\n"                          \
 	"    { name = \"*\"; protocol = \"scan\"; } ); }; };\n"                                    \
 	"protocols = ( { name = \"scan\"; method = \"cartesian\"; matrix = [32, 32];\n"            \
