@@ -93,6 +93,11 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 	const struct bs_plan plan = bs_plan_of(p);
 	const uint32_t *want = plan.on_grid ? p->encoded : p->matrix;
 
+	if (bs_methods[p->method].passes)
+		return bs_fail(why, BS_ERR_PROTOCOL,
+			       "protocol '%s' passes the images of MRD clients through and "
+			       "reconstructs none: it takes no scan",
+			       p->name);
 	for (int a = 0; a < 3; a++)
 		if (info->encoded[a] != want[a] &&
 		    !(a == 0 && plan.on_grid && is_line(&plan, info) &&

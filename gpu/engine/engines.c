@@ -38,6 +38,7 @@ static const struct {
 	[BS_METHOD_CARTESIAN_SENSE] = { &bs_engine_unfold_host, CUDA(bs_engine_unfold_cuda),
 					NULL, NULL },
 	[BS_METHOD_NOOP] = { &bs_engine_noop, &bs_engine_noop, NULL, NULL },
+	[BS_METHOD_PASS] = { &bs_engine_noop, &bs_engine_noop, NULL, NULL },
 	/* clang-format on */
 };
 _Static_assert(sizeof(table) / sizeof(table[0]) == BS_METHODS, "a row for each method");
