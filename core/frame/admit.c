@@ -7,6 +7,7 @@
 #include "core/frame/averages.h"
 #include "core/frame/geometry.h"
 #include "core/traj/delay.h"
+#include "core/traj/online.h"
 
 static const char axes[] = "xyz";
 
@@ -78,6 +79,12 @@ static bool header_on_grid(const struct bs_plan *plan, const struct bs_scan_info
 	       (strcmp(info->trajectory_name, "epi") == 0 && plan->encode == BS_ENCODE_LINES);
 }
 
+/* Each readout brings its path, or one that a table has: that says more than the header's word. */
+static bool brings_paths(const struct bs_protocol *p)
+{
+	return p->traj.type == BS_TRAJ_FILE || p->traj.type == BS_TRAJ_STREAM;
+}
+
 /* Its samples may be those of a line, whose oversampling they tell. */
 static bool is_line(const struct bs_plan *plan, const struct bs_scan_info *info)
 {
@@ -90,15 +97,16 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 
 	/* A non-Cartesian header's reconSpace is a wish; its encodedSpace fixes the unit of k. */
 	const struct bs_plan plan = bs_plan_of(p);
-	const uint32_t *want = plan.on_grid ? p->encoded : p->matrix;
 
-	for (int a = 0; a < 3; a++)
-		if (info->encoded[a] != want[a] &&
-		    !(a == 0 && plan.on_grid && is_line(&plan, info) &&
-		      bs_readout_oversampled(p, info) > 1))
+	for (uint32_t a = 0; a < 3; a++) {
+		const uint32_t want = bs_protocol_encoded_axis(p, a);
+
+		if (info->encoded[a] != want && !(a == 0 && plan.on_grid && is_line(&plan, info) &&
+						  bs_readout_oversampled(p, info) > 1))
 			return bs_fail(why, BS_ERR_SIZE,
 				       "encodedSpace/matrixSize/%c is %u, protocol '%s' has %u",
-				       axes[a], info->encoded[a], p->name, want[a]);
+				       axes[a], info->encoded[a], p->name, want);
+	}
 	if (info->channels != 0 && info->channels != p->coils)
 		return bs_fail(why, BS_ERR_SIZE, "receiverChannels is %u, protocol '%s' has %u",
 			       info->channels, p->name, p->coils);
@@ -108,7 +116,7 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 			       "trajectory_units is '%s', protocol '%s' declares '%s'",
 			       info->trajectory_unit, p->name, bs_traj_units[p->traj.unit]);
 	if (header_on_grid(&plan, info) != plan.on_grid && info->trajectory_name[0] != '\0' &&
-	    plan.encode != BS_ENCODE_NOTHING)
+	    plan.encode != BS_ENCODE_NOTHING && (plan.on_grid || !brings_paths(p)))
 		return bs_fail(
 			why, BS_ERR_TRAJECTORY,
 			"encoding/trajectory is '%s', which protocol '%s' does not reconstruct",
@@ -334,13 +342,18 @@ static int find_row(const struct bs_protocol *p, const struct bs_traj *t,
 }
 
 static int admit_trajectory(const struct bs_protocol *p, const struct bs_traj *t,
-			    const struct bs_mrd_acq *h, const unsigned char *traj, uint32_t *row,
-			    struct bs_fail *why)
+			    const struct bs_scan_info *info, const struct bs_mrd_acq *h,
+			    const unsigned char *traj, uint32_t *row, struct bs_fail *why)
 {
 	int rc;
 
 	if (h->trajectory_dimensions ==
 	    0) { /* the armed table stands for it, if the counters tell */
+		if (brings_paths(p) && strcmp(info->trajectory_name, "cartesian") == 0)
+			return bs_fail(why, BS_ERR_TRAJECTORY,
+				       "acquisition %u carries no trajectory, and the header says "
+				       "cartesian: protocol '%s' is for readouts that do",
+				       h->scan_counter, p->name);
 		if (!t->keyed)
 			return bs_fail(why, BS_ERR_TRAJECTORY,
 				       "acquisition %u carries no trajectory, and the counters of "
@@ -425,8 +438,8 @@ void bs_admit_path(const struct bs_protocol *p, const struct bs_scan_info *info,
  * the grid; method cartesian has none, and takes any.
  */
 static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
-		      const struct bs_scan_info *info, const struct bs_mrd_acq *h, uint32_t *row,
-		      struct bs_fail *why)
+		      const struct bs_scan_info *info, const struct bs_mrd_acq *h, const void *traj,
+		      uint32_t *row, struct bs_fail *why)
 {
 	const int64_t step[2] = { h->idx.kspace_encode_step_1, h->idx.kspace_encode_step_2 };
 	struct bs_center c;
@@ -452,6 +465,14 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 			       h->scan_counter, reversed ? " (reversed)" : "", h->center_sample,
 			       p->name, bs_readout_center(p, reversed) + h->discard_pre);
 	}
+	if (!bs_methods[p->method].empty && !(p->epi_correct && bs_admit_ramps(info)) &&
+	    !bs_traj_on_line(h, traj, info, p->encoded,
+			     (const uint32_t[]){ (uint32_t)line[0], (uint32_t)line[1] }))
+		return bs_fail(why, BS_ERR_TRAJECTORY,
+			       "acquisition %u brings a trajectory off its line of the grid, which "
+			       "protocol '%s' does not look at: one with trajectory.type stream or "
+			       "file takes it",
+			       h->scan_counter, p->name);
 	*row = (uint32_t)(line[0] + (int64_t)p->encoded[1] * line[1]);
 	if (!bs_methods[p->method].on_grid && *row >= table->readouts)
 		return bs_fail(why, BS_ERR_INDEX,
@@ -479,8 +500,9 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 	if (rc == 0 && line && bs_protocol_streams(p))
 		rc = admit_path(p, info, head, traj, row, why);
 	else if (rc == 0 && line)
-		rc = bs_protocol_on_grid(p) ? admit_line(p, table, info, head, row, why)
-					    : admit_trajectory(p, table, head, traj, row, why);
+		rc = bs_protocol_on_grid(p)
+			     ? admit_line(p, table, info, head, traj, row, why)
+			     : admit_trajectory(p, table, info, head, traj, row, why);
 	if (rc == 0)
 		rc = check_values(p, head, data, why);
 	return rc;

@@ -27,10 +27,11 @@ static int check_header(const struct bs_protocol *p, const char *path, const cha
 	if (rc != 0)
 		return in_file(path, rc, &inner, why);
 	for (int a = 0; a < 3; a++)
-		if (info.encoded[a] != p->matrix[a])
+		if (info.encoded[a] != bs_protocol_encoded_axis(p, (uint32_t)a))
 			return bs_fail(why, BS_ERR_SIZE,
 				       "%s: encodedSpace/matrixSize/%c is %u, protocol '%s' has %u",
-				       path, axes[a], info.encoded[a], p->name, p->matrix[a]);
+				       path, axes[a], info.encoded[a], p->name,
+				       bs_protocol_encoded_axis(p, (uint32_t)a));
 	if (info.trajectory_unit[0] != '\0' &&
 	    strcmp(info.trajectory_unit, bs_traj_units[p->traj.unit]) != 0)
 		return bs_fail(why, BS_ERR_TRAJECTORY,

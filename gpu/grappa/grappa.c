@@ -40,6 +40,7 @@ struct bs_grappa {
 	struct bs_gram gram;
 	uint32_t gram_set; /* whose calibration lines gram was made of, and their version */
 	uint64_t gram_version;
+	double ridge; /* by its noise; 0: by lambda alone */
 	struct bs_neighbors near;
 	struct kept *kept;
 	size_t kept_size;      /* floats */
@@ -359,6 +360,7 @@ static void fill_normal(const struct bs_grappa *g, const struct bs_neighborhood 
 		}
 	}
 	l = g->s.lambda * sqrt(square) / n;
+	l = l < g->ridge ? g->ridge : l;
 	for (uint32_t j = 0; j < n; j++)
 		a[2 * ((size_t)j * n + j)] += l;
 }
@@ -477,6 +479,14 @@ static int make_weights(struct bs_grappa *g, struct bs_fail *why)
 		       line / g->s.encoded[1], p->sources);
 }
 
+/* Twice what the noise adds to the diagonal of S^H S: weights meet it in other lines, too. */
+static double ridge_of(struct bs_grappa *g)
+{
+	const double places = (double)g->gram.box[0] * g->gram.box[1] * g->s.columns;
+
+	return g->s.by_noise ? 2.0 * places * bs_gram_noise(&g->gram) : 0.0;
+}
+
 int bs_grappa_prepare(struct bs_grappa *g, uint32_t set, const uint8_t *have,
 		      const struct bs_grappa_lines *calibration, struct bs_fail *why)
 {
@@ -500,6 +510,7 @@ int bs_grappa_prepare(struct bs_grappa *g, uint32_t set, const uint8_t *have,
 		if (rc == 0) {
 			g->gram_version = calibration->version;
 			g->gram_set = set;
+			g->ridge = ridge_of(g);
 		}
 	}
 	if (rc == 0)

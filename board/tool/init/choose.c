@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/frame/recon.h"
+
 #define POOL_BYTES   (UINT64_C(256) << 20)
 #define SLOTS        512u /* the default of node.acq_slots */
 #define SLOTS_LEAST  16u
@@ -163,14 +165,21 @@ static void put_navigators(const struct bs_choice *c)
 			       s->drift);
 }
 
-/* Readouts that carry no path, of a scan that is not on the grid, and those that do. */
+bool bs_choose_on_header(const struct bs_survey *s)
+{
+	return strcmp(s->info.trajectory_name, "cartesian") == 0 ||
+	       strcmp(s->info.trajectory_name, "epi") == 0;
+}
+
+/*
+ * By the header's word, but for paths that say something else; readouts on ramps that the header
+ * describes are corrected on the grid, where phase-correction lines are.
+ */
 static bool on_grid(const struct bs_survey *s)
 {
-	const char *name = s->info.trajectory_name;
-
-	if (strcmp(name, "cartesian") == 0 || strcmp(name, "epi") == 0)
-		return true;
-	return name[0] == '\0' && s->dims.max == 0;
+	return (bs_choose_on_header(s) || s->info.trajectory_name[0] == '\0') &&
+	       (s->off_lines == 0 ||
+		(bs_admit_ramps(&s->info) && s->kinds[BS_KIND_PHASE_CORRECTION] >= 3));
 }
 
 static int refuse_mixed(const struct bs_survey *s, struct bs_fail *why)
@@ -229,9 +238,6 @@ int bs_choose(const struct bs_choice *c, struct bs_fail *why)
 
 	if (rc != 0)
 		return rc;
-	if (strcmp(s->info.trajectory_name, "cartesian") == 0 && s->dims.max > 0)
-		bs_outline_say(c->out, "the readouts carry a trajectory, but the header says "
-				       "cartesian: it is not looked at");
 	put_name(c);
 	rc = grid ? bs_choose_grid(c, why) : bs_choose_path(c, why);
 	if (rc == 0)

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "core/hash.h"
+#include "core/frame/readout.h"
 #include "core/progress.h"
+#include "core/traj/online.h"
 #include "drivers/source/recording.h"
 #include "gpu/calibrate/echo.h"
 #include "ipc/wire/xml.h"
@@ -206,6 +208,23 @@ static void measure_path(struct bs_survey *s, const float *k, uint32_t samples, 
 	}
 }
 
+/* It says something else than the line of the grid that the counters name. */
+static bool is_off_line(const struct bs_survey *s, const struct bs_recorded *acq)
+{
+	const uint32_t samples =
+		acq->head.number_of_samples - acq->head.discard_pre - acq->head.discard_post;
+	const uint32_t times = bs_readout_oversampling(samples, s->info.encoded[0]);
+	const uint32_t encoded[3] = { s->info.encoded[0] * (times > 0 ? times : 1), s->size[0],
+				      s->size[1] };
+	size_t row = 0;
+	const bool placed = place(s, &acq->head.idx, &row);
+	const uint32_t line[2] = { (uint32_t)(row % s->size[0]), (uint32_t)(row / s->size[0]) };
+
+	return !bs_traj_on_line(&acq->head, acq->traj, &s->info, encoded, line) ||
+	       ((!placed || times == 0 || samples == 1) &&
+		s->reach[0] + s->reach[1] + s->reach[2] > 0.0);
+}
+
 static void put_path(struct reading *r, const struct bs_recorded *acq)
 {
 	const struct bs_mrd_acq *h = &acq->head;
@@ -215,6 +234,7 @@ static void put_path(struct reading *r, const struct bs_recorded *acq)
 
 	measure_path(r->s, path, used, dims);
 	put_hash(r, h, path, (size_t)used * dims);
+	r->s->off_lines += is_off_line(r->s, acq);
 }
 
 static void put_imaging(struct reading *r, const struct bs_recorded *acq)
