@@ -26,7 +26,7 @@ static bool is_zero(const struct bs_mrd_acq *head, const unsigned char *traj)
 	return true;
 }
 
-/* Steps of the grid in the unit that the header says; 0: it says none, or lacks its field of view. */
+/* Steps of the grid in the header's unit; 0: it says none, or lacks its field of view. */
 static double steps(const struct bs_scan_info *info, uint32_t encoded, uint32_t axis)
 {
 	struct bs_protocol p = { .encoded = { info->encoded[0], info->encoded[1],

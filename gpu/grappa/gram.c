@@ -413,7 +413,6 @@ static void fill_around(struct bs_gram *m, const uint32_t *row, uint32_t middle,
 
 double bs_gram_noise(struct bs_gram *m)
 {
-	const double places = (double)m->box[0] * m->box[1] * m->samples;
 	uint32_t row[AROUND];
 	uint32_t middle;
 	const uint32_t n = rows_around(m, row, &middle) * m->coils;
@@ -437,5 +436,5 @@ double bs_gram_noise(struct bs_gram *m)
 		}
 		sum += left[0] / (1.0 + weights);
 	}
-	return sum > 0.0 && isfinite(sum) ? sum / (m->coils * places) : 0.0;
+	return sum > 0.0 && isfinite(sum) ? sum / m->coils : 0.0;
 }

@@ -8,11 +8,12 @@
  * before, to `columns` voxels along the readout, so that x counts samples of that field of view.
  * The sum over the readout of two lines depends on the difference of their shifts alone, but for
  * the ends: it is made once for each difference, the ends apart.
- * noise: of a sample of a coil, its variance, as the calibration lines tell it: what the samples
- * around one, all coils, of its own line and the two beside it, do not explain of it, by least
- * squares; these have noise themselves. Of lines without noise it is what smoothness leaves.
- * need -> plan -> { make -> noise }* -> close, which may follow anything. Only plan allocates; make gives the
- * same bytes for any team.
+ * noise: what the noise of a coil's samples adds to the diagonal of G, its variance times the
+ * places, as the calibration lines tell it: what the samples around one, of all coils, its own line
+ * and the two beside it, do not explain of it, by least squares; these have noise themselves. Of
+ * lines without noise it is what smoothness leaves.
+ * need -> plan -> { make -> noise }* -> close, which may follow anything. Only plan allocates; make
+ * gives the same bytes for any team.
  * Test: test/unit/gpu/calibrate/test_grappa.c
  */
 #ifndef BS_GPU_GRAPPA_GRAM_H

@@ -479,14 +479,6 @@ static int make_weights(struct bs_grappa *g, struct bs_fail *why)
 		       line / g->s.encoded[1], p->sources);
 }
 
-/* Twice what the noise adds to the diagonal of S^H S: weights meet it in other lines, too. */
-static double ridge_of(struct bs_grappa *g)
-{
-	const double places = (double)g->gram.box[0] * g->gram.box[1] * g->s.columns;
-
-	return g->s.by_noise ? 2.0 * places * bs_gram_noise(&g->gram) : 0.0;
-}
-
 int bs_grappa_prepare(struct bs_grappa *g, uint32_t set, const uint8_t *have,
 		      const struct bs_grappa_lines *calibration, struct bs_fail *why)
 {
@@ -510,7 +502,7 @@ int bs_grappa_prepare(struct bs_grappa *g, uint32_t set, const uint8_t *have,
 		if (rc == 0) {
 			g->gram_version = calibration->version;
 			g->gram_set = set;
-			g->ridge = ridge_of(g);
+			g->ridge = g->s.by_noise ? 2.0 * bs_gram_noise(&g->gram) : 0.0;
 		}
 	}
 	if (rc == 0)

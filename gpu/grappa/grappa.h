@@ -10,9 +10,8 @@
  * weights = (S^H S + l I)^-1 S^H T, l = lambda ||S^H S||_F / n, n = sources x kernel[0] x coils,
  * in double precision: S and T are the neighborhoods and centers at every place of the calibration
  * lines, which count as zeros outside. They are kept for each set (a slice) until its calibration
- * lines change. by_noise: l is at least the variance of the calibration lines' noise (gram.h)
- * times 2 for each place: what it adds to the diagonal of S^H S, and once more for the lines that
- * the weights are applied to.
+ * lines change. by_noise: l is at least twice what the noise adds to the diagonal of
+ * S^H S (gram.h): once for these lines, once for those that the weights are applied to.
  *
  * They are applied in hybrid space: the readout x is an image already, cropped to `columns`, where
  * the sum along it is a product. The kernel's samples are those of that field of view (calibration

@@ -165,12 +165,6 @@ static void put_navigators(const struct bs_choice *c)
 			       s->drift);
 }
 
-bool bs_choose_on_header(const struct bs_survey *s)
-{
-	return strcmp(s->info.trajectory_name, "cartesian") == 0 ||
-	       strcmp(s->info.trajectory_name, "epi") == 0;
-}
-
 /*
  * By the header's word, but for paths that say something else; readouts on ramps that the header
  * describes are corrected on the grid, where phase-correction lines are.

@@ -11,6 +11,8 @@
 #ifndef BS_BOARD_TOOL_INIT_CHOOSE_H
 #define BS_BOARD_TOOL_INIT_CHOOSE_H
 
+#include <string.h>
+
 #include "board/tool/init/outline.h"
 #include "board/tool/init/survey.h"
 
@@ -24,7 +26,11 @@ int bs_choose(const struct bs_choice *c, struct bs_fail *why);
 bool bs_choose_retreat(const struct bs_choice *c, const struct bs_fail *refused);
 
 /* The header's word says lines of a grid. */
-bool bs_choose_on_header(const struct bs_survey *s);
+static inline bool bs_choose_on_header(const struct bs_survey *s)
+{
+	return strcmp(s->info.trajectory_name, "cartesian") == 0 ||
+	       strcmp(s->info.trajectory_name, "epi") == 0;
+}
 /* Of a scan on the grid (choose_grid.c), along paths (choose_path.c). */
 int bs_choose_grid(const struct bs_choice *c, struct bs_fail *why);
 int bs_choose_path(const struct bs_choice *c, struct bs_fail *why);

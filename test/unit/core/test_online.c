@@ -1,4 +1,4 @@
-/* test/unit/core/test_online.c - paths of readouts on the line that their counters name, and off it */
+/* test/unit/core/test_online.c - paths of readouts: on the line that their counters name, or off */
 #include "core/traj/online.h"
 
 #include <string.h>

@@ -503,7 +503,7 @@ static void exact(void)
 	free(whole);
 }
 
-/* A line of a few points, whose k-space is theirs, of so large a signal, in noise of variance 1/6. */
+/* Of so large a signal, two points, in noise of the variance 1/6. */
 static double noise_of(double signal, double noise)
 {
 	static const struct bs_grappa_spec s = { { 48, 33, 1 }, 48, 3,   { 5, 9, 1 }, 2, 8,
@@ -536,7 +536,7 @@ static double noise_of(double signal, double noise)
 	CHECK(bs_gram_plan(&gram, &s, &arena, team, &why) == 0, "plan %s", why.text);
 	CHECK(bs_dense_open(&why) == 0, "LAPACK %s", why.text);
 	if (bs_gram_make(&gram, &l, &why) == 0)
-		got = bs_gram_noise(&gram);
+		got = bs_gram_noise(&gram) / (20 * 48);
 	bs_gram_close(&gram);
 	bs_team_close(team);
 	bs_arena_close(&arena);
@@ -544,7 +544,6 @@ static double noise_of(double signal, double noise)
 	return got;
 }
 
-/* Zeros around the lines are no prediction of them: what a strong signal has there counts, too. */
 static void noisy(void)
 {
 	const double alone = 6.0 * noise_of(0.0, 1.0);
