@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/frame/averages.h"
+#include "core/frame/encoding.h"
 #include "core/frame/geometry.h"
 #include "core/traj/delay.h"
 #include "core/traj/online.h"
@@ -441,20 +442,19 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 		      const struct bs_scan_info *info, const struct bs_mrd_acq *h, const void *traj,
 		      uint32_t *row, struct bs_fail *why)
 {
-	const int64_t step[2] = { h->idx.kspace_encode_step_1, h->idx.kspace_encode_step_2 };
 	struct bs_center c;
 	int64_t line[2];
 
-	bs_center_of(&c, &p->encoded[1], info, &h->idx);
+	bs_center_place(line, &c, &p->encoded[1], info, h);
 	for (int i = 0; i < 2; i++) {
 		uint32_t size = p->encoded[i + 1];
 
-		line[i] = step[i] + (int64_t)(size / 2) - c.line[i];
 		if (line[i] < 0 || line[i] >= size)
 			return bs_fail(why, BS_ERR_INDEX,
 				       "acquisition %u: kspace_encode_step_%d is %lld (center %u), "
 				       "outside the encoded %u",
-				       h->scan_counter, i + 1, (long long)step[i], c.line[i], size);
+				       h->scan_counter, i + 1,
+				       (long long)line[i] + c.line[i] - size / 2, c.line[i], size);
 	}
 	/* A center that says otherwise would shift the image. */
 	if (!bs_readout_fits(p, h)) {
@@ -484,14 +484,22 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 }
 
 int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
-		 const struct bs_scan_info *info, const struct bs_mrd_acq *head, const void *traj,
+		 const struct bs_scan_info *info, struct bs_mrd_acq *head, const void *traj,
 		 const void *data, uint32_t *row, struct bs_fail *why)
 {
-	const enum bs_kind kind = bs_mrd_kind(head->flags);
-	const bool line = kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION;
+	enum bs_kind kind;
+	bool line;
 	int rc;
 
 	*row = BS_ROW_NONE;
+	bs_encoding_mark(p, info, head);
+	kind = bs_mrd_kind(head->flags);
+	line = kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION;
+	if (line && head->encoding_space_ref > 0 && head->encoding_space_ref >= info->encodings)
+		return bs_fail(why, BS_ERR_INDEX,
+			       "acquisition %u: encoding_space_ref is %u, the header has %u",
+			       head->scan_counter, head->encoding_space_ref,
+			       info->encodings > 0 ? info->encodings : 1);
 	if (!bs_protocol_uses(p, kind))
 		return 0;
 	rc = line ? check_sizes(p, head, why) : check_beside(p, head, kind, why);

@@ -43,8 +43,9 @@ static int check_header(const struct bs_protocol *p, const char *path, const cha
 static bool of_first_frame(const struct bs_mrd_acq *h)
 {
 	return bs_mrd_kind(h->flags) == BS_KIND_IMAGING && h->number_of_samples > 0 &&
-	       h->idx.slice == 0 && h->idx.contrast == 0 && h->idx.repetition == 0 &&
-	       h->idx.average == 0 && h->idx.phase == 0 && h->idx.set == 0;
+	       h->encoding_space_ref == 0 && h->idx.slice == 0 && h->idx.contrast == 0 &&
+	       h->idx.repetition == 0 && h->idx.average == 0 && h->idx.phase == 0 &&
+	       h->idx.set == 0;
 }
 
 /* One sample into the table. what: "acquisition" or "readout", for the reason. */

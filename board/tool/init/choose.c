@@ -204,24 +204,25 @@ static void say_unused(const struct bs_choice *c)
 {
 	const struct bs_survey *s = c->survey;
 	static const enum bs_kind unused[] = { BS_KIND_FEEDBACK, BS_KIND_DUMMY, BS_KIND_OTHER };
+	const uint64_t others = s->left.lines + s->left.calibration + s->left.rest;
+	char words[BS_ENCODINGS_WORDS];
 
 	if (s->info.remark[0] != '\0')
 		bs_outline_say(c->out, "%s", s->info.remark);
-	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]); i++)
-		if (s->kinds[unused[i]] > 0)
+	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]); i++) {
+		const uint64_t n = s->kinds[unused[i]] - (unused[i] == BS_KIND_OTHER ? others : 0);
+
+		if (n > 0)
 			bs_outline_say(c->out, "%llu readouts (%s) are counted and not used",
-				       (unsigned long long)s->kinds[unused[i]],
-				       bs_kind_name(unused[i]));
+				       (unsigned long long)n, bs_kind_name(unused[i]));
+	}
 	if (s->info.bands > 1)
 		bs_outline_say(c->out,
 			       "the header says multiband %u: lines may hold so many slices at "
 			       "once, and nothing takes them apart: images are partial",
 			       s->info.bands);
-	if (s->info.encodings > 1 || s->encodings > 1)
-		bs_outline_say(c->out,
-			       "the header has %u encodings: sizes are those of the first, and "
-			       "readouts of the others are taken for lines of it",
-			       s->info.encodings);
+	if (bs_encodings_words(words, sizeof(words), &s->left, &s->info, false)[0] != '\0')
+		bs_outline_say(c->out, "%s", words);
 }
 
 int bs_choose(const struct bs_choice *c, struct bs_fail *why)

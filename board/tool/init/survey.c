@@ -95,18 +95,15 @@ static void count_frame(struct reading *r, const struct bs_mrd_idx *idx)
 }
 
 /* The line on the grid, as core/frame/admit.c has it. false: outside. */
-static bool place(const struct bs_survey *s, const struct bs_mrd_idx *idx, size_t *row)
+static bool place(const struct bs_survey *s, const struct bs_mrd_acq *head, size_t *row)
 {
-	const int64_t step[2] = { idx->kspace_encode_step_1, idx->kspace_encode_step_2 };
 	struct bs_center c;
 	int64_t line[2];
 
-	bs_center_of(&c, s->size, &s->info, idx);
-	for (int i = 0; i < 2; i++) {
-		line[i] = step[i] + (int64_t)(s->size[i] / 2) - c.line[i];
+	bs_center_place(line, &c, s->size, &s->info, head);
+	for (int i = 0; i < 2; i++)
 		if (line[i] < 0 || line[i] >= (int64_t)s->size[i])
 			return false;
-	}
 	*row = (size_t)(line[0] + s->size[0] * line[1]);
 	return true;
 }
@@ -117,7 +114,7 @@ static void put_line(struct reading *r, const struct bs_recorded *acq, bool imag
 	struct bs_survey *s = r->s;
 	size_t row;
 
-	if (!place(s, &h->idx, &row)) {
+	if (!place(s, h, &row)) {
 		s->outside++;
 		return;
 	}
@@ -217,7 +214,7 @@ static bool is_off_line(const struct bs_survey *s, const struct bs_recorded *acq
 	const uint32_t encoded[3] = { s->info.encoded[0] * (times > 0 ? times : 1), s->size[0],
 				      s->size[1] };
 	size_t row = 0;
-	const bool placed = place(s, &acq->head.idx, &row);
+	const bool placed = place(s, &acq->head, &row);
 	const uint32_t line[2] = { (uint32_t)(row % s->size[0]), (uint32_t)(row / s->size[0]) };
 
 	return !bs_traj_on_line(&acq->head, acq->traj, &s->info, encoded, line) ||
@@ -260,7 +257,6 @@ static void put_imaging(struct reading *r, const struct bs_recorded *acq)
 	most(&s->repetitions, h->idx.repetition);
 	most(&s->sets, h->idx.set);
 	most(&s->phases, h->idx.phase);
-	most(&s->encodings, h->encoding_space_ref);
 	s->reversed += (h->flags & BS_MRD_IS_REVERSE) != 0;
 	s->calibrates_too += (h->flags & BS_MRD_IS_CALIBRATION_TOO) != 0;
 	put_line(r, acq, true);
@@ -319,10 +315,26 @@ static int put_navigator(struct reading *r, const struct bs_recorded *acq, struc
 	return 0;
 }
 
-static int put(struct reading *r, const struct bs_recorded *acq, struct bs_fail *why)
+/* As a protocol would that has readouts like this one. */
+static void mark(struct bs_survey *s, struct bs_mrd_acq *head)
 {
-	const enum bs_kind kind = bs_mrd_kind(acq->head.flags);
+	const uint32_t samples =
+		(uint32_t)head->number_of_samples - head->discard_pre - head->discard_post;
+	const struct bs_protocol like = { .method = BS_METHOD_CARTESIAN,
+					  .encoded = { samples, s->size[0], s->size[1] },
+					  .coils = head->active_channels,
+					  .samples = samples };
 
+	bs_encoding_mark(&like, &s->info, head);
+	bs_encodings_see(&s->left, head);
+}
+
+static int put(struct reading *r, struct bs_recorded *acq, struct bs_fail *why)
+{
+	enum bs_kind kind;
+
+	mark(r->s, &acq->head);
+	kind = bs_mrd_kind(acq->head.flags);
 	r->s->kinds[kind]++;
 	switch (kind) {
 	case BS_KIND_IMAGING:

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "core/frame/center.h"
+#include "core/frame/encoding.h"
 #include "core/frame/kind.h"
 #include "core/study/noise.h"
 
@@ -30,7 +31,7 @@ struct bs_survey {
 	struct bs_range samples; /* without discarded ones */
 	struct bs_range discarded, channels, dims, step[2];
 	uint32_t slices, contrasts, averages, repetitions, sets, phases; /* largest, + 1 */
-	uint32_t encodings; /* largest encoding_space_ref, + 1 */
+	struct bs_encodings_left left; /* readouts of encodings that no protocol has a use of */
 	uint64_t reversed, calibrates_too;
 	/* frames */
 	uint32_t frames;         /* changes of the frame's counters count one each */

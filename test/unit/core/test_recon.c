@@ -418,6 +418,7 @@ static void admit_on_grid(void)
 	      "a partial echo whose center is sample 8: row %u %s", row, why.text);
 	p.method = BS_METHOD_GRIDDING;
 	p.traj.type = BS_TRAJ_RADIAL2D;
+	memset(p.encoded, 0, sizeof(p.encoded));
 	strcpy(info.trajectory_name, "cartesian");
 	memcpy(info.encoded, p.matrix, sizeof(info.encoded));
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_TRAJECTORY, "spokes, not a grid: %s",
@@ -441,6 +442,7 @@ static void admit_trajectory(void)
 	for (int i = 0; i < 64; i++)
 		k[i] = (float)(check_uniform(&seed) - 0.5);
 	p.method = BS_METHOD_GRIDDING;
+	memset(p.encoded, 0, sizeof(p.encoded));
 	p.samples = 8;
 	p.readouts = 4;
 	p.traj.tolerance = 1e-4;

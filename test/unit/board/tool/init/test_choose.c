@@ -31,7 +31,7 @@ static void grid(void)
 	s.info.encodings = 1;
 	s.samples = (struct bs_range){ 128, 128, 64 };
 	s.channels = (struct bs_range){ 4, 4, 64 };
-	s.slices = s.contrasts = s.averages = s.repetitions = s.sets = s.phases = s.encodings = 1;
+	s.slices = s.contrasts = s.averages = s.repetitions = s.sets = s.phases = 1;
 	s.size[0] = 64;
 	s.size[1] = 1;
 	s.alike = s.repeats = true;
@@ -308,10 +308,10 @@ static void of_headers(void)
 	s.dims = (struct bs_range){ 2, 2, 64 };
 	CHECK(choose() == 0 && has("method", "\"cartesian\""), "a path of the grid's own points");
 	s.info.encodings = 2;
-	CHECK(choose() == 0 && said("2 encodings"), "two encodings in the header");
-	s.info.encodings = 1;
-	s.encodings = 2;
-	CHECK(choose() == 0 && said("readouts of the others"), "or in the readouts alone");
+	CHECK(choose() == 0 && !said("encoding"), "two encodings in the header");
+	s.left.calibration = 5;
+	s.left.ref = 1;
+	CHECK(choose() == 0 && said("5 readouts are of encoding 1"), "and readouts of the second");
 	s.kinds[BS_KIND_DUMMY] = 7;
 	CHECK(choose() == 0 && said("7 readouts"), "readouts that nothing uses are counted");
 	grid();
