@@ -36,7 +36,7 @@ extern "C" {
 #define BS_MRD_IS_COIL_CORRECTION   BS_MRD_FLAG(29)
 #define BS_MRD_IS_STABILIZATION_REF BS_MRD_FLAG(30)
 #define BS_MRD_IS_STABILIZATION     BS_MRD_FLAG(31)
-/* None of the standard's: set by core/frame/admit.c, of an encoding that the protocol has no use of */
+/* None of the standard's: of an encoding that the protocol does not use (core/frame/encoding.h) */
 #define BS_MRD_OF_ANOTHER BS_MRD_FLAG(48)
 
 #pragma pack(push, 2)

@@ -85,12 +85,14 @@ void bs_encoding_mark(const struct bs_protocol *p, const struct bs_scan_info *in
 		head->flags |= BS_MRD_OF_ANOTHER;
 }
 
-void bs_encodings_see(struct bs_encodings_left *left, const struct bs_mrd_acq *head)
+void bs_encodings_see(struct bs_encodings_left *left, const struct bs_mrd_acq *head,
+		      uint64_t images)
 {
 	const enum bs_kind kind = bs_mrd_kind(head->flags & ~BS_MRD_OF_ANOTHER);
 
 	if ((head->flags & BS_MRD_OF_ANOTHER) == 0)
 		return;
+	left->before = left->lines == 0 ? images : left->before;
 	left->lines += kind == BS_KIND_IMAGING;
 	left->calibration += kind == BS_KIND_CALIBRATION;
 	left->rest += kind != BS_KIND_IMAGING && kind != BS_KIND_CALIBRATION;

@@ -24,7 +24,7 @@ extern "C" {
 
 /* Of a readout; NULL: the first, or one that is not kept. */
 static inline const struct bs_mrd_encoding *bs_encoding_of(const struct bs_scan_info *info,
-						       const struct bs_mrd_acq *head)
+							   const struct bs_mrd_acq *head)
 {
 	const uint32_t ref = head->encoding_space_ref;
 
@@ -39,9 +39,12 @@ void bs_encoding_mark(const struct bs_protocol *p, const struct bs_scan_info *in
 /* Marked readouts of a scan: by their flags they would be lines of its images, or calibration. */
 struct bs_encodings_left {
 	uint64_t lines, calibration, rest; /* rest: neither */
-	uint16_t ref; /* encoding_space_ref of the last one */
+	uint64_t before;                   /* images that had left when the first line came */
+	uint16_t ref;                      /* encoding_space_ref of the last one */
 };
-void bs_encodings_see(struct bs_encodings_left *left, const struct bs_mrd_acq *head);
+/* images: that have left. */
+void bs_encodings_see(struct bs_encodings_left *left, const struct bs_mrd_acq *head,
+		      uint64_t images);
 /* Of them all, or of lines alone; "": there are none. Returns out. */
 #define BS_ENCODINGS_WORDS 160u
 const char *bs_encodings_words(char *out, size_t cap, const struct bs_encodings_left *left,

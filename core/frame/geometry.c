@@ -35,7 +35,8 @@ void bs_geometry_fov(float fov_mm[3], const struct bs_protocol *p, const struct 
 	}
 }
 
-void bs_geometry_other(float fov_mm[3], const struct bs_protocol *p, const struct bs_mrd_encoding *e)
+void bs_geometry_other(float fov_mm[3], const struct bs_protocol *p,
+		       const struct bs_mrd_encoding *e)
 {
 	struct bs_scan_info info = { 0 };
 

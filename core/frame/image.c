@@ -145,10 +145,10 @@ const char *bs_recon_words(const struct bs_recon *r, char *out, size_t cap)
 	struct bs_text t = { out, cap, 0, cap == 0 };
 
 	t.len = strlen(bs_bands_words(&r->bands, out, cap));
-	if (r->before > 0 && r->plan.encode != BS_ENCODE_NOTHING &&
+	if (r->others.before > 0 && r->plan.encode != BS_ENCODE_NOTHING &&
 	    bs_encodings_words(left, sizeof(left), &r->others, &r->info, true)[0] != '\0')
 		bs_text_put(&t, "%simages up to %llu left before it was known: %s",
-			    t.len > 0 ? "; " : "", (unsigned long long)r->before, left);
+			    t.len > 0 ? "; " : "", (unsigned long long)r->others.before, left);
 	return out;
 }
 

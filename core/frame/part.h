@@ -65,7 +65,6 @@ struct bs_recon {
 	bool centered;               /* a line has come */
 	struct bs_readouts readouts; /* on the grid: lines and calibration */
 	struct bs_encodings_left others;
-	uint64_t before;              /* images that had left when the first of their lines came */
 	struct bs_averages *averages; /* NULL: each makes an image of its own */
 	uint32_t expected;            /* of a row, in this scan */
 	struct bs_prepared prepared;

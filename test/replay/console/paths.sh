@@ -31,8 +31,8 @@ for name in radial_header_small epi_trajectory single_sample_readouts; do
 done
 
 # a protocol on the grid
-sed -e 's/method = "ls"/method = "cartesian"; encoded = [32, 32, 1]/' -e '/^\t\ttrajectory: {/,/};/d' \
-	-e '/^\t\tls: {/,/};/d' epi_trajectory.cfg >grid.cfg
+sed -e 's/method = "ls"/method = "cartesian"; encoded = [32, 32, 1]/' \
+	-e '/^\t\ttrajectory: {/,/};/d' -e '/^\t\tls: {/,/};/d' epi_trajectory.cfg >grid.cfg
 "$BORESIDE" recon -c grid.cfg -o grid.cfl "$from/epi_trajectory.h5" >grid.log 2>&1
 check "lines are not what they bring" grep -q \
 	"BS_ERR_TRAJECTORY: .*brings a trajectory off its line of the grid" grid.log

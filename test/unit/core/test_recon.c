@@ -418,9 +418,8 @@ static void admit_on_grid(void)
 	      "a partial echo whose center is sample 8: row %u %s", row, why.text);
 	p.method = BS_METHOD_GRIDDING;
 	p.traj.type = BS_TRAJ_RADIAL2D;
-	memset(p.encoded, 0, sizeof(p.encoded));
 	strcpy(info.trajectory_name, "cartesian");
-	memcpy(info.encoded, p.matrix, sizeof(info.encoded));
+	memcpy(info.encoded, p.encoded, sizeof(info.encoded));
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_TRAJECTORY, "spokes, not a grid: %s",
 	      why.text);
 }

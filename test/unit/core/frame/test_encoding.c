@@ -134,12 +134,12 @@ static void of_none(void)
 	info.encodings = 9;
 	head.encoding_space_ref = 8;
 	CHECK(admit(&row, &why) == 0 && row == BS_ROW_NONE, "one that is not kept: %s", why.text);
-	bs_encodings_see(&left, &head);
+	bs_encodings_see(&left, &head, 0);
 	CHECK(strstr(bs_encodings_words(words, sizeof(words), &left, &info, true),
 		     "1 readout is of encoding 8, which"),
 	      "%s", words);
 	(void)kind(2, 0);
-	bs_encodings_see(&left, &head);
+	bs_encodings_see(&left, &head, 0);
 	CHECK(strstr(bs_encodings_words(words, sizeof(words), &left, &info, true),
 		     "2 readouts are of encoding 2 (40 x 24 x 1, 200 x 240 x 5 mm)"),
 	      "%s", words);
