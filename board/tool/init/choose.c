@@ -207,6 +207,8 @@ static void say_unused(const struct bs_choice *c)
 	const uint64_t others = s->left.lines + s->left.calibration + s->left.rest;
 	char words[BS_ENCODINGS_WORDS];
 
+	if (s->note[0] != '\0')
+		bs_outline_say(c->out, "%s", s->note);
 	if (s->info.remark[0] != '\0')
 		bs_outline_say(c->out, "%s", s->info.remark);
 	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]); i++) {

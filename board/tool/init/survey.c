@@ -2,6 +2,7 @@
 #include "board/tool/init/survey.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -385,6 +386,7 @@ static int read_all(struct reading *r, struct bs_recording *in, struct bs_fail *
 	struct bs_progress progress;
 	int rc = begin(r, bs_recording_xml(in), why);
 
+	(void)snprintf(r->s->note, sizeof(r->s->note), "%s", bs_recording_note(in));
 	r->s->readouts = bs_recording_count(in);
 	bs_progress_begin(&progress, "reading", r->s->readouts, "readouts");
 	for (uint32_t i = 0; rc == 0 && i < r->s->readouts; i++) {

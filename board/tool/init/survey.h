@@ -25,6 +25,7 @@ struct bs_range {
 
 struct bs_survey {
 	struct bs_scan_info info;
+	char note[256]; /* of the recording, beside its scan; "": nothing */
 	uint32_t readouts;
 	uint64_t kinds[BS_KINDS];
 	/* of imaging readouts */
