@@ -218,6 +218,12 @@ static void say_unused(const struct bs_choice *c)
 			bs_outline_say(c->out, "%llu readouts (%s) are counted and not used",
 				       (unsigned long long)n, bs_kind_name(unused[i]));
 	}
+	if (s->astray > 0)
+		bs_outline_say(
+			c->out,
+			"read_dir, phase_dir and slice_dir of %llu readouts are not of length "
+			"1: where their images lie is not known, NIfTI and DICOM need it",
+			(unsigned long long)s->astray);
 	if (s->info.bands > 1)
 		bs_outline_say(c->out,
 			       "the header says multiband %u: lines may hold so many slices at "

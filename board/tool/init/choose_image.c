@@ -17,8 +17,8 @@ uint32_t bs_choose_kept(const struct bs_survey *s, int a, uint32_t times)
 	else if (info->recon[a] > 0)
 		share = (double)info->recon[a] / encoded;
 	n = share >= 1.0 ? encoded : (uint32_t)lround(share * encoded);
-	if (info->recon[a] > 0 && n + 1 >= info->recon[a] && n <= info->recon[a] + 1 &&
-	    info->recon[a] <= encoded)
+	if (share < 1.0 && info->recon[a] > 0 && n + 1 >= info->recon[a] &&
+	    n <= info->recon[a] + 1 && info->recon[a] <= encoded)
 		n = info->recon[a]; /* rounded there, too */
 	return n > 0 ? n : 1;
 }

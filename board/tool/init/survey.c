@@ -235,6 +235,26 @@ static void put_path(struct reading *r, const struct bs_recorded *acq)
 	r->s->off_lines += is_off_line(r->s, acq);
 }
 
+static double length2(const float v[3])
+{
+	return (double)v[0] * v[0] + (double)v[1] * v[1] + (double)v[2] * v[2];
+}
+
+/* To what files of images ask (drivers/sink/place.h). */
+static bool is_astray(const struct bs_mrd_acq *head)
+{
+	struct bs_mrd_acq h = *head; /* fields of a packed structure: by value */
+	float dir[3][3];
+
+	memcpy(dir[0], h.read_dir, sizeof(dir[0]));
+	memcpy(dir[1], h.phase_dir, sizeof(dir[1]));
+	memcpy(dir[2], h.slice_dir, sizeof(dir[2]));
+	for (int a = 0; a < 3; a++)
+		if (!(fabs(sqrt(length2(dir[a])) - 1.0) <= 1e-3))
+			return true;
+	return false;
+}
+
 static void put_imaging(struct reading *r, const struct bs_recorded *acq)
 {
 	const struct bs_mrd_acq *h = &acq->head;
@@ -258,6 +278,7 @@ static void put_imaging(struct reading *r, const struct bs_recorded *acq)
 	most(&s->repetitions, h->idx.repetition);
 	most(&s->sets, h->idx.set);
 	most(&s->phases, h->idx.phase);
+	s->astray += is_astray(h);
 	s->reversed += (h->flags & BS_MRD_IS_REVERSE) != 0;
 	s->calibrates_too += (h->flags & BS_MRD_IS_CALIBRATION_TOO) != 0;
 	put_line(r, acq, true);

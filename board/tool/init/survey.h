@@ -34,6 +34,7 @@ struct bs_survey {
 	uint32_t slices, contrasts, averages, repetitions, sets, phases; /* largest, + 1 */
 	struct bs_encodings_left left; /* readouts of encodings that no protocol has a use of */
 	uint64_t reversed, calibrates_too;
+	uint64_t astray; /* whose directions are not of length 1 */
 	/* frames */
 	uint32_t frames;         /* changes of the frame's counters count one each */
 	uint32_t first_readouts; /* imaging readouts of the first */

@@ -190,6 +190,16 @@ static void contradictions(void)
 	CHECK(bs_admit_scan(&p, &info, &why) == 0, "spirals: %s", why.text);
 	p.fov_mm[0] = 32;
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_SIZE, "%s", why.text);
+
+	/* metres, unless the site says that it is so small */
+	p.fov_mm[0] = 0;
+	info.encoded_fov_mm[0] = 0.064f;
+	info.encoded_fov_mm[1] = 0.06f;
+	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_SIZE &&
+		      strstr(why.text, "0.064 x 0.06 mm, as if in metres"),
+	      "%s", why.text);
+	p.fov_mm[0] = 0.064f;
+	CHECK(bs_admit_scan(&p, &info, &why) == 0, "a microscope: %s", why.text);
 }
 
 /*

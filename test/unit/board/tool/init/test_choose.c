@@ -297,6 +297,11 @@ static void of_headers(void)
 	CHECK(choose() == BS_ERR_UNSUPPORTED && strstr(why.text, "8 partitions"), "%s", why.text);
 
 	grid();
+	s.info.encoded_fov_mm[0] = 200.0f;
+	memcpy(s.info.recon, (uint32_t[]){ 127, 63, 1 }, sizeof(s.info.recon));
+	CHECK(choose() == 0 && has("matrix", "[128, 64, 1]") && has("image.matrix", "[127, 63, 1]"),
+	      "an odd image of the whole field of view");
+	grid();
 	s.info.trajectory_name[0] = '\0';
 	CHECK(choose() == 0 && has("method", "\"cartesian\""), "no trajectory at all: a grid");
 	s.dims = (struct bs_range){ 2, 2, 64 };
@@ -312,6 +317,10 @@ static void of_headers(void)
 	s.left.calibration = 5;
 	s.left.ref = 1;
 	CHECK(choose() == 0 && said("5 readouts are of encoding 1"), "and readouts of the second");
+	s.astray = 4;
+	CHECK(choose() == 0 && said("of 4 readouts are not of length 1"), "directions of length 0");
+	(void)strcpy(s.note, "other groups hold scans");
+	CHECK(choose() == 0 && said("other groups hold scans"), "another scan in the file");
 	s.kinds[BS_KIND_DUMMY] = 7;
 	CHECK(choose() == 0 && said("7 readouts"), "readouts that nothing uses are counted");
 	grid();
