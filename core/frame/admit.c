@@ -492,6 +492,7 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 	int rc;
 
 	*row = BS_ROW_NONE;
+	bs_kind_sort(head, p->coils, p->samples);
 	bs_encoding_mark(p, info, head);
 	kind = bs_mrd_kind(head->flags);
 	line = kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION;
