@@ -1,9 +1,10 @@
 /*
  * core/frame/open.h - which frame a line belongs to, and when a frame is over
  *
- * A frame is known by the counters of its lines: slice, contrast, phase, set, repetition, and
- * average where averages make an image each. Its lines come in any order and any nesting; a counter
- * that changes ends nothing. Frames of one kind differ in repetition alone (and in average).
+ * A frame is known by the counters of its lines: slice, contrast, phase, set, repetition, average
+ * where averages make an image each, and by their encoding (encoding_space_ref). Its lines come in
+ * any order and any nesting; a counter that changes ends nothing. Frames of one kind differ in
+ * repetition alone (and in average).
  * A frame is over
  * - with the line that makes it whole: the last of the header's pattern, of `readouts`, or, where
  *   the header cannot know all (calibration between the lines, a shutter), with as many as the
@@ -41,7 +42,8 @@ const char *bs_open_words(char *out, size_t cap, const struct bs_protocol *p,
 
 struct bs_open {
 	enum { BS_OPEN_EMPTY, BS_OPEN_FILLING, BS_OPEN_OVER } state;
-	struct bs_mrd_idx idx;          /* of its first line */
+	struct bs_mrd_idx idx; /* of its first line */
+	uint16_t encoding;
 	uint32_t have;                  /* rows */
 	uint32_t inside;                /* of these on the grid, between the header's limits */
 	uint8_t *row;                   /* [rows]: 1 = this readout is in */
@@ -50,6 +52,7 @@ struct bs_open {
 	uint64_t began, touched, ended; /* numbers of the scan's lines; of what is over */
 	struct {                        /* the last whole one in this place; have 0: none was */
 		struct bs_mrd_idx idx;
+		uint16_t encoding;
 		uint32_t have;
 	} whole;
 };
@@ -76,17 +79,20 @@ void bs_opens_free(struct bs_opens *o);
 void bs_opens_scan(struct bs_opens *o, const struct bs_protocol *p, const struct bs_scan_info *info,
 		   const struct bs_lines *lines);
 
-/* Of one slice and contrast: lines of one frame. */
+/* Of one slice, contrast and encoding: lines of one frame. */
 bool bs_open_same(const struct bs_protocol *p, const struct bs_mrd_idx *a,
 		  const struct bs_mrd_idx *b);
 /* Where the frame with these counters is open; BS_OPEN_NONE: nowhere. */
-uint32_t bs_opens_find(const struct bs_opens *o, uint32_t pair, const struct bs_mrd_idx *idx);
+uint32_t bs_opens_find(const struct bs_opens *o, uint32_t pair, const struct bs_mrd_idx *idx,
+		       uint16_t encoding);
 /*
  * Where a line belongs: its open frame, or an empty place. BS_OPEN_NONE: frames of this pair are
  * over (one may have just become that, to make room) and must leave first.
  */
-uint32_t bs_opens_place(struct bs_opens *o, uint32_t pair, const struct bs_mrd_idx *idx);
-void bs_opens_begin(struct bs_opens *o, uint32_t slot, const struct bs_mrd_idx *idx);
+uint32_t bs_opens_place(struct bs_opens *o, uint32_t pair, const struct bs_mrd_idx *idx,
+			uint16_t encoding);
+void bs_opens_begin(struct bs_opens *o, uint32_t slot, const struct bs_mrd_idx *idx,
+		    uint16_t encoding);
 /* A row is in, of as many averages as it should be the mean of. */
 void bs_opens_row(struct bs_opens *o, uint32_t slot, uint32_t row);
 /* A line of the frame was taken, or was only looked at. waits: rows lack some averages. */

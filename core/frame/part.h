@@ -6,6 +6,7 @@
 
 #include "core/frame/averages.h"
 #include "core/frame/bands.h"
+#include "core/frame/encoding.h"
 #include "core/frame/lines.h"
 #include "core/frame/open.h"
 #include "core/frame/recon.h"
@@ -54,12 +55,13 @@ struct bs_recon {
 	struct bs_opens opens;
 	struct frame *frame; /* [frames], as opens.at */
 	uint32_t frames, rows;
-	uint32_t groups;              /* of a window; 0: none */
-	struct bs_scan_info info;     /* the scan's */
-	struct bs_lines lines;        /* on the grid */
-	struct bs_center center;      /* of these */
-	bool centered;                /* a line has come */
-	struct bs_readouts readouts;  /* on the grid: lines and calibration */
+	uint32_t groups;             /* of a window; 0: none */
+	struct bs_scan_info info;    /* the scan's */
+	struct bs_lines lines;       /* on the grid */
+	struct bs_center center;     /* of these */
+	bool centered;               /* a line has come */
+	struct bs_readouts readouts; /* on the grid: lines and calibration */
+	struct bs_encodings_left others;
 	struct bs_averages *averages; /* NULL: each makes an image of its own */
 	uint32_t expected;            /* of a row, in this scan */
 	struct bs_prepared prepared;
@@ -120,16 +122,14 @@ void bs_frame_say_left(struct bs_recon_image *image);
 
 /*
  * window.c: a readout belongs to a later group than the one that is being filled; its group begins;
- * no more of it will come; the image of those that are held.
+ * no more of it will come; the image of those that are held, image as in core/engine.h.
  */
 bool bs_window_goes_on(const struct bs_recon *r, uint32_t slot, const struct bs_mrd_idx *idx,
 		       uint32_t row);
 void bs_window_enter(const struct bs_recon *r, struct frame *f, const struct bs_mrd_idx *idx,
 		     uint32_t group);
 int bs_window_end(struct bs_recon *r, uint32_t slot);
-int bs_window_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
-		    int64_t deadline_ns);
-/* In its place: the image was handed on before. */
-int bs_window_pass(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image);
+int bs_window_image(struct bs_recon *r, uint32_t slot, float *image, int64_t deadline_ns,
+		    struct bs_report *report);
 
 #endif

@@ -62,3 +62,8 @@ void bs_frame_weigh(const struct bs_recon *r, uint32_t slot, const struct bs_mrd
 	f->energy = energy;
 	f->strongest = row;
 }
+
+const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r)
+{
+	return &r->kinds;
+}

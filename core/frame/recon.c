@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/frame/geometry.h"
+#include "core/plan/plan.h"
 
 void bs_recon_aim(struct bs_recon *r, const struct bs_aim *aim)
 {
@@ -57,6 +58,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	r->info = *info;
 	r->centered = false;
 	memset(&r->readouts, 0, sizeof(r->readouts));
+	memset(&r->others, 0, sizeof(r->others));
 	bs_center_of(&r->center, &r->p->encoded[1], info, NULL);
 	bs_lines_of(&r->lines, r->p, info);
 	bs_opens_scan(&r->opens, r->p, info, bs_recon_has_lines(r) ? &r->lines : NULL);
@@ -130,7 +132,7 @@ static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 		bs_window_enter(r, f, &head->idx, row / r->p->frame_step);
 	if (r->averages != NULL)
 		bs_averages_begin(r->averages, slot);
-	bs_opens_begin(&r->opens, slot, &head->idx);
+	bs_opens_begin(&r->opens, slot, &head->idx, head->encoding_space_ref);
 	f->summed = 0;
 	f->strongest = 0;
 	f->energy = 0.0f;
@@ -139,27 +141,17 @@ static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 	return 0;
 }
 
-/* path NULL: the table says it. */
-static int add_to(const struct seat *to, uint32_t slot, uint32_t row, const float *path,
-		  const float *data, size_t stride)
-{
-	int rc = 0;
-
-	if (path != NULL && to->engine->path != NULL)
-		rc = to->engine->path(to->self, slot, row, path);
-	return rc == 0 ? to->engine->add(to->self, slot, row, data, stride) : rc;
-}
-
 static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const struct bs_mrd_acq *head,
 	       const float *data)
 {
-	const struct seat beside = { r->preview, r->preview_self };
-	const float *path = r->plan.streams ? data + bs_path_at(head) : NULL;
+	const struct seat *own = r->frame[slot].seat;
+	const float *k = r->plan.streams ? data + bs_path_at(head) : NULL;
 	const float *from = data + 2 * (size_t)head->discard_pre;
-	int rc = add_to(r->frame[slot].seat, slot, row, path, from, head->number_of_samples);
+	const size_t stride = head->number_of_samples;
+	int rc = own->engine->add(own->self, slot, row, k, from, stride);
 
 	if (rc == 0 && has_preview_beside(r))
-		rc = add_to(&beside, slot, row, path, from, head->number_of_samples);
+		rc = r->preview->add(r->preview_self, slot, row, k, from, stride);
 	return rc;
 }
 
@@ -208,7 +200,7 @@ static int find_frame(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_
 	*slot = pair;
 	if (r->groups > 0)
 		return find_window(r, pair, head, row, why);
-	*slot = bs_opens_place(&r->opens, pair, &head->idx);
+	*slot = bs_opens_place(&r->opens, pair, &head->idx, head->encoding_space_ref);
 	return *slot == BS_OPEN_NONE ? BS_RECON_POP_FIRST : 0;
 }
 
@@ -217,7 +209,7 @@ static uint32_t beside_frame(const struct bs_recon *r, const struct bs_mrd_acq *
 {
 	const uint32_t pair = bs_protocol_pair(r->p, head->idx.slice, head->idx.contrast);
 	const uint32_t first = pair * r->opens.lanes;
-	const uint32_t own = bs_opens_find(&r->opens, pair, &head->idx);
+	const uint32_t own = bs_opens_find(&r->opens, pair, &head->idx, head->encoding_space_ref);
 
 	for (uint32_t i = first; own == BS_OPEN_NONE && i < first + r->opens.lanes; i++)
 		if (r->opens.at[i].state == BS_OPEN_EMPTY)
@@ -359,7 +351,7 @@ static void end_by_calibration(struct bs_recon *r, const struct bs_mrd_acq *head
 	    head->idx.contrast >= r->p->contrasts || (head->flags & BS_MRD_LAST) == 0)
 		return;
 	slot = bs_opens_find(&r->opens, bs_protocol_pair(r->p, head->idx.slice, head->idx.contrast),
-			     &head->idx);
+			     &head->idx, head->encoding_space_ref);
 	if (slot == BS_OPEN_NONE)
 		return;
 	r->frame[slot].last_ns = now_ns;
@@ -371,20 +363,22 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 {
 	const enum bs_kind kind = bs_mrd_kind(head->flags);
 	const bool uses = bs_scan_uses(r->p, &r->info, kind, head->idx.average);
+	const bool embedded = r->embedded && head->encoding_space_ref == 0;
 	int rc = 0;
 
-	if (uses && row != BS_ROW_NONE && bs_protocol_on_grid(r->p))
+	if (uses && row != BS_ROW_NONE && r->plan.on_grid)
 		bs_readouts_see(&r->readouts, r->p, head);
 	if (!uses) {
 		r->kinds.unused[kind]++;
-	} else if (kind == BS_KIND_IMAGING || (kind == BS_KIND_CALIBRATION && r->embedded)) {
+	} else if (kind == BS_KIND_IMAGING || (kind == BS_KIND_CALIBRATION && embedded)) {
 		bs_bands_line(&r->bands, &head->idx, head->flags);
 		rc = take_line(r, head, row, data, now_ns, why);
 	} else {
 		rc = take_beside(r, kind, head, row, data, why);
 	}
 	r->kinds.used[kind] += rc == 0 && uses;
-	if (rc == 0 && kind == BS_KIND_CALIBRATION)
+	bs_encodings_see(&r->others, head, r->images);
+	if (rc == 0 && kind == BS_KIND_CALIBRATION && head->encoding_space_ref == 0)
 		end_by_calibration(r, head, now_ns);
 	return rc;
 }
@@ -479,7 +473,6 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 		      struct bs_fail *why)
 {
 	struct frame *f = &r->frame[slot];
-	const struct bs_engine *engine = f->seat->engine;
 	struct bs_report *report = &image->report;
 	int rc = bs_frame_rest(r, slot);
 
@@ -489,13 +482,11 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	image->number = ++r->images;
 	image->preview = false;
 	if (rc == 0 && r->groups > 0)
-		rc = bs_window_pass(r, slot, image);
+		rc = bs_window_image(r, slot, NULL, INT64_MAX, report);
 	else if (rc == 0 && f->absent)
 		;
-	else if (rc == 0 && engine->pass != NULL)
-		rc = engine->pass(f->seat->self, slot, NULL, report);
 	else if (rc == 0)
-		rc = engine->finish(f->seat->self, slot, INT64_MAX, image->pixels, report);
+		rc = f->seat->engine->image(f->seat->self, slot, NULL, INT64_MAX, NULL, report);
 	if (rc != 0)
 		return not_made(r, image, rc, why);
 	(void)bs_recon_take_calibration(r, slot);
@@ -521,10 +512,10 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	if (preview)
 		rc = r->preview->peek(r->preview_self, slot, image->pixels);
 	else if (r->groups > 0)
-		rc = bs_window_image(r, slot, image, deadline_ns);
+		rc = bs_window_image(r, slot, image->pixels, deadline_ns, &image->report);
 	else
-		rc = f->seat->engine->finish(f->seat->self, slot, deadline_ns, image->pixels,
-					     &image->report);
+		rc = f->seat->engine->image(f->seat->self, slot, NULL, deadline_ns, image->pixels,
+					    &image->report);
 	if (rc != 0)
 		return not_made(r, image, rc, why);
 	bs_frame_say_left(image);
@@ -591,9 +582,4 @@ bool bs_recon_imaged(const struct bs_recon *r)
 uint64_t bs_recon_images(const struct bs_recon *r)
 {
 	return r->images;
-}
-
-const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r)
-{
-	return &r->kinds;
 }

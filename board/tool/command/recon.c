@@ -20,8 +20,8 @@
 #include "core/progress.h"
 #include "core/thread/clock.h"
 #include "drivers/file/cfl.h"
-#include "drivers/file/mtx.h"
 #include "drivers/sink/sink.h"
+#include "drivers/tool/written.h"
 #include "gpu/engine/engines.h"
 #if BS_GPU
 #include "gpu/device/memory.h"
@@ -30,7 +30,7 @@
 #define BEFORE_MAX 16u
 
 struct job {
-	const char *config, *protocol, *recording, *out, *noise, *field_out;
+	const char *config, *protocol, *recording, *group, *out, *noise, *field_out;
 	struct before {
 		const char *text[BEFORE_MAX];
 		uint32_t count;
@@ -72,7 +72,8 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_TEXT, 'p', "protocol", "PROTOCOL", AT(protocol),
 	  .help = "which one of the site file (the recording's own, or the only one)" },
 	{ BS_OPTION_TEXT, 'o', "output", "OUT", AT(out),
-	  .help = "image file: .cfl, .h5, .png, .nii, .nii.gz or .dcm", .required = true },
+	  .help = "image file: .cfl, .h5 or another sink's ending", .required = true },
+	{ BS_OPTION_TEXT, 0, "group", "NAME", AT(group), .help = BS_RECORDING_GROUP },
 	{ BS_OPTION_TEXT, 0, "noise", "RECORDING", AT(noise),
 	  .help = "for noise.whiten, where the recording has no readouts of noise: those of this "
 		  "one" },
@@ -182,11 +183,6 @@ static int emit_ready(void *arg, struct bs_fail *why)
 	return rc;
 }
 
-static int run_scan(struct job *j, struct bs_fail *why)
-{
-	return bs_pipeline_run(&j->pipeline, emit_ready, j, false, why);
-}
-
 /* What is said of all images, once. */
 static void log_scan(const struct job *j)
 {
@@ -207,7 +203,7 @@ static int next_round(struct job *j, struct bs_fail *why)
 	int rc;
 
 	j->collecting = true;
-	rc = run_scan(j, why);
+	rc = bs_pipeline_run(&j->pipeline, emit_ready, j, false, why);
 	j->collecting = false;
 	if (rc != 0)
 		return rc;
@@ -356,7 +352,7 @@ static int reconstruct_shared(struct job *j, int64_t start_ns, struct bs_fail *w
 	}
 	rc = arm_shared(j, why);
 	if (rc == 0)
-		rc = run_scan(j, why);
+		rc = bs_pipeline_run(&j->pipeline, emit_ready, j, false, why);
 	if (rc != 0)
 		return rc;
 	log_scan(j);
@@ -379,13 +375,13 @@ static int prepare(struct job *j, struct bs_fail *why)
 	const struct bs_scan_info *info = &j->pipeline.info;
 	const struct bs_protocol *p;
 	char words[BS_ADMIT_WORDS];
+	char endings[BS_SINK_WORDS];
 	int rc;
 
 	j->sink = bs_sink_find(j->out);
 	if (j->sink == NULL)
-		return bs_fail(why, BS_ERR_USAGE,
-			       "%s: an image file ends in .cfl, .h5, .png, .nii, .nii.gz or .dcm",
-			       j->out);
+		return bs_fail(why, BS_ERR_USAGE, "%s: an image file ends in %s", j->out,
+			       bs_sink_words(endings, sizeof(endings), true));
 	j->site = bs_command_site(&bs_command_recon, j->config);
 	if (j->site == NULL)
 		return bs_fail(why, BS_ERR_CONFIG, "%s is not valid", j->config);
@@ -486,7 +482,7 @@ static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 	bs_armed_place(place, sizeof(place), &j->pipeline.armed);
 	rc = rounds(j, why);
 	if (rc == 0)
-		rc = run_scan(j, why);
+		rc = bs_pipeline_run(&j->pipeline, emit_ready, j, false, why);
 	if (rc == 0)
 		log_scan(j);
 	if (rc == 0 && j->field_out != NULL)
@@ -581,6 +577,7 @@ static int run(int argc, char **argv)
 	(void)snprintf(j.who, sizeof(j.who), "recon%s%s", j.ranks.launched ? " " : "", words);
 	bs_log_init(j.who, BS_LOG_INFO);
 	bs_progress_use();
+	j.recording = bs_recording_in(j.recording, j.group);
 	many = stat(j.recording, &st) == 0 && S_ISDIR(st.st_mode);
 	j.shared = many || j.ranks.launched;
 	j.share.part = j.ranks.rank;

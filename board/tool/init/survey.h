@@ -11,8 +11,10 @@
 #define BS_BOARD_TOOL_INIT_SURVEY_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "core/frame/center.h"
+#include "core/frame/encoding.h"
 #include "core/frame/kind.h"
 #include "core/frame/lines.h"
 #include "core/study/noise.h"
@@ -25,14 +27,16 @@ struct bs_range {
 
 struct bs_survey {
 	struct bs_scan_info info;
+	char note[256]; /* of the recording, beside its scan; "": nothing */
 	uint32_t readouts;
 	uint64_t kinds[BS_KINDS];
 	/* of imaging readouts */
 	struct bs_range samples; /* without discarded ones */
 	struct bs_range discarded, channels, dims, step[2];
 	uint32_t slices, contrasts, averages, repetitions, sets, phases; /* largest, + 1 */
-	uint32_t encodings; /* largest encoding_space_ref, + 1 */
+	struct bs_encodings_left left; /* readouts of encodings that no protocol has a use of */
 	uint64_t reversed, calibrates_too;
+	uint64_t astray; /* whose directions are not of length 1 */
 	/* frames */
 	uint32_t frames;         /* that their counters tell apart, averages among them */
 	uint32_t first_readouts; /* imaging readouts of the first */
@@ -50,6 +54,7 @@ struct bs_survey {
 	double reach[3];     /* largest |k| */
 	double bend;         /* farthest from the straight line through k = 0, of the reach */
 	bool repeats;        /* later frames have the first one's paths, to the bit */
+	uint64_t off_lines;  /* imaging readouts whose path is not that of their line of the grid */
 	uint32_t path_frame; /* imaging readouts with all those counters 0 */
 	/* beside the lines */
 	struct bs_noise noise;
@@ -61,7 +66,16 @@ struct bs_survey {
 int bs_survey_make(struct bs_survey *s, const char *recording, struct bs_fail *why);
 void bs_survey_free(struct bs_survey *s);
 
-/* It is reconstructed from lines of the grid, whatever its readouts carry. */
+/* The header's word says lines of a grid. */
+static inline bool bs_survey_on_header(const struct bs_survey *s)
+{
+	return strcmp(s->info.trajectory_name, "cartesian") == 0 ||
+	       strcmp(s->info.trajectory_name, "epi") == 0;
+}
+/*
+ * By the header's word, but for paths that say something else; readouts on ramps that the header
+ * describes are corrected on the grid, where phase-correction lines are.
+ */
 bool bs_survey_on_grid(const struct bs_survey *s);
 /* These lines, of a frame, are those that the header promises, or all that a shutter leaves. */
 bool bs_survey_promised(const struct bs_survey *s, const uint8_t *present);
