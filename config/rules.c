@@ -292,10 +292,11 @@ static void rule_traj(const struct bs_reading *r, const struct bs_scope *s,
 			   bs_method_name(p->method));
 	if (t->third_ignored && sound(s, "dims", "matrix", NULL) && p->dims != 2)
 		fault(r, s, "trajectory.third_ignored", "is for 2D only");
-	for (uint32_t i = 0; t->unit == BS_UNIT_RAD_PER_M && i < p->dims; i++)
+	for (uint32_t i = 0; t->unit >= BS_UNIT_RAD_PER_M && i < p->dims; i++)
 		if (sound(s, "fov_mm", "matrix", "trajectory.unit", NULL) && p->fov_mm[i] <= 0.0f) {
 			fault_near(r, s, "fov_mm", "trajectory.unit",
-				   "%c is missing; trajectory.unit rad/m needs it", axes[i]);
+				   "%c is missing; trajectory.unit %s needs it", axes[i],
+				   bs_traj_units[t->unit]);
 			break;
 		}
 	rule_cartesian(r, s, p);

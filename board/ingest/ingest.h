@@ -161,6 +161,15 @@ static inline bool bs_ingest_is_over(const struct bs_ingest_scan *scan)
 	return bs_ingest_is_closed(scan) && atomic_load(&scan->record->ended) == scan->id;
 }
 
+/* A scan of a service before this one may go on from its log. */
+static inline bool bs_ingest_may_reopen(const struct ingest *in)
+{
+	const struct bs_reopened *o = in->env->shm.s->reopened;
+
+	return atomic_load(&o[0].step) != BS_REOPEN_OVER ||
+	       atomic_load(&o[1].step) != BS_REOPEN_OVER;
+}
+
 /* That whose turn it is of those that a service before this one was killed in. */
 static inline struct bs_reopened *bs_ingest_reopened(const struct ingest *in)
 {

@@ -228,7 +228,7 @@ static enum fate take_numbered(struct ingest *in, struct bs_ingest_scan *scan,
 	default:
 		break;
 	}
-	if (item.used)
+	if (item.used && in->log != NULL)
 		bs_ingest_log_put(in, scan, m->w.seq, m->payload - BS_WIRE_BYTES,
 				  BS_WIRE_BYTES + (size_t)m->w.payload_len);
 	if (item.seq == scan->order.next) {
@@ -263,7 +263,9 @@ static enum fate take_new(struct ingest *in, struct bs_ingest_scan *scan, const 
 	if (in->feed != NULL)
 		return LATER;
 	/* a log that has its end takes no more: neither does its scan, which is about to end */
-	return bs_ingest_log_sealed(in, scan) ? LATER : take_numbered(in, scan, m);
+	return bs_ingest_may_reopen(in) && bs_ingest_log_sealed(in, scan)
+		       ? LATER
+		       : take_numbered(in, scan, m);
 }
 
 /* ---- which message goes where ---- */
@@ -410,7 +412,8 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 		reject(in, &in->now, &m.w, &why);
 		return DONE;
 	}
-	if (m.w.kind != BS_WIRE_HEARTBEAT && bs_ingest_reopen_due(in, m.w.session))
+	if (m.w.kind != BS_WIRE_HEARTBEAT && bs_ingest_may_reopen(in) &&
+	    bs_ingest_reopen_due(in, m.w.session))
 		return bs_worker_stop(in->env) ? DONE
 					       : LATER; /* it comes again, to the next start */
 	return take_decoded(in,

@@ -266,26 +266,29 @@ void bs_ingest_flush(struct ingest *in)
 		(void)flush_accept(in);
 }
 
-/* Told or not: not at every turn of the loop. */
-static void beat(struct ingest *in, uint64_t peer, uint64_t session, int64_t *said_ns,
+/* Told or not: not at every turn of the loop. True: it was time. */
+static bool beat(struct ingest *in, uint64_t peer, uint64_t session, int64_t *said_ns,
 		 int64_t now_ns)
 {
 	if (now_ns - *said_ns < bs_ns_of_ms(in->env->site.heartbeat_ms))
-		return;
+		return false;
 	*said_ns = now_ns;
 	(void)say(in, &in->now, peer, BS_WIRE_HEARTBEAT, session, now_ns, NULL, 0);
+	return true;
 }
 
 void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns)
 {
-	if (bs_ingest_in_scan(&in->now))
-		beat(in, in->now.peer, in->now.session, &in->now.said_ns, now_ns);
+	if (bs_ingest_in_scan(&in->now) &&
+	    beat(in, in->now.peer, in->now.session, &in->now.said_ns, now_ns) &&
+	    in->now.state == BS_STATE_SCANNING && in->now.order.next == 1)
+		in->now.accept_due = true; /* it may be lost, and heartbeats alone end no waiting */
 	if (in->before.id != 0)
-		beat(in, in->before.peer, in->before.session, &in->before.said_ns, now_ns);
+		(void)beat(in, in->before.peer, in->before.session, &in->before.said_ns, now_ns);
 	if (in->waiting != NULL && /* of one that will go on from its log */
 	    (!bs_ingest_in_scan(&in->now) || bs_wire_session(in->waiting) != in->now.session))
-		beat(in, in->waiting_peer, bs_wire_session(in->waiting), &in->waits_said_ns,
-		     now_ns);
+		(void)beat(in, in->waiting_peer, bs_wire_session(in->waiting), &in->waits_said_ns,
+			   now_ns);
 	for (uint32_t i = 0; i < in->lined; i++)
-		beat(in, in->line[i].peer, in->line[i].session, &in->line[i].said_ns, now_ns);
+		(void)beat(in, in->line[i].peer, in->line[i].session, &in->line[i].said_ns, now_ns);
 }

@@ -89,7 +89,7 @@ static bool fills(int fd, uint64_t session)
 	return false;
 }
 
-/* The first sender's OUTCOME, while the other one says that it is there: its scan goes on. */
+/* The first sender's OUTCOME, while the other one says that it is there and its scan goes on. */
 static bool hears_beside(struct peer *p, int fd, uint64_t other)
 {
 	const int64_t limit = await_limit();
