@@ -216,7 +216,8 @@ static bool is_true(const struct scan *s, const struct frame *f, const char *rea
 	if (strstr(reason, " did not come") != NULL && strstr(reason, "readout") != NULL) {
 		a = 1;
 		(void)sscanf(reason, "%u", &a);
-		return a <= lost_of(s, f) || s->limits_lie;
+		/* what was refused is told by OUTCOME */
+		return a <= lost_of(s, f) + s->lines_refused || s->limits_lie;
 	}
 	if (sscanf(reason, "accelerated %u x", &a) == 1)
 		return a == s->plan.accel || s->acceleration_lies;
@@ -410,7 +411,7 @@ void judge(struct judgment *j, struct scan *s, const struct answer *a)
 		return;
 	}
 	for (uint32_t n = 0; n < s->frame_count; n++)
-		missing += !s->frames[n].matched;
+		missing += !s->frames[n].matched && !s->no_lines;
 	if (missing > 0)
 		find_wrong(j, "%u of %u images are missing, the scan ended well", missing,
 			   s->frame_count);

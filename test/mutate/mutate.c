@@ -83,6 +83,30 @@ static void report(const struct base *b, const struct mutation *const m[2], bool
 		      j->words[0] != '\0' ? ": " : "", j->words);
 }
 
+/* By the protocol of the scan itself; where init refuses that, of its base. False: not served. */
+static bool serve_one(struct answer *served, struct judgment *j, const struct base *b,
+		      struct scan *s, const struct answer *recon)
+{
+	static const struct mutation *const none[2];
+	struct answer a = { 0 };
+	struct scan clean;
+
+	if (recon->init != ENDED_WELL) {
+		const bool made = make(&clean, b, none) && run_init(&a, &clean) &&
+				  a.init == ENDED_WELL;
+
+		scan_free(&clean);
+		answer_free(&a);
+		if (!made)
+			return false;
+	}
+	CHECK(run_serve(served, s), "a scan is served");
+	judge(j, s, served);
+	if (recon->init == ENDED_WELL)
+		(void)judge_same(j, served, recon);
+	return true;
+}
+
 static void try_one(const struct base *b, const struct mutation *const m[2], bool serve)
 {
 	struct scan s;
@@ -95,12 +119,8 @@ static void try_one(const struct base *b, const struct mutation *const m[2], boo
 		CHECK(good, "%s: was run", m[0]->row);
 	judge(&j, &s, &a);
 	good = m[1] != NULL ? j.verdict != WRONG : is_answered(m[0]->asked, &j);
-	serve = serve && good && a.init == ENDED_WELL;
-	if (serve) {
-		good = run_serve(&served, &s);
-		judge(&j, &s, &served);
-		good = judge_same(&j, &served, &a) && good && j.verdict != WRONG;
-	}
+	serve = serve && good && serve_one(&served, &j, b, &s, &a);
+	good = good && j.verdict != WRONG;
 	report(b, m, serve, good, &j);
 	if (verbose)
 		printf("# said:\n%s\n# served: %s\n", a.said, served.said);

@@ -215,11 +215,9 @@ static void keep_reason(struct answer *a)
 	(void)snprintf(a->why, sizeof(a->why), "%.*s", (int)(end - from), a->said + from);
 }
 
-bool run_recon(struct answer *a, const struct scan *s)
+bool run_init(struct answer *a, const struct scan *s)
 {
 	const char *const init[] = { "boreside", "init", "--from", "x.h5", "-o", "x.cfg", NULL };
-	const char *const recon[] = { "boreside", "recon",  "-c",   "x.cfg",
-				      "-o",       "out.h5", "x.h5", NULL };
 
 	clear();
 	memset(a, 0, sizeof(*a));
@@ -228,6 +226,16 @@ bool run_recon(struct answer *a, const struct scan *s)
 		return false;
 	a->scan = a->init = wait_for(start(init, in_folder("init.log")));
 	read_log(a, in_folder("init.log"));
+	return true;
+}
+
+bool run_recon(struct answer *a, const struct scan *s)
+{
+	const char *const recon[] = { "boreside", "recon", "-c", "x.cfg", "-o", "out.h5", "x.h5",
+				      NULL };
+
+	if (!run_init(a, s))
+		return false;
 	if (a->init == ENDED_WELL) {
 		a->scan = wait_for(start(recon, in_folder("recon.log")));
 		read_log(a, in_folder("recon.log"));
