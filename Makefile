@@ -90,9 +90,9 @@ LONG := $(addprefix test/replay/scan/,averages.sh delays.sh dual.sh field.sh pat
 SCRIPTS := $(filter-out $(if $(SANITIZE),$(if $(WHOLE),,$(LONG))), \
            $(call find,test/unit test/replay test/fault,*.sh))
 
-.PHONY: all help setup demo test tests units cross kill soak coverage covered simulate tools \
-        tsan mutate lean bench rivals reproduce ladder fuzz fuzzers lint format limits tidy hooks install \
-        uninstall clean \
+.PHONY: all help setup demo test tests units cross kill soak coverage covered simulate tools tsan \
+        mutate lean bench rivals reproduce ladder fuzz fuzzers lint format limits tidy hooks \
+        install uninstall clean \
         deb deb-boreside deb-boreside-cuda
 .DELETE_ON_ERROR:
 .SECONDARY:

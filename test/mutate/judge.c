@@ -78,6 +78,8 @@ static void set_grid(struct truth *t, const struct scan *s, const ISMRMRD_ImageH
 		t->voxel[a] = is_own ? 1.0 : s->voxel_mm[a] / 5.0;
 		t->voxels *= t->matrix[a];
 	}
+	if (s->no_field_of_view && !is_own)
+		t->voxel[0] = (double)plan_samples(p) / t->matrix[0];
 }
 
 static bool fills(const struct plan *p)

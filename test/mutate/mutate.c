@@ -2,8 +2,9 @@
  * test/mutate/mutate.c - scans as consoles and converters change them: right, or true words
  *
  * No argument: a sample by a fixed seed, each row once and some pairs of rows. --all [SEED]: each
- * row on all its bases, and 300 pairs, by a fresh seed, which is printed. --only ROW[+ROW] BASES:
- * these, with all that was said of them. Some are served, too, which gives the same as recon.
+ * row on all its bases, and 300 pairs, by a fresh seed, which is printed; --pairs [SEED]: the pairs
+ * alone. --only ROW[+ROW] BASES: these, with all that was said of them. Some are served, too, which
+ * gives the same as recon.
  * One row must be answered as the table asks (mutations.h); two together never by an image that is
  * complete and wrong, by a reason that is not so, or without words.
  */
@@ -92,8 +93,8 @@ static bool serve_one(struct answer *served, struct judgment *j, const struct ba
 	struct scan clean;
 
 	if (recon->init != ENDED_WELL) {
-		const bool made = make(&clean, b, none) && run_init(&a, &clean) &&
-				  a.init == ENDED_WELL;
+		const bool made =
+			make(&clean, b, none) && run_init(&a, &clean) && a.init == ENDED_WELL;
 
 		scan_free(&clean);
 		answer_free(&a);
@@ -177,9 +178,9 @@ static void try_pair(void)
 }
 
 /* whole: each row on each of its bases. */
-static void try_all(bool whole, unsigned pairs)
+static void try_all(bool whole, bool singles, unsigned pairs)
 {
-	for (unsigned i = 0; i < row_count; i++) {
+	for (unsigned i = 0; singles && i < row_count; i++) {
 		const char one[2] = { rows[i]->bases[below((unsigned)strlen(rows[i]->bases))], 0 };
 
 		try_each(whole ? rows[i]->bases : one, rows[i]);
@@ -206,7 +207,8 @@ static void try_named(const char *row, const char *letters)
 
 int main(int argc, char **argv)
 {
-	const bool whole = argc > 1 && strcmp(argv[1], "--all") == 0;
+	const bool pairs = argc > 1 && strcmp(argv[1], "--pairs") == 0;
+	const bool whole = pairs || (argc > 1 && strcmp(argv[1], "--all") == 0);
 
 	if (getenv("BORESIDE") == NULL) {
 		SKIP("no program (BORESIDE)");
@@ -225,7 +227,7 @@ int main(int argc, char **argv)
 	if (argc > 3 && strcmp(argv[1], "--only") == 0)
 		try_named(argv[2], argv[3]);
 	else
-		try_all(whole, whole ? PAIRS : PAIRS_OF_SAMPLE);
+		try_all(whole, !pairs, whole ? PAIRS : PAIRS_OF_SAMPLE);
 	run_close();
 	printf("# %u right, %u partial, %u refused, %u wrong\n", verdicts[RIGHT], verdicts[PARTIAL],
 	       verdicts[REFUSED], verdicts[WRONG]);

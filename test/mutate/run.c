@@ -231,8 +231,8 @@ bool run_init(struct answer *a, const struct scan *s)
 
 bool run_recon(struct answer *a, const struct scan *s)
 {
-	const char *const recon[] = { "boreside", "recon", "-c", "x.cfg", "-o", "out.h5", "x.h5",
-				      NULL };
+	const char *const recon[] = { "boreside", "recon",  "-c",   "x.cfg",
+				      "-o",       "out.h5", "x.h5", NULL };
 
 	if (!run_init(a, s))
 		return false;

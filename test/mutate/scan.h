@@ -122,6 +122,7 @@ struct scan {
 	bool second_unused;     /* lines of another encoding were promised to the image */
 	bool acceleration_lies; /* the header's acceleration is not that of the lines */
 	bool no_lines;          /* there is nothing to make an image of */
+	bool no_field_of_view;  /* nothing tells how much of a line an image keeps */
 	bool more_images;       /* what nobody promised may have images of its own */
 	uint32_t lines_refused; /* lines that no grid can hold */
 	uint32_t recon[3];      /* voxels that reconSpace asks for; */
