@@ -201,7 +201,8 @@ static void try_named(const char *row, const char *letters)
 	verbose = true;
 	CHECK(pair[0] != NULL && (plus == NULL || pair[1] != NULL), "there is a row %s", row);
 	for (; pair[0] != NULL && *letters != '\0'; letters++)
-		if (base_of(*letters) != NULL)
+		if (strchr(pair[0]->bases, *letters) != NULL &&
+		    (pair[1] == NULL || strchr(pair[1]->bases, *letters) != NULL))
 			try_one(base_of(*letters), pair, true);
 }
 
