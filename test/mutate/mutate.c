@@ -77,6 +77,8 @@ static void report(const struct base *b, const struct mutation *const m[2], bool
 		       served ? ", served" : "", m[0]->name, m[1] != NULL ? ", " : "",
 		       m[1] != NULL ? m[1]->name : "");
 	verdicts[j->verdict]++;
+	if (good && m[1] == NULL && reason_not_yet(b, m) != NULL)
+		printf("# %s is right now: off test/mutate/not_yet.c with it\n", what);
 	if (why != NULL)
 		SKIP("%s: not yet right (%s): %s", what, why, j->words);
 	else
