@@ -227,6 +227,8 @@ static bool is_true(const struct scan *s, const struct frame *f, const char *rea
 		return s->limits_lie || s->center_untold || f == NULL || is_absent(s, f, 0, a, b);
 	if (sscanf(reason, "partitions %u to %u of %u", &a, &b, &n) == 3)
 		return s->limits_lie || f == NULL || is_absent(s, f, 1, a, b);
+	if (strstr(reason, "outside of an ellipse") != NULL)
+		return s->plan.elliptical;
 	if (strstr(reason, "(lower resolution)") != NULL)
 		return f == NULL || absent_lines(s, f) > 0;
 	if (sscanf(reason, "%u of %u lines were not measured", &a, &n) == 2)
@@ -331,6 +333,7 @@ static void judge_image(struct judgment *j, struct scan *s, const struct answer 
 	const struct image *i = &a->images[number];
 	char quality[16];
 	char lacks[600];
+	char zeros[600];
 	char word[16];
 	const bool mean = image_word(i, "boreside_averages", word, sizeof(word))[0] > '1';
 	double error = 0.0;
@@ -340,7 +343,10 @@ static void judge_image(struct judgment *j, struct scan *s, const struct answer 
 
 	(void)image_word(i, "boreside_quality", quality, sizeof(quality));
 	(void)image_word(i, "boreside_lacks", lacks, sizeof(lacks));
+	(void)image_word(i, "boreside_zeros", zeros, sizeof(zeros));
 	lie = find_false(s, f, lacks);
+	if (lie == NULL)
+		lie = find_false(s, f, zeros);
 	if (lie != NULL)
 		find_wrong(j, "image %u: a reason that is not so: %s", number + 1, lie);
 	if (f == NULL) {

@@ -1,5 +1,5 @@
 /* test/mutate/run.c - see run.h */
-#define _GNU_SOURCE /* asprintf */
+#define _POSIX_C_SOURCE 200809L /* strdup, kill */
 #include "test/mutate/run.h"
 
 #include <dirent.h>
