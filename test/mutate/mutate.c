@@ -51,7 +51,7 @@ static bool make(struct scan *s, const struct base *b, const struct mutation *co
 	if (!scan_make(s, &p))
 		return false;
 	for (int i = 0; i < 2; i++)
-		if (m[i] != NULL && m[i]->scan != NULL)
+		if (m[i] != NULL && m[i]->scan != NULL && s->count > 0)
 			m[i]->scan(s);
 	return true;
 }

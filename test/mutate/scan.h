@@ -42,7 +42,7 @@ struct plan {
 	bool bipolar;    /* every second contrast is read the other way */
 	bool elliptical; /* no corners of ky, kz */
 	bool segmented;  /* lines in segments of 4, each with all phases */
-	bool moves;      /* lines differ by repetition: every second one, alternating */
+	bool moves;      /* the accelerated lines begin one later in each repetition */
 	bool bands;      /* of later repetitions slices 0 and 1 at once, as slice 0 */
 	double sign;     /* of the phase axis in every second repetition */
 };
