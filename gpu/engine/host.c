@@ -299,7 +299,7 @@ static int host_begin(void *self, uint32_t frame)
 		bs_filler_begin(e->filler, frame);
 	if (e->left_out.lines != NULL)
 		bs_left_out_begin(&e->left_out, frame);
-	return bs_mapped_begin(e->mapped, frame);
+	return e->mapped != NULL ? bs_mapped_begin(e->mapped, frame) : 0;
 }
 
 static int host_path(void *self, uint32_t frame, uint32_t readout, const float *k)
@@ -320,7 +320,7 @@ static int host_add(void *self, uint32_t frame, uint32_t readout, const float *d
 		bs_filler_add(e->filler, frame, readout, data, coil_stride);
 	if (e->left_out.lines != NULL)
 		bs_left_out_add(&e->left_out, frame, readout);
-	return bs_mapped_add(e->mapped, frame, readout, data, coil_stride);
+	return e->mapped != NULL ? bs_mapped_add(e->mapped, frame, readout, data, coil_stride) : 0;
 }
 
 static int host_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
@@ -410,7 +410,8 @@ static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t
 		complete(e, frame, report);
 	}
 	bs_combiner_run(e->combiner, e->whole, bs_maps_of(e->maps, e->p, slice), image);
-	bs_echoes_measure(e->echoes, frame, e->whole);
+	if (e->echoes != NULL)
+		bs_echoes_measure(e->echoes, frame, e->whole);
 	spent_ns = bs_now_ns() - solved_ns;
 	report->stage_ns[BS_BUDGET_ACCUMULATE] =
 		summed_ns - start_ns - report->stage_ns[BS_BUDGET_CALIBRATION];
@@ -424,7 +425,8 @@ static int host_slide(void *self, uint32_t frame, const uint8_t *held, int64_t d
 {
 	struct engine *e = self;
 	const int64_t start_ns = bs_now_ns();
-	int rc = bs_mapped_make(e->mapped, frame, held, &deadline_ns, report);
+	int rc = e->mapped != NULL ? bs_mapped_make(e->mapped, frame, held, &deadline_ns, report)
+				   : 0;
 
 	if (rc == 0)
 		rc = sum_up(e, frame, held, report);
@@ -451,7 +453,8 @@ static int host_pass(void *self, uint32_t frame, const uint8_t *held, struct bs_
 	if (rc < 0 || e->echoes == NULL)
 		return rc < 0 ? rc : 0;
 	complete(e, frame, report);
-	bs_echoes_measure(e->echoes, frame, e->whole);
+	if (e->echoes != NULL)
+		bs_echoes_measure(e->echoes, frame, e->whole);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "core/tool/ramps.h"
 
 static void put_element(struct bs_text *t, const char *name, const char *value)
 {
