@@ -286,7 +286,6 @@ static void handle_early(struct bs_client *c, const struct bs_bridge_message *m,
 			bs_client_noise(c);
 		bs_client_close(c, now_ns);
 		break;
-	case BS_BRIDGE_TEXT:
 	case BS_BRIDGE_RESPONSE:
 	case BS_BRIDGE_ACQUISITION:
 	case BS_BRIDGE_DEPENDENCY:

@@ -167,7 +167,6 @@ int bs_bridge_look(struct bs_bridge_message *m, const unsigned char *buf, size_t
 		return look_waveform(m, buf, have, limits->waveform, need, why);
 	case BS_BRIDGE_RESPONSE:
 	case BS_BRIDGE_DEPENDENCY:
-	case BS_BRIDGE_IMAGE:
 		break;
 	}
 	return bs_fail(why, BS_ERR_KIND, "a message of id %u, which this server does not take",
