@@ -64,10 +64,6 @@
 #include "core/frame/readout.h"
 #include "core/mrd.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_recon;
 
 /* The next image of a slice and contrast has another one. */
@@ -286,7 +282,4 @@ const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_imag
 /* image_series_index: frames have that of their scan, its previews that and this bit. */
 #define BS_PREVIEW_SERIES 0x8000u
 
-#ifdef __cplusplus
-}
-#endif
 #endif
