@@ -2,7 +2,6 @@
 #include "config/rules.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,7 +10,7 @@
 #include "config/rule.h"
 #include "core/frame/kind.h"
 #include "core/latency/budget.h"
-#include "core/memory/pools.h"
+#include "core/plan/plan.h"
 #include "core/traj/traj.h"
 
 static const char axes[] = "xyz";
@@ -52,7 +51,7 @@ void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 	if (!given(s, "gridding.accuracy") && (p->width > 0.0 || p->oversampling > 0.0))
 		p->accuracy = 0.0;
 	if (!given(s, "gridding.density") &&
-	    (bs_methods[p->method].weighs == BS_WEIGHS_WHEN_ASKED || bs_protocol_on_grid(p)))
+	    (bs_methods[p->method].weighs == BS_WEIGHS_WHEN_ASKED || bs_plan_of(p).on_grid))
 		p->density = BS_DENSITY_NONE;
 	if (p->whiten != BS_WHITEN_OFF)
 		p->uses |= 1u << BS_KIND_NOISE;
@@ -234,16 +233,18 @@ static void rule_sizes(const struct bs_reading *r, const struct bs_scope *s,
 static void rule_cartesian(const struct bs_reading *r, const struct bs_scope *s,
 			   const struct bs_protocol *p)
 {
-	if (p->traj.type != BS_TRAJ_CARTESIAN || !sound(s, "encoded", "matrix", NULL))
+	if (!sound(s, "encoded", "matrix", NULL))
+		return;
+	for (uint32_t i = 0; p->encoded[0] > 0 && i < 3; i++)
+		if (p->encoded[i] < p->matrix[i])
+			fault(r, s, "encoded", "%c is %u: less than the matrix's %u", axes[i],
+			      p->encoded[i], p->matrix[i]);
+	if (p->traj.type != BS_TRAJ_CARTESIAN)
 		return;
 	if (p->encoded[0] == 0) {
 		fault_near(r, s, "encoded", "method", "missing; a cartesian trajectory needs it");
 		return;
 	}
-	for (uint32_t i = 0; i < 3; i++)
-		if (p->encoded[i] < p->matrix[i])
-			fault(r, s, "encoded", "%c is %u: less than the matrix's %u", axes[i],
-			      p->encoded[i], p->matrix[i]);
 	if (p->matrix[2] == 1 && p->encoded[2] > 1)
 		fault(r, s, "encoded", "z is %u: it must be 1 in 2D", p->encoded[2]);
 	if (sound(s, "samples", NULL) && p->samples > p->encoded[0])
@@ -489,7 +490,7 @@ static void rule_echoes(const struct bs_reading *r, const struct bs_scope *s,
 	if (!sound(s, "method", "trajectory.type", "epi.correct", "reversed_center", NULL) ||
 	    p->reversed_center == BS_REVERSED_AUTO)
 		return;
-	if (!bs_protocol_on_grid(p))
+	if (!bs_plan_of(p).on_grid)
 		fault(r, s, "reversed_center", "has no effect along trajectories");
 	else if (p->epi_correct)
 		fault(r, s, "reversed_center",

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "ipc/shm/scan.h"
+#include "ipc/wire/envelope.h"
 
 #ifndef BS_HELD_MAX
 #define BS_HELD_MAX 256u /* messages beyond a gap that are held, at most */
@@ -35,9 +36,9 @@ struct bs_item {
 	uint64_t seq;
 	int64_t time_ns; /* the sender's */
 	uint32_t slot;   /* kind ACQ and used */
-	uint16_t kind;   /* enum bs_wire_kind; 0: none */
-	bool used;       /* false: it was rejected, only its number counts */
-	uint64_t count;  /* CLOSE */
+	enum bs_wire_kind kind;
+	bool used;      /* false: it was rejected, only its number counts */
+	uint64_t count; /* CLOSE */
 };
 
 struct bs_order {

@@ -1,7 +1,6 @@
 /* board/web/taker.c - see taker.h */
 #include "board/web/taker.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

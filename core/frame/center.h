@@ -21,10 +21,6 @@
 
 #include "core/mrd.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_center {
 	uint32_t line[2];   /* it is there; on the grid at size / 2 */
 	uint32_t header[2]; /* the limits have it there; without limits half of the grid */
@@ -35,6 +31,12 @@ struct bs_center {
 /* size: of the encoded grid along ky and kz. idx: of a line; NULL: none has come yet. */
 void bs_center_of(struct bs_center *c, const uint32_t size[2], const struct bs_scan_info *info,
 		  const struct bs_mrd_idx *idx);
+/*
+ * Where a readout lies on the grid, by the limits of its own encoding; outside, too, of a line that
+ * is none of it.
+ */
+void bs_center_place(int64_t line[2], struct bs_center *c, const uint32_t size[2],
+		     const struct bs_scan_info *info, const struct bs_mrd_acq *head);
 /* Sum of |d|^2 over a readout, by which the strongest line is found. */
 float bs_center_energy(const float *data, size_t stride, uint32_t channels, uint32_t samples);
 
@@ -63,7 +65,4 @@ const char *bs_center_words(char *out, size_t cap, const struct bs_center *c);
 const char *bs_center_unknown_words(char *out, size_t cap, const struct bs_center *c,
 				    const uint32_t size[2], uint32_t axes, uint32_t strongest);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/frame/geometry.h"
+#include "core/plan/plan.h"
 #include "core/text.h"
 
 const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_image *image)
@@ -35,6 +37,11 @@ static void fill_head(const struct bs_recon *r, const struct frame *f, uint64_t 
 {
 	const struct bs_mrd_acq *a = &f->first;
 	bool complex_out = r->p->output == BS_OUTPUT_COMPLEX;
+	const struct bs_mrd_encoding *e = bs_encoding_of(&r->info, a);
+	float fov_mm[3];
+
+	if (e != NULL)
+		bs_geometry_other(fov_mm, r->p, e);
 
 	memset(h, 0, sizeof(*h));
 	h->version = 1;
@@ -43,7 +50,7 @@ static void fill_head(const struct bs_recon *r, const struct frame *f, uint64_t 
 	h->measurement_uid = a->measurement_uid;
 	for (int i = 0; i < 3; i++) {
 		h->matrix_size[i] = (uint16_t)bs_protocol_image_axis(r->p, i);
-		h->field_of_view[i] = r->fov_mm[i];
+		h->field_of_view[i] = e != NULL ? fov_mm[i] : r->fov_mm[i];
 		h->position[i] = a->position[i];
 		h->read_dir[i] = a->read_dir[i];
 		h->phase_dir[i] = a->phase_dir[i];
@@ -87,6 +94,16 @@ static uint32_t unknown_axes(const struct bs_recon *r, const struct frame *f, bo
 	if (preview || !bs_recon_weighs(r))
 		return 0;
 	return bs_center_unknown(&r->center, r->lines.size, f->row, f->strongest);
+}
+
+/* Lines that came and are in no image. */
+static void say_others(const struct bs_recon *r, struct bs_recon_image *image)
+{
+	struct bs_text t = { image->lacks, sizeof(image->lacks), strlen(image->lacks), false };
+	char words[BS_ENCODINGS_WORDS];
+
+	if (bs_encodings_words(words, sizeof(words), &r->others, &r->info, true)[0] != '\0')
+		bs_text_put(&t, "%s%s", t.len > 0 ? "; " : "", words);
 }
 
 static void say_untold(const struct bs_recon *r, struct bs_recon_image *image)
@@ -139,13 +156,23 @@ static void say_held(const struct bs_recon *r, const struct frame *f, struct bs_
 	    r->kinds.unused[BS_KIND_PHASE_CORRECTION] > 0)
 		say_ghosts(image);
 	if (!image->preview && r->plan.encode != BS_ENCODE_NOTHING)
+		say_others(r, image);
+	if (!image->preview && r->plan.encode != BS_ENCODE_NOTHING)
 		bs_bands_lacks(&r->bands, f->first.idx.repetition, image->lacks,
 			       sizeof(image->lacks));
 }
 
 const char *bs_recon_words(const struct bs_recon *r, char *out, size_t cap)
 {
-	return bs_bands_words(&r->bands, out, cap);
+	char left[BS_ENCODINGS_WORDS];
+	struct bs_text t = { out, cap, 0, cap == 0 };
+
+	t.len = strlen(bs_bands_words(&r->bands, out, cap));
+	if (r->others.before > 0 && r->plan.encode != BS_ENCODE_NOTHING &&
+	    bs_encodings_words(left, sizeof(left), &r->others, &r->info, true)[0] != '\0')
+		bs_text_put(&t, "%simages up to %llu left before it was known: %s",
+			    t.len > 0 ? "; " : "", (unsigned long long)r->others.before, left);
+	return out;
 }
 
 bool bs_recon_folded(const struct bs_recon *r)
@@ -174,7 +201,7 @@ void bs_frame_describe(const struct bs_recon *r, const struct frame *f,
 		(void)bs_center_words(image->center, sizeof(image->center), &r->center);
 	memcpy(image->header, r->info.remark, sizeof(image->header));
 	image->readout[0] = '\0';
-	if (bs_protocol_on_grid(r->p))
+	if (r->plan.on_grid)
 		(void)bs_readouts_words(image->readout, sizeof(image->readout), &r->readouts, r->p,
 					&r->info, r->corrected.epi_shift);
 	image->corrected = r->corrected;

@@ -1,11 +1,12 @@
 /*
  * core/frame/kind.h - what a readout is for, by its flags, and how many of each kind a scan brought
  *
- * A readout has one kind, the first that holds of: noise, dummy, phase correction, navigation,
- * feedback, other (surface coil correction, phase stabilization reference), imaging, calibration. A
- * line of the image that serves for calibration, too (MRD flag 21), is imaging. ipc/WIRE.md has the
- * table of all flags. Counts are kept twice, by the same functions: by ingest for the outcome and
- * the status, by core/frame/recon.c for the images.
+ * A readout has one kind, the first that holds of: of an encoding that the protocol has no use of
+ * (other; core/frame/encoding.h), noise, dummy, phase correction, navigation, feedback, other
+ * (surface coil correction, phase stabilization reference), imaging, calibration. A line of the
+ * image that serves for calibration, too (MRD flag 21), is imaging. ipc/WIRE.md has the table of
+ * all flags. Counts are kept twice, by the same functions: by ingest for the outcome and the
+ * status, by core/frame/recon.c for the images.
  * No state. Test: test/unit/core/test_kind.c
  */
 #ifndef BS_CORE_FRAME_KIND_H
@@ -16,11 +17,9 @@
 #include <stdint.h>
 
 #include "core/mrd.h"
-#include "core/protocol.h"
+#include "core/plan/plan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 /* On the wire in this order (OUTCOME): append only. */
 enum bs_kind {
@@ -46,6 +45,8 @@ struct bs_kinds {
  */
 static inline enum bs_kind bs_mrd_kind(uint64_t flags)
 {
+	if (flags & BS_MRD_OF_ANOTHER)
+		return BS_KIND_OTHER;
 	if (flags & BS_MRD_IS_NOISE)
 		return BS_KIND_NOISE;
 	if (flags & BS_MRD_IS_DUMMY)
@@ -98,7 +99,7 @@ static inline bool bs_scan_uses(const struct bs_protocol *p, const struct bs_sca
 	const bool first = p->averages <= 1 || average == 0;
 
 	return bs_protocol_uses(p, kind) &&
-	       (kind != BS_KIND_CALIBRATION || (bs_protocol_calibrates(p) && first) ||
+	       (kind != BS_KIND_CALIBRATION || (bs_plan_of(p).calibrates && first) ||
 		bs_scan_embeds(p, info));
 }
 
@@ -111,7 +112,5 @@ uint64_t bs_kinds_sum(const struct bs_kinds *k);
 #define BS_KINDS_WORDS 384u /* bytes that always suffice */
 const char *bs_kinds_words(char *out, size_t cap, const struct bs_kinds *k);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -6,6 +6,7 @@
 
 #include "core/frame/averages.h"
 #include "core/frame/bands.h"
+#include "core/frame/encoding.h"
 #include "core/frame/lines.h"
 #include "core/frame/recon.h"
 
@@ -57,12 +58,13 @@ struct bs_recon {
 	struct bs_protocol preview_p, stand_in_p;
 	struct frame *frame;
 	uint32_t frames, rows;
-	uint32_t groups;              /* of a window; 0: none */
-	struct bs_scan_info info;     /* the scan's */
-	struct bs_lines lines;        /* on the grid */
-	struct bs_center center;      /* of these */
-	bool centered;                /* a line has come */
-	struct bs_readouts readouts;  /* on the grid: lines and calibration */
+	uint32_t groups;             /* of a window; 0: none */
+	struct bs_scan_info info;    /* the scan's */
+	struct bs_lines lines;       /* on the grid */
+	struct bs_center center;     /* of these */
+	bool centered;               /* a line has come */
+	struct bs_readouts readouts; /* on the grid: lines and calibration */
+	struct bs_encodings_left others;
 	struct bs_averages *averages; /* NULL: each makes an image of its own */
 	uint32_t expected;            /* of a row, in this scan */
 	struct bs_prepared prepared;
@@ -124,13 +126,14 @@ void bs_frame_describe(const struct bs_recon *r, const struct frame *f,
 /* Behind that, once it is made: what it lacks. */
 void bs_frame_say_left(struct bs_recon_image *image);
 
-/* window.c: a readout's group begins; no more of it will come; the image of those that are held. */
+/*
+ * window.c: a readout's group begins; no more of it will come; the image of those that are held,
+ * image as in core/engine.h.
+ */
 void bs_window_enter(const struct bs_recon *r, struct frame *f, const struct bs_mrd_idx *idx,
 		     uint32_t group);
 int bs_window_end(struct bs_recon *r, uint32_t slot);
-int bs_window_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
-		    int64_t deadline_ns);
-/* In its place: the image was handed on before. */
-int bs_window_pass(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image);
+int bs_window_image(struct bs_recon *r, uint32_t slot, float *image, int64_t deadline_ns,
+		    struct bs_report *report);
 
 #endif

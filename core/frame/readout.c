@@ -3,6 +3,7 @@
 
 #include <strings.h>
 
+#include "core/plan/plan.h"
 #include "core/text.h"
 
 uint32_t bs_readout_oversampling(uint32_t samples, uint32_t encoded_x)
@@ -54,8 +55,8 @@ bool bs_readout_doubtful(const struct bs_protocol *p, const struct bs_mrd_acq *t
 
 bool bs_readout_late(const struct bs_protocol *p, const struct bs_mrd_acq *turned)
 {
-	return bs_protocol_on_grid(p) && p->reversed_center == BS_REVERSED_STORED &&
-	       !p->epi_correct && bs_readout_doubtful(p, turned);
+	return bs_plan_on_grid(p) && p->reversed_center == BS_REVERSED_STORED && !p->epi_correct &&
+	       bs_readout_doubtful(p, turned);
 }
 
 void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
@@ -69,6 +70,9 @@ void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
 	all->said = all->said || !(silent || beyond);
 	all->reversed = all->reversed || (turned->flags & BS_MRD_IS_REVERSE) != 0;
 	all->doubtful = all->doubtful || bs_readout_doubtful(p, turned);
+	all->calibrates =
+		all->calibrates ||
+		(turned->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO)) != 0;
 }
 
 static bool is_siemens(const struct bs_scan_info *info)
@@ -126,6 +130,10 @@ const char *bs_readouts_words(char *out, size_t cap, const struct bs_readouts *a
 			    "%sthe samples, not encodedSpace, tell the oversampling of %u: lines "
 			    "have %u for %u",
 			    t.len > 0 ? "; " : "", oversampled, p->samples, info->encoded[0]);
+	if (!all->calibrates && bs_plan_of(p).calibrates &&
+	    (info->acceleration[0] > 1 || info->acceleration[1] > 1))
+		bs_text_put(&t, "%sthe image's own central lines calibrate: none is flagged for it",
+			    t.len > 0 ? "; " : "");
 	return out;
 }
 

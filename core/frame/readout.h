@@ -21,10 +21,6 @@
 #include "core/mrd.h"
 #include "core/protocol.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Of readouts of so many samples; 1: encodedSpace has it, 0: neither as many nor a multiple. */
 uint32_t bs_readout_oversampling(uint32_t samples, uint32_t encoded_x);
 /* Of the protocol's readouts, on the grid, that the header lacks; 1: nothing, 0: none explains x */
@@ -46,6 +42,7 @@ bool bs_readout_late(const struct bs_protocol *p, const struct bs_mrd_acq *turne
 struct bs_readouts {
 	bool reversed, doubtful;
 	bool said, silent, beyond; /* 0: silent; N or more: beyond */
+	bool calibrates;           /* some are flagged for it */
 };
 void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
 		     const struct bs_mrd_acq *turned);
@@ -54,14 +51,11 @@ bool bs_readouts_untold(const struct bs_readouts *all, const struct bs_protocol 
 			const struct bs_scan_info *info);
 
 /* What was taken that the header and the lines do not say; "": nothing. Returns out. */
-#define BS_READOUT_WORDS 320u
+#define BS_READOUT_WORDS 448u
 const char *bs_readouts_words(char *out, size_t cap, const struct bs_readouts *all,
 			      const struct bs_protocol *p, const struct bs_scan_info *info,
 			      float epi_shift);
 /* Of untold ones, which of the two was taken, and what would tell. */
 const char *bs_readouts_untold_words(char *out, size_t cap, const struct bs_protocol *p);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

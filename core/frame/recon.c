@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/frame/geometry.h"
+#include "core/plan/plan.h"
 
 /* The frame, or a window's group, has all that it waits for. */
 static bool is_full(const struct bs_recon *r, const struct frame *f)
@@ -82,6 +83,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	r->info = *info;
 	r->centered = false;
 	memset(&r->readouts, 0, sizeof(r->readouts));
+	memset(&r->others, 0, sizeof(r->others));
 	bs_center_of(&r->center, &r->p->encoded[1], info, NULL);
 	bs_lines_of(&r->lines, r->p, info);
 	r->expected = bs_averages_expected(r->p, info);
@@ -170,32 +172,23 @@ static bool goes_on(const struct bs_recon *r, const struct frame *f, const struc
 		    uint32_t row)
 {
 	if (r->groups == 0)
-		return f->key != bs_frame_key(r->p, &head->idx);
+		return f->key != bs_frame_key(r->p, &head->idx) ||
+		       f->first.encoding_space_ref != head->encoding_space_ref;
 	return row / r->p->frame_step != f->w.group ||
 	       head->idx.repetition != f->first.idx.repetition;
-}
-
-/* path NULL: the table says it. */
-static int add_to(const struct seat *to, uint32_t slot, uint32_t row, const float *path,
-		  const float *data, size_t stride)
-{
-	int rc = 0;
-
-	if (path != NULL && to->engine->path != NULL)
-		rc = to->engine->path(to->self, slot, row, path);
-	return rc == 0 ? to->engine->add(to->self, slot, row, data, stride) : rc;
 }
 
 static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const struct bs_mrd_acq *head,
 	       const float *data)
 {
-	const struct seat beside = { r->preview, r->preview_self };
-	const float *path = r->plan.streams ? data + bs_path_at(head) : NULL;
+	const struct seat *own = r->frame[slot].seat;
+	const float *k = r->plan.streams ? data + bs_path_at(head) : NULL;
 	const float *from = data + 2 * (size_t)head->discard_pre;
-	int rc = add_to(r->frame[slot].seat, slot, row, path, from, head->number_of_samples);
+	const size_t stride = head->number_of_samples;
+	int rc = own->engine->add(own->self, slot, row, k, from, stride);
 
 	if (rc == 0 && has_preview_beside(r))
-		rc = add_to(&beside, slot, row, path, from, head->number_of_samples);
+		rc = r->preview->add(r->preview_self, slot, row, k, from, stride);
 	return rc;
 }
 
@@ -369,20 +362,22 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 {
 	const enum bs_kind kind = bs_mrd_kind(head->flags);
 	const bool uses = bs_scan_uses(r->p, &r->info, kind, head->idx.average);
+	const bool embedded = r->embedded && head->encoding_space_ref == 0;
 	int rc = 0;
 
-	if (uses && row != BS_ROW_NONE && bs_protocol_on_grid(r->p))
+	if (uses && row != BS_ROW_NONE && r->plan.on_grid)
 		bs_readouts_see(&r->readouts, r->p, head);
 	if (!uses) {
 		r->kinds.unused[kind]++;
-	} else if (kind == BS_KIND_IMAGING || (kind == BS_KIND_CALIBRATION && r->embedded)) {
+	} else if (kind == BS_KIND_IMAGING || (kind == BS_KIND_CALIBRATION && embedded)) {
 		bs_bands_line(&r->bands, &head->idx, head->flags);
 		rc = take_line(r, head, row, data, now_ns, why);
 	} else {
 		rc = take_beside(r, kind, head, row, data, why);
 	}
 	r->kinds.used[kind] += rc == 0 && uses;
-	if (rc == 0 && kind == BS_KIND_CALIBRATION)
+	bs_encodings_see(&r->others, head, r->images);
+	if (rc == 0 && kind == BS_KIND_CALIBRATION && head->encoding_space_ref == 0)
 		end_by_calibration(r, head, now_ns);
 	return rc;
 }
@@ -475,7 +470,6 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 		      struct bs_fail *why)
 {
 	struct frame *f = &r->frame[slot];
-	const struct bs_engine *engine = f->seat->engine;
 	struct bs_report *report = &image->report;
 	int rc = bs_frame_rest(r, slot);
 
@@ -485,13 +479,11 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	image->number = ++r->images;
 	image->preview = false;
 	if (rc == 0 && r->groups > 0)
-		rc = bs_window_pass(r, slot, image);
+		rc = bs_window_image(r, slot, NULL, INT64_MAX, report);
 	else if (rc == 0 && f->absent)
 		;
-	else if (rc == 0 && engine->pass != NULL)
-		rc = engine->pass(f->seat->self, slot, NULL, report);
 	else if (rc == 0)
-		rc = engine->finish(f->seat->self, slot, INT64_MAX, image->pixels, report);
+		rc = f->seat->engine->image(f->seat->self, slot, NULL, INT64_MAX, NULL, report);
 	if (rc != 0)
 		return not_made(r, image, rc, why);
 	(void)bs_recon_take_calibration(r, slot);
@@ -517,10 +509,10 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	if (preview)
 		rc = r->preview->peek(r->preview_self, slot, image->pixels);
 	else if (r->groups > 0)
-		rc = bs_window_image(r, slot, image, deadline_ns);
+		rc = bs_window_image(r, slot, image->pixels, deadline_ns, &image->report);
 	else
-		rc = f->seat->engine->finish(f->seat->self, slot, deadline_ns, image->pixels,
-					     &image->report);
+		rc = f->seat->engine->image(f->seat->self, slot, NULL, deadline_ns, image->pixels,
+					    &image->report);
 	if (rc != 0)
 		return not_made(r, image, rc, why);
 	bs_frame_say_left(image);
@@ -585,9 +577,4 @@ bool bs_recon_imaged(const struct bs_recon *r)
 uint64_t bs_recon_images(const struct bs_recon *r)
 {
 	return r->images;
-}
-
-const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r)
-{
-	return &r->kinds;
 }

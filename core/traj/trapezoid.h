@@ -16,10 +16,6 @@
 
 #include "core/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_trapezoid {
 	uint32_t samples;
 	double dwell_us;
@@ -29,7 +25,4 @@ struct bs_trapezoid {
 /* Cycles per sample spacing of the grid: -0.5 to 0.5. */
 double bs_trapezoid_k(const struct bs_trapezoid *t, uint32_t sample);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -10,7 +10,8 @@
  * weights = (S^H S + l I)^-1 S^H T, l = lambda ||S^H S||_F / n, n = sources x kernel[0] x coils,
  * in double precision: S and T are the neighborhoods and centers at every place of the calibration
  * lines, which count as zeros outside. They are kept for each set (a slice) until its calibration
- * lines change.
+ * lines change. by_noise: l is at least twice what the noise adds to the diagonal of
+ * S^H S (gram.h): once for these lines, once for those that the weights are applied to.
  *
  * They are applied in hybrid space: the readout x is an image already, cropped to `columns`, where
  * the sum along it is a product. The kernel's samples are those of that field of view (calibration
@@ -39,9 +40,7 @@
 #include "core/thread/team.h"
 #include "gpu/grappa/neighbors.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 #define BS_GRAPPA_KERNEL_X 7u /* samples along the readout, at most */
 
@@ -55,6 +54,7 @@ struct bs_grappa_spec {
 	uint32_t lines[2];      /* calibration lines y z at most */
 	uint32_t sets;          /* slices, each with weights of its own */
 	double lambda;
+	bool by_noise;
 };
 
 /* Calibration lines, a full box of them: at [coil][z][y][x] complex; steps in complex values. */
@@ -94,7 +94,5 @@ void bs_grappa_fill(struct bs_grappa *plan, float *hybrid, bool wrapped);
 const struct bs_neighbors *bs_grappa_neighbors(const struct bs_grappa *plan);
 const float *bs_grappa_weights(const struct bs_grappa *plan, uint32_t neighborhood);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

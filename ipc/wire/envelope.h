@@ -43,7 +43,7 @@ static inline bool bs_wire_kind_known(unsigned kind)
 }
 
 struct bs_wire {
-	uint16_t kind;        /* enum bs_wire_kind */
+	enum bs_wire_kind kind;
 	uint64_t payload_len; /* bytes */
 	uint64_t session, seq;
 	int64_t time_ns;  /* the sender's clock, for its own use; echoed in ACK */

@@ -1,7 +1,6 @@
 /* drivers/tool/phantom/scanxml.c - see scanxml.h */
 #include "drivers/tool/phantom/scanxml.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/text.h"
