@@ -77,7 +77,7 @@ static int64_t later_by(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b)
 
 static bool is_alike(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b)
 {
-	return a->set == b->set && a->phase == b->phase;
+	return a->set == b->set && a->phase == b->phase && a->user[7] == b->user[7];
 }
 
 bool bs_open_same(const struct bs_protocol *p, const struct bs_mrd_idx *a,
@@ -87,11 +87,10 @@ bool bs_open_same(const struct bs_protocol *p, const struct bs_mrd_idx *a,
 	       (p->averages > 1 || a->average == b->average);
 }
 
-uint32_t bs_opens_find(const struct bs_opens *o, uint32_t pair, const struct bs_mrd_idx *idx,
-		       uint16_t encoding)
+uint32_t bs_opens_find(const struct bs_opens *o, uint32_t pair, const struct bs_mrd_idx *idx)
 {
 	for (uint32_t slot = pair * o->lanes; slot < (pair + 1) * o->lanes; slot++)
-		if (o->at[slot].state == BS_OPEN_FILLING && o->at[slot].encoding == encoding &&
+		if (o->at[slot].state == BS_OPEN_FILLING &&
 		    bs_open_same(o->p, &o->at[slot].idx, idx))
 			return slot;
 	return BS_OPEN_NONE;
@@ -110,10 +109,9 @@ void bs_opens_empty(struct bs_opens *o, uint32_t slot)
 	o->at[slot].state = BS_OPEN_EMPTY;
 }
 
-uint32_t bs_opens_place(struct bs_opens *o, uint32_t pair, const struct bs_mrd_idx *idx,
-			uint16_t encoding)
+uint32_t bs_opens_place(struct bs_opens *o, uint32_t pair, const struct bs_mrd_idx *idx)
 {
-	const uint32_t open = bs_opens_find(o, pair, idx, encoding);
+	const uint32_t open = bs_opens_find(o, pair, idx);
 	uint32_t empty = BS_OPEN_NONE;
 	uint32_t oldest = pair * o->lanes;
 	bool over = false;
@@ -138,21 +136,18 @@ uint32_t bs_opens_place(struct bs_opens *o, uint32_t pair, const struct bs_mrd_i
 	return empty;
 }
 
-void bs_opens_begin(struct bs_opens *o, uint32_t slot, const struct bs_mrd_idx *idx,
-		    uint16_t encoding)
+void bs_opens_begin(struct bs_opens *o, uint32_t slot, const struct bs_mrd_idx *idx)
 {
 	struct bs_open *f = &o->at[slot];
 
 	memset(f->row, 0, o->rows);
 	f->state = BS_OPEN_FILLING;
 	f->idx = *idx;
-	f->encoding = encoding;
 	f->have = f->inside = 0;
 	f->own = f->again = false;
 	for (uint32_t i = slot / o->lanes * o->lanes; i < (slot / o->lanes + 1) * o->lanes; i++)
-		f->again = f->again ||
-			   (o->at[i].whole.have > 0 && o->at[i].whole.encoding == encoding &&
-			    bs_open_same(o->p, &o->at[i].whole.idx, idx));
+		f->again = f->again || (o->at[i].whole.have > 0 &&
+					bs_open_same(o->p, &o->at[i].whole.idx, idx));
 	f->began = f->touched = o->line + 1;
 }
 
@@ -196,8 +191,7 @@ static uint32_t as_many(const struct bs_opens *o, uint32_t slot)
 	const uint32_t first = slot / o->lanes * o->lanes;
 
 	for (uint32_t i = first; i < first + o->lanes; i++)
-		if (o->at[i].whole.have > 0 && o->at[i].whole.encoding == f->encoding &&
-		    is_alike(&o->at[i].whole.idx, &f->idx))
+		if (o->at[i].whole.have > 0 && is_alike(&o->at[i].whole.idx, &f->idx))
 			return o->at[i].whole.have;
 	return 0;
 }
@@ -223,11 +217,9 @@ static void end_whole(struct bs_opens *o, uint32_t slot)
 	const uint32_t first = slot / o->lanes * o->lanes;
 
 	for (uint32_t i = first; i < first + o->lanes; i++) /* one of each kind */
-		if (o->at[i].whole.encoding == f->encoding &&
-		    is_alike(&o->at[i].whole.idx, &f->idx))
+		if (is_alike(&o->at[i].whole.idx, &f->idx))
 			o->at[i].whole.have = 0;
 	f->whole.idx = f->idx;
-	f->whole.encoding = f->encoding;
 	f->whole.have = f->have;
 	bs_opens_end(o, slot);
 }
@@ -241,9 +233,9 @@ static bool end_earlier(struct bs_opens *o, uint32_t slot, bool whole)
 	for (uint32_t i = first; i < first + o->lanes; i++) {
 		struct bs_open *f = &o->at[i];
 
-		if (f->state != BS_OPEN_FILLING || f->encoding != g->encoding ||
-		    !is_alike(&f->idx, &g->idx) || later_by(&f->idx, &g->idx) <= 0 ||
-		    f->touched >= g->began || (!whole && g->have < f->have))
+		if (f->state != BS_OPEN_FILLING || !is_alike(&f->idx, &g->idx) ||
+		    later_by(&f->idx, &g->idx) <= 0 || f->touched >= g->began ||
+		    (!whole && g->have < f->have))
 			continue;
 		if (o->p->by_header && !lacks(o, i)) {
 			end_whole(o, i);

@@ -1,8 +1,8 @@
 /*
  * core/frame/open.h - which frame a line belongs to, and when a frame is over
  *
- * A frame is known by the counters of its lines: slice, contrast, phase, set, repetition, average
- * where averages make an image each, and by their encoding (encoding_space_ref). Its lines come in
+ * A frame is known by the counters of its lines: slice, contrast, phase, set, repetition, and
+ * average where averages make an image each; and by the encoding that they are of. Its lines come in
  * any order and any nesting; a counter that changes ends nothing. Frames of one kind differ in
  * repetition alone (and in average).
  * A frame is over
@@ -42,8 +42,7 @@ const char *bs_open_words(char *out, size_t cap, const struct bs_protocol *p,
 
 struct bs_open {
 	enum { BS_OPEN_EMPTY, BS_OPEN_FILLING, BS_OPEN_OVER } state;
-	struct bs_mrd_idx idx; /* of its first line */
-	uint16_t encoding;
+	struct bs_mrd_idx idx;          /* of its first line */
 	uint32_t have;                  /* rows */
 	uint32_t inside;                /* of these on the grid, between the header's limits */
 	uint8_t *row;                   /* [rows]: 1 = this readout is in */
@@ -52,7 +51,6 @@ struct bs_open {
 	uint64_t began, touched, ended; /* numbers of the scan's lines; of what is over */
 	struct {                        /* the last whole one in this place; have 0: none was */
 		struct bs_mrd_idx idx;
-		uint16_t encoding;
 		uint32_t have;
 	} whole;
 };
@@ -79,20 +77,27 @@ void bs_opens_free(struct bs_opens *o);
 void bs_opens_scan(struct bs_opens *o, const struct bs_protocol *p, const struct bs_scan_info *info,
 		   const struct bs_lines *lines);
 
-/* Of one slice, contrast and encoding: lines of one frame. */
+/* What tells frames apart: a line's counters, and its encoding in place of the last of user's, which
+ * tells nothing. */
+static inline struct bs_mrd_idx bs_open_key(const struct bs_mrd_acq *head)
+{
+	struct bs_mrd_idx key = head->idx;
+
+	key.user[7] = head->encoding_space_ref;
+	return key;
+}
+
+/* Of one slice and contrast: lines of one frame, by their keys. */
 bool bs_open_same(const struct bs_protocol *p, const struct bs_mrd_idx *a,
 		  const struct bs_mrd_idx *b);
 /* Where the frame with these counters is open; BS_OPEN_NONE: nowhere. */
-uint32_t bs_opens_find(const struct bs_opens *o, uint32_t pair, const struct bs_mrd_idx *idx,
-		       uint16_t encoding);
+uint32_t bs_opens_find(const struct bs_opens *o, uint32_t pair, const struct bs_mrd_idx *idx);
 /*
  * Where a line belongs: its open frame, or an empty place. BS_OPEN_NONE: frames of this pair are
  * over (one may have just become that, to make room) and must leave first.
  */
-uint32_t bs_opens_place(struct bs_opens *o, uint32_t pair, const struct bs_mrd_idx *idx,
-			uint16_t encoding);
-void bs_opens_begin(struct bs_opens *o, uint32_t slot, const struct bs_mrd_idx *idx,
-		    uint16_t encoding);
+uint32_t bs_opens_place(struct bs_opens *o, uint32_t pair, const struct bs_mrd_idx *idx);
+void bs_opens_begin(struct bs_opens *o, uint32_t slot, const struct bs_mrd_idx *idx);
 /* A row is in, of as many averages as it should be the mean of. */
 void bs_opens_row(struct bs_opens *o, uint32_t slot, uint32_t row);
 /* A line of the frame was taken, or was only looked at. waits: rows lack some averages. */

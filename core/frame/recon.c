@@ -120,6 +120,7 @@ static int begin_engines(struct bs_recon *r, const struct frame *f, uint32_t slo
 static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
 		       uint32_t row)
 {
+	const struct bs_mrd_idx key = bs_open_key(head);
 	struct frame *f = &r->frame[slot];
 	int rc;
 
@@ -132,7 +133,7 @@ static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 		bs_window_enter(r, f, &head->idx, row / r->p->frame_step);
 	if (r->averages != NULL)
 		bs_averages_begin(r->averages, slot);
-	bs_opens_begin(&r->opens, slot, &head->idx, head->encoding_space_ref);
+	bs_opens_begin(&r->opens, slot, &key);
 	f->summed = 0;
 	f->strongest = 0;
 	f->energy = 0.0f;
@@ -192,6 +193,7 @@ static int find_frame(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_
 {
 	const struct bs_protocol *p = r->p;
 	const uint32_t pair = bs_protocol_pair(p, head->idx.slice, head->idx.contrast);
+	const struct bs_mrd_idx key = bs_open_key(head);
 
 	if (head->idx.slice >= p->slices || head->idx.contrast >= p->contrasts || row >= r->rows)
 		return bs_fail(why, BS_ERR_INDEX,
@@ -200,7 +202,7 @@ static int find_frame(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_
 	*slot = pair;
 	if (r->groups > 0)
 		return find_window(r, pair, head, row, why);
-	*slot = bs_opens_place(&r->opens, pair, &head->idx, head->encoding_space_ref);
+	*slot = bs_opens_place(&r->opens, pair, &key);
 	return *slot == BS_OPEN_NONE ? BS_RECON_POP_FIRST : 0;
 }
 
@@ -209,7 +211,8 @@ static uint32_t beside_frame(const struct bs_recon *r, const struct bs_mrd_acq *
 {
 	const uint32_t pair = bs_protocol_pair(r->p, head->idx.slice, head->idx.contrast);
 	const uint32_t first = pair * r->opens.lanes;
-	const uint32_t own = bs_opens_find(&r->opens, pair, &head->idx, head->encoding_space_ref);
+	const struct bs_mrd_idx key = bs_open_key(head);
+	const uint32_t own = bs_opens_find(&r->opens, pair, &key);
 
 	for (uint32_t i = first; own == BS_OPEN_NONE && i < first + r->opens.lanes; i++)
 		if (r->opens.at[i].state == BS_OPEN_EMPTY)
@@ -345,13 +348,14 @@ static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 /* A calibration line, used or not, may be the last of its frame. */
 static void end_by_calibration(struct bs_recon *r, const struct bs_mrd_acq *head, int64_t now_ns)
 {
+	const struct bs_mrd_idx key = bs_open_key(head);
 	uint32_t slot;
 
 	if (r->groups > 0 || head->idx.slice >= r->p->slices ||
 	    head->idx.contrast >= r->p->contrasts || (head->flags & BS_MRD_LAST) == 0)
 		return;
 	slot = bs_opens_find(&r->opens, bs_protocol_pair(r->p, head->idx.slice, head->idx.contrast),
-			     &head->idx, head->encoding_space_ref);
+			     &key);
 	if (slot == BS_OPEN_NONE)
 		return;
 	r->frame[slot].last_ns = now_ns;

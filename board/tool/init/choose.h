@@ -25,6 +25,12 @@ struct bs_choice {
 int bs_choose(const struct bs_choice *c, struct bs_fail *why);
 bool bs_choose_retreat(const struct bs_choice *c, const struct bs_fail *refused);
 
+/* The header's word says lines of a grid. */
+static inline bool bs_choose_on_header(const struct bs_survey *s)
+{
+	return strcmp(s->info.trajectory_name, "cartesian") == 0 ||
+	       strcmp(s->info.trajectory_name, "epi") == 0;
+}
 /* Of a scan on the grid (choose_grid.c), along paths (choose_path.c). */
 int bs_choose_grid(const struct bs_choice *c, struct bs_fail *why);
 int bs_choose_path(const struct bs_choice *c, struct bs_fail *why);

@@ -244,7 +244,7 @@ int bs_choose_path(const struct bs_choice *c, struct bs_fail *why)
 			"the image is as coarse, or its unit is another",
 			smallest);
 	}
-	if (bs_survey_on_header(s)) {
+	if (bs_choose_on_header(s)) {
 		bs_outline_put(c->out, "method", "\"ls\"",
 			       "the header says %s, the readouts' own paths lie beside its grid: "
 			       "least squares along them, coil by coil",

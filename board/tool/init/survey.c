@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "board/tool/init/choose.h"
 #include "board/tool/init/turns.h"
-#include "core/frame/readout.h"
 #include "core/frame/recon.h"
+#include "core/frame/open.h"
+#include "core/frame/readout.h"
 #include "core/hash.h"
 #include "core/progress.h"
 #include "core/traj/online.h"
@@ -86,13 +88,14 @@ static bool embeds(const struct bs_survey *s)
 static int put_turn(struct reading *r, const struct bs_mrd_acq *head, bool image,
 		    struct bs_fail *why)
 {
+	const struct bs_mrd_idx key = bs_open_key(head);
 	size_t row = 0;
 
 	if (!image && !(head->encoding_space_ref == 0 && embeds(r->s) && place(r->s, head, &row)))
 		return 0;
 	if (image && !place(r->s, head, &row))
 		row = 0;
-	return bs_turns_add(&r->turns, head, (uint32_t)row, why);
+	return bs_turns_add(&r->turns, &key, head->flags, (uint32_t)row, why);
 }
 
 static void put_line(struct reading *r, const struct bs_recorded *acq, bool image)
@@ -493,7 +496,7 @@ void bs_survey_free(struct bs_survey *s)
 
 bool bs_survey_on_grid(const struct bs_survey *s)
 {
-	return (bs_survey_on_header(s) || s->info.trajectory_name[0] == '\0') &&
+	return (bs_choose_on_header(s) || s->info.trajectory_name[0] == '\0') &&
 	       (s->off_lines == 0 ||
 		(bs_admit_ramps(&s->info) && s->kinds[BS_KIND_PHASE_CORRECTION] >= 3));
 }

@@ -11,7 +11,6 @@
 #define BS_BOARD_TOOL_INIT_SURVEY_H
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "core/frame/center.h"
 #include "core/frame/encoding.h"
@@ -66,16 +65,7 @@ struct bs_survey {
 int bs_survey_make(struct bs_survey *s, const char *recording, struct bs_fail *why);
 void bs_survey_free(struct bs_survey *s);
 
-/* The header's word says lines of a grid. */
-static inline bool bs_survey_on_header(const struct bs_survey *s)
-{
-	return strcmp(s->info.trajectory_name, "cartesian") == 0 ||
-	       strcmp(s->info.trajectory_name, "epi") == 0;
-}
-/*
- * By the header's word, but for paths that say something else; readouts on ramps that the header
- * describes are corrected on the grid, where phase-correction lines are.
- */
+/* It is reconstructed from lines of the grid, whatever its readouts carry. */
 bool bs_survey_on_grid(const struct bs_survey *s);
 /* These lines, of a frame, are those that the header promises, or all that a shutter leaves. */
 bool bs_survey_promised(const struct bs_survey *s, const uint8_t *present);

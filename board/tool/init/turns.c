@@ -8,7 +8,7 @@
 
 #define LANES 512u /* more are no key's */
 
-int bs_turns_add(struct bs_turns *t, const struct bs_mrd_acq *head, uint32_t row,
+int bs_turns_add(struct bs_turns *t, const struct bs_mrd_idx *idx, uint64_t flags, uint32_t row,
 		 struct bs_fail *why)
 {
 	if (t->count == t->room) {
@@ -20,8 +20,7 @@ int bs_turns_add(struct bs_turns *t, const struct bs_mrd_acq *head, uint32_t row
 		t->line = line;
 		t->room = room;
 	}
-	t->line[t->count++] =
-		(struct bs_turn){ head->idx, head->flags, row, head->encoding_space_ref };
+	t->line[t->count++] = (struct bs_turn){ *idx, flags, row };
 	return 0;
 }
 
@@ -121,14 +120,14 @@ static void take_line(struct bs_opens *o, const struct bs_protocol *p, const str
 {
 	const uint32_t pair = bs_protocol_pair(p, line->idx.slice, line->idx.contrast);
 	const uint32_t row = o->lines != NULL ? line->row : 0;
-	uint32_t slot = bs_opens_place(o, pair, &line->idx, line->encoding);
+	uint32_t slot = bs_opens_place(o, pair, &line->idx);
 	uint32_t over;
 
-	for (; slot == BS_OPEN_NONE; slot = bs_opens_place(o, pair, &line->idx, line->encoding))
+	for (; slot == BS_OPEN_NONE; slot = bs_opens_place(o, pair, &line->idx))
 		while ((over = bs_opens_over(o)) != BS_OPEN_NONE)
 			bs_opens_empty(o, over);
 	if (o->at[slot].state == BS_OPEN_EMPTY) {
-		bs_opens_begin(o, slot, &line->idx, line->encoding);
+		bs_opens_begin(o, slot, &line->idx);
 		memset(came + (size_t)slot * o->rows, 0, o->rows);
 		most(&found->phases, different(o, pair, p, phase_of));
 		most(&found->sets, different(o, pair, p, set_of));

@@ -14,7 +14,6 @@ struct bs_turn {
 	struct bs_mrd_idx idx;
 	uint64_t flags;
 	uint32_t row;
-	uint16_t encoding;
 };
 
 /* All 0: none yet. */
@@ -30,7 +29,7 @@ struct bs_turns_found {
 	uint32_t phases, sets, repetitions;
 };
 
-int bs_turns_add(struct bs_turns *t, const struct bs_mrd_acq *head, uint32_t row,
+int bs_turns_add(struct bs_turns *t, const struct bs_mrd_idx *idx, uint64_t flags, uint32_t row,
 		 struct bs_fail *why);
 /*
  * p: slices, contrasts, averages, by_header, readouts, as open.h reads them. lines NULL: none is on

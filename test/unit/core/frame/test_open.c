@@ -15,7 +15,6 @@ static struct bs_protocol p;
 static struct bs_scan_info info;
 static struct bs_lines lines;
 static struct bs_opens o;
-static uint16_t encoding;
 static uint64_t seed = 9;
 
 static void begin(uint32_t y, uint32_t z, uint32_t lanes)
@@ -38,12 +37,12 @@ static void begin(uint32_t y, uint32_t z, uint32_t lanes)
 static int give(struct bs_mrd_idx idx, uint32_t row, uint64_t flags)
 {
 	const uint32_t pair = bs_protocol_pair(&p, idx.slice, idx.contrast);
-	const uint32_t slot = bs_opens_place(&o, pair, &idx, encoding);
+	const uint32_t slot = bs_opens_place(&o, pair, &idx);
 
 	if (slot == BS_OPEN_NONE)
 		return 0;
 	if (o.at[slot].state == BS_OPEN_EMPTY)
-		bs_opens_begin(&o, slot, &idx, encoding);
+		bs_opens_begin(&o, slot, &idx);
 	CHECK(!o.at[slot].row[row], "no line lies in another's frame");
 	bs_opens_row(&o, slot, row);
 	bs_opens_line(&o, slot, flags, false);
