@@ -1,9 +1,9 @@
 /*
  * core/frame/open.h - which frame a line belongs to, and when a frame is over
  *
- * A frame is known by the counters of its lines: slice, contrast, phase, set, repetition, and
- * average where averages make an image each; and by the encoding that they are of. Its lines come in
- * any order and any nesting; a counter that changes ends nothing. Frames of one kind differ in
+ * A frame is known by the counters of its lines: slice, contrast, phase, set, repetition, average
+ * where averages make an image each; and by the encoding that they are of. Its lines come in any
+ * order and any nesting; a counter that changes ends nothing. Frames of one kind differ in
  * repetition alone (and in average).
  * A frame is over
  * - with the line that makes it whole: the last of the header's pattern, of `readouts`, or, where
@@ -77,8 +77,10 @@ void bs_opens_free(struct bs_opens *o);
 void bs_opens_scan(struct bs_opens *o, const struct bs_protocol *p, const struct bs_scan_info *info,
 		   const struct bs_lines *lines);
 
-/* What tells frames apart: a line's counters, and its encoding in place of the last of user's, which
- * tells nothing. */
+/*
+ * What tells frames apart: a line's counters, and its encoding in place of the last of user's, which
+ * tells nothing.
+ */
 static inline struct bs_mrd_idx bs_open_key(const struct bs_mrd_acq *head)
 {
 	struct bs_mrd_idx key = head->idx;
