@@ -78,8 +78,8 @@ void bs_opens_scan(struct bs_opens *o, const struct bs_protocol *p, const struct
 		   const struct bs_lines *lines);
 
 /*
- * What tells frames apart: a line's counters, and its encoding in place of the last of user's, which
- * tells nothing.
+ * What tells frames apart: a line's counters, and its encoding in place of the last of user's,
+ * which tells nothing.
  */
 static inline struct bs_mrd_idx bs_open_key(const struct bs_mrd_acq *head)
 {
