@@ -404,7 +404,7 @@ static int bridge(struct bs_fail *why)
 	(void)snprintf(site.kspace_url, sizeof(site.kspace_url), "%s", url_of("feed"));
 	rc = bs_server_open(&server, &site, 4096, 4096, why);
 	if (rc == 0)
-		rc = bs_feed_open(&feed, &site, why);
+		rc = bs_feed_open(&feed, &site, 1u << 20, why);
 	if (rc == 0)
 		bs_feed_close(&feed);
 	bs_server_close(&server);
