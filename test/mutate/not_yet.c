@@ -26,7 +26,6 @@ const struct not_yet not_yet_right[] = {
 	{ "24a", "CSEPGI", BY_FLAG },
 	{ "24b", "CSEPGID", BY_FLAG },
 	{ "35a", "CSED", REFUSED },
-	{ "37a", "G", "a calibration of another encoding is refused" },
 	{ "56a", "CSEPGID", TWICE },
 	{ "56b", "G", TWICE },
 	{ "56c", "CSEPGID", TWICE },
