@@ -2,11 +2,13 @@
 #include "core/frame/recon.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/frame/averages.h"
 #include "core/frame/encoding.h"
 #include "core/frame/geometry.h"
+#include "core/frame/open.h"
 #include "core/plan/plan.h"
 #include "core/traj/delay.h"
 #include "core/traj/online.h"
@@ -145,6 +147,19 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 	if (rc == 0)
 		rc = check_calibration(p, info, why);
 	return rc == 0 ? bs_geometry_check(p, info, why) : rc;
+}
+
+const char *bs_admit_words(char words[BS_ADMIT_WORDS], const struct bs_protocol *p,
+			   const struct bs_scan_info *info)
+{
+	char geometry[BS_GEOMETRY_WORDS];
+	char open[BS_OPEN_WORDS];
+
+	(void)bs_geometry_words(geometry, p, info);
+	(void)bs_open_words(open, sizeof(open), p, info);
+	(void)snprintf(words, BS_ADMIT_WORDS, "%s%s%s", geometry,
+		       geometry[0] != '\0' && open[0] != '\0' ? "; " : "", open);
+	return words;
 }
 
 static int check_index(const struct bs_protocol *p, const struct bs_scan_info *info,
