@@ -419,19 +419,41 @@ static void put_zeros(struct bs_text *t, const struct bs_protocol *p, const char
 	bs_text_put(t, " and are zeros");
 }
 
+/* Along an axis: between the header's limits, and beyond them with what came there. */
+static void measured(const struct bs_held *h, int axis, uint32_t span[2])
+{
+	const struct bs_lines *l = h->lines;
+
+	span[0] = l->first[axis];
+	span[1] = l->last[axis];
+	for (uint32_t row = 0; row < h->rows; row++) {
+		const uint32_t at = axis == 0 ? row % l->size[0] : row / l->size[0];
+
+		if (h->present[row] == 0)
+			continue;
+		if (at < span[0])
+			span[0] = at;
+		if (at > span[1]) /* with what the pattern leaves out behind it */
+			span[1] = at + l->step[axis] <= l->size[axis] ? at + l->step[axis] - 1
+								      : l->size[axis] - 1;
+	}
+}
+
 const char *bs_zeros_words(char *out, size_t cap, const struct bs_protocol *p,
 			   const struct bs_held *h)
 {
 	struct bs_text t = { out, cap, 0, cap == 0 };
 	const struct bs_lines *l = h->lines;
+	uint32_t span[2];
 
 	if (cap > 0)
 		out[0] = '\0';
 	if (bs_plan_of(p).encode == BS_ENCODE_NOTHING || l == NULL)
 		return out;
-	for (int a = 0; a < 2 && !is_whole(h); a++)
-		put_zeros(&t, p, axis_lines[a], l->size[a], l->first[a], l->last[a],
-			  "partial Fourier");
+	for (int a = 0; a < 2 && !is_whole(h); a++) {
+		measured(h, a, span);
+		put_zeros(&t, p, axis_lines[a], l->size[a], span[0], span[1], "partial Fourier");
+	}
 	if (p->samples < p->encoded[0])
 		put_zeros(&t, p, "sample", p->encoded[0], p->encoded[0] - p->samples,
 			  p->encoded[0] - 1, "asymmetric echo");

@@ -215,6 +215,8 @@ static bool is_true(const struct scan *s, const struct frame *f, const char *rea
 	unsigned b;
 	unsigned n;
 
+	if (strstr(reason, " did not come again") != NULL)
+		return s->again;
 	if (strstr(reason, " did not come") != NULL && strstr(reason, "readout") != NULL) {
 		a = 1;
 		(void)sscanf(reason, "%u", &a);

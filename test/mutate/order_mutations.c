@@ -123,6 +123,7 @@ static void copy_line(struct scan *s, uint32_t from, uint32_t to)
 	const struct line was = s->lines[from];
 	struct line *l = scan_insert(s, to, was.head.number_of_samples, was.head.active_channels);
 
+	s->again = true;
 	if (l == NULL)
 		return;
 	l->head = was.head;

@@ -121,6 +121,7 @@ struct scan {
 	bool limits_lie;        /* limits promise lines that were never to be measured */
 	bool second_unused;     /* lines of another encoding were promised to the image */
 	bool acceleration_lies; /* the header's acceleration is not that of the lines */
+	bool again;             /* lines came that a whole frame has already */
 	bool no_lines;          /* there is nothing to make an image of */
 	bool no_field_of_view;  /* nothing tells how much of a line an image keeps */
 	bool more_images;       /* what nobody promised may have images of its own */

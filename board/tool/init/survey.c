@@ -509,6 +509,9 @@ bool bs_survey_promised(const struct bs_survey *s, const uint8_t *present)
 
 	memcpy(p.encoded, s->info.encoded, sizeof(p.encoded));
 	bs_lines_about(&lines, &p, &s->info, &s->center);
+	for (uint32_t row = 0; row < rows; row++)
+		if (present[row] != 0 && !bs_lines_inside(&lines, row))
+			return false;
 	return s->outside == 0 && (bs_lines_missing(&lines, present, rows, NULL) == 0 ||
 				   bs_lines_shutter(&lines, present, rows));
 }

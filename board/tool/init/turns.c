@@ -62,11 +62,9 @@ static int count_frames(const struct bs_turns *t, struct bs_turns_found *found, 
 		put_key(key[i], &t->line[i].idx);
 	qsort(key, t->count, sizeof(*key), by_key);
 	for (uint32_t from = 0, to; from < t->count; from = to) {
-		const bool same = from > 0 && memcmp(key[from], key[from - 1], 4) == 0;
-
 		for (to = from + 1; to < t->count && by_key(key[from], key[to]) == 0; to++)
 			;
-		first = same ? first : to - from;
+		first = from > 0 ? first : to - from;
 		found->alike = found->alike && to - from == first;
 		found->frames++;
 	}
