@@ -67,8 +67,13 @@ void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 	if (!given(s, "image.combine")) {
 		if (bs_methods[p->method].uses_maps)
 			p->combine = BS_COMBINE_SENSE;
-		else if (p->output == BS_OUTPUT_COMPLEX)
+		else if (bs_protocol_keeps_phase(p))
 			p->combine = BS_COMBINE_NONE;
+		if (p->output == BS_OUTPUT_PHASE && p->combine == BS_COMBINE_NONE && p->coils > 1) {
+			p->combine = BS_COMBINE_SENSE;
+			if (!given(s, "image.maps") && !given(s, "image.maps_file"))
+				p->maps = BS_MAPS_WALSH;
+		}
 	}
 	if (p->by_header)
 		p->readouts = p->readouts_max > 0 ? p->readouts_max : bs_protocol_lines(p);
@@ -416,11 +421,16 @@ static void rule_image(const struct bs_reading *r, const struct bs_scope *s,
 		file_where(r, s, "image.maps_file", p->maps_file, false, "image.maps", "file",
 			   true);
 	rule_maps(r, s, p);
-	if (sound(s, "image.output", NULL) && p->combine == BS_COMBINE_RSS &&
-	    p->output == BS_OUTPUT_COMPLEX)
+	if (!sound(s, "image.output", NULL))
+		return;
+	if (p->combine == BS_COMBINE_RSS && bs_protocol_keeps_phase(p))
 		fault(r, s, "image.output",
-		      "the root of a sum of squares has no phase: magnitude, or combine none or "
-		      "sense");
+		      "the root of a sum of squares has no phase: magnitude, or combine none or sense");
+	if (p->output == BS_OUTPUT_VELOCITY &&
+	    ((p->combine == BS_COMBINE_NONE && p->coils > 1) || p->frame_step > 0))
+		fault(r, s, "image.output", "velocity: not with combine none, frame.step");
+	if (p->output != BS_OUTPUT_VELOCITY && p->venc > 0.0 && sound(s, "image.venc", NULL))
+		fault(r, s, "image.venc", "has no effect without image.output velocity");
 }
 
 /* Engines see whitened, virtual coils; a file's maps are those of the coils as they are. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/frame/averages.h"
+#include "core/frame/flow.h"
 #include "core/frame/geometry.h"
 #include "core/traj/delay.h"
 
@@ -127,6 +128,8 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 			       "header are %g and %g ms, not two echo times",
 			       p->name, (double)info->te_ms[0], (double)info->te_ms[1]);
 	rc = check_ramps(p, info, why);
+	if (rc == 0)
+		rc = bs_flow_admit(p, info, why);
 	if (rc == 0)
 		rc = check_calibration(p, info, why);
 	return rc == 0 ? bs_geometry_check(p, info, why) : rc;

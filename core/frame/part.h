@@ -6,6 +6,7 @@
 
 #include "core/frame/averages.h"
 #include "core/frame/bands.h"
+#include "core/frame/flow.h"
 #include "core/frame/lines.h"
 #include "core/frame/recon.h"
 
@@ -37,6 +38,7 @@ struct frame {
 	bool preview_due;
 	bool passed; /* another makes it, or it is made: no image here */
 	bool absent; /* nor do its readouts reach an engine */
+	bool urged;  /* it waits for nothing any more (core/frame/flow.h) */
 	bool imaged; /* in this scan, by the protocol's own engine */
 	struct window w;
 };
@@ -69,7 +71,9 @@ struct bs_recon {
 	struct bs_corrected corrected;
 	struct bs_earlier earlier;
 	struct bs_kinds kinds; /* of the scan so far */
+	uint64_t seen;         /* a hash of its first readout; 0: none has come */
 	struct bs_bands bands;
+	struct bs_flows flows;
 	bool embedded; /* calibration lines are lines of the image: other lines lie between them */
 	uint64_t images, previews;    /* numbers of the last ones */
 	uint64_t passed;              /* images up to this number were handed on before */
@@ -92,6 +96,12 @@ static inline bool bs_recon_weighs(const struct bs_recon *r)
 	return r->p->partial_fourier == BS_PARTIAL_FOURIER_POCS && bs_recon_has_lines(r);
 }
 
+/* An image of this frame is to be made now. */
+static inline bool bs_frame_is_due(const struct bs_recon *r, const struct frame *f)
+{
+	return f->state == FRAME_READY && (f->urged || !bs_flows_lacks(&r->flows, &f->first.idx));
+}
+
 /* A preview is due; a frame that is complete needs none any more. */
 static inline bool bs_frame_previews(const struct frame *f)
 {
@@ -110,6 +120,8 @@ int bs_frame_rest(struct bs_recon *r, uint32_t slot);
 /* All that image->head and the image's words say of a frame, but what making it tells. image.c */
 void bs_frame_describe(const struct bs_recon *r, const struct frame *f,
 		       struct bs_recon_image *image);
+/* The scan's first readout, which tells it from others where its header does not. */
+void bs_recon_see(struct bs_recon *r, const struct bs_mrd_acq *head, const float *data);
 /* Behind that, once it is made: what it lacks. */
 void bs_frame_say_left(struct bs_recon_image *image);
 

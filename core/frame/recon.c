@@ -70,7 +70,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 		struct frame *f = &r->frame[i];
 
 		f->state = FRAME_EMPTY;
-		f->preview_due = f->imaged = false;
+		f->preview_due = f->imaged = f->urged = false;
 		f->calibration_ns = 0;
 		f->w.passed = 0;
 		f->w.unfolded = false;
@@ -82,7 +82,9 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 		if (seats[i].engine != NULL && seats[i].engine->scan != NULL)
 			seats[i].engine->scan(seats[i].self);
 	memset(&r->kinds, 0, sizeof(r->kinds));
+	r->seen = 0;
 	bs_bands_scan(&r->bands, r->p, info);
+	bs_flows_scan(&r->flows, r->p, info);
 	memset(&r->prepared, 0, sizeof(r->prepared));
 	memset(&r->earlier, 0, sizeof(r->earlier));
 	r->embedded = bs_scan_embeds(r->p, info);
@@ -96,7 +98,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 		bs_averages_scan(r->averages, r->expected);
 	memset(&r->corrected, 0, sizeof(r->corrected));
 	r->images = r->previews = r->passed = r->begun = 0;
-	r->series = (uint16_t)((r->series + 1u) % BS_PREVIEW_SERIES);
+	r->series = (uint16_t)((r->series + 1u) % BS_VELOCITY_SERIES);
 	bs_geometry_fov(r->fov_mm, r->p, info);
 }
 
@@ -238,6 +240,7 @@ static int find_frame(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_
 		if (r->groups > 0)
 			rc = bs_window_end(r, *slot);
 	}
+	f->urged = f->state == FRAME_READY;
 	if (f->state == FRAME_READY)
 		return BS_RECON_POP_FIRST;
 	return rc == 0 ? 0
@@ -377,6 +380,8 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	const bool uses = bs_scan_uses(r->p, &r->info, kind, head->idx.average);
 	int rc = 0;
 
+	if (uses && r->seen == 0)
+		bs_recon_see(r, head, data);
 	if (uses && row != BS_ROW_NONE && bs_protocol_on_grid(r->p))
 		bs_readouts_see(&r->readouts, r->p, head);
 	if (!uses) {
@@ -428,6 +433,7 @@ void bs_recon_close(struct bs_recon *r)
 		if (f->state == FRAME_FILLING ||
 		    (f->state == FRAME_EMPTY && f->w.passed > 0 && f->w.passed < r->groups))
 			f->state = FRAME_READY;
+		f->urged = true;
 	}
 }
 
@@ -447,7 +453,7 @@ uint32_t bs_recon_ready(const struct bs_recon *r)
 	uint32_t n = bs_recon_previews(r);
 
 	for (uint32_t f = 0; f < r->frames; f++)
-		n += r->frame[f].state == FRAME_READY;
+		n += bs_frame_is_due(r, &r->frame[f]);
 	return n;
 }
 
@@ -486,20 +492,22 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	int rc = bs_frame_rest(r, slot);
 
 	memset(report, 0, sizeof(*report));
-	report->allowed = 1;
 	report->gridded = f->seat == &r->seat[1];
 	image->number = ++r->images;
 	image->preview = false;
+	bs_frame_describe(r, f, image);
+	report->allowed = report->flow.keep == 0; /* what is kept is made as it was */
 	if (rc == 0 && r->groups > 0)
 		rc = bs_window_pass(r, slot, image);
 	else if (rc == 0 && f->absent)
 		;
-	else if (rc == 0 && engine->pass != NULL)
+	else if (rc == 0 && engine->pass != NULL && report->flow.keep == 0)
 		rc = engine->pass(f->seat->self, slot, NULL, report);
 	else if (rc == 0)
 		rc = engine->finish(f->seat->self, slot, INT64_MAX, image->pixels, report);
 	if (rc != 0)
 		return not_made(r, image, rc, why);
+	bs_flows_made(&r->flows, &f->first.idx, image);
 	(void)bs_recon_take_calibration(r, slot);
 	bs_bands_image(&r->bands, f->first.idx.repetition, image->number);
 	f->imaged = f->imaged || !report->gridded;
@@ -530,6 +538,7 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	if (rc != 0)
 		return not_made(r, image, rc, why);
 	bs_frame_say_left(image);
+	bs_flows_made(&r->flows, &f->first.idx, image);
 	if (!preview)
 		bs_bands_image(&r->bands, f->first.idx.repetition, image->number);
 	if (!preview)
@@ -544,10 +553,10 @@ int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadl
 	for (uint32_t slot = 0; slot < r->frames; slot++) {
 		struct frame *f = &r->frame[slot];
 
-		if (f->state != FRAME_READY)
+		if (!bs_frame_is_due(r, f))
 			continue;
 		f->state = FRAME_EMPTY;
-		f->preview_due = false;
+		f->preview_due = f->urged = false;
 		if (!passes(r, f))
 			return make_image(r, slot, image, false, deadline_ns, why);
 		int rc = pass_image(r, slot, image, why);
@@ -586,14 +595,4 @@ bool bs_recon_imaged(const struct bs_recon *r)
 		if (!r->frame[i].imaged)
 			return false;
 	return true;
-}
-
-uint64_t bs_recon_images(const struct bs_recon *r)
-{
-	return r->images;
-}
-
-const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r)
-{
-	return &r->kinds;
 }

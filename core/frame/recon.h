@@ -131,7 +131,8 @@ struct bs_recon_image {
 	char center[BS_CENTER_WORDS];   /* "": where the header has it (core/frame/center.h) */
 	char readout[BS_READOUT_WORDS]; /* "": lines lie as is said (core/frame/readout.h) */
 	char header[BS_HEADER_WORDS];   /* the scan's bs_scan_info.remark */
-	struct bs_kinds kinds;          /* readouts of the scan until then, by what they are for */
+	char scan[17];         /* of a header without names: told by its first readout; else "" */
+	struct bs_kinds kinds; /* readouts of the scan until then, by what they are for */
 	struct bs_prepared prepared;
 	struct bs_corrected corrected;
 	struct bs_earlier earlier;
@@ -282,8 +283,10 @@ bool bs_recon_folded(const struct bs_recon *r);
 /* The engine that made it: "gridding/host". */
 const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_image *image);
 
-/* image_series_index: frames have that of their scan, its previews that and this bit. */
-#define BS_PREVIEW_SERIES 0x8000u
+/* image_series_index: frames have that of their scan; its previews, and its velocities, have that
+ * and one of these bits. */
+#define BS_PREVIEW_SERIES  0x8000u
+#define BS_VELOCITY_SERIES 0x4000u
 
 #ifdef __cplusplus
 }
