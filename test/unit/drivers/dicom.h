@@ -1,5 +1,6 @@
 /*
- * test/unit/drivers/dicom.h - images as DICOM files in a folder of the test's own, read back by dcmdump
+ * test/unit/drivers/dicom.h - images as DICOM files in a folder of the test's own, read back by
+ * dcmdump
  */
 #ifndef BS_TEST_DRIVERS_DICOM_H
 #define BS_TEST_DRIVERS_DICOM_H
