@@ -25,6 +25,8 @@ static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
 	out->accuracy = 1e-2;
 	out->width = out->oversampling = 0.0;
 	out->frame_step = 0;
+	if (p->output == BS_OUTPUT_VELOCITY)
+		out->output = BS_OUTPUT_MAGNITUDE;
 	leave_maps(out);
 }
 

@@ -39,6 +39,7 @@ struct dicom {
 	struct bs_imagename name;
 	struct scale scale[SERIES];
 	unsigned next;
+	bool shared_out; /* others of a series may be another process's */
 	struct bs_dicomstore store;
 	bool stores;
 };
@@ -86,6 +87,7 @@ static void dicom_at(void *self, uint32_t number)
 	struct dicom *d = self;
 
 	bs_imagename_at(&d->name, number);
+	d->shared_out = true;
 }
 
 static bool dicom_has(void *self, const struct bs_mrd_image *head, int64_t since_ns)
@@ -127,13 +129,13 @@ static struct scale *scale_of(struct dicom *s, const char *series, bool *known)
 {
 	struct scale *to;
 
-	for (unsigned i = 0; i < SERIES; i++)
+	for (unsigned i = 0; i < SERIES && !s->shared_out; i++)
 		if (strcmp(s->scale[i].series, series) == 0) {
 			*known = s->scale[i].slope > 0.0;
 			return &s->scale[i];
 		}
 	*known = false;
-	to = &s->scale[s->next++ % SERIES];
+	to = &s->scale[s->shared_out ? 0 : s->next++ % SERIES];
 	to->slope = 0.0;
 	(void)snprintf(to->series, sizeof(to->series), "%s", series);
 	return to;
