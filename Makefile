@@ -4,6 +4,7 @@ CC       = gcc
 GPU     ?= auto
 SANITIZE ?=
 COVERED  ?=
+TRACED   ?=
 DATA    ?= ../shared/data
 PREFIX  ?= /usr/local
 DESTDIR ?=
@@ -17,6 +18,7 @@ endif
 
 comma := ,
 S     := $(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(if $(COVERED),-covered)
+S     := $(S)$(if $(TRACED),-traced)
 B     := build/$(notdir $(CC))-gpu$(GPU)$(S)
 # Objects that are the same with and without a GPU: those of sources that do not ask.
 O     := build/$(notdir $(CC))$(S)
@@ -28,9 +30,10 @@ WARN  := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes
          -Wpointer-arith
 SAN   := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 # The sanitizers' checks in unrolled kernels take minutes to optimize at -O3: there -O2 for them.
-OPT   := $(if $(SANITIZE),-O1,-O2)
-FAST  := $(if $(SANITIZE),-O2,-O3)
+OPT   := $(if $(SANITIZE)$(TRACED),-O1,-O2)
+FAST  := $(if $(TRACED),-O1,$(if $(SANITIZE),-O2,-O3))
 CFLAGS += -std=c17 -g $(OPT) $(WARN) $(SAN) -I. -I$(NIFTI) -MMD -MP -pthread \
+          $(if $(TRACED),-finstrument-functions) \
           $(shell $(PKG_CONFIG) --cflags $(PKGS) $(SD) 2>/dev/null) $(if $(SD),-DBS_SYSTEMD)
 LDLIBS = $(shell $(PKG_CONFIG) --libs $(PKGS) $(SD) 2>/dev/null) -lismrmrd -lfftw3_threads \
          -lfftw3f_threads -lniftiio -lznz -lm -lpthread
@@ -81,7 +84,7 @@ BENCH := $(B)/test/bench/bench
 PAPER := $(B)/test/paper/paper
 UNITS := $(patsubst %.c,$(B)/%,$(call find,test/fault test/replay,*.c) \
          $(call find,test/unit,test_*.c) $(call find,test/twin,*.c)) \
-         $(B)/test/simulate/simulate
+         $(B)/test/simulate/simulate $(B)/test/mutate/mutate
 TOOLS := $(BENCH) $(PAPER)
 # Each takes a sanitizer a minute and runs what shorter tests run, too: WHOLE=1 runs them all.
 LONG := $(addprefix test/replay/scan/,averages.sh delays.sh dual.sh field.sh paths.sh) \
@@ -91,8 +94,8 @@ SCRIPTS := $(filter-out $(if $(SANITIZE),$(if $(WHOLE),,$(LONG))), \
            $(call find,test/unit test/replay test/fault,*.sh))
 
 .PHONY: all help setup demo test tests units cross kill soak coverage covered simulate tools tsan \
-        lean bench rivals reproduce ladder fuzz fuzzers lint format limits tidy hooks install \
-        uninstall clean \
+        walk walked lean bench rivals reproduce ladder fuzz fuzzers lint format limits tidy hooks \
+        install uninstall clean \
         deb deb-boreside deb-boreside-cuda
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -106,6 +109,7 @@ help:
 	@echo 'make kill       kill -9 over service, sender and archive (KILLS= SEED= BACKEND=)'
 	@echo 'make soak       memory, descriptors, files over an hour (SOAK_S= MESSAGES= HOSTILE=)'
 	@echo 'make coverage   lines and branches of core, ipc and board in tests'
+	@echo 'make walk       the files that a readout and an image enter, as documented'
 	@echo 'make bench      the operators against a floor, the service against a bare socket'
 	@echo 'make rivals     the same beside cuFINUFFT, FINUFFT (PyPI), cuFFT, BART, with energy'
 	@echo 'make reproduce  the experiments of the papers: build/reproduce/REPORT.md (minutes)'
@@ -162,6 +166,13 @@ covered:
 	@BORESIDE=$(abspath $(EXE)) BUILD=$(abspath $(B)) DATA=$(abspath $(DATA)) \
 		bash test/run.sh $(SCRIPTS) $(UNITS) || true
 	@sh test/coverage.sh $(B) $(O) $(COVERED_ROOMS)
+
+# Which files a readout and an image enter, against the tables of board/doc/ARCHITECTURE.md
+walk: setup
+	@$(MAKE) --no-print-directory CC=gcc GPU=0 TRACED=1 walked
+walked:
+	@$(MAKE) --no-print-directory -j$$(nproc) $(EXE) $(B)/test/walk/walk_hook.so
+	@BORESIDE=$(abspath $(EXE)) BUILD=$(abspath $(B)) bash test/run.sh test/walk/walk.sh
 
 # What threads and processes share, under the thread sanitizer (SANITIZE=thread).
 SHARED := $(addprefix $(B)/test/,$(addprefix unit/,core/test_ring core/test_pool core/test_team \
@@ -238,6 +249,8 @@ $(B)/test/twin/twin_ladder: $(call cu_objects,test/paper/ladder)
 # Peers that know ipc/WIRE.md alone, and the tests that they take part in.
 PEERED := $(shell grep -rl --include='*.c' '"test/peers/' test/fault test/replay test/unit)
 $(PEERED:%.c=$(B)/%): $(call objects,test/peers)
+MUTATE := $(B)/test/mutate/mutate
+$(MUTATE): $(call objects,test/mutate test/peers)
 
 # The simulator stops and kills real code between any two of its steps: those sources are built for
 # it, with each step counted and their variables in sections that it can set anew (but gcov's).
@@ -245,7 +258,7 @@ SIMULATE := $(B)/test/simulate/simulate
 STEPPED  := $(patsubst %.c,$(B)/stepped/%.o,$(call find,board/emit board/ingest board/log,*.c) \
             $(addprefix drivers/log/,cursor.c store.c storefile.c storesize.c writer.c) \
             board/tool/command/recorder.c)
-$(SIMULATE): $(call objects,test/simulate) $(STEPPED)
+$(SIMULATE): $(call objects,test/simulate) $(B)/test/peers/rules.o $(STEPPED)
 $(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock bs_rt_enter_log \
 	bs_rt_leave bs_log bs_log_open bs_log_next bs_log_again bs_log_close bs_log_folder_list \
 	bs_store_append bs_status_serve bs_status_stop bs_sink_find bs_folder_make \

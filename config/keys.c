@@ -343,7 +343,7 @@ P("trajectory.type", BS_KEY_WORD, "", "\"cartesian\"", 0, 0, traj_types, traj.ty
 P("trajectory.file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, traj.file,
   "type file: an MRD .h5 (its trajectory) or a BART .cfl"),
 P("trajectory.unit", BS_KEY_WORD, "", "\"cycles/voxel\"", 0, 0, bs_traj_units, traj.unit,
-  "unit of the file's and of the stream's trajectory; rad/m needs fov_mm"),
+  "unit of the file's and of the stream's trajectory; rad/m and 1/m need fov_mm"),
 P("trajectory.interleaves", BS_KEY_INT, "", "0", 0, 65535, NULL, traj.interleaves,
   "spiral2d, stack: in-plane interleaves; 0: as many as the readouts allow"),
 P("trajectory.turns", BS_KEY_NUMBER, "turns", "0.0", 0, 10000, NULL, traj.turns,

@@ -297,10 +297,11 @@ static void rule_traj(const struct bs_reading *r, const struct bs_scope *s,
 			   bs_method_name(p->method));
 	if (t->third_ignored && sound(s, "dims", "matrix", NULL) && p->dims != 2)
 		fault(r, s, "trajectory.third_ignored", "is for 2D only");
-	for (uint32_t i = 0; t->unit == BS_UNIT_RAD_PER_M && i < p->dims; i++)
+	for (uint32_t i = 0; t->unit >= BS_UNIT_RAD_PER_M && i < p->dims; i++)
 		if (sound(s, "fov_mm", "matrix", "trajectory.unit", NULL) && p->fov_mm[i] <= 0.0f) {
 			fault_near(r, s, "fov_mm", "trajectory.unit",
-				   "%c is missing; trajectory.unit rad/m needs it", axes[i]);
+				   "%c is missing; trajectory.unit %s needs it", axes[i],
+				   bs_traj_units[t->unit]);
 			break;
 		}
 	rule_cartesian(r, s, p);
@@ -426,8 +427,7 @@ static void rule_image(const struct bs_reading *r, const struct bs_scope *s,
 	if (p->combine == BS_COMBINE_RSS && bs_protocol_keeps_phase(p))
 		fault(r, s, "image.output",
 		      "the root of a sum of squares has no phase: magnitude, or combine none or sense");
-	if (p->output == BS_OUTPUT_VELOCITY &&
-	    ((p->combine == BS_COMBINE_NONE && p->coils > 1) || p->frame_step > 0))
+	if (p->output == BS_OUTPUT_VELOCITY && (p->combine == BS_COMBINE_NONE || p->frame_step > 0))
 		fault(r, s, "image.output", "velocity: not with combine none, frame.step");
 	if (p->output != BS_OUTPUT_VELOCITY && p->venc > 0.0 && sound(s, "image.venc", NULL))
 		fault(r, s, "image.venc", "has no effect without image.output velocity");

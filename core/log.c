@@ -40,10 +40,14 @@ static void put_text(struct bs_text *t, enum bs_log_level level, const char *who
 {
 	bs_text_put(t, "boreside[%s] %s: ", who, bs_log_levels[level]);
 	for (; *text != '\0' && t->len + 2 < LINE; text++) {
-		/* text from outside must not forge a line or drive a terminal */
+		/* text from outside must not forge a line or drive a terminal, nor by U+0080 to
+		 * U+009F */
 		const unsigned char c = (unsigned char)*text;
+		const unsigned char next = (unsigned char)text[1];
+		const bool upper = c == 0xc2 && next >= 0x80 && next < 0xa0;
 
-		bs_text_put(t, "%c", c < 0x20 || c == 0x7f ? ' ' : c);
+		bs_text_put(t, "%c", c < 0x20 || c == 0x7f || upper ? ' ' : c);
+		text += upper;
 	}
 	bs_text_put(t, "\n");
 }

@@ -67,7 +67,8 @@ enum bs_traj_unit {
 	BS_UNIT_CYCLES_PER_VOXEL,
 	BS_UNIT_CYCLES_PER_FOV,
 	BS_UNIT_RAD_PER_VOXEL,
-	BS_UNIT_RAD_PER_M
+	BS_UNIT_RAD_PER_M, /* this and what follows need fov_mm */
+	BS_UNIT_CYCLES_PER_M
 };
 /* The GPUs that work on one scan, by CUDA's numbers; images are put together on the first. */
 #define BS_DEVICES_MAX 8u

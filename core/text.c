@@ -59,6 +59,15 @@ void bs_text_xml(struct bs_text *t, const char *s)
 		}
 }
 
+size_t bs_text_cut(const char *s, size_t n, size_t max)
+{
+	if (n <= max)
+		return n;
+	while (max > 0 && ((unsigned char)s[max] & 0xc0) == 0x80)
+		max--;
+	return max;
+}
+
 bool bs_text_number(const char *text, double *v)
 {
 	char *end;

@@ -27,6 +27,8 @@ void bs_text_vput(struct bs_text *t, const char *fmt, va_list args)
 void bs_text_json(struct bs_text *t, const char *s, size_t max);
 /* XML's character data: <, > and & as entities. */
 void bs_text_xml(struct bs_text *t, const char *s);
+/* The most of these n bytes of UTF-8 that are max at most and end with a whole character. */
+size_t bs_text_cut(const char *s, size_t n, size_t max);
 /* xs:double in decimal, and nothing behind it; strtod takes hexadecimal and "nan(...)", too. */
 bool bs_text_number(const char *text, double *v);
 

@@ -83,3 +83,12 @@ struct bs_message bs_emit_message(const struct emit *e, uint32_t slot)
 	return bs_message_of(&e->env->shm.image_meta[slot],
 			     bs_shm_image(&e->env->shm, slot) + BS_POOLS_PIXELS);
 }
+
+uint64_t bs_emit_before(const struct emit *e, uint32_t taker)
+{
+	const struct bs_taker_record *r = bs_emit_record(e, taker);
+	const uint64_t had = atomic_load(&r->had);
+	const uint64_t before = bs_emit_base(e) + atomic_load(&r->hand_at);
+
+	return bs_emit_in_hand(r) && before < had ? before : had;
+}

@@ -3,10 +3,11 @@
  *
  * worker.c  the first thread: makes each image one message (message.h), sends it to the viewers
  *           (never blocks), says whether it was in time, and offers it to the takers
- * taker.c   a thread for each taker: gives it image after image, from its slot or from the store
- * front.c   how far each taker has come, and which slots are needed no longer
  * archive.c, sinks.c, images.c  what a taker is: the PUSH archive, a folder of files, the store
  * images.c has another thread: it answers those that ask for what follows the last one they have
+ * taker.c   a thread for each taker: gives it image after image, from its slot or from the store
+ * front.c   how far each taker has come, what it did not get, which slots are needed no longer
+ * flight.c  what may still be on the way to the PUSH archive
  * Each calls only those below it, and all of them emit.c.
  *
  * A taker's cursor lies in shared memory, as the images do: a process that replaces this one goes
@@ -20,12 +21,14 @@
 
 #include "board/emit/message.h"
 #include "board/service/worker.h"
+#include "drivers/log/store.h"
 #include "drivers/sink/sink.h"
 #include "ipc/endpoint.h"
 
 #define BS_EMIT_BLAME 4u /* an image in hand when this process crashed or hung; killed: 1 */
 #define BS_EMIT_MOST  8u /* an image of so much blame is given up */
 
+struct bs_offer;
 struct bs_taker;
 
 struct emit {
@@ -36,6 +39,7 @@ struct emit {
 		void *self;
 	} sink[BS_SINKS_MAX];
 	struct bs_images *images;          /* NULL: no store */
+	struct bs_store *_Atomic store;    /* its own; NULL: not open yet. Set once */
 	struct bs_taker *taker[BS_TAKERS]; /* NULL: there is none; viewers never have one */
 	pthread_mutex_t words;             /* for saying things; taken last */
 	pthread_mutex_t lock;              /* of the front, and of all cursors */
@@ -69,10 +73,26 @@ bool bs_emit_has_archive(struct emit *e);
 bool bs_emit_blamed(struct emit *e, const struct bs_taker_record *r, struct bs_fail *why);
 /* Where the message of a slot's image lies, once it is made. */
 struct bs_message bs_emit_message(const struct emit *e, uint32_t slot);
+/* The number up to which nothing is in this taker's hand, or waits for it. */
+uint64_t bs_emit_before(const struct emit *e, uint32_t taker);
 
 static inline struct bs_taker_record *bs_emit_record(const struct emit *e, uint32_t taker)
 {
 	return &e->env->shm.s->taker[taker];
+}
+
+/* The number of the last image before this service's first. */
+static inline uint64_t bs_emit_base(const struct emit *e)
+{
+	return e->env->shm.s->images.base;
+}
+
+/* The taker has something in hand that lies in a slot. */
+static inline bool bs_emit_in_hand(const struct bs_taker_record *r)
+{
+	const uint64_t hand = atomic_load(&r->hand);
+
+	return hand != 0 && hand != BS_HAND_STORED;
 }
 
 /* A process before this one, of the same service, has set where the takers are. */

@@ -1,11 +1,14 @@
 /* board/emit/front.c - see front.h */
 #include "board/emit/front.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
+#include "board/emit/flight.h"
 #include "board/emit/taker.h"
 #include "core/thread/clock.h"
 
+#define SAY_NS   INT64_C(1000000000)
 #define AWAIT_NS INT64_C(5000000000) /* so long an outcome waits for the takers */
 
 static struct bs_images_record *line_of(const struct emit *e)
@@ -16,14 +19,14 @@ static struct bs_images_record *line_of(const struct emit *e)
 uint64_t bs_front_next(const struct emit *e, uint32_t taker)
 {
 	const uint64_t had = atomic_load(&bs_emit_record(e, taker)->had);
-	const uint64_t base = line_of(e)->base;
+	const uint64_t base = bs_emit_base(e);
 
 	return had > base ? had - base : 0;
 }
 
 void bs_front_set_next(struct emit *e, uint32_t taker, uint64_t index)
 {
-	atomic_store(&bs_emit_record(e, taker)->had, line_of(e)->base + index);
+	atomic_store(&bs_emit_record(e, taker)->had, bs_emit_base(e) + index);
 }
 
 bool bs_front_stuck(const struct emit *e, uint32_t taker)
@@ -42,14 +45,6 @@ struct bs_image_meta *bs_front_image(const struct emit *e, uint64_t index, uint3
 	return bs_entry_kind(entry) == BS_ENTRY_IMAGE && *slot < e->env->shm.image_pool->slots
 		       ? &e->env->shm.image_meta[*slot]
 		       : NULL;
-}
-
-/* It has something in hand that lies in a slot. */
-static bool in_hand(const struct bs_taker_record *r)
-{
-	const uint64_t hand = atomic_load(&r->hand);
-
-	return hand != 0 && hand != BS_HAND_STORED;
 }
 
 static bool held(const struct emit *e, uint32_t slot)
@@ -126,12 +121,90 @@ void bs_front_drop(struct emit *e, uint32_t taker)
 		give(e, (uint32_t)(hand - 1));
 }
 
+uint64_t bs_front_first(const struct emit *e)
+{
+	return bs_emit_base(e) + atomic_load(&e->env->shm.image_ring->tail);
+}
+
+bool bs_front_behind(const struct bs_taker *t)
+{
+	return t->cursor[0] != '\0' && atomic_load(&t->r->had) < bs_front_first(t->e);
+}
+
+/* ---- what a taker did not get ---- */
+
+void bs_front_say_shed(struct bs_taker *t, bool now)
+{
+	const int64_t now_ns = bs_now_ns();
+	char line[200];
+
+	if (t->sheds == 0 || (!now && t->said_ns != 0 && now_ns - t->said_ns < SAY_NS))
+		return;
+	(void)snprintf(line, sizeof(line),
+		       "%.64s %s: %" PRIu64 " images shed, %" PRIu64 " since the start", t->r->name,
+		       t->nobody ? "is not there" : "does not keep up", t->sheds,
+		       atomic_load(&t->r->shed));
+	t->sheds = 0;
+	t->said_ns = now_ns;
+	bs_emit_say(t->e, BS_EVENT_LIMIT, 0, line);
+}
+
+void bs_front_missed(struct bs_taker *t, uint64_t session)
+{
+	atomic_fetch_add(&t->r->shed, 1);
+	t->sheds++;
+	bs_emit_undelivered(t->e, session, 1);
+	bs_front_say_shed(t, false);
+}
+
+void bs_front_no_more_behind(struct bs_taker *t)
+{
+	if (atomic_load(&t->r->behind) > 0)
+		atomic_fetch_sub(&t->r->behind, 1);
+}
+
+/* It has this one in hand: in its slot, or in its buffer. */
+static bool has_in_hand(const struct bs_taker *t, uint64_t number)
+{
+	const uint64_t hand = atomic_load(&t->r->hand);
+	const uint64_t at = atomic_load(&t->r->hand_at);
+
+	return hand == BS_HAND_STORED ? t->read && at == number
+				      : hand != 0 && bs_emit_base(t->e) + at + 1 == number;
+}
+
+void bs_front_gone(struct bs_taker *t, uint64_t session, uint64_t number)
+{
+	const bool due = atomic_load(&t->r->had) < number; /* from the store: in hand or not */
+
+	t->losses++;
+	if (due)
+		bs_front_no_more_behind(t);
+	if (has_in_hand(t, number)) {
+		atomic_fetch_add(&t->r->lost, atomic_load(&t->r->hand_gone) != number);
+		atomic_store(&t->r->hand_gone, number);
+	} else if ((t->id != BS_TAKER_ARCHIVE || !bs_flight_gone(t, number)) && due) {
+		bs_front_missed(t, session);
+	}
+}
+
+bool bs_front_quiet(const struct bs_taker *t)
+{
+	const struct bs_taker_record *r = t->r;
+	const uint64_t ready = atomic_load(&t->e->env->shm.s->images.ready);
+
+	return (atomic_load(&r->hand) == 0 && bs_front_next(t->e, t->id) >= ready) ||
+	       atomic_load(&t->absent) || t->retry_ns != 0 || bs_front_behind(t) ||
+	       bs_front_stuck(t->e, t->id);
+}
+
 /* The store has it, or is about to: the end of that is told (taker.c). */
 static bool is_stored(const struct emit *e, uint64_t index, const struct bs_image_meta *m)
 {
 	const struct bs_taker_record *store = bs_emit_record(e, BS_TAKER_IMAGES);
 
-	return atomic_load(&m->stored) || (in_hand(store) && atomic_load(&store->hand_at) == index);
+	return atomic_load(&m->stored) ||
+	       (bs_emit_in_hand(store) && atomic_load(&store->hand_at) == index);
 }
 
 /*
@@ -153,7 +226,7 @@ static void let_go(struct emit *e, uint32_t taker, uint64_t index, const struct 
 	else if (atomic_load(&m->failed))
 		atomic_fetch_add(&r->failed, 1);
 	else
-		bs_taker_missed(e->taker[taker], m->session);
+		bs_front_missed(e->taker[taker], m->session);
 	if (!spills)
 		bs_front_set_next(e, taker, index + 1);
 }
@@ -181,7 +254,7 @@ static bool may_close(const struct emit *e, uint32_t taker, uint64_t index, bool
 		   (atomic_load(&r->hand) == 0 || atomic_load(&r->hand_at) > index);
 
 	if (had || !image)
-		return had || bs_taker_quiet(e->taker[taker]);
+		return had || bs_front_quiet(e->taker[taker]);
 	return r->policy != BS_POLICY_WAIT ||
 	       (taker == BS_TAKER_IMAGES && bs_front_stuck(e, taker));
 }
@@ -196,11 +269,13 @@ static void close_image(struct emit *e, const struct bs_image_meta *m, uint64_t 
 
 		taken = taken || (e->taker[i] != NULL && !atomic_load(&m->failed) &&
 				  (bs_front_next(e, i) <= index ||
-				   (in_hand(r) && atomic_load(&r->hand_at) == index)));
+				   (bs_emit_in_hand(r) && atomic_load(&r->hand_at) == index)));
 	}
 	if (!m->image.preview)
 		bs_hist_add(bs_shm_hist(&e->env->shm, m->protocol, BS_STAGE_SINKS),
 			    bs_now_ns() - m->handed_ns);
+	if (!taken && !m->image.preview)
+		bs_count(&e->env->shm.s->totals.unsent, 1);
 	if (m->scan == atomic_load(&scan->id) && !m->image.preview)
 		bs_count(taken ? &scan->images_left : &scan->images_unsent, 1);
 }
@@ -215,7 +290,7 @@ static void end_scan(struct emit *e, uint64_t entry)
 	e->unwritten.code = 0;
 	for (uint32_t i = 0; i < BS_TAKERS; i++)
 		if (e->taker[i] != NULL)
-			bs_taker_say_shed(e->taker[i], true);
+			bs_front_say_shed(e->taker[i], true);
 	if (!bs_entry_of(entry, id))
 		return;
 	if (unsent != 0 && scan->emit_code == 0) {
@@ -289,7 +364,7 @@ static uint64_t unsafe(const struct emit *e, uint64_t low)
 	const uint64_t next = bs_front_next(e, BS_TAKER_ARCHIVE);
 	const uint64_t kept = bs_pools_unsafe(e->env->shm.s->pools.image_bytes);
 	const uint64_t oldest = next > kept ? next - kept : 0;
-	const uint64_t from = safe > line_of(e)->base ? safe - line_of(e)->base : 0;
+	const uint64_t from = safe > bs_emit_base(e) ? safe - bs_emit_base(e) : 0;
 
 	if (e->taker[BS_TAKER_ARCHIVE] == NULL ||
 	    (next < low && bs_emit_record(e, BS_TAKER_ARCHIVE)->policy != BS_POLICY_WAIT))
@@ -329,22 +404,13 @@ bool bs_front_trim(struct emit *e)
 				let_go(e, i, at, m);
 			else if (i == BS_TAKER_ARCHIVE && e->taker[i] != NULL &&
 				 e->taker[i]->cursor[0] != '\0' && !is_stored(e, at, m))
-				bs_taker_gone(e->taker[i], m->session, line_of(e)->base + at + 1);
+				bs_front_gone(e->taker[i], m->session, bs_emit_base(e) + at + 1);
 		}
 		bs_ring_advance(ring); /* before the slot can hold another image */
 		if (m != NULL)
 			give(e, slot);
 	}
 	return atomic_load(&ring->tail) != tail || atomic_load(&line_of(e)->closed) != closed;
-}
-
-uint64_t bs_front_before(const struct emit *e, uint32_t taker)
-{
-	const struct bs_taker_record *r = bs_emit_record(e, taker);
-	const uint64_t had = atomic_load(&r->had);
-	const uint64_t before = line_of(e)->base + atomic_load(&r->hand_at);
-
-	return in_hand(r) && before < had ? before : had;
 }
 
 /* ---- the first thread's ---- */
@@ -386,7 +452,7 @@ static bool comes_again(const struct emit *e, const struct bs_taker_record *r)
 
 	return at >= atomic_load(&e->env->shm.image_ring->tail) ||
 	       (atomic_load(&e->env->shm.image_meta[atomic_load(&r->hand) - 1].stored) &&
-		atomic_load(&r->hand_gone) != line_of(e)->base + at + 1);
+		atomic_load(&r->hand_gone) != bs_emit_base(e) + at + 1);
 }
 
 /* How many images of its connection the archive gets again. */
@@ -394,15 +460,16 @@ static uint64_t rewind_archive(struct emit *e)
 {
 	struct bs_taker_record *r = bs_emit_record(e, BS_TAKER_ARCHIVE);
 	const uint64_t tail = atomic_load(&e->env->shm.image_ring->tail);
-	const uint64_t base = line_of(e)->base;
+	const uint64_t base = bs_emit_base(e);
 	uint64_t from = atomic_load(&r->safe);
 	uint64_t again;
 
 	if (r->policy != BS_POLICY_SPILL && from < base + tail) /* else the store has it */
 		from = base + tail;
-	if (from >= atomic_load(&r->had) || (in_hand(r) && from >= base + atomic_load(&r->hand_at)))
+	if (from >= atomic_load(&r->had) ||
+	    (bs_emit_in_hand(r) && from >= base + atomic_load(&r->hand_at)))
 		return 0; /* what it has in hand is the oldest */
-	if (in_hand(r) && comes_again(e, r)) {
+	if (bs_emit_in_hand(r) && comes_again(e, r)) {
 		bs_front_drop(e, BS_TAKER_ARCHIVE);
 		atomic_store(&r->had, base + atomic_load(&r->hand_at));
 	}
@@ -435,6 +502,7 @@ void bs_front_rewind(struct emit *e)
 	const uint64_t lost = spills ? gone : unsafe > again ? unsafe - again : 0;
 	char line[200];
 
+	e->taker[BS_TAKER_ARCHIVE]->counted = !spills;
 	if (lost == 0)
 		return;
 	if (!spills) {
@@ -458,7 +526,7 @@ void bs_front_count(struct emit *e, uint32_t taker)
 
 	atomic_store(&r->taken, atomic_load(&r->handed) + atomic_load(&r->failed) +
 					atomic_load(&r->shed) + atomic_load(&r->lost) +
-					atomic_load(&r->behind) + in_hand(r) +
+					atomic_load(&r->behind) + bs_emit_in_hand(r) +
 					images_from(e, next > tail ? next : tail, ready));
 }
 
@@ -470,7 +538,7 @@ static void inherit_gone(struct emit *e, uint32_t taker)
 {
 	struct bs_taker_record *r = bs_emit_record(e, taker);
 
-	if (atomic_load(&r->hand_gone) == 0 || in_hand(r))
+	if (atomic_load(&r->hand_gone) == 0 || bs_emit_in_hand(r))
 		return;
 	if (atomic_load(&r->hand) == 0 && taker != BS_TAKER_ARCHIVE)
 		atomic_fetch_sub(&r->lost, 1);
@@ -487,7 +555,7 @@ static void inherit(struct emit *e, uint32_t taker)
 	if (taker == BS_TAKER_VIEWERS && atomic_load(&r->hand_at) < atomic_load(&line_of(e)->ready))
 		bs_front_drop(e, taker); /* its message is made */
 	hand = atomic_load(&r->hand);
-	if (in_hand(r) && bs_front_next(e, taker) == atomic_load(&r->hand_at))
+	if (bs_emit_in_hand(r) && bs_front_next(e, taker) == atomic_load(&r->hand_at))
 		bs_front_set_next(e, taker, atomic_load(&r->hand_at) + 1); /* between the two */
 	if (hand != 0) {
 		atomic_fetch_add(&r->blame, atomic_load(&e->env->me->killed) ? 1u : BS_EMIT_BLAME);

@@ -18,7 +18,7 @@
 #ifndef BS_BOARD_EMIT_FRONT_H
 #define BS_BOARD_EMIT_FRONT_H
 
-#include "board/emit/emit.h"
+#include "board/emit/taker.h"
 
 #define BS_FRONT_STUCK_NS INT64_C(1000000000) /* one image for so long: it is not waited for */
 
@@ -46,11 +46,26 @@ bool bs_front_empty(const struct emit *e);
 /* The entry that the taker has next. */
 uint64_t bs_front_next(const struct emit *e, uint32_t taker);
 void bs_front_set_next(struct emit *e, uint32_t taker, uint64_t index);
-/* The number up to which nothing is in its hand, or waits. */
-uint64_t bs_front_before(const struct emit *e, uint32_t taker);
 /* It is at one image for too long. */
 bool bs_front_stuck(const struct emit *e, uint32_t taker);
+/* The number of the newest image whose slot is over with: what is up to it the store alone has. */
+uint64_t bs_front_first(const struct emit *e);
+/* A spilling taker's next image is one that the store alone has. */
+bool bs_front_behind(const struct bs_taker *t);
 /* The image of an entry; NULL: it is another entry. */
 struct bs_image_meta *bs_front_image(const struct emit *e, uint64_t index, uint32_t *slot);
+
+/* Nothing waits for it in the pool, or there is no use in waiting: it is stuck or not there. */
+bool bs_front_quiet(const struct bs_taker *t);
+/* It does not get an image of this session. */
+void bs_front_missed(struct bs_taker *t, uint64_t session);
+void bs_front_say_shed(struct bs_taker *t, bool now);
+/* One image less waits for it in the store. */
+void bs_front_no_more_behind(struct bs_taker *t);
+/*
+ * The store has lost this image, and its slot is gone: a spilling taker does not get it. What it
+ * has in hand, or in its connection, counts as lost until it has arrived.
+ */
+void bs_front_gone(struct bs_taker *t, uint64_t session, uint64_t number);
 
 #endif

@@ -35,7 +35,6 @@ struct bs_images {
 	char dir[BS_PATH_MAX_ + 8];
 	size_t message_max;
 	uint64_t most_bytes;
-	struct bs_store *_Atomic store; /* set once, with the lock held */
 	struct bs_stock stock;
 	struct bs_store_reader reader; /* the thread's */
 	unsigned char *answer;
@@ -84,11 +83,11 @@ static void missed(void *arg, const char *name, uint64_t session, uint64_t numbe
 
 	(void)pthread_mutex_lock(&e->lock);
 	if (t == NULL && name[0] != '+')
-		bs_taker_missed(e->taker[BS_TAKER_IMAGES], session);
+		bs_front_missed(e->taker[BS_TAKER_IMAGES], session);
 	else if (in_queue(e, number))
 		t = NULL;
 	else if (t != NULL) /* what the store knows of its cursor may be old */
-		bs_taker_gone(t, session, number);
+		bs_front_gone(t, session, number);
 	(void)pthread_mutex_unlock(&e->lock);
 }
 
@@ -105,12 +104,12 @@ static int open_store(struct bs_images *im, struct bs_fail *why)
 	struct bs_store *store = NULL;
 	int rc;
 
-	if (atomic_load(&im->store) != NULL)
+	if (atomic_load(&im->e->store) != NULL)
 		return 0;
 	rc = bs_folder_make(im->dir, 0750, why);
 	if (rc == 0)
 		rc = bs_store_open(&store, &spec, why);
-	atomic_store(&im->store, store);
+	atomic_store(&im->e->store, store);
 	return rc;
 }
 
@@ -121,11 +120,6 @@ static int open_locked(struct bs_images *im, struct bs_fail *why)
 
 	(void)pthread_mutex_unlock(&im->lock);
 	return rc;
-}
-
-struct bs_store *bs_images_store(struct bs_images *im)
-{
-	return atomic_load(&im->store);
 }
 
 /* An image sets out; a preview's time is not the protocol's. */
@@ -159,15 +153,15 @@ static int put(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why
 
 	set_out(im, m, o->number);
 	if (rc == 0)
-		rc = bs_store_append(im->store, o->msg, o->len, o->number, why);
-	if (rc != 0 && im->store != NULL && bs_folder_gone(im->dir) &&
+		rc = bs_store_append(im->e->store, o->msg, o->len, o->number, why);
+	if (rc != 0 && im->e->store != NULL && bs_folder_gone(im->dir) &&
 	    bs_folder_make(im->dir, 0750, NULL) == 0) /* somebody deleted it */
-		rc = bs_store_append(im->store, o->msg, o->len, o->number, why);
+		rc = bs_store_append(im->e->store, o->msg, o->len, o->number, why);
 	if (rc == 0) {
 		atomic_store(&m->stored, 1);
 		for (uint32_t i = 0; i < BS_TAKERS; i++)
 			if (t->e->taker[i] != NULL)
-				bs_taker_ack(t->e->taker[i], im->store);
+				bs_taker_ack(t->e->taker[i], t->e->store);
 	}
 	(void)pthread_mutex_lock(&im->lock);
 	(void)pthread_cond_broadcast(&im->change);
@@ -218,7 +212,7 @@ static void hear(struct bs_images *im, const char *name, uint64_t cursor)
 /* As bs_store_next: 1: the answer is there; 0: nothing follows; negative. */
 static int look_up(struct bs_images *im, uint64_t after, size_t *len, struct bs_fail *why)
 {
-	int rc = bs_store_next(im->store, &im->reader, after, im->answer, len, why);
+	int rc = bs_store_next(im->e->store, &im->reader, after, im->answer, len, why);
 
 	if (rc != 0 || bs_endpoint_connections_now(&im->socket) > 1 || atomic_load(&im->quit))
 		return rc;
@@ -226,7 +220,7 @@ static int look_up(struct bs_images *im, uint64_t after, size_t *len, struct bs_
 	(void)pthread_mutex_lock(&im->lock);
 	bs_lock_wait(&im->lock, &im->change, bs_now_ns() + HOLD_NS);
 	(void)pthread_mutex_unlock(&im->lock);
-	return bs_store_next(im->store, &im->reader, after, im->answer, len, why);
+	return bs_store_next(im->e->store, &im->reader, after, im->answer, len, why);
 }
 
 /* A key asks for itself alone: to ask as another is to say what that one has. */
@@ -257,7 +251,7 @@ static int reply(struct bs_images *im, const struct bs_wire *w, const unsigned c
 		return rc;
 	rc = open_locked(im, why);
 	if (rc == 0)
-		rc = bs_store_ack(im->store, name, w->seq, why);
+		rc = bs_store_ack(im->e->store, name, w->seq, why);
 	if (rc != 0)
 		return rc;
 	hear(im, name, w->seq);
@@ -335,8 +329,8 @@ static void *serve(void *arg)
 		} else {
 			bs_sleep_ns(INT64_C(1000000) * POLL_MS);
 		}
-		if (atomic_load(&im->store) != NULL)
-			publish(im, im->store);
+		if (atomic_load(&im->e->store) != NULL)
+			publish(im, im->e->store);
 	}
 	return NULL;
 }
@@ -350,7 +344,7 @@ static void number(struct bs_images *im)
 	uint64_t base = (uint64_t)(bs_utc_ns() / 1000000000) << 32;
 	struct bs_store_counts c = { 0 };
 
-	bs_store_count(im->store, &c);
+	bs_store_count(im->e->store, &c);
 	base = base > c.last ? base : c.last;
 	base = base > c.begun ? base : c.begun;
 	for (uint32_t i = 0; i < c.takers; i++)
@@ -368,7 +362,7 @@ static bool read_back(struct bs_images *im, uint64_t number, struct bs_wire *its
 	size_t len = 0;
 
 	return number != 0 &&
-	       bs_store_next(im->store, &im->reader, number - 1, im->answer, &len, &why) == 1 &&
+	       bs_store_next(im->e->store, &im->reader, number - 1, im->answer, &len, &why) == 1 &&
 	       bs_wire_is_ours(&w, im->answer, len) && w.seq == number &&
 	       bs_wire_get_stored(before, &image, &len, im->answer + BS_WIRE_BYTES,
 				  (size_t)w.payload_len, &why) == 0 &&
@@ -461,12 +455,11 @@ void bs_images_forget(struct emit *e)
 
 	if (e->images == NULL || bs_emit_succeeds(e))
 		return;
-	bs_store_count(e->images->store, &c);
+	bs_store_count(e->store, &c);
 	for (uint32_t i = 0; i < c.takers; i++) {
 		if (c.taker[i].name[0] != '+' || own(e, c.taker[i].name) != NULL)
 			continue;
-		const uint64_t n =
-			bs_store_waiting(e->images->store, c.taker[i].cursor, UINT64_MAX);
+		const uint64_t n = bs_store_waiting(e->store, c.taker[i].cursor, UINT64_MAX);
 
 		(void)snprintf(line, sizeof(line),
 			       "%.64s: the site has no such taker that spills any more: %" PRIu64
@@ -476,7 +469,7 @@ void bs_images_forget(struct emit *e)
 			continue; /* at the next start, then */
 		if (n > 0)
 			bs_emit_say(e, BS_EVENT_LIMIT, 0, line);
-		bs_store_forget(e->images->store, c.taker[i].name);
+		bs_store_forget(e->store, c.taker[i].name);
 	}
 }
 
@@ -488,10 +481,10 @@ void bs_images_find_kept(struct emit *e)
 
 	if (e->images == NULL || bs_emit_succeeds(e))
 		return;
-	bs_store_count(e->images->store, &c);
+	bs_store_count(e->store, &c);
 	session = find_kept(e->images, c.last, 1);
 	if (session != 0 && bs_site_logs(&e->env->site))
-		(void)find_kept(e->images, bs_store_other(e->images->store, session), 0);
+		(void)find_kept(e->images, bs_store_other(e->store, session), 0);
 }
 
 int bs_images_serve(struct bs_images *im, struct bs_fail *why)
@@ -512,8 +505,8 @@ static bool somebody_wants(struct bs_images *im, uint64_t *have)
 
 	*have = 0;
 	(void)pthread_mutex_lock(&im->lock);
-	if (im->store != NULL)
-		bs_store_count(im->store, &c);
+	if (im->e->store != NULL)
+		bs_store_count(im->e->store, &c);
 	for (uint32_t i = 0; i < BS_ASKERS; i++) {
 		if (im->heard[i].name[0] == '\0')
 			continue;
@@ -560,10 +553,10 @@ void bs_images_close(struct emit *e)
 
 	if (im == NULL)
 		return;
-	for (uint32_t i = 0; im->store != NULL && i < BS_TAKERS; i++)
+	for (uint32_t i = 0; im->e->store != NULL && i < BS_TAKERS; i++)
 		if (e->taker[i] != NULL)
-			bs_taker_ack(e->taker[i], im->store);
-	bs_store_close(im->store);
+			bs_taker_ack(e->taker[i], im->e->store);
+	bs_store_close(im->e->store);
 	if (im->reader.fd >= 0)
 		(void)close(im->reader.fd);
 	bs_endpoint_close(&im->socket);

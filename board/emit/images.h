@@ -29,8 +29,6 @@ void bs_images_forget(struct emit *e);
 /* Then, too: which images it has of scans that may go on. One that cannot be read is counted. */
 void bs_images_find_kept(struct emit *e);
 int bs_images_serve(struct bs_images *im, struct bs_fail *why);
-/* NULL: it is not open yet. Any thread. */
-struct bs_store *bs_images_store(struct bs_images *im);
 void bs_images_finish(struct bs_images *im);
 void bs_images_stop(struct bs_images *im);
 /* After the takers' threads. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/memory/pools.h"
+#include "ipc/wire/bytes.h"
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 
@@ -59,7 +60,7 @@ static int write_words(struct bs_image_meta *m, const struct bs_message_env *env
 	m->attributes_len = m->image.head.attribute_string_len = (uint32_t)n;
 	payload = bs_message_of(m, pixels).at + BS_WIRE_BYTES;
 	bs_mrd_put_image(payload, &m->image.head);
-	bs_wire_put_u64(payload + BS_MRD_IMAGE_BYTES, (uint64_t)n);
+	bs_put_le(payload + BS_MRD_IMAGE_BYTES, (uint64_t)n, 8);
 	memcpy(payload + BS_MRD_IMAGE_BYTES + 8, attributes, (size_t)n);
 	return 0;
 }

@@ -8,9 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "board/emit/archive.h"
+#include "board/emit/flight.h"
 #include "board/emit/front.h"
-#include "board/emit/images.h"
 #include "board/service/realtime.h"
 #include "core/thread/clock.h"
 #include "core/thread/thread.h"
@@ -19,91 +18,7 @@
 
 #define RETRY_NS INT64_C(200000000)
 #define BACK_NS  INT64_C(20000000) /* an archive that is away is looked for */
-#define SAY_NS   INT64_C(1000000000)
 #define ALIGNED  16u
-
-static uint64_t base_of(const struct bs_taker *t)
-{
-	return t->e->env->shm.s->images.base;
-}
-
-/* The number that the first slot of the queue has; what is before it the store alone has. */
-static uint64_t first_of(const struct bs_taker *t)
-{
-	return base_of(t) + atomic_load(&t->e->env->shm.image_ring->tail);
-}
-
-static bool is_behind(const struct bs_taker *t)
-{
-	return t->cursor[0] != '\0' && atomic_load(&t->r->had) < first_of(t);
-}
-
-/* ---- what it did not get ---- */
-
-void bs_taker_say_shed(struct bs_taker *t, bool now)
-{
-	const int64_t now_ns = bs_now_ns();
-	char line[200];
-
-	if (t->sheds == 0 || (!now && t->said_ns != 0 && now_ns - t->said_ns < SAY_NS))
-		return;
-	(void)snprintf(line, sizeof(line),
-		       "%.64s %s: %" PRIu64 " images shed, %" PRIu64 " since the start", t->r->name,
-		       t->nobody ? "is not there" : "does not keep up", t->sheds,
-		       atomic_load(&t->r->shed));
-	t->sheds = 0;
-	t->said_ns = now_ns;
-	bs_emit_say(t->e, BS_EVENT_LIMIT, 0, line);
-}
-
-void bs_taker_missed(struct bs_taker *t, uint64_t session)
-{
-	atomic_fetch_add(&t->r->shed, 1);
-	t->sheds++;
-	bs_emit_undelivered(t->e, session, 1);
-	bs_taker_say_shed(t, false);
-}
-
-static void no_more_behind(struct bs_taker *t)
-{
-	if (atomic_load(&t->r->behind) > 0)
-		atomic_fetch_sub(&t->r->behind, 1);
-}
-
-/* It has this one in hand: in its slot, or in its buffer. */
-static bool has_in_hand(const struct bs_taker *t, uint64_t number)
-{
-	const uint64_t hand = atomic_load(&t->r->hand);
-	const uint64_t at = atomic_load(&t->r->hand_at);
-
-	return hand == BS_HAND_STORED ? t->read && at == number
-				      : hand != 0 && base_of(t) + at + 1 == number;
-}
-
-void bs_taker_gone(struct bs_taker *t, uint64_t session, uint64_t number)
-{
-	const bool due = atomic_load(&t->r->had) < number; /* from the store: in hand or not */
-
-	t->losses++;
-	if (due)
-		no_more_behind(t);
-	if (has_in_hand(t, number)) {
-		atomic_fetch_add(&t->r->lost, atomic_load(&t->r->hand_gone) != number);
-		atomic_store(&t->r->hand_gone, number);
-	} else if ((t->id != BS_TAKER_ARCHIVE || !bs_archive_gone(t, number)) && due) {
-		bs_taker_missed(t, session);
-	}
-}
-
-bool bs_taker_quiet(const struct bs_taker *t)
-{
-	const struct bs_taker_record *r = t->r;
-	const uint64_t ready = atomic_load(&t->e->env->shm.s->images.ready);
-
-	return (atomic_load(&r->hand) == 0 && bs_front_next(t->e, t->id) >= ready) ||
-	       atomic_load(&t->absent) || t->retry_ns != 0 || is_behind(t) ||
-	       bs_front_stuck(t->e, t->id);
-}
 
 /* ---- one image ---- */
 
@@ -120,7 +35,7 @@ static void unstored(const struct bs_taker *store, uint64_t session)
 
 	for (uint32_t i = 0; at < atomic_load(&e->env->shm.image_ring->tail) && i < BS_TAKERS; i++)
 		if (e->taker[i] != NULL && e->taker[i]->cursor[0] != '\0')
-			bs_taker_gone(e->taker[i], session, base_of(store) + at + 1);
+			bs_front_gone(e->taker[i], session, bs_emit_base(e) + at + 1);
 }
 
 /* It does not get the image in hand; why not. */
@@ -130,7 +45,7 @@ static void count_refusal(struct bs_taker *t, uint64_t session, int rc, const st
 	if (rc < 0 && t->id == BS_TAKER_IMAGES)
 		unstored(t, session);
 	if (rc == BS_ERR_TIMEOUT) { /* it was not there, or not in time: that is shed */
-		bs_taker_missed(t, session);
+		bs_front_missed(t, session);
 		return;
 	}
 	atomic_fetch_add(rc == BS_ERR_ABORTED ? &t->r->lost : &t->r->failed, 1);
@@ -155,7 +70,7 @@ static void settle_gone(struct bs_taker *t, const struct bs_offer *o, const stru
 	atomic_store(&t->r->hand_gone, 0);
 	if (later) {
 		bs_emit_undelivered(t->e, bs_wire_session(o->msg), 1);
-	} else if (rc != 0 || t->id != BS_TAKER_ARCHIVE || bs_archive_gone(t, o->number)) {
+	} else if (rc != 0 || t->id != BS_TAKER_ARCHIVE || bs_flight_gone(t, o->number)) {
 		atomic_fetch_sub(&t->r->lost, 1);
 	}
 }
@@ -190,12 +105,12 @@ static void settle(struct bs_taker *t, const struct bs_offer *o, struct bs_image
 		atomic_store(&r->had, o->number);
 	bs_front_drop(t->e, t->id);
 	if (m == NULL && atomic_load(&r->hand_gone) != o->number)
-		no_more_behind(t);
+		bs_front_no_more_behind(t);
 	if (rc == 0) {
 		t->nobody = false;
 		atomic_fetch_add(&r->handed, 1); /* first: rewind takes back what was sent */
 		if (t->id == BS_TAKER_ARCHIVE)
-			bs_archive_sent(t, o);
+			bs_flight_sent(t, o);
 	}
 	settle_gone(t, o, m, rc);
 }
@@ -212,7 +127,8 @@ static void give_slot(struct bs_taker *t)
 {
 	const uint32_t slot = (uint32_t)(atomic_load(&t->r->hand) - 1);
 	const struct bs_message msg = bs_emit_message(t->e, slot);
-	const struct bs_offer o = { msg.at, msg.len, base_of(t) + atomic_load(&t->r->hand_at) + 1 };
+	const struct bs_offer o = { msg.at, msg.len,
+				    bs_emit_base(t->e) + atomic_load(&t->r->hand_at) + 1 };
 	struct bs_fail why = { 0 };
 	int rc;
 
@@ -230,7 +146,7 @@ static void count_stored(struct bs_taker *t, struct bs_store *store)
 {
 	const struct bs_taker_record *its = bs_emit_record(t->e, BS_TAKER_IMAGES);
 	const uint64_t had = atomic_load(&t->r->had);
-	const uint64_t first = first_of(t);
+	const uint64_t first = bs_front_first(t->e);
 	const uint64_t hand = atomic_load(&its->hand);
 	const uint64_t hand_at = atomic_load(&its->hand_at);
 	const uint64_t losses = t->losses;
@@ -239,11 +155,12 @@ static void count_stored(struct bs_taker *t, struct bs_store *store)
 	(void)pthread_mutex_unlock(&t->e->lock);
 	n = first > had ? bs_store_waiting(store, had, first) : 0;
 	(void)pthread_mutex_lock(&t->e->lock);
-	if (first != first_of(t) || had != atomic_load(&t->r->had) ||
+	if (first != bs_front_first(t->e) || had != atomic_load(&t->r->had) ||
 	    hand != atomic_load(&its->hand) || hand_at != atomic_load(&its->hand_at) ||
 	    losses != t->losses || n == BS_STORE_UNKNOWN)
 		return; /* again, then */
-	n += hand != 0 && base_of(t) + hand_at >= had && base_of(t) + hand_at < first;
+	n += hand != 0 && bs_emit_base(t->e) + hand_at >= had &&
+	     bs_emit_base(t->e) + hand_at < first;
 	atomic_store(&t->r->behind, n);
 	t->counted = true;
 	bs_front_count(t->e, t->id);
@@ -278,17 +195,17 @@ static const unsigned char *aligned(unsigned char *msg, size_t len)
 static bool give_stored(struct bs_taker *t)
 {
 	const struct bs_taker_record *its = bs_emit_record(t->e, BS_TAKER_IMAGES);
-	struct bs_store *store = bs_images_store(t->e->images);
+	struct bs_store *store = atomic_load(&t->e->store);
 	const uint64_t had = atomic_load(&t->r->had);
 	struct bs_offer o = { 0 };
 	struct bs_fail why = { 0 };
-	uint64_t limit = first_of(t);
+	uint64_t limit = bs_front_first(t->e);
 	size_t len = 0;
 	struct bs_wire w;
 	int rc = 0;
 
-	if (atomic_load(&its->hand) != 0 && base_of(t) + atomic_load(&its->hand_at) < limit)
-		limit = base_of(t) + atomic_load(&its->hand_at);
+	if (atomic_load(&its->hand) != 0 && bs_emit_base(t->e) + atomic_load(&its->hand_at) < limit)
+		limit = bs_emit_base(t->e) + atomic_load(&its->hand_at);
 	if (store == NULL)
 		return false;
 	t->retry_ns = 0;
@@ -331,16 +248,16 @@ static bool turn(struct bs_taker *t)
 {
 	uint32_t slot;
 
-	if (t->id == BS_TAKER_ARCHIVE)
-		bs_archive_look(t);
+	if (t->id == BS_TAKER_ARCHIVE && bs_flight_look(t))
+		bs_front_rewind(t->e);
 	if (t->direct || bs_now_ns() < t->retry_ns)
 		return false;
-	if (!t->counted && bs_images_store(t->e->images) != NULL)
-		count_stored(t, bs_images_store(t->e->images));
+	if (!t->counted && atomic_load(&t->e->store) != NULL)
+		count_stored(t, atomic_load(&t->e->store));
 	const uint64_t hand = atomic_load(&t->r->hand);
 	const bool in_hand = hand != 0 && hand != BS_HAND_STORED;
 
-	if (!in_hand && is_behind(t))
+	if (!in_hand && bs_front_behind(t))
 		return give_stored(t);
 	if (!in_hand && !bs_front_take(t->e, t->id, &slot))
 		return false;
@@ -364,10 +281,10 @@ static void *serve(void *arg)
 			continue;
 		int64_t until_ns = t->retry_ns;
 
-		if (until_ns == 0 && is_behind(t))
+		if (until_ns == 0 && bs_front_behind(t))
 			until_ns = bs_now_ns() + RETRY_NS;
 		if (until_ns == 0 && t->id == BS_TAKER_ARCHIVE)
-			until_ns = bs_archive_due();
+			until_ns = bs_flight_due();
 		bs_lock_wait(&e->lock, &e->change, until_ns);
 	}
 	(void)pthread_mutex_unlock(&e->lock);
@@ -378,17 +295,18 @@ void bs_taker_offered(struct bs_taker *t)
 {
 	uint32_t slot;
 
-	if (t->direct || atomic_load(&t->r->hand) != 0 || is_behind(t) ||
+	if (t->direct || atomic_load(&t->r->hand) != 0 || bs_front_behind(t) ||
 	    bs_front_next(t->e, t->id) + 1 != atomic_load(&t->e->env->shm.s->images.ready) ||
 	    !bs_front_take(t->e, t->id, &slot))
 		return;
 	const struct bs_message msg = bs_emit_message(t->e, slot);
-	const struct bs_offer o = { msg.at, msg.len, base_of(t) + atomic_load(&t->r->hand_at) + 1 };
+	const struct bs_offer o = { msg.at, msg.len,
+				    bs_emit_base(t->e) + atomic_load(&t->r->hand_at) + 1 };
 	int rc;
 
 	t->direct = true; /* the thread keeps off meanwhile */
 	(void)pthread_mutex_unlock(&t->e->lock);
-	rc = bs_archive_attempt(t, &o, NULL);
+	rc = bs_flight_send(t, &o, NULL);
 	(void)pthread_mutex_lock(&t->e->lock);
 	t->direct = false;
 	if (rc == 0)
@@ -404,7 +322,7 @@ void bs_taker_ack(struct bs_taker *t, struct bs_store *store)
 	if (t->cursor[0] == '\0')
 		return;
 	(void)pthread_mutex_lock(&t->e->lock);
-	number = bs_front_before(t->e, t->id);
+	number = bs_emit_before(t->e, t->id);
 	if (t->id == BS_TAKER_ARCHIVE && atomic_load(&r->safe) < number)
 		number = atomic_load(&r->safe);
 	(void)pthread_mutex_unlock(&t->e->lock);
@@ -420,11 +338,11 @@ void bs_taker_ack(struct bs_taker *t, struct bs_store *store)
  */
 static void begin(struct bs_taker *t)
 {
-	uint64_t number = base_of(t);
+	uint64_t number = bs_emit_base(t->e);
 	struct bs_fail why;
 
 	if (t->cursor[0] != '\0') {
-		struct bs_store *store = bs_images_store(t->e->images);
+		struct bs_store *store = atomic_load(&t->e->store);
 
 		number = bs_store_cursor(store, t->cursor, number);
 		if (bs_store_ack(store, t->cursor, number, &why) != 0)
@@ -478,7 +396,7 @@ void bs_taker_stop(struct bs_taker *t)
 	if (t->has_thread)
 		(void)pthread_join(t->thread, NULL);
 	t->has_thread = false;
-	bs_taker_say_shed(t, true);
+	bs_front_say_shed(t, true);
 }
 
 void bs_taker_free(struct bs_taker *t)

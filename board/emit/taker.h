@@ -7,7 +7,6 @@
  * BS_ERR_IO or BS_ERR_NOMEM is offered again every 200 ms: no image is given up for an error that
  * may pass. What it refuses for another reason it does not get.
  * A process that replaces this one offers what was in hand again.
- * quiet, missed, say_shed, offered: with e->lock held.
  * Test: test/fault/fault_overload.c, test/fault/fault_takers.c, test/unit/board/emit
  */
 #ifndef BS_BOARD_EMIT_TAKER_H
@@ -55,21 +54,11 @@ int bs_taker_start(struct bs_taker *t, struct bs_fail *why);
 void bs_taker_stop(struct bs_taker *t);
 void bs_taker_free(struct bs_taker *t);
 
-/* Nothing waits for it in the pool, or there is no use in waiting: it is stuck or not there. */
-bool bs_taker_quiet(const struct bs_taker *t);
-/* It does not get an image of this session. */
-void bs_taker_missed(struct bs_taker *t, uint64_t session);
-void bs_taker_say_shed(struct bs_taker *t, bool now);
 /*
  * The first thread has an image ready: if nothing else waits for the taker it is given at once. The
- * lock is let go meanwhile.
+ * lock is let go meanwhile. With e->lock held.
  */
 void bs_taker_offered(struct bs_taker *t);
-/*
- * The store has lost this image, and its slot is gone: a spilling taker does not get it. What it
- * has in hand, or in its connection, counts as lost until it has arrived. With the lock held.
- */
-void bs_taker_gone(struct bs_taker *t, uint64_t session, uint64_t number);
 /* A spilling taker's cursor, as the store has it, follows. Without the lock; blocks on the disk. */
 void bs_taker_ack(struct bs_taker *t, struct bs_store *store);
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "board/emit/archive.h"
+#include "board/emit/flight.h"
 #include "board/emit/front.h"
 #include "board/emit/images.h"
 #include "board/emit/sinks.h"
@@ -169,7 +170,8 @@ static void take_entry(struct emit *e, uint64_t entry)
 	(void)pthread_mutex_lock(&e->lock);
 	bs_front_ready(e, image);
 	bs_front_drop(e, BS_TAKER_VIEWERS);
-	bs_archive_absent(e);
+	if (archive != NULL)
+		bs_archive_absent(archive);
 	if (archive != NULL && image)
 		bs_taker_offered(archive);
 	(void)bs_front_trim(e);
@@ -197,7 +199,8 @@ static int open_sockets(struct emit *e, struct bs_fail *why)
 static void look_again(struct emit *e)
 {
 	(void)pthread_mutex_lock(&e->lock);
-	bs_archive_absent(e);
+	if (e->taker[BS_TAKER_ARCHIVE] != NULL)
+		bs_archive_absent(e->taker[BS_TAKER_ARCHIVE]);
 	(void)bs_front_trim(e);
 	(void)pthread_cond_broadcast(&e->change);
 	(void)pthread_mutex_unlock(&e->lock);
@@ -296,7 +299,7 @@ static bool quiet(struct emit *e)
 
 	(void)pthread_mutex_lock(&e->lock);
 	for (uint32_t i = 0; i < BS_TAKERS; i++)
-		all = all && (e->taker[i] == NULL || bs_taker_quiet(e->taker[i]));
+		all = all && (e->taker[i] == NULL || bs_front_quiet(e->taker[i]));
 	(void)pthread_mutex_unlock(&e->lock);
 	return all;
 }
@@ -318,7 +321,7 @@ static void finish_archive(struct emit *e)
 		if (unsent != before)
 			since_ns = now;
 		before = unsent;
-		if (now - since_ns > BS_ARCHIVE_READS_NS)
+		if (now - since_ns > BS_FLIGHT_READS_NS)
 			return;
 		bs_sleep_ns(5000000);
 		bs_worker_beat(e->env);

@@ -15,11 +15,12 @@ int bs_ingest_fits(struct ingest *in, struct bs_ingest_scan *scan, const struct 
 		   struct bs_fail *why)
 {
 	struct bs_scan_record *s = scan->record;
-	int rc = bs_scan_noise_freeze(&s->noise, scan->p, &s->info, why);
+	int rc = s->noise.frozen ? 0 : bs_scan_noise_freeze(&s->noise, scan->p, &s->info, why);
 
 	if (rc == 0)
 		rc = bs_admit_dwell(scan->p, head, why);
-	return rc != 0 ? rc
+	return rc != 0 || bs_scan_study_posed(&s->study, head->idx.slice)
+		       ? rc
 		       : bs_scan_study_line(&s->study, in->env->shm.study, scan->p, &s->noise.noise,
 					    head, why);
 }

@@ -198,7 +198,7 @@ static int work(struct ingest *in)
 		watch_time(in, now);
 		if (watch_stop(in, now))
 			return 0;
-		(void)bs_ingest_flush(in);
+		bs_ingest_flush(in);
 		publish(in);
 		if (any) {
 			bs_worker_beat(env);
@@ -234,7 +234,7 @@ static void say_goodbye(struct ingest *in)
 	       bs_now_ns() < until) {
 		for (int i = 0; i < 64 && bs_gate_take(&in->gate, &m); i++)
 			bs_gate_release(&in->gate, m.peer);
-		(void)bs_ingest_flush(in);
+		bs_ingest_flush(in);
 		(void)nanosleep(&moment, NULL);
 		bs_worker_beat(in->env);
 	}

@@ -30,8 +30,9 @@
 #include "ipc/gate.h"
 #include "ipc/wire/wire.h"
 
-#define BS_REFUSES_MAX 16u                  /* refusals that wait for the scan's sender to read */
-#define BS_LINE_MAX    (BS_GATE_KEEP - 1)   /* headers of scans to come that wait */
+#define BS_REFUSES_MAX 16u                /* refusals that wait for the scan's sender to read */
+#define BS_LINE_MAX    (BS_GATE_KEEP - 1) /* headers of scans to come that wait */
+#define BS_LOST_MAX    16u
 #define BS_OUTCOME_NS  INT64_C(200000000)   /* an outcome is said again at most so often */
 #define BS_LOOK_NS     INT64_C(4000000)     /* a scan's socket is read at least so often */
 #define BS_AWAY_NS     INT64_C(5000000)     /* not read for longer: messages may have waited */
@@ -119,6 +120,8 @@ struct ingest {
 	bool unprotected;      /* as last reported */
 	bool was_early;        /* of the scan that has its outcome: its log was sealed before */
 
+	uint64_t lost[BS_LOST_MAX]; /* sessions that are not open, as last logged */
+	unsigned losts;
 	/* what is to be said */
 	struct bs_refusal refuse[BS_REFUSES_MAX];
 	uint32_t refuses;  /* the oldest first */
@@ -156,6 +159,15 @@ static inline bool bs_ingest_is_closed(const struct bs_ingest_scan *scan)
 static inline bool bs_ingest_is_over(const struct bs_ingest_scan *scan)
 {
 	return bs_ingest_is_closed(scan) && atomic_load(&scan->record->ended) == scan->id;
+}
+
+/* A scan of a service before this one may go on from its log. */
+static inline bool bs_ingest_may_reopen(const struct ingest *in)
+{
+	const struct bs_reopened *o = in->env->shm.s->reopened;
+
+	return atomic_load(&o[0].step) != BS_REOPEN_OVER ||
+	       atomic_load(&o[1].step) != BS_REOPEN_OVER;
 }
 
 /* That whose turn it is of those that a service before this one was killed in. */
@@ -344,8 +356,8 @@ void bs_ingest_reject(struct ingest *in, struct bs_ingest_scan *scan, const stru
 void bs_ingest_refusals(struct ingest *in);
 /* As reject, for a header. */
 void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_fail *why);
-/* Sends what is due, as far as the peer takes it. True: nothing is left. */
-bool bs_ingest_flush(struct ingest *in);
+/* Sends what is due, to each peer as far as that takes it. */
+void bs_ingest_flush(struct ingest *in);
 void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns);
 
 /* log.c; without a log these do nothing, and durable equals held. */

@@ -20,8 +20,9 @@
 #define BS_HELD_MAX 256u /* messages beyond a gap that are held, at most */
 #endif
 #define BS_JUMP_MAX (UINT64_C(1) << 24) /* a number this far ahead is a fault, not a gap */
-/* A sender resends after 1 s without progress (WIRE.md, 6): what is missing after this is lost. */
-#define BS_GAP_NS INT64_C(1500000000)
+/* A sender resends after 1, 2, then each 4 s without progress (WIRE.md, 6): what is missing after this
+ * is lost. */
+#define BS_GAP_NS INT64_C(4500000000)
 /* A scan gives way to another sender's header once its own sender was not heard for so long, */
 #define BS_SILENT_NS INT64_C(1000000000)
 #define BS_GONE_NS   INT64_C(250000000) /* or for so long, and is not connected, */

@@ -13,6 +13,8 @@ struct message {
 	int64_t received_ns;
 };
 
+#define LATE_SAID 8u /* of a scan's messages that come too late */
+
 /* What has happened to a message. */
 enum fate { DONE, LATER /* it waits for a slot, or for recon */, LINED /* it waits in in->line */ };
 
@@ -174,10 +176,12 @@ static bool wanted(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq)
 		count_late(in, scan);
 		(void)bs_fail(&why, BS_ERR_SEQUENCE,
 			      "sequence number %llu came after it was given up as missing; it is "
-			      "not used",
-			      (unsigned long long)seq);
-		bs_worker_say(in->env, BS_EVENT_REJECTED, why.code, (const uint64_t[3]){ scan->id },
-			      why.text);
+			      "not used%s",
+			      (unsigned long long)seq,
+			      scan->count.late == LATE_SAID ? "; others are counted" : "");
+		if (scan->count.late <= LATE_SAID)
+			bs_worker_say(in->env, BS_EVENT_REJECTED, why.code,
+				      (const uint64_t[3]){ scan->id }, why.text);
 		return false;
 	case BS_NUMBER_ABSURD:
 		(void)bs_fail(&why, BS_ERR_SEQUENCE, "sequence number %llu is absurd: %llu is next",
@@ -224,7 +228,7 @@ static enum fate take_numbered(struct ingest *in, struct bs_ingest_scan *scan,
 	default:
 		break;
 	}
-	if (item.used)
+	if (item.used && in->log != NULL)
 		bs_ingest_log_put(in, scan, m->w.seq, m->payload - BS_WIRE_BYTES,
 				  BS_WIRE_BYTES + (size_t)m->w.payload_len);
 	if (item.seq == scan->order.next) {
@@ -259,7 +263,9 @@ static enum fate take_new(struct ingest *in, struct bs_ingest_scan *scan, const 
 	if (in->feed != NULL)
 		return LATER;
 	/* a log that has its end takes no more: neither does its scan, which is about to end */
-	return bs_ingest_log_sealed(in, scan) ? LATER : take_numbered(in, scan, m);
+	return bs_ingest_may_reopen(in) && bs_ingest_log_sealed(in, scan)
+		       ? LATER
+		       : take_numbered(in, scan, m);
 }
 
 /* ---- which message goes where ---- */
@@ -406,7 +412,8 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 		reject(in, &in->now, &m.w, &why);
 		return DONE;
 	}
-	if (m.w.kind != BS_WIRE_HEARTBEAT && bs_ingest_reopen_due(in, m.w.session))
+	if (m.w.kind != BS_WIRE_HEARTBEAT && bs_ingest_may_reopen(in) &&
+	    bs_ingest_reopen_due(in, m.w.session))
 		return bs_worker_stop(in->env) ? DONE
 					       : LATER; /* it comes again, to the next start */
 	return take_decoded(in,
@@ -481,7 +488,7 @@ bool bs_ingest_receive(struct ingest *in)
 		bs_worker_beat(in->env);
 		any = true;
 		if (in->now.ack_due)
-			(void)bs_ingest_flush(in);
+			bs_ingest_flush(in);
 	}
 	return any;
 }

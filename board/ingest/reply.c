@@ -5,6 +5,7 @@
 #include "board/ingest/ingest.h"
 #include "core/thread/clock.h"
 #include "ipc/endpoint.h"
+#include "ipc/wire/xml.h"
 
 /*
  * 0: it was said. BS_ENDPOINT_TIMEOUT: the peer has yet to read what it was told before. Else the
@@ -88,14 +89,27 @@ static void refuse(struct ingest *in, const struct bs_wire *w, const struct bs_f
 	(void)snprintf(r->text, sizeof(r->text), "%s", why->text);
 }
 
+/* Its sender goes on with a session that is not open, as the log says once. */
+static bool is_logged(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why)
+{
+	if (why->code != BS_ERR_STATE || scan_of(in, w->session) != NULL)
+		return false;
+	for (unsigned i = 0; i < in->losts && i < BS_LOST_MAX; i++)
+		if (in->lost[i] == w->session)
+			return true;
+	in->lost[in->losts++ % BS_LOST_MAX] = w->session;
+	return false;
+}
+
 void bs_ingest_reject(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_wire *w,
 		      const struct bs_fail *why)
 {
 	const bool scanning = scan->state == BS_STATE_SCANNING && in->from == scan->peer;
 
 	bs_count(&in->totals->rejected, 1);
-	bs_worker_say(in->env, BS_EVENT_REJECTED, why->code,
-		      (const uint64_t[3]){ scanning ? scan->id : 0 }, why->text);
+	if (!is_logged(in, w, why))
+		bs_worker_say(in->env, BS_EVENT_REJECTED, why->code,
+			      (const uint64_t[3]){ scanning ? scan->id : 0 }, why->text);
 	refuse(in, w, why);
 }
 
@@ -127,16 +141,23 @@ void bs_ingest_refusals(struct ingest *in)
 
 void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_fail *why)
 {
+	struct bs_fail bare = *why; /* for log, status and page */
+
+	if (bare.code == BS_ERR_XML)
+		bare.text[bs_mrdxml_bare(bare.text)] = '\0';
 	bs_count(&in->totals->refused, 1);
-	bs_worker_say(in->env, BS_EVENT_REFUSED, why->code, NULL, why->text);
+	bs_worker_say(in->env, BS_EVENT_REFUSED, bare.code, NULL, bare.text);
 	refuse(in, &(struct bs_wire){ .session = session }, why);
 }
 
-/* A scan's goes where its sender is now. What that has not read, or is not here for, stays. */
-static bool flush_refuses(struct ingest *in)
+/*
+ * A scan's goes where its sender is now. What that has not read, or is not here for, stays. The
+ * newest scan's wait for its ACCEPT: one before that would be its end. reads: its sender takes what
+ * it is told.
+ */
+static bool flush_refuses(struct ingest *in, bool reads)
 {
 	uint32_t left = 0;
-	bool all = true;
 
 	for (uint32_t i = 0; i < in->refuses; i++) {
 		const struct bs_refusal *r = &in->refuse[i];
@@ -146,15 +167,18 @@ static bool flush_refuses(struct ingest *in)
 					   .session = r->session,
 					   .seq = r->seq,
 					   .version = r->version };
-		const int rc = say_answer(in, peer, w, r->code, 0, r->text);
-		const bool waits = rc == BS_ENDPOINT_TIMEOUT && peer == in->now.peer;
+		const bool newest = peer == in->now.peer;
+		const bool waits = (newest && !reads) || (scan == &in->now && in->now.accept_due);
+		const int rc =
+			waits ? BS_ENDPOINT_TIMEOUT : say_answer(in, peer, w, r->code, 0, r->text);
 
-		all = all && !waits;
-		if (waits || (rc != 0 && scan != NULL))
+		if (rc == BS_ENDPOINT_TIMEOUT && !waits && newest)
+			reads = false;
+		if ((rc == BS_ENDPOINT_TIMEOUT && newest) || (rc != 0 && scan != NULL))
 			in->refuse[left++] = *r;
 	}
 	in->refuses = left;
-	return all;
+	return reads;
 }
 
 static bool flush_ack(struct ingest *in, struct bs_ingest_scan *scan)
@@ -195,25 +219,25 @@ static bool flush_accept(struct ingest *in)
 	return rc != BS_ENDPOINT_TIMEOUT;
 }
 
-static bool flush_outcomes(struct ingest *in)
+static bool flush_outcomes(struct ingest *in, bool reads)
 {
-	bool all = true;
-
 	for (int i = 0; i < 2; i++) {
 		const struct bs_scan_end *end = in->outcome[i].end;
+		const bool newest = in->outcome[i].peer == in->now.peer;
 		int rc;
 
-		if (!in->outcome[i].due)
+		if (!in->outcome[i].due || (newest && !reads))
 			continue;
 		rc = say(in, &in->now, in->outcome[i].peer, BS_WIRE_OUTCOME, end->session,
 			 bs_now_ns(), end->outcome, BS_WIRE_OUTCOME_BYTES);
-		all = all && rc != BS_ENDPOINT_TIMEOUT;
+		if (rc == BS_ENDPOINT_TIMEOUT && newest)
+			reads = false;
 		if (rc != 0)
 			continue;
 		in->outcome[i].due = false;
 		in->outcome[i].said_ns = bs_now_ns();
 	}
-	return all;
+	return reads;
 }
 
 /* An outcome is said to this peer first. */
@@ -223,41 +247,48 @@ static bool owes_outcome(const struct ingest *in, uint64_t peer)
 	       (in->outcome[1].due && in->outcome[1].peer == peer);
 }
 
-/* A scan's outcome goes after its last ACK, and before the next scan's ACCEPT to the same peer. */
-bool bs_ingest_flush(struct ingest *in)
+/*
+ * A scan's outcome goes after its last ACK, and before the next scan's ACCEPT to the same peer. One
+ * that does not read is passed over in this round, and keeps nothing from another.
+ */
+void bs_ingest_flush(struct ingest *in)
 {
-	if (in->now.accept_due && !owes_outcome(in, in->now.peer) && !flush_accept(in))
-		return false;
-	if (!flush_refuses(in))
-		return false;
+	bool reads = true; /* the newest scan's sender */
+
+	if (in->now.accept_due && !owes_outcome(in, in->now.peer))
+		reads = flush_accept(in);
+	reads = flush_refuses(in, reads);
 	if (in->before.id != 0 && in->before.ack_due)
-		(void)flush_ack(in, &in->before); /* it may not read: nobody waits for that */
-	if (in->now.ack_due && !in->now.accept_due && !bs_ingest_log_apart(in, &in->now) &&
-	    !flush_ack(in, &in->now))
-		return false;
-	return flush_outcomes(in) && (!in->now.accept_due || flush_accept(in));
+		(void)flush_ack(in, &in->before);
+	if (reads && in->now.ack_due && !in->now.accept_due && !bs_ingest_log_apart(in, &in->now))
+		reads = flush_ack(in, &in->now);
+	if (flush_outcomes(in, reads) && in->now.accept_due)
+		(void)flush_accept(in);
 }
 
-/* Told or not: not at every turn of the loop. */
-static void beat(struct ingest *in, uint64_t peer, uint64_t session, int64_t *said_ns,
+/* Told or not: not at every turn of the loop. True: it was time. */
+static bool beat(struct ingest *in, uint64_t peer, uint64_t session, int64_t *said_ns,
 		 int64_t now_ns)
 {
 	if (now_ns - *said_ns < bs_ns_of_ms(in->env->site.heartbeat_ms))
-		return;
+		return false;
 	*said_ns = now_ns;
 	(void)say(in, &in->now, peer, BS_WIRE_HEARTBEAT, session, now_ns, NULL, 0);
+	return true;
 }
 
 void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns)
 {
-	if (bs_ingest_in_scan(&in->now))
-		beat(in, in->now.peer, in->now.session, &in->now.said_ns, now_ns);
+	if (bs_ingest_in_scan(&in->now) &&
+	    beat(in, in->now.peer, in->now.session, &in->now.said_ns, now_ns) &&
+	    in->now.state == BS_STATE_SCANNING && in->now.order.next == 1)
+		in->now.accept_due = true; /* it may be lost, and heartbeats alone end no waiting */
 	if (in->before.id != 0)
-		beat(in, in->before.peer, in->before.session, &in->before.said_ns, now_ns);
+		(void)beat(in, in->before.peer, in->before.session, &in->before.said_ns, now_ns);
 	if (in->waiting != NULL && /* of one that will go on from its log */
 	    (!bs_ingest_in_scan(&in->now) || bs_wire_session(in->waiting) != in->now.session))
-		beat(in, in->waiting_peer, bs_wire_session(in->waiting), &in->waits_said_ns,
-		     now_ns);
+		(void)beat(in, in->waiting_peer, bs_wire_session(in->waiting), &in->waits_said_ns,
+			   now_ns);
 	for (uint32_t i = 0; i < in->lined; i++)
-		beat(in, in->line[i].peer, in->line[i].session, &in->line[i].said_ns, now_ns);
+		(void)beat(in, in->line[i].peer, in->line[i].session, &in->line[i].said_ns, now_ns);
 }

@@ -88,12 +88,24 @@ static uint64_t say_left_behind(struct supervisor *v)
 	if (left != 0)
 		bs_herald_say(&v->shm, BS_LOG_ERROR, "%llu images were not handed on at the end",
 			      (unsigned long long)left);
+	return left;
+}
+
+/* What takers did not get, as outcomes count it; and what waited for them at the very end. */
+static uint64_t say_undelivered(struct supervisor *v, uint64_t *waited)
+{
+	uint64_t undelivered = 0;
+
+	*waited = 0;
 	for (int i = 0; i < BS_TAKERS; i++) {
 		const struct bs_taker_record *r = &v->shm.s->taker[i];
 		bool spills = r->policy == BS_POLICY_SPILL;
 		uint64_t waiting = bs_taker_waiting(r);
 
-		left += spills ? 0 : waiting;
+		if (i != BS_TAKER_VIEWERS)
+			undelivered += atomic_load(&r->failed) + atomic_load(&r->shed) +
+				       atomic_load(&r->lost);
+		*waited += spills ? 0 : waiting;
 		if (waiting != 0 && !spills)
 			bs_herald_say(&v->shm, BS_LOG_ERROR,
 				      "%.64s: %llu images that waited for it were lost at the end",
@@ -104,21 +116,26 @@ static uint64_t say_left_behind(struct supervisor *v)
 				      "%.64s: %llu images are on disk for the next start", r->name,
 				      (unsigned long long)waiting);
 	}
-	return left;
+	return undelivered + *waited;
 }
 
 void bs_stop_report(struct supervisor *v)
 {
 	const struct bs_totals *t = &v->shm.s->totals;
 	const unsigned long long left = say_left_behind(v);
+	const unsigned long long unsent = left + atomic_load(&t->unsent);
+	uint64_t waited;
+	const unsigned long long undelivered = say_undelivered(v, &waited);
 	char line[160];
 
 	bs_herald_say(&v->shm, BS_LOG_INFO, "ended after %llu scans",
 		      (unsigned long long)atomic_load(&t->scans));
-	(void)snprintf(line, sizeof(line), BS_FOLDER_ENDED "%d %llu scans, %llu images%s%llu%s\n",
-		       v->status != 0 || left != 0, (unsigned long long)atomic_load(&t->scans),
+	(void)snprintf(line, sizeof(line),
+		       BS_FOLDER_ENDED "%d %llu scans, %llu images%s%llu%s, undelivered %llu\n",
+		       v->status != 0 || left != 0 || waited != 0,
+		       (unsigned long long)atomic_load(&t->scans),
 		       (unsigned long long)atomic_load(&t->images),
-		       left != 0 ? ", of which " : " (", left,
-		       left != 0 ? " were not handed on" : " were not handed on)");
+		       unsent != 0 ? ", of which " : " (", unsent,
+		       unsent != 0 ? " were not handed on" : " were not handed on)", undelivered);
 	bs_folder_note(v->lock, line);
 }

@@ -20,7 +20,8 @@ struct child {
 	pid_t pid; /* 0: not running */
 	bool was_ready, stopping;
 	uint64_t beat;
-	int64_t beat_ns, cpu_ns; /* when it last made progress; its processor time then */
+	int64_t beat_ns, cpu_ns; /* of ran_ns when it last made progress; its processor time then */
+	unsigned replaced;       /* times it made no progress, since it made some for long */
 	int64_t start_ns, died_ns;
 	int64_t start_at_ns; /* when it is to be started again */
 	struct bs_restart restart;
@@ -49,6 +50,7 @@ struct supervisor {
 	bool draining;       /* ending has no time limit */
 	int64_t stage_ns;    /* of the end: when this worker's turn began */
 	int64_t turn_ns;
+	int64_t ran_ns; /* the time in which this process could run */
 	int status;
 };
 

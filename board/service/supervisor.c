@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -27,8 +28,9 @@
 #include "drivers/file/tables.h"
 
 #define MS       INT64_C(1000000)
-#define TURN_MS  20 /* the loop's, when nothing happens */
-#define FIRST_FD 32 /* our descriptors lie above those that workers get */
+#define TURN_MS  20                 /* the loop's, when nothing happens */
+#define RAN_NS   (2 * TURN_MS * MS) /* of a turn that took longer, this process ran so long */
+#define FIRST_FD 32                 /* our descriptors lie above those that workers get */
 
 static int spawn(struct supervisor *v, int who)
 {
@@ -42,7 +44,7 @@ static int spawn(struct supervisor *v, int who)
 	if (rc != 0)
 		return rc;
 	c->beat = atomic_load(&w->beat);
-	c->beat_ns = c->start_ns;
+	c->beat_ns = v->ran_ns;
 	c->cpu_ns = 0;
 	c->start_at_ns = 0;
 	atomic_store(&w->pid, (int32_t)c->pid);
@@ -147,46 +149,80 @@ static int64_t cpu_ns(pid_t pid)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* A thread of another process runs, or waits for a processor. */
+static bool is_runnable(pid_t pid)
+{
+	char path[64];
+	char line[256];
+	glob_t tasks;
+	bool any = false;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/*/stat", (int)pid);
+	if (glob(path, GLOB_NOSORT, NULL, &tasks) != 0)
+		return false;
+	for (size_t i = 0; i < tasks.gl_pathc && !any; i++) {
+		FILE *f = fopen(tasks.gl_pathv[i], "re");
+		const char *end = f != NULL && fgets(line, sizeof(line), f) != NULL
+					  ? strrchr(line, ')')
+					  : NULL;
+
+		any = end != NULL && strncmp(end, ") R", 3) == 0;
+		if (f != NULL)
+			(void)fclose(f);
+	}
+	globfree(&tasks);
+	return any;
+}
+
 /* One that makes no progress is replaced; see watch.h. */
-static void watch(struct supervisor *v, int who, int64_t now)
+static void watch(struct supervisor *v, int who)
 {
 	struct child *c = &v->child[who];
 	struct bs_worker_state *w = &v->shm.s->worker[who];
 	uint64_t beat = atomic_load(&w->beat);
-	enum bs_phase phase = (enum bs_phase)atomic_load(&w->phase);
-	int64_t stall = bs_ns_of_ms(v->shm.s->site.stall_ms);
+	const int64_t stall_ns = bs_ns_of_ms(v->shm.s->site.stall_ms);
+	struct bs_watched seen = { .phase = (enum bs_phase)atomic_load(&w->phase),
+				   .busy = (enum bs_busy)atomic_load(&w->busy),
+				   .silent_ns = v->ran_ns - c->beat_ns,
+				   .replaced = c->replaced };
 
-	c->was_ready = c->was_ready || phase == BS_PHASE_READY;
+	c->was_ready = c->was_ready || seen.phase == BS_PHASE_READY;
 	if (beat != c->beat) {
 		c->beat = beat;
-		c->beat_ns = now;
+		c->beat_ns = v->ran_ns;
 		c->cpu_ns = cpu_ns(c->pid);
+		if (bs_now_ns() - c->start_ns > BS_WATCH_LONG_NS)
+			c->replaced = 0;
 		return;
 	}
-	if (now - c->beat_ns <= stall || c->stopping ||
-	    bs_watch_alive(phase, (enum bs_busy)atomic_load(&w->busy), stall, now - c->beat_ns,
-			   cpu_ns(c->pid) - c->cpu_ns))
+	if (seen.silent_ns <= stall_ns || c->stopping)
+		return;
+	seen.cpu_ns = cpu_ns(c->pid) - c->cpu_ns;
+	if (bs_watch_alive(&seen, stall_ns))
+		return;
+	seen.runnable = is_runnable(c->pid);
+	if (bs_watch_alive(&seen, stall_ns))
 		return;
 	c->stopping = true;
+	c->replaced++;
 	atomic_fetch_add(&w->stalls, 1);
 	bs_herald_say(&v->shm, BS_LOG_ERROR, "%s makes no progress for %.0f ms: it is replaced",
-		      bs_worker_name((enum bs_worker)who), (double)(now - c->beat_ns) / (double)MS);
+		      bs_worker_name((enum bs_worker)who), (double)seen.silent_ns / (double)MS);
 	(void)kill(c->pid, SIGKILL);
 }
 
 static void watch_all(struct supervisor *v, int64_t now)
 {
-	/* This very process may have been stopped (a debugger, a suspended machine). */
-	bool slept = now - v->turn_ns > bs_ns_of_ms(v->shm.s->site.stall_ms) / 2;
+	const int64_t took_ns = now - v->turn_ns;
 	bool all = true;
 	bool stalled = false;
 
+	/* This very process may have been stopped, or had no processor. */
+	v->ran_ns += took_ns < RAN_NS ? took_ns : RAN_NS;
 	v->turn_ns = now;
 	for (int i = 0; i < BS_WORKERS; i++) {
-		if (v->child[i].pid != 0 && slept)
-			v->child[i].beat_ns = now;
 		if (v->child[i].pid != 0)
-			watch(v, i, now);
+			watch(v, i);
 		all = all && v->child[i].was_ready;
 		stalled = stalled || v->child[i].stopping;
 	}

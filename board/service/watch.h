@@ -6,7 +6,11 @@
  * since its last beat, for 10 minutes at most. A call that sleeps until a GPU is done
  * (realtime.gpu_wait = block) uses none: it may last a minute, or ten times stall_ms if that is
  * longer. Arming may read a disk or wait for a driver: it may last 10 minutes.
- * A pure function. Test: test/unit/board/test_watch.c
+ * One that only waits for a processor makes no progress by no fault of its own: it has a thread
+ * that could run, and has not used stall_ns of a processor since its last beat. What it would be
+ * replaced by had no more. Time is the supervisor's: what that could not run itself is left out. A
+ * worker that was replaced for this has twice the time, and so on.
+ * A pure function. Test: test/unit/board/test_watch.c, test/fault/start/starved.sh
  */
 #ifndef BS_BOARD_SERVICE_WATCH_H
 #define BS_BOARD_SERVICE_WATCH_H
@@ -19,18 +23,28 @@
 #define BS_WATCH_LONG_NS INT64_C(600000000000)
 #define BS_WATCH_WAIT_NS INT64_C(60000000000)
 
-/* silent_ns: since its last beat; cpu_ns: processor time that it has used since. */
-static inline bool bs_watch_alive(enum bs_phase phase, enum bs_busy busy, int64_t stall_ns,
-				  int64_t silent_ns, int64_t cpu_ns)
+struct bs_watched {
+	enum bs_phase phase;
+	enum bs_busy busy;
+	bool runnable;     /* a thread of it runs, or waits for a processor */
+	int64_t silent_ns; /* since its last beat */
+	int64_t cpu_ns;    /* of a processor's time that it has used since */
+	unsigned replaced; /* so many times before it for want of progress */
+};
+#define BS_WATCH_TWICE 6u /* the time of the seventh one is that of the sixth */
+
+static inline bool bs_watch_alive(const struct bs_watched *w, int64_t stall_ns)
 {
+	const unsigned times = w->replaced < BS_WATCH_TWICE ? w->replaced : BS_WATCH_TWICE;
+	const int64_t silent_ns = w->silent_ns >> times;
 	const int64_t wait_ns = 10 * stall_ns > BS_WATCH_WAIT_NS ? 10 * stall_ns : BS_WATCH_WAIT_NS;
 
-	if (silent_ns <= stall_ns)
+	if (silent_ns <= stall_ns || (w->runnable && w->cpu_ns <= stall_ns << times))
 		return true;
-	if ((phase == BS_PHASE_READY && busy == BS_BUSY_NOT) || silent_ns > BS_WATCH_LONG_NS)
+	if ((w->phase == BS_PHASE_READY && w->busy == BS_BUSY_NOT) || silent_ns > BS_WATCH_LONG_NS)
 		return false;
-	return phase == BS_PHASE_ARMING || cpu_ns > silent_ns / 100 ||
-	       (busy == BS_BUSY_WAITS && silent_ns <= wait_ns);
+	return w->phase == BS_PHASE_ARMING || w->cpu_ns > w->silent_ns / 100 ||
+	       (w->busy == BS_BUSY_WAITS && silent_ns <= wait_ns);
 }
 
 #endif

@@ -18,6 +18,7 @@
 #include "core/log.h"
 #include "core/peers.h"
 #include "core/thread/clock.h"
+#include "drivers/file/draft.h"
 
 #define TURN_MS    1000
 #define BIND_NS    INT64_C(1000000000) /* between two tries */
@@ -132,20 +133,24 @@ static void tell(const struct bs_site *site, int fd)
 	socklen_t len = sizeof(in);
 	char path[BS_PATH_MAX_ + 16];
 	char text[INET_ADDRSTRLEN] = "";
-	FILE *f;
+	char line[INET_ADDRSTRLEN + 24];
+	struct bs_draft d;
+	struct bs_fail why;
+	int rc;
 
 	if (getsockname(fd, (struct sockaddr *)&in, &len) != 0 ||
 	    inet_ntop(AF_INET, &in.sin_addr, text, sizeof(text)) == NULL)
 		return;
 	bs_log(BS_LOG_INFO, "the page is at http://%s:%u/", text, ntohs(in.sin_port));
 	(void)snprintf(path, sizeof(path), "%s/" BS_WEB_URL, site->run_dir);
-	f = fopen(path, "we");
-	if (f == NULL) {
-		bs_log(BS_LOG_WARN, "%s: %s", path, strerror(errno));
-		return;
+	(void)snprintf(line, sizeof(line), "http://%s:%u/\n", text, ntohs(in.sin_port));
+	rc = bs_draft_open(&d, path, &why);
+	if (rc == 0) {
+		rc = bs_draft_write(&d, line, strlen(line), &why);
+		rc = bs_draft_end(&d, rc, path, BS_DRAFT_REPLACE, &why);
 	}
-	(void)fprintf(f, "http://%s:%u/\n", text, ntohs(in.sin_port));
-	(void)fclose(f);
+	if (rc != 0)
+		bs_log(BS_LOG_WARN, "%s", why.text);
 }
 
 static void say_nothing(void *arg, const char *fmt, va_list ap)

@@ -466,14 +466,17 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 }
 
 int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
-		 const struct bs_scan_info *info, const struct bs_mrd_acq *head, const void *traj,
+		 const struct bs_scan_info *info, struct bs_mrd_acq *head, const void *traj,
 		 const void *data, uint32_t *row, struct bs_fail *why)
 {
-	const enum bs_kind kind = bs_mrd_kind(head->flags);
-	const bool line = kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION;
+	enum bs_kind kind;
+	bool line;
 	int rc;
 
 	*row = BS_ROW_NONE;
+	bs_kind_sort(head, p->coils, p->samples);
+	kind = bs_mrd_kind(head->flags);
+	line = kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION;
 	if (!bs_protocol_uses(p, kind))
 		return 0;
 	rc = line ? check_sizes(p, head, why) : check_beside(p, head, kind, why);

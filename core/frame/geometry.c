@@ -38,7 +38,13 @@ int bs_geometry_check(const struct bs_protocol *p, const struct bs_scan_info *in
 		      struct bs_fail *why)
 {
 	const bool on_grid = bs_plan_of(p).on_grid;
+	const float *fov_mm = info->encoded_fov_mm;
 
+	if (fov_mm[0] > 0.0f && fov_mm[0] < 1.0f && fov_mm[1] > 0.0f && fov_mm[1] < 1.0f)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "encodedSpace/fieldOfView_mm is %g x %g: less than a millimeter, as "
+			       "if it were said in meters",
+			       (double)fov_mm[0], (double)fov_mm[1]);
 	for (int a = 0; a < 3; a++) {
 		const double mm = by_header(p, info, a);
 		const double recon_mm = (double)info->fov_mm[a];

@@ -13,7 +13,8 @@
  * a field of view that the header gives by more than 0.1 %. Where it is not given, the header must
  * not contradict itself about the image: on the grid, a reconSpace with as many voxels as the image
  * that leaves covers what the image covers (to one line of encodedSpace, whose matrix is rounded),
- * or the voxels of one of the two are wrong, and nobody knows which.
+ * or the voxels of one of the two are wrong, and nobody knows which. A field of view of less than a
+ * millimeter along x and y was said in meters, and is refused.
  * No state; any thread. Test: test/unit/core/test_geometry.c
  */
 #ifndef BS_CORE_FRAME_GEOMETRY_H

@@ -78,6 +78,13 @@ static uint32_t readouts_in(const struct bs_recon *r, const struct frame *f)
 	return sum;
 }
 
+uint32_t bs_frame_missing(const struct bs_recon *r, const struct frame *f, uint32_t readouts)
+{
+	if (r->p->by_header && bs_recon_has_lines(r))
+		return bs_lines_missing(&r->lines, f->row, r->rows, NULL);
+	return r->p->readouts > readouts ? r->p->readouts - readouts : 0;
+}
+
 /* Axes of which partial Fourier does not know where the center is. */
 static uint32_t unknown_axes(const struct bs_recon *r, const struct frame *f, bool preview)
 {
@@ -93,6 +100,17 @@ static void say_untold(const struct bs_recon *r, struct bs_recon_image *image)
 
 	bs_text_put(&t, "%s%s", t.len > 0 ? "; " : "",
 		    bs_readouts_untold_words(words, sizeof(words), r->p));
+}
+
+/* Phase-correction lines came for a reason, and are not used. */
+static void say_ghosts(struct bs_recon_image *image)
+{
+	struct bs_text t = { image->lacks, sizeof(image->lacks), strlen(image->lacks), false };
+
+	bs_text_put(&t,
+		    "%sreversed lines may have a phase of their own (ghosts): this protocol "
+		    "does not use the phase-correction lines",
+		    t.len > 0 ? "; " : "");
 }
 
 /* What the image holds, and what it lacks. */
@@ -118,8 +136,12 @@ static void say_held(const struct bs_recon *r, const struct frame *f, struct bs_
 	image->lacks[0] = '\0';
 	if (!image->preview && !bs_lacks_nothing(r->p, &r->info, &held))
 		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
-	if (!image->preview && bs_readouts_untold(&r->readouts, r->p, &r->info))
+	if (!image->preview && r->readouts.doubtful &&
+	    bs_readouts_untold(&r->readouts, r->p, &r->info))
 		say_untold(r, image);
+	if (!image->preview && r->readouts.reversed &&
+	    r->kinds.unused[BS_KIND_PHASE_CORRECTION] > 0)
+		say_ghosts(image);
 	if (!image->preview && r->plan.encode != BS_ENCODE_NOTHING)
 		bs_bands_lacks(&r->bands, f->first.idx.repetition, image->lacks,
 			       sizeof(image->lacks));
@@ -178,7 +200,9 @@ void bs_frame_describe(const struct bs_recon *r, const struct frame *f,
 	image->kinds = r->kinds;
 	image->prepared = r->prepared;
 	say_held(r, f, image);
-	(void)bs_center_words(image->center, sizeof(image->center), &r->center);
+	image->center[0] = '\0';
+	if (memcmp(r->center.line, r->center.header, sizeof(r->center.line)) != 0)
+		(void)bs_center_words(image->center, sizeof(image->center), &r->center);
 	memcpy(image->header, r->info.remark, sizeof(image->header));
 	name_scan(r, image);
 	image->readout[0] = '\0';

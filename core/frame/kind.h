@@ -63,6 +63,16 @@ static inline enum bs_kind bs_mrd_kind(uint64_t flags)
 		return BS_KIND_IMAGING;
 	return flags & BS_MRD_IS_CALIBRATION ? BS_KIND_CALIBRATION : BS_KIND_IMAGING;
 }
+/*
+ * Siemens' converter flags ordinary lines as surface coil correction, too: one that is as a line in
+ * channels, samples and encoding loses that flag.
+ */
+static inline void bs_kind_sort(struct bs_mrd_acq *head, uint32_t coils, uint32_t samples)
+{
+	if (head->active_channels == coils && head->encoding_space_ref == 0 &&
+	    head->number_of_samples == samples + head->discard_pre + head->discard_post)
+		head->flags &= ~BS_MRD_IS_COIL_CORRECTION;
+}
 const char *bs_kind_name(enum bs_kind kind); /* "phase correction"; "?": there is none such */
 
 /* Lines of the image, and what the protocol's own .uses names beside them. */

@@ -102,6 +102,17 @@ static inline bool bs_frame_is_due(const struct bs_recon *r, const struct frame 
 	return f->state == FRAME_READY && (f->urged || !bs_flows_lacks(&r->flows, &f->first.idx));
 }
 
+/* What the slice's next image has waited for; it is told once. */
+static inline int64_t bs_recon_take_calibration(struct bs_recon *r, uint32_t slot)
+{
+	const uint32_t slice = bs_protocol_frame_slice(r->p, slot);
+	struct frame *first = &r->frame[bs_protocol_frame(r->p, slice, 0)];
+	const int64_t spent_ns = first->calibration_ns;
+
+	first->calibration_ns = 0;
+	return spent_ns;
+}
+
 /* A preview is due; a frame that is complete needs none any more. */
 static inline bool bs_frame_previews(const struct frame *f)
 {
@@ -110,12 +121,12 @@ static inline bool bs_frame_previews(const struct frame *f)
 
 /* prepared.c: the scan's first line says where the center of k-space is, others nothing else. */
 int bs_recon_center(struct bs_recon *r, const struct bs_mrd_acq *head, struct bs_fail *why);
-/* Is this row the frame's strongest? Of equals the first is. */
+/* Where bs_recon_weighs: is this row the frame's strongest? Of equals the first is. */
 void bs_frame_weigh(const struct bs_recon *r, struct frame *f, const struct bs_mrd_acq *head,
 		    uint32_t row, const float *data);
-/* recon.c: of an image that holds so many readouts. */
+/* image.c: of an image that holds so many readouts. */
 uint32_t bs_frame_missing(const struct bs_recon *r, const struct frame *f, uint32_t readouts);
-/* The frame is over: rows that lack averages are the mean of those that came. */
+/* recon.c: the frame is over; rows that lack averages are the mean of those that came. */
 int bs_frame_rest(struct bs_recon *r, uint32_t slot);
 /* All that image->head and the image's words say of a frame, but what making it tells. image.c */
 void bs_frame_describe(const struct bs_recon *r, const struct frame *f,
@@ -133,7 +144,5 @@ int bs_window_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *im
 		    int64_t deadline_ns);
 /* In its place: the image was handed on before. */
 int bs_window_pass(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image);
-/* prepared.c: what the slice's next image has waited for; it is told once. */
-int64_t bs_recon_take_calibration(struct bs_recon *r, uint32_t slot);
 
 #endif

@@ -22,16 +22,6 @@ void bs_recon_calibrated(struct bs_recon *r, uint32_t slice, int64_t spent_ns)
 		r->frame[bs_protocol_frame(r->p, slice, 0)].calibration_ns += spent_ns;
 }
 
-int64_t bs_recon_take_calibration(struct bs_recon *r, uint32_t slot)
-{
-	const uint32_t slice = bs_protocol_frame_slice(r->p, slot);
-	struct frame *first = &r->frame[bs_protocol_frame(r->p, slice, 0)];
-	const int64_t spent_ns = first->calibration_ns;
-
-	first->calibration_ns = 0;
-	return spent_ns;
-}
-
 int bs_recon_center(struct bs_recon *r, const struct bs_mrd_acq *head, struct bs_fail *why)
 {
 	struct bs_center c;
@@ -61,7 +51,7 @@ void bs_frame_weigh(const struct bs_recon *r, struct frame *f, const struct bs_m
 
 	for (int a = 0; a < 2; a++)
 		told = told && (r->center.told[a] || r->lines.size[a] == 1);
-	if (told || !bs_recon_weighs(r))
+	if (told)
 		return;
 	energy = bs_center_energy(data + 2 * (size_t)head->discard_pre, head->number_of_samples,
 				  r->p->coils, r->p->samples);

@@ -67,6 +67,7 @@ void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
 	all->silent = all->silent || silent;
 	all->beyond = all->beyond || beyond;
 	all->said = all->said || !(silent || beyond);
+	all->reversed = all->reversed || (turned->flags & BS_MRD_IS_REVERSE) != 0;
 	all->doubtful = all->doubtful || bs_readout_doubtful(p, turned);
 }
 

@@ -44,7 +44,7 @@ bool bs_readout_late(const struct bs_protocol *p, const struct bs_mrd_acq *turne
 
 /* A scan's lines, by their center_sample. */
 struct bs_readouts {
-	bool doubtful;
+	bool reversed, doubtful;
 	bool said, silent, beyond; /* 0: silent; N or more: beyond */
 };
 void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,

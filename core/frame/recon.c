@@ -15,13 +15,6 @@ static bool is_full(const struct bs_recon *r, const struct frame *f)
 	return f->have == r->p->readouts;
 }
 
-uint32_t bs_frame_missing(const struct bs_recon *r, const struct frame *f, uint32_t readouts)
-{
-	if (r->p->by_header && bs_recon_has_lines(r))
-		return bs_lines_missing(&r->lines, f->row, r->rows, NULL);
-	return r->p->readouts > readouts ? r->p->readouts - readouts : 0;
-}
-
 /* The stream says that the frame's last line is this one; some flag the end of each average. */
 static bool says_last(const struct bs_recon *r, const struct frame *f,
 		      const struct bs_mrd_acq *head)
@@ -279,7 +272,8 @@ static int add_row(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *h
 		rc = add_beside(r, slot, BS_KIND_CALIBRATION, row, head, data);
 	if (rc != 0)
 		return rc;
-	bs_frame_weigh(r, f, head, row, data);
+	if (bs_recon_weighs(r))
+		bs_frame_weigh(r, f, head, row, data);
 	f->row[row] = 1;
 	f->have++;
 	f->inside += bs_recon_has_lines(r) && bs_lines_inside(&r->lines, row);

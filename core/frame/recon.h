@@ -165,12 +165,13 @@ bool bs_admit_ramps(const struct bs_scan_info *info);
  * kz, counted from the center of k-space, center.h), or, where a table's counters are not unique,
  * from the trajectory itself. What is of a kind that the protocol does not use (kind.h) passes
  * whatever it holds, with *row = BS_ROW_NONE. Calibration that it uses has its row as lines have;
- * what else it uses has BS_ROW_NONE and may be shorter than a line.
+ * what else it uses has BS_ROW_NONE and may be shorter than a line. Its flags are sorted out first
+ * (bs_kind_sort).
  * table: not read for method cartesian and trajectory.type stream. Checks every value it is given
  * once; O(values), no state.
  */
 int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
-		 const struct bs_scan_info *info, const struct bs_mrd_acq *head, const void *traj,
+		 const struct bs_scan_info *info, struct bs_mrd_acq *head, const void *traj,
 		 const void *data, uint32_t *row, struct bs_fail *why);
 
 /*

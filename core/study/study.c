@@ -297,7 +297,7 @@ int bs_scan_study_line(struct bs_scan_study *scan, const struct bs_study *study,
 				       p->name, maps->scan);
 		scan->begun = 1;
 	}
-	if (slice >= p->slices || scan->posed[slice])
+	if (slice >= p->slices || bs_scan_study_posed(scan, slice))
 		return 0;
 	pose = &scan->pose[slice];
 	pose_of(pose, head);

@@ -77,6 +77,12 @@ struct bs_scan_study {
 };
 #define BS_SCAN_TAKES_NONE UINT32_MAX
 
+/* Its first line has told all that a slice's lines can. */
+static inline bool bs_scan_study_posed(const struct bs_scan_study *scan, uint32_t slice)
+{
+	return slice < BS_FRAMES_MAX && scan->posed[slice];
+}
+
 /* study: NULL where there is none. BS_ERR_CALIBRATION: what the protocol takes is not there. */
 int bs_scan_study_open(struct bs_scan_study *scan, const struct bs_study *study,
 		       const struct bs_protocol *p, const struct bs_scan_info *info,

@@ -75,6 +75,7 @@ const char *const bs_traj_units[] = { [BS_UNIT_CYCLES_PER_VOXEL] = "cycles/voxel
 				      [BS_UNIT_CYCLES_PER_FOV] = "cycles/fov",
 				      [BS_UNIT_RAD_PER_VOXEL] = "rad/voxel",
 				      [BS_UNIT_RAD_PER_M] = "rad/m",
+				      [BS_UNIT_CYCLES_PER_M] = "1/m",
 				      NULL };
 
 uint32_t bs_traj_dims(enum bs_traj_type type)

@@ -52,6 +52,8 @@ static inline double bs_traj_unit_scale(const struct bs_protocol *p, uint32_t ax
 		return 1.0 / 6.283185307179586;
 	case BS_UNIT_RAD_PER_M: /* fov_mm is given: config/rules.c */
 		return 1e-3 * (double)p->fov_mm[axis] / p->matrix[axis] / 6.283185307179586;
+	case BS_UNIT_CYCLES_PER_M:
+		return 1e-3 * (double)p->fov_mm[axis] / p->matrix[axis];
 	case BS_UNIT_CYCLES_PER_VOXEL:
 		break;
 	}

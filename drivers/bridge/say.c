@@ -5,6 +5,7 @@
 #include "core/log.h"
 #include "core/version.h"
 #include "drivers/bridge/client.h"
+#include "ipc/wire/xml.h"
 
 #define LOG_NS    INT64_C(10000000000)
 #define LOG_LINES 20u
@@ -59,14 +60,18 @@ bool bs_client_may_log(struct bs_client_env *env, int64_t now_ns)
 
 void bs_client_fail(struct bs_client *c, const struct bs_fail *why, int64_t now_ns)
 {
+	const int len =
+		(int)(why->code == BS_ERR_XML ? bs_mrdxml_bare(why->text) : strlen(why->text));
+
 	if (c->state == BS_CLIENT_LINGERING)
 		return;
 	if (bs_client_may_log(c->env, now_ns))
-		bs_log(BS_LOG_WARN, "%s: %s: %s", c->peer, bs_err_name(why->code), why->text);
+		bs_log(BS_LOG_WARN, "%s: %s: %.*s", c->peer, bs_err_name(why->code), len,
+		       why->text);
 	bs_client_text(c, BS_SAY_ERROR, "%s: %s", bs_err_name(why->code), why->text);
 	c->env->refused++;
-	(void)snprintf(c->env->error, sizeof(c->env->error), "%s: %s: %.90s", c->peer,
-		       bs_err_name(why->code), why->text);
+	(void)snprintf(c->env->error, sizeof(c->env->error), "%s: %s: %.*s", c->peer,
+		       bs_err_name(why->code), len < 90 ? len : 90, why->text);
 	c->finish_due = c->feeding;
 	bs_client_close(c, now_ns);
 }

@@ -27,6 +27,9 @@ struct bs_mrdh5_acq {
 hid_t bs_mrdh5_acq_type(void);
 hid_t bs_mrdh5_cxfloat_type(void);
 
+/* Deflate stores at most this many bytes in one; nothing that MRD uses stores more. */
+#define BS_MRDH5_SQUEEZE 1032u
+
 /* "path: what: HDF5's innermost reason", coded; clears both libraries' stacks. */
 int bs_mrdh5_fail(struct bs_fail *why, int code, const char *path, const char *what);
 

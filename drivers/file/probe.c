@@ -8,19 +8,26 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static bool in_child;
 
+#define PATIENCE 30u /* times what the work may take of a processor it may take in all */
+
 void bs_probe_allow(unsigned seconds)
 {
-	if (in_child)
-		(void)alarm(seconds);
+	const struct itimerval t = { .it_value.tv_sec = seconds };
+
+	if (in_child && setitimer(ITIMER_PROF, &t, NULL) == 0)
+		(void)alarm(seconds * PATIENCE);
 }
 
-static void child(int (*fn)(const char *path, struct bs_fail *why), const char *path, int to)
+static void child(int (*fn)(const char *path, struct bs_fail *why), const char *path, int to,
+		  pid_t parent)
 {
 	const struct rlimit no_core = { 0, 0 };
 	struct bs_fail result = { 0 };
@@ -31,7 +38,11 @@ static void child(int (*fn)(const char *path, struct bs_fail *why), const char *
 	if (null >= 0)
 		(void)dup2(null, STDERR_FILENO);
 	(void)setrlimit(RLIMIT_CORE, &no_core);
+	/* who asked may be killed meanwhile; or was, before this */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+		_exit(1);
 	(void)signal(SIGALRM, SIG_DFL);
+	(void)signal(SIGPROF, SIG_DFL);
 	(void)signal(SIGSEGV, SIG_DFL);
 	(void)signal(SIGBUS, SIG_DFL);
 	(void)signal(SIGABRT, SIG_DFL);
@@ -50,14 +61,16 @@ int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
 {
 	struct bs_fail result;
 	int fd[2];
+	const pid_t self = getpid();
 	pid_t pid;
 	ssize_t n;
+	int status = 0;
 
 	if (pipe2(fd, O_CLOEXEC) != 0)
 		return bs_fail(why, BS_ERR_IO, "%s: no pipe: %s", path, strerror(errno));
 	pid = fork();
 	if (pid == 0)
-		child(fn, path, fd[1]);
+		child(fn, path, fd[1], self);
 	(void)close(fd[1]);
 	if (pid < 0) {
 		(void)close(fd[0]);
@@ -67,8 +80,14 @@ int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
 		n = read(fd[0], &result, sizeof(result));
 	} while (n < 0 && errno == EINTR);
 	(void)close(fd[0]);
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	if (n != (ssize_t)sizeof(result) && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+		return bs_fail(
+			why, BS_ERR_TIMEOUT,
+			"%s: it could not be read in time: its disk, or this machine, has no "
+			"time for it; it may be tried again",
+			path);
 	if (n != (ssize_t)sizeof(result))
 		return bs_fail(why, BS_ERR_FORMAT,
 			       "%s: damaged: HDF5 did not survive reading it (tried in a child)",

@@ -18,17 +18,18 @@
 
 #include "core/err.h"
 
-/* What opening a file may take. */
+/* What opening a file may take of a processor. */
 #define BS_PROBE_SECONDS 20u
 
 /*
  * Runs fn(path) in a child. Returns what it returned, with its reason; BS_ERR_FORMAT when the child
- * died or was killed; BS_ERR_IO when there is no child to be had.
+ * died or took too much of a processor; BS_ERR_TIMEOUT when it got too little of one, or of the
+ * disk, to end; BS_ERR_IO when there is no child to be had. It dies with this process.
  */
 int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
 	     struct bs_fail *why);
-/* For fn, before each piece of work: the child is killed when that takes longer. Does nothing
- * outside of the child. */
+/* For fn, before each piece of work: the child is killed when that takes longer, of a processor's
+ * time, or 30 times as long by the clock. Does nothing outside of the child. */
 void bs_probe_allow(unsigned seconds);
 
 #endif

@@ -78,13 +78,8 @@ _Static_assert(ROWS <= BS_DICOM_ROWS, "a place for each");
 /* At most so many bytes, its end included, no half of a character. */
 static void copy(char *to, size_t cap, const char *from)
 {
-	size_t n = strlen(from);
+	const size_t n = bs_text_cut(from, strlen(from), cap - 1);
 
-	if (n >= cap) {
-		n = cap - 1;
-		while (n > 0 && ((unsigned char)from[n] & 0xc0) == 0x80)
-			n--;
-	}
 	memcpy(to, from, n);
 	to[n] = '\0';
 }

@@ -197,6 +197,7 @@ static int open_data(struct bs_recording *r, struct bs_fail *why)
 {
 	hid_t stored;
 	hsize_t count = 0;
+	hsize_t most;
 	bool good;
 
 	r->data = H5Dopen2(r->file, DATA_AT, H5P_DEFAULT);
@@ -210,6 +211,8 @@ static int open_data(struct bs_recording *r, struct bs_fail *why)
 		return format_fail(r, why, "cannot read the type of " DATA_AT);
 	}
 	good = is_acquisition(stored);
+	most = H5Dget_storage_size(r->data);
+	most = (most < r->pool.limit ? most : r->pool.limit) / H5Tget_size(stored);
 	(void)H5Tclose(stored);
 	if (!good)
 		return bs_fail(why, BS_ERR_FORMAT, "%s: " DATA_AT " does not hold MRD acquisitions",
@@ -217,8 +220,10 @@ static int open_data(struct bs_recording *r, struct bs_fail *why)
 	if (H5Sget_simple_extent_ndims(r->space) != 1 ||
 	    H5Sget_simple_extent_dims(r->space, &count, NULL) != 1)
 		return bs_fail(why, BS_ERR_FORMAT, "%s: " DATA_AT " is not a list", r->path);
-	if (count > UINT32_MAX)
-		return bs_fail(why, BS_ERR_FORMAT, "%s: " DATA_AT " claims %llu acquisitions",
+	/* rows that are not there are read all the same, for minutes */
+	if (count > UINT32_MAX || count / BS_MRDH5_SQUEEZE > most)
+		return bs_fail(why, BS_ERR_FORMAT,
+			       "%s: " DATA_AT " claims %llu acquisitions, more than it stores",
 			       r->path, (unsigned long long)count);
 	r->count = (uint32_t)count;
 	r->type = bs_mrdh5_acq_type();

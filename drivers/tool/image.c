@@ -13,8 +13,6 @@
 
 #define NAME_BYTES 128u
 #define LINKS_MAX  4096u /* of a group; a file with more is not one of images */
-/* deflate stores at most this many bytes in one; nothing that MRD uses stores more */
-#define SQUEEZE_MAX 1032u
 
 struct found {
 	const char *want; /* NULL: any */
@@ -99,7 +97,7 @@ static int read_sizes(struct bs_cfl *im, hid_t set, hid_t stored, const char *pa
 			why, BS_ERR_FORMAT,
 			"%s: the images have %d dimensions, MRD has 5 (image, channel, z, y, x)",
 			path, rank);
-	limit = limit < (UINT64_C(1) << 40) ? limit * SQUEEZE_MAX : limit;
+	limit = limit < (UINT64_C(1) << 40) ? limit * BS_MRDH5_SQUEEZE : limit;
 	im->size = 1;
 	bs_cfl_sizes(im->dims, 1, 1, 1, 1);
 	for (int i = 0; i < 5; i++) {

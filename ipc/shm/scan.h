@@ -268,7 +268,8 @@ struct bs_totals {
 	_Atomic uint64_t scans, refused, messages, bytes, rejected, gaps, duplicates, late,
 		failed;                                          /* ingest */
 	_Atomic uint64_t images, engine_faults;                  /* recon */
-	_Atomic uint64_t published, sink_faults, repeated, lost; /* emit */
+	_Atomic uint64_t published, sink_faults, repeated, lost; /* emit, */
+	_Atomic uint64_t unsent;                                 /* as scans' images_unsent */
 };
 
 #endif

@@ -123,11 +123,7 @@ void bs_about_add(struct bs_scan_info *info, const char *section, const char *el
 	if (n == 0 || !is_known(section, element))
 		return;
 	check_date(info, element, text);
-	if (n > BS_ABOUT_VALUE) {
-		n = BS_ABOUT_VALUE;
-		while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) /* within a character */
-			n--;
-	}
+	n = bs_text_cut(text, n, BS_ABOUT_VALUE);
 	memcpy(value, text, n);
 	value[n] = '\0';
 	(void)snprintf(name, sizeof(name), "<name>mrd_%s</name>", element);

@@ -1,8 +1,8 @@
 /*
  * ipc/wire/bytes.h - little-endian integers and floats in byte buffers, whatever the machine
  *
- * For ipc/ and drivers/log/. p need not be aligned; the caller has checked that the bytes are
- * there.
+ * For ipc/, drivers/log/ and board/emit/message.c. p need not be aligned; the caller has checked
+ * that the bytes are there.
  */
 #ifndef BS_IPC_WIRE_BYTES_H
 #define BS_IPC_WIRE_BYTES_H

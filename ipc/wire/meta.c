@@ -39,16 +39,11 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 static void XMLCALL on_text(void *arg, const XML_Char *text, int len)
 {
 	struct reader *r = arg;
-	size_t n = (size_t)len;
+	const size_t n = bs_text_cut(text, (size_t)len, BS_META_TEXT - r->len);
 
 	if (r->depth != 3 || r->cut)
 		return;
-	if (n > BS_META_TEXT - r->len) {
-		n = BS_META_TEXT - r->len;
-		while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
-			n--;
-		r->cut = true;
-	}
+	r->cut = n < (size_t)len;
 	memcpy(r->text + r->len, text, n);
 	r->len += n;
 }

@@ -8,6 +8,7 @@
 #include "ipc/wire/xml.h"
 
 #include <expat.h>
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -46,15 +47,17 @@ struct reader {
 	} user;
 };
 
-/* Stops the parser; the first reason stands. */
+/* Stops the parser; the first reason stands. what has no ": ", detail the header's own words. */
 static void refuse(struct reader *r, const char *what, const char *detail)
 {
+	const size_t n = bs_text_cut(detail, strlen(detail), 80);
+
 	if (r->rc != 0)
 		return;
-	r->rc = bs_fail(r->why, BS_ERR_XML, "MRD header, line %lu, column %lu: %s%s%.80s",
+	r->rc = bs_fail(r->why, BS_ERR_XML, "MRD header, line %lu, column %lu: %s%s%.*s",
 			(unsigned long)XML_GetCurrentLineNumber(r->parser),
 			(unsigned long)XML_GetCurrentColumnNumber(r->parser) + 1, what,
-			detail[0] != '\0' ? ": " : "", detail);
+			n > 0 ? ": " : "", (int)n, detail);
 	(void)XML_StopParser(r->parser, XML_FALSE);
 }
 
@@ -114,12 +117,12 @@ static bool read_u32(struct reader *r, uint32_t *v)
 	return true;
 }
 
-static void read_mm(struct reader *r, float *v)
+static void read_real(struct reader *r, float *v, double least, double most, const char *not_a)
 {
 	double d;
 
-	if (r->text_cut || !bs_text_number(r->text, &d) || !(fabs(d) <= 1e9))
-		refuse(r, "not a length in mm", r->text);
+	if (r->text_cut || !bs_text_number(r->text, &d) || !(d >= least && d <= most))
+		refuse(r, not_a, r->text);
 	else
 		*v = (float)d;
 }
@@ -189,17 +192,6 @@ static void end_te(struct reader *r, float te_ms[2])
 
 	if (read_ms(r, &ms) && r->echo_times < 2)
 		te_ms[r->echo_times++] = (float)ms;
-}
-
-/* relativeReceiverNoiseBandwidth: of the samples' own bandwidth; by the standard about 0.79. */
-static void read_share(struct reader *r, float *v)
-{
-	double d;
-
-	if (r->text_cut || !bs_text_number(r->text, &d) || !(d > 0.0 && d <= 10.0))
-		refuse(r, "not a share between 0 and 10", r->text);
-	else
-		*v = (float)d;
 }
 
 /* A mode that the standard does not have is some other one. */
@@ -328,10 +320,11 @@ static void end_known(struct reader *r)
 				r->sizes_seen |= 1u << i;
 			break;
 		case LENGTH_MM:
-			read_mm(r, to);
+			read_real(r, to, -1e9, 1e9, "not a length in mm");
 			break;
 		case SHARE:
-			read_share(r, to);
+			/* of the samples' own bandwidth; by the standard about 0.79 */
+			read_real(r, to, FLT_MIN, 10.0, "not a share between 0 and 10");
 			break;
 		case TEXT:
 			copy_text(r, to, known[i].bytes);
@@ -375,7 +368,7 @@ static void end_described(struct reader *r, double value)
 		if (strcmp(r->user.name, table[i].name) != 0)
 			continue;
 		if (!(value >= 0.0 && value <= 1e6))
-			refuse(r, "trajectoryDescription: not between 0 and 1e6", r->user.name);
+			refuse(r, "trajectoryDescription is not between 0 and 1e6", r->user.name);
 		else
 			*table[i].to = (float)value;
 	}
@@ -414,7 +407,7 @@ static void end_user(struct reader *r)
 	if (strcmp(r->user.name, "trajectory_units") != 0 || r->depth != 3)
 		return;
 	if (r->user.value_cut || len >= sizeof(r->info->trajectory_unit))
-		refuse(r, "trajectory_units: no unit has so long a name", r->user.value);
+		refuse(r, "trajectory_units, no unit has so long a name", r->user.value);
 	else
 		memcpy(r->info->trajectory_unit, r->user.value, len + 1);
 }
@@ -564,6 +557,14 @@ static int on_encoding(void *user, const XML_Char *name, XML_Encoding *to)
 	to->convert = NULL;
 	to->release = NULL;
 	return XML_STATUS_OK;
+}
+
+size_t bs_mrdxml_bare(const char *text)
+{
+	const char *what = strstr(text, ": ");
+	const char *words = what != NULL ? strstr(what + 2, ": ") : NULL;
+
+	return words != NULL ? (size_t)(words - text) : strlen(text);
 }
 
 int bs_mrdxml_read(struct bs_scan_info *info, const char *xml, size_t len, struct bs_fail *why)

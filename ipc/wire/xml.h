@@ -17,5 +17,10 @@
 #include "core/mrd.h"
 
 int bs_mrdxml_read(struct bs_scan_info *info, const char *xml, size_t len, struct bs_fail *why);
+/*
+ * Bytes of such a reason before words that it repeats of the header. They are for its sender alone:
+ * they may name a patient, whom no log, status or page names.
+ */
+size_t bs_mrdxml_bare(const char *text);
 
 #endif

@@ -318,6 +318,15 @@ static void test_headers(void)
 	bad_header("another number of channels", "cart", xml, n, BS_ERR_SIZE);
 	n = peer_xml(xml, "radial", false);
 	bad_header("a radial header for the Cartesian protocol", "cart", xml, n, BS_ERR_SIZE);
+	n = peer_xml(xml, "cart", true);
+	edit = strstr(xml, "<x>64</x>");
+	memcpy(edit, "<x>Qz</x>", 9);
+	bad_header("a word for a number", "cart", xml, n, BS_ERR_XML);
+	CHECK(strstr(p.answer.text, ": Qz") != NULL, "its sender is told which: %s", p.answer.text);
+	CHECK(service_logs(&service, "not an unsigned number") && !service_logged(&service, "Qz") &&
+		      service_ask(&service, "json", big, sizeof(big)) &&
+		      strstr(big, "not an unsigned number") != NULL && strstr(big, "Qz") == NULL,
+	      "log and status have no word of a header, which may name a patient");
 	good_after("headers");
 }
 

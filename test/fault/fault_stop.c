@@ -133,6 +133,7 @@ static void test_limit(void)
 static void test_drain(void)
 {
 	struct peer other;
+	char words[80];
 	uint64_t seq;
 	pid_t pid;
 
@@ -158,6 +159,11 @@ static void test_drain(void)
 	CHECK(service_wait(&service) == 0 && files_in(service.out, ".cfl") == 5,
 	      "the service ends with 0, %u images filed", files_in(service.out, ".cfl"));
 	CHECK(wait_for(pid) == 0 && drain_said("drained: 1 scans, 5 images"), "and drain says so");
+	(void)snprintf(words, sizeof(words), "(0 were not handed on), undelivered %u\n",
+		       p.outcome.undelivered);
+	CHECK(p.outcome.undelivered == 5 && drain_said(words),
+	      "nobody was at the archive: outcome and drain count the same, %u",
+	      p.outcome.undelivered);
 	pid = drain();
 	CHECK(wait_for(pid) == 1 && drain_said("no service runs there"),
 	      "without a service it ends with 1, in words");

@@ -348,13 +348,29 @@ static void check_stuck(void)
 			(void)close(fd[i]);
 }
 
+/* The page's address, through a link that somebody planted. */
+static char url[128], victim[128];
+
+static void plant_link(void)
+{
+	FILE *f;
+
+	(void)snprintf(url, sizeof(url), "%s/run/web.url", s.dir);
+	(void)snprintf(victim, sizeof(victim), "%s/victim", s.dir);
+	f = fopen(victim, "w");
+	CHECK(f != NULL && fclose(f) == 0 && unlink(url) == 0 && symlink(victim, url) == 0,
+	      "web.url is a link");
+}
+
 /* In the middle of a scan. */
 static void check_kill(void)
 {
+	struct stat st;
 	const pid_t pid = (pid_t)service_number(&s, "\"name\":\"web\"", "pid");
 	bool good = peer_begin(&p, "cart");
 	long now = 0;
 
+	plant_link();
 	for (unsigned i = 0; good && i < 32; i++) {
 		if (i == 16)
 			CHECK(kill(pid, SIGKILL) == 0, "the page is killed");
@@ -369,6 +385,9 @@ static void check_kill(void)
 	CHECK(has("\nboreside_bridge_starts_total{bridge=\"web\"} 2\n") &&
 		      has("\nboreside_worker_restarts_total{worker=\"emit\"} 0\n"),
 	      "which answers; no worker was touched");
+	CHECK(stat(victim, &st) == 0 && st.st_size == 0 && lstat(url, &st) == 0 &&
+		      S_ISREG(st.st_mode),
+	      "the link was replaced, not followed");
 }
 
 /* It serves and refuses what the one before did, and has pictures of its own. */

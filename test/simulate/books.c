@@ -27,7 +27,24 @@ struct book *books_open(uint64_t session)
 
 	memset(b, 0, sizeof(*b));
 	b->session = session;
+	for (const struct book *o = book; o < b; o++)
+		b->untold += !o->told;
 	return b;
+}
+
+unsigned books_beside(const struct book *b)
+{
+	return b->untold + (unsigned)(&book[books - 1] - b);
+}
+
+void books_sent(struct book *b, uint64_t seq, bool wave, bool bad)
+{
+	b->numbers = seq;
+	if (wave)
+		return;
+	b->mark[seq] = (uint8_t)(MARK_ACQ | (bad ? MARK_BAD : 0));
+	b->acqs++;
+	b->bad += bad;
 }
 
 struct book *books_find(uint64_t session)
@@ -135,7 +152,7 @@ void books_recon_opens(uint64_t session, uint64_t scan)
 
 	if (b == NULL)
 		return;
-	if (b->opened && b->scan != scan)
+	if (b->opened && b->scan != scan && books_beside(b) < 2) /* else it may be forgotten */
 		sim_broken("a scan begins twice");
 	b->over = b->ended && b->scan == scan; /* given again although its end is on its way */
 	if (b->over)
@@ -169,6 +186,7 @@ void books_passed(uint64_t scan)
 	if (b == NULL || !b->ended)
 		return;
 	b->passed = true;
+	b->passed_ns = sim_now;
 	for (uint64_t seq = 1; seq <= b->numbers; seq++)
 		if ((b->mark[seq] & (MARK_ACQ | MARK_BAD | MARK_GAP | MARK_THIS_RUN)) == MARK_ACQ)
 			b->passed = false;
@@ -267,8 +285,10 @@ void books_forgotten(void)
 	for (unsigned i = 0; i < books; i++) {
 		book[i].killed = true;
 		book[i].over_service = book[i].over_service || (book[i].accepted && !book[i].told);
-		book[i].comes_first = is_safe(&book[i]);
+		book[i].comes_first =
+			is_safe(&book[i]) && book[i].durable >= book[i].numbers && !book[i].told;
 		book[i].opened = book[i].over = false;
+		book[i].passed_ns = 0;
 		book[i].scan = 0;
 	}
 }

@@ -13,10 +13,10 @@
 #include "ipc/wire/wire.h"
 #include "test/simulate/simulate.h"
 
-#define BOOKS        64u  /* scans of a schedule */
-#define BOOK_NUMBERS 512u /* messages of a scan */
-#define BOOK_SAMPLES 16u  /* of a readout */
-#define BOOK_LINES   8u   /* of a frame */
+#define BOOKS        128u  /* scans of a schedule */
+#define BOOK_NUMBERS 4096u /* messages of a scan */
+#define BOOK_SAMPLES 16u   /* of a readout */
+#define BOOK_LINES   8u    /* of a frame */
 
 enum book_mark {
 	MARK_ACQ = 1,       /* the sender: a readout */
@@ -51,10 +51,12 @@ struct book {
 	uint64_t late;          /* came after they were named as missing */
 	bool told, returned;    /* its outcome was heard; its sender came back */
 	bool over_ingest, over_recon, over_service; /* one was killed within it */
-	bool comes_first; /* it was closed and durable when all of the service was */
-	bool second;      /* it was accepted while another waited for its outcome */
-	bool passed;      /* its last image has left, and nothing was missing that is not named */
-	bool named;       /* the service said in words that it is not whole, or does not go on */
+	bool comes_first;  /* it was closed and durable when all of the service was */
+	bool second;       /* it was accepted while another waited for its outcome */
+	bool passed;       /* its last image has left, and nothing was missing that is not named */
+	int64_t passed_ns; /* when its last image has left, of the service that lives; or 0 */
+	unsigned untold;   /* scans before it without an outcome when it began */
+	bool named;        /* the service said in words that it is not whole, or does not go on */
 	uint8_t mark[BOOK_NUMBERS];
 };
 
@@ -62,6 +64,11 @@ void books_reset(void);
 struct book *books_open(uint64_t session);
 /* NULL: no sender's. */
 struct book *books_find(uint64_t session);
+
+/* Its sender has made number seq; wave: it is no readout; bad: the service must refuse it. */
+void books_sent(struct book *b, uint64_t seq, bool wave, bool bad);
+/* Scans that were begun after it, or had not ended when it began. */
+unsigned books_beside(const struct book *b);
 
 /* The payload of number seq of a session; out has room for it. Returns its bytes. */
 #define BOOK_ACQ_BYTES (BS_MRD_ACQ_BYTES + BOOK_SAMPLES * 8u)

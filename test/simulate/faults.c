@@ -9,9 +9,9 @@
 #include "test/simulate/emit/emit.h"
 #include "test/simulate/emit/maker.h"
 #include "test/simulate/emit/takers.h"
-#include "test/simulate/network.h"
+#include "test/simulate/senders/network.h"
 #include "test/simulate/recon.h"
-#include "test/simulate/scanner.h"
+#include "test/simulate/senders/scanner.h"
 #include "test/simulate/schedule.h"
 #include "test/simulate/service.h"
 #include "test/simulate/totals.h"
@@ -25,9 +25,9 @@ static bool change(enum network_change what)
 {
 	const enum network_way way = sim_chance(700) ? TO_SERVICE : TO_SENDER;
 
-	if (network_changes(way))
+	if (network_changes(0, way))
 		return false;
-	network_change(way, what);
+	network_change(0, way, what);
 	return true;
 }
 
@@ -58,31 +58,31 @@ static bool cut(void)
 
 static bool disconnect(void)
 {
-	if (!network_connected())
+	if (!network_connected(0))
 		return false;
-	network_break(later(sim_chance(900) ? 6 : 12));
+	network_break(0, later(sim_chance(900) ? 6 : 12));
 	return true;
 }
 
 static bool freeze(void)
 {
-	if (!network_connected())
+	if (!network_connected(0))
 		return false;
-	network_freeze(later(sim_chance(900) ? 8 : 13));
+	network_freeze(0, later(sim_chance(900) ? 8 : 13));
 	return true;
 }
 
 static bool narrow(void)
 {
-	if (!network_connected())
+	if (!network_connected(0))
 		return false;
-	network_narrow(1 + sim_below(4));
+	network_narrow(0, 1 + sim_below(4));
 	return true;
 }
 
 static bool hole(void)
 {
-	return scanner_hole(sim_chance(500) ? INT64_MAX : later(13));
+	return scanner_hole(sim_spread(12), sim_chance(500) ? INT64_MAX : later(13));
 }
 
 static bool sender_stops(void)
@@ -288,7 +288,7 @@ static const struct {
 	[FAULT_BIT] = { "bit flipped", flip, 400, SCANS, true },
 	[FAULT_CUT] = { "message cut short", cut, 300, SCANS, true },
 	[FAULT_HOSTILE] = { "hostile message", scanner_hostile, 300, SCANS, false },
-	[FAULT_HOLE] = { "number never comes", hole, 300, SCANS, true },
+	[FAULT_HOLE] = { "numbers never come", hole, 300, SCANS, true },
 	[FAULT_BREAK] = { "connection broken", disconnect, 500, SCANS, false },
 	[FAULT_FREEZE] = { "network stalls", freeze, 300, SCANS, false },
 	[FAULT_NARROW] = { "sender reads slowly", narrow, 200, SCANS, false },

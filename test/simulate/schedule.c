@@ -7,19 +7,20 @@
 #include "test/simulate/disk/logs.h"
 #include "test/simulate/emit/emit.h"
 #include "test/simulate/emit/maker.h"
-#include "test/simulate/network.h"
+#include "test/simulate/senders/network.h"
+#include "test/simulate/senders/others.h"
 #include "test/simulate/recon.h"
-#include "test/simulate/scanner.h"
+#include "test/simulate/senders/scanner.h"
 #include "test/simulate/service.h"
 #include "test/simulate/totals.h"
 
-/* A scan in the calm lasts seconds at most: silence 5 s, a gap 1.5 s, resending after 4 s. */
+/* A scan in the calm lasts seconds at most: silence 5 s, a gap 4.5 s, resending after 4 s. */
 #define CALM_NS    (40000 * MS)
 #define CALM_STEPS 100000u
 #define START_NS   (1000000 * MS)
 #define HOUR_NS    (3600000 * MS) /* a schedule takes seconds or minutes */
 
-enum who { INGEST, RECON, SENDER, WHO };
+enum who { INGEST, RECON, SENDER, OTHERS, WHO };
 
 static unsigned steps;
 static uint32_t weight[WHO];
@@ -32,7 +33,8 @@ unsigned schedule_steps(void)
 /* To the next thing that time brings. */
 static void advance(void)
 {
-	const int64_t due[] = { service_due(), recon_due(), scanner_due(), network_due() };
+	const int64_t due[] = { service_due(), recon_due(), scanner_due(), others_due(),
+				network_due() };
 	int64_t next = sim_now + 1000 * MS;
 
 	for (unsigned i = 0; i < sizeof(due) / sizeof(due[0]); i++)
@@ -49,8 +51,11 @@ static void go(enum who who)
 	case RECON:
 		recon_turn();
 		break;
-	default:
+	case SENDER:
 		(void)scanner_turn();
+		break;
+	default:
+		others_turn();
 	}
 }
 
@@ -79,13 +84,17 @@ static void scans_turn(void)
 	ready[INGEST] = service_ready();
 	ready[RECON] = recon_ready();
 	ready[SENDER] = scanner_ready();
+	ready[OTHERS] = others_ready();
+	scanner_judge();
+	others_judge();
 	for (int i = 0; i < WHO; i++)
 		sum += ready[i] ? weight[i] : 0;
 	if (sum == 0) {
 		advance();
 		return;
 	}
-	steps += !ready[INGEST] || ready[RECON] || ready[SENDER] || !service_idles();
+	steps += !ready[INGEST] || ready[RECON] || ready[SENDER] || ready[OTHERS] ||
+		 !service_idles();
 	at = sim_below(sum);
 	for (int i = 0; i < WHO; i++) {
 		if (!ready[i])
@@ -106,17 +115,18 @@ static void be_calm(void)
 	recon_stop(sim_now);
 	service_calm();
 	scanner_calm();
+	others_calm();
 }
 
 /* Until all is at rest; false: not within the bound. */
 static bool rests(int64_t until_ns)
 {
 	for (unsigned i = 0; i < CALM_STEPS && sim_now < until_ns && !sim_is_broken(); i++) {
-		if (!scanner_busy() && service_rests())
+		if (!scanner_busy() && !others_busy() && service_rests())
 			return true;
 		scans_turn();
 	}
-	return !scanner_busy() && service_rests();
+	return !scanner_busy() && !others_busy() && service_rests();
 }
 
 static void scans_end_in_calm(int64_t *took_ns)
@@ -200,6 +210,7 @@ static void reset(uint64_t seed)
 	emit_reset(sim_chance(sim_images));
 	if (!emit_runs())
 		service_reset();
+	others_reset();
 	faults_reset();
 	for (int i = 0; i < WHO; i++)
 		weight[i] = 1u << 2 * sim_below(3);

@@ -15,7 +15,7 @@
 #include "test/simulate/disk/logs.h"
 #include "test/simulate/emit/emit.h"
 #include "test/simulate/memory.h"
-#include "test/simulate/network.h"
+#include "test/simulate/senders/network.h"
 #include "test/simulate/process.h"
 #include "test/simulate/recon.h"
 #include "test/simulate/recorder.h"

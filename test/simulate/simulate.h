@@ -6,13 +6,15 @@
  * faults.c     the faults
  * totals.c     the tables of what was covered
  * places.c     where processes may be killed
- * scanner.c    the sending side: the service's own sender code, and what it puts through it
+ * senders/     the scanner that faults are about (scanner.c); who connects beside it (others.c);
+ *              one scan after the other over one link (lane.c), by the service's own sender code or
+ *              the page's rules (peer.c); ipc/gate.h's functions over a network that loses and
+ *              changes messages (network.c)
  * books.c      what the sender knows of each scan, and what it must find in the end
  * service.c    the shared memory, ingest as a process, the supervisor's part
  * recorder.c   `boreside record` in its place, with its real code and the real log
  * disk/logs.c  the logs, read back by their real reader
  * recon.c      a model of the reconstruction: takes ring entries and books what it saw
- * network.c    ipc/gate.h's functions, over a network that loses and changes messages
  * disk/disk.c  the system's calls on files, over a disk that fails, and loses what it was not told
  *              to sync
  * emit/        schedules of another kind: images, emit as a process, those who take them

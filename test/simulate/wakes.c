@@ -11,7 +11,7 @@
 #include "ipc/shm/workers.h"
 #include "test/simulate/disk/disk.h"
 #include "test/simulate/emit/sockets.h"
-#include "test/simulate/network.h"
+#include "test/simulate/senders/network.h"
 #include "test/simulate/places.h"
 #include "test/simulate/process.h"
 #include "test/simulate/service.h"

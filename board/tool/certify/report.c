@@ -4,13 +4,13 @@
  */
 #include "board/tool/certify/report.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/file/draft.h"
 #include "drivers/tool/chart.h"
 
 #define BINS       80
@@ -48,18 +48,17 @@ static int write_file(const char *folder, const char *name, const struct bs_text
 		      struct bs_fail *why)
 {
 	char path[512];
-	FILE *f;
-	bool good;
+	struct bs_draft d;
+	int rc;
 
 	if (t->full)
 		return bs_fail(why, BS_ERR_NOMEM, "%s: more than %zu bytes", name, t->cap);
 	(void)snprintf(path, sizeof(path), "%.490s/%s", folder, name);
-	f = fopen(path, "w");
-	if (f == NULL)
-		return bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(errno));
-	good = fwrite(t->out, 1, t->len, f) == t->len;
-	good = fclose(f) == 0 && good;
-	return good ? 0 : bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(errno));
+	rc = bs_draft_open(&d, path, why);
+	if (rc != 0)
+		return rc;
+	rc = bs_draft_write(&d, t->out, t->len, why);
+	return bs_draft_end(&d, rc, path, BS_DRAFT_REPLACE, why);
 }
 
 int bs_report_write(const struct bs_certificate *c, const char *folder, struct bs_fail *why)

@@ -89,9 +89,11 @@ static int fail(const struct bs_fail *why)
 /* The outline into the file's draft, beside which it will stand. */
 static int write_part(struct job *j, struct bs_fail *why)
 {
-	FILE *to = fopen(j->part, "w");
+	FILE *to;
 	bool good;
 
+	(void)unlink(j->part);
+	to = fopen(j->part, "wx"); /* not through a link */
 	if (to == NULL) {
 		char hint[BS_PLACE_HINT];
 		const char *words = strerror(errno);

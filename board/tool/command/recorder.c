@@ -418,6 +418,7 @@ static void watch_sender(struct bs_recorder *r, int64_t now_ns)
 	if (now_ns - r->said_ns >= r->o.heartbeat_ns) {
 		(void)say(r, BS_WIRE_HEARTBEAT, r->session, now_ns, NULL, 0);
 		r->said_ns = now_ns;
+		r->accept_due = r->accept_due || r->order.next == 1; /* it may be lost */
 	}
 }
 

@@ -26,6 +26,8 @@ static double scale(const struct bs_survey *s, enum bs_traj_unit unit, int a)
 		return 0.5 / M_PI;
 	case BS_UNIT_RAD_PER_M:
 		return (double)s->info.encoded_fov_mm[a] * 1e-3 / n * 0.5 / M_PI;
+	case BS_UNIT_CYCLES_PER_M:
+		return (double)s->info.encoded_fov_mm[a] * 1e-3 / n;
 	}
 	return 0.0;
 }
@@ -81,7 +83,7 @@ static int find_unit(const struct bs_choice *c, enum bs_traj_unit *unit, struct 
 	if (said[0] != '\0')
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "trajectory_units of the header is '%s': cycles/voxel, cycles/fov, "
-			       "rad/voxel or rad/m",
+			       "rad/voxel, rad/m or 1/m",
 			       said);
 	guess_unit(s, unit, &reach);
 	if (!(reach > 0.0 && reach <= 0.5 + 1e-6))
@@ -135,7 +137,7 @@ static int put_sizes(const struct bs_choice *c, struct bs_fail *why)
 	return 0;
 }
 
-/* In rad/m the field of view of the matrix must stand in the site file. */
+/* In rad/m and 1/m the field of view of the matrix must stand in the site file. */
 static void put_unit(const struct bs_choice *c, enum bs_traj_unit unit)
 {
 	const struct bs_scan_info *info = &c->survey->info;
@@ -145,7 +147,7 @@ static void put_unit(const struct bs_choice *c, enum bs_traj_unit unit)
 		return;
 	(void)snprintf(text, sizeof(text), "\"%s\"", bs_traj_units[unit]);
 	bs_outline_put(c->out, "trajectory.unit", text, NULL);
-	if (unit != BS_UNIT_RAD_PER_M)
+	if (unit < BS_UNIT_RAD_PER_M)
 		return;
 	(void)snprintf(text, sizeof(text), "[%.4f, %.4f, %.4f]", (double)info->encoded_fov_mm[0],
 		       (double)info->encoded_fov_mm[1], (double)info->encoded_fov_mm[2]);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/frame/readout.h"
 #include "core/hash.h"
 #include "core/progress.h"
 #include "drivers/source/recording.h"
@@ -299,10 +300,19 @@ static int put_navigator(struct reading *r, const struct bs_recorded *acq, struc
 	return 0;
 }
 
-static int put(struct reading *r, const struct bs_recorded *acq, struct bs_fail *why)
+static int put(struct reading *r, struct bs_recorded *acq, struct bs_fail *why)
 {
-	const enum bs_kind kind = bs_mrd_kind(acq->head.flags);
+	const struct bs_survey *s = r->s;
+	const struct bs_mrd_acq *h = &acq->head;
+	const uint32_t used = (uint32_t)h->number_of_samples - h->discard_pre - h->discard_post;
+	enum bs_kind kind;
 
+	/* as the first line, or, before that, one of encodedSpace */
+	if (s->samples.count > 0 || bs_readout_oversampling(used, s->info.encoded[0]) > 0)
+		bs_kind_sort(&acq->head,
+			     s->info.channels != 0 ? s->info.channels : h->active_channels,
+			     s->samples.count > 0 ? s->samples.min : used);
+	kind = bs_mrd_kind(h->flags);
 	r->s->kinds[kind]++;
 	switch (kind) {
 	case BS_KIND_IMAGING:

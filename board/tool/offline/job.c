@@ -128,7 +128,7 @@ static int lock_key(const struct bs_job *j, int *fd, struct bs_fail *why)
 {
 	int rc;
 
-	*fd = open(j->key, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+	*fd = open(j->key, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (*fd < 0)
 		return fail_io(why, j->key, "cannot open");
 	do

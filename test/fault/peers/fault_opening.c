@@ -36,13 +36,14 @@ static bool go_on(struct sender *s)
 	unsigned char payload[SENDER_ACQ_BYTES(64, 2)];
 	unsigned line = 0;
 
-	for (int64_t limit = await_limit(); s->state != SENDER_ENDED; (void)sender_step(s, 5)) {
+	for (int64_t limit = await_limit(); s->rules.state != SENDER_ENDED;
+	     (void)sender_step(s, 5)) {
 		if (await_now_ns() > limit)
 			return false;
 		while (line < LINES &&
 		       sender_put(s, SENDER_ACQ, payload, sender_readout(payload, 64, 2, line, 0)))
 			line++;
-		if (line == LINES && s->state == SENDER_STREAMING)
+		if (line == LINES && s->rules.state == SENDER_STREAMING)
 			(void)sender_finish(s);
 	}
 	return true;
@@ -51,7 +52,7 @@ static bool go_on(struct sender *s)
 /* Its scan came to its end, and in code 0. */
 static void judge(const struct sender *s, bool ended, const char *who)
 {
-	const struct sender_books *b = &s->books;
+	const struct sender_books *b = &s->rules.books;
 
 	hung += !ended;
 	refused += ended && b->refused;
@@ -60,8 +61,8 @@ static void judge(const struct sender *s, bool ended, const char *who)
 	if (!ended || b->code != 0 || b->held_back + b->durable_back + b->wrong != 0)
 		printf("# %s, %016llx, %s: %d %s; heard %llu times HEARTBEAT, %llu ACCEPT, %llu "
 		       "ACK\n",
-		       who, (unsigned long long)s->session, ended ? "ended" : "hangs", b->code,
-		       b->text, (unsigned long long)b->heard[SENDER_HEARTBEAT],
+		       who, (unsigned long long)s->rules.session, ended ? "ended" : "hangs",
+		       b->code, b->text, (unsigned long long)b->heard[SENDER_HEARTBEAT],
 		       (unsigned long long)b->heard[SENDER_ACCEPT],
 		       (unsigned long long)b->heard[SENDER_ACK]);
 }
@@ -72,11 +73,11 @@ static bool kill_opening(struct sender *s, pid_t ingest)
 	int64_t at;
 
 	begin(s);
-	while (s->books.sent == 0)
+	while (s->rules.books.sent == 0)
 		(void)sender_step(s, 1);
 	at = await_now_ns() + (int64_t)(check_uniform(&random_state) * WINDOW_US * 1000.0);
 	while (await_now_ns() < at)
-		if (sender_step(s, 0) == SENDER_HEARD && s->state != SENDER_OPENING)
+		if (sender_step(s, 0) == SENDER_HEARD && s->rules.state != SENDER_OPENING)
 			return false;
 	return kill(ingest, SIGKILL) == 0;
 }

@@ -56,18 +56,19 @@ static void fill(struct sender *s, unsigned until)
 {
 	unsigned char payload[SENDER_ACQ_BYTES(64, 2)];
 
-	while (s->acqs < until &&
+	while (s->rules.acqs < until &&
 	       sender_put(s, SENDER_ACQ, payload,
-			  sender_readout(payload, 64, 2, (unsigned)s->acqs % LINES,
-					 (unsigned)s->acqs / LINES)))
+			  sender_readout(payload, 64, 2, (unsigned)s->rules.acqs % LINES,
+					 (unsigned)s->rules.acqs / LINES)))
 		;
 }
 
 /* Sends readouts up to this one until all are held, and durable. */
 static bool stream(struct sender *s, unsigned until)
 {
-	for (int64_t limit = await_limit(); s->books.durable < until; (void)sender_step(s, 5)) {
-		if (await_now_ns() > limit || s->state == SENDER_ENDED)
+	for (int64_t limit = await_limit(); s->rules.books.durable < until;
+	     (void)sender_step(s, 5)) {
+		if (await_now_ns() > limit || s->rules.state == SENDER_ENDED)
 			return false;
 		fill(s, until);
 	}
@@ -77,11 +78,12 @@ static bool stream(struct sender *s, unsigned until)
 /* The same to the scan's end. */
 static bool end(struct sender *s, unsigned until)
 {
-	for (int64_t limit = await_limit(); s->state != SENDER_ENDED; (void)sender_step(s, 5)) {
+	for (int64_t limit = await_limit(); s->rules.state != SENDER_ENDED;
+	     (void)sender_step(s, 5)) {
 		if (await_now_ns() > limit)
 			return false;
 		fill(s, until);
-		if (s->acqs == until && s->state == SENDER_STREAMING)
+		if (s->rules.acqs == until && s->rules.state == SENDER_STREAMING)
 			(void)sender_finish(s);
 	}
 	return true;
@@ -136,7 +138,7 @@ static bool close_scan(struct sender *s)
 	const int64_t limit = await_limit();
 	bool good = stop_worker("recon") && sender_finish(s);
 
-	while (good && s->books.held + 1 < s->next_seq) {
+	while (good && s->rules.books.held + 1 < s->rules.next_seq) {
 		good = await_now_ns() < limit;
 		(void)sender_step(s, 5);
 	}
@@ -183,7 +185,7 @@ static void test_start(enum loss loss, unsigned missing, bool closed)
 	      "%u missing after %s%s: a service, and two senders", missing, losses[loss],
 	      closed ? ", closed" : "");
 	begin(&one);
-	b = &one.books;
+	b = &one.rules.books;
 	CHECK(stream(&one, BEFORE), "%u readouts are durable", BEFORE);
 	CHECK(lose(&one, loss, missing, closed), "%u more are sent", missing);
 	CHECK(service_spawn(&service, hook), "the service is started again");
@@ -199,8 +201,9 @@ static void test_start(enum loss loss, unsigned missing, bool closed)
 	       (unsigned long long)b->again, (unsigned long long)b->sockets,
 	       (unsigned long long)b->heard[SENDER_ACK], (unsigned long long)b->held_back);
 	begin(&other);
-	CHECK(end(&other, LINES) && other.books.code == 0 && other.books.acquisitions == LINES,
-	      "another scanner is taken: %d %s", other.books.code, other.books.text);
+	CHECK(end(&other, LINES) && other.rules.books.code == 0 &&
+		      other.rules.books.acquisitions == LINES,
+	      "another scanner is taken: %d %s", other.rules.books.code, other.rules.books.text);
 	sender_close(&one);
 	sender_close(&other);
 	CHECK(service_stop(&service) == 0, "the service ends with 0");

@@ -71,7 +71,7 @@ static void say_next(struct scanner *s)
 			break;
 		s->made++;
 	}
-	if (s->closes && s->made == s->readouts && s->sender.state == SENDER_STREAMING)
+	if (s->closes && s->made == s->readouts && s->sender.rules.state == SENDER_STREAMING)
 		(void)sender_finish(&s->sender);
 }
 
@@ -100,29 +100,29 @@ static bool until(const struct scanner *s, bool (*holds)(const struct scanner *s
 
 static bool is_accepted(const struct scanner *s)
 {
-	return s->sender.state != SENDER_OPENING;
+	return s->sender.rules.state != SENDER_OPENING;
 }
 
 /* Each message is, CLOSE too. */
 /* CLOSE alone is not called durable in a relaxed log: it comes again until OUTCOME. */
 static bool is_durable(const struct scanner *s)
 {
-	const struct sender_books *b = &s->sender.books;
+	const struct sender_books *b = &s->sender.rules.books;
 
-	return s->made == s->readouts && s->sender.next_seq == s->made + 1 + s->closes &&
-	       b->held == s->sender.next_seq - 1 &&
+	return s->made == s->readouts && s->sender.rules.next_seq == s->made + 1 + s->closes &&
+	       b->held == s->sender.rules.next_seq - 1 &&
 	       b->durable >= b->held - (s->closes && b->log == BS_WIRE_LOG_RELAXED);
 }
 
 /* The service has said so much that its OPEN waits. */
 static bool is_in_line(const struct scanner *s)
 {
-	return s->sender.books.heard[SENDER_HEARTBEAT] > 0 || is_accepted(s);
+	return s->sender.rules.books.heard[SENDER_HEARTBEAT] > 0 || is_accepted(s);
 }
 
 static bool is_over(const struct scanner *s)
 {
-	return s->sender.state == SENDER_ENDED;
+	return s->sender.rules.state == SENDER_ENDED;
 }
 
 static void begin(struct scanner *s, unsigned readouts, bool closes)
@@ -146,14 +146,14 @@ static unsigned images_of(const struct scanner *s)
 
 static bool is_archived(const struct scanner *s)
 {
-	AWAIT(archived(s->sender.session) >= images_of(s));
-	return archived(s->sender.session) == images_of(s);
+	AWAIT(archived(s->sender.rules.session) >= images_of(s));
+	return archived(s->sender.rules.session) == images_of(s);
 }
 
 /* What was refused is a gap. BS_ERR_STATE: the other's header has ended it. */
 static void judge(const struct scanner *s, const char *which, int code)
 {
-	const struct sender_books *b = &s->sender.books;
+	const struct sender_books *b = &s->sender.rules.books;
 	const unsigned readouts = s->readouts - s->refused;
 
 	CHECK(b->code == code && !b->refused && b->acquisitions == readouts &&
@@ -167,7 +167,7 @@ static void judge(const struct scanner *s, const char *which, int code)
 			      strstr(b->text, "another header") != NULL,
 		      "with the reason: %s", b->text);
 	CHECK(is_archived(s), "the archive has each of its %u images once (%u)", images_of(s),
-	      archived(s->sender.session));
+	      archived(s->sender.rules.session));
 }
 
 /* ---- a start ---- */
@@ -198,15 +198,15 @@ static bool leave(enum kind kind)
 	first.refused = kind == REFUSED;
 	begin(&first, kind < OPEN_BACK ? 2 * LINES : LINES + 11, kind < OPEN_BACK);
 	CHECK(until(&first, is_durable), "the first scan is durable up to %llu of %llu",
-	      (unsigned long long)first.sender.books.durable,
-	      (unsigned long long)first.sender.next_seq - 1);
+	      (unsigned long long)first.sender.rules.books.durable,
+	      (unsigned long long)first.sender.rules.next_seq - 1);
 	if (two) {
 		begin(&second, kind == TWO ? LINES + 11 : LINES, kind == TWO_CLOSED);
 		CHECK(until(&second, is_durable), "so is one beside it");
 	}
 	CHECK(!is_over(&first) && (!two || !is_over(&second)), "none has an outcome");
-	return first.sender.books.unprotected == 0 &&
-	       (!two || second.sender.books.unprotected == 0);
+	return first.sender.rules.books.unprotected == 0 &&
+	       (!two || second.sender.rules.books.unprotected == 0);
 }
 
 static void kill_all(void)

@@ -1,6 +1,6 @@
 /*
- * test/twin/engine/twin_engine_flow.c - phases, and velocities against a set 0 that is kept: engines
- * on the host and their twins on the GPU: summed, resized, solved; nothing is allocated
+ * test/twin/engine/twin_engine_flow.c - phases, and velocities against a set 0 that is kept:
+ * engines on the host and their twins on the GPU, summed, resized, solved; nothing is allocated
  */
 #include <complex.h>
 

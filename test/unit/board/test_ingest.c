@@ -335,7 +335,7 @@ static void test_unheard(void)
 	(void)bs_fail(&why, BS_ERR_VALUE, "a fault");
 	bs_ingest_reject(&in, &in.now, &(struct bs_wire){ .session = in.now.session, .seq = 9 },
 			 &why);
-	(void)bs_ingest_flush(&in);
+	bs_ingest_flush(&in);
 	CHECK(in.now.accept_due && in.now.ack_due && in.refuses == 1 && in.outcome[0].due,
 	      "the sender is gone: all that is due to it stays due");
 	in.now.accept_due = in.outcome[0].due = false;
@@ -350,15 +350,41 @@ static void test_unheard(void)
 	/* a new start: it goes on at 2, and its sender was told of numbers up to 9 */
 	in.now.heard_from = BS_NUMBER_NONE;
 	in.now.ack_due = true;
-	(void)bs_ingest_flush(&in);
+	bs_ingest_flush(&in);
 	CHECK(in.now.ack_due, "until a number has come nobody knows what it was told: no ACK");
 	in.now.heard_from = 10;
-	(void)bs_ingest_flush(&in);
+	bs_ingest_flush(&in);
 	CHECK(in.now.ack_due, "it keeps what is beyond 9 alone: no ACK that goes back");
 	in.now.heard_from = 2;
-	(void)bs_ingest_flush(&in);
+	bs_ingest_flush(&in);
 	CHECK(!in.now.ack_due, "it keeps what is next: ACK");
 	in.now.heard_from = 0;
+}
+
+/* A sender whose session is lost is told at each message; the log says so once. */
+static void test_lost(void)
+{
+	struct bs_event_ring *r = &env.me->events;
+	struct bs_event e;
+	struct bs_fail why;
+	unsigned said = 0;
+
+	while (bs_event_take(r, &e))
+		continue;
+	in.from = in.now.peer + 1;
+	(void)bs_fail(&why, BS_ERR_STATE, "it is not open");
+	for (uint64_t i = 0; i < 60; i++)
+		bs_ingest_reject(&in, &in.now,
+				 &(struct bs_wire){ .session = in.now.session + 1 + i % 3 }, &why);
+	while (bs_event_take(r, &e))
+		said++;
+	CHECK(said == 3, "60 messages of 3 lost sessions: %u lines", said);
+	(void)bs_fail(&why, BS_ERR_CRC, "damaged");
+	for (unsigned i = 0; i < 2; i++)
+		bs_ingest_reject(&in, &in.now, &(struct bs_wire){ .session = 0 }, &why);
+	while (bs_event_take(r, &e))
+		said++;
+	CHECK(said == 5, "what is damaged is said each time");
 }
 
 /* Of a scan that goes on in another file of its log nothing is said before that is there. */
@@ -371,10 +397,10 @@ static void test_acknowledged(void)
 	in.now.durable_said = 0;
 	in.now.ack_due = true;
 	atomic_store(&r->put, 2);
-	(void)bs_ingest_flush(&in);
+	bs_ingest_flush(&in);
 	CHECK(in.now.ack_due && in.now.durable_said == 0, "the log has not begun: no ACK");
 	atomic_store(&r->done, 2);
-	(void)bs_ingest_flush(&in);
+	bs_ingest_flush(&in);
 	CHECK(!in.now.ack_due && in.now.durable_said == in.now.order.next - 1,
 	      "it has all: ACK says so");
 	in.log = NULL;
@@ -392,6 +418,7 @@ int main(void)
 	test_waiting();
 	test_turn();
 	test_unheard();
+	test_lost();
 	test_acknowledged();
 	bs_shm_close(&env.shm);
 	return check_done();

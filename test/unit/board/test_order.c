@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "drivers/source/sender.h"
 #include "test/support/check.h"
 
 static struct bs_order o;
@@ -147,5 +148,7 @@ int main(void)
 	test_full();
 	test_passed_over();
 	test_drop();
+	CHECK(BS_GAP_NS > BS_SENDER_RESEND_MAX_NS,
+	      "what is missing may come by the last resend, too");
 	return check_done();
 }

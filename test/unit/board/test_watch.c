@@ -32,11 +32,45 @@ int main(void)
 	};
 
 	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++)
-		CHECK(bs_watch_alive(c[i].phase, c[i].busy, 2 * S, c[i].silent_ns, c[i].cpu_ns) ==
-			      c[i].alive,
+		CHECK(bs_watch_alive(&(struct bs_watched){ c[i].phase, c[i].busy, false,
+							   c[i].silent_ns, c[i].cpu_ns, 0 },
+				     2 * S) == c[i].alive,
 		      "%s: %s", c[i].what, c[i].alive ? "it lives" : "it is replaced");
-	CHECK(bs_watch_alive(BS_PHASE_READY, BS_BUSY_WAITS, 20 * S, 200 * S, 0) &&
-		      !bs_watch_alive(BS_PHASE_READY, BS_BUSY_WAITS, 20 * S, 201 * S, 0),
+	CHECK(bs_watch_alive(&(struct bs_watched){ .phase = BS_PHASE_READY,
+						   .busy = BS_BUSY_WAITS,
+						   .silent_ns = 200 * S },
+			     20 * S) &&
+		      !bs_watch_alive(&(struct bs_watched){ .phase = BS_PHASE_READY,
+							    .busy = BS_BUSY_WAITS,
+							    .silent_ns = 201 * S },
+				      20 * S),
 	      "a GPU is waited for ten times as long as stall_ms says");
+	CHECK(bs_watch_alive(&(struct bs_watched){ .phase = BS_PHASE_READY,
+						   .runnable = true,
+						   .silent_ns = 700 * S,
+						   .cpu_ns = S },
+			     2 * S) &&
+		      bs_watch_alive(&(struct bs_watched){ .runnable = true, .silent_ns = 700 * S },
+				     2 * S),
+	      "one that waits for a processor lives, whatever it does");
+	CHECK(!bs_watch_alive(&(struct bs_watched){ .phase = BS_PHASE_READY,
+						    .runnable = true,
+						    .silent_ns = 3 * S,
+						    .cpu_ns = 2 * S + 1 },
+			      2 * S),
+	      "but not one that runs in a circle");
+	CHECK(bs_watch_alive(&(struct bs_watched){ .phase = BS_PHASE_READY,
+						   .silent_ns = 8 * S,
+						   .replaced = 2 },
+			     2 * S) &&
+		      !bs_watch_alive(&(struct bs_watched){ .phase = BS_PHASE_READY,
+							    .silent_ns = 9 * S,
+							    .replaced = 2 },
+				      2 * S) &&
+		      !bs_watch_alive(&(struct bs_watched){ .phase = BS_PHASE_READY,
+							    .silent_ns = 129 * S,
+							    .replaced = 100 },
+				      2 * S),
+	      "the time grows with each replacement, 64-fold at most");
 	return check_done();
 }

@@ -117,6 +117,14 @@ static void unsaid(void)
 		      NULL,
 	      "%s", words);
 	CHECK(bs_geometry_check(&p, &info, &why) == 0, "that is no contradiction");
+	info = slab_header();
+	p = slab();
+	for (int a = 0; a < 3; a++) {
+		info.encoded_fov_mm[a] /= 1000;
+		info.fov_mm[a] /= 1000;
+	}
+	CHECK(bs_geometry_check(&p, &info, &why) == BS_ERR_SIZE && strstr(why.text, "meters"), "%s",
+	      why.text);
 	memset(info.encoded_fov_mm, 0, sizeof(info.encoded_fov_mm));
 	p.fov_mm[0] = 0;
 	memset(p.name, 'n', sizeof(p.name) - 1);

@@ -92,6 +92,28 @@ static void calibration(void)
 	      "of summed averages those of the first");
 }
 
+/* As a line, flagged as surface coil correction, too. */
+static void sort(void)
+{
+	const struct bs_mrd_acq line = { .flags = BS_MRD_IS_COIL_CORRECTION | BS_MRD_IS_REVERSE,
+					 .number_of_samples = 12,
+					 .discard_pre = 3,
+					 .discard_post = 1,
+					 .active_channels = 2 };
+	struct bs_mrd_acq h = line;
+
+	bs_kind_sort(&h, 2, 8);
+	CHECK(h.flags == BS_MRD_IS_REVERSE, "a line loses the flag: %llx",
+	      (unsigned long long)h.flags);
+	for (int i = 0; i < 3; i++) {
+		h = line;
+		h.encoding_space_ref = i == 2;
+		bs_kind_sort(&h, i == 0 ? 3 : 2, i == 1 ? 12 : 8);
+		CHECK(bs_mrd_kind(h.flags) == BS_KIND_OTHER,
+		      "of other channels, samples, encoding: it is one");
+	}
+}
+
 static void words(void)
 {
 	char text[BS_KINDS_WORDS];
@@ -128,6 +150,7 @@ int main(void)
 	flags();
 	uses();
 	calibration();
+	sort();
 	words();
 	return check_done();
 }

@@ -396,6 +396,8 @@ static void test_refused(void)
 	p.fov_mm[0] = p.fov_mm[1] = 220.0f;
 	CHECK(fabs(913.9 * bs_traj_unit_scale(&p, 0) - 0.5) < 1e-4 && p.matrix[0] == 64,
 	      "rad per meter by the field of view");
+	p.traj.unit = BS_UNIT_CYCLES_PER_M;
+	CHECK(fabs(64 / 0.44 * bs_traj_unit_scale(&p, 0) - 0.5) < 1e-6, "cycles per meter");
 
 	p.traj.unit = BS_UNIT_RAD_PER_VOXEL;
 	if (bs_traj_make(&t, &p, NULL))

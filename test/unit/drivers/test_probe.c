@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/thread/team.h"
@@ -59,11 +60,55 @@ static int falls(const char *path, struct bs_fail *why)
 
 static int hangs(const char *path, struct bs_fail *why)
 {
+	volatile unsigned n = 0;
+
 	(void)why;
 	visit(path);
 	bs_probe_allow(1);
-	(void)pause();
+	for (;;)
+		n++;
 	return 0;
+}
+
+/* No processor for much longer than its work takes of one. */
+static int starves(const char *path, struct bs_fail *why)
+{
+	(void)why;
+	visit(path);
+	bs_probe_allow(1);
+	(void)raise(SIGALRM);
+	return 0;
+}
+
+/* In a process that is killed meanwhile. */
+static int outlives(const char *path, struct bs_fail *why)
+{
+	(void)why;
+	visit(path);
+	(void)kill(getppid(), SIGKILL);
+	for (;;)
+		(void)pause();
+	return 0;
+}
+
+static void test_orphan(void)
+{
+	char path[] = "/tmp/boreside-test-XXXXXX";
+	const int fd = mkstemp(path);
+	int left[2];
+	char byte;
+	pid_t pid;
+
+	CHECK(fd >= 0 && pipe(left) == 0, "a file");
+	pid = fork();
+	if (pid == 0)
+		_exit(bs_probe(outlives, path, NULL));
+	(void)close(left[1]); /* the child of that process has it now */
+	CHECK(waitpid(pid, NULL, 0) == pid && read(left[0], &byte, 1) == 0 && visits(path) == 1,
+	      "who asked is killed: its child goes, too");
+	(void)close(left[0]);
+	(void)close(fd);
+	(void)unlink(path);
 }
 
 /* A thread that starts holds a lock for a while, as a sanitizer's malloc does; nobody sees it from
@@ -144,6 +189,8 @@ int main(void)
 	check("a file that is refused", refused, BS_ERR_SIZE);
 	check("a child that dies", falls, BS_ERR_FORMAT);
 	check("a child that hangs", hangs, BS_ERR_FORMAT);
+	check("a child that got no processor", starves, BS_ERR_TIMEOUT);
+	test_orphan();
 	test_team();
 	return check_done();
 }

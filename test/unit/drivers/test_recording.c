@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <hdf5.h>
 #include <ismrmrd/dataset.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -278,6 +279,28 @@ static void test_lying_header(void)
 	free(bytes);
 }
 
+/* A list that is longer than the file: its rows would be read, one by one, as what is not there. */
+static void test_claims(void)
+{
+	const hsize_t grown = 1000000000;
+	struct bs_recording *r = NULL;
+	struct bs_fail why = { 0 };
+	char path[160];
+	hid_t file;
+	hid_t set;
+
+	(void)snprintf(path, sizeof(path), "%s/claims.h5", dir);
+	CHECK(write_recording(path) == 0, "a recording");
+	file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+	set = H5Dopen2(file, "/dataset/data", H5P_DEFAULT);
+	CHECK(H5Dset_extent(set, &grown) >= 0 && H5Dclose(set) >= 0 && H5Fclose(file) >= 0,
+	      "which claims 10^9 rows");
+	CHECK(bs_recording_open(&r, path, &why) == BS_ERR_FORMAT &&
+		      strstr(why.text, "more than it stores") != NULL,
+	      "is refused: %s", why.text);
+	(void)unlink(path);
+}
+
 static void test_data(void)
 {
 	static const struct {
@@ -342,6 +365,7 @@ int main(void)
 	test_unfinished();
 	test_bad_files();
 	test_lying_header();
+	test_claims();
 	test_data();
 	for (int i = 0; i < 4; i++)
 		(void)unlink(name[i]);

@@ -347,6 +347,24 @@ static const struct {
 	{ "an entity that nobody declared", HEADER("<a>&nbsp;</a>"), "malformed" },
 };
 
+/* Where a header's own words may get into the reason. */
+static const char *const named[] = {
+	BARE("<encoding>" ENCODED("<x>Doe</x><y>1</y><z>1</z>") RECON "</encoding>"),
+	BARE("<encoding><encodedSpace><fieldOfView_mm><x>Doe</x></fieldOfView_mm></encodedSpace>"
+	     "</encoding>"),
+	BARE("<encoding><encodingLimits><slice><maximum>Doe</maximum></slice></encodingLimits>"
+	     "</encoding>"),
+	HEADER("<sequenceParameters><TR>Doe</TR></sequenceParameters>"),
+	USER("userParameterDouble", "<name>Doe</name>"),
+	USER("userParameterString",
+	     "<name>trajectory_units</name><value>Doe Doe Doe Doe Doe Doe Doe "
+	     "Doe Doe</value>"),
+	"<Doe/>",
+	"<!DOCTYPE Doe><ismrmrdHeader/>"
+};
+#define E8        "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
+#define LONG_WORD "x" E8 E8 E8 E8 E8 E8
+
 static void refused(void)
 {
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -355,6 +373,15 @@ static void refused(void)
 		CHECK(rc == BS_ERR_XML && why.code == rc && strstr(why.text, bad[i].says) != NULL,
 		      "%s: %s", bad[i].what, rc == 0 ? "was taken" : why.text);
 	}
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+		CHECK(read_text(named[i]) == BS_ERR_XML &&
+			      strstr(why.text, "Doe") >= why.text + bs_mrdxml_bare(why.text),
+		      "words of a header are apart: %s", why.text);
+	CHECK(read_text(HEADER("<sequenceParameters><TR>" LONG_WORD
+			       "</TR></sequenceParameters>")) == BS_ERR_XML &&
+		      strcmp(why.text + strlen(why.text) - 4, "\xc3\xa9\xc3\xa9") == 0 &&
+		      strlen(why.text + bs_mrdxml_bare(why.text)) == 2 + 79,
+	      "cut between two characters: %s", why.text);
 	CHECK(read_text("<ismrmrdHeader>\n" ENCODING "\n  <a></b>") == BS_ERR_XML &&
 		      strstr(why.text, "line 3, column 8") != NULL,
 	      "where it was: %s", why.text);

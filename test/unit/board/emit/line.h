@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "board/emit/archive.h"
+#include "board/emit/flight.h"
 #include "board/emit/front.h"
 #include "board/emit/images.h"
 #include "ipc/wire/wire.h"
@@ -97,7 +98,7 @@ static void store_image(uint64_t number)
 {
 	unsigned char msg[400];
 
-	CHECK(bs_store_append(bs_images_store(e.images), msg, stored_image(msg), number, &why) == 0,
+	CHECK(bs_store_append(e.store, msg, stored_image(msg), number, &why) == 0,
 	      "an image is stored");
 }
 

@@ -84,9 +84,7 @@ static void damage(uint64_t number)
 	size_t len = 0;
 	int fd;
 
-	CHECK(bs_store_next(bs_images_store(e.images), &reader, number - 1, answer, &len, &why) ==
-		      1,
-	      "it is stored");
+	CHECK(bs_store_next(e.store, &reader, number - 1, answer, &len, &why) == 1, "it is stored");
 	(void)snprintf(path, sizeof(path), "%s/%s", folder, reader.name);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	for (off_t at = BS_LOG_RECORDS + 60; at < BS_LOG_RECORDS + 300; at += 8)
@@ -103,7 +101,7 @@ static void lose_image(uint64_t number)
 	size_t len = 0;
 
 	damage(number);
-	CHECK(bs_store_next(bs_images_store(e.images), &reader, number - 1, answer, &len, &why) < 0,
+	CHECK(bs_store_next(e.store, &reader, number - 1, answer, &len, &why) < 0,
 	      "it is damaged: %s", why.text);
 	(void)close(reader.fd);
 }
@@ -127,8 +125,7 @@ static void test_lost_image(bool in_slot)
 	const uint32_t slot = queue_image(!in_slot);
 
 	atomic_store(&shm.image_meta[slot].stored, 1);
-	CHECK(bs_store_append(bs_images_store(e.images), msg, stored_image(msg), number, &why) == 0,
-	      "an image");
+	CHECK(bs_store_append(e.store, msg, stored_image(msg), number, &why) == 0, "an image");
 	if (!in_slot) { /* a predecessor had it in hand, and was killed */
 		atomic_store(&r->behind, 1);
 		atomic_store(&r->hand_at, number);
@@ -162,7 +159,7 @@ static void test_lost_in_hand(void)
 	r = bs_emit_record(&e, 0);
 	number = shm.s->images.base + 1;
 	atomic_store(&r->hand, queue_image(true) + UINT64_C(1));
-	CHECK(bs_store_append(bs_images_store(e.images), msg, stored_image(msg), number, &why) == 0,
+	CHECK(bs_store_append(e.store, msg, stored_image(msg), number, &why) == 0,
 	      "an image, in its hand");
 	atomic_store(&r->behind, 1);
 	lose_image(number);
@@ -183,10 +180,9 @@ static void test_lost_at_start(void)
 	CHECK(bs_images_open(&e, &why) == 0, "a store");
 	bs_front_open(&e);
 	number = shm.s->images.base + 1;
-	CHECK(bs_store_ack(bs_images_store(e.images), "asker", 0, &why) == 0 &&
-		      bs_store_ack(bs_images_store(e.images), "+cfl-1", 0, &why) == 0 &&
-		      bs_store_append(bs_images_store(e.images), msg, stored_image(msg), number,
-				      &why) == 0,
+	CHECK(bs_store_ack(e.store, "asker", 0, &why) == 0 &&
+		      bs_store_ack(e.store, "+cfl-1", 0, &why) == 0 &&
+		      bs_store_append(e.store, msg, stored_image(msg), number, &why) == 0,
 	      "an image, for one that asks and a folder that spills");
 	end();
 	begin(false);
@@ -214,7 +210,8 @@ static void leave(struct bs_endpoint *in)
 static void look(int64_t *now_ns)
 {
 	*now_ns += 25 * MS;
-	bs_archive_look(e.taker[BS_TAKER_ARCHIVE]);
+	if (bs_flight_look(e.taker[BS_TAKER_ARCHIVE]))
+		bs_front_rewind(&e);
 }
 
 static void send_image(uint64_t number)
@@ -223,10 +220,10 @@ static void send_image(uint64_t number)
 	const struct bs_offer o = { msg, sizeof(msg), number };
 	int rc = 1;
 
-	AWAIT((rc = bs_archive_attempt(e.taker[BS_TAKER_ARCHIVE], &o, &why)) != 1);
+	AWAIT((rc = bs_flight_send(e.taker[BS_TAKER_ARCHIVE], &o, &why)) != 1);
 	CHECK(rc == 0, "image %llu is sent", (unsigned long long)number);
 	atomic_store(&bs_emit_record(&e, BS_TAKER_ARCHIVE)->had, number);
-	bs_archive_sent(e.taker[BS_TAKER_ARCHIVE], &o);
+	bs_flight_sent(e.taker[BS_TAKER_ARCHIVE], &o);
 }
 
 static struct bs_endpoint *comes; /* when an image is handed to the transport */
@@ -262,13 +259,13 @@ static void test_comes(void)
 	(void)pthread_mutex_lock(&e.lock);
 	look(&now_ns);
 	comes = &in;
-	rc = bs_archive_attempt(e.taker[BS_TAKER_ARCHIVE], &o, &why);
+	rc = bs_flight_send(e.taker[BS_TAKER_ARCHIVE], &o, &why);
 	if (comes != NULL)
 		connect_archive(&in);
 	comes = NULL;
 	if (rc == 0) {
 		atomic_store(&bs_emit_record(&e, BS_TAKER_ARCHIVE)->had, 1);
-		bs_archive_sent(e.taker[BS_TAKER_ARCHIVE], &o);
+		bs_flight_sent(e.taker[BS_TAKER_ARCHIVE], &o);
 	} else {
 		send_image(1);
 	}

@@ -53,7 +53,7 @@ static void test_given_after_all(void)
 	replace(false);
 	r = bs_emit_record(&e, 0);
 	(void)hold(r, shm.s->images.base + 1);
-	bs_taker_gone(e.taker[0], 5, shm.s->images.base + 1);
+	bs_front_gone(e.taker[0], 5, shm.s->images.base + 1);
 	CHECK(atomic_load(&r->lost) == 1, "the store has lost what is in hand");
 	replace(false);
 	CHECK(bs_taker_start(e.taker[0], &why) == 0, "its thread");
@@ -91,7 +91,7 @@ static void test_hand_and_connection(bool stored)
 	if (stored)
 		store_image(number + 1);
 	else
-		bs_taker_gone(e.taker[BS_TAKER_ARCHIVE], 5, number + 1);
+		bs_front_gone(e.taker[BS_TAKER_ARCHIVE], 5, number + 1);
 	replace(true);
 	connect_archive(&in);
 	CHECK(bs_images_serve(e.images, &why) == 0 &&

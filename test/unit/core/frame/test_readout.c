@@ -40,7 +40,7 @@ static struct bs_mrd_acq line(uint16_t center, bool reversed)
 
 static bool admitted(uint16_t center, bool reversed)
 {
-	const struct bs_mrd_acq h = line(center, reversed);
+	struct bs_mrd_acq h = line(center, reversed);
 	uint32_t row;
 
 	return bs_admit_acq(&p, NULL, &other, &h, NULL, data, &row, &why) == 0;

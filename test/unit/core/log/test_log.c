@@ -33,10 +33,12 @@ static void check_text(int fd)
 {
 	char many[3000];
 
-	bs_log(BS_LOG_WARN, "a \"quote\", a \033[2J and\nboreside[x] error: a forged line");
+	bs_log(BS_LOG_WARN, "a \"quote\", a \033[2J and\n\xc2\x9b"
+			    "boreside[x] error: a forged "
+			    "line");
 	collect(fd);
 	CHECK(strcmp(got,
-		     "boreside[test] warn: a \"quote\", a  [2J and boreside[x] error: a forged "
+		     "boreside[test] warn: a \"quote\", a  [2J and  boreside[x] error: a forged "
 		     "line\n") == 0,
 	      "words: control characters are blanks");
 	bs_log(BS_LOG_DEBUG, "not asked for");

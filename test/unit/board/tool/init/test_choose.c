@@ -180,7 +180,8 @@ static void of_paths(void)
 		      { 0.4, NULL },
 		      { M_PI, "\"rad/voxel\"" },
 		      { 16.0, "\"cycles/fov\"" },
-		      { 2.0 * M_PI * 80.0, "\"rad/m\"" } };
+		      { 2.0 * M_PI * 80.0, "\"rad/m\"" },
+		      { 80.0, "\"1/m\"" } };
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		const char *unit;

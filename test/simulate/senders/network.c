@@ -1,6 +1,6 @@
-/* test/simulate/network.c - see network.h */
+/* test/simulate/senders/network.c - see network.h */
 #define _GNU_SOURCE /* ppoll */
-#include "test/simulate/network.h"
+#include "test/simulate/senders/network.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,23 +25,30 @@ struct message {
 	int64_t at_ns; /* when it arrives */
 };
 
-static struct way {
+struct way {
 	struct message message[MESSAGES];
 	unsigned count, most;
 	enum network_change change;
-} way[WAYS];
+};
 
-static bool listens, connected;
-static int64_t away_until_ns, frozen_until_ns;
+static struct link {
+	struct way way[WAYS];
+	bool wanted, connected;
+	bool blocked; /* the service has something to say, and the way is full */
+	int64_t away_until_ns, frozen_until_ns;
+	int64_t lost_ns; /* when a message of it was lost */
+	uint64_t id;     /* of its connection, to the service */
+} link_of[LINKS];
+
+static bool listens;
 static uint64_t connections;
 static struct {
-	uint64_t session, seq;
+	uint64_t session, seq, numbers;
 	int64_t until_ns;
 	bool struck;
 } hole;
 static unsigned char *lent[BS_GATE_KEEP]; /* to the service */
-static bool blocked;                   /* the service has something to say, and the way is full */
-static uint64_t lent_to[BS_GATE_KEEP]; /* of which peer */
+static uint64_t lent_to[BS_GATE_KEEP];    /* of which peer */
 
 static void drop_all(struct way *w)
 {
@@ -66,12 +73,33 @@ static unsigned char **lent_of(uint64_t peer)
 	return NULL;
 }
 
+static struct link *link_by(uint64_t peer)
+{
+	for (unsigned i = 0; i < LINKS; i++)
+		if (link_of[i].connected && link_of[i].id == peer)
+			return &link_of[i];
+	return NULL;
+}
+
+static void lose(struct link *l)
+{
+	l->connected = l->blocked = false;
+	for (int i = 0; i < WAYS; i++)
+		drop_all(&l->way[i]);
+}
+
 void network_reset(void)
 {
-	for (int i = 0; i < WAYS; i++)
-		drop_all(&way[i]);
+	for (unsigned i = 0; i < LINKS; i++) {
+		lose(&link_of[i]);
+		link_of[i].wanted = i == 0;
+		link_of[i].id = 0;
+		link_of[i].lost_ns = 0;
+		for (int j = 0; j < WAYS; j++)
+			link_of[i].way[j].most = WAY_MESSAGES;
+	}
 	free_lent();
-	listens = connected = blocked = false;
+	listens = false;
 	connections = 0;
 	hole.until_ns = 0;
 	network_calm();
@@ -79,87 +107,114 @@ void network_reset(void)
 
 void network_calm(void)
 {
-	for (int i = 0; i < WAYS; i++) {
-		way[i].most = WAY_MESSAGES;
-		way[i].change = CHANGE_NONE;
+	for (unsigned i = 0; i < LINKS; i++) {
+		for (int j = 0; j < WAYS; j++) {
+			if (i == 0) /* the others are as they are */
+				link_of[i].way[j].most = WAY_MESSAGES;
+			link_of[i].way[j].change = CHANGE_NONE;
+		}
+		link_of[i].away_until_ns = link_of[i].frozen_until_ns = 0;
 	}
-	away_until_ns = frozen_until_ns = 0;
 }
 
-uint64_t network_connections(void)
+uint64_t network_connections(unsigned link)
 {
-	return connections;
+	return link_of[link].id;
 }
 
-bool network_connected(void)
+bool network_connected(unsigned link)
 {
-	return connected;
+	return link_of[link].connected;
+}
+
+bool network_is_hindered(unsigned link, int64_t since_ns)
+{
+	const struct link *l = &link_of[link];
+
+	return !listens || l->lost_ns >= since_ns || sim_now < l->away_until_ns ||
+	       sim_now < l->frozen_until_ns;
+}
+
+void network_want(unsigned link, bool wanted)
+{
+	link_of[link].wanted = wanted;
+	if (!wanted)
+		lose(&link_of[link]);
 }
 
 void network_turn(void)
 {
-	if (connected || !listens || sim_now < away_until_ns)
-		return;
-	connected = true;
-	connections++;
-	SAY("connection %llu", (unsigned long long)connections);
+	for (unsigned i = 0; i < LINKS; i++) {
+		struct link *l = &link_of[i];
+
+		if (l->connected || !l->wanted || !listens || sim_now < l->away_until_ns)
+			continue;
+		l->connected = true;
+		l->id = ++connections;
+		SAY("connection %llu, of link %u", (unsigned long long)connections, i);
+	}
 }
 
-int64_t network_due(void)
+static int64_t link_due(const struct link *l)
 {
-	int64_t due = !connected && listens ? away_until_ns : INT64_MAX;
+	int64_t due = !l->connected && l->wanted && listens ? l->away_until_ns : INT64_MAX;
 
 	for (int i = 0; i < WAYS; i++)
-		if (way[i].count > 0) {
-			int64_t at = way[i].message[0].at_ns;
+		if (l->way[i].count > 0) {
+			int64_t at = l->way[i].message[0].at_ns;
 
-			at = at > frozen_until_ns ? at : frozen_until_ns;
+			at = at > l->frozen_until_ns ? at : l->frozen_until_ns;
 			due = at < due ? at : due;
 		}
 	return due;
 }
 
-static void lose(void)
+int64_t network_due(void)
 {
-	connected = false;
-	drop_all(&way[TO_SERVICE]);
-	drop_all(&way[TO_SENDER]);
+	int64_t due = INT64_MAX;
+
+	for (unsigned i = 0; i < LINKS; i++)
+		if (link_due(&link_of[i]) < due)
+			due = link_due(&link_of[i]);
+	return due;
 }
 
-void network_break(int64_t until_ns)
+void network_break(unsigned link, int64_t until_ns)
 {
-	SAY("the connection breaks");
-	lose();
-	away_until_ns = until_ns;
+	SAY("the connection of link %u breaks", link);
+	lose(&link_of[link]);
+	link_of[link].away_until_ns = until_ns;
 }
 
-void network_freeze(int64_t until_ns)
+void network_freeze(unsigned link, int64_t until_ns)
 {
-	frozen_until_ns = until_ns;
+	link_of[link].frozen_until_ns = until_ns;
 }
 
-void network_narrow(unsigned messages)
+void network_narrow(unsigned link, unsigned messages)
 {
-	way[TO_SENDER].most = messages;
+	link_of[link].way[TO_SENDER].most = messages;
 }
 
 void network_service_gone(void)
 {
-	lose();
+	for (unsigned i = 0; i < LINKS; i++) {
+		lose(&link_of[i]);
+		if (link_of[i].away_until_ns < sim_now + MS)
+			link_of[i].away_until_ns = sim_now + MS; /* it looks again after a moment */
+	}
 	listens = false;
 	free_lent();
-	if (away_until_ns < sim_now + MS)
-		away_until_ns = sim_now + MS; /* the other end looks again after a moment */
 }
 
-void network_change(enum network_way to, enum network_change what)
+void network_change(unsigned link, enum network_way to, enum network_change what)
 {
-	way[to].change = what;
+	link_of[link].way[to].change = what;
 }
 
-bool network_changes(enum network_way to)
+bool network_changes(unsigned link, enum network_way to)
 {
-	return way[to].change != CHANGE_NONE;
+	return link_of[link].way[to].change != CHANGE_NONE;
 }
 
 /* A copy of exactly its length, so that a read beyond it is found. */
@@ -189,10 +244,11 @@ static void put(struct way *w, unsigned char *bytes, size_t len, unsigned early)
 	w->count++;
 }
 
-void network_hole(uint64_t session, uint64_t seq, int64_t until_ns)
+void network_hole(uint64_t session, uint64_t seq, uint64_t numbers, int64_t until_ns)
 {
 	hole.session = session;
 	hole.seq = seq;
+	hole.numbers = numbers;
 	hole.until_ns = until_ns;
 	hole.struck = false;
 }
@@ -203,23 +259,26 @@ static bool falls(const unsigned char *msg, size_t len)
 	struct bs_wire w;
 
 	if (sim_now >= hole.until_ns || bs_wire_decode(&w, msg, len, &payload, NULL) != 0 ||
-	    w.session != hole.session || w.seq != hole.seq ||
+	    w.session != hole.session || w.seq < hole.seq || w.seq - hole.seq >= hole.numbers ||
 	    (w.kind != BS_WIRE_ACQ && w.kind != BS_WIRE_WAVEFORM))
 		return false;
+	SAY("number %llu falls into the hole", (unsigned long long)w.seq);
 	if (!hole.struck)
 		faults_strike(FAULT_HOLE);
 	hole.struck = true;
 	return true;
 }
 
-static void carry(enum network_way to, unsigned char *bytes, size_t len)
+static void carry(struct link *l, enum network_way to, unsigned char *bytes, size_t len)
 {
-	struct way *w = &way[to];
+	struct way *w = &l->way[to];
 	const enum network_change change = w->change;
 
 	w->change = CHANGE_NONE;
 	if (change != CHANGE_NONE)
 		faults_strike((enum sim_fault)(FAULT_LOST + change - CHANGE_DROP));
+	if (change != CHANGE_NONE && change != CHANGE_REPEAT)
+		l->lost_ns = sim_now;
 	switch (change) {
 	case CHANGE_DROP:
 		free(bytes);
@@ -250,31 +309,33 @@ static void carry(enum network_way to, unsigned char *bytes, size_t len)
 	}
 }
 
-bool network_send(const unsigned char *msg, size_t len)
+bool network_send(unsigned link, const unsigned char *msg, size_t len)
 {
-	if (!connected || way[TO_SERVICE].count >= way[TO_SERVICE].most)
+	struct way *w = &link_of[link].way[TO_SERVICE];
+
+	if (!link_of[link].connected || w->count >= w->most)
 		return false;
 	if (!falls(msg, len))
-		carry(TO_SERVICE, copy(msg, len), len);
+		carry(&link_of[link], TO_SERVICE, copy(msg, len), len);
 	return true;
 }
 
-void network_inject(const unsigned char *msg, size_t len)
+void network_inject(unsigned link, const unsigned char *msg, size_t len)
 {
-	if (connected)
-		put(&way[TO_SERVICE], copy(msg, len), len, 0);
+	if (link_of[link].connected)
+		put(&link_of[link].way[TO_SERVICE], copy(msg, len), len, 0);
 }
 
-bool network_waits(enum network_way to)
+bool network_waits(unsigned link, enum network_way to)
 {
-	const struct way *w = &way[to];
+	const struct way *w = &link_of[link].way[to];
 
-	return w->count > 0 && w->message[0].at_ns <= sim_now && sim_now >= frozen_until_ns;
+	return w->count > 0 && w->message[0].at_ns <= sim_now &&
+	       sim_now >= link_of[link].frozen_until_ns;
 }
 
-static unsigned char *take(enum network_way to, size_t *len)
+static unsigned char *take(struct way *w, size_t *len)
 {
-	struct way *w = &way[to];
 	unsigned char *bytes = w->message[0].bytes;
 
 	*len = w->message[0].len;
@@ -283,25 +344,40 @@ static unsigned char *take(enum network_way to, size_t *len)
 	return bytes;
 }
 
-unsigned char *network_take(size_t *len)
+unsigned char *network_take(unsigned link, size_t *len)
 {
-	return network_waits(TO_SENDER) ? take(TO_SENDER, len) : NULL;
+	return network_waits(link, TO_SENDER) ? take(&link_of[link].way[TO_SENDER], len) : NULL;
+}
+
+/* It has a message that the service may take. */
+static bool offers(unsigned link)
+{
+	return network_waits(link, TO_SERVICE) && lent_of(link_of[link].id) == NULL;
+}
+
+static bool is_full(const struct link *l)
+{
+	return l->way[TO_SENDER].count >= l->way[TO_SENDER].most;
 }
 
 bool network_ready(int fd)
 {
-	return fd == GATE_FD && ((network_waits(TO_SERVICE) && lent_of(connections) == NULL) ||
-				 (blocked && way[TO_SENDER].count < way[TO_SENDER].most));
+	if (fd != GATE_FD)
+		return false;
+	for (unsigned i = 0; i < LINKS; i++)
+		if (offers(i) || (link_of[i].blocked && !is_full(&link_of[i])))
+			return true;
+	return false;
 }
 
-/* ---- ipc/gate.h: the service's end, of one peer at a time; each connection is another ---- */
+/* ---- ipc/gate.h: the service's end; each connection is another peer ---- */
 
 int bs_gate_open(struct bs_gate *g, const char *url, size_t message_max, struct bs_fail *why)
 {
 	(void)url;
 	(void)why;
 	SIM_PLACE();
-	*g = (struct bs_gate){ .fd = GATE_FD, .message_max = message_max, .places = 1 };
+	*g = (struct bs_gate){ .fd = GATE_FD, .message_max = message_max, .places = LINKS };
 	listens = true;
 	return 0;
 }
@@ -323,13 +399,15 @@ void bs_gate_close(struct bs_gate *g)
 int bs_gate_send(struct bs_gate *g, uint64_t peer, const void *head, size_t head_len,
 		 const void *tail, size_t tail_len)
 {
+	struct link *l = link_by(peer);
 	unsigned char *msg;
 
+	(void)g;
 	SIM_PLACE();
-	if (!bs_gate_here(g, peer))
+	if (l == NULL)
 		return BS_ERR_IO;
-	blocked = way[TO_SENDER].count >= way[TO_SENDER].most;
-	if (blocked)
+	l->blocked = is_full(l);
+	if (l->blocked)
 		return BS_ENDPOINT_TIMEOUT;
 	msg = malloc(head_len + tail_len);
 	if (msg == NULL)
@@ -338,30 +416,45 @@ int bs_gate_send(struct bs_gate *g, uint64_t peer, const void *head, size_t head
 	if (tail_len > 0)
 		memcpy(msg + head_len, tail, tail_len);
 	books_answered(msg, head_len + tail_len);
-	carry(TO_SENDER, msg, head_len + tail_len);
+	carry(l, TO_SENDER, msg, head_len + tail_len);
 	SIM_PLACE();
 	return 0;
+}
+
+/* One that has something to say; LINKS: none. */
+static unsigned next_link(void)
+{
+	unsigned i = sim_below(LINKS);
+
+	for (unsigned n = 0; n < LINKS; n++, i = (i + 1) % LINKS)
+		if (offers(i))
+			return i;
+	return LINKS;
 }
 
 bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m)
 {
 	unsigned char *msg;
+	struct link *l;
 	unsigned at = 0;
+	unsigned i;
 	size_t len;
 
 	(void)g;
 	SIM_PLACE();
-	if (way[TO_SENDER].count < way[TO_SENDER].most)
-		blocked = false;
-	if (!network_ready(GATE_FD))
+	for (i = 0; i < LINKS; i++)
+		link_of[i].blocked = link_of[i].blocked && is_full(&link_of[i]);
+	i = next_link();
+	if (i == LINKS)
 		return false;
+	l = &link_of[i];
 	while (lent[at] != NULL)
 		if (++at == BS_GATE_KEEP)
 			sim_broken("%u messages are kept", at);
-	msg = take(TO_SERVICE, &len);
+	msg = take(&l->way[TO_SERVICE], &len);
 	lent[at] = msg;
-	lent_to[at] = connections;
-	*m = (struct bs_gate_message){ .peer = connections, .msg = msg, .len = len, .whole = true };
+	lent_to[at] = l->id;
+	*m = (struct bs_gate_message){ .peer = l->id, .msg = msg, .len = len, .whole = true };
 	if (books_delivered(msg, len) || sim_chance(100))
 		service_moment(9);
 	SIM_PLACE();
@@ -383,7 +476,7 @@ void bs_gate_release(struct bs_gate *g, uint64_t peer)
 bool bs_gate_here(const struct bs_gate *g, uint64_t peer)
 {
 	(void)g;
-	return connected && peer == connections;
+	return link_by(peer) != NULL;
 }
 
 void bs_gate_favor(struct bs_gate *g, uint64_t peer)

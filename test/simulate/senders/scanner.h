@@ -1,9 +1,10 @@
 /*
- * test/simulate/scanner.h - the sending side: the sender's real code (drivers/source/sender.h),
- * scan after scan; in some schedules its transport does not say when it has connected anew
+ * test/simulate/senders/scanner.h - the scanner that faults are about: scan after scan, by the
+ * sender's real code or by the page's rules (peer.h); in some schedules its transport does not say
+ * when it has connected anew
  */
-#ifndef BS_TEST_SIMULATE_SCANNER_H
-#define BS_TEST_SIMULATE_SCANNER_H
+#ifndef BS_TEST_SIMULATE_SENDERS_SCANNER_H
+#define BS_TEST_SIMULATE_SENDERS_SCANNER_H
 
 #include "test/simulate/simulate.h"
 
@@ -12,6 +13,8 @@ void scanner_reset(void);
 bool scanner_turn(void);
 bool scanner_ready(void);
 int64_t scanner_due(void);
+/* Is it told what it must be told? */
+void scanner_judge(void);
 
 /* Faults. */
 void scanner_stop(int64_t until_ns);
@@ -19,8 +22,8 @@ void scanner_kill(int64_t until_ns); /* its successor begins with another scan *
 bool scanner_repeat(void); /* sends all that it keeps once more. False: it keeps nothing */
 /* It sends more than it may before that is acknowledged, in this scan. False: not now. */
 bool scanner_overrun(void);
-/* One of its next messages does not come until then. False: not now. */
-bool scanner_hole(int64_t until_ns);
+/* So many of its next messages do not come until then. False: not now. */
+bool scanner_hole(uint64_t numbers, int64_t until_ns);
 /* A message that no sender should send, or from someone else. False: not now. */
 bool scanner_hostile(void);
 
