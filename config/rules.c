@@ -409,7 +409,7 @@ static void rule_image(const struct bs_reading *r, const struct bs_scope *s,
 	const bool combines = p->combine == BS_COMBINE_SENSE;
 	const bool maps = bs_plan_of(p).joint;
 
-	if (!sound(s, "image.combine", "method", NULL))
+	if (!sound(s, "image.combine", "image.output", "method", NULL))
 		return;
 	if (maps && !combines)
 		fault(r, s, "image.combine", "method %s combines by sensitivities: sense",
@@ -422,8 +422,6 @@ static void rule_image(const struct bs_reading *r, const struct bs_scope *s,
 		file_where(r, s, "image.maps_file", p->maps_file, false, "image.maps", "file",
 			   true);
 	rule_maps(r, s, p);
-	if (!sound(s, "image.output", NULL))
-		return;
 	if (p->combine == BS_COMBINE_RSS && bs_protocol_keeps_phase(p))
 		fault(r, s, "image.output",
 		      "the root of a sum of squares has no phase: magnitude, or combine none or sense");
