@@ -434,8 +434,7 @@ P("image.maps_every", BS_KEY_INT, "images", "0", 0, 65536, NULL, maps_every,
 P("image.output", BS_KEY_WORD, "", "\"magnitude\"", 0, 0, outputs, output,
   "magnitude: float; complex: complex float; phase: float, radians, of the image that the coils' "
   "maps combine (by default image.maps walsh) or, with combine none, of each coil; velocity: "
-  "float, cm/s, image.venc / pi times the phase of a set against set 0, whose magnitude leaves "
-  "(board/doc/SCANS.md)"),
+  "float, cm/s, image.venc / pi times the phase of a set against set 0, whose magnitude leaves"),
 P("image.venc", BS_KEY_NUMBER, "cm/s", "0.0", 0, 100000, NULL, venc,
   "output velocity, of a header without userParameterDouble VENC_0: the velocity whose phase is "
   "pi; 0: such a scan is refused"),

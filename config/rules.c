@@ -422,13 +422,7 @@ static void rule_image(const struct bs_reading *r, const struct bs_scope *s,
 		file_where(r, s, "image.maps_file", p->maps_file, false, "image.maps", "file",
 			   true);
 	rule_maps(r, s, p);
-	if (p->combine == BS_COMBINE_RSS && bs_protocol_keeps_phase(p))
-		fault(r, s, "image.output",
-		      "the root of a sum of squares has no phase: magnitude, or combine none or sense");
-	if (p->output == BS_OUTPUT_VELOCITY && (p->combine == BS_COMBINE_NONE || p->frame_step > 0))
-		fault(r, s, "image.output", "velocity: not with combine none, frame.step");
-	if (p->output != BS_OUTPUT_VELOCITY && p->venc > 0.0 && sound(s, "image.venc", NULL))
-		fault(r, s, "image.venc", "has no effect without image.output velocity");
+	bs_rules_output(r, s, p);
 }
 
 /* Engines see whitened, virtual coils; a file's maps are those of the coils as they are. */
