@@ -278,7 +278,8 @@ P("name", BS_KEY_TEXT, "", NULL, 0, 0, NULL, name,
 P("method", BS_KEY_WORD, "", NULL, 0, 0, bs_method_names, method,
   "gridding: density-compensated adjoint; ls: least squares, coil by coil; sense: least squares "
   "with coil sensitivities; cartesian: FFT; cartesian_sense: "
-  "cartesian with parallel sense; noop: receives and emits empty images (for timing)"),
+  "cartesian with parallel sense; noop: receives and emits empty images (for timing); pass: images "
+  "and waveforms of a client of bridges.mrd go back to it as they came, readouts are not used"),
 P("backend", BS_KEY_WORD, "", "\"auto\"", 0, 0, backends, backend,
   "auto: CUDA where a GPU answers, else host"),
 P("dims", BS_KEY_INT, "", "0", 0, 3, NULL, dims,

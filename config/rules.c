@@ -2,7 +2,6 @@
 #include "config/rules.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,7 +10,7 @@
 #include "config/rule.h"
 #include "core/frame/kind.h"
 #include "core/latency/budget.h"
-#include "core/memory/pools.h"
+#include "core/plan/plan.h"
 #include "core/traj/traj.h"
 
 static const char axes[] = "xyz";
@@ -52,7 +51,7 @@ void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 	if (!given(s, "gridding.accuracy") && (p->width > 0.0 || p->oversampling > 0.0))
 		p->accuracy = 0.0;
 	if (!given(s, "gridding.density") &&
-	    (bs_methods[p->method].weighs == BS_WEIGHS_WHEN_ASKED || bs_protocol_on_grid(p)))
+	    (bs_methods[p->method].weighs == BS_WEIGHS_WHEN_ASKED || bs_plan_of(p).on_grid))
 		p->density = BS_DENSITY_NONE;
 	if (p->whiten != BS_WHITEN_OFF)
 		p->uses |= 1u << BS_KIND_NOISE;
@@ -490,7 +489,7 @@ static void rule_echoes(const struct bs_reading *r, const struct bs_scope *s,
 	if (!sound(s, "method", "trajectory.type", "epi.correct", "reversed_center", NULL) ||
 	    p->reversed_center == BS_REVERSED_AUTO)
 		return;
-	if (!bs_protocol_on_grid(p))
+	if (!bs_plan_of(p).on_grid)
 		fault(r, s, "reversed_center", "has no effect along trajectories");
 	else if (p->epi_correct)
 		fault(r, s, "reversed_center",

@@ -2,7 +2,6 @@
 #include "core/date.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The digits between the marks: true when there are this many, a fraction not counted. */

@@ -1,11 +1,11 @@
 /*
  * core/engine.h - a reconstruction method on one backend, as a struct of functions
  *
- * need -> arm -> { begin -> add* -> finish }* -> disarm, per armed protocol.
+ * need -> arm -> { begin -> add* -> image }* -> disarm, per armed protocol.
  * need says the bytes that arm will take from the arena, from the protocol's sizes alone. arm does
  * all that the protocol fixes (tables, FFT plans, Q, device memory); it alone may allocate, block
- * or touch files (the cache). begin, add and finish are for the recon thread only and allocate
- * nothing; on a GPU add only queues work, and finish waits for the image.
+ * or touch files (the cache). begin, add and image are for the recon thread only and allocate
+ * nothing; on a GPU add only queues work, and image waits for it.
  * frame: 0 .. frames-1, the frame's slot (frames = slices x contrasts may be open at once).
  * Each readout of a frame is added at most once; one that never comes counts as zeros. Results
  * depend on the data alone: not on arrival order or timing, not on the number of threads.
@@ -20,10 +20,6 @@
 #include "core/plan/plan.h"
 #include "core/thread/team.h"
 #include "core/traj/traj.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* What board/ loaded for a protocol before it is armed. Lives as long as the engine. */
 struct bs_tables {
@@ -75,8 +71,8 @@ static inline float bs_flow_scale(const struct bs_flow *f) /* cm/s of a radian *
 }
 
 /*
- * What finish says about an image, for the image's attributes. The caller clears it and may set
- * allowed, gridded, unknown and flow, which finish leaves as they are.
+ * What is said about an image that is made, for the image's attributes. The caller clears it and
+ * may set allowed, gridded, unknown and flow, which are left as they are.
  */
 struct bs_report {
 	uint32_t allowed;    /* in: iterations at most; 0: the protocol's */
@@ -91,12 +87,12 @@ struct bs_report {
 	bool delayed;        /* its path was moved by delays that its scan's spokes told: */
 	float delay[3];      /* xx, yy, xy, samples (core/traj/delay.h) */
 	/*
-	 * upload, accumulate, solve, combine, download: the time spent in finish, by the device's
+	 * upload, accumulate, solve, combine, download: the time spent in image, by the device's
 	 * clock where there is one; 0 where the method has no such stage
 	 */
 	int64_t stage_ns[BS_BUDGET_STAGES];
 	struct bs_fail
-		why; /* of a finish that fails: its reason, where there is more than a code; code 0
+		why; /* of an image that fails: its reason, where there is more than a code; code 0
 			and a text: what the image lacks */
 };
 
@@ -150,22 +146,21 @@ struct bs_engine {
 		   const struct bs_arm_env *env, struct bs_fail *why);
 	int (*begin)(void *self, uint32_t frame);
 	/*
-	 * Of protocols whose readouts bring their own path, before each add: where the samples of
-	 * this readout lie, k [sample][dims], cycles per voxel in [-0.5, 0.5), delays applied.
-	 * Copied before this returns. NULL: the method's samples lie where tables->traj says.
+	 * k: of protocols whose readouts bring their own path, where the samples of this one lie,
+	 * [sample][dims], cycles per voxel in [-0.5, 0.5), delays applied, copied before this
+	 * returns; else NULL: tables->traj says it. data [coil][samples] complex, the protocol's
+	 * samples only (discarded ones removed).
 	 */
-	int (*path)(void *self, uint32_t frame, uint32_t readout, const float *k);
-	/* data [coil][samples] complex, the protocol's samples only (discarded ones removed) */
-	int (*add)(void *self, uint32_t frame, uint32_t readout, const float *data,
+	int (*add)(void *self, uint32_t frame, uint32_t readout, const float *k, const float *data,
 		   size_t coil_stride);
-	/* image: bs_protocol_image_bytes; deadline_ns: bs_now_ns's clock, INT64_MAX for none */
-	int (*finish)(void *self, uint32_t frame, int64_t deadline_ns, float *image,
-		      struct bs_report *report);
 	/*
-	 * In finish's (held NULL) or slide's place where the image was handed on before: what they
-	 * leave for later frames, and no image. NULL: they are called, with one iteration allowed.
+	 * Of what came since begin, or of the window's groups with held[group] set, added in the
+	 * order of their numbers. image: bs_protocol_image_bytes; NULL: it was handed on before,
+	 * and what it leaves for later frames is all that is wanted. deadline_ns: bs_now_ns's
+	 * clock, INT64_MAX for none. held NULL: there is no window.
 	 */
-	int (*pass)(void *self, uint32_t frame, const uint8_t *held, struct bs_report *report);
+	int (*image)(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+		     float *image, struct bs_report *report);
 	void (*disarm)(void *self);
 	/*
 	 * NULL: add copies what it needs before it returns. Else data in env->pool may still be
@@ -177,13 +172,11 @@ struct bs_engine {
 
 	/*
 	 * Sliding windows (frame_step > 0); NULL where a method has none. Between begin and fold
-	 * come readouts of one group only (row / frame_step). fold: their sum replaces the group's
-	 * part of the frame's window. slide: the image of the groups with held[group] set, added in
-	 * the order of their numbers.
+	 * come readouts of one group only (row / frame_step). Their sum replaces the group's part
+	 * of the frame's window.
 	 */
 	int (*fold)(void *self, uint32_t frame, uint32_t group);
-	int (*slide)(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
-		     float *image, struct bs_report *report);
+
 	/*
 	 * Previews (preview_every > 0): the image of the readouts so far; the frame goes on
 	 * unchanged. NULL where a method has none. preview: the engine that is armed beside this
@@ -213,7 +206,4 @@ struct bs_engine {
 	void (*scan)(void *self);
 };
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -9,9 +9,9 @@
 #ifndef BS_CORE_ERR_H
 #define BS_CORE_ERR_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "core/linkage.h"
+
+BS_C_BEGIN
 
 /* The numbers cross the wire (ipc/WIRE.md): append only, never renumber. */
 enum bs_err {
@@ -61,7 +61,5 @@ int bs_fail(struct bs_fail *why, int code, const char *fmt, ...);
 #define bs_fail(why, code, ...) ((void)(bs_fail)(why, code, __VA_ARGS__), (code))
 #endif
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -12,9 +12,9 @@
 
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "core/linkage.h"
+
+BS_C_BEGIN
 
 enum bs_log_level { BS_LOG_ERROR, BS_LOG_WARN, BS_LOG_INFO, BS_LOG_DEBUG };
 extern const char *const bs_log_levels[]; /* "error" ...; then NULL */
@@ -37,7 +37,5 @@ void bs_log(enum bs_log_level level, const char *fmt, ...);
 void bs_log_members(enum bs_log_level level, const char *who, const char *text,
 		    const char *members);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -11,6 +11,7 @@ const char *const bs_method_names[] = {
 	[BS_METHOD_CARTESIAN] = "cartesian",
 	[BS_METHOD_CARTESIAN_SENSE] = "cartesian_sense",
 	[BS_METHOD_NOOP] = "noop",
+	[BS_METHOD_PASS] = "pass",
 	[BS_METHODS] = NULL,
 };
 
@@ -41,6 +42,10 @@ const struct bs_method_traits bs_methods[] = {
 	},
 	[BS_METHOD_NOOP] = {
 		.empty = true, .windows = true, .previews = true,
+		.preview = BS_METHOD_NOOP, .counting = BS_METHOD_NOOP,
+	},
+	[BS_METHOD_PASS] = {
+		.empty = true, .passes = true, .windows = true, .previews = true,
 		.preview = BS_METHOD_NOOP, .counting = BS_METHOD_NOOP,
 	},
 };

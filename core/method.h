@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "core/linkage.h"
+
+BS_C_BEGIN
 
 enum bs_method {
 	BS_METHOD_GRIDDING,
@@ -22,6 +22,7 @@ enum bs_method {
 	BS_METHOD_CARTESIAN,
 	BS_METHOD_CARTESIAN_SENSE, /* cartesian with parallel sense is this one */
 	BS_METHOD_NOOP,
+	BS_METHOD_PASS,
 	BS_METHODS
 };
 
@@ -30,6 +31,7 @@ enum bs_weighing { BS_WEIGHS_NEVER, BS_WEIGHS_WHEN_ASKED, BS_WEIGHS_ALWAYS };
 
 struct bs_method_traits {
 	bool empty;     /* images of zeros, whatever the trajectory: to time the service itself */
+	bool passes;    /* takes no scan: images of an MRD client go back to it as they came */
 	bool on_grid;   /* lines of the grid `encoded` alone; no trajectory table */
 	bool solves;    /* by iterations: keys ls.*; fewer of them when time is short */
 	bool uses_q;    /* solves with Q, by F^H d */
@@ -61,7 +63,5 @@ enum bs_method bs_method_sense(enum bs_method m);
 /* The names of those that solve, "ls or sense", cut to size. Returns to. */
 const char *bs_method_solvers(char *to, size_t size);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

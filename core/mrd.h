@@ -11,10 +11,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define BS_MRD_ACQ_BYTES   340u
 #define BS_MRD_IMAGE_BYTES 198u
 
@@ -146,7 +142,4 @@ struct bs_scan_info {
 	char about[BS_SCAN_ABOUT];
 };
 
-#ifdef __cplusplus
-}
-#endif
 #endif

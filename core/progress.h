@@ -15,10 +15,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define BS_PROGRESS_FIRST_NS INT64_C(1000000000)
 #define BS_PROGRESS_AGAIN_NS INT64_C(200000000)  /* on a terminal */
 #define BS_PROGRESS_PLAIN_NS INT64_C(5000000000) /* elsewhere */
@@ -45,7 +41,4 @@ void bs_progress_end(struct bs_progress *p);
 #define BS_PROGRESS_WHOLE 1000u
 void bs_progress_part(void *arg, double done);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

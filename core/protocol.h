@@ -14,10 +14,6 @@
 
 #include "core/method.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define BS_NAME_MAX      64u
 #define BS_PATH_MAX_     256u
 #define BS_COILS_MAX     64u
@@ -456,41 +452,20 @@ static inline uint32_t bs_protocol_lines(const struct bs_protocol *p) /* of its 
 {
 	return p->encoded[1] * (p->encoded[2] > 0 ? p->encoded[2] : 1);
 }
-/* Its samples are lines of the grid `encoded`, told apart by their counters. */
-static inline bool bs_protocol_on_grid(const struct bs_protocol *p)
-{
-	return bs_methods[p->method].on_grid || p->traj.type == BS_TRAJ_CARTESIAN;
-}
-/* Where its samples lie, each readout says: nothing of it is known before. */
-static inline bool bs_protocol_streams(const struct bs_protocol *p)
-{
-	return p->traj.type == BS_TRAJ_STREAM;
-}
 /* Floats of a readout's own path [sample][dims], which stands behind its samples; or 0. */
 static inline size_t bs_protocol_path(const struct bs_protocol *p)
 {
-	return bs_protocol_streams(p) ? (size_t)p->samples * p->dims : 0;
+	return p->traj.type == BS_TRAJ_STREAM ? (size_t)p->samples * p->dims : 0;
 }
 /* Rows that admission can name: the frame's readouts, or every line of the encoded grid. */
 static inline uint32_t bs_protocol_rows(const struct bs_protocol *p)
 {
 	return bs_methods[p->method].on_grid ? p->encoded[1] * p->encoded[2] : p->readouts;
 }
-/* Its images are corrected by a field map. */
-static inline bool bs_protocol_off_resonance(const struct bs_protocol *p)
-{
-	return p->field.map_file[0] != '\0' || p->field.from == BS_FIELD_STUDY;
-}
 /* The coils that engines see. */
 static inline uint32_t bs_protocol_inner_coils(const struct bs_protocol *p)
 {
 	return p->virtual_coils > 0 ? p->virtual_coils : p->coils;
-}
-/* It works with what an earlier scan has left. */
-static inline bool bs_protocol_takes(const struct bs_protocol *p, enum bs_kept_kind kind)
-{
-	return kind == BS_KEPT_MAPS ? p->maps == BS_MAPS_STUDY && bs_protocol_map_sets(p) > 0
-				    : p->field.from == BS_FIELD_STUDY;
 }
 /* Images that are solved for, or combined, together: each has a set of maps. */
 static inline uint32_t bs_protocol_map_images(const struct bs_protocol *p)
@@ -501,14 +476,6 @@ static inline uint32_t bs_protocol_map_images(const struct bs_protocol *p)
 static inline uint64_t bs_protocol_map_values(const struct bs_protocol *p)
 {
 	return bs_protocol_voxels(p) * p->coils * bs_protocol_map_images(p);
-}
-/* It makes maps or weights from calibration lines. */
-static inline bool bs_protocol_calibrates(const struct bs_protocol *p)
-{
-	return p->parallel == BS_PARALLEL_GRAPPA ||
-	       ((p->maps == BS_MAPS_ESPIRIT || p->maps == BS_MAPS_WALSH) &&
-		(p->combine == BS_COMBINE_SENSE || bs_methods[p->method].uses_maps) &&
-		bs_protocol_on_grid(p));
 }
 /* Frames of set 0 whose coil images are kept for the velocities of the others, at most. */
 static inline uint32_t bs_protocol_references(const struct bs_protocol *p)
@@ -533,7 +500,4 @@ static inline uint64_t bs_protocol_image_bytes(const struct bs_protocol *p)
 	       (p->output == BS_OUTPUT_COMPLEX ? 8u : 4u);
 }
 
-#ifdef __cplusplus
-}
-#endif
 #endif

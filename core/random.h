@@ -10,10 +10,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_random {
 	uint64_t s[4];
 };
@@ -24,7 +20,4 @@ double bs_random_uniform(struct bs_random *r);
 /* Two independent normal numbers of mean 0 and variance 1 (Box-Muller). */
 void bs_random_normal(struct bs_random *r, double out[2]);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

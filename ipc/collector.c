@@ -19,6 +19,7 @@ void bs_collector_open(struct bs_collector *a, const char *name, uint64_t has)
 	a->socket.socket = -1;
 	a->name = name;
 	a->has = has;
+	a->needs = UINT64_MAX;
 }
 
 void bs_collector_close(struct bs_collector *a)
@@ -27,13 +28,27 @@ void bs_collector_close(struct bs_collector *a)
 	bs_endpoint_close(&a->socket);
 }
 
+/* The number that the question is beyond. */
+static uint64_t *front(struct bs_collector *a)
+{
+	return a->session != 0 ? &a->after : &a->has;
+}
+
 void bs_collector_release(struct bs_collector *a, bool keep)
 {
 	if (a->msg != NULL)
 		bs_endpoint_release(a->msg);
 	a->msg = NULL;
 	if (keep)
-		a->has = a->hand;
+		*front(a) = a->hand;
+}
+
+void bs_collector_about(struct bs_collector *a, uint64_t session, uint64_t after)
+{
+	a->session = session;
+	a->after = after;
+	if (session != 0 && a->none) /* that was of another */
+		a->next_ns = 0;
 }
 
 static void say(struct bs_collector *a, const struct bs_fail *why)
@@ -53,14 +68,20 @@ void bs_collector_later(struct bs_collector *a, int64_t now_ns, const struct bs_
 
 static int ask(struct bs_collector *a, int64_t now_ns, struct bs_fail *why)
 {
-	unsigned char question[BS_WIRE_BYTES + BS_WIRE_TAKER];
-	struct bs_wire w = { .kind = BS_WIRE_NEXT, .seq = a->has, .time_ns = now_ns };
+	unsigned char question[BS_WIRE_BYTES + BS_WIRE_NEXT_APART];
+	struct bs_wire w = { .kind = BS_WIRE_NEXT,
+			     .session = a->session,
+			     .seq = a->needs < a->has ? a->needs : a->has,
+			     .time_ns = now_ns };
+	const bool apart = w.seq != *front(a);
+	const size_t len = apart ? BS_WIRE_NEXT_APART : BS_WIRE_TAKER;
 	struct bs_fail refused = { 0 };
 	int rc;
 
 	bs_wire_put_next(question + BS_WIRE_BYTES, a->name);
-	bs_wire_encode(question, &w, question + BS_WIRE_BYTES, BS_WIRE_TAKER);
-	rc = bs_endpoint_send(&a->socket, question, sizeof(question), NULL, 0, 0, why);
+	bs_wire_put_u64(question + BS_WIRE_BYTES + BS_WIRE_TAKER, *front(a));
+	bs_wire_encode(question, &w, question + BS_WIRE_BYTES, len);
+	rc = bs_endpoint_send(&a->socket, question, BS_WIRE_BYTES + len, NULL, 0, 0, why);
 	if (rc == 0)
 		a->asked_ns = now_ns;
 	a->next_ns = now_ns + (rc == 0 ? ANSWER_NS : EMPTY_NS);
@@ -106,22 +127,22 @@ static int open_stored(struct bs_collector *a, const struct bs_wire *w,
 	size_t len;
 	int rc = bs_wire_get_stored(&previous, &image, &len, payload, (size_t)w->payload_len, why);
 
-	if (rc == 0 && w->seq <= a->has)
+	if (rc == 0 && w->seq <= *front(a))
 		rc = bs_fail(why, BS_ERR_SEQUENCE, "image %" PRIu64 " follows %" PRIu64, w->seq,
-			     a->has);
+			     *front(a));
 	if (rc != 0)
 		return rc;
 	rc = bs_asked_open(out, image, len, &reason);
 	if (rc != 0)
 		(void)bs_fail(why, rc, "image %" PRIu64 ": %s", w->seq, reason.text);
 	if (rc != 0 && a->skips) {
-		a->has = w->seq;
+		*front(a) = w->seq;
 		a->missed++;
 	}
 	if (rc != 0)
 		return rc;
 	a->hand = w->seq;
-	if (a->has != 0 && previous > a->has && a->counted != w->seq) {
+	if (a->session == 0 && a->has != 0 && previous > a->has && a->counted != w->seq) {
 		bs_log(BS_LOG_WARN,
 		       "images beyond %" PRIu64 " up to %" PRIu64 " are not there any more", a->has,
 		       previous);
@@ -141,6 +162,7 @@ static int hear(struct bs_collector *a, size_t len, struct bs_asked *out, int64_
 	int rc = bs_wire_decode(&w, a->msg, len, &payload, &why);
 
 	a->next_ns = now_ns;
+	a->none = rc == 0 && w.kind == BS_WIRE_NONE;
 	if (rc == 0 && w.kind == BS_WIRE_STORED) {
 		rc = open_stored(a, &w, payload, out, &why);
 		if (rc == 0) {
@@ -148,9 +170,11 @@ static int hear(struct bs_collector *a, size_t len, struct bs_asked *out, int64_
 			a->asked_ns = 0;
 			return 1;
 		}
-	} else if (rc == 0 && w.kind == BS_WIRE_NONE) {
-		a->none_ns = a->asked_ns;
-		a->next_ns = now_ns + EMPTY_NS;
+	} else if (a->none) {
+		if (a->session == 0) {
+			a->none_ns = a->asked_ns;
+			a->next_ns = now_ns + EMPTY_NS;
+		}
 		a->said[0] = '\0';
 	} else if (rc == 0 && w.kind == BS_WIRE_REFUSE &&
 		   bs_wire_get_answer(&words, payload, (size_t)w.payload_len, &why) == 0) {

@@ -24,12 +24,15 @@ struct bs_collector {
 	const unsigned char *msg; /* in hand until release */
 	uint64_t hand;            /* number of the image in hand */
 	uint64_t has;             /* number of the last image that was kept */
-	uint64_t missed;          /* gaps: images that were not there any more */
-	uint64_t counted;         /* number of the image behind the last gap */
-	int64_t asked_ns;         /* the question that is out; 0: none is */
-	int64_t next_ns;          /* the next one */
-	int64_t none_ns;          /* when the last question was asked that nothing followed */
-	char said[384];           /* why there was no image, the last time */
+	uint64_t needs;           /* the service must keep what follows this number, if below has */
+	uint64_t session, after; /* the question is for what follows in this scan; 0: in any, has */
+	uint64_t missed;         /* gaps: images that were not there any more */
+	uint64_t counted;        /* number of the image behind the last gap */
+	int64_t asked_ns;        /* the question that is out; 0: none is */
+	int64_t next_ns;         /* the next one */
+	int64_t none_ns; /* when the last question was asked that nothing followed, of any */
+	bool none;       /* the last answer was that nothing follows */
+	char said[384];  /* why there was no image, the last time */
 };
 
 /* An image message, taken apart. */
@@ -52,6 +55,11 @@ void bs_collector_open(struct bs_collector *a, const char *name, uint64_t has);
 int bs_collector_take(struct bs_collector *a, struct bs_asked *out, int64_t now_ns,
 		      struct bs_fail *why);
 void bs_collector_release(struct bs_collector *a, bool keep);
+/*
+ * The next question, while none is out: what follows number `after` in this scan alone, which does
+ * not touch has (after goes on instead); session 0: what follows has, as usual.
+ */
+void bs_collector_about(struct bs_collector *a, uint64_t session, uint64_t after);
 /* The image in hand, released without being kept, is asked for again after a while, for why. */
 void bs_collector_later(struct bs_collector *a, int64_t now_ns, const struct bs_fail *why);
 static inline int64_t bs_collector_due(const struct bs_collector *a)

@@ -3,13 +3,10 @@
 #include "ipc/gate.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "ipc/endpoint.h"
 #include "ipc/gatepeer.h"
 #include "ipc/url.h"
 

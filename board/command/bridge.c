@@ -11,6 +11,7 @@
 #include "core/log.h"
 #include "core/memory/pools.h"
 #include "drivers/bridge/server.h"
+#include "ipc/wire/wire.h"
 
 #define NICE 5 /* behind everything that a scan needs */
 
@@ -31,19 +32,14 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* Bytes of the largest acquisition and image message of the site. */
+/* Bytes of the largest acquisition that the service takes and of the largest image message. */
 static int measure(const struct bs_site *site, uint64_t *acquisition, uint64_t *image,
 		   struct bs_fail *why)
 {
 	struct bs_pools pools;
 	const int rc = bs_pools_size(&pools, site, why);
 
-	*acquisition = 0;
-	for (uint32_t i = 0; i < site->protocols; i++) {
-		const uint64_t bytes = bs_pools_acq_message(&site->protocol[i]);
-
-		*acquisition = bytes > *acquisition ? bytes : *acquisition;
-	}
+	*acquisition = bs_wire_kspace_max(pools.acq_bytes) - BS_WIRE_BYTES;
 	*image = pools.image_bytes + 4096; /* and what STORED puts around it */
 	return rc;
 }

@@ -6,7 +6,6 @@
 
 #include "board/command/command.h"
 #include "board/web/web.h"
-#include "core/log.h"
 
 #define NICE 10
 

@@ -210,11 +210,13 @@ static void hear(struct bs_images *im, const char *name, uint64_t cursor)
 }
 
 /* As bs_store_next: 1: the answer is there; 0: nothing follows; negative. */
-static int look_up(struct bs_images *im, uint64_t after, size_t *len, struct bs_fail *why)
+static int look_up(struct bs_images *im, uint64_t after, bool hold, size_t *len,
+		   struct bs_fail *why)
 {
 	int rc = bs_store_next(im->e->store, &im->reader, after, im->answer, len, why);
 
-	if (rc != 0 || bs_endpoint_connections_now(&im->socket) > 1 || atomic_load(&im->quit))
+	if (rc != 0 || !hold || bs_endpoint_connections_now(&im->socket) > 1 ||
+	    atomic_load(&im->quit))
 		return rc;
 	/* nobody else is kept waiting: hold the question for the image that may be on its way */
 	(void)pthread_mutex_lock(&im->lock);
@@ -239,6 +241,7 @@ static int reply(struct bs_images *im, const struct bs_wire *w, const unsigned c
 		 size_t *len, struct bs_fail *why)
 {
 	char name[BS_WIRE_TAKER];
+	uint64_t after = w->seq;
 	int rc;
 
 	if (w->kind != BS_WIRE_NEXT)
@@ -255,7 +258,10 @@ static int reply(struct bs_images *im, const struct bs_wire *w, const unsigned c
 	if (rc != 0)
 		return rc;
 	hear(im, name, w->seq);
-	while ((rc = look_up(im, w->seq, len, why)) < 0 && rc != BS_ERR_TIMEOUT)
+	if (w->payload_len == BS_WIRE_NEXT_APART)
+		(void)bs_wire_get_u64(&after, payload + BS_WIRE_TAKER, sizeof(after), why);
+	im->reader.session = w->session;
+	while ((rc = look_up(im, after, after == w->seq, len, why)) < 0 && rc != BS_ERR_TIMEOUT)
 		bs_emit_fault(im->e, why);
 	return rc == BS_ERR_TIMEOUT ? BS_ERR_IO : rc; /* it may ask again */
 }

@@ -15,13 +15,16 @@
 #include <stdint.h>
 
 #include "ipc/shm/scan.h"
+#include "ipc/wire/envelope.h"
 
 #ifndef BS_HELD_MAX
 #define BS_HELD_MAX 256u /* messages beyond a gap that are held, at most */
 #endif
 #define BS_JUMP_MAX (UINT64_C(1) << 24) /* a number this far ahead is a fault, not a gap */
-/* A sender resends after 1, 2, then each 4 s without progress (WIRE.md, 6): what is missing after this
- * is lost. */
+/*
+ * A sender resends after 1, 2, then each 4 s without progress (WIRE.md, 6): what is missing after
+ * this is lost.
+ */
 #define BS_GAP_NS INT64_C(4500000000)
 /* A scan gives way to another sender's header once its own sender was not heard for so long, */
 #define BS_SILENT_NS INT64_C(1000000000)
@@ -33,9 +36,9 @@ struct bs_item {
 	uint64_t seq;
 	int64_t time_ns; /* the sender's */
 	uint32_t slot;   /* kind ACQ and used */
-	uint16_t kind;   /* enum bs_wire_kind; 0: none */
-	bool used;       /* false: it was rejected, only its number counts */
-	uint64_t count;  /* CLOSE */
+	enum bs_wire_kind kind;
+	bool used;      /* false: it was rejected, only its number counts */
+	uint64_t count; /* CLOSE */
 };
 
 struct bs_order {

@@ -3,6 +3,7 @@
 
 #include "board/ingest/ingest.h"
 #include "core/frame/recon.h"
+#include "core/plan/plan.h"
 #include "core/thread/clock.h"
 #include "ipc/wire/mrd.h"
 
@@ -46,7 +47,7 @@ static void fill_slot(struct ingest *in, struct bs_ingest_scan *scan, uint32_t s
 
 		memcpy(samples, data, (size_t)head->number_of_samples * head->active_channels * 8);
 		bs_admit_turn(scan->p, &meta->head, samples);
-		if (bs_protocol_streams(scan->p) && row != BS_ROW_NONE)
+		if (bs_plan_streams(scan->p) && row != BS_ROW_NONE)
 			bs_admit_path(scan->p, &scan->record->info, &meta->head,
 				      m->payload + traj_at, samples + bs_path_at(head));
 	}
@@ -188,7 +189,7 @@ static bool wanted(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq)
 			      (unsigned long long)seq, (unsigned long long)scan->order.next);
 		reject(in, scan, &(struct bs_wire){ .session = scan->session, .seq = seq }, &why);
 		return false;
-	default:
+	case BS_NUMBER_NEW:
 		break;
 	}
 	while (scan->state == BS_STATE_SCANNING && bs_order_beyond(&scan->order, seq))
@@ -225,7 +226,16 @@ static enum fate take_numbered(struct ingest *in, struct bs_ingest_scan *scan,
 			      (unsigned long long)m->w.seq);
 		refuse(in, scan, &item, &why);
 		break;
-	default:
+	case BS_WIRE_WAVEFORM:
+	case BS_WIRE_HEARTBEAT:
+	case BS_WIRE_ACCEPT:
+	case BS_WIRE_REFUSE:
+	case BS_WIRE_ACK:
+	case BS_WIRE_OUTCOME:
+	case BS_WIRE_IMAGE:
+	case BS_WIRE_NEXT:
+	case BS_WIRE_STORED:
+	case BS_WIRE_NONE:
 		break;
 	}
 	if (item.used && in->log != NULL)
@@ -389,12 +399,19 @@ static enum fate take_decoded(struct ingest *in, struct bs_ingest_scan *scan, st
 		else
 			out_of_turn(in, &m->w);
 		return DONE;
-	default:
+	case BS_WIRE_ACCEPT:
+	case BS_WIRE_REFUSE:
+	case BS_WIRE_ACK:
+	case BS_WIRE_OUTCOME:
+	case BS_WIRE_IMAGE:
+	case BS_WIRE_NEXT:
+	case BS_WIRE_STORED:
+	case BS_WIRE_NONE:
 		(void)bs_fail(&why, BS_ERR_KIND,
 			      "message of kind %u: the service says that, not a sender", m->w.kind);
 		reject(in, scan, &m->w, &why);
-		return DONE;
 	}
+	return DONE;
 }
 
 static enum fate take_message(struct ingest *in, const unsigned char *msg, size_t len,

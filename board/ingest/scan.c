@@ -4,6 +4,7 @@
 
 #include "board/ingest/ingest.h"
 #include "config/config.h"
+#include "core/plan/plan.h"
 #include "core/thread/clock.h"
 #include "core/frame/geometry.h"
 #include "core/frame/recon.h"
@@ -140,7 +141,7 @@ static bool is_alone(const struct bs_protocol *p)
 	bool takes = p->image_ms > 0.0;
 
 	for (int k = 0; k < BS_KEPT_KINDS; k++)
-		takes = takes || bs_protocol_takes(p, (enum bs_kept_kind)k);
+		takes = takes || bs_plan_of(p).takes[k];
 	return takes;
 }
 

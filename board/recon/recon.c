@@ -500,7 +500,8 @@ static int take_entry(struct recon_worker *w, uint64_t entry)
 		if (mine)
 			rc = close_scan(w);
 		break;
-	default:
+	case BS_ENTRY_IMAGE:
+	case BS_ENTRY_END:
 		break;
 	}
 	if (rc != 0)

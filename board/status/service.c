@@ -197,6 +197,7 @@ static const struct bs_row total_rows[] = {
 	  TOTAL(repeated) },
 	{ "lost", "Images given up: in hand when processes ended by themselves, twice.",
 	  TOTAL(lost) },
+	{ "unsent", "Images for which there was no taker.", TOTAL(unsent) },
 	{ "nonsense", "Peers of emit's sockets that did not speak the protocol.",
 	  VIEW(totals, nonsense), COUNTER },
 	{ NULL, "Lines of the log that were warnings or errors.", IN(errors), COUNTER,

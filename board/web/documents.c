@@ -1,7 +1,6 @@
 /* board/web/documents.c - see documents.h */
 #include "board/web/documents.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>

@@ -1,12 +1,10 @@
 /* board/web/taker.c - see taker.h */
 #include "board/web/taker.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "board/status/ask.h"
-#include "board/status/json.h"
 #include "board/status/status.h"
 #include "board/web/picture.h"
 #include "core/log.h"
@@ -78,21 +76,23 @@ static void catch_up(struct bs_web_taker *t, int64_t *due_ns)
 	static char status[BS_STATUS_MAX];
 	const struct bs_keyed self = { BS_PEER_PAGE, t->page->site->web.key };
 	struct bs_fail why;
-	double last = 0.0;
-	size_t len;
+	const char *last;
+	uint64_t from;
 
 	if (bs_now_ns() < *due_ns)
 		return;
 	*due_ns = bs_now_ns() + LOOK_NS;
 	if (bs_status_ask_own(t->page->site, &self, "json", status, sizeof(status), POLL_MS,
-			      &why) != 0 ||
-	    !bs_json_number(bs_json_member(status, "images", &len), "last", &last) ||
-	    last < (double)BS_WEB_PENDING || (uint64_t)last - BS_WEB_PENDING <= t->images.has)
+			      &why) != 0)
+		return;
+	last = strstr(status, "\"images\":{"); /* in a text its quotes have backslashes */
+	last = last != NULL ? strstr(last, "\"last\":") : NULL;
+	from = last != NULL ? strtoull(last + strlen("\"last\":"), NULL, 10) : 0;
+	if (from < BS_WEB_PENDING || from - BS_WEB_PENDING <= t->images.has)
 		return;
 	if (t->images.has != 0)
-		atomic_fetch_add(&t->page->skipped,
-				 (uint64_t)last - BS_WEB_PENDING - t->images.has);
-	t->images.has = (uint64_t)last - BS_WEB_PENDING;
+		atomic_fetch_add(&t->page->skipped, from - BS_WEB_PENDING - t->images.has);
+	t->images.has = from - BS_WEB_PENDING;
 }
 
 /* Is there an image to show? It is waited for until then, and not shown before its turn. */

@@ -7,6 +7,7 @@
 #include "core/frame/averages.h"
 #include "core/frame/flow.h"
 #include "core/frame/geometry.h"
+#include "core/plan/plan.h"
 #include "core/traj/delay.h"
 
 static const char axes[] = "xyz";
@@ -93,6 +94,11 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 	const struct bs_plan plan = bs_plan_of(p);
 	const uint32_t *want = plan.on_grid ? p->encoded : p->matrix;
 
+	if (bs_methods[p->method].passes)
+		return bs_fail(why, BS_ERR_PROTOCOL,
+			       "protocol '%s' passes the images of MRD clients through and "
+			       "reconstructs none: it takes no scan",
+			       p->name);
 	for (int a = 0; a < 3; a++)
 		if (info->encoded[a] != want[a] &&
 		    !(a == 0 && plan.on_grid && is_line(&plan, info) &&
@@ -482,11 +488,11 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 	rc = line ? check_sizes(p, head, why) : check_beside(p, head, kind, why);
 	if (rc == 0 && kind != BS_KIND_NOISE)
 		rc = check_index(p, info, head, why);
-	if (rc == 0 && line && bs_protocol_streams(p))
+	if (rc == 0 && line && bs_plan_streams(p))
 		rc = admit_path(p, info, head, traj, row, why);
 	else if (rc == 0 && line)
-		rc = bs_protocol_on_grid(p) ? admit_line(p, table, info, head, row, why)
-					    : admit_trajectory(p, table, head, traj, row, why);
+		rc = bs_plan_on_grid(p) ? admit_line(p, table, info, head, row, why)
+					: admit_trajectory(p, table, head, traj, row, why);
 	if (rc == 0)
 		rc = check_values(p, head, data, why);
 	return rc;
@@ -496,7 +502,7 @@ int bs_admit_dwell(const struct bs_protocol *p, const struct bs_mrd_acq *head, s
 {
 	const double dwell_us = head->sample_time_us;
 
-	if (!bs_protocol_off_resonance(p) || bs_mrd_kind(head->flags) != BS_KIND_IMAGING ||
+	if (!bs_plan_off_resonance(p) || bs_mrd_kind(head->flags) != BS_KIND_IMAGING ||
 	    !(dwell_us > 0.0) || fabs(dwell_us - p->field.dwell_us) <= 1e-3 * p->field.dwell_us)
 		return 0;
 	return bs_fail(why, BS_ERR_TRAJECTORY,
@@ -527,7 +533,7 @@ void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *
 	const uint16_t pre = head->discard_pre;
 
 	if (!(head->flags & BS_MRD_IS_REVERSE) ||
-	    (!bs_protocol_on_grid(p) &&
+	    (!bs_plan_on_grid(p) &&
 	     (head->trajectory_dimensions > 0 || p->traj.type == BS_TRAJ_FILE)))
 		return;
 	for (size_t c = 0; c < head->active_channels; c++)

@@ -21,10 +21,6 @@
 
 #include "core/mrd.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_center {
 	uint32_t line[2];   /* it is there; on the grid at size / 2 */
 	uint32_t header[2]; /* the limits have it there; without limits half of the grid */
@@ -63,7 +59,4 @@ const char *bs_center_words(char *out, size_t cap, const struct bs_center *c);
 const char *bs_center_unknown_words(char *out, size_t cap, const struct bs_center *c,
 				    const uint32_t size[2], uint32_t axes, uint32_t strongest);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -24,10 +24,6 @@
 #include "core/mrd.h"
 #include "core/protocol.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* mm, of every image of the scan; 0 where neither header nor protocol says. */
 void bs_geometry_fov(float fov_mm[3], const struct bs_protocol *p, const struct bs_scan_info *info);
 
@@ -40,7 +36,4 @@ int bs_geometry_check(const struct bs_protocol *p, const struct bs_scan_info *in
 const char *bs_geometry_words(char words[BS_GEOMETRY_WORDS], const struct bs_protocol *p,
 			      const struct bs_scan_info *info);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/hash.h"
+#include "core/plan/plan.h"
 #include "core/text.h"
 
 const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_image *image)
@@ -206,7 +207,7 @@ void bs_frame_describe(const struct bs_recon *r, const struct frame *f,
 	memcpy(image->header, r->info.remark, sizeof(image->header));
 	name_scan(r, image);
 	image->readout[0] = '\0';
-	if (bs_protocol_on_grid(r->p))
+	if (r->plan.on_grid)
 		(void)bs_readouts_words(image->readout, sizeof(image->readout), &r->readouts, r->p,
 					&r->info, r->corrected.epi_shift);
 	image->corrected = r->corrected;

@@ -16,11 +16,9 @@
 #include <stdint.h>
 
 #include "core/mrd.h"
-#include "core/protocol.h"
+#include "core/plan/plan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 /* On the wire in this order (OUTCOME): append only. */
 enum bs_kind {
@@ -98,7 +96,7 @@ static inline bool bs_scan_uses(const struct bs_protocol *p, const struct bs_sca
 	const bool first = p->averages <= 1 || average == 0;
 
 	return bs_protocol_uses(p, kind) &&
-	       (kind != BS_KIND_CALIBRATION || (bs_protocol_calibrates(p) && first) ||
+	       (kind != BS_KIND_CALIBRATION || (bs_plan_of(p).calibrates && first) ||
 		bs_scan_embeds(p, info));
 }
 
@@ -111,7 +109,5 @@ uint64_t bs_kinds_sum(const struct bs_kinds *k);
 #define BS_KINDS_WORDS 384u /* bytes that always suffice */
 const char *bs_kinds_words(char *out, size_t cap, const struct bs_kinds *k);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -136,13 +136,14 @@ void bs_recon_see(struct bs_recon *r, const struct bs_mrd_acq *head, const float
 /* Behind that, once it is made: what it lacks. */
 void bs_frame_say_left(struct bs_recon_image *image);
 
-/* window.c: a readout's group begins; no more of it will come; the image of those that are held. */
+/*
+ * window.c: a readout's group begins; no more of it will come; the image of those that are held,
+ * image as in core/engine.h.
+ */
 void bs_window_enter(const struct bs_recon *r, struct frame *f, const struct bs_mrd_idx *idx,
 		     uint32_t group);
 int bs_window_end(struct bs_recon *r, uint32_t slot);
-int bs_window_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
-		    int64_t deadline_ns);
-/* In its place: the image was handed on before. */
-int bs_window_pass(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image);
+int bs_window_image(struct bs_recon *r, uint32_t slot, float *image, int64_t deadline_ns,
+		    struct bs_report *report);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <strings.h>
 
+#include "core/plan/plan.h"
 #include "core/text.h"
 
 uint32_t bs_readout_oversampling(uint32_t samples, uint32_t encoded_x)
@@ -54,8 +55,8 @@ bool bs_readout_doubtful(const struct bs_protocol *p, const struct bs_mrd_acq *t
 
 bool bs_readout_late(const struct bs_protocol *p, const struct bs_mrd_acq *turned)
 {
-	return bs_protocol_on_grid(p) && p->reversed_center == BS_REVERSED_STORED &&
-	       !p->epi_correct && bs_readout_doubtful(p, turned);
+	return bs_plan_on_grid(p) && p->reversed_center == BS_REVERSED_STORED && !p->epi_correct &&
+	       bs_readout_doubtful(p, turned);
 }
 
 void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,

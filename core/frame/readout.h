@@ -21,10 +21,6 @@
 #include "core/mrd.h"
 #include "core/protocol.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Of readouts of so many samples; 1: encodedSpace has it, 0: neither as many nor a multiple. */
 uint32_t bs_readout_oversampling(uint32_t samples, uint32_t encoded_x);
 /* Of the protocol's readouts, on the grid, that the header lacks; 1: nothing, 0: none explains x */
@@ -61,7 +57,4 @@ const char *bs_readouts_words(char *out, size_t cap, const struct bs_readouts *a
 /* Of untold ones, which of the two was taken, and what would tell. */
 const char *bs_readouts_untold_words(char *out, size_t cap, const struct bs_protocol *p);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

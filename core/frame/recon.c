@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/frame/geometry.h"
+#include "core/plan/plan.h"
 
 /* The frame, or a window's group, has all that it waits for. */
 static bool is_full(const struct bs_recon *r, const struct frame *f)
@@ -177,27 +178,17 @@ static bool goes_on(const struct bs_recon *r, const struct frame *f, const struc
 	       head->idx.repetition != f->first.idx.repetition;
 }
 
-/* path NULL: the table says it. */
-static int add_to(const struct seat *to, uint32_t slot, uint32_t row, const float *path,
-		  const float *data, size_t stride)
-{
-	int rc = 0;
-
-	if (path != NULL && to->engine->path != NULL)
-		rc = to->engine->path(to->self, slot, row, path);
-	return rc == 0 ? to->engine->add(to->self, slot, row, data, stride) : rc;
-}
-
 static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const struct bs_mrd_acq *head,
 	       const float *data)
 {
-	const struct seat beside = { r->preview, r->preview_self };
-	const float *path = r->plan.streams ? data + bs_path_at(head) : NULL;
+	const struct seat *own = r->frame[slot].seat;
+	const float *k = r->plan.streams ? data + bs_path_at(head) : NULL;
 	const float *from = data + 2 * (size_t)head->discard_pre;
-	int rc = add_to(r->frame[slot].seat, slot, row, path, from, head->number_of_samples);
+	const size_t stride = head->number_of_samples;
+	int rc = own->engine->add(own->self, slot, row, k, from, stride);
 
 	if (rc == 0 && has_preview_beside(r))
-		rc = add_to(&beside, slot, row, path, from, head->number_of_samples);
+		rc = r->preview->add(r->preview_self, slot, row, k, from, stride);
 	return rc;
 }
 
@@ -376,7 +367,7 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 
 	if (uses && r->seen == 0)
 		bs_recon_see(r, head, data);
-	if (uses && row != BS_ROW_NONE && bs_protocol_on_grid(r->p))
+	if (uses && row != BS_ROW_NONE && r->plan.on_grid)
 		bs_readouts_see(&r->readouts, r->p, head);
 	if (!uses) {
 		r->kinds.unused[kind]++;
@@ -481,7 +472,6 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 		      struct bs_fail *why)
 {
 	struct frame *f = &r->frame[slot];
-	const struct bs_engine *engine = f->seat->engine;
 	struct bs_report *report = &image->report;
 	int rc = bs_frame_rest(r, slot);
 
@@ -492,13 +482,12 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	bs_frame_describe(r, f, image);
 	report->allowed = report->flow.keep == 0; /* what is kept is made as it was */
 	if (rc == 0 && r->groups > 0)
-		rc = bs_window_pass(r, slot, image);
+		rc = bs_window_image(r, slot, NULL, INT64_MAX, report);
 	else if (rc == 0 && f->absent)
 		;
-	else if (rc == 0 && engine->pass != NULL && report->flow.keep == 0)
-		rc = engine->pass(f->seat->self, slot, NULL, report);
 	else if (rc == 0)
-		rc = engine->finish(f->seat->self, slot, INT64_MAX, image->pixels, report);
+		rc = f->seat->engine->image(f->seat->self, slot, NULL, INT64_MAX,
+					    report->flow.keep > 0 ? image->pixels : NULL, report);
 	if (rc != 0)
 		return not_made(r, image, rc, why);
 	bs_flows_made(&r->flows, &f->first.idx, image);
@@ -525,10 +514,10 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	if (preview)
 		rc = r->preview->peek(r->preview_self, slot, image->pixels);
 	else if (r->groups > 0)
-		rc = bs_window_image(r, slot, image, deadline_ns);
+		rc = bs_window_image(r, slot, image->pixels, deadline_ns, &image->report);
 	else
-		rc = f->seat->engine->finish(f->seat->self, slot, deadline_ns, image->pixels,
-					     &image->report);
+		rc = f->seat->engine->image(f->seat->self, slot, NULL, deadline_ns, image->pixels,
+					    &image->report);
 	if (rc != 0)
 		return not_made(r, image, rc, why);
 	bs_frame_say_left(image);

@@ -64,10 +64,6 @@
 #include "core/frame/readout.h"
 #include "core/mrd.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_recon;
 
 /* The next image of a slice and contrast has another one. */
@@ -289,7 +285,4 @@ const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_imag
 #define BS_PREVIEW_SERIES  0x8000u
 #define BS_VELOCITY_SERIES 0x4000u
 
-#ifdef __cplusplus
-}
-#endif
 #endif

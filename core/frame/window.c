@@ -49,21 +49,8 @@ int bs_window_end(struct bs_recon *r, uint32_t slot)
 	return rc;
 }
 
-int bs_window_pass(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image)
-{
-	struct window *w = &r->frame[slot].w;
-	const struct seat *own = &r->seat[0];
-	int rc;
-
-	if (own->engine->pass == NULL)
-		return bs_window_image(r, slot, image, INT64_MAX);
-	rc = w->unfolded ? own->engine->fold(own->self, slot, w->group) : 0;
-	w->unfolded = false;
-	return rc == 0 ? own->engine->pass(own->self, slot, w->held, &image->report) : rc;
-}
-
-int bs_window_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
-		    int64_t deadline_ns)
+int bs_window_image(struct bs_recon *r, uint32_t slot, float *image, int64_t deadline_ns,
+		    struct bs_report *report)
 {
 	struct window *w = &r->frame[slot].w;
 	const struct seat *own = &r->seat[0];
@@ -73,8 +60,7 @@ int bs_window_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *im
 	fold_ns = bs_now_ns() - fold_ns;
 	w->unfolded = false;
 	if (rc == 0)
-		rc = own->engine->slide(own->self, slot, w->held, deadline_ns, image->pixels,
-					&image->report);
-	image->report.stage_ns[BS_BUDGET_ACCUMULATE] += fold_ns;
+		rc = own->engine->image(own->self, slot, w->held, deadline_ns, image, report);
+	report->stage_ns[BS_BUDGET_ACCUMULATE] += fold_ns;
 	return rc;
 }

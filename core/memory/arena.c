@@ -55,3 +55,19 @@ void bs_arena_close(struct bs_arena *a)
 		(void)munmap(a->base, a->size);
 	memset(a, 0, sizeof(*a));
 }
+
+void bs_room_take(struct bs_room *r, void *to, const char *what, uint64_t count, uint64_t bytes)
+{
+	const uint64_t all = count * bs_slot(bytes);
+	void *at = NULL;
+
+	r->bytes += all;
+	if (r->need != NULL)
+		bs_need_add(r->need, what, count, bytes);
+	if (r->arena == NULL)
+		return;
+	if (all > 0)
+		at = bs_arena_take(r->arena, (size_t)all, BS_ALIGN);
+	r->full = r->full || (all > 0 && at == NULL);
+	memcpy(to, &at, sizeof(at));
+}

@@ -15,9 +15,7 @@
 
 #include "core/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 #define BS_ALIGN 64u /* one cache line, one AVX-512 vector */
 
@@ -44,6 +42,25 @@ struct bs_need {
 /* Adds count slots of bytes each; sets overflow rather than wrap. */
 void bs_need_add(struct bs_need *need, const char *what, uint64_t count, uint64_t bytes);
 
+/* Rounded up to BS_ALIGN: of a slot, as bs_need_add says it. */
+static inline uint64_t bs_slot(uint64_t bytes)
+{
+	return (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
+}
+
+/*
+ * A part's memory in one list: the same calls sum its bytes up, say them, and take them. A piece is
+ * count slots of bytes each. to: the address of the pointer to it, which is set where there is an
+ * arena; NULL of an empty piece, and of one that the arena has no room for.
+ */
+struct bs_room {
+	struct bs_need *need;   /* or NULL */
+	struct bs_arena *arena; /* or NULL */
+	uint64_t bytes;
+	bool full; /* the arena, before the last piece */
+};
+void bs_room_take(struct bs_room *r, void *to, const char *what, uint64_t count, uint64_t bytes);
+
 /* BS_ERR_NOMEM with the need in words when the system refuses. bytes may be 0. */
 int bs_arena_open(struct bs_arena *a, uint64_t bytes, struct bs_fail *why);
 void bs_arena_close(struct bs_arena *a);
@@ -59,7 +76,5 @@ static inline void *bs_arena_take(struct bs_arena *a, size_t bytes, size_t align
 	return a->base + at;
 }
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

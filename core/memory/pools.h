@@ -16,10 +16,6 @@
 #include "core/mrd.h"
 #include "core/protocol.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Bytes; BS_WIRE_BYTES of ipc/wire/wire.h, which core may not see (the test compares). */
 #define BS_POOLS_ENVELOPE   64u
 #define BS_POOLS_TRAJ_DIMS  3u     /* of a message, at most */
@@ -55,7 +51,4 @@ int bs_pools_hold(const struct bs_pools *pools, const struct bs_site *site, stru
 /* The largest acquisition message that the protocol's streams may carry, envelope included. */
 uint64_t bs_pools_acq_message(const struct bs_protocol *p);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

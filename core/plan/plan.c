@@ -11,9 +11,9 @@ static enum bs_encode encode_of(const struct bs_protocol *p)
 		return BS_ENCODE_NOTHING;
 	if (method->on_grid)
 		return BS_ENCODE_LINES;
-	if (bs_protocol_streams(p))
+	if (bs_plan_streams(p))
 		return BS_ENCODE_PATH;
-	if (bs_protocol_off_resonance(p))
+	if (bs_plan_off_resonance(p))
 		return BS_ENCODE_FIELD;
 	return method->solves && p->fhd == BS_SUM_EXACT ? BS_ENCODE_EXACT : BS_ENCODE_GRID;
 }
@@ -63,7 +63,7 @@ static bool host_only(const struct bs_protocol *p)
 {
 	const struct bs_method_traits *method = &bs_methods[p->method];
 
-	return bs_protocol_streams(p) &&
+	return bs_plan_streams(p) &&
 	       (method->on_grid || (method->solves && p->precond != BS_PRECOND_NONE) ||
 		p->dims != 2 || p->density == BS_DENSITY_PIPE || p->frame_step > 0 ||
 		p->preview_every > 0 || p->traj.estimate_delay);
@@ -84,18 +84,19 @@ struct bs_plan bs_plan_of(const struct bs_protocol *p)
 		.preview = method->preview,
 		.counting = method->counting,
 		.joint = method->uses_maps,
-		.on_grid = bs_protocol_on_grid(p),
-		.streams = bs_protocol_streams(p),
+		.on_grid = bs_plan_on_grid(p),
+		.streams = bs_plan_streams(p),
 		.host_only = host_only(p),
-		.off_resonance = bs_protocol_off_resonance(p),
+		.off_resonance = bs_plan_off_resonance(p),
 		.accelerated = p->parallel != BS_PARALLEL_NONE,
 		.corrects = p->epi_correct || p->navigators != BS_NAVIGATE_OFF,
 		.prepares = p->whiten != BS_WHITEN_OFF || p->virtual_coils > 0,
-		.calibrates = bs_protocol_calibrates(p),
 		.shares_coils = method->shares_coils,
 		.shares_rows = method->shares_rows,
 	};
 
+	plan.takes[BS_KEPT_MAPS] = plan.maps == BS_PLAN_MAPS_STUDY && p->slices > 0;
+	plan.takes[BS_KEPT_FIELD] = p->field.from == BS_FIELD_STUDY;
 	plan.calibrates =
 		bs_plan_has(plan, BS_PLAN_FILL) || (plan.maps == BS_PLAN_MAPS_SCAN && plan.on_grid);
 	plan.waits = plan.calibrates || plan.maps == BS_PLAN_MAPS_SCAN || plan.prepares;
@@ -109,14 +110,10 @@ static const char *const maps[] = { "", " by maps_file", " by maps of the scan",
 static void put_stages(struct bs_text *t, const struct bs_plan *plan, enum bs_plan_stage first,
 		       enum bs_plan_stage end)
 {
-	static const char *const names[BS_PLAN_STAGES] = {
-		[BS_PLAN_EPI] = "EPI",         [BS_PLAN_NAVIGATE] = "navigate",
-		[BS_PLAN_WHITEN] = "whiten",   [BS_PLAN_COMPRESS] = "compress",
-		[BS_PLAN_AVERAGE] = "average", [BS_PLAN_FILL] = "GRAPPA",
-		[BS_PLAN_POCS] = "POCS",       [BS_PLAN_ECHOES] = "measure field",
-		[BS_PLAN_COMBINE] = "combine", [BS_PLAN_RESIZE] = "resize",
-		[BS_PLAN_PHASE] = "phase",     [BS_PLAN_VELOCITY] = "velocity",
-	};
+	static const char *const names[] = { "EPI",     "navigate", "whiten", "compress",
+					     "average", "GRAPPA",   "POCS",   "measure field",
+					     "combine", "resize",   "phase",  "velocity" };
+	_Static_assert(sizeof(names) / sizeof(names[0]) == BS_PLAN_STAGES, "a name for each");
 	const char *between = t->len > 0 ? " > " : "";
 
 	for (unsigned s = first; s < end; s++)
@@ -129,9 +126,11 @@ static void put_stages(struct bs_text *t, const struct bs_plan *plan, enum bs_pl
 
 const char *bs_plan_words(char *to, size_t size, const struct bs_plan *plan)
 {
-	static const char *const encodings[BS_ENCODES] = { "nothing", "grid", "exact",
-							   "field",   "path", "lines" };
-	static const char *const solvers[BS_SOLVES] = { "", " > cg", " > unfold" };
+	static const char *const encodings[] = { "nothing", "grid", "exact",
+						 "field",   "path", "lines" };
+	static const char *const solvers[] = { "", " > cg", " > unfold" };
+	_Static_assert(sizeof(encodings) / sizeof(encodings[0]) == BS_ENCODES, "a name for each");
+	_Static_assert(sizeof(solvers) / sizeof(solvers[0]) == BS_SOLVES, "a name for each");
 	struct bs_text t = { to, size, 0, false };
 
 	to[0] = '\0';

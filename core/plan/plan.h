@@ -12,9 +12,7 @@
 
 #include "core/protocol.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 enum bs_encode {
 	BS_ENCODE_NOTHING, /* there is no work */
@@ -70,16 +68,30 @@ struct bs_plan {
 	bool on_grid;   /* its samples are lines of the grid `encoded`, told by their counters */
 	bool streams;   /* where its samples lie, each readout says: it is not known before */
 	bool host_only; /* what the readouts say is for the host alone, there is no CUDA row */
-	bool off_resonance; /* its images are corrected by a field map */
-	bool accelerated;   /* images of fewer lines than `encoded` has are whole */
-	bool corrects;      /* its readouts pass gpu/engine/phases.h */
-	bool prepares;      /* then gpu/engine/front.h, before an engine sees them */
-	bool calibrates;    /* it makes maps or weights from calibration lines */
+	bool off_resonance;        /* its images are corrected by a field map */
+	bool takes[BS_KEPT_KINDS]; /* it works with what an earlier scan has left */
+	bool accelerated;          /* images of fewer lines than `encoded` has are whole */
+	bool corrects;             /* its readouts pass gpu/engine/phases.h */
+	bool prepares;             /* then gpu/engine/front.h, before an engine sees them */
+	bool calibrates;           /* it makes maps or weights from calibration lines */
 	bool waits; /* some of its images wait for maps, weights or coil matrices of the scan */
 	bool shares_coils, shares_rows; /* core/method.h */
 };
 
 struct bs_plan bs_plan_of(const struct bs_protocol *p);
+/* on_grid, streams, off_resonance of its plan, for who is asked with each readout. */
+static inline bool bs_plan_on_grid(const struct bs_protocol *p)
+{
+	return bs_methods[p->method].on_grid || p->traj.type == BS_TRAJ_CARTESIAN;
+}
+static inline bool bs_plan_streams(const struct bs_protocol *p)
+{
+	return p->traj.type == BS_TRAJ_STREAM;
+}
+static inline bool bs_plan_off_resonance(const struct bs_protocol *p)
+{
+	return p->field.map_file[0] != '\0' || p->field.from == BS_FIELD_STUDY;
+}
 #define BS_PLAN_WORDS 192u /* bytes that always suffice */
 /* "whiten, compress > grid > cg > combine", cut to size. Returns to. */
 const char *bs_plan_words(char *to, size_t size, const struct bs_plan *plan);
@@ -89,7 +101,5 @@ static inline bool bs_plan_has(struct bs_plan plan, enum bs_plan_stage stage)
 	return (plan.stages >> (unsigned)stage & 1u) != 0;
 }
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

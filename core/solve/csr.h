@@ -15,9 +15,7 @@
 
 #include "core/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_csr {
 	uint64_t rows, cols, entries;
@@ -41,7 +39,5 @@ void bs_csr_close(struct bs_csr *m);
 /* diagonal[col] = sum over rows of |value|^2, the diagonal of W^H W. */
 void bs_csr_gram_diagonal(const struct bs_csr *m, float *diagonal);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

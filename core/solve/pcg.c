@@ -29,22 +29,24 @@ static uint64_t blocks_of(const struct bs_pcg_spec *s)
 	return (s->size + BLOCK - 1) / BLOCK;
 }
 
-/* As bs_need_add rounds a slot. */
-static size_t whole_lines(uint64_t bytes)
+static void lay(struct bs_pcg *g, struct bs_room *r)
 {
-	return (size_t)((bytes + BS_ALIGN - 1) & ~((uint64_t)BS_ALIGN - 1));
+	bs_room_take(r, &g->r, "solver vectors", g->s.precond ? 4 : 3, g->s.size * 8);
+	bs_room_take(r, &g->partial, "partial sums", 1, blocks_of(&g->s) * 8);
+	bs_room_take(r, &g->history, "residual history", 1, ((uint64_t)g->s.iterations + 1) * 8);
 }
 
 int bs_pcg_need(const struct bs_pcg_spec *s, struct bs_need *need, struct bs_fail *why)
 {
+	struct bs_room room = { .need = need };
+	struct bs_pcg g = { .s = *s };
+
 	if (s->size == 0 || s->size > UINT64_C(1) << 40 || s->iterations == 0 ||
 	    s->iterations > 1000000)
 		return bs_fail(why, BS_ERR_CONFIG,
 			       "conjugate gradients: %llu values, %u iterations",
 			       (unsigned long long)s->size, s->iterations);
-	bs_need_add(need, "solver vectors", s->precond ? 4 : 3, s->size * 8);
-	bs_need_add(need, "partial sums", 1, blocks_of(s) * 8);
-	bs_need_add(need, "residual history", 1, ((uint64_t)s->iterations + 1) * 8);
+	lay(&g, &room);
 	return 0;
 }
 
@@ -52,20 +54,18 @@ int bs_pcg_plan(struct bs_pcg **plan, const struct bs_pcg_spec *s, struct bs_are
 		struct bs_team *team, struct bs_fail *why)
 {
 	struct bs_pcg *g = calloc(1, sizeof(*g));
-	size_t bytes = whole_lines(s->size * 8);
+	const size_t step = (size_t)bs_slot(s->size * 8) / sizeof(*g->r);
+	struct bs_room room = { .arena = arena };
 
 	if (g == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "conjugate gradients");
 	g->s = *s;
 	g->team = team;
-	g->r = bs_arena_take(arena, bytes, BS_ALIGN);
-	g->p = bs_arena_take(arena, bytes, BS_ALIGN);
-	g->ap = bs_arena_take(arena, bytes, BS_ALIGN);
-	g->z = s->precond ? bs_arena_take(arena, bytes, BS_ALIGN) : g->r;
-	g->partial = bs_arena_take(arena, whole_lines(blocks_of(s) * 8), BS_ALIGN);
-	g->history = bs_arena_take(arena, whole_lines(((uint64_t)s->iterations + 1) * 8), BS_ALIGN);
-	if (g->r == NULL || g->p == NULL || g->ap == NULL || g->z == NULL || g->partial == NULL ||
-	    g->history == NULL) {
+	lay(g, &room);
+	g->p = g->r + step;
+	g->ap = g->p + step;
+	g->z = s->precond ? g->ap + step : g->r;
+	if (room.full) {
 		free(g);
 		return bs_fail(why, BS_ERR_NOMEM, "conjugate gradients: the arena is too small");
 	}

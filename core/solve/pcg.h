@@ -24,9 +24,7 @@
 #include "core/err.h"
 #include "core/thread/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 /* Half an ulp: below it the recurrence no longer says what the residual of float vectors is. */
 #define BS_PCG_ROUND_OFF 0x1p-24
@@ -69,7 +67,5 @@ void bs_pcg_close(struct bs_pcg *plan);
 void bs_pcg_solve(struct bs_pcg *plan, const struct bs_pcg_system *system, const float *b, float *x,
 		  const struct bs_pcg_stop *stop, struct bs_pcg_result *result);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

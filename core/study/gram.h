@@ -11,10 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define BS_GRAM_COILS 64u /* at most */
 
 /*
@@ -27,7 +23,4 @@ void bs_gram_add(double *gram, uint32_t coils, uint32_t samples, const void *dat
  */
 void bs_gram_matrix(const double *gram, uint32_t coils, double scale, double *out);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -17,10 +17,6 @@
 #include "core/err.h"
 #include "core/mrd.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum bs_matched {
 	BS_MATCHED_OWN, /* there is no earlier scan */
 	BS_MATCHED_NAME,
@@ -48,7 +44,4 @@ void bs_match_channels(struct bs_match *m, struct bs_named earlier, struct bs_na
 /* They stand in another order. */
 bool bs_match_moves(const struct bs_match *m, uint32_t channels);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

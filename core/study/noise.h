@@ -25,10 +25,6 @@
 #include "core/mrd.h"
 #include "core/protocol.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_noise {
 	char scan[sizeof(((struct bs_scan_info *)0)->measurement)]; /* that it was measured in */
 	float bandwidth; /* relative, of that scan's header; 0: unsaid */
@@ -106,7 +102,4 @@ void bs_noise_keep(struct bs_noise_kept *k, const struct bs_noise *n);
 /* NULL: none of that name. */
 const struct bs_noise *bs_noise_find(const struct bs_noise_kept *k, const char *scan);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -17,7 +17,7 @@ static const char *const what[BS_KEPT_KINDS] = { "image.maps", "field.from" };
 /* Of what the protocol takes; a field map may be on any matrix. */
 static uint64_t taken_bytes(const struct bs_protocol *p, enum bs_kept_kind kind)
 {
-	if (!bs_protocol_takes(p, kind))
+	if (!bs_plan_of(p).takes[kind])
 		return 0;
 	return kind == BS_KEPT_MAPS ? p->slices * bs_protocol_map_values(p) * 8 : 1;
 }
@@ -215,7 +215,7 @@ int bs_scan_study_open(struct bs_scan_study *scan, const struct bs_study *study,
 	memset(scan->posed, 0, sizeof(scan->posed));
 	for (int k = 0; k < BS_KEPT_KINDS; k++) {
 		scan->taken[k] = BS_SCAN_TAKES_NONE;
-		if (rc == 0 && bs_protocol_takes(p, (enum bs_kept_kind)k))
+		if (rc == 0 && bs_plan_of(p).takes[k])
 			rc = choose(&scan->taken[k], study, (enum bs_kept_kind)k, p, info, why);
 	}
 	if (scan->taken[BS_KEPT_MAPS] != BS_SCAN_TAKES_NONE)
@@ -335,7 +335,7 @@ bool bs_study_wants(const struct bs_site *site, enum bs_kept_kind kind, const st
 	for (uint32_t i = 0; makes(p, kind) && i < site->protocols; i++) {
 		const struct bs_protocol *q = &site->protocol[i];
 
-		if (bs_protocol_takes(q, kind) && q->slices == p->slices &&
+		if (bs_plan_of(q).takes[kind] && q->slices == p->slices &&
 		    (kind == BS_KEPT_FIELD ||
 		     (q->coils == p->coils &&
 		      bs_protocol_map_images(q) == bs_protocol_map_images(p) &&

@@ -13,9 +13,9 @@
 #include <stdint.h>
 #include <time.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "core/linkage.h"
+
+BS_C_BEGIN
 
 int64_t bs_now_ns(void);
 int64_t bs_utc_ns(void);
@@ -46,7 +46,5 @@ static inline int64_t bs_ns_of_ms(double ms)
 	return (int64_t)(ms * 1e6);
 }
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -14,9 +14,7 @@
 
 #include "core/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 #define BS_TEAM_MAX 64
 
@@ -33,7 +31,5 @@ void bs_team_each(struct bs_team *team, void (*fn)(void *arg, int task, int memb
 int bs_team_members(const struct bs_team *team);
 void bs_team_close(struct bs_team *team);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

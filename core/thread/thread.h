@@ -12,15 +12,13 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "core/linkage.h"
+
+BS_C_BEGIN
 
 int bs_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 void bs_lock_init(pthread_mutex_t *lock, pthread_cond_t *change);
 void bs_lock_wait(pthread_mutex_t *lock, pthread_cond_t *change, int64_t until_ns);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -18,10 +18,6 @@
 
 #include "core/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_difference {
 	double nrmse;
 	double psnr_db; /* infinite for equal images */
@@ -40,7 +36,4 @@ struct bs_comparison {
 int bs_compare(struct bs_comparison *c, const float *out, const float *ref, const float *mask,
 	       uint64_t n, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

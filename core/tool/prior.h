@@ -19,10 +19,6 @@
 
 #include "core/solve/csr.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_prior_spec {
 	uint32_t dims;      /* 2 or 3 */
 	uint32_t matrix[3]; /* 1 beyond dims */
@@ -35,7 +31,4 @@ struct bs_prior_spec {
 int bs_prior_make(struct bs_csr *w, const struct bs_prior_spec *spec, const float *images,
 		  const float *mask, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -12,14 +12,7 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 double bs_spread_width(const float *image, const uint32_t matrix[3], const uint32_t at[3],
 		       uint32_t axis);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -18,10 +18,6 @@
 
 #include "core/traj/traj.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define BS_DELAY_MAX 8.0 /* samples; larger delays are not looked for */
 
 /* Moves every sample of a readout k [sample][dims] by S; axis: xx, yy, zz; cross: xy, xz, yz. */
@@ -56,7 +52,4 @@ size_t bs_delay_bytes(uint32_t readouts);
 int bs_delay_estimate_in(struct bs_delays *out, const struct bs_spokes *spokes, void *work,
 			 struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

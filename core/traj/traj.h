@@ -14,9 +14,7 @@
 #include "core/protocol.h"
 #include "core/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_traj {
 	uint32_t dims, samples, readouts;
@@ -67,7 +65,5 @@ static inline double bs_traj_unit_scale(const struct bs_protocol *p, uint32_t ax
  */
 int bs_traj_check(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

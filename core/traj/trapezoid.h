@@ -16,28 +16,13 @@
 
 #include "core/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_trapezoid {
 	uint32_t samples;
 	double dwell_us;
 	double ramp_us, flat_us, delay_us;
 };
 
-/*
- * One that is sampled on its flat part alone, behind ramps of 100 us (ramp_us 0), or from the first
- * quarter of a ramp of ramp_us to the last of the other; all times in whole microseconds.
- */
-int bs_trapezoid_make(struct bs_trapezoid *t, uint32_t samples, double dwell_us, uint32_t ramp_us,
-		      struct bs_fail *why);
-/* From the begin of one readout to that of the next. */
-double bs_trapezoid_spacing_us(const struct bs_trapezoid *t);
 /* Cycles per sample spacing of the grid: -0.5 to 0.5. */
 double bs_trapezoid_k(const struct bs_trapezoid *t, uint32_t sample);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

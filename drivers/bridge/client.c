@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "core/log.h"
-#include "drivers/bridge/picture.h"
 #include "ipc/wire/xml.h"
 
 #define S               INT64_C(1000000000)
@@ -32,6 +31,11 @@ static void enter(struct bs_client *c, enum bs_client_state state, int64_t now_n
 
 static void end_feed(struct bs_client *c)
 {
+	if (c->passing) {
+		c->passing = false;
+		c->env->scans--;
+		c->env->ended++;
+	}
 	if (!c->feeding)
 		return;
 	bs_feed_close(&c->feed);
@@ -50,6 +54,7 @@ void bs_client_free(struct bs_client *c)
 	c->xml = NULL;
 	bs_buffer_free(&c->in);
 	bs_buffer_free(&c->out);
+	bs_buffer_free(&c->album.bytes);
 }
 
 void bs_client_gone(struct bs_client *c, int64_t now_ns)
@@ -65,16 +70,36 @@ void bs_client_gone(struct bs_client *c, int64_t now_ns)
 	c->finish_due = c->feeding;
 	bs_buffer_free(&c->in);
 	bs_buffer_free(&c->out);
+	bs_buffer_free(&c->album.bytes);
 	enter(c, BS_CLIENT_LINGERING, now_ns);
 }
 
 /* ---- a scan's start ---- */
 
+static bool passes(const struct bs_client *c)
+{
+	const struct bs_site *site = c->env->site;
+
+	for (uint32_t i = 0; i < site->protocols; i++)
+		if (strcmp(site->protocol[i].name, c->protocol) == 0)
+			return bs_methods[site->protocol[i].method].passes;
+	return false;
+}
+
 static void open_scan(struct bs_client *c, int64_t now_ns)
 {
 	static struct bs_scan_info info;
 	struct bs_fail why = { 0 };
-	int rc = bs_feed_open(&c->feed, c->env->site, &why);
+	int rc;
+
+	if (passes(c)) {
+		c->passing = true;
+		c->env->scans++;
+		c->env->opened++;
+		enter(c, BS_CLIENT_STREAMING, now_ns);
+		return;
+	}
+	rc = bs_feed_open(&c->feed, c->env->site, c->env->ring, &why);
 
 	if (rc == 0) {
 		c->feeding = true;
@@ -90,6 +115,7 @@ static void open_scan(struct bs_client *c, int64_t now_ns)
 	if (bs_mrdxml_read(&info, (const char *)c->xml, c->xml_len, NULL) == 0)
 		bs_bridge_noise_begin(&c->noise, info.measurement);
 	c->session = c->feed.sender.session;
+	bs_album_begin(&c->album, c->env->newest);
 	free(c->xml);
 	c->xml = NULL;
 	c->env->opened++;
@@ -102,11 +128,16 @@ static void open_scan(struct bs_client *c, int64_t now_ns)
 static void ask_for_scan(struct bs_client *c, int64_t now_ns)
 {
 	struct bs_fail why = { 0 };
-
+	if (c->chosen[0] != '\0')
+		memcpy(c->config, c->chosen, sizeof(c->config));
 	if (bs_names_find(&c->protocol, c->env->site, c->config, &why) != 0) {
 		bs_client_fail(c, &why, now_ns);
 		return;
 	}
+	if (c->config[0] != '\0' && !bs_names_known(c->env->site, c->config))
+		bs_client_text(c, BS_SAY_INFO, "config '%.60s' is none of this site's: %s%s",
+			       c->config, c->protocol[0] != '\0' ? "protocol " : "the header's own",
+			       c->protocol);
 	enter(c, BS_CLIENT_WAITING, now_ns);
 	if (c->env->scans < c->env->site->mrd.sessions)
 		open_scan(c, now_ns);
@@ -114,19 +145,19 @@ static void ask_for_scan(struct bs_client *c, int64_t now_ns)
 
 /* ---- messages ---- */
 
-/* What it may send now; after a header anything that is not a TEXT begins the scan. */
+/* What it may send now; after a header the first byte of what is no TEXT begins the scan. */
 static bool may(const struct bs_client *c, enum bs_bridge_id id)
 {
 	switch (c->state) {
 	case BS_CLIENT_CONFIG:
 		return id == BS_BRIDGE_CONFIG_FILE || id == BS_BRIDGE_CONFIG_TEXT ||
-		       id == BS_BRIDGE_QUERY || id == BS_BRIDGE_CLOSE;
+		       id == BS_BRIDGE_TEXT || id == BS_BRIDGE_QUERY || id == BS_BRIDGE_CLOSE;
 	case BS_CLIENT_HEADER:
 		return id == BS_BRIDGE_HEADER || id == BS_BRIDGE_TEXT || id == BS_BRIDGE_QUERY ||
 		       id == BS_BRIDGE_CLOSE;
 	default:
 		return id == BS_BRIDGE_TEXT || id == BS_BRIDGE_ACQUISITION ||
-		       id == BS_BRIDGE_WAVEFORM || id == BS_BRIDGE_CLOSE;
+		       id == BS_BRIDGE_WAVEFORM || id == BS_BRIDGE_IMAGE || id == BS_BRIDGE_CLOSE;
 	}
 }
 
@@ -141,6 +172,26 @@ static void refuse_order(struct bs_client *c, unsigned id, int64_t now_ns)
 	else
 		(void)bs_fail(&why, BS_ERR_STATE, "a message of id %u came within a scan", id);
 	bs_client_fail(c, &why, now_ns);
+}
+
+/*
+ * Words before a scan, in JSON as a rule. A config in them goes before the one that was named,
+ * where there is such a one: protocols that consoles have saved hold old names.
+ */
+static void take_text(struct bs_client *c, const struct bs_bridge_message *m)
+{
+	char name[BS_NAMES_MAX];
+	char words[400];
+
+	if (bs_names_unused(words, sizeof(words), m->body, m->len))
+		bs_client_text(c, BS_SAY_WARNING, "%s: not used", words);
+	if (!bs_names_parameters(name, m->body, m->len))
+		return;
+	if (bs_names_known(c->env->site, name))
+		memcpy(c->chosen, name, sizeof(name));
+	else
+		bs_client_text(c, BS_SAY_WARNING, "parameters.config '%.60s': not known here",
+			       name);
 }
 
 static void take_config(struct bs_client *c, const struct bs_bridge_message *m, int64_t now_ns)
@@ -185,6 +236,34 @@ static bool forward(struct bs_client *c, const struct bs_bridge_message *m, int6
 	return true;
 }
 
+/* Of a protocol that passes: images and waveforms go back as they came. */
+static void pass(struct bs_client *c, const struct bs_bridge_message *m, int64_t now_ns)
+{
+	const struct bs_fail why = { BS_ERR_NOMEM, "no memory for what goes back" };
+
+	c->passed += m->id == BS_BRIDGE_IMAGE;
+	c->unused += m->id == BS_BRIDGE_ACQUISITION;
+	c->env->images += m->id == BS_BRIDGE_IMAGE;
+	if (m->id != BS_BRIDGE_ACQUISITION &&
+	    bs_buffer_add(&c->out, m->body - 2, m->total, SIZE_MAX / 2) != 0)
+		bs_client_fail(c, &why, now_ns);
+}
+
+static void end_pass(struct bs_client *c, int64_t now_ns)
+{
+	const struct bs_fail why = { BS_ERR_LENGTH, "no image came to be passed through" };
+
+	if (c->unused > 0)
+		bs_client_text(c, BS_SAY_WARNING,
+			       "%llu readouts came: protocol '%s' passes images through, and does "
+			       "not use them",
+			       (unsigned long long)c->unused, c->protocol);
+	if (c->passed == 0)
+		bs_client_fail(c, &why, now_ns);
+	else
+		bs_client_close(c, now_ns);
+}
+
 /* Before a header. */
 static void handle_early(struct bs_client *c, const struct bs_bridge_message *m, int64_t now_ns)
 {
@@ -196,6 +275,9 @@ static void handle_early(struct bs_client *c, const struct bs_bridge_message *m,
 	case BS_BRIDGE_HEADER:
 		take_header(c, m, now_ns);
 		break;
+	case BS_BRIDGE_TEXT:
+		take_text(c, m);
+		break;
 	case BS_BRIDGE_QUERY:
 		bs_client_answer(c, m);
 		break;
@@ -204,7 +286,11 @@ static void handle_early(struct bs_client *c, const struct bs_bridge_message *m,
 			bs_client_noise(c);
 		bs_client_close(c, now_ns);
 		break;
-	default:
+	case BS_BRIDGE_RESPONSE:
+	case BS_BRIDGE_ACQUISITION:
+	case BS_BRIDGE_DEPENDENCY:
+	case BS_BRIDGE_IMAGE:
+	case BS_BRIDGE_WAVEFORM:
 		break;
 	}
 }
@@ -212,8 +298,6 @@ static void handle_early(struct bs_client *c, const struct bs_bridge_message *m,
 /* False: it has to wait. */
 static bool handle(struct bs_client *c, const struct bs_bridge_message *m, int64_t now_ns)
 {
-	char name[BS_NAMES_MAX];
-
 	if (!may(c, m->id)) {
 		refuse_order(c, m->id, now_ns);
 		return true;
@@ -222,19 +306,26 @@ static bool handle(struct bs_client *c, const struct bs_bridge_message *m, int64
 		handle_early(c, m, now_ns);
 		return true;
 	}
-	if (c->state == BS_CLIENT_PARAMETERS) {
-		const bool text = m->id == BS_BRIDGE_TEXT;
-
-		if (text && bs_names_parameters(name, m->body, m->len))
-			memcpy(c->config, name, sizeof(name));
-		ask_for_scan(c, now_ns);
-		return text;
+	if (c->state == BS_CLIENT_PARAMETERS && m->id == BS_BRIDGE_TEXT) {
+		take_text(c, m);
+		return true;
 	}
 	if (c->state < BS_CLIENT_STREAMING)
 		return false;
-	if (m->id == BS_BRIDGE_ACQUISITION || m->id == BS_BRIDGE_WAVEFORM)
+	if (m->id == BS_BRIDGE_TEXT)
+		return true;
+	if (c->passing && m->id != BS_BRIDGE_CLOSE) {
+		pass(c, m, now_ns);
+	} else if (c->passing) {
+		end_pass(c, now_ns);
+	} else if (m->id == BS_BRIDGE_ACQUISITION || m->id == BS_BRIDGE_WAVEFORM) {
 		return forward(c, m, now_ns);
-	if (m->id == BS_BRIDGE_CLOSE) {
+	} else if (m->id == BS_BRIDGE_IMAGE) {
+		if (c->unused++ == 0)
+			bs_client_text(c, BS_SAY_WARNING,
+				       "an image came: it is not used (a protocol of method pass "
+				       "returns images)");
+	} else {
 		c->finish_due = true;
 		enter(c, BS_CLIENT_ENDING, now_ns);
 	}
@@ -256,6 +347,11 @@ void bs_client_took(struct bs_client *c, int64_t now_ns)
 			refuse_order(c, m.id, now_ns);
 			return;
 		}
+		if (rc >= 0 && c->in.len >= 2 && c->state == BS_CLIENT_PARAMETERS &&
+		    m.id != BS_BRIDGE_TEXT && may(c, m.id))
+			ask_for_scan(c, now_ns);
+		if (c->state == BS_CLIENT_LINGERING)
+			return;
 		if (rc <= 0)
 			break;
 		c->began_ns = 0;
@@ -270,29 +366,16 @@ void bs_client_took(struct bs_client *c, int64_t now_ns)
 	}
 	if (c->state > BS_CLIENT_STREAMING)
 		return;
+	c->blocked = c->state == BS_CLIENT_WAITING;
 	if (rc < 0)
 		bs_client_fail(c, &why, now_ns);
+	else if (c->blocked)
+		c->began_ns = 0;
 	else if (c->in.len > 0 && c->began_ns == 0)
 		c->began_ns = now_ns;
 }
 
 /* ---- the scan's end ---- */
-
-void bs_client_image(struct bs_client *c, const struct bs_asked *image)
-{
-	struct bs_fail why = { 0 };
-
-	if (c->fd < 0 || c->state == BS_CLIENT_LINGERING)
-		return;
-	if (bs_picture_add(&c->out, BS_CLIENT_OUT_MOST, c->env->site->mrd.pixels, &c->scale, image,
-			   &why) != 0) {
-		bs_log(BS_LOG_WARN, "%s: %s", c->peer, why.text);
-		c->lost++;
-		return;
-	}
-	c->images += image->number < BS_WIRE_PREVIEWS;
-	c->env->images++;
-}
 
 /* Single messages that the service refused; the scan goes on. */
 static void tell_complaints(struct bs_client *c)
@@ -319,7 +402,9 @@ static void over(struct bs_client *c, int64_t now_ns)
 		(void)snprintf(why.text, sizeof(why.text), "%s", c->feed.sender.outcome.text);
 		end_feed(c);
 		bs_client_fail(c, &why, now_ns);
-	} else if (c->state != BS_CLIENT_DRAINING) {
+	} else {
+		c->outcome = c->feed.sender.outcome;
+		end_feed(c);
 		enter(c, BS_CLIENT_DRAINING, now_ns);
 	}
 }
@@ -398,16 +483,17 @@ void bs_client_advance(struct bs_client *c, int64_t now_ns)
 {
 	if (c->state == BS_CLIENT_WAITING)
 		advance_waiting(c, now_ns);
+	if (c->state == BS_CLIENT_LINGERING && c->passing)
+		end_feed(c);
 	if (c->feeding)
 		advance_scan(c, now_ns);
 	if (c->blocked) {
 		bs_client_took(c, now_ns);
 		c->heard_ns = now_ns; /* nothing was read meanwhile: the silence was ours */
 	}
-	if (c->state == BS_CLIENT_DRAINING &&
+	if (c->state == BS_CLIENT_DRAINING && bs_album_done(&c->album) &&
 	    (c->env->none_ns > c->since_ns || now_ns - c->since_ns > SERVICE_NS)) {
 		bs_client_outcome(c);
-		end_feed(c);
 		bs_client_close(c, now_ns);
 	}
 	check_time(c, now_ns);

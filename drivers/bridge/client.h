@@ -6,7 +6,8 @@
  *
  * The server (server.c) moves bytes between the socket and in and out; these functions say what
  * they mean. took is called when bytes came, advance at each turn: neither waits. One thread;
- * buffers grow with what comes, never beyond the limits (message.h) and OUT_MOST.
+ * buffers grow with what comes, never beyond the limits (message.h), OUT_MOST and album.h's. A scan
+ * counts until its outcome is here, however slowly the client takes its images.
  * Test: test/replay/bridge/
  */
 #ifndef BS_DRIVERS_BRIDGE_CLIENT_H
@@ -16,25 +17,26 @@
 
 #include "core/protocol.h"
 #include "ipc/collector.h"
+#include "drivers/bridge/album.h"
 #include "drivers/bridge/buffer.h"
 #include "drivers/bridge/feed.h"
 #include "drivers/bridge/message.h"
 #include "drivers/bridge/names.h"
 #include "drivers/bridge/noise.h"
 
-#define BS_CLIENT_OUT_HIGH ((size_t)64 << 20) /* more waits for it: no image is asked for */
-#define BS_CLIENT_OUT_MOST ((size_t)3 << 30)
+#define BS_CLIENT_OUT_HIGH ((size_t)64 << 10) /* of words; nothing is read while more wait */
+#define BS_CLIENT_OUT_MOST ((size_t)4 << 20)
 #define BS_CLIENT_HELLO_NS INT64_C(10000000000) /* for the next byte, before a scan */
 
 enum bs_client_state {
 	BS_CLIENT_CONFIG,     /* nothing yet */
 	BS_CLIENT_HEADER,     /* a config came */
-	BS_CLIENT_PARAMETERS, /* a header; a TEXT with parameters may follow it */
+	BS_CLIENT_PARAMETERS, /* a header; TEXTs with parameters may follow it */
 	BS_CLIENT_WAITING,    /* as many scans as the site takes are under way */
 	BS_CLIENT_OPENING,    /* OPEN is out */
 	BS_CLIENT_STREAMING,
 	BS_CLIENT_ENDING,   /* CLOSE came: the scan's outcome is to come */
-	BS_CLIENT_DRAINING, /* it is here; images may still be on their way */
+	BS_CLIENT_DRAINING, /* it is here; images are still on their way */
 	BS_CLIENT_LINGERING /* CLOSE was said: what it still sends is dropped */
 };
 
@@ -43,8 +45,10 @@ struct bs_client_env {
 	const struct bs_site *site;
 	struct bs_bridge_limits limits;
 	struct bs_bridge_noises noises;
+	size_t ring;                    /* bytes of a scan's sender */
 	uint32_t scans;                 /* under way */
 	int64_t none_ns;                /* bs_collector's */
+	uint64_t newest;                /* number of the newest image in the store */
 	uint64_t opened, ended, images; /* in all */
 	int64_t said_ns;                /* lines of the log about what clients did wrong */
 	uint32_t said, unsaid;
@@ -61,31 +65,42 @@ struct bs_client {
 	size_t need;                /* bytes that say more than those that are there */
 	bool blocked;               /* what is in `in` waits */
 	bool quiet;                 /* it sends no more */
+	bool stuck;                 /* its connection takes no more for now */
 	bool shut;                  /* so do we */
 	int64_t heard_ns, wrote_ns; /* bytes came, or went */
 	int64_t began_ns;           /* a message that is not whole; 0: none */
 	int64_t since_ns;           /* of the state */
-	char config[BS_NAMES_MAX];
+	char config[BS_NAMES_MAX], chosen[BS_NAMES_MAX]; /* chosen: by parameters; "": not */
 	bool asks_noise;
 	char noise_scan[BS_NAME_MAX];
 	unsigned char *xml;
 	size_t xml_len;
 	const char *protocol;
 	/* its scan */
-	bool feeding;    /* feed is open: it counts in env->scans */
+	bool passing;    /* its images go back to it: it counts in env->scans */
+	bool feeding;    /* feed is open: likewise */
 	bool finish_due; /* CLOSE is to be sent */
 	struct bs_feed feed;
 	struct bs_bridge_noise noise;
-	uint64_t session, images, lost, told;
-	double scale;
+	struct bs_album album;
+	struct bs_wire_outcome outcome;
+	uint64_t session, told, passed, unused; /* images, and what is no image, that came */
 };
 
 void bs_client_begin(struct bs_client *c, struct bs_client_env *env, int fd, int64_t now_ns);
 /* Bytes were added to in: everything that can be done with them. */
 void bs_client_took(struct bs_client *c, int64_t now_ns);
 void bs_client_advance(struct bs_client *c, int64_t now_ns);
-/* An image of its scan. */
-void bs_client_image(struct bs_client *c, const struct bs_asked *image);
+/* Does it get the images of this scan? */
+static inline bool bs_client_has(const struct bs_client *c, uint64_t session)
+{
+	return c->fd >= 0 && c->session == session && c->state != BS_CLIENT_LINGERING;
+}
+/* Something is to be sent to it, here or in the store. */
+static inline bool bs_client_owed(const struct bs_client *c)
+{
+	return c->out.len > 0 || c->album.bytes.len > 0 || bs_album_wants(&c->album);
+}
 /* Its connection is no more. */
 void bs_client_gone(struct bs_client *c, int64_t now_ns);
 /* Nothing of it is left: neither connection nor scan. */

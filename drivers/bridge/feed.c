@@ -7,21 +7,21 @@
 
 #include "core/thread/clock.h"
 
-#define RING_BYTES    (64u << 20)
 #define MESSAGE_MAX   4096u /* bytes; the service's messages are shorter */
 #define STUCK         3     /* connections on which nothing was heard */
 #define QUIET_NS      INT64_C(2000000000)
 #define AT_ONCE       256                /* messages between two looks at what else there is */
 #define LOOK_AGAIN_NS INT64_C(200000000) /* at a connection that was made anew */
 
-int bs_feed_open(struct bs_feed *f, const struct bs_site *site, struct bs_fail *why)
+int bs_feed_open(struct bs_feed *f, const struct bs_site *site, size_t ring_bytes,
+		 struct bs_fail *why)
 {
 	const struct bs_keyed self = { BS_PEER_MRD, site->mrd.key };
 	int rc;
 
 	memset(f, 0, sizeof(*f));
 	f->line.socket = -1;
-	rc = bs_sender_open(&f->sender, RING_BYTES, why);
+	rc = bs_sender_open(&f->sender, ring_bytes, why);
 	if (rc == 0)
 		rc = bs_endpoint_connect_own(&f->line, BS_ENDPOINT_KSPACE, site, &self,
 					     site->kspace_url, MESSAGE_MAX, why);

@@ -22,7 +22,9 @@ struct bs_feed {
 	bool more; /* there is more to send than one step does */
 };
 
-int bs_feed_open(struct bs_feed *f, const struct bs_site *site, struct bs_fail *why);
+/* ring_bytes: of messages that wait for the service, see sender.h. */
+int bs_feed_open(struct bs_feed *f, const struct bs_site *site, size_t ring_bytes,
+		 struct bs_fail *why);
 void bs_feed_close(struct bs_feed *f);
 /* A random session. */
 int bs_feed_begin(struct bs_feed *f, const char *protocol, const char *xml, size_t len,

@@ -67,7 +67,7 @@ static int look_acquisition(struct bs_bridge_message *m, const unsigned char *bu
 	if (bytes > most)
 		return bs_fail(why, BS_ERR_SIZE,
 			       "acquisition %u: %u samples of %u channels, %llu bytes; the "
-			       "largest of this site's protocols has %llu",
+			       "largest that the site's service takes has %llu",
 			       a.scan_counter, a.number_of_samples, a.active_channels,
 			       (unsigned long long)bytes, (unsigned long long)most);
 	return whole(m, buf, have, ID, bytes, need);
@@ -87,6 +87,37 @@ static int look_waveform(struct bs_bridge_message *m, const unsigned char *buf, 
 		return bs_fail(why, BS_ERR_SIZE, "a waveform of %llu bytes, at most %llu are taken",
 			       (unsigned long long)bytes, (unsigned long long)most);
 	return whole(m, buf, have, ID, bytes, need);
+}
+
+static int look_image(struct bs_bridge_message *m, const unsigned char *buf, size_t have,
+		      size_t *need, struct bs_fail *why)
+{
+	const size_t head = BS_MRD_IMAGE_BYTES + 8;
+	struct bs_mrd_image h;
+	uint64_t bytes;
+	uint64_t words;
+
+	*need = ID + head;
+	if (have < *need)
+		return 0;
+	bs_mrd_get_image(&h, buf + ID);
+	bytes = bs_mrd_pixel_bytes(h.data_type);
+	words = bs_get_le(buf + ID + BS_MRD_IMAGE_BYTES, 8);
+	if (h.version != 1 || bytes == 0)
+		return bs_fail(why, BS_ERR_VERSION, "an image of MRD version %u, data type %u",
+			       h.version, h.data_type);
+	bytes *= h.channels;
+	for (int a = 0; a < 3 && bytes <= BS_BRIDGE_IMAGE_MAX; a++)
+		bytes *= h.matrix_size[a];
+	if (bytes > BS_BRIDGE_IMAGE_MAX || words > BS_BRIDGE_IMAGE_MAX - bytes ||
+	    head > BS_BRIDGE_IMAGE_MAX - bytes - words)
+		return bs_fail(
+			why, BS_ERR_SIZE,
+			"an image of %u x %u x %u, %u channels and %llu bytes of attributes: "
+			"at most %u bytes are taken",
+			h.matrix_size[0], h.matrix_size[1], h.matrix_size[2], h.channels,
+			(unsigned long long)words, BS_BRIDGE_IMAGE_MAX);
+	return whole(m, buf, have, ID, head + words + bytes, need);
 }
 
 static int look_name(struct bs_bridge_message *m, const unsigned char *buf, size_t have,
@@ -130,17 +161,21 @@ int bs_bridge_look(struct bs_bridge_message *m, const unsigned char *buf, size_t
 		return rc;
 	case BS_BRIDGE_ACQUISITION:
 		return look_acquisition(m, buf, have, limits->acquisition, need, why);
+	case BS_BRIDGE_IMAGE:
+		return look_image(m, buf, have, need, why);
 	case BS_BRIDGE_WAVEFORM:
 		return look_waveform(m, buf, have, limits->waveform, need, why);
-	default:
-		return bs_fail(why, BS_ERR_KIND,
-			       "a message of id %u, which this server does not take", m->id);
+	case BS_BRIDGE_RESPONSE:
+	case BS_BRIDGE_DEPENDENCY:
+		break;
 	}
+	return bs_fail(why, BS_ERR_KIND, "a message of id %u, which this server does not take",
+		       m->id);
 }
 
 size_t bs_bridge_largest(const struct bs_bridge_limits *limits)
 {
-	uint64_t most = BS_BRIDGE_TEXT_MAX + 16u + 8u;
+	uint64_t most = BS_BRIDGE_IMAGE_MAX;
 
 	most = most > limits->acquisition ? most : limits->acquisition;
 	most = most > limits->waveform ? most : limits->waveform;

@@ -31,8 +31,9 @@ enum bs_bridge_id {
 };
 
 #define BS_BRIDGE_NAME_BYTES 1024u
-#define BS_BRIDGE_TEXT_MAX   (1u << 20) /* bytes of CONFIG_TEXT, TEXT, QUERY */
-#define BS_BRIDGE_WAVE_BYTES 40u        /* of a waveform's header */
+#define BS_BRIDGE_TEXT_MAX   (1u << 20)  /* bytes of CONFIG_TEXT, TEXT, QUERY */
+#define BS_BRIDGE_IMAGE_MAX  (16u << 20) /* bytes of header, attributes and pixels */
+#define BS_BRIDGE_WAVE_BYTES 40u         /* of a waveform's header */
 
 struct bs_bridge_limits {
 	uint64_t acquisition; /* bytes of header, trajectory and samples */

@@ -70,6 +70,30 @@ bool bs_names_parameters(char out[BS_NAMES_MAX], const unsigned char *text, size
 	return out[0] != '\0';
 }
 
+bool bs_names_unused(char *words, size_t size, const unsigned char *text, size_t len)
+{
+	json_error_t error;
+	json_t *root = json_loadb((const char *)text, len, 0, &error);
+	json_t *parameters = json_object_get(root, "parameters");
+	struct bs_text t = { words, size, 0, false };
+	const char *id;
+	json_t *value;
+
+	words[0] = '\0';
+	if (root == NULL)
+		bs_text_put(&t, "a text that is no JSON");
+	json_object_foreach(parameters, id, value)
+	{
+		char name[BS_NAMES_MAX];
+
+		bs_names_config(name, (const unsigned char *)id, strlen(id));
+		if (strcmp(id, "config") != 0 && strcmp(id, "customconfig") != 0)
+			bs_text_put(&t, "%s'%.60s'", t.len > 0 ? ", " : "parameters ", name);
+	}
+	json_decref(root);
+	return words[0] != '\0';
+}
+
 static const struct bs_mrd_config *row(const struct bs_site *site, const char *name)
 {
 	for (uint32_t i = 0; i < site->mrd.configs; i++)
@@ -104,22 +128,34 @@ static void offer(struct bs_fail *why, const struct bs_site *site, const char *c
 		      t.full ? ", ..." : "");
 }
 
+/* With and without .xml; NULL: neither. */
+static const char *named(const struct bs_site *site, const char *config)
+{
+	const char *protocol = by_name(site, config);
+	const size_t n = strlen(config);
+	char bare[BS_NAMES_MAX];
+
+	if (protocol != NULL || n <= 4 || n >= sizeof(bare) || strcmp(config + n - 4, ".xml") != 0)
+		return protocol;
+	(void)snprintf(bare, sizeof(bare), "%.*s", (int)n - 4, config);
+	return by_name(site, bare);
+}
+
+bool bs_names_known(const struct bs_site *site, const char *config)
+{
+	return named(site, config) != NULL;
+}
+
 int bs_names_find(const char **protocol, const struct bs_site *site, const char *config,
 		  struct bs_fail *why)
 {
 	const struct bs_mrd_config *any = row(site, "*");
-	const size_t n = strlen(config);
-	char bare[BS_NAMES_MAX];
 
-	*protocol = by_name(site, config);
-	if (*protocol == NULL && n > 4 && n < sizeof(bare) && strcmp(config + n - 4, ".xml") == 0) {
-		(void)snprintf(bare, sizeof(bare), "%.*s", (int)n - 4, config);
-		*protocol = by_name(site, bare);
-	}
+	*protocol = named(site, config);
 	if (*protocol == NULL && any != NULL)
 		*protocol = any->protocol;
-	else if (*protocol == NULL && config[0] == '\0')
-		*protocol = ""; /* a text that is no name: the header's own */
+	else if (*protocol == NULL && (config[0] == '\0' || strcmp(config, "openrecon") == 0))
+		*protocol = "";
 	if (*protocol != NULL)
 		return 0;
 	offer(why, site, config);

@@ -26,8 +26,16 @@ void bs_names_config(char out[BS_NAMES_MAX], const unsigned char *text, size_t l
 bool bs_names_noise(char out[BS_NAME_MAX], const unsigned char *text, size_t len);
 /* parameters.config of a JSON text; false: it has none. */
 bool bs_names_parameters(char out[BS_NAMES_MAX], const unsigned char *text, size_t len);
-/* *protocol: as OPEN has it, "" for the header's own. BS_ERR_PROTOCOL, in words. */
+/* What of such a text nobody looks at, in words; false: nothing. */
+bool bs_names_unused(char *words, size_t size, const unsigned char *text, size_t len);
+/*
+ * *protocol: as OPEN has it, "" for the header's own, which no config and Open Recon's only one
+ * ("openrecon") stand for where no row says otherwise. BS_ERR_PROTOCOL, in words.
+ */
 int bs_names_find(const char **protocol, const struct bs_site *site, const char *config,
 		  struct bs_fail *why);
+
+/* A row or a protocol has this name; else bs_names_find takes a default, if any. */
+bool bs_names_known(const struct bs_site *site, const char *config);
 
 #endif

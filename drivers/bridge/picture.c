@@ -2,7 +2,6 @@
 #include "drivers/bridge/picture.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/frame/recon.h"

@@ -39,6 +39,7 @@ void bs_client_close(struct bs_client *c, int64_t now_ns)
 	c->state = BS_CLIENT_LINGERING;
 	c->since_ns = now_ns;
 	bs_buffer_free(&c->in);
+	bs_album_end(&c->album);
 }
 
 bool bs_client_may_log(struct bs_client_env *env, int64_t now_ns)
@@ -78,30 +79,27 @@ void bs_client_fail(struct bs_client *c, const struct bs_fail *why, int64_t now_
 
 void bs_client_outcome(struct bs_client *c)
 {
-	const struct bs_sender *s = &c->feed.sender;
-	const struct bs_wire_outcome *o = &s->outcome;
-	const unsigned long long images = c->images;
+	const struct bs_wire_outcome *o = &c->outcome;
+	const unsigned long long images = c->album.images;
 
-	if (s->refused)
-		bs_client_text(c, BS_SAY_ERROR, "%s: %s", bs_err_name(s->code), o->text);
-	else if (s->code != 0)
+	if (o->code != 0)
 		bs_client_text(c, o->images > 0 ? BS_SAY_WARNING : BS_SAY_ERROR, "%s: %s",
-			       bs_err_name(s->code), o->text);
+			       bs_err_name(o->code), o->text);
 	else if (o->text[0] != '\0')
 		bs_client_text(c, BS_SAY_INFO, "%s", o->text);
-	if (c->images < o->images || c->lost > 0)
+	if (images < o->images || c->album.lost > 0)
 		bs_client_text(c, BS_SAY_WARNING,
 			       "%llu of %llu images are here: the others were not there any more "
 			       "when they were asked for (overload.spill_dir keeps them)",
 			       images, (unsigned long long)o->images);
-	if (s->code != 0) {
+	if (o->code != 0) {
 		c->env->refused++;
 		(void)snprintf(c->env->error, sizeof(c->env->error), "%s: session %016llx: %s",
-			       c->peer, (unsigned long long)c->session, bs_err_name(s->code));
+			       c->peer, (unsigned long long)c->session, bs_err_name(o->code));
 	}
-	bs_log(c->images < o->images ? BS_LOG_WARN : BS_LOG_INFO,
+	bs_log(images < o->images ? BS_LOG_WARN : BS_LOG_INFO,
 	       "%s: session %016llx ended: %s; %llu acquisitions, %llu images", c->peer,
-	       (unsigned long long)c->session, s->code == 0 ? "whole" : bs_err_name(s->code),
+	       (unsigned long long)c->session, o->code == 0 ? "whole" : bs_err_name(o->code),
 	       (unsigned long long)o->acquisitions, images);
 }
 

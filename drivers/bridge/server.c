@@ -18,13 +18,14 @@
 #define MS        INT64_C(1000000)
 #define TICK_NS   (100 * MS)   /* clients' time limits are looked at so often */
 #define LINGER_NS (5000 * MS)  /* for what a client still sends, after we said CLOSE */
-#define MUTE_NS   (30000 * MS) /* it takes nothing of what is sent; half of what others wait */
+#define MUTE_NS   (30000 * MS) /* it takes nothing of what is sent: another may have its place */
 #define LAST_NS   (1000 * MS)  /* for the last words, when told to end */
 #define CHUNK     ((size_t)1 << 18)
 #define SMALL     ((size_t)1 << 12) /* of one that has no scan */
 #define WAVEFORM  ((uint64_t)1 << 20)
-#define ACCEPTS   32 /* in a turn */
-#define IMAGES    16
+#define ACCEPTS   32                 /* in a turn */
+#define RING      ((size_t)64 << 20) /* of all senders together, at least two readouts each */
+#define SAYING    ((size_t)64 << 20) /* of what clients that have no scan say, together */
 #define READS     8
 
 int bs_server_open(struct bs_server *v, const struct bs_site *site, uint64_t acquisition,
@@ -45,9 +46,12 @@ int bs_server_open(struct bs_server *v, const struct bs_site *site, uint64_t acq
 	v->images.skips = true;
 	v->env.site = site;
 	v->env.limits = (struct bs_bridge_limits){ acquisition, WAVEFORM, BS_WIRE_XML_MAX };
-	v->client = calloc(BS_SERVER_CLIENTS, sizeof(*v->client));
+	v->env.ring = RING / site->mrd.sessions;
+	if (v->env.ring < 2 * (size_t)acquisition + BS_WIRE_OPEN_MAX)
+		v->env.ring = 2 * (size_t)acquisition + BS_WIRE_OPEN_MAX;
+	v->client = calloc(BS_SERVER_PLACES, sizeof(*v->client));
 	v->spill = malloc(CHUNK);
-	for (uint32_t i = 0; v->client != NULL && i < BS_SERVER_CLIENTS; i++)
+	for (uint32_t i = 0; v->client != NULL && i < BS_SERVER_PLACES; i++)
 		v->client[i].fd = -1;
 	if (v->client == NULL || v->spill == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "no memory for %u clients", BS_SERVER_CLIENTS);
@@ -77,7 +81,7 @@ int bs_server_open(struct bs_server *v, const struct bs_site *site, uint64_t acq
 
 void bs_server_close(struct bs_server *v)
 {
-	for (uint32_t i = 0; v->client != NULL && i < BS_SERVER_CLIENTS; i++)
+	for (uint32_t i = 0; v->client != NULL && i < BS_SERVER_PLACES; i++)
 		bs_client_free(&v->client[i]);
 	free(v->client);
 	free(v->spill);
@@ -88,24 +92,35 @@ void bs_server_close(struct bs_server *v)
 
 /* ---- bytes ---- */
 
+/* The next bytes that it gets: an image's before words. */
+static struct bs_buffer *next_bytes(struct bs_client *c)
+{
+	return c->album.bytes.len > 0 || bs_album_torn(&c->album) ? &c->album.bytes : &c->out;
+}
+
 /* What it is to be told, as far as it takes it. */
 static void send_some(struct bs_client *c, int64_t now_ns)
 {
-	while (c->fd >= 0 && c->out.len > 0) {
-		const ssize_t n = send(c->fd, bs_buffer_front(&c->out), c->out.len, MSG_NOSIGNAL);
+	while (c->fd >= 0 && !c->stuck && next_bytes(c)->len > 0) {
+		struct bs_buffer *b = next_bytes(c);
+		const ssize_t n = send(c->fd, bs_buffer_front(b), b->len, MSG_NOSIGNAL);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		c->stuck = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+		if (c->stuck)
 			return;
 		if (n <= 0) {
 			bs_client_gone(c, now_ns);
 			return;
 		}
-		bs_buffer_taken(&c->out, (size_t)n);
+		if (b == &c->out)
+			bs_buffer_taken(b, (size_t)n);
+		else
+			bs_album_sent(&c->album, (size_t)n);
 		c->wrote_ns = now_ns;
 	}
-	if (c->fd >= 0 && c->state == BS_CLIENT_LINGERING && !c->shut) {
+	if (c->fd >= 0 && !bs_client_owed(c) && c->state == BS_CLIENT_LINGERING && !c->shut) {
 		(void)shutdown(c->fd, SHUT_WR);
 		c->shut = true;
 		c->since_ns = now_ns;
@@ -114,7 +129,20 @@ static void send_some(struct bs_client *c, int64_t now_ns)
 
 static bool wants_bytes(const struct bs_client *c)
 {
-	return c->fd >= 0 && !c->quiet && !c->blocked;
+	const size_t high = c->passing ? BS_BRIDGE_IMAGE_MAX : BS_CLIENT_OUT_HIGH;
+
+	return c->fd >= 0 && !c->quiet && !c->blocked && c->out.len < high;
+}
+
+/* Those without a scan hold so much that one may not say more. */
+static bool say_too_much(const struct bs_server *v)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < BS_SERVER_PLACES; i++)
+		if (v->client[i].state < BS_CLIENT_OPENING)
+			bytes += v->client[i].in.len + v->client[i].xml_len;
+	return bytes > SAYING;
 }
 
 /* It says no more. After its CLOSE that is no matter. */
@@ -136,8 +164,11 @@ static void receive_some(struct bs_server *v, struct bs_client *c, int64_t now_n
 		ssize_t n;
 
 		to = dropped ? v->spill : bs_buffer_room(&c->in, want, most);
-		if (to == NULL) {
-			bs_client_fail(c, &(struct bs_fail){ BS_ERR_NOMEM, "no memory" }, now_ns);
+		if (to == NULL || (c->state < BS_CLIENT_OPENING && say_too_much(v))) {
+			bs_client_fail(
+				c,
+				&(struct bs_fail){ BS_ERR_NOMEM, "no memory for what clients say" },
+				now_ns);
 			return;
 		}
 		n = recv(c->fd, to, want, 0);
@@ -166,43 +197,73 @@ static void receive_some(struct bs_server *v, struct bs_client *c, int64_t now_n
 
 /* ---- who is connected ---- */
 
-/* The one that has had no scan for the longest time; NULL: all have one. */
-static struct bs_client *idlest(struct bs_server *v)
+/*
+ * Who goes first when another comes: who has said least; 0: nobody who has a scan, waits for one,
+ * or takes images.
+ */
+static int may_go(const struct bs_client *c, int64_t now_ns)
+{
+	if (c->fd < 0 || c->feeding || c->state == BS_CLIENT_WAITING)
+		return 0;
+	if (c->state == BS_CLIENT_DRAINING || bs_client_owed(c))
+		return now_ns - c->wrote_ns > MUTE_NS ? 1 : 0;
+	return c->state == BS_CLIENT_LINGERING ? 1 : 4 - (int)c->state;
+}
+
+/* The one that has been so for the longest time, of those that were told to go or of the others. */
+static struct bs_client *idlest(struct bs_server *v, bool told, int64_t now_ns)
 {
 	struct bs_client *c = NULL;
+	int most = 0;
 
-	for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++) {
+	for (uint32_t i = 0; i < BS_SERVER_PLACES; i++) {
 		struct bs_client *o = &v->client[i];
+		const int may = may_go(o, now_ns);
 
-		if (o->feeding || o->state == BS_CLIENT_WAITING)
+		if (may == 0 || may < most || (o->state == BS_CLIENT_LINGERING) != told ||
+		    (c != NULL && may == most && o->since_ns >= c->since_ns))
 			continue;
-		if (c == NULL || o->since_ns < c->since_ns)
-			c = o;
+		c = o;
+		most = may;
 	}
 	return c;
 }
 
-static struct bs_client *place(struct bs_server *v, int64_t now_ns)
+/* Clients that are here, or those of them that were not told to go. */
+static uint32_t connected(const struct bs_server *v, bool all)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < BS_SERVER_PLACES; i++)
+		n += v->client[i].fd >= 0 && (all || v->client[i].state != BS_CLIENT_LINGERING);
+	return n;
+}
+
+/* A place for another; NULL: none. full: it is one of those that are told to go. */
+static struct bs_client *place(struct bs_server *v, bool *full, int64_t now_ns)
 {
 	const struct bs_fail why = { BS_ERR_STATE,
 				     "too many clients are connected: this one, which "
 				     "has no scan, makes room" };
-	struct bs_client *c;
+	struct bs_client *goes = NULL;
 
-	for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++)
+	if (connected(v, false) >= BS_SERVER_CLIENTS)
+		goes = idlest(v, false, now_ns);
+	*full = goes == NULL && connected(v, false) >= BS_SERVER_CLIENTS;
+	for (uint32_t i = 0; i < BS_SERVER_PLACES && goes == NULL; i++)
 		if (bs_client_over(&v->client[i]))
 			return &v->client[i];
-	c = idlest(v);
-	if (c == NULL)
-		return NULL;
-	if (c->state != BS_CLIENT_LINGERING) {
-		bs_client_text(c, BS_SAY_ERROR, "%s: %s", bs_err_name(why.code), why.text);
-		bs_client_close(c, now_ns);
-		send_some(c, now_ns);
+	if (goes != NULL) {
+		bs_client_text(goes, BS_SAY_ERROR, "%s: %s", bs_err_name(why.code), why.text);
+		bs_client_close(goes, now_ns);
+		send_some(goes, now_ns);
+		v->dropped++;
+	} else {
+		goes = idlest(v, true, now_ns);
 	}
-	v->dropped++;
-	bs_client_free(c);
-	return c;
+	if (goes != NULL)
+		bs_client_free(goes);
+	return goes;
 }
 
 /* A connection more; false: none waits. */
@@ -212,9 +273,13 @@ static bool admit(struct bs_server *v, int64_t now_ns)
 	socklen_t len = sizeof(from);
 	char text[INET_ADDRSTRLEN] = "?";
 	const int on = 1;
+	const struct bs_fail full = { BS_ERR_STATE,
+				      "too many clients are connected, and each has a scan, waits "
+				      "for one, or takes images: try again later" };
 	const int fd =
 		accept4(v->listen_fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	struct bs_client *c;
+	bool told;
 
 	if (fd < 0)
 		return errno == ECONNABORTED || errno == EINTR;
@@ -228,8 +293,8 @@ static bool admit(struct bs_server *v, int64_t now_ns)
 		(void)close(fd);
 		return true;
 	}
-	c = place(v, now_ns);
-	if (c == NULL) {
+	c = place(v, &told, now_ns);
+	if (c == NULL) { /* as many as there are places are being told, and take nothing */
 		(void)close(fd);
 		return true;
 	}
@@ -239,42 +304,16 @@ static bool admit(struct bs_server *v, int64_t now_ns)
 	(void)snprintf(c->peer, sizeof(c->peer), "%s:%u",
 		       inet_ntop(AF_INET, &from.sin_addr, text, sizeof(text)),
 		       ntohs(from.sin_port));
+	if (told)
+		bs_client_fail(c, &full, now_ns);
 	return true;
-}
-
-/* ---- images ---- */
-
-static bool crowded(const struct bs_server *v)
-{
-	for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++)
-		if (v->client[i].fd >= 0 && v->client[i].out.len > BS_CLIENT_OUT_HIGH)
-			return true;
-	return false;
-}
-
-static int take_images(struct bs_server *v, struct bs_fail *why)
-{
-	struct bs_asked image;
-	int rc = 0;
-
-	for (int n = 0; n < IMAGES && !crowded(v); n++) {
-		rc = bs_collector_take(&v->images, &image, bs_now_ns(), why);
-		if (rc != 1)
-			break;
-		for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++)
-			if (v->client[i].feeding && v->client[i].session == image.session)
-				bs_client_image(&v->client[i], &image);
-		bs_collector_release(&v->images, true);
-	}
-	v->env.none_ns = v->images.none_ns;
-	return rc < 0 ? rc : 0;
 }
 
 /* ---- the loop ---- */
 
 struct watched {
-	struct pollfd fd[2 + BS_SERVER_CLIENTS * 3];
-	uint32_t of[BS_SERVER_CLIENTS]; /* place of a client's own in fd; 0: none */
+	struct pollfd fd[2 + BS_SERVER_PLACES * 3];
+	uint32_t of[BS_SERVER_PLACES]; /* place of a client's own in fd; 0: none */
 	unsigned n;
 	int64_t until_ns;
 };
@@ -289,12 +328,10 @@ static void watch_all(struct bs_server *v, struct watched *w, int64_t now_ns)
 	w->n = 0;
 	w->until_ns = now_ns + 10 * TICK_NS;
 	watch(w, v->listen_fd, POLLIN);
-	if (!crowded(v)) {
-		watch(w, v->images.socket.receive_fd, POLLIN);
-		if (bs_collector_due(&v->images) < w->until_ns)
-			w->until_ns = bs_collector_due(&v->images);
-	}
-	for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++) {
+	watch(w, v->images.socket.receive_fd, POLLIN);
+	if (bs_collector_due(&v->images) < w->until_ns)
+		w->until_ns = bs_collector_due(&v->images);
+	for (uint32_t i = 0; i < BS_SERVER_PLACES; i++) {
 		struct bs_client *c = &v->client[i];
 
 		w->of[i] = 0;
@@ -305,7 +342,7 @@ static void watch_all(struct bs_server *v, struct watched *w, int64_t now_ns)
 			w->of[i] = w->n;
 			watch(w, c->fd,
 			      (short)((wants_bytes(c) ? POLLIN : 0) |
-				      (c->out.len > 0 ? POLLOUT : 0)));
+				      (bs_client_owed(c) && c->stuck ? POLLOUT : 0)));
 		}
 		if (!c->feeding)
 			continue;
@@ -319,19 +356,22 @@ static void watch_all(struct bs_server *v, struct watched *w, int64_t now_ns)
 
 static void turn(struct bs_server *v, struct bs_client *c, int events, int64_t now_ns)
 {
+	const int64_t mute_ns = (int64_t)(v->env.site->mrd.idle_s * 1e9);
+
 	if (events & POLLIN)
 		receive_some(v, c, now_ns);
 	else if (events & (POLLERR | POLLHUP))
 		bs_client_gone(c, now_ns);
+	if (events & POLLOUT)
+		c->stuck = false;
 	bs_client_advance(c, now_ns);
 	send_some(c, now_ns);
 	if (c->fd < 0)
 		return;
-	if ((c->out.len > 0 && now_ns - c->wrote_ns > MUTE_NS) ||
-	    (c->shut && now_ns - c->since_ns > LINGER_NS))
-		bs_client_gone(c, now_ns);
-	else if (c->out.len == 0)
+	if (!bs_client_owed(c))
 		c->wrote_ns = now_ns;
+	if (now_ns - c->wrote_ns > mute_ns || (c->shut && now_ns - c->since_ns > LINGER_NS))
+		bs_client_gone(c, now_ns);
 }
 
 static int once(struct bs_server *v, struct watched *w, struct bs_fail *why)
@@ -346,9 +386,9 @@ static int once(struct bs_server *v, struct watched *w, struct bs_fail *why)
 	if (rc != 0)
 		for (unsigned i = 0; i < w->n; i++)
 			w->fd[i].revents = 0;
-	rc = take_images(v, why);
+	rc = bs_server_deal(v, why);
 	now = bs_now_ns();
-	for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++)
+	for (uint32_t i = 0; i < BS_SERVER_PLACES; i++)
 		if (!bs_client_over(&v->client[i])) {
 			turn(v, &v->client[i], w->of[i] != 0 ? w->fd[w->of[i]].revents : 0, now);
 			if (bs_client_over(&v->client[i]))
@@ -367,8 +407,7 @@ static void report_clients(struct bs_server *v, int report)
 				       .refused = v->env.refused,
 				       .active = v->env.scans };
 
-	for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++)
-		c.connected += v->client[i].fd >= 0;
+	c.connected = connected(v, true);
 	memcpy(c.error, v->env.error, sizeof(c.error));
 	if (report > 0 && memcmp(&c, &v->reported, sizeof(c)) != 0 &&
 	    write(report, &c, sizeof(c)) == (ssize_t)sizeof(c))
@@ -382,13 +421,13 @@ static void say_goodbye(struct bs_server *v, struct watched *w)
 	const int64_t until = bs_now_ns() + LAST_NS;
 	bool any = true;
 
-	for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++)
+	for (uint32_t i = 0; i < BS_SERVER_PLACES; i++)
 		if (v->client[i].fd >= 0)
 			bs_client_fail(&v->client[i], &why, bs_now_ns());
 	while (any && bs_now_ns() < until && once(v, w, NULL) == 0) {
 		any = false;
-		for (uint32_t i = 0; i < BS_SERVER_CLIENTS; i++)
-			any = any || v->client[i].feeding || v->client[i].out.len > 0;
+		for (uint32_t i = 0; i < BS_SERVER_PLACES; i++)
+			any = any || v->client[i].feeding || bs_client_owed(&v->client[i]);
 	}
 }
 

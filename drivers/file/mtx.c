@@ -13,8 +13,6 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "drivers/file/draft.h"
-
 #define LINE_MAX_BYTES 1024
 
 struct reader {
@@ -218,40 +216,4 @@ int bs_mtx_read(struct bs_csr *m, const char *path, struct bs_fail *why)
 		bs_csr_close(m);
 	(void)fclose(r.file);
 	return rc;
-}
-
-int bs_mtx_write(const char *path, const struct bs_csr *m, struct bs_fail *why)
-{
-	struct bs_draft d;
-	char text[65536];
-	size_t used;
-	int rc = bs_draft_open(&d, path, why);
-
-	if (rc != 0)
-		return rc;
-	used = (size_t)snprintf(text, sizeof(text),
-				"%%%%MatrixMarket matrix coordinate %s general\n%llu %llu %llu\n",
-				m->is_complex ? "complex" : "real", (unsigned long long)m->rows,
-				(unsigned long long)m->cols, (unsigned long long)m->entries);
-	for (uint64_t i = 0; i < m->rows && rc == 0; i++)
-		for (uint64_t e = m->start[i]; e < m->start[i + 1] && rc == 0; e++) {
-			char *to = text + used;
-			size_t room = sizeof(text) - used;
-			unsigned long long row = i + 1;
-			unsigned long long col = m->col[e] + 1ull;
-
-			/* 9 digits give a float back exactly */
-			used += (size_t)(m->is_complex ? snprintf(to, room, "%llu %llu %.9g %.9g\n",
-								  row, col, (double)m->value[2 * e],
-								  (double)m->value[2 * e + 1])
-						       : snprintf(to, room, "%llu %llu %.9g\n", row,
-								  col, (double)m->value[e]));
-			if (used > sizeof(text) - 128) {
-				rc = bs_draft_write(&d, text, used, why);
-				used = 0;
-			}
-		}
-	if (rc == 0)
-		rc = bs_draft_write(&d, text, used, why);
-	return bs_draft_end(&d, rc, path, BS_DRAFT_REPLACE, why);
 }

@@ -6,8 +6,7 @@
  * from 1, by row and within a row by column, each place at most once. Anything else is refused
  * with BS_ERR_FORMAT, "FILE:LINE: why": an index out of range, a value that is not a finite
  * float, order, duplicates, too few or too many entries, a count that the file cannot hold.
- * The matrix comes sealed (core/solve/csr.h). Write makes a whole file or none. Allocates; at start
- * only.
+ * The matrix comes sealed (core/solve/csr.h). Allocates; at start only.
  * Source: Boisvert, Pozo, Remington, The Matrix Market Exchange Formats, NISTIR 5935, 1996.
  * Test: test/unit/drivers/test_mtx.c
  */
@@ -17,6 +16,5 @@
 #include "core/solve/csr.h"
 
 int bs_mtx_read(struct bs_csr *m, const char *path, struct bs_fail *why);
-int bs_mtx_write(const char *path, const struct bs_csr *m, struct bs_fail *why);
 
 #endif

@@ -99,15 +99,3 @@ int bs_pngfile_write(struct bs_draft *d, const struct bs_montage *m, const char 
 	free(row);
 	return t.rc;
 }
-
-int bs_pngfile_save(const char *path, const struct bs_montage *m, const char *title,
-		    struct bs_fail *why)
-{
-	struct bs_draft d;
-	int rc = bs_draft_open(&d, path, why);
-
-	if (rc != 0)
-		return rc;
-	return bs_draft_end(&d, bs_pngfile_write(&d, m, title, NULL, why), path, BS_DRAFT_REPLACE,
-			    why);
-}

@@ -14,8 +14,4 @@
 int bs_pngfile_write(struct bs_draft *d, const struct bs_montage *m, const char *title,
 		     const char *description, struct bs_fail *why);
 
-/* The same as a file of its own, which replaces one of that name. */
-int bs_pngfile_save(const char *path, const struct bs_montage *m, const char *title,
-		    struct bs_fail *why);
-
 #endif

@@ -398,8 +398,8 @@ int bs_store_append(struct bs_store *s, const unsigned char *image, size_t len, 
 
 /* ---- reading ---- */
 
-/* The first readable record of a file beyond a number. NULL: there is none. */
-static struct record *beyond_in(struct file *f, uint64_t after)
+/* The first readable record of a file beyond a number, of a session or any (0). NULL: none. */
+static struct record *beyond_in(struct file *f, uint64_t session, uint64_t after)
 {
 	uint32_t low = 0;
 	uint32_t high = f->records;
@@ -412,13 +412,15 @@ static struct record *beyond_in(struct file *f, uint64_t after)
 		else
 			low = middle + 1;
 	}
-	while (low < f->records && f->record[low].bad)
-		low++;
-	return low < f->records ? &f->record[low] : NULL;
+	for (; low < f->records; low++)
+		if (!f->record[low].bad && (session == 0 || f->record[low].session == session))
+			return &f->record[low];
+	return NULL;
 }
 
 /* The same of all files; *f: its file. BS_ERR_TIMEOUT: not now. With the lock held. */
-static int beyond(struct bs_store *s, uint64_t after, struct file **f, struct record **r)
+static int beyond(struct bs_store *s, uint64_t session, uint64_t after, struct file **f,
+		  struct record **r)
 {
 	int rc = 0;
 
@@ -428,8 +430,7 @@ static int beyond(struct bs_store *s, uint64_t after, struct file **f, struct re
 			continue; /* all of its numbers are below the next one's */
 		*f = &s->file[i];
 		rc = look_into(s, *f);
-		if (rc == 0)
-			*r = beyond_in(*f, after);
+		*r = rc == 0 ? beyond_in(*f, session, after) : NULL;
 	}
 	return rc;
 }
@@ -445,7 +446,7 @@ int bs_store_next(struct bs_store *s, struct bs_store_reader *reader, uint64_t a
 	int rc;
 
 	(void)pthread_mutex_lock(&s->lock);
-	rc = beyond(s, after, &f, &r);
+	rc = beyond(s, reader->session, after, &f, &r);
 	if (rc != 0)
 		rc = bs_fail(why, rc, "%s/%s: cannot be read now", s->dir, f->name);
 	if (r != NULL) {
@@ -470,7 +471,7 @@ int bs_store_next(struct bs_store *s, struct bs_store_reader *reader, uint64_t a
 	if (rc == 0)
 		return 1;
 	(void)pthread_mutex_lock(&s->lock);
-	(void)beyond(s, after, &f, &r);
+	(void)beyond(s, reader->session, after, &f, &r);
 	if (r != NULL && r->number == at.number) {
 		r->bad = true;
 		tell_missed(s, r);
@@ -487,7 +488,7 @@ uint64_t bs_store_waiting(struct bs_store *s, uint64_t after, uint64_t until)
 	int rc;
 
 	(void)pthread_mutex_lock(&s->lock);
-	while ((rc = beyond(s, after, &f, &r)) == 0 && r != NULL && r->number <= until) {
+	while ((rc = beyond(s, 0, after, &f, &r)) == 0 && r != NULL && r->number <= until) {
 		after = r->number;
 		n++;
 	}

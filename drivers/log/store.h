@@ -71,10 +71,11 @@ int bs_store_open(struct bs_store **s, const struct bs_store_spec *spec, struct 
  */
 int bs_store_append(struct bs_store *s, const unsigned char *image, size_t len, uint64_t number,
 		    struct bs_fail *why);
-/* Where a reader is in the files: begins as { -1, "" }. */
+/* Where a reader is in the files: begins with fd -1. */
 struct bs_store_reader {
 	int fd; /* of the file that it read last; closed by whoever has the reader */
 	char name[BS_LOG_NAME];
+	uint64_t session; /* whose images alone are read; 0: any */
 };
 /* Number of the newest image that is of another session than this one; 0: there is none. */
 uint64_t bs_store_other(struct bs_store *s, uint64_t session);

@@ -15,13 +15,13 @@
 #include <string.h>
 
 #include "core/frame/recon.h"
-#include "core/sha256.h"
 #include "drivers/file/montage.h"
 #include "drivers/sink/dicomhead.h"
 #include "drivers/sink/dicomstore.h"
 #include "drivers/sink/name.h"
 #include "drivers/sink/tool.h"
 #include "ipc/wire/meta.h"
+#include "ipc/sha256.h"
 
 #define TOOL_MS    60000
 #define STORED_MAX 65535.0

@@ -8,7 +8,6 @@
 
 #include "core/date.h"
 #include "core/text.h"
-#include "drivers/sink/uid.h"
 #include "ipc/wire/meta.h"
 
 enum as { NOT, TEXT, DATE, TIME, SEX, NUMBER, MEGAHERTZ };

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <nifti1_io.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/frame/recon.h"

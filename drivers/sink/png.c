@@ -2,7 +2,6 @@
 #include "drivers/sink/sink.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "drivers/sink/name.h"

@@ -5,14 +5,14 @@
 
 #define VALUES_MAX (UINT64_C(1) << 36)
 
+static const struct bs_sink *const known[] = { BS_SINKS };
+#define SINKS (sizeof(known) / sizeof(known[0]))
+
 const struct bs_sink *bs_sink_find(const char *type_or_name)
 {
-	static const struct bs_sink *const known[] = { &bs_sink_png,      &bs_sink_cfl,
-						       &bs_sink_mrd,      &bs_sink_nifti,
-						       &bs_sink_nifti_gz, &bs_sink_dicom };
 	const size_t len = strlen(type_or_name);
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+	for (size_t i = 0; i < SINKS; i++) {
 		const size_t e = strlen(known[i]->ext);
 
 		if (strcmp(type_or_name, known[i]->type) == 0 ||

@@ -53,6 +53,9 @@ struct bs_sink {
 
 extern const struct bs_sink bs_sink_png, bs_sink_cfl, bs_sink_mrd;
 extern const struct bs_sink bs_sink_nifti, bs_sink_nifti_gz, bs_sink_dicom;
+/* All of them. */
+#define BS_SINKS                                                                                   \
+	&bs_sink_mrd, &bs_sink_cfl, &bs_sink_png, &bs_sink_nifti, &bs_sink_nifti_gz, &bs_sink_dicom
 
 /* By type, or by the ending of a file name (".png", ".cfl", ".h5", ".nii", ...). NULL: none. */
 const struct bs_sink *bs_sink_find(const char *type_or_name);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/sha256.h"
+#include "ipc/sha256.h"
 
 void bs_uid_of(char uid[BS_UID_MAX], const char *words)
 {

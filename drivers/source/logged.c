@@ -86,9 +86,18 @@ static int take(struct bs_logged *l, const struct bs_log_message *m, struct bs_f
 		rc = bs_wire_get_u64(&sent, payload, len, why);
 		l->sum.closed = sent == l->count;
 		return rc;
-	default:
-		return bs_fail(why, BS_ERR_KIND, "a message of kind %u", w.kind);
+	case BS_WIRE_HEARTBEAT:
+	case BS_WIRE_ACCEPT:
+	case BS_WIRE_REFUSE:
+	case BS_WIRE_ACK:
+	case BS_WIRE_OUTCOME:
+	case BS_WIRE_IMAGE:
+	case BS_WIRE_NEXT:
+	case BS_WIRE_STORED:
+	case BS_WIRE_NONE:
+		break;
 	}
+	return bs_fail(why, BS_ERR_KIND, "a message of kind %u", w.kind);
 }
 
 static int by_seq(const void *a, const void *b)

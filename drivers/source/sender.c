@@ -338,9 +338,18 @@ static int dispatch(struct bs_sender *s, const struct bs_wire *w, const unsigned
 		s->outcome = outcome;
 		end_scan(s, outcome.code, false);
 		return 0;
-	default:
-		return bs_fail(why, BS_ERR_KIND, "kind %u is not the service's to send", w->kind);
+	case BS_WIRE_OPEN:
+	case BS_WIRE_ACQ:
+	case BS_WIRE_WAVEFORM:
+	case BS_WIRE_CLOSE:
+	case BS_WIRE_HEARTBEAT:
+	case BS_WIRE_IMAGE:
+	case BS_WIRE_NEXT:
+	case BS_WIRE_STORED:
+	case BS_WIRE_NONE:
+		break;
 	}
+	return bs_fail(why, BS_ERR_KIND, "kind %u is not the service's to send", w->kind);
 }
 
 int bs_sender_heard(struct bs_sender *s, const unsigned char *msg, size_t len, int64_t now_ns,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/file/png.h"
+#include "drivers/tool/written.h"
 
 #define LEFT       60
 #define RIGHT      12

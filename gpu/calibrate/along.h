@@ -18,10 +18,6 @@
 #include "core/err.h"
 #include "core/memory/arena.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_along;
 
 int bs_along_need(uint32_t n, uint32_t coils, struct bs_need *need, struct bs_fail *why);
@@ -38,7 +34,4 @@ void bs_along_mix(struct bs_along *plan, float *out, size_t out_stride, const fl
 void bs_along_matrix(float *matrix, const double *a, uint32_t virtual_coils, uint32_t coils,
 		     uint32_t n);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

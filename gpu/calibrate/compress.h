@@ -25,10 +25,6 @@
 #include "core/study/noise.h"
 #include "gpu/calibrate/dense.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * w[coils][coils], from the coils as the scan at hand has them to those of the noise, in its order;
  * scale: bs_noise_scale. Too few samples of noise are refused as singular.
@@ -44,7 +40,4 @@ int bs_compress_aligned(double *a, uint32_t virtual_coils, uint32_t coils, uint3
 			const double *gram, const double *w, double *kept, void *work,
 			struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

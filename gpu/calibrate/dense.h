@@ -20,10 +20,6 @@
 
 #include "core/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define BS_DENSE_MAX  16384u
 #define BS_DENSE_NAME 512 /* bytes of a library's name */
 
@@ -62,7 +58,4 @@ size_t bs_dense_svd_bytes(uint32_t rows, uint32_t columns);
 int bs_dense_svd(uint32_t rows, uint32_t columns, double *a, double *s, double *u, double *vh,
 		 void *work, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -15,10 +15,6 @@
 #include "core/err.h"
 #include "core/traj/trapezoid.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * The phase of b against a, radians: that of sum conj(a) b over coils and samples. Where b is
  * a exp(i phase) and white Gaussian noise on both, of the same size, it is the estimate of maximum
@@ -58,7 +54,4 @@ static inline int32_t bs_echo_x(uint32_t n, uint32_t index)
 size_t bs_ramps_bytes(uint32_t n);
 int bs_ramps_matrix(float *matrix, const struct bs_trapezoid *t, void *work, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

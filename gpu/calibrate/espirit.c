@@ -119,22 +119,8 @@ static int size(struct bs_espirit *e, const struct bs_espirit_spec *s, struct bs
 	return 0;
 }
 
-/* One array: its bytes are added to the total, and taken where there is an arena. */
-static bool part(uint64_t *total, struct bs_arena *arena, void *to, uint64_t bytes)
-{
-	void *at;
-
-	bytes = (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
-	*total += bytes;
-	if (arena == NULL)
-		return true;
-	at = bs_arena_take(arena, (size_t)bytes, BS_ALIGN);
-	memcpy(to, &at, sizeof(at));
-	return at != NULL;
-}
-
-/* The bytes of all arrays, 0 where the arena is too small for them. */
-static uint64_t memory(struct bs_espirit *e, struct bs_arena *arena)
+/* check says their sum. */
+static void lay(struct bs_espirit *e, struct bs_room *r)
 {
 	const struct bs_espirit_spec *s = &e->s;
 	const uint64_t points = bs_hankel_volume(e->points);
@@ -143,33 +129,29 @@ static uint64_t memory(struct bs_espirit *e, struct bs_arena *arena)
 	const uint64_t line = (uint64_t)e->line * 8;
 	const uint64_t most = bs_dense_eigen_bytes(e->k.rows);
 	const uint64_t coil_work = bs_dense_eigen_bytes(s->coils);
-	uint64_t total = 0;
-	bool ok;
 
-	ok = part(&total, arena, &e->gram, rows * rows * 16) &&
-	     part(&total, arena, &e->gram_value, rows * 8) &&
-	     part(&total, arena, &e->work, most > coil_work ? most : coil_work) &&
-	     part(&total, arena, &e->lagged, BS_TEAM_MAX * bs_hankel_work(&e->k) * 8) &&
-	     part(&total, arena, &e->coil_gram, (uint64_t)s->coils * s->coils * 16) &&
-	     part(&total, arena, &e->coil_value, s->coils * 8u) &&
-	     part(&total, arena, &e->reference, s->coils * 8u) &&
-	     part(&total, arena, &e->u, rows * lanes) &&
-	     part(&total, arena, &e->v, s->coils * bs_hankel_volume(s->kernel) * lanes) &&
-	     part(&total, arena, &e->f, s->coils * points * lanes) &&
-	     part(&total, arena, &e->part, s->coils * points * 2 * lanes) &&
-	     part(&total, arena, &e->g[0], points * e->pairs * 8) &&
-	     part(&total, arena, &e->g[1], points * e->pairs * 8) &&
-	     part(&total, arena, &e->corr, (uint64_t)e->points[1] * e->points[2] * line) &&
-	     part(&total, arena, &e->plane, e->points[1] * line) &&
-	     part(&total, arena, &e->row, BS_TEAM_MAX * line) &&
-	     part(&total, arena, &e->phase_x, (uint64_t)2 * s->kernel[0] * e->phase_stride * 4) &&
-	     part(&total, arena, &e->phase_y, (uint64_t)s->matrix[1] * e->points[1] * 8) &&
-	     part(&total, arena, &e->phase_z, (uint64_t)s->matrix[2] * e->points[2] * 8) &&
-	     part(&total, arena, &e->scratch, BS_TEAM_MAX * e->scratch_stride * 4);
+	bs_room_take(r, &e->gram, "", 1, rows * rows * 16);
+	bs_room_take(r, &e->gram_value, "", 1, rows * 8);
+	bs_room_take(r, &e->work, "", 1, most > coil_work ? most : coil_work);
+	bs_room_take(r, &e->lagged, "", 1, BS_TEAM_MAX * bs_hankel_work(&e->k) * 8);
+	bs_room_take(r, &e->coil_gram, "", 1, (uint64_t)s->coils * s->coils * 16);
+	bs_room_take(r, &e->coil_value, "", 1, s->coils * 8u);
+	bs_room_take(r, &e->reference, "", 1, s->coils * 8u);
+	bs_room_take(r, &e->u, "", 1, rows * lanes);
+	bs_room_take(r, &e->v, "", 1, s->coils * bs_hankel_volume(s->kernel) * lanes);
+	bs_room_take(r, &e->f, "", 1, s->coils * points * lanes);
+	bs_room_take(r, &e->part, "", 1, s->coils * points * 2 * lanes);
+	bs_room_take(r, &e->g[0], "", 1, points * e->pairs * 8);
+	bs_room_take(r, &e->g[1], "", 1, points * e->pairs * 8);
+	bs_room_take(r, &e->corr, "", 1, (uint64_t)e->points[1] * e->points[2] * line);
+	bs_room_take(r, &e->plane, "", 1, e->points[1] * line);
+	bs_room_take(r, &e->row, "", 1, BS_TEAM_MAX * line);
+	bs_room_take(r, &e->phase_x, "", 1, (uint64_t)2 * s->kernel[0] * e->phase_stride * 4);
+	bs_room_take(r, &e->phase_y, "", 1, (uint64_t)s->matrix[1] * e->points[1] * 8);
+	bs_room_take(r, &e->phase_z, "", 1, (uint64_t)s->matrix[2] * e->points[2] * 8);
+	bs_room_take(r, &e->scratch, "", 1, BS_TEAM_MAX * e->scratch_stride * 4);
 	for (int a = 0; a < 3; a++)
-		ok = ok &&
-		     part(&total, arena, &e->turn[a], (uint64_t)e->points[a] * e->points[a] * 8);
-	return ok ? total : 0;
+		bs_room_take(r, &e->turn[a], "", 1, (uint64_t)e->points[a] * e->points[a] * 8);
 }
 
 static void phase(float *to, double angle)
@@ -213,25 +195,31 @@ static void phases(struct bs_espirit *e)
 
 int bs_espirit_need(const struct bs_espirit_spec *s, struct bs_need *need, struct bs_fail *why)
 {
+	struct bs_room room = { 0 };
 	struct bs_espirit e;
 	int rc = check(s, why);
 
 	if (rc == 0)
 		rc = size(&e, s, why);
-	if (rc == 0)
-		bs_need_add(need, "ESPIRiT", 1, memory(&e, NULL));
-	return rc;
+	if (rc != 0)
+		return rc;
+	lay(&e, &room);
+	bs_need_add(need, "ESPIRiT", 1, room.bytes);
+	return 0;
 }
 
 int bs_espirit_plan(struct bs_espirit **plan, const struct bs_espirit_spec *s,
 		    struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
 {
 	struct bs_espirit *e = calloc(1, sizeof(*e));
+	struct bs_room room = { .arena = arena };
 	int rc = e == NULL ? bs_fail(why, BS_ERR_NOMEM, "coil maps") : check(s, why);
 
 	if (rc == 0)
 		rc = size(e, s, why);
-	if (rc == 0 && memory(e, arena) == 0)
+	if (rc == 0)
+		lay(e, &room);
+	if (rc == 0 && room.full)
 		rc = bs_fail(why, BS_ERR_NOMEM, "coil maps: the arena is too small");
 	if (rc == 0)
 		rc = bs_dense_open(why);

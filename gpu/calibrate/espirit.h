@@ -33,9 +33,7 @@
 #include "core/err.h"
 #include "core/thread/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 #define BS_ESPIRIT_KERNEL_MAX 16u
 #define BS_ESPIRIT_SETS_MAX   4u
@@ -79,7 +77,5 @@ struct bs_espirit_lags {
 void bs_espirit_lags(const struct bs_espirit *plan, struct bs_espirit_lags *lags);
 void bs_espirit_close(struct bs_espirit *plan);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

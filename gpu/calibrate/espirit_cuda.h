@@ -20,9 +20,7 @@
 #include "gpu/calibrate/espirit.h"
 #include "gpu/device/memory.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct CUstream_st;
 struct bs_espirit_cuda;
@@ -35,7 +33,5 @@ int bs_espirit_cuda_run(struct bs_espirit_cuda *plan, const uint32_t size[3], co
 			struct bs_fail *why);
 void bs_espirit_cuda_close(struct bs_espirit_cuda *plan);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

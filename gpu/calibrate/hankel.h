@@ -20,10 +20,6 @@
 
 #include "core/thread/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_hankel {
 	uint32_t coils, block[3], kernel[3], places[3];
 	bool of_places;
@@ -41,7 +37,4 @@ static inline size_t bs_hankel_work(const struct bs_hankel *g) /* doubles a memb
 void bs_hankel_gram(const struct bs_hankel *g, struct bs_team *team, const float *samples,
 		    double *work, double *to);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -107,41 +107,24 @@ static bool by_walsh(const struct bs_protocol *p)
 	return p->maps == BS_MAPS_WALSH;
 }
 
-/* One array: its bytes are added to the total, and taken where there is an arena. */
-static bool part(uint64_t *total, struct bs_arena *arena, void *to, uint64_t bytes)
-{
-	void *at;
-
-	bytes = (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
-	*total += bytes;
-	if (arena == NULL)
-		return true;
-	at = bs_arena_take(arena, (size_t)bytes, BS_ALIGN);
-	memcpy(to, &at, sizeof(at));
-	return at != NULL;
-}
-
-/* The bytes of all arrays, 0 where the arena is too small for them. */
-static uint64_t memory(struct bs_maps *m, struct bs_arena *arena)
+/* check says their sum. */
+static void lay(struct bs_maps *m, struct bs_room *r)
 {
 	const struct bs_protocol *p = m->p;
 	const uint32_t *n = m->most;
-	uint64_t total = 0;
-	bool ok;
+	const bool grid = bs_plan_of(p).on_grid;
+	const bool walsh = by_walsh(p);
 
-	ok = !bs_plan_of(p).on_grid ||
-	     (part(&total, arena, &m->trim, (uint64_t)n[0] * p->encoded[0] * 8) &&
-	      part(&total, arena, &m->own, p->coils * volume(n) * 8));
-	ok = ok && part(&total, arena, &m->version, p->slices * 8u) &&
-	     part(&total, arena, &m->leader, p->slices * 4u) &&
-	     part(&total, arena, &m->passed, p->slices * 4u);
-	if (by_walsh(p))
-		ok = ok && part(&total, arena, &m->images, p->coils * bs_protocol_voxels(p) * 8) &&
-		     part(&total, arena, &m->rows, BS_TEAM_MAX * m->rows_stride * 4) &&
-		     part(&total, arena, &m->phase[0], (uint64_t)n[0] * m->width * 8) &&
-		     part(&total, arena, &m->phase[1], (uint64_t)p->matrix[1] * n[1] * 8) &&
-		     part(&total, arena, &m->phase[2], (uint64_t)p->matrix[2] * n[2] * 8);
-	return ok ? total : 0;
+	bs_room_take(r, &m->trim, "", grid, (uint64_t)n[0] * p->encoded[0] * 8);
+	bs_room_take(r, &m->own, "", grid, p->coils * volume(n) * 8);
+	bs_room_take(r, &m->version, "", 1, p->slices * 8u);
+	bs_room_take(r, &m->leader, "", 1, p->slices * 4u);
+	bs_room_take(r, &m->passed, "", 1, p->slices * 4u);
+	bs_room_take(r, &m->images, "", walsh, p->coils * bs_protocol_voxels(p) * 8);
+	bs_room_take(r, &m->rows, "", walsh, BS_TEAM_MAX * m->rows_stride * 4);
+	bs_room_take(r, &m->phase[0], "", walsh, (uint64_t)n[0] * m->width * 8);
+	bs_room_take(r, &m->phase[1], "", walsh, (uint64_t)p->matrix[1] * n[1] * 8);
+	bs_room_take(r, &m->phase[2], "", walsh, (uint64_t)p->matrix[2] * n[2] * 8);
 }
 
 static void size(struct bs_maps *m, const struct bs_protocol *p)
@@ -174,18 +157,20 @@ int bs_maps_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fa
 	const struct bs_walsh_spec walsh = walsh_of(p);
 	struct bs_espirit_spec espirit;
 	struct bs_maps m;
+	struct bs_room room = { 0 };
 	int rc;
 
 	if (plan.maps != BS_PLAN_MAPS_SCAN)
 		return 0;
 	size(&m, p);
+	lay(&m, &room);
 	espirit = espirit_of(p, m.most);
 	rc = plan.on_grid ? bs_region_need(&region, need, why) : 0;
 	if (rc == 0)
 		rc = by_walsh(p) ? bs_walsh_need(&walsh, need, why)
 				 : bs_espirit_need(&espirit, need, why);
 	if (rc == 0)
-		bs_need_add(need, "calibration", 1, memory(&m, NULL));
+		bs_need_add(need, "calibration", 1, room.bytes);
 	return rc;
 }
 
@@ -250,6 +235,7 @@ int bs_maps_plan(struct bs_maps **plan, const struct bs_protocol *p, float *maps
 	const struct bs_region_spec region = region_of(p);
 	const struct bs_walsh_spec walsh = walsh_of(p);
 	struct bs_espirit_spec espirit;
+	struct bs_room room = { .arena = arena };
 	struct bs_maps *m;
 	int rc;
 
@@ -265,7 +251,9 @@ int bs_maps_plan(struct bs_maps **plan, const struct bs_protocol *p, float *maps
 	if (rc == 0)
 		rc = by_walsh(p) ? bs_walsh_plan(&m->walsh, &walsh, arena, team, why)
 				 : bs_espirit_plan(&m->espirit, &espirit, arena, team, why);
-	if (rc == 0 && memory(m, arena) == 0)
+	if (rc == 0)
+		lay(m, &room);
+	if (rc == 0 && room.full)
 		rc = bs_fail(why, BS_ERR_NOMEM, "coil maps: the arena is too small");
 	if (rc != 0) {
 		bs_maps_close(m);

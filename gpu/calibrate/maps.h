@@ -31,9 +31,7 @@
 #include "core/protocol.h"
 #include "core/thread/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_maps;
 
@@ -68,7 +66,5 @@ void bs_maps_elsewhere(struct bs_maps *plan,
 /* Points along an axis that a given block has at least, or as many as the matrix. */
 uint32_t bs_maps_fewest(const struct bs_protocol *p);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -21,10 +21,6 @@
 #include "core/memory/arena.h"
 #include "gpu/grappa/grappa.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define BS_REGION_LINES_MAX 128u /* of an axis */
 
 struct bs_region_spec {
@@ -52,7 +48,4 @@ void bs_region_add(struct bs_region *plan, uint32_t frame, uint32_t line, bool f
 bool bs_region_box(struct bs_region *plan, uint32_t frame, const uint32_t least[2],
 		   struct bs_grappa_lines *box);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

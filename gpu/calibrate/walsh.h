@@ -22,10 +22,6 @@
 #include "core/err.h"
 #include "core/thread/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define BS_WALSH_HALF_MAX 16u
 
 struct bs_walsh_spec {
@@ -41,7 +37,4 @@ int bs_walsh_plan(struct bs_walsh **plan, const struct bs_walsh_spec *spec, stru
 int bs_walsh_run(struct bs_walsh *plan, const float *images, float *maps, struct bs_fail *why);
 void bs_walsh_close(struct bs_walsh *plan);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -10,9 +10,9 @@
 #ifndef BS_GPU_DEVICE_ISA_H
 #define BS_GPU_DEVICE_ISA_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "core/linkage.h"
+
+BS_C_BEGIN
 
 enum bs_isa { BS_ISA_V2, BS_ISA_V3, BS_ISA_V4 };
 
@@ -31,7 +31,5 @@ enum bs_isa bs_isa(void);
 #define BS_ISA_PICK(name)          (&name##_native)
 #endif
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -28,9 +28,7 @@
 #include "core/err.h"
 #include "gpu/device/split.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 enum bs_link_kind { BS_LINK_AUTO, BS_LINK_NCCL, BS_LINK_COPY };
 
@@ -60,7 +58,5 @@ int bs_link_wait(struct bs_link *link, struct bs_fail *why);
 /* Part 0's device is made current; err, or where that was 0, what came of it. */
 int bs_link_leave(struct bs_link *link, int err, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

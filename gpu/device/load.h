@@ -15,9 +15,7 @@
 
 #include "core/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 #define BS_HOG_GENTLE_US 100u  /* as another protocol's work in the same process may be */
 #define BS_HOG_HARD_US   1000u /* as another process's may be */
@@ -28,7 +26,5 @@ int bs_hog_open(struct bs_hog **hog, uint32_t kernel_us, struct bs_fail *why);
 int bs_hog_check(const struct bs_hog *hog, uint64_t *kernels, struct bs_fail *why);
 void bs_hog_close(struct bs_hog *hog);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

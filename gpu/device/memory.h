@@ -16,9 +16,7 @@
 #include "core/err.h"
 #include "core/protocol.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 /* Bytes: whole memory transactions of every width, and what cuFFT and bulk copies want. */
 #define BS_DEV_ALIGN 256u
@@ -102,7 +100,5 @@ static inline void *bs_devmem_take_readouts(struct bs_devmem *m, size_t bytes)
 	return m->mapped + at;
 }
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -17,9 +17,7 @@
 #include "core/err.h"
 #include "core/protocol.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_reach {
 	int major, minor;    /* compute capability, whatever is held */
@@ -34,7 +32,5 @@ int bs_reach(struct bs_reach *r, struct bs_fail *why);
 void bs_reach_hold(enum bs_gpu_route route);
 const char *bs_reach_as(void);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

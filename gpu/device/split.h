@@ -12,9 +12,7 @@
 
 #include "core/protocol.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_split {
 	uint64_t first, count;
@@ -24,7 +22,5 @@ struct bs_split bs_split_part(uint64_t total, uint64_t grain, uint32_t parts, ui
 /* The largest grain of 1, 2, 4 .. grain that leaves no part without work, if there is one. */
 uint64_t bs_split_grain(uint64_t total, uint64_t grain, uint32_t parts);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -15,9 +15,7 @@
 #include "core/err.h"
 #include "core/protocol.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 int bs_stream_policy(enum bs_wait wait, bool priority, struct bs_fail *why);
 
@@ -27,7 +25,5 @@ struct CUevent_st;
 int bs_stream_open(struct CUstream_st **stream, struct bs_fail *why);
 int bs_stream_event(struct CUevent_st **event, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -25,9 +25,7 @@
 
 #include "core/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 #define BS_TUNE_FIELDS 13u
 #define BS_TUNE_TRIALS 96u
@@ -123,7 +121,5 @@ const char *bs_tune_parse(struct bs_tuning *t, const struct bs_tune_kind *kind, 
 /* Failure costs the next start some seconds: it is logged. */
 void bs_tune_save(const struct bs_tuning *t, const char *key, const char *cache_dir);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

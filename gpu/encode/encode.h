@@ -17,9 +17,7 @@
 #include "gpu/nufft/nufft.h"
 #include "gpu/solve/segments.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_encoding;
 
@@ -82,7 +80,5 @@ struct bs_segments_spec bs_gridding_segments(const struct bs_protocol *p, uint32
 /* The lines of the grid: the columns, lines and partitions that images are made on. */
 struct bs_cart_spec bs_lines_spec(const struct bs_protocol *p);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

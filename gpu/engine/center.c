@@ -92,45 +92,27 @@ static uint64_t between(const struct bs_center *c)
 	return (uint64_t)n[0] * m[1] * m[2] + (uint64_t)n[0] * n[1] * m[2];
 }
 
-/* One array: its bytes are added to the total, and taken where there is an arena. */
-static bool part(uint64_t *total, struct bs_arena *arena, void *to, uint64_t bytes)
-{
-	void *at;
-
-	bytes = (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
-	*total += bytes;
-	if (arena == NULL)
-		return true;
-	at = bs_arena_take(arena, (size_t)bytes, BS_ALIGN);
-	memcpy(to, &at, sizeof(at));
-	return at != NULL;
-}
-
-/* The bytes of all arrays but the solver's, 0 where the arena is too small for them. */
-static uint64_t memory(struct bs_center *c, struct bs_arena *arena)
+/* All but the solver's. */
+static void lay(struct bs_center *c, struct bs_room *r)
 {
 	const uint64_t coils = c->low.coils;
-	uint64_t total = 0;
-	bool ok;
 
-	ok = part(&total, arena, &c->index, bs_protocol_samples(&c->low) * 4) &&
-	     part(&total, arena, &c->data, coils * c->low.samples * 8) &&
-	     part(&total, arena, &c->image, coils * volume(c->low.matrix) * 8) &&
-	     part(&total, arena, &c->between, coils * between(c) * 8) &&
-	     part(&total, arena, &c->block, coils * volume(c->lines) * 8);
+	bs_room_take(r, &c->index, "", 1, bs_protocol_samples(&c->low) * 4);
+	bs_room_take(r, &c->data, "", 1, coils * c->low.samples * 8);
+	bs_room_take(r, &c->image, "", 1, coils * volume(c->low.matrix) * 8);
+	bs_room_take(r, &c->between, "", 1, coils * between(c) * 8);
+	bs_room_take(r, &c->block, "", 1, coils * volume(c->lines) * 8);
 	for (int a = 0; a < 3; a++)
-		ok = ok &&
-		     part(&total, arena, &c->turn[a], (uint64_t)c->lines[a] * c->low.matrix[a] * 8);
-	return ok ? total : 0;
+		bs_room_take(r, &c->turn[a], "", 1, (uint64_t)c->lines[a] * c->low.matrix[a] * 8);
 }
 
 static int need_of(struct bs_center *c, uint64_t *bytes, struct bs_fail *why)
 {
 	struct bs_need own = { 0 };
+	struct bs_room room = { .need = &own };
 	int rc = c->ls->need(&c->low, &own, why);
 
-	if (rc == 0)
-		bs_need_add(&own, "", 1, memory(c, NULL));
+	lay(c, &room);
 	if (rc == 0 && own.overflow)
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': the center of k-space",
 			     c->low.name);
@@ -361,6 +343,7 @@ int bs_center_arm(struct bs_center **center, const struct bs_protocol *p, uint32
 		  const struct bs_traj *traj, const struct bs_arm_env *env, struct bs_fail *why)
 {
 	struct bs_center *c = malloc(sizeof(*c));
+	struct bs_room room = { .arena = env->arena };
 	const size_t used = env->arena->used;
 	uint64_t bytes = 0;
 	uint64_t all = 0;
@@ -375,7 +358,8 @@ int bs_center_arm(struct bs_center **center, const struct bs_protocol *p, uint32
 		rc = choose_block(c, p, fewest, traj, why);
 	if (rc == 0) {
 		c->low.samples = count(c, p, traj, &all);
-		if (memory(c, env->arena) == 0)
+		lay(c, &room);
+		if (room.full)
 			rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': the arena is too small",
 				     p->name);
 	}
@@ -423,7 +407,7 @@ int bs_center_add(struct bs_center *c, uint32_t frame, uint32_t readout, const f
 			to[2 * i + 1] = index[i] == UNUSED ? 0.0f : from[2 * index[i] + 1];
 		}
 	}
-	return c->ls->add(c->self, frame, readout, c->data, n);
+	return c->ls->add(c->self, frame, readout, NULL, c->data, n);
 }
 
 int bs_center_fold(struct bs_center *c, uint32_t frame, uint32_t group)
@@ -474,8 +458,8 @@ int bs_center_block(struct bs_center *c, uint32_t frame, const uint8_t *held, ui
 		    const float **block, struct bs_fail *why)
 {
 	struct bs_report report = { 0 };
-	int rc = held != NULL ? c->ls->slide(c->self, frame, held, INT64_MAX, c->image, &report)
-			      : c->ls->finish(c->self, frame, INT64_MAX, c->image, &report);
+	int rc = held != NULL ? c->ls->image(c->self, frame, held, INT64_MAX, c->image, &report)
+			      : c->ls->image(c->self, frame, NULL, INT64_MAX, c->image, &report);
 
 	if (rc != 0)
 		return bs_fail(why, rc, "the center of k-space: %s", report.why.text);

@@ -23,10 +23,6 @@
 
 #include "core/engine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_center;
 
 int bs_center_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
@@ -42,7 +38,4 @@ int bs_center_fold(struct bs_center *center, uint32_t frame, uint32_t group);
 int bs_center_block(struct bs_center *center, uint32_t frame, const uint8_t *held, uint32_t size[3],
 		    const float **block, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -38,6 +38,7 @@ static const struct {
 	[BS_METHOD_CARTESIAN_SENSE] = { &bs_engine_unfold_host, CUDA(bs_engine_unfold_cuda),
 					NULL, NULL },
 	[BS_METHOD_NOOP] = { &bs_engine_noop, &bs_engine_noop, NULL, NULL },
+	[BS_METHOD_PASS] = { &bs_engine_noop, &bs_engine_noop, NULL, NULL },
 	/* clang-format on */
 };
 _Static_assert(sizeof(table) / sizeof(table[0]) == BS_METHODS, "a row for each method");
@@ -191,12 +192,12 @@ static bool has_stages(const struct bs_protocol *p)
 }
 
 /* Nor do these with a path that is known only when a frame is whole. */
-static bool takes_path(const struct bs_protocol *p, const struct bs_engine *engine)
+static bool takes_path(const struct bs_protocol *p)
 {
 	const struct bs_plan plan = bs_plan_of(p);
 
 	return plan.encode == BS_ENCODE_NOTHING ||
-	       (engine->path != NULL && plan.maps != BS_PLAN_MAPS_SCAN &&
+	       (plan.encode == BS_ENCODE_PATH && plan.maps != BS_PLAN_MAPS_SCAN &&
 		!bs_plan_has(plan, BS_PLAN_ECHOES));
 }
 
@@ -219,7 +220,7 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': method %s has no %s engine here", p->name,
 			       bs_method_name(p->method), cuda ? "CUDA" : "host");
-	if (bs_plan_of(p).streams && !takes_path(p, *engine))
+	if (bs_plan_of(p).streams && !takes_path(p))
 		return bs_fail(
 			why, BS_ERR_UNSUPPORTED,
 			"protocol '%s': trajectory.type stream: engine %s takes no path with "

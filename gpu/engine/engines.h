@@ -14,9 +14,7 @@
 #include "core/engine.h"
 #include "gpu/device/tune.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 		   struct bs_fail *why);
@@ -67,7 +65,5 @@ extern const struct bs_engine bs_engine_gridding_cuda, bs_engine_cartesian_cuda,
 extern const struct bs_engine bs_engine_gridding_multi, bs_engine_ls_multi, bs_engine_sense_multi,
 	bs_engine_slabs_multi;
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -15,9 +15,7 @@
 #include "core/engine.h"
 #include "gpu/grappa/grappa.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_filler;
 
@@ -46,7 +44,5 @@ int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why);
 int64_t bs_filler_calibrated_ns(const struct bs_filler *f);
 struct bs_grappa *bs_filler_grappa(struct bs_filler *f);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

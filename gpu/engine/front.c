@@ -73,14 +73,6 @@ void bs_front_inner(struct bs_protocol *inner, const struct bs_protocol *p)
 	inner->whiten = BS_WHITEN_OFF;
 }
 
-/* What is taken, in this order. */
-struct plan {
-	struct piece {
-		const char *what;
-		uint64_t count, bytes;
-	} piece[12];
-};
-
 /* Along the readout, each with a matrix of its own. */
 static uint32_t places_of(const struct bs_protocol *p)
 {
@@ -92,65 +84,30 @@ static uint64_t quota_of(const struct bs_protocol *p)
 	return (uint64_t)p->readouts * p->contrasts * (p->averages > 1 ? p->averages : 1);
 }
 
-static struct plan plan_of(const struct bs_protocol *p)
+static void lay(struct bs_front *f, struct bs_room *r)
 {
-	const uint64_t places = places_of(p);
+	const struct bs_protocol *p = f->p;
+	const uint64_t places = f->places;
 	const uint64_t square = (uint64_t)p->coils * p->coils;
 	const uint64_t room = ((uint64_t)p->samples + p->discard) * 8;
-	const uint64_t slices = p->virtual_coils > 0 ? p->slices : 1;
 	const uint64_t wait = p->virtual_coils > 0 ? quota_of(p) : 0;
-	const struct plan plan = { {
-		{ "coil matrices", slices, square * 8 },
-		{ "whitening", 1, square * 16 },
-		{ "virtual coils' samples", 1,
-		  room * bs_protocol_inner_coils(p) + bs_path_bytes(p, 0) },
-		{ "compression", wait > 0, places * square * 16 },
-		{ "calibration data's Gram matrix", wait > 0, places * square * 8 },
-		{ "calibration work", wait > 0, bs_compress_bytes(p->coils) },
-		{ "slices' calibrating rows", slices, sizeof(struct slice) },
-		{ "frames that wait", bs_protocol_frames(p), sizeof(struct frame) },
-		{ "readouts that wait", slices, wait * sizeof(struct waiting) },
-		{ "their samples", slices, wait * (room * p->coils + bs_path_bytes(p, 0)) },
-		{ "their rows", wait > 0, (uint64_t)bs_protocol_rows(p) * 4 },
-		{ "coil matrices by place", places > 1 ? slices : 0, places * square * 8 },
-	} };
 
-	return plan;
-}
-
-int bs_front_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
-{
-	const struct plan plan = plan_of(p);
-
-	if (!bs_plan_of(p).prepares)
-		return 0;
-	for (size_t i = 0; i < sizeof(plan.piece) / sizeof(plan.piece[0]); i++)
-		if (plan.piece[i].count * plan.piece[i].bytes > 0)
-			bs_need_add(need, plan.piece[i].what, plan.piece[i].count,
-				    plan.piece[i].bytes);
-	return places_of(p) > 1 ? bs_along_need(p->samples, p->coils, need, why) : 0;
-}
-
-/* False: the arena is full. A piece lies without gaps between its parts. */
-static bool take_all(struct bs_front *f, struct bs_arena *arena)
-{
-	const struct plan plan = plan_of(f->p);
-	void **const to[] = { (void **)&f->matrix, (void **)&f->w,      (void **)&f->mixed,
-			      (void **)&f->a,      (void **)&f->gram,   &f->work,
-			      (void **)&f->slice,  (void **)&f->frame,  (void **)&f->waiting,
-			      (void **)&f->data,   (void **)&f->by_row, (void **)&f->by_place };
-	_Static_assert(sizeof(to) / sizeof(to[0]) == sizeof(plan.piece) / sizeof(plan.piece[0]),
-		       "a place for each piece");
-
-	for (size_t i = 0; i < sizeof(to) / sizeof(to[0]); i++) {
-		const uint64_t bytes = plan.piece[i].count * plan.piece[i].bytes;
-
-		if (bytes > 0)
-			*to[i] = bs_arena_take(arena, (size_t)bytes, BS_ALIGN);
-		if (bytes > 0 && *to[i] == NULL)
-			return false;
-	}
-	return true;
+	bs_room_take(r, &f->matrix, "coil matrices", f->slices, square * 8);
+	bs_room_take(r, &f->w, "whitening", 1, square * 16);
+	bs_room_take(r, &f->mixed, "virtual coils' samples", 1,
+		     room * f->inner_coils + bs_path_bytes(p, 0));
+	bs_room_take(r, &f->a, "compression", wait > 0, places * square * 16);
+	bs_room_take(r, &f->gram, "calibration data's Gram matrix", wait > 0, places * square * 8);
+	bs_room_take(r, &f->work, "calibration work", wait > 0, bs_compress_bytes(p->coils));
+	bs_room_take(r, &f->slice, "slices' calibrating rows", f->slices, sizeof(struct slice));
+	bs_room_take(r, &f->frame, "frames that wait", bs_protocol_frames(p), sizeof(struct frame));
+	bs_room_take(r, &f->waiting, "readouts that wait", f->slices,
+		     wait * sizeof(struct waiting));
+	bs_room_take(r, &f->data, "their samples", f->slices,
+		     wait * (room * p->coils + bs_path_bytes(p, 0)));
+	bs_room_take(r, &f->by_row, "their rows", wait > 0, (uint64_t)f->rows * 4);
+	bs_room_take(r, &f->by_place, "coil matrices by place", places > 1 ? f->slices : 0,
+		     places * square * 8);
 }
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -158,9 +115,37 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
+static void set_out(struct bs_front *f, const struct bs_protocol *p)
+{
+	*f = (struct bs_front){ .p = p, .plan = bs_plan_of(p) };
+	f->inner_coils = bs_protocol_inner_coils(p);
+	f->slices = p->virtual_coils > 0 ? p->slices : 1;
+	f->rows = bs_protocol_rows(p);
+	f->quota = (uint32_t)quota_of(p);
+	f->room = 2 * ((size_t)p->samples + p->discard) * p->coils + bs_protocol_path(p);
+	f->stride = (p->readouts + SPREAD - 1) / SPREAD;
+	f->calibrating = f->plan.encode == BS_ENCODE_LINES
+				 ? least(p->encoded[1], 2 * HALF) * least(p->encoded[2], 2 * HALF)
+				 : (p->readouts + f->stride - 1) / f->stride;
+	f->places = places_of(p);
+}
+
+int bs_front_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	struct bs_room room = { .need = need };
+	struct bs_front f;
+
+	if (!bs_plan_of(p).prepares)
+		return 0;
+	set_out(&f, p);
+	lay(&f, &room);
+	return f.places > 1 ? bs_along_need(p->samples, p->coils, need, why) : 0;
+}
+
 int bs_front_arm(struct bs_front **out, const struct bs_protocol *p, struct bs_recon *recon,
 		 struct bs_arena *arena, struct bs_fail *why)
 {
+	struct bs_room room = { .arena = arena };
 	struct bs_front *f;
 	int rc;
 
@@ -173,20 +158,10 @@ int bs_front_arm(struct bs_front **out, const struct bs_protocol *p, struct bs_r
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
-	f->p = p;
-	f->plan = bs_plan_of(p);
+	set_out(f, p);
 	f->recon = recon;
-	f->inner_coils = bs_protocol_inner_coils(p);
-	f->slices = p->virtual_coils > 0 ? p->slices : 1;
-	f->rows = bs_protocol_rows(p);
-	f->quota = (uint32_t)quota_of(p);
-	f->room = 2 * ((size_t)p->samples + p->discard) * p->coils + bs_protocol_path(p);
-	f->stride = (p->readouts + SPREAD - 1) / SPREAD;
-	f->calibrating = f->plan.encode == BS_ENCODE_LINES
-				 ? least(p->encoded[1], 2 * HALF) * least(p->encoded[2], 2 * HALF)
-				 : (p->readouts + f->stride - 1) / f->stride;
-	f->places = places_of(p);
-	if (!take_all(f, arena)) {
+	lay(f, &room);
+	if (room.full) {
 		free(f);
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': whitening and coil compression",
 			       p->name);

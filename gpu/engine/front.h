@@ -30,10 +30,6 @@
 #include "core/study/noise.h"
 #include "core/frame/recon.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_front;
 
 /* The protocol as engines see it. */
@@ -61,7 +57,4 @@ int bs_front_readout(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t
 /* As bs_recon_close, but for BS_RECON_POP_FIRST: pop, then call again. Errors: as readout's. */
 int bs_front_close(struct bs_front *f, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,7 +1,7 @@
 /*
  * gpu/engine/host.c - every method on the host: an encoding, a solver, and what follows
  *
- * Readouts go to the protocol's encoding (gpu/encode/encode.h) as they arrive. finish makes the
+ * Readouts go to the protocol's encoding (gpu/encode/encode.h) as they arrive. image makes the
  * maps that the scan brings, adds the rest of F^H d (lines that lack are filled in before), solves
  * (gpu/solve/solve.h) up to the deadline, completes what is left out at an end of k-space,
  * combines, and measures the field.
@@ -54,7 +54,7 @@ static bool completes(const struct bs_protocol *p)
 /* Images behind F^H d, each of image_bytes. */
 static uint32_t images_of(const struct bs_protocol *p)
 {
-	const struct bs_solving *solving = bs_solvings[bs_plan_of(p).solve];
+	const struct bs_solving *solving = bs_solving_of(bs_plan_of(p).solve);
 
 	return solving != NULL ? solving->images(p) : p->coils;
 }
@@ -137,7 +137,7 @@ static int need_encoder(const struct bs_protocol *p, struct bs_need *need, struc
 
 static int need_solver(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
-	return bs_solvings[bs_plan_of(p).solve]->need(p, need, why);
+	return bs_solving_of(bs_plan_of(p).solve)->need(p, need, why);
 }
 
 static int need_filler(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
@@ -248,7 +248,7 @@ static int host_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 	e->p = p;
 	e->plan = bs_plan_of(p);
 	e->encoder = bs_encoder_of(p);
-	e->solving = bs_solvings[e->plan.solve];
+	e->solving = bs_solving_of(e->plan.solve);
 	e->maps = tables->maps;
 	if (e->plan.joint && tables->maps == NULL)
 		rc = bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method %s needs maps_file",
@@ -299,28 +299,22 @@ static int host_begin(void *self, uint32_t frame)
 		bs_filler_begin(e->filler, frame);
 	if (e->left_out.lines != NULL)
 		bs_left_out_begin(&e->left_out, frame);
-	return bs_mapped_begin(e->mapped, frame);
+	return e->mapped != NULL ? bs_mapped_begin(e->mapped, frame) : 0;
 }
 
-static int host_path(void *self, uint32_t frame, uint32_t readout, const float *k)
-{
-	struct engine *e = self;
-
-	e->encoder.row->path(&e->encoder, frame, readout, k);
-	return 0;
-}
-
-static int host_add(void *self, uint32_t frame, uint32_t readout, const float *data,
+static int host_add(void *self, uint32_t frame, uint32_t readout, const float *k, const float *data,
 		    size_t coil_stride)
 {
 	struct engine *e = self;
 
+	if (e->encoder.row->path != NULL)
+		e->encoder.row->path(&e->encoder, frame, readout, k);
 	e->encoder.row->add(&e->encoder, frame, readout, data, coil_stride);
 	if (e->filler != NULL)
 		bs_filler_add(e->filler, frame, readout, data, coil_stride);
 	if (e->left_out.lines != NULL)
 		bs_left_out_add(&e->left_out, frame, readout);
-	return bs_mapped_add(e->mapped, frame, readout, data, coil_stride);
+	return e->mapped != NULL ? bs_mapped_add(e->mapped, frame, readout, data, coil_stride) : 0;
 }
 
 static int host_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
@@ -411,7 +405,8 @@ static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t
 	}
 	bs_combiner_run(e->combiner, e->whole, bs_maps_of(e->maps, e->p, slice), &report->flow,
 			image);
-	bs_echoes_measure(e->echoes, frame, e->whole);
+	if (e->echoes != NULL)
+		bs_echoes_measure(e->echoes, frame, e->whole);
 	spent_ns = bs_now_ns() - solved_ns;
 	report->stage_ns[BS_BUDGET_ACCUMULATE] =
 		summed_ns - start_ns - report->stage_ns[BS_BUDGET_CALIBRATION];
@@ -420,40 +415,34 @@ static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t
 	e->tail_ns = bs_tail_longest(e->tail_ns, spent_ns);
 }
 
-static int host_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
-		      float *image, struct bs_report *report)
+/* Of an image that was handed on before: maps, a field, delays for later ones. */
+static int pass_by(struct engine *e, uint32_t frame, const uint8_t *held, struct bs_report *report)
 {
-	struct engine *e = self;
-	const int64_t start_ns = bs_now_ns();
-	int rc = bs_mapped_make(e->mapped, frame, held, &deadline_ns, report);
+	int rc = e->echoes != NULL ? sum_up(e, frame, held, report)
+				   : prepare(e, frame, held, report);
 
-	if (rc == 0)
-		rc = sum_up(e, frame, held, report);
-	if (rc == 0)
-		to_image(e, frame, start_ns, deadline_ns, image, report);
-	return rc;
-}
-
-static int host_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
-		       struct bs_report *report)
-{
-	return host_slide(self, frame, NULL, deadline_ns, image, report);
-}
-
-static int host_pass(void *self, uint32_t frame, const uint8_t *held, struct bs_report *report)
-{
-	struct engine *e = self;
-	int64_t never_ns = INT64_MAX;
-	int rc = bs_mapped_make(e->mapped, frame, held, &never_ns, report);
-
-	if (rc == 0)
-		rc = e->echoes != NULL ? sum_up(e, frame, held, report)
-				       : prepare(e, frame, held, report);
 	if (rc < 0 || e->echoes == NULL)
 		return rc < 0 ? rc : 0;
 	complete(e, frame, report);
 	bs_echoes_measure(e->echoes, frame, e->whole);
 	return 0;
+}
+
+static int host_image(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+		      float *image, struct bs_report *report)
+{
+	struct engine *e = self;
+	const int64_t start_ns = bs_now_ns();
+	int rc = e->mapped != NULL ? bs_mapped_make(e->mapped, frame, held, &deadline_ns, report)
+				   : 0;
+
+	if (rc == 0 && image == NULL)
+		return pass_by(e, frame, held, report);
+	if (rc == 0)
+		rc = sum_up(e, frame, held, report);
+	if (rc == 0)
+		to_image(e, frame, start_ns, deadline_ns, image, report);
+	return rc;
 }
 
 /* Where the window's groups are not summed by themselves, samples and path stay. */
@@ -485,13 +474,10 @@ const struct bs_engine bs_engine_gridding_host = {
 	.arm = host_arm,
 	.scan = host_scan,
 	.begin = host_begin,
-	.path = host_path,
 	.add = host_add,
 	.side = host_side,
-	.finish = host_finish,
-	.pass = host_pass,
+	.image = host_image,
 	.fold = host_fold,
-	.slide = host_slide,
 	.peek = host_peek,
 	.disarm = host_disarm,
 };
@@ -502,13 +488,10 @@ const struct bs_engine bs_engine_ls_host = {
 	.arm = host_arm,
 	.scan = host_scan,
 	.begin = host_begin,
-	.path = host_path,
 	.add = host_add,
 	.side = host_side,
-	.finish = host_finish,
-	.pass = host_pass,
+	.image = host_image,
 	.fold = host_fold,
-	.slide = host_slide,
 	.disarm = host_disarm,
 	.preview = &bs_engine_gridding_host,
 };
@@ -519,13 +502,10 @@ const struct bs_engine bs_engine_sense_host = {
 	.arm = host_arm,
 	.scan = host_scan,
 	.begin = host_begin,
-	.path = host_path,
 	.add = host_add,
 	.side = host_side,
-	.finish = host_finish,
-	.pass = host_pass,
+	.image = host_image,
 	.fold = host_fold,
-	.slide = host_slide,
 	.maps = host_maps,
 	.disarm = host_disarm,
 	.preview = &bs_engine_gridding_host,
@@ -539,8 +519,7 @@ const struct bs_engine bs_engine_cartesian_host = {
 	.begin = host_begin,
 	.add = host_add,
 	.side = host_side,
-	.finish = host_finish,
-	.pass = host_pass,
+	.image = host_image,
 	.disarm = host_disarm,
 };
 
@@ -552,7 +531,6 @@ const struct bs_engine bs_engine_unfold_host = {
 	.begin = host_begin,
 	.add = host_add,
 	.side = host_side,
-	.finish = host_finish,
-	.pass = host_pass,
+	.image = host_image,
 	.disarm = host_disarm,
 };

@@ -14,9 +14,7 @@
 #include "core/engine.h"
 #include "gpu/image/pocs.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_left_out {
 	const struct bs_protocol *p;
@@ -45,7 +43,5 @@ void bs_left_out_run(struct bs_left_out *l, uint32_t frame, uint32_t unknown, fl
 void bs_left_out_spans(struct bs_pocs_span spans[3], const struct bs_protocol *p,
 		       const uint8_t *lines, uint32_t unknown, const uint32_t size[3]);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

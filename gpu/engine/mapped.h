@@ -17,9 +17,7 @@
 
 #include "core/engine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_mapped;
 struct bs_maps;
@@ -45,7 +43,5 @@ int bs_mapped_make(struct bs_mapped *m, uint32_t frame, const uint8_t *held, int
 /* NULL where m is. */
 struct bs_maps *bs_mapped_maps(struct bs_mapped *m);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -31,24 +31,27 @@ static int noop_begin(void *self, uint32_t frame)
 	return 0;
 }
 
-static int noop_add(void *self, uint32_t frame, uint32_t readout, const float *data,
+static int noop_add(void *self, uint32_t frame, uint32_t readout, const float *k, const float *data,
 		    size_t coil_stride)
 {
 	(void)self;
 	(void)frame;
 	(void)readout;
+	(void)k;
 	(void)data;
 	(void)coil_stride;
 	return 0;
 }
 
-static int noop_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
-		       struct bs_report *report)
+static int noop_image(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+		      float *image, struct bs_report *report)
 {
 	(void)frame;
+	(void)held;
 	(void)deadline_ns;
 	(void)report;
-	memset(image, 0, *(const size_t *)self);
+	if (image != NULL)
+		memset(image, 0, *(const size_t *)self);
 	return 0;
 }
 
@@ -65,16 +68,9 @@ static int noop_fold(void *self, uint32_t frame, uint32_t group)
 	return 0;
 }
 
-static int noop_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
-		      float *image, struct bs_report *report)
-{
-	(void)held;
-	return noop_finish(self, frame, deadline_ns, image, report);
-}
-
 static int noop_peek(void *self, uint32_t frame, float *image)
 {
-	return noop_finish(self, frame, INT64_MAX, image, NULL);
+	return noop_image(self, frame, NULL, INT64_MAX, image, NULL);
 }
 
 const struct bs_engine bs_engine_noop = {
@@ -83,9 +79,8 @@ const struct bs_engine bs_engine_noop = {
 	.arm = noop_arm,
 	.begin = noop_begin,
 	.add = noop_add,
-	.finish = noop_finish,
+	.image = noop_image,
 	.disarm = noop_disarm,
 	.fold = noop_fold,
-	.slide = noop_slide,
 	.peek = noop_peek,
 };

@@ -44,81 +44,49 @@ struct bs_phases {
 	void *work;
 };
 
-/* What is taken, in this order. */
-#define PIECES 10
-static void plan(uint64_t count[PIECES], uint64_t bytes[PIECES], const struct bs_protocol *p)
+static void lay(struct bs_phases *f, struct bs_room *r)
 {
-	const uint64_t n = p->epi_correct ? p->encoded[0] : p->samples;
+	const struct bs_protocol *p = f->p;
+	const bool epi = p->epi_correct;
+	const uint64_t n = f->n;
 	const uint64_t line = n * p->coils * 8;
 	const uint64_t frames = p->navigators != BS_NAVIGATE_OFF ? bs_protocol_frames(p) : 0;
-	const uint64_t all[PIECES][2] = {
-		{ frames, sizeof(struct navigated) },
-		{ frames, ((uint64_t)p->samples + p->discard) * p->coils * 8 },
-		{ 1, line + bs_protocol_path(p) * 4 },
-		{ p->epi_correct ? 3 : 0, line },
-		{ p->epi_correct ? n : 0, n * 8 },
-		{ p->epi_correct ? 2 : 0, line },
-		{ p->epi_correct ? p->slices : 0, n * 8 },
-		{ p->epi_correct ? p->slices : 0, 1 },
-		{ p->epi_correct ? 1 : 0, n * 16 + 2 * n * 8 * BS_FFT_LANES_MAX },
-		{ p->epi_correct ? 1 : 0, bs_ramps_bytes((uint32_t)n) },
-	};
 
-	for (int i = 0; i < PIECES; i++) {
-		count[i] = all[i][0];
-		bytes[i] = all[i][1];
-	}
+	bs_room_take(r, &f->navigated, "navigators' phases", frames, sizeof(struct navigated));
+	bs_room_take(r, &f->first, "first navigators", frames, f->room * sizeof(float));
+	bs_room_take(r, &f->line, "corrected readout", 1, line + bs_protocol_path(p) * 4);
+	bs_room_take(r, &f->triple, "phase-correction lines", epi ? 3 : 0, line);
+	bs_room_take(r, &f->ramps, "ramps' matrix", epi ? n : 0, n * 8);
+	bs_room_take(r, &f->across, "readout across coils", epi ? 2 : 0, line);
+	bs_room_take(r, &f->off, "reversed lines' phases", epi ? p->slices : 0, n * 8);
+	bs_room_take(r, &f->known, "slices' triples", epi ? p->slices : 0, 1);
+	bs_room_take(r, &f->blocks, "profiles", epi, n * 16 + 2 * n * 8 * BS_FFT_LANES_MAX);
+	bs_room_take(r, &f->work, "ramps' work", epi, epi ? bs_ramps_bytes((uint32_t)n) : 0);
+}
+
+static void set_out(struct bs_phases *f, const struct bs_protocol *p)
+{
+	*f = (struct bs_phases){ .p = p };
+	f->n = p->epi_correct ? p->encoded[0] : p->samples;
+	f->room = 2 * ((size_t)p->samples + p->discard) * p->coils;
 }
 
 int bs_phases_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
-	static const char *const what[PIECES] = { "navigators' phases",
-						  "first navigators",
-						  "corrected readout",
-						  "phase-correction lines",
-						  "ramps' matrix",
-						  "readout across coils",
-						  "reversed lines' phases",
-						  "slices' triples",
-						  "profiles",
-						  "ramps' work" };
-	uint64_t count[PIECES];
-	uint64_t bytes[PIECES];
+	struct bs_room room = { .need = need };
+	struct bs_phases f;
 
 	(void)why;
-	if (!bs_plan_of(p).corrects)
-		return 0;
-	plan(count, bytes, p);
-	for (int i = 0; i < PIECES; i++)
-		if (count[i] > 0)
-			bs_need_add(need, what[i], count[i], bytes[i]);
+	set_out(&f, p);
+	if (bs_plan_of(p).corrects)
+		lay(&f, &room);
 	return 0;
-}
-
-static bool take_all(struct bs_phases *f, struct bs_arena *arena)
-{
-	void **const to[PIECES] = { (void **)&f->navigated, (void **)&f->first,
-				    (void **)&f->line,      (void **)&f->triple,
-				    (void **)&f->ramps,     (void **)&f->across,
-				    (void **)&f->off,       (void **)&f->known,
-				    (void **)&f->blocks,    &f->work };
-	uint64_t count[PIECES];
-	uint64_t bytes[PIECES];
-
-	plan(count, bytes, f->p);
-	for (int i = 0; i < PIECES; i++) {
-		if (count[i] == 0)
-			continue;
-		*to[i] = bs_arena_take(arena, (size_t)(count[i] * bytes[i]), BS_ALIGN);
-		if (*to[i] == NULL)
-			return false;
-	}
-	return true;
 }
 
 int bs_phases_arm(struct bs_phases **out, const struct bs_protocol *p, struct bs_recon *recon,
 		  struct bs_arena *arena, struct bs_fail *why)
 {
+	struct bs_room room = { .arena = arena };
 	struct bs_phases *f;
 	int rc;
 
@@ -128,13 +96,13 @@ int bs_phases_arm(struct bs_phases **out, const struct bs_protocol *p, struct bs
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
-	f->p = p;
+	set_out(f, p);
 	f->recon = recon;
-	f->n = p->epi_correct ? p->encoded[0] : p->samples;
-	f->room = 2 * ((size_t)p->samples + p->discard) * p->coils;
 	f->kernels = BS_ISA_PICK(bs_fft_kernels);
 	rc = bs_dense_open(why);
-	if (rc == 0 && (!take_all(f, arena) || (p->epi_correct && bs_fft_plan(&f->fft, f->n) != 0)))
+	if (rc == 0)
+		lay(f, &room);
+	if (rc == 0 && (room.full || (p->epi_correct && bs_fft_plan(&f->fft, f->n) != 0)))
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': navigators and EPI", p->name);
 	if (rc != 0) {
 		bs_phases_disarm(f);

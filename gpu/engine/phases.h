@@ -22,10 +22,6 @@
 
 #include "core/frame/recon.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_phases;
 
 /* Nothing where the protocol does not correct. */
@@ -50,7 +46,4 @@ void bs_phases_trial(struct bs_phases *f);
 int bs_phases_readout(struct bs_phases *f, struct bs_mrd_acq *head, const float **data,
 		      struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -15,9 +15,7 @@
 
 #include "core/plan/plan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 enum bs_sharing { BS_SHARING_NONE, BS_SHARING_COILS, BS_SHARING_SLABS };
 
@@ -29,7 +27,5 @@ struct bs_shares {
 
 struct bs_shares bs_shares_of(const struct bs_protocol *p);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -62,18 +62,6 @@ static void store(const struct bs_exact *p, uint64_t at, double re, double im)
 	}
 }
 
-enum part { K, WEIGHT, SUMS, KEPT, GOT, NEXT, E, Y, X, B, D, PANEL, PARTS };
-static const char *const part_name[PARTS] = {
-	"trajectory",   "weights",       "accumulators",   "samples kept",
-	"chunk counts", "chunk cursors", "phase tables",   "phase tables",
-	"phase tables", "phase tiles",   "sample factors", "row panels",
-};
-
-/* Bytes of everything, in the order in which they are taken. */
-struct layout {
-	uint64_t count[PARTS], bytes[PARTS];
-};
-
 static void shape(struct bs_exact *p, const struct bs_exact_spec *s)
 {
 	const struct bs_exact_kernels *kernels = BS_ISA_PICK(bs_exact_kernels);
@@ -98,26 +86,24 @@ static void shape(struct bs_exact *p, const struct bs_exact_spec *s)
 	p->kept_size = s->coils * s->samples * p->comps;
 }
 
-static void lay_out(const struct bs_exact *p, struct layout *l)
+static void lay(struct bs_exact *p, struct bs_room *r)
 {
 	const struct bs_exact_spec *s = &p->s;
-	uint64_t real = p->v->real_bytes;
+	const uint64_t real = p->v->real_bytes;
 
-	memset(l, 0, sizeof(*l));
-#define PART(which, n, size) (l->count[which] = (n), l->bytes[which] = (size))
-	PART(K, 1, s->samples * s->dims * 4);
-	PART(WEIGHT, 1, s->samples * 4);
-	PART(SUMS, s->states, p->sums_size * 8);
-	PART(KEPT, s->states, p->kept_size * 4);
-	PART(GOT, s->states, p->chunks * 4);
-	PART(NEXT, 1, s->states * 8u);
-	PART(E, 1, (uint64_t)p->outer * BLOCK * real);
-	PART(Y, 1, (uint64_t)p->middle * BLOCK * real);
-	PART(X, 1, (uint64_t)p->columns * BLOCK * real);
-	PART(B, 1, p->column_ld * BLOCK * real);
-	PART(D, p->planes, BLOCK * real);
-	PART(PANEL, BS_TEAM_MAX, (uint64_t)p->v->rows * (p->v->inner + BS_EXACT_PAD) * real);
-#undef PART
+	bs_room_take(r, &p->k, "trajectory", 1, s->samples * s->dims * 4);
+	bs_room_take(r, &p->weight, "weights", 1, s->samples * 4);
+	bs_room_take(r, &p->sums, "accumulators", s->states, p->sums_size * 8);
+	bs_room_take(r, &p->kept, "samples kept", s->states, p->kept_size * 4);
+	bs_room_take(r, &p->got, "chunk counts", s->states, p->chunks * 4);
+	bs_room_take(r, &p->next, "chunk cursors", 1, s->states * 8u);
+	bs_room_take(r, &p->e, "phase tables", 1, (uint64_t)p->outer * BLOCK * real);
+	bs_room_take(r, &p->y, "phase tables", 1, (uint64_t)p->middle * BLOCK * real);
+	bs_room_take(r, &p->x, "phase tables", 1, (uint64_t)p->columns * BLOCK * real);
+	bs_room_take(r, &p->b, "phase tiles", 1, p->column_ld * BLOCK * real);
+	bs_room_take(r, &p->d, "sample factors", p->planes, BLOCK * real);
+	bs_room_take(r, &p->panel, "row panels", BS_TEAM_MAX,
+		     (uint64_t)p->v->rows * (p->v->inner + BS_EXACT_PAD) * real);
 }
 
 static int check(const struct bs_exact_spec *s, struct bs_fail *why)
@@ -153,40 +139,23 @@ static int check(const struct bs_exact_spec *s, struct bs_fail *why)
 
 int bs_exact_need(const struct bs_exact_spec *s, struct bs_need *need, struct bs_fail *why)
 {
+	struct bs_room room = { .need = need };
 	struct bs_exact p;
-	struct layout l;
 	int rc = check(s, why);
 
 	if (rc != 0)
 		return rc;
 	shape(&p, s);
-	lay_out(&p, &l);
-	for (int i = K; i < PARTS; i++)
-		bs_need_add(need, part_name[i], l.count[i], l.bytes[i]);
+	lay(&p, &room);
 	return 0;
-}
-
-/* Whole slots, each rounded up as bs_need_add rounds it. NULL for no bytes, and for failure. */
-static void *take(struct bs_arena *arena, const struct layout *l, enum part i, bool *failed)
-{
-	uint64_t slot = (l->bytes[i] + BS_ALIGN - 1) & ~((uint64_t)BS_ALIGN - 1);
-	void *at;
-
-	if (l->count[i] == 0 || slot == 0)
-		return NULL;
-	at = bs_arena_take(arena, (size_t)(l->count[i] * slot), BS_ALIGN);
-	if (at == NULL)
-		*failed = true;
-	return at;
 }
 
 int bs_exact_plan(struct bs_exact **plan, const struct bs_exact_spec *s, const float *k,
 		  const float *weight, struct bs_arena *arena, struct bs_team *team,
 		  struct bs_fail *why)
 {
+	struct bs_room room = { .arena = arena };
 	struct bs_exact *p;
-	struct layout l;
-	bool failed = false;
 	int rc = check(s, why);
 
 	if (rc != 0)
@@ -195,27 +164,15 @@ int bs_exact_plan(struct bs_exact **plan, const struct bs_exact_spec *s, const f
 	if (p == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "exact sums");
 	shape(p, s);
-	lay_out(p, &l);
+	lay(p, &room);
 	p->team = team;
-	p->k = take(arena, &l, K, &failed);
-	p->weight = take(arena, &l, WEIGHT, &failed);
-	p->sums = take(arena, &l, SUMS, &failed);
-	p->kept = take(arena, &l, KEPT, &failed);
-	p->got = take(arena, &l, GOT, &failed);
-	p->next = take(arena, &l, NEXT, &failed);
-	p->e = take(arena, &l, E, &failed);
-	p->y = take(arena, &l, Y, &failed);
-	p->x = take(arena, &l, X, &failed);
-	p->b = take(arena, &l, B, &failed);
-	p->d = take(arena, &l, D, &failed);
-	p->panel = take(arena, &l, PANEL, &failed);
-	if (failed) {
+	if (room.full) {
 		free(p);
 		return bs_fail(why, BS_ERR_NOMEM, "exact sums: the arena is too small");
 	}
 	/* the strides between slots, in elements */
-	p->sums_size = (p->sums_size * 8 + BS_ALIGN - 1) / BS_ALIGN * (BS_ALIGN / 8);
-	p->kept_size = (p->kept_size * 4 + BS_ALIGN - 1) / BS_ALIGN * (BS_ALIGN / 4);
+	p->sums_size = bs_slot(p->sums_size * 8) / 8;
+	p->kept_size = bs_slot(p->kept_size * 4) / 4;
 	memcpy(p->k, k, (size_t)(s->samples * s->dims) * 4);
 	for (uint64_t m = 0; m < s->samples; m++)
 		p->weight[m] = weight != NULL ? weight[m] : 1.0f;

@@ -36,10 +36,6 @@
 #include "core/protocol.h"
 #include "core/thread/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_exact_spec {
 	uint32_t dims;      /* 2 or 3 */
 	uint32_t matrix[3]; /* voxels x, y, z; 1 beyond dims; odd sizes are legal; at most 2047 */
@@ -78,7 +74,4 @@ void bs_exact_finish_double(struct bs_exact *plan, uint32_t state, double *image
 /* Called by long sums after each chunk with the share that is done, 0 .. 1; NULL: off. */
 void bs_exact_progress(struct bs_exact *plan, void (*fn)(void *arg, double done), void *arg);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

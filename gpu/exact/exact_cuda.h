@@ -24,9 +24,7 @@
 #include "core/protocol.h"
 #include "gpu/device/memory.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct CUstream_st; /* cudaStream_t */
 
@@ -98,7 +96,5 @@ int bs_exact_cuda_sum(struct bs_exact_cuda *plan, uint32_t state, const float *d
 		      size_t coil_stride, float *result, struct CUstream_st *stream,
 		      struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

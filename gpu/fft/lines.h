@@ -16,10 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define BS_LINE_PASSES 16
 #define BS_LINE_MAX    4096u
 
@@ -36,7 +32,4 @@ size_t bs_line_factors(uint32_t size);
 /* Fills *line, its factors in memory of the caller's that lives as long. */
 void bs_line_make(struct bs_line *line, uint32_t size, float *factors);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

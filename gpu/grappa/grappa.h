@@ -39,9 +39,7 @@
 #include "core/thread/team.h"
 #include "gpu/grappa/neighbors.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 #define BS_GRAPPA_KERNEL_X 7u /* samples along the readout, at most */
 
@@ -94,7 +92,5 @@ void bs_grappa_fill(struct bs_grappa *plan, float *hybrid, bool wrapped);
 const struct bs_neighbors *bs_grappa_neighbors(const struct bs_grappa *plan);
 const float *bs_grappa_weights(const struct bs_grappa *plan, uint32_t neighborhood);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

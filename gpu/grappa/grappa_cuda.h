@@ -16,9 +16,7 @@
 #include "gpu/grappa/grappa.h"
 #include "gpu/device/memory.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_grappa_cuda;
 struct CUstream_st;
@@ -36,7 +34,5 @@ int bs_grappa_cuda_none(struct bs_grappa_cuda *plan, struct CUstream_st *stream,
 int bs_grappa_cuda_fill(struct bs_grappa_cuda *plan, float *hybrid, bool wrapped,
 			struct CUstream_st *stream, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

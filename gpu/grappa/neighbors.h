@@ -16,9 +16,7 @@
 #include "core/memory/arena.h"
 #include "core/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 #define BS_WINDOW_LINES 63u /* at most */
 
@@ -50,7 +48,5 @@ int bs_neighbors_plan(struct bs_neighbors *n, struct bs_arena *arena, struct bs_
  */
 int bs_neighbors_find(struct bs_neighbors *n, const uint8_t *have, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

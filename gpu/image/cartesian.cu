@@ -333,13 +333,14 @@ static int begin(void *self, uint32_t frame)
 	return bs_armed_cuda_begin(self, frame);
 }
 
-static int add(void *self, uint32_t frame, uint32_t readout, const float *data, size_t coil_stride)
+static int add(void *self, uint32_t frame, uint32_t readout, const float *k, const float *data,
+	       size_t coil_stride)
 {
 	const struct cart *c = cart_of(self);
 
 	if (c->filler != NULL)
 		bs_filler_add(c->filler, frame, readout, data, coil_stride);
-	return bs_armed_cuda_add(self, frame, readout, data, coil_stride);
+	return bs_armed_cuda_add(self, frame, readout, k, data, coil_stride);
 }
 
 static int side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
@@ -379,12 +380,12 @@ static int load_weights(void *self, uint32_t frame, struct bs_report *report)
 					     &report->why);
 }
 
-static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
-		  struct bs_report *report)
+static int make(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns, float *image,
+		struct bs_report *report)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 	const struct cart *c = cart_of(self);
-	int rc = bs_mapped_make(e->scan_maps, frame, NULL, &deadline_ns, report);
+	int rc = bs_mapped_make(e->scan_maps, frame, held, &deadline_ns, report);
 	int64_t calibrated_ns = 0;
 	int64_t spent_ns = bs_now_ns();
 
@@ -394,7 +395,7 @@ static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 	rc = load_weights(self, frame, report);
 	spent_ns = bs_now_ns() - spent_ns;
 	if (rc == 0)
-		rc = bs_armed_cuda_image(e, frame, deadline_ns, image, report);
+		rc = bs_armed_cuda_made(e, frame, held, deadline_ns, image, report);
 	if (c->filler != NULL)
 		calibrated_ns = bs_filler_calibrated_ns(c->filler);
 	report->stage_ns[BS_BUDGET_CALIBRATION] += calibrated_ns;
@@ -404,7 +405,7 @@ static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
 
 static constexpr struct bs_engine cartesian_engine(void)
 {
-	struct bs_engine e = bs_engine_cuda("cartesian/cuda", false, false, false, NULL);
+	struct bs_engine e = bs_engine_cuda("cartesian/cuda", false, false, NULL);
 
 	e.need = need;
 	e.arm = arm;
@@ -412,7 +413,7 @@ static constexpr struct bs_engine cartesian_engine(void)
 	e.add = add;
 	e.side = side;
 	e.scan = scan;
-	e.finish = finish;
+	e.image = make;
 	return e;
 }
 

@@ -18,9 +18,7 @@
 #include "core/err.h"
 #include "core/thread/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_cart_spec {
 	uint32_t encoded[3], matrix[3]; /* E and N, x y z */
@@ -47,7 +45,5 @@ float *bs_cart_hybrid(struct bs_cart *plan, uint32_t state);
 /* Destroys the state: begin must follow. */
 void bs_cart_finish(struct bs_cart *plan, uint32_t state, float *image);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

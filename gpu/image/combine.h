@@ -39,9 +39,7 @@
 #include "core/protocol.h"
 #include "core/thread/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 void bs_combine(struct bs_team *team, enum bs_combine how, enum bs_output output, uint32_t coils,
 		uint64_t voxels, const float *coil_images, const float *maps, float *out);
@@ -72,7 +70,5 @@ int bs_combiner_cuda_run(const struct bs_combiner_cuda *plan, const float *coil_
 			 struct CUstream_st *stream, struct bs_fail *why);
 void bs_combiner_cuda_close(struct bs_combiner_cuda *plan); /* or NULL */
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -12,13 +12,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 void bs_linear_resize(const float *in, const uint32_t from[3], float *out, const uint32_t to[3]);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

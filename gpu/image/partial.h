@@ -23,9 +23,7 @@
 #include "core/plan/plan.h"
 #include "core/thread/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_partial {
 	struct bs_team *team;
@@ -76,7 +74,5 @@ float *bs_partial_write(struct bs_partial *w, uint32_t frame, uint32_t group);
 /* out [coil][z][y][x] = the groups whose held[group] is not 0; zeros if there are none. */
 void bs_partial_sum(struct bs_partial *w, uint32_t frame, const uint8_t *held, float *out);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -13,9 +13,7 @@
 #include "gpu/device/memory.h"
 #include "gpu/image/partial.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 #define BS_PARTIAL_GROUPS_MAX 1024u /* 32 blocks of 32: a word each */
 
@@ -38,7 +36,5 @@ float *bs_partial_cuda_write(struct bs_partial_cuda *w, uint32_t frame, uint32_t
 int bs_partial_cuda_sum(struct bs_partial_cuda *w, uint32_t frame, const uint8_t *held, float *out,
 			void *stream, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

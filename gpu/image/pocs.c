@@ -69,8 +69,21 @@ static uint32_t together(const struct bs_pocs_spec *s)
 	return s->images < TOGETHER ? s->images : TOGETHER;
 }
 
+static void lay(struct bs_pocs *p, struct bs_room *r)
+{
+	const struct bs_pocs_spec *s = &p->s;
+
+	bs_room_take(r, &p->work, "partial Fourier images", (uint64_t)together(s) * 3,
+		     p->volume * 8);
+	bs_room_take(r, &p->blocks, "partial Fourier lines", (uint64_t)BS_TEAM_MAX * 2,
+		     p->block * 4);
+	for (int a = 0; a < 3; a++)
+		bs_room_take(r, &p->axis[a].window, "partial Fourier weights", 2, s->size[a] * 4u);
+}
+
 int bs_pocs_need(const struct bs_pocs_spec *s, struct bs_need *need, struct bs_fail *why)
 {
+	struct bs_room room = { .need = need };
 	struct bs_pocs p;
 
 	for (int a = 0; a < 3; a++)
@@ -83,43 +96,28 @@ int bs_pocs_need(const struct bs_pocs_spec *s, struct bs_need *need, struct bs_f
 			       "partial Fourier: %u images, %u iterations, taper %g", s->images,
 			       s->iterations, s->taper);
 	shape(&p, s);
-	bs_need_add(need, "partial Fourier images", (uint64_t)together(s) * 3, p.volume * 8);
-	bs_need_add(need, "partial Fourier lines", (uint64_t)BS_TEAM_MAX * 2, p.block * 4);
-	for (int a = 0; a < 3; a++)
-		bs_need_add(need, "partial Fourier weights", 2, (uint64_t)s->size[a] * 4);
+	lay(&p, &room);
 	return 0;
-}
-
-static float *take(struct bs_arena *arena, size_t count, size_t floats, bool *failed)
-{
-	void *at = bs_arena_take(arena, count * round_up(floats * 4, BS_ALIGN), BS_ALIGN);
-
-	if (at == NULL)
-		*failed = true;
-	return at;
 }
 
 int bs_pocs_plan(struct bs_pocs **plan, const struct bs_pocs_spec *s, struct bs_arena *arena,
 		 struct bs_team *team, struct bs_fail *why)
 {
 	struct bs_pocs *p = malloc(sizeof(*p));
-	bool failed = p == NULL;
+	struct bs_room room = { .arena = arena };
+	bool failed;
 
-	if (failed)
+	if (p == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "partial Fourier plan");
 	shape(p, s);
 	p->team = team;
-	p->work = take(arena, (size_t)together(s) * 3, p->volume * 2, &failed);
-	p->blocks = take(arena, (size_t)BS_TEAM_MAX * 2, p->block, &failed);
-	for (int a = 0; a < 3; a++) {
+	lay(p, &room);
+	failed = room.full;
+	for (int a = 0; a < 3 && !failed; a++) {
 		struct axis *x = &p->axis[a];
-		const size_t slot = round_up((size_t)s->size[a] * 4, BS_ALIGN) / 4;
 
-		x->window = take(arena, 2, s->size[a], &failed);
-		failed = failed || bs_fft_plan(&x->fft, s->size[a]) != 0;
-		if (failed)
-			break;
-		x->scale = x->window + slot;
+		failed = bs_fft_plan(&x->fft, s->size[a]) != 0;
+		x->scale = x->window + bs_slot(s->size[a] * 4u) / 4;
 		for (uint32_t i = 0; i < s->size[a]; i++)
 			x->scale[i] = (float)(1.0 / s->size[a]);
 	}

@@ -28,9 +28,7 @@
 #include "core/err.h"
 #include "core/thread/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_pocs_span {
 	uint32_t from, to;
@@ -63,7 +61,5 @@ bool bs_pocs_is_partial(const struct bs_pocs_span spans[3], const uint32_t size[
 /* The same spans on a grid of other sizes, no wider: of an image that has been cropped. */
 void bs_pocs_rescale(struct bs_pocs_span spans[3], const uint32_t size[3], const uint32_t to[3]);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -15,9 +15,7 @@
 #include "gpu/device/memory.h"
 #include "gpu/image/pocs.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct CUstream_st; /* cudaStream_t */
 struct bs_pocs_cuda;
@@ -30,7 +28,5 @@ void bs_pocs_cuda_close(struct bs_pocs_cuda *plan); /* or NULL */
 int bs_pocs_cuda_run(struct bs_pocs_cuda *plan, const struct bs_pocs_span spans[3], float *in,
 		     float *spare, float *out, struct CUstream_st *stream, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -25,9 +25,7 @@
 #include "core/protocol.h"
 #include "core/thread/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_resize_spec {
 	uint32_t from[3], to[3]; /* N and M, x y z */
@@ -62,7 +60,5 @@ int bs_resize_cuda_run(const struct bs_resize_cuda *plan, const float *in, float
 		       struct CUstream_st *stream, struct bs_fail *why);
 void bs_resize_cuda_close(struct bs_resize_cuda *plan); /* or NULL */
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -20,10 +20,6 @@
 #include "core/memory/arena.h"
 #include "core/thread/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_turn;
 
 int bs_turn_need(const uint32_t matrix[3], struct bs_need *need, struct bs_fail *why);
@@ -33,7 +29,4 @@ void bs_turn_close(struct bs_turn *plan); /* or NULL */
 /* False: the phase wraps; turn is written all the same. */
 bool bs_turn_run(struct bs_turn *plan, const float *first, const float *second, float *turn);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

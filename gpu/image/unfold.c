@@ -41,11 +41,6 @@ struct work {
 	float *x, *sum, *a, *b, *line;
 };
 
-static size_t round_up(size_t n, size_t to)
-{
-	return (n + to - 1) / to * to;
-}
-
 static void shape(struct bs_unfold *u, const struct bs_unfold_spec *s)
 {
 	memset(u, 0, sizeof(*u));
@@ -60,7 +55,7 @@ static void shape(struct bs_unfold *u, const struct bs_unfold_spec *s)
 	u->plane = ((size_t)s->encoded[0] + (s->matrix[2] > 1 ? 1 : 0)) * u->cell;
 	u->slot = 2 * s->sets * s->matrix[2] * s->matrix[1] * u->cell +
 		  2 * s->matrix[2] * u->plane + 2 * s->encoded[1] * u->cell;
-	u->slot = round_up(u->slot, BS_ALIGN / sizeof(float));
+	u->slot = bs_slot(u->slot * sizeof(float)) / sizeof(float);
 }
 
 /* Rows of a set, which lie side by side in images and in blocks. */
@@ -85,8 +80,19 @@ static size_t lines_of(const struct bs_unfold_spec *s)
 	return (size_t)s->encoded[0] * s->encoded[1];
 }
 
+static void lay(struct bs_unfold *u, struct bs_room *r)
+{
+	const struct bs_unfold_spec *s = &u->s;
+
+	bs_room_take(r, &u->work, "blocks of columns", u->slots, u->slot * sizeof(float));
+	bs_room_take(r, &u->maps, "maps by blocks", 1, u->blocks * maps_of(u) * sizeof(float));
+	bs_room_take(r, &u->keep, "lines that came", 1, lines_of(s) + s->encoded[0]);
+	bs_room_take(r, &u->b, "right-hand side", s->sets, u->voxels * 8);
+}
+
 int bs_unfold_need(const struct bs_unfold_spec *s, struct bs_need *need, struct bs_fail *why)
 {
+	struct bs_room room = { .need = need };
 	struct bs_unfold u;
 	struct bs_pcg_spec g;
 
@@ -101,20 +107,8 @@ int bs_unfold_need(const struct bs_unfold_spec *s, struct bs_need *need, struct 
 			       s->matrix[0], s->coils, s->sets);
 	shape(&u, s);
 	g = pcg_of(&u);
-	bs_need_add(need, "blocks of columns", u.slots, u.slot * sizeof(float));
-	bs_need_add(need, "maps by blocks", 1, u.blocks * maps_of(&u) * sizeof(float));
-	bs_need_add(need, "lines that came", 1, lines_of(s) + s->encoded[0]);
-	bs_need_add(need, "right-hand side", s->sets, u.voxels * 8);
+	lay(&u, &room);
 	return bs_pcg_need(&g, need, why);
-}
-
-static void *take(struct bs_arena *arena, size_t bytes, bool *failed)
-{
-	void *at = bs_arena_take(arena, round_up(bytes, BS_ALIGN), BS_ALIGN);
-
-	if (at == NULL)
-		*failed = true;
-	return at;
 }
 
 /* The vector of W's products, touched now: no page fault after arm. */
@@ -135,8 +129,8 @@ int bs_unfold_plan(struct bs_unfold **plan, const struct bs_unfold_spec *s, cons
 		   struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
 {
 	struct bs_unfold *u = malloc(sizeof(*u));
+	struct bs_room room = { .arena = arena };
 	struct bs_pcg_spec g;
-	bool failed = false;
 	int rc = 0;
 
 	if (u == NULL)
@@ -144,11 +138,8 @@ int bs_unfold_plan(struct bs_unfold **plan, const struct bs_unfold_spec *s, cons
 	shape(u, s);
 	g = pcg_of(u);
 	u->team = team;
-	u->work = take(arena, u->slots * u->slot * sizeof(float), &failed);
-	u->maps = take(arena, u->blocks * maps_of(u) * sizeof(float), &failed);
-	u->keep = take(arena, lines_of(s) + s->encoded[0], &failed);
-	u->b = take(arena, s->sets * round_up((size_t)u->voxels * 8, BS_ALIGN), &failed);
-	if (failed)
+	lay(u, &room);
+	if (room.full)
 		rc = bs_fail(why, BS_ERR_NOMEM, "SENSE plan: the arena is too small");
 	else
 		u->any = u->keep + lines_of(s);

@@ -30,9 +30,7 @@
 #include "core/solve/csr.h"
 #include "core/solve/pcg.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 #define BS_UNFOLD_SETS_MAX 2u
 
@@ -59,7 +57,5 @@ void bs_unfold_solve(struct bs_unfold *plan, const float *maps, const uint8_t *l
 /* out = (sum_c S_c^H F^H M F S_c + lambda R) in, with the maps and lines of the last solve. */
 void bs_unfold_apply(struct bs_unfold *plan, const float *in, float *out);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -15,9 +15,7 @@
 #include "gpu/device/memory.h"
 #include "gpu/image/unfold.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_unfold_cuda;
 struct CUstream_st;
@@ -33,7 +31,5 @@ int bs_unfold_cuda_solve(struct bs_unfold_cuda *plan, const uint8_t *lines, uint
 			 int64_t deadline_ns, struct CUstream_st *stream,
 			 struct bs_pcg_result *result, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

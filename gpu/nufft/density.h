@@ -25,9 +25,7 @@
 #include "core/engine.h"
 #include "gpu/nufft/nufft.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 int bs_density(float *weight, const struct bs_protocol *p, const struct bs_traj *traj,
 	       const float *file, struct bs_team *team, struct bs_fail *why);
@@ -63,7 +61,5 @@ int bs_density_make(struct bs_density_plan *plan, float *weight, const struct bs
 bool bs_density_normalizes(const struct bs_protocol *p);
 void bs_density_see(const struct bs_protocol *p, const float *k, size_t samples, double *seen);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -23,9 +23,7 @@
 
 #include "gpu/nufft/density.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 /* team is not used. */
 int bs_density_pipe_cuda(float *weight, const struct bs_protocol *p, const struct bs_traj *traj,
@@ -36,7 +34,5 @@ int bs_density_cuda_tables(struct bs_tables *with, float **made, const struct bs
 			   const struct bs_tables *tables, struct bs_team *team,
 			   struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -13,9 +13,7 @@
 
 #include "gpu/device/isa.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 #define BS_TAPS_MIN 2u
 #define BS_TAPS_MAX 12u
@@ -57,7 +55,5 @@ struct bs_grid_kernels { /* [taps][log2 of floats in a cell, 1 .. 4] */
 
 BS_ISA_DECLARE(const struct bs_grid_kernels, bs_grid_kernels);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -1,7 +1,6 @@
 /* gpu/nufft/nufft.c - see nufft.h */
 #include "gpu/nufft/nufft.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

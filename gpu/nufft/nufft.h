@@ -29,9 +29,7 @@
 #include "core/thread/team.h"
 #include "gpu/device/tune.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_nufft_spec {
 	uint32_t dims;      /* 1, 2 or 3 */
@@ -87,7 +85,5 @@ struct bs_nufft_info {
 };
 void bs_nufft_info(const struct bs_nufft *plan, struct bs_nufft_info *info);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -26,9 +26,7 @@
 #include "gpu/device/memory.h"
 #include "gpu/nufft/nufft.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_nufft_cuda;
 
@@ -81,7 +79,5 @@ const struct bs_nufft_choice *bs_nufft_cuda_choice(const struct bs_nufft_cuda *p
 int bs_nufft_cuda_relaunch(struct bs_nufft_cuda *plan, const struct bs_nufft_launch *launch,
 			   struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

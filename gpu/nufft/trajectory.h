@@ -15,9 +15,7 @@
 
 #include "gpu/nufft/nufft.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 int bs_nufft_check_k(const struct bs_nufft_spec *spec, const float *k, struct bs_fail *why);
 /* The most positions that a stack of the spec has; dims 3. */
@@ -25,7 +23,5 @@ uint64_t bs_nufft_positions_max(const struct bs_nufft_spec *spec);
 int bs_nufft_stack_find(const struct bs_nufft_spec *spec, const float *k, bool by_partition,
 			uint32_t **source, uint64_t *positions, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -14,9 +14,7 @@
 #include "gpu/nufft/nufft.h"
 #include "gpu/nufft/grid_simd.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_window_shape {
 	enum bs_window kind;
@@ -82,7 +80,5 @@ void bs_window_flatten(struct bs_window_shape *w);
 double bs_window_flat_value(const struct bs_window_shape *w, uint32_t tap, double place);
 double bs_window_flat_transform(const struct bs_window_shape *w, double v);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

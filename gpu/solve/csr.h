@@ -13,15 +13,8 @@
 #include "core/solve/csr.h"
 #include "core/thread/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 void bs_csr_forward(struct bs_team *team, const struct bs_csr *w, const float *in, float *out);
 void bs_csr_adjoint_add(struct bs_team *team, const struct bs_csr *w, float scale, const float *in,
 			float *out);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

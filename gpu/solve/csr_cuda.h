@@ -17,9 +17,7 @@
 #include "core/solve/csr.h"
 #include "gpu/device/memory.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct CUstream_st; /* cudaStream_t */
 
@@ -41,7 +39,5 @@ int bs_csr_cuda_plan(struct bs_csr_cuda *out, const struct bs_csr *m, enum bs_cs
 int bs_csr_cuda_product(const struct bs_csr_cuda *m, float scale, const float *in, float *out,
 			bool add, struct CUstream_st *stream, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -17,9 +17,7 @@
 
 #include "core/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_interpolators_spec {
 	const float *hz;
@@ -37,7 +35,5 @@ struct bs_interpolators {
 int bs_interpolators_find(struct bs_interpolators *found, const struct bs_interpolators_spec *spec,
 			  float *b, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -26,9 +26,7 @@
 
 #include "gpu/solve/segments.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct CUstream_st; /* cudaStream_t */
 struct bs_lagged_cuda;
@@ -44,7 +42,5 @@ int bs_lagged_cuda_apply(struct bs_lagged_cuda *plan, const float *maps, const f
 			 struct bs_fail *why);
 uint32_t bs_lagged_cuda_times(const struct bs_lagged_cuda *plan);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

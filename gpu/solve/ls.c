@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/solve/blocks.h"
 #include "gpu/toeplitz/circulant.h"
 #include "gpu/solve/csr.h"
 #include "gpu/solve/precond.h"
 #include "gpu/toeplitz/toeplitz.h"
-
-#define BLOCK 8192u /* voxels of one task */
 
 struct bs_ls {
 	struct bs_ls_spec s;
@@ -75,8 +74,21 @@ static struct bs_pcg_spec pcg_of(const struct bs_ls_spec *s)
 				     s->precond != BS_PRECOND_NONE };
 }
 
+static void lay(struct bs_ls *p, struct bs_room *r)
+{
+	const struct bs_ls_spec *s = &p->s;
+	const uint64_t voxels = voxels_of(s);
+
+	bs_room_take(r, &p->power, "Jacobi preconditioner",
+		     s->precond == BS_PRECOND_JACOBI ? 2ull * sets_of(s) + 1 : 0, voxels * 4);
+	bs_room_take(r, &p->b, "right-hand side", s->coils > 0, images_of(s) * voxels * 8);
+	bs_room_take(r, &p->seen, "what the coils see", images_of(s) > 1, s->coils * voxels * 8);
+}
+
 int bs_ls_need(const struct bs_ls_spec *s, struct bs_need *need, struct bs_fail *why)
 {
+	struct bs_room room = { .need = need };
+	struct bs_ls p = { .s = *s };
 	struct bs_toeplitz_spec t = toeplitz_of(s);
 	struct bs_pcg_spec g = pcg_of(s);
 	int rc = s->given ? 0 : bs_toeplitz_need(&t, need, why);
@@ -92,28 +104,8 @@ int bs_ls_need(const struct bs_ls_spec *s, struct bs_need *need, struct bs_fail 
 		rc = bs_circulant_need(s->dims, s->matrix, need, why);
 	if (rc != 0)
 		return rc;
-	if (s->precond == BS_PRECOND_JACOBI)
-		bs_need_add(need, "Jacobi preconditioner", 2ull * sets_of(s) + 1, voxels_of(s) * 4);
-	if (s->coils > 0)
-		bs_need_add(need, "right-hand side", 1, images_of(s) * voxels_of(s) * 8);
-	if (images_of(s) > 1)
-		bs_need_add(need, "what the coils see", 1, s->coils * voxels_of(s) * 8);
+	lay(&p, &room);
 	return 0;
-}
-
-/* A vector's floats, rounded up as bs_need_add rounds them. */
-static uint64_t slot_of(uint64_t floats)
-{
-	return (floats + BS_ALIGN / 4 - 1) / (BS_ALIGN / 4) * (BS_ALIGN / 4);
-}
-
-static float *take(struct bs_arena *arena, uint64_t count, uint64_t floats, bool *failed)
-{
-	float *at = bs_arena_take(arena, (size_t)(count * slot_of(floats) * 4), BS_ALIGN);
-
-	if (at == NULL)
-		*failed = true;
-	return at;
 }
 
 /* What the preconditioners need of a set of maps. */
@@ -155,7 +147,8 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 	struct bs_toeplitz_spec t = toeplitz_of(s);
 	struct bs_pcg_spec g = pcg_of(s);
 	struct bs_ls *p = calloc(1, sizeof(*p));
-	bool failed = false;
+	struct bs_room room = { .arena = arena };
+	bool failed;
 	int rc = 0;
 
 	if (p == NULL)
@@ -165,7 +158,7 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 	p->team = team;
 	p->maps = maps;
 	p->sets = sets_of(s);
-	p->step = slot_of(p->voxels);
+	p->step = bs_slot(p->voxels * 4) / 4;
 	p->power_mean = calloc(p->sets, sizeof(*p->power_mean));
 	p->w = w;
 	p->q0 = (double)q[0];
@@ -175,16 +168,13 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 		rc = bs_pcg_plan(&p->pcg, &g, arena, team, why);
 	if (rc == 0 && s->precond == BS_PRECOND_CIRCULANT)
 		rc = bs_circulant_plan(&p->circulant, s->dims, s->matrix, q, arena, team, why);
-	if (rc == 0 && s->precond == BS_PRECOND_JACOBI) {
-		p->power = take(arena, p->sets, p->voxels, &failed);
-		p->r = take(arena, 1, p->voxels, &failed);
-		p->inverse = take(arena, p->sets, p->voxels, &failed);
+	if (rc == 0)
+		lay(p, &room);
+	if (p->power != NULL) {
+		p->inverse = p->power + p->sets * p->step;
+		p->r = p->inverse + p->sets * p->step;
 	}
-	if (rc == 0 && s->coils > 0)
-		p->b = take(arena, 1, images_of(s) * p->voxels * 2, &failed);
-	if (rc == 0 && images_of(s) > 1)
-		p->seen = take(arena, 1, s->coils * p->voxels * 2, &failed);
-	failed = failed || p->power_mean == NULL;
+	failed = room.full || p->power_mean == NULL;
 	if (rc == 0 && w != NULL) {
 		p->wx = malloc(w->rows * 8);
 		failed = failed || p->wx == NULL;
@@ -281,23 +271,12 @@ void bs_ls_lambda(struct bs_ls *p, double lambda)
 		invert(p, p->power + set * p->step, p->inverse + set * p->step);
 }
 
-static uint64_t span(const struct bs_ls *p, int task, uint64_t *from)
-{
-	*from = (uint64_t)task * BLOCK;
-	return p->voxels - *from < BLOCK ? p->voxels - *from : BLOCK;
-}
-
-static int blocks_of(const struct bs_ls *p)
-{
-	return (int)((p->voxels + BLOCK - 1) / BLOCK);
-}
-
 static void add_identity(void *arg, int task, int member)
 {
 	const struct bs_ls *p = arg;
-	const uint64_t image = (uint64_t)(task / blocks_of(p)) * p->voxels;
+	const uint64_t image = (uint64_t)(task / bs_blocks(p->voxels)) * p->voxels;
 	uint64_t from;
-	uint64_t n = span(p, task % blocks_of(p), &from);
+	uint64_t n = bs_block(p->voxels, task % bs_blocks(p->voxels), &from);
 	const float *restrict in = p->in + 2 * (image + from);
 	float *restrict out = p->out + 2 * (image + from);
 	const float mu = (float)p->mu;
@@ -310,23 +289,14 @@ static void add_identity(void *arg, int task, int member)
 static void combine(void *arg, int task, int member)
 {
 	const struct bs_ls *p = arg;
-	const uint32_t image = (uint32_t)(task / blocks_of(p));
+	const uint32_t image = (uint32_t)(task / bs_blocks(p->voxels));
 	const float *maps = maps_of(p, p->set) + 2 * image * p->s.coils * p->voxels;
 	uint64_t from;
-	uint64_t n = span(p, task % blocks_of(p), &from);
-	float *restrict out = p->out + 2 * (image * p->voxels + from);
+	uint64_t n = bs_block(p->voxels, task % bs_blocks(p->voxels), &from);
 
 	(void)member;
-	memset(out, 0, n * 8);
-	for (uint32_t c = 0; c < p->s.coils; c++) {
-		const float *restrict in = p->in + 2 * (c * p->voxels + from);
-		const float *restrict s = maps + 2 * (c * p->voxels + from);
-
-		for (uint64_t i = 0; i < n; i++) {
-			out[2 * i] += s[2 * i] * in[2 * i] + s[2 * i + 1] * in[2 * i + 1];
-			out[2 * i + 1] += s[2 * i] * in[2 * i + 1] - s[2 * i + 1] * in[2 * i];
-		}
-	}
+	bs_blocks_combine(p->out + 2 * (image * p->voxels + from), maps + 2 * from,
+			  p->in + 2 * from, p->s.coils, p->voxels, n);
 }
 
 /* What the coils see of the images: seen_c = sum over them of S_c in. */
@@ -334,7 +304,7 @@ static void look(void *arg, int task, int member)
 {
 	const struct bs_ls *p = arg;
 	uint64_t from;
-	uint64_t n = span(p, task, &from);
+	uint64_t n = bs_block(p->voxels, task, &from);
 
 	(void)member;
 	for (uint32_t c = 0; c < p->s.coils; c++) {
@@ -360,7 +330,7 @@ static void jacobi(void *arg, int task, int member)
 {
 	const struct bs_ls *p = arg;
 	uint64_t from;
-	uint64_t n = span(p, task, &from);
+	uint64_t n = bs_block(p->voxels, task, &from);
 	const float *restrict in = p->in + 2 * from;
 	const float *restrict inverse = p->inverse + p->set * p->step + from;
 	float *restrict out = p->out + 2 * from;
@@ -376,7 +346,7 @@ static void jacobi(void *arg, int task, int member)
 static void apply_together(struct bs_ls *p, const float *in, float *out)
 {
 	p->in = in;
-	bs_team_run(p->team, look, p, blocks_of(p));
+	bs_team_run(p->team, look, p, bs_blocks(p->voxels));
 	bs_toeplitz_apply(p->toeplitz, p->s.coils, p->seen, p->seen);
 	bs_ls_combine(p, p->seen, out);
 }
@@ -401,14 +371,14 @@ void bs_ls_apply(struct bs_ls *p, const float *in, float *out)
 		return;
 	p->in = in;
 	p->out = out;
-	bs_team_run(p->team, add_identity, p, (int)images_of(&p->s) * blocks_of(p));
+	bs_team_run(p->team, add_identity, p, (int)images_of(&p->s) * bs_blocks(p->voxels));
 }
 
 void bs_ls_combine(struct bs_ls *p, const float *in, float *out)
 {
 	p->in = in;
 	p->out = out;
-	bs_team_run(p->team, combine, p, (int)images_of(&p->s) * blocks_of(p));
+	bs_team_run(p->team, combine, p, (int)images_of(&p->s) * bs_blocks(p->voxels));
 }
 
 static void apply_system(void *self, const float *in, float *out)
@@ -422,7 +392,7 @@ static void apply_jacobi(void *self, const float *in, float *out)
 
 	p->in = in;
 	p->out = out;
-	bs_team_run(p->team, jacobi, p, blocks_of(p));
+	bs_team_run(p->team, jacobi, p, bs_blocks(p->voxels));
 }
 
 static void apply_circulant(void *self, const float *in, float *out)

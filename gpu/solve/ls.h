@@ -26,9 +26,7 @@
 #include "core/solve/pcg.h"
 #include "core/protocol.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_ls_spec {
 	uint32_t dims;      /* 2 or 3 */
@@ -74,7 +72,5 @@ void bs_ls_apply(struct bs_ls *plan, const float *in, float *out);
 /* out = sum_c conj(S_c) in_c, coils in order. */
 void bs_ls_combine(struct bs_ls *plan, const float *in, float *out);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

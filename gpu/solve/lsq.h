@@ -18,9 +18,7 @@
 #include "gpu/toeplitz/q.h"
 #include "gpu/toeplitz/qcache.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_ls_spec bs_lsq_spec(const struct bs_protocol *p);
 int bs_lsq_weights(float **weight, const struct bs_protocol *p, const struct bs_tables *tables,
@@ -44,7 +42,5 @@ int bs_lsq_q(float **q, const struct bs_protocol *p, const struct bs_tables *tab
 	     void (*progress)(void *arg, double done), void *arg, enum bs_qcache_from *from,
 	     struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -9,9 +9,7 @@
 
 #include "gpu/solve/lsq.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 /*
  * The weights of the samples in F^H d (power 1) or in Q (power 2): those of bs_lsq_weights times
@@ -29,7 +27,5 @@ int bs_lsq_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables
 		  struct bs_team *team, const char *cache_dir, enum bs_qcache_from *from,
 		  struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

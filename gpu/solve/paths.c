@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/solve/blocks.h"
 #include "core/traj/delay.h"
 #include "gpu/nufft/density.h"
 
-#define BLOCK  8192u /* voxels of one task */
 #define COILS  16u
 #define SPOKES 128u /* of a frame that tell of delays, at most */
 
@@ -59,88 +59,53 @@ static struct bs_nufft_spec nufft_of(const struct bs_nufft_spec *nufft)
 
 /* ---- memory ---- */
 
-enum region {
-	PATHS,
-	DATA,
-	ONES,
-	SEEN,
-	USED,
-	WEIGHT,
-	IMAGES,
-	SAMPLES,
-	SETTLED,
-	MOVED,
-	SPOKE,
-	WORK,
-	REGIONS
-};
-static const char *const region_name[REGIONS] = {
-	"frame paths",    "frame samples",        "frame paths' normalization",
-	"frame readouts", "readouts in an image", "path weights",
-	"path images",    "path samples",         "frames' delays",
-	"moved readouts", "delays' spokes",       "delays' work"
-};
-
 /* They fit: config/ bounds voxels, samples, coils and frames. */
-static void regions_of(uint64_t bytes[REGIONS], const struct bs_protocol *p, uint32_t together)
+static void lay(struct bs_paths *f, struct bs_room *r)
 {
+	const struct bs_protocol *p = f->p;
 	const uint64_t states = bs_protocol_frames(p);
 	const uint64_t samples = bs_protocol_samples(p);
 	const bool normal = bs_plan_of(p).solve != BS_SOLVE_NONE;
+	const bool settles = p->traj.estimate_delay;
 
-	bytes[PATHS] = states * samples * p->dims * 4;
-	bytes[DATA] = states * samples * p->coils * 8;
-	bytes[ONES] = bs_density_normalizes(p) ? states * samples * 8 : 0;
-	bytes[SEEN] = states * ((uint64_t)p->readouts + 1);
-	bytes[USED] = p->readouts;
-	bytes[WEIGHT] = samples * 4;
-	bytes[IMAGES] = normal ? bs_protocol_voxels(p) * together * 8 : 0;
-	bytes[SAMPLES] = normal ? samples * together * 8 : 0;
-	bytes[SETTLED] = p->traj.estimate_delay ? states * sizeof(struct settled) : 0;
-	bytes[MOVED] = p->traj.estimate_delay ? states * p->readouts : 0;
-	bytes[SPOKE] = p->traj.estimate_delay ? p->readouts : 0;
-	bytes[WORK] = p->traj.estimate_delay ? bs_delay_bytes(p->readouts) : 0;
+	bs_room_take(r, &f->k, "frame paths", 1, states * samples * p->dims * 4);
+	bs_room_take(r, &f->data, "frame samples", 1, states * samples * p->coils * 8);
+	bs_room_take(r, &f->ones, "frame paths' normalization", bs_density_normalizes(p),
+		     states * samples * 8);
+	bs_room_take(r, &f->seen, "frame readouts", 1, states * ((uint64_t)p->readouts + 1));
+	bs_room_take(r, &f->used, "readouts in an image", 1, p->readouts);
+	bs_room_take(r, &f->weight, "path weights", 1, samples * 4);
+	bs_room_take(r, &f->images, "path images", normal, bs_protocol_voxels(p) * f->together * 8);
+	bs_room_take(r, &f->at, "path samples", normal, samples * f->together * 8);
+	bs_room_take(r, &f->settled, "frames' delays", settles, states * sizeof(struct settled));
+	bs_room_take(r, &f->moved, "moved readouts", settles, states * p->readouts);
+	bs_room_take(r, &f->spoke, "delays' spokes", settles, p->readouts);
+	bs_room_take(r, &f->work, "delays' work", settles,
+		     settles ? bs_delay_bytes(p->readouts) : 0);
 }
 
 int bs_paths_need(const struct bs_protocol *p, const struct bs_nufft_spec *nufft,
 		  struct bs_need *need, struct bs_fail *why)
 {
 	const struct bs_nufft_spec s = nufft_of(nufft);
-	uint64_t bytes[REGIONS];
+	struct bs_room room = { .need = need };
+	struct bs_paths f = { .p = p, .together = nufft->coils };
 	int rc;
 
-	regions_of(bytes, p, nufft->coils);
-	for (int r = 0; r < REGIONS; r++)
-		if (bytes[r] > 0)
-			bs_need_add(need, region_name[r], 1, bytes[r]);
+	lay(&f, &room);
 	rc = bs_nufft_need(&s, need, why);
 	return rc == 0 ? bs_density_need(p, need, why) : rc;
 }
 
-static int take_regions(struct bs_paths *f, struct bs_arena *arena, struct bs_fail *why)
+/* Finite and within range from the start, whatever of it comes: an arena is filled with zeros. */
+static int take_memory(struct bs_paths *f, struct bs_arena *arena, struct bs_fail *why)
 {
-	void **const to[REGIONS] = { (void **)&f->k,      (void **)&f->data,  (void **)&f->ones,
-				     (void **)&f->seen,   (void **)&f->used,  (void **)&f->weight,
-				     (void **)&f->images, (void **)&f->at,    (void **)&f->settled,
-				     (void **)&f->moved,  (void **)&f->spoke, &f->work };
-	uint64_t bytes[REGIONS];
+	struct bs_room room = { .arena = arena };
 
-	regions_of(bytes, f->p, f->together);
-	for (int r = 0; r < REGIONS; r++) {
-		if (bytes[r] == 0)
-			continue;
-		*to[r] = bs_arena_take(arena, (size_t)bytes[r], BS_ALIGN);
-		if (*to[r] == NULL)
-			return bs_fail(why, BS_ERR_NOMEM, "%s: the arena is too small",
-				       region_name[r]);
-	}
+	lay(f, &room);
+	if (room.full)
+		return bs_fail(why, BS_ERR_NOMEM, "paths: the arena is too small");
 	f->fresh = f->seen + (size_t)bs_protocol_frames(f->p) * f->p->readouts;
-	/* finite and within range from the start, whatever of it comes */
-	memset(f->k, 0, (size_t)bytes[PATHS]);
-	memset(f->data, 0, (size_t)bytes[DATA]);
-	if (f->ones != NULL)
-		memset(f->ones, 0, (size_t)bytes[ONES]);
-	memset(f->seen, 0, (size_t)bytes[SEEN]);
 	bs_paths_scan(f);
 	return 0;
 }
@@ -160,7 +125,7 @@ int bs_paths_plan(struct bs_paths **plan, const struct bs_protocol *p,
 	f->team = team;
 	f->voxels = bs_protocol_voxels(p);
 	f->samples = bs_protocol_samples(p);
-	rc = take_regions(f, arena, why);
+	rc = take_memory(f, arena, why);
 	if (rc == 0)
 		rc = bs_nufft_plan(&f->nufft, &s, NULL, NULL, arena, team, "", why);
 	if (rc == 0)
@@ -381,24 +346,13 @@ double bs_paths_sum(const struct bs_paths *f)
 	return f->sum;
 }
 
-static int blocks_of(const struct bs_paths *f)
-{
-	return (int)((f->voxels + BLOCK - 1) / BLOCK);
-}
-
-static uint64_t span(const struct bs_paths *f, int block, uint64_t *from)
-{
-	*from = (uint64_t)block * BLOCK;
-	return f->voxels - *from < BLOCK ? f->voxels - *from : BLOCK;
-}
-
 /* images[c] = S_c in, one task a coil and block. */
 static void to_coils(void *arg, int task, int member)
 {
 	const struct bs_paths *f = arg;
-	const uint64_t coil = (uint64_t)(task / blocks_of(f)) * f->voxels;
+	const uint64_t coil = (uint64_t)(task / bs_blocks(f->voxels)) * f->voxels;
 	uint64_t from;
-	const uint64_t n = span(f, task % blocks_of(f), &from);
+	const uint64_t n = bs_block(f->voxels, task % bs_blocks(f->voxels), &from);
 	const float *restrict s = f->maps + 2 * (coil + from);
 	const float *restrict in = f->in + 2 * from;
 	float *restrict out = f->images + 2 * (coil + from);
@@ -415,20 +369,11 @@ static void from_coils(void *arg, int task, int member)
 {
 	const struct bs_paths *f = arg;
 	uint64_t from;
-	const uint64_t n = span(f, task, &from);
-	float *restrict out = f->out + 2 * from;
+	const uint64_t n = bs_block(f->voxels, task, &from);
 
 	(void)member;
-	memset(out, 0, n * 8);
-	for (uint32_t c = 0; c < f->together; c++) {
-		const float *restrict s = f->maps + 2 * (c * f->voxels + from);
-		const float *restrict in = f->images + 2 * (c * f->voxels + from);
-
-		for (uint64_t v = 0; v < n; v++) {
-			out[2 * v] += s[2 * v] * in[2 * v] + s[2 * v + 1] * in[2 * v + 1];
-			out[2 * v + 1] += s[2 * v] * in[2 * v + 1] - s[2 * v + 1] * in[2 * v];
-		}
-	}
+	bs_blocks_combine(f->out + 2 * from, f->maps + 2 * from, f->images + 2 * from, f->together,
+			  f->voxels, n);
 }
 
 void bs_paths_normal(struct bs_paths *f, const float *maps, const float *in, float *out)
@@ -441,8 +386,8 @@ void bs_paths_normal(struct bs_paths *f, const float *maps, const float *in, flo
 	f->maps = maps;
 	f->in = in;
 	f->out = out;
-	bs_team_run(f->team, to_coils, f, blocks_of(f) * (int)f->together);
+	bs_team_run(f->team, to_coils, f, bs_blocks(f->voxels) * (int)f->together);
 	bs_nufft_forward(f->nufft, f->images, f->at);
 	bs_nufft_adjoint(f->nufft, f->at, f->images);
-	bs_team_run(f->team, from_coils, f, blocks_of(f));
+	bs_team_run(f->team, from_coils, f, bs_blocks(f->voxels));
 }

@@ -26,10 +26,6 @@
 #include "core/engine.h"
 #include "gpu/nufft/nufft.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_paths;
 
 /*
@@ -72,7 +68,4 @@ double bs_paths_sum(const struct bs_paths *plan);
  */
 void bs_paths_normal(struct bs_paths *plan, const float *maps, const float *in, float *out);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -29,9 +29,7 @@
 #include "gpu/solve/csr_cuda.h"
 #include "gpu/toeplitz/toeplitz_cuda.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_pcg_cuda_system {
 	struct bs_toeplitz_cuda *normal;
@@ -115,7 +113,5 @@ int bs_pcg_cuda_solve(struct bs_pcg_cuda *plan, uint32_t iterations, int64_t dea
 		      struct CUstream_st *stream, struct bs_pcg_result *result,
 		      struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -8,9 +8,7 @@
 
 #include "core/solve/csr.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 /* sum_c |S_c|^2 at a voxel; maps [coil][voxel] complex; 1 without coils. */
 double bs_precond_power(const float *maps, uint32_t coils, uint64_t voxels, uint64_t voxel);
@@ -19,7 +17,5 @@ void bs_precond_diagonal(float *r, const struct bs_csr *w, uint64_t voxels);
 /* 1 / d for Jacobi; most: the largest d. A voxel that no coil sees: any positive number will do. */
 float bs_precond_inverse(double d, double most);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/solve/blocks.h"
 #include "gpu/solve/interpolators.h"
-
-#define BLOCK 8192u /* voxels of one task */
 
 struct bs_segments {
 	struct bs_segments_spec s;
@@ -54,68 +53,30 @@ static struct bs_nufft_spec nufft_of(const struct bs_segments_spec *s)
 
 /* ---- memory ---- */
 
-enum region { FACTORS, PHASES, IMAGES, SAMPLES, DATA, SEEN, REGIONS };
-static const char *const region_name[REGIONS] = { "segment interpolators", "segment phases",
-						  "segment images",        "segment samples",
-						  "frame samples",         "frame readouts" };
-
-/* Counts and bytes fit: config/ bounds voxels, samples, coils and frames. */
-static void regions_of(uint64_t count[REGIONS], uint64_t bytes[REGIONS],
-		       const struct bs_segments_spec *s)
+/* They fit: config/ bounds voxels, samples, coils and frames. */
+static void lay(struct bs_segments *p, struct bs_room *r)
 {
+	const struct bs_segments_spec *s = &p->s;
 	const uint64_t voxels = voxels_of(s) * 8;
 	const uint64_t samples = s->nufft.samples * 8;
 
-	count[FACTORS] = 1;
-	bytes[FACTORS] = (uint64_t)BS_SEGMENTS_MAX * s->readout * 8;
-	count[PHASES] = 2;
-	bytes[PHASES] = voxels;
-	count[IMAGES] = 1;
-	bytes[IMAGES] = voxels * s->together;
-	count[SAMPLES] = 2;
-	bytes[SAMPLES] = samples * s->together;
-	count[DATA] = s->states;
-	bytes[DATA] = samples * s->nufft.coils;
-	count[SEEN] = 1;
-	bytes[SEEN] = s->states * readouts_of(s);
+	bs_room_take(r, &p->b, "segment interpolators", 1,
+		     (uint64_t)BS_SEGMENTS_MAX * s->readout * 8);
+	bs_room_take(r, &p->phase, "segment phases", 2, voxels);
+	bs_room_take(r, &p->images, "segment images", 1, voxels * s->together);
+	bs_room_take(r, &p->samples, "segment samples", 2, samples * s->together);
+	bs_room_take(r, &p->data, "frame samples", s->states, samples * s->nufft.coils);
+	bs_room_take(r, &p->seen, "frame readouts", 1, s->states * readouts_of(s));
 }
 
 int bs_segments_need(const struct bs_segments_spec *s, struct bs_need *need, struct bs_fail *why)
 {
 	const struct bs_nufft_spec n = nufft_of(s);
-	uint64_t count[REGIONS];
-	uint64_t bytes[REGIONS];
+	struct bs_room room = { .need = need };
+	struct bs_segments p = { .s = *s };
 
-	regions_of(count, bytes, s);
-	for (int r = 0; r < REGIONS; r++)
-		bs_need_add(need, region_name[r], count[r], bytes[r]);
+	lay(&p, &room);
 	return bs_nufft_need(&n, need, why);
-}
-
-static int take_regions(struct bs_segments *p, struct bs_arena *arena, struct bs_fail *why)
-{
-	uint64_t count[REGIONS];
-	uint64_t bytes[REGIONS];
-	void *at[REGIONS];
-
-	regions_of(count, bytes, &p->s);
-	for (int r = 0; r < REGIONS; r++) {
-		const uint64_t slot = (bytes[r] + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
-
-		at[r] = bs_arena_take(arena, (size_t)(count[r] * slot), BS_ALIGN);
-		if (at[r] == NULL)
-			return bs_fail(why, BS_ERR_NOMEM, "%s: the arena is too small",
-				       region_name[r]);
-	}
-	p->b = at[FACTORS];
-	p->phase = at[PHASES];
-	p->step = p->phase + (bytes[PHASES] + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN / 4;
-	p->images = at[IMAGES];
-	p->samples = at[SAMPLES];
-	p->sum = p->samples + (bytes[SAMPLES] + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN / 4;
-	p->data = at[DATA];
-	p->seen = at[SEEN];
-	return 0;
 }
 
 int bs_segments_plan(struct bs_segments **plan, const struct bs_segments_spec *spec, const float *k,
@@ -131,6 +92,7 @@ int bs_segments_plan(struct bs_segments **plan, const struct bs_segments_spec *s
 						     spec->start_s,
 						     spec->error };
 	struct bs_segments *p = calloc(1, sizeof(*p));
+	struct bs_room room = { .arena = arena };
 	int rc;
 
 	if (p == NULL)
@@ -139,7 +101,10 @@ int bs_segments_plan(struct bs_segments **plan, const struct bs_segments_spec *s
 	p->hz = hz;
 	p->team = team;
 	p->voxels = voxels_of(spec);
-	rc = take_regions(p, arena, why);
+	lay(p, &room);
+	p->step = p->phase + bs_slot(p->voxels * 8) / 4;
+	p->sum = p->samples + bs_slot(p->s.nufft.samples * p->s.together * 8) / 4;
+	rc = room.full ? bs_fail(why, BS_ERR_NOMEM, "time segments: the arena is too small") : 0;
 	if (rc == 0)
 		rc = bs_interpolators_find(&p->fit, &asked, p->b, why);
 	if (rc == 0)
@@ -169,24 +134,13 @@ struct bs_segments_info bs_segments_info(const struct bs_segments *p)
 
 /* ---- tasks ---- */
 
-static int blocks_of(const struct bs_segments *p)
-{
-	return (int)((p->voxels + BLOCK - 1) / BLOCK);
-}
-
-static uint64_t span(const struct bs_segments *p, int block, uint64_t *from)
-{
-	*from = (uint64_t)block * BLOCK;
-	return p->voxels - *from < BLOCK ? p->voxels - *from : BLOCK;
-}
-
 /* The phases of the first segment, and from one to the next. */
 static void start_phases(void *arg, int task, int member)
 {
 	struct bs_segments *p = arg;
 	const float *hz = p->hz + (uint64_t)p->slice * p->voxels;
 	uint64_t from;
-	const uint64_t n = span(p, task, &from);
+	const uint64_t n = bs_block(p->voxels, task, &from);
 
 	(void)member;
 	for (uint64_t v = from; v < from + n; v++) {
@@ -206,7 +160,7 @@ static void next_phases(void *arg, int task, int member)
 	float *restrict phase = p->phase;
 	const float *restrict step = p->step;
 	uint64_t from;
-	const uint64_t n = span(p, task, &from);
+	const uint64_t n = bs_block(p->voxels, task, &from);
 
 	(void)member;
 	for (uint64_t v = from; v < from + n; v++) {
@@ -222,9 +176,9 @@ static void next_phases(void *arg, int task, int member)
 static void to_segment(void *arg, int task, int member)
 {
 	struct bs_segments *p = arg;
-	const int c = task / blocks_of(p);
+	const int c = task / bs_blocks(p->voxels);
 	uint64_t from;
-	const uint64_t n = span(p, task % blocks_of(p), &from);
+	const uint64_t n = bs_block(p->voxels, task % bs_blocks(p->voxels), &from);
 	const float *restrict phase = p->phase + 2 * from;
 	const float *restrict in = p->in + 2 * from;
 	const float *restrict s =
@@ -245,9 +199,9 @@ static void to_segment(void *arg, int task, int member)
 static void from_segment(void *arg, int task, int member)
 {
 	struct bs_segments *p = arg;
-	const int c = task / blocks_of(p);
+	const int c = task / bs_blocks(p->voxels);
 	uint64_t from;
-	const uint64_t n = span(p, task % blocks_of(p), &from);
+	const uint64_t n = bs_block(p->voxels, task % bs_blocks(p->voxels), &from);
 	const float *restrict phase = p->phase + 2 * from;
 	const float *restrict in = p->images + 2 * ((uint64_t)c * p->voxels + from);
 	float *restrict out = p->out + 2 * ((uint64_t)c * p->voxels + from);
@@ -266,7 +220,7 @@ static void combine_segment(void *arg, int task, int member)
 {
 	struct bs_segments *p = arg;
 	uint64_t from;
-	const uint64_t n = span(p, task, &from);
+	const uint64_t n = bs_block(p->voxels, task, &from);
 	const float *restrict phase = p->phase + 2 * from;
 	float *restrict out = p->out + 2 * from;
 
@@ -326,7 +280,7 @@ static void add_samples(void *arg, int task, int member)
 /* Segment l's phases and factors; segments are gone through in order. */
 static void turn_to(struct bs_segments *p, uint32_t l)
 {
-	bs_team_run(p->team, l == 0 ? start_phases : next_phases, p, blocks_of(p));
+	bs_team_run(p->team, l == 0 ? start_phases : next_phases, p, bs_blocks(p->voxels));
 	p->factor = p->b + 2 * (uint64_t)l * p->s.readout;
 	p->first = l == 0;
 }
@@ -347,9 +301,10 @@ static void adjoint(struct bs_segments *p, const float *maps, const float *data,
 		bs_team_run(p->team, weigh_samples, p, readout_tasks(p));
 		bs_nufft_adjoint(p->nufft, p->samples, p->images);
 		if (maps != NULL)
-			bs_team_run(p->team, combine_segment, p, blocks_of(p));
+			bs_team_run(p->team, combine_segment, p, bs_blocks(p->voxels));
 		else
-			bs_team_run(p->team, from_segment, p, blocks_of(p) * (int)p->s.together);
+			bs_team_run(p->team, from_segment, p,
+				    bs_blocks(p->voxels) * (int)p->s.together);
 	}
 }
 
@@ -364,7 +319,7 @@ void bs_segments_normal(struct bs_segments *p, const float *maps, const float *i
 		turn_to(p, l);
 		p->in = in;
 		p->maps = maps;
-		bs_team_run(p->team, to_segment, p, blocks_of(p) * (int)p->s.together);
+		bs_team_run(p->team, to_segment, p, bs_blocks(p->voxels) * (int)p->s.together);
 		bs_nufft_forward(p->nufft, p->images, p->samples);
 		bs_team_run(p->team, add_samples, p, readout_tasks(p));
 	}
@@ -376,9 +331,8 @@ void bs_segments_normal(struct bs_segments *p, const float *maps, const float *i
 static float *data_of(const struct bs_segments *p, uint32_t state, uint32_t coil)
 {
 	const uint64_t bytes = p->s.nufft.samples * p->s.nufft.coils * 8;
-	const uint64_t slot = (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
 
-	return p->data + state * (slot / 4) + 2 * coil * p->s.nufft.samples;
+	return p->data + state * (bs_slot(bytes) / 4) + 2 * coil * p->s.nufft.samples;
 }
 
 void bs_segments_begin(struct bs_segments *p, uint32_t state)

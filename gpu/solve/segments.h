@@ -30,9 +30,7 @@
 #include "core/engine.h"
 #include "gpu/nufft/nufft.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 #define BS_SEGMENTS_MAX 64u
 
@@ -84,7 +82,5 @@ static inline void bs_segments_report(const struct bs_segments *plan, struct bs_
 	report->field_error = info.error;
 }
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -25,9 +25,7 @@
 #include "gpu/device/memory.h"
 #include "gpu/solve/segments.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct CUstream_st; /* cudaStream_t */
 struct bs_segments_cuda;
@@ -59,7 +57,5 @@ int bs_segments_cuda_normal(struct bs_segments_cuda *plan, const float *maps, co
 
 struct bs_segments_info bs_segments_cuda_info(const struct bs_segments_cuda *plan);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -155,8 +155,16 @@ static const struct bs_solving unfold = {
 	.solve = unfold_solve,
 };
 
-const struct bs_solving *const bs_solvings[BS_SOLVES] = {
-	[BS_SOLVE_NONE] = NULL,
-	[BS_SOLVE_CG] = &cg,
-	[BS_SOLVE_UNFOLD] = &unfold,
-};
+const struct bs_solving *bs_solving_of(enum bs_solve solve)
+{
+	switch (solve) {
+	case BS_SOLVE_CG:
+		return &cg;
+	case BS_SOLVE_UNFOLD:
+		return &unfold;
+	case BS_SOLVE_NONE:
+	case BS_SOLVES:
+		break;
+	}
+	return NULL;
+}

@@ -11,9 +11,7 @@
 #include "gpu/encode/encode.h"
 #include "gpu/image/unfold.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 /* What is solved for. */
 struct bs_task {
@@ -39,12 +37,10 @@ struct bs_solving {
 };
 
 /* NULL: BS_SOLVE_NONE, the sums are the images. */
-extern const struct bs_solving *const bs_solvings[BS_SOLVES];
+const struct bs_solving *bs_solving_of(enum bs_solve solve);
 
 /* Cartesian SENSE; the same for both twins. */
 struct bs_unfold_spec bs_unfolding_spec(const struct bs_protocol *p);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -20,9 +20,7 @@
 #include "core/err.h"
 #include "core/thread/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_circulant;
 
@@ -36,7 +34,5 @@ void bs_circulant_shift(struct bs_circulant *plan, double scale, double shift);
 const float *bs_circulant_inverse(const struct bs_circulant *plan);
 void bs_circulant_apply(struct bs_circulant *plan, const float *in, float *out);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

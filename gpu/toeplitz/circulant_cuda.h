@@ -15,9 +15,7 @@
 #include "core/err.h"
 #include "gpu/device/memory.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct CUstream_st; /* cudaStream_t */
 struct bs_circulant_cuda;
@@ -30,7 +28,5 @@ void bs_circulant_cuda_close(struct bs_circulant_cuda *plan);
 int bs_circulant_cuda_apply(struct bs_circulant_cuda *plan, const float *in, float *out,
 			    struct CUstream_st *stream, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -21,9 +21,7 @@
 #include "core/protocol.h"
 #include "core/thread/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_q_spec {
 	uint32_t dims;      /* 2 or 3 */
@@ -53,7 +51,5 @@ int bs_q_make(float *q, const struct bs_q_spec *spec, const float *k, const floa
 	      struct bs_team *team, void (*progress)(void *arg, double done), void *arg,
 	      struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

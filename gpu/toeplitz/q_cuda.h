@@ -16,16 +16,12 @@
 
 #include "gpu/toeplitz/q.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 /* k, weight: as bs_q_make. name: of the protocol, for words. */
 int bs_q_cuda_make(float *q, const struct bs_q_spec *spec, const float *k, const float *weight,
 		   const char *name, struct bs_fail *why);
 int bs_q_cuda_rounding(const struct bs_q_spec *spec, uint32_t *number, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -17,9 +17,7 @@
 
 #include "gpu/toeplitz/q.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 enum bs_qcache_from { BS_QCACHE_COMPUTED, BS_QCACHE_DISK };
 
@@ -42,7 +40,5 @@ int bs_qcache_get_by(float *q, const struct bs_q_spec *spec, uint32_t maker, con
 		     int (*make)(void *arg, float *q, struct bs_fail *why), void *arg,
 		     enum bs_qcache_from *from, struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -89,19 +89,24 @@ static size_t plane_floats(const struct bs_toeplitz *t)
 	return t->s.dims == 3 ? t->plane_step * t->blocks : 0;
 }
 
+static void lay(struct bs_toeplitz *t, struct bs_room *r)
+{
+	bs_room_take(r, &t->factors, "FFT factors", 1, factor_floats(t) * 4);
+	bs_room_take(r, &t->spectrum, "spectrum of Q", 1, t->spectrum_plane * t->grid[2] * 4);
+	bs_room_take(r, &t->hybrid, "half-transformed image", 1, hybrid_floats(t) * 4);
+	bs_room_take(r, &t->planes, "planes", BS_TEAM_MAX, plane_floats(t) * 4);
+	bs_room_take(r, &t->work, "FFT lines", (uint64_t)BS_TEAM_MAX * 3, t->work_size * 4);
+}
+
 int bs_toeplitz_need(const struct bs_toeplitz_spec *s, struct bs_need *need, struct bs_fail *why)
 {
+	struct bs_room room = { .need = need };
 	struct bs_toeplitz t;
 	int rc = shape(&t, s, why);
 
-	if (rc != 0)
-		return rc;
-	bs_need_add(need, "FFT factors", 1, factor_floats(&t) * 4);
-	bs_need_add(need, "spectrum of Q", 1, t.spectrum_plane * t.grid[2] * 4);
-	bs_need_add(need, "half-transformed image", 1, hybrid_floats(&t) * 4);
-	bs_need_add(need, "planes", BS_TEAM_MAX, plane_floats(&t) * 4);
-	bs_need_add(need, "FFT lines", (uint64_t)BS_TEAM_MAX * 3, t.work_size * 4);
-	return 0;
+	if (rc == 0)
+		lay(&t, &room);
+	return rc;
 }
 
 /*
@@ -155,25 +160,11 @@ static int make_spectrum(struct bs_toeplitz *t, const float *q, struct bs_fail *
 	return 0;
 }
 
-/* Whole slots, each rounded up as bs_need_add rounds it. */
-static float *take(struct bs_arena *arena, size_t count, size_t floats, bool *failed)
-{
-	size_t slot = round_up(floats * 4, BS_ALIGN);
-	float *at;
-
-	if (slot == 0)
-		return NULL;
-	at = bs_arena_take(arena, count * slot, BS_ALIGN);
-	if (at == NULL)
-		*failed = true;
-	return at;
-}
-
 int bs_toeplitz_plan(struct bs_toeplitz **plan, const struct bs_toeplitz_spec *s, const float *q,
 		     struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
 {
 	struct bs_toeplitz *t = malloc(sizeof(*t));
-	bool failed = false;
+	struct bs_room room = { .arena = arena };
 	float *factors;
 	int rc;
 
@@ -183,12 +174,8 @@ int bs_toeplitz_plan(struct bs_toeplitz **plan, const struct bs_toeplitz_spec *s
 	if (rc != 0)
 		goto fail;
 	t->team = team;
-	t->factors = take(arena, 1, factor_floats(t), &failed);
-	t->spectrum = take(arena, 1, t->spectrum_plane * t->grid[2], &failed);
-	t->hybrid = take(arena, 1, hybrid_floats(t), &failed);
-	t->planes = take(arena, BS_TEAM_MAX, plane_floats(t), &failed);
-	t->work = take(arena, (size_t)BS_TEAM_MAX * 3, t->work_size, &failed);
-	if (failed) {
+	lay(t, &room);
+	if (room.full) {
 		rc = bs_fail(why, BS_ERR_NOMEM, "Toeplitz plan: the arena is too small");
 		goto fail;
 	}

@@ -27,9 +27,7 @@
 #include "core/err.h"
 #include "core/thread/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_toeplitz_spec {
 	uint32_t dims;      /* 2 or 3 */
@@ -50,7 +48,5 @@ void bs_toeplitz_apply(struct bs_toeplitz *plan, uint32_t coils, const float *in
 void bs_toeplitz_sense(struct bs_toeplitz *plan, uint32_t coils, const float *maps, const float *in,
 		       float *out);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

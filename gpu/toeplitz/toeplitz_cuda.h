@@ -30,9 +30,7 @@
 #include "gpu/device/memory.h"
 #include "gpu/toeplitz/toeplitz.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct CUstream_st; /* cudaStream_t */
 struct bs_toeplitz_cuda;
@@ -109,7 +107,5 @@ int bs_toeplitz_cuda_padded(uint32_t dims, uint32_t n);
 /* The bytes that one apply of so many images must at least move. */
 uint64_t bs_toeplitz_cuda_bytes(const struct bs_toeplitz_cuda *plan, uint32_t coils);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

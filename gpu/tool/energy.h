@@ -20,9 +20,7 @@
 #include "core/err.h"
 #include "core/protocol.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_energy {
 	void *library, *device[BS_DEVICES_MAX];
@@ -55,7 +53,5 @@ int bs_energy_since(const struct bs_energy *e, const struct bs_energy_at *from,
 int bs_energy_asleep(const struct bs_energy *e, int64_t ns, struct bs_energy_span *span,
 		     struct bs_fail *why);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

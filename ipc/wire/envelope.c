@@ -257,13 +257,6 @@ void bs_wire_seal(unsigned char out[BS_WIRE_BYTES], struct bs_wire *w, const str
 	bs_put_le(out + AT_CRC, w->crc, 4);
 }
 
-bool bs_wire_kind_known(unsigned kind)
-{
-	return (kind >= BS_WIRE_OPEN && kind <= BS_WIRE_HEARTBEAT) ||
-	       (kind >= BS_WIRE_ACCEPT && kind <= BS_WIRE_OUTCOME) ||
-	       (kind >= BS_WIRE_IMAGE && kind <= BS_WIRE_NONE);
-}
-
 static void read_fields(struct bs_wire *w, const unsigned char *msg)
 {
 	w->kind = (uint16_t)bs_get_le(msg + AT_KIND, 2);

@@ -35,8 +35,15 @@ enum bs_wire_kind {
 	BS_WIRE_NONE = 35,     /* empty: nothing follows yet */
 };
 
+static inline bool bs_wire_kind_known(unsigned kind)
+{
+	return (kind >= BS_WIRE_OPEN && kind <= BS_WIRE_HEARTBEAT) ||
+	       (kind >= BS_WIRE_ACCEPT && kind <= BS_WIRE_OUTCOME) ||
+	       (kind >= BS_WIRE_IMAGE && kind <= BS_WIRE_NONE);
+}
+
 struct bs_wire {
-	uint16_t kind;        /* enum bs_wire_kind */
+	enum bs_wire_kind kind;
 	uint64_t payload_len; /* bytes */
 	uint64_t session, seq;
 	int64_t time_ns;  /* the sender's clock, for its own use; echoed in ACK */
@@ -70,7 +77,7 @@ void bs_wire_seal(unsigned char out[BS_WIRE_BYTES], struct bs_wire *w, const str
  */
 int bs_wire_decode(struct bs_wire *w, const unsigned char *msg, size_t len,
 		   const unsigned char **payload, struct bs_fail *why);
-bool bs_wire_kind_known(unsigned kind);
+
 /*
  * Is a message that decode refused with BS_ERR_VERSION a whole one of version BS_WIRE_PREVIOUS?
  * Then *w has its fields, version included: its sender understands an answer encoded with that.

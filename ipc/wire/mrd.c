@@ -71,8 +71,7 @@ int bs_mrd_parse_acq(struct bs_mrd_acq *a, size_t *traj_at, size_t *data_at,
 	return 0;
 }
 
-/* Bytes of one pixel by data_type; 0: no such type. */
-static unsigned pixel_bytes(uint16_t data_type)
+unsigned bs_mrd_pixel_bytes(uint16_t data_type)
 {
 	static const unsigned char bytes[] = { 0, 2, 2, 4, 4, 4, 8, 8, 16 };
 
@@ -95,7 +94,7 @@ int bs_mrd_parse_image(struct bs_mrd_image *h, size_t *attr_at, size_t *pixels_a
 	if (h->version != MRD_VERSION)
 		return bs_fail(why, BS_ERR_VERSION, "image %u: MRD version %u, not %u",
 			       h->image_index, h->version, MRD_VERSION);
-	if (pixel_bytes(h->data_type) == 0)
+	if (bs_mrd_pixel_bytes(h->data_type) == 0)
 		return bs_fail(why, BS_ERR_SIZE, "image %u: no data type %u", h->image_index,
 			       h->data_type);
 	if (attr != h->attribute_string_len || attr > len - fixed)
@@ -106,12 +105,13 @@ int bs_mrd_parse_image(struct bs_mrd_image *h, size_t *attr_at, size_t *pixels_a
 	left = len - fixed - attr;
 	/* The product of four u16 fits 64 bits; times the pixel's bytes it need not. */
 	pixels = (uint64_t)h->matrix_size[0] * h->matrix_size[1] * h->matrix_size[2] * h->channels;
-	if (left % pixel_bytes(h->data_type) != 0 || pixels != left / pixel_bytes(h->data_type))
+	if (left % bs_mrd_pixel_bytes(h->data_type) != 0 ||
+	    pixels != left / bs_mrd_pixel_bytes(h->data_type))
 		return bs_fail(
 			why, BS_ERR_LENGTH,
 			"image %u: %u x %u x %u pixels of %u bytes, %u channels; %llu bytes came",
 			h->image_index, h->matrix_size[0], h->matrix_size[1], h->matrix_size[2],
-			pixel_bytes(h->data_type), h->channels, (unsigned long long)left);
+			bs_mrd_pixel_bytes(h->data_type), h->channels, (unsigned long long)left);
 	*attr_at = fixed;
 	*pixels_at = fixed + attr;
 	return 0;

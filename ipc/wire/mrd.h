@@ -28,6 +28,8 @@ int bs_mrd_parse_acq(struct bs_mrd_acq *a, size_t *traj_at, size_t *data_at,
 
 void bs_mrd_put_image(unsigned char out[BS_MRD_IMAGE_BYTES], const struct bs_mrd_image *h);
 void bs_mrd_get_image(struct bs_mrd_image *h, const unsigned char in[BS_MRD_IMAGE_BYTES]);
+/* Bytes of one pixel by data_type; 0: no such type. */
+unsigned bs_mrd_pixel_bytes(uint16_t data_type);
 /* An image message: header, attributes (not NUL-terminated), pixels; offsets into buf. */
 int bs_mrd_parse_image(struct bs_mrd_image *h, size_t *attr_at, size_t *pixels_at,
 		       const unsigned char *buf, size_t len, struct bs_fail *why);

@@ -190,7 +190,8 @@ void bs_wire_put_next(unsigned char out[BS_WIRE_TAKER], const char *taker)
 int bs_wire_get_next(char taker[BS_WIRE_TAKER], const unsigned char *p, size_t len,
 		     struct bs_fail *why)
 {
-	int rc = exact(len, BS_WIRE_TAKER, "taker's name", why);
+	const bool apart = len == BS_WIRE_NEXT_APART;
+	int rc = exact(apart ? BS_WIRE_TAKER : len, BS_WIRE_TAKER, "taker's name", why);
 	size_t name;
 
 	if (rc != 0)

@@ -89,8 +89,10 @@ int bs_wire_get_open(char protocol[BS_WIRE_OPEN_NAME], const char **xml, size_t 
 /*
  * The images socket (REQ, REP): NEXT asks, STORED or NONE answers, REFUSE says why not. A taker's
  * name is 1 to 63 letters, digits, '.', '_', '-', the first of them no '.': it is part of a file's
- * name. get: BS_ERR_LENGTH, BS_ERR_VALUE.
+ * name; behind it may stand a u64, where the answer follows another number than seq. get:
+ * BS_ERR_LENGTH, BS_ERR_VALUE.
  */
+#define BS_WIRE_NEXT_APART (BS_WIRE_TAKER + 8u) /* bytes of such a payload */
 bool bs_wire_taker_good(const char *name);
 void bs_wire_put_next(unsigned char out[BS_WIRE_TAKER], const char *taker);
 int bs_wire_get_next(char taker[BS_WIRE_TAKER], const unsigned char *p, size_t len,

@@ -27,6 +27,7 @@ static void read_texts(const struct bs_bridge_message *m)
 	static struct bs_site site = { .protocol = { { .name = "p" } }, .protocols = 1 };
 	char name[BS_NAMES_MAX];
 	char scan[BS_NAME_MAX];
+	char words[64];
 	struct bs_bridge_noise noise;
 	const char *protocol;
 
@@ -36,7 +37,8 @@ static void read_texts(const struct bs_bridge_message *m)
 	if (bs_names_noise(scan, m->body, m->len))
 		must(strlen(scan) < sizeof(scan));
 	if (m->id == BS_BRIDGE_TEXT)
-		(void)bs_names_parameters(name, m->body, m->len);
+		(void)(bs_names_parameters(name, m->body, m->len) +
+		       bs_names_unused(words, sizeof(words), m->body, m->len));
 	if (m->id == BS_BRIDGE_ACQUISITION) {
 		bs_bridge_noise_begin(&noise, "m");
 		bs_bridge_noise_add(&noise, m->body, m->len);

@@ -266,7 +266,7 @@ static bool put_readout(struct sender *to, const struct line *l)
 		memcpy(payload + 340, l->path, path);
 	memcpy(payload + 340 + path, l->data, data);
 	for (int64_t end = await_limit(); !taken && await_now_ns() < end;) {
-		taken = to->state == SENDER_ENDED ||
+		taken = to->rules.state == SENDER_ENDED ||
 			sender_put(to, SENDER_ACQ, payload, 340 + path + data);
 		if (!taken)
 			(void)sender_step(to, 5);
@@ -283,14 +283,14 @@ static bool send_scan(struct sender *to, const struct scan *s)
 
 	sender_begin(to, ((uint64_t)getpid() << 32) + ++session, "scan", xml);
 	free(xml);
-	for (int64_t end = await_limit(); to->state == SENDER_OPENING && await_now_ns() < end;)
+	for (int64_t end = await_limit(); to->rules.state == SENDER_OPENING && await_now_ns() < end;)
 		(void)sender_step(to, 5);
-	for (uint32_t i = 0; good && i < s->count && to->state != SENDER_ENDED; i++)
+	for (uint32_t i = 0; good && i < s->count && to->rules.state != SENDER_ENDED; i++)
 		good = put_readout(to, &s->lines[i]);
-	for (int64_t end = await_limit(); to->state != SENDER_ENDED && await_now_ns() < end;)
-		if (to->state != SENDER_STREAMING || !sender_finish(to))
+	for (int64_t end = await_limit(); to->rules.state != SENDER_ENDED && await_now_ns() < end;)
+		if (to->rules.state != SENDER_STREAMING || !sender_finish(to))
 			(void)sender_step(to, 5);
-	return good && to->state == SENDER_ENDED;
+	return good && to->rules.state == SENDER_ENDED;
 }
 
 static int name_order(const void *a, const void *b)
@@ -340,14 +340,14 @@ bool run_serve(struct answer *a, const struct scan *s)
 	open = sender_open(&to, url);
 	good = open && send_scan(&to, s);
 	if (good)
-		AWAIT(read_folder(NULL, NULL) >= to.books.images);
+		AWAIT(read_folder(NULL, NULL) >= to.rules.books.images);
 	if (pid > 0)
 		(void)kill(pid, SIGTERM);
 	a->init = wait_for(pid);
-	a->scan = to.books.refused || to.books.code != 0 ? ENDED_REFUSED : ENDED_WELL;
-	(void)snprintf(a->said, SAID, "%s", to.books.text);
-	(void)snprintf(a->why, sizeof(a->why), "%s", to.books.text);
-	a->rejected = to.books.rejected;
+	a->scan = to.rules.books.refused || to.rules.books.code != 0 ? ENDED_REFUSED : ENDED_WELL;
+	(void)snprintf(a->said, SAID, "%s", to.rules.books.text);
+	(void)snprintf(a->why, sizeof(a->why), "%s", to.rules.books.text);
+	a->rejected = to.rules.books.rejected;
 	if (open)
 		sender_close(&to);
 	(void)read_folder(a, &good);

@@ -8,7 +8,7 @@
 
 #include "core/tool/phantom/coils.h"
 #include "core/random.h"
-#include "drivers/file/png.h"
+#include "drivers/tool/written.h"
 #include "gpu/nufft/density.h"
 
 #define PI 3.141592653589793

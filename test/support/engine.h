@@ -60,9 +60,9 @@ static inline int armed_image(struct armed *a, const float *data, float *image,
 
 	memset(report, 0, sizeof(*report));
 	for (uint32_t r = 0; rc == 0 && r < p->readouts; r++)
-		rc = a->engine->add(a->self, 0, r, data + 2ull * r * p->samples * p->coils,
+		rc = a->engine->add(a->self, 0, r, NULL, data + 2ull * r * p->samples * p->coils,
 				    p->samples);
-	return rc != 0 ? rc : a->engine->finish(a->self, 0, INT64_MAX, image, report);
+	return rc != 0 ? rc : a->engine->image(a->self, 0, NULL, INT64_MAX, image, report);
 }
 
 /* W: weighted differences of neighbors along x, the last of a row against its first. */

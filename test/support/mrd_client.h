@@ -39,7 +39,9 @@ struct mrd_client {
 	size_t attributes_len;
 	const unsigned char *pixels;
 	size_t pixels_len;
-	char said[2048]; /* the last TEXT */
+	char said[2048];         /* the last TEXT */
+	unsigned char ahead[16]; /* bytes that mrd_sip took and no message has yet */
+	size_t sips;
 };
 
 /* The port that the newest bridge said in the log; waits for it. how: the number of bridges so
@@ -69,7 +71,8 @@ static inline int mrd_port(const struct service *s, unsigned bridges)
 	return n >= bridges ? port : 0;
 }
 
-static inline bool mrd_open(struct mrd_client *c, int port)
+/* receive: bytes of the socket's buffer; 0: as the system has it. */
+static inline bool mrd_open_with(struct mrd_client *c, int port, int receive)
 {
 	const struct timeval limit = { AWAIT_MS / 1000, 0 };
 	const int on = 1;
@@ -83,7 +86,14 @@ static inline bool mrd_open(struct mrd_client *c, int port)
 	       setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
 	       setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0 &&
 	       setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0 &&
+	       (receive == 0 ||
+		setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &receive, sizeof(receive)) == 0) &&
 	       connect(c->fd, (struct sockaddr *)&to, sizeof(to)) == 0;
+}
+
+static inline bool mrd_open(struct mrd_client *c, int port)
+{
+	return mrd_open_with(c, port, 0);
 }
 
 static inline void mrd_shut(struct mrd_client *c)
@@ -137,10 +147,22 @@ static inline bool mrd_say(struct mrd_client *c, unsigned id, const char *text, 
 	       (!nul || mrd_send(c, "", 1));
 }
 
+/* Takes one byte of what comes. */
+static inline bool mrd_sip(struct mrd_client *c)
+{
+	return c->sips < sizeof(c->ahead) && recv(c->fd, &c->ahead[c->sips++], 1, 0) == 1;
+}
+
 static inline bool mrd_read(struct mrd_client *c, void *to, size_t len)
 {
 	unsigned char *at = to;
+	const size_t had = len < c->sips ? len : c->sips;
 
+	memcpy(at, c->ahead, had);
+	memmove(c->ahead, c->ahead + had, c->sips - had);
+	c->sips -= had;
+	at += had;
+	len -= had;
 	while (len > 0) {
 		const ssize_t n = recv(c->fd, at, len, 0);
 

@@ -102,13 +102,13 @@ static int image_of(struct armed *a, const struct bs_protocol *p, uint32_t frame
 		uint64_t made = 0;
 		uint64_t read = 0;
 
-		rc = a->engine->add(a->self, frame, r, a->data + r * row, p->samples);
+		rc = a->engine->add(a->self, frame, r, NULL, a->data + r * row, p->samples);
 		a->engine->reading(a->self, false, &made, &read);
 		*polls += read < made;
 		if (rc == 0 && cudaPeekAtLastError() != cudaSuccess)
 			rc = BS_ERR_GPU;
 	}
-	return rc != 0 ? rc : a->engine->finish(a->self, frame, INT64_MAX, image, report);
+	return rc != 0 ? rc : a->engine->image(a->self, frame, NULL, INT64_MAX, image, report);
 }
 
 /* Armed, one image, closed. */

@@ -38,9 +38,9 @@ static int fill(struct armed *a, uint32_t stride, uint32_t missing, const float 
 
 		if (r == missing)
 			continue;
-		rc = a->engine->add(a->self, 0, r, from, p->samples);
+		rc = a->engine->add(a->self, 0, r, NULL, from, p->samples);
 		if (rc == 0 && i % 5 == 0)
-			rc = a->engine->add(a->self, 1, r, from, p->samples);
+			rc = a->engine->add(a->self, 1, r, NULL, from, p->samples);
 	}
 	return rc;
 }
@@ -50,7 +50,7 @@ static int image_of(struct armed *a, uint32_t stride, uint32_t missing, const fl
 {
 	int rc = fill(a, stride, missing, data);
 
-	return rc != 0 ? rc : a->engine->finish(a->self, 0, deadline_ns, image, report);
+	return rc != 0 ? rc : a->engine->image(a->self, 0, NULL, deadline_ns, image, report);
 }
 
 static bool first_is_current(const struct armed *a)

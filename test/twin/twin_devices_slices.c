@@ -21,9 +21,9 @@ static int image_of(struct armed *a, uint32_t frame, const float *data, int64_t 
 	int rc = a->engine->begin(a->self, frame);
 
 	for (uint32_t r = 0; rc == 0 && r < p->readouts; r++)
-		rc = a->engine->add(a->self, frame, r, data + 2ull * r * p->samples * p->coils,
-				    p->samples);
-	return rc != 0 ? rc : a->engine->finish(a->self, frame, deadline_ns, image, &report);
+		rc = a->engine->add(a->self, frame, r, NULL,
+				    data + 2ull * r * p->samples * p->coils, p->samples);
+	return rc != 0 ? rc : a->engine->image(a->self, frame, NULL, deadline_ns, image, &report);
 }
 
 static void check_layout(const char *name, const struct bs_protocol *p, const struct layout *l,

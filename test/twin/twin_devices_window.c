@@ -23,14 +23,14 @@ static int slide_of(struct armed *a, const float *data, float *image)
 		for (uint32_t i = 0; rc == 0 && i < p->frame_step; i++) {
 			const uint32_t row = g * p->frame_step + i;
 
-			rc = a->engine->add(a->self, 0, row,
+			rc = a->engine->add(a->self, 0, row, NULL,
 					    data + 2ull * row * p->samples * p->coils, p->samples);
 		}
 		if (rc == 0)
 			rc = a->engine->fold(a->self, 0, g);
 		held[g] = g != 1; /* one was lost */
 	}
-	return rc != 0 ? rc : a->engine->slide(a->self, 0, held, INT64_MAX, image, &r);
+	return rc != 0 ? rc : a->engine->image(a->self, 0, held, INT64_MAX, image, &r);
 }
 
 static int peek_of(struct armed *a, const float *data, float *image)
@@ -38,8 +38,8 @@ static int peek_of(struct armed *a, const float *data, float *image)
 	int rc = a->engine->begin(a->self, 0);
 
 	for (uint32_t i = 0; rc == 0 && i < a->p.readouts / 2; i++)
-		rc = a->engine->add(a->self, 0, i, data + 2ull * i * a->p.samples * a->p.coils,
-				    a->p.samples);
+		rc = a->engine->add(a->self, 0, i, NULL,
+				    data + 2ull * i * a->p.samples * a->p.coils, a->p.samples);
 	return rc != 0 ? rc : a->engine->peek(a->self, 0, image);
 }
 

@@ -210,9 +210,10 @@ static int run_frame(const struct bs_engine *engine, void *self, const struct sc
 		uint32_t r = i * stride % READOUTS;
 
 		if (r != lost)
-			rc = engine->add(self, frame, r, s->data + 2 * (size_t)r * PER, SAMPLES);
+			rc = engine->add(self, frame, r, NULL, s->data + 2 * (size_t)r * PER,
+					 SAMPLES);
 	}
-	return rc != 0 ? rc : engine->finish(self, frame, deadline_ns, image, report);
+	return rc != 0 ? rc : engine->image(self, frame, NULL, deadline_ns, image, report);
 }
 
 static void check_engine(const struct bs_engine *engine, struct scan *s)

@@ -411,7 +411,7 @@ static int add_rows(struct armed *a, const struct scan *s, uint32_t frame, uint3
 	int rc = a->engine->begin(a->self, frame);
 
 	for (uint32_t r = from; rc == 0 && r < to; r++)
-		rc = a->engine->add(a->self, frame, r,
+		rc = a->engine->add(a->self, frame, r, NULL,
 				    s->data + 2ull * r * s->p.samples * s->p.coils, s->p.samples);
 	return rc;
 }
@@ -434,7 +434,7 @@ static int window(struct armed *a, const struct scan *s, float *image, struct bs
 			rc = a->engine->fold(a->self, 1, g);
 	}
 	memset(report, 0, sizeof(*report));
-	return rc != 0 ? rc : a->engine->slide(a->self, 1, held, INT64_MAX, image, report);
+	return rc != 0 ? rc : a->engine->image(a->self, 1, held, INT64_MAX, image, report);
 }
 
 static void windows(struct scan *s, const struct bs_engine *host, const struct bs_engine *cuda,
@@ -469,7 +469,7 @@ static void previews(struct scan *s, const struct bs_engine *cuda, float *want, 
 	rc = arm(&a, s, cuda, &why);
 	rc = rc != 0 ? rc : add_rows(&a, s, 1, 0, s->p.readouts);
 	rc = rc != 0 ? rc : a.engine->peek(a.self, 1, got);
-	rc = rc != 0 ? rc : a.engine->finish(a.self, 1, INT64_MAX, want, &report);
+	rc = rc != 0 ? rc : a.engine->image(a.self, 1, NULL, INT64_MAX, want, &report);
 	CHECK(rc == 0 && memcmp(got, want, s->floats * 4) == 0,
 	      "%s: a preview of all readouts is the image, bit for bit %s", cuda->name, why.text);
 	armed_close(&a);
@@ -495,7 +495,7 @@ static void changes(struct scan *s, const struct bs_engine *host, const struct b
 		for (uint32_t z = 0; rc == 0 && a.engine->maps != NULL && z < s->p.slices; z++)
 			rc = a.engine->maps(a.self, z);
 		rc = rc != 0 ? rc : add_rows(&a, s, 1, 0, s->p.readouts);
-		rc = rc != 0 ? rc : a.engine->finish(a.self, 1, INT64_MAX, image[i], &report);
+		rc = rc != 0 ? rc : a.engine->image(a.self, 1, NULL, INT64_MAX, image[i], &report);
 		armed_close(&a);
 		for (size_t v = 0; v < n; v++)
 			s->hz[v] *= 2.0f;
@@ -515,14 +515,14 @@ static void deadlines(struct scan *s, const struct bs_engine *cuda, float *want,
 	int rc = arm(&a, s, cuda, &why);
 
 	rc = rc != 0 ? rc : add_rows(&a, s, 1, 0, s->p.readouts);
-	rc = rc != 0 ? rc : a.engine->finish(a.self, 1, INT64_MAX, want, &report[0]);
+	rc = rc != 0 ? rc : a.engine->image(a.self, 1, NULL, INT64_MAX, want, &report[0]);
 	rc = rc != 0 ? rc : add_rows(&a, s, 1, 0, s->p.readouts);
-	rc = rc != 0 ? rc : a.engine->finish(a.self, 1, far_ns, got, &report[1]);
+	rc = rc != 0 ? rc : a.engine->image(a.self, 1, NULL, far_ns, got, &report[1]);
 	CHECK(rc == 0 && memcmp(got, want, s->floats * 4) == 0 && report[1].iterations == 8,
 	      "%s: the same bytes with a deadline far away, %u iterations %s", cuda->name,
 	      report[1].iterations, why.text);
 	rc = rc != 0 ? rc : add_rows(&a, s, 1, 0, s->p.readouts);
-	rc = rc != 0 ? rc : a.engine->finish(a.self, 1, bs_now_ns(), got, &report[2]);
+	rc = rc != 0 ? rc : a.engine->image(a.self, 1, NULL, bs_now_ns(), got, &report[2]);
 	CHECK(rc == 0 && report[2].deadline_stop && report[2].iterations >= 1 &&
 		      report[2].iterations < 8,
 	      "%s: a deadline that is past leaves %u iterations", cuda->name, report[2].iterations);

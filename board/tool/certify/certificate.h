@@ -15,7 +15,7 @@
 #include "core/latency/budget.h"
 #include "core/tool/contract.h"
 #include "core/protocol.h"
-#include "core/sha256.h"
+#include "ipc/sha256.h"
 
 #define BS_CERTIFY_STAGES  24u /* of the service's own histograms */
 #define BS_CERTIFY_THREADS 80u /* a team of 64 and the workers beside it */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "board/status/json.h"
+#include "board/tool/json.h"
 
 /* at: an object with a count and quantiles, or NULL. Room for it is there. */
 static struct bs_certify_stage *add_stage(struct bs_certificate *c, const char *at)

@@ -8,7 +8,7 @@
 #include "board/tool/command/tools.h"
 #include "core/tool/compare.h"
 #include "drivers/tool/image.h"
-#include "drivers/file/png.h"
+#include "drivers/tool/written.h"
 
 struct request {
 	const char *name[2]; /* A, B */

@@ -6,7 +6,7 @@
 #include "board/tool/command/tools.h"
 #include "core/tool/prior.h"
 #include "drivers/tool/image.h"
-#include "drivers/file/mtx.h"
+#include "drivers/tool/written.h"
 
 struct request {
 	struct bs_prior_spec spec;

@@ -13,6 +13,7 @@
 #include "drivers/file/draft.h"
 #include "drivers/log/cursor.h"
 #include "drivers/sink/sink.h"
+#include "drivers/tool/written.h"
 #include "ipc/collector.h"
 #include "ipc/seal/keys.h"
 #include "ipc/wire/wire.h"
@@ -38,8 +39,8 @@ static const struct bs_option options[] = {
 	  .required = true },
 	{ BS_OPTION_TEXT, 0, "name", "NAME", AT(name),
 	  .help = "what the service knows this archive by (archive)" },
-	{ BS_OPTION_TEXT, 0, "type", "mrd|cfl|png|nifti|nifti_gz|dicom", AT(type),
-	  .help = "the files' format (mrd)" },
+	{ BS_OPTION_TEXT, 0, "type", "TYPE", AT(type),
+	  .help = "the files' format, as sinks[].type of a site file (mrd)" },
 	{ BS_OPTION_U32, 0, "message", "MIB", AT(message_mib), .help = "the largest image (512)",
 	  .min = 1, .max = 2047 },
 	{ BS_OPTION_FLAG, 0, "once", NULL, AT(once), .help = "ends when nothing follows" },
@@ -190,6 +191,7 @@ static int run(int argc, char **argv)
 	struct job j = { .q = { .name = "archive", .type = "mrd", .message_mib = 512 },
 			 .images = { .socket = { .socket = -1 } } };
 	struct bs_fail why = { 0 };
+	char types[BS_SINK_WORDS];
 	int rc = bs_options_read(&bs_command_receive, &j.q, argc, argv);
 
 	if (rc != BS_OPTIONS_RUN)
@@ -203,9 +205,8 @@ static int run(int argc, char **argv)
 					j.q.name);
 	j.sink = bs_sink_find(j.q.type);
 	if (j.sink == NULL || strcmp(j.sink->type, j.q.type) != 0)
-		return bs_options_wrong(&bs_command_receive,
-					"--type '%s': mrd, cfl, png, nifti, nifti_gz or dicom",
-					j.q.type);
+		return bs_options_wrong(&bs_command_receive, "--type '%s': %s", j.q.type,
+					bs_sink_words(types, sizeof(types), false));
 	bs_log_init("receive", BS_LOG_INFO);
 	if (find_url(&j) != 0)
 		return 1;

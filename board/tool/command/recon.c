@@ -21,8 +21,8 @@
 #include "core/progress.h"
 #include "core/thread/clock.h"
 #include "drivers/file/cfl.h"
-#include "drivers/file/mtx.h"
 #include "drivers/sink/sink.h"
+#include "drivers/tool/written.h"
 #include "gpu/engine/engines.h"
 #if BS_GPU
 #include "gpu/device/memory.h"
@@ -73,7 +73,7 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_TEXT, 'p', "protocol", "PROTOCOL", AT(protocol),
 	  .help = "which one of the site file (the recording's own, or the only one)" },
 	{ BS_OPTION_TEXT, 'o', "output", "OUT", AT(out),
-	  .help = "image file: .cfl, .h5, .png, .nii, .nii.gz or .dcm", .required = true },
+	  .help = "image file: .cfl, .h5 or another sink's ending", .required = true },
 	{ BS_OPTION_TEXT, 0, "noise", "RECORDING", AT(noise),
 	  .help = "for noise.whiten, where the recording has no readouts of noise: those of this "
 		  "one" },
@@ -380,13 +380,13 @@ static int prepare(struct job *j, struct bs_fail *why)
 	const struct bs_scan_info *info = &j->pipeline.info;
 	const struct bs_protocol *p;
 	char words[BS_GEOMETRY_WORDS];
+	char endings[BS_SINK_WORDS];
 	int rc;
 
 	j->sink = bs_sink_find(j->out);
 	if (j->sink == NULL)
-		return bs_fail(why, BS_ERR_USAGE,
-			       "%s: an image file ends in .cfl, .h5, .png, .nii, .nii.gz or .dcm",
-			       j->out);
+		return bs_fail(why, BS_ERR_USAGE, "%s: an image file ends in %s", j->out,
+			       bs_sink_words(endings, sizeof(endings), true));
 	j->site = bs_command_site(&bs_command_recon, j->config);
 	if (j->site == NULL)
 		return bs_fail(why, BS_ERR_CONFIG, "%s is not valid", j->config);

@@ -214,9 +214,19 @@ static int check(const struct bs_wire *w, const unsigned char *payload, struct b
 		return bs_wire_get_u64(&item->count, payload, (size_t)w->payload_len, why);
 	case BS_WIRE_OPEN:
 		return bs_fail(why, BS_ERR_STATE, "a second header within the scan");
-	default:
-		return 0;
+	case BS_WIRE_WAVEFORM:
+	case BS_WIRE_HEARTBEAT:
+	case BS_WIRE_ACCEPT:
+	case BS_WIRE_REFUSE:
+	case BS_WIRE_ACK:
+	case BS_WIRE_OUTCOME:
+	case BS_WIRE_IMAGE:
+	case BS_WIRE_NEXT:
+	case BS_WIRE_STORED:
+	case BS_WIRE_NONE:
+		break;
 	}
+	return 0;
 }
 
 /* What is refused uses up its number, and is not in the log. */

@@ -1,5 +1,4 @@
 /* board/tool/doctor/cpu.c - see finding.h: priorities and processors */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 /* board/tool/doctor/memory.c - see finding.h: memory, and what else a process may have */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

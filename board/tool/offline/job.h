@@ -18,7 +18,7 @@
 #ifndef BS_BOARD_TOOL_OFFLINE_JOB_H
 #define BS_BOARD_TOOL_OFFLINE_JOB_H
 
-#include "core/sha256.h"
+#include "ipc/sha256.h"
 #include "drivers/file/draft.h"
 #include "drivers/sink/sink.h"
 #include "drivers/source/recording.h"

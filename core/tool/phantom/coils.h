@@ -18,10 +18,6 @@
 #include "core/tool/phantom/phantom.h"
 #include "core/protocol.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define BS_COIL_TERMS 7u
 
 struct bs_coils {
@@ -43,7 +39,4 @@ void bs_coils_maps(const struct bs_coils *c, float *maps);
 void bs_coils_sample(const struct bs_coils *c, const struct bs_phantom *ph, const float *k,
 		     uint32_t samples, float *data);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

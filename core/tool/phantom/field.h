@@ -22,10 +22,6 @@
 #include "core/tool/phantom/coils.h"
 #include "core/tool/phantom/phantom.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* hz [z][y][x]; up: where a 2D slice lies along z, phantom units. */
 void bs_field_map(uint32_t dims, const uint32_t matrix[3], double up, double amplitude_hz,
 		  float *hz);
@@ -42,7 +38,4 @@ size_t bs_field_work(const struct bs_field_object *o);
 void bs_field_sample(const struct bs_field_object *o, const float *k, double t0_s, double dwell_s,
 		     uint32_t samples, float *data, double *work);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

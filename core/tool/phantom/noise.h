@@ -20,10 +20,6 @@
 #include "core/protocol.h"
 #include "core/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bs_coil_noise {
 	uint32_t coils;
 	double correlation; /* of neighbors, magnitude */
@@ -43,7 +39,4 @@ void bs_coil_noise_covariance(const struct bs_coil_noise *n, double power, float
 void bs_coil_noise_add(const struct bs_coil_noise *n, struct bs_random *random, double sigma,
 		       uint32_t samples, float *data, double *work);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

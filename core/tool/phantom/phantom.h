@@ -32,9 +32,7 @@
 #include "core/err.h"
 #include "core/thread/team.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 #define BS_PHANTOM_PARTS     10u
 #define BS_PHANTOM_CONTRASTS 3u
@@ -77,7 +75,5 @@ void bs_phantom_transform(const struct bs_phantom *ph, const double *k, double o
 void bs_phantom_image(const struct bs_phantom *ph, uint32_t sub, float *image,
 		      struct bs_team *team);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -7,6 +7,7 @@
 
 #include "core/tool/phantom/noise.h"
 #include "core/random.h"
+#include "core/tool/ramps.h"
 #include "drivers/tool/phantom/head.h"
 #include "drivers/tool/phantom/source.h"
 #include "drivers/tool/phantom/truth.h"

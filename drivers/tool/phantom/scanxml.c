@@ -1,10 +1,10 @@
 /* drivers/tool/phantom/scanxml.c - see scanxml.h */
 #include "drivers/tool/phantom/scanxml.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/text.h"
+#include "core/tool/ramps.h"
 
 static void put_element(struct bs_text *t, const char *name, const char *value)
 {

@@ -101,9 +101,8 @@ int bs_armed_cuda_maps(void *self, uint32_t slice);
 
 /* upload.cu: readouts to the GPU, and to what makes maps of them. */
 int bs_armed_cuda_begin(void *self, uint32_t frame);
-int bs_armed_cuda_path(void *self, uint32_t frame, uint32_t readout, const float *k);
-int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float *data,
-		      size_t coil_stride);
+int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float *k,
+		      const float *data, size_t coil_stride);
 void bs_armed_cuda_scan(void *self);
 int bs_armed_cuda_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
 		       const struct bs_mrd_acq *head, const float *data, size_t coil_stride);
@@ -143,16 +142,14 @@ int bs_armed_cuda_complete(struct bs_armed_cuda *e, uint32_t frame, uint32_t unk
 			   struct bs_fail *why);
 
 /*
- * engine.cu: from the last readout to the image. image: finish without the maps that it makes
+ * engine.cu: from the last readout to the image. made: image without the maps that it makes
  * before. solve: from F^H d in the coil images, waiting for
  * each iteration. times: the report's stages, once the stream is idle; 0 for what is not done.
  */
-int bs_armed_cuda_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
-			 struct bs_report *report);
-int bs_armed_cuda_image(struct bs_armed_cuda *e, uint32_t frame, int64_t deadline_ns, float *image,
-			struct bs_report *report);
-int bs_armed_cuda_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+int bs_armed_cuda_image(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
 			float *image, struct bs_report *report);
+int bs_armed_cuda_made(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *held,
+		       int64_t deadline_ns, float *image, struct bs_report *report);
 int bs_armed_cuda_peek(void *self, uint32_t frame, float *image);
 int bs_armed_cuda_solve(struct bs_armed_cuda *e, int64_t deadline_ns, struct bs_report *report);
 void bs_armed_cuda_times(const struct bs_armed_cuda *e, uint32_t frame, struct bs_report *report);

@@ -42,7 +42,8 @@ static int fetch(struct bs_armed_cuda *e, uint32_t frame, float *image, struct b
 	BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
 	e->read = e->made;
 	down_ns = bs_now_ns();
-	memcpy(image, e->image, (size_t)bs_protocol_image_bytes(e->p));
+	if (image != NULL)
+		memcpy(image, e->image, (size_t)bs_protocol_image_bytes(e->p));
 	down_ns = bs_now_ns() - down_ns;
 	bs_armed_cuda_times(e, frame, report);
 	report->stage_ns[BS_BUDGET_DOWNLOAD] += down_ns;
@@ -118,42 +119,28 @@ static int fetch_whole(struct bs_armed_cuda *e, uint32_t frame, float *image,
 	return rc;
 }
 
-int bs_armed_cuda_image(struct bs_armed_cuda *e, uint32_t frame, int64_t deadline_ns, float *image,
-			struct bs_report *report)
+int bs_armed_cuda_made(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *held,
+		       int64_t deadline_ns, float *image, struct bs_report *report)
 {
 	const bool watched = is_watched(e, deadline_ns, report);
 	int rc;
 
 	e->flow = report->flow;
-	rc = bs_armed_cuda_queue_finish(e, frame, watched);
+	rc = held != NULL ? bs_armed_cuda_queue_slide(e, frame, held, watched)
+			  : bs_armed_cuda_queue_finish(e, frame, watched);
 	if (rc != 0)
 		return rc;
 	return watched ? solve_watched(e, frame, deadline_ns, image, report)
 		       : fetch_whole(e, frame, image, report);
 }
 
-int bs_armed_cuda_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
-			 struct bs_report *report)
-{
-	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
-	const int rc = bs_mapped_make(e->scan_maps, frame, NULL, &deadline_ns, report);
-
-	return rc != 0 ? rc : bs_armed_cuda_image(e, frame, deadline_ns, image, report);
-}
-
-int bs_armed_cuda_slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+int bs_armed_cuda_image(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
 			float *image, struct bs_report *report)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
-	int rc = bs_mapped_make(e->scan_maps, frame, held, &deadline_ns, report);
-	const bool watched = is_watched(e, deadline_ns, report);
+	const int rc = bs_mapped_make(e->scan_maps, frame, held, &deadline_ns, report);
 
-	if (rc == 0)
-		rc = bs_armed_cuda_queue_slide(e, frame, held, watched);
-	if (rc != 0)
-		return rc;
-	return watched ? solve_watched(e, frame, deadline_ns, image, report)
-		       : fetch_whole(e, frame, image, report);
+	return rc != 0 ? rc : bs_armed_cuda_made(e, frame, held, deadline_ns, image, report);
 }
 
 int bs_armed_cuda_peek(void *self, uint32_t frame, float *image)
@@ -264,14 +251,12 @@ int bs_engine_cuda_arm(void **self, const struct bs_protocol *p, const struct bs
 	return rc;
 }
 
-const struct bs_engine bs_engine_gridding_cuda =
-	bs_engine_cuda("gridding/cuda", true, true, true, NULL);
+const struct bs_engine bs_engine_gridding_cuda = bs_engine_cuda("gridding/cuda", true, true, NULL);
 const struct bs_engine bs_engine_ls_cuda =
-	bs_engine_cuda("ls/cuda", true, false, true, &bs_engine_gridding_cuda);
+	bs_engine_cuda("ls/cuda", true, false, &bs_engine_gridding_cuda);
 const struct bs_engine bs_engine_sense_cuda =
-	bs_engine_cuda("sense/cuda", true, false, true, &bs_engine_gridding_cuda);
-const struct bs_engine bs_engine_unfold_cuda =
-	bs_engine_cuda("unfold/cuda", false, false, false, NULL);
+	bs_engine_cuda("sense/cuda", true, false, &bs_engine_gridding_cuda);
+const struct bs_engine bs_engine_unfold_cuda = bs_engine_cuda("unfold/cuda", false, false, NULL);
 
 static int tune_toeplitz(struct bs_tuning *found, const struct bs_protocol *p, const float *k,
 			 const char *cache_dir, double seconds, struct bs_fail *why)

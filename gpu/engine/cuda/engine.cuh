@@ -15,10 +15,10 @@ int bs_engine_cuda_device(const struct bs_protocol *p, const float *field, struc
 int bs_engine_cuda_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
 		       const struct bs_arm_env *env, struct bs_fail *why);
 
-/* windows, previews: it makes them itself; paths: readouts may bring their own; preview: the engine
- * that makes its previews, or NULL. */
+/* windows, previews: it makes them itself; preview: the engine that makes its previews, or
+ * NULL. */
 static constexpr struct bs_engine bs_engine_cuda(const char *name, bool windows, bool previews,
-						 bool paths, const struct bs_engine *preview)
+						 const struct bs_engine *preview)
 {
 	struct bs_engine e = {};
 
@@ -30,14 +30,12 @@ static constexpr struct bs_engine bs_engine_cuda(const char *name, bool windows,
 	e.add = bs_armed_cuda_add;
 	e.side = bs_armed_cuda_side;
 	e.scan = bs_armed_cuda_scan;
-	e.finish = bs_armed_cuda_finish;
+	e.image = bs_armed_cuda_image;
 	e.disarm = bs_armed_cuda_close;
 	e.reading = bs_armed_cuda_reading;
 	e.fold = windows ? bs_armed_cuda_fold : NULL;
-	e.slide = windows ? bs_armed_cuda_slide : NULL;
 	e.peek = previews ? bs_armed_cuda_peek : NULL;
 	e.maps = bs_armed_cuda_maps;
-	e.path = paths ? bs_armed_cuda_path : NULL;
 	e.preview = preview;
 	return e;
 }

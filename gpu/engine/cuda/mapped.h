@@ -10,9 +10,7 @@
 
 #include "gpu/calibrate/espirit.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_mapped_cuda;
 
@@ -25,7 +23,5 @@ int bs_mapped_cuda_run(void *self, const uint32_t size[3], const float *block, f
 		       struct bs_fail *why);
 void bs_mapped_cuda_close(struct bs_mapped_cuda *self); /* or NULL */
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -99,21 +99,16 @@ static int send(struct bs_armed_cuda *e, float2 *to, const float *data, size_t c
 	return 0;
 }
 
-int bs_armed_cuda_path(void *self, uint32_t frame, uint32_t readout, const float *k)
-{
-	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
-
-	return e->op->path(e->plan, frame, readout, k, e->stream, NULL);
-}
-
-int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float *data,
-		      size_t coil_stride)
+int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float *k,
+		      const float *data, size_t coil_stride)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 	const struct bs_protocol *p = e->p;
 	float2 *to = e->op->samples(e->plan, frame) + (uint64_t)readout * p->samples;
-	int rc = bs_mapped_add(e->scan_maps, frame, readout, data, coil_stride);
+	int rc = e->op->path != NULL ? e->op->path(e->plan, frame, readout, k, e->stream, NULL) : 0;
 
+	if (rc == 0)
+		rc = bs_mapped_add(e->scan_maps, frame, readout, data, coil_stride);
 	if (rc != 0)
 		return rc;
 	e->added[frame] = true;

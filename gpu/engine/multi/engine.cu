@@ -33,10 +33,11 @@ static int begin(void *self, uint32_t frame)
 		      [=](struct bs_armed_share *s) { return bs_armed_cuda_begin(s->gpu, frame); });
 }
 
-static int add(void *self, uint32_t frame, uint32_t readout, const float *data, size_t coil_stride)
+static int add(void *self, uint32_t frame, uint32_t readout, const float *k, const float *data,
+	       size_t coil_stride)
 {
 	return on_all((struct bs_armed_multi *)self, [=](struct bs_armed_share *s) {
-		return bs_armed_cuda_add(s->gpu, frame, readout,
+		return bs_armed_cuda_add(s->gpu, frame, readout, k,
 					 data + 2 * s->coils.first * coil_stride, coil_stride);
 	});
 }
@@ -160,7 +161,8 @@ static int fetch(struct bs_armed_multi *e, uint32_t frame, bool watched, float *
 	if (rc != 0)
 		return rc;
 	down_ns = bs_now_ns();
-	memcpy(image, e->image, (size_t)bs_protocol_image_bytes(e->p));
+	if (image != NULL)
+		memcpy(image, e->image, (size_t)bs_protocol_image_bytes(e->p));
 	down_ns = bs_now_ns() - down_ns;
 	rc = tell(e, frame, watched, report);
 	report->stage_ns[BS_BUDGET_DOWNLOAD] += down_ns;
@@ -205,18 +207,6 @@ static int complete(struct bs_armed_multi *e, uint32_t frame, int64_t deadline_n
 	return rc;
 }
 
-static int finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
-		  struct bs_report *report)
-{
-	struct bs_armed_multi *e = (struct bs_armed_multi *)self;
-	const bool watched = is_watched(e, deadline_ns, report);
-	int rc = on_all(e, [=](struct bs_armed_share *s) {
-		return bs_armed_cuda_queue_finish(s->gpu, frame, watched);
-	});
-
-	return rc != 0 ? rc : complete(e, frame, deadline_ns, image, report);
-}
-
 static int fold(void *self, uint32_t frame, uint32_t group)
 {
 	return on_all((struct bs_armed_multi *)self, [=](struct bs_armed_share *s) {
@@ -224,13 +214,14 @@ static int fold(void *self, uint32_t frame, uint32_t group)
 	});
 }
 
-static int slide(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns, float *image,
-		 struct bs_report *report)
+static int make(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns, float *image,
+		struct bs_report *report)
 {
 	struct bs_armed_multi *e = (struct bs_armed_multi *)self;
 	const bool watched = is_watched(e, deadline_ns, report);
 	int rc = on_all(e, [=](struct bs_armed_share *s) {
-		return bs_armed_cuda_queue_slide(s->gpu, frame, held, watched);
+		return held != NULL ? bs_armed_cuda_queue_slide(s->gpu, frame, held, watched)
+				    : bs_armed_cuda_queue_finish(s->gpu, frame, watched);
 	});
 
 	return rc != 0 ? rc : complete(e, frame, deadline_ns, image, report);
@@ -277,11 +268,10 @@ static constexpr struct bs_engine engine(const char *name, const struct bs_engin
 	e.arm = bs_armed_multi_open;
 	e.begin = begin;
 	e.add = add;
-	e.finish = finish;
+	e.image = make;
 	e.disarm = bs_armed_multi_close;
 	e.reading = reading;
 	e.fold = fold;
-	e.slide = slide;
 	e.peek = preview == NULL ? peek : NULL;
 	e.preview = preview;
 	return e;

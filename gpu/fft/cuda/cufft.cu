@@ -3,7 +3,6 @@
 
 #include <cufft.h>
 #include <dlfcn.h>
-#include <stdio.h>
 
 #define TEXT_OF(x) #x
 #define TEXT(x)    TEXT_OF(x)

@@ -12,9 +12,7 @@
 #include "gpu/nufft/nufft.h"
 #include "gpu/nufft/cuda/sectors.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 #define BS_KERNEL_TAPS_MIN 4u /* the kernels' own widths: narrower windows have zeros in the last */
 #define BS_KERNEL_TAPS_MAX 8u
@@ -71,7 +69,5 @@ int bs_nufft_kernel_window(struct bs_kernel_window *w, const struct bs_nufft_cho
 void bs_nufft_deapodize(float *table, const struct bs_nufft_choice *c,
 			const struct bs_nufft_spec *spec, uint32_t axis);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -1,11 +1,9 @@
 /* gpu/nufft/cuda/measure.cu - the CUDA gridding's variants timed on this device; see tune.h */
 #include "gpu/nufft/cuda/tune.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/log.h"
 #include "gpu/device/check.h"
 #include "gpu/nufft/cuda/choice.h"
 #include "gpu/nufft/nufft_cuda.h"

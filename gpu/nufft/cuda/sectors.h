@@ -18,9 +18,7 @@
 
 #include "core/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_sector_task {
 	uint32_t sector, first, count;
@@ -70,7 +68,5 @@ int bs_sectors_open(struct bs_sectors *s, const struct bs_sectors_spec *spec, ui
 		    const float *k, uint32_t stride, const uint32_t *index, struct bs_fail *why);
 void bs_sectors_close(struct bs_sectors *s);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

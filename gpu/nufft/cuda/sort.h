@@ -15,9 +15,7 @@
 #include "gpu/device/memory.h"
 #include "gpu/nufft/cuda/sectors.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 struct bs_sorter {
 	struct bs_devmem mem;
@@ -52,7 +50,5 @@ int bs_sorter_run(struct bs_sorter *s, struct bs_sectors *sectors, const float *
 		  const struct bs_sorted *to, struct bs_fail *why);
 void bs_sorter_close(struct bs_sorter *s);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -33,9 +33,7 @@
 #include "gpu/nufft/nufft.h"
 #include "gpu/device/tune.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 enum bs_nufft_field {
 	BS_NUFFT_TAPS,
@@ -68,7 +66,5 @@ int bs_nufft_tuned(struct bs_tuning *t, const struct bs_nufft_spec *spec, const 
 		   const char *cache_dir, double seconds, struct bs_fail *why);
 #endif
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

@@ -14,9 +14,7 @@
 #include "gpu/toeplitz/toeplitz.h"
 #include "gpu/device/tune.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 enum bs_toeplitz_field { BS_TOEPLITZ_MIDDLE, BS_TOEPLITZ_CLOSE, BS_TOEPLITZ_FIELDS };
 
@@ -31,7 +29,5 @@ void bs_toeplitz_use_tuned(struct bs_toeplitz_cuda *plan, const struct bs_toepli
 			   const char *cache_dir);
 #endif
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

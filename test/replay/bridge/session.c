@@ -322,20 +322,27 @@ static void questions(void)
 }
 
 /* A scan that brings noise: its deviation is known to who asks afterwards. */
-static void noise_known(void)
+static void noise_known(const char *id, unsigned samples)
 {
-	static const char chain[] = "GadgetronNoiseCovarianceMatrix_noise_7";
 	struct bs_recording *scan = recording;
 	struct mrd_client c;
 	char path[256];
+	char chain[100];
+	char words[200];
 	const char *at;
 	double least = 0.0;
-	bool good = run("phantom -c site.cfg -p cart --snr 20 --noise-scan 16,64 --measurement "
-			"noise_7 -o noise.h5");
+	bool good;
+
+	(void)snprintf(chain, sizeof(chain), "GadgetronNoiseCovarianceMatrix_%s", id);
+	(void)snprintf(words, sizeof(words),
+		       "phantom -c site.cfg -p cart --snr 20 --noise-scan 16,%u --measurement %s "
+		       "-o noise.h5",
+		       samples, id);
+	good = run(words);
 
 	(void)snprintf(path, sizeof(path), "%s/noise.h5", service.dir);
 	good = good && bs_recording_open(&recording, path, NULL) == 0;
-	CHECK(good, "a scan with 16 readouts of noise");
+	CHECK(good, "a scan with 16 readouts of noise, %u samples each", samples);
 	if (!good)
 		return;
 	good = mrd_open(&c, port) && mrd_config(&c, "cart") &&
@@ -500,7 +507,8 @@ static void as_floats(void)
 	in_bytes();
 	refusals();
 	questions();
-	noise_known();
+	noise_known("noise_7", 64);
+	noise_known("noise_8", 1024); /* a line has 64 */
 	second_waits();
 	vanishes();
 	killed();

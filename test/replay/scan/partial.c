@@ -113,7 +113,7 @@ static void add_all(const struct bs_engine *engine, void *self, const struct sca
 
 		if (!calibrates && (ky + E - E / 2) % s->step != 0)
 			continue;
-		(void)engine->add(self, 0, ky, data, COLS);
+		(void)engine->add(self, 0, ky, NULL, data, COLS);
 		if (calibrates && engine->side != NULL)
 			(void)engine->side(self, 0, BS_KIND_CALIBRATION, ky, NULL, data, COLS);
 	}
@@ -145,7 +145,7 @@ static bool image_of(const struct scan *s, enum bs_parallel parallel, const floa
 		rc = engine->begin(self, 0);
 	if (rc == 0) {
 		add_all(engine, self, s);
-		rc = engine->finish(self, 0, INT64_MAX, image, &report);
+		rc = engine->image(self, 0, NULL, INT64_MAX, image, &report);
 	}
 	CHECK(rc == 0, "%s: an image %s%s", s->name, why.text, report.why.text);
 	if (self != NULL)

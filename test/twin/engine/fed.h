@@ -63,13 +63,13 @@ static inline int fed_add(struct fed *f, uint32_t frame, uint32_t row, const flo
 	int rc;
 
 	if (f->pool == NULL)
-		return a->engine->add(a->self, frame, row, from, a->p.samples);
+		return a->engine->add(a->self, frame, row, NULL, from, a->p.samples);
 	slot = f->pool + (n % SLOTS) * f->slot;
 	a->engine->reading(a->self, false, &made, &read);
 	if (f->stamp[n % SLOTS] > read)
 		a->engine->reading(a->self, true, &made, &read);
 	memcpy(slot, from, (size_t)a->p.samples * a->p.coils * 8);
-	rc = a->engine->add(a->self, frame, row, slot, a->p.samples);
+	rc = a->engine->add(a->self, frame, row, NULL, slot, a->p.samples);
 	a->engine->reading(a->self, false, &made, &read);
 	f->stamp[n % SLOTS] = made;
 	return rc;

@@ -215,8 +215,8 @@ static inline int lines_scan(struct fed *f, const struct lines *l, bool backward
 		memset(report, 0, sizeof(*report));
 		report->allowed = allowed;
 		report->unknown = i & 1u;
-		rc = a->engine->finish(a->self, i, deadline_ns,
-				       images + i * (bs_protocol_image_bytes(&l->p) / 4), report);
+		rc = a->engine->image(a->self, i, NULL, deadline_ns,
+				      images + i * (bs_protocol_image_bytes(&l->p) / 4), report);
 	}
 	return rc;
 }

@@ -90,7 +90,7 @@ static int images(const struct bs_engine *engine, const struct bs_protocol *p,
 		rc = a.engine->begin(a.self, 0);
 		for (uint32_t r = group * rows; rc == 0 && r < (group + 1) * rows; r++) {
 			spoke(data, p, traj, r, (int)(g / groups));
-			rc = a.engine->add(a.self, 0, r, data, p->samples);
+			rc = a.engine->add(a.self, 0, r, NULL, data, p->samples);
 		}
 		held[group] = 1;
 		memset(&report, 0, sizeof(report));
@@ -98,9 +98,9 @@ static int images(const struct bs_engine *engine, const struct bs_protocol *p,
 			rc = a.engine->fold(a.self, 0, group);
 		if (rc == 0)
 			rc = p->frame_step > 0
-				     ? a.engine->slide(a.self, 0, held, INT64_MAX, to + g * size,
+				     ? a.engine->image(a.self, 0, held, INT64_MAX, to + g * size,
 						       &report)
-				     : a.engine->finish(a.self, 0, INT64_MAX, to, &report);
+				     : a.engine->image(a.self, 0, NULL, INT64_MAX, to, &report);
 	}
 	if (rc != 0 && report.why.code != 0)
 		*why = report.why;

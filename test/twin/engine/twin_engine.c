@@ -47,7 +47,7 @@ static int image_of(struct fed *f, uint32_t rows, uint32_t stride, uint32_t miss
 		if (rc == 0 && i % 5 == 0)
 			rc = fed_add(f, 1, r, from, n++);
 	}
-	return rc != 0 ? rc : a->engine->finish(a->self, 0, INT64_MAX, image, report);
+	return rc != 0 ? rc : a->engine->image(a->self, 0, NULL, INT64_MAX, image, report);
 }
 
 /*

@@ -164,9 +164,9 @@ static int image_of(const struct made *m, const struct bs_engine *engine,
 		rc = engine->begin(a.self, 0);
 	allocations = 0;
 	for (uint32_t r = 0; rc == 0 && r < p->readouts; r++)
-		rc = engine->add(a.self, 0, r, readout(m, p->coils, r), p->samples);
+		rc = engine->add(a.self, 0, r, NULL, readout(m, p->coils, r), p->samples);
 	if (rc == 0)
-		rc = engine->finish(a.self, 0, INT64_MAX, image, &report);
+		rc = engine->image(a.self, 0, NULL, INT64_MAX, image, &report);
 	CHECK(rc == 0 && allocations == 0,
 	      "%s, %u coils: nothing is taken after arm; after the last readout %.1f ms, %u "
 	      "iterations %s",

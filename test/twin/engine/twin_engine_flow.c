@@ -89,10 +89,10 @@ static void run(const struct bs_engine *engine[2], const struct bs_protocol *p, 
 				rc = fed_add(&f[e], steps[s].frame, y,
 					     data + (steps[s].data * Y + y) * line, y);
 			if (rc == 0)
-				rc = g->finish(f[e].on.self, steps[s].frame,
-					       hurry ? bs_now_ns() + INT64_C(60000000000)
-						     : INT64_MAX,
-					       image[e], &report);
+				rc = g->image(f[e].on.self, steps[s].frame, NULL,
+					      hurry ? bs_now_ns() + INT64_C(60000000000)
+						    : INT64_MAX,
+					      image[e], &report);
 		}
 		for (size_t v = 0; rc == 0 && v < n; v++) {
 			const double off = circle ? apart(image[0][v], image[1][v], half) / half

@@ -225,14 +225,14 @@ static int slides(struct armed *a, const float *data, float *images, struct bs_r
 		for (uint32_t i = 0; rc == 0 && i < p->frame_step; i++) {
 			const uint32_t at = n * p->frame_step + i;
 
-			rc = a->engine->add(a->self, 0, at % p->readouts, data + at * floats,
+			rc = a->engine->add(a->self, 0, at % p->readouts, NULL, data + at * floats,
 					    p->samples);
 		}
 		if (rc == 0)
 			rc = a->engine->fold(a->self, 0, n % GROUPS);
 		memset(report, 0, sizeof(*report));
 		if (rc == 0 && n + 1 >= GROUPS)
-			rc = a->engine->slide(a->self, 0, held, INT64_MAX,
+			rc = a->engine->image(a->self, 0, held, INT64_MAX,
 					      images + n * (bs_protocol_image_bytes(p) / 4),
 					      report);
 	}

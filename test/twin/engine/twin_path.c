@@ -199,14 +199,11 @@ static int image_of(struct armed *a, const struct trial *t, const float *k, cons
 
 		if (r == missing)
 			continue;
-		rc = a->engine->path(a->self, 1, r, k + 2 * (size_t)r * t->samples);
-		if (rc == 0)
-			rc = a->engine->add(a->self, 1, r,
-					    data + 2 * (size_t)r * t->samples * t->coils,
-					    t->samples);
+		rc = a->engine->add(a->self, 1, r, k + 2 * (size_t)r * t->samples,
+				    data + 2 * (size_t)r * t->samples * t->coils, t->samples);
 	}
 	if (rc == 0)
-		rc = a->engine->finish(a->self, 1, INT64_MAX, image, &report);
+		rc = a->engine->image(a->self, 1, NULL, INT64_MAX, image, &report);
 	*why = report.why;
 	return rc;
 }

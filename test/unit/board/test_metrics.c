@@ -125,7 +125,8 @@ static void check_totals(struct bs_shm *m)
 					     "bytes",       "rejected",      "gaps",
 					     "duplicates",  "late",          "scans_failed",
 					     "images",      "engine_faults", "published",
-					     "sink_faults", "repeated",      "lost" };
+					     "sink_faults", "repeated",      "lost",
+					     "unsent" };
 	_Atomic uint64_t *first = &t->scans;
 	char name[64];
 	int wrong = 0;

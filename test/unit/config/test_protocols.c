@@ -10,7 +10,7 @@
 #define _GNU_SOURCE
 #include "board/arm/memplan.h"
 #include "core/plan/plan.h"
-#include "core/sha256.h"
+#include "ipc/sha256.h"
 #include "test/support/site_file.h"
 
 #define PROTOCOLS 2000

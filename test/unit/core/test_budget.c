@@ -55,8 +55,10 @@ static int fake_begin(void *self, uint32_t frame)
 	return 0;
 }
 
-static int fake_add(void *self, uint32_t frame, uint32_t readout, const float *data, size_t stride)
+static int fake_add(void *self, uint32_t frame, uint32_t readout, const float *k, const float *data,
+		    size_t stride)
 {
+	(void)k;
 	struct cost *c = self;
 
 	(void)frame;
@@ -71,14 +73,15 @@ static int fake_add(void *self, uint32_t frame, uint32_t readout, const float *d
 #define ITERATIONS 10u
 
 /* As a solver does: asks before each iteration but the first. */
-static int fake_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
-		       struct bs_report *report)
+static int fake_image(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+		      float *image, struct bs_report *report)
 {
 	struct cost *c = self;
 	uint32_t most = report->allowed > 0 ? report->allowed : ITERATIONS;
 	int rc = c->refuse;
 
 	(void)frame;
+	(void)held;
 	(void)image;
 	c->refuse = 0;
 	c->finished++;
@@ -105,14 +108,14 @@ static const struct bs_engine gridder_engine = { .name = "gridding/fake",
 						 .arm = gridder_arm,
 						 .begin = fake_begin,
 						 .add = fake_add,
-						 .finish = fake_finish,
+						 .image = fake_image,
 						 .disarm = fake_disarm };
 static const struct bs_engine solver_engine = { .name = "solver/fake",
 						.need = fake_need,
 						.arm = solver_arm,
 						.begin = fake_begin,
 						.add = fake_add,
-						.finish = fake_finish,
+						.image = fake_image,
 						.disarm = fake_disarm,
 						.preview = &gridder_engine };
 static const struct bs_engine lone_engine = { .name = "lone/fake",
@@ -120,7 +123,7 @@ static const struct bs_engine lone_engine = { .name = "lone/fake",
 					      .arm = solver_arm,
 					      .begin = fake_begin,
 					      .add = fake_add,
-					      .finish = fake_finish,
+					      .image = fake_image,
 					      .disarm = fake_disarm };
 
 /* ---- a small service: a frame of two readouts, and what recon and emit do with it ---- */

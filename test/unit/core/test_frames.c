@@ -80,8 +80,10 @@ static int told_begin(void *self, uint32_t frame)
 	return 0;
 }
 
-static int told_add(void *self, uint32_t frame, uint32_t readout, const float *data, size_t stride)
+static int told_add(void *self, uint32_t frame, uint32_t readout, const float *k, const float *data,
+		    size_t stride)
 {
+	(void)k;
 	(void)self;
 	tell("add%u:%u(%g,%zu) ", frame, readout, (double)data[0], stride);
 	return 0;
@@ -103,10 +105,11 @@ static void told_scan(void *self)
 	tell("scan ");
 }
 
-static int told_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
-		       struct bs_report *report)
+static int told_image(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+		      float *image, struct bs_report *report)
 {
 	(void)self;
+	(void)held;
 	(void)deadline_ns;
 	(void)image;
 	(void)report;
@@ -134,7 +137,7 @@ static const struct bs_engine told = { .name = "told",
 				       .add = told_add,
 				       .side = told_side,
 				       .scan = told_scan,
-				       .finish = told_finish,
+				       .image = told_image,
 				       .disarm = told_disarm };
 
 static bool story_is(const char *want)

@@ -40,7 +40,7 @@ static void check_engine(enum bs_method m)
 	if (e == NULL)
 		return;
 	preview = e->preview != NULL ? e->preview : e;
-	CHECK((e->fold != NULL && e->slide != NULL) == t->windows, "%s: sliding windows", name);
+	CHECK((e->fold != NULL) == t->windows, "%s: sliding windows", name);
 	CHECK((preview->peek != NULL) == t->previews, "%s: previews", name);
 	if (e->preview != NULL) {
 		p.method = t->preview;

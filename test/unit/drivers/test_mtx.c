@@ -4,6 +4,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "drivers/file/mtx.h"
+#include "drivers/tool/written.h"
 #include "test/support/check.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
  * refused
  */
 #define _GNU_SOURCE
+#include "drivers/tool/written.h"
 #include "test/support/check.h"
 
 #include <string.h>
@@ -10,7 +11,6 @@
 
 #include "core/solve/csr.h"
 #include "drivers/file/cfl.h"
-#include "drivers/file/mtx.h"
 #include "drivers/source/recording.h"
 #include "drivers/file/tables.h"
 

@@ -172,9 +172,10 @@ static float *image_of(const struct trial *t, const struct bs_protocol *p, const
 	if (rc == 0)
 		rc = a.engine->begin(a.self, 0);
 	for (uint32_t r = 0; rc == 0 && r < p->readouts; r++)
-		rc = a.engine->add(a.self, 0, r, data + 2 * (size_t)r * p->samples, t->samples);
+		rc = a.engine->add(a.self, 0, r, NULL, data + 2 * (size_t)r * p->samples,
+				   t->samples);
 	if (rc == 0)
-		rc = a.engine->finish(a.self, 0, INT64_MAX, image, &report);
+		rc = a.engine->image(a.self, 0, NULL, INT64_MAX, image, &report);
 	armed_close(&a);
 	if (rc == 0)
 		return image;

@@ -79,7 +79,7 @@ static void test_message_was_made(void)
 static void damage(uint64_t number)
 {
 	static unsigned char answer[1u << 20];
-	struct bs_store_reader reader = { -1, "" };
+	struct bs_store_reader reader = { .fd = -1 };
 	char path[180];
 	size_t len = 0;
 	int fd;
@@ -97,7 +97,7 @@ static void damage(uint64_t number)
 static void lose_image(uint64_t number)
 {
 	static unsigned char answer[1u << 20];
-	struct bs_store_reader reader = { -1, "" };
+	struct bs_store_reader reader = { .fd = -1 };
 	size_t len = 0;
 
 	damage(number);

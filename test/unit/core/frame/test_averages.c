@@ -58,8 +58,10 @@ static void copy(float *to, const float *data, size_t stride)
 		memcpy(to + 2 * c * SAMPLES, data + 2 * c * stride, 2 * SAMPLES * sizeof(*to));
 }
 
-static int kept_add(void *self, uint32_t frame, uint32_t row, const float *data, size_t stride)
+static int kept_add(void *self, uint32_t frame, uint32_t row, const float *k, const float *data,
+		    size_t stride)
 {
+	(void)k;
 	(void)self;
 	copy(kept.row[frame][row], data, stride);
 	kept.have[frame][row]++;
@@ -75,10 +77,10 @@ static int kept_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row
 	return 0;
 }
 
-static int kept_finish(void *self, uint32_t frame, int64_t deadline_ns, float *image,
-		       struct bs_report *report)
+static int kept_image(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+		      float *image, struct bs_report *report)
 {
-	(void)self, (void)frame, (void)deadline_ns, (void)image, (void)report;
+	(void)self, (void)frame, (void)held, (void)deadline_ns, (void)image, (void)report;
 	kept.finished++;
 	return 0;
 }
@@ -94,7 +96,7 @@ static const struct bs_engine keeper = { .name = "keeper",
 					 .begin = kept_begin,
 					 .add = kept_add,
 					 .side = kept_side,
-					 .finish = kept_finish,
+					 .image = kept_image,
 					 .disarm = kept_disarm };
 
 /* ---- a protocol, and its readouts ---- */

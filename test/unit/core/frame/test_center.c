@@ -173,8 +173,10 @@ static int none_begin(void *self, uint32_t frame)
 	return 0;
 }
 
-static int none_add(void *self, uint32_t frame, uint32_t row, const float *data, size_t stride)
+static int none_add(void *self, uint32_t frame, uint32_t row, const float *k, const float *data,
+		    size_t stride)
 {
+	(void)k;
 	(void)self;
 	(void)frame;
 	(void)row;
@@ -183,11 +185,12 @@ static int none_add(void *self, uint32_t frame, uint32_t row, const float *data,
 	return 0;
 }
 
-static int none_finish(void *self, uint32_t frame, int64_t deadline_ns, float *pixels,
-		       struct bs_report *report)
+static int none_image(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+		      float *pixels, struct bs_report *report)
 {
 	(void)self;
 	(void)frame;
+	(void)held;
 	(void)deadline_ns;
 	(void)pixels;
 	reported = report->unknown;
@@ -204,7 +207,7 @@ static const struct bs_engine none = { .name = "none",
 				       .arm = none_arm,
 				       .begin = none_begin,
 				       .add = none_add,
-				       .finish = none_finish,
+				       .image = none_image,
 				       .disarm = none_disarm };
 
 static const struct bs_protocol partial = { .name = "partial",

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "board/status/json.h"
+#include "board/tool/json.h"
 #include "test/support/check.h"
 
 static char got[65536];

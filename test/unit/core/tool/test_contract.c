@@ -1,6 +1,6 @@
 /* test/unit/core/tool/test_contract.c - quantiles, the bound on the rate of misses, and SHA-256 */
 #include "core/tool/contract.h"
-#include "core/sha256.h"
+#include "ipc/sha256.h"
 #include "test/support/check.h"
 
 #include <math.h>

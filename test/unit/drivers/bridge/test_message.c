@@ -168,11 +168,43 @@ static void waveforms(void)
 	refused("16 GB of it", 42, BS_ERR_SIZE, "at most 64");
 }
 
+/* An image of so many voxels an axis and attributes; returns the message's bytes. */
+static size_t put_picture(uint16_t x, uint16_t y, uint16_t z, uint16_t channels, uint64_t words)
+{
+	const struct bs_mrd_image h = { .version = 1,
+					.data_type = BS_MRD_CXFLOAT,
+					.matrix_size = { x, y, z },
+					.channels = channels };
+
+	(void)put_id(BS_BRIDGE_IMAGE);
+	bs_mrd_put_image(buf + 2, &h);
+	bs_put_le(buf + 2 + BS_MRD_IMAGE_BYTES, words, 8);
+	return 2 + BS_MRD_IMAGE_BYTES + 8 + (size_t)words + (size_t)8 * x * y * z * channels;
+}
+
+static void images(void)
+{
+	size_t n = put_picture(3, 2, 1, 2, 5);
+
+	exactly("an image", n, BS_BRIDGE_IMAGE, 2, n - 2);
+	n = put_picture(0, 2, 1, 2, 0);
+	exactly("one without pixels and attributes", n, BS_BRIDGE_IMAGE, 2, n - 2);
+	(void)put_picture(65535, 65535, 65535, 65535, 0);
+	refused("one of 2^67 bytes", 208, BS_ERR_SIZE, "at most 16777216 bytes");
+	(void)put_picture(1449, 1449, 1, 1, 0);
+	refused("one beyond the limit", 208, BS_ERR_SIZE, "at most 16777216 bytes");
+	(void)put_picture(1, 1, 1, 1, UINT64_MAX);
+	refused("attributes of 2^64 bytes", 208, BS_ERR_SIZE, "at most 16777216 bytes");
+	(void)put_picture(1, 1, 1, 1, 0);
+	buf[2 + 2] = 9;
+	refused("a type that is none", 208, BS_ERR_VERSION, "data type 9");
+}
+
 /* Ids that a client may not send, or that nobody has. */
 static void others(void)
 {
-	static const unsigned ids[] = { 0,    7,    8,    9,    255,  256,  1001, 1007,  1009,
-					1018, 1019, 1022, 1023, 1024, 1030, 1050, 0xffff };
+	static const unsigned ids[] = { 0,    7,    8,    9,    255,  256,  1001, 1007,
+					1009, 1018, 1019, 1023, 1024, 1030, 1050, 0xffff };
 	bool good = true;
 
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
@@ -224,6 +256,7 @@ int main(void)
 	names();
 	acquisitions();
 	waveforms();
+	images();
 	others();
 	heads();
 	return check_done();

@@ -24,7 +24,7 @@ static _Alignas(8) unsigned char image[MESSAGE], answer[MESSAGE + 200];
 static unsigned misses;
 static uint64_t missed_session;
 static uint64_t base; /* image n has the number base + n + 1 */
-static struct bs_store_reader reader = { -1, "" };
+static struct bs_store_reader reader = { .fd = -1 };
 
 static void missed(void *arg, const char *taker, uint64_t session, uint64_t number)
 {

@@ -22,7 +22,7 @@ static char dir[64];
 static struct bs_fail why;
 static _Alignas(8) unsigned char image[MESSAGE], answer[MESSAGE + 200];
 static unsigned misses;
-static struct bs_store_reader reader = { -1, "" };
+static struct bs_store_reader reader = { .fd = -1 };
 /* So many reads fail, after so many; so many writes put half of it, so many nothing. */
 static unsigned reads_fail, reads_pass, writes_short, writes_fail;
 

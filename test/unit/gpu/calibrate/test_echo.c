@@ -3,6 +3,7 @@
  * against sums
  * over random objects in double precision, at even and odd sizes
  */
+#include "core/tool/ramps.h"
 #include "gpu/calibrate/echo.h"
 
 #include <complex.h>

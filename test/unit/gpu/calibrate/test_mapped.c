@@ -81,7 +81,7 @@ static int frame_of(struct armed *a, bool calibrates, int what)
 
 	for (uint32_t r = 0; rc == 0 && r < 18; r++) {
 		line(data, r, what);
-		rc = a->engine->add(a->self, 0, r, data, 20);
+		rc = a->engine->add(a->self, 0, r, NULL, data, 20);
 		if (rc == 0 && calibrates && r >= 4 && r < 14)
 			rc = a->engine->side(a->self, 0, BS_KIND_CALIBRATION, r, &head, data, 20);
 	}
@@ -93,7 +93,7 @@ static int frame(struct armed *a, bool calibrates, int what, float *image, struc
 	const int rc = frame_of(a, calibrates, what);
 
 	memset(report, 0, sizeof(*report));
-	return rc != 0 ? rc : a->engine->finish(a->self, 0, INT64_MAX, image, report);
+	return rc != 0 ? rc : a->engine->image(a->self, 0, NULL, INT64_MAX, image, report);
 }
 
 /* The image with the maps that the last one left, read from a file. */
@@ -148,7 +148,7 @@ static void images(const struct one *o)
 	a.engine->scan(a.self);
 	CHECK(a.engine->begin(a.self, 0) == 0, "a frame of no lines");
 	memset(&report, 0, sizeof(report));
-	CHECK(a.engine->finish(a.self, 0, INT64_MAX, image, &report) == BS_ERR_CALIBRATION &&
+	CHECK(a.engine->image(a.self, 0, NULL, INT64_MAX, image, &report) == BS_ERR_CALIBRATION &&
 		      report.why.code == BS_ERR_CALIBRATION,
 	      "%s", report.why.text);
 	armed_close(&a);
@@ -203,12 +203,12 @@ static void slide(struct sliding *s, uint32_t group, const uint8_t held[3], int 
 				sample(data + 2 * (c * p->samples + i), (double)k[0] * p->matrix[0],
 				       (double)k[1] * p->matrix[1], c, what);
 			}
-		rc = e->add(s->a.self, 0, r, data, p->samples);
+		rc = e->add(s->a.self, 0, r, NULL, data, p->samples);
 	}
 	if (rc == 0)
 		rc = e->fold(s->a.self, 0, group);
 	if (rc == 0 && held != NULL)
-		rc = e->slide(s->a.self, 0, held, INT64_MAX, s->image, &report);
+		rc = e->image(s->a.self, 0, held, INT64_MAX, s->image, &report);
 	CHECK(rc == 0, "%s: group %u %s", e->name, group, report.why.text);
 }
 
@@ -306,7 +306,8 @@ static void passed(const struct one *o)
 	memcpy(want, s.maps, sizeof(want));
 	memset(s.maps, 0, sizeof(want));
 	s.a.engine->scan(s.a.self);
-	CHECK(frame_of(&s.a, true, 0) == 0 && s.a.engine->pass(s.a.self, 0, NULL, &report) == 0 &&
+	CHECK(frame_of(&s.a, true, 0) == 0 &&
+		      s.a.engine->image(s.a.self, 0, NULL, INT64_MAX, NULL, &report) == 0 &&
 		      memcmp(s.maps, want, sizeof(want)) == 0,
 	      "%s: no image, the same maps", s.a.engine->name);
 	sliding_close(&s);

@@ -59,7 +59,7 @@ static int begun(struct armed *a, uint32_t slice, uint32_t contrast, double turn
 				data[2 * (c * NX + x)] = (float)(size * cos(turned + c));
 				data[2 * (c * NX + x) + 1] = (float)(size * sin(turned + c));
 			}
-		rc = a->engine->add(a->self, f, y, data, NX);
+		rc = a->engine->add(a->self, f, y, NULL, data, NX);
 	}
 	return rc;
 }
@@ -70,8 +70,8 @@ static int frame(struct armed *a, uint32_t slice, uint32_t contrast, double turn
 	const int rc = begun(a, slice, contrast, turned);
 
 	return rc != 0 ? rc
-		       : a->engine->finish(a->self, slice * 3 + contrast, INT64_MAX, image,
-					   &report);
+		       : a->engine->image(a->self, slice * 3 + contrast, NULL, INT64_MAX, image,
+					  &report);
 }
 
 static int open_one(struct armed *a, const struct bs_protocol *p, struct bs_traj *traj)
@@ -155,7 +155,8 @@ static void passed(enum bs_method method)
 	memcpy(whole, turn, sizeof(whole));
 	a.engine->scan(a.self);
 	CHECK(frame(&a, 0, 0, 0.2, image) == 0 && isnan(turn[0]), "the first again");
-	CHECK(begun(&a, 0, 1, 0.9) == 0 && a.engine->pass(a.self, 1, NULL, &report) == 0 &&
+	CHECK(begun(&a, 0, 1, 0.9) == 0 &&
+		      a.engine->image(a.self, 1, NULL, INT64_MAX, NULL, &report) == 0 &&
 		      memcmp(turn, whole, VOXELS * sizeof(*turn)) == 0,
 	      "%s: no second image, the same map", a.engine->name);
 	armed_close(&a);

@@ -145,8 +145,8 @@ static void add_lines(struct armed *a, uint32_t frame, uint32_t samples, uint32_
 		const uint32_t line = down ? NY - 1 - ky : ky;
 
 		if (line >= first && line <= last && (line - first) % step == 0)
-			(void)a->engine->add(a->self, frame, line, lines[line] + 2 * (EX - samples),
-					     EX);
+			(void)a->engine->add(a->self, frame, line, NULL,
+					     lines[line] + 2 * (EX - samples), EX);
 	}
 }
 
@@ -163,21 +163,21 @@ static void unfolds(void)
 	if (!arm(&a, &p, 2))
 		return;
 	add_lines(&a, 0, EX, 0, NY - 1, 1, false); /* whole: none of its lines may stay */
-	(void)a.engine->finish(a.self, 0, INT64_MAX, out[0], &report);
+	(void)a.engine->image(a.self, 0, NULL, INT64_MAX, out[0], &report);
 	e = check_rel(out[0], x, VOXELS * 2);
 	CHECK(e <= 1e-4, "every line: %.1e of the object", e);
 	add_lines(&a, 1, EX, 1, NY - 1, 3, false);
 	add_lines(&a, 0, EX, 0, NY - 1, 2, false);
-	(void)a.engine->finish(a.self, 0, INT64_MAX, out[0], &report);
+	(void)a.engine->image(a.self, 0, NULL, INT64_MAX, out[0], &report);
 	e = check_rel(out[0], x, VOXELS * 2);
 	/* the image's own residual: its values are rounded to 6e-8 of theirs */
 	CHECK(e <= 1e-4 && report.iterations > 1 && report.residual <= 1e-6 &&
 		      !report.deadline_stop,
 	      "every second line: %.1e of the object, %u iterations", e, report.iterations);
 	add_lines(&a, 0, EX, 0, NY - 1, 2, true);
-	(void)a.engine->finish(a.self, 0, INT64_MAX, out[1], &report);
+	(void)a.engine->image(a.self, 0, NULL, INT64_MAX, out[1], &report);
 	CHECK(memcmp(out[0], out[1], sizeof(out[0])) == 0, "the same bytes in another order");
-	(void)a.engine->finish(a.self, 1, 0, out[1], &late);
+	(void)a.engine->image(a.self, 1, NULL, 0, out[1], &late);
 	CHECK(late.iterations == 1 && late.deadline_stop, "a deadline in the past: %u iteration",
 	      late.iterations);
 	disarm(&a);
@@ -195,7 +195,7 @@ static double error_of(enum bs_parallel parallel, enum bs_partial_fourier partia
 	if (!arm(&a, &p, members))
 		return 1.0;
 	add_lines(&a, 1, samples, 0, last, step, false);
-	(void)a.engine->finish(a.self, 1, INT64_MAX, out, &report);
+	(void)a.engine->image(a.self, 1, NULL, INT64_MAX, out, &report);
 	disarm(&a);
 	return check_rel(out, x, VOXELS * 2);
 }
@@ -260,7 +260,7 @@ static bool run_every(const struct bs_protocol *p, uint32_t step, uint32_t last,
 	for (uint32_t ky = ACS_FIRST; ky < ACS_FIRST + 10 && a.engine->side != NULL; ky++)
 		(void)a.engine->side(a.self, 0, BS_KIND_CALIBRATION, ky, NULL,
 				     lines[ky] + 2 * (EX - p->samples), EX);
-	rc = a.engine->finish(a.self, 0, INT64_MAX, out, &report);
+	rc = a.engine->image(a.self, 0, NULL, INT64_MAX, out, &report);
 	CHECK(rc == 0, "an image %s", report.why.text);
 	disarm(&a);
 	return rc == 0;

@@ -180,12 +180,12 @@ static void run(struct armed *a, const struct bs_protocol *p, float image[SLICES
 		for (uint32_t s = 0; s < SLICES; s++) {
 			const uint32_t r = s == 0 ? i : (i * 7 + 3) % READOUTS;
 
-			(void)a->engine->add(a->self, s, r, data[with][s] + 2 * (size_t)r * SAMPLES,
-					     M);
+			(void)a->engine->add(a->self, s, r, NULL,
+					     data[with][s] + 2 * (size_t)r * SAMPLES, M);
 		}
 	for (uint32_t s = 0; s < SLICES; s++) {
 		memset(report, 0, sizeof(*report));
-		(void)a->engine->finish(a->self, s, INT64_MAX, image[s], report);
+		(void)a->engine->image(a->self, s, NULL, INT64_MAX, image[s], report);
 	}
 }
 
@@ -249,12 +249,12 @@ static void window(enum bs_method method)
 	for (uint32_t g = 0; g < 4; g++) {
 		(void)a.engine->begin(a.self, 1);
 		for (uint32_t r = g * p.frame_step; r < (g + 1) * p.frame_step; r++)
-			(void)a.engine->add(a.self, 1, r, data[with][1] + 2 * (size_t)r * SAMPLES,
-					    M);
+			(void)a.engine->add(a.self, 1, r, NULL,
+					    data[with][1] + 2 * (size_t)r * SAMPLES, M);
 		(void)a.engine->fold(a.self, 1, g);
 	}
 	memset(&report, 0, sizeof(report));
-	(void)a.engine->slide(a.self, 1, held, INT64_MAX, image, &report);
+	(void)a.engine->image(a.self, 1, held, INT64_MAX, image, &report);
 	CHECK(off(image, whole[1], bs_protocol_channels(&p) * (size_t)VOXELS) < 1e-3,
 	      "%s: a window of all groups: %.1e from the frame", bs_method_name(method),
 	      off(image, whole[1], bs_protocol_channels(&p) * (size_t)VOXELS));

@@ -124,7 +124,7 @@ static void disarm(struct armed *a)
 
 static void add(struct armed *a, uint32_t frame, uint32_t readout, const float *d)
 {
-	(void)a->engine->add(a->self, frame, readout, d + 2 * (size_t)readout * SAMPLES, M);
+	(void)a->engine->add(a->self, frame, readout, NULL, d + 2 * (size_t)readout * SAMPLES, M);
 }
 
 static void back_to_x(enum bs_method method, enum bs_sum sum, enum bs_precond precond)
@@ -150,7 +150,8 @@ static void back_to_x(enum bs_method method, enum bs_sum sum, enum bs_precond pr
 			add(&a, 0, r, d);
 			add(&a, 1, (r * 7 + 3) % READOUTS, d);
 		}
-		(void)a.engine->finish(a.self, 0, INT64_MAX, members == 1 ? first : image, &report);
+		(void)a.engine->image(a.self, 0, NULL, INT64_MAX, members == 1 ? first : image,
+				      &report);
 		for (uint32_t c = 0; c < channels && members == 1; c++) {
 			double e = check_rel(first + 2 * (size_t)c * N * N, x, (size_t)N * N * 2);
 
@@ -161,7 +162,7 @@ static void back_to_x(enum bs_method method, enum bs_sum sum, enum bs_precond pr
 		}
 		CHECK(report.residual <= 1e-6 && !report.deadline_stop, "residual %.1e",
 		      report.residual);
-		(void)a.engine->finish(a.self, 1, INT64_MAX, image, &report);
+		(void)a.engine->image(a.self, 1, NULL, INT64_MAX, image, &report);
 		CHECK(memcmp(first, image, values * 4) == 0,
 		      "a second frame, readouts out of order, %d threads: the same bits", members);
 		disarm(&a);
@@ -192,13 +193,13 @@ static void late_and_missing(void)
 		if (r != 5)
 			add(&a, 1, r, data[1]);
 	}
-	(void)a.engine->finish(a.self, 0, INT64_MAX, with_zeros, &report);
-	(void)a.engine->finish(a.self, 1, INT64_MAX, image, &report);
+	(void)a.engine->image(a.self, 0, NULL, INT64_MAX, with_zeros, &report);
+	(void)a.engine->image(a.self, 1, NULL, INT64_MAX, image, &report);
 	CHECK(memcmp(with_zeros, image, sizeof(image)) == 0, "a missing readout counts as zeros");
 	(void)a.engine->begin(a.self, 1);
 	for (uint32_t r = 0; r < READOUTS; r++)
 		add(&a, 1, r, data[1]);
-	(void)a.engine->finish(a.self, 1, bs_now_ns() - 1, image, &report);
+	(void)a.engine->image(a.self, 1, NULL, bs_now_ns() - 1, image, &report);
 	CHECK(report.deadline_stop && report.iterations == 1 && report.residual < 1.0 &&
 		      report.residual > 1e-6,
 	      "a deadline already past: %u iteration, residual %.2f, and it is said",
@@ -227,7 +228,7 @@ static void slices(enum bs_method method, enum bs_precond precond)
 		(void)a.engine->begin(a.self, frame);
 		for (uint32_t r = 0; r < READOUTS; r++)
 			add(&a, frame, r, data[1 + order[i]]);
-		(void)a.engine->finish(a.self, frame, INT64_MAX, image, &report);
+		(void)a.engine->image(a.self, frame, NULL, INT64_MAX, image, &report);
 		e = check_rel(image, x, (size_t)N * N * 2);
 		CHECK(e <= 1e-4, "%s, preconditioner %d, slice %u by its maps: %.1e of the image",
 		      a.engine->name, (int)precond, order[i], e);

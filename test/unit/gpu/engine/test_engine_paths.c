@@ -114,11 +114,8 @@ static int put(struct armed *a, uint32_t slot, const struct frame *f, bool (*com
 
 		if (!comes(r))
 			continue;
-		rc = a->engine->path(a->self, slot, r, f->k + (size_t)r * t->samples * t->dims);
-		if (rc == 0)
-			rc = a->engine->add(a->self, slot, r,
-					    f->data + 2 * (size_t)r * t->samples * t->coils,
-					    t->samples);
+		rc = a->engine->add(a->self, slot, r, f->k + (size_t)r * t->samples * t->dims,
+				    f->data + 2 * (size_t)r * t->samples * t->coils, t->samples);
 	}
 	return rc;
 }
@@ -130,7 +127,7 @@ static int image_of(struct armed *a, uint32_t slot, const struct frame *f,
 	int rc = put(a, slot, f, comes, 0, f->t->readouts, backwards);
 
 	memset(report, 0, sizeof(*report));
-	return rc != 0 ? rc : a->engine->finish(a->self, slot, INT64_MAX, image, report);
+	return rc != 0 ? rc : a->engine->image(a->self, slot, NULL, INT64_MAX, image, report);
 }
 
 /* The direct adjoint of the readouts that come. */
@@ -315,7 +312,7 @@ static void window(enum bs_method method, enum bs_density density)
 		if (rc == 0)
 			rc = w.engine->fold(w.self, 0, g);
 	}
-	CHECK(rc == 0 && w.engine->slide(w.self, 0, held[0], INT64_MAX, got, &report) == 0 &&
+	CHECK(rc == 0 && w.engine->image(w.self, 0, held[0], INT64_MAX, got, &report) == 0 &&
 		      image_of(&a, 0, &f, all, false, want, &report) == 0 &&
 		      memcmp(got, want, bytes) == 0,
 	      "%s: a window of all groups is the frame", bs_method_name(method));
@@ -325,7 +322,7 @@ static void window(enum bs_method method, enum bs_density density)
 	rc = put(&w, 0, &f, left, 0, STEP, false);
 	memset(&report, 0, sizeof(report));
 	CHECK(rc == 0 && w.engine->fold(w.self, 0, 0) == 0 &&
-		      w.engine->slide(w.self, 0, held[1], INT64_MAX, got, &report) == 0 &&
+		      w.engine->image(w.self, 0, held[1], INT64_MAX, got, &report) == 0 &&
 		      image_of(&a, 0, &f, left, false, want, &report) == 0 &&
 		      memcmp(got, want, bytes) == 0,
 	      "%s: without a group and a readout, too", bs_method_name(method));

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/traj/trapezoid.h"
+#include "core/tool/ramps.h"
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"
 

@@ -28,9 +28,9 @@ static int image_of(struct armed *a, uint32_t frame, const float *data, float *i
 	int rc = a->engine->begin(a->self, frame);
 
 	for (uint32_t r = 0; rc == 0 && r < p->readouts; r++)
-		rc = a->engine->add(a->self, frame, r, data + 2ull * r * p->samples * COILS,
+		rc = a->engine->add(a->self, frame, r, NULL, data + 2ull * r * p->samples * COILS,
 				    p->samples);
-	return rc != 0 ? rc : a->engine->finish(a->self, frame, INT64_MAX, image, &report);
+	return rc != 0 ? rc : a->engine->image(a->self, frame, NULL, INT64_MAX, image, &report);
 }
 
 static void combined(enum bs_method method)

@@ -1,5 +1,5 @@
-/* test/unit/board/test_json.c - the reader of status documents */
-#include "board/status/json.h"
+/* test/unit/board/tool/test_json.c - the reader of status documents */
+#include "board/tool/json.h"
 #include "test/support/check.h"
 
 #include <string.h>

@@ -1,13 +1,13 @@
 /*
- * board/status/json.h - reads the service's own status document, without building anything
+ * board/tool/json.h - reads the service's own status document, without building anything
  *
  * object: text that begins with '{'. member: where the value of a key begins, *len its length;
  * NULL: it is not there, or the text is no JSON. Keys are compared as they are written, with
  * escapes.
- * first, next: the elements of an array. Allocates nothing. Test: test/unit/board/test_json.c
+ * first, next: the elements of an array. Allocates nothing. Test: test/unit/board/tool/test_json.c
  */
-#ifndef BS_BOARD_STATUS_JSON_H
-#define BS_BOARD_STATUS_JSON_H
+#ifndef BS_BOARD_TOOL_JSON_H
+#define BS_BOARD_TOOL_JSON_H
 
 #include <stdbool.h>
 #include <stddef.h>

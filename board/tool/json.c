@@ -1,5 +1,5 @@
-/* board/status/json.c - see json.h */
-#include "board/status/json.h"
+/* board/tool/json.c - see json.h */
+#include "board/tool/json.h"
 
 #include <stdlib.h>
 #include <string.h>
