@@ -94,7 +94,8 @@ SCRIPTS := $(filter-out $(if $(SANITIZE),$(if $(WHOLE),,$(LONG))), \
            $(call find,test/unit test/replay test/fault,*.sh))
 
 .PHONY: all help setup demo test tests units cross kill soak coverage covered simulate tools tsan \
-        walk walked lean bench rivals reproduce ladder fuzz fuzzers lint format limits tidy hooks \
+        mutate walk walked lean bench rivals reproduce ladder fuzz fuzzers lint format limits \
+        tidy hooks \
         install uninstall clean \
         deb deb-boreside deb-boreside-cuda
 .DELETE_ON_ERROR:
@@ -107,6 +108,7 @@ help:
 	@echo 'make test       all tests that run without a GPU (DATA=folder of recordings)'
 	@echo 'make simulate   ingest under simulated faults (SCHEDULES=1000000 FIRST=1)'
 	@echo 'make kill       kill -9 over service, sender and archive (KILLS= SEED= BACKEND=)'
+	@echo 'make mutate     scans as consoles change them: right, or true words (MUTATE_SEED=)'
 	@echo 'make soak       memory, descriptors, files over an hour (SOAK_S= MESSAGES= HOSTILE=)'
 	@echo 'make coverage   lines and branches of core, ipc and board in tests'
 	@echo 'make walk       the files that a readout and an image enter, as documented'
@@ -144,6 +146,13 @@ SEED    ?= 1
 BACKEND ?= host
 kill: $(EXE) $(B)/test/fault/fault_campaign
 	@BORESIDE=$(abspath $(EXE)) $(B)/test/fault/fault_campaign $(KILLS) $(SEED) $(BACKEND)
+
+# Scans as consoles and converters change them: each row of the tables on all its bases, 300 pairs
+# of rows; the seed is another each time, and printed
+MUTATE_SEED ?=
+mutate: setup
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(MUTATE)
+	@BORESIDE=$(abspath $(EXE)) $(MUTATE) --all $(MUTATE_SEED)
 
 # What a service holds over so many seconds at a scanner's pace, over so many messages, and beside
 # so many hostile connections and messages

@@ -287,7 +287,8 @@ P("dims", BS_KEY_INT, "", "0", 0, 3, NULL, dims,
 P("matrix", BS_KEY_INT3, "voxels", NULL, 1, BS_AXIS_MAX, NULL, matrix,
   "image size [x, y] or [x, y, z], 1 to 512 an axis; z is 1 in 2D"),
 P("encoded", BS_KEY_INT3, "samples", "[0, 0, 0]", 0, 2 * BS_AXIS_MAX, NULL, encoded,
-  "cartesian: k-space size, readout oversampling included; at least the matrix"),
+  "k-space size, readout oversampling included; at least the matrix; along paths, where [0, 0, 0] "
+  "is the matrix: encodedSpace of the header, of whose voxels the matrix keeps the middle ones"),
 P("fov_mm", BS_KEY_NUMBER3, "mm", "[0.0, 0.0, 0.0]", 0, 10000, NULL, fov_mm,
   "field of view of the matrix; 0: as encodedSpace of the scan's header says. A header that says "
   "something else, by more than 0.1 %, is refused"),
@@ -455,9 +456,10 @@ P("grappa.kernel", BS_KEY_INT3, "samples", "[0, 0, 0]", 0, 63, NULL, grappa_kern
 P("grappa.sources", BS_KEY_INT, "lines", "0", 0, 62, NULL, grappa_sources,
   "measured lines of the window that a missing one is made of, the nearest, at most; 0: 2 in 2D, 8 "
   "in 3D"),
-P("grappa.lambda", BS_KEY_NUMBER, "", "5.0e-3", 0, 1e3, NULL, grappa_lambda,
+P("grappa.lambda", BS_KEY_NUMBER, "", "0.0", 0, 1e3, NULL, grappa_lambda,
   "regularization of the weights: lambda times the norm of S^H S over its rows is added to the "
-  "diagonal (the scale of pygrappa's mdgrappa)"),
+  "diagonal (the scale of pygrappa's mdgrappa); 0: chosen by the noise of the calibration lines, "
+  "3e-4 or more"),
 P("grappa.lacking", BS_KEY_WORD, "", "\"refuse\"", 0, 0, lackings, grappa_lacking,
   "a scan without the calibration lines that the weights need; refuse: it is ended, with the "
   "reason; zeros: lines that it leaves out stay zeros, its images are partial and say so"),

@@ -238,16 +238,18 @@ static void rule_sizes(const struct bs_reading *r, const struct bs_scope *s,
 static void rule_cartesian(const struct bs_reading *r, const struct bs_scope *s,
 			   const struct bs_protocol *p)
 {
-	if (p->traj.type != BS_TRAJ_CARTESIAN || !sound(s, "encoded", "matrix", NULL))
+	if (!sound(s, "encoded", "matrix", NULL))
+		return;
+	for (uint32_t i = 0; p->encoded[0] > 0 && i < 3; i++)
+		if (p->encoded[i] < p->matrix[i])
+			fault(r, s, "encoded", "%c is %u: less than the matrix's %u", axes[i],
+			      p->encoded[i], p->matrix[i]);
+	if (p->traj.type != BS_TRAJ_CARTESIAN)
 		return;
 	if (p->encoded[0] == 0) {
 		fault_near(r, s, "encoded", "method", "missing; a cartesian trajectory needs it");
 		return;
 	}
-	for (uint32_t i = 0; i < 3; i++)
-		if (p->encoded[i] < p->matrix[i])
-			fault(r, s, "encoded", "%c is %u: less than the matrix's %u", axes[i],
-			      p->encoded[i], p->matrix[i]);
 	if (p->matrix[2] == 1 && p->encoded[2] > 1)
 		fault(r, s, "encoded", "z is %u: it must be 1 in 2D", p->encoded[2]);
 	if (sound(s, "samples", NULL) && p->samples > p->encoded[0])

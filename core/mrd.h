@@ -32,6 +32,8 @@
 #define BS_MRD_IS_COIL_CORRECTION   BS_MRD_FLAG(29)
 #define BS_MRD_IS_STABILIZATION_REF BS_MRD_FLAG(30)
 #define BS_MRD_IS_STABILIZATION     BS_MRD_FLAG(31)
+/* None of the standard's: of an encoding that the protocol does not use (core/frame/encoding.h) */
+#define BS_MRD_OF_ANOTHER BS_MRD_FLAG(48)
 
 #pragma pack(push, 2)
 struct bs_mrd_idx {
@@ -94,8 +96,9 @@ struct bs_labels {
 	char name[BS_LABELS_MAX][BS_LABEL_BYTES]; /* coilName */
 };
 
-#define BS_SCAN_ABOUT   4096u
-#define BS_HEADER_WORDS 200u
+#define BS_ENCODINGS_MORE 4u /* that are kept */
+#define BS_SCAN_ABOUT     4096u
+#define BS_HEADER_WORDS   200u
 
 /*
  * What the MRD XML header says that a protocol is checked against, and that a reconstruction needs
@@ -134,6 +137,13 @@ struct bs_scan_info {
 		uint32_t min, max, center;
 		uint32_t given; /* 0: the header does not say */
 	} step1, step2, slice, contrast, repetition, average, set, phase;
+	/* encodings behind the first, by encoding_space_ref - 1; all above is of the first */
+	struct bs_mrd_encoding {
+		uint32_t encoded[3], recon[3];
+		float encoded_fov_mm[3], fov_mm[3];
+		uint32_t acceleration[2];
+		struct bs_limit step1, step2;
+	} more[BS_ENCODINGS_MORE];
 	struct bs_labels labels;
 	/* what is not taken as it is written, and what is taken instead; "": all is */
 	char remark[BS_HEADER_WORDS];

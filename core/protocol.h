@@ -216,7 +216,7 @@ struct bs_protocol {
 	enum bs_parallel parallel;
 	uint32_t grappa_kernel[3]; /* samples along x; lines of the window along y and z */
 	uint32_t grappa_sources;   /* measured lines that a missing one is made of, at most */
-	double grappa_lambda;      /* of the weights, relative */
+	double grappa_lambda;      /* of the weights, relative; 0: by the noise */
 	enum bs_lacking grappa_lacking;
 	enum bs_partial_fourier partial_fourier;
 	uint32_t pocs_iterations;
@@ -447,6 +447,11 @@ static inline uint64_t bs_protocol_image_voxels(const struct bs_protocol *p)
 {
 	return (uint64_t)bs_protocol_image_axis(p, 0) * bs_protocol_image_axis(p, 1) *
 	       bs_protocol_image_axis(p, 2);
+}
+/* Voxels of encodedSpace, of which the matrix is a part, or all: what units of paths refer to. */
+static inline uint32_t bs_protocol_encoded_axis(const struct bs_protocol *p, uint32_t axis)
+{
+	return p->encoded[axis] > 0 ? p->encoded[axis] : p->matrix[axis];
 }
 static inline uint32_t bs_protocol_lines(const struct bs_protocol *p) /* of its grid, or 0 */
 {

@@ -2,6 +2,7 @@
 #include "core/text.h"
 
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,4 +77,14 @@ bool bs_text_number(const char *text, double *v)
 		return false;
 	*v = strtod(text, &end);
 	return *end == '\0';
+}
+
+bool bs_text_whole(const char *text, double *v)
+{
+	double d;
+
+	if (!bs_text_number(text, &d))
+		return false;
+	*v = round(d);
+	return fabs(d - *v) <= 1e-3;
 }

@@ -31,5 +31,7 @@ void bs_text_xml(struct bs_text *t, const char *s);
 size_t bs_text_cut(const char *s, size_t n, size_t max);
 /* xs:double in decimal, and nothing behind it; strtod takes hexadecimal and "nan(...)", too. */
 bool bs_text_number(const char *text, double *v);
+/* A whole number: some write "64.0", or what a calculation left of one, "35.9996". */
+bool bs_text_whole(const char *text, double *v);
 
 #endif

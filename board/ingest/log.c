@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "board/emit/folder.h"
 #include "board/ingest/ingest.h"
 #include "board/service/realtime.h"
 #include "board/service/usage.h"
@@ -49,6 +50,7 @@ int bs_ingest_log_start(struct ingest *in, struct bs_fail *why)
 					     .enter = enter,
 					     .leave = bs_rt_leave,
 					     .wake = wake,
+					     .make = bs_folder_make,
 					     .beat = beat,
 					     .arg = in },
 		why);

@@ -44,7 +44,9 @@ struct bs_keeper_options {
 	void (*enter)(void *arg); /* the thread's first call */
 	void (*leave)(void);      /* of a thread that makes spare segments: its first call */
 	void (*wake)(void *arg);  /* there is news */
-	void (*beat)(void *arg);  /* about every turn of the thread's; NULL: none */
+	/* a folder that somebody removed is made again; NULL: it is not */
+	int (*make)(const char *dir, mode_t mode, struct bs_fail *why);
+	void (*beat)(void *arg); /* about every turn of the thread's; NULL: none */
 	void *arg;
 };
 

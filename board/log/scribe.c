@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "board/log/spool.h"
+#include "core/log.h"
 #include "core/thread/clock.h"
 #include "drivers/log/reader.h"
 
@@ -59,12 +60,24 @@ static bool fail_log(struct bs_keeper *k, const struct bs_fail *why)
 	return false;
 }
 
+static void make_folder(struct bs_keeper *k)
+{
+	if (k->o.make != NULL) /* where it cannot be, opening a file in it says so */
+		(void)k->o.make(k->o.spec->dir, 0750, NULL);
+}
+
 /* rc: of the writer. After a failure it goes on in another segment. False: that failed, too. */
 static bool survives(struct bs_keeper *k, int rc, struct bs_fail *why)
 {
 	if (rc == 0)
 		return true;
 	atomic_fetch_add(&k->r->failures, 1);
+	if (k->writer->removed != 0)
+		bs_log(BS_LOG_WARN, "%s: %llu messages that it had are in no file", why->text,
+		       (unsigned long long)k->writer->removed);
+	atomic_fetch_add(&k->r->given_up, k->writer->removed);
+	k->writer->removed = 0;
+	make_folder(k);
 	if (bs_log_writer_continue(k->writer, why) != 0)
 		return fail_log(k, why);
 	return true;
@@ -153,6 +166,7 @@ static bool begin(struct bs_keeper *k, const struct bs_spool_entry *e)
 		return enter_open(k, e);
 	if (r->state != BS_SPOOL_NO_LOG)
 		close_log(k);
+	make_folder(k);
 	/* a process before this one may have made the first file and died right after */
 	if (bs_log_writer_resume(k->writer, k->o.spec->dir, &head, e->records, k->segment_bytes,
 				 k->buffer, k->buffer_bytes, &why) != 0) {
@@ -287,6 +301,7 @@ static void try_again(struct bs_keeper *k)
 		rest(k, k->retry_ns, false);
 		return;
 	}
+	make_folder(k);
 	if (r->state != BS_SPOOL_NO_LOG && k->writer->failed)
 		good = bs_log_writer_continue(k->writer, &why) == 0;
 	if (good && atomic_load(&r->head) != k->read)

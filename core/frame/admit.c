@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "core/frame/averages.h"
+#include "core/frame/encoding.h"
 #include "core/frame/flow.h"
 #include "core/frame/geometry.h"
 #include "core/plan/plan.h"
 #include "core/traj/delay.h"
+#include "core/traj/online.h"
 
 static const char axes[] = "xyz";
 
@@ -80,6 +82,12 @@ static bool header_on_grid(const struct bs_plan *plan, const struct bs_scan_info
 	       (strcmp(info->trajectory_name, "epi") == 0 && plan->encode == BS_ENCODE_LINES);
 }
 
+/* Each readout brings its path, or one that a table has: that says more than the header's word. */
+static bool brings_paths(const struct bs_protocol *p)
+{
+	return p->traj.type == BS_TRAJ_FILE || p->traj.type == BS_TRAJ_STREAM;
+}
+
 /* Its samples may be those of a line, whose oversampling they tell. */
 static bool is_line(const struct bs_plan *plan, const struct bs_scan_info *info)
 {
@@ -92,20 +100,21 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 
 	/* A non-Cartesian header's reconSpace is a wish; its encodedSpace fixes the unit of k. */
 	const struct bs_plan plan = bs_plan_of(p);
-	const uint32_t *want = plan.on_grid ? p->encoded : p->matrix;
 
 	if (bs_methods[p->method].passes)
 		return bs_fail(why, BS_ERR_PROTOCOL,
 			       "protocol '%s' passes the images of MRD clients through and "
 			       "reconstructs none: it takes no scan",
 			       p->name);
-	for (int a = 0; a < 3; a++)
-		if (info->encoded[a] != want[a] &&
-		    !(a == 0 && plan.on_grid && is_line(&plan, info) &&
-		      bs_readout_oversampled(p, info) > 1))
+	for (uint32_t a = 0; a < 3; a++) {
+		const uint32_t want = bs_protocol_encoded_axis(p, a);
+
+		if (info->encoded[a] != want && !(a == 0 && plan.on_grid && is_line(&plan, info) &&
+						  bs_readout_oversampled(p, info) > 1))
 			return bs_fail(why, BS_ERR_SIZE,
 				       "encodedSpace/matrixSize/%c is %u, protocol '%s' has %u",
-				       axes[a], info->encoded[a], p->name, want[a]);
+				       axes[a], info->encoded[a], p->name, want);
+	}
 	if (info->channels != 0 && info->channels != p->coils)
 		return bs_fail(why, BS_ERR_SIZE, "receiverChannels is %u, protocol '%s' has %u",
 			       info->channels, p->name, p->coils);
@@ -115,7 +124,7 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 			       "trajectory_units is '%s', protocol '%s' declares '%s'",
 			       info->trajectory_unit, p->name, bs_traj_units[p->traj.unit]);
 	if (header_on_grid(&plan, info) != plan.on_grid && info->trajectory_name[0] != '\0' &&
-	    plan.encode != BS_ENCODE_NOTHING)
+	    plan.encode != BS_ENCODE_NOTHING && (plan.on_grid || !brings_paths(p)))
 		return bs_fail(
 			why, BS_ERR_TRAJECTORY,
 			"encoding/trajectory is '%s', which protocol '%s' does not reconstruct",
@@ -343,13 +352,18 @@ static int find_row(const struct bs_protocol *p, const struct bs_traj *t,
 }
 
 static int admit_trajectory(const struct bs_protocol *p, const struct bs_traj *t,
-			    const struct bs_mrd_acq *h, const unsigned char *traj, uint32_t *row,
-			    struct bs_fail *why)
+			    const struct bs_scan_info *info, const struct bs_mrd_acq *h,
+			    const unsigned char *traj, uint32_t *row, struct bs_fail *why)
 {
 	int rc;
 
 	if (h->trajectory_dimensions ==
 	    0) { /* the armed table stands for it, if the counters tell */
+		if (brings_paths(p) && strcmp(info->trajectory_name, "cartesian") == 0)
+			return bs_fail(why, BS_ERR_TRAJECTORY,
+				       "acquisition %u carries no trajectory, and the header says "
+				       "cartesian: protocol '%s' is for readouts that do",
+				       h->scan_counter, p->name);
 		if (!t->keyed)
 			return bs_fail(why, BS_ERR_TRAJECTORY,
 				       "acquisition %u carries no trajectory, and the counters of "
@@ -434,23 +448,22 @@ void bs_admit_path(const struct bs_protocol *p, const struct bs_scan_info *info,
  * the grid; method cartesian has none, and takes any.
  */
 static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
-		      const struct bs_scan_info *info, const struct bs_mrd_acq *h, uint32_t *row,
-		      struct bs_fail *why)
+		      const struct bs_scan_info *info, const struct bs_mrd_acq *h, const void *traj,
+		      uint32_t *row, struct bs_fail *why)
 {
-	const int64_t step[2] = { h->idx.kspace_encode_step_1, h->idx.kspace_encode_step_2 };
 	struct bs_center c;
 	int64_t line[2];
 
-	bs_center_of(&c, &p->encoded[1], info, &h->idx);
+	bs_center_place(line, &c, &p->encoded[1], info, h);
 	for (int i = 0; i < 2; i++) {
 		uint32_t size = p->encoded[i + 1];
 
-		line[i] = step[i] + (int64_t)(size / 2) - c.line[i];
 		if (line[i] < 0 || line[i] >= size)
 			return bs_fail(why, BS_ERR_INDEX,
 				       "acquisition %u: kspace_encode_step_%d is %lld (center %u), "
 				       "outside the encoded %u",
-				       h->scan_counter, i + 1, (long long)step[i], c.line[i], size);
+				       h->scan_counter, i + 1,
+				       (long long)line[i] + c.line[i] - size / 2, c.line[i], size);
 	}
 	/* A center that says otherwise would shift the image. */
 	if (!bs_readout_fits(p, h)) {
@@ -461,6 +474,14 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 			       h->scan_counter, reversed ? " (reversed)" : "", h->center_sample,
 			       p->name, bs_readout_center(p, reversed) + h->discard_pre);
 	}
+	if (!bs_methods[p->method].empty && !(p->epi_correct && bs_admit_ramps(info)) &&
+	    !bs_traj_on_line(h, traj, info, p->encoded,
+			     (const uint32_t[]){ (uint32_t)line[0], (uint32_t)line[1] }))
+		return bs_fail(why, BS_ERR_TRAJECTORY,
+			       "acquisition %u brings a trajectory off its line of the grid, which "
+			       "protocol '%s' does not look at: one with trajectory.type stream or "
+			       "file takes it",
+			       h->scan_counter, p->name);
 	*row = (uint32_t)(line[0] + (int64_t)p->encoded[1] * line[1]);
 	if (!bs_methods[p->method].on_grid && *row >= table->readouts)
 		return bs_fail(why, BS_ERR_INDEX,
@@ -481,8 +502,14 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 
 	*row = BS_ROW_NONE;
 	bs_kind_sort(head, p->coils, p->samples);
+	bs_encoding_mark(p, info, head);
 	kind = bs_mrd_kind(head->flags);
 	line = kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION;
+	if (line && head->encoding_space_ref > 0 && head->encoding_space_ref >= info->encodings)
+		return bs_fail(why, BS_ERR_INDEX,
+			       "acquisition %u: encoding_space_ref is %u, the header has %u",
+			       head->scan_counter, head->encoding_space_ref,
+			       info->encodings > 0 ? info->encodings : 1);
 	if (!bs_protocol_uses(p, kind))
 		return 0;
 	rc = line ? check_sizes(p, head, why) : check_beside(p, head, kind, why);
@@ -491,8 +518,9 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 	if (rc == 0 && line && bs_plan_streams(p))
 		rc = admit_path(p, info, head, traj, row, why);
 	else if (rc == 0 && line)
-		rc = bs_plan_on_grid(p) ? admit_line(p, table, info, head, row, why)
-					: admit_trajectory(p, table, head, traj, row, why);
+		rc = bs_plan_on_grid(p)
+			     ? admit_line(p, table, info, head, traj, row, why)
+			     : admit_trajectory(p, table, info, head, traj, row, why);
 	if (rc == 0)
 		rc = check_values(p, head, data, why);
 	return rc;

@@ -1,13 +1,9 @@
 /* core/frame/center.c - see center.h, part.h */
 #include "core/frame/center.h"
 
+#include "core/frame/encoding.h"
 #include "core/frame/part.h"
 #include "core/text.h"
-
-static const struct bs_limit *limit_of(const struct bs_scan_info *info, int axis)
-{
-	return axis == 0 ? &info->step1 : &info->step2;
-}
 
 static bool fits(uint32_t line, uint32_t center, uint32_t size)
 {
@@ -32,11 +28,11 @@ static bool is_believed(uint32_t said, const struct bs_limit *l, uint32_t header
 	return fit(l, said, size) || !fit(l, header, size);
 }
 
-void bs_center_of(struct bs_center *c, const uint32_t size[2], const struct bs_scan_info *info,
-		  const struct bs_mrd_idx *idx)
+static void center_within(struct bs_center *c, const uint32_t size[2],
+			  const struct bs_limit *const limits[2], const struct bs_mrd_idx *idx)
 {
 	for (int a = 0; a < 2; a++) {
-		const struct bs_limit *l = limit_of(info, a);
+		const struct bs_limit *l = limits[a];
 		const uint32_t said = idx != NULL ? idx->user[5 + a] : 0;
 		const uint32_t line = idx == NULL ? 0
 				      : a == 0    ? idx->kspace_encode_step_1
@@ -47,6 +43,27 @@ void bs_center_of(struct bs_center *c, const uint32_t size[2], const struct bs_s
 		c->told[a] = is_believed(said, l, c->header[a], size[a], line);
 		c->line[a] = c->told[a] ? said : c->header[a];
 	}
+}
+
+void bs_center_of(struct bs_center *c, const uint32_t size[2], const struct bs_scan_info *info,
+		  const struct bs_mrd_idx *idx)
+{
+	center_within(c, size, (const struct bs_limit *[]){ &info->step1, &info->step2 }, idx);
+}
+
+void bs_center_place(int64_t line[2], struct bs_center *c, const uint32_t size[2],
+		     const struct bs_scan_info *info, const struct bs_mrd_acq *head)
+{
+	const int64_t step[2] = { head->idx.kspace_encode_step_1, head->idx.kspace_encode_step_2 };
+	const struct bs_mrd_encoding *e = bs_encoding_of(info, head);
+
+	if (e != NULL)
+		center_within(c, &e->encoded[1],
+			      (const struct bs_limit *[]){ &e->step1, &e->step2 }, &head->idx);
+	else
+		bs_center_of(c, size, info, &head->idx);
+	for (int a = 0; a < 2; a++)
+		line[a] = step[a] + (int64_t)(size[a] / 2) - c->line[a];
 }
 
 float bs_center_energy(const float *data, size_t stride, uint32_t channels, uint32_t samples)

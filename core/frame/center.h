@@ -31,6 +31,12 @@ struct bs_center {
 /* size: of the encoded grid along ky and kz. idx: of a line; NULL: none has come yet. */
 void bs_center_of(struct bs_center *c, const uint32_t size[2], const struct bs_scan_info *info,
 		  const struct bs_mrd_idx *idx);
+/*
+ * Where a readout lies on the grid, by the limits of its own encoding; outside, too, of a line that
+ * is none of it.
+ */
+void bs_center_place(int64_t line[2], struct bs_center *c, const uint32_t size[2],
+		     const struct bs_scan_info *info, const struct bs_mrd_acq *head);
 /* Sum of |d|^2 over a readout, by which the strongest line is found. */
 float bs_center_energy(const float *data, size_t stride, uint32_t channels, uint32_t samples);
 

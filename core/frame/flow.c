@@ -17,6 +17,11 @@ int bs_flow_admit(const struct bs_protocol *p, const struct bs_scan_info *info, 
 {
 	if (p->output != BS_OUTPUT_VELOCITY)
 		return 0;
+	if (info->encodings > 1)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "image.output velocity of protocol '%s' is of one encoding: the "
+			       "header has %u",
+			       p->name, info->encodings);
 	if (info->venc_range[0] != info->venc_range[1])
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "image.output velocity of protocol '%s' takes one VENC: the header "

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/plan/plan.h"
 
@@ -32,6 +33,18 @@ void bs_geometry_fov(float fov_mm[3], const struct bs_protocol *p, const struct 
 
 		fov_mm[a] = mm > 0.0 ? (float)mm : p->fov_mm[a];
 	}
+}
+
+void bs_geometry_other(float fov_mm[3], const struct bs_protocol *p,
+		       const struct bs_mrd_encoding *e)
+{
+	struct bs_scan_info info = { 0 };
+
+	memcpy(info.encoded, e->encoded, sizeof(info.encoded));
+	memcpy(info.encoded_fov_mm, e->encoded_fov_mm, sizeof(info.encoded_fov_mm));
+	memcpy(info.fov_mm, e->fov_mm, sizeof(info.fov_mm));
+	for (int a = 0; a < 3; a++)
+		fov_mm[a] = (float)by_header(p, &info, a);
 }
 
 int bs_geometry_check(const struct bs_protocol *p, const struct bs_scan_info *info,

@@ -27,6 +27,10 @@
 /* mm, of every image of the scan; 0 where neither header nor protocol says. */
 void bs_geometry_fov(float fov_mm[3], const struct bs_protocol *p, const struct bs_scan_info *info);
 
+/* Of another encoding's images (core/frame/encoding.h). */
+void bs_geometry_other(float fov_mm[3], const struct bs_protocol *p,
+		       const struct bs_mrd_encoding *e);
+
 /* 0, or BS_ERR_SIZE with both numbers. */
 int bs_geometry_check(const struct bs_protocol *p, const struct bs_scan_info *info,
 		      struct bs_fail *why);

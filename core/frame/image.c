@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/frame/geometry.h"
 #include "core/hash.h"
 #include "core/plan/plan.h"
 #include "core/text.h"
@@ -38,6 +39,11 @@ static void fill_head(const struct bs_recon *r, const struct frame *f, struct bs
 	const struct bs_mrd_acq *a = &f->first;
 	const bool complex_out = r->p->output == BS_OUTPUT_COMPLEX;
 	const bool phase = r->p->output == BS_OUTPUT_PHASE || image->report.flow.against > 0;
+	const struct bs_mrd_encoding *e = bs_encoding_of(&r->info, a);
+	float fov_mm[3];
+
+	if (e != NULL)
+		bs_geometry_other(fov_mm, r->p, e);
 
 	memset(h, 0, sizeof(*h));
 	h->version = 1;
@@ -46,7 +52,7 @@ static void fill_head(const struct bs_recon *r, const struct frame *f, struct bs
 	h->measurement_uid = a->measurement_uid;
 	for (int i = 0; i < 3; i++) {
 		h->matrix_size[i] = (uint16_t)bs_protocol_image_axis(r->p, i);
-		h->field_of_view[i] = r->fov_mm[i];
+		h->field_of_view[i] = e != NULL ? fov_mm[i] : r->fov_mm[i];
 		h->position[i] = a->position[i];
 		h->read_dir[i] = a->read_dir[i];
 		h->phase_dir[i] = a->phase_dir[i];
@@ -92,6 +98,16 @@ static uint32_t unknown_axes(const struct bs_recon *r, const struct frame *f, bo
 	if (preview || !bs_recon_weighs(r))
 		return 0;
 	return bs_center_unknown(&r->center, r->lines.size, f->row, f->strongest);
+}
+
+/* Lines that came and are in no image. */
+static void say_others(const struct bs_recon *r, struct bs_recon_image *image)
+{
+	struct bs_text t = { image->lacks, sizeof(image->lacks), strlen(image->lacks), false };
+	char words[BS_ENCODINGS_WORDS];
+
+	if (bs_encodings_words(words, sizeof(words), &r->others, &r->info, true)[0] != '\0')
+		bs_text_put(&t, "%s%s", t.len > 0 ? "; " : "", words);
 }
 
 static void say_untold(const struct bs_recon *r, struct bs_recon_image *image)
@@ -144,13 +160,23 @@ static void say_held(const struct bs_recon *r, const struct frame *f, struct bs_
 	    r->kinds.unused[BS_KIND_PHASE_CORRECTION] > 0)
 		say_ghosts(image);
 	if (!image->preview && r->plan.encode != BS_ENCODE_NOTHING)
+		say_others(r, image);
+	if (!image->preview && r->plan.encode != BS_ENCODE_NOTHING)
 		bs_bands_lacks(&r->bands, f->first.idx.repetition, image->lacks,
 			       sizeof(image->lacks));
 }
 
 const char *bs_recon_words(const struct bs_recon *r, char *out, size_t cap)
 {
-	return bs_bands_words(&r->bands, out, cap);
+	char left[BS_ENCODINGS_WORDS];
+	struct bs_text t = { out, cap, 0, cap == 0 };
+
+	t.len = strlen(bs_bands_words(&r->bands, out, cap));
+	if (r->others.before > 0 && r->plan.encode != BS_ENCODE_NOTHING &&
+	    bs_encodings_words(left, sizeof(left), &r->others, &r->info, true)[0] != '\0')
+		bs_text_put(&t, "%simages up to %llu left before it was known: %s",
+			    t.len > 0 ? "; " : "", (unsigned long long)r->others.before, left);
+	return out;
 }
 
 bool bs_recon_folded(const struct bs_recon *r)
@@ -177,11 +203,6 @@ static void name_scan(const struct bs_recon *r, struct bs_recon_image *image)
 uint64_t bs_recon_images(const struct bs_recon *r)
 {
 	return r->images;
-}
-
-const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r)
-{
-	return &r->kinds;
 }
 
 void bs_frame_say_left(struct bs_recon_image *image)

@@ -1,11 +1,12 @@
 /*
  * core/frame/kind.h - what a readout is for, by its flags, and how many of each kind a scan brought
  *
- * A readout has one kind, the first that holds of: noise, dummy, phase correction, navigation,
- * feedback, other (surface coil correction, phase stabilization reference), imaging, calibration. A
- * line of the image that serves for calibration, too (MRD flag 21), is imaging. ipc/WIRE.md has the
- * table of all flags. Counts are kept twice, by the same functions: by ingest for the outcome and
- * the status, by core/frame/recon.c for the images.
+ * A readout has one kind, the first that holds of: of an encoding that the protocol has no use of
+ * (other; core/frame/encoding.h), noise, dummy, phase correction, navigation, feedback, other
+ * (surface coil correction, phase stabilization reference), imaging, calibration. A line of the
+ * image that serves for calibration, too (MRD flag 21), is imaging. ipc/WIRE.md has the table of
+ * all flags. Counts are kept twice, by the same functions: by ingest for the outcome and the
+ * status, by core/frame/recon.c for the images.
  * No state. Test: test/unit/core/test_kind.c
  */
 #ifndef BS_CORE_FRAME_KIND_H
@@ -44,6 +45,8 @@ struct bs_kinds {
  */
 static inline enum bs_kind bs_mrd_kind(uint64_t flags)
 {
+	if (flags & BS_MRD_OF_ANOTHER)
+		return BS_KIND_OTHER;
 	if (flags & BS_MRD_IS_NOISE)
 		return BS_KIND_NOISE;
 	if (flags & BS_MRD_IS_DUMMY)

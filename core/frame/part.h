@@ -6,6 +6,7 @@
 
 #include "core/frame/averages.h"
 #include "core/frame/bands.h"
+#include "core/frame/encoding.h"
 #include "core/frame/flow.h"
 #include "core/frame/lines.h"
 #include "core/frame/recon.h"
@@ -59,12 +60,13 @@ struct bs_recon {
 	struct bs_protocol preview_p, stand_in_p;
 	struct frame *frame;
 	uint32_t frames, rows;
-	uint32_t groups;              /* of a window; 0: none */
-	struct bs_scan_info info;     /* the scan's */
-	struct bs_lines lines;        /* on the grid */
-	struct bs_center center;      /* of these */
-	bool centered;                /* a line has come */
-	struct bs_readouts readouts;  /* on the grid: lines and calibration */
+	uint32_t groups;             /* of a window; 0: none */
+	struct bs_scan_info info;    /* the scan's */
+	struct bs_lines lines;       /* on the grid */
+	struct bs_center center;     /* of these */
+	bool centered;               /* a line has come */
+	struct bs_readouts readouts; /* on the grid: lines and calibration */
+	struct bs_encodings_left others;
 	struct bs_averages *averages; /* NULL: each makes an image of its own */
 	uint32_t expected;            /* of a row, in this scan */
 	struct bs_prepared prepared;

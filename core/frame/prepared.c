@@ -60,3 +60,8 @@ void bs_frame_weigh(const struct bs_recon *r, struct frame *f, const struct bs_m
 	f->energy = energy;
 	f->strongest = row;
 }
+
+const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r)
+{
+	return &r->kinds;
+}

@@ -70,6 +70,9 @@ void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
 	all->said = all->said || !(silent || beyond);
 	all->reversed = all->reversed || (turned->flags & BS_MRD_IS_REVERSE) != 0;
 	all->doubtful = all->doubtful || bs_readout_doubtful(p, turned);
+	all->calibrates =
+		all->calibrates ||
+		(turned->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO)) != 0;
 }
 
 static bool is_siemens(const struct bs_scan_info *info)
@@ -127,6 +130,10 @@ const char *bs_readouts_words(char *out, size_t cap, const struct bs_readouts *a
 			    "%sthe samples, not encodedSpace, tell the oversampling of %u: lines "
 			    "have %u for %u",
 			    t.len > 0 ? "; " : "", oversampled, p->samples, info->encoded[0]);
+	if (!all->calibrates && bs_plan_of(p).calibrates &&
+	    (info->acceleration[0] > 1 || info->acceleration[1] > 1))
+		bs_text_put(&t, "%sthe image's own central lines calibrate: none is flagged for it",
+			    t.len > 0 ? "; " : "");
 	return out;
 }
 

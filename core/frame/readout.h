@@ -42,6 +42,7 @@ bool bs_readout_late(const struct bs_protocol *p, const struct bs_mrd_acq *turne
 struct bs_readouts {
 	bool reversed, doubtful;
 	bool said, silent, beyond; /* 0: silent; N or more: beyond */
+	bool calibrates;           /* some are flagged for it */
 };
 void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
 		     const struct bs_mrd_acq *turned);
@@ -50,7 +51,7 @@ bool bs_readouts_untold(const struct bs_readouts *all, const struct bs_protocol 
 			const struct bs_scan_info *info);
 
 /* What was taken that the header and the lines do not say; "": nothing. Returns out. */
-#define BS_READOUT_WORDS 320u
+#define BS_READOUT_WORDS 448u
 const char *bs_readouts_words(char *out, size_t cap, const struct bs_readouts *all,
 			      const struct bs_protocol *p, const struct bs_scan_info *info,
 			      float epi_shift);

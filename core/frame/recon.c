@@ -85,6 +85,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	r->info = *info;
 	r->centered = false;
 	memset(&r->readouts, 0, sizeof(r->readouts));
+	memset(&r->others, 0, sizeof(r->others));
 	bs_center_of(&r->center, &r->p->encoded[1], info, NULL);
 	bs_lines_of(&r->lines, r->p, info);
 	r->expected = bs_averages_expected(r->p, info);
@@ -173,7 +174,8 @@ static bool goes_on(const struct bs_recon *r, const struct frame *f, const struc
 		    uint32_t row)
 {
 	if (r->groups == 0)
-		return f->key != bs_frame_key(r->p, &head->idx);
+		return f->key != bs_frame_key(r->p, &head->idx) ||
+		       f->first.encoding_space_ref != head->encoding_space_ref;
 	return row / r->p->frame_step != f->w.group ||
 	       head->idx.repetition != f->first.idx.repetition;
 }
@@ -363,6 +365,7 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 {
 	const enum bs_kind kind = bs_mrd_kind(head->flags);
 	const bool uses = bs_scan_uses(r->p, &r->info, kind, head->idx.average);
+	const bool embedded = r->embedded && head->encoding_space_ref == 0;
 	int rc = 0;
 
 	if (uses && r->seen == 0)
@@ -371,14 +374,15 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 		bs_readouts_see(&r->readouts, r->p, head);
 	if (!uses) {
 		r->kinds.unused[kind]++;
-	} else if (kind == BS_KIND_IMAGING || (kind == BS_KIND_CALIBRATION && r->embedded)) {
+	} else if (kind == BS_KIND_IMAGING || (kind == BS_KIND_CALIBRATION && embedded)) {
 		bs_bands_line(&r->bands, &head->idx, head->flags);
 		rc = take_line(r, head, row, data, now_ns, why);
 	} else {
 		rc = take_beside(r, kind, head, row, data, why);
 	}
 	r->kinds.used[kind] += rc == 0 && uses;
-	if (rc == 0 && kind == BS_KIND_CALIBRATION)
+	bs_encodings_see(&r->others, head, r->images);
+	if (rc == 0 && kind == BS_KIND_CALIBRATION && head->encoding_space_ref == 0)
 		end_by_calibration(r, head, now_ns);
 	return rc;
 }

@@ -162,7 +162,8 @@ bool bs_admit_ramps(const struct bs_scan_info *info);
  * from the trajectory itself. What is of a kind that the protocol does not use (kind.h) passes
  * whatever it holds, with *row = BS_ROW_NONE. Calibration that it uses has its row as lines have;
  * what else it uses has BS_ROW_NONE and may be shorter than a line. Its flags are sorted out first
- * (bs_kind_sort).
+ * (bs_kind_sort); of another encoding than the first it is marked where the protocol has no use of
+ * it (encoding.h): of that kind it is from here on.
  * table: not read for method cartesian and trajectory.type stream. Checks every value it is given
  * once; O(values), no state.
  */

@@ -78,7 +78,7 @@ static int cartesian(struct bs_traj *t, const struct bs_protocol *p, struct bs_f
 	uint32_t n[3];
 
 	for (int i = 0; i < 3; i++)
-		n[i] = p->encoded[i] ? p->encoded[i] : p->matrix[i];
+		n[i] = bs_protocol_encoded_axis(p, (uint32_t)i);
 	if (t->samples > n[0] || t->readouts > (uint64_t)n[1] * n[2] || n[1] > 65536 ||
 	    n[2] > 65536)
 		return bs_fail(why, BS_ERR_SIZE,

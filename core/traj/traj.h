@@ -45,7 +45,7 @@ static inline double bs_traj_unit_scale(const struct bs_protocol *p, uint32_t ax
 {
 	switch (p->traj.unit) {
 	case BS_UNIT_CYCLES_PER_FOV:
-		return 1.0 / p->matrix[axis];
+		return 1.0 / bs_protocol_encoded_axis(p, axis);
 	case BS_UNIT_RAD_PER_VOXEL:
 		return 1.0 / 6.283185307179586;
 	case BS_UNIT_RAD_PER_M: /* fov_mm is given: config/rules.c */

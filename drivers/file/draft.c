@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -129,17 +130,11 @@ static int rename_new(const char *from, const char *to)
 /* The new name is on the disk only when its folder is. Not every file system can sync a folder. */
 static void sync_folder(const char *path)
 {
-	char dir[BS_DRAFT_PATH + 16];
-	char *slash;
+	char copy[BS_DRAFT_PATH + 16]; /* which dirname cuts */
 	int fd;
 
-	(void)snprintf(dir, sizeof(dir), "%s", path);
-	slash = strrchr(dir, '/');
-	if (slash == NULL)
-		(void)snprintf(dir, sizeof(dir), ".");
-	else
-		slash[slash == dir] = '\0';
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	(void)snprintf(copy, sizeof(copy), "%s", path);
+	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	(void)fsync(fd);

@@ -27,10 +27,11 @@ static int check_header(const struct bs_protocol *p, const char *path, const cha
 	if (rc != 0)
 		return in_file(path, rc, &inner, why);
 	for (int a = 0; a < 3; a++)
-		if (info.encoded[a] != p->matrix[a])
+		if (info.encoded[a] != bs_protocol_encoded_axis(p, (uint32_t)a))
 			return bs_fail(why, BS_ERR_SIZE,
 				       "%s: encodedSpace/matrixSize/%c is %u, protocol '%s' has %u",
-				       path, axes[a], info.encoded[a], p->name, p->matrix[a]);
+				       path, axes[a], info.encoded[a], p->name,
+				       bs_protocol_encoded_axis(p, (uint32_t)a));
 	if (info.trajectory_unit[0] != '\0' &&
 	    strcmp(info.trajectory_unit, bs_traj_units[p->traj.unit]) != 0)
 		return bs_fail(why, BS_ERR_TRAJECTORY,
@@ -42,8 +43,9 @@ static int check_header(const struct bs_protocol *p, const char *path, const cha
 static bool of_first_frame(const struct bs_mrd_acq *h)
 {
 	return bs_mrd_kind(h->flags) == BS_KIND_IMAGING && h->number_of_samples > 0 &&
-	       h->idx.slice == 0 && h->idx.contrast == 0 && h->idx.repetition == 0 &&
-	       h->idx.average == 0 && h->idx.phase == 0 && h->idx.set == 0;
+	       h->encoding_space_ref == 0 && h->idx.slice == 0 && h->idx.contrast == 0 &&
+	       h->idx.repetition == 0 && h->idx.average == 0 && h->idx.phase == 0 &&
+	       h->idx.set == 0;
 }
 
 /* One sample into the table. what: "acquisition" or "readout", for the reason. */

@@ -206,6 +206,18 @@ static int open_segment(struct bs_log_writer *w, struct bs_fail *why)
 	return log_fail(w, failed, why);
 }
 
+/* Somebody may have removed it, with its folder, as no write tells: what it had is nowhere then. */
+static int check_there(struct bs_log_writer *w, int fd, struct bs_fail *why)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && st.st_nlink > 0)
+		return 0;
+	w->removed = w->durable;
+	errno = ENOENT;
+	return log_fail(w, "was removed", why);
+}
+
 /* Adds padding, so that the next commit starts a block. Returns the bytes of both. */
 static size_t pad(struct bs_log_writer *w)
 {
@@ -239,6 +251,8 @@ int bs_log_writer_commit(struct bs_log_writer *w, struct bs_fail *why)
 		return log_fail(w, "cannot write", why);
 	if (!w->relaxed && fdatasync(w->fd) != 0)
 		return log_fail(w, "cannot sync", why);
+	if (check_there(w, w->fd, why) != 0)
+		return BS_ERR_IO;
 	w->at += bytes;
 	w->used = 0;
 	w->durable = w->next;
@@ -257,6 +271,8 @@ static int seal_segment(struct bs_log_writer *w, int fd, const struct bs_log_hea
 		return log_fail(w, "cannot write its seal", why);
 	if (!w->relaxed && fdatasync(fd) != 0)
 		return log_fail(w, "cannot sync its seal", why);
+	if (check_there(w, fd, why) != 0)
+		return BS_ERR_IO;
 	w->synced = w->relaxed ? w->synced : seal->next;
 	return 0;
 }
@@ -411,6 +427,11 @@ int bs_log_writer_continue(struct bs_log_writer *w, struct bs_fail *why)
 
 	if (w->dir_fd < 0)
 		return bs_fail(why, BS_ERR_STATE, "%s: the log is closed", w->dir);
+	rc = open(w->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* the one that there is now */
+	if (rc < 0)
+		return io_fail(why, "cannot open the folder", w->dir, "");
+	(void)close(w->dir_fd);
+	w->dir_fd = rc;
 	if (w->fd >= 0) {
 		(void)close(w->fd);
 		rc = next_segment(w, true, why);

@@ -8,18 +8,23 @@
 #define _POSIX_C_SOURCE 200809L /* strdup */
 #include "drivers/source/recording.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "core/text.h"
 #include "drivers/file/hdf5.h"
 #include "drivers/file/probe.h"
 #include "drivers/log/name.h"
 #include "drivers/source/logged.h"
 #include "ipc/wire/mrd.h"
 
-#define XML_AT  "/dataset/xml"
-#define DATA_AT "/dataset/data"
+#define GROUP      "dataset" /* ISMRMRD's own name of it */
+#define GROUP_MAX  64
+#define GROUPS_MAX 64 /* that are looked at */
+#define NOTE_BYTES 256
 
 _Static_assert(sizeof(ISMRMRD_AcquisitionHeader) == BS_MRD_ACQ_BYTES, "the wire's own layout");
 
@@ -35,7 +40,9 @@ struct pool {
 };
 
 struct bs_recording {
-	char path[BS_DRAFT_PATH];
+	char path[BS_DRAFT_PATH], group[GROUP_MAX];
+	char xml_at[GROUP_MAX + 8], data_at[GROUP_MAX + 8]; /* in the file */
+	char note[NOTE_BYTES];
 	char *xml;
 	uint32_t count;
 	struct bs_logged *log; /* what is read is a log; NULL: HDF5 */
@@ -80,6 +87,26 @@ static void pool_release(struct pool *p)
 		free(p->piece[--p->used]);
 }
 
+/* A path that leads on behind a file names a group in it. */
+static int split(struct bs_recording *r, struct bs_fail *why)
+{
+	const char *group = GROUP;
+	struct stat st;
+	char *slash = stat(r->path, &st) != 0 && errno == ENOTDIR ? strrchr(r->path, '/') : NULL;
+
+	if (slash != NULL) {
+		*slash = '\0';
+		group = slash + 1;
+	}
+	if (group[0] == '\0' || strlen(group) >= sizeof(r->group))
+		return bs_fail(why, BS_ERR_IO, "%s: no group has a name of %zu bytes", r->path,
+			       strlen(group));
+	(void)snprintf(r->group, sizeof(r->group), "%s", group);
+	(void)snprintf(r->xml_at, sizeof(r->xml_at), "/%s/xml", group);
+	(void)snprintf(r->data_at, sizeof(r->data_at), "/%s/data", group);
+	return 0;
+}
+
 static int blank(struct bs_recording **out, const char *path, struct bs_fail *why)
 {
 	struct bs_recording *r;
@@ -92,6 +119,10 @@ static int blank(struct bs_recording **out, const char *path, struct bs_fail *wh
 		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a recording", path);
 	memcpy(r->path, path, len + 1);
 	r->file = r->data = r->space = r->type = r->transfer = -1;
+	if (split(r, why) != 0) {
+		free(r);
+		return BS_ERR_IO;
+	}
 	*out = r;
 	return 0;
 }
@@ -114,9 +145,13 @@ static void release(struct bs_recording *r)
 	free(r);
 }
 
-static int format_fail(const struct bs_recording *r, struct bs_fail *why, const char *what)
+static int format_fail(const struct bs_recording *r, struct bs_fail *why, const char *what,
+		       const char *at)
 {
-	return bs_mrdh5_fail(why, BS_ERR_FORMAT, r->path, what);
+	char words[GROUP_MAX + 120];
+
+	(void)snprintf(words, sizeof(words), "%s %s", what, at);
+	return bs_mrdh5_fail(why, BS_ERR_FORMAT, r->path, words);
 }
 
 /* A text of the file's own type: variable length (as ISMRMRD writes it) or fixed. */
@@ -131,7 +166,7 @@ static int read_text(struct bs_recording *r, hid_t set, hid_t type, struct bs_fa
 		if (memory < 0 || H5Tset_size(memory, H5T_VARIABLE) < 0 ||
 		    H5Tset_cset(memory, H5Tget_cset(type)) < 0 ||
 		    H5Dread(set, memory, H5S_ALL, H5S_ALL, r->transfer, &text) < 0 || text == NULL)
-			rc = format_fail(r, why, "cannot read " XML_AT);
+			rc = format_fail(r, why, "cannot read the header of", r->xml_at);
 		else
 			r->xml = strdup(text);
 		pool_release(&r->pool);
@@ -141,28 +176,57 @@ static int read_text(struct bs_recording *r, hid_t set, hid_t type, struct bs_fa
 		size_t bytes = H5Tget_size(type);
 
 		if (bytes == 0 || bytes > r->pool.limit)
-			return bs_fail(why, BS_ERR_FORMAT, "%s: " XML_AT " claims %zu bytes",
-				       r->path, bytes);
+			return bs_fail(why, BS_ERR_FORMAT, "%s: %s claims %zu bytes", r->path,
+				       r->xml_at, bytes);
 		r->xml = calloc(1, bytes + 1);
 		if (r->xml != NULL && H5Dread(set, type, H5S_ALL, H5S_ALL, r->transfer, r->xml) < 0)
-			rc = format_fail(r, why, "cannot read " XML_AT);
+			rc = format_fail(r, why, "cannot read the header of", r->xml_at);
 	}
 	if (rc == 0 && r->xml == NULL)
-		rc = bs_fail(why, BS_ERR_NOMEM, "%s: no memory for " XML_AT, r->path);
+		rc = bs_fail(why, BS_ERR_NOMEM, "%s: no memory for %s", r->path, r->xml_at);
 	return rc;
+}
+
+/* Other groups of the file that hold an MRD header. */
+static void note_groups(struct bs_recording *r)
+{
+	struct bs_text t = { r->note, sizeof(r->note), 0, false };
+	H5G_info_t root;
+	int n = 0;
+
+	if (H5Gget_info(r->file, &root) < 0)
+		return;
+	for (hsize_t i = 0; i < root.nlinks && i < GROUPS_MAX; i++) {
+		char name[GROUP_MAX];
+		char at[GROUP_MAX + 8];
+		const ssize_t len = H5Lget_name_by_idx(r->file, "/", H5_INDEX_NAME, H5_ITER_INC, i,
+						       name, sizeof(name), H5P_DEFAULT);
+
+		if (len <= 0 || (size_t)len >= sizeof(name) || strcmp(name, r->group) == 0)
+			continue;
+		(void)snprintf(at, sizeof(at), "/%s/xml", name);
+		if (H5Lexists(r->file, at, H5P_DEFAULT) <= 0)
+			continue;
+		bs_text_put(&t, "%s%s", n++ == 0 ? "other groups hold scans (--group): " : ", ",
+			    name);
+	}
+	for (char *c = r->note; *c != '\0'; c++)
+		if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
+			*c = '?';
 }
 
 static int read_xml(struct bs_recording *r, struct bs_fail *why)
 {
-	hid_t set = H5Dopen2(r->file, XML_AT, H5P_DEFAULT);
+	hid_t set = H5Dopen2(r->file, r->xml_at, H5P_DEFAULT);
 	hid_t type = set < 0 ? -1 : H5Dget_type(set);
 	hid_t space = set < 0 ? -1 : H5Dget_space(set);
 	int rc;
 
 	if (set < 0 || type < 0 || space < 0)
-		rc = format_fail(r, why, "no MRD header at " XML_AT);
+		rc = bs_fail(why, BS_ERR_FORMAT, "%s: no MRD header at %s%s%s", r->path, r->xml_at,
+			     r->note[0] != '\0' ? ": " : "", r->note);
 	else if (H5Tget_class(type) != H5T_STRING || H5Sget_simple_extent_npoints(space) != 1)
-		rc = bs_fail(why, BS_ERR_FORMAT, "%s: " XML_AT " is not one text", r->path);
+		rc = bs_fail(why, BS_ERR_FORMAT, "%s: %s is not one text", r->path, r->xml_at);
 	else
 		rc = read_text(r, set, type, why);
 	if (space >= 0)
@@ -200,31 +264,31 @@ static int open_data(struct bs_recording *r, struct bs_fail *why)
 	hsize_t most;
 	bool good;
 
-	r->data = H5Dopen2(r->file, DATA_AT, H5P_DEFAULT);
+	r->data = H5Dopen2(r->file, r->data_at, H5P_DEFAULT);
 	if (r->data < 0)
-		return format_fail(r, why, "no acquisitions at " DATA_AT);
+		return format_fail(r, why, "no acquisitions at", r->data_at);
 	stored = H5Dget_type(r->data);
 	r->space = H5Dget_space(r->data);
 	if (stored < 0 || r->space < 0) {
 		if (stored >= 0)
 			(void)H5Tclose(stored);
-		return format_fail(r, why, "cannot read the type of " DATA_AT);
+		return format_fail(r, why, "cannot read the type of", r->data_at);
 	}
 	good = is_acquisition(stored);
 	most = H5Dget_storage_size(r->data);
 	most = (most < r->pool.limit ? most : r->pool.limit) / H5Tget_size(stored);
 	(void)H5Tclose(stored);
 	if (!good)
-		return bs_fail(why, BS_ERR_FORMAT, "%s: " DATA_AT " does not hold MRD acquisitions",
-			       r->path);
+		return bs_fail(why, BS_ERR_FORMAT, "%s: %s does not hold MRD acquisitions", r->path,
+			       r->data_at);
 	if (H5Sget_simple_extent_ndims(r->space) != 1 ||
 	    H5Sget_simple_extent_dims(r->space, &count, NULL) != 1)
-		return bs_fail(why, BS_ERR_FORMAT, "%s: " DATA_AT " is not a list", r->path);
+		return bs_fail(why, BS_ERR_FORMAT, "%s: %s is not a list", r->path, r->data_at);
 	/* rows that are not there are read all the same, for minutes */
 	if (count > UINT32_MAX || count / BS_MRDH5_SQUEEZE > most)
 		return bs_fail(why, BS_ERR_FORMAT,
-			       "%s: " DATA_AT " claims %llu acquisitions, more than it stores",
-			       r->path, (unsigned long long)count);
+			       "%s: %s claims %llu acquisitions, more than it stores", r->path,
+			       r->data_at, (unsigned long long)count);
 	r->count = (uint32_t)count;
 	r->type = bs_mrdh5_acq_type();
 	return r->type < 0 ? bs_mrdh5_fail(why, BS_ERR_NOMEM, r->path, "no memory for HDF5") : 0;
@@ -237,8 +301,9 @@ static int open_here(struct bs_recording **out, const char *path, struct bs_fail
 
 	if (rc != 0)
 		return rc;
-	rc = bs_mrdh5_open(&r->file, &r->pool.limit, path, why);
+	rc = bs_mrdh5_open(&r->file, &r->pool.limit, r->path, why);
 	if (rc == 0) {
+		note_groups(r);
 		r->transfer = H5Pcreate(H5P_DATASET_XFER);
 		if (r->transfer < 0 ||
 		    H5Pset_buffer(r->transfer, CONVERT_BYTES, r->convert, r->background) < 0 ||
@@ -307,6 +372,16 @@ int bs_recording_open(struct bs_recording **out, const char *path, struct bs_fai
 	return rc == 0 ? open_here(out, path, why) : rc;
 }
 
+const char *bs_recording_in(const char *path, const char *group)
+{
+	static char joined[BS_DRAFT_PATH + GROUP_MAX];
+
+	if (group == NULL)
+		return path;
+	(void)snprintf(joined, sizeof(joined), "%s/%s", path, group);
+	return joined;
+}
+
 const char *bs_recording_xml(const struct bs_recording *r)
 {
 	return r->log != NULL ? bs_logged_xml(r->log) : r->xml;
@@ -314,7 +389,7 @@ const char *bs_recording_xml(const struct bs_recording *r)
 
 const char *bs_recording_note(const struct bs_recording *r)
 {
-	return r->log != NULL ? bs_logged_note(r->log) : "";
+	return r->log != NULL ? bs_logged_note(r->log) : r->note;
 }
 
 uint32_t bs_recording_count(const struct bs_recording *r)
@@ -351,8 +426,8 @@ int bs_recording_read(struct bs_recording *r, uint32_t index, struct bs_recorded
 	if (rc < 0) {
 		char what[64];
 
-		(void)snprintf(what, sizeof(what), "acquisition %u cannot be read", index);
-		return format_fail(r, why, what);
+		(void)snprintf(what, sizeof(what), "cannot read acquisition %u of", index);
+		return format_fail(r, why, what, r->data_at);
 	}
 	/* u16 products: they fit 64 bits */
 	uint64_t traj = (uint64_t)h->number_of_samples * h->trajectory_dimensions;

@@ -9,6 +9,8 @@
 
 /* Calibration lines that are kept, y and z: what scanners are set to, and some room. */
 static const uint32_t kept[2] = { 64, 32 };
+/* lambda by the noise: calibration lines are few, however little noise they have. */
+#define LEAST 3e-4
 /* Distinct neighborhoods of a frame, in 2D and 3D: a regular pattern has some tens. */
 static const uint32_t neighborhoods[2] = { 64, 512 };
 
@@ -41,12 +43,14 @@ static struct bs_region_spec region_of(const struct bs_protocol *p)
 
 struct bs_grappa_spec bs_filler_spec(const struct bs_protocol *p, uint32_t columns)
 {
+	const bool by_noise = p->grappa_lambda == 0.0;
 	struct bs_grappa_spec s = { .columns = columns,
 				    .coils = p->coils,
 				    .sources = p->grappa_sources,
 				    .neighborhoods = neighborhoods[p->encoded[2] > 1],
 				    .sets = bs_protocol_frames(p),
-				    .lambda = p->grappa_lambda };
+				    .lambda = by_noise ? LEAST : p->grappa_lambda,
+				    .by_noise = by_noise };
 
 	memcpy(s.encoded, p->encoded, sizeof(s.encoded));
 	memcpy(s.kernel, p->grappa_kernel, sizeof(s.kernel));

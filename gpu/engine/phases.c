@@ -392,6 +392,8 @@ static int correct(struct bs_phases *f, struct bs_mrd_acq *head, const float **d
 	const struct navigated *v = f->navigated != NULL ? &f->navigated[at] : NULL;
 	const size_t count = (size_t)f->n * f->p->coils;
 
+	if (head->encoding_space_ref != 0 && bs_mrd_kind(head->flags) == BS_KIND_CALIBRATION)
+		return 0; /* it was sampled in another way, and calibrates as it is */
 	if (back && !f->known[head->idx.slice])
 		return bs_fail(why, BS_ERR_CALIBRATION,
 			       "acquisition %u is a reversed line of slice %u, before which no "

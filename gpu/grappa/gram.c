@@ -1,10 +1,15 @@
 /* gpu/grappa/gram.c - see gram.h */
 #include "gpu/grappa/gram.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-#define PAD 16u /* zeros on each side of a line: what a block of correlate may read */
+#include "gpu/calibrate/dense.h"
+
+#define PAD    16u   /* zeros on each side of a line: what a block of correlate may read */
+#define AROUND 8u    /* samples around one, of three lines */
+#define TINY   1e-10 /* of the mean diagonal: lines without noise explain each other */
 
 static size_t up16(size_t n)
 {
@@ -54,6 +59,11 @@ static uint64_t lines_bytes(const struct bs_grappa_spec *s)
 	       sizeof(float);
 }
 
+static uint64_t around_of(const struct bs_grappa_spec *s)
+{
+	return (uint64_t)AROUND * s->coils;
+}
+
 int bs_gram_need(const struct bs_grappa_spec *s, struct bs_need *need, struct bs_fail *why)
 {
 	if (s->encoded[0] < 2 * s->kernel[0])
@@ -67,6 +77,8 @@ int bs_gram_need(const struct bs_grappa_spec *s, struct bs_need *need, struct bs
 	bs_need_add(need, "calibration inner products", 1,
 		    (uint64_t)order_of(s) * order_of(s) * 16u);
 	bs_need_add(need, "calibration sums", BS_TEAM_MAX, work_size(s) * sizeof(double));
+	bs_need_add(need, "calibration noise", 1, around_of(s) * around_of(s) * 16u);
+	bs_need_add(need, "calibration noise", 1, around_of(s) * s->coils * 16u);
 	return 0;
 }
 
@@ -102,7 +114,10 @@ int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *s, struct bs_ar
 		return bs_fail(why, BS_ERR_NOMEM, "grappa: calibration readouts");
 	m->g = bs_arena_take(arena, (size_t)m->order * m->order * 16u, BS_ALIGN);
 	m->work = bs_arena_take(arena, BS_TEAM_MAX * m->work_size * sizeof(double), BS_ALIGN);
-	return m->lines != NULL && m->middle != NULL && m->g != NULL && m->work != NULL
+	m->around = bs_arena_take(arena, around_of(s) * around_of(s) * 16u, BS_ALIGN);
+	m->right = bs_arena_take(arena, around_of(s) * s->coils * 16u, BS_ALIGN);
+	return m->lines != NULL && m->middle != NULL && m->g != NULL && m->work != NULL &&
+			       m->around != NULL && m->right != NULL
 		       ? 0
 		       : bs_fail(why, BS_ERR_NOMEM, "grappa: calibration");
 }
@@ -343,4 +358,83 @@ int bs_gram_make(struct bs_gram *m, const struct bs_grappa_lines *l, struct bs_f
 	bs_team_run(m->team, make_difference, m,
 		    (int)(pairs * (2 * m->kernel[1] - 1) * m->kernel[2]));
 	return 0;
+}
+
+/* Rows of G: of the samples around the middle of the kernel, in their order, and of the middle. */
+static uint32_t rows_around(const struct bs_gram *m, uint32_t *row, uint32_t *middle)
+{
+	const uint32_t *k = m->kernel;
+	const uint32_t line =
+		k[0] * m->coils; /* and to the one beside it, along y, or z in one y */
+	const uint32_t reach = k[0] > 1 ? m->coils : 0;
+	uint32_t n = 0;
+
+	*middle = (k[2] / 2 * k[1] + k[1] / 2) * line + k[0] / 2 * m->coils;
+	for (uint32_t beside = 0; beside < 3; beside++)
+		for (uint32_t x = 0; x < (reach > 0 ? 3 : 1); x++) {
+			const uint32_t at = *middle + beside * line - line + x * reach - reach;
+
+			if (at != *middle && n < AROUND)
+				row[n++] = at;
+		}
+	return n;
+}
+
+/* conj(s_i) s_j summed, of which G has one of both orders. */
+static void product(const struct bs_gram *m, uint32_t i, uint32_t j, double to[2])
+{
+	const bool there = i <= j;
+	const double *g = m->g + 2 * (there ? (size_t)i * m->order + j : (size_t)j * m->order + i);
+
+	to[0] = g[0];
+	to[1] = there ? g[1] : -g[1];
+}
+
+/* The equations' lower triangle, column by column, and right sides: column c of coil c. */
+static void fill_around(struct bs_gram *m, const uint32_t *row, uint32_t middle, uint32_t n)
+{
+	double trace = 0.0;
+
+	for (uint32_t j = 0; j < n; j++) {
+		const uint32_t at = row[j / m->coils] + j % m->coils;
+
+		for (uint32_t i = j; i < n; i++)
+			product(m, row[i / m->coils] + i % m->coils, at,
+				m->around + 2 * ((size_t)j * n + i));
+		trace += m->around[2 * ((size_t)j * n + j)];
+	}
+	for (uint32_t j = 0; j < n; j++)
+		m->around[2 * ((size_t)j * n + j)] += TINY * trace / n;
+	for (uint32_t c = 0; c < m->coils; c++)
+		for (uint32_t i = 0; i < n; i++)
+			product(m, row[i / m->coils] + i % m->coils, middle + c,
+				m->right + 2 * ((size_t)c * n + i));
+}
+
+double bs_gram_noise(struct bs_gram *m)
+{
+	uint32_t row[AROUND];
+	uint32_t middle;
+	const uint32_t n = rows_around(m, row, &middle) * m->coils;
+	double sum = 0.0;
+
+	fill_around(m, row, middle, n);
+	if (bs_dense_solve(n, m->coils, m->around, m->right, NULL) != 0)
+		return 0.0;
+	for (uint32_t c = 0; c < m->coils; c++) {
+		double left[2];
+		double weights = 0.0;
+
+		product(m, middle + c, middle + c, left);
+		for (uint32_t i = 0; i < n; i++) {
+			const double *w = m->right + 2 * ((size_t)c * n + i);
+			double s[2];
+
+			product(m, row[i / m->coils] + i % m->coils, middle + c, s);
+			left[0] -= w[0] * s[0] + w[1] * s[1];
+			weights += w[0] * w[0] + w[1] * w[1];
+		}
+		sum += left[0] / (1.0 + weights);
+	}
+	return sum > 0.0 && isfinite(sum) ? sum / m->coils : 0.0;
 }

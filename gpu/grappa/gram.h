@@ -8,8 +8,12 @@
  * before, to `columns` voxels along the readout, so that x counts samples of that field of view.
  * The sum over the readout of two lines depends on the difference of their shifts alone, but for
  * the ends: it is made once for each difference, the ends apart.
- * need -> plan -> make* -> close, which may follow anything. Only plan allocates; make gives the
- * same bytes for any team.
+ * noise: what the noise of a coil's samples adds to the diagonal of G, its variance times the
+ * places, as the calibration lines tell it: what the samples around one, of all coils, its own line
+ * and the two beside it, do not explain of it, by least squares; these have noise themselves. Of
+ * lines without noise it is what smoothness leaves.
+ * need -> plan -> { make -> noise }* -> close, which may follow anything. Only plan allocates; make
+ * gives the same bytes for any team.
  * Test: test/unit/gpu/calibrate/test_grappa.c
  */
 #ifndef BS_GPU_GRAPPA_GRAM_H
@@ -33,6 +37,7 @@ struct bs_gram {
 	size_t block_size;
 	double *g;    /* [order][order] complex */
 	double *work; /* [BS_TEAM_MAX][work_size] */
+	double *around, *right;
 	size_t work_size;
 	const struct bs_grappa_lines *from; /* of the make in progress */
 	uint32_t box[2];
@@ -44,5 +49,6 @@ int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *spec, struct bs
 void bs_gram_close(struct bs_gram *m);
 /* BS_ERR_SIZE: more lines than planned, or none. */
 int bs_gram_make(struct bs_gram *m, const struct bs_grappa_lines *lines, struct bs_fail *why);
+double bs_gram_noise(struct bs_gram *m);
 
 #endif

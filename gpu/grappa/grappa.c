@@ -40,6 +40,7 @@ struct bs_grappa {
 	struct bs_gram gram;
 	uint32_t gram_set; /* whose calibration lines gram was made of, and their version */
 	uint64_t gram_version;
+	double ridge; /* by its noise; 0: by lambda alone */
 	struct bs_neighbors near;
 	struct kept *kept;
 	size_t kept_size;      /* floats */
@@ -359,6 +360,7 @@ static void fill_normal(const struct bs_grappa *g, const struct bs_neighborhood 
 		}
 	}
 	l = g->s.lambda * sqrt(square) / n;
+	l = l < g->ridge ? g->ridge : l;
 	for (uint32_t j = 0; j < n; j++)
 		a[2 * ((size_t)j * n + j)] += l;
 }
@@ -500,6 +502,7 @@ int bs_grappa_prepare(struct bs_grappa *g, uint32_t set, const uint8_t *have,
 		if (rc == 0) {
 			g->gram_version = calibration->version;
 			g->gram_set = set;
+			g->ridge = g->s.by_noise ? 2.0 * bs_gram_noise(&g->gram) : 0.0;
 		}
 	}
 	if (rc == 0)

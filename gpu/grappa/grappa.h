@@ -10,7 +10,8 @@
  * weights = (S^H S + l I)^-1 S^H T, l = lambda ||S^H S||_F / n, n = sources x kernel[0] x coils,
  * in double precision: S and T are the neighborhoods and centers at every place of the calibration
  * lines, which count as zeros outside. They are kept for each set (a slice) until its calibration
- * lines change.
+ * lines change. by_noise: l is at least twice what the noise adds to the diagonal of
+ * S^H S (gram.h): once for these lines, once for those that the weights are applied to.
  *
  * They are applied in hybrid space: the readout x is an image already, cropped to `columns`, where
  * the sum along it is a product. The kernel's samples are those of that field of view (calibration
@@ -53,6 +54,7 @@ struct bs_grappa_spec {
 	uint32_t lines[2];      /* calibration lines y z at most */
 	uint32_t sets;          /* slices, each with weights of its own */
 	double lambda;
+	bool by_noise;
 };
 
 /* Calibration lines, a full box of them: at [coil][z][y][x] complex; steps in complex values. */

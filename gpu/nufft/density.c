@@ -13,13 +13,13 @@
 /* A sample nearer to k = 0 than this is the center (float tables round at 3e-8). */
 #define CENTER 1e-6
 
-/* All kz on the grid of the matrix: planes, which have an area each and no volume. */
+/* All kz on the encoded grid: planes, which have an area each and no volume. */
 static bool is_stack(const struct bs_protocol *p, const struct bs_traj *t)
 {
 	if (t->dims != 3)
 		return false;
 	for (size_t m = 0; m < (size_t)t->samples * t->readouts; m++) {
-		double plane = (double)t->k[3 * m + 2] * p->matrix[2];
+		double plane = (double)t->k[3 * m + 2] * bs_protocol_encoded_axis(p, 2);
 
 		if (fabs(plane - nearbyint(plane)) > 1e-4)
 			return false;

@@ -72,6 +72,12 @@ static const char *words_of(char out[96], const struct bs_limits_written *w)
 	return out;
 }
 
+/* About such a center the limits lie on the grid. */
+static bool fits(const struct bs_limits_written *w, int64_t center, int64_t size)
+{
+	return w->value[MIN] + size / 2 - center >= 0 && w->value[MAX] + size / 2 - center < size;
+}
+
 /* Of lines on a grid of so many. */
 static void take_step(const struct bs_limits_written *w, const char *name, uint32_t size,
 		      struct bs_limit *to, struct bs_scan_info *info)
@@ -82,7 +88,8 @@ static void take_step(const struct bs_limits_written *w, const char *name, uint3
 
 	if (range && w->there[CENTER] &&
 	    (w->value[CENTER] == middle ||
-	     (w->value[CENTER] >= 0 && w->value[CENTER] <= w->value[MAX])))
+	     (w->value[CENTER] >= 0 && w->value[CENTER] <= w->value[MAX] &&
+	      (fits(w, w->value[CENTER], size) || !fits(w, middle, size)))))
 		return;
 	to->given = range;
 	to->center = (uint32_t)middle;

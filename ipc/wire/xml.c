@@ -18,6 +18,7 @@
 
 #include "core/text.h"
 #include "ipc/wire/about.h"
+#include "ipc/wire/encodings.h"
 #include "ipc/wire/limits.h"
 #include "ipc/wire/wire.h"
 
@@ -37,6 +38,7 @@ struct reader {
 	bool text_cut;
 	unsigned sizes_seen; /* of the first encoding: one bit for each number of its matrices */
 	struct bs_limits limits;               /* its */
+	struct bs_encoding_written more;       /* of the one at hand behind it */
 	char depends_type[16], depends_on[64]; /* of the measurementDependency at hand */
 	uint32_t echo_times;                   /* that were read */
 	uint32_t bands;                        /* of the spacing at hand */
@@ -91,22 +93,11 @@ static bool blank(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Some write whole numbers as "64.0", or as what a calculation left of them: "35.9996". */
-static bool whole(const char *text, double *v)
-{
-	double d;
-
-	if (!bs_text_number(text, &d))
-		return false;
-	*v = round(d);
-	return fabs(d - *v) <= 1e-3;
-}
-
 static bool read_u32(struct reader *r, uint32_t *v)
 {
 	double n;
 
-	if (r->text_cut || !whole(r->text, &n) || !(n >= 0.0 && n <= UINT32_MAX)) {
+	if (r->text_cut || !bs_text_whole(r->text, &n) || !(n >= 0.0 && n <= UINT32_MAX)) {
 		refuse(r, "not an unsigned number of 32 bits", r->text);
 		return false;
 	}
@@ -146,7 +137,7 @@ static void end_limit(struct reader *r)
 	if (r->depth != 5 || strcmp(r->name[1], "encoding") != 0 ||
 	    strcmp(r->name[2], "encodingLimits") != 0 || r->text_len == 0)
 		return;
-	if (r->text_cut || !whole(r->text, &n) || fabs(n) > UINT32_MAX)
+	if (r->text_cut || !bs_text_whole(r->text, &n) || fabs(n) > UINT32_MAX)
 		refuse(r, "not a whole number of 32 bits", r->text);
 	else
 		(void)bs_limits_put(&r->limits, r->name[3], r->name[4], (int64_t)n);
@@ -493,10 +484,15 @@ static void XMLCALL on_end(void *arg, const XML_Char *name)
 		end_label(r);
 		if (r->depth == 3)
 			bs_about_add(r->info, r->name[1], r->name[2], r->text);
-	} else if (r->info->encodings == 1) { /* others (noise, navigators) are only counted */
+	} else if (r->info->encodings == 1) {
 		end_known(r);
 		end_limit(r);
 		end_bands(r);
+	} else if (r->depth == 5 && !r->text_cut) {
+		bs_encodings_put(&r->more, (const char *[]){ r->name[2], r->name[3], r->name[4] },
+				 r->text);
+	} else if (r->depth == 2) {
+		bs_encodings_take(&r->more, r->info);
 	}
 	r->depth--;
 	r->text_len = 0; /* what follows belongs to the parent, which has no text that is read */

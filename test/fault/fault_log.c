@@ -177,6 +177,32 @@ static void test_kill(const char *whom, unsigned at)
 	CHECK(peer_open(&p, &service), "a new connection");
 }
 
+/* Somebody removes the folder while a scan is logged: its outcome says so, and it is made again. */
+static void test_removed(const char *logs)
+{
+	char words[400];
+
+	CHECK(peer_begin(&p, "cart"), "a scan begins");
+	for (unsigned i = 0; i < 32; i++)
+		(void)peer_acq(&p, "cart", i, 0);
+	while (p.ack.durable < 32 && peer_await(&p, BS_WIRE_ACK))
+		continue;
+	CHECK(p.ack.durable == 32 && p.ack.unprotected == 0, "its lines are durable");
+	/* at once, as a spare file may be made in it */
+	(void)snprintf(words, sizeof(words), "mv '%s' '%s.gone' && rm -rf '%s.gone'", logs, logs,
+		       logs);
+	CHECK(system(words) == 0, "the folder of logs is removed");
+	for (unsigned i = 0; i < 32; i++)
+		(void)peer_acq(&p, "cart", i, 1);
+	CHECK(peer_end(&p, 64) && p.outcome.code == 0 && p.outcome.images == 2 &&
+		      strstr(p.outcome.text, " lacks 33 messages") != NULL,
+	      "its outcome says what is in no log: %s", p.outcome.text);
+	CHECK(access(logs, W_OK) == 0 && service_logs(&service, "was removed"), "it is made again");
+	CHECK(peer_good_scan(&p, "cart", 1) && strstr(p.outcome.text, "log ") != NULL &&
+		      strstr(p.outcome.text, "lacks") == NULL,
+	      "and has the next scan: %s", p.outcome.text);
+}
+
 int main(void)
 {
 	uint64_t seed = 12;
@@ -192,6 +218,7 @@ int main(void)
 		test_kill(whom[i % 3], 50 + (unsigned)(check_uniform(&seed) * 1200));
 	}
 	CHECK(service_number(&service, "\"log\":", "lacking") == 0, "no log lacks anything");
+	test_removed(logs);
 	peer_close(&p);
 	CHECK(service_stop(&service) == 0, "the service ends");
 	service_remove(&service);

@@ -239,6 +239,7 @@ static void field_of_view_zero(struct scan *s)
 		SET_WORD(s->header.encoded_fov[a], "0");
 		SET_WORD(s->header.recon_fov[a], "0");
 	}
+	s->no_field_of_view = true;
 }
 
 static void no_xml(struct scan *s)

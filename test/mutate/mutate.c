@@ -2,8 +2,9 @@
  * test/mutate/mutate.c - scans as consoles and converters change them: right, or true words
  *
  * No argument: a sample by a fixed seed, each row once and some pairs of rows. --all [SEED]: each
- * row on all its bases, and 300 pairs, by a fresh seed, which is printed. --only ROW[+ROW] BASES:
- * these, with all that was said of them. Some are served, too, which gives the same as recon.
+ * row on all its bases, and 300 pairs, by a fresh seed, which is printed; --pairs [SEED]: the pairs
+ * alone. --only ROW[+ROW] BASES: these, with all that was said of them. Some are served, too, which
+ * gives the same as recon.
  * One row must be answered as the table asks (mutations.h); two together never by an image that is
  * complete and wrong, by a reason that is not so, or without words.
  */
@@ -16,8 +17,9 @@
 
 #define ROWS_MAX        256u
 #define PAIRS           300u
-#define PAIRS_OF_SAMPLE 30u
-#define SERVED_OF       12u /* one of so many */
+#define PAIRS_OF_SAMPLE (CHECK_SANITIZED ? 6u : 30u)
+#define ROWS_OF_SAMPLE  (CHECK_SANITIZED ? 4u : 1u) /* one of so many */
+#define SERVED_OF       12u                         /* one of so many */
 
 static const struct mutation *rows[ROWS_MAX];
 static unsigned row_count;
@@ -49,7 +51,7 @@ static bool make(struct scan *s, const struct base *b, const struct mutation *co
 	if (!scan_make(s, &p))
 		return false;
 	for (int i = 0; i < 2; i++)
-		if (m[i] != NULL && m[i]->scan != NULL)
+		if (m[i] != NULL && m[i]->scan != NULL && s->count > 0)
 			m[i]->scan(s);
 	return true;
 }
@@ -76,11 +78,37 @@ static void report(const struct base *b, const struct mutation *const m[2], bool
 		       served ? ", served" : "", m[0]->name, m[1] != NULL ? ", " : "",
 		       m[1] != NULL ? m[1]->name : "");
 	verdicts[j->verdict]++;
+	if (good && m[1] == NULL && reason_not_yet(b, m) != NULL)
+		printf("# %s is right now: off test/mutate/not_yet.c with it\n", what);
 	if (why != NULL)
 		SKIP("%s: not yet right (%s): %s", what, why, j->words);
 	else
 		CHECK(good, "%s: %s%s%s", what, verdict_name[j->verdict],
 		      j->words[0] != '\0' ? ": " : "", j->words);
+}
+
+/* By the protocol of the scan itself; where init refuses that, of its base. False: not served. */
+static bool serve_one(struct answer *served, struct judgment *j, const struct base *b,
+		      struct scan *s, const struct answer *recon)
+{
+	static const struct mutation *const none[2];
+	struct answer a = { 0 };
+	struct scan clean;
+
+	if (recon->init != ENDED_WELL) {
+		const bool made =
+			make(&clean, b, none) && run_init(&a, &clean) && a.init == ENDED_WELL;
+
+		scan_free(&clean);
+		answer_free(&a);
+		if (!made)
+			return false;
+	}
+	CHECK(run_serve(served, s), "a scan is served");
+	judge(j, s, served);
+	if (recon->init == ENDED_WELL)
+		(void)judge_same(j, served, recon);
+	return true;
 }
 
 static void try_one(const struct base *b, const struct mutation *const m[2], bool serve)
@@ -95,12 +123,8 @@ static void try_one(const struct base *b, const struct mutation *const m[2], boo
 		CHECK(good, "%s: was run", m[0]->row);
 	judge(&j, &s, &a);
 	good = m[1] != NULL ? j.verdict != WRONG : is_answered(m[0]->asked, &j);
-	serve = serve && good && a.init == ENDED_WELL;
-	if (serve) {
-		good = run_serve(&served, &s);
-		judge(&j, &s, &served);
-		good = judge_same(&j, &served, &a) && good && j.verdict != WRONG;
-	}
+	serve = serve && good && serve_one(&served, &j, b, &s, &a);
+	good = good && j.verdict != WRONG;
 	report(b, m, serve, good, &j);
 	if (verbose)
 		printf("# said:\n%s\n# served: %s\n", a.said, served.said);
@@ -157,9 +181,9 @@ static void try_pair(void)
 }
 
 /* whole: each row on each of its bases. */
-static void try_all(bool whole, unsigned pairs)
+static void try_all(bool whole, bool singles, unsigned pairs)
 {
-	for (unsigned i = 0; i < row_count; i++) {
+	for (unsigned i = 0; singles && i < row_count; i += whole ? 1 : ROWS_OF_SAMPLE) {
 		const char one[2] = { rows[i]->bases[below((unsigned)strlen(rows[i]->bases))], 0 };
 
 		try_each(whole ? rows[i]->bases : one, rows[i]);
@@ -180,13 +204,15 @@ static void try_named(const char *row, const char *letters)
 	verbose = true;
 	CHECK(pair[0] != NULL && (plus == NULL || pair[1] != NULL), "there is a row %s", row);
 	for (; pair[0] != NULL && *letters != '\0'; letters++)
-		if (base_of(*letters) != NULL)
+		if (strchr(pair[0]->bases, *letters) != NULL &&
+		    (pair[1] == NULL || strchr(pair[1]->bases, *letters) != NULL))
 			try_one(base_of(*letters), pair, true);
 }
 
 int main(int argc, char **argv)
 {
-	const bool whole = argc > 1 && strcmp(argv[1], "--all") == 0;
+	const bool pairs = argc > 1 && strcmp(argv[1], "--pairs") == 0;
+	const bool whole = pairs || (argc > 1 && strcmp(argv[1], "--all") == 0);
 
 	if (getenv("BORESIDE") == NULL) {
 		SKIP("no program (BORESIDE)");
@@ -205,7 +231,7 @@ int main(int argc, char **argv)
 	if (argc > 3 && strcmp(argv[1], "--only") == 0)
 		try_named(argv[2], argv[3]);
 	else
-		try_all(whole, whole ? PAIRS : PAIRS_OF_SAMPLE);
+		try_all(whole, !pairs, whole ? PAIRS : PAIRS_OF_SAMPLE);
 	run_close();
 	printf("# %u right, %u partial, %u refused, %u wrong\n", verdicts[RIGHT], verdicts[PARTIAL],
 	       verdicts[REFUSED], verdicts[WRONG]);

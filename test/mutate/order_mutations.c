@@ -190,6 +190,29 @@ static void later_parts(struct plan *p)
 	p->skip_parts = p->nz / 4;
 }
 
+static void lines_move(struct plan *p)
+{
+	p->acs = 0;
+	p->moves = true;
+	p->count[REPETITION] = 4;
+}
+
+static void calibration_interleaved(struct scan *s)
+{
+	(void)snprintf(s->header.calibration, WORD, "interleaved");
+}
+
+/* Each line several times, as the ADCs of a spectroscopic train: time is a dimension. */
+static void train(struct scan *s)
+{
+	for (uint32_t i = s->count; i-- > 0;)
+		for (uint16_t n = 3; n > 0; n--) {
+			copy_line(s, i, i + 1);
+			s->lines[i + 1].head.idx.segment = n;
+		}
+	s->header.limit[LIMIT_SEGMENT].max = 3;
+}
+
 /* Slices 0 and 1 together from the second repetition on. */
 static void two_bands(struct plan *p)
 {
@@ -202,7 +225,7 @@ static void two_bands(struct plan *p)
 
 static void lines_lack(struct scan *s, uint32_t from, uint32_t count)
 {
-	for (uint32_t i = from + count; i-- > from;) {
+	for (uint32_t i = from + count; s->count > count && i-- > from;) {
 		struct line *l = &s->lines[i];
 
 		if (l->role == ROLE_IMAGE || l->role == ROLE_CALIBRATION) {
@@ -256,6 +279,7 @@ const struct mutation order_mutations[] = {
 	{ "20c", TAKE, "G", "averages of calibration alone", NULL, calibration_twice },
 	{ "21a", TAKE, "CSEI", "segment counts polarity", NULL, segment_is_polarity },
 	{ "21b", TAKE, "CSEPGD", "segment counts shots", segments, NULL },
+	{ "21c", REFUSE, "CSP", "segment counts the ADCs of a train", NULL, train },
 	{ "46a", REFUSE, "S", "multiband that nothing says, repetition 0 single band", two_bands,
 	  NULL },
 	{ "56a", MIND, "CSEPGID", "a line three times", NULL, line_three_times },
@@ -266,6 +290,8 @@ const struct mutation order_mutations[] = {
 	{ "57b", TAKE, "D", "the same, partitions inside", elliptical_parts_inside, NULL },
 	{ "57c", TAKE, "D", "partitions inside", parts_inside, NULL },
 	{ "57d", TAKE, "D", "the first lines and partitions lack", later_parts, NULL },
+	{ "57e", TAKE, "G", "other lines in each repetition, interleaved calibration", lines_move,
+	  calibration_interleaved },
 	{ "68a", MIND, "CSEPID", "stopped, frames open", NULL, stopped },
 	{ "68b", MIND, "CSEPID", "lines that were lost", NULL, lines_lost },
 	{ "68c", TAKE, "CSEPGD", "lines out of order", NULL, shuffled },

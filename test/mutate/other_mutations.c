@@ -207,6 +207,7 @@ static void without_lines(struct scan *s)
 		scan_remove(s, s->count - 1);
 	for (uint32_t i = 0; i < s->frame_count; i++)
 		s->frames[i].lost = s->plan.ny;
+	s->no_lines = true;
 }
 
 static void only_noise(struct scan *s)

@@ -1,5 +1,5 @@
 /* test/mutate/run.c - see run.h */
-#define _GNU_SOURCE /* asprintf */
+#define _POSIX_C_SOURCE 200809L /* strdup, kill */
 #include "test/mutate/run.h"
 
 #include <dirent.h>
@@ -215,11 +215,9 @@ static void keep_reason(struct answer *a)
 	(void)snprintf(a->why, sizeof(a->why), "%.*s", (int)(end - from), a->said + from);
 }
 
-bool run_recon(struct answer *a, const struct scan *s)
+bool run_init(struct answer *a, const struct scan *s)
 {
 	const char *const init[] = { "boreside", "init", "--from", "x.h5", "-o", "x.cfg", NULL };
-	const char *const recon[] = { "boreside", "recon",  "-c",   "x.cfg",
-				      "-o",       "out.h5", "x.h5", NULL };
 
 	clear();
 	memset(a, 0, sizeof(*a));
@@ -228,6 +226,16 @@ bool run_recon(struct answer *a, const struct scan *s)
 		return false;
 	a->scan = a->init = wait_for(start(init, in_folder("init.log")));
 	read_log(a, in_folder("init.log"));
+	return true;
+}
+
+bool run_recon(struct answer *a, const struct scan *s)
+{
+	const char *const recon[] = { "boreside", "recon",  "-c",   "x.cfg",
+				      "-o",       "out.h5", "x.h5", NULL };
+
+	if (!run_init(a, s))
+		return false;
 	if (a->init == ENDED_WELL) {
 		a->scan = wait_for(start(recon, in_folder("recon.log")));
 		read_log(a, in_folder("recon.log"));
@@ -283,7 +291,8 @@ static bool send_scan(struct sender *to, const struct scan *s)
 
 	sender_begin(to, ((uint64_t)getpid() << 32) + ++session, "scan", xml);
 	free(xml);
-	for (int64_t end = await_limit(); to->rules.state == SENDER_OPENING && await_now_ns() < end;)
+	for (int64_t end = await_limit();
+	     to->rules.state == SENDER_OPENING && await_now_ns() < end;)
 		(void)sender_step(to, 5);
 	for (uint32_t i = 0; good && i < s->count && to->rules.state != SENDER_ENDED; i++)
 		good = put_readout(to, &s->lines[i]);

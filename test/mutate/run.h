@@ -1,8 +1,9 @@
 /*
  * test/mutate/run.h - a scan through boreside init and recon, or through a service of its own
  *
- * run_open makes a folder to work in; then for each scan run_recon, perhaps run_serve after it,
- * which takes the site file that init made there; answer_free; run_close removes the folder.
+ * run_open makes a folder to work in. For each scan: run_recon, and perhaps run_serve after it, or
+ * after run_init of another scan, since it takes the site file that init made there; answer_free.
+ * run_close removes the folder.
  */
 #ifndef BS_TEST_MUTATE_RUN_H
 #define BS_TEST_MUTATE_RUN_H
@@ -32,6 +33,8 @@ struct answer {
 bool run_open(void);
 void run_close(void);
 bool run_recon(struct answer *a, const struct scan *s);
+/* init alone: the protocol that another scan is then served by. */
+bool run_init(struct answer *a, const struct scan *s);
 bool run_serve(struct answer *a, const struct scan *s);
 void answer_free(struct answer *a);
 /* The value of an attribute, "" where there is none. */

@@ -128,8 +128,8 @@ static bool is_measured(const struct plan *p, const uint32_t at[DIMS], bool *cal
 		return false;
 	if (p->elliptical && y * y + z * z > 1.0)
 		return false;
-	if (p->moves && (at[LINE] + at[REPETITION]) % 2 != 0)
-		return false;
+	if (p->moves)
+		return (at[LINE] + at[REPETITION]) % p->accel == 0;
 	if (p->bands && at[REPETITION] > 0 && at[SLICE] > 0)
 		return false;
 	return *calibrates || at[LINE] % p->accel == 0;

@@ -42,7 +42,7 @@ struct plan {
 	bool bipolar;    /* every second contrast is read the other way */
 	bool elliptical; /* no corners of ky, kz */
 	bool segmented;  /* lines in segments of 4, each with all phases */
-	bool moves;      /* lines differ by repetition: every second one, alternating */
+	bool moves;      /* the accelerated lines begin one later in each repetition */
 	bool bands;      /* of later repetitions slices 0 and 1 at once, as slice 0 */
 	double sign;     /* of the phase axis in every second repetition */
 };
@@ -121,6 +121,8 @@ struct scan {
 	bool limits_lie;        /* limits promise lines that were never to be measured */
 	bool second_unused;     /* lines of another encoding were promised to the image */
 	bool acceleration_lies; /* the header's acceleration is not that of the lines */
+	bool no_lines;          /* there is nothing to make an image of */
+	bool no_field_of_view;  /* nothing tells how much of a line an image keeps */
 	bool more_images;       /* what nobody promised may have images of its own */
 	uint32_t lines_refused; /* lines that no grid can hold */
 	uint32_t recon[3];      /* voxels that reconSpace asks for; */

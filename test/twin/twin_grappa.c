@@ -115,14 +115,14 @@ static void one(const struct bs_grappa_spec *s, struct bs_team *team, uint32_t s
 
 int main(void)
 {
-	static const struct bs_grappa_spec plane = { { 192, 160, 1 }, 160, 12,  { 5, 9, 1 }, 2, 32,
-						     { 24, 1 },       1,   3e-3 };
-	static const struct bs_grappa_spec odd = { { 61, 33, 1 }, 31, 3,   { 3, 5, 1 }, 0, 32,
-						   { 14, 1 },     1,  1e-3 };
-	static const struct bs_grappa_spec volume = { { 48, 21, 13 }, 48, 4,   { 5, 5, 5 }, 8, 300,
-						      { 9, 9 },       1,  1e-2 };
-	static const struct bs_grappa_spec many = { { 40, 24, 1 }, 40, 32,  { 3, 5, 1 }, 2, 16,
-						    { 16, 1 },     1,  1e-3 };
+	static const struct bs_grappa_spec plane = { { 192, 160, 1 }, 160, 12,   { 5, 9, 1 }, 2, 32,
+						     { 24, 1 },       1,   3e-3, true };
+	static const struct bs_grappa_spec odd = { { 61, 33, 1 }, 31, 3,    { 3, 5, 1 }, 0, 32,
+						   { 14, 1 },     1,  1e-3, false };
+	static const struct bs_grappa_spec volume = { { 48, 21, 13 }, 48, 4,    { 5, 5, 5 }, 8, 300,
+						      { 9, 9 },       1,  1e-2, false };
+	static const struct bs_grappa_spec many = { { 40, 24, 1 }, 40, 32,   { 3, 5, 1 }, 2, 16,
+						    { 16, 1 },     1,  1e-3, true };
 	struct bs_gpu_info gpu;
 	struct bs_team *team = NULL;
 	struct bs_fail why = { 0 };

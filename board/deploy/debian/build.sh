@@ -34,7 +34,9 @@ rm -rf "$work"
 mkdir -p "$work/debian"
 cd "$work"
 cp "$here/rules" debian
-cp "$here/prerm" "debian/$PACKAGE.prerm"
+for script in postinst prerm; do
+	cp "$here/$script" "debian/$PACKAGE.$script"
+done
 [ ! -f "$here/$PACKAGE.lintian-overrides" ] || cp "$here/$PACKAGE.lintian-overrides" debian
 awk -v RS= -v ORS='\n\n' -v package="$PACKAGE" '/^Source:/ || $2 == package' "$here/control" |
 	sed "s|@MAINTAINER@|$MAINTAINER|" >debian/control

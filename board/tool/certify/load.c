@@ -198,26 +198,40 @@ static void open_gate(struct bs_loads *l)
 	l->gate = -1;
 }
 
-/* The GPU's process, which is the first, runs; stop waits for its end all the same. */
-static bool gpu_runs(const struct bs_loads *l)
+/* One that was started runs; stop waits for its end all the same. */
+static bool is_running(const struct bs_loads *l, uint32_t i)
 {
 	siginfo_t end = { 0 };
 
-	return (l->set & BS_LOAD_GPU) && l->count > 0 &&
-	       waitid(P_PID, (id_t)l->pid[0], &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	return i < l->count &&
+	       waitid(P_PID, (id_t)l->pid[i], &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
 	       end.si_pid == 0;
+}
+
+/* In the order of bs_loads_start: each load has done something, or has ended. */
+static bool are_there(const struct bs_loads *l)
+{
+	const uint32_t io = (l->set & BS_LOAD_GPU) != 0;
+	const uint32_t cpu = io + ((l->set & BS_LOAD_IO) != 0);
+
+	return (!(l->set & BS_LOAD_GPU) || atomic_load(&l->done->gpu) != 0 || !is_running(l, 0)) &&
+	       (!(l->set & BS_LOAD_IO) || atomic_load(&l->done->io_syncs) != 0 ||
+		!is_running(l, io)) &&
+	       (!(l->set & BS_LOAD_CPU) || atomic_load(&l->done->cpu_passes) != 0 ||
+		!is_running(l, cpu));
 }
 
 void bs_loads_go(struct bs_loads *l)
 {
 	open_gate(l);
-	while (gpu_runs(l) && atomic_load(&l->done->gpu) == 0)
+	while (!are_there(l))
 		bs_sleep_ns(10000000);
 }
 
 bool bs_loads_gpu(const struct bs_loads *l)
 {
-	return gpu_runs(l) && atomic_load(&l->done->gpu) == GPU_LOADED;
+	return (l->set & BS_LOAD_GPU) && is_running(l, 0) &&
+	       atomic_load(&l->done->gpu) == GPU_LOADED;
 }
 
 void bs_loads_stop(struct bs_loads *l)

@@ -14,12 +14,13 @@
 #include "core/log.h"
 #include "core/progress.h"
 #include "drivers/sink/dicomstore.h"
+#include "drivers/source/recording.h"
 
 #define TRIES      6u    /* of protocols for one recording */
 #define MEMORY_MIB 4096u /* the default of node.memory_mib */
 
 struct request {
-	const char *from, *out, *pacs;
+	const char *from, *group, *out, *pacs;
 	uint32_t mrd, web;
 	bool force, system, untried, asks;
 	const char *name, *kind;
@@ -39,6 +40,7 @@ static int read_pacs(void *to, const char *text, struct bs_fail *why)
 static const struct bs_option options[] = {
 	{ BS_OPTION_TEXT, 0, "from", "RECORDING", AT(from),
 	  .help = "an MRD .h5, or a scan's log: the protocol that reconstructs it" },
+	{ BS_OPTION_TEXT, 0, "group", "NAME", AT(group), .help = BS_RECORDING_GROUP },
 	{ BS_OPTION_TEXT, 'o', "output", "FILE", AT(out), .help = "the site file (site.cfg)" },
 	{ BS_OPTION_FLAG, 0, "force", NULL, AT(force), .help = "a file that is there is replaced" },
 	{ BS_OPTION_FLAG, 0, "system", NULL, AT(system),
@@ -78,7 +80,7 @@ struct job {
 	struct bs_outline outline;
 	struct bs_outline_node node;
 	struct bs_site site;
-	char recording[BS_PATH_MAX_], part[BS_PATH_MAX_ + 8];
+	char file[BS_PATH_MAX_], recording[BS_PATH_MAX_], part[BS_PATH_MAX_ + 8];
 };
 
 static int fail(const struct bs_fail *why)
@@ -157,7 +159,7 @@ static int from_recording(struct job *j, struct bs_tried *tried, struct bs_fail 
 	struct bs_fail reason;
 	int rc;
 
-	rc = bs_survey_make(&j->survey, j->q.from, why);
+	rc = bs_survey_make(&j->survey, j->recording, why);
 	if (rc == 0)
 		rc = bs_choose(&choice, why);
 	if (rc != 0)
@@ -207,9 +209,27 @@ static int from_answers(struct job *j, struct bs_fail *why)
 	return rc == 0 ? check(j, why) : rc;
 }
 
+/* FILE/GROUP */
+static bool cut_group(struct job *j)
+{
+	char *slash;
+
+	if (strlen(j->q.from) >= sizeof(j->file))
+		return false;
+	(void)strcpy(j->file, j->q.from);
+	slash = strrchr(j->file, '/');
+	if (slash == NULL)
+		return false;
+	*slash = '\0';
+	j->q.from = j->file;
+	j->q.group = slash + 1;
+	return true;
+}
+
 static int place(struct job *j, struct bs_fail *why)
 {
 	char *real;
+	int rc;
 
 	if (strlen(j->q.out) + 6 > BS_PATH_MAX_)
 		return bs_fail(why, BS_ERR_IO, "too long a path: %s", j->q.out);
@@ -227,6 +247,8 @@ static int place(struct job *j, struct bs_fail *why)
 	if (j->q.from == NULL)
 		return 0;
 	real = realpath(j->q.from, NULL);
+	if (real == NULL && errno == ENOTDIR && j->q.group == NULL && cut_group(j))
+		real = realpath(j->q.from, NULL);
 	if (real == NULL) {
 		const char *words = strerror(errno);
 		char hint[BS_PLACE_HINT];
@@ -234,14 +256,12 @@ static int place(struct job *j, struct bs_fail *why)
 		return bs_fail(why, BS_ERR_IO, "%s: %s%s", j->q.from, words,
 			       bs_place_hint(j->q.from, hint));
 	}
-	if (strlen(real) >= sizeof(j->recording)) {
-		free(real);
-		return bs_fail(why, BS_ERR_IO, "too long a path: %s", j->q.from);
-	}
-	memcpy(j->recording, real, strlen(real) + 1);
-	j->node.from = j->recording;
+	rc = snprintf(j->recording, sizeof(j->recording), "%s", bs_recording_in(real, j->q.group));
 	free(real);
-	return 0;
+	j->node.from = j->recording;
+	return rc < (int)sizeof(j->recording)
+		       ? 0
+		       : bs_fail(why, BS_ERR_IO, "too long a path: %s", j->q.from);
 }
 
 static void tell(const struct job *j)
@@ -260,7 +280,8 @@ static void tell_next(const struct job *j)
 {
 	(void)printf("next:\n  boreside check %s\n", j->q.out);
 	if (j->q.from != NULL)
-		(void)printf("  boreside recon -c %s -o image.png %s\n", j->q.out, j->q.from);
+		(void)printf("  boreside recon -c %s -o image.png %s\n", j->q.out,
+			     bs_recording_in(j->q.from, j->q.group));
 	if (j->q.system)
 		(void)printf("  systemctl enable --now boreside\n");
 	else

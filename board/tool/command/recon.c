@@ -31,7 +31,7 @@
 #define BEFORE_MAX 16u
 
 struct job {
-	const char *config, *protocol, *recording, *out, *noise, *field_out;
+	const char *config, *protocol, *recording, *group, *out, *noise, *field_out;
 	struct before {
 		const char *text[BEFORE_MAX];
 		uint32_t count;
@@ -74,6 +74,7 @@ static const struct bs_option options[] = {
 	  .help = "which one of the site file (the recording's own, or the only one)" },
 	{ BS_OPTION_TEXT, 'o', "output", "OUT", AT(out),
 	  .help = "image file: .cfl, .h5 or another sink's ending", .required = true },
+	{ BS_OPTION_TEXT, 0, "group", "NAME", AT(group), .help = BS_RECORDING_GROUP },
 	{ BS_OPTION_TEXT, 0, "noise", "RECORDING", AT(noise),
 	  .help = "for noise.whiten, where the recording has no readouts of noise: those of this "
 		  "one" },
@@ -183,11 +184,6 @@ static int emit_ready(void *arg, struct bs_fail *why)
 	return rc;
 }
 
-static int run_scan(struct job *j, struct bs_fail *why)
-{
-	return bs_pipeline_run(&j->pipeline, emit_ready, j, false, why);
-}
-
 /* What is said of all images, once. */
 static void log_scan(const struct job *j)
 {
@@ -208,7 +204,7 @@ static int next_round(struct job *j, struct bs_fail *why)
 	int rc;
 
 	j->collecting = true;
-	rc = run_scan(j, why);
+	rc = bs_pipeline_run(&j->pipeline, emit_ready, j, false, why);
 	j->collecting = false;
 	if (rc != 0)
 		return rc;
@@ -357,7 +353,7 @@ static int reconstruct_shared(struct job *j, int64_t start_ns, struct bs_fail *w
 	}
 	rc = arm_shared(j, why);
 	if (rc == 0)
-		rc = run_scan(j, why);
+		rc = bs_pipeline_run(&j->pipeline, emit_ready, j, false, why);
 	if (rc != 0)
 		return rc;
 	log_scan(j);
@@ -487,7 +483,7 @@ static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 	bs_armed_place(place, sizeof(place), &j->pipeline.armed);
 	rc = rounds(j, why);
 	if (rc == 0)
-		rc = run_scan(j, why);
+		rc = bs_pipeline_run(&j->pipeline, emit_ready, j, false, why);
 	if (rc == 0)
 		log_scan(j);
 	if (rc == 0 && j->field_out != NULL)
@@ -582,6 +578,7 @@ static int run(int argc, char **argv)
 	(void)snprintf(j.who, sizeof(j.who), "recon%s%s", j.ranks.launched ? " " : "", words);
 	bs_log_init(j.who, BS_LOG_INFO);
 	bs_progress_use();
+	j.recording = bs_recording_in(j.recording, j.group);
 	many = stat(j.recording, &st) == 0 && S_ISDIR(st.st_mode);
 	j.shared = many || j.ranks.launched;
 	j.share.part = j.ranks.rank;

@@ -8,12 +8,13 @@
 #include <unistd.h>
 
 #include "board/tool/command/tools.h"
+#include "drivers/source/recording.h"
 #include "config/hint/place.h"
 #include "drivers/tool/replay/replay.h"
 #include "ipc/seal/keys.h"
 
 struct request {
-	const char *config, *url, *recording, *plan, *key, *service;
+	const char *config, *url, *recording, *group, *plan, *key, *service;
 	struct bs_seal_keys keys; /* sealed: what the connection is sealed with */
 	bool sealed;
 	struct bs_replay_options o;
@@ -35,6 +36,7 @@ static const struct bs_option options[] = {
 	  .help = BS_COMMAND_SERVICE_KEY_HELP },
 	{ BS_OPTION_TEXT, 'p', "protocol", "PROTOCOL", AT(o.protocol),
 	  .help = "the protocol to use; else the recording's own protocolName" },
+	{ BS_OPTION_TEXT, 0, "group", "NAME", AT(group), .help = BS_RECORDING_GROUP },
 	{ BS_OPTION_POSITIVE, 0, "speed", "X", AT(o.speed),
 	  .help = "X times as fast as the recording's time stamps (1)", .max = 1e6 },
 	{ BS_OPTION_FLAG, 0, "asap", NULL, AT(asap), .help = "as fast as the service takes it" },
@@ -251,6 +253,7 @@ static int run(int argc, char **argv)
 					"--asap and --speed exclude each other");
 	if (!q.asap && q.o.speed == 0.0)
 		q.o.speed = 1.0;
+	q.recording = bs_recording_in(q.recording, q.group);
 	q.o.patience_ns = llrint(q.patience_s * 1e9);
 	while (q.o.session == 0)
 		if (getrandom(&q.o.session, sizeof(q.o.session), 0) != sizeof(q.o.session))

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/frame/recon.h"
+
 #define POOL_BYTES   (UINT64_C(256) << 20)
 #define SLOTS        512u /* the default of node.acq_slots */
 #define SLOTS_LEAST  16u
@@ -163,14 +165,15 @@ static void put_navigators(const struct bs_choice *c)
 			       s->drift);
 }
 
-/* Readouts that carry no path, of a scan that is not on the grid, and those that do. */
+/*
+ * By the header's word, but for paths that say something else; readouts on ramps that the header
+ * describes are corrected on the grid, where phase-correction lines are.
+ */
 static bool on_grid(const struct bs_survey *s)
 {
-	const char *name = s->info.trajectory_name;
-
-	if (strcmp(name, "cartesian") == 0 || strcmp(name, "epi") == 0)
-		return true;
-	return name[0] == '\0' && s->dims.max == 0;
+	return (bs_choose_on_header(s) || s->info.trajectory_name[0] == '\0') &&
+	       (s->off_lines == 0 ||
+		(bs_admit_ramps(&s->info) && s->kinds[BS_KIND_PHASE_CORRECTION] >= 3));
 }
 
 static int refuse_mixed(const struct bs_survey *s, struct bs_fail *why)
@@ -201,24 +204,33 @@ static void say_unused(const struct bs_choice *c)
 {
 	const struct bs_survey *s = c->survey;
 	static const enum bs_kind unused[] = { BS_KIND_FEEDBACK, BS_KIND_DUMMY, BS_KIND_OTHER };
+	const uint64_t others = s->left.lines + s->left.calibration + s->left.rest;
+	char words[BS_ENCODINGS_WORDS];
 
+	if (s->note[0] != '\0')
+		bs_outline_say(c->out, "%s", s->note);
 	if (s->info.remark[0] != '\0')
 		bs_outline_say(c->out, "%s", s->info.remark);
-	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]); i++)
-		if (s->kinds[unused[i]] > 0)
+	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]); i++) {
+		const uint64_t n = s->kinds[unused[i]] - (unused[i] == BS_KIND_OTHER ? others : 0);
+
+		if (n > 0)
 			bs_outline_say(c->out, "%llu readouts (%s) are counted and not used",
-				       (unsigned long long)s->kinds[unused[i]],
-				       bs_kind_name(unused[i]));
+				       (unsigned long long)n, bs_kind_name(unused[i]));
+	}
+	if (s->astray > 0)
+		bs_outline_say(
+			c->out,
+			"read_dir, phase_dir and slice_dir of %llu readouts are not of length "
+			"1: where their images lie is not known, NIfTI and DICOM need it",
+			(unsigned long long)s->astray);
 	if (s->info.bands > 1)
 		bs_outline_say(c->out,
 			       "the header says multiband %u: lines may hold so many slices at "
 			       "once, and nothing takes them apart: images are partial",
 			       s->info.bands);
-	if (s->info.encodings > 1 || s->encodings > 1)
-		bs_outline_say(c->out,
-			       "the header has %u encodings: sizes are those of the first, and "
-			       "readouts of the others are taken for lines of it",
-			       s->info.encodings);
+	if (bs_encodings_words(words, sizeof(words), &s->left, &s->info, false)[0] != '\0')
+		bs_outline_say(c->out, "%s", words);
 }
 
 int bs_choose(const struct bs_choice *c, struct bs_fail *why)
@@ -229,9 +241,6 @@ int bs_choose(const struct bs_choice *c, struct bs_fail *why)
 
 	if (rc != 0)
 		return rc;
-	if (strcmp(s->info.trajectory_name, "cartesian") == 0 && s->dims.max > 0)
-		bs_outline_say(c->out, "the readouts carry a trajectory, but the header says "
-				       "cartesian: it is not looked at");
 	put_name(c);
 	rc = grid ? bs_choose_grid(c, why) : bs_choose_path(c, why);
 	if (rc == 0)

@@ -11,6 +11,8 @@
 #ifndef BS_BOARD_TOOL_INIT_CHOOSE_H
 #define BS_BOARD_TOOL_INIT_CHOOSE_H
 
+#include <string.h>
+
 #include "board/tool/init/outline.h"
 #include "board/tool/init/survey.h"
 
@@ -23,9 +25,20 @@ struct bs_choice {
 int bs_choose(const struct bs_choice *c, struct bs_fail *why);
 bool bs_choose_retreat(const struct bs_choice *c, const struct bs_fail *refused);
 
+/* The header's word says lines of a grid. */
+static inline bool bs_choose_on_header(const struct bs_survey *s)
+{
+	return strcmp(s->info.trajectory_name, "cartesian") == 0 ||
+	       strcmp(s->info.trajectory_name, "epi") == 0;
+}
 /* Of a scan on the grid (choose_grid.c), along paths (choose_path.c). */
 int bs_choose_grid(const struct bs_choice *c, struct bs_fail *why);
 int bs_choose_path(const struct bs_choice *c, struct bs_fail *why);
+/*
+ * What the matrix keeps of encodedSpace along an axis, its oversampling included: as much as
+ * reconSpace does.
+ */
+uint32_t bs_choose_kept(const struct bs_survey *s, int a, uint32_t oversampling);
 /* Matrix of the image that leaves, of a matrix [x, y, z] (choose_image.c). */
 void bs_choose_image(const struct bs_choice *c, const uint32_t matrix[3]);
 /* Slots of the readouts' pool that take no more than about 256 MiB; 0: the default does. */

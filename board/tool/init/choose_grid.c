@@ -4,7 +4,6 @@
  */
 #include "board/tool/init/choose.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,28 +28,6 @@ static uint32_t oversampling(const struct bs_survey *s)
 	return bs_readout_oversampling(s->samples.max, s->info.encoded[0]);
 }
 
-/* What the matrix keeps of the encoded grid: as much as reconSpace does of encodedSpace. */
-static uint32_t kept(const struct bs_survey *s, int a)
-{
-	const struct bs_scan_info *info = &s->info;
-	const uint32_t times = a == 0 ? oversampling(s) : 1;
-	const uint32_t encoded = info->encoded[a] * times;
-	double share = 1.0;
-	uint32_t n;
-
-	if (encoded == 1)
-		return 1;
-	if (info->encoded_fov_mm[a] > 0.0f && info->fov_mm[a] > 0.0f)
-		share = (double)info->fov_mm[a] / ((double)info->encoded_fov_mm[a] * times);
-	else if (info->recon[a] > 0)
-		share = (double)info->recon[a] / encoded;
-	n = share >= 1.0 ? encoded : (uint32_t)lround(share * encoded);
-	if (info->recon[a] > 0 && n + 1 >= info->recon[a] && n <= info->recon[a] + 1 &&
-	    info->recon[a] <= encoded)
-		n = info->recon[a]; /* rounded there, too */
-	return n > 0 ? n : 1;
-}
-
 static int put_sizes(const struct bs_choice *c, struct bs_fail *why)
 {
 	const struct bs_survey *s = c->survey;
@@ -71,7 +48,7 @@ static int put_sizes(const struct bs_choice *c, struct bs_fail *why)
 			       "along x",
 			       s->samples.max, encoded[0]);
 	for (int a = 0; a < 3; a++) {
-		matrix[a] = kept(s, a);
+		matrix[a] = bs_choose_kept(s, a, a == 0 ? times : 1);
 		if (matrix[a] > BS_AXIS_MAX)
 			return bs_fail(why, BS_ERR_UNSUPPORTED,
 				       "an image of %u voxels along %c: at most %u", matrix[a],
@@ -141,6 +118,17 @@ static void look_at(struct lines *l, const struct bs_survey *s)
 	free(present);
 }
 
+/* Lines in a row about the center, more than any pattern has: they calibrate without a flag. */
+static bool has_center(const struct bs_survey *s)
+{
+	const uint32_t middle = s->size[0] / 2 + s->size[0] * (s->size[1] / 2);
+	const uint32_t step = s->info.acceleration[0] > 1 ? 1 : s->size[0];
+
+	return middle >= step && middle + step < s->size[0] * s->size[1] &&
+	       s->present[middle - step] != 0 && s->present[middle] != 0 &&
+	       s->present[middle + step] != 0;
+}
+
 /* Lines between others that did not come. */
 static void put_parallel(const struct bs_choice *c, const struct lines *l)
 {
@@ -159,7 +147,12 @@ static void put_parallel(const struct bs_choice *c, const struct lines *l)
 			       r[0] > 0 ? r[0] : 1, r[1] > 0 ? r[1] : 1, calibrates);
 		return;
 	}
-	if (r[0] > 1 || r[1] > 1)
+	if ((r[0] > 1 || r[1] > 1) && s->channels.max > 1 && has_center(s))
+		bs_outline_put(c->out, "parallel", "\"grappa\"",
+			       "accelerated (by the header %u x %u): lines that are left out are "
+			       "made from their neighbors, by weights from the lines in the middle",
+			       r[0] > 0 ? r[0] : 1, r[1] > 0 ? r[1] : 1);
+	else if (r[0] > 1 || r[1] > 1)
 		bs_outline_say(c->out,
 			       "accelerated %u x %u, and %s: images are folded. An earlier scan of "
 			       "the study may bring maps (image: { maps = \"study\"; }, parallel = "

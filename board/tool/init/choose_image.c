@@ -1,6 +1,28 @@
 /* board/tool/init/choose_image.c - see choose.h: the matrix of the image that leaves */
 #include "board/tool/init/choose.h"
 
+#include <math.h>
+
+uint32_t bs_choose_kept(const struct bs_survey *s, int a, uint32_t times)
+{
+	const struct bs_scan_info *info = &s->info;
+	const uint32_t encoded = info->encoded[a] * times;
+	double share = 1.0;
+	uint32_t n;
+
+	if (encoded == 1)
+		return 1;
+	if (info->encoded_fov_mm[a] > 0.0f && info->fov_mm[a] > 0.0f)
+		share = (double)info->fov_mm[a] / ((double)info->encoded_fov_mm[a] * times);
+	else if (info->recon[a] > 0)
+		share = (double)info->recon[a] / encoded;
+	n = share >= 1.0 ? encoded : (uint32_t)lround(share * encoded);
+	if (share < 1.0 && info->recon[a] > 0 && n + 1 >= info->recon[a] &&
+	    n <= info->recon[a] + 1 && info->recon[a] <= encoded)
+		n = info->recon[a]; /* rounded there, too */
+	return n > 0 ? n : 1;
+}
+
 void bs_choose_image(const struct bs_choice *c, const uint32_t matrix[3])
 {
 	const uint32_t *recon = c->survey->info.recon;

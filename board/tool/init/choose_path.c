@@ -101,10 +101,19 @@ static int find_unit(const struct bs_choice *c, enum bs_traj_unit *unit, struct 
 	return 0;
 }
 
+/* Of reconSpace's field of view; a matrix alone does not tell a part of it from larger voxels. */
+static uint32_t kept(const struct bs_survey *s, int a)
+{
+	return s->info.fov_mm[a] > 0.0f && s->info.encoded_fov_mm[a] > 0.0f
+		       ? bs_choose_kept(s, a, 1)
+		       : s->info.encoded[a];
+}
+
 static int put_sizes(const struct bs_choice *c, struct bs_fail *why)
 {
 	const struct bs_survey *s = c->survey;
-	const uint32_t *n = s->info.encoded;
+	const uint32_t *encoded = s->info.encoded;
+	const uint32_t n[3] = { kept(s, 0), kept(s, 1), kept(s, 2) };
 	char text[64];
 
 	for (int a = 0; a < 3; a++)
@@ -116,20 +125,14 @@ static int put_sizes(const struct bs_choice *c, struct bs_fail *why)
 	bs_outline_put(c->out, "method", "\"gridding\"",
 		       "samples that lie on no grid: weighted for their density, gridded, FFT");
 	bs_outline_put(c->out, "matrix", text,
-		       "voxels: encodedSpace of the header, which the trajectory's unit refers "
-		       "to; the field of view is the header's");
+		       "voxels of encodedSpace, as many as reconSpace's field of view has");
+	if (memcmp(n, encoded, sizeof(n)) != 0) {
+		(void)snprintf(text, sizeof(text), "[%u, %u, %u]", encoded[0], encoded[1],
+			       encoded[2]);
+		bs_outline_put(c->out, "encoded", text,
+			       "encodedSpace, of which the matrix is the middle");
+	}
 	bs_choose_image(c, n);
-	for (int a = 0; a < 2; a++)
-		if (s->info.fov_mm[a] > 0.0f && s->info.encoded_fov_mm[a] > 0.0f &&
-		    fabs((double)s->info.fov_mm[a] / (double)s->info.encoded_fov_mm[a] - 1.0) >
-			    0.01) {
-			bs_outline_say(c->out,
-				       "reconSpace covers %g mm along %c, encodedSpace %g: images "
-				       "cover encodedSpace",
-				       (double)s->info.fov_mm[a], axes[a],
-				       (double)s->info.encoded_fov_mm[a]);
-			break;
-		}
 	(void)snprintf(text, sizeof(text), "%u", s->channels.max);
 	bs_outline_put(c->out, "coils", text, NULL);
 	(void)snprintf(text, sizeof(text), "%u", s->samples.max);
@@ -141,6 +144,7 @@ static int put_sizes(const struct bs_choice *c, struct bs_fail *why)
 static void put_unit(const struct bs_choice *c, enum bs_traj_unit unit)
 {
 	const struct bs_scan_info *info = &c->survey->info;
+	double mm[3];
 	char text[96];
 
 	if (unit == BS_UNIT_CYCLES_PER_VOXEL)
@@ -149,9 +153,11 @@ static void put_unit(const struct bs_choice *c, enum bs_traj_unit unit)
 	bs_outline_put(c->out, "trajectory.unit", text, NULL);
 	if (unit < BS_UNIT_RAD_PER_M)
 		return;
-	(void)snprintf(text, sizeof(text), "[%.4f, %.4f, %.4f]", (double)info->encoded_fov_mm[0],
-		       (double)info->encoded_fov_mm[1], (double)info->encoded_fov_mm[2]);
-	bs_outline_put(c->out, "fov_mm", text, "encodedSpace's: the trajectory's unit needs it");
+	for (int a = 0; a < 3; a++)
+		mm[a] = (double)info->encoded_fov_mm[a] * kept(c->survey, a) / info->encoded[a];
+	(void)snprintf(text, sizeof(text), "[%.4f, %.4f, %.4f]", mm[0], mm[1], mm[2]);
+	bs_outline_put(c->out, "fov_mm", text,
+		       "the matrix's, by encodedSpace: the trajectory's unit needs it");
 }
 
 /* What trajectory.file takes for an MRD recording; a scan's log is none. */
@@ -191,7 +197,7 @@ static void put_paths(const struct bs_choice *c, uint32_t dims)
 			       "frames have different numbers of readouts; images are of "
 			       "%u, as the first one",
 			       s->first_readouts);
-	if (s->frames == s->slices * s->contrasts && s->repetitions == 1 &&
+	if (s->frames == s->slices * s->contrasts && s->repetitions == 1 && s->samples.max > 1 &&
 	    s->first_readouts > 4 * s->info.encoded[0] && dims == 2)
 		bs_outline_say(c->out,
 			       "all %u readouts of a slice have the same repetition: they make one "
@@ -238,7 +244,21 @@ int bs_choose_path(const struct bs_choice *c, struct bs_fail *why)
 			"the image is as coarse, or its unit is another",
 			smallest);
 	}
-	if (s->bend < STRAIGHT)
+	if (bs_choose_on_header(s)) {
+		bs_outline_put(c->out, "method", "\"ls\"",
+			       "the header says %s, the readouts' own paths lie beside its grid: "
+			       "least squares along them, coil by coil",
+			       s->info.trajectory_name);
+		bs_outline_put(c->out, "ls.lambda", "1e-5", NULL);
+		bs_outline_say(
+			c->out,
+			"the header says %s, but %llu readouts bring paths that are not "
+			"those lines: they are taken%s",
+			s->info.trajectory_name, (unsigned long long)s->off_lines,
+			s->kinds[BS_KIND_PHASE_CORRECTION] > 0
+				? ", and phase-correction lines are not used: ghosts may stay"
+				: "");
+	} else if (s->bend < STRAIGHT && s->samples.max > 1)
 		bs_outline_put(c->out, "gridding.density", "\"ramp\"",
 			       "spokes: samples count by their distance from the center");
 	else

@@ -2,12 +2,14 @@
 #include "board/tool/init/survey.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/frame/readout.h"
 #include "core/hash.h"
 #include "core/progress.h"
+#include "core/traj/online.h"
 #include "drivers/source/recording.h"
 #include "gpu/calibrate/echo.h"
 #include "ipc/wire/xml.h"
@@ -94,18 +96,15 @@ static void count_frame(struct reading *r, const struct bs_mrd_idx *idx)
 }
 
 /* The line on the grid, as core/frame/admit.c has it. false: outside. */
-static bool place(const struct bs_survey *s, const struct bs_mrd_idx *idx, size_t *row)
+static bool place(const struct bs_survey *s, const struct bs_mrd_acq *head, size_t *row)
 {
-	const int64_t step[2] = { idx->kspace_encode_step_1, idx->kspace_encode_step_2 };
 	struct bs_center c;
 	int64_t line[2];
 
-	bs_center_of(&c, s->size, &s->info, idx);
-	for (int i = 0; i < 2; i++) {
-		line[i] = step[i] + (int64_t)(s->size[i] / 2) - c.line[i];
+	bs_center_place(line, &c, s->size, &s->info, head);
+	for (int i = 0; i < 2; i++)
 		if (line[i] < 0 || line[i] >= (int64_t)s->size[i])
 			return false;
-	}
 	*row = (size_t)(line[0] + s->size[0] * line[1]);
 	return true;
 }
@@ -116,7 +115,7 @@ static void put_line(struct reading *r, const struct bs_recorded *acq, bool imag
 	struct bs_survey *s = r->s;
 	size_t row;
 
-	if (!place(s, &h->idx, &row)) {
+	if (!place(s, h, &row)) {
 		s->outside++;
 		return;
 	}
@@ -207,6 +206,23 @@ static void measure_path(struct bs_survey *s, const float *k, uint32_t samples, 
 	}
 }
 
+/* It says something else than the line of the grid that the counters name. */
+static bool is_off_line(const struct bs_survey *s, const struct bs_recorded *acq)
+{
+	const uint32_t samples =
+		acq->head.number_of_samples - acq->head.discard_pre - acq->head.discard_post;
+	const uint32_t times = bs_readout_oversampling(samples, s->info.encoded[0]);
+	const uint32_t encoded[3] = { s->info.encoded[0] * (times > 0 ? times : 1), s->size[0],
+				      s->size[1] };
+	size_t row = 0;
+	const bool placed = place(s, &acq->head, &row);
+	const uint32_t line[2] = { (uint32_t)(row % s->size[0]), (uint32_t)(row / s->size[0]) };
+
+	return !bs_traj_on_line(&acq->head, acq->traj, &s->info, encoded, line) ||
+	       ((!placed || times == 0 || samples == 1) &&
+		s->reach[0] + s->reach[1] + s->reach[2] > 0.0);
+}
+
 static void put_path(struct reading *r, const struct bs_recorded *acq)
 {
 	const struct bs_mrd_acq *h = &acq->head;
@@ -216,6 +232,27 @@ static void put_path(struct reading *r, const struct bs_recorded *acq)
 
 	measure_path(r->s, path, used, dims);
 	put_hash(r, h, path, (size_t)used * dims);
+	r->s->off_lines += is_off_line(r->s, acq);
+}
+
+static double length2(const float v[3])
+{
+	return (double)v[0] * v[0] + (double)v[1] * v[1] + (double)v[2] * v[2];
+}
+
+/* To what files of images ask (drivers/sink/place.h). */
+static bool is_astray(const struct bs_mrd_acq *head)
+{
+	struct bs_mrd_acq h = *head; /* fields of a packed structure: by value */
+	float dir[3][3];
+
+	memcpy(dir[0], h.read_dir, sizeof(dir[0]));
+	memcpy(dir[1], h.phase_dir, sizeof(dir[1]));
+	memcpy(dir[2], h.slice_dir, sizeof(dir[2]));
+	for (int a = 0; a < 3; a++)
+		if (!(fabs(sqrt(length2(dir[a])) - 1.0) <= 1e-3))
+			return true;
+	return false;
 }
 
 static void put_imaging(struct reading *r, const struct bs_recorded *acq)
@@ -241,7 +278,7 @@ static void put_imaging(struct reading *r, const struct bs_recorded *acq)
 	most(&s->repetitions, h->idx.repetition);
 	most(&s->sets, h->idx.set);
 	most(&s->phases, h->idx.phase);
-	most(&s->encodings, h->encoding_space_ref);
+	s->astray += is_astray(h);
 	s->reversed += (h->flags & BS_MRD_IS_REVERSE) != 0;
 	s->calibrates_too += (h->flags & BS_MRD_IS_CALIBRATION_TOO) != 0;
 	put_line(r, acq, true);
@@ -300,6 +337,20 @@ static int put_navigator(struct reading *r, const struct bs_recorded *acq, struc
 	return 0;
 }
 
+/* As a protocol would that has readouts like this one. */
+static void mark(struct bs_survey *s, struct bs_mrd_acq *head)
+{
+	const uint32_t samples =
+		(uint32_t)head->number_of_samples - head->discard_pre - head->discard_post;
+	const struct bs_protocol like = { .method = BS_METHOD_CARTESIAN,
+					  .encoded = { samples, s->size[0], s->size[1] },
+					  .coils = head->active_channels,
+					  .samples = samples };
+
+	bs_encoding_mark(&like, &s->info, head);
+	bs_encodings_see(&s->left, head, 0);
+}
+
 static int put(struct reading *r, struct bs_recorded *acq, struct bs_fail *why)
 {
 	const struct bs_survey *s = r->s;
@@ -312,6 +363,7 @@ static int put(struct reading *r, struct bs_recorded *acq, struct bs_fail *why)
 		bs_kind_sort(&acq->head,
 			     s->info.channels != 0 ? s->info.channels : h->active_channels,
 			     s->samples.count > 0 ? s->samples.min : used);
+	mark(r->s, &acq->head);
 	kind = bs_mrd_kind(h->flags);
 	r->s->kinds[kind]++;
 	switch (kind) {
@@ -363,6 +415,7 @@ static int read_all(struct reading *r, struct bs_recording *in, struct bs_fail *
 	struct bs_progress progress;
 	int rc = begin(r, bs_recording_xml(in), why);
 
+	(void)snprintf(r->s->note, sizeof(r->s->note), "%s", bs_recording_note(in));
 	r->s->readouts = bs_recording_count(in);
 	bs_progress_begin(&progress, "reading", r->s->readouts, "readouts");
 	for (uint32_t i = 0; rc == 0 && i < r->s->readouts; i++) {

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "core/frame/center.h"
+#include "core/frame/encoding.h"
 #include "core/frame/kind.h"
 #include "core/study/noise.h"
 
@@ -24,14 +25,16 @@ struct bs_range {
 
 struct bs_survey {
 	struct bs_scan_info info;
+	char note[256]; /* of the recording, beside its scan; "": nothing */
 	uint32_t readouts;
 	uint64_t kinds[BS_KINDS];
 	/* of imaging readouts */
 	struct bs_range samples; /* without discarded ones */
 	struct bs_range discarded, channels, dims, step[2];
 	uint32_t slices, contrasts, averages, repetitions, sets, phases; /* largest, + 1 */
-	uint32_t encodings; /* largest encoding_space_ref, + 1 */
+	struct bs_encodings_left left; /* readouts of encodings that no protocol has a use of */
 	uint64_t reversed, calibrates_too;
+	uint64_t astray; /* whose directions are not of length 1 */
 	/* frames */
 	uint32_t frames;         /* changes of the frame's counters count one each */
 	uint32_t first_readouts; /* imaging readouts of the first */
@@ -48,6 +51,7 @@ struct bs_survey {
 	double reach[3];     /* largest |k| */
 	double bend;         /* farthest from the straight line through k = 0, of the reach */
 	bool repeats;        /* later frames have the first one's paths, to the bit */
+	uint64_t off_lines;  /* imaging readouts whose path is not that of their line of the grid */
 	uint32_t path_frame; /* imaging readouts with all those counters 0 */
 	/* beside the lines */
 	struct bs_noise noise;

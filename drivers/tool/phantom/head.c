@@ -82,10 +82,8 @@ void bs_phantom_info(const struct bs_phantom_scan *scan, const struct bs_scanlin
 		put_text(info->trajectory_unit, sizeof(info->trajectory_unit), "cycles/voxel");
 	info->noise_bandwidth = (float)scan->receiver.bandwidth;
 	for (int a = 0; a < 3; a++) {
-		bool wide = on_grid && p->encoded[a];
-
 		info->recon[a] = scan->recon[a] > 0 ? scan->recon[a] : p->matrix[a];
-		info->encoded[a] = wide ? p->encoded[a] : p->matrix[a];
+		info->encoded[a] = bs_protocol_encoded_axis(p, (uint32_t)a);
 		info->fov_mm[a] = p->fov_mm[a] > 0.0f ? p->fov_mm[a] : (float)p->matrix[a];
 		info->encoded_fov_mm[a] =
 			info->fov_mm[a] * (float)info->encoded[a] / (float)p->matrix[a];

@@ -3,59 +3,24 @@
 # the image of a header that is whole, and says what of it was not taken as it is written; the
 # service gives recon's bytes and the same words. A scan without a readout is no success anywhere.
 set -u
-if [ ! -d "$DATA/console" ]; then
-	echo "skip headers as tools write them: no folder of recordings at $DATA/console"
-	exit 0
-fi
-. "$(dirname "$0")/../../support/await.bash"
-. "$(dirname "$0")/../init/init.bash"
-serve=
-trap '[ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"' EXIT
-ref=$DATA/console/ref
-check() { # words, then a command
-	local words=$1
-	shift
-	if "$@" >out 2>&1; then echo "ok $words"; else echo "not ok $words: $(tail -n 3 out)"; fi
-}
-site() { # site NAME: a service's, by the site file that init made
-	mkdir "$1"
-	sed -e "s/^\tname = \"boreside\";.*/&\n\t$patient/" \
-		-e 's/^sinks = (/&\n\t{ type = "cfl"; dir = "images"; },/' "$1.cfg" >"$1/site.cfg"
-}
-start() { # start NAME
-	"$BORESIDE" serve -c "$1/site.cfg" 2>"$1/log" &
-	serve=$!
-	"$BORESIDE" status -c "$1/site.cfg" $ready >/dev/null
-}
-stop() {
-	kill -TERM $serve
-	wait $serve
-	serve=
-}
+. "$(dirname "$0")/console.bash"
+begin "headers as tools write them"
 row() { # row NAME REFERENCE FOV_Z WORDS: "": none
 	local name=$1 words=$4
-	init "$name" "$DATA/console/$name.h5" || return
-	check "$name: exact" "$BORESIDE" compare --max-unscaled 1e-6 "$name.cfl" "$ref/$2.cfl"
-	site "$name"
-	start "$name"
-	"$BORESIDE" replay -c "$name/site.cfg" -p scan --asap $patience \
-		"$DATA/console/$name.h5" >"$name.out" 2>&1
-	await test -n "$(ls "$name"/images/*.cfl 2>/dev/null)"
-	check "$name: through the service bit for bit" cmp "$name"/images/*.cfl "$name.cfl"
-	"$BORESIDE" status -c "$name/site.cfg" --json >"$name.json"
-	stop
+	made "$name" || return
+	bound "$name" "$2" 1e-6
+	served "$name"
 	"$BORESIDE" recon -c "$name.cfg" -o "$name.nii" "$DATA/console/$name.h5" >recon.log 2>&1
 	check "$name: $3 mm thick" \
 		test "$(od -A n -t f4 -j 88 -N 4 "$name.nii" | tr -d ' ')" = "$3"
-	strings -n 8 "$name"/images/*.h5 >text
-	check "$name: complete" grep -q 'boreside_quality</name><value>complete<' text
+	is "$name" complete
 	if [ -z "$words" ]; then
 		check "$name: nothing is to be said" test ! -s "$name.err"
 		return
 	fi
 	tells "$name" "$words"
 	check "$name: recon says it" grep -q "$words" recon.log
-	check "$name: the image" grep -q "boreside_header</name><value>.*$words" text
+	check "$name: the image" grep -q "boreside_header</name><value>.*$words" "$name.text"
 	check "$name: the outcome" grep -q "outcome: BS_OK.*$words" "$name.out"
 	check "$name: status" grep -q "\"remark\":\"$words" "$name.json"
 }

@@ -3,14 +3,8 @@
 # another order than those of the scan that takes them: matched by coilLabel, in the service and in
 # `boreside recon`, to the same bytes; other names are refused in words, or left out and said
 set -u
-if [ ! -d "$DATA/console" ]; then
-	echo "skip the names of channels: no folder of recordings at $DATA/console"
-	exit 0
-fi
-. "$(dirname "$0")/../../support/await.bash"
-dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
-serve=
-trap '[ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"' EXIT
+. "$(dirname "$0")/console.bash"
+begin "the names of channels"
 from=$DATA/console/channel_order
 grid='method = "cartesian"; matrix = [40, 40, 1]; encoded = [40, 40, 1]; coils = 4; samples = 40;
   readouts = "header";'
@@ -28,12 +22,6 @@ protocols = (
 	{ name = "fast"; $grid $quiet parallel = "sense"; image: { maps = "study"; };
 	  ls: { lambda = 1e-6; iterations = 60; }; } );
 CFG
-cd "$dir" || exit 1
-check() { # words, then a command
-	local words=$1
-	shift
-	if "$@" >out 2>&1; then echo "ok $words"; else echo "not ok $words: $(tail -n 3 out)"; fi
-}
 # Of an image of noise alone in four channels: deviations, and how far the covariance is from 1
 white() {
 	od -A n -t f4 -w8 -v "$1" | awk '

@@ -4,48 +4,15 @@
 # phase-correction lines, vendor or, where nothing tells, in words and not complete. The service
 # gives recon's bytes, and its outcome the same words.
 set -u
-if [ ! -d "$DATA/console" ]; then
-	echo "skip reversed lines' center: no folder of recordings at $DATA/console"
-	exit 0
-fi
-. "$(dirname "$0")/../../support/await.bash"
-. "$(dirname "$0")/../init/init.bash"
-serve=
-trap '[ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"' EXIT
-ref=$DATA/console/ref
+. "$(dirname "$0")/console.bash"
+begin "reversed lines' center"
 says="center_sample of reversed lines is 32: k = 0 is taken at sample"
 copied="$says 31 (as Siemens' converter copies it), not 32 (by MRD's text)"
 stored="$says 32 (by MRD's text), not 31 (as Siemens' converter copies it)"
 untold="$copied; nothing tells which is right but the key reversed_center"
-check() { # words, then a command
-	local words=$1
-	shift
-	if "$@" >out 2>&1; then echo "ok $words"; else echo "not ok $words: $(tail -n 3 out)"; fi
-}
-bound() { # bound NAME REFERENCE MOST: unscaled
-	check "$1: at most $3 of $2" "$BORESIDE" compare --max-unscaled "$3" "$1.cfl" "$ref/$2.cfl"
-}
-# served NAME: the service by the site file that init made; NAME.out, NAME/images
-served() {
-	mkdir "$1"
-	sed -e "s/^\tname = \"boreside\";.*/&\n\t$patient/" \
-		-e 's/^sinks = (/&\n\t{ type = "cfl"; dir = "images"; },/' "$1.cfg" >"$1/site.cfg"
-	"$BORESIDE" serve -c "$1/site.cfg" 2>log &
-	serve=$!
-	"$BORESIDE" status -c "$1/site.cfg" $ready >/dev/null
-	"$BORESIDE" replay -c "$1/site.cfg" -p scan --asap $patience "$DATA/console/$1.h5" \
-		>"$1.out" 2>&1
-	await test -n "$(ls "$1"/images/*.cfl 2>/dev/null)"
-	check "$1 through the service: bit for bit" cmp "$1"/images/*.cfl "$1.cfl"
-	kill -TERM $serve
-	wait $serve
-	serve=
-	strings -n 8 "$1"/images/*.h5 | sed "s/&apos;/'/g" >"$1.text"
-}
 for name in reversed_center_mdh reversed_center_mrd reversed_center_untold epi_center_mdh \
 	epi_center_mrd epi_center_literal bipolar_asym_mdh bipolar_asym_mrd; do
-	init $name "$DATA/console/$name.h5"
-	mv recon.log $name.log
+	made $name
 done
 for name in mdh mrd untold; do bound reversed_center_$name reversed_center 1e-6; done
 for name in mdh mrd literal; do bound epi_center_$name epi_center 1e-5; done
@@ -93,5 +60,5 @@ check "and what nothing tells" grep -q -F "are partial, the first: $untold" \
 check "and which the lines told" grep -q -F "$stored, by the phase" epi_center_literal.out
 check "its image says it" grep -q "boreside_readout</name><value>$says 31" \
 	reversed_center_mdh.text
-check "which is whole" grep -q 'boreside_quality</name><value>complete<' reversed_center_mdh.text
-check "and not" grep -q 'boreside_quality</name><value>partial<' reversed_center_untold.text
+is reversed_center_mdh complete
+is reversed_center_untold partial

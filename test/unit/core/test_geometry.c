@@ -190,6 +190,7 @@ static void contradictions(void)
 	p.traj.type = BS_TRAJ_SPIRAL2D;
 	p.dims = 2;
 	p.matrix[2] = 1;
+	memset(p.encoded, 0, sizeof(p.encoded));
 	info = (struct bs_scan_info){ .encoded = { 64, 60, 1 },
 				      .recon = { 64, 60, 1 },
 				      .encoded_fov_mm = { 64, 60, 5 },

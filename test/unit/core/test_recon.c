@@ -419,7 +419,7 @@ static void admit_on_grid(void)
 	p.method = BS_METHOD_GRIDDING;
 	p.traj.type = BS_TRAJ_RADIAL2D;
 	strcpy(info.trajectory_name, "cartesian");
-	memcpy(info.encoded, p.matrix, sizeof(info.encoded));
+	memcpy(info.encoded, p.encoded, sizeof(info.encoded));
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_TRAJECTORY, "spokes, not a grid: %s",
 	      why.text);
 }
@@ -441,6 +441,7 @@ static void admit_trajectory(void)
 	for (int i = 0; i < 64; i++)
 		k[i] = (float)(check_uniform(&seed) - 0.5);
 	p.method = BS_METHOD_GRIDDING;
+	memset(p.encoded, 0, sizeof(p.encoded));
 	p.samples = 8;
 	p.readouts = 4;
 	p.traj.tolerance = 1e-4;

@@ -354,6 +354,41 @@ static void test_data(void)
 	}
 }
 
+/* A file with two scans, one of them in a group of another name. */
+static void test_groups(void)
+{
+	struct bs_fail why = { 0 };
+	struct bs_recording *r = NULL;
+	ISMRMRD_Dataset other;
+	char both[256];
+
+	CHECK(write_recording(name[3]) == 0, "a recording is written");
+	if (ismrmrd_init_dataset(&other, name[3], "/dataset_2") != ISMRMRD_NOERROR ||
+	    ismrmrd_open_dataset(&other, true) != ISMRMRD_NOERROR ||
+	    ismrmrd_write_header(&other, "<ismrmrdHeader/>") != ISMRMRD_NOERROR ||
+	    ismrmrd_close_dataset(&other) != ISMRMRD_NOERROR)
+		CHECK(0, "a second group");
+	CHECK(bs_recording_open(&r, name[3], &why) == 0 && bs_recording_count(r) == ACQS &&
+		      strcmp(bs_recording_note(r),
+			     "other groups hold scans (--group): dataset_2") == 0,
+	      "the first is read, and the other said: %s", r != NULL ? bs_recording_note(r) : "");
+	(void)bs_recording_close(r, NULL);
+	(void)snprintf(both, sizeof(both), "%s", bs_recording_in(name[3], "dataset_2"));
+	CHECK(bs_recording_open(&r, both, &why) == BS_ERR_FORMAT &&
+		      strstr(why.text, "no acquisitions at /dataset_2/data"),
+	      "the second: %s", why.text);
+	(void)snprintf(both, sizeof(both), "%s", bs_recording_in(name[3], "third"));
+	CHECK(bs_recording_open(&r, both, &why) == BS_ERR_FORMAT &&
+		      strstr(why.text, "no MRD header at /third/xml: other groups hold scans") &&
+		      strstr(why.text, "dataset, dataset_2"),
+	      "one that is not there: %s", why.text);
+	(void)snprintf(both, sizeof(both), "%s/", name[3]);
+	CHECK(bs_recording_open(&r, both, &why) == BS_ERR_IO, "none: %s", why.text);
+	(void)snprintf(both, sizeof(both), "%s/%070d", name[3], 1);
+	CHECK(bs_recording_open(&r, both, &why) == BS_ERR_IO, "too long a name: %s", why.text);
+	CHECK(strcmp(bs_recording_in(name[3], NULL), name[3]) == 0, "no group is asked for");
+}
+
 int main(void)
 {
 	if (mkdtemp(dir) == NULL)
@@ -367,6 +402,7 @@ int main(void)
 	test_lying_header();
 	test_claims();
 	test_data();
+	test_groups();
 	for (int i = 0; i < 4; i++)
 		(void)unlink(name[i]);
 	(void)rmdir(dir);

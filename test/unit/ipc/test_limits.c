@@ -53,6 +53,10 @@ static void steps(void)
 	is(step(1, 64, 0, 47, 16), 0, 47, 16, "");
 	is(step(1, 64, 0, 31, 32), 0, 31, 32, "");
 	is(step(1, 20, 1, 20, 11), 1, 20, 11, "");
+	/* none of these fits: readouts may say another one */
+	is(step(1, 24, 0, 30, 15), 0, 30, 15, "");
+	is(step(1, 20, 0, 19, 0), 0, 19, 10,
+	   "kspace_encoding_step_1 of encodingLimits is 0 to 19, center 0: center 10 taken");
 	is_none(step(1, 20, -10, 9, 0), "kspace_encoding_step_1 of encodingLimits is -10 to 9, "
 					"center 0: counters as they are, center 10 taken");
 	is_none(step(1, 20, 0, 0, 0), "is 0 to 0, center 0");

@@ -6,11 +6,13 @@
 #include "gpu/grappa/grappa.h"
 
 #include <complex.h>
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "core/thread/team.h"
 #include "gpu/calibrate/dense.h"
+#include "gpu/grappa/gram.h"
 #include "test/support/check.h"
 
 #define TAU 6.28318530717958647692
@@ -366,12 +368,13 @@ static void check_pattern(struct trial *t, const char *name)
 
 static void patterns(void)
 {
-	static const struct bs_grappa_spec plane = { { 60, 33, 1 }, 31, 3,   { 5, 9, 1 }, 0, 32,
-						     { 14, 1 },     2,  1e-3 };
-	static const struct bs_grappa_spec volume = { { 24, 13, 9 }, 24,       2, { 3, 5, 5 }, 7,
-						      200,           { 9, 7 }, 1, 1e-2 };
-	static const struct bs_grappa_spec many = { { 40, 12, 1 }, 40, 32,  { 1, 3, 1 }, 0, 8,
-						    { 9, 1 },      1,  1e-3 };
+	static const struct bs_grappa_spec plane = { { 60, 33, 1 }, 31, 3,    { 5, 9, 1 }, 0, 32,
+						     { 14, 1 },     2,  1e-3, false };
+	static const struct bs_grappa_spec volume = {
+		{ 24, 13, 9 }, 24, 2, { 3, 5, 5 }, 7, 200, { 9, 7 }, 1, 1e-2, false
+	};
+	static const struct bs_grappa_spec many = { { 40, 12, 1 }, 40, 32,   { 1, 3, 1 }, 0, 8,
+						    { 9, 1 },      1,  1e-3, false };
 	struct trial t;
 	uint64_t seed = 41;
 
@@ -396,8 +399,8 @@ static void patterns(void)
 /* Weights are kept for a set and its lines' version; teams and order leave no trace. */
 static void kept(void)
 {
-	static const struct bs_grappa_spec s = { { 40, 30, 1 }, 40, 4,   { 3, 5, 1 }, 0, 16,
-						 { 12, 1 },     2,  1e-3 };
+	static const struct bs_grappa_spec s = { { 40, 30, 1 }, 40, 4,    { 3, 5, 1 }, 0, 16,
+						 { 12, 1 },     2,  1e-3, false };
 	const size_t bytes = (size_t)40 * 30 * 4 * 8;
 	float *out = malloc(bytes);
 	float *again = malloc(bytes);
@@ -436,7 +439,8 @@ static void kept(void)
 
 static void refused(void)
 {
-	struct bs_grappa_spec s = { { 40, 30, 1 }, 40, 2, { 3, 5, 1 }, 0, 2, { 12, 1 }, 1, 1e-3 };
+	struct bs_grappa_spec s = { { 40, 30, 1 }, 40, 2,    { 3, 5, 1 }, 0, 2,
+				    { 12, 1 },     1,  1e-3, false };
 	struct bs_need need = { 0 };
 	struct bs_fail why = { 0 };
 	struct trial t;
@@ -470,8 +474,8 @@ static void refused(void)
  */
 static void exact(void)
 {
-	static const struct bs_grappa_spec s = { { 48, 33, 1 }, 48, 2,  { 1, 3, 1 }, 0, 8,
-						 { 33, 1 },     1,  0.0 };
+	static const struct bs_grappa_spec s = { { 48, 33, 1 }, 48, 2,   { 1, 3, 1 }, 0, 8,
+						 { 33, 1 },     1,  0.0, false };
 	const size_t line = (size_t)2 * 48;
 	const size_t coil = 33 * line;
 	struct bs_fail why = { 0 };
@@ -499,8 +503,63 @@ static void exact(void)
 	free(whole);
 }
 
+/* Of so large a signal, two points, in noise of the variance 1/6. */
+static double noise_of(double signal, double noise)
+{
+	static const struct bs_grappa_spec s = { { 48, 33, 1 }, 48, 3,   { 5, 9, 1 }, 2, 8,
+						 { 20, 1 },     1,  0.0, true };
+	struct bs_need need = { 0 };
+	struct bs_arena arena;
+	struct bs_team *team;
+	struct bs_gram gram;
+	struct bs_fail why = { 0 };
+	float *lines = malloc((size_t)2 * 3 * 20 * 48 * sizeof(*lines));
+	const struct bs_grappa_lines l = {
+		lines, (size_t)20 * 48, (size_t)20 * 48, 48, { 20, 1 }, 1
+	};
+	uint64_t seed = 5;
+	double got = -1.0;
+
+	for (int i = 0; i < 3 * 20 * 48; i++) {
+		const int c = i / (20 * 48);
+		const int x = i % 48;
+		const int y = i / 48 % 20;
+		const double complex k = signal * (cexp(I * (0.3 * x - 0.2 * y)) * (1 + c) +
+						   cexp(I * (-0.7 * x + 1.1 * y)) * (2 - c));
+
+		lines[2 * i] = (float)(creal(k) + noise * (check_uniform(&seed) - 0.5));
+		lines[2 * i + 1] = (float)(cimag(k) + noise * (check_uniform(&seed) - 0.5));
+	}
+	CHECK(bs_gram_need(&s, &need, &why) == 0, "need %s", why.text);
+	CHECK(bs_arena_open(&arena, need.total_bytes, &why) == 0, "arena %s", why.text);
+	CHECK(bs_team_open(&team, 1, &why) == 0, "team %s", why.text);
+	CHECK(bs_gram_plan(&gram, &s, &arena, team, &why) == 0, "plan %s", why.text);
+	CHECK(bs_dense_open(&why) == 0, "LAPACK %s", why.text);
+	if (bs_gram_make(&gram, &l, &why) == 0)
+		got = bs_gram_noise(&gram) / (20 * 48);
+	bs_gram_close(&gram);
+	bs_team_close(team);
+	bs_arena_close(&arena);
+	free(lines);
+	return got;
+}
+
+static void noisy(void)
+{
+	const double alone = 6.0 * noise_of(0.0, 1.0);
+	const double both = 6.0 * noise_of(1.0, 1.0);
+	const double clean = 6.0 * noise_of(1.0, 0.0);
+	const double twice = 6.0 * noise_of(0.0, 2.0);
+
+	CHECK(fabs(alone - 1.0) < 0.15, "noise alone: %.3f of it", alone);
+	CHECK(fabs(both - 1.0) < 0.5, "with a signal in it: %.3f of it", both);
+	CHECK(clean < 0.1 * both, "a signal alone: %.1e", clean);
+	CHECK(fabs(twice / alone - 4.0) < 1e-6, "it is a variance: %.6f", twice / alone);
+}
+
 int main(void)
 {
+	noisy();
 	patterns();
 	kept();
 	refused();

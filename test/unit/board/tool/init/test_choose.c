@@ -31,7 +31,7 @@ static void grid(void)
 	s.info.encodings = 1;
 	s.samples = (struct bs_range){ 128, 128, 64 };
 	s.channels = (struct bs_range){ 4, 4, 64 };
-	s.slices = s.contrasts = s.averages = s.repetitions = s.sets = s.phases = s.encodings = 1;
+	s.slices = s.contrasts = s.averages = s.repetitions = s.sets = s.phases = 1;
 	s.size[0] = 64;
 	s.size[1] = 1;
 	s.alike = s.repeats = true;
@@ -298,19 +298,30 @@ static void of_headers(void)
 	CHECK(choose() == BS_ERR_UNSUPPORTED && strstr(why.text, "8 partitions"), "%s", why.text);
 
 	grid();
+	s.info.encoded_fov_mm[0] = 200.0f;
+	memcpy(s.info.recon, (uint32_t[]){ 127, 63, 1 }, sizeof(s.info.recon));
+	CHECK(choose() == 0 && has("matrix", "[128, 64, 1]") && has("image.matrix", "[127, 63, 1]"),
+	      "an odd image of the whole field of view");
+	grid();
 	s.info.trajectory_name[0] = '\0';
 	CHECK(choose() == 0 && has("method", "\"cartesian\""), "no trajectory at all: a grid");
 	s.dims = (struct bs_range){ 2, 2, 64 };
+	CHECK(choose() == 0 && has("method", "\"cartesian\""), "nor is one that says the same");
+	s.off_lines = 64;
 	CHECK(choose() == BS_ERR_UNSUPPORTED && has("name", "\"scan\""),
 	      "but where readouts bring a path: %s", why.text);
 	grid();
 	s.dims = (struct bs_range){ 2, 2, 64 };
-	CHECK(choose() == 0 && said("it is not looked at"), "a path that the header denies");
+	CHECK(choose() == 0 && has("method", "\"cartesian\""), "a path of the grid's own points");
 	s.info.encodings = 2;
-	CHECK(choose() == 0 && said("2 encodings"), "two encodings in the header");
-	s.info.encodings = 1;
-	s.encodings = 2;
-	CHECK(choose() == 0 && said("readouts of the others"), "or in the readouts alone");
+	CHECK(choose() == 0 && !said("encoding"), "two encodings in the header");
+	s.left.calibration = 5;
+	s.left.ref = 1;
+	CHECK(choose() == 0 && said("5 readouts are of encoding 1"), "and readouts of the second");
+	s.astray = 4;
+	CHECK(choose() == 0 && said("of 4 readouts are not of length 1"), "directions of length 0");
+	(void)strcpy(s.note, "other groups hold scans");
+	CHECK(choose() == 0 && said("other groups hold scans"), "another scan in the file");
 	s.kinds[BS_KIND_DUMMY] = 7;
 	CHECK(choose() == 0 && said("7 readouts"), "readouts that nothing uses are counted");
 	grid();
@@ -446,8 +457,9 @@ static void of_units(void)
 	      why.text);
 	s.info.encoded[1] = 32;
 	s.info.fov_mm[1] = 150.0f;
-	CHECK(choose() == 0 && said("reconSpace covers 150 mm along y"),
-	      "another field of view than the trajectory's");
+	CHECK(choose() == 0 && has("matrix", "[32, 24, 1]") && has("encoded", "[32, 32, 1]") &&
+		      has("image.matrix", "[32, 32, 1]"),
+	      "a part of the trajectory's field of view, in smaller voxels");
 	s.info.encoded_fov_mm[0] = s.info.fov_mm[1] = 0.0f;
 	CHECK(choose() == 0 && !said("reconSpace covers"), "none is no other one");
 	s.alike = false;

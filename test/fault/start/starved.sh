@@ -1,0 +1,51 @@
+#!/bin/bash
+# test/fault/start/starved.sh - a service that is given 1.5 % of a processor replaces no worker, as
+# each only waits for it; once there is time it takes a scan. Needs a cgroup of its own for that.
+set -u
+: "${BORESIDE:?}"
+here=$(cd "$(dirname "$0")/../../.." && pwd)
+. "$here/test/support/await.bash"
+name=boreside-test-$$
+if [ -f /sys/fs/cgroup/cpu/cpu.cfs_quota_us ]; then
+	group=/sys/fs/cgroup/cpu/$name
+	limit() { echo "$1" >"$group/cpu.cfs_quota_us"; }
+else
+	group=/sys/fs/cgroup/$name
+	limit() { echo "${1/#-1/max} 100000" >"$group/cpu.max"; }
+fi
+dir=$(mktemp -d)
+server=
+finish() {
+	[ -z "$server" ] || { kill "$server"; wait "$server"; } 2>/dev/null
+	rmdir "$group" 2>/dev/null
+	rm -rf "$dir"
+}
+trap finish EXIT
+. "$here/test/support/said.bash"
+if ! mkdir "$group" 2>/dev/null || ! limit -1 2>/dev/null; then
+	echo "skip a starved service: no cgroup with a limit of processor time may be made here"
+	exit 0
+fi
+cd "$dir" || exit 1
+mkdir -m 750 run
+cat >site.cfg <<END
+node: { run_dir = "run"; cache_dir = ""; threads = 2; };
+sinks = ( { type = "cfl"; dir = "out"; } );
+protocols = ( { name = "ls"; method = "ls"; matrix = [64, 64]; coils = 4; samples = 128;
+  readouts = 101; trajectory: { type = "radial2d"; }; ls: { iterations = 10; lambda = 0.1; }; } );
+END
+check "a recording" "$BORESIDE" phantom -c site.cfg -p ls -o s.h5
+limit 1500
+(
+	echo $BASHPID >"$group/cgroup.procs"
+	exec "$BORESIDE" serve -c site.cfg
+) 2>log &
+server=$!
+ready() { grep -q ' ms after the start$' log; }
+await ready
+check "it is ready at last" ready
+check "no worker was replaced" refused grep -q 'makes no progress' log
+limit -1
+# shellcheck disable=SC2086 # two words each
+check "then a scan goes through it" "$BORESIDE" replay -c site.cfg -p ls $patience s.h5
+check "and its image is there" test "$(find out -name '*.cfl' | wc -l)" = 1
