@@ -330,6 +330,13 @@ P("slices", BS_KEY_INT, "", "1", 1, 512, NULL, slices,
   "slices whose frames may be open at once"),
 P("contrasts", BS_KEY_INT, "", "1", 1, 64, NULL, contrasts,
   "contrasts (echoes) whose frames may be open at once"),
+P("phases", BS_KEY_INT, "", "1", 1, 512, NULL, phases,
+  "phases (of a heartbeat) whose frames may be open at once: as many as come in turns"),
+P("sets", BS_KEY_INT, "", "1", 1, 512, NULL, sets,
+  "sets (of flow encoding) whose frames may be open at once: as many as come in turns"),
+P("repetitions", BS_KEY_INT, "", "2", 1, 512, NULL, repetitions,
+  "repetitions (and averages that make an image each) whose frames may be open at once; 2: one "
+  "that lacks lines waits until the next one is whole"),
 P("averages", BS_KEY_INT, "", "1", 1, 64, NULL, averages,
   "most averages of a line (idx.average) that are summed: an image is made of the mean of those "
   "that came, of as many as the header's limits say, or, where they say nothing, of so many; 1: "

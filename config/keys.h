@@ -55,7 +55,7 @@ struct bs_key {
 	size_t offset, size; /* of the field */
 };
 
-#define BS_KEYS_MAX 168u
+#define BS_KEYS_MAX 176u
 
 /* Words of enums that others say, too; NULL-ended. */
 extern const char *const bs_policy_words[], *const bs_log_mode_words[],

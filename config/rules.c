@@ -221,6 +221,13 @@ static void rule_sizes(const struct bs_reading *r, const struct bs_scope *s,
 	if (sound(s, "slices", "contrasts", NULL) && p->slices * p->contrasts > BS_FRAMES_MAX)
 		fault(r, s, "slices", "%u slices x %u contrasts: at most %u frames may be open",
 		      p->slices, p->contrasts, BS_FRAMES_MAX);
+	else if (sound(s, "slices", "contrasts", "phases", "sets", "repetitions", NULL) &&
+		 (uint64_t)p->phases * p->sets * p->repetitions * p->slices * p->contrasts >
+			 BS_OPEN_MAX)
+		fault(r, s, "phases",
+		      "%u slices x %u contrasts x %u phases x %u sets x %u repetitions: at most "
+		      "%u frames may be open",
+		      p->slices, p->contrasts, p->phases, p->sets, p->repetitions, BS_OPEN_MAX);
 	if (!sound(s, "readouts", "readouts_max", NULL))
 		return;
 	if (!p->by_header && p->readouts_max > 0)

@@ -6,7 +6,7 @@
  * all that the protocol fixes (tables, FFT plans, Q, device memory); it alone may allocate, block
  * or touch files (the cache). begin, add and image are for the recon thread only and allocate
  * nothing; on a GPU add only queues work, and image waits for it.
- * frame: 0 .. frames-1, the frame's slot (frames = slices x contrasts may be open at once).
+ * frame: 0 .. frames-1, the frame's slot (bs_protocol_frames may be open at once).
  * Each readout of a frame is added at most once; one that never comes counts as zeros. Results
  * depend on the data alone: not on arrival order or timing, not on the number of threads.
  */
@@ -190,8 +190,8 @@ struct bs_engine {
 	 * A readout of a kind that the protocol uses (core/frame/kind.h) and that is no line of the
 	 * image, or not only: calibration; a line that serves for both goes to add, then here.
 	 * Noise, navigators and phase correction were used before and do not come. NULL where a
-	 * method has no use for any. It may come before begin and between two frames; calibration,
-	 * which has its row as lines have, ends the frame before it. data [coil][coil_stride]
+	 * method has no use for any. It may come before begin, between two frames and within
+	 * one; calibration has its row as lines have. data [coil][coil_stride]
 	 * complex from the first sample that is not discarded; how many follow, head says. It is
 	 * copied before this returns.
 	 */

@@ -20,7 +20,8 @@
 #define BS_AXIS_MAX      512u /* voxels; an axis has at least one */
 #define BS_PROTOCOLS_MAX 16u
 #define BS_SINKS_MAX     8u
-#define BS_FRAMES_MAX    512u /* slices x contrasts of a protocol */
+#define BS_FRAMES_MAX    512u  /* slices x contrasts of a protocol */
+#define BS_OPEN_MAX      4096u /* frames of a protocol that may be open at once */
 #define BS_CONFIGS_MAX   32u
 #define BS_MRD_SCANS_MAX 4u
 
@@ -170,8 +171,9 @@ struct bs_protocol {
 	uint32_t readouts;     /* of a frame; by_header: at most */
 	uint32_t by_header;    /* 1: the scan says how many (core/frame/recon.h); behind readouts */
 	uint32_t readouts_max; /* by_header, as it was given; 0: not at all */
-	uint32_t slices;       /* frames that may be open at once: slices x contrasts */
+	uint32_t slices;       /* frames open at once: all five multiplied (core/frame/open.h) */
 	uint32_t contrasts;
+	uint32_t phases, sets, repetitions; /* 0: 1 */
 	uint32_t averages; /* of a line, at most, that are summed; 0, 1: each makes its own image */
 	uint32_t uses;     /* bit of enum bs_kind: what it uses beside the lines of its images */
 	double max_sample; /* largest legal |sample| */
@@ -419,19 +421,40 @@ static inline uint64_t bs_protocol_samples(const struct bs_protocol *p) /* of a 
 {
 	return (uint64_t)p->samples * p->readouts;
 }
-/* The frames that may be open at once, and the place of one among them. */
-static inline uint32_t bs_protocol_frames(const struct bs_protocol *p)
+/* Pairs of slice and contrast, and which one it is. */
+static inline uint32_t bs_protocol_pairs(const struct bs_protocol *p)
 {
 	return p->slices * p->contrasts;
+}
+static inline uint32_t bs_protocol_pair(const struct bs_protocol *p, uint32_t slice,
+					uint32_t contrast)
+{
+	return slice * p->contrasts + contrast;
+}
+/* Frames of each that may be open at once; a sliding window is one. */
+static inline uint32_t bs_protocol_lanes(const struct bs_protocol *p)
+{
+	return p->frame_step > 0 ? 1
+				 : (p->phases > 1 ? p->phases : 1) * (p->sets > 1 ? p->sets : 1) *
+					   (p->repetitions > 1 ? p->repetitions : 1);
+}
+/* The frames that may be open at once, the first place of a pair among them, and whose one is. */
+static inline uint32_t bs_protocol_frames(const struct bs_protocol *p)
+{
+	return bs_protocol_pairs(p) * bs_protocol_lanes(p);
 }
 static inline uint32_t bs_protocol_frame(const struct bs_protocol *p, uint32_t slice,
 					 uint32_t contrast)
 {
-	return slice * p->contrasts + contrast;
+	return bs_protocol_pair(p, slice, contrast) * bs_protocol_lanes(p);
 }
 static inline uint32_t bs_protocol_frame_slice(const struct bs_protocol *p, uint32_t frame)
 {
-	return frame / p->contrasts;
+	return frame / bs_protocol_lanes(p) / p->contrasts;
+}
+static inline uint32_t bs_protocol_frame_contrast(const struct bs_protocol *p, uint32_t frame)
+{
+	return frame / bs_protocol_lanes(p) % p->contrasts;
 }
 /* Sets of sensitivity maps that it works with, one a slice; 0: it uses none. */
 static inline uint32_t bs_protocol_map_sets(const struct bs_protocol *p)
@@ -485,7 +508,9 @@ static inline uint64_t bs_protocol_map_values(const struct bs_protocol *p)
 /* Frames of set 0 whose coil images are kept for the velocities of the others, at most. */
 static inline uint32_t bs_protocol_references(const struct bs_protocol *p)
 {
-	return p->output == BS_OUTPUT_VELOCITY ? bs_protocol_frames(p) : 0;
+	const uint32_t sets = p->sets > 1 ? p->sets : 1;
+
+	return p->output == BS_OUTPUT_VELOCITY ? bs_protocol_frames(p) / sets : 0;
 }
 /* The image that leaves is one image's own, and has its phase. */
 static inline bool bs_protocol_keeps_phase(const struct bs_protocol *p)

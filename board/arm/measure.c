@@ -109,6 +109,8 @@ static int give(struct measuring *m, const struct bs_mrd_acq *h, uint32_t row, i
 
 	do {
 		rc = bs_armed_readout(m->a, h, row, m->samples, bs_now_ns(), why);
+		if (rc == 0 && (h->flags & BS_MRD_LAST) != 0) /* whatever lines it has */
+			bs_recon_close(m->a->recon);
 		*added_ns = bs_now_ns();
 		if (rc >= 0) {
 			int popped = pop_all(m, deadline(m, passed, *added_ns), why);

@@ -54,9 +54,9 @@ static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 	if (bs_plan_has(plan, BS_PLAN_ECHOES))
 		bs_need_add(need, "echoes' phase", p->slices,
 			    bs_protocol_voxels(p) * sizeof(float));
-	bs_need_add(need, "readouts seen", (uint64_t)p->slices * p->contrasts, p->readouts);
+	bs_need_add(need, "readouts seen", bs_protocol_frames(p), bs_protocol_rows(p));
 	if (p->frame_step > 0)
-		bs_need_add(need, "groups seen", (uint64_t)p->slices * p->contrasts,
+		bs_need_add(need, "groups seen", bs_protocol_frames(p),
 			    (uint64_t)(p->readouts / p->frame_step) * 5u);
 }
 
@@ -75,6 +75,43 @@ static int device_need(struct bs_need *need, const struct bs_protocol *p,
 		rc = bs_recon_device(p, engine, field, need, why);
 	free(field);
 	return rc;
+}
+
+/* All that arm takes, on the host and on the GPU, without what a field map decides. */
+static int sum_of(uint64_t *bytes, const struct bs_protocol *p, const struct bs_engine *engine,
+		  struct bs_fail *why)
+{
+	struct bs_need need = { 0 };
+	struct bs_protocol inner;
+	int rc;
+
+	bs_front_inner(&inner, p);
+	tables_need(&need, &inner);
+	rc = bs_recon_need(&inner, engine, &need, why);
+	if (rc == 0)
+		rc = bs_recon_device(&inner, engine, NULL, &need, why);
+	if (rc == 0)
+		rc = bs_front_need(p, &need, why);
+	if (rc == 0)
+		rc = bs_phases_need(p, &need, why);
+	*bytes = need.total_bytes;
+	return rc;
+}
+
+/* What twice as many frames would take more, of each. */
+static uint64_t frame_bytes(const struct bs_protocol *p, const struct bs_engine *engine)
+{
+	const uint32_t frames = bs_protocol_frames(p);
+	struct bs_protocol twice = *p;
+	struct bs_fail why;
+	uint64_t with;
+	uint64_t without;
+
+	twice.repetitions = 2 * (p->repetitions > 1 ? p->repetitions : 1);
+	if (bs_protocol_frames(&twice) == frames || sum_of(&without, p, engine, &why) != 0 ||
+	    sum_of(&with, &twice, engine, &why) != 0 || with < without)
+		return 0;
+	return (with - without) / frames;
 }
 
 static void plan_protocol(struct bs_memplan_protocol *m, const struct bs_protocol *p,
@@ -99,6 +136,8 @@ static void plan_protocol(struct bs_memplan_protocol *m, const struct bs_protoco
 		rc = bs_phases_need(p, &m->need, why);
 	if (rc == 0 && (m->need.overflow || m->device.overflow || m->tables.overflow))
 		rc = bs_fail(why, BS_ERR_NOMEM, "its memory does not fit 64 bits");
+	if (rc == 0)
+		m->frame_bytes = frame_bytes(p, m->engine);
 	if (rc == 0)
 		return;
 	if (why->code == 0)
@@ -244,6 +283,20 @@ static void print_accuracy(FILE *to, const char *prefix, const struct bs_engine 
 			      prefix, p->accuracy, has);
 }
 
+static void print_frames(FILE *to, const char *prefix, const struct bs_memplan_protocol *m,
+			 const struct bs_protocol *p)
+{
+	(void)fprintf(to,
+		      "%s  frames open at once: %u (%u slices x %u contrasts x %u phases x %u sets "
+		      "x %u repetitions)",
+		      prefix, bs_protocol_frames(p), p->slices, p->contrasts, p->phases, p->sets,
+		      p->frame_step > 0 ? 1 : p->repetitions);
+	if (m->frame_bytes > 0)
+		(void)fprintf(to, ", of what follows %llu bytes each",
+			      (unsigned long long)m->frame_bytes);
+	(void)fputc('\n', to);
+}
+
 void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_site *site,
 		      const char *prefix)
 {
@@ -286,6 +339,7 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 		(void)fputc('\n', to);
 		print_plan(to, prefix, m->engine, &site->protocol[i]);
 		print_accuracy(to, prefix, m->engine, &site->protocol[i]);
+		print_frames(to, prefix, m, &site->protocol[i]);
 		print_need(to, prefix, &m->need);
 		print_need(to, prefix, &m->tables);
 		(void)fprintf(to, "%s  %-28s %40llu bytes\n", prefix, "sum",

@@ -23,6 +23,7 @@ struct bs_memplan {
 		struct bs_need need;            /* what arm takes from its arena */
 		struct bs_need device;          /* what arm takes on the GPU, without a W */
 		struct bs_need tables;          /* trajectory, weights, sensitivities, rows seen */
+		uint64_t frame_bytes; /* of these, of each frame that may be open; 0: not known */
 		struct bs_fail why; /* code not 0: cannot be armed, by itself or beside the rest */
 	} protocol[BS_PROTOCOLS_MAX];
 	uint32_t spilling;    /* takers that are given images from the store */

@@ -58,11 +58,19 @@ static void hand_to_recon(struct ingest *in, struct bs_ingest_scan *scan, uint32
 		scan->count.kind_used[kind]++;
 	else
 		scan->count.kind_unused[kind]++;
+	m->lost = bs_ingest_lost(scan, m->seq);
 	m->handed_ns = bs_now_ns();
 	bs_ingest_note_sent(in, scan, m);
 	bs_hist_add(bs_shm_hist(shm, scan->record->protocol, BS_STAGE_RECEIVE),
 		    m->handed_ns - m->received_ns);
 	bs_ingest_commit(in, scan, bs_entry(BS_ENTRY_ACQ, scan->id, slot));
+}
+
+static void note_lost(struct bs_ingest_scan *scan, uint64_t seq)
+{
+	if (scan->count.lost == 0)
+		scan->count.lost = seq;
+	atomic_store(&scan->record->lost, scan->count.lost);
 }
 
 void bs_ingest_deliver(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_item *item)
@@ -73,6 +81,8 @@ void bs_ingest_deliver(struct ingest *in, struct bs_ingest_scan *scan, const str
 	scan->acqs += item->kind == BS_WIRE_ACQ;
 	scan->count.waveforms += item->kind == BS_WIRE_WAVEFORM;
 	scan->count.rejected += !item->used;
+	if (!item->used)
+		note_lost(scan, item->seq);
 	if (item->kind == BS_WIRE_ACQ && item->used) {
 		if (goes_on(in, scan, item))
 			hand_to_recon(in, scan, item->slot);
@@ -103,6 +113,7 @@ void bs_ingest_give_up_gap(struct ingest *in, struct bs_ingest_scan *scan, uint6
 		      first < scan->heard_from ? "are not in the log, and did not come again"
 					       : "never came");
 	scan->count.gaps += n;
+	note_lost(scan, first);
 	bs_count(&in->totals->gaps, n);
 	bs_worker_say(in->env, BS_EVENT_GAP, why.code, (const uint64_t[3]){ scan->id, first, n },
 		      NULL);

@@ -150,6 +150,12 @@ static inline bool bs_ingest_in_scan(const struct bs_ingest_scan *scan)
 	       scan->state == BS_STATE_ABORTING;
 }
 
+/* A message before this one never came, or was refused. */
+static inline bool bs_ingest_lost(const struct bs_ingest_scan *scan, uint64_t seq)
+{
+	return scan->count.lost != 0 && scan->count.lost < seq;
+}
+
 static inline bool bs_ingest_is_closed(const struct bs_ingest_scan *scan)
 {
 	return scan->state == BS_STATE_DRAINING || scan->state == BS_STATE_ABORTING;

@@ -126,6 +126,7 @@ bool bs_ingest_again(struct ingest *in, struct bs_ingest_scan *scan, const unsig
 		return false;
 	m.received_ns = bs_ingest_first_receipt(scan, m.w.time_ns, bs_now_ns());
 	fill_slot(in, scan, slot, &head, row, traj_at, data_at, &m);
+	in->env->shm.acq_meta[slot].lost = bs_ingest_lost(scan, m.w.seq);
 	in->env->shm.acq_meta[slot].handed_ns = bs_now_ns();
 	(void)bs_ring_push(in->env->shm.acq_ring, bs_entry(BS_ENTRY_ACQ, scan->id, slot));
 	bs_shm_ring_bell(&in->env->shm, BS_WORKER_RECON);

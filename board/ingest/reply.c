@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "board/ingest/ingest.h"
+#include "core/frame/open.h"
 #include "core/thread/clock.h"
 #include "ipc/endpoint.h"
 #include "ipc/wire/xml.h"
@@ -206,12 +207,15 @@ static bool flush_ack(struct ingest *in, struct bs_ingest_scan *scan)
 static bool flush_accept(struct ingest *in)
 {
 	struct bs_wire_ack ack;
-	char text[96];
+	char words[BS_OPEN_WORDS];
+	char text[BS_NAME_MAX + sizeof(words) + 16];
 	int rc;
 
 	if (bs_ingest_log_apart(in, &in->now) || !bs_ingest_log_ack(in, &in->now, &ack))
 		return true;
-	(void)snprintf(text, sizeof(text), "protocol '%s'", in->now.p->name);
+	(void)bs_open_words(words, sizeof(words), in->now.p, &in->now.record->info);
+	(void)snprintf(text, sizeof(text), "protocol '%s'%s%s", in->now.p->name,
+		       words[0] != '\0' ? "; " : "", words);
 	rc = say_answer(in, in->now.peer,
 			(struct bs_wire){ .kind = BS_WIRE_ACCEPT, .session = in->now.session }, 0,
 			in->now.order.window, text);

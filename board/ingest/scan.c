@@ -6,7 +6,6 @@
 #include "config/config.h"
 #include "core/plan/plan.h"
 #include "core/thread/clock.h"
-#include "core/frame/geometry.h"
 #include "core/frame/recon.h"
 #include "core/text.h"
 #include "ipc/wire/mrd.h"
@@ -42,7 +41,7 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info,
 	_Atomic uint64_t *const counts[] = {
 		&s->images_made,      &s->images_partial, &s->previews_made, &s->previews_skipped,
 		&s->readouts_missing, &s->unused,         &s->images_left,   &s->images_unsent,
-		&s->undelivered,      &s->images_late,    &s->noise_number,
+		&s->undelivered,      &s->images_late,    &s->noise_number,  &s->lost,
 	};
 
 	s->session = in->now.session;
@@ -94,7 +93,7 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 {
 	struct bs_shm *shm = &in->env->shm;
 	struct bs_ingest_scan *scan = &in->now;
-	char words[BS_GEOMETRY_WORDS];
+	char words[BS_ADMIT_WORDS];
 
 	if (bs_ingest_in_scan(scan))
 		step_back(in);
@@ -126,7 +125,7 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 	bs_count(&in->totals->scans, 1);
 	bs_worker_say(in->env, BS_EVENT_OPEN, 0, (const uint64_t[3]){ scan->id, scan->session },
 		      scan->p->name);
-	if (bs_geometry_words(words, scan->p, info)[0] != '\0')
+	if (bs_admit_words(words, scan->p, info)[0] != '\0')
 		bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ scan->id }, words);
 	scan->accept_due = true;
 	bs_ingest_step(in, scan, BS_ON_OPEN, bs_entry(BS_ENTRY_OPEN, scan->id, 0));

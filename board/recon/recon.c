@@ -45,7 +45,7 @@ static void give_up(struct recon_worker *w, const struct bs_fail *why)
 static bool may_come(struct recon_worker *w)
 {
 	const struct bs_scan_info *info = &recon_record(w)->info;
-	uint64_t images = bs_protocol_frames(w->current->protocol);
+	uint64_t images = bs_protocol_pairs(w->current->protocol);
 
 	for (int a = 0; a < 2; a++)
 		images *= info->acceleration[a] > 1 ? info->acceleration[a] : 1;
@@ -111,19 +111,13 @@ static void aim(struct recon_worker *w)
 	bs_recon_aim(w->current->recon, &next);
 }
 
-/* Admission has checked both counters. */
-static struct stamps *stamps_of(struct recon_worker *w, uint32_t slice, uint32_t contrast)
-{
-	return &w->stamps[bs_protocol_frame(w->current->protocol, slice, contrast) % BS_FRAMES_MAX];
-}
-
 /* What emit and its takers are told of an image: its times, its scan, and which rung made it. */
 static void describe(struct recon_worker *w, struct bs_image_meta *m, int64_t told_ns)
 {
 	struct bs_scan_record *scan = recon_record(w);
 	struct bs_armed *a = w->current;
-	const struct stamps *t = stamps_of(w, m->image.head.slice, m->image.head.contrast);
-	bool whole = m->image.missing == 0;
+	const struct stamps *t = &w->stamps;
+	const bool whole = m->image.own; /* else what ended the frame was received at told_ns */
 	enum bs_rung before = w->budget[w->protocol].rung;
 
 	m->made_ns = bs_now_ns();
@@ -162,7 +156,7 @@ static void describe(struct recon_worker *w, struct bs_image_meta *m, int64_t to
 	}
 	if (scan->remark[0] == '\0')
 		(void)bs_image_remark(scan->remark, sizeof(scan->remark), &m->image);
-	w->made.missing += m->image.missing;
+	w->made.missing += m->image.elsewhere ? 0 : m->image.missing;
 	bs_count(&w->env->shm.s->totals.images, 1);
 }
 
@@ -401,6 +395,8 @@ static int take_readout(struct recon_worker *w, uint32_t slot, int64_t taken_ns)
 
 	bs_hist_add(bs_shm_hist(shm, w->protocol, BS_STAGE_QUEUE), taken_ns - m->handed_ns);
 	aim(w);
+	if (m->lost)
+		bs_recon_lost(w->current->recon);
 	do {
 		rc = bs_armed_readout(w->current, &m->head, m->row, bs_shm_samples(shm, slot),
 				      m->received_ns, &why);
@@ -410,9 +406,8 @@ static int take_readout(struct recon_worker *w, uint32_t slot, int64_t taken_ns)
 			bs_hist_add(bs_shm_hist(shm, w->protocol, BS_STAGE_ADD),
 				    added_ns - taken_ns);
 			if (ends_frames(&m->head))
-				*stamps_of(w, m->head.idx.slice, m->head.idx.contrast) =
-					(struct stamps){ m->sender_ns, m->handed_ns, taken_ns,
-							 added_ns };
+				w->stamps = (struct stamps){ m->sender_ns, m->handed_ns, taken_ns,
+							     added_ns };
 		}
 		int made = make_images(w, m->received_ns, added_ns);
 
@@ -448,6 +443,8 @@ static int close_scan(struct recon_worker *w)
 	int closed = 0;
 	int rc = 0;
 
+	if (atomic_load(&scan->lost) != 0)
+		bs_recon_lost(w->current->recon);
 	while (!w->lacking && rc == 0) {
 		closed = bs_armed_scan_close(w->current, &why);
 		rc = make_images(w, now, now);

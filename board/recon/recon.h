@@ -30,11 +30,11 @@ struct recon_worker {
 	bool lacking;             /* what its protocol needs: nothing more is made of it */
 	uint64_t uncalibrated;    /* images that were not made for want of calibration */
 	uint64_t results;         /* of the protocol's images, from emit: read so far */
-	/* of the latest readout of each frame that may be open */
+	/* of the latest readout that images wait for */
 	struct stamps {
 		int64_t sender_ns; /* by the sender's clock */
 		int64_t handed_ns, taken_ns, added_ns;
-	} stamps[BS_FRAMES_MAX];
+	} stamps;
 	/* slots whose samples a GPU may still be reading, in their order: a ring of [acq_slots] */
 	struct {
 		uint32_t slot;

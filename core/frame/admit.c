@@ -2,12 +2,14 @@
 #include "core/frame/recon.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/frame/averages.h"
 #include "core/frame/encoding.h"
 #include "core/frame/flow.h"
 #include "core/frame/geometry.h"
+#include "core/frame/open.h"
 #include "core/plan/plan.h"
 #include "core/traj/delay.h"
 #include "core/traj/online.h"
@@ -148,6 +150,19 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 	if (rc == 0)
 		rc = check_calibration(p, info, why);
 	return rc == 0 ? bs_geometry_check(p, info, why) : rc;
+}
+
+const char *bs_admit_words(char words[BS_ADMIT_WORDS], const struct bs_protocol *p,
+			   const struct bs_scan_info *info)
+{
+	char geometry[BS_GEOMETRY_WORDS];
+	char open[BS_OPEN_WORDS];
+
+	(void)bs_geometry_words(geometry, p, info);
+	(void)bs_open_words(open, sizeof(open), p, info);
+	(void)snprintf(words, BS_ADMIT_WORDS, "%s%s%s", geometry,
+		       geometry[0] != '\0' && open[0] != '\0' ? "; " : "", open);
+	return words;
 }
 
 static int check_index(const struct bs_protocol *p, const struct bs_scan_info *info,
@@ -518,9 +533,8 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 	if (rc == 0 && line && bs_plan_streams(p))
 		rc = admit_path(p, info, head, traj, row, why);
 	else if (rc == 0 && line)
-		rc = bs_plan_on_grid(p)
-			     ? admit_line(p, table, info, head, traj, row, why)
-			     : admit_trajectory(p, table, info, head, traj, row, why);
+		rc = bs_plan_on_grid(p) ? admit_line(p, table, info, head, traj, row, why)
+					: admit_trajectory(p, table, info, head, traj, row, why);
 	if (rc == 0)
 		rc = check_values(p, head, data, why);
 	return rc;

@@ -196,12 +196,11 @@ static bool stands_alone(const struct bs_protocol *p, const struct bs_tables *ta
 
 static bool open_frame(const struct bs_recon *r, struct frame *f)
 {
-	f->row = calloc(r->rows, 1);
 	if (r->groups > 0) {
 		f->w.held = calloc(r->groups, 1);
 		f->w.count = calloc(r->groups, sizeof(*f->w.count));
 	}
-	return f->row != NULL && (r->groups == 0 || (f->w.held != NULL && f->w.count != NULL));
+	return r->groups == 0 || (f->w.held != NULL && f->w.count != NULL);
 }
 
 int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struct bs_engine *engine,
@@ -222,7 +221,8 @@ int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struc
 	r->alone = stands_alone(p, tables);
 	r->groups = p->frame_step > 0 ? p->readouts / p->frame_step : 0;
 	r->frame = calloc(r->frames, sizeof(*r->frame));
-	if (r->frame == NULL)
+	if (r->frame == NULL ||
+	    bs_opens_make(&r->opens, bs_protocol_pairs(p), bs_protocol_lanes(p), r->rows) != 0)
 		goto nomem;
 	for (uint32_t f = 0; f < r->frames; f++)
 		if (!open_frame(r, &r->frame[f]))
@@ -257,11 +257,11 @@ void bs_recon_disarm(struct bs_recon *r)
 		if (r->seat[i].engine != NULL)
 			r->seat[i].engine->disarm(r->seat[i].self);
 	for (uint32_t f = 0; r->frame != NULL && f < r->frames; f++) {
-		free(r->frame[f].row);
 		free(r->frame[f].w.held);
 		free(r->frame[f].w.count);
 	}
 	bs_flows_disarm(&r->flows);
 	free(r->frame);
+	bs_opens_free(&r->opens);
 	free(r);
 }

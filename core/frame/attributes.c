@@ -251,6 +251,8 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	put_count(&t, "boreside_missing", image->missing);
 	if (image->lacks[0] != '\0')
 		put_text(&t, "boreside_lacks", image->lacks);
+	if (image->zeros[0] != '\0')
+		put_text(&t, "boreside_zeros", image->zeros);
 	if (image->center[0] != '\0')
 		put_text(&t, "boreside_center", image->center);
 	if (image->header[0] != '\0')

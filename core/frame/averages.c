@@ -194,6 +194,11 @@ int bs_averages_put(struct bs_averages *a, uint32_t frame, uint32_t row,
 	return 1;
 }
 
+bool bs_averages_wait(const struct bs_averages *a, uint32_t frame)
+{
+	return a->frame[frame].kept > 0;
+}
+
 bool bs_averages_next(struct bs_averages *a, uint32_t frame, struct bs_mean *mean)
 {
 	struct frame *f = &a->frame[frame];

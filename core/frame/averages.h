@@ -53,6 +53,8 @@ void bs_averages_begin(struct bs_averages *a, uint32_t frame);
 int bs_averages_put(struct bs_averages *a, uint32_t frame, uint32_t row,
 		    const struct bs_mrd_acq *head, const float *data, size_t coil_stride,
 		    struct bs_mean *mean, struct bs_fail *why);
+/* Some rows lack some of their averages. */
+bool bs_averages_wait(const struct bs_averages *a, uint32_t frame);
 /* The frame is over: the next row, in the order of rows, that lacks some of its averages. */
 bool bs_averages_next(struct bs_averages *a, uint32_t frame, struct bs_mean *mean);
 

@@ -66,29 +66,26 @@ void bs_flows_scan(struct bs_flows *f, const struct bs_protocol *p, const struct
 {
 	for (uint32_t i = 0; i < f->places; i++)
 		f->place[i].held = false;
+	f->closed = false;
 	f->venc = bs_flow_venc(p, info);
 }
 
-/* What a frame and its set 0 have in common. */
-static uint64_t key_of(const struct bs_flows *f, const struct bs_mrd_idx *idx)
+/* A frame and its set 0 have all other counters in common; of summed averages this one is none. */
+static bool is_of(const struct bs_flows *f, const struct bs_flow_kept *k,
+		  const struct bs_mrd_idx *idx)
 {
-	struct bs_mrd_idx i = *idx;
+	const struct bs_mrd_idx *own = &k->idx;
 
-	i.set = 0;
-	return bs_frame_key(f->p, &i);
+	return k->held && own->slice == idx->slice && own->contrast == idx->contrast &&
+	       own->phase == idx->phase && own->repetition == idx->repetition &&
+	       (f->p->averages > 1 || own->average == idx->average);
 }
 
 static const struct bs_flow_kept *find_kept(const struct bs_flows *f, const struct bs_mrd_idx *idx)
 {
-	const uint64_t key = f->places > 0 ? key_of(f, idx) : 0;
-
-	for (uint32_t i = 0; i < f->places; i++) {
-		const struct bs_flow_kept *k = &f->place[i];
-
-		if (k->held && k->key == key && k->slice == idx->slice &&
-		    k->contrast == idx->contrast)
-			return k;
-	}
+	for (uint32_t i = 0; i < f->places; i++)
+		if (is_of(f, &f->place[i], idx))
+			return &f->place[i];
 	return NULL;
 }
 
@@ -106,9 +103,22 @@ static uint32_t place_for(const struct bs_flows *f, const struct bs_mrd_idx *idx
 	return best;
 }
 
-bool bs_flows_lacks(const struct bs_flows *f, const struct bs_mrd_idx *idx)
+void bs_flows_wait(const struct bs_flows *f, struct bs_opens *o)
 {
-	return f->places > 0 && idx->set != 0 && find_kept(f, idx) == NULL;
+	const uint32_t all = f->places > 0 ? o->pairs * o->lanes : 0;
+
+	for (uint32_t i = 0; i < all; i++) {
+		const struct bs_open *at = &o->at[i];
+
+		if (at->state == BS_OPEN_OVER)
+			bs_opens_wait(o, i,
+				      at->idx.set != 0 && !at->urged &&
+					      find_kept(f, &at->idx) == NULL,
+				      false);
+	}
+	for (uint32_t i = 0; i < all && f->closed && o->over == 0; i++)
+		if (o->at[i].state == BS_OPEN_OVER)
+			bs_opens_wait(o, i, false, true);
 }
 
 void bs_flows_aim(const struct bs_flows *f, const struct bs_mrd_idx *idx,
@@ -161,9 +171,7 @@ void bs_flows_made(struct bs_flows *f, const struct bs_mrd_idx *idx, struct bs_r
 	kept = &f->place[flow->keep - 1];
 	*kept = (struct bs_flow_kept){ .held = true,
 				       .cut = image->report.deadline_stop,
-				       .key = key_of(f, idx),
-				       .slice = idx->slice,
-				       .contrast = idx->contrast,
+				       .idx = *idx,
 				       .number = image->number,
 				       .last_ns = image->last_ns };
 	if (image->missing > 0 && image->lacks[0] == '\0')

@@ -15,14 +15,14 @@
 #include <stdbool.h>
 
 #include "core/engine.h"
+#include "core/frame/open.h"
 
 struct bs_recon_image;
 
 struct bs_flow_kept {
 	bool held;
-	bool cut;     /* its solver was stopped by a deadline */
-	uint64_t key; /* bs_frame_key but for the set */
-	uint16_t slice, contrast;
+	bool cut; /* its solver was stopped by a deadline */
+	struct bs_mrd_idx idx;
 	uint64_t number; /* its image's: the least is the oldest */
 	int64_t last_ns;
 	char lacks[160]; /* what its image lacks, cut to size; "": nothing */
@@ -33,6 +33,7 @@ struct bs_flows {
 	struct bs_flow_kept *place; /* bs_protocol_references */
 	uint32_t places;            /* 0: no velocities */
 	float venc;                 /* cm/s, the scan's */
+	bool closed;                /* no more lines come */
 };
 
 /* cm/s: the header's, else the protocol's; 0: neither says. */
@@ -45,8 +46,11 @@ int bs_flows_arm(struct bs_flows *f, const struct bs_protocol *p, struct bs_fail
 void bs_flows_disarm(struct bs_flows *f);
 void bs_flows_scan(struct bs_flows *f, const struct bs_protocol *p,
 		   const struct bs_scan_info *info);
-/* A frame of this set should wait: its set 0 is not there. */
-bool bs_flows_lacks(const struct bs_flows *f, const struct bs_mrd_idx *idx);
+/*
+ * Of frames that are over, those whose set 0 is not there wait; of a scan that is closed as long as
+ * others leave.
+ */
+void bs_flows_wait(const struct bs_flows *f, struct bs_opens *o);
 /* What an image of this frame is: image->report.flow. Nothing else is changed. */
 void bs_flows_aim(const struct bs_flows *f, const struct bs_mrd_idx *idx,
 		  struct bs_recon_image *image);

@@ -20,6 +20,7 @@ const char *bs_image_remark(char *out, size_t cap, const struct bs_recon_image *
 	const struct {
 		const char *before, *words;
 	} said[] = { { "the center of k-space is ", image->center },
+		     { "", image->zeros },
 		     { "", image->readout },
 		     { "not whitened: ", p->asked && !p->whitened ? p->match.words : "" },
 		     { "", image->header } };
@@ -74,30 +75,25 @@ static void fill_head(const struct bs_recon *r, const struct frame *f, struct bs
 			   (image->report.flow.against > 0 ? BS_VELOCITY_SERIES : 0));
 }
 
-static uint32_t readouts_in(const struct bs_recon *r, const struct frame *f)
+static uint32_t readouts_in(const struct bs_recon *r, uint32_t slot)
 {
+	const struct frame *f = &r->frame[slot];
 	uint32_t sum = 0;
 
 	if (r->groups == 0)
-		return f->have;
+		return r->opens.at[slot].have;
 	for (uint32_t g = 0; g < r->groups; g++)
 		sum += f->w.held[g] ? f->w.count[g] : 0;
 	return sum;
 }
 
-uint32_t bs_frame_missing(const struct bs_recon *r, const struct frame *f, uint32_t readouts)
-{
-	if (r->p->by_header && bs_recon_has_lines(r))
-		return bs_lines_missing(&r->lines, f->row, r->rows, NULL);
-	return r->p->readouts > readouts ? r->p->readouts - readouts : 0;
-}
-
 /* Axes of which partial Fourier does not know where the center is. */
-static uint32_t unknown_axes(const struct bs_recon *r, const struct frame *f, bool preview)
+static uint32_t unknown_axes(const struct bs_recon *r, uint32_t slot, bool preview)
 {
 	if (preview || !bs_recon_weighs(r))
 		return 0;
-	return bs_center_unknown(&r->center, r->lines.size, f->row, f->strongest);
+	return bs_center_unknown(&r->center, r->lines.size, r->opens.at[slot].row,
+				 r->frame[slot].strongest);
 }
 
 /* Lines that came and are in no image. */
@@ -130,29 +126,63 @@ static void say_ghosts(struct bs_recon_image *image)
 		    t.len > 0 ? "; " : "");
 }
 
-/* What the image holds, and what it lacks. */
-static void say_held(const struct bs_recon *r, const struct frame *f, struct bs_recon_image *image)
+/* Its lines may have come, for another frame. NULL: they may not. */
+static const char *elsewhere(const struct bs_recon *r, uint32_t slot, char *out, size_t cap)
 {
-	const uint32_t rows = readouts_in(r, f);
-	const bool sums = r->averages != NULL;
-	const struct bs_held held = { .lines = bs_recon_has_lines(r) ? &r->lines : NULL,
-				      .present = f->row,
-				      .rows = r->rows,
-				      .readouts = rows,
-				      .missing = bs_frame_missing(r, f, rows),
-				      .averages = r->expected,
-				      .fewer = sums ? rows * r->expected - f->summed : 0,
-				      .center = &r->center,
-				      .unknown = unknown_axes(r, f, image->preview),
-				      .strongest = f->strongest };
+	if (r->opens.crowded)
+		(void)snprintf(out, cap,
+			       "did not come while it was open, since more frames began than may "
+			       "be open of a slice and contrast, %u (phases x sets x repetitions)",
+			       r->opens.lanes);
+	else if (r->opens.at[slot].again)
+		(void)snprintf(out, cap,
+			       "did not come again: a frame with these counters was whole before");
+	else
+		return NULL;
+	return out;
+}
 
+/* Lines that a shutter left out, where the protocol's number does not count on them. */
+static uint32_t shut_by_number(const struct bs_recon *r, uint32_t slot)
+{
+	const uint8_t *row = r->opens.at[slot].row;
+
+	return !r->opens.lost && bs_lines_shutter(&r->lines, row, r->rows)
+		       ? bs_lines_missing(&r->lines, row, r->rows, NULL)
+		       : 0;
+}
+
+/* What the image holds, and what it lacks. */
+static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image)
+{
+	const struct frame *f = &r->frame[slot];
+	const uint32_t rows = readouts_in(r, slot);
+	const bool sums = r->averages != NULL;
+	char how[160];
+	struct bs_held held = { .lines = bs_recon_has_lines(r) ? &r->lines : NULL,
+				.present = r->opens.at[slot].row,
+				.rows = r->rows,
+				.readouts = rows,
+				.how = elsewhere(r, slot, how, sizeof(how)),
+				.averages = r->expected,
+				.fewer = sums ? rows * r->expected - f->summed : 0,
+				.center = &r->center,
+				.unknown = unknown_axes(r, slot, image->preview),
+				.strongest = f->strongest };
+
+	held.missing = bs_opens_missing(&r->opens, slot, rows, &held.shutter);
 	image->averages = sums ? r->expected : 0;
 	image->readouts = sums ? f->summed : rows;
 	image->missing = bs_held_absent(&held);
+	image->elsewhere = held.how != NULL;
 	image->report.unknown = held.unknown;
-	image->lacks[0] = '\0';
-	if (!image->preview && !bs_lacks_nothing(r->p, &r->info, &held))
+	image->lacks[0] = image->zeros[0] = '\0';
+	if (!image->preview && !bs_lacks_nothing(r->p, &r->info, &held)) {
+		if (!r->p->by_header && held.lines != NULL && held.missing == 0)
+			held.shutter = shut_by_number(r, slot);
 		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
+		(void)bs_zeros_words(image->zeros, sizeof(image->zeros), r->p, &held);
+	}
 	if (!image->preview && r->readouts.doubtful &&
 	    bs_readouts_untold(&r->readouts, r->p, &r->info))
 		say_untold(r, image);
@@ -214,14 +244,15 @@ void bs_frame_say_left(struct bs_recon_image *image)
 			       n > 0 ? "; " : "", image->report.why.text);
 }
 
-void bs_frame_describe(const struct bs_recon *r, const struct frame *f,
-		       struct bs_recon_image *image)
+void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image)
 {
+	const struct frame *f = &r->frame[slot];
+
 	bs_flows_aim(&r->flows, &f->first.idx, image);
 	fill_head(r, f, image);
 	image->kinds = r->kinds;
 	image->prepared = r->prepared;
-	say_held(r, f, image);
+	say_held(r, slot, image);
 	image->center[0] = '\0';
 	if (memcmp(r->center.line, r->center.header, sizeof(r->center.line)) != 0)
 		(void)bs_center_words(image->center, sizeof(image->center), &r->center);
@@ -233,6 +264,7 @@ void bs_frame_describe(const struct bs_recon *r, const struct frame *f,
 					&r->info, r->corrected.epi_shift);
 	image->corrected = r->corrected;
 	image->earlier = r->earlier;
+	image->own = r->opens.at[slot].own;
 	image->last_ns = f->last_ns;
 	image->last_scan_counter = f->last.scan_counter;
 	bs_flows_say(&r->flows, &f->first.idx, image);

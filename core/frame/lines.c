@@ -72,6 +72,11 @@ uint32_t bs_lines_full(const struct bs_lines *l)
 	return l->step[0] == 1 && l->step[1] == 1 ? length(l, 0) * length(l, 1) : 0;
 }
 
+uint32_t bs_lines_least(const struct bs_lines *l)
+{
+	return (length(l, 0) / l->step[0]) * (length(l, 1) / l->step[1]);
+}
+
 /*
  * Patterns are looked at in two ways: inner 0, lines begin where they like in each of the pattern's
  * partitions; inner 1, partitions do along each of its lines. So shifts of either kind fit one.
@@ -87,10 +92,11 @@ static bool is_present(const struct bs_lines *l, const uint8_t *present, uint32_
 
 /* Of the inner residue that most have: those between the limits that have come, and all. */
 static uint32_t along(const struct bs_lines *l, const uint8_t *present, uint32_t rows, int inner,
-		      uint32_t outer, uint32_t *total)
+		      uint32_t outer, uint32_t *total, uint32_t *which)
 {
 	uint32_t best = 0;
 
+	*which = 0;
 	*total = length(l, inner) / l->step[inner];
 	for (uint32_t residue = 0; residue < l->step[inner]; residue++) {
 		uint32_t come = 0;
@@ -104,18 +110,20 @@ static uint32_t along(const struct bs_lines *l, const uint8_t *present, uint32_t
 		if (come > best) {
 			best = come;
 			*total = all;
+			*which = residue;
 		}
 	}
 	return best;
 }
 
 static uint32_t pattern(const struct bs_lines *l, const uint8_t *present, uint32_t rows, int inner,
-			uint32_t *total)
+			uint32_t *total, uint32_t *which)
 {
 	const int outer = 1 - inner;
 	uint32_t best = 0;
+	uint32_t of_line;
 
-	*total = 0;
+	*total = *which = 0;
 	for (uint32_t residue = 0; residue < l->step[outer]; residue++) {
 		uint32_t come = 0;
 		uint32_t all = 0;
@@ -124,28 +132,166 @@ static uint32_t pattern(const struct bs_lines *l, const uint8_t *present, uint32
 		     at += l->step[outer]) {
 			uint32_t here;
 
-			come += along(l, present, rows, inner, at, &here);
+			come += along(l, present, rows, inner, at, &here, &of_line);
 			all += here;
 		}
 		if (residue == 0 || come > best) {
 			best = come;
 			*total = all;
+			*which = residue;
 		}
 	}
 	return best;
 }
 
+/* Which of the two ways it is, and where its lines begin. */
+static int way_of(const struct bs_lines *l, const uint8_t *present, uint32_t rows, uint32_t *come,
+		  uint32_t *total, uint32_t *which)
+{
+	uint32_t all[2];
+	uint32_t at[2];
+	const uint32_t of[2] = { pattern(l, present, rows, 0, &all[0], &at[0]),
+				 pattern(l, present, rows, 1, &all[1], &at[1]) };
+	const int way = of[1] > of[0] || (of[1] == of[0] && all[1] > all[0]);
+
+	*come = of[way];
+	*total = all[way];
+	*which = at[way];
+	return way;
+}
+
 uint32_t bs_lines_missing(const struct bs_lines *l, const uint8_t *present, uint32_t rows,
 			  uint32_t *total)
 {
-	uint32_t all[2];
-	const uint32_t come[2] = { pattern(l, present, rows, 0, &all[0]),
-				   pattern(l, present, rows, 1, &all[1]) };
-	const int way = come[1] > come[0] || (come[1] == come[0] && all[1] > all[0]);
+	uint32_t come;
+	uint32_t all;
+	uint32_t which;
 
+	(void)way_of(l, present, rows, &come, &all, &which);
 	if (total != NULL)
-		*total = all[way];
-	return all[way] - come[way];
+		*total = all;
+	return all - come;
+}
+
+/* ---- an elliptical shutter ---- */
+
+#define AXIS_MOST 1024u
+
+/* Of the pattern's lines with one outer coordinate: how far out any came, how near any lacks. */
+struct reach {
+	double outer, in, out; /* half lines from the center; in < 0: none came, out < 0: all did */
+};
+
+/* Half lines from the center, which is one of them beside the line where shift is 1. */
+static double away(const struct bs_lines *l, int axis, uint32_t at, int shift)
+{
+	const int64_t x = 2 * ((int64_t)at - l->size[axis] / 2) + shift;
+
+	return (double)(x < 0 ? -x : x);
+}
+
+static struct reach reach_of(const struct bs_lines *l, const uint8_t *present, uint32_t rows,
+			     int inner, uint32_t outer, const int shift[2])
+{
+	struct reach r = { away(l, 1 - inner, outer, shift[1 - inner]), -1.0, -1.0 };
+	uint32_t total;
+	uint32_t which;
+	const bool any = along(l, present, rows, inner, outer, &total, &which) > 0;
+
+	if (!any && l->step[inner] > 1) { /* where they begin is not known: as is best for it */
+		r.out = (double)l->step[inner];
+		return r;
+	}
+	for (uint32_t at = l->first[inner] + which; at <= l->last[inner]; at += l->step[inner]) {
+		const double x = away(l, inner, at, shift[inner]);
+
+		if (is_present(l, present, rows, inner, at, outer))
+			r.in = x > r.in ? x : r.in;
+		else
+			r.out = r.out < 0.0 || x < r.out ? x : r.out;
+	}
+	return r;
+}
+
+/*
+ * inner^2 + t outer^2 is at most m for all that came. How far are those that lack beyond, and the
+ * axes' longest ends? Concave in t; above 0 there is an ellipse.
+ */
+static double margin_of(const struct reach *r, uint32_t n, const double end2[2], double t)
+{
+	double most = 0.0;
+	double least = end2[0] < t * end2[1] ? end2[0] : t * end2[1];
+
+	for (uint32_t i = 0; i < n; i++) {
+		const double outer = t * r[i].outer * r[i].outer;
+
+		if (r[i].in >= 0.0 && r[i].in * r[i].in + outer > most)
+			most = r[i].in * r[i].in + outer;
+		if (r[i].out >= 0.0 && r[i].out * r[i].out + outer < least)
+			least = r[i].out * r[i].out + outer;
+	}
+	return least - most * (1.0 + 1e-9);
+}
+
+static bool is_ellipse(const struct bs_lines *l, const struct reach *r, uint32_t n, int inner,
+		       const int shift[2])
+{
+	double reached[2] = { 0.0, 0.0 }; /* by lines that came: inner, outer */
+	double end2[2];
+	double low = 0.0;
+	double high;
+
+	for (uint32_t i = 0; i < n; i++) {
+		reached[0] = r[i].in > reached[0] ? r[i].in : reached[0];
+		if (r[i].in >= 0.0 && r[i].outer > reached[1])
+			reached[1] = r[i].outer;
+	}
+	for (int i = 0; i < 2; i++) {
+		const int axis = i == 0 ? inner : 1 - inner;
+		const double first = away(l, axis, l->first[axis], shift[axis]);
+		const double last = away(l, axis, l->last[axis], shift[axis]);
+		const double end = first > last ? first : last;
+		const double line = 2.0 * l->step[axis];
+
+		if (reached[i] < end - line || end < 2.0 * line)
+			return false;
+		end2[i] = (end + line) * (end + line);
+	}
+	high = 4.0 * end2[0];
+	for (int i = 0; i < 200; i++) {
+		const double a = low + (high - low) / 3.0;
+		const double b = high - (high - low) / 3.0;
+
+		if (margin_of(r, n, end2, a) < margin_of(r, n, end2, b))
+			low = a;
+		else
+			high = b;
+	}
+	return margin_of(r, n, end2, low) > 0.0 || margin_of(r, n, end2, high) > 0.0;
+}
+
+bool bs_lines_shutter(const struct bs_lines *l, const uint8_t *present, uint32_t rows)
+{
+	static const int shifts[4][2] = { { 0, 0 }, { 1, 1 }, { 1, 0 }, { 0, 1 } };
+	struct reach reach[AXIS_MOST];
+	uint32_t come;
+	uint32_t total;
+	uint32_t which;
+	const int inner = way_of(l, present, rows, &come, &total, &which);
+	const int outer = 1 - inner;
+
+	if (l->size[outer] > AXIS_MOST || length(l, 0) < 4 || length(l, 1) < 4 || 2 * come < total)
+		return false;
+	for (int i = 0; i < 4; i++) {
+		uint32_t n = 0;
+
+		for (uint32_t at = l->first[outer] + which; at <= l->last[outer];
+		     at += l->step[outer])
+			reach[n++] = reach_of(l, present, rows, inner, at, shifts[i]);
+		if (is_ellipse(l, reach, n, inner, shifts[i]))
+			return true;
+	}
+	return false;
 }
 
 /* ---- words ---- */
@@ -161,19 +307,25 @@ static void put_range(struct bs_text *t, uint32_t first, uint32_t last)
 	bs_text_put(t, first == last ? " %u" : " %u to %u", first, last);
 }
 
-/*
- * Of size, only first to last were measured; about the center, or much more on one side: partial,
- * NULL where the protocol completes that.
- */
-static void put_outside(struct bs_text *t, const char *what, uint32_t size, uint32_t first,
-			uint32_t last, const char *partial)
+enum outside { NOWHERE, BOTH_SIDES, ONE_SIDE };
+
+/* Of size, only first to last were measured: about the center, or much more on one side. */
+static enum outside outside_of(uint32_t size, uint32_t first, uint32_t last)
 {
 	const uint32_t before = first;
 	const uint32_t behind = size - 1 - last;
-	const bool sided = before > behind + 1 || behind > before + 1;
 
-	if ((before == 0 && behind == 0) || (sided && partial == NULL))
-		return;
+	if (before == 0 && behind == 0)
+		return NOWHERE;
+	return before > behind + 1 || behind > before + 1 ? ONE_SIDE : BOTH_SIDES;
+}
+
+static void put_outside(struct bs_text *t, const char *what, uint32_t size, uint32_t first,
+			uint32_t last, const char *why)
+{
+	const uint32_t before = first;
+	const uint32_t behind = size - 1 - last;
+
 	also(t);
 	bs_text_put(t, before + behind == 1 ? "%s" : "%ss", what);
 	if (before > 0)
@@ -182,7 +334,7 @@ static void put_outside(struct bs_text *t, const char *what, uint32_t size, uint
 		bs_text_put(t, " and");
 	if (behind > 0)
 		put_range(t, last + 1, size - 1);
-	bs_text_put(t, " of %u were not measured (%s)", size, sided ? partial : "lower resolution");
+	bs_text_put(t, " of %u were not measured (%s)", size, why);
 }
 
 static bool completes(const struct bs_protocol *p)
@@ -190,31 +342,14 @@ static bool completes(const struct bs_protocol *p)
 	return p->partial_fourier == BS_PARTIAL_FOURIER_POCS;
 }
 
-/* NULL: the protocol completes the axis. */
-static const char *partial_of(const struct bs_protocol *p, const struct bs_held *h, int axis)
-{
-	return completes(p) && !(h->unknown >> axis & 1u) ? NULL : "partial Fourier";
-}
+static const char *const axis_lines[2] = { "line", "partition" };
 
-static void put_lines(struct bs_text *t, const struct bs_protocol *p, const struct bs_held *h)
+/* What is left out appears as folds in its images. */
+static bool folds(const struct bs_protocol *p)
 {
-	const struct bs_lines *l = h->lines;
-	char words[BS_LACKS_WORDS];
-	uint32_t total;
-	uint32_t absent = bs_lines_missing(l, h->present, h->rows, &total);
+	const struct bs_plan plan = bs_plan_of(p);
 
-	if (absent > h->missing) {
-		also(t);
-		bs_text_put(t, "%u of %u lines were not measured", absent - h->missing, total);
-	}
-	put_outside(t, "line", l->size[0], l->first[0], l->last[0], partial_of(p, h, 0));
-	put_outside(t, "partition", l->size[1], l->first[1], l->last[1], partial_of(p, h, 1));
-	if (h->unknown == 0)
-		return;
-	also(t);
-	bs_text_put(t, "%s",
-		    bs_center_unknown_words(words, sizeof(words), h->center, l->size, h->unknown,
-					    h->strongest));
+	return !plan.accelerated && !plan.joint;
 }
 
 /* Every line of the grid has come, whatever the header says. */
@@ -225,12 +360,28 @@ static bool is_whole(const struct bs_held *h)
 	return h->lines != NULL && h->readouts >= all;
 }
 
-/* What is left out appears as folds in its images. */
-static bool folds(const struct bs_protocol *p)
+static void put_lines(struct bs_text *t, const struct bs_protocol *p, const struct bs_held *h)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_lines *l = h->lines;
+	char words[BS_LACKS_WORDS];
+	uint32_t total;
+	uint32_t absent = bs_lines_missing(l, h->present, h->rows, &total) - h->shutter;
 
-	return !plan.accelerated && !plan.joint;
+	if (absent > h->missing && (p->by_header || folds(p))) {
+		also(t);
+		bs_text_put(t, "%u of %u lines were not measured", absent - h->missing, total);
+	}
+	for (int a = 0; a < 2; a++)
+		if ((h->unknown >> a & 1u) != 0 &&
+		    outside_of(l->size[a], l->first[a], l->last[a]) == ONE_SIDE)
+			put_outside(t, axis_lines[a], l->size[a], l->first[a], l->last[a],
+				    "partial Fourier");
+	if (h->unknown == 0)
+		return;
+	also(t);
+	bs_text_put(t, "%s",
+		    bs_center_unknown_words(words, sizeof(words), h->center, l->size, h->unknown,
+					    h->strongest));
 }
 
 const char *bs_lacks_words(char *out, size_t cap, const struct bs_protocol *p,
@@ -243,8 +394,9 @@ const char *bs_lacks_words(char *out, size_t cap, const struct bs_protocol *p,
 	if (bs_plan_of(p).encode == BS_ENCODE_NOTHING)
 		return out;
 	if (bs_held_absent(h) > 0)
-		bs_text_put(&t, "%u of %u readouts did not come", bs_held_absent(h),
-			    (h->missing + h->readouts) * (h->averages > 1 ? h->averages : 1));
+		bs_text_put(&t, "%u of %u readouts %s", bs_held_absent(h),
+			    (h->missing + h->readouts) * (h->averages > 1 ? h->averages : 1),
+			    h->how != NULL ? h->how : "did not come");
 	if ((info->acceleration[0] > 1 || info->acceleration[1] > 1) && folds(p) && !is_whole(h)) {
 		also(&t);
 		bs_text_put(&t, "accelerated %u x %u, and this protocol does not unfold it",
@@ -253,8 +405,42 @@ const char *bs_lacks_words(char *out, size_t cap, const struct bs_protocol *p,
 	}
 	if (h->lines != NULL && !is_whole(h))
 		put_lines(&t, p, h);
-	if (h->lines != NULL && p->samples < p->encoded[0])
-		put_outside(&t, "sample", p->encoded[0], p->encoded[0] - p->samples,
-			    p->encoded[0] - 1, completes(p) ? NULL : "asymmetric echo");
+	return out;
+}
+
+static void put_zeros(struct bs_text *t, const struct bs_protocol *p, const char *what,
+		      uint32_t size, uint32_t first, uint32_t last, const char *sided)
+{
+	const enum outside o = outside_of(size, first, last);
+
+	if (o == NOWHERE || (o == ONE_SIDE && completes(p)))
+		return;
+	put_outside(t, what, size, first, last, o == ONE_SIDE ? sided : "lower resolution");
+	bs_text_put(t, " and are zeros");
+}
+
+const char *bs_zeros_words(char *out, size_t cap, const struct bs_protocol *p,
+			   const struct bs_held *h)
+{
+	struct bs_text t = { out, cap, 0, cap == 0 };
+	const struct bs_lines *l = h->lines;
+
+	if (cap > 0)
+		out[0] = '\0';
+	if (bs_plan_of(p).encode == BS_ENCODE_NOTHING || l == NULL)
+		return out;
+	for (int a = 0; a < 2 && !is_whole(h); a++)
+		put_zeros(&t, p, axis_lines[a], l->size[a], l->first[a], l->last[a],
+			  "partial Fourier");
+	if (p->samples < p->encoded[0])
+		put_zeros(&t, p, "sample", p->encoded[0], p->encoded[0] - p->samples,
+			  p->encoded[0] - 1, "asymmetric echo");
+	if (h->shutter > 0) {
+		also(&t);
+		bs_text_put(&t,
+			    "%u lines outside of an ellipse were not measured, which is taken for "
+			    "an elliptical shutter",
+			    h->shutter);
+	}
 	return out;
 }

@@ -55,14 +55,14 @@ static inline bool bs_lines_inside(const struct bs_lines *l, uint32_t row)
 uint32_t bs_lines_missing(const struct bs_lines *l, const uint8_t *present, uint32_t rows,
 			  uint32_t *total);
 
-/* Flags of a line that end its frame, whatever has come of it, where the scan says how many. */
-static inline bool bs_lines_end(const struct bs_protocol *p, uint64_t flags)
-{
-	const uint64_t last = BS_MRD_LAST_IN_REPETITION | BS_MRD_LAST_IN_MEASUREMENT |
-			      (p->dims == 2 ? BS_MRD_LAST_IN_SLICE : 0);
-
-	return p->by_header && (flags & last) != 0;
-}
+/* No pattern has fewer lines. */
+uint32_t bs_lines_least(const struct bs_lines *l);
+/*
+ * What lacks are exactly the lines of the pattern outside of one ellipse about the center of the
+ * grid, or a half line beside it, whose axes are along ky and kz and end within a line (of the
+ * pattern) of the limits: an elliptical shutter. false in 2D.
+ */
+bool bs_lines_shutter(const struct bs_lines *l, const uint8_t *present, uint32_t rows);
 
 /* What an image holds, for bs_lacks_words. */
 struct bs_held {
@@ -70,8 +70,10 @@ struct bs_held {
 	const uint8_t *present;       /* [rows] */
 	uint32_t rows;
 	uint32_t readouts, missing;     /* rows that it holds, and that it should have held */
+	const char *how;                /* these are missing; NULL: they did not come */
 	uint32_t averages;              /* that each should be the mean of; 0: 1 */
 	uint32_t fewer;                 /* averages that the rows it holds are short of, together */
+	uint32_t shutter;               /* lines that do not lack, outside of an ellipse */
 	const struct bs_center *center; /* read where unknown is not 0 */
 	uint32_t unknown;               /* axes left as zeros (bs_center_unknown) */
 	uint32_t strongest;             /* row */
@@ -83,7 +85,7 @@ static inline uint32_t bs_held_absent(const struct bs_held *h)
 	return h->missing * (h->averages > 1 ? h->averages : 1) + h->fewer;
 }
 
-/* At a glance: without it there may be words, or none. */
+/* At a glance, neither of the words below: without it there may be some, or none. */
 static inline bool bs_lacks_nothing(const struct bs_protocol *p, const struct bs_scan_info *info,
 				    const struct bs_held *h)
 {
@@ -95,12 +97,17 @@ static inline bool bs_lacks_nothing(const struct bs_protocol *p, const struct bs
 }
 
 /*
- * What an image lacks, in plain words: "accelerated 3 x 1, and this protocol does not unfold it;
- * lines 48 to 63 of 64 were not measured (partial Fourier)"; "" when it lacks nothing. Returns
- * out, NUL-terminated within cap.
+ * What an image lacks, in plain words: "accelerated 3 x 1, and this protocol does not unfold it; 2
+ * of 20 readouts did not come"; "" when it lacks nothing. Returns out, NUL-terminated within cap.
  */
 #define BS_LACKS_WORDS 320u
 const char *bs_lacks_words(char *out, size_t cap, const struct bs_protocol *p,
 			   const struct bs_scan_info *info, const struct bs_held *held);
+/*
+ * What is zero in it and does not lack, since nobody promised it and no key fills it: "lines 48 to
+ * 63 of 64 were not measured (partial Fourier) and are zeros"; "" where nothing is. As above.
+ */
+const char *bs_zeros_words(char *out, size_t cap, const struct bs_protocol *p,
+			   const struct bs_held *held);
 
 #endif

@@ -9,6 +9,7 @@
 #include "core/frame/encoding.h"
 #include "core/frame/flow.h"
 #include "core/frame/lines.h"
+#include "core/frame/open.h"
 #include "core/frame/recon.h"
 
 struct seat;
@@ -22,14 +23,9 @@ struct window {
 	bool unfolded;   /* the newest one's sum is not its share yet (core/engine.h: fold) */
 };
 
-/* One for each slice and contrast, used again for each repetition (and each group of a window). */
+/* Beside each struct bs_open, used again for each frame there (and each group of a window). */
 struct frame {
-	enum { FRAME_EMPTY, FRAME_FILLING, FRAME_READY } state;
-	uint64_t key;            /* bs_frame_key */
-	uint32_t have;           /* rows */
-	uint32_t inside;         /* of these on the grid, between the header's limits */
-	uint32_t summed;         /* readouts that these are made of */
-	uint8_t *row;            /* [rows]: 1 = this readout is in */
+	uint32_t summed;         /* readouts that its rows are made of */
 	uint32_t strongest;      /* row; only where partial Fourier is completed */
 	float energy;            /* its */
 	const struct seat *seat; /* the engine that it began with */
@@ -39,7 +35,6 @@ struct frame {
 	bool preview_due;
 	bool passed; /* another makes it, or it is made: no image here */
 	bool absent; /* nor do its readouts reach an engine */
-	bool urged;  /* it waits for nothing any more (core/frame/flow.h) */
 	bool imaged; /* in this scan, by the protocol's own engine */
 	struct window w;
 };
@@ -58,7 +53,8 @@ struct bs_recon {
 	const struct bs_engine *preview; /* whose peek makes previews; NULL: there are none */
 	void *preview_self;              /* its own, or that of seat[0] */
 	struct bs_protocol preview_p, stand_in_p;
-	struct frame *frame;
+	struct bs_opens opens;
+	struct frame *frame; /* [frames], as opens.at */
 	uint32_t frames, rows;
 	uint32_t groups;             /* of a window; 0: none */
 	struct bs_scan_info info;    /* the scan's */
@@ -98,12 +94,6 @@ static inline bool bs_recon_weighs(const struct bs_recon *r)
 	return r->p->partial_fourier == BS_PARTIAL_FOURIER_POCS && bs_recon_has_lines(r);
 }
 
-/* An image of this frame is to be made now. */
-static inline bool bs_frame_is_due(const struct bs_recon *r, const struct frame *f)
-{
-	return f->state == FRAME_READY && (f->urged || !bs_flows_lacks(&r->flows, &f->first.idx));
-}
-
 /* What the slice's next image has waited for; it is told once. */
 static inline int64_t bs_recon_take_calibration(struct bs_recon *r, uint32_t slot)
 {
@@ -116,32 +106,31 @@ static inline int64_t bs_recon_take_calibration(struct bs_recon *r, uint32_t slo
 }
 
 /* A preview is due; a frame that is complete needs none any more. */
-static inline bool bs_frame_previews(const struct frame *f)
+static inline bool bs_frame_previews(const struct bs_recon *r, uint32_t slot)
 {
-	return f->preview_due && f->state == FRAME_FILLING;
+	return r->frame[slot].preview_due && r->opens.at[slot].state == BS_OPEN_FILLING;
 }
 
 /* prepared.c: the scan's first line says where the center of k-space is, others nothing else. */
 int bs_recon_center(struct bs_recon *r, const struct bs_mrd_acq *head, struct bs_fail *why);
 /* Where bs_recon_weighs: is this row the frame's strongest? Of equals the first is. */
-void bs_frame_weigh(const struct bs_recon *r, struct frame *f, const struct bs_mrd_acq *head,
+void bs_frame_weigh(const struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
 		    uint32_t row, const float *data);
-/* image.c: of an image that holds so many readouts. */
-uint32_t bs_frame_missing(const struct bs_recon *r, const struct frame *f, uint32_t readouts);
 /* recon.c: the frame is over; rows that lack averages are the mean of those that came. */
 int bs_frame_rest(struct bs_recon *r, uint32_t slot);
 /* All that image->head and the image's words say of a frame, but what making it tells. image.c */
-void bs_frame_describe(const struct bs_recon *r, const struct frame *f,
-		       struct bs_recon_image *image);
+void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image);
 /* The scan's first readout, which tells it from others where its header does not. */
 void bs_recon_see(struct bs_recon *r, const struct bs_mrd_acq *head, const float *data);
 /* Behind that, once it is made: what it lacks. */
 void bs_frame_say_left(struct bs_recon_image *image);
 
 /*
- * window.c: a readout's group begins; no more of it will come; the image of those that are held,
- * image as in core/engine.h.
+ * window.c: a readout belongs to a later group than the one that is being filled; its group begins;
+ * no more of it will come; the image of those that are held, image as in core/engine.h.
  */
+bool bs_window_goes_on(const struct bs_recon *r, uint32_t slot, const struct bs_mrd_idx *idx,
+		       uint32_t row);
 void bs_window_enter(const struct bs_recon *r, struct frame *f, const struct bs_mrd_idx *idx,
 		     uint32_t group);
 int bs_window_end(struct bs_recon *r, uint32_t slot);

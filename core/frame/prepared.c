@@ -43,9 +43,10 @@ int bs_recon_center(struct bs_recon *r, const struct bs_mrd_acq *head, struct bs
 	return 0;
 }
 
-void bs_frame_weigh(const struct bs_recon *r, struct frame *f, const struct bs_mrd_acq *head,
+void bs_frame_weigh(const struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
 		    uint32_t row, const float *data)
 {
+	struct frame *f = &r->frame[slot];
 	bool told = true;
 	float energy;
 
@@ -55,7 +56,8 @@ void bs_frame_weigh(const struct bs_recon *r, struct frame *f, const struct bs_m
 		return;
 	energy = bs_center_energy(data + 2 * (size_t)head->discard_pre, head->number_of_samples,
 				  r->p->coils, r->p->samples);
-	if (energy < f->energy || (energy == f->energy && row >= f->strongest && f->have > 0))
+	if (energy < f->energy ||
+	    (energy == f->energy && row >= f->strongest && r->opens.at[slot].have > 0))
 		return;
 	f->energy = energy;
 	f->strongest = row;

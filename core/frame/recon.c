@@ -6,30 +6,6 @@
 #include "core/frame/geometry.h"
 #include "core/plan/plan.h"
 
-/* The frame, or a window's group, has all that it waits for. */
-static bool is_full(const struct bs_recon *r, const struct frame *f)
-{
-	if (r->groups > 0)
-		return f->have == r->p->frame_step;
-	if (r->p->by_header && bs_recon_has_lines(r))
-		return f->inside > 0 && f->inside == bs_lines_full(&r->lines);
-	return f->have == r->p->readouts;
-}
-
-/* The stream says that the frame's last line is this one; some flag the end of each average. */
-static bool says_last(const struct bs_recon *r, const struct frame *f,
-		      const struct bs_mrd_acq *head)
-{
-	const uint64_t flags = head->flags;
-
-	if (!r->p->by_header || r->groups > 0 ||
-	    (r->averages != NULL && head->idx.average + 1u < r->expected &&
-	     (flags & BS_MRD_LAST_IN_MEASUREMENT) == 0))
-		return false;
-	return bs_lines_end(r->p, flags) ||
-	       ((flags & BS_MRD_LAST_IN_SLICE) != 0 && bs_frame_missing(r, f, f->have) == 0);
-}
-
 void bs_recon_aim(struct bs_recon *r, const struct bs_aim *aim)
 {
 	r->aim = *aim;
@@ -63,8 +39,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	for (uint32_t i = 0; i < r->frames; i++) {
 		struct frame *f = &r->frame[i];
 
-		f->state = FRAME_EMPTY;
-		f->preview_due = f->imaged = f->urged = false;
+		f->preview_due = f->imaged = false;
 		f->calibration_ns = 0;
 		f->w.passed = 0;
 		f->w.unfolded = false;
@@ -88,6 +63,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	memset(&r->others, 0, sizeof(r->others));
 	bs_center_of(&r->center, &r->p->encoded[1], info, NULL);
 	bs_lines_of(&r->lines, r->p, info);
+	bs_opens_scan(&r->opens, r->p, info, bs_recon_has_lines(r) ? &r->lines : NULL);
 	r->expected = bs_averages_expected(r->p, info);
 	if (r->averages != NULL)
 		bs_averages_scan(r->averages, r->expected);
@@ -117,7 +93,7 @@ static bool has_made(const struct bs_share *s, uint64_t number)
 static bool is_next(const struct bs_recon *r)
 {
 	for (uint32_t i = 0; i < r->frames; i++)
-		if (r->frame[i].state != FRAME_EMPTY)
+		if (r->opens.at[i].state != BS_OPEN_EMPTY)
 			return false;
 	return true;
 }
@@ -146,6 +122,7 @@ static int begin_engines(struct bs_recon *r, const struct frame *f, uint32_t slo
 static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
 		       uint32_t row)
 {
+	const struct bs_mrd_idx key = bs_open_key(head);
 	struct frame *f = &r->frame[slot];
 	int rc;
 
@@ -156,28 +133,15 @@ static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 		return rc;
 	if (r->groups > 0)
 		bs_window_enter(r, f, &head->idx, row / r->p->frame_step);
-	memset(f->row, 0, r->rows);
 	if (r->averages != NULL)
 		bs_averages_begin(r->averages, slot);
-	f->state = FRAME_FILLING;
-	f->key = bs_frame_key(r->p, &head->idx);
-	f->have = f->inside = f->summed = 0;
+	bs_opens_begin(&r->opens, slot, &key);
+	f->summed = 0;
 	f->strongest = 0;
 	f->energy = 0.0f;
 	f->preview_due = false;
 	f->first = *head;
 	return 0;
-}
-
-/* True: this readout belongs to a later frame (or group) than the one that is being filled. */
-static bool goes_on(const struct bs_recon *r, const struct frame *f, const struct bs_mrd_acq *head,
-		    uint32_t row)
-{
-	if (r->groups == 0)
-		return f->key != bs_frame_key(r->p, &head->idx) ||
-		       f->first.encoding_space_ref != head->encoding_space_ref;
-	return row / r->p->frame_step != f->w.group ||
-	       head->idx.repetition != f->first.idx.repetition;
 }
 
 static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const struct bs_mrd_acq *head,
@@ -209,42 +173,73 @@ static int add_beside(struct bs_recon *r, uint32_t slot, enum bs_kind kind, uint
 	return rc;
 }
 
-/* The frame that a line belongs to; BS_RECON_POP_FIRST where another image of it is to be made. */
-static int find_frame(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
-		      uint32_t *slot, struct bs_fail *why)
+/* Of a sliding window the frame is the group that is being filled. */
+static int find_window(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
+		       uint32_t row, struct bs_fail *why)
 {
-	struct frame *f;
+	const struct bs_open *o = &r->opens.at[slot];
 	int rc = 0;
 
-	*slot = bs_protocol_frame(r->p, head->idx.slice, head->idx.contrast);
-	if (*slot >= r->frames || row >= r->rows)
-		return bs_fail(why, BS_ERR_INDEX, "acquisition %u: readout %u of frame slot %u",
-			       head->scan_counter, row, *slot);
-	f = &r->frame[*slot];
-	if (f->state == FRAME_FILLING && goes_on(r, f, head, row)) {
-		f->state = FRAME_READY; /* the sender has gone on: what is missing will not come */
-		if (r->groups > 0)
-			rc = bs_window_end(r, *slot);
-	}
-	f->urged = f->state == FRAME_READY;
-	if (f->state == FRAME_READY)
+	if (o->state == BS_OPEN_FILLING && bs_window_goes_on(r, slot, &head->idx, row))
+		rc = bs_window_end(r, slot);
+	if (o->state == BS_OPEN_OVER)
 		return BS_RECON_POP_FIRST;
 	return rc == 0 ? 0
 		       : bs_fail(why, rc, "engine %s failed at acquisition %u",
-				 f->seat->engine->name, head->scan_counter);
+				 r->frame[slot].seat->engine->name, head->scan_counter);
+}
+
+/* Where a line belongs; BS_RECON_POP_FIRST: an image is to be made of what lies there. */
+static int find_frame(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
+		      uint32_t *slot, struct bs_fail *why)
+{
+	const struct bs_protocol *p = r->p;
+	const uint32_t pair = bs_protocol_pair(p, head->idx.slice, head->idx.contrast);
+	const struct bs_mrd_idx key = bs_open_key(head);
+
+	if (head->idx.slice >= p->slices || head->idx.contrast >= p->contrasts || row >= r->rows)
+		return bs_fail(why, BS_ERR_INDEX,
+			       "acquisition %u: readout %u of slice %u, contrast %u",
+			       head->scan_counter, row, head->idx.slice, head->idx.contrast);
+	*slot = pair;
+	if (r->groups > 0)
+		return find_window(r, pair, head, row, why);
+	bs_flows_wait(&r->flows, &r->opens);
+	*slot = bs_opens_place(&r->opens, pair, &key);
+	return *slot == BS_OPEN_NONE ? BS_RECON_POP_FIRST : 0;
+}
+
+/* Where calibration is kept: with its own frame, else where the next one would begin. */
+static uint32_t beside_frame(const struct bs_recon *r, const struct bs_mrd_acq *head)
+{
+	const uint32_t pair = bs_protocol_pair(r->p, head->idx.slice, head->idx.contrast);
+	const uint32_t first = pair * r->opens.lanes;
+	const struct bs_mrd_idx key = bs_open_key(head);
+	const uint32_t own = bs_opens_find(&r->opens, pair, &key);
+
+	for (uint32_t i = first; own == BS_OPEN_NONE && i < first + r->opens.lanes; i++)
+		if (r->opens.at[i].state == BS_OPEN_EMPTY)
+			return i;
+	return own == BS_OPEN_NONE ? first : own;
 }
 
 static int take_beside(struct bs_recon *r, enum bs_kind kind, const struct bs_mrd_acq *head,
 		       uint32_t row, const float *data, struct bs_fail *why)
 {
-	uint32_t slot = bs_protocol_frame(r->p, head->idx.slice, head->idx.contrast);
+	uint32_t slot = 0;
 	int rc = 0;
 
 	/* these were used before (core/study/noise.h, gpu/engine/phases.h) */
 	if (kind == BS_KIND_NOISE || kind == BS_KIND_NAVIGATION || kind == BS_KIND_PHASE_CORRECTION)
 		return 0;
-	if (kind == BS_KIND_CALIBRATION)
+	if (head->idx.slice >= r->p->slices || head->idx.contrast >= r->p->contrasts)
+		return bs_fail(why, BS_ERR_INDEX, "acquisition %u (%s): slice %u, contrast %u",
+			       head->scan_counter, bs_kind_name(kind), head->idx.slice,
+			       head->idx.contrast);
+	if (kind == BS_KIND_CALIBRATION && r->groups > 0)
 		rc = find_frame(r, head, row, &slot, why);
+	else
+		slot = beside_frame(r, head);
 	if (rc != 0)
 		return rc;
 	rc = add_beside(r, slot, kind, row, head, data);
@@ -266,12 +261,10 @@ static int add_row(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *h
 	if (rc != 0)
 		return rc;
 	if (bs_recon_weighs(r))
-		bs_frame_weigh(r, f, head, row, data);
-	f->row[row] = 1;
-	f->have++;
-	f->inside += bs_recon_has_lines(r) && bs_lines_inside(&r->lines, row);
+		bs_frame_weigh(r, slot, head, row, data);
+	bs_opens_row(&r->opens, slot, row);
 	f->summed += readouts;
-	if (r->preview_self != NULL && f->have % r->p->preview_every == 0 &&
+	if (r->preview_self != NULL && r->opens.at[slot].have % r->p->preview_every == 0 &&
 	    r->images >= r->passed && !f->passed)
 		f->preview_due = true;
 	return 0;
@@ -298,6 +291,18 @@ int bs_frame_rest(struct bs_recon *r, uint32_t slot)
 	return rc;
 }
 
+/* The frame, or the window's group, may be over with this line. */
+static int line_taken(struct bs_recon *r, uint32_t slot, uint64_t flags)
+{
+	if (r->groups == 0) {
+		bs_opens_line(&r->opens, slot, flags,
+			      r->averages != NULL && bs_averages_wait(r->averages, slot));
+		return 0;
+	}
+	r->opens.at[slot].own = r->opens.at[slot].have == r->p->frame_step;
+	return r->opens.at[slot].own ? bs_window_end(r, slot) : 0;
+}
+
 static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
 		     const float *data, int64_t now_ns, struct bs_fail *why)
 {
@@ -306,17 +311,19 @@ static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	struct bs_mean mean;
 	int rc = bs_recon_has_lines(r) ? bs_recon_center(r, head, why) : 0;
 
+	if (rc != 0)
+		bs_recon_lost(r);
 	if (rc == 0)
 		rc = find_frame(r, head, row, &slot, why);
 	if (rc != 0)
 		return rc;
 	f = &r->frame[slot];
-	if (f->state == FRAME_EMPTY)
+	if (r->opens.at[slot].state == BS_OPEN_EMPTY)
 		rc = begin_frame(r, slot, head, row);
 	if (rc != 0)
 		return bs_fail(why, rc, "engine %s refused to begin a frame",
 			       f->seat->engine->name);
-	if (f->row[row])
+	if (r->opens.at[slot].row[row])
 		return bs_fail(why, BS_ERR_INDEX,
 			       "acquisition %u: readout %u is in the frame already",
 			       head->scan_counter, row);
@@ -333,10 +340,7 @@ static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	if (rc == 0) {
 		f->last = *head;
 		f->last_ns = now_ns;
-		if (is_full(r, f) || says_last(r, f, head))
-			f->state = FRAME_READY;
-		if (f->state == FRAME_READY && r->groups > 0)
-			rc = bs_window_end(r, slot);
+		rc = line_taken(r, slot, head->flags);
 	}
 	if (rc != 0)
 		return bs_fail(why, rc, "engine %s failed at acquisition %u", f->seat->engine->name,
@@ -347,17 +351,18 @@ static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 /* A calibration line, used or not, may be the last of its frame. */
 static void end_by_calibration(struct bs_recon *r, const struct bs_mrd_acq *head, int64_t now_ns)
 {
-	uint32_t slot = bs_protocol_frame(r->p, head->idx.slice, head->idx.contrast);
-	struct frame *f;
+	const struct bs_mrd_idx key = bs_open_key(head);
+	uint32_t slot;
 
-	if (head->idx.slice >= r->p->slices || head->idx.contrast >= r->p->contrasts)
+	if (r->groups > 0 || head->idx.slice >= r->p->slices ||
+	    head->idx.contrast >= r->p->contrasts || (head->flags & BS_MRD_LAST) == 0)
 		return;
-	f = &r->frame[slot];
-	if (f->state != FRAME_FILLING || f->key != bs_frame_key(r->p, &head->idx) ||
-	    !says_last(r, f, head))
+	slot = bs_opens_find(&r->opens, bs_protocol_pair(r->p, head->idx.slice, head->idx.contrast),
+			     &key);
+	if (slot == BS_OPEN_NONE)
 		return;
-	f->state = FRAME_READY;
-	f->last_ns = now_ns;
+	r->frame[slot].last_ns = now_ns;
+	(void)line_taken(r, slot, head->flags);
 }
 
 int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
@@ -407,23 +412,29 @@ void bs_recon_close(struct bs_recon *r)
 	bool cut = false;
 
 	for (uint32_t i = 0; i < r->frames; i++)
-		cut = cut || (r->frame[i].state == FRAME_FILLING &&
+		cut = cut || (r->opens.at[i].state == BS_OPEN_FILLING &&
 			      r->frame[i].first.idx.repetition == r->bands.now);
 	bs_bands_close(&r->bands, cut);
-	for (uint32_t i = 0; i < r->frames; i++) {
+	for (uint32_t i = 0; r->groups > 0 && i < r->frames; i++) {
 		struct frame *f = &r->frame[i];
+		struct bs_open *o = &r->opens.at[i];
 
-		if (f->state == FRAME_FILLING && r->groups > 0) {
+		if (o->state == BS_OPEN_FILLING) {
 			f->w.held[f->w.group] = 1;
-			f->w.count[f->w.group] = f->have;
+			f->w.count[f->w.group] = o->have;
 			f->w.unfolded = true;
 		}
 		/* a scan that ended before the window was full: its groups were in no image yet */
-		if (f->state == FRAME_FILLING ||
-		    (f->state == FRAME_EMPTY && f->w.passed > 0 && f->w.passed < r->groups))
-			f->state = FRAME_READY;
-		f->urged = true;
+		if (o->state == BS_OPEN_EMPTY && f->w.passed > 0 && f->w.passed < r->groups)
+			bs_opens_end(&r->opens, i);
 	}
+	bs_opens_close(&r->opens);
+	r->flows.closed = true;
+}
+
+void bs_recon_lost(struct bs_recon *r)
+{
+	r->opens.lost = true;
 }
 
 /* ---- images ---- */
@@ -433,17 +444,14 @@ uint32_t bs_recon_previews(const struct bs_recon *r)
 	uint32_t n = 0;
 
 	for (uint32_t f = 0; f < r->frames; f++)
-		n += bs_frame_previews(&r->frame[f]);
+		n += bs_frame_previews(r, f);
 	return n;
 }
 
-uint32_t bs_recon_ready(const struct bs_recon *r)
+uint32_t bs_recon_ready(struct bs_recon *r)
 {
-	uint32_t n = bs_recon_previews(r);
-
-	for (uint32_t f = 0; f < r->frames; f++)
-		n += bs_frame_is_due(r, &r->frame[f]);
-	return n;
+	bs_flows_wait(&r->flows, &r->opens);
+	return bs_recon_previews(r) + r->opens.over;
 }
 
 void bs_recon_skip_previews(struct bs_recon *r)
@@ -483,7 +491,7 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	report->gridded = f->seat == &r->seat[1];
 	image->number = ++r->images;
 	image->preview = false;
-	bs_frame_describe(r, f, image);
+	bs_frame_describe(r, slot, image);
 	report->allowed = report->flow.keep == 0; /* what is kept is made as it was */
 	if (rc == 0 && r->groups > 0)
 		rc = bs_window_image(r, slot, NULL, INT64_MAX, report);
@@ -514,7 +522,7 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	image->report.gridded = f->seat == &r->seat[1];
 	image->number = preview ? ++r->previews : ++r->images;
 	image->preview = preview;
-	bs_frame_describe(r, f, image);
+	bs_frame_describe(r, slot, image);
 	if (preview)
 		rc = r->preview->peek(r->preview_self, slot, image->pixels);
 	else if (r->groups > 0)
@@ -537,13 +545,12 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
 		 struct bs_fail *why)
 {
-	for (uint32_t slot = 0; slot < r->frames; slot++) {
+	for (uint32_t slot; bs_flows_wait(&r->flows, &r->opens),
+			    (slot = bs_opens_over(&r->opens)) != BS_OPEN_NONE;) {
 		struct frame *f = &r->frame[slot];
 
-		if (!bs_frame_is_due(r, f))
-			continue;
-		f->state = FRAME_EMPTY;
-		f->preview_due = f->urged = false;
+		bs_opens_empty(&r->opens, slot);
+		f->preview_due = false;
 		if (!passes(r, f))
 			return make_image(r, slot, image, false, deadline_ns, why);
 		int rc = pass_image(r, slot, image, why);
@@ -552,11 +559,9 @@ int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadl
 			return rc;
 	}
 	for (uint32_t slot = 0; slot < r->frames; slot++) {
-		struct frame *f = &r->frame[slot];
-
-		if (!bs_frame_previews(f))
+		if (!bs_frame_previews(r, slot))
 			continue;
-		f->preview_due = false;
+		r->frame[slot].preview_due = false;
 		return make_image(r, slot, image, true, deadline_ns, why);
 	}
 	return 0;
@@ -578,8 +583,13 @@ int bs_recon_maps(struct bs_recon *r, struct bs_fail *why)
 
 bool bs_recon_imaged(const struct bs_recon *r)
 {
-	for (uint32_t i = 0; i < r->frames; i++)
-		if (!r->frame[i].imaged)
+	for (uint32_t i = 0; i < r->frames; i += r->opens.lanes) {
+		bool any = false;
+
+		for (uint32_t lane = 0; lane < r->opens.lanes; lane++)
+			any = any || r->frame[i + lane].imaged;
+		if (!any)
 			return false;
+	}
 	return true;
 }

@@ -4,18 +4,13 @@
  * arm -> { scan -> readout* -> close }* -> disarm, and after each readout and after close: pop
  * until it returns 0. The service's recon worker and `boreside recon` run this same code.
  *
- * A frame is complete with the protocol's number of readouts. Where that is left to the header
- * (p->by_header) it is complete with every line that the header promises or with the readouts of
- * its table, and at its own LAST_IN_SLICE (in 3D only when nothing is missing: some streams flag
- * each partition), LAST_IN_REPETITION or LAST_IN_MEASUREMENT, on a line or on a calibration line.
- * Else it ends with the next frame's first line, or with the scan, and says what is missing.
+ * open.h has the rule of which frame a line belongs to, and of when a frame is over.
  *
  * On the grid the first line tells where the center of k-space is (center.h); a later one that says
  * another is refused.
  *
  * Averages (protocol's averages > 1): the lines of a frame are means of several readouts
- * (averages.h); a line is complete with all that the scan promises of it, a frame with all lines,
- * and flags count on the last average's lines.
+ * (averages.h); a line is complete with all that the scan promises of it, a frame with all lines.
  *
  * Sliding window (protocol's frame_step > 0). The table's `readouts` rows are the window;
  * frame_step rows in a line are a group. The stream goes through the table in its order, over and
@@ -65,13 +60,6 @@
 #include "core/mrd.h"
 
 struct bs_recon;
-
-/* The next image of a slice and contrast has another one. */
-static inline uint64_t bs_frame_key(const struct bs_protocol *p, const struct bs_mrd_idx *i)
-{
-	return (uint64_t)i->repetition << 48 | (uint64_t)i->set << 32 | (uint64_t)i->phase << 16 |
-	       (p->averages > 1 ? 0u : i->average);
-}
 
 /* A readout that has lost what was discarded: so many samples are left. */
 static inline void bs_acq_trim(struct bs_mrd_acq *h, uint32_t samples)
@@ -123,7 +111,9 @@ struct bs_recon_image {
 	uint32_t averages; /* of each line that it should hold; 0: they are kept apart */
 	uint32_t readouts; /* that the image holds, averages counted */
 	uint32_t missing;  /* that it should have held */
+	bool elsewhere;    /* these may have come, for another frame */
 	char lacks[BS_LACKS_WORDS];     /* "": nothing; of a preview always (core/frame/lines.h) */
+	char zeros[BS_LACKS_WORDS];     /* what is zero and does not lack; as lacks */
 	char center[BS_CENTER_WORDS];   /* "": where the header has it (core/frame/center.h) */
 	char readout[BS_READOUT_WORDS]; /* "": lines lie as is said (core/frame/readout.h) */
 	char header[BS_HEADER_WORDS];   /* the scan's bs_scan_info.remark */
@@ -132,6 +122,7 @@ struct bs_recon_image {
 	struct bs_prepared prepared;
 	struct bs_corrected corrected;
 	struct bs_earlier earlier;
+	bool own;        /* a line of its own made it whole: the one that was at hand */
 	int64_t last_ns; /* when the last readout that it needed was received */
 	uint32_t last_scan_counter;
 };
@@ -149,6 +140,11 @@ const char *bs_image_remark(char *out, size_t cap, const struct bs_recon_image *
  */
 int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info,
 		  struct bs_fail *why);
+
+/* What the log should have of an admitted header, in words; "": nothing. Returns words. */
+#define BS_ADMIT_WORDS 480u
+const char *bs_admit_words(char words[BS_ADMIT_WORDS], const struct bs_protocol *p,
+			   const struct bs_scan_info *info);
 
 /* The header describes EPI whose readouts begin on the gradient's ramp. */
 bool bs_admit_ramps(const struct bs_scan_info *info);
@@ -242,21 +238,23 @@ void bs_recon_share(struct bs_recon *r, const struct bs_share *share);
  * path where the protocol's comes with the stream; it is copied before this returns, unless it lies
  * in the pool that the engine was armed with: then as bs_recon_reading says. 0: taken (what the
  * protocol does not use is counted; its data are not looked at). BS_RECON_POP_FIRST: it begins a
- * new frame where an image is still to be made of the one before; pop, then call again with the
- * same readout. BS_ERR_INDEX: this row is in the frame already.
+ * new frame and one before it is over, perhaps to make room; pop, then call again with the same
+ * readout. BS_ERR_INDEX: this row is in the frame already.
  */
 #define BS_RECON_POP_FIRST 1
 int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
 		     const float *data, int64_t now_ns, struct bs_fail *why);
 /* As core/engine.h's reading; both 0 where every readout is copied at once. */
 void bs_recon_reading(struct bs_recon *r, bool wait, uint64_t *made, uint64_t *read);
+/* A readout of the scan did not arrive, or was refused: what lacks from now on was not left out. */
+void bs_recon_lost(struct bs_recon *r);
 /* No more readouts: frames that were begun become images that say what is missing. */
 void bs_recon_close(struct bs_recon *r);
 /* 1: *image was made. 0: no frame is complete. Negative: the engine failed. */
 int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
 		 struct bs_fail *why);
 /* Images that pops would make now, for a caller that must find an image slot first. */
-uint32_t bs_recon_ready(const struct bs_recon *r);
+uint32_t bs_recon_ready(struct bs_recon *r);
 /* Of these the previews: pop makes them after the frames. They may be left out. */
 uint32_t bs_recon_previews(const struct bs_recon *r);
 void bs_recon_skip_previews(struct bs_recon *r);

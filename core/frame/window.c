@@ -8,6 +8,14 @@ static void pass(const struct bs_recon *r, struct window *w, uint32_t groups)
 	w->passed = groups < r->groups - w->passed ? w->passed + groups : r->groups;
 }
 
+bool bs_window_goes_on(const struct bs_recon *r, uint32_t slot, const struct bs_mrd_idx *idx,
+		       uint32_t row)
+{
+	const struct frame *f = &r->frame[slot];
+
+	return row / r->p->frame_step != f->w.group || idx->repetition != f->first.idx.repetition;
+}
+
 /*
  * The stream enters a group: the groups between it and the last one were lost. Where the stream
  * does not count its passes, a group before the last one is taken to be of the next pass.
@@ -40,10 +48,13 @@ int bs_window_end(struct bs_recon *r, uint32_t slot)
 	int rc = 0;
 
 	f->w.held[f->w.group] = 1;
-	f->w.count[f->w.group] = f->have;
+	f->w.count[f->w.group] = r->opens.at[slot].have;
 	pass(r, &f->w, 1);
 	f->w.unfolded = f->w.passed == r->groups;
-	f->state = f->w.unfolded ? FRAME_READY : FRAME_EMPTY;
+	if (f->w.unfolded)
+		bs_opens_end(&r->opens, slot);
+	else
+		bs_opens_empty(&r->opens, slot);
 	if (!f->w.unfolded)
 		rc = r->seat[0].engine->fold(r->seat[0].self, slot, f->w.group);
 	return rc;

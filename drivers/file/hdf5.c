@@ -1,11 +1,21 @@
 /* drivers/file/hdf5.c - see hdf5.h */
+#define _GNU_SOURCE /* O_CLOEXEC, flock */
 #include "drivers/file/hdf5.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/thread/clock.h"
+
+#define LOCK_TRIES 20u                /* of a file that another process writes, */
+#define LOCK_NS    INT64_C(100000000) /* so far apart */
 
 enum base { U16, U32, U64, I32, F32 };
 
@@ -185,8 +195,20 @@ int bs_mrdh5_fail(struct bs_fail *why, int code, const char *path, const char *w
 	return bs_fail(why, code, "%s: %s%s%s", path, what, reason[0] ? ": " : "", reason);
 }
 
+/* HDF5 does not read what another process has opened to write, and calls that a failure. */
+static bool is_locked(const char *path)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+
+	if (fd >= 0)
+		(void)close(fd);
+	return locked;
+}
+
 int bs_mrdh5_open(hid_t *file, uint64_t *bytes, const char *path, struct bs_fail *why)
 {
+	bool locked = false;
 	struct stat st;
 	htri_t known;
 
@@ -201,9 +223,18 @@ int bs_mrdh5_open(hid_t *file, uint64_t *bytes, const char *path, struct bs_fail
 	if (known == 0)
 		return bs_fail(why, BS_ERR_FORMAT, "%s: not an HDF5 file (%lld bytes)", path,
 			       (long long)st.st_size);
-	*file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+	for (unsigned tries = 0; tries < LOCK_TRIES; tries++) {
+		errno = 0;
+		*file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+		locked = *file < 0 && (errno == EWOULDBLOCK || is_locked(path));
+		if (!locked)
+			break;
+		bs_sleep_ns(LOCK_NS);
+	}
 	if (*file < 0)
-		return bs_mrdh5_fail(why, BS_ERR_FORMAT, path, "damaged HDF5 file");
+		return bs_mrdh5_fail(why, locked ? BS_ERR_IO : BS_ERR_FORMAT, path,
+				     locked ? "another process has it open to write"
+					    : "damaged HDF5 file");
 	*bytes = (uint64_t)st.st_size;
 	return 0;
 }

@@ -58,6 +58,7 @@ static struct bs_region_spec region_of(const struct bs_protocol *p)
 				    .coils = p->coils,
 				    .slices = p->slices,
 				    .contrasts = p->contrasts,
+				    .lanes = bs_protocol_lanes(p),
 				    .renews = p->frame_step > 0 };
 
 	for (int a = 0; a < 3; a++)
@@ -381,7 +382,7 @@ uint32_t bs_maps_fewest(const struct bs_protocol *p)
 bool bs_maps_due(struct bs_maps *m, uint32_t frame)
 {
 	const struct bs_protocol *p = m->p;
-	const uint32_t slice = frame / p->contrasts;
+	const uint32_t slice = bs_protocol_frame_slice(p, frame);
 	const uint32_t every = p->maps_every > 0   ? p->maps_every
 			       : p->frame_step > 0 ? p->readouts / p->frame_step
 						   : 1;
@@ -395,7 +396,7 @@ bool bs_maps_due(struct bs_maps *m, uint32_t frame)
 
 bool bs_maps_wants(const struct bs_maps *m, uint32_t frame)
 {
-	const uint32_t slice = frame / m->p->contrasts;
+	const uint32_t slice = bs_protocol_frame_slice(m->p, frame);
 
 	return m->version[slice] == 0 || (m->leader[slice] == frame && m->p->frame_step > 0);
 }
@@ -404,7 +405,7 @@ bool bs_maps_wants(const struct bs_maps *m, uint32_t frame)
 static int run(struct bs_maps *m, uint32_t frame, uint64_t version, struct bs_fail *why)
 {
 	const struct bs_protocol *p = m->p;
-	const uint32_t slice = frame / p->contrasts;
+	const uint32_t slice = bs_protocol_frame_slice(p, frame);
 	float *to = m->maps + 2 * slice * bs_protocol_map_values(p);
 	int rc;
 
@@ -427,7 +428,7 @@ static int run(struct bs_maps *m, uint32_t frame, uint64_t version, struct bs_fa
 int bs_maps_make(struct bs_maps *m, uint32_t frame, bool *made, struct bs_fail *why)
 {
 	const struct bs_protocol *p = m->p;
-	const uint32_t slice = frame / p->contrasts;
+	const uint32_t slice = bs_protocol_frame_slice(p, frame);
 	const struct bs_espirit_spec espirit = espirit_of(p, m->most);
 	uint32_t few[2] = { 1, 1 };
 	int rc;

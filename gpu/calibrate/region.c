@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NO_FRAME UINT32_MAX
+
 /* What a line of the window is. */
 enum line { NONE, OF_IMAGE, FLAGGED };
 
@@ -28,9 +30,19 @@ static size_t window(const struct bs_region_spec *s)
 	return (size_t)s->lines[0] * s->lines[1];
 }
 
+static uint32_t lanes_of(const struct bs_region_spec *s)
+{
+	return s->lanes > 0 ? s->lanes : 1;
+}
+
+static uint32_t frames_of(const struct bs_region_spec *s)
+{
+	return s->slices * s->contrasts * lanes_of(s);
+}
+
 int bs_region_need(const struct bs_region_spec *s, struct bs_need *need, struct bs_fail *why)
 {
-	const uint32_t frames = s->slices * s->contrasts;
+	const uint32_t frames = frames_of(s);
 	uint64_t bytes;
 
 	for (int a = 0; a < 2; a++)
@@ -59,7 +71,7 @@ int bs_region_plan(struct bs_region **plan, const struct bs_region_spec *s, stru
 		   struct bs_fail *why)
 {
 	struct bs_region *r = calloc(1, sizeof(*r));
-	const size_t frames = (size_t)s->slices * s->contrasts;
+	const size_t frames = frames_of(s);
 
 	if (r == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "calibration lines");
@@ -87,10 +99,22 @@ void bs_region_close(struct bs_region *r)
 
 void bs_region_scan(struct bs_region *r)
 {
-	const size_t frames = (size_t)r->s.slices * r->s.contrasts;
+	const size_t frames = frames_of(&r->s);
 
 	memset(r->have, NONE, frames * window(&r->s));
 	memset(r->frame, 0, frames * sizeof(*r->frame));
+}
+
+/* Of the slice and contrast, whose box of lines of the image was taken. */
+static uint32_t taken_of(const struct bs_region *r, uint32_t frame)
+{
+	const uint32_t lanes = lanes_of(&r->s);
+	const uint32_t first = frame / lanes * lanes;
+
+	for (uint32_t i = first; i < first + lanes; i++)
+		if (r->frame[i].taken)
+			return i;
+	return NO_FRAME;
 }
 
 void bs_region_add(struct bs_region *r, uint32_t frame, uint32_t line, bool flagged,
@@ -102,10 +126,11 @@ void bs_region_add(struct bs_region *r, uint32_t frame, uint32_t line, bool flag
 	const size_t at = (size_t)z * s->lines[0] + y;
 	const size_t missing = s->encoded[0] - s->samples;
 	struct frame *f = &r->frame[frame];
+	const bool taken = taken_of(r, frame) != NO_FRAME;
 	float *to = r->lines + 2 * (frame * r->stride + at * s->encoded[0]);
 
 	if (y >= s->lines[0] || z >= s->lines[1] ||
-	    (!flagged && (f->flagged || (f->taken && !s->renews))))
+	    (!flagged && (f->flagged || (taken && !s->renews))))
 		return;
 	for (uint32_t c = 0; c < s->coils; c++, to += 2 * r->coil) {
 		memset(to, 0, missing * 8);
@@ -185,13 +210,23 @@ static bool box_of(struct bs_region *r, uint32_t frame, const uint32_t least[2],
 bool bs_region_box(struct bs_region *r, uint32_t frame, const uint32_t least[2],
 		   struct bs_grappa_lines *box)
 {
-	const uint32_t slice = frame / r->s.contrasts;
+	const uint32_t lanes = lanes_of(&r->s);
+	const uint32_t first = frame / lanes * lanes;
+	const uint32_t slice = first - first % (lanes * r->s.contrasts);
+	const uint32_t taken = taken_of(r, frame);
 	struct bs_grappa_lines other;
 
+	if (r->frame[frame].flagged && box_of(r, frame, least, box))
+		return true;
+	for (uint32_t i = first; i < first + lanes; i++)
+		if (i != frame && r->frame[i].flagged && box_of(r, i, least, box))
+			return true;
+	if (taken != NO_FRAME && box_of(r, taken, least, box))
+		return true;
 	if (box_of(r, frame, least, box))
 		return true;
-	for (uint32_t c = 0; c < r->s.contrasts; c++)
-		if (box_of(r, slice * r->s.contrasts + c, least, &other)) {
+	for (uint32_t i = slice; i < slice + lanes * r->s.contrasts; i++)
+		if (box_of(r, i, least, &other)) {
 			*box = other;
 			return true;
 		}

@@ -100,7 +100,8 @@ static void measure(struct bs_echoes *e, uint32_t slice, bool second, const floa
 
 void bs_echoes_measure(struct bs_echoes *e, uint32_t frame, const float *coil_images)
 {
-	if (e != NULL && frame % e->p->contrasts <= 1)
-		measure(e, bs_protocol_frame_slice(e->p, frame), frame % e->p->contrasts == 1,
-			coil_images);
+	const uint32_t contrast = e != NULL ? bs_protocol_frame_contrast(e->p, frame) : 0;
+
+	if (e != NULL && contrast <= 1)
+		measure(e, bs_protocol_frame_slice(e->p, frame), contrast == 1, coil_images);
 }

@@ -33,7 +33,8 @@ static struct bs_region_spec region_of(const struct bs_protocol *p)
 	struct bs_region_spec s = { .samples = p->samples,
 				    .coils = p->coils,
 				    .slices = p->slices,
-				    .contrasts = p->contrasts };
+				    .contrasts = p->contrasts,
+				    .lanes = bs_protocol_lanes(p) };
 
 	memcpy(s.encoded, p->encoded, sizeof(s.encoded));
 	for (int a = 0; a < 2; a++)
@@ -212,16 +213,16 @@ int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why)
 			"slice %u, contrast %u: parallel grappa needs %u x %u lines in a row "
 			"around the center of k-space to calibrate (MRD flags 20, 21, or of "
 			"the image); %u x %u have come%s",
-			frame / p->contrasts, frame % p->contrasts, want[0], want[1], box.lines[0],
-			box.lines[1], lacking(p) == 0 ? zeros : "");
+			bs_protocol_frame_slice(p, frame), bs_protocol_frame_contrast(p, frame),
+			want[0], want[1], box.lines[0], box.lines[1], lacking(p) == 0 ? zeros : "");
 	rc = bs_grappa_prepare(f->grappa, frame, have, &box, &reason);
 	if (bs_grappa_made(f->grappa))
 		f->calibrated_ns = bs_now_ns() - start_ns;
 	if (rc == 0)
 		return bs_grappa_neighbors(f->grappa)->missed > 0;
 	rc = rc == BS_ERR_VALUE ? lacking(p) : rc;
-	return bs_fail(why, rc, "slice %u, contrast %u: %s%s", frame / p->contrasts,
-		       frame % p->contrasts, reason.text, rc == 0 ? zeros : "");
+	return bs_fail(why, rc, "slice %u, contrast %u: %s%s", bs_protocol_frame_slice(p, frame),
+		       bs_protocol_frame_contrast(p, frame), reason.text, rc == 0 ? zeros : "");
 }
 
 int64_t bs_filler_calibrated_ns(const struct bs_filler *f)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/frame/open.h"
 #include "core/thread/clock.h"
 #include "gpu/calibrate/along.h"
 #include "gpu/calibrate/compress.h"
@@ -30,9 +31,9 @@ struct slice {
 	uint8_t seen[ROWS_MOST];
 };
 
-/* Of a slice and contrast: the frame whose lines wait. */
+/* Of a slice and contrast: the first frame whose lines wait. */
 struct frame {
-	uint64_t key;
+	struct bs_mrd_idx idx;
 	uint32_t lines;
 };
 
@@ -79,9 +80,15 @@ static uint32_t places_of(const struct bs_protocol *p)
 	return p->virtual_coils > 0 && p->compression == BS_COMPRESSION_GEOMETRIC ? p->samples : 1;
 }
 
+/* A frame's readouts. */
+static uint64_t readouts_of(const struct bs_protocol *p)
+{
+	return (uint64_t)p->readouts * (p->averages > 1 ? p->averages : 1);
+}
+
 static uint64_t quota_of(const struct bs_protocol *p)
 {
-	return (uint64_t)p->readouts * p->contrasts * (p->averages > 1 ? p->averages : 1);
+	return readouts_of(p) * p->contrasts * bs_protocol_lanes(p);
 }
 
 static void lay(struct bs_front *f, struct bs_room *r)
@@ -100,7 +107,7 @@ static void lay(struct bs_front *f, struct bs_room *r)
 	bs_room_take(r, &f->gram, "calibration data's Gram matrix", wait > 0, places * square * 8);
 	bs_room_take(r, &f->work, "calibration work", wait > 0, bs_compress_bytes(p->coils));
 	bs_room_take(r, &f->slice, "slices' calibrating rows", f->slices, sizeof(struct slice));
-	bs_room_take(r, &f->frame, "frames that wait", bs_protocol_frames(p), sizeof(struct frame));
+	bs_room_take(r, &f->frame, "frames that wait", bs_protocol_pairs(p), sizeof(struct frame));
 	bs_room_take(r, &f->waiting, "readouts that wait", f->slices,
 		     wait * sizeof(struct waiting));
 	bs_room_take(r, &f->data, "their samples", f->slices,
@@ -199,7 +206,7 @@ void bs_front_scan(struct bs_front *f, const struct bs_scan_info *info,
 		memset(&f->slice[s], 0, sizeof(f->slice[s]));
 		f->slice[s].first = f->slice[s].last = NONE;
 	}
-	for (uint32_t i = 0; i < bs_protocol_frames(f->p); i++)
+	for (uint32_t i = 0; i < bs_protocol_pairs(f->p); i++)
 		f->frame[i] = (struct frame){ 0 };
 	f->free = NONE;
 	for (uint32_t i = 0; f->p->virtual_coils > 0 && i < f->slices * f->quota; i++) {
@@ -328,7 +335,7 @@ static bool is_again(const struct bs_front *f, const struct bs_mrd_acq *head)
 
 static struct frame *frame_of(const struct bs_front *f, const struct bs_mrd_acq *head)
 {
-	return &f->frame[bs_protocol_frame(f->p, head->idx.slice, head->idx.contrast)];
+	return &f->frame[bs_protocol_pair(f->p, head->idx.slice, head->idx.contrast)];
 }
 
 static float *samples_of(const struct bs_front *f, uint32_t item)
@@ -361,8 +368,9 @@ static void hold(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row
 		s->rows++;
 	}
 	if (bs_mrd_kind(head->flags) == BS_KIND_IMAGING) {
-		frame->key = bs_frame_key(f->p, &head->idx);
-		frame->lines++;
+		if (frame->lines == 0)
+			frame->idx = head->idx;
+		frame->lines += bs_open_same(f->p, &frame->idx, &head->idx);
 	}
 }
 
@@ -484,22 +492,15 @@ static int refused(struct bs_front *f, struct bs_fail *why)
 	return rc == 0 ? 0 : bs_fail(why, rc, "%s", f->refused.text);
 }
 
-/* A line of another frame than the one that waits: of that one no more will come. */
-static bool goes_on(const struct bs_front *f, const struct bs_mrd_acq *head)
-{
-	const struct frame *frame = frame_of(f, head);
-
-	return bs_mrd_kind(head->flags) == BS_KIND_IMAGING && frame->lines > 0 &&
-	       frame->key != bs_frame_key(f->p, &head->idx);
-}
-
 static bool complete(const struct bs_front *f, const struct bs_mrd_acq *head)
 {
 	const struct slice *s = &f->slice[head->idx.slice];
 	const struct frame *frame = frame_of(f, head);
 
-	return s->rows == f->calibrating || frame->lines == f->quota / f->p->contrasts ||
-	       s->count == f->quota || bs_lines_end(f->p, head->flags);
+	return s->rows == f->calibrating || frame->lines == readouts_of(f->p) ||
+	       s->count == f->quota ||
+	       (f->p->by_header && (head->flags & BS_MRD_LAST) != 0 &&
+		bs_open_same(f->p, &frame->idx, &head->idx));
 }
 
 static int compress(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row,
@@ -513,9 +514,7 @@ static int compress(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t 
 	if (slice >= f->slices || head->idx.contrast >= f->p->contrasts)
 		return bs_fail(why, BS_ERR_INDEX, "acquisition %u: slice %u, contrast %u",
 			       head->scan_counter, slice, head->idx.contrast);
-	if (!s->known && goes_on(f, head))
-		rc = make_matrix(f, slice, why);
-	if (rc == 0 && !s->known) {
+	if (!s->known) {
 		hold(f, head, row, data, now_ns);
 		if (!complete(f, head))
 			return 0;

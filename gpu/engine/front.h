@@ -9,8 +9,9 @@
  * Each readout is multiplied by one matrix [virtual][coils] (gpu/calibrate/compress.h). Without
  * compression it is the same for all, from the scan's noise, and nothing waits. With it each slice
  * has its own, for the whole scan, from the first of these to come: the slice's calibrating rows,
- * all of them; a complete frame; another frame; the end. Readouts of the slice that come before
- * wait, copied, at most a frame of each contrast, and are then handed on in their order.
+ * all of them; its first frame, complete or flagged as that; as many readouts as may wait; the end.
+ * Readouts of the slice that come before wait, copied, at most as many as the frames that may be
+ * open have, and are then handed on in their order.
  * Calibrating rows: of scans on the grid those within 8 of the center along ky and kz, lines of the
  * image or calibration; of others 64 spread evenly over the trajectory, which waits for nearly a
  * whole frame (spokes that follow each other see one direction). From these alone, one readout for

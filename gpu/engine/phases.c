@@ -50,7 +50,7 @@ static void lay(struct bs_phases *f, struct bs_room *r)
 	const bool epi = p->epi_correct;
 	const uint64_t n = f->n;
 	const uint64_t line = n * p->coils * 8;
-	const uint64_t frames = p->navigators != BS_NAVIGATE_OFF ? bs_protocol_frames(p) : 0;
+	const uint64_t frames = p->navigators != BS_NAVIGATE_OFF ? bs_protocol_pairs(p) : 0;
 
 	bs_room_take(r, &f->navigated, "navigators' phases", frames, sizeof(struct navigated));
 	bs_room_take(r, &f->first, "first navigators", frames, f->room * sizeof(float));
@@ -147,7 +147,7 @@ void bs_phases_scan(struct bs_phases *f, const struct bs_scan_info *info)
 	f->broken.code = 0;
 	f->trial = false;
 	f->came = 0;
-	for (uint32_t i = 0; f->navigated != NULL && i < bs_protocol_frames(f->p); i++)
+	for (uint32_t i = 0; f->navigated != NULL && i < bs_protocol_pairs(f->p); i++)
 		f->navigated[i] = (struct navigated){ 0, 1.0f, 0.0f };
 	if (!f->p->epi_correct)
 		return;
@@ -357,7 +357,7 @@ static int take_triple(struct bs_phases *f, const struct bs_mrd_acq *head, const
 static int take_navigator(struct bs_phases *f, const struct bs_mrd_acq *head, const float *data,
 			  struct bs_fail *why)
 {
-	const uint32_t at = bs_protocol_frame(f->p, head->idx.slice, head->idx.contrast);
+	const uint32_t at = bs_protocol_pair(f->p, head->idx.slice, head->idx.contrast);
 	const uint32_t samples =
 		(uint32_t)head->number_of_samples - head->discard_pre - head->discard_post;
 	struct navigated *v = &f->navigated[at];
@@ -387,7 +387,7 @@ static int take_navigator(struct bs_phases *f, const struct bs_mrd_acq *head, co
 static int correct(struct bs_phases *f, struct bs_mrd_acq *head, const float **data,
 		   struct bs_fail *why)
 {
-	const uint32_t at = bs_protocol_frame(f->p, head->idx.slice, head->idx.contrast);
+	const uint32_t at = bs_protocol_pair(f->p, head->idx.slice, head->idx.contrast);
 	const bool back = f->p->epi_correct && (f->trial || (head->flags & BS_MRD_IS_REVERSE) != 0);
 	const struct navigated *v = f->navigated != NULL ? &f->navigated[at] : NULL;
 	const size_t count = (size_t)f->n * f->p->coils;

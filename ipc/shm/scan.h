@@ -31,6 +31,7 @@ struct bs_gap {
 struct bs_scan_counts {
 	uint64_t acquisitions, waveforms, gaps, duplicates, rejected, late;
 	uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS]; /* of the acquisitions */
+	uint64_t lost; /* number of the first message that never came or was refused; 0: none */
 };
 
 /*
@@ -188,6 +189,7 @@ struct bs_scan_record {
 	int32_t recon_code;
 	char recon_text[BS_EVENT_TEXT];
 	_Atomic uint64_t lacking; /* the number of the scan that lacks what its protocol needs */
+	_Atomic uint64_t lost;    /* ingest: step.count.lost */
 	/* emit */
 	/* left: given to some taker, or to its queue; undelivered: times that one did not get it */
 	_Atomic uint64_t images_left, images_unsent, images_late, undelivered;

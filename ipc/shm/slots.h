@@ -56,6 +56,7 @@ struct bs_acq_meta {
 	int64_t handed_ns;   /* it was checked, copied and given to recon */
 	int64_t sender_ns;   /* its envelope's time_ns: the sender's clock */
 	uint64_t seq;        /* its envelope's number */
+	bool lost;           /* a readout of the scan before it did not arrive, or was refused */
 };
 
 /* Beside each image slot, whose bytes are laid out as core/memory/pools.h says. */

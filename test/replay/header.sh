@@ -1,7 +1,7 @@
 #!/bin/bash
 # test/replay/header.sh - readouts = "header": nobody counts by hand. Each recording gives the
-# images that it holds, each with its own number of readouts and in plain words what it lacks, by
-# recon and by serve + replay, the same bytes; what was not sent is missed.
+# images that it holds, each with its own number of readouts and in plain words what it lacks or
+# what of it is zeros, by recon and by serve + replay, the same bytes; what was not sent is missed.
 set -u
 if [ ! -d "$DATA/scan" ]; then
 	echo "skip readouts by the header: no folder of recordings at $DATA/scan"
@@ -61,7 +61,11 @@ while IFS='|' read -r recording protocol images readouts lacks; do
 	check "$recording: $readouts readouts, none missing" grep -q \
 		"boreside_readouts</name><value>$readouts</.*boreside_missing</name><value>0<" \
 		"$dir/text"
-	if [ -n "$lacks" ]; then
+	if [[ $lacks == *\) ]]; then # the protocol asks for zeros: nothing lacks
+		check "$recording: $lacks" grep -q "boreside_zeros</name><value>$lacks and are ze" \
+			"$dir/text"
+		check "$recording: is complete" grep -q '<value>complete<' "$dir/text"
+	elif [ -n "$lacks" ]; then
 		check "$recording: $lacks" grep -q "boreside_lacks</name><value>$lacks<" "$dir/text"
 		check "$recording: is partial" grep -q '<value>partial<' "$dir/text"
 	else

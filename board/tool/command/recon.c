@@ -15,7 +15,6 @@
 #include "config/config.h"
 #include "config/hint/place.h"
 #include "core/frame/attributes.h"
-#include "core/frame/geometry.h"
 #include "core/memory/pools.h"
 #include "core/log.h"
 #include "core/progress.h"
@@ -162,8 +161,8 @@ static int emit_ready(void *arg, struct bs_fail *why)
 		timing.received_ns = image->last_ns;
 		if (image->missing != 0) /* its last readout was not the one at hand */
 			timing.taken_ns = timing.added_ns = 0;
-		timing.latency_ns = timing.made_ns -
-				    (image->missing == 0 ? timing.received_ns : timing.begun_ns);
+		timing.latency_ns =
+			timing.made_ns - (image->own ? timing.received_ns : timing.begun_ns);
 		if (j->shared)
 			forget_times(image, &timing);
 		rc = bs_attributes_write(attributes, sizeof(attributes), armed->protocol,
@@ -375,7 +374,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 {
 	const struct bs_scan_info *info = &j->pipeline.info;
 	const struct bs_protocol *p;
-	char words[BS_GEOMETRY_WORDS];
+	char words[BS_ADMIT_WORDS];
 	char endings[BS_SINK_WORDS];
 	int rc;
 
@@ -406,7 +405,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 	rc = bs_admit_scan(p, info, why);
 	if (bs_recording_note(j->pipeline.in)[0] != '\0')
 		bs_log(BS_LOG_WARN, "%s", bs_recording_note(j->pipeline.in));
-	if (rc == 0 && bs_geometry_words(words, p, info)[0] != '\0')
+	if (rc == 0 && bs_admit_words(words, p, info)[0] != '\0')
 		bs_log(BS_LOG_WARN, "%s", words);
 	if (rc == 0 && j->shared)
 		return open_shared(j, why);

@@ -70,26 +70,11 @@ static uint32_t counted(uint32_t seen, const struct bs_limit *limit)
 	return limit->given && limit->max + 1 > seen ? limit->max + 1 : seen;
 }
 
-static int put_frames(const struct bs_choice *c, bool path, struct bs_fail *why)
+static void put_averages(const struct bs_choice *c, bool path)
 {
 	const struct bs_survey *s = c->survey;
-	uint32_t slices = counted(s->slices, &s->info.slice);
-	uint32_t contrasts = counted(s->contrasts, &s->info.contrast);
 	const uint32_t averages = counted(s->averages, &s->info.average);
 
-	if ((uint64_t)slices * contrasts > BS_FRAMES_MAX) { /* limits may promise too much */
-		slices = s->slices;
-		contrasts = s->contrasts;
-	}
-	if ((uint64_t)slices * contrasts > BS_FRAMES_MAX || contrasts > 64)
-		return bs_fail(why, BS_ERR_UNSUPPORTED,
-			       "%u slices of %u contrasts: a protocol has at most %u of both, and "
-			       "64 contrasts",
-			       slices, contrasts, BS_FRAMES_MAX);
-	if (slices > 1)
-		put_number(c->out, "slices", slices, "frames of so many slices are open at once");
-	if (contrasts > 1)
-		put_number(c->out, "contrasts", contrasts, "echoes");
 	if (averages > 1 && path && !s->repeats)
 		bs_outline_say(c->out,
 			       "%u averages of each line: each brings a path of its own and makes "
@@ -104,6 +89,58 @@ static int put_frames(const struct bs_choice *c, bool path, struct bs_fail *why)
 	else if (averages > 1)
 		put_number(c->out, "averages", averages,
 			   "images are of the mean of each line's averages");
+}
+
+/* Frames of one slice and contrast whose lines come in turns; pairs: of these. */
+static void put_turns(const struct bs_choice *c, uint32_t pairs)
+{
+	const struct bs_survey *s = c->survey;
+	const uint32_t *open = s->open;
+	uint32_t phases = open[0] == s->phases ? counted(open[0], &s->info.phase) : open[0];
+	uint32_t sets = open[1] == s->sets ? counted(open[1], &s->info.set) : open[1];
+	const uint32_t repetitions = open[2] > 2 ? open[2] : 2;
+
+	if ((uint64_t)phases * sets * repetitions * pairs > BS_OPEN_MAX) {
+		phases = open[0];
+		sets = open[1];
+	}
+	if ((uint64_t)open[0] * open[1] * repetitions * pairs > BS_OPEN_MAX) {
+		bs_outline_say(c->out,
+			       "%u phases, %u sets and %u repetitions of %u slices and contrasts "
+			       "come in turns, more than the %u frames that can be open at once: "
+			       "images are partial",
+			       open[0], open[1], open[2], pairs, BS_OPEN_MAX);
+		return;
+	}
+	if (open[0] > 1)
+		put_number(c->out, "phases", phases, "their lines come in turns");
+	if (open[1] > 1)
+		put_number(c->out, "sets", sets, "their lines come in turns");
+	if (open[2] > 2)
+		put_number(c->out, "repetitions", repetitions, "their lines come in turns");
+}
+
+static int put_frames(const struct bs_choice *c, bool path, struct bs_fail *why)
+{
+	const struct bs_survey *s = c->survey;
+	uint32_t slices = counted(s->slices, &s->info.slice);
+	uint32_t contrasts = counted(s->contrasts, &s->info.contrast);
+
+	if ((uint64_t)slices * contrasts > BS_FRAMES_MAX) { /* limits may promise too much */
+		slices = s->slices;
+		contrasts = s->contrasts;
+	}
+	if ((uint64_t)slices * contrasts > BS_FRAMES_MAX || contrasts > 64)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "%u slices of %u contrasts: a protocol has at most %u of both, and "
+			       "64 contrasts",
+			       slices, contrasts, BS_FRAMES_MAX);
+	if (slices > 1)
+		put_number(c->out, "slices", slices, "frames of so many slices are open at once");
+	if (contrasts > 1)
+		put_number(c->out, "contrasts", contrasts, "echoes");
+	put_averages(c, path);
+	put_turns(c, slices * contrasts);
 	return 0;
 }
 
@@ -163,17 +200,6 @@ static void put_navigators(const struct bs_choice *c)
 			       "the navigators' phase drifts by %.4f rad at most: nothing to take "
 			       "off",
 			       s->drift);
-}
-
-/*
- * By the header's word, but for paths that say something else; readouts on ramps that the header
- * describes are corrected on the grid, where phase-correction lines are.
- */
-static bool on_grid(const struct bs_survey *s)
-{
-	return (bs_choose_on_header(s) || s->info.trajectory_name[0] == '\0') &&
-	       (s->off_lines == 0 ||
-		(bs_admit_ramps(&s->info) && s->kinds[BS_KIND_PHASE_CORRECTION] >= 3));
 }
 
 static int refuse_mixed(const struct bs_survey *s, struct bs_fail *why)
@@ -236,7 +262,7 @@ static void say_unused(const struct bs_choice *c)
 int bs_choose(const struct bs_choice *c, struct bs_fail *why)
 {
 	const struct bs_survey *s = c->survey;
-	const bool grid = on_grid(s);
+	const bool grid = bs_survey_on_grid(s);
 	int rc = refuse_mixed(s, why);
 
 	if (rc != 0)

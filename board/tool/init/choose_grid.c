@@ -86,7 +86,6 @@ static void look_at(struct lines *l, const struct bs_survey *s)
 	struct bs_protocol p = { .parallel = BS_PARALLEL_GRAPPA };
 	const uint32_t rows = s->size[0] * s->size[1];
 	uint8_t *present = calloc(rows, 1);
-	struct bs_lines lines;
 	bool any = false;
 
 	memset(l, 0, sizeof(*l));
@@ -113,8 +112,7 @@ static void look_at(struct lines *l, const struct bs_survey *s)
 		for (uint32_t y = l->first[0]; y <= l->last[0]; y++)
 			l->left_out += present[y + s->size[0] * z] == 0;
 	l->unknown = bs_center_unknown(&s->center, s->size, present, s->strongest);
-	bs_lines_about(&lines, &p, &s->info, &s->center);
-	l->by_header = s->outside == 0 && bs_lines_missing(&lines, present, rows, NULL) == 0;
+	l->by_header = bs_survey_promised(s, present);
 	free(present);
 }
 

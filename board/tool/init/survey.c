@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "board/tool/init/choose.h"
+#include "board/tool/init/turns.h"
+#include "core/frame/recon.h"
 #include "core/frame/readout.h"
 #include "core/hash.h"
 #include "core/progress.h"
@@ -17,7 +20,6 @@
 #define GRID_MAX       1024u /* lines of an axis, as key encoded */
 #define PATHS_MAX      (1u << 20)
 #define NAVIGATORS_MAX 64u
-#define FRAMES_MAX     512u /* slices and contrasts whose readouts are compared */
 
 struct first_navigator {
 	uint16_t slice, contrast;
@@ -27,12 +29,11 @@ struct first_navigator {
 
 struct reading {
 	struct bs_survey *s;
-	struct bs_mrd_idx frame, now; /* of the first frame, of the last imaging readout */
+	struct bs_mrd_idx frame; /* of the first frame */
 	bool any;
-	float energy;                  /* of the first frame's strongest line */
-	uint32_t of_frame[FRAMES_MAX]; /* readouts of a slice's and contrast's open frame */
-	uint32_t of_first[FRAMES_MAX]; /* of its first one; 0: not ended yet */
-	uint64_t *path;                /* hashes of the first frame's paths, sorted once used */
+	float energy;          /* of the first frame's strongest line */
+	struct bs_turns turns; /* all lines */
+	uint64_t *path;        /* hashes of the first frame's paths, sorted once used */
 	uint32_t paths;
 	bool sorted;
 	struct first_navigator navigator[NAVIGATORS_MAX];
@@ -54,45 +55,11 @@ static void most(uint32_t *count, uint32_t index)
 		*count = index + 1;
 }
 
-/* What tells frames of one slice and contrast apart. */
-static bool same_frame(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b)
-{
-	return a->repetition == b->repetition && a->set == b->set && a->phase == b->phase &&
-	       a->average == b->average;
-}
-
 static bool same_image(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b)
 {
-	return a->slice == b->slice && a->contrast == b->contrast && same_frame(a, b);
-}
-
-/* Ends the open frames: each has as many readouts as its slice's and contrast's first had. */
-static void end_frames(struct reading *r)
-{
-	for (uint32_t i = 0; i < FRAMES_MAX; i++) {
-		if (r->of_frame[i] == 0)
-			continue;
-		if (r->of_first[i] == 0)
-			r->of_first[i] = r->of_frame[i];
-		if (r->of_frame[i] != r->of_first[i])
-			r->s->alike = false;
-		r->of_frame[i] = 0;
-		r->s->frames++;
-	}
-}
-
-static void count_frame(struct reading *r, const struct bs_mrd_idx *idx)
-{
-	const uint32_t i = ((uint32_t)idx->slice * 64 + idx->contrast) % FRAMES_MAX;
-
-	if (r->any && !same_frame(idx, &r->now))
-		end_frames(r);
-	if (!r->any)
-		r->frame = *idx;
-	r->any = true;
-	r->now = *idx;
-	r->of_frame[i]++;
-	r->s->first_readouts += same_image(idx, &r->frame);
+	return a->slice == b->slice && a->contrast == b->contrast &&
+	       a->repetition == b->repetition && a->set == b->set && a->phase == b->phase &&
+	       a->average == b->average;
 }
 
 /* The line on the grid, as core/frame/admit.c has it. false: outside. */
@@ -107,6 +74,26 @@ static bool place(const struct bs_survey *s, const struct bs_mrd_acq *head, size
 			return false;
 	*row = (size_t)(line[0] + s->size[0] * line[1]);
 	return true;
+}
+
+static bool embeds(const struct bs_survey *s)
+{
+	const struct bs_protocol p = { .parallel = BS_PARALLEL_GRAPPA };
+
+	return bs_scan_embeds(&p, &s->info);
+}
+
+/* The line joins those whose turns are counted; of calibration, where it is one of the image. */
+static int put_turn(struct reading *r, const struct bs_mrd_acq *head, bool image,
+		    struct bs_fail *why)
+{
+	size_t row = 0;
+
+	if (!image && !(embeds(r->s) && place(r->s, head, &row)))
+		return 0;
+	if (image && !place(r->s, head, &row))
+		row = 0;
+	return bs_turns_add(&r->turns, &head->idx, head->flags, (uint32_t)row, why);
 }
 
 static void put_line(struct reading *r, const struct bs_recorded *acq, bool image)
@@ -255,17 +242,20 @@ static bool is_astray(const struct bs_mrd_acq *head)
 	return false;
 }
 
-static void put_imaging(struct reading *r, const struct bs_recorded *acq)
+static int put_imaging(struct reading *r, const struct bs_recorded *acq, struct bs_fail *why)
 {
 	const struct bs_mrd_acq *h = &acq->head;
 	const uint32_t discarded = (uint32_t)h->discard_pre + h->discard_post;
 	struct bs_survey *s = r->s;
 
 	if (h->number_of_samples <= discarded) /* nothing of it is left */
-		return;
-	if (!r->any)
+		return 0;
+	if (!r->any) {
 		bs_center_of(&s->center, s->size, &s->info, &h->idx);
-	count_frame(r, &h->idx);
+		r->frame = h->idx;
+		r->any = true;
+	}
+	s->first_readouts += same_image(&h->idx, &r->frame);
 	widen(&s->samples, h->number_of_samples - discarded);
 	widen(&s->discarded, discarded);
 	widen(&s->channels, h->active_channels);
@@ -281,9 +271,10 @@ static void put_imaging(struct reading *r, const struct bs_recorded *acq)
 	s->astray += is_astray(h);
 	s->reversed += (h->flags & BS_MRD_IS_REVERSE) != 0;
 	s->calibrates_too += (h->flags & BS_MRD_IS_CALIBRATION_TOO) != 0;
-	put_line(r, acq, true);
 	if (h->trajectory_dimensions > 0)
 		put_path(r, acq);
+	put_line(r, acq, true);
+	return put_turn(r, h, true, why);
 }
 
 static void put_noise(struct bs_survey *s, const struct bs_recorded *acq)
@@ -368,11 +359,10 @@ static int put(struct reading *r, struct bs_recorded *acq, struct bs_fail *why)
 	r->s->kinds[kind]++;
 	switch (kind) {
 	case BS_KIND_IMAGING:
-		put_imaging(r, acq);
-		return 0;
+		return put_imaging(r, acq, why);
 	case BS_KIND_CALIBRATION:
 		put_line(r, acq, false);
-		return 0;
+		return put_turn(r, &acq->head, false, why);
 	case BS_KIND_NOISE:
 		put_noise(r->s, acq);
 		return 0;
@@ -399,7 +389,7 @@ static int begin(struct reading *r, const char *xml, struct bs_fail *why)
 				       GRID_MAX);
 	s->size[0] = s->info.encoded[1];
 	s->size[1] = s->info.encoded[2];
-	s->alike = s->repeats = true;
+	s->repeats = true;
 	bs_noise_start(&s->noise, &s->info);
 	s->present = calloc((size_t)s->size[0] * s->size[1], 1);
 	s->calibrates = calloc((size_t)s->size[0] * s->size[1], 1);
@@ -407,6 +397,40 @@ static int begin(struct reading *r, const char *xml, struct bs_fail *why)
 	return s->present != NULL && s->calibrates != NULL && r->path != NULL
 		       ? 0
 		       : bs_fail(why, BS_ERR_NOMEM, "no memory for a survey");
+}
+
+/* By the protocol that will be chosen, as far as frames depend on it. */
+static int count_turns(struct reading *r, struct bs_fail *why)
+{
+	struct bs_survey *s = r->s;
+	const bool grid = bs_survey_on_grid(s) && s->outside == 0;
+	const uint32_t rows = s->size[0] * s->size[1];
+	struct bs_protocol p = { .slices = s->slices,
+				 .contrasts = s->contrasts,
+				 .averages = bs_survey_averages(s, !bs_survey_on_grid(s)) };
+	uint8_t *present = malloc(rows);
+	struct bs_turns_found found;
+	struct bs_lines lines;
+	int rc;
+
+	if (present == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "no memory for a survey");
+	p.readouts = grid ? 0 : s->first_readouts;
+	for (uint32_t i = 0; i < rows; i++) {
+		present[i] = s->present[i] || (embeds(s) && s->calibrates[i]);
+		p.readouts += grid && present[i];
+	}
+	p.by_header = grid && bs_survey_promised(s, present);
+	memcpy(p.encoded, s->info.encoded, sizeof(p.encoded));
+	bs_lines_about(&lines, &p, &s->info, &s->center);
+	rc = bs_turns_count(&r->turns, &p, &s->info, grid ? &lines : NULL, &found, why);
+	free(present);
+	s->frames = found.frames;
+	s->alike = found.alike;
+	s->open[0] = found.phases;
+	s->open[1] = found.sets;
+	s->open[2] = found.repetitions;
+	return rc;
 }
 
 static int read_all(struct reading *r, struct bs_recording *in, struct bs_fail *why)
@@ -431,11 +455,10 @@ static int read_all(struct reading *r, struct bs_recording *in, struct bs_fail *
 		bs_progress_at(&progress, i + 1);
 	}
 	bs_progress_end(&progress);
-	end_frames(r);
 	if (rc == 0 && r->s->samples.count == 0)
 		rc = bs_fail(why, BS_ERR_SIZE, "none of its %u readouts is a line of an image",
 			     r->s->readouts);
-	return rc;
+	return rc != 0 ? rc : count_turns(r, why);
 }
 
 int bs_survey_make(struct bs_survey *s, const char *recording, struct bs_fail *why)
@@ -455,6 +478,7 @@ int bs_survey_make(struct bs_survey *s, const char *recording, struct bs_fail *w
 	for (uint32_t i = 0; i < r->navigators; i++)
 		free(r->navigator[i].data);
 	free(r->path);
+	bs_turns_free(&r->turns);
 	free(r);
 	if (rc != 0)
 		bs_survey_free(s);
@@ -466,6 +490,34 @@ void bs_survey_free(struct bs_survey *s)
 	free(s->present);
 	free(s->calibrates);
 	s->present = s->calibrates = NULL;
+}
+
+bool bs_survey_on_grid(const struct bs_survey *s)
+{
+	return (bs_choose_on_header(s) || s->info.trajectory_name[0] == '\0') &&
+	       (s->off_lines == 0 ||
+		(bs_admit_ramps(&s->info) && s->kinds[BS_KIND_PHASE_CORRECTION] >= 3));
+}
+
+bool bs_survey_promised(const struct bs_survey *s, const uint8_t *present)
+{
+	const uint32_t rows = s->size[0] * s->size[1];
+	struct bs_protocol p = { 0 };
+	struct bs_lines lines;
+
+	memcpy(p.encoded, s->info.encoded, sizeof(p.encoded));
+	bs_lines_about(&lines, &p, &s->info, &s->center);
+	return s->outside == 0 && (bs_lines_missing(&lines, present, rows, NULL) == 0 ||
+				   bs_lines_shutter(&lines, present, rows));
+}
+
+uint32_t bs_survey_averages(const struct bs_survey *s, bool path)
+{
+	const struct bs_limit *limit = &s->info.average;
+	const uint32_t n =
+		limit->given && limit->max + 1 > s->averages ? limit->max + 1 : s->averages;
+
+	return n > 64 || (path && !s->repeats) ? 1 : n;
 }
 
 void bs_survey_noise(const struct bs_survey *s, double *correlation, double *ratio)

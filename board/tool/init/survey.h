@@ -15,6 +15,7 @@
 #include "core/frame/center.h"
 #include "core/frame/encoding.h"
 #include "core/frame/kind.h"
+#include "core/frame/lines.h"
 #include "core/study/noise.h"
 
 /* Least and largest; count 0: there was none. */
@@ -36,9 +37,10 @@ struct bs_survey {
 	uint64_t reversed, calibrates_too;
 	uint64_t astray; /* whose directions are not of length 1 */
 	/* frames */
-	uint32_t frames;         /* changes of the frame's counters count one each */
+	uint32_t frames;         /* that their counters tell apart, averages among them */
 	uint32_t first_readouts; /* imaging readouts of the first */
 	bool alike;              /* each frame of one slice and contrast has as many */
+	uint32_t open[3];        /* phases, sets, repetitions that are at once (turns.h) */
 	/* lines on the grid, of size [y, z], as the center of k-space has them */
 	uint32_t size[2];
 	struct bs_center center; /* by the first imaging readout */
@@ -62,6 +64,13 @@ struct bs_survey {
 
 int bs_survey_make(struct bs_survey *s, const char *recording, struct bs_fail *why);
 void bs_survey_free(struct bs_survey *s);
+
+/* It is reconstructed from lines of the grid, whatever its readouts carry. */
+bool bs_survey_on_grid(const struct bs_survey *s);
+/* These lines, of a frame, are those that the header promises, or all that a shutter leaves. */
+bool bs_survey_promised(const struct bs_survey *s, const uint8_t *present);
+/* Averages that a protocol sums; 1: none, or more than it can. path: each readout brings its own */
+uint32_t bs_survey_averages(const struct bs_survey *s, bool path);
 
 /* Largest correlation of two coils' noise, and the ratio of the largest deviation to the least. */
 void bs_survey_noise(const struct bs_survey *s, double *correlation, double *ratio);

@@ -173,6 +173,8 @@ static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
 			      acq->traj, acq->data, &row, lenient ? &refusal : why);
 
 	if (rc != 0)
+		bs_recon_lost(l->armed.recon);
+	if (rc != 0)
 		return lenient ? 0 : rc;
 	if (!take_noise(l, acq) &&
 	    bs_protocol_uses(l->armed.protocol, bs_mrd_kind(acq->head.flags))) {

@@ -39,6 +39,25 @@ check "set 0 is a magnitude" "$BORESIDE" compare --max-unscaled 1e-6 v.cfl truth
 check "set 1 a velocity" "$BORESIDE" compare --max-unscaled 3e-6 v-0002.cfl truth.cfl
 check "no image of a third kind" test ! -e v-0003.cfl
 
+# set innermost; set 1 whole before set 0 has begun: the same bytes, by init's own `sets`
+for order in turn before; do
+	check "sets: $order" "$make" $order.h5 t.cfl $order
+	check "$order: a site by init" "$BORESIDE" init --from $order.h5 -o $order.cfg
+	sed -i "s/^\t\tmatrix = /\t\timage: { output = \"velocity\"; };\n&/" $order.cfg
+	check "$order: recon" recon $order.cfg $order.cfl $order.h5
+	check "$order: set 0" cmp $order.cfl v.cfl
+	check "$order: the velocity" cmp $order-0002.cfl v-0002.cfl
+	check "$order: no third image" test ! -e $order-0003.cfl
+done
+turns=$DATA/console/flow_sets_in_turn.h5
+if [ -f "$turns" ]; then # of another object in each set, without a VENC
+	check "a console's sets in turn" "$BORESIDE" init --from "$turns" -o turns.cfg
+	sed -i "s/^\t\tmatrix = /\t\timage: { output = \"velocity\"; venc = 100.0; };\n&/" turns.cfg
+	check "recon" recon turns.cfg turns.h5 "$turns"
+	check "both whole" test "$(attribute boreside_quality turns.h5)" = "complete complete"
+	check "one velocity" test "$(attribute boreside_venc turns.h5)" = 100
+fi
+
 # the key, where the header has none; the header's counts where both are there
 check "another VENC" "$make" fast.h5 fast.cfl after 220
 check "recon of it" recon v.cfg f.cfl fast.h5

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static uint8_t present[64 * 24];
+static uint8_t present[64 * 64];
 
 static struct bs_protocol grid(uint32_t y, uint32_t z)
 {
@@ -142,16 +142,26 @@ static void words(void)
 	for (uint32_t z = 2; z < 14; z++)
 		memset(present + 64 * z, 1, 48);
 	bs_lines_of(&l, &p, &info);
-	CHECK(strcmp(bs_lacks_words(text, sizeof(text), &p, &info, &held),
-		     "lines 48 to 63 of 64 were not measured (partial Fourier); partitions 0 to 1 "
-		     "and 14 to 15 of 16 were not measured (lower resolution); samples 0 to 23 of "
-		     "64 were not measured (asymmetric echo)") == 0,
-	      "%s", text);
+	CHECK(bs_lacks_words(text, sizeof(text), &p, &info, &held)[0] == '\0',
+	      "what nobody promised does not lack: %s", text);
+	CHECK(strcmp(bs_zeros_words(text, sizeof(text), &p, &held),
+		     "lines 48 to 63 of 64 were not measured (partial Fourier) and are zeros; "
+		     "partitions 0 to 1 and 14 to 15 of 16 were not measured (lower resolution) "
+		     "and are zeros; samples 0 to 23 of 64 were not measured (asymmetric echo) "
+		     "and are zeros") == 0,
+	      "but is said: %s", text);
 	p.partial_fourier = BS_PARTIAL_FOURIER_POCS;
-	CHECK(strcmp(bs_lacks_words(text, sizeof(text), &p, &info, &held),
-		     "partitions 0 to 1 and 14 to 15 of 16 were not measured (lower resolution)") ==
-		      0,
+	CHECK(strcmp(bs_zeros_words(text, sizeof(text), &p, &held),
+		     "partitions 0 to 1 and 14 to 15 of 16 were not measured (lower resolution) "
+		     "and are zeros") == 0,
 	      "where partial Fourier is completed: %s", text);
+	held.shutter = 12;
+	held.lines = &l;
+	CHECK(strstr(bs_zeros_words(text, sizeof(text), &p, &held),
+		     "; 12 lines outside of an ellipse were not measured, which is taken for an "
+		     "elliptical shutter") != NULL,
+	      "%s", text);
+	held.shutter = 0;
 	p.partial_fourier = BS_PARTIAL_FOURIER_NONE;
 	held.readouts = 1024;
 	p.samples = 64;
@@ -172,10 +182,89 @@ static void words(void)
 	      "an image of zeros lacks nothing");
 }
 
+/* Lines of a grid by what an ellipse of these half axes holds, about (cy, cz) in half lines. */
+static uint32_t ellipse(const struct bs_protocol *p, double a, double b, int cy, int cz,
+			uint32_t step)
+{
+	const uint32_t ny = p->encoded[1];
+	const uint32_t nz = p->encoded[2];
+	uint32_t left_out = 0;
+
+	memset(present, 0, sizeof(present));
+	for (uint32_t i = 0; i < ny * nz; i++) {
+		const double y = (double)(i % ny) - ny / 2 + 0.5 * cy;
+		const double z = (double)(i / ny) - nz / 2 + 0.5 * cz;
+		const bool in = y * y / (a * a) + z * z / (b * b) <= 1.0;
+
+		present[i] = in && i % ny % step == 0;
+		left_out += !in && i % ny % step == 0;
+	}
+	return left_out;
+}
+
+static bool shut(const struct bs_lines *l)
+{
+	return bs_lines_shutter(l, present, l->size[0] * l->size[1]);
+}
+
+/* Exactly what is outside of an ellipse that reaches the limits, and nothing else. */
+static void shutter(void)
+{
+	const struct bs_protocol grids[] = { grid(32, 12), grid(64, 16), grid(16, 64),
+					     grid(21, 17) };
+	struct bs_scan_info info = { 0 };
+	struct bs_lines l;
+
+	for (size_t g = 0; g < sizeof(grids) / sizeof(grids[0]); g++) {
+		const struct bs_protocol *p = &grids[g];
+		const double a = p->encoded[1] / 2;
+		const double b = p->encoded[2] / 2;
+		const uint32_t middle = p->encoded[1] / 2 + p->encoded[1] * (p->encoded[2] / 2);
+
+		info.acceleration[0] = 1;
+		bs_lines_of(&l, p, &info);
+		for (int shift = 0; shift < 2; shift++) {
+			const uint32_t n = ellipse(p, a, b, shift, shift, 1);
+
+			CHECK(n > 0 && shut(&l) &&
+				      bs_lines_missing(&l, present, p->encoded[1] * p->encoded[2],
+						       NULL) == n,
+			      "grid %zu: %u lines are outside, shift %d", g, n, shift);
+		}
+		(void)ellipse(p, a - 1e-6, b - 1e-6, 0, 0, 1);
+		CHECK(shut(&l), "without the very ends");
+		(void)ellipse(p, a, b, 0, 0, 1);
+		present[middle] = 0;
+		CHECK(!shut(&l), "a line inside lacks, too");
+		present[middle] = 1;
+		present[0] = 1;
+		CHECK(!shut(&l), "a corner came");
+		(void)ellipse(p, 0.7 * a, 0.7 * b, 0, 0, 1);
+		CHECK(!shut(&l), "an ellipse that ends before the limits: the scan is not over");
+		memset(present, 1, sizeof(present));
+		present[0] = 0;
+		CHECK(!shut(&l), "a corner alone");
+		memset(present, 0, p->encoded[1]);
+		CHECK(!shut(&l), "the first partition");
+		info.acceleration[0] = 2;
+		bs_lines_of(&l, p, &info);
+		(void)ellipse(p, a, b, 0, 0, 2);
+		CHECK(shut(&l), "every second line of it, grid %zu", g);
+		present[middle - middle % p->encoded[1] % 2] = 0;
+		CHECK(!shut(&l), "and one of these lacks");
+	}
+	info.acceleration[0] = 1;
+	bs_lines_of(&l, &(struct bs_protocol){ .encoded = { 64, 64, 1 } }, &info);
+	memset(present, 0, sizeof(present));
+	memset(present + 4, 1, 56);
+	CHECK(!shut(&l), "none in 2D");
+}
+
 int main(void)
 {
 	patterns();
 	limits();
 	words();
+	shutter();
 	return check_done();
 }

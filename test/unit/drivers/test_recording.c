@@ -10,6 +10,7 @@
 #include <hdf5.h>
 #include <ismrmrd/dataset.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -301,6 +302,28 @@ static void test_claims(void)
 	(void)unlink(path);
 }
 
+/* What another process has opened to write is not damaged; it is waited for. */
+static void test_locked(void)
+{
+	struct bs_recording *r = NULL;
+	struct bs_fail why = { 0 };
+	char path[160];
+	int fd;
+	int rc;
+
+	(void)snprintf(path, sizeof(path), "%s/locked.h5", dir);
+	CHECK(write_recording(path) == 0, "a recording");
+	fd = open(path, O_RDONLY);
+	CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0, "somebody writes it");
+	rc = bs_recording_open(&r, path, &why);
+	CHECK(rc == BS_ERR_IO && strstr(why.text, "damaged") == NULL, "is not damaged: %s",
+	      why.text);
+	(void)close(fd);
+	CHECK(bs_recording_open(&r, path, &why) == 0, "and opens then: %s", why.text);
+	(void)bs_recording_close(r, NULL);
+	(void)unlink(path);
+}
+
 static void test_data(void)
 {
 	static const struct {
@@ -401,6 +424,7 @@ int main(void)
 	test_bad_files();
 	test_lying_header();
 	test_claims();
+	test_locked();
 	test_data();
 	test_groups();
 	for (int i = 0; i < 4; i++)

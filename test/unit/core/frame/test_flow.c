@@ -199,9 +199,65 @@ static void in_order(void)
 	}
 }
 
+/* Sets line by line, and sets that are whole before their set 0: they wait for it. */
+static void together(void)
+{
+	struct bs_protocol p = protocol;
+
+	p.sets = SETS;
+	begin(&p, &header);
+	for (uint32_t ky = 0; ky < NY; ky++)
+		for (uint32_t s = SETS; s-- > 0;)
+			put_line(0, s, ky);
+	CHECK(images == SETS, "line by line: %u images", images);
+	end();
+	for (uint32_t i = 0; i < SETS; i++) {
+		is(i, 0, (uint32_t[]){ 0, 2, 1 }[i], "line by line");
+		CHECK(whole(i), "image %u is whole: %s", i, got[i].lacks);
+	}
+	p.repetitions = 2;
+	begin(&p, &header); /* two repetitions, one in the other */
+	put_set(0, 1, 0);
+	put_set(1, 2, 0);
+	put_set(1, 0, 0);
+	CHECK(images == 2, "one waits: %u images", images);
+	put_set(0, 2, 0);
+	put_set(0, 0, 0);
+	end();
+	is(0, 1, 0, "in turn");
+	is(1, 1, 2, "in turn");
+	is(2, 0, 0, "in turn");
+	is(3, 0, 1, "in turn");
+	is(4, 0, 2, "in turn");
+	p.sets = 2;
+	p.repetitions = 1;
+	begin(&p, &header); /* set 0 lacks a line, and ends with the scan, before those that wait */
+	put_set(0, 1, 0);
+	put_set(0, 0, 1);
+	CHECK(images == 0, "both are open");
+	end();
+	CHECK(images == 2 && got[0].head.set == 0 && got[1].head.image_type == BS_MRD_PHASE,
+	      "set 0 leaves first");
+	CHECK(strncmp(got[1].lacks, "of set 0, the reference: 1 of 12", 32) == 0, "%s",
+	      got[1].lacks);
+	begin(&p, &header); /* no room to wait: the oldest leaves */
+	put_set(0, 1, 0);
+	put_set(1, 1, 0);
+	CHECK(images == 0, "two wait");
+	put_set(2, 0, 0);
+	CHECK(images == 2 && got[0].head.repetition == 0 && got[1].head.set == 0,
+	      "one made room: %u images", images);
+	CHECK(strcmp(got[0].lacks,
+		     "no velocity but a magnitude: set 0, the reference, did not come") == 0,
+	      "%s", got[0].lacks);
+	end();
+	CHECK(images == 3 && got[2].head.image_type == BS_MRD_MAGNITUDE, "the other with the scan");
+}
+
 static bool says(uint32_t i, const char *words)
 {
-	CHECK(i < images && strncmp(got[i].lacks, words, strlen(words)) == 0, "image %u: '%s'", i, got[i].lacks);
+	CHECK(i < images && strncmp(got[i].lacks, words, strlen(words)) == 0, "image %u: '%s'", i,
+	      got[i].lacks);
 	return true;
 }
 
@@ -319,6 +375,7 @@ int main(void)
 	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
 	make_scan();
 	in_order();
+	together();
 	lacking();
 	words();
 	names();

@@ -72,7 +72,7 @@ static bool holds(const struct bs_grappa_lines *b, uint32_t frame, uint32_t y0, 
 
 static void flat(void)
 {
-	const struct bs_region_spec s = { { 20, 21, 1 }, 16, COILS, { 8, 1 }, 2, 2, false };
+	const struct bs_region_spec s = { { 20, 21, 1 }, 16, COILS, { 8, 1 }, 2, 2, 1, false };
 	const uint32_t least[2] = { 4, 1 };
 	struct bs_grappa_lines b;
 	struct bs_fail why = { 0 };
@@ -108,7 +108,7 @@ static void flat(void)
 
 static void solid(void)
 {
-	const struct bs_region_spec s = { { 12, 16, 10 }, 12, COILS, { 8, 6 }, 1, 1, false };
+	const struct bs_region_spec s = { { 12, 16, 10 }, 12, COILS, { 8, 6 }, 1, 1, 1, false };
 	const uint32_t least[2] = { 2, 2 };
 	struct bs_grappa_lines b;
 	struct bs_fail why = { 0 };
@@ -127,7 +127,7 @@ static void solid(void)
 
 static void refusals(void)
 {
-	struct bs_region_spec s = { { 20, 21, 1 }, 16, COILS, { 22, 1 }, 1, 1, false };
+	struct bs_region_spec s = { { 20, 21, 1 }, 16, COILS, { 22, 1 }, 1, 1, 1, false };
 	struct bs_need need = { 0 };
 	struct bs_fail why = { 0 };
 

@@ -111,6 +111,25 @@ static void of_frames(void)
 		      s.averages == 2,
 	      "sets, phases and averages are frames, of which one is shorter");
 	begin("cartesian");
+	for (unsigned i = 0; i < LINES; i++)
+		for (unsigned at = 0; at < 6; at++) {
+			h.idx.set = (uint16_t)(at % 2);
+			h.idx.phase = (uint16_t)(at / 2);
+			add(BS_MRD_LAST, i);
+		}
+	CHECK(make() == 0 && s.alike && s.frames == 6 && s.open[0] == 3 && s.open[1] == 2 &&
+		      s.open[2] == 1,
+	      "in turns: %u phases, %u sets, %u repetitions", s.open[0], s.open[1], s.open[2]);
+	begin("cartesian");
+	for (unsigned at = 0; at < 4; at++) {
+		h.idx.phase = (uint16_t)at;
+		h.idx.repetition = (uint16_t)(at / 2);
+		add_frame(LINES);
+	}
+	CHECK(make() == 0 && s.alike && s.frames == 4 && s.open[0] == 1 && s.open[1] == 1 &&
+		      s.open[2] == 1,
+	      "one after the other: %u phases, %u repetitions", s.open[0], s.open[2]);
+	begin("cartesian");
 	add_frame(LINES);
 	add(0, 3); /* once more */
 	add(0, LINES + 1);

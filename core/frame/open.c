@@ -1,0 +1,302 @@
+/* core/frame/open.c - see open.h */
+#include "core/frame/open.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t promised(const struct bs_limit *limit)
+{
+	return limit->given ? (uint64_t)limit->max + 1 : 1;
+}
+
+const char *bs_open_words(char *out, size_t cap, const struct bs_protocol *p,
+			  const struct bs_scan_info *info)
+{
+	const uint32_t lanes = bs_protocol_lanes(p);
+	const uint64_t averages = p->averages > 1 ? 1 : promised(&info->average);
+	const uint64_t frames[2] = { promised(&info->phase), promised(&info->set) };
+
+	out[0] = '\0';
+	if (p->frame_step == 0 && (frames[0] > lanes || frames[1] > lanes || averages > lanes ||
+				   frames[0] * frames[1] * averages > lanes))
+		(void)snprintf(
+			out, cap,
+			"the header promises %llu phases x %llu sets x %llu averages, and %u "
+			"frames of a slice and contrast may be open (phases x sets x "
+			"repetitions): if more come in turns, images are partial",
+			(unsigned long long)frames[0], (unsigned long long)frames[1],
+			(unsigned long long)averages, lanes);
+	return out;
+}
+
+int bs_opens_make(struct bs_opens *o, uint32_t pairs, uint32_t lanes, uint32_t rows)
+{
+	const size_t places = (size_t)pairs * lanes;
+
+	*o = (struct bs_opens){ .pairs = pairs, .lanes = lanes, .rows = rows };
+	o->at = calloc(places, sizeof(*o->at));
+	o->rows_of = calloc(places, rows);
+	if (o->at == NULL || o->rows_of == NULL)
+		return BS_ERR_NOMEM;
+	for (size_t i = 0; i < places; i++)
+		o->at[i].row = o->rows_of + i * rows;
+	return 0;
+}
+
+void bs_opens_free(struct bs_opens *o)
+{
+	free(o->at);
+	free(o->rows_of);
+	o->at = NULL;
+	o->rows_of = NULL;
+}
+
+void bs_opens_scan(struct bs_opens *o, const struct bs_protocol *p, const struct bs_scan_info *info,
+		   const struct bs_lines *lines)
+{
+	o->p = p;
+	o->lines = lines;
+	o->exact = info->calibration == BS_CALIBRATION_SEPARATE ||
+		   info->calibration == BS_CALIBRATION_EXTERNAL ||
+		   info->calibration == BS_CALIBRATION_INTERLEAVED;
+	o->lost = o->crowded = false;
+	o->line = o->ended = 0;
+	o->over = 0;
+	for (uint32_t i = 0; i < o->pairs * o->lanes; i++) {
+		o->at[i].state = BS_OPEN_EMPTY;
+		o->at[i].whole.have = 0;
+	}
+}
+
+/* Of frames of one kind, how much later b is than a. */
+static int64_t later_by(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b)
+{
+	return (int64_t)(int16_t)(b->repetition - a->repetition) * 65536 + b->average - a->average;
+}
+
+static bool is_alike(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b)
+{
+	return a->set == b->set && a->phase == b->phase && a->user[7] == b->user[7];
+}
+
+bool bs_open_same(const struct bs_protocol *p, const struct bs_mrd_idx *a,
+		  const struct bs_mrd_idx *b)
+{
+	return is_alike(a, b) && a->repetition == b->repetition &&
+	       (p->averages > 1 || a->average == b->average);
+}
+
+uint32_t bs_opens_find(const struct bs_opens *o, uint32_t pair, const struct bs_mrd_idx *idx)
+{
+	for (uint32_t slot = pair * o->lanes; slot < (pair + 1) * o->lanes; slot++)
+		if (o->at[slot].state == BS_OPEN_FILLING &&
+		    bs_open_same(o->p, &o->at[slot].idx, idx))
+			return slot;
+	return BS_OPEN_NONE;
+}
+
+void bs_opens_end(struct bs_opens *o, uint32_t slot)
+{
+	o->at[slot].state = BS_OPEN_OVER;
+	o->at[slot].ended = ++o->ended;
+	o->over++;
+}
+
+void bs_opens_wait(struct bs_opens *o, uint32_t slot, bool waits, bool urged)
+{
+	struct bs_open *f = &o->at[slot];
+
+	o->over += f->waits;
+	o->over -= waits;
+	f->waits = waits;
+	f->urged = f->urged || urged;
+}
+
+void bs_opens_empty(struct bs_opens *o, uint32_t slot)
+{
+	o->over -= o->at[slot].state == BS_OPEN_OVER && !o->at[slot].waits;
+	o->at[slot].state = BS_OPEN_EMPTY;
+}
+
+uint32_t bs_opens_place(struct bs_opens *o, uint32_t pair, const struct bs_mrd_idx *idx)
+{
+	const uint32_t open = bs_opens_find(o, pair, idx);
+	uint32_t empty = BS_OPEN_NONE;
+	uint32_t oldest = pair * o->lanes;
+	bool over = false;
+
+	if (open != BS_OPEN_NONE)
+		return open;
+	for (uint32_t slot = pair * o->lanes; slot < (pair + 1) * o->lanes; slot++) {
+		const struct bs_open *f = &o->at[slot];
+
+		over = over || (f->state == BS_OPEN_OVER && !f->waits);
+		if (f->state == BS_OPEN_EMPTY && empty == BS_OPEN_NONE)
+			empty = slot;
+		if (f->touched < o->at[oldest].touched)
+			oldest = slot;
+	}
+	if (over)
+		return BS_OPEN_NONE;
+	if (empty == BS_OPEN_NONE && o->at[oldest].waits) {
+		bs_opens_wait(o, oldest, false, true);
+	} else if (empty == BS_OPEN_NONE) {
+		o->crowded = true;
+		bs_opens_end(o, oldest);
+	}
+	return empty;
+}
+
+void bs_opens_begin(struct bs_opens *o, uint32_t slot, const struct bs_mrd_idx *idx)
+{
+	struct bs_open *f = &o->at[slot];
+
+	memset(f->row, 0, o->rows);
+	f->state = BS_OPEN_FILLING;
+	f->idx = *idx;
+	f->have = f->inside = 0;
+	f->own = f->again = f->waits = f->urged = false;
+	for (uint32_t i = slot / o->lanes * o->lanes; i < (slot / o->lanes + 1) * o->lanes; i++)
+		f->again = f->again || (o->at[i].whole.have > 0 &&
+					bs_open_same(o->p, &o->at[i].whole.idx, idx));
+	f->began = f->touched = o->line + 1;
+}
+
+void bs_opens_row(struct bs_opens *o, uint32_t slot, uint32_t row)
+{
+	struct bs_open *f = &o->at[slot];
+
+	f->row[row] = 1;
+	f->have++;
+	f->inside += o->lines != NULL && bs_lines_inside(o->lines, row);
+}
+
+uint32_t bs_opens_missing(const struct bs_opens *o, uint32_t slot, uint32_t readouts,
+			  uint32_t *shutter)
+{
+	const struct bs_open *f = &o->at[slot];
+	uint32_t missing;
+
+	*shutter = 0;
+	if (!o->p->by_header || o->lines == NULL)
+		return o->p->readouts > readouts ? o->p->readouts - readouts : 0;
+	missing = bs_lines_missing(o->lines, f->row, o->rows, NULL);
+	if (missing == 0 || o->lost || !bs_lines_shutter(o->lines, f->row, o->rows))
+		return missing;
+	*shutter = missing;
+	return 0;
+}
+
+/* A line is known to lack. */
+static bool lacks(const struct bs_opens *o, uint32_t slot)
+{
+	uint32_t shutter;
+
+	return bs_opens_missing(o, slot, o->at[slot].have, &shutter) > 0;
+}
+
+/* As many as the whole frame of its kind before; 0: none was. */
+static uint32_t as_many(const struct bs_opens *o, uint32_t slot)
+{
+	const struct bs_open *f = &o->at[slot];
+	const uint32_t first = slot / o->lanes * o->lanes;
+
+	for (uint32_t i = first; i < first + o->lanes; i++)
+		if (o->at[i].whole.have > 0 && is_alike(&o->at[i].whole.idx, &f->idx))
+			return o->at[i].whole.have;
+	return 0;
+}
+
+static bool is_whole(const struct bs_opens *o, uint32_t slot)
+{
+	const struct bs_open *f = &o->at[slot];
+	const uint32_t before = as_many(o, slot);
+
+	if (!o->p->by_header || o->lines == NULL)
+		return f->have == o->p->readouts;
+	if (f->inside > 0 && f->inside == bs_lines_full(o->lines))
+		return true;
+	if (o->exact && f->have >= bs_lines_least(o->lines) &&
+	    bs_lines_missing(o->lines, f->row, o->rows, NULL) == 0)
+		return true;
+	return before > 0 && f->have >= before && !lacks(o, slot);
+}
+
+static void end_whole(struct bs_opens *o, uint32_t slot)
+{
+	struct bs_open *f = &o->at[slot];
+	const uint32_t first = slot / o->lanes * o->lanes;
+
+	for (uint32_t i = first; i < first + o->lanes; i++) /* one of each kind */
+		if (is_alike(&o->at[i].whole.idx, &f->idx))
+			o->at[i].whole.have = 0;
+	f->whole.idx = f->idx;
+	f->whole.have = f->have;
+	bs_opens_end(o, slot);
+}
+
+/* Those of its kind that this one leaves behind; it has just got a line, or is whole. */
+static bool end_earlier(struct bs_opens *o, uint32_t slot, bool whole)
+{
+	const struct bs_open *g = &o->at[slot];
+	const uint32_t first = slot / o->lanes * o->lanes;
+
+	for (uint32_t i = first; i < first + o->lanes; i++) {
+		struct bs_open *f = &o->at[i];
+
+		if (f->state != BS_OPEN_FILLING || !is_alike(&f->idx, &g->idx) ||
+		    later_by(&f->idx, &g->idx) <= 0 || f->touched >= g->began ||
+		    (!whole && g->have < f->have))
+			continue;
+		if (o->p->by_header && !lacks(o, i)) {
+			end_whole(o, i);
+			whole = whole || !lacks(o, slot);
+		} else if (whole) {
+			bs_opens_end(o, i);
+		}
+	}
+	return whole;
+}
+
+void bs_opens_line(struct bs_opens *o, uint32_t slot, uint64_t flags, bool waits)
+{
+	struct bs_open *f = &o->at[slot];
+	const bool last = o->p->by_header && (flags & BS_MRD_LAST) != 0;
+	bool whole;
+
+	f->touched = ++o->line;
+	whole = is_whole(o, slot) || (last && !waits && !lacks(o, slot));
+	whole = end_earlier(o, slot, whole);
+	if (!whole)
+		return;
+	f->own = true;
+	end_whole(o, slot);
+}
+
+void bs_opens_close(struct bs_opens *o)
+{
+	for (uint32_t pair = 0; pair < o->pairs; pair++)
+		for (;;) {
+			uint32_t first = BS_OPEN_NONE;
+
+			for (uint32_t i = pair * o->lanes; i < (pair + 1) * o->lanes; i++)
+				if (o->at[i].state == BS_OPEN_FILLING &&
+				    (first == BS_OPEN_NONE || o->at[i].began < o->at[first].began))
+					first = i;
+			if (first == BS_OPEN_NONE)
+				break;
+			bs_opens_end(o, first);
+		}
+}
+
+uint32_t bs_opens_over(const struct bs_opens *o)
+{
+	uint32_t first = BS_OPEN_NONE;
+
+	for (uint32_t i = 0; o->over > 0 && i < o->pairs * o->lanes; i++)
+		if (o->at[i].state == BS_OPEN_OVER && !o->at[i].waits &&
+		    (first == BS_OPEN_NONE || o->at[i].ended < o->at[first].ended))
+			first = i;
+	return first;
+}
