@@ -28,7 +28,7 @@ static const char *const parallels[] = { "none", "grappa", "sense", NULL };
 static const char *const reverseds[] = { "auto", "converter", "stored", NULL };
 static const char *const lackings[] = { "refuse", "zeros", NULL };
 static const char *const partial_fouriers[] = { "none", "pocs", NULL };
-static const char *const outputs[] = { "magnitude", "complex", NULL };
+static const char *const outputs[] = { "magnitude", "complex", "phase", "velocity", NULL };
 static const char *const traj_types[] = { "file",     "cartesian", "radial2d", "spiral2d",
 					  "radial3d", "stack",     "random",   "cones",
 					  "tpi",      "stream",    NULL };
@@ -423,7 +423,7 @@ P("gridding.chunk_readouts", BS_KEY_INT, "readouts", "0", 0, 1048576, NULL, chun
 
 P("image.combine", BS_KEY_WORD, "", "\"rss\"", 0, 0, combines, combine,
   "coils to one image; rss: root of the sum of squares; none: one image a coil; sense: with "
-  "maps. Default none where output is complex, sense where method is sense"),
+  "maps. Default none where output is complex, sense where method is sense or output phase"),
 P("image.maps_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, maps_file,
   "combine sense, method sense: coil sensitivities as .cfl [x, y, z, coil], those of each slice in "
   "dimension 13, where BART has slices"),
@@ -441,7 +441,12 @@ P("image.maps_every", BS_KEY_INT, "images", "0", 0, 65536, NULL, maps_every,
   "sliding windows: maps are made from the scan again with every so many images of a slice, from "
   "the readouts of that image's window; 0: with each pass of the window"),
 P("image.output", BS_KEY_WORD, "", "\"magnitude\"", 0, 0, outputs, output,
-  "magnitude: float; complex: complex float"),
+  "magnitude: float; complex: complex float; phase: float, radians, of the image that the coils' "
+  "maps combine (by default image.maps walsh) or, with combine none, of each coil; velocity: "
+  "float, cm/s, image.venc / pi times the phase of a set against set 0, whose magnitude leaves"),
+P("image.venc", BS_KEY_NUMBER, "cm/s", "0.0", 0, 100000, NULL, venc,
+  "output velocity, of a header without userParameterDouble VENC_0: the velocity whose phase is "
+  "pi; 0: such a scan is refused"),
 P("image.matrix", BS_KEY_INT3, "voxels", "[0, 0, 0]", 0, BS_AXIS_MAX, NULL, image_matrix,
   "size of the image that leaves, [x, y] or [x, y, z], 1 to 512 an axis, z 1 in 2D; the "
   "field of view stays: the k-space of each coil's image is zero-filled, or cut. Default the "

@@ -66,8 +66,13 @@ void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 	if (!given(s, "image.combine")) {
 		if (bs_methods[p->method].uses_maps)
 			p->combine = BS_COMBINE_SENSE;
-		else if (p->output == BS_OUTPUT_COMPLEX)
+		else if (bs_protocol_keeps_phase(p))
 			p->combine = BS_COMBINE_NONE;
+		if (p->output == BS_OUTPUT_PHASE && p->combine == BS_COMBINE_NONE && p->coils > 1) {
+			p->combine = BS_COMBINE_SENSE;
+			if (!given(s, "image.maps") && !given(s, "image.maps_file"))
+				p->maps = BS_MAPS_WALSH;
+		}
 	}
 	if (p->by_header)
 		p->readouts = p->readouts_max > 0 ? p->readouts_max : bs_protocol_lines(p);
@@ -412,7 +417,7 @@ static void rule_image(const struct bs_reading *r, const struct bs_scope *s,
 	const bool combines = p->combine == BS_COMBINE_SENSE;
 	const bool maps = bs_plan_of(p).joint;
 
-	if (!sound(s, "image.combine", "method", NULL))
+	if (!sound(s, "image.combine", "image.output", "method", NULL))
 		return;
 	if (maps && !combines)
 		fault(r, s, "image.combine", "method %s combines by sensitivities: sense",
@@ -425,11 +430,7 @@ static void rule_image(const struct bs_reading *r, const struct bs_scope *s,
 		file_where(r, s, "image.maps_file", p->maps_file, false, "image.maps", "file",
 			   true);
 	rule_maps(r, s, p);
-	if (sound(s, "image.output", NULL) && p->combine == BS_COMBINE_RSS &&
-	    p->output == BS_OUTPUT_COMPLEX)
-		fault(r, s, "image.output",
-		      "the root of a sum of squares has no phase: magnitude, or combine none or "
-		      "sense");
+	bs_rules_output(r, s, p);
 }
 
 /* Engines see whitened, virtual coils; a file's maps are those of the coils as they are. */

@@ -22,6 +22,9 @@ void bs_rules_stream(const struct bs_reading *r, const struct bs_scope *s,
 /* Another: a field map's source, and a scan that measures one. */
 void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 		    const struct bs_protocol *p);
+/* Another: image.output. */
+void bs_rules_output(const struct bs_reading *r, const struct bs_scope *s,
+		     const struct bs_protocol *p);
 /* sinks, protocols: the scopes of the site's lists. */
 void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const struct bs_site *site,
 		   const struct bs_scope *sinks, const struct bs_scope *protocols);

@@ -56,13 +56,29 @@ struct bs_arm_env {
 };
 
 /*
+ * Output velocity: what becomes of an image's coil images. Places are 1 .. bs_protocol_references.
+ * All 0: nothing, the image is a magnitude.
+ */
+struct bs_flow {
+	uint32_t keep;    /* the place that they are kept in, the image is a magnitude; 0: none */
+	uint32_t against; /* the place of those that the image is a velocity against; 0: none */
+	float venc;       /* cm/s: of a phase of pi */
+};
+
+static inline float bs_flow_scale(const struct bs_flow *f) /* cm/s of a radian */
+{
+	return (float)((double)f->venc / 3.14159265358979323846);
+}
+
+/*
  * What is said about an image that is made, for the image's attributes. The caller clears it and
- * may set allowed, gridded and unknown, which are left as they are.
+ * may set allowed, gridded, unknown and flow, which are left as they are.
  */
 struct bs_report {
 	uint32_t allowed;    /* in: iterations at most; 0: the protocol's */
 	bool gridded;        /* in: by the gridding that replaces a solve (core/frame/recon.h) */
 	uint32_t unknown;    /* in: axes that partial Fourier leaves (core/frame/center.h) */
+	struct bs_flow flow; /* in: output velocity */
 	uint32_t iterations; /* made; 0 for direct methods */
 	double residual;     /* relative, after them */
 	bool deadline_stop;  /* the next iteration would not have fitted */

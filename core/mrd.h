@@ -58,7 +58,7 @@ struct bs_mrd_acq {
 };
 
 enum bs_mrd_type { BS_MRD_FLOAT = 5, BS_MRD_CXFLOAT = 7 };
-enum bs_mrd_image_type { BS_MRD_MAGNITUDE = 1, BS_MRD_COMPLEX = 5 };
+enum bs_mrd_image_type { BS_MRD_MAGNITUDE = 1, BS_MRD_PHASE = 2, BS_MRD_COMPLEX = 5 };
 
 struct bs_mrd_image {
 	uint16_t version, data_type;
@@ -124,6 +124,8 @@ struct bs_scan_info {
 	uint32_t encodings;       /* number of <encoding> elements */
 	float tr_ms;              /* sequenceParameters/TR, the largest of several */
 	float te_ms[2];           /* sequenceParameters/TE, the first two */
+	float venc;               /* userParameterDouble VENC_0, cm/s */
+	float venc_range[2];      /* the least and the largest of VENC_0, VENC_1, ... */
 	uint32_t acceleration[2]; /* parallelImaging/accelerationFactor, steps 1 and 2 */
 	enum bs_calibration calibration;
 	uint32_t bands; /* parallelImaging/multiband: slices at once; 0: it does not say */

@@ -46,7 +46,8 @@ enum bs_lacking { BS_LACKING_REFUSE, BS_LACKING_ZEROS };
 enum bs_maps_from { BS_MAPS_FILE, BS_MAPS_ESPIRIT, BS_MAPS_WALSH, BS_MAPS_STUDY };
 /* What a scan leaves to later ones. */
 enum bs_kept_kind { BS_KEPT_MAPS, BS_KEPT_FIELD, BS_KEPT_KINDS };
-enum bs_output { BS_OUTPUT_MAGNITUDE, BS_OUTPUT_COMPLEX };
+/* velocity: set 0 leaves as magnitude, the others against it (core/frame/flow.h). */
+enum bs_output { BS_OUTPUT_MAGNITUDE, BS_OUTPUT_COMPLEX, BS_OUTPUT_PHASE, BS_OUTPUT_VELOCITY };
 enum bs_traj_type {
 	BS_TRAJ_FILE,
 	BS_TRAJ_CARTESIAN,
@@ -201,6 +202,7 @@ struct bs_protocol {
 	uint32_t map_images;        /* that explain a voxel, each with maps of its own: 1 or 2 */
 	uint32_t maps_every;        /* of a sliding window, images between new maps; 0: a pass */
 	enum bs_output output;
+	double venc;              /* output velocity, cm/s; 0: the header's */
 	uint32_t image_matrix[3]; /* of the image that leaves, over the same FOV; 0: the matrix */
 
 	/* ls, sense, cartesian with parallel sense */
@@ -502,6 +504,18 @@ static inline uint32_t bs_protocol_map_images(const struct bs_protocol *p)
 static inline uint64_t bs_protocol_map_values(const struct bs_protocol *p)
 {
 	return bs_protocol_voxels(p) * p->coils * bs_protocol_map_images(p);
+}
+/* Frames of set 0 whose coil images are kept for the velocities of the others, at most. */
+static inline uint32_t bs_protocol_references(const struct bs_protocol *p)
+{
+	const uint32_t sets = p->sets > 1 ? p->sets : 1;
+
+	return p->output == BS_OUTPUT_VELOCITY ? bs_protocol_frames(p) / sets : 0;
+}
+/* The image that leaves is one image's own, and has its phase. */
+static inline bool bs_protocol_keeps_phase(const struct bs_protocol *p)
+{
+	return p->output == BS_OUTPUT_COMPLEX || p->output == BS_OUTPUT_PHASE;
 }
 /* channels of the image that leaves: one a coil without combination, else one */
 static inline uint32_t bs_protocol_channels(const struct bs_protocol *p)

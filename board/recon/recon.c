@@ -131,8 +131,9 @@ static void describe(struct recon_worker *w, struct bs_image_meta *m, int64_t to
 	m->protocol = w->protocol;
 	(void)snprintf(m->engine, sizeof(m->engine), "%s", bs_recon_engine(a->recon, &m->image));
 	/* the scan's number: recon's own count would start anew when recon is replaced */
-	m->image.head.image_series_index = (uint16_t)(w->scan % BS_PREVIEW_SERIES) |
-					   (m->image.preview ? BS_PREVIEW_SERIES : 0u);
+	m->image.head.image_series_index =
+		(uint16_t)(w->scan % BS_VELOCITY_SERIES) |
+		(m->image.head.image_series_index & (BS_PREVIEW_SERIES | BS_VELOCITY_SERIES));
 	atomic_store(&m->failed, 0);
 	atomic_store(&m->stored, 0);
 	atomic_store(&m->takers, 0);

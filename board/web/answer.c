@@ -183,6 +183,7 @@ static void put_picture(struct bs_doc *d, const struct bs_picture *p, uint64_t n
 	bs_doc_value(d, "shown", "[%u,%u,%u]", p->nx, p->ny, p->planes);
 	bs_doc_value(d, "fov_mm", "[%.6g,%.6g,%.6g]", (double)p->fov_mm[0], (double)p->fov_mm[1],
 		     (double)p->fov_mm[2]);
+	bs_doc_value(d, "least", "%.9g", (double)p->least);
 	bs_doc_value(d, "most", "%.9g", (double)p->most);
 	bs_doc_value(d, "at", "[%u,%u,%u]", p->slice, p->contrast, p->repetition);
 	bs_doc_value(d, "latency_us", "%d", p->latency_us);

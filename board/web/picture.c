@@ -9,6 +9,7 @@ struct source {
 	const unsigned char *pixels; /* not aligned */
 	uint32_t nx, ny, nz, channels;
 	bool is_complex;
+	bool has_sign; /* phases, velocities */
 };
 
 static float square_at(const struct source *s, uint64_t at)
@@ -19,12 +20,16 @@ static float square_at(const struct source *s, uint64_t at)
 	return v[0] * v[0] + v[1] * v[1];
 }
 
-/* The magnitude of one voxel, over its channels. */
-static float magnitude(const struct source *s, uint32_t x, uint32_t y, uint32_t z)
+/* The magnitude of one voxel, over its channels; with a sign the first one's value. */
+static float shown(const struct source *s, uint32_t x, uint32_t y, uint32_t z)
 {
 	const uint64_t plane = (uint64_t)s->nx * s->ny;
 	float sum = 0.0f;
 
+	if (s->has_sign) {
+		memcpy(&sum, s->pixels + (z * plane + (uint64_t)y * s->nx + x) * 4, 4);
+		return isfinite(sum) ? sum : 0.0f;
+	}
 	for (uint32_t c = 0; c < s->channels; c++)
 		sum += square_at(s, ((uint64_t)c * s->nz + z) * plane + (uint64_t)y * s->nx + x);
 	return isfinite(sum) ? sqrtf(sum) : 0.0f;
@@ -37,7 +42,7 @@ static void row_of(const struct source *s, const struct bs_picture *p, uint32_t 
 	memset(row, 0, p->nx * sizeof(*row));
 	for (uint32_t j = 0; j < p->step; j++)
 		for (uint32_t x = 0; x < p->nx * p->step; x++)
-			row[x / p->step] += magnitude(s, x, y * p->step + j, z);
+			row[x / p->step] += shown(s, x, y * p->step + j, z);
 	for (uint32_t x = 0; x < p->nx; x++)
 		row[x] /= (float)(p->step * p->step);
 }
@@ -74,9 +79,10 @@ static int describe(struct bs_picture *p, const struct bs_mrd_image *head)
 	return 0;
 }
 
-static void put16(unsigned char *to, float value, float most)
+static void put16(unsigned char *to, float value, const struct bs_picture *p)
 {
-	const uint32_t v = most > 0.0f ? (uint32_t)lrintf(value / most * 65535.0f) : 0;
+	const float span = p->most - p->least;
+	const uint32_t v = span > 0.0f ? (uint32_t)lrintf((value - p->least) / span * 65535.0f) : 0;
 
 	to[0] = (unsigned char)(v & 0xff);
 	to[1] = (unsigned char)(v >> 8 & 0xff);
@@ -92,7 +98,8 @@ int bs_picture_make(unsigned char **out, size_t *len, const struct bs_mrd_image 
 				  head->matrix_size[1],
 				  head->matrix_size[2],
 				  head->channels,
-				  is_complex };
+				  is_complex,
+				  !is_complex && head->image_type == BS_MRD_PHASE };
 	struct bs_picture p;
 	float *values;
 	size_t n;
@@ -119,12 +126,13 @@ int bs_picture_make(unsigned char **out, size_t *len, const struct bs_mrd_image 
 		for (uint32_t y = 0; y < p.ny; y++)
 			row_of(&s, &p, y, z, values + ((size_t)z * p.ny + y) * p.nx);
 	for (size_t i = 0; i < n; i++)
-		p.most = values[i] > p.most ? values[i] : p.most;
+		p.most = fabsf(values[i]) > p.most ? fabsf(values[i]) : p.most;
+	p.least = s.has_sign ? -p.most : 0.0f;
 	p.session = session;
 	p.image = image;
 	memcpy(*out, &p, sizeof(p));
 	for (size_t i = 0; i < n; i++)
-		put16(*out + sizeof(p) + 2 * i, values[i], p.most);
+		put16(*out + sizeof(p) + 2 * i, values[i], &p);
 	free(values);
 	return 0;
 }

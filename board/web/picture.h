@@ -2,8 +2,10 @@
  * board/web/picture.h - an image as the page shows it: magnitude in 16 bits, and what is said of it
  *
  * pixels in   [channel][z][y][x] float or complex float, of the MRD image that head describes
- * out         a struct bs_picture, behind it [plane][y][x] uint16_t, little-endian: 65535 is `most`
- * A plane is a slice; of several channels the root of the sum of squares. A volume of more than
+ * out         a struct bs_picture, behind it [plane][y][x] uint16_t, little-endian: 0 is `least`,
+ *             65535 `most`
+ * A plane is a slice; of several channels the root of the sum of squares. A phase or a velocity has
+ * its sign, of several channels that of the first. A volume of more than
  * BS_PICTURE_PIXELS is averaged over blocks of step by step pixels, so that the planes together are
  * no more. What is not finite is 0. Nothing of the attributes, which may name a patient, is taken.
  * Allocates the picture; any thread. Test: test/unit/board/web/test_picture.c
@@ -24,7 +26,7 @@ struct bs_picture {
 	uint32_t matrix[3];      /* of the image */
 	uint32_t nx, ny, planes; /* of the picture */
 	uint32_t step;
-	float most; /* the largest value, in the image's units */
+	float least, most; /* 0 and the largest value, or plus and minus it; the image's units */
 	float fov_mm[3];
 	uint32_t slice, contrast, repetition, series;
 	int32_t budget_us, latency_us, missed, iterations, missing, gaps, rung, quality;

@@ -41,7 +41,7 @@ const view = (() => {
     const p = shown, v = p && values.get(p.number);
     if (!v) return;
     const planes = p.shown[2];
-    if (auto) [low, high] = autoWindow(v);
+    if (auto) [low, high] = p.least < 0 ? [0, 1] : autoWindow(v);
     slice = Math.min(slice, planes - 1);
     if (planes === 1 || montage) paint(canvas, v, p.shown, 0, planes, low, high);
     else paint(canvas, v, p.shown, slice, slice + 1, low, high);
@@ -56,12 +56,14 @@ const view = (() => {
       b.setAttribute('aria-pressed', String(Number(b.dataset.number) === p.number));
   }
 
+  function inUnits(p, at) { return (p.least + at * (p.most - p.least)).toPrecision(3); }
+
   function say() {
     const p = shown;
     if (!p) return;
     by('caption').textContent = captionOf(p) +
       (p.shown[2] > 1 ? (montage ? `, ${p.shown[2]} slices` : `, slice ${slice + 1} of ${p.shown[2]}`) : '') +
-      `; window ${(low * p.most).toPrecision(3)} to ${(high * p.most).toPrecision(3)}`;
+      `; window ${inUnits(p, low)} to ${inUnits(p, high)}`;
   }
 
   function press(id, on) { by(id).setAttribute('aria-pressed', String(on)); }

@@ -7,6 +7,7 @@
 
 #include "core/frame/averages.h"
 #include "core/frame/encoding.h"
+#include "core/frame/flow.h"
 #include "core/frame/geometry.h"
 #include "core/frame/open.h"
 #include "core/plan/plan.h"
@@ -144,6 +145,8 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 			       "header are %g and %g ms, not two echo times",
 			       p->name, (double)info->te_ms[0], (double)info->te_ms[1]);
 	rc = check_ramps(p, info, why);
+	if (rc == 0)
+		rc = bs_flow_admit(p, info, why);
 	if (rc == 0)
 		rc = check_calibration(p, info, why);
 	return rc == 0 ? bs_geometry_check(p, info, why) : rc;
@@ -530,9 +533,8 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 	if (rc == 0 && line && bs_plan_streams(p))
 		rc = admit_path(p, info, head, traj, row, why);
 	else if (rc == 0 && line)
-		rc = bs_plan_on_grid(p)
-			     ? admit_line(p, table, info, head, traj, row, why)
-			     : admit_trajectory(p, table, info, head, traj, row, why);
+		rc = bs_plan_on_grid(p) ? admit_line(p, table, info, head, traj, row, why)
+					: admit_trajectory(p, table, info, head, traj, row, why);
 	if (rc == 0)
 		rc = check_values(p, head, data, why);
 	return rc;

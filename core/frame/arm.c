@@ -25,14 +25,26 @@ static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
 	out->accuracy = 1e-2;
 	out->width = out->oversampling = 0.0;
 	out->frame_step = 0;
+	if (p->output == BS_OUTPUT_VELOCITY)
+		out->output = BS_OUTPUT_MAGNITUDE;
 	leave_maps(out);
+}
+
+/*
+ * A gridding beside has no maps of the scan, and so no phase; nor has it the coil images of a set 0
+ * that the method's own engine has made.
+ */
+static bool alone_has_phase(const struct bs_protocol *p)
+{
+	return p->output == BS_OUTPUT_VELOCITY ||
+	       (p->output == BS_OUTPUT_PHASE && bs_plan_of(p).maps == BS_PLAN_MAPS_SCAN);
 }
 
 /* A sliding window has no first readout at which its data could go to another engine. */
 static bool wants_stand_in(const struct bs_protocol *p, const struct bs_engine *engine)
 {
 	return engine->preview != NULL && p->on_miss == BS_MISS_SHED && p->image_ms > 0.0 &&
-	       p->frame_step == 0 && bs_plan_of(p).solve != BS_SOLVE_NONE;
+	       p->frame_step == 0 && bs_plan_of(p).solve != BS_SOLVE_NONE && !alone_has_phase(p);
 }
 
 /*
@@ -73,7 +85,8 @@ static int check_ways(const struct bs_protocol *p, const struct bs_engine *e, st
 			       p->name);
 	/* a preview has no maps, and tells of no field */
 	if (p->preview_every > 0 &&
-	    (preview->peek == NULL || measures || (preview == e && plan.maps == BS_PLAN_MAPS_SCAN)))
+	    (preview->peek == NULL || measures ||
+	     (plan.maps == BS_PLAN_MAPS_SCAN && (preview == e || p->output == BS_OUTPUT_PHASE))))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': frame.preview_every: engine %s makes no previews",
 			       p->name, e->name);
@@ -178,7 +191,7 @@ static int arm_stand_in(struct bs_recon *r, const struct bs_tables *tables,
 static bool stands_alone(const struct bs_protocol *p, const struct bs_tables *tables)
 {
 	return tables->made == NULL && tables->turn == NULL && p->parallel != BS_PARALLEL_GRAPPA &&
-	       !p->traj.estimate_delay && p->frame_step == 0;
+	       !p->traj.estimate_delay && p->frame_step == 0 && p->output != BS_OUTPUT_VELOCITY;
 }
 
 static bool open_frame(const struct bs_recon *r, struct frame *f)
@@ -214,7 +227,9 @@ int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struc
 	for (uint32_t f = 0; f < r->frames; f++)
 		if (!open_frame(r, &r->frame[f]))
 			goto nomem;
-	rc = bs_averages_arm(&r->averages, p, r->rows, env->arena, why);
+	rc = bs_flows_arm(&r->flows, p, why);
+	if (rc == 0)
+		rc = bs_averages_arm(&r->averages, p, r->rows, env->arena, why);
 	if (rc == 0)
 		rc = sit(&r->seat[0], engine, p, tables, env, why);
 	if (rc == 0)
@@ -245,6 +260,7 @@ void bs_recon_disarm(struct bs_recon *r)
 		free(r->frame[f].w.held);
 		free(r->frame[f].w.count);
 	}
+	bs_flows_disarm(&r->flows);
 	free(r->frame);
 	bs_opens_free(&r->opens);
 	free(r);

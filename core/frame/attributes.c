@@ -220,6 +220,17 @@ static void put_field(struct bs_text *t, const struct bs_protocol *p,
 	bs_text_put(t, META("boreside_field_error", "%.2e"), report->field_error);
 }
 
+/* What a pixel is, where it is no signal. */
+static void put_unit(struct bs_text *t, const struct bs_protocol *p,
+		     const struct bs_recon_image *image)
+{
+	if (image->head.image_type != BS_MRD_PHASE)
+		return;
+	put_text(t, "boreside_unit", p->output == BS_OUTPUT_VELOCITY ? "cm/s" : "rad");
+	if (p->output == BS_OUTPUT_VELOCITY)
+		bs_text_put(t, META("boreside_venc", "%.9g"), (double)image->report.flow.venc);
+}
+
 int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, const char *engine,
 			const struct bs_recon_image *image, const struct bs_image_timing *timing,
 			const char *about)
@@ -248,6 +259,9 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 		put_text(&t, "boreside_header", image->header);
 	if (image->readout[0] != '\0')
 		put_text(&t, "boreside_readout", image->readout);
+	put_unit(&t, p, image);
+	if (image->scan[0] != '\0')
+		put_text(&t, "boreside_scan", image->scan);
 	put_kinds(&t, &image->kinds);
 	put_prepared(&t, &image->prepared);
 	put_corrected(&t, p, &image->corrected);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/frame/geometry.h"
+#include "core/hash.h"
 #include "core/plan/plan.h"
 #include "core/text.h"
 
@@ -33,11 +34,12 @@ const char *bs_image_remark(char *out, size_t cap, const struct bs_recon_image *
 	return out;
 }
 
-static void fill_head(const struct bs_recon *r, const struct frame *f, uint64_t number,
-		      bool preview, struct bs_mrd_image *h)
+static void fill_head(const struct bs_recon *r, const struct frame *f, struct bs_recon_image *image)
 {
+	struct bs_mrd_image *h = &image->head;
 	const struct bs_mrd_acq *a = &f->first;
-	bool complex_out = r->p->output == BS_OUTPUT_COMPLEX;
+	const bool complex_out = r->p->output == BS_OUTPUT_COMPLEX;
+	const bool phase = r->p->output == BS_OUTPUT_PHASE || image->report.flow.against > 0;
 	const struct bs_mrd_encoding *e = bs_encoding_of(&r->info, a);
 	float fov_mm[3];
 
@@ -47,7 +49,7 @@ static void fill_head(const struct bs_recon *r, const struct frame *f, uint64_t 
 	memset(h, 0, sizeof(*h));
 	h->version = 1;
 	h->data_type = complex_out ? BS_MRD_CXFLOAT : BS_MRD_FLOAT;
-	h->image_type = complex_out ? BS_MRD_COMPLEX : BS_MRD_MAGNITUDE;
+	h->image_type = complex_out ? BS_MRD_COMPLEX : phase ? BS_MRD_PHASE : BS_MRD_MAGNITUDE;
 	h->measurement_uid = a->measurement_uid;
 	for (int i = 0; i < 3; i++) {
 		h->matrix_size[i] = (uint16_t)bs_protocol_image_axis(r->p, i);
@@ -67,8 +69,10 @@ static void fill_head(const struct bs_recon *r, const struct frame *f, uint64_t 
 	h->repetition = a->idx.repetition;
 	h->set = a->idx.set;
 	h->acquisition_time_stamp = f->last.acquisition_time_stamp;
-	h->image_index = (uint16_t)number;
-	h->image_series_index = (uint16_t)(r->series | (preview ? BS_PREVIEW_SERIES : 0));
+	h->image_index = (uint16_t)image->number;
+	h->image_series_index =
+		(uint16_t)(r->series | (image->preview ? BS_PREVIEW_SERIES : 0) |
+			   (image->report.flow.against > 0 ? BS_VELOCITY_SERIES : 0));
 }
 
 static uint32_t readouts_in(const struct bs_recon *r, uint32_t slot)
@@ -210,6 +214,27 @@ bool bs_recon_folded(const struct bs_recon *r)
 	return bs_bands_folded(&r->bands);
 }
 
+void bs_recon_see(struct bs_recon *r, const struct bs_mrd_acq *head, const float *data)
+{
+	const size_t values = 2 * (size_t)head->number_of_samples * head->active_channels;
+
+	r->seen = bs_hash_bytes(BS_HASH_START, head, sizeof(*head));
+	r->seen = bs_hash_words(r->seen, data, values * sizeof(float)) | 1u;
+}
+
+static void name_scan(const struct bs_recon *r, struct bs_recon_image *image)
+{
+	image->scan[0] = '\0';
+	if (r->info.measurement[0] == '\0' && r->info.study[0] == '\0')
+		(void)snprintf(image->scan, sizeof(image->scan), "%016llx",
+			       (unsigned long long)r->seen);
+}
+
+uint64_t bs_recon_images(const struct bs_recon *r)
+{
+	return r->images;
+}
+
 void bs_frame_say_left(struct bs_recon_image *image)
 {
 	const size_t n = strlen(image->lacks);
@@ -223,7 +248,8 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 {
 	const struct frame *f = &r->frame[slot];
 
-	fill_head(r, f, image->number, image->preview, &image->head);
+	bs_flows_aim(&r->flows, &f->first.idx, image);
+	fill_head(r, f, image);
 	image->kinds = r->kinds;
 	image->prepared = r->prepared;
 	say_held(r, slot, image);
@@ -231,6 +257,7 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 	if (memcmp(r->center.line, r->center.header, sizeof(r->center.line)) != 0)
 		(void)bs_center_words(image->center, sizeof(image->center), &r->center);
 	memcpy(image->header, r->info.remark, sizeof(image->header));
+	name_scan(r, image);
 	image->readout[0] = '\0';
 	if (r->plan.on_grid)
 		(void)bs_readouts_words(image->readout, sizeof(image->readout), &r->readouts, r->p,
@@ -240,4 +267,5 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 	image->own = r->opens.at[slot].own;
 	image->last_ns = f->last_ns;
 	image->last_scan_counter = f->last.scan_counter;
+	bs_flows_say(&r->flows, &f->first.idx, image);
 }

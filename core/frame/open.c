@@ -103,9 +103,19 @@ void bs_opens_end(struct bs_opens *o, uint32_t slot)
 	o->over++;
 }
 
+void bs_opens_wait(struct bs_opens *o, uint32_t slot, bool waits, bool urged)
+{
+	struct bs_open *f = &o->at[slot];
+
+	o->over += f->waits;
+	o->over -= waits;
+	f->waits = waits;
+	f->urged = f->urged || urged;
+}
+
 void bs_opens_empty(struct bs_opens *o, uint32_t slot)
 {
-	o->over -= o->at[slot].state == BS_OPEN_OVER;
+	o->over -= o->at[slot].state == BS_OPEN_OVER && !o->at[slot].waits;
 	o->at[slot].state = BS_OPEN_EMPTY;
 }
 
@@ -121,7 +131,7 @@ uint32_t bs_opens_place(struct bs_opens *o, uint32_t pair, const struct bs_mrd_i
 	for (uint32_t slot = pair * o->lanes; slot < (pair + 1) * o->lanes; slot++) {
 		const struct bs_open *f = &o->at[slot];
 
-		over = over || f->state == BS_OPEN_OVER;
+		over = over || (f->state == BS_OPEN_OVER && !f->waits);
 		if (f->state == BS_OPEN_EMPTY && empty == BS_OPEN_NONE)
 			empty = slot;
 		if (f->touched < o->at[oldest].touched)
@@ -129,7 +139,9 @@ uint32_t bs_opens_place(struct bs_opens *o, uint32_t pair, const struct bs_mrd_i
 	}
 	if (over)
 		return BS_OPEN_NONE;
-	if (empty == BS_OPEN_NONE) {
+	if (empty == BS_OPEN_NONE && o->at[oldest].waits) {
+		bs_opens_wait(o, oldest, false, true);
+	} else if (empty == BS_OPEN_NONE) {
 		o->crowded = true;
 		bs_opens_end(o, oldest);
 	}
@@ -144,7 +156,7 @@ void bs_opens_begin(struct bs_opens *o, uint32_t slot, const struct bs_mrd_idx *
 	f->state = BS_OPEN_FILLING;
 	f->idx = *idx;
 	f->have = f->inside = 0;
-	f->own = f->again = false;
+	f->own = f->again = f->waits = f->urged = false;
 	for (uint32_t i = slot / o->lanes * o->lanes; i < (slot / o->lanes + 1) * o->lanes; i++)
 		f->again = f->again || (o->at[i].whole.have > 0 &&
 					bs_open_same(o->p, &o->at[i].whole.idx, idx));
@@ -283,7 +295,7 @@ uint32_t bs_opens_over(const struct bs_opens *o)
 	uint32_t first = BS_OPEN_NONE;
 
 	for (uint32_t i = 0; o->over > 0 && i < o->pairs * o->lanes; i++)
-		if (o->at[i].state == BS_OPEN_OVER &&
+		if (o->at[i].state == BS_OPEN_OVER && !o->at[i].waits &&
 		    (first == BS_OPEN_NONE || o->at[i].ended < o->at[first].ended))
 			first = i;
 	return first;

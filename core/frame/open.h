@@ -48,6 +48,8 @@ struct bs_open {
 	uint8_t *row;                   /* [rows]: 1 = this readout is in */
 	bool again;                     /* one with these counters was whole before it */
 	bool own;                       /* a line of its own ended it */
+	bool waits;                     /* over, and its image for another's (core/frame/flow.h) */
+	bool urged;                     /* it waited, and may not any more */
 	uint64_t began, touched, ended; /* numbers of the scan's lines; of what is over */
 	struct {                        /* the last whole one in this place; have 0: none was */
 		struct bs_mrd_idx idx;
@@ -65,7 +67,7 @@ struct bs_opens {
 	bool lost;                    /* a readout of the scan did not arrive, or was refused */
 	bool crowded;                 /* a frame of the scan was early */
 	uint64_t line, ended;         /* numbers of the last one */
-	uint32_t over;                /* how many are */
+	uint32_t over;                /* how many are, and wait for nothing */
 };
 
 #define BS_OPEN_NONE UINT32_MAX
@@ -96,7 +98,7 @@ bool bs_open_same(const struct bs_protocol *p, const struct bs_mrd_idx *a,
 uint32_t bs_opens_find(const struct bs_opens *o, uint32_t pair, const struct bs_mrd_idx *idx);
 /*
  * Where a line belongs: its open frame, or an empty place. BS_OPEN_NONE: frames of this pair are
- * over (one may have just become that, to make room) and must leave first.
+ * over (one may have just become that, or waited, to make room) and must leave first.
  */
 uint32_t bs_opens_place(struct bs_opens *o, uint32_t pair, const struct bs_mrd_idx *idx);
 void bs_opens_begin(struct bs_opens *o, uint32_t slot, const struct bs_mrd_idx *idx);
@@ -109,7 +111,9 @@ void bs_opens_end(struct bs_opens *o, uint32_t slot);
 void bs_opens_empty(struct bs_opens *o, uint32_t slot);
 /* All that are open end: slice by slice, contrast by contrast, those that began first. */
 void bs_opens_close(struct bs_opens *o);
-/* The first of those that are over; BS_OPEN_NONE: none is. */
+/* One that is over waits, or does no more; urged: it will not again. */
+void bs_opens_wait(struct bs_opens *o, uint32_t slot, bool waits, bool urged);
+/* The first of those that are over and wait for nothing; BS_OPEN_NONE: none is. */
 uint32_t bs_opens_over(const struct bs_opens *o);
 
 /* Readouts that it should have had; *shutter: lines that a shutter left out, which do not lack. */

@@ -7,6 +7,7 @@
 #include "core/frame/averages.h"
 #include "core/frame/bands.h"
 #include "core/frame/encoding.h"
+#include "core/frame/flow.h"
 #include "core/frame/lines.h"
 #include "core/frame/open.h"
 #include "core/frame/recon.h"
@@ -68,7 +69,9 @@ struct bs_recon {
 	struct bs_corrected corrected;
 	struct bs_earlier earlier;
 	struct bs_kinds kinds; /* of the scan so far */
+	uint64_t seen;         /* a hash of its first readout; 0: none has come */
 	struct bs_bands bands;
+	struct bs_flows flows;
 	bool embedded; /* calibration lines are lines of the image: other lines lie between them */
 	uint64_t images, previews;    /* numbers of the last ones */
 	uint64_t passed;              /* images up to this number were handed on before */
@@ -117,6 +120,8 @@ void bs_frame_weigh(const struct bs_recon *r, uint32_t slot, const struct bs_mrd
 int bs_frame_rest(struct bs_recon *r, uint32_t slot);
 /* All that image->head and the image's words say of a frame, but what making it tells. image.c */
 void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image);
+/* The scan's first readout, which tells it from others where its header does not. */
+void bs_recon_see(struct bs_recon *r, const struct bs_mrd_acq *head, const float *data);
 /* Behind that, once it is made: what it lacks. */
 void bs_frame_say_left(struct bs_recon_image *image);
 

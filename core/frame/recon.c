@@ -51,7 +51,9 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 		if (seats[i].engine != NULL && seats[i].engine->scan != NULL)
 			seats[i].engine->scan(seats[i].self);
 	memset(&r->kinds, 0, sizeof(r->kinds));
+	r->seen = 0;
 	bs_bands_scan(&r->bands, r->p, info);
+	bs_flows_scan(&r->flows, r->p, info);
 	memset(&r->prepared, 0, sizeof(r->prepared));
 	memset(&r->earlier, 0, sizeof(r->earlier));
 	r->embedded = bs_scan_embeds(r->p, info);
@@ -67,7 +69,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 		bs_averages_scan(r->averages, r->expected);
 	memset(&r->corrected, 0, sizeof(r->corrected));
 	r->images = r->previews = r->passed = r->begun = 0;
-	r->series = (uint16_t)((r->series + 1u) % BS_PREVIEW_SERIES);
+	r->series = (uint16_t)((r->series + 1u) % BS_VELOCITY_SERIES);
 	bs_geometry_fov(r->fov_mm, r->p, info);
 }
 
@@ -202,6 +204,7 @@ static int find_frame(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_
 	*slot = pair;
 	if (r->groups > 0)
 		return find_window(r, pair, head, row, why);
+	bs_flows_wait(&r->flows, &r->opens);
 	*slot = bs_opens_place(&r->opens, pair, &key);
 	return *slot == BS_OPEN_NONE ? BS_RECON_POP_FIRST : 0;
 }
@@ -370,6 +373,8 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	const bool embedded = r->embedded && head->encoding_space_ref == 0;
 	int rc = 0;
 
+	if (uses && r->seen == 0)
+		bs_recon_see(r, head, data);
 	if (uses && row != BS_ROW_NONE && r->plan.on_grid)
 		bs_readouts_see(&r->readouts, r->p, head);
 	if (!uses) {
@@ -424,6 +429,7 @@ void bs_recon_close(struct bs_recon *r)
 			bs_opens_end(&r->opens, i);
 	}
 	bs_opens_close(&r->opens);
+	r->flows.closed = true;
 }
 
 void bs_recon_lost(struct bs_recon *r)
@@ -442,8 +448,9 @@ uint32_t bs_recon_previews(const struct bs_recon *r)
 	return n;
 }
 
-uint32_t bs_recon_ready(const struct bs_recon *r)
+uint32_t bs_recon_ready(struct bs_recon *r)
 {
+	bs_flows_wait(&r->flows, &r->opens);
 	return bs_recon_previews(r) + r->opens.over;
 }
 
@@ -481,18 +488,21 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	int rc = bs_frame_rest(r, slot);
 
 	memset(report, 0, sizeof(*report));
-	report->allowed = 1;
 	report->gridded = f->seat == &r->seat[1];
 	image->number = ++r->images;
 	image->preview = false;
+	bs_frame_describe(r, slot, image);
+	report->allowed = report->flow.keep == 0; /* what is kept is made as it was */
 	if (rc == 0 && r->groups > 0)
 		rc = bs_window_image(r, slot, NULL, INT64_MAX, report);
 	else if (rc == 0 && f->absent)
 		;
 	else if (rc == 0)
-		rc = f->seat->engine->image(f->seat->self, slot, NULL, INT64_MAX, NULL, report);
+		rc = f->seat->engine->image(f->seat->self, slot, NULL, INT64_MAX,
+					    report->flow.keep > 0 ? image->pixels : NULL, report);
 	if (rc != 0)
 		return not_made(r, image, rc, why);
+	bs_flows_made(&r->flows, &f->first.idx, image);
 	(void)bs_recon_take_calibration(r, slot);
 	bs_bands_image(&r->bands, f->first.idx.repetition, image->number);
 	f->imaged = f->imaged || !report->gridded;
@@ -523,6 +533,7 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	if (rc != 0)
 		return not_made(r, image, rc, why);
 	bs_frame_say_left(image);
+	bs_flows_made(&r->flows, &f->first.idx, image);
 	if (!preview)
 		bs_bands_image(&r->bands, f->first.idx.repetition, image->number);
 	if (!preview)
@@ -534,8 +545,8 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
 		 struct bs_fail *why)
 {
-	for (uint32_t slot = bs_opens_over(&r->opens); slot != BS_OPEN_NONE;
-	     slot = bs_opens_over(&r->opens)) {
+	for (uint32_t slot; bs_flows_wait(&r->flows, &r->opens),
+			    (slot = bs_opens_over(&r->opens)) != BS_OPEN_NONE;) {
 		struct frame *f = &r->frame[slot];
 
 		bs_opens_empty(&r->opens, slot);
@@ -581,9 +592,4 @@ bool bs_recon_imaged(const struct bs_recon *r)
 			return false;
 	}
 	return true;
-}
-
-uint64_t bs_recon_images(const struct bs_recon *r)
-{
-	return r->images;
 }

@@ -117,7 +117,8 @@ struct bs_recon_image {
 	char center[BS_CENTER_WORDS];   /* "": where the header has it (core/frame/center.h) */
 	char readout[BS_READOUT_WORDS]; /* "": lines lie as is said (core/frame/readout.h) */
 	char header[BS_HEADER_WORDS];   /* the scan's bs_scan_info.remark */
-	struct bs_kinds kinds;          /* readouts of the scan until then, by what they are for */
+	char scan[17];         /* of a header without names: told by its first readout; else "" */
+	struct bs_kinds kinds; /* readouts of the scan until then, by what they are for */
 	struct bs_prepared prepared;
 	struct bs_corrected corrected;
 	struct bs_earlier earlier;
@@ -253,7 +254,7 @@ void bs_recon_close(struct bs_recon *r);
 int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
 		 struct bs_fail *why);
 /* Images that pops would make now, for a caller that must find an image slot first. */
-uint32_t bs_recon_ready(const struct bs_recon *r);
+uint32_t bs_recon_ready(struct bs_recon *r);
 /* Of these the previews: pop makes them after the frames. They may be left out. */
 uint32_t bs_recon_previews(const struct bs_recon *r);
 void bs_recon_skip_previews(struct bs_recon *r);
@@ -278,7 +279,9 @@ bool bs_recon_folded(const struct bs_recon *r);
 /* The engine that made it: "gridding/host". */
 const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_image *image);
 
-/* image_series_index: frames have that of their scan, its previews that and this bit. */
-#define BS_PREVIEW_SERIES 0x8000u
+/* image_series_index: frames have that of their scan; its previews, and its velocities, have that
+ * and one of these bits. */
+#define BS_PREVIEW_SERIES  0x8000u
+#define BS_VELOCITY_SERIES 0x4000u
 
 #endif

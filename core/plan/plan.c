@@ -32,7 +32,7 @@ static bool combines(const struct bs_protocol *p)
 {
 	return p->combine != BS_COMBINE_NONE &&
 	       (!bs_methods[p->method].uses_maps ||
-		(bs_protocol_map_images(p) > 1 && p->output != BS_OUTPUT_COMPLEX));
+		(bs_protocol_map_images(p) > 1 && !bs_protocol_keeps_phase(p)));
 }
 
 static bool resizes(const struct bs_protocol *p)
@@ -53,7 +53,9 @@ static uint32_t stages_of(const struct bs_protocol *p)
 	       (uint32_t)(p->parallel == BS_PARALLEL_GRAPPA) << BS_PLAN_FILL |
 	       (uint32_t)(p->partial_fourier == BS_PARTIAL_FOURIER_POCS) << BS_PLAN_POCS |
 	       (uint32_t)(p->field.from == BS_FIELD_ECHOES) << BS_PLAN_ECHOES |
-	       (uint32_t)combines(p) << BS_PLAN_COMBINE | (uint32_t)resizes(p) << BS_PLAN_RESIZE;
+	       (uint32_t)combines(p) << BS_PLAN_COMBINE | (uint32_t)resizes(p) << BS_PLAN_RESIZE |
+	       (uint32_t)(p->output == BS_OUTPUT_PHASE) << BS_PLAN_PHASE |
+	       (uint32_t)(p->output == BS_OUTPUT_VELOCITY) << BS_PLAN_VELOCITY;
 }
 
 /* Of streams, a GPU has: 2D, whole frames, weights that each readout tells, no preconditioner. */
@@ -110,7 +112,7 @@ static void put_stages(struct bs_text *t, const struct bs_plan *plan, enum bs_pl
 {
 	static const char *const names[] = { "EPI",     "navigate", "whiten", "compress",
 					     "average", "GRAPPA",   "POCS",   "measure field",
-					     "combine", "resize" };
+					     "combine", "resize",   "phase",  "velocity" };
 	_Static_assert(sizeof(names) / sizeof(names[0]) == BS_PLAN_STAGES, "a name for each");
 	const char *between = t->len > 0 ? " > " : "";
 

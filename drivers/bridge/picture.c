@@ -4,9 +4,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/frame/recon.h"
 #include "core/text.h"
 #include "drivers/bridge/message.h"
 #include "ipc/wire/bytes.h"
+#include "ipc/wire/meta.h"
 #include "ipc/wire/mrd.h"
 
 #define INT16      2u     /* MRD's data type */
@@ -16,12 +18,23 @@
 #define ATTRIBUTES 2048u /* bytes of those that are added */
 #define END        "</ismrmrdMeta>"
 
-/* Magnitudes, [channel][z][y][x]. */
+/* [channel][z][y][x]. */
 struct pixels {
 	const unsigned char *at;
 	size_t count;
 	bool is_complex;
+	bool has_sign; /* phases, velocities */
 };
+
+static double signed_value(const struct pixels *p, size_t i)
+{
+	float v;
+
+	memcpy(&v, p->at + 4 * i, 4);
+	return isfinite(v) ? (double)v : 0.0;
+}
+
+/* Its magnitude. */
 
 static double value(const struct pixels *p, size_t i)
 {
@@ -72,6 +85,11 @@ static void put(struct bs_text *t, const char *name, const char *a)
 	bs_text_put(t, "<meta><name>%s</name><value>%s</value></meta>", name, a);
 }
 
+static void put_number(struct bs_text *t, const char *name, double v)
+{
+	bs_text_put(t, "<meta><name>%s</name><value>%.9g</value></meta>", name, v);
+}
+
 static void put_direction(struct bs_text *t, const char *name, const float d[3])
 {
 	bs_text_put(t,
@@ -80,9 +98,15 @@ static void put_direction(struct bs_text *t, const char *name, const float d[3])
 		    name, (double)d[0], (double)d[1], (double)d[2]);
 }
 
-/* window: of the pixels as they are sent; scale 0: they are as they were made. */
-static size_t write_attributes(char out[ATTRIBUTES], const struct bs_mrd_image *head, double window,
-			       double scale)
+/* Of the pixels as they are sent. */
+struct shown {
+	double scale, offset; /* sent = scale * value + offset; scale 0: as they were made */
+	double center, width; /* of the window; width 0: no whole numbers say it */
+	const char *role, *described; /* DataRole, SequenceDescriptionAdditional */
+};
+
+static size_t write_attributes(char out[ATTRIBUTES], const struct bs_mrd_image *head,
+			       const struct shown *shown)
 {
 	struct bs_text t = { out, ATTRIBUTES, 0, false };
 	float row[3];
@@ -90,18 +114,21 @@ static size_t write_attributes(char out[ATTRIBUTES], const struct bs_mrd_image *
 
 	memcpy(row, head->read_dir, sizeof(row));
 	memcpy(column, head->phase_dir, sizeof(column));
-	put(&t, "DataRole", "Image");
+	put(&t, "DataRole", shown->role);
 	bs_text_put(&t, "<meta><name>ImageProcessingHistory</name><value>FIRE</value>"
 			"<value>BORESIDE</value></meta>");
-	bs_text_put(&t, "<meta><name>WindowCenter</name><value>%.9g</value></meta>", window / 2.0);
-	bs_text_put(&t, "<meta><name>WindowWidth</name><value>%.9g</value></meta>", window);
-	put(&t, "SequenceDescriptionAdditional", "BORESIDE");
+	if (shown->width > 0.0) {
+		put_number(&t, "WindowCenter", shown->center);
+		put_number(&t, "WindowWidth", shown->width);
+	}
+	put(&t, "SequenceDescriptionAdditional", shown->described);
 	put(&t, "Keep_image_geometry", "1");
 	put_direction(&t, "ImageRowDir", row);
 	put_direction(&t, "ImageColumnDir", column);
-	if (scale > 0.0)
-		bs_text_put(&t, "<meta><name>boreside_scale</name><value>%.9g</value></meta>",
-			    scale);
+	if (shown->scale > 0.0)
+		put_number(&t, "boreside_scale", shown->scale);
+	if (shown->offset != 0.0)
+		put_number(&t, "boreside_offset", shown->offset);
 	bs_text_put(&t, END);
 	return t.len;
 }
@@ -120,13 +147,44 @@ static const char *own_attributes(const struct bs_asked *image, size_t *len)
 	return image->attributes;
 }
 
-static void put_int16(unsigned char *to, const struct pixels *p, double scale)
+static void put_int16(unsigned char *to, const struct pixels *p, const struct shown *shown)
 {
 	for (size_t i = 0; i < p->count; i++) {
-		const double v = value(p, i) * scale;
+		double v = (p->has_sign ? signed_value(p, i) : value(p, i)) * shown->scale +
+			   shown->offset;
 
-		bs_put_le(to + 2 * i, (uint64_t)(v < 32767.0 ? lrint(v) : 32767), 2);
+		v = v < 0.0 ? 0.0 : v < 32767.0 ? v : 32767.0;
+		bs_put_le(to + 2 * i, (uint64_t)lrint(v), 2);
 	}
+}
+
+/* Phases and velocities: -reach to reach in 12 bits. */
+static void show_phase(struct shown *to, bool scaled, double reach, bool velocity)
+{
+	to->scale = scaled ? TWELVE / (2.0 * reach) : 0.0;
+	to->offset = scaled ? TWELVE / 2.0 : 0.0;
+	to->center = scaled ? 2048.0 : 0.0;
+	to->width = scaled ? 4096.0 : 2.0 * ceil(reach);
+	to->role = velocity ? "Quantitative" : "Image";
+	to->described = velocity ? "BORESIDE_VELOCITY" : "BORESIDE_PHASE";
+}
+
+/* Magnitudes: the window in whole numbers, or none where these would show something else. */
+static void show_signal(struct shown *to, const struct pixels *p, bool scaled, double *scale)
+{
+	const double top = largest(p);
+	double window = white(p, top);
+
+	if (scaled) {
+		if (top > 0.0 && (*scale <= 0.0 || top * *scale > 32767.0))
+			*scale = TWELVE / top;
+		to->scale = *scale;
+		window *= *scale > 0.0 ? *scale : 1.0;
+	}
+	to->width = scaled && window < 1.0 ? 1.0 : round(window);
+	if (fabs(to->width - window) > 0.02 * window && !scaled)
+		to->width = 0.0;
+	to->center = floor(to->width / 2.0 + 0.5);
 }
 
 int bs_picture_add(struct bs_buffer *out, size_t most, enum bs_pixels as, double *scale,
@@ -135,26 +193,28 @@ int bs_picture_add(struct bs_buffer *out, size_t most, enum bs_pixels as, double
 	struct bs_mrd_image head = image->head;
 	const bool is_complex = head.data_type == BS_MRD_CXFLOAT;
 	const bool known = is_complex || head.data_type == BS_MRD_FLOAT;
+	const double reach = bs_meta_reach(&image->head, image->attributes, image->attributes_len);
 	const struct pixels p = { image->pixels, image->pixels_len / (is_complex ? 8 : 4),
-				  is_complex };
+				  is_complex, reach > 0.0 };
 	const bool scaled = as == BS_PIXELS_INT16 && known;
 	const size_t bytes = scaled ? 2 * p.count : image->pixels_len;
-	const double top = known ? largest(&p) : 0.0;
-	double window = known ? white(&p, top) : 1.0;
+	struct shown shown = { .role = "Image", .described = "BORESIDE" };
 	char added[ATTRIBUTES];
 	size_t own_len;
 	const char *own = own_attributes(image, &own_len);
 	size_t n;
 	unsigned char *to;
 
+	if (reach > 0.0)
+		show_phase(&shown, scaled, reach,
+			   (head.image_series_index & BS_VELOCITY_SERIES) != 0);
+	else if (known)
+		show_signal(&shown, &p, scaled, scale);
 	if (scaled) {
-		if (top > 0.0 && (*scale <= 0.0 || top * *scale > 32767.0))
-			*scale = TWELVE / top;
-		window *= *scale > 0.0 ? *scale : 1.0;
 		head.data_type = INT16;
-		head.image_type = BS_MRD_MAGNITUDE;
+		head.image_type = reach > 0.0 ? BS_MRD_PHASE : BS_MRD_MAGNITUDE;
 	}
-	n = write_attributes(added, &head, window, scaled ? *scale : 0.0);
+	n = write_attributes(added, &head, &shown);
 	head.attribute_string_len = (uint32_t)(own_len + n);
 	to = bs_buffer_room(out, 2 + BS_MRD_IMAGE_BYTES + 8 + own_len + n + bytes, most);
 	if (to == NULL)
@@ -167,7 +227,7 @@ int bs_picture_add(struct bs_buffer *out, size_t most, enum bs_pixels as, double
 	memcpy(to + 8 + own_len, added, n);
 	to += 8 + own_len + n;
 	if (scaled)
-		put_int16(to, &p, *scale);
+		put_int16(to, &p, &shown);
 	else if (bytes > 0)
 		memcpy(to, image->pixels, bytes);
 	bs_buffer_added(out, 2 + BS_MRD_IMAGE_BYTES + 8 + own_len + n + bytes);

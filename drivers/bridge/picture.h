@@ -3,10 +3,14 @@
  *
  * int16: magnitude times a scale that takes the scan's first image to 12 bits (0 to 4095) and stays
  * for those that follow, so that they can be compared; one that would not fit 16 bits lowers it
- * from then on. The attribute boreside_scale says it. float: the pixels as they are.
- * Attributes are those of the image and DataRole, ImageProcessingHistory, WindowCenter,
- * WindowWidth (the pixels' own unit, white at the 99.7 percentile), SequenceDescriptionAdditional,
- * Keep_image_geometry, ImageRowDir, ImageColumnDir. A value that is not finite is 0 in int16.
+ * from then on. The attribute boreside_scale says it. Phases, -pi to pi, and velocities, -VENC to
+ * VENC, are 0 to 4095 in all images: boreside_scale times the value and boreside_offset. float: the
+ * pixels as they are.
+ * Attributes are those of the image and DataRole (Quantitative: a velocity),
+ * ImageProcessingHistory, WindowCenter, WindowWidth (the pixels' own unit, white at the 99.7
+ * percentile; whole numbers, or none where floats are too small for these),
+ * SequenceDescriptionAdditional, Keep_image_geometry, ImageRowDir, ImageColumnDir. A value that is
+ * not finite is 0 in int16.
  * One thread. Test: test/unit/drivers/bridge/test_picture.c
  */
 #ifndef BS_DRIVERS_BRIDGE_PICTURE_H

@@ -113,6 +113,14 @@ int bs_montage_make(struct bs_montage *m, const float *pixels, bool is_complex, 
 	return 0;
 }
 
+/* 0 .. 1 */
+static double grey(const struct bs_montage *m, uint64_t i)
+{
+	if (m->reach > 0.0 && isfinite(m->pixels[i]))
+		return 0.5 + 0.5 * fmax(-1.0, fmin((double)m->pixels[i] / m->reach, 1.0));
+	return fmin(magnitude(m, i) / m->window, 1.0);
+}
+
 void bs_montage_row(const struct bs_montage *m, uint32_t y, unsigned char *row)
 {
 	uint32_t first = y / m->ny * m->columns;
@@ -122,8 +130,6 @@ void bs_montage_row(const struct bs_montage *m, uint32_t y, unsigned char *row)
 		uint64_t at = ((uint64_t)(first + c) * m->ny + y % m->ny) * m->nx;
 
 		for (uint32_t x = 0; x < m->nx; x++)
-			row[(size_t)c * m->nx + x] =
-				(unsigned char)(255.0 *
-						fmin(magnitude(m, at + x) / m->window, 1.0));
+			row[(size_t)c * m->nx + x] = (unsigned char)(255.0 * grey(m, at + x));
 	}
 }

@@ -2,7 +2,8 @@
  * drivers/file/montage.h - planes of an image as one 8-bit grey picture
  *
  * Magnitude, 0 black, white at the 99.7 percentile of all values (linear between ranks; the
- * maximum where that is 0). x right, y down; planes (z, then channels) left to right then down, in
+ * maximum where that is 0); of values with a sign, where the caller sets reach, -reach is black, 0
+ * grey and reach white. x right, y down; planes (z, then channels) left to right then down, in
  * ceil(sqrt(planes)) columns. A value that is not finite is black and does not move the window.
  * The caller's pixels are only read, and must stay. make allocates a working copy and frees it.
  * Test: test/unit/drivers/test_sink.c
@@ -23,6 +24,7 @@ struct bs_montage {
 	uint32_t nx, ny, planes;
 	uint32_t columns, rows; /* of planes */
 	double window;          /* what is white, in the image's units; > 0 */
+	double reach;           /* > 0: values have a sign */
 };
 
 /* BS_ERR_SIZE when the picture would have more than BS_MONTAGE_PIXELS_MAX pixels. */

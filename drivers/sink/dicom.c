@@ -7,6 +7,8 @@
 #define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include "drivers/sink/sink.h"
 
+#include <float.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,14 +20,26 @@
 #include "drivers/sink/dicomstore.h"
 #include "drivers/sink/name.h"
 #include "drivers/sink/tool.h"
+#include "ipc/wire/meta.h"
 #include "ipc/sha256.h"
 
 #define TOOL_MS    60000
 #define STORED_MAX 65535.0
+#define FIRST_MAX  32767.0 /* that the first image of a series reaches */
+#define SIGNED_MAX 32767.0
+#define SERIES     8u                     /* whose scales are kept */
 #define BYTES_MAX  (UINT64_C(0xfffffffe)) /* of the element: its length has 32 bits */
+
+struct scale {
+	char series[BS_UID_MAX];
+	double intercept, slope, window_center, window_width;
+};
 
 struct dicom {
 	struct bs_imagename name;
+	struct scale scale[SERIES];
+	unsigned next;
+	bool shared_out; /* others of a series may be another process's */
 	struct bs_dicomstore store;
 	bool stores;
 };
@@ -73,6 +87,7 @@ static void dicom_at(void *self, uint32_t number)
 	struct dicom *d = self;
 
 	bs_imagename_at(&d->name, number);
+	d->shared_out = true;
 }
 
 static bool dicom_has(void *self, const struct bs_mrd_image *head, int64_t since_ns)
@@ -90,22 +105,55 @@ static double value_at(const float *pixels, bool is_complex, uint64_t i)
 			  : (double)pixels[i];
 }
 
-/*
- * Scale and window, from the values that are numbers: stored numbers from 0 to 65,535 span them,
- * and what is 0 stays 0 where none is negative.
- */
-static int scale(struct bs_dicomhead *d, const float *pixels, uint64_t n, struct bs_fail *why)
+/* Three digits, upwards: steps that a reader can tell. */
+static double rounded(double step)
+{
+	const double unit = pow(10.0, floor(log10(step)) - 2.0);
+
+	return step > DBL_MIN * 1e6 ? ceil(step / unit - 1e-9) * unit : step;
+}
+
+/* Whole numbers where that moves no edge by more than a hundredth; some viewers take no others. */
+static void set_window(struct bs_dicomhead *d, double center, double width)
+{
+	if (width >= 100.0) {
+		center = round(center);
+		width = 2.0 * ceil(width / 2.0);
+	}
+	d->window_center = center;
+	d->window_width = width;
+}
+
+/* The series that this image is of; *known: it has a scale. Else the place of the oldest. */
+static struct scale *scale_of(struct dicom *s, const char *series, bool *known)
+{
+	struct scale *to;
+
+	for (unsigned i = 0; i < SERIES && !s->shared_out; i++)
+		if (strcmp(s->scale[i].series, series) == 0) {
+			*known = s->scale[i].slope > 0.0;
+			return &s->scale[i];
+		}
+	*known = false;
+	to = &s->scale[s->shared_out ? 0 : s->next++ % SERIES];
+	to->slope = 0.0;
+	(void)snprintf(to->series, sizeof(to->series), "%s", series);
+	return to;
+}
+
+/* Of signals, by what their numbers span: least is 0 where none is negative. */
+static int scale_signal(struct bs_dicomhead *d, struct dicom *s, const float *pixels, uint64_t n,
+			struct bs_fail *why)
 {
 	const struct bs_mrd_image *h = d->image;
 	const bool cx = h->data_type == BS_MRD_CXFLOAT;
 	struct bs_montage m;
+	struct scale *of;
 	double least = 0.0;
 	double most = 0.0;
-	int rc = bs_montage_make(&m, pixels, cx, h->matrix_size[0], h->matrix_size[1],
-				 h->matrix_size[2], why);
+	bool known;
+	int rc;
 
-	if (rc != 0)
-		return rc;
 	for (uint64_t i = 0; i < n; i++) {
 		const double v = value_at(pixels, cx, i);
 
@@ -114,10 +162,44 @@ static int scale(struct bs_dicomhead *d, const float *pixels, uint64_t n, struct
 		least = v < least ? v : least;
 		most = v > most ? v : most;
 	}
-	bs_dicom_decimal(d->intercept, least);
-	bs_dicom_decimal(d->slope, most > least ? (most - least) / STORED_MAX : 1.0);
-	d->window_width = m.window;
-	d->window_center = 0.5 * m.window;
+	of = scale_of(s, d->series, &known);
+	if (known && least >= of->intercept &&
+	    most - of->intercept <= of->slope * (STORED_MAX + 0.5)) {
+		d->window_center = of->window_center;
+		d->window_width = of->window_width;
+	} else {
+		rc = bs_montage_make(&m, pixels, cx, h->matrix_size[0], h->matrix_size[1],
+				     h->matrix_size[2], why);
+		if (rc != 0)
+			return rc;
+		set_window(d, 0.5 * m.window, m.window);
+		d->rescaled = known;
+		of->intercept = least;
+		/* an image of zeros decides none */
+		of->slope = most > least ? rounded((most - least) / FIRST_MAX) : 0.0;
+		of->window_center = d->window_center;
+		of->window_width = d->window_width;
+	}
+	bs_dicom_decimal(d->intercept, of->intercept);
+	bs_dicom_decimal(d->slope, of->slope > 0.0 ? of->slope : 1.0);
+	return 0;
+}
+
+/*
+ * Scale and window. Phases and velocities have a range of their own; the first image of any other
+ * series leaves as much room again, and its scale and window are those of the series until an image
+ * does not fit.
+ */
+static int scale(struct bs_dicomhead *d, struct dicom *s, const float *pixels, uint64_t n,
+		 struct bs_fail *why)
+{
+	if (d->reach <= 0.0)
+		return scale_signal(d, s, pixels, n, why);
+	bs_dicom_decimal(d->intercept, 0.0);
+	bs_dicom_decimal(d->slope, rounded(d->reach / SIGNED_MAX));
+	d->window_center = 0.0;
+	/* the usual function's window lies half a unit lower */
+	d->window_width = 2.0 * (d->reach >= 1.0 ? ceil(d->reach + 0.5) : d->reach);
 	return 0;
 }
 
@@ -127,18 +209,20 @@ static void store_pixels(struct bs_dicomhead *d, uint16_t *to, const float *pixe
 	const bool cx = d->image->data_type == BS_MRD_CXFLOAT;
 	const double intercept = strtod(d->intercept, NULL);
 	const double slope = strtod(d->slope, NULL);
+	const double least = d->reach > 0.0 ? -SIGNED_MAX : 0.0;
+	const double most = d->reach > 0.0 ? SIGNED_MAX : STORED_MAX;
 
-	d->smallest = UINT16_MAX;
-	d->largest = 0;
+	d->smallest = INT_MAX;
+	d->largest = INT_MIN;
 	for (uint64_t i = 0; i < n; i++) {
 		const double v = value_at(pixels, cx, i);
 		const double of = isfinite(v) ? v : 0.0;
-		const double s = round((of - intercept) / slope);
+		const int stored = (int)fmax(least, fmin(round((of - intercept) / slope), most));
 
 		d->not_numbers += !isfinite(v);
-		to[i] = (uint16_t)(s < 0.0 ? 0.0 : s > STORED_MAX ? STORED_MAX : s);
-		d->smallest = to[i] < d->smallest ? to[i] : d->smallest;
-		d->largest = to[i] > d->largest ? to[i] : d->largest;
+		to[i] = (uint16_t)stored;
+		d->smallest = stored < d->smallest ? stored : d->smallest;
+		d->largest = stored > d->largest ? stored : d->largest;
 	}
 }
 
@@ -214,7 +298,7 @@ static int convert(struct bs_dicomhead *d, const struct bs_draft *pixel, const s
 }
 
 /* The file under its draft's name. */
-static int make_file(struct bs_dicomhead *d, const float *pixels, const char *path,
+static int make_file(struct dicom *s, struct bs_dicomhead *d, const float *pixels, const char *path,
 		     struct bs_draft *out, struct bs_fail *why)
 {
 	const struct bs_mrd_image *h = d->image;
@@ -229,7 +313,9 @@ static int make_file(struct bs_dicomhead *d, const float *pixels, const char *pa
 	if (n * 2 > BYTES_MAX)
 		return bs_fail(why, BS_ERR_SIZE, "image %u: %llu pixels are more than DICOM takes",
 			       h->image_index, (unsigned long long)n);
-	rc = scale(d, pixels, n, why);
+	bs_sha256(digest, pixels, (size_t)n * value);
+	bs_dicomhead_identify(d, digest);
+	rc = scale(d, s, pixels, n, why);
 	if (rc != 0)
 		return rc;
 	stored = malloc((size_t)n * sizeof(*stored));
@@ -237,8 +323,6 @@ static int make_file(struct bs_dicomhead *d, const float *pixels, const char *pa
 		return bs_fail(why, BS_ERR_NOMEM, "image %u: no memory for %llu pixels",
 			       h->image_index, (unsigned long long)n);
 	store_pixels(d, stored, pixels, n);
-	bs_sha256(digest, pixels, (size_t)n * value);
-	bs_dicomhead_identify(d, digest);
 	folder_of(folder, path);
 	rc = side_file(&pixel, folder, "pixels", stored, (size_t)n * sizeof(*stored), why);
 	free(stored);
@@ -286,9 +370,10 @@ static int dicom_put(void *self, const struct bs_mrd_image *head, const char *at
 	if (words == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "image %u: no memory", head->image_index);
 	data.words = words;
+	data.reach = bs_meta_reach(head, attributes, strlen(attributes));
 	rc = bs_dicomwords_read(words, attributes, head->contrast, why);
 	if (rc == 0)
-		rc = make_file(&data, pixels, path, &out, why);
+		rc = make_file(d, &data, pixels, path, &out, why);
 	if (rc == 0)
 		rc = send_file(d, head, &out, why);
 	free(words);

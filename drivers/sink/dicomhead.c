@@ -35,6 +35,18 @@ static const char *said(const struct bs_dicomhead *d, const char *name)
 	return bs_dicomwords_value(d->words, name);
 }
 
+/* Of a scan each has a series of its own. */
+enum kind { SIGNAL, PHASE, VELOCITY };
+
+static enum kind kind_of(const struct bs_dicomhead *d)
+{
+	const struct bs_mrd_image h = *d->image;
+
+	if (d->reach <= 0.0)
+		return SIGNAL;
+	return (h.image_series_index & BS_VELOCITY_SERIES) != 0 ? VELOCITY : PHASE;
+}
+
 /*
  * The same pixels of the same place in the same scan, made with the same parameters, have the same
  * identifier, whoever makes them and when: not what tells of times, of quality or of the machine.
@@ -45,9 +57,9 @@ void bs_dicomhead_identify(struct bs_dicomhead *d, const char *digest)
 	char scan[512];
 	char words[1024];
 
-	(void)snprintf(scan, sizeof(scan), "%s|%s|%u|%s", said(d, "mrd_studyInstanceUID"),
+	(void)snprintf(scan, sizeof(scan), "%s|%s|%u|%s%s", said(d, "mrd_studyInstanceUID"),
 		       said(d, "mrd_measurementID"), h.measurement_uid,
-		       said(d, "boreside_protocol"));
+		       said(d, "boreside_protocol"), said(d, "boreside_scan"));
 	if (bs_uid_good(said(d, "mrd_studyInstanceUID"))) {
 		(void)snprintf(d->study, sizeof(d->study), "%s", said(d, "mrd_studyInstanceUID"));
 	} else {
@@ -65,7 +77,7 @@ void bs_dicomhead_identify(struct bs_dicomhead *d, const char *digest)
 	}
 	(void)snprintf(words, sizeof(words), "boreside series|%s|%s|%s|%u", d->study, scan,
 		       said(d, "mrd_seriesInstanceUIDRoot"),
-		       h.image_series_index & BS_PREVIEW_SERIES);
+		       (h.image_series_index & BS_PREVIEW_SERIES) | (unsigned)kind_of(d));
 	bs_uid_of(d->series, words);
 	(void)snprintf(words, sizeof(words),
 		       "boreside instance|%s|%u|%u %u %u %u %u %u|%s|%.9g %.9g %.9g|%s", d->series,
@@ -97,11 +109,11 @@ static void plain(FILE *to, unsigned tag, const char *vr, const char *value)
 	(void)fprintf(to, "(%04x,%04x) %s %s\n", tag >> 16, tag & 0xffff, vr, value);
 }
 
-static void whole(FILE *to, unsigned tag, const char *vr, unsigned value)
+static void whole(FILE *to, unsigned tag, const char *vr, int value)
 {
 	char digits[16];
 
-	(void)snprintf(digits, sizeof(digits), "%u", value);
+	(void)snprintf(digits, sizeof(digits), "%d", value);
 	plain(to, tag, vr, digits);
 }
 
@@ -165,10 +177,58 @@ static void put_equipment(const struct bs_dicomhead *d, FILE *to, bool enhanced)
 		bs_dicom_text(to, 0x00180015, "CS", said(d, "mrd_bodyPartExamined"), 16);
 }
 
+/*
+ * A service's own count of scans would be another one when the scan is made again. The numbers that
+ * follow the scan's own are other scans'.
+ */
+static double series_number(const struct bs_dicomhead *d)
+{
+	static const double beyond[] = { [SIGNAL] = 0, [PHASE] = 1000, [VELOCITY] = 2000 };
+	const struct bs_mrd_image h = *d->image;
+	const double more = beyond[kind_of(d)];
+	double n = bs_dicomwords_number(d->words, "mrd_initialSeriesNumber", -1.0);
+
+	if (!(n >= 0.0 && n <= INT32_MAX))
+		n = h.measurement_uid & INT32_MAX;
+	return n + more <= INT32_MAX ? n + more : n - more;
+}
+
+/* The header's, or of what the scan was, and what of it this series is. */
+static void put_description(const struct bs_dicomhead *d, FILE *to)
+{
+	static const char *const from[] = { "mrd_seriesDescription", "mrd_protocolName",
+					    "boreside_protocol" };
+	static const char *const kinds[] = {
+		[SIGNAL] = "", [PHASE] = "phase", [VELOCITY] = "velocity"
+	};
+	const struct bs_mrd_image h = *d->image;
+	const char *kind =
+		(h.image_series_index & BS_PREVIEW_SERIES) != 0 ? "preview" : kinds[kind_of(d)];
+	char words[BS_DICOM_WORD + 16];
+	size_t i = 0;
+	int cut;
+
+	while (i < 2 && said(d, from[i])[0] == '\0')
+		i++;
+	cut = kind[0] != '\0' ? 63 - (int)strlen(kind) : 64;
+	bs_dicom_cut(words, said(d, from[i]), (size_t)cut);
+	(void)snprintf(words + strlen(words), 16, "%s%s", words[0] && kind[0] ? " " : "", kind);
+	if (words[0] != '\0')
+		bs_dicom_text(to, 0x0008103e, "LO", words, 64);
+}
+
+static const char *type_of(const struct bs_dicomhead *d, bool enhanced)
+{
+	static const char *const types[] = { [SIGNAL] = "ORIGINAL\\PRIMARY\\OTHER",
+					     [PHASE] = "ORIGINAL\\PRIMARY\\PHASE MAP",
+					     [VELOCITY] = "DERIVED\\PRIMARY\\VELOCITY MAP" };
+
+	return enhanced ? "DERIVED\\PRIMARY\\VOLUME\\NONE" : types[kind_of(d)];
+}
+
 static void put_identity(const struct bs_dicomhead *d, FILE *to, bool enhanced)
 {
 	const struct bs_mrd_image h = *d->image;
-	const double series = bs_dicomwords_number(d->words, "mrd_initialSeriesNumber", -1.0);
 	const char *fixed = getenv("SOURCE_DATE_EPOCH");
 	const time_t now = fixed != NULL ? (time_t)strtoll(fixed, NULL, 10) : time(NULL);
 	struct tm t;
@@ -180,8 +240,7 @@ static void put_identity(const struct bs_dicomhead *d, FILE *to, bool enhanced)
 	(void)strftime(clock, sizeof(clock), "%H%M%S", &t);
 	text(to, 0x00020010, "UI", "1.2.840.10008.1.2.1"); /* explicit, little-endian */
 	text(to, 0x00080005, "CS", "ISO_IR 192");
-	text(to, 0x00080008, "CS",
-	     enhanced ? "DERIVED\\PRIMARY\\VOLUME\\NONE" : "ORIGINAL\\PRIMARY\\OTHER");
+	text(to, 0x00080008, "CS", "%s", type_of(d, enhanced));
 	text(to, 0x00080012, "DA", "%s", date);
 	text(to, 0x00080013, "TM", "%s", clock);
 	text(to, 0x00080016, "UI", enhanced ? MR_ENHANCED : MR_IMAGE);
@@ -191,10 +250,8 @@ static void put_identity(const struct bs_dicomhead *d, FILE *to, bool enhanced)
 	text(to, 0x00080060, "CS", "MR");
 	text(to, 0x0020000d, "UI", "%s", d->study);
 	text(to, 0x0020000e, "UI", "%s", d->series);
-	/* a service's own count of scans would be another one when the scan is made again */
-	text(to, 0x00200011, "IS", "%.0f",
-	     series >= 0.0 && series <= INT32_MAX ? series
-						  : (double)(h.measurement_uid & INT32_MAX));
+	put_description(d, to);
+	text(to, 0x00200011, "IS", "%.0f", series_number(d));
 	text(to, 0x00200012, "IS", "%u", h.repetition + 1u);
 	text(to, 0x00200013, "IS", "%u", h.image_index);
 	text(to, 0x00200052, "UI", "%s", d->frame);
@@ -217,9 +274,9 @@ static void put_pixels(const struct bs_dicomhead *d, FILE *to)
 	whole(to, 0x00280100, "US", 16);
 	whole(to, 0x00280101, "US", 16);
 	whole(to, 0x00280102, "US", 15);
-	whole(to, 0x00280103, "US", 0);
-	whole(to, 0x00280106, "US", d->smallest);
-	whole(to, 0x00280107, "US", d->largest);
+	whole(to, 0x00280103, "US", d->reach > 0.0);
+	whole(to, 0x00280106, d->reach > 0.0 ? "SS" : "US", d->smallest);
+	whole(to, 0x00280107, d->reach > 0.0 ? "SS" : "US", d->largest);
 	(void)fprintf(to, "(7fe0,0010) OW =%s\n", d->pixel_file);
 }
 
@@ -227,14 +284,17 @@ static void put_rescale(const struct bs_dicomhead *d, FILE *to)
 {
 	text(to, 0x00281052, "DS", "%s", d->intercept);
 	text(to, 0x00281053, "DS", "%s", d->slope);
-	text(to, 0x00281054, "LO", "US"); /* unspecified: signal has no unit */
+	text(to, 0x00281054, "LO",
+	     kind_of(d) == VELOCITY ? "cm/s"
+	     : kind_of(d) == PHASE  ? "rad"
+				    : "US"); /* unspecified: signal has no unit */
 }
 
 static void put_window(const struct bs_dicomhead *d, FILE *to)
 {
 	decimals(to, 0x00281050, &d->window_center, 1);
 	decimals(to, 0x00281051, &d->window_width, 1);
-	if (d->window_width < 1.0) /* the usual function takes 1 off it */
+	if (d->window_width < 100.0) /* the usual function takes 1 off it */
 		text(to, 0x00281056, "CS", "LINEAR_EXACT");
 }
 
@@ -275,6 +335,10 @@ static void put_own(const struct bs_dicomhead *d, FILE *to)
 		n += snprintf(words + n, sizeof(words) - (size_t)n,
 			      "%s%llu pixels were no numbers and are 0", n > 0 ? "; " : "",
 			      (unsigned long long)d->not_numbers);
+	if (d->rescaled && n >= 0 && (size_t)n < sizeof(words))
+		n += snprintf(words + n, sizeof(words) - (size_t)n,
+			      "%sanother rescale slope than the images of the series before it",
+			      n > 0 ? "; " : "");
 	if (n > 0)
 		bs_dicom_text(to, 0x00204000, "LT", words, sizeof(words));
 }
@@ -320,13 +384,13 @@ static void put_slice(const struct bs_dicomhead *d, FILE *to)
 
 /* ---- a volume ---- */
 
-static void put_frame_type(FILE *to)
+static void put_frame_type(const struct bs_dicomhead *d, FILE *to)
 {
 	text(to, 0x00089205, "CS", "MONOCHROME");
 	text(to, 0x00089206, "CS", "VOLUME");
 	text(to, 0x00089207, "CS", "NONE");
-	text(to, 0x00089208, "CS", "MAGNITUDE");
-	text(to, 0x00089209, "CS", "UNKNOWN");
+	text(to, 0x00089208, "CS", kind_of(d) == SIGNAL ? "MAGNITUDE" : "PHASE");
+	text(to, 0x00089209, "CS", kind_of(d) == VELOCITY ? "FLOW_ENCODED" : "UNKNOWN");
 }
 
 /* As a binary number, in a sequence of its own. */
@@ -369,7 +433,7 @@ static void put_shared(const struct bs_dicomhead *d, FILE *to)
 	sequence_end(to);
 	sequence(to, 0x00189226);
 	text(to, 0x00089007, "CS", "DERIVED\\PRIMARY\\VOLUME\\NONE");
-	put_frame_type(to);
+	put_frame_type(d, to);
 	sequence_end(to);
 	sequence(to, 0x00289145);
 	put_rescale(d, to);
@@ -423,7 +487,7 @@ static void put_volume(const struct bs_dicomhead *d, FILE *to)
 	sequence_end(to);
 	plain(to, 0x00400555, "SQ", "");
 	(void)fputs(SQ_END, to);
-	put_frame_type(to);
+	put_frame_type(d, to);
 	text(to, 0x00189004, "CS", "RESEARCH");
 	text(to, 0x00189100, "CS", "1H");
 	text(to, 0x00189174, "CS", "IEC"); /* whose standard scanners obey; it may not lack */

@@ -12,6 +12,7 @@
 #ifndef BS_DRIVERS_SINK_DICOMHEAD_H
 #define BS_DRIVERS_SINK_DICOMHEAD_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "core/mrd.h"
@@ -29,7 +30,9 @@ struct bs_dicomhead {
 	/* value = intercept + slope * stored */
 	char intercept[BS_DICOM_DECIMAL], slope[BS_DICOM_DECIMAL];
 	double window_center, window_width; /* of values */
-	unsigned smallest, largest;         /* stored */
+	double reach;                       /* of a phase or a velocity (ipc/wire/meta.h); else 0 */
+	int smallest, largest;              /* stored; with a sign where reach is */
+	bool rescaled;                      /* the series had another scale until now */
 	uint64_t not_numbers;               /* pixels that were no numbers, stored as 0 */
 	const char *pixel_file;             /* beside the dump: 16-bit little-endian */
 };

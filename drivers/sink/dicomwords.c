@@ -35,7 +35,6 @@ static const struct row {
 	{ "mrd_studyDescription", 0x00081030, "LO", TEXT, 64, false },
 	{ "mrd_seriesDate", 0x00080021, "DA", DATE, 8, false },
 	{ "mrd_seriesTime", 0x00080031, "TM", TIME, 13, false },
-	{ "mrd_seriesDescription", 0x0008103e, "LO", TEXT, 64, false },
 	{ "mrd_protocolName", 0x00181030, "LO", TEXT, 64, false },
 	{ "mrd_institutionName", 0x00080080, "LO", TEXT, 64, false },
 	{ "mrd_stationName", 0x00081010, "SH", TEXT, 16, false },
@@ -57,6 +56,7 @@ static const struct row {
 	{ "mrd_TE", 0, "", NOT, 0, false },
 	{ "mrd_TI", 0, "", NOT, 0, false },
 	{ "mrd_flipAngle_deg", 0, "", NOT, 0, false },
+	{ "mrd_seriesDescription", 0, "", NOT, 0, false },
 	{ "mrd_sequenceName", 0, "", NOT, 0, false },
 	{ "mrd_sequence_type", 0, "", NOT, 0, false },
 	{ "boreside_protocol", 0, "", NOT, 0, false },
@@ -69,17 +69,27 @@ static const struct row {
 	{ "boreside_latency_us", 0, "", NOT, 0, false },
 	{ "boreside_missing", 0, "", NOT, 0, false },
 	{ "boreside_readouts", 0, "", NOT, 0, false },
+	{ "boreside_scan", 0, "", NOT, 0, false },
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 _Static_assert(ROWS <= BS_DICOM_ROWS, "a place for each");
 
-/* At most so many bytes, no half of a character. */
+/* At most so many bytes, its end included, no half of a character. */
 static void copy(char *to, size_t cap, const char *from)
 {
 	const size_t n = bs_text_cut(from, strlen(from), cap - 1);
 
 	memcpy(to, from, n);
 	to[n] = '\0';
+}
+
+void bs_dicom_cut(char to[BS_DICOM_WORD], const char *from, size_t chars)
+{
+	size_t n = 0;
+
+	while (from[n] != '\0' && (((unsigned char)from[n] & 0xc0) == 0x80 || chars-- > 0))
+		n++;
+	copy(to, n + 1 < BS_DICOM_WORD ? n + 1 : BS_DICOM_WORD, from);
 }
 
 static void take(void *arg, const char *name, const char *value, unsigned index)

@@ -32,6 +32,9 @@ double bs_dicomwords_number(const struct bs_dicomwords *w, const char *name, dou
 /* The elements of the table that belong to every image, as lines of dump2dcm's input. */
 void bs_dicomwords_put(const struct bs_dicomwords *w, FILE *to);
 
+/* The first so many characters. */
+void bs_dicom_cut(char to[BS_DICOM_WORD], const char *from, size_t chars);
+
 /*
  * One element: a text of at most so many characters; what a data set may not hold becomes a blank,
  * a backslash (between two values there) a slash.

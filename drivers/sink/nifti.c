@@ -13,8 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/frame/recon.h"
 #include "drivers/sink/name.h"
 #include "drivers/sink/place.h"
+#include "ipc/wire/meta.h"
 
 #define AXIS_MAX   32767u /* the header counts in 16 bits with a sign */
 #define EXT_HEAD   8u     /* an extension's size and code */
@@ -59,8 +61,20 @@ static void set_place(nifti_image *im, const struct bs_mrd_image *head)
 	im->xyz_units = NIFTI_UNITS_MM;
 }
 
-static int make_header(struct nifti_1_header *h, const struct bs_mrd_image *head, size_t extension,
-		       struct bs_fail *why)
+/* Of phases and velocities: their unit, and the window from end to end. */
+static void set_values(nifti_image *im, const struct bs_mrd_image *head, const char *attributes)
+{
+	const double reach = bs_meta_reach(head, attributes, strlen(attributes));
+
+	im->cal_min = (float)-reach;
+	im->cal_max = (float)reach;
+	if (reach > 0.0)
+		(void)snprintf(im->intent_name, sizeof(im->intent_name), "%s",
+			       head->image_series_index & BS_VELOCITY_SERIES ? "cm/s" : "rad");
+}
+
+static int make_header(struct nifti_1_header *h, const struct bs_mrd_image *head,
+		       const char *attributes, size_t extension, struct bs_fail *why)
 {
 	const int dims[8] = { head->channels > 1         ? 5
 			      : head->matrix_size[2] > 1 ? 3
@@ -87,6 +101,7 @@ static int make_header(struct nifti_1_header *h, const struct bs_mrd_image *head
 	im->nifti_type = NIFTI_FTYPE_NIFTI1_1;
 	im->iname_offset = (int)(EXT_AT + extension);
 	set_place(im, head);
+	set_values(im, head, attributes);
 	(void)snprintf(im->descrip, sizeof(im->descrip), "boreside scan %08x series %u image %u",
 		       head->measurement_uid, head->image_series_index, head->image_index);
 	*h = nifti_convert_nim2nhdr(im);
@@ -117,7 +132,7 @@ static int write_to(const char *path, const struct bs_mrd_image *head, const cha
 	znzFile f;
 	bool good;
 	int cause;
-	int rc = make_header(&h, head, extension, why);
+	int rc = make_header(&h, head, attributes, extension, why);
 
 	if (rc != 0)
 		return rc;

@@ -2,9 +2,11 @@
 #include "drivers/sink/sink.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "drivers/sink/name.h"
 #include "drivers/file/png.h"
+#include "ipc/wire/meta.h"
 
 static int png_open(void **self, const char *target, struct bs_fail *why)
 {
@@ -23,6 +25,7 @@ static int png_put(void *self, const struct bs_mrd_image *head, const char *attr
 				 head->matrix_size[0], head->matrix_size[1],
 				 (uint32_t)head->matrix_size[2] * head->channels, why);
 
+	m.reach = bs_meta_reach(head, attributes, strlen(attributes));
 	if (rc == 0)
 		rc = bs_imagename_make(n, path, head, 0, why);
 	if (rc == 0)

@@ -403,7 +403,8 @@ static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t
 		solved_ns = bs_now_ns();
 		complete(e, frame, report);
 	}
-	bs_combiner_run(e->combiner, e->whole, bs_maps_of(e->maps, e->p, slice), image);
+	bs_combiner_run(e->combiner, e->whole, bs_maps_of(e->maps, e->p, slice), &report->flow,
+			image);
 	if (e->echoes != NULL)
 		bs_echoes_measure(e->echoes, frame, e->whole);
 	spent_ns = bs_now_ns() - solved_ns;

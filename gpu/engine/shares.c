@@ -14,6 +14,8 @@ static enum bs_sharing choose(const struct bs_protocol *p, char *why, size_t siz
 		(void)snprintf(why, size, "its maps come from a scan");
 	else if (plan.streams)
 		(void)snprintf(why, size, "its path comes with the readouts");
+	else if (bs_plan_has(plan, BS_PLAN_VELOCITY))
+		(void)snprintf(why, size, "velocities are not shared out");
 	else if (!plan.shares_coils)
 		(void)snprintf(why, size, "method %s is not shared out", bs_method_name(p->method));
 	else if (plan.off_resonance)

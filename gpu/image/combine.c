@@ -20,6 +20,11 @@ struct combine {
 	float *out;
 };
 
+static float phase(float re, float im)
+{
+	return re == 0.0f && im == 0.0f ? 0.0f : atan2f(im, re);
+}
+
 static void store(const struct combine *c, uint64_t at, const float *re, const float *im,
 		  uint32_t n)
 {
@@ -28,6 +33,9 @@ static void store(const struct combine *c, uint64_t at, const float *re, const f
 			c->out[2 * (at + i)] = re[i];
 			c->out[2 * (at + i) + 1] = im[i];
 		}
+	else if (c->output == BS_OUTPUT_PHASE)
+		for (uint32_t i = 0; i < n; i++)
+			c->out[at + i] = phase(re[i], im[i]);
 	else
 		for (uint32_t i = 0; i < n; i++)
 			c->out[at + i] = sqrtf(re[i] * re[i] + im[i] * im[i]);
@@ -42,6 +50,9 @@ static void block_none(const struct combine *c, uint64_t from, uint32_t n)
 
 		if (c->output == BS_OUTPUT_COMPLEX)
 			memcpy(out, in, (size_t)n * 8);
+		else if (c->output == BS_OUTPUT_PHASE)
+			for (uint32_t i = 0; i < n; i++)
+				out[i] = phase(in[2 * i], in[2 * i + 1]);
 		else
 			for (uint32_t i = 0; i < n; i++)
 				out[i] = sqrtf(in[2 * i] * in[2 * i] +
@@ -134,6 +145,8 @@ struct bs_combiner {
 	struct bs_resize *resize; /* NULL: the image leaves as large as it came */
 	float *resized;           /* one image of image_voxels */
 	float *joint;             /* sense: an image of voxels for each set */
+	float *reference;         /* velocity: [place][coil] images of image_voxels */
+	uint32_t references;
 	/* of the run in progress, for the team's tasks */
 	bool first, last;
 	float *image;
@@ -145,7 +158,7 @@ static struct bs_combiner settings(const struct bs_protocol *p)
 	const struct bs_plan plan = bs_plan_of(p);
 	const bool one = plan.joint;
 	const bool together = p->combine == BS_COMBINE_SENSE && bs_protocol_map_images(p) > 1 &&
-			      p->output != BS_OUTPUT_COMPLEX;
+			      !bs_protocol_keeps_phase(p);
 
 	return (struct bs_combiner){
 		.how = together ? BS_COMBINE_RSS
@@ -159,7 +172,25 @@ static struct bs_combiner settings(const struct bs_protocol *p)
 		.voxels = bs_protocol_voxels(p),
 		.image_voxels = bs_protocol_image_voxels(p),
 		.resizes = bs_plan_has(plan, BS_PLAN_RESIZE),
+		.references = bs_protocol_references(p),
 	};
+}
+
+/* Of a place. */
+static uint64_t kept_bytes(const struct bs_combiner *c)
+{
+	return (c->coils * c->image_voxels * 8u + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
+}
+
+/* Where images are resized, those that a velocity is made of have a place of their own. */
+static uint32_t places_of(const struct bs_combiner *c)
+{
+	return c->references > 0 ? c->references + c->resizes : 0;
+}
+
+static float *place_of(const struct bs_combiner *c, uint32_t place)
+{
+	return c->reference + (place - 1) * (kept_bytes(c) / sizeof(float));
 }
 
 static struct bs_resize_spec resize_of(const struct bs_protocol *p)
@@ -186,6 +217,8 @@ int bs_combiner_need(const struct bs_protocol *p, struct bs_need *need, struct b
 
 	if (joints_of(&c) > 0)
 		bs_need_add(need, "combined image", 1, joints_of(&c) * c.voxels * 8u);
+	if (c.references > 0)
+		bs_need_add(need, "coil images of set 0", places_of(&c), kept_bytes(&c));
 	if (!c.resizes)
 		return 0;
 	bs_need_add(need, "resized image", 1, c.image_voxels * 8u);
@@ -209,6 +242,12 @@ int bs_combiner_plan(struct bs_combiner **plan, const struct bs_protocol *p, str
 		c->joint = bs_arena_take(arena, (size_t)(joints * c->voxels * 8u), BS_ALIGN);
 		if (c->joint == NULL)
 			rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': combined image", p->name);
+	}
+	if (rc == 0 && c->references > 0) {
+		c->reference =
+			bs_arena_take(arena, (size_t)(kept_bytes(c) * places_of(c)), BS_ALIGN);
+		if (c->reference == NULL)
+			rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': images of set 0", p->name);
 	}
 	if (rc == 0 && c->resizes) {
 		c->resized = bs_arena_take(arena, (size_t)(c->image_voxels * 8u), BS_ALIGN);
@@ -289,8 +328,62 @@ static void resize_and_combine(struct bs_combiner *c, const float *coil_images, 
 	}
 }
 
+struct velocity {
+	const float *in, *reference;
+	uint32_t coils;
+	uint64_t voxels;
+	float scale;
+	float *out;
+};
+
+static void block_velocity(void *arg, int task, int member)
+{
+	const struct velocity *c = arg;
+	uint64_t from = (uint64_t)task * BLOCK;
+	uint32_t n = c->voxels - from < BLOCK ? (uint32_t)(c->voxels - from) : BLOCK;
+	float re[BLOCK] = { 0 };
+	float im[BLOCK] = { 0 };
+
+	(void)member;
+	for (uint32_t coil = 0; coil < c->coils; coil++) {
+		const float *in = c->in + 2 * (coil * c->voxels + from);
+		const float *ref = c->reference + 2 * (coil * c->voxels + from);
+
+		for (uint32_t i = 0; i < n; i++) {
+			re[i] += ref[2 * i] * in[2 * i] + ref[2 * i + 1] * in[2 * i + 1];
+			im[i] += ref[2 * i] * in[2 * i + 1] - ref[2 * i + 1] * in[2 * i];
+		}
+	}
+	for (uint32_t i = 0; i < n; i++)
+		c->out[from + i] = c->scale * phase(re[i], im[i]);
+}
+
+/* The coil images as large as the image that leaves: where they lie, or in this place. */
+static const float *leaving(struct bs_combiner *c, const float *coil_images, uint32_t place)
+{
+	float *to = place_of(c, place);
+
+	for (uint32_t coil = 0; c->resize != NULL && coil < c->coils; coil++)
+		bs_resize_run(c->resize, coil_images + 2 * coil * c->voxels,
+			      to + 2 * coil * c->image_voxels);
+	return c->resize != NULL ? to : coil_images;
+}
+
+static void make_velocity(struct bs_combiner *c, const float *coil_images,
+			  const struct bs_flow *flow, float *image)
+{
+	struct velocity v = { .reference = place_of(c, flow->against),
+			      .coils = c->coils,
+			      .voxels = c->image_voxels,
+			      .scale = bs_flow_scale(flow),
+			      .out = image };
+
+	v.in = leaving(c, coil_images, c->references + 1);
+	bs_team_run(c->team, block_velocity, &v, (int)((v.voxels + BLOCK - 1) / BLOCK));
+}
+
 void bs_combiner_run(struct bs_combiner *c, const float *coil_images, const float *maps,
-		     float *image)
+		     const struct bs_flow *flow, float *image)
 {
 	for (uint32_t m = 0; c->mixed > 0 && m < c->coils; m++)
 		bs_combine(c->team, BS_COMBINE_SENSE, BS_OUTPUT_COMPLEX, c->mixed, c->voxels,
@@ -298,6 +391,12 @@ void bs_combiner_run(struct bs_combiner *c, const float *coil_images, const floa
 			   c->joint + 2 * m * c->voxels);
 	if (c->mixed > 0)
 		coil_images = c->joint;
+	if (flow->against > 0) {
+		make_velocity(c, coil_images, flow, image);
+		return;
+	}
+	if (flow->keep > 0 && leaving(c, coil_images, flow->keep) == coil_images)
+		memcpy(place_of(c, flow->keep), coil_images, c->coils * c->voxels * 8u);
 	if (c->resize != NULL)
 		resize_and_combine(c, coil_images, maps, image);
 	else

@@ -10,10 +10,24 @@
 
 #define THREADS 128
 
+static __device__ float phase(float2 z)
+{
+	return z.x == 0.0f && z.y == 0.0f ? 0.0f : atan2f(z.y, z.x);
+}
+
+static __device__ void store(enum bs_output output, float *out, uint64_t at, float2 z)
+{
+	if (output == BS_OUTPUT_COMPLEX)
+		((float2 *)out)[at] = z;
+	else
+		out[at] = output == BS_OUTPUT_PHASE ? phase(z) : sqrtf(z.x * z.x + z.y * z.y);
+}
+
 template <int HOW>
 static __global__ void __launch_bounds__(THREADS)
-	combine(uint32_t coils, uint64_t voxels, bool complex_out, const float2 *__restrict__ in,
-		const float2 *__restrict__ maps, float *__restrict__ out)
+	combine(uint32_t coils, uint64_t voxels, enum bs_output output,
+		const float2 *__restrict__ in, const float2 *__restrict__ maps,
+		float *__restrict__ out)
 {
 	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
 	float2 sum = make_float2(0.0f, 0.0f);
@@ -25,10 +39,7 @@ static __global__ void __launch_bounds__(THREADS)
 		const float2 d = __ldg(in + c * voxels + v);
 
 		if (HOW == BS_COMBINE_NONE) {
-			if (complex_out)
-				((float2 *)out)[c * voxels + v] = d;
-			else
-				out[c * voxels + v] = sqrtf(d.x * d.x + d.y * d.y);
+			store(output, out, c * voxels + v, d);
 		} else if (HOW == BS_COMBINE_RSS) {
 			power += d.x * d.x + d.y * d.y;
 		} else {
@@ -48,10 +59,34 @@ static __global__ void __launch_bounds__(THREADS)
 
 		sum = make_float2(sum.x * inverse, sum.y * inverse);
 	}
-	if (complex_out)
-		((float2 *)out)[v] = sum;
+	if (HOW == BS_COMBINE_RSS && output != BS_OUTPUT_COMPLEX)
+		out[v] = sum.x;
 	else
-		out[v] = HOW == BS_COMBINE_RSS ? sum.x : sqrtf(sum.x * sum.x + sum.y * sum.y);
+		store(output, out, v, sum);
+}
+
+static __global__ void __launch_bounds__(THREADS)
+	velocity(uint32_t coils, uint64_t voxels, float scale, const float2 *__restrict__ in,
+		 const float2 *__restrict__ reference, float *__restrict__ out)
+{
+	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+	float2 sum = make_float2(0.0f, 0.0f);
+
+	if (v >= voxels)
+		return;
+	for (uint32_t c = 0; c < coils; c++) {
+		const float2 d = __ldg(in + c * voxels + v);
+		const float2 r = __ldg(reference + c * voxels + v);
+
+		sum.x += r.x * d.x + r.y * d.y;
+		sum.y += r.x * d.y - r.y * d.x;
+	}
+	out[v] = scale * phase(sum);
+}
+
+static unsigned blocks_of(uint64_t voxels)
+{
+	return (unsigned)((voxels + THREADS - 1) / THREADS);
 }
 
 int bs_combine_cuda(enum bs_combine how, enum bs_output output, uint32_t coils, uint64_t voxels,
@@ -60,21 +95,20 @@ int bs_combine_cuda(enum bs_combine how, enum bs_output output, uint32_t coils, 
 {
 	const float2 *in = (const float2 *)coil_images;
 	const float2 *maps = (const float2 *)coil_maps;
-	const unsigned blocks = (unsigned)((voxels + THREADS - 1) / THREADS);
-	const bool complex_out = output == BS_OUTPUT_COMPLEX;
+	const unsigned blocks = blocks_of(voxels);
 
 	switch (how) {
 	case BS_COMBINE_NONE:
 		combine<BS_COMBINE_NONE>
-			<<<blocks, THREADS, 0, stream>>>(coils, voxels, complex_out, in, maps, out);
+			<<<blocks, THREADS, 0, stream>>>(coils, voxels, output, in, maps, out);
 		break;
 	case BS_COMBINE_RSS:
 		combine<BS_COMBINE_RSS>
-			<<<blocks, THREADS, 0, stream>>>(coils, voxels, complex_out, in, maps, out);
+			<<<blocks, THREADS, 0, stream>>>(coils, voxels, output, in, maps, out);
 		break;
 	case BS_COMBINE_SENSE:
 		combine<BS_COMBINE_SENSE>
-			<<<blocks, THREADS, 0, stream>>>(coils, voxels, complex_out, in, maps, out);
+			<<<blocks, THREADS, 0, stream>>>(coils, voxels, output, in, maps, out);
 		break;
 	}
 	BS_CUDA(cudaGetLastError(), why);
@@ -88,6 +122,7 @@ struct bs_combiner_cuda {
 	struct bs_resize_cuda *resize; /* NULL: the image leaves as large as it came */
 	float *resized;                /* [image][z][y][x] complex */
 	float *joint;                  /* sense: one image, before it is resized */
+	float *reference;              /* velocity: [place][image][z][y][x] complex */
 };
 
 static enum bs_combine how_of(const struct bs_protocol *p)
@@ -109,7 +144,8 @@ static struct bs_resize_spec resize_of(const struct bs_protocol *p)
 		s.from[a] = p->matrix[a];
 		s.to[a] = bs_protocol_image_axis(p, a);
 	}
-	s.images = how_of(p) == BS_COMBINE_SENSE ? 1 : images_of(p);
+	s.images =
+		how_of(p) == BS_COMBINE_SENSE && p->output != BS_OUTPUT_VELOCITY ? 1 : images_of(p);
 	return s;
 }
 
@@ -120,16 +156,27 @@ static uint64_t resized_bytes(const struct bs_protocol *p)
 
 static uint64_t joint_bytes(const struct bs_protocol *p)
 {
-	return how_of(p) == BS_COMBINE_SENSE ? bs_devmem_round(bs_protocol_voxels(p) * 8) : 0;
+	/* as many as are resized together; the first is the one */
+	return how_of(p) == BS_COMBINE_SENSE
+		       ? bs_devmem_round(bs_protocol_voxels(p) * resize_of(p).images * 8)
+		       : 0;
+}
+
+/* Of velocity's places together. */
+static uint64_t reference_bytes(const struct bs_protocol *p)
+{
+	return bs_devmem_round(bs_protocol_references(p) * images_of(p) *
+			       bs_protocol_image_voxels(p) * 8);
 }
 
 uint64_t bs_combiner_cuda_bytes(const struct bs_protocol *p)
 {
 	const struct bs_resize_spec s = resize_of(p);
 
-	return bs_plan_has(bs_plan_of(p), BS_PLAN_RESIZE)
-		       ? resized_bytes(p) + joint_bytes(p) + bs_resize_cuda_bytes(&s)
-		       : 0;
+	return reference_bytes(p) +
+	       (bs_plan_has(bs_plan_of(p), BS_PLAN_RESIZE)
+			? resized_bytes(p) + joint_bytes(p) + bs_resize_cuda_bytes(&s)
+			: 0);
 }
 
 int bs_combiner_cuda_plan(struct bs_combiner_cuda **plan, const struct bs_protocol *p,
@@ -142,7 +189,11 @@ int bs_combiner_cuda_plan(struct bs_combiner_cuda **plan, const struct bs_protoc
 	if (c == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': combination", p->name);
 	c->p = p;
-	if (bs_plan_has(bs_plan_of(p), BS_PLAN_RESIZE)) {
+	if (reference_bytes(p) > 0)
+		c->reference = (float *)bs_devmem_take(mem, reference_bytes(p));
+	if (reference_bytes(p) > 0 && c->reference == NULL)
+		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': images of set 0", p->name);
+	if (rc == 0 && bs_plan_has(bs_plan_of(p), BS_PLAN_RESIZE)) {
 		c->resized = (float *)bs_devmem_take(mem, resized_bytes(p));
 		c->joint = (float *)bs_devmem_take(mem, joint_bytes(p));
 		rc = c->resized == NULL || c->joint == NULL
@@ -157,15 +208,49 @@ int bs_combiner_cuda_plan(struct bs_combiner_cuda **plan, const struct bs_protoc
 	return 0;
 }
 
+/* Both ways of a velocity; 1: the image is made. */
+static int run_flow(const struct bs_combiner_cuda *c, const float *coil_images,
+		    const struct bs_flow *flow, float *image, struct CUstream_st *stream,
+		    struct bs_fail *why)
+{
+	const struct bs_protocol *p = c->p;
+	const uint64_t voxels = bs_protocol_image_voxels(p);
+	const uint32_t place = flow->keep > 0 ? flow->keep : flow->against;
+	float *kept = c->reference + (place - 1) * 2 * images_of(p) * voxels;
+	int rc = 0;
+
+	if (c->resize != NULL)
+		rc = bs_resize_cuda_run(c->resize, coil_images, c->resized, stream, why);
+	if (rc != 0)
+		return rc;
+	if (c->resize != NULL)
+		coil_images = c->resized;
+	if (flow->against > 0) {
+		velocity<<<blocks_of(voxels), THREADS, 0, stream>>>(
+			images_of(p), voxels, bs_flow_scale(flow), (const float2 *)coil_images,
+			(const float2 *)kept, image);
+		BS_CUDA(cudaGetLastError(), why);
+		return 1;
+	}
+	BS_CUDA(cudaMemcpyAsync(kept, coil_images, images_of(p) * voxels * sizeof(float2),
+				cudaMemcpyDeviceToDevice, stream),
+		why);
+	return 0;
+}
+
 int bs_combiner_cuda_run(const struct bs_combiner_cuda *c, const float *coil_images,
-			 const float *maps, float *image, struct CUstream_st *stream,
-			 struct bs_fail *why)
+			 const float *maps, const struct bs_flow *flow, float *image,
+			 struct CUstream_st *stream, struct bs_fail *why)
 {
 	const struct bs_protocol *p = c->p;
 	const bool joined = c->resize != NULL && how_of(p) == BS_COMBINE_SENSE;
-	int rc = 0;
+	int rc = flow->keep > 0 || flow->against > 0
+			 ? run_flow(c, coil_images, flow, image, stream, why)
+			 : 0;
 
-	if (joined)
+	if (rc == 1)
+		return 0;
+	if (rc == 0 && joined)
 		rc = bs_combine_cuda(BS_COMBINE_SENSE, BS_OUTPUT_COMPLEX, p->coils,
 				     bs_protocol_voxels(p), coil_images, maps, c->joint, stream,
 				     why);

@@ -3,7 +3,7 @@
  *
  * coils in   [coil][z][y][x] complex float
  * maps  in   [coil][z][y][x] complex float, sensitivities; BS_COMBINE_SENSE only
- * out        [channel][z][y][x] complex float or float magnitude (output)
+ * out        [channel][z][y][x] complex float, or float: magnitude, or phase in radians (output)
  *   none: channel = coil      rss: sqrt(sum_c |I_c|^2), a complex output has imaginary part 0
  *   sense: sum_c conj(S_c) I_c / sum_c |S_c|^2; 0 where all maps are 0
  * The sum over coils runs in the order of the coils: results do not depend on the team.
@@ -20,13 +20,20 @@
  * BART's pics puts it first of those that it writes. Host only.
  * need -> plan -> run* -> close; need and plan as gpu/image/resize.h says, nothing where the matrix
  * is the same. maps may be another one in each run; NULL where the protocol combines by none.
+ *
+ * Velocity (output velocity; flow as core/engine.h has it): with keep the coil images, as large as
+ * the image leaves, are kept in that place, and their magnitude leaves; with against the image is
+ * VENC / pi arg(sum_c I_c conj(K_c)), K those kept there: each coil's own phase is in both, so that
+ * no maps are needed, and coils weigh by their power. The phase of 0 is 0, of an image as well.
  * Twins: combine.c (host), combine.cu (CUDA).
  * Tests: test/unit/gpu/test_combine.c, test_resize.c, test/twin/twin_resize.c
- * Sources: Roemer et al., Magn Reson Med 1990;16:192-225 (rss, matched filter).
+ * Sources: Roemer et al., Magn Reson Med 1990;16:192-225 (rss, matched filter); Bernstein et al.,
+ * Magn Reson Med 1994;32:330-334 (phase differences of several coils).
  */
 #ifndef BS_GPU_IMAGE_COMBINE_H
 #define BS_GPU_IMAGE_COMBINE_H
 
+#include "core/engine.h"
 #include "core/err.h"
 #include "core/memory/arena.h"
 #include "core/protocol.h"
@@ -44,7 +51,7 @@ int bs_combiner_plan(struct bs_combiner **plan, const struct bs_protocol *p, str
 		     struct bs_team *team, struct bs_fail *why);
 /* image: bs_protocol_image_bytes */
 void bs_combiner_run(struct bs_combiner *plan, const float *coil_images, const float *maps,
-		     float *image);
+		     const struct bs_flow *flow, float *image);
 void bs_combiner_close(struct bs_combiner *plan); /* or NULL */
 
 /* Only in a build with GPU=1: device memory, stream a cudaStream_t. Only queues. BS_ERR_GPU. */
@@ -59,8 +66,8 @@ uint64_t bs_combiner_cuda_bytes(const struct bs_protocol *p);
 int bs_combiner_cuda_plan(struct bs_combiner_cuda **plan, const struct bs_protocol *p,
 			  struct bs_devmem *mem, struct bs_fail *why);
 int bs_combiner_cuda_run(const struct bs_combiner_cuda *plan, const float *coil_images,
-			 const float *maps, float *image, struct CUstream_st *stream,
-			 struct bs_fail *why);
+			 const float *maps, const struct bs_flow *flow, float *image,
+			 struct CUstream_st *stream, struct bs_fail *why);
 void bs_combiner_cuda_close(struct bs_combiner_cuda *plan); /* or NULL */
 
 BS_C_END

@@ -144,3 +144,20 @@ void bs_about_add(struct bs_scan_info *info, const char *section, const char *el
 			memcpy(info->about + before - strlen(END), END, sizeof(END));
 	}
 }
+
+void bs_about_venc(struct bs_scan_info *info, const char *name, const char *text, double value)
+{
+	float *range = info->venc_range;
+
+	if (strncmp(name, "VENC_", 5) != 0 || value == 0.0) /* 0: a direction that is not used */
+		return;
+	if (!(value >= 1e-3 && value <= 1e5)) {
+		bs_about_remark(info, "%.40s of the header is %.40s, no velocity in cm/s", name,
+				text);
+		return;
+	}
+	if (strcmp(name, "VENC_0") == 0)
+		info->venc = (float)value;
+	range[0] = range[1] > 0.0f && range[0] < (float)value ? range[0] : (float)value;
+	range[1] = range[1] > (float)value ? range[1] : (float)value;
+}

@@ -74,10 +74,10 @@ static void XMLCALL on_doctype(void *arg, const XML_Char *name, const XML_Char *
 	(void)XML_StopParser(r->parser, XML_FALSE);
 }
 
-int bs_meta_read(const char *attributes, bs_meta_each *each, void *arg, struct bs_fail *why)
+static int read_bytes(const char *attributes, size_t len, bs_meta_each *each, void *arg,
+		      struct bs_fail *why)
 {
 	struct reader r = { .each = each, .arg = arg };
-	const size_t len = strlen(attributes);
 	int rc = 0;
 
 	if (len == 0)
@@ -97,4 +97,29 @@ int bs_meta_read(const char *attributes, bs_meta_each *each, void *arg, struct b
 				       : XML_ErrorString(XML_GetErrorCode(r.parser)));
 	XML_ParserFree(r.parser);
 	return rc;
+}
+
+int bs_meta_read(const char *attributes, bs_meta_each *each, void *arg, struct bs_fail *why)
+{
+	return read_bytes(attributes, strlen(attributes), each, arg, why);
+}
+
+static void take_venc(void *arg, const char *name, const char *value, unsigned index)
+{
+	double *reach = arg;
+	double venc;
+
+	if (index == 0 && strcmp(name, "boreside_venc") == 0 && bs_text_number(value, &venc) &&
+	    venc > 0.0 && venc <= 1e9)
+		*reach = venc;
+}
+
+double bs_meta_reach(const struct bs_mrd_image *head, const char *attributes, size_t len)
+{
+	double reach = 3.14159265358979323846;
+
+	if (head->image_type != BS_MRD_PHASE || head->data_type != BS_MRD_FLOAT)
+		return 0.0;
+	(void)read_bytes(attributes, len, take_venc, &reach, NULL);
+	return reach;
 }

@@ -393,6 +393,8 @@ static void end_user(struct reader *r)
 	} else if (described && strcmp(element, "userParameterString") != 0) {
 		end_described(r, d);
 	}
+	if (r->depth == 3)
+		bs_about_venc(r->info, r->user.name, r->user.value, d);
 	if (strcmp(r->user.name, "trajectory_units") != 0 || r->depth != 3)
 		return;
 	if (r->user.value_cut || len >= sizeof(r->info->trajectory_unit))

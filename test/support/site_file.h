@@ -148,7 +148,7 @@ static const char every[] =
 	"{ name = \"h\"; method = \"cartesian\"; matrix = [64, 32]; encoded = [128, 32, 1];"
 	" coils = 1; samples = 128;\n"
 	"  readouts = \"header\"; readouts_max = 20; averages = 3;"
-	" reversed_center = \"stored\"; },\n"
+	" reversed_center = \"stored\"; image: { output = \"velocity\"; venc = 80.5; }; },\n"
 	"{ name = \"d\"; method = \"gridding\"; matrix = [64, 32]; coils = 1; samples = 64;"
 	" readouts = 16;\n  trajectory: { type = \"stream\"; estimate_delay = true; }; },\n"
 	"{ name = \"s\"; method = \"cartesian\"; matrix = [64, 32]; encoded = [64, 32, 1];"

@@ -86,6 +86,7 @@ static void combine(const struct bs_protocol *p, struct bs_team *team)
 	struct bs_need need = { 0 };
 	struct bs_arena arena = { 0 };
 	struct bs_devmem mem = { 0 };
+	const struct bs_flow none = { 0 };
 	struct bs_fail why = { 0 };
 	int rc = bs_combiner_need(p, &need, &why);
 
@@ -106,9 +107,9 @@ static void combine(const struct bs_protocol *p, struct bs_team *team)
 	CHECK(rc == 0 && bs_devmem_round(mem.used) == mem.size, "bytes says what plan takes %s",
 	      why.text);
 	if (rc == 0)
-		bs_combiner_run(h, in, maps, want);
+		bs_combiner_run(h, in, maps, &none, want);
 	if (rc == 0)
-		rc = bs_combiner_cuda_run(c, d_in, d_maps, d_out, NULL, &why);
+		rc = bs_combiner_cuda_run(c, d_in, d_maps, &none, d_out, NULL, &why);
 	(void)fetch(out, d_out, m);
 	const double e = check_rel(out, want, m);
 

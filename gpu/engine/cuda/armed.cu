@@ -91,7 +91,7 @@ static int device_need(const struct bs_cuda_spec *s, struct bs_need *need, struc
 		    bs_devmem_round(maps_bytes(p)) + bs_devmem_round(all_maps_bytes(p)));
 	bs_need_add(need, "device window", 1, bs_partial_cuda_bytes(p));
 	if (!s->share)
-		bs_need_add(need, "device resized images", 1, bs_combiner_cuda_bytes(p));
+		bs_need_add(need, "device images that leave", 1, bs_combiner_cuda_bytes(p));
 	return s->op->need(s, need, why);
 }
 
@@ -339,7 +339,9 @@ static int open_parts(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
 	lap(laps, "plan");
 	if (rc == 0 && s->op->field != NULL)
 		e->field = s->op->field(e->plan);
-	e->varies = s->op->varies && (e->field == NULL || bs_segments_cuda_launches(e->field) == 0);
+	e->varies =
+		p->output == BS_OUTPUT_VELOCITY ||
+		(s->op->varies && (e->field == NULL || bs_segments_cuda_launches(e->field) == 0));
 	e->host_field = tables->field;
 	if (rc == 0 && e->ls != NULL && e->field != NULL)
 		bs_ls_cuda_given(e->ls, e->field);

@@ -44,7 +44,8 @@ struct bs_armed_cuda {
 	const struct bs_cuda_operator *op;
 	void *plan;                     /* the operator's */
 	bool share;                     /* as struct bs_cuda_spec */
-	bool varies;                    /* no graphs: as struct bs_cuda_operator has it */
+	bool varies;                    /* no graphs: as struct bs_cuda_operator has it, or flow */
+	struct bs_flow flow;            /* of the image that is made next */
 	struct bs_ls_cuda *ls;          /* methods ls and sense; else NULL */
 	struct bs_unfold_cuda *unfold;  /* Cartesian SENSE: between two graphs; else NULL */
 	struct bs_pocs_cuda *completes; /* its image; NULL: nothing does */

@@ -93,8 +93,12 @@ static int solve_watched(struct bs_armed_cuda *e, uint32_t frame, int64_t deadli
 		rc = bs_armed_cuda_complete(e, frame, report->unknown, NULL);
 	if (rc != 0)
 		return rc;
-	BS_CUDA(cudaGraphLaunch(e->combine, e->stream), NULL);
-	rc = fetch(e, frame, image, report);
+	if (e->combine != NULL)
+		BS_CUDA(cudaGraphLaunch(e->combine, e->stream), NULL);
+	else
+		rc = bs_armed_cuda_queue_image(e, cudaEventRecordDefault, NULL);
+	if (rc == 0)
+		rc = fetch(e, frame, image, report);
 	solved_ns = bs_now_ns() - solved_ns;
 	e->tail_ns = bs_tail_longest(e->tail_ns, solved_ns);
 	return rc;
@@ -119,9 +123,11 @@ int bs_armed_cuda_made(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *h
 		       int64_t deadline_ns, float *image, struct bs_report *report)
 {
 	const bool watched = is_watched(e, deadline_ns, report);
-	int rc = held != NULL ? bs_armed_cuda_queue_slide(e, frame, held, watched)
-			      : bs_armed_cuda_queue_finish(e, frame, watched);
+	int rc;
 
+	e->flow = report->flow;
+	rc = held != NULL ? bs_armed_cuda_queue_slide(e, frame, held, watched)
+			  : bs_armed_cuda_queue_finish(e, frame, watched);
 	if (rc != 0)
 		return rc;
 	return watched ? solve_watched(e, frame, deadline_ns, image, report)
@@ -143,6 +149,7 @@ int bs_armed_cuda_peek(void *self, uint32_t frame, float *image)
 	struct bs_report unread;
 	int rc = bs_armed_cuda_slice(e, frame);
 
+	e->flow = (struct bs_flow){ 0, 0, 0.0f };
 	if (rc == 0)
 		rc = e->op->peek(e->plan, frame, e->coil_images, e->stream, NULL);
 	if (rc == 0)

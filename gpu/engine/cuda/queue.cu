@@ -52,7 +52,7 @@ int bs_armed_cuda_queue_image(struct bs_armed_cuda *e, unsigned flag, struct bs_
 		return rc;
 	if (rc == 0)
 		rc = bs_combiner_cuda_run(e->combiner, (const float *)e->coil_images,
-					  (const float *)e->maps, e->out, e->stream, why);
+					  (const float *)e->maps, &e->flow, e->out, e->stream, why);
 	if (rc == 0)
 		rc = bs_armed_cuda_pass(e, BS_CUDA_COMBINED, flag, why);
 	if (rc == 0 && !e->mapped)
@@ -235,6 +235,21 @@ static int try_unfold(struct bs_armed_cuda *e, struct bs_fail *why)
 	return rc != 0 ? rc : bs_armed_cuda_unfold(e, 0, 1, INT64_MAX - 1, &report, why);
 }
 
+/* Both ways of a velocity: they differ from image to image, and are in no graph. */
+static int try_flow(struct bs_armed_cuda *e, struct bs_fail *why)
+{
+	const struct bs_flow ways[] = { { 1, 0, 0.0f }, { 0, 1, 1.0f }, { 0, 0, 0.0f } };
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < 3; i++) {
+		e->flow = ways[i];
+		rc = bs_armed_cuda_queue_image(e, cudaEventRecordDefault, why);
+	}
+	if (rc == 0)
+		BS_CUDA(cudaStreamSynchronize(e->stream), why);
+	return rc;
+}
+
 int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why)
 {
 	const bool window = e->window.groups > 0;
@@ -258,7 +273,9 @@ int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why)
 		rc = try_unfold(e, why);
 	else if (rc == 0 && !e->varies && (split || (window && !e->share)))
 		rc = record(e, 0, BS_CUDA_SOLVE | BS_CUDA_IMAGE, &e->tail, why);
-	if (rc == 0 && bs_armed_cuda_solves(e) && !e->share)
+	if (rc == 0 && e->p->output == BS_OUTPUT_VELOCITY)
+		rc = try_flow(e, why);
+	else if (rc == 0 && bs_armed_cuda_solves(e) && !e->share)
 		rc = record(e, 0, BS_CUDA_IMAGE, &e->combine, why);
 	if (rc == 0 && e->p->preview_every > 0 && e->op->peek != NULL &&
 	    bs_plan_of(e->p).solve == BS_SOLVE_NONE) {

@@ -101,6 +101,7 @@ int bs_armed_multi_queue_image(struct bs_armed_multi *e, struct bs_fail *why)
 {
 	const struct bs_protocol *p = e->p;
 	const bool one = e->plan.joint;
+	const struct bs_flow none = {}; /* velocities are not shared out */
 	cudaStream_t stream = bs_link_stream(e->link, 0);
 	int rc = 0;
 
@@ -110,7 +111,7 @@ int bs_armed_multi_queue_image(struct bs_armed_multi *e, struct bs_fail *why)
 	if (rc == 0)
 		rc = bs_combiner_cuda_run(
 			e->combiner, (const float *)(one ? bs_ls_multi_image(e->ls) : e->images),
-			(const float *)e->maps, e->out, stream, why);
+			(const float *)e->maps, &none, e->out, stream, why);
 	if (rc != 0)
 		return rc;
 	BS_CUDA(cudaEventRecord(e->mark[BS_MULTI_COMBINED], stream), why);

@@ -48,6 +48,11 @@ static void defaults(void)
 		   "} );") == 0 &&
 		      p->by_header == 1 && p->readouts == 48 && p->readouts_max == 0,
 	      "readouts as the header says, at most all lines: %s", told);
+	CHECK(load(&site, PROTOCOL("image: { output = \"phase\"; };")) == 0 &&
+		      p->combine == BS_COMBINE_SENSE && p->maps == BS_MAPS_WALSH &&
+		      load(&site, PROTOCOL("image: { output = \"complex\"; };")) == 0 &&
+		      p->combine == BS_COMBINE_NONE && p->maps == BS_MAPS_FILE,
+	      "a phase is that of the coils together: %s", told);
 	CHECK(load(&site, PROTOCOL("")) == 0 && bs_config_choose(&site, "p", NULL, NULL) == p &&
 		      bs_config_choose(&site, "q", NULL, NULL) == NULL,
 	      "found by name");

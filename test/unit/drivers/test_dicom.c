@@ -3,47 +3,9 @@
  * by whatever validators are installed; identifiers, refusals
  */
 #define _GNU_SOURCE
-#include "test/support/check.h"
+#include "test/unit/drivers/dicom.h"
 
-#include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
-
-#include "core/text.h"
-#include "drivers/sink/sink.h"
-#include "drivers/sink/tool.h"
-#include "drivers/sink/uid.h"
-
-#define NX 7u
-#define NY 6u
-#define NZ 3u
-#define N  (NX * NY * NZ)
-
-static char dir[] = "/tmp/boreside test-XXXXXX"; /* a blank, as a site's folder may have */
-static float pixels[2 * N];
-static char words[4096];
-
-/* "name=value" each; a value may be several, with '|' between. */
-static void make_words(char out[4096], const char *const said[], size_t n)
-{
-	struct bs_text t = { out, 4096, 0, false };
-
-	bs_text_put(&t, "<ismrmrdMeta>");
-	for (size_t i = 0; i < n; i++) {
-		const char *value = strchr(said[i], '=') + 1;
-
-		bs_text_put(&t, "<meta><name>%.*s</name>", (int)(value - 1 - said[i]), said[i]);
-		for (size_t len = strcspn(value, "|");; len = strcspn(value, "|")) {
-			bs_text_put(&t, "<value>%.*s</value>", (int)len, value);
-			if (value[len] == '\0')
-				break;
-			value += len + 1;
-		}
-		bs_text_put(&t, "</meta>");
-	}
-	bs_text_put(&t, "</ismrmrdMeta>");
-}
 
 static const char *const all_words[] = {
 	"boreside_protocol=brain",
@@ -69,180 +31,13 @@ static const char *const all_words[] = {
 	"mrd_patientPosition=FFS",
 };
 
-static const char *in_dir(const char *name)
-{
-	static char path[4][256];
-	static int turn;
-
-	turn = (turn + 1) % 4;
-	(void)snprintf(path[turn], sizeof(path[turn]), "%s/%s", dir, name);
-	return path[turn];
-}
-
-static struct bs_mrd_image head(uint16_t nz)
-{
-	static const float read[3] = { 0.36f, -0.48f, 0.8f };
-	static const float phase[3] = { -0.48f, 0.64f, 0.6f };
-	static const float slice[3] = { -0.8f, -0.6f, 0.0f };
-	struct bs_mrd_image h;
-
-	memset(&h, 0, sizeof(h));
-	h.version = 1;
-	h.data_type = BS_MRD_FLOAT;
-	h.measurement_uid = 0xabcd;
-	h.matrix_size[0] = NX;
-	h.matrix_size[1] = NY;
-	h.matrix_size[2] = nz;
-	h.field_of_view[0] = 17.5f;
-	h.field_of_view[1] = 18.0f;
-	h.field_of_view[2] = 4.5f * (float)nz;
-	h.channels = 1;
-	h.position[0] = 12.5f;
-	h.position[1] = -30.0f;
-	h.position[2] = 107.25f;
-	for (int d = 0; d < 3; d++) {
-		h.read_dir[d] = read[d];
-		h.phase_dir[d] = phase[d];
-		h.slice_dir[d] = slice[d];
-	}
-	h.contrast = 1;
-	h.image_index = 3;
-	h.image_series_index = 1;
-	return h;
-}
-
-/* What the command says, at most cap - 1 bytes of it; its exit status, or -1. */
-static int run(char *said, size_t cap, const char *format, const char *path)
-{
-	char command[600];
-	size_t n;
-	FILE *p;
-
-	(void)snprintf(command, sizeof(command), format, path);
-	p = popen(command, "r");
-	if (p == NULL)
-		return -1;
-	n = fread(said, 1, cap - 1, p);
-	said[n] = '\0';
-	while (fread(command, 1, sizeof(command), p) > 0)
-		;
-	n = (size_t)pclose(p);
-	return WIFEXITED((int)n) ? WEXITSTATUS((int)n) : -1;
-}
-
-/* The value of an element as dcmdump prints it, from number which on; "" where it is not there. */
-static const char *element(const char *path, const char *tag, int which)
-{
-	static char value[4][600];
-	static int turn;
-	char said[8192];
-	char command[64];
-	char *at = said;
-	char *end;
-
-	turn = (turn + 1) % 4;
-	value[turn][0] = '\0';
-	(void)snprintf(command, sizeof(command), "dcmdump -q +L +P %s '%%s' 2>&1", tag);
-	(void)run(said, sizeof(said), command, path);
-	for (; which > 0 && at != NULL; which--) {
-		at = strchr(at, '\n');
-		at = at != NULL ? at + 1 : NULL;
-	}
-	at = at != NULL ? strstr(at, ") ") : NULL;
-	end = at != NULL ? strchr(at, '\n') : NULL;
-	if (end == NULL)
-		return "";
-	*end = '\0';
-	at += 5;                /* ") VR " */
-	end = strrchr(at, '#'); /* what dcmdump adds */
-	while (end != NULL && end > at &&
-	       (at[0] == '[' ? *end != ']' : end[-1] == ' ' || *end == '#'))
-		end--;
-	if (end != NULL)
-		*end = '\0';
-	(void)snprintf(value[turn], sizeof(value[turn]), "%s", at + (at[0] == '['));
-	return value[turn];
-}
-
-static void says(const char *path, const char *tag, int which, const char *want)
-{
-	const char *is = element(path, tag, which);
-
-	CHECK(strcmp(is, want) == 0, "%s: (%s) is '%s', wanted '%s'", strrchr(path, '/') + 1, tag,
-	      is, want);
-}
-
-static int put(const char *name, const struct bs_mrd_image *h, const char *attributes,
-	       struct bs_fail *why)
-{
-	void *self = NULL;
-	int rc = bs_sink_dicom.open(&self, in_dir(name), why);
-
-	if (rc == 0) {
-		rc = bs_sink_put(&bs_sink_dicom, self, h, attributes, pixels, why);
-		(void)bs_sink_dicom.close(self, NULL);
-	}
-	return rc;
-}
-
-static bool there(const char *tool)
-{
-	return bs_tool_there(tool, "", NULL) == 0;
-}
-
-static void validate(const char *path)
-{
-	static const struct {
-		const char *tool, *command, *wrong;
-	} all[] = {
-		{ "dcmftest", "dcmftest '%s' 2>&1", "no:" },
-		{ "dciodvfy", "dciodvfy '%s' 2>&1", "Error" },
-		{ "gdcminfo", "gdcminfo '%s' 2>&1", "rror" },
-	};
-	static char said[65536];
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		int rc;
-
-		if (!there(all[i].tool)) {
-			printf("skip %s of %s: not installed\n", all[i].tool,
-			       strrchr(path, '/') + 1);
-			continue;
-		}
-		rc = run(said, sizeof(said), all[i].command, path);
-		CHECK((rc == 0 || i == 1) && strstr(said, all[i].wrong) == NULL && said[0] != '\0',
-		      "%s of %s: %d%s", all[i].tool, strrchr(path, '/') + 1, rc,
-		      strstr(said, all[i].wrong) != NULL ? strstr(said, all[i].wrong) : "");
-	}
-}
-
-/* Stored numbers, rescaled, are the values to half a step; of frame z. */
+/* Stored numbers, rescaled, are the values to half a step. */
 static void check_pixels(const char *path, uint32_t values)
 {
-	const double slope = strtod(element(path, "0028,1053", 0), NULL);
-	const double intercept = strtod(element(path, "0028,1052", 0), NULL);
-	char command[600];
-	char said[64];
-	uint16_t stored[N];
-	double worst = 0.0;
-	size_t n = 0;
-	FILE *raw;
+	const double worst = off_by(path, pixels, values, false);
 
-	(void)snprintf(command, sizeof(command),
-		       "rm -rf '%s/raw' && mkdir '%s/raw' && dcmdump -q +W '%s/raw' '%%s' "
-		       ">/dev/null 2>&1; cat '%s/raw/'*.raw >'%s/pixels'",
-		       dir, dir, dir, dir, dir);
-	(void)run(said, sizeof(said), command, path);
-	raw = fopen(in_dir("pixels"), "rb");
-	if (raw != NULL) {
-		n = fread(stored, sizeof(stored[0]), N, raw);
-		(void)fclose(raw);
-	}
-	for (uint32_t i = 0; i < n; i++)
-		worst = fmax(worst, fabs(intercept + slope * stored[i] - (double)pixels[i]));
-	CHECK(n == values && slope > 0.0 && worst <= 0.5001 * slope,
-	      "%s: %zu pixels, the worst off by %.2e of a step", strrchr(path, '/') + 1, n,
-	      worst / slope);
+	CHECK(worst <= 0.5001, "%s: %u pixels, the worst off by %.2e of a step",
+	      strrchr(path, '/') + 1, values, worst);
 }
 
 static void slice(void)
@@ -440,16 +235,11 @@ static void folder(void)
 
 int main(void)
 {
-	char clean[128];
-	uint64_t seed = 5;
+	const bool tools = dicom_open();
 
-	if (mkdtemp(dir) == NULL)
-		return 1;
-	for (size_t i = 0; i < 2 * N; i++)
-		pixels[i] = (float)check_uniform(&seed);
 	make_words(words, all_words, sizeof(all_words) / sizeof(all_words[0]));
 	uids();
-	if (!there("dump2dcm") || !there("dcmdump") || !there("storescu")) {
+	if (!tools) {
 		printf("skip DICOM files: the tools of package dcmtk are not here\n");
 	} else {
 		slice();
@@ -458,6 +248,6 @@ int main(void)
 		odd_values();
 		folder();
 	}
-	(void)snprintf(clean, sizeof(clean), "rm -rf '%s'", dir);
-	return system(clean) != 0 || check_done();
+	dicom_close();
+	return check_done();
 }

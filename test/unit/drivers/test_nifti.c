@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/frame/recon.h"
 #include "drivers/sink/sink.h"
 
 #define NX 8u
@@ -158,6 +159,25 @@ static void unplaced(void)
 	nifti_image_free(im);
 }
 
+/* Of a velocity: unit, and the window from end to end. */
+static void velocity(void)
+{
+	struct bs_mrd_image h = head(false, 1, 1, 1.0f);
+	nifti_image *im;
+
+	h.image_type = BS_MRD_PHASE;
+	h.image_series_index |= BS_VELOCITY_SERIES;
+	im = written("v.nii", &h);
+	CHECK(im != NULL && strcmp(im->intent_name, "cm/s") == 0 &&
+		      fabs((double)im->cal_max - acos(-1.0)) < 1e-6 && im->cal_min == -im->cal_max,
+	      "a velocity says its unit");
+	nifti_image_free(im);
+	h.image_series_index = 1;
+	im = written("w.nii", &h);
+	CHECK(im != NULL && strcmp(im->intent_name, "rad") == 0, "a phase, too");
+	nifti_image_free(im);
+}
+
 static void refused(void)
 {
 	struct bs_mrd_image h = head(false, 1, 1, 1.0f);
@@ -192,6 +212,7 @@ int main(void)
 	h = head(false, NZ, 1, -1.0f);
 	check_one("c.nii", &h);
 	unplaced();
+	velocity();
 	refused();
 	(void)snprintf(clean, sizeof(clean), "rm -rf '%s'", dir);
 	return system(clean) != 0 || check_done();

@@ -245,6 +245,41 @@ static void test_png(void)
 	check_png(in_dir("pngs/scan0000abcd-s002-i00002-3.png"), false);
 }
 
+/* A phase's 0 is grey, whatever is in the image; -VENC of a velocity is black, VENC white. */
+static void test_signs(void)
+{
+	static const char venc[] = "<ismrmrdMeta><meta><name>boreside_venc</name><value>150</value>"
+				   "</meta></ismrmrdMeta>";
+	const float flow[5] = { -150.0f, 0.0f, 75.0f, 150.0f, NAN };
+	const float phase[5] = { 0.0f, 0.1f, -0.1f, 3.14159274f, -3.14159274f };
+	const unsigned char want[2][5] = { { 0, 127, 191, 255, 0 }, { 127, 131, 123, 255, 0 } };
+	struct bs_mrd_image h = { .version = 1,
+				  .data_type = BS_MRD_FLOAT,
+				  .image_type = BS_MRD_PHASE,
+				  .matrix_size = { 5, 1, 1 },
+				  .channels = 1 };
+	struct bs_fail why = { 0 };
+
+	for (int p = 0; p < 2; p++) {
+		unsigned char *got;
+		void *self = NULL;
+		uint32_t x = 0;
+		uint32_t y = 0;
+		int rc = bs_sink_png.open(&self, in_dir("sign.png"), &why);
+
+		if (rc == 0)
+			rc = bs_sink_put(&bs_sink_png, self, &h, p == 0 ? venc : attributes,
+					 p == 0 ? flow : phase, &why);
+		(void)bs_sink_png.close(self, NULL);
+		got = read_png(in_dir("sign.png"), &x, &y);
+		CHECK(rc == 0 && got != NULL && x == 5 && memcmp(got, want[p], 5) == 0,
+		      "%s: %u %u %u %u %u %s", p == 0 ? "velocity" : "phase", got ? got[0] : 0,
+		      got ? got[1] : 0, got ? got[2] : 0, got ? got[3] : 0, got ? got[4] : 0,
+		      why.text);
+		free(got);
+	}
+}
+
 static void test_not_finite(void)
 {
 	float one[4] = { 1.0f, NAN, INFINITY, 0.5f };
@@ -446,6 +481,7 @@ int main(void)
 		pixels[i] = (float)(check_uniform(&seed) - 0.5) * (float)(1 + i % 9);
 	test_window();
 	test_png();
+	test_signs();
 	test_not_finite();
 	test_cfl();
 	test_mrd();

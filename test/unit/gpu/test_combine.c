@@ -19,8 +19,10 @@ static double complex at(const float *a, uint32_t coil, uint32_t v)
 }
 
 /* Fills want by the formulas in combine.h; returns the number of floats. */
-static size_t expect(enum bs_combine how, bool cx)
+static size_t expect(enum bs_combine how, enum bs_output output)
 {
+	const bool cx = output == BS_OUTPUT_COMPLEX;
+
 	size_t n = 0;
 
 	for (uint32_t c = 0; c < (how == BS_COMBINE_NONE ? COILS : 1); c++)
@@ -41,7 +43,9 @@ static size_t expect(enum bs_combine how, bool cx)
 				sum = sqrt(creal(sum));
 			else if (how == BS_COMBINE_SENSE)
 				sum = power > 0 ? sum / power : 0;
-			want[n++] = (float)(cx ? creal(sum) : cabs(sum));
+			want[n++] = (float)(cx                          ? creal(sum)
+					    : output == BS_OUTPUT_PHASE ? carg(sum)
+									: cabs(sum));
 			if (cx)
 				want[n++] = (float)cimag(sum);
 		}
@@ -64,7 +68,7 @@ static size_t leaves(const struct bs_protocol *p, const float *images, const flo
 		rc = bs_combiner_plan(&plan, p, &arena, team, &why);
 	CHECK(rc == 0 && arena.used == need.total_bytes, "combiner %s", why.text);
 	if (rc == 0)
-		bs_combiner_run(plan, images, own, to);
+		bs_combiner_run(plan, images, own, &(struct bs_flow){ 0 }, to);
 	bs_combiner_close(plan);
 	bs_arena_close(&arena);
 	return (size_t)bs_protocol_image_voxels(p);
@@ -111,6 +115,85 @@ static void two_sets(struct bs_team *team, bool solved, uint32_t image)
 	free(one[1]);
 }
 
+/* What is resized is the coils' images, before they are multiplied; image 0: nothing. */
+static void velocities(struct bs_team *team, enum bs_combine how, uint32_t image)
+{
+	const uint32_t nx = VOXELS / 10;
+	struct bs_protocol p = { .name = "flow",
+				 .method = BS_METHOD_GRIDDING,
+				 .dims = 2,
+				 .matrix = { nx, 10, 1 },
+				 .image_matrix = { image, image, 1 },
+				 .slices = 2,
+				 .contrasts = 1,
+				 .coils = COILS / 2,
+				 .combine = how,
+				 .output = BS_OUTPUT_VELOCITY };
+	struct bs_protocol each = p;
+	const struct bs_flow set[4] = { { 2, 0, 80 }, { 1, 0, 80 }, { 0, 2, 80 }, { 0, 0, 80 } };
+	const float *own[2] = { in, in + 2 * (size_t)p.coils * nx * 10 };
+	struct bs_need need = { 0 };
+	struct bs_arena arena = { 0 };
+	struct bs_combiner *plan = NULL;
+	struct bs_fail why = { 0 };
+	float *one[2] = { malloc(sizeof(out)), malloc(sizeof(out)) };
+	size_t n = 0;
+	double worst = 0;
+	int rc = bs_combiner_need(&p, &need, &why);
+
+	/* each coil by itself, as it leaves */
+	each.combine = BS_COMBINE_NONE;
+	each.output = BS_OUTPUT_COMPLEX;
+	for (int s = 0; s < 2; s++)
+		n = leaves(&each, own[s], maps, team, one[s]);
+	each = p;
+	each.output = BS_OUTPUT_MAGNITUDE;
+	(void)leaves(&each, own[0], maps, team, want);
+	if (rc == 0)
+		rc = bs_arena_open(&arena, need.total_bytes, &why);
+	if (rc == 0)
+		rc = bs_combiner_plan(&plan, &p, &arena, team, &why);
+	CHECK(rc == 0 && arena.used == need.total_bytes, "combiner %s", why.text);
+	if (rc != 0)
+		return;
+	bs_combiner_run(plan, own[0], maps, &set[0], out);
+	CHECK(memcmp(out, want, n * 4) == 0, "set 0 leaves as magnitude");
+	bs_combiner_run(plan, own[1], maps, &set[1], out); /* another place */
+	bs_combiner_run(plan, own[1], maps, &set[2], out);
+	for (size_t v = 0; v < n; v++) {
+		double complex sum = 0;
+		double off;
+
+		for (uint32_t c = 0; c < p.coils; c++) {
+			const float *a = one[0] + 2 * (c * n + v);
+			const float *b = one[1] + 2 * (c * n + v);
+
+			sum += (b[0] + I * (double)b[1]) * (a[0] - I * (double)a[1]);
+		}
+		off = fabs(out[v] - 80 / acos(-1.0) * carg(sum));
+		/* roundings of products, which may cancel, against what is left of them */
+		worst = fmax(worst, fmin(off, 160 - off) * fmin(cabs(sum), 1));
+	}
+	CHECK(n > 0 && worst < 1e-4, "velocity, combine %d, image %u: error %.1e cm/s", how, image,
+	      worst);
+	bs_combiner_run(plan, own[0], maps, &set[3], out);
+	CHECK(memcmp(out, want, n * 4) == 0, "without a set 0 a magnitude leaves");
+	bs_combiner_close(plan);
+	bs_arena_close(&arena);
+	free(one[0]);
+	free(one[1]);
+}
+
+/* The phase of 0 is 0, whatever its signs. */
+static void zeros(struct bs_team *team)
+{
+	const float z[8] = { 0.0f, 0.0f, -0.0f, 0.0f, -0.0f, -0.0f, 0.0f, -0.0f };
+	float phase[4] = { 1, 1, 1, 1 };
+
+	bs_combine(team, BS_COMBINE_NONE, BS_OUTPUT_PHASE, 1, 4, z, NULL, phase);
+	CHECK(phase[0] == 0 && phase[1] == 0 && phase[2] == 0 && phase[3] == 0, "phases of 0");
+}
+
 int main(void)
 {
 	static const char *const names[] = { "none", "rss", "sense" };
@@ -126,10 +209,12 @@ int main(void)
 
 		CHECK(bs_team_open(&team, members, &why) == 0, "team of %d", members);
 		for (int how = BS_COMBINE_NONE; how <= BS_COMBINE_SENSE; how++)
-			for (int o = BS_OUTPUT_MAGNITUDE; o <= BS_OUTPUT_COMPLEX; o++) {
-				size_t n = expect((enum bs_combine)how, o == BS_OUTPUT_COMPLEX);
+			for (int o = BS_OUTPUT_MAGNITUDE; o <= BS_OUTPUT_PHASE; o++) {
+				size_t n = expect((enum bs_combine)how, (enum bs_output)o);
 				double e;
 
+				if (how == BS_COMBINE_RSS && o == BS_OUTPUT_PHASE)
+					continue; /* it has none, and rules refuse it */
 				bs_combine(team, (enum bs_combine)how, (enum bs_output)o, COILS,
 					   VOXELS, in, maps, out);
 				e = check_rel(out, want, n);
@@ -139,6 +224,10 @@ int main(void)
 			}
 		for (int i = 0; i < 4; i++)
 			two_sets(team, i % 2 != 0, i < 2 ? 0 : 12);
+		for (int i = 0; i < 4; i++)
+			velocities(team, i % 2 != 0 ? BS_COMBINE_SENSE : BS_COMBINE_RSS,
+				   i < 2 ? 0 : 12);
+		zeros(team);
 		bs_team_close(team);
 	}
 	return check_done();

@@ -207,7 +207,7 @@ static void combine_one(struct bs_protocol p, const float *in, const float *maps
 		      bs_combiner_plan(&c, &p, &arena, team, &why) == 0 &&
 		      arena.size - arena.used < BS_ALIGN,
 	      "need says what plan takes %s", why.text);
-	bs_combiner_run(c, in, maps, out);
+	bs_combiner_run(c, in, maps, &(struct bs_flow){ 0 }, out);
 	if (same) {
 		bs_combine(team, p.combine, p.output, p.coils, bs_protocol_voxels(&p), in, maps,
 			   want);

@@ -34,6 +34,41 @@ static int read_text(const char *xml)
 #define STEP1(inner) "<kspace_encoding_step_1>" inner "</kspace_encoding_step_1>"
 #define FULL         STEP1("<minimum>0</minimum><maximum>255</maximum><center>128</center>")
 
+#define DOUBLE(name, v)                                                                            \
+	"<userParameterDouble><name>" name "</name><value>" v "</value></userParameterDouble>"
+
+/* In cm/s; of several the first, and what they span. */
+static void vencs(void)
+{
+	static const struct {
+		const char *xml;
+		float venc, least, most;
+		const char *says;
+	} cases[] = {
+		{ HEADER("<userParameters>" DOUBLE("VENC_0", "150.0") "</userParameters>"), 150,
+		  150, 150, "" },
+		{ HEADER("<userParameters>" DOUBLE("VENC_1", "80")
+				 DOUBLE("VENC_0", "150") "</userParameters>"),
+		  150, 80, 150, "" },
+		{ HEADER("<userParameters>" DOUBLE("VENC_0", "60")
+				 DOUBLE("VENC_1", "0") "</userParameters>"),
+		  60, 60, 60, "" },
+		{ HEADER("<userParameters>" DOUBLE("VENC_0", "-3") "</userParameters>"), 0, 0, 0,
+		  "VENC_0 of the header is -3, no velocity in cm/s" },
+		{ HEADER("<userParameters>" DOUBLE("VENC_0", "fast") "</userParameters>"), 0, 0, 0,
+		  "VENC_0 of the header is 'fast', no number" },
+		{ HEADER(""), 0, 0, 0, "" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		CHECK(read_text(cases[i].xml) == 0 && info.venc == cases[i].venc &&
+			      info.venc_range[0] == cases[i].least &&
+			      info.venc_range[1] == cases[i].most &&
+			      strstr(info.remark, cases[i].says) != NULL,
+		      "VENC %zu: %g, %g to %g, '%s'", i, (double)info.venc,
+		      (double)info.venc_range[0], (double)info.venc_range[1], info.remark);
+}
+
 /* As tools write them: each says what of the header was not taken as it is. */
 int main(void)
 {
@@ -94,5 +129,6 @@ int main(void)
 	CHECK(!t.full && read_text(many) == 0 && strlen(info.remark) < sizeof(info.remark) &&
 		      strcmp(info.remark + strlen(info.remark) - 10, "; and more") == 0,
 	      "more than there is room for: '%s'", info.remark);
+	vencs();
 	return check_done();
 }

@@ -9,6 +9,7 @@
 static unsigned char *out;
 static size_t out_len;
 static struct bs_picture p;
+static uint16_t image_type;
 
 static unsigned value(size_t i)
 {
@@ -25,6 +26,7 @@ static int make(uint16_t type, const uint32_t size[3], uint16_t channels, const 
 						      (uint16_t)size[2] },
 				     .channels = channels,
 				     .slice = 3,
+				     .image_type = image_type,
 				     .user_int = { 5000, 1200, 1, 7, 2, 2, 0, 2 } };
 	int rc;
 
@@ -59,6 +61,22 @@ static void check_plane(void)
 	      "complex, two channels: the root of the sum of squares; what is not finite is 0");
 }
 
+/* A phase or a velocity keeps its sign: 0 is in the middle. */
+static void check_sign(void)
+{
+	static const float v[4] = { -50.0f, 0.0f, 100.0f, NAN };
+
+	image_type = BS_MRD_PHASE;
+	CHECK(make(BS_MRD_FLOAT, (const uint32_t[3]){ 4, 1, 1 }, 1, v, sizeof(v)) == 0 &&
+		      p.least == -100.0f && p.most == 100.0f && value(0) == 16384 &&
+		      value(1) == 32768 && value(2) == 65535 && value(3) == 32768,
+	      "a velocity: %u %u %u %u", value(0), value(1), value(2), value(3));
+	CHECK(make(BS_MRD_FLOAT, (const uint32_t[3]){ 2, 1, 1 }, 2, v, sizeof(v)) == 0 &&
+		      p.most == 50.0f && value(0) == 0 && value(1) == 32768,
+	      "of two channels the first");
+	image_type = 0;
+}
+
 /* 160 x 160 x 64 is more than 2^20 pixels: blocks of 2 x 2. */
 static void check_volume(void)
 {
@@ -89,6 +107,7 @@ int main(void)
 	static const float zeros[16] = { 0.0f };
 
 	check_plane();
+	check_sign();
 	check_volume();
 	CHECK(make(BS_MRD_FLOAT, (const uint32_t[3]){ 4, 4, 1 }, 1, zeros, sizeof(zeros)) == 0 &&
 		      p.most == 0.0f && value(15) == 0,

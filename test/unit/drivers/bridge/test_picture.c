@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/frame/recon.h"
 #include "ipc/wire/bytes.h"
 #include "ipc/wire/mrd.h"
 #include "test/support/check.h"
@@ -19,6 +20,7 @@ static struct bs_mrd_image head;
 static char attributes[4096];
 static const unsigned char *pixels;
 static double scale;
+static uint16_t image_type = BS_MRD_MAGNITUDE, series = 1;
 
 /* n values (complex: pairs) through the door, and what stands in the message. */
 static bool add(enum bs_pixels as, const float *values, uint16_t n, bool is_complex,
@@ -32,7 +34,8 @@ static bool add(enum bs_pixels as, const float *values, uint16_t n, bool is_comp
 					    .channels = 1,
 					    .read_dir = { 1.0f, 0.0f, 0.0f },
 					    .phase_dir = { 0.0f, -0.6f, 0.8f },
-					    .image_type = is_complex ? 5 : 1 },
+					    .image_type = is_complex ? 5 : image_type,
+					    .image_series_index = series },
 				  .attributes = own,
 				  .attributes_len = strlen(own),
 				  .pixels = copy + 1,
@@ -92,7 +95,7 @@ static void integers(void)
 		      value(2) == 4095 && value(3) == 1024,
 	      "the first one fills 12 bits");
 	CHECK(says("boreside_scale") == 2047.5 && says("WindowWidth") == 4095.0 &&
-		      says("WindowCenter") == 2047.5,
+		      says("WindowCenter") == 2048.0,
 	      "its scale and window");
 	CHECK(add(BS_PIXELS_INT16, loud, 4, false, OWN) && value(0) == 8190 && scale == 2047.5,
 	      "the next one keeps the scale");
@@ -128,6 +131,60 @@ static void floats(void)
 	CHECK(head.attribute_string_len == strlen(attributes), "their length");
 }
 
+/* Phases and velocities have one scale, whatever is in them, their type and their sign. */
+static void phases(void)
+{
+	const float pi = 3.14159265f;
+	const float phase[4] = { -pi, 0.0f, pi, NAN };
+	const float flow[4] = { -150.0f, 75.0f, 0.5f, 15.0f };
+	static const char venc[] = "<ismrmrdMeta><meta><name>boreside_venc</name><value>150"
+				   "</value></meta></ismrmrdMeta>";
+
+	image_type = BS_MRD_PHASE;
+	scale = 3.0;
+	CHECK(add(BS_PIXELS_INT16, phase, 4, false, OWN) && head.data_type == 2 &&
+		      head.image_type == BS_MRD_PHASE && value(0) == 0 && value(1) == 2048 &&
+		      value(2) == 4095 && value(3) == 2048 && scale == 3.0,
+	      "a phase: %u %u %u %u", value(0), value(1), value(2), value(3));
+	CHECK(says("WindowCenter") == 2048.0 && says("WindowWidth") == 4096.0 &&
+		      says("boreside_offset") == 2047.5 &&
+		      fabs(says("boreside_scale") - 4095.0 / (2.0 * acos(-1.0))) < 1e-6 &&
+		      strstr(attributes, "<value>BORESIDE_PHASE</value>") != NULL,
+	      "its window, scale and name");
+	series = 1 | BS_VELOCITY_SERIES;
+	CHECK(add(BS_PIXELS_INT16, flow, 4, false, venc) && head.image_type == BS_MRD_PHASE &&
+		      value(0) == 0 && value(1) == 3071 && value(2) == 2054 && value(3) == 2252,
+	      "a velocity: %u %u %u %u", value(0), value(1), value(2), value(3));
+	CHECK(says("boreside_scale") == 13.65 &&
+		      strstr(attributes, "<value>Quantitative</value>") != NULL &&
+		      strstr(attributes, "<value>BORESIDE_VELOCITY</value>") != NULL,
+	      "its scale and name");
+	CHECK(add(BS_PIXELS_FLOAT, flow, 4, false, venc) && head.data_type == 5 &&
+		      memcmp(pixels, flow, sizeof(flow)) == 0 && says("WindowCenter") == 0.0 &&
+		      says("WindowWidth") == 300.0,
+	      "floats leave in cm/s");
+	image_type = BS_MRD_MAGNITUDE;
+	series = 1;
+}
+
+/* Whole numbers, or no window. */
+static void windows(void)
+{
+	const float small[4] = { 0.0f, 0.01f, 0.02f, 0.03f };
+	const float large[4] = { 0.0f, 100.4f, 777.7f, 1000.3f };
+
+	CHECK(add(BS_PIXELS_FLOAT, small, 4, false, OWN) && isnan(says("WindowWidth")) &&
+		      isnan(says("WindowCenter")),
+	      "no window of a fraction");
+	CHECK(add(BS_PIXELS_FLOAT, large, 4, false, OWN) && says("WindowWidth") == 1000.0 &&
+		      says("WindowCenter") == 500.0,
+	      "a whole one");
+	scale = 0.0;
+	CHECK(add(BS_PIXELS_INT16, small, 4, false, OWN) && says("WindowWidth") == 4095.0 &&
+		      says("WindowCenter") == 2048.0,
+	      "of whole pixels always");
+}
+
 static void bounds(void)
 {
 	static float many[65535];
@@ -153,6 +210,8 @@ int main(void)
 {
 	integers();
 	floats();
+	phases();
+	windows();
 	bounds();
 	bs_buffer_free(&out);
 	return check_done();

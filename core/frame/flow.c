@@ -1,0 +1,182 @@
+/* core/frame/flow.c - see flow.h */
+#include "core/frame/flow.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/frame/recon.h"
+#include "core/text.h"
+
+float bs_flow_venc(const struct bs_protocol *p, const struct bs_scan_info *info)
+{
+	return info->venc > 0.0f ? info->venc : (float)p->venc;
+}
+
+int bs_flow_admit(const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why)
+{
+	if (p->output != BS_OUTPUT_VELOCITY)
+		return 0;
+	if (info->encodings > 1)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "image.output velocity of protocol '%s' is of one encoding: the "
+			       "header has %u",
+			       p->name, info->encodings);
+	if (info->venc_range[0] != info->venc_range[1])
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "image.output velocity of protocol '%s' takes one VENC: the header "
+			       "has VENC_0, VENC_1, ... from %g to %g cm/s",
+			       p->name, (double)info->venc_range[0], (double)info->venc_range[1]);
+	if (!(bs_flow_venc(p, info) > 0.0f))
+		return bs_fail(
+			why, BS_ERR_CONFIG,
+			"image.output velocity of protocol '%s': neither userParameterDouble "
+			"VENC_0 of the header nor image.venc says the velocity of a phase of "
+			"pi",
+			p->name);
+	if (info->set.given && info->set.max == info->set.min)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "image.output velocity of protocol '%s': the header has set %u "
+			       "alone, a velocity is that of a set n against set 0",
+			       p->name, info->set.max);
+	if (info->set.given && info->set.min > 0)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "image.output velocity of protocol '%s': the header's sets %u to %u "
+			       "are without the reference, set 0",
+			       p->name, info->set.min, info->set.max);
+	return 0;
+}
+
+int bs_flows_arm(struct bs_flows *f, const struct bs_protocol *p, struct bs_fail *why)
+{
+	f->p = p;
+	f->places = bs_protocol_references(p);
+	f->place = f->places > 0 ? calloc(f->places, sizeof(*f->place)) : NULL;
+	return f->places > 0 && f->place == NULL
+		       ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': references", p->name)
+		       : 0;
+}
+
+void bs_flows_disarm(struct bs_flows *f)
+{
+	free(f->place);
+}
+
+void bs_flows_scan(struct bs_flows *f, const struct bs_protocol *p, const struct bs_scan_info *info)
+{
+	for (uint32_t i = 0; i < f->places; i++)
+		f->place[i].held = false;
+	f->closed = false;
+	f->venc = bs_flow_venc(p, info);
+}
+
+/* A frame and its set 0 have all other counters in common; of summed averages this one is none. */
+static bool is_of(const struct bs_flows *f, const struct bs_flow_kept *k,
+		  const struct bs_mrd_idx *idx)
+{
+	const struct bs_mrd_idx *own = &k->idx;
+
+	return k->held && own->slice == idx->slice && own->contrast == idx->contrast &&
+	       own->phase == idx->phase && own->repetition == idx->repetition &&
+	       (f->p->averages > 1 || own->average == idx->average);
+}
+
+static const struct bs_flow_kept *find_kept(const struct bs_flows *f, const struct bs_mrd_idx *idx)
+{
+	for (uint32_t i = 0; i < f->places; i++)
+		if (is_of(f, &f->place[i], idx))
+			return &f->place[i];
+	return NULL;
+}
+
+/* For another set 0: an earlier one of the same frame, an empty place, the oldest. */
+static uint32_t place_for(const struct bs_flows *f, const struct bs_mrd_idx *idx)
+{
+	const struct bs_flow_kept *same = find_kept(f, idx);
+	uint32_t best = 0;
+
+	if (same != NULL)
+		return (uint32_t)(same - f->place);
+	for (uint32_t i = 1; i < f->places && f->place[best].held; i++)
+		if (!f->place[i].held || f->place[i].number < f->place[best].number)
+			best = i;
+	return best;
+}
+
+void bs_flows_wait(const struct bs_flows *f, struct bs_opens *o)
+{
+	const uint32_t all = f->places > 0 ? o->pairs * o->lanes : 0;
+
+	for (uint32_t i = 0; i < all; i++) {
+		const struct bs_open *at = &o->at[i];
+
+		if (at->state == BS_OPEN_OVER)
+			bs_opens_wait(o, i,
+				      at->idx.set != 0 && !at->urged &&
+					      find_kept(f, &at->idx) == NULL,
+				      false);
+	}
+	for (uint32_t i = 0; i < all && f->closed && o->over == 0; i++)
+		if (o->at[i].state == BS_OPEN_OVER)
+			bs_opens_wait(o, i, false, true);
+}
+
+void bs_flows_aim(const struct bs_flows *f, const struct bs_mrd_idx *idx,
+		  struct bs_recon_image *image)
+{
+	const struct bs_flow_kept *kept = find_kept(f, idx);
+	struct bs_flow *flow = &image->report.flow;
+
+	memset(flow, 0, sizeof(*flow));
+	if (f->places == 0 || image->preview)
+		return;
+	flow->venc = f->venc;
+	if (idx->set == 0)
+		flow->keep = 1 + place_for(f, idx);
+	else if (kept != NULL)
+		flow->against = 1 + (uint32_t)(kept - f->place);
+}
+
+void bs_flows_say(const struct bs_flows *f, const struct bs_mrd_idx *idx,
+		  struct bs_recon_image *image)
+{
+	const struct bs_flow *flow = &image->report.flow;
+	struct bs_text t = { image->lacks, sizeof(image->lacks), strlen(image->lacks), false };
+	const struct bs_flow_kept *kept;
+
+	if (f->places == 0 || image->preview || idx->set == 0)
+		return;
+	if (flow->against == 0) {
+		bs_text_put(&t, "%sno velocity but a magnitude: set 0, the reference, did not come",
+			    t.len > 0 ? "; " : "");
+		return;
+	}
+	kept = &f->place[flow->against - 1];
+	if (kept->lacks[0] != '\0')
+		bs_text_put(&t, "%sof set 0, the reference: %s", t.len > 0 ? "; " : "",
+			    kept->lacks);
+	if (kept->last_ns > image->last_ns)
+		image->last_ns = kept->last_ns;
+}
+
+void bs_flows_made(struct bs_flows *f, const struct bs_mrd_idx *idx, struct bs_recon_image *image)
+{
+	const struct bs_flow *flow = &image->report.flow;
+	struct bs_flow_kept *kept;
+
+	if (flow->against > 0 && f->place[flow->against - 1].cut)
+		image->report.deadline_stop = true;
+	if (flow->keep == 0)
+		return;
+	kept = &f->place[flow->keep - 1];
+	*kept = (struct bs_flow_kept){ .held = true,
+				       .cut = image->report.deadline_stop,
+				       .idx = *idx,
+				       .number = image->number,
+				       .last_ns = image->last_ns };
+	if (image->missing > 0 && image->lacks[0] == '\0')
+		(void)snprintf(kept->lacks, sizeof(kept->lacks), "%u readouts", image->missing);
+	else
+		(void)snprintf(kept->lacks, sizeof(kept->lacks), "%.*s",
+			       (int)sizeof(kept->lacks) - 1, image->lacks);
+}
