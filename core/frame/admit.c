@@ -530,9 +530,8 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 	if (rc == 0 && line && bs_plan_streams(p))
 		rc = admit_path(p, info, head, traj, row, why);
 	else if (rc == 0 && line)
-		rc = bs_plan_on_grid(p)
-			     ? admit_line(p, table, info, head, traj, row, why)
-			     : admit_trajectory(p, table, info, head, traj, row, why);
+		rc = bs_plan_on_grid(p) ? admit_line(p, table, info, head, traj, row, why)
+					: admit_trajectory(p, table, info, head, traj, row, why);
 	if (rc == 0)
 		rc = check_values(p, head, data, why);
 	return rc;
