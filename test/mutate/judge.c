@@ -204,7 +204,9 @@ static unsigned lost_of(const struct scan *s, const struct frame *f)
 	unsigned n = 0;
 
 	for (uint32_t i = 0; i < s->frame_count; i++)
-		n += f == NULL || f == &s->frames[i] ? s->frames[i].lost : 0;
+		if (f == NULL || memcmp(&f->at[SLICE], &s->frames[i].at[SLICE],
+					sizeof(f->at[0]) * (AVERAGE - SLICE)) == 0)
+			n += s->frames[i].lost; /* of all averages, which may be summed */
 	return n;
 }
 
