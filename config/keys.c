@@ -441,12 +441,9 @@ P("image.maps_every", BS_KEY_INT, "images", "0", 0, 65536, NULL, maps_every,
   "sliding windows: maps are made from the scan again with every so many images of a slice, from "
   "the readouts of that image's window; 0: with each pass of the window"),
 P("image.output", BS_KEY_WORD, "", "\"magnitude\"", 0, 0, outputs, output,
-  "magnitude: float; complex: complex float; phase: float, radians, of the image that the coils' "
-  "maps combine (by default image.maps walsh) or, with combine none, of each coil; velocity: "
-  "float, cm/s, image.venc / pi times the phase of a set against set 0, whose magnitude leaves"),
+  "magnitude; complex; phase: radians; velocity: cm/s, a set against set 0 (board/doc/SCANS.md)"),
 P("image.venc", BS_KEY_NUMBER, "cm/s", "0.0", 0, 100000, NULL, venc,
-  "output velocity, of a header without userParameterDouble VENC_0: the velocity whose phase is "
-  "pi; 0: such a scan is refused"),
+  "output velocity, where the header has no VENC_0: the velocity whose phase is pi"),
 P("image.matrix", BS_KEY_INT3, "voxels", "[0, 0, 0]", 0, BS_AXIS_MAX, NULL, image_matrix,
   "size of the image that leaves, [x, y] or [x, y, z], 1 to 512 an axis, z 1 in 2D; the "
   "field of view stays: the k-space of each coil's image is zero-filled, or cut. Default the "

@@ -1,5 +1,5 @@
 /*
- * config/rule.h - what rules are written with: for rules.c, fieldrules.c, outputrules.c,
+ * config/rule.h - what rules are written with: for rules.c, fieldrules.c,
  * streamrules.c and siterules.c alone
  */
 #ifndef BS_CONFIG_RULE_H

@@ -46,7 +46,7 @@ enum bs_lacking { BS_LACKING_REFUSE, BS_LACKING_ZEROS };
 enum bs_maps_from { BS_MAPS_FILE, BS_MAPS_ESPIRIT, BS_MAPS_WALSH, BS_MAPS_STUDY };
 /* What a scan leaves to later ones. */
 enum bs_kept_kind { BS_KEPT_MAPS, BS_KEPT_FIELD, BS_KEPT_KINDS };
-/* velocity: set 0 leaves as magnitude, the others against it (core/frame/flow.h). */
+/* velocity: set 0 leaves as magnitude, the others against it (core/flow/flow.h). */
 enum bs_output { BS_OUTPUT_MAGNITUDE, BS_OUTPUT_COMPLEX, BS_OUTPUT_PHASE, BS_OUTPUT_VELOCITY };
 enum bs_traj_type {
 	BS_TRAJ_FILE,

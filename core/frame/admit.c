@@ -7,7 +7,7 @@
 
 #include "core/frame/averages.h"
 #include "core/frame/encoding.h"
-#include "core/frame/flow.h"
+#include "core/flow/flow.h"
 #include "core/frame/geometry.h"
 #include "core/frame/open.h"
 #include "core/plan/plan.h"

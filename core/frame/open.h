@@ -48,7 +48,7 @@ struct bs_open {
 	uint8_t *row;                   /* [rows]: 1 = this readout is in */
 	bool again;                     /* one with these counters was whole before it */
 	bool own;                       /* a line of its own ended it */
-	bool waits;                     /* over, and its image for another's (core/frame/flow.h) */
+	bool waits;                     /* over, and its image for another's (core/flow/flow.h) */
 	bool urged;                     /* it waited, and may not any more */
 	uint64_t began, touched, ended; /* numbers of the scan's lines; of what is over */
 	struct {                        /* the last whole one in this place; have 0: none was */

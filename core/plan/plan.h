@@ -44,7 +44,7 @@ enum bs_plan_stage {
 	BS_PLAN_COMBINE,  /* coils, or images with maps of their own, to one image */
 	BS_PLAN_RESIZE,   /* it leaves on another matrix (gpu/image/resize.h) */
 	BS_PLAN_PHASE,    /* its argument */
-	BS_PLAN_VELOCITY, /* of a set against set 0 (core/frame/flow.h) */
+	BS_PLAN_VELOCITY, /* of a set against set 0 (core/flow/flow.h) */
 	BS_PLAN_STAGES
 };
 

@@ -1,5 +1,5 @@
 /*
- * core/frame/flow.h - velocities: images of a set against set 0 (image.output velocity)
+ * core/flow/flow.h - velocities: images of a set against set 0 (image.output velocity)
  *
  * Set 0 is the reference: its image leaves as magnitude, and its coil images are kept (struct
  * bs_flow) until those of as many other frames have come. Each other set's image is VENC / pi
@@ -9,8 +9,8 @@
  * Which places there are is told here, what is in them engines hold. One thread per struct.
  * Test: test/unit/core/frame/test_flow.c
  */
-#ifndef BS_CORE_FRAME_FLOW_H
-#define BS_CORE_FRAME_FLOW_H
+#ifndef BS_CORE_FLOW_FLOW_H
+#define BS_CORE_FLOW_FLOW_H
 
 #include <stdbool.h>
 

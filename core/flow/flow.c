@@ -1,5 +1,5 @@
-/* core/frame/flow.c - see flow.h */
-#include "core/frame/flow.h"
+/* core/flow/flow.c - see flow.h */
+#include "core/flow/flow.h"
 
 #include <stdio.h>
 #include <stdlib.h>
