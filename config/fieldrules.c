@@ -1,4 +1,7 @@
-/* config/fieldrules.c - the rules of where a field map comes from, and of image.output; see rules.h */
+/*
+ * config/fieldrules.c - the rules of where a field map comes from, and of image.output; see
+ * rules.h
+ */
 #include "config/rules.h"
 
 #include "config/rule.h"

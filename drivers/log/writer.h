@@ -48,7 +48,7 @@ struct bs_log_writer {
 	uint64_t next, durable; /* numbers: of the next record; all before are committed */
 	uint64_t synced;        /* all before are on the disk */
 	int64_t oldest_ns;      /* when the oldest record in the buffer was appended */
-	uint64_t removed; /* records whose file somebody removed; the caller's to reset */
+	uint64_t removed;       /* records whose file somebody removed; the caller's to reset */
 	bool failed;
 	bool relaxed; /* the caller's, after open: commits do not wait for the disk */
 	bool early;   /* the caller's, before seal: frame.h */

@@ -68,7 +68,8 @@ says "in words" "neither userParameterDouble VENC_0 of the header nor image.venc
 site k.cfg 'output = "velocity"; venc = 150.0'
 check "with the key" recon k.cfg n.cfl bare.h5
 check "the same velocity" cmp n-0002.cfl v-0002.cfl
-check "which the header's beats" sh -c "'$BORESIDE' recon -c k.cfg -o h.cfl fast.h5 >>out.txt 2>&1 &&
+check "which the header's beats" sh -c "
+	'$BORESIDE' recon -c k.cfg -o h.cfl fast.h5 >>out.txt 2>&1 &&
 	cmp h-0002.cfl f-0002.cfl"
 
 # coils by maps, another matrix: the phase difference is that of all coils

@@ -121,12 +121,11 @@ static void check_histogram(struct bs_shm *m)
 static void check_totals(struct bs_shm *m)
 {
 	struct bs_totals *t = &m->s->totals;
-	static const char *const names[] = { "scans",       "refused",       "messages",
-					     "bytes",       "rejected",      "gaps",
-					     "duplicates",  "late",          "scans_failed",
-					     "images",      "engine_faults", "published",
-					     "sink_faults", "repeated",      "lost",
-					     "unsent" };
+	static const char *const names[] = {
+		"scans",       "refused",  "messages",     "bytes",  "rejected",      "gaps",
+		"duplicates",  "late",     "scans_failed", "images", "engine_faults", "published",
+		"sink_faults", "repeated", "lost",         "unsent"
+	};
 	_Atomic uint64_t *first = &t->scans;
 	char name[64];
 	int wrong = 0;
