@@ -301,11 +301,29 @@ void books_lost(void)
 
 /* ---- what the service has, and says ---- */
 
+/* The resends of rule 6 come 1, 3 and 7 s after the first one; a number lacks for 4.5 s (rule 8). */
+#define AGAIN_NS (4000 * MS)
+
+/* seq came, or was named: is one before it still awaited? */
+static void look_for_gap(struct book *b, uint64_t seq)
+{
+	const uint64_t had = b->whole_to;
+
+	while (b->whole_to < b->numbers &&
+	       (b->mark[b->whole_to + 1] & (MARK_DELIVERED | MARK_GAP)) != 0)
+		b->whole_to++;
+	if (seq <= b->whole_to)
+		b->lacks_ns = b->lacks_ns != 0 && b->whole_to > had ? sim_now : b->lacks_ns;
+	else if (b->lacks_ns == 0)
+		b->lacks_ns = sim_now;
+}
+
 static void mark_delivered(struct book *b, uint64_t seq)
 {
 	uint8_t *mark = &b->mark[seq];
 
 	*mark |= MARK_DELIVERED;
+	look_for_gap(b, seq);
 	if ((*mark & (MARK_GAP | MARK_ACQ | MARK_LATE)) != (MARK_GAP | MARK_ACQ) ||
 	    !service_takes(b->session))
 		return;
@@ -347,7 +365,9 @@ void books_gap(uint64_t session, uint64_t first, uint64_t count)
 				   (unsigned long long)seq);
 		b->gaps += (b->mark[seq] & MARK_GAP) == 0;
 		b->mark[seq] |= MARK_GAP;
+		b->hasty += b->lacks_ns == 0 || sim_now - b->lacks_ns < AGAIN_NS;
 	}
+	look_for_gap(b, first);
 }
 
 static void heard_ack(struct book *b, const struct bs_wire_ack *ack)
@@ -464,6 +484,9 @@ static void heard_outcome(struct book *b, const struct bs_wire_outcome *o)
 	b->told = true;
 	if (service_records())
 		return; /* its logs are judged */
+	if (o->code == BS_ERR_SEQUENCE && b->hasty > 0 && !b->killed && !b->lost && !b->overran)
+		sim_broken("%llu numbers were given up before they can have come again",
+			   (unsigned long long)b->hasty);
 	if (o->code == 0 && b->made != b->acqs)
 		sim_broken("OUTCOME says that all is well: %llu readouts of %llu were seen",
 			   (unsigned long long)b->made, (unsigned long long)b->acqs);

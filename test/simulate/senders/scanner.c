@@ -221,6 +221,7 @@ bool scanner_overrun(void)
 	if (!peer_streams(&now->peer))
 		return false;
 	peer_overruns(&now->peer);
+	now->book->overran = true;
 	return true;
 }
 
