@@ -400,6 +400,7 @@ static int bridge(struct bs_fail *why)
 	int rc;
 
 	(void)snprintf(site.mrd.listen, sizeof(site.mrd.listen), "tcp://127.0.0.1:0");
+	site.mrd.sessions = 1;
 	(void)snprintf(site.images_url, sizeof(site.images_url), "%s", url_of("bridge"));
 	(void)snprintf(site.kspace_url, sizeof(site.kspace_url), "%s", url_of("feed"));
 	rc = bs_server_open(&server, &site, 4096, 4096, why);

@@ -319,7 +319,7 @@ static void test_loop(void)
 
 #define WIDE(more)                                                                                 \
 	"protocols = ( { name = \"wide\"; method = \"gridding\"; backend = \"host\";\n"            \
-	"slices = 400; " SERVICE_SPOKES more "} );\n"
+	"slices = 400; repetitions = 1; " SERVICE_SPOKES more "} );\n"
 
 /* What is replaced is held until what replaces it is armed; node.memory_mib may grow with it. */
 static void test_memory(void)
