@@ -158,6 +158,7 @@ void books_recon_opens(uint64_t session, uint64_t scan)
 	if (b->over)
 		return;
 	b->opened = true;
+	b->passed_ns = 0; /* its images are made again */
 	b->scan = scan;
 	b->ended = false;
 	for (uint64_t seq = 1; seq <= b->numbers; seq++) /* it begins with nothing */
@@ -300,9 +301,7 @@ void books_lost(void)
 }
 
 /* ---- what the service has, and says ---- */
-
-/* The resends of rule 6 come 1, 3 and 7 s after the first one; a number lacks for 4.5 s (rule 8). */
-#define AGAIN_NS (4000 * MS)
+#define AGAIN_NS (4000 * MS) /* the longest interval of resending; a gap waits 4.5 s (6, 8) */
 
 /* seq came, or was named: is one before it still awaited? */
 static void look_for_gap(struct book *b, uint64_t seq)

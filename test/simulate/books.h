@@ -54,10 +54,10 @@ struct book {
 	bool comes_first;  /* it was closed and durable when all of the service was */
 	bool second;       /* it was accepted while another waited for its outcome */
 	bool passed;       /* its last image has left, and nothing was missing that is not named */
-	uint64_t whole_to;  /* these came, or were named as missing, */
-	int64_t lacks_ns;   /* and one beyond them came then; 0: none has */
-	uint64_t hasty;     /* named as missing before they can have come again */
-	bool overran;       /* its sender sent more than it may */
+	uint64_t whole_to; /* these came, or were named as missing, */
+	int64_t lacks_ns;  /* and one beyond them came then; 0: none has */
+	uint64_t hasty;    /* named as missing before they can have come again */
+	bool overran;      /* its sender sent more than it may */
 	int64_t passed_ns; /* when its last image has left, of the service that lives; or 0 */
 	unsigned untold;   /* scans before it without an outcome when it began */
 	bool named;        /* the service said in words that it is not whole, or does not go on */

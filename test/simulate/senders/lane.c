@@ -162,6 +162,8 @@ bool lane_send(struct lane *l)
 		l->next_ns = l->full_until_ns = sim_now + MS;
 		return false;
 	}
+	SAY("link %u says kind %u of %016llx", l->link, msg[6],
+	    (unsigned long long)peer_session(&l->peer));
 	peer_sent(&l->peer);
 	return true;
 }
