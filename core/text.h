@@ -22,6 +22,12 @@ struct bs_text {
 void bs_text_put(struct bs_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void bs_text_vput(struct bs_text *t, const char *fmt, va_list args)
 	__attribute__((format(printf, 2, 0)));
+/* What stands before one more of several, where some stand there: "; ". */
+static inline const char *bs_text_between(const struct bs_text *t)
+{
+	return t->len > 0 ? "; " : "";
+}
+
 /* JSON's: quotes and backslashes escaped, what is not printable ASCII as \\u00XX; at most max bytes
  * of s, which may then not be terminated. */
 void bs_text_json(struct bs_text *t, const char *s, size_t max);

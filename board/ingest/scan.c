@@ -245,13 +245,13 @@ static void remark(const struct bs_scan_record *s, struct bs_wire_outcome *o,
 
 	bs_text_put(&t, "%.*s", (int)sizeof(s->words), s->words);
 	if (partial > 0)
-		bs_text_put(&t, "%s%llu images are partial, the first: %.*s", t.len > 0 ? "; " : "",
+		bs_text_put(&t, "%s%llu images are partial, the first: %.*s", bs_text_between(&t),
 			    partial, (int)sizeof(s->lacks), s->lacks);
 	if (s->remark[0] != '\0')
-		bs_text_put(&t, "%s%.*s", t.len > 0 ? "; " : "", (int)sizeof(s->remark), s->remark);
+		bs_text_put(&t, "%s%.*s", bs_text_between(&t), (int)sizeof(s->remark), s->remark);
 	(void)bs_kinds_words(words, sizeof(words), &o->kinds);
 	if (words[0] != '\0')
-		bs_text_put(&t, "%s%s", t.len > 0 ? "; " : "", words);
+		bs_text_put(&t, "%s%s", bs_text_between(&t), words);
 }
 
 /* The first fault of ingest, else of recon, else of emit; else readouts that did not come. */

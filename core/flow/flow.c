@@ -148,13 +148,12 @@ void bs_flows_say(const struct bs_flows *f, const struct bs_mrd_idx *idx,
 		return;
 	if (flow->against == 0) {
 		bs_text_put(&t, "%sno velocity but a magnitude: set 0, the reference, did not come",
-			    t.len > 0 ? "; " : "");
+			    bs_text_between(&t));
 		return;
 	}
 	kept = &f->place[flow->against - 1];
 	if (kept->lacks[0] != '\0')
-		bs_text_put(&t, "%sof set 0, the reference: %s", t.len > 0 ? "; " : "",
-			    kept->lacks);
+		bs_text_put(&t, "%sof set 0, the reference: %s", bs_text_between(&t), kept->lacks);
 	if (kept->last_ns > image->last_ns)
 		image->last_ns = kept->last_ns;
 }

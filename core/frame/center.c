@@ -171,7 +171,7 @@ const char *bs_center_words(char *out, size_t cap, const struct bs_center *c)
 	for (int a = 0; a < 2; a++)
 		if (c->line[a] != c->header[a])
 			bs_text_put(&t, "%s%s %u by idx.user[%d] of the readouts, not %u as %s",
-				    t.len > 0 ? "; " : "", what[a], c->line[a], 5 + a, c->header[a],
+				    bs_text_between(&t), what[a], c->line[a], 5 + a, c->header[a],
 				    by_header(c, a));
 	return out;
 }
@@ -188,7 +188,7 @@ const char *bs_center_unknown_words(char *out, size_t cap, const struct bs_cente
 	for (int a = 0; a < 2; a++)
 		if ((axes >> a & 1u) && c->told[a])
 			bs_text_put(&t, "%snot filled: the center, %s %u, was not measured",
-				    t.len > 0 ? "; " : "", what[a], c->line[a]);
+				    bs_text_between(&t), what[a], c->line[a]);
 	for (int a = 0; a < 2; a++) {
 		if (!(axes >> a & 1u) || c->told[a])
 			continue;
@@ -196,7 +196,7 @@ const char *bs_center_unknown_words(char *out, size_t cap, const struct bs_cente
 			bs_text_put(&t,
 				    "%snot filled, the center is not known (readouts say none "
 				    "that fits)",
-				    t.len > 0 ? "; " : "");
+				    bs_text_between(&t));
 		bs_text_put(&t, "%s %s %u %s, the strongest is %lld", first ? ":" : ",", what[a],
 			    c->line[a], by_header(c, a),
 			    (long long)at[a] + c->line[a] - size[a] / 2);

@@ -103,7 +103,7 @@ static void say_others(const struct bs_recon *r, struct bs_recon_image *image)
 	char words[BS_ENCODINGS_WORDS];
 
 	if (bs_encodings_words(words, sizeof(words), &r->others, &r->info, true)[0] != '\0')
-		bs_text_put(&t, "%s%s", t.len > 0 ? "; " : "", words);
+		bs_text_put(&t, "%s%s", bs_text_between(&t), words);
 }
 
 static void say_untold(const struct bs_recon *r, struct bs_recon_image *image)
@@ -111,7 +111,7 @@ static void say_untold(const struct bs_recon *r, struct bs_recon_image *image)
 	struct bs_text t = { image->lacks, sizeof(image->lacks), strlen(image->lacks), false };
 	char words[BS_READOUT_WORDS];
 
-	bs_text_put(&t, "%s%s", t.len > 0 ? "; " : "",
+	bs_text_put(&t, "%s%s", bs_text_between(&t),
 		    bs_readouts_untold_words(words, sizeof(words), r->p));
 }
 
@@ -123,7 +123,7 @@ static void say_ghosts(struct bs_recon_image *image)
 	bs_text_put(&t,
 		    "%sreversed lines may have a phase of their own (ghosts): this protocol "
 		    "does not use the phase-correction lines",
-		    t.len > 0 ? "; " : "");
+		    bs_text_between(&t));
 }
 
 /* Its lines may have come, for another frame. NULL: they may not. */
@@ -205,7 +205,7 @@ const char *bs_recon_words(const struct bs_recon *r, char *out, size_t cap)
 	if (r->others.before > 0 && r->plan.encode != BS_ENCODE_NOTHING &&
 	    bs_encodings_words(left, sizeof(left), &r->others, &r->info, true)[0] != '\0')
 		bs_text_put(&t, "%simages up to %llu left before it was known: %s",
-			    t.len > 0 ? "; " : "", (unsigned long long)r->others.before, left);
+			    bs_text_between(&t), (unsigned long long)r->others.before, left);
 	return out;
 }
 

@@ -123,17 +123,17 @@ const char *bs_readouts_words(char *out, size_t cap, const struct bs_readouts *a
 	}
 	if (all->beyond || (all->silent && !all->said))
 		bs_text_put(&t, "%scenter_sample is %s: k = 0 is taken at sample %u",
-			    t.len > 0 ? "; " : "", all->beyond ? "beyond the lines' end" : "0",
+			    bs_text_between(&t), all->beyond ? "beyond the lines' end" : "0",
 			    bs_readout_center(p, false));
 	if (oversampled > 1)
 		bs_text_put(&t,
 			    "%sthe samples, not encodedSpace, tell the oversampling of %u: lines "
 			    "have %u for %u",
-			    t.len > 0 ? "; " : "", oversampled, p->samples, info->encoded[0]);
+			    bs_text_between(&t), oversampled, p->samples, info->encoded[0]);
 	if (!all->calibrates && bs_plan_of(p).calibrates &&
 	    (info->acceleration[0] > 1 || info->acceleration[1] > 1))
 		bs_text_put(&t, "%sthe image's own central lines calibrate: none is flagged for it",
-			    t.len > 0 ? "; " : "");
+			    bs_text_between(&t));
 	return out;
 }
 
