@@ -3,26 +3,18 @@
 #include "core/frame/recon.h"
 #include "core/thread/clock.h"
 
-bool bs_ingest_holds_noise(const struct ingest *in, const struct bs_mrd_acq *head)
-{
-	return in->keeps_noise && bs_mrd_kind(head->flags) == BS_KIND_NOISE &&
-	       bs_noise_fits(head) &&
-	       (uint64_t)head->active_channels * head->active_channels * sizeof(double) <=
-		       in->env->shm.s->pools.acq_bytes;
-}
-
-int bs_ingest_fits(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_mrd_acq *head,
-		   struct bs_fail *why)
+struct bs_intake bs_ingest_intake(struct ingest *in, struct bs_ingest_scan *scan)
 {
 	struct bs_scan_record *s = scan->record;
-	int rc = s->noise.frozen ? 0 : bs_scan_noise_freeze(&s->noise, scan->p, &s->info, why);
 
-	if (rc == 0)
-		rc = bs_admit_dwell(scan->p, head, why);
-	return rc != 0 || bs_scan_study_posed(&s->study, head->idx.slice)
-		       ? rc
-		       : bs_scan_study_line(&s->study, in->env->shm.study, scan->p, &s->noise.noise,
-					    head, why);
+	return (struct bs_intake){ .p = scan->p,
+				   .table = scan->has_table ? &scan->table : NULL,
+				   .info = &s->info,
+				   .noise = &s->noise,
+				   .scan = &s->study,
+				   .study = in->env->shm.study,
+				   .sums_noise = in->keeps_noise,
+				   .room = in->env->shm.s->pools.acq_bytes };
 }
 
 /*
@@ -33,13 +25,12 @@ static bool goes_on(struct ingest *in, struct bs_ingest_scan *scan, const struct
 {
 	const struct bs_shm *shm = &in->env->shm;
 	const struct bs_mrd_acq *head = &shm->acq_meta[item->slot].head;
-	const enum bs_kind kind = bs_mrd_kind(head->flags);
+	const struct bs_intake k = bs_ingest_intake(in, scan);
 	struct bs_fail why;
 
-	if (bs_ingest_holds_noise(in, head))
+	if (bs_intake_sums(&k, head))
 		bs_ingest_add_noise(in, scan, item);
-	if (kind == BS_KIND_NOISE || !bs_protocol_uses(scan->p, kind) ||
-	    bs_ingest_fits(in, scan, head, &why) == 0)
+	if (bs_intake_fits(&k, head, &why) == 0)
 		return true;
 	scan->fault = why; /* it is what ended the scan, whatever was before */
 	bs_pool_give(shm->acq_pool, item->slot);

@@ -26,6 +26,7 @@
 #include "board/ingest/order.h"
 #include "board/log/keeper.h"
 #include "board/service/worker.h"
+#include "core/frame/intake.h"
 #include "core/frame/state.h"
 #include "ipc/gate.h"
 #include "ipc/wire/wire.h"
@@ -263,11 +264,8 @@ void bs_ingest_end_for(struct ingest *in, uint64_t session);
 void bs_ingest_serve_line(struct ingest *in);
 
 /* deliver.c */
-/* A readout of noise that is summed: its slot holds its Gram matrix. Else it is only counted. */
-bool bs_ingest_holds_noise(const struct ingest *in, const struct bs_mrd_acq *head);
-/* Checks a readout that is used (and no noise) against what the scan takes from earlier scans. */
-int bs_ingest_fits(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_mrd_acq *head,
-		   struct bs_fail *why);
+/* What the scan's readouts are taken in with; their places are slots of the pool. */
+struct bs_intake bs_ingest_intake(struct ingest *in, struct bs_ingest_scan *scan);
 /* The message that is next; and those behind it that are held. */
 void bs_ingest_deliver(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_item *item);
 void bs_ingest_deliver_held(struct ingest *in, struct bs_ingest_scan *scan);
