@@ -8,13 +8,11 @@
  *            what this service has not had, of a scan that is reopened
  * receive.c  a message from its peer to its place, a readout to its slot
  * line.c     headers that wait until a scan can begin
- * deliver.c  messages that are next: a readout on to recon
+ * deliver.c  messages that are next: a readout on to recon; when they came, by the sender's clock
  * scan.c     a scan from its header to its outcome
  * await.c    scans that go on from their logs: whose turn it is, and their senders, who are awaited
  * commit.c   writes what has been done of the scan as one step to shared memory, for a successor
  * order.c    which message is next, which is a duplicate, what is missing; see order.h
- * clock.c    the sender's clock: when what could not be taken at once had come, how long a readout
- *            was on its way
  * reply.c    what the service says to the sender
  * log.c      the scan's log: gets every message that is taken
  * Each calls only those below it. The conversation is that of ipc/WIRE.md. One thread. Allocates
@@ -264,6 +262,23 @@ void bs_ingest_end_for(struct ingest *in, uint64_t session);
 void bs_ingest_serve_line(struct ingest *in);
 
 /* deliver.c */
+/*
+ * When a message was received: now, if the socket was seen empty a moment ago. Else it may have
+ * waited there, because no slot was free or this process did not run. Then its receipt follows from
+ * its sender's clock, whose offset is that of the message that was taken soonest after its time_ns;
+ * it is not before the socket was last seen empty.
+ */
+int64_t bs_ingest_receipt(struct ingest *in, struct bs_ingest_scan *scan, int64_t sent_ns,
+			  int64_t taken_ns);
+/* Of a message that is read again from the log: when it was first received. */
+int64_t bs_ingest_first_receipt(const struct bs_ingest_scan *scan, int64_t sent_ns, int64_t now_ns);
+/*
+ * Counts how long a readout was on its way, from its sender's stamp. Only if the stamps are of a
+ * clock of this host: the scan's first readout was stamped less than 10 s before it came. A readout
+ * that seems to have come before it was sent is not counted.
+ */
+void bs_ingest_note_sent(struct ingest *in, struct bs_ingest_scan *scan,
+			 const struct bs_acq_meta *m);
 /* What the scan's readouts are taken in with; their places are slots of the pool. */
 struct bs_intake bs_ingest_intake(struct ingest *in, struct bs_ingest_scan *scan);
 /* The message that is next; and those behind it that are held. */
@@ -330,25 +345,6 @@ void bs_ingest_add_noise(struct ingest *in, struct bs_ingest_scan *scan,
 			 const struct bs_item *item);
 /* At start: takes up what a predecessor left. False: there was no scan. */
 bool bs_ingest_restore(struct ingest *in);
-
-/* clock.c */
-/*
- * When a message was received: now, if the socket was seen empty a moment ago. Else it may have
- * waited there, because no slot was free or this process did not run. Then its receipt follows from
- * its sender's clock, whose offset is that of the message that was taken soonest after its time_ns;
- * it is not before the socket was last seen empty.
- */
-int64_t bs_ingest_receipt(struct ingest *in, struct bs_ingest_scan *scan, int64_t sent_ns,
-			  int64_t taken_ns);
-/* Of a message that is read again from the log: when it was first received. */
-int64_t bs_ingest_first_receipt(const struct bs_ingest_scan *scan, int64_t sent_ns, int64_t now_ns);
-/*
- * Counts how long a readout was on its way, from its sender's stamp. Only if the stamps are of a
- * clock of this host: the scan's first readout was stamped less than 10 s before it came. A readout
- * that seems to have come before it was sent is not counted.
- */
-void bs_ingest_note_sent(struct ingest *in, struct bs_ingest_scan *scan,
-			 const struct bs_acq_meta *m);
 
 /* reply.c */
 /* The scan's sender is this peer now. */

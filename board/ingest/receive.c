@@ -191,31 +191,11 @@ static enum fate take_numbered(struct ingest *in, struct bs_ingest_scan *scan,
 
 	if (m->w.seq != scan->order.next && !wanted(in, scan, m->w.seq))
 		return DONE;
-	switch (m->w.kind) {
-	case BS_WIRE_ACQ:
+	if (m->w.kind == BS_WIRE_ACQ) {
 		if (take_acq(in, scan, m, &item) == LATER)
 			return LATER; /* what is held fills half of the pool: slots come back */
-		break;
-	case BS_WIRE_CLOSE:
-		if (bs_wire_get_u64(&item.count, m->payload, (size_t)m->w.payload_len, &why) != 0)
-			refuse(in, scan, &item, &why);
-		break;
-	case BS_WIRE_OPEN:
-		(void)bs_fail(&why, BS_ERR_STATE, "a second header, number %llu, within the scan",
-			      (unsigned long long)m->w.seq);
+	} else if (bs_item_check(&item, &m->w, m->payload, &why) != 0) {
 		refuse(in, scan, &item, &why);
-		break;
-	case BS_WIRE_WAVEFORM:
-	case BS_WIRE_HEARTBEAT:
-	case BS_WIRE_ACCEPT:
-	case BS_WIRE_REFUSE:
-	case BS_WIRE_ACK:
-	case BS_WIRE_OUTCOME:
-	case BS_WIRE_IMAGE:
-	case BS_WIRE_NEXT:
-	case BS_WIRE_STORED:
-	case BS_WIRE_NONE:
-		break;
 	}
 	if (item.used && in->log != NULL)
 		bs_ingest_log_put(in, scan, m->w.seq, m->payload - BS_WIRE_BYTES,

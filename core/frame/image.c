@@ -260,9 +260,9 @@ static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_im
 	if (!image->preview && r->readouts.reversed &&
 	    r->kinds.unused[BS_KIND_PHASE_CORRECTION] > 0)
 		say_ghosts(image);
-	if (!image->preview && r->plan.encode != BS_ENCODE_NOTHING)
+	if (!image->preview && r->plan.encode != BS_ENCODE_NOTHING && r->others.ref > 0)
 		say_others(r, image);
-	if (!image->preview && r->plan.encode != BS_ENCODE_NOTHING)
+	if (!image->preview && r->plan.encode != BS_ENCODE_NOTHING && r->bands.on)
 		bs_bands_lacks(&r->bands, f->first.idx.repetition, image->lacks,
 			       sizeof(image->lacks));
 }
@@ -319,7 +319,8 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 {
 	const struct frame *f = &r->frame[slot];
 
-	bs_flows_aim(&r->flows, &f->first.idx, image);
+	if (r->flows.places > 0)
+		bs_flows_aim(&r->flows, &f->first.idx, image);
 	fill_head(r, f, image);
 	image->kinds = r->kinds;
 	image->prepared = r->prepared;
@@ -338,5 +339,6 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 	image->own = r->opens.at[slot].own;
 	image->last_ns = f->last_ns;
 	image->last_scan_counter = f->last.scan_counter;
-	bs_flows_say(&r->flows, &f->first.idx, image);
+	if (r->flows.places > 0)
+		bs_flows_say(&r->flows, &f->first.idx, image);
 }
