@@ -82,6 +82,8 @@ struct bs_refusal {
 	char text[sizeof(((struct bs_fail *)0)->text)];
 };
 
+struct bs_log_reader; /* drivers/log/reader.h */
+
 struct ingest {
 	struct bs_worker_env *env;
 	struct bs_gate gate;
@@ -393,6 +395,9 @@ void bs_ingest_log_note(struct ingest *in);
 const char *bs_ingest_log_lacks(const struct ingest *in, const struct bs_ingest_scan *scan);
 /* The log's name. "": it has none. */
 const char *bs_ingest_log_name(const struct ingest *in, const struct bs_ingest_scan *scan);
+/* settled: ACK will call what is read durable. */
+int bs_ingest_log_read(const struct ingest *in, const char *log, struct bs_log_reader **r,
+		       bool settled, struct bs_fail *why);
 /* All of it is on the disk. */
 bool bs_ingest_log_written(const struct ingest *in, const struct bs_ingest_scan *scan);
 /* Appends the log's name and what it lacks to the outcome's text. Ends the log. */

@@ -154,14 +154,13 @@ static bool wanted(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq)
 	case BS_NUMBER_LATE:
 		scan->ack_due = true;
 		count_late(in, scan);
-		(void)bs_fail(&why, BS_ERR_SEQUENCE,
-			      "sequence number %llu came after it was given up as missing; it is "
-			      "not used%s",
-			      (unsigned long long)seq,
-			      scan->count.late == LATE_SAID ? "; others are counted" : "");
 		if (scan->count.late <= LATE_SAID)
-			bs_worker_say(in->env, BS_EVENT_REJECTED, why.code,
-				      (const uint64_t[3]){ scan->id }, why.text);
+			bs_worker_tell(
+				in->env, BS_EVENT_REJECTED, BS_ERR_SEQUENCE, scan->id,
+				"sequence number %llu came after it was given up as missing; it is "
+				"not used%s",
+				(unsigned long long)seq,
+				scan->count.late == LATE_SAID ? "; others are counted" : "");
 		return false;
 	case BS_NUMBER_ABSURD:
 		(void)bs_fail(&why, BS_ERR_SEQUENCE, "sequence number %llu is absurd: %llu is next",

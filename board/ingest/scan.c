@@ -190,22 +190,18 @@ static void drop_held(struct ingest *in, struct bs_ingest_scan *scan)
 {
 	uint32_t n = scan->order.held_count;
 	struct bs_item item;
-	struct bs_fail why;
 
 	if (n == 0)
 		return;
 	while (bs_order_drop(&scan->order, &item))
 		if (item.kind == BS_WIRE_ACQ && item.used)
 			bs_pool_give(in->env->shm.acq_pool, item.slot);
-	(void)bs_fail(
-		&why, BS_ERR_SEQUENCE,
-		"%u messages that were held, their numbers beyond %llu, are dropped: the scan "
-		"is over",
-		n, (unsigned long long)scan->order.next);
 	scan->count.late += n;
 	bs_count(&in->totals->late, n);
-	bs_worker_say(in->env, BS_EVENT_REJECTED, why.code, (const uint64_t[3]){ scan->id },
-		      why.text);
+	bs_worker_tell(in->env, BS_EVENT_REJECTED, BS_ERR_SEQUENCE, scan->id,
+		       "%u messages that were held, their numbers beyond %llu, are dropped: the "
+		       "scan is over",
+		       n, (unsigned long long)scan->order.next);
 }
 
 /* Recon makes images of what came, and puts END behind the last. */

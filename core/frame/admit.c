@@ -183,6 +183,12 @@ static bool header_on_grid(const struct bs_plan *plan, const struct bs_scan_info
 	       (strcmp(info->trajectory_name, "epi") == 0 && plan->encode == BS_ENCODE_LINES);
 }
 
+/* Each readout brings its path, or one that a table has: that says more than the header's word. */
+static bool brings_paths(const struct bs_protocol *p)
+{
+	return p->traj.type == BS_TRAJ_FILE || p->traj.type == BS_TRAJ_STREAM;
+}
+
 /* Its samples may be those of a line, whose oversampling they tell. */
 static bool is_line(const struct bs_plan *plan, const struct bs_scan_info *info)
 {
@@ -219,7 +225,7 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 			       "trajectory_units is '%s', protocol '%s' declares '%s'",
 			       info->trajectory_unit, p->name, bs_traj_units[p->traj.unit]);
 	if (header_on_grid(&plan, info) != plan.on_grid && info->trajectory_name[0] != '\0' &&
-	    plan.encode != BS_ENCODE_NOTHING && (plan.on_grid || !bs_admit_brings(p)))
+	    plan.encode != BS_ENCODE_NOTHING && (plan.on_grid || !brings_paths(p)))
 		return bs_fail(
 			why, BS_ERR_TRAJECTORY,
 			"encoding/trajectory is '%s', which protocol '%s' does not reconstruct",

@@ -224,7 +224,7 @@ static int admit_trajectory(const struct bs_protocol *p, const struct bs_traj *t
 
 	if (h->trajectory_dimensions ==
 	    0) { /* the armed table stands for it, if the counters tell */
-		if (bs_admit_brings(p) && strcmp(info->trajectory_name, "cartesian") == 0)
+		if (p->traj.type == BS_TRAJ_FILE && strcmp(info->trajectory_name, "cartesian") == 0)
 			return bs_fail(why, BS_ERR_TRAJECTORY,
 				       "acquisition %u carries no trajectory, and the header says "
 				       "cartesian: protocol '%s' is for readouts that do",

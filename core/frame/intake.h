@@ -42,12 +42,6 @@ void bs_intake_put(const struct bs_intake *in, struct bs_mrd_acq *head, uint32_t
  */
 int bs_intake_fits(const struct bs_intake *in, const struct bs_mrd_acq *head, struct bs_fail *why);
 
-/* Each readout brings its path, or one that a table has: that says more than the header's word. */
-static inline bool bs_admit_brings(const struct bs_protocol *p)
-{
-	return p->traj.type == BS_TRAJ_FILE || p->traj.type == BS_TRAJ_STREAM;
-}
-
 /*
  * One acquisition against the protocol, its table and the scan's header: sizes, counters,
  * trajectory, values; and which of the frame's readouts it is (*row).
