@@ -71,9 +71,9 @@ int main(void)
 	CHECK(chdir(root) == 0 &&
 		      strcmp(bs_place_hint("lgos/x", hint), " (did you mean logs?)") == 0,
 	      "a relative path:%s", hint);
-	chooses("haed", "the site has no protocol 'haed' (did you mean head?)");
-	chooses("spine", "the site has no protocol 'spine' (did you mean spine_3d?)");
-	chooses("knee", "the site has no protocol 'knee'");
+	chooses("haed", "the site has no protocol 'haed' (did you mean head?); it has 'head', 'spine_3d'");
+	chooses("spine", "the site has no protocol 'spine' (did you mean spine_3d?); it has 'head', 'spine_3d'");
+	chooses("knee", "the site has no protocol 'knee'; it has 'head', 'spine_3d'");
 	for (int i = 0; i < 4; i++) {
 		static const char *const made[] = { "images/monday", "images", ".images", "logs" };
 
