@@ -135,8 +135,7 @@ void bs_stop_report(struct supervisor *v)
 	(void)snprintf(line, sizeof(line),
 		       BS_FOLDER_ENDED "%d %llu scan%s, %llu image%s%s%llu%s, undelivered %llu\n",
 		       v->status != 0 || left != 0 || waited != 0, scans, bs_text_s(scans), images,
-		       bs_text_s(images),
-		       unsent != 0 ? ", of which " : " (", unsent,
+		       bs_text_s(images), unsent != 0 ? ", of which " : " (", unsent,
 		       unsent != 0 ? " were not handed on" : " were not handed on)", undelivered);
 	bs_folder_note(v->lock, line);
 }

@@ -81,7 +81,8 @@ enum bs_log_level bs_event_words(const struct bs_event *e, char *out, size_t cap
 		return BS_LOG_WARN;
 	case BS_EVENT_OUTCOME:
 		(void)snprintf(out, cap, "scan %llu: %s, %llu acquisitions, %llu image%s%s%s", a,
-			       bs_err_name(e->code), b, c, bs_text_s(c), e->text[0] != '\0' ? ": " : "", e->text);
+			       bs_err_name(e->code), b, c, bs_text_s(c),
+			       e->text[0] != '\0' ? ": " : "", e->text);
 		return e->code == 0 ? BS_LOG_INFO : BS_LOG_WARN;
 	case BS_EVENT_FAULT:
 		(void)snprintf(out, cap, "%s: %s", bs_err_name(e->code), e->text);
