@@ -1,6 +1,5 @@
 /* board/ingest/deliver.c - messages that are next, and when they came; see ingest.h */
 #include "board/ingest/ingest.h"
-#include "core/frame/recon.h"
 #include "core/thread/clock.h"
 
 /* ---- the sender's clock ---- */

@@ -1,8 +1,5 @@
 /* board/ingest/feed.c - scans from logs: given to recon once more, or taken up; see ingest.h */
 #include "board/ingest/ingest.h"
-
-#include <string.h>
-
 #include "core/thread/clock.h"
 #include "drivers/log/reader.h"
 #include "ipc/wire/envelope.h"

@@ -1,14 +1,11 @@
 /* board/ingest/ingest.c - the receiving process: its loop; see ingest.h */
 #define _GNU_SOURCE
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "board/ingest/ingest.h"
 #include "board/service/realtime.h"
 #include "board/service/usage.h"
 #include "core/thread/clock.h"
-#include "core/log.h"
 
 /*
  * Why another worker wants the scan to end: recon lacks what its protocol needs, or emit has handed

@@ -1,6 +1,4 @@
 /* board/ingest/receive.c - a message from its peer to its place in the scan; see ingest.h */
-#include <string.h>
-
 #include "board/ingest/ingest.h"
 #include "core/thread/clock.h"
 #include "ipc/wire/mrd.h"

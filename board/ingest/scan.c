@@ -8,7 +8,6 @@
 #include "core/thread/clock.h"
 #include "core/frame/recon.h"
 #include "core/text.h"
-#include "ipc/wire/mrd.h"
 #include "ipc/wire/xml.h"
 
 void bs_ingest_step(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happening on,

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "board/service/realtime.h"
 #include "board/service/usage.h"

@@ -7,7 +7,6 @@
 #include "core/frame/averages.h"
 #include "core/frame/center.h"
 #include "core/frame/encoding.h"
-#include "core/frame/readout.h"
 #include "core/frame/recon.h"
 #include "core/plan/plan.h"
 #include "core/traj/delay.h"
