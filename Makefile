@@ -105,7 +105,7 @@ all: $(EXE)
 help:
 	@echo 'make [GPU=auto|0|1] [SANITIZE=address,undefined|thread] [CC=gcc|clang]   boreside'
 	@echo 'make demo       a simulated scan through the service: images, a table of latencies'
-	@echo 'make test       all tests that run without a GPU (DATA=folder of recordings)'
+	@echo 'make test       all tests that run without a GPU (DATA=folder of recordings), or TEST='
 	@echo 'make simulate   ingest under simulated faults (SCHEDULES=1000000 FIRST=1)'
 	@echo 'make kill       kill -9 over service, sender and archive (KILLS= SEED= BACKEND=)'
 	@echo 'make mutate     scans as consoles change them: right, or true words (MUTATE_SEED=)'
@@ -135,10 +135,14 @@ demo: setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@sh board/deploy/demo.sh $(EXE)
 
+# TEST='name name': these alone, built and run
+CHOSEN = $(filter $(foreach t,$(TEST),%/$(t) %/$(t).sh),$(SCRIPTS) $(UNITS))
 test: setup
-	@$(MAKE) --no-print-directory -j$$(nproc) all tests
+	@$(if $(TEST),$(if $(CHOSEN),,$(error no test is named $(TEST))))
+	@$(MAKE) --no-print-directory -j$$(nproc) all \
+		$(if $(TEST),$(filter $(B)/%,$(CHOSEN)) $(HELPERS),tests)
 	@BORESIDE=$(abspath $(EXE)) BUILD=$(abspath $(B)) DATA=$(abspath $(DATA)) \
-		bash test/run.sh $(SCRIPTS) $(UNITS)
+		bash test/run.sh $(if $(TEST),$(CHOSEN),$(SCRIPTS) $(UNITS))
 
 # kill -9 over all that takes part in a scan, KILLS times; SEED decides whom and when
 KILLS   ?= 1000
@@ -202,11 +206,12 @@ cross:
 	@$(MAKE) --no-print-directory CC=aarch64-linux-gnu-gcc MACHINE=aarch64 GPU=0 all units
 units: $(filter $(B)/test/unit/%,$(UNITS))
 
-tests: $(UNITS) $(EXE) $(BENCH) $(PAPER) $(B)/test/support/alloc_hook.so \
-       $(B)/test/support/block_hook.so $(B)/test/support/fail_hook.so \
-       $(B)/test/support/disk/gone_hook.so $(B)/test/support/nvml_hook.so \
-       $(B)/test/support/recording/flow $(B)/test/support/recording/multiband \
-       $(B)/test/unit/board/thread_hook.so
+HELPERS := $(BENCH) $(PAPER) $(B)/test/support/alloc_hook.so \
+           $(B)/test/support/block_hook.so $(B)/test/support/fail_hook.so \
+           $(B)/test/support/disk/gone_hook.so $(B)/test/support/nvml_hook.so \
+           $(B)/test/support/recording/flow $(B)/test/support/recording/multiband \
+           $(B)/test/unit/board/thread_hook.so
+tests: $(UNITS) $(EXE) $(HELPERS)
 tools: $(TOOLS)
 
 bench: setup
