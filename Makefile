@@ -401,6 +401,7 @@ TIDY   = -std=c17 -pthread -DBS_ISA=v3 $(if $(filter x86_64,$(MACHINE)),$(ISA_v3
 lint: format limits tidy
 limits:
 	@bash .ci/limits
+	@bash .ci/pages
 format:
 	clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h' '*.cu' '*.cuh')
 tidy:
