@@ -105,7 +105,7 @@ all: $(EXE)
 help:
 	@echo 'make [GPU=auto|0|1] [SANITIZE=address,undefined|thread] [CC=gcc|clang]   boreside'
 	@echo 'make demo       a simulated scan through the service: images, a table of latencies'
-	@echo 'make test       all tests that run without a GPU (DATA=folder of recordings), or TEST='
+	@echo 'make test       all tests that need no GPU (DATA=folder of recordings), or TEST=NAME'
 	@echo 'make simulate   ingest under simulated faults (SCHEDULES=1000000 FIRST=1)'
 	@echo 'make kill       kill -9 over service, sender and archive (KILLS= SEED= BACKEND=)'
 	@echo 'make mutate     scans as consoles change them: right, or true words (MUTATE_SEED=)'
@@ -438,8 +438,8 @@ install:
 	sh $(DEPLOY)/man/make.sh $(TELLS) $(SHARE)/man
 	sh $(DEPLOY)/man/complete.sh $(TELLS) bash >$(BASH)
 	sh $(DEPLOY)/man/complete.sh $(TELLS) zsh >$(ZSH)
-	install -m 644 README.md LICENSE CHANGELOG.md ipc/WIRE.md $(wildcard board/doc/*.md board/doc/*.py) \
-		$(DOC)
+	install -m 644 README.md LICENSE CHANGELOG.md ipc/WIRE.md $(DOC)
+	install -m 644 $(wildcard board/doc/*.md board/doc/*.py) $(DOC)
 	install -m 644 $(wildcard $(DEPLOY)/*.yml) $(DOC)
 	install -m 644 $(wildcard config/*.cfg config/*.cfl config/*.hdr config/*.md) $(DOC)/config
 

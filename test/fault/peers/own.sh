@@ -1,11 +1,11 @@
 #!/bin/bash
-# test/replay/own.sh - board/doc/sender.py and archive.py, as SENDER.md has them, against a service
+# test/fault/peers/own.sh - board/doc/sender.py and archive.py, as SENDER.md has them, against a service
 #
 # They know ipc/WIRE.md alone. The site file is the page's; the image has the object's two
 # rectangles where the sender put them; a receiving process that is killed costs nothing, and an
 # archive that is started again goes on.
 set -u
-cd "$(dirname "$0")/../.." || exit 1
+cd "$(dirname "$0")/../../.." || exit 1
 . test/support/scratch.bash
 doc=$PWD/board/doc
 command -v python3 >/dev/null || { echo "skip python3 is not here"; exit 0; }
