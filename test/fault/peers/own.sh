@@ -1,5 +1,5 @@
 #!/bin/bash
-# test/fault/peers/own.sh - board/doc/sender.py and archive.py, as SENDER.md has them, against a service
+# test/fault/peers/own.sh - board/doc/sender.py and archive.py, as SENDER.md has them, and a service
 #
 # They know ipc/WIRE.md alone. The site file is the page's; the image has the object's two
 # rectangles where the sender put them; a receiving process that is killed costs nothing, and an
