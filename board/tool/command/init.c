@@ -286,6 +286,13 @@ static void tell_next(const struct job *j)
 		(void)printf("  systemctl enable --now boreside\n");
 	else
 		(void)printf("  boreside serve -c %s\n", j->q.out);
+	if (j->q.from != NULL)
+		(void)printf("  boreside replay -c %s %s\n", j->q.out,
+			     bs_recording_in(j->q.from, j->q.group));
+	if (j->q.web != BS_OUTLINE_NONE && j->q.web != 0)
+		(void)printf("the page: http://127.0.0.1:%u/\n", j->q.web);
+	if (j->q.mrd != BS_OUTLINE_NONE && j->q.mrd != 0)
+		(void)printf("MRD clients: 127.0.0.1, port %u\n", j->q.mrd);
 }
 
 /* What the service of the unit reads at each start, but cannot see (ProtectHome, PrivateTmp). */

@@ -240,8 +240,9 @@ static void write_takers(FILE *to, const struct bs_outline_node *n)
 			      n->web);
 	(void)fprintf(to,
 		      "# Every message of a scan on disk before its sender may forget it.\n"
-		      "# log: { dir = \"%s\"; keep_mib = 20480L; };\n\n",
-		      n->system ? "/var/lib/boreside/logs" : "logs");
+		      "%slog: { dir = \"%s\"; %skeep_mib = 20480L; };\n\n",
+		      n->system ? "" : "# ", n->system ? "/var/lib/boreside/logs" : "logs",
+		      n->system ? "mode = \"durable\"; keep_hours = 48.0; " : "");
 }
 
 void bs_outline_write(FILE *to, const struct bs_outline *o, const struct bs_outline_node *n)
