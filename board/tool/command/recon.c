@@ -473,23 +473,6 @@ static int write_field(const struct job *j, struct bs_fail *why)
 	return rc;
 }
 
-/* Where the images are: a folder, or the file of the first and of those behind it (sink/name.h). */
-static void tell_files(const struct job *j)
-{
-	const char *base = strrchr(j->out, '/') != NULL ? strrchr(j->out, '/') : j->out;
-	const char *ext = strrchr(base, '.');
-	const int stem = ext != NULL ? (int)(ext - j->out) : (int)strlen(j->out);
-
-	if (j->images == 0)
-		return;
-	(void)printf("  %s", j->out);
-	if (j->images > 1 && ext != NULL)
-		(void)printf(", %.*s-0002%s", stem, j->out, ext);
-	if (j->images > 2 && ext != NULL)
-		(void)printf(" to %.*s-%04u%s", stem, j->out, j->images, ext);
-	(void)putchar('\n');
-}
-
 static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 {
 	int64_t armed_ns = bs_now_ns();
@@ -512,7 +495,7 @@ static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 			     (double)(armed_ns - start_ns) * 1e-6,
 			     (double)(bs_now_ns() - armed_ns) * 1e-6);
 	if (rc == 0)
-		tell_files(j);
+		bs_job_names(stdout, j->out, j->images);
 	return rc;
 }
 

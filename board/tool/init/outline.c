@@ -245,6 +245,24 @@ static void write_takers(FILE *to, const struct bs_outline_node *n)
 		      n->system ? "mode = \"durable\"; keep_hours = 48.0; " : "");
 }
 
+void bs_outline_protocol(FILE *to, const struct bs_outline *o)
+{
+	(void)fprintf(to, "\t{\n");
+	for (uint32_t i = 0; i < o->says; i++) {
+		comment(to, "\t\t", o->said[i]);
+		(void)fprintf(to, "\t\t#\n");
+	}
+	for (uint32_t i = 0; i < o->rows; i++) {
+		const size_t group = group_of(o->row[i].path);
+
+		if (group == 0)
+			write_row(to, &o->row[i], "\t\t", 0);
+		else
+			write_group(to, o, i, group);
+	}
+	(void)fprintf(to, "\t}");
+}
+
 void bs_outline_write(FILE *to, const struct bs_outline *o, const struct bs_outline_node *n)
 {
 	(void)fprintf(to, "# %s - made by boreside init%s\n", n->title,
@@ -260,18 +278,7 @@ void bs_outline_write(FILE *to, const struct bs_outline *o, const struct bs_outl
 	write_sinks(to, n);
 	write_takers(to, n);
 	(void)fprintf(to, "# A protocol is one kind of scan that the node prepares for before the "
-			  "first readout comes.\nprotocols = (\n\t{\n");
-	for (uint32_t i = 0; i < o->says; i++) {
-		comment(to, "\t\t", o->said[i]);
-		(void)fprintf(to, "\t\t#\n");
-	}
-	for (uint32_t i = 0; i < o->rows; i++) {
-		const size_t group = group_of(o->row[i].path);
-
-		if (group == 0)
-			write_row(to, &o->row[i], "\t\t", 0);
-		else
-			write_group(to, o, i, group);
-	}
-	(void)fprintf(to, "\t}\n);\n");
+			  "first readout comes.\nprotocols = (\n");
+	bs_outline_protocol(to, o);
+	(void)fprintf(to, "\n);\n");
 }
