@@ -129,19 +129,6 @@ static void curve(struct canvas *c, const struct frame *f, const double *x, cons
 	}
 }
 
-/* Dashed, where it lies on the axis. */
-static void mark(struct canvas *c, const struct frame *f, double x)
-{
-	int at;
-
-	if (!(x > 0.0) || log10(x) < f->x0 || log10(x) > f->x1)
-		return;
-	at = (int)lround(px(f, x));
-	for (int y = f->y0 + TOP; y < (int)py(f, 0.0); y++)
-		if (y % 6 < 4)
-			line(c, at, y, at + 1, y, 0.3f);
-}
-
 int bs_chart_write(const char *path, const char *x_title, const double *x, uint32_t points,
 		   const struct bs_chart_panel *panels, uint32_t count, struct bs_fail *why)
 {
@@ -171,7 +158,6 @@ int bs_chart_write(const char *path, const char *x_title, const double *x, uint3
 		if (f.top <= 0.0)
 			f.top = 1.0;
 		axes(&c, &f, panels[p].title, x_title);
-		mark(&c, &f, panels[p].mark);
 		curve(&c, &f, x, panels[p].y, points);
 	}
 	rc = bs_montage_make(&m, c.at, false, (uint32_t)c.width, (uint32_t)c.height, 1, why);

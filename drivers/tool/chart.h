@@ -19,7 +19,6 @@
 struct bs_chart_panel {
 	const char *title;
 	const double *y; /* [points] */
-	double mark;     /* a vertical line at this x; 0: none */
 };
 
 int bs_chart_write(const char *path, const char *x_title, const double *x, uint32_t points,

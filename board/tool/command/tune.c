@@ -248,9 +248,9 @@ static int propose(struct work *w)
 
 static int tune(struct work *w, struct bs_fail *why)
 {
-	struct bs_chart_panel panels[3] = { { "noise", w->noise, 0.0 },
-					    { "width (voxels)", w->width, 0.0 },
-					    { "gain", w->gain, 0.0 } };
+	struct bs_chart_panel panels[3] = { { "noise", w->noise },
+					    { "width (voxels)", w->width },
+					    { "gain", w->gain } };
 
 	(void)printf("# protocol %s, noise %g, voxel %u,%u,%u, %u iterations\n%12s %14s %14s %9s\n",
 		     w->p.name, w->q.noise, w->at[0], w->at[1], w->at[2], w->p.iterations, "lambda",

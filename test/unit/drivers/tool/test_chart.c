@@ -32,7 +32,7 @@ static unsigned char *read_png(unsigned *width, unsigned *height)
 
 static void refuse(const char *what, const double *x, const double *y, uint32_t points)
 {
-	struct bs_chart_panel panel = { "y", y, 0.0 };
+	struct bs_chart_panel panel = { "y", y };
 	struct bs_fail why = { 0 };
 
 	CHECK(bs_chart_write(path, "x", x, points, &panel, 1, &why) == BS_ERR_SIZE &&
@@ -47,7 +47,7 @@ int main(void)
 	static const double zero[] = { 0.0, 1.0, 10.0 };
 	static const double y[] = { 0.0, 4.0, NAN };
 	static const double flat[] = { 0.0, 0.0, 0.0 };
-	struct bs_chart_panel panels[2] = { { "rising (a)", y, 0.0 }, { "nothing", flat, 0.0 } };
+	struct bs_chart_panel panels[2] = { { "rising (a)", y }, { "nothing", flat } };
 	struct bs_fail why = { 0 };
 	unsigned width = 0;
 	unsigned height = 0;
