@@ -87,7 +87,7 @@ void bs_report_line(const struct bs_certificate *c, char *out, size_t cap)
 		(void)snprintf(out, cap,
 			       "%s: budget %g ms, N %" PRIu64
 			       ", from due p50 %.3f p99 %.3f p99.9 %.3f max %.3f ms, from received "
-			       "p50 %.3f p99.9 %.3f max %.3f ms (less stalls p99.9 %.3f), "
+			       "p50 %.3f p99.9 %.3f max %.3f ms (less stalls p99.9 %.3f ms), "
 			       "missed %" PRIu64 " raw %" PRIu64 " attributed, %s",
 			       c->p->name, c->p->image_ms, r->arrived, bs_report_ms(due->p50_ns),
 			       bs_report_ms(due->p99_ns), bs_report_ms(due->p999_ns),

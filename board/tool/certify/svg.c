@@ -10,7 +10,7 @@
 
 /* Of the picture, in pixels. Labels of lines stand above the bars and to the right of them. */
 #define LEFT  70.0
-#define RIGHT 670.0
+#define RIGHT 650.0
 #define ABOVE 88.0  /* the first line's label */
 #define ROW   17.0  /* from a label to the next */
 #define UPPER 200.0 /* the top of the bars; their foot */
@@ -43,8 +43,13 @@ static double y_of(const struct picture *p, double images)
 
 static const char *time_words(double ms, char out[32])
 {
-	(void)snprintf(out, 32, "%.4g %s", ms < 1.0 ? ms * 1e3 : ms < 1e3 ? ms : ms * 1e-3,
-		       ms < 1.0 ? "us" : ms < 1e3 ? "ms" : "s");
+	(void)snprintf(out, 32, "%.4g %s",
+		       ms < 1.0   ? ms * 1e3
+		       : ms < 1e3 ? ms
+				  : ms * 1e-3,
+		       ms < 1.0   ? "us"
+		       : ms < 1e3 ? "ms"
+				  : "s");
 	return out;
 }
 
@@ -59,8 +64,8 @@ __attribute__((format(printf, 6, 7))) static void put_words(struct bs_text *t, d
 	va_start(args, format);
 	(void)vsnprintf(words, sizeof(words), format, args);
 	va_end(args);
-	size = fmin(size, 1350.0 / (double)(strlen(words) + 1));
-	bs_text_put(t, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%.1f\" %s>", x, y, size, look);
+	size = fmin(size, 1400.0 / (double)(strlen(words) + 1));
+	bs_text_put(t, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%.1f\"%s>", x, y, size, look);
 	bs_text_xml(t, words);
 	bs_text_put(t, "</text>\n");
 }
@@ -77,16 +82,15 @@ static void put_title(struct bs_text *t, const struct bs_certificate *c)
 	const struct bs_certify_run *r = &c->run[0];
 	const struct bs_machine *m = &c->machine;
 
-	put_words(t, 20.0, 28.0, 17.0, "font-weight=\"bold\"",
+	put_words(t, 20.0, 28.0, 17.0, " font-weight=\"bold\"",
 		  "Protocol %s, method %s: latency of N = %zu image%s", c->p->name,
 		  bs_method_name(c->p->method), r->spread[BS_SPREAD_DUE].n,
 		  bs_text_s(r->spread[BS_SPREAD_DUE].n));
 	put_words(t, 20.0, 49.0, 13.0, "",
-		  "The contract was %s. Missed: %" PRIu64 " raw, %" PRIu64
-		  " explained by the machine's stalls, %" PRIu64 " by the sender, %" PRIu64
-		  " attributed to the service",
-		  bs_verdict_word(c->verdict), r->raw, r->explained, r->overslept,
-		  bs_certify_attributed(r));
+		  "Missed: %" PRIu64 " raw, %" PRIu64 " explained by stalls, %" PRIu64
+		  " by the sender, %" PRIu64 " attributed to the service. The contract was %s.",
+		  r->raw, r->explained, r->overslept, bs_certify_attributed(r),
+		  bs_verdict_word(c->verdict));
 	put_words(t, 20.0, 67.0, 13.0, "", "On %s: %u x %s, GPU %s; %s", m->host, m->processors,
 		  m->cpu[0] != '\0' ? m->cpu : "processors of unknown kind",
 		  m->gpu[0] != '\0' ? m->gpu : "none", c->made_at);
@@ -104,25 +108,25 @@ static void put_axes(const struct picture *p)
 
 			put_line(p->t, x, i == 0 ? UPPER : LOWER, x, LOWER + 5.0, "#c8c8c8");
 			if (i == 0 || p->last - p->first < 4.0)
-				put_words(p->t, x, LOWER + 18.0, 12.0, "text-anchor=\"middle\"",
+				put_words(p->t, x, LOWER + 18.0, 12.0, " text-anchor=\"middle\"",
 					  "%s", time_words(ms, words));
 		}
 	for (double e = 0.0; e <= p->top; e++) {
 		double y = y_of(p, pow(10.0, e));
 
 		put_line(p->t, LEFT - 5.0, y, RIGHT, y, "#c8c8c8");
-		put_words(p->t, LEFT - 9.0, y + 4.0, 12.0, "text-anchor=\"end\"", "%.0f",
+		put_words(p->t, LEFT - 9.0, y + 4.0, 12.0, " text-anchor=\"end\"", "%.0f",
 			  pow(10.0, e));
 	}
-	put_words(p->t, (LEFT + RIGHT) / 2.0, LOWER + 42.0, 13.0, "text-anchor=\"middle\"",
+	put_words(p->t, (LEFT + RIGHT) / 2.0, LOWER + 42.0, 13.0, " text-anchor=\"middle\"",
 		  "time from the last readout's due time to the image handed on, logarithmic");
 	put_words(p->t, -(UPPER + LOWER) / 2.0, 20.0, 13.0,
-		  "text-anchor=\"middle\" transform=\"rotate(-90)\"", "images, logarithmic");
+		  " text-anchor=\"middle\" transform=\"rotate(-90)\"", "images, logarithmic");
 }
 
 static void put_bars(const struct picture *p)
 {
-	bs_text_put(p->t, "<path fill=\"#2f5597\" d=\"");
+	bs_text_put(p->t, "<path fill=\"#86a3d6\" d=\"");
 	for (int i = 0; i < BINS; i++)
 		if (p->images[i] > 0.0)
 			bs_text_put(p->t, "M%.1f,%.1f h%.1f V%.1f h-%.1f z ", LEFT + i * BAR,
@@ -151,7 +155,7 @@ static void put_marks(const struct picture *p, const struct bs_certificate *c)
 		{ "p99.9", "#00701a", bs_report_ms(l->p999_ns) },
 		{ "max", "#00701a", bs_report_ms(l->max_ns) },
 		{ "budget", "#c00000", c->p->image_ms },
-		{ "budget with calibration", "#c00000", c->p->image_ms + calibration },
+		{ "with calibration", "#c00000", c->p->image_ms + calibration },
 	};
 	const size_t n = sizeof(mark) / sizeof(mark[0]) - (calibration > 0.0 ? 0 : 1);
 	char words[32];
@@ -192,9 +196,10 @@ void bs_report_svg(struct bs_text *t, const struct bs_certificate *c)
 	struct picture p = { .t = t };
 
 	count(&p, c);
-	bs_text_put(t, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"800\" height=\"500\" "
-		       "viewBox=\"0 0 800 500\" font-family=\"Helvetica, Arial, sans-serif\" "
-		       "fill=\"#1f1f1f\">\n<rect width=\"800\" height=\"500\" fill=\"#ffffff\"/>\n");
+	bs_text_put(t,
+		    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"800\" height=\"500\" "
+		    "viewBox=\"0 0 800 500\" font-family=\"Helvetica, Arial, sans-serif\" "
+		    "fill=\"#1f1f1f\">\n<rect width=\"800\" height=\"500\" fill=\"#ffffff\"/>\n");
 	put_title(t, c);
 	put_axes(&p);
 	put_bars(&p);
