@@ -42,8 +42,8 @@ static void md_contract(struct bs_text *t, const struct bs_certificate *c)
 	if (c->verdict == BS_VERDICT_KEPT && c->run[0].overslept > 0)
 		bs_text_put(t,
 			    " Images that were late because the sender, which stands in for the "
-			    "scanner, woke late by itself, and in time counted from then: %" PRIu64
-			    ".",
+			    "scanner, woke late by itself (counted from then, they were in time): "
+			    "%" PRIu64 ".",
 			    c->run[0].overslept);
 	bs_text_put(t, "\n\n");
 	for (uint32_t i = 0; i < c->whys; i++)
@@ -175,7 +175,10 @@ static void md_run(struct bs_text *t, const struct bs_certificate *c,
 	const struct bs_spread *received = &r->spread[BS_SPREAD_RECEIVED];
 	const struct bs_spread *quiet = &r->spread[BS_SPREAD_QUIET];
 
-	bs_text_put(t, "## At %g times the recording's pace\n\n", r->speed);
+	if (r->speed == 1.0)
+		bs_text_put(t, "## At the recording's own pace\n\n");
+	else
+		bs_text_put(t, "## At %g times the recording's pace\n\n", r->speed);
 	bs_text_put(
 		t,
 		"%" PRIu64 " scan%s in %.1f s. Readouts: %" PRIu64 " sent, %" PRIu64
@@ -259,10 +262,8 @@ static void md_service(struct bs_text *t, const struct bs_certificate *c)
 	if (c->threads == 0)
 		bs_text_put(t, "Not known.\n");
 	else
-		bs_text_put(
-			t,
-			"| thread | SCHED_FIFO priority | minor faults | major faults | allocations |\n"
-			"|---|---|---|---|---|\n");
+		bs_text_put(t, "| thread | SCHED_FIFO priority | minor faults | major faults | "
+			       "allocations |\n|---|---|---|---|---|\n");
 	for (uint32_t i = 0; i < c->threads; i++)
 		bs_text_put(t, "| %s | %.0f | %.0f | %.0f | %.0f |\n", c->thread[i].name,
 			    c->thread[i].priority, c->thread[i].grown[0], c->thread[i].grown[1],
@@ -274,8 +275,8 @@ static void md_service(struct bs_text *t, const struct bs_certificate *c)
 		"millisecond and does nothing; one that is 0.2 ms late or more was stalled. A miss "
 		"is explained when the image would have kept its budget without the time that one "
 		"of them was stalled between due and handed on.\n\n"
-		"| processor | SCHED_FIFO priority | wakes | stalls | p99.9 late, ms | max late, ms |\n"
-		"|---|---|---|---|---|---|\n");
+		"| processor | SCHED_FIFO priority | wakes | stalls | p99.9 late, ms | max late, "
+		"ms |\n|---|---|---|---|---|---|\n");
 	for (uint32_t i = 0; i < c->canaries; i++)
 		bs_text_put(t, "| %d | %d | %.0f | %.0f | %.3f | %.3f |\n", c->canary[i].cpu,
 			    c->canary[i].priority, c->canary[i].wakes, c->canary[i].stalls,

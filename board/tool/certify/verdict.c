@@ -135,7 +135,7 @@ void bs_verdict_make(struct bs_certificate *c)
 			"budget.calibration_ms was not tried: no image calibrated anything");
 	if (r->explained > 0 && doubt != NULL)
 		because(c, BS_VERDICT_UNPROVEN,
-			"late images that a stall explains, which count: %" PRIu64 "; %s",
+			"late images that a stall explains: %" PRIu64 "; they count, since %s",
 			r->explained, doubt);
 	if (r->explained > r->arrived / BS_CERTIFY_EXCUSED)
 		because(c, BS_VERDICT_UNPROVEN,
