@@ -66,7 +66,8 @@ says ample certificate.json '^{"kept":true,' '"verdict":"kept"' '"why":\[\]' \
 says ample certificate.md 'The contract was kept' '0 attributed to the service' \
 	'proves at most 3/N' 'p99.9/p50' '## At 8 times' 'minor faults' \
 	'wakes every millisecond' '!\[latency](latency.svg)' '^| transport in: ' \
-	'## At the recording.s own pace' '^| transport out: ' '^| transport, in and out together | [1-9]' 'without transport'
+	'## At the recording.s own pace' '^| transport out: ' \
+	'^| transport, in and out together | [1-9]' 'without transport'
 is "every image that the recording makes was made" "$(number ample made)" "$(number ample expected)"
 is "every readout was taken" "$(number ample readouts_taken)" "$(number ample readouts)"
 is "every image was taken" "$(number ample images)" "$(number ample made)"

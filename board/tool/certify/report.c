@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "drivers/file/draft.h"
+#include "drivers/tool/written.h"
 
 #define TEXT_BYTES ((size_t)256 << 10)
 
@@ -15,17 +15,9 @@ static int write_file(const char *folder, const char *name, const struct bs_text
 		      struct bs_fail *why)
 {
 	char path[512];
-	struct bs_draft d;
-	int rc;
 
-	if (t->full)
-		return bs_fail(why, BS_ERR_NOMEM, "%s: more than %zu bytes", name, t->cap);
 	(void)snprintf(path, sizeof(path), "%.490s/%s", folder, name);
-	rc = bs_draft_open(&d, path, why);
-	if (rc != 0)
-		return rc;
-	rc = bs_draft_write(&d, t->out, t->len, why);
-	return bs_draft_end(&d, rc, path, BS_DRAFT_REPLACE, why);
+	return bs_text_save(path, t, why);
 }
 
 int bs_report_write(const struct bs_certificate *c, const char *folder, struct bs_fail *why)

@@ -63,7 +63,8 @@ static void test_misses(void)
 	       "the same where a kernel throttles them");
 	c.run[0].overslept = 1;
 	c.run[0].explained = 2;
-	judged(BS_VERDICT_UNPROVEN, "explains: 2; they count", "those that are the sender's do not");
+	judged(BS_VERDICT_UNPROVEN, "explains: 2; they count",
+	       "those that are the sender's do not");
 	c.run[0].raw = 4;
 	judged(BS_VERDICT_BROKEN, "explains: 1 of 1000", "four late, three explained");
 	good();
