@@ -89,7 +89,7 @@ for name, ms in want.items():
     said = [t.split() for t in texts if t.startswith(name + " ")]
     good = len(said) == 1 and abs(float(said[0][1]) * unit[said[0][2]] - ms) <= 1e-3 * ms
     print("ok" if good else "not ok", "latency.svg:", name, said, "for", ms, "ms")
-title = "Protocol ample, method gridding: latency of N = %d images" % due["n"]
+title = "Latency of N = %d images, method gridding, protocol ample" % due["n"]
 print("ok" if title in texts else "not ok", "latency.svg:", title, texts[:1])
 PY
 }

@@ -16,9 +16,9 @@ static void put_title(struct bs_text *t, const struct bs_certificate *c)
 	const struct bs_machine *m = &c->machine;
 
 	bs_chart_words(t, 20.0, 28.0, 17.0, " font-weight=\"bold\"",
-		       "Protocol %s, method %s: latency of N = %zu image%s", c->p->name,
-		       bs_method_name(c->p->method), r->spread[BS_SPREAD_DUE].n,
-		       bs_text_s(r->spread[BS_SPREAD_DUE].n));
+		       "Latency of N = %zu image%s, method %s, protocol %s",
+		       r->spread[BS_SPREAD_DUE].n, bs_text_s(r->spread[BS_SPREAD_DUE].n),
+		       bs_method_name(c->p->method), c->p->name);
 	bs_chart_words(t, 20.0, 49.0, 13.0, "",
 		       "Missed: %" PRIu64 " raw, %" PRIu64 " explained by stalls, %" PRIu64
 		       " by the sender, %" PRIu64
@@ -54,7 +54,7 @@ static void put_marks(const struct bs_chart *k, const struct bs_certificate *c)
 		{ "p99.9", "#00701a", bs_report_ms(l->p999_ns) },
 		{ "max", "#00701a", bs_report_ms(l->max_ns) },
 		{ "budget", "#c00000", c->p->image_ms },
-		{ "with calibration", "#c00000", c->p->image_ms + calibration },
+		{ "calibrating", "#c00000", c->p->image_ms + calibration },
 	};
 	const size_t n = sizeof(mark) / sizeof(mark[0]) - (calibration > 0.0 ? 0 : 1);
 	char words[32];

@@ -108,7 +108,7 @@ static void test_whole(void)
 	c.run[0].explained = 7;
 	c.run[0].overslept = 3;
 	CHECK(bs_report_pictured(&c) && draw(), "1000 images: it is XML");
-	has("Protocol a<&>\"b', method gridding: latency of N = 1000 images");
+	has("Latency of N = 1000 images, method gridding, protocol a<&>\"b'");
 	has("Missed: 810 raw, 7 explained by stalls, 3 by the sender, 800 attributed to the "
 	    "service. The contract was broken.");
 	has("On host: 2 x Some <CPU> & more, GPU none; today");
@@ -121,7 +121,7 @@ static void test_whole(void)
 	has("1 ms");
 	has("10 ms");
 	has("100 ms");
-	CHECK(strstr(texts, "calibration") == NULL, "no budget of calibration where none is set");
+	CHECK(strstr(texts, "calibrating") == NULL, "no budget of calibration where none is set");
 	CHECK(active == 0, "nothing in it runs or is fetched");
 	/* the axis: 100 us to 100 ms, three decades from 70 to 650 */
 	CHECK(fabs(line_of("budget 2 ms") - (70.0 + 580.0 * log10(20.0) / 3.0)) < 0.06,
@@ -143,7 +143,7 @@ static void test_ends(void)
 {
 	make(1, 0, 0, 3.6e6);
 	CHECK(draw(), "one image of no time and the longest budget: it is XML");
-	has("Protocol a<&>\"b', method gridding: latency of N = 1 image");
+	has("Latency of N = 1 image, method gridding, protocol a<&>\"b'");
 	has("budget 3600 s");
 	has("max 0 us");
 	CHECK(right < 700.0 && line_of("max 0 us") >= 70.0, "all lines stand on the axis");
@@ -151,7 +151,7 @@ static void test_ends(void)
 	p.stage_ms[BS_BUDGET_CALIBRATION] = 400.0;
 	CHECK(draw(), "all the same, beside a budget that nothing keeps: it is XML");
 	has("budget 0.001 us");
-	has("with calibration 400 ms");
+	has("calibrating 400 ms");
 	CHECK(line_of("p50 50 ms") == line_of("max 50 ms"), "lines may lie on one another");
 	CHECK(is_named(), "certificate.md names the picture");
 	c.run[0].spread[BS_SPREAD_DUE].n = 0;
