@@ -165,27 +165,66 @@ INLINE void pass(const struct bs_fft_pass *p, int r, const real *x, real *y, siz
 	}
 }
 
-/* A prime radix of 7 or more: the sum as it stands. Rare: sizes come from 2, 3 and 5. */
-static void pass_any(const struct bs_fft_pass *p, const real *x, real *y, size_t re, size_t im)
+/* Legs j and r - j of a prime radix become their sum and their difference, in place. */
+static void pair_legs(real *x, size_t r, size_t step, size_t re, size_t im)
 {
-	const real *twiddle = p->twiddle;
-	const real *root = p->root;
+	for (size_t j = 1; j <= r / 2; j++) {
+		struct cx a = get(x, j * step, re, im);
+		struct cx b = get(x, (r - j) * step, re, im);
+
+		put(x, j * step, re, im, add(a, b));
+		put(x, (r - j) * step, re, im, sub(a, b));
+	}
+}
+
+/*
+ * Legs k and r - k of the transform, from sums and differences: sum_j cos(jk) (x_j + x_(r-j)), and
+ * i sin(jk) (x_j - x_(r-j)) to it and from it.
+ */
+static void prime_legs(struct cx out[2], const real *x, size_t r, size_t step, const real *root,
+		       size_t k, size_t re, size_t im)
+{
+	struct cx u = get(x, 0, re, im);
+	struct cx v = { { 0 }, { 0 } };
+	size_t turn = 0;
+
+	for (size_t j = 1; j <= r / 2; j++) {
+		struct cx sum = get(x, j * step, re, im);
+		struct cx difference = get(x, (r - j) * step, re, im);
+
+		turn += turn + k < r ? k : k - r;
+		u.re += root[2 * turn] * sum.re;
+		u.im += root[2 * turn] * sum.im;
+		v.re -= root[2 * turn + 1] * difference.im;
+		v.im += root[2 * turn + 1] * difference.re;
+	}
+	out[0] = add(u, v);
+	out[1] = sub(u, v);
+}
+
+/* A prime radix of 7 or more; x is overwritten. Rare: sizes come from 2, 3 and 5. */
+static void pass_any(const struct bs_fft_pass *p, real *x, real *y, size_t re, size_t im)
+{
+	const real *w = p->twiddle;
 	const size_t r = p->radix;
 	const size_t m = p->groups;
 	const size_t s = p->stride;
 
-	for (size_t g = 0; g < m; g++)
-		for (size_t q = 0; q < s; q++)
-			for (size_t k = 0; k < r; k++) {
-				struct cx t = get(x, q + s * g, re, im);
+	for (size_t g = 0; g < m; g++, w += 2 * (r - 1))
+		for (size_t q = 0; q < s; q++) {
+			real *legs = x + (q + s * g) * CELL;
+			struct cx out[2];
 
-				for (size_t j = 1; j < r; j++)
-					t = add(t, mul(get(x, q + s * (g + j * m), re, im),
-						       root + 2 * (j * k % r)));
-				if (k != 0)
-					t = mul(t, twiddle + 2 * (g * (r - 1) + k - 1));
-				put(y, q + s * (r * g + k), re, im, t);
+			pair_legs(legs, r, s * m, re, im);
+			prime_legs(out, legs, r, s * m, p->root, 0, re, im);
+			put(y, q + s * r * g, re, im, out[0]);
+			for (size_t k = 1; k <= r / 2; k++) {
+				prime_legs(out, legs, r, s * m, p->root, k, re, im);
+				put(y, q + s * (r * g + k), re, im, mul(out[0], w + 2 * (k - 1)));
+				put(y, q + s * (r * g + r - k), re, im,
+				    mul(out[1], w + 2 * (r - k - 1)));
 			}
+		}
 }
 
 static real *run(const struct bs_fft *f, real *a, real *b, bool inverse)
