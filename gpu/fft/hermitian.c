@@ -123,8 +123,8 @@ int bs_hermitian_spectrum(double *grid, const uint32_t size[3], struct bs_team *
 		longest = size[2];
 	j.simd = BS_ISA_PICK(bs_fft_double);
 	j.block_size = ((size_t)longest * 2 * j.simd->lanes + 7) & ~(size_t)7;
-	j.blocks = aligned_alloc(BS_ALIGN, (size_t)bs_team_members(team) * 2 * j.block_size *
-						   sizeof(double));
+	j.blocks = aligned_alloc(BS_ALIGN,
+				 (size_t)bs_team_members(team) * 2 * j.block_size * sizeof(double));
 	if (j.blocks != NULL)
 		rc = transform_grid(&j, team);
 	for (uint32_t a = 0; a < 3; a++)
