@@ -61,14 +61,12 @@ void bs_witness_stages(struct bs_certificate *c, const char *doc)
 	size_t i;
 
 	c->stages = 0;
-	json_array_foreach(json_object_get(root, "latency"), i,
-			   at) if (c->stages + 1 < BS_CERTIFY_STAGES &&
-				   is_text(at, "protocol", c->p->name))
-	{
-		struct bs_certify_stage *s = add_stage(c, at);
+	json_array_foreach (json_object_get(root, "latency"), i, at)
+		if (c->stages + 1 < BS_CERTIFY_STAGES && is_text(at, "protocol", c->p->name)) {
+			struct bs_certify_stage *s = add_stage(c, at);
 
-		take_text(at, "stage", s->name, sizeof(s->name));
-	}
+			take_text(at, "stage", s->name, sizeof(s->name));
+		}
 	if (lag != NULL) /* of all messages, held to durable */
 		(void)snprintf(add_stage(c, lag)->name, sizeof(c->stage[0].name), "lag");
 	json_decref(root);
@@ -110,8 +108,7 @@ void bs_witness_may_run(struct bs_cpus *set, const char *doc)
 	size_t i;
 
 	memset(set, 0, sizeof(*set));
-	json_array_foreach(threads_of(root), i, at)
-	{
+	json_array_foreach (threads_of(root), i, at) {
 		double tid = 0.0;
 
 		take_number(at, "tid", &tid);
@@ -128,8 +125,7 @@ void bs_witness_restarts(struct bs_certificate *c, const char *doc)
 	size_t i;
 
 	c->restarts = 0.0;
-	json_array_foreach(json_object_get(root, "workers"), i, at)
-	{
+	json_array_foreach (json_object_get(root, "workers"), i, at) {
 		double n = 0.0;
 
 		take_number(at, "restarts", &n);
@@ -145,13 +141,13 @@ void bs_witness_protocol(struct bs_certificate *c, const char *doc)
 	const json_t *at;
 	size_t i;
 
-	json_array_foreach(json_object_get(root, "protocols"), i,
-			   at) if (is_text(at, "name", c->p->name))
-	{
-		take_text(at, "engine", c->engine, sizeof(c->engine));
-		take_text(at, "refused", c->refused, sizeof(c->refused));
-		take_json(json_object_get(at, "estimate"), c->estimate, sizeof(c->estimate));
-	}
+	json_array_foreach (json_object_get(root, "protocols"), i, at)
+		if (is_text(at, "name", c->p->name)) {
+			take_text(at, "engine", c->engine, sizeof(c->engine));
+			take_text(at, "refused", c->refused, sizeof(c->refused));
+			take_json(json_object_get(at, "estimate"), c->estimate,
+				  sizeof(c->estimate));
+		}
 	take_text(root, "lapack", c->lapack, sizeof(c->lapack));
 	c->mps = json_is_true(json_object_get(realtime, "mps"));
 	c->throttled = is_text(realtime, "unthrottled", "refused");
