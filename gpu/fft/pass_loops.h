@@ -146,7 +146,7 @@ INLINE void bf(struct cx *a, int radix)
 }
 
 /*
- * y[q + s(r g + k)] = w^(gk) sum_j x[q + s(g + j m)] e^(-i2pi jk/r), g < m, q < s; w: their twiddles
+ * y[q + s(r g + k)] = w^(gk) sum_j x[q + s(g + j m)] e^(-i2pi jk/r), g < m, q < s; w: the twiddles
  * [g][r - 1]. Legs j from `in` on are zero, legs k from `out` on are not wanted. from, to: re, of x
  * and of y. r, in and out are constants where this is called.
  */
