@@ -3,7 +3,8 @@
 
 typedef double real;
 typedef vd vr;
-#define LANES (VW / 2)
+#define LANES       (VW / 2)
+#define PAIRS_FIRST 0
 #include "gpu/fft/fft_loops.h"
 
 const struct bs_fft_double BS_ISA_NAME(bs_fft_double) = { .lanes = LANES, .run = run };

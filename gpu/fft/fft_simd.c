@@ -7,7 +7,8 @@
 
 typedef float real;
 typedef vf vr;
-#define LANES VW
+#define LANES       VW
+#define PAIRS_FIRST 0
 #include "gpu/fft/fft_loops.h"
 
 /* The transpose of a square of complex numbers, each a double's bits: VW / 2 a side. */

@@ -17,7 +17,8 @@
 
 typedef float real;
 typedef vf vr;
-#define LANES VW
+#define LANES       VW
+#define PAIRS_FIRST 1
 #include "gpu/fft/pass_loops.h"
 
 /* Passes of full legs, and the first and the last ones with half of them. */

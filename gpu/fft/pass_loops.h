@@ -1,7 +1,9 @@
 /*
  * gpu/fft/pass_loops.h - one pass of a transform of columns, for the *_simd.c files that include it
  *
- * They say first what a number is: real (float or double), vr (a vector of it), LANES (its lanes).
+ * They say first what a number is: real (float or double), vr (a vector of it), LANES (its lanes);
+ * and PAIRS_FIRST: whether a transform of five adds its products up before it adds them to its
+ * first leg (1) or one by one (0), which is a matter of rounding alone.
  * A block is [index][re lanes][im lanes], so that a butterfly is plain vector arithmetic without
  * a shuffle; the inverse transform is the forward one with re and im exchanged.
  * Source: Van Loan, Computational Frameworks for the FFT, SIAM 1992 (section 1.7: Stockham's form).
@@ -85,6 +87,11 @@ INLINE void bf4(struct cx *a)
 	a[3] = sub(t1, t3);
 }
 
+INLINE struct cx scaled(struct cx a, real by)
+{
+	return (struct cx){ a.re * by, a.im * by };
+}
+
 INLINE void bf5(struct cx *a)
 {
 	const real c1 = (real)0.309016994374947424;
@@ -92,19 +99,26 @@ INLINE void bf5(struct cx *a)
 	const real s1 = (real)0.951056516295153572;
 	const real s2 = (real)0.587785252292473129;
 	struct cx p1 = add(a[1], a[4]);
-	struct cx m1 = sub(a[1], a[4]);
 	struct cx p2 = add(a[2], a[3]);
+	struct cx m1 = sub(a[1], a[4]);
 	struct cx m2 = sub(a[2], a[3]);
+#if PAIRS_FIRST
+	struct cx u1 = add(a[0], add(scaled(p1, c1), scaled(p2, c2)));
+	struct cx u2 = add(a[0], add(scaled(p1, c2), scaled(p2, c1)));
+	struct cx v1 = add(scaled(m1, s1), scaled(m2, s2));
+	struct cx v2 = sub(scaled(m1, s2), scaled(m2, s1));
+#else
 	struct cx u1 = { a[0].re + c1 * p1.re + c2 * p2.re, a[0].im + c1 * p1.im + c2 * p2.im };
 	struct cx u2 = { a[0].re + c2 * p1.re + c1 * p2.re, a[0].im + c2 * p1.im + c1 * p2.im };
-	struct cx v1 = { s1 * m1.im + s2 * m2.im, -(s1 * m1.re + s2 * m2.re) };
-	struct cx v2 = { s2 * m1.im - s1 * m2.im, -(s2 * m1.re - s1 * m2.re) };
+	struct cx v1 = { s1 * m1.re + s2 * m2.re, s1 * m1.im + s2 * m2.im };
+	struct cx v2 = { s2 * m1.re - s1 * m2.re, s2 * m1.im - s1 * m2.im };
+#endif
 
 	a[0] = add(a[0], add(p1, p2));
-	a[1] = add(u1, v1);
-	a[4] = sub(u1, v1);
-	a[2] = add(u2, v2);
-	a[3] = sub(u2, v2);
+	a[1] = add(u1, minus_i(v1));
+	a[4] = sub(u1, minus_i(v1));
+	a[2] = add(u2, minus_i(v2));
+	a[3] = sub(u2, minus_i(v2));
 }
 
 INLINE void bf8(struct cx *a)
