@@ -248,8 +248,8 @@ bool bs_ingest_receive(struct ingest *in);
  * come back after a start (10). */
 bool bs_ingest_gives_way(const struct ingest *in, uint64_t to);
 /*
- * A header that must wait; alone: until no scan is open. False: it is refused instead. Its message
- * stays unreleased.
+ * A header that must wait; alone: until no scan is open. Its message stays where it is, and its
+ * peer is read on. False: it waits already, or is refused instead.
  */
 bool bs_ingest_line_up(struct ingest *in, const struct bs_wire *w, const unsigned char *payload,
 		       bool alone);
