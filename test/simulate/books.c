@@ -2,6 +2,7 @@
 #include "test/simulate/books.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ipc/wire/mrd.h"
@@ -191,6 +192,16 @@ void books_passed(uint64_t scan)
 	for (uint64_t seq = 1; seq <= b->numbers; seq++)
 		if ((b->mark[seq] & (MARK_ACQ | MARK_BAD | MARK_GAP | MARK_THIS_RUN)) == MARK_ACQ)
 			b->passed = false;
+}
+
+void books_over(uint64_t session)
+{
+	for (unsigned i = 0; i < books; i++) {
+		const bool its = book[i].session == session;
+
+		book[i].behind = its ? 0 : book[i].behind + book[i].over_said;
+		book[i].over_said = book[i].over_said || its;
+	}
 }
 
 void books_named(uint64_t session, const char *words)
@@ -471,6 +482,16 @@ static void see_outcome(const struct book *b, const struct bs_wire_outcome *o)
 		sim_saw(SEEN_SECOND_OVER);
 }
 
+/* Of a scan that is well: "log NAME", or "log NAME lacks 3 messages", ends its outcome. */
+static void hear_log(struct book *b, const struct bs_wire_outcome *o)
+{
+	const char *log = strstr(o->text, "log 1970");
+	const char *lacks = log != NULL ? strstr(log, " lacks ") : NULL;
+
+	b->says_log = o->code == 0 && log != NULL;
+	b->lacks = lacks != NULL ? strtoull(lacks + strlen(" lacks "), NULL, 10) : 0;
+}
+
 static void heard_outcome(struct book *b, const struct bs_wire_outcome *o)
 {
 	SAY("outcome %d: %llu acquisitions, %llu gaps: %s", o->code,
@@ -478,6 +499,7 @@ static void heard_outcome(struct book *b, const struct bs_wire_outcome *o)
 	if (o->code != 0 && o->text[0] == '\0')
 		sim_broken("an outcome of code %d has no words", o->code);
 	b->whole = o->code == 0;
+	hear_log(b, o);
 	if (!b->told)
 		see_outcome(b, o);
 	b->told = true;
@@ -579,12 +601,14 @@ void books_judge_logs(void)
 	for (unsigned i = 0; i < books; i++) {
 		struct book *b = &book[i];
 		uint64_t lacks = 0;
+		uint64_t missing = 0;
 
 		for (uint64_t seq = 1; seq <= b->numbers; seq++) {
 			const unsigned m = b->mark[seq];
 
 			if (m & (MARK_LOGGED | MARK_GAP | MARK_BAD))
 				continue;
+			missing++;
 			lacks += seq <= b->durable;
 			if (seq <= b->durable && lacks > b->unprotected)
 				sim_broken("number %llu of scan %016llx was durable and is in no "
@@ -594,6 +618,11 @@ void books_judge_logs(void)
 				sim_broken("readout %llu is not in the log of a scan that is whole",
 					   (unsigned long long)seq);
 		}
+		if (b->says_log && !service_relaxed() && missing > b->lacks)
+			sim_broken("OUTCOME of scan %016llx says that its log lacks %llu messages: "
+				   "it lacks %llu",
+				   (unsigned long long)b->session, (unsigned long long)b->lacks,
+				   (unsigned long long)missing);
 		for (uint64_t seq = 1; seq <= b->numbers; seq++)
 			b->mark[seq] &= (uint8_t)~MARK_LOGGED;
 	}

@@ -59,7 +59,11 @@ struct book {
 	uint64_t hasty;    /* named as missing before they can have come again */
 	bool overran;      /* its sender sent more than it may */
 	int64_t passed_ns; /* when its last image has left, of the service that lives; or 0 */
+	bool over_said;    /* the service has said its outcome, in its log lines, */
+	unsigned behind;   /* and that of so many scans since */
 	unsigned untold;   /* scans before it without an outcome when it began */
+	bool says_log;     /* the outcome of a scan that is well named a log, */
+	uint64_t lacks;    /* and how many messages that lacks */
 	bool named;        /* the service said in words that it is not whole, or does not go on */
 	uint8_t mark[BOOK_NUMBERS];
 };
@@ -93,6 +97,8 @@ void books_recon_opens(uint64_t session, uint64_t scan);
 void books_recon_ends(uint64_t session);
 /* The last image of the scan of this number has left. */
 void books_passed(uint64_t scan);
+/* The service has said its outcome, whether its sender hears it or not. */
+void books_over(uint64_t session);
 /* The service's outcome of it is not that all is well; or these words name it, by its log. Another
  * scan's header is no reason to end one that is closed and durable. */
 void books_named(uint64_t session, const char *words);

@@ -83,6 +83,7 @@ void logs_judge(void)
 		size_t stem = 0;
 		uint32_t index;
 
+		SAY("the disk has %s", name);
 		if (bs_log_split(name, &stem, &index) && is_first(name, stem, index))
 			read_log(name);
 		if (stem != 0)
