@@ -48,6 +48,11 @@ void books_sent(struct book *b, uint64_t seq, bool wave, bool bad)
 	b->bad += bad;
 }
 
+struct book *books_number(unsigned i)
+{
+	return i < books ? &book[i] : NULL;
+}
+
 struct book *books_find(uint64_t session)
 {
 	for (unsigned i = books; i > 0; i--)
@@ -569,61 +574,4 @@ void books_heard(const struct bs_wire *w, const unsigned char *payload, size_t l
 		heard_ack(b, &ack);
 	if (w->kind == BS_WIRE_OUTCOME && bs_wire_get_outcome(&o, payload, len, NULL) == 0)
 		heard_outcome(b, &o);
-}
-
-/* ---- logs ---- */
-
-void books_logged(const unsigned char *msg, size_t len)
-{
-	const unsigned char *payload;
-	struct bs_fail why;
-	struct bs_wire w;
-	struct book *b;
-
-	if (bs_wire_decode(&w, msg, len, &payload, &why) != 0) {
-		sim_broken("a message in a log is none: %s", why.text);
-		return;
-	}
-	b = books_find(w.session);
-	if (b == NULL) {
-		sim_broken("a log has a message of a scan that nobody sent");
-		return;
-	}
-	if (w.kind == BS_WIRE_OPEN || w.seq == 0 || w.seq > b->numbers)
-		return;
-	if (b->mark[w.seq] & MARK_LOGGED)
-		sim_broken("number %llu is twice in a log", (unsigned long long)w.seq);
-	b->mark[w.seq] |= MARK_LOGGED;
-}
-
-void books_judge_logs(void)
-{
-	for (unsigned i = 0; i < books; i++) {
-		struct book *b = &book[i];
-		uint64_t lacks = 0;
-		uint64_t missing = 0;
-
-		for (uint64_t seq = 1; seq <= b->numbers; seq++) {
-			const unsigned m = b->mark[seq];
-
-			if (m & (MARK_LOGGED | MARK_GAP | MARK_BAD))
-				continue;
-			missing++;
-			lacks += seq <= b->durable;
-			if (seq <= b->durable && lacks > b->unprotected)
-				sim_broken("number %llu of scan %016llx was durable and is in no "
-					   "log",
-					   (unsigned long long)seq, (unsigned long long)b->session);
-			if (b->whole && (m & MARK_ACQ) && service_records())
-				sim_broken("readout %llu is not in the log of a scan that is whole",
-					   (unsigned long long)seq);
-		}
-		if (b->says_log && !service_relaxed() && missing > b->lacks)
-			sim_broken("OUTCOME of scan %016llx says that its log lacks %llu messages: "
-				   "it lacks %llu",
-				   (unsigned long long)b->session, (unsigned long long)b->lacks,
-				   (unsigned long long)missing);
-		for (uint64_t seq = 1; seq <= b->numbers; seq++)
-			b->mark[seq] &= (uint8_t)~MARK_LOGGED;
-	}
 }

@@ -70,6 +70,8 @@ struct book {
 
 void books_reset(void);
 struct book *books_open(uint64_t session);
+/* From 0. NULL: no more. */
+struct book *books_number(unsigned i);
 /* NULL: no sender's. */
 struct book *books_find(uint64_t session);
 
@@ -114,10 +116,6 @@ void books_killed(void);
 void books_forgotten(void);
 /* A process that may hold some of the scans is gone: today they may end without it, in words. */
 void books_lost(void);
-/* A message as a log has it. again: from the log's beginning. */
-void books_logged(const unsigned char *msg, size_t len);
-/* All logs were read: what is durable is in one. */
-void books_judge_logs(void);
 /* At rest: each scan that is closed and durable is made whole, or named. */
 void books_judge_made(void);
 

@@ -28,8 +28,8 @@ static struct {
 } fd_of[FDS];
 static bool to_fail[DISK_FAULTS], lost_relaxed, was_ill;
 static int64_t full_until_ns, read_only_until_ns, errs_until_ns, slow_until_ns, slow_ns;
-static bool errs_reads;
-static bool full_struck, read_only_struck, errs_struck, slow_struck; /* the present one has */
+static bool errs_reads, full_struck, read_only_struck, errs_struck,
+	slow_struck; /* the present one has */
 
 /* ---- what happens to it ---- */
 
@@ -334,9 +334,7 @@ ssize_t __wrap_pread(int fd, void *p, size_t n, off_t at)
 	if (!ours(fd))
 		return __real_pread(fd, p, n, at);
 	f = file_of(fd);
-	if (f == NULL)
-		return -1;
-	if (fails(DISK_READ, EIO) || errs(true))
+	if (f == NULL || fails(DISK_READ, EIO) || errs(true))
 		return -1;
 	if ((size_t)at >= f->size)
 		return 0;
@@ -562,6 +560,20 @@ int __wrap_fstatat(int dir, const char *name, struct stat *st, int how)
 		return -1;
 	}
 	return tell(st, files_now[at].file);
+}
+
+int __real_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode)
+{
+	const size_t n = strlen(DISK_DIR "/");
+
+	if (strncmp(path, DISK_DIR "/", n) != 0)
+		return __real_access(path, mode);
+	if (files_find(files_now, path + n) >= 0)
+		return 0;
+	errno = ENOENT;
+	return -1;
 }
 
 int __real_faccessat(int dir, const char *name, int mode, int how);
