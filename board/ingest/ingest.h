@@ -72,7 +72,7 @@ struct bs_ingest_scan {
 	bool accept_due, ack_due;
 	uint32_t unacked;
 	int64_t ack_time_ns;
-	uint64_t durable_said; /* by the last ACK */
+	uint64_t durable_said, unprotected_said; /* by the last ACK */
 };
 
 /* A REFUSE that waits. */

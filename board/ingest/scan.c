@@ -102,7 +102,7 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 					  : scan->id + 1; /* the number that it had, if any */
 	scan->record = &shm->s->scan[scan->id & 1];
 	bs_ingest_log_open(in, payload - BS_WIRE_BYTES, BS_WIRE_BYTES + (size_t)w->payload_len);
-	scan->durable_said = 0;
+	scan->durable_said = scan->unprotected_said = 0;
 	scan->session = w->session;
 	bs_ingest_follow(in, in->from);
 	bs_order_start(&scan->order, 1);
