@@ -18,9 +18,9 @@
  * stops in the middle of something keeps nobody out, and no memory is needed beyond open's.
  *
  * Messages of a peer come in order; after take the peer is not read again before release, or before
- * keep, which leaves the message where it is until forgo. A message longer than message_max is discarded as it comes; take then gives its length and its first
- * BS_GATE_HEAD bytes. A peer that announces more than BS_GATE_LONGEST bytes does not speak the
- * protocol and is let go.
+ * keep, which leaves the message where it is until forgo. A message longer than message_max is
+ * discarded as it comes; take then gives its length and its first BS_GATE_HEAD bytes. A peer that
+ * announces more than BS_GATE_LONGEST bytes does not speak the protocol and is let go.
  *
  * With keys (bs_gate_open_by) a connection is sealed: behind the greeting a peer says hello
  * with a key that is known (ipc/seal/hello.h), and every message after that is sealed
