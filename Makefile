@@ -297,7 +297,7 @@ $(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock 
 	pthread_cond_timedwait pthread_cond_broadcast pthread_create pthread_join sem_wait \
 	nanosleep poll ppoll eventfd read write clock_gettime open openat close pread pwrite \
 	fdatasync fsync posix_fadvise ftruncate fchmod flock renameat2 unlink unlinkat fstat \
-	fstatat faccessat getrandom opendir readdir dirfd closedir)
+	fstatat access faccessat getrandom opendir readdir dirfd closedir)
 # Its scans are short: what is large in the service is small here.
 SMALL := -DBS_LOG_COMMIT_BYTES=8192u -DBS_LOG_SEGMENT=65536u -DBS_WIRE_OPEN_MAX=8192u \
          -DBS_HELD_MAX=32u
