@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/plan/scankey.h"
 #include "core/study/study.h"
 #include "core/log.h"
 #include "core/traj/traj.h"
@@ -444,6 +445,10 @@ P("image.output", BS_KEY_WORD, "", "\"magnitude\"", 0, 0, outputs, output,
   "magnitude; complex; phase: radians; velocity: cm/s, a set against set 0 (board/doc/SCANS.md)"),
 P("image.venc", BS_KEY_NUMBER, "cm/s", "0.0", 0, 100000, NULL, venc,
   "output velocity, where the header has no VENC_0: the velocity whose phase is pi"),
+P("scan_keys", BS_KEY_WORDS, "", "[]", 0, 0, bs_scankey_names, scan_keys,
+  "keys that a scan may set for itself, up to what is armed here: ls.iterations as "
+  "userParameter boreside_iterations of its header, image.venc as boreside_venc; MRD clients by "
+  "JSON parameters iterations, venc (board/doc/BRIDGES.md)"),
 P("image.matrix", BS_KEY_INT3, "voxels", "[0, 0, 0]", 0, BS_AXIS_MAX, NULL, image_matrix,
   "size of the image that leaves, [x, y] or [x, y, z], 1 to 512 an axis, z 1 in 2D; the "
   "field of view stays: the k-space of each coil's image is zero-filled, or cut. Default the "

@@ -6,10 +6,15 @@
 #include <string.h>
 
 #include "core/frame/recon.h"
+#include "core/plan/scankey.h"
 #include "core/text.h"
 
 float bs_flow_venc(const struct bs_protocol *p, const struct bs_scan_info *info)
 {
+	const float chosen = (float)bs_scankey_of(info, BS_SCANKEY_VENC);
+
+	if (chosen > 0.0f)
+		return chosen;
 	return info->venc > 0.0f ? info->venc : (float)p->venc;
 }
 

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/frame/recon.h"
+#include "core/plan/scankey.h"
 #include "core/text.h"
 
 /* What a Gadgetron chain for the statistics of a measurement's noise holds, and its ID behind it */
@@ -87,7 +89,8 @@ bool bs_names_unused(char *words, size_t size, const unsigned char *text, size_t
 		char name[BS_NAMES_MAX];
 
 		bs_names_config(name, (const unsigned char *)id, strlen(id));
-		if (strcmp(id, "config") != 0 && strcmp(id, "customconfig") != 0)
+		if (strcmp(id, "config") != 0 && strcmp(id, "customconfig") != 0 &&
+		    bs_scankey_find(id) < 0)
 			bs_text_put(&t, "%s'%.60s'", t.len > 0 ? ", " : "parameters ", name);
 	}
 	json_decref(root);
@@ -102,16 +105,23 @@ static const struct bs_mrd_config *row(const struct bs_site *site, const char *n
 	return NULL;
 }
 
+const struct bs_protocol *bs_names_protocol(const struct bs_site *site, const char *name)
+{
+	for (uint32_t i = 0; i < site->protocols; i++)
+		if (strcmp(site->protocol[i].name, name) == 0)
+			return &site->protocol[i];
+	return NULL;
+}
+
 static const char *by_name(const struct bs_site *site, const char *name)
 {
 	const struct bs_mrd_config *c = row(site, name);
+	const struct bs_protocol *p;
 
 	if (c != NULL)
 		return c->protocol;
-	for (uint32_t i = 0; i < site->protocols; i++)
-		if (strcmp(site->protocol[i].name, name) == 0)
-			return site->protocol[i].name;
-	return NULL;
+	p = bs_names_protocol(site, name);
+	return p != NULL ? p->name : NULL;
 }
 
 /* All that a client could have asked for. */
@@ -124,8 +134,14 @@ static void offer(struct bs_fail *why, const struct bs_site *site, const char *c
 		bs_text_put(&t, "%s'%s'", t.len > 0 ? ", " : "", site->mrd.config[i].name);
 	for (uint32_t i = 0; i < site->protocols; i++)
 		bs_text_put(&t, "%s'%s'", t.len > 0 ? ", " : "", site->protocol[i].name);
-	(void)bs_fail(why, BS_ERR_PROTOCOL, "no config '%.60s' here; there is %s%s", config, words,
-		      t.full ? ", ..." : "");
+	if (config[0] == '\0')
+		(void)bs_fail(why, BS_ERR_PROTOCOL,
+			      "no config is named, the header's protocol is none of this site's, "
+			      "nor is one alone for such a header; there is %s%s",
+			      words, t.full ? ", ..." : "");
+	else
+		(void)bs_fail(why, BS_ERR_PROTOCOL, "no config '%.60s' here; there is %s%s", config,
+			      words, t.full ? ", ..." : "");
 }
 
 /* With and without .xml; NULL: neither. */
@@ -146,16 +162,36 @@ bool bs_names_known(const struct bs_site *site, const char *config)
 	return named(site, config) != NULL;
 }
 
+/* The protocol that takes this header, if it is one alone; NULL: none, or several. */
+static const char *only_one(const struct bs_site *site, const struct bs_scan_info *info)
+{
+	const char *found = NULL;
+
+	for (uint32_t i = 0; info != NULL && i < site->protocols; i++) {
+		if (bs_admit_scan(&site->protocol[i], info, NULL) != 0)
+			continue;
+		if (found != NULL)
+			return NULL;
+		found = site->protocol[i].name;
+	}
+	return found;
+}
+
 int bs_names_find(const char **protocol, const struct bs_site *site, const char *config,
-		  struct bs_fail *why)
+		  const struct bs_scan_info *info, struct bs_fail *why)
 {
 	const struct bs_mrd_config *any = row(site, "*");
+	const bool open = config[0] == '\0' || strcmp(config, "openrecon") == 0;
 
 	*protocol = named(site, config);
 	if (*protocol == NULL && any != NULL)
 		*protocol = any->protocol;
-	else if (*protocol == NULL && (config[0] == '\0' || strcmp(config, "openrecon") == 0))
+	/* what cannot be read the service refuses, in words */
+	else if (*protocol == NULL && open &&
+		 (info == NULL || bs_names_protocol(site, info->protocol) != NULL))
 		*protocol = "";
+	else if (*protocol == NULL)
+		*protocol = only_one(site, info);
 	if (*protocol != NULL)
 		return 0;
 	offer(why, site, config);

@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "core/err.h"
+#include "core/mrd.h"
 #include "core/protocol.h"
 
 #define BS_NAMES_MAX 256u
@@ -30,10 +31,14 @@ bool bs_names_parameters(char out[BS_NAMES_MAX], const unsigned char *text, size
 bool bs_names_unused(char *words, size_t size, const unsigned char *text, size_t len);
 /*
  * *protocol: as OPEN has it, "" for the header's own, which no config and Open Recon's only one
- * ("openrecon") stand for where no row says otherwise. BS_ERR_PROTOCOL, in words.
+ * ("openrecon") stand for where no row says otherwise. Where that is none of the site's, or for any
+ * other name that nothing has: the protocol that takes this header, if one alone does. info: NULL
+ * where the header cannot be read. BS_ERR_PROTOCOL, in words.
  */
 int bs_names_find(const char **protocol, const struct bs_site *site, const char *config,
-		  struct bs_fail *why);
+		  const struct bs_scan_info *info, struct bs_fail *why);
+/* NULL: the site has none of this name. */
+const struct bs_protocol *bs_names_protocol(const struct bs_site *site, const char *name);
 
 /* A row or a protocol has this name; else bs_names_find takes a default, if any. */
 bool bs_names_known(const struct bs_site *site, const char *config);

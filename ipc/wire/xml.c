@@ -394,7 +394,7 @@ static void end_user(struct reader *r)
 		end_described(r, d);
 	}
 	if (r->depth == 3)
-		bs_about_venc(r->info, r->user.name, r->user.value, d);
+		bs_about_user(r->info, r->user.name, r->user.value_cut ? "" : r->user.value, d);
 	if (strcmp(r->user.name, "trajectory_units") != 0 || r->depth != 3)
 		return;
 	if (r->user.value_cut || len >= sizeof(r->info->trajectory_unit))

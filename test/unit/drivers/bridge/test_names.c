@@ -24,7 +24,7 @@ static bool finds(const char *config, const char *protocol)
 {
 	const char *found = NULL;
 	struct bs_fail why = { 0 };
-	const int rc = bs_names_find(&found, &site, config, &why);
+	const int rc = bs_names_find(&found, &site, config, NULL, &why);
 
 	if (protocol == NULL)
 		return rc == BS_ERR_PROTOCOL && found == NULL && why.text[0] != '\0';
