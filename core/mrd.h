@@ -128,8 +128,10 @@ struct bs_scan_info {
 	float venc;               /* userParameterDouble VENC_0, cm/s */
 	float venc_range[2];      /* the least and the largest of VENC_0, VENC_1, ... */
 	uint32_t bits_stored;     /* userParameterLong BitsStored, of images that go back */
-	uint32_t scan_keys;        /* bit of enum bs_scankey: userParameters boreside_ID that came */
+	uint32_t scan_keys; /* bit of enum bs_scankey: userParameters boreside_ID that came */
 	double scan_value[BS_SCANKEYS]; /* their values; NaN: no number */
+	uint32_t user_at;          /* bytes of the header before the end of userParameters */
+	uint32_t user_there;       /* 0: there is none, before the header's own end */
 	uint32_t acceleration[2]; /* parallelImaging/accelerationFactor, steps 1 and 2 */
 	enum bs_calibration calibration;
 	uint32_t bands; /* parallelImaging/multiband: slices at once; 0: it does not say */

@@ -10,7 +10,6 @@
 #include "core/flow/flow.h"
 #include "core/frame/geometry.h"
 #include "core/frame/open.h"
-#include "core/plan/scankey.h"
 #include "core/plan/plan.h"
 #include "core/traj/delay.h"
 #include "core/traj/online.h"
@@ -100,7 +99,6 @@ static bool is_line(const struct bs_plan *plan, const struct bs_scan_info *info)
 int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why)
 {
 	int rc;
-
 	/* A non-Cartesian header's reconSpace is a wish; its encodedSpace fixes the unit of k. */
 	const struct bs_plan plan = bs_plan_of(p);
 

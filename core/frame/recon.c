@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/frame/geometry.h"
-#include "core/plan/scankey.h"
 #include "core/plan/plan.h"
 
 void bs_recon_aim(struct bs_recon *r, const struct bs_aim *aim)
@@ -480,15 +479,6 @@ static bool passes(const struct bs_recon *r, const struct frame *f)
 	       ((r->groups > 0 && r->images % s->parts != s->part) || has_made(s, r->images + 1));
 }
 
-/* Iterations at most, of an image that is made: as the aim says, and the scan. 0: the protocol's. */
-static uint32_t allowed(const struct bs_recon *r)
-{
-	const uint32_t chosen = (uint32_t)bs_scankey_of(&r->info, BS_SCANKEY_ITERATIONS);
-	const uint32_t aim = r->aim.iterations;
-
-	return aim == 0 || (chosen != 0 && chosen < aim) ? chosen : aim;
-}
-
 /* Only what it leaves for later ones is made. */
 static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
 		      struct bs_fail *why)
@@ -502,7 +492,9 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	image->number = ++r->images;
 	image->preview = false;
 	bs_frame_describe(r, slot, image);
-	report->allowed = report->flow.keep == 0 ? 1 : allowed(r); /* what is kept is as it was */
+	report->allowed = 1;
+	if (report->flow.keep > 0) /* what is kept is made as it was */
+		report->allowed = bs_scankey_iterations(&r->info, 0);
 	if (rc == 0 && r->groups > 0)
 		rc = bs_window_image(r, slot, NULL, INT64_MAX, report);
 	else if (rc == 0 && f->absent)
@@ -528,7 +520,7 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	if (rc != 0)
 		return bs_fail(why, rc, "engine %s failed to add averages", f->seat->engine->name);
 	memset(&image->report, 0, sizeof(image->report));
-	image->report.allowed = allowed(r);
+	image->report.allowed = bs_scankey_iterations(&r->info, r->aim.iterations);
 	image->report.gridded = f->seat == &r->seat[1];
 	image->number = preview ? ++r->previews : ++r->images;
 	image->preview = preview;

@@ -2,6 +2,7 @@
 #include "core/plan/scankey.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/text.h"
@@ -13,9 +14,9 @@ const char *const bs_scankey_names[BS_SCANKEYS + 1] = {
 	[BS_SCANKEY_VENC] = "image.venc",
 };
 
-const char *bs_scankey_id(enum bs_scankey c)
+const char *bs_scankey_id(enum bs_scankey k)
 {
-	return strchr(bs_scankey_names[c], '.') + 1;
+	return strchr(bs_scankey_names[k], '.') + 1;
 }
 
 int bs_scankey_find(const char *id)
@@ -39,36 +40,30 @@ bool bs_scankey_take(struct bs_scan_info *info, const char *name, const char *te
 	return true;
 }
 
-/* What this protocol can take of it. */
-static void range_of(double range[2], const struct bs_protocol *p, enum bs_scankey c)
+static int admit_one(const struct bs_protocol *p, const struct bs_scan_info *info,
+		     enum bs_scankey k, struct bs_fail *why)
 {
-	range[0] = c == BS_SCANKEY_ITERATIONS ? 1.0 : 1e-3;
-	range[1] = c == BS_SCANKEY_ITERATIONS ? (double)p->iterations : 1e5;
-}
+	const bool whole = k == BS_SCANKEY_ITERATIONS;
+	const double least = whole ? 1.0 : 1e-3;
+	const double most = whole ? (double)p->iterations : 1e5;
+	const double v = info->scan_value[k];
+	char is[32] = "no number";
 
-static int admit_one(const struct bs_protocol *p, const struct bs_scan_info *info, enum bs_scankey c,
-		     struct bs_fail *why)
-{
-	const double v = info->scan_value[c];
-	double range[2];
-
-	range_of(range, p, c);
-	if (!(p->scan_keys >> (unsigned)c & 1u))
+	if (!isnan(v))
+		(void)snprintf(is, sizeof(is), "%g", v);
+	if (!(p->scan_keys >> (unsigned)k & 1u))
 		return bs_fail(why, BS_ERR_CONFIG,
-			       BS_SCANKEY_PREFIX "%s of the header: protocol '%s' does not leave "
-						"%s to its scans (key scan_keys)",
-			       bs_scankey_id(c), p->name, bs_scankey_names[c]);
-	if (!(v >= range[0] && v <= range[1]) || (c == BS_SCANKEY_ITERATIONS && v != floor(v)))
+			       "%s of this scan: scan_keys of protocol '%s' does not list it",
+			       bs_scankey_names[k], p->name);
+	if (!(v >= least && v <= most) || (whole && v != floor(v)))
 		return bs_fail(why, BS_ERR_VALUE,
-			       BS_SCANKEY_PREFIX "%s of the header is %g: protocol '%s' takes %s "
-						"from %g to %g%s",
-			       bs_scankey_id(c), v, p->name, bs_scankey_names[c], range[0], range[1],
-			       c == BS_SCANKEY_ITERATIONS ? ", whole" : "");
-	if (c == BS_SCANKEY_VENC && info->venc_range[1] > 0.0f &&
-	    (info->venc_range[0] != (float)v || info->venc_range[1] != (float)v))
+			       "%s of this scan is %s: protocol '%s' takes %g to %g%s",
+			       bs_scankey_names[k], is, p->name, least, most,
+			       whole ? ", whole" : "");
+	if (k == BS_SCANKEY_VENC && info->venc_range[1] > 0.0f && info->venc_range[0] != (float)v)
 		return bs_fail(why, BS_ERR_VALUE,
-			       BS_SCANKEY_PREFIX "%s of the header is %g cm/s, its VENC_0 %g",
-			       bs_scankey_id(c), v, (double)info->venc_range[0]);
+			       "%s of this scan is %s cm/s, VENC_0 of its header %g",
+			       bs_scankey_names[k], is, (double)info->venc_range[0]);
 	return 0;
 }
 
@@ -81,11 +76,6 @@ int bs_scankey_admit(const struct bs_protocol *p, const struct bs_scan_info *inf
 		if (info->scan_keys >> c & 1u)
 			rc = admit_one(p, info, (enum bs_scankey)c, why);
 	return rc;
-}
-
-double bs_scankey_of(const struct bs_scan_info *info, enum bs_scankey c)
-{
-	return info->scan_keys >> (unsigned)c & 1u ? info->scan_value[c] : 0.0;
 }
 
 const char *bs_scankey_words(char out[BS_SCANKEY_WORDS], uint32_t keys,

@@ -31,7 +31,17 @@ bool bs_scankey_take(struct bs_scan_info *info, const char *name, const char *te
 int bs_scankey_admit(const struct bs_protocol *p, const struct bs_scan_info *info,
 		    struct bs_fail *why);
 /* What the scan set; 0: nothing. */
-double bs_scankey_of(const struct bs_scan_info *info, enum bs_scankey c);
+static inline double bs_scankey_of(const struct bs_scan_info *info, enum bs_scankey k)
+{
+	return info->scan_keys >> (unsigned)k & 1u ? info->scan_value[k] : 0.0;
+}
+/* Iterations at most, of an image that may have most; 0: as many as are armed. */
+static inline uint32_t bs_scankey_iterations(const struct bs_scan_info *info, uint32_t most)
+{
+	const uint32_t set = (uint32_t)bs_scankey_of(info, BS_SCANKEY_ITERATIONS);
+
+	return most == 0 || (set != 0 && set < most) ? set : most;
+}
 /* "ls.iterations 5; image.venc 60"; "": nothing was set. keys, value: as in bs_scan_info. */
 const char *bs_scankey_words(char out[BS_SCANKEY_WORDS], uint32_t keys,
 			    const double value[BS_SCANKEYS]);

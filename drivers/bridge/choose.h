@@ -18,14 +18,18 @@ struct bs_chosen {
 };
 
 void bs_chosen_read(struct bs_chosen *c, const unsigned char *text, size_t len);
-/* What of it this protocol (NULL: one that nobody knows) leaves to no scan, in words; it is dropped.
- * False: nothing. */
+/*
+ * What of it this protocol (NULL: one that nobody knows) leaves to no scan, in words; it is
+ * dropped. False: nothing.
+ */
 bool bs_chosen_drop(struct bs_chosen *c, const struct bs_protocol *p, char *words, size_t size);
 /*
- * *xml of *len bytes, of malloc, becomes another. BS_ERR_VALUE: a value that is no number.
- * BS_ERR_UNSUPPORTED: a header that nothing can be added to.
+ * *xml of *len bytes, of malloc, of which info was read (ipc/wire/xml.h), becomes another, of a
+ * scan of this protocol. BS_ERR_VALUE: a value that it does not take, or that is no number.
+ * BS_ERR_UNSUPPORTED: nothing can be added to it.
  */
-int bs_chosen_write(const struct bs_chosen *c, unsigned char **xml, size_t *len,
+int bs_chosen_write(const struct bs_chosen *c, const struct bs_protocol *p,
+		    const struct bs_scan_info *info, unsigned char **xml, size_t *len,
 		    struct bs_fail *why);
 
 #endif

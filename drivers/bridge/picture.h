@@ -5,10 +5,10 @@
  * for those that follow, so that they can be compared; one that would not fit 16 bits lowers it
  * from then on. The attribute boreside_scale says it. Where the header's BitsStored is 16 the first
  * image fills half of 16 bits, unsigned. A console of Siemens stacks the partitions of one image
- * against slice_dir: it gets them one by one, each with its own place, slice and index (n images
- * where the service has one; as one where these do not fit 16 bits). Phases, -pi to pi, and velocities, -VENC to
- * VENC, are 0 to 4095 in all images: boreside_scale times the value and boreside_offset. float: the
- * pixels as they are.
+ * against slice_dir: it gets them one by one, each with its own place, slice and index (as one
+ * where the indices would not fit 16 bits). Phases, -pi to pi, and velocities, -VENC to VENC, are 0
+ * to 4095 in all images: boreside_scale times the value and boreside_offset. float: the pixels as
+ * they are.
  * Attributes are those of the image and DataRole (Quantitative: a velocity),
  * ImageProcessingHistory, WindowCenter, WindowWidth (the pixels' own unit, white at the 99.7
  * percentile; whole numbers, or none where floats are too small for these),

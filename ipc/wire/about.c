@@ -174,3 +174,13 @@ void bs_about_user(struct bs_scan_info *info, const char *name, const char *text
 		bs_about_remark(info, "%.40s of the header is no key that a scan sets: not used",
 				name);
 }
+
+void bs_about_end(struct bs_scan_info *info, int depth, const char *name, long at)
+{
+	const bool user = depth == 2 && strcmp(name, "userParameters") == 0;
+
+	if (!user && (depth != 1 || info->user_there))
+		return;
+	info->user_at = (uint32_t)at;
+	info->user_there = user;
+}

@@ -28,4 +28,7 @@ void bs_about_remark(struct bs_scan_info *info, const char *format, ...)
  */
 void bs_about_user(struct bs_scan_info *info, const char *name, const char *text, double value);
 
+/* An element ends at this byte, depth 1: the header. Parameters may be added before some ends. */
+void bs_about_end(struct bs_scan_info *info, int depth, const char *name, long at);
+
 #endif

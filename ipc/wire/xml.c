@@ -468,9 +468,10 @@ static void XMLCALL on_end(void *arg, const XML_Char *name)
 {
 	struct reader *r = arg;
 
-	(void)name;
 	if (r->rc != 0)
 		return;
+	if (XML_GetCurrentByteCount(r->parser) > 0) /* an empty element's end has no place */
+		bs_about_end(r->info, r->depth, local(name), XML_GetCurrentByteIndex(r->parser));
 	while (r->text_len > 0 && blank(r->text[r->text_len - 1]))
 		r->text_len--;
 	r->text[r->text_len] = '\0';
