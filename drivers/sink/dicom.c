@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/frame/recon.h"
+#include "core/text.h"
 #include "drivers/file/montage.h"
 #include "drivers/sink/dicomhead.h"
 #include "drivers/sink/dicomstore.h"
@@ -44,6 +45,55 @@ struct dicom {
 	bool stores;
 };
 
+/* ---- scales outlive the process: a series that was begun goes on with its own ---- */
+
+#define KEPT "/.boreside-scales" /* in the folder of the images, the oldest first */
+
+static void read_scales(struct dicom *d)
+{
+	char path[BS_DRAFT_PATH + sizeof(KEPT)];
+	FILE *from;
+
+	(void)snprintf(path, sizeof(path), "%s" KEPT, d->name.target);
+	from = d->name.folder ? fopen(path, "r") : NULL;
+	for (struct scale *to = d->scale; from != NULL && d->next < SERIES; to++, d->next++)
+		if (fscanf(from, "%64s %lf %lf %lf %lf", to->series, &to->intercept, &to->slope,
+			   &to->window_center, &to->window_width) != 5 ||
+		    !(to->slope > 0.0)) {
+			to->series[0] = '\0';
+			break;
+		}
+	if (from != NULL)
+		(void)fclose(from);
+}
+_Static_assert(BS_UID_MAX == 65, "read_scales: a series");
+
+static int keep_scales(const struct dicom *d, struct bs_fail *why)
+{
+	char words[SERIES * (BS_UID_MAX + 4 * 26)];
+	struct bs_text t = { words, sizeof(words), 0, false };
+	char path[BS_DRAFT_PATH];
+	struct bs_draft draft;
+	int rc;
+
+	if (!d->name.folder || d->shared_out)
+		return 0;
+	for (unsigned i = 0; i < SERIES; i++) {
+		const struct scale *of = &d->scale[(d->next + i) % SERIES];
+
+		if (of->slope > 0.0)
+			bs_text_put(&t, "%s %.17g %.17g %.17g %.17g\n", of->series, of->intercept,
+				    of->slope, of->window_center, of->window_width);
+	}
+	(void)snprintf(path, sizeof(path), "%.*s" KEPT, (int)(sizeof(path) - sizeof(KEPT)),
+		       d->name.target);
+	rc = bs_draft_open(&draft, path, why);
+	if (rc == 0)
+		rc = bs_draft_end(&draft, bs_draft_write(&draft, words, t.len, why), path,
+				  BS_DRAFT_REPLACE, why);
+	return rc;
+}
+
 static int dicom_usable(struct bs_fail *why)
 {
 	return bs_tool_there("dump2dcm", "dcmtk", why);
@@ -59,10 +109,12 @@ static int dicom_open(void **self, const char *target, struct bs_fail *why)
 	rc = dicom_usable(why);
 	if (rc == 0)
 		rc = bs_imagename_open(&d->name, target, ".dcm", why);
-	if (rc != 0)
+	if (rc != 0) {
 		free(d);
-	else
-		*self = d;
+		return rc;
+	}
+	read_scales(d);
+	*self = d;
 	return rc;
 }
 
@@ -179,6 +231,9 @@ static int scale_signal(struct bs_dicomhead *d, struct dicom *s, const float *pi
 		of->slope = most > least ? rounded((most - least) / FIRST_MAX) : 0.0;
 		of->window_center = d->window_center;
 		of->window_width = d->window_width;
+		rc = of->slope > 0.0 ? keep_scales(s, why) : 0;
+		if (rc != 0)
+			return rc;
 	}
 	bs_dicom_decimal(d->intercept, of->intercept);
 	bs_dicom_decimal(d->slope, of->slope > 0.0 ? of->slope : 1.0);
