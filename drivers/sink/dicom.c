@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "core/frame/recon.h"
-#include "core/text.h"
 #include "drivers/file/montage.h"
 #include "drivers/sink/dicomhead.h"
 #include "drivers/sink/dicomstore.h"
@@ -29,11 +28,13 @@
 #define FIRST_MAX  32767.0 /* that the first image of a series reaches */
 #define SIGNED_MAX 32767.0
 #define SERIES     8u                     /* whose scales are kept */
+#define BEFORE     64u                    /* images that a series' last one may be before */
 #define BYTES_MAX  (UINT64_C(0xfffffffe)) /* of the element: its length has 32 bits */
 
 struct scale {
 	char series[BS_UID_MAX];
 	double intercept, slope, window_center, window_width;
+	bool recalled; /* earlier images in the folder were asked */
 };
 
 struct dicom {
@@ -44,55 +45,6 @@ struct dicom {
 	struct bs_dicomstore store;
 	bool stores;
 };
-
-/* ---- scales outlive the process: a series that was begun goes on with its own ---- */
-
-#define KEPT "/.boreside-scales" /* in the folder of the images, the oldest first */
-
-static void read_scales(struct dicom *d)
-{
-	char path[BS_DRAFT_PATH + sizeof(KEPT)];
-	FILE *from;
-
-	(void)snprintf(path, sizeof(path), "%s" KEPT, d->name.target);
-	from = d->name.folder ? fopen(path, "r") : NULL;
-	for (struct scale *to = d->scale; from != NULL && d->next < SERIES; to++, d->next++)
-		if (fscanf(from, "%64s %lf %lf %lf %lf", to->series, &to->intercept, &to->slope,
-			   &to->window_center, &to->window_width) != 5 ||
-		    !(to->slope > 0.0)) {
-			to->series[0] = '\0';
-			break;
-		}
-	if (from != NULL)
-		(void)fclose(from);
-}
-_Static_assert(BS_UID_MAX == 65, "read_scales: a series");
-
-static int keep_scales(const struct dicom *d, struct bs_fail *why)
-{
-	char words[SERIES * (BS_UID_MAX + 4 * 26)];
-	struct bs_text t = { words, sizeof(words), 0, false };
-	char path[BS_DRAFT_PATH];
-	struct bs_draft draft;
-	int rc;
-
-	if (!d->name.folder || d->shared_out)
-		return 0;
-	for (unsigned i = 0; i < SERIES; i++) {
-		const struct scale *of = &d->scale[(d->next + i) % SERIES];
-
-		if (of->slope > 0.0)
-			bs_text_put(&t, "%s %.17g %.17g %.17g %.17g\n", of->series, of->intercept,
-				    of->slope, of->window_center, of->window_width);
-	}
-	(void)snprintf(path, sizeof(path), "%.*s" KEPT, (int)(sizeof(path) - sizeof(KEPT)),
-		       d->name.target);
-	rc = bs_draft_open(&draft, path, why);
-	if (rc == 0)
-		rc = bs_draft_end(&draft, bs_draft_write(&draft, words, t.len, why), path,
-				  BS_DRAFT_REPLACE, why);
-	return rc;
-}
 
 static int dicom_usable(struct bs_fail *why)
 {
@@ -109,12 +61,10 @@ static int dicom_open(void **self, const char *target, struct bs_fail *why)
 	rc = dicom_usable(why);
 	if (rc == 0)
 		rc = bs_imagename_open(&d->name, target, ".dcm", why);
-	if (rc != 0) {
+	if (rc != 0)
 		free(d);
-		return rc;
-	}
-	read_scales(d);
-	*self = d;
+	else
+		*self = d;
 	return rc;
 }
 
@@ -189,8 +139,80 @@ static struct scale *scale_of(struct dicom *s, const char *series, bool *known)
 	*known = false;
 	to = &s->scale[s->shared_out ? 0 : s->next++ % SERIES];
 	to->slope = 0.0;
+	to->recalled = false;
 	(void)snprintf(to->series, sizeof(to->series), "%s", series);
 	return to;
+}
+
+static const char *base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+static void folder_of(char folder[BS_DRAFT_PATH], const char *path)
+{
+	const size_t n = (size_t)(base(path) - path);
+
+	memcpy(folder, path, n);
+	(void)snprintf(folder + n, BS_DRAFT_PATH - n, "%s", n > 0 ? "" : ".");
+}
+
+/* The value of this element in dcmdump's words; "": it is not there. */
+static const char *dumped(const char *words, const char *tag)
+{
+	const char *at = strstr(words, tag);
+
+	at = at != NULL ? strchr(at, '[') : NULL;
+	return at != NULL ? at + 1 : "";
+}
+
+/* As the file has it, if it is of this series. */
+static bool read_scale(struct scale *to, const char *path)
+{
+	static const char *const argv[] = { "dcmdump",   "-q", "+L",        "+P", "0020,000e", "+P",
+					    "0028,1052", "+P", "0028,1053", "+P", "0028,1050", "+P",
+					    "0028,1051" };
+	const size_t n = sizeof(argv) / sizeof(argv[0]);
+	const char *all[sizeof(argv) / sizeof(argv[0]) + 2] = { 0 };
+	const size_t len = strlen(to->series);
+	char folder[BS_DRAFT_PATH];
+	char said[1024];
+	const char *uid;
+
+	memcpy(all, argv, sizeof(argv));
+	all[n] = base(path);
+	folder_of(folder, path);
+	if (bs_tool_run(all, folder, TOOL_MS, said, sizeof(said), NULL) != 0)
+		return false;
+	uid = dumped(said, "(0020,000e)");
+	to->intercept = strtod(dumped(said, "(0028,1052)"), NULL);
+	to->window_center = strtod(dumped(said, "(0028,1050)"), NULL);
+	to->window_width = strtod(dumped(said, "(0028,1051)"), NULL);
+	if (strncmp(uid, to->series, len) == 0 && uid[len] == ']')
+		to->slope = strtod(dumped(said, "(0028,1053)"), NULL);
+	return to->slope > 0.0;
+}
+
+/*
+ * A series that another process has begun in this folder goes on with the scale of the last image
+ * before this one that is there.
+ */
+static bool recall_scale(const struct dicom *s, struct scale *to, const struct bs_mrd_image *h)
+{
+	struct bs_mrd_image before = *h;
+	char path[BS_DRAFT_PATH];
+
+	if (!s->name.folder || s->shared_out || to->recalled)
+		return false;
+	to->recalled = true;
+	for (unsigned i = 1; i <= BEFORE && i < h->image_index; i++) {
+		before.image_index = (uint16_t)(h->image_index - i);
+		if (bs_imagename_newest(&s->name, path, &before) > 0)
+			return read_scale(to, path);
+	}
+	return false;
 }
 
 /* Of signals, by what their numbers span: least is 0 where none is negative. */
@@ -215,6 +237,7 @@ static int scale_signal(struct bs_dicomhead *d, struct dicom *s, const float *pi
 		most = v > most ? v : most;
 	}
 	of = scale_of(s, d->series, &known);
+	known = known || recall_scale(s, of, h);
 	if (known && least >= of->intercept &&
 	    most - of->intercept <= of->slope * (STORED_MAX + 0.5)) {
 		d->window_center = of->window_center;
@@ -231,9 +254,6 @@ static int scale_signal(struct bs_dicomhead *d, struct dicom *s, const float *pi
 		of->slope = most > least ? rounded((most - least) / FIRST_MAX) : 0.0;
 		of->window_center = d->window_center;
 		of->window_width = d->window_width;
-		rc = of->slope > 0.0 ? keep_scales(s, why) : 0;
-		if (rc != 0)
-			return rc;
 	}
 	bs_dicom_decimal(d->intercept, of->intercept);
 	bs_dicom_decimal(d->slope, of->slope > 0.0 ? of->slope : 1.0);
@@ -282,21 +302,6 @@ static void store_pixels(struct bs_dicomhead *d, uint16_t *to, const float *pixe
 }
 
 /* ---- the file ---- */
-
-static const char *base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
-static void folder_of(char folder[BS_DRAFT_PATH], const char *path)
-{
-	const size_t n = (size_t)(base(path) - path);
-
-	memcpy(folder, path, n);
-	(void)snprintf(folder + n, BS_DRAFT_PATH - n, "%s", n > 0 ? "" : ".");
-}
 
 /* A file for the tool, beside the image's own, under a name without blanks. */
 static int side_file(struct bs_draft *d, const char *folder, const char *name, const void *bytes,
