@@ -485,7 +485,7 @@ P("walsh.block", BS_KEY_INT, "voxels", "7", 1, 33, NULL, walsh_block,
 
 P("partial_fourier", BS_KEY_WORD, "", "\"none\"", 0, 0, partial_fouriers, partial_fourier,
   "method cartesian: the end of k-space that a scan leaves out (lines, partitions, the start of "
-  "readouts); none: zeros; pocs: projections with the phase of the symmetric center, after parallel"),
+  "readouts); none: zeros; pocs: projections with the symmetric center's phase, after parallel"),
 P("pocs.iterations", BS_KEY_INT, "", "10", 1, 1000, NULL, pocs_iterations,
   "partial_fourier pocs: iterations"),
 P("pocs.taper", BS_KEY_NUMBER, "", "0.5", 0, 1, NULL, pocs_taper,

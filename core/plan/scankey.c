@@ -56,10 +56,9 @@ static int admit_one(const struct bs_protocol *p, const struct bs_scan_info *inf
 			       "%s of this scan: scan_keys of protocol '%s' does not list it",
 			       bs_scankey_names[k], p->name);
 	if (!(v >= least && v <= most) || (whole && v != floor(v)))
-		return bs_fail(why, BS_ERR_VALUE,
-			       "%s of this scan is %s: protocol '%s' takes %g to %g%s",
-			       bs_scankey_names[k], is, p->name, least, most,
-			       whole ? ", whole" : "");
+		return bs_fail(
+			why, BS_ERR_VALUE, "%s of this scan is %s: protocol '%s' takes %g to %g%s",
+			bs_scankey_names[k], is, p->name, least, most, whole ? ", whole" : "");
 	if (k == BS_SCANKEY_VENC && info->venc_range[1] > 0.0f && info->venc_range[0] != (float)v)
 		return bs_fail(why, BS_ERR_VALUE,
 			       "%s of this scan is %s cm/s, VENC_0 of its header %g",
@@ -68,7 +67,7 @@ static int admit_one(const struct bs_protocol *p, const struct bs_scan_info *inf
 }
 
 int bs_scankey_admit(const struct bs_protocol *p, const struct bs_scan_info *info,
-		    struct bs_fail *why)
+		     struct bs_fail *why)
 {
 	int rc = 0;
 
@@ -79,7 +78,7 @@ int bs_scankey_admit(const struct bs_protocol *p, const struct bs_scan_info *inf
 }
 
 const char *bs_scankey_words(char out[BS_SCANKEY_WORDS], uint32_t keys,
-			    const double value[BS_SCANKEYS])
+			     const double value[BS_SCANKEYS])
 {
 	struct bs_text t = { out, BS_SCANKEY_WORDS, 0, false };
 

@@ -29,7 +29,7 @@ int bs_scankey_find(const char *id);
 bool bs_scankey_take(struct bs_scan_info *info, const char *name, const char *text);
 /* 0, or BS_ERR_CONFIG, BS_ERR_VALUE with the name and what the protocol takes. */
 int bs_scankey_admit(const struct bs_protocol *p, const struct bs_scan_info *info,
-		    struct bs_fail *why);
+		     struct bs_fail *why);
 /* What the scan set; 0: nothing. */
 static inline double bs_scankey_of(const struct bs_scan_info *info, enum bs_scankey k)
 {
@@ -44,6 +44,6 @@ static inline uint32_t bs_scankey_iterations(const struct bs_scan_info *info, ui
 }
 /* "ls.iterations 5; image.venc 60"; "": nothing was set. keys, value: as in bs_scan_info. */
 const char *bs_scankey_words(char out[BS_SCANKEY_WORDS], uint32_t keys,
-			    const double value[BS_SCANKEYS]);
+			     const double value[BS_SCANKEYS]);
 
 #endif

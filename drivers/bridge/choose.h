@@ -13,7 +13,7 @@
 #include "core/plan/scankey.h"
 
 struct bs_chosen {
-	uint32_t given; /* bit of enum bs_scankey */
+	uint32_t given;            /* bit of enum bs_scankey */
 	double value[BS_SCANKEYS]; /* NaN: no number */
 };
 

@@ -125,20 +125,18 @@ static int set_chosen(struct bs_client *c, const struct bs_scan_info *info, stru
 	char words[BS_SCANKEY_WORDS];
 
 	if (bs_chosen_drop(&c->set, p, words, sizeof(words)))
-		bs_client_text(c, BS_SAY_WARNING, "%s: not used, scan_keys of protocol '%s' does "
-						  "not list it",
+		bs_client_text(c, BS_SAY_WARNING,
+			       "%s: not used, scan_keys of protocol '%s' does "
+			       "not list it",
 			       words, p != NULL ? p->name : "");
-	return c->set.given == 0
-		       ? 0
-		       : bs_chosen_write(&c->set, p, info, &c->xml, &c->xml_len, why);
+	return c->set.given == 0 ? 0 : bs_chosen_write(&c->set, p, info, &c->xml, &c->xml_len, why);
 }
 
 static int choose_protocol(struct bs_client *c, struct bs_fail *why)
 {
 	static struct bs_scan_info info;
 	const struct bs_site *site = c->env->site;
-	const bool readable =
-		bs_mrdxml_read(&info, (const char *)c->xml, c->xml_len, NULL) == 0;
+	const bool readable = bs_mrdxml_read(&info, (const char *)c->xml, c->xml_len, NULL) == 0;
 	const int rc = bs_names_find(&c->protocol, site, c->config, readable ? &info : NULL, why);
 
 	if (rc != 0)

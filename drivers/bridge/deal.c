@@ -13,7 +13,7 @@
 #define LARGE    ((size_t)64 << 20) /* bytes of large images of all clients, or one image */
 #define STALE_NS (200 * MS)         /* it takes nothing: another may have its image's memory */
 #define AGAIN_NS (20 * MS)
-#define IMAGES   16    /* in a turn */
+#define IMAGES   16 /* in a turn */
 
 /* Memory for a large image: large ones that their clients do not take go, the stalest first. */
 static bool make_room(struct bs_server *v, size_t bytes, int64_t now_ns)

@@ -12,7 +12,7 @@
 #include "ipc/wire/meta.h"
 #include "ipc/wire/mrd.h"
 
-#define UINT16     1u     /* MRD's data types */
+#define UINT16     1u /* MRD's data types */
 #define INT16      2u
 #define TWELVE     4095.0 /* what consoles expect a magnitude to fill */
 #define INDEX_MAX  65535u /* image_index has 16 bits */
@@ -103,7 +103,7 @@ static void put_direction(struct bs_text *t, const char *name, const float d[3])
 
 /* Of the pixels as they are sent. */
 struct shown {
-	double most; /* that their whole numbers hold; 0: they are as they were made */
+	double most;          /* that their whole numbers hold; 0: they are as they were made */
 	double scale, offset; /* sent = scale * value + offset; scale 0: as they were made */
 	double center, width; /* of the window; width 0: no whole numbers say it */
 	const char *role, *described; /* DataRole, SequenceDescriptionAdditional */

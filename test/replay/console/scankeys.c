@@ -72,7 +72,8 @@ static const char *header(const struct scan *s)
 			       s->user, p);
 	(void)snprintf(
 		xml, sizeof(xml),
-		"<?xml version=\"1.0\"?><%sismrmrdHeader xmlns%s%.*s=\"http://www.ismrm.org/ISMRMRD\">"
+		"<?xml version=\"1.0\"?><%sismrmrdHeader "
+		"xmlns%s%.*s=\"http://www.ismrm.org/ISMRMRD\">"
 		"<acquisitionSystemInformation><systemVendor>%s</systemVendor><receiverChannels>2"
 		"</receiverChannels></acquisitionSystemInformation><encoding><encodedSpace>"
 		"<matrixSize><x>64</x><y>32</y><z>%u</z></matrixSize><fieldOfView_mm><x>384</x>"
@@ -87,7 +88,8 @@ static const char *header(const struct scan *s)
 		p, p[0] != '\0' ? ":" : "", (int)strlen(p) - (p[0] != '\0'), p, s->vendor,
 		s->partitions, (double)(STEP_MM * (float)s->partitions), s->partitions,
 		(double)(STEP_MM * (float)s->partitions), s->partitions - 1, s->partitions / 2,
-		s->sets - 1, s->half ? HALF : "", user, p, s->comment ? "<!-- </userParameters></ismrmrdHeader> -->" : "");
+		s->sets - 1, s->half ? HALF : "", user, p,
+		s->comment ? "<!-- </userParameters></ismrmrdHeader> -->" : "");
 	return xml;
 }
 
@@ -105,13 +107,15 @@ static void fill(float *data, unsigned line, unsigned partition, unsigned of, un
 		double complex v[2] = { 0.0 };
 
 		for (unsigned p = 0; p < PARTITIONS; p++) {
-			const double z = of > 1 ? ((double)partition - of / 2) * ((double)p - of / 2) : 0;
+			const double z =
+				of > 1 ? ((double)partition - of / 2) * ((double)p - of / 2) : 0;
 			const double complex w =
 				points[p].bright * cexp(0.5 * I * set) /* what moves */
-				* cexp(-2.0 * I * pi *
-				       (((double)i - 32.0) * ((double)points[p].x - 16.0) / SAMPLES +
-					((double)line - 16.0) * ((double)points[p].y - 16.0) / LINES +
-					z / of));
+				*
+				cexp(-2.0 * I * pi *
+				     (((double)i - 32.0) * ((double)points[p].x - 16.0) / SAMPLES +
+				      ((double)line - 16.0) * ((double)points[p].y - 16.0) / LINES +
+				      z / of));
 
 			v[0] += w;
 			v[1] += w * (of > 1 ? 0.5 * I : 0.5 * I * (1.0 + p));
@@ -180,7 +184,7 @@ static void hold(struct console *c, const struct scan *given)
 /* ---- what is made of the answer ---- */
 
 __attribute__((format(printf, 2, 3))) static bool means(const struct console_image *m,
-							 const char *fmt, ...)
+							const char *fmt, ...)
 {
 	char words[200];
 	va_list args;
@@ -215,8 +219,7 @@ static void refuses(const char *what, const struct scan *s, const char *words)
 	struct console c;
 
 	hold(&c, s);
-	CHECK(c.images == 0 && strstr(c.said, "ERROR    ") != NULL &&
-		      strstr(c.said, words) != NULL,
+	CHECK(c.images == 0 && strstr(c.said, "ERROR    ") != NULL && strstr(c.said, words) != NULL,
 	      "%s: refused with '%s': %s", what, words, c.said);
 	console_end(&c);
 }
@@ -240,8 +243,8 @@ static void iterations(void)
 	takes("by Open Recon's name", SET("\"iterations\": 4", .config = "openrecon"), 1,
 	      "ls.iterations 4", "");
 	takes("behind the user's own",
-	      SET("\"iterations\": 2", .user = DOUBLE("a", "1"), .prefix = "m:", .comment = true), 1,
-	      "ls.iterations 2", "");
+	      SET("\"iterations\": 2", .user = DOUBLE("a", "1"), .prefix = "m:", .comment = true),
+	      1, "ls.iterations 2", "");
 	takes("in the header", SET("", .user = DOUBLE("boreside_iterations", "5")), 1,
 	      "ls.iterations 5", "");
 	refuses("too many", SET("\"iterations\": 21"), beyond);
@@ -255,11 +258,12 @@ static void iterations(void)
 	takes("a protocol without a list", SET("\"iterations\": 3", .config = "plain"), 1, "",
 	      "WARNING  parameters 'iterations': not used, scan_keys of protocol 'plain'");
 	refuses("it in the header",
-	        SET("", .config = "plain", .user = DOUBLE("boreside_iterations", "5")),
-	        "ls.iterations of this scan: scan_keys of protocol 'plain' does not list it");
+		SET("", .config = "plain", .user = DOUBLE("boreside_iterations", "5")),
+		"ls.iterations of this scan: scan_keys of protocol 'plain' does not list it");
 	hold(&few, SET("\"iterations\": 1", .half = true));
 	hold(&all, SET("\"iterations\": 20", .half = true));
-	CHECK(few.images == 1 && all.images == 1 && SAYS(&few.image[0], "boreside_iterations", "1") &&
+	CHECK(few.images == 1 && all.images == 1 &&
+		      SAYS(&few.image[0], "boreside_iterations", "1") &&
 		      few.image[0].bytes == all.image[0].bytes &&
 		      memcmp(few.image[0].pixels, all.image[0].pixels, few.image[0].bytes) != 0,
 	      "fewer iterations are another image");
@@ -351,9 +355,11 @@ static void names(void)
 	takes("the only protocol for such a header",
 	      SET("", .config = "t1_mprage", .partitions = PARTITIONS), PARTITIONS, "",
 	      "INFO     config 't1_mprage' is none of this site's: protocol volume");
-	takes("without a name", SET("", .config = "", .partitions = PARTITIONS), PARTITIONS, "", "");
+	takes("without a name", SET("", .config = "", .partitions = PARTITIONS), PARTITIONS, "",
+	      "");
 	refuses("two that would do", SET("", .config = "t2_tse"),
-		"no config 't2_tse' here; there is 'openrecon', 'solve', 'plain', 'flow', 'volume'");
+		"no config 't2_tse' here; there is 'openrecon', 'solve', 'plain', 'flow', "
+		"'volume'");
 	refuses("two, without a name", SET("", .config = ""), "no config is named");
 }
 
@@ -362,12 +368,14 @@ static void replays(void)
 {
 	char command[512];
 
-	(void)snprintf(command, sizeof(command),
-		       "cd %s && log=$(ls scans/*.bslog | head -n 1) && $BORESIDE recon -c site.cfg "
-		       "-p solve \"$log\" -o again.cfl >tools 2>&1 && cmp again.cfl \"$(ls -tr out/*.cfl "
-		       "| head -n 1)\" >>tools 2>&1",
-		       service.dir);
-	CHECK(system(command) == 0, "a log gives the bytes that the service gave, set keys and all");
+	(void)snprintf(
+		command, sizeof(command),
+		"cd %s && log=$(ls scans/*.bslog | head -n 1) && $BORESIDE recon -c site.cfg "
+		"-p solve \"$log\" -o again.cfl >tools 2>&1 && cmp again.cfl \"$(ls -tr out/*.cfl "
+		"| head -n 1)\" >>tools 2>&1",
+		service.dir);
+	CHECK(system(command) == 0,
+	      "a log gives the bytes that the service gave, set keys and all");
 }
 
 int main(void)
@@ -377,7 +385,8 @@ int main(void)
 	CHECK(port > 0, "it says where clients may connect");
 	if (port <= 0)
 		return check_done();
-	takes("fewer iterations, logged", SET("\"iterations\": 3", .half = true), 1, "ls.iterations 3", "");
+	takes("fewer iterations, logged", SET("\"iterations\": 3", .half = true), 1,
+	      "ls.iterations 3", "");
 	iterations();
 	velocities();
 	volumes();

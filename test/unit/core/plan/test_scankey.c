@@ -31,9 +31,8 @@ static bool reads(const char *user)
 static void headers(void)
 {
 	CHECK(reads("") && info.scan_keys == 0 && info.user_there == 0, "nothing is set");
-	CHECK(reads("<userParameters>" USER("boreside_iterations", "5") USER("boreside_venc",
-									     "60.5")
-			    "</userParameters>") &&
+	CHECK(reads("<userParameters>" USER("boreside_iterations", "5")
+			    USER("boreside_venc", "60.5") "</userParameters>") &&
 		      info.scan_keys == 3 && info.scan_value[0] == 5.0 &&
 		      info.scan_value[1] == 60.5 && info.user_there == 1,
 	      "two are set");

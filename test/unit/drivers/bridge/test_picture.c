@@ -202,9 +202,8 @@ static void consoles(void)
 	      (double)head.position[2], value(0));
 	first = (size_t)(pixels + 4 - bs_buffer_front(&out));
 	at = bs_buffer_front(&out) + 2 * first;
-	CHECK(out.len == 3 * first && bs_get_le(at, 2) == 1022 &&
-		      bs_get_le(at + 2 + 98, 2) == 8 && bs_get_le(at + 2 + 126, 2) == 9 &&
-		      bs_get_le(at + first - 2, 2) == 32767,
+	CHECK(out.len == 3 * first && bs_get_le(at, 2) == 1022 && bs_get_le(at + 2 + 98, 2) == 8 &&
+		      bs_get_le(at + 2 + 126, 2) == 9 && bs_get_le(at + first - 2, 2) == 32767,
 	      "three messages, the last of partition 2");
 	partitions = 1;
 	CHECK(add(BS_PIXELS_INT16, louder, 2, false, OWN) && value(0) == 32767 &&
