@@ -196,6 +196,13 @@ __attribute__((format(printf, 2, 3))) static bool means(const struct console_ima
 }
 #define SAYS(m, name, value) means(m, "<name>%s</name><value>%s</value>", name, value)
 
+static double pixel(const struct console_image *m, unsigned x, unsigned y, unsigned z)
+{
+	const unsigned char *p = m->pixels + 2 * ((z * (size_t)m->size[1] + y) * m->size[0] + x);
+
+	return m->type == 1 ? (double)(p[0] | p[1] << 8) : (double)(int16_t)(p[0] | p[1] << 8);
+}
+
 /* So many images, each whole, that say these keys; words: in what was said. */
 static void takes(const char *what, const struct scan *s, unsigned images, const char *keys,
 		  const char *words)
@@ -274,12 +281,22 @@ static void iterations(void)
 static void velocities(void)
 {
 	const char *header_says = DOUBLE("VENC_0", "100");
+	struct console c;
 
 	takes("a VENC", SET("\"venc\": \"60.0\"", .config = "flow", .sets = 2), 2, "image.venc 60",
 	      "");
 	takes("the header's own VENC",
 	      SET("\"venc\": 100", .config = "flow", .sets = 2, .user = header_says), 2,
 	      "image.venc 100", "");
+	hold(&c, SET("\"venc\": 60", .config = "flow", .sets = 2));
+	CHECK(c.images == 2 && c.image[0].series != c.image[1].series &&
+		      SAYS(&c.image[0], "DataRole", "Image") &&
+		      SAYS(&c.image[1], "DataRole", "Quantitative") &&
+		      SAYS(&c.image[1], "boreside_venc", "60") && c.image[1].kind == 2 &&
+		      fabs(pixel(&c.image[1], 8, 10, 0) - (2047.5 + 0.5 / acos(-1.0) * 2047.5)) <=
+			      2.0,
+	      "a velocity of half a radian, in a series of its own");
+	console_end(&c);
 	refuses("another than the header's",
 		SET("\"venc\": 60", .config = "flow", .sets = 2, .user = header_says),
 		"image.venc of this scan is 60 cm/s, VENC_0 of its header 100");
@@ -288,13 +305,6 @@ static void velocities(void)
 }
 
 /* ---- volumes ---- */
-
-static double pixel(const struct console_image *m, unsigned x, unsigned y, unsigned z)
-{
-	const unsigned char *p = m->pixels + 2 * ((z * (size_t)m->size[1] + y) * m->size[0] + x);
-
-	return m->type == 1 ? (double)(p[0] | p[1] << 8) : (double)(int16_t)(p[0] | p[1] << 8);
-}
 
 /* Partition z of the object, and nothing else, at this scale. */
 static bool shows(const struct console_image *m, unsigned at, unsigned z, double scale)
