@@ -22,6 +22,7 @@ static const unsigned char *pixels;
 static double scale;
 static struct bs_picture_form form;
 static size_t most;
+static unsigned messages = 1; /* that an image becomes, all of one length */
 static uint16_t image_type = BS_MRD_MAGNITUDE, series = 1, partitions = 1, index_of = 3;
 
 /* n values (complex: pairs) through the door, and what stands in the message. */
@@ -63,8 +64,8 @@ static bool add(enum bs_pixels as, const float *values, uint16_t n, bool is_comp
 	if (!good)
 		return false;
 	at = bs_buffer_front(&out);
-	good = bs_get_le(at, 2) == 1022 &&
-	       bs_mrd_parse_image(&head, &attr_at, &parsed_at, at + 2, out.len - 2, &why) == 0;
+	good = bs_get_le(at, 2) == 1022 && bs_mrd_parse_image(&head, &attr_at, &parsed_at, at + 2,
+							      out.len / messages - 2, &why) == 0;
 	if (!good || parsed_at - attr_at >= sizeof(attributes))
 		return false;
 	memcpy(attributes, at + 2 + attr_at, parsed_at - attr_at);
@@ -193,6 +194,7 @@ static void consoles(void)
 	bs_picture_form_by(&form, &info);
 	CHECK(form.sixteen && form.slices, "Siemens', of 16 bits");
 	partitions = 3;
+	messages = 3;
 	scale = 0.0;
 	CHECK(add(BS_PIXELS_INT16, three, 6, false, OWN) && head.data_type == 1 &&
 		      head.matrix_size[2] == 1 && head.slice == 6 && head.image_index == 7 &&
@@ -206,6 +208,7 @@ static void consoles(void)
 		      bs_get_le(at + 2 + 126, 2) == 9 && bs_get_le(at + first - 2, 2) == 32767,
 	      "three messages, the last of partition 2");
 	partitions = 1;
+	messages = 1;
 	CHECK(add(BS_PIXELS_INT16, louder, 2, false, OWN) && value(0) == 32767 &&
 		      head.data_type == 1 && scale < 4000.0,
 	      "beyond 16 bits the scale is lowered: %g, %u", scale, value(0));
