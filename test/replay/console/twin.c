@@ -12,6 +12,7 @@
 
 #include "test/peers/console.h"
 #include "test/peers/origin.h"
+#include "test/peers/wants.h"
 #include "test/support/mrd_client.h"
 
 #define SLICES  3u
@@ -192,64 +193,6 @@ static const char *check_place(const struct console_image *m, const struct origi
 	return "";
 }
 
-/* Each line of words has a level, padded to 8. */
-static bool levels(const struct console *c)
-{
-	static const char *const level[] = { "DEBUG    ", "INFO     ", "WARNING  ", "ERROR    ",
-					     "CRITICAL " };
-	char words[sizeof(c->said)];
-	bool good = true;
-
-	memcpy(words, c->said, sizeof(words));
-	for (char *at = strtok(words, "\n"); at != NULL; at = strtok(NULL, "\n")) {
-		bool is = false;
-
-		for (unsigned i = 0; i < sizeof(level) / sizeof(level[0]); i++)
-			is = is || strncmp(at, level[i], 9) == 0;
-		good = good && is;
-	}
-	return good;
-}
-
-/* A whole number stands there. */
-static bool says_whole(const char *meta, const char *name)
-{
-	char words[80];
-	const char *at;
-
-	(void)snprintf(words, sizeof(words), "<name>%s</name><value>", name);
-	at = strstr(meta, words);
-	return at != NULL && at[strlen(words) + strspn(at + strlen(words), "0123456789")] == '<';
-}
-
-/* What a console of Siemens' was seen to want, and what it rejects or shows upside down. */
-static const char *check_meta(const struct console_image *m, const struct origin *o)
-{
-	static const char *const wanted[] = {
-		"<name>DataRole</name><value>Image<",
-		"<name>ImageProcessingHistory</name>",
-		"<name>SequenceDescriptionAdditional</name>",
-		"<name>Keep_image_geometry</name><value>1<",
-		"<name>boreside_scale</name>",
-	};
-	static const char row[] = "<name>ImageRowDir</name><value>-1.000000000000000000</value>"
-				  "<value>0.000000000000000000</value>";
-	static const char column[] = "<name>ImageColumnDir</name><value>0.000000000000000000"
-				     "</value><value>1.000000000000000000</value>";
-
-	for (unsigned i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		if (strstr(m->meta, wanted[i]) == NULL)
-			return wanted[i];
-	if (strstr(m->meta, "ImageTypeValue3") != NULL || strstr(m->meta, "IceMiniHead") != NULL)
-		return "meta that consoles reject";
-	if (!says_whole(m->meta, "WindowCenter") || !says_whole(m->meta, "WindowWidth"))
-		return "a window in fractions";
-	if (!o->lost_directions &&
-	    (strstr(m->meta, row) == NULL || strstr(m->meta, column) == NULL))
-		return "directions";
-	return "";
-}
-
 /* All images of a scan, each once; "": as it should be. */
 static const char *check_images(const struct console *c, const struct origin *o)
 {
@@ -275,6 +218,8 @@ static const char *check_images(const struct console *c, const struct origin *o)
 		wrong = look_at(m, scale);
 		if (wrong[0] == '\0')
 			wrong = check_place(m, o);
+		if (wrong[0] == '\0')
+			wrong = wants_meta(m, !o->lost_directions);
 		if (wrong[0] != '\0')
 			return wrong;
 		if (m->index == 0)
@@ -284,9 +229,6 @@ static const char *check_images(const struct console *c, const struct origin *o)
 				return "an index twice in a series";
 		if (m->series != c->image[0].series)
 			return "more than one series";
-		wrong = check_meta(m, o);
-		if (wrong[0] != '\0')
-			return wrong;
 	}
 	return "";
 }
@@ -549,7 +491,7 @@ static const char *judge(const struct console *c, const struct form *f, const st
 		return c->wrong;
 	if (!c->closed || !c->ended)
 		return "no CLOSE, or no end behind it";
-	if (!levels(c))
+	if (!wants_levels(c))
 		return "words without a level";
 	if (f->said != NULL && o->words == NULL && strstr(c->said, f->said) == NULL)
 		return "it is not said";
