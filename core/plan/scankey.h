@@ -4,8 +4,7 @@
  * A scan sets one by a userParameter of its header: "boreside_" and the last part of the key's name
  * (boreside_iterations). Only keys whose change needs nothing armed anew can be set so: this table.
  * A protocol lists those that it leaves to its scans (key scan_keys), and what it was armed for is
- * their bound. Never silently: a scan that sets what is not listed, out of range or no number is
- * refused, and images say what was set.
+ * their bound. A scan that sets what is not listed, out of range or no number is refused.
  * No state; any thread. Test: test/unit/core/plan/test_scankey.c, test/replay/console/scankeys.c
  */
 #ifndef BS_CORE_PLAN_SCANKEY_H
@@ -22,7 +21,7 @@ enum bs_scankey { BS_SCANKEY_ITERATIONS, BS_SCANKEY_VENC };
 
 /* The keys, NULL-ended, and what scans call them, in the order of the enum. */
 extern const char *const bs_scankey_names[BS_SCANKEYS + 1];
-const char *bs_scankey_id(enum bs_scankey c);
+const char *bs_scankey_id(enum bs_scankey k);
 /* By what scans call it; -1: none. */
 int bs_scankey_find(const char *id);
 /* A parameter of the header: whether it is one of these. text: its value. */

@@ -19,7 +19,6 @@
 #include "ipc/collector.h"
 #include "drivers/bridge/album.h"
 #include "drivers/bridge/buffer.h"
-#include "drivers/bridge/choose.h"
 #include "drivers/bridge/feed.h"
 #include "drivers/bridge/message.h"
 #include "drivers/bridge/names.h"

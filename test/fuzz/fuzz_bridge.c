@@ -5,7 +5,6 @@
  * The same bytes are shown whole and as they would come, a few more each time: both must find the
  * same messages, within the buffer, and never ask for more than the limits.
  */
-#include "drivers/bridge/choose.h"
 #include "drivers/bridge/message.h"
 #include "drivers/bridge/names.h"
 #include "drivers/bridge/noise.h"

@@ -8,7 +8,8 @@ static const struct {
 	const char *want;
 } refused[] = {
 	{ "[\"ls.lambda\"]",
-	  "4: protocols.[0].scan_keys: \"ls.lambda\" is none of \"ls.iterations\", \"image.venc\"" },
+	  "4: protocols.[0].scan_keys: \"ls.lambda\" is none of \"ls.iterations\", "
+	  "\"image.venc\"" },
 	{ "\"ls.iterations\"",
 	  "4: protocols.[0].scan_keys: an array as [\"ls.iterations\", \"image.venc\"] is wanted" },
 	{ "[\"ls.iterations\"]",

@@ -2,7 +2,7 @@
  * test/unit/drivers/bridge/test_choose.c - what of a console's JSON parameters sets a scan's keys,
  * and the header that they stand in then
  */
-#include "drivers/bridge/choose.h"
+#include "drivers/bridge/names.h"
 
 #include <math.h>
 #include <stdio.h>
