@@ -495,9 +495,8 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	image->number = ++r->images;
 	image->preview = false;
 	bs_frame_describe(r, slot, image);
-	report->allowed = 1;
-	if (report->flow.keep > 0) /* what is kept is made as it was */
-		report->allowed = bs_scankey_iterations(&r->info, 0);
+	/* what is kept is made as it was */
+	report->allowed = report->flow.keep > 0 ? bs_scankey_iterations(&r->info, 0) : 1;
 	if (rc == 0 && r->groups > 0)
 		rc = bs_window_image(r, slot, NULL, INT64_MAX, report);
 	else if (rc == 0 && !f->absent)
