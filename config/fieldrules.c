@@ -5,6 +5,7 @@
 #include "config/rules.h"
 
 #include "config/rule.h"
+#include "core/plan/scankey.h"
 #include "core/plan/plan.h"
 
 /* It measures a field map. */
@@ -57,4 +58,8 @@ void bs_rules_output(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "image.output", "velocity: not with combine none, frame.step");
 	if (!flows && p->venc > 0.0 && sound(s, "image.venc", NULL))
 		fault(r, s, "image.venc", "has no effect without image.output velocity");
+	if (!flows && (p->scan_keys >> BS_SCANKEY_VENC & 1u))
+		fault(r, s, "scan_keys", "image.venc has no effect without image.output velocity");
+	if (bs_plan_of(p).solve == BS_SOLVE_NONE && (p->scan_keys >> BS_SCANKEY_ITERATIONS & 1u))
+		fault(r, s, "scan_keys", "ls.iterations has no effect without a solver");
 }

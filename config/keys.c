@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/plan/scankey.h"
 #include "core/study/study.h"
 #include "core/log.h"
 #include "core/traj/traj.h"
@@ -124,8 +125,7 @@ S("gpu.memory", BS_KEY_WORD, "", "\"auto\"", 0, 0, gpu_memories, gpu_memory,
   "host's memory; auto: mapped where the GPU shares that memory, else copy"),
 S("gpu.devices", BS_KEY_DEVICES, "", "[0]", 0, 63, NULL, gpu_devices,
   "the GPUs, by CUDA's numbers, 1 to 8 of one kind; a scan is shared out among them "
-  "(gpu/engine/shares.h), "
-  "what cannot be, and what gpu.share keeps there, runs on the first"),
+  "(gpu/engine/shares.h), what cannot be, and what gpu.share keeps there, runs on the first"),
 S("gpu.share", BS_KEY_WORD, "", "\"auto\"", 0, 0, gpu_shares, gpu_share,
   "with several GPUs; always: whatever can be is shared out; auto: but what is faster on the "
   "first alone, as frames of noise show when a protocol is first armed (kept in node.cache_dir; "
@@ -345,6 +345,8 @@ P("max_sample", BS_KEY_NUMBER, "", "1.0e12", 1e-30, 1e30, NULL, max_sample,
   "a sample of larger magnitude is refused as absurd"),
 P("silence_ms", BS_KEY_NUMBER, "ms", "5000.0", 100, 3600000, NULL, silence_ms,
   "a scan whose sender is silent for longer is aborted"),
+P("scan_keys", BS_KEY_WORDS, "", "[]", 0, 0, bs_scankey_names, scan_keys,
+  "keys that a scan may set for itself, up to what is armed (board/doc/SCANS.md)"),
 
 P("trajectory.type", BS_KEY_WORD, "", "\"cartesian\"", 0, 0, traj_types, traj.type,
   "where in k-space the samples lie; must be given unless the method is cartesian; stream: nothing "
@@ -483,8 +485,7 @@ P("walsh.block", BS_KEY_INT, "voxels", "7", 1, 33, NULL, walsh_block,
 
 P("partial_fourier", BS_KEY_WORD, "", "\"none\"", 0, 0, partial_fouriers, partial_fourier,
   "method cartesian: the end of k-space that a scan leaves out (lines, partitions, the start of "
-  "readouts); "
-  "none: zeros; pocs: projections with the phase of the symmetric center, after parallel"),
+  "readouts); none: zeros; pocs: projections with the symmetric center's phase, after parallel"),
 P("pocs.iterations", BS_KEY_INT, "", "10", 1, 1000, NULL, pocs_iterations,
   "partial_fourier pocs: iterations"),
 P("pocs.taper", BS_KEY_NUMBER, "", "0.5", 0, 1, NULL, pocs_taper,
@@ -516,8 +517,7 @@ P("budget.on_miss", BS_KEY_WORD, "", "\"flag\"", 0, 0, bs_miss_words, on_miss,
   "iterations, then gridding); stop: the scan ends, once the image has left"),
 P("budget.admission", BS_KEY_WORD, "", "\"measure\"", 0, 0, admissions, admission,
   "measure: arming times every stage, and a budget or a scan that cannot be kept up with is "
-  "refused; "
-  "trust: not"),
+  "refused; trust: not"),
 P("budget.margin", BS_KEY_NUMBER, "", "0.2", 0, 10, NULL, margin,
   "admission: share that is added to the worst that was measured"),
 STAGE("receive", BS_BUDGET_RECEIVE,

@@ -33,7 +33,7 @@ enum bs_key_type {
 	BS_KEY_WORD,      /* an enum, its values 0, 1, ... in the order of words */
 	BS_KEY_WORD_TEXT, /* char[], one of words */
 	BS_KEY_TEXT,      /* char[], printable ASCII; "" only where that is the default */
-	BS_KEY_WORDS,     /* uint32_t, bit i for words[i]; an array of at least one of them */
+	BS_KEY_WORDS,     /* uint32_t, bit i for words[i]; an array; required: of one or more */
 	BS_KEY_PATH,      /* char[], absolute once loaded */
 	BS_KEY_URL,       /* char[], ipc:// or tcp:// */
 	BS_KEY_CPUS,      /* char[], a list of processors (core/thread/cpus.h) */

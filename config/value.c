@@ -284,9 +284,9 @@ static bool put_words(uint32_t *field, const config_setting_t *v, const struct b
 
 	*field = 0;
 	if ((!config_setting_is_array(v) && !config_setting_is_list(v)) ||
-	    config_setting_length(v) < 1)
-		return WHY(why, "an array as [\"%s\", \"%s\"] is wanted, of one or more",
-			   key->words[0], key->words[1]);
+	    config_setting_length(v) < (key->fallback == NULL))
+		return WHY(why, "an array as [\"%s\", \"%s\"] is wanted%s", key->words[0],
+			   key->words[1], key->fallback == NULL ? ", of one or more" : "");
 	for (int i = 0; i < config_setting_length(v); i++) {
 		if (!get_word(&index, &s, config_setting_get_elem(v, (unsigned)i), key, why))
 			return false;
@@ -512,10 +512,11 @@ void bs_value_print(FILE *to, const struct bs_key *key, const void *base)
 		print_string(to, field);
 		break;
 	case BS_KEY_WORDS:
+		(void)fputc('[', to);
 		for (word = 0; key->words[word] != NULL; word++) {
 			if ((*n >> word & 1) == 0)
 				continue;
-			(void)fputs((*n & ((UINT32_C(1) << word) - 1)) == 0 ? "[" : ", ", to);
+			(void)fputs((*n & ((UINT32_C(1) << word) - 1)) == 0 ? "" : ", ", to);
 			print_string(to, key->words[word]);
 		}
 		(void)fputc(']', to);

@@ -100,6 +100,7 @@ struct bs_labels {
 #define BS_ENCODINGS_MORE 4u /* that are kept */
 #define BS_SCAN_ABOUT     4096u
 #define BS_HEADER_WORDS   200u
+#define BS_SCANKEYS       2u /* keys that a scan may set for itself (core/plan/scankey.h) */
 
 /*
  * What the MRD XML header says that a protocol is checked against, and that a reconstruction needs
@@ -119,14 +120,19 @@ struct bs_scan_info {
 	uint32_t encoded[3];      /* encodedSpace/matrixSize */
 	uint32_t recon[3];        /* reconSpace/matrixSize */
 	float encoded_fov_mm[3];
-	float fov_mm[3];          /* reconSpace/fieldOfView_mm */
-	uint32_t channels;        /* receiverChannels */
-	uint32_t encodings;       /* number of <encoding> elements */
-	float tr_ms;              /* sequenceParameters/TR, the largest of several */
-	float te_ms[2];           /* sequenceParameters/TE, the first two */
-	float venc;               /* userParameterDouble VENC_0, cm/s */
-	float venc_range[2];      /* the least and the largest of VENC_0, VENC_1, ... */
-	uint32_t acceleration[2]; /* parallelImaging/accelerationFactor, steps 1 and 2 */
+	float fov_mm[3];      /* reconSpace/fieldOfView_mm */
+	uint32_t channels;    /* receiverChannels */
+	uint32_t encodings;   /* number of <encoding> elements */
+	float tr_ms;          /* sequenceParameters/TR, the largest of several */
+	float te_ms[2];       /* sequenceParameters/TE, the first two */
+	float venc;           /* userParameterDouble VENC_0, cm/s */
+	float venc_range[2];  /* the least and the largest of VENC_0, VENC_1, ... */
+	uint32_t bits_stored; /* userParameterLong BitsStored, of images that go back */
+	uint32_t scan_keys;   /* bit of enum bs_scankey: userParameters boreside_ID that came */
+	double scan_value[BS_SCANKEYS]; /* their values; NaN: no number */
+	uint32_t user_at;               /* bytes of the header before the end of userParameters */
+	uint32_t user_there;            /* 0: there is none, before the header's own end */
+	uint32_t acceleration[2];       /* parallelImaging/accelerationFactor, steps 1 and 2 */
 	enum bs_calibration calibration;
 	uint32_t bands; /* parallelImaging/multiband: slices at once; 0: it does not say */
 	/* encoding/trajectoryDescription: its identifier, and the parameters of ConventionalEPI */

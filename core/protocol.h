@@ -203,6 +203,7 @@ struct bs_protocol {
 	uint32_t maps_every;        /* of a sliding window, images between new maps; 0: a pass */
 	enum bs_output output;
 	double venc;              /* output velocity, cm/s; 0: the header's */
+	uint32_t scan_keys;       /* bit of enum bs_scankey: keys that it leaves to its scans */
 	uint32_t image_matrix[3]; /* of the image that leaves, over the same FOV; 0: the matrix */
 
 	/* ls, sense, cartesian with parallel sense */

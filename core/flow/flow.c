@@ -6,11 +6,16 @@
 #include <string.h>
 
 #include "core/frame/recon.h"
+#include "core/plan/scankey.h"
 #include "core/text.h"
 
 /* cm/s: the header's, else the protocol's; 0: neither says. */
 static float venc_of(const struct bs_protocol *p, const struct bs_scan_info *info)
 {
+	const float chosen = (float)bs_scankey_of(info, BS_SCANKEY_VENC);
+
+	if (chosen > 0.0f)
+		return chosen;
 	return info->venc > 0.0f ? info->venc : (float)p->venc;
 }
 

@@ -5,7 +5,8 @@
  * bs_flow) until those of as many other frames have come. Each other set's image is VENC / pi
  * arg(sum over coils of I_n conj(I_0)) in cm/s, of the set 0 that has its slice, contrast, phase,
  * repetition and average. It waits for that set 0 as long as its frame need not go; without it a
- * magnitude leaves, `partial`, and no velocity. VENC is the header's VENC_0, else image.venc.
+ * magnitude leaves, `partial`, and no velocity. VENC is the scan's own key
+ * (core/plan/scankey.h), the header's VENC_0, else image.venc.
  * Which places there are is told here, what is in them engines hold. One thread per struct.
  * Test: test/unit/core/frame/test_flow.c
  */

@@ -198,7 +198,6 @@ static bool is_line(const struct bs_plan *plan, const struct bs_scan_info *info)
 int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why)
 {
 	int rc;
-
 	/* A non-Cartesian header's reconSpace is a wish; its encodedSpace fixes the unit of k. */
 	const struct bs_plan plan = bs_plan_of(p);
 
@@ -244,6 +243,8 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 			       "header are %g and %g ms, not two echo times",
 			       p->name, (double)info->te_ms[0], (double)info->te_ms[1]);
 	rc = check_ramps(p, info, why);
+	if (rc == 0)
+		rc = bs_scankey_admit(p, info, why);
 	if (rc == 0)
 		rc = bs_flow_admit(p, info, why);
 	if (rc == 0)

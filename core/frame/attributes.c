@@ -107,7 +107,8 @@ static enum quality quality_of(const struct bs_protocol *p, const struct bs_reco
 	if (image->report.deadline_stop || image->report.gridded)
 		return DEGRADED;
 	/* a solver that reached its tolerance before it was cut short lacks nothing */
-	return image->report.allowed != 0 && image->report.iterations >= image->report.allowed
+	return image->report.allowed != image->iterations &&
+			       image->report.iterations >= image->report.allowed
 		       ? DEGRADED
 		       : COMPLETE;
 }
@@ -257,6 +258,8 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 		put_text(&t, "boreside_center", image->center);
 	if (image->header[0] != '\0')
 		put_text(&t, "boreside_header", image->header);
+	if (image->scan_keys[0] != '\0')
+		put_text(&t, "boreside_scan_keys", image->scan_keys);
 	if (image->readout[0] != '\0')
 		put_text(&t, "boreside_readout", image->readout);
 	put_unit(&t, p, image);

@@ -329,6 +329,10 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 	if (memcmp(r->center.line, r->center.header, sizeof(r->center.line)) != 0)
 		(void)bs_center_words(image->center, sizeof(image->center), &r->center);
 	memcpy(image->header, r->info.remark, sizeof(image->header));
+	image->scan_keys[0] = '\0';
+	if (r->info.scan_keys != 0)
+		(void)bs_scankey_words(image->scan_keys, r->info.scan_keys, r->info.scan_value);
+	image->iterations = (uint32_t)bs_scankey_of(&r->info, BS_SCANKEY_ITERATIONS);
 	name_scan(r, image);
 	image->readout[0] = '\0';
 	if (r->plan.on_grid)

@@ -75,7 +75,7 @@ void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
 		(turned->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO)) != 0;
 }
 
-static bool is_siemens(const struct bs_scan_info *info)
+bool bs_readout_siemens(const struct bs_scan_info *info)
 {
 	return strncasecmp(info->vendor, "siemens", 7) == 0;
 }
@@ -84,7 +84,7 @@ bool bs_readouts_untold(const struct bs_readouts *all, const struct bs_protocol 
 			const struct bs_scan_info *info)
 {
 	return all->doubtful && !p->epi_correct && p->reversed_center == BS_REVERSED_AUTO &&
-	       !is_siemens(info);
+	       !bs_readout_siemens(info);
 }
 
 /* ---- words ---- */

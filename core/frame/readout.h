@@ -26,6 +26,9 @@ uint32_t bs_readout_oversampling(uint32_t samples, uint32_t encoded_x);
 /* Of the protocol's readouts, on the grid, that the header lacks; 1: nothing, 0: none explains x */
 uint32_t bs_readout_oversampled(const struct bs_protocol *p, const struct bs_scan_info *info);
 
+/* systemVendor of the header is Siemens. */
+bool bs_readout_siemens(const struct bs_scan_info *info);
+
 /* Where the protocol has k = 0 of such a line, as it is stored, behind what is discarded. */
 uint32_t bs_readout_center(const struct bs_protocol *p, bool reversed);
 /* The line's center_sample may be read so. */

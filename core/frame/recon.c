@@ -495,7 +495,8 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	image->number = ++r->images;
 	image->preview = false;
 	bs_frame_describe(r, slot, image);
-	report->allowed = report->flow.keep == 0; /* what is kept is made as it was */
+	/* what is kept is made as it was */
+	report->allowed = report->flow.keep > 0 ? bs_scankey_iterations(&r->info, 0) : 1;
 	if (rc == 0 && r->groups > 0)
 		rc = bs_window_image(r, slot, NULL, INT64_MAX, report);
 	else if (rc == 0 && !f->absent)
@@ -521,7 +522,7 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	if (rc != 0)
 		return bs_fail(why, rc, "engine %s failed to add averages", f->seat->engine->name);
 	memset(&image->report, 0, sizeof(image->report));
-	image->report.allowed = r->aim.iterations;
+	image->report.allowed = bs_scankey_iterations(&r->info, r->aim.iterations);
 	image->report.gridded = f->seat == &r->seat[1];
 	image->number = preview ? ++r->previews : ++r->images;
 	image->preview = preview;

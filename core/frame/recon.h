@@ -58,6 +58,7 @@
 #include "core/frame/lines.h"
 #include "core/frame/readout.h"
 #include "core/mrd.h"
+#include "core/plan/scankey.h"
 
 struct bs_recon;
 
@@ -117,6 +118,8 @@ struct bs_recon_image {
 	char center[BS_CENTER_WORDS];   /* "": where the header has it (core/frame/center.h) */
 	char readout[BS_READOUT_WORDS]; /* "": lines lie as is said (core/frame/readout.h) */
 	char header[BS_HEADER_WORDS];   /* the scan's bs_scan_info.remark */
+	char scan_keys[BS_SCANKEY_WORDS]; /* what the scan set; "": nothing */
+	uint32_t iterations;              /* that it set; 0: none */
 	char scan[17];         /* of a header without names: told by its first readout; else "" */
 	struct bs_kinds kinds; /* readouts of the scan until then, by what they are for */
 	struct bs_prepared prepared;

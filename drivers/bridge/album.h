@@ -17,6 +17,7 @@
 
 struct bs_album {
 	struct bs_buffer bytes;
+	struct bs_picture_form form;
 	uint64_t has, newest; /* of its scan; newest is beyond has: there are more in the store */
 	uint64_t hand;        /* the large one that is on its way; 0: none */
 	size_t sent;          /* bytes of it that went */
@@ -26,12 +27,12 @@ struct bs_album {
 };
 
 /* A scan, of which nothing is stored up to number `after`. */
-void bs_album_begin(struct bs_album *a, uint64_t after);
+void bs_album_begin(struct bs_album *a, const struct bs_picture_form *form, uint64_t after);
 /* May an image whose message is of at most so many bytes be put now? */
 bool bs_album_takes(const struct bs_album *a, size_t bytes);
 /* The image that follows what it has. BS_ERR_SEQUENCE: the rest of the one in hand is no more. */
-int bs_album_put(struct bs_album *a, enum bs_pixels as, uint64_t number,
-		 const struct bs_asked *image, struct bs_fail *why);
+int bs_album_put(struct bs_album *a, uint64_t number, const struct bs_asked *image,
+		 struct bs_fail *why);
 /* So many bytes went. */
 void bs_album_sent(struct bs_album *a, size_t bytes);
 /* The bytes of the large image go; it is put again later. */

@@ -78,17 +78,13 @@ void bs_client_gone(struct bs_client *c, int64_t now_ns)
 
 static bool passes(const struct bs_client *c)
 {
-	const struct bs_site *site = c->env->site;
+	const struct bs_protocol *p = bs_names_protocol(c->env->site, c->protocol);
 
-	for (uint32_t i = 0; i < site->protocols; i++)
-		if (strcmp(site->protocol[i].name, c->protocol) == 0)
-			return bs_methods[site->protocol[i].method].passes;
-	return false;
+	return p != NULL && bs_methods[p->method].passes;
 }
 
 static void open_scan(struct bs_client *c, int64_t now_ns)
 {
-	static struct bs_scan_info info;
 	struct bs_fail why = { 0 };
 	int rc;
 
@@ -111,11 +107,8 @@ static void open_scan(struct bs_client *c, int64_t now_ns)
 		bs_client_fail(c, &why, now_ns);
 		return;
 	}
-	/* what cannot be read the service refuses, in words */
-	if (bs_mrdxml_read(&info, (const char *)c->xml, c->xml_len, NULL) == 0)
-		bs_bridge_noise_begin(&c->noise, info.measurement);
 	c->session = c->feed.sender.session;
-	bs_album_begin(&c->album, c->env->newest);
+	bs_album_begin(&c->album, &c->form, c->env->newest);
 	free(c->xml);
 	c->xml = NULL;
 	c->env->opened++;
@@ -124,20 +117,53 @@ static void open_scan(struct bs_client *c, int64_t now_ns)
 	enter(c, BS_CLIENT_OPENING, now_ns);
 }
 
+/* What its parameters set goes into the header; what the protocol leaves to no scan is named. */
+static int set_chosen(struct bs_client *c, const struct bs_scan_info *info, struct bs_fail *why)
+{
+	const struct bs_protocol *p = bs_names_protocol(
+		c->env->site, c->protocol[0] != '\0' ? c->protocol : info->protocol);
+	char words[BS_SCANKEY_WORDS];
+
+	if (bs_chosen_drop(&c->set, p, words, sizeof(words)))
+		bs_client_text(c, BS_SAY_WARNING,
+			       "%s: not used, scan_keys of protocol '%s' does "
+			       "not list it",
+			       words, p != NULL ? p->name : "");
+	return c->set.given == 0 ? 0 : bs_chosen_write(&c->set, p, info, &c->xml, &c->xml_len, why);
+}
+
+static int choose_protocol(struct bs_client *c, struct bs_fail *why)
+{
+	static struct bs_scan_info info;
+	const struct bs_site *site = c->env->site;
+	const bool readable = bs_mrdxml_read(&info, (const char *)c->xml, c->xml_len, NULL) == 0;
+	const int rc = bs_names_find(&c->protocol, site, c->config, readable ? &info : NULL, why);
+
+	if (rc != 0)
+		return rc;
+	if (c->config[0] != '\0' && !bs_names_known(site, c->config))
+		bs_client_text(c, BS_SAY_INFO, "config '%.60s' is none of this site's: %s%s",
+			       c->config, c->protocol[0] != '\0' ? "protocol " : "the header's own",
+			       c->protocol);
+	c->form = (struct bs_picture_form){ .as = site->mrd.pixels };
+	if (!readable) /* the service refuses it, in words */
+		return 0;
+	bs_bridge_noise_begin(&c->noise, info.measurement);
+	bs_picture_form_by(&c->form, &info);
+	return set_chosen(c, &info, why);
+}
+
 /* The config and the header are here, and what may change the config. */
 static void ask_for_scan(struct bs_client *c, int64_t now_ns)
 {
 	struct bs_fail why = { 0 };
+
 	if (c->chosen[0] != '\0')
 		memcpy(c->config, c->chosen, sizeof(c->config));
-	if (bs_names_find(&c->protocol, c->env->site, c->config, &why) != 0) {
+	if (choose_protocol(c, &why) != 0) {
 		bs_client_fail(c, &why, now_ns);
 		return;
 	}
-	if (c->config[0] != '\0' && !bs_names_known(c->env->site, c->config))
-		bs_client_text(c, BS_SAY_INFO, "config '%.60s' is none of this site's: %s%s",
-			       c->config, c->protocol[0] != '\0' ? "protocol " : "the header's own",
-			       c->protocol);
 	enter(c, BS_CLIENT_WAITING, now_ns);
 	if (c->env->scans < c->env->site->mrd.sessions)
 		open_scan(c, now_ns);
@@ -185,6 +211,7 @@ static void take_text(struct bs_client *c, const struct bs_bridge_message *m)
 
 	if (bs_names_unused(words, sizeof(words), m->body, m->len))
 		bs_client_text(c, BS_SAY_WARNING, "%s: not used", words);
+	bs_chosen_read(&c->set, m->body, m->len);
 	if (!bs_names_parameters(name, m->body, m->len))
 		return;
 	if (bs_names_known(c->env->site, name))

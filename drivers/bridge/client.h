@@ -71,6 +71,8 @@ struct bs_client {
 	int64_t began_ns;           /* a message that is not whole; 0: none */
 	int64_t since_ns;           /* of the state */
 	char config[BS_NAMES_MAX], chosen[BS_NAMES_MAX]; /* chosen: by parameters; "": not */
+	struct bs_chosen set;                            /* by parameters, too, for its scan */
+	struct bs_picture_form form;
 	bool asks_noise;
 	char noise_scan[BS_NAME_MAX];
 	unsigned char *xml;

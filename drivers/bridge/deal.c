@@ -13,8 +13,7 @@
 #define LARGE    ((size_t)64 << 20) /* bytes of large images of all clients, or one image */
 #define STALE_NS (200 * MS)         /* it takes nothing: another may have its image's memory */
 #define AGAIN_NS (20 * MS)
-#define HEADS    4096u /* bytes of a message beside the image's attributes and pixels */
-#define IMAGES   16    /* in a turn */
+#define IMAGES   16 /* in a turn */
 
 /* Memory for a large image: large ones that their clients do not take go, the stalest first. */
 static bool make_room(struct bs_server *v, size_t bytes, int64_t now_ns)
@@ -45,14 +44,14 @@ static bool make_room(struct bs_server *v, size_t bytes, int64_t now_ns)
 static int give(struct bs_server *v, struct bs_client *c, const struct bs_asked *image,
 		uint64_t number, int64_t now_ns)
 {
-	const size_t bytes = image->pixels_len + image->attributes_len + HEADS;
+	const size_t bytes = bs_picture_most(&c->album.form, image);
 	const bool again = c->album.hand == number;
 	struct bs_fail why = { 0 };
 
 	if (!bs_album_takes(&c->album, bytes) ||
 	    (bytes > BS_ALBUM_SMALL && !make_room(v, bytes, now_ns)))
 		return 0;
-	if (bs_album_put(&c->album, v->env.site->mrd.pixels, number, image, &why) == 0) {
+	if (bs_album_put(&c->album, number, image, &why) == 0) {
 		v->env.images += !again;
 		return 1;
 	}

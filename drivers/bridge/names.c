@@ -3,10 +3,14 @@
 #include "drivers/bridge/names.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/frame/recon.h"
 #include "core/text.h"
+#include "ipc/wire/xml.h"
 
 /* What a Gadgetron chain for the statistics of a measurement's noise holds, and its ID behind it */
 #define NOISE "GadgetronNoiseCovarianceMatrix_"
@@ -86,7 +90,8 @@ bool bs_names_unused(char *words, size_t size, const unsigned char *text, size_t
 		char name[BS_NAMES_MAX];
 
 		bs_names_config(name, (const unsigned char *)id, strlen(id));
-		if (strcmp(id, "config") != 0 && strcmp(id, "customconfig") != 0)
+		if (strcmp(id, "config") != 0 && strcmp(id, "customconfig") != 0 &&
+		    bs_scankey_find(id) < 0)
 			bs_text_put(&t, "%s'%.60s'", t.len > 0 ? ", " : "parameters ", name);
 	}
 	json_decref(root);
@@ -101,16 +106,23 @@ static const struct bs_mrd_config *row(const struct bs_site *site, const char *n
 	return NULL;
 }
 
+const struct bs_protocol *bs_names_protocol(const struct bs_site *site, const char *name)
+{
+	for (uint32_t i = 0; i < site->protocols; i++)
+		if (strcmp(site->protocol[i].name, name) == 0)
+			return &site->protocol[i];
+	return NULL;
+}
+
 static const char *by_name(const struct bs_site *site, const char *name)
 {
 	const struct bs_mrd_config *c = row(site, name);
+	const struct bs_protocol *p;
 
 	if (c != NULL)
 		return c->protocol;
-	for (uint32_t i = 0; i < site->protocols; i++)
-		if (strcmp(site->protocol[i].name, name) == 0)
-			return site->protocol[i].name;
-	return NULL;
+	p = bs_names_protocol(site, name);
+	return p != NULL ? p->name : NULL;
 }
 
 /* All that a client could have asked for. */
@@ -123,8 +135,14 @@ static void offer(struct bs_fail *why, const struct bs_site *site, const char *c
 		bs_text_put(&t, "%s'%s'", t.len > 0 ? ", " : "", site->mrd.config[i].name);
 	for (uint32_t i = 0; i < site->protocols; i++)
 		bs_text_put(&t, "%s'%s'", t.len > 0 ? ", " : "", site->protocol[i].name);
-	(void)bs_fail(why, BS_ERR_PROTOCOL, "no config '%.60s' here; there is %s%s", config, words,
-		      t.full ? ", ..." : "");
+	if (config[0] == '\0')
+		(void)bs_fail(why, BS_ERR_PROTOCOL,
+			      "no config is named, the header's protocol is none of this site's, "
+			      "nor is one alone for such a header; there is %s%s",
+			      words, t.full ? ", ..." : "");
+	else
+		(void)bs_fail(why, BS_ERR_PROTOCOL, "no config '%.60s' here; there is %s%s", config,
+			      words, t.full ? ", ..." : "");
 }
 
 /* With and without .xml; NULL: neither. */
@@ -145,18 +163,123 @@ bool bs_names_known(const struct bs_site *site, const char *config)
 	return named(site, config) != NULL;
 }
 
+/* The protocol that takes this header, if it is one alone; NULL: none, or several. */
+static const char *only_one(const struct bs_site *site, const struct bs_scan_info *info)
+{
+	const char *found = NULL;
+
+	for (uint32_t i = 0; info != NULL && i < site->protocols; i++) {
+		if (bs_admit_scan(&site->protocol[i], info, NULL) != 0)
+			continue;
+		if (found != NULL)
+			return NULL;
+		found = site->protocol[i].name;
+	}
+	return found;
+}
+
 int bs_names_find(const char **protocol, const struct bs_site *site, const char *config,
-		  struct bs_fail *why)
+		  const struct bs_scan_info *info, struct bs_fail *why)
 {
 	const struct bs_mrd_config *any = row(site, "*");
+	const bool open = config[0] == '\0' || strcmp(config, "openrecon") == 0;
 
 	*protocol = named(site, config);
 	if (*protocol == NULL && any != NULL)
 		*protocol = any->protocol;
-	else if (*protocol == NULL && (config[0] == '\0' || strcmp(config, "openrecon") == 0))
+	/* what cannot be read the service refuses, in words */
+	else if (*protocol == NULL && open &&
+		 (info == NULL || bs_names_protocol(site, info->protocol) != NULL))
 		*protocol = "";
+	else if (*protocol == NULL)
+		*protocol = only_one(site, info);
 	if (*protocol != NULL)
 		return 0;
 	offer(why, site, config);
 	return why != NULL ? why->code : BS_ERR_PROTOCOL;
+}
+
+/* ---- keys that a client sets for its scan ---- */
+
+#define ROOM 200 /* bytes of an element, and of the group around all */
+
+static double number_of(const json_t *value)
+{
+	double v;
+
+	if (json_is_string(value) && bs_text_number(json_string_value(value), &v))
+		return v;
+	return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+void bs_chosen_read(struct bs_chosen *c, const unsigned char *text, size_t len)
+{
+	json_error_t error;
+	json_t *root = json_loadb((const char *)text, len, 0, &error);
+	json_t *parameters = json_object_get(root, "parameters");
+
+	for (unsigned i = 0; i < BS_SCANKEYS; i++) {
+		const json_t *v = json_object_get(parameters, bs_scankey_id((enum bs_scankey)i));
+
+		if (v == NULL || json_is_null(v))
+			continue;
+		c->given |= 1u << i;
+		c->value[i] = number_of(v);
+	}
+	json_decref(root);
+}
+
+bool bs_chosen_drop(struct bs_chosen *c, const struct bs_protocol *p, char *words, size_t size)
+{
+	struct bs_text t = { words, size, 0, false };
+
+	words[0] = '\0';
+	for (unsigned i = 0; i < BS_SCANKEYS; i++)
+		if (c->given & ~(p != NULL ? p->scan_keys : 0u) & 1u << i)
+			bs_text_put(&t, "%s'%s'", t.len > 0 ? ", " : "parameters ",
+				    bs_scankey_id((enum bs_scankey)i));
+	c->given &= p != NULL ? p->scan_keys : 0u;
+	return words[0] != '\0';
+}
+
+/* They stand in it, and the protocol takes them. */
+static int check_written(const struct bs_chosen *c, const struct bs_protocol *p, const char *xml,
+			 size_t len, struct bs_fail *why)
+{
+	static struct bs_scan_info info;
+
+	if (bs_mrdxml_read(&info, xml, len, NULL) != 0 || (c->given & ~info.scan_keys) != 0)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "nothing can be added to this header");
+	return bs_scankey_admit(p, &info, why);
+}
+
+int bs_chosen_write(const struct bs_chosen *c, const struct bs_protocol *p,
+		    const struct bs_scan_info *info, unsigned char **xml, size_t *len,
+		    struct bs_fail *why)
+{
+	char words[ROOM * (BS_SCANKEYS + 1)];
+	struct bs_text t = { words, sizeof(words), 0, false };
+	char *to = malloc(*len + sizeof(words));
+	int rc;
+
+	if (to == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "no memory for the header");
+	bs_text_put(&t, info->user_there ? "" : "<userParameters>");
+	for (unsigned i = 0; i < BS_SCANKEYS; i++)
+		if (c->given >> i & 1u)
+			bs_text_put(&t,
+				    "<userParameterDouble><name>" BS_SCANKEY_PREFIX "%s</name>"
+				    "<value>%.17g</value></userParameterDouble>",
+				    bs_scankey_id((enum bs_scankey)i), c->value[i]);
+	bs_text_put(&t, info->user_there ? "" : "</userParameters>");
+	memcpy(to, *xml, info->user_at);
+	memcpy(to + info->user_at, words, t.len);
+	memcpy(to + info->user_at + t.len, *xml + info->user_at, *len - info->user_at);
+	rc = check_written(c, p, to, *len + t.len, why);
+	free(rc == 0 ? (char *)*xml : to);
+	if (rc != 0)
+		return rc;
+	*xml = (unsigned char *)to;
+	*len += t.len;
+	return 0;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/frame/readout.h"
 #include "core/frame/recon.h"
 #include "core/text.h"
 #include "drivers/bridge/message.h"
@@ -11,8 +12,10 @@
 #include "ipc/wire/meta.h"
 #include "ipc/wire/mrd.h"
 
-#define INT16      2u     /* MRD's data type */
+#define UINT16     1u /* MRD's data types */
+#define INT16      2u
 #define TWELVE     4095.0 /* what consoles expect a magnitude to fill */
+#define INDEX_MAX  65535u /* image_index has 16 bits */
 #define BINS       4096u
 #define WHITE      0.997
 #define ATTRIBUTES 2048u /* bytes of those that are added */
@@ -100,6 +103,7 @@ static void put_direction(struct bs_text *t, const char *name, const float d[3])
 
 /* Of the pixels as they are sent. */
 struct shown {
+	double most;          /* that their whole numbers hold; 0: they are as they were made */
 	double scale, offset; /* sent = scale * value + offset; scale 0: as they were made */
 	double center, width; /* of the window; width 0: no whole numbers say it */
 	const char *role, *described; /* DataRole, SequenceDescriptionAdditional */
@@ -147,14 +151,16 @@ static const char *own_attributes(const struct bs_asked *image, size_t *len)
 	return image->attributes;
 }
 
-static void put_int16(unsigned char *to, const struct pixels *p, const struct shown *shown)
+/* count pixels, from one on. */
+static void put_whole(unsigned char *to, const struct pixels *p, size_t from, size_t count,
+		      const struct shown *shown)
 {
-	for (size_t i = 0; i < p->count; i++) {
+	for (size_t i = from; i < from + count; i++) {
 		double v = (p->has_sign ? signed_value(p, i) : value(p, i)) * shown->scale +
 			   shown->offset;
 
-		v = v < 0.0 ? 0.0 : v < 32767.0 ? v : 32767.0;
-		bs_put_le(to + 2 * i, (uint64_t)lrint(v), 2);
+		v = v < 0.0 ? 0.0 : v < shown->most ? v : shown->most;
+		bs_put_le(to + 2 * (i - from), (uint64_t)lrint(v), 2);
 	}
 }
 
@@ -176,8 +182,8 @@ static void show_signal(struct shown *to, const struct pixels *p, bool scaled, d
 	double window = white(p, top);
 
 	if (scaled) {
-		if (top > 0.0 && (*scale <= 0.0 || top * *scale > 32767.0))
-			*scale = TWELVE / top;
+		if (top > 0.0 && (*scale <= 0.0 || top * *scale > to->most))
+			*scale = (to->most > 32767.0 ? 32767.0 : TWELVE) / top;
 		to->scale = *scale;
 		window *= *scale > 0.0 ? *scale : 1.0;
 	}
@@ -187,8 +193,79 @@ static void show_signal(struct shown *to, const struct pixels *p, bool scaled, d
 	to->center = floor(to->width / 2.0 + 0.5);
 }
 
-int bs_picture_add(struct bs_buffer *out, size_t most, enum bs_pixels as, double *scale,
-		   const struct bs_asked *image, struct bs_fail *why)
+void bs_picture_form_by(struct bs_picture_form *f, const struct bs_scan_info *info)
+{
+	const bool whole = f->as == BS_PIXELS_INT16;
+
+	f->sixteen = whole && info->bits_stored == 16;
+	f->slices = whole && bs_readout_siemens(info);
+}
+
+/* Messages that an image becomes: one a partition, as long as their indices fit. */
+static uint32_t parts_of(const struct bs_picture_form *f, const struct bs_mrd_image *h)
+{
+	const uint32_t z = h->matrix_size[2];
+	const bool apart = f->slices && h->channels == 1 && z > 1 && h->image_index > 0;
+
+	return apart && h->image_index <= INDEX_MAX / z ? z : 1;
+}
+
+size_t bs_picture_most(const struct bs_picture_form *f, const struct bs_asked *image)
+{
+	const size_t heads = 2 + BS_MRD_IMAGE_BYTES + 8 + ATTRIBUTES;
+	const unsigned type = image->head.data_type;
+	const size_t smaller = f->as != BS_PIXELS_INT16 ? 1
+			       : type == BS_MRD_FLOAT   ? 2
+			       : type == BS_MRD_CXFLOAT ? 4
+							: 1;
+
+	return image->pixels_len / smaller +
+	       parts_of(f, &image->head) * (heads + image->attributes_len + sizeof(END));
+}
+
+/* Partition i of n as an image of its own, where consoles have it: about the slab's center. */
+static void set_part(struct bs_mrd_image *h, uint32_t i, uint32_t n)
+{
+	const float step = h->field_of_view[2] / (float)n;
+
+	for (int a = 0; a < 3; a++)
+		h->position[a] += ((float)i - 0.5f * (float)(n - 1)) * step * h->slice_dir[a];
+	h->field_of_view[2] = step;
+	h->matrix_size[2] = 1;
+	h->slice = (uint16_t)(h->slice * n + i);
+	h->image_index = (uint16_t)((h->image_index - 1u) * n + i + 1);
+}
+
+/* Its bytes. Pixels that leave as they were made are of images that are not taken apart. */
+static size_t put_message(unsigned char *to, const struct bs_mrd_image *head,
+			  const struct bs_asked *image, const struct pixels *p, size_t from,
+			  size_t count, const struct shown *shown)
+{
+	const unsigned char *const start = to;
+	const bool whole = shown->most > 0.0;
+	struct bs_mrd_image h = *head;
+	char added[ATTRIBUTES];
+	size_t own_len;
+	const char *own = own_attributes(image, &own_len);
+	const size_t n = write_attributes(added, &h, shown);
+
+	h.attribute_string_len = (uint32_t)(own_len + n);
+	to += bs_bridge_put_image(to);
+	bs_mrd_put_image(to, &h);
+	to += BS_MRD_IMAGE_BYTES;
+	bs_put_le(to, own_len + n, 8);
+	memcpy(to + 8, own, own_len);
+	memcpy(to + 8 + own_len, added, n);
+	to += 8 + own_len + n;
+	if (whole)
+		put_whole(to, p, from, count, shown);
+	else if (image->pixels_len > 0)
+		memcpy(to, image->pixels, image->pixels_len);
+	return (size_t)(to - start) + (whole ? 2 * count : image->pixels_len);
+}
+
+int bs_picture_add(struct bs_buffer *out, size_t most, const struct bs_picture_form *form,
+		   double *scale, const struct bs_asked *image, struct bs_fail *why)
 {
 	struct bs_mrd_image head = image->head;
 	const bool is_complex = head.data_type == BS_MRD_CXFLOAT;
@@ -196,40 +273,33 @@ int bs_picture_add(struct bs_buffer *out, size_t most, enum bs_pixels as, double
 	const double reach = bs_meta_reach(&image->head, image->attributes, image->attributes_len);
 	const struct pixels p = { image->pixels, image->pixels_len / (is_complex ? 8 : 4),
 				  is_complex, reach > 0.0 };
-	const bool scaled = as == BS_PIXELS_INT16 && known;
-	const size_t bytes = scaled ? 2 * p.count : image->pixels_len;
+	const bool scaled = form->as == BS_PIXELS_INT16 && known;
+	const uint32_t parts = scaled ? parts_of(form, &head) : 1;
 	struct shown shown = { .role = "Image", .described = "BORESIDE" };
-	char added[ATTRIBUTES];
-	size_t own_len;
-	const char *own = own_attributes(image, &own_len);
-	size_t n;
-	unsigned char *to;
+	unsigned char *to = bs_buffer_room(out, bs_picture_most(form, image), most);
 
+	if (to == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "no room for an image of %zu bytes",
+			       image->pixels_len);
+	if (scaled)
+		shown.most = form->sixteen && reach <= 0.0 ? 65535.0 : 32767.0;
 	if (reach > 0.0)
 		show_phase(&shown, scaled, reach,
 			   (head.image_series_index & BS_VELOCITY_SERIES) != 0);
 	else if (known)
 		show_signal(&shown, &p, scaled, scale);
 	if (scaled) {
-		head.data_type = INT16;
+		head.data_type = shown.most > 32767.0 ? UINT16 : INT16;
 		head.image_type = reach > 0.0 ? BS_MRD_PHASE : BS_MRD_MAGNITUDE;
 	}
-	n = write_attributes(added, &head, &shown);
-	head.attribute_string_len = (uint32_t)(own_len + n);
-	to = bs_buffer_room(out, 2 + BS_MRD_IMAGE_BYTES + 8 + own_len + n + bytes, most);
-	if (to == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "no room for an image of %zu bytes", bytes);
-	to += bs_bridge_put_image(to);
-	bs_mrd_put_image(to, &head);
-	to += BS_MRD_IMAGE_BYTES;
-	bs_put_le(to, own_len + n, 8);
-	memcpy(to + 8, own, own_len);
-	memcpy(to + 8 + own_len, added, n);
-	to += 8 + own_len + n;
-	if (scaled)
-		put_int16(to, &p, &shown);
-	else if (bytes > 0)
-		memcpy(to, image->pixels, bytes);
-	bs_buffer_added(out, 2 + BS_MRD_IMAGE_BYTES + 8 + own_len + n + bytes);
+	for (uint32_t i = 0; i < parts; i++) {
+		struct bs_mrd_image part = head;
+		const size_t count = p.count / parts;
+
+		if (parts > 1)
+			set_part(&part, i, parts);
+		to = bs_buffer_front(out) + out->len;
+		bs_buffer_added(out, put_message(to, &part, image, &p, i * count, count, &shown));
+	}
 	return 0;
 }

@@ -28,11 +28,13 @@
 #define FIRST_MAX  32767.0 /* that the first image of a series reaches */
 #define SIGNED_MAX 32767.0
 #define SERIES     8u                     /* whose scales are kept */
+#define BEFORE     64u                    /* images that a series' last one may be before */
 #define BYTES_MAX  (UINT64_C(0xfffffffe)) /* of the element: its length has 32 bits */
 
 struct scale {
 	char series[BS_UID_MAX];
 	double intercept, slope, window_center, window_width;
+	bool recalled; /* earlier images in the folder were asked */
 };
 
 struct dicom {
@@ -137,8 +139,80 @@ static struct scale *scale_of(struct dicom *s, const char *series, bool *known)
 	*known = false;
 	to = &s->scale[s->shared_out ? 0 : s->next++ % SERIES];
 	to->slope = 0.0;
+	to->recalled = false;
 	(void)snprintf(to->series, sizeof(to->series), "%s", series);
 	return to;
+}
+
+static const char *base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+static void folder_of(char folder[BS_DRAFT_PATH], const char *path)
+{
+	const size_t n = (size_t)(base(path) - path);
+
+	memcpy(folder, path, n);
+	(void)snprintf(folder + n, BS_DRAFT_PATH - n, "%s", n > 0 ? "" : ".");
+}
+
+/* The value of this element in dcmdump's words; "": it is not there. */
+static const char *dumped(const char *words, const char *tag)
+{
+	const char *at = strstr(words, tag);
+
+	at = at != NULL ? strchr(at, '[') : NULL;
+	return at != NULL ? at + 1 : "";
+}
+
+/* As the file has it, if it is of this series. */
+static bool read_scale(struct scale *to, const char *path)
+{
+	static const char *const argv[] = { "dcmdump",   "-q", "+L",        "+P", "0020,000e", "+P",
+					    "0028,1052", "+P", "0028,1053", "+P", "0028,1050", "+P",
+					    "0028,1051" };
+	const size_t n = sizeof(argv) / sizeof(argv[0]);
+	const char *all[sizeof(argv) / sizeof(argv[0]) + 2] = { 0 };
+	const size_t len = strlen(to->series);
+	char folder[BS_DRAFT_PATH];
+	char said[1024];
+	const char *uid;
+
+	memcpy(all, argv, sizeof(argv));
+	all[n] = base(path);
+	folder_of(folder, path);
+	if (bs_tool_run(all, folder, TOOL_MS, said, sizeof(said), NULL) != 0)
+		return false;
+	uid = dumped(said, "(0020,000e)");
+	to->intercept = strtod(dumped(said, "(0028,1052)"), NULL);
+	to->window_center = strtod(dumped(said, "(0028,1050)"), NULL);
+	to->window_width = strtod(dumped(said, "(0028,1051)"), NULL);
+	if (strncmp(uid, to->series, len) == 0 && uid[len] == ']')
+		to->slope = strtod(dumped(said, "(0028,1053)"), NULL);
+	return to->slope > 0.0;
+}
+
+/*
+ * A series that another process has begun in this folder goes on with the scale of the last image
+ * before this one that is there.
+ */
+static bool recall_scale(const struct dicom *s, struct scale *to, const struct bs_mrd_image *h)
+{
+	struct bs_mrd_image before = *h;
+	char path[BS_DRAFT_PATH];
+
+	if (!s->name.folder || s->shared_out || to->recalled)
+		return false;
+	to->recalled = true;
+	for (unsigned i = 1; i <= BEFORE && i < h->image_index; i++) {
+		before.image_index = (uint16_t)(h->image_index - i);
+		if (bs_imagename_newest(&s->name, path, &before) > 0)
+			return read_scale(to, path);
+	}
+	return false;
 }
 
 /* Of signals, by what their numbers span: least is 0 where none is negative. */
@@ -163,6 +237,7 @@ static int scale_signal(struct bs_dicomhead *d, struct dicom *s, const float *pi
 		most = v > most ? v : most;
 	}
 	of = scale_of(s, d->series, &known);
+	known = known || recall_scale(s, of, h);
 	if (known && least >= of->intercept &&
 	    most - of->intercept <= of->slope * (STORED_MAX + 0.5)) {
 		d->window_center = of->window_center;
@@ -227,21 +302,6 @@ static void store_pixels(struct bs_dicomhead *d, uint16_t *to, const float *pixe
 }
 
 /* ---- the file ---- */
-
-static const char *base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
-static void folder_of(char folder[BS_DRAFT_PATH], const char *path)
-{
-	const size_t n = (size_t)(base(path) - path);
-
-	memcpy(folder, path, n);
-	(void)snprintf(folder + n, BS_DRAFT_PATH - n, "%s", n > 0 ? "" : ".");
-}
 
 /* A file for the tool, beside the image's own, under a name without blanks. */
 static int side_file(struct bs_draft *d, const char *folder, const char *name, const void *bytes,

@@ -120,22 +120,31 @@ void bs_imagename_at(void *self, uint32_t number)
 	n->images = number - 1;
 }
 
-bool bs_imagename_has(const struct bs_imagename *n, const struct bs_mrd_image *head,
-		      const char *last, int64_t since_ns)
+int64_t bs_imagename_newest(const struct bs_imagename *n, char path[BS_DRAFT_PATH],
+			    const struct bs_mrd_image *head)
 {
-	char path[BS_DRAFT_PATH];
 	int64_t newest = -1;
 	uint32_t t = 0;
 
-	if (!n->folder)
-		return bs_imagename_make(n, path, head, 0, NULL) == 0 &&
-		       written_ns(path) >= since_ns && other_ns(n, path, last) >= since_ns;
 	while (t < BS_IMAGENAME_TRIES && bs_imagename_make(n, path, head, t, NULL) == 0 &&
 	       written_ns(path) >= 0) {
 		newest = written_ns(path);
 		t++;
 	}
-	if (t == 0 || newest < since_ns || bs_imagename_make(n, path, head, t - 1, NULL) != 0)
+	return t > 0 && bs_imagename_make(n, path, head, t - 1, NULL) == 0 ? newest : -1;
+}
+
+bool bs_imagename_has(const struct bs_imagename *n, const struct bs_mrd_image *head,
+		      const char *last, int64_t since_ns)
+{
+	char path[BS_DRAFT_PATH];
+	int64_t newest;
+
+	if (!n->folder)
+		return bs_imagename_make(n, path, head, 0, NULL) == 0 &&
+		       written_ns(path) >= since_ns && other_ns(n, path, last) >= since_ns;
+	newest = bs_imagename_newest(n, path, head);
+	if (newest < 0 || newest < since_ns)
 		return false;
 	if (other_ns(n, path, last) >= 0)
 		return true;

@@ -41,6 +41,9 @@ int bs_imagename_commit(struct bs_imagename *n, struct bs_draft *d, const struct
  * 1.
  */
 void bs_imagename_at(void *self, uint32_t number);
+/* In a folder: the last of an image's files, and when it was written; -1: there is none. */
+int64_t bs_imagename_newest(const struct bs_imagename *n, char path[BS_DRAFT_PATH],
+			    const struct bs_mrd_image *head);
 /*
  * Is a file of this image there that was written since then (ns since 1970, UTC)? In a folder the
  * last of its names tells; of a file name it is the next image's. last: the ending of what is

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/date.h"
+#include "core/plan/scankey.h"
 #include "core/text.h"
 
 #define END "</meta>"
@@ -145,7 +146,7 @@ void bs_about_add(struct bs_scan_info *info, const char *section, const char *el
 	}
 }
 
-void bs_about_venc(struct bs_scan_info *info, const char *name, const char *text, double value)
+static void take_venc(struct bs_scan_info *info, const char *name, const char *text, double value)
 {
 	float *range = info->venc_range;
 
@@ -160,4 +161,26 @@ void bs_about_venc(struct bs_scan_info *info, const char *name, const char *text
 		info->venc = (float)value;
 	range[0] = range[1] > 0.0f && range[0] < (float)value ? range[0] : (float)value;
 	range[1] = range[1] > (float)value ? range[1] : (float)value;
+}
+
+void bs_about_user(struct bs_scan_info *info, const char *name, const char *text, double value)
+{
+	if (strcmp(name, "BitsStored") == 0 && value >= 1.0 && value <= 16.0)
+		info->bits_stored = (uint32_t)value;
+	else if (!bs_scankey_take(info, name, text))
+		take_venc(info, name, text, value);
+	if (strncmp(name, BS_SCANKEY_PREFIX, strlen(BS_SCANKEY_PREFIX)) == 0 &&
+	    bs_scankey_find(name + strlen(BS_SCANKEY_PREFIX)) < 0)
+		bs_about_remark(info, "%.40s of the header is no key that a scan sets: not used",
+				name);
+}
+
+void bs_about_end(struct bs_scan_info *info, int depth, const char *name, long at)
+{
+	const bool user = depth == 2 && strcmp(name, "userParameters") == 0;
+
+	if (!user && (depth != 1 || info->user_there))
+		return;
+	info->user_at = (uint32_t)at;
+	info->user_there = user;
 }

@@ -22,7 +22,13 @@ void bs_about_add(struct bs_scan_info *info, const char *section, const char *el
 void bs_about_remark(struct bs_scan_info *info, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* A user parameter of the header, if it is a VENC; value: the text as a number, else 0. */
-void bs_about_venc(struct bs_scan_info *info, const char *name, const char *text, double value);
+/*
+ * A user parameter of the header: VENC_0, ..., BitsStored, or what the scan sets for itself
+ * (core/plan/scankey.h); value: the text as a number, else 0.
+ */
+void bs_about_user(struct bs_scan_info *info, const char *name, const char *text, double value);
+
+/* An element ends at this byte, depth 1: the header. Parameters may be added before some ends. */
+void bs_about_end(struct bs_scan_info *info, int depth, const char *name, long at);
 
 #endif

@@ -83,7 +83,7 @@ static void take_step(const struct bs_limits_written *w, const char *name, uint3
 		      struct bs_limit *to, struct bs_scan_info *info)
 {
 	const int64_t middle = size / 2;
-	const bool range = is_range(w) && w->value[MAX] > 0;
+	const bool range = is_range(w) && (w->value[MAX] > 0 || size == 1);
 	char words[96];
 
 	if (range && w->there[CENTER] &&
@@ -129,7 +129,8 @@ void bs_limits_take(const struct bs_limits *l, struct bs_scan_info *info)
 								   ? (uint32_t)w->value[CENTER]
 								   : 0,
 						 .given = 1 };
-		if (i < 2 && grid && info->encoded[1 + i] > 1)
+		/* where one line or partition is, its center alone can be wrong */
+		if (i < 2 && grid && (info->encoded[1 + i] > 1 || w->there[CENTER]))
 			take_step(w, known[i].name, info->encoded[1 + i], to, info);
 		else if (!is_range(w) && (w->there[MIN] || w->there[MAX]))
 			bs_about_remark(info, "%s of encodingLimits is %s: not used", known[i].name,

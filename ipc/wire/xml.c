@@ -394,7 +394,7 @@ static void end_user(struct reader *r)
 		end_described(r, d);
 	}
 	if (r->depth == 3)
-		bs_about_venc(r->info, r->user.name, r->user.value, d);
+		bs_about_user(r->info, r->user.name, r->user.value_cut ? "" : r->user.value, d);
 	if (strcmp(r->user.name, "trajectory_units") != 0 || r->depth != 3)
 		return;
 	if (r->user.value_cut || len >= sizeof(r->info->trajectory_unit))
@@ -468,9 +468,10 @@ static void XMLCALL on_end(void *arg, const XML_Char *name)
 {
 	struct reader *r = arg;
 
-	(void)name;
 	if (r->rc != 0)
 		return;
+	if (XML_GetCurrentByteCount(r->parser) > 0) /* an empty element's end has no place */
+		bs_about_end(r->info, r->depth, local(name), XML_GetCurrentByteIndex(r->parser));
 	while (r->text_len > 0 && blank(r->text[r->text_len - 1]))
 		r->text_len--;
 	r->text[r->text_len] = '\0';

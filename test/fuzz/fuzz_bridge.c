@@ -33,9 +33,11 @@ static void read_texts(const struct bs_bridge_message *m)
 
 	bs_names_config(name, m->body, m->len);
 	must(strlen(name) < sizeof(name));
-	(void)bs_names_find(&protocol, &site, name, NULL);
+	(void)bs_names_find(&protocol, &site, name, NULL, NULL);
 	if (bs_names_noise(scan, m->body, m->len))
 		must(strlen(scan) < sizeof(scan));
+	if (m->id == BS_BRIDGE_TEXT)
+		bs_chosen_read(&(struct bs_chosen){ 0 }, m->body, m->len);
 	if (m->id == BS_BRIDGE_TEXT)
 		(void)(bs_names_parameters(name, m->body, m->len) +
 		       bs_names_unused(words, sizeof(words), m->body, m->len));

@@ -128,7 +128,7 @@ static unsigned char *readout_bytes(const struct console_readout *r, size_t *len
 	const size_t path = (size_t)r->samples * r->dimensions;
 	const size_t values = (size_t)r->samples * r->channels * 2;
 	const uint16_t counters[9] = { r->line, r->partition,  r->average, r->slice,  r->contrast,
-				       0,       r->repetition, 0,          r->segment };
+				       0,       r->repetition, r->set,     r->segment };
 	unsigned char *m = calloc(1, 2 + READOUT_HEAD + 4 * (path + values));
 	unsigned char *h = m + 2;
 

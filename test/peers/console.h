@@ -22,7 +22,7 @@ struct console_readout {
 	uint64_t flags; /* bit n - 1 is MRD's flag n */
 	uint32_t counter;
 	uint16_t samples, channels, center, dimensions;
-	uint16_t line, partition, average, slice, contrast, repetition, segment;
+	uint16_t line, partition, average, slice, contrast, repetition, set, segment;
 	float dwell_us;
 	float position[3], read[3], phase[3], slice_dir[3];
 	const float *trajectory, *data;

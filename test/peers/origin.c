@@ -94,7 +94,8 @@ const struct origin origin[ORIGINS] = {
 	  .y = "32",
 	  .z = "1",
 	  .fov = "384",
-	  .limits = STEP_1 STEP_2 LIMIT("slice", "0", "2") LIMIT("average", "0", "0"),
+	  .limits = STEP_1 LIMIT("kspace_encoding_step_2", "0", "1") LIMIT("slice", "0", "2")
+		  LIMIT("average", "0", "1"),
 	  .before = SYSTEM("<systemVendor>KomaMRI.jl</systemVendor>", "") HZ("63000000"),
 	  .after = "",
 	  .trajectory = "cartesian",

@@ -125,6 +125,7 @@ static const char every[] =
 	"  trajectory: { type = \"stack\"; interleaves = 2; turns = 3.7; reach = 0.4;"
 	" seed = 9007199254740993L; };\n"
 	"  gridding: { accuracy = 3e-5; }; virtual_coils = 1; noise: { whiten = \"auto\"; };\n"
+	"  scan_keys = [\"ls.iterations\"];\n"
 	"  ls: { lambda = 0.017; iterations = 9; tolerance = 1e-5; fhd = \"exact\";"
 	" q = \"exact\"; basis = \"box\";\n"
 	"    preconditioner = \"circulant\"; w_file = \"w.mtx\"; };\n"

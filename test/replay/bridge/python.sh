@@ -45,8 +45,10 @@ for i in 1 2; do
 	check "session $i: three images, int16, and CLOSE" timeout 120 "$python" "$here/client.py" \
 		"$port" simplefft.xml rec.h5 ref.cfl ref-0002.cfl ref-0003.cfl
 done
-timeout 120 "$python" "$here/client.py" "$port" unknown rec.h5 ref.cfl >said.txt 2>&1
-check "a config that nobody knows is refused in words" grep -q "no config 'unknown' here" said.txt
+timeout 120 "$python" "$here/client.py" "$port" unknown rec.h5 ref.cfl ref-0002.cfl \
+	ref-0003.cfl >said.txt 2>&1
+check "a config that nobody knows is the only protocol, in words" \
+	grep -q "config 'unknown' is none of this site's: protocol cart" said.txt
 kill "$serve"
 wait "$serve"
 check "the service ends with 0" [ $? -eq 0 ]

@@ -12,6 +12,7 @@
 
 #include "test/peers/console.h"
 #include "test/peers/origin.h"
+#include "test/peers/wants.h"
 #include "test/support/mrd_client.h"
 
 #define SLICES  3u
@@ -192,25 +193,6 @@ static const char *check_place(const struct console_image *m, const struct origi
 	return "";
 }
 
-/* Each line of words has a level, padded to 8. */
-static bool levels(const struct console *c)
-{
-	static const char *const level[] = { "DEBUG    ", "INFO     ", "WARNING  ", "ERROR    ",
-					     "CRITICAL " };
-	char words[sizeof(c->said)];
-	bool good = true;
-
-	memcpy(words, c->said, sizeof(words));
-	for (char *at = strtok(words, "\n"); at != NULL; at = strtok(NULL, "\n")) {
-		bool is = false;
-
-		for (unsigned i = 0; i < sizeof(level) / sizeof(level[0]); i++)
-			is = is || strncmp(at, level[i], 9) == 0;
-		good = good && is;
-	}
-	return good;
-}
-
 /* All images of a scan, each once; "": as it should be. */
 static const char *check_images(const struct console *c, const struct origin *o)
 {
@@ -231,9 +213,13 @@ static const char *check_images(const struct console *c, const struct origin *o)
 		had |= 1u << m->slice;
 		if (i == 0)
 			scale = pixel(m, points[0].x, points[0].y) / brightness[m->slice];
+		if (i == 0 && fabs(pixel(m, points[0].x, points[0].y) - 4095.0) > 1.0)
+			return "the first image does not fill 12 bits";
 		wrong = look_at(m, scale);
 		if (wrong[0] == '\0')
 			wrong = check_place(m, o);
+		if (wrong[0] == '\0')
+			wrong = wants_meta(m, !o->lost_directions);
 		if (wrong[0] != '\0')
 			return wrong;
 		if (m->index == 0)
@@ -243,9 +229,6 @@ static const char *check_images(const struct console *c, const struct origin *o)
 				return "an index twice in a series";
 		if (m->series != c->image[0].series)
 			return "more than one series";
-		if (strstr(m->meta, "<name>DataRole</name><value>Image<") == NULL ||
-		    strstr(m->meta, "<name>ImageRowDir</name>") == NULL)
-			return "meta";
 	}
 	return "";
 }
@@ -262,6 +245,11 @@ enum body {
 	NOTHING,
 	CUT,
 	COMPRESSED,
+	COMPRESSED_ZFP,
+	STOPPED,
+	EMPTY,
+	NAN_SAMPLE,
+	ASK_NOISE,
 	IMAGES,
 	IMAGES_AND_LINES
 };
@@ -307,6 +295,16 @@ static const struct form {
 	{ "not one readout", "openrecon", NONE, "", NOTHING, false, false, "no readout" },
 	{ "a header that is no XML", "openrecon", NONE, "", LINES_ALL, true, false, "BS_ERR_XML" },
 	{ "compressed readouts", "openrecon", NONE, "", COMPRESSED, false, false, "compressed" },
+	{ "readouts compressed by zfp", "openrecon", NONE, "", COMPRESSED_ZFP, false, false,
+	  "flag 53" },
+	{ "no config but in JSON", "", AFTER, "{\"parameters\": {\"config\": \"scan\"}}", LINES_ALL,
+	  false, false, NULL },
+	{ "an operator's stop", "openrecon", NONE, "", STOPPED, false, false, "partial" },
+	{ "a readout without samples", "openrecon", NONE, "", EMPTY, false, false,
+	  "acquisition 97" },
+	{ "a sample that is no number", "openrecon", NONE, "", NAN_SAMPLE, false, false,
+	  "acquisition 97: channel 0 sample 5 is nan" },
+	{ "a question about noise", NULL, NONE, "", ASK_NOISE, false, false, NULL },
 	{ "an end within a readout", "openrecon", NONE, "", CUT, false, false, NULL },
 	{ "images to be passed through", "i2i", NONE, "", IMAGES, false, false, NULL },
 	{ "images, and readouts among them", "i2i", NONE, "", IMAGES_AND_LINES, false, false,
@@ -364,6 +362,7 @@ static const char *check_passed(const struct console *c)
 static bool say_body(struct console *c, const struct form *f, const struct origin *o)
 {
 	static const float zeros[2 * 2 * SAMPLES];
+	static float data[2 * 2 * SAMPLES];
 	struct console_readout r = { .samples = SAMPLES, .channels = 2, .data = zeros };
 
 	switch (f->body) {
@@ -386,8 +385,25 @@ static bool say_body(struct console *c, const struct form *f, const struct origi
 	case IMAGES_AND_LINES:
 		return send_lines(c, o, 0, 2, false) && send_images(c);
 	case COMPRESSED:
-		r.flags = FLAG(54);
+	case COMPRESSED_ZFP:
+		r.flags = FLAG(f->body == COMPRESSED ? 54 : 53);
 		return console_cut_readout(c, &r, 342);
+	case STOPPED:
+		return send_lines(c, o, 0, LINES / 2, false);
+	case EMPTY:
+		r.samples = 0;
+		r.counter = LINES * SLICES + 1;
+		return send_lines(c, o, 0, LINES / 2, false) && console_readout(c, &r) &&
+		       send_lines(c, o, LINES / 2, LINES, false);
+	case NAN_SAMPLE:
+		memcpy(data, zeros, sizeof(data));
+		data[2 * 5] = NAN;
+		r.counter = LINES * SLICES + 1;
+		r.data = data;
+		return send_lines(c, o, 0, LINES / 2, false) && console_readout(c, &r) &&
+		       send_lines(c, o, LINES / 2, LINES, false);
+	case ASK_NOISE:
+		return true;
 	}
 	return false;
 }
@@ -396,6 +412,9 @@ static bool begin_session(struct console *c, const struct form *f, const struct 
 {
 	char xml[8000];
 
+	if (f->body == ASK_NOISE) /* before a scan that depends on a measurement; no header */
+		return console_connect(c, port, 0) &&
+		       console_say(c, 2, "<x>GadgetronNoiseCovarianceMatrix_1_2_3</x>", true);
 	origin_header(xml, sizeof(xml), o);
 	return console_connect(c, port, 0) &&
 	       (f->config != NULL ? console_name(c, f->config)
@@ -415,36 +434,77 @@ static bool adjust(struct console *beside)
 	       console_close(beside);
 }
 
+static bool is_compressed(const struct form *f)
+{
+	return f->body == COMPRESSED || f->body == COMPRESSED_ZFP;
+}
+
+/* Half of the lines, and CLOSE: what came, and what did not. */
+static const char *check_stopped(const struct console *c)
+{
+	for (unsigned i = 0; i < c->images; i++)
+		if (strstr(c->image[i].meta, "<name>boreside_quality</name><value>partial<") ==
+			    NULL ||
+		    strstr(c->image[i].meta, "<name>boreside_missing</name><value>16<") == NULL)
+			return "an image of half its lines that does not say so";
+	return c->images == SLICES ? "" : "not an image of each slice that was begun";
+}
+
+/* What came, where the session was not refused; "": as it should be. */
+static const char *check_answer(const struct console *c, const struct form *f,
+				const struct origin *o)
+{
+	switch (f->body) {
+	case IMAGES:
+	case IMAGES_AND_LINES:
+		return check_passed(c);
+	case NOTHING:
+		return c->images != 0 || c->texts != 1 ? "not one TEXT" : "";
+	case ASK_NOISE:
+		return strstr(c->noise, "<name>status</name><value>failed<") == NULL ? "no answer"
+										     : "";
+	case NOISE_ONLY:
+	case BODY_COIL:
+		return c->images != 0 ? "images of an adjustment" : "";
+	case STOPPED:
+		return check_stopped(c);
+	case LINES_ALL:
+	case MIXED:
+	case NOISE_FIRST:
+	case CUT:
+	case COMPRESSED:
+	case COMPRESSED_ZFP:
+	case EMPTY:
+	case NAN_SAMPLE:
+		break;
+	}
+	return check_images(c, o);
+}
+
 /* What is wrong with how a session went; "": nothing. */
 static const char *judge(const struct console *c, const struct form *f, const struct origin *o)
 {
-	const bool passed = f->body == IMAGES || f->body == IMAGES_AND_LINES;
-	const bool refused = f->no_xml || f->body == COMPRESSED || (o->words != NULL && !passed);
+	const bool scans = f->body != IMAGES && f->body != IMAGES_AND_LINES && f->body != ASK_NOISE;
+	const bool refused = f->no_xml || is_compressed(f) || (o->words != NULL && scans);
 
 	if (c->wrong[0] != '\0')
 		return c->wrong;
 	if (!c->closed || !c->ended)
 		return "no CLOSE, or no end behind it";
-	if (!levels(c))
+	if (!wants_levels(c))
 		return "words without a level";
 	if (f->said != NULL && o->words == NULL && strstr(c->said, f->said) == NULL)
 		return "it is not said";
 	if (!refused && f->body != NOTHING && strstr(c->said, "ERROR") != NULL &&
 	    f->body != BODY_COIL)
 		return "an error";
-	if (passed)
-		return check_passed(c);
 	if (refused)
 		return c->images != 0 || strstr(c->said, "ERROR    ") == NULL ||
-				       (o->words != NULL && !f->no_xml && f->body != COMPRESSED &&
+				       (o->words != NULL && !f->no_xml && !is_compressed(f) &&
 					strstr(c->said, o->words) == NULL)
 			       ? "no refusal in words"
 			       : "";
-	if (f->body == NOTHING)
-		return c->images != 0 || c->texts != 1 ? "not one TEXT" : "";
-	if (f->body == NOISE_ONLY || f->body == BODY_COIL)
-		return c->images != 0 ? "images of an adjustment" : "";
-	return check_images(c, o);
+	return check_answer(c, f, o);
 }
 
 /* "": as expected. */

@@ -92,6 +92,11 @@ static void one_scale(void)
 			values[v] = brightest[i] * (float)v / (NX * NY - 1);
 		h.image_index = (uint16_t)(i + 1);
 		h.slice = (uint16_t)i;
+		if (i == 2) { /* emit is started again */
+			(void)bs_sink_dicom.close(self, NULL);
+			CHECK(bs_sink_dicom.open(&self, in_dir("scale"), &why) == 0, "again: %s",
+			      why.text);
+		}
 		CHECK(bs_sink_put(&bs_sink_dicom, self, &h, words, values, &why) == 0, "%s",
 		      why.text);
 		(void)snprintf(name, sizeof(name), "scale/scan0000abcd-s001-i%05d.dcm", i + 1);

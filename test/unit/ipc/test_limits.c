@@ -70,6 +70,13 @@ static void steps(void)
 	   "kspace_encoding_step_1 of encodingLimits is 0 to 15, center -3: center 10 taken");
 	is(step(1, 20, 0, 9, 17), 0, 9, 10,
 	   "kspace_encoding_step_1 of encodingLimits is 0 to 9, center 17: center 10 taken");
+	/* one partition, as KomaMRI.jl writes it: the center is the count */
+	is(step(2, 1, 0, 0, 1), 0, 0, 0,
+	   "kspace_encoding_step_2 of encodingLimits is 0 to 0, center 1: center 0 taken");
+	is(step(2, 1, 0, 0, 0), 0, 0, 0, "");
+	is(step(2, 1, 0, 0, NO), 0, 0, 0, "");
+	is(step(1, 1, 0, 0, 1), 0, 0, 0,
+	   "kspace_encoding_step_1 of encodingLimits is 0 to 0, center 1: center 0 taken");
 	CHECK(!step(2, 1, NO, NO, NO)->given && info.remark[0] == '\0', "2D has no partitions");
 }
 

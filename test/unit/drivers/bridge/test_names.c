@@ -20,11 +20,13 @@ static struct bs_site site = {
 		 .configs = 3 }
 };
 
+static const struct bs_scan_info *header;
+
 static bool finds(const char *config, const char *protocol)
 {
 	const char *found = NULL;
 	struct bs_fail why = { 0 };
-	const int rc = bs_names_find(&found, &site, config, &why);
+	const int rc = bs_names_find(&found, &site, config, header, &why);
 
 	if (protocol == NULL)
 		return rc == BS_ERR_PROTOCOL && found == NULL && why.text[0] != '\0';
@@ -47,6 +49,37 @@ static void names(void)
 	CHECK(finds("other", "cart") && finds("", "cart") && finds("header", ""),
 	      "any other, where the site says so");
 	site.mrd.configs = 3;
+}
+
+/* A header that one protocol alone is for, or two, or that names one. */
+static void headers(void)
+{
+	static struct bs_scan_info info = { .encoded = { 64, 32, 1 },
+					    .recon = { 32, 32, 1 },
+					    .encodings = 1,
+					    .trajectory_name = "cartesian",
+					    .encoded_fov_mm = { 384, 192, 5 },
+					    .fov_mm = { 192, 192, 5 } };
+
+	site.protocol[0].method = BS_METHOD_CARTESIAN;
+	site.protocol[0].dims = 2;
+	site.protocol[0].coils = site.protocol[1].coils = 2;
+	memcpy(site.protocol[0].matrix, info.recon, sizeof(info.recon));
+	memcpy(site.protocol[0].encoded, info.encoded, sizeof(info.encoded));
+	header = &info;
+	CHECK(finds("t2_tse", "cart") && finds("openrecon", "cart") && finds("", "cart"),
+	      "the one that takes such a header stands for any name");
+	(void)strcpy(info.protocol, "radial.xml");
+	CHECK(finds("openrecon", "") && finds("", "") && finds("t2_tse", "cart"),
+	      "the header's own goes before it, where nothing else is named");
+	info.protocol[0] = '\0';
+	site.protocol[1] = site.protocol[0];
+	(void)strcpy(site.protocol[1].name, "radial.xml");
+	CHECK(finds("t2_tse", NULL) && finds("", NULL) && finds("header", ""),
+	      "of two none is taken");
+	header = NULL;
+	CHECK(finds("openrecon", "") && finds("t2_tse", NULL),
+	      "a header that cannot be read is the service's to refuse");
 }
 
 static bool reads(const char *text, size_t len, const char *wanted)
@@ -185,6 +218,7 @@ static void noise(void)
 int main(void)
 {
 	names();
+	headers();
 	configs();
 	parameters();
 	noise();

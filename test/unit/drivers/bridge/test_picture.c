@@ -20,7 +20,10 @@ static struct bs_mrd_image head;
 static char attributes[4096];
 static const unsigned char *pixels;
 static double scale;
-static uint16_t image_type = BS_MRD_MAGNITUDE, series = 1;
+static struct bs_picture_form form;
+static size_t most;
+static unsigned messages = 1; /* that an image becomes, all of one length */
+static uint16_t image_type = BS_MRD_MAGNITUDE, series = 1, partitions = 1, index_of = 3;
 
 /* n values (complex: pairs) through the door, and what stands in the message. */
 static bool add(enum bs_pixels as, const float *values, uint16_t n, bool is_complex,
@@ -30,7 +33,13 @@ static bool add(enum bs_pixels as, const float *values, uint16_t n, bool is_comp
 	unsigned char *copy = malloc((size_t)n * 8 + 1);
 	struct bs_asked image = { .head = { .version = 1,
 					    .data_type = is_complex ? 7 : 5,
-					    .matrix_size = { n, 1, 1 },
+					    .matrix_size = { (uint16_t)(n / partitions), 1,
+							     partitions },
+					    .field_of_view = { 10, 10, 6 },
+					    .position = { 1, 2, 3 },
+					    .slice_dir = { 0, 0, 1 },
+					    .slice = 2,
+					    .image_index = index_of,
 					    .channels = 1,
 					    .read_dir = { 1.0f, 0.0f, 0.0f },
 					    .phase_dir = { 0.0f, -0.6f, 0.8f },
@@ -48,13 +57,15 @@ static bool add(enum bs_pixels as, const float *values, uint16_t n, bool is_comp
 
 	bs_buffer_free(&out);
 	memcpy(copy + 1, values, image.pixels_len);
-	good = bs_picture_add(&out, MOST, as, &scale, &image, &why) == 0;
+	form.as = as;
+	most = bs_picture_most(&form, &image);
+	good = bs_picture_add(&out, MOST, &form, &scale, &image, &why) == 0 && out.len <= most;
 	free(copy);
 	if (!good)
 		return false;
 	at = bs_buffer_front(&out);
-	good = bs_get_le(at, 2) == 1022 &&
-	       bs_mrd_parse_image(&head, &attr_at, &parsed_at, at + 2, out.len - 2, &why) == 0;
+	good = bs_get_le(at, 2) == 1022 && bs_mrd_parse_image(&head, &attr_at, &parsed_at, at + 2,
+							      out.len / messages - 2, &why) == 0;
 	if (!good || parsed_at - attr_at >= sizeof(attributes))
 		return false;
 	memcpy(attributes, at + 2 + attr_at, parsed_at - attr_at);
@@ -167,6 +178,52 @@ static void phases(void)
 	series = 1;
 }
 
+/* The header's words about the console. */
+static void consoles(void)
+{
+	struct bs_scan_info info = { .vendor = "SIEMENS", .bits_stored = 16 };
+	const float three[6] = { 1.0f, 0.0f, 0.0f, 2.0f, 0.5f, 4.0f };
+	const float louder[2] = { 9.0f, 0.0f };
+	const unsigned char *at;
+	size_t first;
+
+	form.as = BS_PIXELS_FLOAT;
+	bs_picture_form_by(&form, &info);
+	CHECK(!form.sixteen && !form.slices, "floats are for nobody's console");
+	form.as = BS_PIXELS_INT16;
+	bs_picture_form_by(&form, &info);
+	CHECK(form.sixteen && form.slices, "Siemens', of 16 bits");
+	partitions = 3;
+	messages = 3;
+	scale = 0.0;
+	CHECK(add(BS_PIXELS_INT16, three, 6, false, OWN) && head.data_type == 1 &&
+		      head.matrix_size[2] == 1 && head.slice == 6 && head.image_index == 7 &&
+		      head.position[2] == 1.0f && head.field_of_view[2] == 2.0f &&
+		      value(0) == 8192 && value(1) == 0,
+	      "the first partition: index %u, slice %u at %g: %u", head.image_index, head.slice,
+	      (double)head.position[2], value(0));
+	first = (size_t)(pixels + 4 - bs_buffer_front(&out));
+	at = bs_buffer_front(&out) + 2 * first;
+	CHECK(out.len == 3 * first && bs_get_le(at, 2) == 1022 && bs_get_le(at + 2 + 98, 2) == 8 &&
+		      bs_get_le(at + 2 + 126, 2) == 9 && bs_get_le(at + first - 2, 2) == 32767,
+	      "three messages, the last of partition 2");
+	partitions = 1;
+	messages = 1;
+	CHECK(add(BS_PIXELS_INT16, louder, 2, false, OWN) && value(0) == 32767 &&
+		      head.data_type == 1 && scale < 4000.0,
+	      "beyond 16 bits the scale is lowered: %g, %u", scale, value(0));
+	partitions = 3;
+	index_of = 40000;
+	CHECK(add(BS_PIXELS_INT16, three, 6, false, OWN) && head.matrix_size[2] == 3 &&
+		      head.image_index == 40000,
+	      "one volume where the indices do not fit");
+	partitions = 1;
+	form = (struct bs_picture_form){ .as = BS_PIXELS_INT16 };
+	info = (struct bs_scan_info){ .vendor = "GE", .bits_stored = 12 };
+	bs_picture_form_by(&form, &info);
+	CHECK(!form.sixteen && !form.slices, "others are as they were");
+}
+
 /* Whole numbers, or no window. */
 static void windows(void)
 {
@@ -212,6 +269,7 @@ int main(void)
 	floats();
 	phases();
 	windows();
+	consoles();
 	bounds();
 	bs_buffer_free(&out);
 	return check_done();
