@@ -5,7 +5,7 @@
 #include "config/rules.h"
 
 #include "config/rule.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 
 /* It measures a field map. */
 static void echoes(const struct bs_reading *r, const struct bs_scope *s,
@@ -29,8 +29,8 @@ static void echoes(const struct bs_reading *r, const struct bs_scope *s,
 void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 		    const struct bs_protocol *p)
 {
-	const struct bs_plan plan = bs_plan_of(p);
-	const bool off = plan.off_resonance;
+	const struct bs_plan *plan = &p->plan;
+	const bool off = plan->off_resonance;
 
 	if (!off && p->field.dwell_us != 0.0)
 		fault(r, s, "field.dwell_us", "has no effect without field.map_file");
@@ -49,7 +49,7 @@ void bs_rules_output(const struct bs_reading *r, const struct bs_scope *s,
 {
 	const bool flows = p->output == BS_OUTPUT_VELOCITY;
 
-	if (p->combine == BS_COMBINE_RSS && bs_protocol_keeps_phase(p))
+	if (p->combine == BS_COMBINE_RSS && p->plan.keeps_phase)
 		fault(r, s, "image.output",
 		      "the root of a sum of squares has no phase: magnitude, or combine none or "
 		      "sense");

@@ -58,7 +58,7 @@ static int receive_once(struct measuring *m, struct bs_fail *why)
 	if (rc != 0)
 		return rc;
 	memcpy(m->samples, payload + data_at, (size_t)w.payload_len - data_at);
-	if (m->a->plan.streams)
+	if (m->p->plan.streams)
 		bs_admit_path(m->p, &info, &head, payload + traj_at,
 			      m->samples + bs_path_at(&head));
 	return 0;
@@ -70,8 +70,8 @@ static int hand_once(struct measuring *m, struct bs_fail *why)
 	const struct bs_recon_image image = { 0 };
 	const struct bs_image_timing timing = { .latency_ns = 1, .sender_ns = 1 };
 	struct bs_wire w = { .kind = BS_WIRE_IMAGE, .session = 1, .seq = 1 };
-	int n = bs_attributes_write(text, sizeof(text), m->p, m->a->engine->name, &image, &timing,
-				    NULL);
+	int n = bs_attributes_write(text, sizeof(text), m->p, bs_armed_engine(m->a), &image,
+				    &timing, NULL);
 
 	if (n < 0)
 		return bs_fail(why, n, "attributes");

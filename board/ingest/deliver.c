@@ -38,7 +38,7 @@ static bool goes_on(struct ingest *in, struct bs_ingest_scan *scan, const struct
 
 	if (bs_ingest_holds_noise(in, head))
 		bs_ingest_add_noise(in, scan, item);
-	if (kind == BS_KIND_NOISE || !bs_protocol_uses(scan->p, kind) ||
+	if (kind == BS_KIND_NOISE || !bs_kind_used(scan->p, kind) ||
 	    bs_ingest_fits(in, scan, head, &why) == 0)
 		return true;
 	scan->fault = why; /* it is what ended the scan, whatever was before */

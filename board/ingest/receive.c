@@ -3,7 +3,7 @@
 
 #include "board/ingest/ingest.h"
 #include "core/frame/recon.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "core/thread/clock.h"
 #include "ipc/wire/mrd.h"
 
@@ -24,7 +24,7 @@ enum fate { DONE, LATER /* it waits for a slot, or for recon */, LINED /* it wai
 /* False: the readout is only counted, and its slot holds no samples. */
 static bool used(const struct bs_ingest_scan *scan, const struct bs_mrd_acq *head)
 {
-	return bs_protocol_uses(scan->p, bs_mrd_kind(head->flags));
+	return bs_kind_used(scan->p, bs_mrd_kind(head->flags));
 }
 
 /* The samples go to the slot's start, aligned: the one copy between the kernel and the engine. */
@@ -47,7 +47,7 @@ static void fill_slot(struct ingest *in, struct bs_ingest_scan *scan, uint32_t s
 
 		memcpy(samples, data, (size_t)head->number_of_samples * head->active_channels * 8);
 		bs_admit_turn(scan->p, &meta->head, samples);
-		if (bs_plan_streams(scan->p) && row != BS_ROW_NONE)
+		if (scan->p->plan.streams && row != BS_ROW_NONE)
 			bs_admit_path(scan->p, &scan->record->info, &meta->head,
 				      m->payload + traj_at, samples + bs_path_at(head));
 	}

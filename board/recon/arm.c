@@ -78,11 +78,11 @@ int bs_recon_worker_arm_one(struct recon_worker *w, struct bs_armed **at,
 	}
 	*at = a;
 	out->bytes = a->need.total_bytes;
-	(void)snprintf(out->engine, sizeof(out->engine), "%s", a->engine->name);
+	(void)snprintf(out->engine, sizeof(out->engine), "%s", bs_armed_engine(a));
 	bs_armed_place(out->place, sizeof(out->place), a);
 	(void)snprintf(s->lapack, sizeof(s->lapack), "%s", bs_dense_library());
 	(void)snprintf(text, sizeof(text), "protocol '%s' on %s, %s", a->protocol->name,
-		       a->engine->name, out->place);
+		       bs_armed_engine(a), out->place);
 	bs_worker_say(w->env, BS_EVENT_ARMED, 0,
 		      (const uint64_t[3]){ a->need.total_bytes, (uint64_t)a->arm_ns / 1000 }, text);
 	return 0;

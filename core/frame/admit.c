@@ -10,7 +10,7 @@
 #include "core/flow/flow.h"
 #include "core/frame/geometry.h"
 #include "core/frame/open.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "core/traj/delay.h"
 #include "core/traj/online.h"
 
@@ -35,7 +35,7 @@ static int check_ramps(const struct bs_protocol *p, const struct bs_scan_info *i
 	const double half = 0.5 * info->readout_samples * info->readout_dwell_us;
 	const double middle = info->ramp_up_us + 0.5 * info->flat_us;
 
-	if (!bs_admit_ramps(info) || bs_plan_of(p).encode == BS_ENCODE_NOTHING)
+	if (!bs_admit_ramps(info) || p->plan.encode == BS_ENCODE_NOTHING)
 		return 0;
 	if (!p->epi_correct)
 		return bs_fail(why, BS_ERR_TRAJECTORY,
@@ -63,11 +63,11 @@ static int check_ramps(const struct bs_protocol *p, const struct bs_scan_info *i
 static int check_calibration(const struct bs_protocol *p, const struct bs_scan_info *info,
 			     struct bs_fail *why)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 	/* Walsh's maps need no more than the central line, a trajectory has its own center */
 	const bool made =
 		(p->parallel == BS_PARALLEL_GRAPPA && p->grappa_lacking == BS_LACKING_REFUSE) ||
-		(plan.maps == BS_PLAN_MAPS_SCAN && p->maps == BS_MAPS_ESPIRIT && plan.on_grid);
+		(plan->maps == BS_PLAN_MAPS_SCAN && p->maps == BS_MAPS_ESPIRIT && plan->on_grid);
 
 	if (info->calibration != BS_CALIBRATION_EXTERNAL || !made ||
 	    (info->acceleration[0] <= 1 && info->acceleration[1] <= 1))
@@ -87,7 +87,7 @@ static bool header_on_grid(const struct bs_plan *plan, const struct bs_scan_info
 /* Each readout brings its path, or one that a table has: that says more than the header's word. */
 static bool brings_paths(const struct bs_protocol *p)
 {
-	return p->traj.type == BS_TRAJ_FILE || p->traj.type == BS_TRAJ_STREAM;
+	return p->plan.paths;
 }
 
 /* Its samples may be those of a line, whose oversampling they tell. */
@@ -101,9 +101,9 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 	int rc;
 
 	/* A non-Cartesian header's reconSpace is a wish; its encodedSpace fixes the unit of k. */
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 
-	if (bs_methods[p->method].passes)
+	if (plan->passes)
 		return bs_fail(why, BS_ERR_PROTOCOL,
 			       "protocol '%s' passes the images of MRD clients through and "
 			       "reconstructs none: it takes no scan",
@@ -111,7 +111,7 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 	for (uint32_t a = 0; a < 3; a++) {
 		const uint32_t want = bs_protocol_encoded_axis(p, a);
 
-		if (info->encoded[a] != want && !(a == 0 && plan.on_grid && is_line(&plan, info) &&
+		if (info->encoded[a] != want && !(a == 0 && plan->on_grid && is_line(plan, info) &&
 						  bs_readout_oversampled(p, info) > 1))
 			return bs_fail(why, BS_ERR_SIZE,
 				       "encodedSpace/matrixSize/%c is %u, protocol '%s' has %u",
@@ -120,18 +120,18 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 	if (info->channels != 0 && info->channels != p->coils)
 		return bs_fail(why, BS_ERR_SIZE, "receiverChannels is %u, protocol '%s' has %u",
 			       info->channels, p->name, p->coils);
-	if (!plan.on_grid && info->trajectory_unit[0] != '\0' &&
+	if (!plan->on_grid && info->trajectory_unit[0] != '\0' &&
 	    strcmp(info->trajectory_unit, bs_traj_units[p->traj.unit]) != 0)
 		return bs_fail(why, BS_ERR_TRAJECTORY,
 			       "trajectory_units is '%s', protocol '%s' declares '%s'",
 			       info->trajectory_unit, p->name, bs_traj_units[p->traj.unit]);
-	if (header_on_grid(&plan, info) != plan.on_grid && info->trajectory_name[0] != '\0' &&
-	    plan.encode != BS_ENCODE_NOTHING && (plan.on_grid || !brings_paths(p)))
+	if (header_on_grid(plan, info) != plan->on_grid && info->trajectory_name[0] != '\0' &&
+	    plan->encode != BS_ENCODE_NOTHING && (plan->on_grid || !brings_paths(p)))
 		return bs_fail(
 			why, BS_ERR_TRAJECTORY,
 			"encoding/trajectory is '%s', which protocol '%s' does not reconstruct",
 			info->trajectory_name, p->name);
-	if (plan.on_grid && p->by_header && bs_lines_admit(p, info, why) != 0)
+	if (plan->on_grid && p->by_header && bs_lines_admit(p, info, why) != 0)
 		return BS_ERR_SIZE;
 	if (p->averages > 1 && info->average.given && info->average.max >= p->averages)
 		return bs_fail(why, BS_ERR_SIZE,
@@ -489,7 +489,7 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 			       h->scan_counter, reversed ? " (reversed)" : "", h->center_sample,
 			       p->name, bs_readout_center(p, reversed) + h->discard_pre);
 	}
-	if (!bs_methods[p->method].empty && !(p->epi_correct && bs_admit_ramps(info)) &&
+	if (p->plan.encode != BS_ENCODE_NOTHING && !(p->epi_correct && bs_admit_ramps(info)) &&
 	    !bs_traj_on_line(h, traj, info, p->encoded,
 			     (const uint32_t[]){ (uint32_t)line[0], (uint32_t)line[1] }))
 		return bs_fail(why, BS_ERR_TRAJECTORY,
@@ -498,7 +498,7 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 			       "file takes it",
 			       h->scan_counter, p->name);
 	*row = (uint32_t)(line[0] + (int64_t)p->encoded[1] * line[1]);
-	if (!bs_methods[p->method].on_grid && *row >= table->readouts)
+	if (p->plan.encode != BS_ENCODE_LINES && *row >= table->readouts)
 		return bs_fail(why, BS_ERR_INDEX,
 			       "acquisition %u: line %lld, partition %lld of the encoded grid is "
 			       "not among the first %u, which protocol '%s' has",
@@ -525,16 +525,16 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 			       "acquisition %u: encoding_space_ref is %u, the header has %u",
 			       head->scan_counter, head->encoding_space_ref,
 			       info->encodings > 0 ? info->encodings : 1);
-	if (!bs_protocol_uses(p, kind))
+	if (!bs_kind_used(p, kind))
 		return 0;
 	rc = line ? check_sizes(p, head, why) : check_beside(p, head, kind, why);
 	if (rc == 0 && kind != BS_KIND_NOISE)
 		rc = check_index(p, info, head, why);
-	if (rc == 0 && line && bs_plan_streams(p))
+	if (rc == 0 && line && p->plan.streams)
 		rc = admit_path(p, info, head, traj, row, why);
 	else if (rc == 0 && line)
-		rc = bs_plan_on_grid(p) ? admit_line(p, table, info, head, traj, row, why)
-					: admit_trajectory(p, table, info, head, traj, row, why);
+		rc = p->plan.on_grid ? admit_line(p, table, info, head, traj, row, why)
+				     : admit_trajectory(p, table, info, head, traj, row, why);
 	if (rc == 0)
 		rc = check_values(p, head, data, why);
 	return rc;
@@ -544,7 +544,7 @@ int bs_admit_dwell(const struct bs_protocol *p, const struct bs_mrd_acq *head, s
 {
 	const double dwell_us = head->sample_time_us;
 
-	if (!bs_plan_off_resonance(p) || bs_mrd_kind(head->flags) != BS_KIND_IMAGING ||
+	if (!p->plan.off_resonance || bs_mrd_kind(head->flags) != BS_KIND_IMAGING ||
 	    !(dwell_us > 0.0) || fabs(dwell_us - p->field.dwell_us) <= 1e-3 * p->field.dwell_us)
 		return 0;
 	return bs_fail(why, BS_ERR_TRAJECTORY,
@@ -575,8 +575,7 @@ void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *
 	const uint16_t pre = head->discard_pre;
 
 	if (!(head->flags & BS_MRD_IS_REVERSE) ||
-	    (!bs_plan_on_grid(p) &&
-	     (head->trajectory_dimensions > 0 || p->traj.type == BS_TRAJ_FILE)))
+	    (!p->plan.on_grid && (head->trajectory_dimensions > 0 || p->traj.type == BS_TRAJ_FILE)))
 		return;
 	for (size_t c = 0; c < head->active_channels; c++)
 		for (size_t i = 0; i < n / 2; i++) {

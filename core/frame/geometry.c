@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 
 static const char axes[] = "xyz";
 
@@ -50,7 +50,7 @@ void bs_geometry_other(float fov_mm[3], const struct bs_protocol *p,
 int bs_geometry_check(const struct bs_protocol *p, const struct bs_scan_info *info,
 		      struct bs_fail *why)
 {
-	const bool on_grid = bs_plan_of(p).on_grid;
+	const bool on_grid = p->plan.on_grid;
 	const float *fov_mm = info->encoded_fov_mm;
 
 	if (fov_mm[0] > 0.0f && fov_mm[0] < 1.0f && fov_mm[1] > 0.0f && fov_mm[1] < 1.0f)

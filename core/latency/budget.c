@@ -37,7 +37,7 @@ static bool sheds(const struct bs_protocol *p)
 
 void bs_budget_open(struct bs_budget *b, const struct bs_protocol *p, bool gridding)
 {
-	bool solves = bs_plan_of(p).solve != BS_SOLVE_NONE;
+	bool solves = p->plan.solve != BS_SOLVE_NONE;
 
 	memset(b, 0, sizeof(*b));
 	b->p = p;

@@ -82,7 +82,7 @@ static bool passes(const struct bs_client *c)
 
 	for (uint32_t i = 0; i < site->protocols; i++)
 		if (strcmp(site->protocol[i].name, c->protocol) == 0)
-			return bs_methods[site->protocol[i].method].passes;
+			return site->protocol[i].plan.passes;
 	return false;
 }
 

@@ -176,8 +176,7 @@ static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
 		bs_recon_lost(l->armed.recon);
 	if (rc != 0)
 		return lenient ? 0 : rc;
-	if (!take_noise(l, acq) &&
-	    bs_protocol_uses(l->armed.protocol, bs_mrd_kind(acq->head.flags))) {
+	if (!take_noise(l, acq) && bs_kind_used(l->armed.protocol, bs_mrd_kind(acq->head.flags))) {
 		rc = bs_scan_noise_freeze(&l->noise, l->armed.protocol, &l->info, why);
 		if (rc == 0)
 			rc = bs_admit_dwell(l->armed.protocol, &acq->head, why);
@@ -188,7 +187,7 @@ static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
 	}
 	if (rc != 0)
 		return rc;
-	if (l->armed.plan.streams && row != BS_ROW_NONE)
+	if (l->armed.own.plan.streams && row != BS_ROW_NONE)
 		data = with_path(l, acq);
 	l->taken_ns = bs_now_ns();
 	do {

@@ -26,7 +26,7 @@ static uint64_t coil_step(const struct bs_protocol *p)
 /* Coils together as the system has them. */
 static struct bs_segments_spec spec_of(const struct bs_cuda_spec *c)
 {
-	return bs_gridding_segments(c->p, bs_plan_of(c->p).together);
+	return bs_gridding_segments(c->p, c->p->plan.together);
 }
 
 static int need(const struct bs_cuda_spec *c, struct bs_need *n, struct bs_fail *why)

@@ -129,6 +129,8 @@ static void fields(void)
 		{ offsetof(struct bs_protocol, uses), sizeof(p.uses) },
 		/* the second half of readouts */
 		{ offsetof(struct bs_protocol, by_header), sizeof(p.by_header) },
+		/* what all of it comes to */
+		{ offsetof(struct bs_protocol, plan), sizeof(p.plan) },
 	};
 	static const size_t own[][2] = {
 		{ offsetof(struct bs_site, file), sizeof(site.file) },
