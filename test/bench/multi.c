@@ -25,7 +25,7 @@ int bs_bench_multi(struct bs_bench *b)
 #include "test/bench/inputs.h"
 #include "test/support/engine.h"
 #include "test/support/transport.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #define RUNS 7
 

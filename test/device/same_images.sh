@@ -34,18 +34,20 @@ ways() {
 # run PROGRAM THREADS OUT: its images, or the words that it refuses with
 run() {
 	mkdir "$3"
-	sed "s|run_dir = |threads = $2; run_dir = |; s|cache_dir = .*;|cache_dir = \"$dir/cache\";|" \
-		"$dir/way.cfg" >"$dir/run.cfg"
+	sed "s|run_dir = |threads = $2; run_dir = |
+		s|cache_dir = .*;|cache_dir = \"$dir/cache\";|" "$dir/way.cfg" >"$dir/run.cfg"
 	(cd "$3" && timeout 300 "$1" recon -c "$dir/run.cfg" -o image.cfl "$recording") \
 		>"$dir/log" 2>&1 || tail -n 1 "$dir/log" >"$3/refused"
 }
 
 for recording in $(find "$folder" -name '*.h5' | sort); do
-	"$before" init --from "$recording" --no-try --force -o "$dir/site.cfg" >/dev/null 2>&1 || continue
+	"$before" init --from "$recording" --no-try --force -o "$dir/site.cfg" >"$dir/log" 2>&1 ||
+		continue
 	method=$(sed -n 's/^[\t ]*method = "\(.*\)";.*/\1/p' "$dir/site.cfg")
 	while read -r way; do
 		rm -rf "$dir"/is.* "$dir/was" "$dir/cache"
-		sed "s|^\([\t ]*\)method = .*|\1$way|; /parallel = /d" "$dir/site.cfg" >"$dir/way.cfg"
+		sed "s|^\([\t ]*\)method = .*|\1$way|; /parallel = /d; /partial_fourier = /d" \
+			"$dir/site.cfg" >"$dir/way.cfg"
 		[ "$way" != 'method = "cartesian";' ] || cp "$dir/site.cfg" "$dir/way.cfg"
 		run "$before" 1 "$dir/was"
 		for threads in 1 2 7; do run "$after" $threads "$dir/is.$threads"; done

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "test/paper/trial.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 struct work {
 	struct bs_reproduce *r;

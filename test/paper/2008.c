@@ -8,7 +8,7 @@
 #include "test/paper/trial.h"
 #include "core/tool/prior.h"
 #include "gpu/exact/exact.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #define NOISE_SEED 11
 

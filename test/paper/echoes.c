@@ -17,7 +17,7 @@
 #include "test/paper/trial.h"
 #include "core/tool/prior.h"
 #include "core/tool/spread.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #define ECHOES 3
 #define ROUNDS 3

@@ -10,7 +10,7 @@
 #include "core/random.h"
 #include "drivers/tool/written.h"
 #include "gpu/nufft/density.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #define PI 3.141592653589793
 

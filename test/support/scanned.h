@@ -13,7 +13,7 @@
 #include "drivers/source/recording.h"
 #include "ipc/wire/xml.h"
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #define COILS 3u
 

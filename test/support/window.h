@@ -13,7 +13,7 @@
 #include "core/frame/recon.h"
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #define WINDOW_IMAGES 40u
 

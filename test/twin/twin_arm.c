@@ -7,7 +7,7 @@
  */
 #define _GNU_SOURCE /* mkdtemp */
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #if BS_GPU
 #include <string.h>

@@ -6,7 +6,7 @@
  * the GPUs (NCCL takes memory of its own). With all shares on one GPU their sum is. Must run alone.
  */
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #if BS_GPU
 #include <math.h>

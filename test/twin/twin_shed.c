@@ -11,7 +11,7 @@
  * us).
  */
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #if BS_GPU
 #include <string.h>

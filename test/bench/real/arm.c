@@ -19,7 +19,7 @@
 #include "core/thread/team.h"
 #include "gpu/engine/engines.h"
 #include "test/bench/inputs.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #define TIMES 5 /* at most; 10 s for each of --seconds */
 

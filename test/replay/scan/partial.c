@@ -18,7 +18,7 @@
 #include "drivers/source/recording.h"
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #define E      64u /* lines; voxels of the image */
 #define COLS   128u

@@ -8,7 +8,7 @@
  * at the linker's seams (Makefile: --wrap).
  */
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #if BS_GPU
 #include <string.h>

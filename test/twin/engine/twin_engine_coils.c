@@ -18,7 +18,7 @@
 
 #include "core/thread/team.h"
 #include "test/support/engine.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 #include "test/twin/allocations.h"
 #include "test/twin/device.h"
 

@@ -3,7 +3,7 @@
  * engines on the host and their twins on the GPU, summed, resized, solved; nothing is allocated
  */
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #if BS_GPU
 #include <complex.h>

@@ -7,7 +7,7 @@
  * transforms' 1e-6, and sums of at most a thousand products in another order (twin_grappa.c).
  */
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #if BS_GPU
 #include "test/twin/engine/scanned_lines.h"

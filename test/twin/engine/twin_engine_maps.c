@@ -9,7 +9,7 @@
  * for sense a few iterations of a well conditioned system.
  */
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #if BS_GPU
 #include "test/twin/engine/scanned_lines.h"

@@ -7,7 +7,7 @@
  * what the transforms differ by (1e-6), so 1e-5 for the images, as in twin_unfold.c.
  */
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #if BS_GPU
 #include "test/twin/engine/scanned_lines.h"

@@ -8,7 +8,7 @@
 #include "board/arm/armed.h"
 #include "core/random.h"
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #include <malloc.h>
 #include <stdatomic.h>

@@ -7,7 +7,7 @@
 #define _GNU_SOURCE /* fmemopen */
 #include "board/arm/measure.h"
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #include <string.h>
 

@@ -12,7 +12,7 @@
 #include "drivers/tool/phantom/scanxml.h"
 #include "ipc/wire/xml.h"
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 static char folder[] = "/tmp/boreside-scan-XXXXXX";
 static struct bs_team *team;

@@ -3,7 +3,7 @@
 #include "core/thread/clock.h"
 #include "core/frame/recon.h"
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #include <string.h>
 

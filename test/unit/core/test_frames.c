@@ -4,7 +4,7 @@
  */
 #include "core/frame/recon.h"
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "core/frame/recon.h"
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #include <string.h>
 

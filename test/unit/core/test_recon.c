@@ -4,7 +4,7 @@
 #include "core/traj/delay.h"
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #include <math.h>
 #include <string.h>

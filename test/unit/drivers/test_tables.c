@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #include "drivers/tool/written.h"
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #include "gpu/nufft/density.h"
 #include "gpu/solve/lsq.h"
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #include <complex.h>
 #include <string.h>

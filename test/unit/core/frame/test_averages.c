@@ -5,7 +5,7 @@
  */
 #include "core/frame/recon.h"
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #include <float.h>
 #include <math.h>

@@ -4,7 +4,7 @@
  * processes share out; numbers that do not wrap
  */
 #include "test/support/window.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #define IMAGES_MAX 64u
 

@@ -3,7 +3,7 @@
 
 #include "core/protocol.h"
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 static struct bs_protocol protocol(enum bs_method method, uint32_t coils, uint32_t devices)
 {

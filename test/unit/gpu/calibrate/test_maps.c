@@ -14,7 +14,7 @@
 #include "drivers/file/cfl.h"
 #include "drivers/source/recording.h"
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 struct rig {
 	struct bs_protocol p;

@@ -16,7 +16,7 @@
 #include "gpu/calibrate/espirit.h"
 #include "gpu/calibrate/maps.h"
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #define COILS 5
 #define TAU   6.28318530717958647692

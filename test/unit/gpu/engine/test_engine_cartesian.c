@@ -9,7 +9,7 @@
 #include "gpu/engine/engines.h"
 #include "gpu/image/pocs.h"
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #include <complex.h>
 #include <string.h>

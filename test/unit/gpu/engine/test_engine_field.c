@@ -8,7 +8,7 @@
 #define _GNU_SOURCE /* M_PI */
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #include <string.h>
 

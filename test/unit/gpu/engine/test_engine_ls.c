@@ -11,7 +11,7 @@
 #include "core/thread/clock.h"
 #include "test/support/check.h"
 #include "test/support/direct.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #include "core/traj/delay.h"
 #include "test/support/engine.h"
 #include "test/support/direct.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 static uint64_t seed = 88172645463325252u;
 

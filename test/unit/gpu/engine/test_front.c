@@ -15,7 +15,7 @@
 #include "gpu/calibrate/compress.h"
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"
-#include "test/support/planned.h"
+#include "test/support/plan/planned.h"
 
 #define COILS   5
 #define SAMPLES 24

@@ -1,4 +1,4 @@
-/* test/support/planned.h - a protocol made by hand, with its plan */
+/* test/support/plan/planned.h - a protocol made by hand, with its plan */
 #ifndef BS_TEST_SUPPORT_PLANNED_H
 #define BS_TEST_SUPPORT_PLANNED_H
 
