@@ -114,7 +114,7 @@ static int choose_place(enum bs_plan_place *place, const struct bs_protocol *p, 
 			       bs_host_only_words(p->plan.host_only));
 	if (!cuda && places[*place] == NULL)
 		*place = BS_PLACE_HOST;
-	if (places[*place] == NULL || (!cuda && !bs_plan_on_gpu(*place)))
+	if (!cuda && !bs_plan_on_gpu(*place))
 		return 0;
 	rc = answers(&reason);
 	if (rc == 0 && use(&p->gpu_devices, &reason) != 0)
@@ -132,7 +132,7 @@ static int choose_place(enum bs_plan_place *place, const struct bs_protocol *p, 
 /* No place has all of it. */
 static int refuse_absent(const struct bs_protocol *p, enum bs_plan_place place, struct bs_fail *why)
 {
-	switch (places[place] == NULL ? BS_ABSENT_STAGES : p->plan.absent) {
+	switch (p->plan.absent) {
 	case BS_ABSENT_STAGES:
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': method %s has no %s engine here", p->name,
