@@ -215,13 +215,9 @@ static int next_round(struct job *j, struct bs_fail *why)
 		rc = bs_mtx_write(j->w_out, &j->rounds.w, why);
 	if (rc != 0)
 		return rc;
+	if (last)
+		j->round = *j->p;
 	j->round.w_file[0] = '\0';
-	if (last) {
-		j->round.output = j->p->output;
-		memcpy(j->round.image_matrix, j->p->image_matrix, sizeof(j->round.image_matrix));
-		j->round.preview_every = j->p->preview_every;
-	}
-	bs_plan_make(&j->round);
 	return bs_pipeline_arm(&j->pipeline, j->site, &j->round, &j->rounds.w, 0, why);
 }
 
