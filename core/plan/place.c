@@ -87,68 +87,47 @@ const char *bs_host_only_words(enum bs_host_only reason)
 
 const char *bs_plan_engine(const struct bs_plan *plan, enum bs_plan_place place)
 {
-	static const char *const names[][2] = { { "noop", "noop" },
-						{ "gridding/host", "gridding/cuda" },
-						{ "cartesian/host", "cartesian/cuda" },
-						{ "ls/host", "ls/cuda" },
-						{ "sense/host", "sense/cuda" },
-						{ "unfold/host", "unfold/cuda" } };
-	int row = 0;
+	static const char *const names[][2] = {
+		{ "noop", "noop" },
+		{ "gridding/host", "gridding/cuda" },
+		{ "cartesian/host", "cartesian/cuda" },
+		{ "ls/host", "ls/cuda" },
+		{ "sense/host", "sense/cuda" },
+		{ "unfold/host", "unfold/cuda" },
+	};
+	const int row = plan->solve == BS_SOLVE_UNFOLD    ? 5
+			: plan->solve == BS_SOLVE_CG      ? 3 + plan->joint
+			: plan->encode == BS_ENCODE_LINES ? 2
+							  : plan->encode != BS_ENCODE_NOTHING;
 
-	switch (plan->solve) {
-	case BS_SOLVE_NONE:
-		row = plan->encode == BS_ENCODE_NOTHING ? 0
-		      : plan->encode == BS_ENCODE_LINES ? 2
-							: 1;
-		break;
-	case BS_SOLVE_CG:
-		row = plan->joint ? 4 : 3;
-		break;
-	case BS_SOLVE_UNFOLD:
-		row = 5;
-		break;
-	case BS_SOLVES:
-		break;
-	}
 	return names[row][bs_plan_on_gpu(place)];
 }
 
 /* Behind the first GPU's number. */
 static void put_reason(struct bs_text *t, const struct bs_protocol *p)
 {
-	const char *method = bs_method_name(p->method);
+	static const char *const words[] = {
+		[BS_UNDIVIDED_NOT] = "",
+		[BS_UNDIVIDED_NOTHING] = "has no work",
+		[BS_UNDIVIDED_METHOD] = "is not shared out",
+		[BS_UNDIVIDED_MAPS] = "its maps come from a scan",
+		[BS_UNDIVIDED_PATH] = "its path comes with the readouts",
+		[BS_UNDIVIDED_VELOCITY] = "velocities are not shared out",
+		[BS_UNDIVIDED_FIELD] = "field.map_file is not shared out",
+		[BS_UNDIVIDED_SUM] = "there is one coil, and no exact sum",
+		[BS_UNDIVIDED_ROWS] = "there is one coil, and",
+		[BS_UNDIVIDED_WEIGHTS] = "there is one coil, and its samples have weights",
+	};
+	const enum bs_undivided why = p->plan.undivided;
 
-	switch (p->plan.undivided) {
-	case BS_UNDIVIDED_NOTHING:
-		bs_text_put(t, " alone: method %s has no work", method);
-		break;
-	case BS_UNDIVIDED_MAPS:
-		bs_text_put(t, " alone: its maps come from a scan");
-		break;
-	case BS_UNDIVIDED_PATH:
-		bs_text_put(t, " alone: its path comes with the readouts");
-		break;
-	case BS_UNDIVIDED_VELOCITY:
-		bs_text_put(t, " alone: velocities are not shared out");
-		break;
-	case BS_UNDIVIDED_METHOD:
-		bs_text_put(t, " alone: method %s is not shared out", method);
-		break;
-	case BS_UNDIVIDED_FIELD:
-		bs_text_put(t, " alone: field.map_file is not shared out");
-		break;
-	case BS_UNDIVIDED_SUM:
-		bs_text_put(t, " alone: there is one coil, and no exact sum");
-		break;
-	case BS_UNDIVIDED_ROWS:
-		bs_text_put(t, " alone: there is one coil, and %u rows", p->matrix[1]);
-		break;
-	case BS_UNDIVIDED_WEIGHTS:
-		bs_text_put(t, " alone: there is one coil, and its samples have weights");
-		break;
-	case BS_UNDIVIDED_NOT:
-		break;
-	}
+	_Static_assert(sizeof(words) / sizeof(words[0]) == BS_UNDIVIDED_WEIGHTS + 1,
+		       "words for each");
+	if (why == BS_UNDIVIDED_NOTHING || why == BS_UNDIVIDED_METHOD)
+		bs_text_put(t, " alone: method %s %s", bs_method_name(p->method), words[why]);
+	else if (why == BS_UNDIVIDED_ROWS)
+		bs_text_put(t, " alone: %s %u rows", words[why], p->matrix[1]);
+	else if (why != BS_UNDIVIDED_NOT)
+		bs_text_put(t, " alone: %s", words[why]);
 }
 
 const char *bs_plan_place_words(char *to, size_t size, const struct bs_protocol *p)

@@ -132,21 +132,14 @@ static int choose_place(enum bs_plan_place *place, const struct bs_protocol *p, 
 /* No place has all of it. */
 static int refuse_absent(const struct bs_protocol *p, enum bs_plan_place place, struct bs_fail *why)
 {
-	switch (p->plan.absent) {
-	case BS_ABSENT_STAGES:
+	if (p->plan.absent == BS_ABSENT_STAGES)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': method %s has no %s engine here", p->name,
 			       bs_method_name(p->method), bs_plan_on_gpu(place) ? "CUDA" : "host");
-	case BS_ABSENT_PATH:
-		return bs_fail(
-			why, BS_ERR_UNSUPPORTED,
-			"protocol '%s': trajectory.type stream: engine %s takes no path with "
-			"the readouts",
-			p->name, bs_plan_engine(&p->plan, place));
-	case BS_ABSENT_NOT:
-		break;
-	}
-	return 0;
+	return bs_fail(why, BS_ERR_UNSUPPORTED,
+		       "protocol '%s': trajectory.type stream: engine %s takes no path with the "
+		       "readouts",
+		       p->name, bs_plan_engine(&p->plan, place));
 }
 
 int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
@@ -164,7 +157,7 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 	bs_reach_hold(p->gpu_route);
 #endif
 	rc = choose_place(&place, p, why);
-	if (rc == 0)
+	if (rc == 0 && p->plan.absent != BS_ABSENT_NOT)
 		rc = refuse_absent(p, place, why);
 	if (rc == 0)
 		*engine = places[place];
@@ -173,20 +166,13 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 
 const struct bs_tuner *bs_engine_tuner(const struct bs_protocol *p)
 {
-	switch (p->plan.encode) {
-	case BS_ENCODE_GRID:
-	case BS_ENCODE_EXACT:
-		return p->plan.solve == BS_SOLVE_NONE ? CUDA(bs_gridding_tuner)
-		       : p->plan.joint                ? CUDA(bs_sense_tuner)
-						      : CUDA(bs_ls_tuner);
-	case BS_ENCODE_NOTHING:
-	case BS_ENCODE_FIELD:
-	case BS_ENCODE_PATH:
-	case BS_ENCODE_LINES:
-	case BS_ENCODES:
-		break;
-	}
-	return NULL;
+	const struct bs_plan *plan = &p->plan;
+
+	if (plan->encode != BS_ENCODE_GRID && plan->encode != BS_ENCODE_EXACT)
+		return NULL;
+	return plan->solve == BS_SOLVE_NONE ? CUDA(bs_gridding_tuner)
+	       : plan->joint                ? CUDA(bs_sense_tuner)
+					    : CUDA(bs_ls_tuner);
 }
 
 void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,
