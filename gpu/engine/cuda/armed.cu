@@ -418,7 +418,7 @@ static int make(struct made *made, const struct bs_cuda_spec *s, const struct bs
 		rc = bs_density_cuda_tables(&made->tables, &made->density, s->p, tables, env->team,
 					    why);
 	lap(laps, "weights");
-	if (rc == 0 && s->solve && s->p->plan.solve == BS_SOLVE_CG && !s->plan.streams)
+	if (rc == 0 && s->solve && s->p->plan.solve == BS_SOLVE_CG && !s->p->plan.streams)
 		rc = bs_lsq_cuda_q(&made->q, s->p, &made->tables, env->team, env->cache_dir, NULL,
 				   why);
 	lap(laps, "Q");

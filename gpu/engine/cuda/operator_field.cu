@@ -134,5 +134,5 @@ static struct bs_segments_cuda *field_of(void *op)
 /* peek is finish: the samples stay. */
 const struct bs_cuda_operator bs_cuda_sum_field = {
 	coil_step, need, plan,     close_field, samples, begin, arrived, settle, finish, part,
-	finish,    NULL, field_of, NULL,        true,    NULL,  NULL,    NULL,   beside,
+	finish,    NULL, field_of, NULL,        true,    NULL,  NULL,    NULL,   beside, NULL,
 };

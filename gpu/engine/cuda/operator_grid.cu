@@ -131,5 +131,5 @@ static int peek(void *op, uint32_t frame, float2 *image, cudaStream_t stream, st
 
 const struct bs_cuda_operator bs_cuda_sum_nufft = {
 	coil_step, need,  plan, close_grid, samples, begin, arrived, settle, finish, part,
-	peek,      tuned, NULL, NULL,       false,   NULL,  NULL,    NULL,   NULL,
+	peek,      tuned, NULL, NULL,       false,   NULL,  NULL,    NULL,   NULL,   NULL,
 };
