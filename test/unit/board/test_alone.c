@@ -164,6 +164,7 @@ static void asked(void)
 				 .matrix = { 16, 16, 1 },
 				 .gpu_devices = { 2, { 0, 1 } } };
 
+	bs_plan_make(&p);
 	CHECK(bs_alone_asked(&cuda, &p, "/var/cache"), "a scan that two GPUs can share");
 	CHECK(!bs_alone_asked(&cuda, &p, ""), "without a cache: each start would find its own");
 	CHECK(!bs_alone_asked(&bs_engine_host, &p, "/var/cache"), "on the host");
