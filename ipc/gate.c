@@ -454,6 +454,26 @@ void bs_gate_release(struct bs_gate *g, uint64_t peer)
 		bs_gate_let_go(g, p);
 }
 
+bool bs_gate_keep(struct bs_gate *g, uint64_t peer)
+{
+	struct bs_gate_peer *p = bs_gate_find(g, peer);
+	const bool kept = p != NULL && p->stage == BS_GATE_WHOLE && p->buffer >= 0;
+
+	if (kept) {
+		g->buffer_of[p->buffer] = BS_GATE_KEPT;
+		p->buffer = -1;
+	}
+	bs_gate_release(g, peer);
+	return kept;
+}
+
+void bs_gate_forgo(struct bs_gate *g, const unsigned char *msg)
+{
+	for (unsigned i = 0; i < BS_GATE_BUFFERS; i++)
+		if (g->buffer[i] == msg)
+			g->buffer_of[i] = 0;
+}
+
 /* ---- who is who ---- */
 
 void bs_gate_vouch(struct bs_gate *g, uint64_t peer)

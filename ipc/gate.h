@@ -17,10 +17,10 @@
  * peer whose unfinished message has waited longest for its next byte is let go. So a peer that
  * stops in the middle of something keeps nobody out, and no memory is needed beyond open's.
  *
- * Messages of a peer come in order; after take the peer is not read again before release. A message
- * longer than message_max is discarded as it comes; take then gives its length and its first
- * BS_GATE_HEAD bytes. A peer that announces more than BS_GATE_LONGEST bytes does not speak the
- * protocol and is let go.
+ * Messages of a peer come in order; after take the peer is not read again before release, or before
+ * keep, which leaves the message where it is until forgo. A message longer than message_max is
+ * discarded as it comes; take then gives its length and its first BS_GATE_HEAD bytes. A peer that
+ * announces more than BS_GATE_LONGEST bytes does not speak the protocol and is let go.
  *
  * With keys (bs_gate_open_by) a connection is sealed: behind the greeting a peer says hello
  * with a key that is known (ipc/seal/hello.h), and every message after that is sealed
@@ -50,7 +50,8 @@
 
 #define BS_GATE_PEERS   1024u /* places; fewer where the process may not open as many files */
 #define BS_GATE_BUFFERS 9u
-#define BS_GATE_KEEP    7u /* messages of different peers that may be kept unreleased */
+#define BS_GATE_KEEP    7u /* messages that may be taken and not released, or kept */
+#define BS_GATE_KEPT    UINT64_MAX
 #define BS_GATE_HEAD    64u
 #define BS_GATE_OUT     1024u /* bytes of the longest answer, its length included */
 #define BS_GATE_EVENTS  16
@@ -117,7 +118,7 @@ struct bs_gate {
 	uint32_t *vacant; /* places that are free */
 	uint32_t places, vacancies;
 	unsigned char *buffer[BS_GATE_BUFFERS], *scratch;
-	uint64_t buffer_of[BS_GATE_BUFFERS]; /* a peer's id, or 0 */
+	uint64_t buffer_of[BS_GATE_BUFFERS]; /* a peer's id, BS_GATE_KEPT, or 0 */
 	uint64_t favored;                    /* a peer's id, or 0 */
 	unsigned streak;                     /* messages of it in a row */
 	size_t rests;                        /* bytes that are kept of messages on their way */
@@ -153,6 +154,12 @@ void bs_gate_close(struct bs_gate *g);
 bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m);
 /* The message that take gave is no longer needed. The peer may be gone. */
 void bs_gate_release(struct bs_gate *g, uint64_t peer);
+/*
+ * The message that take gave stays where it is, until forgo, and its peer is read on. False: it is
+ * of BS_GATE_HEAD bytes at most, and is released.
+ */
+bool bs_gate_keep(struct bs_gate *g, uint64_t peer);
+void bs_gate_forgo(struct bs_gate *g, const unsigned char *msg);
 
 /* What time and peers ask for, of PUSH and PUB, which take nothing; take does it of the others. */
 void bs_gate_turn(struct bs_gate *g);

@@ -37,6 +37,7 @@ void bs_emit_note_scan(struct emit *e, uint64_t scan, uint64_t session)
 	if (atomic_load(&e->scan[at].scan) == scan)
 		return;
 	atomic_store(&e->scan[at].scan, 0); /* so that no thread sees the one with the other's */
+	atomic_store(&e->swept[at], false);
 	atomic_store(&e->scan[at].session, session);
 	atomic_store(&e->scan[at].scan, scan);
 }

@@ -48,6 +48,7 @@ struct emit {
 	struct {
 		_Atomic uint64_t scan, session;
 	} scan[2];                   /* the newest that have images, number n in place n % 2 */
+	_Atomic bool swept[2];       /* the store's folder was removed within that scan */
 	_Atomic int64_t archived_ns; /* the last image went into its connection */
 	_Atomic int64_t back_by_ns;  /* a predecessor's archive connects again by then; 0: none */
 	int64_t end_ns;              /* a scan's end waits for takers since; 0: none does */

@@ -285,6 +285,7 @@ static void end_scan(struct emit *e, uint64_t entry)
 	struct bs_scan_record *scan = &e->env->shm.s->scan[bs_entry_place(entry)];
 	uint64_t id = atomic_load(&scan->id);
 	const uint64_t unsent = atomic_load(&scan->images_unsent);
+	const uint64_t undelivered = atomic_load(&scan->undelivered);
 	const struct bs_fail first = e->unwritten;
 
 	e->unwritten.code = 0;
@@ -293,6 +294,13 @@ static void end_scan(struct emit *e, uint64_t entry)
 			bs_front_say_shed(e->taker[i], true);
 	if (!bs_entry_of(entry, id))
 		return;
+	if (atomic_load(&e->swept[id & 1]) && undelivered != 0 && scan->emit_code == 0) {
+		(void)snprintf(scan->emit_text, sizeof(scan->emit_text),
+			       "overload.spill_dir was removed within the scan, and %llu images "
+			       "did not reach a taker",
+			       (unsigned long long)undelivered);
+		scan->emit_code = BS_ERR_IO;
+	}
 	if (unsent != 0 && scan->emit_code == 0) {
 		(void)snprintf(scan->emit_text, sizeof(scan->emit_text), "%llu images %s%.300s",
 			       (unsigned long long)unsent,

@@ -91,6 +91,15 @@ static void missed(void *arg, const char *name, uint64_t session, uint64_t numbe
 	(void)pthread_mutex_unlock(&e->lock);
 }
 
+/* The folder, and the one that it lies in. */
+static int make_folders(const struct bs_images *im, struct bs_fail *why)
+{
+	const char *spill = im->e->env->site.overload.spill_dir;
+	int rc = spill[0] != '\0' ? bs_folder_make(spill, 0750, why) : 0;
+
+	return rc == 0 ? bs_folder_make(im->dir, 0750, why) : rc;
+}
+
 /* With the lock held. */
 static int open_store(struct bs_images *im, struct bs_fail *why)
 {
@@ -106,7 +115,7 @@ static int open_store(struct bs_images *im, struct bs_fail *why)
 
 	if (atomic_load(&im->e->store) != NULL)
 		return 0;
-	rc = bs_folder_make(im->dir, 0750, why);
+	rc = make_folders(im, why);
 	if (rc == 0)
 		rc = bs_store_open(&store, &spec, why);
 	atomic_store(&im->e->store, store);
@@ -155,7 +164,7 @@ static int put(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why
 	if (rc == 0)
 		rc = bs_store_append(im->e->store, o->msg, o->len, o->number, why);
 	if (rc != 0 && im->e->store != NULL && bs_folder_gone(im->dir) &&
-	    bs_folder_make(im->dir, 0750, NULL) == 0) /* somebody deleted it */
+	    make_folders(im, NULL) == 0) /* somebody deleted it */
 		rc = bs_store_append(im->e->store, o->msg, o->len, o->number, why);
 	if (rc == 0) {
 		atomic_store(&m->stored, 1);
@@ -315,6 +324,23 @@ static void begin(struct bs_images *im, int64_t *due_ns)
 	*due_ns = rc == 0 ? INT64_MAX : bs_now_ns() + AGAIN_NS;
 }
 
+/* Somebody removed what is kept: it is said, now and in the outcomes, and the folder made again. */
+static void look_after(struct bs_images *im)
+{
+	char line[BS_EVENT_TEXT];
+
+	if (!bs_store_swept(im->e->store))
+		return;
+	atomic_store(&im->e->swept[0], true);
+	atomic_store(&im->e->swept[1], true);
+	(void)snprintf(line, sizeof(line),
+		       "%.250s was removed, with images that were not taken yet; it %s made again",
+		       im->dir, make_folders(im, NULL) == 0 ? "is" : "cannot be");
+	bs_emit_say(im->e, BS_EVENT_FAULT, BS_ERR_IO, line);
+	if (im->stock.started)
+		bs_stock_wake(&im->stock);
+}
+
 static void *serve(void *arg)
 {
 	struct bs_images *im = arg;
@@ -335,6 +361,8 @@ static void *serve(void *arg)
 		} else {
 			bs_sleep_ns(INT64_C(1000000) * POLL_MS);
 		}
+		if (atomic_load(&im->e->store) != NULL)
+			look_after(im);
 		if (atomic_load(&im->e->store) != NULL)
 			publish(im, im->e->store);
 	}

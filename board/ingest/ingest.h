@@ -71,7 +71,7 @@ struct bs_ingest_scan {
 	bool accept_due, ack_due;
 	uint32_t unacked;
 	int64_t ack_time_ns;
-	uint64_t durable_said; /* by the last ACK */
+	uint64_t durable_said, unprotected_said; /* by the last ACK */
 };
 
 /* A REFUSE that waits. */
@@ -249,8 +249,8 @@ bool bs_ingest_receive(struct ingest *in);
  * come back after a start (10). */
 bool bs_ingest_gives_way(const struct ingest *in, uint64_t to);
 /*
- * A header that must wait; alone: until no scan is open. False: it is refused instead. Its message
- * stays unreleased.
+ * A header that must wait; alone: until no scan is open. Its message stays where it is, and its
+ * peer is read on. False: it waits already, or is refused instead.
  */
 bool bs_ingest_line_up(struct ingest *in, const struct bs_wire *w, const unsigned char *payload,
 		       bool alone);

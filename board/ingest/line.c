@@ -53,13 +53,44 @@ bool bs_ingest_gives_way(const struct ingest *in, uint64_t to)
 	       (silent_ns > BS_MUTE_NS && is_mute(in));
 }
 
+static void drop(struct ingest *in, uint32_t at)
+{
+	bs_gate_forgo(&in->gate, in->line[at].msg);
+	in->lined--;
+	memmove(&in->line[at], &in->line[at + 1], (in->lined - at) * sizeof(in->line[0]));
+}
+
+/* One that came already waits on, for its sender, which is here now: true. A peer has one place: a
+ * header of another session that it had there gives way (WIRE.md, 11). */
+static bool is_lined(struct ingest *in, uint64_t session)
+{
+	struct bs_fail why;
+
+	(void)bs_fail(&why, BS_ERR_STATE,
+		      "another header (session %016llx) came before the scan began",
+		      (unsigned long long)session);
+	for (uint32_t i = 0; i < in->lined; i++) {
+		if (in->line[i].session == session) {
+			in->line[i].peer = in->from;
+			return true;
+		}
+		if (in->line[i].peer == in->from) {
+			bs_ingest_refuse_open(in, in->line[i].session, &why);
+			drop(in, i--);
+		}
+	}
+	return false;
+}
+
 bool bs_ingest_line_up(struct ingest *in, const struct bs_wire *w, const unsigned char *payload,
 		       bool alone)
 {
 	const int64_t now = bs_now_ns();
 	struct bs_fail why;
 
-	if (in->lined < BS_LINE_MAX) {
+	if (is_lined(in, w->session))
+		return false;
+	if (in->lined < BS_LINE_MAX && bs_gate_keep(&in->gate, in->from)) {
 		in->line[in->lined++] =
 			(struct bs_line){ .msg = payload - BS_WIRE_BYTES,
 					  .len = (size_t)w->payload_len + BS_WIRE_BYTES,
@@ -84,13 +115,6 @@ void bs_ingest_refuse_draining(struct ingest *in, uint64_t session)
 	(void)bs_fail(&why, BS_ERR_ABORTED,
 		      "the service is draining: it finishes what it has and takes no new scan");
 	bs_ingest_refuse_open(in, session, &why);
-}
-
-static void drop(struct ingest *in, uint32_t at)
-{
-	bs_gate_release(&in->gate, in->line[at].peer);
-	in->lined--;
-	memmove(&in->line[at], &in->line[at + 1], (in->lined - at) * sizeof(in->line[0]));
 }
 
 static void open_first(struct ingest *in)

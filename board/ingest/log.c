@@ -311,6 +311,7 @@ void bs_ingest_log_watch(struct ingest *in, int64_t now)
 		(void)bs_keeper_look(in->log, in->now.order.next - 1, now, &ack);
 	else
 		(void)bs_ingest_log_ack(in, &in->now, &ack);
-	in->now.ack_due = in->now.ack_due ||
-			  (bs_ingest_in_scan(&in->now) && ack.durable > in->now.durable_said);
+	in->now.ack_due = in->now.ack_due || (bs_ingest_in_scan(&in->now) &&
+					      (ack.durable > in->now.durable_said ||
+					       ack.unprotected < in->now.unprotected_said));
 }

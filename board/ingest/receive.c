@@ -266,7 +266,8 @@ static enum fate take_open(struct ingest *in, struct bs_ingest_scan *scan, const
 	}
 	if (in->now.state == BS_STATE_SCANNING && bs_ingest_gives_way(in, in->from))
 		bs_ingest_end_for(in, m->w.session);
-	if (in->lined > 0 || !bs_ingest_may_open(in, false))
+	if (m->w.payload_len >= BS_WIRE_OPEN_NAME && /* else it is refused at once */
+	    (in->lined > 0 || !bs_ingest_may_open(in, false)))
 		return bs_ingest_line_up(in, &m->w, m->payload, false) ? LINED : DONE;
 	if (bs_ingest_open(in, &m->w, m->payload) == BS_INGEST_ALONE)
 		return bs_ingest_line_up(in, &m->w, m->payload, true) ? LINED : DONE;

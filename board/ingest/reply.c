@@ -199,6 +199,7 @@ static bool flush_ack(struct ingest *in, struct bs_ingest_scan *scan)
 		return rc != BS_ENDPOINT_TIMEOUT;
 	scan->ack_due = false;
 	scan->durable_said = ack.durable;
+	scan->unprotected_said = ack.unprotected;
 	scan->unacked = 0;
 	return true;
 }

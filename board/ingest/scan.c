@@ -333,7 +333,8 @@ void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happe
 
 	judge(scan, &o);
 	bs_ingest_log_words(in, scan, o.text, sizeof(o.text));
-	scan->accept_due = false;
+	scan->accept_due = scan->ack_due = false; /* OUTCOME frees what is left */
+	scan->unacked = 0;
 	in->outcome[scan->id & 1].due = true;
 	in->outcome[scan->id & 1].peer = scan->peer;
 	atomic_store(&end->known, 0);

@@ -51,6 +51,12 @@ static int admit(struct recon_worker *w, struct bs_armed *a, struct bs_admission
 	return rc != 0 ? rc : bs_admission_judge(out, a->protocol, why);
 }
 
+/* A refusal that says more of the machine at that moment than of the protocol. */
+static bool is_owed(int rc, const struct bs_admission *a)
+{
+	return rc == BS_ERR_BUDGET && a->measured && bs_admission_busy(a);
+}
+
 void bs_recon_worker_drop(struct bs_armed **at)
 {
 	if (*at != NULL)
@@ -72,7 +78,7 @@ int bs_recon_worker_arm_one(struct recon_worker *w, struct bs_armed **at,
 			      (size_t)(s->pools.acq_slots * s->pools.acq_bytes), why);
 	if (rc == 0)
 		rc = admit(w, a, &out->admission, why);
-	if (rc != 0) {
+	if (rc != 0 && !is_owed(rc, &out->admission)) {
 		bs_armed_close(a);
 		return rc;
 	}
@@ -83,9 +89,12 @@ int bs_recon_worker_arm_one(struct recon_worker *w, struct bs_armed **at,
 	(void)snprintf(s->lapack, sizeof(s->lapack), "%s", bs_dense_library());
 	(void)snprintf(text, sizeof(text), "protocol '%s' on %s, %s", a->protocol->name,
 		       bs_armed_engine(a), out->place);
-	bs_worker_say(w->env, BS_EVENT_ARMED, 0,
-		      (const uint64_t[3]){ a->need.total_bytes, (uint64_t)a->arm_ns / 1000 }, text);
-	return 0;
+	if (rc == 0)
+		bs_worker_say(
+			w->env, BS_EVENT_ARMED, 0,
+			(const uint64_t[3]){ a->need.total_bytes, (uint64_t)a->arm_ns / 1000 },
+			text);
+	return rc;
 }
 
 /* One of the site in force. */
@@ -98,7 +107,7 @@ static int arm_present(struct recon_worker *w, uint32_t i, struct bs_fail *why)
 	a = (struct bs_arming){ .admission = s->admission[i] };
 	rc = bs_recon_worker_arm_one(w, &w->armed[i], &w->env->site.protocol[i], &a, why);
 	s->admission[i] = a.admission;
-	if (rc != 0)
+	if (w->armed[i] == NULL)
 		return rc;
 	bs_budget_open(&w->budget[i], w->armed[i]->protocol,
 		       bs_recon_stands_in(w->armed[i]->recon));
@@ -106,8 +115,9 @@ static int arm_present(struct recon_worker *w, uint32_t i, struct bs_fail *why)
 	s->arm_bytes[i] = a.bytes;
 	memcpy(s->engine[i], a.engine, sizeof(s->engine[i]));
 	memcpy(s->place[i], a.place, sizeof(s->place[i]));
-	atomic_store(&s->armed[i], 1);
-	return 0;
+	atomic_store(&s->owed[i], rc != 0);
+	atomic_store(&s->armed[i], rc == 0);
+	return rc;
 }
 
 static void say_fault(void *arg, const char *line)
@@ -120,8 +130,54 @@ static void refuse(struct recon_worker *w, uint32_t i, const struct bs_fail *why
 {
 	struct bs_shared *s = w->env->shm.s;
 
-	(void)snprintf(s->refusal[i], sizeof(s->refusal[i]), "%s", why->text);
+	const bool owed = atomic_load(&s->owed[i]) != 0;
+
+	(void)snprintf(s->refusal[i], sizeof(s->refusal[i]), "%.*s%s", owed ? 340 : 383, why->text,
+		       owed ? "; measured again once there is time" : "");
 	s->refused[i] = why->code;
+}
+
+static void say_refusal(const struct recon_worker *w, uint32_t i)
+{
+	const struct bs_shared *s = w->env->shm.s;
+
+	bs_worker_say(w->env, BS_EVENT_FAULT, s->refused[i], NULL, s->refusal[i]);
+}
+
+/* One that is owed that. It comes in, is owed it still, or is refused for good. */
+static void measure_again(struct recon_worker *w, uint32_t i)
+{
+	struct bs_shared *s = w->env->shm.s;
+	static struct bs_admission a;
+	char words[BS_EVENT_TEXT];
+	struct bs_fail why;
+	int rc;
+
+	a = (struct bs_admission){ 0 };
+	rc = admit(w, w->armed[i], &a, &why);
+	s->admission[i] = a;
+	if (is_owed(rc, &a))
+		return;
+	atomic_store(&s->owed[i], 0);
+	if (rc != 0) {
+		refuse(w, i, &why);
+		say_refusal(w, i);
+		bs_recon_worker_drop(&w->armed[i]);
+		return;
+	}
+	s->refused[i] = 0;
+	atomic_store(&s->armed[i], 1);
+	(void)snprintf(words, sizeof(words),
+		       "protocol '%s' is served: measured again, it keeps its budget",
+		       w->armed[i]->protocol->name);
+	bs_worker_say(w->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ 0 }, words);
+}
+
+void bs_recon_worker_measure(struct recon_worker *w)
+{
+	for (uint32_t i = 0; i < w->env->site.protocols; i++)
+		if (atomic_load(&w->env->shm.s->owed[i]))
+			measure_again(w, i);
 }
 
 /* What the GPUs that something is armed on have left. Ends with the first one as the current. */
@@ -165,6 +221,7 @@ int bs_recon_worker_arm(struct recon_worker *w)
 
 	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++) {
 		atomic_store(&w->env->shm.s->armed[i], 0);
+		atomic_store(&w->env->shm.s->owed[i], 0);
 		w->env->shm.s->refused[i] = 0;
 	}
 	bs_worker_phase(w->env, BS_PHASE_ARMING);
@@ -183,12 +240,11 @@ int bs_recon_worker_arm(struct recon_worker *w)
 	for (uint32_t i = 0; i < w->env->site.protocols; i++) {
 		if (plan.protocol[i].why.code != 0) {
 			refuse(w, i, &plan.protocol[i].why);
-		} else if (arm_present(w, i, &why) == 0) {
-			rc = 0;
-		} else {
-			bs_worker_say(w->env, BS_EVENT_FAULT, why.code, NULL, why.text);
+		} else if (arm_present(w, i, &why) != 0) {
 			refuse(w, i, &why);
+			say_refusal(w, i);
 		}
+		rc = w->armed[i] != NULL ? 0 : rc; /* one that is owed a measurement may come in */
 		bs_worker_beat(w->env);
 	}
 	note_gpus(w->env);

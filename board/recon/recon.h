@@ -55,11 +55,16 @@ static inline struct bs_scan_record *recon_record(const struct recon_worker *w)
 /* 0: at least one protocol is armed; why the others are not stands in the shared memory. */
 int bs_recon_worker_arm(struct recon_worker *w);
 void bs_recon_worker_disarm(struct recon_worker *w);
-/* Into a free place of room; out->admission: what was measured before, if anything. */
+/*
+ * Into a free place of room; out->admission: what was measured before, if anything. *at set and an
+ * error: it is armed, and owed another measurement (ipc/shm/shm.h).
+ */
 int bs_recon_worker_arm_one(struct recon_worker *w, struct bs_armed **at,
 			    const struct bs_protocol *p, struct bs_arming *out,
 			    struct bs_fail *why);
 void bs_recon_worker_drop(struct bs_armed **at);
+/* What was refused on a busy machine is measured again. */
+void bs_recon_worker_measure(struct recon_worker *w);
 
 /* reload.c */
 /* Whenever no scan is open and the queue is empty: its part of a reload, if one is under way. */

@@ -35,6 +35,8 @@ static int arm_next(struct recon_worker *w, struct bs_fail *why)
 	static struct bs_site site;
 	int rc = bs_shm_staged_site(&w->env->shm, &r->next, &site);
 
+	drop_next(w);
+	w->has_next = true;
 	if (rc != 0)
 		return bs_fail(why, rc, "the changed site cannot be read");
 	for (uint32_t i = 0; rc == 0 && i < site.protocols; i++) {
@@ -47,18 +49,19 @@ static int arm_next(struct recon_worker *w, struct bs_fail *why)
 	return rc;
 }
 
-/* As at the start: arming has no real-time priority. */
+/* As at the start: neither arming nor measuring has a real-time priority. */
 static void arm(struct recon_worker *w)
 {
 	struct bs_reload *r = &w->env->shm.s->reload;
 	struct bs_fail why = { 0 };
-	int rc;
+	int rc = 0;
 
 	set_phase(w, BS_PHASE_ARMING);
 	bs_team_each(w->team, leave, NULL);
-	drop_next(w);
-	w->has_next = true;
-	rc = arm_next(w, &why);
+	if (r->again)
+		bs_recon_worker_measure(w);
+	else
+		rc = arm_next(w, &why);
 	if (rc != 0)
 		drop_next(w);
 	bs_rt_lock(w->env, false);

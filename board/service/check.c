@@ -69,7 +69,8 @@ static void check_both(struct checking *c)
 
 		for (uint32_t i = 0; i < c->next.protocols; i++)
 			stays = stays || c->from[i] == j;
-		if (!stays && atomic_load(&c->shm->s->armed[j]))
+		if (!stays &&
+		    (atomic_load(&c->shm->s->armed[j]) || atomic_load(&c->shm->s->owed[j])))
 			bytes += c->shm->s->arm_bytes[j];
 	}
 	if (bytes <= (uint64_t)c->next.memory_mib << 20)

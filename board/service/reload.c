@@ -7,6 +7,9 @@
 #include "board/service/supervising.h"
 #include "core/thread/clock.h"
 
+#define AGAIN_NS      INT64_C(10000000000)  /* before the first measurement once more, and */
+#define AGAIN_MOST_NS INT64_C(600000000000) /* between two, at most */
+
 /* Told, and how it went for who asks; the next one may begin. */
 static void end(struct supervisor *v, const struct bs_fail *why)
 {
@@ -23,10 +26,54 @@ static void end(struct supervisor *v, const struct bs_fail *why)
 		bs_shm_ring_bell(&v->shm, i);
 }
 
+/* ---- protocols that were refused on a machine that was too busy to measure on ---- */
+
+static void leave_again(struct supervisor *v)
+{
+	v->again_ns = bs_now_ns();
+	v->again_in_ns = 2 * v->again_in_ns < AGAIN_MOST_NS ? 2 * v->again_in_ns : AGAIN_MOST_NS;
+	v->shm.s->reload.again = 0;
+	atomic_store(&v->shm.s->reload.step, BS_RELOAD_NONE);
+	for (int i = 0; i < BS_WORKERS; i++)
+		bs_shm_ring_bell(&v->shm, i);
+}
+
+static bool is_owed(const struct supervisor *v)
+{
+	bool owed = false;
+
+	for (uint32_t i = 0; i < v->shm.s->site.protocols; i++)
+		owed = owed || atomic_load(&v->shm.s->owed[i]) != 0;
+	return owed;
+}
+
+/* They are measured again, less and less often: headers wait meanwhile. */
+static void measure_again(struct supervisor *v)
+{
+	const int64_t now = bs_now_ns();
+
+	if (!is_owed(v) || v->ending) {
+		v->again_ns = 0;
+	} else if (v->again_ns == 0) {
+		v->again_ns = now;
+		v->again_in_ns = AGAIN_NS;
+	} else if (now - v->again_ns >= v->again_in_ns) {
+		v->shm.s->reload.again = 1;
+		atomic_store(&v->shm.s->reload.step, BS_RELOAD_WAIT);
+		bs_shm_ring_bell(&v->shm, BS_WORKER_INGEST);
+	}
+}
+
+/* ---- a changed site file ---- */
+
 static void refuse(struct supervisor *v, const struct bs_fail *why)
 {
 	struct bs_reload *r = &v->shm.s->reload;
 
+	if (r->again) {
+		leave_again(v);
+		return;
+	}
 	bs_shm_unstage(&v->shm, &r->next);
 	r->next = (struct bs_area){ 0 };
 	end(v, why);
@@ -170,13 +217,18 @@ void bs_reload_advance(struct supervisor *v)
 	case BS_RELOAD_NONE:
 		if (v->reload_asked && v->ready && v->checker == 0)
 			begin(v);
+		else if (v->ready)
+			measure_again(v);
 		return;
 	case BS_RELOAD_FAILED:
 		(void)bs_fail(&why, r->code, "%.*s", (int)sizeof(r->text) - 1, r->text);
 		refuse(v, &why);
 		return;
 	case BS_RELOAD_ARMED:
-		change(v);
+		if (r->again)
+			leave_again(v);
+		else
+			change(v);
 		return;
 	case BS_RELOAD_SWITCH:
 		finish(v);

@@ -45,6 +45,8 @@ struct supervisor {
 	int signals, lock, spill_lock, log_lock;
 	bool ready, ending;
 	bool reload_asked;
+	int64_t again_ns;    /* the last measurement for lack of one ended; 0: none was owed */
+	int64_t again_in_ns; /* the next one comes so long after that */
 	pid_t checker;       /* the process that checks a changed site file; 0: none */
 	struct bs_area area; /* of the site before, while workers take over the new one */
 	bool draining;       /* ending has no time limit */

@@ -75,6 +75,16 @@ static enum bs_condition worst_condition(const struct bs_admission *a, enum bs_c
 	return worst;
 }
 
+bool bs_admission_busy(const struct bs_admission *a)
+{
+	bool busy = a->least.busy;
+
+	for (int c = 0; c < BS_COSTS; c++)
+		for (int on = 0; on < BS_CONDITIONS; on++)
+			busy = busy || a->cost[c][on].busy;
+	return busy;
+}
+
 int64_t bs_admission_cost(const struct bs_admission *a, enum bs_cost c)
 {
 	return a->cost[c][worst_condition(a, c)].worst_ns;
@@ -175,7 +185,7 @@ int bs_admission_rate(const struct bs_admission *a, const struct bs_protocol *p,
 	double frame_ms = (double)a->frame_ns * MS;
 	const char *source = declared ? "frame.interval_ms" : "sequenceParameters/TR";
 
-	if (!a->measured || interval_ms <= 0.0)
+	if (!a->measured || bs_admission_busy(a) || interval_ms <= 0.0)
 		return 0;
 	if (readout_ms > interval_ms)
 		return bs_fail(why, BS_ERR_BUDGET,

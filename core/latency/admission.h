@@ -66,6 +66,8 @@ const char *bs_condition_name(enum bs_condition c);
 /* Sorts t. n 0: *e is zeros. */
 void bs_estimate_make(struct bs_estimate *e, struct bs_timing *t, uint32_t n, double margin);
 
+/* The machine was too busy to measure on, under some condition. */
+bool bs_admission_busy(const struct bs_admission *a);
 /* The cost under its worst condition. */
 int64_t bs_admission_cost(const struct bs_admission *a, enum bs_cost c);
 /* An image's worst latency. least: with the least that finish can do instead of all of it. */
@@ -82,7 +84,8 @@ int bs_admission_judge(const struct bs_admission *a, const struct bs_protocol *p
  * A scan's header: do its readouts come more slowly than they are accumulated? The interval is the
  * protocol's frame.interval_ms, or where that is 0 the header's TR over its contrasts. 0 as well
  * when neither is known. Where several images follow each other, whole frames must keep up, too. By
- * medians without margin: what is refused could not keep up even on average.
+ * medians without margin: what is refused could not keep up even on average. 0, too, where the
+ * machine was busy: then they say nothing of the protocol.
  */
 int bs_admission_rate(const struct bs_admission *a, const struct bs_protocol *p,
 		      const struct bs_scan_info *info, struct bs_fail *why);

@@ -4,7 +4,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "drivers/log/folder.h"
 #include "drivers/log/reader.h"
 #include "drivers/log/storefile.h"
+#include "drivers/log/storing.h"
 #include "ipc/wire/bytes.h"
 
 #define PATH_MAX_ (BS_LOG_DIR + BS_LOG_NAME + 8u)
@@ -21,35 +21,6 @@
 #define TRIES     3                  /* to read a file's list, at once; */
 #define ROUNDS    25u                /* so often that is done again, */
 #define AGAIN_NS  INT64_C(200000000) /* after this time */
-
-struct record {
-	uint64_t number, session, offset; /* of the frame */
-	uint32_t len;
-	bool bad; /* it cannot be read */
-};
-
-/* One file; files are in the order of their first numbers, and the last may be written. */
-struct file {
-	char name[BS_LOG_NAME];
-	uint64_t first, bytes;
-	struct record *record; /* of a file that an earlier process wrote: read when needed */
-	uint32_t records, room, rounds;
-	int64_t again_ns;
-	bool known;
-};
-
-struct bs_store {
-	struct bs_store_spec spec;
-	char dir[BS_LOG_DIR];
-	pthread_mutex_t lock;
-	struct file *file;
-	uint32_t files, room, takers;
-	uint64_t bytes, last, made, segment_bytes;
-	struct bs_store_taker taker[BS_STORE_TAKERS];
-	bool unsaved[BS_STORE_TAKERS]; /* its file may have another cursor */
-	struct bs_log_writer log;
-	unsigned char *buffer, *message; /* the log's; the record that is being made */
-};
 
 static void path_of(const struct bs_store *s, char out[PATH_MAX_], const char *name)
 {
@@ -282,18 +253,41 @@ static void tell_missed(struct bs_store *s, const struct record *r)
 	}
 }
 
-/* Removes the oldest file; takers that miss images of it are told. With the lock held. */
-static void drop_oldest(struct bs_store *s)
+/* All images of a file: takers that miss some are told. With the lock held. */
+static void lose_all(struct bs_store *s, struct file *f)
 {
-	const struct file *f = &s->file[0];
-	char path[PATH_MAX_];
-
 	for (uint32_t i = 0; i < f->records; i++)
 		if (!f->record[i].bad)
 			tell_missed(s, &f->record[i]);
+	s->bytes -= f->bytes;
+	f->records = 0;
+	f->bytes = 0;
+}
+
+bool bs_store_swept(struct bs_store *s)
+{
+	bool swept = false;
+
+	(void)pthread_mutex_lock(&s->lock);
+	for (uint32_t i = s->files; i-- > 0 && bs_store_file_lacks(s->dir, s->file[i].name);) {
+		swept = swept || s->file[i].records > 0;
+		lose_all(s, &s->file[i]);
+	}
+	for (uint32_t t = 0; t < s->takers; t++)
+		s->unsaved[t] = s->unsaved[t] || swept; /* the cursors' files have gone, too */
+	(void)pthread_mutex_unlock(&s->lock);
+	return swept;
+}
+
+/* Removes the oldest file; takers that miss images of it are told. With the lock held. */
+static void drop_oldest(struct bs_store *s)
+{
+	struct file *f = &s->file[0];
+	char path[PATH_MAX_];
+
+	lose_all(s, f);
 	path_of(s, path, f->name);
 	(void)unlink(path);
-	s->bytes -= f->bytes;
 	free(f->record);
 	s->files--;
 	memmove(s->file, s->file + 1, s->files * sizeof(*s->file));

@@ -37,8 +37,8 @@ struct bs_store_spec {
 	const char *dir;     /* is there; of this store alone */
 	size_t message_max;  /* of an image's message */
 	uint64_t most_bytes; /* and at least one segment (bs_store_segment) more */
-	/* A known taker does not get an image of this session. Called by append and next, one at a
-	 * time; may be NULL. */
+	/* A known taker does not get an image of this session. Called by append, next and swept,
+	 * one at a time; may be NULL. */
 	void (*missed)(void *arg, const char *taker, uint64_t session, uint64_t number);
 	void *arg;
 };
@@ -71,6 +71,11 @@ int bs_store_open(struct bs_store **s, const struct bs_store_spec *spec, struct 
  */
 int bs_store_append(struct bs_store *s, const unsigned char *image, size_t len, uint64_t number,
 		    struct bs_fail *why);
+/*
+ * Somebody has removed the newest file, maybe with others before it: their images are in no file,
+ * as those who miss them are told. False: nobody has, or that was said. Any thread.
+ */
+bool bs_store_swept(struct bs_store *s);
 /* Where a reader is in the files: begins with fd -1. */
 struct bs_store_reader {
 	int fd; /* of the file that it read last; closed by whoever has the reader */

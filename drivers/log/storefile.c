@@ -16,6 +16,14 @@ bool bs_store_file_gone(int fd)
 	return fstat(fd, &st) == 0 && st.st_nlink == 0;
 }
 
+bool bs_store_file_lacks(const char *dir, const char *name)
+{
+	char path[BS_LOG_DIR + BS_LOG_NAME + 8u];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return access(path, F_OK) != 0 && errno == ENOENT;
+}
+
 int bs_store_file_open(struct bs_store_reader *r, const char *dir, const char *name,
 		       struct bs_fail *why)
 {

@@ -10,6 +10,8 @@
 
 /* Somebody removed it while it was written. */
 bool bs_store_file_gone(int fd);
+/* There is no such file. */
+bool bs_store_file_lacks(const char *dir, const char *name);
 /* The reader's file is this one. BS_ERR_IO. */
 int bs_store_file_open(struct bs_store_reader *r, const char *dir, const char *name,
 		       struct bs_fail *why);

@@ -3,6 +3,8 @@
  *
  * NONE -> CHECK -> WAIT -> ARM -> ARMED -> SWITCH -> NONE; a refusal leads back to NONE from
  * anywhere before SWITCH, and all is as it was. Each step says who makes the next one.
+ * Where again is set no site changes: NONE -> WAIT -> ARM -> ARMED -> NONE; what was refused by a
+ * measurement on a busy machine is measured once more, between two scans as well.
  * Test: test/fault/fault_reload.c
  */
 #ifndef BS_IPC_SHM_RELOAD_H
@@ -53,6 +55,7 @@ struct bs_arming {
 
 struct bs_reload {
 	_Atomic uint32_t step;
+	uint32_t again; /* the supervisor, before WAIT */
 	/* the supervisor: their numbers; code and text, written before, say how that one ended */
 	_Atomic uint64_t begun, ended;
 	int32_t code;

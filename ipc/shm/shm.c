@@ -298,6 +298,7 @@ int bs_shm_switch(struct bs_shm *m, struct bs_fail *why)
 	permute(s->armed, sizeof(s->armed[0]), from, before);
 	permute(s->refused, sizeof(s->refused[0]), from, before);
 	permute(s->refusal, sizeof(s->refusal[0]), from, before);
+	permute(s->owed, sizeof(s->owed[0]), from, before);
 	permute(s->admission, sizeof(s->admission[0]), from, before);
 	permute(s->misses, sizeof(s->misses[0]), from, before);
 	permute(s->budget, sizeof(s->budget[0]), from, before);

@@ -90,6 +90,9 @@ struct bs_shared {
 	int32_t refused[BS_PROTOCOLS_MAX];
 	char refusal[BS_PROTOCOLS_MAX][BS_EVENT_TEXT];
 	struct bs_admission admission[BS_PROTOCOLS_MAX]; /* recon, the same */
+	/* recon: 1: refused by a measurement on a machine that was too busy for one; armed all the
+	 * same, and measured again (reload.again) */
+	_Atomic uint32_t owed[BS_PROTOCOLS_MAX];
 	struct bs_misses misses[BS_PROTOCOLS_MAX];
 	struct bs_taker_record taker[BS_TAKERS];
 	struct bs_images_record images;

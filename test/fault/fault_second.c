@@ -275,6 +275,56 @@ static void ask_later(void)
 	peer_close(&a);
 }
 
+/*
+ * A sender's next header waits in line behind another's open scan, and on the same connection it
+ * asks for the outcome of its scan before. A second header of that connection takes the place of
+ * the first.
+ */
+static void ask_behind(void)
+{
+	char xml[SERVICE_XML_MAX];
+	const size_t n = peer_xml(xml, "cart", peer_cartesian("cart"));
+	uint64_t first;
+	uint64_t given_up;
+	uint64_t seq;
+	struct peer a;
+	struct peer b;
+
+	CHECK(peer_open(&a, &service) && peer_open(&b, &service), "senders connect");
+	CHECK(opens(&a, "cart"), "a scan is accepted");
+	send_lines(&a, "cart", 0, FRAMES * LINES);
+	CHECK(closes(&a, FRAMES * LINES), "it is closed");
+	ends_well(&a, a.session, "first");
+	first = a.session;
+	seq = a.seq - 1;
+	peer_close(&a);
+	CHECK(opens(&b, "spokes"), "another one's is accepted");
+	beats(&b);
+	CHECK(peer_open(&a, &service), "the first one's sender comes back");
+	asks(&a, "cart");
+	given_up = a.session;
+	a.session = first;
+	CHECK(peer_close_scan(&a, seq, FRAMES * LINES) && hears(&a, first, BS_WIRE_OUTCOME) &&
+		      a.outcome.code == 0,
+	      "its next header waits, and it has the outcome: %d %s", a.outcome.code,
+	      a.outcome.text);
+	(void)peer_new_session(&a);
+	CHECK(peer_header(&a, "cart", xml, n) && hears(&a, given_up, BS_WIRE_REFUSE) &&
+		      a.answer.code == BS_ERR_STATE,
+	      "another header takes its place: %s", a.answer.text);
+	beats_no_more();
+	send_lines(&b, "spokes", 0, FRAMES * LINES);
+	CHECK(closes(&b, FRAMES * LINES), "the other one is closed");
+	ends_well(&b, b.session, "other");
+	CHECK(hears(&a, a.session, BS_WIRE_ACCEPT), "the second header is accepted");
+	scans++;
+	send_lines(&a, "cart", 0, FRAMES * LINES);
+	CHECK(closes(&a, FRAMES * LINES), "and its scan closed");
+	ends_well(&a, a.session, "last");
+	peer_close(&a);
+	peer_close(&b);
+}
+
 /* ---- two scans, by senders that send again what was lost ---- */
 
 #define LONG 12u /* frames: two of these scans are more readouts than the pool has slots, 512 */
@@ -440,6 +490,7 @@ int main(void)
 	for (int i = 0; i < 4; i++)
 		overlap(i & 1 ? "spokes" : "cart", i & 1 ? "cart" : "spokes", i / 2 == 0, i & 1);
 	ask_later();
+	ask_behind();
 	begin(&s, scans + 1);
 	first = scans;
 	check_whole(&s, first, "only");

@@ -158,7 +158,7 @@ static void test_drain(void)
 	      (unsigned long long)p.outcome.images, p.outcome.text);
 	CHECK(service_wait(&service) == 0 && files_in(service.out, ".cfl") == 5,
 	      "the service ends with 0, %u images filed", files_in(service.out, ".cfl"));
-	CHECK(wait_for(pid) == 0 && drain_said("drained: 1 scans, 5 images"), "and drain says so");
+	CHECK(wait_for(pid) == 0 && drain_said("drained: 1 scan, 5 images"), "and drain says so");
 	(void)snprintf(words, sizeof(words), "(0 were not handed on), undelivered %u\n",
 		       p.outcome.undelivered);
 	CHECK(p.outcome.undelivered == 5 && drain_said(words),

@@ -371,6 +371,45 @@ static void test_emit_dies(void)
 	stop();
 }
 
+/*
+ * Somebody removes overload.spill_dir while images in it wait for an archive: it is made again, the
+ * outcome names it and counts what was lost, and the archive has all others when it comes.
+ */
+static void test_swept(void)
+{
+	struct bs_endpoint archive;
+	char command[200];
+	unsigned had;
+
+	if (!start("overload: { archive = \"spill\"; queue = 2; spill_dir = \"spill\"; };\n"
+		   "endpoints: { viewers = \"\"; };\n" SERVICE_PROTOCOLS))
+		return;
+	memset(came, 0, sizeof(came));
+	CHECK(peer_begin(&p, "cart"), "a scan begins, without an archive");
+	stored_frames(6);
+	CHECK(service_until(&service, "\"taken\":6,"), "six images wait for it");
+	(void)snprintf(command, sizeof(command), "rm -r '%s/spill'", service.dir);
+	CHECK(system(command) == 0, "somebody removes the folder that they are in");
+	CHECK(service_logs(&service, "spill/images was removed, with images that were not taken "
+				     "yet; it is made again"),
+	      "which the log says");
+	stored_frames(3);
+	CHECK(peer_end(&p, 9 * 32) && p.outcome.undelivered >= 4 && p.outcome.undelivered <= 6 &&
+		      p.outcome.code == BS_ERR_IO &&
+		      strstr(p.outcome.text, "spill_dir was removed within the scan") != NULL,
+	      "and the outcome: %u undelivered, %d, \"%s\"", p.outcome.undelivered, p.outcome.code,
+	      p.outcome.text);
+	had = 9 - p.outcome.undelivered;
+	CHECK(bs_endpoint_connect(&archive, BS_ENDPOINT_ARCHIVE_IN, service.archive, 1 << 20,
+				  NULL) == 0 &&
+		      taken_by(&archive, had) == had && reaches("archive", "handed", had) == had,
+	      "the archive comes and has the other %u", had);
+	CHECK(taker("archive", "shed") == (long)p.outcome.undelivered,
+	      "and no more are missing than were said: %ld", taker("archive", "shed"));
+	bs_endpoint_close(&archive);
+	stop();
+}
+
 /* A sink that the site names no more: what it had not had is said, and its cursor goes. */
 static void test_forgotten(void)
 {
@@ -501,6 +540,7 @@ int main(void)
 	test_stop("wait");
 	test_stop("keep_newest");
 	test_emit_dies();
+	test_swept();
 	test_forgotten();
 	test_idle();
 	test_cannot_start();

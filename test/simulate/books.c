@@ -2,6 +2,7 @@
 #include "test/simulate/books.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ipc/wire/mrd.h"
@@ -45,6 +46,11 @@ void books_sent(struct book *b, uint64_t seq, bool wave, bool bad)
 	b->mark[seq] = (uint8_t)(MARK_ACQ | (bad ? MARK_BAD : 0));
 	b->acqs++;
 	b->bad += bad;
+}
+
+struct book *books_number(unsigned i)
+{
+	return i < books ? &book[i] : NULL;
 }
 
 struct book *books_find(uint64_t session)
@@ -191,6 +197,16 @@ void books_passed(uint64_t scan)
 	for (uint64_t seq = 1; seq <= b->numbers; seq++)
 		if ((b->mark[seq] & (MARK_ACQ | MARK_BAD | MARK_GAP | MARK_THIS_RUN)) == MARK_ACQ)
 			b->passed = false;
+}
+
+void books_over(uint64_t session)
+{
+	for (unsigned i = 0; i < books; i++) {
+		const bool its = book[i].session == session;
+
+		book[i].behind = its ? 0 : book[i].behind + book[i].over_said;
+		book[i].over_said = book[i].over_said || its;
+	}
 }
 
 void books_named(uint64_t session, const char *words)
@@ -471,6 +487,16 @@ static void see_outcome(const struct book *b, const struct bs_wire_outcome *o)
 		sim_saw(SEEN_SECOND_OVER);
 }
 
+/* Of a scan that is well: "log NAME", or "log NAME lacks 3 messages", ends its outcome. */
+static void hear_log(struct book *b, const struct bs_wire_outcome *o)
+{
+	const char *log = strstr(o->text, "log 1970");
+	const char *lacks = log != NULL ? strstr(log, " lacks ") : NULL;
+
+	b->says_log = o->code == 0 && log != NULL;
+	b->lacks = lacks != NULL ? strtoull(lacks + strlen(" lacks "), NULL, 10) : 0;
+}
+
 static void heard_outcome(struct book *b, const struct bs_wire_outcome *o)
 {
 	SAY("outcome %d: %llu acquisitions, %llu gaps: %s", o->code,
@@ -478,6 +504,7 @@ static void heard_outcome(struct book *b, const struct bs_wire_outcome *o)
 	if (o->code != 0 && o->text[0] == '\0')
 		sim_broken("an outcome of code %d has no words", o->code);
 	b->whole = o->code == 0;
+	hear_log(b, o);
 	if (!b->told)
 		see_outcome(b, o);
 	b->told = true;
@@ -547,54 +574,4 @@ void books_heard(const struct bs_wire *w, const unsigned char *payload, size_t l
 		heard_ack(b, &ack);
 	if (w->kind == BS_WIRE_OUTCOME && bs_wire_get_outcome(&o, payload, len, NULL) == 0)
 		heard_outcome(b, &o);
-}
-
-/* ---- logs ---- */
-
-void books_logged(const unsigned char *msg, size_t len)
-{
-	const unsigned char *payload;
-	struct bs_fail why;
-	struct bs_wire w;
-	struct book *b;
-
-	if (bs_wire_decode(&w, msg, len, &payload, &why) != 0) {
-		sim_broken("a message in a log is none: %s", why.text);
-		return;
-	}
-	b = books_find(w.session);
-	if (b == NULL) {
-		sim_broken("a log has a message of a scan that nobody sent");
-		return;
-	}
-	if (w.kind == BS_WIRE_OPEN || w.seq == 0 || w.seq > b->numbers)
-		return;
-	if (b->mark[w.seq] & MARK_LOGGED)
-		sim_broken("number %llu is twice in a log", (unsigned long long)w.seq);
-	b->mark[w.seq] |= MARK_LOGGED;
-}
-
-void books_judge_logs(void)
-{
-	for (unsigned i = 0; i < books; i++) {
-		struct book *b = &book[i];
-		uint64_t lacks = 0;
-
-		for (uint64_t seq = 1; seq <= b->numbers; seq++) {
-			const unsigned m = b->mark[seq];
-
-			if (m & (MARK_LOGGED | MARK_GAP | MARK_BAD))
-				continue;
-			lacks += seq <= b->durable;
-			if (seq <= b->durable && lacks > b->unprotected)
-				sim_broken("number %llu of scan %016llx was durable and is in no "
-					   "log",
-					   (unsigned long long)seq, (unsigned long long)b->session);
-			if (b->whole && (m & MARK_ACQ) && service_records())
-				sim_broken("readout %llu is not in the log of a scan that is whole",
-					   (unsigned long long)seq);
-		}
-		for (uint64_t seq = 1; seq <= b->numbers; seq++)
-			b->mark[seq] &= (uint8_t)~MARK_LOGGED;
-	}
 }

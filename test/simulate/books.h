@@ -59,13 +59,19 @@ struct book {
 	uint64_t hasty;    /* named as missing before they can have come again */
 	bool overran;      /* its sender sent more than it may */
 	int64_t passed_ns; /* when its last image has left, of the service that lives; or 0 */
+	bool over_said;    /* the service has said its outcome, in its log lines, */
+	unsigned behind;   /* and that of so many scans since */
 	unsigned untold;   /* scans before it without an outcome when it began */
+	bool says_log;     /* the outcome of a scan that is well named a log, */
+	uint64_t lacks;    /* and how many messages that lacks */
 	bool named;        /* the service said in words that it is not whole, or does not go on */
 	uint8_t mark[BOOK_NUMBERS];
 };
 
 void books_reset(void);
 struct book *books_open(uint64_t session);
+/* From 0. NULL: no more. */
+struct book *books_number(unsigned i);
 /* NULL: no sender's. */
 struct book *books_find(uint64_t session);
 
@@ -93,6 +99,8 @@ void books_recon_opens(uint64_t session, uint64_t scan);
 void books_recon_ends(uint64_t session);
 /* The last image of the scan of this number has left. */
 void books_passed(uint64_t scan);
+/* The service has said its outcome, whether its sender hears it or not. */
+void books_over(uint64_t session);
 /* The service's outcome of it is not that all is well; or these words name it, by its log. Another
  * scan's header is no reason to end one that is closed and durable. */
 void books_named(uint64_t session, const char *words);
@@ -108,10 +116,6 @@ void books_killed(void);
 void books_forgotten(void);
 /* A process that may hold some of the scans is gone: today they may end without it, in words. */
 void books_lost(void);
-/* A message as a log has it. again: from the log's beginning. */
-void books_logged(const unsigned char *msg, size_t len);
-/* All logs were read: what is durable is in one. */
-void books_judge_logs(void);
 /* At rest: each scan that is closed and durable is made whole, or named. */
 void books_judge_made(void);
 

@@ -232,6 +232,13 @@ static bool read_only(void)
 	return true;
 }
 
+/* It errs, and is well again: mostly in what changes something, else in all. */
+static bool errs(void)
+{
+	disk_err(later(12), sim_chance(300));
+	return true;
+}
+
 static bool slow(void)
 {
 	disk_slow(later(11), (int64_t)sim_spread(9) * MS);
@@ -318,7 +325,8 @@ static const struct {
 	[FAULT_FULL] = { "disk full", full, 150, BOTH, true },
 	[FAULT_SLOW] = { "disk slow", slow, 150, BOTH, true },
 	[FAULT_READ] = { "read fails", reads_fail, 200, IMAGES, true },
-	[FAULT_READ_ONLY] = { "disk read only", read_only, 200, IMAGES, true },
+	[FAULT_READ_ONLY] = { "disk read only", read_only, 200, BOTH, true },
+	[FAULT_ERRS] = { "disk errs for a while", errs, 200, BOTH, true },
 	[FAULT_EMIT] = { "emit killed", kill_emit, 400, IMAGES, false },
 	[FAULT_EMIT_PLACE] = { "emit killed at a place", kill_emit_at, 600, IMAGES, true },
 	[FAULT_TAKER_STOPS] = { "taker stops", taker_stops, 400, IMAGES, false },

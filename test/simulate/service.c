@@ -67,6 +67,8 @@ static void take_events(void)
 		SAY("ingest: %s", words);
 		if (e.number == BS_EVENT_OPEN)
 			session = session_of[e.arg[0] & 1] = e.arg[1];
+		if (e.number == BS_EVENT_OUTCOME)
+			books_over(session_of[e.arg[0] & 1]);
 		if (e.number == BS_EVENT_OUTCOME && e.code != 0)
 			books_named(session_of[e.arg[0] & 1], words);
 		if (e.number == BS_EVENT_FAULT) /* that another scan came is no reason */

@@ -27,8 +27,9 @@ static struct {
 	bool inside;
 } fd_of[FDS];
 static bool to_fail[DISK_FAULTS], lost_relaxed, was_ill;
-static int64_t full_until_ns, read_only_until_ns, slow_until_ns, slow_ns;
-static bool full_struck, read_only_struck, slow_struck; /* the present one has */
+static int64_t full_until_ns, read_only_until_ns, errs_until_ns, slow_until_ns, slow_ns;
+static bool errs_reads, full_struck, read_only_struck, errs_struck,
+	slow_struck; /* the present one has */
 
 /* ---- what happens to it ---- */
 
@@ -58,7 +59,7 @@ bool disk_lost_relaxed(void)
 void disk_calm(void)
 {
 	memset(to_fail, 0, sizeof(to_fail));
-	full_until_ns = read_only_until_ns = slow_until_ns = 0;
+	full_until_ns = read_only_until_ns = errs_until_ns = slow_until_ns = 0;
 }
 
 bool disk_fail(enum disk_fault what)
@@ -80,6 +81,14 @@ void disk_read_only(int64_t until_ns)
 {
 	read_only_until_ns = until_ns;
 	read_only_struck = false;
+	was_ill = true;
+}
+
+void disk_err(int64_t until_ns, bool reads)
+{
+	errs_until_ns = until_ns;
+	errs_reads = reads;
+	errs_struck = false;
 	was_ill = true;
 }
 
@@ -203,6 +212,18 @@ static bool is_read_only(void)
 	return true;
 }
 
+/* reads: what would fail only reads. */
+static bool errs(bool reads)
+{
+	if (!process_inside() || sim_now >= errs_until_ns || (reads && !errs_reads))
+		return false;
+	if (!errs_struck)
+		faults_strike(FAULT_ERRS);
+	errs_struck = true;
+	errno = EIO;
+	return true;
+}
+
 static bool ours(int fd)
 {
 	return fd >= DISK_FD && fd < DISK_FD + (int)FDS;
@@ -236,11 +257,12 @@ static int new_fd(int f)
 
 static int open_name(const char *text, int flags)
 {
+	const bool reads = (flags & (O_ACCMODE | O_CREAT)) == O_RDONLY;
 	int at;
 	int f;
 
 	SIM_PLACE();
-	if (fails(DISK_OPEN, sim_chance(500) ? EIO : EMFILE) ||
+	if (fails(DISK_OPEN, sim_chance(500) ? EIO : EMFILE) || errs(reads) ||
 	    ((flags & O_ACCMODE) != O_RDONLY && is_read_only()))
 		return -1;
 	at = files_find(files_now, text);
@@ -312,9 +334,7 @@ ssize_t __wrap_pread(int fd, void *p, size_t n, off_t at)
 	if (!ours(fd))
 		return __real_pread(fd, p, n, at);
 	f = file_of(fd);
-	if (f == NULL)
-		return -1;
-	if (fails(DISK_READ, EIO))
+	if (f == NULL || fails(DISK_READ, EIO) || errs(true))
 		return -1;
 	if ((size_t)at >= f->size)
 		return 0;
@@ -338,8 +358,8 @@ ssize_t __wrap_pwrite(int fd, const void *p, size_t n, off_t at)
 	const size_t end = (size_t)at + n;
 
 	SIM_PLACE();
-	if (f == NULL || is_read_only() || fails(DISK_WRITE, EIO) || fails(DISK_SPACE, ENOSPC) ||
-	    is_full())
+	if (f == NULL || is_read_only() || errs(false) || fails(DISK_WRITE, EIO) ||
+	    fails(DISK_SPACE, ENOSPC) || is_full())
 		return -1;
 	if (n > 1 && fails(DISK_SHORT, 0))
 		return __wrap_pwrite(fd, p, 1 + sim_below((uint32_t)n - 1), at);
@@ -377,7 +397,7 @@ int __wrap_fdatasync(int fd)
 	f = file_of(fd);
 	if (f == NULL)
 		return -1;
-	if (fails(DISK_SYNC, EIO)) {
+	if (fails(DISK_SYNC, EIO) || errs(false)) {
 		files_sync_badly(f);
 		books_relaxed_lost();
 		lost_relaxed = true;
@@ -395,7 +415,7 @@ int __wrap_fsync(int fd)
 		return __wrap_fdatasync(fd);
 	SIM_PLACE();
 	take_time();
-	if (fails(DISK_SYNC, EIO))
+	if (fails(DISK_SYNC, EIO) || errs(false))
 		return -1;
 	files_sync_folder();
 	SIM_PLACE();
@@ -424,7 +444,7 @@ int __wrap_ftruncate(int fd, off_t len)
 		return __real_ftruncate(fd, len);
 	f = file_of(fd);
 	SIM_PLACE();
-	if (f == NULL || is_read_only() || fails(DISK_WRITE, EIO))
+	if (f == NULL || is_read_only() || errs(false) || fails(DISK_WRITE, EIO))
 		return -1;
 	files_grow(f, (size_t)len);
 	if ((size_t)len > f->size)
@@ -469,7 +489,7 @@ int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to,
 	(void)to_dir;
 	(void)how;
 	SIM_PLACE();
-	if (is_read_only() || fails(DISK_NAME, EIO) || is_full())
+	if (is_read_only() || errs(false) || fails(DISK_NAME, EIO) || is_full())
 		return -1;
 	if (at < 0 || files_find(files_now, to) >= 0) {
 		errno = at < 0 ? ENOENT : EEXIST;
@@ -488,7 +508,7 @@ int __wrap_unlinkat(int dir, const char *name, int how)
 	(void)dir;
 	(void)how;
 	SIM_PLACE();
-	if (is_read_only() || fails(DISK_NAME, EIO))
+	if (is_read_only() || errs(false) || fails(DISK_NAME, EIO))
 		return -1;
 	if (at < 0) {
 		errno = ENOENT;
@@ -540,6 +560,20 @@ int __wrap_fstatat(int dir, const char *name, struct stat *st, int how)
 		return -1;
 	}
 	return tell(st, files_now[at].file);
+}
+
+int __real_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode)
+{
+	const size_t n = strlen(DISK_DIR "/");
+
+	if (strncmp(path, DISK_DIR "/", n) != 0)
+		return __real_access(path, mode);
+	if (files_find(files_now, path + n) >= 0)
+		return 0;
+	errno = ENOENT;
+	return -1;
 }
 
 int __real_faccessat(int dir, const char *name, int mode, int how);

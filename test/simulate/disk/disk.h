@@ -37,6 +37,9 @@ bool disk_fail(enum disk_fault what);
 void disk_full(int64_t until_ns);
 /* Until then nothing can be changed: EROFS. */
 void disk_read_only(int64_t until_ns);
+/* Until then what changes something fails, and of what was not synced some is lost, once for each
+ * sync that fails: EIO. reads: so does what reads. */
+void disk_err(int64_t until_ns, bool reads);
 /* Until then a sync takes so long. */
 void disk_slow(int64_t until_ns, int64_t sync_ns);
 void disk_calm(void);

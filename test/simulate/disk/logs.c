@@ -38,6 +38,29 @@ void logs_make_spare(uint64_t bytes)
 	bs_log_writer_close(&w);
 }
 
+static void take_logged(const unsigned char *msg, size_t len)
+{
+	const unsigned char *payload;
+	struct bs_fail why;
+	struct bs_wire w;
+	struct book *b;
+
+	if (bs_wire_decode(&w, msg, len, &payload, &why) != 0) {
+		sim_broken("a message in a log is none: %s", why.text);
+		return;
+	}
+	b = books_find(w.session);
+	if (b == NULL) {
+		sim_broken("a log has a message of a scan that nobody sent");
+		return;
+	}
+	if (w.kind == BS_WIRE_OPEN || w.seq == 0 || w.seq > b->numbers)
+		return;
+	if (b->mark[w.seq] & MARK_LOGGED)
+		sim_broken("number %llu is twice in a log", (unsigned long long)w.seq);
+	b->mark[w.seq] |= MARK_LOGGED;
+}
+
 static void read_log(const char *name)
 {
 	char path[200];
@@ -52,11 +75,38 @@ static void read_log(const char *name)
 		return;
 	}
 	while ((rc = bs_log_next(r, &m, &why)) == 1)
-		books_logged(m.bytes, m.len);
+		take_logged(m.bytes, m.len);
 	if (rc != 0 && !(service_relaxed() && disk_lost_relaxed()) &&
 	    strstr(why.text, "all messages could be read") == NULL) /* a seal was torn */
 		sim_broken("%s is damaged: %s", name, why.text);
 	bs_log_close(r);
+}
+
+static void judge_book(struct book *b)
+{
+	uint64_t lacks = 0;
+	uint64_t missing = 0;
+
+	for (uint64_t seq = 1; seq <= b->numbers; seq++) {
+		const unsigned m = b->mark[seq];
+
+		b->mark[seq] &= (uint8_t)~MARK_LOGGED;
+		if (m & (MARK_LOGGED | MARK_GAP | MARK_BAD))
+			continue;
+		missing++;
+		lacks += seq <= b->durable;
+		if (seq <= b->durable && lacks > b->unprotected)
+			sim_broken("number %llu of scan %016llx was durable and is in no log",
+				   (unsigned long long)seq, (unsigned long long)b->session);
+		if (b->whole && (m & MARK_ACQ) && service_records())
+			sim_broken("readout %llu is not in the log of a scan that is whole",
+				   (unsigned long long)seq);
+	}
+	if (b->says_log && !service_relaxed() && missing > b->lacks)
+		sim_broken("OUTCOME of scan %016llx says that its log lacks %llu messages: it "
+			   "lacks %llu",
+			   (unsigned long long)b->session, (unsigned long long)b->lacks,
+			   (unsigned long long)missing);
 }
 
 /* Is there a file of the same log with a smaller index? */
@@ -83,12 +133,14 @@ void logs_judge(void)
 		size_t stem = 0;
 		uint32_t index;
 
+		SAY("the disk has %s", name);
 		if (bs_log_split(name, &stem, &index) && is_first(name, stem, index))
 			read_log(name);
 		if (stem != 0)
 			sim_saw(index == 0 ? SEEN_LOGS : SEEN_SEGMENTS);
 	}
-	books_judge_logs();
+	for (unsigned i = 0; books_number(i) != NULL; i++)
+		judge_book(books_number(i));
 }
 
 /* ---- the process's own reading ---- */

@@ -48,7 +48,7 @@ static struct {
 	bool struck;
 } hole;
 static unsigned char *lent[BS_GATE_KEEP]; /* to the service */
-static uint64_t lent_to[BS_GATE_KEEP];    /* of which peer */
+static uint64_t lent_to[BS_GATE_KEEP];    /* of which peer, which is not read; 0: it is */
 
 static void drop_all(struct way *w)
 {
@@ -471,6 +471,27 @@ void bs_gate_release(struct bs_gate *g, uint64_t peer)
 		sim_broken("a message is released that was not taken");
 	free(*msg);
 	*msg = NULL;
+}
+
+bool bs_gate_keep(struct bs_gate *g, uint64_t peer)
+{
+	(void)g;
+	SIM_PLACE();
+	for (unsigned i = 0; i < BS_GATE_KEEP; i++)
+		if (lent[i] != NULL && lent_to[i] == peer)
+			lent_to[i] = 0;
+	return true;
+}
+
+void bs_gate_forgo(struct bs_gate *g, const unsigned char *msg)
+{
+	(void)g;
+	SIM_PLACE();
+	for (unsigned i = 0; i < BS_GATE_KEEP; i++)
+		if (lent[i] == msg) {
+			free(lent[i]);
+			lent[i] = NULL;
+		}
 }
 
 bool bs_gate_here(const struct bs_gate *g, uint64_t peer)

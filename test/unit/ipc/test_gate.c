@@ -144,6 +144,33 @@ static void test_two(const char *url)
 		bs_endpoint_close(&e[i]);
 }
 
+/* A message is kept, and its peer is read on; the buffer is another's when it is done with. */
+static void test_keep(const char *url)
+{
+	struct bs_gate_message m[BS_GATE_KEEP];
+	struct bs_gate_message after = { 0 };
+	struct bs_endpoint e;
+	unsigned kept = 0;
+
+	CHECK(bs_endpoint_connect(&e, BS_ENDPOINT_KSPACE, url, MAX, NULL) == 0, "a PAIR connects");
+	for (int round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < BS_GATE_KEEP; i++)
+			kept += push(&e, bytes + i, 1000) && next(&m[i], 0) &&
+				bs_gate_keep(&g, m[i].peer);
+		CHECK(push(&e, "on", 2) && next(&after, 0) && after.len == 2 &&
+			      !bs_gate_keep(&g, after.peer),
+		      "it is read on; so short a message is not kept");
+		for (unsigned i = 0; i < BS_GATE_KEEP; i++) {
+			kept -= memcmp(m[i].msg, bytes + i, 1000) == 0;
+			bs_gate_forgo(&g, m[i].msg);
+		}
+		CHECK(kept == 0, "what was kept stays as it is: %u did not", kept);
+	}
+	CHECK(push(&e, bytes, MAX) && next(&after, 0), "and a buffer is free again");
+	bs_gate_release(&g, after.peer);
+	bs_endpoint_close(&e);
+}
+
 /* ---- what no library does ---- */
 
 /* A peer whose handshake is done. */
@@ -521,6 +548,7 @@ int main(void)
 			continue;
 		test_sizes(urls[i]);
 		test_two(urls[i]);
+		test_keep(urls[i]);
 		test_come_and_go(urls[i]);
 		test_split(urls[i]);
 		test_nonsense(urls[i]);

@@ -38,7 +38,11 @@ static void test_end_apart(void)
 			      strcmp(words[i], "log older.bslog") == 0,
 		      "it still is for a successor, who says the same of it: %s", words[i]);
 	}
+	in.now.ack_due = true;
+	in.now.unacked = 1;
 	bs_ingest_end(&in, &in.now, BS_ON_DONE);
+	CHECK(!in.now.ack_due && in.now.unacked == 0,
+	      "no ACK follows, which would call a CLOSE durable that its log may lack");
 	CHECK(bs_wire_get_outcome(&said, in.outcome[in.now.id & 1].end->outcome,
 				  BS_WIRE_OUTCOME_BYTES, NULL) == 0 &&
 		      strstr(said.text, words[0]) != NULL,
