@@ -316,7 +316,7 @@ $(B)/test/%_hook.so: test/%_hook.c test/support/alloc_hook.h
 	$(CC) -std=c17 -O2 $(WARN) -I. -shared -fPIC -o $@ $< -ldl
 
 # fault_gpu is a service with seams
-$(B)/test/fault/fault_gpu: private SAN += $(call wrap,bs_recon_readout bs_engines_on_gpu)
+$(B)/test/fault/fault_gpu: private SAN += $(call wrap,bs_recon_readout bs_armed_on_gpu)
 
 # test_probe has threads that start slowly
 $(B)/test/unit/drivers/test_probe: private SAN += $(call wrap,pthread_create)

@@ -6,7 +6,7 @@
 
 #include "config/rule.h"
 #include "core/plan/scankey.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 
 /* It measures a field map. */
 static void echoes(const struct bs_reading *r, const struct bs_scope *s,
@@ -30,8 +30,8 @@ static void echoes(const struct bs_reading *r, const struct bs_scope *s,
 void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 		    const struct bs_protocol *p)
 {
-	const struct bs_plan plan = bs_plan_of(p);
-	const bool off = plan.off_resonance;
+	const struct bs_plan *plan = &p->plan;
+	const bool off = plan->off_resonance;
 
 	if (!off && p->field.dwell_us != 0.0)
 		fault(r, s, "field.dwell_us", "has no effect without field.map_file");
@@ -50,7 +50,7 @@ void bs_rules_output(const struct bs_reading *r, const struct bs_scope *s,
 {
 	const bool flows = p->output == BS_OUTPUT_VELOCITY;
 
-	if (p->combine == BS_COMBINE_RSS && bs_protocol_keeps_phase(p))
+	if (p->combine == BS_COMBINE_RSS && p->plan.keeps_phase)
 		fault(r, s, "image.output",
 		      "the root of a sum of squares has no phase: magnitude, or combine none or "
 		      "sense");
@@ -60,6 +60,6 @@ void bs_rules_output(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "image.venc", "has no effect without image.output velocity");
 	if (!flows && (p->scan_keys >> BS_SCANKEY_VENC & 1u))
 		fault(r, s, "scan_keys", "image.venc has no effect without image.output velocity");
-	if (bs_plan_of(p).solve == BS_SOLVE_NONE && (p->scan_keys >> BS_SCANKEY_ITERATIONS & 1u))
+	if (p->plan.solve == BS_SOLVE_NONE && (p->scan_keys >> BS_SCANKEY_ITERATIONS & 1u))
 		fault(r, s, "scan_keys", "ls.iterations has no effect without a solver");
 }

@@ -125,7 +125,7 @@ S("gpu.memory", BS_KEY_WORD, "", "\"auto\"", 0, 0, gpu_memories, gpu_memory,
   "host's memory; auto: mapped where the GPU shares that memory, else copy"),
 S("gpu.devices", BS_KEY_DEVICES, "", "[0]", 0, 63, NULL, gpu_devices,
   "the GPUs, by CUDA's numbers, 1 to 8 of one kind; a scan is shared out among them "
-  "(gpu/engine/shares.h), what cannot be, and what gpu.share keeps there, runs on the first"),
+  "(core/plan/plan.h), what cannot be, and what gpu.share keeps there, runs on the first"),
 S("gpu.share", BS_KEY_WORD, "", "\"auto\"", 0, 0, gpu_shares, gpu_share,
   "with several GPUs; always: whatever can be is shared out; auto: but what is faster on the "
   "first alone, as frames of noise show when a protocol is first armed (kept in node.cache_dir; "

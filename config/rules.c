@@ -10,7 +10,7 @@
 #include "config/rule.h"
 #include "core/frame/kind.h"
 #include "core/latency/budget.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "core/traj/traj.h"
 
 static const char axes[] = "xyz";
@@ -40,8 +40,6 @@ static void derive_grappa(struct bs_protocol *p)
 
 void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 {
-	struct bs_plan plan;
-
 	if (p->parallel == BS_PARALLEL_SENSE)
 		p->method = bs_method_sense(p->method);
 	if (bs_methods[p->method].parallel && bs_methods[p->method].uses_maps)
@@ -51,7 +49,8 @@ void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 	if (!given(s, "gridding.accuracy") && (p->width > 0.0 || p->oversampling > 0.0))
 		p->accuracy = 0.0;
 	if (!given(s, "gridding.density") &&
-	    (bs_methods[p->method].weighs == BS_WEIGHS_WHEN_ASKED || bs_plan_of(p).on_grid))
+	    (bs_methods[p->method].weighs == BS_WEIGHS_WHEN_ASKED ||
+	     bs_methods[p->method].on_grid || p->traj.type == BS_TRAJ_CARTESIAN))
 		p->density = BS_DENSITY_NONE;
 	if (p->whiten != BS_WHITEN_OFF)
 		p->uses |= 1u << BS_KIND_NOISE;
@@ -66,7 +65,7 @@ void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 	if (!given(s, "image.combine")) {
 		if (bs_methods[p->method].uses_maps)
 			p->combine = BS_COMBINE_SENSE;
-		else if (bs_protocol_keeps_phase(p))
+		else if (p->output == BS_OUTPUT_COMPLEX || p->output == BS_OUTPUT_PHASE)
 			p->combine = BS_COMBINE_NONE;
 		if (p->output == BS_OUTPUT_PHASE && p->combine == BS_COMBINE_NONE && p->coils > 1) {
 			p->combine = BS_COMBINE_SENSE;
@@ -76,11 +75,11 @@ void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 	}
 	if (p->by_header)
 		p->readouts = p->readouts_max > 0 ? p->readouts_max : bs_protocol_lines(p);
-	plan = bs_plan_of(p);
-	if (plan.maps == BS_PLAN_MAPS_SCAN && plan.on_grid)
-		p->uses |= 1u << BS_KIND_CALIBRATION;
 	if (!given(s, "image.matrix"))
 		memcpy(p->image_matrix, p->matrix, sizeof(p->image_matrix));
+	bs_plan_make(p);
+	if (p->plan.maps == BS_PLAN_MAPS_SCAN && p->plan.on_grid)
+		p->uses |= 1u << BS_KIND_CALIBRATION;
 }
 
 static bool readable(const char *path)
@@ -232,7 +231,7 @@ static void rule_sizes(const struct bs_reading *r, const struct bs_scope *s,
 		return;
 	if (!p->by_header && p->readouts_max > 0)
 		fault(r, s, "readouts_max", "has no effect without readouts \"header\"");
-	if (p->by_header && !bs_plan_of(p).on_grid &&
+	if (p->by_header && !p->plan.on_grid &&
 	    (p->traj.type != BS_TRAJ_FILE || p->readouts_max == 0))
 		fault(r, s, "readouts",
 		      "\"header\" needs a grid, or a trajectory's file and readouts_max");
@@ -269,7 +268,7 @@ static void rule_cartesian(const struct bs_reading *r, const struct bs_scope *s,
 static void rule_traj(const struct bs_reading *r, const struct bs_scope *s,
 		      const struct bs_protocol *p)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 	const struct bs_traj_spec *t = &p->traj;
 	const char *type = bs_key_find(s->scope, "trajectory.type")->words[t->type];
 	const uint32_t dims = bs_traj_dims(t->type);
@@ -277,11 +276,11 @@ static void rule_traj(const struct bs_reading *r, const struct bs_scope *s,
 
 	if (!sound(s, "trajectory.type", "method", NULL))
 		return;
-	if (!given(s, "trajectory.type") && plan.encode != BS_ENCODE_LINES) {
+	if (!given(s, "trajectory.type") && plan->encode != BS_ENCODE_LINES) {
 		fault_near(r, s, "trajectory.type", "method", "missing");
 		return;
 	}
-	if (plan.encode == BS_ENCODE_LINES && t->type != BS_TRAJ_CARTESIAN)
+	if (plan->encode == BS_ENCODE_LINES && t->type != BS_TRAJ_CARTESIAN)
 		fault(r, s, "trajectory.type", "method %s needs a cartesian trajectory, not %s",
 		      bs_method_name(p->method), type);
 	if (dims != 0 && sound(s, "dims", "matrix", NULL) && p->dims >= 2 && dims != p->dims)
@@ -298,7 +297,7 @@ static void rule_traj(const struct bs_reading *r, const struct bs_scope *s,
 			fault(r, s, "trajectory.interleaves", "%u readouts are no multiple of %u",
 			      p->readouts, t->interleaves);
 	}
-	if (bs_traj_delayed(t) && plan.encode == BS_ENCODE_LINES &&
+	if (bs_traj_delayed(t) && plan->encode == BS_ENCODE_LINES &&
 	    sound(s, "trajectory.delay", "trajectory.delay_cross", NULL))
 		fault_near(r, s, "trajectory.delay", "trajectory.delay_cross",
 			   "has no effect with method %s: its samples lie on the grid",
@@ -319,7 +318,7 @@ static void rule_traj(const struct bs_reading *r, const struct bs_scope *s,
 static void rule_field(const struct bs_reading *r, const struct bs_scope *s,
 		       const struct bs_protocol *p)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 	const struct bs_method_traits *method = &bs_methods[p->method];
 	const bool study = p->field.from == BS_FIELD_STUDY;
 	const char *key = study ? "field.from" : "field.map_file";
@@ -327,7 +326,7 @@ static void rule_field(const struct bs_reading *r, const struct bs_scope *s,
 	if (!sound(s, "field.map_file", "field.from", "method", NULL))
 		return;
 	bs_rules_field(r, s, p);
-	if (!plan.off_resonance || bs_plan_has(plan, BS_PLAN_ECHOES))
+	if (!plan->off_resonance || bs_plan_has(plan, BS_PLAN_ECHOES))
 		return;
 	if (method->on_grid || method->empty) {
 		fault(r, s, key, "has no effect with method %s", bs_method_name(p->method));
@@ -370,7 +369,7 @@ static void rule_gridding(const struct bs_reading *r, const struct bs_scope *s,
 	if (!sound(s, "gridding.density", NULL))
 		return;
 	if (p->density == BS_DENSITY_RAMP && sound(s, "trajectory.type", "method", NULL) &&
-	    given(s, "gridding.density") && bs_plan_of(p).on_grid)
+	    given(s, "gridding.density") && p->plan.on_grid)
 		fault(r, s, "gridding.density", "ramp: the lines of a grid are no spokes: none");
 	file_where(r, s, "gridding.density_file", p->density_file, p->density == BS_DENSITY_FILE,
 		   "gridding.density", "file", true);
@@ -379,13 +378,13 @@ static void rule_gridding(const struct bs_reading *r, const struct bs_scope *s,
 static void rule_maps(const struct bs_reading *r, const struct bs_scope *s,
 		      const struct bs_protocol *p)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 
 	if (!sound(s, "image.maps", NULL))
 		return;
 	if (p->maps != BS_MAPS_FILE && bs_protocol_map_sets(p) == 0)
 		fault(r, s, "image.maps", "has no effect without image.combine sense");
-	if (plan.maps == BS_PLAN_MAPS_STUDY && p->virtual_coils > 0)
+	if (plan->maps == BS_PLAN_MAPS_STUDY && p->virtual_coils > 0)
 		fault(r, s, "image.maps",
 		      "study: virtual coils are others in each scan: not with virtual_coils");
 	if (sound(s, "image.map_sets", NULL) && p->map_images > 1) {
@@ -398,13 +397,13 @@ static void rule_maps(const struct bs_reading *r, const struct bs_scope *s,
 			      "image.map_sets 2 has no CUDA engine: host, or auto");
 		if (sound(s, "ls.preconditioner", NULL) && p->precond != BS_PRECOND_NONE)
 			fault(r, s, "ls.preconditioner", "not with image.map_sets 2");
-		if (sound(s, "field.map_file", NULL) && plan.off_resonance)
+		if (sound(s, "field.map_file", NULL) && plan->off_resonance)
 			fault(r, s, "field.map_file", "not with image.map_sets 2");
 		if (p->coils < 2)
 			fault(r, s, "image.map_sets", "2: of one coil");
 	}
 	if (sound(s, "image.maps_every", "frame.step", NULL) && p->maps_every > 0 &&
-	    (p->frame_step == 0 || plan.maps != BS_PLAN_MAPS_SCAN))
+	    (p->frame_step == 0 || plan->maps != BS_PLAN_MAPS_SCAN))
 		fault(r, s, "image.maps_every",
 		      "has no effect without frame.step and image.maps espirit or walsh");
 	if (sound(s, "walsh.block", NULL) && p->walsh_block % 2 == 0)
@@ -415,7 +414,7 @@ static void rule_image(const struct bs_reading *r, const struct bs_scope *s,
 		       const struct bs_protocol *p)
 {
 	const bool combines = p->combine == BS_COMBINE_SENSE;
-	const bool maps = bs_plan_of(p).joint;
+	const bool maps = p->plan.joint;
 
 	if (!sound(s, "image.combine", "image.output", "method", NULL))
 		return;
@@ -446,12 +445,12 @@ static void rule_coils(const struct bs_reading *r, const struct bs_scope *s,
 		if (p->virtual_coils == 0)
 			fault(r, s, "compression", "has no effect without virtual_coils");
 		else if (sound(s, "method", "samples", "encoded", NULL) &&
-			 (bs_plan_of(p).encode != BS_ENCODE_LINES || p->samples != p->encoded[0]))
+			 (p->plan.encode != BS_ENCODE_LINES || p->samples != p->encoded[0]))
 			fault(r, s, "compression",
 			      "geometric needs method cartesian and samples as encoded x");
 	}
 	if (!sound(s, "noise.whiten", "image.maps_file", NULL) || p->maps_file[0] == '\0' ||
-	    !bs_plan_of(p).prepares)
+	    !p->plan.prepares)
 		return;
 	fault(r, s, "image.maps_file", "holds the coils as they are: not with %s",
 	      p->virtual_coils > 0 ? "virtual_coils" : "noise.whiten");
@@ -465,7 +464,7 @@ static void rule_parallel(const struct bs_reading *r, const struct bs_scope *s,
 
 	if (!sound(s, "method", "parallel", NULL))
 		return;
-	if (p->parallel != BS_PARALLEL_NONE && bs_plan_of(p).encode != BS_ENCODE_LINES)
+	if (p->parallel != BS_PARALLEL_NONE && p->plan.encode != BS_ENCODE_LINES)
 		fault(r, s, "parallel", "method %s has no lines that are left out",
 		      bs_method_name(p->method));
 	if (p->parallel != BS_PARALLEL_GRAPPA && (kernel[0] | kernel[1] | kernel[2]) != 0)
@@ -492,13 +491,13 @@ static void rule_echoes(const struct bs_reading *r, const struct bs_scope *s,
 			const struct bs_protocol *p)
 {
 	if (sound(s, "method", "epi.correct", NULL) && p->epi_correct &&
-	    bs_plan_of(p).encode != BS_ENCODE_LINES)
+	    p->plan.encode != BS_ENCODE_LINES)
 		fault(r, s, "epi.correct", "method %s has no lines that run backwards",
 		      bs_method_name(p->method));
 	if (!sound(s, "method", "trajectory.type", "epi.correct", "reversed_center", NULL) ||
 	    p->reversed_center == BS_REVERSED_AUTO)
 		return;
-	if (!bs_plan_of(p).on_grid)
+	if (!p->plan.on_grid)
 		fault(r, s, "reversed_center", "has no effect along trajectories");
 	else if (p->epi_correct)
 		fault(r, s, "reversed_center",
@@ -508,7 +507,7 @@ static void rule_echoes(const struct bs_reading *r, const struct bs_scope *s,
 static void rule_solver(const struct bs_reading *r, const struct bs_scope *s,
 			const struct bs_protocol *p)
 {
-	const bool solves = bs_plan_of(p).solve != BS_SOLVE_NONE;
+	const bool solves = p->plan.solve != BS_SOLVE_NONE;
 
 	if (!sound(s, "method", NULL))
 		return;
@@ -552,7 +551,7 @@ static void rule_left_out(const struct bs_reading *r, const struct bs_scope *s,
 static void rule_budget(const struct bs_reading *r, const struct bs_scope *s,
 			const struct bs_protocol *p)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 	char path[40];
 
 	if (sound(s, "budget.image_ms", "budget.on_miss", NULL) && p->on_miss != BS_MISS_FLAG &&
@@ -564,12 +563,12 @@ static void rule_budget(const struct bs_reading *r, const struct bs_scope *s,
 		if (!sound(s, path, "budget.image_ms", "method", "backend", NULL) ||
 		    p->stage_ms[i] == 0.0)
 			continue;
-		if (i == BS_BUDGET_CALIBRATION && !plan.waits)
+		if (i == BS_BUDGET_CALIBRATION && !plan->waits)
 			fault(r, s, path, "has no effect: nothing is calibrated from the scan");
 		if (i != BS_BUDGET_CALIBRATION && p->image_ms > 0.0 && p->stage_ms[i] > p->image_ms)
 			fault(r, s, path, "%g is more than the whole image's %g", p->stage_ms[i],
 			      p->image_ms);
-		if (i == BS_BUDGET_SOLVE && plan.solve == BS_SOLVE_NONE)
+		if (i == BS_BUDGET_SOLVE && plan->solve == BS_SOLVE_NONE)
 			fault_solves(r, s, path);
 		if ((i == BS_BUDGET_UPLOAD || i == BS_BUDGET_DOWNLOAD) &&
 		    p->backend == BS_BACKEND_HOST)

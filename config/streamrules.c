@@ -2,17 +2,17 @@
 #include "config/rules.h"
 
 #include "config/rule.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 
 /* Delays from the scan's own spokes: of paths that can be moved when a frame is whole. */
 static void estimate(const struct bs_reading *r, const struct bs_scope *s,
 		     const struct bs_protocol *p)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 
 	if (!p->traj.estimate_delay || !sound(s, "trajectory.type", "method", "dims", NULL))
 		return;
-	if (!plan.streams || plan.encode == BS_ENCODE_NOTHING || p->dims != 2 ||
+	if (!plan->streams || plan->encode == BS_ENCODE_NOTHING || p->dims != 2 ||
 	    bs_traj_delayed(&p->traj) || p->image_ms > 0.0)
 		fault(r, s, "trajectory.estimate_delay",
 		      "is for trajectory.type stream in 2D, without given delays, "
@@ -22,11 +22,11 @@ static void estimate(const struct bs_reading *r, const struct bs_scope *s,
 void bs_rules_stream(const struct bs_reading *r, const struct bs_scope *s,
 		     const struct bs_protocol *p)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 	static const char *const of_q[] = { "ls.fhd", "ls.q" };
 
 	estimate(r, s, p);
-	if (!plan.streams || !sound(s, "trajectory.type", "method", NULL))
+	if (!plan->streams || !sound(s, "trajectory.type", "method", NULL))
 		return;
 	if (sound(s, "averages", NULL) && p->averages > 1)
 		fault(r, s, "averages", "not with trajectory.type stream: each has its own path");
@@ -37,19 +37,19 @@ void bs_rules_stream(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "gridding.chunk_readouts",
 		      "has no effect with trajectory.type stream: a frame is gridded as a whole");
 	if (sound(s, "field.map_file", "field.from", NULL) &&
-	    (plan.off_resonance || bs_plan_has(plan, BS_PLAN_ECHOES)))
+	    (plan->off_resonance || bs_plan_has(plan, BS_PLAN_ECHOES)))
 		fault(r, s, p->field.from != BS_FIELD_FILE ? "field.from" : "field.map_file",
 		      "not with trajectory.type stream");
-	if (sound(s, "image.maps", NULL) && plan.maps == BS_PLAN_MAPS_SCAN)
+	if (sound(s, "image.maps", NULL) && plan->maps == BS_PLAN_MAPS_SCAN)
 		fault(r, s, "image.maps",
 		      "of the scan: its center is found before, not with trajectory.type stream");
 	if (sound(s, "backend", NULL) && p->backend == BS_BACKEND_CUDA &&
-	    plan.encode != BS_ENCODE_NOTHING && plan.host_only)
+	    plan->encode != BS_ENCODE_NOTHING && plan->host_only == BS_HOST_ONLY_STREAM)
 		fault(r, s, "backend",
 		      "trajectory.type stream has a CUDA engine in 2D alone, with density ramp or "
 		      "none, without a preconditioner, delays to estimate, windows and previews: "
 		      "host, or auto");
-	if (plan.solve == BS_SOLVE_NONE)
+	if (plan->solve == BS_SOLVE_NONE)
 		return;
 	for (size_t i = 0; i < 2; i++)
 		if (sound(s, of_q[i], NULL) && (i == 0 ? p->fhd : p->q) == BS_SUM_EXACT)

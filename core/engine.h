@@ -1,5 +1,7 @@
 /*
- * core/engine.h - a reconstruction method on one backend, as a struct of functions
+ * core/engine.h - the reconstruction at one place, as a struct of functions
+ *
+ * What is done there the protocol's plan says (core/plan/plan.h): one engine for all methods.
  *
  * need -> arm -> { begin -> add* -> image }* -> disarm, per armed protocol.
  * need says the bytes that arm will take from the arena, from the protocol's sizes alone. arm does
@@ -17,7 +19,7 @@
 #include "core/err.h"
 #include "core/frame/kind.h"
 #include "core/mrd.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "core/thread/team.h"
 #include "core/traj/traj.h"
 
@@ -132,7 +134,7 @@ static inline int64_t bs_turn_end(int64_t deadline_ns, int64_t now_ns, int64_t t
 #define BS_ROW_NONE UINT32_MAX /* a readout that is no line of the image */
 
 struct bs_engine {
-	const char *name; /* "gridding/host" */
+	enum bs_plan_place place;
 	int (*need)(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
 	/*
 	 * Likewise the device memory that arm takes and keeps, but for a W, whose size no protocol
@@ -171,7 +173,7 @@ struct bs_engine {
 	void (*reading)(void *self, bool wait, uint64_t *made, uint64_t *read);
 
 	/*
-	 * Sliding windows (frame_step > 0); NULL where a method has none. Between begin and fold
+	 * Sliding windows (frame_step > 0), where the plan has them. Between begin and fold
 	 * come readouts of one group only (row / frame_step). Their sum replaces the group's part
 	 * of the frame's window.
 	 */
@@ -179,9 +181,9 @@ struct bs_engine {
 
 	/*
 	 * Previews (preview_every > 0): the image of the readouts so far; the frame goes on
-	 * unchanged. NULL where a method has none. preview: the engine that is armed beside this
-	 * one for its previews, and for images when there is no time to solve (core/frame/recon.h);
-	 * NULL: it makes its own previews, and nothing takes its place.
+	 * unchanged. Where the plan has previews, and sums that are images. preview: the engine
+	 * that is armed beside one that solves, for its previews, and for images when there is no
+	 * time to solve (core/frame/recon.h).
 	 */
 	int (*peek)(void *self, uint32_t frame, float *image);
 	const struct bs_engine *preview;

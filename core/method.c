@@ -18,17 +18,17 @@ const char *const bs_method_names[] = {
 const struct bs_method_traits bs_methods[] = {
 	[BS_METHOD_GRIDDING] = {
 		.weighs = BS_WEIGHS_ALWAYS,
-		.windows = true, .previews = true, .shares_coils = true,
+		.windows = true, .previews = true,
 		.preview = BS_METHOD_GRIDDING, .counting = BS_METHOD_NOOP,
 	},
 	[BS_METHOD_LS] = {
 		.solves = true, .uses_q = true, .weighs = BS_WEIGHS_WHEN_ASKED,
-		.windows = true, .previews = true, .shares_coils = true, .shares_rows = true,
+		.windows = true, .previews = true,
 		.preview = BS_METHOD_GRIDDING, .counting = BS_METHOD_NOOP,
 	},
 	[BS_METHOD_SENSE] = {
 		.solves = true, .uses_q = true, .uses_maps = true, .weighs = BS_WEIGHS_WHEN_ASKED,
-		.windows = true, .previews = true, .shares_coils = true,
+		.windows = true, .previews = true,
 		.preview = BS_METHOD_GRIDDING, .counting = BS_METHOD_NOOP,
 	},
 	[BS_METHOD_CARTESIAN] = {

@@ -1,8 +1,8 @@
 /*
  * core/method.h - the reconstruction methods, and what sets them apart
  *
- * One row a method: the rest of the service asks for traits, never which method a protocol names.
- * What a method computes is its row in gpu/engine/engines.c. How to add one: board/doc/HOWTO.md.
+ * One row a method: config/ and core/plan, which makes a plan of it, ask for its traits; the rest
+ * of the service walks the plan. How to add one: board/doc/HOWTO.md.
  * Test: test/unit/core/test_method.c
  */
 #ifndef BS_CORE_METHOD_H
@@ -39,10 +39,8 @@ struct bs_method_traits {
 	bool parallel;  /* key parallel: lines that an accelerated scan leaves out */
 	bool partial;   /* key partial_fourier: the end of k-space that a scan leaves out */
 	enum bs_weighing weighs;
-	bool windows;      /* sliding windows: key frame.step */
-	bool previews;     /* key frame.preview_every */
-	bool shares_coils; /* on several GPUs: each takes some of the coils */
-	bool shares_rows;  /* of one coil, by the exact sum: each GPU takes some rows */
+	bool windows;  /* sliding windows: key frame.step */
+	bool previews; /* key frame.preview_every */
 	enum bs_method
 		preview; /* makes its previews, and its images when there is no time to solve */
 	enum bs_method counting; /* accepts the same readouts and computes as little as possible */

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/method.h"
+#include "core/plan/plan.h"
 
 #define BS_NAME_MAX      64u
 #define BS_PATH_MAX_     256u
@@ -44,8 +44,6 @@ enum bs_lacking { BS_LACKING_REFUSE, BS_LACKING_ZEROS };
  * earlier scan (core/study/study.h).
  */
 enum bs_maps_from { BS_MAPS_FILE, BS_MAPS_ESPIRIT, BS_MAPS_WALSH, BS_MAPS_STUDY };
-/* What a scan leaves to later ones. */
-enum bs_kept_kind { BS_KEPT_MAPS, BS_KEPT_FIELD, BS_KEPT_KINDS };
 /* velocity: set 0 leaves as magnitude, the others against it (core/flow/flow.h). */
 enum bs_output { BS_OUTPUT_MAGNITUDE, BS_OUTPUT_COMPLEX, BS_OUTPUT_PHASE, BS_OUTPUT_VELOCITY };
 enum bs_traj_type {
@@ -234,6 +232,8 @@ struct bs_protocol {
 	uint32_t frame_step;    /* sliding window: a frame every step readouts; 0: off */
 	uint32_t preview_every; /* readouts between previews; 0: off */
 	double interval_ms;     /* between two readouts of the stream; 0: as the header's TR says */
+
+	struct bs_plan plan; /* what all that comes to (bs_plan_make) */
 };
 
 /* The node: one of these per site file. Threads, priorities and paths of the whole service. */
@@ -460,7 +460,7 @@ static inline uint32_t bs_protocol_frame_contrast(const struct bs_protocol *p, u
 /* Sets of sensitivity maps that it works with, one a slice; 0: it uses none. */
 static inline uint32_t bs_protocol_map_sets(const struct bs_protocol *p)
 {
-	return p->combine == BS_COMBINE_SENSE || bs_methods[p->method].uses_maps ? p->slices : 0;
+	return p->plan.maps != BS_PLAN_MAPS_NONE ? p->slices : 0;
 }
 /* Voxels of the image that leaves, along an axis and in all; of the matrix, or resized. */
 static inline uint32_t bs_protocol_image_axis(const struct bs_protocol *p, int axis)
@@ -484,12 +484,12 @@ static inline uint32_t bs_protocol_lines(const struct bs_protocol *p) /* of its 
 /* Floats of a readout's own path [sample][dims], which stands behind its samples; or 0. */
 static inline size_t bs_protocol_path(const struct bs_protocol *p)
 {
-	return p->traj.type == BS_TRAJ_STREAM ? (size_t)p->samples * p->dims : 0;
+	return p->plan.streams ? (size_t)p->samples * p->dims : 0;
 }
 /* Rows that admission can name: the frame's readouts, or every line of the encoded grid. */
 static inline uint32_t bs_protocol_rows(const struct bs_protocol *p)
 {
-	return bs_methods[p->method].on_grid ? p->encoded[1] * p->encoded[2] : p->readouts;
+	return p->plan.encode == BS_ENCODE_LINES ? p->encoded[1] * p->encoded[2] : p->readouts;
 }
 /* The coils that engines see. */
 static inline uint32_t bs_protocol_inner_coils(const struct bs_protocol *p)
@@ -513,17 +513,10 @@ static inline uint32_t bs_protocol_references(const struct bs_protocol *p)
 
 	return p->output == BS_OUTPUT_VELOCITY ? bs_protocol_frames(p) / sets : 0;
 }
-/* The image that leaves is one image's own, and has its phase. */
-static inline bool bs_protocol_keeps_phase(const struct bs_protocol *p)
-{
-	return p->output == BS_OUTPUT_COMPLEX || p->output == BS_OUTPUT_PHASE;
-}
 /* channels of the image that leaves: one a coil without combination, else one */
 static inline uint32_t bs_protocol_channels(const struct bs_protocol *p)
 {
-	return p->combine == BS_COMBINE_NONE && !bs_methods[p->method].uses_maps
-		       ? bs_protocol_inner_coils(p)
-		       : 1;
+	return p->combine == BS_COMBINE_NONE && !p->plan.joint ? bs_protocol_inner_coils(p) : 1;
 }
 static inline uint64_t bs_protocol_image_bytes(const struct bs_protocol *p)
 {

@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 struct bs_text {
 	char *out;
@@ -19,6 +20,11 @@ struct bs_text {
 	bool full;
 };
 
+/* To go on behind what is there, of cap bytes. */
+static inline struct bs_text bs_text_behind(char *there, size_t cap)
+{
+	return (struct bs_text){ there, cap, strlen(there), false };
+}
 void bs_text_put(struct bs_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void bs_text_vput(struct bs_text *t, const char *fmt, va_list args)
 	__attribute__((format(printf, 2, 0)));

@@ -14,7 +14,6 @@
 #include "core/thread/clock.h"
 #include "core/version.h"
 #include "gpu/engine/engines.h"
-#include "gpu/engine/shares.h"
 #if BS_GPU
 #include "gpu/device/memory.h"
 #endif
@@ -107,7 +106,7 @@ bool bs_alone_asked(const struct bs_engine *engine, const struct bs_protocol *p,
 		    const char *cache_dir)
 {
 	return p->gpu_share == BS_GPU_SHARE_AUTO && cache_dir[0] != '\0' &&
-	       bs_engines_on_gpu(engine->name) && bs_shares_of(p).parts > 1;
+	       bs_plan_on_gpu(engine->place) && p->plan.parts > 1;
 }
 
 bool bs_alone_keeps(const char *cache_dir)
@@ -153,7 +152,7 @@ static bool name_device(char *words, size_t size)
 static bool key_of(char key[BS_ALONE_KEY], const struct bs_armed *a)
 {
 	const struct bs_traj *t = &a->loaded.traj;
-	const struct bs_shares shares = bs_shares_of(&a->inner);
+	char place[BS_PLAN_PLACE_WORDS];
 	const uint64_t settings = hash_settings(a->protocol);
 	char device[96];
 
@@ -162,8 +161,9 @@ static bool key_of(char key[BS_ALONE_KEY], const struct bs_armed *a)
 	(void)snprintf(key, BS_ALONE_KEY,
 		       "sharing 1, boreside %s, %s on %s, %s, route %d, memory %d, "
 		       "settings %016" PRIx64 ", trajectory %016" PRIx64,
-		       BS_VERSION, a->engine->name, device, shares.words, (int)a->inner.gpu_route,
-		       (int)a->inner.gpu_memory, settings,
+		       BS_VERSION, bs_armed_engine(a), device,
+		       bs_plan_place_words(place, sizeof(place), &a->inner),
+		       (int)a->inner.gpu_route, (int)a->inner.gpu_memory, settings,
 		       bs_hash_words(BS_HASH_START, t->k,
 				     (size_t)t->readouts * t->samples * t->dims * sizeof(*t->k)));
 	return true;
@@ -176,7 +176,7 @@ bool bs_alone_known(struct bs_alone *s, const struct bs_armed *a, const char *ca
 	bool known = t != NULL && key_of(key, a) && bs_tune_load(t, &kind, key, cache_dir);
 
 	if (known)
-		*s = bs_alone_of(t, bs_shares_of(&a->inner).parts);
+		*s = bs_alone_of(t, a->inner.plan.parts);
 	free(t);
 	return known;
 }
@@ -214,7 +214,7 @@ int bs_alone_measure(struct bs_alone *s, const struct bs_armed *shared,
 	for (int i = 0; i < 2; i++)
 		bs_measure_close(b.m[i]);
 	if (rc == 0)
-		*s = bs_alone_of(t, bs_shares_of(&shared->inner).parts);
+		*s = bs_alone_of(t, shared->inner.plan.parts);
 	if (rc == 0 && key_of(key, shared))
 		bs_tune_save(t, key, cache_dir);
 	free(t);

@@ -22,7 +22,7 @@
 
 #include "board/arm/alone.h"
 #include "core/frame/recon.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "core/study/study.h"
 #include "drivers/file/tables.h"
 #include "gpu/engine/front.h"
@@ -34,7 +34,6 @@ struct bs_armed {
 	/* the site's, with the readouts of its table (by_header), and the GPUs that it runs on */
 	struct bs_protocol own;
 	const struct bs_protocol *protocol; /* .own; NULL: not armed */
-	struct bs_plan plan;                /* its own */
 	struct bs_protocol inner;           /* as the engine sees it; lies where it was opened */
 	struct bs_phases *phases;           /* NULL: nothing is done to phases */
 	struct bs_front *front;             /* NULL: nor to coils */
@@ -58,6 +57,11 @@ int bs_armed_open_on(struct bs_armed *a, const struct bs_site *site, const struc
 		     struct bs_team *team, const void *pool, size_t pool_bytes,
 		     struct bs_fail *why);
 void bs_armed_close(struct bs_armed *a);
+/* "gridding/host" */
+static inline const char *bs_armed_engine(const struct bs_armed *a)
+{
+	return bs_plan_engine(&a->inner.plan, a->engine->place);
+}
 void bs_armed_place(char *words, size_t size, const struct bs_armed *a);
 
 /* noise: as bs_front_scan. */

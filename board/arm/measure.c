@@ -72,7 +72,7 @@ static uint64_t lines_of(const struct bs_protocol *p)
 /* Of a frame; where the header may say any number and the others are made, every second line. */
 static uint32_t readouts_of(const struct bs_protocol *p)
 {
-	if (bs_plan_of(p).accelerated && p->by_header && p->readouts == lines_of(p))
+	if (p->plan.accelerated && p->by_header && p->readouts == lines_of(p))
 		return (p->readouts + 1) / 2;
 	return p->readouts;
 }
@@ -80,7 +80,7 @@ static uint32_t readouts_of(const struct bs_protocol *p)
 /* Of a frame whose other lines are made of these: spread over the grid. */
 static uint32_t row_of(const struct bs_protocol *p, uint32_t i)
 {
-	return bs_plan_of(p).accelerated ? (uint32_t)(i * lines_of(p) / readouts_of(p)) : i;
+	return p->plan.accelerated ? (uint32_t)(i * lines_of(p) / readouts_of(p)) : i;
 }
 
 /* Noise: a solver never stops early on it, and no calibration finds fewer signals than coils. */
@@ -128,7 +128,7 @@ static int calibrate(struct measuring *m, struct bs_fail *why)
 	int64_t added_ns;
 	int rc = 0;
 
-	if (!m->a->plan.on_grid || (!m->a->plan.accelerated && !m->a->plan.calibrates))
+	if (!m->p->plan.on_grid || (!m->p->plan.accelerated && !m->p->plan.calibrates))
 		return 0;
 	for (int a = 0; a < 2; a++)
 		lines[a] = E[a + 1] < CALIBRATION ? E[a + 1] : CALIBRATION;
@@ -254,7 +254,7 @@ static int loaded_frames(struct measuring *m, struct bs_fail *why)
 	uint64_t kernels = 0;
 	int rc;
 
-	if (!bs_engines_on_gpu(m->a->engine->name))
+	if (!bs_plan_on_gpu(m->a->engine->place))
 		return 0;
 	rc = bs_hog_open(&hog, BS_HOG_GENTLE_US, why);
 	if (rc == BS_ERR_NOMEM)
@@ -297,7 +297,7 @@ static int measure_frames(struct measuring *m, struct bs_fail *why)
 	struct bs_estimate e;
 	int rc;
 
-	for (int on = BS_CONDITION_WARM; on <= BS_CONDITION_COLD && m->a->plan.waits; on++) {
+	for (int on = BS_CONDITION_WARM; on <= BS_CONDITION_COLD && m->p->plan.waits; on++) {
 		rc = measure_calibration(m, (enum bs_condition)on, why);
 		if (rc != 0)
 			return rc;
@@ -335,9 +335,10 @@ static int make_trial(struct measuring *m, struct bs_fail *why)
 {
 	struct bs_protocol p = *m->p;
 
-	if (!m->a->plan.streams)
+	if (!m->p->plan.streams)
 		return 0;
 	p.traj.type = p.dims == 2 ? BS_TRAJ_RADIAL2D : BS_TRAJ_RADIAL3D;
+	bs_plan_make(&p);
 	return bs_traj_make(&m->trial, &p, why);
 }
 

@@ -26,7 +26,7 @@ void bs_measuring_sweep(struct measuring *m)
 
 const struct bs_traj *bs_measuring_table(const struct measuring *m)
 {
-	if (m->a->plan.streams)
+	if (m->p->plan.streams)
 		return &m->trial;
 	return m->a->loaded.tables.traj != NULL ? &m->a->loaded.traj : NULL;
 }

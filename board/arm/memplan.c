@@ -35,10 +35,10 @@ static void tell(struct telling *t, const char *protocol, int code, const char *
 
 static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 	uint64_t samples = bs_protocol_samples(p);
 
-	if (!plan.streams) {
+	if (!plan->streams) {
 		bs_need_add(need, "trajectory", p->readouts,
 			    (uint64_t)p->samples * p->dims * sizeof(float));
 		bs_need_add(need, "trajectory counters", 2,
@@ -49,7 +49,7 @@ static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 	if (bs_protocol_map_sets(p) > 0)
 		bs_need_add(need, "sensitivities", bs_protocol_map_sets(p),
 			    bs_protocol_map_values(p) * 8u);
-	if (plan.off_resonance)
+	if (plan->off_resonance)
 		bs_need_add(need, "field map", p->slices, bs_protocol_voxels(p) * sizeof(float));
 	if (bs_plan_has(plan, BS_PLAN_ECHOES))
 		bs_need_add(need, "echoes' phase", p->slices,
@@ -64,12 +64,12 @@ static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 static int device_need(struct bs_need *need, const struct bs_protocol *p,
 		       const struct bs_engine *engine, struct bs_fail *why)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 	float *field = NULL;
 	int rc = 0;
 
-	if (plan.off_resonance && plan.solve != BS_SOLVE_NONE && p->dims == 2 &&
-	    bs_engines_on_gpu(engine->name))
+	if (plan->off_resonance && plan->solve != BS_SOLVE_NONE && p->dims == 2 &&
+	    bs_plan_on_gpu(engine->place))
 		rc = bs_tables_field(&field, p, why);
 	if (rc == 0)
 		rc = bs_recon_device(p, engine, field, need, why);
@@ -107,7 +107,8 @@ static uint64_t frame_bytes(const struct bs_protocol *p, const struct bs_engine 
 	uint64_t with;
 	uint64_t without;
 
-	twice.repetitions = 2 * (p->repetitions > 1 ? p->repetitions : 1);
+	twice.repetitions =
+		2 * (p->repetitions > 1 ? p->repetitions : 1); /* the plan is the same */
 	if (bs_protocol_frames(&twice) == frames || sum_of(&without, p, engine, &why) != 0 ||
 	    sum_of(&with, &twice, engine, &why) != 0 || with < without)
 		return 0;
@@ -256,13 +257,13 @@ static void print_budget(FILE *to, const struct bs_protocol *p)
 static void print_plan(FILE *to, const char *prefix, const struct bs_engine *engine,
 		       const struct bs_protocol *p)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 	char words[BS_PLAN_WORDS];
 
-	(void)fprintf(to, "%s  plan: %s%s\n", prefix, bs_plan_words(words, sizeof(words), &plan),
-		      engine == NULL                    ? ""
-		      : bs_engines_on_gpu(engine->name) ? "; GPU"
-							: "; host");
+	(void)fprintf(to, "%s  plan: %s%s\n", prefix, bs_plan_words(words, sizeof(words), plan),
+		      engine == NULL                  ? ""
+		      : bs_plan_on_gpu(engine->place) ? "; GPU"
+						      : "; host");
 }
 
 /* What was asked for may be more than single precision has. */
@@ -323,7 +324,9 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 
 		whole = whole && m->engine != NULL;
 		(void)fprintf(to, "%sprotocol '%s': %s, ", prefix, site->protocol[i].name,
-			      m->engine != NULL ? m->engine->name : "no engine");
+			      m->engine != NULL
+				      ? bs_plan_engine(&site->protocol[i].plan, m->engine->place)
+				      : "no engine");
 		if (m->engine != NULL && site->gpu_devices.count > 1) {
 			struct bs_protocol inner;
 			char place[96];

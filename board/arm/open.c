@@ -16,7 +16,6 @@ static int begin_armed(struct bs_armed *a, const struct bs_protocol *p, const st
 	memset(a, 0, sizeof(*a));
 	a->own = *p;
 	a->protocol = &a->own;
-	a->plan = bs_plan_of(&a->own);
 	bs_front_inner(&a->inner, a->protocol);
 	rc = bs_engine_find(&a->engine, &a->inner, why);
 	if (rc == 0)
@@ -60,6 +59,8 @@ static int arm_begun(struct bs_armed *a, const char *cache_dir, const struct bs_
 static int keep_first(struct bs_armed *a, struct bs_fail *why)
 {
 	a->own.gpu_devices.count = a->inner.gpu_devices.count = 1;
+	bs_plan_make(&a->own);
+	bs_plan_make(&a->inner);
 	return bs_engine_find(&a->engine, &a->inner, why);
 }
 

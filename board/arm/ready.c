@@ -122,12 +122,12 @@ int bs_ready_places(const struct bs_site *site, void (*report)(void *arg, const 
 static int check_weights(const struct bs_loaded *l, const struct bs_protocol *p,
 			 struct bs_fail *why)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 	struct bs_fail own = { 0 };
 	float *weight;
 	int rc;
 
-	if (plan.weighs != BS_WEIGHS_ALWAYS || p->density == BS_DENSITY_PIPE || plan.streams)
+	if (plan->weighs != BS_WEIGHS_ALWAYS || p->density == BS_DENSITY_PIPE || plan->streams)
 		return 0;
 	weight = malloc((size_t)l->tables.traj->samples * l->tables.traj->readouts *
 			sizeof(*weight));

@@ -69,8 +69,8 @@ static int hand_once(struct measuring *m, struct bs_fail *why)
 	const struct bs_recon_image image = { 0 };
 	const struct bs_image_timing timing = { .latency_ns = 1, .sender_ns = 1 };
 	struct bs_wire w = { .kind = BS_WIRE_IMAGE, .session = 1, .seq = 1 };
-	int n = bs_attributes_write(text, sizeof(text), m->p, m->a->engine->name, &image, &timing,
-				    NULL);
+	int n = bs_attributes_write(text, sizeof(text), m->p, bs_armed_engine(m->a), &image,
+				    &timing, NULL);
 
 	if (n < 0)
 		return bs_fail(why, n, "attributes");

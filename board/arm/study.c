@@ -173,6 +173,7 @@ int bs_armed_leave(const struct bs_armed *a, const struct bs_site *site, struct 
 {
 	if (study != NULL && bs_study_wants(site, BS_KEPT_MAPS, a->protocol))
 		leave_maps(a, study, scan, info);
-	return bs_plan_has(a->plan, BS_PLAN_ECHOES) ? leave_field(a, site, study, scan, info, why)
-						    : 0;
+	return bs_plan_has(&a->own.plan, BS_PLAN_ECHOES)
+		       ? leave_field(a, site, study, scan, info, why)
+		       : 0;
 }

@@ -4,7 +4,7 @@
 
 #include "board/ingest/ingest.h"
 #include "config/config.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "core/thread/clock.h"
 #include "core/frame/recon.h"
 #include "core/text.h"
@@ -136,7 +136,7 @@ static bool is_alone(const struct bs_protocol *p)
 	bool takes = p->image_ms > 0.0;
 
 	for (int k = 0; k < BS_KEPT_KINDS; k++)
-		takes = takes || bs_plan_of(p).takes[k];
+		takes = takes || p->plan.takes[k];
 	return takes;
 }
 

@@ -84,11 +84,11 @@ int bs_recon_worker_arm_one(struct recon_worker *w, struct bs_armed **at,
 	}
 	*at = a;
 	out->bytes = a->need.total_bytes;
-	(void)snprintf(out->engine, sizeof(out->engine), "%s", a->engine->name);
+	(void)snprintf(out->engine, sizeof(out->engine), "%s", bs_armed_engine(a));
 	bs_armed_place(out->place, sizeof(out->place), a);
 	(void)snprintf(s->lapack, sizeof(s->lapack), "%s", bs_dense_library());
 	(void)snprintf(text, sizeof(text), "protocol '%s' on %s, %s", a->protocol->name,
-		       a->engine->name, out->place);
+		       bs_armed_engine(a), out->place);
 	if (rc == 0)
 		bs_worker_say(
 			w->env, BS_EVENT_ARMED, 0,

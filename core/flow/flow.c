@@ -147,7 +147,7 @@ void bs_flows_say(const struct bs_flows *f, const struct bs_mrd_idx *idx,
 		  struct bs_recon_image *image)
 {
 	const struct bs_flow *flow = &image->report.flow;
-	struct bs_text t = { image->lacks, sizeof(image->lacks), strlen(image->lacks), false };
+	struct bs_text t = bs_text_behind(image->lacks, sizeof(image->lacks));
 	const struct bs_flow_kept *kept;
 
 	if (image->preview || idx->set == 0)

@@ -8,7 +8,7 @@
 #include "core/flow/flow.h"
 #include "core/frame/geometry.h"
 #include "core/frame/open.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 
 static const char axes[] = "xyz";
 
@@ -55,7 +55,7 @@ void bs_geometry_other(float fov_mm[3], const struct bs_protocol *p,
 int bs_geometry_check(const struct bs_protocol *p, const struct bs_scan_info *info,
 		      struct bs_fail *why)
 {
-	const bool on_grid = bs_plan_of(p).on_grid;
+	const bool on_grid = p->plan.on_grid;
 	const float *fov_mm = info->encoded_fov_mm;
 
 	if (fov_mm[0] > 0.0f && fov_mm[0] < 1.0f && fov_mm[1] > 0.0f && fov_mm[1] < 1.0f)
@@ -134,7 +134,7 @@ static int check_ramps(const struct bs_protocol *p, const struct bs_scan_info *i
 	const double half = 0.5 * info->readout_samples * info->readout_dwell_us;
 	const double middle = info->ramp_up_us + 0.5 * info->flat_us;
 
-	if (!bs_admit_ramps(info) || bs_plan_of(p).encode == BS_ENCODE_NOTHING)
+	if (!bs_admit_ramps(info) || p->plan.encode == BS_ENCODE_NOTHING)
 		return 0;
 	if (!p->epi_correct)
 		return bs_fail(why, BS_ERR_TRAJECTORY,
@@ -162,11 +162,11 @@ static int check_ramps(const struct bs_protocol *p, const struct bs_scan_info *i
 static int check_calibration(const struct bs_protocol *p, const struct bs_scan_info *info,
 			     struct bs_fail *why)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 	/* Walsh's maps need no more than the central line, a trajectory has its own center */
 	const bool made =
 		(p->parallel == BS_PARALLEL_GRAPPA && p->grappa_lacking == BS_LACKING_REFUSE) ||
-		(plan.maps == BS_PLAN_MAPS_SCAN && p->maps == BS_MAPS_ESPIRIT && plan.on_grid);
+		(plan->maps == BS_PLAN_MAPS_SCAN && p->maps == BS_MAPS_ESPIRIT && plan->on_grid);
 
 	if (info->calibration != BS_CALIBRATION_EXTERNAL || !made ||
 	    (info->acceleration[0] <= 1 && info->acceleration[1] <= 1))
@@ -186,7 +186,7 @@ static bool header_on_grid(const struct bs_plan *plan, const struct bs_scan_info
 /* Each readout brings its path, or one that a table has: that says more than the header's word. */
 static bool brings_paths(const struct bs_protocol *p)
 {
-	return p->traj.type == BS_TRAJ_FILE || p->traj.type == BS_TRAJ_STREAM;
+	return p->plan.paths;
 }
 
 /* Its samples may be those of a line, whose oversampling they tell. */
@@ -199,9 +199,9 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 {
 	int rc;
 	/* A non-Cartesian header's reconSpace is a wish; its encodedSpace fixes the unit of k. */
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 
-	if (bs_methods[p->method].passes)
+	if (plan->passes)
 		return bs_fail(why, BS_ERR_PROTOCOL,
 			       "protocol '%s' passes the images of MRD clients through and "
 			       "reconstructs none: it takes no scan",
@@ -209,7 +209,7 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 	for (uint32_t a = 0; a < 3; a++) {
 		const uint32_t want = bs_protocol_encoded_axis(p, a);
 
-		if (info->encoded[a] != want && !(a == 0 && plan.on_grid && is_line(&plan, info) &&
+		if (info->encoded[a] != want && !(a == 0 && plan->on_grid && is_line(plan, info) &&
 						  bs_readout_oversampled(p, info) > 1))
 			return bs_fail(why, BS_ERR_SIZE,
 				       "encodedSpace/matrixSize/%c is %u, protocol '%s' has %u",
@@ -218,18 +218,18 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 	if (info->channels != 0 && info->channels != p->coils)
 		return bs_fail(why, BS_ERR_SIZE, "receiverChannels is %u, protocol '%s' has %u",
 			       info->channels, p->name, p->coils);
-	if (!plan.on_grid && info->trajectory_unit[0] != '\0' &&
+	if (!plan->on_grid && info->trajectory_unit[0] != '\0' &&
 	    strcmp(info->trajectory_unit, bs_traj_units[p->traj.unit]) != 0)
 		return bs_fail(why, BS_ERR_TRAJECTORY,
 			       "trajectory_units is '%s', protocol '%s' declares '%s'",
 			       info->trajectory_unit, p->name, bs_traj_units[p->traj.unit]);
-	if (header_on_grid(&plan, info) != plan.on_grid && info->trajectory_name[0] != '\0' &&
-	    plan.encode != BS_ENCODE_NOTHING && (plan.on_grid || !brings_paths(p)))
+	if (header_on_grid(plan, info) != plan->on_grid && info->trajectory_name[0] != '\0' &&
+	    plan->encode != BS_ENCODE_NOTHING && (plan->on_grid || !brings_paths(p)))
 		return bs_fail(
 			why, BS_ERR_TRAJECTORY,
 			"encoding/trajectory is '%s', which protocol '%s' does not reconstruct",
 			info->trajectory_name, p->name);
-	if (plan.on_grid && p->by_header && bs_lines_admit(p, info, why) != 0)
+	if (plan->on_grid && p->by_header && bs_lines_admit(p, info, why) != 0)
 		return BS_ERR_SIZE;
 	if (p->averages > 1 && info->average.given && info->average.max >= p->averages)
 		return bs_fail(why, BS_ERR_SIZE,

@@ -3,23 +3,31 @@
 
 #include <stdlib.h>
 
-/* Beside the engine that makes maps from the scan nothing has them. */
-static void leave_maps(struct bs_protocol *out)
+/* What solves along a trajectory has a gridding beside it. */
+static bool gridding_beside(const struct bs_protocol *p, const struct bs_engine *engine)
 {
-	if (bs_plan_of(out).maps == BS_PLAN_MAPS_SCAN) {
-		out->combine = BS_COMBINE_RSS;
-		out->maps = BS_MAPS_FILE;
-	}
+	return engine->preview != NULL && p->plan.solve == BS_SOLVE_CG;
+}
+
+/* Beside the engine that makes maps from the scan nothing has them. */
+static void plan_beside(struct bs_protocol *out)
+{
+	bs_plan_make(out);
+	if (out->plan.maps != BS_PLAN_MAPS_SCAN)
+		return;
+	out->combine = BS_COMBINE_RSS;
+	out->maps = BS_MAPS_FILE;
+	bs_plan_make(out);
 }
 
 /* Previews of a solver are made by gridding, as accurately as the eye needs. */
 static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 
 	*out = *p;
-	out->method = plan.preview;
-	if (p->density == BS_DENSITY_NONE && !plan.on_grid)
+	out->method = plan->preview;
+	if (p->density == BS_DENSITY_NONE && !plan->on_grid)
 		out->density = BS_DENSITY_RAMP;
 	out->normalize = BS_NORMALIZE_UNIFORM;
 	out->accuracy = 1e-2;
@@ -27,7 +35,7 @@ static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
 	out->frame_step = 0;
 	if (p->output == BS_OUTPUT_VELOCITY)
 		out->output = BS_OUTPUT_MAGNITUDE;
-	leave_maps(out);
+	plan_beside(out);
 }
 
 /*
@@ -37,14 +45,14 @@ static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
 static bool alone_has_phase(const struct bs_protocol *p)
 {
 	return p->output == BS_OUTPUT_VELOCITY ||
-	       (p->output == BS_OUTPUT_PHASE && bs_plan_of(p).maps == BS_PLAN_MAPS_SCAN);
+	       (p->output == BS_OUTPUT_PHASE && p->plan.maps == BS_PLAN_MAPS_SCAN);
 }
 
 /* A sliding window has no first readout at which its data could go to another engine. */
 static bool wants_stand_in(const struct bs_protocol *p, const struct bs_engine *engine)
 {
-	return engine->preview != NULL && p->on_miss == BS_MISS_SHED && p->image_ms > 0.0 &&
-	       p->frame_step == 0 && bs_plan_of(p).solve != BS_SOLVE_NONE && !alone_has_phase(p);
+	return gridding_beside(p, engine) && p->on_miss == BS_MISS_SHED && p->image_ms > 0.0 &&
+	       p->frame_step == 0 && !alone_has_phase(p);
 }
 
 /*
@@ -53,28 +61,28 @@ static bool wants_stand_in(const struct bs_protocol *p, const struct bs_engine *
  */
 static void derive_stand_in(struct bs_protocol *out, const struct bs_protocol *p)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 
 	*out = *p;
-	out->method = plan.preview;
+	out->method = plan->preview;
 	out->basis = BS_BASIS_DELTA;
-	if (p->density == BS_DENSITY_NONE && !plan.on_grid)
-		out->density = plan.streams ? BS_DENSITY_RAMP : BS_DENSITY_PIPE;
+	if (p->density == BS_DENSITY_NONE && !plan->on_grid)
+		out->density = plan->streams ? BS_DENSITY_RAMP : BS_DENSITY_PIPE;
 	out->normalize = BS_NORMALIZE_UNIFORM;
 	out->preview_every = 0;
-	leave_maps(out);
+	plan_beside(out);
 }
 
 static int check_ways(const struct bs_protocol *p, const struct bs_engine *e, struct bs_fail *why)
 {
-	const struct bs_plan plan = bs_plan_of(p);
-	const struct bs_engine *preview = e->preview != NULL ? e->preview : e;
+	const struct bs_plan *plan = &p->plan;
+	const char *name = bs_plan_engine(&p->plan, e->place);
 	const bool measures = bs_plan_has(plan, BS_PLAN_ECHOES);
 
-	if (p->frame_step > 0 && (e->fold == NULL || measures))
+	if (p->frame_step > 0 && (!plan->windows || measures))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': frame.step: engine %s has no sliding window",
-			       p->name, e->name);
+			       p->name, name);
 	if (p->frame_step > 0 && p->readouts % p->frame_step != 0)
 		return bs_fail(why, BS_ERR_CONFIG,
 			       "protocol '%s': frame.step: %u readouts are no multiple of %u",
@@ -84,12 +92,12 @@ static int check_ways(const struct bs_protocol *p, const struct bs_engine *e, st
 			       "protocol '%s': frame.preview_every: a sliding window has none",
 			       p->name);
 	/* a preview has no maps, and tells of no field */
-	if (p->preview_every > 0 &&
-	    (preview->peek == NULL || measures ||
-	     (plan.maps == BS_PLAN_MAPS_SCAN && (preview == e || p->output == BS_OUTPUT_PHASE))))
+	if (p->preview_every > 0 && (!plan->previews || measures ||
+				     (plan->maps == BS_PLAN_MAPS_SCAN &&
+				      (!gridding_beside(p, e) || p->output == BS_OUTPUT_PHASE))))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': frame.preview_every: engine %s makes no previews",
-			       p->name, e->name);
+			       p->name, name);
 	return 0;
 }
 
@@ -115,7 +123,7 @@ static int needs(const struct bs_protocol *p, const struct bs_engine *engine, co
 	struct bs_protocol beside;
 	int rc = need_of(engine, a, p, why);
 
-	if (rc == 0 && p->preview_every > 0 && engine->preview != NULL) {
+	if (rc == 0 && p->preview_every > 0 && gridding_beside(p, engine)) {
 		derive_preview(&beside, p);
 		rc = need_of(engine->preview, a, &beside, why);
 	}
@@ -153,6 +161,7 @@ static int sit(struct seat *s, const struct bs_engine *engine, const struct bs_p
 
 	if (rc == 0)
 		s->engine = engine;
+	s->name = bs_plan_engine(&p->plan, engine->place);
 	return rc;
 }
 
@@ -163,14 +172,12 @@ static int arm_preview(struct bs_recon *r, const struct bs_tables *tables,
 
 	if (r->p->preview_every == 0)
 		return 0;
-	r->preview = own->engine;
-	r->preview_self = own->self;
-	if (own->engine->preview == NULL)
+	if (!gridding_beside(r->p, own->engine)) {
+		r->preview = *own;
 		return 0;
+	}
 	derive_preview(&r->preview_p, r->p);
-	r->preview = own->engine->preview;
-	r->preview_self = NULL;
-	return r->preview->arm(&r->preview_self, &r->preview_p, tables, env, why);
+	return sit(&r->preview, own->engine->preview, &r->preview_p, tables, env, why);
 }
 
 static int arm_stand_in(struct bs_recon *r, const struct bs_tables *tables,
@@ -215,7 +222,6 @@ int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struc
 	if (r == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	r->p = p;
-	r->plan = bs_plan_of(p);
 	r->frames = bs_protocol_frames(p);
 	r->rows = bs_protocol_rows(p);
 	r->alone = stands_alone(p, tables);
@@ -251,8 +257,8 @@ void bs_recon_disarm(struct bs_recon *r)
 {
 	if (r == NULL)
 		return;
-	if (r->preview_self != NULL && r->preview_self != r->seat[0].self)
-		r->preview->disarm(r->preview_self);
+	if (r->preview.engine != NULL && r->preview.self != r->seat[0].self)
+		r->preview.engine->disarm(r->preview.self);
 	for (int i = 1; i >= 0; i--)
 		if (r->seat[i].engine != NULL)
 			r->seat[i].engine->disarm(r->seat[i].self);

@@ -236,7 +236,7 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 			const struct bs_recon_image *image, const struct bs_image_timing *timing,
 			const char *about)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 	struct bs_text t = { out, cap, 0, cap == 0 };
 
 	bs_text_put(&t, "<ismrmrdMeta>");
@@ -279,9 +279,9 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 		put_estimated(&t, image->report.delay);
 	else if (bs_traj_delayed(&p->traj))
 		put_delays(&t, &p->traj);
-	if (plan.off_resonance)
+	if (plan->off_resonance)
 		put_field(&t, p, image);
-	if (plan.solve != BS_SOLVE_NONE && !image->preview) {
+	if (plan->solve != BS_SOLVE_NONE && !image->preview) {
 		bs_text_put(&t, META("boreside_lambda", "%.9g"), p->lambda);
 		put_count(&t, "boreside_iterations", image->report.iterations);
 		bs_text_put(&t, META("boreside_residual", "%.6e"), image->report.residual);

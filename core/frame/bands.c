@@ -157,7 +157,7 @@ bool bs_bands_folded(const struct bs_bands *b)
 
 void bs_bands_lacks(const struct bs_bands *b, uint16_t repetition, char *out, size_t cap)
 {
-	struct bs_text t = { out, cap, strlen(out), false };
+	struct bs_text t = bs_text_behind(out, cap);
 	const enum known known = known_of(b, repetition);
 
 	if (known != NOTHING && t.len > 0)

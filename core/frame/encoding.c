@@ -6,7 +6,7 @@
 
 #include "core/frame/center.h"
 #include "core/frame/readout.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "core/text.h"
 
 static bool same_limit(const struct bs_limit *a, const struct bs_limit *b)
@@ -58,7 +58,7 @@ static bool calibrates(const struct bs_protocol *p, const struct bs_scan_info *i
 {
 	const uint32_t discarded = (uint32_t)head->discard_pre + head->discard_post;
 
-	return bs_plan_of(p).on_grid && has_steps(e, info) &&
+	return p->plan.on_grid && has_steps(e, info) &&
 	       head->number_of_samples == p->samples + discarded &&
 	       head->active_channels == p->coils && bs_readout_fits(p, head) &&
 	       is_line(p, info, head);

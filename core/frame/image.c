@@ -6,12 +6,12 @@
 
 #include "core/frame/geometry.h"
 #include "core/hash.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "core/text.h"
 
 const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_image *image)
 {
-	return image->preview ? r->preview->name : r->seat[image->report.gridded].engine->name;
+	return image->preview ? r->preview.name : r->seat[image->report.gridded].name;
 }
 
 /* ---- what is noted for it ---- */
@@ -170,7 +170,7 @@ static uint32_t unknown_axes(const struct bs_recon *r, uint32_t slot, bool previ
 /* Lines that came and are in no image. */
 static void say_others(const struct bs_recon *r, struct bs_recon_image *image)
 {
-	struct bs_text t = { image->lacks, sizeof(image->lacks), strlen(image->lacks), false };
+	struct bs_text t = bs_text_behind(image->lacks, sizeof(image->lacks));
 	char words[BS_ENCODINGS_WORDS];
 
 	if (bs_encodings_words(words, sizeof(words), &r->others, &r->info, true)[0] != '\0')
@@ -179,7 +179,7 @@ static void say_others(const struct bs_recon *r, struct bs_recon_image *image)
 
 static void say_untold(const struct bs_recon *r, struct bs_recon_image *image)
 {
-	struct bs_text t = { image->lacks, sizeof(image->lacks), strlen(image->lacks), false };
+	struct bs_text t = bs_text_behind(image->lacks, sizeof(image->lacks));
 	char words[BS_READOUT_WORDS];
 
 	bs_text_put(&t, "%s%s", bs_text_between(&t),
@@ -189,7 +189,7 @@ static void say_untold(const struct bs_recon *r, struct bs_recon_image *image)
 /* Phase-correction lines came for a reason, and are not used. */
 static void say_ghosts(struct bs_recon_image *image)
 {
-	struct bs_text t = { image->lacks, sizeof(image->lacks), strlen(image->lacks), false };
+	struct bs_text t = bs_text_behind(image->lacks, sizeof(image->lacks));
 
 	bs_text_put(&t,
 		    "%sreversed lines may have a phase of their own (ghosts): this protocol "
@@ -260,9 +260,9 @@ static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_im
 	if (!image->preview && r->readouts.reversed &&
 	    r->kinds.unused[BS_KIND_PHASE_CORRECTION] > 0)
 		say_ghosts(image);
-	if (!image->preview && r->plan.encode != BS_ENCODE_NOTHING && r->others.ref > 0)
+	if (!image->preview && r->p->plan.encode != BS_ENCODE_NOTHING && r->others.ref > 0)
 		say_others(r, image);
-	if (!image->preview && r->plan.encode != BS_ENCODE_NOTHING && r->bands.on)
+	if (!image->preview && r->p->plan.encode != BS_ENCODE_NOTHING && r->bands.on)
 		bs_bands_lacks(&r->bands, f->first.idx.repetition, image->lacks,
 			       sizeof(image->lacks));
 }
@@ -273,7 +273,7 @@ const char *bs_recon_words(const struct bs_recon *r, char *out, size_t cap)
 	struct bs_text t = { out, cap, 0, cap == 0 };
 
 	t.len = strlen(bs_bands_words(&r->bands, out, cap));
-	if (r->others.before > 0 && r->plan.encode != BS_ENCODE_NOTHING &&
+	if (r->others.before > 0 && r->p->plan.encode != BS_ENCODE_NOTHING &&
 	    bs_encodings_words(left, sizeof(left), &r->others, &r->info, true)[0] != '\0')
 		bs_text_put(&t, "%simages up to %llu left before it was known: %s",
 			    bs_text_between(&t), (unsigned long long)r->others.before, left);
@@ -335,7 +335,7 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 	image->iterations = (uint32_t)bs_scankey_of(&r->info, BS_SCANKEY_ITERATIONS);
 	name_scan(r, image);
 	image->readout[0] = '\0';
-	if (r->plan.on_grid)
+	if (r->p->plan.on_grid)
 		(void)bs_readouts_words(image->readout, sizeof(image->readout), &r->readouts, r->p,
 					&r->info, r->corrected.epi_shift);
 	image->corrected = r->corrected;

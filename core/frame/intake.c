@@ -8,7 +8,7 @@
 #include "core/frame/center.h"
 #include "core/frame/encoding.h"
 #include "core/frame/recon.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "core/traj/delay.h"
 #include "core/traj/online.h"
 
@@ -338,7 +338,7 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 			       h->scan_counter, reversed ? " (reversed)" : "", h->center_sample,
 			       p->name, bs_readout_center(p, reversed) + h->discard_pre);
 	}
-	if (!bs_methods[p->method].empty && !(p->epi_correct && bs_admit_ramps(info)) &&
+	if (p->plan.encode != BS_ENCODE_NOTHING && !(p->epi_correct && bs_admit_ramps(info)) &&
 	    !bs_traj_on_line(h, traj, info, p->encoded,
 			     (const uint32_t[]){ (uint32_t)line[0], (uint32_t)line[1] }))
 		return bs_fail(why, BS_ERR_TRAJECTORY,
@@ -347,7 +347,7 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 			       "file takes it",
 			       h->scan_counter, p->name);
 	*row = (uint32_t)(line[0] + (int64_t)p->encoded[1] * line[1]);
-	if (!bs_methods[p->method].on_grid && *row >= table->readouts)
+	if (p->plan.encode != BS_ENCODE_LINES && *row >= table->readouts)
 		return bs_fail(why, BS_ERR_INDEX,
 			       "acquisition %u: line %lld, partition %lld of the encoded grid is "
 			       "not among the first %u, which protocol '%s' has",
@@ -375,16 +375,16 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 			       "acquisition %u: encoding_space_ref is %u, the header has %u",
 			       head->scan_counter, head->encoding_space_ref,
 			       info->encodings > 0 ? info->encodings : 1);
-	if (!bs_protocol_uses(p, kind))
+	if (!bs_kind_used(p, kind))
 		return 0;
 	rc = line ? check_sizes(p, head, why) : check_beside(p, head, kind, why);
 	if (rc == 0 && kind != BS_KIND_NOISE)
 		rc = check_index(p, info, head, why);
-	if (rc == 0 && line && bs_plan_streams(p))
+	if (rc == 0 && line && p->plan.streams)
 		rc = admit_path(p, info, head, traj, row, why);
 	else if (rc == 0 && line)
-		rc = bs_plan_on_grid(p) ? admit_line(p, table, info, head, traj, row, why)
-					: admit_trajectory(p, table, info, head, traj, row, why);
+		rc = p->plan.on_grid ? admit_line(p, table, info, head, traj, row, why)
+				     : admit_trajectory(p, table, info, head, traj, row, why);
 	if (rc == 0)
 		rc = check_values(p, head, data, why);
 	return rc;
@@ -394,7 +394,7 @@ int bs_admit_dwell(const struct bs_protocol *p, const struct bs_mrd_acq *head, s
 {
 	const double dwell_us = head->sample_time_us;
 
-	if (!bs_plan_off_resonance(p) || bs_mrd_kind(head->flags) != BS_KIND_IMAGING ||
+	if (!p->plan.off_resonance || bs_mrd_kind(head->flags) != BS_KIND_IMAGING ||
 	    !(dwell_us > 0.0) || fabs(dwell_us - p->field.dwell_us) <= 1e-3 * p->field.dwell_us)
 		return 0;
 	return bs_fail(why, BS_ERR_TRAJECTORY,
@@ -425,8 +425,7 @@ void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *
 	const uint16_t pre = head->discard_pre;
 
 	if (!(head->flags & BS_MRD_IS_REVERSE) ||
-	    (!bs_plan_on_grid(p) &&
-	     (head->trajectory_dimensions > 0 || p->traj.type == BS_TRAJ_FILE)))
+	    (!p->plan.on_grid && (head->trajectory_dimensions > 0 || p->traj.type == BS_TRAJ_FILE)))
 		return;
 	for (size_t c = 0; c < head->active_channels; c++)
 		for (size_t i = 0; i < n / 2; i++) {
@@ -461,7 +460,7 @@ static bool is_kept(const struct bs_protocol *p, const struct bs_mrd_acq *head)
 {
 	const enum bs_kind kind = bs_mrd_kind(head->flags);
 
-	return kind != BS_KIND_NOISE && bs_protocol_uses(p, kind);
+	return kind != BS_KIND_NOISE && bs_kind_used(p, kind);
 }
 
 void bs_intake_put(const struct bs_intake *in, struct bs_mrd_acq *head, uint32_t row,
@@ -475,7 +474,7 @@ void bs_intake_put(const struct bs_intake *in, struct bs_mrd_acq *head, uint32_t
 		return;
 	memcpy(samples, data, bs_path_at(head) * sizeof(*samples));
 	bs_admit_turn(in->p, head, samples);
-	if (bs_plan_streams(in->p) && row != BS_ROW_NONE)
+	if (in->p->plan.streams && row != BS_ROW_NONE)
 		bs_admit_path(in->p, in->info, head, traj, samples + bs_path_at(head));
 }
 

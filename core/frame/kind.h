@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "core/mrd.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 
 BS_C_BEGIN
 
@@ -77,7 +77,7 @@ static inline void bs_kind_sort(struct bs_mrd_acq *head, uint32_t coils, uint32_
 const char *bs_kind_name(enum bs_kind kind); /* "phase correction"; "?": there is none such */
 
 /* Lines of the image, and what the protocol's own .uses names beside them. */
-static inline bool bs_protocol_uses(const struct bs_protocol *p, enum bs_kind kind)
+static inline bool bs_kind_used(const struct bs_protocol *p, enum bs_kind kind)
 {
 	return kind == BS_KIND_IMAGING || (p->uses >> (unsigned)kind & 1u) != 0;
 }
@@ -98,9 +98,8 @@ static inline bool bs_scan_uses(const struct bs_protocol *p, const struct bs_sca
 {
 	const bool first = p->averages <= 1 || average == 0;
 
-	return bs_protocol_uses(p, kind) &&
-	       (kind != BS_KIND_CALIBRATION || (bs_plan_of(p).calibrates && first) ||
-		bs_scan_embeds(p, info));
+	return bs_kind_used(p, kind) && (kind != BS_KIND_CALIBRATION ||
+					 (p->plan.calibrates && first) || bs_scan_embeds(p, info));
 }
 
 uint64_t bs_kinds_sum(const struct bs_kinds *k);

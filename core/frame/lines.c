@@ -1,7 +1,7 @@
 /* core/frame/lines.c - see lines.h */
 #include "core/frame/lines.h"
 
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "core/text.h"
 
 /* Where the limits say one line of many, they are not filled in. */
@@ -347,9 +347,9 @@ static const char *const axis_lines[2] = { "line", "partition" };
 /* What is left out appears as folds in its images. */
 static bool folds(const struct bs_protocol *p)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 
-	return !plan.accelerated && !plan.joint;
+	return !plan->accelerated && !plan->joint;
 }
 
 /* Every line of the grid has come, whatever the header says. */
@@ -391,7 +391,7 @@ const char *bs_lacks_words(char *out, size_t cap, const struct bs_protocol *p,
 
 	if (cap > 0)
 		out[0] = '\0';
-	if (bs_plan_of(p).encode == BS_ENCODE_NOTHING)
+	if (p->plan.encode == BS_ENCODE_NOTHING)
 		return out;
 	if (bs_held_absent(h) > 0)
 		bs_text_put(&t, "%u of %u readouts %s", bs_held_absent(h),
@@ -448,7 +448,7 @@ const char *bs_zeros_words(char *out, size_t cap, const struct bs_protocol *p,
 
 	if (cap > 0)
 		out[0] = '\0';
-	if (bs_plan_of(p).encode == BS_ENCODE_NOTHING || l == NULL)
+	if (p->plan.encode == BS_ENCODE_NOTHING || l == NULL)
 		return out;
 	for (int a = 0; a < 2 && !is_whole(h); a++) {
 		measured(h, a, span);

@@ -42,16 +42,15 @@ struct frame {
 struct seat {
 	const struct bs_engine *engine; /* NULL: none */
 	void *self;
+	const char *name; /* "gridding/host" */
 };
 
 struct bs_recon {
 	const struct bs_protocol *p;
-	struct bs_plan plan;
 	struct seat
 		seat[2]; /* the engine of the method, and the gridding that may stand in for it */
 	struct bs_aim aim;
-	const struct bs_engine *preview; /* whose peek makes previews; NULL: there are none */
-	void *preview_self;              /* its own, or that of seat[0] */
+	struct seat preview; /* makes previews: its own self, or that of seat[0] */
 	struct bs_protocol preview_p, stand_in_p;
 	struct bs_opens opens;
 	struct frame *frame; /* [frames], as opens.at */
@@ -85,7 +84,7 @@ struct bs_recon {
 /* Its lines are told by the grid, and the header says which there are. */
 static inline bool bs_recon_has_lines(const struct bs_recon *r)
 {
-	return r->plan.on_grid && r->groups == 0;
+	return r->p->plan.on_grid && r->groups == 0;
 }
 
 /* Its frames must know their strongest line: partial Fourier is completed about the center. */

@@ -3,7 +3,7 @@
 
 #include <strings.h>
 
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "core/text.h"
 
 uint32_t bs_readout_oversampling(uint32_t samples, uint32_t encoded_x)
@@ -55,7 +55,7 @@ bool bs_readout_doubtful(const struct bs_protocol *p, const struct bs_mrd_acq *t
 
 bool bs_readout_late(const struct bs_protocol *p, const struct bs_mrd_acq *turned)
 {
-	return bs_plan_on_grid(p) && p->reversed_center == BS_REVERSED_STORED && !p->epi_correct &&
+	return p->plan.on_grid && p->reversed_center == BS_REVERSED_STORED && !p->epi_correct &&
 	       bs_readout_doubtful(p, turned);
 }
 
@@ -130,7 +130,7 @@ const char *bs_readouts_words(char *out, size_t cap, const struct bs_readouts *a
 			    "%sthe samples, not encodedSpace, tell the oversampling of %u: lines "
 			    "have %u for %u",
 			    bs_text_between(&t), oversampled, p->samples, info->encoded[0]);
-	if (!all->calibrates && bs_plan_of(p).calibrates &&
+	if (!all->calibrates && p->plan.calibrates &&
 	    (info->acceleration[0] > 1 || info->acceleration[1] > 1))
 		bs_text_put(&t, "%sthe image's own central lines calibrate: none is flagged for it",
 			    bs_text_between(&t));

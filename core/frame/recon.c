@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/frame/geometry.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 
 void bs_recon_aim(struct bs_recon *r, const struct bs_aim *aim)
 {
@@ -18,7 +18,7 @@ bool bs_recon_stands_in(const struct bs_recon *r)
 
 static bool has_preview_beside(const struct bs_recon *r)
 {
-	return r->preview_self != NULL && r->preview_self != r->seat[0].self;
+	return r->preview.engine != NULL && r->preview.self != r->seat[0].self;
 }
 
 /* All engines that a readout may go to, the protocol's own first; without an engine: none. */
@@ -27,7 +27,7 @@ static void seats_of(const struct bs_recon *r, struct seat to[SEATS])
 {
 	to[0] = r->seat[0];
 	to[1] = r->seat[1];
-	to[2] = (struct seat){ has_preview_beside(r) ? r->preview : NULL, r->preview_self };
+	to[2] = has_preview_beside(r) ? r->preview : (struct seat){ NULL, NULL, NULL };
 }
 
 /* ---- a scan ---- */
@@ -115,7 +115,7 @@ static int begin_engines(struct bs_recon *r, const struct frame *f, uint32_t slo
 	int rc = f->seat->engine->begin(f->seat->self, slot);
 
 	if (rc == 0 && has_preview_beside(r))
-		rc = r->preview->begin(r->preview_self, slot);
+		rc = r->preview.engine->begin(r->preview.self, slot);
 	return rc;
 }
 
@@ -148,13 +148,13 @@ static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const struct bs_
 	       const float *data)
 {
 	const struct seat *own = r->frame[slot].seat;
-	const float *k = r->plan.streams ? data + bs_path_at(head) : NULL;
+	const float *k = r->p->plan.streams ? data + bs_path_at(head) : NULL;
 	const float *from = data + 2 * (size_t)head->discard_pre;
 	const size_t stride = head->number_of_samples;
 	int rc = own->engine->add(own->self, slot, row, k, from, stride);
 
 	if (rc == 0 && has_preview_beside(r))
-		rc = r->preview->add(r->preview_self, slot, row, k, from, stride);
+		rc = r->preview.engine->add(r->preview.self, slot, row, k, from, stride);
 	return rc;
 }
 
@@ -186,7 +186,7 @@ static int find_window(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 		return BS_RECON_POP_FIRST;
 	return rc == 0 ? 0
 		       : bs_fail(why, rc, "engine %s failed at acquisition %u",
-				 r->frame[slot].seat->engine->name, head->scan_counter);
+				 r->frame[slot].seat->name, head->scan_counter);
 }
 
 /* Where a line belongs; BS_RECON_POP_FIRST: an image is to be made of what lies there. */
@@ -245,7 +245,7 @@ static int take_beside(struct bs_recon *r, enum bs_kind kind, const struct bs_mr
 	rc = add_beside(r, slot, kind, row, head, data);
 	return rc == 0 ? 0
 		       : bs_fail(why, rc, "engine %s failed at acquisition %u (%s)",
-				 r->seat[0].engine->name, head->scan_counter, bs_kind_name(kind));
+				 r->seat[0].name, head->scan_counter, bs_kind_name(kind));
 }
 
 /* A row is whole, of so many readouts: the engines take it. */
@@ -256,7 +256,7 @@ static int add_row(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *h
 	int rc = f->absent ? 0 : add(r, slot, row, head, data);
 
 	if (rc == 0 && (head->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO)) &&
-	    bs_protocol_uses(r->p, BS_KIND_CALIBRATION))
+	    bs_kind_used(r->p, BS_KIND_CALIBRATION))
 		rc = add_beside(r, slot, BS_KIND_CALIBRATION, row, head, data);
 	if (rc != 0)
 		return rc;
@@ -264,7 +264,7 @@ static int add_row(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *h
 		bs_frame_weigh(r, slot, head, row, data);
 	bs_opens_row(&r->opens, slot, row);
 	f->summed += readouts;
-	if (r->preview_self != NULL && r->opens.at[slot].have % r->p->preview_every == 0 &&
+	if (r->preview.engine != NULL && r->opens.at[slot].have % r->p->preview_every == 0 &&
 	    r->images >= r->passed && !f->passed)
 		f->preview_due = true;
 	return 0;
@@ -322,8 +322,7 @@ static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	if (r->opens.at[slot].state == BS_OPEN_EMPTY)
 		rc = begin_frame(r, slot, head, row);
 	if (rc != 0)
-		return bs_fail(why, rc, "engine %s refused to begin a frame",
-			       f->seat->engine->name);
+		return bs_fail(why, rc, "engine %s refused to begin a frame", f->seat->name);
 	if (r->opens.at[slot].row[row])
 		return bs_fail(why, BS_ERR_INDEX,
 			       "acquisition %u: readout %u is in the frame already",
@@ -344,7 +343,7 @@ static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 		rc = line_taken(r, slot, head->flags);
 	}
 	if (rc != 0)
-		return bs_fail(why, rc, "engine %s failed at acquisition %u", f->seat->engine->name,
+		return bs_fail(why, rc, "engine %s failed at acquisition %u", f->seat->name,
 			       head->scan_counter);
 	return 0;
 }
@@ -376,7 +375,7 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 
 	if (uses && r->seen == 0)
 		bs_recon_see(r, head, data);
-	if (uses && row != BS_ROW_NONE && r->plan.on_grid)
+	if (uses && row != BS_ROW_NONE && r->p->plan.on_grid)
 		bs_readouts_see(&r->readouts, r->p, head);
 	if (!uses) {
 		r->kinds.unused[kind]++;
@@ -403,8 +402,8 @@ void bs_recon_reading(struct bs_recon *r, bool wait, uint64_t *made, uint64_t *r
 
 	if (other->engine != NULL && other->engine->reading != NULL)
 		other->engine->reading(other->self, true, made, read);
-	if (has_preview_beside(r) && r->preview->reading != NULL)
-		r->preview->reading(r->preview_self, true, made, read);
+	if (has_preview_beside(r) && r->preview.engine->reading != NULL)
+		r->preview.engine->reading(r->preview.self, true, made, read);
 	*made = *read = 0;
 	if (own->engine->reading != NULL)
 		own->engine->reading(own->self, wait, made, read);
@@ -520,7 +519,7 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	int rc = preview ? 0 : add_rest(r, slot);
 
 	if (rc != 0)
-		return bs_fail(why, rc, "engine %s failed to add averages", f->seat->engine->name);
+		return bs_fail(why, rc, "engine %s failed to add averages", f->seat->name);
 	memset(&image->report, 0, sizeof(image->report));
 	image->report.allowed = bs_scankey_iterations(&r->info, r->aim.iterations);
 	image->report.gridded = f->seat == &r->seat[1];
@@ -528,7 +527,7 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	image->preview = preview;
 	bs_frame_describe(r, slot, image);
 	if (preview)
-		rc = r->preview->peek(r->preview_self, slot, image->pixels);
+		rc = r->preview.engine->peek(r->preview.self, slot, image->pixels);
 	else if (r->groups > 0)
 		rc = bs_window_image(r, slot, image->pixels, deadline_ns, &image->report);
 	else
@@ -582,8 +581,7 @@ int bs_recon_maps(struct bs_recon *r, struct bs_fail *why)
 		for (uint32_t s = 0; rc == 0 && s < r->p->slices; s++)
 			if (seats[i].engine != NULL && seats[i].engine->maps != NULL)
 				rc = seats[i].engine->maps(seats[i].self, s);
-	return rc == 0 ? 0
-		       : bs_fail(why, rc, "engine %s refused its maps", r->seat[0].engine->name);
+	return rc == 0 ? 0 : bs_fail(why, rc, "engine %s refused its maps", r->seat[0].name);
 }
 
 bool bs_recon_imaged(const struct bs_recon *r)

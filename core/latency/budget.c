@@ -32,7 +32,7 @@ const char *bs_budget_stage_name(enum bs_budget_stage s)
 
 void bs_budget_open(struct bs_budget *b, const struct bs_protocol *p, bool gridding)
 {
-	bool solves = bs_plan_of(p).solve != BS_SOLVE_NONE;
+	bool solves = p->plan.solve != BS_SOLVE_NONE;
 
 	memset(b, 0, sizeof(*b));
 	b->p = p;

@@ -1,7 +1,29 @@
 /* core/plan/plan.c - see plan.h */
-#include "core/plan/plan.h"
+#include "core/protocol.h"
+
+#include <string.h>
 
 #include "core/text.h"
+
+static bool on_grid(const struct bs_protocol *p)
+{
+	return bs_methods[p->method].on_grid || p->traj.type == BS_TRAJ_CARTESIAN;
+}
+
+static bool streams(const struct bs_protocol *p)
+{
+	return p->traj.type == BS_TRAJ_STREAM;
+}
+
+static bool off_resonance(const struct bs_protocol *p)
+{
+	return p->field.map_file[0] != '\0' || p->field.from == BS_FIELD_STUDY;
+}
+
+static bool keeps_phase(const struct bs_protocol *p)
+{
+	return p->output == BS_OUTPUT_COMPLEX || p->output == BS_OUTPUT_PHASE;
+}
 
 static enum bs_encode encode_of(const struct bs_protocol *p)
 {
@@ -11,9 +33,9 @@ static enum bs_encode encode_of(const struct bs_protocol *p)
 		return BS_ENCODE_NOTHING;
 	if (method->on_grid)
 		return BS_ENCODE_LINES;
-	if (bs_plan_streams(p))
+	if (streams(p))
 		return BS_ENCODE_PATH;
-	if (bs_plan_off_resonance(p))
+	if (off_resonance(p))
 		return BS_ENCODE_FIELD;
 	return method->solves && p->fhd == BS_SUM_EXACT ? BS_ENCODE_EXACT : BS_ENCODE_GRID;
 }
@@ -32,7 +54,7 @@ static bool combines(const struct bs_protocol *p)
 {
 	return p->combine != BS_COMBINE_NONE &&
 	       (!bs_methods[p->method].uses_maps ||
-		(bs_protocol_map_images(p) > 1 && !bs_protocol_keeps_phase(p)));
+		(bs_protocol_map_images(p) > 1 && !keeps_phase(p)));
 }
 
 static bool resizes(const struct bs_protocol *p)
@@ -58,49 +80,73 @@ static uint32_t stages_of(const struct bs_protocol *p)
 	       (uint32_t)(p->output == BS_OUTPUT_VELOCITY) << BS_PLAN_VELOCITY;
 }
 
-/* Of streams, a GPU has: 2D, whole frames, weights that each readout tells, no preconditioner. */
-static bool host_only(const struct bs_protocol *p)
+/* Engines make maps from the scan where all coils are combined, or solved for, with them. */
+static bool has_stages(const struct bs_plan *plan)
 {
-	const struct bs_method_traits *method = &bs_methods[p->method];
+	const bool works = plan->encode != BS_ENCODE_NOTHING;
+	const bool direct = works && plan->solve == BS_SOLVE_NONE;
 
-	return bs_plan_streams(p) &&
-	       (method->on_grid || (method->solves && p->precond != BS_PRECOND_NONE) ||
-		p->dims != 2 || p->density == BS_DENSITY_PIPE || p->frame_step > 0 ||
-		p->preview_every > 0 || p->traj.estimate_delay);
+	return (!bs_plan_has(plan, BS_PLAN_ECHOES) || direct) &&
+	       (plan->maps != BS_PLAN_MAPS_SCAN || direct || (works && plan->joint));
 }
 
-struct bs_plan bs_plan_of(const struct bs_protocol *p)
+/* Nor do these with a path that is known only when a frame is whole. */
+static bool takes_path(const struct bs_plan *plan)
+{
+	return plan->encode == BS_ENCODE_NOTHING ||
+	       (plan->encode == BS_ENCODE_PATH && plan->maps != BS_PLAN_MAPS_SCAN &&
+		!bs_plan_has(plan, BS_PLAN_ECHOES));
+}
+
+static void make(struct bs_plan *plan, const struct bs_protocol *p)
 {
 	const struct bs_method_traits *method = &bs_methods[p->method];
-	struct bs_plan plan = {
-		.encode = encode_of(p),
-		.solve = method->uses_q   ? BS_SOLVE_CG
-			 : method->solves ? BS_SOLVE_UNFOLD
-					  : BS_SOLVE_NONE,
-		.together = method->solves && !method->uses_maps ? 1 : p->coils,
-		.stages = stages_of(p),
-		.maps = maps_of(p),
-		.weighs = method->weighs,
-		.preview = method->preview,
-		.counting = method->counting,
-		.joint = method->uses_maps,
-		.on_grid = bs_plan_on_grid(p),
-		.streams = bs_plan_streams(p),
-		.host_only = host_only(p),
-		.off_resonance = bs_plan_off_resonance(p),
-		.accelerated = p->parallel != BS_PARALLEL_NONE,
-		.corrects = p->epi_correct || p->navigators != BS_NAVIGATE_OFF,
-		.prepares = p->whiten != BS_WHITEN_OFF || p->virtual_coils > 0,
-		.shares_coils = method->shares_coils,
-		.shares_rows = method->shares_rows,
-	};
 
-	plan.takes[BS_KEPT_MAPS] = plan.maps == BS_PLAN_MAPS_STUDY && p->slices > 0;
-	plan.takes[BS_KEPT_FIELD] = p->field.from == BS_FIELD_STUDY;
-	plan.calibrates =
-		bs_plan_has(plan, BS_PLAN_FILL) || (plan.maps == BS_PLAN_MAPS_SCAN && plan.on_grid);
-	plan.waits = plan.calibrates || plan.maps == BS_PLAN_MAPS_SCAN || plan.prepares;
-	return plan;
+	memset(plan, 0, sizeof(*plan)); /* plans are compared byte for byte */
+	plan->encode = encode_of(p);
+	plan->solve = method->uses_q   ? BS_SOLVE_CG
+		      : method->solves ? BS_SOLVE_UNFOLD
+				       : BS_SOLVE_NONE;
+	plan->together = method->solves && !method->uses_maps ? 1 : p->coils;
+	plan->stages = stages_of(p);
+	plan->maps = maps_of(p);
+	plan->weighs = method->weighs;
+	plan->preview = method->preview;
+	plan->counting = method->counting;
+	plan->joint = method->uses_maps;
+	plan->on_grid = on_grid(p);
+	plan->streams = streams(p);
+	plan->paths = streams(p) || p->traj.type == BS_TRAJ_FILE;
+	plan->passes = method->passes;
+	plan->windows = method->windows;
+	plan->previews = method->previews;
+	plan->off_resonance = off_resonance(p);
+	plan->takes[BS_KEPT_MAPS] = plan->maps == BS_PLAN_MAPS_STUDY && p->slices > 0;
+	plan->takes[BS_KEPT_FIELD] = p->field.from == BS_FIELD_STUDY;
+	plan->accelerated = p->parallel != BS_PARALLEL_NONE;
+	plan->corrects = p->epi_correct || p->navigators != BS_NAVIGATE_OFF;
+	plan->prepares = p->whiten != BS_WHITEN_OFF || p->virtual_coils > 0;
+	plan->calibrates = bs_plan_has(plan, BS_PLAN_FILL) ||
+			   (plan->maps == BS_PLAN_MAPS_SCAN && plan->on_grid);
+	plan->waits = plan->calibrates || plan->maps == BS_PLAN_MAPS_SCAN || plan->prepares;
+	plan->keeps_phase = keeps_phase(p);
+	plan->absent = !has_stages(plan)                    ? BS_ABSENT_STAGES
+		       : plan->streams && !takes_path(plan) ? BS_ABSENT_PATH
+							    : BS_ABSENT_NOT;
+	bs_plan_choose_place(plan, p);
+}
+
+void bs_plan_make(struct bs_protocol *p)
+{
+	make(&p->plan, p);
+}
+
+bool bs_plan_holds(const struct bs_protocol *p)
+{
+	struct bs_plan now;
+
+	make(&now, p);
+	return memcmp(&now, &p->plan, sizeof(now)) == 0;
 }
 
 static const char *const maps[] = { "", " by maps_file", " by maps of the scan",
@@ -117,7 +163,7 @@ static void put_stages(struct bs_text *t, const struct bs_plan *plan, enum bs_pl
 	const char *between = t->len > 0 ? " > " : "";
 
 	for (unsigned s = first; s < end; s++)
-		if (bs_plan_has(*plan, (enum bs_plan_stage)s)) {
+		if (bs_plan_has(plan, (enum bs_plan_stage)s)) {
 			bs_text_put(t, "%s%s%s", between, names[s],
 				    s == BS_PLAN_COMBINE && !plan->joint ? maps[plan->maps] : "");
 			between = ", ";

@@ -8,7 +8,7 @@
 #include "core/hash.h"
 #include "core/memory/arena.h"
 #include "core/memory/stamp.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 
 static const char *const what[BS_KEPT_KINDS] = { "image.maps", "field.from" };
 
@@ -17,14 +17,14 @@ static const char *const what[BS_KEPT_KINDS] = { "image.maps", "field.from" };
 /* Of what the protocol takes; a field map may be on any matrix. */
 static uint64_t taken_bytes(const struct bs_protocol *p, enum bs_kept_kind kind)
 {
-	if (!bs_plan_of(p).takes[kind])
+	if (!p->plan.takes[kind])
 		return 0;
 	return kind == BS_KEPT_MAPS ? p->slices * bs_protocol_map_values(p) * 8 : 1;
 }
 
 static uint64_t left_bytes(const struct bs_protocol *p, enum bs_kept_kind kind)
 {
-	if (kind != BS_KEPT_FIELD || !bs_plan_has(bs_plan_of(p), BS_PLAN_ECHOES))
+	if (kind != BS_KEPT_FIELD || !bs_plan_has(&p->plan, BS_PLAN_ECHOES))
 		return 0;
 	return p->slices * bs_protocol_voxels(p) * sizeof(float);
 }
@@ -215,7 +215,7 @@ int bs_scan_study_open(struct bs_scan_study *scan, const struct bs_study *study,
 	memset(scan->posed, 0, sizeof(scan->posed));
 	for (int k = 0; k < BS_KEPT_KINDS; k++) {
 		scan->taken[k] = BS_SCAN_TAKES_NONE;
-		if (rc == 0 && bs_plan_of(p).takes[k])
+		if (rc == 0 && p->plan.takes[k])
 			rc = choose(&scan->taken[k], study, (enum bs_kept_kind)k, p, info, why);
 	}
 	if (scan->taken[BS_KEPT_MAPS] != BS_SCAN_TAKES_NONE)
@@ -324,9 +324,9 @@ int bs_scan_study_line(struct bs_scan_study *scan, const struct bs_study *study,
 /* Virtual coils are others in each scan: their maps are nobody's. */
 static bool makes(const struct bs_protocol *p, enum bs_kept_kind kind)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 
-	return kind == BS_KEPT_MAPS ? plan.maps == BS_PLAN_MAPS_SCAN && p->virtual_coils == 0
+	return kind == BS_KEPT_MAPS ? plan->maps == BS_PLAN_MAPS_SCAN && p->virtual_coils == 0
 				    : bs_plan_has(plan, BS_PLAN_ECHOES);
 }
 
@@ -335,7 +335,7 @@ bool bs_study_wants(const struct bs_site *site, enum bs_kept_kind kind, const st
 	for (uint32_t i = 0; makes(p, kind) && i < site->protocols; i++) {
 		const struct bs_protocol *q = &site->protocol[i];
 
-		if (bs_plan_of(q).takes[kind] && q->slices == p->slices &&
+		if (q->plan.takes[kind] && q->slices == p->slices &&
 		    (kind == BS_KEPT_FIELD ||
 		     (q->coils == p->coils &&
 		      bs_protocol_map_images(q) == bs_protocol_map_images(p) &&

@@ -80,7 +80,7 @@ static bool passes(const struct bs_client *c)
 {
 	const struct bs_protocol *p = bs_names_protocol(c->env->site, c->protocol);
 
-	return p != NULL && bs_methods[p->method].passes;
+	return p != NULL && p->plan.passes;
 }
 
 static void open_scan(struct bs_client *c, int64_t now_ns)

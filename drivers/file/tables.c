@@ -128,7 +128,7 @@ static int load_maps(float **out, const struct bs_protocol *p, struct bs_fail *w
 static int room_for_maps(float **out, const struct bs_protocol *p, struct bs_fail *why)
 {
 	const uint64_t size = bs_protocol_map_values(p) * p->slices;
-	const bool taken = bs_plan_of(p).maps == BS_PLAN_MAPS_STUDY;
+	const bool taken = p->plan.maps == BS_PLAN_MAPS_STUDY;
 
 	*out = calloc((size_t)size, 8);
 	if (*out == NULL)
@@ -267,10 +267,10 @@ static int load_all(struct bs_loaded *l, const struct bs_protocol *p, const char
 		    struct bs_fail *why)
 {
 	struct bs_protocol found = *p;
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 	int rc = 0;
 
-	if (plan.encode != BS_ENCODE_LINES && !plan.streams) {
+	if (plan->encode != BS_ENCODE_LINES && !plan->streams) {
 		*key = p->traj.type == BS_TRAJ_FILE ? "trajectory.file" : "trajectory.type";
 		rc = load_traj(&l->traj, p, why);
 		l->tables.traj = &l->traj;
@@ -288,11 +288,11 @@ static int load_all(struct bs_loaded *l, const struct bs_protocol *p, const char
 		*key = "image.maps_file";
 		rc = load_maps(&l->maps, p, why);
 	}
-	if (rc == 0 && (plan.maps == BS_PLAN_MAPS_SCAN || plan.maps == BS_PLAN_MAPS_STUDY)) {
+	if (rc == 0 && (plan->maps == BS_PLAN_MAPS_SCAN || plan->maps == BS_PLAN_MAPS_STUDY)) {
 		*key = "image.maps";
 		rc = room_for_maps(&l->maps, p, why);
 	}
-	if (rc == 0 && plan.off_resonance) {
+	if (rc == 0 && plan->off_resonance) {
 		*key = field_key(p);
 		rc = make_field(&l->field, p, why);
 	}
@@ -323,7 +323,7 @@ int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_f
 	}
 	l->tables.weight = l->weight;
 	l->tables.maps = l->maps;
-	l->tables.made = bs_plan_of(p).maps == BS_PLAN_MAPS_SCAN ? l->maps : NULL;
+	l->tables.made = p->plan.maps == BS_PLAN_MAPS_SCAN ? l->maps : NULL;
 	l->tables.field = l->field;
 	l->tables.turn = l->turn;
 	l->tables.w = l->w;

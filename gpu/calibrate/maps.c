@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "gpu/calibrate/espirit.h"
 #include "gpu/calibrate/maps_simd.h"
 #include "gpu/calibrate/region.h"
@@ -71,7 +71,7 @@ static struct bs_region_spec region_of(const struct bs_protocol *p)
 /* Voxels of the field of view: along the readout the matrix's, of which lines are oversampled. */
 static uint32_t field(const struct bs_protocol *p, int axis)
 {
-	return axis == 0 || !bs_plan_of(p).on_grid ? p->matrix[axis] : p->encoded[axis];
+	return axis == 0 || !p->plan.on_grid ? p->matrix[axis] : p->encoded[axis];
 }
 
 static struct bs_espirit_spec espirit_of(const struct bs_protocol *p, const uint32_t block[3])
@@ -113,7 +113,7 @@ static void lay(struct bs_maps *m, struct bs_room *r)
 {
 	const struct bs_protocol *p = m->p;
 	const uint32_t *n = m->most;
-	const bool grid = bs_plan_of(p).on_grid;
+	const bool grid = p->plan.on_grid;
 	const bool walsh = by_walsh(p);
 
 	bs_room_take(r, &m->trim, "", grid, (uint64_t)n[0] * p->encoded[0] * 8);
@@ -144,7 +144,7 @@ bool bs_maps_by_espirit(const struct bs_protocol *p, struct bs_espirit_spec *spe
 {
 	struct bs_maps m;
 
-	if (bs_plan_of(p).maps != BS_PLAN_MAPS_SCAN || by_walsh(p))
+	if (p->plan.maps != BS_PLAN_MAPS_SCAN || by_walsh(p))
 		return false;
 	size(&m, p);
 	*spec = espirit_of(p, m.most);
@@ -153,7 +153,7 @@ bool bs_maps_by_espirit(const struct bs_protocol *p, struct bs_espirit_spec *spe
 
 int bs_maps_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 	const struct bs_region_spec region = region_of(p);
 	const struct bs_walsh_spec walsh = walsh_of(p);
 	struct bs_espirit_spec espirit;
@@ -161,12 +161,12 @@ int bs_maps_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fa
 	struct bs_room room = { 0 };
 	int rc;
 
-	if (plan.maps != BS_PLAN_MAPS_SCAN)
+	if (plan->maps != BS_PLAN_MAPS_SCAN)
 		return 0;
 	size(&m, p);
 	lay(&m, &room);
 	espirit = espirit_of(p, m.most);
-	rc = plan.on_grid ? bs_region_need(&region, need, why) : 0;
+	rc = plan->on_grid ? bs_region_need(&region, need, why) : 0;
 	if (rc == 0)
 		rc = by_walsh(p) ? bs_walsh_need(&walsh, need, why)
 				 : bs_espirit_need(&espirit, need, why);
@@ -232,7 +232,7 @@ static void make_phases(struct bs_maps *m)
 int bs_maps_plan(struct bs_maps **plan, const struct bs_protocol *p, float *maps,
 		 struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
 {
-	const struct bs_plan kind = bs_plan_of(p);
+	const struct bs_plan *kind = &p->plan;
 	const struct bs_region_spec region = region_of(p);
 	const struct bs_walsh_spec walsh = walsh_of(p);
 	struct bs_espirit_spec espirit;
@@ -241,14 +241,14 @@ int bs_maps_plan(struct bs_maps **plan, const struct bs_protocol *p, float *maps
 	int rc;
 
 	*plan = NULL;
-	if (kind.maps != BS_PLAN_MAPS_SCAN)
+	if (kind->maps != BS_PLAN_MAPS_SCAN)
 		return 0;
 	m = calloc(1, sizeof(*m));
 	if (m == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "coil maps");
 	size(m, p);
 	espirit = espirit_of(p, m->most);
-	rc = kind.on_grid ? bs_region_plan(&m->region, &region, arena, why) : 0;
+	rc = kind->on_grid ? bs_region_plan(&m->region, &region, arena, why) : 0;
 	if (rc == 0)
 		rc = by_walsh(p) ? bs_walsh_plan(&m->walsh, &walsh, arena, team, why)
 				 : bs_espirit_plan(&m->espirit, &espirit, arena, team, why);

@@ -23,7 +23,5 @@ static const struct bs_encoding *row_of(enum bs_encode encode)
 
 struct bs_encoder bs_encoder_of(const struct bs_protocol *p)
 {
-	return (struct bs_encoder){ .row = row_of(bs_plan_of(p).encode),
-				    .p = p,
-				    .coils = p->coils };
+	return (struct bs_encoder){ .row = row_of(p->plan.encode), .p = p, .coils = p->coils };
 }

@@ -12,7 +12,7 @@
 #define BS_GPU_ENCODE_ENCODE_H
 
 #include "core/engine.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "gpu/image/cartesian.h"
 #include "gpu/nufft/nufft.h"
 #include "gpu/solve/segments.h"

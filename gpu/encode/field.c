@@ -18,7 +18,7 @@ struct bs_segments_spec bs_gridding_segments(const struct bs_protocol *p, uint32
 
 static int field_need(const struct bs_encoder *e, struct bs_need *need, struct bs_fail *why)
 {
-	const struct bs_segments_spec s = bs_gridding_segments(e->p, bs_plan_of(e->p).together);
+	const struct bs_segments_spec s = bs_gridding_segments(e->p, e->p->plan.together);
 
 	return bs_segments_need(&s, need, why);
 }
@@ -26,7 +26,7 @@ static int field_need(const struct bs_encoder *e, struct bs_need *need, struct b
 static int field_plan(struct bs_encoder *e, const struct bs_tables *tables, const float *weight,
 		      const struct bs_arm_env *env, struct bs_fail *why)
 {
-	const struct bs_segments_spec s = bs_gridding_segments(e->p, bs_plan_of(e->p).together);
+	const struct bs_segments_spec s = bs_gridding_segments(e->p, e->p->plan.together);
 	struct bs_segments *segments = NULL;
 	int rc = bs_segments_plan(&segments, &s, tables->traj->k, weight, tables->field, env->arena,
 				  env->team, env->cache_dir, why);

@@ -35,7 +35,7 @@ static struct bs_nufft_spec spec_of(const struct bs_encoder *e)
 	struct bs_nufft_spec s = bs_gridding_spec(e->p);
 
 	s.coils = e->coils;
-	s.peek = s.peek && bs_plan_of(e->p).solve == BS_SOLVE_NONE;
+	s.peek = s.peek && e->p->plan.solve == BS_SOLVE_NONE;
 	if (e->whole) {
 		s.chunk = s.part = 0;
 		s.states = 1;
@@ -57,9 +57,7 @@ static int grid_plan(struct bs_encoder *e, const struct bs_tables *tables, const
 	const float *k = tables->traj->k;
 	struct bs_nufft *nufft = NULL;
 	float *boxed = NULL;
-	int rc = bs_plan_of(e->p).solve == BS_SOLVE_NONE
-			 ? 0
-			 : bs_lsq_boxed(&boxed, e->p, k, weight, why);
+	int rc = e->p->plan.solve == BS_SOLVE_NONE ? 0 : bs_lsq_boxed(&boxed, e->p, k, weight, why);
 
 	if (rc == 0)
 		rc = bs_nufft_plan(&nufft, &s, k, boxed != NULL ? boxed : weight, env->arena,

@@ -6,8 +6,8 @@
 /* Where coils' images are completed they are made on the encoded grid, and cropped after that. */
 struct bs_cart_spec bs_lines_spec(const struct bs_protocol *p)
 {
-	const bool completed = p->partial_fourier == BS_PARTIAL_FOURIER_POCS &&
-			       bs_plan_of(p).solve == BS_SOLVE_NONE;
+	const bool completed =
+		p->partial_fourier == BS_PARTIAL_FOURIER_POCS && p->plan.solve == BS_SOLVE_NONE;
 	struct bs_cart_spec s = { .samples = p->samples,
 				  .coils = p->coils,
 				  .states = bs_protocol_frames(p) };

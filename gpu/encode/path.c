@@ -7,7 +7,7 @@ static struct bs_nufft_spec spec_of(const struct bs_encoder *e)
 {
 	struct bs_nufft_spec s = bs_gridding_spec(e->p);
 
-	s.coils = bs_plan_of(e->p).together;
+	s.coils = e->p->plan.together;
 	return s;
 }
 

@@ -52,7 +52,7 @@ static void size(struct bs_center *c, const struct bs_protocol *p)
 	struct bs_protocol *low = &c->low;
 
 	memset(c, 0, sizeof(*c));
-	c->ls = &bs_engine_ls_host;
+	c->ls = &bs_engine_host;
 	c->samples = p->samples;
 	*low = *p;
 	low->method = bs_method_least_squares();
@@ -81,6 +81,7 @@ static void size(struct bs_center *c, const struct bs_protocol *p)
 		low->matrix[a] = least(c->lines[a] + (c->lines[a] + 1) / 2, p->matrix[a]);
 		low->image_matrix[a] = low->matrix[a];
 	}
+	bs_plan_make(low);
 }
 
 /* Of a coil, between the axes: points along x, then y as well. */
@@ -126,7 +127,7 @@ int bs_center_need(const struct bs_protocol *p, struct bs_need *need, struct bs_
 	uint64_t bytes;
 	int rc;
 
-	if (bs_plan_of(p).streams)
+	if (p->plan.streams)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': image.maps: not from samples whose trajectory comes "
 			       "with them (trajectory.type stream)",

@@ -24,7 +24,7 @@ static uint64_t bytes_of(const struct bs_protocol *p)
 
 int bs_echoes_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
-	if (!bs_plan_has(bs_plan_of(p), BS_PLAN_ECHOES))
+	if (!bs_plan_has(&p->plan, BS_PLAN_ECHOES))
 		return 0;
 	bs_need_add(need, "echoes' coil images", p->slices, bytes_of(p));
 	bs_need_add(need, "echoes seen", 1, p->slices * sizeof(uint32_t));
@@ -38,7 +38,7 @@ int bs_echoes_arm(struct bs_echoes **echoes, const struct bs_protocol *p,
 	int rc;
 
 	*echoes = NULL;
-	if (!bs_plan_has(bs_plan_of(p), BS_PLAN_ECHOES))
+	if (!bs_plan_has(&p->plan, BS_PLAN_ECHOES))
 		return 0;
 	e = calloc(1, sizeof(*e));
 	if (e == NULL)

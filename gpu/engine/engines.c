@@ -1,11 +1,9 @@
-/* gpu/engine/engines.c - which engine serves a method and a backend; see engines.h */
+/* gpu/engine/engines.c - the engine of a plan's place; see engines.h */
 #include "gpu/engine/engines.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "gpu/encode/encode.h"
-#include "gpu/engine/shares.h"
 #include "gpu/nufft/cuda/choice.h"
 
 #if BS_GPU
@@ -18,30 +16,13 @@
 #define CUDA(engine) NULL
 #endif
 
-/*
- * A method's functions; its traits are in core/method.c. NULL: it has none, or not in this build.
- */
-static const struct {
-	const struct bs_engine *host, *cuda;
-	const struct bs_engine *coils; /* on several GPUs, each with some of the coils (shares.h) */
-	const struct bs_tuner *tuner;
-} table[] = {
-	/* clang-format off */
-	[BS_METHOD_GRIDDING] = { &bs_engine_gridding_host, CUDA(bs_engine_gridding_cuda),
-				 CUDA(bs_engine_gridding_multi), CUDA(bs_gridding_tuner) },
-	[BS_METHOD_LS] = { &bs_engine_ls_host, CUDA(bs_engine_ls_cuda),
-			   CUDA(bs_engine_ls_multi), CUDA(bs_ls_tuner) },
-	[BS_METHOD_SENSE] = { &bs_engine_sense_host, CUDA(bs_engine_sense_cuda),
-			      CUDA(bs_engine_sense_multi), CUDA(bs_sense_tuner) },
-	[BS_METHOD_CARTESIAN] = { &bs_engine_cartesian_host, CUDA(bs_engine_cartesian_cuda),
-				  NULL, NULL },
-	[BS_METHOD_CARTESIAN_SENSE] = { &bs_engine_unfold_host, CUDA(bs_engine_unfold_cuda),
-					NULL, NULL },
-	[BS_METHOD_NOOP] = { &bs_engine_noop, &bs_engine_noop, NULL, NULL },
-	[BS_METHOD_PASS] = { &bs_engine_noop, &bs_engine_noop, NULL, NULL },
-	/* clang-format on */
+/* NULL: not in this build. */
+static const struct bs_engine *const places[] = {
+	[BS_PLACE_NOTHING] = &bs_engine_noop,     [BS_PLACE_HOST] = &bs_engine_host,
+	[BS_PLACE_GPU] = CUDA(bs_engine_cuda),    [BS_PLACE_COILS] = CUDA(bs_engine_coils),
+	[BS_PLACE_SLABS] = CUDA(bs_engine_slabs),
 };
-_Static_assert(sizeof(table) / sizeof(table[0]) == BS_METHODS, "a row for each method");
+_Static_assert(sizeof(places) / sizeof(places[0]) == BS_PLACES, "an engine for each place");
 
 /* 0: there is a GPU. */
 static int answers(struct bs_fail *why)
@@ -109,145 +90,100 @@ int bs_engines_policy(const struct bs_devices *devices, enum bs_wait wait, bool 
 #endif
 }
 
-bool bs_engines_on_gpu(const char *name)
-{
-	return strstr(name, "cuda") != NULL;
-}
-
 double bs_gridding_accuracy(const struct bs_protocol *p, const struct bs_engine *engine)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 	const struct bs_nufft_spec s = bs_gridding_spec(p);
 
-	if (plan.on_grid || plan.encode == BS_ENCODE_NOTHING)
+	if (plan->on_grid || plan->encode == BS_ENCODE_NOTHING)
 		return 0.0;
-	return bs_engines_on_gpu(engine->name) ? bs_nufft_cuda_accuracy(&s) : bs_nufft_accuracy(&s);
+	return bs_plan_on_gpu(engine->place) ? bs_nufft_cuda_accuracy(&s) : bs_nufft_accuracy(&s);
 }
 
-static const struct bs_engine *engine_on(const struct bs_protocol *p)
+/* An error: backend cuda without a GPU, or the site's GPUs are not here. */
+static int choose_place(enum bs_plan_place *place, const struct bs_protocol *p, struct bs_fail *why)
 {
-	switch (bs_shares_of(p).how) {
-	case BS_SHARING_COILS:
-		return table[p->method].coils;
-	case BS_SHARING_SLABS:
-		return CUDA(bs_engine_slabs_multi);
-	case BS_SHARING_NONE:
-		break;
-	}
-	return table[p->method].cuda;
-}
-
-/* The key, and its value, that has no CUDA engine; NULL: there is none. */
-static const char *host_only_of(const struct bs_protocol *p)
-{
-	return bs_plan_of(p).host_only
-		       ? "trajectory.type stream, but for whole frames in 2D, density ramp or "
-			 "none, without a preconditioner,"
-	       : p->field.from == BS_FIELD_ECHOES ? "field.from echoes"
-	       : bs_protocol_map_images(p) > 1    ? "image.map_sets 2"
-						  : NULL;
-}
-
-/*
- * *cuda: it runs on a GPU. An error: backend cuda without a GPU, or the site's GPUs are not here.
- */
-static int choose_backend(bool *cuda, const struct bs_protocol *p, struct bs_fail *why)
-{
-	const struct bs_engine *engine = table[p->method].cuda;
-	const char *host_only = host_only_of(p);
+	const bool cuda = p->backend == BS_BACKEND_CUDA;
 	struct bs_fail reason = { 0 };
 	int rc;
 
-	*cuda = p->backend == BS_BACKEND_CUDA;
-	if (host_only != NULL && *cuda)
+	*place = p->plan.place;
+	if (cuda && p->plan.host_only != BS_HOST_ONLY_NOT)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': %s has no CUDA engine: backend host", p->name,
-			       host_only);
-	if (host_only != NULL)
-		return 0;
-	if (engine == NULL || p->backend == BS_BACKEND_HOST ||
-	    (p->backend == BS_BACKEND_AUTO && engine == table[p->method].host))
+			       bs_host_only_words(p->plan.host_only));
+	if (!cuda && places[*place] == NULL)
+		*place = BS_PLACE_HOST;
+	if (!cuda && !bs_plan_on_gpu(*place))
 		return 0;
 	rc = answers(&reason);
 	if (rc == 0 && use(&p->gpu_devices, &reason) != 0)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': %s", p->name, reason.text);
 	if (rc == 0)
 		rc = probe(&reason);
-	if (rc != 0 && *cuda)
+	if (rc != 0 && cuda)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': backend cuda: %s", p->name,
 			       reason.text);
-	*cuda = rc == 0;
+	if (rc != 0)
+		*place = BS_PLACE_HOST;
 	return 0;
 }
 
-/* Engines make maps from the scan where all coils are combined, or solved for, with them. */
-static bool has_stages(const struct bs_protocol *p)
+/* No place has all of it. */
+static int refuse_absent(const struct bs_protocol *p, enum bs_plan_place place, struct bs_fail *why)
 {
-	const struct bs_plan plan = bs_plan_of(p);
-	const bool works = plan.encode != BS_ENCODE_NOTHING;
-	const bool direct = works && plan.solve == BS_SOLVE_NONE;
-
-	return (!bs_plan_has(plan, BS_PLAN_ECHOES) || direct) &&
-	       (plan.maps != BS_PLAN_MAPS_SCAN || direct || (works && plan.joint));
-}
-
-/* Nor do these with a path that is known only when a frame is whole. */
-static bool takes_path(const struct bs_protocol *p)
-{
-	const struct bs_plan plan = bs_plan_of(p);
-
-	return plan.encode == BS_ENCODE_NOTHING ||
-	       (plan.encode == BS_ENCODE_PATH && plan.maps != BS_PLAN_MAPS_SCAN &&
-		!bs_plan_has(plan, BS_PLAN_ECHOES));
+	if (p->plan.absent == BS_ABSENT_STAGES)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "protocol '%s': method %s has no %s engine here", p->name,
+			       bs_method_name(p->method), bs_plan_on_gpu(place) ? "CUDA" : "host");
+	return bs_fail(why, BS_ERR_UNSUPPORTED,
+		       "protocol '%s': trajectory.type stream: engine %s takes no path with the "
+		       "readouts",
+		       p->name, bs_plan_engine(&p->plan, place));
 }
 
 int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 		   struct bs_fail *why)
 {
-	bool cuda;
+	enum bs_plan_place place;
 	int rc;
 
 	if ((unsigned)p->method >= BS_METHODS)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': no such method", p->name);
+	if (!bs_plan_holds(p))
+		return bs_fail(why, BS_ERR_CONFIG, "protocol '%s': its plan is another one's",
+			       p->name);
 #if BS_GPU
 	bs_reach_hold(p->gpu_route);
 #endif
-	rc = choose_backend(&cuda, p, why);
-	if (rc != 0)
-		return rc;
-	*engine = !has_stages(p) ? NULL : cuda ? engine_on(p) : table[p->method].host;
-	if (*engine == NULL)
-		return bs_fail(why, BS_ERR_UNSUPPORTED,
-			       cuda && !BS_GPU ? "protocol '%s': backend cuda: this program was "
-						 "built without CUDA"
-					       : "protocol '%s': method %s has no %s engine here",
-			       p->name, bs_method_name(p->method), cuda ? "CUDA" : "host");
-	if (bs_plan_of(p).streams && !takes_path(p))
-		return bs_fail(
-			why, BS_ERR_UNSUPPORTED,
-			"protocol '%s': trajectory.type stream: engine %s takes no path with "
-			"the readouts",
-			p->name, (*engine)->name);
-	return 0;
+	rc = choose_place(&place, p, why);
+	if (rc == 0 && p->plan.absent != BS_ABSENT_NOT)
+		rc = refuse_absent(p, place, why);
+	if (rc == 0)
+		*engine = places[place];
+	return rc;
 }
 
 const struct bs_tuner *bs_engine_tuner(const struct bs_protocol *p)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 
-	return plan.off_resonance || plan.streams ? NULL : table[p->method].tuner;
+	if (plan->encode != BS_ENCODE_GRID && plan->encode != BS_ENCODE_EXACT)
+		return NULL;
+	return plan->solve == BS_SOLVE_NONE ? CUDA(bs_gridding_tuner)
+	       : plan->joint                ? CUDA(bs_sense_tuner)
+					    : CUDA(bs_ls_tuner);
 }
 
 void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,
 		     const struct bs_protocol *p)
 {
-	const char *why = p->backend == BS_BACKEND_AUTO ? host_only_of(p) : NULL;
-	const struct bs_shares s = bs_shares_of(p);
+	const enum bs_host_only why = p->plan.host_only;
 
-	if (bs_engines_on_gpu(engine->name))
-		(void)snprintf(words, size, "%s", s.words);
-	else if (why != NULL)
-		(void)snprintf(words, size, "host: %s has no CUDA engine", why);
+	if (bs_plan_on_gpu(engine->place))
+		(void)bs_plan_place_words(words, size, p);
+	else if (p->backend == BS_BACKEND_AUTO && why != BS_HOST_ONLY_NOT)
+		(void)snprintf(words, size, "host: %s has no CUDA engine", bs_host_only_words(why));
 	else
 		(void)snprintf(words, size, "host");
 }

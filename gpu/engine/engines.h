@@ -1,10 +1,10 @@
 /*
- * gpu/engine/engines.h - the reconstruction methods that this build has
+ * gpu/engine/engines.h - the engines that this build has, one for each place of a plan
  *
- * find: the engine for a protocol's method and backend; BS_ERR_UNSUPPORTED with the reason when
+ * find: the engine for a protocol's plan; BS_ERR_UNSUPPORTED with the reason when
  * this build or machine has none (backend cuda without a GPU; a GPU of gpu.devices that is not here
  * or unlike the first). auto: CUDA where a GPU answers, else host. The site's first GPU is current
- * in this thread afterwards: the one that arms and runs. Several: see gpu/engine/shares.h.
+ * in this thread afterwards: the one that arms and runs. Several: core/plan/plan.h.
  * place: where an engine that was found works, in words: "host", "GPUs 0, 1: 8 coils shared out".
  * For the recon process only: in a build with GPUs it may start the CUDA runtime.
  */
@@ -20,9 +20,6 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 		   struct bs_fail *why);
 void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,
 		     const struct bs_protocol *p);
-
-/* Whether the engine of that name (struct bs_engine) works on a GPU. */
-bool bs_engines_on_gpu(const char *name);
 
 /*
  * How this process waits for its GPUs, and whether its streams are urgent; before the first arm. 0
@@ -54,16 +51,10 @@ struct bs_tuner {
 const struct bs_tuner *bs_engine_tuner(const struct bs_protocol *p);
 extern const struct bs_tuner bs_gridding_tuner, bs_ls_tuner, bs_sense_tuner;
 
-extern const struct bs_engine bs_engine_gridding_host, bs_engine_cartesian_host, bs_engine_noop;
-extern const struct bs_engine bs_engine_ls_host, bs_engine_sense_host, bs_engine_unfold_host;
+extern const struct bs_engine bs_engine_noop, bs_engine_host;
 
-/* Only in a build with GPU=1. */
-extern const struct bs_engine bs_engine_gridding_cuda, bs_engine_cartesian_cuda, bs_engine_ls_cuda,
-	bs_engine_sense_cuda, bs_engine_unfold_cuda;
-
-/* On several GPUs (gpu/engine/multi/engine.cu), only in a build with GPU=1. */
-extern const struct bs_engine bs_engine_gridding_multi, bs_engine_ls_multi, bs_engine_sense_multi,
-	bs_engine_slabs_multi;
+/* Only in a build with GPU=1; the last two on several (gpu/engine/multi/engine.cu). */
+extern const struct bs_engine bs_engine_cuda, bs_engine_coils, bs_engine_slabs;
 
 BS_C_END
 #endif

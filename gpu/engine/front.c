@@ -39,7 +39,6 @@ struct frame {
 
 struct bs_front {
 	const struct bs_protocol *p;
-	struct bs_plan plan;
 	struct bs_recon *recon;
 	uint32_t inner_coils, slices, rows, quota; /* quota: of a slice's readouts that wait */
 	uint32_t calibrating, stride;              /* rows; off the grid, every so many */
@@ -72,6 +71,7 @@ void bs_front_inner(struct bs_protocol *inner, const struct bs_protocol *p)
 	inner->coils = bs_protocol_inner_coils(p);
 	inner->virtual_coils = 0;
 	inner->whiten = BS_WHITEN_OFF;
+	bs_plan_make(inner);
 }
 
 /* Along the readout, each with a matrix of its own. */
@@ -124,14 +124,14 @@ static uint32_t least(uint32_t a, uint32_t b)
 
 static void set_out(struct bs_front *f, const struct bs_protocol *p)
 {
-	*f = (struct bs_front){ .p = p, .plan = bs_plan_of(p) };
+	*f = (struct bs_front){ .p = p };
 	f->inner_coils = bs_protocol_inner_coils(p);
 	f->slices = p->virtual_coils > 0 ? p->slices : 1;
 	f->rows = bs_protocol_rows(p);
 	f->quota = (uint32_t)quota_of(p);
 	f->room = 2 * ((size_t)p->samples + p->discard) * p->coils + bs_protocol_path(p);
 	f->stride = (p->readouts + SPREAD - 1) / SPREAD;
-	f->calibrating = f->plan.encode == BS_ENCODE_LINES
+	f->calibrating = f->p->plan.encode == BS_ENCODE_LINES
 				 ? least(p->encoded[1], 2 * HALF) * least(p->encoded[2], 2 * HALF)
 				 : (p->readouts + f->stride - 1) / f->stride;
 	f->places = places_of(p);
@@ -142,7 +142,7 @@ int bs_front_need(const struct bs_protocol *p, struct bs_need *need, struct bs_f
 	struct bs_room room = { .need = need };
 	struct bs_front f;
 
-	if (!bs_plan_of(p).prepares)
+	if (!p->plan.prepares)
 		return 0;
 	set_out(&f, p);
 	lay(&f, &room);
@@ -157,7 +157,7 @@ int bs_front_arm(struct bs_front **out, const struct bs_protocol *p, struct bs_r
 	int rc;
 
 	*out = NULL;
-	if (!bs_plan_of(p).prepares)
+	if (!p->plan.prepares)
 		return 0;
 	rc = bs_dense_open(why);
 	if (rc != 0)
@@ -314,7 +314,7 @@ static uint32_t place_of(const struct bs_front *f, uint32_t row)
 
 	if (row >= f->rows)
 		return NONE;
-	if (f->plan.encode != BS_ENCODE_LINES)
+	if (f->p->plan.encode != BS_ENCODE_LINES)
 		return row % f->stride == 0 ? row / f->stride : NONE;
 	for (int i = 0; i < 2; i++) {
 		const uint32_t size = f->p->encoded[1 + i];
@@ -544,7 +544,7 @@ int bs_front_readout(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t
 	const enum bs_kind kind = bs_mrd_kind(head->flags);
 	struct bs_fail reason;
 
-	if (kind == BS_KIND_NOISE || !bs_protocol_uses(f->p, kind))
+	if (kind == BS_KIND_NOISE || !bs_kind_used(f->p, kind))
 		return bs_recon_readout(f->recon, head, row, data, now_ns, why);
 	if (!f->begun && begin(f, head, &reason) != 0)
 		f->broken = reason;

@@ -22,7 +22,6 @@
 
 struct engine {
 	const struct bs_protocol *p;
-	struct bs_plan plan;
 	struct bs_encoder encoder;
 	const struct bs_solving *solving; /* NULL: the sums are the images */
 	void *solver;
@@ -48,13 +47,13 @@ static bool fills(const struct bs_protocol *p)
 
 static bool completes(const struct bs_protocol *p)
 {
-	return bs_plan_of(p).encode == BS_ENCODE_LINES && bs_left_out_wanted(p);
+	return p->plan.encode == BS_ENCODE_LINES && bs_left_out_wanted(p);
 }
 
 /* Images behind F^H d, each of image_bytes. */
 static uint32_t images_of(const struct bs_protocol *p)
 {
-	const struct bs_solving *solving = bs_solving_of(bs_plan_of(p).solve);
+	const struct bs_solving *solving = bs_solving_of(p->plan.solve);
 
 	return solving != NULL ? solving->images(p) : p->coils;
 }
@@ -82,7 +81,7 @@ static int need_images(const struct bs_protocol *p, struct bs_need *need, struct
 	const uint64_t bytes = image_bytes(p);
 
 	(void)why;
-	switch (bs_plan_of(p).solve) {
+	switch (p->plan.solve) {
 	case BS_SOLVE_NONE:
 		bs_need_add(need, "coil images", p->coils, bytes);
 		break;
@@ -105,7 +104,7 @@ static int take_images(struct engine *e, struct bs_arena *arena, struct bs_fail 
 	const struct bs_protocol *p = e->p;
 	const size_t coils = (size_t)(rounded(image_bytes(p)) * p->coils);
 	const size_t grid = (size_t)(rounded(grid_bytes(p)) * p->coils);
-	const size_t images = e->plan.solve == BS_SOLVE_CG
+	const size_t images = e->p->plan.solve == BS_SOLVE_CG
 				      ? (size_t)(rounded(image_bytes(p)) * images_of(p))
 				      : (size_t)rounded(image_bytes(p) * images_of(p));
 
@@ -137,7 +136,7 @@ static int need_encoder(const struct bs_protocol *p, struct bs_need *need, struc
 
 static int need_solver(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
-	return bs_solving_of(bs_plan_of(p).solve)->need(p, need, why);
+	return bs_solving_of(p->plan.solve)->need(p, need, why);
 }
 
 static int need_filler(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
@@ -148,14 +147,14 @@ static int need_filler(const struct bs_protocol *p, struct bs_need *need, struct
 /* Cartesian SENSE solves with the lines that came. */
 static bool keeps_lines(const struct bs_protocol *p)
 {
-	return completes(p) || bs_plan_of(p).solve == BS_SOLVE_UNFOLD;
+	return completes(p) || p->plan.solve == BS_SOLVE_UNFOLD;
 }
 
 static int need_lines(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
 	if (!keeps_lines(p))
 		return 0;
-	if (bs_plan_of(p).solve == BS_SOLVE_NONE)
+	if (p->plan.solve == BS_SOLVE_NONE)
 		bs_need_add(need, "coil images on the grid", p->coils, grid_bytes(p));
 	return bs_left_out_need(p, bs_lines_spec(p).matrix, images_of(p), need, why);
 }
@@ -172,7 +171,7 @@ static int host_need(const struct bs_protocol *p, struct bs_need *need, struct b
 		[BS_SOLVE_UNFOLD] = { bs_mapped_need, need_encoder, need_images, need_solver,
 				      need_lines, bs_combiner_need },
 	};
-	const enum bs_solve solve = bs_plan_of(p).solve;
+	const enum bs_solve solve = p->plan.solve;
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && parts[solve][i] != NULL; i++)
@@ -203,7 +202,7 @@ static int plan_sums(struct engine *e, const struct bs_tables *tables, const str
 {
 	const struct bs_protocol *p = e->p;
 	float *weight = NULL;
-	int rc = e->plan.encode == BS_ENCODE_LINES
+	int rc = e->p->plan.encode == BS_ENCODE_LINES
 			 ? 0
 			 : bs_lsq_weights(&weight, p, tables, env->team, why);
 
@@ -232,7 +231,7 @@ static int host_maps(void *self, uint32_t slice)
 {
 	struct engine *e = self;
 
-	if (e->plan.joint && e->solving->changed != NULL)
+	if (e->p->plan.joint && e->solving->changed != NULL)
 		e->solving->changed(e->solver, slice);
 	return 0;
 }
@@ -246,11 +245,10 @@ static int host_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 	if (e == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	e->p = p;
-	e->plan = bs_plan_of(p);
 	e->encoder = bs_encoder_of(p);
-	e->solving = bs_solving_of(e->plan.solve);
+	e->solving = bs_solving_of(e->p->plan.solve);
 	e->maps = tables->maps;
-	if (e->plan.joint && tables->maps == NULL)
+	if (e->p->plan.joint && tables->maps == NULL)
 		rc = bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method %s needs maps_file",
 			     p->name, bs_method_name(p->method));
 	if (rc == 0)
@@ -468,8 +466,8 @@ static int host_peek(void *self, uint32_t frame, float *image)
 	return rc;
 }
 
-const struct bs_engine bs_engine_gridding_host = {
-	.name = "gridding/host",
+const struct bs_engine bs_engine_host = {
+	.place = BS_PLACE_HOST,
 	.need = host_need,
 	.arm = host_arm,
 	.scan = host_scan,
@@ -479,58 +477,7 @@ const struct bs_engine bs_engine_gridding_host = {
 	.image = host_image,
 	.fold = host_fold,
 	.peek = host_peek,
-	.disarm = host_disarm,
-};
-
-const struct bs_engine bs_engine_ls_host = {
-	.name = "ls/host",
-	.need = host_need,
-	.arm = host_arm,
-	.scan = host_scan,
-	.begin = host_begin,
-	.add = host_add,
-	.side = host_side,
-	.image = host_image,
-	.fold = host_fold,
-	.disarm = host_disarm,
-	.preview = &bs_engine_gridding_host,
-};
-
-const struct bs_engine bs_engine_sense_host = {
-	.name = "sense/host",
-	.need = host_need,
-	.arm = host_arm,
-	.scan = host_scan,
-	.begin = host_begin,
-	.add = host_add,
-	.side = host_side,
-	.image = host_image,
-	.fold = host_fold,
 	.maps = host_maps,
 	.disarm = host_disarm,
-	.preview = &bs_engine_gridding_host,
-};
-
-const struct bs_engine bs_engine_cartesian_host = {
-	.name = "cartesian/host",
-	.need = host_need,
-	.arm = host_arm,
-	.scan = host_scan,
-	.begin = host_begin,
-	.add = host_add,
-	.side = host_side,
-	.image = host_image,
-	.disarm = host_disarm,
-};
-
-const struct bs_engine bs_engine_unfold_host = {
-	.name = "unfold/host",
-	.need = host_need,
-	.arm = host_arm,
-	.scan = host_scan,
-	.begin = host_begin,
-	.add = host_add,
-	.side = host_side,
-	.image = host_image,
-	.disarm = host_disarm,
+	.preview = &bs_engine_host,
 };

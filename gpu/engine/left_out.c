@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-static struct bs_pocs_spec spec_of(const struct bs_protocol *p, const uint32_t size[3],
-				   uint32_t images)
+struct bs_pocs_spec bs_left_out_spec(const struct bs_protocol *p, const uint32_t size[3],
+				     uint32_t images)
 {
 	struct bs_pocs_spec s = { .images = images,
 				  .iterations = p->pocs_iterations,
@@ -23,7 +23,7 @@ static size_t lines_of(const struct bs_protocol *p)
 int bs_left_out_need(const struct bs_protocol *p, const uint32_t size[3], uint32_t images,
 		     struct bs_need *need, struct bs_fail *why)
 {
-	const struct bs_pocs_spec s = spec_of(p, size, images);
+	const struct bs_pocs_spec s = bs_left_out_spec(p, size, images);
 
 	bs_need_add(need, "lines that came", 1, bs_protocol_frames(p) * lines_of(p));
 	return bs_left_out_wanted(p) ? bs_pocs_need(&s, need, why) : 0;
@@ -32,7 +32,7 @@ int bs_left_out_need(const struct bs_protocol *p, const uint32_t size[3], uint32
 int bs_left_out_arm(struct bs_left_out *l, const struct bs_protocol *p, const uint32_t size[3],
 		    uint32_t images, const struct bs_arm_env *env, struct bs_fail *why)
 {
-	const struct bs_pocs_spec s = spec_of(p, size, images);
+	const struct bs_pocs_spec s = bs_left_out_spec(p, size, images);
 
 	memset(l, 0, sizeof(*l));
 	l->p = p;

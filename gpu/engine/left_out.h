@@ -28,6 +28,9 @@ static inline bool bs_left_out_wanted(const struct bs_protocol *p)
 	return p->partial_fourier == BS_PARTIAL_FOURIER_POCS;
 }
 
+/* Of images completed on a grid of that size; the same for both twins. */
+struct bs_pocs_spec bs_left_out_spec(const struct bs_protocol *p, const uint32_t size[3],
+				     uint32_t images);
 int bs_left_out_need(const struct bs_protocol *p, const uint32_t size[3], uint32_t images,
 		     struct bs_need *need, struct bs_fail *why);
 int bs_left_out_arm(struct bs_left_out *l, const struct bs_protocol *p, const uint32_t size[3],

@@ -18,10 +18,10 @@ struct bs_mapped {
 
 int bs_mapped_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 	int rc = bs_maps_need(p, need, why);
 
-	return rc == 0 && plan.maps == BS_PLAN_MAPS_SCAN && !plan.on_grid
+	return rc == 0 && plan->maps == BS_PLAN_MAPS_SCAN && !plan->on_grid
 		       ? bs_center_need(p, need, why)
 		       : rc;
 }
@@ -29,19 +29,19 @@ int bs_mapped_need(const struct bs_protocol *p, struct bs_need *need, struct bs_
 int bs_mapped_arm(struct bs_mapped **mapped, const struct bs_protocol *p,
 		  const struct bs_tables *tables, const struct bs_arm_env *env, struct bs_fail *why)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 	struct bs_mapped *m;
 	int rc;
 
 	*mapped = NULL;
-	if (plan.maps != BS_PLAN_MAPS_SCAN)
+	if (plan->maps != BS_PLAN_MAPS_SCAN)
 		return 0;
 	m = calloc(1, sizeof(*m));
 	if (m == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	m->p = p;
 	rc = bs_maps_plan(&m->maps, p, tables->made, env->arena, env->team, why);
-	if (rc == 0 && !plan.on_grid)
+	if (rc == 0 && !plan->on_grid)
 		rc = bs_center_arm(&m->center, p, bs_maps_fewest(p), tables->traj, env, why);
 	if (rc != 0) {
 		bs_mapped_disarm(m);

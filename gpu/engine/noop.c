@@ -74,7 +74,7 @@ static int noop_peek(void *self, uint32_t frame, float *image)
 }
 
 const struct bs_engine bs_engine_noop = {
-	.name = "noop",
+	.place = BS_PLACE_NOTHING,
 	.need = noop_need,
 	.arm = noop_arm,
 	.begin = noop_begin,

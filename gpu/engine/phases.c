@@ -78,7 +78,7 @@ int bs_phases_need(const struct bs_protocol *p, struct bs_need *need, struct bs_
 
 	(void)why;
 	set_out(&f, p);
-	if (bs_plan_of(p).corrects)
+	if (p->plan.corrects)
 		lay(&f, &room);
 	return 0;
 }
@@ -91,7 +91,7 @@ int bs_phases_arm(struct bs_phases **out, const struct bs_protocol *p, struct bs
 	int rc;
 
 	*out = NULL;
-	if (!bs_plan_of(p).corrects)
+	if (!p->plan.corrects)
 		return 0;
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
@@ -428,7 +428,7 @@ int bs_phases_readout(struct bs_phases *f, struct bs_mrd_acq *head, const float 
 	const enum bs_kind kind = bs_mrd_kind(head->flags);
 	int rc;
 
-	if (f == NULL || kind == BS_KIND_NOISE || !bs_protocol_uses(f->p, kind))
+	if (f == NULL || kind == BS_KIND_NOISE || !bs_kind_used(f->p, kind))
 		return 0;
 	if (head->idx.slice >= f->p->slices || head->idx.contrast >= f->p->contrasts)
 		return bs_fail(why, BS_ERR_INDEX, "acquisition %u: slice %u, contrast %u",

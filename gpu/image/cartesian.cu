@@ -12,10 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/thread/clock.h"
 #include "gpu/encode/encode.h"
-#include "gpu/engine/cuda/engine.cuh"
-#include "gpu/engine/engines.h"
+#include "gpu/engine/cuda/operator.h"
 #include "gpu/engine/filler.h"
 #include "gpu/engine/left_out.h"
 #include "gpu/device/check.h"
@@ -35,7 +33,6 @@ struct cart {
 	uint32_t unknown;              /* of the image that is made (struct bs_report) */
 	uint8_t *came;                 /* [frame][line]: it came; host */
 	struct bs_grappa_cuda *grappa; /* NULL: lines that do not come are zeros */
-	struct bs_filler *filler;      /* host: what it is loaded from */
 };
 
 static uint64_t lines_of(const struct bs_protocol *p)
@@ -51,7 +48,7 @@ static uint64_t coil_step(const struct bs_protocol *p)
 /* The coils' images are completed; what is solved for, behind that (gpu/engine/cuda/unfold.cu). */
 static bool completes(const struct bs_protocol *p)
 {
-	return bs_left_out_wanted(p) && bs_plan_of(p).solve == BS_SOLVE_NONE;
+	return bs_left_out_wanted(p) && p->plan.solve == BS_SOLVE_NONE;
 }
 
 static uint32_t columns_of(const struct bs_protocol *p)
@@ -62,20 +59,13 @@ static uint32_t columns_of(const struct bs_protocol *p)
 static struct bs_pocs_spec pocs_of(const struct bs_protocol *p)
 {
 	const struct bs_cart_spec cart = bs_lines_spec(p);
-	struct bs_pocs_spec s;
 
-	memset(&s, 0, sizeof(s));
-	memcpy(s.size, cart.matrix, sizeof(s.size));
-	memcpy(s.matrix, p->matrix, sizeof(s.matrix));
-	s.images = p->coils;
-	s.iterations = p->pocs_iterations;
-	s.taper = p->pocs_taper;
-	return s;
+	return bs_left_out_spec(p, cart.matrix, p->coils);
 }
 
 static bool fills(const struct bs_protocol *p)
 {
-	return p->parallel == BS_PARALLEL_GRAPPA;
+	return bs_plan_has(&p->plan, BS_PLAN_FILL);
 }
 
 static uint64_t half_bytes(const struct bs_protocol *p)
@@ -159,7 +149,6 @@ static void cart_close(void *op)
 
 	bs_pocs_cuda_close(c->pocs);
 	bs_grappa_cuda_close(c->grappa);
-	bs_filler_close(c->filler);
 	free(c->came);
 	free(c);
 }
@@ -282,139 +271,32 @@ static int cart_finish(void *op, uint32_t frame, float2 *image, cudaStream_t str
 	return rc != 0 || c->pocs == NULL ? rc : complete(c, frame, end, image, stream, why);
 }
 
+/* The weights of this frame's lines, where the graph reads them. */
+static int cart_prepare(void *op, struct bs_filler *filler, uint32_t frame, uint32_t unknown,
+			cudaStream_t stream, struct bs_fail *why)
+{
+	struct cart *c = (struct cart *)op;
+	int rc;
+
+	c->unknown = unknown;
+	if (filler == NULL)
+		return 0;
+	rc = bs_filler_prepare(filler, frame, why);
+	if (rc < 0)
+		return rc;
+	return rc == 0 ? bs_grappa_cuda_none(c->grappa, stream, why)
+		       : bs_grappa_cuda_load(c->grappa, bs_filler_grappa(filler), stream, why);
+}
+
 const struct bs_cuda_operator bs_cuda_lines = {
-	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin, cart_arrived,
-	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,       cart_lines,
-	false,       NULL,        NULL,      NULL,       NULL,
+	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin,   cart_arrived,
+	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,         cart_lines,
+	false,       NULL,        NULL,      NULL,       NULL,         cart_prepare,
 };
 
 /* Completed: how is known when the lines have come. */
 const struct bs_cuda_operator bs_cuda_lines_completed = {
-	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin, cart_arrived,
-	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,       cart_lines,
-	true,        NULL,        NULL,      NULL,       NULL,
+	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin,   cart_arrived,
+	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,         cart_lines,
+	true,        NULL,        NULL,      NULL,       NULL,         cart_prepare,
 };
-
-/* ---- the engine: calibration and weights on the host --------------------------------------- */
-
-static struct cart *cart_of(void *self)
-{
-	return (struct cart *)((struct bs_armed_cuda *)self)->plan;
-}
-
-static int need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
-{
-	const int rc = bs_engine_cuda_need(p, n, why);
-
-	return rc == 0 && fills(p) ? bs_filler_need(p, columns_of(p), n, why) : rc;
-}
-
-static int arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
-	       const struct bs_arm_env *env, struct bs_fail *why)
-{
-	int rc = bs_engine_cuda_arm(self, p, tables, env, why);
-
-	if (rc != 0 || !fills(p))
-		return rc;
-	rc = bs_filler_plan(&cart_of(*self)->filler, p, columns_of(p), env->arena, env->team, why);
-	if (rc != 0) {
-		bs_armed_cuda_close(*self);
-		*self = NULL;
-	}
-	return rc;
-}
-
-static int begin(void *self, uint32_t frame)
-{
-	const struct cart *c = cart_of(self);
-
-	if (c->filler != NULL)
-		bs_filler_begin(c->filler, frame);
-	return bs_armed_cuda_begin(self, frame);
-}
-
-static int add(void *self, uint32_t frame, uint32_t readout, const float *k, const float *data,
-	       size_t coil_stride)
-{
-	const struct cart *c = cart_of(self);
-
-	if (c->filler != NULL)
-		bs_filler_add(c->filler, frame, readout, data, coil_stride);
-	return bs_armed_cuda_add(self, frame, readout, k, data, coil_stride);
-}
-
-static int side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
-		const struct bs_mrd_acq *head, const float *data, size_t coil_stride)
-{
-	const struct cart *c = cart_of(self);
-
-	/* admission has checked head: as many samples as any line */
-	if (c->filler != NULL && kind == BS_KIND_CALIBRATION)
-		bs_filler_side(c->filler, frame, row, data, coil_stride);
-	return bs_armed_cuda_side(self, frame, kind, row, head, data, coil_stride);
-}
-
-static void scan(void *self)
-{
-	const struct cart *c = cart_of(self);
-
-	if (c->filler != NULL)
-		bs_filler_scan(c->filler);
-	bs_armed_cuda_scan(self);
-}
-
-/* The weights of this frame's lines, where the graph reads them. */
-static int load_weights(void *self, uint32_t frame, struct bs_report *report)
-{
-	const struct cart *c = cart_of(self);
-	cudaStream_t stream = ((struct bs_armed_cuda *)self)->stream;
-	int rc;
-
-	if (c->filler == NULL)
-		return 0;
-	rc = bs_filler_prepare(c->filler, frame, &report->why);
-	if (rc < 0)
-		return rc;
-	return rc == 0 ? bs_grappa_cuda_none(c->grappa, stream, &report->why)
-		       : bs_grappa_cuda_load(c->grappa, bs_filler_grappa(c->filler), stream,
-					     &report->why);
-}
-
-static int make(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns, float *image,
-		struct bs_report *report)
-{
-	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
-	const struct cart *c = cart_of(self);
-	int rc = bs_mapped_make(e->scan_maps, frame, held, &deadline_ns, report);
-	int64_t calibrated_ns = 0;
-	int64_t spent_ns = bs_now_ns();
-
-	if (rc != 0)
-		return rc;
-	cart_of(self)->unknown = report->unknown;
-	rc = load_weights(self, frame, report);
-	spent_ns = bs_now_ns() - spent_ns;
-	if (rc == 0)
-		rc = bs_armed_cuda_made(e, frame, held, deadline_ns, image, report);
-	if (c->filler != NULL)
-		calibrated_ns = bs_filler_calibrated_ns(c->filler);
-	report->stage_ns[BS_BUDGET_CALIBRATION] += calibrated_ns;
-	report->stage_ns[BS_BUDGET_ACCUMULATE] += spent_ns - calibrated_ns;
-	return rc;
-}
-
-static constexpr struct bs_engine cartesian_engine(void)
-{
-	struct bs_engine e = bs_engine_cuda("cartesian/cuda", false, false, NULL);
-
-	e.need = need;
-	e.arm = arm;
-	e.begin = begin;
-	e.add = add;
-	e.side = side;
-	e.scan = scan;
-	e.image = make;
-	return e;
-}
-
-const struct bs_engine bs_engine_cartesian_cuda = cartesian_engine();

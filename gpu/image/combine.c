@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "gpu/image/resize.h"
 
 /* Voxels of one task: a few coils of it stay in the first-level cache. */
@@ -155,10 +155,10 @@ struct bs_combiner {
 /* Of images that explain the coils together a complex one leaves as the first alone. */
 static struct bs_combiner settings(const struct bs_protocol *p)
 {
-	const struct bs_plan plan = bs_plan_of(p);
-	const bool one = plan.joint;
+	const struct bs_plan *plan = &p->plan;
+	const bool one = plan->joint;
 	const bool together = p->combine == BS_COMBINE_SENSE && bs_protocol_map_images(p) > 1 &&
-			      !bs_protocol_keeps_phase(p);
+			      !p->plan.keeps_phase;
 
 	return (struct bs_combiner){
 		.how = together ? BS_COMBINE_RSS

@@ -3,9 +3,10 @@
 
 #include <stdlib.h>
 
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "gpu/device/check.h"
 #include "gpu/device/memory.h"
+#include "gpu/image/coils.cuh"
 #include "gpu/image/resize.h"
 
 #define THREADS 128
@@ -70,18 +71,9 @@ static __global__ void __launch_bounds__(THREADS)
 		 const float2 *__restrict__ reference, float *__restrict__ out)
 {
 	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-	float2 sum = make_float2(0.0f, 0.0f);
 
-	if (v >= voxels)
-		return;
-	for (uint32_t c = 0; c < coils; c++) {
-		const float2 d = __ldg(in + c * voxels + v);
-		const float2 r = __ldg(reference + c * voxels + v);
-
-		sum.x += r.x * d.x + r.y * d.y;
-		sum.y += r.x * d.y - r.y * d.x;
-	}
-	out[v] = scale * phase(sum);
+	if (v < voxels)
+		out[v] = scale * phase(bs_coils_inner(reference, in, coils, voxels, v));
 }
 
 static unsigned blocks_of(uint64_t voxels)
@@ -127,12 +119,12 @@ struct bs_combiner_cuda {
 
 static enum bs_combine how_of(const struct bs_protocol *p)
 {
-	return bs_plan_of(p).joint ? BS_COMBINE_NONE : p->combine;
+	return p->plan.joint ? BS_COMBINE_NONE : p->combine;
 }
 
 static uint32_t images_of(const struct bs_protocol *p)
 {
-	return bs_plan_of(p).joint ? 1 : p->coils;
+	return p->plan.joint ? 1 : p->coils;
 }
 
 /* What is resized: the images of all coils together, or the one that the maps make of them. */
@@ -174,7 +166,7 @@ uint64_t bs_combiner_cuda_bytes(const struct bs_protocol *p)
 	const struct bs_resize_spec s = resize_of(p);
 
 	return reference_bytes(p) +
-	       (bs_plan_has(bs_plan_of(p), BS_PLAN_RESIZE)
+	       (bs_plan_has(&p->plan, BS_PLAN_RESIZE)
 			? resized_bytes(p) + joint_bytes(p) + bs_resize_cuda_bytes(&s)
 			: 0);
 }
@@ -193,7 +185,7 @@ int bs_combiner_cuda_plan(struct bs_combiner_cuda **plan, const struct bs_protoc
 		c->reference = (float *)bs_devmem_take(mem, reference_bytes(p));
 	if (reference_bytes(p) > 0 && c->reference == NULL)
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': images of set 0", p->name);
-	if (rc == 0 && bs_plan_has(bs_plan_of(p), BS_PLAN_RESIZE)) {
+	if (rc == 0 && bs_plan_has(&p->plan, BS_PLAN_RESIZE)) {
 		c->resized = (float *)bs_devmem_take(mem, resized_bytes(p));
 		c->joint = (float *)bs_devmem_take(mem, joint_bytes(p));
 		rc = c->resized == NULL || c->joint == NULL

@@ -20,7 +20,7 @@
 #define BS_GPU_IMAGE_PARTIAL_H
 
 #include "core/memory/arena.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "core/thread/team.h"
 
 BS_C_BEGIN
@@ -37,7 +37,7 @@ struct bs_partial {
 /* Groups of a window; 0 without one, and where their weights depend on each other's path. */
 static inline uint32_t bs_partial_groups(const struct bs_protocol *p)
 {
-	return p->frame_step > 0 && !bs_plan_of(p).streams ? p->readouts / p->frame_step : 0;
+	return p->frame_step > 0 && !p->plan.streams ? p->readouts / p->frame_step : 0;
 }
 
 /* Groups of a block: the square root, rounded up. */

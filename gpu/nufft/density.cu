@@ -189,7 +189,7 @@ int bs_density_cuda(float *weight, const struct bs_protocol *p, const struct bs_
 
 static bool weighs(const struct bs_protocol *p)
 {
-	const enum bs_weighing when = bs_plan_of(p).weighs;
+	const enum bs_weighing when = p->plan.weighs;
 
 	return when == BS_WEIGHS_ALWAYS ||
 	       (when == BS_WEIGHS_WHEN_ASKED && p->density != BS_DENSITY_NONE);

@@ -107,7 +107,7 @@ static int lay_out(struct bs_path_cuda *p, const struct bs_protocol *protocol,
 	int rc = choose(&p->image, nufft, false, why);
 
 	p->shape = shape_of(protocol);
-	p->solves = bs_plan_of(protocol).solve != BS_SOLVE_NONE;
+	p->solves = protocol->plan.solve != BS_SOLVE_NONE;
 	if (rc == 0 && p->solves)
 		rc = choose(&p->q, nufft, true, why);
 	return rc;

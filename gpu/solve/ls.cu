@@ -6,6 +6,7 @@
 
 #include "core/thread/clock.h"
 #include "gpu/device/check.h"
+#include "gpu/image/coils.cuh"
 #include "gpu/solve/cuda/precond.cuh"
 #include "gpu/solve/lsq_cuda.h"
 #include "gpu/solve/pcg_cuda.h"
@@ -16,7 +17,6 @@
 
 struct bs_ls_cuda {
 	const struct bs_protocol *p;
-	struct bs_plan plan;
 	uint32_t coils;          /* of the maps: all, or this share's; 1 without maps */
 	uint32_t solves, beside; /* of the coils; so many at a time */
 	size_t voxels;
@@ -43,18 +43,9 @@ static __global__ void __launch_bounds__(THREADS)
 		      const float2 *__restrict__ maps, uint32_t coils, uint64_t voxels)
 {
 	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-	float2 sum = make_float2(0.0f, 0.0f);
 
-	if (v >= voxels)
-		return;
-	for (uint32_t c = 0; c < coils; c++) {
-		const float2 s = __ldg(maps + c * voxels + v);
-		const float2 i = __ldg(images + c * voxels + v);
-
-		sum.x += s.x * i.x + s.y * i.y;
-		sum.y += s.x * i.y - s.y * i.x;
-	}
-	b[v] = sum;
+	if (v < voxels)
+		b[v] = bs_coils_inner(maps, images, coils, voxels, v);
 }
 
 /* ---- plan ------------------------------------------------------------------------------------ */
@@ -109,7 +100,7 @@ static uint64_t launches_of(const struct bs_protocol *p)
 {
 	const uint64_t one = p->precond == BS_PRECOND_CIRCULANT ? 17 : 9;
 
-	return (bs_plan_of(p).joint ? 1 : p->coils) * (8 + (p->iterations + 1) * one);
+	return (p->plan.joint ? 1 : p->coils) * (8 + (p->iterations + 1) * one);
 }
 
 /* In one graph; each takes some hundred bytes of host and device memory. */
@@ -121,7 +112,7 @@ int bs_ls_cuda_check(const struct bs_protocol *p, struct bs_fail *why)
 
 	if (p->iterations < 1)
 		return bs_fail(why, BS_ERR_CONFIG, "protocol '%s': no iterations", p->name);
-	if (launches > LAUNCHES_MOST && !bs_plan_of(p).off_resonance)
+	if (launches > LAUNCHES_MOST && !p->plan.off_resonance)
 		return bs_fail(why, BS_ERR_CONFIG,
 			       "protocol '%s': ls.iterations: %u iterations of %u coils are about "
 			       "%llu launches after the last readout; on the GPU at most %llu",
@@ -141,7 +132,7 @@ static uint32_t beside_of(const struct bs_ls_cuda *s)
 {
 	uint32_t n = s->solves;
 
-	if (s->p->dims != 2 || s->p->precond == BS_PRECOND_CIRCULANT || s->plan.off_resonance)
+	if (s->p->dims != 2 || s->p->precond == BS_PRECOND_CIRCULANT || s->p->plan.off_resonance)
 		return 1;
 	while (n > 1 && (s->solves % n != 0 || n * s->voxels > BESIDE_MOST))
 		n--;
@@ -157,8 +148,7 @@ static struct bs_ls_cuda *make(const struct bs_protocol *p, const struct bs_tabl
 	if (s == NULL)
 		return NULL;
 	s->p = p;
-	s->plan = bs_plan_of(p);
-	s->sense = s->plan.joint;
+	s->sense = s->p->plan.joint;
 	s->coils = s->sense ? coils : 1;
 	s->solves = s->sense ? 1 : p->coils;
 	s->voxels = (size_t)bs_protocol_voxels(p);
@@ -184,7 +174,7 @@ static int state_bytes(struct bs_ls_cuda *s, uint64_t *bytes, struct bs_fail *wh
 		rc = open_constraint(s, bytes, why);
 	const struct bs_pcg_cuda_spec c = pcg_of(s);
 
-	if (rc == 0 && !s->plan.off_resonance)
+	if (rc == 0 && !s->p->plan.off_resonance)
 		rc = bs_toeplitz_cuda_need(&t, &part[0], why);
 	if (rc == 0)
 		rc = bs_pcg_cuda_need(&c, &part[1], why);
@@ -289,7 +279,7 @@ static int plan_normal(struct bs_ls_cuda *s, const float *q, const char *cache_d
 	struct bs_devmem temporary;
 	int rc;
 
-	if (s->plan.streams)
+	if (s->p->plan.streams)
 		return bs_toeplitz_cuda_plan(&s->normal, &t, NULL, mem, why);
 	rc = bs_devmem_open(&temporary, bytes, s->p->name, why);
 	if (rc != 0)

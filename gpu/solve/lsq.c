@@ -10,12 +10,12 @@
 int bs_lsq_weights(float **weight, const struct bs_protocol *p, const struct bs_tables *tables,
 		   struct bs_team *team, struct bs_fail *why)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 	const size_t bytes = (size_t)bs_protocol_samples(p) * sizeof(**weight);
 	int rc = 0;
 
 	*weight = NULL;
-	if ((p->density == BS_DENSITY_NONE && plan.solve != BS_SOLVE_NONE) || plan.streams)
+	if ((p->density == BS_DENSITY_NONE && plan->solve != BS_SOLVE_NONE) || plan->streams)
 		return 0;
 	*weight = malloc(bytes);
 	if (*weight == NULL)
@@ -33,14 +33,14 @@ int bs_lsq_weights(float **weight, const struct bs_protocol *p, const struct bs_
 
 struct bs_ls_spec bs_lsq_spec(const struct bs_protocol *p)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 
 	return (struct bs_ls_spec){
 		.dims = p->dims,
 		.matrix = { p->matrix[0], p->matrix[1], p->matrix[2] },
-		.coils = plan.joint ? p->coils : 0,
-		.sets = plan.joint ? bs_protocol_map_sets(p) : 0,
-		.images = plan.joint ? bs_protocol_map_images(p) : 0,
+		.coils = plan->joint ? p->coils : 0,
+		.sets = plan->joint ? bs_protocol_map_sets(p) : 0,
+		.images = plan->joint ? bs_protocol_map_images(p) : 0,
 		.precond = p->precond,
 		.iterations = p->iterations,
 		.lambda = p->lambda,

@@ -13,7 +13,7 @@
 #define BS_GPU_SOLVE_LSQ_H
 
 #include "core/engine.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "gpu/solve/ls.h"
 #include "gpu/toeplitz/q.h"
 #include "gpu/toeplitz/qcache.h"
@@ -32,7 +32,7 @@ int bs_lsq_boxed(float **boxed, const struct bs_protocol *p, const float *k, con
 /* Whether F^H F is applied through Q, made when the protocol is armed; else bs_ls_given says it. */
 static inline bool bs_lsq_keeps_q(const struct bs_protocol *p)
 {
-	const enum bs_encode encode = bs_plan_of(p).encode;
+	const enum bs_encode encode = p->plan.encode;
 
 	return encode == BS_ENCODE_GRID || encode == BS_ENCODE_EXACT;
 }

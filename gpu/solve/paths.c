@@ -65,7 +65,7 @@ static void lay(struct bs_paths *f, struct bs_room *r)
 	const struct bs_protocol *p = f->p;
 	const uint64_t states = bs_protocol_frames(p);
 	const uint64_t samples = bs_protocol_samples(p);
-	const bool normal = bs_plan_of(p).solve != BS_SOLVE_NONE;
+	const bool normal = p->plan.solve != BS_SOLVE_NONE;
 	const bool settles = p->traj.estimate_delay;
 
 	bs_room_take(r, &f->k, "frame paths", 1, states * samples * p->dims * 4);

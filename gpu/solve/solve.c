@@ -11,7 +11,7 @@
 
 static bool by_maps(const struct bs_protocol *p)
 {
-	return bs_plan_of(p).joint;
+	return p->plan.joint;
 }
 
 static uint32_t cg_images(const struct bs_protocol *p)

@@ -163,6 +163,7 @@ static int open_weights(struct weights *w, int threads, struct bs_fail *why)
 	w->p.readouts = 5000;
 	w->p.traj.type = BS_TRAJ_RADIAL3D;
 	w->p.density = BS_DENSITY_PIPE;
+	bs_plan_make(&w->p);
 	w->n = (size_t)bs_protocol_samples(&w->p);
 	w->host = malloc(w->n * sizeof(*w->host));
 	w->cuda = malloc(w->n * sizeof(*w->cuda));

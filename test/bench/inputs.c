@@ -152,6 +152,7 @@ int bs_bench_traj(struct bs_traj *traj, const struct bs_bench_size *size, struct
 	p.traj.type = size->type;
 	p.traj.interleaves = size->interleaves;
 	p.traj.seed = 1;
+	bs_plan_make(&p);
 	return bs_traj_make(traj, &p, why);
 }
 

@@ -340,6 +340,7 @@ static int bench_sense(struct bs_bench *b, struct bs_team *team, struct bs_fail 
 	int rc;
 
 	p.traj.type = BS_TRAJ_RADIAL2D;
+	bs_plan_make(&p);
 	j.data = data;
 	j.fhd = malloc(values * 4);
 	j.rho = malloc(values / 2);

@@ -25,6 +25,7 @@ int bs_bench_multi(struct bs_bench *b)
 #include "test/bench/inputs.h"
 #include "test/support/engine.h"
 #include "test/support/transport.h"
+#include "test/support/plan/planned.h"
 
 #define RUNS 7
 
@@ -105,7 +106,7 @@ static struct bs_protocol protocol_of(const struct problem *w)
 		/* a tenth of F^H F's diagonal; the solver's lambda is times the voxels */
 		p.lambda = 0.1 * (double)bs_protocol_samples(&p) / (double)bs_protocol_voxels(&p);
 	}
-	return p;
+	return planned(p);
 }
 
 static int open_inputs(struct inputs *in, const struct problem *w, int threads, struct bs_fail *why)
@@ -154,8 +155,10 @@ static int open_engine(struct armed *a, const struct inputs *in, uint32_t parts,
 	struct bs_protocol p = in->p;
 
 	p.gpu_devices.count = parts;
+	bs_plan_make(&p);
 	for (uint32_t i = 0; i < parts; i++)
 		p.gpu_devices.device[i] = i;
+	bs_plan_make(&p);
 	transport = kind;
 	return armed_open(a, NULL, &p, &tables,
 			  (struct bs_arm_env){ .team = in->team,

@@ -54,12 +54,12 @@ int __wrap_bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, u
 }
 
 /* In place of a GPU: the engines of a test that waits for one are on one. */
-bool __real_bs_engines_on_gpu(const char *name);
-bool __wrap_bs_engines_on_gpu(const char *name);
+bool __real_bs_armed_on_gpu(const struct bs_shared *s);
+bool __wrap_bs_armed_on_gpu(const struct bs_shared *s);
 
-bool __wrap_bs_engines_on_gpu(const char *name)
+bool __wrap_bs_armed_on_gpu(const struct bs_shared *s)
 {
-	return getenv("BORESIDE_TEST_SLEEP") != NULL || __real_bs_engines_on_gpu(name);
+	return getenv("BORESIDE_TEST_SLEEP") != NULL || __real_bs_armed_on_gpu(s);
 }
 
 #define BODY(backend)                                                                              \
@@ -167,14 +167,16 @@ static void test_memory(void)
 	big.density = BS_DENSITY_NONE;
 	big.combine = BS_COMBINE_RSS;
 	big.traj.type = BS_TRAJ_RANDOM;
+	bs_plan_make(&big);
 	for (int a = 0; a < 3; a++)
 		big.matrix[a] = 512;
+	bs_plan_make(&big);
 	rc = bs_traj_make(&traj, &big, &why);
 	tables.traj = &traj;
 	if (rc == 0)
-		rc = bs_engine_gridding_cuda.need(&big, &need, &why);
+		rc = bs_engine_cuda.need(&big, &need, &why);
 	if (rc == 0)
-		rc = bs_engine_gridding_cuda.arm(&self, &big, &tables, &env, &why);
+		rc = bs_engine_cuda.arm(&self, &big, &tables, &env, &why);
 	CHECK(rc == BS_ERR_NOMEM && strstr(why.text, "huge") != NULL &&
 		      strstr(why.text, "free") != NULL,
 	      "64 coils of 512^3 are refused at arm: %s", why.text);

@@ -263,6 +263,7 @@ static int solver(struct bs_fail *why)
 
 	p.method = BS_METHOD_LS;
 	p.density = BS_DENSITY_NONE;
+	bs_plan_make(&p);
 	rc = bs_team_open(&team, 1, why);
 	if (rc != 0)
 		return rc;
@@ -520,6 +521,7 @@ static void make_site(void)
 	p[1].encoded[1] = p[1].readouts = 16;
 	p[1].encoded[2] = 1;
 	p[1].averages = 2;
+	bs_plan_make(&p[1]);
 }
 
 /* Starts this program again with the calls' hook in it; false: it cannot be. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "test/paper/trial.h"
+#include "test/support/plan/planned.h"
 
 struct work {
 	struct bs_reproduce *r;
@@ -25,7 +26,7 @@ static struct bs_protocol protocol(bool small)
 	p.readouts = small ? 420 : 3200;
 	p.samples = small ? 400 : 1000;
 	p.traj.type = BS_TRAJ_TPI;
-	return p;
+	return planned(p);
 }
 
 static int open_work(struct work *w, struct bs_fail *why)
@@ -42,9 +43,11 @@ static int open_work(struct work *w, struct bs_fail *why)
 		rc = *image[i] ? 0 : BS_ERR_NOMEM;
 	}
 	w->t.p.fhd = BS_SUM_NUFFT;
+	bs_plan_make(&w->t.p);
 	if (rc == 0)
 		rc = bs_solver_open(&w->nufft, &w->t.p, &tables, w->r->team, why);
 	w->t.p.fhd = BS_SUM_EXACT;
+	bs_plan_make(&w->t.p);
 	if (rc == 0)
 		rc = bs_solver_open(&w->exact, &w->t.p, &tables, w->r->team, why);
 	return rc;

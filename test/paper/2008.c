@@ -8,6 +8,7 @@
 #include "test/paper/trial.h"
 #include "core/tool/prior.h"
 #include "gpu/exact/exact.h"
+#include "test/support/plan/planned.h"
 
 #define NOISE_SEED 11
 
@@ -38,7 +39,7 @@ static struct bs_protocol protocol(bool small)
 	p.traj.type = BS_TRAJ_RANDOM;
 	p.traj.reach = 0.21;
 	p.traj.seed = 1;
-	return p;
+	return planned(p);
 }
 
 /* F^H d by a direct sum; sums in double where twice. */
@@ -368,6 +369,7 @@ static int other(struct work *w, const char *name, const char *key, const struct
 	for (int i = 0; rc == 0 && i < (p->traj.type == BS_TRAJ_RADIAL3D ? 2 : 1); i++) {
 		bs_trial_close(&t);
 		q.density = i ? BS_DENSITY_RAMP : BS_DENSITY_PIPE;
+		bs_plan_make(&q);
 		rc = bs_trial_open(&t, &q, w->r->team, why);
 		if (rc != 0)
 			break;
@@ -404,10 +406,12 @@ static int others(struct work *w, struct bs_fail *why)
 	cones.traj.reach = 0.325;
 	cones.readouts = w->r->small ? 21 : 84;
 	cones.samples = w->r->small ? 714 : 3388;
+	bs_plan_make(&cones);
 	koosh.traj.type = BS_TRAJ_RADIAL3D;
 	koosh.traj.reach = 0.5;
 	koosh.readouts = w->r->small ? 119 : 924;
 	koosh.samples = w->r->small ? 126 : 308;
+	bs_plan_make(&koosh);
 	bs_reproduce_say(w->r, "2008: other trajectories");
 	(void)fprintf(w->r->md, "### Other trajectories of as many samples, without noise\n\n"
 				"| image | error | PSNR | |\n|---|---|---|---|\n");

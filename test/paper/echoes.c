@@ -17,6 +17,7 @@
 #include "test/paper/trial.h"
 #include "core/tool/prior.h"
 #include "core/tool/spread.h"
+#include "test/support/plan/planned.h"
 
 #define ECHOES 3
 #define ROUNDS 3
@@ -55,7 +56,7 @@ static struct bs_protocol protocol(bool small)
 	p.traj.interleaves = small ? 3 : 6;
 	p.readouts = p.traj.interleaves * p.matrix[2];
 	p.samples = small ? 520 : 1500;
-	return p;
+	return planned(p);
 }
 
 /* The head: where the first contrast is not 0. */

@@ -10,6 +10,7 @@
 #include "core/random.h"
 #include "drivers/tool/written.h"
 #include "gpu/nufft/density.h"
+#include "test/support/plan/planned.h"
 
 #define PI 3.141592653589793
 
@@ -28,7 +29,7 @@ struct bs_protocol bs_trial_protocol(const char *name, uint32_t contrasts, uint3
 				 .q = BS_SUM_NUFFT };
 
 	(void)snprintf(p.name, sizeof(p.name), "%s", name);
-	return p;
+	return planned(p);
 }
 
 float *bs_trial_take(size_t values, struct bs_fail *why)

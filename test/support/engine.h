@@ -29,6 +29,7 @@ static inline int armed_open(struct armed *a, const struct bs_engine *engine,
 
 	memset(a, 0, sizeof(*a));
 	a->p = *p;
+	bs_plan_make(&a->p);
 	a->engine = engine;
 	env.arena = &a->arena;
 	if (engine == NULL)
@@ -41,6 +42,11 @@ static inline int armed_open(struct armed *a, const struct bs_engine *engine,
 		rc = a->engine->arm(&a->self, &a->p, tables, &env, why);
 	a->arena.sealed = true;
 	return rc;
+}
+
+static inline const char *armed_name(const struct armed *a)
+{
+	return bs_plan_engine(&a->p.plan, a->engine->place);
 }
 
 /* Also of one that was not armed. */

@@ -13,6 +13,7 @@
 #include "drivers/source/recording.h"
 #include "ipc/wire/xml.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #define COILS 3u
 
@@ -52,7 +53,7 @@ static inline struct bs_protocol protocol(uint32_t ny, uint32_t nz)
 				 .encoded = { 40, ny, nz } };
 
 	p.traj.type = BS_TRAJ_CARTESIAN;
-	return p;
+	return planned(p);
 }
 
 static inline struct bs_phantom_scan like_scanner(void)

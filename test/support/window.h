@@ -13,6 +13,7 @@
 #include "core/frame/recon.h"
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #define WINDOW_IMAGES 40u
 
@@ -178,6 +179,7 @@ static inline void window_frames(const struct bs_protocol *p, const struct bs_en
 
 	CHECK(window_site_open(&site, p, 3), "%s: a stream", what);
 	plain.frame_step = 0;
+	bs_plan_make(&plain);
 	window_run(&all, s, p, engine, 1, 0, n, NULL, true);
 	CHECK(all.rc == 0 && all.images == frames, "%s: %u readouts make %u frames (%u) %s", what,
 	      n, all.images, frames, all.why.text);
@@ -235,6 +237,8 @@ static inline void window_previews(const struct bs_protocol *p, const struct bs_
 	CHECK(window_site_open(&site, p, 2), "%s: a stream", what);
 	with.frame_step = without.frame_step = without.preview_every = 0;
 	with.preview_every = every;
+	bs_plan_make(&with);
+	bs_plan_make(&without);
 	window_run(&a, s, &without, engine, 1, 0, 2 * n, NULL, true);
 	window_run(&b, s, &with, engine, 1, 0, 2 * n, NULL, true);
 	window_run(&c, s, &with, engine, 4, 0, 2 * n, NULL, true);
@@ -296,7 +300,7 @@ static inline struct bs_protocol window_golden(enum bs_method method, uint32_t s
 	}
 	if (method == BS_METHOD_SENSE)
 		p.combine = BS_COMBINE_SENSE;
-	return p;
+	return planned(p);
 }
 
 /* Interleaves of one plane after the other: the gridding goes plane by plane, all at once. */
@@ -310,7 +314,7 @@ static inline struct bs_protocol window_stack(uint32_t step)
 	p.samples = 60;
 	p.readouts = 32;
 	p.traj = (struct bs_traj_spec){ .type = BS_TRAJ_STACK, .interleaves = 2, .turns = 4 };
-	return p;
+	return planned(p);
 }
 
 #endif

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "core/thread/team.h"
-#include "gpu/engine/shares.h"
 #include "test/support/engine.h"
 #include "test/support/transport.h"
+#include "test/support/plan/planned.h"
 #include "test/twin/allocations.h"
 #include "test/twin/device.h"
 
@@ -97,6 +97,7 @@ static inline int open_cuda(struct armed *a, const struct bs_protocol *p, const 
 
 	own.backend = BS_BACKEND_CUDA;
 	own.gpu_devices = l->devices;
+	bs_plan_make(&own);
 	transport = l->kind;
 	return armed_open(
 		a, NULL, &own, tables,
@@ -109,7 +110,7 @@ static inline int open_cuda(struct armed *a, const struct bs_protocol *p, const 
 static inline bool same_as_known(struct known *k, const struct armed *a, const float *image)
 {
 	const uint64_t hash = hash_of(image, bs_protocol_image_bytes(&a->p) / 4);
-	uint64_t *known = &k->hash[bs_shares_of(&a->p).parts];
+	uint64_t *known = &k->hash[a->p.plan.parts];
 
 	if (*known == 0)
 		*known = hash;
@@ -163,7 +164,7 @@ static inline struct bs_protocol protocol(enum bs_method method)
 		p.iterations = ITERATIONS;
 		p.fhd = p.q = BS_SUM_EXACT;
 	}
-	return p;
+	return planned(p);
 }
 
 /* A device to work on, the team and the layouts; false: none, which has been said. */

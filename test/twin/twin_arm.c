@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE /* mkdtemp */
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #if BS_GPU
 #include <string.h>
@@ -52,7 +53,7 @@ static struct bs_protocol protocol(enum bs_method method, enum bs_traj_type type
 	p.fhd = p.q = BS_SUM_NUFFT;
 	p.lambda = 5.0;
 	p.iterations = 6;
-	return p;
+	return planned(p);
 }
 
 /* p stays where it is: its address is part of what is tested. */
@@ -159,8 +160,8 @@ static void check_choices(const char *cache)
 		enum bs_method method;
 		const struct bs_engine *engine;
 	} all[] = {
-		{ "gridding", BS_METHOD_GRIDDING, &bs_engine_gridding_cuda },
-		{ "ls by NUFFT", BS_METHOD_LS, &bs_engine_ls_cuda },
+		{ "gridding", BS_METHOD_GRIDDING, &bs_engine_cuda },
+		{ "ls by NUFFT", BS_METHOD_LS, &bs_engine_cuda },
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -199,15 +200,16 @@ static void check_address(const char *cache)
 
 	memset(need, 0, sizeof(need));
 	keep_choice(&here, cache, BS_NUFFT_FOLD, 2); /* in 2D alone */
-	rc = open_armed(&a, &bs_engine_gridding_cuda, &here, cache, &why);
+	rc = open_armed(&a, &bs_engine_cuda, &here, cache, &why);
 	CHECK(rc == 0, "armed with a choice for 2D %s", rc != 0 ? why.text : "");
 	close_armed(&a);
 	here.dims = 3;
 	here.matrix[2] = 48;
 	here.traj.type = BS_TRAJ_RADIAL3D;
+	bs_plan_make(&here);
 	there = here;
-	rc_there = bs_engine_gridding_cuda.need(&there, &need[1], &why);
-	rc = bs_engine_gridding_cuda.need(&here, &need[0], &why);
+	rc_there = bs_engine_cuda.need(&there, &need[1], &why);
+	rc = bs_engine_cuda.need(&here, &need[0], &why);
 	CHECK(rc == 0 && rc_there == 0 && need[0].total_bytes == need[1].total_bytes,
 	      "a 3D protocol at the same address needs what it does elsewhere: %llu and %llu bytes "
 	      "%s",
@@ -265,6 +267,7 @@ static void check_many(const struct bs_engine *engine, enum bs_method method, co
 	p.readouts = 12;
 	rc = one_image(engine, &p, "", 1, few, &why);
 	p.slices = 512;
+	bs_plan_make(&p);
 	p.contrasts = 5; /* 2,560 frames of about 16 launches */
 	rc = rc != 0 ? rc : one_image(engine, &p, "", 2559, many, &why);
 	CHECK(rc == 0 && memcmp(few, many, bytes) == 0, "%s: 2,560 frames: the bytes of two %s",
@@ -284,16 +287,18 @@ static void check_refusals(void)
 
 	p.coils = 32;
 	p.iterations = 10000;
-	rc = bs_engine_ls_cuda.need(&p, &need, &why);
+	bs_plan_make(&p);
+	rc = bs_engine_cuda.need(&p, &need, &why);
 	CHECK(rc == BS_ERR_CONFIG && strstr(why.text, "ls.iterations") != NULL, "refused: %s",
 	      why.text);
 	why.text[0] = '\0';
 	memset(&a, 0, sizeof(a));
-	rc = open_armed(&a, &bs_engine_ls_cuda, &p, "", &why);
+	rc = open_armed(&a, &bs_engine_cuda, &p, "", &why);
 	CHECK(rc == BS_ERR_CONFIG, "refused at arm: %s", why.text);
 	close_armed(&a);
 	p.coils = 1;
-	CHECK(bs_engine_ls_cuda.need(&p, &need, &why) == 0, "10,000 iterations of one coil %s",
+	bs_plan_make(&p);
+	CHECK(bs_engine_cuda.need(&p, &need, &why) == 0, "10,000 iterations of one coil %s",
 	      why.text);
 }
 #endif
@@ -315,11 +320,11 @@ int main(void)
 	if (!small()) /* under a sanitizer times say nothing */
 		check_choices(cache);
 	check_address(cache);
-	check_frames(&bs_engine_gridding_cuda, BS_METHOD_GRIDDING, "gridding");
-	check_frames(&bs_engine_ls_cuda, BS_METHOD_LS, "ls");
+	check_frames(&bs_engine_cuda, BS_METHOD_GRIDDING, "gridding");
+	check_frames(&bs_engine_cuda, BS_METHOD_LS, "ls");
 	if (!small()) {
-		check_many(&bs_engine_gridding_cuda, BS_METHOD_GRIDDING, "gridding");
-		check_many(&bs_engine_ls_cuda, BS_METHOD_LS, "ls");
+		check_many(&bs_engine_cuda, BS_METHOD_GRIDDING, "gridding");
+		check_many(&bs_engine_cuda, BS_METHOD_LS, "ls");
 	}
 	bs_team_close(team);
 	(void)snprintf(clean, sizeof(clean), "rm -rf '%s'", cache);

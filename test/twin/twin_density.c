@@ -57,6 +57,7 @@ static int open_scan(struct bs_protocol *p, struct bs_traj *traj, const struct s
 	(void)snprintf(p->name, sizeof(p->name), "weights");
 	p->method = BS_METHOD_GRIDDING;
 	p->dims = s->dims;
+	bs_plan_make(p);
 	memcpy(p->matrix, s->matrix, sizeof(p->matrix));
 	p->samples = s->samples;
 	p->readouts = s->readouts;
@@ -71,6 +72,7 @@ static int open_scan(struct bs_protocol *p, struct bs_traj *traj, const struct s
 	p->density = BS_DENSITY_PIPE;
 	p->density_iterations = iterations;
 	p->normalize = normalize;
+	bs_plan_make(p);
 	return bs_traj_make(traj, p, why);
 }
 
@@ -313,6 +315,7 @@ static void check_engine(const char *name, const struct bs_engine *engine, enum 
 	p.lambda = 0.01;
 	p.iterations = 4;
 	p.fhd = p.q = BS_SUM_EXACT;
+	bs_plan_make(&p);
 	float *made = malloc(bs_protocol_image_bytes(&p));
 	float *given = malloc(bs_protocol_image_bytes(&p));
 
@@ -322,6 +325,7 @@ static void check_engine(const char *name, const struct bs_engine *engine, enum 
 	if (rc == 0)
 		rc = image_of(engine, &p, &t, NULL, cache, data, made, &why);
 	p.density = BS_DENSITY_FILE;
+	bs_plan_make(&p);
 	if (rc == 0)
 		rc = image_of(engine, &p, &t, weight, cache, data, given, &why);
 	CHECK(rc == 0 && memcmp(made, given, bs_protocol_image_bytes(&p)) == 0,
@@ -342,8 +346,7 @@ static void check_measured(void)
 		CHECK(false, "a folder");
 		return;
 	}
-	check_engine("gridding, its variant measured", &bs_engine_gridding_cuda, BS_METHOD_GRIDDING,
-		     cache);
+	check_engine("gridding, its variant measured", &bs_engine_cuda, BS_METHOD_GRIDDING, cache);
 	(void)snprintf(clean, sizeof(clean), "rm -rf '%s'", cache);
 	CHECK(system(clean) == 0, "the folder is removed");
 }
@@ -369,8 +372,8 @@ int main(void)
 			check_twins(s, BS_NORMALIZE_UNIFORM);
 	}
 	check_refused("a volume with an axis of 600", &wide, BS_ERR_SIZE, "matrix");
-	check_engine("gridding", &bs_engine_gridding_cuda, BS_METHOD_GRIDDING, "");
-	check_engine("ls", &bs_engine_ls_cuda, BS_METHOD_LS, "");
+	check_engine("gridding", &bs_engine_cuda, BS_METHOD_GRIDDING, "");
+	check_engine("ls", &bs_engine_cuda, BS_METHOD_LS, "");
 	if (!small()) {
 		check_measured();
 		check_full();

@@ -20,6 +20,7 @@ static int open_host(struct armed *a, const struct bs_protocol *p, const struct 
 	struct bs_protocol own = *p;
 
 	own.backend = BS_BACKEND_HOST;
+	bs_plan_make(&own);
 	return armed_open(a, NULL, &own, tables,
 			  (struct bs_arm_env){ .team = team, .cache_dir = "" }, why);
 }
@@ -199,13 +200,16 @@ static void gridding(void)
 		return;
 	p.combine = BS_COMBINE_NONE;
 	p.output = BS_OUTPUT_COMPLEX;
+	bs_plan_make(&p);
 	compare("gridding, complex coils", &p, NULL);
 	p = protocol(BS_METHOD_GRIDDING);
 	p.combine = BS_COMBINE_SENSE;
+	bs_plan_make(&p);
 	maps = make_maps(&p);
 	tables.maps = maps;
 	compare("gridding, matched filter", &p, &tables);
 	p.image_matrix[0] = 64;
+	bs_plan_make(&p);
 	compare("gridding, matched filter, on 64", &p, &tables);
 	free(maps);
 	p = protocol(BS_METHOD_GRIDDING);
@@ -214,6 +218,7 @@ static void gridding(void)
 	p.traj.interleaves = 8;
 	p.matrix[2] = 12;
 	p.readouts = 96;
+	bs_plan_make(&p);
 	compare("gridding, stack", &p, NULL);
 	p.gpu_memory = BS_GPU_MEMORY_MAPPED;
 	compare("gridding, stack, mapped", &p, NULL);
@@ -231,6 +236,7 @@ static void least_squares(void)
 		return;
 	p.fhd = p.q = BS_SUM_NUFFT;
 	p.precond = BS_PRECOND_CIRCULANT;
+	bs_plan_make(&p);
 	compare("ls, NUFFT, circulant", &p, NULL);
 	p = protocol(BS_METHOD_LS);
 	p.dims = 3;
@@ -238,6 +244,7 @@ static void least_squares(void)
 	p.matrix[2] = 14;
 	p.samples = 200;
 	p.precond = BS_PRECOND_JACOBI;
+	bs_plan_make(&p);
 	CHECK(make_w(&w, &p, &seed, &why) == 0, "W %s", why.text);
 	tables.w = &w;
 	compare("ls 3D, exact, W, Jacobi", &p, &tables);
@@ -251,10 +258,13 @@ static void slabs(void)
 
 	p.coils = 1;
 	p.matrix[1] = 37;
+	bs_plan_make(&p);
 	compare("ls 2D, one coil, slabs", &p, NULL);
 	p.image_matrix[1] = 64;
+	bs_plan_make(&p);
 	compare("ls 2D, one coil, slabs, on 64", &p, NULL);
 	p.image_matrix[1] = 0;
+	bs_plan_make(&p);
 	if (small())
 		return;
 	p.dims = 3;
@@ -264,6 +274,7 @@ static void slabs(void)
 	p.samples = 200;
 	p.precond = BS_PRECOND_CIRCULANT;
 	p.basis = BS_BASIS_BOX;
+	bs_plan_make(&p);
 	compare("ls 3D, one coil, slabs, circulant, box", &p, NULL);
 }
 
@@ -276,6 +287,7 @@ static void with_sensitivities(void)
 	float *maps = make_maps(&p);
 
 	p.combine = BS_COMBINE_SENSE;
+	bs_plan_make(&p);
 	tables.maps = maps;
 	compare("sense, exact", &p, &tables);
 	if (!small()) {
@@ -283,11 +295,13 @@ static void with_sensitivities(void)
 		p.density = BS_DENSITY_RAMP;
 		p.precond = BS_PRECOND_JACOBI;
 		p.output = BS_OUTPUT_COMPLEX;
+		bs_plan_make(&p);
 		compare("sense, NUFFT, Jacobi, weights, complex", &p, &tables);
 		p = protocol(BS_METHOD_SENSE);
 		p.combine = BS_COMBINE_SENSE;
 		p.precond = BS_PRECOND_CIRCULANT;
 		p.image_matrix[0] = 33;
+		bs_plan_make(&p);
 		compare("sense, exact, circulant, on 33", &p, &tables);
 	}
 	free(maps);
@@ -299,6 +313,7 @@ static void with_sensitivities(void)
 	p.matrix[0] = 20;
 	p.matrix[2] = 14;
 	p.samples = 200;
+	bs_plan_make(&p);
 	maps = make_maps(&p);
 	tables.maps = maps;
 	CHECK(make_w(&w, &p, &seed, &why) == 0, "W %s", why.text);
@@ -328,20 +343,23 @@ static void refusals(uint32_t devices)
 	      "refused: %s", why.text);
 
 	p.gpu_devices = (struct bs_devices){ 2, { 0, 63 } };
+	bs_plan_make(&p);
 	CHECK(bs_engine_find(&engine, &p, &why) == BS_ERR_UNSUPPORTED &&
 		      strstr(why.text, "gpu.devices: GPU 63 was asked for") != NULL,
 	      "backend auto, a GPU that is not here: %s", why.text);
 	p.gpu_devices = (struct bs_devices){ 2, { 0, 0 } };
 	p.method = BS_METHOD_CARTESIAN;
-	CHECK(bs_engine_find(&engine, &p, &why) == 0 && engine == &bs_engine_cartesian_cuda,
+	bs_plan_make(&p);
+	CHECK(bs_engine_find(&engine, &p, &why) == 0 && engine == &bs_engine_cuda,
 	      "cartesian on the first alone");
 	p.method = BS_METHOD_GRIDDING;
 	p.coils = 1;
-	CHECK(bs_engine_find(&engine, &p, &why) == 0 && engine == &bs_engine_gridding_cuda,
+	bs_plan_make(&p);
+	CHECK(bs_engine_find(&engine, &p, &why) == 0 && engine == &bs_engine_cuda,
 	      "one coil on the first alone");
 	p.backend = BS_BACKEND_HOST;
-	CHECK(bs_engine_find(&engine, &p, &why) == 0 && engine == &bs_engine_gridding_host,
-	      "backend host");
+	bs_plan_make(&p);
+	CHECK(bs_engine_find(&engine, &p, &why) == 0 && engine == &bs_engine_host, "backend host");
 }
 #endif
 

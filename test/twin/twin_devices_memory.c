@@ -6,6 +6,7 @@
  * the GPUs (NCCL takes memory of its own). With all shares on one GPU their sum is. Must run alone.
  */
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #if BS_GPU
 #include <math.h>
@@ -59,10 +60,11 @@ static void check_layout(const char *name, const struct bs_protocol *p, const st
 	words_of(words, sizeof(words), l);
 	on.backend = BS_BACKEND_CUDA;
 	on.gpu_devices = l->devices;
+	bs_plan_make(&on);
 	rc = bs_engine_find(&engine, &on, &why);
 	if (rc == 0)
 		rc = engine->device(&on, NULL, &need, &why);
-	CHECK(rc == 0 && need.parts == bs_shares_of(&on).parts && !need.overflow,
+	CHECK(rc == 0 && need.parts == on.plan.parts && !need.overflow,
 	      "%s, %s: told of %u GPUs %s", name, words, need.parts, why.text);
 	if (rc != 0)
 		return;
@@ -110,7 +112,7 @@ static struct bs_protocol volume(enum bs_method method, uint32_t coils)
 	p.traj.type = BS_TRAJ_RANDOM;
 	p.density = BS_DENSITY_NONE;
 	p.fhd = p.q = BS_SUM_NUFFT;
-	return p;
+	return planned(p);
 }
 
 static void volumes(void)
@@ -125,20 +127,25 @@ static void volumes(void)
 	p.image_matrix[0] = 160;
 	p.image_matrix[1] = 160;
 	p.image_matrix[2] = 112;
+	bs_plan_make(&p);
 	check("gridding, matched filter, on 160", &p, maps);
 	p = volume(BS_METHOD_LS, 5);
 	check("ls", &p, NULL);
 	p.precond = BS_PRECOND_CIRCULANT;
+	bs_plan_make(&p);
 	check("ls, circulant", &p, NULL);
 	p = volume(BS_METHOD_SENSE, 8);
 	p.combine = BS_COMBINE_SENSE;
+	bs_plan_make(&p);
 	check("sense", &p, maps);
 	p.slices = 2;
+	bs_plan_make(&p);
 	check("sense, two slices", &p, maps);
 	free(maps);
 	p = volume(BS_METHOD_LS, 1);
 	p.readouts = 40;
 	p.fhd = BS_SUM_EXACT;
+	bs_plan_make(&p);
 	check("ls, one coil, slabs", &p, NULL);
 }
 #endif

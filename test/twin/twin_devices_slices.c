@@ -75,11 +75,13 @@ static void compare(const char *name, struct bs_protocol p)
 	p.combine = BS_COMBINE_SENSE;
 	p.slices = SLICES;
 	p.contrasts = 2;
+	bs_plan_make(&p);
 	maps = pool_of(bs_protocol_voxels(&p) * p.coils * SLICES * 2);
 	tables.maps = maps;
 	rc = bs_traj_make(&traj, &p, &why);
 	on_host = p;
 	on_host.backend = BS_BACKEND_HOST;
+	bs_plan_make(&on_host);
 	memset(&h, 0, sizeof(h));
 	if (rc == 0)
 		rc = armed_open(&h, NULL, &on_host, &tables,
@@ -106,8 +108,10 @@ static void all(void)
 
 	compare("sense", p);
 	p.precond = BS_PRECOND_JACOBI;
+	bs_plan_make(&p);
 	compare("sense, Jacobi", p);
 	p.precond = BS_PRECOND_CIRCULANT;
+	bs_plan_make(&p);
 	compare("sense, circulant", p);
 	if (small())
 		return;
@@ -118,6 +122,7 @@ static void all(void)
 	p.matrix[0] = p.matrix[1] = p.encoded[0] = p.encoded[1] = 24;
 	p.encoded[2] = 1;
 	p.samples = p.readouts = 24;
+	bs_plan_make(&p);
 	compare("cartesian, combined", p);
 }
 #endif

@@ -96,23 +96,29 @@ static void parts_of_frames(void)
 	struct bs_protocol p = protocol(BS_METHOD_GRIDDING);
 
 	p.preview_every = 10;
+	bs_plan_make(&p);
 	part_images("a preview", &p, peek_of);
 	p = protocol(BS_METHOD_GRIDDING);
 	p.frame_step = 15;
+	bs_plan_make(&p);
 	part_images("gridding, a window", &p, slide_of);
 	if (small())
 		return;
 	p = protocol(BS_METHOD_LS);
 	p.frame_step = 15;
+	bs_plan_make(&p);
 	part_images("ls, a window", &p, slide_of);
 	p.coils = 1;
+	bs_plan_make(&p);
 	part_images("ls, one coil, a window", &p, slide_of);
 	p.frame_step = 0;
 	p.matrix[1] = 37;
+	bs_plan_make(&p);
 	p.density = BS_DENSITY_PIPE; /* by the whole image's kernel, not by a slab's */
 	p.density_iterations = 5;
 	p.normalize = BS_NORMALIZE_UNIFORM;
 	p.lambda = 5e-4; /* times the voxels: about what F^H F has then */
+	bs_plan_make(&p);
 	part_images("ls, one coil, weights by Pipe and Menon", &p, whole_of);
 }
 #endif

@@ -225,20 +225,20 @@ static void check_engine(const struct bs_engine *engine, struct scan *s)
 	float *image = malloc(s->voxels * 4);
 	int rc = armed_open(&a, engine, &s->p, &s->tables, env, &why);
 
-	CHECK(rc == 0, "%s armed %s", engine->name, why.text);
+	CHECK(rc == 0, "%s armed %s", armed_name(&a), why.text);
 	if (rc != 0) {
 		armed_close(&a);
 		free(image);
 		return;
 	}
 	rc = run_frame(engine, a.self, s, 0, 1, READOUTS, INT64_MAX, image, &report);
-	CHECK(rc == 0 && report.iterations == 10, "%s: %u iterations, residual %.2e", engine->name,
-	      report.iterations, report.residual);
+	CHECK(rc == 0 && report.iterations == 10, "%s: %u iterations, residual %.2e",
+	      armed_name(&a), report.iterations, report.residual);
 	uint64_t first = hash_of(image, s->voxels);
 	double error = check_rel(image, s->want, s->voxels);
 	int same = 1;
 
-	CHECK(error <= 1e-5, "%s %ux%ux%u, %u coils: %.2e", engine->name, s->p.matrix[0],
+	CHECK(error <= 1e-5, "%s %ux%ux%u, %u coils: %.2e", armed_name(&a), s->p.matrix[0],
 	      s->p.matrix[1], s->p.matrix[2], s->p.coils, error);
 	for (uint32_t n = 0; n < 5 && rc == 0; n++) {
 		rc = run_frame(engine, a.self, s, n % 2, n % 2 ? 7 : 77, READOUTS, INT64_MAX, image,
@@ -246,17 +246,17 @@ static void check_engine(const struct bs_engine *engine, struct scan *s)
 		same &= hash_of(image, s->voxels) == first;
 	}
 	CHECK(rc == 0 && same, "%s: any order of arrival, either frame: the same bytes",
-	      engine->name);
+	      armed_name(&a));
 	rc = run_frame(engine, a.self, s, 1, 11, 33, INT64_MAX, image, &report);
 	for (uint32_t c = 0; c < s->p.coils; c++)
 		memset(s->data + 2 * (c * SAMPLES + 33 * PER), 0, PER * 8);
 	host_image(s, s->data, s->want);
 	CHECK(rc == 0 && check_rel(image, s->want, s->voxels) <= 1e-5,
-	      "%s: a readout that never came counts as zeros: %.2e", engine->name,
+	      "%s: a readout that never came counts as zeros: %.2e", armed_name(&a),
 	      check_rel(image, s->want, s->voxels));
 	rc = run_frame(engine, a.self, s, 1, 11, 33, bs_now_ns(), image, &report);
 	CHECK(rc == 0 && report.iterations >= 1 && report.deadline_stop,
-	      "%s: a deadline already past leaves an image of %u iterations", engine->name,
+	      "%s: a deadline already past leaves an image of %u iterations", armed_name(&a),
 	      report.iterations);
 	armed_close(&a);
 	free(image);
@@ -274,30 +274,30 @@ int main(void)
 		return check_done();
 	CHECK(bs_team_open(&team, 4, &why) == 0, "team");
 	CHECK(open_scan(&s, BS_METHOD_SENSE, 2, 32, 27, 1, 3, BS_PRECOND_NONE), "sense, 2D");
-	check_engine(&bs_engine_sense_cuda, &s);
+	check_engine(&bs_engine_cuda, &s);
 	close_scan(&s);
 	CHECK(open_scan(&s, BS_METHOD_LS, 3, 16, 20, 17, 2, BS_PRECOND_NONE), "ls, 3D");
-	check_engine(&bs_engine_ls_cuda, &s);
+	check_engine(&bs_engine_cuda, &s);
 	close_scan(&s);
 	/* y and z large enough for the Toeplitz operator's planes */
 	CHECK(open_scan(&s, BS_METHOD_LS, 3, 9, 40, 37, 1, BS_PRECOND_NONE), "ls, 3D, by planes");
-	check_engine(&bs_engine_ls_cuda, &s);
+	check_engine(&bs_engine_cuda, &s);
 	close_scan(&s);
 	CHECK(open_scan(&s, BS_METHOD_SENSE, 3, 32, 32, 4, 2, BS_PRECOND_NONE), "sense, a slab");
-	check_engine(&bs_engine_sense_cuda, &s);
+	check_engine(&bs_engine_cuda, &s);
 	close_scan(&s);
 	CHECK(open_scan(&s, BS_METHOD_LS, 3, 17, 16, 1, 2, BS_PRECOND_NONE), "ls, one partition");
-	check_engine(&bs_engine_ls_cuda, &s);
+	check_engine(&bs_engine_cuda, &s);
 	close_scan(&s);
 	CHECK(open_scan(&s, BS_METHOD_LS, 2, 5, 7, 1, 1, BS_PRECOND_NONE), "ls, 5 x 7");
-	check_engine(&bs_engine_ls_cuda, &s);
+	check_engine(&bs_engine_cuda, &s);
 	close_scan(&s);
 	/* coils side by side */
 	CHECK(open_scan(&s, BS_METHOD_LS, 2, 33, 20, 1, 5, BS_PRECOND_NONE), "ls, 2D, 5 coils");
-	check_engine(&bs_engine_ls_cuda, &s);
+	check_engine(&bs_engine_cuda, &s);
 	close_scan(&s);
 	CHECK(open_scan(&s, BS_METHOD_SENSE, 2, 31, 40, 1, 4, BS_PRECOND_NONE), "sense, 2D, odd");
-	check_engine(&bs_engine_sense_cuda, &s);
+	check_engine(&bs_engine_cuda, &s);
 	close_scan(&s);
 	bs_team_close(team);
 #else

@@ -144,6 +144,7 @@ static void combinations(void)
 	p.matrix[0] = 40;
 	p.matrix[1] = 27;
 	p.matrix[2] = p.image_matrix[2] = 1;
+	bs_plan_make(&p);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		for (int how = BS_COMBINE_NONE; how <= BS_COMBINE_SENSE; how++)
 			for (int o = BS_OUTPUT_MAGNITUDE; o <= BS_OUTPUT_COMPLEX; o++) {
@@ -152,10 +153,12 @@ static void combinations(void)
 				p.output = (enum bs_output)o;
 				p.image_matrix[0] = sizes[i][0];
 				p.image_matrix[1] = sizes[i][1];
+				bs_plan_make(&p);
 				combine(&p, team);
 				if (how != BS_COMBINE_SENSE)
 					continue;
 				p.method = BS_METHOD_SENSE;
+				bs_plan_make(&p);
 				combine(&p, team);
 			}
 	bs_team_close(team);

@@ -446,16 +446,19 @@ static void windows(struct scan *s, const struct bs_engine *host, const struct b
 	int rc;
 
 	s->p.frame_step = s->p.readouts / GROUPS;
+	bs_plan_make(&s->p);
 	rc = arm(&a, s, host, &why);
 	rc = rc != 0 ? rc : window(&a, s, want, &report);
 	armed_close(&a);
 	rc = rc != 0 ? rc : arm(&a, s, cuda, &why);
 	rc = rc != 0 ? rc : window(&a, s, got, &report);
 	CHECK(rc == 0 && check_rel(got, want, s->floats) <= apart(s) && report.segments > 2,
-	      "%s: a window without one group differs by %.1e, %u segments %s", cuda->name,
-	      check_rel(got, want, s->floats), report.segments, why.text);
+	      "%s: a window without one group differs by %.1e, %u segments %s",
+	      bs_method_name(s->p.method), check_rel(got, want, s->floats), report.segments,
+	      why.text);
 	armed_close(&a);
 	s->p.frame_step = 0;
+	bs_plan_make(&s->p);
 }
 
 static void previews(struct scan *s, const struct bs_engine *cuda, float *want, float *got)
@@ -466,14 +469,17 @@ static void previews(struct scan *s, const struct bs_engine *cuda, float *want, 
 	int rc;
 
 	s->p.preview_every = 5;
+	bs_plan_make(&s->p);
 	rc = arm(&a, s, cuda, &why);
 	rc = rc != 0 ? rc : add_rows(&a, s, 1, 0, s->p.readouts);
 	rc = rc != 0 ? rc : a.engine->peek(a.self, 1, got);
 	rc = rc != 0 ? rc : a.engine->image(a.self, 1, NULL, INT64_MAX, want, &report);
 	CHECK(rc == 0 && memcmp(got, want, s->floats * 4) == 0,
-	      "%s: a preview of all readouts is the image, bit for bit %s", cuda->name, why.text);
+	      "%s: a preview of all readouts is the image, bit for bit %s",
+	      bs_method_name(s->p.method), why.text);
 	armed_close(&a);
 	s->p.preview_every = 0;
+	bs_plan_make(&s->p);
 }
 
 /* Armed with twice the map, which then changes; the other engine has had it from the start. */
@@ -501,8 +507,8 @@ static void changes(struct scan *s, const struct bs_engine *host, const struct b
 			s->hz[v] *= 2.0f;
 	}
 	CHECK(rc == 0 && check_rel(got, want, s->floats) <= apart(s),
-	      "%s: a field map that changes after arm: differs by %.1e %s", cuda->name,
-	      check_rel(got, want, s->floats), why.text);
+	      "%s: a field map that changes after arm: differs by %.1e %s",
+	      bs_method_name(s->p.method), check_rel(got, want, s->floats), why.text);
 }
 
 /* Watched, iteration by iteration: the same bytes with time enough, fewer steps without. */
@@ -519,13 +525,14 @@ static void deadlines(struct scan *s, const struct bs_engine *cuda, float *want,
 	rc = rc != 0 ? rc : add_rows(&a, s, 1, 0, s->p.readouts);
 	rc = rc != 0 ? rc : a.engine->image(a.self, 1, NULL, far_ns, got, &report[1]);
 	CHECK(rc == 0 && memcmp(got, want, s->floats * 4) == 0 && report[1].iterations == 8,
-	      "%s: the same bytes with a deadline far away, %u iterations %s", cuda->name,
-	      report[1].iterations, why.text);
+	      "%s: the same bytes with a deadline far away, %u iterations %s",
+	      bs_method_name(s->p.method), report[1].iterations, why.text);
 	rc = rc != 0 ? rc : add_rows(&a, s, 1, 0, s->p.readouts);
 	rc = rc != 0 ? rc : a.engine->image(a.self, 1, NULL, bs_now_ns(), got, &report[2]);
 	CHECK(rc == 0 && report[2].deadline_stop && report[2].iterations >= 1 &&
 		      report[2].iterations < 8,
-	      "%s: a deadline that is past leaves %u iterations", cuda->name, report[2].iterations);
+	      "%s: a deadline that is past leaves %u iterations", bs_method_name(s->p.method),
+	      report[2].iterations);
 	armed_close(&a);
 }
 
@@ -535,9 +542,9 @@ static void engines(void)
 		enum bs_method method;
 		const struct bs_engine *host, *cuda;
 	} each[] = {
-		{ BS_METHOD_GRIDDING, &bs_engine_gridding_host, &bs_engine_gridding_cuda },
-		{ BS_METHOD_LS, &bs_engine_ls_host, &bs_engine_ls_cuda },
-		{ BS_METHOD_SENSE, &bs_engine_sense_host, &bs_engine_sense_cuda },
+		{ BS_METHOD_GRIDDING, &bs_engine_host, &bs_engine_cuda },
+		{ BS_METHOD_LS, &bs_engine_host, &bs_engine_cuda },
+		{ BS_METHOD_SENSE, &bs_engine_host, &bs_engine_cuda },
 	};
 
 	for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
@@ -546,10 +553,10 @@ static void engines(void)
 		float *want = malloc(s.floats * 4);
 		float *got = malloc(s.floats * 4);
 
-		CHECK(made, "%s: a scan", each[i].cuda->name);
+		CHECK(made, "%s: a scan", bs_method_name(each[i].method));
 		windows(&s, each[i].host, each[i].cuda, want, got);
 		changes(&s, each[i].host, each[i].cuda, want, got);
-		if (each[i].cuda->peek != NULL)
+		if (s.p.plan.solve == BS_SOLVE_NONE)
 			previews(&s, each[i].cuda, want, got);
 		else
 			deadlines(&s, each[i].cuda, want, got);

@@ -11,6 +11,7 @@
  * us).
  */
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #if BS_GPU
 #include <string.h>
@@ -56,7 +57,7 @@ static struct bs_protocol protocol(enum bs_method method)
 	p.fhd = p.q = BS_SUM_EXACT;
 	p.image_ms = 1e6;
 	p.on_miss = BS_MISS_SHED;
-	return p;
+	return planned(p);
 }
 
 static int open_side(struct side *s, const struct bs_engine *engine, const struct bs_protocol *p,
@@ -214,8 +215,8 @@ int main(void)
 	if (!device_answers("the ladder on the GPU", &gpu))
 		return check_done();
 	CHECK(bs_team_open(&team, 2, &why) == 0, "team");
-	ladder("ls", BS_METHOD_LS, &bs_engine_ls_host, &bs_engine_ls_cuda);
-	ladder("gridding", BS_METHOD_GRIDDING, &bs_engine_gridding_host, &bs_engine_gridding_cuda);
+	ladder("ls", BS_METHOD_LS, &bs_engine_host, &bs_engine_cuda);
+	ladder("gridding", BS_METHOD_GRIDDING, &bs_engine_host, &bs_engine_cuda);
 	bs_team_close(team);
 #else
 	SKIP("the ladder on the GPU: built with GPU=0");

@@ -17,24 +17,25 @@ static void frames(void)
 {
 	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 4);
 
-	window_frames(&p, &bs_engine_gridding_cuda, "gridding/cuda, 6 groups", 1e-6);
+	window_frames(&p, &bs_engine_cuda, "gridding/cuda, 6 groups", 1e-6);
 	if (!small()) {
 		p = window_golden(BS_METHOD_GRIDDING, 1);
-		window_frames(&p, &bs_engine_gridding_cuda, "gridding/cuda, 24 groups", 1e-6);
+		window_frames(&p, &bs_engine_cuda, "gridding/cuda, 24 groups", 1e-6);
 		p = window_golden(BS_METHOD_GRIDDING, 24);
-		window_frames(&p, &bs_engine_gridding_cuda, "gridding/cuda, one group", 1e-6);
+		window_frames(&p, &bs_engine_cuda, "gridding/cuda, one group", 1e-6);
 	}
 	p = window_golden(BS_METHOD_GRIDDING, 8);
 	p.output = BS_OUTPUT_COMPLEX;
 	p.combine = BS_COMBINE_NONE;
-	window_frames(&p, &bs_engine_gridding_cuda, "gridding/cuda, complex coil images", 1e-6);
+	bs_plan_make(&p);
+	window_frames(&p, &bs_engine_cuda, "gridding/cuda, complex coil images", 1e-6);
 	p = window_stack(8);
-	window_frames(&p, &bs_engine_gridding_cuda, "gridding/cuda of a stack", 1e-6);
+	window_frames(&p, &bs_engine_cuda, "gridding/cuda of a stack", 1e-6);
 	p = window_golden(BS_METHOD_LS, 8);
-	window_frames(&p, &bs_engine_ls_cuda, "ls/cuda", 1e-5);
+	window_frames(&p, &bs_engine_cuda, "ls/cuda", 1e-5);
 	p = window_golden(BS_METHOD_SENSE, 6);
 	p.basis = BS_BASIS_BOX;
-	window_frames(&p, &bs_engine_sense_cuda, "sense/cuda, box voxels", 1e-5);
+	window_frames(&p, &bs_engine_cuda, "sense/cuda, box voxels", 1e-5);
 }
 
 static void against_host(struct bs_protocol p, const struct bs_engine *cuda,
@@ -46,6 +47,7 @@ static void against_host(struct bs_protocol p, const struct bs_engine *cuda,
 	double worst = 0.0;
 
 	p.fhd = p.q = BS_SUM_EXACT;
+	bs_plan_make(&p);
 	if (p.method == BS_METHOD_GRIDDING) {
 		p.width = p.oversampling = 0.0;
 		p.accuracy = 1e-6;
@@ -69,14 +71,12 @@ static void against_host(struct bs_protocol p, const struct bs_engine *cuda,
 
 static void against_hosts(void)
 {
-	against_host(window_golden(BS_METHOD_GRIDDING, 4), &bs_engine_gridding_cuda,
-		     &bs_engine_gridding_host, "gridding", 1e-5);
-	against_host(window_stack(8), &bs_engine_gridding_cuda, &bs_engine_gridding_host, "stack",
-		     1e-5);
-	against_host(window_golden(BS_METHOD_LS, 8), &bs_engine_ls_cuda, &bs_engine_ls_host, "ls",
+	against_host(window_golden(BS_METHOD_GRIDDING, 4), &bs_engine_cuda, &bs_engine_host,
+		     "gridding", 1e-5);
+	against_host(window_stack(8), &bs_engine_cuda, &bs_engine_host, "stack", 1e-5);
+	against_host(window_golden(BS_METHOD_LS, 8), &bs_engine_cuda, &bs_engine_host, "ls", 1e-4);
+	against_host(window_golden(BS_METHOD_SENSE, 6), &bs_engine_cuda, &bs_engine_host, "sense",
 		     1e-4);
-	against_host(window_golden(BS_METHOD_SENSE, 6), &bs_engine_sense_cuda,
-		     &bs_engine_sense_host, "sense", 1e-4);
 }
 
 static bool some_lost(uint32_t readout)
@@ -91,16 +91,16 @@ static void losses(enum bs_method method, const struct bs_engine *engine)
 	struct window_run run;
 	struct window_run part;
 
-	CHECK(window_site_open(&s, &p, 3), "%s: a stream", engine->name);
+	CHECK(window_site_open(&s, &p, 3), "%s: a stream", bs_method_name(method));
 	window_run(&run, &s, &p, engine, 1, 0, 52, some_lost, true);
 	window_run(&part, &s, &p, engine, 1, 8, 32, some_lost, true);
 	CHECK(run.rc == 0 && run.images == 7 && run.image[0].missing == 1 &&
 		      run.image[1].missing == 1 && run.image[3].missing == 5,
-	      "%s: lost readouts are counted in each frame: %u frames, %u, %u, %u %s", engine->name,
-	      run.images, run.image[0].missing, run.image[1].missing, run.image[3].missing,
-	      run.why.text);
+	      "%s: lost readouts are counted in each frame: %u frames, %u, %u, %u %s",
+	      bs_method_name(method), run.images, run.image[0].missing, run.image[1].missing,
+	      run.image[3].missing, run.why.text);
 	CHECK(part.images == 1 && window_same(&run, 2, &part, 0),
-	      "%s: and the frame is that of the rest, bit for bit", engine->name);
+	      "%s: and the frame is that of the rest, bit for bit", bs_method_name(method));
 	free(run.pixels);
 	free(part.pixels);
 	window_site_close(&s);
@@ -116,9 +116,10 @@ static void preview_content(void)
 	struct window_run b;
 
 	p.preview_every = 7;
+	bs_plan_make(&p);
 	CHECK(window_site_open(&s, &p, 1), "a stream");
-	window_run(&a, &s, &p, &bs_engine_gridding_cuda, 1, 0, 24, NULL, true);
-	window_run(&b, &s, &plain, &bs_engine_gridding_cuda, 1, 0, 14, NULL, true);
+	window_run(&a, &s, &p, &bs_engine_cuda, 1, 0, 24, NULL, true);
+	window_run(&b, &s, &plain, &bs_engine_cuda, 1, 0, 14, NULL, true);
 	CHECK(a.images == 4 && b.images == 1 &&
 		      check_rel(window_image(&a, 1), window_image(&b, 0), a.floats) <= 1e-6,
 	      "gridding/cuda: a preview is the partial frame: %.1e %s",
@@ -132,20 +133,22 @@ static void previews(void)
 {
 	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 0);
 
-	window_previews(&p, &bs_engine_gridding_cuda, "gridding/cuda", 7);
+	window_previews(&p, &bs_engine_cuda, "gridding/cuda", 7);
 	if (small())
 		return;
 	p.slices = 2; /* two states: each has a grid, previews a third */
-	window_previews(&p, &bs_engine_gridding_cuda, "gridding/cuda, two slices", 7);
+	bs_plan_make(&p);
+	window_previews(&p, &bs_engine_cuda, "gridding/cuda, two slices", 7);
 	p.slices = 1;
 	p.chunk_readouts = 24;
-	window_previews(&p, &bs_engine_gridding_cuda, "gridding/cuda in one chunk", 10);
+	bs_plan_make(&p);
+	window_previews(&p, &bs_engine_cuda, "gridding/cuda in one chunk", 10);
 	p = window_stack(0);
-	window_previews(&p, &bs_engine_gridding_cuda, "gridding/cuda of a stack", 9);
+	window_previews(&p, &bs_engine_cuda, "gridding/cuda of a stack", 9);
 	p = window_golden(BS_METHOD_LS, 0);
-	window_previews(&p, &bs_engine_ls_cuda, "ls/cuda", 6);
+	window_previews(&p, &bs_engine_cuda, "ls/cuda", 6);
 	p = window_golden(BS_METHOD_SENSE, 0);
-	window_previews(&p, &bs_engine_sense_cuda, "sense/cuda", 10);
+	window_previews(&p, &bs_engine_cuda, "sense/cuda", 10);
 	preview_content();
 }
 
@@ -156,10 +159,10 @@ static void refusals(void)
 	struct bs_fail why = { 0 };
 
 	p.readouts = 2048;
-	CHECK(bs_recon_need(&p, &bs_engine_gridding_cuda, &need, &why) == BS_ERR_UNSUPPORTED,
+	CHECK(bs_recon_need(&p, &bs_engine_cuda, &need, &why) == BS_ERR_UNSUPPORTED,
 	      "too many groups are refused: %s", why.text);
 	p = window_golden(BS_METHOD_CARTESIAN, 4);
-	CHECK(bs_recon_need(&p, &bs_engine_cartesian_cuda, &need, &why) == BS_ERR_UNSUPPORTED,
+	CHECK(bs_recon_need(&p, &bs_engine_cuda, &need, &why) == BS_ERR_UNSUPPORTED,
 	      "a window of cartesian lines: %s", why.text);
 }
 
@@ -173,8 +176,8 @@ int main(void)
 	frames();
 	if (!small())
 		against_hosts();
-	losses(BS_METHOD_GRIDDING, &bs_engine_gridding_cuda);
-	losses(BS_METHOD_LS, &bs_engine_ls_cuda);
+	losses(BS_METHOD_GRIDDING, &bs_engine_cuda);
+	losses(BS_METHOD_LS, &bs_engine_cuda);
 	previews();
 	return check_done();
 }

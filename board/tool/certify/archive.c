@@ -134,7 +134,7 @@ static void keep_parts(struct bs_archive *g, const struct words *w, struct bs_ow
 {
 	static const bool operators[BS_BUDGET_STAGES] = { false, true, true,  true,
 							  true,  true, false, true };
-	bool any = bs_plan_of(g->p).encode == BS_ENCODE_NOTHING;
+	bool any = g->p->plan.encode == BS_ENCODE_NOTHING;
 
 	for (int i = 0; i < BS_BUDGET_STAGES; i++) {
 		char name[48];

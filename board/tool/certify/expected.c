@@ -14,7 +14,7 @@ struct count {
 /* The protocol's frames, without what its method computes. */
 static void bare(struct bs_protocol *p)
 {
-	p->method = bs_plan_of(p).counting;
+	p->method = p->plan.counting;
 	p->density = BS_DENSITY_NONE;
 	p->backend = BS_BACKEND_HOST;
 	p->preview_every = 0;
@@ -27,6 +27,7 @@ static void bare(struct bs_protocol *p)
 	p->field.from = BS_FIELD_FILE;
 	p->field.map_file[0] = '\0';
 	p->maps_file[0] = p->w_file[0] = p->density_file[0] = '\0';
+	bs_plan_make(p);
 }
 
 static int count_ready(void *arg, struct bs_fail *why)

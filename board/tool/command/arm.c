@@ -18,7 +18,6 @@
 #if BS_GPU
 #include "board/arm/armed.h"
 #include "board/tool/command/tuning.h"
-#include "gpu/engine/shares.h"
 #include "gpu/solve/lsq_cuda.h"
 #endif
 
@@ -62,7 +61,7 @@ static int get_q(float **q, bool gpu, const struct bs_protocol *p, const struct 
 static int arm(const struct bs_site *site, const struct bs_protocol *p,
 	       const struct bs_engine *engine, struct bs_team *team, struct bs_fail *why)
 {
-	const bool gpu = bs_engines_on_gpu(engine->name);
+	const bool gpu = bs_plan_on_gpu(engine->place);
 	const int64_t start_ns = bs_now_ns();
 	enum bs_qcache_from from = BS_QCACHE_COMPUTED;
 	struct bs_loaded loaded;
@@ -130,13 +129,13 @@ static int tune(const struct bs_site *site, const struct bs_protocol *p,
 		const struct bs_engine *engine, struct bs_fail *why)
 {
 	const struct bs_tuner *tuner = bs_engine_tuner(p);
-	const uint32_t parts = bs_shares_of(p).parts;
+	const uint32_t parts = p->plan.parts;
 	const uint32_t most = (p->coils + parts - 1) / parts;
 	const uint32_t least = p->coils / parts;
 	char place[96];
 	int rc;
 
-	if (!bs_engines_on_gpu(engine->name))
+	if (!bs_plan_on_gpu(engine->place))
 		return 0;
 	bs_engine_place(place, sizeof(place), engine, p);
 	(void)printf("%-24s %s\n", p->name, place);
@@ -193,7 +192,7 @@ static int compare(const struct bs_site *site, const struct bs_protocol *p, stru
 /* One protocol, its errors told. */
 static bool arm_one(const struct bs_site *site, const struct bs_protocol *p, struct bs_team *team)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 	const struct bs_engine *engine = NULL;
 	struct bs_fail why = { 0 };
 	bool good = true;
@@ -203,10 +202,10 @@ static bool arm_one(const struct bs_site *site, const struct bs_protocol *p, str
 	if (tune(site, p, engine, &why) != 0)
 		good = bs_command_fail(&bs_command_arm, "protocol '%s': variants: %s", p->name,
 				       why.text) == 0;
-	if (plan.solve == BS_SOLVE_CG && !bs_lsq_keeps_q(p))
+	if (plan->solve == BS_SOLVE_CG && !bs_lsq_keeps_q(p))
 		(void)printf("%-24s %s: no Q to keep\n", p->name,
-			     plan.streams ? "trajectory.type stream" : "off resonance");
-	else if (plan.solve != BS_SOLVE_CG)
+			     plan->streams ? "trajectory.type stream" : "off resonance");
+	else if (plan->solve != BS_SOLVE_CG)
 		(void)printf("%-24s method %s keeps nothing\n", p->name, bs_method_name(p->method));
 	else if (arm(site, p, engine, team, &why) != 0)
 		good = bs_command_fail(&bs_command_arm, "protocol '%s': %s", p->name, why.text) ==

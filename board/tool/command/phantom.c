@@ -9,7 +9,7 @@
 #include "config/config.h"
 #include "config/hint/near.h"
 #include "config/keys.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "drivers/file/traj.h"
 #include "drivers/tool/phantom/phantom.h"
 
@@ -297,7 +297,7 @@ static int choose_lines(struct request *q)
 
 	if (!q->like_scanner)
 		return 0;
-	if (p->traj.type != BS_TRAJ_CARTESIAN || !bs_plan_of(p).on_grid)
+	if (p->traj.type != BS_TRAJ_CARTESIAN)
 		return bs_options_wrong(&bs_command_phantom,
 					"lines as a scanner sends them are cartesian");
 	lines = (uint64_t)p->encoded[1] * (p->encoded[2] > 0 ? p->encoded[2] : 1);
@@ -364,6 +364,7 @@ static int complete(struct request *q)
 		rc = set_receiver(q);
 	if (rc == 0 && q->echoes != 0)
 		q->protocol.contrasts = q->echoes;
+	bs_plan_make(&q->protocol);
 	return rc;
 }
 

@@ -215,12 +215,9 @@ static int next_round(struct job *j, struct bs_fail *why)
 		rc = bs_mtx_write(j->w_out, &j->rounds.w, why);
 	if (rc != 0)
 		return rc;
+	if (last)
+		j->round = *j->p;
 	j->round.w_file[0] = '\0';
-	if (last) {
-		j->round.output = j->p->output;
-		memcpy(j->round.image_matrix, j->p->image_matrix, sizeof(j->round.image_matrix));
-		j->round.preview_every = j->p->preview_every;
-	}
 	return bs_pipeline_arm(&j->pipeline, j->site, &j->round, &j->rounds.w, 0, why);
 }
 
@@ -231,6 +228,7 @@ static int prepare_rounds(struct job *j, struct bs_fail *why)
 	j->round.output = BS_OUTPUT_COMPLEX;
 	j->round.preview_every = 0;
 	memcpy(j->round.image_matrix, j->p->matrix, sizeof(j->round.image_matrix));
+	bs_plan_make(&j->round);
 	return bs_rounds_check(&j->rounds, j->p, why);
 }
 
@@ -306,7 +304,8 @@ static int make_key(struct job *j, struct bs_job_key *key, struct bs_fail *why)
 	if (rc == 0)
 		rc = bs_engine_find(&engine, &inner, why);
 	if (rc == 0)
-		rc = bs_job_key(key, j->pipeline.in, j->p, engine->name, more, why);
+		rc = bs_job_key(key, j->pipeline.in, j->p,
+				bs_plan_engine(&inner.plan, engine->place), more, why);
 	free(more);
 	return rc;
 }
@@ -323,6 +322,7 @@ static int open_shared(struct job *j, struct bs_fail *why)
 			       "process: without mpirun, one recording at a time");
 	j->share_p = *j->p;
 	j->share_p.preview_every = 0;
+	bs_plan_make(&j->share_p);
 	j->p = &j->share_p;
 	rc = make_key(j, &key, why);
 	return rc == 0 ? bs_job_open(&j->made, j->sink, j->out, &key, why) : rc;
@@ -362,7 +362,7 @@ static int reconstruct_shared(struct job *j, int64_t start_ns, struct bs_fail *w
 	if (rc == 0)
 		(void)printf("%s:%s%s %u of %llu images made, %s, %s, in %.1f ms%s\n", j->out,
 			     j->who + sizeof("recon") - 1, j->ranks.launched ? ":" : "", j->images,
-			     (unsigned long long)all, j->pipeline.armed.engine->name, place,
+			     (unsigned long long)all, bs_armed_engine(&j->pipeline.armed), place,
 			     (double)(bs_now_ns() - start_ns) * 1e-6,
 			     j->made.complete > 0 ? "; all are there" : "");
 	return rc;
@@ -399,7 +399,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 	j->p = p = bs_config_choose(j->site, j->protocol, info->protocol, why);
 	if (p == NULL)
 		return BS_ERR_PROTOCOL;
-	if (j->field_out != NULL && !bs_plan_has(bs_plan_of(p), BS_PLAN_ECHOES))
+	if (j->field_out != NULL && !bs_plan_has(&p->plan, BS_PLAN_ECHOES))
 		return bs_fail(why, BS_ERR_USAGE,
 			       "--field-out: protocol '%s' has no field.from \"echoes\"", p->name);
 	rc = bs_admit_scan(p, info, why);
@@ -491,7 +491,7 @@ static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 		(void)printf("%u image%s%s, %s, %s, armed in %.0f ms, reconstructed in %.1f ms\n",
 			     j->images, j->images == 1 ? "" : "s",
 			     j->previews > 0 ? " (and previews)" : "",
-			     j->pipeline.armed.engine->name, place,
+			     bs_armed_engine(&j->pipeline.armed), place,
 			     (double)(armed_ns - start_ns) * 1e-6,
 			     (double)(bs_now_ns() - armed_ns) * 1e-6);
 	if (rc == 0)

@@ -69,7 +69,7 @@ struct work {
 static int open_protocol(struct work *w, struct bs_fail *why)
 {
 	const struct bs_protocol *p;
-	struct bs_plan plan;
+	const struct bs_plan *plan;
 	char solvers[64];
 
 	w->site = bs_command_site(&bs_command_tune, w->q.config);
@@ -78,15 +78,15 @@ static int open_protocol(struct work *w, struct bs_fail *why)
 	p = bs_config_choose(w->site, w->q.name, NULL, why);
 	if (p == NULL)
 		return BS_ERR_PROTOCOL;
-	plan = bs_plan_of(p);
-	if (plan.solve == BS_SOLVE_NONE)
+	plan = &p->plan;
+	if (plan->solve == BS_SOLVE_NONE)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s' is not of method %s",
 			       p->name, bs_method_solvers(solvers, sizeof(solvers)));
-	if (plan.solve != BS_SOLVE_CG)
+	if (plan->solve != BS_SOLVE_CG)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': method %s has no Q to measure by", p->name,
 			       bs_method_name(p->method));
-	if (plan.streams)
+	if (plan->streams)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': trajectory.type is stream: there is no table to "
 			       "measure by",

@@ -338,11 +338,12 @@ static void mark(struct bs_survey *s, struct bs_mrd_acq *head)
 {
 	const uint32_t samples =
 		(uint32_t)head->number_of_samples - head->discard_pre - head->discard_post;
-	const struct bs_protocol like = { .method = BS_METHOD_CARTESIAN,
-					  .encoded = { samples, s->size[0], s->size[1] },
-					  .coils = head->active_channels,
-					  .samples = samples };
+	struct bs_protocol like = { .method = BS_METHOD_CARTESIAN,
+				    .encoded = { samples, s->size[0], s->size[1] },
+				    .coils = head->active_channels,
+				    .samples = samples };
 
+	bs_plan_make(&like);
 	bs_encoding_mark(&like, &s->info, head);
 	if ((head->flags & BS_MRD_OF_ANOTHER) != 0)
 		bs_encodings_see(&s->left, head, 0);

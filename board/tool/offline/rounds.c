@@ -9,7 +9,7 @@ int bs_rounds_check(const struct bs_rounds *r, const struct bs_protocol *p, stru
 {
 	char solvers[64];
 
-	if (bs_plan_of(p).solve == BS_SOLVE_NONE)
+	if (p->plan.solve == BS_SOLVE_NONE)
 		return bs_fail(why, BS_ERR_USAGE, "rounds: protocol '%s' is not of method %s",
 			       p->name, bs_method_solvers(solvers, sizeof(solvers)));
 	if (!(p->lambda > 0.0))

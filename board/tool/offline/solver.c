@@ -38,7 +38,7 @@ static int open_ls(struct bs_solver *s, const struct bs_tables *tables, const fl
 int bs_solver_open(struct bs_solver *s, const struct bs_protocol *p, const struct bs_tables *tables,
 		   struct bs_team *team, struct bs_fail *why)
 {
-	const struct bs_plan plan = bs_plan_of(p);
+	const struct bs_plan *plan = &p->plan;
 	int64_t start = bs_now_ns();
 	float *q;
 	int rc;
@@ -49,8 +49,8 @@ int bs_solver_open(struct bs_solver *s, const struct bs_protocol *p, const struc
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': not off resonance",
 			       p->name);
 	s->p = p;
-	s->maps = plan.joint ? tables->maps : NULL;
-	s->coils = plan.joint ? p->coils : 1;
+	s->maps = plan->joint ? tables->maps : NULL;
+	s->coils = plan->joint ? p->coils : 1;
 	s->encoder.coils = s->coils;
 	s->encoder.whole = true;
 	s->voxels = (size_t)bs_protocol_voxels(p);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 
 #define START_TICK 14760000u /* 10:15:00 in 2.5 ms */
 #define TICK_US    2500
@@ -22,7 +22,7 @@ static const char *trajectory_name(const struct bs_protocol *p, bool epi)
 {
 	if (epi)
 		return "epi";
-	if (bs_plan_of(p).on_grid)
+	if (p->plan.on_grid)
 		return "cartesian";
 	switch (p->traj.type) {
 	case BS_TRAJ_RADIAL2D:
@@ -66,7 +66,7 @@ void bs_phantom_info(const struct bs_phantom_scan *scan, const struct bs_scanlin
 		     struct bs_scan_info *info)
 {
 	const struct bs_protocol *p = scan->protocol;
-	const bool on_grid = bs_plan_of(p).on_grid;
+	const bool on_grid = p->plan.on_grid;
 	uint32_t step[2] = { 0, 0 };
 
 	memset(info, 0, sizeof(*info));
@@ -181,7 +181,7 @@ struct bs_mrd_acq bs_phantom_head(const struct bs_phantom_scan *scan,
 	h.available_channels = h.active_channels = (uint16_t)p->coils;
 	h.channel_mask[0] = UINT64_MAX >> (64 - p->coils);
 	h.center_sample = (uint16_t)bs_phantom_center(p);
-	h.trajectory_dimensions = bs_plan_of(p).on_grid ? 0 : (uint16_t)p->dims;
+	h.trajectory_dimensions = p->plan.on_grid ? 0 : (uint16_t)p->dims;
 	h.sample_time_us = (float)scan->dwell_us;
 	h.read_dir[0] = h.phase_dir[1] = h.slice_dir[2] = 1.0f;
 	h.idx.kspace_encode_step_1 = line->step1;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "core/tool/phantom/coils.h"
 #include "core/tool/phantom/field.h"
 #include "core/tool/phantom/phantom.h"
@@ -73,7 +73,7 @@ static void sample_row(void *arg, int task, int member)
 	struct bs_phantom moved;
 
 	if (s->lit[contrast] != NULL) {
-		uint32_t first = bs_plan_of(s->p).on_grid ? bs_phantom_center(s->p) : 0;
+		uint32_t first = s->p->plan.on_grid ? bs_phantom_center(s->p) : 0;
 		double t0_us = 1e3 * scan->te_ms[contrast] - scan->dwell_us * first;
 
 		bs_field_sample(s->lit[contrast], k, 1e-6 * t0_us, 1e-6 * scan->dwell_us,

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "core/tool/phantom/field.h"
 #include "drivers/file/cfl.h"
 
@@ -20,7 +20,7 @@ int bs_phantom_check(const struct bs_phantom_scan *s, struct bs_fail *why)
 			       "phantom: trajectory of %u x %u x %u, protocol %u x %u x %u",
 			       s->traj->readouts, s->traj->samples, s->traj->dims, p->readouts,
 			       p->samples, p->dims);
-	if (p->traj.unit != BS_UNIT_CYCLES_PER_VOXEL && !bs_plan_of(p).on_grid)
+	if (p->traj.unit != BS_UNIT_CYCLES_PER_VOXEL && !p->plan.on_grid)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "phantom: recordings are written in cycles/voxel only");
 	if (p->samples > UINT16_MAX || p->coils > BS_COILS_MAX || !s->repetitions ||

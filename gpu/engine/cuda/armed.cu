@@ -115,8 +115,8 @@ static int solve_bytes(const struct bs_cuda_spec *s, const struct bs_csr *w, uin
 	*bytes = 0;
 	if (!s->solve)
 		return 0;
-	return s->plan.solve == BS_SOLVE_CG ? bs_ls_cuda_bytes(s->p, w, bytes, why)
-					    : bs_armed_cuda_unfold_need(s->p, w, bytes, why);
+	return s->p->plan.solve == BS_SOLVE_CG ? bs_ls_cuda_bytes(s->p, w, bytes, why)
+					       : bs_armed_cuda_unfold_need(s->p, w, bytes, why);
 }
 
 int bs_armed_cuda_device(const struct bs_cuda_spec *s, const float *field, struct bs_need *need,
@@ -184,6 +184,7 @@ void bs_armed_cuda_close(void *self)
 		(void)cudaHostUnregister(e->pinned);
 	bs_partial_cuda_close(&e->window);
 	bs_devmem_close(&e->mem);
+	bs_filler_close(e->filler);
 	bs_mapped_cuda_close(e->makes);
 	bs_mapped_disarm(e->scan_maps);
 	free(e);
@@ -324,7 +325,7 @@ static int open_parts(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
 	int rc = 0;
 
 	if (s->solve)
-		rc = s->plan.solve == BS_SOLVE_CG
+		rc = s->p->plan.solve == BS_SOLVE_CG
 			     ? bs_ls_cuda_open(&e->ls, p, tables, &more, why)
 			     : bs_armed_cuda_unfold_need(p, tables->w, &more, why);
 	if (rc == 0)
@@ -413,11 +414,11 @@ static int make(struct made *made, const struct bs_cuda_spec *s, const struct bs
 
 	made->tables = *tables; /* of streams: there are no weights before the scan */
 	made->density = made->q = NULL;
-	if (rc == 0 && !s->plan.streams)
+	if (rc == 0 && !s->p->plan.streams)
 		rc = bs_density_cuda_tables(&made->tables, &made->density, s->p, tables, env->team,
 					    why);
 	lap(laps, "weights");
-	if (rc == 0 && s->solve && s->plan.solve == BS_SOLVE_CG && !s->plan.streams)
+	if (rc == 0 && s->solve && s->p->plan.solve == BS_SOLVE_CG && !s->p->plan.streams)
 		rc = bs_lsq_cuda_q(&made->q, s->p, &made->tables, env->team, env->cache_dir, NULL,
 				   why);
 	lap(laps, "Q");

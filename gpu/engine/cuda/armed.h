@@ -5,7 +5,7 @@
  * lines of the grid: gpu/image/unfold_cuda.h), and the way of the data to the GPU and back. One
  * stream computes, so frames share all buffers but their samples. begin, add, finish, slide, peek,
  * reading, fold, maps and close (disarm) are core/engine.h's, with its rules. Only the files named
- * below, engine.cuh and those of gpu/engine/multi include this.
+ * below and those of gpu/engine/multi include this.
  * Test: test/twin/engine/twin_engine.c
  */
 #ifndef BS_GPU_ENGINE_CUDA_ARMED_H
@@ -16,6 +16,7 @@
 #include "core/engine.h"
 #include "gpu/engine/cuda/mapped.h"
 #include "gpu/engine/cuda/operator.h"
+#include "gpu/engine/filler.h"
 #include "gpu/engine/mapped.h"
 #include "gpu/device/memory.h"
 #include "gpu/image/combine.h"
@@ -51,6 +52,7 @@ struct bs_armed_cuda {
 	struct bs_pocs_cuda *completes; /* its image; NULL: nothing does */
 	float *solved, *spare;          /* device: that image; room for completes */
 	struct bs_segments_cuda *field; /* the operator's; NULL: on resonance */
+	struct bs_filler *filler;       /* host: makes weights of lines; NULL: they are zeros */
 	struct bs_mapped *scan_maps;    /* made from the scan; NULL: they are not */
 	struct bs_mapped_cuda *makes;   /* makes them; NULL: the host does */
 	struct bs_devmem mem;

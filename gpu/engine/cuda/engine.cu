@@ -9,9 +9,10 @@
 #include "core/log.h"
 #include "core/thread/clock.h"
 #include "gpu/calibrate/maps.h"
-#include "gpu/engine/cuda/engine.cuh"
+#include "gpu/engine/cuda/armed.h"
 #include "gpu/device/check.h"
 #include "gpu/engine/engines.h"
+#include "gpu/encode/encode.h"
 #include "gpu/engine/left_out.h"
 #include "gpu/solve/segments_cuda.h"
 #include "gpu/toeplitz/cuda/tune.h"
@@ -134,13 +135,38 @@ int bs_armed_cuda_made(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *h
 		       : fetch_whole(e, frame, image, report);
 }
 
+/* What it takes: of the weights of lines, and what is left of the time. */
+static int prepare_lines(struct bs_armed_cuda *e, uint32_t frame, struct bs_report *report,
+			 int64_t *spent_ns)
+{
+	const int64_t from_ns = bs_now_ns();
+	int rc;
+
+	*spent_ns = 0;
+	if (e->op->prepare == NULL)
+		return 0;
+	rc = e->op->prepare(e->plan, e->filler, frame, report->unknown, e->stream, &report->why);
+	*spent_ns = bs_now_ns() - from_ns;
+	return rc;
+}
+
 int bs_armed_cuda_image(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
 			float *image, struct bs_report *report)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
-	const int rc = bs_mapped_make(e->scan_maps, frame, held, &deadline_ns, report);
+	int64_t calibrated_ns;
+	int64_t spent_ns;
+	int rc = bs_mapped_make(e->scan_maps, frame, held, &deadline_ns, report);
 
-	return rc != 0 ? rc : bs_armed_cuda_made(e, frame, held, deadline_ns, image, report);
+	if (rc != 0)
+		return rc;
+	rc = prepare_lines(e, frame, report, &spent_ns);
+	if (rc == 0)
+		rc = bs_armed_cuda_made(e, frame, held, deadline_ns, image, report);
+	calibrated_ns = e->filler != NULL ? bs_filler_calibrated_ns(e->filler) : 0;
+	report->stage_ns[BS_BUDGET_CALIBRATION] += calibrated_ns;
+	report->stage_ns[BS_BUDGET_ACCUMULATE] += spent_ns - calibrated_ns;
+	return rc;
 }
 
 int bs_armed_cuda_peek(void *self, uint32_t frame, float *image)
@@ -157,10 +183,9 @@ int bs_armed_cuda_peek(void *self, uint32_t frame, float *image)
 	return rc != 0 ? rc : fetch(e, frame, image, &unread);
 }
 
-static const struct bs_cuda_operator *row_of(const struct bs_protocol *p,
-					     const struct bs_plan *plan)
+static const struct bs_cuda_operator *row_of(const struct bs_protocol *p)
 {
-	switch (plan->encode) {
+	switch (p->plan.encode) {
 	case BS_ENCODE_GRID:
 		return &bs_cuda_sum_nufft;
 	case BS_ENCODE_EXACT:
@@ -170,7 +195,7 @@ static const struct bs_cuda_operator *row_of(const struct bs_protocol *p,
 	case BS_ENCODE_PATH:
 		return &bs_cuda_sum_path;
 	case BS_ENCODE_LINES:
-		return bs_left_out_wanted(p) && plan->solve == BS_SOLVE_NONE
+		return bs_left_out_wanted(p) && p->plan.solve == BS_SOLVE_NONE
 			       ? &bs_cuda_lines_completed
 			       : &bs_cuda_lines;
 	case BS_ENCODE_NOTHING:
@@ -182,23 +207,29 @@ static const struct bs_cuda_operator *row_of(const struct bs_protocol *p,
 
 struct bs_cuda_spec bs_cuda_spec_of(const struct bs_protocol *p)
 {
-	const struct bs_plan plan = bs_plan_of(p);
-
-	return { p, plan, row_of(p, &plan), plan.solve != BS_SOLVE_NONE, false, NULL };
+	return { p, row_of(p), p->plan.solve != BS_SOLVE_NONE, false, NULL };
 }
 
-int bs_engine_cuda_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+/* GRAPPA's weights are the host's. */
+static bool fills(const struct bs_protocol *p)
+{
+	return bs_plan_has(&p->plan, BS_PLAN_FILL);
+}
+
+static int cuda_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
 	const struct bs_cuda_spec s = bs_cuda_spec_of(p);
 	int rc = bs_mapped_need(p, need, why);
 
 	if (rc == 0 && s.solve)
 		rc = bs_ls_cuda_check(p, why);
-	return rc != 0 ? rc : bs_armed_cuda_need(&s, need, why);
+	if (rc == 0)
+		rc = bs_armed_cuda_need(&s, need, why);
+	return rc == 0 && fills(p) ? bs_filler_need(p, bs_lines_spec(p).matrix[0], need, why) : rc;
 }
 
-int bs_engine_cuda_device(const struct bs_protocol *p, const float *field, struct bs_need *need,
-			  struct bs_fail *why)
+static int cuda_device(const struct bs_protocol *p, const float *field, struct bs_need *need,
+		       struct bs_fail *why)
 {
 	const struct bs_cuda_spec s = bs_cuda_spec_of(p);
 	struct bs_espirit_spec maps;
@@ -227,10 +258,11 @@ static int make_maps_here(struct bs_armed_cuda *e, struct bs_fail *why)
 	return rc == 0 || rc == BS_ERR_NOMEM ? 0 : bs_fail(why, rc, "%s", own.text);
 }
 
-int bs_engine_cuda_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
-		       const struct bs_arm_env *env, struct bs_fail *why)
+static int cuda_arm(void **self, const struct bs_protocol *p, const struct bs_tables *tables,
+		    const struct bs_arm_env *env, struct bs_fail *why)
 {
 	const struct bs_cuda_spec s = bs_cuda_spec_of(p);
+	struct bs_armed_cuda *e;
 	struct bs_mapped *mapped;
 	int rc = bs_mapped_arm(&mapped, p, tables, env, why);
 
@@ -241,22 +273,42 @@ int bs_engine_cuda_arm(void **self, const struct bs_protocol *p, const struct bs
 		bs_mapped_disarm(mapped);
 		return rc;
 	}
-	/* after its own memory, which it cannot do without */
-	((struct bs_armed_cuda *)*self)->scan_maps = mapped;
-	rc = make_maps_here((struct bs_armed_cuda *)*self, why);
+	e = (struct bs_armed_cuda *)*self;
+	e->scan_maps = mapped;
+	rc = make_maps_here(e, why); /* after its own memory, which it cannot do without */
+	if (rc == 0 && fills(p))
+		rc = bs_filler_plan(&e->filler, p, bs_lines_spec(p).matrix[0], env->arena,
+				    env->team, why);
 	if (rc != 0) {
-		bs_armed_cuda_close(*self);
+		bs_armed_cuda_close(e);
 		*self = NULL;
 	}
 	return rc;
 }
 
-const struct bs_engine bs_engine_gridding_cuda = bs_engine_cuda("gridding/cuda", true, true, NULL);
-const struct bs_engine bs_engine_ls_cuda =
-	bs_engine_cuda("ls/cuda", true, false, &bs_engine_gridding_cuda);
-const struct bs_engine bs_engine_sense_cuda =
-	bs_engine_cuda("sense/cuda", true, false, &bs_engine_gridding_cuda);
-const struct bs_engine bs_engine_unfold_cuda = bs_engine_cuda("unfold/cuda", false, false, NULL);
+static constexpr struct bs_engine engine(void)
+{
+	struct bs_engine e = {};
+
+	e.place = BS_PLACE_GPU;
+	e.need = cuda_need;
+	e.device = cuda_device;
+	e.arm = cuda_arm;
+	e.begin = bs_armed_cuda_begin;
+	e.add = bs_armed_cuda_add;
+	e.side = bs_armed_cuda_side;
+	e.scan = bs_armed_cuda_scan;
+	e.image = bs_armed_cuda_image;
+	e.disarm = bs_armed_cuda_close;
+	e.reading = bs_armed_cuda_reading;
+	e.fold = bs_armed_cuda_fold;
+	e.peek = bs_armed_cuda_peek;
+	e.maps = bs_armed_cuda_maps;
+	e.preview = &bs_engine_cuda;
+	return e;
+}
+
+const struct bs_engine bs_engine_cuda = engine();
 
 static int tune_toeplitz(struct bs_tuning *found, const struct bs_protocol *p, const float *k,
 			 const char *cache_dir, double seconds, struct bs_fail *why)
@@ -268,7 +320,7 @@ static int tune_toeplitz(struct bs_tuning *found, const struct bs_protocol *p, c
 	memset(&t, 0, sizeof(t));
 	t.dims = p->dims;
 	memcpy(t.matrix, p->matrix, sizeof(t.matrix));
-	t.coils = bs_plan_of(p).joint ? p->coils : 1;
+	t.coils = p->plan.joint ? p->coils : 1;
 	return bs_toeplitz_tuned(found, &t, cache_dir, why);
 }
 

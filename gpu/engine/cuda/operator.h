@@ -15,18 +15,18 @@
 #include <cuda_runtime.h>
 
 #include "core/engine.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "gpu/device/memory.h"
 #include "gpu/device/tune.h"
 
 struct bs_cuda_operator;
+struct bs_filler;
 struct bs_segments_cuda;
 struct bs_toeplitz_cuda;
 
 /* What is armed on one GPU: need, open and plan are told the same. */
 struct bs_cuda_spec {
 	const struct bs_protocol *p;
-	struct bs_plan plan;
 	const struct bs_cuda_operator *op;
 	bool solve;                 /* conjugate gradients behind the operator */
 	bool share;                 /* one of several GPUs: it ends with the coil images */
@@ -75,6 +75,13 @@ struct bs_cuda_operator {
 	/* Device memory that plan takes beside mem, where it can be had; field as core/engine.h. */
 	int (*beside)(const struct bs_cuda_spec *s, const float *field, struct bs_need *need,
 		      struct bs_fail *why);
+	/*
+	 * Of the grid, before finish is launched: the weights of the frame's lines, which filler
+	 * (or NULL: lines that lack are zeros) makes, where the graph reads them; unknown: as in
+	 * struct bs_report.
+	 */
+	int (*prepare)(void *op, struct bs_filler *filler, uint32_t frame, uint32_t unknown,
+		       cudaStream_t stream, struct bs_fail *why);
 };
 
 /* The rows, each of an encoding (core/plan/plan.h); host: gpu/encode/encode.h. */

@@ -248,5 +248,5 @@ static int part(void *op, uint32_t frame, uint32_t group, float2 *image, cudaStr
 
 const struct bs_cuda_operator bs_cuda_sum_exact = {
 	coil_step, need, plan, close_exact, samples, begin, arrived, settle, finish, part,
-	NULL,      NULL, NULL, NULL,        false,   NULL,  NULL,    NULL,   NULL,
+	NULL,      NULL, NULL, NULL,        false,   NULL,  NULL,    NULL,   NULL,   NULL,
 };

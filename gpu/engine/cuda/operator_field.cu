@@ -26,7 +26,7 @@ static uint64_t coil_step(const struct bs_protocol *p)
 /* Coils together as the system has them. */
 static struct bs_segments_spec spec_of(const struct bs_cuda_spec *c)
 {
-	return bs_gridding_segments(c->p, bs_plan_of(c->p).together);
+	return bs_gridding_segments(c->p, c->p->plan.together);
 }
 
 static int need(const struct bs_cuda_spec *c, struct bs_need *n, struct bs_fail *why)
@@ -134,5 +134,5 @@ static struct bs_segments_cuda *field_of(void *op)
 /* peek is finish: the samples stay. */
 const struct bs_cuda_operator bs_cuda_sum_field = {
 	coil_step, need, plan,     close_field, samples, begin, arrived, settle, finish, part,
-	finish,    NULL, field_of, NULL,        true,    NULL,  NULL,    NULL,   beside,
+	finish,    NULL, field_of, NULL,        true,    NULL,  NULL,    NULL,   beside, NULL,
 };

@@ -66,7 +66,7 @@ static void close_grid(void *op)
 static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables *tables,
 		struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
 {
-	const bool direct = bs_plan_of(c->p).solve == BS_SOLVE_NONE;
+	const bool direct = c->p->plan.solve == BS_SOLVE_NONE;
 	const struct bs_nufft_spec s = spec_of(c);
 	struct gridding *g = (struct gridding *)calloc(1, sizeof(*g));
 	float *weight = NULL;
@@ -131,5 +131,5 @@ static int peek(void *op, uint32_t frame, float2 *image, cudaStream_t stream, st
 
 const struct bs_cuda_operator bs_cuda_sum_nufft = {
 	coil_step, need,  plan, close_grid, samples, begin, arrived, settle, finish, part,
-	peek,      tuned, NULL, NULL,       false,   NULL,  NULL,    NULL,   NULL,
+	peek,      tuned, NULL, NULL,       false,   NULL,  NULL,    NULL,   NULL,   NULL,
 };

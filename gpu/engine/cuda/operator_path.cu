@@ -136,5 +136,5 @@ static void normal(void *op, struct bs_toeplitz_cuda *to)
 
 const struct bs_cuda_operator bs_cuda_sum_path = {
 	coil_step, need, plan, close_path, samples, begin, arrived, settle, finish, NULL,
-	NULL,      NULL, NULL, NULL,       false,   path,  outcome, normal, NULL,
+	NULL,      NULL, NULL, NULL,       false,   path,  outcome, normal, NULL,   NULL,
 };

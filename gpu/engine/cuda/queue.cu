@@ -278,7 +278,7 @@ int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why)
 	else if (rc == 0 && bs_armed_cuda_solves(e) && !e->share)
 		rc = record(e, 0, BS_CUDA_IMAGE, &e->combine, why);
 	if (rc == 0 && e->p->preview_every > 0 && e->op->peek != NULL &&
-	    bs_plan_of(e->p).solve == BS_SOLVE_NONE) {
+	    e->p->plan.solve == BS_SOLVE_NONE) {
 		rc = e->op->peek(e->plan, 0, e->coil_images, e->stream, why);
 		if (rc == 0)
 			BS_CUDA(cudaStreamSynchronize(e->stream), why);

@@ -6,30 +6,15 @@
  */
 #include "gpu/engine/cuda/armed.h"
 
-#include <string.h>
-
 #include "gpu/engine/left_out.h"
 #include "gpu/image/pocs_cuda.h"
 #include "gpu/solve/solve.h"
-
-static struct bs_pocs_spec pocs_of(const struct bs_protocol *p)
-{
-	struct bs_pocs_spec s;
-
-	memset(&s, 0, sizeof(s));
-	memcpy(s.size, p->matrix, sizeof(s.size));
-	memcpy(s.matrix, p->matrix, sizeof(s.matrix));
-	s.images = 1;
-	s.iterations = p->pocs_iterations;
-	s.taper = p->pocs_taper;
-	return s;
-}
 
 int bs_armed_cuda_unfold_need(const struct bs_protocol *p, const struct bs_csr *w, uint64_t *bytes,
 			      struct bs_fail *why)
 {
 	const struct bs_unfold_spec s = bs_unfolding_spec(p);
-	const struct bs_pocs_spec pocs = pocs_of(p);
+	const struct bs_pocs_spec pocs = bs_left_out_spec(p, p->matrix, 1);
 	uint64_t more = 0;
 	int rc = bs_unfold_cuda_need(&s, w, bytes, why);
 
@@ -44,7 +29,7 @@ int bs_armed_cuda_unfold_plan(struct bs_armed_cuda *e, const struct bs_csr *w, s
 {
 	const struct bs_protocol *p = e->p;
 	const struct bs_unfold_spec s = bs_unfolding_spec(p);
-	const struct bs_pocs_spec pocs = pocs_of(p);
+	const struct bs_pocs_spec pocs = bs_left_out_spec(p, p->matrix, 1);
 	int rc = 0;
 
 	e->solved = (float *)e->coil_images;

@@ -16,8 +16,11 @@
 int bs_armed_cuda_begin(void *self, uint32_t frame)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
-	int rc = bs_mapped_begin(e->scan_maps, frame);
+	int rc;
 
+	if (e->filler != NULL)
+		bs_filler_begin(e->filler, frame);
+	rc = bs_mapped_begin(e->scan_maps, frame);
 	if (rc != 0)
 		return rc;
 	/* the frame that had this place may have been given up during its uploads */
@@ -107,6 +110,8 @@ int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float 
 	float2 *to = e->op->samples(e->plan, frame) + (uint64_t)readout * p->samples;
 	int rc = e->op->path != NULL ? e->op->path(e->plan, frame, readout, k, e->stream, NULL) : 0;
 
+	if (e->filler != NULL)
+		bs_filler_add(e->filler, frame, readout, data, coil_stride);
 	if (rc == 0)
 		rc = bs_mapped_add(e->scan_maps, frame, readout, data, coil_stride);
 	if (rc != 0)
@@ -128,14 +133,21 @@ int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float 
 
 void bs_armed_cuda_scan(void *self)
 {
-	bs_mapped_scan(((struct bs_armed_cuda *)self)->scan_maps);
+	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
+
+	if (e->filler != NULL)
+		bs_filler_scan(e->filler);
+	bs_mapped_scan(e->scan_maps);
 }
 
 int bs_armed_cuda_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
 		       const struct bs_mrd_acq *head, const float *data, size_t coil_stride)
 {
-	(void)head;
-	bs_mapped_side(((struct bs_armed_cuda *)self)->scan_maps, frame, kind, row, data,
-		       coil_stride);
+	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
+
+	(void)head; /* admission has checked it: as many samples as any line */
+	if (e->filler != NULL && kind == BS_KIND_CALIBRATION)
+		bs_filler_side(e->filler, frame, row, data, coil_stride);
+	bs_mapped_side(e->scan_maps, frame, kind, row, data, coil_stride);
 	return 0;
 }

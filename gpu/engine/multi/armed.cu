@@ -13,31 +13,37 @@
 #define GRAIN_3D 16u /* rows of y in a tile of the exact sum (gpu/exact/cuda/tile.h) */
 #define GRAIN_2D 64u
 
-static void own_protocol(struct bs_armed_share *s, const struct bs_protocol *p,
-			 const struct bs_shares *all, uint32_t i)
+static bool in_slabs(const struct bs_protocol *p)
 {
-	const uint32_t y = p->matrix[1];
-	const uint64_t grain = bs_split_grain(y, p->dims == 3 ? GRAIN_3D : GRAIN_2D, all->parts);
-	const bool slabs = all->how == BS_SHARING_SLABS;
+	return p->plan.place == BS_PLACE_SLABS;
+}
 
-	s->coils = bs_split_part(p->coils, 1, slabs ? 1 : all->parts, slabs ? 0 : i);
-	s->rows = bs_split_part(y, grain, slabs ? all->parts : 1, slabs ? i : 0);
+static void own_protocol(struct bs_armed_share *s, const struct bs_protocol *p, uint32_t i)
+{
+	const uint32_t parts = p->plan.parts;
+	const uint32_t y = p->matrix[1];
+	const uint64_t grain = bs_split_grain(y, p->dims == 3 ? GRAIN_3D : GRAIN_2D, parts);
+	const bool slabs = in_slabs(p);
+
+	s->coils = bs_split_part(p->coils, 1, slabs ? 1 : parts, slabs ? 0 : i);
+	s->rows = bs_split_part(y, grain, slabs ? parts : 1, slabs ? i : 0);
 	s->p = *p;
 	s->p.coils = (uint32_t)s->coils.count;
 	s->p.matrix[1] = (uint32_t)s->rows.count;
 	s->p.combine = BS_COMBINE_NONE;
 	s->p.output = BS_OUTPUT_COMPLEX;
 	memcpy(s->p.image_matrix, s->p.matrix, sizeof(s->p.image_matrix));
+	bs_plan_make(&s->p);
 }
 
 static uint64_t images_bytes(const struct bs_protocol *p)
 {
-	return bs_plan_of(p).joint ? 0 : bs_protocol_voxels(p) * p->coils * 8;
+	return p->plan.joint ? 0 : bs_protocol_voxels(p) * p->coils * 8;
 }
 
-static uint64_t slabs_bytes(const struct bs_protocol *p, enum bs_sharing how)
+static uint64_t slabs_bytes(const struct bs_protocol *p)
 {
-	return how == BS_SHARING_SLABS ? images_bytes(p) : 0;
+	return in_slabs(p) ? images_bytes(p) : 0;
 }
 
 static uint64_t maps_bytes(const struct bs_protocol *p)
@@ -52,10 +58,10 @@ static uint64_t all_maps_bytes(const struct bs_protocol *p)
 }
 
 /* On the first GPU, beside its share, without the solve. */
-static uint64_t first_bytes(const struct bs_protocol *p, enum bs_sharing how)
+static uint64_t first_bytes(const struct bs_protocol *p)
 {
 	return bs_devmem_round(images_bytes(p)) + bs_devmem_round(maps_bytes(p)) +
-	       bs_devmem_round(all_maps_bytes(p)) + bs_devmem_round(slabs_bytes(p, how)) +
+	       bs_devmem_round(all_maps_bytes(p)) + bs_devmem_round(slabs_bytes(p)) +
 	       bs_devmem_round(bs_protocol_image_bytes(p)) + bs_combiner_cuda_bytes(p);
 }
 
@@ -65,24 +71,23 @@ static uint64_t pinned_bytes(const struct bs_protocol *p)
 }
 
 /* What one GPU arms. A share of a joint solve ends with F^H d. */
-static struct bs_cuda_spec spec_of(const struct bs_armed_share *s, const struct bs_shares *all)
+static struct bs_cuda_spec spec_of(const struct bs_armed_share *s, const struct bs_protocol *p)
 {
 	struct bs_cuda_spec own = bs_cuda_spec_of(&s->p);
 
 	own.share = true;
-	own.solve = own.solve && all->how == BS_SHARING_COILS && !own.plan.joint;
+	own.solve = own.solve && !in_slabs(p) && !s->p.plan.joint;
 	return own;
 }
 
 int bs_armed_multi_need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
 {
-	const struct bs_shares all = bs_shares_of(p);
 	struct bs_armed_share s;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < all.parts && rc == 0; i++) {
-		own_protocol(&s, p, &all, i);
-		const struct bs_cuda_spec own = spec_of(&s, &all);
+	for (uint32_t i = 0; i < p->plan.parts && rc == 0; i++) {
+		own_protocol(&s, p, i);
+		const struct bs_cuda_spec own = spec_of(&s, p);
 
 		rc = bs_armed_cuda_need(&own, n, why);
 	}
@@ -92,13 +97,13 @@ int bs_armed_multi_need(const struct bs_protocol *p, struct bs_need *n, struct b
 }
 
 /* A joint solve's part on a GPU that has so many coils; of slabs, all of it on the first. */
-static int joint_bytes(const struct bs_protocol *p, const struct bs_shares *all, uint32_t i,
-		       uint32_t coils, uint64_t *bytes, struct bs_fail *why)
+static int joint_bytes(const struct bs_protocol *p, uint32_t i, uint32_t coils, uint64_t *bytes,
+		       struct bs_fail *why)
 {
 	*bytes = 0;
-	if (bs_plan_of(p).joint)
-		return bs_ls_cuda_bytes_share(p, NULL, coils, all->parts, bytes, why);
-	return all->how == BS_SHARING_SLABS && i == 0 ? bs_ls_cuda_bytes(p, NULL, bytes, why) : 0;
+	if (p->plan.joint)
+		return bs_ls_cuda_bytes_share(p, NULL, coils, p->plan.parts, bytes, why);
+	return in_slabs(p) && i == 0 ? bs_ls_cuda_bytes(p, NULL, bytes, why) : 0;
 }
 
 int bs_armed_multi_device(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *why)
@@ -108,28 +113,26 @@ int bs_armed_multi_device(const struct bs_protocol *p, struct bs_need *n, struct
 		"device, fourth GPU",  "device, fifth GPU",  "device, sixth GPU",
 		"device, seventh GPU", "device, eighth GPU",
 	};
-	const struct bs_shares all = bs_shares_of(p);
 	struct bs_armed_share s;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < all.parts && rc == 0; i++) {
-		own_protocol(&s, p, &all, i);
-		const struct bs_cuda_spec own = spec_of(&s, &all);
+	for (uint32_t i = 0; i < p->plan.parts && rc == 0; i++) {
+		own_protocol(&s, p, i);
+		const struct bs_cuda_spec own = spec_of(&s, p);
 		struct bs_need gpu;
 		uint64_t joint = 0;
 
 		memset(&gpu, 0, sizeof(gpu));
 		rc = bs_armed_cuda_device(&own, NULL, &gpu, why);
 		if (rc == 0)
-			rc = joint_bytes(p, &all, i, s.p.coils, &joint, why);
+			rc = joint_bytes(p, i, s.p.coils, &joint, why);
 		if (rc == 0 && gpu.overflow)
 			rc = bs_fail(why, BS_ERR_NOMEM,
 				     "protocol '%s': its device memory does not fit 64 bits",
 				     p->name);
 		if (rc == 0)
 			bs_need_add(n, words[i], 1,
-				    gpu.total_bytes + joint +
-					    (i == 0 ? first_bytes(p, all.how) : 0));
+				    gpu.total_bytes + joint + (i == 0 ? first_bytes(p) : 0));
 	}
 	return rc;
 }
@@ -172,19 +175,18 @@ static int open_link(struct bs_armed_multi *e, struct bs_fail *why)
 	return bs_link_open(&e->link, e->parts, device, BS_LINK_AUTO, why);
 }
 
-static int arm_share(struct bs_armed_multi *e, const struct bs_shares *all, uint32_t i,
-		     const struct bs_tables *tables, const struct bs_arm_env *env,
-		     struct bs_fail *why)
+static int arm_share(struct bs_armed_multi *e, uint32_t i, const struct bs_tables *tables,
+		     const struct bs_arm_env *env, struct bs_fail *why)
 {
 	struct bs_armed_share *s = &e->share[i];
 	void *gpu = NULL;
 	int rc = bs_link_enter(e->link, i, why);
 
-	own_protocol(s, e->p, all, i);
+	own_protocol(s, e->p, i);
 	s->tables = *tables;
-	const struct bs_cuda_spec own = spec_of(s, all);
+	const struct bs_cuda_spec own = spec_of(s, e->p);
 
-	if (!e->plan.joint)
+	if (!e->p->plan.joint)
 		s->tables.maps = NULL;
 	else if (tables->maps != NULL)
 		s->tables.maps += 2 * s->coils.first * bs_protocol_voxels(e->p);
@@ -206,7 +208,7 @@ static int take_memory(struct bs_armed_multi *e, const struct bs_tables *tables,
 {
 	const struct bs_protocol *p = e->p;
 	const size_t bytes = (size_t)pinned_bytes(p);
-	int rc = bs_devmem_open(&e->mem, first_bytes(p, e->how) + more, p->name, why);
+	int rc = bs_devmem_open(&e->mem, first_bytes(p) + more, p->name, why);
 	unsigned char *host = (unsigned char *)bs_arena_take(env->arena, bytes, BS_ALIGN);
 
 	if (rc != 0)
@@ -216,7 +218,7 @@ static int take_memory(struct bs_armed_multi *e, const struct bs_tables *tables,
 	e->all_maps = p->slices > 1 && maps_bytes(p) > 0
 			      ? (float2 *)bs_devmem_take(&e->mem, all_maps_bytes(p))
 			      : NULL;
-	e->slabs = (float2 *)bs_devmem_take(&e->mem, slabs_bytes(p, e->how));
+	e->slabs = (float2 *)bs_devmem_take(&e->mem, slabs_bytes(p));
 	e->out = (float *)bs_devmem_take(&e->mem, bs_protocol_image_bytes(p));
 	if (host == NULL || e->images == NULL || e->slabs == NULL || e->out == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': images", p->name);
@@ -255,19 +257,19 @@ static int plan_first(struct bs_armed_multi *e, const struct bs_tables *tables,
 	float *q = NULL;
 	int rc = bs_link_enter(e->link, 0, why);
 
-	if (rc == 0 && e->how == BS_SHARING_SLABS)
+	if (rc == 0 && in_slabs(e->p))
 		rc = bs_ls_cuda_open(&e->lone, e->p, tables, &more, why);
-	if (rc == 0 && e->how == BS_SHARING_SLABS)
+	if (rc == 0 && in_slabs(e->p))
 		rc = bs_lsq_cuda_q(&q, e->p, tables, env->team, env->cache_dir, NULL, why);
 	if (rc == 0)
 		rc = take_memory(e, tables, env, more, why);
 	if (rc == 0)
 		rc = bs_combiner_cuda_plan(&e->combiner, e->p, &e->mem, why);
-	if (rc == 0 && e->how == BS_SHARING_SLABS)
+	if (rc == 0 && in_slabs(e->p))
 		rc = bs_ls_cuda_plan(e->lone, q, tables, env, NULL, &e->mem, why);
 	free(q);
 	e->mem.sealed = true;
-	if (rc == 0 && e->plan.joint)
+	if (rc == 0 && e->p->plan.joint)
 		rc = plan_sense(e, tables, env, why);
 	return rc != 0 ? rc : bs_cuda_copied(why);
 }
@@ -299,7 +301,7 @@ int bs_armed_multi_open(void **self, const struct bs_protocol *p, const struct b
 			const struct bs_arm_env *env, struct bs_fail *why)
 {
 	struct bs_armed_multi *e = (struct bs_armed_multi *)calloc(1, sizeof(*e));
-	const struct bs_shares all = bs_shares_of(p);
+	char words[BS_PLAN_PLACE_WORDS];
 	struct bs_tables with;
 	float *density = NULL;
 	int rc;
@@ -307,10 +309,8 @@ int bs_armed_multi_open(void **self, const struct bs_protocol *p, const struct b
 	if (e == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	e->p = p;
-	e->plan = bs_plan_of(p);
 	e->team = env->team;
-	e->how = all.how;
-	e->parts = all.parts;
+	e->parts = p->plan.parts;
 	rc = open_link(e, why);
 	if (rc == 0)
 		rc = bs_link_enter(e->link, 0, why);
@@ -318,7 +318,7 @@ int bs_armed_multi_open(void **self, const struct bs_protocol *p, const struct b
 	if (rc == 0)
 		rc = bs_density_cuda_tables(&with, &density, p, tables, env->team, why);
 	for (uint32_t i = 0; i < e->parts && rc == 0; i++)
-		rc = arm_share(e, &all, i, &with, env, why);
+		rc = arm_share(e, i, &with, env, why);
 	if (rc == 0)
 		rc = plan_first(e, &with, env, why);
 	for (uint32_t i = 0; i < e->parts; i++) /* used up: freed below */
@@ -331,7 +331,8 @@ int bs_armed_multi_open(void **self, const struct bs_protocol *p, const struct b
 		return rc;
 	}
 	bs_team_each(e->team, meet, e);
-	bs_log(BS_LOG_INFO, "protocol '%s': %s, %s", p->name, all.words, bs_link_name(e->link));
+	bs_log(BS_LOG_INFO, "protocol '%s': %s, %s", p->name,
+	       bs_plan_place_words(words, sizeof(words), p), bs_link_name(e->link));
 	*self = e;
 	return 0;
 }

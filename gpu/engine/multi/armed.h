@@ -2,7 +2,7 @@
  * gpu/engine/multi/armed.h - a protocol armed on several GPUs, from inside
  *
  * A share is one GPU's part of a scan: the CUDA engine (gpu/engine/cuda/armed.h) armed with some of
- * the coils, or for slabs with some rows of the image (gpu/engine/shares.h); it ends with its coil
+ * the coils, or for slabs with some rows of the image (core/plan/plan.h); it ends with its coil
  * images. A link (gpu/device/link.h) brings these together on the first GPU. With sensitivity maps
  * all GPUs solve one system in step (gpu/engine/multi/ls.h), and the image lies on the first.
  * Slabs: every GPU has all readouts and sums its own rows of F^H d; the first solves. The first GPU
@@ -20,7 +20,6 @@
 #include "gpu/device/split.h"
 #include "gpu/engine/cuda/armed.h"
 #include "gpu/engine/multi/ls.h"
-#include "gpu/engine/shares.h"
 #include "gpu/solve/ls_cuda.h"
 
 /* Events that the first GPU's stream passes; a stage of the report lies between each two. */
@@ -45,12 +44,10 @@ struct bs_armed_share {
 
 struct bs_armed_multi {
 	const struct bs_protocol *p;
-	struct bs_plan plan;
 	struct bs_link *link;
 	struct bs_team *team;
 	uint32_t parts;
 	struct bs_armed_share share[BS_DEVICES_MAX];
-	enum bs_sharing how;
 	struct bs_ls_multi *ls;  /* sense */
 	struct bs_ls_cuda *lone; /* slabs: on the first GPU */
 	struct bs_report solved; /* of the joint solve, or the one on the first GPU */
@@ -73,7 +70,7 @@ struct bs_armed_multi {
 /* The shares only sum F^H d; all GPUs together (maps) or the first (slabs) solve. */
 static inline bool bs_armed_multi_is_joint(const struct bs_armed_multi *e)
 {
-	return e->plan.joint || e->how == BS_SHARING_SLABS;
+	return e->p->plan.joint || e->p->plan.place == BS_PLACE_SLABS;
 }
 
 /*

@@ -62,7 +62,7 @@ static void reading(void *self, bool wait, uint64_t *made, uint64_t *read)
 static bool is_watched(const struct bs_armed_multi *e, int64_t deadline_ns,
 		       const struct bs_report *report)
 {
-	return e->plan.solve != BS_SOLVE_NONE && !bs_armed_multi_is_joint(e) &&
+	return e->p->plan.solve != BS_SOLVE_NONE && !bs_armed_multi_is_joint(e) &&
 	       (deadline_ns != INT64_MAX ||
 		bs_report_most(report, e->p->iterations) < e->p->iterations);
 }
@@ -257,12 +257,11 @@ static int device(const struct bs_protocol *p, const float *field, struct bs_nee
 	return bs_armed_multi_device(p, n, why);
 }
 
-/* preview: the engine that makes its previews; NULL: itself. */
-static constexpr struct bs_engine engine(const char *name, const struct bs_engine *preview)
+static constexpr struct bs_engine engine(enum bs_plan_place place, const struct bs_engine *preview)
 {
 	struct bs_engine e = {};
 
-	e.name = name;
+	e.place = place;
 	e.need = need;
 	e.device = device;
 	e.arm = bs_armed_multi_open;
@@ -272,13 +271,11 @@ static constexpr struct bs_engine engine(const char *name, const struct bs_engin
 	e.disarm = bs_armed_multi_close;
 	e.reading = reading;
 	e.fold = fold;
-	e.peek = preview == NULL ? peek : NULL;
+	e.peek = peek;
 	e.preview = preview;
 	return e;
 }
 
-const struct bs_engine bs_engine_gridding_multi = engine("gridding/cuda", NULL);
-const struct bs_engine bs_engine_ls_multi = engine("ls/cuda", &bs_engine_gridding_multi);
-const struct bs_engine bs_engine_sense_multi = engine("sense/cuda", &bs_engine_gridding_multi);
+const struct bs_engine bs_engine_coils = engine(BS_PLACE_COILS, &bs_engine_coils);
 /* With one coil there is nothing to share in a preview: the first GPU makes it. */
-const struct bs_engine bs_engine_slabs_multi = engine("ls/cuda", &bs_engine_gridding_cuda);
+const struct bs_engine bs_engine_slabs = engine(BS_PLACE_SLABS, &bs_engine_cuda);

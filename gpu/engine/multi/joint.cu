@@ -60,7 +60,7 @@ static int bring(struct bs_armed_multi *e, struct bs_fail *why)
 {
 	const uint32_t *n = e->p->matrix;
 	const uint64_t voxels = bs_protocol_voxels(e->p);
-	const bool slabs = e->how == BS_SHARING_SLABS;
+	const bool slabs = e->p->plan.place == BS_PLACE_SLABS;
 	const void *from[BS_DEVICES_MAX];
 	void *to[BS_DEVICES_MAX];
 	size_t bytes[BS_DEVICES_MAX];
@@ -89,7 +89,7 @@ int bs_armed_multi_solve(struct bs_armed_multi *e, uint32_t most, int64_t deadli
 	for (uint32_t i = 0; i < e->parts; i++)
 		images[i] = e->share[i].gpu->coil_images;
 	e->solved.deadline_stop = false;
-	if (e->plan.joint)
+	if (e->p->plan.joint)
 		return bs_ls_multi_run(e->ls, images, most, deadline_ns, &e->solved, why);
 	rc = bring(e, why);
 	return rc != 0 ? rc
@@ -100,7 +100,7 @@ int bs_armed_multi_solve(struct bs_armed_multi *e, uint32_t most, int64_t deadli
 int bs_armed_multi_queue_image(struct bs_armed_multi *e, struct bs_fail *why)
 {
 	const struct bs_protocol *p = e->p;
-	const bool one = e->plan.joint;
+	const bool one = e->p->plan.joint;
 	const struct bs_flow none = {}; /* velocities are not shared out */
 	cudaStream_t stream = bs_link_stream(e->link, 0);
 	int rc = 0;

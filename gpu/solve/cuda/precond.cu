@@ -141,7 +141,7 @@ int bs_precond_cuda_plan(struct bs_precond_cuda *c, const struct bs_tables *tabl
 	rc = take_memory(c, tables, q, team, mem, why);
 	for (uint32_t set = 0; rc == 0 && set < c->sets; set++)
 		rc = put_table(c, set, mem, why);
-	if (tables->made == NULL && bs_plan_of(c->p).maps != BS_PLAN_MAPS_STUDY)
+	if (tables->made == NULL && c->p->plan.maps != BS_PLAN_MAPS_STUDY)
 		drop_host(c);
 	return rc;
 }

@@ -19,6 +19,7 @@
 #include "core/thread/team.h"
 #include "gpu/engine/engines.h"
 #include "test/bench/inputs.h"
+#include "test/support/plan/planned.h"
 
 #define TIMES 5 /* at most; 10 s for each of --seconds */
 
@@ -66,7 +67,7 @@ static struct bs_protocol protocol_of(const struct row *r)
 	p.fhd = p.q = BS_SUM_NUFFT;
 	p.lambda = 0.01;
 	p.iterations = 10;
-	return p;
+	return planned(p);
 }
 
 static int arm(const struct row *r, int threads, const char *cache, double *ms, struct bs_fail *why)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "core/thread/clock.h"
 #include "drivers/source/recording.h"
 #include "ipc/wire/xml.h"
@@ -117,7 +117,7 @@ static int admit(struct real_armed *a, struct bs_fail *why)
 			bs_noise_gram(gram, &head, one->data);
 			(void)bs_scan_noise_add(&a->noise, &a->from->info, &head, gram);
 		}
-		if (rc == 0 && bs_plan_of(p).streams && a->row[i] != BS_ROW_NONE)
+		if (rc == 0 && p->plan.streams && a->row[i] != BS_ROW_NONE)
 			bs_admit_path(p, &a->from->info, &head, one->traj,
 				      one->data + bs_path_at(&head));
 	}

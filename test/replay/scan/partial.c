@@ -18,6 +18,7 @@
 #include "drivers/source/recording.h"
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #define E      64u /* lines; voxels of the image */
 #define COLS   128u
@@ -102,7 +103,7 @@ static struct bs_protocol protocol(const struct scan *s, enum bs_parallel parall
 		p.method = bs_method_sense(p.method);
 		p.combine = BS_COMBINE_SENSE;
 	}
-	return p;
+	return planned(p);
 }
 
 static void add_all(const struct bs_engine *engine, void *self, const struct scan *s)

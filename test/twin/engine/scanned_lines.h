@@ -13,7 +13,7 @@
 #include <complex.h>
 #include <string.h>
 
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "core/thread/clock.h"
 #include "core/thread/team.h"
 #include "gpu/engine/engines.h"
@@ -325,7 +325,7 @@ static inline void lines_compare(const struct bs_protocol *p, const struct lines
 				 const struct bs_tables *tables, const struct bs_engine *host,
 				 const struct bs_engine *cuda, struct bs_team *team)
 {
-	const bool makes = bs_plan_of(p).maps == BS_PLAN_MAPS_SCAN;
+	const bool makes = p->plan.maps == BS_PLAN_MAPS_SCAN;
 	const size_t maps = 2 * bs_protocol_voxels(p) * p->coils * p->slices;
 	struct bs_tables own = *tables;
 	struct lines_images want = { 0 };

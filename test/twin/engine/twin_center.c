@@ -13,6 +13,7 @@
 #include "core/thread/team.h"
 #include "core/traj/traj.h"
 #include "test/support/engine.h"
+#include "test/support/plan/planned.h"
 #include "test/twin/device.h"
 
 #define COILS  4
@@ -47,7 +48,7 @@ static struct bs_protocol protocol(enum bs_method method, enum bs_maps_from maps
 				 .maps_every = slides ? 2 : 0,
 				 .output = BS_OUTPUT_COMPLEX };
 
-	return p;
+	return planned(p);
 }
 
 /* A spoke of smooth coils; what: another object. */
@@ -128,6 +129,7 @@ static void compare(enum bs_method method, enum bs_maps_from maps, bool slides,
 		image[i] = calloc(count * size, 4);
 		made[i] = calloc(values, 4);
 		p.backend = i == 0 ? BS_BACKEND_HOST : BS_BACKEND_CUDA;
+		bs_plan_make(&p);
 		if (rc == 0)
 			rc = bs_engine_find(&engine, &p, &why);
 		if (rc == 0)

@@ -8,6 +8,7 @@
  * at the linker's seams (Makefile: --wrap).
  */
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #if BS_GPU
 #include <string.h>
@@ -167,7 +168,7 @@ static struct bs_protocol protocol(enum bs_method method, uint32_t dims, enum bs
 	p.samples = 96;
 	p.readouts = small() ? 20 : 70;
 	p.combine = BS_COMBINE_RSS;
-	return p;
+	return planned(p);
 }
 
 static const struct {
@@ -208,6 +209,7 @@ static void solver(size_t i, struct bs_protocol p)
 	p.fhd = p.q = solvers[i].sum;
 	p.precond = solvers[i].precond;
 	p.density = solvers[i].weighted ? BS_DENSITY_RAMP : BS_DENSITY_NONE;
+	bs_plan_make(&p);
 	p.normalize = BS_NORMALIZE_NONE; /* random positions need not see an image of ones */
 	p.basis = BS_BASIS_BOX;
 	p.lambda = 0.5;
@@ -215,10 +217,12 @@ static void solver(size_t i, struct bs_protocol p)
 	p.matrix[0] = 20;
 	p.matrix[1] = 27;
 	p.matrix[2] = p.dims == 3 ? 16 : 1;
+	bs_plan_make(&p);
 	p.image_matrix[0] = i % 2 ? 33 : 0; /* every other one leaves resized */
 	p.combine = sense ? BS_COMBINE_SENSE : BS_COMBINE_RSS;
 	p.samples = p.dims == 3 ? 200 : 100;
 	p.readouts = small() ? 18 : 90;
+	bs_plan_make(&p);
 	const uint64_t voxels = bs_protocol_voxels(&p);
 
 	maps = malloc(voxels * p.coils * p.slices * 8);
@@ -229,8 +233,8 @@ static void solver(size_t i, struct bs_protocol p)
 		tables.w = &w;
 	CHECK(!solvers[i].w || tables.w != NULL, "%s: W %s", solvers[i].name, why.text);
 	compare_with(solvers[i].name, &p, p.readouts, &tables,
-		     sense ? &bs_engine_sense_host : &bs_engine_ls_host,
-		     sense ? &bs_engine_sense_cuda : &bs_engine_ls_cuda);
+		     sense ? &bs_engine_host : &bs_engine_host,
+		     sense ? &bs_engine_cuda : &bs_engine_cuda);
 	bs_csr_close(&w);
 	free(maps);
 }
@@ -276,11 +280,14 @@ static void off_resonance(size_t i, struct bs_protocol p)
 	p.combine = sense ? BS_COMBINE_SENSE : BS_COMBINE_RSS;
 	p.samples = 100;
 	p.readouts = small() ? 18 : 60;
+	bs_plan_make(&p);
 	(void)snprintf(p.field.map_file, sizeof(p.field.map_file), "map");
 	p.field.dwell_us = 80.0;
+	bs_plan_make(&p);
 	/* what solves in 2D takes Toeplitz operators on the GPU, and the host segments: each is an
 	 * approximation of its own, and they may differ by what both are allowed */
 	p.field.error = solves && p.dims == 2 ? 1e-5 : 1e-3;
+	bs_plan_make(&p);
 	const uint64_t voxels = bs_protocol_voxels(&p);
 
 	maps = malloc(voxels * p.coils * p.slices * 8);
@@ -295,12 +302,12 @@ static void off_resonance(size_t i, struct bs_protocol p)
 		tables.w = &w;
 	CHECK(!fields[i].w || tables.w != NULL, "%s: W %s", fields[i].name, why.text);
 	compare_with(fields[i].name, &p, p.readouts, &tables,
-		     sense    ? &bs_engine_sense_host
-		     : solves ? &bs_engine_ls_host
-			      : &bs_engine_gridding_host,
-		     sense    ? &bs_engine_sense_cuda
-		     : solves ? &bs_engine_ls_cuda
-			      : &bs_engine_gridding_cuda);
+		     sense    ? &bs_engine_host
+		     : solves ? &bs_engine_host
+			      : &bs_engine_host,
+		     sense    ? &bs_engine_cuda
+		     : solves ? &bs_engine_cuda
+			      : &bs_engine_cuda);
 	bs_csr_close(&w);
 	free(maps);
 	free(hz);
@@ -310,38 +317,37 @@ static void all(void)
 {
 	struct bs_protocol p = protocol(BS_METHOD_GRIDDING, 2, BS_TRAJ_RADIAL2D);
 
-	compare("gridding 2D radial, rss", &p, p.readouts, &bs_engine_gridding_host,
-		&bs_engine_gridding_cuda);
+	compare("gridding 2D radial, rss", &p, p.readouts, &bs_engine_host, &bs_engine_cuda);
 	p.combine = BS_COMBINE_NONE;
 	p.output = BS_OUTPUT_COMPLEX;
 	p.chunk_readouts = p.readouts;
-	compare("gridding 2D radial, one chunk, complex coils", &p, p.readouts,
-		&bs_engine_gridding_host, &bs_engine_gridding_cuda);
+	bs_plan_make(&p);
+	compare("gridding 2D radial, one chunk, complex coils", &p, p.readouts, &bs_engine_host,
+		&bs_engine_cuda);
 	p = protocol(BS_METHOD_GRIDDING, 2, BS_TRAJ_RADIAL2D);
 	p.image_matrix[0] = 81;
 	p.image_matrix[1] = 30;
-	compare("gridding 2D radial, rss, on 81 x 30", &p, p.readouts, &bs_engine_gridding_host,
-		&bs_engine_gridding_cuda);
+	bs_plan_make(&p);
+	compare("gridding 2D radial, rss, on 81 x 30", &p, p.readouts, &bs_engine_host,
+		&bs_engine_cuda);
 	p = protocol(BS_METHOD_GRIDDING, 3, BS_TRAJ_RADIAL3D);
 	p.readouts = small() ? 60 : 400;
-	compare("gridding 3D radial", &p, p.readouts, &bs_engine_gridding_host,
-		&bs_engine_gridding_cuda);
+	compare("gridding 3D radial", &p, p.readouts, &bs_engine_host, &bs_engine_cuda);
 	p = protocol(BS_METHOD_GRIDDING, 3, BS_TRAJ_STACK);
 	p.matrix[2] = 12;
 	p.traj.interleaves = 8;
 	p.readouts = 96;
 	p.samples = small() ? 60 : 300;
-	compare("gridding stack", &p, p.readouts, &bs_engine_gridding_host,
-		&bs_engine_gridding_cuda);
+	bs_plan_make(&p);
+	compare("gridding stack", &p, p.readouts, &bs_engine_host, &bs_engine_cuda);
 	p = protocol(BS_METHOD_CARTESIAN, 2, BS_TRAJ_CARTESIAN);
 	p.encoded[0] = 96;
 	p.encoded[1] = 54;
 	p.samples = 80; /* partial echo */
-	compare("cartesian 2D, partial echo", &p, 54, &bs_engine_cartesian_host,
-		&bs_engine_cartesian_cuda);
+	compare("cartesian 2D, partial echo", &p, 54, &bs_engine_host, &bs_engine_cuda);
 	p.image_matrix[0] = p.image_matrix[1] = 96;
-	compare("cartesian 2D, zero-filled to 96", &p, 54, &bs_engine_cartesian_host,
-		&bs_engine_cartesian_cuda);
+	bs_plan_make(&p);
+	compare("cartesian 2D, zero-filled to 96", &p, 54, &bs_engine_host, &bs_engine_cuda);
 	p = protocol(BS_METHOD_CARTESIAN, 2, BS_TRAJ_CARTESIAN);
 	p.encoded[0] = 96;
 	p.encoded[1] = 54;
@@ -349,23 +355,24 @@ static void all(void)
 	p.partial_fourier = BS_PARTIAL_FOURIER_POCS;
 	p.pocs_iterations = 6;
 	p.pocs_taper = 0.5;
-	compare("cartesian 2D, partial echo and lines, completed", &p, 40,
-		&bs_engine_cartesian_host, &bs_engine_cartesian_cuda);
+	bs_plan_make(&p);
+	compare("cartesian 2D, partial echo and lines, completed", &p, 40, &bs_engine_host,
+		&bs_engine_cuda);
 	p.encoded[1] = p.encoded[0] = p.matrix[0] = p.matrix[1] = p.samples = 33;
 	p.dims = 3;
 	p.encoded[2] = 12;
 	p.matrix[2] = 8;
 	p.output = BS_OUTPUT_COMPLEX;
-	compare("cartesian 3D, partitions completed", &p, 33 * 8, &bs_engine_cartesian_host,
-		&bs_engine_cartesian_cuda);
+	bs_plan_make(&p);
+	compare("cartesian 3D, partitions completed", &p, 33 * 8, &bs_engine_host, &bs_engine_cuda);
 	p = protocol(BS_METHOD_CARTESIAN, 3, BS_TRAJ_CARTESIAN);
 	p.matrix[2] = 14;
 	p.encoded[2] = 22;
 	p.encoded[0] = p.samples = 49;
 	p.output = BS_OUTPUT_COMPLEX;
 	p.combine = BS_COMBINE_NONE;
-	compare("cartesian 3D, sizes with 7 and 11", &p, 48 * 22, &bs_engine_cartesian_host,
-		&bs_engine_cartesian_cuda);
+	bs_plan_make(&p);
+	compare("cartesian 3D, sizes with 7 and 11", &p, 48 * 22, &bs_engine_host, &bs_engine_cuda);
 	for (size_t i = 0; i < sizeof(solvers) / sizeof(solvers[0]); i++)
 		solver(i, protocol(BS_METHOD_LS, 2, BS_TRAJ_RANDOM));
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)

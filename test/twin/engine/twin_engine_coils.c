@@ -18,6 +18,7 @@
 
 #include "core/thread/team.h"
 #include "test/support/engine.h"
+#include "test/support/plan/planned.h"
 #include "test/twin/allocations.h"
 #include "test/twin/device.h"
 
@@ -60,7 +61,7 @@ static struct bs_protocol protocol(enum bs_method method, uint32_t n, uint32_t c
 	p.combine = method == BS_METHOD_SENSE ? BS_COMBINE_SENSE : BS_COMBINE_RSS;
 	p.output = BS_OUTPUT_MAGNITUDE;
 	p.gpu_memory = BS_GPU_MEMORY_COPY;
-	return p;
+	return planned(p);
 }
 
 static int make(struct made *m, const struct bs_protocol *p, struct bs_fail *why)
@@ -170,7 +171,7 @@ static int image_of(const struct made *m, const struct bs_engine *engine,
 	CHECK(rc == 0 && allocations == 0,
 	      "%s, %u coils: nothing is taken after arm; after the last readout %.1f ms, %u "
 	      "iterations %s",
-	      engine->name, p->coils,
+	      armed_name(&a), p->coils,
 	      (double)(report.stage_ns[BS_BUDGET_ACCUMULATE] + report.stage_ns[BS_BUDGET_SOLVE] +
 		       report.stage_ns[BS_BUDGET_COMBINE]) *
 		      1e-6,
@@ -183,8 +184,8 @@ static int image_of(const struct made *m, const struct bs_engine *engine,
 static void check(enum bs_method method, uint32_t n, uint32_t coils, uint64_t most)
 {
 	const bool sense = method == BS_METHOD_SENSE;
-	const struct bs_engine *many = sense ? &bs_engine_sense_cuda : &bs_engine_gridding_cuda;
-	const struct bs_engine *one = sense ? &bs_engine_ls_cuda : &bs_engine_gridding_cuda;
+	const struct bs_engine *many = sense ? &bs_engine_cuda : &bs_engine_cuda;
+	const struct bs_engine *one = sense ? &bs_engine_cuda : &bs_engine_cuda;
 	const struct bs_protocol p = protocol(method, n, coils);
 	struct bs_protocol single = protocol(sense ? BS_METHOD_LS : method, n, 1);
 	struct taken taken[2];
@@ -208,13 +209,14 @@ static void check(enum bs_method method, uint32_t n, uint32_t coils, uint64_t mo
 		rc == 0 ? fabs((double)taken[0].told / (double)taken[0].kept - 1.0) : 1.0;
 
 	CHECK(rc == 0 && e <= (sense ? 1e-4 : 1e-5), "%s %u^3, %u coils: %.1e from one coil's %s",
-	      many->name, n, coils, e, why.text);
-	CHECK(off <= 0.02, "%s %u^3, %u coils: told %.3f GiB, taken %.3f: %.2f %%", many->name, n,
-	      coils, (double)taken[0].told / (double)GIB, (double)taken[0].kept / (double)GIB,
-	      100.0 * off);
+	      bs_plan_engine(&p.plan, many->place), n, coils, e, why.text);
+	CHECK(off <= 0.02, "%s %u^3, %u coils: told %.3f GiB, taken %.3f: %.2f %%",
+	      bs_plan_engine(&p.plan, many->place), n, coils, (double)taken[0].told / (double)GIB,
+	      (double)taken[0].kept / (double)GIB, 100.0 * off);
 	CHECK(rc == 0 && taken[0].most <= most,
-	      "%s %u^3, %u coils: at most %.2f GiB at a time, %.0f allowed", many->name, n, coils,
-	      (double)taken[0].most / (double)GIB, (double)most / (double)GIB);
+	      "%s %u^3, %u coils: at most %.2f GiB at a time, %.0f allowed",
+	      bs_plan_engine(&p.plan, many->place), n, coils, (double)taken[0].most / (double)GIB,
+	      (double)most / (double)GIB);
 	free(image[0]);
 	free(image[1]);
 	free(maps);

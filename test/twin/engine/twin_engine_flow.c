@@ -3,6 +3,7 @@
  * engines on the host and their twins on the GPU, summed, resized, solved; nothing is allocated
  */
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #if BS_GPU
 #include <complex.h>
@@ -19,24 +20,24 @@ static uint64_t seed = 21;
 static struct bs_protocol protocol(bool solves, enum bs_combine combine, uint32_t image,
 				   enum bs_output output)
 {
-	return (struct bs_protocol){ .name = "twin",
-				     .method = solves ? BS_METHOD_CARTESIAN_SENSE
-						      : BS_METHOD_CARTESIAN,
-				     .parallel = solves ? BS_PARALLEL_SENSE : BS_PARALLEL_NONE,
-				     .dims = 2,
-				     .matrix = { X, Y, 1 },
-				     .encoded = { X, Y, 1 },
-				     .image_matrix = { image, image, 1 },
-				     .coils = C,
-				     .samples = X,
-				     .readouts = Y,
-				     .slices = 2,
-				     .contrasts = 1,
-				     .traj.type = BS_TRAJ_CARTESIAN,
-				     .lambda = 0.05,
-				     .iterations = 6,
-				     .combine = combine,
-				     .output = output };
+	return planned((struct bs_protocol){
+		.name = "twin",
+		.method = solves ? BS_METHOD_CARTESIAN_SENSE : BS_METHOD_CARTESIAN,
+		.parallel = solves ? BS_PARALLEL_SENSE : BS_PARALLEL_NONE,
+		.dims = 2,
+		.matrix = { X, Y, 1 },
+		.encoded = { X, Y, 1 },
+		.image_matrix = { image, image, 1 },
+		.coils = C,
+		.samples = X,
+		.readouts = Y,
+		.slices = 2,
+		.contrasts = 1,
+		.traj.type = BS_TRAJ_CARTESIAN,
+		.lambda = 0.05,
+		.iterations = 6,
+		.combine = combine,
+		.output = output });
 }
 
 /* The angle between two values of a circle that goes from -half to half. */
@@ -121,10 +122,8 @@ static void run(const struct bs_engine *engine[2], const struct bs_protocol *p, 
 
 static void compare_all(void)
 {
-	static const struct bs_engine *lines[2] = { &bs_engine_cartesian_host,
-						    &bs_engine_cartesian_cuda };
-	static const struct bs_engine *solves[2] = { &bs_engine_unfold_host,
-						     &bs_engine_unfold_cuda };
+	static const struct bs_engine *lines[2] = { &bs_engine_host, &bs_engine_cuda };
+	static const struct bs_engine *solves[2] = { &bs_engine_host, &bs_engine_cuda };
 	struct bs_gpu_info gpu;
 	struct bs_fail why = { 0 };
 	struct bs_protocol p = protocol(false, BS_COMBINE_SENSE, 0, BS_OUTPUT_PHASE);

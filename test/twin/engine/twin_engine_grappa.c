@@ -7,6 +7,7 @@
  * transforms' 1e-6, and sums of at most a thousand products in another order (twin_grappa.c).
  */
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #if BS_GPU
 #include "test/twin/engine/scanned_lines.h"
@@ -139,7 +140,7 @@ static struct bs_protocol protocol(const struct trial *t)
 	memcpy(p.encoded, t->encoded, sizeof(p.encoded));
 	memcpy(p.matrix, t->matrix, sizeof(p.matrix));
 	memcpy(p.grappa_kernel, t->kernel, sizeof(p.grappa_kernel));
-	return p;
+	return planned(p);
 }
 
 /* A scan without calibration lines is refused in the host's words, and the next one is made. */
@@ -153,7 +154,7 @@ static void refusal(struct bs_team *team)
 	struct fed f = { 0 };
 	struct lines scan;
 	float *images = malloc(bs_protocol_image_bytes(&p) * bs_protocol_frames(&p));
-	int rc = fed_open(&f, &bs_engine_cartesian_cuda, &p, &none, team, STAGED, &why);
+	int rc = fed_open(&f, &bs_engine_cuda, &p, &none, team, STAGED, &why);
 
 	lines_open(&scan, &p, &plan, 0);
 	if (rc == 0)
@@ -182,8 +183,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++) {
 		const struct bs_protocol p = protocol(&trials[i]);
 
-		lines_compare(&p, &trials[i].plan, &none, &bs_engine_cartesian_host,
-			      &bs_engine_cartesian_cuda, team);
+		lines_compare(&p, &trials[i].plan, &none, &bs_engine_host, &bs_engine_cuda, team);
 	}
 	refusal(team);
 	bs_team_close(team);

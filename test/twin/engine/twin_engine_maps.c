@@ -9,6 +9,7 @@
  * for sense a few iterations of a well conditioned system.
  */
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #if BS_GPU
 #include "test/twin/engine/scanned_lines.h"
@@ -136,15 +137,15 @@ static struct bs_protocol protocol(const struct trial *t)
 
 	memcpy(p.encoded, t->encoded, sizeof(p.encoded));
 	memcpy(p.matrix, t->matrix, sizeof(p.matrix));
-	return p;
+	return planned(p);
 }
 
 static void run(const struct trial *t, struct bs_team *team)
 {
 	static const struct bs_engine *const twins[][2] = {
-		[BS_METHOD_CARTESIAN] = { &bs_engine_cartesian_host, &bs_engine_cartesian_cuda },
-		[BS_METHOD_GRIDDING] = { &bs_engine_gridding_host, &bs_engine_gridding_cuda },
-		[BS_METHOD_SENSE] = { &bs_engine_sense_host, &bs_engine_sense_cuda },
+		[BS_METHOD_CARTESIAN] = { &bs_engine_host, &bs_engine_cuda },
+		[BS_METHOD_GRIDDING] = { &bs_engine_host, &bs_engine_cuda },
+		[BS_METHOD_SENSE] = { &bs_engine_host, &bs_engine_cuda },
 	};
 	const struct bs_protocol p = protocol(t);
 	struct bs_tables tables = { 0 };
@@ -183,7 +184,7 @@ static struct bs_protocol spokes(enum bs_method method)
 	p.maps_every = 1;
 	for (int a = 0; a < 2; a++)
 		p.matrix[a] = p.encoded[a] = 32;
-	return p;
+	return planned(p);
 }
 
 /* Another object comes with the third group. */
@@ -267,12 +268,12 @@ static void window(enum bs_method method, const struct bs_engine *host,
 		if (rc == 0 && i == 1)
 			rc = slides(&a, data, images[2], &report);
 		CHECK(rc == 0 && allocations == 0, "%s: a window of spokes; %u allocations %s%s",
-		      engine->name, allocations, why.text, report.why.text);
+		      armed_name(&a), allocations, why.text, report.why.text);
 		armed_close(&a);
 	}
 	CHECK(lines_hold(images[0], n) && check_rel(images[1], images[0], n) <= 1e-5,
-	      "%s: images differ by %.1e <= 1e-5", cuda->name, check_rel(images[1], images[0], n));
-	CHECK(memcmp(images[1], images[2], n * 4) == 0, "%s: the same bytes again", cuda->name);
+	      "spokes: images differ by %.1e <= 1e-5", check_rel(images[1], images[0], n));
+	CHECK(memcmp(images[1], images[2], n * 4) == 0, "spokes: the same bytes again");
 	bs_traj_close(&traj);
 	free(tables.made);
 	free(data);
@@ -300,6 +301,7 @@ static void study(struct bs_team *team)
 	int rc;
 
 	p.maps = BS_MAPS_STUDY;
+	bs_plan_make(&p);
 	bytes = (size_t)bs_protocol_image_bytes(&p) * bs_protocol_frames(&p);
 	lines_open(&scan, &p, &t->plan, 3);
 	rc = bs_traj_make(&traj, &p, &why) | make_w(&w, &p, &seed, &why);
@@ -308,7 +310,7 @@ static void study(struct bs_team *team)
 	tables.w = &w;
 	for (int armed = 0; rc == 0 && armed < 2; armed++) {
 		image[armed] = malloc(bytes);
-		rc = fed_open(&f, &bs_engine_sense_cuda, &p, &tables, team, STAGED, &why);
+		rc = fed_open(&f, &bs_engine_cuda, &p, &tables, team, STAGED, &why);
 		for (size_t i = 0; armed == 0 && i < n; i++)
 			maps[i] = (float)cos(0.01 * (double)i) + 0.3f;
 		for (uint32_t s = 0; rc == 0 && armed == 0 && s < p.slices; s++)
@@ -357,7 +359,7 @@ static size_t free_now(void)
 static void memory(struct bs_team *team)
 {
 	const struct bs_protocol p = protocol(&large);
-	const struct bs_engine *engine = &bs_engine_cartesian_cuda;
+	const struct bs_engine *engine = &bs_engine_cuda;
 	const struct bs_arm_env env = { .team = team, .cache_dir = "" };
 	const size_t maps = (size_t)bs_protocol_voxels(&p) * p.coils * 8;
 	struct bs_protocol given = p; /* the same, but it makes no maps */
@@ -369,8 +371,9 @@ static void memory(struct bs_team *team)
 	int rc = engine->device(&p, NULL, &need[0], &why);
 
 	given.maps = BS_MAPS_FILE;
+	bs_plan_make(&given);
 	if (rc == 0)
-		rc = bs_engine_cartesian_cuda.device(&given, NULL, &need[1], &why);
+		rc = bs_engine_cuda.device(&given, NULL, &need[1], &why);
 	own = need[0].total_bytes - need[1].total_bytes;
 	tables.maps = tables.made = calloc(maps, 1);
 	/* at first kernels are loaded, too; at last there is no room for the maps' part */
@@ -402,17 +405,17 @@ static void without_room(struct bs_team *team)
 	struct bs_protocol given = p;
 	struct bs_need need[2] = { 0 };
 	struct bs_fail why = { 0 };
-	int rc = bs_engine_cartesian_cuda.device(&p, NULL, &need[0], &why);
+	int rc = bs_engine_cuda.device(&p, NULL, &need[0], &why);
 
 	given.maps = BS_MAPS_FILE;
+	bs_plan_make(&given);
 	if (rc == 0)
-		rc = bs_engine_cartesian_cuda.device(&given, NULL, &need[1], &why);
+		rc = bs_engine_cuda.device(&given, NULL, &need[1], &why);
 	refused = (size_t)(need[0].total_bytes - need[1].total_bytes);
 	CHECK(rc == 0 && refused > 0, "the maps' part: %zu of %llu bytes %s", refused,
 	      (unsigned long long)need[0].total_bytes, why.text);
 	plan.name = "cartesian 45 x 63, no room for ESPIRiT on the GPU";
-	lines_compare(&p, &plan, &(struct bs_tables){ 0 }, &bs_engine_cartesian_host,
-		      &bs_engine_cartesian_cuda, team);
+	lines_compare(&p, &plan, &(struct bs_tables){ 0 }, &bs_engine_host, &bs_engine_cuda, team);
 	refused = SIZE_MAX;
 }
 
@@ -427,13 +430,14 @@ static void place(void)
 
 	if (rc == 0)
 		bs_engine_place(words, sizeof(words), engine, &p);
-	CHECK(rc == 0 && strcmp(engine->name, "cartesian/cuda") == 0 && strcmp(words, "GPU 0") == 0,
-	      "auto: %s on %s%s", engine != NULL ? engine->name : "none", words, why.text);
+	CHECK(rc == 0 && engine == &bs_engine_cuda && strcmp(words, "GPU 0") == 0, "auto: on %s%s",
+	      words, why.text);
 	p.backend = BS_BACKEND_HOST;
+	bs_plan_make(&p);
 	rc = bs_engine_find(&engine, &p, &why);
 	if (rc == 0)
 		bs_engine_place(words, sizeof(words), engine, &p);
-	CHECK(rc == 0 && strcmp(words, "host") == 0, "host: %s on %s", engine->name, words);
+	CHECK(rc == 0 && strcmp(words, "host") == 0, "host: on %s", words);
 }
 
 int main(void)
@@ -447,8 +451,8 @@ int main(void)
 	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
 	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++)
 		run(&trials[i], team);
-	window(BS_METHOD_GRIDDING, &bs_engine_gridding_host, &bs_engine_gridding_cuda, team);
-	window(BS_METHOD_SENSE, &bs_engine_sense_host, &bs_engine_sense_cuda, team);
+	window(BS_METHOD_GRIDDING, &bs_engine_host, &bs_engine_cuda, team);
+	window(BS_METHOD_SENSE, &bs_engine_host, &bs_engine_cuda, team);
 	study(team);
 	if (!small())
 		memory(team);

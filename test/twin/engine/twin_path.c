@@ -14,6 +14,7 @@
 
 #include "core/thread/team.h"
 #include "test/support/engine.h"
+#include "test/support/plan/planned.h"
 #include "test/twin/device.h"
 
 #define MOST        1e-5
@@ -126,32 +127,32 @@ static const struct trial {
 static const struct {
 	const struct bs_engine *host, *cuda;
 } engines[] = {
-	[BS_METHOD_GRIDDING] = { &bs_engine_gridding_host, &bs_engine_gridding_cuda },
-	[BS_METHOD_LS] = { &bs_engine_ls_host, &bs_engine_ls_cuda },
-	[BS_METHOD_SENSE] = { &bs_engine_sense_host, &bs_engine_sense_cuda },
+	[BS_METHOD_GRIDDING] = { &bs_engine_host, &bs_engine_cuda },
+	[BS_METHOD_LS] = { &bs_engine_host, &bs_engine_cuda },
+	[BS_METHOD_SENSE] = { &bs_engine_host, &bs_engine_cuda },
 };
 
 static struct bs_protocol protocol_of(const struct trial *t)
 {
-	return (struct bs_protocol){ .name = "path",
-				     .method = t->method,
-				     .dims = 2,
-				     .matrix = { t->matrix[0], t->matrix[1], 1 },
-				     .coils = t->coils,
-				     .samples = t->samples,
-				     .readouts = t->readouts,
-				     .slices = 2,
-				     .contrasts = 1,
-				     .traj = { .type = BS_TRAJ_STREAM, .min_extent = 0.2 },
-				     .accuracy = t->accuracy,
-				     .density = t->density,
-				     .normalize = t->normalize,
-				     .fhd = BS_SUM_NUFFT,
-				     .q = BS_SUM_NUFFT,
-				     .lambda = 0.01,
-				     .iterations = 8,
-				     .combine = BS_COMBINE_NONE,
-				     .output = BS_OUTPUT_COMPLEX };
+	return planned((struct bs_protocol){ .name = "path",
+					     .method = t->method,
+					     .dims = 2,
+					     .matrix = { t->matrix[0], t->matrix[1], 1 },
+					     .coils = t->coils,
+					     .samples = t->samples,
+					     .readouts = t->readouts,
+					     .slices = 2,
+					     .contrasts = 1,
+					     .traj = { .type = BS_TRAJ_STREAM, .min_extent = 0.2 },
+					     .accuracy = t->accuracy,
+					     .density = t->density,
+					     .normalize = t->normalize,
+					     .fhd = BS_SUM_NUFFT,
+					     .q = BS_SUM_NUFFT,
+					     .lambda = 0.01,
+					     .iterations = 8,
+					     .combine = BS_COMBINE_NONE,
+					     .output = BS_OUTPUT_COMPLEX });
 }
 
 static void fill_path(float *k, const struct trial *t)

@@ -158,22 +158,25 @@ static void kept(void)
 /* Who is asked at all. */
 static void asked(void)
 {
-	static const struct bs_engine cuda = { .name = "gridding/cuda" };
+	static const struct bs_engine cuda = { .place = BS_PLACE_GPU };
 	struct bs_protocol p = { .method = BS_METHOD_GRIDDING,
 				 .coils = 8,
 				 .matrix = { 16, 16, 1 },
 				 .gpu_devices = { 2, { 0, 1 } } };
 
+	bs_plan_make(&p);
 	CHECK(bs_alone_asked(&cuda, &p, "/var/cache"), "a scan that two GPUs can share");
 	CHECK(!bs_alone_asked(&cuda, &p, ""), "without a cache: each start would find its own");
-	CHECK(!bs_alone_asked(&bs_engine_gridding_host, &p, "/var/cache"), "on the host");
+	CHECK(!bs_alone_asked(&bs_engine_host, &p, "/var/cache"), "on the host");
 	p.gpu_share = BS_GPU_SHARE_ALWAYS;
 	CHECK(!bs_alone_asked(&cuda, &p, "/var/cache"), "gpu.share always");
 	p.gpu_share = BS_GPU_SHARE_AUTO;
 	p.coils = 1;
+	bs_plan_make(&p);
 	CHECK(!bs_alone_asked(&cuda, &p, "/var/cache"), "one coil cannot be shared out");
 	p.coils = 8;
 	p.gpu_devices.count = 1;
+	bs_plan_make(&p);
 	CHECK(!bs_alone_asked(&cuda, &p, "/var/cache"), "one GPU");
 }
 

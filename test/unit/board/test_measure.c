@@ -7,6 +7,7 @@
 #define _GNU_SOURCE /* fmemopen */
 #include "board/arm/measure.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #include <string.h>
 
@@ -23,31 +24,31 @@ static void beat(void *arg)
 
 static struct bs_protocol radial(enum bs_method method)
 {
-	return (struct bs_protocol){ .name = "p",
-				     .method = method,
-				     .backend = BS_BACKEND_HOST,
-				     .dims = 2,
-				     .matrix = { 32, 32, 1 },
-				     .coils = 2,
-				     .samples = 64,
-				     .readouts = 24,
-				     .slices = 1,
-				     .contrasts = 1,
-				     .traj = { .type = BS_TRAJ_RADIAL2D,
-					       .reach = 0.5,
-					       .tolerance = 1e-4,
-					       .min_extent = 0.25 },
-				     .accuracy = 1e-3,
-				     .density = method == BS_METHOD_LS ? BS_DENSITY_NONE
-								       : BS_DENSITY_RAMP,
-				     .combine = BS_COMBINE_RSS,
-				     .fhd = BS_SUM_NUFFT,
-				     .q = BS_SUM_NUFFT,
-				     .lambda = 0.1,
-				     .iterations = 5,
-				     .max_sample = 1e12,
-				     .image_ms = 1e6,
-				     .margin = 0.2 };
+	return planned((struct bs_protocol){ .name = "p",
+					     .method = method,
+					     .backend = BS_BACKEND_HOST,
+					     .dims = 2,
+					     .matrix = { 32, 32, 1 },
+					     .coils = 2,
+					     .samples = 64,
+					     .readouts = 24,
+					     .slices = 1,
+					     .contrasts = 1,
+					     .traj = { .type = BS_TRAJ_RADIAL2D,
+						       .reach = 0.5,
+						       .tolerance = 1e-4,
+						       .min_extent = 0.25 },
+					     .accuracy = 1e-3,
+					     .density = method == BS_METHOD_LS ? BS_DENSITY_NONE
+									       : BS_DENSITY_RAMP,
+					     .combine = BS_COMBINE_RSS,
+					     .fhd = BS_SUM_NUFFT,
+					     .q = BS_SUM_NUFFT,
+					     .lambda = 0.1,
+					     .iterations = 5,
+					     .max_sample = 1e12,
+					     .image_ms = 1e6,
+					     .margin = 0.2 });
 }
 
 static int measure(const struct bs_protocol *p)
@@ -74,6 +75,7 @@ static void all_costs(enum bs_method method, enum bs_traj_type type, const char 
 	int64_t sum = 0;
 
 	p.traj.type = type;
+	bs_plan_make(&p);
 	why.text[0] = '\0';
 	CHECK(measure(&p) == 0 && got.measured, "%s is measured %s", name, why.text);
 	CHECK(got.cost[BS_COST_CALIBRATION][BS_CONDITION_WARM].n == 0, "%s calibrates nothing",
@@ -156,6 +158,7 @@ static void calibrations(void)
 		p.walsh_block = 5;
 		p.matrix[1] = 32;
 		p.stage_ms[BS_BUDGET_CALIBRATION] = 1e6;
+		bs_plan_make(&p);
 		why.text[0] = '\0';
 		CHECK(measure(&p) == 0, "%s is measured %s", all[i].name, why.text);
 		CHECK(e[BS_CONDITION_WARM].n >= 2 && e[BS_CONDITION_WARM].p50_ns > 0 &&
@@ -195,13 +198,15 @@ int main(void)
 	p.maps = BS_MAPS_WALSH;
 	p.calibration_lines = 12;
 	p.walsh_block = 5;
+	bs_plan_make(&p);
 	why.text[0] = '\0';
-	CHECK(bs_plan_of(&p).waits && measure(&p) == 0 &&
+	CHECK(p.plan.waits && measure(&p) == 0 &&
 		      got.cost[BS_COST_CALIBRATION][BS_CONDITION_COLD].p50_ns > 0,
 	      "maps from spokes: %lld ns %s",
 	      (long long)bs_admission_cost(&got, BS_COST_CALIBRATION), why.text);
 	p = radial(BS_METHOD_GRIDDING);
 	p.averages = 3;
+	bs_plan_make(&p);
 	CHECK(measure(&p) == 0 && got.frame_ns >= got.readout_ns * p.readouts * 3 / 2,
 	      "a frame has all averages: %lld ns, %lld ns a readout %s", (long long)got.frame_ns,
 	      (long long)got.readout_ns, why.text);

@@ -62,6 +62,7 @@ static void make_site(void)
 	p[1] = p[0];
 	(void)snprintf(p[1].name, sizeof(p[1].name), "b");
 	p[1].method = BS_METHOD_NOOP;
+	bs_plan_make(&p[1]);
 }
 
 int main(void)
@@ -86,6 +87,7 @@ int main(void)
 
 	p[0].image_matrix[0] = p[0].image_matrix[1] = 96;
 	p[0].image_matrix[2] = 1;
+	bs_plan_make(&p[0]);
 	uint64_t plain = plan.protocol[0].need.total_bytes;
 	uint64_t slot = plan.pools.image_bytes;
 
@@ -137,6 +139,7 @@ int main(void)
 	p[1].coils = 64;
 	p[1].combine = BS_COMBINE_NONE;
 	p[1].matrix[0] = p[1].matrix[1] = p[1].matrix[2] = 512;
+	bs_plan_make(&p[1]);
 	CHECK(make() == BS_ERR_NOMEM && lines >= 1, "beyond 64 bits: %s", told);
 	return check_done();
 }

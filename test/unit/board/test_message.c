@@ -45,6 +45,7 @@ static void image(void)
 	p.output = BS_OUTPUT_MAGNITUDE;
 	p.combine = BS_COMBINE_RSS;
 	p.image_ms = 10.0;
+	bs_plan_make(&p);
 	memset(&m, 0, sizeof(m));
 	m.image.head = (struct bs_mrd_image){ .version = 1,
 					      .data_type = BS_MRD_FLOAT,
@@ -207,6 +208,7 @@ static void test_ladder(void)
 	again();
 	image();
 	p.method = BS_METHOD_LS;
+	bs_plan_make(&p);
 	m.rung = BS_RUNG_GRIDDING;
 	m.image.report.gridded = true;
 	msg = make(5100, 5200, 0);

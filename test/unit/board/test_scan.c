@@ -12,6 +12,7 @@
 #include "drivers/tool/phantom/scanxml.h"
 #include "ipc/wire/xml.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 static char folder[] = "/tmp/boreside-scan-XXXXXX";
 static struct bs_team *team;
@@ -39,7 +40,7 @@ static struct bs_protocol protocol(enum bs_traj_type type, uint32_t nz, uint32_t
 	p.samples = samples;
 	p.readouts = readouts;
 	p.traj.type = type;
-	return p;
+	return planned(p);
 }
 
 /* Records, and opens what was recorded; NULL after a failed check. */
@@ -76,6 +77,7 @@ static void test_order(void)
 
 	p.slices = 2;
 	p.contrasts = 3;
+	bs_plan_make(&p);
 	r = record(&p, &t, 2, 0.0, 1);
 	if (r == NULL)
 		return;
@@ -146,6 +148,7 @@ static void test_truth(void)
 
 	p.slices = 2;
 	p.contrasts = 3;
+	bs_plan_make(&p);
 	r = record(&p, &t, 1, 0.0, 1);
 	if (r == NULL || want == NULL || bs_cfl_read(&image, path("true"), NULL) ||
 	    bs_cfl_read(&maps, path("maps"), NULL)) {

@@ -82,27 +82,11 @@ static void test_words(void)
 	      "%s", words);
 }
 
-/* By the real engines' names; a name without an end; not armed; beyond the site's protocols. */
+/* By the engines' names; a name without an end; not armed; beyond the site's protocols. */
 static void test_on_gpu(void)
 {
-	static const struct bs_engine *const host[] = {
-		&bs_engine_gridding_host, &bs_engine_cartesian_host, &bs_engine_ls_host,
-		&bs_engine_sense_host,    &bs_engine_unfold_host,    &bs_engine_noop
-	};
 	static struct bs_shared s;
 
-	for (size_t i = 0; i < sizeof(host) / sizeof(host[0]); i++)
-		CHECK(!bs_engines_on_gpu(host[i]->name), "%s: not on a GPU", host[i]->name);
-#if BS_GPU
-	static const struct bs_engine *const gpu[] = {
-		&bs_engine_gridding_cuda, &bs_engine_cartesian_cuda, &bs_engine_ls_cuda,
-		&bs_engine_sense_cuda,    &bs_engine_gridding_multi, &bs_engine_ls_multi,
-		&bs_engine_sense_multi,   &bs_engine_slabs_multi,    &bs_engine_unfold_cuda,
-	};
-
-	for (size_t i = 0; i < sizeof(gpu) / sizeof(gpu[0]); i++)
-		CHECK(bs_engines_on_gpu(gpu[i]->name), "%s: on a GPU", gpu[i]->name);
-#endif
 	s.site.protocols = 2;
 	(void)snprintf(s.engine[0], sizeof(s.engine[0]), "gridding/host");
 	(void)snprintf(s.engine[1], sizeof(s.engine[1]), "gridding/cuda");

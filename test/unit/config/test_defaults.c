@@ -75,10 +75,9 @@ static void given(void)
 		      p->image_matrix[0] == 512 && p->image_matrix[1] == 1 &&
 		      p->image_matrix[2] == 1 && bs_protocol_image_bytes(p) == 4 * 512,
 	      "or on its own: %s", told);
-	CHECK(load(&site, GRAPPA("sources = 5;")) == 0 &&
-		      bs_protocol_uses(p, BS_KIND_CALIBRATION) && p->grappa_kernel[0] == 5 &&
-		      p->grappa_kernel[1] == 9 && p->grappa_kernel[2] == 1 &&
-		      p->grappa_sources == 5,
+	CHECK(load(&site, GRAPPA("sources = 5;")) == 0 && bs_kind_used(p, BS_KIND_CALIBRATION) &&
+		      p->grappa_kernel[0] == 5 && p->grappa_kernel[1] == 9 &&
+		      p->grappa_kernel[2] == 1 && p->grappa_sources == 5,
 	      "grappa takes calibration lines, and a kernel of 5 x 9 in 2D: %s", told);
 	CHECK(load(&site, PROTOCOL("gridding: { width = 6; oversampling = 1.5; };")) == 0 &&
 		      p->accuracy == 0.0 && p->width == 6.0,

@@ -129,6 +129,8 @@ static void fields(void)
 		{ offsetof(struct bs_protocol, uses), sizeof(p.uses) },
 		/* the second half of readouts */
 		{ offsetof(struct bs_protocol, by_header), sizeof(p.by_header) },
+		/* what all of it comes to */
+		{ offsetof(struct bs_protocol, plan), sizeof(p.plan) },
 	};
 	static const size_t own[][2] = {
 		{ offsetof(struct bs_site, file), sizeof(site.file) },
@@ -168,6 +170,24 @@ static void fields(void)
 #endif
 }
 
+/* The item that begins here ends with these words, whatever its lines are. */
+static bool says(const char *item, const char *help)
+{
+	const char *end = item + strcspn(item, "\n");
+	const char *h = help + strlen(help);
+
+	while (h > help && end > item) {
+		if (end[-1] == '\f') {
+			end -= end >= item + 3 && end[-3] == '\f' ? 3 : 1;
+			h -= h[-1] == ' ';
+			continue;
+		}
+		if (*--h != *--end)
+			return false;
+	}
+	return h == help && end - item > 2 && end[-1] == ' ' && end[-2] == ':';
+}
+
 static void documentation(void)
 {
 	char *text = NULL;
@@ -178,33 +198,24 @@ static void documentation(void)
 		abort();
 	bs_config_print_keys(f);
 	(void)fclose(f);
-	const char *last = text;
-
+	for (char *p = text; *p != '\0'; p++) /* an item may go on in another line */
+		if (p[0] == '\n' && p[1] == ' ' && p[2] == ' ')
+			p[0] = p[1] = p[2] = '\f';
 	for (size_t i = 0; i < bs_keys_count; i++) {
 		char start[160];
-		const char *row = NULL;
-		const char *end = NULL;
-		unsigned bars = 0;
+		char help[2048];
+		const char *row;
+		size_t len = 0;
 
-		(void)snprintf(start, sizeof(start), "\n| `%s` | ", bs_keys[i].path);
-		/* a path may stand in two scopes, in the table's order */
-		row = strstr(last, start);
-		if (row == NULL)
-			row = strstr(text, start);
-		last = row != NULL ? row : last;
-		end = row != NULL ? strchr(row + 1, '\n') : NULL;
-		while (end != NULL && memmem(row, (size_t)(end - row), bs_keys[i].help,
-					     strlen(bs_keys[i].help)) == NULL) {
-			row = strstr(end, start); /* the same name in another list */
-			end = row != NULL ? strchr(row + 1, '\n') : NULL;
-		}
-		for (const char *p = row; p != NULL && p < end; p++)
-			bars += *p == '|';
-		CHECK(end != NULL && (size_t)(end - row) > strlen(bs_keys[i].help) &&
-			      memmem(row, (size_t)(end - row), bs_keys[i].help,
-				     strlen(bs_keys[i].help)) != NULL &&
-			      bars == 7,
-		      "%s is documented", bs_keys[i].path);
+		for (const char *h = bs_keys[i].help; *h != '\0' && len + 1 < sizeof(help); h++)
+			help[len++] = *h;
+		help[len] = '\0';
+		(void)snprintf(start, sizeof(start), "\n- `%s` (", bs_keys[i].path);
+		/* a path may stand in two scopes */
+		for (row = strstr(text, start); row != NULL; row = strstr(row + 1, start))
+			if (says(row + 1, help))
+				break;
+		CHECK(row != NULL, "%s is documented", bs_keys[i].path);
 	}
 	free(text);
 }

@@ -9,7 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "board/arm/memplan.h"
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 #include "ipc/sha256.h"
 #include "test/support/site_file.h"
 
@@ -211,22 +211,22 @@ static bool judge(uint64_t *seed)
 	static struct bs_memplan plan;
 	char text[4096];
 	char plan_words[BS_PLAN_WORDS];
-	struct bs_plan its;
+	const struct bs_plan *its = &site.protocol[0].plan;
 
 	write_site(text, sizeof(text), seed);
 	if (load(&site, text) != 0) {
 		count_all("refused");
 		return false;
 	}
-	its = bs_plan_of(&site.protocol[0]);
 	told[0] = '\0';
 	if (site.protocol[0].backend == BS_BACKEND_HOST &&
 	    bs_memplan_make(&plan, &site, collect, NULL) != 0) {
 		count_all("no room");
 		return false;
 	}
-	(void)bs_plan_words(plan_words, sizeof(plan_words), &its);
-	count(its.host_only ? "taken, on the host alone: " : "taken: ", plan_words);
+	(void)bs_plan_words(plan_words, sizeof(plan_words), its);
+	count(its->host_only == BS_HOST_ONLY_STREAM ? "taken, on the host alone: " : "taken: ",
+	      plan_words);
 	return true;
 }
 

@@ -104,6 +104,7 @@ static void prepared(void)
 		      strstr(text, "field") == NULL,
 	      "nothing is said of what was not done");
 	(void)strcpy(p.field.map_file, "b0.cfl");
+	bs_plan_make(&p);
 	image.report.segments = 18;
 	image.report.field_error = 5e-4;
 	(void)bs_attributes_write(text, sizeof(text), &p, "sense/host", &image, &t, NULL);
@@ -115,6 +116,7 @@ static void prepared(void)
 	CHECK(says(text, "field", "b0.cfl") && strstr(text, "field_segments") == NULL,
 	      "a preview's engine says no number");
 	p.field.map_file[0] = '\0';
+	bs_plan_make(&p);
 	image.prepared = (struct bs_prepared){ .asked = true, .coils = 2, .virtual_coils = 1 };
 	image.prepared.kept = 0.875f;
 	(void)bs_attributes_write(text, sizeof(text), &p, "sense/host", &image, &t, NULL);
@@ -141,6 +143,7 @@ static void corrected(void)
 	      "nothing is said of phases that were left alone");
 	p.navigators = BS_NAVIGATE_PHASE;
 	p.epi_correct = true;
+	bs_plan_make(&p);
 	image.corrected = (struct bs_corrected){ 3, 0.5f, 2, -1.25f, 0.75f, true };
 	(void)bs_attributes_write(text, sizeof(text), &p, "sense/host", &image, &t, NULL);
 	CHECK(says(text, "navigators", "3") && says(text, "navigator_phase", "0.5") &&
@@ -149,6 +152,7 @@ static void corrected(void)
 	      "navigators and EPI: %s", text);
 	p.navigators = BS_NAVIGATE_OFF;
 	p.epi_correct = false;
+	bs_plan_make(&p);
 }
 
 static void quality(void)
@@ -216,6 +220,7 @@ static void longest(void)
 
 int main(void)
 {
+	bs_plan_make(&p);
 	stages();
 	words();
 	prepared();

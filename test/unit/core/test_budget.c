@@ -3,6 +3,7 @@
 #include "core/thread/clock.h"
 #include "core/frame/recon.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #include <string.h>
 
@@ -103,23 +104,20 @@ static void fake_disarm(void *self)
 	(void)self;
 }
 
-static const struct bs_engine gridder_engine = { .name = "gridding/fake",
-						 .need = fake_need,
+static const struct bs_engine gridder_engine = { .need = fake_need,
 						 .arm = gridder_arm,
 						 .begin = fake_begin,
 						 .add = fake_add,
 						 .image = fake_image,
 						 .disarm = fake_disarm };
-static const struct bs_engine solver_engine = { .name = "solver/fake",
-						.need = fake_need,
+static const struct bs_engine solver_engine = { .need = fake_need,
 						.arm = solver_arm,
 						.begin = fake_begin,
 						.add = fake_add,
 						.image = fake_image,
 						.disarm = fake_disarm,
 						.preview = &gridder_engine };
-static const struct bs_engine lone_engine = { .name = "lone/fake",
-					      .need = fake_need,
+static const struct bs_engine lone_engine = { .need = fake_need,
 					      .arm = solver_arm,
 					      .begin = fake_begin,
 					      .add = fake_add,
@@ -144,19 +142,19 @@ struct small {
 
 static struct bs_protocol protocol(enum bs_method m, enum bs_miss on_miss, double image_ms)
 {
-	return (struct bs_protocol){ .name = "p",
-				     .method = m,
-				     .dims = 2,
-				     .matrix = { 16, 16, 1 },
-				     .coils = 1,
-				     .samples = 16,
-				     .readouts = 2,
-				     .slices = 1,
-				     .contrasts = 1,
-				     .iterations = ITERATIONS,
-				     .output = BS_OUTPUT_COMPLEX,
-				     .image_ms = image_ms,
-				     .on_miss = on_miss };
+	return planned((struct bs_protocol){ .name = "p",
+					     .method = m,
+					     .dims = 2,
+					     .matrix = { 16, 16, 1 },
+					     .coils = 1,
+					     .samples = 16,
+					     .readouts = 2,
+					     .slices = 1,
+					     .contrasts = 1,
+					     .iterations = ITERATIONS,
+					     .output = BS_OUTPUT_COMPLEX,
+					     .image_ms = image_ms,
+					     .on_miss = on_miss });
 }
 
 static void open_small(struct small *s, const struct bs_protocol *p, bool gridding)
@@ -416,6 +414,7 @@ static void other_methods(void)
 	CHECK(b.rung == BS_RUNG_FULL, "and back");
 	p.method = BS_METHOD_LS;
 	p.iterations = 1;
+	bs_plan_make(&p);
 	bs_budget_open(&b, &p, true);
 	CHECK(bs_budget_handed(&b, BS_RUNG_FULL, BS_RESULT_MISSED, 0) && b.rung == BS_RUNG_GRIDDING,
 	      "one iteration has no fewer: from full to gridding");

@@ -4,6 +4,7 @@
  */
 #include "core/frame/recon.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static struct bs_protocol cartesian(void)
 				 .readouts = 16,
 				 .slices = 2,
 				 .contrasts = 1 };
-	return p;
+	return planned(p);
 }
 
 static struct bs_mrd_acq line_head(uint16_t ky)
@@ -130,8 +131,7 @@ static void told_disarm(void *self)
 	(void)self;
 }
 
-static const struct bs_engine told = { .name = "told",
-				       .need = told_need,
+static const struct bs_engine told = { .need = told_need,
 				       .arm = told_arm,
 				       .begin = told_begin,
 				       .add = told_add,
@@ -189,6 +189,7 @@ static void beside(void)
 
 	p.parallel = BS_PARALLEL_GRAPPA;
 	p.uses = 1u << BS_KIND_NOISE | 1u << BS_KIND_CALIBRATION | 1u << BS_KIND_NAVIGATION;
+	bs_plan_make(&p);
 	story[0] = '\0';
 	bs_recon_scan(r, &info);
 	CHECK(bs_kinds_sum(bs_recon_kinds(r)) == 0, "a scan counts anew");
@@ -233,6 +234,7 @@ static void embedded(void)
 	p.readouts = 3;
 	p.parallel = BS_PARALLEL_SENSE;
 	p.uses = 1u << BS_KIND_CALIBRATION;
+	bs_plan_make(&p);
 	CHECK(bs_recon_arm(&r, &p, &told, &tables, &env, &why) == 0, "arm %s", why.text);
 	story[0] = '\0';
 	bs_recon_scan(r, &info);
@@ -335,6 +337,7 @@ static void accelerated(void)
 	p.by_header = 1;
 	p.contrasts = 2;
 	p.slices = 1;
+	bs_plan_make(&p);
 	r = arm(&p, &info);
 	for (uint32_t row = 2; row < 16; row++)
 		for (uint16_t c = 0; c < 2; c++) {
@@ -386,6 +389,7 @@ static void partitions(void)
 	p.dims = 3;
 	p.matrix[2] = p.encoded[2] = 4;
 	p.readouts = 64;
+	bs_plan_make(&p);
 	r = arm(&p, &info);
 	for (uint32_t z = 1; z < 4; z += 2)
 		for (uint32_t y = z / 2; y < 16; y += 2) /* shifted from partition to partition */
@@ -420,6 +424,7 @@ static void numbered(void)
 	      "%s; %s", image.lacks, image.zeros);
 	bs_recon_disarm(r);
 	p.parallel = BS_PARALLEL_SENSE;
+	bs_plan_make(&p);
 	r = arm(&p, &info);
 	for (uint32_t row = 4; row < 7; row++)
 		(void)line(r, 0, row, 0, 0);
@@ -445,6 +450,7 @@ static void table(void)
 	p.traj.type = BS_TRAJ_FILE;
 	p.by_header = 1;
 	p.readouts = 5;
+	bs_plan_make(&p);
 	r = arm(&p, &info);
 	for (uint32_t row = 0; row < 4; row++)
 		due += line(r, 0, row, 0, 0);
@@ -455,6 +461,7 @@ static void table(void)
 	CHECK(pops(r, 2, 3, "3 of 5 readouts did not come"), "%s", image.lacks);
 	bs_recon_disarm(r);
 	p.method = BS_METHOD_GRIDDING;
+	bs_plan_make(&p);
 	r = arm(&p, &info);
 	for (uint32_t row = 0; row < 5; row++)
 		(void)line(r, 0, row, 0, 0);
@@ -491,17 +498,17 @@ static uint64_t device_of(const struct bs_protocol *p, const struct bs_engine *e
 static void devices(void)
 {
 	const float field = 1280.0f;
-	const struct bs_engine gridder = { .name = "gridder",
-					   .device = told_device,
-					   .peek = told_peek };
-	struct bs_engine solver = { .name = "solver", .device = told_device, .preview = &gridder };
+	const struct bs_engine gridder = { .device = told_device, .peek = told_peek };
+	struct bs_engine solver = { .device = told_device, .preview = &gridder };
 	struct bs_protocol p = cartesian();
 
 	p.method = BS_METHOD_LS;
+	bs_plan_make(&p);
 	CHECK(device_of(&p, &told) == 0, "an engine that tells none");
 	CHECK(device_of(&p, &solver) == 64, "its own alone");
 	CHECK(device_with(&p, &solver, &field) == 1344, "with what a field map decides");
 	p.preview_every = 4;
+	bs_plan_make(&p);
 	CHECK(device_of(&p, &solver) == 704, "and that of its previews");
 	p.on_miss = BS_MISS_SHED;
 	p.image_ms = 5.0;
@@ -509,6 +516,7 @@ static void devices(void)
 	solver.device = NULL;
 	CHECK(device_of(&p, &solver) == 1280, "of those that tell it");
 	p.frame_step = 3;
+	bs_plan_make(&p);
 	CHECK(device_of(&p, &solver) == UINT64_MAX, "refused as need refuses: %s", why.text);
 }
 

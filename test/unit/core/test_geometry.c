@@ -6,6 +6,7 @@
 #include "core/frame/recon.h"
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #include <string.h>
 
@@ -21,18 +22,18 @@ static void three(float to[3], float x, float y, float z)
 /* Twofold readout oversampling, 6 of 22 partitions oversampled: voxels of 3.4375, 3.5 and 3 mm. */
 static struct bs_protocol slab(void)
 {
-	return (struct bs_protocol){ .name = "slab",
-				     .method = BS_METHOD_CARTESIAN,
-				     .dims = 3,
-				     .matrix = { 64, 60, 16 },
-				     .encoded = { 128, 60, 22 },
-				     .coils = 1,
-				     .samples = 128,
-				     .readouts = 60 * 22,
-				     .slices = 1,
-				     .contrasts = 1,
-				     .max_sample = 1e12,
-				     .output = BS_OUTPUT_COMPLEX };
+	return planned((struct bs_protocol){ .name = "slab",
+					     .method = BS_METHOD_CARTESIAN,
+					     .dims = 3,
+					     .matrix = { 64, 60, 16 },
+					     .encoded = { 128, 60, 22 },
+					     .coils = 1,
+					     .samples = 128,
+					     .readouts = 60 * 22,
+					     .slices = 1,
+					     .contrasts = 1,
+					     .max_sample = 1e12,
+					     .output = BS_OUTPUT_COMPLEX });
 }
 
 static struct bs_scan_info slab_header(void)
@@ -65,19 +66,23 @@ static void sizes(void)
 	covers(&p, &info, 220, 210, 48, "oversampling cropped");
 	p.matrix[0] = 128;
 	p.matrix[2] = 22;
+	bs_plan_make(&p);
 	covers(&p, &info, 440, 210, 66, "nothing cropped, whatever reconSpace says");
 	p.matrix[0] = 33;
 	p.matrix[1] = 51;
 	p.matrix[2] = 7;
+	bs_plan_make(&p);
 	covers(&p, &info, 33 * 3.4375, 51 * 3.5, 21, "an odd part of it");
 	p.image_matrix[0] = 512;
 	p.image_matrix[1] = 51;
 	p.image_matrix[2] = 3;
+	bs_plan_make(&p);
 	covers(&p, &info, 33 * 3.4375, 51 * 3.5, 21, "resized: the same field of view");
 
 	p = slab();
 	p.dims = 2;
 	p.matrix[2] = p.encoded[2] = info.encoded[2] = info.recon[2] = 1;
+	bs_plan_make(&p);
 	info.encoded_fov_mm[2] = 3;
 	info.fov_mm[2] = 30; /* of all slices */
 	covers(&p, &info, 220, 210, 3, "2D: z is the thickness of a slice");
@@ -93,12 +98,14 @@ static void sizes(void)
 	p.method = BS_METHOD_GRIDDING;
 	p.traj.type = BS_TRAJ_RADIAL2D;
 	p.matrix[0] = p.matrix[1] = 384;
+	bs_plan_make(&p);
 	info = (struct bs_scan_info){ .encoded = { 384, 384, 1 },
 				      .recon = { 192, 192, 1 },
 				      .encoded_fov_mm = { 384, 384, 5 },
 				      .fov_mm = { 192, 192, 5 } };
 	covers(&p, &info, 384, 384, 5, "spokes, 384 voxels of 1 mm, a reconSpace of 192");
 	p.matrix[1] = 200;
+	bs_plan_make(&p);
 	covers(&p, &info, 384, 200, 5, "as many voxels as the matrix has");
 }
 
@@ -169,13 +176,16 @@ static void contradictions(void)
 	info.recon[0] = 128;
 	CHECK(bs_admit_scan(&p, &info, &why) == 0, "interpolated by the scanner, not here");
 	p.image_matrix[0] = 128;
+	bs_plan_make(&p);
 	CHECK(bs_admit_scan(&p, &info, &why) == 0, "and here: %s", why.text);
 	p.image_matrix[0] = 0;
 	p.matrix[0] = 128;
+	bs_plan_make(&p);
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_SIZE && strstr(why.text, "440 mm") != NULL &&
 		      strstr(why.text, "220 mm") != NULL,
 	      "the oversampling is not interpolation: %s", why.text);
 	p.matrix[0] = 64;
+	bs_plan_make(&p);
 
 	/* 61 lines for 60 voxels and oversampling of none: a matrix that the converter rounded */
 	info = slab_header();
@@ -190,6 +200,7 @@ static void contradictions(void)
 	p.traj.type = BS_TRAJ_SPIRAL2D;
 	p.dims = 2;
 	p.matrix[2] = 1;
+	bs_plan_make(&p);
 	memset(p.encoded, 0, sizeof(p.encoded));
 	info = (struct bs_scan_info){ .encoded = { 64, 60, 1 },
 				      .recon = { 64, 60, 1 },
@@ -223,20 +234,23 @@ static void center(const uint32_t matrix[2], const uint32_t image[2])
 	p.dims = 2;
 	p.matrix[2] = p.encoded[2] = info.encoded[2] = info.recon[2] = p.image_matrix[2] = 1;
 	p.readouts = 60;
+	bs_plan_make(&p);
 	memcpy(p.matrix, matrix, 8);
+	bs_plan_make(&p);
 	memcpy(p.image_matrix, image, 8);
+	bs_plan_make(&p);
 	voxels = bs_protocol_image_voxels(&p);
 	out.pixels = malloc(bs_protocol_image_bytes(&p));
 	for (int i = 0; i < 256; i++)
 		line[i] = i % 2 == 0 ? 1.0f : 0.0f;
 	CHECK(bs_team_open(&team, 1, &why) == 0, "team");
-	rc = bs_recon_need(&p, &bs_engine_cartesian_host, &need, &why);
+	rc = bs_recon_need(&p, &bs_engine_host, &need, &why);
 	if (rc == 0)
 		rc = bs_arena_open(&arena, need.total_bytes, &why);
 	struct bs_arm_env env = { .arena = &arena, .team = team, .cache_dir = "" };
 
 	if (rc == 0)
-		rc = bs_recon_arm(&r, &p, &bs_engine_cartesian_host, &tables, &env, &why);
+		rc = bs_recon_arm(&r, &p, &bs_engine_host, &tables, &env, &why);
 	if (rc == 0)
 		bs_recon_scan(r, &info);
 	for (uint16_t y = 0; rc == 0 && y < 60; y++) {

@@ -1,4 +1,5 @@
 /* test/unit/core/test_kind.c - every flag has its kind; the sentence about what is not used */
+#include "core/frame/admit.c"
 #include "core/frame/kind.h"
 #include "test/support/check.h"
 
@@ -57,12 +58,12 @@ static void uses(void)
 {
 	struct bs_protocol p = { .uses = 0 };
 
-	CHECK(bs_protocol_uses(&p, BS_KIND_IMAGING) && !bs_protocol_uses(&p, BS_KIND_NOISE) &&
-		      !bs_protocol_uses(&p, BS_KIND_OTHER),
+	CHECK(bs_kind_used(&p, BS_KIND_IMAGING) && !bs_kind_used(&p, BS_KIND_NOISE) &&
+		      !bs_kind_used(&p, BS_KIND_OTHER),
 	      "lines alone");
 	p.uses = 1u << BS_KIND_CALIBRATION;
-	CHECK(bs_protocol_uses(&p, BS_KIND_IMAGING) && bs_protocol_uses(&p, BS_KIND_CALIBRATION) &&
-		      !bs_protocol_uses(&p, BS_KIND_NOISE),
+	CHECK(bs_kind_used(&p, BS_KIND_IMAGING) && bs_kind_used(&p, BS_KIND_CALIBRATION) &&
+		      !bs_kind_used(&p, BS_KIND_NOISE),
 	      "lines and calibration");
 }
 
@@ -75,7 +76,8 @@ static void calibration(void)
 				 .uses = 1u << BS_KIND_CALIBRATION };
 	struct bs_scan_info info = { .calibration = BS_CALIBRATION_SEPARATE };
 
-	CHECK(bs_protocol_uses(&p, BS_KIND_CALIBRATION) &&
+	bs_plan_make(&p);
+	CHECK(bs_kind_used(&p, BS_KIND_CALIBRATION) &&
 		      !bs_scan_uses(&p, &info, BS_KIND_CALIBRATION, 0) &&
 		      bs_scan_uses(&p, &info, BS_KIND_IMAGING, 0),
 	      "separate lines, maps from a file: not used");
@@ -83,10 +85,12 @@ static void calibration(void)
 	CHECK(bs_scan_uses(&p, &info, BS_KIND_CALIBRATION, 0), "embedded lines: used");
 	info.calibration = BS_CALIBRATION_SEPARATE;
 	p.maps = BS_MAPS_ESPIRIT;
+	bs_plan_make(&p);
 	CHECK(bs_scan_uses(&p, &info, BS_KIND_CALIBRATION, 0), "maps from the scan: used");
 	CHECK(bs_scan_uses(&p, &info, BS_KIND_CALIBRATION, 1),
 	      "of each average that is kept apart");
 	p.averages = 2;
+	bs_plan_make(&p);
 	CHECK(bs_scan_uses(&p, &info, BS_KIND_CALIBRATION, 0) &&
 		      !bs_scan_uses(&p, &info, BS_KIND_CALIBRATION, 1) &&
 		      bs_scan_uses(&p, &info, BS_KIND_IMAGING, 1),
@@ -146,11 +150,61 @@ static void words(void)
 	      "the longest has %zu bytes", strlen(text));
 }
 
+/* What calibrates is in another scan: known before the first readout. */
+static void admit_external(void)
+{
+	struct bs_protocol p = { .name = "cart",
+				 .method = BS_METHOD_CARTESIAN,
+				 .dims = 2,
+				 .matrix = { 16, 16, 1 },
+				 .encoded = { 32, 16, 1 },
+				 .coils = 2,
+				 .samples = 32,
+				 .readouts = 16,
+				 .slices = 2,
+				 .contrasts = 1 };
+	struct bs_scan_info info = { .encoded = { 32, 16, 1 },
+				     .acceleration = { 1, 1 },
+				     .calibration = BS_CALIBRATION_EXTERNAL };
+	struct bs_fail why;
+
+	p.parallel = BS_PARALLEL_GRAPPA;
+	bs_plan_make(&p);
+	CHECK(bs_admit_scan(&p, &info, &why) == 0, "not accelerated: nothing is to be made");
+	info.acceleration[0] = 2;
+	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_CALIBRATION &&
+		      strstr(why.text, "'external' at acceleration 2 x 1") != NULL,
+	      "grappa: %s", why.text);
+	info.calibration = BS_CALIBRATION_SEPARATE;
+	CHECK(bs_admit_scan(&p, &info, &why) == 0, "separate lines are the scan's own");
+	info.calibration = BS_CALIBRATION_EXTERNAL;
+	p.grappa_lacking = BS_LACKING_ZEROS;
+	CHECK(bs_admit_scan(&p, &info, &why) == 0, "the site file takes zeros");
+	p.parallel = BS_PARALLEL_NONE;
+	bs_plan_make(&p);
+	CHECK(bs_admit_scan(&p, &info, &why) == 0, "zeros: nothing is calibrated");
+	p.combine = BS_COMBINE_SENSE;
+	p.maps = BS_MAPS_WALSH;
+	bs_plan_make(&p);
+	CHECK(bs_admit_scan(&p, &info, &why) == 0, "Walsh's maps need one line");
+	p.maps = BS_MAPS_ESPIRIT;
+	bs_plan_make(&p);
+	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_CALIBRATION, "maps: %s", why.text);
+	p.method = BS_METHOD_SENSE;
+	p.traj.type = BS_TRAJ_RADIAL2D;
+	p.matrix[0] = 32;
+	p.matrix[1] = 16;
+	bs_plan_make(&p);
+	CHECK(bs_admit_scan(&p, &info, &why) != BS_ERR_CALIBRATION,
+	      "maps from the center of spokes need no lines");
+}
+
 int main(void)
 {
 	flags();
 	uses();
 	calibration();
+	admit_external();
 	sort();
 	words();
 	return check_done();

@@ -4,6 +4,7 @@
  */
 #include "core/frame/lines.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #include <string.h>
 
@@ -16,7 +17,7 @@ static struct bs_protocol grid(uint32_t y, uint32_t z)
 				 .traj.type = BS_TRAJ_CARTESIAN,
 				 .encoded = { 64, y, z },
 				 .samples = 64 };
-	return p;
+	return planned(p);
 }
 
 static uint64_t seed = 77;
@@ -151,6 +152,7 @@ static void words(void)
 		     "and are zeros") == 0,
 	      "but is said: %s", text);
 	p.partial_fourier = BS_PARTIAL_FOURIER_POCS;
+	bs_plan_make(&p);
 	CHECK(strcmp(bs_zeros_words(text, sizeof(text), &p, &held),
 		     "partitions 0 to 1 and 14 to 15 of 16 were not measured (lower resolution) "
 		     "and are zeros") == 0,
@@ -163,6 +165,7 @@ static void words(void)
 	      "%s", text);
 	held.shutter = 0;
 	p.partial_fourier = BS_PARTIAL_FOURIER_NONE;
+	bs_plan_make(&p);
 	held.readouts = 1024;
 	p.samples = 64;
 	info.acceleration[0] = 2;
@@ -178,6 +181,7 @@ static void words(void)
 		      "7 of 20 readouts did not come; ", 31) == 0,
 	      "three rows of two averages, and one of a row: %s", text);
 	p.method = BS_METHOD_NOOP;
+	bs_plan_make(&p);
 	CHECK(bs_lacks_words(text, sizeof(text), &p, &info, &held)[0] == '\0',
 	      "an image of zeros lacks nothing");
 }

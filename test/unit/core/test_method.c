@@ -22,11 +22,10 @@ static void check_row(enum bs_method m)
 	CHECK(!(t->parallel || t->partial) || t->on_grid, "%s: lines of a grid", name);
 	CHECK(bs_methods[bs_method_sense(m)].uses_maps || bs_method_sense(m) == m,
 	      "%s: its lines are added by maps, if at all", name);
-	CHECK(!t->shares_rows || (t->shares_coils && t->solves), "%s: rows of F^H d", name);
-	CHECK(!t->empty || (!t->shares_coils && t->weighs == BS_WEIGHS_NEVER), "%s: no work", name);
+	CHECK(!t->empty || t->weighs == BS_WEIGHS_NEVER, "%s: no work", name);
 }
 
-/* What the traits promise, the method's engine has. */
+/* A method without work has an engine of its own; what solves along a trajectory, one beside it. */
 static void check_engine(enum bs_method m)
 {
 	const struct bs_method_traits *t = &bs_methods[m];
@@ -36,17 +35,20 @@ static void check_engine(enum bs_method m)
 	struct bs_fail why;
 	const char *name = bs_method_name(m);
 
+	bs_plan_make(&p);
 	CHECK(bs_engine_find(&e, &p, &why) == 0, "%s has an engine", name);
 	if (e == NULL)
 		return;
-	preview = e->preview != NULL ? e->preview : e;
-	CHECK((e->fold != NULL) == t->windows, "%s: sliding windows", name);
-	CHECK((preview->peek != NULL) == t->previews, "%s: previews", name);
-	if (e->preview != NULL) {
-		p.method = t->preview;
-		CHECK(bs_engine_find(&e, &p, &why) == 0 && e == preview, "%s: whose previews",
-		      name);
-	}
+	CHECK((e == &bs_engine_noop) == t->empty, "%s: at its place", name);
+	CHECK(!t->windows || e->fold != NULL, "%s: sliding windows", name);
+	CHECK(!t->previews || e->peek != NULL, "%s: previews", name);
+	preview = e->preview;
+	p.method = t->preview;
+	CHECK(bs_engine_find(&e, &p, &why) == (t->preview == m ? 0 : BS_ERR_CONFIG),
+	      "%s: no engine for a plan of another method", name);
+	bs_plan_make(&p);
+	CHECK(bs_engine_find(&e, &p, &why) == 0 && (preview == NULL || e == preview),
+	      "%s: whose previews", name);
 }
 
 static void check_words(void)

@@ -165,9 +165,11 @@ static void test_scan(void)
 		      strcmp(s.noise.scan, "own") == 0,
 	      "its own takes the place of that");
 	p.coils = 2;
+	bs_plan_make(&p);
 	CHECK(bs_scan_noise_freeze(&s, &p, &info, &why) == BS_ERR_CALIBRATION, "%s", why.text);
 	s.frozen = 0;
 	p.whiten = BS_WHITEN_AUTO;
+	bs_plan_make(&p);
 	CHECK(bs_scan_noise_freeze(&s, &p, &info, &why) == 0, "wanted where it is known");
 }
 

@@ -27,6 +27,8 @@ int main(void)
 				     .coils = 2,
 				     .combine = BS_COMBINE_NONE,
 				     .output = BS_OUTPUT_COMPLEX };
+	bs_plan_make(&p[0]);
+	bs_plan_make(&p[1]);
 	CHECK(bs_pools_acq_message(&p[0]) == 64 + 340 + 130 * (12 + 4 * 8),
 	      "envelope, header, three trajectory dimensions and four coils of 130 samples");
 	CHECK(bs_pools_size(&pools, &site, &why) == 0, "sizes");
@@ -43,6 +45,7 @@ int main(void)
 	p[1].coils = 40;
 	p[1].whiten = BS_WHITEN_AUTO;
 	p[1].combine = BS_COMBINE_RSS;
+	bs_plan_make(&p[1]);
 	CHECK(bs_pools_size(&pools, &site, &why) == 0 && pools.acq_bytes == 40 * 40 * 8,
 	      "Gram matrix of 40 coils: %llu", (unsigned long long)pools.acq_bytes);
 
@@ -52,6 +55,7 @@ int main(void)
 				     .coils = 64,
 				     .discard = 65535,
 				     .output = BS_OUTPUT_COMPLEX };
+	bs_plan_make(&p[0]);
 	site.acq_slots = site.image_slots = UINT32_MAX;
 	CHECK(bs_pools_size(&pools, &site, &why) == BS_ERR_NOMEM, "refused: %s", why.text);
 	CHECK(pools.image_bytes == 12608 + (UINT64_C(1) << 36), "64 coils of 512^3 in 64 bits");

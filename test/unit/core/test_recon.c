@@ -4,6 +4,7 @@
 #include "core/traj/delay.h"
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static struct bs_protocol cartesian(void)
 				 .max_sample = 1e12,
 				 .combine = BS_COMBINE_RSS,
 				 .image_ms = 5 };
-	return p;
+	return planned(p);
 }
 
 static struct bs_mrd_acq line_head(uint16_t ky)
@@ -105,41 +106,6 @@ static void admit_lines(void)
 	      "a noise measurement passes and has no row");
 }
 
-/* From +k to -k: the same line as from -k to +k, once turned; not where a trajectory tells. */
-/* What calibrates is in another scan: known before the first readout. */
-static void admit_external(void)
-{
-	struct bs_protocol p = cartesian();
-	struct bs_scan_info info = { .encoded = { 32, 16, 1 },
-				     .acceleration = { 1, 1 },
-				     .calibration = BS_CALIBRATION_EXTERNAL };
-
-	p.parallel = BS_PARALLEL_GRAPPA;
-	CHECK(bs_admit_scan(&p, &info, &why) == 0, "not accelerated: nothing is to be made");
-	info.acceleration[0] = 2;
-	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_CALIBRATION &&
-		      strstr(why.text, "'external' at acceleration 2 x 1") != NULL,
-	      "grappa: %s", why.text);
-	info.calibration = BS_CALIBRATION_SEPARATE;
-	CHECK(bs_admit_scan(&p, &info, &why) == 0, "separate lines are the scan's own");
-	info.calibration = BS_CALIBRATION_EXTERNAL;
-	p.grappa_lacking = BS_LACKING_ZEROS;
-	CHECK(bs_admit_scan(&p, &info, &why) == 0, "the site file takes zeros");
-	p.parallel = BS_PARALLEL_NONE;
-	CHECK(bs_admit_scan(&p, &info, &why) == 0, "zeros: nothing is calibrated");
-	p.combine = BS_COMBINE_SENSE;
-	p.maps = BS_MAPS_WALSH;
-	CHECK(bs_admit_scan(&p, &info, &why) == 0, "Walsh's maps need one line");
-	p.maps = BS_MAPS_ESPIRIT;
-	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_CALIBRATION, "maps: %s", why.text);
-	p.method = BS_METHOD_SENSE;
-	p.traj.type = BS_TRAJ_RADIAL2D;
-	p.matrix[0] = 32;
-	p.matrix[1] = 16;
-	CHECK(bs_admit_scan(&p, &info, &why) != BS_ERR_CALIBRATION,
-	      "maps from the center of spokes need no lines");
-}
-
 /* A field map is applied by the time of each sample. */
 static void admit_dwell(void)
 {
@@ -149,6 +115,7 @@ static void admit_dwell(void)
 	h.sample_time_us = 5.0f;
 	CHECK(bs_admit_dwell(&p, &h, &why) == 0, "no field map: any dwell time");
 	p.field = (struct bs_field_spec){ .map_file = "map", .dwell_us = 2.5 };
+	bs_plan_make(&p);
 	CHECK(bs_admit_dwell(&p, &h, &why) == BS_ERR_TRAJECTORY &&
 		      strstr(why.text, "sample_time_us is 5, field.dwell_us of protocol") != NULL,
 	      "twice the dwell time: %s", why.text);
@@ -165,19 +132,19 @@ static void admit_dwell(void)
 
 #define PATH 6u
 
-static const struct bs_protocol path_protocol = { .name = "own",
-						  .method = BS_METHOD_GRIDDING,
-						  .dims = 2,
-						  .matrix = { 32, 16, 1 },
-						  .coils = 1,
-						  .samples = PATH,
-						  .discard = 3,
-						  .readouts = 10,
-						  .slices = 1,
-						  .contrasts = 1,
-						  .max_sample = 1e6,
-						  .traj = { .type = BS_TRAJ_STREAM,
-							    .unit = BS_UNIT_CYCLES_PER_FOV } };
+static struct bs_protocol path_protocol = { .name = "own",
+					    .method = BS_METHOD_GRIDDING,
+					    .dims = 2,
+					    .matrix = { 32, 16, 1 },
+					    .coils = 1,
+					    .samples = PATH,
+					    .discard = 3,
+					    .readouts = 10,
+					    .slices = 1,
+					    .contrasts = 1,
+					    .max_sample = 1e6,
+					    .traj = { .type = BS_TRAJ_STREAM,
+						      .unit = BS_UNIT_CYCLES_PER_FOV } };
 static const struct bs_scan_info path_info = { .encoded = { 32, 16, 1 }, .channels = 1 };
 static const struct bs_mrd_acq path_head = { .version = 1,
 					     .number_of_samples = PATH + 3,
@@ -215,6 +182,7 @@ static void admit_path(void)
 	      (double)at[1], (double)at[6]);
 	p.traj.delay[0] = 0.5f;
 	p.traj.delay_cross[0] = -0.25f;
+	bs_plan_make(&p);
 	bs_admit_path(&p, &info, &h, k, moved);
 	bs_delay_apply(&t, p.traj.delay, p.traj.delay_cross);
 	CHECK(memcmp(moved, at, sizeof(at)) == 0, "delayed as a table is");
@@ -255,6 +223,7 @@ static void admit_path(void)
 		      strstr(why.text, "sample 6 has kz") != NULL,
 	      "%s", why.text);
 	p.traj.third_ignored = true;
+	bs_plan_make(&p);
 	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == 0, "the third is ignored");
 	h.trajectory_dimensions = 1;
 	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == BS_ERR_TRAJECTORY &&
@@ -266,6 +235,7 @@ static void admit_path(void)
 	      "%s", why.text);
 }
 
+/* From +k to -k: the same line as from -k to +k, once turned; not where a trajectory tells. */
 static void turn(void)
 {
 	struct bs_protocol p = cartesian();
@@ -316,14 +286,17 @@ static void turn(void)
 
 	p.method = BS_METHOD_GRIDDING;
 	p.traj.type = BS_TRAJ_RADIAL2D;
+	bs_plan_make(&p);
 	h.trajectory_dimensions = 2;
 	bs_admit_turn(&p, &h, data[0]);
 	CHECK(memcmp(data, forth, sizeof(data)) == 0, "its own trajectory says where it lies");
 	h.trajectory_dimensions = 0;
 	p.traj.type = BS_TRAJ_FILE;
+	bs_plan_make(&p);
 	bs_admit_turn(&p, &h, data[0]);
 	CHECK(memcmp(data, forth, sizeof(data)) == 0, "so does a file's, as it was sampled");
 	p.traj.type = BS_TRAJ_RADIAL2D;
+	bs_plan_make(&p);
 	bs_admit_turn(&p, &h, data[0]);
 	CHECK(memcmp(data, back, sizeof(data)) == 0, "a path that was made runs from -k to +k");
 }
@@ -390,6 +363,7 @@ static void admit_on_grid(void)
 	p.method = BS_METHOD_SENSE;
 	p.traj.type = BS_TRAJ_CARTESIAN;
 	p.readouts = 12;
+	bs_plan_make(&p);
 	strcpy(info.trajectory_name, "cartesian");
 	CHECK(bs_admit_scan(&p, &info, &why) == 0, "sense on the grid: the header of a grid %s",
 	      why.text);
@@ -418,6 +392,7 @@ static void admit_on_grid(void)
 	      "a partial echo whose center is sample 8: row %u %s", row, why.text);
 	p.method = BS_METHOD_GRIDDING;
 	p.traj.type = BS_TRAJ_RADIAL2D;
+	bs_plan_make(&p);
 	strcpy(info.trajectory_name, "cartesian");
 	memcpy(info.encoded, p.encoded, sizeof(info.encoded));
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_TRAJECTORY, "spokes, not a grid: %s",
@@ -441,10 +416,12 @@ static void admit_trajectory(void)
 	for (int i = 0; i < 64; i++)
 		k[i] = (float)(check_uniform(&seed) - 0.5);
 	p.method = BS_METHOD_GRIDDING;
+	bs_plan_make(&p);
 	memset(p.encoded, 0, sizeof(p.encoded));
 	p.samples = 8;
 	p.readouts = 4;
 	p.traj.tolerance = 1e-4;
+	bs_plan_make(&p);
 	h.number_of_samples = 8;
 	h.center_sample = 0;
 	CHECK(bs_admit_acq(&p, &table, &info, &h, NULL, data, &row, &why) == 0 && row == 2,
@@ -454,6 +431,7 @@ static void admit_trajectory(void)
 		for (int a = 0; a < 2; a++)
 			stream[3 * s + a] = k[(2 * 8 + s) * 2 + a] * 16;
 	p.traj.unit = BS_UNIT_CYCLES_PER_FOV;
+	bs_plan_make(&p);
 	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == 0 && row == 2,
 	      "the armed trajectory in cycles/fov: row %u %s", row, why.text);
 	table.keyed = false;
@@ -475,9 +453,11 @@ static void admit_trajectory(void)
 	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
 	      "%s", why.text);
 	p.traj.third_ignored = true;
+	bs_plan_make(&p);
 	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == 0,
 	      "a third dimension that the protocol ignores");
 	p.traj.unit = BS_UNIT_CYCLES_PER_VOXEL;
+	bs_plan_make(&p);
 	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
 	      "%s", why.text);
 	stream[1] = NAN;
@@ -532,12 +512,11 @@ static void frames(void)
 		for (int i = 0; i < 128; i++)
 			lines[l][i] = (float)(check_uniform(&seed) - 0.5);
 	CHECK(bs_team_open(&team, 1, &why) == 0, "team");
-	CHECK(bs_engine_cartesian_host.need(&p, &need, &why) == 0, "need");
+	CHECK(bs_engine_host.need(&p, &need, &why) == 0, "need");
 	CHECK(bs_arena_open(&arena, need.total_bytes, &why) == 0, "arena");
 	struct bs_arm_env env = { .arena = &arena, .team = team, .cache_dir = "" };
 
-	CHECK(bs_recon_arm(&r, &p, &bs_engine_cartesian_host, &tables, &env, &why) == 0, "arm %s",
-	      why.text);
+	CHECK(bs_recon_arm(&r, &p, &bs_engine_host, &tables, &env, &why) == 0, "arm %s", why.text);
 	bs_recon_scan(r, &info);
 	CHECK(bs_recon_readout(r, &noise, BS_ROW_NONE, NULL, 0, &why) == 0, "noise is taken");
 	for (uint16_t l = 0; l < 16; l++) { /* two slices interleaved, one of them backwards */
@@ -587,8 +566,8 @@ static void frames(void)
 
 int main(void)
 {
+	bs_plan_make(&path_protocol);
 	admit_lines();
-	admit_external();
 	admit_dwell();
 	admit_path();
 	turn();

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "drivers/tool/written.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -38,7 +39,7 @@ static struct bs_protocol protocol(void)
 	p.traj.type = BS_TRAJ_FILE;
 	p.traj.min_extent = 0.25;
 	p.traj.tolerance = 1e-4;
-	return p;
+	return planned(p);
 }
 
 /* What the files are to hold: cycles per voxel, the edge included. */
@@ -211,14 +212,17 @@ static void test_recordings(void)
 	write_recording(&c);
 	expect_refusal(&p, BS_ERR_TRAJECTORY);
 	p.traj.third_ignored = true;
+	bs_plan_make(&p);
 	expect_table(&p, "a third dimension ignored", 12, 3);
 	p.traj.third_ignored = false;
+	bs_plan_make(&p);
 	c = good;
 	c.unit = MATRIX;
 	c.says = "cycles/fov";
 	write_recording(&c);
 	expect_refusal(&p, BS_ERR_TRAJECTORY);
 	p.traj.unit = BS_UNIT_CYCLES_PER_FOV;
+	bs_plan_make(&p);
 	expect_table(&p, "cycles/fov", 12, 3);
 	c.says = NULL;
 	refuse_recipe(&c, BS_ERR_TRAJECTORY); /* out of range */
@@ -257,6 +261,7 @@ static void test_arrays(void)
 
 	(void)strcpy(p.traj.file, cfl);
 	p.traj.unit = BS_UNIT_CYCLES_PER_FOV;
+	bs_plan_make(&p);
 	for (uint32_t r = 0; r < READOUTS; r++)
 		for (uint32_t s = 0; s < SAMPLES; s++)
 			for (uint32_t a = 0; a < 2; a++)
@@ -286,7 +291,7 @@ static struct bs_protocol radial(void)
 
 	p.traj.type = BS_TRAJ_RADIAL2D;
 	p.traj.unit = BS_UNIT_CYCLES_PER_VOXEL;
-	return p;
+	return planned(p);
 }
 
 static void test_weights(void)
@@ -302,6 +307,7 @@ static void test_weights(void)
 		v[2 * i + 1] = 0;
 	}
 	p.density = BS_DENSITY_FILE;
+	bs_plan_make(&p);
 	(void)strcpy(p.density_file, weights);
 	for (int leading = 0; leading < 2; leading++) {
 		write_array(weights, v, leading ? 1 : SAMPLES, leading ? SAMPLES : READOUTS,
@@ -372,6 +378,7 @@ static void test_maps(void)
 	if (rc == 0)
 		bs_tables_free(&l);
 	p.slices = 3;
+	bs_plan_make(&p);
 	CHECK(bs_tables_load(&l, &p, &why) == BS_ERR_SIZE &&
 		      strncmp(why.text, "image.maps_file: ", 17) == 0 &&
 		      strstr(why.text, "with 1 in dimension 13") != NULL &&
@@ -379,6 +386,7 @@ static void test_maps(void)
 	      "one slice's maps for three: %s", why.text);
 	three_slices(&p);
 	p.slices = 1;
+	bs_plan_make(&p);
 	write_array(maps, v, MATRIX, MATRIX, 2, 1);
 	expect_refusal(&p, BS_ERR_SIZE);
 	write_array(maps, v, MATRIX, MATRIX, 1, 1);
@@ -410,6 +418,7 @@ static void test_field(void)
 		v[i] = (float)i - 300.0f;
 	(void)strcpy(p.field.map_file, maps);
 	p.slices = 2;
+	bs_plan_make(&p);
 	write_field(v, 1, 2);
 	rc = bs_tables_load(&l, &p, &why);
 	CHECK(rc == 0 && l.tables.field != NULL && l.tables.field[0] == -300.0f &&
@@ -493,6 +502,7 @@ static void test_data(void)
 		p.matrix[2] = r[i].z;
 		p.samples = r[i].samples;
 		p.readouts = r[i].readouts;
+		bs_plan_make(&p);
 		if (data == NULL || access(p.traj.file, R_OK) != 0) {
 			SKIP("%s is not in DATA", r[i].file);
 			continue;

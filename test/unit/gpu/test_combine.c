@@ -94,13 +94,16 @@ static void two_sets(struct bs_team *team, bool solved, uint32_t image)
 	size_t n = 0;
 	double worst = 0;
 
+	bs_plan_make(&p);
 	for (int m = 0; m < 2; m++)
 		n = leaves(&p, solved ? in + (size_t)m * step : in, maps + (size_t)m * set, team,
 			   one[m]);
 	p.map_images = 2;
+	bs_plan_make(&p);
 	(void)leaves(&p, in, maps, team, out);
 	CHECK(memcmp(out, one[0], n * 8) == 0, "two sets, complex: the first image");
 	p.output = BS_OUTPUT_MAGNITUDE;
+	bs_plan_make(&p);
 	(void)leaves(&p, in, maps, team, out);
 	for (size_t v = 0; v < n; v++) {
 		double sum = 0;
@@ -139,15 +142,20 @@ static void velocities(struct bs_team *team, enum bs_combine how, uint32_t image
 	float *one[2] = { malloc(sizeof(out)), malloc(sizeof(out)) };
 	size_t n = 0;
 	double worst = 0;
-	int rc = bs_combiner_need(&p, &need, &why);
+	int rc;
+
+	bs_plan_make(&p);
+	rc = bs_combiner_need(&p, &need, &why);
 
 	/* each coil by itself, as it leaves */
 	each.combine = BS_COMBINE_NONE;
 	each.output = BS_OUTPUT_COMPLEX;
+	bs_plan_make(&each);
 	for (int s = 0; s < 2; s++)
 		n = leaves(&each, own[s], maps, team, one[s]);
 	each = p;
 	each.output = BS_OUTPUT_MAGNITUDE;
+	bs_plan_make(&each);
 	(void)leaves(&each, own[0], maps, team, want);
 	if (rc == 0)
 		rc = bs_arena_open(&arena, need.total_bytes, &why);

@@ -3,6 +3,7 @@
 #include "gpu/nufft/density.h"
 #include "gpu/solve/lsq.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #include <complex.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static struct bs_protocol protocol(uint32_t dims, enum bs_density density,
 
 	p.traj.type = BS_TRAJ_RADIAL2D;
 	p.traj.min_extent = 0.25;
-	return p;
+	return planned(p);
 }
 
 /* Direct: an image of ones at its center voxel, sum_m w_m sum_n exp(-i2pi k_m.n). */
@@ -76,6 +77,7 @@ static void ramp(void)
 		worst = fmax(worst, fabs(w[m] - hypot(t.k[2 * m], t.k[2 * m + 1])));
 	CHECK(worst < 1e-6, "without normalization the ramp is |k|: %.1e", worst);
 	p.traj.unit = BS_UNIT_CYCLES_PER_VOXEL;
+	bs_plan_make(&p);
 	bs_traj_close(&t);
 }
 
@@ -91,6 +93,7 @@ static void pipe_menon(void)
 	uint32_t n = 0;
 
 	p.matrix[0] = p.matrix[1] = N;
+	bs_plan_make(&p);
 	CHECK(bs_traj_open(&t, 2, N * N + N * N / 2, 1, &why) == 0, "table");
 	for (uint32_t y = 0; y < N; y++)
 		for (uint32_t x = 0; x < N; x++)
@@ -126,9 +129,11 @@ static void file_and_none(void)
 	CHECK(bs_density(w, &p, &t, given, team, &why) == 0 && memcmp(w, given, sizeof(w)) == 0,
 	      "file: as they are");
 	p.density = BS_DENSITY_NONE;
+	bs_plan_make(&p);
 	CHECK(bs_density(w, &p, &t, NULL, team, &why) == 0 && w[0] == 1 && w[5] == 1, "none: 1");
 	p.density = BS_DENSITY_RAMP;
 	p.normalize = BS_NORMALIZE_NONE;
+	bs_plan_make(&p);
 	CHECK(bs_density(w, &p, &t, NULL, team, &why) == 0, "ramp in 3D");
 	CHECK(fabs(w[5] - (0.15 * 0.15 + 0.16 * 0.16 + 0.17 * 0.17)) < 1e-7,
 	      "ramp in 3D is k squared");
@@ -152,6 +157,7 @@ static void beforehand(void)
 	struct bs_tables tables = { .traj = &t, .density = given };
 
 	p.method = BS_METHOD_LS;
+	bs_plan_make(&p);
 	CHECK(bs_traj_make(&t, &p, &why) == 0, "radial table %s", why.text);
 	for (int m = 0; m < 64 * 60; m++)
 		given[m] = 1.0f / (float)(m + 1);
@@ -160,9 +166,11 @@ static void beforehand(void)
 	      "least squares: weights made beforehand, as they are");
 	free(w);
 	p.density = BS_DENSITY_NONE;
+	bs_plan_make(&p);
 	CHECK(bs_lsq_weights(&w, &p, &tables, team, &why) == 0 && w == NULL,
 	      "least squares: none where none are wanted");
 	p.density = BS_DENSITY_RAMP;
+	bs_plan_make(&p);
 	tables.density = NULL;
 	CHECK(bs_lsq_weights(&w, &p, &tables, team, &why) == 0 && w != NULL &&
 		      bs_density(made, &p, &t, NULL, team, &why) == 0 &&
@@ -207,6 +215,7 @@ static void by_another(void)
 	CHECK(bs_density_by(refuses, w, &p, &t, NULL, team, &why) == BS_ERR_NOMEM,
 	      "its failure is the caller's: %s", why.text);
 	p.density = BS_DENSITY_RAMP;
+	bs_plan_make(&p);
 	CHECK(bs_density_by(refuses, w, &p, &t, NULL, team, &why) == 0, "a ramp does not ask it");
 	bs_traj_close(&t);
 }

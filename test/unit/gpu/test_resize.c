@@ -192,7 +192,7 @@ static void combine_one(struct bs_protocol p, const float *in, const float *maps
 			float *want)
 {
 	static const char *const names[] = { "none", "rss", "sense" };
-	const bool same = !bs_plan_has(bs_plan_of(&p), BS_PLAN_RESIZE);
+	const bool same = !bs_plan_has(&p.plan, BS_PLAN_RESIZE);
 	struct bs_need need = { 0 };
 	struct bs_combiner *c = NULL;
 	struct bs_arena arena;
@@ -247,12 +247,14 @@ static void combinations(void)
 				p.image_matrix[0] = grow == 0 ? 40 : grow == 1 ? 64 : 21;
 				p.image_matrix[1] = grow == 0 ? 27 : 48;
 				p.image_matrix[2] = 1;
+				bs_plan_make(&p);
 				combine_one(p, in, maps, out, want);
 			}
 	p.method = BS_METHOD_SENSE; /* one image, that of the solver */
 	p.combine = BS_COMBINE_SENSE;
 	p.coils = 1;
 	p.output = BS_OUTPUT_COMPLEX;
+	bs_plan_make(&p);
 	for (size_t i = 0; i < 2 * n; i++)
 		maps[i] = i % 2 == 0 ? 1.0f : 0.0f; /* what the expectation divides by */
 	combine_one(p, in, maps, out, want);
@@ -293,10 +295,12 @@ static void stream(const char *what, struct bs_protocol p, const struct bs_engin
 
 	p.output = BS_OUTPUT_COMPLEX;
 	p.combine = bs_methods[p.method].uses_maps ? BS_COMBINE_SENSE : BS_COMBINE_NONE;
+	bs_plan_make(&p);
 	plain = p;
 	p.image_matrix[0] = p.matrix[0] * 3 / 2 + 1;
 	p.image_matrix[1] = p.matrix[1] / 2;
 	p.image_matrix[2] = p.matrix[2];
+	bs_plan_make(&p);
 	CHECK(window_site_open(&s, &p, 2), "%s: a stream", what);
 	window_run(&a, &s, &p, engine, 2, 0, p.readouts + 8, NULL, true);
 	window_run(&b, &s, &plain, engine, 2, 0, p.readouts + 8, NULL, true);
@@ -341,7 +345,8 @@ static void cartesian(void)
 		p.image_matrix[0] = i == 0 ? 0 : 64;
 		p.image_matrix[1] = i == 0 ? 0 : 40;
 		p.image_matrix[2] = i;
-		rc = armed_open(&a, &bs_engine_cartesian_host, &p, &tables,
+		bs_plan_make(&p);
+		rc = armed_open(&a, &bs_engine_host, &p, &tables,
 				(struct bs_arm_env){ .team = team, .cache_dir = "" }, &why);
 		if (rc == 0)
 			rc = armed_image(&a, data, image[i], &report);
@@ -359,14 +364,16 @@ static void engines(void)
 {
 	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 8);
 
-	stream("gridding, sliding", p, &bs_engine_gridding_host);
+	stream("gridding, sliding", p, &bs_engine_host);
 	p = window_golden(BS_METHOD_GRIDDING, 0);
 	p.preview_every = 9;
-	stream("gridding with previews", p, &bs_engine_gridding_host);
-	stream("ls, sliding", window_golden(BS_METHOD_LS, 8), &bs_engine_ls_host);
+	bs_plan_make(&p);
+	stream("gridding with previews", p, &bs_engine_host);
+	stream("ls, sliding", window_golden(BS_METHOD_LS, 8), &bs_engine_host);
 	p = window_golden(BS_METHOD_SENSE, 0);
 	p.preview_every = 9;
-	stream("sense with previews", p, &bs_engine_sense_host);
+	bs_plan_make(&p);
+	stream("sense with previews", p, &bs_engine_host);
 	cartesian();
 }
 

@@ -191,6 +191,7 @@ static void gridding(const struct trial *t)
 	float *got;
 
 	p.method = BS_METHOD_GRIDDING;
+	bs_plan_make(&p);
 	got = image_of(t, &p, t->weighed);
 	for (uint32_t i = 0; got != NULL && i < COILS * POINTS; i++) {
 		const size_t v = (size_t)(check_uniform(&seed) * (double)t->voxels);
@@ -224,6 +225,7 @@ static void pipe_menon(const struct trial *t)
 	}
 	p.method = BS_METHOD_GRIDDING;
 	p.density = BS_DENSITY_PIPE;
+	bs_plan_make(&p);
 	data = data_of(t, ones, NULL);
 	got = image_of(t, &p, data);
 	for (size_t v = 0; got != NULL && v < 2 * t->voxels; v++)
@@ -250,6 +252,7 @@ static void solver(const struct trial *t, enum bs_method method, enum bs_sum sum
 	p.method = method;
 	p.fhd = p.q = sum;
 	p.precond = precond;
+	bs_plan_make(&p);
 	got = image_of(t, &p, bs_methods[method].uses_maps ? t->weighed : t->each);
 	if (got != NULL)
 		error = check_rel(got, t->x, 2 * t->voxels);

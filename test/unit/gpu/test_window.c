@@ -11,27 +11,30 @@ static void frames(void)
 {
 	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 4);
 
-	window_frames(&p, &bs_engine_gridding_host, "gridding, 6 groups", 1e-6);
+	window_frames(&p, &bs_engine_host, "gridding, 6 groups", 1e-6);
 	p.chunk_readouts = 3; /* the largest chunk of at most 3 that 4 is a multiple of: 2 */
-	window_frames(&p, &bs_engine_gridding_host, "gridding, 6 groups of 2 chunks", 1e-6);
+	window_frames(&p, &bs_engine_host, "gridding, 6 groups of 2 chunks", 1e-6);
 	p = window_golden(BS_METHOD_GRIDDING, 1);
-	window_frames(&p, &bs_engine_gridding_host, "gridding, 24 groups", 1e-6);
+	window_frames(&p, &bs_engine_host, "gridding, 24 groups", 1e-6);
 	p = window_golden(BS_METHOD_GRIDDING, 24);
-	window_frames(&p, &bs_engine_gridding_host, "gridding, one group", 1e-6);
+	window_frames(&p, &bs_engine_host, "gridding, one group", 1e-6);
 	p = window_golden(BS_METHOD_GRIDDING, 8);
 	p.output = BS_OUTPUT_COMPLEX;
 	p.combine = BS_COMBINE_NONE;
-	window_frames(&p, &bs_engine_gridding_host, "gridding, complex coil images", 1e-6);
+	bs_plan_make(&p);
+	window_frames(&p, &bs_engine_host, "gridding, complex coil images", 1e-6);
 	p = window_stack(8);
-	window_frames(&p, &bs_engine_gridding_host, "gridding of a stack", 1e-6);
+	window_frames(&p, &bs_engine_host, "gridding of a stack", 1e-6);
 	p = window_golden(BS_METHOD_LS, 8);
-	window_frames(&p, &bs_engine_ls_host, "ls, NUFFT", 1e-6);
+	window_frames(&p, &bs_engine_host, "ls, NUFFT", 1e-6);
 	p.fhd = BS_SUM_EXACT;
-	window_frames(&p, &bs_engine_ls_host, "ls, exact sum", 1e-6);
+	bs_plan_make(&p);
+	window_frames(&p, &bs_engine_host, "ls, exact sum", 1e-6);
 	p = window_golden(BS_METHOD_SENSE, 6);
 	p.fhd = BS_SUM_EXACT;
 	p.basis = BS_BASIS_BOX;
-	window_frames(&p, &bs_engine_sense_host, "sense, exact sum", 1e-6);
+	bs_plan_make(&p);
+	window_frames(&p, &bs_engine_host, "sense, exact sum", 1e-6);
 	p = window_golden(BS_METHOD_NOOP, 4);
 	window_frames(&p, &bs_engine_noop, "noop", 0.0);
 }
@@ -62,20 +65,20 @@ static void losses(void)
 	struct window_run part;
 
 	CHECK(window_site_open(&s, &p, 3), "a stream");
-	window_run(&run, &s, &p, &bs_engine_gridding_host, 1, 0, 60, two_lost, true);
+	window_run(&run, &s, &p, &bs_engine_host, 1, 0, 60, two_lost, true);
 	CHECK(run.rc == 0 && run.images == 10, "two readouts lost: %u frames all the same",
 	      run.images);
 	for (uint32_t f = 0; f < 10; f++)
 		CHECK(run.image[f].missing == (f >= 2 && f < 8 ? 2u : 0u),
 		      "frame %u lacks %u: as long as the window holds their group", f,
 		      run.image[f].missing);
-	window_run(&part, &s, &p, &bs_engine_gridding_host, 1, 8, 32, two_lost, true);
+	window_run(&part, &s, &p, &bs_engine_host, 1, 8, 32, two_lost, true);
 	CHECK(part.images == 1 && window_same(&run, 2, &part, 0),
 	      "the frame that lacks them is that of the rest");
 	free(part.pixels);
 	free(run.pixels);
 
-	window_run(&run, &s, &p, &bs_engine_gridding_host, 1, 0, 60, group_lost, true);
+	window_run(&run, &s, &p, &bs_engine_host, 1, 0, 60, group_lost, true);
 	CHECK(run.rc == 0 && run.images == 9, "a group lost: one frame less: %u", run.images);
 	for (uint32_t f = 0; f < 9; f++)
 		CHECK(run.image[f].missing == (f >= 2 && f < 7 ? 4u : 0u) &&
@@ -84,8 +87,7 @@ static void losses(void)
 	for (uint32_t f = 2; f < 9; f++) {
 		uint32_t first = 12 + 4 * (f - 2);
 
-		window_run(&part, &s, &p, &bs_engine_gridding_host, 2, first, first + 24,
-			   group_lost, true);
+		window_run(&part, &s, &p, &bs_engine_host, 2, first, first + 24, group_lost, true);
 		CHECK(part.images == 1 && window_same(&run, f, &part, 0),
 		      "and frame %u is that of readouts %u to %u, bit for bit", f, first,
 		      first + 23);
@@ -93,7 +95,7 @@ static void losses(void)
 	}
 	free(run.pixels);
 
-	window_run(&run, &s, &p, &bs_engine_gridding_host, 1, 0, 64, pass_lost, true);
+	window_run(&run, &s, &p, &bs_engine_host, 1, 0, 64, pass_lost, true);
 	/* 0..23: one frame; 24, 25: group 0 ends with 2; 54, 55 end group 1, then groups 2 and 3 */
 	CHECK(run.rc == 0 && run.images == 5, "more than a pass lost: %u frames", run.images);
 	CHECK(run.image[1].missing == 2 && run.image[2].readouts == 2 &&
@@ -112,22 +114,22 @@ static void ends(void)
 	struct window_run run;
 
 	CHECK(window_site_open(&s, &p, 3), "a stream");
-	window_run(&run, &s, &p, &bs_engine_gridding_host, 1, 0, 32, NULL, true);
+	window_run(&run, &s, &p, &bs_engine_host, 1, 0, 32, NULL, true);
 	CHECK(run.images == 3 && run.image[2].missing == 0, "an end between groups: nothing more");
 	free(run.pixels);
-	window_run(&run, &s, &p, &bs_engine_gridding_host, 1, 0, 33, NULL, true);
+	window_run(&run, &s, &p, &bs_engine_host, 1, 0, 33, NULL, true);
 	CHECK(run.images == 4 && run.image[3].missing == 3 && run.image[3].readouts == 21,
 	      "one readout into a group: it is not lost, the old group is: %u readouts",
 	      run.image[3].readouts);
 	free(run.pixels);
-	window_run(&run, &s, &p, &bs_engine_gridding_host, 1, 0, 8, NULL, true);
+	window_run(&run, &s, &p, &bs_engine_host, 1, 0, 8, NULL, true);
 	CHECK(run.images == 1 && run.image[0].readouts == 8 && run.image[0].missing == 16,
 	      "less than a window: one image that says so");
 	free(run.pixels);
-	window_run(&run, &s, &p, &bs_engine_gridding_host, 1, 2, 2, NULL, true);
+	window_run(&run, &s, &p, &bs_engine_host, 1, 2, 2, NULL, true);
 	CHECK(run.rc == 0 && run.images == 0, "nothing at all: no image");
 	free(run.pixels);
-	window_run(&run, &s, &p, &bs_engine_gridding_host, 1, 2, 28, NULL, true);
+	window_run(&run, &s, &p, &bs_engine_host, 1, 2, 28, NULL, true);
 	CHECK(run.images == 2 && run.image[0].readouts == 22 && run.image[1].missing == 0,
 	      "a stream that begins within a group: the first frame lacks 2, the second nothing");
 	free(run.pixels);
@@ -150,13 +152,13 @@ static void scans(void)
 	int rc = 0;
 
 	CHECK(window_site_open(&s, &p, 1) && bs_team_open(&team, 1, NULL) == 0 &&
-		      bs_recon_need(&p, &bs_engine_gridding_host, &need, &why) == 0 &&
+		      bs_recon_need(&p, &bs_engine_host, &need, &why) == 0 &&
 		      bs_arena_open(&arena, need.total_bytes, NULL) == 0,
 	      "a stream");
 	struct bs_arm_env env = { .arena = &arena, .team = team, .cache_dir = "" };
 
 	tables.traj = &s.traj;
-	CHECK(bs_recon_arm(&r, &p, &bs_engine_gridding_host, &tables, &env, &why) == 0, "armed %s",
+	CHECK(bs_recon_arm(&r, &p, &bs_engine_host, &tables, &env, &why) == 0, "armed %s",
 	      why.text);
 	image.pixels = malloc((size_t)bs_protocol_image_bytes(&p));
 	for (int scan = 0; scan < 2; scan++) {
@@ -204,15 +206,17 @@ static void refusals(void)
 {
 	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 5);
 
-	refused(&p, &bs_engine_gridding_host, BS_ERR_CONFIG);
+	refused(&p, &bs_engine_host, BS_ERR_CONFIG);
 	p = window_golden(BS_METHOD_GRIDDING, 4);
 	p.preview_every = 6;
-	refused(&p, &bs_engine_gridding_host, BS_ERR_CONFIG);
+	bs_plan_make(&p);
+	refused(&p, &bs_engine_host, BS_ERR_CONFIG);
 	p = window_golden(BS_METHOD_CARTESIAN, 4);
-	refused(&p, &bs_engine_cartesian_host, BS_ERR_UNSUPPORTED);
+	refused(&p, &bs_engine_host, BS_ERR_UNSUPPORTED);
 	p.frame_step = 0;
 	p.preview_every = 6;
-	refused(&p, &bs_engine_cartesian_host, BS_ERR_UNSUPPORTED);
+	bs_plan_make(&p);
+	refused(&p, &bs_engine_host, BS_ERR_UNSUPPORTED);
 }
 
 /* ---- previews ----------------------------------------------------------------------------- */
@@ -227,14 +231,16 @@ static void preview_content(void)
 	struct window_run b;
 
 	p.preview_every = 7;
+	bs_plan_make(&p);
 	CHECK(window_site_open(&s, &p, 1), "a stream");
-	window_run(&a, &s, &p, &bs_engine_gridding_host, 1, 0, 24, NULL, true);
-	window_run(&b, &s, &plain, &bs_engine_gridding_host, 1, 0, 14, NULL, true);
+	window_run(&a, &s, &p, &bs_engine_host, 1, 0, 24, NULL, true);
+	window_run(&b, &s, &plain, &bs_engine_host, 1, 0, 14, NULL, true);
 	CHECK(window_same(&a, 1, &b, 0), "gridding: a preview is the partial frame, bit for bit");
 	free(a.pixels);
 	p = window_golden(BS_METHOD_LS, 0);
 	p.preview_every = 7;
-	window_run(&a, &s, &p, &bs_engine_ls_host, 1, 0, 24, NULL, true);
+	bs_plan_make(&p);
+	window_run(&a, &s, &p, &bs_engine_host, 1, 0, 24, NULL, true);
 	CHECK(a.images == 4 &&
 		      check_rel(window_image(&a, 1), window_image(&b, 0), a.floats) <= 2e-2,
 	      "ls: a preview is gridding's partial frame to its 1e-2: %.1e",
@@ -248,17 +254,19 @@ static void previews(void)
 {
 	struct bs_protocol p = window_golden(BS_METHOD_GRIDDING, 0);
 
-	window_previews(&p, &bs_engine_gridding_host, "gridding", 7);
+	window_previews(&p, &bs_engine_host, "gridding", 7);
 	p.coils = 11; /* two batches */
 	p.chunk_readouts = 24;
-	window_previews(&p, &bs_engine_gridding_host, "gridding in one chunk", 10);
+	bs_plan_make(&p);
+	window_previews(&p, &bs_engine_host, "gridding in one chunk", 10);
 	p = window_stack(0);
-	window_previews(&p, &bs_engine_gridding_host, "gridding of a stack", 9);
+	window_previews(&p, &bs_engine_host, "gridding of a stack", 9);
 	p = window_golden(BS_METHOD_LS, 0);
-	window_previews(&p, &bs_engine_ls_host, "ls", 6);
+	window_previews(&p, &bs_engine_host, "ls", 6);
 	p = window_golden(BS_METHOD_SENSE, 0);
 	p.fhd = BS_SUM_EXACT;
-	window_previews(&p, &bs_engine_sense_host, "sense", 10);
+	bs_plan_make(&p);
+	window_previews(&p, &bs_engine_host, "sense", 10);
 }
 
 int main(void)

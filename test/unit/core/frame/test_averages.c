@@ -5,6 +5,7 @@
  */
 #include "core/frame/recon.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #include <float.h>
 #include <math.h>
@@ -90,8 +91,7 @@ static void kept_disarm(void *self)
 	(void)self;
 }
 
-static const struct bs_engine keeper = { .name = "keeper",
-					 .need = kept_need,
+static const struct bs_engine keeper = { .need = kept_need,
 					 .arm = kept_arm,
 					 .begin = kept_begin,
 					 .add = kept_add,
@@ -116,7 +116,7 @@ static struct bs_protocol protocol(uint32_t averages)
 				 .slices = 2,
 				 .contrasts = 1,
 				 .averages = averages };
-	return p;
+	return planned(p);
 }
 
 struct armed {
@@ -360,6 +360,7 @@ static void calibration(void)
 
 	p.parallel = BS_PARALLEL_GRAPPA;
 	p.uses = 1u << BS_KIND_CALIBRATION;
+	bs_plan_make(&p);
 	open_recon(&a, &p);
 	kept.sides = 0;
 	for (uint32_t i = 0; i < 2 * ROWS; i++)

@@ -18,6 +18,7 @@ static uint64_t number; /* of the last image */
 static void scan(uint32_t slices, uint32_t promised)
 {
 	p.slices = slices;
+	bs_plan_make(&p);
 	info.slice = (struct bs_limit){ .max = promised - 1, .given = promised > 0 };
 	bs_bands_scan(&b, &p, &info);
 	number = 0;

@@ -202,27 +202,26 @@ static void none_disarm(void *self)
 	(void)self;
 }
 
-static const struct bs_engine none = { .name = "none",
-				       .need = none_need,
+static const struct bs_engine none = { .need = none_need,
 				       .arm = none_arm,
 				       .begin = none_begin,
 				       .add = none_add,
 				       .image = none_image,
 				       .disarm = none_disarm };
 
-static const struct bs_protocol partial = { .name = "partial",
-					    .method = BS_METHOD_CARTESIAN,
-					    .dims = 2,
-					    .traj.type = BS_TRAJ_CARTESIAN,
-					    .matrix = { 8, 64, 1 },
-					    .encoded = { 8, 64, 1 },
-					    .coils = 1,
-					    .samples = 8,
-					    .readouts = 64,
-					    .by_header = 1,
-					    .slices = 1,
-					    .contrasts = 1,
-					    .partial_fourier = BS_PARTIAL_FOURIER_POCS };
+static struct bs_protocol partial = { .name = "partial",
+				      .method = BS_METHOD_CARTESIAN,
+				      .dims = 2,
+				      .traj.type = BS_TRAJ_CARTESIAN,
+				      .matrix = { 8, 64, 1 },
+				      .encoded = { 8, 64, 1 },
+				      .coils = 1,
+				      .samples = 8,
+				      .readouts = 64,
+				      .by_header = 1,
+				      .slices = 1,
+				      .contrasts = 1,
+				      .partial_fourier = BS_PARTIAL_FOURIER_POCS };
 
 static int put(struct bs_recon *r, const struct bs_scan_info *info, uint16_t ky, uint16_t said,
 	       uint16_t strongest)
@@ -291,6 +290,7 @@ static void frames(void)
 
 int main(void)
 {
+	bs_plan_make(&partial);
 	taken();
 	left();
 	weighed();

@@ -41,6 +41,7 @@ static void begin(void)
 				  .contrasts = 1,
 				  .uses = 1u << BS_KIND_CALIBRATION,
 				  .parallel = BS_PARALLEL_GRAPPA };
+	bs_plan_make(&p);
 	memcpy(info.encoded, p.encoded, sizeof(info.encoded));
 	memcpy(info.recon, p.encoded, sizeof(info.recon));
 	for (int a = 0; a < 3; a++)

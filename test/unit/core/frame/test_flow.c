@@ -34,19 +34,19 @@ static float pixels[MOST][PIX];
 static struct bs_recon_image got[MOST];
 static uint32_t images;
 
-static const struct bs_protocol protocol = { .name = "flow",
-					     .method = BS_METHOD_CARTESIAN,
-					     .dims = 2,
-					     .traj.type = BS_TRAJ_CARTESIAN,
-					     .matrix = { NX, NY, 1 },
-					     .encoded = { NX, NY, 1 },
-					     .coils = COILS,
-					     .samples = NX,
-					     .readouts = NY,
-					     .slices = 1,
-					     .contrasts = 1,
-					     .combine = BS_COMBINE_RSS,
-					     .output = BS_OUTPUT_VELOCITY };
+static struct bs_protocol protocol = { .name = "flow",
+				       .method = BS_METHOD_CARTESIAN,
+				       .dims = 2,
+				       .traj.type = BS_TRAJ_CARTESIAN,
+				       .matrix = { NX, NY, 1 },
+				       .encoded = { NX, NY, 1 },
+				       .coils = COILS,
+				       .samples = NX,
+				       .readouts = NY,
+				       .slices = 1,
+				       .contrasts = 1,
+				       .combine = BS_COMBINE_RSS,
+				       .output = BS_OUTPUT_VELOCITY };
 
 static void make_scan(void)
 {
@@ -120,14 +120,14 @@ static void begin(const struct bs_protocol *p, const struct bs_scan_info *info)
 {
 	const struct bs_tables tables = { 0 };
 	struct bs_need need = { 0 };
-	int rc = bs_recon_need(p, &bs_engine_cartesian_host, &need, &why);
+	int rc = bs_recon_need(p, &bs_engine_host, &need, &why);
 
 	if (rc == 0)
 		rc = bs_arena_open(&arena, need.total_bytes, &why);
 	const struct bs_arm_env env = { .arena = &arena, .team = team, .cache_dir = "" };
 
 	if (rc == 0)
-		rc = bs_recon_arm(&r, p, &bs_engine_cartesian_host, &tables, &env, &why);
+		rc = bs_recon_arm(&r, p, &bs_engine_host, &tables, &env, &why);
 	CHECK(rc == 0, "armed %s", why.text);
 	if (rc != 0)
 		exit(check_done());
@@ -330,6 +330,7 @@ static void words(void)
 			      (rc == 0 || strstr(why.text, cases[i].words) != NULL),
 		      "header %zu: %s", i, rc != 0 ? why.text : "taken");
 		p.output = BS_OUTPUT_MAGNITUDE;
+		bs_plan_make(&p);
 		CHECK(bs_admit_scan(&p, &info, &why) == 0, "of magnitudes nothing is asked");
 	}
 	begin(&protocol, &header);
@@ -372,6 +373,7 @@ static void names(void)
 
 int main(void)
 {
+	bs_plan_make(&protocol);
 	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
 	make_scan();
 	in_order();

@@ -12,18 +12,18 @@
 #define SAMPLES 8u
 #define VALUES  (2u * COILS * SAMPLES)
 
-static const struct bs_protocol p = { .name = "p",
-				      .method = BS_METHOD_CARTESIAN,
-				      .matrix = { SAMPLES, 8, 1 },
-				      .encoded = { SAMPLES, 8, 1 },
-				      .dims = 2,
-				      .coils = COILS,
-				      .samples = SAMPLES,
-				      .readouts = 8,
-				      .slices = 1,
-				      .contrasts = 1,
-				      .whiten = BS_WHITEN_REQUIRE,
-				      .uses = 1u << BS_KIND_NOISE };
+static struct bs_protocol p = { .name = "p",
+				.method = BS_METHOD_CARTESIAN,
+				.matrix = { SAMPLES, 8, 1 },
+				.encoded = { SAMPLES, 8, 1 },
+				.dims = 2,
+				.coils = COILS,
+				.samples = SAMPLES,
+				.readouts = 8,
+				.slices = 1,
+				.contrasts = 1,
+				.whiten = BS_WHITEN_REQUIRE,
+				.uses = 1u << BS_KIND_NOISE };
 static const struct bs_scan_info info;
 static struct bs_scan_noise noise;
 static struct bs_scan_study scan;
@@ -109,6 +109,7 @@ static void test_lines(void)
 
 int main(void)
 {
+	bs_plan_make(&p);
 	for (uint32_t i = 0; i < VALUES; i++)
 		data[i] = (float)(i * i % 7) - 2.0f;
 	test_noise();

@@ -107,10 +107,12 @@ static void turned(void)
 	CHECK(begins(&h, 0, 1), "a late echo lacks one");
 	p.samples = 8;
 	p.epi_correct = true;
+	bs_plan_make(&p);
 	h = turn(2 + 4);
 	CHECK(begins(&h, 1, 2), "the triple's shift is taken off later");
 	p.epi_correct = false;
 	p.reversed_center = BS_REVERSED_CONVERTER;
+	bs_plan_make(&p);
 	h = turn(2 + 4);
 	CHECK(begins(&h, 1, 2), "as copied");
 	p.reversed_center = BS_REVERSED_AUTO;
@@ -160,12 +162,14 @@ static void words(void)
 		      !bs_readouts_untold(&all, &p, &other),
 	      "the key: %s", said(&all, &siemens, 0.0f));
 	p.epi_correct = true;
+	bs_plan_make(&p);
 	CHECK(strcmp(said(&all, &other, 0.1f), COPIED ", by the phase-correction lines") == 0 &&
 		      strcmp(said(&all, &siemens, 1.0f),
 			     STORED ", by the phase-correction lines") == 0,
 	      "the data: %s", said(&all, &siemens, 1.0f));
 	p.epi_correct = false;
 	p.reversed_center = BS_REVERSED_AUTO;
+	bs_plan_make(&p);
 
 	memset(&all, 0, sizeof(all));
 	h = line(0, false);
@@ -201,6 +205,7 @@ static void oversampled(void)
 		      bs_readout_oversampling(60, 40) == 0 && bs_readout_oversampling(8, 0) == 0,
 	      "a whole number, or none");
 	p.matrix[0] = 4;
+	bs_plan_make(&p);
 	CHECK(bs_admit_scan(&p, &info, &why) == 0, "4 for readouts of 8: %s", why.text);
 	bs_geometry_fov(fov, &p, &info);
 	CHECK(fov[0] == 40.0f, "%g mm", (double)fov[0]);
@@ -222,10 +227,12 @@ static void oversampled(void)
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_SIZE, "a late echo: %s", why.text);
 	p.samples = 8;
 	p.matrix[0] = 8;
+	bs_plan_make(&p);
 }
 
 int main(void)
 {
+	bs_plan_make(&p);
 	p.max_sample = 1e12;
 	admission();
 	turned();

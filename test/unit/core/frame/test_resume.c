@@ -4,6 +4,7 @@
  * processes share out; numbers that do not wrap
  */
 #include "test/support/window.h"
+#include "test/support/plan/planned.h"
 
 #define IMAGES_MAX 64u
 
@@ -30,21 +31,21 @@ static struct bs_fail why;
 
 static struct bs_protocol spokes(enum bs_method method)
 {
-	return (struct bs_protocol){ .name = "p",
-				     .method = method,
-				     .dims = 2,
-				     .matrix = { 20, 20, 1 },
-				     .coils = 3,
-				     .samples = 40,
-				     .readouts = 15,
-				     .slices = 1,
-				     .contrasts = 1,
-				     .window = BS_WINDOW_KAISER_BESSEL,
-				     .accuracy = 1e-3,
-				     .combine = BS_COMBINE_RSS,
-				     .iterations = 4,
-				     .lambda = 1e-2,
-				     .traj = { .type = BS_TRAJ_RADIAL2D } };
+	return planned((struct bs_protocol){ .name = "p",
+					     .method = method,
+					     .dims = 2,
+					     .matrix = { 20, 20, 1 },
+					     .coils = 3,
+					     .samples = 40,
+					     .readouts = 15,
+					     .slices = 1,
+					     .contrasts = 1,
+					     .window = BS_WINDOW_KAISER_BESSEL,
+					     .accuracy = 1e-3,
+					     .combine = BS_COMBINE_RSS,
+					     .iterations = 4,
+					     .lambda = 1e-2,
+					     .traj = { .type = BS_TRAJ_RADIAL2D } });
 }
 
 static bool subject_open(struct subject *s)
@@ -237,19 +238,16 @@ int main(void)
 	struct subject all[] = {
 		{ .name = "gridding",
 		  .p = spokes(BS_METHOD_GRIDDING),
-		  .engine = &bs_engine_gridding_host,
+		  .engine = &bs_engine_host,
 		  .passes = 5 },
 		{ .name = "gridding, a window",
 		  .p = spokes(BS_METHOD_GRIDDING),
-		  .engine = &bs_engine_gridding_host,
+		  .engine = &bs_engine_host,
 		  .passes = 4 },
-		{ .name = "ls",
-		  .p = spokes(BS_METHOD_LS),
-		  .engine = &bs_engine_ls_host,
-		  .passes = 5 },
+		{ .name = "ls", .p = spokes(BS_METHOD_LS), .engine = &bs_engine_host, .passes = 5 },
 		{ .name = "sense, a window, previews",
 		  .p = spokes(BS_METHOD_SENSE),
-		  .engine = &bs_engine_sense_host,
+		  .engine = &bs_engine_host,
 		  .passes = 4 },
 	};
 

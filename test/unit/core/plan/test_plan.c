@@ -1,5 +1,5 @@
 /* test/unit/core/plan/test_plan.c - what each kind of protocol is, and its words */
-#include "core/plan/plan.h"
+#include "core/protocol.h"
 
 #include <string.h>
 
@@ -97,32 +97,37 @@ static void test_waiting(void)
 {
 	struct bs_protocol p = { .method = BS_METHOD_SENSE, .maps = BS_MAPS_ESPIRIT, .coils = 3 };
 
-	CHECK(!bs_plan_of(&p).calibrates && bs_plan_of(&p).waits, "samples anywhere");
+	bs_plan_make(&p);
+	CHECK(!p.plan.calibrates && p.plan.waits, "samples anywhere");
 	p.method = BS_METHOD_CARTESIAN_SENSE;
-	CHECK(bs_plan_of(&p).calibrates && bs_plan_of(&p).waits, "lines");
+	bs_plan_make(&p);
+	CHECK(p.plan.calibrates && p.plan.waits, "lines");
 	p.maps = BS_MAPS_FILE;
-	CHECK(!bs_plan_of(&p).calibrates && !bs_plan_of(&p).waits, "a file's maps");
+	bs_plan_make(&p);
+	CHECK(!p.plan.calibrates && !p.plan.waits, "a file's maps");
 	p.parallel = BS_PARALLEL_GRAPPA;
-	CHECK(bs_plan_of(&p).calibrates && bs_plan_of(&p).waits, "weights");
+	bs_plan_make(&p);
+	CHECK(p.plan.calibrates && p.plan.waits, "weights");
 	p.parallel = BS_PARALLEL_NONE;
 	p.virtual_coils = 2;
-	CHECK(!bs_plan_of(&p).calibrates && bs_plan_of(&p).waits, "coil matrices");
+	bs_plan_make(&p);
+	CHECK(!p.plan.calibrates && p.plan.waits, "coil matrices");
 }
 
 int main(void)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		struct bs_protocol p = kinds[i].p;
-		struct bs_plan plan;
+		const struct bs_plan *plan = &p.plan;
 		char words[BS_PLAN_WORDS];
 
 		p.coils = 3;
-		plan = bs_plan_of(&p);
-		CHECK(plan.encode == kinds[i].plan.encode && plan.solve == kinds[i].plan.solve &&
-			      plan.together == kinds[i].plan.together,
+		bs_plan_make(&p);
+		CHECK(plan->encode == kinds[i].plan.encode && plan->solve == kinds[i].plan.solve &&
+			      plan->together == kinds[i].plan.together,
 		      "%s: encoding %d, solver %d, %u coils together", kinds[i].name,
-		      (int)plan.encode, (int)plan.solve, plan.together);
-		CHECK(strcmp(bs_plan_words(words, sizeof(words), &plan), kinds[i].words) == 0,
+		      (int)plan->encode, (int)plan->solve, plan->together);
+		CHECK(strcmp(bs_plan_words(words, sizeof(words), plan), kinds[i].words) == 0,
 		      "%s: %s", kinds[i].name, words);
 	}
 	test_waiting();

@@ -29,9 +29,11 @@ static void make_site(void)
 				       .contrasts = 1,
 				       .combine = BS_COMBINE_SENSE,
 				       .maps = BS_MAPS_ESPIRIT };
+	bs_plan_make(MAKES);
 	*TAKES = *MAKES;
 	memcpy(TAKES->name, "takes", 6);
 	TAKES->maps = BS_MAPS_STUDY;
+	bs_plan_make(TAKES);
 	site.protocols = 2;
 	site.study_scans = 3;
 }
@@ -142,18 +144,22 @@ static void test_fits(void)
 	struct bs_mrd_acq h;
 
 	TAKES->coils = 4;
+	bs_plan_make(TAKES);
 	CHECK(strcmp(takes("d", ""), "") == 0 && says("6 x 5 x 1 of 3 coils in 1 sets"), "%s",
 	      why.text);
 	*TAKES = as_it_was;
 	TAKES->map_images = 2;
+	bs_plan_make(TAKES);
 	CHECK(strcmp(takes("d", ""), "") == 0 && says("of 3 in 2"), "%s", why.text);
 	CHECK(!bs_study_wants(&site, BS_KEPT_MAPS, MAKES),
 	      "nobody wants one set where two are used");
 	*TAKES = as_it_was;
 	TAKES->slices = 1;
+	bs_plan_make(TAKES);
 	CHECK(strcmp(takes("d", ""), "") == 0 && says("has 2 slices, this one 1"), "%s", why.text);
 	*TAKES = as_it_was;
 	TAKES->matrix[0] = 5; /* of the same voxels: another field of view */
+	bs_plan_make(TAKES);
 	CHECK(strcmp(takes("d", ""), "") == 0 && says("60 mm along x, of this one 50"), "%s",
 	      why.text);
 	*TAKES = as_it_was;
@@ -169,6 +175,7 @@ static void test_fits(void)
 		      says("or its axes differ"),
 	      "%s", why.text);
 	TAKES->whiten = BS_WHITEN_AUTO;
+	bs_plan_make(TAKES);
 	noise.coils = 3;
 	noise.samples = 8;
 	(void)takes("d", "");
@@ -176,6 +183,7 @@ static void test_fits(void)
 		      says("were not whitened, those of this one are whitened"),
 	      "%s", why.text);
 	MAKES->whiten = BS_WHITEN_AUTO;
+	bs_plan_make(MAKES);
 	(void)leave("w", "1.2", true);
 	CHECK(strcmp(takes("w", ""), "w") == 0 && lines(TAKES, 0.0f) == 0, "by the same noise");
 	noise.sum[0] = 1.0;
@@ -212,6 +220,7 @@ static void test_names(void)
 	void *data;
 
 	TAKES->whiten = BS_WHITEN_AUTO;
+	bs_plan_make(TAKES);
 	name_three(&info.labels, "ABC");
 	for (int named = 0; named < 2; named++) {
 		noise.match.by = named ? BS_MATCHED_NAME : BS_MATCHED_NUMBER;
@@ -240,9 +249,11 @@ static void test_wants(void)
 
 	CHECK(bs_study_wants(&site, BS_KEPT_MAPS, &p), "maps that fit a protocol");
 	p.virtual_coils = 3;
+	bs_plan_make(&p);
 	CHECK(!bs_study_wants(&site, BS_KEPT_MAPS, &p), "of virtual coils: not");
 	p = *MAKES;
 	p.matrix[1] = 7;
+	bs_plan_make(&p);
 	CHECK(!bs_study_wants(&site, BS_KEPT_MAPS, &p), "that fit none: not");
 	CHECK(!bs_study_wants(&site, BS_KEPT_MAPS, TAKES), "that it did not make: not");
 }
@@ -265,10 +276,13 @@ int main(void)
 	test_names();
 	test_wants();
 	TAKES->matrix[1] /= 2;
+	bs_plan_make(TAKES);
 	CHECK(bs_study_holds(study, &site), "and for less");
 	TAKES->matrix[1] *= 4;
+	bs_plan_make(TAKES);
 	CHECK(!bs_study_holds(study, &site), "for more there is no room");
 	TAKES->maps = BS_MAPS_FILE;
+	bs_plan_make(TAKES);
 	CHECK(bs_study_bytes(&site) == 0, "no protocol takes any: no memory");
 	free(study);
 	return check_done();

@@ -30,6 +30,7 @@ static void test_epi(void)
 	double top;
 
 	p.slices = 2;
+	bs_plan_make(&p);
 	full = record(q, &p);
 	q.plan.epi = true;
 	q.plan.accel[0] = 2;
@@ -211,6 +212,7 @@ static void test_field(void)
 	p.traj.type = BS_TRAJ_SPIRAL2D;
 	p.samples = 900;
 	p.readouts = 6;
+	bs_plan_make(&p);
 	s = record(q, &p);
 	if (write_and_read(file, q, &p, &t) && s.count == 6) {
 		off = against_sums(&s, file, &t, 1, no_te, 0);
@@ -261,6 +263,7 @@ static void test_delay(void)
 	p.method = BS_METHOD_GRIDDING;
 	p.traj.type = BS_TRAJ_RADIAL2D;
 	p.readouts = 21;
+	bs_plan_make(&p);
 	s = record(q, &p);
 	if (bs_traj_make(&t, &p, NULL) || bs_recording_open(&r, path("scan.h5"), NULL) ||
 	    bs_coils_make(&coils, COILS, 2, p.matrix, NULL) ||

@@ -68,6 +68,7 @@ static void test_separate(void)
 
 	p.slices = 3;
 	p.contrasts = 2;
+	bs_plan_make(&p);
 	q.plan.order = BS_SLICES_INTERLEAVED;
 	full = record(q, &p);
 	q.plan.accel[0] = 2;
@@ -299,6 +300,7 @@ static void test_slices(void)
 	p.fov_mm[0] = 200.0f;
 	p.fov_mm[1] = 160.0f;
 	p.fov_mm[2] = 4.0f;
+	bs_plan_make(&p);
 	q.object = BS_PHANTOM_MARKER;
 	q.recon[0] = q.recon[1] = 64;
 	q.recon[2] = 1;
@@ -392,6 +394,7 @@ static void test_turned_coils(void)
 	uint32_t wrong = 0;
 
 	p.slices = 3;
+	bs_plan_make(&p);
 	q.coil_turn_deg = 40.0;
 	s = record(q, &p);
 	q.protocol = &p;

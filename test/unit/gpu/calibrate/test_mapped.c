@@ -7,6 +7,7 @@
 #include "core/frame/recon.h"
 #include "core/thread/team.h"
 #include "test/support/engine.h"
+#include "test/support/plan/planned.h"
 
 #include <string.h>
 
@@ -52,7 +53,7 @@ static struct bs_protocol protocol(const struct one *o)
 				 .walsh_block = 5,
 				 .output = BS_OUTPUT_COMPLEX };
 
-	return p;
+	return planned(p);
 }
 
 /* k-space of smooth coils, k in samples of the field of view; what: another object. */
@@ -135,7 +136,7 @@ static void images(const struct one *o)
 	      bs_method_name(p.method), why.text);
 	a.engine->scan(a.self);
 	CHECK(frame(&a, true, 0, first, &report) == 0 && as_from_file(o, &traj, first, maps, 0),
-	      "%s: from calibration lines %s", a.engine->name, report.why.text);
+	      "%s: from calibration lines %s", armed_name(&a), report.why.text);
 	for (int i = 0; i < 2 * 20 * 18; i++)
 		size += first[i] * first[i];
 	CHECK(size > 0.01, "there is an image (%g)", size);
@@ -209,7 +210,7 @@ static void slide(struct sliding *s, uint32_t group, const uint8_t held[3], int 
 		rc = e->fold(s->a.self, 0, group);
 	if (rc == 0 && held != NULL)
 		rc = e->image(s->a.self, 0, held, INT64_MAX, s->image, &report);
-	CHECK(rc == 0, "%s: group %u %s", e->name, group, report.why.text);
+	CHECK(rc == 0, "%s: group %u %s", armed_name(&s->a), group, report.why.text);
 }
 
 /*
@@ -229,12 +230,14 @@ static void window(const struct one *o, bool spokes, uint32_t every)
 	p.espirit_crop = 0;
 	p.frame_step = 6;
 	p.maps_every = every;
+	bs_plan_make(&p);
 	if (spokes) {
 		p.traj.type = BS_TRAJ_RADIAL2D;
 		p.matrix[0] = p.matrix[1] = 32;
 		p.samples = 64;
 		p.readouts = 60;
 		p.frame_step = 20;
+		bs_plan_make(&p);
 	}
 	sliding_open(&s, &p);
 	sliding_open(&alone, &p);
@@ -250,7 +253,7 @@ static void window(const struct one *o, bool spokes, uint32_t every)
 			changes |= 1u << g;
 	}
 	CHECK(changes == (every == 1 ? 7 : 4), "%s, maps_every %u: made with images %#x",
-	      s.a.engine->name, every, changes);
+	      armed_name(&s.a), every, changes);
 	CHECK(memcmp(s.image, alone.image, sizeof(s.image)) == 0 &&
 		      memcmp(s.maps, alone.maps, 2 * 32 * 32 * COILS * 4) == 0,
 	      "what the window has left has left the image, bit for bit");
@@ -280,15 +283,20 @@ static void refused(void)
 
 	CHECK(strstr(reason(&p), "method ls has no host engine here"), "%s", reason(&p));
 	p.method = BS_METHOD_NOOP;
+	bs_plan_make(&p);
 	CHECK(strstr(reason(&p), "method noop has no host engine here"), "%s", reason(&p));
 	p.method = BS_METHOD_GRIDDING;
+	bs_plan_make(&p);
 	CHECK(reason(&p)[0] == '\0', "gridding: %s", reason(&p));
 	p.preview_every = 6;
+	bs_plan_make(&p);
 	CHECK(strstr(reason(&p), "engine gridding/host makes no previews"), "%s", reason(&p));
 	p.method = BS_METHOD_SENSE;
+	bs_plan_make(&p);
 	CHECK(reason(&p)[0] == '\0', "another engine makes those of sense: %s", reason(&p));
 	p.preview_every = 0;
 	p.traj.type = BS_TRAJ_STREAM;
+	bs_plan_make(&p);
 	CHECK(strstr(reason(&p), "engine sense/host takes no path"), "%s", reason(&p));
 }
 
@@ -309,7 +317,7 @@ static void passed(const struct one *o)
 	CHECK(frame_of(&s.a, true, 0) == 0 &&
 		      s.a.engine->image(s.a.self, 0, NULL, INT64_MAX, NULL, &report) == 0 &&
 		      memcmp(s.maps, want, sizeof(want)) == 0,
-	      "%s: no image, the same maps", s.a.engine->name);
+	      "%s: no image, the same maps", armed_name(&s.a));
 	sliding_close(&s);
 }
 

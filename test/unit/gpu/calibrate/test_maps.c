@@ -14,6 +14,7 @@
 #include "drivers/file/cfl.h"
 #include "drivers/source/recording.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 struct rig {
 	struct bs_protocol p;
@@ -41,7 +42,7 @@ static struct bs_protocol protocol(uint32_t x, uint32_t y, uint32_t z, uint32_t 
 				 .espirit_crop = 0.8,
 				 .walsh_block = 7 };
 
-	return p;
+	return planned(p);
 }
 
 static int rig_open(struct rig *r, const struct bs_protocol *p, int members, struct bs_fail *why)
@@ -121,6 +122,7 @@ static void life(enum bs_maps_from how, int members)
 	p.slices = 2;
 	p.contrasts = 2;
 	p.calibration_lines = 10;
+	bs_plan_make(&p);
 	one = 2 * p.coils * (size_t)bs_protocol_voxels(&p);
 	first = malloc(one * sizeof(*first));
 	CHECK(rig_open(&r, &p, members, &why) == 0, "maps %s", why.text);
@@ -162,6 +164,7 @@ static void once(void)
 	p.slices = 2;
 	p.contrasts = 3;
 	p.calibration_lines = 10;
+	bs_plan_make(&p);
 	CHECK(rig_open(&r, &p, 1, &why) == 0, "maps %s", why.text);
 	for (int repetition = 0; repetition < 4; repetition++)
 		for (uint32_t frame = 0; frame < 6; frame++) {
@@ -185,6 +188,7 @@ static void volume(enum bs_maps_from how)
 
 	p.maps = how;
 	p.calibration_lines = 8;
+	bs_plan_make(&p);
 	for (int i = 0; i < 2; i++) {
 		CHECK(rig_open(&r[i], &p, 1 + 2 * i, &why) == 0, "volume %s", why.text);
 		for (uint32_t l = 0; l < 11 * 7; l++)

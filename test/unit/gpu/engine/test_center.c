@@ -16,6 +16,7 @@
 #include "gpu/calibrate/espirit.h"
 #include "gpu/calibrate/maps.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #define COILS 5
 #define TAU   6.28318530717958647692
@@ -47,7 +48,7 @@ static struct bs_protocol protocol(const struct scan *s)
 				 .espirit_threshold = 1e-3,
 				 .espirit_crop = 0.8 };
 
-	return p;
+	return planned(p);
 }
 
 /* At k in cycles per field of view; what: another object. */
@@ -288,6 +289,7 @@ static void window(void)
 
 	p.calibration_lines = 20;
 	p.frame_step = 20;
+	bs_plan_make(&p);
 	for (int i = 0; i < 2; i++) { /* 1 and 3 threads; another object before, or none */
 		struct rig r;
 		uint32_t n[3];
@@ -338,6 +340,7 @@ static void fields(void)
 		p.field.from = from[i];
 		p.field.range_hz = 100.0;
 		p.field.dwell_us = 5.0;
+		bs_plan_make(&p);
 		CHECK(rig_open(&r, &p, 1, &why) == 0, "armed: %s", why.text);
 		CHECK(bs_center_begin(r.center, 0) == 0, "begin");
 		send(&r, 0, p.readouts, 0);

@@ -6,6 +6,7 @@
 #include "core/frame/recon.h"
 #include "core/thread/team.h"
 #include "test/support/engine.h"
+#include "test/support/plan/planned.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static struct bs_protocol protocol(enum bs_method method, enum bs_field_from fro
 				 .image_matrix = { 16, 10, 1 },
 				 .field.from = from };
 
-	return p;
+	return planned(p);
 }
 
 /* A frame whose coils are bright around the middle, all of it turned by so much. */
@@ -77,9 +78,9 @@ static int frame(struct armed *a, uint32_t slice, uint32_t contrast, double turn
 static int open_one(struct armed *a, const struct bs_protocol *p, struct bs_traj *traj)
 {
 	const struct bs_arm_env env = { .team = team, .cache_dir = "" };
-	const struct bs_tables tables = {
-		.traj = traj, .turn = bs_plan_has(bs_plan_of(p), BS_PLAN_ECHOES) ? turn : NULL
-	};
+	const struct bs_tables tables = { .traj = traj,
+					  .turn = bs_plan_has(&p->plan, BS_PLAN_ECHOES) ? turn
+											: NULL };
 	struct bs_fail why = { 0 };
 	int rc = armed_open(a, NULL, p, &tables, env, &why);
 
@@ -114,7 +115,7 @@ static void life(enum bs_method method)
 		return;
 	a.engine->scan(a.self);
 	CHECK(isnan(turn[0]) && isnan(turn[SLICES * VOXELS - 1]), "%s: nothing before a scan",
-	      a.engine->name);
+	      armed_name(&a));
 	for (uint32_t contrast = 0; contrast < 3; contrast++) {
 		if (frame(&a, 0, contrast, 0.7 * contrast, image) == 0 &&
 		    frame(&b, 0, contrast, 0.7 * contrast, other) == 0)
@@ -158,7 +159,7 @@ static void passed(enum bs_method method)
 	CHECK(begun(&a, 0, 1, 0.9) == 0 &&
 		      a.engine->image(a.self, 1, NULL, INT64_MAX, NULL, &report) == 0 &&
 		      memcmp(turn, whole, VOXELS * sizeof(*turn)) == 0,
-	      "%s: no second image, the same map", a.engine->name);
+	      "%s: no second image, the same map", armed_name(&a));
 	armed_close(&a);
 	bs_traj_close(&traj);
 }
@@ -188,12 +189,15 @@ static void refused(void)
 		      reason(protocol(none[i], BS_FIELD_ECHOES)));
 	CHECK(reason(p)[0] == '\0', "gridding has: %s", reason(p));
 	p.frame_step = 5;
+	bs_plan_make(&p);
 	CHECK(strstr(reason(p), "engine gridding/host has no sliding window"), "%s", reason(p));
 	p.frame_step = 0;
 	p.preview_every = 5;
+	bs_plan_make(&p);
 	CHECK(strstr(reason(p), "engine gridding/host makes no previews"), "%s", reason(p));
 	p.preview_every = 0;
 	p.traj.type = BS_TRAJ_STREAM;
+	bs_plan_make(&p);
 	CHECK(strstr(reason(p), "engine gridding/host takes no path"), "%s", reason(p));
 }
 

@@ -9,6 +9,7 @@
 #include "gpu/engine/engines.h"
 #include "gpu/image/pocs.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #include <complex.h>
 #include <string.h>
@@ -92,7 +93,7 @@ static struct bs_protocol protocol(enum bs_parallel parallel, enum bs_partial_fo
 
 	if (parallel == BS_PARALLEL_SENSE)
 		p.method = bs_method_sense(p.method);
-	return p;
+	return planned(p);
 }
 
 struct armed {
@@ -123,8 +124,9 @@ static bool arm(struct armed *a, const struct bs_protocol *p, int members)
 		rc = a->engine->arm(&a->self, p, &tables, &env, &why);
 	}
 	CHECK(rc == 0 && need.total_bytes - a->arena.used < BS_ALIGN,
-	      "%s: arm takes what need states: %llu of %llu %s", a->engine->name,
-	      (unsigned long long)a->arena.used, (unsigned long long)need.total_bytes, why.text);
+	      "%s: arm takes what need states: %llu of %llu %s",
+	      bs_plan_engine(&p->plan, a->engine->place), (unsigned long long)a->arena.used,
+	      (unsigned long long)need.total_bytes, why.text);
 	a->arena.sealed = true;
 	return rc == 0;
 }
@@ -244,7 +246,7 @@ static struct bs_protocol accelerated(enum bs_parallel parallel, uint32_t column
 	p.iterations = 30;
 	if (parallel == BS_PARALLEL_GRAPPA)
 		p.combine = BS_COMBINE_NONE;
-	return p;
+	return planned(p);
 }
 
 /* Every step-th line up to the last, and what calibrates. */
@@ -347,8 +349,10 @@ static void one_after_the_other(void)
 	      off[0] / made[0], off[1] / made[1], made[2] / made[0]);
 	p = accelerated(BS_PARALLEL_NONE, EX, EX);
 	p.combine = BS_COMBINE_NONE;
+	bs_plan_make(&p);
 	CHECK(run_every(&p, 1, 16, wide), "partial Fourier alone");
 	p.parallel = BS_PARALLEL_GRAPPA;
+	bs_plan_make(&p);
 	CHECK(run_every(&p, 1, 16, again) && memcmp(wide, again, sizeof(wide)) == 0,
 	      "with grappa: the same bytes, as all its lines came");
 	for (int echo = 0; echo < 2; echo++) {
@@ -359,6 +363,7 @@ static void one_after_the_other(void)
 		project(COILS, p.matrix[0], echo ? 8 : 0, 18, wide, steps);
 		p = accelerated(BS_PARALLEL_GRAPPA, NX, samples);
 		p.partial_fourier = BS_PARTIAL_FOURIER_POCS;
+		bs_plan_make(&p);
 		(void)run(&p, 16, both);
 		e = check_rel(both, steps, COILS * VOXELS * 2);
 		CHECK(e <= 1e-6, "grappa, %u samples, then projections: %.1e", samples, e);
@@ -367,6 +372,7 @@ static void one_after_the_other(void)
 		(void)run(&p, 16, image);
 		project(1, NX, echo ? 4 : 0, 18, image, steps);
 		p.partial_fourier = BS_PARTIAL_FOURIER_POCS;
+		bs_plan_make(&p);
 		(void)run(&p, 16, both);
 		e = check_rel(both, steps, VOXELS * 2);
 		CHECK(e <= 1e-6, "sense, %u samples, then projections: %.1e", samples, e);

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE /* M_PI */
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #include <string.h>
 
@@ -115,7 +116,7 @@ static struct bs_protocol protocol(enum bs_method method)
 					    .error = 1e-5 } };
 
 	(void)strcpy(p.name, "test");
-	return p;
+	return planned(p);
 }
 
 struct armed {
@@ -143,7 +144,8 @@ static bool arm(struct armed *a, const struct bs_protocol *p, int members)
 
 		rc = a->engine->arm(&a->self, p, &tables, &env, &why);
 	}
-	CHECK(rc == 0 && a->arena.used == need.total_bytes && strstr(a->engine->name, "/host"),
+	CHECK(rc == 0 && a->arena.used == need.total_bytes &&
+		      strstr(bs_plan_engine(&p->plan, a->engine->place), "/host"),
 	      "%s: arm takes what need states %s", bs_method_name(p->method), why.text);
 	a->arena.sealed = true;
 	return rc == 0;
@@ -203,7 +205,7 @@ static void images(enum bs_method method)
 		if (!arm(&a, &p, i == 0 ? 1 : 3))
 			return;
 		run(&a, &p, image[i], &report);
-		if (a.engine->peek != NULL) {
+		if (p.plan.solve == BS_SOLVE_NONE) {
 			(void)a.engine->peek(a.self, 0, image[1][1]);
 			CHECK(memcmp(image[1][1], image[i][0], sizeof(image[0][0])) == 0,
 			      "a preview of all readouts is the image");
@@ -244,6 +246,7 @@ static void window(enum bs_method method)
 		disarm(&a);
 	}
 	p.frame_step = READOUTS / 4;
+	bs_plan_make(&p);
 	if (!arm(&a, &p, 1))
 		return;
 	for (uint32_t g = 0; g < 4; g++) {

@@ -11,6 +11,7 @@
 #include "core/thread/clock.h"
 #include "test/support/check.h"
 #include "test/support/direct.h"
+#include "test/support/plan/planned.h"
 
 #include <string.h>
 
@@ -79,7 +80,7 @@ static struct bs_protocol protocol(enum bs_method method, enum bs_sum sum)
 				 .q = sum };
 
 	(void)strcpy(p.name, "test");
-	return p;
+	return planned(p);
 }
 
 struct armed {
@@ -109,8 +110,9 @@ static bool arm(struct armed *a, const struct bs_protocol *p, int members)
 		rc = a->engine->arm(&a->self, p, &tables, &env, &why);
 	}
 	CHECK(rc == 0 && a->arena.used == need.total_bytes,
-	      "%s: arm takes what need states: %llu of %llu %s", a->engine->name,
-	      (unsigned long long)a->arena.used, (unsigned long long)need.total_bytes, why.text);
+	      "%s: arm takes what need states: %llu of %llu %s",
+	      bs_plan_engine(&p->plan, a->engine->place), (unsigned long long)a->arena.used,
+	      (unsigned long long)need.total_bytes, why.text);
 	a->arena.sealed = true;
 	return rc == 0;
 }
@@ -139,6 +141,7 @@ static void back_to_x(enum bs_method method, enum bs_sum sum, enum bs_precond pr
 	struct bs_report report = { 0 };
 
 	p.precond = precond;
+	bs_plan_make(&p);
 	for (int members = 1; members <= 3; members += 2) {
 		struct armed a;
 
@@ -157,8 +160,9 @@ static void back_to_x(enum bs_method method, enum bs_sum sum, enum bs_precond pr
 
 			CHECK(e <= bound,
 			      "%s, %s, preconditioner %d: %.1e of the image, %u iterations",
-			      a.engine->name, sum == BS_SUM_EXACT ? "exact" : "NUFFT", (int)precond,
-			      e, report.iterations);
+			      bs_plan_engine(&p.plan, a.engine->place),
+			      sum == BS_SUM_EXACT ? "exact" : "NUFFT", (int)precond, e,
+			      report.iterations);
 		}
 		CHECK(report.residual <= 1e-6 && !report.deadline_stop, "residual %.1e",
 		      report.residual);
@@ -219,6 +223,7 @@ static void slices(enum bs_method method, enum bs_precond precond)
 	p.combine = BS_COMBINE_SENSE;
 	p.precond = precond;
 	p.slices = SLICES;
+	bs_plan_make(&p);
 	if (!arm(&a, &p, 2))
 		return;
 	for (size_t i = 0; i < 4; i++) {
@@ -231,7 +236,7 @@ static void slices(enum bs_method method, enum bs_precond precond)
 		(void)a.engine->image(a.self, frame, NULL, INT64_MAX, image, &report);
 		e = check_rel(image, x, (size_t)N * N * 2);
 		CHECK(e <= 1e-4, "%s, preconditioner %d, slice %u by its maps: %.1e of the image",
-		      a.engine->name, (int)precond, order[i], e);
+		      bs_plan_engine(&p.plan, a.engine->place), (int)precond, order[i], e);
 	}
 	disarm(&a);
 }
@@ -247,11 +252,11 @@ static void without_maps(void)
 	void *self = NULL;
 
 	(void)bs_team_open(&team, 1, NULL);
-	(void)bs_engine_sense_host.need(&p, &need, &why);
+	(void)bs_engine_host.need(&p, &need, &why);
 	(void)bs_arena_open(&arena, need.total_bytes, NULL);
 	struct bs_arm_env env = { .arena = &arena, .team = team, .cache_dir = "" };
 
-	CHECK(bs_engine_sense_host.arm(&self, &p, &tables, &env, &why) == BS_ERR_CONFIG,
+	CHECK(bs_engine_host.arm(&self, &p, &tables, &env, &why) == BS_ERR_CONFIG,
 	      "sense without maps refused: %s", why.text);
 	bs_team_close(team);
 	bs_arena_close(&arena);

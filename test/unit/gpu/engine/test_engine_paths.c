@@ -10,6 +10,7 @@
 #include "core/traj/delay.h"
 #include "test/support/engine.h"
 #include "test/support/direct.h"
+#include "test/support/plan/planned.h"
 
 static uint64_t seed = 88172645463325252u;
 
@@ -80,7 +81,7 @@ static struct bs_protocol protocol(const struct trial *t, enum bs_method method)
 				 .fhd = BS_SUM_NUFFT,
 				 .q = BS_SUM_NUFFT };
 
-	return p;
+	return planned(p);
 }
 
 static bool open_engine(struct armed *a, const struct bs_protocol *p, const float *maps,
@@ -232,6 +233,7 @@ static void solves(enum bs_method method, enum bs_precond precond, enum bs_densi
 		set[i] += 1.0f;
 	p.precond = precond;
 	p.density = density;
+	bs_plan_make(&p);
 	(void)bs_team_open(&team, 2, NULL);
 	if (!open_engine(&a, &p, maps ? set : NULL, team))
 		return;
@@ -302,8 +304,10 @@ static void window(enum bs_method method, enum bs_density density)
 
 	p.density = density;
 	p.iterations = 5;
+	bs_plan_make(&p);
 	slides = p;
 	slides.frame_step = STEP;
+	bs_plan_make(&slides);
 	(void)bs_team_open(&team, 2, NULL);
 	if (!open_engine(&a, &p, maps, team) || !open_engine(&w, &slides, maps, team))
 		return;
@@ -370,10 +374,12 @@ static void engines(void)
 	char place[96];
 
 	p.density = BS_DENSITY_PIPE; /* that of a whole frame */
+	bs_plan_make(&p);
 	CHECK(bs_engine_find(&engine, &p, &why) == 0, "auto finds the host's engine");
 	bs_engine_place(place, sizeof(place), engine, &p);
 	CHECK(strstr(place, "trajectory.type stream") != NULL, "and says why: %s", place);
 	p.backend = BS_BACKEND_CUDA;
+	bs_plan_make(&p);
 	CHECK(bs_engine_find(&engine, &p, &why) == BS_ERR_UNSUPPORTED &&
 		      strstr(why.text, "trajectory.type stream") != NULL,
 	      "refused: %s", why.text);
@@ -446,9 +452,11 @@ static void delays(enum bs_method method)
 	p.iterations = 5;
 	p.density = BS_DENSITY_RAMP; /* it and normalization are of the path as it was moved */
 	p.normalize = BS_NORMALIZE_UNIFORM;
+	bs_plan_make(&p);
 	CHECK(bs_team_open(&team, 2, &why) == 0, "team");
 	(void)open_engine(&b, &p, NULL, team);
 	p.traj.estimate_delay = true;
+	bs_plan_make(&p);
 	(void)open_engine(&a, &p, NULL, team);
 	CHECK(image_of(&a, 0, &f[0], but_some, false, image[0], &report) == 0, "first frame %s",
 	      report.why.text);

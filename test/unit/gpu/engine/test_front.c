@@ -15,6 +15,7 @@
 #include "gpu/calibrate/compress.h"
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #define COILS   5
 #define SAMPLES 24
@@ -31,21 +32,22 @@ static cf data[2][2][LINES][COILS][SAMPLES]; /* [slice][contrast] */
 
 static struct bs_protocol protocol(enum bs_whiten whiten, uint32_t virtual_coils)
 {
-	return (struct bs_protocol){ .name = "front",
-				     .method = BS_METHOD_CARTESIAN,
-				     .dims = 2,
-				     .matrix = { 16, LINES, 1 },
-				     .encoded = { SAMPLES, LINES, 1 },
-				     .coils = COILS,
-				     .samples = SAMPLES,
-				     .readouts = LINES,
-				     .slices = 2,
-				     .contrasts = 2,
-				     .whiten = whiten,
-				     .virtual_coils = virtual_coils,
-				     .uses = whiten != BS_WHITEN_OFF ? 1u << BS_KIND_NOISE : 0,
-				     .combine = BS_COMBINE_NONE,
-				     .output = BS_OUTPUT_COMPLEX };
+	return planned(
+		(struct bs_protocol){ .name = "front",
+				      .method = BS_METHOD_CARTESIAN,
+				      .dims = 2,
+				      .matrix = { 16, LINES, 1 },
+				      .encoded = { SAMPLES, LINES, 1 },
+				      .coils = COILS,
+				      .samples = SAMPLES,
+				      .readouts = LINES,
+				      .slices = 2,
+				      .contrasts = 2,
+				      .whiten = whiten,
+				      .virtual_coils = virtual_coils,
+				      .uses = whiten != BS_WHITEN_OFF ? 1u << BS_KIND_NOISE : 0,
+				      .combine = BS_COMBINE_NONE,
+				      .output = BS_OUTPUT_COMPLEX });
 }
 
 struct run {
@@ -64,7 +66,7 @@ static void open_run(struct run *r, const struct bs_protocol *p)
 	struct bs_tables tables = { 0 };
 	struct bs_arm_env env = { .arena = &r->arena, .team = team };
 	const struct bs_engine *engine =
-		p->method == BS_METHOD_CARTESIAN ? &bs_engine_cartesian_host : &bs_engine_noop;
+		p->method == BS_METHOD_CARTESIAN ? &bs_engine_host : &bs_engine_noop;
 
 	memset(r, 0, sizeof(*r));
 	r->p = *p;
@@ -180,7 +182,9 @@ static void direct(cf *image, const double complex *a, uint32_t rows, uint32_t s
 	struct bs_recon_image out = { .pixels = (float *)image };
 
 	p.coils = rows;
+	bs_plan_make(&p);
 	p.virtual_coils = rows; /* so that there is a front to arm, which is not used */
+	bs_plan_make(&p);
 	open_run(&plain, &p);
 	bs_recon_scan(plain.recon, &(struct bs_scan_info){ 0 });
 	for (uint32_t row = 0; row < LINES; row++) {
@@ -260,6 +264,7 @@ static void test_without_noise(void)
 	close_run(&r);
 
 	p.whiten = BS_WHITEN_AUTO;
+	bs_plan_make(&p);
 	for (uint32_t i = 0; i < COILS; i++)
 		one[i + COILS * i] = 1.0;
 	open_run(&plain, &p);
@@ -388,6 +393,7 @@ static void test_what_calibrates(void)
 	p.uses = 1u << BS_KIND_CALIBRATION;
 	open_run(&r, &p);
 	r.inner.parallel = BS_PARALLEL_GRAPPA; /* something behind uses them, too */
+	bs_plan_make(&r.inner);
 	bs_front_scan(r.front, &info, NULL);
 	h.flags = BS_MRD_IS_CALIBRATION;
 	for (uint32_t row = 7; row < 23; row++) {
@@ -403,6 +409,7 @@ static void test_what_calibrates(void)
 
 	p.uses = 0;
 	p.method = BS_METHOD_NOOP;
+	bs_plan_make(&p);
 	p.readouts = 130; /* every third calibrates: 0 .. 129 */
 	open_run(&r, &p);
 	bs_front_scan(r.front, &info, NULL);
@@ -430,6 +437,7 @@ static void test_geometric(void)
 
 	p.combine = BS_COMBINE_RSS;
 	p.output = BS_OUTPUT_MAGNITUDE;
+	bs_plan_make(&p);
 	for (size_t i = 0; i < sizeof(mixture) / sizeof(float); i++)
 		((float *)mixture)[i] = (float)(check_uniform(&seed) - 0.5);
 	for (uint32_t row = 0; row < LINES; row++) {
@@ -452,10 +460,12 @@ static void test_geometric(void)
 			}
 	}
 	p.whiten = BS_WHITEN_AUTO; /* so that there is a front; without noise it passes all */
+	bs_plan_make(&p);
 	open_run(&full, &p);
 	bs_front_scan(full.front, &info, NULL);
 	p.whiten = BS_WHITEN_OFF;
 	p.virtual_coils = 2;
+	bs_plan_make(&p);
 	open_run(&one, &p);
 	bs_front_scan(one.front, &info, NULL);
 	p.compression = BS_COMPRESSION_GEOMETRIC;
@@ -491,6 +501,7 @@ static void test_averages(void)
 	double complex a[3 * COILS];
 
 	p.averages = 2;
+	bs_plan_make(&p);
 	open_run(&r, &p);
 	for (int order = 0; order < 4;
 	     order++) { /* one after the other, by lines; both backwards */

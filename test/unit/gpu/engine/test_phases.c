@@ -38,7 +38,7 @@ static void open_stage(uint32_t encoded, uint32_t samples, bool epi, enum bs_nav
 	struct bs_need need = { 0 };
 	struct bs_tables tables = { 0 };
 	struct bs_arm_env env = { .arena = &arena, .team = team };
-	const struct bs_engine *engine = &bs_engine_cartesian_host;
+	const struct bs_engine *engine = &bs_engine_host;
 
 	p = (struct bs_protocol){ .name = "epi",
 				  .method = BS_METHOD_CARTESIAN,
@@ -55,6 +55,7 @@ static void open_stage(uint32_t encoded, uint32_t samples, bool epi, enum bs_nav
 				  .navigators = navigators,
 				  .combine = BS_COMBINE_NONE,
 				  .output = BS_OUTPUT_COMPLEX };
+	bs_plan_make(&p);
 	p.uses = (epi ? 1u << BS_KIND_PHASE_CORRECTION : 0) |
 		 (navigators != BS_NAVIGATE_OFF ? 1u << BS_KIND_NAVIGATION : 0);
 	if (bs_recon_need(&p, engine, &need, &why) != 0 || bs_phases_need(&p, &need, &why) != 0 ||
@@ -270,11 +271,11 @@ static void path(void)
 				  .uses = 1u << BS_KIND_NAVIGATION,
 				  .combine = BS_COMBINE_NONE,
 				  .output = BS_OUTPUT_COMPLEX };
-	CHECK(bs_recon_need(&p, &bs_engine_gridding_host, &need, &why) == 0 &&
+	bs_plan_make(&p);
+	CHECK(bs_recon_need(&p, &bs_engine_host, &need, &why) == 0 &&
 		      bs_phases_need(&p, &need, &why) == 0 &&
 		      bs_arena_open(&arena, need.total_bytes, &why) == 0 &&
-		      bs_recon_arm(&recon, &p, &bs_engine_gridding_host, &tables, &env, &why) ==
-			      0 &&
+		      bs_recon_arm(&recon, &p, &bs_engine_host, &tables, &env, &why) == 0 &&
 		      bs_phases_arm(&phases, &p, recon, &arena, &why) == 0,
 	      "armed: %s", why.text);
 	bs_recon_scan(recon, &info);
@@ -320,6 +321,7 @@ static void admission(void)
 	info.acquisition_delay_us = 25.0f;
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_TRAJECTORY, "on ramps: %s", why.text);
 	p.epi_correct = true;
+	bs_plan_make(&p);
 	CHECK(bs_admit_scan(&p, &info, &why) == 0, "on ramps, corrected: %s", why.text);
 	info.acquisition_delay_us = 31.0f;
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_TRAJECTORY, "not centered: %s", why.text);

@@ -63,8 +63,10 @@ static void combined(enum bs_method method)
 
 	fill(maps, sizeof(maps) / 4);
 	p.combine = BS_COMBINE_NONE;
+	bs_plan_make(&p);
 	rc = rc != 0 ? rc : armed_open(&none, NULL, &p, &tables, env, &why);
 	p.combine = BS_COMBINE_SENSE;
+	bs_plan_make(&p);
 	rc = rc != 0 ? rc : armed_open(&sense, NULL, &p, &tables, env, &why);
 	CHECK(rc == 0, "%s armed %s", bs_method_name(method), why.text);
 	for (size_t i = 0; rc == 0 && i < 4; i++) {

@@ -1,8 +1,9 @@
-/* test/unit/gpu/test_shares.c - which GPUs work on a scan, and the words for it */
+/* test/unit/core/plan/test_place.c - which GPUs work on a scan, and the words for it */
 #include <string.h>
 
-#include "gpu/engine/shares.h"
+#include "core/protocol.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 static struct bs_protocol protocol(enum bs_method method, uint32_t coils, uint32_t devices)
 {
@@ -11,15 +12,15 @@ static struct bs_protocol protocol(enum bs_method method, uint32_t coils, uint32
 	p.gpu_devices.count = devices;
 	for (uint32_t i = 0; i < devices; i++)
 		p.gpu_devices.device[i] = 63 - i;
-	return p;
+	return planned(p);
 }
 
 static void check(const char *what, const struct bs_protocol *p, uint32_t parts, const char *words)
 {
-	const struct bs_shares s = bs_shares_of(p);
+	char is[BS_PLAN_PLACE_WORDS];
 
-	CHECK(s.parts == parts && strcmp(s.words, words) == 0, "%s: %u parts, \"%s\"", what,
-	      s.parts, s.words);
+	CHECK(p->plan.parts == parts && strcmp(bs_plan_place_words(is, sizeof(is), p), words) == 0,
+	      "%s: %u parts, \"%s\"", what, p->plan.parts, is);
 }
 
 int main(void)
@@ -38,36 +39,45 @@ int main(void)
 	p = protocol(BS_METHOD_LS, 1, 8);
 	p.fhd = BS_SUM_EXACT;
 	p.density = BS_DENSITY_NONE;
+	bs_plan_make(&p);
 	check("one coil, exact", &p, 8,
 	      "GPUs 63, 62, 61, 60, 59, 58, 57, 56: F^H d shared out by rows of the image, "
 	      "solved on GPU 63");
 	p.matrix[1] = 7;
+	bs_plan_make(&p);
 	check("fewer rows than GPUs", &p, 1, "GPU 63 alone: there is one coil, and 7 rows");
 	p.matrix[1] = 8;
 	p.density = BS_DENSITY_RAMP;
+	bs_plan_make(&p);
 	check("one coil, weights", &p, 1,
 	      "GPU 63 alone: there is one coil, and its samples have weights");
 	p.fhd = BS_SUM_NUFFT;
+	bs_plan_make(&p);
 	check("one coil, NUFFT", &p, 1, "GPU 63 alone: there is one coil, and no exact sum");
 	p = protocol(BS_METHOD_GRIDDING, 1, 2);
 	check("one coil, gridding", &p, 1, "GPU 63 alone: there is one coil, and no exact sum");
 	p = protocol(BS_METHOD_SENSE, 8, 2);
 	(void)strcpy(p.field.map_file, "map");
+	bs_plan_make(&p);
 	check("off resonance", &p, 1, "GPU 63 alone: field.map_file is not shared out");
 	p = protocol(BS_METHOD_CARTESIAN, 8, 2);
 	check("cartesian", &p, 1, "GPU 63 alone: method cartesian is not shared out");
 	p.method = BS_METHOD_CARTESIAN_SENSE;
+	bs_plan_make(&p);
 	check("sense of lines", &p, 1, "GPU 63 alone: method cartesian_sense is not shared out");
 	p = protocol(BS_METHOD_SENSE, 8, 2);
 	p.maps = BS_MAPS_ESPIRIT;
+	bs_plan_make(&p);
 	check("maps", &p, 1, "GPU 63 alone: its maps come from a scan");
 	p.maps = BS_MAPS_STUDY;
 	p.slices = 1;
+	bs_plan_make(&p);
 	check("maps of the study", &p, 1, "GPU 63 alone: its maps come from a scan");
 	p = protocol(BS_METHOD_GRIDDING, 8, 2);
 	p.dims = 2;
 	p.traj.type = BS_TRAJ_STREAM;
+	bs_plan_make(&p);
 	check("a path of its own", &p, 1, "GPU 63 alone: its path comes with the readouts");
-	CHECK(!bs_plan_of(&p).host_only, "and is for a GPU as where there is one");
+	CHECK(p.plan.host_only == BS_HOST_ONLY_NOT, "and is for a GPU as where there is one");
 	return check_done();
 }
