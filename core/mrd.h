@@ -35,6 +35,8 @@
 #define BS_MRD_IS_STABILIZATION     BS_MRD_FLAG(31)
 /* None of the standard's: of an encoding that the protocol does not use (core/frame/encoding.h) */
 #define BS_MRD_OF_ANOTHER BS_MRD_FLAG(48)
+/* Likewise: of other channels than the header says, or empty */
+#define BS_MRD_MISFIT BS_MRD_FLAG(47)
 
 #pragma pack(push, 2)
 struct bs_mrd_idx {

@@ -137,6 +137,8 @@ static const char *elsewhere(const struct bs_recon *r, uint32_t slot, char *out,
 	else if (r->opens.at[slot].again)
 		(void)snprintf(out, cap,
 			       "did not come again: a frame with these counters was whole before");
+	else if (r->misfit.count > 0)
+		(void)snprintf(out, cap, "did not come as the header has them");
 	else
 		return NULL;
 	return out;
@@ -165,7 +167,7 @@ static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_im
 				.readouts = rows,
 				.how = elsewhere(r, slot, how, sizeof(how)),
 				.averages = r->expected,
-				.fewer = sums ? rows * r->expected - f->summed : 0,
+				.fewer = bs_frame_fewer(r, slot, rows),
 				.center = &r->center,
 				.unknown = unknown_axes(r, slot, image->preview),
 				.strongest = f->strongest };
@@ -262,6 +264,7 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 	if (r->plan.on_grid)
 		(void)bs_readouts_words(image->readout, sizeof(image->readout), &r->readouts, r->p,
 					&r->info, r->corrected.epi_shift);
+	bs_frame_say_again(r, slot, image);
 	image->corrected = r->corrected;
 	image->earlier = r->earlier;
 	image->own = r->opens.at[slot].own;

@@ -167,7 +167,7 @@ void bs_opens_row(struct bs_opens *o, uint32_t slot, uint32_t row)
 {
 	struct bs_open *f = &o->at[slot];
 
-	f->row[row] = 1;
+	f->row[row] = BS_ROW_IN;
 	f->have++;
 	f->inside += o->lines != NULL && bs_lines_inside(o->lines, row);
 }

@@ -40,12 +40,15 @@ extern "C" {
 const char *bs_open_words(char *out, size_t cap, const struct bs_protocol *p,
 			  const struct bs_scan_info *info);
 
+enum { BS_ROW_IN = 1, BS_ROW_AGAIN };
+
 struct bs_open {
 	enum { BS_OPEN_EMPTY, BS_OPEN_FILLING, BS_OPEN_OVER } state;
 	struct bs_mrd_idx idx;          /* of its first line */
 	uint32_t have;                  /* rows */
 	uint32_t inside;                /* of these on the grid, between the header's limits */
-	uint8_t *row;                   /* [rows]: 1 = this readout is in */
+	uint8_t *row;                   /* [rows]: BS_ROW_IN: this readout is in; AGAIN: it came
+					 * more than once; else 0 */
 	bool again;                     /* one with these counters was whole before it */
 	bool own;                       /* a line of its own ended it */
 	bool waits;                     /* over, and its image for another's (core/flow/flow.h) */

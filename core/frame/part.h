@@ -26,6 +26,11 @@ struct window {
 /* Beside each struct bs_open, used again for each frame there (and each group of a window). */
 struct frame {
 	uint32_t summed;         /* readouts that its rows are made of */
+	struct {                 /* of these, the rows that calibrate, and what they are made of */
+		uint32_t rows, summed;
+	} calibrating;
+	uint32_t again[2]; /* rows that came more than once: lines; calibration */
+	uint32_t spare;    /* readouts beyond all averages of their row */
 	uint32_t strongest;      /* row; only where partial Fourier is completed */
 	float energy;            /* its */
 	const struct seat *seat; /* the engine that it began with */
@@ -73,6 +78,11 @@ struct bs_recon {
 	struct bs_bands bands;
 	struct bs_flows flows;
 	bool embedded; /* calibration lines are lines of the image: other lines lie between them */
+	struct {
+		uint64_t count;
+		uint16_t channels, samples; /* of the last one */
+	} misfit;                           /* readouts (core/frame/encoding.h) */
+	bool several; /* calibration lines have come of averages that are summed */
 	uint64_t images, previews;    /* numbers of the last ones */
 	uint64_t passed;              /* images up to this number were handed on before */
 	const struct bs_share *share; /* NULL: all are made here */
@@ -120,6 +130,10 @@ void bs_frame_weigh(const struct bs_recon *r, uint32_t slot, const struct bs_mrd
 int bs_frame_rest(struct bs_recon *r, uint32_t slot);
 /* All that image->head and the image's words say of a frame, but what making it tells. image.c */
 void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image);
+/* again.c: what came more often than others, in words. */
+void bs_frame_say_again(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image);
+/* Averages that all rows of a frame are short of, where not calibration lines alone have several. */
+uint32_t bs_frame_fewer(const struct bs_recon *r, uint32_t slot, uint32_t rows);
 /* The scan's first readout, which tells it from others where its header does not. */
 void bs_recon_see(struct bs_recon *r, const struct bs_mrd_acq *head, const float *data);
 /* Behind that, once it is made: what it lacks. */

@@ -56,6 +56,8 @@ void bs_frame_weigh(const struct bs_recon *r, uint32_t slot, const struct bs_mrd
 		return;
 	energy = bs_center_energy(data + 2 * (size_t)head->discard_pre, head->number_of_samples,
 				  r->p->coils, r->p->samples);
+	if (row == f->strongest && r->opens.at[slot].row[row] != 0)
+		f->energy = energy; /* it came again, and the last counts */
 	if (energy < f->energy ||
 	    (energy == f->energy && row >= f->strongest && r->opens.at[slot].have > 0))
 		return;

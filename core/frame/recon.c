@@ -65,6 +65,8 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	bs_lines_of(&r->lines, r->p, info);
 	bs_opens_scan(&r->opens, r->p, info, bs_recon_has_lines(r) ? &r->lines : NULL);
 	r->expected = bs_averages_expected(r->p, info);
+	r->several = false;
+	r->misfit.count = 0;
 	if (r->averages != NULL)
 		bs_averages_scan(r->averages, r->expected);
 	memset(&r->corrected, 0, sizeof(r->corrected));
@@ -136,7 +138,9 @@ static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 	if (r->averages != NULL)
 		bs_averages_begin(r->averages, slot);
 	bs_opens_begin(&r->opens, slot, &key);
-	f->summed = 0;
+	f->summed = f->spare = 0;
+	memset(&f->calibrating, 0, sizeof(f->calibrating));
+	memset(f->again, 0, sizeof(f->again));
 	f->strongest = 0;
 	f->energy = 0.0f;
 	f->preview_due = false;
@@ -248,22 +252,39 @@ static int take_beside(struct bs_recon *r, enum bs_kind kind, const struct bs_mr
 				 r->seat[0].engine->name, head->scan_counter, bs_kind_name(kind));
 }
 
+/* A row that has come before: what came last is in the frame. */
+static void count_again(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
+			uint32_t row)
+{
+	uint8_t *in = &r->opens.at[slot].row[row];
+
+	r->frame[slot].again[bs_mrd_kind(head->flags) == BS_KIND_CALIBRATION] += *in == BS_ROW_IN;
+	*in = BS_ROW_AGAIN;
+}
+
 /* A row is whole, of so many readouts: the engines take it. */
 static int add_row(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head, uint32_t row,
 		   const float *data, uint32_t readouts)
 {
+	const bool calibrates =
+		(head->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO)) != 0;
 	struct frame *f = &r->frame[slot];
 	int rc = f->absent ? 0 : add(r, slot, row, head, data);
 
-	if (rc == 0 && (head->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO)) &&
-	    bs_protocol_uses(r->p, BS_KIND_CALIBRATION))
+	if (rc == 0 && calibrates && bs_protocol_uses(r->p, BS_KIND_CALIBRATION))
 		rc = add_beside(r, slot, BS_KIND_CALIBRATION, row, head, data);
 	if (rc != 0)
 		return rc;
 	if (bs_recon_weighs(r))
 		bs_frame_weigh(r, slot, head, row, data);
+	if (r->opens.at[slot].row[row] != 0) {
+		count_again(r, slot, head, row);
+		return 0;
+	}
 	bs_opens_row(&r->opens, slot, row);
 	f->summed += readouts;
+	f->calibrating.rows += calibrates;
+	f->calibrating.summed += calibrates ? readouts : 0;
 	if (r->preview_self != NULL && r->opens.at[slot].have % r->p->preview_every == 0 &&
 	    r->images >= r->passed && !f->passed)
 		f->preview_due = true;
@@ -323,16 +344,20 @@ static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	if (rc != 0)
 		return bs_fail(why, rc, "engine %s refused to begin a frame",
 			       f->seat->engine->name);
-	if (r->opens.at[slot].row[row])
+	if (r->opens.at[slot].row[row] && r->plan.encode != BS_ENCODE_LINES)
 		return bs_fail(why, BS_ERR_INDEX,
-			       "acquisition %u: readout %u is in the frame already",
+			       "acquisition %u: readout %u is in the frame already, whose sum has "
+			       "begun",
 			       head->scan_counter, row);
-	if (r->averages != NULL && r->expected > 1) {
+	if (r->opens.at[slot].row[row] && r->expected > 1) {
+		f->spare++;
+	} else if (r->averages != NULL && r->expected > 1) {
 		rc = bs_averages_put(r->averages, slot, row, head,
 				     data + 2 * (size_t)head->discard_pre, head->number_of_samples,
 				     &mean, why);
 		if (rc < 0)
 			return rc;
+		f->again[0] += rc == BS_AVERAGES_AGAIN;
 		rc = rc == 1 ? add_mean(r, slot, head, &mean) : 0;
 	} else {
 		rc = add_row(r, slot, head, row, data, 1);
@@ -377,6 +402,8 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 		bs_recon_see(r, head, data);
 	if (uses && row != BS_ROW_NONE && r->plan.on_grid)
 		bs_readouts_see(&r->readouts, r->p, head);
+	if (kind == BS_KIND_CALIBRATION && head->idx.average > 0)
+		r->several = true;
 	if (!uses) {
 		r->kinds.unused[kind]++;
 	} else if (kind == BS_KIND_IMAGING || (kind == BS_KIND_CALIBRATION && embedded)) {
@@ -387,6 +414,11 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	}
 	r->kinds.used[kind] += rc == 0 && uses;
 	bs_encodings_see(&r->others, head, r->images);
+	if (head->flags & BS_MRD_MISFIT) {
+		r->misfit.count++;
+		r->misfit.channels = head->active_channels;
+		r->misfit.samples = head->number_of_samples;
+	}
 	if (rc == 0 && kind == BS_KIND_CALIBRATION && head->encoding_space_ref == 0)
 		end_by_calibration(r, head, now_ns);
 	return rc;

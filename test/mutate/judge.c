@@ -219,6 +219,11 @@ static bool is_true(const struct scan *s, const struct frame *f, const char *rea
 
 	if (strstr(reason, " did not come again") != NULL)
 		return s->again;
+	if (strstr(reason, " came more than once") != NULL)
+		return s->again || s->relabeled;
+	if (sscanf(reason, "not filled: the center, line %u", &a) == 1)
+		return s->center_untold || s->again ||
+		       (f != NULL && is_absent(s, f, 0, s->plan.ny / 2, s->plan.ny / 2));
 	if (strstr(reason, " did not come") != NULL && strstr(reason, "readout") != NULL) {
 		a = 1;
 		(void)sscanf(reason, "%u", &a);

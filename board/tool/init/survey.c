@@ -337,11 +337,14 @@ static void mark(struct bs_survey *s, struct bs_mrd_acq *head)
 		(uint32_t)head->number_of_samples - head->discard_pre - head->discard_post;
 	const struct bs_protocol like = { .method = BS_METHOD_CARTESIAN,
 					  .encoded = { samples, s->size[0], s->size[1] },
-					  .coils = head->active_channels,
+					  .coils = s->info.channels != 0 ? s->info.channels
+									 : head->active_channels,
 					  .samples = samples };
 
 	bs_encoding_mark(&like, &s->info, head);
 	bs_encodings_see(&s->left, head, 0);
+	if (head->flags & BS_MRD_MISFIT)
+		widen(&s->misfit, head->active_channels);
 }
 
 static int put(struct reading *r, struct bs_recorded *acq, struct bs_fail *why)
@@ -457,6 +460,10 @@ static int read_all(struct reading *r, struct bs_recording *in, struct bs_fail *
 		bs_progress_at(&progress, i + 1);
 	}
 	bs_progress_end(&progress);
+	if (rc == 0 && r->s->samples.count == 0 && r->s->misfit.count > 0)
+		rc = bs_fail(why, BS_ERR_UNSUPPORTED,
+			     "receiverChannels of the header is %u, the readouts have %u",
+			     r->s->info.channels, r->s->misfit.max);
 	if (rc == 0 && r->s->samples.count == 0)
 		rc = bs_fail(why, BS_ERR_SIZE, "none of its %u readouts is a line of an image",
 			     r->s->readouts);

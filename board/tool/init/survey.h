@@ -33,6 +33,7 @@ struct bs_survey {
 	struct bs_range samples; /* without discarded ones */
 	struct bs_range discarded, channels, dims, step[2];
 	uint32_t slices, contrasts, averages, repetitions, sets, phases; /* largest, + 1 */
+	struct bs_range misfit; /* channels of readouts that are no line's (BS_MRD_MISFIT) */
 	struct bs_encodings_left left; /* readouts of encodings that no protocol has a use of */
 	uint64_t reversed, calibrates_too;
 	uint64_t astray; /* whose directions are not of length 1 */

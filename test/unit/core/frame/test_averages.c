@@ -277,14 +277,14 @@ static void fewer(void)
 	}
 	CHECK(memcmp(first, kept.row[0], sizeof(first)) == 0, "backwards: the same bytes");
 
-	CHECK(send(&a, 1, 2, 0) == 0 && send(&a, 1, 2, 0) == BS_ERR_INDEX &&
-		      strstr(why.text, "average 1 of readout 2 is in the frame already") != NULL,
-	      "%s", why.text);
+	CHECK(send(&a, 1, 2, 0) == 0 && send(&a, 1, 2, 0) == 0, "an average comes again");
 	struct bs_mrd_acq next = head_of(0, 0);
 
 	next.idx.repetition = 1;
 	CHECK(bs_recon_readout(a.r, &next, 0, sent[0][0], 0, &why) == BS_RECON_POP_FIRST &&
 		      pops(&a) && a.image.readouts == 1 && kept.have[0][2] == 1 &&
+		      off(2, 0x2) <= ROUNDED &&
+		      strstr(a.image.lacks, "; 1 of 1 lines (no counter") != NULL &&
 		      bs_recon_readout(a.r, &next, 0, sent[0][0], 0, &why) == 0,
 	      "the next repetition ends it");
 	close_recon(&a);
