@@ -155,7 +155,7 @@ void bs_opens_begin(struct bs_opens *o, uint32_t slot, const struct bs_mrd_idx *
 	memset(f->row, 0, o->rows);
 	f->state = BS_OPEN_FILLING;
 	f->idx = *idx;
-	f->have = f->inside = 0;
+	f->have = f->inside = f->lacked = 0;
 	f->own = f->again = f->waits = f->urged = false;
 	for (uint32_t i = slot / o->lanes * o->lanes; i < (slot / o->lanes + 1) * o->lanes; i++)
 		f->again = f->again || (o->at[i].whole.have > 0 &&
@@ -223,6 +223,35 @@ static bool is_whole(const struct bs_opens *o, uint32_t slot)
 	return before > 0 && f->have >= before && !lacks(o, slot);
 }
 
+/* Lines that may come behind the flag of a last one, out of order. */
+#define LATE_MOST 16u
+
+/*
+ * By this line's flag, or by one before it that is remembered. With all lines of the grid, or a
+ * shutter, there is nothing to remember: the frame is whole, or some line of it may come yet.
+ */
+static bool ends_by_flag(struct bs_opens *o, uint32_t slot, bool last)
+{
+	struct bs_open *f = &o->at[slot];
+	const uint32_t before = f->lacked;
+	uint32_t shutter;
+	uint32_t total;
+	uint32_t missing;
+
+	if (!last && before == 0)
+		return false;
+	missing = bs_opens_missing(o, slot, f->have, &shutter);
+	if (last && missing == 0)
+		return true;
+	f->lacked = 0;
+	if (shutter > 0 || o->lines == NULL || bs_lines_full(o->lines) > 0 ||
+	    missing > LATE_MOST || (!last && missing >= before))
+		return false;
+	(void)bs_lines_missing(o->lines, f->row, o->rows, &total);
+	f->lacked = f->have + missing > total ? missing : 0;
+	return missing == 0 && f->have > total;
+}
+
 static void end_whole(struct bs_opens *o, uint32_t slot)
 {
 	struct bs_open *f = &o->at[slot];
@@ -266,7 +295,7 @@ void bs_opens_line(struct bs_opens *o, uint32_t slot, uint64_t flags, bool waits
 	bool whole;
 
 	f->touched = ++o->line;
-	whole = is_whole(o, slot) || (last && !waits && !lacks(o, slot));
+	whole = is_whole(o, slot) || (!waits && ends_by_flag(o, slot, last));
 	whole = end_earlier(o, slot, whole);
 	if (!whole)
 		return;

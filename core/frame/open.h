@@ -10,7 +10,9 @@
  *   the header cannot know all (calibration between the lines, a shutter), with as many as the
  *   whole frame of its kind before;
  * - with a line of its own flagged LAST_IN_SLICE, LAST_IN_REPETITION or LAST_IN_MEASUREMENT, where
- *   no line is known to lack; elsewhere a flag says nothing;
+ *   no line is known to lack, a shutter's aside; where a few lines lack of a pattern whose
+ *   calibration has come, the flag is remembered: the last of these ends the frame, if nothing else
+ *   came in between (a flag in mid-frame lies); elsewhere a flag says nothing;
  * - with a later one of its kind that began behind its last line: once that is whole, or, where no
  *   line is known to lack, once it has as many lines;
  * - when another one needs its place and it is the one untouched longest: early;
@@ -46,6 +48,7 @@ struct bs_open {
 	enum { BS_OPEN_EMPTY, BS_OPEN_FILLING, BS_OPEN_OVER } state;
 	struct bs_mrd_idx idx;          /* of its first line */
 	uint32_t have;                  /* rows */
+	uint32_t lacked;                /* lines, behind a flag that is remembered; else 0 */
 	uint32_t inside;                /* of these on the grid, between the header's limits */
 	uint8_t *row;                   /* [rows]: BS_ROW_IN: this readout is in; AGAIN: it came
 					 * more than once; else 0 */

@@ -38,13 +38,21 @@ uint32_t bs_readout_oversampled(const struct bs_protocol *p, const struct bs_sca
 	return is_whole(p) ? bs_readout_oversampling(p->samples, info->encoded[0]) : 0;
 }
 
+/* Of a whole line, the sample behind k = 0: what a simulator takes for the first of kx > 0. */
+static bool is_next(const struct bs_protocol *p, const struct bs_mrd_acq *head)
+{
+	return is_whole(p) && (head->flags & BS_MRD_IS_REVERSE) == 0 &&
+	       head->center_sample == bs_readout_center(p, false) + head->discard_pre + 1u;
+}
+
 bool bs_readout_fits(const struct bs_protocol *p, const struct bs_mrd_acq *head)
 {
 	const bool reversed = (head->flags & BS_MRD_IS_REVERSE) != 0;
 	const uint32_t center = bs_readout_center(p, reversed) + head->discard_pre;
 
 	return head->center_sample == 0 || head->center_sample == center ||
-	       (reversed && head->center_sample == center + 1) || (is_beyond(head) && is_whole(p));
+	       (reversed && head->center_sample == center + 1) || is_next(p, head) ||
+	       (is_beyond(head) && is_whole(p));
 }
 
 bool bs_readout_doubtful(const struct bs_protocol *p, const struct bs_mrd_acq *turned)
@@ -67,6 +75,7 @@ void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
 
 	all->silent = all->silent || silent;
 	all->beyond = all->beyond || beyond;
+	all->next = all->next || is_next(p, turned);
 	all->said = all->said || !(silent || beyond);
 	all->reversed = all->reversed || (turned->flags & BS_MRD_IS_REVERSE) != 0;
 	all->doubtful = all->doubtful || bs_readout_doubtful(p, turned);
@@ -124,6 +133,10 @@ const char *bs_readouts_words(char *out, size_t cap, const struct bs_readouts *a
 	if (all->beyond || (all->silent && !all->said))
 		bs_text_put(&t, "%scenter_sample is %s: k = 0 is taken at sample %u",
 			    bs_text_between(&t), all->beyond ? "beyond the lines' end" : "0",
+			    bs_readout_center(p, false));
+	if (all->next)
+		bs_text_put(&t, "%scenter_sample of some lines is %u: k = 0 is taken at sample %u",
+			    bs_text_between(&t), bs_readout_center(p, false) + 1,
 			    bs_readout_center(p, false));
 	if (oversampled > 1)
 		bs_text_put(&t,

@@ -248,7 +248,9 @@ const struct mutation limit_mutations[] = {
 	{ "13d", MIND, "CD", "GE's maxima: step 2 0, repetition and contrast 1", NULL, ge_maxima },
 	{ "14a", REFUSE, "CSEGID", "line 65530", NULL, one_line_wraps },
 	{ "15a", MIND, "CSED", "counters and limits from 1", NULL, counters_and_limits_from_one },
-	{ "15b", MIND, "CSED", "counters from 1, limits from 0", NULL, counters_from_one },
+	/* MARGE has no encoding, so no limits: a header that says 0 to n - 1 is another's, and line n
+	 * may as well be one too many (16d) */
+	{ "15b", REFUSE, "CSED", "counters from 1, limits from 0", NULL, counters_from_one },
 	{ "16a", MIND, "C", "a phase more than said", add_phases, fewer_phases_said },
 	{ "16b", MIND, "C", "late phases with holes", add_phases, late_phases_lack },
 	{ "16c", MIND, "CSEPGID", "repetitions more than said", add_repetitions,

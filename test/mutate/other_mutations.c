@@ -182,23 +182,32 @@ static void split_over_sets(struct scan *s)
 	s->header.limit[LIMIT_SET].given = false;
 }
 
+/* A line in the middle of the scan comes, and nothing of it is of use. */
+static void spoil_line(struct scan *s)
+{
+	const struct line *l = &s->lines[s->count / 2];
+
+	s->frames[l->frame].came[l->kz * s->plan.ny + l->ky] = 0;
+	s->lines_refused = 1;
+}
+
 static void no_samples(struct scan *s)
 {
+	spoil_line(s);
 	(void)line_resize(&s->lines[s->count / 2], 0, s->plan.coils);
-	s->lines_refused = 1;
 }
 
 static void no_active_channels(struct scan *s)
 {
+	spoil_line(s);
 	(void)line_resize(&s->lines[s->count / 2], s->lines[s->count / 2].head.number_of_samples,
 			  0);
-	s->lines_refused = 1;
 }
 
 static void not_a_number(struct scan *s)
 {
+	spoil_line(s);
 	s->lines[s->count / 2].data[3] = NAN;
-	s->lines_refused = 1;
 }
 
 static void without_lines(struct scan *s)
@@ -277,7 +286,8 @@ const struct mutation other_mutations[] = {
 	{ "64b", REFUSE, "CR", "no readout", NULL, without_lines },
 	{ "69a", MIND, "CSD", "a readout without samples", NULL, no_samples },
 	{ "69b", MIND, "CSD", "a readout without channels", NULL, no_active_channels },
-	{ "69c", MIND, "CSEPGIRD", "NaN among the samples", NULL, not_a_number },
+	/* no origin sends it on purpose: which sample of which line it is says the refusal */
+	{ "69c", REFUSE, "CSEPGIRD", "NaN among the samples", NULL, not_a_number },
 	{ "71a", MIND, "C", "the phase direction alternates by repetition", NULL,
 	  phase_alternates },
 	{ "71b", MIND, "S", "a slice over the limits in a last shot", NULL, slice_too_many },

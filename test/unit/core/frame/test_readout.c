@@ -49,8 +49,8 @@ static bool admitted(uint16_t center, bool reversed)
 static void admission(void)
 {
 	CHECK(admitted(2 + 4, false) && admitted(0, false) && !admitted(2 + 3, false) &&
-		      !admitted(2 + 5, false),
-	      "a forward line");
+		      admitted(2 + 5, false) && !admitted(2 + 6, false),
+	      "a forward line: its middle, or the sample behind it");
 	CHECK(admitted(2 + 3, true) && admitted(2 + 4, true) && admitted(0, true) &&
 		      !admitted(2 + 2, true) && !admitted(2 + 5, true),
 	      "a reversed one: as stored, as copied");
