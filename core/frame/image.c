@@ -177,6 +177,8 @@ static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_im
 	image->readouts = sums ? f->summed : rows;
 	image->missing = bs_held_absent(&held);
 	image->elsewhere = held.how != NULL;
+	if (held.how == NULL && r->opens.lost)
+		held.how = "did not come or were refused";
 	image->report.unknown = held.unknown;
 	image->lacks[0] = image->zeros[0] = '\0';
 	if (!image->preview && !bs_lacks_nothing(r->p, &r->info, &held)) {
@@ -246,11 +248,22 @@ void bs_frame_say_left(struct bs_recon_image *image)
 			       n > 0 ? "; " : "", image->report.why.text);
 }
 
+/* By repetition, average, phase and set, and the encoding. */
+static uint64_t order_of(const struct bs_recon *r, const struct bs_mrd_acq *a)
+{
+	const uint64_t average = r->averages == NULL ? a->idx.average & 0x1fffu : 0;
+
+	return (uint64_t)a->idx.repetition << 48 | average << 35 |
+	       (uint64_t)(a->encoding_space_ref & 7u) << 32 | (uint64_t)a->idx.phase << 16 |
+	       a->idx.set;
+}
+
 void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image)
 {
 	const struct frame *f = &r->frame[slot];
 
 	bs_flows_aim(&r->flows, &f->first.idx, image);
+	image->report.order = order_of(r, &f->first);
 	fill_head(r, f, image);
 	image->kinds = r->kinds;
 	image->prepared = r->prepared;

@@ -227,8 +227,10 @@ static bool is_true(const struct scan *s, const struct frame *f, const char *rea
 	if (strstr(reason, " did not come") != NULL && strstr(reason, "readout") != NULL) {
 		a = 1;
 		(void)sscanf(reason, "%u", &a);
-		/* what was refused is told by OUTCOME */
-		return a <= lost_of(s, f) + s->lines_refused || s->limits_lie;
+		n = strstr(reason, "refused") != NULL || strstr(reason, "as the header") != NULL
+			    ? s->lines_refused
+			    : 0;
+		return a <= lost_of(s, f) + n || s->limits_lie;
 	}
 	if (sscanf(reason, "accelerated %u x", &a) == 1)
 		return a == s->plan.accel || s->acceleration_lies;

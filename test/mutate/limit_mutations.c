@@ -139,6 +139,7 @@ static void counters_from_one(struct scan *s)
 		l->head.idx.kspace_encode_step_1++;
 		memset(l->head.idx.user, 0, sizeof(l->head.idx.user));
 	}
+	s->lines_refused = s->plan.nz; /* of a frame, where limits say from 0 */
 }
 
 static void counters_and_limits_from_one(struct scan *s)
