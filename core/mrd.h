@@ -37,6 +37,8 @@
 #define BS_MRD_OF_ANOTHER BS_MRD_FLAG(48)
 /* Likewise: of other channels than the header says, or empty */
 #define BS_MRD_MISFIT BS_MRD_FLAG(47)
+/* Likewise: filled up with zeros; user_int[0] to user_int[1] - 1 were measured (bs_admit_copy) */
+#define BS_MRD_FILLED BS_MRD_FLAG(46)
 
 #pragma pack(push, 2)
 struct bs_mrd_idx {

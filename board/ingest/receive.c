@@ -45,7 +45,7 @@ static void fill_slot(struct ingest *in, struct bs_ingest_scan *scan, uint32_t s
 	} else if (used(scan, head)) {
 		float *samples = bs_shm_samples(&in->env->shm, slot);
 
-		memcpy(samples, data, (size_t)head->number_of_samples * head->active_channels * 8);
+		bs_admit_copy(scan->p, &meta->head, row, samples, data);
 		bs_admit_turn(scan->p, &meta->head, samples);
 		if (bs_plan_streams(scan->p) && row != BS_ROW_NONE)
 			bs_admit_path(scan->p, &scan->record->info, &meta->head,

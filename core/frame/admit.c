@@ -185,12 +185,14 @@ static int check_index(const struct bs_protocol *p, const struct bs_scan_info *i
 static int check_sizes(const struct bs_protocol *p, const struct bs_mrd_acq *h, struct bs_fail *why)
 {
 	uint32_t discarded = (uint32_t)h->discard_pre + h->discard_post;
+	uint32_t at;
 
 	if (h->active_channels != p->coils)
 		return bs_fail(why, BS_ERR_SIZE,
 			       "acquisition %u: %u channels, protocol '%s' has %u", h->scan_counter,
 			       h->active_channels, p->name, p->coils);
-	if (h->number_of_samples < discarded || h->number_of_samples - discarded != p->samples)
+	if (!bs_readout_short(p, h, &at) &&
+	    (h->number_of_samples < discarded || h->number_of_samples - discarded != p->samples))
 		return bs_fail(why, BS_ERR_SIZE,
 			       "acquisition %u: %u samples less %u discarded, protocol '%s' has %u",
 			       h->scan_counter, h->number_of_samples, discarded, p->name,
@@ -468,6 +470,7 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 {
 	struct bs_center c;
 	int64_t line[2];
+	uint32_t at;
 
 	bs_center_place(line, &c, &p->encoded[1], info, h);
 	for (int i = 0; i < 2; i++) {
@@ -481,7 +484,7 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 				       (long long)line[i] + c.line[i] - size / 2, c.line[i], size);
 	}
 	/* A center that says otherwise would shift the image. */
-	if (!bs_readout_fits(p, h)) {
+	if (!bs_readout_short(p, h, &at) && !bs_readout_fits(p, h)) {
 		const bool reversed = (h->flags & BS_MRD_IS_REVERSE) != 0;
 
 		return bs_fail(why, BS_ERR_SIZE,
@@ -507,6 +510,16 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 	return 0;
 }
 
+/* Of a line that is like this one; not counting what is discarded. */
+static uint32_t line_samples(const struct bs_protocol *p, const struct bs_mrd_acq *head)
+{
+	uint32_t at;
+
+	return bs_readout_short(p, head, &at)
+		       ? (uint32_t)head->number_of_samples - head->discard_pre - head->discard_post
+		       : p->samples;
+}
+
 int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 		 const struct bs_scan_info *info, struct bs_mrd_acq *head, const void *traj,
 		 const void *data, uint32_t *row, struct bs_fail *why)
@@ -516,7 +529,7 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 	int rc;
 
 	*row = BS_ROW_NONE;
-	bs_kind_sort(head, p->coils, p->samples);
+	bs_kind_sort(head, p->coils, line_samples(p, head));
 	bs_encoding_mark(p, info, head);
 	kind = bs_mrd_kind(head->flags);
 	line = kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION;
@@ -551,6 +564,30 @@ int bs_admit_dwell(const struct bs_protocol *p, const struct bs_mrd_acq *head, s
 		       "acquisition %u: sample_time_us is %g, field.dwell_us of protocol '%s' is "
 		       "%g",
 		       head->scan_counter, dwell_us, p->name, p->field.dwell_us);
+}
+
+void bs_admit_copy(const struct bs_protocol *p, struct bs_mrd_acq *head, uint32_t row, float *to,
+		   const void *from)
+{
+	const size_t has = (size_t)head->number_of_samples - head->discard_pre - head->discard_post;
+	const size_t n = head->number_of_samples;
+	const unsigned char *data = from;
+	uint32_t at;
+
+	if (row == BS_ROW_NONE || !bs_readout_short(p, head, &at)) {
+		memcpy(to, from, n * head->active_channels * 8);
+		return;
+	}
+	memset(to, 0, (size_t)p->samples * head->active_channels * 8);
+	for (size_t c = 0; c < head->active_channels; c++)
+		memcpy(to + 2 * (c * p->samples + at), data + (c * n + head->discard_pre) * 8,
+		       has * 8);
+	head->flags |= BS_MRD_FILLED;
+	head->user_int[0] = (int32_t)at;
+	head->user_int[1] = (int32_t)(at + has);
+	head->discard_pre = head->discard_post = 0;
+	head->number_of_samples = (uint16_t)p->samples;
+	head->center_sample = (uint16_t)bs_readout_center(p, false);
 }
 
 /* A sample later; before the first one lies the last of a line that is periodic, or nothing. */

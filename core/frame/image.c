@@ -169,6 +169,7 @@ static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_im
 				.averages = r->expected,
 				.fewer = bs_frame_fewer(r, slot, rows),
 				.center = &r->center,
+				.measured = { r->readouts.measured[0], r->readouts.measured[1] },
 				.unknown = unknown_axes(r, slot, image->preview),
 				.strongest = f->strongest };
 

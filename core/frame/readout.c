@@ -45,6 +45,23 @@ static bool is_next(const struct bs_protocol *p, const struct bs_mrd_acq *head)
 	       head->center_sample == bs_readout_center(p, false) + head->discard_pre + 1u;
 }
 
+#define SHORT 2u /* samples; a line that lacks no more is a mistake */
+
+bool bs_readout_short(const struct bs_protocol *p, const struct bs_mrd_acq *head, uint32_t *at)
+{
+	const uint32_t discarded = (uint32_t)head->discard_pre + head->discard_post;
+	const uint32_t has = head->number_of_samples - discarded;
+	const int64_t from =
+		(int64_t)bs_readout_center(p, false) + head->discard_pre - head->center_sample;
+
+	*at = from > 0 ? (uint32_t)from : 0;
+	return bs_plan_of(p).encode == BS_ENCODE_LINES && is_whole(p) &&
+	       (head->flags & BS_MRD_IS_REVERSE) == 0 && discarded < head->number_of_samples &&
+	       has + SHORT < p->samples && head->center_sample > head->discard_pre &&
+	       head->center_sample < head->discard_pre + has && from >= 0 &&
+	       from + has <= p->samples;
+}
+
 bool bs_readout_fits(const struct bs_protocol *p, const struct bs_mrd_acq *head)
 {
 	const bool reversed = (head->flags & BS_MRD_IS_REVERSE) != 0;
@@ -77,6 +94,14 @@ void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
 	all->beyond = all->beyond || beyond;
 	all->next = all->next || is_next(p, turned);
 	all->said = all->said || !(silent || beyond);
+	if (turned->flags & BS_MRD_FILLED) {
+		const uint32_t from = (uint32_t)turned->user_int[0];
+		const uint32_t to = (uint32_t)turned->user_int[1];
+		const bool first = all->measured[1] == 0;
+
+		all->measured[0] = first || from > all->measured[0] ? from : all->measured[0];
+		all->measured[1] = first || to < all->measured[1] ? to : all->measured[1];
+	}
 	all->reversed = all->reversed || (turned->flags & BS_MRD_IS_REVERSE) != 0;
 	all->doubtful = all->doubtful || bs_readout_doubtful(p, turned);
 	all->calibrates =

@@ -93,6 +93,10 @@ static void make_truth(struct truth *t, const struct scan *s, const struct frame
 {
 	const struct plan *p = &s->plan;
 	char word[16];
+	/* samples behind k = 0 are zeros, and that is said */
+	const bool cut = p->late > 0 && strstr(i->attributes, "samples") != NULL &&
+			 strstr(i->attributes, "were not measured (asymmetric echo)") != NULL;
+	struct frame all = *f;
 	const bool white =
 		strcmp(image_word(i, "boreside_whitened", word, sizeof(word)), "yes") == 0;
 
@@ -107,7 +111,11 @@ static void make_truth(struct truth *t, const struct scan *s, const struct frame
 		object_adjoint(p, f, t->weight, t->rss);
 		return;
 	}
-	object_image(p, f, !p->elliptical, t->weight, t->matrix, t->voxel, t->rss);
+	all.came = malloc((size_t)p->nz * p->ny);
+	memset(all.came, 1, (size_t)p->nz * p->ny);
+	object_image(p, p->elliptical ? f : &all, !p->elliptical && !cut, t->weight, t->matrix,
+		     t->voxel, t->rss);
+	free(all.came);
 	if (fills(p)) {
 		float *zeros = malloc(sizeof(*zeros) * t->voxels);
 
@@ -117,6 +125,7 @@ static void make_truth(struct truth *t, const struct scan *s, const struct frame
 			zeros[v] = (float)t->zeros[v];
 		t->bound =
 			distance(zeros, t->rss, t->voxels, t->scaled) * (p->accel > 1 ? 0.5 : 0.8);
+		t->bound = fmax(t->bound, 10 * EXACT);
 		free(zeros);
 	}
 }

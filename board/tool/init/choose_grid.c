@@ -71,14 +71,30 @@ static int put_sizes(const struct bs_choice *c, struct bs_fail *why)
 	return 0;
 }
 
+/* Readouts lack samples behind k = 0, or on both sides: they are filled up to whole ones. */
+static bool is_filled(const struct bs_survey *s)
+{
+	const uint32_t x = s->info.encoded[0] * oversampling(s);
+
+	return s->samples.max + 2 < x && s->reversed == 0 && s->middle.count > 0 &&
+	       s->middle.min == s->middle.max && s->middle.min <= x / 2 &&
+	       s->samples.max - s->middle.min < x - x / 2;
+}
+
 static void put_readout(const struct bs_choice *c)
 {
+	const struct bs_survey *s = c->survey;
+	const bool filled = is_filled(s);
 	char text[16];
 
-	(void)snprintf(text, sizeof(text), "%u", c->survey->channels.max);
+	(void)snprintf(text, sizeof(text), "%u", s->channels.max);
 	bs_outline_put(c->out, "coils", text, NULL);
-	(void)snprintf(text, sizeof(text), "%u", c->survey->samples.max);
-	bs_outline_put(c->out, "samples", text, "of a readout, discarded ones not counted");
+	(void)snprintf(text, sizeof(text), "%u",
+		       filled ? s->info.encoded[0] * oversampling(s) : s->samples.max);
+	bs_outline_put(c->out, "samples", text,
+		       filled ? "of a whole readout: lines have fewer, and not those behind k = 0; "
+				"these are zeros"
+			      : "of a readout, discarded ones not counted");
 }
 
 static void look_at(struct lines *l, const struct bs_survey *s)
@@ -198,7 +214,7 @@ static void put_partial(const struct bs_choice *c, const struct lines *l)
 	bool too_far = false;
 	bool along[3];
 
-	along[0] = s->samples.max + 2 < x;
+	along[0] = s->samples.max + 2 < x && !is_filled(s);
 	for (int i = 0; i < 2; i++) {
 		const uint32_t r = s->info.acceleration[i];
 

@@ -260,6 +260,9 @@ static int put_imaging(struct reading *r, const struct bs_recorded *acq, struct 
 	s->first_readouts += same_image(&h->idx, &r->frame);
 	widen(&s->samples, h->number_of_samples - discarded);
 	widen(&s->discarded, discarded);
+	if ((h->flags & BS_MRD_IS_REVERSE) == 0 && h->center_sample > h->discard_pre &&
+	    h->center_sample < h->number_of_samples)
+		widen(&s->middle, (uint32_t)h->center_sample - h->discard_pre);
 	widen(&s->channels, h->active_channels);
 	widen(&s->dims, h->trajectory_dimensions);
 	widen(&s->step[0], h->idx.kspace_encode_step_1);

@@ -166,9 +166,10 @@ static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
 		int (*take)(void *arg, struct bs_fail *why), void *arg, bool lenient,
 		struct bs_fail *why)
 {
-	const float *data = acq->data;
+	const float *data;
 	struct bs_fail refusal;
 	uint32_t row;
+	uint32_t at;
 	int rc = bs_admit_acq(l->armed.protocol, &l->armed.loaded.traj, &l->info, &acq->head,
 			      acq->traj, acq->data, &row, lenient ? &refusal : why);
 
@@ -184,12 +185,15 @@ static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
 		if (rc == 0)
 			rc = bs_scan_study_line(&l->scan_study, study_of(l), l->armed.protocol,
 						&l->noise.noise, &acq->head, why);
+		if (row != BS_ROW_NONE && bs_readout_short(l->armed.protocol, &acq->head, &at)) {
+			bs_admit_copy(l->armed.protocol, &acq->head, row, l->readout, acq->data);
+			acq->data = l->readout;
+		}
 		bs_admit_turn(l->armed.protocol, &acq->head, acq->data);
 	}
 	if (rc != 0)
 		return rc;
-	if (l->armed.plan.streams && row != BS_ROW_NONE)
-		data = with_path(l, acq);
+	data = l->armed.plan.streams && row != BS_ROW_NONE ? with_path(l, acq) : acq->data;
 	l->taken_ns = bs_now_ns();
 	do {
 		rc = bs_armed_readout(&l->armed, &acq->head, row, data, l->taken_ns,
