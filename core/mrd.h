@@ -128,6 +128,7 @@ struct bs_scan_info {
 	uint32_t encodings;       /* number of <encoding> elements */
 	float tr_ms;              /* sequenceParameters/TR, the largest of several */
 	float te_ms[2];           /* sequenceParameters/TE, the first two */
+	uint32_t echoes;          /* how many TE are above 0 */
 	float venc;               /* userParameterDouble VENC_0, cm/s */
 	float venc_range[2];      /* the least and the largest of VENC_0, VENC_1, ... */
 	uint32_t acceleration[2]; /* parallelImaging/accelerationFactor, steps 1 and 2 */

@@ -35,6 +35,15 @@ static void say_lines(struct bs_text *t, const char *what, uint32_t again, uint3
 			    bs_text_between(t), again, of, what);
 }
 
+void bs_frame_say_broken(const struct bs_recon *r, struct bs_text *t)
+{
+	bs_text_put(t,
+		    "%sno counter tells the %u echoes of a line, and %llu line%s more or fewer: which "
+		    "is which is not known",
+		    bs_text_between(t), r->p->contrasts, (unsigned long long)r->broken.lines,
+		    r->broken.lines == 1 ? " had" : "s had");
+}
+
 void bs_frame_say_again(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image)
 {
 	const struct frame *f = &r->frame[slot];
@@ -52,6 +61,11 @@ void bs_frame_say_again(const struct bs_recon *r, uint32_t slot, struct bs_recon
 	if (f->spare > 0)
 		bs_text_put(&t, "%s%u readouts came when their lines had all averages, and are left out",
 			    bs_text_between(&t), f->spare);
+	if (r->broken.lines > 0)
+		bs_frame_say_broken(r, &lacks);
+	else if (r->untold)
+		bs_text_put(&t, "%sno counter tells the %u echoes of a line: their order does",
+			    bs_text_between(&t), r->p->contrasts);
 	if (r->misfit.count > 0)
 		bs_text_put(&t, "%s%llu readout%s left out, the last of %u channels and %u samples",
 			    bs_text_between(&t), (unsigned long long)r->misfit.count,

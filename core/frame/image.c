@@ -137,6 +137,8 @@ static const char *elsewhere(const struct bs_recon *r, uint32_t slot, char *out,
 	else if (r->opens.at[slot].again)
 		(void)snprintf(out, cap,
 			       "did not come again: a frame with these counters was whole before");
+	else if (r->broken.lines > 0)
+		(void)snprintf(out, cap, "did not come in the order of echoes");
 	else if (r->misfit.count > 0)
 		(void)snprintf(out, cap, "did not come as the header has them");
 	else
@@ -211,6 +213,11 @@ const char *bs_recon_words(const struct bs_recon *r, char *out, size_t cap)
 	    bs_encodings_words(left, sizeof(left), &r->others, &r->info, true)[0] != '\0')
 		bs_text_put(&t, "%simages up to %llu left before it was known: %s",
 			    bs_text_between(&t), (unsigned long long)r->others.before, left);
+	if (r->broken.lines > 0 && r->broken.before > 0) {
+		bs_frame_say_broken(r, &t);
+		bs_text_put(&t, "; images 1 to %llu left before it was known",
+			    (unsigned long long)r->broken.before);
+	}
 	return out;
 }
 

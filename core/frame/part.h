@@ -6,12 +6,14 @@
 
 #include "core/frame/averages.h"
 #include "core/frame/bands.h"
+#include "core/frame/echo.h"
 #include "core/frame/encoding.h"
 #include "core/flow/flow.h"
 #include "core/frame/lines.h"
 #include "core/frame/open.h"
 #include "core/frame/recon.h"
 
+struct bs_text;
 struct seat;
 
 /* A sliding window: which groups it has, by their number in the table. */
@@ -82,6 +84,12 @@ struct bs_recon {
 		uint64_t count;
 		uint16_t channels, samples; /* of the last one */
 	} misfit;                           /* readouts (core/frame/encoding.h) */
+	struct bs_echo echo;
+	bool untold; /* echoes are told by their order */
+	struct {
+		uint64_t lines;  /* of other numbers of echoes */
+		uint64_t before; /* images that had left when the first one was seen */
+	} broken;
 	bool several; /* calibration lines have come of averages that are summed */
 	uint64_t images, previews;    /* numbers of the last ones */
 	uint64_t passed;              /* images up to this number were handed on before */
@@ -132,6 +140,8 @@ int bs_frame_rest(struct bs_recon *r, uint32_t slot);
 void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image);
 /* again.c: what came more often than others, in words. */
 void bs_frame_say_again(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image);
+/* Echoes that are told by their order, and did not come in it. */
+void bs_frame_say_broken(const struct bs_recon *r, struct bs_text *t);
 /* Averages that all rows of a frame are short of, where not calibration lines alone have several. */
 uint32_t bs_frame_fewer(const struct bs_recon *r, uint32_t slot, uint32_t rows);
 /* The scan's first readout, which tells it from others where its header does not. */

@@ -67,6 +67,9 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	r->expected = bs_averages_expected(r->p, info);
 	r->several = false;
 	r->misfit.count = 0;
+	r->echo.any = false;
+	r->broken.lines = 0;
+	r->untold = r->groups == 0 && bs_echo_untold(info, r->p->contrasts);
 	if (r->averages != NULL)
 		bs_averages_scan(r->averages, r->expected);
 	memset(&r->corrected, 0, sizeof(r->corrected));
@@ -390,8 +393,8 @@ static void end_by_calibration(struct bs_recon *r, const struct bs_mrd_acq *head
 	(void)line_taken(r, slot, head->flags);
 }
 
-int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
-		     const float *data, int64_t now_ns, struct bs_fail *why)
+static int take_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
+			const float *data, int64_t now_ns, struct bs_fail *why)
 {
 	const enum bs_kind kind = bs_mrd_kind(head->flags);
 	const bool uses = bs_scan_uses(r->p, &r->info, kind, head->idx.average);
@@ -424,6 +427,35 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	return rc;
 }
 
+/* Before the line with these counters, or the end (NULL). */
+static void look_at_echoes(struct bs_recon *r, const struct bs_mrd_idx *idx)
+{
+	if (!r->untold || !bs_echo_breaks(&r->echo, idx, r->p->contrasts))
+		return;
+	if (r->broken.lines++ == 0)
+		r->broken.before = r->images;
+	r->echo.any = false;
+}
+
+int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
+		     const float *data, int64_t now_ns, struct bs_fail *why)
+{
+	const enum bs_kind kind = bs_mrd_kind(head->flags);
+	struct bs_mrd_acq echo;
+	int rc;
+
+	if (!r->untold || head->idx.contrast > 0 ||
+	    (kind != BS_KIND_IMAGING && kind != BS_KIND_CALIBRATION))
+		return take_readout(r, head, row, data, now_ns, why);
+	look_at_echoes(r, &head->idx);
+	echo = *head;
+	echo.idx.contrast = bs_echo_next(&r->echo, &head->idx, r->p->contrasts);
+	rc = take_readout(r, &echo, row, data, now_ns, why);
+	if (rc != BS_RECON_POP_FIRST)
+		bs_echo_came(&r->echo, &head->idx, echo.idx.contrast);
+	return rc;
+}
+
 /* The other engines read the same data: they are waited for, so the first one's count is enough. */
 void bs_recon_reading(struct bs_recon *r, bool wait, uint64_t *made, uint64_t *read)
 {
@@ -447,6 +479,7 @@ void bs_recon_close(struct bs_recon *r)
 		cut = cut || (r->opens.at[i].state == BS_OPEN_FILLING &&
 			      r->frame[i].first.idx.repetition == r->bands.now);
 	bs_bands_close(&r->bands, cut);
+	look_at_echoes(r, NULL);
 	for (uint32_t i = 0; r->groups > 0 && i < r->frames; i++) {
 		struct frame *f = &r->frame[i];
 		struct bs_open *o = &r->opens.at[i];

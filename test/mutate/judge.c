@@ -228,6 +228,10 @@ static bool is_true(const struct scan *s, const struct frame *f, const char *rea
 
 	if (strstr(reason, " did not come again") != NULL)
 		return s->again;
+	if (strstr(reason, "did not come in the order of echoes") != NULL)
+		return s->relabeled;
+	if (strstr(reason, "which is which is not known") != NULL)
+		return s->relabeled && (s->again || lost_of(s, NULL) > 0 || s->lines_refused > 0);
 	if (strstr(reason, " came more than once") != NULL)
 		return s->again || s->relabeled;
 	if (sscanf(reason, "not filled: the center, line %u", &a) == 1)
@@ -255,9 +259,10 @@ static bool is_true(const struct scan *s, const struct frame *f, const char *rea
 		return f == NULL || a <= absent_lines(s, f);
 	if (strstr(reason, "(asymmetric echo)") != NULL)
 		return s->plan.early + s->plan.late > 0;
+	/* what comes behind a whole frame has no center of its own */
 	if (strstr(reason, "the center is not known") != NULL ||
 	    strstr(reason, "not filled") != NULL)
-		return s->center_untold;
+		return s->center_untold || s->again;
 	if (strstr(reason, "nothing tells which is right") != NULL)
 		return s->reversed_untold;
 	if (strstr(reason, "phase of their own (ghosts)") != NULL)

@@ -8,6 +8,7 @@
 
 #include "board/tool/init/choose.h"
 #include "board/tool/init/turns.h"
+#include "core/frame/echo.h"
 #include "core/frame/recon.h"
 #include "core/frame/open.h"
 #include "core/frame/readout.h"
@@ -34,6 +35,8 @@ struct reading {
 	bool any;
 	float energy;          /* of the first frame's strongest line */
 	struct bs_turns turns; /* all lines */
+	struct bs_echo echo;
+	enum { UNDECIDED, BY_ORDER, BY_COUNTER } echoes;
 	uint64_t *path;        /* hashes of the first frame's paths, sorted once used */
 	uint32_t paths;
 	bool sorted;
@@ -350,6 +353,21 @@ static void mark(struct bs_survey *s, struct bs_mrd_acq *head)
 		widen(&s->misfit, head->active_channels);
 }
 
+/* The first two lines decide: they are two echoes of one line, or two lines. */
+static void label_echo(struct reading *r, struct bs_mrd_idx *idx)
+{
+	const uint32_t echoes = r->s->info.echoes;
+	const struct bs_mrd_idx came = *idx;
+
+	if (r->echoes == BY_COUNTER || !bs_echo_untold(&r->s->info, echoes))
+		return;
+	if (r->echoes == UNDECIDED && r->echo.any)
+		r->echoes = bs_echo_same(&r->echo, idx) ? BY_ORDER : BY_COUNTER;
+	if (r->echoes == BY_ORDER)
+		idx->contrast = bs_echo_next(&r->echo, &came, echoes);
+	bs_echo_came(&r->echo, &came, idx->contrast);
+}
+
 static int put(struct reading *r, struct bs_recorded *acq, struct bs_fail *why)
 {
 	const struct bs_survey *s = r->s;
@@ -365,6 +383,8 @@ static int put(struct reading *r, struct bs_recorded *acq, struct bs_fail *why)
 	mark(r->s, &acq->head);
 	kind = bs_mrd_kind(h->flags);
 	r->s->kinds[kind]++;
+	if (kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION)
+		label_echo(r, &acq->head.idx);
 	switch (kind) {
 	case BS_KIND_IMAGING:
 		return put_imaging(r, acq, why);

@@ -1,0 +1,48 @@
+/* test/unit/core/frame/test_echo.c - echoes that no counter tells, by their order */
+#include "core/frame/echo.h"
+#include "test/support/check.h"
+
+static struct bs_echo e;
+
+static unsigned comes(uint16_t line, uint16_t segment)
+{
+	const struct bs_mrd_idx idx = { .kspace_encode_step_1 = line, .segment = segment };
+	const uint16_t contrast = bs_echo_next(&e, &idx, 3);
+
+	bs_echo_came(&e, &idx, contrast);
+	return contrast;
+}
+
+static void headers(void)
+{
+	struct bs_scan_info info = { .echoes = 3 };
+
+	CHECK(bs_echo_untold(&info, 3) && bs_echo_untold(&info, 2), "several TE, no limits");
+	CHECK(!bs_echo_untold(&info, 4) && !bs_echo_untold(&info, 1),
+	      "more contrasts than TE, or one, are told");
+	info.contrast = (struct bs_limit){ 0, 0, 0, 1 };
+	CHECK(bs_echo_untold(&info, 3), "one contrast by the limits");
+	info.contrast.max = 2;
+	CHECK(!bs_echo_untold(&info, 3), "three of them: counters tell");
+}
+
+static void order(void)
+{
+	CHECK(comes(0, 0) == 0 && comes(0, 0) == 1 && comes(0, 1) == 2, "a line's, one by one");
+	CHECK(comes(1, 0) == 0 && comes(1, 0) == 1, "the next line's");
+	const struct bs_mrd_idx same = e.last;
+	const struct bs_mrd_idx next = { .kspace_encode_step_1 = 7 };
+
+	CHECK(bs_echo_breaks(&e, &next, 3) && bs_echo_breaks(&e, NULL, 3) &&
+		      !bs_echo_breaks(&e, &same, 3) && !bs_echo_breaks(&e, &next, 2),
+	      "two where three are");
+	CHECK(comes(2, 0) == 0 && comes(2, 0) == 1 && comes(2, 0) == 2 && comes(2, 0) == 0,
+	      "one came too few, one line comes again");
+}
+
+int main(void)
+{
+	headers();
+	order();
+	return check_done();
+}
