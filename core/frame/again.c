@@ -63,7 +63,7 @@ void bs_frame_say_again(const struct bs_recon *r, uint32_t slot, struct bs_recon
 			    bs_text_between(&t), f->spare);
 	if (r->broken.lines > 0)
 		bs_frame_say_broken(r, &lacks);
-	else if (r->untold)
+	else if (r->echo.state == BS_ECHO_BY_ORDER)
 		bs_text_put(&t, "%sno counter tells the %u echoes of a line: their order does",
 			    bs_text_between(&t), r->p->contrasts);
 	if (r->misfit.count > 0)

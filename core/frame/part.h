@@ -85,7 +85,6 @@ struct bs_recon {
 		uint16_t channels, samples; /* of the last one */
 	} misfit;                           /* readouts (core/frame/encoding.h) */
 	struct bs_echo echo;
-	bool untold; /* echoes are told by their order */
 	struct {
 		uint64_t lines;  /* of other numbers of echoes */
 		uint64_t before; /* images that had left when the first one was seen */

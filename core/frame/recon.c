@@ -67,9 +67,8 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	r->expected = bs_averages_expected(r->p, info);
 	r->several = false;
 	r->misfit.count = 0;
-	r->echo.any = false;
+	bs_echo_scan(&r->echo, info, r->groups == 0 ? r->p->contrasts : 1);
 	r->broken.lines = 0;
-	r->untold = r->groups == 0 && bs_echo_untold(info, r->p->contrasts);
 	if (r->averages != NULL)
 		bs_averages_scan(r->averages, r->expected);
 	memset(&r->corrected, 0, sizeof(r->corrected));
@@ -430,11 +429,8 @@ static int take_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint3
 /* Before the line with these counters, or the end (NULL). */
 static void look_at_echoes(struct bs_recon *r, const struct bs_mrd_idx *idx)
 {
-	if (!r->untold || !bs_echo_breaks(&r->echo, idx, r->p->contrasts))
-		return;
-	if (r->broken.lines++ == 0)
+	if (bs_echo_breaks(&r->echo, idx, r->p->contrasts) && r->broken.lines++ == 0)
 		r->broken.before = r->images;
-	r->echo.any = false;
 }
 
 int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
@@ -444,15 +440,18 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	struct bs_mrd_acq echo;
 	int rc;
 
-	if (!r->untold || head->idx.contrast > 0 ||
-	    (kind != BS_KIND_IMAGING && kind != BS_KIND_CALIBRATION))
+	if (kind != BS_KIND_IMAGING && kind != BS_KIND_CALIBRATION)
 		return take_readout(r, head, row, data, now_ns, why);
-	look_at_echoes(r, &head->idx);
+	bs_echo_decide(&r->echo, &head->idx);
+	if (r->echo.state == BS_ECHO_BY_COUNTER)
+		return take_readout(r, head, row, data, now_ns, why);
 	echo = *head;
 	echo.idx.contrast = bs_echo_next(&r->echo, &head->idx, r->p->contrasts);
 	rc = take_readout(r, &echo, row, data, now_ns, why);
-	if (rc != BS_RECON_POP_FIRST)
-		bs_echo_came(&r->echo, &head->idx, echo.idx.contrast);
+	if (rc == BS_RECON_POP_FIRST) /* it comes here again */
+		return rc;
+	look_at_echoes(r, &head->idx);
+	bs_echo_came(&r->echo, &head->idx, echo.idx.contrast);
 	return rc;
 }
 

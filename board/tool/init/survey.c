@@ -36,7 +36,6 @@ struct reading {
 	float energy;          /* of the first frame's strongest line */
 	struct bs_turns turns; /* all lines */
 	struct bs_echo echo;
-	enum { UNDECIDED, BY_ORDER, BY_COUNTER } echoes;
 	uint64_t *path;        /* hashes of the first frame's paths, sorted once used */
 	uint32_t paths;
 	bool sorted;
@@ -353,18 +352,14 @@ static void mark(struct bs_survey *s, struct bs_mrd_acq *head)
 		widen(&s->misfit, head->active_channels);
 }
 
-/* The first two lines decide: they are two echoes of one line, or two lines. */
 static void label_echo(struct reading *r, struct bs_mrd_idx *idx)
 {
-	const uint32_t echoes = r->s->info.echoes;
 	const struct bs_mrd_idx came = *idx;
 
-	if (r->echoes == BY_COUNTER || !bs_echo_untold(&r->s->info, echoes))
+	bs_echo_decide(&r->echo, idx);
+	if (r->echo.state == BS_ECHO_BY_COUNTER)
 		return;
-	if (r->echoes == UNDECIDED && r->echo.any)
-		r->echoes = bs_echo_same(&r->echo, idx) ? BY_ORDER : BY_COUNTER;
-	if (r->echoes == BY_ORDER)
-		idx->contrast = bs_echo_next(&r->echo, &came, echoes);
+	idx->contrast = bs_echo_next(&r->echo, &came, r->s->info.echoes);
 	bs_echo_came(&r->echo, &came, idx->contrast);
 }
 
@@ -419,6 +414,7 @@ static int begin(struct reading *r, const char *xml, struct bs_fail *why)
 	s->size[1] = s->info.encoded[2];
 	s->repeats = true;
 	bs_noise_start(&s->noise, &s->info);
+	bs_echo_scan(&r->echo, &s->info, s->info.echoes);
 	s->present = calloc((size_t)s->size[0] * s->size[1], 1);
 	s->calibrates = calloc((size_t)s->size[0] * s->size[1], 1);
 	r->path = malloc(PATHS_MAX * sizeof(*r->path));

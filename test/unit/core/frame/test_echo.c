@@ -7,8 +7,10 @@ static struct bs_echo e;
 static unsigned comes(uint16_t line, uint16_t segment)
 {
 	const struct bs_mrd_idx idx = { .kspace_encode_step_1 = line, .segment = segment };
-	const uint16_t contrast = bs_echo_next(&e, &idx, 3);
+	uint16_t contrast;
 
+	bs_echo_decide(&e, &idx);
+	contrast = bs_echo_next(&e, &idx, 3);
 	bs_echo_came(&e, &idx, contrast);
 	return contrast;
 }
@@ -28,6 +30,18 @@ static void headers(void)
 
 static void order(void)
 {
+	const struct bs_mrd_idx told = { .contrast = 1 };
+	const struct bs_scan_info info = { .echoes = 3 };
+
+	bs_echo_scan(&e, &info, 3);
+	CHECK(comes(0, 0) == 0 && comes(1, 0) == 0 && comes(1, 0) == 0 &&
+		      e.state == BS_ECHO_BY_COUNTER,
+	      "the first two are two lines");
+	bs_echo_scan(&e, &info, 3);
+	(void)comes(0, 0);
+	bs_echo_decide(&e, &told);
+	CHECK(e.state == BS_ECHO_BY_COUNTER && bs_echo_next(&e, &told, 3) == 1, "or told");
+	bs_echo_scan(&e, &info, 3);
 	CHECK(comes(0, 0) == 0 && comes(0, 0) == 1 && comes(0, 1) == 2, "a line's, one by one");
 	CHECK(comes(1, 0) == 0 && comes(1, 0) == 1, "the next line's");
 	const struct bs_mrd_idx same = e.last;
