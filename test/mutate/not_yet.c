@@ -2,7 +2,6 @@
 #include "test/mutate/mutations.h"
 
 const struct not_yet not_yet_right[] = {
-	{ "57e", "G", "init does not unfold by calibration that is interleaved" },
 	{ "60a", "CS", "refused in words, where it could be taken" },
 	{ 0 },
 };

@@ -133,14 +133,13 @@ static void look_at(struct lines *l, const struct bs_survey *s)
 }
 
 /* Lines in a row about the center, more than any pattern has: they calibrate without a flag. */
-static bool has_center(const struct bs_survey *s)
+static bool has_center(const struct bs_survey *s, const uint8_t *came)
 {
 	const uint32_t middle = s->size[0] / 2 + s->size[0] * (s->size[1] / 2);
 	const uint32_t step = s->info.acceleration[0] > 1 ? 1 : s->size[0];
 
 	return middle >= step && middle + step < s->size[0] * s->size[1] &&
-	       s->present[middle - step] != 0 && s->present[middle] != 0 &&
-	       s->present[middle + step] != 0;
+	       came[middle - step] != 0 && came[middle] != 0 && came[middle + step] != 0;
 }
 
 /* Lines between others that did not come. */
@@ -161,7 +160,17 @@ static void put_parallel(const struct bs_choice *c, const struct lines *l)
 			       r[0] > 0 ? r[0] : 1, r[1] > 0 ? r[1] : 1, calibrates);
 		return;
 	}
-	if ((r[0] > 1 || r[1] > 1) && s->channels.max > 1 && has_center(s))
+	if (s->info.calibration == BS_CALIBRATION_INTERLEAVED && s->channels.max > 1 &&
+	    !has_center(s, s->present) && has_center(s, s->together)) {
+		bs_outline_put(c->out, "parallel", "\"grappa\"",
+			       "accelerated %u x %u, each repetition with other lines: what is left "
+			       "out is made by weights from the lines of several",
+			       r[0] > 0 ? r[0] : 1, r[1] > 0 ? r[1] : 1);
+		bs_outline_put(c->out, "grappa.lacking", "\"zeros\"",
+			       "the first repetition leaves before there are any: it is partial");
+		return;
+	}
+	if ((r[0] > 1 || r[1] > 1) && s->channels.max > 1 && has_center(s, s->present))
 		bs_outline_put(c->out, "parallel", "\"grappa\"",
 			       "accelerated (by the header %u x %u): lines that are left out are "
 			       "made from their neighbors, by weights from the lines in the middle",

@@ -112,6 +112,8 @@ static void put_line(struct reading *r, const struct bs_recorded *acq, bool imag
 	}
 	if (h->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO))
 		s->calibrates[row] = 1;
+	if (image && h->idx.slice == r->frame.slice && h->idx.contrast == r->frame.contrast)
+		s->together[row] = 1;
 	if (image && same_image(&h->idx, &r->frame) && s->present[row] == 0) {
 		const float energy = bs_center_energy(acq->data, h->number_of_samples,
 						      h->active_channels, h->number_of_samples);
@@ -417,8 +419,9 @@ static int begin(struct reading *r, const char *xml, struct bs_fail *why)
 	bs_echo_scan(&r->echo, &s->info, s->info.echoes);
 	s->present = calloc((size_t)s->size[0] * s->size[1], 1);
 	s->calibrates = calloc((size_t)s->size[0] * s->size[1], 1);
+	s->together = calloc((size_t)s->size[0] * s->size[1], 1);
 	r->path = malloc(PATHS_MAX * sizeof(*r->path));
-	return s->present != NULL && s->calibrates != NULL && r->path != NULL
+	return s->present != NULL && s->calibrates != NULL && s->together != NULL && r->path != NULL
 		       ? 0
 		       : bs_fail(why, BS_ERR_NOMEM, "no memory for a survey");
 }
@@ -517,7 +520,8 @@ void bs_survey_free(struct bs_survey *s)
 {
 	free(s->present);
 	free(s->calibrates);
-	s->present = s->calibrates = NULL;
+	free(s->together);
+	s->present = s->calibrates = s->together = NULL;
 }
 
 bool bs_survey_on_grid(const struct bs_survey *s)

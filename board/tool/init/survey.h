@@ -49,6 +49,7 @@ struct bs_survey {
 	uint32_t strongest;      /* row of the first frame */
 	uint8_t *present;        /* [z][y] of the first frame */
 	uint8_t *calibrates;  /* [z][y] of all: calibration lines, and lines that calibrate, too */
+	uint8_t *together;    /* [z][y] of all frames of the first one's slice and contrast */
 	uint64_t outside;     /* readouts that are not on it */
 	uint32_t first_lines; /* different lines of the first frame */
 	/* paths, in the unit that they have in the file */
