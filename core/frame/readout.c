@@ -57,7 +57,7 @@ bool bs_readout_short(const struct bs_protocol *p, const struct bs_mrd_acq *head
 	*at = from > 0 ? (uint32_t)from : 0;
 	return bs_plan_of(p).encode == BS_ENCODE_LINES && is_whole(p) &&
 	       (head->flags & BS_MRD_IS_REVERSE) == 0 && discarded < head->number_of_samples &&
-	       has + SHORT < p->samples && head->center_sample > head->discard_pre &&
+	       has + SHORT < p->samples && 2 * has > p->samples && head->center_sample > head->discard_pre &&
 	       head->center_sample < head->discard_pre + has && from >= 0 &&
 	       from + has <= p->samples;
 }

@@ -32,8 +32,8 @@ uint32_t bs_readout_center(const struct bs_protocol *p, bool reversed);
 /* The line's center_sample may be read so. */
 bool bs_readout_fits(const struct bs_protocol *p, const struct bs_mrd_acq *head);
 /*
- * A forward line that lacks more than two samples of a whole one, behind k = 0 or on both sides, as
- * its center_sample tells. at: of the whole line, the first of those that it has.
+ * A forward line that lacks more than two samples of a whole one, less than half of it, wherever: its
+ * center_sample tells. at: of the whole line, the first of those that it has.
  */
 bool bs_readout_short(const struct bs_protocol *p, const struct bs_mrd_acq *head, uint32_t *at);
 /*

@@ -2,6 +2,5 @@
 #include "test/mutate/mutations.h"
 
 const struct not_yet not_yet_right[] = {
-	{ "60a", "CS", "refused in words, where it could be taken" },
 	{ 0 },
 };

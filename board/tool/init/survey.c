@@ -2,6 +2,7 @@
 #include "board/tool/init/survey.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,8 @@ struct reading {
 	struct bs_mrd_idx frame; /* of the first frame */
 	bool any;
 	float energy;          /* of the first frame's strongest line */
+	struct bs_mrd_idx last;  /* of the imaging readout before */
+	uint64_t last_path;      /* a hash of its */
 	struct bs_turns turns; /* all lines */
 	struct bs_echo echo;
 	uint64_t *path;        /* hashes of the first frame's paths, sorted once used */
@@ -142,10 +145,21 @@ static bool of_table(const struct bs_mrd_idx *idx)
 	       idx->phase == 0 && idx->average == 0;
 }
 
+/* But for the set it is as the one before, and the header has one set. */
+static bool is_next_piece(const struct reading *r, const struct bs_mrd_idx *idx)
+{
+	const struct bs_limit *sets = &r->s->info.set;
+
+	return (!sets->given || sets->max == 0) && idx->set == r->last.set + 1u &&
+	       memcmp(idx, &r->last, offsetof(struct bs_mrd_idx, set)) == 0;
+}
+
 static void put_hash(struct reading *r, const struct bs_mrd_acq *h, const float *path, size_t n)
 {
 	const uint64_t hash = bs_hash_words(BS_HASH_START, path, n * sizeof(*path));
 
+	r->s->pieces += hash != r->last_path && is_next_piece(r, &h->idx);
+	r->last_path = hash;
 	if (of_table(&h->idx)) {
 		r->s->path_frame++;
 		if (r->sorted || r->paths == PATHS_MAX)
@@ -282,6 +296,7 @@ static int put_imaging(struct reading *r, const struct bs_recorded *acq, struct 
 	s->calibrates_too += (h->flags & BS_MRD_IS_CALIBRATION_TOO) != 0;
 	if (h->trajectory_dimensions > 0)
 		put_path(r, acq);
+	r->last = h->idx;
 	put_line(r, acq, true);
 	return put_turn(r, h, true, why);
 }

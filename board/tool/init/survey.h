@@ -57,6 +57,7 @@ struct bs_survey {
 	double bend;         /* farthest from the straight line through k = 0, of the reach */
 	bool repeats;        /* later frames have the first one's paths, to the bit */
 	uint64_t off_lines;  /* imaging readouts whose path is not that of their line of the grid */
+	uint64_t pieces;     /* that go on with the path of the one before, as its next set */
 	uint32_t path_frame; /* imaging readouts with all those counters 0 */
 	/* beside the lines */
 	struct bs_noise noise;
