@@ -1,8 +1,8 @@
 /*
  * board/service/watch.h - whether a worker that does not beat makes progress all the same
  *
- * A worker beats (counts up worker.beat) whenever its loop turns. One that is arming, or inside a
- * long call of an engine, cannot. In such a call it must have used processor time: 1 % of the time
+ * A worker beats (counts up worker.beat) whenever its loop turns or its phase changes. One that is
+ * arming, or inside a long call of an engine, cannot. In such a call it must have used processor time: 1 % of the time
  * since its last beat, for 10 minutes at most. A call that sleeps until a GPU is done
  * (realtime.gpu_wait = block) uses none: it may last a minute, or ten times stall_ms if that is
  * longer. Arming may read a disk or wait for a driver: it may last 10 minutes.
