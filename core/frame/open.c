@@ -1,6 +1,7 @@
 /* core/frame/open.c - see open.h */
 #include "core/frame/open.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,8 +245,8 @@ static bool ends_by_flag(struct bs_opens *o, uint32_t slot, bool last)
 	if (last && missing == 0)
 		return true;
 	f->lacked = 0;
-	if (shutter > 0 || o->lines == NULL || bs_lines_full(o->lines) > 0 ||
-	    missing > LATE_MOST || (!last && missing >= before))
+	if (shutter > 0 || o->lines == NULL || bs_lines_full(o->lines) > 0 || missing > LATE_MOST ||
+	    (!last && missing >= before))
 		return false;
 	(void)bs_lines_missing(o->lines, f->row, o->rows, &total);
 	f->lacked = f->have + missing > total ? missing : 0;
@@ -328,4 +329,48 @@ uint32_t bs_opens_over(const struct bs_opens *o)
 		    (first == BS_OPEN_NONE || o->at[i].ended < o->at[first].ended))
 			first = i;
 	return first;
+}
+
+/* ---- echoes that no counter tells ---- */
+
+void bs_echo_scan(struct bs_echo *e, const struct bs_scan_info *info, uint32_t contrasts)
+{
+	const bool untold = contrasts > 1 && contrasts <= info->echoes &&
+			    (!info->contrast.given || info->contrast.max == 0);
+
+	e->state = untold ? BS_ECHO_NONE : BS_ECHO_BY_COUNTER;
+}
+
+/* Counters that tell lines apart are those of the line before. */
+static bool is_same(const struct bs_echo *e, const struct bs_mrd_idx *idx)
+{
+	return memcmp(idx, &e->last, offsetof(struct bs_mrd_idx, segment)) == 0;
+}
+
+void bs_echo_decide(struct bs_echo *e, const struct bs_mrd_idx *idx)
+{
+	if (e->state <= BS_ECHO_FIRST && idx->contrast > 0)
+		e->state = BS_ECHO_BY_COUNTER;
+	if (e->state == BS_ECHO_FIRST)
+		e->state = is_same(e, idx) ? BS_ECHO_BY_ORDER : BS_ECHO_BY_COUNTER;
+}
+
+uint16_t bs_echo_next(const struct bs_echo *e, const struct bs_mrd_idx *idx, uint32_t contrasts)
+{
+	return e->state == BS_ECHO_BY_ORDER && is_same(e, idx)
+		       ? (uint16_t)((e->contrast + 1u) % contrasts)
+		       : idx->contrast;
+}
+
+bool bs_echo_breaks(const struct bs_echo *e, const struct bs_mrd_idx *idx, uint32_t contrasts)
+{
+	return e->state == BS_ECHO_BY_ORDER && e->contrast + 1u != contrasts &&
+	       (idx == NULL || !is_same(e, idx));
+}
+
+void bs_echo_came(struct bs_echo *e, const struct bs_mrd_idx *idx, uint16_t contrast)
+{
+	e->state = e->state == BS_ECHO_NONE ? BS_ECHO_FIRST : e->state;
+	e->last = *idx;
+	e->contrast = contrast;
 }

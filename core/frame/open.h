@@ -126,6 +126,32 @@ uint32_t bs_opens_over(const struct bs_opens *o);
 uint32_t bs_opens_missing(const struct bs_opens *o, uint32_t slot, uint32_t readouts,
 			  uint32_t *shutter);
 
+/*
+ * Echoes that no counter tells. Of a header with several TE whose contrasts are one, some senders
+ * say contrast 0 of every echo, and send a line's echoes one after the other: of lines in a row
+ * with equal counters the first is contrast 0, the next one 1, ... The first two lines of a scan
+ * tell whether it is so. scan -> { decide -> next -> breaks -> came }* -> breaks.
+ * Test: test/unit/core/frame/test_echo.c
+ */
+struct bs_echo {
+	enum { BS_ECHO_NONE, BS_ECHO_FIRST, BS_ECHO_BY_ORDER, BS_ECHO_BY_COUNTER } state;
+	struct bs_mrd_idx last; /* of the line before */
+	uint16_t contrast;      /* its */
+};
+
+/* So many contrasts may lie in lines that say 0. */
+void bs_echo_scan(struct bs_echo *e, const struct bs_scan_info *info, uint32_t contrasts);
+/* A line comes. */
+void bs_echo_decide(struct bs_echo *e, const struct bs_mrd_idx *idx);
+/* Its contrast, of so many. */
+uint16_t bs_echo_next(const struct bs_echo *e, const struct bs_mrd_idx *idx, uint32_t contrasts);
+/*
+ * The line before it (idx NULL: before the end) had more or fewer echoes: which was which is not
+ * known.
+ */
+bool bs_echo_breaks(const struct bs_echo *e, const struct bs_mrd_idx *idx, uint32_t contrasts);
+void bs_echo_came(struct bs_echo *e, const struct bs_mrd_idx *idx, uint16_t contrast);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,14 +6,12 @@
 
 #include "core/frame/averages.h"
 #include "core/frame/bands.h"
-#include "core/frame/echo.h"
 #include "core/frame/encoding.h"
 #include "core/flow/flow.h"
 #include "core/frame/lines.h"
 #include "core/frame/open.h"
 #include "core/frame/recon.h"
 
-struct bs_text;
 struct seat;
 
 /* A sliding window: which groups it has, by their number in the table. */
@@ -27,12 +25,12 @@ struct window {
 
 /* Beside each struct bs_open, used again for each frame there (and each group of a window). */
 struct frame {
-	uint32_t summed;         /* readouts that its rows are made of */
-	struct {                 /* of these, the rows that calibrate, and what they are made of */
+	uint32_t summed; /* readouts that its rows are made of */
+	struct {         /* of these, the rows that calibrate, and what they are made of */
 		uint32_t rows, summed;
 	} calibrating;
-	uint32_t again[2]; /* rows that came more than once: lines; calibration */
-	uint32_t spare;    /* readouts beyond all averages of their row */
+	uint32_t again[2];       /* rows that came more than once: lines; calibration */
+	uint32_t spare;          /* readouts beyond all averages of their row */
 	uint32_t strongest;      /* row; only where partial Fourier is completed */
 	float energy;            /* its */
 	const struct seat *seat; /* the engine that it began with */
@@ -89,7 +87,7 @@ struct bs_recon {
 		uint64_t lines;  /* of other numbers of echoes */
 		uint64_t before; /* images that had left when the first one was seen */
 	} broken;
-	bool several; /* calibration lines have come of averages that are summed */
+	bool several;                 /* calibration lines have come of averages that are summed */
 	uint64_t images, previews;    /* numbers of the last ones */
 	uint64_t passed;              /* images up to this number were handed on before */
 	const struct bs_share *share; /* NULL: all are made here */
@@ -98,6 +96,21 @@ struct bs_recon {
 	uint16_t series;
 	float fov_mm[3];
 };
+
+/* Previews have an engine of their own. */
+static inline bool bs_recon_previews_beside(const struct bs_recon *r)
+{
+	return r->preview_self != NULL && r->preview_self != r->seat[0].self;
+}
+
+/* All engines that a readout may go to, the protocol's own first; without an engine: none. */
+#define BS_SEATS 3
+static inline void bs_recon_seats(const struct bs_recon *r, struct seat to[BS_SEATS])
+{
+	to[0] = r->seat[0];
+	to[1] = r->seat[1];
+	to[2] = (struct seat){ bs_recon_previews_beside(r) ? r->preview : NULL, r->preview_self };
+}
 
 /* Its lines are told by the grid, and the header says which there are. */
 static inline bool bs_recon_has_lines(const struct bs_recon *r)
@@ -137,12 +150,6 @@ void bs_frame_weigh(const struct bs_recon *r, uint32_t slot, const struct bs_mrd
 int bs_frame_rest(struct bs_recon *r, uint32_t slot);
 /* All that image->head and the image's words say of a frame, but what making it tells. image.c */
 void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image);
-/* again.c: what came more often than others, in words. */
-void bs_frame_say_again(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image);
-/* Echoes that are told by their order, and did not come in it. */
-void bs_frame_say_broken(const struct bs_recon *r, struct bs_text *t);
-/* Averages that all rows of a frame are short of, where not calibration lines alone have several. */
-uint32_t bs_frame_fewer(const struct bs_recon *r, uint32_t slot, uint32_t rows);
 /* The scan's first readout, which tells it from others where its header does not. */
 void bs_recon_see(struct bs_recon *r, const struct bs_mrd_acq *head, const float *data);
 /* Behind that, once it is made: what it lacks. */

@@ -1,8 +1,10 @@
 /* core/frame/readout.c - see readout.h */
 #include "core/frame/readout.h"
 
+#include <string.h>
 #include <strings.h>
 
+#include "core/frame/recon.h"
 #include "core/plan/plan.h"
 #include "core/text.h"
 
@@ -57,7 +59,8 @@ bool bs_readout_short(const struct bs_protocol *p, const struct bs_mrd_acq *head
 	*at = from > 0 ? (uint32_t)from : 0;
 	return bs_plan_of(p).encode == BS_ENCODE_LINES && is_whole(p) &&
 	       (head->flags & BS_MRD_IS_REVERSE) == 0 && discarded < head->number_of_samples &&
-	       has + SHORT < p->samples && 2 * has > p->samples && head->center_sample > head->discard_pre &&
+	       has + SHORT < p->samples && 2 * has > p->samples &&
+	       head->center_sample > head->discard_pre &&
 	       head->center_sample < head->discard_pre + has && from >= 0 &&
 	       from + has <= p->samples;
 }
@@ -119,6 +122,77 @@ bool bs_readouts_untold(const struct bs_readouts *all, const struct bs_protocol 
 {
 	return all->doubtful && !p->epi_correct && p->reversed_center == BS_REVERSED_AUTO &&
 	       !is_siemens(info);
+}
+
+/* ---- samples ---- */
+
+void bs_admit_copy(const struct bs_protocol *p, struct bs_mrd_acq *head, uint32_t row, float *to,
+		   const void *from)
+{
+	const size_t has = (size_t)head->number_of_samples - head->discard_pre - head->discard_post;
+	const size_t n = head->number_of_samples;
+	const unsigned char *data = from;
+	uint32_t at;
+
+	if (row == BS_ROW_NONE || !bs_readout_short(p, head, &at)) {
+		memcpy(to, from, n * head->active_channels * 8);
+		return;
+	}
+	memset(to, 0, (size_t)p->samples * head->active_channels * 8);
+	for (size_t c = 0; c < head->active_channels; c++)
+		memcpy(to + 2 * (c * p->samples + at), data + (c * n + head->discard_pre) * 8,
+		       has * 8);
+	head->flags |= BS_MRD_FILLED;
+	head->user_int[0] = (int32_t)at;
+	head->user_int[1] = (int32_t)(at + has);
+	head->discard_pre = head->discard_post = 0;
+	head->number_of_samples = (uint16_t)p->samples;
+	head->center_sample = (uint16_t)bs_readout_center(p, false);
+}
+
+/* A sample later; before the first one lies the last of a line that is periodic, or nothing. */
+static void move_on(const struct bs_protocol *p, const struct bs_mrd_acq *head, float *data)
+{
+	const size_t last = 2 * ((size_t)p->samples - 1);
+
+	for (size_t c = 0; c < head->active_channels; c++) {
+		float *at = data + 2 * (c * head->number_of_samples + head->discard_pre);
+		const bool whole = p->samples == p->encoded[0];
+		const float first[2] = { whole ? at[last] : 0.0f, whole ? at[last + 1] : 0.0f };
+
+		memmove(at + 2, at, last * sizeof(*at));
+		at[0] = first[0];
+		at[1] = first[1];
+	}
+}
+
+void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *data)
+{
+	const size_t n = head->number_of_samples;
+	const uint16_t pre = head->discard_pre;
+
+	if (!(head->flags & BS_MRD_IS_REVERSE) ||
+	    (!bs_plan_on_grid(p) &&
+	     (head->trajectory_dimensions > 0 || p->traj.type == BS_TRAJ_FILE)))
+		return;
+	for (size_t c = 0; c < head->active_channels; c++)
+		for (size_t i = 0; i < n / 2; i++) {
+			float *a = data + 2 * (c * n + i);
+			float *b = data + 2 * (c * n + n - 1 - i);
+			const float kept[2] = { a[0], a[1] };
+
+			a[0] = b[0];
+			a[1] = b[1];
+			b[0] = kept[0];
+			b[1] = kept[1];
+		}
+	head->discard_pre = head->discard_post;
+	head->discard_post = pre;
+	if (head->center_sample != 0 && head->center_sample < n) /* 0: not said */
+		head->center_sample = (uint16_t)(n - 1 - head->center_sample);
+	if (n == (size_t)p->samples + head->discard_pre + head->discard_post &&
+	    bs_readout_late(p, head))
+		move_on(p, head, data);
 }
 
 /* ---- words ---- */

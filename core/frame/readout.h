@@ -32,8 +32,8 @@ uint32_t bs_readout_center(const struct bs_protocol *p, bool reversed);
 /* The line's center_sample may be read so. */
 bool bs_readout_fits(const struct bs_protocol *p, const struct bs_mrd_acq *head);
 /*
- * A forward line that lacks more than two samples of a whole one, less than half of it, wherever: its
- * center_sample tells. at: of the whole line, the first of those that it has.
+ * A forward line that lacks more than two samples of a whole one and less than half of them,
+ * wherever: its center_sample tells. at: of the whole line, the first of those that it has.
  */
 bool bs_readout_short(const struct bs_protocol *p, const struct bs_mrd_acq *head, uint32_t *at);
 /*
@@ -50,7 +50,7 @@ struct bs_readouts {
 	bool said, silent, beyond; /* 0: silent; N or more: beyond */
 	bool next;                 /* the sample behind k = 0 */
 	bool calibrates;           /* some are flagged for it */
-	uint32_t measured[2];      /* of lines that were filled up: samples, all have; 0, 0: of none */
+	uint32_t measured[2];      /* samples of all lines that were filled up; 0, 0: none was */
 };
 void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
 		     const struct bs_mrd_acq *turned);

@@ -16,25 +16,11 @@ bool bs_recon_stands_in(const struct bs_recon *r)
 	return r->seat[1].engine != NULL;
 }
 
-static bool has_preview_beside(const struct bs_recon *r)
-{
-	return r->preview_self != NULL && r->preview_self != r->seat[0].self;
-}
-
-/* All engines that a readout may go to, the protocol's own first; without an engine: none. */
-#define SEATS 3
-static void seats_of(const struct bs_recon *r, struct seat to[SEATS])
-{
-	to[0] = r->seat[0];
-	to[1] = r->seat[1];
-	to[2] = (struct seat){ has_preview_beside(r) ? r->preview : NULL, r->preview_self };
-}
-
 /* ---- a scan ---- */
 
 void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 {
-	struct seat seats[SEATS];
+	struct seat seats[BS_SEATS];
 
 	for (uint32_t i = 0; i < r->frames; i++) {
 		struct frame *f = &r->frame[i];
@@ -46,8 +32,8 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 		if (r->groups > 0)
 			memset(f->w.held, 0, r->groups);
 	}
-	seats_of(r, seats);
-	for (int i = 0; i < SEATS; i++)
+	bs_recon_seats(r, seats);
+	for (int i = 0; i < BS_SEATS; i++)
 		if (seats[i].engine != NULL && seats[i].engine->scan != NULL)
 			seats[i].engine->scan(seats[i].self);
 	memset(&r->kinds, 0, sizeof(r->kinds));
@@ -118,7 +104,7 @@ static int begin_engines(struct bs_recon *r, const struct frame *f, uint32_t slo
 {
 	int rc = f->seat->engine->begin(f->seat->self, slot);
 
-	if (rc == 0 && has_preview_beside(r))
+	if (rc == 0 && bs_recon_previews_beside(r))
 		rc = r->preview->begin(r->preview_self, slot);
 	return rc;
 }
@@ -159,7 +145,7 @@ static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const struct bs_
 	const size_t stride = head->number_of_samples;
 	int rc = own->engine->add(own->self, slot, row, k, from, stride);
 
-	if (rc == 0 && has_preview_beside(r))
+	if (rc == 0 && bs_recon_previews_beside(r))
 		rc = r->preview->add(r->preview_self, slot, row, k, from, stride);
 	return rc;
 }
@@ -167,11 +153,11 @@ static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const struct bs_
 static int add_beside(struct bs_recon *r, uint32_t slot, enum bs_kind kind, uint32_t row,
 		      const struct bs_mrd_acq *head, const float *data)
 {
-	struct seat seats[SEATS];
+	struct seat seats[BS_SEATS];
 	int rc = 0;
 
-	seats_of(r, seats);
-	for (int i = 0; rc == 0 && i < SEATS; i++)
+	bs_recon_seats(r, seats);
+	for (int i = 0; rc == 0 && i < BS_SEATS; i++)
 		if (seats[i].engine != NULL && seats[i].engine->side != NULL)
 			rc = seats[i].engine->side(seats[i].self, slot, kind, row, head,
 						   data + 2 * (size_t)head->discard_pre,
@@ -455,21 +441,6 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	return rc;
 }
 
-/* The other engines read the same data: they are waited for, so the first one's count is enough. */
-void bs_recon_reading(struct bs_recon *r, bool wait, uint64_t *made, uint64_t *read)
-{
-	const struct seat *own = &r->seat[0];
-	const struct seat *other = &r->seat[1];
-
-	if (other->engine != NULL && other->engine->reading != NULL)
-		other->engine->reading(other->self, true, made, read);
-	if (has_preview_beside(r) && r->preview->reading != NULL)
-		r->preview->reading(r->preview_self, true, made, read);
-	*made = *read = 0;
-	if (own->engine->reading != NULL)
-		own->engine->reading(own->self, wait, made, read);
-}
-
 void bs_recon_close(struct bs_recon *r)
 {
 	bool cut = false;
@@ -502,27 +473,6 @@ void bs_recon_lost(struct bs_recon *r)
 }
 
 /* ---- images ---- */
-
-uint32_t bs_recon_previews(const struct bs_recon *r)
-{
-	uint32_t n = 0;
-
-	for (uint32_t f = 0; f < r->frames; f++)
-		n += bs_frame_previews(r, f);
-	return n;
-}
-
-uint32_t bs_recon_ready(struct bs_recon *r)
-{
-	bs_flows_wait(&r->flows, &r->opens);
-	return bs_recon_previews(r) + r->opens.over;
-}
-
-void bs_recon_skip_previews(struct bs_recon *r)
-{
-	for (uint32_t f = 0; f < r->frames; f++)
-		r->frame[f].preview_due = false;
-}
 
 static int not_made(const struct bs_recon *r, const struct bs_recon_image *image, int rc,
 		    struct bs_fail *why)
@@ -629,31 +579,4 @@ int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadl
 		return make_image(r, slot, image, true, deadline_ns, why);
 	}
 	return 0;
-}
-
-int bs_recon_maps(struct bs_recon *r, struct bs_fail *why)
-{
-	struct seat seats[SEATS];
-	int rc = 0;
-
-	seats_of(r, seats);
-	for (int i = 0; i < SEATS; i++)
-		for (uint32_t s = 0; rc == 0 && s < r->p->slices; s++)
-			if (seats[i].engine != NULL && seats[i].engine->maps != NULL)
-				rc = seats[i].engine->maps(seats[i].self, s);
-	return rc == 0 ? 0
-		       : bs_fail(why, rc, "engine %s refused its maps", r->seat[0].engine->name);
-}
-
-bool bs_recon_imaged(const struct bs_recon *r)
-{
-	for (uint32_t i = 0; i < r->frames; i += r->opens.lanes) {
-		bool any = false;
-
-		for (uint32_t lane = 0; lane < r->opens.lanes; lane++)
-			any = any || r->frame[i + lane].imaged;
-		if (!any)
-			return false;
-	}
-	return true;
 }

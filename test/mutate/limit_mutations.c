@@ -249,7 +249,7 @@ const struct mutation limit_mutations[] = {
 	{ "13d", MIND, "CD", "GE's maxima: step 2 0, repetition and contrast 1", NULL, ge_maxima },
 	{ "14a", REFUSE, "CSEGID", "line 65530", NULL, one_line_wraps },
 	{ "15a", MIND, "CSED", "counters and limits from 1", NULL, counters_and_limits_from_one },
-	/* MARGE has no encoding, so no limits: a header that says 0 to n - 1 is another's, and line n
+	/* MARGE has no encoding, so no limits: those that say 0 to n - 1 are another's, and line n
 	 * may as well be one too many (16d) */
 	{ "15b", REFUSE, "CSED", "counters from 1, limits from 0", NULL, counters_from_one },
 	{ "16a", MIND, "C", "a phase more than said", add_phases, fewer_phases_said },

@@ -162,10 +162,11 @@ static void put_parallel(const struct bs_choice *c, const struct lines *l)
 	}
 	if (s->info.calibration == BS_CALIBRATION_INTERLEAVED && s->channels.max > 1 &&
 	    !has_center(s, s->present) && has_center(s, s->together)) {
-		bs_outline_put(c->out, "parallel", "\"grappa\"",
-			       "accelerated %u x %u, each repetition with other lines: what is left "
-			       "out is made by weights from the lines of several",
-			       r[0] > 0 ? r[0] : 1, r[1] > 0 ? r[1] : 1);
+		bs_outline_put(
+			c->out, "parallel", "\"grappa\"",
+			"accelerated %u x %u, each repetition with other lines: what is left "
+			"out is made by weights from the lines of several",
+			r[0] > 0 ? r[0] : 1, r[1] > 0 ? r[1] : 1);
 		bs_outline_put(c->out, "grappa.lacking", "\"zeros\"",
 			       "the first repetition leaves before there are any: it is partial");
 		return;

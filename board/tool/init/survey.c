@@ -9,7 +9,6 @@
 
 #include "board/tool/init/choose.h"
 #include "board/tool/init/turns.h"
-#include "core/frame/echo.h"
 #include "core/frame/recon.h"
 #include "core/frame/open.h"
 #include "core/frame/readout.h"
@@ -34,12 +33,12 @@ struct reading {
 	struct bs_survey *s;
 	struct bs_mrd_idx frame; /* of the first frame */
 	bool any;
-	float energy;          /* of the first frame's strongest line */
-	struct bs_mrd_idx last;  /* of the imaging readout before */
-	uint64_t last_path;      /* a hash of its */
-	struct bs_turns turns; /* all lines */
+	float energy;           /* of the first frame's strongest line */
+	struct bs_mrd_idx last; /* of the imaging readout before */
+	uint64_t last_path;     /* a hash of its */
+	struct bs_turns turns;  /* all lines */
 	struct bs_echo echo;
-	uint64_t *path;        /* hashes of the first frame's paths, sorted once used */
+	uint64_t *path; /* hashes of the first frame's paths, sorted once used */
 	uint32_t paths;
 	bool sorted;
 	struct first_navigator navigator[NAVIGATORS_MAX];
@@ -374,8 +373,6 @@ static void label_echo(struct reading *r, struct bs_mrd_idx *idx)
 	const struct bs_mrd_idx came = *idx;
 
 	bs_echo_decide(&r->echo, idx);
-	if (r->echo.state == BS_ECHO_BY_COUNTER)
-		return;
 	idx->contrast = bs_echo_next(&r->echo, &came, r->s->info.echoes);
 	bs_echo_came(&r->echo, &came, idx->contrast);
 }

@@ -32,9 +32,10 @@ struct bs_survey {
 	/* of imaging readouts */
 	struct bs_range samples; /* without discarded ones */
 	struct bs_range discarded, channels, dims, step[2];
-	struct bs_range middle; /* center_sample, discarded samples off, of forward ones that say it */
+	struct bs_range
+		middle; /* center_sample, discarded samples off, of forward ones that say it */
 	uint32_t slices, contrasts, averages, repetitions, sets, phases; /* largest, + 1 */
-	struct bs_range misfit; /* channels of readouts that are no line's (BS_MRD_MISFIT) */
+	struct bs_range misfit;        /* channels of readouts that are no line's (BS_MRD_MISFIT) */
 	struct bs_encodings_left left; /* readouts of encodings that no protocol has a use of */
 	uint64_t reversed, calibrates_too;
 	uint64_t astray; /* whose directions are not of length 1 */
