@@ -84,8 +84,7 @@ static void admit_lines(void)
 	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
 	      why.text);
 	h = line_head(3);
-	h.active_channels = 1;
-	info.channels = 0; /* where the header says how many, it is no line (test_encoding.c) */
+	h.active_channels = 1, info.channels = 0;
 	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
 	      why.text);
 	h = line_head(3);
@@ -373,8 +372,7 @@ static void admit_beside(void)
 	h.flags = BS_MRD_IS_NOISE;
 	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 && row == BS_ROW_NONE,
 	      "noise is of no slice");
-	h.active_channels = 1;
-	info.channels = 0; /* where the header says how many, it is no line (test_encoding.c) */
+	h.active_channels = 1, info.channels = 0;
 	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
 	      why.text);
 }
@@ -559,8 +557,7 @@ static void frames(void)
 	CHECK(bs_recon_pop(r, &image, INT64_MAX, &why) == 0, "no third image");
 
 	n = send(r, 0, 0, 1) + send(r, 1, 0, 1) + send(r, 1, 0, 1);
-	CHECK(n == 0 && send(r, 5, 0, 2) == BS_RECON_POP_FIRST,
-	      "the next repetition asks for a pop");
+	CHECK(n == 0 && send(r, 5, 0, 2) == BS_RECON_POP_FIRST, "the next asks for a pop");
 	CHECK(bs_recon_pop(r, &image, INT64_MAX, &why) == 1 && image.missing == 14 &&
 		      image.head.repetition == 1 && strstr(image.readout, "1 of 2 lines came more"),
 	      "the partial frame says what is missing, and what came again: %s", image.readout);
