@@ -387,6 +387,31 @@ static void calibration(void)
 	close_recon(&a);
 }
 
+/* Rows 0 and 1, of calibration, several times, the others once; lacks: one of them less often. */
+static void alone(bool lacks)
+{
+	struct bs_protocol p = protocol(2);
+	struct armed a;
+	int rc = 0;
+
+	p.parallel = BS_PARALLEL_GRAPPA;
+	p.uses = 1u << BS_KIND_CALIBRATION;
+	open_recon(&a, &p);
+	info.calibration = BS_CALIBRATION_EMBEDDED;
+	bs_recon_scan(a.r, &info);
+	for (uint32_t i = 0; i < (lacks ? 3u : 4u); i++)
+		rc |= send(&a, i / 2, i % 2, BS_MRD_IS_CALIBRATION);
+	for (uint32_t row = 2; row < ROWS; row++)
+		rc |= send(&a, 0, row, 0);
+	bs_recon_close(a.r);
+	CHECK(rc == 0 && pops(&a) && a.image.missing == (lacks ? ROWS - 1 : 0u) &&
+		      (a.image.lacks[0] != '\0') == lacks,
+	      "calibration alone has averages: %u lack, '%s'", a.image.missing, a.image.lacks);
+	CHECK(lacks != (strstr(a.image.readout, "calibration lines alone have averages") != NULL),
+	      "and that is said: '%s'", a.image.readout);
+	close_recon(&a);
+}
+
 /* What makes an image of its own: repetition, set, phase; average where they are kept apart. */
 static void keys(void)
 {
@@ -463,6 +488,8 @@ int main(void)
 	crowd();
 	by_header();
 	calibration();
+	alone(false);
+	alone(true);
 	keys();
 	interleaved();
 	return check_done();
