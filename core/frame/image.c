@@ -140,7 +140,8 @@ static const char *elsewhere(const struct bs_recon *r, uint32_t slot, char *out,
 	else if (r->broken.lines > 0)
 		(void)snprintf(out, cap, "did not come in the order of echoes");
 	else if (r->misfit.count > 0)
-		(void)snprintf(out, cap, "did not come as the header has them");
+		(void)snprintf(out, cap, "did not come as the header has them%s",
+			       r->opens.lost ? ", or were refused" : "");
 	else
 		return NULL;
 	return out;

@@ -195,7 +195,7 @@ static void spoil_line(struct scan *s)
 	const struct line *l = &s->lines[s->count / 2];
 
 	s->frames[l->frame].came[l->kz * s->plan.ny + l->ky] = 0;
-	s->lines_refused = 1;
+	s->lines_refused++;
 }
 
 static void no_samples(struct scan *s)
