@@ -228,6 +228,8 @@ static bool is_true(const struct scan *s, const struct frame *f, const char *rea
 
 	if (strstr(reason, " did not come again") != NULL)
 		return s->again;
+	if (strstr(reason, "since more frames began than may be open") != NULL)
+		return s->other_protocol;
 	if (strstr(reason, "did not come in the order of echoes") != NULL)
 		return s->relabeled;
 	if (strstr(reason, "which is which is not known") != NULL)
