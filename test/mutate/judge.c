@@ -256,7 +256,7 @@ static bool is_true(const struct scan *s, const struct frame *f, const char *rea
 	if (sscanf(reason, "lines %u to %u of %u", &a, &b, &n) == 3)
 		return s->limits_lie || s->center_untold || f == NULL || is_absent(s, f, 0, a, b);
 	if (sscanf(reason, "partitions %u to %u of %u", &a, &b, &n) == 3)
-		return s->limits_lie || f == NULL || is_absent(s, f, 1, a, b);
+		return s->limits_lie || s->center_untold || f == NULL || is_absent(s, f, 1, a, b);
 	if (strstr(reason, "outside of an ellipse") != NULL)
 		return s->plan.elliptical;
 	if (strstr(reason, "(lower resolution)") != NULL)

@@ -73,8 +73,15 @@ static void center_one_late(struct scan *s)
 	l->head.center_sample++;
 }
 
+/* Without user[] the limits' center stands, which is not that of lines that begin later. */
+static void forget_center(struct scan *s)
+{
+	s->center_untold = s->plan.skip > 0 || s->plan.skip_parts > 0;
+}
+
 static void without_user(struct scan *s)
 {
+	forget_center(s);
 	EACH_IMAGING(s, l)
 	memset(l->head.idx.user, 0, sizeof(l->head.idx.user));
 }
@@ -82,13 +89,13 @@ static void without_user(struct scan *s)
 static void center_told_by_limits(struct scan *s)
 {
 	without_user(s);
+	s->center_untold = false;
 	s->header.limit[LIMIT_STEP1].center = s->plan.ny / 2 - s->plan.skip;
 }
 
 static void center_untold(struct scan *s)
 {
 	without_user(s);
-	s->center_untold = s->plan.skip > 0;
 }
 
 static void no_limits(struct scan *s)
@@ -134,6 +141,7 @@ static void one_line_wraps(struct scan *s)
 
 static void counters_from_one(struct scan *s)
 {
+	forget_center(s);
 	EACH_IMAGING(s, l)
 	{
 		l->head.idx.kspace_encode_step_1++;
