@@ -266,21 +266,6 @@ void bs_recon_disarm(struct bs_recon *r)
 	free(r);
 }
 
-/* The other engines read the same data: they are waited for, so the first one's count is enough. */
-void bs_recon_reading(struct bs_recon *r, bool wait, uint64_t *made, uint64_t *read)
-{
-	const struct seat *own = &r->seat[0];
-	const struct seat *other = &r->seat[1];
-
-	if (other->engine != NULL && other->engine->reading != NULL)
-		other->engine->reading(other->self, true, made, read);
-	if (bs_recon_previews_beside(r) && r->preview->reading != NULL)
-		r->preview->reading(r->preview_self, true, made, read);
-	*made = *read = 0;
-	if (own->engine->reading != NULL)
-		own->engine->reading(own->self, wait, made, read);
-}
-
 int bs_recon_maps(struct bs_recon *r, struct bs_fail *why)
 {
 	struct seat seats[BS_SEATS];

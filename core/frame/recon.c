@@ -441,6 +441,21 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	return rc;
 }
 
+/* The other engines read the same data: they are waited for, so the first one's count is enough. */
+void bs_recon_reading(struct bs_recon *r, bool wait, uint64_t *made, uint64_t *read)
+{
+	const struct seat *own = &r->seat[0];
+	const struct seat *other = &r->seat[1];
+
+	if (other->engine != NULL && other->engine->reading != NULL)
+		other->engine->reading(other->self, true, made, read);
+	if (bs_recon_previews_beside(r) && r->preview->reading != NULL)
+		r->preview->reading(r->preview_self, true, made, read);
+	*made = *read = 0;
+	if (own->engine->reading != NULL)
+		own->engine->reading(own->self, wait, made, read);
+}
+
 void bs_recon_close(struct bs_recon *r)
 {
 	bool cut = false;
