@@ -34,9 +34,9 @@ struct reading {
 	struct bs_mrd_idx frame; /* of the first frame */
 	bool any;
 	float energy;           /* of the first frame's strongest line */
-	struct bs_mrd_idx last; /* of the imaging readout before */
-	uint64_t last_path;     /* a hash of its */
-	struct bs_turns turns;  /* all lines */
+	struct bs_mrd_idx last; /* of the imaging readout before; a hash of its path */
+	uint64_t last_path;
+	struct bs_turns turns; /* all lines */
 	struct bs_echo echo;
 	uint64_t *path; /* hashes of the first frame's paths, sorted once used */
 	uint32_t paths;
@@ -147,9 +147,7 @@ static bool of_table(const struct bs_mrd_idx *idx)
 /* But for the set it is as the one before, and the header has one set. */
 static bool is_next_piece(const struct reading *r, const struct bs_mrd_idx *idx)
 {
-	const struct bs_limit *sets = &r->s->info.set;
-
-	return (!sets->given || sets->max == 0) && idx->set == r->last.set + 1u &&
+	return r->s->info.set.max == 0 && idx->set == r->last.set + 1u &&
 	       memcmp(idx, &r->last, offsetof(struct bs_mrd_idx, set)) == 0;
 }
 
@@ -277,8 +275,7 @@ static int put_imaging(struct reading *r, const struct bs_recorded *acq, struct 
 	s->first_readouts += same_image(&h->idx, &r->frame);
 	widen(&s->samples, h->number_of_samples - discarded);
 	widen(&s->discarded, discarded);
-	if ((h->flags & BS_MRD_IS_REVERSE) == 0 && h->center_sample > h->discard_pre &&
-	    h->center_sample < h->number_of_samples)
+	if ((h->flags & BS_MRD_IS_REVERSE) == 0 && h->center_sample > h->discard_pre)
 		widen(&s->middle, (uint32_t)h->center_sample - h->discard_pre);
 	widen(&s->channels, h->active_channels);
 	widen(&s->dims, h->trajectory_dimensions);
