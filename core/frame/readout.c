@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/frame/recon.h"
+#include "core/frame/intake.h"
 #include "core/plan/plan.h"
 #include "core/text.h"
 
@@ -148,51 +148,6 @@ void bs_admit_copy(const struct bs_protocol *p, struct bs_mrd_acq *head, uint32_
 	head->discard_pre = head->discard_post = 0;
 	head->number_of_samples = (uint16_t)p->samples;
 	head->center_sample = (uint16_t)bs_readout_center(p, false);
-}
-
-/* A sample later; before the first one lies the last of a line that is periodic, or nothing. */
-static void move_on(const struct bs_protocol *p, const struct bs_mrd_acq *head, float *data)
-{
-	const size_t last = 2 * ((size_t)p->samples - 1);
-
-	for (size_t c = 0; c < head->active_channels; c++) {
-		float *at = data + 2 * (c * head->number_of_samples + head->discard_pre);
-		const bool whole = p->samples == p->encoded[0];
-		const float first[2] = { whole ? at[last] : 0.0f, whole ? at[last + 1] : 0.0f };
-
-		memmove(at + 2, at, last * sizeof(*at));
-		at[0] = first[0];
-		at[1] = first[1];
-	}
-}
-
-void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *data)
-{
-	const size_t n = head->number_of_samples;
-	const uint16_t pre = head->discard_pre;
-
-	if (!(head->flags & BS_MRD_IS_REVERSE) ||
-	    (!bs_plan_on_grid(p) &&
-	     (head->trajectory_dimensions > 0 || p->traj.type == BS_TRAJ_FILE)))
-		return;
-	for (size_t c = 0; c < head->active_channels; c++)
-		for (size_t i = 0; i < n / 2; i++) {
-			float *a = data + 2 * (c * n + i);
-			float *b = data + 2 * (c * n + n - 1 - i);
-			const float kept[2] = { a[0], a[1] };
-
-			a[0] = b[0];
-			a[1] = b[1];
-			b[0] = kept[0];
-			b[1] = kept[1];
-		}
-	head->discard_pre = head->discard_post;
-	head->discard_post = pre;
-	if (head->center_sample != 0 && head->center_sample < n) /* 0: not said */
-		head->center_sample = (uint16_t)(n - 1 - head->center_sample);
-	if (n == (size_t)p->samples + head->discard_pre + head->discard_post &&
-	    bs_readout_late(p, head))
-		move_on(p, head, data);
 }
 
 /* ---- words ---- */

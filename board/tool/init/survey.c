@@ -363,7 +363,8 @@ static void mark(struct bs_survey *s, struct bs_mrd_acq *head)
 					  .samples = samples };
 
 	bs_encoding_mark(&like, &s->info, head);
-	bs_encodings_see(&s->left, head, 0);
+	if ((head->flags & BS_MRD_OF_ANOTHER) != 0)
+		bs_encodings_see(&s->left, head, 0);
 	if (head->flags & BS_MRD_MISFIT)
 		widen(&s->misfit, head->active_channels);
 }
