@@ -380,8 +380,7 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 
 	*row = BS_ROW_NONE;
 	bs_kind_sort(head, p->coils, line_samples(p, head));
-	if (head->encoding_space_ref > 0 || (head->flags & BS_MRD_OF_ANOTHER) != 0)
-		bs_encoding_mark(p, info, head);
+	bs_encoding_mark(p, info, head);
 	kind = bs_mrd_kind(head->flags);
 	line = kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION;
 	if (line && head->encoding_space_ref > 0 && head->encoding_space_ref >= info->encodings)
