@@ -126,10 +126,9 @@ static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 	if (r->averages != NULL)
 		bs_averages_begin(r->averages, slot);
 	bs_opens_begin(&r->opens, slot, &key);
-	f->summed = f->spare = 0;
+	f->summed = f->spare = f->strongest = 0;
 	memset(&f->calibrating, 0, sizeof(f->calibrating));
 	memset(f->again, 0, sizeof(f->again));
-	f->strongest = 0;
 	f->energy = 0.0f;
 	f->preview_due = false;
 	f->first = *head;
