@@ -81,6 +81,8 @@ struct bs_report {
 	bool gridded;        /* in: by the gridding that replaces a solve (core/frame/recon.h) */
 	uint32_t unknown;    /* in: axes that partial Fourier leaves (core/frame/center.h) */
 	struct bs_flow flow; /* in: output velocity */
+	uint64_t order;      /* in: of frames that differ in contrast alone the same; of later ones
+			      * of a slice more (core/frame/image.c) */
 	uint32_t iterations; /* made; 0 for direct methods */
 	double residual;     /* relative, after them */
 	bool deadline_stop;  /* the next iteration would not have fitted */

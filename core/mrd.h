@@ -35,6 +35,10 @@
 #define BS_MRD_IS_STABILIZATION     BS_MRD_FLAG(31)
 /* None of the standard's: of an encoding that the protocol does not use (core/frame/encoding.h) */
 #define BS_MRD_OF_ANOTHER BS_MRD_FLAG(48)
+/* Likewise: of other channels than the header says, or empty */
+#define BS_MRD_MISFIT BS_MRD_FLAG(47)
+/* Likewise: filled up with zeros; user_int[0] to user_int[1] - 1 were measured (bs_admit_copy) */
+#define BS_MRD_FILLED BS_MRD_FLAG(46)
 
 #pragma pack(push, 2)
 struct bs_mrd_idx {
@@ -125,6 +129,7 @@ struct bs_scan_info {
 	uint32_t encodings;   /* number of <encoding> elements */
 	float tr_ms;          /* sequenceParameters/TR, the largest of several */
 	float te_ms[2];       /* sequenceParameters/TE, the first two */
+	uint32_t echoes;      /* how many TE are above 0 */
 	float venc;           /* userParameterDouble VENC_0, cm/s */
 	float venc_range[2];  /* the least and the largest of VENC_0, VENC_1, ... */
 	uint32_t bits_stored; /* userParameterLong BitsStored, of images that go back */

@@ -271,3 +271,16 @@ void bs_recon_disarm(struct bs_recon *r)
 	bs_opens_free(&r->opens);
 	free(r);
 }
+
+int bs_recon_maps(struct bs_recon *r, struct bs_fail *why)
+{
+	struct seat seats[BS_SEATS];
+	int rc = 0;
+
+	bs_recon_seats(r, seats);
+	for (int i = 0; i < BS_SEATS; i++)
+		for (uint32_t s = 0; rc == 0 && s < r->p->slices; s++)
+			if (seats[i].engine != NULL && seats[i].engine->maps != NULL)
+				rc = seats[i].engine->maps(seats[i].self, s);
+	return rc == 0 ? 0 : bs_fail(why, rc, "engine %s refused its maps", r->seat[0].name);
+}

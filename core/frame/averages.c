@@ -156,6 +156,18 @@ static void make_mean(struct bs_averages *a, struct frame *f, uint32_t row, stru
 	*r = (struct row){ .first = NONE };
 }
 
+/* One more of the row, at its place among the others. */
+static void take_item(struct frame *f, struct row *r, uint32_t *link, uint16_t average)
+{
+	const uint32_t item = f->free;
+
+	f->free = f->item[item].next;
+	f->kept++;
+	f->item[item] = (struct item){ *link, average };
+	*link = item;
+	r->count++;
+}
+
 int bs_averages_put(struct bs_averages *a, uint32_t frame, uint32_t row,
 		    const struct bs_mrd_acq *head, const float *data, size_t coil_stride,
 		    struct bs_mean *mean, struct bs_fail *why)
@@ -165,29 +177,24 @@ int bs_averages_put(struct bs_averages *a, uint32_t frame, uint32_t row,
 	struct frame *f = &a->frame[frame];
 	struct row *r = &f->row[row];
 	uint32_t *link = &r->first;
-	uint32_t item;
+	bool again;
 
 	while (*link != NONE && f->item[*link].average < average)
 		link = &f->item[*link].next;
-	if (*link != NONE && f->item[*link].average == average)
-		return bs_fail(why, BS_ERR_INDEX,
-			       "acquisition %u: average %u of readout %u is in the frame already",
-			       head->scan_counter, average, row);
-	if (f->kept + 1 == a->items && r->count + 1u < a->expected)
+	again = *link != NONE && f->item[*link].average == average;
+	if (!again && f->kept + 1 == a->items && r->count + 1u < a->expected)
 		return bs_fail(why, BS_ERR_INDEX,
 			       "acquisition %u: averages of more than the %u readouts of a frame "
 			       "of protocol '%s'",
 			       head->scan_counter, a->p->readouts, a->p->name);
-	item = f->free;
-	f->free = f->item[item].next;
-	f->kept++;
-	f->item[item] = (struct item){ *link, average };
-	*link = item;
+	if (!again)
+		take_item(f, r, link, average);
 	for (size_t c = 0; c < a->p->coils; c++)
-		memcpy(samples_of(a, f, item) + c * line, data + 2 * c * coil_stride,
+		memcpy(samples_of(a, f, *link) + c * line, data + 2 * c * coil_stride,
 		       line * sizeof(*data));
-	r->count++;
 	r->calibrates |= (head->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO)) != 0;
+	if (again)
+		return BS_AVERAGES_AGAIN;
 	if (r->count < a->expected)
 		return 0;
 	make_mean(a, f, row, mean);

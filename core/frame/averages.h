@@ -46,8 +46,10 @@ void bs_averages_scan(struct bs_averages *a, uint32_t expected);
 void bs_averages_begin(struct bs_averages *a, uint32_t frame);
 /*
  * data: of the first coil's first sample. 1: the row has all of its averages, *mean is made. 0: it
- * is kept. BS_ERR_INDEX: this average of the row has come, or there is no room for one more row.
+ * is kept. BS_AVERAGES_AGAIN: in place of the readout of the same number that is kept already.
+ * BS_ERR_INDEX: there is no room for one more row.
  */
+#define BS_AVERAGES_AGAIN 2
 int bs_averages_put(struct bs_averages *a, uint32_t frame, uint32_t row,
 		    const struct bs_mrd_acq *head, const float *data, size_t coil_stride,
 		    struct bs_mean *mean, struct bs_fail *why);

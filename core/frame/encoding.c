@@ -64,6 +64,14 @@ static bool calibrates(const struct bs_protocol *p, const struct bs_scan_info *i
 	       is_line(p, info, head);
 }
 
+/* A body coil's between an array's; one that holds nothing. */
+static bool is_misfit(const struct bs_protocol *p, const struct bs_scan_info *info,
+		      const struct bs_mrd_acq *head)
+{
+	return head->number_of_samples == 0 || head->active_channels == 0 ||
+	       (info->channels == p->coils && head->active_channels != p->coils);
+}
+
 void bs_encoding_mark(const struct bs_protocol *p, const struct bs_scan_info *info,
 		      struct bs_mrd_acq *head)
 {
@@ -71,8 +79,12 @@ void bs_encoding_mark(const struct bs_protocol *p, const struct bs_scan_info *in
 	enum bs_kind kind;
 	bool fits = false;
 
-	head->flags &= ~BS_MRD_OF_ANOTHER;
+	head->flags &= ~(BS_MRD_OF_ANOTHER | BS_MRD_MISFIT | BS_MRD_FILLED);
 	kind = bs_mrd_kind(head->flags);
+	if (kind != BS_KIND_NOISE && is_misfit(p, info, head)) {
+		head->flags |= BS_MRD_MISFIT;
+		return;
+	}
 	if (head->encoding_space_ref == 0 || head->encoding_space_ref >= info->encodings ||
 	    (kind != BS_KIND_IMAGING && kind != BS_KIND_CALIBRATION &&
 	     kind != BS_KIND_PHASE_CORRECTION))

@@ -32,7 +32,10 @@ static inline const struct bs_mrd_encoding *bs_encoding_of(const struct bs_scan_
 									    : NULL;
 }
 
-/* Sets BS_MRD_OF_ANOTHER in head, or takes it away. */
+/*
+ * Sets BS_MRD_OF_ANOTHER in head, or takes it away; and BS_MRD_MISFIT, of any encoding, where a
+ * readout has other channels than header and protocol, or no channel, or no sample.
+ */
 void bs_encoding_mark(const struct bs_protocol *p, const struct bs_scan_info *info,
 		      struct bs_mrd_acq *head);
 

@@ -71,6 +71,8 @@ void bs_frame_weigh(const struct bs_recon *r, uint32_t slot, const struct bs_mrd
 		return;
 	energy = bs_center_energy(data + 2 * (size_t)head->discard_pre, head->number_of_samples,
 				  r->p->coils, r->p->samples);
+	if (row == f->strongest && r->opens.at[slot].row[row] != 0)
+		f->energy = energy; /* it came again, and the last counts */
 	if (energy < f->energy ||
 	    (energy == f->energy && row >= f->strongest && r->opens.at[slot].have > 0))
 		return;
@@ -208,6 +210,11 @@ static const char *elsewhere(const struct bs_recon *r, uint32_t slot, char *out,
 	else if (r->opens.at[slot].again)
 		(void)snprintf(out, cap,
 			       "did not come again: a frame with these counters was whole before");
+	else if (r->broken.lines > 0)
+		(void)snprintf(out, cap, "did not come in the order of echoes");
+	else if (r->misfit.count > 0)
+		(void)snprintf(out, cap, "did not come as the header has them%s",
+			       r->opens.lost ? ", or were refused" : "");
 	else
 		return NULL;
 	return out;
@@ -223,6 +230,85 @@ static uint32_t shut_by_number(const struct bs_recon *r, uint32_t slot)
 		       : 0;
 }
 
+/*
+ * Each calibration line has all averages, each other line came once, and nothing was lost on its
+ * way: the header's averages are those of calibration.
+ */
+static bool is_several_by_calibration(const struct bs_recon *r, const struct frame *f,
+				      uint32_t rows)
+{
+	const uint32_t others = rows - f->calibrating.rows;
+
+	return r->several && !r->opens.lost &&
+	       f->calibrating.summed == f->calibrating.rows * r->expected &&
+	       f->summed - f->calibrating.summed == others;
+}
+
+/* Averages that rows are short of, where not calibration lines alone have several. */
+static uint32_t fewer(const struct bs_recon *r, uint32_t slot, uint32_t rows)
+{
+	const struct frame *f = &r->frame[slot];
+
+	return r->averages == NULL || is_several_by_calibration(r, f, rows)
+		       ? 0
+		       : rows * r->expected - f->summed;
+}
+
+/* One of a frame may have been bad. Of most of them: a counter is not told, and images mix. */
+static void say_lines(struct bs_text *t, const char *what, uint32_t again, uint32_t of)
+{
+	if (again > 0)
+		bs_text_put(t,
+			    "%s%u of %u %s came more than once: the last of each is in the image",
+			    bs_text_between(t), again, of, what);
+}
+
+/* Echoes that are told by their order, and did not come in it. */
+static void say_broken(const struct bs_recon *r, struct bs_text *t)
+{
+	bs_text_put(
+		t,
+		"%sno counter tells the %u echoes of a line, and %llu line%s more or fewer: which "
+		"is which is not known",
+		bs_text_between(t), r->p->contrasts, (unsigned long long)r->broken.lines,
+		r->broken.lines == 1 ? " had" : "s had");
+}
+
+/* What came more often than other lines, or not as it should. */
+static void say_again(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image)
+{
+	const struct frame *f = &r->frame[slot];
+	const uint32_t rows = r->opens.at[slot].have;
+	const bool most = 2 * f->again[0] > rows;
+	struct bs_text lacks = { image->lacks, sizeof(image->lacks), strlen(image->lacks), false };
+	struct bs_text t = { image->readout, sizeof(image->readout), strlen(image->readout),
+			     false };
+
+	if (image->preview || r->groups > 0)
+		return;
+	say_lines(most ? &lacks : &t,
+		  most ? "lines (no counter tells what they differ in)" : "lines", f->again[0],
+		  rows);
+	say_lines(&t, "lines, of calibration,", f->again[1], rows);
+	if (f->spare > 0)
+		bs_text_put(
+			&t,
+			"%s%u readouts came when their lines had all averages, and are left out",
+			bs_text_between(&t), f->spare);
+	if (r->broken.lines > 0)
+		say_broken(r, &lacks);
+	else if (r->echo.state == BS_ECHO_BY_ORDER)
+		bs_text_put(&t, "%sno counter tells the %u echoes of a line: their order does",
+			    bs_text_between(&t), r->p->contrasts);
+	if (r->misfit.count > 0)
+		bs_text_put(&t, "%s%llu readout%s left out, the last of %u channels and %u samples",
+			    bs_text_between(&t), (unsigned long long)r->misfit.count,
+			    r->misfit.count == 1 ? " is" : "s are", r->misfit.channels,
+			    r->misfit.samples);
+	if (r->averages != NULL && is_several_by_calibration(r, f, rows))
+		bs_text_put(&t, "%scalibration lines alone have averages", bs_text_between(&t));
+}
+
 /* What the image holds, and what it lacks. */
 static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image)
 {
@@ -236,8 +322,9 @@ static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_im
 				.readouts = rows,
 				.how = elsewhere(r, slot, how, sizeof(how)),
 				.averages = r->expected,
-				.fewer = sums ? rows * r->expected - f->summed : 0,
+				.fewer = fewer(r, slot, rows),
 				.center = &r->center,
+				.measured = { r->readouts.measured[0], r->readouts.measured[1] },
 				.unknown = unknown_axes(r, slot, image->preview),
 				.strongest = f->strongest };
 
@@ -246,6 +333,8 @@ static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_im
 	image->readouts = sums ? f->summed : rows;
 	image->missing = bs_held_absent(&held);
 	image->elsewhere = held.how != NULL;
+	if (held.how == NULL && r->opens.lost)
+		held.how = "did not come or were refused";
 	image->report.unknown = held.unknown;
 	image->lacks[0] = image->zeros[0] = '\0';
 	if (!image->preview && !bs_lacks_nothing(r->p, &r->info, &held)) {
@@ -277,6 +366,11 @@ const char *bs_recon_words(const struct bs_recon *r, char *out, size_t cap)
 	    bs_encodings_words(left, sizeof(left), &r->others, &r->info, true)[0] != '\0')
 		bs_text_put(&t, "%simages up to %llu left before it was known: %s",
 			    bs_text_between(&t), (unsigned long long)r->others.before, left);
+	if (r->broken.lines > 0 && r->broken.before > 0) {
+		say_broken(r, &t);
+		bs_text_put(&t, "; images 1 to %llu left before it was known",
+			    (unsigned long long)r->broken.before);
+	}
 	return out;
 }
 
@@ -315,12 +409,23 @@ void bs_frame_say_left(struct bs_recon_image *image)
 			       n > 0 ? "; " : "", image->report.why.text);
 }
 
+/* By repetition, average, phase and set, and the encoding. */
+static uint64_t order_of(const struct bs_recon *r, const struct bs_mrd_acq *a)
+{
+	const uint64_t average = r->averages == NULL ? a->idx.average & 0x1fffu : 0;
+
+	return (uint64_t)a->idx.repetition << 48 | average << 35 |
+	       (uint64_t)(a->encoding_space_ref & 7u) << 32 | (uint64_t)a->idx.phase << 16 |
+	       a->idx.set;
+}
+
 void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image)
 {
 	const struct frame *f = &r->frame[slot];
 
 	if (r->flows.places > 0)
 		bs_flows_aim(&r->flows, &f->first.idx, image);
+	image->report.order = order_of(r, &f->first);
 	fill_head(r, f, image);
 	image->kinds = r->kinds;
 	image->prepared = r->prepared;
@@ -338,6 +443,7 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 	if (r->p->plan.on_grid)
 		(void)bs_readouts_words(image->readout, sizeof(image->readout), &r->readouts, r->p,
 					&r->info, r->corrected.epi_shift);
+	say_again(r, slot, image);
 	image->corrected = r->corrected;
 	image->earlier = r->earlier;
 	image->own = r->opens.at[slot].own;
@@ -345,4 +451,38 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 	image->last_scan_counter = f->last.scan_counter;
 	if (r->flows.places > 0)
 		bs_flows_say(&r->flows, &f->first.idx, image);
+}
+
+uint32_t bs_recon_previews(const struct bs_recon *r)
+{
+	uint32_t n = 0;
+
+	for (uint32_t f = 0; f < r->frames; f++)
+		n += bs_frame_previews(r, f);
+	return n;
+}
+
+uint32_t bs_recon_ready(struct bs_recon *r)
+{
+	bs_flows_wait(&r->flows, &r->opens);
+	return bs_recon_previews(r) + r->opens.over;
+}
+
+void bs_recon_skip_previews(struct bs_recon *r)
+{
+	for (uint32_t f = 0; f < r->frames; f++)
+		r->frame[f].preview_due = false;
+}
+
+bool bs_recon_imaged(const struct bs_recon *r)
+{
+	for (uint32_t i = 0; i < r->frames; i += r->opens.lanes) {
+		bool any = false;
+
+		for (uint32_t lane = 0; lane < r->opens.lanes; lane++)
+			any = any || r->frame[i + lane].imaged;
+		if (!any)
+			return false;
+	}
+	return true;
 }

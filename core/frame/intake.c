@@ -7,6 +7,7 @@
 #include "core/frame/averages.h"
 #include "core/frame/center.h"
 #include "core/frame/encoding.h"
+#include "core/frame/readout.h"
 #include "core/frame/recon.h"
 #include "core/protocol.h"
 #include "core/traj/delay.h"
@@ -34,12 +35,14 @@ static int check_index(const struct bs_protocol *p, const struct bs_scan_info *i
 static int check_sizes(const struct bs_protocol *p, const struct bs_mrd_acq *h, struct bs_fail *why)
 {
 	uint32_t discarded = (uint32_t)h->discard_pre + h->discard_post;
+	uint32_t at;
 
 	if (h->active_channels != p->coils)
 		return bs_fail(why, BS_ERR_SIZE,
 			       "acquisition %u: %u channels, protocol '%s' has %u", h->scan_counter,
 			       h->active_channels, p->name, p->coils);
-	if (h->number_of_samples < discarded || h->number_of_samples - discarded != p->samples)
+	if (!bs_readout_short(p, h, &at) &&
+	    (h->number_of_samples < discarded || h->number_of_samples - discarded != p->samples))
 		return bs_fail(why, BS_ERR_SIZE,
 			       "acquisition %u: %u samples less %u discarded, protocol '%s' has %u",
 			       h->scan_counter, h->number_of_samples, discarded, p->name,
@@ -317,6 +320,7 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 {
 	struct bs_center c;
 	int64_t line[2];
+	uint32_t at;
 
 	bs_center_place(line, &c, &p->encoded[1], info, h);
 	for (int i = 0; i < 2; i++) {
@@ -330,7 +334,7 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 				       (long long)line[i] + c.line[i] - size / 2, c.line[i], size);
 	}
 	/* A center that says otherwise would shift the image. */
-	if (!bs_readout_fits(p, h)) {
+	if (!bs_readout_short(p, h, &at) && !bs_readout_fits(p, h)) {
 		const bool reversed = (h->flags & BS_MRD_IS_REVERSE) != 0;
 
 		return bs_fail(why, BS_ERR_SIZE,
@@ -356,6 +360,16 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 	return 0;
 }
 
+/* Of a line that is like this one; not counting what is discarded. */
+static uint32_t line_samples(const struct bs_protocol *p, const struct bs_mrd_acq *head)
+{
+	uint32_t at;
+
+	return bs_readout_short(p, head, &at)
+		       ? (uint32_t)head->number_of_samples - head->discard_pre - head->discard_post
+		       : p->samples;
+}
+
 int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 		 const struct bs_scan_info *info, struct bs_mrd_acq *head, const void *traj,
 		 const void *data, uint32_t *row, struct bs_fail *why)
@@ -365,9 +379,8 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 	int rc;
 
 	*row = BS_ROW_NONE;
-	bs_kind_sort(head, p->coils, p->samples);
-	if (head->encoding_space_ref > 0 || (head->flags & BS_MRD_OF_ANOTHER) != 0)
-		bs_encoding_mark(p, info, head);
+	bs_kind_sort(head, p->coils, line_samples(p, head));
+	bs_encoding_mark(p, info, head);
 	kind = bs_mrd_kind(head->flags);
 	line = kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION;
 	if (line && head->encoding_space_ref > 0 && head->encoding_space_ref >= info->encodings)
@@ -472,7 +485,7 @@ void bs_intake_put(const struct bs_intake *in, struct bs_mrd_acq *head, uint32_t
 		bs_noise_gram(place, head, data);
 	if (!is_kept(in->p, head))
 		return;
-	memcpy(samples, data, bs_path_at(head) * sizeof(*samples));
+	bs_admit_copy(in->p, head, row, samples, data);
 	bs_admit_turn(in->p, head, samples);
 	if (in->p->plan.streams && row != BS_ROW_NONE)
 		bs_admit_path(in->p, in->info, head, traj, samples + bs_path_at(head));

@@ -68,6 +68,14 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 int bs_admit_dwell(const struct bs_protocol *p, const struct bs_mrd_acq *head, struct bs_fail *why);
 
 /*
+ * Its samples, to where there is room for the protocol's and for those that are discarded. A short
+ * line (bs_readout_short) becomes a whole one: zeros around it, flag BS_MRD_FILLED. Before
+ * bs_admit_turn.
+ */
+void bs_admit_copy(const struct bs_protocol *p, struct bs_mrd_acq *head, uint32_t row, float *to,
+		   const void *from);
+
+/*
  * An admitted readout that was sampled from +k to -k (MRD flag 22) is put into the order of k: its
  * samples in place, and head's center_sample and discarded samples accordingly. Between admission
  * and bs_recon_readout, once. Nothing is done where a trajectory says, in the order of sampling,

@@ -45,7 +45,7 @@ struct bs_kinds {
  */
 static inline enum bs_kind bs_mrd_kind(uint64_t flags)
 {
-	if (flags & BS_MRD_OF_ANOTHER)
+	if (flags & (BS_MRD_OF_ANOTHER | BS_MRD_MISFIT))
 		return BS_KIND_OTHER;
 	if (flags & BS_MRD_IS_NOISE)
 		return BS_KIND_NOISE;

@@ -457,6 +457,12 @@ const char *bs_zeros_words(char *out, size_t cap, const struct bs_protocol *p,
 	if (p->samples < p->encoded[0])
 		put_zeros(&t, p, "sample", p->encoded[0], p->encoded[0] - p->samples,
 			  p->encoded[0] - 1, "asymmetric echo");
+	else if (h->measured[1] > 0 &&
+		 outside_of(p->encoded[0], h->measured[0], h->measured[1] - 1) != NOWHERE) {
+		put_outside(&t, "sample", p->encoded[0], h->measured[0], h->measured[1] - 1,
+			    "asymmetric echo");
+		bs_text_put(&t, " and are zeros");
+	}
 	if (h->shutter > 0) {
 		also(&t);
 		bs_text_put(&t,

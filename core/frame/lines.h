@@ -75,6 +75,7 @@ struct bs_held {
 	uint32_t fewer;                 /* averages that the rows it holds are short of, together */
 	uint32_t shutter;               /* lines that do not lack, outside of an ellipse */
 	const struct bs_center *center; /* read where unknown is not 0 */
+	uint32_t measured[2];           /* samples of lines that were filled up (readout.h) */
 	uint32_t unknown;               /* axes left as zeros (bs_center_unknown) */
 	uint32_t strongest;             /* row */
 };
@@ -92,7 +93,7 @@ static inline bool bs_lacks_nothing(const struct bs_protocol *p, const struct bs
 	return h->missing == 0 && h->fewer == 0 && info->acceleration[0] <= 1 &&
 	       info->acceleration[1] <= 1 &&
 	       (h->lines == NULL ||
-		(p->samples >= p->encoded[0] &&
+		(p->samples >= p->encoded[0] && h->measured[1] == 0 &&
 		 h->readouts >= (uint64_t)h->lines->size[0] * h->lines->size[1]));
 }
 

@@ -1,6 +1,7 @@
 /* core/frame/open.c - see open.h */
 #include "core/frame/open.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,7 +156,7 @@ void bs_opens_begin(struct bs_opens *o, uint32_t slot, const struct bs_mrd_idx *
 	memset(f->row, 0, o->rows);
 	f->state = BS_OPEN_FILLING;
 	f->idx = *idx;
-	f->have = f->inside = 0;
+	f->have = f->inside = f->lacked = 0;
 	f->own = f->again = f->waits = f->urged = false;
 	for (uint32_t i = slot / o->lanes * o->lanes; i < (slot / o->lanes + 1) * o->lanes; i++)
 		f->again = f->again || (o->at[i].whole.have > 0 &&
@@ -167,7 +168,7 @@ void bs_opens_row(struct bs_opens *o, uint32_t slot, uint32_t row)
 {
 	struct bs_open *f = &o->at[slot];
 
-	f->row[row] = 1;
+	f->row[row] = BS_ROW_IN;
 	f->have++;
 	f->inside += o->lines != NULL && bs_lines_inside(o->lines, row);
 }
@@ -223,6 +224,35 @@ static bool is_whole(const struct bs_opens *o, uint32_t slot)
 	return before > 0 && f->have >= before && !lacks(o, slot);
 }
 
+/* Lines that may come behind the flag of a last one, out of order. */
+#define LATE_MOST 16u
+
+/*
+ * By this line's flag, or by one before it that is remembered. With all lines of the grid, or a
+ * shutter, there is nothing to remember: the frame is whole, or some line of it may come yet.
+ */
+static bool ends_by_flag(struct bs_opens *o, uint32_t slot, bool last)
+{
+	struct bs_open *f = &o->at[slot];
+	const uint32_t before = f->lacked;
+	uint32_t shutter;
+	uint32_t total;
+	uint32_t missing;
+
+	if (!last && before == 0)
+		return false;
+	missing = bs_opens_missing(o, slot, f->have, &shutter);
+	if (last && missing == 0)
+		return true;
+	f->lacked = 0;
+	if (shutter > 0 || o->lines == NULL || bs_lines_full(o->lines) > 0 || missing > LATE_MOST ||
+	    (!last && missing >= before))
+		return false;
+	(void)bs_lines_missing(o->lines, f->row, o->rows, &total);
+	f->lacked = f->have + missing > total ? missing : 0;
+	return missing == 0 && f->have > total;
+}
+
 static void end_whole(struct bs_opens *o, uint32_t slot)
 {
 	struct bs_open *f = &o->at[slot];
@@ -266,7 +296,7 @@ void bs_opens_line(struct bs_opens *o, uint32_t slot, uint64_t flags, bool waits
 	bool whole;
 
 	f->touched = ++o->line;
-	whole = is_whole(o, slot) || (last && !waits && !lacks(o, slot));
+	whole = is_whole(o, slot) || (!waits && ends_by_flag(o, slot, last));
 	whole = end_earlier(o, slot, whole);
 	if (!whole)
 		return;
@@ -299,4 +329,48 @@ uint32_t bs_opens_over(const struct bs_opens *o)
 		    (first == BS_OPEN_NONE || o->at[i].ended < o->at[first].ended))
 			first = i;
 	return first;
+}
+
+/* ---- echoes that no counter tells ---- */
+
+void bs_echo_scan(struct bs_echo *e, const struct bs_scan_info *info, uint32_t contrasts)
+{
+	const bool untold = contrasts > 1 && contrasts <= info->echoes &&
+			    (!info->contrast.given || info->contrast.max == 0);
+
+	e->state = untold ? BS_ECHO_NONE : BS_ECHO_BY_COUNTER;
+}
+
+/* Counters that tell lines apart are those of the line before. */
+static bool is_same(const struct bs_echo *e, const struct bs_mrd_idx *idx)
+{
+	return memcmp(idx, &e->last, offsetof(struct bs_mrd_idx, segment)) == 0;
+}
+
+void bs_echo_decide(struct bs_echo *e, const struct bs_mrd_idx *idx)
+{
+	if (e->state <= BS_ECHO_FIRST && idx->contrast > 0)
+		e->state = BS_ECHO_BY_COUNTER;
+	if (e->state == BS_ECHO_FIRST)
+		e->state = is_same(e, idx) ? BS_ECHO_BY_ORDER : BS_ECHO_BY_COUNTER;
+}
+
+uint16_t bs_echo_next(const struct bs_echo *e, const struct bs_mrd_idx *idx, uint32_t contrasts)
+{
+	return e->state == BS_ECHO_BY_ORDER && is_same(e, idx)
+		       ? (uint16_t)((e->contrast + 1u) % contrasts)
+		       : idx->contrast;
+}
+
+bool bs_echo_breaks(const struct bs_echo *e, const struct bs_mrd_idx *idx, uint32_t contrasts)
+{
+	return e->state == BS_ECHO_BY_ORDER && e->contrast + 1u != contrasts &&
+	       (idx == NULL || !is_same(e, idx));
+}
+
+void bs_echo_came(struct bs_echo *e, const struct bs_mrd_idx *idx, uint16_t contrast)
+{
+	e->state = e->state == BS_ECHO_NONE ? BS_ECHO_FIRST : e->state;
+	e->last = *idx;
+	e->contrast = contrast;
 }

@@ -10,7 +10,9 @@
  *   the header cannot know all (calibration between the lines, a shutter), with as many as the
  *   whole frame of its kind before;
  * - with a line of its own flagged LAST_IN_SLICE, LAST_IN_REPETITION or LAST_IN_MEASUREMENT, where
- *   no line is known to lack; elsewhere a flag says nothing;
+ *   no line is known to lack, a shutter's aside; where a few lines lack of a pattern whose
+ *   calibration has come, the flag is remembered: the last of these ends the frame, if nothing else
+ *   came in between (a flag in mid-frame lies); elsewhere a flag says nothing;
  * - with a later one of its kind that began behind its last line: once that is whole, or, where no
  *   line is known to lack, once it has as many lines;
  * - when another one needs its place and it is the one untouched longest: early;
@@ -40,12 +42,16 @@ extern "C" {
 const char *bs_open_words(char *out, size_t cap, const struct bs_protocol *p,
 			  const struct bs_scan_info *info);
 
+enum { BS_ROW_IN = 1, BS_ROW_AGAIN };
+
 struct bs_open {
 	enum { BS_OPEN_EMPTY, BS_OPEN_FILLING, BS_OPEN_OVER } state;
 	struct bs_mrd_idx idx;          /* of its first line */
 	uint32_t have;                  /* rows */
+	uint32_t lacked;                /* lines, behind a flag that is remembered; else 0 */
 	uint32_t inside;                /* of these on the grid, between the header's limits */
-	uint8_t *row;                   /* [rows]: 1 = this readout is in */
+	uint8_t *row;                   /* [rows]: BS_ROW_IN: this readout is in; AGAIN: it came
+					 * more than once; else 0 */
 	bool again;                     /* one with these counters was whole before it */
 	bool own;                       /* a line of its own ended it */
 	bool waits;                     /* over, and its image for another's (core/flow/flow.h) */
@@ -119,6 +125,32 @@ uint32_t bs_opens_over(const struct bs_opens *o);
 /* Readouts that it should have had; *shutter: lines that a shutter left out, which do not lack. */
 uint32_t bs_opens_missing(const struct bs_opens *o, uint32_t slot, uint32_t readouts,
 			  uint32_t *shutter);
+
+/*
+ * Echoes that no counter tells. Of a header with several TE whose contrasts are one, some senders
+ * say contrast 0 of every echo, and send a line's echoes one after the other: of lines in a row
+ * with equal counters the first is contrast 0, the next one 1, ... The first two lines of a scan
+ * tell whether it is so. scan -> { decide -> next -> breaks -> came }* -> breaks.
+ * Test: test/unit/core/frame/test_echo.c
+ */
+struct bs_echo {
+	enum { BS_ECHO_NONE, BS_ECHO_FIRST, BS_ECHO_BY_ORDER, BS_ECHO_BY_COUNTER } state;
+	struct bs_mrd_idx last; /* of the line before */
+	uint16_t contrast;      /* its */
+};
+
+/* So many contrasts may lie in lines that say 0. */
+void bs_echo_scan(struct bs_echo *e, const struct bs_scan_info *info, uint32_t contrasts);
+/* A line comes. */
+void bs_echo_decide(struct bs_echo *e, const struct bs_mrd_idx *idx);
+/* Its contrast, of so many. */
+uint16_t bs_echo_next(const struct bs_echo *e, const struct bs_mrd_idx *idx, uint32_t contrasts);
+/*
+ * The line before it (idx NULL: before the end) had more or fewer echoes: which was which is not
+ * known.
+ */
+bool bs_echo_breaks(const struct bs_echo *e, const struct bs_mrd_idx *idx, uint32_t contrasts);
+void bs_echo_came(struct bs_echo *e, const struct bs_mrd_idx *idx, uint16_t contrast);
 
 #ifdef __cplusplus
 }

@@ -25,7 +25,12 @@ struct window {
 
 /* Beside each struct bs_open, used again for each frame there (and each group of a window). */
 struct frame {
-	uint32_t summed;         /* readouts that its rows are made of */
+	uint32_t summed; /* readouts that its rows are made of */
+	struct {         /* of these, the rows that calibrate, and what they are made of */
+		uint32_t rows, summed;
+	} calibrating;
+	uint32_t again[2];       /* rows that came more than once: lines; calibration */
+	uint32_t spare;          /* readouts beyond all averages of their row */
 	uint32_t strongest;      /* row; only where partial Fourier is completed */
 	float energy;            /* its */
 	const struct seat *seat; /* the engine that it began with */
@@ -72,6 +77,16 @@ struct bs_recon {
 	struct bs_bands bands;
 	struct bs_flows flows;
 	bool embedded; /* calibration lines are lines of the image: other lines lie between them */
+	struct {
+		uint64_t count;
+		uint16_t channels, samples; /* of the last one */
+	} misfit;                           /* readouts (core/frame/encoding.h) */
+	struct bs_echo echo;
+	struct {
+		uint64_t lines;  /* of other numbers of echoes */
+		uint64_t before; /* images that had left when the first one was seen */
+	} broken;
+	bool several;                 /* calibration lines have come of averages that are summed */
 	uint64_t images, previews;    /* numbers of the last ones */
 	uint64_t passed;              /* images up to this number were handed on before */
 	const struct bs_share *share; /* NULL: all are made here */
@@ -80,6 +95,21 @@ struct bs_recon {
 	uint16_t series;
 	float fov_mm[3];
 };
+
+/* Previews have an engine of their own. */
+static inline bool bs_recon_previews_beside(const struct bs_recon *r)
+{
+	return r->preview.engine != NULL && r->preview.self != r->seat[0].self;
+}
+
+/* All engines that a readout may go to, the protocol's own first; without an engine: none. */
+#define BS_SEATS 3
+static inline void bs_recon_seats(const struct bs_recon *r, struct seat to[BS_SEATS])
+{
+	to[0] = r->seat[0];
+	to[1] = r->seat[1];
+	to[2] = bs_recon_previews_beside(r) ? r->preview : (struct seat){ NULL, NULL, NULL };
+}
 
 /* Its lines are told by the grid, and the header says which there are. */
 static inline bool bs_recon_has_lines(const struct bs_recon *r)

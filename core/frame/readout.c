@@ -1,8 +1,10 @@
 /* core/frame/readout.c - see readout.h */
 #include "core/frame/readout.h"
 
+#include <string.h>
 #include <strings.h>
 
+#include "core/frame/intake.h"
 #include "core/protocol.h"
 #include "core/text.h"
 
@@ -38,13 +40,39 @@ uint32_t bs_readout_oversampled(const struct bs_protocol *p, const struct bs_sca
 	return is_whole(p) ? bs_readout_oversampling(p->samples, info->encoded[0]) : 0;
 }
 
+/* Of a whole line, the sample behind k = 0: what a simulator takes for the first of kx > 0. */
+static bool is_next(const struct bs_protocol *p, const struct bs_mrd_acq *head)
+{
+	return is_whole(p) && (head->flags & BS_MRD_IS_REVERSE) == 0 &&
+	       head->center_sample == bs_readout_center(p, false) + head->discard_pre + 1u;
+}
+
+#define SHORT 2u /* samples; a line that lacks no more is a mistake */
+
+bool bs_readout_short(const struct bs_protocol *p, const struct bs_mrd_acq *head, uint32_t *at)
+{
+	const uint32_t discarded = (uint32_t)head->discard_pre + head->discard_post;
+	const uint32_t has = head->number_of_samples - discarded;
+	const int64_t from =
+		(int64_t)bs_readout_center(p, false) + head->discard_pre - head->center_sample;
+
+	*at = from > 0 ? (uint32_t)from : 0;
+	return p->plan.encode == BS_ENCODE_LINES && is_whole(p) &&
+	       (head->flags & BS_MRD_IS_REVERSE) == 0 && discarded < head->number_of_samples &&
+	       has + SHORT < p->samples && 2 * has > p->samples &&
+	       head->center_sample > head->discard_pre &&
+	       head->center_sample < head->discard_pre + has && from >= 0 &&
+	       from + has <= p->samples;
+}
+
 bool bs_readout_fits(const struct bs_protocol *p, const struct bs_mrd_acq *head)
 {
 	const bool reversed = (head->flags & BS_MRD_IS_REVERSE) != 0;
 	const uint32_t center = bs_readout_center(p, reversed) + head->discard_pre;
 
 	return head->center_sample == 0 || head->center_sample == center ||
-	       (reversed && head->center_sample == center + 1) || (is_beyond(head) && is_whole(p));
+	       (reversed && head->center_sample == center + 1) || is_next(p, head) ||
+	       (is_beyond(head) && is_whole(p));
 }
 
 bool bs_readout_doubtful(const struct bs_protocol *p, const struct bs_mrd_acq *turned)
@@ -67,7 +95,16 @@ void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
 
 	all->silent = all->silent || silent;
 	all->beyond = all->beyond || beyond;
+	all->next = all->next || is_next(p, turned);
 	all->said = all->said || !(silent || beyond);
+	if (turned->flags & BS_MRD_FILLED) {
+		const uint32_t from = (uint32_t)turned->user_int[0];
+		const uint32_t to = (uint32_t)turned->user_int[1];
+		const bool first = all->measured[1] == 0;
+
+		all->measured[0] = first || from > all->measured[0] ? from : all->measured[0];
+		all->measured[1] = first || to < all->measured[1] ? to : all->measured[1];
+	}
 	all->reversed = all->reversed || (turned->flags & BS_MRD_IS_REVERSE) != 0;
 	all->doubtful = all->doubtful || bs_readout_doubtful(p, turned);
 	all->calibrates =
@@ -85,6 +122,32 @@ bool bs_readouts_untold(const struct bs_readouts *all, const struct bs_protocol 
 {
 	return all->doubtful && !p->epi_correct && p->reversed_center == BS_REVERSED_AUTO &&
 	       !bs_readout_siemens(info);
+}
+
+/* ---- samples ---- */
+
+void bs_admit_copy(const struct bs_protocol *p, struct bs_mrd_acq *head, uint32_t row, float *to,
+		   const void *from)
+{
+	const size_t has = (size_t)head->number_of_samples - head->discard_pre - head->discard_post;
+	const size_t n = head->number_of_samples;
+	const unsigned char *data = from;
+	uint32_t at;
+
+	if (row == BS_ROW_NONE || !bs_readout_short(p, head, &at)) {
+		memcpy(to, from, n * head->active_channels * 8);
+		return;
+	}
+	memset(to, 0, (size_t)p->samples * head->active_channels * 8);
+	for (size_t c = 0; c < head->active_channels; c++)
+		memcpy(to + 2 * (c * p->samples + at), data + (c * n + head->discard_pre) * 8,
+		       has * 8);
+	head->flags |= BS_MRD_FILLED;
+	head->user_int[0] = (int32_t)at;
+	head->user_int[1] = (int32_t)(at + has);
+	head->discard_pre = head->discard_post = 0;
+	head->number_of_samples = (uint16_t)p->samples;
+	head->center_sample = (uint16_t)bs_readout_center(p, false);
 }
 
 /* ---- words ---- */
@@ -124,6 +187,10 @@ const char *bs_readouts_words(char *out, size_t cap, const struct bs_readouts *a
 	if (all->beyond || (all->silent && !all->said))
 		bs_text_put(&t, "%scenter_sample is %s: k = 0 is taken at sample %u",
 			    bs_text_between(&t), all->beyond ? "beyond the lines' end" : "0",
+			    bs_readout_center(p, false));
+	if (all->next)
+		bs_text_put(&t, "%scenter_sample of some lines is %u: k = 0 is taken at sample %u",
+			    bs_text_between(&t), bs_readout_center(p, false) + 1,
 			    bs_readout_center(p, false));
 	if (oversampled > 1)
 		bs_text_put(&t,

@@ -2,7 +2,8 @@
  * core/frame/readout.h - where a line of the grid lies along kx: its center, its oversampling
  *
  * A protocol has k = 0 at one place of a forward line, N - 1 - place of a reversed one, as it is
- * stored. center_sample may say that, or nothing: 0, or, of a whole line, N or more. Of reversed
+ * stored. center_sample may say that, or nothing: 0, or, of a whole line, N or more; or, of a whole
+ * forward line, one more: a magnitude is the same with it or without. Of reversed
  * lines it may be one more than that, by two kinds of senders: Siemens' converter copies what the
  * scanner has for either direction, and k = 0 lies one sample before it; by MRD's text k = 0 lies
  * there. The phase and shift of phase-correction lines take care of either (epi.correct); else the
@@ -34,6 +35,11 @@ uint32_t bs_readout_center(const struct bs_protocol *p, bool reversed);
 /* The line's center_sample may be read so. */
 bool bs_readout_fits(const struct bs_protocol *p, const struct bs_mrd_acq *head);
 /*
+ * A forward line that lacks more than two samples of a whole one and less than half of them,
+ * wherever: its center_sample tells. at: of the whole line, the first of those that it has.
+ */
+bool bs_readout_short(const struct bs_protocol *p, const struct bs_mrd_acq *head, uint32_t *at);
+/*
  * A reversed line that was put into the order of k, its center_sample, too: that has two readings.
  * By the second its samples belong one place later.
  */
@@ -45,7 +51,9 @@ bool bs_readout_late(const struct bs_protocol *p, const struct bs_mrd_acq *turne
 struct bs_readouts {
 	bool reversed, doubtful;
 	bool said, silent, beyond; /* 0: silent; N or more: beyond */
+	bool next;                 /* the sample behind k = 0 */
 	bool calibrates;           /* some are flagged for it */
+	uint32_t measured[2];      /* samples of all lines that were filled up; 0, 0: none was */
 };
 void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
 		     const struct bs_mrd_acq *turned);

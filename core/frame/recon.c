@@ -16,25 +16,11 @@ bool bs_recon_stands_in(const struct bs_recon *r)
 	return r->seat[1].engine != NULL;
 }
 
-static bool has_preview_beside(const struct bs_recon *r)
-{
-	return r->preview.engine != NULL && r->preview.self != r->seat[0].self;
-}
-
-/* All engines that a readout may go to, the protocol's own first; without an engine: none. */
-#define SEATS 3
-static void seats_of(const struct bs_recon *r, struct seat to[SEATS])
-{
-	to[0] = r->seat[0];
-	to[1] = r->seat[1];
-	to[2] = has_preview_beside(r) ? r->preview : (struct seat){ NULL, NULL, NULL };
-}
-
 /* ---- a scan ---- */
 
 void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 {
-	struct seat seats[SEATS];
+	struct seat seats[BS_SEATS];
 
 	for (uint32_t i = 0; i < r->frames; i++) {
 		struct frame *f = &r->frame[i];
@@ -46,8 +32,8 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 		if (r->groups > 0)
 			memset(f->w.held, 0, r->groups);
 	}
-	seats_of(r, seats);
-	for (int i = 0; i < SEATS; i++)
+	bs_recon_seats(r, seats);
+	for (int i = 0; i < BS_SEATS; i++)
 		if (seats[i].engine != NULL && seats[i].engine->scan != NULL)
 			seats[i].engine->scan(seats[i].self);
 	memset(&r->kinds, 0, sizeof(r->kinds));
@@ -65,6 +51,10 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	bs_lines_of(&r->lines, r->p, info);
 	bs_opens_scan(&r->opens, r->p, info, bs_recon_has_lines(r) ? &r->lines : NULL);
 	r->expected = bs_averages_expected(r->p, info);
+	r->several = false;
+	r->misfit.count = 0;
+	bs_echo_scan(&r->echo, info, r->groups == 0 ? r->p->contrasts : 1);
+	r->broken.lines = 0;
 	if (r->averages != NULL)
 		bs_averages_scan(r->averages, r->expected);
 	memset(&r->corrected, 0, sizeof(r->corrected));
@@ -114,7 +104,7 @@ static int begin_engines(struct bs_recon *r, const struct frame *f, uint32_t slo
 {
 	int rc = f->seat->engine->begin(f->seat->self, slot);
 
-	if (rc == 0 && has_preview_beside(r))
+	if (rc == 0 && bs_recon_previews_beside(r))
 		rc = r->preview.engine->begin(r->preview.self, slot);
 	return rc;
 }
@@ -136,8 +126,9 @@ static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 	if (r->averages != NULL)
 		bs_averages_begin(r->averages, slot);
 	bs_opens_begin(&r->opens, slot, &key);
-	f->summed = 0;
-	f->strongest = 0;
+	f->summed = f->spare = f->strongest = 0;
+	memset(&f->calibrating, 0, sizeof(f->calibrating));
+	memset(f->again, 0, sizeof(f->again));
 	f->energy = 0.0f;
 	f->preview_due = false;
 	f->first = *head;
@@ -153,7 +144,7 @@ static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const struct bs_
 	const size_t stride = head->number_of_samples;
 	int rc = own->engine->add(own->self, slot, row, k, from, stride);
 
-	if (rc == 0 && has_preview_beside(r))
+	if (rc == 0 && bs_recon_previews_beside(r))
 		rc = r->preview.engine->add(r->preview.self, slot, row, k, from, stride);
 	return rc;
 }
@@ -161,11 +152,11 @@ static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const struct bs_
 static int add_beside(struct bs_recon *r, uint32_t slot, enum bs_kind kind, uint32_t row,
 		      const struct bs_mrd_acq *head, const float *data)
 {
-	struct seat seats[SEATS];
+	struct seat seats[BS_SEATS];
 	int rc = 0;
 
-	seats_of(r, seats);
-	for (int i = 0; rc == 0 && i < SEATS; i++)
+	bs_recon_seats(r, seats);
+	for (int i = 0; rc == 0 && i < BS_SEATS; i++)
 		if (seats[i].engine != NULL && seats[i].engine->side != NULL)
 			rc = seats[i].engine->side(seats[i].self, slot, kind, row, head,
 						   data + 2 * (size_t)head->discard_pre,
@@ -248,22 +239,39 @@ static int take_beside(struct bs_recon *r, enum bs_kind kind, const struct bs_mr
 				 r->seat[0].name, head->scan_counter, bs_kind_name(kind));
 }
 
+/* A row that has come before: what came last is in the frame. */
+static void count_again(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
+			uint32_t row)
+{
+	uint8_t *in = &r->opens.at[slot].row[row];
+
+	r->frame[slot].again[bs_mrd_kind(head->flags) == BS_KIND_CALIBRATION] += *in == BS_ROW_IN;
+	*in = BS_ROW_AGAIN;
+}
+
 /* A row is whole, of so many readouts: the engines take it. */
 static int add_row(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head, uint32_t row,
 		   const float *data, uint32_t readouts)
 {
+	const bool calibrates =
+		(head->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO)) != 0;
 	struct frame *f = &r->frame[slot];
 	int rc = f->absent ? 0 : add(r, slot, row, head, data);
 
-	if (rc == 0 && (head->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO)) &&
-	    bs_kind_used(r->p, BS_KIND_CALIBRATION))
+	if (rc == 0 && calibrates && bs_kind_used(r->p, BS_KIND_CALIBRATION))
 		rc = add_beside(r, slot, BS_KIND_CALIBRATION, row, head, data);
 	if (rc != 0)
 		return rc;
 	if (bs_recon_weighs(r))
 		bs_frame_weigh(r, slot, head, row, data);
+	if (r->opens.at[slot].row[row] != 0) {
+		count_again(r, slot, head, row);
+		return 0;
+	}
 	bs_opens_row(&r->opens, slot, row);
 	f->summed += readouts;
+	f->calibrating.rows += calibrates;
+	f->calibrating.summed += calibrates ? readouts : 0;
 	if (r->preview.engine != NULL && r->opens.at[slot].have % r->p->preview_every == 0 &&
 	    r->images >= r->passed && !f->passed)
 		f->preview_due = true;
@@ -323,16 +331,20 @@ static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 		rc = begin_frame(r, slot, head, row);
 	if (rc != 0)
 		return bs_fail(why, rc, "engine %s refused to begin a frame", f->seat->name);
-	if (r->opens.at[slot].row[row])
+	if (r->opens.at[slot].row[row] && r->p->plan.encode != BS_ENCODE_LINES)
 		return bs_fail(why, BS_ERR_INDEX,
-			       "acquisition %u: readout %u is in the frame already",
+			       "acquisition %u: readout %u is in the frame already, whose sum has "
+			       "begun",
 			       head->scan_counter, row);
-	if (r->averages != NULL && r->expected > 1) {
+	if (r->opens.at[slot].row[row] && r->expected > 1) {
+		f->spare++;
+	} else if (r->averages != NULL && r->expected > 1) {
 		rc = bs_averages_put(r->averages, slot, row, head,
 				     data + 2 * (size_t)head->discard_pre, head->number_of_samples,
 				     &mean, why);
 		if (rc < 0)
 			return rc;
+		f->again[0] += rc == BS_AVERAGES_AGAIN;
 		rc = rc == 1 ? add_mean(r, slot, head, &mean) : 0;
 	} else {
 		rc = add_row(r, slot, head, row, data, 1);
@@ -365,8 +377,8 @@ static void end_by_calibration(struct bs_recon *r, const struct bs_mrd_acq *head
 	(void)line_taken(r, slot, head->flags);
 }
 
-int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
-		     const float *data, int64_t now_ns, struct bs_fail *why)
+static int take_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
+			const float *data, int64_t now_ns, struct bs_fail *why)
 {
 	const enum bs_kind kind = bs_mrd_kind(head->flags);
 	const bool uses = bs_scan_uses(r->p, &r->info, kind, head->idx.average);
@@ -377,6 +389,8 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 		bs_recon_see(r, head, data);
 	if (uses && row != BS_ROW_NONE && r->p->plan.on_grid)
 		bs_readouts_see(&r->readouts, r->p, head);
+	if (kind == BS_KIND_CALIBRATION && head->idx.average > 0)
+		r->several = true;
 	if (!uses) {
 		r->kinds.unused[kind]++;
 	} else if (kind == BS_KIND_IMAGING || (kind == BS_KIND_CALIBRATION && embedded)) {
@@ -389,8 +403,42 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	r->kinds.used[kind] += rc == 0 && uses;
 	if ((head->flags & BS_MRD_OF_ANOTHER) != 0)
 		bs_encodings_see(&r->others, head, r->images);
+	if (head->flags & BS_MRD_MISFIT) {
+		r->misfit.count++;
+		r->misfit.channels = head->active_channels;
+		r->misfit.samples = head->number_of_samples;
+	}
 	if (rc == 0 && kind == BS_KIND_CALIBRATION && head->encoding_space_ref == 0)
 		end_by_calibration(r, head, now_ns);
+	return rc;
+}
+
+/* Before the line with these counters, or the end (NULL). */
+static void look_at_echoes(struct bs_recon *r, const struct bs_mrd_idx *idx)
+{
+	if (bs_echo_breaks(&r->echo, idx, r->p->contrasts) && r->broken.lines++ == 0)
+		r->broken.before = r->images;
+}
+
+int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
+		     const float *data, int64_t now_ns, struct bs_fail *why)
+{
+	const enum bs_kind kind = bs_mrd_kind(head->flags);
+	struct bs_mrd_acq echo;
+	int rc;
+
+	if (kind != BS_KIND_IMAGING && kind != BS_KIND_CALIBRATION)
+		return take_readout(r, head, row, data, now_ns, why);
+	bs_echo_decide(&r->echo, &head->idx);
+	if (r->echo.state == BS_ECHO_BY_COUNTER)
+		return take_readout(r, head, row, data, now_ns, why);
+	echo = *head;
+	echo.idx.contrast = bs_echo_next(&r->echo, &head->idx, r->p->contrasts);
+	rc = take_readout(r, &echo, row, data, now_ns, why);
+	if (rc == BS_RECON_POP_FIRST) /* it comes here again */
+		return rc;
+	look_at_echoes(r, &head->idx);
+	bs_echo_came(&r->echo, &head->idx, echo.idx.contrast);
 	return rc;
 }
 
@@ -402,7 +450,7 @@ void bs_recon_reading(struct bs_recon *r, bool wait, uint64_t *made, uint64_t *r
 
 	if (other->engine != NULL && other->engine->reading != NULL)
 		other->engine->reading(other->self, true, made, read);
-	if (has_preview_beside(r) && r->preview.engine->reading != NULL)
+	if (bs_recon_previews_beside(r) && r->preview.engine->reading != NULL)
 		r->preview.engine->reading(r->preview.self, true, made, read);
 	*made = *read = 0;
 	if (own->engine->reading != NULL)
@@ -417,6 +465,7 @@ void bs_recon_close(struct bs_recon *r)
 		cut = cut || (r->opens.at[i].state == BS_OPEN_FILLING &&
 			      r->frame[i].first.idx.repetition == r->bands.now);
 	bs_bands_close(&r->bands, cut);
+	look_at_echoes(r, NULL);
 	for (uint32_t i = 0; r->groups > 0 && i < r->frames; i++) {
 		struct frame *f = &r->frame[i];
 		struct bs_open *o = &r->opens.at[i];
@@ -440,27 +489,6 @@ void bs_recon_lost(struct bs_recon *r)
 }
 
 /* ---- images ---- */
-
-uint32_t bs_recon_previews(const struct bs_recon *r)
-{
-	uint32_t n = 0;
-
-	for (uint32_t f = 0; f < r->frames; f++)
-		n += bs_frame_previews(r, f);
-	return n;
-}
-
-uint32_t bs_recon_ready(struct bs_recon *r)
-{
-	bs_flows_wait(&r->flows, &r->opens);
-	return bs_recon_previews(r) + r->opens.over;
-}
-
-void bs_recon_skip_previews(struct bs_recon *r)
-{
-	for (uint32_t f = 0; f < r->frames; f++)
-		r->frame[f].preview_due = false;
-}
 
 static int not_made(const struct bs_recon *r, const struct bs_recon_image *image, int rc,
 		    struct bs_fail *why)
@@ -569,30 +597,4 @@ int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadl
 		return make_image(r, slot, image, true, deadline_ns, why);
 	}
 	return 0;
-}
-
-int bs_recon_maps(struct bs_recon *r, struct bs_fail *why)
-{
-	struct seat seats[SEATS];
-	int rc = 0;
-
-	seats_of(r, seats);
-	for (int i = 0; i < SEATS; i++)
-		for (uint32_t s = 0; rc == 0 && s < r->p->slices; s++)
-			if (seats[i].engine != NULL && seats[i].engine->maps != NULL)
-				rc = seats[i].engine->maps(seats[i].self, s);
-	return rc == 0 ? 0 : bs_fail(why, rc, "engine %s refused its maps", r->seat[0].name);
-}
-
-bool bs_recon_imaged(const struct bs_recon *r)
-{
-	for (uint32_t i = 0; i < r->frames; i += r->opens.lanes) {
-		bool any = false;
-
-		for (uint32_t lane = 0; lane < r->opens.lanes; lane++)
-			any = any || r->frame[i + lane].imaged;
-		if (!any)
-			return false;
-	}
-	return true;
 }

@@ -191,7 +191,7 @@ void bs_recon_share(struct bs_recon *r, const struct bs_share *share);
  * in the pool that the engine was armed with: then as bs_recon_reading says. 0: taken (what the
  * protocol does not use is counted; its data are not looked at). BS_RECON_POP_FIRST: it begins a
  * new frame and one before it is over, perhaps to make room; pop, then call again with the same
- * readout. BS_ERR_INDEX: this row is in the frame already.
+ * readout. BS_ERR_INDEX: this row is in the frame already, and its sum has begun.
  */
 #define BS_RECON_POP_FIRST 1
 int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,

@@ -13,6 +13,7 @@ struct bs_echoes {
 	const struct bs_protocol *p;
 	float *earlier;     /* [slice][coil][voxel] complex, of the contrast that came first */
 	uint32_t *contrast; /* [slice]: which one that is; NEITHER */
+	uint64_t *order;    /* [slice]: its frame's (core/engine.h) */
 	struct bs_turn *turn;
 	float *turns; /* tables->turn */
 };
@@ -28,6 +29,7 @@ int bs_echoes_need(const struct bs_protocol *p, struct bs_need *need, struct bs_
 		return 0;
 	bs_need_add(need, "echoes' coil images", p->slices, bytes_of(p));
 	bs_need_add(need, "echoes seen", 1, p->slices * sizeof(uint32_t));
+	bs_need_add(need, "their frames", 1, p->slices * sizeof(uint64_t));
 	return bs_turn_need(p->matrix, need, why);
 }
 
@@ -47,7 +49,8 @@ int bs_echoes_arm(struct bs_echoes **echoes, const struct bs_protocol *p,
 	e->turns = tables->turn;
 	e->earlier = bs_arena_take(env->arena, (size_t)bytes_of(p) * p->slices, BS_ALIGN);
 	e->contrast = bs_arena_take(env->arena, p->slices * sizeof(uint32_t), BS_ALIGN);
-	if (e->earlier == NULL || e->contrast == NULL)
+	e->order = bs_arena_take(env->arena, p->slices * sizeof(uint64_t), BS_ALIGN);
+	if (e->earlier == NULL || e->contrast == NULL || e->order == NULL)
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': the arena is too small", p->name);
 	else
 		rc = bs_turn_plan(&e->turn, p->matrix, p->coils, env->arena, env->team, why);
@@ -78,16 +81,24 @@ void bs_echoes_scan(struct bs_echoes *e)
 		e->contrast[s] = NEITHER;
 }
 
-/* The first of a pair waits for the other; of three and more contrasts the first two count. */
-static void measure(struct bs_echoes *e, uint32_t slice, bool second, const float *coil_images)
+/*
+ * The first of a pair waits for the other, until a later frame's comes; of three and more contrasts
+ * the first two count.
+ */
+static void measure(struct bs_echoes *e, uint32_t slice, bool second, uint64_t order,
+		    const float *coil_images)
 {
 	const uint64_t voxels = bs_protocol_voxels(e->p);
 	float *earlier = e->earlier + slice * bytes_of(e->p) / sizeof(float);
 	float *turn = e->turns + slice * voxels;
+	const bool waits = e->contrast[slice] != NEITHER;
 
-	if (e->contrast[slice] != (second ? 0 : 1)) {
+	if (waits && order < e->order[slice])
+		return;
+	if (!waits || order > e->order[slice] || e->contrast[slice] == second) {
 		memcpy(earlier, coil_images, (size_t)(e->p->coils * voxels * 8));
 		e->contrast[slice] = second;
+		e->order[slice] = order;
 		return;
 	}
 	e->contrast[slice] = NEITHER;
@@ -98,10 +109,11 @@ static void measure(struct bs_echoes *e, uint32_t slice, bool second, const floa
 		turn[v] = INFINITY;
 }
 
-void bs_echoes_measure(struct bs_echoes *e, uint32_t frame, const float *coil_images)
+void bs_echoes_measure(struct bs_echoes *e, uint32_t frame, uint64_t order,
+		       const float *coil_images)
 {
 	const uint32_t contrast = e != NULL ? bs_protocol_frame_contrast(e->p, frame) : 0;
 
 	if (e != NULL && contrast <= 1)
-		measure(e, bs_protocol_frame_slice(e->p, frame), contrast == 1, coil_images);
+		measure(e, bs_protocol_frame_slice(e->p, frame), contrast == 1, order, coil_images);
 }

@@ -21,7 +21,8 @@ int bs_echoes_arm(struct bs_echoes **echoes, const struct bs_protocol *p,
 		  struct bs_fail *why);
 void bs_echoes_disarm(struct bs_echoes *e);
 void bs_echoes_scan(struct bs_echoes *e);
-/* coil_images [coil][z][y][x] complex */
-void bs_echoes_measure(struct bs_echoes *e, uint32_t frame, const float *coil_images);
+/* coil_images [coil][z][y][x] complex; echoes of one order (struct bs_report) make a pair */
+void bs_echoes_measure(struct bs_echoes *e, uint32_t frame, uint64_t order,
+		       const float *coil_images);
 
 #endif

@@ -404,7 +404,7 @@ static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t
 	bs_combiner_run(e->combiner, e->whole, bs_maps_of(e->maps, e->p, slice), &report->flow,
 			image);
 	if (e->echoes != NULL)
-		bs_echoes_measure(e->echoes, frame, e->whole);
+		bs_echoes_measure(e->echoes, frame, report->order, e->whole);
 	spent_ns = bs_now_ns() - solved_ns;
 	report->stage_ns[BS_BUDGET_ACCUMULATE] =
 		summed_ns - start_ns - report->stage_ns[BS_BUDGET_CALIBRATION];
@@ -422,7 +422,7 @@ static int pass_by(struct engine *e, uint32_t frame, const uint8_t *held, struct
 	if (rc < 0 || e->echoes == NULL)
 		return rc < 0 ? rc : 0;
 	complete(e, frame, report);
-	bs_echoes_measure(e->echoes, frame, e->whole);
+	bs_echoes_measure(e->echoes, frame, report->order, e->whole);
 	return 0;
 }
 

@@ -181,7 +181,10 @@ static void end_te(struct reader *r, float te_ms[2])
 {
 	double ms;
 
-	if (read_ms(r, &ms) && r->echo_times < 2)
+	if (!read_ms(r, &ms))
+		return;
+	r->info->echoes += ms > 0.0;
+	if (r->echo_times < 2)
 		te_ms[r->echo_times++] = (float)ms;
 }
 

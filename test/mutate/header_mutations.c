@@ -168,6 +168,8 @@ static void unknown_elements(struct scan *s)
 
 static void one_band(struct scan *s)
 {
+	if (s->header.parallel[0] != '\0') /* another says more */
+		return;
 	SET_WORD(s->header.parallel,
 		 "<multiband><spacing><dZ>0</dZ></spacing><deltaKz>1</deltaKz>"
 		 "<multiband_factor>1</multiband_factor><calibration>separable2D</calibration>"

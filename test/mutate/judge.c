@@ -93,6 +93,10 @@ static void make_truth(struct truth *t, const struct scan *s, const struct frame
 {
 	const struct plan *p = &s->plan;
 	char word[16];
+	/* samples behind k = 0 are zeros, and that is said */
+	const bool cut = p->late > 0 && strstr(i->attributes, "samples") != NULL &&
+			 strstr(i->attributes, "were not measured (asymmetric echo)") != NULL;
+	struct frame all = *f;
 	const bool white =
 		strcmp(image_word(i, "boreside_whitened", word, sizeof(word)), "yes") == 0;
 
@@ -107,7 +111,11 @@ static void make_truth(struct truth *t, const struct scan *s, const struct frame
 		object_adjoint(p, f, t->weight, t->rss);
 		return;
 	}
-	object_image(p, f, !p->elliptical, t->weight, t->matrix, t->voxel, t->rss);
+	all.came = malloc((size_t)p->nz * p->ny);
+	memset(all.came, 1, (size_t)p->nz * p->ny);
+	object_image(p, p->elliptical ? f : &all, !p->elliptical && !cut, t->weight, t->matrix,
+		     t->voxel, t->rss);
+	free(all.came);
 	if (fills(p)) {
 		float *zeros = malloc(sizeof(*zeros) * t->voxels);
 
@@ -117,6 +125,7 @@ static void make_truth(struct truth *t, const struct scan *s, const struct frame
 			zeros[v] = (float)t->zeros[v];
 		t->bound =
 			distance(zeros, t->rss, t->voxels, t->scaled) * (p->accel > 1 ? 0.5 : 0.8);
+		t->bound = fmax(t->bound, 10 * EXACT);
 		free(zeros);
 	}
 }
@@ -219,18 +228,35 @@ static bool is_true(const struct scan *s, const struct frame *f, const char *rea
 
 	if (strstr(reason, " did not come again") != NULL)
 		return s->again;
+	if (strstr(reason, "since more frames began than may be open") != NULL)
+		return s->other_protocol;
+	if (strstr(reason, "did not come in the order of echoes") != NULL)
+		return s->relabeled;
+	if (strstr(reason, "which is which is not known") != NULL)
+		return s->relabeled && (s->again || lost_of(s, NULL) > 0 || s->lines_refused > 0);
+	if (strstr(reason, " came more than once") != NULL)
+		return s->again || s->relabeled;
+	if (sscanf(reason, "not filled: the center, line %u", &a) == 1)
+		return s->center_untold || s->again ||
+		       (f != NULL && is_absent(s, f, 0, s->plan.ny / 2, s->plan.ny / 2));
 	if (strstr(reason, " did not come") != NULL && strstr(reason, "readout") != NULL) {
 		a = 1;
 		(void)sscanf(reason, "%u", &a);
-		/* what was refused is told by OUTCOME */
-		return a <= lost_of(s, f) + s->lines_refused || s->limits_lie;
+		n = strstr(reason, "refused") != NULL || strstr(reason, "as the header") != NULL
+			    ? s->lines_refused
+			    : 0;
+		return a <= lost_of(s, f) + n || s->limits_lie;
 	}
+	/* of its first repetition */
+	if (strstr(reason, "parallel grappa needs") != NULL ||
+	    strstr(reason, " have come: lines that were left out are zeros") != NULL)
+		return s->plan.moves && f != NULL && f->at[REPETITION] == 0;
 	if (sscanf(reason, "accelerated %u x", &a) == 1)
 		return a == s->plan.accel || s->acceleration_lies;
 	if (sscanf(reason, "lines %u to %u of %u", &a, &b, &n) == 3)
 		return s->limits_lie || s->center_untold || f == NULL || is_absent(s, f, 0, a, b);
 	if (sscanf(reason, "partitions %u to %u of %u", &a, &b, &n) == 3)
-		return s->limits_lie || f == NULL || is_absent(s, f, 1, a, b);
+		return s->limits_lie || s->center_untold || f == NULL || is_absent(s, f, 1, a, b);
 	if (strstr(reason, "outside of an ellipse") != NULL)
 		return s->plan.elliptical;
 	if (strstr(reason, "(lower resolution)") != NULL)
@@ -239,9 +265,10 @@ static bool is_true(const struct scan *s, const struct frame *f, const char *rea
 		return f == NULL || a <= absent_lines(s, f);
 	if (strstr(reason, "(asymmetric echo)") != NULL)
 		return s->plan.early + s->plan.late > 0;
+	/* what comes behind a whole frame has no center of its own */
 	if (strstr(reason, "the center is not known") != NULL ||
 	    strstr(reason, "not filled") != NULL)
-		return s->center_untold;
+		return s->center_untold || s->again;
 	if (strstr(reason, "nothing tells which is right") != NULL)
 		return s->reversed_untold;
 	if (strstr(reason, "phase of their own (ghosts)") != NULL)

@@ -73,8 +73,15 @@ static void center_one_late(struct scan *s)
 	l->head.center_sample++;
 }
 
+/* Without user[] the limits' center stands, which is not that of lines that begin later. */
+static void forget_center(struct scan *s)
+{
+	s->center_untold = s->plan.skip > 0 || s->plan.skip_parts > 0;
+}
+
 static void without_user(struct scan *s)
 {
+	forget_center(s);
 	EACH_IMAGING(s, l)
 	memset(l->head.idx.user, 0, sizeof(l->head.idx.user));
 }
@@ -82,13 +89,13 @@ static void without_user(struct scan *s)
 static void center_told_by_limits(struct scan *s)
 {
 	without_user(s);
+	s->center_untold = false;
 	s->header.limit[LIMIT_STEP1].center = s->plan.ny / 2 - s->plan.skip;
 }
 
 static void center_untold(struct scan *s)
 {
 	without_user(s);
-	s->center_untold = s->plan.skip > 0;
 }
 
 static void no_limits(struct scan *s)
@@ -134,11 +141,13 @@ static void one_line_wraps(struct scan *s)
 
 static void counters_from_one(struct scan *s)
 {
+	forget_center(s);
 	EACH_IMAGING(s, l)
 	{
 		l->head.idx.kspace_encode_step_1++;
 		memset(l->head.idx.user, 0, sizeof(l->head.idx.user));
 	}
+	s->lines_refused = s->plan.nz; /* of a frame, where limits say from 0 */
 }
 
 static void counters_and_limits_from_one(struct scan *s)
@@ -248,7 +257,9 @@ const struct mutation limit_mutations[] = {
 	{ "13d", MIND, "CD", "GE's maxima: step 2 0, repetition and contrast 1", NULL, ge_maxima },
 	{ "14a", REFUSE, "CSEGID", "line 65530", NULL, one_line_wraps },
 	{ "15a", MIND, "CSED", "counters and limits from 1", NULL, counters_and_limits_from_one },
-	{ "15b", MIND, "CSED", "counters from 1, limits from 0", NULL, counters_from_one },
+	/* MARGE has no encoding, so no limits: those that say 0 to n - 1 are another's, and line n
+	 * may as well be one too many (16d) */
+	{ "15b", REFUSE, "CSED", "counters from 1, limits from 0", NULL, counters_from_one },
 	{ "16a", MIND, "C", "a phase more than said", add_phases, fewer_phases_said },
 	{ "16b", MIND, "C", "late phases with holes", add_phases, late_phases_lack },
 	{ "16c", MIND, "CSEPGID", "repetitions more than said", add_repetitions,

@@ -50,6 +50,12 @@ static void early_8_14(struct scan *s)
 	l->head.flags |= (l->head.flags & FLAG(8)) != 0 ? FLAG(14) : 0;
 }
 
+/* The last line, with its flags, comes before the two before it. */
+static void last_earlier(struct scan *s)
+{
+	scan_move(s, s->count - 1, s->count - 3);
+}
+
 /* Anything but a line, as the one before it in counters. */
 static struct line *insert_like(struct scan *s, uint32_t at, uint64_t flags)
 {
@@ -318,6 +324,7 @@ const struct mutation line_mutations[] = {
 	{ "24b", MIND, "CSEPGID", "8 and 14 in mid-frame", NULL, early_8_14 },
 	{ "24c", MIND, "CSED", "all other first and last flags on every line", NULL,
 	  first_and_last_of_all },
+	{ "24d", TAKE, "CSEPGID", "two lines come behind the flagged one", NULL, last_earlier },
 	{ "25a", MIND, "CSEPGD", "25 on a navigator", NULL, last_on_navigator },
 	{ "25b", MIND, "CSEPGIRD", "25 on noise", NULL, last_on_noise },
 	{ "26a", TAKE, "CSEPGID", "29 on imaging lines", NULL, flag_29 },

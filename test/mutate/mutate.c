@@ -104,6 +104,7 @@ static bool serve_one(struct answer *served, struct judgment *j, const struct ba
 		if (!made)
 			return false;
 	}
+	s->other_protocol = recon->init != ENDED_WELL;
 	CHECK(run_serve(served, s), "a scan is served");
 	judge(j, s, served);
 	if (recon->init == ENDED_WELL)

@@ -169,9 +169,16 @@ static void split_over_sets(struct scan *s)
 			l->head = whole.head;
 			l->head.number_of_samples = (uint16_t)n;
 			l->head.idx.set = (uint16_t)part;
-			l->head.center_sample = 0;
+			l->head.center_sample = (uint16_t)(n / 2);
 			l->head.flags &= part < 3 ? ~(FLAG(8) | FLAG(14) | FLAG(25)) : ~FLAG(64);
 			l->role = whole.role;
+			l->frame = whole.frame;
+			l->ky = whole.ky;
+			if (whole.path != NULL) {
+				l->path = malloc(sizeof(*l->path) * 2 * n);
+				memcpy(l->path, whole.path + (size_t)2 * n * part,
+				       sizeof(*l->path) * 2 * n);
+			}
 			for (uint32_t c = 0; c < whole.head.active_channels; c++)
 				memcpy(l->data + (size_t)c * n,
 				       whole.data + ((size_t)c * 4 + part) * n,
@@ -182,23 +189,32 @@ static void split_over_sets(struct scan *s)
 	s->header.limit[LIMIT_SET].given = false;
 }
 
+/* A line in the middle of the scan comes, and nothing of it is of use. */
+static void spoil_line(struct scan *s)
+{
+	const struct line *l = &s->lines[s->count / 2];
+
+	s->frames[l->frame].came[l->kz * s->plan.ny + l->ky] = 0;
+	s->lines_refused++;
+}
+
 static void no_samples(struct scan *s)
 {
+	spoil_line(s);
 	(void)line_resize(&s->lines[s->count / 2], 0, s->plan.coils);
-	s->lines_refused = 1;
 }
 
 static void no_active_channels(struct scan *s)
 {
+	spoil_line(s);
 	(void)line_resize(&s->lines[s->count / 2], s->lines[s->count / 2].head.number_of_samples,
 			  0);
-	s->lines_refused = 1;
 }
 
 static void not_a_number(struct scan *s)
 {
+	spoil_line(s);
 	s->lines[s->count / 2].data[3] = NAN;
-	s->lines_refused = 1;
 }
 
 static void without_lines(struct scan *s)
@@ -272,12 +288,16 @@ const struct mutation other_mutations[] = {
 	{ "58e", TAKE, "CSEPGIRD", "Unix seconds", NULL, unix_seconds },
 	{ "59a", TAKE, "CSEPGD", "samples to be discarded on both sides", NULL, with_discards },
 	{ "59b", REFUSE, "CS", "more discards than samples", NULL, too_many_discards },
-	{ "60a", MIND, "CS", "one ADC over SET 0 to 3", NULL, split_over_sets },
+	/* long ADCs are cut, which have paths: init knows such pieces, and nothing joins them; a
+	 * line of a grid is never so long */
+	{ "60b", REFUSE, "R", "the same along a path", NULL, split_over_sets },
+	{ "60a", REFUSE, "CS", "one ADC over SET 0 to 3", NULL, split_over_sets },
 	{ "64a", REFUSE, "CR", "only noise", NULL, only_noise },
 	{ "64b", REFUSE, "CR", "no readout", NULL, without_lines },
 	{ "69a", MIND, "CSD", "a readout without samples", NULL, no_samples },
 	{ "69b", MIND, "CSD", "a readout without channels", NULL, no_active_channels },
-	{ "69c", MIND, "CSEPGIRD", "NaN among the samples", NULL, not_a_number },
+	/* no origin sends it on purpose: which sample of which line it is says the refusal */
+	{ "69c", REFUSE, "CSEPGIRD", "NaN among the samples", NULL, not_a_number },
 	{ "71a", MIND, "C", "the phase direction alternates by repetition", NULL,
 	  phase_alternates },
 	{ "71b", MIND, "S", "a slice over the limits in a last shot", NULL, slice_too_many },

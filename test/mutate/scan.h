@@ -124,6 +124,7 @@ struct scan {
 	bool again;             /* lines came that a whole frame has already */
 	bool no_lines;          /* there is nothing to make an image of */
 	bool no_field_of_view;  /* nothing tells how much of a line an image keeps */
+	bool other_protocol;    /* it is served by its base's, whose frames may be fewer */
 	bool more_images;       /* what nobody promised may have images of its own */
 	uint32_t lines_refused; /* lines that no grid can hold */
 	uint32_t recon[3];      /* voxels that reconSpace asks for; */

@@ -231,7 +231,8 @@ static void say_unused(const struct bs_choice *c)
 {
 	const struct bs_survey *s = c->survey;
 	static const enum bs_kind unused[] = { BS_KIND_FEEDBACK, BS_KIND_DUMMY, BS_KIND_OTHER };
-	const uint64_t others = s->left.lines + s->left.calibration + s->left.rest;
+	const uint64_t others =
+		s->left.lines + s->left.calibration + s->left.rest + s->misfit.count;
 	char words[BS_ENCODINGS_WORDS];
 
 	if (s->note[0] != '\0')
@@ -245,6 +246,12 @@ static void say_unused(const struct bs_choice *c)
 			bs_outline_say(c->out, "%llu readouts (%s) are counted and not used",
 				       (unsigned long long)n, bs_kind_name(unused[i]));
 	}
+	if (s->misfit.count > 0)
+		bs_outline_say(c->out,
+			       "%llu readouts are left out: of %u to %u channels, where the header "
+			       "has %u, or empty",
+			       (unsigned long long)s->misfit.count, s->misfit.min, s->misfit.max,
+			       s->info.channels);
 	if (s->astray > 0)
 		bs_outline_say(
 			c->out,

@@ -71,14 +71,30 @@ static int put_sizes(const struct bs_choice *c, struct bs_fail *why)
 	return 0;
 }
 
+/* Readouts lack samples behind k = 0, or on both sides: they are filled up to whole ones. */
+static bool is_filled(const struct bs_survey *s)
+{
+	const uint32_t x = s->info.encoded[0] * oversampling(s);
+
+	return s->samples.max + 2 < x && s->reversed == 0 && s->middle.count > 0 &&
+	       s->middle.min == s->middle.max && s->middle.min <= x / 2 &&
+	       s->samples.max - s->middle.min < x - x / 2;
+}
+
 static void put_readout(const struct bs_choice *c)
 {
+	const struct bs_survey *s = c->survey;
+	const bool filled = is_filled(s);
 	char text[16];
 
-	(void)snprintf(text, sizeof(text), "%u", c->survey->channels.max);
+	(void)snprintf(text, sizeof(text), "%u", s->channels.max);
 	bs_outline_put(c->out, "coils", text, NULL);
-	(void)snprintf(text, sizeof(text), "%u", c->survey->samples.max);
-	bs_outline_put(c->out, "samples", text, "of a readout, discarded ones not counted");
+	(void)snprintf(text, sizeof(text), "%u",
+		       filled ? s->info.encoded[0] * oversampling(s) : s->samples.max);
+	bs_outline_put(c->out, "samples", text,
+		       filled ? "of a whole readout: lines have fewer, and not those behind k = 0; "
+				"these are zeros"
+			      : "of a readout, discarded ones not counted");
 }
 
 static void look_at(struct lines *l, const struct bs_survey *s)
@@ -117,14 +133,13 @@ static void look_at(struct lines *l, const struct bs_survey *s)
 }
 
 /* Lines in a row about the center, more than any pattern has: they calibrate without a flag. */
-static bool has_center(const struct bs_survey *s)
+static bool has_center(const struct bs_survey *s, const uint8_t *came)
 {
 	const uint32_t middle = s->size[0] / 2 + s->size[0] * (s->size[1] / 2);
 	const uint32_t step = s->info.acceleration[0] > 1 ? 1 : s->size[0];
 
 	return middle >= step && middle + step < s->size[0] * s->size[1] &&
-	       s->present[middle - step] != 0 && s->present[middle] != 0 &&
-	       s->present[middle + step] != 0;
+	       came[middle - step] != 0 && came[middle] != 0 && came[middle + step] != 0;
 }
 
 /* Lines between others that did not come. */
@@ -145,7 +160,18 @@ static void put_parallel(const struct bs_choice *c, const struct lines *l)
 			       r[0] > 0 ? r[0] : 1, r[1] > 0 ? r[1] : 1, calibrates);
 		return;
 	}
-	if ((r[0] > 1 || r[1] > 1) && s->channels.max > 1 && has_center(s))
+	if (s->info.calibration == BS_CALIBRATION_INTERLEAVED && s->channels.max > 1 &&
+	    !has_center(s, s->present) && has_center(s, s->together)) {
+		bs_outline_put(
+			c->out, "parallel", "\"grappa\"",
+			"accelerated %u x %u, each repetition with other lines: what is left "
+			"out is made by weights from the lines of several",
+			r[0] > 0 ? r[0] : 1, r[1] > 0 ? r[1] : 1);
+		bs_outline_put(c->out, "grappa.lacking", "\"zeros\"",
+			       "the first repetition leaves before there are any: it is partial");
+		return;
+	}
+	if ((r[0] > 1 || r[1] > 1) && s->channels.max > 1 && has_center(s, s->present))
 		bs_outline_put(c->out, "parallel", "\"grappa\"",
 			       "accelerated (by the header %u x %u): lines that are left out are "
 			       "made from their neighbors, by weights from the lines in the middle",
@@ -198,7 +224,7 @@ static void put_partial(const struct bs_choice *c, const struct lines *l)
 	bool too_far = false;
 	bool along[3];
 
-	along[0] = s->samples.max + 2 < x;
+	along[0] = s->samples.max + 2 < x && !is_filled(s);
 	for (int i = 0; i < 2; i++) {
 		const uint32_t r = s->info.acceleration[i];
 

@@ -227,6 +227,12 @@ int bs_choose_path(const struct bs_choice *c, struct bs_fail *why)
 			       "readouts carry paths of %u to %u dimensions, for images of %u: of "
 			       "as many, or of 3 in 2D, they can be reconstructed",
 			       s->dims.min, s->dims.max, dims);
+	if (s->pieces > 0)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "%llu readouts go on with the path of the one before, as its next "
+			       "set, and the header has one set: pieces of one readout, which "
+			       "nothing puts together; the sender can leave it whole",
+			       (unsigned long long)s->pieces);
 	rc = find_unit(c, &unit, why);
 	if (rc == 0)
 		rc = put_sizes(c, why);

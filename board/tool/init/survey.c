@@ -2,6 +2,7 @@
 #include "board/tool/init/survey.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,9 +33,12 @@ struct reading {
 	struct bs_survey *s;
 	struct bs_mrd_idx frame; /* of the first frame */
 	bool any;
-	float energy;          /* of the first frame's strongest line */
+	float energy;           /* of the first frame's strongest line */
+	struct bs_mrd_idx last; /* of the imaging readout before; a hash of its path */
+	uint64_t last_path;
 	struct bs_turns turns; /* all lines */
-	uint64_t *path;        /* hashes of the first frame's paths, sorted once used */
+	struct bs_echo echo;
+	uint64_t *path; /* hashes of the first frame's paths, sorted once used */
 	uint32_t paths;
 	bool sorted;
 	struct first_navigator navigator[NAVIGATORS_MAX];
@@ -110,6 +114,8 @@ static void put_line(struct reading *r, const struct bs_recorded *acq, bool imag
 	}
 	if (h->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO))
 		s->calibrates[row] = 1;
+	if (image && h->idx.slice == r->frame.slice && h->idx.contrast == r->frame.contrast)
+		s->together[row] = 1;
 	if (image && same_image(&h->idx, &r->frame) && s->present[row] == 0) {
 		const float energy = bs_center_energy(acq->data, h->number_of_samples,
 						      h->active_channels, h->number_of_samples);
@@ -138,10 +144,19 @@ static bool of_table(const struct bs_mrd_idx *idx)
 	       idx->phase == 0 && idx->average == 0;
 }
 
+/* But for the set it is as the one before, and the header has one set. */
+static bool is_next_piece(const struct reading *r, const struct bs_mrd_idx *idx)
+{
+	return r->s->info.set.max == 0 && idx->set == r->last.set + 1u &&
+	       memcmp(idx, &r->last, offsetof(struct bs_mrd_idx, set)) == 0;
+}
+
 static void put_hash(struct reading *r, const struct bs_mrd_acq *h, const float *path, size_t n)
 {
 	const uint64_t hash = bs_hash_words(BS_HASH_START, path, n * sizeof(*path));
 
+	r->s->pieces += hash != r->last_path && is_next_piece(r, &h->idx);
+	r->last_path = hash;
 	if (of_table(&h->idx)) {
 		r->s->path_frame++;
 		if (r->sorted || r->paths == PATHS_MAX)
@@ -260,6 +275,8 @@ static int put_imaging(struct reading *r, const struct bs_recorded *acq, struct 
 	s->first_readouts += same_image(&h->idx, &r->frame);
 	widen(&s->samples, h->number_of_samples - discarded);
 	widen(&s->discarded, discarded);
+	if ((h->flags & BS_MRD_IS_REVERSE) == 0 && h->center_sample > h->discard_pre)
+		widen(&s->middle, (uint32_t)h->center_sample - h->discard_pre);
 	widen(&s->channels, h->active_channels);
 	widen(&s->dims, h->trajectory_dimensions);
 	widen(&s->step[0], h->idx.kspace_encode_step_1);
@@ -275,6 +292,7 @@ static int put_imaging(struct reading *r, const struct bs_recorded *acq, struct 
 	s->calibrates_too += (h->flags & BS_MRD_IS_CALIBRATION_TOO) != 0;
 	if (h->trajectory_dimensions > 0)
 		put_path(r, acq);
+	r->last = h->idx;
 	put_line(r, acq, true);
 	return put_turn(r, h, true, why);
 }
@@ -339,14 +357,26 @@ static void mark(struct bs_survey *s, struct bs_mrd_acq *head)
 	const uint32_t samples =
 		(uint32_t)head->number_of_samples - head->discard_pre - head->discard_post;
 	struct bs_protocol like = { .method = BS_METHOD_CARTESIAN,
-				    .encoded = { samples, s->size[0], s->size[1] },
-				    .coils = head->active_channels,
-				    .samples = samples };
+					  .encoded = { samples, s->size[0], s->size[1] },
+					  .coils = s->info.channels != 0 ? s->info.channels
+									 : head->active_channels,
+					  .samples = samples };
 
 	bs_plan_make(&like);
 	bs_encoding_mark(&like, &s->info, head);
 	if ((head->flags & BS_MRD_OF_ANOTHER) != 0)
 		bs_encodings_see(&s->left, head, 0);
+	if (head->flags & BS_MRD_MISFIT)
+		widen(&s->misfit, head->active_channels);
+}
+
+static void label_echo(struct reading *r, struct bs_mrd_idx *idx)
+{
+	const struct bs_mrd_idx came = *idx;
+
+	bs_echo_decide(&r->echo, idx);
+	idx->contrast = bs_echo_next(&r->echo, &came, r->s->info.echoes);
+	bs_echo_came(&r->echo, &came, idx->contrast);
 }
 
 static int put(struct reading *r, struct bs_recorded *acq, struct bs_fail *why)
@@ -364,6 +394,8 @@ static int put(struct reading *r, struct bs_recorded *acq, struct bs_fail *why)
 	mark(r->s, &acq->head);
 	kind = bs_mrd_kind(h->flags);
 	r->s->kinds[kind]++;
+	if (kind == BS_KIND_IMAGING || kind == BS_KIND_CALIBRATION)
+		label_echo(r, &acq->head.idx);
 	switch (kind) {
 	case BS_KIND_IMAGING:
 		return put_imaging(r, acq, why);
@@ -398,10 +430,12 @@ static int begin(struct reading *r, const char *xml, struct bs_fail *why)
 	s->size[1] = s->info.encoded[2];
 	s->repeats = true;
 	bs_noise_start(&s->noise, &s->info);
+	bs_echo_scan(&r->echo, &s->info, s->info.echoes);
 	s->present = calloc((size_t)s->size[0] * s->size[1], 1);
 	s->calibrates = calloc((size_t)s->size[0] * s->size[1], 1);
+	s->together = calloc((size_t)s->size[0] * s->size[1], 1);
 	r->path = malloc(PATHS_MAX * sizeof(*r->path));
-	return s->present != NULL && s->calibrates != NULL && r->path != NULL
+	return s->present != NULL && s->calibrates != NULL && s->together != NULL && r->path != NULL
 		       ? 0
 		       : bs_fail(why, BS_ERR_NOMEM, "no memory for a survey");
 }
@@ -462,6 +496,10 @@ static int read_all(struct reading *r, struct bs_recording *in, struct bs_fail *
 		bs_progress_at(&progress, i + 1);
 	}
 	bs_progress_end(&progress);
+	if (rc == 0 && r->s->samples.count == 0 && r->s->misfit.count > 0)
+		rc = bs_fail(why, BS_ERR_UNSUPPORTED,
+			     "receiverChannels of the header is %u, the readouts have %u",
+			     r->s->info.channels, r->s->misfit.max);
 	if (rc == 0 && r->s->samples.count == 0)
 		rc = bs_fail(why, BS_ERR_SIZE, "none of its %u readouts is a line of an image",
 			     r->s->readouts);
@@ -496,7 +534,8 @@ void bs_survey_free(struct bs_survey *s)
 {
 	free(s->present);
 	free(s->calibrates);
-	s->present = s->calibrates = NULL;
+	free(s->together);
+	s->present = s->calibrates = s->together = NULL;
 }
 
 bool bs_survey_on_grid(const struct bs_survey *s)

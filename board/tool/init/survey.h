@@ -32,7 +32,10 @@ struct bs_survey {
 	/* of imaging readouts */
 	struct bs_range samples; /* without discarded ones */
 	struct bs_range discarded, channels, dims, step[2];
+	struct bs_range
+		middle; /* center_sample, discarded samples off, of forward ones that say it */
 	uint32_t slices, contrasts, averages, repetitions, sets, phases; /* largest, + 1 */
+	struct bs_range misfit;        /* channels of readouts that are no line's (BS_MRD_MISFIT) */
 	struct bs_encodings_left left; /* readouts of encodings that no protocol has a use of */
 	uint64_t reversed, calibrates_too;
 	uint64_t astray; /* whose directions are not of length 1 */
@@ -47,6 +50,7 @@ struct bs_survey {
 	uint32_t strongest;      /* row of the first frame */
 	uint8_t *present;        /* [z][y] of the first frame */
 	uint8_t *calibrates;  /* [z][y] of all: calibration lines, and lines that calibrate, too */
+	uint8_t *together;    /* [z][y] of all frames of the first one's slice and contrast */
 	uint64_t outside;     /* readouts that are not on it */
 	uint32_t first_lines; /* different lines of the first frame */
 	/* paths, in the unit that they have in the file */
@@ -54,6 +58,7 @@ struct bs_survey {
 	double bend;         /* farthest from the straight line through k = 0, of the reach */
 	bool repeats;        /* later frames have the first one's paths, to the bit */
 	uint64_t off_lines;  /* imaging readouts whose path is not that of their line of the grid */
+	uint64_t pieces;     /* that go on with the path of the one before, as its next set */
 	uint32_t path_frame; /* imaging readouts with all those counters 0 */
 	/* beside the lines */
 	struct bs_noise noise;

@@ -25,6 +25,7 @@ static enum bs_kind expected(int flag)
 	case 29:
 	case 30:
 	case 31:
+	case 47:
 	case 48: /* core/frame/encoding.h sets it */
 		return BS_KIND_OTHER;
 	default:

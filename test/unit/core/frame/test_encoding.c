@@ -117,6 +117,21 @@ static void of_calibration(void)
 	head.active_channels = 1;
 	CHECK(kind(2, BS_MRD_IS_CALIBRATION) == BS_KIND_OTHER, "of other channels");
 	begin();
+	info.channels = 2;
+	head.active_channels = 1;
+	CHECK(kind(0, 0) == BS_KIND_OTHER && (head.flags & BS_MRD_MISFIT) != 0 &&
+		      admit(&row, &why) == 0 && row == BS_ROW_NONE,
+	      "a line of other channels than the header's is no line: %s", why.text);
+	CHECK(kind(0, BS_MRD_IS_NOISE) == BS_KIND_NOISE, "noise may be of other channels");
+	head.active_channels = 2;
+	CHECK(kind(0, BS_MRD_MISFIT) == BS_KIND_IMAGING, "nobody else's mark counts");
+	info.channels = 0;
+	head.active_channels = 1;
+	CHECK(kind(0, 0) == BS_KIND_IMAGING, "nor without a word of the header");
+	begin();
+	head.number_of_samples = 0;
+	CHECK(kind(0, 0) == BS_KIND_OTHER, "one without samples");
+	begin();
 	head.idx.kspace_encode_step_1 = 60;
 	CHECK(kind(2, BS_MRD_IS_CALIBRATION) == BS_KIND_OTHER, "outside the grid");
 }

@@ -254,6 +254,33 @@ static void no_place(void)
 
 /* ---- what the header cannot say ---- */
 
+/* Lines in this order, the one flagged; whether they end the frame. */
+static bool ends(const uint32_t *row, uint32_t n, uint32_t flagged)
+{
+	begin(LINES, 1, 2);
+	for (uint32_t i = 0; i < n; i++) {
+		if (o.over > 0)
+			return false;
+		(void)line(0, row[i], row[i] == flagged ? LS : 0);
+	}
+	return o.over == 1;
+}
+
+/* Every second line, and line 3 that calibrates: nobody knows how many such there are. */
+static void remembered(void)
+{
+	CHECK(ends((const uint32_t[]){ 0, 2, 3, 6, 4 }, 5, 6),
+	      "a flag is remembered until what lacked has come");
+	CHECK(ends((const uint32_t[]){ 0, 3, 6, 2, 4 }, 5, 6), "two lines");
+	CHECK(!ends((const uint32_t[]){ 0, 2, 3, 6, 5, 4 }, 6, 6),
+	      "another line came: the flag was not the last one's");
+	CHECK(!ends((const uint32_t[]){ 0, 2, 6, 4, 3 }, 5, 6),
+	      "nor does it end a frame whose calibration has not come");
+	CHECK(!ends((const uint32_t[]){ 0, 2, 3, 6, 4 }, 5, 9), "without a flag it waits");
+	bs_opens_close(&o);
+	CHECK(leaves(0, 5, false), "for the scan's end");
+}
+
 static void calibration(void)
 {
 	info.acceleration[0] = 2;
@@ -275,6 +302,7 @@ static void calibration(void)
 	for (uint32_t i = 0; i < LINES; i += 2)
 		(void)line(3, i, i + 2 == LINES ? LS : 0);
 	CHECK(leaves(3, 4, false), "a flag is believed where no line is known to lack");
+	remembered();
 	info.calibration = BS_CALIBRATION_INTERLEAVED;
 	begin(LINES, 1, 2);
 	for (uint32_t i = 1; i < LINES; i += 2)

@@ -49,8 +49,8 @@ static bool admitted(uint16_t center, bool reversed)
 static void admission(void)
 {
 	CHECK(admitted(2 + 4, false) && admitted(0, false) && !admitted(2 + 3, false) &&
-		      !admitted(2 + 5, false),
-	      "a forward line");
+		      admitted(2 + 5, false) && !admitted(2 + 6, false),
+	      "a forward line: its middle, or the sample behind it");
 	CHECK(admitted(2 + 3, true) && admitted(2 + 4, true) && admitted(0, true) &&
 		      !admitted(2 + 2, true) && !admitted(2 + 5, true),
 	      "a reversed one: as stored, as copied");
@@ -180,6 +180,12 @@ static void words(void)
 	h = line(2 + 4, false);
 	bs_readouts_see(&all, &p, &h);
 	CHECK(said(&all, &other, 0.0f)[0] == '\0', "one line that says it is enough");
+	h = line(2 + 5, false);
+	bs_readouts_see(&all, &p, &h);
+	CHECK(strcmp(said(&all, &other, 0.0f),
+		     "center_sample of some lines is 5: k = 0 is taken at sample 4") == 0,
+	      "%s", said(&all, &other, 0.0f));
+	all.next = false;
 	h = line(11, false);
 	bs_readouts_see(&all, &p, &h);
 	CHECK(strcmp(said(&all, &other, 0.0f),
@@ -230,6 +236,58 @@ static void oversampled(void)
 	bs_plan_make(&p);
 }
 
+/* Of 8 samples it has 5: the last three lack, or the first. */
+static void filled(uint32_t at)
+{
+	const uint16_t center = (uint16_t)(2 + 4 - at);
+	struct bs_mrd_acq h = line(center, false);
+	struct bs_readouts all = { 0 };
+	struct bs_held held = { .lines = &(struct bs_lines){ .size = { 4, 1 }, .last = { 3, 0 } } };
+	float from[2][8 * 2];
+	float to[2][8 * 2];
+	char words[BS_LACKS_WORDS];
+	bool good;
+
+	for (int i = 0; i < 32; i++)
+		from[i / 16][i % 16] = (float)(i + 1);
+	h.number_of_samples = 5 + 3;
+	bs_admit_copy(&p, &h, 0, to[0], from);
+	good = h.number_of_samples == 8 && h.center_sample == 4 && h.discard_pre == 0;
+	for (uint32_t i = 0; i < 8; i++)
+		for (int c = 0; c < 2; c++)
+			good = good &&
+			       to[c][2 * i] ==
+				       (i >= at && i < at + 5 ? from[c][2 * (i - at + 2)] : 0.0f);
+	CHECK(good, "it lies at sample %u, with zeros around", at);
+	bs_readouts_see(&all, &p, &h);
+	memcpy(held.measured, all.measured, sizeof(held.measured));
+	(void)bs_zeros_words(words, sizeof(words), &p, &held);
+	CHECK(strcmp(words, at == 0 ? "samples 5 to 7 of 8 were not measured (asymmetric echo) and "
+				      "are zeros"
+				    : "samples 0 to 2 of 8 were not measured (asymmetric echo) and "
+				      "are zeros") == 0,
+	      "%s", words);
+}
+
+static void short_ones(void)
+{
+	struct bs_mrd_acq h = line(2 + 4, false);
+	uint32_t at;
+
+	filled(0);
+	filled(3);
+	h.number_of_samples = 6 + 3;
+	CHECK(!bs_readout_short(&p, &h, &at), "two samples less are a mistake");
+	h.number_of_samples = 5 + 3;
+	h.center_sample = 2 + 5;
+	CHECK(!bs_readout_short(&p, &h, &at), "it would begin before the line");
+	h.center_sample = 0;
+	CHECK(!bs_readout_short(&p, &h, &at), "nothing tells where it lies");
+	h = line(2 + 2, false);
+	h.number_of_samples = 4 + 3;
+	CHECK(!bs_readout_short(&p, &h, &at), "half a line is none");
+}
+
 int main(void)
 {
 	bs_plan_make(&p);
@@ -238,5 +296,6 @@ int main(void)
 	turned();
 	words();
 	oversampled();
+	short_ones();
 	return check_done();
 }

@@ -65,9 +65,11 @@ static int begun(struct armed *a, uint32_t slice, uint32_t contrast, double turn
 	return rc;
 }
 
+static uint64_t order; /* of frames to come */
+
 static int frame(struct armed *a, uint32_t slice, uint32_t contrast, double turned, float *image)
 {
-	struct bs_report report = { 0 };
+	struct bs_report report = { .order = order };
 	const int rc = begun(a, slice, contrast, turned);
 
 	return rc != 0 ? rc
@@ -164,6 +166,41 @@ static void passed(enum bs_method method)
 	bs_traj_close(&traj);
 }
 
+static int echo(struct armed *a, uint64_t set, uint32_t contrast, double turned)
+{
+	static float image[16 * 10];
+	int rc;
+
+	order = set;
+	rc = frame(a, 0, contrast, turned, image);
+	order = 0;
+	return rc;
+}
+
+/* Sets in turn: first each one's first echo, then each one's second. */
+static void in_turn(enum bs_method method)
+{
+	const struct bs_protocol p = protocol(method, BS_FIELD_ECHOES);
+	struct bs_traj traj = { 0 };
+	struct bs_fail why = { 0 };
+	struct armed a;
+
+	CHECK(bs_traj_make(&traj, &p, &why) == 0, "trajectory %s", why.text);
+	if (open_one(&a, &p, &traj) != 0)
+		return;
+	a.engine->scan(a.self);
+	CHECK(echo(&a, 0, 0, 0.2) == 0 && echo(&a, 1, 0, 1.0) == 0 && echo(&a, 0, 1, 0.5) == 0 &&
+		      isnan(turn[0]),
+	      "echoes of two sets are no pair: %g", (double)turn[0]);
+	CHECK(echo(&a, 1, 1, 1.4) == 0 && turned_by(0, 0.4), "those of one are: %g",
+	      (double)turn[0]);
+	CHECK(echo(&a, 3, 1, 2.0) == 0 && echo(&a, 2, 0, 0.1) == 0 && echo(&a, 3, 0, 1.7) == 0 &&
+		      turned_by(0, 0.3),
+	      "of the later set, its second echo first: %g", (double)turn[0]);
+	armed_close(&a);
+	bs_traj_close(&traj);
+}
+
 /* The reason in words; "": it is not refused. */
 static const char *reason(struct bs_protocol p)
 {
@@ -209,6 +246,7 @@ int main(void)
 	life(BS_METHOD_GRIDDING);
 	passed(BS_METHOD_CARTESIAN);
 	passed(BS_METHOD_GRIDDING);
+	in_turn(BS_METHOD_CARTESIAN);
 	refused();
 	bs_team_close(team);
 	return check_done();
