@@ -183,73 +183,78 @@ static int prune(const struct request *q, const char *dir)
 	return rc == 0 ? 0 : fail(&why);
 }
 
-/* Where the site's logs and images lie: up to two folders, NULL behind them. */
+/* Adds the folders of a site: of its logs, of its images. dir: [2]. 1: told why not. */
 static int site_folders(const char *config, struct bs_audit_request *q,
-			char dir[2][BS_PATH_MAX_ + 8], const char *dirs[3])
+			char dir[2][BS_PATH_MAX_ + 8], const char **dirs)
 {
 	struct bs_site *site = bs_command_site(&bs_command_log, config);
-	size_t n = 0;
 
 	if (site == NULL)
 		return 1;
 	if (bs_site_logs(site))
-		dirs[n++] = strcpy(dir[0], site->log.dir);
+		*dirs++ = strcpy(dir[0], site->log.dir);
 	else
 		(void)printf("note: the site keeps no logs (log.dir, log.mode)\n");
 	if (bs_site_stores(site)) {
 		(void)snprintf(dir[1], BS_PATH_MAX_ + 8, "%s/images",
 			       bs_site_spills(site) ? site->overload.spill_dir : site->run_dir);
-		dirs[n++] = dir[1];
+		*dirs = dir[1];
 		q->store_bytes =
 			bs_site_spills(site) ? (uint64_t)site->overload.spill_mib << 20 : 0;
 	} else {
 		(void)printf("note: the site keeps no images\n");
 	}
-	dirs[n] = NULL;
 	free(site);
 	return 0;
 }
 
-static int audit(const struct request *r)
+static int audit(const struct request *r, const struct bs_audit_request *q)
 {
 	static struct bs_findings found;
-	char dir[2][BS_PATH_MAX_ + 8];
-	const char *dirs[3];
-	struct bs_audit_request q = { .dirs = (const char *const *)r->operands,
-				      .events = r->events };
 	struct bs_audit_sum sum;
 	struct bs_fail why;
 
-	if (r->promises) {
-		bs_promise_print(stdout);
-		return 0;
-	}
-	if (r->config != NULL) {
-		if (site_folders(r->config, &q, dir, dirs) != 0)
-			return 1;
-		q.dirs = dirs;
-	}
 	found.to = stdout;
-	if (bs_audit_run(&q, &found, &sum, &why) != 0)
+	if (bs_audit_run(q, &found, &sum, &why) != 0)
 		return fail(&why);
-	(void)printf("%llu logs, %llu images, %llu records, %.3f MB, %llu takers, %llu outcomes: "
-		     "%llu of %u promises judged, %llu findings\n",
+	(void)printf("%llu logs, %llu images, %llu records, %.3f MB, %llu takers%s: %llu of %u "
+		     "promises judged, %llu findings\n",
 		     (unsigned long long)sum.logs, (unsigned long long)sum.images,
 		     (unsigned long long)sum.records, (double)sum.bytes * 1e-6,
-		     (unsigned long long)sum.takers, (unsigned long long)sum.outcomes,
+		     (unsigned long long)sum.takers, r->events != NULL ? ", with outcomes" : "",
 		     (unsigned long long)sum.judged, (unsigned)BS_PROMISES,
 		     (unsigned long long)sum.found);
 	return sum.found != 0;
 }
 
-static int run_audit(const struct request *q, unsigned n)
+/* n: folders that are given; those of the site come first. */
+static int run_audit(const struct request *r, unsigned n)
 {
-	const bool given = n > 0 || q->config != NULL;
+	struct bs_audit_request q = { .events = r->events };
+	char dir[2][BS_PATH_MAX_ + 8];
+	const char **dirs;
+	unsigned have = 0;
+	int status = 1;
 
-	if (given == q->promises || (n > 0 && q->config != NULL))
+	if ((n > 0 || r->config != NULL) == r->promises)
 		return bs_options_wrong(&bs_command_log,
-					"audit: folders, or -c with the site file, or --promises");
-	return audit(q);
+					"audit: folders, -c with the site file, or --promises");
+	if (r->promises) {
+		bs_promise_print(stdout);
+		return 0;
+	}
+	q.dirs = dirs = calloc(n + 3, sizeof(*dirs));
+	if (dirs == NULL)
+		return bs_command_fail(&bs_command_log, "no memory");
+	if (r->config == NULL || site_folders(r->config, &q, dir, dirs) == 0) {
+		while (dirs[have] != NULL)
+			have++;
+		for (unsigned i = 0; i < n; i++)
+			dirs[have + i] = r->operands[i];
+		status = audit(r, &q);
+	}
+	free(dirs);
+	return status;
 }
 
 static int run(int argc, char **argv)
