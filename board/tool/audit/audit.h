@@ -5,7 +5,7 @@
  * bytes a scan, whatever the folders hold. They may be those of a service that runs: what is
  * written while it is read is read again before anything is said of it, what is removed meanwhile
  * is passed over, and what may still be on its way is not missed.
- * Promises: promise.h. Test: test/fault/fault_audit.c, test/fuzz/fuzz_audit.c
+ * Promises: promise.h. Tests: test/fault/audit/fault_audit.c, test/unit/board/tool/test_audit.c
  */
 #ifndef BS_BOARD_TOOL_AUDIT_AUDIT_H
 #define BS_BOARD_TOOL_AUDIT_AUDIT_H
@@ -19,7 +19,7 @@ struct bs_audit_request {
 	uint64_t store_bytes;    /* a store's bound; 0: not known */
 };
 
-/* The sum of it. Findings are printed as they are kept. BS_ERR_IO, BS_ERR_NOMEM: could not judge. */
+/* Findings are printed as they are kept. BS_ERR_IO, BS_ERR_NOMEM: it could not judge. */
 struct bs_audit_sum {
 	uint64_t logs, records, images, takers, bytes, outcomes, judged, found;
 };

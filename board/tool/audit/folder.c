@@ -1,4 +1,4 @@
-/* board/tool/audit/folder.c - a folder of logs, or of images, and what else lies in it; see part.h */
+/* board/tool/audit/folder.c - what lies in a folder beside logs and images; see part.h */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * board/tool/audit/image.h - an image of the store: does it agree with itself and with its scan's log
+ * board/tool/audit/image.h - an image of the store, against itself and against its scan's log
  *
  * take is called for each image in the order in which they are stored. attributes: memory that
  * grows to the longest, freed by who has it.

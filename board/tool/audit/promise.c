@@ -13,16 +13,17 @@ static const struct {
 			      "a file is called by its head: UTC-SESSION-INDEX.bslog" },
 	[BS_PROMISE_MODE] = { "file.mode", "LOG.md", "mode 0640: nobody else may read it" },
 	[BS_PROMISE_HEAD] = { "file.head", "LOG.md",
-			      "block 0 is a head whose checksum holds, zeros where it has no field" },
+			      "block 0 is a head whose checksum holds; "
+			      "behind its fields are zeros" },
 	[BS_PROMISE_SEAL] = { "file.seal", "LOG.md",
 			      "a seal has its head's fields, the offset behind the last record and "
 			      "the number that follows it" },
 	[BS_PROMISE_SEGMENTS] = { "log.segments", "LOG.md",
-				  "segments are of one scan, counted from 0, each with an id of its "
-				  "own; one begins with the number that is due, or after an error" },
+				  "segments are of one scan, counted from 0, "
+				  "each with an id of its own; one begins with the number that is due, or after an error" },
 	[BS_PROMISE_RECORDS] = { "log.records", "LOG.md",
-				 "what was committed can be read, each number once: only the end of "
-				 "a log without a seal may be torn" },
+				 "what was committed can be read, each number once: "
+				 "only the end of a log without a seal may be torn" },
 	[BS_PROMISE_PADDING] = { "log.padding", "LOG.md",
 				 "what was committed together ends with zeros up to a block's end, "
 				 "a record with zeros up to a multiple of 8" },
@@ -49,10 +50,11 @@ static const struct {
 				 "an ACQ is as long as its header says" },
 	[BS_PROMISE_CLOSE] = { "log.close", "WIRE.md 10", "no number is beyond that of CLOSE" },
 	[BS_PROMISE_COUNT] = { "log.count", "WIRE.md 10",
-			       "CLOSE counts the ACQs that are there, and no more than are missing" },
+			       "CLOSE counts the ACQs that are there, "
+			       "and no more than are missing" },
 	[BS_PROMISE_GAPS] = { "log.gaps", "WIRE.md 8",
-			      "numbers that a closed scan's log lacks are named: as gaps, rejected, "
-			      "or lacking" },
+			      "numbers that a closed scan's log lacks are named: "
+			      "as gaps, rejected, or lacking" },
 	[BS_PROMISE_OUTCOME_LOG] = { "outcome.log", "WIRE.md 5",
 				     "the log that an outcome names is there and has an end" },
 	[BS_PROMISE_OUTCOME_SCAN] = { "outcome.scan", "LOG.md",

@@ -272,6 +272,8 @@ static int run(int argc, char **argv)
 		n++;
 	if (strcmp(q.action, "audit") == 0)
 		return run_audit(&q, n);
+	if (n == 0)
+		return bs_options_wrong(&bs_command_log, "PATH... is missing");
 	if (strcmp(q.action, "prune") == 0) {
 		if (n != 1 || (q.keep_mib == 0 && q.keep_hours == 0.0) || q.keep_mib >> 43 != 0)
 			return bs_options_wrong(&bs_command_log,
@@ -289,8 +291,6 @@ static int run(int argc, char **argv)
 		return bs_options_wrong(&bs_command_log, "no action '%s'%s", q.action,
 					bs_near_hint(&near, hint));
 	}
-	if (n == 0)
-		return bs_options_wrong(&bs_command_log, "PATH is missing");
 	status = 0;
 	for (unsigned i = 0; i < n; i++)
 		status |= each(q.operands[i], q.action[0] == 'l' ? list_one : verify_one);

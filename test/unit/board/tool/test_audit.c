@@ -1,6 +1,6 @@
 /*
- * test/unit/board/tool/test_audit.c - boreside log audit on any bytes: it ends, and finds nothing in
- * what is whole; no bytes make it read what it has not checked (run with a sanitizer)
+ * test/unit/board/tool/test_audit.c - boreside log audit on any bytes: it ends, and finds nothing
+ * in what is whole; no bytes make it read what it has not checked (run with a sanitizer)
  *
  * usage: test_audit [mutations [seed]]. A mutation changes some bytes of a log of two segments, of
  * a file of images, of a cursor or of the service's log; half of them have checksums that are made
@@ -180,7 +180,8 @@ static bool write_all(void)
 		"protocol 'cart', ended 2026-11-29T05:38:59Z after 0.108 s: BS_OK; acquisitions "
 		"60, images 5, gaps 0, duplicates 0, rejected 0, late 0, undelivered 0; log "
 		"20231114T221320.123456-0000000000001234-00000.bslog\n"
-		"{\"time\":\"\",\"audit\":{\"scan\":4,\"session\":\"0000000000001235\",\"code\":-19,"
+		"{\"time\":\"\",\"audit\":{\"scan\":4,\"session\":\"0000000000001235\","
+		"\"code\":-19,"
 		"\"acquisitions\":1,\"images\":0,\"text\":\"no log: it could not be written\"}}\n";
 	const struct bs_log_head h = { .session = SESSION, .started_ns = STARTED };
 	char name[BS_LOG_NAME];

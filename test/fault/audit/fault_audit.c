@@ -1,12 +1,12 @@
 /*
- * test/fault/fault_audit.c - boreside log audit: over the logs and images of a real service, killed
- * in one scan and left in another, it finds nothing; of each break that is planted in a copy, with
- * checksums that hold again, it names the promise
+ * test/fault/audit/fault_audit.c - boreside log audit: over the logs and images of a real service,
+ * killed in one scan and left in another, it finds nothing; of each break that is planted in a copy,
+ * with checksums that hold again, it names the promise
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
 
-#include "test/fault/audit_breaks.h"
+#include "test/fault/audit/breaks.h"
 #include "test/support/book.h"
 
 #define FRAMES 6u
@@ -190,7 +190,7 @@ static void try_break(const struct audit_break *b)
 static void try_breaks(void)
 {
 	(void)snprintf(copy, sizeof(copy), "%s-copy", service.dir);
-	/* a log that is left open is long and empty; what is no part of the audit need not be copied */
+	/* a log that is left open is long and empty; what is not audited is not copied */
 	(void)run("cd %s && rm -rf logs/*.spare spill/images/*.spare recorded/*.spare out *.h5; "
 		  "for f in */*.bslog */*/*.bslog; do fallocate -d $f; done 2>/dev/null",
 		  service.dir);

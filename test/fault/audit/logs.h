@@ -1,5 +1,5 @@
 /*
- * test/fault/audit_logs.h - breaks of what logs promise, each planted in a copy (audit_breaks.h)
+ * test/fault/audit/logs.h - breaks of what logs promise, each planted in a copy (breaks.h)
  */
 #ifndef BS_TEST_AUDIT_LOGS_H
 #define BS_TEST_AUDIT_LOGS_H
@@ -7,7 +7,7 @@
 #include <glob.h>
 #include <time.h>
 
-#include "test/support/log_edit.h"
+#include "test/fault/audit/log_edit.h"
 
 #define BREAK_ACQS 192u /* readouts of a scan of sessions 16 and 19; OPEN is record 0 */
 #define BREAK_MID  100u /* a readout in its middle */

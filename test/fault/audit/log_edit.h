@@ -1,11 +1,11 @@
 /*
- * test/support/log_edit.h - changes a log so that all its checksums hold again
+ * test/fault/audit/log_edit.h - changes a log so that all its checksums hold again
  *
  * log_rewrite writes a log of one file anew, message by message; edit may change, drop or double
  * each. log_blocks changes its head and its seal; log_frame one record's frame; log_poke its bytes.
  */
-#ifndef BS_TEST_SUPPORT_LOG_EDIT_H
-#define BS_TEST_SUPPORT_LOG_EDIT_H
+#ifndef BS_TEST_LOG_EDIT_H
+#define BS_TEST_LOG_EDIT_H
 
 #include <fcntl.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /*
- * test/fault/audit_breaks.h - breaks of what a site's files promise, each planted in a copy
+ * test/fault/audit/breaks.h - breaks of what a site's files promise, each planted in a copy
  *
  * A break makes one promise untrue and nothing else, where that can be: checksums hold again, a log
  * is sealed again. dir: the folder of the copy (logs, spill/images, recorded, log). False: it could
@@ -9,7 +9,7 @@
 #define BS_TEST_AUDIT_BREAKS_H
 
 #include "ipc/wire/mrd.h"
-#include "test/fault/audit_logs.h"
+#include "test/fault/audit/logs.h"
 
 /* ---- the store ---- */
 
