@@ -20,7 +20,8 @@ static const struct {
 			      "the number that follows it" },
 	[BS_PROMISE_SEGMENTS] = { "log.segments", "LOG.md",
 				  "segments are of one scan, counted from 0, "
-				  "each with an id of its own; one begins with the number that is due, or after an error" },
+				  "each with an id of its own; one begins "
+				  "with the number that is due, or after an error" },
 	[BS_PROMISE_RECORDS] = { "log.records", "LOG.md",
 				 "what was committed can be read, each number once: "
 				 "only the end of a log without a seal may be torn" },

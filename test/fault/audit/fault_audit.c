@@ -1,7 +1,7 @@
 /*
  * test/fault/audit/fault_audit.c - boreside log audit: over the logs and images of a real service,
- * killed in one scan and left in another, it finds nothing; of each break that is planted in a copy,
- * with checksums that hold again, it names the promise
+ * killed in one scan and left in another, it finds nothing; of each break that is planted in a
+ * copy, with checksums that hold again, it names the promise
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
