@@ -112,7 +112,7 @@ static void judge_part(struct bs_audit *a, const char *path, int64_t newest_ns,
 }
 
 static void judge_entry(struct bs_audit *a, const char *dir, const struct dirent *e,
-			int64_t newest_ns, enum bs_audit_folder kind)
+			int64_t newest_ns)
 {
 	char path[PATH_BYTES];
 	unsigned long number;
@@ -128,8 +128,7 @@ static void judge_entry(struct bs_audit *a, const char *dir, const struct dirent
 		judge_spare(a, path, number, &st);
 	} else if (is_part(e->d_name)) {
 		bs_judged(a->f, BS_PROMISE_PART);
-		if (kind == BS_AUDIT_LOGS)
-			judge_part(a, path, newest_ns, &st);
+		judge_part(a, path, newest_ns, &st);
 	} else if (is_cursor(e)) {
 		bs_judged(a->f, BS_PROMISE_CURSOR);
 		if (bs_cursor_get(path, &n, &why) != 0)
@@ -137,8 +136,7 @@ static void judge_entry(struct bs_audit *a, const char *dir, const struct dirent
 	}
 }
 
-void bs_audit_folder(struct bs_audit *a, const char *dir, const char *newest,
-		     enum bs_audit_folder kind)
+void bs_audit_folder(struct bs_audit *a, const char *dir, const char *newest)
 {
 	DIR *d = opendir(dir);
 	char path[PATH_BYTES];
@@ -154,7 +152,7 @@ void bs_audit_folder(struct bs_audit *a, const char *dir, const char *newest,
 	bs_judged(a->f, BS_PROMISE_PART);
 	bs_found_begin(a->f);
 	while (d != NULL && (e = readdir(d)) != NULL)
-		judge_entry(a, dir, e, newest_ns, kind);
+		judge_entry(a, dir, e, newest_ns);
 	if (d != NULL)
 		(void)closedir(d);
 	bs_found_keep(a->f);

@@ -101,7 +101,7 @@ int bs_audit_logs(struct bs_audit *a, const char *dir, struct bs_fail *why)
 		rc = audit_log(a, dir, &list[i], why);
 	}
 	if (rc == 0)
-		bs_audit_folder(a, dir, count > 0 ? list[count - 1].name : "", BS_AUDIT_LOGS);
+		bs_audit_folder(a, dir, count > 0 ? list[count - 1].name : "");
 	free(list);
 	return rc;
 }

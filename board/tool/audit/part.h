@@ -28,8 +28,8 @@ struct bs_audit {
 /* folder.c: what lies in a folder beside logs. */
 enum bs_audit_folder { BS_AUDIT_LOGS, BS_AUDIT_STORE };
 int bs_audit_kind(const char *dir, enum bs_audit_folder *kind, struct bs_fail *why);
-void bs_audit_folder(struct bs_audit *a, const char *dir, const char *newest,
-		     enum bs_audit_folder kind);
+/* newest: the log or file of images that was begun last; "": none. */
+void bs_audit_folder(struct bs_audit *a, const char *dir, const char *newest);
 
 /* logs.c, store.c: a folder. BS_ERR_IO, BS_ERR_NOMEM. */
 int bs_audit_logs(struct bs_audit *a, const char *dir, struct bs_fail *why);

@@ -254,7 +254,7 @@ int bs_audit_store(struct bs_audit *a, const char *dir, struct bs_fail *why)
 	for (uint32_t i = 0; i < s.takers; i++)
 		judge_taker(&s, &s.taker[i]);
 	bs_found_keep(a->f);
-	bs_audit_folder(a, dir, "", BS_AUDIT_STORE);
+	bs_audit_folder(a, dir, count > 0 ? list[count - 1].name : "");
 	free(list);
 	free(s.images.attributes);
 	return s.rc;

@@ -277,6 +277,7 @@ static const struct audit_break audit_breaks[] = {
 	  .plant = break_durable },
 	{ "folder.spare", "a fifth spare file", .plant = break_spare },
 	{ "folder.part", "an unfinished file of yesterday", .plant = break_part },
+	{ "folder.part", "the same beside images", .plant = break_store_part },
 	{ "folder.cursor", "a cursor of two digits", .plant = break_made },
 	{ "log.message", "a message whose own checksum does not hold",
 	  .job = { .number = BREAK_MID, .change = change_pixel, .raw = true } },

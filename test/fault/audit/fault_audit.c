@@ -149,11 +149,16 @@ static void make_site(void)
 	      "two good scans");
 	sender = kill_in_scan("18");
 	/* an archive that is known and takes nothing: no image is removed */
-	CHECK(run("echo 00000000000000000000 >%s/spill/images/lazy.cursor && mkdir %s/recorded",
-		  service.dir, service.dir) == 0,
-	      "an archive that does not come");
+	CHECK(run("cd %s && echo 00000000000000000000 >spill/images/lazy.cursor && mkdir recorded "
+		  "&& touch logs/0123456789abcdef.part spill/images/0123456789abcdef.part",
+		  service.dir) == 0,
+	      "an archive that does not come, two files that were not finished");
 	CHECK(service_spawn(&service, NULL) && waitpid(sender, &status, 0) == sender && status == 0,
 	      "killed and started again the service ends the scan well");
+	CHECK(run("test ! -e %s/logs/0123456789abcdef.part -a ! -e "
+		  "%s/spill/images/0123456789abcdef.part",
+		  service.dir, service.dir) == 0,
+	      "the start has removed what was not finished, in both folders");
 	take("pacs");
 	CHECK(good_scan("cart", "cart", "19"), "another good scan");
 	take("other");

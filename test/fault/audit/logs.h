@@ -164,13 +164,21 @@ static inline bool break_spare(const char *dir)
 {
 	return break_write(dir, "logs/7.spare", "");
 }
-static inline bool break_part(const char *dir)
+static inline bool break_old_part(const char *dir, const char *name)
 {
 	const struct timespec old[2] = { { time(NULL) - 86400, 0 }, { time(NULL) - 86400, 0 } };
 	char path[300];
 
-	(void)snprintf(path, sizeof(path), "%s/logs/1.spare.part", dir);
-	return break_write(dir, "logs/1.spare.part", "") && utimensat(AT_FDCWD, path, old, 0) == 0;
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return break_write(dir, name, "") && utimensat(AT_FDCWD, path, old, 0) == 0;
+}
+static inline bool break_part(const char *dir)
+{
+	return break_old_part(dir, "logs/1.spare.part");
+}
+static inline bool break_store_part(const char *dir)
+{
+	return break_old_part(dir, "spill/images/0123456789abcdef.part");
 }
 static inline bool break_made(const char *dir)
 {
