@@ -1,10 +1,13 @@
 # Boreside. make demo | test | install | bench | fuzz | clean ; everything else: make help
 #   GPU=auto|0|1   SANITIZE=address,undefined|thread   CC=gcc|clang   DATA=folder of recordings
+#   V=1 shows each command   TEST=word in the names of the tests to run
 CC       = gcc
 GPU     ?= auto
 SANITIZE ?=
 COVERED  ?=
 TRACED   ?=
+V        ?=
+TEST     ?=
 DATA    ?= ../shared/data
 PREFIX  ?= /usr/local
 DESTDIR ?=
@@ -100,12 +103,16 @@ SCRIPTS := $(filter-out $(if $(SANITIZE),$(if $(WHOLE),,$(LONG))), \
         deb deb-boreside deb-boreside-cuda
 .DELETE_ON_ERROR:
 .SECONDARY:
+ifeq ($(V),)
+.SILENT:
+endif
 all: $(EXE)
 
 help:
 	@echo 'make [GPU=auto|0|1] [SANITIZE=address,undefined|thread] [CC=gcc|clang]   boreside'
 	@echo 'make demo       a simulated scan through the service: images, a table of latencies'
 	@echo 'make test       all tests that run without a GPU (DATA=folder of recordings)'
+	@echo 'make test TEST=starved   those with this word in their names; V=1 shows each command'
 	@echo 'make simulate   ingest under simulated faults (SCHEDULES=1000000 FIRST=1)'
 	@echo 'make kill       kill -9 over service, sender and archive (KILLS= SEED= BACKEND=)'
 	@echo 'make mutate     scans as consoles change them: right, or true words (MUTATE_SEED=)'
@@ -131,14 +138,21 @@ setup:
 	@sh board/deploy/setup.sh
 
 # demo and test install what is missing first, then start over so that pkg-config is asked again.
+BUILDS = echo 'boreside is built: some minutes at first; V=1 shows each command'
 demo: setup
+	@$(BUILDS)
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@sh board/deploy/demo.sh $(EXE)
 
+# Scripts may use any of the tests' programs; a program alone is built alone.
+CHOSEN = $(strip $(foreach t,$(SCRIPTS) $(UNITS),\
+	$(if $(or $(if $(TEST),,all),$(findstring $(TEST),$(t:$(B)/%=%))),$(t))))
 test: setup
-	@$(MAKE) --no-print-directory -j$$(nproc) all tests
+	@[ -n '$(CHOSEN)' ] || { echo "make test: no test has '$(TEST)' in its name"; exit 1; }
+	@$(BUILDS)
+	@$(MAKE) --no-print-directory -j$$(nproc) all $(if $(filter %.sh,$(CHOSEN)),tests,$(CHOSEN))
 	@BORESIDE=$(abspath $(EXE)) BUILD=$(abspath $(B)) DATA=$(abspath $(DATA)) \
-		bash test/run.sh $(SCRIPTS) $(UNITS)
+		bash test/run.sh $(CHOSEN)
 
 # kill -9 over all that takes part in a scan, KILLS times; SEED decides whom and when
 KILLS   ?= 1000

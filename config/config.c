@@ -357,7 +357,7 @@ int bs_config_load(struct bs_site *site, const char *path,
 	l->node.base = site;
 	l->node.line = 1;
 	if (locate(l, site, path, &why) != 0 || bs_text_read(&l->text, path, &why) != 0) {
-		bs_fault(&l->faults, 1, "", "%s", why.text);
+		bs_fault(&l->faults, 0, "", "%s", why.text);
 	} else {
 		bs_text_scan(&l->text);
 		if (l->text.include != 0)
@@ -382,12 +382,22 @@ static void not_found(const struct bs_site *site, const char *name, struct bs_fa
 {
 	struct bs_near near;
 	char hint[BS_NEAR_HINT];
+	char all[256] = "";
+	size_t n = 0;
 
 	bs_near_begin(&near, name);
-	for (uint32_t i = 0; i < site->protocols; i++)
+	for (uint32_t i = 0; i < site->protocols; i++) {
 		bs_near_offer(&near, site->protocol[i].name);
-	(void)bs_fail(why, BS_ERR_PROTOCOL, "the site has no protocol '%s'%s", name,
-		      bs_near_hint(&near, hint));
+		if (n + strlen(site->protocol[i].name) + 8 < sizeof(all))
+			n += (size_t)snprintf(all + n, sizeof(all) - n, "%s'%s'", n > 0 ? ", " : "",
+					      site->protocol[i].name);
+	}
+	if (name[0] == '\0')
+		(void)bs_fail(why, BS_ERR_PROTOCOL, "no protocol is named, and the site has %u: %s",
+			      site->protocols, all);
+	else
+		(void)bs_fail(why, BS_ERR_PROTOCOL, "the site has no protocol '%s'%s; it has %s",
+			      name, bs_near_hint(&near, hint), all);
 }
 
 const struct bs_protocol *bs_config_choose(const struct bs_site *site, const char *asked,
@@ -401,10 +411,6 @@ const struct bs_protocol *bs_config_choose(const struct bs_site *site, const cha
 			return &site->protocol[i];
 	if (!is_asked && site->protocols == 1)
 		return &site->protocol[0];
-	if (name[0] == '\0')
-		(void)bs_fail(why, BS_ERR_PROTOCOL, "no protocol is named, and the site has %u",
-			      site->protocols);
-	else
-		not_found(site, name, why);
+	not_found(site, name, why);
 	return NULL;
 }

@@ -38,13 +38,14 @@ void bs_faults_tell(struct bs_faults *f, const char *file,
 {
 	unsigned kept = f->count < BS_FAULTS_MAX ? f->count : BS_FAULTS_MAX;
 	char line[sizeof(f->kept[0].text) + 300];
+	char at[16];
 
 	if (report == NULL)
 		return;
 	qsort(f->kept, kept, sizeof(f->kept[0]), by_line);
 	for (unsigned i = 0; i < kept; i++) {
-		(void)snprintf(line, sizeof(line), "%.255s:%u: %s", file, f->kept[i].line,
-			       f->kept[i].text);
+		(void)snprintf(at, sizeof(at), f->kept[i].line > 0 ? ":%u" : "", f->kept[i].line);
+		(void)snprintf(line, sizeof(line), "%.255s%s: %s", file, at, f->kept[i].text);
 		report(arg, line);
 	}
 	if (f->count > kept) {

@@ -88,6 +88,9 @@ const char *bs_text_hint(const struct bs_text *t, unsigned line, char out[BS_TEX
 	if (len > 0)
 		(void)snprintf(out, BS_TEXT_KEY_MAX + 64, " (a word stands in quotes: \"%.*s\")",
 			       (int)len, word);
+	else if (t->bracket != '\0' && t->bracket_line <= line)
+		(void)snprintf(out, BS_TEXT_KEY_MAX + 64, " (the '%c' of line %u is not closed)",
+			       t->bracket, t->bracket_line);
 	return out;
 }
 
@@ -212,9 +215,34 @@ static unsigned include_line(const char *text)
 	return 0;
 }
 
+struct brackets {
+	char open[32];
+	unsigned line[32], depth;
+};
+
+/* Notes the first bracket that one of another kind, or the text's end ('\0'), closes: none deeper
+ * than a site file goes. */
+static void bracket(struct bs_text *t, struct brackets *b, char c, unsigned line)
+{
+	const char opener = c == ')' ? '(' : c == ']' ? '[' : '{';
+
+	if (c != '\0' && strchr("([{", c) != NULL) {
+		if (b->depth < sizeof(b->open)) {
+			b->open[b->depth] = c;
+			b->line[b->depth] = line;
+		}
+		b->depth++;
+	} else if (b->depth > 0 && --b->depth < sizeof(b->open) && t->bracket == '\0' &&
+		   b->open[b->depth] != opener) {
+		t->bracket = b->open[b->depth];
+		t->bracket_line = b->line[b->depth];
+	}
+}
+
 void bs_text_scan(struct bs_text *t)
 {
 	struct names at = { .key_line = 1 };
+	struct brackets brackets = { .depth = 0 };
 	unsigned line = 1;
 	const char *p = t->text;
 
@@ -250,9 +278,12 @@ void bs_text_scan(struct bs_text *t)
 			if (*p == '=' || *p == ':') {
 				memcpy(at.key, at.last, sizeof(at.key));
 				at.key_line = at.last_line;
+			} else if (*p != '\0' && strchr("([{)]}", *p) != NULL) {
+				bracket(t, &brackets, *p, line);
 			}
 			line += *p == '\n';
 			p++;
 		}
 	}
+	bracket(t, &brackets, '\0', line);
 }

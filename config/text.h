@@ -32,14 +32,16 @@ struct bs_text {
 	unsigned spots;   /* may exceed BS_TEXT_SPOTS: then the rest are not kept */
 	unsigned include; /* line of an @include; 0: none */
 	unsigned open;    /* line where a string or comment begins that never ends; 0: none */
+	char bracket;     /* the first that another one closes, or nothing; '\0': none */
+	unsigned bracket_line;
 };
 
 /* BS_ERR_IO, or BS_ERR_FORMAT: not a regular file, empty, too large, holds a NUL. */
 int bs_text_read(struct bs_text *t, const char *path, struct bs_fail *why);
 void bs_text_scan(struct bs_text *t);
 /*
- * What a syntax error at this line may be: a word without its quotes, there or a line above;
- * " (...)", or "". Returns out.
+ * What a syntax error at this line may be: a word without its quotes, there or a line above, or a
+ * bracket that nothing closes, there or before; " (...)", or "". Returns out.
  */
 const char *bs_text_hint(const struct bs_text *t, unsigned line, char out[BS_TEXT_KEY_MAX + 64]);
 void bs_text_free(struct bs_text *t);

@@ -28,6 +28,12 @@ static inline const char *bs_text_between(const struct bs_text *t)
 	return t->len > 0 ? "; " : "";
 }
 
+/* The s of a word that counts n things. */
+static inline const char *bs_text_s(unsigned long long n)
+{
+	return n == 1 ? "" : "s";
+}
+
 /* JSON's: quotes and backslashes escaped, what is not printable ASCII as \\u00XX; at most max bytes
  * of s, which may then not be terminated. */
 void bs_text_json(struct bs_text *t, const char *s, size_t max);

@@ -162,8 +162,10 @@ int bs_endpoint_bind(struct bs_endpoint *e, enum bs_endpoint_role role, const ch
 int bs_endpoint_connect(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
 			size_t message_max, struct bs_fail *why)
 {
-	int rc = open_socket(e, role, url, message_max, why);
+	int rc = bs_url_enter(url, why);
 
+	if (rc == 0)
+		rc = open_socket(e, role, url, message_max, why);
 	if (rc != 0)
 		return rc;
 	if (nn_connect(e->socket, url) < 0) {

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <grp.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,6 +142,28 @@ int bs_url_place(const char *url, bool sealed, const char *made, struct bs_fail 
 			rc = not_a_socket(url, why);
 	}
 	return rc;
+}
+
+int bs_url_enter(const char *url, struct bs_fail *why)
+{
+	const char *path = url + strlen(IPC);
+	char at[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	const struct group *group;
+	struct stat st = { 0 };
+
+	if (!bs_url_is_ipc(url) || access(path, W_OK) == 0 || errno != EACCES)
+		return 0;
+	(void)snprintf(at, sizeof(at), "%s", path);
+	while (stat(at, &st) != 0 && strrchr(at, '/') > at) /* up to the folder that is closed */
+		*strrchr(at, '/') = '\0';
+	group = getgrgid(st.st_gid);
+	if (group == NULL)
+		return bs_fail(why, BS_ERR_IO, "%s: this user may not enter %s (mode %03o)", url,
+			       at, (unsigned)st.st_mode & 0777);
+	return bs_fail(why, BS_ERR_IO,
+		       "%s: this user may not enter %s, group %s may: adduser USER %s, and log in "
+		       "again",
+		       url, at, group->gr_name, group->gr_name);
 }
 
 static int clear_path(const char *url, bool *served, struct bs_fail *why)

@@ -38,6 +38,9 @@ int bs_url_place(const char *url, bool sealed, const char *made, struct bs_fail 
  * deleted; one that is served, still after a second, and anything else is refused.
  */
 int bs_url_clear(const char *url, struct bs_fail *why);
+/* Before a connect: a socket that is there and that this user may not enter is refused, with the
+ * group that may. */
+int bs_url_enter(const char *url, struct bs_fail *why);
 /* What follows ipc://. */
 const char *bs_url_path(const char *url);
 /* A socket that listens there and does not block; -1 on failure. The umask stays as it is. */

@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "core/peers.h"
 #include "core/progress.h"
+#include "core/text.h"
 #include "core/thread/canaries.h"
 
 struct request {
@@ -44,7 +45,8 @@ static void warn(const struct bs_site *site)
 			      site->file, site->mrd.allow);
 }
 
-/* The plan is printed as comments behind the resolved site file, which stays a valid one. */
+/* Of a valid site the plan is printed as comments behind the resolved site file, which stays a
+ * valid one; of another the faults alone. */
 static int check(const struct bs_site *site, struct bs_memplan *plan)
 {
 	int rc = bs_ready_places(site, print_fault, stderr);
@@ -57,11 +59,13 @@ static int check(const struct bs_site *site, struct bs_memplan *plan)
 	bad = bs_memplan_make(plan, site, print_fault, stderr);
 	rc = rc != 0 ? rc : bad;
 	warn(site);
-	(void)printf("# %s, as resolved\n", site->file);
+	if (rc != 0)
+		return 1;
+	(void)printf("# %s is valid, as resolved\n", site->file);
 	bs_config_print(stdout, site);
 	(void)printf("#\n");
 	bs_memplan_print(stdout, plan, site, "# ");
-	return rc != 0;
+	return 0;
 }
 
 /* 0, or the code of a budget that cannot be met, or of what else failed. */
@@ -147,6 +151,9 @@ static int run(int argc, char **argv)
 	bs_progress_use();
 	if (status == 0 && q.measure)
 		status = measure(site, plan);
+	if (status == 0)
+		(void)printf("# %s is valid: %u protocol%s\n", site->file, site->protocols,
+			     bs_text_s(site->protocols));
 	free(plan);
 	free(site);
 	return status;

@@ -210,6 +210,8 @@ static int read_option(const struct bs_command *c, void *request, char **argv, i
 		text = argv[++*i];
 	if (o->kind != BS_OPTION_FLAG && text == NULL)
 		return bs_options_wrong(c, "%s needs %s", spelled(o, name), o->value);
+	if (o->kind != BS_OPTION_FLAG && given[o - c->options])
+		return bs_options_wrong(c, "%s is given twice", spelled(o, name));
 	if (!take(o, (char *)request + o->to, text, &why))
 		return wrong_value(c, o, text, &why);
 	given[o - c->options] = true;

@@ -186,7 +186,7 @@ void bs_herald_alive(const struct bs_shm *shm, int64_t now_ns)
 	last_ns = now_ns;
 	/* while it ends, TimeoutStopSec begins anew each time: the site has the limit */
 	(void)sd_notifyf(
-		0, "WATCHDOG=1\n%sSTATUS=%s, %llu scans, %llu images",
+		0, "WATCHDOG=1\n%sSTATUS=%s, scans: %llu, images: %llu",
 		atomic_load(&shm->s->stop) != 0 ? "EXTEND_TIMEOUT_USEC=10000000\n" : "",
 		bs_state_name((enum bs_state)atomic_load(&bs_scan_newest(shm->s->scan)->state)),
 		(unsigned long long)atomic_load(&shm->s->totals.scans),

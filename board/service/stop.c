@@ -5,6 +5,7 @@
 #include "board/emit/folder.h"
 #include "board/service/herald.h"
 #include "board/service/supervising.h"
+#include "core/text.h"
 #include "core/thread/clock.h"
 
 #define LAST_NS INT64_C(5000000000) /* each worker has at least this, once it is its turn */
@@ -124,18 +125,17 @@ void bs_stop_report(struct supervisor *v)
 	const struct bs_totals *t = &v->shm.s->totals;
 	const unsigned long long left = say_left_behind(v);
 	const unsigned long long unsent = left + atomic_load(&t->unsent);
+	const unsigned long long scans = atomic_load(&t->scans);
+	const unsigned long long images = atomic_load(&t->images);
 	uint64_t waited;
 	const unsigned long long undelivered = say_undelivered(v, &waited);
 	char line[160];
 
-	bs_herald_say(&v->shm, BS_LOG_INFO, "ended after %llu scans",
-		      (unsigned long long)atomic_load(&t->scans));
+	bs_herald_say(&v->shm, BS_LOG_INFO, "ended after %llu scan%s", scans, bs_text_s(scans));
 	(void)snprintf(line, sizeof(line),
-		       BS_FOLDER_ENDED "%d %llu scans, %llu images%s%llu%s, undelivered %llu\n",
-		       v->status != 0 || left != 0 || waited != 0,
-		       (unsigned long long)atomic_load(&t->scans),
-		       (unsigned long long)atomic_load(&t->images),
-		       unsent != 0 ? ", of which " : " (", unsent,
+		       BS_FOLDER_ENDED "%d %llu scan%s, %llu image%s%s%llu%s, undelivered %llu\n",
+		       v->status != 0 || left != 0 || waited != 0, scans, bs_text_s(scans), images,
+		       bs_text_s(images), unsent != 0 ? ", of which " : " (", unsent,
 		       unsent != 0 ? " were not handed on" : " were not handed on)", undelivered);
 	bs_folder_note(v->lock, line);
 }

@@ -201,7 +201,8 @@ static void watch(struct supervisor *v, int who)
 	if (bs_watch_alive(&seen, stall_ns))
 		return;
 	seen.runnable = is_runnable(c->pid);
-	if (bs_watch_alive(&seen, stall_ns))
+	/* While this was looked up it may have turned, and sleep for that reason. */
+	if (bs_watch_alive(&seen, stall_ns) || atomic_load(&w->beat) != beat)
 		return;
 	c->stopping = true;
 	c->replaced++;

@@ -21,6 +21,7 @@
     us.toFixed(us < 100 ? 1 : 0) + ' us';
   const bytes = n => { let u = 0; while (n >= 1024 && u < 4) { n /= 1024; u++; }
     return n.toFixed(u && n < 10 ? 1 : 0) + ' ' + ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'][u]; };
+  const count = (n, word) => `${n} ${word}${n === 1 ? '' : 's'}`;
   const span = s => s < 90 ? s.toFixed(s < 10 ? 1 : 0) + ' s' : s < 5400 ? (s / 60).toFixed(0) + ' min' :
     s < 172800 ? (s / 3600).toFixed(1) + ' h' : (s / 86400).toFixed(0) + ' days';
 
@@ -90,8 +91,8 @@
     if (!s) { by('about').textContent = ''; return; }
     by('node').textContent = s.node;
     document.title = s.node + ' - Boreside';
-    by('about').textContent = `Boreside ${s.boreside}, up ${span(s.uptime_s)}; ${s.totals.scans} scans, ` +
-      `${s.totals.images} images; site file ${s.site.file}`;
+    by('about').textContent = `Boreside ${s.boreside}, up ${span(s.uptime_s)}; ${count(s.totals.scans, 'scan')}, ` +
+      `${count(s.totals.images, 'image')}; site file ${s.site.file}`;
   }
 
   function showProtocols(s) {

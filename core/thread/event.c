@@ -9,6 +9,7 @@
 #include "core/thread/clock.h"
 #include "core/err.h"
 #include "core/frame/state.h"
+#include "core/text.h"
 
 void bs_event_raise(struct bs_event_ring *r, enum bs_event_number number, int code,
 		    const uint64_t *arg, const char *text)
@@ -79,8 +80,9 @@ enum bs_log_level bs_event_words(const struct bs_event *e, char *out, size_t cap
 			       bs_err_name(e->code), c, b);
 		return BS_LOG_WARN;
 	case BS_EVENT_OUTCOME:
-		(void)snprintf(out, cap, "scan %llu: %s, %llu acquisitions, %llu images%s%s", a,
-			       bs_err_name(e->code), b, c, e->text[0] != '\0' ? ": " : "", e->text);
+		(void)snprintf(out, cap, "scan %llu: %s, %llu acquisitions, %llu image%s%s%s", a,
+			       bs_err_name(e->code), b, c, bs_text_s(c),
+			       e->text[0] != '\0' ? ": " : "", e->text);
 		return e->code == 0 ? BS_LOG_INFO : BS_LOG_WARN;
 	case BS_EVENT_FAULT:
 		(void)snprintf(out, cap, "%s: %s", bs_err_name(e->code), e->text);

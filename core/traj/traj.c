@@ -133,10 +133,11 @@ static int check_axis(struct bs_traj *t, const struct bs_protocol *p, uint32_t a
 	}
 	/* one voxel looks the same from everywhere in k-space */
 	if (p->matrix[axis] > 1 && extent < p->traj.min_extent)
-		return bs_fail(why, BS_ERR_TRAJECTORY,
-			       "trajectory: |k%c| reaches only %g of at least %g cycles per voxel "
-			       "for a matrix of %u: not in this unit, or no k-space positions",
-			       name[axis], extent, p->traj.min_extent, p->matrix[axis]);
+		return bs_fail(
+			why, BS_ERR_TRAJECTORY,
+			"trajectory: |k%c| reaches only %.9g of at least %g cycles per voxel "
+			"for a matrix of %u: not in this unit, or no k-space positions",
+			name[axis], extent, p->traj.min_extent, p->matrix[axis]);
 	return 0;
 }
 

@@ -98,7 +98,7 @@ void bs_client_outcome(struct bs_client *c)
 			       c->peer, (unsigned long long)c->session, bs_err_name(o->code));
 	}
 	bs_log(images < o->images ? BS_LOG_WARN : BS_LOG_INFO,
-	       "%s: session %016llx ended: %s; %llu acquisitions, %llu images", c->peer,
+	       "%s: session %016llx ended: %s; acquisitions: %llu, images: %llu", c->peer,
 	       (unsigned long long)c->session, o->code == 0 ? "whole" : bs_err_name(o->code),
 	       (unsigned long long)o->acquisitions, images);
 }

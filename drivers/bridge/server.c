@@ -443,7 +443,7 @@ int bs_server_run(struct bs_server *v, const volatile sig_atomic_t *stop, int re
 	}
 	if (rc == 0)
 		say_goodbye(v, &w);
-	bs_log(BS_LOG_INFO, "%llu scans of MRD clients, %llu images to them",
+	bs_log(BS_LOG_INFO, "scans of MRD clients: %llu, images to them: %llu",
 	       (unsigned long long)v->env.opened, (unsigned long long)v->env.images);
 	return rc;
 }

@@ -215,14 +215,39 @@ static void note_groups(struct bs_recording *r)
 			*c = '?';
 }
 
+/* A file of images where a recording was meant: the first of them. */
+static bool holds_image(const struct bs_recording *r, char name[GROUP_MAX])
+{
+	char at[2 * GROUP_MAX + 8];
+	hid_t group = H5Gopen2(r->file, r->group, H5P_DEFAULT);
+	bool yes = false;
+
+	if (group < 0 || H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, 0, name,
+					    GROUP_MAX, H5P_DEFAULT) <= 0)
+		goto out;
+	(void)snprintf(at, sizeof(at), "%.63s/data", name);
+	yes = H5Lexists(group, at, H5P_DEFAULT) > 0;
+	for (char *c = name; *c != '\0'; c++)
+		if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
+			*c = '?';
+out:
+	if (group >= 0)
+		(void)H5Gclose(group);
+	return yes;
+}
+
 static int read_xml(struct bs_recording *r, struct bs_fail *why)
 {
+	char image[GROUP_MAX] = "";
 	hid_t set = H5Dopen2(r->file, r->xml_at, H5P_DEFAULT);
 	hid_t type = set < 0 ? -1 : H5Dget_type(set);
 	hid_t space = set < 0 ? -1 : H5Dget_space(set);
 	int rc;
 
-	if (set < 0 || type < 0 || space < 0)
+	if (set < 0 && holds_image(r, image))
+		rc = bs_fail(why, BS_ERR_FORMAT, "%s: /%s holds images (%s), not a recording",
+			     r->path, r->group, image);
+	else if (set < 0 || type < 0 || space < 0)
 		rc = bs_fail(why, BS_ERR_FORMAT, "%s: no MRD header at %s%s%s", r->path, r->xml_at,
 			     r->note[0] != '\0' ? ": " : "", r->note);
 	else if (H5Tget_class(type) != H5T_STRING || H5Sget_simple_extent_npoints(space) != 1)

@@ -218,8 +218,10 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 	*engine = !has_stages(p) ? NULL : cuda ? engine_on(p) : table[p->method].host;
 	if (*engine == NULL)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
-			       "protocol '%s': method %s has no %s engine here", p->name,
-			       bs_method_name(p->method), cuda ? "CUDA" : "host");
+			       cuda && !BS_GPU ? "protocol '%s': backend cuda: this program was "
+						 "built without CUDA"
+					       : "protocol '%s': method %s has no %s engine here",
+			       p->name, bs_method_name(p->method), cuda ? "CUDA" : "host");
 	if (bs_plan_of(p).streams && !takes_path(p))
 		return bs_fail(
 			why, BS_ERR_UNSUPPORTED,

@@ -302,12 +302,12 @@ static int check_extent(const struct bs_paths *f, const float *k, struct bs_fail
 		for (uint64_t i = 0; i < f->samples; i++)
 			extent = fmaxf(extent, fabsf(k[i * p->dims + a]));
 		if (p->matrix[a] > 1 && extent < (float)p->traj.min_extent)
-			return bs_fail(why, BS_ERR_TRAJECTORY,
-				       "the path's |k%c| reaches only %g of at least %g cycles per "
-				       "voxel for a matrix of %u: not in this unit, or no k-space "
-				       "positions",
-				       "xyz"[a], (double)extent, p -> traj.min_extent,
-				       p->matrix[a]);
+			return bs_fail(
+				why, BS_ERR_TRAJECTORY,
+				"the path's |k%c| reaches only %.9g of at least %g cycles per "
+				"voxel for a matrix of %u: not in this unit, or no k-space "
+				"positions",
+				"xyz"[a], (double)extent, p -> traj.min_extent, p->matrix[a]);
 	}
 	return 0;
 }

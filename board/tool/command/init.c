@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include "board/tool/command/tools.h"
+#include "board/tool/init/add.h"
 #include "board/tool/init/answers.h"
 #include "board/tool/init/choose.h"
 #include "board/tool/init/try.h"
+#include "config/config.h"
 #include "config/hint/place.h"
 #include "core/log.h"
 #include "core/progress.h"
@@ -22,7 +24,7 @@
 struct request {
 	const char *from, *group, *out, *pacs;
 	uint32_t mrd, web;
-	bool force, system, untried, asks;
+	bool force, add, system, untried, asks;
 	const char *name, *kind;
 	struct bs_sizes matrix;
 	uint32_t coils, slices;
@@ -43,6 +45,8 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_TEXT, 0, "group", "NAME", AT(group), .help = BS_RECORDING_GROUP },
 	{ BS_OPTION_TEXT, 'o', "output", "FILE", AT(out), .help = "the site file (site.cfg)" },
 	{ BS_OPTION_FLAG, 0, "force", NULL, AT(force), .help = "a file that is there is replaced" },
+	{ BS_OPTION_FLAG, 0, "add", NULL, AT(add),
+	  .help = "the protocol is added to a site file that is there" },
 	{ BS_OPTION_FLAG, 0, "system", NULL, AT(system),
 	  .help = "folders of an installed service (/run/boreside, /var/lib/boreside) instead of "
 		  "ones beside the file" },
@@ -79,7 +83,7 @@ struct job {
 	struct bs_survey survey;
 	struct bs_outline outline;
 	struct bs_outline_node node;
-	struct bs_site site;
+	struct bs_site site, before; /* with the protocol; what it is added to */
 	char file[BS_PATH_MAX_], recording[BS_PATH_MAX_], part[BS_PATH_MAX_ + 8];
 };
 
@@ -93,6 +97,7 @@ static int write_part(struct job *j, struct bs_fail *why)
 {
 	FILE *to;
 	bool good;
+	int rc = 0;
 
 	(void)unlink(j->part);
 	to = fopen(j->part, "wx"); /* not through a link */
@@ -103,10 +108,15 @@ static int write_part(struct job *j, struct bs_fail *why)
 		return bs_fail(why, BS_ERR_IO, "%s: %s%s", j->part, words,
 			       bs_place_hint(j->part, hint));
 	}
-	bs_outline_write(to, &j->outline, &j->node);
+	if (j->q.add)
+		rc = bs_add_write(to, j->q.out, &j->outline, why);
+	else
+		bs_outline_write(to, &j->outline, &j->node);
 	good = ferror(to) == 0;
 	if (fclose(to) != 0 || !good)
 		return bs_fail(why, BS_ERR_IO, "%s: %s", j->part, strerror(errno));
+	if (rc != 0)
+		return rc;
 	return j->outline.full ? bs_fail(why, BS_ERR_SIZE, "%s: a text is too long for a site file",
 					 j->part)
 			       : 0;
@@ -116,11 +126,18 @@ static int write_part(struct job *j, struct bs_fail *why)
 static int check(struct job *j, struct bs_fail *why)
 {
 	uint64_t plan_mib = 0;
-	int rc = write_part(j, why);
+	int rc;
 
+	if (j->q.add)
+		bs_add_name(&j->outline, &j->before);
+	rc = write_part(j, why);
 	if (rc != 0)
 		return rc;
 	rc = bs_try_check(&j->site, j->part, &plan_mib);
+	if (rc == BS_ERR_NOMEM && j->q.add)
+		return bs_fail(why, rc,
+			       "%s: with this protocol node.memory_mib must be at least %llu",
+			       j->q.out, (unsigned long long)plan_mib);
 	if (rc == BS_ERR_NOMEM && plan_mib <= UINT32_MAX / 2) {
 		j->node.memory_mib = (uint32_t)((plan_mib + plan_mib / 4) / 256 + 1) * 256;
 		bs_outline_say(&j->outline,
@@ -226,6 +243,11 @@ static bool cut_group(struct job *j)
 	return true;
 }
 
+static void print_fault(void *arg, const char *line)
+{
+	(void)fprintf(arg, "%s\n", line);
+}
+
 static int place(struct job *j, struct bs_fail *why)
 {
 	char *real;
@@ -233,10 +255,13 @@ static int place(struct job *j, struct bs_fail *why)
 
 	if (strlen(j->q.out) + 6 > BS_PATH_MAX_)
 		return bs_fail(why, BS_ERR_IO, "too long a path: %s", j->q.out);
-	if (!j->q.force && access(j->q.out, F_OK) == 0)
+	if (j->q.add && bs_config_load(&j->before, j->q.out, print_fault, stderr) != 0)
+		return bs_fail(why, BS_ERR_CONFIG, "%s: a valid site file is wanted to add to",
+			       j->q.out);
+	if (!j->q.force && !j->q.add && access(j->q.out, F_OK) == 0)
 		return bs_fail(why, BS_ERR_IO,
-			       "%s is there already: --force replaces it, -o FILE "
-			       "names another",
+			       "%s is there already: --add adds the protocol, --force replaces "
+			       "it, -o FILE names another",
 			       j->q.out);
 	(void)snprintf(j->part, sizeof(j->part), "%s.part", j->q.out);
 	j->node.title = strrchr(j->q.out, '/') != NULL ? strrchr(j->q.out, '/') + 1 : j->q.out;
@@ -286,6 +311,13 @@ static void tell_next(const struct job *j)
 		(void)printf("  systemctl enable --now boreside\n");
 	else
 		(void)printf("  boreside serve -c %s\n", j->q.out);
+	if (j->q.from != NULL)
+		(void)printf("  boreside replay -c %s %s\n", j->q.out,
+			     bs_recording_in(j->q.from, j->q.group));
+	if (j->q.web != BS_OUTLINE_NONE && j->q.web != 0)
+		(void)printf("the page: http://127.0.0.1:%u/\n", j->q.web);
+	if (j->q.mrd != BS_OUTLINE_NONE && j->q.mrd != 0)
+		(void)printf("MRD clients: 127.0.0.1, port %u\n", j->q.mrd);
 }
 
 /* What the service of the unit reads at each start, but cannot see (ProtectHome, PrivateTmp). */
@@ -343,6 +375,10 @@ static int run(int argc, char **argv)
 	if (rc == BS_OPTIONS_RUN && j->q.from != NULL && j->q.asks) {
 		rc = bs_options_wrong(&bs_command_init,
 				      "--from RECORDING: what it holds is not given beside it");
+	} else if (rc == BS_OPTIONS_RUN && j->q.add &&
+		   (j->q.force || j->q.system || j->q.pacs != NULL ||
+		    (j->q.mrd & j->q.web) != BS_OUTLINE_NONE)) {
+		rc = bs_options_wrong(&bs_command_init, "--add adds a protocol and nothing else");
 	} else if (rc == BS_OPTIONS_RUN) {
 		bs_log_init("init", BS_LOG_WARN);
 		bs_progress_use();

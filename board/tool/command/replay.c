@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -55,18 +56,27 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* One line that overwrites itself; only on a terminal. */
+/* One line that overwrites itself, cut at the terminal's width; only on a terminal. */
 static void show_progress(void *arg, const struct bs_replay_report *t)
 {
 	static const char *const words[] = { "", "waits for the answer", "streams",
 					     "waits for the outcome", "" };
+	const double part = t->total > 0 ? (double)t->sent / t->total : 0.0;
+	const double seconds = (double)t->elapsed_ns * 1e-9;
+	struct winsize size = { .ws_col = 80 };
+	char line[240];
+	char left[32] = "";
 
 	(void)arg;
-	(void)fprintf(stderr,
-		      "\r\033[Kreplay: %u of %u acquisitions, %.1f MB, %.1f s, %u unacknowledged, "
-		      "%llu sent again, %s",
-		      t->sent, t->total, (double)t->bytes * 1e-6, (double)t->elapsed_ns * 1e-9,
-		      t->kept, (unsigned long long)t->resent, words[t->state]);
+	(void)ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
+	if (t->sent > 0 && t->sent < t->total)
+		(void)snprintf(left, sizeof(left), ", %.0f s left", seconds / part - seconds);
+	(void)snprintf(line, sizeof(line),
+		       "replay: %3.0f %%%s, %u of %u acquisitions, %.1f MB, %.1f s, %s, %u "
+		       "unacknowledged, %llu sent again",
+		       100.0 * part, left, t->sent, t->total, (double)t->bytes * 1e-6, seconds,
+		       words[t->state], t->kept, (unsigned long long)t->resent);
+	(void)fprintf(stderr, "\r\033[K%.*s", size.ws_col > 1 ? size.ws_col - 1 : 79, line);
 	(void)fflush(stderr);
 }
 
@@ -88,9 +98,14 @@ static void print_report(uint64_t session, const struct bs_replay_report *t)
 		     (unsigned long long)session, t->sent, t->total, (double)t->bytes * 1e-6,
 		     seconds, seconds > 0.0 ? (double)t->bytes * 1e-6 / seconds : 0.0,
 		     (unsigned long long)t->resent);
-	(void)printf("  acknowledged: held up to number %llu, durable up to %llu",
-		     (unsigned long long)t->ack.held, (unsigned long long)t->ack.durable);
-	if (t->ack.unprotected > 0)
+	(void)printf("  acknowledged: held up to number %llu", (unsigned long long)t->ack.held);
+	if (t->ack.log == 0)
+		(void)printf("; the service keeps no log");
+	else
+		(void)printf(", %s up to %llu",
+			     t->ack.log == BS_WIRE_LOG_RELAXED ? "logged" : "durable",
+			     (unsigned long long)t->ack.durable);
+	if (t->ack.log != 0 && t->ack.unprotected > 0)
 		(void)printf(", %llu messages of them in no log",
 			     (unsigned long long)t->ack.unprotected);
 	(void)putchar('\n');

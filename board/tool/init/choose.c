@@ -161,8 +161,9 @@ static void put_noise(const struct bs_choice *c)
 		return;
 	}
 	if (s->noise.samples == 0 || s->noise.coils != s->channels.max) {
-		bs_outline_say(c->out, "the readouts of noise have other channels than the lines "
-				       "of the image: they are not used");
+		bs_outline_say(c->out, "the readouts of noise are not used: %s",
+			       s->noise_broken ? "they hold values that are not finite"
+					       : "they have other channels than the image's lines");
 		return;
 	}
 	bs_survey_noise(s, &correlation, &ratio);

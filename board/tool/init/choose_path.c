@@ -90,7 +90,7 @@ static int find_unit(const struct bs_choice *c, enum bs_traj_unit *unit, struct 
 		return bs_fail(
 			why, BS_ERR_UNSUPPORTED,
 			"the header does not say the trajectory's unit; %s fits best, and in "
-			"that it reaches %.4g cycles/voxel, where k-space of the header's "
+			"that it reaches %.9g cycles/voxel, where k-space of the header's "
 			"matrix ends at 0.5",
 			bs_traj_units[*unit], reach);
 	bs_outline_say(c->out,

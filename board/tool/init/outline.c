@@ -240,8 +240,27 @@ static void write_takers(FILE *to, const struct bs_outline_node *n)
 			      n->web);
 	(void)fprintf(to,
 		      "# Every message of a scan on disk before its sender may forget it.\n"
-		      "# log: { dir = \"%s\"; keep_mib = 20480L; };\n\n",
-		      n->system ? "/var/lib/boreside/logs" : "logs");
+		      "%slog: { dir = \"%s\"; %skeep_mib = 20480L; };\n\n",
+		      n->system ? "" : "# ", n->system ? "/var/lib/boreside/logs" : "logs",
+		      n->system ? "mode = \"durable\"; keep_hours = 48.0; " : "");
+}
+
+void bs_outline_protocol(FILE *to, const struct bs_outline *o)
+{
+	(void)fprintf(to, "\t{\n");
+	for (uint32_t i = 0; i < o->says; i++) {
+		comment(to, "\t\t", o->said[i]);
+		(void)fprintf(to, "\t\t#\n");
+	}
+	for (uint32_t i = 0; i < o->rows; i++) {
+		const size_t group = group_of(o->row[i].path);
+
+		if (group == 0)
+			write_row(to, &o->row[i], "\t\t", 0);
+		else
+			write_group(to, o, i, group);
+	}
+	(void)fprintf(to, "\t}");
 }
 
 void bs_outline_write(FILE *to, const struct bs_outline *o, const struct bs_outline_node *n)
@@ -259,18 +278,7 @@ void bs_outline_write(FILE *to, const struct bs_outline *o, const struct bs_outl
 	write_sinks(to, n);
 	write_takers(to, n);
 	(void)fprintf(to, "# A protocol is one kind of scan that the node prepares for before the "
-			  "first readout comes.\nprotocols = (\n\t{\n");
-	for (uint32_t i = 0; i < o->says; i++) {
-		comment(to, "\t\t", o->said[i]);
-		(void)fprintf(to, "\t\t#\n");
-	}
-	for (uint32_t i = 0; i < o->rows; i++) {
-		const size_t group = group_of(o->row[i].path);
-
-		if (group == 0)
-			write_row(to, &o->row[i], "\t\t", 0);
-		else
-			write_group(to, o, i, group);
-	}
-	(void)fprintf(to, "\t}\n);\n");
+			  "first readout comes.\nprotocols = (\n");
+	bs_outline_protocol(to, o);
+	(void)fprintf(to, "\n);\n");
 }

@@ -59,6 +59,8 @@ struct bs_outline_node {
 	const char *pacs;  /* title@host:port that images are sent to, or NULL */
 };
 
+/* The protocol alone, as an element of the list. */
+void bs_outline_protocol(FILE *to, const struct bs_outline *o);
 /* The whole site file. */
 void bs_outline_write(FILE *to, const struct bs_outline *o, const struct bs_outline_node *node);
 

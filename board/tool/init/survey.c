@@ -290,9 +290,12 @@ static void put_noise(struct bs_survey *s, const struct bs_recorded *acq)
 		return;
 	}
 	bs_noise_gram(gram, h, acq->data);
-	if (!bs_noise_add(&s->noise, gram, h->active_channels, h->number_of_samples - discarded,
-			  h->sample_time_us))
-		s->noise_others++;
+	if (bs_noise_add(&s->noise, gram, h->active_channels, h->number_of_samples - discarded,
+			 h->sample_time_us))
+		return;
+	s->noise_others++;
+	for (size_t i = 0; i < (size_t)h->active_channels * h->active_channels; i++)
+		s->noise_broken = s->noise_broken || !isfinite(gram[i]);
 }
 
 /* Its phase against the first one of its slice and contrast. */

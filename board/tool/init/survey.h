@@ -57,7 +57,8 @@ struct bs_survey {
 	uint32_t path_frame; /* imaging readouts with all those counters 0 */
 	/* beside the lines */
 	struct bs_noise noise;
-	uint32_t noise_others; /* readouts of noise that do not fit the first */
+	uint32_t noise_others; /* readouts of noise that do not fit the first, or are not finite */
+	bool noise_broken;     /* one of them has a sample that is not finite */
 	double drift;          /* largest phase of a navigator against its first, radians */
 	uint32_t navigator_samples;
 };

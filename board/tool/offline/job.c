@@ -496,3 +496,19 @@ void bs_job_close(struct bs_job *j)
 		(void)j->sink->close(j->self, NULL);
 	j->self = NULL;
 }
+
+void bs_job_names(FILE *to, const char *out, uint32_t images)
+{
+	const char *base = strrchr(out, '/') != NULL ? strrchr(out, '/') : out;
+	const char *ext = strrchr(base, '.');
+	const int stem = ext != NULL ? (int)(ext - out) : (int)strlen(out);
+
+	if (images == 0)
+		return;
+	(void)fprintf(to, "  %s", out);
+	if (images > 1 && ext != NULL)
+		(void)fprintf(to, ", %.*s-0002%s", stem, out, ext);
+	if (images > 2 && ext != NULL)
+		(void)fprintf(to, " to %.*s-%04u%s", stem, out, images, ext);
+	(void)fputc('\n', to);
+}

@@ -18,6 +18,8 @@
 #ifndef BS_BOARD_TOOL_OFFLINE_JOB_H
 #define BS_BOARD_TOOL_OFFLINE_JOB_H
 
+#include <stdio.h>
+
 #include "ipc/sha256.h"
 #include "drivers/file/draft.h"
 #include "drivers/sink/sink.h"
@@ -54,5 +56,7 @@ int bs_job_put(struct bs_job *j, uint64_t number, const struct bs_mrd_image *hea
 /* This process has done its part of so many images. complete tells whether all are there. */
 int bs_job_end(struct bs_job *j, uint64_t images, struct bs_fail *why);
 void bs_job_close(struct bs_job *j);
+/* A line: the files of a recording's images, as drivers/sink/name.h calls them. */
+void bs_job_names(FILE *to, const char *out, uint32_t images);
 
 #endif

@@ -104,8 +104,9 @@ serve again
 json() { "$BORESIDE" status -c again/site.cfg --json >again.json; }
 pid() { json && sed -n "s/.*\"name\":\"$1\",\"pid\":\([0-9]*\).*/\1/p" again.json; }
 came() { json && [ "$(sed -n 's/.*"acquisitions":\([0-9]*\).*/\1/p' again.json)" -gt 200 ]; }
-"$BORESIDE" replay -c again/site.cfg -p scan $patience "$DATA/console/mixed_in_turn.h5" \
-	>again.out 2>&1 &
+for n in 220 221 222 223; do echo "at $n stall 2500 ms"; done >pause # the kill falls into it
+"$BORESIDE" replay -c again/site.cfg -p scan $patience --faults pause \
+	"$DATA/console/mixed_in_turn.h5" >again.out 2>&1 &
 sender=$!
 await came
 kill -KILL "$(pid recon)" "$(pid ingest)"

@@ -7,10 +7,31 @@ init plain plain.h5 && echo "ok a plain scan"
 
 # what is there is kept, unless it may go; what is no recording is refused, and nothing written
 "$BORESIDE" init --from plain.h5 -o plain.cfg >log 2>&1
-[ $? -eq 1 ] && grep -q 'is there already: --force' log && echo "ok a site file is not replaced" ||
+[ $? -eq 1 ] && grep -q 'is there already: --add' log && echo "ok a site file is not replaced" ||
 	echo "not ok a site file is replaced: $(cat log)"
 "$BORESIDE" init --from plain.h5 -o plain.cfg --force >log 2>&1 && echo "ok but by --force" ||
 	echo "not ok --force: $(cat log)"
+# a second protocol by a command: names are kept apart, what stands there stays
+cp plain.cfg before.cfg
+sed -i '1i # ours: "protocols = (", which is a comment' plain.cfg
+"$BORESIDE" phantom --traj radial2d --matrix 32,32 --coils 3 -o spokes.h5 >phantom.log 2>&1
+for recording in spokes plain; do
+	"$BORESIDE" init --from $recording.h5 -o plain.cfg --add >log 2>&1 &&
+		echo "ok $recording is added" || echo "not ok $recording is added: $(cat log)"
+done
+names=$("$BORESIDE" check plain.cfg |
+	sed -n '/^protocols/,$s/^\tname = "\(.*\)";/\1/p' | tr '\n' ' ')
+[ "$(echo $names | wc -w)" = 3 ] && [ "$(echo $names | tr ' ' '\n' | sort -u | wc -l)" = 3 ] &&
+	[ -z "$(grep -vxFf plain.cfg before.cfg)" ] && grep -q '^# ours' plain.cfg &&
+	echo "ok three protocols, each with its name: $names" ||
+	echo "not ok three protocols: $names: $(diff before.cfg plain.cfg | tail -n 5)"
+set -- $names # the newest first
+for recording in plain spokes; do
+	"$BORESIDE" recon -c plain.cfg -p "$1" $recording.h5 -o added.cfl >log 2>&1 &&
+		echo "ok $recording by its own" || echo "not ok $recording: $(cat log)"
+	shift
+done
+mv before.cfg plain.cfg
 "$BORESIDE" init --from palin.h5 -o x.cfg >log 2>&1
 [ $? -eq 1 ] && grep -q 'did you mean plain.h5?' log && echo "ok $(cat log)" ||
 	echo "not ok a mistyped recording: $(cat log)"
@@ -41,6 +62,8 @@ long=$(printf '%0300d' 7)
 mkdir -p folder.cfg "${long:0:200}/${long:0:200}"
 cp plain.h5 "${long:0:200}/${long:0:200}/plain.h5"
 refused 2 'is not given beside it' --from plain.h5 --coils 4 -o x.cfg
+refused 1 'a valid site file is wanted' --from plain.h5 --add -o x.cfg
+refused 2 'adds a protocol and nothing else' --from plain.h5 --add --web 8080 -o plain.cfg
 refused 1 'nowhere/x.cfg.part: No such file' --from plain.h5 -o nowhere/x.cfg
 refused 1 'folder.cfg: Is a directory' --from plain.h5 --force -o folder.cfg
 refused 1 'too long a path' --from plain.h5 -o "$long"

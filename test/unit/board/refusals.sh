@@ -54,13 +54,36 @@ for c in serve arm check certify record replay receive drain reload status recon
 	esac
 	refuses 'bad.cfg:1: node.nonsense: unknown key' $c ${more:-bad.cfg}
 done
-refuses 'none.cfg:1: cannot be read: No such file' check none.cfg
+refuses 'none.cfg: cannot be read: No such file' check none.cfg
+printf 'node: {\n name = "a; [1";\n more = [1, 2;\n};\n' >open.cfg
+refuses "open.cfg:3: syntax error (the '[' of line 3 is not closed)" check open.cfg
+rm open.cfg
+
+# a folder of sockets that this user is not let into: the group that is
+if [ "$(id -u)" = 0 ]; then
+	mkdir -m 750 closed && chgrp daemon closed && chmod 755 . && cp "$BORESIDE" all
+	sed 's/"run"/"closed"/' site.cfg >closed.cfg
+	setpriv --reuid=65534 --regid=65534 --clear-groups ./all status -c closed.cfg 2>err
+	if grep -q 'may not enter .*closed, group daemon may: adduser' err; then
+		echo "ok who may not enter is told the group"
+	else
+		echo "not ok who may not enter is told the group: $(cat err)"
+	fi
+	rm -r closed closed.cfg all err
+else
+	echo "skip who may not enter is told the group: root alone can try"
+fi
 
 # a protocol that the site has not, or that is of another kind
 for c in "arm" "certify -o new s16.h5" "recon -o new.cfl s16.h5" "tune" "phantom -o new.h5"; do
 	refuses "the site has no protocol 'none'" ${c%% *} -c site.cfg -p none $(
 		[ "$c" = "${c#* }" ] || echo "${c#* }")
 done
+refuses "it has 'ls', 'lines', 'slides', 'path'" recon -c site.cfg -p none -o new.cfl s16.h5
+mkdir images && "$BORESIDE" recon -c site.cfg -p ls -o images/i.h5 s16.h5 >/dev/null
+refuses '/dataset holds images (image_1), not a recording' recon -c site.cfg -p ls -o new.cfl \
+	images/i.h5
+rm -r images
 refuses "--before none=s16.h5: the site has no protocol" recon -c site.cfg -p ls \
 	--before none=s16.h5 -o new.cfl s16.h5
 refuses "--field-out: protocol 'ls' has no field.from" recon -c site.cfg -p ls \

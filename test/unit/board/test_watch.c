@@ -1,9 +1,24 @@
 /* test/unit/board/test_watch.c - which workers that do not beat are replaced */
 #include "board/service/watch.h"
 
+#include "board/service/worker.h"
 #include "test/support/check.h"
 
 #define S INT64_C(1000000000)
+
+/* One that is ready after a long start sleeps before its loop has turned once. */
+static void test_phase_beats(void)
+{
+	static struct bs_shared shared;
+	static struct bs_worker_state me;
+	struct bs_worker_env env = { .me = &me, .shm.s = &shared };
+
+	bs_worker_phase(&env, BS_PHASE_ARMING);
+	CHECK(atomic_load(&me.beat) == 1 && atomic_load(&me.phase) == BS_PHASE_ARMING,
+	      "a change of phase is a beat");
+	bs_worker_phase(&env, BS_PHASE_READY);
+	CHECK(atomic_load(&me.beat) == 2, "so the end of a long start is not taken for a hang");
+}
 
 int main(void)
 {
@@ -72,5 +87,6 @@ int main(void)
 							    .replaced = 100 },
 				      2 * S),
 	      "the time grows with each replacement, 64-fold at most");
+	test_phase_beats();
 	return check_done();
 }

@@ -85,6 +85,8 @@ for c in serve arm recon certify tune; do wrong '-c FILE is missing' $c; done
 wrong '-p PROTOCOL is missing' tune -c x
 wrong '-o DIR is missing' record -c x
 wrong '-c FILE is missing' record -o x
+wrong '-c is given twice' recon -c x -c y
+wrong '--from is given twice' init --from x --from=y
 wrong '-o DIR is missing' receive -c x
 wrong 'ACTION is missing' log
 wrong 'PATH... is missing' log verify

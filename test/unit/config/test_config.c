@@ -35,14 +35,18 @@ static const struct {
 	const char *want, *text; /* want: behind "file:line: " */
 } refused[] = {
 	/* the file as a whole */
-	{ 1, "the file is empty", "" },
-	{ 1, "the file is empty", " \n\t\n" },
+	{ 0, "the file is empty", "" },
+	{ 0, "the file is empty", " \n\t\n" },
 	{ 1, "the file is empty", "# nothing\n" },
 	{ 2, "@include is refused", "a = 1;\n@include \"other.cfg\"\n" },
 	{ 3, "@include is refused", "/*\n\n \t@include \"other.cfg\"\n*/" PROTOCOL("") },
 	{ 4, "a string or comment that never ends", PROTOCOL("image: { maps_file = \"maps; };") },
 	{ 5, "a string or comment that never ends", PROTOCOL("") "/* *" },
 	{ 2, "syntax error", "node: {\n name = ; };" PROTOCOL("") },
+	{ 2, "syntax error (the '[' of line 2 is not closed)",
+	  "node: {\n threads = [1;\n};" PROTOCOL("") },
+	{ 4, "syntax error (the '(' of line 2 is not closed)",
+	  "node: { name = \"(#\"; /* [ */ };\nprotocols = ( { }, # ]\n { }\n" },
 	{ 2, "syntax error (a word stands in quotes: \"bay-3\")", NODE("name = bay-3;") },
 	{ 3, "syntax error (a word stands in quotes: \"gridding\")",
 	  "protocols = (\n{ name = \"p\"; \nmethod = gridding; } );" },
@@ -569,7 +573,8 @@ static void refusals(void)
 		char place[96];
 		int rc = load(&site, refused[i].text);
 
-		(void)snprintf(place, sizeof(place), "%s:%u: ", path, refused[i].line);
+		(void)snprintf(place, sizeof(place), refused[i].line > 0 ? "%s:%u: " : "%s: ", path,
+			       refused[i].line); /* 0: the file as a whole */
 		CHECK(rc == BS_ERR_CONFIG && faults == 1 &&
 			      strncmp(told, place, strlen(place)) == 0 &&
 			      strstr(told, refused[i].want) != NULL,

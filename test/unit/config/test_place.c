@@ -33,6 +33,8 @@ static void make(const char *path)
 		CHECK(false, "mkdir %s", full);
 }
 
+#define BOTH "'head', 'spine_3d'"
+
 static void chooses(const char *asked, const char *words)
 {
 	static struct bs_site site = { .protocols = 2,
@@ -71,9 +73,9 @@ int main(void)
 	CHECK(chdir(root) == 0 &&
 		      strcmp(bs_place_hint("lgos/x", hint), " (did you mean logs?)") == 0,
 	      "a relative path:%s", hint);
-	chooses("haed", "the site has no protocol 'haed' (did you mean head?)");
-	chooses("spine", "the site has no protocol 'spine' (did you mean spine_3d?)");
-	chooses("knee", "the site has no protocol 'knee'");
+	chooses("haed", "the site has no protocol 'haed' (did you mean head?); it has " BOTH);
+	chooses("spine", "the site has no protocol 'spine' (did you mean spine_3d?); it has " BOTH);
+	chooses("knee", "the site has no protocol 'knee'; it has " BOTH);
 	for (int i = 0; i < 4; i++) {
 		static const char *const made[] = { "images/monday", "images", ".images", "logs" };
 
