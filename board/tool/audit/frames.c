@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "core/thread/clock.h"
-#include "core/hash.h"
 #include "ipc/wire/bytes.h"
 
 #define QUIET_NS INT64_C(1000000000) /* since a file was written: its time has no finer steps */
@@ -32,20 +31,18 @@ struct look {
 /* Of its files: sizes, times, numbers. */
 static uint64_t mark_of(const struct bs_log_reader *r, int64_t *newest_ns)
 {
-	uint64_t mark = BS_HASH_START;
+	uint64_t mark = 1;
 	const char *path;
 	struct stat st;
 
 	*newest_ns = 0;
 	for (uint32_t i = 0; (path = bs_log_path(r, i)) != NULL; i++) {
-		if (stat(path, &st) != 0)
-			memset(&st, 0, sizeof(st));
+		memset(&st, 0, sizeof(st));
+		(void)stat(path, &st); /* zeros: it is gone */
 		const int64_t ns =
 			(int64_t)st.st_mtim.tv_sec * 1000000000 + (int64_t)st.st_mtim.tv_nsec;
-		const uint64_t part[3] = { (uint64_t)st.st_ino, (uint64_t)st.st_size,
-					   (uint64_t)ns };
-
-		mark = bs_hash_bytes(mark, part, sizeof(part));
+		mark = ((mark * 31 + (uint64_t)st.st_ino) * 31 + (uint64_t)st.st_size) * 31 +
+		       (uint64_t)ns;
 		*newest_ns = ns > *newest_ns ? ns : *newest_ns;
 	}
 	return mark;

@@ -21,10 +21,25 @@ static int code_of(const char *name)
 	return code;
 }
 
+/* The number behind these words; false: they, or a number, are not there. */
+static bool number_behind(const char *text, const char *words, int base, uint64_t *number)
+{
+	const char *at = strstr(text, words);
+	char *end;
+
+	if (at == NULL)
+		return false;
+	at += strlen(words);
+	errno = 0;
+	*number = strtoull(at, &end, base);
+	return end != at && errno == 0;
+}
+
 /* The end of an outcome's text: "log NAME", "log NAME lacks N messages", "no log: ...", nothing. */
 static void take_log(struct bs_audit_outcome *o, const char *text)
 {
 	const char *at = NULL;
+	size_t len;
 
 	for (const char *next = text; (next = strstr(next, "log ")) != NULL; next += 4)
 		at = next;
@@ -32,14 +47,16 @@ static void take_log(struct bs_audit_outcome *o, const char *text)
 		o->log_known = true;
 		return;
 	}
-	if (at == NULL || sscanf(at, "log %63[0-9T.a-f-]", o->log) != 1)
+	if (at == NULL)
 		return;
-	at += strlen("log ") + strlen(o->log);
-	if (strncmp(at, "slog", 4) != 0) /* of ".bslog"; its b is a hexadecimal digit, too */
+	at += strlen("log ");
+	len = strcspn(at, " \n\"");
+	if (len >= sizeof(o->log) || len <= strlen(BS_LOG_SUFFIX) ||
+	    memcmp(at + len - strlen(BS_LOG_SUFFIX), BS_LOG_SUFFIX, strlen(BS_LOG_SUFFIX)) != 0)
 		return;
-	(void)snprintf(o->log + strlen(o->log), sizeof(o->log) - strlen(o->log), "slog");
+	memcpy(o->log, at, len);
 	o->log_known = o->has_log = true;
-	(void)sscanf(at, "slog lacks %" SCNu64, &o->lacks);
+	(void)number_behind(at + len, " lacks ", 10, &o->lacks);
 }
 
 static bool take_words(const char *at, uint64_t *session, struct bs_audit_outcome *o)
@@ -48,14 +65,17 @@ static bool take_words(const char *at, uint64_t *session, struct bs_audit_outcom
 	const char *counts = strstr(at, "; acquisitions ");
 	char name[32];
 
-	if (sscanf(at, "audit: scan %" SCNu64 ", session %" SCNx64, &o->scan, session) != 2 ||
-	    code == NULL || counts == NULL || sscanf(code, " s: %31[A-Z_0-9]", name) != 1 ||
-	    sscanf(counts,
-		   "; acquisitions %" SCNu64 ", images %" SCNu64 ", gaps %" SCNu64
-		   ", duplicates %*u, rejected %" SCNu64 ", late %" SCNu64 ", undelivered %" SCNu64,
-		   &o->acquisitions, &o->images, &o->gaps, &o->rejected, &o->late,
-		   &o->undelivered) != 6)
+	if (code == NULL || counts == NULL || !number_behind(at, "audit: scan ", 10, &o->scan) ||
+	    !number_behind(at, ", session ", 16, session) ||
+	    !number_behind(counts, "acquisitions ", 10, &o->acquisitions) ||
+	    !number_behind(counts, "images ", 10, &o->images) ||
+	    !number_behind(counts, "gaps ", 10, &o->gaps) ||
+	    !number_behind(counts, "rejected ", 10, &o->rejected) ||
+	    !number_behind(counts, "late ", 10, &o->late) ||
+	    !number_behind(counts, "undelivered ", 10, &o->undelivered))
 		return false;
+	code += strlen(" s: ");
+	(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(code, ";"), code);
 	o->code = code_of(name);
 	take_log(o, counts);
 	return true;
@@ -75,12 +95,13 @@ static bool take_json(const char *line, uint64_t *session, struct bs_audit_outco
 	const char *object = bs_json_member(line, "audit", &len);
 	double code = 1.0;
 	char text[512];
+	char *end;
 
 	if (object == NULL || object[0] != '{')
 		return false;
 	bs_json_text(object, "session", text, sizeof(text));
-	if (!bs_json_number(object, "code", &code) || code > 0.0 || code < -64.0 ||
-	    sscanf(text, "%" SCNx64, session) != 1)
+	*session = strtoull(text, &end, 16);
+	if (!bs_json_number(object, "code", &code) || code > 0.0 || code < -64.0 || end == text)
 		return false;
 	o->code = (int)code;
 	o->scan = number_of(object, "scan");

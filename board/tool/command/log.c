@@ -191,8 +191,9 @@ static int site_folders(const char *config, struct bs_audit_request *q,
 
 	if (site == NULL)
 		return 1;
+	(void)snprintf(dir[0], BS_PATH_MAX_, "%s", site->log.dir);
 	if (bs_site_logs(site))
-		*dirs++ = strcpy(dir[0], site->log.dir);
+		*dirs++ = dir[0];
 	else
 		(void)printf("note: the site keeps no logs (log.dir, log.mode)\n");
 	if (bs_site_stores(site)) {
