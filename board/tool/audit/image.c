@@ -214,8 +214,10 @@ static void judge_log(struct bs_audit_images *i, const struct bs_wire *w,
 		return;
 	}
 	/* without its outcome it is not known whether the log could be written */
-	if (!i->logged || !o->known || (o->log_known && !o->has_log))
+	if (!i->logged || !o->known || (o->log_known && !o->has_log)) {
+		a->unlogged++;
 		return;
+	}
 	bs_found(a->f, BS_PROMISE_IMAGE_LOG, a->where,
 		 "no log of scan %016" PRIx64 " is there, those of older ones are", w->session);
 }

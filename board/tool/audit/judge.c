@@ -145,6 +145,11 @@ void bs_audit_judge(struct bs_audit *a)
 			"the logs of %" PRIu64 " scans lack numbers of the wire, and nothing here "
 			"says why: the service's log does (--events)",
 			a->unnamed);
+	if (a->logs && a->unlogged > 0)
+		bs_note(a->f,
+			"%" PRIu64 " images are of scans whose logs are not there: they are judged "
+			"alone",
+			a->unlogged);
 	if (a->gone > 0)
 		bs_note(a->f,
 			"the logs of %" PRIu64

@@ -20,6 +20,7 @@ struct bs_audit {
 	char store_first[BS_LOG_NAME]; /* of the files of images; "": none */
 	bool store_whole;              /* nothing had been removed from its beginning */
 	bool store_rests;              /* its newest file has its end: no image is on its way */
+	uint64_t unlogged;             /* images of scans whose logs are not there, as may be */
 	uint64_t unnamed; /* scans whose logs lack numbers, and nothing here says why */
 	uint64_t gone;    /* logs that outcomes name and that were removed, being old */
 	char where[BS_AUDIT_WHERE];
