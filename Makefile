@@ -410,6 +410,7 @@ TIDY   = -std=c17 -pthread -DBS_ISA=v3 $(if $(filter x86_64,$(MACHINE)),$(ISA_v3
 lint: format limits tidy
 limits:
 	@bash .ci/limits
+	@bash .ci/pages
 format:
 	clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h' '*.cu' '*.cuh')
 tidy:
@@ -446,7 +447,8 @@ install:
 	sh $(DEPLOY)/man/make.sh $(TELLS) $(SHARE)/man
 	sh $(DEPLOY)/man/complete.sh $(TELLS) bash >$(BASH)
 	sh $(DEPLOY)/man/complete.sh $(TELLS) zsh >$(ZSH)
-	install -m 644 README.md LICENSE CHANGELOG.md ipc/WIRE.md $(wildcard board/doc/*.md) $(DOC)
+	install -m 644 README.md LICENSE CHANGELOG.md ipc/WIRE.md $(DOC)
+	install -m 644 $(wildcard board/doc/*.md board/doc/*.py) $(DOC)
 	install -m 644 $(wildcard $(DEPLOY)/*.yml) $(DOC)
 	install -m 644 $(wildcard config/*.cfg config/*.cfl config/*.hdr config/*.md) $(DOC)/config
 

@@ -1,4 +1,5 @@
 /* config/print.c - the table as documentation, and a loaded site as a site file */
+#define _POSIX_C_SOURCE 200809L /* fmemopen */
 #include "config/config.h"
 
 #include <string.h>
@@ -183,37 +184,60 @@ static void print_range(FILE *to, const struct bs_key *key)
 {
 	if (key->words != NULL) {
 		for (unsigned i = 0; key->words[i] != NULL; i++)
-			(void)fprintf(to, "%s`\"%s\"`", i > 0 ? ", " : "", key->words[i]);
+			(void)fprintf(to, "%s`\"%s\"`", i > 0 ? ", " : "; ", key->words[i]);
 	} else if (key->type == BS_KEY_LONG) {
-		(void)fprintf(to, "%.0f to 2^63 - 1", key->min);
+		(void)fprintf(to, "; %.0f to 2^63 - 1", key->min);
 	} else if (key->max > key->min) {
-		(void)fprintf(to, "%.10g to %.10g", key->min, key->max);
+		(void)fprintf(to, "; %.10g to %.10g", key->min, key->max);
 	} else if (key->size > 4 && key->type != BS_KEY_NUMBER) {
-		(void)fprintf(to, "%zu characters", key->size - 1);
+		(void)fprintf(to, "; %zu characters", key->size - 1);
 	}
 }
 
-static void print_row(FILE *to, const struct bs_key *key)
+/* An item of a list in Markdown, in lines of at most 120 columns. */
+static void print_item(FILE *to, const char *text)
 {
-	(void)fprintf(to, "| `%s` | %s | %s | ", key->path, type_name(key), key->unit);
-	if (key->fallback != NULL)
-		(void)fprintf(to, "`%s`", key->fallback);
-	else
-		(void)fputs("**required**", to);
-	(void)fputs(" | ", to);
-	print_range(to, key);
-	(void)fprintf(to, " | %s |\n", key->help);
+	size_t column = 1;
+
+	(void)fputs("-", to);
+	for (size_t len; *text != '\0'; text += len + (text[len] == ' ')) {
+		len = strcspn(text, " ");
+		if (column + 1 + len > 120) {
+			(void)fputs("\n ", to);
+			column = 1;
+		}
+		(void)fprintf(to, " %.*s", (int)len, text);
+		column += 1 + len;
+	}
+	(void)fputs("\n", to);
 }
 
-static void print_table(FILE *to, const char *title, enum bs_key_scope scope)
+static void print_key(FILE *to, const struct bs_key *key)
 {
-	(void)fprintf(to,
-		      "\n## %s\n\n| key | type | unit | default | range | meaning |\n"
-		      "|---|---|---|---|---|---|\n",
-		      title);
+	const bool has_unit = key->unit[0] != '\0';
+	char text[2048] = "";
+	FILE *item = fmemopen(text, sizeof(text), "w");
+
+	if (item == NULL)
+		return;
+	(void)fprintf(item, "`%s` (%s%s%s; ", key->path, type_name(key), has_unit ? ", " : "",
+		      key->unit);
+	if (key->fallback != NULL)
+		(void)fprintf(item, "`%s`", key->fallback);
+	else
+		(void)fputs("**required**", item);
+	print_range(item, key);
+	(void)fprintf(item, "): %s", key->help);
+	(void)fclose(item);
+	print_item(to, text);
+}
+
+static void print_list(FILE *to, const char *title, enum bs_key_scope scope)
+{
+	(void)fprintf(to, "\n## %s\n\n", title);
 	for (size_t i = 0; i < bs_keys_count; i++)
 		if (bs_keys[i].scope == scope)
-			print_row(to, &bs_keys[i]);
+			print_key(to, &bs_keys[i]);
 }
 
 void bs_config_print_keys(FILE *to)
@@ -229,18 +253,19 @@ void bs_config_print_keys(FILE *to)
 		"Relative paths start from the file's own folder. An integer may stand for a "
 		"number, never a number for an\n"
 		"integer; an integer beyond 32 bits ends in `L`. `@include` is refused. "
-		"`boreside check FILE` names every fault.\n",
+		"`boreside check FILE` names every fault.\n\n"
+		"Each key has its type and unit, its default, and what it may be, in brackets.\n",
 		to);
-	print_table(to, "The site", BS_SCOPE_SITE);
+	print_list(to, "The site", BS_SCOPE_SITE);
 	(void)fputs("\nDefaults that `node.board` changes:\n\n", to);
 	for (size_t b = 0; b < 2; b++)
 		for (size_t i = 0; i < bs_keys_count; i++)
 			if (bs_key_fallback(&bs_keys[i], boards[b]) != bs_keys[i].fallback)
 				(void)fprintf(to, "- %s: `%s = %s`\n", boards[b], bs_keys[i].path,
 					      bs_key_fallback(&bs_keys[i], boards[b]));
-	print_table(to, "Each of `sinks`: where images go", BS_SCOPE_SINK);
-	print_table(to, "Each of `bridges.mrd.configs`: a name that MRD clients ask for",
-		    BS_SCOPE_CONFIG);
-	print_table(to, "Each of `keys.peers`: who may speak to endpoints over tcp", BS_SCOPE_PEER);
-	print_table(to, "Each of `protocols`: a kind of scan", BS_SCOPE_PROTOCOL);
+	print_list(to, "Each of `sinks`: where images go", BS_SCOPE_SINK);
+	print_list(to, "Each of `bridges.mrd.configs`: a name that MRD clients ask for",
+		   BS_SCOPE_CONFIG);
+	print_list(to, "Each of `keys.peers`: who may speak to endpoints over tcp", BS_SCOPE_PEER);
+	print_list(to, "Each of `protocols`: a kind of scan", BS_SCOPE_PROTOCOL);
 }

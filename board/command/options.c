@@ -210,7 +210,7 @@ static int read_option(const struct bs_command *c, void *request, char **argv, i
 		text = argv[++*i];
 	if (o->kind != BS_OPTION_FLAG && text == NULL)
 		return bs_options_wrong(c, "%s needs %s", spelled(o, name), o->value);
-	if (o->kind != BS_OPTION_FLAG && given[o - c->options])
+	if (o->kind != BS_OPTION_FLAG && o->kind != BS_OPTION_OWN && given[o - c->options])
 		return bs_options_wrong(c, "%s is given twice", spelled(o, name));
 	if (!take(o, (char *)request + o->to, text, &why))
 		return wrong_value(c, o, text, &why);

@@ -28,7 +28,7 @@ enum bs_option_kind {
 	BS_OPTION_POSITIVE, /* double, above 0, to max */
 	BS_OPTION_PAIR,     /* double[2], both above 0, with ',' or ':' between them */
 	BS_OPTION_SIZES,    /* struct bs_sizes, each from min to max, ',' or 'x' between them */
-	BS_OPTION_OWN,      /* what the row's read makes of the text */
+	BS_OPTION_OWN,      /* what the row's read makes of the text; it alone may be given again */
 	BS_OPERAND,         /* const char *: the next word that is no option */
 	BS_OPERANDS,        /* char **, NULL at the end: all that are left; the last row */
 };

@@ -18,11 +18,24 @@
 #define LINES_AT_ONCE 2000.0
 #define LINES_PER_S   50.0
 
+/* UTC, as ISO 8601 has it. Returns out. */
+static const char *write_time(char out[32], time_t s)
+{
+	struct tm utc;
+
+	out[0] = '\0';
+	if (gmtime_r(&s, &utc) != NULL)
+		(void)strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
+	return out;
+}
+
 static void keep_error(struct bs_shared *s, const char *line)
 {
 	uint64_t n = atomic_load(&s->errors);
+	char at[32];
 
-	(void)snprintf(s->error[n % BS_LAST_ERRORS], sizeof(s->error[0]), "%s", line);
+	(void)snprintf(s->error[n % BS_LAST_ERRORS], sizeof(s->error[0]), "%s %s",
+		       write_time(at, time(NULL)), line);
 	atomic_store(&s->errors, n + 1);
 }
 
@@ -80,15 +93,12 @@ static void say_of(enum bs_log_level level, const char *who, const char *words, 
 /* One scan, one line, with all that somebody may ask for later, but nothing of a patient. */
 static void audit(const struct bs_scan_past *p)
 {
-	const time_t s = (time_t)(p->ended_ns / 1000000000);
 	char members[4096];
 	char words[900];
-	char when[32] = "";
+	char when[32];
 	struct bs_text t = { members, sizeof(members), 0, false };
-	struct tm utc;
 
-	if (gmtime_r(&s, &utc) != NULL)
-		(void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	(void)write_time(when, (time_t)(p->ended_ns / 1000000000));
 	(void)snprintf(
 		words, sizeof(words),
 		"audit: scan %llu, session %016llx, protocol '%.63s', ended %s after %.3f "

@@ -89,8 +89,7 @@ static const struct bs_row processor_rows[] = {
 	{ "priority", "0: none granted; its stalls may be any other process's doing.",
 	  EACH(canary, priority) },
 	{ "wakes", "Times that it woke.", EACH(canary, wakes) },
-	{ "stalls",
-	  "Times that the machine itself stalled a thread that only wakes each millisecond.",
+	{ "stalls", "Times that the machine stalled a thread that wakes each millisecond.",
 	  EACH(canary, stalls), COUNTER, .as = "machine_stalls_total" },
 	{ .rows = bs_quantiles, EACH(canary, late) },
 	{ 0 }

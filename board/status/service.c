@@ -264,7 +264,9 @@ static const struct bs_row top_rows[] = {
 	{ "totals", "Since the service started.", .view = open_totals, .rows = total_rows,
 	  .prefix = "", .turn = 2 },
 	{ .rows = bs_status_takers },
-	{ "errors", "The log's last 16 lines that were warnings or worse, newest last.",
+	{ "errors",
+	  "The log's last 16 lines that were warnings or worse, each behind its time (UTC), "
+	  "newest last.",
 	  .most = BS_LAST_ERRORS, RING(errors, BS_LAST_ERRORS), .rows = error_rows,
 	  .line = "! {}\n" },
 	{ 0 }
@@ -272,8 +274,8 @@ static const struct bs_row top_rows[] = {
 const struct bs_row bs_status_top = {
 	.view = open_service,
 	.rows = top_rows,
-	.line = "{node}: {state}, up {uptime_s:.0} s, {totals.scans} scans, {totals.images} "
-		"images\n[lapack?LAPACK         {lapack}\n]",
+	.line = "{node}: {state}, up {uptime_s:.0} s, scans: {totals.scans}, images: "
+		"{totals.images}\n[lapack?LAPACK         {lapack}\n]",
 	.prefix = "",
 	.rounded = true,
 };

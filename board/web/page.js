@@ -32,7 +32,7 @@
       const tr = document.createElement('tr');
       for (const c of cells) {
         const td = document.createElement('td');
-        td.textContent = Array.isArray(c) ? c[0] : c;
+        td.textContent = td.title = Array.isArray(c) ? c[0] : c;
         if (Array.isArray(c)) td.className = c[1];
         tr.append(td);
       }
@@ -61,14 +61,21 @@
       if (c.in_hand_ms > 10000) warn(`${c.consumer} has been at one image for ${span(c.in_hand_ms / 1000)}.`);
     }
     for (const r of (s.scans || []).slice(-5).reverse())
-      if (r.code) bad(`Scan ${r.number} (${r.protocol}) failed: ${r.text || r.name}.`);
+      if (r.code) bad(`${new Date(r.ended).toLocaleTimeString()}: scan ${r.number} (${r.protocol}) failed: ${r.text || r.name}.`);
     for (const p of s.protocols)
       if (p.budget.missed) warn(`${p.name}: ${p.budget.missed} of ${p.budget.handed} images were late` +
         (p.misses_explained ? `; a stall of the machine explains ${p.misses_explained}.` : '.'));
     for (const d of doc.disks)
       if (d.bytes && d.free < 0.05 * d.bytes) warn(`The disk of ${d.folder} has ${bytes(d.free)} left.`);
     if (s.site.reload.refused) warn(`The last reload was refused: ${s.site.reload.text}`);
-    for (const e of s.errors.slice(-6).reverse()) out.push(['Log: ' + e, '']);
+    const lines = new Map(); /* the same words once: when last, and how often */
+    for (const e of s.errors) {
+      const [, at, words] = /^(\S+Z) (.*)$/s.exec(e) || [0, '', e], before = lines.get(words);
+      lines.delete(words);
+      lines.set(words, [at, before ? before[1] + 1 : 1]);
+    }
+    for (const [words, [at, n]] of [...lines].slice(-6).reverse())
+      out.push([(at ? new Date(at).toLocaleTimeString() + ', log: ' : 'Log: ') + words + (n > 1 ? ` (${n} times)` : ''), '']);
     return out;
   }
 
@@ -120,28 +127,40 @@
     return found;
   }
 
+  const stages = { 'whole image': 'from the last readout received to the image handed to the first sink',
+    send: 'from the sender\u2019s stamp to received, where its clock is this node\u2019s', receive: 'from received to handed on: checks, and the copy',
+    queue: 'until the reconstruction takes it up', add: 'from taken up to accumulated', slot: 'until there is room for the image',
+    finish: 'what is left to compute after the last readout', pass: 'from the image made to taken up by who hands it on',
+    hand: 'attributes and checksum', sinks: 'from the first sink to done with all', taken: 'until an archive that asks has the image',
+    upload: 'the last readouts to the GPU', accumulate: 'added to the frame on the GPU', solve: 'iterations of the solver',
+    combine: 'coils to one image', download: 'the image from the GPU', calibration: 'maps and weights, after the last calibration line' };
+
   function showLatency(s) {
     const name = by('which').value, p = s.protocols.find(q => q.name === name);
-    const stages = new Map(p ? p.budget.stages.map(x => [x.name, x.ms]) : []);
+    const limits = new Map(p ? p.budget.stages.map(x => [x.name, x.ms]) : []);
     const rows = s.latency.filter(l => l.protocol === name);
     fill('latency', rows.map(l => {
-      const budget = l.stage === 'image' ? (p && p.budget_ms) : stages.get(l.stage);
+      const budget = l.stage === 'image' ? (p && p.budget_ms) : limits.get(l.stage);
       return [l.stage === 'image' ? 'whole image' : l.stage, l.n, ms(l.p50_us), ms(l.p99_us), ms(l.p999_us),
         budget && l.max_us > budget * 1000 ? [ms(l.max_us), 'n warn'] : ms(l.max_us), budget ? budget + ' ms' : ''];
     }), 7);
+    for (const tr of by('latency').tBodies[0].rows) tr.cells[0].title = stages[tr.cells[0].textContent] || '';
     const h = buckets.get(name + '\n' + 'image') || [], bars = [];
     let before = 0;
-    for (const [bound, count] of h) { bars.push([bound, count - before]); before = count; }
+    for (const [bound, count] of h) {
+      bars.push([bound, count - before, bars.length ? bars[bars.length - 1][0] : 0]); /* the third: from where on */
+      before = count;
+    }
     while (bars.length && !bars[0][1]) bars.shift();
     while (bars.length && !bars[bars.length - 1][1]) bars.pop();
     const most = Math.max(1, ...bars.map(b => b[1])), budget = p && p.budget_ms ? p.budget_ms * 1000 : Infinity;
-    by('hist').replaceChildren(...bars.map(([bound, n], i) => {
+    by('hist').replaceChildren(...bars.map(([bound, n, from]) => {
       const d = document.createElement('div'), bar = document.createElement('i');
       bar.style.height = n ? Math.max(2, 100 * n / most) + '%' : '0';
-      if ((i ? bars[i - 1][0] : 0) >= budget) d.className = 'over';
+      if (from >= budget) d.className = 'over';
       const words = bound === Infinity ? 'more' : '≤' + ms(bound).replace(/\.0+ /, ' ');
       d.append(String(n), bar, words);
-      d.title = `${n} images, ${words}`;
+      d.title = `${count(n, 'image')}, ${words}`;
       return d;
     }));
   }

@@ -1,7 +1,7 @@
 # board/deploy/man/md.awk - a document of this project (the Markdown that it uses) as the sections of
 # a man page. Its first heading is left out: the caller has said .TH and NAME. A table becomes one
 # paragraph a row: its first column the tag, the last one the text, those between them in brackets
-# with their headings.
+# with their headings. An item that begins with `code` or **words** has these as its tag.
 function flush() {
 	if (text != "") {
 		put(inline(text))
@@ -81,6 +81,15 @@ in_table { in_table = 0; after_table = 1 }
 	fresh = 1
 	begun = 1
 	ended = 0
+	next
+}
+/^- / && match($0, /^- (`[^`]*`|\*\*[^*]*\*\*):?/) {
+	flush()
+	print ".TP"
+	print guard("\\fB" plain(substr($0, 3, RLENGTH - 2)) "\\fR")
+	fresh = ended = 0
+	text = substr($0, RLENGTH + 1)
+	sub(/^ +/, "", text)
 	next
 }
 /^- / {

@@ -4,7 +4,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define PRINTED 3u /* findings of one promise and one object */
+#define PRINTED 3u   /* findings of one promise and one object */
+#define COLUMNS 116u /* of a line of the list of promises */
 
 static const struct {
 	const char *name, *page, *rule;
@@ -119,12 +120,36 @@ const char *bs_promise_name(enum bs_promise p)
 	return promises[p].name;
 }
 
+/* An item of a list, in lines of at most COLUMNS. */
+static void print_item(FILE *to, const char *text)
+{
+	size_t column = 0;
+
+	while (*text != '\0') {
+		const size_t word = strcspn(text, " ");
+
+		if (column > 0 && column + 1 + word > COLUMNS) {
+			(void)fprintf(to, "\n  ");
+			column = 2;
+		} else if (column > 0) {
+			column += fprintf(to, " ") > 0;
+		}
+		(void)fprintf(to, "%.*s", (int)word, text);
+		column += word;
+		text += word + strspn(text + word, " ");
+	}
+	(void)fprintf(to, "\n");
+}
+
 void bs_promise_print(FILE *to)
 {
-	(void)fprintf(to, "| promise | what is promised | by |\n|---|---|---|\n");
-	for (unsigned i = 0; i < BS_PROMISES; i++)
-		(void)fprintf(to, "| %s | %s | %s |\n", promises[i].name, promises[i].rule,
-			      promises[i].page);
+	char item[512];
+
+	for (unsigned i = 0; i < BS_PROMISES; i++) {
+		(void)snprintf(item, sizeof(item), "- `%s`: %s (%s)", promises[i].name,
+			       promises[i].rule, promises[i].page);
+		print_item(to, item);
+	}
 }
 
 /* What comes from files must not speak to a terminal. */

@@ -73,7 +73,7 @@ struct bs_findings {
 };
 
 const char *bs_promise_name(enum bs_promise p);
-/* The table as Markdown: board/doc/LOG.md has it. */
+/* All as a list in Markdown: board/doc/LOG.md has it. */
 void bs_promise_print(FILE *to);
 
 void bs_found_begin(struct bs_findings *f);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # test/bench/rivals/run.sh [-b BUILD] [-o FOLDER] [-t THREADS]: ours and the rivals on this machine,
-# in one sitting: FOLDER/rivals.md and FOLDER/*.json, from which board/doc/GPU.md has its tables.
+# in one sitting: FOLDER/rivals.md and FOLDER/*.json, of which test/bench/results has the tables.
 #   -b  a folder with test/bench/bench (default build/gcc-gpu1)   -o  default build/rivals-report
 # cuFINUFFT and FINUFFT are PyPI's wheels, put into build/rivals unless CUFINUFFT and FINUFFT name
 # their libraries; BART is the one on the PATH (Debian: apt install bart) unless BART names one.

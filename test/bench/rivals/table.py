@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""table.py JSON...: the tables of board/doc/GPU.md, in Markdown, from what bench --json wrote."""
+"""table.py JSON...: tables of test/bench/results, in Markdown, from what bench --json wrote."""
 import json
 import sys
 

@@ -39,10 +39,10 @@ else
 fi
 "$BORESIDE" check >/dev/null 2>&1
 [ $? -eq 2 ] && echo "ok no file: usage" || echo "not ok no file is not a usage error"
-rows=$("$BORESIDE" check --keys | grep -c '^| `')
+rows=$("$BORESIDE" check --keys | grep -c '^- `')
 keys=$(grep -c '^\(S\|K\|E\|M\|P\|STAGE\)("' "$here/config/keys.c")
 [ "$rows" -eq "$keys" ] && [ "$keys" -gt 50 ] && echo "ok --keys prints all $keys keys" ||
 	echo "not ok --keys prints $rows rows of $keys keys"
 "$BORESIDE" check --keys | cmp -s - "$here/config/KEYS.md" &&
-	echo "ok config/KEYS.md is the table" ||
+	echo "ok config/KEYS.md is what it prints" ||
 	echo "not ok config/KEYS.md is not what boreside check --keys prints: write it anew"

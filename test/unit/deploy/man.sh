@@ -50,7 +50,7 @@ for c in $commands; do
 done
 
 words "$dir/man/man5/boreside.cfg.5" >"$dir/words"
-"$BORESIDE" check --keys | sed -n 's/^| `\([^`]*\)`.*/ \1 /p' | missing >"$dir/lacks"
+"$BORESIDE" check --keys | sed -n 's/^- `\([^`]*\)`.*/ \1 /p' | missing >"$dir/lacks"
 check "boreside.cfg(5) has every key" none "$dir/lacks"
 words "$dir/man/man7/boreside-wire.7" | sed 's/  *//g' >"$dir/words"
 {
