@@ -20,9 +20,8 @@ static const struct {
 			      "a seal has its head's fields, the offset behind the last record and "
 			      "the number that follows it" },
 	[BS_PROMISE_SEGMENTS] = { "log.segments", "LOG.md",
-				  "segments are of one scan, counted from 0, "
-				  "each with an id of its own; one begins "
-				  "with the number that is due, or after an error" },
+				  "segments are of one scan, counted from 0, with ids of their own; "
+				  "one begins with the number due, or after an error" },
 	[BS_PROMISE_RECORDS] = { "log.records", "LOG.md",
 				 "what was committed can be read, each number once: "
 				 "only the end of a log without a seal may be torn" },
@@ -68,9 +67,8 @@ static const struct {
 					  "the log has the acquisitions that the outcome counts, "
 					  "but those that it says the log lacks" },
 	[BS_PROMISE_OUTCOME_IMAGES] = { "outcome.images", "WIRE.md, Outcome",
-					"the store has the images that the outcome counts, but "
-					"those undelivered; of code 0 and all delivered no number "
-					"is missing" },
+					"the store has the images that the outcome counts, less those undelivered; "
+					"where all is well no number is missing" },
 	[BS_PROMISE_OUTCOME_LATE] = { "outcome.late", "WIRE.md, Outcome",
 				      "no more images say that they missed their budget than the "
 				      "outcome counts" },
