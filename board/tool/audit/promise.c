@@ -20,7 +20,8 @@ static const struct {
 			      "a seal has its head's fields, the offset behind the last record and "
 			      "the number that follows it" },
 	[BS_PROMISE_SEGMENTS] = { "log.segments", "LOG.md",
-				  "segments are of one scan, counted from 0, with ids of their own; "
+				  "segments are of one scan, counted from 0, with ids of "
+				  "their own; "
 				  "one begins with the number due, or after an error" },
 	[BS_PROMISE_RECORDS] = { "log.records", "LOG.md",
 				 "what was committed can be read, each number once: "
@@ -67,7 +68,8 @@ static const struct {
 					  "the log has the acquisitions that the outcome counts, "
 					  "but those that it says the log lacks" },
 	[BS_PROMISE_OUTCOME_IMAGES] = { "outcome.images", "WIRE.md, Outcome",
-					"the store has the images that the outcome counts, less those undelivered; "
+					"the store has the images that the outcome counts, "
+					"less those undelivered; "
 					"where all is well no number is missing" },
 	[BS_PROMISE_OUTCOME_LATE] = { "outcome.late", "WIRE.md, Outcome",
 				      "no more images say that they missed their budget than the "
