@@ -25,9 +25,11 @@ S     := $(S)$(if $(TRACED),-traced)
 B     := build/$(notdir $(CC))-gpu$(GPU)$(S)
 # Objects that are the same with and without a GPU: those of sources that do not ask.
 O     := build/$(notdir $(CC))$(S)
-PKGS  := nanomsg libconfig fftw3 fftw3f hdf5 expat libpng jansson libmicrohttpd libsodium
+PKGS  := nanomsg libconfig hdf5 expat libpng jansson libmicrohttpd libsodium
 NIFTI := /usr/include/nifti # has no .pc; its headers name one another
 SD    := $(shell $(PKG_CONFIG) --exists libsystemd 2>/dev/null && echo libsystemd)
+# Under the GPL: a rival in the bench where it is there, linked with nothing else.
+FFTW  := $(shell $(PKG_CONFIG) --exists fftw3f 2>/dev/null && echo fftw3f)
 
 WARN  := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
          -Wpointer-arith
@@ -38,8 +40,8 @@ FAST  := $(if $(TRACED),-O1,$(if $(SANITIZE),-O2,-O3))
 CFLAGS += -std=c17 -g $(OPT) $(WARN) $(SAN) -I. -I$(NIFTI) -MMD -MP -pthread \
           $(if $(TRACED),-finstrument-functions) \
           $(shell $(PKG_CONFIG) --cflags $(PKGS) $(SD) 2>/dev/null) $(if $(SD),-DBS_SYSTEMD)
-LDLIBS = $(shell $(PKG_CONFIG) --libs $(PKGS) $(SD) 2>/dev/null) -lismrmrd -lfftw3_threads \
-         -lfftw3f_threads -lniftiio -lznz -lm -lpthread
+LDLIBS = $(shell $(PKG_CONFIG) --libs $(PKGS) $(SD) 2>/dev/null) -lismrmrd -lniftiio \
+         -lznz -lm -lpthread
 # Calls of these functions are the program's own to answer: __wrap_malloc, ...
 wrap   = $(foreach f,$(1),-Wl$(comma)--wrap=$(f))
 
@@ -224,6 +226,7 @@ tests: $(UNITS) $(EXE) $(BENCH) $(PAPER) $(B)/test/support/alloc_hook.so \
 tools: $(TOOLS)
 
 bench: setup
+	@sh board/deploy/setup.sh libfftw3-dev
 	@$(MAKE) --no-print-directory -j$$(nproc) all $(BENCH)
 	@$(BENCH)
 	@$(BENCH) service
@@ -266,7 +269,9 @@ $(B)/test/%: $(B)/test/%.o $(ALLOCS) $(TOOL) $(LIB)
 cu_objects = $(if $(filter 1,$(GPU)),$(patsubst %.cu,build/cuda/%.cu.o,$(call find,$(1),*.cu)))
 objects    = $(patsubst %.c,$(B)/%.o,$(call find,$(1),*.c)) $(call cu_objects,$(1))
 $(BENCH): $(call objects,test/bench)
-$(BENCH): private LDLIBS += $(if $(filter 1,$(GPU)),-lcufft) # a rival in it
+$(BENCH): private LDLIBS += $(if $(FFTW),-lfftw3f_threads -lfftw3f) \
+	$(if $(filter 1,$(GPU)),-lcufft) # rivals in it
+$(B)/test/bench/plain.o: CFLAGS += $(if $(FFTW),-DBS_FFTW)
 $(PAPER): $(call objects,test/paper) $(B)/test/bench/rows.o $(B)/test/bench/inputs.o
 $(B)/test/twin/twin_ladder: $(call cu_objects,test/paper/ladder)
 # Peers that know ipc/WIRE.md alone, and the tests that they take part in.

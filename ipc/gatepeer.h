@@ -32,11 +32,32 @@ static inline unsigned bs_gate_tag(const struct bs_gate *g)
 	return g->sealed != NULL ? BS_SEAL_TAG : 0;
 }
 
-/* gatepeer.c */
 /* It was active just now. */
-void bs_gate_moved(struct bs_gate *g, const struct bs_gate_peer *p);
-void bs_gate_wait_for(struct bs_gate *g, struct bs_gate_peer *p, uint32_t events);
-void bs_gate_forget_buffer(struct bs_gate *g, struct bs_gate_peer *p);
+static inline void bs_gate_moved(struct bs_gate *g, const struct bs_gate_peer *p)
+{
+	const uint64_t rank = g->key[bs_gate_place(p)] & RANK(15);
+
+	g->key[bs_gate_place(p)] = rank | ++g->clock;
+}
+
+static inline void bs_gate_wait_for(struct bs_gate *g, struct bs_gate_peer *p, uint32_t events)
+{
+	struct epoll_event e = { .events = events, .data.u64 = p->id };
+
+	if (p->events == events || p->gone)
+		return;
+	(void)epoll_ctl(g->fd, EPOLL_CTL_MOD, p->fd, &e);
+	p->events = events;
+}
+
+static inline void bs_gate_forget_buffer(struct bs_gate *g, struct bs_gate_peer *p)
+{
+	if (p->buffer >= 0)
+		g->buffer_of[p->buffer] = 0;
+	p->buffer = -1;
+}
+
+/* gatepeer.c */
 /* What is kept of a message on its way to it. */
 void bs_gate_forget_rest(struct bs_gate *g, struct bs_gate_peer *p);
 void bs_gate_let_go(struct bs_gate *g, struct bs_gate_peer *p);

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "core/thread/clock.h"
-#include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 #if BS_GPU
 #include "gpu/engine/engines.h"

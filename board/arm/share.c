@@ -41,10 +41,13 @@ static void make_readout(struct measuring *m)
 static int receive_once(struct measuring *m, struct bs_fail *why)
 {
 	const struct bs_scan_info info = { 0 };
+	const struct bs_intake in = {
+		.p = m->p, .table = bs_measuring_table(m), .info = &info, .room = SIZE_MAX
+	};
 	const unsigned char *payload;
 	struct bs_mrd_acq head;
 	struct bs_wire w;
-	size_t traj_at;
+	size_t traj_at = 0;
 	size_t data_at = 0;
 	uint32_t row;
 	int rc = bs_wire_decode(&w, m->message, m->message_len, &payload, why);
@@ -53,15 +56,11 @@ static int receive_once(struct measuring *m, struct bs_fail *why)
 		rc = bs_mrd_parse_acq(&head, &traj_at, &data_at, payload, (size_t)w.payload_len,
 				      why);
 	if (rc == 0)
-		rc = bs_admit_acq(m->p, bs_measuring_table(m), &info, &head, payload + traj_at,
+		rc = bs_admit_acq(in.p, in.table, in.info, &head, payload + traj_at,
 				  payload + data_at, &row, why);
-	if (rc != 0)
-		return rc;
-	memcpy(m->samples, payload + data_at, (size_t)w.payload_len - data_at);
-	if (m->a->plan.streams)
-		bs_admit_path(m->p, &info, &head, payload + traj_at,
-			      m->samples + bs_path_at(&head));
-	return 0;
+	if (rc == 0)
+		bs_intake_put(&in, &head, row, payload + traj_at, payload + data_at, m->samples);
+	return rc;
 }
 
 static int hand_once(struct measuring *m, struct bs_fail *why)

@@ -3,8 +3,8 @@
 # relatives. Says what it installs, uses sudo when not root, does nothing when all is there. CUDA is
 # not installed here: the GPU parts build where nvcc is found.
 set -eu
-need="gcc make pkg-config bc libnanomsg-dev libconfig-dev libfftw3-dev libhdf5-dev libismrmrd-dev
-      libexpat1-dev libjansson-dev libmicrohttpd-dev libpng-dev libsystemd-dev liblapack3
+need="gcc make pkg-config bc libnanomsg-dev libconfig-dev libhdf5-dev libismrmrd-dev libexpat1-dev
+      libjansson-dev libmicrohttpd-dev libpng-dev libsystemd-dev liblapack3
       libsodium-dev libniftiio-dev libnifti2-dev libznz-dev dcmtk openmpi-bin"
 [ $# -eq 0 ] || need="$need $*" # further packages, named by the caller (.ci/run: clang, ...)
 missing=

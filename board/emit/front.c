@@ -24,12 +24,13 @@ uint64_t bs_front_next(const struct emit *e, uint32_t taker)
 	return had > base ? had - base : 0;
 }
 
-void bs_front_set_next(struct emit *e, uint32_t taker, uint64_t index)
+static void set_next(struct emit *e, uint32_t taker, uint64_t index)
 {
 	atomic_store(&bs_emit_record(e, taker)->had, bs_emit_base(e) + index);
 }
 
-bool bs_front_stuck(const struct emit *e, uint32_t taker)
+/* It is at one image for too long. */
+static bool is_stuck(const struct emit *e, uint32_t taker)
 {
 	const int64_t since_ns = atomic_load(&bs_emit_record(e, taker)->since_ns);
 
@@ -96,14 +97,14 @@ bool bs_front_take(struct emit *e, uint32_t taker, uint32_t *slot)
 		if (m != NULL && !kept && !atomic_load(&m->failed)) {
 			atomic_store(&r->hand_at, next);
 			atomic_store(&r->hand, *slot + UINT64_C(1));
-			bs_front_set_next(e, taker, next + 1);
+			set_next(e, taker, next + 1);
 			atomic_store(&r->since_ns, bs_now_ns());
 			return true;
 		}
 		atomic_fetch_add(kept ? &r->handed : &r->failed, m != NULL);
 		if (kept)
 			atomic_fetch_add(&m->takers, 1);
-		bs_front_set_next(e, taker, next + 1);
+		set_next(e, taker, next + 1);
 	}
 	return false;
 }
@@ -195,7 +196,7 @@ bool bs_front_quiet(const struct bs_taker *t)
 
 	return (atomic_load(&r->hand) == 0 && bs_front_next(t->e, t->id) >= ready) ||
 	       atomic_load(&t->absent) || t->retry_ns != 0 || bs_front_behind(t) ||
-	       bs_front_stuck(t->e, t->id);
+	       is_stuck(t->e, t->id);
 }
 
 /* The store has it, or is about to: the end of that is told (taker.c). */
@@ -228,7 +229,7 @@ static void let_go(struct emit *e, uint32_t taker, uint64_t index, const struct 
 	else
 		bs_front_missed(e->taker[taker], m->session);
 	if (!spills)
-		bs_front_set_next(e, taker, index + 1);
+		set_next(e, taker, index + 1);
 }
 
 void bs_front_pass(struct emit *e, uint32_t taker, uint64_t until)
@@ -240,7 +241,7 @@ void bs_front_pass(struct emit *e, uint32_t taker, uint64_t until)
 
 		if (m != NULL)
 			let_go(e, taker, i, m);
-		bs_front_set_next(e, taker, i + 1);
+		set_next(e, taker, i + 1);
 	}
 }
 
@@ -255,8 +256,7 @@ static bool may_close(const struct emit *e, uint32_t taker, uint64_t index, bool
 
 	if (had || !image)
 		return had || bs_front_quiet(e->taker[taker]);
-	return r->policy != BS_POLICY_WAIT ||
-	       (taker == BS_TAKER_IMAGES && bs_front_stuck(e, taker));
+	return r->policy != BS_POLICY_WAIT || (taker == BS_TAKER_IMAGES && is_stuck(e, taker));
 }
 
 static void close_image(struct emit *e, const struct bs_image_meta *m, uint64_t index)
@@ -391,7 +391,7 @@ bool bs_front_trim(struct emit *e)
 		if (e->taker[i] == NULL)
 			continue;
 		if (pin < low &&
-		    (r->policy != BS_POLICY_WAIT || (i == BS_TAKER_IMAGES && bs_front_stuck(e, i))))
+		    (r->policy != BS_POLICY_WAIT || (i == BS_TAKER_IMAGES && is_stuck(e, i))))
 			pin = low;
 		limit = pin < limit ? pin : limit;
 	}
@@ -556,7 +556,7 @@ static void inherit(struct emit *e, uint32_t taker)
 		bs_front_drop(e, taker); /* its message is made */
 	hand = atomic_load(&r->hand);
 	if (bs_emit_in_hand(r) && bs_front_next(e, taker) == atomic_load(&r->hand_at))
-		bs_front_set_next(e, taker, atomic_load(&r->hand_at) + 1); /* between the two */
+		set_next(e, taker, atomic_load(&r->hand_at) + 1); /* between the two */
 	if (hand != 0) {
 		atomic_fetch_add(&r->blame, atomic_load(&e->env->me->killed) ? 1u : BS_EMIT_BLAME);
 		atomic_fetch_add(&e->env->shm.s->totals.repeated, 1);

@@ -45,9 +45,6 @@ bool bs_front_empty(const struct emit *e);
 
 /* The entry that the taker has next. */
 uint64_t bs_front_next(const struct emit *e, uint32_t taker);
-void bs_front_set_next(struct emit *e, uint32_t taker, uint64_t index);
-/* It is at one image for too long. */
-bool bs_front_stuck(const struct emit *e, uint32_t taker);
 /* The number of the newest image whose slot is over with: what is up to it the store alone has. */
 uint64_t bs_front_first(const struct emit *e);
 /* A spilling taker's next image is one that the store alone has. */

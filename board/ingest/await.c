@@ -1,8 +1,5 @@
 /* board/ingest/await.c - scans that go on from their logs: turns, senders; see ingest.h */
 #include "board/ingest/ingest.h"
-
-#include <stdio.h>
-
 #include "core/thread/clock.h"
 
 /* ---- before its OPEN ---- */
@@ -75,7 +72,6 @@ void bs_ingest_reopen_read(struct ingest *in, uint64_t records)
 {
 	struct bs_reopened *o = bs_ingest_reopened(in);
 	const double s = o->sealed ? 0.0 : in->env->site.log.resume_s;
-	char words[BS_EVENT_TEXT];
 
 	o->records = records;
 	if (!bs_gate_here(&in->gate, in->now.peer))
@@ -88,12 +84,11 @@ void bs_ingest_reopen_read(struct ingest *in, uint64_t records)
 	if (bs_ingest_reopen_closed(in) && o->alone_ns < o->until_ns)
 		o->until_ns = o->alone_ns;
 	atomic_store(&o->step, BS_REOPEN_WAITS);
-	(void)snprintf(words, sizeof(words),
+	bs_worker_tell(in->env, BS_EVENT_NOTE, 0, in->now.id,
 		       "log %s is read: %llu messages, the scan goes on at number %llu; its sender "
 		       "%s",
 		       o->log, (unsigned long long)records, (unsigned long long)in->now.order.next,
 		       in->now.peer != 0 ? "is here" : "is awaited");
-	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->now.id }, words);
 	if (in->now.peer != 0 && !o->sealed)
 		go_on(in);
 }

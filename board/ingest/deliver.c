@@ -1,28 +1,105 @@
-/* board/ingest/deliver.c - messages that are next: used, counted, committed; see ingest.h */
+/* board/ingest/deliver.c - messages that are next, and when they came; see ingest.h */
 #include "board/ingest/ingest.h"
-#include "core/frame/recon.h"
 #include "core/thread/clock.h"
 
-bool bs_ingest_holds_noise(const struct ingest *in, const struct bs_mrd_acq *head)
+/* ---- the sender's clock ---- */
+
+#define CLOCK_MOST (INT64_MAX / 4)      /* of a sender's clock that is believed */
+#define SAME_NS    INT64_C(10000000000) /* a clock that differs by more is another one */
+
+static bool is_sane(int64_t sent_ns)
 {
-	return in->keeps_noise && bs_mrd_kind(head->flags) == BS_KIND_NOISE &&
-	       bs_noise_fits(head) &&
-	       (uint64_t)head->active_channels * head->active_channels * sizeof(double) <=
-		       in->env->shm.s->pools.acq_bytes;
+	return sent_ns > -CLOCK_MOST && sent_ns < CLOCK_MOST;
 }
 
-int bs_ingest_fits(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_mrd_acq *head,
-		   struct bs_fail *why)
+int64_t bs_ingest_receipt(struct ingest *in, struct bs_ingest_scan *scan, int64_t sent_ns,
+			  int64_t taken_ns)
+{
+	const bool sane = is_sane(sent_ns);
+	const int64_t apart = sane ? taken_ns - sent_ns : INT64_MAX;
+	int64_t came_ns;
+
+	scan->apart_ns = apart < scan->apart_ns ? apart : scan->apart_ns;
+	if (!sane || taken_ns - in->empty_ns <= BS_AWAY_NS)
+		return taken_ns;
+	came_ns = sent_ns + scan->apart_ns;
+	return came_ns > in->empty_ns ? came_ns : in->empty_ns;
+}
+
+int64_t bs_ingest_first_receipt(const struct bs_ingest_scan *scan, int64_t sent_ns, int64_t now_ns)
+{
+	const bool known = scan->apart_ns != INT64_MAX && is_sane(sent_ns);
+
+	return known && sent_ns + scan->apart_ns < now_ns ? sent_ns + scan->apart_ns : now_ns;
+}
+
+static bool just_before(int64_t sent_ns, int64_t received_ns)
+{
+	return sent_ns <= received_ns && received_ns - sent_ns < SAME_NS;
+}
+
+/* UTC less the monotonic clock: the least of three, as what comes between two reads adds to it. */
+static int64_t utc_ahead(void)
+{
+	int64_t least = INT64_MAX;
+
+	for (int i = 0; i < 3; i++) {
+		const int64_t now = bs_now_ns();
+		const int64_t ahead = bs_utc_ns() - now;
+
+		least = ahead < least ? ahead : least;
+	}
+	return least;
+}
+
+/* Which of this host's clocks the first readout's stamp was read from. */
+static void tell_clock(struct ingest *in, struct bs_ingest_scan *scan, int64_t sent_ns,
+		       int64_t received_ns)
+{
+	struct bs_kspace_record *k = &in->env->shm.s->kspace;
+	const int64_t ahead_ns = utc_ahead();
+
+	scan->clock = BS_CLOCK_OTHER;
+	scan->clock_ahead_ns = 0;
+	if (is_sane(sent_ns) && just_before(sent_ns, received_ns)) {
+		scan->clock = BS_CLOCK_MONOTONIC;
+	} else if (is_sane(sent_ns) && just_before(sent_ns, received_ns + ahead_ns)) {
+		scan->clock = BS_CLOCK_REALTIME;
+		scan->clock_ahead_ns = ahead_ns;
+	}
+	atomic_store(&k->clock, (uint32_t)scan->clock);
+}
+
+void bs_ingest_note_sent(struct ingest *in, struct bs_ingest_scan *scan,
+			 const struct bs_acq_meta *m)
+{
+	int64_t ns;
+
+	if (in->feed != NULL)
+		return; /* it comes from the log */
+	if (scan->clock == BS_CLOCK_UNKNOWN)
+		tell_clock(in, scan, m->sender_ns, m->received_ns);
+	if (scan->clock == BS_CLOCK_OTHER || !is_sane(m->sender_ns))
+		return;
+	ns = m->received_ns + scan->clock_ahead_ns - m->sender_ns;
+	if (ns >= 0)
+		bs_hist_add(bs_shm_hist(&in->env->shm, scan->record->protocol, BS_STAGE_SEND), ns);
+}
+
+/* ---- what is next ---- */
+
+struct bs_intake bs_ingest_intake(struct ingest *in, struct bs_ingest_scan *scan)
 {
 	struct bs_scan_record *s = scan->record;
-	int rc = s->noise.frozen ? 0 : bs_scan_noise_freeze(&s->noise, scan->p, &s->info, why);
 
-	if (rc == 0)
-		rc = bs_admit_dwell(scan->p, head, why);
-	return rc != 0 || bs_scan_study_posed(&s->study, head->idx.slice)
-		       ? rc
-		       : bs_scan_study_line(&s->study, in->env->shm.study, scan->p, &s->noise.noise,
-					    head, why);
+	return (struct bs_intake){ .p = scan->p,
+				   .table = scan->has_table ? &scan->table : NULL,
+				   .info = &s->info,
+				   .noise = &s->noise,
+				   .scan = &s->study,
+				   .study = in->env->shm.study,
+				   .sums_noise = in->keeps_noise,
+				   .room = in->env->shm.s->pools.acq_bytes };
 }
 
 /*
@@ -33,13 +110,12 @@ static bool goes_on(struct ingest *in, struct bs_ingest_scan *scan, const struct
 {
 	const struct bs_shm *shm = &in->env->shm;
 	const struct bs_mrd_acq *head = &shm->acq_meta[item->slot].head;
-	const enum bs_kind kind = bs_mrd_kind(head->flags);
+	const struct bs_intake k = bs_ingest_intake(in, scan);
 	struct bs_fail why;
 
-	if (bs_ingest_holds_noise(in, head))
+	if (bs_intake_sums(&k, head))
 		bs_ingest_add_noise(in, scan, item);
-	if (kind == BS_KIND_NOISE || !bs_protocol_uses(scan->p, kind) ||
-	    bs_ingest_fits(in, scan, head, &why) == 0)
+	if (bs_intake_fits(&k, head, &why) == 0)
 		return true;
 	scan->fault = why; /* it is what ended the scan, whatever was before */
 	bs_pool_give(shm->acq_pool, item->slot);

@@ -1,9 +1,5 @@
 /* board/ingest/feed.c - scans from logs: given to recon once more, or taken up; see ingest.h */
 #include "board/ingest/ingest.h"
-
-#include <stdio.h>
-#include <string.h>
-
 #include "core/thread/clock.h"
 #include "drivers/log/reader.h"
 #include "ipc/wire/envelope.h"
@@ -76,7 +72,6 @@ static void begin(struct ingest *in, struct bs_ingest_scan *scan, uint32_t epoch
 		  const char *reason)
 {
 	const struct bs_worker_state *recon = &in->env->shm.s->worker[BS_WORKER_RECON];
-	char words[BS_EVENT_TEXT];
 
 	bs_ingest_feed_end(in);
 	feed = (struct bs_feed){
@@ -89,12 +84,11 @@ static void begin(struct ingest *in, struct bs_ingest_scan *scan, uint32_t epoch
 	in->feed = &feed;
 	/* what its sender sends again while it hears no progress is not counted as duplicate */
 	scan->resumed_at = scan->order.next + scan->order.window;
-	(void)snprintf(words, sizeof(words),
+	bs_worker_tell(in->env, BS_EVENT_NOTE, 0, scan->id,
 		       "the reconstruction process ended (%s) and was replaced: it gets the scan's "
 		       "readouts again, from the log; %llu images were handed on",
 		       recon->last_end,
 		       (unsigned long long)atomic_load(&scan->record->images_made));
-	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ scan->id }, words);
 }
 
 /* died: this is since a recon did. */
@@ -200,13 +194,11 @@ static void push(struct ingest *in, struct bs_ingest_scan *scan, enum bs_entry_k
 static int open_log(struct ingest *in, struct bs_ingest_scan *scan, struct bs_fail *why)
 {
 	const char *name = bs_ingest_log_name(in, scan);
-	char path[sizeof(in->env->site.log.dir) + sizeof(scan->record->log.name) + 2];
 	int rc;
 
 	if (name[0] == '\0') /* although all of it is done with */
 		return bs_fail(why, BS_ERR_STATE, "the scan has no log");
-	(void)snprintf(path, sizeof(path), "%s/%s", in->env->site.log.dir, name);
-	rc = bs_log_open(&feed.log, path, why);
+	rc = bs_ingest_log_read(in, name, &feed.log, false, why);
 	if (rc != 0) {
 		feed.log = NULL;
 		return rc;

@@ -1,15 +1,11 @@
 /* board/ingest/ingest.c - the receiving process: its loop; see ingest.h */
 #define _GNU_SOURCE
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "board/ingest/ingest.h"
 #include "board/service/realtime.h"
 #include "board/service/usage.h"
 #include "core/thread/clock.h"
-#include "core/log.h"
 
 /*
  * Why another worker wants the scan to end: recon lacks what its protocol needs, or emit has handed
@@ -200,15 +196,11 @@ static int work(struct ingest *in)
 			return 0;
 		bs_ingest_flush(in);
 		publish(in);
-		if (any) {
+		if (any || (in->now.state == BS_STATE_SCANNING && env->polls)) {
 			bs_worker_beat(env);
 			bs_usage_publish(&env->shm, BS_THREAD_INGEST, now);
-			continue;
-		}
-		if (in->now.state == BS_STATE_SCANNING && env->polls) {
-			bs_worker_beat(env);
-			bs_usage_publish(&env->shm, BS_THREAD_INGEST, now);
-			bs_pause();
+			if (!any)
+				bs_pause();
 			continue;
 		}
 		struct pollfd fd = { in->gate.fd, POLLIN, 0 };
@@ -263,16 +255,13 @@ static void suspect(struct ingest *in)
 
 void bs_ingest_resume(struct ingest *in)
 {
-	char words[BS_EVENT_TEXT];
-
 	if (!bs_ingest_restore(in) || (!bs_ingest_in_scan(&in->now) && in->before.id == 0))
 		return;
 	in->now.accept_due = in->now.state == BS_STATE_SCANNING && in->now.order.next == 1;
-	(void)snprintf(words, sizeof(words),
+	bs_worker_tell(in->env, BS_EVENT_NOTE, 0, in->now.id,
 		       "the receiving process ended (%s) and was replaced: the scan goes on at "
 		       "number %llu",
 		       in->env->me->last_end, (unsigned long long)in->now.order.next);
-	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->now.id }, words);
 	bs_ingest_feed_resume(in);
 	suspect(in);
 }
@@ -315,11 +304,7 @@ int bs_worker_ingest(struct bs_worker_env *env)
 	bs_rt_enter(env, BS_THREAD_INGEST);
 	bs_rt_polls(env);
 	bs_rt_lock(env, true);
-	if (bs_ingest_log_start(&in, &why) != 0) {
-		bs_worker_say(env, BS_EVENT_FAULT, why.code, NULL, why.text);
-		return BS_EXIT_HOPELESS;
-	}
-	if (open_gate(&in, &why) != 0) {
+	if (bs_ingest_log_start(&in, &why) != 0 || open_gate(&in, &why) != 0) {
 		if (in.log != NULL)
 			bs_keeper_stop(in.log); /* its threads use the shared memory */
 		bs_worker_say(env, BS_EVENT_FAULT, why.code, NULL, why.text);

@@ -8,13 +8,11 @@
  *            what this service has not had, of a scan that is reopened
  * receive.c  a message from its peer to its place, a readout to its slot
  * line.c     headers that wait until a scan can begin
- * deliver.c  messages that are next: a readout on to recon
+ * deliver.c  messages that are next: a readout on to recon; when they came, by the sender's clock
  * scan.c     a scan from its header to its outcome
  * await.c    scans that go on from their logs: whose turn it is, and their senders, who are awaited
  * commit.c   writes what has been done of the scan as one step to shared memory, for a successor
  * order.c    which message is next, which is a duplicate, what is missing; see order.h
- * clock.c    the sender's clock: when what could not be taken at once had come, how long a readout
- *            was on its way
  * reply.c    what the service says to the sender
  * log.c      the scan's log: gets every message that is taken
  * Each calls only those below it. The conversation is that of ipc/WIRE.md. One thread. Allocates
@@ -26,6 +24,7 @@
 #include "board/ingest/order.h"
 #include "board/log/keeper.h"
 #include "board/service/worker.h"
+#include "core/frame/intake.h"
 #include "core/frame/state.h"
 #include "ipc/gate.h"
 #include "ipc/wire/wire.h"
@@ -82,6 +81,8 @@ struct bs_refusal {
 	int32_t code;
 	char text[sizeof(((struct bs_fail *)0)->text)];
 };
+
+struct bs_log_reader; /* drivers/log/reader.h */
 
 struct ingest {
 	struct bs_worker_env *env;
@@ -263,11 +264,25 @@ void bs_ingest_end_for(struct ingest *in, uint64_t session);
 void bs_ingest_serve_line(struct ingest *in);
 
 /* deliver.c */
-/* A readout of noise that is summed: its slot holds its Gram matrix. Else it is only counted. */
-bool bs_ingest_holds_noise(const struct ingest *in, const struct bs_mrd_acq *head);
-/* Checks a readout that is used (and no noise) against what the scan takes from earlier scans. */
-int bs_ingest_fits(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_mrd_acq *head,
-		   struct bs_fail *why);
+/*
+ * When a message was received: now, if the socket was seen empty a moment ago. Else it may have
+ * waited there, because no slot was free or this process did not run. Then its receipt follows from
+ * its sender's clock, whose offset is that of the message that was taken soonest after its time_ns;
+ * it is not before the socket was last seen empty.
+ */
+int64_t bs_ingest_receipt(struct ingest *in, struct bs_ingest_scan *scan, int64_t sent_ns,
+			  int64_t taken_ns);
+/* Of a message that is read again from the log: when it was first received. */
+int64_t bs_ingest_first_receipt(const struct bs_ingest_scan *scan, int64_t sent_ns, int64_t now_ns);
+/*
+ * Counts how long a readout was on its way, from its sender's stamp. Only if the stamps are of a
+ * clock of this host: the scan's first readout was stamped less than 10 s before it came. A readout
+ * that seems to have come before it was sent is not counted.
+ */
+void bs_ingest_note_sent(struct ingest *in, struct bs_ingest_scan *scan,
+			 const struct bs_acq_meta *m);
+/* What the scan's readouts are taken in with; their places are slots of the pool. */
+struct bs_intake bs_ingest_intake(struct ingest *in, struct bs_ingest_scan *scan);
 /* The message that is next; and those behind it that are held. */
 void bs_ingest_deliver(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_item *item);
 void bs_ingest_deliver_held(struct ingest *in, struct bs_ingest_scan *scan);
@@ -333,25 +348,6 @@ void bs_ingest_add_noise(struct ingest *in, struct bs_ingest_scan *scan,
 /* At start: takes up what a predecessor left. False: there was no scan. */
 bool bs_ingest_restore(struct ingest *in);
 
-/* clock.c */
-/*
- * When a message was received: now, if the socket was seen empty a moment ago. Else it may have
- * waited there, because no slot was free or this process did not run. Then its receipt follows from
- * its sender's clock, whose offset is that of the message that was taken soonest after its time_ns;
- * it is not before the socket was last seen empty.
- */
-int64_t bs_ingest_receipt(struct ingest *in, struct bs_ingest_scan *scan, int64_t sent_ns,
-			  int64_t taken_ns);
-/* Of a message that is read again from the log: when it was first received. */
-int64_t bs_ingest_first_receipt(const struct bs_ingest_scan *scan, int64_t sent_ns, int64_t now_ns);
-/*
- * Counts how long a readout was on its way, from its sender's stamp. Only if the stamps are of a
- * clock of this host: the scan's first readout was stamped less than 10 s before it came. A readout
- * that seems to have come before it was sent is not counted.
- */
-void bs_ingest_note_sent(struct ingest *in, struct bs_ingest_scan *scan,
-			 const struct bs_acq_meta *m);
-
 /* reply.c */
 /* The scan's sender is this peer now. */
 void bs_ingest_follow(struct ingest *in, uint64_t peer);
@@ -399,6 +395,9 @@ void bs_ingest_log_note(struct ingest *in);
 const char *bs_ingest_log_lacks(const struct ingest *in, const struct bs_ingest_scan *scan);
 /* The log's name. "": it has none. */
 const char *bs_ingest_log_name(const struct ingest *in, const struct bs_ingest_scan *scan);
+/* settled: ACK will call what is read durable. */
+int bs_ingest_log_read(const struct ingest *in, const char *log, struct bs_log_reader **r,
+		       bool settled, struct bs_fail *why);
 /* All of it is on the disk. */
 bool bs_ingest_log_written(const struct ingest *in, const struct bs_ingest_scan *scan);
 /* Appends the log's name and what it lacks to the outcome's text. Ends the log. */

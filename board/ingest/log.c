@@ -9,6 +9,8 @@
 #include "board/service/realtime.h"
 #include "board/service/usage.h"
 #include "core/thread/clock.h"
+#include "drivers/log/finish.h"
+#include "drivers/log/reader.h"
 
 static void enter(void *arg)
 {
@@ -157,6 +159,18 @@ const char *bs_ingest_log_name(const struct ingest *in, const struct bs_ingest_s
 	return is_noted(scan) ? scan->record->log.name : in->env->shm.s->log.name;
 }
 
+int bs_ingest_log_read(const struct ingest *in, const char *log, struct bs_log_reader **r,
+		       bool settled, struct bs_fail *why)
+{
+	char path[sizeof(in->env->site.log.dir) + BS_LOG_NAME + 2];
+	int rc = 0;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", in->env->site.log.dir, log);
+	if (settled)
+		rc = bs_log_settle(path, why);
+	return rc == 0 ? bs_log_open(r, path, why) : rc;
+}
+
 bool bs_ingest_log_written(const struct ingest *in, const struct bs_ingest_scan *scan)
 {
 	const struct bs_log_record *r = &in->env->shm.s->log;
@@ -230,29 +244,24 @@ static void say_protection(struct ingest *in, struct bs_ingest_scan *scan,
 {
 	const struct bs_log_record *r = &in->env->shm.s->log;
 	const bool unprotected = atomic_load(&r->unprotected) != 0;
-	char words[BS_EVENT_TEXT + 64];
 
 	if (unprotected == in->unprotected)
 		return;
 	in->unprotected = unprotected;
-	if (!unprotected) {
-		(void)snprintf(words, sizeof(words),
+	if (!unprotected)
+		bs_worker_tell(in->env, BS_EVENT_NOTE, 0, atomic_load(&scan->record->id),
 			       "the log goes on: what comes is protected again; it lacks %llu "
 			       "messages",
 			       (unsigned long long)ack->unprotected);
-		bs_worker_say(in->env, BS_EVENT_NOTE, 0,
-			      (const uint64_t[3]){ atomic_load(&scan->record->id) }, words);
-		return;
-	}
-	if (atomic_load(&r->failed) != 0 || bs_keeper_void(in->log))
-		(void)snprintf(words, sizeof(words), "the scan goes on unprotected: %.*s",
-			       (int)sizeof(r->fault) - 1, r->fault);
+	else if (atomic_load(&r->failed) != 0 || bs_keeper_void(in->log))
+		bs_worker_tell(in->env, BS_EVENT_FAULT, BS_ERR_IO, 0,
+			       "the scan goes on unprotected: %.*s", (int)sizeof(r->fault) - 1,
+			       r->fault);
 	else
-		(void)snprintf(words, sizeof(words),
+		bs_worker_tell(in->env, BS_EVENT_FAULT, BS_ERR_IO, 0,
 			       "the scan goes on unprotected: the disk of the log is too slow, "
 			       "%llu messages wait for it",
 			       (unsigned long long)(atomic_load(&r->put) - atomic_load(&r->done)));
-	bs_worker_say(in->env, BS_EVENT_FAULT, BS_ERR_IO, NULL, words);
 }
 
 bool bs_ingest_log_ack(struct ingest *in, struct bs_ingest_scan *scan, struct bs_wire_ack *ack)

@@ -1,6 +1,26 @@
 /* board/ingest/order.c - see order.h */
 #include "board/ingest/order.h"
 
+int bs_item_check(struct bs_item *item, const struct bs_wire *w, const unsigned char *payload,
+		  struct bs_fail *why)
+{
+	if (w->kind == BS_WIRE_CLOSE)
+		return bs_wire_get_u64(&item->count, payload, (size_t)w->payload_len, why);
+	return w->kind != BS_WIRE_OPEN
+		       ? 0
+		       : bs_fail(why, BS_ERR_STATE, "a second header, number %llu, within the scan",
+				 (unsigned long long)w->seq);
+}
+
+int bs_item_closes(const struct bs_item *close, uint64_t acqs, uint64_t gaps, struct bs_fail *why)
+{
+	return close->count == acqs || gaps > 0
+		       ? 0
+		       : bs_fail(why, BS_ERR_SEQUENCE,
+				 "CLOSE says that %llu acquisitions were sent, %llu came",
+				 (unsigned long long)close->count, (unsigned long long)acqs);
+}
+
 static bool is_held(const struct bs_order *o, uint64_t seq)
 {
 	const struct bs_item *place = &o->held[seq % BS_HELD_MAX];

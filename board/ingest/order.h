@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "ipc/shm/scan.h"
-#include "ipc/wire/envelope.h"
+#include "ipc/wire/wire.h"
 
 #ifndef BS_HELD_MAX
 #define BS_HELD_MAX 256u /* messages beyond a gap that are held, at most */
@@ -40,6 +40,12 @@ struct bs_item {
 	bool used;      /* false: it was rejected, only its number counts */
 	uint64_t count; /* CLOSE */
 };
+
+/* What a numbered message other than a readout says. BS_ERR_STATE: it is a second OPEN. */
+int bs_item_check(struct bs_item *item, const struct bs_wire *w, const unsigned char *payload,
+		  struct bs_fail *why);
+/* CLOSE against the ACQ messages that came, where no number is missing. */
+int bs_item_closes(const struct bs_item *close, uint64_t acqs, uint64_t gaps, struct bs_fail *why);
 
 struct bs_order {
 	uint64_t next;   /* the first number that was neither handed on nor given up */

@@ -1,9 +1,5 @@
 /* board/ingest/receive.c - a message from its peer to its place in the scan; see ingest.h */
-#include <string.h>
-
 #include "board/ingest/ingest.h"
-#include "core/frame/recon.h"
-#include "core/plan/plan.h"
 #include "core/thread/clock.h"
 #include "ipc/wire/mrd.h"
 
@@ -21,58 +17,42 @@ enum fate { DONE, LATER /* it waits for a slot, or for recon */, LINED /* it wai
 
 /* ---- a readout ---- */
 
-/* False: the readout is only counted, and its slot holds no samples. */
-static bool used(const struct bs_ingest_scan *scan, const struct bs_mrd_acq *head)
+/* An admitted one. */
+struct readout {
+	struct bs_mrd_acq head;
+	uint32_t row;
+	const unsigned char *traj, *data;
+};
+
+static int admit_readout(const struct bs_intake *k, const struct message *m, struct readout *r,
+			 struct bs_fail *why)
 {
-	return bs_protocol_uses(scan->p, bs_mrd_kind(head->flags));
+	size_t traj_at = 0;
+	size_t data_at = 0;
+	const int rc = bs_mrd_parse_acq(&r->head, &traj_at, &data_at, m->payload,
+					(size_t)m->w.payload_len, why);
+
+	r->traj = m->payload + traj_at;
+	r->data = m->payload + data_at;
+	return rc == 0 ? bs_admit_acq(k->p, k->table, k->info, &r->head, r->traj, r->data, &r->row,
+				      why)
+		       : rc;
 }
 
 /* The samples go to the slot's start, aligned: the one copy between the kernel and the engine. */
-static void fill_slot(struct ingest *in, struct bs_ingest_scan *scan, uint32_t slot,
-		      const struct bs_mrd_acq *head, uint32_t row, size_t traj_at, size_t data_at,
-		      const struct message *m)
+static struct bs_acq_meta *fill_slot(struct ingest *in, const struct bs_intake *k, uint32_t slot,
+				     const struct readout *r, const struct message *m)
 {
-	const unsigned char *data = m->payload + data_at;
 	struct bs_acq_meta *meta = &in->env->shm.acq_meta[slot];
 
-	meta->head = *head;
-	meta->row = row;
+	meta->head = r->head;
+	meta->row = r->row;
 	meta->received_ns = m->received_ns;
 	meta->seq = m->w.seq;
 	meta->sender_ns = m->w.time_ns;
-	if (bs_ingest_holds_noise(in, head)) {
-		bs_noise_gram((double *)bs_shm_samples(&in->env->shm, slot), head, data);
-	} else if (used(scan, head)) {
-		float *samples = bs_shm_samples(&in->env->shm, slot);
-
-		memcpy(samples, data, (size_t)head->number_of_samples * head->active_channels * 8);
-		bs_admit_turn(scan->p, &meta->head, samples);
-		if (bs_plan_streams(scan->p) && row != BS_ROW_NONE)
-			bs_admit_path(scan->p, &scan->record->info, &meta->head,
-				      m->payload + traj_at, samples + bs_path_at(head));
-	}
-}
-
-static int check_acq(struct ingest *in, struct bs_ingest_scan *scan, const struct message *m,
-		     struct bs_mrd_acq *head, uint32_t *row, size_t *traj_at, size_t *data_at,
-		     struct bs_fail *why)
-{
-	int rc =
-		bs_mrd_parse_acq(head, traj_at, data_at, m->payload, (size_t)m->w.payload_len, why);
-
-	if (rc == 0)
-		rc = bs_admit_acq(scan->p, scan->has_table ? &scan->table : NULL,
-				  &scan->record->info, head, m->payload + *traj_at,
-				  m->payload + *data_at, row, why);
-	if (rc == 0 && used(scan, head) && !bs_ingest_holds_noise(in, head) &&
-	    (bs_path_at(head) + bs_protocol_path(scan->p)) * sizeof(float) >
-		    in->env->shm.s->pools.acq_bytes)
-		rc = bs_fail(why, BS_ERR_SIZE,
-			     "acquisition %u: %u samples with the discarded ones, protocol '%s' "
-			     "allows for %u + %u",
-			     head->scan_counter, head->number_of_samples, scan->p->name,
-			     scan->p->samples, scan->p->discard);
-	return rc;
+	bs_intake_put(k, &meta->head, r->row, r->traj, r->data,
+		      bs_shm_samples(&in->env->shm, slot));
+	return meta;
 }
 
 /* A message that is refused uses up its number: sent again, it would be refused again. */
@@ -89,45 +69,41 @@ static void refuse(struct ingest *in, struct bs_ingest_scan *scan, struct bs_ite
 static enum fate take_acq(struct ingest *in, struct bs_ingest_scan *scan, const struct message *m,
 			  struct bs_item *item)
 {
-	struct bs_mrd_acq head;
+	const struct bs_intake k = bs_ingest_intake(in, scan);
 	struct bs_fail why = { 0 };
-	size_t traj_at = 0;
-	size_t data_at = 0;
-	uint32_t row = 0;
+	struct readout r;
 
-	if (check_acq(in, scan, m, &head, &row, &traj_at, &data_at, &why) != 0) {
+	if (admit_readout(&k, m, &r, &why) != 0) {
 		refuse(in, scan, item, &why);
 		return DONE;
 	}
 	if (!bs_pool_take(in->env->shm.acq_pool, BS_OWNER_INGEST, &item->slot))
 		return LATER;
-	fill_slot(in, scan, item->slot, &head, row, traj_at, data_at, m);
+	(void)fill_slot(in, &k, item->slot, &r, m);
 	return DONE;
 }
 
 bool bs_ingest_again(struct ingest *in, struct bs_ingest_scan *scan, const unsigned char *msg,
 		     size_t len)
 {
+	const struct bs_intake k = bs_ingest_intake(in, scan);
+	struct bs_acq_meta *meta;
 	struct message m;
-	struct bs_mrd_acq head;
+	struct readout r;
 	struct bs_fail why;
-	size_t traj_at;
-	size_t data_at;
-	uint32_t row;
 	uint32_t slot;
 
 	if (bs_wire_decode(&m.w, msg, len, &m.payload, &why) != 0 ||
-	    check_acq(in, scan, &m, &head, &row, &traj_at, &data_at, &why) != 0)
+	    admit_readout(&k, &m, &r, &why) != 0)
 		return true;
-	if (bs_mrd_kind(head.flags) != BS_KIND_NOISE && used(scan, &head) &&
-	    bs_ingest_fits(in, scan, &head, &why))
+	if (bs_intake_fits(&k, &r.head, &why) != 0)
 		return true; /* it ended the scan */
 	if (!bs_pool_take(in->env->shm.acq_pool, BS_OWNER_INGEST, &slot))
 		return false;
 	m.received_ns = bs_ingest_first_receipt(scan, m.w.time_ns, bs_now_ns());
-	fill_slot(in, scan, slot, &head, row, traj_at, data_at, &m);
-	in->env->shm.acq_meta[slot].lost = bs_ingest_lost(scan, m.w.seq);
-	in->env->shm.acq_meta[slot].handed_ns = bs_now_ns();
+	meta = fill_slot(in, &k, slot, &r, &m);
+	meta->lost = bs_ingest_lost(scan, m.w.seq);
+	meta->handed_ns = bs_now_ns();
 	(void)bs_ring_push(in->env->shm.acq_ring, bs_entry(BS_ENTRY_ACQ, scan->id, slot));
 	bs_shm_ring_bell(&in->env->shm, BS_WORKER_RECON);
 	return true;
@@ -176,14 +152,13 @@ static bool wanted(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq)
 	case BS_NUMBER_LATE:
 		scan->ack_due = true;
 		count_late(in, scan);
-		(void)bs_fail(&why, BS_ERR_SEQUENCE,
-			      "sequence number %llu came after it was given up as missing; it is "
-			      "not used%s",
-			      (unsigned long long)seq,
-			      scan->count.late == LATE_SAID ? "; others are counted" : "");
 		if (scan->count.late <= LATE_SAID)
-			bs_worker_say(in->env, BS_EVENT_REJECTED, why.code,
-				      (const uint64_t[3]){ scan->id }, why.text);
+			bs_worker_tell(
+				in->env, BS_EVENT_REJECTED, BS_ERR_SEQUENCE, scan->id,
+				"sequence number %llu came after it was given up as missing; it is "
+				"not used%s",
+				(unsigned long long)seq,
+				scan->count.late == LATE_SAID ? "; others are counted" : "");
 		return false;
 	case BS_NUMBER_ABSURD:
 		(void)bs_fail(&why, BS_ERR_SEQUENCE, "sequence number %llu is absurd: %llu is next",
@@ -213,31 +188,11 @@ static enum fate take_numbered(struct ingest *in, struct bs_ingest_scan *scan,
 
 	if (m->w.seq != scan->order.next && !wanted(in, scan, m->w.seq))
 		return DONE;
-	switch (m->w.kind) {
-	case BS_WIRE_ACQ:
+	if (m->w.kind == BS_WIRE_ACQ) {
 		if (take_acq(in, scan, m, &item) == LATER)
 			return LATER; /* what is held fills half of the pool: slots come back */
-		break;
-	case BS_WIRE_CLOSE:
-		if (bs_wire_get_u64(&item.count, m->payload, (size_t)m->w.payload_len, &why) != 0)
-			refuse(in, scan, &item, &why);
-		break;
-	case BS_WIRE_OPEN:
-		(void)bs_fail(&why, BS_ERR_STATE, "a second header, number %llu, within the scan",
-			      (unsigned long long)m->w.seq);
+	} else if (bs_item_check(&item, &m->w, m->payload, &why) != 0) {
 		refuse(in, scan, &item, &why);
-		break;
-	case BS_WIRE_WAVEFORM:
-	case BS_WIRE_HEARTBEAT:
-	case BS_WIRE_ACCEPT:
-	case BS_WIRE_REFUSE:
-	case BS_WIRE_ACK:
-	case BS_WIRE_OUTCOME:
-	case BS_WIRE_IMAGE:
-	case BS_WIRE_NEXT:
-	case BS_WIRE_STORED:
-	case BS_WIRE_NONE:
-		break;
 	}
 	if (item.used && in->log != NULL)
 		bs_ingest_log_put(in, scan, m->w.seq, m->payload - BS_WIRE_BYTES,

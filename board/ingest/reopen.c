@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/thread/clock.h"
-#include "drivers/log/finish.h"
 #include "drivers/log/folder.h"
 #include "drivers/log/reader.h"
 #include "ipc/wire/envelope.h"
@@ -16,29 +15,13 @@
 /* Its scan does not go on. */
 static void leave(struct ingest *in, const struct bs_reopened *o, const struct bs_fail *why)
 {
-	char words[BS_EVENT_TEXT];
-
-	(void)snprintf(words, sizeof(words),
+	bs_worker_tell(in->env, BS_EVENT_FAULT, why->code, 0,
 		       "log %s: the scan does not go on: %.200s; `boreside recon` takes the log",
 		       o->log, why->text);
-	bs_worker_say(in->env, BS_EVENT_FAULT, why->code, NULL, words);
 	bs_ingest_log_leave(in);
 }
 
 /* ---- at the start ---- */
-
-/* settled: ACK will call what is read durable. */
-static int open_log(const struct ingest *in, const char *log, struct bs_log_reader **r,
-		    bool settled, struct bs_fail *why)
-{
-	char path[sizeof(in->env->site.log.dir) + BS_LOG_NAME + 2];
-	int rc = 0;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", in->env->site.log.dir, log);
-	if (settled)
-		rc = bs_log_settle(path, why);
-	return rc == 0 ? bs_log_open(r, path, why) : rc;
-}
 
 /* What this log says of its scan. */
 static uint32_t look_into(struct ingest *in, struct bs_reopened *o, const struct bs_log_entry *log)
@@ -50,7 +33,7 @@ static uint32_t look_into(struct ingest *in, struct bs_reopened *o, const struct
 
 	(void)snprintf(o->log, sizeof(o->log), "%s", log->name);
 	o->sealed = bs_log_folder_sealed(dir, log, &early) == 1;
-	if (open_log(in, o->log, &r, false, &why) != 0) {
+	if (bs_ingest_log_read(in, o->log, &r, false, &why) != 0) {
 		bs_worker_say(in->env, BS_EVENT_FAULT, why.code, NULL, why.text);
 		return BS_REOPEN_OVER;
 	}
@@ -67,16 +50,14 @@ static uint32_t look_into(struct ingest *in, struct bs_reopened *o, const struct
 /* A log that was sealed before its images were made, as its last file says. */
 static bool is_early(struct ingest *in, const struct bs_log_entry *log)
 {
-	char words[BS_EVENT_TEXT];
 	bool early = false;
 	int rc = BS_ERR_IO;
 
 	for (int i = 0; i < TRIES && rc < 0; i++)
 		rc = bs_log_folder_sealed(in->env->site.log.dir, log, &early);
-	(void)snprintf(words, sizeof(words),
-		       "log %s: it cannot be read whether its images were made", log->name);
 	if (rc < 0)
-		bs_worker_say(in->env, BS_EVENT_FAULT, rc, NULL, words);
+		bs_worker_tell(in->env, BS_EVENT_FAULT, rc, 0,
+			       "log %s: it cannot be read whether its images were made", log->name);
 	return early;
 }
 
@@ -89,7 +70,7 @@ static bool is_empty(const struct ingest *in, const struct bs_log_entry *log)
 	int rc = BS_ERR_IO;
 
 	for (int i = 0; i < TRIES && rc < 0; i++) {
-		rc = open_log(in, log->name, &r, false, &why);
+		rc = bs_ingest_log_read(in, log->name, &r, false, &why);
 		if (rc != 0)
 			continue;
 		rc = bs_log_next(r, &m, &why);
@@ -174,7 +155,7 @@ static bool open_scan(struct ingest *in, struct bs_fail *why)
 	struct bs_log_message m;
 	struct bs_reopened *o = bs_ingest_reopened(in);
 	struct bs_wire w;
-	int rc = open_log(in, o->log, &r, true, why);
+	int rc = bs_ingest_log_read(in, o->log, &r, true, why);
 
 	if (rc != 0)
 		return false;
@@ -204,7 +185,6 @@ void bs_ingest_reopen(struct ingest *in)
 {
 	struct bs_reopened *o;
 	struct bs_fail why;
-	char words[BS_EVENT_TEXT];
 
 	if (in->now.state != BS_STATE_IDLE || in->before.id != 0 || bs_worker_stop(in->env))
 		return;
@@ -213,14 +193,13 @@ void bs_ingest_reopen(struct ingest *in)
 	if (atomic_load(&o->step) != BS_REOPEN_FOUND)
 		return;
 	atomic_store(&o->step, BS_REOPEN_OPENS);
-	(void)snprintf(words, sizeof(words),
+	bs_worker_tell(in->env, BS_EVENT_NOTE, 0, in->now.id,
 		       "log %s %s: the service before was killed in that scan, which goes on from "
 		       "the log",
 		       o->log,
 		       o->early    ? "was sealed before its images were made"
 		       : o->sealed ? "is whole, but its sender asks"
 				   : "has no end");
-	bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ in->now.id }, words);
 	if (open_scan(in, &why)) {
 		bs_ingest_feed_rest(in);
 		return;

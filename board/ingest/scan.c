@@ -8,7 +8,6 @@
 #include "core/thread/clock.h"
 #include "core/frame/recon.h"
 #include "core/text.h"
-#include "ipc/wire/mrd.h"
 #include "ipc/wire/xml.h"
 
 void bs_ingest_step(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happening on,
@@ -93,30 +92,28 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 {
 	struct bs_shm *shm = &in->env->shm;
 	struct bs_ingest_scan *scan = &in->now;
+	/* the number that it had, if any */
+	const uint64_t id = in->reopens > scan->id ? in->reopens : scan->id + 1;
 	char words[BS_ADMIT_WORDS];
 
 	if (bs_ingest_in_scan(scan))
 		step_back(in);
-	scan->p = p;
-	scan->id = in->reopens > scan->id ? in->reopens
-					  : scan->id + 1; /* the number that it had, if any */
-	scan->record = &shm->s->scan[scan->id & 1];
+	*scan = (struct bs_ingest_scan){
+		.record = &shm->s->scan[id & 1],
+		.state = scan->state,
+		.p = p,
+		.id = id,
+		.session = w->session,
+		.order = { .next = 1, .window = scan->order.window, .room = scan->order.room },
+		.apart_ns = INT64_MAX,
+		.heard_ns = bs_now_ns(),
+		.said_ns = scan->said_ns,
+		.accept_due = true,
+		.ack_time_ns = w->time_ns
+	}; /* of number 0, the header's */
 	bs_ingest_log_open(in, payload - BS_WIRE_BYTES, BS_WIRE_BYTES + (size_t)w->payload_len);
-	scan->durable_said = 0;
-	scan->session = w->session;
 	bs_ingest_follow(in, in->from);
-	bs_order_start(&scan->order, 1);
 	scan->heard_from = bs_ingest_log_apart(in, scan) ? BS_NUMBER_NONE : 0;
-	scan->acqs = 0;
-	scan->fault = (struct bs_fail){ 0 };
-	scan->count = (struct bs_scan_counts){ 0 };
-	scan->resumed_at = scan->deaths = scan->recon_deaths = 0;
-	scan->unacked = 0;
-	scan->ack_due = false;
-	scan->ack_time_ns = w->time_ns; /* of number 0, the header's */
-	scan->apart_ns = INT64_MAX;
-	scan->clock = BS_CLOCK_UNKNOWN;
-	scan->heard_ns = bs_now_ns();
 	atomic_store(&shm->s->kspace.clock, (uint32_t)scan->clock);
 	atomic_store(&shm->s->kspace.since_ns, scan->heard_ns);
 	scan->has_table =
@@ -127,7 +124,6 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 		      scan->p->name);
 	if (bs_admit_words(words, scan->p, info)[0] != '\0')
 		bs_worker_say(in->env, BS_EVENT_NOTE, 0, (const uint64_t[3]){ scan->id }, words);
-	scan->accept_due = true;
 	bs_ingest_step(in, scan, BS_ON_OPEN, bs_entry(BS_ENTRY_OPEN, scan->id, 0));
 }
 
@@ -193,22 +189,18 @@ static void drop_held(struct ingest *in, struct bs_ingest_scan *scan)
 {
 	uint32_t n = scan->order.held_count;
 	struct bs_item item;
-	struct bs_fail why;
 
 	if (n == 0)
 		return;
 	while (bs_order_drop(&scan->order, &item))
 		if (item.kind == BS_WIRE_ACQ && item.used)
 			bs_pool_give(in->env->shm.acq_pool, item.slot);
-	(void)bs_fail(
-		&why, BS_ERR_SEQUENCE,
-		"%u messages that were held, their numbers beyond %llu, are dropped: the scan "
-		"is over",
-		n, (unsigned long long)scan->order.next);
 	scan->count.late += n;
 	bs_count(&in->totals->late, n);
-	bs_worker_say(in->env, BS_EVENT_REJECTED, why.code, (const uint64_t[3]){ scan->id },
-		      why.text);
+	bs_worker_tell(in->env, BS_EVENT_REJECTED, BS_ERR_SEQUENCE, scan->id,
+		       "%u messages that were held, their numbers beyond %llu, are dropped: the "
+		       "scan is over",
+		       n, (unsigned long long)scan->order.next);
 }
 
 /* Recon makes images of what came, and puts END behind the last. */
@@ -223,12 +215,8 @@ void bs_ingest_close(struct ingest *in, struct bs_ingest_scan *scan, const struc
 {
 	struct bs_fail why;
 
-	if (close->count != scan->acqs && scan->count.gaps == 0) {
-		(void)bs_fail(&why, BS_ERR_SEQUENCE,
-			      "CLOSE says that %llu acquisitions were sent, %llu came",
-			      (unsigned long long)close->count, (unsigned long long)scan->acqs);
+	if (bs_item_closes(close, scan->acqs, scan->count.gaps, &why) != 0)
 		bs_ingest_fault(scan, &why);
-	}
 	scan->ack_due = true;
 	bs_ingest_drain(in, scan, BS_ON_CLOSE);
 }

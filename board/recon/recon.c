@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "board/service/realtime.h"
 #include "board/service/usage.h"
@@ -137,13 +136,14 @@ static void describe(struct recon_worker *w, struct bs_image_meta *m, int64_t to
 	atomic_store(&m->failed, 0);
 	atomic_store(&m->stored, 0);
 	atomic_store(&m->takers, 0);
+	m->rung = BS_RUNG_FULL;
 	if (m->image.preview) {
-		m->rung = BS_RUNG_FULL;
 		w->made.preview = m->image.number;
 		w->made.previews++;
 		return;
 	}
-	if (bs_budget_made(&w->budget[w->protocol], &m->image.report, m->from_ns, m->made_ns,
+	if (bs_budget_sheds(a->protocol) &&
+	    bs_budget_made(&w->budget[w->protocol], &m->image.report, m->from_ns, m->made_ns,
 			   &m->rung))
 		step(w, before);
 	bs_count(&w->env->shm.s->budget[w->protocol].images[m->rung], 1);
@@ -259,7 +259,8 @@ static int make_images(struct recon_worker *w, int64_t told_ns, int64_t ready_ns
 
 		m->ready_ns = ready_ns;
 		m->begun_ns = bs_now_ns();
-		aim(w);
+		if (bs_budget_sheds(w->current->protocol))
+			aim(w);
 		m->image.pixels = (float *)(bs_shm_image(shm, slot) + BS_POOLS_PIXELS);
 		int rc = bs_recon_pop(r, &m->image,
 				      bs_budget_deadline(&w->budget[w->protocol], told_ns), &why);
@@ -394,7 +395,8 @@ static int take_readout(struct recon_worker *w, uint32_t slot, int64_t taken_ns)
 	int rc;
 
 	bs_hist_add(bs_shm_hist(shm, w->protocol, BS_STAGE_QUEUE), taken_ns - m->handed_ns);
-	aim(w);
+	if (bs_budget_sheds(w->current->protocol))
+		aim(w);
 	if (m->lost)
 		bs_recon_lost(w->current->recon);
 	do {

@@ -2,6 +2,9 @@
 #define _GNU_SOURCE /* ppoll */
 #include "board/service/worker.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "board/service/usage.h"
 #include "config/live.h"
 #include "core/thread/clock.h"
@@ -11,6 +14,18 @@ void bs_worker_say(struct bs_worker_env *env, enum bs_event_number number, int c
 {
 	bs_event_raise(&env->me->events, number, code, arg, text);
 	bs_shm_ring_bell(&env->shm, BS_SUPERVISOR);
+}
+
+void bs_worker_tell(struct bs_worker_env *env, enum bs_event_number number, int code, uint64_t scan,
+		    const char *format, ...)
+{
+	char words[BS_EVENT_TEXT];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(words, sizeof(words), format, args);
+	va_end(args);
+	bs_worker_say(env, number, code, (const uint64_t[3]){ scan }, words);
 }
 
 void bs_worker_phase(struct bs_worker_env *env, enum bs_phase phase)

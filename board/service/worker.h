@@ -51,6 +51,9 @@ int bs_worker_check(struct bs_shm *shm);
 /* An event for the log; wakes the supervisor when it sleeps. One thread of the worker only. */
 void bs_worker_say(struct bs_worker_env *env, enum bs_event_number number, int code,
 		   const uint64_t *arg, const char *text);
+/* The same in words of its own, as printf, cut to size; scan: its number, 0: it is of none. */
+void bs_worker_tell(struct bs_worker_env *env, enum bs_event_number number, int code, uint64_t scan,
+		    const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* True when this worker is to end now: it comes in order, ingest, recon, emit. */
 static inline bool bs_worker_stop(const struct bs_worker_env *env)

@@ -1,6 +1,7 @@
 /* board/web/taker.c - see taker.h */
 #include "board/web/taker.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,13 +71,23 @@ static void collect(struct bs_web_taker *t)
 	}
 }
 
+/* The number of the store's last image, by the status document; 0: it has none. */
+static uint64_t last_image(const char *status)
+{
+	json_t *root = json_loads(status, 0, NULL);
+	json_int_t last =
+		json_integer_value(json_object_get(json_object_get(root, "images"), "last"));
+
+	json_decref(root);
+	return last > 0 ? (uint64_t)last : 0;
+}
+
 /* The store has many more than we could show: those up to the last few are passed over. */
 static void catch_up(struct bs_web_taker *t, int64_t *due_ns)
 {
 	static char status[BS_STATUS_MAX];
 	const struct bs_keyed self = { BS_PEER_PAGE, t->page->site->web.key };
 	struct bs_fail why;
-	const char *last;
 	uint64_t from;
 
 	if (bs_now_ns() < *due_ns)
@@ -85,9 +96,7 @@ static void catch_up(struct bs_web_taker *t, int64_t *due_ns)
 	if (bs_status_ask_own(t->page->site, &self, "json", status, sizeof(status), POLL_MS,
 			      &why) != 0)
 		return;
-	last = strstr(status, "\"images\":{"); /* in a text its quotes have backslashes */
-	last = last != NULL ? strstr(last, "\"last\":") : NULL;
-	from = last != NULL ? strtoull(last + strlen("\"last\":"), NULL, 10) : 0;
+	from = last_image(status);
 	if (from < BS_WEB_PENDING || from - BS_WEB_PENDING <= t->images.has)
 		return;
 	if (t->images.has != 0)

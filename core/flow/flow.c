@@ -8,7 +8,8 @@
 #include "core/frame/recon.h"
 #include "core/text.h"
 
-float bs_flow_venc(const struct bs_protocol *p, const struct bs_scan_info *info)
+/* cm/s: the header's, else the protocol's; 0: neither says. */
+static float venc_of(const struct bs_protocol *p, const struct bs_scan_info *info)
 {
 	return info->venc > 0.0f ? info->venc : (float)p->venc;
 }
@@ -27,7 +28,7 @@ int bs_flow_admit(const struct bs_protocol *p, const struct bs_scan_info *info, 
 			       "image.output velocity of protocol '%s' takes one VENC: the header "
 			       "has VENC_0, VENC_1, ... from %g to %g cm/s",
 			       p->name, (double)info->venc_range[0], (double)info->venc_range[1]);
-	if (!(bs_flow_venc(p, info) > 0.0f))
+	if (!(venc_of(p, info) > 0.0f))
 		return bs_fail(
 			why, BS_ERR_CONFIG,
 			"image.output velocity of protocol '%s': neither userParameterDouble "
@@ -67,7 +68,7 @@ void bs_flows_scan(struct bs_flows *f, const struct bs_protocol *p, const struct
 	for (uint32_t i = 0; i < f->places; i++)
 		f->place[i].held = false;
 	f->closed = false;
-	f->venc = bs_flow_venc(p, info);
+	f->venc = venc_of(p, info);
 }
 
 /* A frame and its set 0 have all other counters in common; of summed averages this one is none. */
@@ -103,9 +104,9 @@ static uint32_t place_for(const struct bs_flows *f, const struct bs_mrd_idx *idx
 	return best;
 }
 
-void bs_flows_wait(const struct bs_flows *f, struct bs_opens *o)
+void bs_flows_hold(const struct bs_flows *f, struct bs_opens *o)
 {
-	const uint32_t all = f->places > 0 ? o->pairs * o->lanes : 0;
+	const uint32_t all = o->pairs * o->lanes;
 
 	for (uint32_t i = 0; i < all; i++) {
 		const struct bs_open *at = &o->at[i];
@@ -128,7 +129,7 @@ void bs_flows_aim(const struct bs_flows *f, const struct bs_mrd_idx *idx,
 	struct bs_flow *flow = &image->report.flow;
 
 	memset(flow, 0, sizeof(*flow));
-	if (f->places == 0 || image->preview)
+	if (image->preview)
 		return;
 	flow->venc = f->venc;
 	if (idx->set == 0)
@@ -144,7 +145,7 @@ void bs_flows_say(const struct bs_flows *f, const struct bs_mrd_idx *idx,
 	struct bs_text t = { image->lacks, sizeof(image->lacks), strlen(image->lacks), false };
 	const struct bs_flow_kept *kept;
 
-	if (f->places == 0 || image->preview || idx->set == 0)
+	if (image->preview || idx->set == 0)
 		return;
 	if (flow->against == 0) {
 		bs_text_put(&t, "%sno velocity but a magnitude: set 0, the reference, did not come",

@@ -36,8 +36,6 @@ struct bs_flows {
 	bool closed;                /* no more lines come */
 };
 
-/* cm/s: the header's, else the protocol's; 0: neither says. */
-float bs_flow_venc(const struct bs_protocol *p, const struct bs_scan_info *info);
 /* The header against image.output velocity: there is a VENC, and it is one; there are sets. */
 int bs_flow_admit(const struct bs_protocol *p, const struct bs_scan_info *info,
 		  struct bs_fail *why);
@@ -50,7 +48,13 @@ void bs_flows_scan(struct bs_flows *f, const struct bs_protocol *p,
  * Of frames that are over, those whose set 0 is not there wait; of a scan that is closed as long as
  * others leave.
  */
-void bs_flows_wait(const struct bs_flows *f, struct bs_opens *o);
+void bs_flows_hold(const struct bs_flows *f, struct bs_opens *o);
+static inline void bs_flows_wait(const struct bs_flows *f, struct bs_opens *o)
+{
+	if (f->places > 0)
+		bs_flows_hold(f, o);
+}
+/* What follows is for where there are places. */
 /* What an image of this frame is: image->report.flow. Nothing else is changed. */
 void bs_flows_aim(const struct bs_flows *f, const struct bs_mrd_idx *idx,
 		  struct bs_recon_image *image);

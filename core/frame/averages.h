@@ -18,8 +18,6 @@
 #include "core/mrd.h"
 #include "core/protocol.h"
 
-#define BS_AVERAGES_MAX 64u
-
 /* Of each line: as many as the header's limits say, or, where they say nothing, the protocol's. */
 static inline uint32_t bs_averages_expected(const struct bs_protocol *p,
 					    const struct bs_scan_info *info)

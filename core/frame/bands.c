@@ -8,6 +8,7 @@
 void bs_bands_scan(struct bs_bands *b, const struct bs_protocol *p, const struct bs_scan_info *info)
 {
 	memset(b, 0, sizeof(*b));
+	b->on = p->slices > 1 || info->bands > 1;
 	b->told = info->bands;
 	if (info->slice.given && info->slice.max > info->slice.min) {
 		b->from = info->slice.min;

@@ -21,6 +21,7 @@
 #include "core/protocol.h"
 
 struct bs_bands {
+	bool on;             /* else one slice alone: lines and images need not be told here */
 	uint32_t told;       /* slices at once, by the header; 0: it does not say */
 	uint32_t from, to;   /* slices that the header's limits promise; equal: one at most */
 	uint32_t slices;     /* of the protocol: others are refused when they come */

@@ -86,7 +86,8 @@ float bs_center_energy(const float *data, size_t stride, uint32_t channels, uint
 	return energy;
 }
 
-struct bs_span bs_center_span(const uint8_t *came, uint32_t n)
+/* came [n] */
+static struct bs_span span_of(const uint8_t *came, uint32_t n)
 {
 	struct bs_span s = { n, 0, 1 };
 	uint32_t gap[2] = { 1, 1 }; /* the first and the last */
@@ -119,7 +120,7 @@ void bs_center_spans(struct bs_span spans[2], const uint8_t *lines, const uint32
 			if (lines[(size_t)z * size[0] + y])
 				came[0][y] = came[1][z] = 1;
 	for (int a = 0; a < 2; a++)
-		spans[a] = bs_center_span(came[a], size[a]);
+		spans[a] = span_of(came[a], size[a]);
 }
 
 /* at: the strongest line. */

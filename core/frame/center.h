@@ -46,12 +46,11 @@ struct bs_span {
 	uint32_t widest;   /* gap between lines; 1: none */
 };
 /*
- * came [n]: not 0: it came; k = 0 at n / 2. An axis whose sides differ by no more than the widest
- * gap between its lines is whole. To what came belong the lines beyond the outermost ones by less
- * than the gap beside these: an accelerated scan leaves them out as it does those between.
+ * Along ky and kz; lines [kz][ky], not 0: it came; k = 0 in the middle. An axis whose sides differ
+ * by no more than the widest gap between its lines is whole. To what came belong the lines beyond
+ * the outermost ones by less than the gap beside these: an accelerated scan leaves them out as it
+ * does those between.
  */
-struct bs_span bs_center_span(const uint8_t *came, uint32_t n);
-/* The same along ky and kz; lines [kz][ky]. */
 void bs_center_spans(struct bs_span spans[2], const uint8_t *lines, const uint32_t size[2]);
 
 /* Axes that partial Fourier leaves as zeros (bit 0: ky, 1: kz). strongest: its place in lines. */

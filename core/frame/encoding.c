@@ -90,8 +90,6 @@ void bs_encodings_see(struct bs_encodings_left *left, const struct bs_mrd_acq *h
 {
 	const enum bs_kind kind = bs_mrd_kind(head->flags & ~BS_MRD_OF_ANOTHER);
 
-	if ((head->flags & BS_MRD_OF_ANOTHER) == 0)
-		return;
 	left->before = left->lines == 0 ? images : left->before;
 	left->lines += kind == BS_KIND_IMAGING;
 	left->calibration += kind == BS_KIND_CALIBRATION;

@@ -42,7 +42,7 @@ struct bs_encodings_left {
 	uint64_t before;                   /* images that had left when the first line came */
 	uint16_t ref;                      /* encoding_space_ref of the last one */
 };
-/* images: that have left. */
+/* A marked one; images: that have left. */
 void bs_encodings_see(struct bs_encodings_left *left, const struct bs_mrd_acq *head,
 		      uint64_t images);
 /* Of them all, or of lines alone; "": there are none. Returns out. */

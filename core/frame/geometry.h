@@ -15,7 +15,7 @@
  * that leaves covers what the image covers (to one line of encodedSpace, whose matrix is rounded),
  * or the voxels of one of the two are wrong, and nobody knows which. A field of view of less than a
  * millimeter along x and y was said in meters, and is refused.
- * No state; any thread. Test: test/unit/core/test_geometry.c
+ * No state; any thread. Its code: admit.c. Test: test/unit/core/test_geometry.c
  */
 #ifndef BS_CORE_FRAME_GEOMETRY_H
 #define BS_CORE_FRAME_GEOMETRY_H

@@ -111,13 +111,11 @@ static inline bool bs_frame_previews(const struct bs_recon *r, uint32_t slot)
 	return r->frame[slot].preview_due && r->opens.at[slot].state == BS_OPEN_FILLING;
 }
 
-/* prepared.c: the scan's first line says where the center of k-space is, others nothing else. */
+/* image.c: the scan's first line says where the center of k-space is, others nothing else. */
 int bs_recon_center(struct bs_recon *r, const struct bs_mrd_acq *head, struct bs_fail *why);
 /* Where bs_recon_weighs: is this row the frame's strongest? Of equals the first is. */
 void bs_frame_weigh(const struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
 		    uint32_t row, const float *data);
-/* recon.c: the frame is over; rows that lack averages are the mean of those that came. */
-int bs_frame_rest(struct bs_recon *r, uint32_t slot);
 /* All that image->head and the image's words say of a frame, but what making it tells. image.c */
 void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image);
 /* The scan's first readout, which tells it from others where its header does not. */

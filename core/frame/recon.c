@@ -281,7 +281,8 @@ static int add_mean(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *
 	return add_row(r, slot, &h, mean->row, mean->data, mean->count);
 }
 
-int bs_frame_rest(struct bs_recon *r, uint32_t slot)
+/* The frame is over; rows that lack averages are the mean of those that came. */
+static int add_rest(struct bs_recon *r, uint32_t slot)
 {
 	struct bs_mean mean;
 	int rc = 0;
@@ -380,13 +381,15 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	if (!uses) {
 		r->kinds.unused[kind]++;
 	} else if (kind == BS_KIND_IMAGING || (kind == BS_KIND_CALIBRATION && embedded)) {
-		bs_bands_line(&r->bands, &head->idx, head->flags);
+		if (r->bands.on)
+			bs_bands_line(&r->bands, &head->idx, head->flags);
 		rc = take_line(r, head, row, data, now_ns, why);
 	} else {
 		rc = take_beside(r, kind, head, row, data, why);
 	}
 	r->kinds.used[kind] += rc == 0 && uses;
-	bs_encodings_see(&r->others, head, r->images);
+	if ((head->flags & BS_MRD_OF_ANOTHER) != 0)
+		bs_encodings_see(&r->others, head, r->images);
 	if (rc == 0 && kind == BS_KIND_CALIBRATION && head->encoding_space_ref == 0)
 		end_by_calibration(r, head, now_ns);
 	return rc;
@@ -485,7 +488,7 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 {
 	struct frame *f = &r->frame[slot];
 	struct bs_report *report = &image->report;
-	int rc = bs_frame_rest(r, slot);
+	int rc = add_rest(r, slot);
 
 	memset(report, 0, sizeof(*report));
 	report->gridded = f->seat == &r->seat[1];
@@ -495,16 +498,16 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	report->allowed = report->flow.keep == 0; /* what is kept is made as it was */
 	if (rc == 0 && r->groups > 0)
 		rc = bs_window_image(r, slot, NULL, INT64_MAX, report);
-	else if (rc == 0 && f->absent)
-		;
-	else if (rc == 0)
+	else if (rc == 0 && !f->absent)
 		rc = f->seat->engine->image(f->seat->self, slot, NULL, INT64_MAX,
 					    report->flow.keep > 0 ? image->pixels : NULL, report);
 	if (rc != 0)
 		return not_made(r, image, rc, why);
-	bs_flows_made(&r->flows, &f->first.idx, image);
+	if (r->flows.places > 0)
+		bs_flows_made(&r->flows, &f->first.idx, image);
 	(void)bs_recon_take_calibration(r, slot);
-	bs_bands_image(&r->bands, f->first.idx.repetition, image->number);
+	if (r->bands.on)
+		bs_bands_image(&r->bands, f->first.idx.repetition, image->number);
 	f->imaged = f->imaged || !report->gridded;
 	return 0;
 }
@@ -513,7 +516,7 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 		      int64_t deadline_ns, struct bs_fail *why)
 {
 	struct frame *f = &r->frame[slot];
-	int rc = preview ? 0 : bs_frame_rest(r, slot);
+	int rc = preview ? 0 : add_rest(r, slot);
 
 	if (rc != 0)
 		return bs_fail(why, rc, "engine %s failed to add averages", f->seat->engine->name);
@@ -533,8 +536,9 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	if (rc != 0)
 		return not_made(r, image, rc, why);
 	bs_frame_say_left(image);
-	bs_flows_made(&r->flows, &f->first.idx, image);
-	if (!preview)
+	if (r->flows.places > 0)
+		bs_flows_made(&r->flows, &f->first.idx, image);
+	if (!preview && r->bands.on)
 		bs_bands_image(&r->bands, f->first.idx.repetition, image->number);
 	if (!preview)
 		image->report.stage_ns[BS_BUDGET_CALIBRATION] += bs_recon_take_calibration(r, slot);

@@ -43,8 +43,8 @@
  * density compensation, which belongs under the sum.) Its memory is in the protocol's need, taken
  * at arm.
  *
- * bs_admit_* are the checks that a scan and each acquisition must pass before they are believed;
- * ingest runs them before it acknowledges, recon relies on them. They have no state of their own.
+ * bs_admit_scan is the check that a scan's header must pass before it is believed; readouts pass
+ * intake.h. Ingest runs both before it acknowledges, recon relies on them.
  * Thread rules: one thread per bs_recon. Only arm and disarm allocate.
  * Test: test/unit/core/test_recon.c
  */
@@ -54,7 +54,7 @@
 #include "core/latency/budget.h"
 #include "core/engine.h"
 #include "core/frame/bands.h"
-#include "core/study/labels.h"
+#include "core/frame/intake.h"
 #include "core/frame/lines.h"
 #include "core/frame/readout.h"
 #include "core/mrd.h"
@@ -148,57 +148,6 @@ const char *bs_admit_words(char words[BS_ADMIT_WORDS], const struct bs_protocol 
 
 /* The header describes EPI whose readouts begin on the gradient's ramp. */
 bool bs_admit_ramps(const struct bs_scan_info *info);
-
-/*
- * One acquisition against the protocol, its table and the scan's header: sizes, counters,
- * trajectory, values; and which of the frame's readouts it is (*row).
- * traj [samples][trajectory_dimensions] in the protocol's unit, data [channels][samples] complex;
- * both may be unaligned. The row comes from the counters (on the grid: the line ky + encoded_y *
- * kz, counted from the center of k-space, center.h), or, where a table's counters are not unique,
- * from the trajectory itself. What is of a kind that the protocol does not use (kind.h) passes
- * whatever it holds, with *row = BS_ROW_NONE. Calibration that it uses has its row as lines have;
- * what else it uses has BS_ROW_NONE and may be shorter than a line. Its flags are sorted out first
- * (bs_kind_sort); of another encoding than the first it is marked where the protocol has no use of
- * it (encoding.h): of that kind it is from here on.
- * table: not read for method cartesian and trajectory.type stream. Checks every value it is given
- * once; O(values), no state.
- */
-int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
-		 const struct bs_scan_info *info, struct bs_mrd_acq *head, const void *traj,
-		 const void *data, uint32_t *row, struct bs_fail *why);
-
-/*
- * Where a field map corrects (field.map_file): the dwell time that an admitted line of the image
- * says, if it says one, is field.dwell_us to 0.1 %. Else BS_ERR_TRAJECTORY, which ends the scan:
- * all its readouts are sampled alike.
- */
-int bs_admit_dwell(const struct bs_protocol *p, const struct bs_mrd_acq *head, struct bs_fail *why);
-
-/*
- * An admitted readout that was sampled from +k to -k (MRD flag 22) is put into the order of k: its
- * samples in place, and head's center_sample and discarded samples accordingly. Between admission
- * and bs_recon_readout, once. Nothing is done where a trajectory says, in the order of sampling,
- * where each sample lies: the readout's own, or that of a file.
- */
-void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *data);
-
-/*
- * trajectory.type stream: the admitted line's path [sample][dims], as core/engine.h has it, and
- * head's repetition as said above. traj: as bs_admit_acq had it, what is discarded included.
- * Between admission and bs_recon_readout, once.
- */
-void bs_admit_path(const struct bs_protocol *p, const struct bs_scan_info *info,
-		   struct bs_mrd_acq *head, const void *traj, float *path);
-
-/* Of a readout with its own path: where it lies, behind the samples as they came. */
-static inline size_t bs_path_at(const struct bs_mrd_acq *head) /* floats */
-{
-	return 2 * (size_t)head->number_of_samples * head->active_channels;
-}
-static inline size_t bs_path_bytes(const struct bs_protocol *p, uint32_t row)
-{
-	return row != BS_ROW_NONE ? bs_protocol_path(p) * sizeof(float) : 0;
-}
 
 /* What arm will take from the arena: the need of the engine and of what is armed beside it. device:
  * the same of device memory, as far as engines tell it; field as core/engine.h has it. */

@@ -30,11 +30,6 @@ const char *bs_budget_stage_name(enum bs_budget_stage s)
 	return (unsigned)s < BS_BUDGET_STAGES ? names[s] : "?";
 }
 
-static bool sheds(const struct bs_protocol *p)
-{
-	return p->on_miss == BS_MISS_SHED && p->image_ms > 0.0;
-}
-
 void bs_budget_open(struct bs_budget *b, const struct bs_protocol *p, bool gridding)
 {
 	bool solves = bs_plan_of(p).solve != BS_SOLVE_NONE;
@@ -63,16 +58,6 @@ struct bs_aim bs_budget_aim(const struct bs_budget *b)
 	if (b->rung >= BS_RUNG_FEWER && b->has[BS_RUNG_FEWER])
 		aim.iterations = b->p->iterations / 2;
 	return aim;
-}
-
-int64_t bs_budget_deadline(const struct bs_budget *b, int64_t from_ns)
-{
-	int64_t budget = bs_budget_ns(b->p);
-
-	if (!sheds(b->p))
-		return INT64_MAX;
-	/* half at most: one long stall of a taker must leave the solver some time */
-	return from_ns + budget - (b->tail_ns < budget / 2 ? b->tail_ns : budget / 2);
 }
 
 /* A frame is made on the rung that it began on: a step meanwhile is for later frames. */
@@ -120,7 +105,7 @@ static bool good_image(struct bs_budget *b)
 
 static bool judge(struct bs_budget *b, enum bs_rung rung, enum bs_budget_result v)
 {
-	if (!sheds(b->p) || rung != b->rung || (unsigned)v >= BS_RESULTS)
+	if (!bs_budget_sheds(b->p) || rung != b->rung || (unsigned)v >= BS_RESULTS)
 		return false;
 	switch (moves[rung][v]) {
 	case DOWN:
@@ -137,7 +122,6 @@ bool bs_budget_made(struct bs_budget *b, const struct bs_report *report, int64_t
 		    int64_t made_ns, enum bs_rung *rung)
 {
 	*rung = rung_of(b, report->gridded);
-	b->images[*rung]++;
 	if (bs_budget_missed(b->p, report,
 			     made_ns - from_ns)) /* it is late before it is handed on */
 		return judge(b, *rung, BS_RESULT_MISSED);

@@ -55,7 +55,6 @@ struct bs_budget {
 	uint32_t trial;  /* images that the last step up must still prove itself for */
 	int64_t tail_ns; /* made to handed on: the largest of late (bs_tail_longest) */
 	uint64_t down[BS_RUNGS], up[BS_RUNGS]; /* steps taken onto a rung */
-	uint64_t images[BS_RUNGS];             /* made on it */
 };
 
 struct bs_aim {
@@ -83,8 +82,6 @@ static inline int64_t bs_budget_later(const struct bs_protocol *p, int64_t deadl
 	return deadline_ns == INT64_MAX ? INT64_MAX
 					: deadline_ns + (spent_ns < most_ns ? spent_ns : most_ns);
 }
-/* The solver's, for an image whose latency counts from from_ns; INT64_MAX unless under shed. */
-int64_t bs_budget_deadline(const struct bs_budget *b, int64_t from_ns);
 /* *rung: that the image was made on. True: a step was taken (b->rung tells to where). */
 bool bs_budget_made(struct bs_budget *b, const struct bs_report *report, int64_t from_ns,
 		    int64_t made_ns, enum bs_rung *rung);
@@ -96,6 +93,21 @@ bool bs_budget_handed(struct bs_budget *b, enum bs_rung rung, enum bs_budget_res
 static inline int64_t bs_budget_ns(const struct bs_protocol *p)
 {
 	return bs_ns_of_ms(p->image_ms);
+}
+/* Its images do less when they would miss that: else the ladder is on full for good. */
+static inline bool bs_budget_sheds(const struct bs_protocol *p)
+{
+	return p->on_miss == BS_MISS_SHED && p->image_ms > 0.0;
+}
+/* The solver's, for an image whose latency counts from from_ns; INT64_MAX unless under shed. */
+static inline int64_t bs_budget_deadline(const struct bs_budget *b, int64_t from_ns)
+{
+	int64_t budget = bs_budget_ns(b->p);
+
+	if (!bs_budget_sheds(b->p))
+		return INT64_MAX;
+	/* half at most: one long stall of a taker must leave the solver some time */
+	return from_ns + budget - (b->tail_ns < budget / 2 ? b->tail_ns : budget / 2);
 }
 /* The image's own: calibration_ms more where its report says that something was calibrated. */
 static inline double bs_budget_image_ms(const struct bs_protocol *p, const struct bs_report *r)

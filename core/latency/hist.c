@@ -5,19 +5,6 @@
 
 #define LAST (BS_HIST_BUCKETS - 1)
 
-/* The first 64 values have a bucket each; then 64 buckets share each octave. */
-static uint32_t bucket_of(uint64_t ns)
-{
-	uint32_t octave;
-
-	if (ns < BS_HIST_SUB)
-		return (uint32_t)ns;
-	octave = 63u - (uint32_t)__builtin_clzll(ns) - 6u; /* 0 for 64 .. 127 */
-	if (octave > 33u)
-		return LAST;
-	return BS_HIST_SUB * (octave + 1) + (uint32_t)(ns >> octave) - BS_HIST_SUB;
-}
-
 /* The largest value that falls into a bucket. */
 static uint64_t bound_of(uint32_t bucket)
 {
@@ -27,17 +14,6 @@ static uint64_t bound_of(uint32_t bucket)
 		return bucket;
 	octave = bucket / BS_HIST_SUB - 1;
 	return ((uint64_t)(bucket % BS_HIST_SUB + BS_HIST_SUB + 1) << octave) - 1;
-}
-
-void bs_hist_add(struct bs_hist *h, int64_t ns)
-{
-	uint64_t v = ns < 0 ? 0 : (uint64_t)ns;
-
-	atomic_fetch_add_explicit(&h->bucket[bucket_of(v)], 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&h->sum_ns, v, memory_order_relaxed);
-	if (v > atomic_load_explicit(&h->max_ns, memory_order_relaxed))
-		atomic_store_explicit(&h->max_ns, v, memory_order_relaxed);
-	atomic_fetch_add_explicit(&h->count, 1, memory_order_release);
 }
 
 uint64_t bs_hist_quantile(const struct bs_hist *h, double q)

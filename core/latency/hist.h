@@ -25,7 +25,30 @@ struct bs_hist {
 	_Atomic uint32_t bucket[BS_HIST_BUCKETS];
 };
 
-void bs_hist_add(struct bs_hist *h, int64_t ns); /* negative counts as 0 */
+/* The first 64 values have a bucket each; then 64 buckets share each octave. */
+static inline uint32_t bs_hist_bucket(uint64_t ns)
+{
+	uint32_t octave;
+
+	if (ns < BS_HIST_SUB)
+		return (uint32_t)ns;
+	octave = 63u - (uint32_t)__builtin_clzll(ns) - 6u; /* 0 for 64 .. 127 */
+	if (octave > 33u)
+		return BS_HIST_BUCKETS - 1;
+	return BS_HIST_SUB * (octave + 1) + (uint32_t)(ns >> octave) - BS_HIST_SUB;
+}
+
+/* Negative counts as 0. */
+static inline void bs_hist_add(struct bs_hist *h, int64_t ns)
+{
+	uint64_t v = ns < 0 ? 0 : (uint64_t)ns;
+
+	atomic_fetch_add_explicit(&h->bucket[bs_hist_bucket(v)], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&h->sum_ns, v, memory_order_relaxed);
+	if (v > atomic_load_explicit(&h->max_ns, memory_order_relaxed))
+		atomic_store_explicit(&h->max_ns, v, memory_order_relaxed);
+	atomic_fetch_add_explicit(&h->count, 1, memory_order_release);
+}
 /*
  * The smallest bucket bound that at least the fraction q of the values do not exceed; q = 1: the
  * exact maximum. 0 when empty.

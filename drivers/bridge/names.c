@@ -82,8 +82,7 @@ bool bs_names_unused(char *words, size_t size, const unsigned char *text, size_t
 	words[0] = '\0';
 	if (root == NULL)
 		bs_text_put(&t, "a text that is no JSON");
-	json_object_foreach(parameters, id, value)
-	{
+	json_object_foreach (parameters, id, value) {
 		char name[BS_NAMES_MAX];
 
 		bs_names_config(name, (const unsigned char *)id, strlen(id));

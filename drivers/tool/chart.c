@@ -1,69 +1,89 @@
 /* drivers/tool/chart.c - see chart.h */
 #include "drivers/tool/chart.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "drivers/tool/written.h"
+#define LEFT  70.0 /* the panels' ends, in pixels from the left */
+#define RIGHT 650.0
+#define GRID  "#c8c8c8"
+#define TICKS 12.0 /* the height of a tick's letters, in pixels */
 
-#define LEFT       60
-#define RIGHT      12
-#define TOP        22
-#define BOTTOM     34
-#define DOT        2 /* pixels of a letter's dot */
-#define PANELS_MAX 8u
-
-/* Rows of 3 dots, one octal digit each, from the top. */
-static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ.-+(),/:=%";
-static const uint16_t rows[] = {
-	075557, 026227, 071747, 071717, 055711, 074717, 074757, 071122, 075757, 075717,
-	025755, 065656, 034443, 065556, 074647, 074644, 034553, 055755, 072227, 011152,
-	055655, 044447, 057755, 065555, 025552, 065644, 025563, 065655, 034216, 072222,
-	055557, 055552, 055775, 055255, 055222, 071247, 000002, 000700, 002720, 012221,
-	042224, 000024, 011244, 002020, 007070, 051245,
-};
-
-struct canvas {
-	float *at; /* white is 1 */
-	int width, height;
-};
-
-static void dot(struct canvas *c, int x, int y, float value)
+void bs_chart_begin(struct bs_text *t, uint32_t height)
 {
-	if (x >= 0 && x < c->width && y >= 0 && y < c->height)
-		c->at[(size_t)y * (size_t)c->width + (size_t)x] = value;
+	bs_text_put(t,
+		    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"800\" height=\"%u\" "
+		    "viewBox=\"0 0 800 %u\" font-family=\"Helvetica, Arial, sans-serif\" "
+		    "fill=\"#1f1f1f\">\n<rect width=\"800\" height=\"%u\" fill=\"#ffffff\"/>\n",
+		    height, height, height);
 }
 
-static void text(struct canvas *c, int x, int y, const char *s)
+void bs_chart_end(struct bs_text *t)
 {
-	for (; *s; s++, x += 4 * DOT) {
-		const char *found = strchr(letters, toupper((unsigned char)*s));
-
-		for (int i = 0; found != NULL && i < 15 * DOT * DOT; i++) {
-			int row = i / (3 * DOT * DOT);
-			int px = i % (3 * DOT);
-			int py = i / (3 * DOT) % DOT;
-
-			if (rows[found - letters] >> (14 - 3 * row - px / DOT) & 1)
-				dot(c, x + px, y + row * DOT + py, 0.0f);
-		}
-	}
+	bs_text_put(t, "</svg>\n");
 }
 
-static void line(struct canvas *c, double x0, double y0, double x1, double y1, float value)
+void bs_chart_words(struct bs_text *t, double x, double y, double size, const char *look,
+		    const char *format, ...)
 {
-	int steps = (int)fmax(fabs(x1 - x0), fabs(y1 - y0)) + 1;
+	char words[640];
+	va_list args;
 
-	for (int i = 0; i <= steps; i++)
-		dot(c, (int)lround(x0 + (x1 - x0) * i / steps),
-		    (int)lround(y0 + (y1 - y0) * i / steps), value);
+	va_start(args, format);
+	(void)vsnprintf(words, sizeof(words), format, args);
+	va_end(args);
+	size = fmin(size, 1400.0 / (double)(strlen(words) + 1));
+	bs_text_put(t, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%.1f\"%s>", x, y, size, look);
+	bs_text_xml(t, words);
+	bs_text_put(t, "</text>\n");
+}
+
+static double x_of(const struct bs_chart *c, double x)
+{
+	return LEFT + (RIGHT - LEFT) * (log10(x) - c->first) / (c->last - c->first);
+}
+
+static double y_of(const struct bs_chart *c, double y)
+{
+	double share = c->logarithmic ? log10(2.0 * y) / log10(2.0 * c->top) : y / c->top;
+
+	return c->lower - (c->lower - c->upper) * share;
+}
+
+static void path(const struct bs_chart *c, double x0, double y0, double x1, double y1,
+		 const char *color)
+{
+	bs_text_put(c->t, "<path d=\"M%.1f,%.1f L%.1f,%.1f\" stroke=\"%s\"/>\n", x0, y0, x1, y1,
+		    color);
+}
+
+double bs_chart_line(const struct bs_chart *c, double x, double y0, const char *color)
+{
+	path(c, x_of(c, x), y0, x_of(c, x), c->lower, color);
+	return x_of(c, x);
+}
+
+const char *bs_chart_number(double x, char out[32])
+{
+	(void)snprintf(out, 32, "%.4g", x);
+	return out;
+}
+
+const char *bs_chart_time(double ms, char out[32])
+{
+	(void)snprintf(out, 32, "%.4g %s",
+		       ms < 1.0   ? ms * 1e3
+		       : ms < 1e3 ? ms
+				  : ms * 1e-3,
+		       ms < 1.0   ? "us"
+		       : ms < 1e3 ? "ms"
+				  : "s");
+	return out;
 }
 
 /* 1, 2 or 5 times a power of ten, so that about four steps reach the top */
-static double tick(double top)
+static double step_to(double top)
 {
 	double unit = pow(10.0, floor(log10(top / 4.0)));
 	double share = top / 4.0 / unit;
@@ -71,113 +91,65 @@ static double tick(double top)
 	return unit * (share < 1.5 ? 1.0 : share < 3.5 ? 2.0 : share < 7.5 ? 5.0 : 10.0);
 }
 
-struct frame {
-	double x0, x1; /* log10 */
-	double top;
-	int y0; /* of the panel */
-};
-
-static double px(const struct frame *f, double x)
+static void tick_x(const struct bs_chart *c, double x, bool whole)
 {
-	return LEFT + (log10(x) - f->x0) / (f->x1 - f->x0) * (BS_CHART_WIDTH - LEFT - RIGHT);
-}
+	const double at = x_of(c, x);
+	char words[32];
 
-static double py(const struct frame *f, double y)
-{
-	return f->y0 + (double)BS_CHART_HEIGHT - BOTTOM -
-	       y / f->top * ((double)BS_CHART_HEIGHT - TOP - BOTTOM);
-}
-
-static void axes(struct canvas *c, const struct frame *f, const char *title, const char *x_title)
-{
-	double step = tick(f->top);
-	int right = BS_CHART_WIDTH - RIGHT;
-	char number[32];
-
-	for (int i = 0; i * step <= f->top * 1.0001; i++) {
-		int y = (int)lround(py(f, i * step));
-
-		line(c, LEFT, y, right, y, i ? 0.8f : 0.0f);
-		(void)snprintf(number, sizeof(number),
-			       step >= 1.0 && f->top < 1e6 ? "%.0f" : "%.3g", i * step);
-		text(c, LEFT - 6 - 4 * DOT * (int)strlen(number), y - 5, number);
-	}
-	for (int e = (int)ceil(f->x0 - 1e-9); e <= f->x1 + 1e-9; e++) {
-		int x = (int)lround(px(f, pow(10.0, e)));
-
-		line(c, x, py(f, 0.0), x, f->y0 + TOP, 0.8f);
-		(void)snprintf(number, sizeof(number), "1E%d", e);
-		text(c, x - 2 * DOT * (int)strlen(number),
-		     f->y0 + (int)BS_CHART_HEIGHT - BOTTOM + 5, number);
-	}
-	line(c, LEFT, py(f, 0.0), LEFT, f->y0 + TOP, 0.0f);
-	text(c, LEFT, f->y0 + 6, title);
-	text(c, right - 4 * DOT * (int)strlen(x_title), f->y0 + (int)BS_CHART_HEIGHT - 14, x_title);
-}
-
-static void curve(struct canvas *c, const struct frame *f, const double *x, const double *y,
-		  uint32_t points)
-{
-	for (uint32_t i = 0; i < points; i++) {
-		if (!isfinite(y[i]))
-			continue;
-		for (int d = -2; d <= 2; d++)
-			line(c, px(f, x[i]) - 2, py(f, y[i]) + d, px(f, x[i]) + 2, py(f, y[i]) + d,
-			     0.0f);
-		if (i > 0 && isfinite(y[i - 1]))
-			line(c, px(f, x[i - 1]), py(f, y[i - 1]), px(f, x[i]), py(f, y[i]), 0.0f);
-	}
-}
-
-/* Dashed, where it lies on the axis. */
-static void mark(struct canvas *c, const struct frame *f, double x)
-{
-	int at;
-
-	if (!(x > 0.0) || log10(x) < f->x0 || log10(x) > f->x1)
+	if (at < LEFT - 0.1 || at > RIGHT + 0.1)
 		return;
-	at = (int)lround(px(f, x));
-	for (int y = f->y0 + TOP; y < (int)py(f, 0.0); y++)
-		if (y % 6 < 4)
-			line(c, at, y, at + 1, y, 0.3f);
+	path(c, at, whole ? c->upper : c->lower, at, c->lower + 5.0, GRID);
+	if (whole || c->last - c->first < 4.0) /* else there is no room */
+		bs_chart_words(c->t, at, c->lower + 18.0, TICKS, " text-anchor=\"middle\"", "%s",
+			       c->label(x, words));
 }
 
-int bs_chart_write(const char *path, const char *x_title, const double *x, uint32_t points,
-		   const struct bs_chart_panel *panels, uint32_t count, struct bs_fail *why)
+void bs_chart_axes(const struct bs_chart *c, const char *x_title, const char *y_title)
 {
-	struct canvas c = { NULL, BS_CHART_WIDTH, (int)(BS_CHART_HEIGHT * count) };
-	struct bs_montage m;
-	int rc;
+	const double step = step_to(c->top);
+	char words[32];
 
-	if (points < 2 || count == 0 || count > PANELS_MAX)
-		return bs_fail(why, BS_ERR_SIZE, "%s: a chart of %u points, %u panels", path,
-			       points, count);
-	for (uint32_t i = 0; i < points; i++)
-		if (!(x[i] > (i ? x[i - 1] : 0.0)) || !isfinite(x[i]))
-			return bs_fail(why, BS_ERR_SIZE,
-				       "%s: x values do not increase from above 0", path);
-	c.at = malloc((size_t)c.width * (size_t)c.height * sizeof(*c.at));
-	if (c.at == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a chart", path);
-	for (size_t i = 0; i < (size_t)c.width * (size_t)c.height; i++)
-		c.at[i] = 1.0f;
-	for (uint32_t p = 0; p < count; p++) {
-		struct frame f = { log10(x[0]), log10(x[points - 1]), 0.0,
-				   (int)(p * BS_CHART_HEIGHT) };
-
-		for (uint32_t i = 0; i < points; i++)
-			if (isfinite(panels[p].y[i]))
-				f.top = fmax(f.top, panels[p].y[i]);
-		if (f.top <= 0.0)
-			f.top = 1.0;
-		axes(&c, &f, panels[p].title, x_title);
-		mark(&c, &f, panels[p].mark);
-		curve(&c, &f, x, panels[p].y, points);
+	for (double e = floor(c->first); e <= c->last; e++) {
+		tick_x(c, pow(10.0, e), true);
+		tick_x(c, 2.0 * pow(10.0, e), false);
+		tick_x(c, 5.0 * pow(10.0, e), false);
 	}
-	rc = bs_montage_make(&m, c.at, false, (uint32_t)c.width, (uint32_t)c.height, 1, why);
-	m.window = 1.0;
-	if (rc == 0)
-		rc = bs_pngfile_save(path, &m, panels[0].title, why);
-	free(c.at);
-	return rc;
+	for (double y = c->logarithmic ? 1.0 : 0.0; y <= c->top * 1.0001;
+	     y = c->logarithmic ? y * 10.0 : y + step) {
+		path(c, LEFT - 5.0, y_of(c, y), RIGHT, y_of(c, y), GRID);
+		bs_chart_words(c->t, LEFT - 9.0, y_of(c, y) + 4.0, TICKS, " text-anchor=\"end\"",
+			       "%s", bs_chart_number(y, words));
+	}
+	path(c, LEFT, c->lower, RIGHT, c->lower, "#1f1f1f");
+	path(c, LEFT, c->upper, LEFT, c->lower, "#1f1f1f");
+	bs_chart_words(c->t, (LEFT + RIGHT) / 2.0, c->lower + 38.0, 13.0, " text-anchor=\"middle\"",
+		       "%s", x_title);
+	bs_chart_words(c->t, -(c->upper + c->lower) / 2.0, 18.0, 13.0,
+		       " text-anchor=\"middle\" transform=\"rotate(-90)\"", "%s", y_title);
+}
+
+void bs_chart_bars(const struct bs_chart *c, const double *y, uint32_t n)
+{
+	const double width = (RIGHT - LEFT) / n;
+
+	bs_text_put(c->t, "<path fill=\"#86a3d6\" d=\"M0,0");
+	for (uint32_t i = 0; i < n; i++)
+		if (y[i] > 0.0)
+			bs_text_put(c->t, " M%.1f,%.1f h%.1f V%.1f h-%.1f z", LEFT + i * width,
+				    y_of(c, y[i]), width - 0.5, c->lower, width - 0.5);
+	bs_text_put(c->t, "\"/>\n");
+}
+
+void bs_chart_curve(const struct bs_chart *c, const double *x, const double *y, uint32_t n)
+{
+	bool drawn = false;
+
+	bs_text_put(c->t, "<path fill=\"none\" stroke=\"#2f5597\" stroke-width=\"2\" d=\"M0,0");
+	for (uint32_t i = 0; i < n; i++) {
+		if (isfinite(y[i]))
+			bs_text_put(c->t, " %c%.1f,%.1f", drawn ? 'L' : 'M', x_of(c, x[i]),
+				    y_of(c, y[i]));
+		drawn = isfinite(y[i]);
+	}
+	bs_text_put(c->t, "\"/>\n");
 }

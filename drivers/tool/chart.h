@@ -1,28 +1,41 @@
 /*
- * drivers/tool/chart.h - curves over a logarithmic axis as a PNG
+ * drivers/tool/chart.h - pictures of numbers over a logarithmic axis, as SVG
  *
- * Panels one above the other share x (positive, increasing); each has its own linear y axis from
- * 0, a title and ticks. A value that is not finite is left out. Letters are capitals of 3 x 5
- * dots; what the alphabet lacks is a blank. BS_ERR_SIZE for fewer than 2 points or a bad x.
- * Allocates; whole file or none. Test: test/unit/drivers/tool/test_chart.c
+ * begin -> { words | line | axes | bars | curve }* -> end, into a text. 800 pixels wide, on white;
+ * it fetches nothing and runs nothing. x > 0. Panels one above the other are charts of one text.
+ * Words are escaped. Allocates nothing. Test: test/unit/drivers/tool/test_chart.c
  */
 #ifndef BS_DRIVERS_TOOL_CHART_H
 #define BS_DRIVERS_TOOL_CHART_H
 
 #include <stdint.h>
 
-#include "core/err.h"
+#include "core/text.h"
 
-#define BS_CHART_WIDTH  480u
-#define BS_CHART_HEIGHT 200u /* of a panel */
-
-struct bs_chart_panel {
-	const char *title;
-	const double *y; /* [points] */
-	double mark;     /* a vertical line at this x; 0: none */
+struct bs_chart {
+	struct bs_text *t;
+	double first, last;  /* log10 of x at the panel's left and right */
+	double top;          /* y at the panel's upper end */
+	bool logarithmic;    /* y, from one half, so that 1 can be seen; else from 0 */
+	double upper, lower; /* the panel's ends, in pixels from the top */
+	const char *(*label)(double x, char out[32]); /* of a tick of x */
 };
 
-int bs_chart_write(const char *path, const char *x_title, const double *x, uint32_t points,
-		   const struct bs_chart_panel *panels, uint32_t count, struct bs_fail *why);
+void bs_chart_begin(struct bs_text *t, uint32_t height);
+void bs_chart_end(struct bs_text *t);
+/* look: attributes. Letters are `size` pixels high, smaller where the words would not fit. */
+void bs_chart_words(struct bs_text *t, double x, double y, double size, const char *look,
+		    const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* A vertical line at x, from y0 (pixels) to the panel's foot. Returns its place in pixels. */
+double bs_chart_line(const struct bs_chart *c, double x, double y0, const char *color);
+void bs_chart_axes(const struct bs_chart *c, const char *x_title, const char *y_title);
+/* y[n] in steps of equal width, from left to right. */
+void bs_chart_bars(const struct bs_chart *c, const double *y, uint32_t n);
+/* What is not finite is left out. */
+void bs_chart_curve(const struct bs_chart *c, const double *x, const double *y, uint32_t n);
+
+/* Labels: the number; or a time in ms with its unit, 250 us, 1.5 ms, 2 s. Return out. */
+const char *bs_chart_number(double x, char out[32]);
+const char *bs_chart_time(double ms, char out[32]);
 
 #endif

@@ -43,6 +43,20 @@ int bs_mtx_write(const char *path, const struct bs_csr *m, struct bs_fail *why)
 	return bs_draft_end(&d, rc, path, BS_DRAFT_REPLACE, why);
 }
 
+int bs_text_save(const char *path, const struct bs_text *t, struct bs_fail *why)
+{
+	struct bs_draft d;
+	int rc;
+
+	if (t->full)
+		return bs_fail(why, BS_ERR_NOMEM, "%s: more than %zu bytes", path, t->cap);
+	rc = bs_draft_open(&d, path, why);
+	if (rc != 0)
+		return rc;
+	rc = bs_draft_write(&d, t->out, t->len, why);
+	return bs_draft_end(&d, rc, path, BS_DRAFT_REPLACE, why);
+}
+
 int bs_pngfile_save(const char *path, const struct bs_montage *m, const char *title,
 		    struct bs_fail *why)
 {

@@ -2,7 +2,7 @@
  * drivers/tool/written.h - files that tools alone write, and what the files of sinks may be
  *
  * Each whole or not at all; it replaces one of that name.
- * Test: test/unit/drivers/test_mtx.c, test/unit/board/usage.sh
+ * Test: test/unit/drivers/test_mtx.c, test/unit/board/usage.sh, test/replay/certify.sh
  */
 #ifndef BS_DRIVERS_TOOL_WRITTEN_H
 #define BS_DRIVERS_TOOL_WRITTEN_H
@@ -11,10 +11,13 @@
 #include <stddef.h>
 
 #include "core/solve/csr.h"
+#include "core/text.h"
 #include "drivers/file/montage.h"
 
 /* As drivers/file/mtx.h reads it, to the bit. */
 int bs_mtx_write(const char *path, const struct bs_csr *m, struct bs_fail *why);
+/* BS_ERR_NOMEM for a text that did not fit its buffer. */
+int bs_text_save(const char *path, const struct bs_text *t, struct bs_fail *why);
 int bs_pngfile_save(const char *path, const struct bs_montage *m, const char *title,
 		    struct bs_fail *why);
 

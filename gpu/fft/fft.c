@@ -24,22 +24,48 @@ static uint32_t next_radix(uint32_t n)
 	return n;
 }
 
-static float *roots(float *at, uint32_t n, uint32_t step, uint32_t count)
+/* exp(-i angle) as two floats or doubles at `at`; the place behind them. */
+static void *put_turn(void *at, bool in_double, double angle)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		double a = -2.0 * M_PI * (double)((uint64_t)i * step % n) / n;
+	double *d = at;
+	float *f = at;
 
-		at[2 * i] = (float)cos(a);
-		at[2 * i + 1] = (float)sin(a);
+	if (in_double) {
+		d[0] = cos(angle);
+		d[1] = -sin(angle);
+		return d + 2;
 	}
-	return at + 2 * (size_t)count;
+	f[0] = (float)cos(angle);
+	f[1] = (float)-sin(angle);
+	return f + 2;
 }
 
-int bs_fft_plan(struct bs_fft *f, uint32_t n)
+/* The tables of all passes one after the other: twiddles, roots. */
+static void fill_tables(struct bs_fft *f, bool in_double)
+{
+	void *at = f->tables;
+
+	for (uint32_t i = 0; i < f->passes; i++) {
+		struct bs_fft_pass *p = &f->pass[i];
+		const uint32_t r = p->radix;
+		const uint32_t len = p->groups * r;
+
+		p->twiddle = at;
+		for (uint32_t g = 0; g < p->groups; g++)
+			for (uint32_t k = 1; k < r; k++)
+				at = put_turn(at, in_double,
+					      2.0 * M_PI * (double)((uint64_t)g * k % len) / len);
+		p->root = at;
+		for (uint32_t k = 0; k < r; k++)
+			at = put_turn(at, in_double, 2.0 * M_PI * k / r);
+	}
+}
+
+static int plan(struct bs_fft *f, uint32_t n, bool in_double)
 {
 	uint32_t left = n;
 	uint32_t stride = 1;
-	size_t floats = 0;
+	size_t turns = 0;
 
 	memset(f, 0, sizeof(*f));
 	f->n = n;
@@ -48,30 +74,24 @@ int bs_fft_plan(struct bs_fft *f, uint32_t n)
 
 		left /= r;
 		f->pass[f->passes] = (struct bs_fft_pass){ r, left, stride, NULL, NULL };
-		floats += 2 * (size_t)left * (r - 1) + 2 * (size_t)r;
+		turns += (size_t)left * (r - 1) + r;
 		stride *= r;
 	}
-	f->tables = malloc((floats + 1) * sizeof(float));
+	f->tables = malloc((turns + 1) * 2 * (in_double ? sizeof(double) : sizeof(float)));
 	if (f->tables == NULL)
 		return BS_ERR_NOMEM;
-	float *at = f->tables;
-
-	for (uint32_t i = 0; i < f->passes; i++) {
-		struct bs_fft_pass *p = &f->pass[i];
-		uint32_t len = p->groups * p->radix;
-
-		p->twiddle = at;
-		for (uint32_t g = 0; g < p->groups; g++)
-			for (uint32_t k = 1; k < p->radix; k++) {
-				double a = -2.0 * M_PI * (double)((uint64_t)g * k % len) / len;
-
-				*at++ = (float)cos(a);
-				*at++ = (float)sin(a);
-			}
-		p->root = at;
-		at = roots(at, p->radix, 1, p->radix);
-	}
+	fill_tables(f, in_double);
 	return 0;
+}
+
+int bs_fft_plan(struct bs_fft *f, uint32_t n)
+{
+	return plan(f, n, false);
+}
+
+int bs_fft_plan_double(struct bs_fft *f, uint32_t n)
+{
+	return plan(f, n, true);
 }
 
 void bs_fft_close(struct bs_fft *f)

@@ -8,7 +8,9 @@
  * Beside the transform of gpu/fft/lines.h: any length, prime ones too (a stack of 17 partitions),
  * in place or to the other block; whole lines of 128 to 640 elements take both within 15 % of each
  * other (0.45 and 0.38 us at 128, 1.55 and 1.55 at 320, 3.1 and 2.8 at 512; per 16 lines, AVX-512).
- * plan allocates; a plan is only read after that. Test: test/unit/gpu/test_nufft_isa.c
+ * In float; what is computed once at arm and wants more is in double (gpu/fft/hermitian.h).
+ * plan allocates; a plan is only read after that.
+ * Tests: test/unit/gpu/test_nufft_isa.c, test/unit/gpu/test_hermitian.c
  * Source: Van Loan, Computational Frameworks for the FFT, SIAM 1992 (section 1.7: Stockham's form,
  * which sorts as it goes).
  */
@@ -23,16 +25,19 @@
 
 #define BS_FFT_LANES_MAX 16u
 
-/* One pass of a mixed-radix transform; twiddles [n / (stride * radix)][radix - 1] complex. */
+/*
+ * One pass of a mixed-radix transform; twiddles [n / (stride * radix)][radix - 1] complex. Both
+ * tables hold what the transform computes in: float, or double.
+ */
 struct bs_fft_pass {
 	uint32_t radix, groups, stride;
-	const float *twiddle, *root; /* root: radix complex roots of unity, for radices above 8 */
+	const void *twiddle, *root; /* root: radix complex roots of unity, for radices above 8 */
 };
 
 struct bs_fft {
 	uint32_t n, passes;
 	struct bs_fft_pass pass[32];
-	float *tables;
+	void *tables;
 };
 
 struct bs_fft_kernels {
@@ -54,10 +59,18 @@ struct bs_fft_kernels {
 			  const float *scale);
 };
 
+/* The same transform in double; for the tables of bs_fft_plan_double. */
+struct bs_fft_double {
+	uint32_t lanes;
+	double *(*run)(const struct bs_fft *f, double *a, double *b, bool inverse);
+};
+
 BS_ISA_DECLARE(const struct bs_fft_kernels, bs_fft_kernels);
+BS_ISA_DECLARE(const struct bs_fft_double, bs_fft_double);
 
 /* BS_ERR_NOMEM only. n >= 1. */
 int bs_fft_plan(struct bs_fft *f, uint32_t n);
+int bs_fft_plan_double(struct bs_fft *f, uint32_t n);
 void bs_fft_close(struct bs_fft *f);
 
 #endif

@@ -77,6 +77,19 @@ out:
 	return rc;
 }
 
+int bs_line_whole(struct bs_line_pass *p, uint32_t axis, const uint32_t size[3],
+		  struct bs_devmem *mem, struct bs_fail *why)
+{
+	memset(p, 0, sizeof(*p));
+	p->in_count = p->out_count = size[axis];
+	p->inner = p->outer = 1;
+	for (uint32_t i = 0; i < axis; i++)
+		p->inner *= size[i];
+	for (uint32_t i = axis + 1; i < 3; i++)
+		p->outer *= size[i];
+	return bs_line_make(&p->line, size[axis], mem, why);
+}
+
 uint32_t bs_line_cols(uint32_t n, uint64_t lines, uint32_t least, uint32_t most)
 {
 	uint32_t cols = most != 0 ? most : 8;
@@ -90,21 +103,6 @@ uint32_t bs_line_cols(uint32_t n, uint64_t lines, uint32_t least, uint32_t most)
 }
 
 /* ---- kernels ---- */
-
-/* Where outer index o lies on the other side: its bin of P, or the bin's centered place. */
-static __device__ __forceinline__ uint64_t shifted(uint64_t o, uint32_t planes, uint32_t by)
-{
-	if (planes <= 1)
-		return o;
-	uint32_t z = (uint32_t)(o % planes) + by;
-
-	return o / planes * planes + (z >= planes ? z - planes : z);
-}
-
-static __device__ __forceinline__ uint32_t wrap(uint32_t i, uint32_t n)
-{
-	return i >= n ? i - n : i;
-}
 
 /* inner > 1: columns beside each other are the lines. inner = 1: whole rows are. */
 template <int S>
@@ -124,12 +122,12 @@ static __global__ void __launch_bounds__(THREADS)
 	if (o >= p.outer)
 		return;
 	bs_after_previous();
-	const float2 *from = in + shifted(o, p.in_planes, p.in_planes / 2) * p.in_count * p.inner;
-	float2 *to = out + shifted(o, p.out_planes, p.out_planes / 2) * p.out_count * p.inner;
+	const float2 *from = in + bs_line_shifted(o, p.in_planes) * p.in_count * p.inner;
+	float2 *to = out + bs_line_shifted(o, p.out_planes) * p.out_count * p.inner;
 
 	for (uint32_t i = threadIdx.x; i < n << shift; i += THREADS) {
 		const uint32_t c = i & (cols - 1);
-		const uint32_t j = wrap((i >> shift) + p.in_half, n);
+		const uint32_t j = bs_line_wrap((i >> shift) + p.in_half, n);
 		float2 v = make_float2(0.0f, 0.0f);
 
 		if (j < p.in_count && column + c < p.inner) {
@@ -147,7 +145,7 @@ static __global__ void __launch_bounds__(THREADS)
 	for (uint32_t i = threadIdx.x; i < p.out_count << shift; i += THREADS) {
 		const uint32_t c = i & (cols - 1);
 		const uint32_t k = i >> shift;
-		float2 v = a[wrap(k + n - p.out_half, n) * pitch + c];
+		float2 v = a[bs_line_wrap(k + n - p.out_half, n) * pitch + c];
 		float s = p.scale_out != NULL ? __ldg(p.scale_out + k) : 1.0f;
 
 		if (column + c < p.inner)
@@ -170,7 +168,7 @@ static __global__ void __launch_bounds__(THREADS)
 	bs_after_previous();
 	for (uint32_t c = 0; c < cols; c++)
 		for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
-			const uint32_t j = wrap(i + p.in_half, n);
+			const uint32_t j = bs_line_wrap(i + p.in_half, n);
 			float2 v = make_float2(0.0f, 0.0f);
 
 			if (j < p.in_count && first + c < p.outer) {
@@ -187,7 +185,7 @@ static __global__ void __launch_bounds__(THREADS)
 	a = bs_lines_run<S>(p.line, a, b, cols, pitch);
 	for (uint32_t c = 0; c < cols; c++)
 		for (uint32_t k = threadIdx.x; k < p.out_count; k += THREADS) {
-			float2 v = a[wrap(k + n - p.out_half, n) * pitch + c];
+			float2 v = a[bs_line_wrap(k + n - p.out_half, n) * pitch + c];
 			float s = p.scale_out != NULL ? __ldg(p.scale_out + k) : 1.0f;
 
 			if (first + c < p.outer)

@@ -40,6 +40,9 @@ static inline bool bs_line_along(const struct bs_line_pass *p)
 /* Device memory that a plan takes. */
 uint64_t bs_line_bytes(uint32_t n);
 int bs_line_make(struct bs_line_plan *p, uint32_t n, struct bs_devmem *mem, struct bs_fail *why);
+/* The pass of whole lines along an axis of one array [z][y][x] of this size, from point 0 on. */
+int bs_line_whole(struct bs_line_pass *p, uint32_t axis, const uint32_t size[3],
+		  struct bs_devmem *mem, struct bs_fail *why);
 /* cols lines at a time fit a block, as many as are worth it (most: 0, or at most so many, a power
  * of two); for kernels that bring their own. */
 uint32_t bs_line_cols(uint32_t n, uint64_t lines, uint32_t least, uint32_t most);

@@ -51,7 +51,7 @@ void bs_pocs_close(struct bs_pocs *plan);
 void bs_pocs_run(struct bs_pocs *plan, const struct bs_pocs_span spans[3], float *in, float *out);
 
 /*
- * The spans of a frame: lines [kz][ky], not 0: it came (bs_center_span); samples of a readout, the
+ * The spans of a frame: lines [kz][ky], not 0: it came (bs_center_spans); samples of a readout, the
  * last of size[0].
  */
 void bs_pocs_spans(struct bs_pocs_span spans[3], const uint8_t *lines, const uint32_t size[3],

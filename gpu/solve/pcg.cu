@@ -235,21 +235,27 @@ static int finish(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *wh
 	return err != 0 ? err : measure(c, stream, why);
 }
 
-/* A graph of so many iterations, with or without the beginning and the end. */
+/* So many iterations, with or without the beginning and the end, kernel by kernel. */
+static int launch_all(struct bs_pcg_cuda *c, bool from_start, uint32_t iterations, bool to_end,
+		      cudaStream_t stream, struct bs_fail *why)
+{
+	int err = from_start ? start(c, stream, why) : 0;
+
+	for (uint32_t i = 0; i < iterations && err == 0; i++)
+		err = iterate(c, stream, why);
+	return err == 0 && to_end ? finish(c, stream, why) : err;
+}
+
+/* The same as a graph. */
 static int make_graph(struct bs_pcg_cuda *c, bool from_start, uint32_t iterations, bool to_end,
 		      cudaGraphExec_t *exec, struct bs_fail *why)
 {
 	cudaGraph_t graph = NULL;
 	cudaError_t e;
-	int err = 0;
+	int err;
 
 	BS_CUDA(cudaStreamBeginCapture(c->capture, cudaStreamCaptureModeThreadLocal), why);
-	if (from_start)
-		err = start(c, c->capture, why);
-	for (uint32_t i = 0; i < iterations && err == 0; i++)
-		err = iterate(c, c->capture, why);
-	if (to_end && err == 0)
-		err = finish(c, c->capture, why);
+	err = launch_all(c, from_start, iterations, to_end, c->capture, why);
 	e = cudaStreamEndCapture(c->capture, &graph);
 	if (err == 0 && e == cudaSuccess)
 		e = cudaGraphInstantiate(exec, graph, 0);
@@ -399,27 +405,14 @@ void bs_pcg_cuda_close(struct bs_pcg_cuda *c)
 	free(c);
 }
 
-static int queue_start(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+/* A graph, or where there are none what it would hold. */
+static int queue_part(struct bs_pcg_cuda *c, cudaGraphExec_t graph,
+		      int (*part)(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why),
+		      cudaStream_t stream, struct bs_fail *why)
 {
-	if (c->first == NULL)
-		return start(c, stream, why);
-	BS_CUDA(cudaGraphLaunch(c->first, stream), why);
-	return 0;
-}
-
-static int queue_iteration(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
-{
-	if (c->one == NULL)
-		return iterate(c, stream, why);
-	BS_CUDA(cudaGraphLaunch(c->one, stream), why);
-	return 0;
-}
-
-static int queue_last(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
-{
-	if (c->last == NULL)
-		return finish(c, stream, why);
-	BS_CUDA(cudaGraphLaunch(c->last, stream), why);
+	if (graph == NULL)
+		return part(c, stream, why);
+	BS_CUDA(cudaGraphLaunch(graph, stream), why);
 	return 0;
 }
 
@@ -434,22 +427,18 @@ int bs_pcg_cuda_queue(struct bs_pcg_cuda *c, uint32_t iterations, struct CUstrea
 		BS_CUDA(cudaGraphLaunch(c->whole, stream), why);
 		return 0;
 	}
-	int err = queue_start(c, stream, why);
+	int err = queue_part(c, c->first, start, stream, why);
 
 	for (uint32_t i = 0; i < iterations && err == 0; i++)
-		err = queue_iteration(c, stream, why);
-	return err != 0 ? err : queue_last(c, stream, why);
+		err = queue_part(c, c->one, iterate, stream, why);
+	return err != 0 ? err : queue_part(c, c->last, finish, stream, why);
 }
 
 int bs_pcg_cuda_record(struct bs_pcg_cuda *c, struct bs_pcg_outcome *outcome,
 		       struct CUstream_st *stream, struct bs_fail *why)
 {
-	int err = start(c, stream, why);
+	int err = launch_all(c, true, c->spec.iterations, true, stream, why);
 
-	for (uint32_t i = 0; i < c->spec.iterations && err == 0; i++)
-		err = iterate(c, stream, why);
-	if (err == 0)
-		err = finish(c, stream, why);
 	if (err != 0)
 		return err;
 	tell_outcome<<<1, images_of(&c->spec), 0, stream>>>(c->v, outcome);
@@ -477,10 +466,15 @@ int bs_pcg_cuda_product(struct bs_pcg_cuda *c, struct CUstream_st *stream, struc
 	return apply(c, stream, why);
 }
 
+static int sum_own(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+{
+	return bs_pcg_cuda_sum((float *)c->v.q, c->system.addends, c->system.parts, c->v.voxels,
+			       stream, why);
+}
+
 int bs_pcg_cuda_step(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
 {
-	int err = bs_pcg_cuda_sum((float *)c->v.q, c->system.addends, c->system.parts, c->v.voxels,
-				  stream, why);
+	int err = sum_own(c, stream, why);
 
 	return err != 0 ? err : advance(c, stream, why);
 }
@@ -492,8 +486,7 @@ int bs_pcg_cuda_last_product(struct bs_pcg_cuda *c, struct CUstream_st *stream, 
 
 int bs_pcg_cuda_last_step(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
 {
-	int err = bs_pcg_cuda_sum((float *)c->v.q, c->system.addends, c->system.parts, c->v.voxels,
-				  stream, why);
+	int err = sum_own(c, stream, why);
 
 	return err != 0 ? err : measure(c, stream, why);
 }
@@ -529,7 +522,7 @@ struct queue {
 static int queue_one(void *arg, cudaEvent_t done, struct bs_fail *why)
 {
 	const struct queue *q = (const struct queue *)arg;
-	int err = queue_iteration(q->c, q->stream, why);
+	int err = queue_part(q->c, q->c->one, iterate, q->stream, why);
 
 	if (err == 0)
 		BS_CUDA(cudaEventRecord(done, q->stream), why);
@@ -540,13 +533,13 @@ static int watch(struct bs_pcg_cuda *c, uint32_t iterations, int64_t deadline_ns
 		 cudaStream_t stream, bool *late, struct bs_fail *why)
 {
 	struct queue q = { c, stream };
-	int err = queue_start(c, stream, why);
+	int err = queue_part(c, c->first, start, stream, why);
 
 	if (err != 0)
 		return err;
 	BS_CUDA(cudaStreamSynchronize(stream), why);
 	err = bs_watch_run(&c->watch, iterations, deadline_ns, queue_one, &q, late, why);
-	return err != 0 ? err : queue_last(c, stream, why);
+	return err != 0 ? err : queue_part(c, c->last, finish, stream, why);
 }
 
 int bs_pcg_cuda_solve(struct bs_pcg_cuda *c, uint32_t iterations, int64_t deadline_ns,

@@ -1,13 +1,13 @@
 /* gpu/toeplitz/circulant.c - host twin; see circulant.h */
 #include "gpu/toeplitz/circulant.h"
 
-#include <fftw3.h>
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/toeplitz/q.h"
 #include "gpu/fft/fft.h"
+#include "gpu/fft/hermitian.h"
+#include "gpu/toeplitz/q.h"
 
 struct bs_circulant {
 	uint32_t dims, matrix[3];
@@ -46,63 +46,57 @@ int bs_circulant_need(uint32_t dims, const uint32_t matrix[3], struct bs_need *n
 	return 0;
 }
 
-/* c(j) on the grid of the image: each of the 2^dims offsets that are the same modulo N. */
-static void wrap_q(const struct bs_q_spec *s, const float *q, fftw_complex *c)
+/* c(j): the sum over the 2^dims offsets that are the same modulo N. */
+static void wrap_offset(const struct bs_q_spec *s, const float *q, const uint32_t j[3], double c[2])
 {
-	const uint32_t *N = s->matrix;
+	c[0] = 0.0;
+	c[1] = 0.0;
+	for (uint32_t corner = 0; corner < 8; corner++) {
+		double share = 1.0;
+		double sign = 1.0;
+		int32_t n[3];
+		const float *from;
 
-	for (size_t v = 0; v < (size_t)N[0] * N[1] * N[2]; v++) {
-		int32_t j[3] = { (int32_t)(v % N[0]), (int32_t)(v / N[0] % N[1]),
-				 (int32_t)(v / N[0] / N[1]) };
+		for (uint32_t a = 0; a < 3; a++) {
+			bool wrapped = (corner >> a & 1) != 0;
 
-		c[v][0] = 0.0;
-		c[v][1] = 0.0;
-		for (uint32_t corner = 0; corner < 8; corner++) {
-			double share = 1.0;
-			int32_t n[3];
-			double sign = 1.0;
-			const float *from;
-
-			for (uint32_t a = 0; a < 3; a++) {
-				bool wrapped = (corner >> a & 1) != 0;
-
-				n[a] = wrapped ? j[a] - (int32_t)N[a] : j[a];
-				share *= (double)(wrapped ? j[a] : (int32_t)N[a] - j[a]) / N[a];
-			}
-			if (share == 0.0)
-				continue;
-			if (n[0] < 0) { /* the other half by Hermitian symmetry */
-				sign = -1.0;
-				for (uint32_t a = 0; a < 3; a++)
-					n[a] = -n[a];
-			}
-			from = q + 2 * bs_q_index(s, n);
-			c[v][0] += share * (double)from[0];
-			c[v][1] += sign * share * (double)from[1];
+			n[a] = (int32_t)j[a] - (wrapped ? (int32_t)s->matrix[a] : 0);
+			share *= (double)(wrapped ? j[a] : s->matrix[a] - j[a]) / s->matrix[a];
 		}
+		if (share == 0.0)
+			continue;
+		if (n[0] < 0) { /* the other half by Hermitian symmetry */
+			sign = -1.0;
+			for (uint32_t a = 0; a < 3; a++)
+				n[a] = -n[a];
+		}
+		from = q + 2 * bs_q_index(s, n);
+		c[0] += share * (double)from[0];
+		c[1] += sign * share * (double)from[1];
 	}
 }
 
 static int find_eigenvalues(struct bs_circulant *p, const struct bs_q_spec *s, const float *q,
 			    struct bs_fail *why)
 {
-	fftw_complex *c = fftw_malloc(p->voxels * sizeof(*c));
-	fftw_plan plan = NULL;
+	const uint32_t *N = s->matrix;
+	const size_t row = bs_hermitian_row(N[0]);
+	const size_t lines = (size_t)N[1] * N[2];
+	double *c = malloc(lines * row * sizeof(*c));
+	uint32_t j[3];
+	int rc = BS_ERR_NOMEM;
 
+	for (j[2] = 0; c != NULL && j[2] < N[2]; j[2]++)
+		for (j[1] = 0; j[1] < N[1]; j[1]++)
+			for (j[0] = 0; j[0] <= N[0] / 2; j[0]++)
+				wrap_offset(s, q, j, c + (j[2] * N[1] + j[1]) * row + 2 * j[0]);
 	if (c != NULL)
-		plan = fftw_plan_dft_3d((int)p->matrix[2], (int)p->matrix[1], (int)p->matrix[0], c,
-					c, FFTW_FORWARD, FFTW_ESTIMATE);
-	if (plan == NULL) {
-		fftw_free(c);
-		return bs_fail(why, BS_ERR_NOMEM, "circulant preconditioner");
-	}
-	wrap_q(s, q, c);
-	fftw_execute(plan);
-	for (uint64_t v = 0; v < p->voxels; v++)
-		p->eigen[v] = (float)c[v][0];
-	fftw_destroy_plan(plan);
-	fftw_free(c);
-	return 0;
+		rc = bs_hermitian_spectrum(c, N, p->team);
+	for (size_t i = 0; rc == 0 && i < lines; i++)
+		for (size_t x = 0; x < N[0]; x++)
+			p->eigen[i * N[0] + x] = (float)c[i * row + x];
+	free(c);
+	return rc != 0 ? bs_fail(why, rc, "circulant preconditioner") : 0;
 }
 
 int bs_circulant_plan(struct bs_circulant **plan, uint32_t dims, const uint32_t matrix[3],

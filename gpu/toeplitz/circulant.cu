@@ -72,19 +72,8 @@ static int fill(struct bs_circulant_cuda *p, const uint32_t matrix[3], const flo
 		why);
 	p->inverse = at;
 	rc = bs_lines_cuda_init(why);
-	for (uint32_t a = 0; rc == 0 && a < p->dims; a++) {
-		bs_line_pass *l = &p->pass[a];
-
-		memset(l, 0, sizeof(*l));
-		l->in_count = l->out_count = matrix[a];
-		l->inner = l->outer = 1;
-		for (uint32_t i = 0; i < a; i++)
-			l->inner *= matrix[i];
-		for (uint32_t i = a + 1; i < 3; i++)
-			l->outer *= matrix[i];
-		l->in_planes = l->out_planes = 1;
-		rc = bs_line_make(&l->line, matrix[a], mem, why);
-	}
+	for (uint32_t a = 0; rc == 0 && a < p->dims; a++)
+		rc = bs_line_whole(&p->pass[a], a, matrix, mem, why);
 	return rc != 0 ? rc : bs_cuda_copied(why);
 }
 

@@ -1,10 +1,10 @@
 /* gpu/toeplitz/toeplitz.c - host twin; see toeplitz.h */
 #include "gpu/toeplitz/toeplitz.h"
 
-#include <fftw3.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/fft/hermitian.h"
 #include "gpu/toeplitz/q.h"
 #include "gpu/toeplitz/toeplitz_simd.h"
 
@@ -118,21 +118,12 @@ static int make_spectrum(struct bs_toeplitz *t, const float *q, struct bs_fail *
 	const uint32_t *G = t->grid;
 	struct bs_q_spec qs = { .dims = t->s.dims,
 				.matrix = { t->s.matrix[0], t->s.matrix[1], t->s.matrix[2] } };
-	size_t half = G[0] / 2 + 1;
-	size_t row = 2 * half;
-	double *grid = fftw_malloc((size_t)G[1] * G[2] * row * 8);
+	size_t row = bs_hermitian_row(G[0]);
+	double *grid = calloc((size_t)G[1] * G[2] * row, 8);
 	double scale = 1.0 / ((double)G[0] * G[1] * G[2]);
-	fftw_plan plan;
+	int rc = BS_ERR_NOMEM;
 
-	if (grid != NULL)
-		plan = fftw_plan_dft_c2r_3d((int)G[2], (int)G[1], (int)G[0], (fftw_complex *)grid,
-					    grid, FFTW_ESTIMATE);
-	if (grid == NULL || plan == NULL) {
-		fftw_free(grid);
-		return bs_fail(why, BS_ERR_NOMEM, "spectrum of Q on %ux%ux%u", G[0], G[1], G[2]);
-	}
-	memset(grid, 0, (size_t)G[1] * G[2] * row * 8);
-	for (int32_t z = 1 - (int32_t)qs.matrix[2]; z < (int32_t)qs.matrix[2]; z++)
+	for (int32_t z = 1 - (int32_t)qs.matrix[2]; grid != NULL && z < (int32_t)qs.matrix[2]; z++)
 		for (int32_t y = 1 - (int32_t)qs.matrix[1]; y < (int32_t)qs.matrix[1]; y++) {
 			const int32_t n[3] = { 0, y, z };
 			const float *from = q + 2 * bs_q_index(&qs, n);
@@ -140,14 +131,12 @@ static int make_spectrum(struct bs_toeplitz *t, const float *q, struct bs_fail *
 			size_t gy = (size_t)(y < 0 ? y + (int32_t)G[1] : y);
 			double *to = grid + (gz * G[1] + gy) * row;
 
-			/* conjugate: FFTW's c2r has exp(+i), the spectrum exp(-i) */
-			for (size_t x = 0; x < qs.matrix[0]; x++) {
-				to[2 * x] = scale * (double)from[2 * x];
-				to[2 * x + 1] = -scale * (double)from[2 * x + 1];
-			}
+			for (size_t x = 0; x < 2 * (size_t)qs.matrix[0]; x++)
+				to[x] = scale * (double)from[x];
 		}
-	fftw_execute(plan);
-	for (size_t z = 0; z < G[2]; z++)
+	if (grid != NULL)
+		rc = bs_hermitian_spectrum(grid, G, t->team);
+	for (size_t z = 0; rc == 0 && z < G[2]; z++)
 		for (size_t y = 0; y < G[1]; y++) {
 			float *to = t->spectrum + z * t->spectrum_plane +
 				    y / t->lanes * t->lanes * G[0] + y % t->lanes;
@@ -155,8 +144,9 @@ static int make_spectrum(struct bs_toeplitz *t, const float *q, struct bs_fail *
 			for (size_t x = 0; x < G[0]; x++)
 				to[x * t->lanes] = (float)grid[(z * G[1] + y) * row + x];
 		}
-	fftw_destroy_plan(plan);
-	fftw_free(grid);
+	free(grid);
+	if (rc != 0)
+		return bs_fail(why, rc, "spectrum of Q on %ux%ux%u", G[0], G[1], G[2]);
 	return 0;
 }
 

@@ -1,10 +1,12 @@
 /* gpu/toeplitz/toeplitz_simd.c - see toeplitz_simd.h */
 #include "gpu/toeplitz/toeplitz_simd.h"
 
+#include <string.h>
+
 #include "gpu/fft/lines_loops.h"
 
 /* LANES interleaved complex values as a pair of vectors; the lanes from width on are zero. */
-INLINE struct cvec load_image(const float *p, uint32_t width)
+INLINE struct cx load_image(const float *p, uint32_t width)
 {
 	float part[2 * LANES] = { 0 };
 
@@ -12,15 +14,15 @@ INLINE struct cvec load_image(const float *p, uint32_t width)
 		memcpy(part, p, (size_t)width * 8);
 		p = part;
 	}
-	vec a = load(p);
-	vec b = load(p + LANES);
+	vf a = loadu(p);
+	vf b = loadu(p + LANES);
 
-	return (struct cvec){ EVEN(a, b), ODD(a, b) };
+	return (struct cx){ EVEN(a, b), ODD(a, b) };
 }
 
-INLINE void store_image(float *p, struct cvec v, uint32_t width)
+INLINE void store_image(float *p, struct cx v, uint32_t width)
 {
-	vec part[2] = { LOW(v.re, v.im), HIGH(v.re, v.im) };
+	vf part[2] = { LOW(v.re, v.im), HIGH(v.re, v.im) };
 
 	memcpy(p, part, (size_t)width * 8);
 }
@@ -32,14 +34,14 @@ static void lines_in(const struct bs_line *l, const float *image, const float *m
 	float *b = w->block[0];
 
 	for (uint32_t e = 0; e < n; e++, b += 2 * LANES) {
-		struct cvec v = load_image(image + 2 * e * stride, width);
+		struct cx v = load_image(image + 2 * e * stride, width);
 
 		if (map != NULL) {
-			struct cvec m = load_image(map + 2 * e * stride, width);
+			struct cx m = load_image(map + 2 * e * stride, width);
 
-			v = (struct cvec){ v.re * m.re - v.im * m.im, v.re * m.im + v.im * m.re };
+			v = (struct cx){ v.re * m.re - v.im * m.im, v.re * m.im + v.im * m.re };
 		}
-		store2(b, 0, v);
+		put(b, 0, 0, v);
 	}
 	if (read > n)
 		memset(b, 0, (size_t)(read - n) * 2 * LANES * 4);
@@ -47,7 +49,7 @@ static void lines_in(const struct bs_line *l, const float *image, const float *m
 }
 
 static void lines_out(const struct bs_line *l, const float *from, float *image, const float *map,
-		      bool add, size_t stride, uint32_t n, uint32_t width,
+		      bool onto, size_t stride, uint32_t n, uint32_t width,
 		      const struct bs_toeplitz_work *w)
 {
 	const float *b = w->block[0];
@@ -55,15 +57,15 @@ static void lines_out(const struct bs_line *l, const float *from, float *image, 
 	lines_inverse(l, from, w->block[0], w->block[1], l->size, n);
 	for (uint32_t e = 0; e < n; e++, b += 2 * LANES) {
 		float *out = image + 2 * e * stride;
-		struct cvec v = load2(b, 0);
+		struct cx v = get(b, 0, 0);
 
 		if (map != NULL) {
-			struct cvec m = load_image(map + 2 * e * stride, width);
+			struct cx m = load_image(map + 2 * e * stride, width);
 
-			v = (struct cvec){ v.re * m.re + v.im * m.im, v.im * m.re - v.re * m.im };
+			v = (struct cx){ v.re * m.re + v.im * m.im, v.im * m.re - v.re * m.im };
 		}
-		if (add)
-			v = plus(v, load_image(out, width));
+		if (onto)
+			v = add(v, load_image(out, width));
 		store_image(out, v, width);
 	}
 }
@@ -93,15 +95,15 @@ static void middle_out(const struct bs_line *l, const float *from, float *to, si
 INLINE void turn_square(const float *from, float *to)
 {
 	for (int part = 0; part < 2 * LANES; part += LANES) {
-		vec r[LANES];
+		vf r[LANES];
 
 #pragma GCC unroll 16
 		for (int i = 0; i < LANES; i++)
-			r[i] = load(from + i * 2 * LANES + part);
+			r[i] = loadu(from + i * 2 * LANES + part);
 		transpose(r);
 #pragma GCC unroll 16
 		for (int i = 0; i < LANES; i++)
-			store(to + i * 2 * LANES + part, r[i]);
+			storeu(to + i * 2 * LANES + part, r[i]);
 	}
 }
 
@@ -120,10 +122,10 @@ static void cross(const struct bs_line *l, float *p, size_t step, uint32_t n, co
 		       (size_t)(read - squares * LANES) * 2 * LANES * 4);
 	lines_forward(l, a, b, w->block[2], n, l->size);
 	for (uint32_t e = 0; e < l->size; e++) {
-		vec s = load(spectrum + (size_t)e * LANES);
-		struct cvec v = load2(b + (size_t)e * 2 * LANES, 0);
+		vf s = loadu(spectrum + (size_t)e * LANES);
+		struct cx v = get(b, e, 0);
 
-		store2(b + (size_t)e * 2 * LANES, 0, (struct cvec){ v.re * s, v.im * s });
+		put(b, e, 0, (struct cx){ v.re * s, v.im * s });
 	}
 	lines_inverse(l, b, a, w->block[2], l->size, n);
 	for (uint32_t i = 0; i < squares; i++)

@@ -2,7 +2,9 @@
 #define _DEFAULT_SOURCE /* M_PI */
 #include "test/bench/plain.h"
 
+#ifdef BS_FFTW
 #include <fftw3.h>
+#endif
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +49,7 @@ void bs_plain_fhd(struct bs_team *team, const float *k, const float *d, uint64_t
 	bs_team_run(team, sum_voxel, &s, count);
 }
 
+#ifdef BS_FFTW
 struct bs_plain_padded {
 	uint32_t n[3], grid[3];
 	struct bs_team *team;
@@ -150,3 +153,26 @@ void bs_plain_padded_apply(struct bs_plain_padded *p, const float *in, float *ou
 	fftwf_execute(p->inverse);
 	bs_team_run(p->team, crop_row, p, (int)(p->n[1] * p->n[2]));
 }
+#else
+int bs_plain_padded_open(struct bs_plain_padded **p, uint32_t dims, const uint32_t matrix[3],
+			 struct bs_team *team, struct bs_fail *why)
+{
+	(void)p;
+	(void)dims;
+	(void)matrix;
+	(void)team;
+	return bs_fail(why, BS_ERR_CONFIG, "built without FFTW (libfftw3-dev)");
+}
+
+void bs_plain_padded_apply(struct bs_plain_padded *p, const float *in, float *out)
+{
+	(void)p;
+	(void)in;
+	(void)out;
+}
+
+void bs_plain_padded_close(struct bs_plain_padded *p)
+{
+	(void)p;
+}
+#endif

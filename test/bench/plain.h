@@ -6,7 +6,8 @@
  * in float; this file is compiled with -O3 -ffast-math. voxels: which, as x, y, z offsets in
  * voxels. padded: the Toeplitz operator as FFTW does it out of the box: pad to the doubled grid,
  * transform whole, multiply, transform back, crop; plans by FFTW_MEASURE, its threads, the team for
- * the rest. Not for reconstruction: nothing else may use it.
+ * the rest; BS_ERR_CONFIG where the bench was built without FFTW. Not for reconstruction: nothing
+ * else may use it, and nothing else is linked with FFTW, which is under the GPL.
  */
 #ifndef BS_TEST_PAPER_PLAIN_H
 #define BS_TEST_PAPER_PLAIN_H

@@ -381,7 +381,7 @@ static void test_vanishes(void)
 	peer_close(&p);
 	CHECK(peer_open(&p, &service), "the sender vanishes, another one comes");
 	good_after("a sender that vanished");
-	CHECK(service_logs(&service, "BS_ERR_STATE, 16 acquisitions, 1 images"),
+	CHECK(service_logs(&service, "BS_ERR_STATE, 16 acquisitions, 1 image"),
 	      "its scan's end is logged");
 }
 

@@ -36,15 +36,14 @@ static void md_contract(struct bs_text *t, const struct bs_certificate *c)
 	bs_text_put(t, "**The contract was %s.**", bs_verdict_word(c->verdict));
 	if (c->verdict == BS_VERDICT_KEPT && c->run[0].explained > 0)
 		bs_text_put(t,
-			    " %" PRIu64
-			    " images were late, each for no longer than a canary with a "
-			    "real-time priority was stalled meanwhile.",
+			    " Images that were late for no longer than a canary with a real-time "
+			    "priority was stalled meanwhile: %" PRIu64 ".",
 			    c->run[0].explained);
 	if (c->verdict == BS_VERDICT_KEPT && c->run[0].overslept > 0)
 		bs_text_put(t,
-			    " %" PRIu64
-			    " images were late because the sender, which stands in for the "
-			    "scanner, woke late by itself; counted from then they were in time.",
+			    " Images that were late because the sender, which stands in for the "
+			    "scanner, woke late by itself (counted from then, they were in time): "
+			    "%" PRIu64 ".",
 			    c->run[0].overslept);
 	bs_text_put(t, "\n\n");
 	for (uint32_t i = 0; i < c->whys; i++)
@@ -68,11 +67,11 @@ static void md_machine(struct bs_text *t, const struct bs_certificate *c)
 		bs_text_put(t, "| LAPACK | %s |\n", c->lapack);
 	bs_text_put(t, "| configuration | SHA-256 %s (of what `boreside check` prints) |\n",
 		    c->config_sha256);
-	bs_text_put(t, "| recording | %s, %u acquisitions, paced by %s |\n", c->recording,
-		    c->acquisitions, c->pace);
-	bs_text_put(t, "| machine | %s: %u x %s, %" PRIu64 " MiB%s%s |\n", m->host, m->processors,
-		    m->cpu[0] != '\0' ? m->cpu : "processors of unknown kind", m->memory_mib,
-		    m->governor[0] != '\0' ? ", governor " : "", m->governor);
+	bs_text_put(t, "| recording | %s, %u acquisition%s, paced by %s |\n", c->recording,
+		    c->acquisitions, bs_text_s(c->acquisitions), c->pace);
+	bs_text_put(t, "| machine | %s: %u x %s, %" PRIu64 " MiB of memory%s%s |\n", m->host,
+		    m->processors, m->cpu[0] != '\0' ? m->cpu : "processors of unknown kind",
+		    m->memory_mib, m->governor[0] != '\0' ? ", governor " : "", m->governor);
 	bs_text_put(t, "| kernel | %s |\n", m->system);
 	bs_text_put(t, "| GPU | %s%s%s |\n", m->gpu[0] != '\0' ? m->gpu : "none",
 		    m->driver[0] != '\0' ? ", driver " : "", m->driver);
@@ -80,20 +79,21 @@ static void md_machine(struct bs_text *t, const struct bs_certificate *c)
 		bs_text_put(t,
 			    "| energy | by NVML, the whole of %u GPU%s; idle (armed, nobody sends, "
 			    "%.1f s) %.1f W |\n",
-			    c->meter.gpus, c->meter.gpus > 1 ? "s" : "", c->meter.idle.seconds,
+			    c->meter.gpus, bs_text_s(c->meter.gpus), c->meter.idle.seconds,
 			    bs_meter_idle_w(&c->meter));
 	else if (c->meter.why[0] != '\0')
 		bs_text_put(t, "| energy | not measured: %s |\n", c->meter.why);
 	bs_text_put(t, "| load beside it | %s", bs_loads_words(c->loads, words));
 	if (c->loads & BS_LOAD_CPU)
-		bs_text_put(t, "; %u processes wrote through 64 MiB %" PRIu64 " times",
+		bs_text_put(t, "; processes that write through 64 MiB: %u, passes: %" PRIu64,
 			    m->processors < 64 ? m->processors : 64, c->cpu_passes);
 	if (c->loads & BS_LOAD_IO)
-		bs_text_put(t, "; %" PRIu64 " MiB written in %" PRIu64 " fsyncs", c->io_mib,
-			    c->io_syncs);
+		bs_text_put(t, "; %" PRIu64 " MiB written in %" PRIu64 " fsync%s", c->io_mib,
+			    c->io_syncs, bs_text_s(c->io_syncs));
 	if (c->loads & BS_LOAD_GPU)
-		bs_text_put(t, "; the GPU was %s, %" PRIu64 " kernels of 1 ms",
-			    c->gpu_loaded ? "loaded" : "NOT loaded", c->gpu_kernels);
+		bs_text_put(t, "; the GPU was %s, %" PRIu64 " kernel%s of 1 ms",
+			    c->gpu_loaded ? "loaded" : "NOT loaded", c->gpu_kernels,
+			    bs_text_s(c->gpu_kernels));
 	bs_text_put(t, " |\n| sender and archive | one process on the same machine, %s |\n",
 		    c->sender_rt ? "SCHED_FIFO" : "ordinary scheduling (no real-time priority)");
 	bs_text_put(
@@ -135,7 +135,7 @@ static void md_misses(struct bs_text *t, const struct bs_certify_run *r)
 		return;
 	bs_text_put(
 		t,
-		"\nThe first %u misses attributed to the service, in ms after the last readout's "
+		"\nMisses attributed to the service, the first %u, in ms after the last readout's "
 		"due time: the image before it in the archive's hands; the sender's last sleep "
 		"(not excused when it began after the due time, or when the service still owed an "
 		"acknowledgement); the readout about to be handed to the socket, received; the "
@@ -175,17 +175,21 @@ static void md_run(struct bs_text *t, const struct bs_certificate *c,
 	const struct bs_spread *received = &r->spread[BS_SPREAD_RECEIVED];
 	const struct bs_spread *quiet = &r->spread[BS_SPREAD_QUIET];
 
-	bs_text_put(t, "## At %g times the recording's pace\n\n", r->speed);
-	bs_text_put(t,
-		    "%" PRIu64 " scans in %.1f s: %" PRIu64 " readouts sent, %" PRIu64
-		    " taken; %" PRIu64 " images to be made of them, %" PRIu64 " handed on, %" PRIu64
-		    " taken by the archive, %" PRIu64 " partial, %" PRIu64 " degraded, %" PRIu64
-		    " repeated, %" PRIu64 " previews, %" PRIu64 " torn.\n",
-		    r->scans, r->seconds, r->readouts, r->taken, r->expected, r->made, r->arrived,
-		    r->partial, r->degraded, r->repeated, r->previews, r->torn);
+	if (r->speed == 1.0)
+		bs_text_put(t, "## At the recording's own pace\n\n");
+	else
+		bs_text_put(t, "## At %g times the recording's pace\n\n", r->speed);
+	bs_text_put(
+		t,
+		"%" PRIu64 " scan%s in %.1f s. Readouts: %" PRIu64 " sent, %" PRIu64
+		" taken. Images: %" PRIu64 " to be made of them, %" PRIu64 " handed on, %" PRIu64
+		" taken by the archive, %" PRIu64 " partial, %" PRIu64 " degraded, %" PRIu64
+		" repeated. Previews: %" PRIu64 ". Torn messages: %" PRIu64 ".\n",
+		r->scans, bs_text_s(r->scans), r->seconds, r->readouts, r->taken, r->expected,
+		r->made, r->arrived, r->partial, r->degraded, r->repeated, r->previews, r->torn);
 	if (r->faults > 0)
-		bs_text_put(t, "%" PRIu64 " scans ended with a fault; the first: %s\n", r->faults,
-			    r->fault);
+		bs_text_put(t, "Scans that ended with a fault: %" PRIu64 "; the first: %s\n",
+			    r->faults, r->fault);
 	bs_text_put(t,
 		    "\n- missed: %" PRIu64 " raw; %" PRIu64
 		    " explained by a canary's stall; **%" PRIu64 " attributed to the service**\n",
@@ -258,9 +262,8 @@ static void md_service(struct bs_text *t, const struct bs_certificate *c)
 	if (c->threads == 0)
 		bs_text_put(t, "Not known.\n");
 	else
-		bs_text_put(t,
-			    "| thread | SCHED_FIFO | minor faults | major faults | allocations |\n"
-			    "|---|---|---|---|---|\n");
+		bs_text_put(t, "| thread | SCHED_FIFO priority | minor faults | major faults | "
+			       "allocations |\n|---|---|---|---|---|\n");
 	for (uint32_t i = 0; i < c->threads; i++)
 		bs_text_put(t, "| %s | %.0f | %.0f | %.0f | %.0f |\n", c->thread[i].name,
 			    c->thread[i].priority, c->thread[i].grown[0], c->thread[i].grown[1],
@@ -272,8 +275,8 @@ static void md_service(struct bs_text *t, const struct bs_certificate *c)
 		"millisecond and does nothing; one that is 0.2 ms late or more was stalled. A miss "
 		"is explained when the image would have kept its budget without the time that one "
 		"of them was stalled between due and handed on.\n\n"
-		"| processor | SCHED_FIFO | wakes | stalls | p99.9 late, ms | max late, ms |\n"
-		"|---|---|---|---|---|---|\n");
+		"| processor | SCHED_FIFO priority | wakes | stalls | p99.9 late, ms | max late, "
+		"ms |\n|---|---|---|---|---|---|\n");
 	for (uint32_t i = 0; i < c->canaries; i++)
 		bs_text_put(t, "| %d | %d | %.0f | %.0f | %.3f | %.3f |\n", c->canary[i].cpu,
 			    c->canary[i].priority, c->canary[i].wakes, c->canary[i].stalls,
@@ -281,9 +284,9 @@ static void md_service(struct bs_text *t, const struct bs_certificate *c)
 	if (c->unwatched > 0)
 		bs_text_put(
 			t,
-			"\n%u processors that the service may use have no canary (there are %u at "
-			"most): their stalls explain nothing.\n",
-			c->unwatched, BS_CANARIES);
+			"\nProcessors that the service may use without a canary (there are %u at "
+			"most): %u. Their stalls explain nothing.\n",
+			BS_CANARIES, c->unwatched);
 	if (c->floor.seconds > 0.0)
 		bs_text_put(t,
 			    "\nA thread that never sleeps, beside them: %.1f s, gaps of 0.1 ms and "
@@ -310,14 +313,11 @@ void bs_report_markdown(struct bs_text *t, const struct bs_certificate *c)
 	md_machine(t, c);
 	for (uint32_t i = 0; i < c->runs; i++)
 		md_run(t, c, &c->run[i]);
-	if (c->runs > 0) {
-		bs_text_put(
-			t,
-			"![latency](latency.png)\n\nImages over their latency from the due time in "
-			"ms, at the recording's own pace; above as counted, below the logarithm of "
-			"1 + count. The vertical line is the budget.\n\n");
+	if (bs_report_pictured(c))
+		bs_text_put(t, "![latency](latency.svg)\n\nImages by their latency from the due "
+			       "time, at the recording's own pace. Both axes are logarithmic.\n\n");
+	if (c->runs > 0)
 		md_service(t, c);
-	}
 	bs_text_put(
 		t,
 		"\nLatencies count from due times, not from when a readout was really sent: what "

@@ -1,69 +1,27 @@
 /*
- * board/tool/certify/report.c - the files of a certificate, its chart, its one line; see
- * report.h
+ * board/tool/certify/report.c - the files of a certificate, its one line; see report.h
  */
 #include "board/tool/certify/report.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "drivers/file/draft.h"
-#include "drivers/tool/chart.h"
+#include "drivers/tool/written.h"
 
-#define BINS       80
 #define TEXT_BYTES ((size_t)256 << 10)
-
-static int draw(const struct bs_certificate *c, const char *path, struct bs_fail *why)
-{
-	const struct bs_certify_run *r = &c->run[0];
-	static double x[BINS], count[BINS], logarithm[BINS];
-	struct bs_chart_panel panels[2] = { { "images", count, c->p->image_ms },
-					    { "log10 (1 + images)", logarithm, c->p->image_ms } };
-	double low = bs_report_ms(r->latency[0]);
-	double high =
-		fmax(bs_report_ms(r->latency[r->spread[BS_SPREAD_DUE].n - 1]), c->p->image_ms);
-	double first;
-	double step;
-
-	/* whole decades, so that at least two of them are marked */
-	first = floor(log10(fmax(low, 1e-4)));
-	step = (ceil(log10(fmax(high, 1e-3)) + 1e-9) - first) / BINS;
-	memset(count, 0, sizeof(count));
-	for (size_t i = 0; i < r->spread[BS_SPREAD_DUE].n; i++) {
-		double at = (log10(fmax(bs_report_ms(r->latency[i]), 1e-4)) - first) / step;
-
-		count[at < 0.0 ? 0 : at > BINS - 1 ? BINS - 1 : (int)at] += 1.0;
-	}
-	for (int i = 0; i < BINS; i++) {
-		x[i] = pow(10.0, first + (i + 0.5) * step);
-		logarithm[i] = log10(1.0 + count[i]);
-	}
-	return bs_chart_write(path, "ms", x, BINS, panels, 2, why);
-}
 
 static int write_file(const char *folder, const char *name, const struct bs_text *t,
 		      struct bs_fail *why)
 {
 	char path[512];
-	struct bs_draft d;
-	int rc;
 
-	if (t->full)
-		return bs_fail(why, BS_ERR_NOMEM, "%s: more than %zu bytes", name, t->cap);
 	(void)snprintf(path, sizeof(path), "%.490s/%s", folder, name);
-	rc = bs_draft_open(&d, path, why);
-	if (rc != 0)
-		return rc;
-	rc = bs_draft_write(&d, t->out, t->len, why);
-	return bs_draft_end(&d, rc, path, BS_DRAFT_REPLACE, why);
+	return bs_text_save(path, t, why);
 }
 
 int bs_report_write(const struct bs_certificate *c, const char *folder, struct bs_fail *why)
 {
-	char path[512];
 	char *room = malloc(TEXT_BYTES);
 	struct bs_text t = { room, TEXT_BYTES, 0, false };
 	struct bs_doc d;
@@ -71,9 +29,11 @@ int bs_report_write(const struct bs_certificate *c, const char *folder, struct b
 
 	if (room == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "no memory for a certificate");
-	(void)snprintf(path, sizeof(path), "%.490s/latency.png", folder);
-	if (c->runs > 0 && c->run[0].latency != NULL && c->run[0].spread[BS_SPREAD_DUE].n > 0)
-		rc = draw(c, path, why);
+	if (bs_report_pictured(c)) {
+		bs_report_svg(&t, c);
+		rc = write_file(folder, "latency.svg", &t, why);
+	}
+	t.len = 0;
 	bs_report_markdown(&t, c);
 	if (rc == 0)
 		rc = write_file(folder, "certificate.md", &t, why);
@@ -119,7 +79,7 @@ void bs_report_line(const struct bs_certificate *c, char *out, size_t cap)
 		(void)snprintf(out, cap,
 			       "%s: budget %g ms, N %" PRIu64
 			       ", from due p50 %.3f p99 %.3f p99.9 %.3f max %.3f ms, from received "
-			       "p50 %.3f p99.9 %.3f max %.3f ms (less stalls p99.9 %.3f), "
+			       "p50 %.3f p99.9 %.3f max %.3f ms (less stalls p99.9 %.3f ms), "
 			       "missed %" PRIu64 " raw %" PRIu64 " attributed, %s",
 			       c->p->name, c->p->image_ms, r->arrived, bs_report_ms(due->p50_ns),
 			       bs_report_ms(due->p99_ns), bs_report_ms(due->p999_ns),

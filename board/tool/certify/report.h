@@ -1,9 +1,9 @@
 /*
  * board/tool/certify/report.h - a certificate as files: certificate.md, certificate.json,
- * latency.png
+ * latency.svg
  *
- * report.c writes the files and the chart, markdown.c and json.c the texts (for report.c alone).
- * Test: test/replay/certify.sh
+ * report.c writes the files; markdown.c, json.c and svg.c make what is in them (for report.c and
+ * tests). Test: test/replay/certify.sh, test/unit/board/tool/certify/test_svg.c
  */
 #ifndef BS_BOARD_TOOL_CERTIFY_REPORT_H
 #define BS_BOARD_TOOL_CERTIFY_REPORT_H
@@ -16,6 +16,12 @@ static inline double bs_report_ms(int64_t ns)
 	return (double)ns * 1e-6;
 }
 
+/* False: there is nothing to draw, and no latency.svg is written. */
+static inline bool bs_report_pictured(const struct bs_certificate *c)
+{
+	return c->runs > 0 && c->run[0].latency != NULL && c->run[0].spread[BS_SPREAD_DUE].n > 0;
+}
+
 /* The files, into a folder that is there. */
 int bs_report_write(const struct bs_certificate *c, const char *folder, struct bs_fail *why);
 /* One line for a table: protocol, images, quantiles, misses, verdict. */
@@ -23,5 +29,7 @@ void bs_report_line(const struct bs_certificate *c, char *out, size_t cap);
 
 void bs_report_markdown(struct bs_text *t, const struct bs_certificate *c);
 void bs_report_json(struct bs_doc *d, const struct bs_certificate *c);
+/* Of one that is pictured: how many images of the first run took how long from the due time. */
+void bs_report_svg(struct bs_text *t, const struct bs_certificate *c);
 
 #endif

@@ -44,9 +44,8 @@ static void judge_images(struct bs_certificate *c, const struct bs_certify_run *
 
 	if (bs_certify_attributed(r) > 0)
 		because(c, BS_VERDICT_BROKEN,
-			"%" PRIu64 " of %" PRIu64
-			" images were late, and neither a canary's stall nor the "
-			"sender's own sleep explains them",
+			"late images that neither a canary's stall nor the sender's own sleep "
+			"explains: %" PRIu64 " of %" PRIu64,
 			bs_certify_attributed(r), r->arrived);
 	if (bs_certify_attributed(r) > 0 && (c->loads & BS_LOAD_GPU) && c->gpu_loaded && !c->mps)
 		because(c, BS_VERDICT_BROKEN,
@@ -54,26 +53,25 @@ static void judge_images(struct bs_certificate *c, const struct bs_certify_run *
 			"board/deploy/mps, or no other program on this GPU");
 	if (r->stage_missed[BS_BUDGET_CALIBRATION] > 0)
 		because(c, BS_VERDICT_BROKEN,
-			"%" PRIu64 " of %" PRIu64
-			" images that calibrate took longer for it than budget.calibration_ms",
+			"images that took longer to calibrate than budget.calibration_ms: %" PRIu64
+			" of %" PRIu64,
 			r->stage_missed[BS_BUDGET_CALIBRATION], r->calibrated);
 	if (r->made != r->expected)
 		because(c, BS_VERDICT_BROKEN,
-			"the recording makes %" PRIu64
-			" images in these scans, the service handed on %" PRIu64,
+			"images that the recording makes in these scans: %" PRIu64
+			"; that the service handed on: %" PRIu64,
 			r->expected, r->made);
 	if (r->arrived != r->made)
 		because(c, BS_VERDICT_BROKEN,
-			"%" PRIu64 " images were handed on, the archive has %" PRIu64 " of them",
+			"images that were handed on: %" PRIu64 "; that the archive has: %" PRIu64,
 			r->made, r->arrived);
 	if (r->partial > 0)
-		because(c, BS_VERDICT_BROKEN, "%" PRIu64 " images lack readouts", r->partial);
+		because(c, BS_VERDICT_BROKEN, "images that lack readouts: %" PRIu64, r->partial);
 	if (r->degraded > 0)
 		because(c, BS_VERDICT_BROKEN,
-			"%" PRIu64 " images were made by less than the protocol's method (%" PRIu64
-			" by fewer "
-			"iterations, %" PRIu64
-			" by gridding): in time or not, they are not what it promises",
+			"images made by less than the protocol's method, which in time or not are "
+			"not what it promises: %" PRIu64 " (by fewer iterations %" PRIu64
+			", by gridding %" PRIu64 ")",
 			r->degraded, r->rung[BS_RUNG_FEWER], gridded);
 }
 
@@ -81,26 +79,26 @@ static void judge_service(struct bs_certificate *c, const struct bs_certify_run 
 {
 	if (r->faults > 0)
 		because(c, BS_VERDICT_BROKEN,
-			"%" PRIu64 " of %" PRIu64 " scans ended with a fault; the first: %.160s",
+			"scans that ended with a fault: %" PRIu64 " of %" PRIu64
+			"; the first: %.160s",
 			r->faults, r->scans, r->fault);
 	if (r->taken != r->readouts)
 		because(c, BS_VERDICT_BROKEN,
-			"%" PRIu64 " readouts were sent, the service took %" PRIu64, r->readouts,
-			r->taken);
+			"readouts that were sent: %" PRIu64 "; that the service took: %" PRIu64,
+			r->readouts, r->taken);
 	if (c->restarts > 0.0)
-		because(c, BS_VERDICT_BROKEN, "the service's processes were replaced %.0f times",
+		because(c, BS_VERDICT_BROKEN, "processes of the service that were replaced: %.0f",
 			c->restarts);
 	if (r->torn > 0)
 		because(c, BS_VERDICT_BROKEN,
-			"%" PRIu64 " messages to the archive were no whole images of these scans",
+			"messages to the archive that were no whole image of these scans: %" PRIu64,
 			r->torn);
 	if (r->repeated > 0)
-		because(c, BS_VERDICT_BROKEN, "%" PRIu64 " images came twice", r->repeated);
+		because(c, BS_VERDICT_BROKEN, "images that came twice: %" PRIu64, r->repeated);
 	if (r->disagreed > 0 || r->late != r->outcome_late)
 		because(c, BS_VERDICT_BROKEN,
-			"the service contradicts itself: %" PRIu64
-			" images call themselves late, its "
-			"outcomes %" PRIu64 ", and %" PRIu64 " were not handed on when they say",
+			"the service contradicts itself: images late by their own words %" PRIu64
+			", by its outcomes %" PRIu64 ", not handed on when they say %" PRIu64,
 			r->late, r->outcome_late, r->disagreed);
 }
 
@@ -137,19 +135,17 @@ void bs_verdict_make(struct bs_certificate *c)
 			"budget.calibration_ms was not tried: no image calibrated anything");
 	if (r->explained > 0 && doubt != NULL)
 		because(c, BS_VERDICT_UNPROVEN,
-			"%" PRIu64 " late images are explained by a stall, but %s: they count",
+			"late images that a stall explains: %" PRIu64 "; they count, since %s",
 			r->explained, doubt);
 	if (r->explained > r->arrived / BS_CERTIFY_EXCUSED)
 		because(c, BS_VERDICT_UNPROVEN,
-			"%" PRIu64 " of %" PRIu64
-			" images were late while the machine stood still: more than 1 in %u were "
-			"not tried on a machine that runs",
+			"images late while the machine stood still: %" PRIu64 " of %" PRIu64
+			", more than 1 in %u that were not tried on a machine that runs",
 			r->explained, r->arrived, BS_CERTIFY_EXCUSED);
 	if (r->overslept > r->arrived / BS_CERTIFY_EXCUSED)
 		because(c, BS_VERDICT_UNPROVEN,
-			"%" PRIu64 " of %" PRIu64
-			" images were late because the sender woke late by itself: "
-			"more than 1 in %u were not tried in time",
+			"images late because the sender woke late by itself: %" PRIu64
+			" of %" PRIu64 ", more than 1 in %u that were not tried in time",
 			r->overslept, r->arrived, BS_CERTIFY_EXCUSED);
 	if (c->restarts < 0.0)
 		because(c, BS_VERDICT_UNPROVEN,

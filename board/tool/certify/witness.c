@@ -1,137 +1,157 @@
 /* board/tool/certify/witness.c - see witness.h */
 #include "board/tool/certify/witness.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "board/tool/json.h"
+/* *value stays as it is where the object has no such number. */
+static void take_number(const json_t *object, const char *key, double *value)
+{
+	const json_t *n = json_object_get(object, key);
 
-/* at: an object with a count and quantiles, or NULL. Room for it is there. */
-static struct bs_certify_stage *add_stage(struct bs_certificate *c, const char *at)
+	if (json_is_number(n))
+		*value = json_number_value(n);
+}
+
+/* Empty where the object has no such text. */
+static void take_text(const json_t *object, const char *key, char *out, size_t cap)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	(void)snprintf(out, cap, "%s", text != NULL ? text : "");
+}
+
+static bool is_text(const json_t *object, const char *key, const char *text)
+{
+	const char *is = json_string_value(json_object_get(object, key));
+
+	return is != NULL && strcmp(is, text) == 0;
+}
+
+/* The value as JSON again; what does not fit, or is not there, leaves what was. */
+static void take_json(const json_t *value, char *out, size_t cap)
+{
+	size_t n = json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_REAL_PRECISION(15));
+
+	if (n > 0 && n < cap) {
+		(void)json_dumpb(value, out, n, JSON_COMPACT | JSON_REAL_PRECISION(15));
+		out[n] = '\0';
+	}
+}
+
+/* at: an object with a count and quantiles. Room for it is there. */
+static struct bs_certify_stage *add_stage(struct bs_certificate *c, const json_t *at)
 {
 	static const char *const quantiles[] = { "p50_us", "p99_us", "p999_us", "max_us" };
 	struct bs_certify_stage *s = &c->stage[c->stages++];
 
 	memset(s, 0, sizeof(*s));
-	(void)bs_json_number(at, "n", &s->n);
+	take_number(at, "n", &s->n);
 	for (int i = 0; i < 4; i++)
-		(void)bs_json_number(at, quantiles[i], &s->us[i]);
+		take_number(at, quantiles[i], &s->us[i]);
 	return s;
 }
 
 void bs_witness_stages(struct bs_certificate *c, const char *doc)
 {
-	size_t len = 0;
-	const char *log = bs_json_member(doc, "log", &len);
-	const char *lag = bs_json_member(log, "lag", &len);
-	const char *at = bs_json_first(bs_json_member(doc, "latency", &len), &len);
-	char name[BS_NAME_MAX];
+	json_t *root = json_loads(doc, 0, NULL);
+	const json_t *lag = json_object_get(json_object_get(root, "log"), "lag");
+	const json_t *at;
+	size_t i;
 
 	c->stages = 0;
-	for (; at != NULL && c->stages + 1 < BS_CERTIFY_STAGES; at = bs_json_next(at, &len)) {
-		bs_json_text(at, "protocol", name, sizeof(name));
-		if (strcmp(name, c->p->name) != 0)
-			continue;
-		struct bs_certify_stage *s = add_stage(c, at);
+	json_array_foreach (json_object_get(root, "latency"), i, at)
+		if (c->stages + 1 < BS_CERTIFY_STAGES && is_text(at, "protocol", c->p->name)) {
+			struct bs_certify_stage *s = add_stage(c, at);
 
-		bs_json_text(at, "stage", s->name, sizeof(s->name));
-	}
+			take_text(at, "stage", s->name, sizeof(s->name));
+		}
 	if (lag != NULL) /* of all messages, held to durable */
 		(void)snprintf(add_stage(c, lag)->name, sizeof(c->stage[0].name), "lag");
+	json_decref(root);
 }
 
-static const char *first_thread(const char *doc, size_t *len)
+static const json_t *threads_of(const json_t *root)
 {
-	const char *rt = bs_json_member(doc, "realtime", len);
+	return json_object_get(json_object_get(root, "realtime"), "threads");
+}
 
-	return bs_json_first(bs_json_member(rt, "threads", len), len);
+static void take_thread(struct bs_certify_thread *t, const json_t *at, bool before)
+{
+	take_text(at, "thread", t->name, sizeof(t->name));
+	take_number(at, "priority", &t->priority);
+	for (int i = 0; i < BS_THREAD_COUNTS; i++) {
+		double count = 0.0;
+
+		take_number(at, bs_thread_counts[i], &count);
+		t->was[i] = before ? count : t->was[i];
+		t->grown[i] = count - t->was[i];
+	}
 }
 
 void bs_witness_threads(struct bs_certificate *c, const char *doc, bool before)
 {
-	size_t len = 0;
-	uint32_t n = 0;
+	json_t *root = json_loads(doc, 0, NULL);
+	size_t n = json_array_size(threads_of(root));
 
-	for (const char *at = first_thread(doc, &len); at != NULL && n < BS_CERTIFY_THREADS;
-	     at = bs_json_next(at, &len), n++) {
-		struct bs_certify_thread *t = &c->thread[n];
-
-		bs_json_text(at, "thread", t->name, sizeof(t->name));
-		(void)bs_json_number(at, "priority", &t->priority);
-		for (int i = 0; i < BS_THREAD_COUNTS; i++) {
-			double count = 0.0;
-
-			(void)bs_json_number(at, bs_thread_counts[i], &count);
-			t->was[i] = before ? count : t->was[i];
-			t->grown[i] = count - t->was[i];
-		}
-	}
-	c->threads = n;
+	c->threads = n < BS_CERTIFY_THREADS ? (uint32_t)n : BS_CERTIFY_THREADS;
+	for (uint32_t i = 0; i < c->threads; i++)
+		take_thread(&c->thread[i], json_array_get(threads_of(root), i), before);
+	json_decref(root);
 }
 
 void bs_witness_may_run(struct bs_cpus *set, const char *doc)
 {
-	size_t len = 0;
+	json_t *root = json_loads(doc, 0, NULL);
+	const json_t *at;
+	size_t i;
 
 	memset(set, 0, sizeof(*set));
-	for (const char *at = first_thread(doc, &len); at != NULL; at = bs_json_next(at, &len)) {
+	json_array_foreach (threads_of(root), i, at) {
 		double tid = 0.0;
 
-		if (bs_json_number(at, "tid", &tid) && tid > 0.0 && tid <= INT32_MAX)
+		take_number(at, "tid", &tid);
+		if (tid > 0.0 && tid <= INT32_MAX)
 			(void)bs_cpus_may_run(set, (int32_t)tid);
 	}
+	json_decref(root);
 }
 
 void bs_witness_restarts(struct bs_certificate *c, const char *doc)
 {
-	size_t len = 0;
-	const char *at = bs_json_first(bs_json_member(doc, "workers", &len), &len);
+	json_t *root = json_loads(doc, 0, NULL);
+	const json_t *at;
+	size_t i;
 
 	c->restarts = 0.0;
-	for (; at != NULL; at = bs_json_next(at, &len)) {
+	json_array_foreach (json_object_get(root, "workers"), i, at) {
 		double n = 0.0;
 
-		(void)bs_json_number(at, "restarts", &n);
+		take_number(at, "restarts", &n);
 		c->restarts += n;
 	}
-}
-
-static void copy(char *out, size_t cap, const char *at, size_t len)
-{
-	if (at != NULL && len < cap)
-		(void)snprintf(out, cap, "%.*s", (int)len, at);
+	json_decref(root);
 }
 
 void bs_witness_protocol(struct bs_certificate *c, const char *doc)
 {
-	size_t len = 0;
-	const char *at = bs_json_first(bs_json_member(doc, "protocols", &len), &len);
-	char word[BS_NAME_MAX];
+	json_t *root = json_loads(doc, 0, NULL);
+	json_t *realtime = json_object_get(root, "realtime");
+	const json_t *at;
+	size_t i;
 
-	for (; at != NULL; at = bs_json_next(at, &len)) {
-		size_t n = 0;
-
-		bs_json_text(at, "name", word, sizeof(word));
-		if (strcmp(word, c->p->name) != 0)
-			continue;
-		bs_json_text(at, "engine", c->engine, sizeof(c->engine));
-		bs_json_text(at, "refused", c->refused, sizeof(c->refused));
-		const char *estimate = bs_json_member(at, "estimate", &n);
-
-		copy(c->estimate, sizeof(c->estimate), estimate, n);
-	}
-	bs_json_text(doc, "lapack", c->lapack, sizeof(c->lapack));
-	at = bs_json_member(doc, "realtime", &len);
-	const char *threads = bs_json_member(at, "threads", &len);
-
-	if (at != NULL && threads != NULL) /* the settings alone */
-		copy(c->realtime, sizeof(c->realtime), at,
-		     (size_t)(threads - at) - strlen(",\"threads\":"));
-	if (c->realtime[0] != '\0')
-		(void)strncat(c->realtime, "}", sizeof(c->realtime) - strlen(c->realtime) - 1);
-	bs_json_text(at, "unthrottled", word, sizeof(word));
-	const char *mps = bs_json_member(at, "mps", &len);
-
-	c->mps = mps != NULL && len == 4 && strncmp(mps, "true", 4) == 0;
-	c->throttled = strcmp(word, "refused") == 0;
+	json_array_foreach (json_object_get(root, "protocols"), i, at)
+		if (is_text(at, "name", c->p->name)) {
+			take_text(at, "engine", c->engine, sizeof(c->engine));
+			take_text(at, "refused", c->refused, sizeof(c->refused));
+			take_json(json_object_get(at, "estimate"), c->estimate,
+				  sizeof(c->estimate));
+		}
+	take_text(root, "lapack", c->lapack, sizeof(c->lapack));
+	c->mps = json_is_true(json_object_get(realtime, "mps"));
+	c->throttled = is_text(realtime, "unthrottled", "refused");
+	(void)json_object_del(realtime, "threads"); /* the settings alone */
+	take_json(realtime, c->realtime, sizeof(c->realtime));
+	json_decref(root);
 }

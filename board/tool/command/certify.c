@@ -40,7 +40,7 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_FLAG, 0, "alone", NULL, AT(certify.alone),
 	  .help = "without the site's other protocols: it starts sooner" },
 	{ BS_OPTION_TEXT, 'o', "output", "FOLDER", AT(certify.out),
-	  .help = "for certificate.md, certificate.json, latency.png (certificate)" },
+	  .help = "for certificate.md, certificate.json, latency.svg (certificate)" },
 	{ BS_OPERAND, 0, NULL, "RECORDING", AT(certify.recording), .help = "the scan to play",
 	  .required = true },
 	{ 0 },

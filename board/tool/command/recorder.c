@@ -136,12 +136,8 @@ static void deliver(struct bs_recorder *r, const struct bs_item *item)
 	if (item->kind != BS_WIRE_CLOSE)
 		return;
 	r->close_due = true;
-	if (item->used && item->count != r->acqs && r->count.gaps == 0) {
-		(void)bs_fail(&why, BS_ERR_SEQUENCE,
-			      "CLOSE says that %llu acquisitions were sent, %llu came",
-			      (unsigned long long)item->count, (unsigned long long)r->acqs);
+	if (item->used && bs_item_closes(item, r->acqs, r->count.gaps, &why) != 0)
 		fault(r, &why);
-	}
 }
 
 static void deliver_held(struct bs_recorder *r, int64_t now_ns)
@@ -207,26 +203,9 @@ static int check(const struct bs_wire *w, const unsigned char *payload, struct b
 	size_t traj;
 	size_t data;
 
-	switch (w->kind) {
-	case BS_WIRE_ACQ:
-		return bs_mrd_parse_acq(&head, &traj, &data, payload, (size_t)w->payload_len, why);
-	case BS_WIRE_CLOSE:
-		return bs_wire_get_u64(&item->count, payload, (size_t)w->payload_len, why);
-	case BS_WIRE_OPEN:
-		return bs_fail(why, BS_ERR_STATE, "a second header within the scan");
-	case BS_WIRE_WAVEFORM:
-	case BS_WIRE_HEARTBEAT:
-	case BS_WIRE_ACCEPT:
-	case BS_WIRE_REFUSE:
-	case BS_WIRE_ACK:
-	case BS_WIRE_OUTCOME:
-	case BS_WIRE_IMAGE:
-	case BS_WIRE_NEXT:
-	case BS_WIRE_STORED:
-	case BS_WIRE_NONE:
-		break;
-	}
-	return 0;
+	return w->kind == BS_WIRE_ACQ
+		       ? bs_mrd_parse_acq(&head, &traj, &data, payload, (size_t)w->payload_len, why)
+		       : bs_item_check(item, w, payload, why);
 }
 
 /* What is refused uses up its number, and is not in the log. */

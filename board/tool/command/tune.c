@@ -14,13 +14,14 @@
 #include "core/progress.h"
 #include "core/tool/spread.h"
 #include "drivers/tool/chart.h"
+#include "drivers/tool/written.h"
 #include "drivers/file/tables.h"
 #include "gpu/solve/lsq.h"
 
 #define STEPS_MAX 64
 
 struct request {
-	const char *config, *name, *png;
+	const char *config, *name, *svg;
 	double noise, lambda[2], resolution, max_noise;
 	uint32_t steps, trials;
 	struct bs_sizes at;
@@ -45,7 +46,8 @@ static const struct bs_option options[] = {
 	  .help = "propose the largest lambda whose width is at most W voxels" },
 	{ BS_OPTION_POSITIVE, 0, "max-noise", "V", AT(max_noise),
 	  .help = "propose the smallest lambda whose noise is at most V" },
-	{ BS_OPTION_TEXT, 0, "png", "FILE.png", AT(png), .help = "both curves" },
+	{ BS_OPTION_TEXT, 0, "svg", "FILE.svg", AT(svg),
+	  .help = "noise, width and gain as curves" },
 	{ 0 },
 };
 
@@ -246,12 +248,34 @@ static int propose(struct work *w)
 	return 0;
 }
 
+static int draw(const struct work *w, struct bs_fail *why)
+{
+	static char svg[64 << 10];
+	struct bs_text t = { svg, sizeof(svg), 0, false };
+	const double *const y[3] = { w->noise, w->width, w->gain };
+	const char *const titles[3] = { "noise", "width, voxels", "gain" };
+
+	bs_chart_begin(&t, 630);
+	for (int i = 0; i < 3; i++) {
+		struct bs_chart c = { .t = &t,
+				      .first = log10(w->lambda[0]),
+				      .last = log10(w->lambda[w->q.steps - 1]),
+				      .upper = 20.0 + 205.0 * i,
+				      .lower = 165.0 + 205.0 * i,
+				      .label = bs_chart_number };
+
+		for (uint32_t k = 0; k < w->q.steps; k++)
+			c.top = isfinite(y[i][k]) ? fmax(c.top, y[i][k]) : c.top;
+		c.top = c.top > 0.0 ? c.top : 1.0;
+		bs_chart_axes(&c, "lambda", titles[i]);
+		bs_chart_curve(&c, w->lambda, y[i], w->q.steps);
+	}
+	bs_chart_end(&t);
+	return bs_text_save(w->q.svg, &t, why);
+}
+
 static int tune(struct work *w, struct bs_fail *why)
 {
-	struct bs_chart_panel panels[3] = { { "noise", w->noise, 0.0 },
-					    { "width (voxels)", w->width, 0.0 },
-					    { "gain", w->gain, 0.0 } };
-
 	(void)printf("# protocol %s, noise %g, voxel %u,%u,%u, %u iterations\n%12s %14s %14s %9s\n",
 		     w->p.name, w->q.noise, w->at[0], w->at[1], w->at[2], w->p.iterations, "lambda",
 		     "noise", "width (voxels)", "gain");
@@ -266,9 +290,7 @@ static int tune(struct work *w, struct bs_fail *why)
 		(void)fflush(stdout);
 	}
 	bs_progress_end(&w->progress);
-	return w->q.png == NULL
-		       ? 0
-		       : bs_chart_write(w->q.png, "lambda", w->lambda, w->q.steps, panels, 3, why);
+	return w->q.svg == NULL ? 0 : draw(w, why);
 }
 
 static int run(int argc, char **argv)

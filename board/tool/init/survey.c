@@ -344,7 +344,8 @@ static void mark(struct bs_survey *s, struct bs_mrd_acq *head)
 					  .samples = samples };
 
 	bs_encoding_mark(&like, &s->info, head);
-	bs_encodings_see(&s->left, head, 0);
+	if ((head->flags & BS_MRD_OF_ANOTHER) != 0)
+		bs_encodings_see(&s->left, head, 0);
 }
 
 static int put(struct reading *r, struct bs_recorded *acq, struct bs_fail *why)

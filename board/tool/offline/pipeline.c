@@ -10,19 +10,7 @@
 #include "core/thread/clock.h"
 #include "ipc/wire/xml.h"
 
-/* True: it is noise, which is summed. */
-static bool take_noise(struct bs_pipeline *l, const struct bs_recorded *acq)
-{
-	double gram[(size_t)BS_COILS_MAX * BS_COILS_MAX];
-
-	if (bs_mrd_kind(acq->head.flags) != BS_KIND_NOISE)
-		return false;
-	if (bs_noise_fits(&acq->head)) {
-		bs_noise_gram(gram, &acq->head, acq->data);
-		(void)bs_scan_noise_add(&l->noise, &l->info, &acq->head, gram);
-	}
-	return true;
-}
+#define GRAM ((size_t)BS_COILS_MAX * BS_COILS_MAX) /* of a readout of noise, at most */
 
 int bs_pipeline_open(struct bs_pipeline *l, const char *recording, struct bs_fail *why)
 {
@@ -39,6 +27,7 @@ int bs_pipeline_open(struct bs_pipeline *l, const char *recording, struct bs_fai
 
 int bs_pipeline_noise(struct bs_pipeline *l, const char *recording, struct bs_fail *why)
 {
+	double gram[GRAM];
 	struct bs_pipeline other = { 0 };
 	struct bs_recorded acq;
 	int rc = bs_pipeline_open(&other, recording, why);
@@ -48,8 +37,11 @@ int bs_pipeline_noise(struct bs_pipeline *l, const char *recording, struct bs_fa
 		bs_scan_noise_open(&other.noise, &other.info, NULL);
 	for (uint32_t i = 0; rc == 0 && i < n; i++) {
 		rc = bs_recording_read(other.in, i, &acq, why);
-		if (rc == 0)
-			(void)take_noise(&other, &acq);
+		if (rc == 0 && bs_mrd_kind(acq.head.flags) == BS_KIND_NOISE &&
+		    bs_noise_fits(&acq.head)) {
+			bs_noise_gram(gram, &acq.head, acq.data);
+			(void)bs_scan_noise_add(&other.noise, &other.info, &acq.head, gram);
+		}
 	}
 	if (rc == 0 && other.noise.noise.samples == 0)
 		rc = bs_fail(why, BS_ERR_CALIBRATION, "%s has no readout of noise", recording);
@@ -132,7 +124,8 @@ int bs_pipeline_arm(struct bs_pipeline *l, const struct bs_site *site, const str
 	free(l->image.pixels);
 	l->image.pixels = aligned_alloc(BS_ALIGN, (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN);
 	free(l->readout);
-	l->readout = malloc((size_t)bs_pools_acq_message(p));
+	l->room = (size_t)bs_pools_acq_message(p) + GRAM * sizeof(double);
+	l->readout = malloc(l->room);
 	return l->image.pixels != NULL && l->readout != NULL
 		       ? 0
 		       : bs_fail(why, BS_ERR_NOMEM, "no memory for an image of %zu bytes", bytes);
@@ -151,48 +144,36 @@ static int leave(struct bs_pipeline *l, struct bs_fail *why)
 	return bs_armed_leave(&l->armed, l->site, study_of(l), &l->scan_study, &l->info, why);
 }
 
-/* Its samples with its path behind them, in a place of their own. */
-static const float *with_path(struct bs_pipeline *l, struct bs_recorded *acq)
-{
-	const struct bs_mrd_acq before = acq->head;
-
-	memcpy(l->readout, acq->data, bs_path_at(&before) * sizeof(float));
-	bs_admit_path(l->armed.protocol, &l->info, &acq->head, acq->traj,
-		      l->readout + bs_path_at(&before));
-	return l->readout;
-}
-
 static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
 		int (*take)(void *arg, struct bs_fail *why), void *arg, bool lenient,
 		struct bs_fail *why)
 {
-	const float *data = acq->data;
+	const struct bs_intake in = { .p = l->armed.protocol,
+				      .table = &l->armed.loaded.traj,
+				      .info = &l->info,
+				      .noise = &l->noise,
+				      .scan = &l->scan_study,
+				      .study = study_of(l),
+				      .sums_noise = true,
+				      .room = l->room };
 	struct bs_fail refusal;
 	uint32_t row;
-	int rc = bs_admit_acq(l->armed.protocol, &l->armed.loaded.traj, &l->info, &acq->head,
-			      acq->traj, acq->data, &row, lenient ? &refusal : why);
+	int rc = bs_admit_acq(in.p, in.table, in.info, &acq->head, acq->traj, acq->data, &row,
+			      lenient ? &refusal : why);
 
 	if (rc != 0)
 		bs_recon_lost(l->armed.recon);
 	if (rc != 0)
 		return lenient ? 0 : rc;
-	if (!take_noise(l, acq) &&
-	    bs_protocol_uses(l->armed.protocol, bs_mrd_kind(acq->head.flags))) {
-		rc = bs_scan_noise_freeze(&l->noise, l->armed.protocol, &l->info, why);
-		if (rc == 0)
-			rc = bs_admit_dwell(l->armed.protocol, &acq->head, why);
-		if (rc == 0)
-			rc = bs_scan_study_line(&l->scan_study, study_of(l), l->armed.protocol,
-						&l->noise.noise, &acq->head, why);
-		bs_admit_turn(l->armed.protocol, &acq->head, acq->data);
-	}
+	bs_intake_put(&in, &acq->head, row, acq->traj, acq->data, l->readout);
+	if (bs_intake_sums(&in, &acq->head))
+		(void)bs_scan_noise_add(&l->noise, &l->info, &acq->head, l->readout);
+	rc = bs_intake_fits(&in, &acq->head, why);
 	if (rc != 0)
 		return rc;
-	if (l->armed.plan.streams && row != BS_ROW_NONE)
-		data = with_path(l, acq);
 	l->taken_ns = bs_now_ns();
 	do {
-		rc = bs_armed_readout(&l->armed, &acq->head, row, data, l->taken_ns,
+		rc = bs_armed_readout(&l->armed, &acq->head, row, l->readout, l->taken_ns,
 				      lenient ? &refusal : why);
 		if (rc < 0 && !lenient)
 			return rc;

@@ -36,7 +36,8 @@ struct bs_pipeline {
 	const struct bs_site *site; /* that it was armed from */
 	struct bs_armed armed;
 	struct bs_recon_image image; /* has room for one of what is armed */
-	float *readout;              /* room for one whose path comes with it */
+	void *readout;               /* one at a time */
+	size_t room;                 /* for it, bytes */
 	int64_t taken_ns; /* the last readout was read; there is no earlier time in a recording */
 };
 

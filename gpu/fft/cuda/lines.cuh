@@ -32,6 +32,20 @@ struct bs_line_plan {
 	const float2 *turn; /* exp(i2pi j/n), [n] */
 };
 
+/* i modulo n, of i < 2n */
+static __device__ __forceinline__ uint32_t bs_line_wrap(uint32_t i, uint32_t n)
+{
+	return i >= n ? i - n : i;
+}
+
+/* Where outer index o lies on the other side: its bin of P, or the bin's centered place. */
+static __device__ __forceinline__ uint64_t bs_line_shifted(uint64_t o, uint32_t planes)
+{
+	if (planes <= 1)
+		return o;
+	return o / planes * planes + bs_line_wrap((uint32_t)(o % planes) + planes / 2, planes);
+}
+
 /* exp(S i2pi at/n) */
 template <int S>
 static __device__ __forceinline__ float2 bs_turn_of(const float2 *turn, uint32_t at)

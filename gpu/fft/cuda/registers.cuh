@@ -30,21 +30,6 @@ template <int A, int B> struct reg_line {
 	static const int RESIDENT = B > 25 ? 2 : B > 20 ? 3 : THREADS > 200 ? 4 : 3;
 };
 
-static __device__ __forceinline__ uint32_t reg_wrap(uint32_t i, uint32_t n)
-{
-	return i >= n ? i - n : i;
-}
-
-/* The outer index on the other side (lines_cuda.h: planes). */
-static __device__ __forceinline__ uint64_t reg_shifted(uint64_t o, uint32_t planes)
-{
-	if (planes <= 1)
-		return o;
-	const uint32_t z = (uint32_t)(o % planes) + planes / 2;
-
-	return o / planes * planes + (z >= planes ? z - planes : z);
-}
-
 /* 8 bytes into shared memory, or zeros there; not waited for. */
 static __device__ __forceinline__ void reg_copy(float2 *to, const float2 *from, bool there)
 {
@@ -72,7 +57,7 @@ static __device__ __forceinline__ void reg_scales(float *to, const float *scale,
 						  uint32_t count)
 {
 	for (uint32_t i = threadIdx.x; scale != NULL && i < N; i += blockDim.x) {
-		const uint32_t n = reg_wrap(i + half, N);
+		const uint32_t n = bs_line_wrap(i + half, N);
 
 		to[i] = n < count ? __ldg(scale + n) : 0.0f;
 	}
@@ -119,11 +104,11 @@ static __device__ __forceinline__ void reg_fetch(float2 *to, const bs_line_pass 
 		from += ((4 * at.o + c % 4) * p.fours + at.first + c / 4) * p.in_count;
 	else if (mine)
 		from += K == ROWS ? (at.first + c) * p.in_count
-				  : reg_shifted(at.o, p.in_planes) * p.in_count * p.inner +
+				  : bs_line_shifted(at.o, p.in_planes) * p.in_count * p.inner +
 					    at.first + c;
 #pragma unroll
 	for (int j = 0; j < A; j++) {
-		const uint32_t n = reg_wrap((uint32_t)(t + B * j) + p.in_half, L::N);
+		const uint32_t n = bs_line_wrap((uint32_t)(t + B * j) + p.in_half, L::N);
 		const bool there = mine && n < p.in_count;
 
 		/* where there is none, an address that exists, of which nothing is read */
@@ -188,7 +173,7 @@ static __device__ __forceinline__ void reg_second(const float2 *tile, const bs_l
 	else if (K == ROWS)
 		to += (at.first + c) * p.out_count;
 	else
-		to += reg_shifted(at.o, p.out_planes) * p.out_count * p.inner + at.first + c;
+		to += bs_line_shifted(at.o, p.out_planes) * p.out_count * p.inner + at.first + c;
 #pragma unroll
 	for (int s = 0; s < B; s++)
 		w[s] = tile[K != COLUMNS ? c * (K == FOURS ? L::APART : L::PITCH) + k1 * L::STEP + s
@@ -196,7 +181,7 @@ static __device__ __forceinline__ void reg_second(const float2 *tile, const bs_l
 	bs_fft<B, S>::run(w);
 #pragma unroll
 	for (int k = 0; k < B; k++) {
-		const uint32_t n = reg_wrap((uint32_t)(k1 + A * k) + p.out_half, L::N);
+		const uint32_t n = bs_line_wrap((uint32_t)(k1 + A * k) + p.out_half, L::N);
 
 		if (n < p.out_count) {
 			const float s = p.scale_out != NULL ? scale[k1 + A * k] : 1.0f;

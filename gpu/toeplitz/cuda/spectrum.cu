@@ -1,11 +1,11 @@
-/* gpu/toeplitz/cuda/spectrum.cu - Q's spectrum, by cuFFT; see spectrum.cuh */
+/* gpu/toeplitz/cuda/spectrum.cu - Q's spectrum; see spectrum.cuh */
 #include "gpu/toeplitz/cuda/spectrum.cuh"
 
 #include <string.h>
 
 #include "gpu/device/check.h"
 #include "gpu/device/memory.h"
-#include "gpu/fft/cuda/cufft.h"
+#include "gpu/fft/lines_cuda.h"
 
 #define THREADS 128
 
@@ -55,20 +55,43 @@ static __global__ void keep_real(float *out, const float2 *in, size_t count, flo
 		out[i] = in[i].x * scale;
 }
 
-/* The spectrum by cuFFT, in temporary memory. */
-static int transform_q(float *spectrum, int3 g, int3 n, const float *q, float2 *grid, void *work,
-		       const struct bs_cufft *fft, struct bs_fail *why)
+/* Whole lines along each axis, from one grid to the other: [0] to [1], the result in [0]. */
+static int transform_grid(float2 *grid[2], uint32_t dims, const uint32_t size[3],
+			  struct bs_devmem *mem, struct bs_fail *why)
 {
-	const size_t all = (size_t)g.x * g.y * g.z;
+	int err = bs_lines_cuda_init(why);
+
+	for (uint32_t a = 0; err == 0 && a < dims; a++) {
+		bs_line_pass pass;
+		float2 *from = grid[0];
+
+		err = bs_line_whole(&pass, a, size, mem, why);
+		if (err == 0)
+			err = bs_line_launch(&pass, -1, from, grid[1], NULL, why);
+		grid[0] = grid[1];
+		grid[1] = from;
+	}
+	return err;
+}
+
+/* In temporary memory. */
+static int transform_q(float *spectrum, const struct bs_toeplitz_spec *spec, const uint32_t size[3],
+		       const float *q, struct bs_devmem *mem, struct bs_fail *why)
+{
+	const size_t all = (size_t)size[0] * size[1] * size[2];
+	const int3 g = make_int3((int)size[0], (int)size[1], (int)size[2]);
+	const int3 n = make_int3((int)spec->matrix[0], (int)spec->matrix[1], (int)spec->matrix[2]);
+	float2 *grid[2] = { (float2 *)bs_devmem_take(mem, all * sizeof(float2)),
+			    (float2 *)bs_devmem_take(mem, all * sizeof(float2)) };
 	int err;
 
-	spread_q<<<blocks_of(g), THREADS>>>(grid, (const float2 *)q, g, n);
+	spread_q<<<blocks_of(g), THREADS>>>(grid[0], (const float2 *)q, g, n);
 	BS_CUDA(cudaGetLastError(), why);
-	err = bs_cufft_run(fft, grid, work, why);
+	err = transform_grid(grid, spec->dims, size, mem, why);
 	if (err != 0)
 		return err;
 	keep_real<<<(unsigned)((all + THREADS - 1) / THREADS), THREADS>>>(
-		spectrum, grid, all, (float)(1.0 / (double)all));
+		spectrum, grid[0], all, (float)(1.0 / (double)all));
 	BS_CUDA(cudaGetLastError(), why);
 	BS_CUDA(cudaDeviceSynchronize(), why);
 	return 0;
@@ -77,27 +100,18 @@ static int transform_q(float *spectrum, int3 g, int3 n, const float *q, float2 *
 int bs_toeplitz_spectrum(float *spectrum, const struct bs_toeplitz_spec *spec, const int size[3],
 			 const float *q, struct bs_fail *why)
 {
-	const int3 g = make_int3(size[0], size[1], size[2]);
-	const int3 n = make_int3((int)spec->matrix[0], (int)spec->matrix[1], (int)spec->matrix[2]);
-	const size_t all = (size_t)g.x * g.y * g.z;
+	const uint32_t g[3] = { (uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2] };
+	uint64_t bytes = 2 * bs_devmem_round((uint64_t)g[0] * g[1] * g[2] * sizeof(float2));
 	struct bs_devmem temporary;
-	struct bs_cufft fft;
-	int err = bs_cufft_open(&fft, spec->dims, size, why);
+	int err;
 
-	if (err != 0)
-		return err;
+	for (uint32_t a = 0; a < spec->dims; a++)
+		bytes += bs_devmem_round(bs_line_bytes(g[a]));
 	memset(&temporary, 0, sizeof(temporary));
-	err = bs_devmem_open(&temporary,
-			     bs_devmem_round(all * sizeof(float2)) + bs_devmem_round(fft.work + 1),
-			     "(spectrum of Q)", why);
-	if (err == 0) {
-		float2 *grid = (float2 *)bs_devmem_take(&temporary, all * sizeof(float2));
-
-		err = transform_q(spectrum, g, n, q, grid, bs_devmem_take(&temporary, fft.work + 1),
-				  &fft, why);
-	}
+	err = bs_devmem_open(&temporary, bytes, "(spectrum of Q)", why);
+	if (err == 0)
+		err = transform_q(spectrum, spec, g, q, &temporary, why);
 	bs_devmem_close(&temporary);
-	bs_cufft_close(&fft);
 	return err;
 }
 

@@ -33,7 +33,7 @@ dpkg-deb -e "$deb" "$dir/control"
 # what is in it
 version=$(sed -n 's/^#define BS_VERSION "\(.*\)"$/\1/p' "$here/core/version.h")
 check "it is boreside $version" grep -q "^ Version: ${version:?}\(~pre[0-9]*\)\?-1$" "$dir/info"
-for library in libnanomsg libconfig libfftw3 libhdf5 libismrmrd libpng libexpat \
+for library in libnanomsg libconfig libhdf5 libismrmrd libpng libexpat \
 	liblapack; do
 	check "it depends on $library" grep -q "^ Depends:.* $library" "$dir/info"
 done

@@ -42,13 +42,14 @@ expect 1 "no lambda from" -- $c -p grid --steps 2 --trials 1 --resolution 0.5
 # all of k-space, no W: F^H F is 256 times the identity, so noise is 0.5/16/(1 + lambda), gain is
 # 1/(1 + lambda), width one voxel. 100 noise images of 256 complex values: 5 deviations are 2.3 %
 expect 0 "grid" -- $c -p grid --noise 0.5 --trials 100 --lambda 0.01:100 --steps 5 \
-	--png "$dir/t.png"
+	--svg "$dir/t.svg"
 awk '!/^#/ && NF == 4 && $1 + 0 > 0 { n++; want = 0.5 / 16 / (1 + $1);
 	if ($2 / want > 1.023 || $2 / want < 0.977 || $3 != 1) bad++
 	else if (($4 - 1 / (1 + $1)) ^ 2 > 1e-6) bad++ }
 	END { print (n == 5 && !bad ? "ok" : "not ok"), n, "lambdas against theory,",
 		bad + 0, "off" }' "$dir/log"
-[ -s "$dir/t.png" ] && echo "ok a chart" || echo "not ok t.png is missing"
+grep -q '>width, voxels</text>' "$dir/t.svg" && grep -q '^</svg>' "$dir/t.svg" &&
+	echo "ok a chart" || echo "not ok a chart: $(ls -l "$dir"/t.*)"
 # noise falls through 0.25/16 at lambda 1; between points the proposal interpolates
 expect 0 "proposed: lambda" -- $c -p grid --noise 0.5 --trials 100 --lambda 0.25:4 --steps 33 \
 	--max-noise 0.015625

@@ -1,80 +1,91 @@
-/* test/unit/drivers/tool/test_chart.c - a chart is a PNG with ink where its points are */
-#define _XOPEN_SOURCE 700 /* mkdtemp */
+/* test/unit/drivers/tool/test_chart.c - a chart's curves, bars and words stand where they belong */
 #include "drivers/tool/chart.h"
 
-#include <png.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "test/support/check.h"
 
-static char folder[] = "/tmp/boreside-chart-XXXXXX";
-static char path[64];
+static char svg[16 << 10];
+static struct bs_text t;
+static struct bs_chart c; /* three decades, 70 to 650; 300 down to 100 */
 
-/* The picture as 8-bit grey, malloc'd; NULL when it is none. */
-static unsigned char *read_png(unsigned *width, unsigned *height)
+static void begin(double top, bool logarithmic)
 {
-	png_image p = { .version = PNG_IMAGE_VERSION };
-	unsigned char *at = NULL;
-
-	if (!png_image_begin_read_from_file(&p, path))
-		return NULL;
-	p.format = PNG_FORMAT_GRAY;
-	at = malloc(PNG_IMAGE_SIZE(p));
-	if (at != NULL && !png_image_finish_read(&p, NULL, at, 0, NULL)) {
-		free(at);
-		at = NULL;
-	}
-	*width = p.width;
-	*height = p.height;
-	return at;
+	t = (struct bs_text){ svg, sizeof(svg), 0, false };
+	c = (struct bs_chart){ .t = &t,
+			       .first = -1.0,
+			       .last = 2.0,
+			       .top = top,
+			       .logarithmic = logarithmic,
+			       .upper = 100.0,
+			       .lower = 300.0,
+			       .label = bs_chart_number };
+	bs_chart_begin(&t, 400);
 }
 
-static void refuse(const char *what, const double *x, const double *y, uint32_t points)
+static void has(const char *part, const char *what)
 {
-	struct bs_chart_panel panel = { "y", y, 0.0 };
-	struct bs_fail why = { 0 };
+	CHECK(!t.full && strstr(svg, part) != NULL, "%s: %s", what, part);
+}
 
-	CHECK(bs_chart_write(path, "x", x, points, &panel, 1, &why) == BS_ERR_SIZE &&
-		      access(path, F_OK) != 0,
-	      "%s: %s", what, why.text);
+static void test_curve(void)
+{
+	static const double x[] = { 0.1, 1.0, 10.0, 100.0 };
+	static const double y[] = { 0.0, 4.0, NAN, 2.0 };
+
+	begin(4.0, false);
+	bs_chart_axes(&c, "lambda", "y < 1 & more");
+	bs_chart_curve(&c, x, y, 4);
+	bs_chart_end(&t);
+	has(" M70.0,300.0 L263.3,100.0 M650.0,200.0\"", "no line to the value that is none");
+	has(">lambda</text>", "the title of x");
+	has(">y &lt; 1 &amp; more</text>", "that of y, escaped");
+	has("x=\"263.3\" y=\"318.0\" font-size=\"12.0\" text-anchor=\"middle\">1</text>",
+	    "a decade's label below its place");
+	has("x=\"61.0\" y=\"104.0\" font-size=\"12.0\" text-anchor=\"end\">4</text>",
+	    "the top's label");
+	CHECK(strcmp(svg + t.len - 7, "</svg>\n") == 0, "it ends");
+	begin(4.0, false);
+	c.first = -0.5;
+	c.last = 0.5;
+	bs_chart_axes(&c, "x", "y");
+	CHECK(strstr(svg, ">0.1</text>") == NULL && strstr(svg, ">0.5</text>") != NULL &&
+		      strstr(svg, ">5</text>") == NULL,
+	      "ticks beyond the ends are left out");
+}
+
+static void test_bars(void)
+{
+	static const double y[] = { 1.0, 0.0, 50.0 };
+
+	begin(50.0, true);
+	bs_chart_bars(&c, y, 3);
+	has(" M70.0,269.9 ", "one can be seen"); /* log10 2 / log10 100 of 200 */
+	has(" M456.7,100.0 ", "the most reach the top");
+	CHECK(strstr(svg, "M263.3") == NULL, "none draws nothing");
+	CHECK(fabs(bs_chart_line(&c, 10.0, 90.0, "#c00000") - 456.667) < 0.01, "a line's place");
+	has("<path d=\"M456.7,90.0 L456.7,300.0\" stroke=\"#c00000\"/>", "a line");
+}
+
+static void test_words(void)
+{
+	char out[32];
+	char many[281];
+
+	CHECK(strcmp(bs_chart_time(0.25, out), "250 us") == 0, "%s", out);
+	CHECK(strcmp(bs_chart_time(1.5, out), "1.5 ms") == 0, "%s", out);
+	CHECK(strcmp(bs_chart_time(2000.0, out), "2 s") == 0, "%s", out);
+	memset(many, 'm', sizeof(many) - 1);
+	many[sizeof(many) - 1] = '\0';
+	begin(1.0, false);
+	bs_chart_words(&t, 0.0, 0.0, 13.0, "", "%s", many);
+	has("font-size=\"5.0\"", "280 letters are small enough for the width");
 }
 
 int main(void)
 {
-	static const double x[] = { 0.1, 1.0, 10.0 };
-	static const double back[] = { 0.1, 10.0, 1.0 };
-	static const double zero[] = { 0.0, 1.0, 10.0 };
-	static const double y[] = { 0.0, 4.0, NAN };
-	static const double flat[] = { 0.0, 0.0, 0.0 };
-	struct bs_chart_panel panels[2] = { { "rising (a)", y, 0.0 }, { "nothing", flat, 0.0 } };
-	struct bs_fail why = { 0 };
-	unsigned width = 0;
-	unsigned height = 0;
-	unsigned char *p;
-
-	if (mkdtemp(folder) == NULL)
-		return 1;
-	(void)snprintf(path, sizeof(path), "%s/c.png", folder);
-	refuse("one point", x, y, 1);
-	refuse("x falls", back, y, 3);
-	refuse("x of 0", zero, y, 3);
-	CHECK(bs_chart_write(path, "x", x, 3, panels, 2, &why) == 0, "two panels %s", why.text);
-	p = read_png(&width, &height);
-	CHECK(p != NULL && width == BS_CHART_WIDTH && height == 2 * BS_CHART_HEIGHT,
-	      "%u x %u pixels", width, height);
-	if (p != NULL) {
-		unsigned mid = (60 + BS_CHART_WIDTH - 12) / 2; /* x = 1, the middle decade */
-
-		/* y = 4 is the top of the axis, 22 pixels below the panel's edge */
-		CHECK(p[22 * width + mid] == 0, "the middle point is black, at the top");
-		CHECK(p[60 * width + BS_CHART_WIDTH - 40] == 255,
-		      "no line to the value that is none");
-		CHECK(p[(2 * BS_CHART_HEIGHT - 34) * width + mid] == 0,
-		      "a curve of zeros lies on the axis");
-		free(p);
-	}
-	(void)unlink(path);
-	(void)rmdir(folder);
+	test_curve();
+	test_bars();
+	test_words();
 	return check_done();
 }

@@ -48,7 +48,7 @@ static void test_misses(void)
 	c.run[0].raw = 3;
 	c.run[0].explained = 2;
 	c.run[0].late = c.run[0].outcome_late = 3;
-	judged(BS_VERDICT_BROKEN, "1 of 1000 images were late", "one late that no stall explains");
+	judged(BS_VERDICT_BROKEN, "explains: 1 of 1000", "one late that no stall explains");
 	c.run[0].explained = 3;
 	judged(BS_VERDICT_UNPROVEN, "more than 1 in 1000",
 	       "three late in 1000, explained by canaries with a priority");
@@ -63,10 +63,10 @@ static void test_misses(void)
 	       "the same where a kernel throttles them");
 	c.run[0].overslept = 1;
 	c.run[0].explained = 2;
-	judged(BS_VERDICT_UNPROVEN, "2 late images are explained",
+	judged(BS_VERDICT_UNPROVEN, "explains: 2; they count",
 	       "those that are the sender's do not");
 	c.run[0].raw = 4;
-	judged(BS_VERDICT_BROKEN, "1 of 1000 images were late", "four late, three explained");
+	judged(BS_VERDICT_BROKEN, "explains: 1 of 1000", "four late, three explained");
 	good();
 	c.canary[0].priority = c.canary[1].priority = 0;
 	c.run[0].raw = c.run[0].overslept = 1;
@@ -86,37 +86,40 @@ static void test_misses(void)
 	c.canaries = 0;
 	judged(BS_VERDICT_KEPT, NULL, "no canary at all: the same");
 	c.run[0].raw = c.run[0].late = c.run[0].outcome_late = 1;
-	judged(BS_VERDICT_BROKEN, "1 of 1000 images were late", "no canary explains nothing");
+	judged(BS_VERDICT_BROKEN, "explains: 1 of 1000", "no canary explains nothing");
 }
 
 static void test_images(void)
 {
 	good();
 	c.run[0].made = c.run[0].arrived = 999;
-	judged(BS_VERDICT_BROKEN, "makes 1000 images", "an image that was never made");
+	judged(BS_VERDICT_BROKEN, "scans: 1000; that the service handed on: 999",
+	       "an image that was never made");
 	good();
 	c.run[0].arrived = 999;
-	judged(BS_VERDICT_BROKEN, "the archive has 999", "one that never arrived");
+	judged(BS_VERDICT_BROKEN, "handed on: 1000; that the archive has: 999",
+	       "one that never arrived");
 	good();
 	c.run[0].arrived = c.run[0].made = c.run[0].expected = 0;
 	judged(BS_VERDICT_UNPROVEN, "no image came", "none at all");
 	good();
 	c.run[0].partial = 1;
-	judged(BS_VERDICT_BROKEN, "1 images lack readouts", "a partial one");
+	judged(BS_VERDICT_BROKEN, "lack readouts: 1", "a partial one");
 	good();
 	c.run[0].degraded = 7;
 	c.run[0].rung[BS_RUNG_FULL] -= 7;
 	c.run[0].rung[BS_RUNG_FEWER] = 4;
 	c.run[0].rung[BS_RUNG_GRIDDING] = 2;
 	c.run[0].rung[BS_RUNG_LATE] = 1;
-	judged(BS_VERDICT_BROKEN, "4 by fewer iterations, 3 by gridding",
+	judged(BS_VERDICT_BROKEN, ": 7 (by fewer iterations 4, by gridding 3)",
 	       "in time, but gridded instead of solved");
 	good();
 	c.run[0].repeated = 1;
-	judged(BS_VERDICT_BROKEN, "came twice", "one that came twice");
+	judged(BS_VERDICT_BROKEN, "came twice: 1", "one that came twice");
 	good();
 	c.run[0].torn = 1;
-	judged(BS_VERDICT_BROKEN, "no whole images", "a message that was no image");
+	judged(BS_VERDICT_BROKEN, "no whole image of these scans: 1",
+	       "a message that was no image");
 }
 
 static void test_calibration(void)
@@ -130,7 +133,7 @@ static void test_calibration(void)
 	p.stage_ms[BS_BUDGET_CALIBRATION] = 5.0;
 	judged(BS_VERDICT_KEPT, NULL, "with one");
 	c.run[0].stage_missed[BS_BUDGET_CALIBRATION] = 2;
-	judged(BS_VERDICT_BROKEN, "2 of 10 images that calibrate took longer", "two over it");
+	judged(BS_VERDICT_BROKEN, "budget.calibration_ms: 2 of 10", "two over it");
 	c.run[0].calibrated = c.run[0].stage_missed[BS_BUDGET_CALIBRATION] = 0;
 	judged(BS_VERDICT_UNPROVEN, "no image calibrated anything", "none that calibrates");
 }
@@ -140,19 +143,21 @@ static void test_service(void)
 	good();
 	c.run[0].faults = 2;
 	(void)snprintf(c.run[0].fault, sizeof(c.run[0].fault), "BS_ERR_SEQUENCE: gaps");
-	judged(BS_VERDICT_BROKEN, "2 of 10 scans ended with a fault; the first: BS_ERR_SEQUENCE",
+	judged(BS_VERDICT_BROKEN, "a fault: 2 of 10; the first: BS_ERR_SEQUENCE",
 	       "scans that failed");
 	good();
 	c.run[0].taken--;
-	judged(BS_VERDICT_BROKEN, "took 3399", "a readout that was not taken");
+	judged(BS_VERDICT_BROKEN, "sent: 3400; that the service took: 3399",
+	       "a readout that was not taken");
 	good();
 	c.restarts = 1.0;
-	judged(BS_VERDICT_BROKEN, "replaced 1 times", "a worker that died on the way");
+	judged(BS_VERDICT_BROKEN, "were replaced: 1", "a worker that died on the way");
 	c.restarts = -1.0;
 	judged(BS_VERDICT_UNPROVEN, "could not be read", "a status that nobody saw");
 	good();
 	c.run[0].late = 1;
-	judged(BS_VERDICT_BROKEN, "contradicts itself", "an image late, its outcome knows of none");
+	judged(BS_VERDICT_BROKEN, "words 1, by its outcomes 0, not",
+	       "an image late, its outcome knows of none");
 	good();
 	c.run[0].disagreed = 1;
 	judged(BS_VERDICT_BROKEN, "contradicts itself",

@@ -49,6 +49,10 @@ static void test_protocol(void)
 	CHECK(c.throttled && !c.mps, "a kernel that throttles what polls; no MPS");
 	bs_witness_protocol(&c, filled("off"));
 	CHECK(!c.throttled, "nobody polls");
+	bs_witness_protocol(&c, "{\"protocols\":[{\"name\":\"m\\u0069ne\",\"engine\":\"x\","
+				"\"refused\":\"no \\\"room\\\"\\u0020\\u2014 none\"}]}");
+	CHECK(strcmp(c.engine, "x") == 0 && strcmp(c.refused, "no \"room\" \u2014 none") == 0,
+	      "escapes of every kind: %s", c.refused);
 	bs_witness_stages(&c, filled("on"));
 	CHECK(c.stages == 2 && c.stage[0].n == 9.0 && c.stage[0].us[0] == 120.5,
 	      "the protocol's own stages");
