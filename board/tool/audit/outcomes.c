@@ -4,11 +4,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "board/tool/json.h"
 
 #define LINE_MAX_ 16384u /* a longer line is none of an outcome */
 
@@ -81,29 +80,26 @@ static bool take_words(const char *at, uint64_t *session, struct bs_audit_outcom
 	return true;
 }
 
-static uint64_t number_of(const char *object, const char *key)
+static uint64_t number_of(const json_t *object, const char *key)
 {
-	double value = 0.0;
+	const json_int_t n = json_integer_value(json_object_get(object, key));
 
-	(void)bs_json_number(object, key, &value);
-	return value > 0.0 && value < 0x1p63 ? (uint64_t)value : 0;
+	return n > 0 ? (uint64_t)n : 0;
 }
 
-static bool take_json(const char *line, uint64_t *session, struct bs_audit_outcome *o)
+static bool take_object(const json_t *object, uint64_t *session, struct bs_audit_outcome *o)
 {
-	size_t len;
-	const char *object = bs_json_member(line, "audit", &len);
-	double code = 1.0;
-	char text[512];
+	const json_t *code = json_object_get(object, "code");
+	const char *its = json_string_value(json_object_get(object, "session"));
+	const char *text = json_string_value(json_object_get(object, "text"));
 	char *end;
 
-	if (object == NULL || object[0] != '{')
+	if (!json_is_integer(code) || its == NULL)
 		return false;
-	bs_json_text(object, "session", text, sizeof(text));
-	*session = strtoull(text, &end, 16);
-	if (!bs_json_number(object, "code", &code) || code > 0.0 || code < -64.0 || end == text)
+	*session = strtoull(its, &end, 16);
+	if (end == its || json_integer_value(code) > 0 || json_integer_value(code) < -64)
 		return false;
-	o->code = (int)code;
+	o->code = (int)json_integer_value(code);
 	o->scan = number_of(object, "scan");
 	o->acquisitions = number_of(object, "acquisitions");
 	o->images = number_of(object, "images");
@@ -111,9 +107,17 @@ static bool take_json(const char *line, uint64_t *session, struct bs_audit_outco
 	o->rejected = number_of(object, "rejected");
 	o->late = number_of(object, "late");
 	o->undelivered = number_of(object, "undelivered");
-	bs_json_text(object, "text", text, sizeof(text));
-	take_log(o, text);
+	take_log(o, text != NULL ? text : "");
 	return true;
+}
+
+static bool take_json(const char *line, uint64_t *session, struct bs_audit_outcome *o)
+{
+	json_t *root = json_loads(line, JSON_DISABLE_EOF_CHECK, NULL);
+	const bool good = take_object(json_object_get(root, "audit"), session, o);
+
+	json_decref(root);
+	return good;
 }
 
 static bool take_line(const char *line, uint64_t *session, struct bs_audit_outcome *o)
