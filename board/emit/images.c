@@ -14,6 +14,7 @@
 #include "board/service/realtime.h"
 #include "core/thread/clock.h"
 #include "core/thread/thread.h"
+#include "drivers/log/folder.h"
 
 #define REQUEST_MAX 256u
 #define POLL_MS     50
@@ -116,6 +117,7 @@ static int open_store(struct bs_images *im, struct bs_fail *why)
 	if (atomic_load(&im->e->store) != NULL)
 		return 0;
 	rc = make_folders(im, why);
+	(void)bs_log_folder_sweep(im->dir); /* no writer of this process is there yet */
 	if (rc == 0)
 		rc = bs_store_open(&store, &spec, why);
 	atomic_store(&im->e->store, store);

@@ -6,7 +6,8 @@
  * A round is a scan and one kill at a random moment of it; each six rounds kill each once, in an
  * order of their own. Seed and round decide whom and when; what the moment hits is the machine's.
  * Judged by the sender's words and the archive's book alone, once all rounds are over. The table of
- * what is promised says which kills may cost what today; what it does not promise is counted.
+ * what is promised says which kills may cost what today; what it does not promise is counted. Logs
+ * and stored images are judged by boreside log audit, beside the service, before the oldest go.
  */
 #define _GNU_SOURCE
 #include "test/support/book.h"
@@ -18,6 +19,7 @@
 #define ROUNDS_MAX 20000u
 #define ASK_MS     200    /* a question whose answer does not come is asked again */
 #define READ_LATER 12u    /* rounds after its own a scan's log is read, and goes */
+#define FIRST_SCAN 10u    /* session of a scan that nobody disturbs */
 #define READY_MS   2000.0 /* 99 of 100 successors are ready by then, on the host */
 #define BEYOND_MS  1000.0 /* and on a GPU so long after what arming takes */
 #define SHORT      24u    /* kills of make test */
@@ -150,12 +152,42 @@ static void read_log(struct round *r)
 		(void)pclose(f);
 }
 
-/* A log takes 64 MiB where nobody came to seal it: all of a scan go once they are read. */
+/* What lies there keeps its promises, as far as the files and the service's log can show. */
+static void audit(unsigned done)
+{
+	static char said[1 << 14];
+	char command[500];
+	FILE *f;
+	size_t n;
+	int status;
+
+	(void)snprintf(command, sizeof(command), "'%s' log audit -c %s --events %s 2>&1",
+		       getenv("BORESIDE"), service.site, service.log);
+	f = popen(command, "r");
+	if (f == NULL)
+		return;
+	n = fread(said, 1, sizeof(said) - 1, f);
+	said[n] = '\0';
+	status = pclose(f);
+	CHECK(status == 0, "after %u kills the audit of logs and images finds nothing", done);
+	if (status != 0)
+		printf("# %s\n", said);
+}
+
+/*
+ * A log takes 64 MiB where nobody came to seal it: all of a scan go once they are read, the oldest
+ * first, as the service would remove them.
+ */
 static void settle(unsigned number)
 {
 	char command[300];
 
 	read_log(&rounds[number]);
+	if (number == 0) {
+		(void)snprintf(command, sizeof(command), "rm -f %s/logs/*-%016x-*.bslog",
+			       service.dir, FIRST_SCAN);
+		(void)!system(command);
+	}
 	for (uint64_t first = 1000 + 10 * (uint64_t)number, k = 0; k < 2; k++) {
 		(void)snprintf(command, sizeof(command), "rm -f %s/logs/*-%016llx-*.bslog",
 			       service.dir, (unsigned long long)(first + k));
@@ -474,7 +506,7 @@ static bool prepare(const char *backend)
 	if (system(command) != 0)
 		return false;
 	start_archive();
-	return good_scan(10);
+	return good_scan(FIRST_SCAN);
 }
 
 /* All rounds; what of them was not read yet is then. */
@@ -484,6 +516,8 @@ static void strike_all(void)
 
 	for (; done < kills && check_failed == 0; done++) {
 		run(&rounds[done], done);
+		if (done % READ_LATER == READ_LATER - 1)
+			audit(done + 1);
 		if (done >= READ_LATER)
 			settle(done - READ_LATER);
 		if (rounds[done].ready_ms < 0.0)
@@ -491,6 +525,7 @@ static void strike_all(void)
 			      names[rounds[done].victim]);
 	}
 	CHECK(good_scan(20), "after %u kills a scan that nobody disturbs is good", done);
+	audit(done);
 	for (unsigned i = done > READ_LATER ? done - READ_LATER : 0; i < done; i++)
 		settle(i);
 }
@@ -517,7 +552,7 @@ int main(int argc, char **argv)
 	CHECK(service_number(&service, "\"acquisitions\",\"slots\"", "in_use") == 0 &&
 		      service_number(&service, "\"images\",\"slots\"", "in_use") == 0,
 	      "no slot is lost");
-	CHECK(read_book(10, crc), "the archive's book is read");
+	CHECK(read_book(FIRST_SCAN, crc), "the archive's book is read");
 	print_ready(judged ? ready_limit_ms(strcmp(backend, "host") == 0) : 0.0);
 	print_table();
 	CHECK(service_stop(&service) == 0, "the service ends with 0");

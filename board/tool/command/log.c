@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "board/tool/audit/audit.h"
 #include "board/tool/command/tools.h"
 #include "config/hint/near.h"
 #include "core/progress.h"
@@ -17,10 +18,11 @@
 #include "drivers/source/recording.h"
 
 struct request {
-	const char *action;
+	const char *action, *config, *events;
 	char **operands;
 	uint64_t keep_mib;
 	double keep_hours;
+	bool promises;
 };
 
 #define AT(field) offsetof(struct request, field)
@@ -29,12 +31,17 @@ static const struct bs_option options[] = {
 	  .help = "prune: no more than this in all (0: any)" },
 	{ BS_OPTION_POSITIVE, 0, "keep-hours", "H", AT(keep_hours),
 	  .help = "prune: none that was last written to longer ago", .max = 1e6 },
-	{ BS_OPERAND, 0, NULL, "ACTION", AT(action), .help = "list, verify, export or prune",
+	{ BS_OPTION_TEXT, 'c', "config", "FILE", AT(config),
+	  .help = "audit: the site file, which says where its logs and images lie" },
+	{ BS_OPTION_TEXT, 0, "events", "FILE", AT(events),
+	  .help = "audit: the service's log, whose lines say how scans ended (-: standard input)" },
+	{ BS_OPTION_FLAG, 0, "promises", NULL, AT(promises),
+	  .help = "audit, no PATH: print what is judged, as Markdown" },
+	{ BS_OPERAND, 0, NULL, "ACTION", AT(action), .help = "list, verify, audit, export or prune",
 	  .required = true },
 	{ BS_OPERANDS, 0, NULL, "PATH...", AT(operands),
-	  .help = "list, verify: folders of logs, or any one file of each log; export: a log's "
-		  "file and OUT.h5; prune: a folder",
-	  .required = true },
+	  .help = "list, verify: folders of logs, or any one file of each log; audit: folders of "
+		  "logs and of images; export: a log's file and OUT.h5; prune: a folder" },
 	{ 0 },
 };
 
@@ -176,9 +183,84 @@ static int prune(const struct request *q, const char *dir)
 	return rc == 0 ? 0 : fail(&why);
 }
 
+/* Adds the folders of a site: of its logs, of its images. dir: [2]. 1: told why not. */
+static int site_folders(const char *config, struct bs_audit_request *q,
+			char dir[2][BS_PATH_MAX_ + 8], const char **dirs)
+{
+	struct bs_site *site = bs_command_site(&bs_command_log, config);
+
+	if (site == NULL)
+		return 1;
+	(void)snprintf(dir[0], BS_PATH_MAX_, "%s", site->log.dir);
+	if (bs_site_logs(site))
+		*dirs++ = dir[0];
+	else
+		(void)printf("note: the site keeps no logs (log.dir, log.mode)\n");
+	if (bs_site_stores(site)) {
+		(void)snprintf(dir[1], BS_PATH_MAX_ + 8, "%s/images",
+			       bs_site_spills(site) ? site->overload.spill_dir : site->run_dir);
+		*dirs = dir[1];
+		q->store_bytes =
+			bs_site_spills(site) ? (uint64_t)site->overload.spill_mib << 20 : 0;
+	} else {
+		(void)printf("note: the site keeps no images\n");
+	}
+	free(site);
+	return 0;
+}
+
+static int audit(const struct request *r, const struct bs_audit_request *q)
+{
+	static struct bs_findings found;
+	struct bs_audit_sum sum;
+	struct bs_fail why;
+
+	found.to = stdout;
+	if (bs_audit_run(q, &found, &sum, &why) != 0)
+		return fail(&why);
+	(void)printf("%llu logs, %llu images, %llu records, %.3f MB, %llu takers%s: %llu of %u "
+		     "promises judged, %llu findings\n",
+		     (unsigned long long)sum.logs, (unsigned long long)sum.images,
+		     (unsigned long long)sum.records, (double)sum.bytes * 1e-6,
+		     (unsigned long long)sum.takers, r->events != NULL ? ", with outcomes" : "",
+		     (unsigned long long)sum.judged, (unsigned)BS_PROMISES,
+		     (unsigned long long)sum.found);
+	return sum.found != 0;
+}
+
+/* n: folders that are given; those of the site come first. */
+static int run_audit(const struct request *r, unsigned n)
+{
+	struct bs_audit_request q = { .events = r->events };
+	char dir[2][BS_PATH_MAX_ + 8];
+	const char **dirs;
+	unsigned have = 0;
+	int status = 1;
+
+	if ((n > 0 || r->config != NULL) == r->promises)
+		return bs_options_wrong(&bs_command_log,
+					"audit: folders, -c with the site file, or --promises");
+	if (r->promises) {
+		bs_promise_print(stdout);
+		return 0;
+	}
+	q.dirs = dirs = calloc(n + 3, sizeof(*dirs));
+	if (dirs == NULL)
+		return bs_command_fail(&bs_command_log, "no memory");
+	if (r->config == NULL || site_folders(r->config, &q, dir, dirs) == 0) {
+		while (dirs[have] != NULL)
+			have++;
+		for (unsigned i = 0; i < n; i++)
+			dirs[have + i] = r->operands[i];
+		status = audit(r, &q);
+	}
+	free(dirs);
+	return status;
+}
+
 static int run(int argc, char **argv)
 {
-	static const char *const actions[] = { "list", "verify", "export", "prune", NULL };
+	static const char *const actions[] = { "list", "verify", "audit", "export", "prune", NULL };
 	struct request q = { 0 };
 	struct bs_near near;
 	char hint[BS_NEAR_HINT];
@@ -187,8 +269,12 @@ static int run(int argc, char **argv)
 
 	if (status != BS_OPTIONS_RUN)
 		return status;
-	while (q.operands[n] != NULL)
+	while (q.operands != NULL && q.operands[n] != NULL)
 		n++;
+	if (strcmp(q.action, "audit") == 0)
+		return run_audit(&q, n);
+	if (n == 0)
+		return bs_options_wrong(&bs_command_log, "PATH... is missing");
 	if (strcmp(q.action, "prune") == 0) {
 		if (n != 1 || (q.keep_mib == 0 && q.keep_hours == 0.0) || q.keep_mib >> 43 != 0)
 			return bs_options_wrong(&bs_command_log,
@@ -214,9 +300,10 @@ static int run(int argc, char **argv)
 
 const struct bs_command bs_command_log = {
 	.name = "log",
-	.summary = "logs of scans: list, verify, export as MRD recordings, prune",
+	.summary = "logs of scans: list, verify, audit, export as MRD recordings, prune",
 	.options = options,
 	.after = "verify: exit status 1 when something that was committed cannot be read. export: "
-		 "the same, after what can be read is written.",
+		 "the same, after what can be read is written. audit: exit status 1 when a promise "
+		 "of the pages is found broken; it reads only, also beside a service that runs.",
 	.run = run,
 };

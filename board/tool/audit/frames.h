@@ -1,0 +1,35 @@
+/*
+ * board/tool/audit/frames.h - the bytes of one log: heads, seals, segments, records, padding
+ *
+ * Reads a log as drivers/log/reader does, by which `boreside log verify` reads, and looks at what
+ * that passes over: the heads and seals of all its files, and what stands between its messages.
+ * Messages are handed on in their order, each once. Memory: that of the longest record.
+ */
+#ifndef BS_BOARD_TOOL_AUDIT_FRAMES_H
+#define BS_BOARD_TOOL_AUDIT_FRAMES_H
+
+#include "board/tool/audit/promise.h"
+#include "drivers/log/reader.h"
+
+struct bs_audit_frames {
+	struct bs_log_head begins; /* of its first file that has a head */
+	bool sealed, early;
+	bool damaged;  /* messages are lost */
+	bool uncut;    /* it is sealed, and its file is longer */
+	bool gone;     /* it was removed while it was read */
+	bool restless; /* it was written while it was read, or may have been */
+	enum bs_log_end end;
+	uint64_t records, bytes;
+	uint32_t segments;
+};
+
+/*
+ * path: of its first file. where, of BS_AUDIT_WHERE bytes, names the record that each is called
+ * for.
+ */
+#define BS_AUDIT_WHERE 1200u
+void bs_audit_frames(struct bs_findings *f, const char *path, char *where,
+		     struct bs_audit_frames *out,
+		     void (*each)(void *arg, const struct bs_log_message *m), void *arg);
+
+#endif

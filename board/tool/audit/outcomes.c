@@ -1,0 +1,180 @@
+/* board/tool/audit/outcomes.c - see outcomes.h */
+#define _POSIX_C_SOURCE 200809L
+#include "board/tool/audit/outcomes.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_MAX_ 16384u /* a longer line is none of an outcome */
+
+static int code_of(const char *name)
+{
+	int code = 0;
+
+	while (code > -64 && strcmp(bs_err_name(code), name) != 0)
+		code--;
+	return code;
+}
+
+/* The number behind these words; false: they, or a number, are not there. */
+static bool number_behind(const char *text, const char *words, int base, uint64_t *number)
+{
+	const char *at = strstr(text, words);
+	char *end;
+
+	if (at == NULL)
+		return false;
+	at += strlen(words);
+	errno = 0;
+	*number = strtoull(at, &end, base);
+	return end != at && errno == 0;
+}
+
+/* The end of an outcome's text: "log NAME", "log NAME lacks N messages", "no log: ...", nothing. */
+static void take_log(struct bs_audit_outcome *o, const char *text)
+{
+	const char *at = NULL;
+	size_t len;
+
+	for (const char *next = text; (next = strstr(next, "log ")) != NULL; next += 4)
+		at = next;
+	if (strstr(text, "no log: it could not be written") != NULL) {
+		o->log_known = true;
+		return;
+	}
+	if (at == NULL)
+		return;
+	at += strlen("log ");
+	len = strcspn(at, " \n\"");
+	if (len >= sizeof(o->log) || len <= strlen(BS_LOG_SUFFIX) ||
+	    memcmp(at + len - strlen(BS_LOG_SUFFIX), BS_LOG_SUFFIX, strlen(BS_LOG_SUFFIX)) != 0)
+		return;
+	memcpy(o->log, at, len);
+	o->log_known = o->has_log = true;
+	(void)number_behind(at + len, " lacks ", 10, &o->lacks);
+}
+
+static bool take_words(const char *at, uint64_t *session, struct bs_audit_outcome *o)
+{
+	const char *code = strstr(at, " s: BS_");
+	const char *counts = strstr(at, "; acquisitions ");
+	char name[32];
+
+	if (code == NULL || counts == NULL || !number_behind(at, "audit: scan ", 10, &o->scan) ||
+	    !number_behind(at, ", session ", 16, session) ||
+	    !number_behind(counts, "acquisitions ", 10, &o->acquisitions) ||
+	    !number_behind(counts, "images ", 10, &o->images) ||
+	    !number_behind(counts, "gaps ", 10, &o->gaps) ||
+	    !number_behind(counts, "rejected ", 10, &o->rejected) ||
+	    !number_behind(counts, "late ", 10, &o->late) ||
+	    !number_behind(counts, "undelivered ", 10, &o->undelivered))
+		return false;
+	code += strlen(" s: ");
+	(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(code, ";"), code);
+	o->code = code_of(name);
+	take_log(o, counts);
+	return true;
+}
+
+static uint64_t number_of(const json_t *object, const char *key)
+{
+	const json_int_t n = json_integer_value(json_object_get(object, key));
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+static bool take_object(const json_t *object, uint64_t *session, struct bs_audit_outcome *o)
+{
+	const json_t *code = json_object_get(object, "code");
+	const char *its = json_string_value(json_object_get(object, "session"));
+	const char *text = json_string_value(json_object_get(object, "text"));
+	char *end;
+
+	if (!json_is_integer(code) || its == NULL)
+		return false;
+	*session = strtoull(its, &end, 16);
+	if (end == its || json_integer_value(code) > 0 || json_integer_value(code) < -64)
+		return false;
+	o->code = (int)json_integer_value(code);
+	o->scan = number_of(object, "scan");
+	o->acquisitions = number_of(object, "acquisitions");
+	o->images = number_of(object, "images");
+	o->gaps = number_of(object, "gaps");
+	o->rejected = number_of(object, "rejected");
+	o->late = number_of(object, "late");
+	o->undelivered = number_of(object, "undelivered");
+	take_log(o, text != NULL ? text : "");
+	return true;
+}
+
+static bool take_json(const char *line, uint64_t *session, struct bs_audit_outcome *o)
+{
+	json_t *root = json_loads(line, JSON_DISABLE_EOF_CHECK, NULL);
+	const bool good = take_object(json_object_get(root, "audit"), session, o);
+
+	json_decref(root);
+	return good;
+}
+
+static bool take_line(const char *line, uint64_t *session, struct bs_audit_outcome *o)
+{
+	const char *words = strstr(line, "audit: scan ");
+	const char *object = strchr(line, '{');
+
+	*o = (struct bs_audit_outcome){ .known = true };
+	if (object != NULL && strstr(object, "\"audit\":") != NULL)
+		return take_json(object, session, o);
+	return words != NULL && take_words(words, session, o);
+}
+
+/* False: the file has ended. A line that is too long is "". */
+static bool next_line(FILE *f, char line[LINE_MAX_])
+{
+	size_t len;
+	int c;
+
+	if (fgets(line, (int)LINE_MAX_, f) == NULL)
+		return false;
+	len = strlen(line);
+	if (len + 1 < LINE_MAX_ || line[len - 1] == '\n')
+		return true;
+	while ((c = getc(f)) != EOF && c != '\n')
+		continue;
+	line[0] = '\0';
+	return true;
+}
+
+int bs_audit_outcomes(struct bs_audit_scans *scans, const char *file, uint64_t *lines,
+		      struct bs_fail *why)
+{
+	FILE *f = strcmp(file, "-") == 0 ? stdin : fopen(file, "r");
+	static char line[LINE_MAX_];
+	struct bs_audit_outcome o;
+	uint64_t session;
+	int rc = 0;
+
+	*lines = 0;
+	if (f == NULL)
+		return bs_fail(why, BS_ERR_IO, "%s: %s", file, strerror(errno));
+	while (rc == 0 && next_line(f, line)) {
+		struct bs_audit_scan *scan;
+
+		if (!take_line(line, &session, &o))
+			continue;
+		scan = bs_audit_scan(scans, session);
+		if (scan == NULL)
+			rc = bs_fail(why, BS_ERR_NOMEM, "%s: scan %016" PRIx64, file, session);
+		else
+			scan->outcome = o;
+		*lines += rc == 0;
+	}
+	if (rc == 0 && ferror(f))
+		rc = bs_fail(why, BS_ERR_IO, "%s: cannot be read", file);
+	if (f != stdin)
+		(void)fclose(f);
+	return rc;
+}

@@ -1,0 +1,70 @@
+/*
+ * board/tool/audit/scans.h - what is known of each scan: by its log, its images, its outcome
+ *
+ * One entry a session, some 400 bytes, however many records it has. Log: filled from its log;
+ * store: as its images are read, in their order; outcome: as the service's own log says it. Not
+ * thread-safe; allocates.
+ */
+#ifndef BS_BOARD_TOOL_AUDIT_SCANS_H
+#define BS_BOARD_TOOL_AUDIT_SCANS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "drivers/log/name.h"
+
+/* What its log holds. */
+struct bs_audit_log {
+	char name[BS_LOG_NAME]; /* of its first file; "": none is there */
+	uint32_t logs;          /* of this session */
+	uint32_t scan;          /* its number in the service; 0: not known */
+	bool sealed, closed, damaged;
+	uint64_t acqs, waves;
+	uint64_t highest; /* number of the wire */
+	uint64_t missing; /* numbers below that that are not there */
+	uint64_t first_missing;
+	uint64_t close_count;
+	int64_t from_ns, to_ns; /* time_ns of its ACQs: least and most */
+	uint32_t uid;           /* measurement_uid of its ACQs */
+	bool uids;              /* they have several */
+	char protocol[64];      /* that its OPEN asks for; "": none */
+	char measurement[64];   /* measurementID of its header */
+};
+
+/* What its images say, in the order in which they are stored. */
+struct bs_audit_shots {
+	uint64_t images, previews, late;
+	uint64_t first, last, last_preview; /* numbers in the scan; 0: none */
+	uint64_t recent, recent_preview;    /* bit n: number last - n is there */
+	uint64_t named;                     /* the most gaps and rejected that one of them tells */
+	bool over;                          /* another scan's image followed */
+	bool cut; /* the oldest image of the store is of it, not its first */
+};
+
+struct bs_audit_outcome {
+	bool known, log_known, has_log;
+	int code;
+	uint64_t scan, acquisitions, images, gaps, rejected, late, undelivered;
+	uint64_t lacks; /* messages that the log lacks */
+	char log[BS_LOG_NAME];
+};
+
+struct bs_audit_scan {
+	uint64_t session;
+	struct bs_audit_log log;
+	struct bs_audit_shots shots;
+	struct bs_audit_outcome outcome;
+};
+
+struct bs_audit_scans {
+	void *tree;
+	uint64_t count;
+};
+
+/* That of the session, or a new one. NULL: no memory. */
+struct bs_audit_scan *bs_audit_scan(struct bs_audit_scans *s, uint64_t session);
+void bs_audit_scans_each(const struct bs_audit_scans *s,
+			 void (*each)(void *arg, struct bs_audit_scan *scan), void *arg);
+void bs_audit_scans_free(struct bs_audit_scans *s);
+
+#endif
