@@ -92,15 +92,6 @@ static void missed(void *arg, const char *name, uint64_t session, uint64_t numbe
 	(void)pthread_mutex_unlock(&e->lock);
 }
 
-/* The folder, and the one that it lies in. */
-static int make_folders(const struct bs_images *im, struct bs_fail *why)
-{
-	const char *spill = im->e->env->site.overload.spill_dir;
-	int rc = spill[0] != '\0' ? bs_folder_make(spill, 0750, why) : 0;
-
-	return rc == 0 ? bs_folder_make(im->dir, 0750, why) : rc;
-}
-
 /* With the lock held. */
 static int open_store(struct bs_images *im, struct bs_fail *why)
 {
@@ -111,12 +102,15 @@ static int open_store(struct bs_images *im, struct bs_fail *why)
 		.missed = missed,
 		.arg = im,
 	};
+	const char *spill = im->e->env->site.overload.spill_dir; /* the folder that it lies in */
 	struct bs_store *store = NULL;
 	int rc;
 
 	if (atomic_load(&im->e->store) != NULL)
 		return 0;
-	rc = make_folders(im, why);
+	rc = spill[0] != '\0' ? bs_folder_make(spill, 0750, why) : 0;
+	if (rc == 0)
+		rc = bs_folder_make(im->dir, 0750, why);
 	(void)bs_log_folder_sweep(im->dir); /* no writer of this process is there yet */
 	if (rc == 0)
 		rc = bs_store_open(&store, &spec, why);
