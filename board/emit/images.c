@@ -92,6 +92,15 @@ static void missed(void *arg, const char *name, uint64_t session, uint64_t numbe
 	(void)pthread_mutex_unlock(&e->lock);
 }
 
+/* The folder, and the one that it lies in. */
+static int make_folders(const struct bs_images *im, struct bs_fail *why)
+{
+	const char *spill = im->e->env->site.overload.spill_dir;
+	int rc = spill[0] != '\0' ? bs_folder_make(spill, 0750, why) : 0;
+
+	return rc == 0 ? bs_folder_make(im->dir, 0750, why) : rc;
+}
+
 /* With the lock held. */
 static int open_store(struct bs_images *im, struct bs_fail *why)
 {
@@ -102,15 +111,12 @@ static int open_store(struct bs_images *im, struct bs_fail *why)
 		.missed = missed,
 		.arg = im,
 	};
-	const char *spill = im->e->env->site.overload.spill_dir; /* the folder that it lies in */
 	struct bs_store *store = NULL;
 	int rc;
 
 	if (atomic_load(&im->e->store) != NULL)
 		return 0;
-	rc = spill[0] != '\0' ? bs_folder_make(spill, 0750, why) : 0;
-	if (rc == 0)
-		rc = bs_folder_make(im->dir, 0750, why);
+	rc = make_folders(im, why);
 	(void)bs_log_folder_sweep(im->dir); /* no writer of this process is there yet */
 	if (rc == 0)
 		rc = bs_store_open(&store, &spec, why);
@@ -365,10 +371,8 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-/*
- * The numbers of this service, by the clock, and beyond all that were given before: to images that
- * are stored, to a file that was begun, to what its own takers have had from its slot.
- */
+/* The numbers of this service, by the clock, and beyond all that were given before: to images that
+ * are stored, to a file that was begun, to what its own takers have had from its slot. */
 static void number(struct bs_images *im)
 {
 	uint64_t base = (uint64_t)(bs_utc_ns() / 1000000000) << 32;
@@ -399,10 +403,8 @@ static bool read_back(struct bs_images *im, uint64_t number, struct bs_wire *its
 	       bs_wire_is_ours(its, image, len);
 }
 
-/*
- * The last image and the last preview of a scan that may go on: from image `at` back, as far as its
- * images go. Previews are looked for where the site makes any. Returns its session.
- */
+/* The last image and the last preview of a scan that may go on: from image `at` back, as far as its
+ * images go. Previews are looked for where the site makes any. Returns its session. */
 static uint64_t find_kept(struct bs_images *im, uint64_t at, uint32_t place)
 {
 	const struct bs_site *site = &im->e->env->site;

@@ -354,8 +354,7 @@ static int put_navigator(struct reading *r, const struct bs_recorded *acq, struc
 /* As a protocol would that has readouts like this one. */
 static void mark(struct bs_survey *s, struct bs_mrd_acq *head)
 {
-	const uint32_t n =
-		(uint32_t)head->number_of_samples - head->discard_pre - head->discard_post;
+	const uint32_t n = head->number_of_samples - head->discard_pre - head->discard_post;
 	struct bs_protocol like = { .method = BS_METHOD_CARTESIAN,
 				    .encoded = { n, s->size[0], s->size[1] },
 				    .coils = s->info.channels != 0 ? s->info.channels
