@@ -32,13 +32,13 @@ protocols = (
 	{ name = "virtual"; $small $quiet virtual_coils = 4; parallel = "grappa"; } );
 CFG
 cd "$dir" || exit 1
-phantom=("$BORESIDE" phantom -c site.cfg -p plain --repetitions 3)
-check "a scan that lacks nothing" "${phantom[@]}" -o whole.h5
-check "reversed lines without phase correction" "${phantom[@]}" --reversed -o reversed.h5
-check "every third line" "${phantom[@]}" --accel 3 --calibration embedded,2 -o third.h5
-check "every third line, with calibration" "${phantom[@]}" --accel 3 --calibration embedded,18 \
+phantom=("$BORESIDE" phantom -c site.cfg -p plain --repetitions)
+check "a scan that lacks nothing" "${phantom[@]}" 3 -o whole.h5
+check "reversed lines without phase correction" "${phantom[@]}" 3 --reversed -o reversed.h5
+check "every third line" "${phantom[@]}" 3 --accel 3 --calibration embedded,2 -o third.h5
+check "every third line, with calibration" "${phantom[@]}" 3 --accel 3 --calibration embedded,18 \
 	-o calibrated.h5
-check "every third line, calibrated elsewhere" "${phantom[@]}" --accel 3 -o external.h5
+check "every third line, calibrated elsewhere" "${phantom[@]}" 3 --accel 3 -o external.h5
 "$BORESIDE" serve -c site.cfg 2>log.txt &
 serve=$!
 "$BORESIDE" status -c site.cfg $ready >/dev/null
@@ -72,7 +72,7 @@ for p in grappa sense virtual; do
 	check "$p: a scan that brings its calibration" grep -q "outcome: BS_OK" replay.txt
 done
 # taken as it comes, and said to be partial; one repetition shown to hold what came and no more
-check "zeros: every third line of one repetition" "${phantom[@]}" --repetitions 1 --accel 3 \
+check "zeros: every third line of one repetition" "${phantom[@]}" 1 --accel 3 \
 	--calibration embedded,2 -o once.h5
 "$BORESIDE" replay -c site.cfg --asap $patience -p zeros once.h5 >replay.txt 2>&1
 check "zeros: taken" grep -q "outcome: BS_OK: 2 images are partial, the first: .*9 x 1 lines" \
