@@ -163,6 +163,7 @@ static void make_site(struct site *at, uint32_t slots, enum bs_log_mode mode, ui
 					      .slices = 1,
 					      .contrasts = 1,
 					      .silence_ms = 5000 };
+	bs_plan_make(&s.protocol[0]);
 	memory_make(&at->shm, &s, BS_WORKER_INGEST);
 	if (ring != 0)
 		at->shm.s->pools.log_bytes = ring;

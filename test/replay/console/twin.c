@@ -301,7 +301,7 @@ static const struct form {
 	  false, false, NULL },
 	{ "an operator's stop", "openrecon", NONE, "", STOPPED, false, false, "partial" },
 	{ "a readout without samples", "openrecon", NONE, "", EMPTY, false, false,
-	  "acquisition 97" },
+	  "1 readout is left out, the last of 2 channels and 0 samples" },
 	{ "a sample that is no number", "openrecon", NONE, "", NAN_SAMPLE, false, false,
 	  "acquisition 97: channel 0 sample 5 is nan" },
 	{ "a question about noise", NULL, NONE, "", ASK_NOISE, false, false, NULL },

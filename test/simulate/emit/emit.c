@@ -111,6 +111,7 @@ static void make_site(struct site *at, const struct bs_overload *o, uint32_t sin
 					      .slices = 1,
 					      .contrasts = 1,
 					      .silence_ms = 5000 };
+	bs_plan_make(&s.protocol[0]);
 	memory_make(&at->shm, &s, BS_WORKER_EMIT);
 	/* an archive has as many slots as its connection may hold: few are wanted here */
 	if (at->shm.image_pool->slots > 10)

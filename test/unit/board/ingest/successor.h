@@ -54,6 +54,8 @@ static void open_memory(void)
 	(void)strcpy(site.protocol[2].name, "timed");
 	site.protocol[2].image_ms = 100.0;
 	site.protocols = 3;
+	for (int i = 0; i < 3; i++)
+		bs_plan_make(&site.protocol[i]);
 	site.acq_slots = 16;
 	site.image_slots = 2;
 	CHECK(bs_shm_create(&env.shm, &site, tables, &why) == 0, "shared memory %s", why.text);
