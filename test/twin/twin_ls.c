@@ -175,6 +175,7 @@ static int open_scan(struct scan *s, enum bs_method method, uint32_t dims, uint3
 				     .iterations = 10,
 				     .precond = precond,
 				     .basis = BS_BASIS_BOX };
+	bs_plan_make(&s->p);
 	s->voxels = (size_t)x * y * z;
 	if (bs_traj_open(&s->traj, dims, PER, READOUTS, &why) != 0)
 		return 0;
