@@ -178,6 +178,7 @@ static void check_full(void)
 				 .density = BS_DENSITY_NONE,
 				 .q = BS_SUM_NUFFT,
 				 .accuracy = 1e-4 };
+	bs_plan_make(&p);
 	const uint64_t samples = bs_protocol_samples(&p);
 	float *k = malloc(samples * 2 * 4);
 	struct bs_traj traj = { .k = k };
