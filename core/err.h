@@ -57,7 +57,7 @@ const char *bs_err_name(int code);
 __attribute__((format(printf, 3, 4)))
 #endif
 int bs_fail(struct bs_fail *why, int code, const char *fmt, ...);
-#ifdef __clang_analyzer__ /* what it cannot see in another file: the result is the code */
+#ifdef __clang_analyzer__ /* the analyzer does not see that bs_fail returns the code */
 #define bs_fail(why, code, ...) ((void)(bs_fail)(why, code, __VA_ARGS__), (code))
 #endif
 
