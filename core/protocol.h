@@ -106,7 +106,7 @@ enum bs_compression { BS_COMPRESSION_SVD, BS_COMPRESSION_GEOMETRIC };
 enum bs_whiten { BS_WHITEN_OFF, BS_WHITEN_AUTO, BS_WHITEN_REQUIRE };
 /* What navigators are used for: nothing, or the phase of the lines until the next navigator. */
 enum bs_navigate { BS_NAVIGATE_OFF, BS_NAVIGATE_PHASE };
-/* whether costs are measured at arm and judged by the budgets */
+/* Whether the costs of an image are measured at arm and judged by the budgets. */
 enum bs_admit { BS_ADMIT_MEASURE, BS_ADMIT_TRUST };
 /*
  * The stages of an image's latency that may have a budget of their own. The time between two stages
@@ -192,14 +192,15 @@ struct bs_protocol {
 	uint32_t discard;  /* most samples of a readout that the stream may mark as discarded */
 	uint32_t readouts; /* readouts of a frame; with by_header: at most */
 	/*
-	 * 1: the scan's header says how many readouts, which is written behind `readouts`
-	 * (core/frame/recon.h)
+	 * 1: the scan's header says how many (core/frame/recon.h); must stand directly behind
+	 * readouts (BS_KEY_COUNT)
 	 */
 	uint32_t by_header;
-	/* the number of readouts that by_header was given with; 0: by_header is 0 */
+	/* with by_header: the key readouts_max as it was given; 0: not given */
 	uint32_t readouts_max;
 	/*
-	 * slices; the product of all five numbers of frames may be open at once (core/frame/open.h)
+	 * slices, contrasts, phases, sets, repetitions: the product of their numbers of frames may
+	 * be open at once (core/frame/open.h)
 	 */
 	uint32_t slices;
 	uint32_t contrasts;
