@@ -1,10 +1,10 @@
 /*
- * ipc/shm/reload.h - how a changed site file takes the place of the one in force, between two scans
+ * ipc/shm/reload.h - how a changed site file replaces the one in force, between two scans
  *
- * NONE -> CHECK -> WAIT -> ARM -> ARMED -> SWITCH -> NONE; a refusal leads back to NONE from
- * anywhere before SWITCH, and all is as it was. Each step says who makes the next one.
- * Where again is set no site changes: NONE -> WAIT -> ARM -> ARMED -> NONE; what was refused by a
- * measurement on a busy machine is measured once more, between two scans as well.
+ * NONE -> CHECK -> WAIT -> ARM -> ARMED -> SWITCH -> NONE. A refusal leads back to NONE from
+ * anywhere before SWITCH, and all is as it was. Each step below names who makes the next one.
+ * Where again is set no site changes: NONE -> WAIT -> ARM -> ARMED -> NONE. A protocol that was
+ * refused by a measurement on a busy machine is then measured once more, between two scans, too.
  * Test: test/fault/fault_reload.c
  */
 #ifndef BS_IPC_SHM_RELOAD_H
@@ -42,12 +42,12 @@ static inline const char *bs_reload_name(uint32_t step)
 /* A part of the shared memory's file behind what every process maps: a site, and its tables. */
 struct bs_area {
 	uint64_t at, bytes;
-	uint64_t table[BS_PROTOCOLS_MAX]; /* trajectory tables, from at; 0: none */
+	uint64_t table[BS_PROTOCOLS_MAX]; /* offsets of trajectory tables from at; 0: none */
 };
 
-/* Of a protocol, its results when it was armed. */
+/* The results of a protocol when it was armed. */
 struct bs_arming {
-	uint64_t bytes; /* of its plan */
+	uint64_t bytes; /* bytes of its memory plan */
 	char engine[32];
 	char place[96]; /* where it runs, in words */
 	struct bs_admission admission;
@@ -55,18 +55,24 @@ struct bs_arming {
 
 struct bs_reload {
 	_Atomic uint32_t step;
-	uint32_t again; /* the supervisor, before WAIT */
-	/* the supervisor: their numbers; code and text, written before, say how that one ended */
+	uint32_t again; /* written by the supervisor, before WAIT */
+	/*
+	 * Written by the supervisor: numbers of the last reload that began and that ended. code and
+	 * text, written before ended, say how that one ended.
+	 */
 	_Atomic uint64_t begun, ended;
 	int32_t code;
 	char text[BS_EVENT_TEXT];
-	int64_t held_ns; /* headers waited so long in the last one that was made */
-	/* the process that checks: the next site, and the place of each of its protocols among the
-	 * present ones where it is the same */
+	int64_t held_ns; /* time that headers waited in the last reload that was made */
+	/*
+	 * Written by the process that checks: the next site, and, for each of its protocols that is
+	 * the same as a present one, that one's place.
+	 */
 	struct bs_area next;
 	uint32_t from[BS_PROTOCOLS_MAX];
-	_Atomic int64_t held_since_ns;            /* ingest */
-	struct bs_arming armed[BS_PROTOCOLS_MAX]; /* recon: of the new ones */
+	_Atomic int64_t held_since_ns; /* written by ingest */
+	/* written by recon: results of the new protocols */
+	struct bs_arming armed[BS_PROTOCOLS_MAX];
 };
 
 #endif
