@@ -30,9 +30,9 @@ struct bs_tables {
 	const float *weight;  /* [readout][sample], of density_file; NULL: there is none */
 	const float *density; /* [readout][sample], weights made before arm; NULL: not made yet */
 	const float *maps;    /* [slice][image][coil][z][y][x] complex; NULL: no maps */
-	float *made;        /* where the engine writes the maps it makes from the scan; else NULL */
+	float *made;        /* buffer for the maps that the engine makes from the scan; else NULL */
 	const float *field; /* [slice][z][y][x] Hz, off resonance; NULL: no field map */
-	/* [slice][z][y][x] radians, where the engine measures them (field.from echoes) */
+	/* [slice][z][y][x] radians: buffer for the phase of the echoes (field.from echoes) */
 	float *turn;
 	const struct bs_csr *w; /* W, the anatomical constraint; NULL: identity */
 	int32_t slab_y; /* rows from the image's center to the center of a GPU's slab; else 0 */
@@ -142,10 +142,7 @@ static inline void bs_report_solve(struct bs_report *r, bool first, uint32_t ite
 		r->residual = residual;
 }
 
-/*
- * The end of the next turn, where the time until the deadline is divided equally among so many
- * turns.
- */
+/* The end of the next of `turns` equal shares of the time until the deadline. */
 static inline int64_t bs_turn_end(int64_t deadline_ns, int64_t now_ns, int64_t turns)
 {
 	return deadline_ns == INT64_MAX ? INT64_MAX : now_ns + (deadline_ns - now_ns) / turns;

@@ -67,7 +67,7 @@ enum bs_traj_unit {
 	BS_UNIT_CYCLES_PER_VOXEL,
 	BS_UNIT_CYCLES_PER_FOV,
 	BS_UNIT_RAD_PER_VOXEL,
-	BS_UNIT_RAD_PER_M, /* this unit and the next need fov_mm */
+	BS_UNIT_RAD_PER_M, /* BS_UNIT_RAD_PER_M and BS_UNIT_CYCLES_PER_M need fov_mm */
 	BS_UNIT_CYCLES_PER_M
 };
 /* The GPUs that work on one scan, by CUDA's numbers; the first puts the images together. */
@@ -85,11 +85,13 @@ enum bs_gpu_memory { BS_GPU_MEMORY_AUTO, BS_GPU_MEMORY_COPY, BS_GPU_MEMORY_MAPPE
  */
 enum bs_gpu_route {
 	BS_GPU_ROUTE_AUTO,
-	BS_GPU_ROUTE_SM_90, /* no matrix products of warpgroups */
-	/* also no clusters, no early launches, at most 163 KiB shared memory of a block */
+	BS_GPU_ROUTE_SM_90, /* without matrix products of warpgroups */
+	/*
+	 * without the above, clusters, early launches and more than 163 KiB shared memory per block
+	 */
 	BS_GPU_ROUTE_SM_80,
-	BS_GPU_ROUTE_SM_86, /* also at most 99 KiB shared memory of a block */
-	BS_GPU_ROUTE_PLAIN  /* also no tensor cores */
+	BS_GPU_ROUTE_SM_86, /* without the above, and more than 99 KiB shared memory per block */
+	BS_GPU_ROUTE_PLAIN  /* without the above, and tensor cores */
 };
 /* auto: a scan that is faster on the first of several GPUs alone stays there. */
 enum bs_gpu_share { BS_GPU_SHARE_AUTO, BS_GPU_SHARE_ALWAYS };
@@ -196,7 +198,7 @@ struct bs_protocol {
 	 * readouts (BS_KEY_COUNT)
 	 */
 	uint32_t by_header;
-	/* with by_header: the key readouts_max as it was given; 0: not given */
+	/* the key readouts_max, which bounds readouts where by_header is 1; 0: not given */
 	uint32_t readouts_max;
 	/*
 	 * slices, contrasts, phases, sets, repetitions: the product of their numbers of frames may
@@ -279,7 +281,7 @@ struct bs_protocol {
 	struct bs_plan plan; /* the plan made of all members above (bs_plan_make) */
 };
 
-/* One sink of the node, which takes images. */
+/* One sink of the node: it writes or sends images. */
 struct bs_sink_spec {
 	char type[16]; /* "png", "cfl", "mrd", ...: drivers/sink/sink.h */
 	char dir[BS_PATH_MAX_];
@@ -312,7 +314,7 @@ enum bs_policy {
 
 /* Where a message is before its sender may forget it. */
 enum bs_log_mode {
-	BS_LOG_MODE_OFF,     /* in memory */
+	BS_LOG_MODE_OFF,     /* in the service's memory */
 	BS_LOG_MODE_RELAXED, /* written to the scan's log */
 	BS_LOG_MODE_DURABLE  /* in the scan's log, on the disk */
 };
@@ -475,7 +477,7 @@ static inline uint64_t bs_protocol_samples(const struct bs_protocol *p) /* sampl
 {
 	return (uint64_t)p->samples * p->readouts;
 }
-/* The number of pairs of slice and contrast; below, the index of one. */
+/* pairs: the number of pairs of slice and contrast. pair: the index of one of them. */
 static inline uint32_t bs_protocol_pairs(const struct bs_protocol *p)
 {
 	return p->slices * p->contrasts;
@@ -493,8 +495,8 @@ static inline uint32_t bs_protocol_lanes(const struct bs_protocol *p)
 					   (p->repetitions > 1 ? p->repetitions : 1);
 }
 /*
- * All frames that may be open at once; below, the first frame of a pair, and the slice and the
- * contrast of a frame.
+ * frames: how many frames may be open at once. frame: the first frame of a pair. frame_slice and
+ * frame_contrast: the slice and the contrast of a frame.
  */
 static inline uint32_t bs_protocol_frames(const struct bs_protocol *p)
 {

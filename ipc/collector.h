@@ -25,7 +25,7 @@ struct bs_collector {
 	const unsigned char *msg; /* the image message in hand, until release */
 	uint64_t hand;            /* number of the image in hand */
 	uint64_t has;             /* number of the last image that was kept */
-	/* where this is below has, the service must keep what follows this number */
+	/* number whose followers the service must keep, where it is below has */
 	uint64_t needs;
 	/*
 	 * the question is for what follows number after in this scan; session 0: for what follows

@@ -55,7 +55,7 @@ struct bs_endpoint {
 	int send_ms, recv_ms; /* timeouts that are set on the socket, ms */
 	enum bs_endpoint_role role;
 	size_t message_max;
-	char url[128]; /* as long as nanomsg allows */
+	char url[128]; /* the URL, of nanomsg's largest length */
 	/* socket is -1 where one of these is not NULL. */
 	struct bs_seal_link *link; /* a sealed client's connection */
 	struct bs_desk *desk;      /* a service's desk */

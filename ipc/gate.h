@@ -95,7 +95,7 @@ struct bs_gate_peer {
 		BS_GATE_DROPPING, /* the message is too long, and its bytes are discarded */
 		BS_GATE_WHOLE     /* the message was taken and is not released */
 	} stage;
-	bool gone;       /* it hung up while a message was taken; what else it sent is still read */
+	bool gone; /* the peer hung up while a message was taken; what else it sent is still read */
 	uint32_t events; /* epoll events that are waited for */
 	unsigned char header[9];
 	unsigned header_got;
@@ -115,8 +115,9 @@ struct bs_gate {
 	size_t message_max;
 	char path[108]; /* "": tcp */
 	struct bs_gate_peer *peer;
-	struct bs_gate_spec spec;      /* as given to open */
-	struct bs_gate_sealed *sealed; /* [places]: of each peer; NULL: there are no keys */
+	struct bs_gate_spec spec; /* the spec that open was given */
+	/* [places]: the seal of each peer; NULL: there are no keys */
+	struct bs_gate_sealed *sealed;
 	/* a hello has cost a product of the curve: the favored peer is read next */
 	bool said_hello;
 	/*

@@ -32,7 +32,7 @@ struct bs_flow_kept {
 
 struct bs_flows {
 	const struct bs_protocol *p;
-	struct bs_flow_kept *place; /* [places], bs_protocol_references of them */
+	struct bs_flow_kept *place; /* [places]; bs_protocol_references is their number */
 	uint32_t places;            /* 0: no velocities */
 	float venc;                 /* cm/s, the scan's */
 	bool closed;                /* no more lines of the scan come */

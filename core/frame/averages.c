@@ -18,9 +18,9 @@ struct row {
 };
 
 struct frame {
-	struct item *item; /* [items] */
-	struct row *row;   /* [rows] */
-	float *data;       /* [item][coil][samples] complex */
+	struct item *item; /* [items]: kept readouts */
+	struct row *row;   /* [rows]: the list of each row */
+	float *data;       /* [item][coil][samples] complex: data of kept readouts */
 	uint32_t free;     /* index of the first item of the list of free ones */
 	/* number of items in use; the last item is for the readout that completes a row */
 	uint32_t kept;
@@ -30,7 +30,7 @@ struct frame {
 struct bs_averages {
 	const struct bs_protocol *p;
 	struct frame *frame;
-	float *mean; /* [coil][samples] */
+	float *mean; /* [coil][samples] complex: the mean that was made last */
 	uint32_t rows, items, expected;
 };
 

@@ -48,9 +48,9 @@ struct bs_span {
 };
 /*
  * Finds the spans along ky and kz. lines [kz][ky]: not 0 where a line came; k = 0 is in the middle.
- * An axis whose sides differ by no more than the widest gap between its lines is whole. A span
- * includes lines beyond the outermost ones by less than the gap beside these: an accelerated scan
- * leaves them out as it does those between.
+ * An axis whose sides differ by no more than the widest gap between its lines counts as whole. A
+ * span also includes lines beyond the outermost ones, by less than the gap beside these: an
+ * accelerated scan leaves them out as it does those between.
  */
 void bs_center_spans(struct bs_span spans[2], const uint8_t *lines, const uint32_t size[2]);
 

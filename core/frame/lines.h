@@ -70,7 +70,7 @@ bool bs_lines_shutter(const struct bs_lines *l, const uint8_t *present, uint32_t
 /* What an image holds, for bs_lacks_words. */
 struct bs_held {
 	const struct bs_lines *lines; /* NULL: the image's readouts have a table */
-	const uint8_t *present;       /* [rows] */
+	const uint8_t *present;       /* [rows]: 1: this row has come */
 	uint32_t rows;
 	/* rows that the image holds, and rows that it should also hold */
 	uint32_t readouts, missing;

@@ -52,14 +52,14 @@ struct bs_open {
 	struct bs_mrd_idx idx; /* counters of its first line */
 	uint32_t have;         /* rows that have come */
 	uint32_t lacked;       /* missing lines, behind a remembered flag; else 0 */
-	/* of the rows that have come, those on the grid within the header's limits */
+	/* rows that have come, on the grid, within the header's limits */
 	uint32_t inside;
 	/* [rows]: BS_ROW_IN: this readout is in; BS_ROW_AGAIN: it came more than once; else 0 */
 	uint8_t *row;
 	bool again; /* a frame with these counters was whole before it */
 	bool own;   /* a line of its own ended the frame */
-	bool waits; /* it is over, and its image waits for another one (core/flow/flow.h) */
-	bool urged; /* it waited, and may not wait any more */
+	bool waits; /* the frame is over, and its image waits for another one (core/flow/flow.h) */
+	bool urged; /* the frame has waited, and may not wait any more */
 	/* began, touched: numbers of lines of the scan; ended: number among frames that are over */
 	uint64_t began, touched, ended;
 	struct { /* the last whole frame in this place; have 0: there was none */
@@ -69,7 +69,7 @@ struct bs_open {
 };
 
 struct bs_opens {
-	struct bs_open *at; /* [slice][contrast][lane] */
+	struct bs_open *at; /* [slice][contrast][lane]: the places of frames */
 	uint8_t *rows_of;
 	uint32_t pairs, lanes, rows;
 	const struct bs_protocol *p;
@@ -149,7 +149,7 @@ struct bs_echo {
 
 /* A scan begins. contrasts: how many lines that say contrast 0 may have. */
 void bs_echo_scan(struct bs_echo *e, const struct bs_scan_info *info, uint32_t contrasts);
-/* A line comes: decides how echoes are told apart. */
+/* A line comes: decides whether echoes are identified by their order or by the counter. */
 void bs_echo_decide(struct bs_echo *e, const struct bs_mrd_idx *idx);
 /* The line's contrast, of so many contrasts. */
 uint16_t bs_echo_next(const struct bs_echo *e, const struct bs_mrd_idx *idx, uint32_t contrasts);

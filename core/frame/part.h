@@ -40,12 +40,13 @@ struct frame {
 	const struct seat *seat; /* the engine that the frame began with */
 	struct bs_mrd_acq first, last;
 	int64_t last_ns;
-	/* calibration time of the slice, kept at its first contrast; not yet told */
+	/* ns that the slice's calibration took, not reported yet; kept in its first contrast */
 	int64_t calibration_ns;
 	bool preview_due;
 	bool passed; /* another process makes it, or it is made already: no image is made here */
 	bool absent; /* passed, and its readouts reach no engine */
-	bool imaged; /* it had an image in this scan, by the protocol's own engine */
+	/* the frame's slice and contrast had an image in this scan, by the protocol's own engine */
+	bool imaged;
 	struct window w;
 };
 
@@ -84,7 +85,7 @@ struct bs_recon {
 	bool embedded; /* calibration lines are lines of the image: other lines lie between them */
 	struct {
 		uint64_t count;
-		uint16_t channels, samples; /* of the last misfit */
+		uint16_t channels, samples; /* channels and samples of the last misfit */
 	} misfit; /* readouts marked BS_MRD_MISFIT (core/frame/encoding.h) */
 	struct bs_echo echo;
 	struct {

@@ -70,7 +70,7 @@ enum bs_plan_place {
 
 /* Why a protocol uses the first of several GPUs alone; in words: bs_plan_place_words. */
 enum bs_undivided {
-	BS_UNDIVIDED_NOT, /* it uses several, or there is only one */
+	BS_UNDIVIDED_NOT, /* it uses several GPUs, or there is only one */
 	BS_UNDIVIDED_NOTHING,
 	BS_UNDIVIDED_MAPS,
 	BS_UNDIVIDED_PATH,
@@ -96,7 +96,8 @@ enum bs_absent {
 	BS_ABSENT_NOT,
 	/* maps of the scan, or a field map, where another stage makes the images they need */
 	BS_ABSENT_STAGES,
-	BS_ABSENT_PATH /* these would be made without the path that comes with the readouts */
+	/* maps or fields would be made without the path that comes with the readouts */
+	BS_ABSENT_PATH
 };
 
 /* What a scan leaves to later ones. */
@@ -113,7 +114,10 @@ enum bs_plan_maps {
 struct bs_plan {
 	enum bs_encode encode;
 	enum bs_solve solve;
-	/* as the keys ask; with backend auto: a GPU where one answers, else the host */
+	/*
+	 * the place that the keys ask for; with backend auto: a GPU where one answers, else the
+	 * host
+	 */
 	enum bs_plan_place place;
 	enum bs_undivided undivided;
 	enum bs_host_only host_only;

@@ -20,11 +20,11 @@ BS_C_BEGIN
 struct bs_csr {
 	uint64_t rows, cols, entries;
 	bool is_complex;
-	uint64_t *start; /* [rows + 1] */
-	uint32_t *col;   /* [entries] */
-	float *value;    /* [entries] or [entries][2] */
+	uint64_t *start; /* [rows + 1]: first entry of each row */
+	uint32_t *col;   /* [entries]: column of each entry */
+	float *value;    /* [entries] real, or [entries][2] complex */
 	/* The transpose, in the same form, made by seal; values are not conjugated. */
-	uint64_t *t_start; /* [cols + 1] */
+	uint64_t *t_start; /* [cols + 1]: first entry of each column */
 	uint32_t *t_row;
 	float *t_value;
 };

@@ -30,7 +30,7 @@
 
 struct bs_canary {
 	_Atomic int32_t cpu;      /* processor that it is bound to; -1: none */
-	_Atomic int32_t priority; /* its SCHED_FIFO priority; 0: none was granted */
+	_Atomic int32_t priority; /* SCHED_FIFO priority of its thread; 0: none was granted */
 	_Atomic int64_t due_ns;   /* time of the next wake; 0: the canary does not run */
 	_Atomic uint64_t wakes, stalls;
 	struct bs_hist late; /* lateness of each wake */

@@ -29,7 +29,7 @@ void bs_delay_apply(struct bs_traj *t, const float axis[3], const float cross[3]
 struct bs_spokes {
 	uint32_t readouts, samples, coils;
 	const float *k; /* [readout][sample][2], any unit: the trajectory that should have been */
-	const float *data; /* [readout][coil][sample] complex */
+	const float *data; /* [readout][coil][sample] complex: the measured samples */
 	/*
 	 * Complex values from one readout to the next one, and from one coil to the next one; 0:
 	 * data is dense, as above.

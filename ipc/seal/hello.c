@@ -80,7 +80,7 @@ void bs_hello_say(struct bs_ik *n, const struct bs_seal_keys *k, const char *end
 {
 	start(n, k, endpoint, suite, k->peer[0].key);
 	hello[0] = (uint8_t)suite;
-	/* With a service's key of small order the hello is one that nobody answers. */
+	/* A service's key of small order gives a hello that nobody answers. */
 	(void)bs_ik_first(n, hello + 1, NULL, 0);
 }
 

@@ -19,7 +19,7 @@
 #define AGAIN_NS INT64_C(20000000) /* time until the next try after a connection broke */
 /* time until the next try after a hello that was refused */
 #define REFUSED_NS INT64_C(200000000)
-#define REFUSALS   3 /* refusals in a row that the caller is told of */
+#define REFUSALS   3 /* refusals in a row before the caller is told */
 /* time after which a hello without an answer is given up */
 #define HELLO_NS      INT64_C(2000000000)
 #define LENGTH        8u

@@ -16,7 +16,7 @@ enum bs_stage {
 	BS_STAGE_RECEIVE, /* received -> handed to recon: checks and the copy */
 	BS_STAGE_QUEUE,   /* handed -> taken up by recon */
 	BS_STAGE_ADD,     /* taken up -> accumulated (the engine's add) */
-	BS_STAGE_SLOT,    /* frame complete -> image slot at hand */
+	BS_STAGE_SLOT,    /* frame complete -> image slot free */
 	BS_STAGE_FINISH,  /* the engine's finish */
 	BS_STAGE_PASS,    /* image made -> taken up by emit */
 	BS_STAGE_HAND,    /* taken up -> handed to the first sink: attributes, checksum */

@@ -30,7 +30,7 @@ enum bs_thread { /* places in bs_shared.thread */
 struct bs_thread_record {
 	char name[16];
 	_Atomic int32_t tid;      /* 0: there is no such thread */
-	_Atomic int32_t priority; /* its SCHED_FIFO priority; 0: ordinary scheduling */
+	_Atomic int32_t priority; /* SCHED_FIFO priority of the thread; 0: ordinary scheduling */
 	_Atomic uint64_t minor_faults, major_faults; /* getrusage, RUSAGE_THREAD */
 	_Atomic uint64_t allocations;
 	_Atomic uint64_t preempted; /* involuntary context switches */
@@ -69,7 +69,7 @@ struct bs_gpu_record {
 	char name[64];
 	uint32_t number;
 	uint64_t total_bytes, free_bytes;
-	bool mps; /* its kernels run at the same time as other processes' kernels */
+	bool mps; /* kernels of this GPU run at the same time as other processes' kernels */
 };
 
 #endif

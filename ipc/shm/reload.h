@@ -49,7 +49,7 @@ struct bs_area {
 struct bs_arming {
 	uint64_t bytes; /* bytes of its memory plan */
 	char engine[32];
-	char place[96]; /* where it runs, in words */
+	char place[96]; /* where the protocol runs, in words */
 	struct bs_admission admission;
 };
 

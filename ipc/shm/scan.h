@@ -35,7 +35,7 @@ struct bs_scan_counts {
 };
 
 /*
- * A step of a scan: all that an ingest that replaces another needs to go on with the scan, and the
+ * A step of a scan: all that an ingest which replaces another needs to go on with the scan, and the
  * entry for recon's queue that belongs to the step. There are two copies. One is valid; the next
  * step is written into the other, which becomes the valid one by one store (step_at); then its
  * entry is pushed. An ingest that finds fewer entries in the queue than the valid step says pushes
@@ -187,7 +187,7 @@ struct bs_scan_record {
 	struct bs_scan_log log;
 	_Atomic uint64_t next_seq; /* the first sequence number that is not yet held */
 	_Atomic uint64_t acquisitions, waveforms, gaps, duplicates, rejected, late;
-	_Atomic uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS]; /* of the acquisitions */
+	_Atomic uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS]; /* the acquisitions by kind */
 	/* Written by recon. */
 	struct bs_made_step made[2];
 	_Atomic uint32_t made_at; /* index of the valid made step; its counts are copied below */

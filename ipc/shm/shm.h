@@ -57,7 +57,7 @@ struct bs_shared {
 	 */
 	struct bs_site site;
 	struct bs_area area;
-	_Atomic uint64_t generation; /* from 1 */
+	_Atomic uint64_t generation; /* number of the site in force, from 1 */
 	_Atomic uint32_t turn;
 	int64_t loaded_s; /* when the site was loaded, s since 1970, UTC */
 	struct bs_reload reload;
@@ -73,8 +73,9 @@ struct bs_shared {
 	struct bs_scan_record scan[2];
 	struct bs_unused unused;        /* recon */
 	struct bs_reopened reopened[2]; /* ingest */
-	_Atomic uint32_t reopening;     /* ingest: place in reopened of the scan that is at hand */
-	struct bs_noise_kept noise;     /* ingest: noise of the last scans */
+	/* ingest: place in reopened of the scan that is being reopened */
+	_Atomic uint32_t reopening;
+	struct bs_noise_kept noise; /* ingest: noise of the last scans */
 	struct bs_scan_end ended[2];
 	_Atomic uint64_t past_scans; /* ingest */
 	struct bs_scan_past past[BS_SCANS_PAST];
@@ -124,7 +125,7 @@ struct bs_shm {
 	struct bs_pool *acq_pool, *image_pool;
 	struct bs_acq_meta *acq_meta;
 	struct bs_image_meta *image_meta;
-	struct bs_hist *hist; /* [protocol][stage] */
+	struct bs_hist *hist; /* [protocol][stage]: histograms of times */
 	/* recon: what scans leave to later ones; NULL: no protocol takes any */
 	struct bs_study *study;
 	unsigned char *tables; /* the site's area, tables_bytes long */

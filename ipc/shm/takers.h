@@ -28,8 +28,9 @@ struct bs_taker_record {
 	_Atomic uint64_t behind; /* images that the taker will be given from the store */
 	_Atomic uint64_t had;    /* emit, with its lock held, as all members below */
 	_Atomic uint64_t safe; /* the archive: up to this number no image lies in its connection; */
-	_Atomic uint64_t unsafe; /* this many images beyond safe may lie there; */
-	/* this many of those nobody has any more: they count as lost until they are safe */
+	/* the archive: number of images beyond safe that may lie in its connection */
+	_Atomic uint64_t unsafe;
+	/* the archive: number of these that nobody has any more: lost, until they are safe */
 	_Atomic uint64_t gone;
 	_Atomic uint64_t hand_at; /* the entry in hand */
 	_Atomic uint64_t hand;    /* slot of the entry in hand, plus 1; 0: none */
@@ -66,8 +67,9 @@ struct bs_images_record {
 	_Atomic uint32_t begun; /* base and the takers' cursors are set */
 	/* entries that takers may have: emit's first thread is beyond them */
 	_Atomic uint64_t ready;
-	_Atomic uint64_t closed;      /* entries that count in their scan's outcome */
-	_Atomic uint64_t last, bytes; /* of the store: number of the newest image; bytes on disk */
+	_Atomic uint64_t closed; /* entries that count in their scan's outcome */
+	/* last: number of the newest image in the store; bytes: its size on disk */
+	_Atomic uint64_t last, bytes;
 	/*
 	 * What the store had when the service started, of the newest image's scan and of the scan
 	 * before.

@@ -31,7 +31,7 @@ enum bs_phase { BS_PHASE_DOWN, BS_PHASE_ARMING, BS_PHASE_READY, BS_PHASE_STOPPED
 enum bs_busy {
 	BS_BUSY_NOT,
 	BS_BUSY_COMPUTES,
-	BS_BUSY_WAITS /* it waits, and may sleep, until a device is done */
+	BS_BUSY_WAITS /* inside a call that waits, and may sleep, until a device is done */
 };
 
 struct bs_worker_state {

@@ -132,7 +132,8 @@ void bs_about_add(struct bs_scan_info *info, const char *section, const char *el
 	value[n] = '\0';
 	(void)snprintf(name, sizeof(name), "<name>mrd_%s</name>", element);
 	last = strstr(info->about, name);
-	if (last != NULL) { /* one more value of that element, if it is the last one in the text */
+	/* the text has the element already: the value is added if that is the last element */
+	if (last != NULL) {
 		if (strstr(last, END) != info->about + before - strlen(END))
 			return;
 		t.len -= strlen(END);

@@ -38,7 +38,7 @@ struct bs_wire_outcome {
 	struct bs_kinds kinds; /* the acquisitions by kind */
 };
 
-/* Where a message is that an ACK's durable number counts. */
+/* What an ACK's durable number promises of the messages up to it. */
 enum bs_wire_log {
 	BS_WIRE_LOG_OFF,     /* no log of the scan is kept: durable equals held */
 	BS_WIRE_LOG_RELAXED, /* written to the scan's log; a loss of power may take it */

@@ -41,7 +41,7 @@ BS_C_BEGIN
 struct bs_ellipsoid {
 	double intensity;
 	double center[3], axis[3]; /* semi-axes; phantom units */
-	double cosine, sine;       /* of the angle of rotation about z */
+	double cosine, sine;       /* cosine and sine of the rotation about z */
 	bool soft; /* intensity exp(-pi r^2), with r = 1 at the surface, in place of 1 within it */
 };
 
