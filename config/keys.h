@@ -52,7 +52,7 @@ struct bs_key {
 	const char *unit;
 	const char *fallback;
 	double min, max;          /* range of a number, both ends included */
-	const char *const *words; /* NULL-ended */
+	const char *const *words; /* words that the key may have, NULL-ended; or NULL */
 	const char *help;
 	size_t offset, size; /* of the field that it fills */
 };

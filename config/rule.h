@@ -8,7 +8,7 @@
 #include "config/value.h"
 
 bool bs_rule_given(const struct bs_scope *s, const char *path);
-/* None of these keys (the list ends with NULL) is faulty. */
+/* The keys in the list, which ends with NULL, are all free of faults. */
 bool bs_rule_sound(const struct bs_scope *s, ...);
 /*
  * Adds a fault at the line of path; where that key is not given, at the line of near, the key that

@@ -21,7 +21,7 @@
 struct bs_scope {
 	enum bs_key_scope scope;
 	void *base;               /* the struct that the rows' offsets count from */
-	char label[32];           /* "protocols.[2]"; "" for the site */
+	char label[32];           /* name of the scope, "protocols.[2]"; "" for the site */
 	unsigned line;            /* line of the group in the file */
 	unsigned at[BS_KEYS_MAX]; /* line of each key; 0: it is not given */
 	bool bad[BS_KEYS_MAX]; /* the key is faulty or missing: rules about it would only confuse */
@@ -29,7 +29,7 @@ struct bs_scope {
 
 struct bs_reading {
 	struct bs_faults *faults;
-	struct bs_text *text;      /* NULL while defaults are read */
+	struct bs_text *text;      /* text of the site file; NULL while defaults are read */
 	char folder[BS_PATH_MAX_]; /* folder of the site file, absolute */
 };
 

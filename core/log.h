@@ -17,7 +17,7 @@
 BS_C_BEGIN
 
 enum bs_log_level { BS_LOG_ERROR, BS_LOG_WARN, BS_LOG_INFO, BS_LOG_DEBUG };
-extern const char *const bs_log_levels[]; /* "error" ...; then NULL */
+extern const char *const bs_log_levels[]; /* names of the levels: "error" ...; then NULL */
 
 /* json: lines are JSON, else words. Call it before other threads run. */
 void bs_log_format(bool json);

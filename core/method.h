@@ -49,14 +49,15 @@ struct bs_method_traits {
 };
 
 extern const struct bs_method_traits bs_methods[BS_METHODS];
-extern const char *const bs_method_names[BS_METHODS + 1]; /* "gridding" ...; then NULL */
+/* names of the methods: "gridding" ...; then NULL */
+extern const char *const bs_method_names[BS_METHODS + 1];
 
 /* Returns "?" where there is no such method. */
 const char *bs_method_name(enum bs_method m);
 
-/* The simplest method for samples on the grid, or anywhere. */
+/* The simplest method: for samples on the grid, or for samples anywhere. */
 enum bs_method bs_method_direct(bool on_grid);
-/* Least squares of each coil by itself, for samples anywhere. */
+/* The method of least squares of each coil by itself, for samples anywhere. */
 enum bs_method bs_method_least_squares(void);
 /* The method that solves with maps for the lines that method m adds; m's trait parallel is set. */
 enum bs_method bs_method_sense(enum bs_method m);

@@ -20,9 +20,11 @@
 #define BS_MRD_LAST_IN_SLICE        BS_MRD_FLAG(8)
 #define BS_MRD_LAST_IN_REPETITION   BS_MRD_FLAG(14)
 #define BS_MRD_IS_NOISE             BS_MRD_FLAG(19)
-#define BS_MRD_IS_CALIBRATION       BS_MRD_FLAG(20) /* calibration alone, no line of the image */
-#define BS_MRD_IS_CALIBRATION_TOO   BS_MRD_FLAG(21) /* a line of the image, and calibration */
-#define BS_MRD_IS_REVERSE           BS_MRD_FLAG(22) /* sampled from +k to -k */
+/* the readout is for calibration alone, no line of the image */
+#define BS_MRD_IS_CALIBRATION BS_MRD_FLAG(20)
+/* the readout is a line of the image, and for calibration */
+#define BS_MRD_IS_CALIBRATION_TOO   BS_MRD_FLAG(21)
+#define BS_MRD_IS_REVERSE           BS_MRD_FLAG(22) /* the readout was sampled from +k to -k */
 #define BS_MRD_IS_NAVIGATION        BS_MRD_FLAG(23)
 #define BS_MRD_IS_PHASE_CORRECTION  BS_MRD_FLAG(24)
 #define BS_MRD_LAST_IN_MEASUREMENT  BS_MRD_FLAG(25)

@@ -61,7 +61,7 @@ enum bs_traj_type {
 	BS_TRAJ_RANDOM,
 	BS_TRAJ_CONES,
 	BS_TRAJ_TPI,
-	BS_TRAJ_STREAM /* no table: each readout brings its own path */
+	BS_TRAJ_STREAM /* there is no table: each readout brings its own path */
 };
 enum bs_traj_unit {
 	BS_UNIT_CYCLES_PER_VOXEL,
@@ -160,10 +160,11 @@ enum bs_field_from { BS_FIELD_FILE, BS_FIELD_STUDY, BS_FIELD_ECHOES };
 
 /* Correction of off resonance: exp(-i2pi f t) at each voxel, t from a readout's first sample. */
 struct bs_field_spec {
-	char map_file[BS_PATH_MAX_]; /* .cfl [x][y][z], slices in dimension 13, Hz; "": none */
-	double dwell_us;             /* us between two samples */
-	double start_ms;             /* time of the first sample */
-	double error; /* error of the time segments, at most (gpu/solve/segments.h) */
+	/* field map, Hz, .cfl [x][y][z], slices in dimension 13; "": none */
+	char map_file[BS_PATH_MAX_];
+	double dwell_us; /* us between two samples */
+	double start_ms; /* time of the first sample */
+	double error;    /* error of the time segments, at most (gpu/solve/segments.h) */
 	enum bs_field_from from;
 	double range_hz; /* from study: the largest |f| that arm prepares for */
 };
@@ -172,11 +173,11 @@ struct bs_protocol {
 	char name[BS_NAME_MAX];
 	enum bs_method method;
 	enum bs_backend backend;
-	enum bs_gpu_memory gpu_memory; /* the site's */
-	enum bs_gpu_route gpu_route;   /* the site's */
-	struct bs_devices gpu_devices; /* the site's */
-	enum bs_gpu_share gpu_share;   /* the site's */
-	uint32_t dims;                 /* 2 or 3 */
+	enum bs_gpu_memory gpu_memory; /* copy of the site's gpu_memory */
+	enum bs_gpu_route gpu_route;   /* copy of the site's gpu_route */
+	struct bs_devices gpu_devices; /* copy of the site's gpu_devices */
+	enum bs_gpu_share gpu_share;   /* copy of the site's gpu_share */
+	uint32_t dims;                 /* number of dimensions, 2 or 3 */
 	uint32_t matrix[3];            /* voxels x, y, z that are reconstructed */
 	/* cartesian: size of the k-space matrix, readout oversampling included */
 	uint32_t encoded[3];
@@ -220,7 +221,7 @@ struct bs_protocol {
 	/* largest relative error anywhere, 1e-1 .. 1e-6; 0: width and oversampling are given */
 	double accuracy;
 	double width;        /* window width, cells of the oversampled grid */
-	double oversampling; /* 1.25 .. 2 */
+	double oversampling; /* oversampled grid over matrix, 1.25 .. 2 */
 	enum bs_window window;
 	enum bs_density density;
 	char density_file[BS_PATH_MAX_];
@@ -254,11 +255,11 @@ struct bs_protocol {
 	enum bs_sum fhd, q;
 	enum bs_basis basis;
 	enum bs_precond precond;
-	char w_file[BS_PATH_MAX_]; /* Matrix Market; "": identity */
+	char w_file[BS_PATH_MAX_]; /* file of W, Matrix Market; "": W is the identity */
 
 	/* Method cartesian. */
 	enum bs_parallel parallel;
-	uint32_t grappa_kernel[3]; /* samples along x; lines of the window along y and z */
+	uint32_t grappa_kernel[3]; /* GRAPPA's window: samples along x, lines along y and z */
 	uint32_t grappa_sources;   /* measured lines that a missing line is made of, at most */
 	/* regularization of the weights, relative; 0: derived from the noise */
 	double grappa_lambda;
@@ -283,7 +284,7 @@ struct bs_protocol {
 
 /* One sink of the node: it writes or sends images. */
 struct bs_sink_spec {
-	char type[16]; /* "png", "cfl", "mrd", ...: drivers/sink/sink.h */
+	char type[16]; /* type of the sink: "png", "cfl", "mrd", ... (drivers/sink/sink.h) */
 	char dir[BS_PATH_MAX_];
 	char store[BS_PATH_MAX_]; /* DICOM node "AET@host:port"; "": images are sent nowhere */
 };
@@ -292,7 +293,8 @@ enum bs_wait { BS_WAIT_BLOCK, BS_WAIT_POLL };
 
 /* What the node does to be on time: group realtime of a site file. */
 struct bs_realtime {
-	char ingest_cpus[64], recon_cpus[64], emit_cpus[64]; /* core/thread/cpus.h; "": any */
+	/* processors that each may use (core/thread/cpus.h); "": any */
+	char ingest_cpus[64], recon_cpus[64], emit_cpus[64];
 	/* SCHED_FIFO priority of recon; emit has 1 more, ingest 2, the supervisor 3; 0: none */
 	uint32_t priority;
 	enum bs_wait wait;       /* how recon waits for readouts */
@@ -300,7 +302,7 @@ struct bs_realtime {
 	uint32_t timer_slack_us; /* us, timer slack of threads without a priority */
 	bool lock_memory;
 	bool gpu_priority; /* CUDA streams get the highest priority */
-	bool canary;       /* core/thread/canary.h */
+	bool canary;       /* canaries run (core/thread/canary.h) */
 };
 
 /* What is done with an image that its taker cannot have now. */
@@ -321,7 +323,7 @@ enum bs_log_mode {
 
 /* The logs of scans: group log of a site file. */
 struct bs_log_spec {
-	char dir[BS_PATH_MAX_]; /* "": none are kept */
+	char dir[BS_PATH_MAX_]; /* folder of the logs; "": none are kept */
 	double keep_hours;      /* hours that a log is kept after its last write; 0: no limit */
 	uint64_t keep_mib;      /* size of all logs together, at most; 0: no limit */
 	double resume_s;        /* seconds that a scan left open waits for its sender */
@@ -344,7 +346,7 @@ struct bs_mrd_config {
 	char protocol[BS_NAME_MAX];
 };
 struct bs_mrd_site {
-	char listen[BS_PATH_MAX_]; /* tcp://A.B.C.D:PORT */
+	char listen[BS_PATH_MAX_]; /* where the bridge listens, tcp://A.B.C.D:PORT */
 	char allow[BS_PATH_MAX_];  /* addresses beyond loopback, "192.168.2.1, 10.1.0.0/16" */
 	enum bs_pixels pixels;     /* pixel type of the images that go back */
 	uint32_t sessions;         /* scans at the same time, at most */
@@ -356,24 +358,24 @@ struct bs_mrd_site {
 
 /* The page in a browser: group web of a site file. */
 struct bs_web_spec {
-	char listen[64]; /* 127.a.b.c:PORT; "": there is no page */
+	char listen[64]; /* where the page is, 127.a.b.c:PORT; "": there is no page */
 	char token_file[BS_PATH_MAX_];
 	char key[BS_PATH_MAX_]; /* file of the page's secret key; "": keys.own */
 };
 
 /* What a peer with a key may do, as bits: group keys of a site file. */
 enum bs_role {
-	BS_ROLE_SCANNER = 1, /* send k-space */
-	BS_ROLE_ARCHIVE = 2, /* ask for images */
-	BS_ROLE_VIEWER = 4,  /* ask for images, as an archive may */
-	BS_ROLE_STATUS = 8   /* ask for the status */
+	BS_ROLE_SCANNER = 1, /* it may send k-space */
+	BS_ROLE_ARCHIVE = 2, /* it may ask for images */
+	BS_ROLE_VIEWER = 4,  /* it may ask for images, as an archive may */
+	BS_ROLE_STATUS = 8   /* it may ask for the status */
 };
 
 #define BS_KEYED_MAX 32u
 struct bs_peer_spec {
-	char name[BS_NAME_MAX]; /* letters, digits, '.', '_', '-' */
+	char name[BS_NAME_MAX]; /* name of the peer: letters, digits, '.', '_', '-' */
 	char key[48];           /* the peer's public key, base64 (ipc/seal/keys.h) */
-	uint32_t roles;         /* enum bs_role */
+	uint32_t roles;         /* bits of enum bs_role */
 };
 
 /*
@@ -400,8 +402,8 @@ struct bs_keys_spec {
 struct bs_site {
 	char file[BS_PATH_MAX_]; /* the site file that was read */
 	char name[BS_NAME_MAX];
-	char board[32];               /* "host", "workstation", "jetson" */
-	char run_dir[BS_PATH_MAX_];   /* sockets, pid file */
+	char board[32];               /* the kind of machine: "host", "workstation", "jetson" */
+	char run_dir[BS_PATH_MAX_];   /* folder of sockets and pid file */
 	char cache_dir[BS_PATH_MAX_]; /* what arm computes and keeps */
 	char kspace_url[BS_PATH_MAX_], archive_url[BS_PATH_MAX_], viewers_url[BS_PATH_MAX_],
 		images_url[BS_PATH_MAX_],
@@ -416,7 +418,7 @@ struct bs_site {
 	double drain_s; /* seconds after SIGTERM for the scan in flight, and again for its images */
 	double stall_ms; /* a worker that makes no progress for this long is replaced */
 	int log_level;
-	char log_format[8];   /* "text", "json" */
+	char log_format[8];   /* form of the service's log: "text", "json" */
 	uint32_t study_scans; /* scans kept for later ones (core/study/study.h) */
 	struct bs_overload overload;
 	enum bs_gpu_memory gpu_memory; /* how readouts reach the GPU */

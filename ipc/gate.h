@@ -86,7 +86,7 @@ struct bs_gate_sealed {
 
 struct bs_gate_peer {
 	int fd;
-	uint64_t id; /* 0: the place is free */
+	uint64_t id; /* number of the peer; 0: the place is free */
 	enum {
 		BS_GATE_SHAKING,
 		BS_GATE_HELLO,    /* with keys: its hello is awaited */
@@ -100,7 +100,7 @@ struct bs_gate_peer {
 	unsigned char header[9];
 	unsigned header_got;
 	uint64_t len, got;
-	int buffer; /* -1: the message is in head */
+	int buffer; /* index of the message's buffer; -1: the message is in head */
 	_Alignas(8) unsigned char head[BS_GATE_HEAD + BS_SEAL_TAG];
 	unsigned char out[BS_GATE_OUT]; /* what the peer did not take yet, */
 	unsigned char *out_long;        /* or here, if that is longer */
@@ -113,7 +113,7 @@ struct bs_gate {
 	bool paused;       /* the system refused a connection: no more until the next take */
 	unsigned header;   /* bytes before a message: 8 over tcp, 9 over ipc */
 	size_t message_max;
-	char path[108]; /* "": tcp */
+	char path[108]; /* path of the socket's file; "": tcp */
 	struct bs_gate_peer *peer;
 	struct bs_gate_spec spec; /* the spec that open was given */
 	/* [places]: the seal of each peer; NULL: there are no keys */
@@ -127,12 +127,13 @@ struct bs_gate {
 	uint32_t *vacant; /* places that are free */
 	uint32_t places, vacancies;
 	unsigned char *buffer[BS_GATE_BUFFERS], *scratch;
-	uint64_t buffer_of[BS_GATE_BUFFERS]; /* a peer's id, BS_GATE_KEPT, or 0 */
-	uint64_t favored;                    /* a peer's id, or 0 */
-	unsigned streak;                     /* consecutive messages of the favored peer */
-	size_t rests;                        /* bytes kept of messages on their way */
-	uint32_t turn;                       /* the place that was last sent to */
-	uint64_t clock; /* counts activity, so that keys tell who was idle longer */
+	/* owner of each buffer: a peer's id, BS_GATE_KEPT, or 0 */
+	uint64_t buffer_of[BS_GATE_BUFFERS];
+	uint64_t favored; /* id of the favored peer, or 0 */
+	unsigned streak;  /* consecutive messages of the favored peer */
+	size_t rests;     /* bytes kept of messages on their way */
+	uint32_t turn;    /* the place that was last sent to */
+	uint64_t clock;   /* counts activity, so that keys tell who was idle longer */
 	struct epoll_event event[BS_GATE_EVENTS];
 	int events, event_at;
 	/* Counts since open. */
@@ -143,8 +144,8 @@ struct bs_gate {
 };
 
 struct bs_gate_message {
-	uint64_t peer;            /* never 0 */
-	const unsigned char *msg; /* aligned to 8 */
+	uint64_t peer;            /* id of the sender, never 0 */
+	const unsigned char *msg; /* the message, aligned to 8 bytes */
 	uint64_t len;
 	bool whole; /* false: it was too long, and msg has its first BS_GATE_HEAD bytes */
 };

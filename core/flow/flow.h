@@ -33,8 +33,8 @@ struct bs_flow_kept {
 struct bs_flows {
 	const struct bs_protocol *p;
 	struct bs_flow_kept *place; /* [places]; bs_protocol_references is their number */
-	uint32_t places;            /* 0: no velocities */
-	float venc;                 /* cm/s, the scan's */
+	uint32_t places;            /* number of places; 0: the protocol makes no velocities */
+	float venc;                 /* VENC of the scan, cm/s */
 	bool closed;                /* no more lines of the scan come */
 };
 

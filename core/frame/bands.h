@@ -48,7 +48,7 @@ struct bs_bands {
 	 * and before the scan was closed (open).
 	 */
 	struct bs_bands_unsaid {
-		uint64_t from, to; /* 0: none */
+		uint64_t from, to; /* first and last number; 0: there is none */
 	} early, open;
 };
 

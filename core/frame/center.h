@@ -38,7 +38,7 @@ void bs_center_of(struct bs_center *c, const uint32_t size[2], const struct bs_s
  */
 void bs_center_place(int64_t line[2], struct bs_center *c, const uint32_t size[2],
 		     const struct bs_scan_info *info, const struct bs_mrd_acq *head);
-/* Sum of |d|^2 over a readout, by which the strongest line is found. */
+/* The sum of |d|^2 over a readout, which tells the strongest line. */
 float bs_center_energy(const float *data, size_t stride, uint32_t channels, uint32_t samples);
 
 /* The lines that came along an axis. */

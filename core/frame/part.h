@@ -16,8 +16,8 @@ struct seat;
 
 /* A sliding window: which groups of readouts it has, by their number in the table. */
 struct window {
-	uint8_t *held;   /* [group]: 1 = its share belongs to the next image */
-	uint32_t *count; /* [group]: readouts in its share */
+	uint8_t *held;   /* [group]: 1: the group's share belongs to the next image */
+	uint32_t *count; /* [group]: readouts in the group's share */
 	uint32_t group;  /* the newest group */
 	/* groups that have gone by since the scan began, at most a window's number of them */
 	uint32_t passed;
@@ -51,9 +51,9 @@ struct frame {
 };
 
 struct seat {
-	const struct bs_engine *engine; /* NULL: none */
+	const struct bs_engine *engine; /* NULL: there is no such engine */
 	void *self;
-	const char *name; /* "gridding/host" */
+	const char *name; /* name of the engine: "gridding/host" */
 };
 
 struct bs_recon {
@@ -95,7 +95,7 @@ struct bs_recon {
 	bool several;                 /* calibration lines have come of averages that are summed */
 	uint64_t images, previews;    /* numbers of the last image and the last preview */
 	uint64_t passed;              /* images up to this number were handed on before */
-	const struct bs_share *share; /* NULL: all are made here */
+	const struct bs_share *share; /* which images this process makes; NULL: all */
 	uint64_t begun;               /* frames that have begun */
 	bool alone;                   /* a frame leaves the engine nothing for later ones */
 	uint16_t series;

@@ -71,7 +71,7 @@ void bs_estimate_make(struct bs_estimate *e, struct bs_timing *t, uint32_t n, do
 
 /* The machine was too busy to measure on, under some condition. */
 bool bs_admission_busy(const struct bs_admission *a);
-/* The cost under its worst condition. */
+/* The estimate of a cost under its worst condition, ns. */
 int64_t bs_admission_cost(const struct bs_admission *a, enum bs_cost c);
 /*
  * An image's worst latency. least: with the least that making an image may cost, in place of the

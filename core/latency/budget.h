@@ -41,7 +41,7 @@ enum bs_rung { BS_RUNG_FULL, BS_RUNG_FEWER, BS_RUNG_GRIDDING, BS_RUNG_LATE, BS_R
 
 enum bs_budget_result {
 	BS_RESULT_MET,
-	BS_RESULT_TIGHT, /* met, but the solver was stopped by its deadline */
+	BS_RESULT_TIGHT, /* in time, but the solver was stopped by its deadline */
 	BS_RESULT_MISSED,
 	BS_RESULTS
 };

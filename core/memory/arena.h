@@ -31,8 +31,8 @@ struct bs_arena {
 #define BS_NEED_MAX 96u
 struct bs_need {
 	struct {
-		const char *what; /* static words: "grid", "samples", ... */
-		uint64_t count;   /* slots */
+		const char *what; /* name of the part, static words: "grid", "samples", ... */
+		uint64_t count;   /* number of slots */
 		uint64_t bytes;   /* bytes of one slot, already rounded up to BS_ALIGN */
 	} part[BS_NEED_MAX];
 	uint32_t parts;

@@ -40,8 +40,8 @@ struct bs_pools {
 	 * in a connection.
 	 */
 	uint64_t image_slots, image_bytes;
-	uint64_t study_bytes; /* core/study/study.h */
-	uint64_t log_bytes;   /* messages on their way to the scan's log */
+	uint64_t study_bytes; /* bytes of the store of core/study/study.h */
+	uint64_t log_bytes;   /* bytes for messages on their way to the scan's log */
 	uint64_t total_bytes; /* sum of all pools */
 };
 

@@ -107,7 +107,7 @@ enum bs_kept_kind { BS_KEPT_MAPS, BS_KEPT_FIELD, BS_KEPT_KINDS };
 enum bs_plan_maps {
 	BS_PLAN_MAPS_NONE,
 	BS_PLAN_MAPS_FILE,
-	BS_PLAN_MAPS_SCAN, /* made from the scan (gpu/calibrate/maps.h) */
+	BS_PLAN_MAPS_SCAN, /* maps made from the scan (gpu/calibrate/maps.h) */
 	BS_PLAN_MAPS_STUDY /* maps of an earlier scan */
 };
 
@@ -127,7 +127,7 @@ struct bs_plan {
 	uint32_t stages;   /* bits 1u << enum bs_plan_stage */
 	enum bs_plan_maps maps;
 	enum bs_weighing weighs;
-	enum bs_method preview, counting; /* core/method.h */
+	enum bs_method preview, counting; /* methods of previews and of counting (core/method.h) */
 	bool joint;   /* solves for all coils at once, with maps; else coil by coil */
 	bool on_grid; /* samples are lines of the grid `encoded`, identified by their counters */
 	bool streams; /* each readout says where its samples lie, which is not known before */
@@ -136,7 +136,7 @@ struct bs_plan {
 	bool windows, previews;    /* has sliding windows; has previews (core/method.h) */
 	bool off_resonance;        /* images are corrected by a field map */
 	bool takes[BS_KEPT_KINDS]; /* works with what an earlier scan has left */
-	bool accelerated;          /* images of fewer lines than `encoded` has are whole */
+	bool accelerated;          /* an image made of fewer lines than `encoded` has is whole */
 	bool corrects;             /* readouts pass gpu/engine/phases.h */
 	bool prepares;    /* readouts then pass gpu/engine/front.h, before an engine sees them */
 	bool calibrates;  /* makes maps or weights from calibration lines */

@@ -48,8 +48,9 @@ struct bs_pcg_system {
 
 struct bs_pcg_stop {
 	uint32_t iterations;
-	double tolerance;    /* 0: only iterations and deadline stop it */
-	int64_t deadline_ns; /* bs_now_ns's clock; INT64_MAX: none */
+	double tolerance; /* 0: only iterations and deadline stop it */
+	/* end of the time for the solve, by bs_now_ns's clock; INT64_MAX: none */
+	int64_t deadline_ns;
 };
 
 struct bs_pcg_result {

@@ -19,7 +19,7 @@
 #include "core/mrd.h"
 
 enum bs_matched {
-	BS_MATCHED_OWN, /* there is no earlier scan */
+	BS_MATCHED_OWN, /* no matching: there is no earlier scan */
 	BS_MATCHED_NAME,
 	BS_MATCHED_NUMBER, /* by number, because some labels do not identify a channel */
 	BS_MATCHED_NONE    /* not matched: the names are others */

@@ -39,9 +39,9 @@ struct bs_kept {
 	char study[sizeof(((struct bs_scan_info *)0)->study)];
 	uint32_t matrix[3], slices;
 	float fov_mm[3];
-	uint32_t coils;          /* maps: their coils */
+	uint32_t coils;          /* maps: number of coils */
 	struct bs_labels labels; /* maps: labels of these coils */
-	uint32_t images;         /* maps: sets of them (bs_protocol_map_images) */
+	uint32_t images;         /* maps: number of sets (bs_protocol_map_images) */
 	float most_hz;           /* field map: the largest |f| */
 	/* maps: hash of the noise that their coils were whitened by; 0: not whitened */
 	uint64_t whitened;

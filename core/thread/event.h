@@ -37,7 +37,7 @@ enum bs_event_number {
 };
 
 struct bs_event {
-	int64_t time_ns; /* bs_now_ns */
+	int64_t time_ns; /* time of the event, by bs_now_ns */
 	uint32_t number; /* enum bs_event_number */
 	int32_t code;    /* enum bs_err, or 0 */
 	uint64_t arg[3];

@@ -24,7 +24,7 @@ struct bs_difference {
 };
 
 struct bs_comparison {
-	uint64_t values; /* values that count */
+	uint64_t values; /* number of values that the mask leaves */
 	/*
 	 * values that count and are not finite in out or ref; where there are any, nothing below is
 	 * filled

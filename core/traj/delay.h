@@ -39,7 +39,7 @@ struct bs_spokes {
 };
 
 struct bs_delays {
-	double axis[2], cross; /* S: xx, yy, xy */
+	double axis[2], cross; /* the estimated S: xx, yy, xy */
 	uint32_t pairs;        /* number of crossings that S was estimated from */
 	double before,
 		/*

@@ -20,7 +20,7 @@
 struct bs_seal_peer {
 	char name[BS_NAME_MAX];
 	uint8_t key[BS_IK_KEY];
-	uint32_t roles; /* enum bs_role */
+	uint32_t roles; /* bits of enum bs_role */
 	uint32_t here;  /* connections of the peer at the gate that has these keys */
 };
 

@@ -35,7 +35,7 @@ struct bs_log_record {
 	uint32_t endless;      /* 1: there was no room for the scan's end */
 	uint32_t early;        /* 1: the scan's end came before its images were made */
 	uint64_t owed;         /* unprotected stays 1 until this many entries are done */
-	uint64_t given_before; /* given_up when the scan began */
+	uint64_t given_before; /* value of given_up when the scan began */
 	uint64_t told;         /* number of the last scan that was reported as durable */
 	/* [number % BS_LOG_SEEN]: number + 1 once that message was put */
 	uint64_t seen[BS_LOG_SEEN];
@@ -63,9 +63,10 @@ struct bs_log_record {
 	_Atomic uint64_t first, first_before, open_at;
 	char fault[BS_EVENT_TEXT]; /* written before failed is set */
 	char name[64];             /* name of the log's first file; "": there is none */
-	_Alignas(16) unsigned char writer[BS_LOG_WRITER_BYTES]; /* struct bs_log_writer */
-	struct bs_hist commit;                                  /* duration of each commit */
-	struct bs_hist lag; /* time of each message from being put to being durable */
+	/* the state of struct bs_log_writer */
+	_Alignas(16) unsigned char writer[BS_LOG_WRITER_BYTES];
+	struct bs_hist commit; /* duration of each commit */
+	struct bs_hist lag;    /* time of each message from being put to being durable */
 };
 
 #endif

@@ -19,7 +19,7 @@
  */
 #define BS_THREAD_NS INT64_C(100000000)
 
-enum bs_thread { /* places in bs_shared.thread */
+enum bs_thread { /* places of threads in bs_shared.thread */
 		 BS_THREAD_INGEST,
 		 BS_THREAD_LOG, /* ingest's thread that writes the logs of scans */
 		 BS_THREAD_EMIT,
@@ -31,7 +31,7 @@ struct bs_thread_record {
 	char name[16];
 	_Atomic int32_t tid;      /* 0: there is no such thread */
 	_Atomic int32_t priority; /* SCHED_FIFO priority of the thread; 0: ordinary scheduling */
-	_Atomic uint64_t minor_faults, major_faults; /* getrusage, RUSAGE_THREAD */
+	_Atomic uint64_t minor_faults, major_faults; /* page faults, by getrusage's RUSAGE_THREAD */
 	_Atomic uint64_t allocations;
 	_Atomic uint64_t preempted; /* involuntary context switches */
 	/* number of times that the thread wrote this record; at_ns: the last time */

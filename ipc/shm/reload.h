@@ -18,13 +18,15 @@
 #include "core/thread/event.h"
 
 enum bs_reload_step {
-	BS_RELOAD_NONE,   /* the supervisor: nothing is under way */
-	BS_RELOAD_CHECK,  /* the supervisor: a process of its own checks the file */
-	BS_RELOAD_WAIT,   /* ingest: the scan in flight ends first */
-	BS_RELOAD_ARM,    /* recon: no scan is open, headers wait; what is new is armed */
-	BS_RELOAD_FAILED, /* the supervisor: it cannot be armed, for the reason in text */
-	BS_RELOAD_ARMED,  /* the supervisor: the site in the shared memory changes */
-	BS_RELOAD_SWITCH, /* the supervisor: each worker takes it over (bs_worker_renew) */
+	BS_RELOAD_NONE,  /* the supervisor: nothing is under way */
+	BS_RELOAD_CHECK, /* the supervisor: a process of its own checks the file */
+	BS_RELOAD_WAIT,  /* ingest: the scan in flight ends first */
+	BS_RELOAD_ARM,   /* recon: no scan is open, headers wait; what is new is armed */
+	/* the supervisor: the changed site cannot be armed, for the reason in text */
+	BS_RELOAD_FAILED,
+	BS_RELOAD_ARMED, /* the supervisor: the site in the shared memory changes */
+	/* the supervisor: each worker takes the changed site over (bs_worker_renew) */
+	BS_RELOAD_SWITCH,
 };
 
 static inline const char *bs_reload_name(uint32_t step)

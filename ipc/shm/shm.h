@@ -71,20 +71,20 @@ struct bs_shared {
 	struct bs_bridge_state bridge[BS_BRIDGES];
 	struct bs_bell supervisor_bell;
 	struct bs_scan_record scan[2];
-	struct bs_unused unused;        /* recon */
-	struct bs_reopened reopened[2]; /* ingest */
+	struct bs_unused unused;        /* written by recon */
+	struct bs_reopened reopened[2]; /* written by ingest */
 	/* ingest: place in reopened of the scan that is being reopened */
 	_Atomic uint32_t reopening;
 	struct bs_noise_kept noise; /* ingest: noise of the last scans */
 	struct bs_scan_end ended[2];
-	_Atomic uint64_t past_scans; /* ingest */
+	_Atomic uint64_t past_scans; /* ingest: number of scans that have ended */
 	struct bs_scan_past past[BS_SCANS_PAST];
 	struct bs_kspace_record kspace;
 	struct bs_seal_record seal[BS_SEAL_PLACES];
 	struct bs_totals totals;
 	struct bs_log_record log;             /* ingest: the logs of scans */
 	uint64_t arm_bytes[BS_PROTOCOLS_MAX]; /* recon: bytes of each protocol's memory plan */
-	char engine[BS_PROTOCOLS_MAX][32];    /* recon */
+	char engine[BS_PROTOCOLS_MAX][32];    /* recon: name of each protocol's engine */
 	char place[BS_PROTOCOLS_MAX][96];     /* recon: where each protocol runs, in words */
 	char lapack[512]; /* recon: the files of LAPACK and its BLAS; "": it is not loaded */
 	_Atomic uint32_t armed[BS_PROTOCOLS_MAX];
@@ -104,7 +104,7 @@ struct bs_shared {
 	struct bs_thread_record thread[BS_THREADS];
 	_Atomic uint32_t gpus; /* recon: number of records in gpu that are complete */
 	struct bs_gpu_record gpu[BS_DEVICES_MAX];
-	_Atomic uint32_t canaries;            /* the supervisor: how many run */
+	_Atomic uint32_t canaries;            /* the supervisor: number of canaries that run */
 	struct bs_canary canary[BS_CANARIES]; /* each canary writes its own */
 	struct bs_budget_record budget[BS_PROTOCOLS_MAX];
 	/*
@@ -155,7 +155,7 @@ int bs_shm_staged_site(const struct bs_shm *m, const struct bs_area *area, struc
 int bs_shm_switch(struct bs_shm *m, struct bs_fail *why);
 /* Call after bs_shm_switch: maps the tables of the site in force into this process. */
 int bs_shm_map_tables(struct bs_shm *m, struct bs_fail *why);
-/* fd and bell_fd: as inherited. */
+/* Attaches a worker to the memory; fd and bell_fd: the descriptors that it inherited. */
 int bs_shm_attach(struct bs_shm *m, int fd, const int bell_fd[BS_BELLS], struct bs_fail *why);
 /* Unmaps the memory and closes the descriptors. */
 void bs_shm_close(struct bs_shm *m);

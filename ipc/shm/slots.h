@@ -62,7 +62,8 @@ struct bs_acq_meta {
 
 /* The record beside each image slot, whose bytes are laid out as core/memory/pools.h says. */
 struct bs_image_meta {
-	struct bs_recon_image image; /* .pixels means nothing here */
+	/* what recon says of the image; its .pixels is not valid here */
+	struct bs_recon_image image;
 	uint64_t scan, session;
 	uint32_t protocol;
 	char engine[32];
@@ -78,7 +79,7 @@ struct bs_image_meta {
 	int64_t ready_ns;           /* when the frame was complete in recon */
 	int64_t begun_ns, made_ns;  /* when making the image began and ended */
 	int64_t handed_ns;          /* emit: when the image was handed to the first sink */
-	int64_t sender_ns;          /* time_ns of the last readout that it needed */
+	int64_t sender_ns;          /* time_ns of the last readout that the image needed */
 	uint64_t pixel_bytes;       /* emit: pixel bytes of the image's message */
 	/* emit: bytes of the attributes, which end right before the pixels */
 	uint32_t attributes_len;

@@ -21,8 +21,12 @@ enum { BS_TAKER_ARCHIVE = BS_SINKS_MAX, BS_TAKER_VIEWERS, BS_TAKER_IMAGES, BS_TA
  * images that it did not get.
  */
 struct bs_taker_record {
-	char name[64];          /* emit; "": there is no such taker */
-	uint32_t policy, queue; /* emit; enum bs_policy; viewers: nanomsg keeps the newest */
+	char name[64]; /* emit; "": there is no such taker */
+	/*
+	 * emit; policy: enum bs_policy; queue: images that may wait; viewers: nanomsg keeps the
+	 * newest
+	 */
+	uint32_t policy, queue;
 	/* emit: taken = handed + failed + shed + lost + behind + images that wait in the pool */
 	_Atomic uint64_t taken, handed, failed, shed, lost;
 	_Atomic uint64_t behind; /* images that the taker will be given from the store */
@@ -32,13 +36,13 @@ struct bs_taker_record {
 	_Atomic uint64_t unsafe;
 	/* the archive: number of these that nobody has any more: lost, until they are safe */
 	_Atomic uint64_t gone;
-	_Atomic uint64_t hand_at; /* the entry in hand */
-	_Atomic uint64_t hand;    /* slot of the entry in hand, plus 1; 0: none */
+	_Atomic uint64_t hand_at; /* number of the queue's entry in hand */
+	_Atomic uint64_t hand;    /* slot of the image in hand, plus 1; 0: none is in hand */
 	/* number of the image in hand, where the store has lost it: it counts as lost */
 	_Atomic uint64_t hand_gone;
 	_Atomic uint32_t blame;   /* blame of the image in hand, for processes that ended: emit.h */
 	_Atomic int64_t since_ns; /* time since which an image is in hand; 0: none is */
-	_Atomic uint32_t there;   /* the archive: it was connected just now */
+	_Atomic uint32_t there;   /* the archive: 1: it was connected at the last look */
 	/* emit: why the taker did not take the last image that it was given; "": it did */
 	char refusal[384];
 };

@@ -41,8 +41,9 @@ struct bs_worker_state {
 	_Atomic uint32_t phase; /* enum bs_phase; the worker, and the supervisor at its death */
 	_Atomic uint64_t generation; /* the worker: generation of the site that it works by */
 	_Atomic uint32_t epoch;      /* the supervisor: how many times the worker was started */
-	_Atomic int32_t pid;         /* the supervisor; 0: none */
-	_Atomic uint32_t stalls;     /* the supervisor: times it was killed for lack of progress */
+	_Atomic int32_t pid; /* the supervisor: the worker's process number; 0: there is none */
+	/* the supervisor: times that the worker was killed for lack of progress */
+	_Atomic uint32_t stalls;
 	/* the supervisor: 1 if the last worker process was killed by others */
 	_Atomic uint32_t killed;
 	/* the supervisor: when it was started; time from the last death to the last start */

@@ -46,7 +46,7 @@ static inline bool bs_wire_kind_known(unsigned kind)
 
 struct bs_wire {
 	enum bs_wire_kind kind;
-	uint64_t payload_len; /* bytes */
+	uint64_t payload_len; /* bytes of the payload */
 	uint64_t session, seq;
 	int64_t time_ns;  /* the sender's clock, for its own use; echoed in ACK */
 	uint32_t crc;     /* CRC-32C over the envelope with this field 0, then the payload */

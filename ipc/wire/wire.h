@@ -42,7 +42,7 @@ struct bs_wire_outcome {
 enum bs_wire_log {
 	BS_WIRE_LOG_OFF,     /* no log of the scan is kept: durable equals held */
 	BS_WIRE_LOG_RELAXED, /* written to the scan's log; a loss of power may take it */
-	BS_WIRE_LOG_DURABLE, /* on the disk */
+	BS_WIRE_LOG_DURABLE, /* written to the scan's log, on the disk */
 };
 
 struct bs_wire_ack {
@@ -95,7 +95,8 @@ int bs_wire_get_open(char protocol[BS_WIRE_OPEN_NAME], const char **xml, size_t 
  * file's name. Behind it a u64 may follow, where the answer is to follow another number than seq.
  * get: BS_ERR_LENGTH, BS_ERR_VALUE.
  */
-#define BS_WIRE_NEXT_APART (BS_WIRE_TAKER + 8u) /* bytes of a payload with that u64 */
+/* bytes of a NEXT payload with a number behind the taker's name */
+#define BS_WIRE_NEXT_APART (BS_WIRE_TAKER + 8u)
 bool bs_wire_taker_good(const char *name);
 void bs_wire_put_next(unsigned char out[BS_WIRE_TAKER], const char *taker);
 int bs_wire_get_next(char taker[BS_WIRE_TAKER], const unsigned char *p, size_t len,

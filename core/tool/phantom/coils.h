@@ -23,8 +23,8 @@
 struct bs_coils {
 	uint32_t coils, dims, terms;
 	uint32_t matrix[3];
-	double f[BS_COIL_TERMS][3];               /* cycles per voxel */
-	double a[BS_COILS_MAX][BS_COIL_TERMS][2]; /* real, imaginary */
+	double f[BS_COIL_TERMS][3];               /* frequency of each term, cycles per voxel */
+	double a[BS_COILS_MAX][BS_COIL_TERMS][2]; /* amplitude of each term: real, imaginary */
 };
 
 int bs_coils_make(struct bs_coils *c, uint32_t coils, uint32_t dims, const uint32_t matrix[3],

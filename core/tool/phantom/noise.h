@@ -31,7 +31,7 @@ struct bs_coil_noise {
 /* spread 1 to 1000, correlation 0 to 0.99. */
 int bs_coil_noise_make(struct bs_coil_noise *n, uint32_t coils, double spread, double correlation,
 		       uint64_t seed, struct bs_fail *why);
-/* psi[i + coils j] = power x Psi_ij, complex. */
+/* Writes the covariance: psi[i + coils j] = power x Psi_ij, complex. */
 void bs_coil_noise_covariance(const struct bs_coil_noise *n, double power, float *psi);
 /*
  * Adds noise of mean power sigma^2 per complex sample to data [coil][sample] complex. work: 2 x

@@ -40,7 +40,7 @@ BS_C_BEGIN
 
 struct bs_ellipsoid {
 	double intensity;
-	double center[3], axis[3]; /* semi-axes; phantom units */
+	double center[3], axis[3]; /* center and semi-axes, phantom units */
 	double cosine, sine;       /* cosine and sine of the rotation about z */
 	bool soft; /* intensity exp(-pi r^2), with r = 1 at the surface, in place of 1 within it */
 };
@@ -74,10 +74,10 @@ void bs_phantom_point(uint32_t i, double center[3], double *intensity);
  */
 void bs_phantom_beat(struct bs_phantom *ph, double share);
 
-/* k [dims] cycles per voxel; out: real, imaginary. */
+/* Computes the transform at k [dims], cycles per voxel; out: real, imaginary. */
 void bs_phantom_transform(const struct bs_phantom *ph, const double *k, double out[2]);
 
-/* image [z][y][x] real float; team NULL: this thread alone. */
+/* Makes the image [z][y][x], real float. team NULL: by this thread alone. */
 void bs_phantom_image(const struct bs_phantom *ph, uint32_t sub, float *image,
 		      struct bs_team *team);
 
