@@ -127,7 +127,7 @@ static void file_exists(const struct bs_reading *r, const struct bs_scope *s, co
 		not_there(r, s, key, name);
 }
 
-/* Checks a file that must be given exactly where another key, where, has the word is. */
+/* Checks a file that must be given exactly where key `where` has the word `is`. */
 static void file_where(const struct bs_reading *r, const struct bs_scope *s, const char *key,
 		       const char *path, bool wanted, const char *where, const char *is, bool cfl)
 {

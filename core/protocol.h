@@ -323,10 +323,10 @@ enum bs_log_mode {
 
 /* The logs of scans: group log of a site file. */
 struct bs_log_spec {
-	char dir[BS_PATH_MAX_]; /* folder of the logs; "": none are kept */
-	double keep_hours;      /* hours that a log is kept after its last write; 0: no limit */
-	uint64_t keep_mib;      /* size of all logs together, at most; 0: no limit */
-	double resume_s;        /* seconds that a scan left open waits for its sender */
+	char dir[BS_PATH_MAX_]; /* folder of scans' logs; "": none are kept */
+	double keep_hours; /* hours that a scan's log is kept after its last write; 0: no limit */
+	uint64_t keep_mib; /* size of all scans' logs together, at most; 0: no limit */
+	double resume_s;   /* seconds that a scan left open waits for its sender */
 	enum bs_log_mode mode;
 	uint32_t buffer_mib; /* buffer for messages that wait for the disk */
 };

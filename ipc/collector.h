@@ -47,16 +47,16 @@ struct bs_asked {
 	uint64_t session, number; /* number of the scan, and of the image in the scan */
 	int64_t handed_ns;        /* time of handing over, by the service's clock */
 	struct bs_mrd_image head;
-	const char *attributes; /* not NUL-terminated */
+	const char *attributes; /* text of the attributes, not NUL-terminated */
 	size_t attributes_len;
-	const unsigned char *pixels; /* perhaps unaligned */
+	const unsigned char *pixels; /* the pixels, perhaps unaligned */
 	size_t pixels_len;
 };
 
 /* Finds the parts of an IMAGE message; *out points into msg. */
 int bs_asked_open(struct bs_asked *out, const unsigned char *msg, size_t len, struct bs_fail *why);
 
-/* has: the number of the last image that this taker has; 0: none. */
+/* Starts a collector. has: the number of the last image that this taker has; 0: none. */
 void bs_collector_open(struct bs_collector *a, const char *name, uint64_t has);
 /*
  * Returns 1: an image is in *out, valid until release. 0: none now. Negative: the socket cannot be

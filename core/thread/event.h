@@ -59,7 +59,7 @@ void bs_event_raise(struct bs_event_ring *r, enum bs_event_number number, int co
 /* Takes the oldest event out. False: there is none. */
 bool bs_event_take(struct bs_event_ring *r, struct bs_event *e);
 
-/* Writes the event's words, NUL-terminated. Returns the level to log them at. */
+/* Writes the event's words, NUL-terminated. Returns their level in the service's log. */
 enum bs_log_level bs_event_words(const struct bs_event *e, char *out, size_t cap);
 
 #endif

@@ -27,8 +27,8 @@ struct bs_log_record {
 	_Atomic uint64_t dropped;           /* messages of the scan for which there was no room */
 	/* entries before this one are given up, because the scan is over */
 	_Atomic uint64_t abandon;
-	_Atomic uint32_t unprotected; /* 1: the log has failed, or lags too far behind */
-	_Atomic uint64_t lacking;     /* messages of all scans that no log has */
+	_Atomic uint32_t unprotected; /* 1: the scan's log has failed, or lags too far behind */
+	_Atomic uint64_t lacking;     /* messages of all scans that are in no scan's log */
 	_Atomic uint64_t begun;       /* entry of the scan's OPEN */
 	_Atomic uint64_t end;  /* number after the entry of the scan's end; 0: it has not ended */
 	uint32_t skips;        /* 1: there was no room for the scan's OPEN, and it has no log */
@@ -46,15 +46,15 @@ struct bs_log_record {
 	_Atomic uint64_t done;              /* entries that are durable, or given up */
 	/* all message numbers up to this one were held once the last of them was put */
 	_Atomic uint64_t mark;
-	_Atomic uint32_t failed; /* 1: the log cannot be written; fault says why */
+	_Atomic uint32_t failed; /* 1: the scan's log cannot be written; fault says why */
 	_Atomic uint64_t
 		given_up; /* messages of the scan in flight that were given up while in the ring */
 	/* counts since the service started */
 	_Atomic uint64_t failures, commits, bytes, segments, unprepared;
 	/*
-	 * State of the log: 0: there is none, 1: it is being written, 2: it is being sealed. The
-	 * members behind state are valid before it is set. Entry first + i is record i; entries up
-	 * to open_at are counted from first_before instead.
+	 * State of the scan's log: 0: there is none, 1: it is being written, 2: it is being sealed.
+	 * The members behind state are valid before it is set. Entry first + i is record i; entries
+	 * up to open_at are counted from first_before instead.
 	 */
 	_Atomic uint32_t state;
 	uint64_t session;
@@ -62,7 +62,7 @@ struct bs_log_record {
 	uint32_t scan;
 	_Atomic uint64_t first, first_before, open_at;
 	char fault[BS_EVENT_TEXT]; /* written before failed is set */
-	char name[64];             /* name of the log's first file; "": there is none */
+	char name[64];             /* name of the first file of the scan's log; "": there is none */
 	/* the state of struct bs_log_writer */
 	_Alignas(16) unsigned char writer[BS_LOG_WRITER_BYTES];
 	struct bs_hist commit; /* duration of each commit */

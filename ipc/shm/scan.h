@@ -125,8 +125,8 @@ static inline bool bs_unused_get(const struct bs_unused *u, uint64_t i,
  */
 enum bs_reopen {
 	BS_REOPEN_NOT_LOOKED,
-	BS_REOPEN_ENDED, /* the log has an end; the sender may not know that */
-	BS_REOPEN_FOUND, /* the log waits for recon */
+	BS_REOPEN_ENDED, /* the scan's log has an end; its sender may not know that */
+	BS_REOPEN_FOUND, /* the scan's log waits for recon */
 	BS_REOPEN_OPENS, /* the scan's OPEN is in hand */
 	BS_REOPEN_READS, /* the scan's messages are read from the log */
 	BS_REOPEN_WAITS, /* the sender is awaited, at most until until_ns */
@@ -135,9 +135,9 @@ enum bs_reopen {
 struct bs_reopened {
 	_Atomic uint32_t step; /* enum bs_reopen */
 	_Atomic uint64_t scan; /* number of the scan; 0: none was opened */
-	char log[64];          /* name of the log's first file */
-	uint32_t sealed;       /* 1: the log has an end */
-	uint32_t early;        /* 1: it had the end before its images were made */
+	char log[64];          /* name of the first file of the scan's log */
+	uint32_t sealed;       /* 1: the scan's log has an end */
+	uint32_t early;        /* 1: the log had its end before the scan's images were made */
 	uint64_t session, records;
 	uint64_t number;    /* number of the scan in the service that logged it */
 	int64_t started_ns; /* since 1970, UTC */
@@ -149,8 +149,8 @@ struct bs_reopened {
 /* What a recon that is given the scan again needs of its log, once that is sealed or given up. */
 struct bs_scan_log {
 	_Atomic uint64_t scan; /* number of the scan, written once the rest is valid */
-	uint32_t whole;        /* 1: the log has all of the scan's messages */
-	uint32_t mode;         /* mode of the log, as in ACK */
+	uint32_t whole;        /* 1: the scan's log has all of its messages */
+	uint32_t mode;         /* mode of the scan's log, as in ACK */
 	uint64_t unprotected;
 	char name[64];
 	char words[128]; /* words for the outcome */

@@ -53,7 +53,8 @@ struct bs_shared {
 	struct bs_pools pools;
 	/*
 	 * The supervisor changes the site, and generation with it, while no scan is open and every
-	 * worker is ready. turn is odd meanwhile (a stamp, core/memory/stamp.h).
+	 * worker is ready. `turn` is the site's stamp (core/memory/stamp.h): odd while the site
+	 * changes.
 	 */
 	struct bs_site site;
 	struct bs_area area;
@@ -71,8 +72,9 @@ struct bs_shared {
 	struct bs_bridge_state bridge[BS_BRIDGES];
 	struct bs_bell supervisor_bell;
 	struct bs_scan_record scan[2];
-	struct bs_unused unused;        /* written by recon */
-	struct bs_reopened reopened[2]; /* written by ingest */
+	struct bs_unused unused; /* recon: readouts that it could not use */
+	/* ingest: scans in flight when an earlier service was killed */
+	struct bs_reopened reopened[2];
 	/* ingest: place in reopened of the scan that is being reopened */
 	_Atomic uint32_t reopening;
 	struct bs_noise_kept noise; /* ingest: noise of the last scans */
@@ -91,7 +93,8 @@ struct bs_shared {
 	/* recon, before it is ready: why a protocol is not armed while others are; 0: no reason. */
 	int32_t refused[BS_PROTOCOLS_MAX];
 	char refusal[BS_PROTOCOLS_MAX][BS_EVENT_TEXT];
-	struct bs_admission admission[BS_PROTOCOLS_MAX]; /* recon, before it is ready */
+	/* recon, before it is ready: timings of each protocol */
+	struct bs_admission admission[BS_PROTOCOLS_MAX];
 	/*
 	 * recon: 1: the protocol was refused by a measurement on a machine that was too busy for
 	 * one; it is armed all the same, and measured again (reload.again).
@@ -105,7 +108,7 @@ struct bs_shared {
 	_Atomic uint32_t gpus; /* recon: number of records in gpu that are complete */
 	struct bs_gpu_record gpu[BS_DEVICES_MAX];
 	_Atomic uint32_t canaries;            /* the supervisor: number of canaries that run */
-	struct bs_canary canary[BS_CANARIES]; /* each canary writes its own */
+	struct bs_canary canary[BS_CANARIES]; /* each canary writes its own record */
 	struct bs_budget_record budget[BS_PROTOCOLS_MAX];
 	/*
 	 * The supervisor: the last lines of the service's log of level warn or error; number i is

@@ -129,8 +129,8 @@ static uint32_t multiply(uint32_t a, uint32_t b)
 
 uint32_t bs_crc32c_shift(uint64_t len)
 {
-	uint32_t power = UINT32_C(1) << 31;  /* x^0 */
-	uint32_t square = UINT32_C(1) << 23; /* x^8: one byte */
+	uint32_t power = UINT32_C(1) << 31;  /* the polynomial x^0 */
+	uint32_t square = UINT32_C(1) << 23; /* the polynomial x^8: one byte of zeros */
 
 	for (; len > 0; len >>= 1) {
 		if (len & 1)

@@ -46,8 +46,9 @@ enum bs_wire_log {
 };
 
 struct bs_wire_ack {
-	uint64_t held;    /* all messages up to this number are in the pool, or were used */
-	uint64_t durable; /* all messages up to this number are where log says; at most held */
+	uint64_t held; /* all messages up to this number are in the pool, or were used */
+	/* all messages up to this number are where the member log says; at most held */
+	uint64_t durable;
 	/* number of messages up to durable that the scan's log lacks, because it had failed */
 	uint64_t unprotected;
 	uint32_t log; /* enum bs_wire_log */
@@ -72,7 +73,10 @@ void bs_wire_put_outcome(unsigned char out[BS_WIRE_OUTCOME_BYTES], const struct 
 int bs_wire_get_outcome(struct bs_wire_outcome *o, const unsigned char *p, size_t len,
 			struct bs_fail *why);
 void bs_wire_put_ack(unsigned char out[BS_WIRE_ACK_BYTES], const struct bs_wire_ack *a);
-/* BS_ERR_VALUE: durable beyond held, more unprotected than durable, or an unknown log. */
+/*
+ * get_ack: BS_ERR_VALUE: durable is beyond held, more are unprotected than durable, or log is no
+ * enum bs_wire_log.
+ */
 int bs_wire_get_ack(struct bs_wire_ack *a, const unsigned char *p, size_t len, struct bs_fail *why);
 /* The count in CLOSE: one u64. */
 void bs_wire_put_u64(unsigned char out[8], uint64_t v);

@@ -19,7 +19,7 @@
 int bs_mrdxml_read(struct bs_scan_info *info, const char *xml, size_t len, struct bs_fail *why);
 /*
  * The bytes of a reason text before the words that it repeats from the header. Those words are for
- * the sender alone: they may name a patient, whom no log, status or page may name.
+ * the sender alone: they may name a patient, whom no service's log, status or page may name.
  */
 size_t bs_mrdxml_bare(const char *text);
 
