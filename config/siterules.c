@@ -379,7 +379,8 @@ void bs_rules_keys(const struct bs_reading *r, const struct bs_scope *s, const s
 {
 	const struct bs_peer_spec *peer = site->keys.peer;
 	const uint32_t takes = BS_ROLE_ARCHIVE | BS_ROLE_VIEWER;
-	const bool shown = site->viewers_url[0] == '\0'; /* the page asks for images there */
+	/* without a viewers socket the page asks endpoints.images */
+	const bool shown = site->viewers_url[0] == '\0';
 
 	if (sound(s, "keys.service", NULL) && site->keys.service[0] != '\0' &&
 	    !good_key(site->keys.service))

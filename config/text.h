@@ -19,8 +19,9 @@
 
 struct bs_text_spot {
 	unsigned line;
-	unsigned key_line;         /* line of its key */
-	char key[BS_TEXT_KEY_MAX]; /* the name before the last '=' or ':'; "" when there is none */
+	unsigned key_line; /* line of its key */
+	/* its key: the name before the last '=' or ':'; "" when there is none */
+	char key[BS_TEXT_KEY_MAX];
 	char why[160];
 	bool told; /* the caller's mark: it was reported under its full key */
 };

@@ -32,7 +32,10 @@ struct bs_tables {
 	const float *maps;    /* [slice][image][coil][z][y][x] complex; NULL: no maps */
 	float *made;        /* buffer for the maps that the engine makes from the scan; else NULL */
 	const float *field; /* [slice][z][y][x] Hz, off resonance; NULL: no field map */
-	/* [slice][z][y][x] radians: buffer for the phase of the echoes (field.from echoes) */
+	/*
+	 * [slice][z][y][x] radians: buffer for the phase from one echo to the next (field.from
+	 * echoes)
+	 */
 	float *turn;
 	const struct bs_csr *w; /* W, the anatomical constraint; NULL: identity */
 	int32_t slab_y; /* rows from the image's center to the center of a GPU's slab; else 0 */

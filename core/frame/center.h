@@ -61,10 +61,12 @@ void bs_center_spans(struct bs_span spans[2], const uint8_t *lines, const uint32
 uint32_t bs_center_unknown(const struct bs_center *c, const uint32_t size[2], const uint8_t *lines,
 			   uint32_t strongest);
 
-/* Words about where the center was taken from; "" where the limits have the same. Returns out. */
+/*
+ * Words that say where the center was taken from; "" where the limits have the same. Returns out.
+ */
 #define BS_CENTER_WORDS 160u
 const char *bs_center_words(char *out, size_t cap, const struct bs_center *c);
-/* Words about why axes were left as zeros. Returns out. */
+/* Words that say why axes were left as zeros. Returns out. */
 const char *bs_center_unknown_words(char *out, size_t cap, const struct bs_center *c,
 				    const uint32_t size[2], uint32_t axes, uint32_t strongest);
 

@@ -257,8 +257,9 @@ static int admit_trajectory(const struct bs_protocol *p, const struct bs_traj *t
 }
 
 /*
- * The number in the stream of a readout that brings its own path. Partitions follow each other
- * where the header says how many there are; else, in a large frame, a step of step_2 counts 65536.
+ * The number in the stream of a readout that brings its own path. In a frame of more than 65536
+ * readouts kspace_encode_step_2 counts 65536 of them; else partitions follow each other where the
+ * header says how many there are.
  */
 static uint64_t number_of(const struct bs_protocol *p, const struct bs_scan_info *info,
 			  const struct bs_mrd_idx *idx)

@@ -368,7 +368,7 @@ struct bs_kept *bs_study_fill(struct bs_study *s, enum bs_kept_kind kind,
 			at = i;
 	k = &s->kept[kind][at];
 	atomic_store(&k->number, 0);
-	bs_stamp_before(); /* nothing of what follows is seen under the old number */
+	bs_stamp_before(); /* the writes below are not seen under the slot's old number */
 	memcpy(k->scan, info->measurement, sizeof(k->scan));
 	memcpy(k->study, info->study, sizeof(k->study));
 	memcpy(k->matrix, p->matrix, sizeof(k->matrix));

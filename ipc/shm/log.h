@@ -36,7 +36,7 @@ struct bs_log_record {
 	uint32_t early;        /* 1: the scan's end came before its images were made */
 	uint64_t owed;         /* unprotected stays 1 until this many entries are done */
 	uint64_t given_before; /* value of given_up when the scan began */
-	uint64_t told;         /* number of the last scan that was reported as durable */
+	uint64_t told;         /* number of the scan's last message that was reported as durable */
 	/* [number % BS_LOG_SEEN]: number + 1 once that message was put */
 	uint64_t seen[BS_LOG_SEEN];
 	/* number of the last message; head when it was about to be put */

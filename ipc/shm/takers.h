@@ -40,7 +40,8 @@ struct bs_taker_record {
 	_Atomic uint64_t hand;    /* slot of the image in hand, plus 1; 0: none is in hand */
 	/* number of the image in hand, where the store has lost it: it counts as lost */
 	_Atomic uint64_t hand_gone;
-	_Atomic uint32_t blame;   /* blame of the image in hand, for processes that ended: emit.h */
+	/* points by which the image in hand is blamed for the ends of processes (emit.h) */
+	_Atomic uint32_t blame;
 	_Atomic int64_t since_ns; /* time since which an image is in hand; 0: none is */
 	_Atomic uint32_t there;   /* the archive: 1: it was connected at the last look */
 	/* emit: why the taker did not take the last image that it was given; "": it did */

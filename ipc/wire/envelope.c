@@ -40,12 +40,13 @@
 #define HAVE_INSTRUCTION 0
 #endif
 
-#define POLYNOMIAL 0x82f63b78u    /* 0x1EDC6F41, lowest power first */
+#define POLYNOMIAL 0x82f63b78u    /* the polynomial 0x1EDC6F41 with its lowest power first */
 #define STRETCH    ((size_t)2048) /* bytes of a stretch; three run side by side */
 
 /* These tables are filled before main and read-only after that. */
 static uint32_t slice[8][256];
-static uint32_t advance[4][256]; /* a checksum over STRETCH more zero bytes, by its four bytes */
+/* the map of a checksum over STRETCH more zero bytes, by its four bytes */
+static uint32_t advance[4][256];
 static uint32_t (*chosen)(uint32_t crc, const void *data, size_t len);
 
 uint32_t bs_crc32c_tables(uint32_t crc, const void *data, size_t len)
