@@ -102,7 +102,7 @@ struct bs_report {
 	uint32_t segments;   /* time segments, where a field map corrects; else 0 */
 	double field_error;  /* error of the time segments (gpu/solve/segments.h) */
 	bool delayed;   /* the trajectory was moved by delays estimated from the scan's spokes */
-	float delay[3]; /* samples, these delays: xx, yy, xy (core/traj/delay.h) */
+	float delay[3]; /* samples: those delays, xx, yy, xy (core/traj/delay.h) */
 	/*
 	 * Time spent in image on upload, accumulate, solve, combine and download, by the device's
 	 * clock where there is one; 0 where the method has no such stage.

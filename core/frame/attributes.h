@@ -25,7 +25,7 @@ struct bs_image_timing {
 	 * The last readout's times: received, checked and handed to recon, taken up, accumulated.
 	 */
 	int64_t received_ns, handed_ns, taken_ns, added_ns;
-	/* making the image began and ended; emit took the image up */
+	/* when making the image began and ended; when emit took the image up */
 	int64_t begun_ns, made_ns, passed_ns;
 	enum bs_rung rung;
 };

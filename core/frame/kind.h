@@ -21,7 +21,7 @@
 
 BS_C_BEGIN
 
-/* The order of these numbers on the wire (OUTCOME): append only. */
+/* OUTCOME has the kinds in this order on the wire: append only. */
 enum bs_kind {
 	BS_KIND_IMAGING,
 	BS_KIND_NOISE,

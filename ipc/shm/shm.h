@@ -84,7 +84,7 @@ struct bs_shared {
 	struct bs_kspace_record kspace;
 	struct bs_seal_record seal[BS_SEAL_PLACES];
 	struct bs_totals totals;
-	struct bs_log_record log;             /* ingest: the logs of scans */
+	struct bs_log_record log;             /* ingest: state of the logs of scans */
 	uint64_t arm_bytes[BS_PROTOCOLS_MAX]; /* recon: bytes of each protocol's memory plan */
 	char engine[BS_PROTOCOLS_MAX][32];    /* recon: name of each protocol's engine */
 	char place[BS_PROTOCOLS_MAX][96];     /* recon: where each protocol runs, in words */

@@ -36,7 +36,7 @@ struct reader {
 	char text[TEXT_MAX_]; /* text of the innermost element, spaces at both ends removed */
 	size_t text_len;
 	bool text_cut;
-	unsigned sizes_seen;     /* the first encoding: one bit for each number of its matrices */
+	unsigned sizes_seen;     /* one bit for each number of the first encoding's matrices */
 	struct bs_limits limits; /* limits of the first encoding */
 	struct bs_encoding_written more;       /* the present later encoding */
 	char depends_type[16], depends_on[64]; /* the present measurementDependency */
