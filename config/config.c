@@ -21,7 +21,7 @@ struct loading {
 		protocol[BS_PROTOCOLS_MAX];
 };
 
-/* Keys of the scope, and their groups, that may have been meant. */
+/* Offers the keys of the scope, and their groups, that may have been meant. */
 static void offer_keys(struct bs_near *near, enum bs_key_scope scope)
 {
 	char group[BS_NEAR_MAX];
@@ -41,7 +41,7 @@ static void offer_keys(struct bs_near *near, enum bs_key_scope scope)
 	}
 }
 
-/* The key of the scope whose last part is near to that of path; NULL: none. */
+/* The key of the scope whose last part is near to the last part of path; NULL: there is none. */
 static const char *elsewhere(enum bs_key_scope scope, const char *path)
 {
 	const char *leaf = strrchr(path, '.') != NULL ? strrchr(path, '.') + 1 : path;
@@ -49,7 +49,8 @@ static const char *elsewhere(enum bs_key_scope scope, const char *path)
 	struct bs_near near;
 
 	bs_near_begin(&near, leaf);
-	for (size_t i = bs_keys_count; i-- > 0;) { /* of several it is ls rather than grappa */
+	/* backwards, so that of several near keys one of ls.* wins over one of grappa.* */
+	for (size_t i = bs_keys_count; i-- > 0;) {
 		const char *dot = strrchr(bs_keys[i].path, '.');
 		const unsigned steps = near.steps;
 
@@ -94,7 +95,7 @@ static uint32_t read_list(struct loading *l, const config_setting_t *list, const
 			  enum bs_key_scope scope, struct bs_scope *scopes, void *base, size_t step,
 			  uint32_t most);
 
-/* A list that stands within a group. */
+/* The setting is the list bridges.mrd.configs, which stands within a group. */
 static bool is_configs(const struct bs_scope *s, const char *path)
 {
 	return s->scope == BS_SCOPE_SITE && strcmp(path, "bridges.mrd.configs") == 0;
@@ -108,7 +109,7 @@ static void read_configs(struct loading *l, const struct bs_scope *s, const conf
 			       sizeof(m->config[0]), BS_CONFIGS_MAX);
 }
 
-/* Another. */
+/* Reads another list that stands within a group. */
 static bool read_inner(struct loading *l, struct bs_scope *s, const config_setting_t *v,
 		       const char *path)
 {
@@ -121,7 +122,7 @@ static bool read_inner(struct loading *l, struct bs_scope *s, const config_setti
 	return true;
 }
 
-/* The members of one group; prefix: its path within the scope, "" at the top. */
+/* Reads the members of one group. prefix: its path within the scope, "" at the top. */
 static void read_group(struct loading *l, struct bs_scope *s, const config_setting_t *group,
 		       const char *prefix)
 {
@@ -150,7 +151,7 @@ static void read_group(struct loading *l, struct bs_scope *s, const config_setti
 	}
 }
 
-/* "{run_dir}" stands only in the table's own defaults. */
+/* Replaces "{run_dir}", which only the table's own defaults contain. */
 static void expand(char *out, size_t size, const char *fallback, const char *run_dir)
 {
 	const char *mark = strstr(fallback, "{run_dir}");
@@ -162,7 +163,10 @@ static void expand(char *out, size_t size, const char *fallback, const char *run
 			       mark + strlen("{run_dir}"));
 }
 
-/* Rows in the table's order, so node.board and node.run_dir stand before what they decide. */
+/*
+ * Fills in defaults in the table's order, in which node.board and node.run_dir come before the keys
+ * that depend on them.
+ */
 static void fill_defaults(struct loading *l, struct bs_scope *s, const struct bs_site *site)
 {
 	char text[BS_PATH_MAX_ + 64];
@@ -189,7 +193,7 @@ static void fill_defaults(struct loading *l, struct bs_scope *s, const struct bs
 	}
 }
 
-/* A list of groups: base is the array that they fill, step bytes apart. */
+/* Reads a list of groups. base: the array that they fill, its elements step bytes apart. */
 static uint32_t read_list(struct loading *l, const config_setting_t *list, const char *name,
 			  enum bs_key_scope scope, struct bs_scope *scopes, void *base, size_t step,
 			  uint32_t most)
@@ -279,7 +283,7 @@ static void check_all(struct loading *l, struct bs_site *site)
 	bs_rules_keys(&l->reading, &l->node, site, l->peer);
 }
 
-/* Literals that the scan found, of keys that the table lacks. */
+/* Reports literals that the scan of the text found, of keys that the table lacks. */
 static void tell_spots(struct loading *l)
 {
 	for (unsigned i = 0; i < l->text.spots && i < BS_TEXT_SPOTS; i++)
@@ -311,7 +315,7 @@ static void parse(struct loading *l, struct bs_site *site)
 	config_destroy(&c);
 }
 
-/* site->file and the folder that relative paths start from. */
+/* Sets site->file, and the folder that relative paths start from. */
 static int locate(struct loading *l, struct bs_site *site, const char *path, struct bs_fail *why)
 {
 	char *real = realpath(path, NULL);

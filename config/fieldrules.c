@@ -8,7 +8,7 @@
 #include "core/plan/scankey.h"
 #include "core/protocol.h"
 
-/* It measures a field map. */
+/* Rules of a protocol that measures a field map. */
 static void echoes(const struct bs_reading *r, const struct bs_scope *s,
 		   const struct bs_protocol *p)
 {

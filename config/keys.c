@@ -8,7 +8,7 @@
 #include "core/log.h"
 #include "core/traj/traj.h"
 
-/* Words in the order of the enums in core/protocol.h. */
+/* Words, in the order of the enums in core/protocol.h. */
 static const char *const boards[] = { "host", "workstation", "jetson", NULL };
 static const char *const sink_types[] = { "png", "cfl", "mrd", "nifti", "nifti_gz", "dicom", NULL };
 static const char *const roles[] = { "scanner", "archive", "viewer", "status", NULL };
@@ -40,7 +40,7 @@ static const char *const pixels[] = { "int16", "float", NULL };
 static const char *const formats[] = { "text", "json", NULL };
 static const char *const admissions[] = { "measure", "trust", NULL };
 
-/* Those that the status says, too. */
+/* Words that the status uses, too. */
 const char *const bs_policy_words[] = { [BS_POLICY_WAIT] = "wait",
 					[BS_POLICY_KEEP_NEWEST] = "keep_newest",
 					[BS_POLICY_SPILL] = "spill",
@@ -54,7 +54,7 @@ const char *const bs_miss_words[] = {
 	[BS_MISS_FLAG] = "flag", [BS_MISS_SHED] = "shed", [BS_MISS_STOP] = "stop", NULL
 };
 
-/* The types, a bit each, that a key may have which fills such a field; others are errors. */
+/* The types, one bit each, of keys that may fill such a field; other types are errors. */
 #define KEY(type) (1u << (type))
 #define KEYS(field)                                                                                \
 	_Generic((field),                                                                          \
@@ -549,7 +549,7 @@ P("frame.interval_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, interval_ms
 const size_t bs_keys_count = sizeof(bs_keys) / sizeof(bs_keys[0]);
 _Static_assert(sizeof(bs_keys) / sizeof(bs_keys[0]) <= BS_KEYS_MAX, "raise BS_KEYS_MAX");
 
-/* What a board changes of the defaults above. */
+/* The defaults above that a board changes. */
 static const struct {
 	const char *board, *path, *fallback;
 } profiles[] = {

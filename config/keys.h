@@ -1,12 +1,13 @@
 /*
  * config/keys.h - the one table of what a site file may say
  *
- * One row per key: where it stands, type, unit, default, range or words, meaning, and the field of
- * struct bs_site, bs_sink_spec, bs_mrd_config, bs_peer_spec or bs_protocol that it fills. The
+ * One row per key: its scope and path, type, unit, default, range or words, meaning, and the field
+ * of struct bs_site, bs_sink_spec, bs_mrd_config, bs_peer_spec or bs_protocol that it fills. The
  * loader, the printed configuration, the documentation (boreside check --keys) and the tests all
  * read this table and nothing else.
- * fallback is written as it would be in a site file; NULL: the key must be given. A board may have
- * its own (bs_key_fallback). Read-only data; any thread. Test: test/unit/config/test_keys.c
+ * fallback, the default, is written as in a site file; NULL: the key must be given. A board may
+ * have its own default (bs_key_fallback). Read-only data; any thread. Test:
+ * test/unit/config/test_keys.c
  */
 #ifndef BS_CONFIG_KEYS_H
 #define BS_CONFIG_KEYS_H
@@ -27,46 +28,47 @@ enum bs_key_scope {
 
 enum bs_key_type {
 	BS_KEY_INT,       /* uint32_t */
-	BS_KEY_LONG,      /* uint64_t; in the file with the suffix L where 32 bits are too few */
+	BS_KEY_LONG,      /* uint64_t; the file needs the suffix L where 32 bits are too few */
 	BS_KEY_NUMBER,    /* double */
 	BS_KEY_BOOL,      /* bool */
-	BS_KEY_WORD,      /* an enum, its values 0, 1, ... in the order of words */
+	BS_KEY_WORD,      /* an enum with values 0, 1, ... in the order of words */
 	BS_KEY_WORD_TEXT, /* char[], one of words */
 	BS_KEY_TEXT,      /* char[], printable ASCII; "" only where that is the default */
-	BS_KEY_WORDS,     /* uint32_t, bit i for words[i]; an array; required: of one or more */
-	BS_KEY_PATH,      /* char[], absolute once loaded */
-	BS_KEY_URL,       /* char[], ipc:// or tcp:// */
-	BS_KEY_CPUS,      /* char[], a list of processors (core/thread/cpus.h) */
-	BS_KEY_INT3,      /* uint32_t[3] */
-	BS_KEY_NUMBER3,   /* float[3] */
-	BS_KEY_DEVICES,   /* struct bs_devices: different integers */
-	BS_KEY_COUNT,     /* uint32_t and 0; or, for the word "header", 0 and, behind it, 1 */
+	/* uint32_t, bit i for words[i]; the file has an array; required: at least one word */
+	BS_KEY_WORDS,
+	BS_KEY_PATH,    /* char[], absolute once loaded */
+	BS_KEY_URL,     /* char[], ipc:// or tcp:// */
+	BS_KEY_CPUS,    /* char[], a list of processors (core/thread/cpus.h) */
+	BS_KEY_INT3,    /* uint32_t[3] */
+	BS_KEY_NUMBER3, /* float[3] */
+	BS_KEY_DEVICES, /* struct bs_devices: different integers */
+	BS_KEY_COUNT,   /* two uint32_t: the number and 0; or, for the word "header", 0 and 1 */
 };
 
 struct bs_key {
 	enum bs_key_scope scope;
-	const char *path; /* "matrix", "trajectory.type": from the top of its scope */
+	const char *path; /* "matrix", "trajectory.type": names from the top of its scope */
 	enum bs_key_type type;
 	const char *unit;
 	const char *fallback;
-	double min, max;          /* of a number, both included */
-	const char *const *words; /* NULL-ended */
+	double min, max;          /* range of a number, both ends included */
+	const char *const *words; /* words that the key may have, NULL-ended; or NULL */
 	const char *help;
-	size_t offset, size; /* of the field */
+	size_t offset, size; /* of the field that it fills */
 };
 
 #define BS_KEYS_MAX 176u
 
-/* Words of enums that others say, too; NULL-ended. */
+/* Words of enums that other files use, too; NULL-ended. */
 extern const char *const bs_policy_words[], *const bs_log_mode_words[],
 						    *const bs_wait_words[], *const bs_miss_words[];
 
 extern const struct bs_key bs_keys[];
 extern const size_t bs_keys_count;
 
-/* The default on a board; NULL: required. */
+/* The key's default on a board; NULL: the key is required. */
 const char *bs_key_fallback(const struct bs_key *key, const char *board);
-/* The row, or NULL. */
+/* The row of a key, or NULL. */
 const struct bs_key *bs_key_find(enum bs_key_scope scope, const char *path);
 /* True when some key of the scope lies in this group ("trajectory"). */
 bool bs_key_is_group(enum bs_key_scope scope, const char *group);

@@ -8,7 +8,7 @@
 
 static const char *const live[] = { "node.name", "node.memory_mib", "node.drain_s", "node.log" };
 
-/* What holds a key, by how it begins; the last one holds all others. */
+/* What prevents a key's change, by the key's first letters; the last row is for all others. */
 static const struct {
 	const char *begins, *why;
 } held[] = {
@@ -48,7 +48,7 @@ static void tell(struct telling *t, const char *key)
 	t->report(t->arg, line);
 }
 
-/* a, b: of the key's scope. */
+/* The key has the same value in a and b, two structs of its scope. */
 static bool same(const struct bs_key *k, const void *a, const void *b)
 {
 	const char *x = (const char *)a + k->offset;

@@ -1,11 +1,11 @@
 /*
  * config/live.h - which keys of a site file may change while its service runs
  *
- * Those of each protocol, which may also be added and removed, and a few of the node: name,
- * memory_mib, drain_s, log. All others are taken up at the start. Each that has changed is told,
- * "file: key: why"; 0 or BS_ERR_CONFIG. Pure.
- * take: what may change goes from one site to another. The rest is not written: other threads may
- * read it meanwhile.
+ * These are the keys of each protocol (protocols may also be added and removed), and a few of the
+ * node: name, memory_mib, drain_s, log. All others take effect at the start only. check reports
+ * each other key that has changed, "file: key: why", and returns 0 or BS_ERR_CONFIG. Pure.
+ * take: copies what may change from one site to another. The rest is not written, because other
+ * threads may read it meanwhile.
  * Test: test/unit/config/test_live.c
  */
 #ifndef BS_CONFIG_LIVE_H

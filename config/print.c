@@ -9,7 +9,7 @@
 
 #define PATH_MAX_ 120
 
-/* What is being printed: the rows of a scope, with the group that is open, "" at the top. */
+/* What is being printed: the rows of a scope. group: the open group, "" at the top. */
 struct printing {
 	FILE *to;
 	enum bs_key_scope scope;
@@ -30,7 +30,7 @@ static void begin_line(const struct printing *p)
 			(void)fputc('\t', p->to);
 }
 
-/* A list that stands within a group. */
+/* Prints bridges.mrd.configs, a list that stands within a group. */
 static void print_configs(const struct printing *p)
 {
 	const struct bs_mrd_site *m = &((const struct bs_site *)p->base)->mrd;
@@ -45,7 +45,7 @@ static void print_configs(const struct printing *p)
 	(void)fputs(");\n", p->to);
 }
 
-/* The innermost open group ends. */
+/* Closes the innermost open group. */
 static void leave(struct printing *p)
 {
 	char *dot = strrchr(p->open, '.');
@@ -96,7 +96,7 @@ static void print_peers(FILE *to, const struct bs_keys_spec *keys)
 	}
 }
 
-/* All rows of a scope, with their groups opened and closed; every line behind indent. */
+/* Prints all rows of a scope, with their groups opened and closed; each line begins with indent. */
 static void print_scope(FILE *to, enum bs_key_scope scope, const void *base, const char *indent)
 {
 	struct printing p = { .to = to, .scope = scope, .base = base, .indent = indent };
@@ -194,7 +194,7 @@ static void print_range(FILE *to, const struct bs_key *key)
 	}
 }
 
-/* An item of a list in Markdown, in lines of at most 120 columns. */
+/* Prints an item of a Markdown list, in lines of at most 120 columns. */
 static void print_item(FILE *to, const char *text)
 {
 	size_t column = 1;

@@ -12,7 +12,8 @@ static size_t row(const struct bs_scope *s, const char *path)
 {
 	const struct bs_key *key = bs_key_find(s->scope, path);
 
-	if (key == NULL) /* a rule names a key that the table lacks: the tests run every rule */
+	/* a rule names a key that the table lacks, which tests find: they run every rule */
+	if (key == NULL)
 		abort();
 	return (size_t)(key - bs_keys);
 }

@@ -1,6 +1,6 @@
 /*
- * config/rule.h - what rules are written with: for rules.c, fieldrules.c,
- * streamrules.c and siterules.c alone
+ * config/rule.h - functions that rules are written with: for rules.c, fieldrules.c, streamrules.c
+ * and siterules.c alone
  */
 #ifndef BS_CONFIG_RULE_H
 #define BS_CONFIG_RULE_H
@@ -8,9 +8,12 @@
 #include "config/value.h"
 
 bool bs_rule_given(const struct bs_scope *s, const char *path);
-/* None of these keys (the list ends with NULL) is faulty. */
+/* The keys in the list, which ends with NULL, are all free of faults. */
 bool bs_rule_sound(const struct bs_scope *s, ...);
-/* At the line of path; where it is not given, at that of near, the key that asks for it. */
+/*
+ * Adds a fault at the line of path; where that key is not given, at the line of near, the key that
+ * asks for it.
+ */
 __attribute__((format(printf, 5, 6))) void bs_rule_fault(const struct bs_reading *r,
 							 const struct bs_scope *s, const char *path,
 							 const char *near, const char *fmt, ...);

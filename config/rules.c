@@ -95,7 +95,7 @@ static bool readable(const char *path)
 	return access(path, R_OK) == 0;
 }
 
-/* errno says why it cannot be read. */
+/* Adds a fault: the file cannot be read, for the reason in errno. */
 static void not_there(const struct bs_reading *r, const struct bs_scope *s, const char *key,
 		      const char *path)
 {
@@ -105,7 +105,7 @@ static void not_there(const struct bs_reading *r, const struct bs_scope *s, cons
 	fault(r, s, key, "%s: %s%s", path, words, bs_place_hint(path, hint));
 }
 
-/* The file is there; a .cfl (named with or without its ending) has its .hdr beside it. */
+/* Checks that the file exists; a .cfl (with or without its ending) needs its .hdr beside it. */
 static void file_exists(const struct bs_reading *r, const struct bs_scope *s, const char *key,
 			const char *path, bool cfl)
 {
@@ -127,7 +127,7 @@ static void file_exists(const struct bs_reading *r, const struct bs_scope *s, co
 		not_there(r, s, key, name);
 }
 
-/* A file that must be given exactly where another key, where, has the word is. */
+/* Checks a file that must be given exactly where key `where` has the word `is`. */
 static void file_where(const struct bs_reading *r, const struct bs_scope *s, const char *key,
 		       const char *path, bool wanted, const char *where, const char *is, bool cfl)
 {
@@ -168,7 +168,7 @@ static void rule_image_matrix(const struct bs_reading *r, const struct bs_scope 
 		      p->matrix[2]);
 }
 
-/* Images while the scan runs. */
+/* Rules of images that are made while the scan runs. */
 static void rule_frame(const struct bs_reading *r, const struct bs_scope *s,
 		       const struct bs_protocol *p)
 {
@@ -314,7 +314,7 @@ static void rule_traj(const struct bs_reading *r, const struct bs_scope *s,
 	rule_cartesian(r, s, p);
 }
 
-/* Off resonance: time segments in the place of Q and of the exact sum. */
+/* Rules of off resonance: time segments replace Q and the exact sum. */
 static void rule_field(const struct bs_reading *r, const struct bs_scope *s,
 		       const struct bs_protocol *p)
 {
@@ -432,7 +432,7 @@ static void rule_image(const struct bs_reading *r, const struct bs_scope *s,
 	bs_rules_output(r, s, p);
 }
 
-/* Engines see whitened, virtual coils; a file's maps are those of the coils as they are. */
+/* Rules of coils. Engines see whitened, virtual coils; a file's maps are of the original ones. */
 static void rule_coils(const struct bs_reading *r, const struct bs_scope *s,
 		       const struct bs_protocol *p)
 {
@@ -456,7 +456,7 @@ static void rule_coils(const struct bs_reading *r, const struct bs_scope *s,
 	      p->virtual_coils > 0 ? "virtual_coils" : "noise.whiten");
 }
 
-/* Lines that are left out. */
+/* Rules of lines that an accelerated scan leaves out. */
 static void rule_parallel(const struct bs_reading *r, const struct bs_scope *s,
 			  const struct bs_protocol *p)
 {
@@ -523,7 +523,7 @@ static void rule_solver(const struct bs_reading *r, const struct bs_scope *s,
 		fault_solves(r, s, "ls.basis");
 }
 
-/* Keys of what a scan on the grid leaves out. */
+/* Rules of keys about all that a scan on the grid leaves out. */
 static void rule_left_out(const struct bs_reading *r, const struct bs_scope *s,
 			  const struct bs_protocol *p)
 {

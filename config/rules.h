@@ -1,8 +1,8 @@
 /*
  * config/rules.h - what must hold between keys, and the defaults that depend on other keys
  *
- * A rule is skipped when a key that it reads is itself faulty. derive fills in such defaults,
- * before the rules.
+ * A rule is skipped when a key that it reads is itself faulty. derive fills in these defaults,
+ * before the rules run.
  * One thread; looks at the file system (stat) and nothing else.
  */
 #ifndef BS_CONFIG_RULES_H
@@ -10,28 +10,28 @@
 
 #include "config/value.h"
 
-#define BS_FRAME_SAMPLES_MAX (UINT64_C(1) << 28) /* samples x readouts */
-#define BS_IPC_PATH_MAX      107u                /* sun_path of unix(7), less its NUL */
+#define BS_FRAME_SAMPLES_MAX (UINT64_C(1) << 28) /* samples x readouts of a frame, at most */
+#define BS_IPC_PATH_MAX      107u /* bytes of a socket's path: sun_path of unix(7), less its NUL */
 
 void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p);
 void bs_rules_protocol(const struct bs_reading *r, const struct bs_scope *s,
 		       const struct bs_protocol *p);
-/* A part of protocol's: paths that come with the stream, and have no table to make things of. */
+/* Rules of a protocol about paths that come with the stream, for which there is no table. */
 void bs_rules_stream(const struct bs_reading *r, const struct bs_scope *s,
 		     const struct bs_protocol *p);
-/* Another: a field map's source, and a scan that measures one. */
+/* Rules of a protocol about a field map's source, and about a scan that measures one. */
 void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 		    const struct bs_protocol *p);
-/* Another: image.output. */
+/* Rules of a protocol about image.output. */
 void bs_rules_output(const struct bs_reading *r, const struct bs_scope *s,
 		     const struct bs_protocol *p);
-/* sinks, protocols: the scopes of the site's lists. */
+/* Rules of the site. sinks, protocols: the scopes of the site's lists. */
 void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const struct bs_site *site,
 		   const struct bs_scope *sinks, const struct bs_scope *protocols);
-/* bridges.*; configs: the scopes of bridges.mrd.configs. */
+/* Rules of bridges.*. configs: the scopes of bridges.mrd.configs. */
 void bs_rules_bridges(const struct bs_reading *r, const struct bs_scope *s,
 		      const struct bs_site *site, const struct bs_scope *configs);
-/* peers: the scopes of keys.peers. */
+/* Rules of keys.*. peers: the scopes of keys.peers. */
 void bs_rules_keys(const struct bs_reading *r, const struct bs_scope *s, const struct bs_site *site,
 		   const struct bs_scope *peers);
 

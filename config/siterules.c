@@ -10,7 +10,7 @@
 
 enum reach { NOWHERE, LOOPBACK, BEYOND };
 
-/* a.b.c.d:port or [::1]:port */
+/* How far an address reaches: a.b.c.d:port or [::1]:port. */
 static enum reach reach_of(const char *at)
 {
 	unsigned octet[4] = { 127 };
@@ -35,7 +35,10 @@ static enum reach reach_of(const char *at)
 	return octet[0] == 127 ? LOOPBACK : BEYOND;
 }
 
-/* roles: of peers that may speak there once it is sealed; 0: it cannot be sealed. */
+/*
+ * Rules of a tcp URL. roles: those of peers that may speak there once it is sealed; 0: it cannot be
+ * sealed.
+ */
 static void rule_tcp(const struct bs_reading *r, const struct bs_scope *s, const char *key,
 		     const char *url, uint32_t roles)
 {
@@ -84,7 +87,7 @@ static void rule_url(const struct bs_reading *r, const struct bs_scope *s, const
 
 struct endpoint_role {
 	const char *key, *url;
-	uint32_t roles; /* of which who speaks there has one; 0: it is never sealed */
+	uint32_t roles; /* roles, one of which a peer there must have; 0: it is never sealed */
 };
 
 static void rule_endpoints(const struct bs_reading *r, const struct bs_scope *s,
@@ -330,19 +333,22 @@ void bs_rules_bridges(const struct bs_reading *r, const struct bs_scope *s,
 
 #define ALNUM "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-/* As a taker's name on the wire: ipc/wire/wire.h. */
+/* The name is valid, as a taker's name on the wire is: ipc/wire/wire.h. */
 static bool good_name(const char *name)
 {
 	return name[0] != '.' && strspn(name, ALNUM "._-") == strlen(name);
 }
 
-/* 32 bytes in base64; ipc/seal/keys.h reads them. */
+/* The text is a key: 32 bytes in base64; ipc/seal/keys.h reads them. */
 static bool good_key(const char *key)
 {
 	return strspn(key, ALNUM "+/") == 43 && strcmp(key + 43, "=") == 0;
 }
 
-/* A process beside the service that has a key of its own, and what it asks. */
+/*
+ * Rules of a process beside the service that has a key of its own. needs: the endpoints that it
+ * speaks to.
+ */
 static void rule_keyed(const struct bs_reading *r, const struct bs_scope *s,
 		       const struct bs_site *site, const char *key, const struct bs_keyed *who,
 		       const struct endpoint_role *needs)
@@ -373,7 +379,8 @@ void bs_rules_keys(const struct bs_reading *r, const struct bs_scope *s, const s
 {
 	const struct bs_peer_spec *peer = site->keys.peer;
 	const uint32_t takes = BS_ROLE_ARCHIVE | BS_ROLE_VIEWER;
-	const bool shown = site->viewers_url[0] == '\0'; /* images, to the page */
+	/* without a viewers socket the page asks endpoints.images */
+	const bool shown = site->viewers_url[0] == '\0';
 
 	if (sound(s, "keys.service", NULL) && site->keys.service[0] != '\0' &&
 	    !good_key(site->keys.service))

@@ -4,7 +4,10 @@
 #include "config/rule.h"
 #include "core/protocol.h"
 
-/* Delays from the scan's own spokes: of paths that can be moved when a frame is whole. */
+/*
+ * Rules of delays from the scan's own spokes: they need paths that can be moved when a frame is
+ * whole.
+ */
 static void estimate(const struct bs_reading *r, const struct bs_scope *s,
 		     const struct bs_protocol *p)
 {

@@ -18,7 +18,7 @@ int bs_text_read(struct bs_text *t, const char *path, struct bs_fail *why)
 	int rc = BS_ERR_FORMAT;
 
 	memset(t, 0, sizeof(*t));
-	/* stat first: opening a fifo would block */
+	/* stat comes first, because opening a fifo would block */
 	if (stat(path, &st) != 0)
 		return bs_fail(why, BS_ERR_IO, "cannot be read: %s", strerror(errno));
 	if (!S_ISREG(st.st_mode))
@@ -50,7 +50,7 @@ out:
 	return rc;
 }
 
-/* The bare word behind the '=' of a line; its length, 0: there is none. */
+/* Finds the bare word behind the '=' of a line. Returns its length; 0: there is none. */
 static size_t bare_word(const char *line, const char **word)
 {
 	const size_t n = strcspn(line, "\n");
@@ -100,7 +100,10 @@ void bs_text_free(struct bs_text *t)
 	t->text = NULL;
 }
 
-/* The last name, and the last one before a '=' or ':': the key that a literal belongs to. */
+/*
+ * The last name that was read, and the last one before a '=' or ':', which is the key that a
+ * literal belongs to.
+ */
 struct names {
 	char last[BS_TEXT_KEY_MAX], key[BS_TEXT_KEY_MAX];
 	unsigned last_line, key_line;
@@ -120,7 +123,7 @@ static void spot(struct bs_text *t, unsigned line, const struct names *at, const
 	(void)snprintf(s->why, sizeof(s->why), "%.60s %s", token, why);
 }
 
-/* Why the number in token would be misread; NULL: it would not, or is no number at all. */
+/* Why libconfig would misread the number in token; NULL: it would not, or token is no number. */
 static const char *number_fault(const char *token)
 {
 	const char *digits = token + (*token == '-' || *token == '+');
@@ -152,7 +155,7 @@ static const char *number_fault(const char *token)
 	return NULL;
 }
 
-/* Where a number's characters end: digits, letters, dots, and a sign behind an exponent's e. */
+/* The end of a number's characters: digits, letters, dots, and a sign behind an exponent's e. */
 static const char *number_end(const char *p)
 {
 	bool hex = p[0] == '0' && (p[1] == 'x' || p[1] == 'X');
@@ -164,7 +167,7 @@ static const char *number_end(const char *p)
 	return p;
 }
 
-/* Behind the string that starts at p; counts lines, spots "\x00". */
+/* The place behind the string that starts at p. Counts lines, and notes "\x00". */
 static const char *string_end(struct bs_text *t, const char *p, unsigned *line,
 			      const struct names *at)
 {
@@ -199,7 +202,10 @@ static const char *comment_end(struct bs_text *t, const char *p, unsigned *line)
 	return p + strcspn(p, "\n");
 }
 
-/* libconfig takes an include at the start of any line; refused even inside a comment or string. */
+/*
+ * The line of an include. libconfig accepts one at the start of any line; it is refused even inside
+ * a comment or string.
+ */
 static unsigned include_line(const char *text)
 {
 	unsigned line = 1;
@@ -220,8 +226,10 @@ struct brackets {
 	unsigned line[32], depth;
 };
 
-/* Notes the first bracket that one of another kind, or the text's end ('\0'), closes: none deeper
- * than a site file goes. */
+/*
+ * Notes the first bracket that another kind of bracket, or the text's end ('\0'), closes. Brackets
+ * nested deeper than in any site file are not tracked.
+ */
 static void bracket(struct bs_text *t, struct brackets *b, char c, unsigned line)
 {
 	const char opener = c == ')' ? '(' : c == ']' ? '[' : '{';

@@ -27,7 +27,7 @@ struct why {
 };
 #define WHY(w, ...) ((void)snprintf((w)->text, sizeof((w)->text), __VA_ARGS__), false)
 
-/* What the key would take in its place: the integers on both sides. */
+/* Says that x is not whole, and which integers beside it the key accepts. */
 static bool not_whole(double x, const struct bs_key *key, struct why *why)
 {
 	const double low = floor(x);
@@ -41,7 +41,10 @@ static bool not_whole(double x, const struct bs_key *key, struct why *why)
 	return WHY(why, "%g is not an integer: write %.0f or %.0f", x, low, high);
 }
 
-/* A string that holds a number that the key takes only wants its quotes off. */
+/*
+ * Says that a number is wanted. Where a string holds a number that the key accepts, says to write
+ * it without quotes.
+ */
 static bool not_number(const char *wanted, const config_setting_t *v, const struct bs_key *key,
 		       struct why *why)
 {
@@ -166,7 +169,7 @@ static bool put_cpus(char *field, size_t size, const char *s, struct why *why)
 	return put_string(field, size, s, why);
 }
 
-/* folder/path without ".", ".." and double slashes; folder is absolute and clean. */
+/* Puts folder/path, without ".", ".." and double slashes; folder is absolute and clean. */
 static bool put_path(char *field, size_t size, const char *folder, const char *path,
 		     struct why *why)
 {
@@ -199,7 +202,9 @@ static bool put_path(char *field, size_t size, const char *folder, const char *p
 	return put_string(field, size, out, why);
 }
 
-/* An ipc:// path is a path; anything else stays as it is (the rules judge it). */
+/*
+ * Puts a URL. An ipc:// path is made absolute; any other URL stays as it is (the rules judge it).
+ */
 static bool put_url(char *field, size_t size, const char *folder, const char *url, struct why *why)
 {
 	char path[BS_PATH_MAX_];
@@ -213,7 +218,7 @@ static bool put_url(char *field, size_t size, const char *folder, const char *ur
 	return put_string(field, size, out, why);
 }
 
-/* Two or three elements; the third of two is 1 for sizes, 0 for lengths. */
+/* Puts two or three elements; the third of two is 1 for sizes, 0 for lengths. */
 static bool put_three(unsigned char *field, const config_setting_t *v, const struct bs_key *key,
 		      struct why *why)
 {
@@ -249,7 +254,7 @@ static bool put_three(unsigned char *field, const config_setting_t *v, const str
 	return true;
 }
 
-/* One to BS_DEVICES_MAX numbers, no two alike. */
+/* Puts one to BS_DEVICES_MAX numbers, no two alike. */
 static bool put_devices(struct bs_devices *field, const config_setting_t *v,
 			const struct bs_key *key, struct why *why)
 {
@@ -275,7 +280,7 @@ static bool put_devices(struct bs_devices *field, const config_setting_t *v,
 	return true;
 }
 
-/* At least one of the words, none twice. */
+/* Puts at least one of the words, none twice. */
 static bool put_words(uint32_t *field, const config_setting_t *v, const struct bs_key *key,
 		      struct why *why)
 {
@@ -387,7 +392,10 @@ static bool put(unsigned char *field, const char *folder, const config_setting_t
 	return WHY(why, "no such type of key");
 }
 
-/* What the scan found in a literal of this setting and nobody reported yet; NULL: nothing. */
+/*
+ * What the scan of the text found in this setting's literal and nobody has reported yet; NULL:
+ * nothing.
+ */
 static struct bs_text_spot *spotted(struct bs_text *t, unsigned line, const char *leaf)
 {
 	unsigned n = t->spots < BS_TEXT_SPOTS ? t->spots : BS_TEXT_SPOTS;
@@ -438,7 +446,7 @@ int bs_value_default(const struct bs_reading *r, struct bs_scope *s, const struc
 	return rc;
 }
 
-/* The shortest decimal that reads back to the same bits, and as a floating-point literal. */
+/* Prints the shortest decimal that reads back to the same bits, as a floating-point literal. */
 static void print_number(FILE *to, double v, bool single)
 {
 	char text[40];

@@ -4,7 +4,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The digits between the marks: true when there are this many, a fraction not counted. */
+/*
+ * Copies the digits between the marks. Returns true when there are count of them, a fraction not
+ * counted.
+ */
 static bool digits(char *out, size_t cap, const char *text, char mark, size_t count)
 {
 	size_t n = 0;
@@ -24,7 +27,7 @@ static bool digits(char *out, size_t cap, const char *text, char mark, size_t co
 	return n >= count && (n == count || out[count] == '.');
 }
 
-/* Of 8 or 6 digits, two of them. */
+/* The number that two of the 8 or 6 digits make. */
 static int pair(const char *at)
 {
 	return (at[0] - '0') * 10 + (at[1] - '0');
@@ -49,7 +52,7 @@ bool bs_date_of(char out[BS_DATE_BYTES], const char *text)
 	return is;
 }
 
-/* DICOM has the second 60, of a leap second. */
+/* DICOM allows second 60, of a leap second. */
 bool bs_time_of(char out[BS_TIME_BYTES], const char *text)
 {
 	const bool is = digits(out, BS_TIME_BYTES, text, ':', 6) && pair(out) < 24 &&

@@ -11,9 +11,15 @@
 #define BS_DATE_BYTES 9u
 #define BS_TIME_BYTES 14u
 
-/* "2026-11-23" or "20261123" as "20261123". false, and out is "": no day of the calendar. */
+/*
+ * Turns "2026-11-23" or "20261123" into "20261123". Returns false, with out "", where text is no
+ * day of the calendar.
+ */
 bool bs_date_of(char out[BS_DATE_BYTES], const char *text);
-/* "10:15:00.25" as "101500.25", cut after six places. false, and out is "": no time of a day. */
+/*
+ * Turns "10:15:00.25" into "101500.25", cut after six decimal places. Returns false, with out "",
+ * where text is no time of day.
+ */
 bool bs_time_of(char out[BS_TIME_BYTES], const char *text);
 
 #endif

@@ -1,16 +1,16 @@
 /*
- * core/engine.h - the reconstruction at one place, as a struct of functions
+ * core/engine.h - the reconstruction at one place (host or GPU), as a struct of functions
  *
- * What is done there the protocol's plan says (core/plan/plan.h): one engine for all methods.
+ * One engine serves all methods: the protocol's plan says what is done (core/plan/plan.h).
  *
  * need -> arm -> { begin -> add* -> image }* -> disarm, per armed protocol.
- * need says the bytes that arm will take from the arena, from the protocol's sizes alone. arm does
+ * need tells the bytes that arm will take from the arena, from the protocol's sizes alone. arm does
  * all that the protocol fixes (tables, FFT plans, Q, device memory); it alone may allocate, block
  * or touch files (the cache). begin, add and image are for the recon thread only and allocate
  * nothing; on a GPU add only queues work, and image waits for it.
  * frame: 0 .. frames-1, the frame's slot (bs_protocol_frames may be open at once).
- * Each readout of a frame is added at most once; one that never comes counts as zeros. Results
- * depend on the data alone: not on arrival order or timing, not on the number of threads.
+ * Each readout of a frame is added at most once; a readout that never comes counts as zeros.
+ * Results depend on the data alone: not on arrival order, timing or the number of threads.
  */
 #ifndef BS_CORE_ENGINE_H
 #define BS_CORE_ENGINE_H
@@ -23,22 +23,30 @@
 #include "core/thread/team.h"
 #include "core/traj/traj.h"
 
-/* What board/ loaded for a protocol before it is armed. Lives as long as the engine. */
+/* What board/ loads for a protocol before the protocol is armed. It lives as long as the engine. */
 struct bs_tables {
-	const struct bs_traj *traj; /* NULL: on the grid, or each readout brings its own path */
-	const float *weight;        /* [readout][sample], density_file; NULL otherwise */
-	const float *density;       /* [readout][sample]: weights made beforehand; NULL: not yet */
-	const float *maps;          /* [slice][image][coil][z][y][x] complex; or NULL */
-	float *made;        /* the same where the engine makes them from the scan; else NULL */
-	const float *field; /* [slice][z][y][x] Hz, off resonance; NULL otherwise */
-	float *turn; /* [slice][z][y][x] radians, field.from echoes: what the engine measures */
-	const struct bs_csr *w; /* the anatomical constraint; NULL: identity */
-	int32_t slab_y; /* of a GPU's slab: rows from the image's center to the slab's; else 0 */
-	/* maps of some of the coils: complex values from one slice's to the next one's; else 0 */
+	/* NULL: the protocol is on the grid, or each readout brings its own path */
+	const struct bs_traj *traj;
+	const float *weight;  /* [readout][sample], of density_file; NULL: there is none */
+	const float *density; /* [readout][sample], weights made before arm; NULL: not made yet */
+	const float *maps;    /* [slice][image][coil][z][y][x] complex; NULL: no maps */
+	float *made;        /* buffer for the maps that the engine makes from the scan; else NULL */
+	const float *field; /* [slice][z][y][x] Hz, off resonance; NULL: no field map */
+	/*
+	 * [slice][z][y][x] radians: buffer for the phase from one echo to the next (field.from
+	 * echoes)
+	 */
+	float *turn;
+	const struct bs_csr *w; /* W, the anatomical constraint; NULL: identity */
+	int32_t slab_y; /* rows from the image's center to the center of a GPU's slab; else 0 */
+	/*
+	 * complex values from one slice's maps to the next one's, where maps are of some of the
+	 * coils; else 0
+	 */
 	uint64_t maps_step;
 };
 
-/* Of tables->maps those of a slice; NULL where there are none. */
+/* The maps of one slice, of tables->maps; NULL where there are none. */
 static inline const float *bs_maps_of(const float *maps, const struct bs_protocol *p,
 				      uint32_t slice)
 {
@@ -46,69 +54,76 @@ static inline const float *bs_maps_of(const float *maps, const struct bs_protoco
 }
 
 struct bs_arm_env {
-	struct bs_arena *arena; /* exactly what need asked for is left in it */
+	struct bs_arena *arena; /* has exactly what need asked for left */
 	struct bs_team *team;
-	const char *cache_dir; /* "" : no cache */
+	const char *cache_dir; /* "": no cache */
 	/*
-	 * The service's shared pool, where readouts handed to add may lie: an engine on a GPU has
-	 * them read from there. NULL: none, every add copies.
+	 * The service's shared pool, where readouts handed to add may lie: an engine on a GPU reads
+	 * them from there. NULL: there is no pool, and every add copies.
 	 */
 	const void *pool;
 	size_t pool_bytes;
 };
 
 /*
- * Output velocity: what becomes of an image's coil images. Places are 1 .. bs_protocol_references.
- * All 0: nothing, the image is a magnitude.
+ * Output velocity: what is done with an image's coil images. Places are 1 ..
+ * bs_protocol_references. All 0: nothing is done, and the image is a magnitude.
  */
 struct bs_flow {
-	uint32_t keep;    /* the place that they are kept in, the image is a magnitude; 0: none */
-	uint32_t against; /* the place of those that the image is a velocity against; 0: none */
-	float venc;       /* cm/s: of a phase of pi */
+	/* the place that keeps the coil images of this magnitude image; 0: they are not kept */
+	uint32_t keep;
+	/* the place of the coil images that this image is a velocity against; 0: none */
+	uint32_t against;
+	float venc; /* cm/s, the velocity of a phase of pi */
 };
 
-static inline float bs_flow_scale(const struct bs_flow *f) /* cm/s of a radian */
+static inline float bs_flow_scale(const struct bs_flow *f) /* cm/s per radian */
 {
 	return (float)((double)f->venc / 3.14159265358979323846);
 }
 
 /*
- * What is said about an image that is made, for the image's attributes. The caller clears it and
- * may set allowed, gridded, unknown and flow, which are left as they are.
+ * What the engine reports of an image that it makes, for the image's attributes. The caller clears
+ * the struct and may set the members marked "in", which the engine leaves as they are.
  */
 struct bs_report {
-	uint32_t allowed;    /* in: iterations at most; 0: the protocol's */
-	bool gridded;        /* in: by the gridding that replaces a solve (core/frame/recon.h) */
-	uint32_t unknown;    /* in: axes that partial Fourier leaves (core/frame/center.h) */
-	struct bs_flow flow; /* in: output velocity */
-	uint64_t order;      /* in: of frames that differ in contrast alone the same; of later ones
-			      * of a slice more (core/frame/image.c) */
-	uint32_t iterations; /* made; 0 for direct methods */
-	double residual;     /* relative, after them */
-	bool deadline_stop;  /* the next iteration would not have fitted */
-	uint32_t segments;   /* of time, where a field map corrects; else 0 */
-	double field_error;  /* theirs (gpu/solve/segments.h) */
-	bool delayed;        /* its path was moved by delays that its scan's spokes told: */
-	float delay[3];      /* xx, yy, xy, samples (core/traj/delay.h) */
+	uint32_t allowed; /* in: most iterations; 0: the protocol's number */
+	bool gridded;     /* in: made by the gridding that replaces a solve (core/frame/recon.h) */
+	uint32_t unknown; /* in: axes that partial Fourier leaves as zeros (core/frame/center.h) */
+	struct bs_flow flow; /* in: what is done for output velocity */
 	/*
-	 * upload, accumulate, solve, combine, download: the time spent in image, by the device's
-	 * clock where there is one; 0 where the method has no such stage
+	 * in: rises with the frames of a slice; the same for frames that differ in contrast alone
+	 * (core/frame/image.c)
+	 */
+	uint64_t order;
+	uint32_t iterations; /* iterations made; 0 for direct methods */
+	double residual;     /* relative residual after these iterations */
+	bool deadline_stop;  /* the next iteration would not have fitted */
+	uint32_t segments;   /* time segments, where a field map corrects; else 0 */
+	double field_error;  /* error of the time segments (gpu/solve/segments.h) */
+	bool delayed;   /* the trajectory was moved by delays estimated from the scan's spokes */
+	float delay[3]; /* samples: those delays, xx, yy, xy (core/traj/delay.h) */
+	/*
+	 * Time spent in image on upload, accumulate, solve, combine and download, by the device's
+	 * clock where there is one; 0 where the method has no such stage.
 	 */
 	int64_t stage_ns[BS_BUDGET_STAGES];
-	struct bs_fail
-		why; /* of an image that fails: its reason, where there is more than a code; code 0
-			and a text: what the image lacks */
+	/*
+	 * why an image failed, where the code alone does not say it; code 0 with a text: what the
+	 * image lacks
+	 */
+	struct bs_fail why;
 };
 
-/* The iterations that a solve may make; iterations: the protocol's. */
+/* The most iterations that a solve may make; iterations: the protocol's number. */
 static inline uint32_t bs_report_most(const struct bs_report *r, uint32_t iterations)
 {
 	return r->allowed > 0 && r->allowed < iterations ? r->allowed : iterations;
 }
 
 /*
- * Time to keep free before a deadline for what follows the solver: the largest that was seen, less
- * a sixteenth with each image since.
+ * The time to keep free before a deadline for what follows the solver: the largest time that was
+ * seen, which fades by a sixteenth with each image.
  */
 static inline int64_t bs_tail_longest(int64_t tail_ns, int64_t took_ns)
 {
@@ -117,7 +132,10 @@ static inline int64_t bs_tail_longest(int64_t tail_ns, int64_t took_ns)
 	return took_ns > faded_ns ? took_ns : faded_ns;
 }
 
-/* Adds a solve: a report says the fewest iterations and the largest residual of all. */
+/*
+ * Adds one of several solves of an image: the report has the fewest iterations and the largest
+ * residual of all.
+ */
 static inline void bs_report_solve(struct bs_report *r, bool first, uint32_t iterations,
 				   double residual)
 {
@@ -127,22 +145,23 @@ static inline void bs_report_solve(struct bs_report *r, bool first, uint32_t ite
 		r->residual = residual;
 }
 
-/* The end of the next of so many turns that divide the remaining time equally. */
+/* The end of the next of `turns` equal shares of the time until the deadline. */
 static inline int64_t bs_turn_end(int64_t deadline_ns, int64_t now_ns, int64_t turns)
 {
 	return deadline_ns == INT64_MAX ? INT64_MAX : now_ns + (deadline_ns - now_ns) / turns;
 }
 
-#define BS_ROW_NONE UINT32_MAX /* a readout that is no line of the image */
+#define BS_ROW_NONE UINT32_MAX /* the row of a readout that is no line of the image */
 
 struct bs_engine {
 	enum bs_plan_place place;
 	int (*need)(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
 	/*
-	 * Likewise the device memory that arm takes and keeps, but for a W, whose size no protocol
-	 * says. field: tables->field; NULL: what depends on it is not told. NULL: none, or it is
-	 * not told. What arm takes only where there is room is in it. From arm on nothing else is
-	 * taken. On several GPUs an entry for each, without what NCCL takes there.
+	 * need of device memory: what arm takes and keeps, but for W, whose size no protocol says.
+	 * What arm takes only where there is room is counted, too. After arm nothing else is taken.
+	 * On several GPUs there is an entry for each, without what NCCL takes there. field:
+	 * tables->field; NULL: the memory that depends on it is not counted. A NULL function: the
+	 * engine takes none, or does not tell it.
 	 */
 	int (*device)(const struct bs_protocol *p, const float *field, struct bs_need *need,
 		      struct bs_fail *why);
@@ -150,63 +169,67 @@ struct bs_engine {
 		   const struct bs_arm_env *env, struct bs_fail *why);
 	int (*begin)(void *self, uint32_t frame);
 	/*
-	 * k: of protocols whose readouts bring their own path, where the samples of this one lie,
-	 * [sample][dims], cycles per voxel in [-0.5, 0.5), delays applied, copied before this
-	 * returns; else NULL: tables->traj says it. data [coil][samples] complex, the protocol's
-	 * samples only (discarded ones removed).
+	 * Adds a readout. k [sample][dims], cycles per voxel in [-0.5, 0.5), delays applied: where
+	 * its samples lie, for protocols whose readouts bring their own path; else NULL, and
+	 * tables->traj says it. k is copied before add returns. data [coil][samples] complex, the
+	 * protocol's samples only (discarded ones removed).
 	 */
 	int (*add)(void *self, uint32_t frame, uint32_t readout, const float *k, const float *data,
 		   size_t coil_stride);
 	/*
-	 * Of what came since begin, or of the window's groups with held[group] set, added in the
-	 * order of their numbers. image: bs_protocol_image_bytes; NULL: it was handed on before,
-	 * and what it leaves for later frames is all that is wanted. deadline_ns: bs_now_ns's
-	 * clock, INT64_MAX for none. held NULL: there is no window.
+	 * Makes an image of the readouts added since begin, or, of a sliding window, of the groups
+	 * with held[group] set, summed in the order of their numbers (held NULL: there is no
+	 * window). image: bs_protocol_image_bytes; NULL: the image was handed on before, and only
+	 * what it leaves for later frames is wanted. deadline_ns: bs_now_ns's clock, INT64_MAX for
+	 * none.
 	 */
 	int (*image)(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
 		     float *image, struct bs_report *report);
 	void (*disarm)(void *self);
 	/*
-	 * NULL: add copies what it needs before it returns. Else data in env->pool may still be
-	 * read after add has returned: *made adds so far, and the first *read of them no longer
-	 * need their data; the caller leaves that of the others alone. wait: until all are read
-	 * (microseconds).
+	 * Tells which readouts' data may still be read. *made: adds so far; the first *read of
+	 * these no longer need their data in env->pool, and the caller leaves the data of the
+	 * others alone. wait: returns when all are read (microseconds). NULL: add copies what it
+	 * needs before it returns.
 	 */
 	void (*reading)(void *self, bool wait, uint64_t *made, uint64_t *read);
 
 	/*
-	 * Sliding windows (frame_step > 0), where the plan has them. Between begin and fold
-	 * come readouts of one group only (row / frame_step). Their sum replaces the group's part
-	 * of the frame's window.
+	 * Sliding windows (frame_step > 0), where the plan has them. Between begin and fold come
+	 * readouts of one group only (row / frame_step). fold puts their sum in the place of the
+	 * group's part of the frame's window.
 	 */
 	int (*fold)(void *self, uint32_t frame, uint32_t group);
 
 	/*
-	 * Previews (preview_every > 0): the image of the readouts so far; the frame goes on
-	 * unchanged. Where the plan has previews, and sums that are images. preview: the engine
-	 * that is armed beside one that solves, for its previews, and for images when there is no
-	 * time to solve (core/frame/recon.h).
+	 * Previews (preview_every > 0), where the plan has them: peek makes the image of the
+	 * readouts so far, and the frame goes on unchanged. It needs sums that are images. preview:
+	 * the engine that is armed beside one that solves, for its previews, and for its images
+	 * when there is no time to solve (core/frame/recon.h).
 	 */
 	int (*peek)(void *self, uint32_t frame, float *image);
 	const struct bs_engine *preview;
 
 	/*
-	 * A readout of a kind that the protocol uses (core/frame/kind.h) and that is no line of the
-	 * image, or not only: calibration; a line that serves for both goes to add, then here.
-	 * Noise, navigators and phase correction were used before and do not come. NULL where a
-	 * method has no use for any. It may come before begin, between two frames and within
-	 * one; calibration has its row as lines have. data [coil][coil_stride]
-	 * complex from the first sample that is not discarded; how many follow, head says. It is
-	 * copied before this returns.
+	 * Takes a readout of a kind that the protocol uses (core/frame/kind.h) and that is not only
+	 * a line of the image: calibration. A line that serves as both goes to add, then to side.
+	 * Noise, navigators and phase correction are used before the engine and do not come here.
+	 * It may come before begin, between two frames and within a frame; a calibration line has a
+	 * row as image lines have. data [coil][coil_stride] complex from the first sample that is
+	 * not discarded; head says how many follow. It is copied before side returns. NULL where a
+	 * method has no use for any.
 	 */
 	int (*side)(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
 		    const struct bs_mrd_acq *head, const float *data, size_t coil_stride);
 	/*
-	 * The slice's maps, or its field map (whose range is that at arm), have changed. NULL: they
-	 * are read as they are when an image is made.
+	 * The slice's maps, or its field map (within the range that it had at arm), have changed. A
+	 * NULL function: the engine reads both anew for each image.
 	 */
 	int (*maps)(void *self, uint32_t slice);
-	/* Another scan begins: what the last one brought by side is forgotten. May be NULL. */
+	/*
+	 * Another scan begins, and the engine forgets what side brought in the last one. May be
+	 * NULL.
+	 */
 	void (*scan)(void *self);
 };
 

@@ -41,7 +41,7 @@ const char *bs_err_name(int code)
 	return names[-code];
 }
 
-#undef bs_fail /* here is the function itself */
+#undef bs_fail /* the function itself follows */
 int bs_fail(struct bs_fail *why, int code, const char *fmt, ...)
 {
 	va_list ap;

@@ -1,7 +1,8 @@
 /*
  * core/hash.h - FNV-1a (Fowler, Noll, Vo), 64 bits: keys and checksums of files in the cache
  *
- * Finds damage, keeps nobody out. h: BS_HASH_START, or the hash of what comes before.
+ * It finds damage; it is no protection against forgery. h: BS_HASH_START, or the hash of the bytes
+ * before.
  */
 #ifndef BS_CORE_HASH_H
 #define BS_CORE_HASH_H
@@ -22,8 +23,8 @@ static inline uint64_t bs_hash_bytes(uint64_t h, const void *bytes, size_t n)
 }
 
 /*
- * By words of 8 bytes, for large arrays; a rest is filled with zeros. Upper halves are folded down:
- * the product alone never takes them there.
+ * Hashes words of 8 bytes, for large arrays; the last word is filled up with zeros. The upper half
+ * is folded down after each word, because the product carries bits only upwards.
  */
 static inline uint64_t bs_hash_words(uint64_t h, const void *bytes, size_t n)
 {

@@ -1,8 +1,8 @@
 /*
- * core/linkage.h - names as C has them, where a .cu file includes a header
+ * core/linkage.h - C linkage for headers that .cu files include
  *
- * What a header declares for .cu files, too, stands between BS_C_BEGIN and BS_C_END. core/err.h
- * includes this.
+ * Declarations for .c and .cu files stand between BS_C_BEGIN and BS_C_END. core/err.h includes
+ * this.
  */
 #ifndef BS_CORE_LINKAGE_H
 #define BS_CORE_LINKAGE_H

@@ -40,8 +40,10 @@ static void put_text(struct bs_text *t, enum bs_log_level level, const char *who
 {
 	bs_text_put(t, "boreside[%s] %s: ", who, bs_log_levels[level]);
 	for (; *text != '\0' && t->len + 2 < LINE; text++) {
-		/* text from outside must not forge a line or drive a terminal, nor by U+0080 to
-		 * U+009F */
+		/*
+		 * Text from outside must not forge a line or drive a terminal, nor may U+0080 to
+		 * U+009F in it.
+		 */
 		const unsigned char c = (unsigned char)*text;
 		const unsigned char next = (unsigned char)text[1];
 		const bool upper = c == 0xc2 && next >= 0x80 && next < 0xa0;
@@ -52,7 +54,7 @@ static void put_text(struct bs_text *t, enum bs_log_level level, const char *who
 	bs_text_put(t, "\n");
 }
 
-/* Six bytes for one, at worst: a line of LINE fits. */
+/* Writes the JSON line. A byte becomes six at worst: a line of LINE bytes fits. */
 static void put_json(struct bs_text *t, enum bs_log_level level, const char *who, const char *text,
 		     const char *members)
 {

@@ -1,11 +1,11 @@
 /*
- * core/log.h - one line of words per event, on standard error
+ * core/log.h - the process's log: one line of words per event, on standard error
  *
- * Lines read "boreside[ingest] warn: text"; under systemd the journal adds the time. In the format
- * json (node.log_format) a line is {"time":"2026-11-23T17:30:00.123456Z","process":"ingest",
- * "level":"warn","text":"..."}. One write(2)
- * per line, so lines of several processes do not mix. Not for real-time threads: they raise
- * events (core/thread/event.h) and another thread makes the words. Allocates nothing.
+ * A line reads "boreside[ingest] warn: text"; under systemd the journal adds the time. In the
+ * format json (node.log_format) a line is {"time":"2026-11-23T17:30:00.123456Z","process":"ingest",
+ * "level":"warn","text":"..."}. Each line is one write(2), so lines of several processes do not
+ * mix. Not for real-time threads: these raise events (core/thread/event.h) and another thread makes
+ * the words. Allocates nothing.
  */
 #ifndef BS_CORE_LOG_H
 #define BS_CORE_LOG_H
@@ -17,13 +17,16 @@
 BS_C_BEGIN
 
 enum bs_log_level { BS_LOG_ERROR, BS_LOG_WARN, BS_LOG_INFO, BS_LOG_DEBUG };
-extern const char *const bs_log_levels[]; /* "error" ...; then NULL */
+extern const char *const bs_log_levels[]; /* names of the levels: "error" ...; then NULL */
 
-/* json: lines are, or words. Of all lines from now on; before other threads run. */
+/* json: lines are JSON, else words. Call it before other threads run. */
 void bs_log_format(bool json);
 bool bs_log_is_json(void);
 
-/* who: "ingest", "recon", ...: kept by pointer. Lines above level are dropped. Once per process. */
+/*
+ * Call once per process. who: "ingest", "recon", ...: kept by pointer. Lines above level are
+ * dropped.
+ */
 void bs_log_init(const char *who, enum bs_log_level level);
 
 #if defined(__GNUC__)
@@ -31,8 +34,8 @@ __attribute__((format(printf, 2, 3)))
 #endif
 void bs_log(enum bs_log_level level, const char *fmt, ...);
 /*
- * The same with members of a JSON object, "\"a\":1,\"b\":\"x\"", in place of the text where lines
- * are JSON. Of another process: who; NULL: this one.
+ * Writes members of a JSON object, "\"a\":1,\"b\":\"x\"", in place of the text where lines are
+ * JSON. who: the process that the line is from; NULL: this one.
  */
 void bs_log_members(enum bs_log_level level, const char *who, const char *text,
 		    const char *members);

@@ -20,9 +20,11 @@
 #define BS_MRD_LAST_IN_SLICE        BS_MRD_FLAG(8)
 #define BS_MRD_LAST_IN_REPETITION   BS_MRD_FLAG(14)
 #define BS_MRD_IS_NOISE             BS_MRD_FLAG(19)
-#define BS_MRD_IS_CALIBRATION       BS_MRD_FLAG(20) /* calibration alone, no line of the image */
-#define BS_MRD_IS_CALIBRATION_TOO   BS_MRD_FLAG(21) /* a line of the image, and calibration */
-#define BS_MRD_IS_REVERSE           BS_MRD_FLAG(22) /* sampled from +k to -k */
+/* the readout is for calibration alone, no line of the image */
+#define BS_MRD_IS_CALIBRATION BS_MRD_FLAG(20)
+/* the readout is a line of the image, and for calibration */
+#define BS_MRD_IS_CALIBRATION_TOO   BS_MRD_FLAG(21)
+#define BS_MRD_IS_REVERSE           BS_MRD_FLAG(22) /* the readout was sampled from +k to -k */
 #define BS_MRD_IS_NAVIGATION        BS_MRD_FLAG(23)
 #define BS_MRD_IS_PHASE_CORRECTION  BS_MRD_FLAG(24)
 #define BS_MRD_LAST_IN_MEASUREMENT  BS_MRD_FLAG(25)
@@ -33,11 +35,17 @@
 #define BS_MRD_IS_COIL_CORRECTION   BS_MRD_FLAG(29)
 #define BS_MRD_IS_STABILIZATION_REF BS_MRD_FLAG(30)
 #define BS_MRD_IS_STABILIZATION     BS_MRD_FLAG(31)
-/* None of the standard's: of an encoding that the protocol does not use (core/frame/encoding.h) */
+/*
+ * Boreside's own flag: the readout is of an encoding that the protocol does not use
+ * (core/frame/encoding.h).
+ */
 #define BS_MRD_OF_ANOTHER BS_MRD_FLAG(48)
-/* Likewise: of other channels than the header says, or empty */
+/* Boreside's own flag: the readout has other channels than the header says, or is empty. */
 #define BS_MRD_MISFIT BS_MRD_FLAG(47)
-/* Likewise: filled up with zeros; user_int[0] to user_int[1] - 1 were measured (bs_admit_copy) */
+/*
+ * Boreside's own flag: the line was filled up with zeros; samples [user_int[0], user_int[1]) were
+ * measured (bs_admit_copy).
+ */
 #define BS_MRD_FILLED BS_MRD_FLAG(46)
 
 #pragma pack(push, 2)
@@ -85,23 +93,23 @@ struct bs_mrd_image {
 enum bs_calibration {
 	BS_CALIBRATION_UNSAID,
 	BS_CALIBRATION_EMBEDDED,
-	BS_CALIBRATION_INTERLEAVED, /* each repetition has other lines; together they are all */
+	BS_CALIBRATION_INTERLEAVED, /* lines differ in each repetition; together they are all */
 	BS_CALIBRATION_SEPARATE,
 	BS_CALIBRATION_EXTERNAL,
 	BS_CALIBRATION_OTHER
 };
 
 /* acquisitionSystemInformation/coilLabel, in the header's order. */
-#define BS_LABELS_MAX  64u /* kept */
-#define BS_LABEL_BYTES 48u /* of a name, its end included */
+#define BS_LABELS_MAX  64u /* labels that are kept */
+#define BS_LABEL_BYTES 48u /* bytes of a name, its NUL included */
 struct bs_labels {
-	uint32_t count;                 /* in the header */
+	uint32_t count;                 /* labels in the header, kept or not */
 	uint32_t number[BS_LABELS_MAX]; /* coilNumber; UINT32_MAX: not said, or no number */
-	uint8_t cut[BS_LABELS_MAX];     /* 1: the name is longer */
+	uint8_t cut[BS_LABELS_MAX];     /* 1: the name was longer and is cut */
 	char name[BS_LABELS_MAX][BS_LABEL_BYTES]; /* coilName */
 };
 
-#define BS_ENCODINGS_MORE 4u /* that are kept */
+#define BS_ENCODINGS_MORE 4u /* encodings behind the first that are kept */
 #define BS_SCAN_ABOUT     4096u
 #define BS_HEADER_WORDS   200u
 #define BS_SCANKEYS       2u /* keys that a scan may set for itself (core/plan/scankey.h) */
@@ -114,8 +122,8 @@ struct bs_scan_info {
 	char protocol[64];        /* measurementInformation/protocolName */
 	char measurement[64];     /* measurementInformation/measurementID */
 	char noise_scan[64];      /* measurementID of the measurementDependency of type Noise */
-	char maps_scan[64];       /* of type SenMap */
-	char field_scan[64];      /* of type FieldMap */
+	char maps_scan[64];       /* measurementID of the measurementDependency of type SenMap */
+	char field_scan[64];      /* measurementID of the measurementDependency of type FieldMap */
 	char study[72];           /* studyInformation/studyInstanceUID */
 	char vendor[32];          /* systemVendor */
 	float noise_bandwidth;    /* relativeReceiverNoiseBandwidth */
@@ -124,32 +132,38 @@ struct bs_scan_info {
 	uint32_t encoded[3];      /* encodedSpace/matrixSize */
 	uint32_t recon[3];        /* reconSpace/matrixSize */
 	float encoded_fov_mm[3];
-	float fov_mm[3];      /* reconSpace/fieldOfView_mm */
-	uint32_t channels;    /* receiverChannels */
-	uint32_t encodings;   /* number of <encoding> elements */
-	float tr_ms;          /* sequenceParameters/TR, the largest of several */
-	float te_ms[2];       /* sequenceParameters/TE, the first two */
-	uint32_t echoes;      /* how many TE are above 0 */
-	float venc;           /* userParameterDouble VENC_0, cm/s */
-	float venc_range[2];  /* the least and the largest of VENC_0, VENC_1, ... */
-	uint32_t bits_stored; /* userParameterLong BitsStored, of images that go back */
-	uint32_t scan_keys;   /* bit of enum bs_scankey: userParameters boreside_ID that came */
-	double scan_value[BS_SCANKEYS]; /* their values; NaN: no number */
-	uint32_t user_at;               /* bytes of the header before the end of userParameters */
-	uint32_t user_there;            /* 0: there is none, before the header's own end */
-	uint32_t acceleration[2];       /* parallelImaging/accelerationFactor, steps 1 and 2 */
+	float fov_mm[3];     /* reconSpace/fieldOfView_mm */
+	uint32_t channels;   /* receiverChannels */
+	uint32_t encodings;  /* number of <encoding> elements */
+	float tr_ms;         /* sequenceParameters/TR, the largest of several */
+	float te_ms[2];      /* sequenceParameters/TE, the first two */
+	uint32_t echoes;     /* how many TE are above 0 */
+	float venc;          /* userParameterDouble VENC_0, cm/s */
+	float venc_range[2]; /* the least and the largest of VENC_0, VENC_1, ... */
+	/* userParameterLong BitsStored, for images that go back to an MRD client */
+	uint32_t bits_stored;
+	uint32_t scan_keys; /* bits of enum bs_scankey: which userParameters boreside_ID came */
+	/* values of these userParameters; NaN: the value is not a number */
+	double scan_value[BS_SCANKEYS];
+	uint32_t user_at; /* bytes of the header up to the end of userParameters */
+	/* 0: there are no userParameters, and user_at is the header's own end */
+	uint32_t user_there;
+	uint32_t acceleration[2]; /* parallelImaging/accelerationFactor, steps 1 and 2 */
 	enum bs_calibration calibration;
-	uint32_t bands; /* parallelImaging/multiband: slices at once; 0: it does not say */
+	uint32_t bands; /* parallelImaging/multiband: slices at once; 0: the header does not say */
 	/* encoding/trajectoryDescription: its identifier, and the parameters of ConventionalEPI */
 	char description[32];
 	float ramp_up_us, ramp_down_us, flat_us; /* rampUpTime, rampDownTime, flatTopTime */
-	float acquisition_delay_us;              /* acqDelayTime: from the gradient's rise */
+	float acquisition_delay_us;              /* acqDelayTime, from the gradient's rise */
 	float readout_samples, readout_dwell_us; /* numSamples, dwellTime */
 	struct bs_limit {
 		uint32_t min, max, center;
 		uint32_t given; /* 0: the header does not say */
 	} step1, step2, slice, contrast, repetition, average, set, phase;
-	/* encodings behind the first, by encoding_space_ref - 1; all above is of the first */
+	/*
+	 * The encodings behind the first, at encoding_space_ref - 1; the members above are of the
+	 * first.
+	 */
 	struct bs_mrd_encoding {
 		uint32_t encoded[3], recon[3];
 		float encoded_fov_mm[3], fov_mm[3];
@@ -157,10 +171,15 @@ struct bs_scan_info {
 		struct bs_limit step1, step2;
 	} more[BS_ENCODINGS_MORE];
 	struct bs_labels labels;
-	/* what is not taken as it is written, and what is taken instead; "": all is */
+	/*
+	 * What is not taken as the header has it, and what is taken instead; "": all is taken as it
+	 * is.
+	 */
 	char remark[BS_HEADER_WORDS];
-	/* of patient, study, series, scanner and sequence: <meta> elements for the attributes of
-	 * the scan's images (ipc/wire/about.h) */
+	/*
+	 * <meta> elements about patient, study, series, scanner and sequence, for the attributes of
+	 * the scan's images (ipc/wire/about.h).
+	 */
 	char about[BS_SCAN_ABOUT];
 };
 

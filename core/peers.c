@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Digits from *at on, at most so many and so large; *at: behind them. False: none, or more. */
+/*
+ * Reads digits from *at on, at most `digits` of them and a number of at most `most`; *at moves
+ * behind them. False: there are none, or more.
+ */
 static bool number(const char **at, unsigned digits, uint32_t most, uint32_t *out)
 {
 	const size_t n = strspn(*at, "0123456789");

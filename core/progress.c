@@ -7,10 +7,10 @@
 
 #include "core/thread/clock.h"
 
-#define WIDTH 78 /* columns of a terminal that the line keeps to */
+#define WIDTH 78 /* columns of a terminal that the line may use */
 
 static bool used, terminal;
-static const struct bs_progress *active; /* the outermost that was begun */
+static const struct bs_progress *active; /* the outermost piece of work that was begun */
 
 void bs_progress_use(void)
 {
@@ -26,7 +26,7 @@ void bs_progress_begin(struct bs_progress *p, const char *what, uint64_t of, con
 		active = p;
 }
 
-/* "about 12 s left", or nothing. */
+/* Writes "about 12 s left", or nothing. */
 static int put_left(char *out, size_t cap, const struct bs_progress *p, uint64_t done,
 		    int64_t now_ns)
 {
@@ -52,7 +52,7 @@ static void tell(struct bs_progress *p, uint64_t done, int64_t now_ns)
 	n += put_left(line + n, sizeof(line) - (size_t)n, p, done, now_ns);
 	if (!terminal)
 		line[n++] = '\n';
-	for (; terminal && n <= WIDTH; n++) /* what was there before may be longer */
+	for (; terminal && n <= WIDTH; n++) /* the line before may be longer */
 		line[n] = ' ';
 	(void)!write(STDERR_FILENO, line, (size_t)n);
 	p->told = true;

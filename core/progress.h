@@ -1,12 +1,12 @@
 /*
- * core/progress.h - how far a command has come with what takes longer than a second
+ * core/progress.h - how far a command has come with work that takes longer than a second
  *
- * use -> { begin -> at* -> end }*. Without use (the service never calls it) nothing is ever told.
- * What begins within another says nothing.
- * On a terminal one line of standard error is written anew, at most five times a second, and
- * wiped by end; elsewhere a line every BS_PROGRESS_PLAIN_NS. Nothing in the first second,
- * so what is short says nothing. at is cheap (it reads the clock); end may follow begin at once.
- * what, unit and p are kept by pointer. Allocates nothing; one thread.
+ * use -> { begin -> at* -> end }*. Without use (the service never calls it) nothing is written.
+ * A piece of work that begins within another one writes nothing.
+ * On a terminal one line of standard error is rewritten, at most five times a second, and end wipes
+ * it; elsewhere a line is written every BS_PROGRESS_PLAIN_NS. Nothing is written in the first
+ * second. at is cheap (it reads the clock); end may follow begin at once. what, unit and p are kept
+ * by pointer. Allocates nothing; one thread.
  * Test: test/unit/board/tool/init/test_terminal.c
  */
 #ifndef BS_CORE_PROGRESS_H
@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #define BS_PROGRESS_FIRST_NS INT64_C(1000000000)
-#define BS_PROGRESS_AGAIN_NS INT64_C(200000000)  /* on a terminal */
-#define BS_PROGRESS_PLAIN_NS INT64_C(5000000000) /* elsewhere */
+#define BS_PROGRESS_AGAIN_NS INT64_C(200000000)  /* between two lines on a terminal */
+#define BS_PROGRESS_PLAIN_NS INT64_C(5000000000) /* between two lines elsewhere */
 
 struct bs_progress {
 	const char *what, *unit;
@@ -26,17 +26,20 @@ struct bs_progress {
 	bool told;
 };
 
-/* This process tells how far it has come, on standard error. */
+/* From now on this process writes its progress to standard error. */
 void bs_progress_use(void);
-/* of: at's last value; 0: not known. unit: "readouts"; "": parts of a whole, told in percent. */
+/*
+ * of: the last value that at will get; 0: not known. unit: "readouts"; "": parts of a whole, in
+ * percent.
+ */
 void bs_progress_begin(struct bs_progress *p, const char *what, uint64_t of, const char *unit);
 void bs_progress_at(struct bs_progress *p, uint64_t done);
-/* Wipes the line, for a line of results; the next at writes it again. */
+/* Wipes the progress line, so that a result can be written; the next at writes it again. */
 void bs_progress_hide(struct bs_progress *p);
 void bs_progress_end(struct bs_progress *p);
 /*
- * As at, of a whole that is 1: for gpu/exact/exact.h and gpu/toeplitz/q.h. arg: a struct
- * bs_progress that was begun with of = BS_PROGRESS_WHOLE and no unit.
+ * Works as at does, with done from 0 to 1: for gpu/exact/exact.h and gpu/toeplitz/q.h. arg: a
+ * struct bs_progress that was begun with of = BS_PROGRESS_WHOLE and no unit.
  */
 #define BS_PROGRESS_WHOLE 1000u
 void bs_progress_part(void *arg, double done);

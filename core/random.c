@@ -41,7 +41,7 @@ double bs_random_uniform(struct bs_random *r)
 
 void bs_random_normal(struct bs_random *r, double out[2])
 {
-	/* 1 - u lies in (0, 1]: the logarithm is finite */
+	/* 1 - u lies in (0, 1], so its logarithm is finite */
 	double radius = sqrt(-2.0 * log(1.0 - bs_random_uniform(r)));
 	double angle = 6.283185307179586 * bs_random_uniform(r);
 

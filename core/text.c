@@ -35,7 +35,7 @@ void bs_text_json(struct bs_text *t, const char *s, size_t max)
 
 		if (c == '"' || c == '\\')
 			bs_text_put(t, "\\%c", c);
-		else if (c < 0x20 || c >= 0x7f) /* our own words are ASCII */
+		else if (c < 0x20 || c >= 0x7f) /* the program's own words are ASCII */
 			bs_text_put(t, "\\u%04x", c);
 		else
 			bs_text_put(t, "%c", c);

@@ -1,9 +1,9 @@
 /*
  * core/text.h - text written into a buffer of the caller's
  *
- * Starts as { buffer, its bytes, 0, false }. Each put appends, always NUL-terminated within cap
- * (cap > 0). When something does not fit, it is left out and full stays set: the caller then gives
- * the text up. Allocates nothing. Users: core/frame/attributes.c, ipc/wire/xml.c,
+ * The struct starts as { buffer, its bytes, 0, false }. Each put appends, always NUL-terminated
+ * within cap (cap > 0). Text that does not fit is left out and full stays set; the caller then
+ * gives the text up. Allocates nothing. Users: core/frame/attributes.c, ipc/wire/xml.c,
  * drivers/tool/phantom/scanxml.c, board/status/doc.h (and their tests).
  */
 #ifndef BS_CORE_TEXT_H
@@ -20,7 +20,7 @@ struct bs_text {
 	bool full;
 };
 
-/* To go on behind what is there, of cap bytes. */
+/* A text that appends to the string at there, in a buffer of cap bytes. */
 static inline struct bs_text bs_text_behind(char *there, size_t cap)
 {
 	return (struct bs_text){ there, cap, strlen(there), false };
@@ -28,28 +28,39 @@ static inline struct bs_text bs_text_behind(char *there, size_t cap)
 void bs_text_put(struct bs_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void bs_text_vput(struct bs_text *t, const char *fmt, va_list args)
 	__attribute__((format(printf, 2, 0)));
-/* What stands before one more of several, where some stand there: "; ". */
+/* The separator before one more item: "; ", or "" before the first. */
 static inline const char *bs_text_between(const struct bs_text *t)
 {
 	return t->len > 0 ? "; " : "";
 }
 
-/* The s of a word that counts n things. */
+/* The plural s of a word that counts n things, or "". */
 static inline const char *bs_text_s(unsigned long long n)
 {
 	return n == 1 ? "" : "s";
 }
 
-/* JSON's: quotes and backslashes escaped, what is not printable ASCII as \\u00XX; at most max bytes
- * of s, which may then not be terminated. */
+/*
+ * Puts at most max bytes of s as JSON: quotes and backslashes escaped, bytes other than printable
+ * ASCII as \\u00XX. s need not be NUL-terminated within max.
+ */
 void bs_text_json(struct bs_text *t, const char *s, size_t max);
-/* XML's character data: <, > and & as entities. */
+/* Puts s as XML character data: <, > and & as entities. */
 void bs_text_xml(struct bs_text *t, const char *s);
-/* The most of these n bytes of UTF-8 that are max at most and end with a whole character. */
+/*
+ * The largest number of the n bytes of UTF-8 at s that is at most max and ends with a whole
+ * character.
+ */
 size_t bs_text_cut(const char *s, size_t n, size_t max);
-/* xs:double in decimal, and nothing behind it; strtod takes hexadecimal and "nan(...)", too. */
+/*
+ * Reads a decimal xs:double with nothing behind it; strtod would accept hexadecimal and "nan(...)",
+ * too.
+ */
 bool bs_text_number(const char *text, double *v);
-/* A whole number: some write "64.0", or what a calculation left of one, "35.9996". */
+/*
+ * Reads a whole number. Some tools write "64.0", or the rest of a calculation, "35.9996"; both are
+ * accepted.
+ */
 bool bs_text_whole(const char *text, double *v);
 
 #endif

@@ -9,9 +9,11 @@
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 
-#define ANSWER_NS INT64_C(1000000000) /* then the question is asked again */
-#define EMPTY_NS  INT64_C(5000000)    /* between two questions while nothing follows */
-#define AGAIN_NS  INT64_C(500000000)  /* after a refusal, by the service or by the disk */
+/* time without an answer after which the question is asked again */
+#define ANSWER_NS INT64_C(1000000000)
+#define EMPTY_NS  INT64_C(5000000) /* time between two questions while nothing follows */
+/* time until the next question after a refusal by the service or by the disk */
+#define AGAIN_NS INT64_C(500000000)
 
 void bs_collector_open(struct bs_collector *a, const char *name, uint64_t has)
 {
@@ -28,7 +30,7 @@ void bs_collector_close(struct bs_collector *a)
 	bs_endpoint_close(&a->socket);
 }
 
-/* The number that the question is beyond. */
+/* The number whose follower the question is for. */
 static uint64_t *front(struct bs_collector *a)
 {
 	return a->session != 0 ? &a->after : &a->has;
@@ -47,7 +49,7 @@ void bs_collector_about(struct bs_collector *a, uint64_t session, uint64_t after
 {
 	a->session = session;
 	a->after = after;
-	if (session != 0 && a->none) /* that was of another */
+	if (session != 0 && a->none) /* the last "nothing follows" was about another scan */
 		a->next_ns = 0;
 }
 
@@ -117,7 +119,7 @@ int bs_asked_open(struct bs_asked *out, const unsigned char *msg, size_t len, st
 	return 0;
 }
 
-/* A STORED message's image. */
+/* Finds the image of a STORED message. */
 static int open_stored(struct bs_collector *a, const struct bs_wire *w,
 		       const unsigned char *payload, struct bs_asked *out, struct bs_fail *why)
 {
@@ -152,7 +154,7 @@ static int open_stored(struct bs_collector *a, const struct bs_wire *w,
 	return 0;
 }
 
-/* 1: an image; 0: nothing follows, or what came cannot be used. */
+/* Reads an answer. 1: an image came; 0: nothing follows, or the answer cannot be used. */
 static int hear(struct bs_collector *a, size_t len, struct bs_asked *out, int64_t now_ns)
 {
 	const unsigned char *payload = NULL;

@@ -13,28 +13,28 @@
 #include "ipc/endpoint.h"
 
 #define ID        4u
-#define SMALL     1024u /* bytes of a head that has a tail */
+#define SMALL     1024u /* bytes of a head that has a tail, at most */
 #define FRAME     9u
-#define PLACES    256u /* of the gate: several desks share their process's descriptors */
+#define PLACES    256u /* places of the gate: several desks share their process's descriptors */
 #define TURN_MS   100
 #define MS        INT64_C(1000000)
-#define IS_NUMBER 0x80u /* the first byte of a question's number: no device lies between */
+#define IS_NUMBER 0x80u /* bit of the first byte of a question's number: no device is between */
 
 struct bs_desk {
 	struct bs_gate gate;
 	struct bs_seal_keys keys;
-	uint64_t peer; /* who asked; 0: nobody, or he is answered */
+	uint64_t peer; /* the peer that asked; 0: none, or it has been answered */
 	unsigned char id[ID];
-	/* PUSH, PUB */
-	pthread_mutex_t lock; /* of the gate */
+	/* The members below are for PUSH and PUB. */
+	pthread_mutex_t lock; /* protects the gate */
 	pthread_t thread;
 	bool has_thread;
 	_Atomic bool quit;
 	int room_fd;   /* PUSH: an eventfd that counts while some peer would take a message */
-	bool has_room; /* as room_fd says */
+	bool has_room; /* room_fd is readable */
 };
 
-/* PUSH, PUB: its peers only listen. */
+/* The desk is PUSH or PUB: its peers only listen. */
 static bool hands_out(const struct bs_desk *d)
 {
 	return d->gate.spec.pattern != BS_GATE_REP;
@@ -80,7 +80,7 @@ static int start(struct bs_desk *d, struct bs_fail *why)
 	return d->has_thread ? 0 : bs_fail(why, BS_ERR_NOMEM, "no thread");
 }
 
-/* True: the peer whose turn it is has it. */
+/* Gives the message to the next peer in rotation. True: the peer has it. */
 static bool push(struct bs_desk *d, const void *head, size_t head_len, const void *tail,
 		 size_t tail_len)
 {
@@ -121,7 +121,7 @@ static int hand_out(struct bs_desk *d, const void *head, size_t head_len, const 
 
 /* ---- REP ---- */
 
-/* The next question that is there. */
+/* Takes the next question, if there is one. */
 static bool take(struct bs_desk *d, void *buf, size_t cap, size_t *len)
 {
 	struct bs_gate_message m;
@@ -262,7 +262,7 @@ uint64_t bs_desk_connections(struct bs_desk *d, uint64_t *now)
 	uint64_t n;
 
 	(void)pthread_mutex_lock(&d->lock);
-	if (hands_out(d)) /* who has shaken hands on its side counts */
+	if (hands_out(d)) /* PUSH and PUB count peers that have shaken hands */
 		bs_gate_turn(&d->gate);
 	n = d->gate.shaken;
 	*now = bs_gate_ready(&d->gate);

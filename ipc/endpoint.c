@@ -1,8 +1,8 @@
 /*
  * ipc/endpoint.c - see endpoint.h
  *
- * The numbers come from measurement on nanomsg 1.1.5: without a finite NN_RCVMAXSIZE sixteen
- * bytes from anybody abort the process; the default socket buffers stall large messages by 20 ms.
+ * The numbers come from measurement on nanomsg 1.1.5: without a finite NN_RCVMAXSIZE, sixteen bytes
+ * from any peer abort the process; the default socket buffers stall large messages by 20 ms.
  */
 #define _GNU_SOURCE /* ppoll */
 #include "ipc/endpoint.h"
@@ -94,9 +94,12 @@ failed:
 	return BS_ERR_IO;
 }
 
-/* What the service's side of a socket speaks, and, sealed, what its hello says and who may come. */
+/*
+ * What the service's side of a socket speaks; and, where it is sealed, the name in its hello and
+ * the roles that may connect.
+ */
 static const struct {
-	enum bs_gate_pattern pattern; /* PAIR: it is a client's, or nanomsg's own */
+	enum bs_gate_pattern pattern; /* PAIR: a client's socket, or nanomsg's own */
 	const char *name;
 	uint32_t roles;
 } desks[] = {
@@ -244,7 +247,7 @@ int bs_endpoint_renew(struct bs_endpoint *e, struct bs_fail *why)
 {
 	struct bs_endpoint old = *e;
 
-	if (e->link != NULL) { /* it makes its connections itself, and is not nanomsg's */
+	if (e->link != NULL) { /* a sealed link makes its connections itself, without nanomsg */
 		bs_seal_link_renew(e->link);
 		return 0;
 	}
@@ -253,7 +256,7 @@ int bs_endpoint_renew(struct bs_endpoint *e, struct bs_fail *why)
 	return bs_endpoint_connect(e, old.role, old.url, old.message_max, why);
 }
 
-/* The result of a call that failed: a timeout, a signal, or an error. */
+/* The result of a failed call: a timeout, a signal, or an error. */
 static int failed_call(const char *call, struct bs_fail *why)
 {
 	int e = nn_errno();
@@ -267,7 +270,7 @@ static int failed_call(const char *call, struct bs_fail *why)
 	return bs_fail(why, BS_ERR_IO, "%s: %s", call, nn_strerror(e));
 }
 
-/* Returns nanomsg's flags for a call with this timeout, or -1. */
+/* Sets a socket's timeout. Returns nanomsg's flags for the call, or -1. */
 static int arrange(struct bs_endpoint *e, int option, int *is_set, int timeout_ms)
 {
 	if (timeout_ms == 0)
@@ -336,7 +339,7 @@ int bs_endpoint_recv(struct bs_endpoint *e, void *buf, size_t cap, size_t *len, 
 	return 0;
 }
 
-/* nanomsg's memory, so that release need not know where it came from. */
+/* Takes a message into nanomsg's memory, so that release need not know where it came from. */
 static int take_sealed(struct bs_endpoint *e, const unsigned char **msg, size_t *len,
 		       struct bs_fail *why)
 {

@@ -10,18 +10,18 @@
 #include "ipc/gatepeer.h"
 #include "ipc/url.h"
 
-#define ACCEPTS     16                /* of an event */
-#define SEND_BUFFER (4 * 1024 * 1024) /* bytes, of who is sent images */
-#define READS       8                 /* of an event */
-#define STREAK      64u /* messages of the favored peer before the others get a turn */
+#define ACCEPTS     16                /* connections accepted for one event */
+#define SEND_BUFFER (4 * 1024 * 1024) /* bytes, for peers that are sent images */
+#define READS       8                 /* reads of one peer for one event */
+#define STREAK      64u /* messages of the favored peer before the others are read again */
 #define IPC_MESSAGE 1   /* the byte before a length over ipc */
 
 enum rank { CONNECTED, SHAKEN, VOUCHED };
 
-/* The numbers of SP's protocols, as they stand in greetings. */
+/* Writes a greeting, with the numbers of SP's protocols. */
 static void greeting_of(const struct bs_gate *g, bool own, unsigned char out[8])
 {
-	static const unsigned char number[][2] = { /* the peer's, the gate's own */
+	static const unsigned char number[][2] = { /* the peer's number, the gate's own */
 						   [BS_GATE_PAIR] = { 0x10, 0x10 },
 						   [BS_GATE_REP] = { 0x30, 0x31 },
 						   [BS_GATE_PUSH] = { 0x51, 0x50 },
@@ -98,7 +98,10 @@ static void accept_peers(struct bs_gate *g)
 		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
 			continue;
 		if (fd < 0) {
-			/* no descriptor, or no memory: not tried again before the next take */
+			/*
+			 * there is no descriptor, or no memory: not tried again before the next
+			 * take
+			 */
 			if (errno != EAGAIN) {
 				(void)make_room(g);
 				set_listening(g, false);
@@ -117,7 +120,7 @@ static void accept_peers(struct bs_gate *g)
 static bool free_buffer(struct bs_gate *g, const struct bs_gate_peer *p, int *at)
 {
 	const struct bs_gate_peer *f = bs_gate_find(g, g->favored);
-	/* the last one is for the favored peer */
+	/* the last buffer is for the favored peer */
 	unsigned spare = f == NULL || f == p || f->buffer >= 0 ? 0 : 1;
 	unsigned vacant = 0;
 
@@ -129,7 +132,7 @@ static bool free_buffer(struct bs_gate *g, const struct bs_gate_peer *p, int *at
 	return vacant > spare;
 }
 
-/* False: none can be had. */
+/* Takes a buffer for the peer. False: there is none. */
 static bool take_buffer(struct bs_gate *g, struct bs_gate_peer *p)
 {
 	int at = -1;
@@ -156,7 +159,7 @@ static bool take_buffer(struct bs_gate *g, struct bs_gate_peer *p)
 	return true;
 }
 
-/* The length is here. The peer may be gone after it. */
+/* Begins a message, whose length has come. The peer may be gone afterwards. */
 static void begin(struct bs_gate *g, struct bs_gate_peer *p)
 {
 	const unsigned char *n = p->header + g->header - 8;
@@ -188,7 +191,7 @@ static void begin(struct bs_gate *g, struct bs_gate_peer *p)
 	}
 }
 
-/* The message, and the length of the next one in the same call. */
+/* Reads the message, and the length of the next one in the same call. */
 static ssize_t read_body(struct bs_gate *g, struct bs_gate_peer *p)
 {
 	unsigned char *body = p->buffer >= 0 ? g->buffer[p->buffer] : p->head;
@@ -258,7 +261,7 @@ static ssize_t read_hello(struct bs_gate *g, struct bs_gate_peer *p)
 		return n;
 	g->said_hello = true;
 	len = bs_gate_hello(g, p, s, p->out + g->header);
-	if (len > 0) { /* the first that it is sent: nothing waits before it */
+	if (len > 0) { /* the answer is the first message to the peer: nothing waits before it */
 		bs_gate_frame(g, p->out, len);
 		p->out_len = g->header + len;
 		if (send(p->fd, p->out, p->out_len, MSG_NOSIGNAL) != (ssize_t)p->out_len)
@@ -271,12 +274,12 @@ static ssize_t read_hello(struct bs_gate *g, struct bs_gate_peer *p)
 	return n;
 }
 
-/* The message is here whole, as it was sealed. False: it does not open, and the peer is gone. */
+/* Opens a message that has come whole and sealed. False: it does not open, and the peer is gone. */
 static bool open_message(struct bs_gate *g, struct bs_gate_peer *p)
 {
 	struct bs_gate_sealed *s = &g->sealed[bs_gate_place(p)];
 
-	if (p->len > g->message_max + BS_SEAL_TAG) { /* nothing of it is believed */
+	if (p->len > g->message_max + BS_SEAL_TAG) { /* a message that is too long is not opened */
 		bs_seal_skip(&s->in);
 		memset(p->head, 0, sizeof(p->head));
 	} else if (!bs_seal_open(&s->in, p->buffer >= 0 ? g->buffer[p->buffer] : p->head,
@@ -299,7 +302,7 @@ static bool open_message(struct bs_gate *g, struct bs_gate_peer *p)
 	return true;
 }
 
-/* One call to the system. <= 0: as read; the peer may be gone after it. */
+/* Reads with one system call. <= 0: as from read; the peer may be gone afterwards. */
 static ssize_t read_some(struct bs_gate *g, struct bs_gate_peer *p)
 {
 	ssize_t n;
@@ -309,7 +312,7 @@ static ssize_t read_some(struct bs_gate *g, struct bs_gate_peer *p)
 		return read_greeting(g, p);
 	case BS_GATE_HELLO:
 		return read_hello(g, p);
-	case BS_GATE_LENGTH: /* it may have come with the message before */
+	case BS_GATE_LENGTH: /* the length may have come with the message before */
 		n = 1;
 		if (p->header_got < g->header)
 			n = read(p->fd, p->header + p->header_got, g->header - p->header_got);
@@ -333,7 +336,7 @@ static ssize_t read_some(struct bs_gate *g, struct bs_gate_peer *p)
 	}
 }
 
-/* True: a message is whole. The peer may be gone after it. */
+/* Reads from a peer. True: a message is whole. The peer may be gone afterwards. */
 static bool read_peer(struct bs_gate *g, struct bs_gate_peer *p)
 {
 	const uint64_t id = p->id;
@@ -368,10 +371,10 @@ static bool give(struct bs_gate *g, const struct bs_gate_peer *p, struct bs_gate
 	return true;
 }
 
-/* True: p has a message now. */
+/* Handles a peer's events. True: the peer has a message now. */
 static bool look_at(struct bs_gate *g, struct bs_gate_peer *p, uint32_t events)
 {
-	if (p->stage == BS_GATE_WHOLE) { /* not read now: only whether it hangs up */
+	if (p->stage == BS_GATE_WHOLE) { /* the peer is not read now, only watched for hanging up */
 		if ((events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0)
 			bs_gate_lose(g, p);
 		else
@@ -441,14 +444,14 @@ void bs_gate_release(struct bs_gate *g, uint64_t peer)
 	bs_gate_forget_buffer(g, p);
 	p->stage = BS_GATE_LENGTH;
 	if (!p->gone) {
-		/* a message of no bytes, its length read already, brings no event of its own */
+		/* an empty message whose length was read already brings no event of its own */
 		const bool empty = p->header_got == g->header &&
 				   memcmp(p->header + g->header - 8, (char[8]){ 0 }, 8) == 0;
 
 		bs_gate_wait_for(g, p, EPOLLIN | (p->out_len > 0 || empty ? EPOLLOUT : 0u));
 		return;
 	}
-	p->gone = false; /* what it sent before it hung up is read to its end */
+	p->gone = false; /* what the peer sent before it hung up is read to its end */
 	p->events = EPOLLIN;
 	if (epoll_ctl(g->fd, EPOLL_CTL_ADD, p->fd, &e) != 0)
 		bs_gate_let_go(g, p);

@@ -1,4 +1,7 @@
-/* ipc/gatehello.c - who a gate's peers are: hellos, ends of those that may not; see gate.h */
+/*
+ * ipc/gatehello.c - who a gate's peers are: their hellos, and the ends of those that are refused;
+ * see gate.h
+ */
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +45,7 @@ size_t bs_gate_hello(struct bs_gate *g, const struct bs_gate_peer *p, struct bs_
 	return len;
 }
 
-/* What the gate's keys know of a peer's key. */
+/* The entry of a peer's key in the gate's keys. */
 static struct bs_seal_peer *key_of(const struct bs_gate *g, const struct bs_gate_sealed *s)
 {
 	return &g->spec.keys->peer[s->who - g->spec.keys->peer];

@@ -14,9 +14,9 @@
 
 #define FILES_APART 64u /* descriptors that the process needs for itself */
 
-static _Atomic uint32_t given; /* places of this process's gates */
+static _Atomic uint32_t given; /* places that this process's gates have together */
 
-/* How many peers the process may have open; raises its limit as far as it may. */
+/* The number of peers that the process may have open; raises its limit as far as it may. */
 static uint32_t places_of(uint32_t wanted)
 {
 	const rlim_t others = atomic_load(&given) + FILES_APART;
@@ -112,7 +112,7 @@ void bs_gate_close(struct bs_gate *g)
 	for (uint32_t i = 0; g->peer != NULL && i < g->places; i++) {
 		if (g->peer[i].id == 0)
 			continue;
-		/* closing with unread bytes resets a connection: the peer would lose our answer */
+		/* Closing with unread bytes resets a connection: the peer would lose the answer. */
 		(void)shutdown(g->peer[i].fd, SHUT_WR);
 		(void)recv(g->peer[i].fd, g->scratch, SCRATCH, 0);
 		(void)close(g->peer[i].fd);

@@ -37,7 +37,7 @@ bool bs_gate_flush(struct bs_gate *g, struct bs_gate_peer *p)
 	return p->out_len == 0;
 }
 
-/* Room for what is kept of a message; NULL: there is none. */
+/* Makes room for what is kept of a message; NULL: there is none. */
 static unsigned char *keep_rest(struct bs_gate *g, struct bs_gate_peer *p, size_t bytes)
 {
 	while (g->rests > 0 && g->rests + bytes > BS_GATE_RESTS) {
@@ -59,13 +59,16 @@ static unsigned char *keep_rest(struct bs_gate *g, struct bs_gate_peer *p, size_
 	return p->out_long;
 }
 
-/* What its connection does not take at once is kept. The peer may be gone after it. */
+/*
+ * Sends a long message; what the connection does not take at once is kept. The peer may be gone
+ * afterwards.
+ */
 static int send_long(struct bs_gate *g, struct bs_gate_peer *p, const void *head, size_t head_len,
 		     const void *tail, size_t tail_len)
 {
 	const size_t len = g->header + head_len + tail_len;
 	unsigned char framed[9];
-	/* a vector is not const; it is only read from here */
+	/* an iovec is not const; it is only read here */
 	struct iovec piece[3] = { { framed, g->header },
 				  { (void *)(uintptr_t)head, head_len },
 				  { (void *)(uintptr_t)tail, tail_len } };
@@ -86,7 +89,7 @@ static int send_long(struct bs_gate *g, struct bs_gate_peer *p, const void *head
 	if (sent == len)
 		return 0;
 	rest = keep_rest(g, p, len - sent);
-	if (rest == NULL) { /* a part of it may be there */
+	if (rest == NULL) { /* a part of the message may have been sent */
 		bs_gate_lose(g, p);
 		return BS_ERR_IO;
 	}
@@ -104,7 +107,7 @@ static int send_long(struct bs_gate *g, struct bs_gate_peer *p, const void *head
 	return 0;
 }
 
-/* Put together, since it is sealed or short. The peer may be gone after it. */
+/* Sends a message in one piece, because it is sealed or short. The peer may be gone afterwards. */
 static int send_whole(struct bs_gate *g, struct bs_gate_peer *p, const void *head, size_t head_len,
 		      const void *tail, size_t tail_len)
 {
@@ -146,7 +149,7 @@ int bs_gate_send(struct bs_gate *g, uint64_t peer, const void *head, size_t head
 	return rc == 0 && bs_gate_here(g, peer) ? 0 : BS_ERR_IO;
 }
 
-/* It has shaken hands and has not hung up. */
+/* The peer has shaken hands and has not hung up. */
 static bool is_ready(const struct bs_gate_peer *p)
 {
 	return p->id != 0 && !p->gone && p->stage > BS_GATE_HELLO;

@@ -1,4 +1,4 @@
-/* ipc/gatepeer.h - what the sources of a gate share of its peers; theirs alone */
+/* ipc/gatepeer.h - functions about a gate's peers, for the gate's own sources alone */
 #ifndef BS_IPC_GATEPEER_H
 #define BS_IPC_GATEPEER_H
 
@@ -12,7 +12,7 @@ static inline uint32_t bs_gate_place(const struct bs_gate_peer *p)
 	return (uint32_t)(p->id % BS_GATE_PEERS);
 }
 
-/* NULL: it is not here any more. */
+/* The peer with this id; NULL: it is not connected any more. */
 static inline struct bs_gate_peer *bs_gate_find(const struct bs_gate *g, uint64_t id)
 {
 	const uint64_t place = id % BS_GATE_PEERS;
@@ -20,7 +20,7 @@ static inline struct bs_gate_peer *bs_gate_find(const struct bs_gate *g, uint64_
 	return id != 0 && place < g->places && g->peer[place].id == id ? &g->peer[place] : NULL;
 }
 
-/* Its peers may only listen. */
+/* The gate's peers may only listen. */
 static inline bool bs_gate_is_silent(const struct bs_gate *g)
 {
 	return g->spec.pattern == BS_GATE_PUSH || g->spec.pattern == BS_GATE_PUB;
@@ -32,7 +32,7 @@ static inline unsigned bs_gate_tag(const struct bs_gate *g)
 	return g->sealed != NULL ? BS_SEAL_TAG : 0;
 }
 
-/* It was active just now. */
+/* Notes that the peer was active just now. */
 static inline void bs_gate_moved(struct bs_gate *g, const struct bs_gate_peer *p)
 {
 	const uint64_t rank = g->key[bs_gate_place(p)] & RANK(15);
@@ -57,35 +57,39 @@ static inline void bs_gate_forget_buffer(struct bs_gate *g, struct bs_gate_peer 
 	p->buffer = -1;
 }
 
-/* gatepeer.c */
-/* What is kept of a message on its way to it. */
+/* ---- in gatepeer.c ---- */
+/* Forgets what is kept of a message on its way to the peer. */
 void bs_gate_forget_rest(struct bs_gate *g, struct bs_gate_peer *p);
 void bs_gate_let_go(struct bs_gate *g, struct bs_gate_peer *p);
-/* It hung up, or cannot be written to. A message that was taken stays valid until release. */
+/* The peer hung up, or cannot be written to. A message that was taken stays valid until release. */
 void bs_gate_lose(struct bs_gate *g, struct bs_gate_peer *p);
 void bs_gate_speaks_nonsense(struct bs_gate *g, struct bs_gate_peer *p);
-/* The bytes before a message. */
+/* Writes the bytes before a message of len bytes. */
 void bs_gate_frame(const struct bs_gate *g, unsigned char *out, uint64_t len);
 
-/* gateout.c */
-/* False: some is left, or the peer is lost. */
+/* ---- in gateout.c ---- */
+/* Sends what is kept for the peer. False: some is left, or the peer is lost. */
 bool bs_gate_flush(struct bs_gate *g, struct bs_gate_peer *p);
 
-/* gatehello.c */
+/* ---- in gatehello.c ---- */
 enum bs_gate_end { BS_GATE_UNKNOWN, BS_GATE_REFUSED, BS_GATE_FORGED, BS_GATE_CROWDED };
 
 /*
- * What a hello is answered with, to out (BS_HELLO_SECOND bytes): its length. s->who is set when the
- * peer may come in; else it is to be let go, once the answer is out, but for an answer of one byte.
+ * Writes the answer to a hello to out (BS_HELLO_SECOND bytes). Returns its length. s->who is set
+ * when the peer may come in. Else the peer is to be let go once the answer is out, unless the
+ * answer has one byte.
  */
 size_t bs_gate_hello(struct bs_gate *g, const struct bs_gate_peer *p, struct bs_gate_sealed *s,
 		     unsigned char *out);
-/* Counts, and keeps the reason for the status. The caller lets the peer go. */
+/* Counts a peer's end, and keeps the reason for the status. The caller lets the peer go. */
 void bs_gate_end(struct bs_gate *g, const struct bs_gate_peer *p, enum bs_gate_end how,
 		 const char *words);
-/* Its first message has opened: it is one of its key's connections. False: they are too many. */
+/*
+ * The peer's first message has opened: it counts among its key's connections. False: they are too
+ * many.
+ */
 bool bs_gate_prove(struct bs_gate *g, struct bs_gate_sealed *s);
-/* What was known of the peer at a place, its keys above all. */
+/* Forgets what was known of the peer at a place, above all its keys. */
 void bs_gate_forget(struct bs_gate *g, uint32_t place);
 void bs_gate_wipe(struct bs_gate *g);
 

@@ -17,9 +17,10 @@
 #define IPC "ipc://"
 #define TCP "tcp://"
 
-#define SOCKET_BUFFER (4 * 1024 * 1024) /* of a tcp peer: the default stalls long messages */
+/* bytes, for a tcp peer: the default stalls long messages */
+#define SOCKET_BUFFER (4 * 1024 * 1024)
 #define BACKLOG       4096
-#define LEAVING_NS    INT64_C(1000000000) /* until a process that was killed is gone */
+#define LEAVING_NS    INT64_C(1000000000) /* time until a process that was killed is gone */
 #define LOOK_NS       INT64_C(2000000)
 
 bool bs_url_is_ipc(const char *url)
@@ -82,7 +83,7 @@ int bs_url_parse(const char *url, bool sealed, struct bs_address *to, struct bs_
 	return bs_fail(why, BS_ERR_CONFIG, "%s: the transport must be ipc:// or tcp://", url);
 }
 
-/* Does somebody accept connections at this socket file? */
+/* Some process accepts connections at this socket file. */
 static bool alive(const char *path)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -90,7 +91,7 @@ static bool alive(const char *path)
 	bool yes;
 
 	if (fd < 0)
-		return true; /* cannot tell: then it is not taken from whoever may serve it */
+		return true; /* when in doubt, the file is left to the process that may serve it */
 	(void)snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
 	yes = connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 || errno == EAGAIN;
 	(void)close(fd);
@@ -102,7 +103,7 @@ static int not_a_socket(const char *url, struct bs_fail *why)
 	return bs_fail(why, BS_ERR_IO, "%s: a file that is no socket stands there", url);
 }
 
-/* made: a folder that the caller makes, and whose faults it tells; NULL: none. */
+/* made: a folder that the caller makes, and whose faults the caller reports; NULL: none. */
 static int check_directory(const char *url, const char *path, const char *made, struct bs_fail *why)
 {
 	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -154,7 +155,8 @@ int bs_url_enter(const char *url, struct bs_fail *why)
 	if (!bs_url_is_ipc(url) || access(path, W_OK) == 0 || errno != EACCES)
 		return 0;
 	(void)snprintf(at, sizeof(at), "%s", path);
-	while (stat(at, &st) != 0 && strrchr(at, '/') > at) /* up to the folder that is closed */
+	/* up to the folder that cannot be entered */
+	while (stat(at, &st) != 0 && strrchr(at, '/') > at)
 		*strrchr(at, '/') = '\0';
 	group = getgrgid(st.st_gid);
 	if (group == NULL)
@@ -187,7 +189,7 @@ static int clear_path(const char *url, bool *served, struct bs_fail *why)
 	return 0;
 }
 
-/* A process that was killed may serve it for a moment still: that is waited for. */
+/* Waits for a process that was killed, which may still serve the socket for a moment. */
 int bs_url_clear(const char *url, struct bs_fail *why)
 {
 	const int64_t until = bs_now_ns() + LEAVING_NS;
@@ -230,7 +232,8 @@ int bs_url_listen(const char *url, bool sealed, int *fd, struct bs_fail *why)
 		(void)setsockopt(*fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 	}
 	rc = bind(*fd, &at.any, at.len);
-	if (rc == 0 && ipc) /* nobody can connect before it listens */
+	/* the mode is set here: no process can connect before the socket listens */
+	if (rc == 0 && ipc)
 		rc = chmod(bs_url_path(url), BS_URL_MODE);
 	if (rc == 0)
 		rc = listen(*fd, BACKLOG);

@@ -11,7 +11,7 @@
 
 #define PATH_LEN 256u
 
-/* The entry of the folder that is near to word; "" or its name in near. */
+/* Finds the entry of the folder that is near to word: its name in near, or "". */
 static void look(struct bs_near *near, const char *folder, const char *word)
 {
 	DIR *d = opendir(folder);
@@ -37,11 +37,11 @@ const char *bs_place_hint(const char *path, char out[BS_PLACE_HINT])
 	out[0] = '\0';
 	if (strlen(path) >= PATH_LEN)
 		return out;
-	for (;;) { /* path up to from is there */
+	for (;;) { /* path up to from exists */
 		from += strspn(from, "/");
 		n = strcspn(from, "/");
 		if (n == 0)
-			return out; /* all of it */
+			return out; /* all of path exists */
 		(void)snprintf(there, sizeof(there), "%.*s", (int)(from + n - path), path);
 		if (access(there, F_OK) != 0)
 			break;

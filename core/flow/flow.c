@@ -9,7 +9,7 @@
 #include "core/plan/scankey.h"
 #include "core/text.h"
 
-/* cm/s: the header's, else the protocol's; 0: neither says. */
+/* The VENC in cm/s: the header's, else the protocol's; 0: neither gives one. */
 static float venc_of(const struct bs_protocol *p, const struct bs_scan_info *info)
 {
 	const float chosen = (float)bs_scankey_of(info, BS_SCANKEY_VENC);
@@ -76,7 +76,10 @@ void bs_flows_scan(struct bs_flows *f, const struct bs_protocol *p, const struct
 	f->venc = venc_of(p, info);
 }
 
-/* A frame and its set 0 have all other counters in common; of summed averages this one is none. */
+/*
+ * The kept set 0 belongs to the frame: both have all other counters in common. Where averages are
+ * summed, the average does not count.
+ */
 static bool is_of(const struct bs_flows *f, const struct bs_flow_kept *k,
 		  const struct bs_mrd_idx *idx)
 {
@@ -95,7 +98,10 @@ static const struct bs_flow_kept *find_kept(const struct bs_flows *f, const stru
 	return NULL;
 }
 
-/* For another set 0: an earlier one of the same frame, an empty place, the oldest. */
+/*
+ * The place for another set 0: that of an earlier one of the same frame, or an empty place, or the
+ * oldest.
+ */
 static uint32_t place_for(const struct bs_flows *f, const struct bs_mrd_idx *idx)
 {
 	const struct bs_flow_kept *same = find_kept(f, idx);

@@ -1,4 +1,4 @@
-/* core/frame/admit.c - a scan's header against its protocol; see recon.h */
+/* core/frame/admit.c - checks a scan's header against its protocol; see recon.h */
 #include "core/frame/recon.h"
 
 #include <math.h>
@@ -14,14 +14,14 @@ static const char axes[] = "xyz";
 
 /* ---- the field of view: see geometry.h ---- */
 
-/* One partition, and reconSpace knows how much of it a slice is. */
+/* The scan has one partition, and reconSpace's z is the thickness of the slice in it. */
 static bool is_slice(const struct bs_scan_info *info, int a)
 {
 	return a == 2 && info->encoded[2] == 1 && info->fov_mm[2] > 0.0f &&
 	       info->fov_mm[2] < info->encoded_fov_mm[2];
 }
 
-/* mm that the header's voxels make of the protocol's matrix; 0: it does not say. */
+/* mm that the protocol's matrix covers with the header's voxels; 0: the header does not say. */
 static double by_header(const struct bs_protocol *p, const struct bs_scan_info *info, int a)
 {
 	if (is_slice(info, a))
@@ -127,7 +127,10 @@ bool bs_admit_ramps(const struct bs_scan_info *info)
 	       info->acquisition_delay_us < info->ramp_up_us;
 }
 
-/* Readouts on ramps need the correction, and a trapezoid that core/traj/trapezoid.h can say. */
+/*
+ * Checks readouts on ramps: they need epi.correct, and a trapezoid that core/traj/trapezoid.h can
+ * describe.
+ */
 static int check_ramps(const struct bs_protocol *p, const struct bs_scan_info *info,
 		       struct bs_fail *why)
 {
@@ -158,12 +161,15 @@ static int check_ramps(const struct bs_protocol *p, const struct bs_scan_info *i
 	return 0;
 }
 
-/* Lines that are left out and made by what another scan has. */
+/* Refuses a scan whose left-out lines would be made from another scan's calibration. */
 static int check_calibration(const struct bs_protocol *p, const struct bs_scan_info *info,
 			     struct bs_fail *why)
 {
 	const struct bs_plan *plan = &p->plan;
-	/* Walsh's maps need no more than the central line, a trajectory has its own center */
+	/*
+	 * Walsh's maps need no more than the central line, and a trajectory has a center of its
+	 * own.
+	 */
 	const bool made =
 		(p->parallel == BS_PARALLEL_GRAPPA && p->grappa_lacking == BS_LACKING_REFUSE) ||
 		(plan->maps == BS_PLAN_MAPS_SCAN && p->maps == BS_MAPS_ESPIRIT && plan->on_grid);
@@ -183,13 +189,13 @@ static bool header_on_grid(const struct bs_plan *plan, const struct bs_scan_info
 	       (strcmp(info->trajectory_name, "epi") == 0 && plan->encode == BS_ENCODE_LINES);
 }
 
-/* Each readout brings its path, or one that a table has: that says more than the header's word. */
+/* Readouts bring their path, or a table has it; that says more than the header's word. */
 static bool brings_paths(const struct bs_protocol *p)
 {
 	return p->plan.paths;
 }
 
-/* Its samples may be those of a line, whose oversampling they tell. */
+/* Readouts may be lines of the grid, whose samples show their oversampling. */
 static bool is_line(const struct bs_plan *plan, const struct bs_scan_info *info)
 {
 	return info->trajectory_name[0] == '\0' || header_on_grid(plan, info);
@@ -198,7 +204,9 @@ static bool is_line(const struct bs_plan *plan, const struct bs_scan_info *info)
 int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why)
 {
 	int rc;
-	/* A non-Cartesian header's reconSpace is a wish; its encodedSpace fixes the unit of k. */
+	/*
+	 * For a non-Cartesian header reconSpace is only a wish; encodedSpace fixes the unit of k.
+	 */
 	const struct bs_plan *plan = &p->plan;
 
 	if (plan->passes)

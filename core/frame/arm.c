@@ -3,13 +3,16 @@
 
 #include <stdlib.h>
 
-/* What solves along a trajectory has a gridding beside it. */
+/* A gridding engine can be armed beside one that solves along a trajectory. */
 static bool gridding_beside(const struct bs_protocol *p, const struct bs_engine *engine)
 {
 	return engine->preview != NULL && p->plan.solve == BS_SOLVE_CG;
 }
 
-/* Beside the engine that makes maps from the scan nothing has them. */
+/*
+ * Plans an engine that is armed beside another one. Where the other makes maps from the scan, this
+ * one has none, and combines by root sum of squares.
+ */
 static void plan_beside(struct bs_protocol *out)
 {
 	bs_plan_make(out);
@@ -20,7 +23,7 @@ static void plan_beside(struct bs_protocol *out)
 	bs_plan_make(out);
 }
 
-/* Previews of a solver are made by gridding, as accurately as the eye needs. */
+/* Makes the protocol of a solver's previews: gridding, as accurate as the eye needs. */
 static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
 {
 	const struct bs_plan *plan = &p->plan;
@@ -39,8 +42,9 @@ static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
 }
 
 /*
- * A gridding beside has no maps of the scan, and so no phase; nor has it the coil images of a set 0
- * that the method's own engine has made.
+ * Only the method's own engine has the phase that the image needs. A gridding engine beside it has
+ * no maps of the scan, and so no phase; nor does it have the coil images of a set 0 that the
+ * method's own engine has made.
  */
 static bool alone_has_phase(const struct bs_protocol *p)
 {
@@ -48,7 +52,10 @@ static bool alone_has_phase(const struct bs_protocol *p)
 	       (p->output == BS_OUTPUT_PHASE && p->plan.maps == BS_PLAN_MAPS_SCAN);
 }
 
-/* A sliding window has no first readout at which its data could go to another engine. */
+/*
+ * A gridding stand-in is wanted. A sliding window has none: it has no first readout at which its
+ * data could go to another engine.
+ */
 static bool wants_stand_in(const struct bs_protocol *p, const struct bs_engine *engine)
 {
 	return gridding_beside(p, engine) && p->on_miss == BS_MISS_SHED && p->image_ms > 0.0 &&
@@ -56,8 +63,9 @@ static bool wants_stand_in(const struct bs_protocol *p, const struct bs_engine *
 }
 
 /*
- * The ladder's gridding: as good as gridding gets. Where a path comes with the stream its weights
- * are made when the frame is complete, and pipe's iteration takes longer than the solver.
+ * Makes the protocol of the ladder's gridding: as good as gridding gets. Where a path comes with
+ * the stream, weights are made when the frame is complete, and pipe's iteration takes longer than
+ * the solver.
  */
 static void derive_stand_in(struct bs_protocol *out, const struct bs_protocol *p)
 {
@@ -91,7 +99,7 @@ static int check_ways(const struct bs_protocol *p, const struct bs_engine *e, st
 		return bs_fail(why, BS_ERR_CONFIG,
 			       "protocol '%s': frame.preview_every: a sliding window has none",
 			       p->name);
-	/* a preview has no maps, and tells of no field */
+	/* a preview has no maps, and measures no field */
 	if (p->preview_every > 0 && (!plan->previews || measures ||
 				     (plan->maps == BS_PLAN_MAPS_SCAN &&
 				      (!gridding_beside(p, e) || p->output == BS_OUTPUT_PHASE))))
@@ -101,7 +109,7 @@ static int check_ways(const struct bs_protocol *p, const struct bs_engine *e, st
 	return 0;
 }
 
-/* What is asked of engines: host memory; device: that of the GPU. */
+/* What engines are asked for: their need of host memory, or, with device, of GPU memory. */
 struct asked {
 	bool device;
 	const float *field;
@@ -116,7 +124,7 @@ static int need_of(const struct bs_engine *e, const struct asked *a, const struc
 	return e->device != NULL ? e->device(p, a->field, a->need, why) : 0;
 }
 
-/* Of all engines that are armed. */
+/* Adds the needs of all engines that are armed. */
 static int needs(const struct bs_protocol *p, const struct bs_engine *engine, const struct asked *a,
 		 struct bs_fail *why)
 {
@@ -192,8 +200,8 @@ static int arm_stand_in(struct bs_recon *r, const struct bs_tables *tables,
 }
 
 /*
- * What a frame's end may leave: maps, a field and GRAPPA's weights of its slice, and the delays of
- * its scan.
+ * A frame leaves nothing for later frames. Else it may leave maps, a field map and GRAPPA's weights
+ * of its slice, and the delays of its scan.
  */
 static bool stands_alone(const struct bs_protocol *p, const struct bs_tables *tables)
 {

@@ -41,7 +41,7 @@ static void put_kinds(struct bs_text *t, const struct bs_kinds *k)
 		put_text(t, "boreside_not_used", words);
 }
 
-/* How the coils of an earlier scan were found among those of this one. */
+/* Writes how the coils of an earlier scan were matched with those of this one. */
 static void put_match(struct bs_text *t, const char *name, const struct bs_match *m)
 {
 	char words[BS_MATCH_WORDS + 16];
@@ -54,7 +54,7 @@ static void put_match(struct bs_text *t, const char *name, const struct bs_match
 	put_text(t, name, words);
 }
 
-/* Which noise the channels were made white by, and what they were compressed to. */
+/* Writes which noise the channels were whitened by, and what they were compressed to. */
 static void put_prepared(struct bs_text *t, const struct bs_prepared *p)
 {
 	if (p->asked)
@@ -93,7 +93,7 @@ static void put_corrected(struct bs_text *t, const struct bs_protocol *p,
 	put_text(t, "boreside_epi_ramps", c->ramps ? "yes" : "no");
 }
 
-/* In the order of user_int[7]. */
+/* The qualities of an image, in the order of user_int[7]. */
 enum quality { COMPLETE, PARTIAL, LATE, DEGRADED };
 static const char *const qualities[] = { "complete", "partial", "late", "degraded" };
 
@@ -106,7 +106,7 @@ static enum quality quality_of(const struct bs_protocol *p, const struct bs_reco
 		return LATE;
 	if (image->report.deadline_stop || image->report.gridded)
 		return DEGRADED;
-	/* a solver that reached its tolerance before it was cut short lacks nothing */
+	/* A solver that reached its tolerance before it was cut short lacks nothing. */
 	return image->report.allowed != image->iterations &&
 			       image->report.iterations >= image->report.allowed
 		       ? DEGRADED
@@ -147,7 +147,8 @@ static void put_stages(struct bs_text *t, const struct bs_protocol *p,
 		if (stamps[i].ns != 0)
 			put_us(t, "at", stamps[i].name, stamps[i].ns - timing->received_ns);
 	bs_image_stages(timing, &image->report, timing->passed_ns, stage_ns);
-	missed = image->preview ? 0 : bs_budget_stages_missed(p, stage_ns); /* it has no budget */
+	/* a preview has no budget */
+	missed = image->preview ? 0 : bs_budget_stages_missed(p, stage_ns);
 	for (int i = 0; i < BS_BUDGET_STAGES; i++)
 		if (stage_ns[i] != 0)
 			put_us(t, "stage", bs_budget_stage_name((enum bs_budget_stage)i),
@@ -221,7 +222,7 @@ static void put_field(struct bs_text *t, const struct bs_protocol *p,
 	bs_text_put(t, META("boreside_field_error", "%.2e"), report->field_error);
 }
 
-/* What a pixel is, where it is no signal. */
+/* Writes the unit of pixels that are no signal. */
 static void put_unit(struct bs_text *t, const struct bs_protocol *p,
 		     const struct bs_recon_image *image)
 {

@@ -12,27 +12,32 @@
 #include "core/frame/recon.h"
 
 /*
- * When what happened to an image, by bs_now_ns's clock. What is not known is 0 and left out. In
- * `boreside recon` there is no sender, no ingest and no emit: readouts are received when they are
- * read.
+ * The times of an image's events, by bs_now_ns's clock. A time that is not known is 0 and left out
+ * of the attributes. `boreside recon` has no sender, no ingest and no emit: readouts count as
+ * received when they are read.
  */
 struct bs_image_timing {
-	int64_t latency_ns; /* of the image when its attributes are written; 0: not measured */
-	int64_t sender_ns;  /* time_ns of the last readout's envelope; 0: not known */
-	uint64_t gaps, duplicates, rejected; /* of the scan so far */
-	/* of the last readout: received, checked and handed to recon, taken up, accumulated */
+	/* latency of the image when its attributes are written; 0: not measured */
+	int64_t latency_ns;
+	int64_t sender_ns; /* time_ns of the last readout's envelope; 0: not known */
+	uint64_t gaps, duplicates, rejected; /* counts of the scan so far */
+	/*
+	 * The last readout's times: received, checked and handed to recon, taken up, accumulated.
+	 */
 	int64_t received_ns, handed_ns, taken_ns, added_ns;
-	int64_t begun_ns, made_ns, passed_ns; /* finish began and ended; emit took the image up */
+	/* when making the image began and ended; when emit took the image up */
+	int64_t begun_ns, made_ns, passed_ns;
 	enum bs_rung rung;
 };
 
-/* All stages of an image, the engine's and those between the time stamps. */
+/* The times of all stages of an image: those of the engine, and those between the time stamps. */
 void bs_image_stages(const struct bs_image_timing *t, const struct bs_report *report,
 		     int64_t until_ns, int64_t stage_ns[BS_BUDGET_STAGES]);
 
 /*
- * The text, and the same in numbers: the image head's user_int and user_float. about: what the
- * scan's header says that takers may want (struct bs_scan_info), or NULL.
+ * fill writes numbers into the image head's user_int and user_float; write makes the text of all
+ * attributes. about: what the scan's header says that takers may want (struct bs_scan_info), or
+ * NULL.
  */
 void bs_attributes_fill(struct bs_mrd_image *head, const struct bs_protocol *p,
 			const struct bs_recon_image *image, const struct bs_image_timing *timing);

@@ -5,31 +5,32 @@
 
 #define NONE UINT32_MAX
 
-/* A readout that is kept: the row's, in the order of averages. */
+/* A kept readout; next: the row's next one, in the order of averages. */
 struct item {
 	uint32_t next;
 	uint16_t average;
 };
 
 struct row {
-	uint32_t first; /* item; NONE */
+	uint32_t first; /* index of the row's first item; NONE: there is none */
 	uint16_t count;
 	bool calibrates;
 };
 
 struct frame {
-	struct item *item; /* [items] */
-	struct row *row;   /* [rows] */
-	float *data;       /* [item][coil][samples] complex */
-	uint32_t free;     /* the first of a list */
-	uint32_t kept;     /* items that are not free; the last one is for what makes a row whole */
-	uint32_t at;       /* rows before it are empty, once the frame is over */
+	struct item *item; /* [items]: kept readouts */
+	struct row *row;   /* [rows]: the list of each row */
+	float *data;       /* [item][coil][samples] complex: data of kept readouts */
+	uint32_t free;     /* index of the first item of the list of free ones */
+	/* number of items in use; the last item is for the readout that completes a row */
+	uint32_t kept;
+	uint32_t at; /* rows before this one are empty, once the frame is over */
 };
 
 struct bs_averages {
 	const struct bs_protocol *p;
 	struct frame *frame;
-	float *mean; /* [coil][samples] */
+	float *mean; /* [coil][samples] complex: the mean that was made last */
 	uint32_t rows, items, expected;
 };
 
@@ -131,7 +132,7 @@ static float *samples_of(const struct bs_averages *a, const struct frame *f, uin
 	return f->data + 2 * (size_t)item * a->p->samples * a->p->coils;
 }
 
-/* The row's items become their mean, and are free again. */
+/* Makes the mean of the row's items, and frees them. */
 static void make_mean(struct bs_averages *a, struct frame *f, uint32_t row, struct bs_mean *mean)
 {
 	const size_t values = 2 * (size_t)a->p->samples * a->p->coils;
@@ -156,7 +157,7 @@ static void make_mean(struct bs_averages *a, struct frame *f, uint32_t row, stru
 	*r = (struct row){ .first = NONE };
 }
 
-/* One more of the row, at its place among the others. */
+/* Adds an item to the row, at its place among the others. */
 static void take_item(struct frame *f, struct row *r, uint32_t *link, uint16_t average)
 {
 	const uint32_t item = f->free;

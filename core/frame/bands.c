@@ -17,7 +17,7 @@ void bs_bands_scan(struct bs_bands *b, const struct bs_protocol *p, const struct
 	b->slices = p->slices;
 }
 
-/* A later repetition is over. */
+/* Ends a repetition; one behind the first is compared with those before. */
 static void end_run(struct bs_bands *b)
 {
 	if (b->now == b->first)
@@ -65,7 +65,7 @@ void bs_bands_close(struct bs_bands *b, bool cut)
 	b->closed = true;
 }
 
-/* Slices of each later repetition, where they can be several at once; 0: they cannot. */
+/* Number of slices in each later repetition, where an image may hold several; 0: it cannot. */
 static uint32_t suspected(const struct bs_bands *b)
 {
 	const bool over = (b->last && !b->astray) || (b->closed && !b->cut);
@@ -73,12 +73,13 @@ static uint32_t suspected(const struct bs_bands *b)
 
 	if (n == 0 && over && b->now != b->first)
 		n = b->of_now;
-	if (b->now != b->first && b->of_now > n) /* the last one goes on beyond the others */
+	/* the last repetition has more slices than the others */
+	if (b->now != b->first && b->of_now > n)
 		return 0;
 	return !b->other && n > 0 && n < b->of_first && b->of_first % n == 0 ? n : 0;
 }
 
-/* Promised slices that never came, and the first of them. */
+/* Counts promised slices that never came. *first: the first of them. */
 static uint32_t absent(const struct bs_bands *b, uint32_t *first)
 {
 	uint32_t n = 0;

@@ -17,7 +17,10 @@ static bool fit(const struct bs_limit *l, uint32_t center, uint32_t size)
 	return fits(l->min, center, size) && fits(l->max, center, size);
 }
 
-/* Limits of one line say nothing of the others: there the line itself must lie on the grid. */
+/*
+ * The center that a readout says is believed. Limits of one line do not tell of other lines: there
+ * that line itself must lie on the grid.
+ */
 static bool is_believed(uint32_t said, const struct bs_limit *l, uint32_t header, uint32_t size,
 			uint32_t line)
 {
@@ -86,11 +89,11 @@ float bs_center_energy(const float *data, size_t stride, uint32_t channels, uint
 	return energy;
 }
 
-/* came [n] */
+/* The span of came [n], nonzero where a line came. */
 static struct bs_span span_of(const uint8_t *came, uint32_t n)
 {
 	struct bs_span s = { n, 0, 1 };
-	uint32_t gap[2] = { 1, 1 }; /* the first and the last */
+	uint32_t gap[2] = { 1, 1 }; /* the first gap and the last one */
 	int64_t sides;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -123,7 +126,7 @@ void bs_center_spans(struct bs_span spans[2], const uint8_t *lines, const uint32
 		spans[a] = span_of(came[a], size[a]);
 }
 
-/* at: the strongest line. */
+/* Partial Fourier leaves this axis as zeros. at: the strongest line. */
 static bool is_unknown(const struct bs_span *s, uint32_t size, bool told, uint32_t at)
 {
 	const int64_t low = (int64_t)(size / 2) - s->from;

@@ -1,11 +1,12 @@
 /*
  * core/frame/encoding.h - readouts of the header's encodings behind the first (encoding_space_ref)
  *
- * A protocol is for the first encoding. Of another one it takes lines of its images that differ in
- * nothing but their field of view: they make images of their own, with that. And lines that
- * calibrate on their own limits, where they have the steps in k of the first encoding, its samples
- * and the protocol's coils (a FLASH reference of an EPI). All else is of no use to it: marked, then
- * counted as kind other, and said.
+ * A protocol is made for the first encoding. Of another encoding it takes two kinds of lines. Lines
+ * of images that differ in nothing but their field of view make images of their own, with that
+ * field of view. Lines that calibrate on limits of their own are taken where they have the steps in
+ * k of the first encoding, its samples and the protocol's coils (a FLASH reference of an EPI). The
+ * protocol has no use for any other readout: it is marked, then counted as kind other, and the
+ * images say so.
  * Pure; any thread. Test: test/unit/core/frame/test_encoding.c
  */
 #ifndef BS_CORE_FRAME_ENCODING_H
@@ -22,7 +23,7 @@
 extern "C" {
 #endif
 
-/* Of a readout; NULL: the first, or one that is not kept. */
+/* The encoding of a readout; NULL: it is the first, or one that is not kept. */
 static inline const struct bs_mrd_encoding *bs_encoding_of(const struct bs_scan_info *info,
 							   const struct bs_mrd_acq *head)
 {
@@ -33,22 +34,25 @@ static inline const struct bs_mrd_encoding *bs_encoding_of(const struct bs_scan_
 }
 
 /*
- * Sets BS_MRD_OF_ANOTHER in head, or takes it away; and BS_MRD_MISFIT, of any encoding, where a
+ * Sets or clears two marks in head: BS_MRD_OF_ANOTHER, and, for any encoding, BS_MRD_MISFIT where a
  * readout has other channels than header and protocol, or no channel, or no sample.
  */
 void bs_encoding_mark(const struct bs_protocol *p, const struct bs_scan_info *info,
 		      struct bs_mrd_acq *head);
 
-/* Marked readouts of a scan: by their flags they would be lines of its images, or calibration. */
+/*
+ * Counts of a scan's marked readouts, by what their flags make of them: lines of images, or
+ * calibration.
+ */
 struct bs_encodings_left {
-	uint64_t lines, calibration, rest; /* rest: neither */
-	uint64_t before;                   /* images that had left when the first line came */
-	uint16_t ref;                      /* encoding_space_ref of the last one */
+	uint64_t lines, calibration, rest; /* rest: neither lines nor calibration */
+	uint64_t before; /* images that had left when the first of these lines came */
+	uint16_t ref;    /* encoding_space_ref of the last marked readout */
 };
-/* A marked one; images: that have left. */
+/* Counts a marked readout. images: number of images that have left. */
 void bs_encodings_see(struct bs_encodings_left *left, const struct bs_mrd_acq *head,
 		      uint64_t images);
-/* Of them all, or of lines alone; "": there are none. Returns out. */
+/* Words about all marked readouts, or about lines alone; "": there are none. Returns out. */
 #define BS_ENCODINGS_WORDS 160u
 const char *bs_encodings_words(char *out, size_t cap, const struct bs_encodings_left *left,
 			       const struct bs_scan_info *info, bool lines);

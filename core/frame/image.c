@@ -14,7 +14,7 @@ const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_imag
 	return image->preview ? r->preview.name : r->seat[image->report.gridded].name;
 }
 
-/* ---- what is noted for it ---- */
+/* ---- notes for the images to come ---- */
 
 void bs_recon_prepared(struct bs_recon *r, const struct bs_prepared *prepared)
 {
@@ -72,7 +72,7 @@ void bs_frame_weigh(const struct bs_recon *r, uint32_t slot, const struct bs_mrd
 	energy = bs_center_energy(data + 2 * (size_t)head->discard_pre, head->number_of_samples,
 				  r->p->coils, r->p->samples);
 	if (row == f->strongest && r->opens.at[slot].row[row] != 0)
-		f->energy = energy; /* it came again, and the last counts */
+		f->energy = energy; /* the strongest line came again, and its last readout counts */
 	if (energy < f->energy ||
 	    (energy == f->energy && row >= f->strongest && r->opens.at[slot].have > 0))
 		return;
@@ -85,7 +85,7 @@ const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r)
 	return &r->kinds;
 }
 
-/* ---- what is said ---- */
+/* ---- words about an image ---- */
 
 const char *bs_image_remark(char *out, size_t cap, const struct bs_recon_image *image)
 {
@@ -160,7 +160,7 @@ static uint32_t readouts_in(const struct bs_recon *r, uint32_t slot)
 	return sum;
 }
 
-/* Axes of which partial Fourier does not know where the center is. */
+/* The axes whose center partial Fourier does not know. */
 static uint32_t unknown_axes(const struct bs_recon *r, uint32_t slot, bool preview)
 {
 	if (preview || !bs_recon_weighs(r))
@@ -169,7 +169,7 @@ static uint32_t unknown_axes(const struct bs_recon *r, uint32_t slot, bool previ
 				 r->frame[slot].strongest);
 }
 
-/* Lines that came and are in no image. */
+/* Says which lines came and are in no image. */
 static void say_others(const struct bs_recon *r, struct bs_recon_image *image)
 {
 	struct bs_text t = bs_text_behind(image->lacks, sizeof(image->lacks));
@@ -188,7 +188,7 @@ static void say_untold(const struct bs_recon *r, struct bs_recon_image *image)
 		    bs_readouts_untold_words(words, sizeof(words), r->p));
 }
 
-/* Phase-correction lines came for a reason, and are not used. */
+/* Says that phase-correction lines came, for a reason, and are not used. */
 static void say_ghosts(struct bs_recon_image *image)
 {
 	struct bs_text t = bs_text_behind(image->lacks, sizeof(image->lacks));
@@ -199,7 +199,7 @@ static void say_ghosts(struct bs_recon_image *image)
 		    bs_text_between(&t));
 }
 
-/* Its lines may have come, for another frame. NULL: they may not. */
+/* Says why missing lines of the frame may have come in another frame. NULL: they cannot have. */
 static const char *elsewhere(const struct bs_recon *r, uint32_t slot, char *out, size_t cap)
 {
 	if (r->opens.crowded)
@@ -220,7 +220,7 @@ static const char *elsewhere(const struct bs_recon *r, uint32_t slot, char *out,
 	return out;
 }
 
-/* Lines that a shutter left out, where the protocol's number does not count on them. */
+/* Counts lines that a shutter left out, where the protocol's number of lines includes them. */
 static uint32_t shut_by_number(const struct bs_recon *r, uint32_t slot)
 {
 	const uint8_t *row = r->opens.at[slot].row;
@@ -231,8 +231,8 @@ static uint32_t shut_by_number(const struct bs_recon *r, uint32_t slot)
 }
 
 /*
- * Each calibration line has all averages, each other line came once, and nothing was lost on its
- * way: the header's averages are those of calibration.
+ * The header's averages are those of calibration: each calibration line has all averages, each
+ * other line came once, and nothing was lost on its way.
  */
 static bool is_several_by_calibration(const struct bs_recon *r, const struct frame *f,
 				      uint32_t rows)
@@ -244,7 +244,7 @@ static bool is_several_by_calibration(const struct bs_recon *r, const struct fra
 	       f->summed - f->calibrating.summed == others;
 }
 
-/* Averages that rows are short of, where not calibration lines alone have several. */
+/* Counts averages that rows lack, unless calibration lines alone have several. */
 static uint32_t fewer(const struct bs_recon *r, uint32_t slot, uint32_t rows)
 {
 	const struct frame *f = &r->frame[slot];
@@ -254,7 +254,10 @@ static uint32_t fewer(const struct bs_recon *r, uint32_t slot, uint32_t rows)
 		       : rows * r->expected - f->summed;
 }
 
-/* One of a frame may have been bad. Of most of them: a counter is not told, and images mix. */
+/*
+ * Says how many lines came again. One line of a frame may have been bad; where most of them came
+ * again, a counter is missing and images are mixed.
+ */
 static void say_lines(struct bs_text *t, const char *what, uint32_t again, uint32_t of)
 {
 	if (again > 0)
@@ -263,7 +266,7 @@ static void say_lines(struct bs_text *t, const char *what, uint32_t again, uint3
 			    bs_text_between(t), again, of, what);
 }
 
-/* Echoes that are told by their order, and did not come in it. */
+/* Says that echoes identified by their order did not come in that order. */
 static void say_broken(const struct bs_recon *r, struct bs_text *t)
 {
 	bs_text_put(
@@ -274,7 +277,7 @@ static void say_broken(const struct bs_recon *r, struct bs_text *t)
 		r->broken.lines == 1 ? " had" : "s had");
 }
 
-/* What came more often than other lines, or not as it should. */
+/* Says which lines came more often than others, or not as they should. */
 static void say_again(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image)
 {
 	const struct frame *f = &r->frame[slot];
@@ -309,7 +312,7 @@ static void say_again(const struct bs_recon *r, uint32_t slot, struct bs_recon_i
 		bs_text_put(&t, "%scalibration lines alone have averages", bs_text_between(&t));
 }
 
-/* What the image holds, and what it lacks. */
+/* Says what the image holds, and what it lacks. */
 static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image)
 {
 	const struct frame *f = &r->frame[slot];
@@ -409,7 +412,7 @@ void bs_frame_say_left(struct bs_recon_image *image)
 			       n > 0 ? "; " : "", image->report.why.text);
 }
 
-/* By repetition, average, phase and set, and the encoding. */
+/* The frame's order within its slice: by repetition, average, encoding, phase and set. */
 static uint64_t order_of(const struct bs_recon *r, const struct bs_mrd_acq *a)
 {
 	const uint64_t average = r->averages == NULL ? a->idx.average & 0x1fffu : 0;

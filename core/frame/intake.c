@@ -56,7 +56,10 @@ static int check_sizes(const struct bs_protocol *p, const struct bs_mrd_acq *h, 
 	return 0;
 }
 
-/* What is no line may be shorter than one, not longer: it lies in the same slot. Noise does not. */
+/*
+ * Checks a readout that is no line. It may be shorter than a line, but not longer: it lies in the
+ * same slot. Noise is not stored there.
+ */
 static int check_beside(const struct bs_protocol *p, const struct bs_mrd_acq *h, enum bs_kind kind,
 			struct bs_fail *why)
 {
@@ -75,9 +78,9 @@ static int check_beside(const struct bs_protocol *p, const struct bs_mrd_acq *h,
 }
 
 /*
- * Magnitudes order as their bits do, read as integers, with infinity and NaN above every number:
- * one integer comparison finds all three. Four lanes are what every machine has (SSE2, NEON); two
- * of them side by side run at the memory's speed.
+ * Magnitudes of floats have the order of their bits, read as integers, with infinity and NaN above
+ * every number: one integer comparison finds all three. Every machine has vectors of four lanes
+ * (SSE2, NEON); two of them side by side run at the memory's speed.
  */
 typedef int32_t lanes __attribute__((vector_size(16)));
 
@@ -138,7 +141,7 @@ static float stream_k(const unsigned char *traj, uint32_t dims, uint32_t sample,
 	return k;
 }
 
-/* Distance on the periodic k axis: -0.5 and 0.5 are the same place. */
+/* The distance on the periodic k axis, where -0.5 and 0.5 are the same place. */
 static double k_distance(double a, double b)
 {
 	double d = fabs(a - b);
@@ -225,7 +228,7 @@ static int admit_trajectory(const struct bs_protocol *p, const struct bs_traj *t
 	int rc;
 
 	if (h->trajectory_dimensions ==
-	    0) { /* the armed table stands for it, if the counters tell */
+	    0) { /* the armed table is used if the counters identify a row */
 		if (p->traj.type == BS_TRAJ_FILE && strcmp(info->trajectory_name, "cartesian") == 0)
 			return bs_fail(why, BS_ERR_TRAJECTORY,
 				       "acquisition %u carries no trajectory, and the header says "
@@ -254,8 +257,9 @@ static int admit_trajectory(const struct bs_protocol *p, const struct bs_traj *t
 }
 
 /*
- * A readout that brings its own path is told by its number in the stream: partitions one after the
- * other where the header says how many there are, 65536 to a step where a frame has more.
+ * The number in the stream of a readout that brings its own path. In a frame of more than 65536
+ * readouts kspace_encode_step_2 counts 65536 of them; else partitions follow each other where the
+ * header says how many there are.
  */
 static uint64_t number_of(const struct bs_protocol *p, const struct bs_scan_info *info,
 			  const struct bs_mrd_idx *idx)
@@ -299,7 +303,7 @@ void bs_admit_path(const struct bs_protocol *p, const struct bs_scan_info *info,
 							 h->discard_pre + s, a) *
 						bs_traj_unit_scale(p, a));
 
-			/* as core/traj/traj.c folds a table's */
+			/* folded as core/traj/traj.c folds a table's values */
 			path[(size_t)s * p->dims + a] = k >= 0.5f   ? k - 1.0f
 							: k < -0.5f ? -0.5f
 								    : k;
@@ -311,8 +315,8 @@ void bs_admit_path(const struct bs_protocol *p, const struct bs_scan_info *info,
 }
 
 /*
- * The line on the encoded grid, by the center of k-space (center.h). A table has the first lines of
- * the grid; method cartesian has none, and takes any.
+ * Finds the line on the encoded grid, by the center of k-space (center.h). A table has the first
+ * lines of the grid; method cartesian has no table, and takes any line.
  */
 static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 		      const struct bs_scan_info *info, const struct bs_mrd_acq *h, const void *traj,
@@ -333,7 +337,7 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 				       h->scan_counter, i + 1,
 				       (long long)line[i] + c.line[i] - size / 2, c.line[i], size);
 	}
-	/* A center that says otherwise would shift the image. */
+	/* Another center_sample would shift the image. */
 	if (!bs_readout_short(p, h, &at) && !bs_readout_fits(p, h)) {
 		const bool reversed = (h->flags & BS_MRD_IS_REVERSE) != 0;
 
@@ -360,7 +364,7 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 	return 0;
 }
 
-/* Of a line that is like this one; not counting what is discarded. */
+/* The samples of such a line, discarded ones not counted. */
 static uint32_t line_samples(const struct bs_protocol *p, const struct bs_mrd_acq *head)
 {
 	uint32_t at;
@@ -416,7 +420,10 @@ int bs_admit_dwell(const struct bs_protocol *p, const struct bs_mrd_acq *head, s
 		       head->scan_counter, dwell_us, p->name, p->field.dwell_us);
 }
 
-/* A sample later; before the first one lies the last of a line that is periodic, or nothing. */
+/*
+ * Moves a line one sample later. Its first sample becomes the last one where the line is periodic,
+ * else 0.
+ */
 static void move_on(const struct bs_protocol *p, const struct bs_mrd_acq *head, float *data)
 {
 	const size_t last = 2 * ((size_t)p->samples - 1);
@@ -453,14 +460,14 @@ void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *
 		}
 	head->discard_pre = head->discard_post;
 	head->discard_post = pre;
-	if (head->center_sample != 0 && head->center_sample < n) /* 0: not said */
+	if (head->center_sample != 0 && head->center_sample < n) /* 0: center_sample is not given */
 		head->center_sample = (uint16_t)(n - 1 - head->center_sample);
 	if (n == (size_t)p->samples + head->discard_pre + head->discard_post &&
 	    bs_readout_late(p, head))
 		move_on(p, head, data);
 }
 
-/* ---- the way of one ---- */
+/* ---- the way of one readout ---- */
 
 bool bs_intake_sums(const struct bs_intake *in, const struct bs_mrd_acq *head)
 {
@@ -468,7 +475,9 @@ bool bs_intake_sums(const struct bs_intake *in, const struct bs_mrd_acq *head)
 	       (uint64_t)head->active_channels * head->active_channels * sizeof(double) <= in->room;
 }
 
-/* Its samples go to an engine: the checks have bounded them by the protocol's own readouts. */
+/*
+ * The readout's samples go to an engine: the checks have bounded them by the protocol's readouts.
+ */
 static bool is_kept(const struct bs_protocol *p, const struct bs_mrd_acq *head)
 {
 	const enum bs_kind kind = bs_mrd_kind(head->flags);

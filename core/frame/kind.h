@@ -1,12 +1,12 @@
 /*
  * core/frame/kind.h - what a readout is for, by its flags, and how many of each kind a scan brought
  *
- * A readout has one kind, the first that holds of: of an encoding that the protocol has no use of
- * (other; core/frame/encoding.h), noise, dummy, phase correction, navigation, feedback, other
- * (surface coil correction, phase stabilization reference), imaging, calibration. A line of the
- * image that serves for calibration, too (MRD flag 21), is imaging. ipc/WIRE.md has the table of
- * all flags. Counts are kept twice, by the same functions: by ingest for the outcome and the
- * status, by core/frame/recon.c for the images.
+ * A readout has one kind, the first of this list that holds: other (of an encoding that the
+ * protocol has no use for; core/frame/encoding.h), noise, dummy, phase correction, navigation,
+ * feedback, other (surface coil correction, phase stabilization reference), imaging, calibration. A
+ * line of the image that also serves for calibration (MRD flag 21) is imaging. ipc/WIRE.md has the
+ * table of all flags. Counts are kept twice, by the same functions: by ingest for the outcome and
+ * the status, by core/frame/recon.c for the images.
  * No state. Test: test/unit/core/test_kind.c
  */
 #ifndef BS_CORE_FRAME_KIND_H
@@ -21,7 +21,7 @@
 
 BS_C_BEGIN
 
-/* On the wire in this order (OUTCOME): append only. */
+/* OUTCOME has the kinds in this order on the wire: append only. */
 enum bs_kind {
 	BS_KIND_IMAGING,
 	BS_KIND_NOISE,
@@ -40,8 +40,8 @@ struct bs_kinds {
 };
 
 /*
- * The order matters where a readout has several flags: phase correction lines of a calibration scan
- * carry both, and are no calibration lines.
+ * The order of tests matters where a readout has several flags: phase-correction lines of a
+ * calibration scan carry both flags, and are no calibration lines.
  */
 static inline enum bs_kind bs_mrd_kind(uint64_t flags)
 {
@@ -65,8 +65,8 @@ static inline enum bs_kind bs_mrd_kind(uint64_t flags)
 	return flags & BS_MRD_IS_CALIBRATION ? BS_KIND_CALIBRATION : BS_KIND_IMAGING;
 }
 /*
- * Siemens' converter flags ordinary lines as surface coil correction, too: one that is as a line in
- * channels, samples and encoding loses that flag.
+ * Clears the flag of surface coil correction on a readout that has a line's channels, samples and
+ * encoding: Siemens' converter flags ordinary lines so, too.
  */
 static inline void bs_kind_sort(struct bs_mrd_acq *head, uint32_t coils, uint32_t samples)
 {
@@ -74,15 +74,17 @@ static inline void bs_kind_sort(struct bs_mrd_acq *head, uint32_t coils, uint32_
 	    head->number_of_samples == samples + head->discard_pre + head->discard_post)
 		head->flags &= ~BS_MRD_IS_COIL_CORRECTION;
 }
-const char *bs_kind_name(enum bs_kind kind); /* "phase correction"; "?": there is none such */
+const char *bs_kind_name(enum bs_kind kind); /* "phase correction"; "?": no such kind */
 
-/* Lines of the image, and what the protocol's own .uses names beside them. */
+/*
+ * The protocol uses readouts of this kind: lines of the image, and the kinds that its .uses names.
+ */
 static inline bool bs_kind_used(const struct bs_protocol *p, enum bs_kind kind)
 {
 	return kind == BS_KIND_IMAGING || (p->uses >> (unsigned)kind & 1u) != 0;
 }
 
-/* Calibration lines of this scan are lines of its images, too, whatever their flags. */
+/* This scan's calibration lines are lines of its images, too, whatever their flags. */
 static inline bool bs_scan_embeds(const struct bs_protocol *p, const struct bs_scan_info *info)
 {
 	return p->parallel != BS_PARALLEL_NONE && (info->calibration == BS_CALIBRATION_EMBEDDED ||
@@ -90,8 +92,8 @@ static inline bool bs_scan_embeds(const struct bs_protocol *p, const struct bs_s
 }
 
 /*
- * A readout of one scan: calibration lines beside its images are used by what calibrates alone,
- * and of averages that are summed, those of the first.
+ * The protocol uses this readout of the scan. Calibration lines beside the images are used only by
+ * methods that calibrate, and of summed averages only those of the first.
  */
 static inline bool bs_scan_uses(const struct bs_protocol *p, const struct bs_scan_info *info,
 				enum bs_kind kind, uint32_t average)
@@ -105,8 +107,8 @@ static inline bool bs_scan_uses(const struct bs_protocol *p, const struct bs_sca
 uint64_t bs_kinds_sum(const struct bs_kinds *k);
 
 /*
- * One sentence about what is not used: "33 of 69 readouts are calibration and this protocol does
- * not use them"; "" when all is used. Returns out, NUL-terminated within cap.
+ * One sentence about unused readouts: "33 of 69 readouts are calibration and this protocol does not
+ * use them"; "" when all are used. Returns out, NUL-terminated within cap.
  */
 #define BS_KINDS_WORDS 384u /* bytes that always suffice */
 const char *bs_kinds_words(char *out, size_t cap, const struct bs_kinds *k);

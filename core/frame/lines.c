@@ -4,7 +4,7 @@
 #include "core/protocol.h"
 #include "core/text.h"
 
-/* Where the limits say one line of many, they are not filled in. */
+/* Sets the range of measured lines. Limits that give one line of many are taken as not given. */
 static void span(struct bs_lines *l, int axis, const struct bs_limit *limit, uint32_t center)
 {
 	const int64_t size = l->size[axis];
@@ -18,7 +18,7 @@ static void span(struct bs_lines *l, int axis, const struct bs_limit *limit, uin
 		return;
 	first = first < 0 ? 0 : first;
 	last = last >= size ? size - 1 : last;
-	if (first > last) /* off the grid: its readouts will be refused one by one */
+	if (first > last) /* the limits are off the grid: readouts will be refused one by one */
 		return;
 	l->first[axis] = (uint32_t)first;
 	l->last[axis] = (uint32_t)last;
@@ -78,8 +78,9 @@ uint32_t bs_lines_least(const struct bs_lines *l)
 }
 
 /*
- * Patterns are looked at in two ways: inner 0, lines begin where they like in each of the pattern's
- * partitions; inner 1, partitions do along each of its lines. So shifts of either kind fit one.
+ * A pattern is tried in two ways. inner 0: lines have a beginning of their own in each of the
+ * pattern's partitions. inner 1: partitions have one along each of its lines. So shifts of either
+ * kind fit one way.
  */
 static bool is_present(const struct bs_lines *l, const uint8_t *present, uint32_t rows, int inner,
 		       uint32_t at, uint32_t outer)
@@ -90,7 +91,10 @@ static bool is_present(const struct bs_lines *l, const uint8_t *present, uint32_
 	return row < rows && present[row] != 0;
 }
 
-/* Of the inner residue that most have: those between the limits that have come, and all. */
+/*
+ * Finds the residue of the inner index that most lines have. Returns the number of its lines that
+ * have come; *total: all its lines between the limits; *which: the residue.
+ */
 static uint32_t along(const struct bs_lines *l, const uint8_t *present, uint32_t rows, int inner,
 		      uint32_t outer, uint32_t *total, uint32_t *which)
 {
@@ -144,7 +148,7 @@ static uint32_t pattern(const struct bs_lines *l, const uint8_t *present, uint32
 	return best;
 }
 
-/* Which of the two ways it is, and where its lines begin. */
+/* Chooses the way that more lines fit. *which: where the pattern's lines begin. */
 static int way_of(const struct bs_lines *l, const uint8_t *present, uint32_t rows, uint32_t *come,
 		  uint32_t *total, uint32_t *which)
 {
@@ -177,12 +181,19 @@ uint32_t bs_lines_missing(const struct bs_lines *l, const uint8_t *present, uint
 
 #define AXIS_MOST 1024u
 
-/* Of the pattern's lines with one outer coordinate: how far out any came, how near any lacks. */
+/*
+ * The reach of the pattern's lines with one outer coordinate: how far out any came, how near the
+ * center any is missing.
+ */
 struct reach {
-	double outer, in, out; /* half lines from the center; in < 0: none came, out < 0: all did */
+	/* half lines from the center; in < 0: none came, out < 0: all came */
+	double outer, in, out;
 };
 
-/* Half lines from the center, which is one of them beside the line where shift is 1. */
+/*
+ * The distance from the center in half lines. shift 1: the center lies half a line beside the
+ * grid's.
+ */
 static double away(const struct bs_lines *l, int axis, uint32_t at, int shift)
 {
 	const int64_t x = 2 * ((int64_t)at - l->size[axis] / 2) + shift;
@@ -198,7 +209,8 @@ static struct reach reach_of(const struct bs_lines *l, const uint8_t *present, u
 	uint32_t which;
 	const bool any = along(l, present, rows, inner, outer, &total, &which) > 0;
 
-	if (!any && l->step[inner] > 1) { /* where they begin is not known: as is best for it */
+	/* the lines' beginning is not known: the one that fits an ellipse best is taken */
+	if (!any && l->step[inner] > 1) {
 		r.out = (double)l->step[inner];
 		return r;
 	}
@@ -214,8 +226,8 @@ static struct reach reach_of(const struct bs_lines *l, const uint8_t *present, u
 }
 
 /*
- * inner^2 + t outer^2 is at most m for all that came. How far are those that lack beyond, and the
- * axes' longest ends? Concave in t; above 0 there is an ellipse.
+ * With m the largest inner^2 + t outer^2 of lines that came: how far beyond m are the missing
+ * lines, and the axes' ends? The result is concave in t; where it is above 0 there is an ellipse.
  */
 static double margin_of(const struct reach *r, uint32_t n, const double end2[2], double t)
 {
@@ -236,7 +248,7 @@ static double margin_of(const struct reach *r, uint32_t n, const double end2[2],
 static bool is_ellipse(const struct bs_lines *l, const struct reach *r, uint32_t n, int inner,
 		       const int shift[2])
 {
-	double reached[2] = { 0.0, 0.0 }; /* by lines that came: inner, outer */
+	double reached[2] = { 0.0, 0.0 }; /* largest distance of lines that came: inner, outer */
 	double end2[2];
 	double low = 0.0;
 	double high;
@@ -309,7 +321,10 @@ static void put_range(struct bs_text *t, uint32_t first, uint32_t last)
 
 enum outside { NOWHERE, BOTH_SIDES, ONE_SIDE };
 
-/* Of size, only first to last were measured: about the center, or much more on one side. */
+/*
+ * Which of size lines were not measured, where only first to last were: none, on both sides alike,
+ * or much more on one side.
+ */
 static enum outside outside_of(uint32_t size, uint32_t first, uint32_t last)
 {
 	const uint32_t before = first;
@@ -344,7 +359,7 @@ static bool completes(const struct bs_protocol *p)
 
 static const char *const axis_lines[2] = { "line", "partition" };
 
-/* What is left out appears as folds in its images. */
+/* Lines that an accelerated scan leaves out appear as folds in the protocol's images. */
 static bool folds(const struct bs_protocol *p)
 {
 	const struct bs_plan *plan = &p->plan;
@@ -419,7 +434,9 @@ static void put_zeros(struct bs_text *t, const struct bs_protocol *p, const char
 	bs_text_put(t, " and are zeros");
 }
 
-/* Along an axis: between the header's limits, and beyond them with what came there. */
+/*
+ * The range measured along an axis: between the header's limits, and beyond them where lines came.
+ */
 static void measured(const struct bs_held *h, int axis, uint32_t span[2])
 {
 	const struct bs_lines *l = h->lines;
@@ -433,7 +450,7 @@ static void measured(const struct bs_held *h, int axis, uint32_t span[2])
 			continue;
 		if (at < span[0])
 			span[0] = at;
-		if (at > span[1]) /* with what the pattern leaves out behind it */
+		if (at > span[1]) /* includes what the pattern leaves out behind that line */
 			span[1] = at + l->step[axis] <= l->size[axis] ? at + l->step[axis] - 1
 								      : l->size[axis] - 1;
 	}

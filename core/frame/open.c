@@ -70,7 +70,7 @@ void bs_opens_scan(struct bs_opens *o, const struct bs_protocol *p, const struct
 	}
 }
 
-/* Of frames of one kind, how much later b is than a. */
+/* How much later frame b is than frame a of the same kind. */
 static int64_t later_by(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b)
 {
 	return (int64_t)(int16_t)(b->repetition - a->repetition) * 65536 + b->average - a->average;
@@ -189,7 +189,7 @@ uint32_t bs_opens_missing(const struct bs_opens *o, uint32_t slot, uint32_t read
 	return 0;
 }
 
-/* A line is known to lack. */
+/* A line of the frame is known to be missing. */
 static bool lacks(const struct bs_opens *o, uint32_t slot)
 {
 	uint32_t shutter;
@@ -197,7 +197,7 @@ static bool lacks(const struct bs_opens *o, uint32_t slot)
 	return bs_opens_missing(o, slot, o->at[slot].have, &shutter) > 0;
 }
 
-/* As many as the whole frame of its kind before; 0: none was. */
+/* The number of lines of the whole frame of its kind before; 0: there was none. */
 static uint32_t as_many(const struct bs_opens *o, uint32_t slot)
 {
 	const struct bs_open *f = &o->at[slot];
@@ -224,12 +224,13 @@ static bool is_whole(const struct bs_opens *o, uint32_t slot)
 	return before > 0 && f->have >= before && !lacks(o, slot);
 }
 
-/* Lines that may come behind the flag of a last one, out of order. */
+/* Lines that may come, out of order, after the line that is flagged as the last. */
 #define LATE_MOST 16u
 
 /*
- * By this line's flag, or by one before it that is remembered. With all lines of the grid, or a
- * shutter, there is nothing to remember: the frame is whole, or some line of it may come yet.
+ * The frame ends by this line's flag, or by a remembered flag of an earlier line. With all lines of
+ * the grid, or a shutter, no flag is remembered: the frame is whole, or some line of it may come
+ * yet.
  */
 static bool ends_by_flag(struct bs_opens *o, uint32_t slot, bool last)
 {
@@ -258,7 +259,8 @@ static void end_whole(struct bs_opens *o, uint32_t slot)
 	struct bs_open *f = &o->at[slot];
 	const uint32_t first = slot / o->lanes * o->lanes;
 
-	for (uint32_t i = first; i < first + o->lanes; i++) /* one of each kind */
+	/* only the last whole frame of each kind is kept */
+	for (uint32_t i = first; i < first + o->lanes; i++)
 		if (is_alike(&o->at[i].whole.idx, &f->idx))
 			o->at[i].whole.have = 0;
 	f->whole.idx = f->idx;
@@ -266,7 +268,10 @@ static void end_whole(struct bs_opens *o, uint32_t slot)
 	bs_opens_end(o, slot);
 }
 
-/* Those of its kind that this one leaves behind; it has just got a line, or is whole. */
+/*
+ * Ends frames of the same kind that this one leaves behind. Call it after a line of this frame, or
+ * when it is whole.
+ */
 static bool end_earlier(struct bs_opens *o, uint32_t slot, bool whole)
 {
 	const struct bs_open *g = &o->at[slot];
@@ -341,7 +346,7 @@ void bs_echo_scan(struct bs_echo *e, const struct bs_scan_info *info, uint32_t c
 	e->state = untold ? BS_ECHO_NONE : BS_ECHO_BY_COUNTER;
 }
 
-/* Counters that tell lines apart are those of the line before. */
+/* The counters that identify a line are those of the line before. */
 static bool is_same(const struct bs_echo *e, const struct bs_mrd_idx *idx)
 {
 	return memcmp(idx, &e->last, offsetof(struct bs_mrd_idx, segment)) == 0;

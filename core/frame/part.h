@@ -1,5 +1,5 @@
 /*
- * core/frame/part.h - inside a reconstruction: for recon.c (frames) and those beside it
+ * core/frame/part.h - the inside of a reconstruction, for recon.c (frames) and the files beside it
  */
 #ifndef BS_CORE_FRAME_PART_H
 #define BS_CORE_FRAME_PART_H
@@ -14,83 +14,89 @@
 
 struct seat;
 
-/* A sliding window: which groups it has, by their number in the table. */
+/* A sliding window: which groups of readouts it has, by their number in the table. */
 struct window {
-	uint8_t *held;   /* [group]: 1 = its share belongs to the next image */
-	uint32_t *count; /* [group]: readouts in its share */
-	uint32_t group;  /* the newest one */
-	uint32_t passed; /* groups that have gone by since the scan began, up to a window's */
-	bool unfolded;   /* the newest one's sum is not its share yet (core/engine.h: fold) */
+	uint8_t *held;   /* [group]: 1: the group's share belongs to the next image */
+	uint32_t *count; /* [group]: readouts in the group's share */
+	uint32_t group;  /* the newest group */
+	/* groups that have gone by since the scan began, at most a window's number of them */
+	uint32_t passed;
+	bool unfolded; /* the newest group's sum is not its share yet (core/engine.h: fold) */
 };
 
-/* Beside each struct bs_open, used again for each frame there (and each group of a window). */
+/*
+ * What a reconstruction keeps beside each struct bs_open, used again for each frame there (and for
+ * each group of a window).
+ */
 struct frame {
-	uint32_t summed; /* readouts that its rows are made of */
-	struct {         /* of these, the rows that calibrate, and what they are made of */
+	uint32_t summed; /* readouts that the frame's rows are made of */
+	struct {         /* the rows that calibrate, and the readouts that these are made of */
 		uint32_t rows, summed;
 	} calibrating;
-	uint32_t again[2];       /* rows that came more than once: lines; calibration */
-	uint32_t spare;          /* readouts beyond all averages of their row */
-	uint32_t strongest;      /* row; only where partial Fourier is completed */
-	float energy;            /* its */
-	const struct seat *seat; /* the engine that it began with */
+	uint32_t again[2];  /* rows that came more than once: [0] lines, [1] calibration */
+	uint32_t spare;     /* readouts beyond all averages of their row */
+	uint32_t strongest; /* row of the strongest line; only where partial Fourier is completed */
+	float energy;       /* energy of the strongest line */
+	const struct seat *seat; /* the engine that the frame began with */
 	struct bs_mrd_acq first, last;
 	int64_t last_ns;
-	int64_t calibration_ns; /* the slice's, of its first contrast: not yet told */
+	/* ns that the slice's calibration took, not reported yet; kept in its first contrast */
+	int64_t calibration_ns;
 	bool preview_due;
-	bool passed; /* another makes it, or it is made: no image here */
-	bool absent; /* nor do its readouts reach an engine */
-	bool imaged; /* in this scan, by the protocol's own engine */
+	bool passed; /* another process makes it, or it is made already: no image is made here */
+	bool absent; /* passed, and its readouts reach no engine */
+	/* the frame's slice and contrast had an image in this scan, by the protocol's own engine */
+	bool imaged;
 	struct window w;
 };
 
 struct seat {
-	const struct bs_engine *engine; /* NULL: none */
+	const struct bs_engine *engine; /* NULL: there is no such engine */
 	void *self;
-	const char *name; /* "gridding/host" */
+	const char *name; /* name of the engine: "gridding/host" */
 };
 
 struct bs_recon {
 	const struct bs_protocol *p;
-	struct seat
-		seat[2]; /* the engine of the method, and the gridding that may stand in for it */
+	/* [0]: the engine of the method; [1]: the gridding that may stand in for it */
+	struct seat seat[2];
 	struct bs_aim aim;
-	struct seat preview; /* makes previews: its own self, or that of seat[0] */
+	struct seat preview; /* makes previews; its self is its own or that of seat[0] */
 	struct bs_protocol preview_p, stand_in_p;
 	struct bs_opens opens;
-	struct frame *frame; /* [frames], as opens.at */
+	struct frame *frame; /* [frames], indexed as opens.at */
 	uint32_t frames, rows;
-	uint32_t groups;             /* of a window; 0: none */
-	struct bs_scan_info info;    /* the scan's */
-	struct bs_lines lines;       /* on the grid */
-	struct bs_center center;     /* of these */
-	bool centered;               /* a line has come */
-	struct bs_readouts readouts; /* on the grid: lines and calibration */
+	uint32_t groups;             /* groups of a window; 0: there is no window */
+	struct bs_scan_info info;    /* header of the scan */
+	struct bs_lines lines;       /* lines of the scan, on the grid */
+	struct bs_center center;     /* center of these lines */
+	bool centered;               /* a line has come, and center is known */
+	struct bs_readouts readouts; /* on the grid: what lines and calibration were like */
 	struct bs_encodings_left others;
-	struct bs_averages *averages; /* NULL: each makes an image of its own */
-	uint32_t expected;            /* of a row, in this scan */
+	struct bs_averages *averages; /* NULL: each average makes an image of its own */
+	uint32_t expected;            /* averages expected of a row in this scan */
 	struct bs_prepared prepared;
 	struct bs_corrected corrected;
 	struct bs_earlier earlier;
-	struct bs_kinds kinds; /* of the scan so far */
-	uint64_t seen;         /* a hash of its first readout; 0: none has come */
+	struct bs_kinds kinds; /* readouts of the scan so far */
+	uint64_t seen;         /* a hash of the scan's first readout; 0: none has come */
 	struct bs_bands bands;
 	struct bs_flows flows;
 	bool embedded; /* calibration lines are lines of the image: other lines lie between them */
 	struct {
 		uint64_t count;
-		uint16_t channels, samples; /* of the last one */
-	} misfit;                           /* readouts (core/frame/encoding.h) */
+		uint16_t channels, samples; /* channels and samples of the last misfit */
+	} misfit; /* readouts marked BS_MRD_MISFIT (core/frame/encoding.h) */
 	struct bs_echo echo;
 	struct {
-		uint64_t lines;  /* of other numbers of echoes */
-		uint64_t before; /* images that had left when the first one was seen */
+		uint64_t lines;  /* lines with another number of echoes */
+		uint64_t before; /* images that had left when the first such line was seen */
 	} broken;
 	bool several;                 /* calibration lines have come of averages that are summed */
-	uint64_t images, previews;    /* numbers of the last ones */
+	uint64_t images, previews;    /* numbers of the last image and the last preview */
 	uint64_t passed;              /* images up to this number were handed on before */
-	const struct bs_share *share; /* NULL: all are made here */
-	uint64_t begun;               /* frames */
+	const struct bs_share *share; /* which images this process makes; NULL: all */
+	uint64_t begun;               /* frames that have begun */
 	bool alone;                   /* a frame leaves the engine nothing for later ones */
 	uint16_t series;
 	float fov_mm[3];
@@ -111,19 +117,19 @@ static inline void bs_recon_seats(const struct bs_recon *r, struct seat to[BS_SE
 	to[2] = bs_recon_previews_beside(r) ? r->preview : (struct seat){ NULL, NULL, NULL };
 }
 
-/* Its lines are told by the grid, and the header says which there are. */
+/* The scan's readouts are lines of the grid, and the header says which lines there are. */
 static inline bool bs_recon_has_lines(const struct bs_recon *r)
 {
 	return r->p->plan.on_grid && r->groups == 0;
 }
 
-/* Its frames must know their strongest line: partial Fourier is completed about the center. */
+/* Frames must know their strongest line: partial Fourier is completed about the center. */
 static inline bool bs_recon_weighs(const struct bs_recon *r)
 {
 	return r->p->partial_fourier == BS_PARTIAL_FOURIER_POCS && bs_recon_has_lines(r);
 }
 
-/* What the slice's next image has waited for; it is told once. */
+/* The calibration time that the slice's next image has waited for; it is given once. */
 static inline int64_t bs_recon_take_calibration(struct bs_recon *r, uint32_t slot)
 {
 	const uint32_t slice = bs_protocol_frame_slice(r->p, slot);
@@ -140,21 +146,31 @@ static inline bool bs_frame_previews(const struct bs_recon *r, uint32_t slot)
 	return r->frame[slot].preview_due && r->opens.at[slot].state == BS_OPEN_FILLING;
 }
 
-/* image.c: the scan's first line says where the center of k-space is, others nothing else. */
+/*
+ * In image.c. The scan's first line says where the center of k-space is; a later one must say the
+ * same.
+ */
 int bs_recon_center(struct bs_recon *r, const struct bs_mrd_acq *head, struct bs_fail *why);
-/* Where bs_recon_weighs: is this row the frame's strongest? Of equals the first is. */
+/*
+ * Where bs_recon_weighs: notes this row when it is the frame's strongest; of equals the first
+ * counts.
+ */
 void bs_frame_weigh(const struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
 		    uint32_t row, const float *data);
-/* All that image->head and the image's words say of a frame, but what making it tells. image.c */
+/*
+ * In image.c. Fills image->head and the image's words with all that is known of the frame before
+ * the image is made.
+ */
 void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image);
-/* The scan's first readout, which tells it from others where its header does not. */
+/* Notes the scan's first readout, whose hash identifies a scan that its header does not name. */
 void bs_recon_see(struct bs_recon *r, const struct bs_mrd_acq *head, const float *data);
-/* Behind that, once it is made: what it lacks. */
+/* Adds to a described image, once it is made, what it lacks. */
 void bs_frame_say_left(struct bs_recon_image *image);
 
 /*
- * window.c: a readout belongs to a later group than the one that is being filled; its group begins;
- * no more of it will come; the image of those that are held, image as in core/engine.h.
+ * In window.c. goes_on: a readout belongs to a later group than the one that is being filled.
+ * enter: this group begins. end: no more readouts of the current group will come. image: makes the
+ * image of the held groups, image as in core/engine.h.
  */
 bool bs_window_goes_on(const struct bs_recon *r, uint32_t slot, const struct bs_mrd_idx *idx,
 		       uint32_t row);

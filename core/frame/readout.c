@@ -17,7 +17,7 @@ uint32_t bs_readout_oversampling(uint32_t samples, uint32_t encoded_x)
 
 uint32_t bs_readout_center(const struct bs_protocol *p, bool reversed)
 {
-	/* Partial echoes lack their start. */
+	/* A partial echo lacks the start of the line. */
 	const uint32_t center = p->encoded[0] / 2 - (p->encoded[0] - p->samples);
 
 	return reversed ? p->samples - 1 - center : center;
@@ -40,14 +40,17 @@ uint32_t bs_readout_oversampled(const struct bs_protocol *p, const struct bs_sca
 	return is_whole(p) ? bs_readout_oversampling(p->samples, info->encoded[0]) : 0;
 }
 
-/* Of a whole line, the sample behind k = 0: what a simulator takes for the first of kx > 0. */
+/*
+ * center_sample of a whole line is the sample behind k = 0, which a simulator takes for the first
+ * of kx > 0.
+ */
 static bool is_next(const struct bs_protocol *p, const struct bs_mrd_acq *head)
 {
 	return is_whole(p) && (head->flags & BS_MRD_IS_REVERSE) == 0 &&
 	       head->center_sample == bs_readout_center(p, false) + head->discard_pre + 1u;
 }
 
-#define SHORT 2u /* samples; a line that lacks no more is a mistake */
+#define SHORT 2u /* samples; a line that lacks no more than these is a mistake */
 
 bool bs_readout_short(const struct bs_protocol *p, const struct bs_mrd_acq *head, uint32_t *at)
 {

@@ -1,4 +1,4 @@
-/* core/frame/recon.c - frames: which readouts they have, when they are done; see recon.h, part.h */
+/* core/frame/recon.c - frames: their readouts, and when they are over; see recon.h, part.h */
 #include "core/frame/part.h"
 
 #include <string.h>
@@ -79,7 +79,7 @@ static bool has_made(const struct bs_share *s, uint64_t number)
 	return s->made != NULL && s->made(s->arg, number);
 }
 
-/* The image's number is that of its end: only while no other frame is open it is known. */
+/* The number of the frame's image is known: no other frame is open, which could end first. */
 static bool is_next(const struct bs_recon *r)
 {
 	for (uint32_t i = 0; i < r->frames; i++)
@@ -88,7 +88,7 @@ static bool is_next(const struct bs_recon *r)
 	return true;
 }
 
-/* Whose is a frame that begins? A window's are told apart by their images. */
+/* Decides which process makes a frame that begins; a window's images are shared out instead. */
 static void share_out(struct bs_recon *r, struct frame *f)
 {
 	const struct bs_share *s = r->share;
@@ -164,7 +164,7 @@ static int add_beside(struct bs_recon *r, uint32_t slot, enum bs_kind kind, uint
 	return rc;
 }
 
-/* Of a sliding window the frame is the group that is being filled. */
+/* Finds the frame of a sliding window: the group that is being filled. */
 static int find_window(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
 		       uint32_t row, struct bs_fail *why)
 {
@@ -180,7 +180,7 @@ static int find_window(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 				 r->frame[slot].seat->name, head->scan_counter);
 }
 
-/* Where a line belongs; BS_RECON_POP_FIRST: an image is to be made of what lies there. */
+/* Finds a line's frame. BS_RECON_POP_FIRST: an image of the frame in its place comes first. */
 static int find_frame(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
 		      uint32_t *slot, struct bs_fail *why)
 {
@@ -200,7 +200,7 @@ static int find_frame(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_
 	return *slot == BS_OPEN_NONE ? BS_RECON_POP_FIRST : 0;
 }
 
-/* Where calibration is kept: with its own frame, else where the next one would begin. */
+/* The slot for calibration: its own frame's, else the one where the next frame would begin. */
 static uint32_t beside_frame(const struct bs_recon *r, const struct bs_mrd_acq *head)
 {
 	const uint32_t pair = bs_protocol_pair(r->p, head->idx.slice, head->idx.contrast);
@@ -220,7 +220,7 @@ static int take_beside(struct bs_recon *r, enum bs_kind kind, const struct bs_mr
 	uint32_t slot = 0;
 	int rc = 0;
 
-	/* these were used before (core/study/noise.h, gpu/engine/phases.h) */
+	/* these kinds were used before (core/study/noise.h, gpu/engine/phases.h) */
 	if (kind == BS_KIND_NOISE || kind == BS_KIND_NAVIGATION || kind == BS_KIND_PHASE_CORRECTION)
 		return 0;
 	if (head->idx.slice >= r->p->slices || head->idx.contrast >= r->p->contrasts)
@@ -239,7 +239,7 @@ static int take_beside(struct bs_recon *r, enum bs_kind kind, const struct bs_mr
 				 r->seat[0].name, head->scan_counter, bs_kind_name(kind));
 }
 
-/* A row that has come before: what came last is in the frame. */
+/* Counts a row that has come before; the readout that came last is in the frame. */
 static void count_again(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
 			uint32_t row)
 {
@@ -249,7 +249,7 @@ static void count_again(struct bs_recon *r, uint32_t slot, const struct bs_mrd_a
 	*in = BS_ROW_AGAIN;
 }
 
-/* A row is whole, of so many readouts: the engines take it. */
+/* Gives the engines a whole row, made of so many readouts. */
 static int add_row(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head, uint32_t row,
 		   const float *data, uint32_t readouts)
 {
@@ -278,7 +278,7 @@ static int add_row(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *h
 	return 0;
 }
 
-/* head: of one of its readouts, which had the same length. */
+/* Adds a row's mean. head: of one of its readouts, which all had the same length. */
 static int add_mean(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
 		    const struct bs_mean *mean)
 {
@@ -289,7 +289,7 @@ static int add_mean(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *
 	return add_row(r, slot, &h, mean->row, mean->data, mean->count);
 }
 
-/* The frame is over; rows that lack averages are the mean of those that came. */
+/* At a frame's end: rows that lack averages become the mean of the readouts that came. */
 static int add_rest(struct bs_recon *r, uint32_t slot)
 {
 	struct bs_mean mean;
@@ -300,7 +300,7 @@ static int add_rest(struct bs_recon *r, uint32_t slot)
 	return rc;
 }
 
-/* The frame, or the window's group, may be over with this line. */
+/* Looks whether the frame, or the window's group, is over with this line. */
 static int line_taken(struct bs_recon *r, uint32_t slot, uint64_t flags)
 {
 	if (r->groups == 0) {
@@ -413,7 +413,7 @@ static int take_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint3
 	return rc;
 }
 
-/* Before the line with these counters, or the end (NULL). */
+/* Checks the line before this one (idx NULL: before the end) for missing echoes. */
 static void look_at_echoes(struct bs_recon *r, const struct bs_mrd_idx *idx)
 {
 	if (bs_echo_breaks(&r->echo, idx, r->p->contrasts) && r->broken.lines++ == 0)
@@ -435,14 +435,14 @@ int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	echo = *head;
 	echo.idx.contrast = bs_echo_next(&r->echo, &head->idx, r->p->contrasts);
 	rc = take_readout(r, &echo, row, data, now_ns, why);
-	if (rc == BS_RECON_POP_FIRST) /* it comes here again */
+	if (rc == BS_RECON_POP_FIRST) /* the caller gives the same readout again */
 		return rc;
 	look_at_echoes(r, &head->idx);
 	bs_echo_came(&r->echo, &head->idx, echo.idx.contrast);
 	return rc;
 }
 
-/* The other engines read the same data: they are waited for, so the first one's count is enough. */
+/* The other engines read the same data; waiting for them makes the first one's count enough. */
 void bs_recon_reading(struct bs_recon *r, bool wait, uint64_t *made, uint64_t *read)
 {
 	const struct seat *own = &r->seat[0];
@@ -475,7 +475,7 @@ void bs_recon_close(struct bs_recon *r)
 			f->w.count[f->w.group] = o->have;
 			f->w.unfolded = true;
 		}
-		/* a scan that ended before the window was full: its groups were in no image yet */
+		/* The scan ended before the window was full: its groups were in no image yet. */
 		if (o->state == BS_OPEN_EMPTY && f->w.passed > 0 && f->w.passed < r->groups)
 			bs_opens_end(&r->opens, i);
 	}
@@ -498,7 +498,7 @@ static int not_made(const struct bs_recon *r, const struct bs_recon_image *image
 		       image->report.why.code != 0 ? ": " : "", image->report.why.text);
 }
 
-/* The frame's image was handed on before, is another's, or is there. */
+/* The image was handed on before, is another process's to make, or is made already. */
 static bool passes(const struct bs_recon *r, const struct frame *f)
 {
 	const struct bs_share *s = r->share;
@@ -509,7 +509,7 @@ static bool passes(const struct bs_recon *r, const struct frame *f)
 	       ((r->groups > 0 && r->images % s->parts != s->part) || has_made(s, r->images + 1));
 }
 
-/* Only what it leaves for later ones is made. */
+/* Makes only what the image leaves for later frames. */
 static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
 		      struct bs_fail *why)
 {
@@ -522,7 +522,7 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	image->number = ++r->images;
 	image->preview = false;
 	bs_frame_describe(r, slot, image);
-	/* what is kept is made as it was */
+	/* coil images that are kept are made with the same iterations as before */
 	report->allowed = report->flow.keep > 0 ? bs_scankey_iterations(&r->info, 0) : 1;
 	if (rc == 0 && r->groups > 0)
 		rc = bs_window_image(r, slot, NULL, INT64_MAX, report);

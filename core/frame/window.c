@@ -17,7 +17,7 @@ bool bs_window_goes_on(const struct bs_recon *r, uint32_t slot, const struct bs_
 }
 
 /*
- * The stream enters a group: the groups between it and the last one were lost. Where the stream
+ * The stream enters a group; the groups between it and the last one were lost. Where the stream
  * does not count its passes, a group before the last one is taken to be of the next pass.
  */
 void bs_window_enter(const struct bs_recon *r, struct frame *f, const struct bs_mrd_idx *idx,
@@ -41,7 +41,7 @@ void bs_window_enter(const struct bs_recon *r, struct frame *f, const struct bs_
 	w->group = group;
 }
 
-/* A group is over; what is missing will not come. An image is due once each group went by. */
+/* Ends a group; its missing readouts will not come. An image is due once each group has gone by. */
 int bs_window_end(struct bs_recon *r, uint32_t slot)
 {
 	struct frame *f = &r->frame[slot];

@@ -8,7 +8,7 @@
 #include "core/frame/averages.h"
 #include "core/latency/hist.h"
 
-#define MS 1e-6 /* of a nanosecond */
+#define MS 1e-6 /* ms per nanosecond */
 
 const char *bs_cost_name(enum bs_cost c)
 {
@@ -120,7 +120,8 @@ static int judge_image(const struct bs_admission *a, const struct bs_protocol *p
 		       struct bs_fail *why)
 {
 	bool least = p->on_miss == BS_MISS_SHED;
-	bool apart = p->stage_ms[BS_BUDGET_CALIBRATION] > 0.0; /* it has a budget of its own */
+	/* calibration has a budget of its own */
+	bool apart = p->stage_ms[BS_BUDGET_CALIBRATION] > 0.0;
 	int64_t worst = bs_admission_worst(a, least) +
 			(apart ? 0 : bs_admission_cost(a, BS_COST_CALIBRATION));
 	char parts[256] = "";
@@ -158,7 +159,7 @@ int bs_admission_judge(const struct bs_admission *a, const struct bs_protocol *p
 	return rc == 0 ? judge_image(a, p, why) : rc;
 }
 
-/* Several images one after the other, as far as the header says. */
+/* The scan makes several images one after the other, as far as the header says. */
 static bool many_images(const struct bs_protocol *p, const struct bs_scan_info *info)
 {
 	const struct bs_limit *all[] = { &info->repetition, &info->slice, &info->set, &info->phase,

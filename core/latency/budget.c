@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-/* What an image does on a rung: a step down, one more good image, or the count begins anew. */
+/* What an image does to the ladder: a step down, one more good image, or the count begins anew. */
 enum move { DOWN, GOOD, STAY };
 
 static const enum move moves[BS_RUNGS][BS_RESULTS] = {
-	/*                      met   tight  missed */
+	/* columns: met, tight, missed */
 	[BS_RUNG_FULL] = { GOOD, DOWN, DOWN },
 	[BS_RUNG_FEWER] = { GOOD, STAY, DOWN },
 	[BS_RUNG_GRIDDING] = { GOOD, GOOD, DOWN },
@@ -60,7 +60,7 @@ struct bs_aim bs_budget_aim(const struct bs_budget *b)
 	return aim;
 }
 
-/* A frame is made on the rung that it began on: a step meanwhile is for later frames. */
+/* The rung of a frame is the one that it began on: a step meanwhile is for later frames. */
 static enum bs_rung rung_of(const struct bs_budget *b, bool gridded)
 {
 	if (!b->has[BS_RUNG_GRIDDING])
@@ -72,7 +72,7 @@ static enum bs_rung rung_of(const struct bs_budget *b, bool gridded)
 	return b->has[BS_RUNG_FEWER] ? BS_RUNG_FEWER : BS_RUNG_FULL;
 }
 
-/* by: 1 down, -1 up; to the next rung that the method has. */
+/* Steps to the next rung that the method has. by: 1 down, -1 up. */
 static enum bs_rung step(struct bs_budget *b, int by)
 {
 	do
@@ -123,9 +123,9 @@ bool bs_budget_made(struct bs_budget *b, const struct bs_report *report, int64_t
 {
 	*rung = rung_of(b, report->gridded);
 	if (bs_budget_missed(b->p, report,
-			     made_ns - from_ns)) /* it is late before it is handed on */
+			     made_ns - from_ns)) /* the image is late before it is handed on */
 		return judge(b, *rung, BS_RESULT_MISSED);
-	if (report->deadline_stop) /* after one iteration: as good as missed */
+	if (report->deadline_stop) /* stopped after one iteration: as bad as a miss */
 		return judge(b, *rung, report->iterations > 1 ? BS_RESULT_TIGHT : BS_RESULT_MISSED);
 	return false;
 }

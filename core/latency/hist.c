@@ -18,10 +18,10 @@ static uint64_t bound_of(uint32_t bucket)
 
 uint64_t bs_hist_quantile(const struct bs_hist *h, double q)
 {
-	/* first: the buckets and the maximum have all that it counts */
+	/* count is read first: buckets and maximum then have all that it counts */
 	uint64_t count = atomic_load_explicit(&h->count, memory_order_acquire);
 	uint64_t max = atomic_load_explicit(&h->max_ns, memory_order_relaxed);
-	/* less a little: in floating point, i/n times n may be just above i */
+	/* a little less than q: in floating point, i/n times n may be just above i */
 	uint64_t want = (uint64_t)ceil(q * (double)count * (1.0 - 1e-12));
 	uint64_t seen = 0;
 
@@ -31,7 +31,7 @@ uint64_t bs_hist_quantile(const struct bs_hist *h, double q)
 		want = 1;
 	for (uint32_t b = 0; b < BS_HIST_BUCKETS; b++) {
 		seen += atomic_load_explicit(&h->bucket[b], memory_order_relaxed);
-		if (seen >= want) /* the last bucket has no bound but the maximum */
+		if (seen >= want) /* the last bucket has no bound other than the maximum */
 			return b == LAST || bound_of(b) > max ? max : bound_of(b);
 	}
 	return max;

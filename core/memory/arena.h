@@ -1,9 +1,9 @@
 /*
  * core/memory/arena.h - the memory of one armed protocol, taken once and sealed
  *
- * need -> open -> take* -> seal -> (work) -> close. Each part states its bytes through
- * bs_need_add with the same sizes that it will take; check prints the list; open maps and
- * prefaults the sum (zero-filled, 64-byte aligned or better). After seal nothing can be taken.
+ * need -> open -> take* -> seal -> (work) -> close. Each part states its bytes through bs_need_add
+ * with the same sizes that it will take; `boreside check` prints the list; open maps and prefaults
+ * the sum (zero-filled, 64-byte aligned or better). After seal nothing can be taken.
  * Thread rules: one thread arms. open and close call mmap/munmap, nothing else allocates.
  */
 #ifndef BS_CORE_MEMORY_ARENA_H
@@ -27,45 +27,47 @@ struct bs_arena {
 };
 
 /* The memory plan of one protocol: what `boreside check` prints. */
-#define BS_NEED_MAX 96u /* phases, coils, GRAPPA, maps and projections in one protocol: about 70 */
+/* parts at most; phases, coils, GRAPPA, maps and projections in one protocol need about 70 */
+#define BS_NEED_MAX 96u
 struct bs_need {
 	struct {
-		const char *what; /* static words: "grid", "samples", ... */
-		uint64_t count;   /* slots */
-		uint64_t bytes;   /* of one slot, already rounded up to BS_ALIGN */
+		const char *what; /* name of the part, static words: "grid", "samples", ... */
+		uint64_t count;   /* number of slots */
+		uint64_t bytes;   /* bytes of one slot, already rounded up to BS_ALIGN */
 	} part[BS_NEED_MAX];
 	uint32_t parts;
 	uint64_t total_bytes;
-	bool overflow; /* a size did not fit 64 bits, or too many parts: refuse the protocol */
+	/* a size did not fit 64 bits, or there were too many parts: refuse the protocol */
+	bool overflow;
 };
 
-/* Adds count slots of bytes each; sets overflow rather than wrap. */
+/* Adds count slots of bytes each. Sets overflow rather than wrap around. */
 void bs_need_add(struct bs_need *need, const char *what, uint64_t count, uint64_t bytes);
 
-/* Rounded up to BS_ALIGN: of a slot, as bs_need_add says it. */
+/* The bytes of a slot, rounded up to BS_ALIGN as bs_need_add does it. */
 static inline uint64_t bs_slot(uint64_t bytes)
 {
 	return (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
 }
 
 /*
- * A part's memory in one list: the same calls sum its bytes up, say them, and take them. A piece is
- * count slots of bytes each. to: the address of the pointer to it, which is set where there is an
- * arena; NULL of an empty piece, and of one that the arena has no room for.
+ * A part's memory in one list of calls, which sum its bytes up, state them, or take them. A piece
+ * is count slots of bytes each. to: the address of the pointer to the piece. The pointer is set
+ * where there is an arena: to NULL for an empty piece, and for one that the arena has no room for.
  */
 struct bs_room {
 	struct bs_need *need;   /* or NULL */
 	struct bs_arena *arena; /* or NULL */
 	uint64_t bytes;
-	bool full; /* the arena, before the last piece */
+	bool full; /* the arena was full before the last piece */
 };
 void bs_room_take(struct bs_room *r, void *to, const char *what, uint64_t count, uint64_t bytes);
 
-/* BS_ERR_NOMEM with the need in words when the system refuses. bytes may be 0. */
+/* Returns BS_ERR_NOMEM with the need in words when the system refuses. bytes may be 0. */
 int bs_arena_open(struct bs_arena *a, uint64_t bytes, struct bs_fail *why);
 void bs_arena_close(struct bs_arena *a);
 
-/* NULL when the arena is sealed or full. align: a power of two. */
+/* Returns NULL when the arena is sealed or full. align: a power of two. */
 static inline void *bs_arena_take(struct bs_arena *a, size_t bytes, size_t align)
 {
 	size_t at = (a->used + align - 1) & ~(align - 1);

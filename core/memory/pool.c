@@ -24,7 +24,10 @@ uint32_t bs_pool_reclaim(struct bs_pool *p, enum bs_owner who, const uint8_t *ke
 		freed += atomic_compare_exchange_strong(&p->owner[s], &expected,
 							(uint8_t)BS_OWNER_FREE);
 	}
-	/* A process killed between its mark and its count left the count wrong: count anew. */
+	/*
+	 * A process that was killed between its mark and its count has left the count wrong: count
+	 * anew.
+	 */
 	atomic_store(&p->taken, bs_pool_in_use(p));
 	return freed;
 }

@@ -5,14 +5,14 @@
 
 uint64_t bs_pools_acq_message(const struct bs_protocol *p)
 {
-	/* at most 2^17 samples x (12 + 64 x 8) bytes: far from 64 bits */
+	/* at most 2^17 samples x (12 + 64 x 8) bytes: this is far from 64 bits */
 	uint64_t samples = (uint64_t)p->samples + p->discard;
 	uint64_t sample_bytes = BS_POOLS_TRAJ_DIMS * sizeof(float) + (uint64_t)p->coils * 8u;
 
 	return BS_POOLS_ENVELOPE + BS_MRD_ACQ_BYTES + samples * sample_bytes;
 }
 
-/* What a slot of each pool must hold of a protocol. */
+/* The bytes that a slot of each pool must have for a protocol. */
 static void slot_bytes(const struct bs_protocol *p, uint64_t *acq, uint64_t *image)
 {
 	const uint64_t gram = (uint64_t)p->coils * p->coils * 8u;
@@ -47,7 +47,7 @@ int bs_pools_hold(const struct bs_pools *pools, const struct bs_site *site, stru
 	return 0;
 }
 
-/* Slots that takers may hold while the reconstruction has node.image_slots. */
+/* The number of slots that takers may hold while the reconstruction has node.image_slots. */
 static uint64_t taker_slots(const struct bs_site *site, uint64_t image_bytes)
 {
 	bool archive = site->archive_url[0] != '\0';

@@ -18,15 +18,15 @@
 
 /* Bytes; BS_WIRE_BYTES of ipc/wire/wire.h, which core may not see (the test compares). */
 #define BS_POOLS_ENVELOPE   64u
-#define BS_POOLS_TRAJ_DIMS  3u     /* of a message, at most */
+#define BS_POOLS_TRAJ_DIMS  3u     /* dimensions of a message's trajectory, at most */
 #define BS_POOLS_ATTRIBUTES 12288u /* bytes of an image's attributes, at most */
 #define BS_POOLS_IMAGE_HEAD (BS_POOLS_ENVELOPE + BS_MRD_IMAGE_BYTES + 8u + BS_POOLS_ATTRIBUTES)
 #define BS_POOLS_PIXELS     ((size_t)(BS_POOLS_IMAGE_HEAD + BS_ALIGN - 1u) / BS_ALIGN * BS_ALIGN)
 #define BS_POOLS_IMAGE_AT   (BS_POOLS_PIXELS - BS_POOLS_IMAGE_HEAD)
 
 /*
- * Images that the archive's connection may hold: the socket's 4 MiB, which Linux doubles, nanomsg's
- * at each end, and what left between two looks (board/emit/archive.h).
+ * Images that the archive's connection may hold: those in the socket's 4 MiB, which Linux doubles,
+ * in nanomsg's buffers at each end, and those that left between two looks (board/emit/archive.h).
  */
 static inline uint64_t bs_pools_unsafe(uint64_t image_bytes)
 {
@@ -34,18 +34,24 @@ static inline uint64_t bs_pools_unsafe(uint64_t image_bytes)
 }
 
 struct bs_pools {
-	uint64_t acq_slots, acq_bytes; /* acq_bytes: of one slot */
-	/* node.image_slots, and what takers hold besides: their queue, in hand, in a connection */
+	uint64_t acq_slots, acq_bytes; /* acq_bytes: bytes of one slot */
+	/*
+	 * image_slots: node.image_slots, and the images that takers hold: in their queue, in hand,
+	 * in a connection.
+	 */
 	uint64_t image_slots, image_bytes;
-	uint64_t study_bytes; /* core/study/study.h */
-	uint64_t log_bytes;   /* messages on their way to the scan's log */
-	uint64_t total_bytes; /* all of them */
+	uint64_t study_bytes; /* bytes of the store of core/study/study.h */
+	uint64_t log_bytes;   /* bytes for messages on their way to the scan's log */
+	uint64_t total_bytes; /* sum of all pools */
 };
 
-/* BS_ERR_NOMEM when the sum does not fit 64 bits or this machine's size_t. */
+/* Returns BS_ERR_NOMEM when the sum does not fit 64 bits or this machine's size_t. */
 int bs_pools_size(struct bs_pools *pools, const struct bs_site *site, struct bs_fail *why);
 
-/* BS_ERR_NOMEM: a protocol of the site needs larger slots than these; it and its keys are named. */
+/*
+ * Returns BS_ERR_NOMEM, naming the protocol and its keys, where a protocol of the site needs larger
+ * slots than these.
+ */
 int bs_pools_hold(const struct bs_pools *pools, const struct bs_site *site, struct bs_fail *why);
 
 /* The largest acquisition message that the protocol's streams may carry, envelope included. */

@@ -2,11 +2,12 @@
  * core/memory/ring.h - a queue of numbers between one producer and one consumer, in shared memory
  *
  * init -> { push | peek, advance }*. The capacity is a power of two, fixed at init. push, peek and
- * advance never block and never allocate; any two threads or processes, one at each end. What was
- * written to memory before a push is seen after the peek that finds its entry.
+ * advance never block and never allocate. The two ends may be any two threads or processes. What
+ * the producer wrote to memory before a push is visible to the consumer after the peek that finds
+ * its entry.
  *
  * peek does not take the entry out: a consumer that dies between peek and advance leaves it for its
- * successor. A producer or consumer that ended for certain may be succeeded by another one: the
+ * successor. A producer or consumer that has certainly ended may be succeeded by another one: the
  * whole state lies in the ring.
  *
  * head's store and load are sequentially consistent, so that a consumer may announce that it
@@ -38,7 +39,7 @@ static inline uint64_t bs_ring_capacity(uint64_t n)
 	return c;
 }
 
-/* Bytes of a ring; capacity from bs_ring_capacity. A multiple of 64. */
+/* The bytes of a ring, a multiple of 64; capacity comes from bs_ring_capacity. */
 static inline size_t bs_ring_bytes(uint64_t capacity)
 {
 	return (sizeof(struct bs_ring) + capacity * sizeof(uint64_t) + 63) & ~(size_t)63;
@@ -51,7 +52,7 @@ static inline void bs_ring_init(struct bs_ring *r, uint64_t capacity)
 	r->mask = capacity - 1;
 }
 
-/* Producer. False: full, nothing was pushed. */
+/* For the producer. False: the ring is full, and nothing was pushed. */
 static inline bool bs_ring_push(struct bs_ring *r, uint64_t value)
 {
 	uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
@@ -63,7 +64,7 @@ static inline bool bs_ring_push(struct bs_ring *r, uint64_t value)
 	return true;
 }
 
-/* Consumer. False: empty. */
+/* For the consumer. False: the ring is empty. */
 static inline bool bs_ring_peek(struct bs_ring *r, uint64_t *value)
 {
 	uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
@@ -75,8 +76,8 @@ static inline bool bs_ring_peek(struct bs_ring *r, uint64_t *value)
 }
 
 /*
- * Consumer: entry number index, counted from the first ever pushed, without taking it out; not one
- * before the tail. False: it was not pushed yet.
+ * For the consumer: reads entry number index, counted from the first ever pushed and not before the
+ * tail, without taking it out. False: it was not pushed yet.
  */
 static inline bool bs_ring_look(struct bs_ring *r, uint64_t index, uint64_t *value)
 {
@@ -86,7 +87,7 @@ static inline bool bs_ring_look(struct bs_ring *r, uint64_t index, uint64_t *val
 	return true;
 }
 
-/* Consumer, after a peek that was true. */
+/* For the consumer, after a peek that was true. */
 static inline void bs_ring_advance(struct bs_ring *r)
 {
 	atomic_store_explicit(&r->tail, atomic_load_explicit(&r->tail, memory_order_relaxed) + 1,
@@ -101,7 +102,7 @@ static inline bool bs_ring_pop(struct bs_ring *r, uint64_t *value)
 	return true;
 }
 
-/* Entries now; exact for either end, a recent value for anybody else. */
+/* The number of entries now; exact for either end, a recent value for anybody else. */
 static inline uint64_t bs_ring_count(const struct bs_ring *r)
 {
 	uint64_t tail = atomic_load(&r->tail);

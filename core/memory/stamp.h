@@ -1,15 +1,17 @@
 /*
  * core/memory/stamp.h - a record that one side writes over while others copy it
  *
- * A stamp is a number beside the record: odd while it is being written. The writer: open, write,
- * close. A reader: read (even), copy, held: true if nothing was written meanwhile, else again. A
- * ring that is written over needs no stamp of its own: its count of entries is one. The writer
- * calls bs_stamp_before before it writes over a place, the reader bs_stamp_after between its copy
- * and its second look at the count.
+ * A stamp is a number beside the record, odd while the record is being written. The writer calls
+ * open, writes, and calls close. A reader calls read (an even number), copies, and calls held: true
+ * if nothing was written meanwhile; else the reader starts again. A ring that is written over needs
+ * no stamp of its own: its count of entries serves as one. Its writer calls bs_stamp_before before
+ * it writes over a place, its reader bs_stamp_after between its copy and its second look at the
+ * count.
  *
- * Both fences are needed where memory is weak: neither a store with release (or sequentially
- * consistent) order keeps the writes behind it from being seen first, nor a load with acquire order
- * the reads before it from being done later. The writer is one at a time; readers write nothing.
+ * Both fences are needed where the memory model is weak. A store with release (or sequentially
+ * consistent) order does not keep later writes from being seen before it, nor does a load with
+ * acquire order keep earlier reads from being done after it. There is one writer at a time; readers
+ * write nothing.
  * Source: Boehm, MSPC 2012, "Can seqlocks get along with programming language memory models?"
  * Test: test/unit/core/memory/test_stamp.c
  */
@@ -20,20 +22,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The thread sanitizer knows no fences: there the compiler is kept from moving anything. */
+/* The thread sanitizer knows no fences; under it only the compiler is kept from moving accesses. */
 #ifdef __SANITIZE_THREAD__
 #define BS_STAMP_FENCE(order) atomic_signal_fence(memory_order_seq_cst)
 #else
 #define BS_STAMP_FENCE(order) atomic_thread_fence(order)
 #endif
 
-/* Writer: what it writes from here on is seen after what it stored before. */
+/* For the writer: its later writes are seen after its earlier stores. */
 static inline void bs_stamp_before(void)
 {
 	BS_STAMP_FENCE(memory_order_release);
 }
 
-/* Reader: what it read up to here was read before what it loads next. */
+/* For the reader: its earlier reads are done before its later loads. */
 static inline void bs_stamp_after(void)
 {
 	BS_STAMP_FENCE(memory_order_acquire);
@@ -52,7 +54,7 @@ static inline void bs_stamp_close(_Atomic uint32_t *s)
 			      memory_order_release);
 }
 
-/* Odd: it is being written; a copy would be thrown away. */
+/* An odd result: the record is being written, and a copy would be discarded. */
 static inline uint32_t bs_stamp_read(const _Atomic uint32_t *s)
 {
 	return atomic_load_explicit(s, memory_order_acquire);

@@ -3,8 +3,9 @@
 #include "core/text.h"
 
 /*
- * Of streams, a GPU has: 2D, whole frames, weights that each readout tells, no preconditioner.
- * A field is measured, and two images explain a voxel together, on the host.
+ * What of the protocol only the host can do. Of streams, a GPU can do 2D, whole frames, weights
+ * that each readout tells, no preconditioner. Only the host measures a field map, and lets two
+ * images explain a voxel together.
  */
 static enum bs_host_only host_only(const struct bs_plan *plan, const struct bs_protocol *p)
 {
@@ -20,7 +21,7 @@ static enum bs_host_only host_only(const struct bs_plan *plan, const struct bs_p
 	return bs_protocol_map_images(p) > 1 ? BS_HOST_ONLY_MAP_SETS : BS_HOST_ONLY_NOT;
 }
 
-/* Of one coil, by the exact sum: each GPU takes some rows. */
+/* Why one coil's exact sum is not divided by rows: each GPU would take some of them. */
 static enum bs_undivided by_rows(const struct bs_plan *plan, const struct bs_protocol *p)
 {
 	if (plan->solve != BS_SOLVE_CG || plan->joint || p->fhd != BS_SUM_EXACT)
@@ -47,7 +48,7 @@ static enum bs_undivided undivided(const struct bs_plan *plan, const struct bs_p
 	return p->coils > 1 ? BS_UNDIVIDED_NOT : by_rows(plan, p);
 }
 
-/* On GPUs, of which there are several. */
+/* Divides the work of a plan among several GPUs. */
 static void divide(struct bs_plan *plan, const struct bs_protocol *p)
 {
 	const uint32_t n = p->gpu_devices.count;
@@ -103,7 +104,7 @@ const char *bs_plan_engine(const struct bs_plan *plan, enum bs_plan_place place)
 	return names[row][bs_plan_on_gpu(place)];
 }
 
-/* Behind the first GPU's number. */
+/* Writes the reason why the first GPU works alone, behind its number. */
 static void put_reason(struct bs_text *t, const struct bs_protocol *p)
 {
 	static const char *const words[] = {

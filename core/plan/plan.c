@@ -49,7 +49,10 @@ static enum bs_plan_maps maps_of(const struct bs_protocol *p)
 					  : BS_PLAN_MAPS_SCAN;
 }
 
-/* Images that explain the coils together are combined again, where one image leaves. */
+/*
+ * The plan combines. Images that explain the coils together are combined again, where one image
+ * leaves.
+ */
 static bool combines(const struct bs_protocol *p)
 {
 	return p->combine != BS_COMBINE_NONE &&
@@ -80,7 +83,10 @@ static uint32_t stages_of(const struct bs_protocol *p)
 	       (uint32_t)(p->output == BS_OUTPUT_VELOCITY) << BS_PLAN_VELOCITY;
 }
 
-/* Engines make maps from the scan where all coils are combined, or solved for, with them. */
+/*
+ * An engine has the plan's stages. It can measure a field map where the sums are the coils' images.
+ * It can make maps from the scan there, and where it solves for all coils with them.
+ */
 static bool has_stages(const struct bs_plan *plan)
 {
 	const bool works = plan->encode != BS_ENCODE_NOTHING;
@@ -90,7 +96,7 @@ static bool has_stages(const struct bs_plan *plan)
 	       (plan->maps != BS_PLAN_MAPS_SCAN || direct || (works && plan->joint));
 }
 
-/* Nor do these with a path that is known only when a frame is whole. */
+/* An engine can work with a path that is known only when a frame is whole. */
 static bool takes_path(const struct bs_plan *plan)
 {
 	return plan->encode == BS_ENCODE_NOTHING ||
@@ -102,7 +108,7 @@ static void make(struct bs_plan *plan, const struct bs_protocol *p)
 {
 	const struct bs_method_traits *method = &bs_methods[p->method];
 
-	memset(plan, 0, sizeof(*plan)); /* plans are compared byte for byte */
+	memset(plan, 0, sizeof(*plan)); /* plans are compared byte by byte */
 	plan->encode = encode_of(p);
 	plan->solve = method->uses_q   ? BS_SOLVE_CG
 		      : method->solves ? BS_SOLVE_UNFOLD
@@ -152,7 +158,7 @@ bool bs_plan_holds(const struct bs_protocol *p)
 static const char *const maps[] = { "", " by maps_file", " by maps of the scan",
 				    " by maps of the study" };
 
-/* The stages from first up to end, one behind the other. */
+/* Writes the stages from first up to end. */
 static void put_stages(struct bs_text *t, const struct bs_plan *plan, enum bs_plan_stage first,
 		       enum bs_plan_stage end)
 {

@@ -1,7 +1,8 @@
 /*
  * core/solve/blocks.h - an image in blocks of voxels, one task of the team each
  *
- * Coils lie step voxels apart. Sums run in the order of the coils: the same bytes for any team.
+ * The data of two coils lie step voxels apart. Sums run in the order of the coils: the same bytes
+ * for any number of threads.
  */
 #ifndef BS_CORE_SOLVE_BLOCKS_H
 #define BS_CORE_SOLVE_BLOCKS_H
@@ -9,21 +10,21 @@
 #include <stdint.h>
 #include <string.h>
 
-#define BS_BLOCK 8192u /* voxels */
+#define BS_BLOCK 8192u /* voxels of a block */
 
 static inline int bs_blocks(uint64_t voxels)
 {
 	return (int)((voxels + BS_BLOCK - 1) / BS_BLOCK);
 }
 
-/* Returns its voxels, of which *from is the first. */
+/* Returns the number of voxels in the block; *from is the first of them. */
 static inline uint64_t bs_block(uint64_t voxels, int block, uint64_t *from)
 {
 	*from = (uint64_t)block * BS_BLOCK;
 	return voxels - *from < BS_BLOCK ? voxels - *from : BS_BLOCK;
 }
 
-/* out = sum_c conj(S_c) in_c of n voxels, complex. */
+/* out = sum_c conj(S_c) in_c for n voxels, complex. */
 static inline void bs_blocks_combine(float *restrict out, const float *maps, const float *images,
 				     uint32_t coils, uint64_t step, uint64_t n)
 {

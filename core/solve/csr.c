@@ -75,7 +75,9 @@ int bs_csr_seal(struct bs_csr *m, struct bs_fail *why)
 	if (m->t_start == NULL || m->t_row == NULL || m->t_value == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "transpose of %llu entries",
 			       (unsigned long long)m->entries);
-	/* counted two places ahead: filling moves each start on by one place */
+	/*
+	 * Entries are counted two places ahead, because filling moves each start on by one place.
+	 */
 	for (uint64_t e = 0; e < m->entries; e++)
 		m->t_start[m->col[e] + 2]++;
 	for (uint64_t c = 2; c <= m->cols; c++)

@@ -20,19 +20,19 @@ BS_C_BEGIN
 struct bs_csr {
 	uint64_t rows, cols, entries;
 	bool is_complex;
-	uint64_t *start; /* [rows + 1] */
-	uint32_t *col;   /* [entries] */
-	float *value;    /* [entries] or [entries][2] */
-	/* the transpose, in the same form; values are not conjugated; made by seal */
-	uint64_t *t_start; /* [cols + 1] */
+	uint64_t *start; /* [rows + 1]: first entry of each row */
+	uint32_t *col;   /* [entries]: column of each entry */
+	float *value;    /* [entries] real, or [entries][2] complex */
+	/* The transpose, in the same form, made by seal; values are not conjugated. */
+	uint64_t *t_start; /* [cols + 1]: first entry of each column */
 	uint32_t *t_row;
 	float *t_value;
 };
 
-/* Zeroed. rows, cols 1 .. 2^32 - 1. */
+/* Opens a matrix of zeros. rows, cols: 1 .. 2^32 - 1. */
 int bs_csr_open(struct bs_csr *m, uint64_t rows, uint64_t cols, uint64_t entries, bool is_complex,
 		struct bs_fail *why);
-/* BS_ERR_FORMAT naming the row, counted from 1, of the first fault. */
+/* Returns BS_ERR_FORMAT, naming the row (counted from 1) of the first fault. */
 int bs_csr_seal(struct bs_csr *m, struct bs_fail *why);
 void bs_csr_close(struct bs_csr *m);
 

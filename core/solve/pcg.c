@@ -7,18 +7,18 @@
 
 #include "core/thread/clock.h"
 
-/* Values of one task: those of four vectors stay in the second-level cache. */
+/* Values of one task: the blocks of four vectors stay in the second-level cache. */
 #define BLOCK 8192u
 #define SUMS  8
 
 struct bs_pcg {
 	struct bs_pcg_spec s;
 	struct bs_team *team;
-	float *r, *z, *p, *ap; /* z is r without a preconditioner */
-	double *partial;       /* [block] */
+	float *r, *z, *p, *ap; /* without a preconditioner z is r */
+	double *partial;       /* [block]: partial sums */
 	double *history;
 	int64_t last_longest_ns;
-	/* of the operation in progress */
+	/* arguments of the operation in progress */
 	float *x;
 	const float *b;
 	float alpha, beta;
@@ -78,7 +78,10 @@ void bs_pcg_close(struct bs_pcg *g)
 	free(g);
 }
 
-/* SUMS sums side by side, whose additions do not wait for each other, added in a fixed order. */
+/*
+ * The dot product by SUMS sums side by side, whose additions do not wait for each other; they are
+ * added in a fixed order.
+ */
 static double dot(const float *a, const float *b, size_t n)
 {
 	double sum[SUMS] = { 0 };
@@ -233,7 +236,7 @@ void bs_pcg_solve(struct bs_pcg *g, const struct bs_pcg_system *system, const fl
 		double pap;
 		double next;
 
-		/* this iteration, and the application behind the last */
+		/* time for this iteration, and for the application behind the last one */
 		if (i > 0 && began_ns > stop->deadline_ns - 2 * expected_ns) {
 			result->deadline_stop = true;
 			break;

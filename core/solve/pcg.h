@@ -1,19 +1,19 @@
 /*
  * core/solve/pcg.h - preconditioned conjugate gradients for A x = b, A Hermitian, semidefinite
  *
- * From x = 0; A (positive semidefinite) and the preconditioner are functions. Vectors: size complex
- * float values. Stops after `iterations`; when the relative residual ||b - A x|| / ||b|| (2-norm)
- * is at most `tolerance` by the recurrence; or when the next iteration and one more application of
- * A would not end before `deadline_ns`, each taken to last as long as the longest iteration of this
- * solve and the last. One iteration is always made, so that even a deadline in the past leaves an
- * image.
+ * Starts from x = 0. A (positive semidefinite) and the preconditioner are functions. Vectors have
+ * size complex float values. Stops after `iterations`; when the relative residual ||b - A x|| /
+ * ||b|| (2-norm) is at most `tolerance` by the recurrence; or when the next iteration and one more
+ * application of A would not end before `deadline_ns`, each expected to last as long as the longest
+ * iteration of this solve and the last. One iteration is always made, so that even a deadline in
+ * the past leaves an image.
  * It also stops where the recurrence falls to 6e-8, whatever the tolerance, or where p^H A p is not
  * positive: float vectors get no closer.
  * The residual reported is that of the x handed back, not the recurrence's: A is applied once more
- * behind the last iteration. Round-off can leave it above the tolerance.
+ * after the last iteration. Round-off can leave it above the tolerance.
  *
- * need -> plan -> solve* -> close. solve allocates nothing. Dot products in double, in blocks of
- * fixed size added in a fixed order: the same bits for any number of threads. One caller.
+ * need -> plan -> solve* -> close. solve allocates nothing. Dot products are in double, in blocks
+ * of fixed size added in a fixed order: the same bytes for any number of threads. One caller.
  * Sources: Hestenes & Stiefel, J Res Natl Bur Stand 1952;49:409-436; Saad, Iterative Methods for
  * Sparse Linear Systems, 2nd ed., algorithm 9.1. Test: test/unit/core/test_pcg.c
  */
@@ -26,12 +26,15 @@
 
 BS_C_BEGIN
 
-/* Half an ulp: below it the recurrence no longer says what the residual of float vectors is. */
+/*
+ * Half an ulp of float, relative: below it the recurrence no longer gives the residual of float
+ * vectors.
+ */
 #define BS_PCG_ROUND_OFF 0x1p-24
 
 struct bs_pcg_spec {
 	uint64_t size;       /* complex values of a vector */
-	uint32_t iterations; /* at most, of any solve */
+	uint32_t iterations; /* iterations of any solve, at most */
 	bool precond;        /* a preconditioner will be given */
 };
 
@@ -45,15 +48,19 @@ struct bs_pcg_system {
 
 struct bs_pcg_stop {
 	uint32_t iterations;
-	double tolerance;    /* 0: by iterations alone */
-	int64_t deadline_ns; /* bs_now_ns's clock; INT64_MAX: none */
+	double tolerance; /* 0: only iterations and deadline stop it */
+	/* end of the time for the solve, by bs_now_ns's clock; INT64_MAX: none */
+	int64_t deadline_ns;
 };
 
 struct bs_pcg_result {
-	uint32_t iterations; /* made */
-	double residual;     /* ||b - A x|| / ||b|| after them */
+	uint32_t iterations; /* iterations made */
+	double residual;     /* ||b - A x|| / ||b|| after these iterations */
 	bool deadline_stop;
-	/* [0 .. iterations], by the recurrence, the last as residual; until the next solve */
+	/*
+	 * [0 .. iterations]: residuals by the recurrence, the last one as residual; valid until the
+	 * next solve
+	 */
 	const double *history;
 };
 

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#define BLOCK 16u /* samples: a block of all coils fits the first-level cache */
+#define BLOCK 16u /* samples of a block: a block of all coils fits the first-level cache */
 
-/* Samples first to first + n of each coil, in double: block [coil][BLOCK][2]. */
+/* Loads samples first to first + n of each coil, in double, to block [coil][BLOCK][2]. */
 static void load(double block[BS_GRAM_COILS][BLOCK][2], uint32_t coils, uint32_t first, uint32_t n,
 		 const unsigned char *data, size_t stride)
 {

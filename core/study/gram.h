@@ -11,15 +11,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BS_GRAM_COILS 64u /* at most */
+#define BS_GRAM_COILS 64u /* coils, at most */
 
 /*
- * Adds to gram: data [coil][stride] complex float, of which samples count; it may be unaligned.
+ * Adds data [coil][stride] complex float, of which `samples` samples count, to gram; data may be
+ * unaligned.
  */
 void bs_gram_add(double *gram, uint32_t coils, uint32_t samples, const void *data, size_t stride);
 /*
- * As a Hermitian matrix times scale: out[coils][coils] complex, column-major as
- * gpu/calibrate/dense.h has it.
+ * Writes gram times scale as a Hermitian matrix: out[coils][coils] complex, column-major as in
+ * gpu/calibrate/dense.h.
  */
 void bs_gram_matrix(const double *gram, uint32_t coils, double scale, double *out);
 

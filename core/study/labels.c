@@ -6,14 +6,14 @@
 
 #include "core/text.h"
 
-#define LISTED 3u /* names, in words */
+#define LISTED 3u /* names that words list, at most */
 
 static const char *name_of(const struct bs_named *s, uint32_t i)
 {
 	return s->labels->name[i];
 }
 
-/* NONE: no label has that name. */
+/* The label with that name; NONE: there is none. */
 #define NONE UINT32_MAX
 static uint32_t find(const struct bs_named *s, const char *name, uint32_t channels)
 {
@@ -30,7 +30,7 @@ static void put_scan(struct bs_text *t, const struct bs_named *s, bool own)
 		bs_text_put(t, " '%s'", s->scan);
 }
 
-/* Whether a scan's labels name its channels one by one; else why not. */
+/* The scan's labels identify its channels one by one; else t gets the reason why not. */
 static bool tells(const struct bs_named *s, bool own, uint32_t channels, struct bs_text *t)
 {
 	if (s->labels->count != channels) {
@@ -53,7 +53,7 @@ static bool tells(const struct bs_named *s, bool own, uint32_t channels, struct 
 }
 _Static_assert(BS_LABEL_BYTES == 48, "as the words have it");
 
-/* Those that the other scan lacks. */
+/* Writes the names that the other scan lacks. */
 static void put_names(struct bs_text *t, const struct bs_named *s, const struct bs_named *other,
 		      uint32_t channels)
 {
@@ -71,7 +71,10 @@ static void put_names(struct bs_text *t, const struct bs_named *s, const struct 
 	bs_text_put(t, ")");
 }
 
-/* Where each label's channel is by its coilNumber, if these count the channels; else in turn. */
+/*
+ * The channel of each label: by its coilNumber, if these numbers count the channels; else by the
+ * label's place.
+ */
 static void counted(uint8_t at[BS_LABELS_MAX], const struct bs_labels *l, uint32_t channels)
 {
 	bool seen[BS_LABELS_MAX] = { false };
@@ -91,7 +94,7 @@ static void counted(uint8_t at[BS_LABELS_MAX], const struct bs_labels *l, uint32
 		at[i] = (uint8_t)(counts ? l->number[i] - least : i);
 }
 
-/* By both readings of the headers the same channels are matched. */
+/* Both readings of the headers, by place and by coilNumber, match the same channels. */
 static bool agrees(const struct bs_match *m, const struct bs_named *earlier,
 		   const struct bs_named *own, uint32_t channels)
 {

@@ -1,12 +1,12 @@
 /*
- * core/study/noise.h - what the receivers' noise is, from readouts of noise alone
+ * core/study/noise.h - the covariance of the receivers' noise, from readouts of noise alone
  *
- * start -> add, one Gram matrix a readout, in the order of the stream; then covariance, deviation.
- * Psi_ij = E[n_i conj n_j] is the sum over samples divided by their number less one. Noise was
- * sampled with its own dwell time, through a receiver whose noise bandwidth is the header's
- * relativeReceiverNoiseBandwidth of the sampling bandwidth; that of readouts with another dwell
- * time is Psi * (dwell of the noise / dwell of the readouts) / bandwidth (scale). What a header
- * does not say counts as no difference.
+ * start -> add, one Gram matrix per readout, in the order of the stream; then covariance,
+ * deviation. Psi_ij = E[n_i conj n_j] is the sum over samples divided by their number less one.
+ * Noise was sampled with its own dwell time, through a receiver whose noise bandwidth is the
+ * sampling bandwidth times the header's relativeReceiverNoiseBandwidth. The covariance in readouts
+ * with another dwell time is Psi * (dwell of the noise / dwell of the readouts) / bandwidth
+ * (scale). What a header does not say counts as no difference.
  * Sums are in double and in a fixed order: the same readouts give the same bytes. A plain structure
  * without pointers, all zero when empty: it may lie in shared memory. No thread rules of its own,
  * allocates nothing. Source: Hansen et al., Magn Reson Med 2014;71:1 (relative noise bandwidth);
@@ -26,80 +26,89 @@
 #include "core/protocol.h"
 
 struct bs_noise {
-	char scan[sizeof(((struct bs_scan_info *)0)->measurement)]; /* that it was measured in */
-	float bandwidth; /* relative, of that scan's header; 0: unsaid */
-	float dwell_us;  /* 0: unsaid */
+	/* scan that the noise was measured in */
+	char scan[sizeof(((struct bs_scan_info *)0)->measurement)];
+	float bandwidth; /* relative noise bandwidth of that scan's header; 0: not said */
+	float dwell_us;  /* dwell time of the noise; 0: not said */
 	uint32_t coils, readouts;
-	uint64_t samples;        /* of each coil, 0: none yet */
-	struct bs_labels labels; /* of that scan */
-	struct bs_match match;   /* of its coils and those of the scan at hand */
-	double sum[(size_t)BS_COILS_MAX * BS_COILS_MAX]; /* packed as core/study/gram.h says */
+	uint64_t samples;        /* samples of each coil; 0: none yet */
+	struct bs_labels labels; /* coil labels of that scan */
+	struct bs_match match;   /* match of that scan's coils with those of the present scan */
+	/* Gram matrix, packed as in core/study/gram.h */
+	double sum[(size_t)BS_COILS_MAX * BS_COILS_MAX];
 };
 
-/* An empty one, of the scan that this header announces. */
+/* Starts an empty sum for the scan that this header announces. */
 void bs_noise_start(struct bs_noise *n, const struct bs_scan_info *info);
 /*
- * gram: of this readout alone (core/study/gram.h). False: it has other coils or another dwell time
- * than the first, or a value is not finite; it is not added.
+ * Adds one readout's Gram matrix (core/study/gram.h). False: the readout has other coils or another
+ * dwell time than the first, or a value is not finite; it is not added.
  */
 bool bs_noise_add(struct bs_noise *n, const double *gram, uint32_t coils, uint32_t samples,
 		  float dwell_us);
 
-/* Of readouts with this dwell time: what Psi is multiplied by. */
+/* The factor that Psi is multiplied by for readouts with this dwell time. */
 double bs_noise_scale(const struct bs_noise *n, float dwell_us);
-/* Psi * scale: psi[coils][coils] complex, column-major as gpu/calibrate/dense.h has it. */
+/* Writes Psi * scale: psi[coils][coils] complex, column-major as in gpu/calibrate/dense.h. */
 void bs_noise_covariance(const struct bs_noise *n, double scale, double *psi);
 /* The standard deviation of one coil's complex noise, after scaling: the root of Psi_ii. */
 double bs_noise_deviation(const struct bs_noise *n, double scale, uint32_t coil);
 
-/* Whether a readout of noise can be summed: its channels, and what it says is to be discarded. */
+/* A readout of noise can be summed: its number of channels and of discarded samples allow it. */
 static inline bool bs_noise_fits(const struct bs_mrd_acq *head)
 {
 	return head->active_channels >= 1 && head->active_channels <= BS_COILS_MAX &&
 	       (uint32_t)head->discard_pre + head->discard_post <= head->number_of_samples;
 }
-/* Its Gram matrix, without the discarded samples; data [channel][sample], maybe unaligned. */
+/*
+ * The Gram matrix of a readout of noise, without discarded samples; data [channel][sample], maybe
+ * unaligned.
+ */
 void bs_noise_gram(double *gram, const struct bs_mrd_acq *head, const void *data);
 
 /*
- * What a scan knows of its noise: from its own readouts of noise, else of an earlier scan's. Its
- * readouts of noise come before all that it uses; from the first of those on nothing is added.
+ * The noise that a scan works with: from its own readouts of noise, else from an earlier scan's.
+ * Readouts of noise come before all others that the scan uses; after the first of these no noise is
+ * added.
  */
 struct bs_scan_noise {
 	struct bs_noise noise;
-	uint32_t own;    /* its own readouts, which take the place of an earlier scan's */
-	uint32_t frozen; /* another readout came that the protocol uses */
+	uint32_t own;    /* the scan's own readouts of noise, which replace an earlier scan's */
+	uint32_t frozen; /* another readout that the protocol uses has come */
 };
 
 /*
- * earlier: copied, with its scan's name, unless its coils have other names (match.by is then
- * BS_MATCHED_NONE); NULL: none is known.
+ * earlier: the noise of an earlier scan. It is copied, with that scan's name, unless its coils have
+ * other names (match.by is then BS_MATCHED_NONE). NULL: none is known.
  */
 void bs_scan_noise_open(struct bs_scan_noise *s, const struct bs_scan_info *info,
 			const struct bs_noise *earlier);
-/* What it says, without the sums of coils that it has none of. */
+/* Copies the noise, without sums of coils that it does not have. */
 void bs_scan_noise_copy(struct bs_scan_noise *to, const struct bs_scan_noise *from);
-/* A readout of noise, by its Gram matrix. False: it is not used. */
+/* Adds a readout of noise, by its Gram matrix. False: it is not used. */
 bool bs_scan_noise_add(struct bs_scan_noise *s, const struct bs_scan_info *info,
 		       const struct bs_mrd_acq *head, const double *gram);
 /*
- * Another readout that the protocol uses is at hand. BS_ERR_CALIBRATION, with what is lacking,
- * where the protocol requires noise and there is none that fits. Once it fits, later calls cost
- * nothing.
+ * Call when another readout that the protocol uses has come. Returns BS_ERR_CALIBRATION, with what
+ * is lacking, where the protocol requires noise and there is none that fits. Once it fits, later
+ * calls cost nothing.
  */
 int bs_scan_noise_freeze(struct bs_scan_noise *s, const struct bs_protocol *p,
 			 const struct bs_scan_info *info, struct bs_fail *why);
 
-/* Of the last scans that had any, by their measurementID. */
+/* The noise of the last scans that measured any, by their measurementID. */
 #define BS_NOISE_KEPT 8u
 struct bs_noise_kept {
 	struct bs_noise noise[BS_NOISE_KEPT];
 	uint32_t next;
 };
 
-/* Takes the place of the oldest, or of one of the same scan. Without a name or samples: nothing. */
+/*
+ * Keeps n in place of the oldest one, or of one of the same scan. Noise without a name or samples
+ * is not kept.
+ */
 void bs_noise_keep(struct bs_noise_kept *k, const struct bs_noise *n);
-/* NULL: none of that name. */
+/* Returns NULL where there is none of that scan. */
 const struct bs_noise *bs_noise_find(const struct bs_noise_kept *k, const char *scan);
 
 #endif

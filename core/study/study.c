@@ -14,7 +14,7 @@ static const char *const what[BS_KEPT_KINDS] = { "image.maps", "field.from" };
 
 /* ---- layout ---- */
 
-/* Of what the protocol takes; a field map may be on any matrix. */
+/* The bytes of what the protocol takes; a field map may be on any matrix. */
 static uint64_t taken_bytes(const struct bs_protocol *p, enum bs_kept_kind kind)
 {
 	if (!p->plan.takes[kind])
@@ -29,7 +29,7 @@ static uint64_t left_bytes(const struct bs_protocol *p, enum bs_kept_kind kind)
 	return p->slices * bs_protocol_voxels(p) * sizeof(float);
 }
 
-/* Of a slot; 0: nobody takes any. */
+/* The bytes of a slot; 0: no protocol takes any. */
 static uint64_t slot_bytes(const struct bs_site *site, enum bs_kept_kind kind)
 {
 	uint64_t taken = 0;
@@ -57,7 +57,7 @@ uint64_t bs_study_bytes(const struct bs_site *site)
 {
 	uint64_t sum = 0;
 
-	/* at most 2^9 slices x 2^1 sets x 2^6 coils x 2^27 voxels x 2^3 bytes x 2^4: 2^50 */
+	/* at most 2^9 slices x 2^1 sets x 2^6 coils x 2^27 voxels x 2^3 bytes x 2^4 scans: 2^50 */
 	for (int k = 0; k < BS_KEPT_KINDS; k++)
 		sum += site->study_scans * slot_bytes(site, (enum bs_kept_kind)k);
 	return sum > 0 ? head_bytes() + sum : 0;
@@ -102,7 +102,7 @@ static void match(struct bs_match *m, const struct bs_kept *k, const struct bs_s
 			  (struct bs_named){ &info->labels, info->measurement }, k->coils);
 }
 
-/* By its header. */
+/* Checks a kept scan against the present one's header. */
 static int fits(const struct bs_kept *k, enum bs_kept_kind kind, const struct bs_protocol *p,
 		const struct bs_scan_info *info, struct bs_fail *why)
 {
@@ -140,7 +140,10 @@ static int fits(const struct bs_kept *k, enum bs_kept_kind kind, const struct bs
 	return m.by != BS_MATCHED_NONE ? 0 : bs_fail(why, BS_ERR_CALIBRATION, "%s", m.words);
 }
 
-/* The newest with this text at this place of bs_kept, that fits; else why the newest does not. */
+/*
+ * The newest kept scan that has this text at this place of bs_kept and that fits; else the reason
+ * why the newest with the text does not fit.
+ */
 static uint32_t newest(const struct bs_study *s, enum bs_kept_kind kind, size_t at,
 		       const char *text, const struct bs_protocol *p,
 		       const struct bs_scan_info *info, struct bs_fail *why)
@@ -168,7 +171,7 @@ static uint32_t newest(const struct bs_study *s, enum bs_kept_kind kind, size_t 
 	return found;
 }
 
-/* Of what the header names, or of the study. */
+/* Chooses the slot of the scan that the header names, or of the study. */
 static int choose(uint32_t *slot, const struct bs_study *s, enum bs_kept_kind kind,
 		  const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why)
 {
@@ -230,7 +233,7 @@ const struct bs_kept *bs_scan_study_taken(const struct bs_scan_study *scan,
 						       : NULL;
 }
 
-/* ---- what its readouts tell ---- */
+/* ---- what a scan's readouts tell ---- */
 
 static void pose_of(struct bs_pose *pose, const struct bs_mrd_acq *head)
 {
@@ -256,7 +259,7 @@ static bool lies_there(const struct bs_kept *k, const struct bs_pose *a, const s
 	return true;
 }
 
-/* What the coils are whitened by: of the same noise it is the same matrix. */
+/* A hash of the noise that whitens the coils: the same noise gives the same whitening matrix. */
 static uint64_t whitening(const struct bs_protocol *p, const struct bs_noise *n)
 {
 	uint64_t h = BS_HASH_START;
@@ -321,7 +324,10 @@ int bs_scan_study_line(struct bs_scan_study *scan, const struct bs_study *study,
 
 /* ---- what a scan leaves ---- */
 
-/* Virtual coils are others in each scan: their maps are nobody's. */
+/*
+ * The protocol makes what later scans may take. Virtual coils differ in each scan, so their maps
+ * are of no use to another one.
+ */
 static bool makes(const struct bs_protocol *p, enum bs_kept_kind kind)
 {
 	const struct bs_plan *plan = &p->plan;
@@ -362,7 +368,7 @@ struct bs_kept *bs_study_fill(struct bs_study *s, enum bs_kept_kind kind,
 			at = i;
 	k = &s->kept[kind][at];
 	atomic_store(&k->number, 0);
-	bs_stamp_before(); /* nothing of what follows stands under the old number */
+	bs_stamp_before(); /* the writes below are not seen under the slot's old number */
 	memcpy(k->scan, info->measurement, sizeof(k->scan));
 	memcpy(k->study, info->study, sizeof(k->study));
 	memcpy(k->matrix, p->matrix, sizeof(k->matrix));

@@ -1,20 +1,19 @@
 /*
  * core/study/study.h - what a scan leaves to later scans of its study: coil maps and field maps
  *
- * A store of slots, a number of them for each kind, laid out once from the site; it has none where
- * no protocol takes any. It lies in memory that outlives the process that fills it. One writer, and
- * nobody reads while it writes: it fills a slot after a scan, and a scan is bound to a slot before
- * it begins. A slot has no number while it is being filled: what a writer leaves that dies is not
- * believed. The oldest goes first.
+ * A store of slots, a number of them for each kind, laid out once from the site; it has no slots
+ * where no protocol takes any. It lies in memory that outlives the process that fills it. There is
+ * one writer, and nobody reads while it writes: it fills a slot after a scan, and a scan is bound
+ * to a slot before it begins. A slot has no number while it is being filled: a slot that a dying
+ * writer left is not used. The oldest slot is replaced first.
  *
- * Which one a scan takes: that of the scan that its header names (measurementDependency of type
- * SenMap or FieldMap), else the newest of the same studyInstanceUID that fits. It fits with the
+ * Which slot a scan takes: that of the scan that its header names (measurementDependency of type
+ * SenMap or FieldMap), else the newest of the same studyInstanceUID that fits. A slot fits with the
  * same slices and field of view (to 0.1 %); maps also with the same matrix and coils, by their
- * names (labels.h), whatever their order. All that the
- * header tells is checked in open, for a refusal at OPEN. What only readouts tell is checked with
- * the first that has it: position (to 0.1 % of the largest field of view) and directions (to 1e-3)
- * of each slice, and that maps were made of coils that were whitened by the same noise, or not at
- * all.
+ * names (labels.h), whatever their order. open checks all that the header tells, so that a scan is
+ * refused at OPEN. What only readouts tell is checked with the first readout that has it: position
+ * (to 0.1 % of the largest field of view) and directions (to 1e-3) of each slice, and that the
+ * maps' coils were whitened by the same noise, or not at all.
  * No I/O, no allocation. Test: test/unit/core/study/test_study.c
  */
 #ifndef BS_CORE_STUDY_STUDY_H
@@ -27,7 +26,7 @@
 #include "core/mrd.h"
 #include "core/protocol.h"
 
-#define BS_STUDY_SCANS_MAX 16u /* that may be kept of each kind */
+#define BS_STUDY_SCANS_MAX 16u /* scans that may be kept of each kind */
 
 /* Where a slice lies, as its readouts say. */
 struct bs_pose {
@@ -35,72 +34,82 @@ struct bs_pose {
 };
 
 struct bs_kept {
-	_Atomic uint64_t number; /* 0: nothing; grows with each that is kept */
+	_Atomic uint64_t number; /* 0: the slot is empty; grows with each scan that is kept */
 	char scan[sizeof(((struct bs_scan_info *)0)->measurement)];
 	char study[sizeof(((struct bs_scan_info *)0)->study)];
 	uint32_t matrix[3], slices;
 	float fov_mm[3];
-	uint32_t coils;          /* maps */
-	struct bs_labels labels; /* maps: of these */
-	uint32_t images;         /* maps: sets of them (bs_protocol_map_images) */
-	float most_hz;           /* field: the largest |f| */
-	uint64_t whitened;       /* maps: by this noise (a hash); 0: they were not */
-	uint32_t named;          /* maps: 1: it was known which of its coils each is */
+	uint32_t coils;          /* maps: number of coils */
+	struct bs_labels labels; /* maps: labels of these coils */
+	uint32_t images;         /* maps: number of sets (bs_protocol_map_images) */
+	float most_hz;           /* field map: the largest |f| */
+	/* maps: hash of the noise that their coils were whitened by; 0: not whitened */
+	uint64_t whitened;
+	uint32_t named; /* maps: 1: the labels identified each of their coils */
 	struct bs_pose pose[BS_FRAMES_MAX];
 };
 
 struct bs_study {
 	uint32_t slots[BS_KEPT_KINDS];
-	uint64_t bytes[BS_KEPT_KINDS]; /* of what one slot keeps, at most */
-	_Atomic uint64_t number;       /* the last that was given */
+	uint64_t bytes[BS_KEPT_KINDS]; /* bytes that one slot keeps, at most */
+	_Atomic uint64_t number;       /* the last number that a slot was given */
 	struct bs_kept kept[BS_KEPT_KINDS][BS_STUDY_SCANS_MAX];
 };
 
-/* Of a store for this site; 0: no protocol takes any. */
+/* The bytes of a store for this site; 0: no protocol takes any. */
 uint64_t bs_study_bytes(const struct bs_site *site);
-/* Memory of so many bytes, all zeros. */
+/* Lays out a store in s: bs_study_bytes of memory, all zeros. */
 void bs_study_init(struct bs_study *s, const struct bs_site *site);
-/* It has room for what protocols of this site take and leave. */
+/* The store has room for what protocols of this site take and leave. */
 bool bs_study_holds(const struct bs_study *s, const struct bs_site *site);
-/* What a slot keeps, aligned to BS_ALIGN of the store. */
+/* The data of a slot, aligned to BS_ALIGN from the store's begin. */
 void *bs_study_data(struct bs_study *s, enum bs_kept_kind kind, uint32_t slot);
 
-/* The scan in flight: what it takes and what it tells of itself. It may lie in shared memory. */
+/*
+ * The scan in flight: which slots it takes, and what it tells of itself. It may lie in shared
+ * memory.
+ */
 struct bs_scan_study {
-	uint32_t taken[BS_KEPT_KINDS]; /* slot; BS_SCAN_TAKES_NONE */
-	struct bs_match match;         /* of the coils of maps that it takes */
-	uint32_t begun;                /* a readout that is used has come */
-	uint64_t whitened;             /* by this noise (a hash); 0: not */
-	uint32_t named;                /* as above */
-	uint8_t posed[BS_FRAMES_MAX];  /* the slice's pose is known */
+	uint32_t taken[BS_KEPT_KINDS]; /* slot of each kind; BS_SCAN_TAKES_NONE: none */
+	struct bs_match match;         /* match of the coils of the maps that it takes */
+	uint32_t begun;                /* a readout that the protocol uses has come */
+	uint64_t whitened; /* hash of the noise that readouts are whitened by; 0: not whitened */
+	uint32_t named;    /* 1: the labels identify each coil */
+	uint8_t posed[BS_FRAMES_MAX]; /* the slice's pose is known */
 	struct bs_pose pose[BS_FRAMES_MAX];
 };
 #define BS_SCAN_TAKES_NONE UINT32_MAX
 
-/* Its first line has told all that a slice's lines can. */
+/* The slice's first line has come, and has told all that lines of the slice can tell. */
 static inline bool bs_scan_study_posed(const struct bs_scan_study *scan, uint32_t slice)
 {
 	return slice < BS_FRAMES_MAX && scan->posed[slice];
 }
 
-/* study: NULL where there is none. BS_ERR_CALIBRATION: what the protocol takes is not there. */
+/*
+ * Chooses the scan's slots. study: NULL where there is none. BS_ERR_CALIBRATION: what the protocol
+ * takes is not there.
+ */
 int bs_scan_study_open(struct bs_scan_study *scan, const struct bs_study *study,
 		       const struct bs_protocol *p, const struct bs_scan_info *info,
 		       struct bs_fail *why);
-/* A readout that the protocol uses and that is no noise. BS_ERR_CALIBRATION: it does not fit. */
+/*
+ * Checks a readout that the protocol uses and that is no noise. BS_ERR_CALIBRATION: what the scan
+ * takes does not fit it.
+ */
 int bs_scan_study_line(struct bs_scan_study *scan, const struct bs_study *study,
 		       const struct bs_protocol *p, const struct bs_noise *noise,
 		       const struct bs_mrd_acq *head, struct bs_fail *why);
-/* What it takes; NULL: none. */
+/* The slot that the scan takes of a kind; NULL: none. */
 const struct bs_kept *bs_scan_study_taken(const struct bs_scan_study *scan,
 					  const struct bs_study *study, enum bs_kept_kind kind);
 
-/* Some protocol of the site may take what this one makes. */
+/* Some protocol of the site may take what a scan of p makes. */
 bool bs_study_wants(const struct bs_site *site, enum bs_kept_kind kind,
 		    const struct bs_protocol *p);
 /*
- * A slot to fill, that of the same scan or the oldest, with what header and readouts tell; *data:
- * for what is kept. NULL: neither scan nor study has a name. When it is filled: bs_study_keep.
+ * A slot to fill, that of the same scan or the oldest, with what header and readouts tell. *data:
+ * where its data go. NULL: neither scan nor study has a name. Call bs_study_keep when it is filled.
  */
 struct bs_kept *bs_study_fill(struct bs_study *s, enum bs_kept_kind kind,
 			      const struct bs_scan_study *scan, const struct bs_protocol *p,

@@ -32,7 +32,10 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-/* Bound before it runs: its stalls are those of the processor that its record names. */
+/*
+ * Starts a canary. It is bound to its processor before it runs, so its stalls are those of the
+ * processor in its record.
+ */
 static bool start_one(struct bs_canary_thread *t, uint32_t cpu)
 {
 	pthread_attr_t attr;

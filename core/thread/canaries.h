@@ -1,10 +1,11 @@
 /*
  * core/thread/canaries.h - a canary (canary.h) on each of several processors
  *
- * start: a thread on each processor of `where`, at most max, that writes to canary[0 .. count-1],
- * at the real-time priority given (0: the highest there is) where that is allowed. where NULL: all
- * that this process may use. unwatched: processors of it without one: beyond max, or the system
- * refused. stop waits for the threads; the records stay. It may be called for a zeroed struct.
+ * start makes a thread on each processor of `where` (NULL: all that this process may use), at most
+ * max of them. Each writes to one of canary[0 .. count-1], at the real-time priority given (0: the
+ * highest there is) where that is allowed. unwatched: processors of `where` without a thread: those
+ * beyond max, or the system refused. stop waits for the threads; the records stay. stop may be
+ * called for a zeroed struct.
  * Test: test/unit/core/test_canaries.c
  */
 #ifndef BS_CORE_THREAD_CANARIES_H
@@ -26,7 +27,7 @@ struct bs_canaries {
 	} thread[BS_CANARIES];
 };
 
-/* canary: zeroed, [max]; max: BS_CANARIES at most. */
+/* canary [max]: zeroed; max: at most BS_CANARIES. */
 void bs_canaries_start(struct bs_canaries *all, struct bs_canary *canary, uint32_t max,
 		       const struct bs_cpus *where, int priority);
 void bs_canaries_stop(struct bs_canaries *all);

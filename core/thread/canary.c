@@ -1,7 +1,7 @@
 /* core/thread/canary.c - see canary.h */
 #include "core/thread/canary.h"
 
-/* More stalls than these within one wait are not looked at: less is explained, never more. */
+/* stalls that are looked at within one wait; with more of them less is explained, never more */
 #define SPANS_MAX 256u
 
 struct span {
@@ -37,7 +37,7 @@ static uint32_t keep(struct span *span, uint32_t n, int64_t begin, int64_t end, 
 	return n + 1;
 }
 
-/* The stalls of one canary that touch from .. to, the newest first. */
+/* Collects the stalls of one canary that touch from .. to, the newest first. */
 static uint32_t stalls_of(const struct bs_canary *c, struct span *span, uint32_t n, int64_t from,
 			  int64_t to, int64_t now)
 {
@@ -50,7 +50,7 @@ static uint32_t stalls_of(const struct bs_canary *c, struct span *span, uint32_t
 		int64_t begin = atomic_load(&c->stall[i % BS_CANARY_STALLS].begin_ns);
 		int64_t end = atomic_load(&c->stall[i % BS_CANARY_STALLS].end_ns);
 
-		/* a place that the canary may be writing to again is not read */
+		/* do not read a place that the canary may be writing to again */
 		if (atomic_load(&c->stalls) - i >= BS_CANARY_STALLS || end <= from)
 			break;
 		n = keep(span, n, begin, end, from, to);

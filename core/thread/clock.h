@@ -2,10 +2,10 @@
  * core/thread/clock.h - the one monotonic clock, in nanoseconds, which a test may script, and UTC
  *
  * bs_now_ns: CLOCK_MONOTONIC, comparable between the processes of one machine. Any thread.
- * bs_utc_ns: since 1970, UTC, whatever the script. Any thread.
- * bs_sleep_ns: for so long by the machine's clock; a signal may end it early.
- * bs_pause: in a loop that waits for another processor's store; no time is promised.
- * bs_clock_script: from now on the clock reads *script (ns) instead; NULL: the machine's again.
+ * bs_utc_ns: ns since 1970, UTC; not scripted. Any thread.
+ * bs_sleep_ns: sleeps ns by the machine's clock; a signal may end it early.
+ * bs_pause: for a loop that waits for another processor's store; it promises no duration.
+ * bs_clock_script: from now on bs_now_ns returns *script (ns); NULL: the machine's clock again.
  */
 #ifndef BS_CORE_THREAD_CLOCK_H
 #define BS_CORE_THREAD_CLOCK_H
@@ -40,7 +40,7 @@ static inline struct timespec bs_timespec(int64_t ns)
 	return t;
 }
 
-/* Milliseconds, as a configuration states them, in the clock's nanoseconds. */
+/* Converts milliseconds, as a configuration has them, to nanoseconds. */
 static inline int64_t bs_ns_of_ms(double ms)
 {
 	return (int64_t)(ms * 1e6);

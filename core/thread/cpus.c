@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <string.h>
 
-/* The number at *p, which moves behind it; BS_CPUS_MAX: there is none, or it is too large. */
+/* Reads the number at *p, which moves behind it. BS_CPUS_MAX: there is none, or it is too large. */
 static uint32_t number(const char **p)
 {
 	uint32_t n = 0;

@@ -1,8 +1,9 @@
 /*
  * core/thread/cpus.h - a list of processors as text: "0-3,6", numbered as the system numbers them
  *
- * parse: "" is the empty set (anywhere). BS_ERR_CONFIG with the reason for anything else that is
- * not such a list, or a number of BS_CPUS_MAX or more. Allocates nothing; any thread.
+ * parse takes "" as the empty set (any processor). It returns BS_ERR_CONFIG with the reason for
+ * text that is no such list, and for a number of BS_CPUS_MAX or more. Allocates nothing; any
+ * thread.
  * Test: test/unit/core/test_cpus.c
  */
 #ifndef BS_CORE_THREAD_CPUS_H
@@ -29,7 +30,7 @@ static inline bool bs_cpus_has(const struct bs_cpus *set, uint32_t cpu)
 	return cpu < BS_CPUS_MAX && ((set->bits[cpu / 64u] >> (cpu % 64u)) & 1u) != 0;
 }
 
-/* BS_CPUS_MAX and more are left out. */
+/* Adds a processor; numbers of BS_CPUS_MAX and more are left out. */
 static inline void bs_cpus_add(struct bs_cpus *set, uint32_t cpu)
 {
 	if (cpu >= BS_CPUS_MAX || bs_cpus_has(set, cpu))

@@ -1,10 +1,11 @@
 /*
- * core/thread/event.h - what a worker has to say, as numbers; another thread makes the words
+ * core/thread/event.h - what a worker reports, as numbers; another thread makes the words
  *
  * A worker raises an event: its number, a code, three arguments and, where a reason was written
  * anyway (it goes to the sender, too), that text. raise copies them into a ring in shared memory
  * and returns: no lock, no allocation, no system call. The supervisor takes them out and writes the
- * log. A full ring loses the new event and counts it. One thread raises into a ring, one takes.
+ * service's log. A full ring loses the new event and counts it. One thread raises into a ring, one
+ * takes.
  * Test: test/unit/core/test_event.c
  */
 #ifndef BS_CORE_THREAD_EVENT_H
@@ -25,10 +26,10 @@ enum bs_event_number {
 	BS_EVENT_READY,    /* the worker is ready; arg[0]: us since it was started */
 	BS_EVENT_OPEN,     /* arg[0]: scan, arg[1]: session; text: protocol */
 	BS_EVENT_REFUSED,  /* code, text: why a header was refused */
-	BS_EVENT_REJECTED, /* code, text: why a message was; arg[0]: scan or 0 */
+	BS_EVENT_REJECTED, /* code, text: why a message was rejected; arg[0]: scan or 0 */
 	BS_EVENT_GAP,      /* arg[0]: scan, arg[1]: first sequence number, arg[2]: how many */
 	BS_EVENT_OUTCOME,  /* code, text; arg[0]: scan, arg[1]: acquisitions, arg[2]: images */
-	BS_EVENT_FAULT,    /* code, text: something of ours failed */
+	BS_EVENT_FAULT,    /* code, text: something in the service failed */
 	BS_EVENT_LIMIT,    /* text: the machine refuses something; the service goes on without it */
 	BS_EVENT_NOTE,     /* arg[0]: scan; text: what its images lack from the start */
 	BS_EVENT_RUNG,     /* arg: scan, enum bs_rung before, after; text: protocol */
@@ -36,7 +37,7 @@ enum bs_event_number {
 };
 
 struct bs_event {
-	int64_t time_ns; /* bs_now_ns */
+	int64_t time_ns; /* time of the event, by bs_now_ns */
 	uint32_t number; /* enum bs_event_number */
 	int32_t code;    /* enum bs_err, or 0 */
 	uint64_t arg[3];
@@ -52,13 +53,13 @@ struct bs_event_ring {
 	struct bs_event event[BS_EVENT_SLOTS];
 };
 
-/* text: NULL for none; a longer one is cut. arg: three, or NULL for zeros. */
+/* text: NULL for none; longer text is cut. arg: three, or NULL for zeros. */
 void bs_event_raise(struct bs_event_ring *r, enum bs_event_number number, int code,
 		    const uint64_t *arg, const char *text);
-/* False: none. */
+/* Takes the oldest event out. False: there is none. */
 bool bs_event_take(struct bs_event_ring *r, struct bs_event *e);
 
-/* The words, NUL-terminated, and how loudly to say them. */
+/* Writes the event's words, NUL-terminated. Returns their level in the service's log. */
 enum bs_log_level bs_event_words(const struct bs_event *e, char *out, size_t cap);
 
 #endif

@@ -15,8 +15,11 @@
 #include "core/thread/clock.h"
 #include "core/thread/thread.h"
 
-/* About 20 us of polling: longer than the gap between two stages of one frame, short enough that
- * an idle team costs nothing and that a team wider than the machine does not starve its caller. */
+/*
+ * About 20 us of polling. This is longer than the gap between two stages of one frame, and so short
+ * that an idle team costs nothing and that a team with more members than processors does not starve
+ * its caller.
+ */
 #define SPINS 2000
 
 struct bs_team {
@@ -27,7 +30,7 @@ struct bs_team {
 	void (*fn)(void *arg, int task, int member);
 	void *arg;
 	int tasks;
-	bool each; /* every member takes the task of its own number */
+	bool each; /* each member takes the task of its own number */
 	int members;
 	pthread_t thread[BS_TEAM_MAX];
 	struct member {
@@ -122,11 +125,12 @@ int bs_team_open(struct bs_team **team, int members, struct bs_fail *why)
 		t->members++;
 	}
 	*team = t;
-	bs_team_each(t, nothing, NULL); /* every one has begun: its start holds no lock any more */
+	/* when each member has begun, its start holds no lock any more */
+	bs_team_each(t, nothing, NULL);
 	return 0;
 }
 
-/* One round: the others are woken, the caller takes its share and waits for them. */
+/* Does one round: wakes the other members, takes the caller's share and waits for them. */
 static void go_round(struct bs_team *t, void (*fn)(void *arg, int task, int member), void *arg)
 {
 	uint32_t left;

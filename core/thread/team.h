@@ -20,13 +20,16 @@ BS_C_BEGIN
 
 struct bs_team;
 
-/* Members for all of the machine: one a processor that is online, BS_TEAM_MAX at most. */
+/*
+ * The members of a team for the whole machine: one per processor that is online, at most
+ * BS_TEAM_MAX.
+ */
 int bs_team_whole(void);
 /* members: 1 .. BS_TEAM_MAX, the caller included (1: no thread is made, run is a plain loop). */
 int bs_team_open(struct bs_team **team, int members, struct bs_fail *why);
 void bs_team_run(struct bs_team *team, void (*fn)(void *arg, int task, int member), void *arg,
 		 int tasks);
-/* Once in each member, the caller included; returns when all have. */
+/* Calls fn once in each member, the caller included; returns when all have returned. */
 void bs_team_each(struct bs_team *team, void (*fn)(void *arg, int task, int member), void *arg);
 int bs_team_members(const struct bs_team *team);
 void bs_team_close(struct bs_team *team);

@@ -1,10 +1,12 @@
 /*
  * core/thread/thread.h - starts a thread; a lock that real-time threads may share with others
  *
- * start: with all signals blocked, they belong to the process's main thread. 0, or errno's number.
- * lock: a thread that holds it runs at the priority of the highest that waits for it. change is
- * signaled under it; wait (with the lock held) returns when it was, or at until_ns (bs_now_ns's
- * clock; 0: no limit), or for no reason. Test: test/fault/fault_takers.c
+ * start: the thread has all signals blocked, which belong to the process's main thread. Returns 0,
+ * or errno's number.
+ * lock: a thread that holds it runs at the priority of the highest that waits for it (priority
+ * inheritance). change is signaled under the lock. wait (with the lock held) returns when it was
+ * signaled, or at until_ns (bs_now_ns's clock; 0: no limit), or for no reason.
+ * Test: test/fault/fault_takers.c
  */
 #ifndef BS_CORE_THREAD_THREAD_H
 #define BS_CORE_THREAD_THREAD_H

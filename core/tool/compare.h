@@ -1,8 +1,8 @@
 /*
  * core/tool/compare.h - how far one image is from another
  *
- * out, ref: n complex values each; mask: n complex values, or NULL; where it is 0 nothing counts.
- * With e = x - ref over the m values that count:
+ * out, ref: n complex values each. mask: n complex values, or NULL; a value of 0 excludes its
+ * voxel. With e = x - ref over the m values that count:
  *   NRMSE = ||e|| / ||ref||, percent error = 100 NRMSE,
  *   PSNR = 20 log10(max|ref| / (||e|| / sqrt m)),
  * for x = out ("unscaled") and for x = a out with a = <out, ref> / <out, out>, the complex scale
@@ -24,15 +24,19 @@ struct bs_difference {
 };
 
 struct bs_comparison {
-	uint64_t values;     /* that count */
-	uint64_t not_finite; /* of them, in out or ref: then nothing below is filled */
-	double scale[2];     /* a: real, imaginary */
+	uint64_t values; /* number of values that the mask leaves */
+	/*
+	 * values that count and are not finite in out or ref; where there are any, nothing below is
+	 * filled
+	 */
+	uint64_t not_finite;
+	double scale[2]; /* the scale a: real, imaginary */
 	struct bs_difference scaled, unscaled;
 	double max_abs;         /* largest |a out - ref| over max |ref| */
 	double magnitude_nrmse; /* || |a out| - |ref| || / ||ref|| */
 };
 
-/* BS_ERR_SIZE when the mask leaves nothing, BS_ERR_VALUE when something is not finite. */
+/* Returns BS_ERR_SIZE when the mask leaves nothing, BS_ERR_VALUE when a value is not finite. */
 int bs_compare(struct bs_comparison *c, const float *out, const float *ref, const float *mask,
 	       uint64_t n, struct bs_fail *why);
 

@@ -28,7 +28,7 @@ void bs_spread_make(struct bs_spread *s, int64_t *ns, size_t n)
 	s->max_ns = ns[n - 1];
 }
 
-/* P(at most k | Poisson of mean m). Each term from its logarithm, as m may be large. */
+/* P(at most k | Poisson of mean m). Each term comes from its logarithm, as m may be large. */
 static double at_most(uint64_t k, double m)
 {
 	double sum = 0.0;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAYS_MAX   13 /* half of 26 neighbors: each pair once */
+#define WAYS_MAX   13 /* half of 26 neighbors, so that each pair comes once */
 #define IMAGES_MAX 64
 
 struct maker {
@@ -15,7 +15,7 @@ struct maker {
 	double unit[IMAGES_MAX]; /* 1/(edge top)^2 */
 	int32_t way[WAYS_MAX][3];
 	uint32_t ways;
-	struct bs_csr *w; /* NULL: count only */
+	struct bs_csr *w; /* NULL: rows and entries are only counted */
 	uint64_t rows, entries;
 };
 
@@ -48,7 +48,7 @@ static int check_spec(const struct bs_prior_spec *s, struct bs_fail *why)
 	return 0;
 }
 
-/* The forward half of the neighborhood. */
+/* Sets the forward half of the neighborhood. */
 static void set_ways(struct maker *m)
 {
 	int far = m->s->neighbors == 8 || m->s->neighbors == 26;
@@ -126,7 +126,7 @@ static void end_row(struct maker *m)
 		m->w->start[m->rows] = m->entries;
 }
 
-/* One difference; columns in increasing order. */
+/* Adds the row of one difference, with columns in increasing order. */
 static void pair(struct maker *m, uint64_t a, uint64_t b, int steps)
 {
 	double w = m->w ? weight(m, a, b, steps) : 0.0;

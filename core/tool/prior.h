@@ -5,11 +5,13 @@
  * where the references have an edge:
  *   w_ij^2 = 1/(distance^2 (1 + t^2)^2),  t^2 = sum over images of (|r_i - r_j| / (edge top))^2
  * with top the image's largest magnitude: an edge in one image counts for all. One row for each
- * voxel outside the mask: `outside` rho_i; no differences across the mask's rim.
- * images [image][z][y][x] complex float, mask [z][y][x] complex float, inside where it is not 0.
- * Rows: voxel by voxel, x fastest, neighbors in a fixed order. Allocates the matrix, and seals it.
- * BS_ERR_SIZE: sizes, neighborhood or an empty mask; BS_ERR_VALUE: an image that is not finite or
- * all zero. Test: test/unit/core/tool/test_prior.c
+ * voxel outside the mask: `outside` rho_i. No differences are taken across the mask's rim.
+ * images [image][z][y][x] complex float. mask [z][y][x] complex float; a voxel is inside where it
+ * is not 0.
+ * Rows go voxel by voxel, x fastest, with neighbors in a fixed order. Allocates the matrix, and
+ * seals it.
+ * Errors: BS_ERR_SIZE: sizes, neighborhood or an empty mask; BS_ERR_VALUE: an image that is not
+ * finite or all zero. Test: test/unit/core/tool/test_prior.c
  * Sources: Haldar, Hernando, Song, Liang, Magn Reson Med 2008;59:810-818 (weighted differences);
  * Haldar, Liang, IEEE Int Symp Biomed Imaging 2008:752-755 (edges shared by a set); Geman, McClure,
  * Bull Int Stat Inst 1987;52:5-21 (the weight's shape).
@@ -20,11 +22,11 @@
 #include "core/solve/csr.h"
 
 struct bs_prior_spec {
-	uint32_t dims;      /* 2 or 3 */
+	uint32_t dims;      /* number of dimensions, 2 or 3 */
 	uint32_t matrix[3]; /* 1 beyond dims */
-	uint32_t neighbors; /* 4 or 8 in 2D, 6 or 26 in 3D */
-	uint32_t images;    /* at least 1 */
-	double edge;        /* fraction of top at which a difference is an edge; > 0 */
+	uint32_t neighbors; /* neighbors of a voxel: 4 or 8 in 2D, 6 or 26 in 3D */
+	uint32_t images;    /* number of reference images, at least 1 */
+	double edge;        /* fraction of top at which a difference counts as an edge; > 0 */
 	double outside;     /* weight of voxels outside the mask; > 0 */
 };
 

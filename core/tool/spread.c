@@ -16,7 +16,9 @@ static double value(const float *image, const uint32_t matrix[3], const uint32_t
 	return hypot((double)image[2 * v], (double)image[2 * v + 1]);
 }
 
-/* Distance from the voxel to where one flank crosses half of the peak; infinite: never. */
+/*
+ * The distance from the voxel to where one flank crosses half of the peak; infinite: it never does.
+ */
 static double flank(const float *image, const uint32_t matrix[3], const uint32_t at[3],
 		    uint32_t axis, int direction, double peak)
 {

@@ -1,10 +1,10 @@
 /*
  * core/tool/spread.h - the width of a point spread
  *
- * image [z][y][x] complex float, the answer to an impulse at voxel `at`. width: full width at half
- * maximum of the magnitude along an axis through that voxel, in voxels, its flanks interpolated
- * linearly; the line wraps around at its ends. 0 where the voxel's value is 0 or not finite; the
- * length of the axis where neither flank falls to half.
+ * image [z][y][x] complex float: the response to an impulse at voxel `at`. width: full width at
+ * half maximum of the magnitude, in voxels, along an axis through that voxel, with flanks
+ * interpolated linearly; the line wraps around at its ends. It is 0 where the voxel's value is 0 or
+ * not finite, and the length of the axis where neither flank falls to half.
  * Pure; any thread. Test: test/unit/core/tool/test_spread.c
  */
 #ifndef BS_CORE_TOOL_SPREAD_H

@@ -6,18 +6,18 @@
 #include <string.h>
 
 #define PI       3.141592653589793
-#define UNKNOWNS 3  /* of S: xx, yy, xy */
+#define UNKNOWNS 3  /* unknowns of S: xx, yy, xy */
 #define PARTNERS 8u /* crossings of each spoke that are used */
-#define STEPS    40 /* of Gauss-Newton, at most */
-#define TAPS     32 /* of the interpolation: a sinc under exp(SHAPE (sqrt(1 - u^2) - 1)) */
+#define STEPS    40 /* steps of Gauss-Newton, at most */
+#define TAPS     32 /* taps of the interpolation: a sinc under exp(SHAPE (sqrt(1 - u^2) - 1)) */
 #define SHAPE    12.0
-#define COARSE   0.5 /* step of the first search, in samples, its taps, how many spokes it takes */
+#define COARSE   0.5 /* the first search: step in samples; taps; number of spokes */
 #define LESS     8
 #define FEW      48u
 
 /* ---- a table ---- */
 
-/* -0.5 and 0.5 are the same place. */
+/* Folds k into [-0.5, 0.5): -0.5 and 0.5 are the same place. */
 static double fold(double k)
 {
 	return k - floor(k + 0.5);
@@ -29,12 +29,13 @@ void bs_delay_readout(float *k, uint32_t dims, uint32_t samples, const float axi
 	const double s[3][3] = { { axis[0], cross[0], cross[1] },
 				 { cross[0], axis[1], cross[2] },
 				 { cross[1], cross[2], axis[2] } };
-	float before[3] = { 0 }; /* the last sample, as it was asked for */
+	float before[3] = { 0 }; /* place of the sample before, without delay */
 
 	for (uint32_t i = 0; i < samples; i++, k += dims) {
 		const float *after = i + 1 < samples ? k + dims : k;
 		const int between = (i > 0) + (i + 1 < samples);
-		double step[3] = { 0 }; /* to the sample behind from the one before, halved */
+		/* half of the step from the sample before to the next one */
+		double step[3] = { 0 };
 		float here[3] = { 0 };
 
 		memcpy(here, k, dims * sizeof(*k));
@@ -46,7 +47,7 @@ void bs_delay_readout(float *k, uint32_t dims, uint32_t samples, const float axi
 			for (uint32_t b = 0; b < dims; b++)
 				to += s[a][b] * step[b];
 			k[a] = (float)fold(to);
-			if (k[a] >= 0.5f) /* rounded up to it */
+			if (k[a] >= 0.5f) /* the float was rounded up to 0.5 */
 				k[a] = -0.5f;
 		}
 		memcpy(before, here, sizeof(before));
@@ -64,12 +65,12 @@ void bs_delay_apply(struct bs_traj *t, const float axis[3], const float cross[3]
 
 struct spoke {
 	double dir[2]; /* unit vector */
-	double center; /* the sample, a fraction of one too, that should lie at k = 0 */
+	double center; /* the sample, maybe fractional, that should lie at k = 0 */
 };
 
 /*
- * Where a pair should have measured the same: alpha and beta samples from the two centers. Both are
- * linear in S: alpha = sum of a[p] S[p].
+ * The crossing of a pair, where both should have measured the same: alpha and beta samples from the
+ * two centers. Both are linear in S: alpha = sum of a[p] S[p].
  */
 struct pair {
 	uint32_t i, j;
@@ -83,10 +84,13 @@ struct search {
 	uint32_t pairs;
 };
 
-/* The samples' weights for a place so far behind the first of them, taps / 2 - 1 to taps / 2. */
+/*
+ * The weights of the samples for a place `at` behind the first of them, taps / 2 - 1 to taps / 2.
+ */
 static void weigh(double w[TAPS], double at, int taps)
 {
-	const double sine = sin(PI * at) / PI; /* of the next tap the same, its sign turned */
+	/* the sine of the next tap is the same with its sign changed */
+	const double sine = sin(PI * at) / PI;
 
 	for (int n = 0; n < taps; n++) {
 		const double x = at - n;
@@ -130,13 +134,13 @@ static double dot(const double *x, const double *y, size_t n)
 	return sum;
 }
 
-/* A straight line through the center, evenly sampled; else a fault. */
+/* Checks that the spoke is a straight line through the center, evenly sampled. */
 static int look(struct spoke *s, const struct bs_spokes *in, uint32_t readout, struct bs_fail *why)
 {
 	const float *k = in->k + (size_t)readout * in->samples * 2;
 	const float *last = k + 2 * ((size_t)in->samples - 2);
 	const double n = in->samples - 1.0;
-	/* without the outermost, one of which may lie on the other side: -0.5 for 0.5 */
+	/* the outermost samples are left out: one may lie on the other side, at -0.5 for 0.5 */
 	const double step[2] = { ((double)last[0] - k[2]) / (n - 2.0),
 				 ((double)last[1] - k[3]) / (n - 2.0) };
 	const double length = hypot(step[0], step[1]);
@@ -163,14 +167,14 @@ static int look(struct spoke *s, const struct bs_spokes *in, uint32_t readout, s
 	return 0;
 }
 
-/* False: the two are too near to parallel to cross at one place. */
+/* Finds the crossing of two spokes. False: they are too near to parallel to cross at one place. */
 static bool crossing(struct pair *p, const struct spoke *spoke, uint32_t i, uint32_t j)
 {
 	const double *u = spoke[i].dir;
 	const double *v = spoke[j].dir;
 	const double sine = u[0] * v[1] - u[1] * v[0];
 	const double d[2] = { v[0] - u[0], v[1] - u[1] };
-	/* S (v - u), for each unknown of S set to one */
+	/* S (v - u), with each unknown of S set to one in turn */
 	const double e[UNKNOWNS][2] = { { d[0], 0.0 }, { 0.0, d[1] }, { d[1], d[0] } };
 
 	if (fabs(sine) < 0.5)
@@ -212,7 +216,10 @@ static int find_pairs(struct search *q, struct bs_fail *why)
 				 "%u of %u spokes cross at more than 30 degrees", q->pairs, n);
 }
 
-/* The two spokes' difference [coil] where S has them cross. Returns the power of both there. */
+/*
+ * The difference [coil] of the two spokes where S makes them cross. Returns the power of both
+ * there.
+ */
 static double differ(const struct search *q, const struct pair *p, const double s[UNKNOWNS],
 		     int taps, double *out)
 {
@@ -229,8 +236,8 @@ static double differ(const struct search *q, const struct pair *p, const double 
 }
 
 /*
- * The pairs' squared differences, over the power that they have there: far from the center there is
- * little of either. few: of the first spokes alone, less accurately.
+ * The pairs' squared differences over their power at the crossing, because far from the center both
+ * are small. few: of the first spokes alone, less accurately.
  */
 static double cost(const struct search *q, const double s[UNKNOWNS], bool few)
 {
@@ -286,7 +293,7 @@ static bool solve(double a[UNKNOWNS][UNKNOWNS], double b[UNKNOWNS])
 	return true;
 }
 
-/* The normal equations of one Gauss-Newton step; the slopes are central differences. */
+/* Makes the normal equations of one Gauss-Newton step; the slopes are central differences. */
 static void equations(const struct search *q, const double s[UNKNOWNS],
 		      double a[UNKNOWNS][UNKNOWNS], double b[UNKNOWNS])
 {
@@ -319,7 +326,7 @@ static void equations(const struct search *q, const double s[UNKNOWNS],
 	}
 }
 
-/* From s downhill; a step that goes uphill is halved. */
+/* Descends from s; a step that goes uphill is halved. */
 static bool refine(const struct search *q, double s[UNKNOWNS])
 {
 	double least = cost(q, s, false);
@@ -339,7 +346,7 @@ static bool refine(const struct search *q, double s[UNKNOWNS])
 			now = cost(q, to, false);
 		}
 		if (!(now <= least))
-			return true; /* no step is better */
+			return true; /* no step is better: s is the minimum */
 		memcpy(s, to, sizeof(to));
 		least = now;
 		if (fabs(d[0]) + fabs(d[1]) + fabs(d[2]) < 1e-6)

@@ -23,7 +23,7 @@
 #include "core/random.h"
 
 #define PI 3.141592653589793
-/* 1/golden ratio; and the two golden means in 3D, from the root of x^3 + x - 1 and its square */
+/* 1/golden ratio; the two golden means in 3D, from the root of x^3 + x - 1 and its square */
 #define GOLDEN   0.6180339887498949
 #define GOLDEN_1 0.4655712318767680
 #define GOLDEN_2 0.6823278038280193
@@ -36,7 +36,7 @@ static float fold(double k)
 		v -= 1.0f;
 	if (v < -0.5f)
 		v += 1.0f;
-	/* -0.5 less one rounding comes out as +0.5 above */
+	/* -0.5 less one rounding came out as +0.5 above */
 	return v >= 0.5f ? -0.5f : v;
 }
 
@@ -64,7 +64,7 @@ static float *row(struct bs_traj *t, uint32_t readout)
 	return t->k + (size_t)readout * t->samples * t->dims;
 }
 
-/* Readouts without a natural pair of counters are numbered through. */
+/* Numbers readouts that have no natural pair of counters consecutively. */
 static void number_through(struct bs_traj *t)
 {
 	for (uint32_t r = 0; r < t->readouts; r++) {
@@ -120,7 +120,9 @@ static void radial(struct bs_traj *t, double kmax)
 	}
 }
 
-/* Length of the curve whose angle turns by b radians per unit of radius, from 0 to radius k. */
+/*
+ * The length, from radius 0 to k, of the curve whose angle grows by b radians per unit of radius.
+ */
 static double arc(double b, double k)
 {
 	double x = b * k;
@@ -128,7 +130,7 @@ static double arc(double b, double k)
 	return x < 1e-4 ? k : 0.5 * k * sqrt(1.0 + x * x) + asinh(x) / (2.0 * b);
 }
 
-/* The radius at which that curve has the given length: Newton on a convex function, from above. */
+/* The radius at which that spiral has the given length: Newton on a convex function, from above. */
 static double arc_radius(double b, double length)
 {
 	double k = length;
@@ -156,7 +158,7 @@ static int spiral(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail
 		return bs_fail(why, BS_ERR_SIZE,
 			       "spiral: %u readouts are not %u interleaves x %u partitions",
 			       t->readouts, leaves, parts);
-	/* Nyquist: neighboring turns of all interleaves 1/N apart at most */
+	/* Nyquist: neighboring revolutions of all interleaves lie at most 1/N apart */
 	turns = p->traj.turns > 0.0 ? p->traj.turns : n * kmax / leaves;
 	b = 2.0 * PI * turns / kmax;
 	for (uint32_t s = 0; s < t->samples; s++) {
@@ -195,7 +197,7 @@ static double polar(uint32_t j, uint32_t n)
 	return PI * (j + 0.5) / n;
 }
 
-/* Cones whose neighbors lie gap x kmax apart at the edge. */
+/* The number of cones whose neighbors lie gap x kmax apart at the edge. */
 static uint32_t cone_count(double gap)
 {
 	double n = ceil(PI / gap);
@@ -204,10 +206,10 @@ static uint32_t cone_count(double gap)
 }
 
 /*
- * Readouts that evenly covered cones need so that at the edge of k-space their curves, measured
- * across them, and the cones lie gap x kmax apart; falls as the gap grows. A cone's interleaves
- * make turns/sin(theta) turns: every readout is equally long, and a cone needs sin(theta) times
- * those of the equator.
+ * The number of readouts that evenly covered cones need: at the edge of k-space their curves,
+ * measured across them, and the cones lie gap x kmax apart. It falls as the gap grows. A cone's
+ * interleaves make turns/sin(theta) revolutions: every readout is equally long, and a cone needs
+ * sin(theta) times the readouts of the equator.
  */
 static double cones_need(double turns, double gap)
 {
@@ -218,13 +220,16 @@ static double cones_need(double turns, double gap)
 	return equator * PI / gap * 2.0 / PI;
 }
 
-/* The gap that uses up the given readouts. */
+/* The gap that uses up the given number of readouts. */
 static double cones_gap(double turns, uint32_t readouts)
 {
 	return sqrt(cones_need(turns, 1.0) / readouts);
 }
 
-/* Turns at which samples lie as far apart on the equator's curve as curves lie from each other. */
+/*
+ * The revolutions at which samples lie as far apart on the equator's curve as curves lie from each
+ * other.
+ */
 static double cones_turns(const struct bs_traj *t)
 {
 	double lo = 0.0;
@@ -265,12 +270,12 @@ static int share(uint32_t **first, uint32_t n, uint32_t readouts, struct bs_fail
 	return 0;
 }
 
-/* A curve that all cones share: radius and azimuth x sin(theta) of each sample. */
+/* A curve that all cones share: radius, and azimuth x sin(theta), of each sample. */
 struct twist {
 	double k, azimuth;
 };
 
-/* A sample at radius k and azimuth on a cone. */
+/* Writes a sample at radius k and azimuth on a cone. */
 static void put_polar(float *at, double k, double theta, double azimuth)
 {
 	at[0] = fold(k * sin(theta) * cos(azimuth));
@@ -278,13 +283,13 @@ static void put_polar(float *at, double k, double theta, double azimuth)
 	at[2] = fold(k * cos(theta));
 }
 
-/* Azimuth at which interleaf i of m on cone j starts; cones are turned against each other. */
+/* The azimuth at which interleaf i of m on cone j starts; cones are rotated against each other. */
 static double start_azimuth(uint32_t i, uint32_t m, uint32_t j)
 {
 	return 2.0 * PI * ((double)i / m + fraction(j * GOLDEN));
 }
 
-/* The curve on n cones, readouts in proportion to the circumference. */
+/* Puts the curve on n cones, with readouts in proportion to the circumference. */
 static int on_cones(struct bs_traj *t, uint32_t n, const struct twist *curve, struct bs_fail *why)
 {
 	uint32_t *first = NULL;
@@ -318,16 +323,16 @@ static struct twist cone_curve(double kmax, double turns, uint32_t sample, uint3
 	return at;
 }
 
-/* Length of a twisted projection, in units of kmax, that is radial up to part x kmax. */
+/* The length of a twisted projection, in units of kmax, that is radial up to part x kmax. */
 static double tpi_length(double part)
 {
 	return part + (1.0 - part * part * part) / (3.0 * part * part);
 }
 
 /*
- * The radial part: readouts suffice for directions 1/N apart at its end (4 pi k0^2 N^2 of them),
- * unless the twisted rest would then be too long for samples 1/N apart. n: voxels across, in units
- * of 1/kmax.
+ * The radial part of a twisted projection. At its end the readouts suffice for directions 1/N apart
+ * (4 pi k0^2 N^2 of them), unless the twisted rest would then be too long for samples 1/N apart. n:
+ * voxels across, in units of 1/kmax.
  */
 static double tpi_part(const struct bs_traj *t, double n)
 {
@@ -371,7 +376,7 @@ static int conical(struct bs_traj *t, const struct bs_protocol *p, struct bs_fai
 	for (uint32_t s = 0; s < t->samples; s++)
 		curve[s] = p->traj.type == BS_TRAJ_TPI ? tpi_curve(kmax, part, s, t->samples)
 						       : cone_curve(kmax, turns, s, t->samples);
-	/* tpi: cones as far apart as the readouts' directions */
+	/* tpi: cones lie as far apart as the readouts' directions */
 	n = p->traj.type == BS_TRAJ_TPI ? cone_count(sqrt(4.0 * PI / t->readouts))
 					: cone_count(cones_gap(turns, t->readouts));
 	err = on_cones(t, n, curve, why);

@@ -6,7 +6,7 @@
 
 #include "core/traj/traj.h"
 
-#define NEAR 0.1 /* steps of the grid: less is no other place */
+#define NEAR 0.1 /* steps of the grid: a smaller distance counts as the same place */
 
 static double k_at(const struct bs_mrd_acq *head, const unsigned char *traj, uint32_t sample,
 		   uint32_t axis)
@@ -26,7 +26,7 @@ static bool is_zero(const struct bs_mrd_acq *head, const unsigned char *traj)
 	return true;
 }
 
-/* Steps of the grid in the header's unit; 0: it says none, or lacks its field of view. */
+/* The step of the grid in the header's unit; 0: it gives no unit, or lacks its field of view. */
 static double steps(const struct bs_scan_info *info, uint32_t encoded, uint32_t axis)
 {
 	struct bs_protocol p = { .encoded = { info->encoded[0], info->encoded[1],
@@ -42,7 +42,7 @@ static double steps(const struct bs_scan_info *info, uint32_t encoded, uint32_t 
 	return 0.0;
 }
 
-/* Along x one step a sample; where a step is not known, even ones. */
+/* Samples lie one step apart along x; where the step is not known, evenly spaced. */
 static bool is_along(const struct bs_mrd_acq *head, const unsigned char *traj, double step)
 {
 	const uint32_t first = head->discard_pre;
@@ -63,7 +63,7 @@ static bool is_along(const struct bs_mrd_acq *head, const unsigned char *traj, d
 	return step == 0.0 || fabs(from * step - round(from * step)) <= NEAR;
 }
 
-/* At the line's own place; where a step is not known, at one place. */
+/* Samples lie at the line's own place across x; where the step is not known, at one place. */
 static bool is_across(const struct bs_mrd_acq *head, const unsigned char *traj, uint32_t axis,
 		      double step, double place, double slack)
 {

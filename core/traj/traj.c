@@ -6,13 +6,15 @@
 #include <string.h>
 
 #define TABLE_BYTES_MAX (UINT64_C(1) << 40)
-/* a value may pass 0.5 by what rounding of another unit to single precision can add */
+/*
+ * cycles per voxel that a value may exceed 0.5 by: the rounding of another unit to single precision
+ */
 #define ROUNDING_CYCLES 1e-6
 
 int bs_traj_open(struct bs_traj *t, uint32_t dims, uint32_t samples, uint32_t readouts,
 		 struct bs_fail *why)
 {
-	uint64_t points = (uint64_t)samples * readouts; /* two u32: fits */
+	uint64_t points = (uint64_t)samples * readouts; /* a product of two u32 fits */
 
 	memset(t, 0, sizeof(*t));
 	if (dims < 1 || dims > 3 || !samples || !readouts)
@@ -52,7 +54,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* keyed: no two readouts share their pair of counters */
+/* Sets keyed: no two readouts have the same pair of counters. */
 static int set_keyed(struct bs_traj *t, struct bs_fail *why)
 {
 	uint32_t *key = malloc(t->readouts * sizeof(*key));
@@ -131,7 +133,7 @@ static int check_axis(struct bs_traj *t, const struct bs_protocol *p, uint32_t a
 		else if (*at < -0.5f)
 			*at = -0.5f;
 	}
-	/* one voxel looks the same from everywhere in k-space */
+	/* an axis of one voxel needs no extent */
 	if (p->matrix[axis] > 1 && extent < p->traj.min_extent)
 		return bs_fail(
 			why, BS_ERR_TRAJECTORY,

@@ -13,7 +13,7 @@ static void start(struct bs_ik *n, const struct bs_seal_keys *k, const char *end
 	bs_ik_start(n, suite, prologue, &k->own, remote);
 }
 
-/* 0, or why a known key may not, in words, too. */
+/* Returns 0, or why a known key is refused, in words, too. */
 static int may(char words[BS_HELLO_WORDS], const struct bs_seal_keys *k,
 	       const struct bs_seal_peer *who, const char *endpoint, uint32_t roles)
 {
@@ -80,7 +80,7 @@ void bs_hello_say(struct bs_ik *n, const struct bs_seal_keys *k, const char *end
 {
 	start(n, k, endpoint, suite, k->peer[0].key);
 	hello[0] = (uint8_t)suite;
-	/* a service's key of small order makes a hello that nobody answers */
+	/* A service's key of small order gives a hello that nobody answers. */
 	(void)bs_ik_first(n, hello + 1, NULL, 0);
 }
 

@@ -34,7 +34,7 @@ static void hmac(uint8_t out[32], const uint8_t key[32], const void *a, size_t a
 	sodium_memzero(&s, sizeof(s));
 }
 
-/* HKDF of two outputs. first may be key. */
+/* HKDF with two outputs. first may be the same memory as key. */
 static void hkdf(uint8_t first[32], uint8_t second[32], const uint8_t key[32], const void *input,
 		 size_t len)
 {
@@ -98,7 +98,7 @@ void bs_ik_start(struct bs_ik *n, enum bs_suite suite, const char *prologue,
 	memset(n, 0, sizeof(*n));
 	n->suite = suite;
 	n->initiator = remote != NULL;
-	memcpy(n->h, name, strlen(name)); /* 32 bytes at most: it is not hashed */
+	memcpy(n->h, name, strlen(name)); /* a name of at most 32 bytes is not hashed */
 	memcpy(n->ck, n->h, sizeof(n->ck));
 	n->s = *own;
 	mix_hash(n, prologue, strlen(prologue));
@@ -107,7 +107,10 @@ void bs_ik_start(struct bs_ik *n, enum bs_suite suite, const char *prologue,
 	mix_hash(n, remote != NULL ? n->rs : n->s.pub, sizeof(n->rs));
 }
 
-/* The ephemeral key is drawn when it is needed: a peer without a key does not cost one. */
+/*
+ * Draws the ephemeral key. This is done when it is needed: a peer without a key does not cost a
+ * draw.
+ */
 static void draw(struct bs_ik *n)
 {
 	uint8_t e[BS_IK_KEY];

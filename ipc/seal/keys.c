@@ -13,10 +13,11 @@
 #define HEAD      "boreside-secret "
 #define HEAD_LEN  (sizeof(HEAD) - 1)
 #define TEXT_LEN  44u
-#define LINE_LEN  (HEAD_LEN + TEXT_LEN + 1) /* with its newline */
+#define LINE_LEN  (HEAD_LEN + TEXT_LEN + 1) /* bytes of the file's line, its newline included */
 #define KEY_MODE  0600
 #define NOT_OTHER (S_IRWXG | S_IRWXO)
-#define NOT_GROUP (S_IWGRP | S_IXGRP | S_IRWXO) /* but of a file of root's */
+/* mode bits that must be 0, but for a file of root's */
+#define NOT_GROUP (S_IWGRP | S_IXGRP | S_IRWXO)
 
 _Static_assert(sodium_base64_ENCODED_LEN(BS_IK_KEY, sodium_base64_VARIANT_ORIGINAL) == TEXT_LEN + 1,
 	       "a key in words");
@@ -70,7 +71,7 @@ int bs_seal_key_make(struct bs_ik_pair *pair, const char *path, struct bs_fail *
 	return rc;
 }
 
-/* Who may read it, and that it is a file. */
+/* Checks that it is a regular file, and who may read it. */
 static int check_file(int fd, const char *path, struct bs_fail *why)
 {
 	struct stat st;
@@ -161,7 +162,7 @@ int bs_seal_keys_load(struct bs_seal_keys *k, const struct bs_keys_spec *spec, s
 	return 0;
 }
 
-/* The key of a process beside the service, which keys.peers has under its name. */
+/* Reads the key of a process beside the service, which keys.peers has under its name. */
 static int read_keyed(struct bs_seal_keys *k, const struct bs_keys_spec *spec,
 		      const struct bs_keyed *who, struct bs_fail *why)
 {

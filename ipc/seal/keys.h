@@ -1,11 +1,11 @@
 /*
- * ipc/seal/keys.h - a side's own key, and those it knows
+ * ipc/seal/keys.h - a side's own key, and the keys that it knows
  *
- * A key is one of X25519: 32 bytes, the public one written in base64 (44 characters, the last a
+ * A key is one of X25519: 32 bytes. A public key is written in base64 (44 characters, the last a
  * '='). A secret key lies in a file of its own: one line, "boreside-secret " and the same base64;
- * nobody but its owner may read it (mode 0600 or less), and its owner is who reads it, or root.
- * Root's may be read by its group, too, where its reader is not root: so systemd hands one over.
- * So a public key cannot be taken for a secret one, nor the other way.
+ * so neither can be taken for the other. Nobody but its owner may read the file (mode 0600 or
+ * less), and the owner is the user who reads it, or root. The group may read root's file, too,
+ * where the reader is not root: this is how systemd hands one over.
  * Wipe what load has filled. Test: test/unit/ipc/seal/test_keys.c
  */
 #ifndef BS_IPC_SEAL_KEYS_H
@@ -20,49 +20,54 @@
 struct bs_seal_peer {
 	char name[BS_NAME_MAX];
 	uint8_t key[BS_IK_KEY];
-	uint32_t roles; /* enum bs_role */
-	uint32_t here;  /* its connections, at the gate whose keys these are */
+	uint32_t roles; /* bits of enum bs_role */
+	uint32_t here;  /* connections of the peer at the gate that has these keys */
 };
 
 struct bs_seal_keys {
 	struct bs_ik_pair own;
-	enum bs_suite
-		suite; /* the best that is spoken: the machine's, but a test may ask for less */
+	/* the best suite to speak: the machine's best, unless a test asks for less */
+	enum bs_suite suite;
 	struct bs_seal_peer peer[BS_KEYED_MAX + 1];
 	uint32_t peers;
-	uint32_t connections; /* of a peer at a time, but for the node; 0: any */
+	/* connections of one peer at the same time, at most, but for the node; 0: no limit */
+	uint32_t connections;
 };
 
-#define BS_ROLE_NODE (UINT32_C(1) << 31) /* who has the service's own key: commands on its node */
+/* the role of a peer with the service's own key: commands on its node */
+#define BS_ROLE_NODE (UINT32_C(1) << 31)
 
-/* A fresh pair to a new file; BS_ERR_IO where the file is there. */
+/* Makes a fresh pair and writes it to a new file; BS_ERR_IO where the file exists. */
 int bs_seal_key_make(struct bs_ik_pair *pair, const char *path, struct bs_fail *why);
 int bs_seal_key_read(struct bs_ik_pair *pair, const char *path, struct bs_fail *why);
 void bs_seal_key_text(char out[BS_KEY_TEXT_MAX], const uint8_t key[BS_IK_KEY]);
 int bs_seal_key_parse(uint8_t key[BS_IK_KEY], const char *text, struct bs_fail *why);
 
 /*
- * A service's; the last peer is the node itself, which may all. BS_ERR_KEY: a peer's key is none,
- * is known twice, or is the service's own.
+ * Loads a service's keys; the last peer is the node itself, which has all roles. BS_ERR_KEY: a
+ * peer's key is not valid, stands there twice, or is the service's own.
  */
 int bs_seal_keys_load(struct bs_seal_keys *k, const struct bs_keys_spec *spec, struct bs_fail *why);
-/* A client's: its own key's file, and the service's public key, which is peer[0]. */
+/*
+ * Loads a client's keys: its own from the file at path, and the service's public key, which is
+ * peer[0].
+ */
 int bs_seal_keys_client(struct bs_seal_keys *k, const char *path, const char *service,
 			struct bs_fail *why);
 /*
- * On the service's node, by the same site file: the node's own, or (who, its file not "") that of a
- * process beside it. BS_ERR_KEY: keys.peers has another one under its name.
+ * Loads keys of a process on the service's node, by the same site file: the node's own, or that of
+ * process who, where its file is not "". BS_ERR_KEY: keys.peers has another key under its name.
  */
 int bs_seal_keys_node(struct bs_seal_keys *k, const struct bs_keys_spec *spec,
 		      const struct bs_keyed *who, struct bs_fail *why);
 void bs_seal_keys_wipe(struct bs_seal_keys *k);
 void bs_seal_wipe_bytes(void *at, size_t bytes);
-/* It has as many connections as it may. */
+/* The peer has as many connections as it may. */
 static inline bool bs_seal_keys_full(const struct bs_seal_keys *k, const struct bs_seal_peer *p)
 {
 	return k->connections != 0 && p->here >= k->connections && (p->roles & BS_ROLE_NODE) == 0;
 }
-/* NULL: it is not known. In constant time. */
+/* The peer with this key; NULL: it is not known. Takes constant time. */
 const struct bs_seal_peer *bs_seal_keys_find(const struct bs_seal_keys *k,
 					     const uint8_t key[BS_IK_KEY]);
 

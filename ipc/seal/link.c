@@ -16,10 +16,12 @@
 #include "ipc/endpoint.h"
 #include "ipc/url.h"
 
-#define AGAIN_NS      INT64_C(20000000)   /* after a connection broke */
-#define REFUSED_NS    INT64_C(200000000)  /* after a hello that was not welcome */
-#define REFUSALS      3                   /* of so many in a row the caller is told */
-#define HELLO_NS      INT64_C(2000000000) /* then a hello without an answer is given up */
+#define AGAIN_NS INT64_C(20000000) /* time until the next try after a connection broke */
+/* time until the next try after a hello that was refused */
+#define REFUSED_NS INT64_C(200000000)
+#define REFUSALS   3 /* refusals in a row before the caller is told */
+/* time after which a hello without an answer is given up */
+#define HELLO_NS      INT64_C(2000000000)
 #define LENGTH        8u
 #define ID            4u
 #define SOCKET_BUFFER (4 * 1024 * 1024)
@@ -29,7 +31,7 @@ enum stage { DOWN, CONNECTING, GREETING, ANSWER, UP };
 
 struct bs_seal_link {
 	struct bs_seal_keys keys;
-	enum bs_suite suite; /* of the next hello */
+	enum bs_suite suite; /* suite of the next hello */
 	char endpoint[16];
 	bool asks;
 	size_t message_max;
@@ -37,22 +39,22 @@ struct bs_seal_link {
 
 	int fd, receive_fd, send_fd, timer_fd;
 	enum stage stage;
-	int64_t due_ns; /* DOWN: a connection is tried; before UP: it is given up */
+	int64_t due_ns; /* DOWN: when a connection is tried; before UP: when it is given up */
 	struct bs_ik ik;
 	struct bs_seal out_seal, in_seal;
 	uint64_t connections;
 	unsigned refusals;
 	struct bs_fail refusal;
 
-	unsigned char *out; /* one message, framed and sealed; what was not sent from out_at on */
+	unsigned char *out; /* one message, framed and sealed; from out_at on it is not sent yet */
 	size_t out_room, out_at, out_len;
 	unsigned char length[LENGTH], *in;
 	size_t in_room, length_got, in_len, in_got;
 
-	unsigned char *question; /* asks: the last one, with its number; to be asked again */
+	unsigned char *question; /* REQ: the last question, with its number; to be asked again */
 	size_t question_room, question_len;
 	uint32_t number;
-	bool unanswered, unasked; /* unasked: not on this connection */
+	bool unanswered, unasked; /* unasked: the question was not sent on this connection */
 };
 
 static void set_timer(struct bs_seal_link *l)
@@ -124,7 +126,10 @@ static void put_length(unsigned char out[LENGTH], uint64_t len)
 		out[i] = (unsigned char)(len >> (56 - 8 * i));
 }
 
-/* Behind the greeting, or again with the other suite: a few bytes, which a socket takes at once. */
+/*
+ * Sends a hello behind the greeting, or again with the other suite: a few bytes, which a socket
+ * takes at once.
+ */
 static bool say_hello(struct bs_seal_link *l, bool greet)
 {
 	unsigned char text[8 + LENGTH + BS_HELLO_FIRST] = "\0SP\0\0";
@@ -154,7 +159,7 @@ static void connected(struct bs_seal_link *l)
 	watch(l, l->receive_fd, EPOLLIN);
 }
 
-/* To *got of want bytes. 1: they are here; 0: not yet; -1: the connection is over. */
+/* Reads until *got is want bytes. 1: they are here; 0: not yet; -1: the connection is over. */
 static int fill(struct bs_seal_link *l, unsigned char *to, size_t want, size_t *got)
 {
 	while (*got < want) {
@@ -184,7 +189,7 @@ static bool grow(unsigned char **to, size_t *room, size_t bytes)
 	return true;
 }
 
-/* The next framed bytes, into l->in. As fill. */
+/* Reads the next framed bytes into l->in. Returns as fill does. */
 static int frame(struct bs_seal_link *l, size_t most)
 {
 	uint64_t len = 0;
@@ -248,7 +253,7 @@ static void answered(struct bs_seal_link *l)
 	}
 }
 
-/* What was sealed and not sent. False: some is left, or the connection is over. */
+/* Sends what was sealed and not sent. False: some is left, or the connection is over. */
 static bool flush(struct bs_seal_link *l)
 {
 	while (l->stage == UP && l->out_at < l->out_len) {
@@ -265,7 +270,7 @@ static bool flush(struct bs_seal_link *l)
 	return l->stage == UP;
 }
 
-/* Nothing is left of the message before. */
+/* Seals and sends a message. Call it when nothing is left of the message before. */
 static int seal(struct bs_seal_link *l, const void *head, size_t head_len, const void *tail,
 		size_t tail_len)
 {
@@ -285,7 +290,7 @@ static int seal(struct bs_seal_link *l, const void *head, size_t head_len, const
 	return 0;
 }
 
-/* All that can be done now, without waiting. */
+/* Does all that can be done now, without waiting. */
 static void turn(struct bs_seal_link *l)
 {
 	enum stage before;
@@ -309,7 +314,7 @@ static void turn(struct bs_seal_link *l)
 	}
 }
 
-/* Until one of its descriptors is ready. False: the time is over. */
+/* Waits until one of the link's descriptors is ready. False: the time is over. */
 static bool wait_until(struct bs_seal_link *l, int64_t until_ns, bool to_send)
 {
 	struct pollfd fd[2] = { { l->receive_fd, POLLIN, 0 }, { l->send_fd, POLLIN, 0 } };
@@ -359,7 +364,7 @@ int bs_seal_link_send(struct bs_seal_link *l, const void *head, size_t head_len,
 	return rc == 0 ? 0 : bs_fail(why, rc, "send: a question cannot be sealed");
 }
 
-/* True: a message of the caller's. */
+/* Takes the next message. True: it is one for the caller. */
 static bool take_one(struct bs_seal_link *l, const unsigned char **msg, size_t *len)
 {
 	int rc;
@@ -377,7 +382,7 @@ static bool take_one(struct bs_seal_link *l, const unsigned char **msg, size_t *
 		if (!l->asks)
 			return *len <= l->message_max;
 		if (*len < ID || !l->unanswered || memcmp(l->in, l->question, ID) != 0)
-			continue; /* the answer to a question that was given up */
+			continue; /* the message answers a question that was given up */
 		*msg += ID;
 		*len -= ID;
 		l->unanswered = false;

@@ -2,13 +2,13 @@
  * ipc/seal/link.h - the client's end of a sealed connection over tcp: PAIR or REQ, made anew when
  * it breaks
  *
- * open -> { send, take }* -> close. It does what nanomsg's socket does for an endpoint that is not
- * sealed (ipc/endpoint.h calls it): greeting, hello (hello.h), framing. Nothing is queued beyond
- * the one message that the connection has not taken wholly. A question (REQ) that is not answered
- * when the connection breaks is asked again on the next one.
+ * open -> { send, take }* -> close. A link does what nanomsg's socket does for an endpoint that is
+ * not sealed (ipc/endpoint.h calls it): greeting, hello (hello.h), framing. Nothing is queued but
+ * the one message that the connection has not wholly taken. A question (REQ) that is not answered
+ * when the connection breaks is asked again on the next connection.
  * send_fd and receive_fd are readable (POLLIN) when send or take may do something; take also does
  * what time asks for. take's message is valid until the next call. One thread.
- * open allocates; send and take where a message is longer than any before.
+ * open allocates; so do send and take where a message is longer than any before.
  * Results: as endpoint.h's. Test: test/unit/ipc/seal/test_link.c
  */
 #ifndef BS_IPC_SEAL_LINK_H
@@ -18,7 +18,7 @@
 
 struct bs_seal_link;
 
-/* endpoint: as hello.h names it. asks: REQ. keys: a client's; copied. */
+/* endpoint: its name as in hello.h. asks: true for REQ. keys: a client's; copied. */
 int bs_seal_link_open(struct bs_seal_link **l, const char *url, const char *endpoint, bool asks,
 		      size_t message_max, const struct bs_seal_keys *keys, struct bs_fail *why);
 void bs_seal_link_close(struct bs_seal_link *l);
@@ -28,11 +28,11 @@ int bs_seal_link_take(struct bs_seal_link *l, const unsigned char **msg, size_t 
 		      int timeout_ms, struct bs_fail *why);
 int bs_seal_link_receive_fd(const struct bs_seal_link *l);
 int bs_seal_link_send_fd(const struct bs_seal_link *l);
-/* The connection anew; what was under way is lost. */
+/* Makes the connection anew; what was under way is lost. */
 void bs_seal_link_renew(struct bs_seal_link *l);
-/* Hellos that were welcome since open; whether there is a connection now. */
+/* Number of hellos that were welcome since open; *now: there is a connection now. */
 uint64_t bs_seal_link_connections(const struct bs_seal_link *l, bool *now);
-/* BS_ERR_KEY and why, when the service has refused the last few hellos; else 0. */
+/* Returns BS_ERR_KEY and why when the service has refused the last few hellos; else 0. */
 int bs_seal_link_refused(const struct bs_seal_link *l, struct bs_fail *why);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * ipc/seal/record.h - what came to a sealed endpoint, for the status; in shared memory
+ * ipc/seal/record.h - counts of connections to a sealed endpoint, for the status; in shared memory
  *
  * Written by the one thread that has the endpoint, read by any. Counts outlive the process.
  */
@@ -12,13 +12,15 @@
 enum bs_seal_place { BS_SEAL_KSPACE, BS_SEAL_IMAGES, BS_SEAL_STATUS, BS_SEAL_PLACES };
 
 struct bs_seal_record {
-	_Atomic uint64_t on;       /* it is sealed */
+	_Atomic uint64_t on;       /* 1: the endpoint is sealed */
 	_Atomic uint64_t sessions; /* connections whose first sealed message opened */
-	_Atomic uint64_t unknown;  /* ended: without a key, or with one that is not known */
-	_Atomic uint64_t refused;  /* ended: the key is known and has not the role */
-	_Atomic uint64_t forged;  /* ended at a message that did not open: altered, replayed, cut */
-	_Atomic uint64_t crowded; /* ended: the key has as many connections as it may */
-	char last[160];           /* why the last one was ended, and where it came from */
+	_Atomic uint64_t unknown;  /* connections ended: without a key, or with an unknown one */
+	/* connections ended: the key is known and does not have the role */
+	_Atomic uint64_t refused;
+	/* connections ended: a message did not open (altered, replayed, cut) */
+	_Atomic uint64_t forged;
+	_Atomic uint64_t crowded; /* connections ended: the key has as many as it may */
+	char last[160];           /* why the last connection was ended, and where it came from */
 };
 
 #endif

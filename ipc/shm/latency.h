@@ -10,20 +10,21 @@
 
 #include "core/latency/budget.h"
 
-/* What has a histogram of times, for each protocol. */
+/* The stages that have a histogram of times, for each protocol. */
 enum bs_stage {
 	BS_STAGE_SEND,    /* the sender's stamp -> received, where its clock is this host's */
 	BS_STAGE_RECEIVE, /* received -> handed to recon: checks and the copy */
 	BS_STAGE_QUEUE,   /* handed -> taken up by recon */
 	BS_STAGE_ADD,     /* taken up -> accumulated (the engine's add) */
-	BS_STAGE_SLOT,    /* frame complete -> image slot at hand */
+	BS_STAGE_SLOT,    /* frame complete -> image slot free */
 	BS_STAGE_FINISH,  /* the engine's finish */
 	BS_STAGE_PASS,    /* image made -> taken up by emit */
 	BS_STAGE_HAND,    /* taken up -> handed to the first sink: attributes, checksum */
 	BS_STAGE_IMAGE,   /* last readout received -> image handed to the first sink */
 	BS_STAGE_SINKS,   /* handed to the first sink -> done with all */
-	BS_STAGE_TAKEN,   /* the same -> an archive that asks says that it has the image */
-	/* parts of finish, as the engine reports them (struct bs_report), where it has them */
+	/* handed to the first sink -> an archive that asks says that it has the image */
+	BS_STAGE_TAKEN,
+	/* Parts of finish, as the engine reports them (struct bs_report), where it has them. */
 	BS_STAGE_UPLOAD,
 	BS_STAGE_ACCUMULATE,
 	BS_STAGE_SOLVE,
@@ -46,21 +47,26 @@ static inline const char *bs_stage_name(enum bs_stage s)
 
 /*
  * Counts since the service started, and the results of the newest images, which emit writes for
- * recon's ladder (one number each; a reader that is too slow misses the oldest).
+ * recon's ladder. Each result is one number; a reader that is too slow misses the oldest ones.
  */
 #define BS_RESULTS_KEPT 64u
 struct bs_budget_record {
-	/* recon */
-	_Atomic uint32_t rung; /* enum bs_rung, where the ladder stands */
+	/* Written by recon. */
+	_Atomic uint32_t rung; /* enum bs_rung: where the ladder stands */
 	_Atomic uint64_t down[BS_RUNGS], up[BS_RUNGS], images[BS_RUNGS];
-	/* emit */
-	_Atomic uint64_t handed, missed, stopped; /* images; scans that a late image ended */
+	/* Written by emit. */
+	/* counts of images; stopped: scans that a late image ended */
+	_Atomic uint64_t handed, missed, stopped;
 	_Atomic uint64_t stage_missed[BS_BUDGET_STAGES];
-	_Atomic uint64_t results; /* their number; number i is in place i % BS_RESULTS_KEPT */
+	/* number of all results; number i is in place i % BS_RESULTS_KEPT */
+	_Atomic uint64_t results;
 	_Atomic uint64_t result[BS_RESULTS_KEPT];
 };
 
-/* 24 bits of the scan's number, 4 of the rung, 4 of the result, 32 of us from made to handed on. */
+/*
+ * Packs a result: 24 bits of the scan's number, 4 of the rung, 4 of the result, 32 of us from made
+ * to handed on.
+ */
 static inline uint64_t bs_result_pack(uint64_t scan, enum bs_rung rung, enum bs_budget_result v,
 				      int64_t emit_ns)
 {
@@ -69,7 +75,7 @@ static inline uint64_t bs_result_pack(uint64_t scan, enum bs_rung rung, enum bs_
 	return (scan & 0xffffff) << 40 | (uint64_t)rung << 36 | (uint64_t)v << 32 |
 	       (us > UINT32_MAX ? UINT32_MAX : us);
 }
-/* False: it is another scan's. */
+/* Unpacks a result. False: it is another scan's. */
 static inline bool bs_result_unpack(uint64_t packed, uint64_t scan, enum bs_rung *rung,
 				    enum bs_budget_result *v, int64_t *emit_ns)
 {
@@ -79,7 +85,10 @@ static inline bool bs_result_unpack(uint64_t packed, uint64_t scan, enum bs_rung
 	return packed >> 40 == (scan & 0xffffff);
 }
 
-/* emit, per protocol: images over their budget, and those of them that a canary's stall explains */
+/*
+ * Written by emit, per protocol: images over their budget, and those of them that a canary's stall
+ * explains.
+ */
 struct bs_misses {
 	_Atomic uint64_t raw, explained;
 };

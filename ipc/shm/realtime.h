@@ -11,58 +11,65 @@
 #include "core/thread/team.h"
 
 /*
- * What a thread on the path of an image has used since it started, written down by itself (a member
- * of recon's team: when recon says so), at most every BS_THREAD_NS. After warm-up faults and
- * allocations should not grow. allocations: calls of malloc and its like and of mmap from this
- * program's own code, static libraries included; not what shared libraries (nanomsg, libc) do.
+ * What a thread on the path of an image has used since it started. The thread writes this itself (a
+ * member of recon's team: when recon says so), at most every BS_THREAD_NS. After warm-up, faults
+ * and allocations should not grow. allocations: calls of malloc and its like, and of mmap, from
+ * this program's own code, static libraries included; calls from shared libraries (nanomsg, libc)
+ * are not counted.
  */
 #define BS_THREAD_NS INT64_C(100000000)
 
-enum bs_thread { /* places in bs_shared.thread */
+enum bs_thread { /* places of threads in bs_shared.thread */
 		 BS_THREAD_INGEST,
-		 BS_THREAD_LOG, /* ingest's, that writes the logs */
+		 BS_THREAD_LOG, /* ingest's thread that writes the logs of scans */
 		 BS_THREAD_EMIT,
-		 BS_THREAD_RECON, /* and the members 1, 2, ... of its team behind it */
+		 BS_THREAD_RECON, /* recon; the members 1, 2, ... of its team follow */
 		 BS_THREADS = BS_THREAD_RECON + BS_TEAM_MAX
 };
 
 struct bs_thread_record {
 	char name[16];
-	_Atomic int32_t tid;      /* 0: there is none */
-	_Atomic int32_t priority; /* SCHED_FIFO that is in force; 0: ordinary scheduling */
-	_Atomic uint64_t minor_faults, major_faults; /* getrusage, RUSAGE_THREAD */
+	_Atomic int32_t tid;      /* 0: there is no such thread */
+	_Atomic int32_t priority; /* SCHED_FIFO priority of the thread; 0: ordinary scheduling */
+	_Atomic uint64_t minor_faults, major_faults; /* page faults, by getrusage's RUSAGE_THREAD */
 	_Atomic uint64_t allocations;
 	_Atomic uint64_t preempted; /* involuntary context switches */
-	_Atomic uint64_t notes;     /* times that it wrote this, and when the last time */
+	/* number of times that the thread wrote this record; at_ns: the last time */
+	_Atomic uint64_t notes;
 	_Atomic int64_t at_ns;
 };
 
-/* What the site asked of the machine; a setting that some worker was refused has its bit. */
+/* The settings that the site asked the machine for; a bit is set where some worker was refused. */
 enum bs_setting {
 	BS_SETTING_PRIORITY,
 	BS_SETTING_AFFINITY,
 	BS_SETTING_LOCK_MEMORY,
 	BS_SETTING_TIMER_SLACK,
 	BS_SETTING_GPU_WAIT,
-	BS_SETTING_UNTHROTTLED, /* real-time threads that poll may do so without end */
+	BS_SETTING_UNTHROTTLED, /* real-time threads that poll are not throttled */
 	BS_SETTING_POLLING,     /* ingest and emit poll, too, where the site wants polling */
-	BS_SETTING_GPU_SHARED,  /* other programs' kernels run beside ours, not in turns */
+	/* other programs' kernels run on the GPU at the same time as the service's */
+	BS_SETTING_GPU_SHARED,
 	BS_SETTINGS
 };
 #define BS_REMEDY 192u
 
 struct bs_realtime_state {
-	_Atomic uint32_t refused;            /* bits; whoever sets one tells it, once */
-	_Atomic uint32_t told;               /* bits: remedy is complete */
-	char remedy[BS_SETTINGS][BS_REMEDY]; /* why, and what helps */
+	/* bits of enum bs_setting; the process that sets one reports it, once */
+	_Atomic uint32_t refused;
+	_Atomic uint32_t told;               /* bits of enum bs_setting: remedy is complete */
+	char remedy[BS_SETTINGS][BS_REMEDY]; /* why it was refused, and what helps */
 };
 
-/* recon, when it has armed the site's protocols: what each GPU has, and had left then. */
+/*
+ * Written by recon when it has armed the site's protocols: each GPU's memory, and what was free
+ * then.
+ */
 struct bs_gpu_record {
 	char name[64];
 	uint32_t number;
 	uint64_t total_bytes, free_bytes;
-	bool mps; /* its kernels run beside other processes', not in turns */
+	bool mps; /* kernels of this GPU run at the same time as other processes' kernels */
 };
 
 #endif

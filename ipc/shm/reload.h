@@ -1,10 +1,10 @@
 /*
- * ipc/shm/reload.h - how a changed site file takes the place of the one in force, between two scans
+ * ipc/shm/reload.h - how a changed site file replaces the one in force, between two scans
  *
- * NONE -> CHECK -> WAIT -> ARM -> ARMED -> SWITCH -> NONE; a refusal leads back to NONE from
- * anywhere before SWITCH, and all is as it was. Each step says who makes the next one.
- * Where again is set no site changes: NONE -> WAIT -> ARM -> ARMED -> NONE; what was refused by a
- * measurement on a busy machine is measured once more, between two scans as well.
+ * NONE -> CHECK -> WAIT -> ARM -> ARMED -> SWITCH -> NONE. A refusal leads back to NONE from
+ * anywhere before SWITCH, and all is as it was. Each step below names who makes the next one.
+ * Where again is set no site changes: NONE -> WAIT -> ARM -> ARMED -> NONE. A protocol that was
+ * refused by a measurement on a busy machine is then measured once more, between two scans, too.
  * Test: test/fault/fault_reload.c
  */
 #ifndef BS_IPC_SHM_RELOAD_H
@@ -18,13 +18,15 @@
 #include "core/thread/event.h"
 
 enum bs_reload_step {
-	BS_RELOAD_NONE,   /* the supervisor: nothing is under way */
-	BS_RELOAD_CHECK,  /* the supervisor: a process of its own checks the file */
-	BS_RELOAD_WAIT,   /* ingest: the scan in flight ends first */
-	BS_RELOAD_ARM,    /* recon: no scan is open, headers wait; what is new is armed */
-	BS_RELOAD_FAILED, /* the supervisor: it cannot be armed, for the reason in text */
-	BS_RELOAD_ARMED,  /* the supervisor: the site in the shared memory changes */
-	BS_RELOAD_SWITCH, /* the supervisor: each worker takes it over (bs_worker_renew) */
+	BS_RELOAD_NONE,  /* the supervisor: nothing is under way */
+	BS_RELOAD_CHECK, /* the supervisor: a process of its own checks the file */
+	BS_RELOAD_WAIT,  /* ingest: the scan in flight ends first */
+	BS_RELOAD_ARM,   /* recon: no scan is open, headers wait; what is new is armed */
+	/* the supervisor: the changed site cannot be armed, for the reason in text */
+	BS_RELOAD_FAILED,
+	BS_RELOAD_ARMED, /* the supervisor: the site in the shared memory changes */
+	/* the supervisor: each worker takes the changed site over (bs_worker_renew) */
+	BS_RELOAD_SWITCH,
 };
 
 static inline const char *bs_reload_name(uint32_t step)
@@ -42,31 +44,37 @@ static inline const char *bs_reload_name(uint32_t step)
 /* A part of the shared memory's file behind what every process maps: a site, and its tables. */
 struct bs_area {
 	uint64_t at, bytes;
-	uint64_t table[BS_PROTOCOLS_MAX]; /* trajectory tables, from at; 0: none */
+	uint64_t table[BS_PROTOCOLS_MAX]; /* offsets of trajectory tables from at; 0: none */
 };
 
-/* Of a protocol, its results when it was armed. */
+/* The results of a protocol when it was armed. */
 struct bs_arming {
-	uint64_t bytes; /* of its plan */
+	uint64_t bytes; /* bytes of its memory plan */
 	char engine[32];
-	char place[96]; /* where it runs, in words */
+	char place[96]; /* where the protocol runs, in words */
 	struct bs_admission admission;
 };
 
 struct bs_reload {
 	_Atomic uint32_t step;
-	uint32_t again; /* the supervisor, before WAIT */
-	/* the supervisor: their numbers; code and text, written before, say how that one ended */
+	uint32_t again; /* written by the supervisor, before WAIT */
+	/*
+	 * Written by the supervisor: numbers of the last reload that began and that ended. code and
+	 * text, written before ended, say how that one ended.
+	 */
 	_Atomic uint64_t begun, ended;
 	int32_t code;
 	char text[BS_EVENT_TEXT];
-	int64_t held_ns; /* headers waited so long in the last one that was made */
-	/* the process that checks: the next site, and the place of each of its protocols among the
-	 * present ones where it is the same */
+	int64_t held_ns; /* time that headers waited in the last reload that was made */
+	/*
+	 * Written by the process that checks: the next site, and, for each of its protocols that is
+	 * the same as a present one, that one's place.
+	 */
 	struct bs_area next;
 	uint32_t from[BS_PROTOCOLS_MAX];
-	_Atomic int64_t held_since_ns;            /* ingest */
-	struct bs_arming armed[BS_PROTOCOLS_MAX]; /* recon: of the new ones */
+	_Atomic int64_t held_since_ns; /* written by ingest */
+	/* written by recon: results of the new protocols */
+	struct bs_arming armed[BS_PROTOCOLS_MAX];
 };
 
 #endif

@@ -23,56 +23,58 @@
 #include "core/thread/event.h"
 
 struct bs_gap {
-	uint64_t first, count; /* numbers that were given up */
+	uint64_t first, count; /* first message number that was given up, and how many were */
 };
-#define BS_GAPS_MAX 16u /* remembered, to tell a late message from a duplicate */
+#define BS_GAPS_MAX 16u /* gaps kept of a scan, to tell a late message from a duplicate */
 
 /* What ingest counts of a scan. */
 struct bs_scan_counts {
 	uint64_t acquisitions, waveforms, gaps, duplicates, rejected, late;
-	uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS]; /* of the acquisitions */
+	uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS]; /* the acquisitions by kind */
 	uint64_t lost; /* number of the first message that never came or was refused; 0: none */
 };
 
 /*
- * A step: all that an ingest that replaces another needs to go on with the scan, and the entry for
- * recon's queue that belongs to it. There are two copies. One is valid; the next step is written
- * into the other, which becomes the valid one by one store (step_at); then its entry is pushed. An
- * ingest that finds fewer entries in the queue than the valid step says pushes the entry itself.
+ * A step of a scan: all that an ingest which replaces another needs to go on with the scan, and the
+ * entry for recon's queue that belongs to the step. There are two copies. One is valid; the next
+ * step is written into the other, which becomes the valid one by one store (step_at); then its
+ * entry is pushed. An ingest that finds fewer entries in the queue than the valid step says pushes
+ * the entry itself.
  */
 struct bs_scan_step {
-	uint64_t id;         /* of the scan in flight or of the last one */
-	uint32_t state;      /* enum bs_state */
-	uint32_t epoch;      /* of the recon that reconstructs it */
-	uint64_t entries;    /* the queue's head once entry is pushed */
-	uint64_t entry;      /* 0: none */
-	uint64_t next;       /* the first sequence number that is neither held nor given up */
-	uint64_t heard_from; /* since a new start its sender's least number; 0: no start */
-	uint64_t acqs;       /* ACQ messages that came, used or not */
+	uint64_t id;      /* number of the scan in flight or of the last one */
+	uint32_t state;   /* enum bs_state */
+	uint32_t epoch;   /* epoch of the recon that reconstructs the scan */
+	uint64_t entries; /* head of recon's queue once entry is pushed */
+	uint64_t entry;   /* entry for recon's queue; 0: none */
+	uint64_t next;    /* the first sequence number that is neither held nor given up */
+	/* least number that the sender has sent since a new start; 0: there was no new start */
+	uint64_t heard_from;
+	uint64_t acqs; /* ACQ messages that came, used or not */
 	int64_t ack_time_ns;
 	uint32_t gaps;
-	uint32_t deaths;        /* ingests in a row that died handling a message, with next at */
-	uint64_t died_at;       /* this number */
-	uint32_t recon_deaths;  /* recons in a row that died at the same entry, with recon_at at */
-	uint64_t recon_died_at; /* this value */
+	uint32_t deaths;  /* ingests in a row that died handling a message while next was died_at */
+	uint64_t died_at; /* value of next at these deaths */
+	uint32_t recon_deaths;  /* recons in a row that died while recon_at was recon_died_at */
+	uint64_t recon_died_at; /* value of recon_at at these deaths */
 	struct bs_gap gap[BS_GAPS_MAX];
 	struct bs_scan_counts count;
-	struct bs_fail fault; /* the first; code 0: none */
+	struct bs_fail fault; /* the scan's first fault; code 0: none */
 };
 
 /*
- * What recon has handed on of a scan, in two copies as well: the image's entry is pushed after its
- * copy has become the valid one. A recon that finds fewer entries in emit's queue than that says
- * knows that the image was not handed on: the other copy is valid.
+ * What recon has handed on of a scan, in two copies as well: an image's entry is pushed after its
+ * copy has become the valid one. A recon that finds fewer entries in emit's queue than the valid
+ * copy says knows that the image was not handed on, and takes the other copy as valid.
  */
 struct bs_made_step {
-	uint64_t scan;           /* its number */
-	uint64_t entries;        /* of emit's queue, with the last image's */
-	uint64_t image, preview; /* numbers of the last ones */
+	uint64_t scan;           /* number of the scan */
+	uint64_t entries;        /* entries of emit's queue, the last image's included */
+	uint64_t image, preview; /* numbers of the last image and the last preview */
 	uint64_t images, previews, partial, missing;
 };
 
-/* Readouts that recon could not use, for ingest to tell their sender: the newest are kept. */
+/* Readouts that recon could not use, which ingest reports to their sender. The newest are kept. */
 #define BS_UNUSED_KEPT 8u
 struct bs_unused_readout {
 	uint64_t scan, seq;
@@ -80,11 +82,15 @@ struct bs_unused_readout {
 	char text[BS_EVENT_TEXT];
 };
 struct bs_unused {
-	_Atomic uint64_t count; /* since the start; number i is in place i % BS_UNUSED_KEPT */
+	/* number since the service started; number i is in place i % BS_UNUSED_KEPT */
+	_Atomic uint64_t count;
 	struct bs_unused_readout kept[BS_UNUSED_KEPT];
 };
 
-/* recon. Once: a scan's numbers come in order, also when it is fed again. False: it is known. */
+/*
+ * For recon: adds a readout once. A scan's numbers come in order, also when it is fed again. False:
+ * the readout is there already.
+ */
 static inline bool bs_unused_put(struct bs_unused *u, uint64_t scan, uint64_t seq,
 				 const struct bs_fail *why)
 {
@@ -94,14 +100,14 @@ static inline bool bs_unused_put(struct bs_unused *u, uint64_t scan, uint64_t se
 	for (uint32_t i = 0; i < BS_UNUSED_KEPT && i < n; i++)
 		if (u->kept[i].scan == scan && u->kept[i].seq >= seq)
 			return false;
-	bs_stamp_before(); /* ingest may be reading what is there */
+	bs_stamp_before(); /* ingest may be reading the place */
 	*r = (struct bs_unused_readout){ .scan = scan, .seq = seq, .code = why->code };
 	(void)snprintf(r->text, sizeof(r->text), "%s", why->text);
 	atomic_store(&u->count, n + 1);
 	return true;
 }
 
-/* ingest: number i, below count. False: it has been written over. */
+/* For ingest: copies number i, below count. False: it has been written over. */
 static inline bool bs_unused_get(const struct bs_unused *u, uint64_t i,
 				 struct bs_unused_readout *out)
 {
@@ -112,100 +118,112 @@ static inline bool bs_unused_get(const struct bs_unused *u, uint64_t i,
 }
 
 /*
- * A scan that a service before this one was killed in, of two at most: what its log says of it, and
- * how far this service is with it. The newest log's is in place 1; the one before it, where not all
- * of its images had been made, in place 0, and comes first. ingest's (board/ingest/reopen.c); emit
- * reads which images it may have filed.
+ * A scan in flight when an earlier service was killed: what its log says of it, and how far this
+ * service is with it. There are at most two. The newest log's is in place 1; the one before it,
+ * where not all of its images had been made, is in place 0, and comes first. Written by ingest
+ * (board/ingest/reopen.c); emit reads which images it may have filed.
  */
 enum bs_reopen {
 	BS_REOPEN_NOT_LOOKED,
-	BS_REOPEN_ENDED, /* its log has an end; its sender may not know that */
-	BS_REOPEN_FOUND, /* its log waits for recon */
-	BS_REOPEN_OPENS, /* its OPEN is in hand */
-	BS_REOPEN_READS, /* its messages are taken from the log */
-	BS_REOPEN_WAITS, /* its sender is awaited, at most until until_ns */
-	BS_REOPEN_OVER   /* it goes on as any scan, or has ended; or there was none */
+	BS_REOPEN_ENDED, /* the scan's log has an end; its sender may not know that */
+	BS_REOPEN_FOUND, /* the scan's log waits for recon */
+	BS_REOPEN_OPENS, /* the scan's OPEN is in hand */
+	BS_REOPEN_READS, /* the scan's messages are read from the log */
+	BS_REOPEN_WAITS, /* the sender is awaited, at most until until_ns */
+	BS_REOPEN_OVER   /* the scan goes on as any other, or has ended; or there was none */
 };
 struct bs_reopened {
 	_Atomic uint32_t step; /* enum bs_reopen */
-	_Atomic uint64_t scan; /* its number; 0: none was opened */
-	char log[64];          /* name of the log's first file */
-	uint32_t sealed;       /* 1: it has an end */
-	uint32_t early;        /* 1: which it had before its images were made */
+	_Atomic uint64_t scan; /* number of the scan; 0: none was opened */
+	char log[64];          /* name of the first file of the scan's log */
+	uint32_t sealed;       /* 1: the scan's log has an end */
+	uint32_t early;        /* 1: the log had its end before the scan's images were made */
 	uint64_t session, records;
-	uint64_t number;    /* the scan's, in the service that logged it */
+	uint64_t number;    /* number of the scan in the service that logged it */
 	int64_t started_ns; /* since 1970, UTC */
 	int64_t until_ns;
-	int64_t alone_ns; /* until then no other scan's OPEN ends the waiting for its sender */
+	/* until this time another scan's OPEN does not end the waiting for the sender */
+	int64_t alone_ns;
 };
 
-/* Of a log that is sealed, or given up: what a recon that is given the scan again needs of it. */
+/* What a recon that is given the scan again needs of its log, once that is sealed or given up. */
 struct bs_scan_log {
-	_Atomic uint64_t scan; /* its number, once the rest is valid */
-	uint32_t whole;        /* 1: it has all of the scan's messages */
-	uint32_t mode;         /* as ACK has it */
+	_Atomic uint64_t scan; /* number of the scan, written once the rest is valid */
+	uint32_t whole;        /* 1: the scan's log has all of its messages */
+	uint32_t mode;         /* mode of the scan's log, as in ACK */
 	uint64_t unprotected;
 	char name[64];
-	char words[128]; /* for the outcome */
+	char words[128]; /* words for the outcome */
 };
 
 /*
- * A scan in flight or one of the last two. Its number grows with each accepted header; scan n is in
- * place n % 2, and takes that of no scan that has yet to end. While recon makes the last images of
- * one, the next one may be taken: two are open then, never three.
+ * A scan in flight or one of the last two. Its number grows with each accepted header. Scan n is in
+ * place n % 2; a scan that has yet to end never loses its place. While recon makes the last images
+ * of one scan, the next one may be accepted: two are open then, never three.
  */
 struct bs_scan_record {
-	/* ingest */
+	/* Written by ingest. */
 	struct bs_scan_step step[2];
-	_Atomic uint32_t step_at; /* the valid one; what other processes read is copied below */
+	/* index of the valid step; what other processes read is copied below */
+	_Atomic uint32_t step_at;
 	_Atomic uint32_t in_hand; /* 1 while a message is handled: a death then counts in deaths */
-	/* valid when id is not 0 */
+	/* The members below are valid when id is not 0. */
 	_Atomic uint64_t id;
-	_Atomic uint32_t open;  /* 1 until its outcome was made */
+	_Atomic uint32_t open;  /* 1 until the scan's outcome was made */
 	_Atomic uint32_t state; /* enum bs_state */
 	uint64_t session;
 	uint32_t protocol;
 	int64_t opened_ns;
 	struct bs_scan_info info;
-	/* recon reads it when the first readout that is not noise comes; ingest writes before */
+	/*
+	 * recon reads noise when the first readout that is not noise comes; ingest writes it
+	 * before.
+	 */
 	struct bs_scan_noise noise;
-	struct bs_scan_noise noise_before; /* readout number noise_number was added; 0: none was */
+	/* noise before readout number noise_number was added; 0: none was */
+	struct bs_scan_noise noise_before;
 	_Atomic uint64_t noise_number;
 	struct bs_scan_study study; /* recon reads it when the scan opens and after its close */
 	struct bs_scan_log log;
 	_Atomic uint64_t next_seq; /* the first sequence number that is not yet held */
 	_Atomic uint64_t acquisitions, waveforms, gaps, duplicates, rejected, late;
-	_Atomic uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS]; /* of the acquisitions */
-	/* recon */
+	_Atomic uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS]; /* the acquisitions by kind */
+	/* Written by recon. */
 	struct bs_made_step made[2];
-	_Atomic uint32_t made_at; /* the valid one; the counts are copied below */
-	_Atomic uint64_t
-		recon_at; /* twice the entries taken since OPEN, + 1 while one is handled */
+	_Atomic uint32_t made_at; /* index of the valid made step; its counts are copied below */
+	/* twice the number of entries taken since OPEN, plus 1 while one is handled */
+	_Atomic uint64_t recon_at;
 	_Atomic uint64_t images_made, images_partial, readouts_missing, unused;
-	_Atomic uint64_t previews_made, previews_skipped; /* not among the images */
-	char words[BS_BANDS_WORDS];   /* of its images, once they have left; "": nothing */
-	char lacks[BS_LACKS_WORDS];   /* what the first partial image lacks; with images_partial */
-	char remark[BS_REMARK_WORDS]; /* of the first image that has any */
+	_Atomic uint64_t previews_made, previews_skipped; /* previews do not count as images */
+	char words[BS_BANDS_WORDS]; /* words about images that have left already; "": none */
+	/* what the first partial image lacks; valid with images_partial */
+	char lacks[BS_LACKS_WORDS];
+	char remark[BS_REMARK_WORDS]; /* remark of the first image that has one */
 	int32_t recon_code;
 	char recon_text[BS_EVENT_TEXT];
-	_Atomic uint64_t lacking; /* the number of the scan that lacks what its protocol needs */
-	_Atomic uint64_t lost;    /* ingest: step.count.lost */
-	/* emit */
-	/* left: given to some taker, or to its queue; undelivered: times that one did not get it */
+	_Atomic uint64_t lacking; /* number of the scan that lacks what its protocol needs */
+	_Atomic uint64_t lost;    /* written by ingest: step.count.lost */
+	/* Written by emit. */
+	/*
+	 * images_left: given to some taker, or to its queue; undelivered: times that a taker did
+	 * not get an image.
+	 */
 	_Atomic uint64_t images_left, images_unsent, images_late, undelivered;
 	int32_t emit_code;
 	char emit_text[BS_EVENT_TEXT];
-	_Atomic uint64_t
-		over_budget;    /* the number of the scan that a late image ends (on_miss stop) */
-	_Atomic uint64_t ended; /* the number of the last scan whose END has passed emit */
+	_Atomic uint64_t over_budget; /* number of the scan that a late image ends (on_miss stop) */
+	_Atomic uint64_t ended;       /* number of the last scan whose END has passed emit */
 };
 
-/* The newest scan's. What its state says is also the service's. */
+/* The record of the newest scan. Its state is also the service's. */
 static inline const struct bs_scan_record *bs_scan_newest(const struct bs_scan_record scan[2])
 {
 	return &scan[atomic_load(&scan[1].id) > atomic_load(&scan[0].id)];
 }
-/* The one before it, while its last images are being made; NULL: they are not. */
+/*
+ * The record of the scan before the newest, while its last images are being made; NULL: there is
+ * none.
+ */
 static inline const struct bs_scan_record *bs_scan_before(const struct bs_scan_record scan[2])
 {
 	const struct bs_scan_record *s = &scan[bs_scan_newest(scan) == scan];
@@ -224,7 +242,7 @@ static inline struct bs_kinds bs_scan_kinds(const struct bs_scan_record *s)
 	return k;
 }
 
-/* An outcome, that of scan n in place n % 2: a successor of ingest can repeat it. */
+/* The outcome of scan n, in place n % 2: a successor of ingest can send it again. */
 #define BS_SCAN_END_BYTES 568u /* ipc/wire/wire.h: BS_WIRE_OUTCOME_BYTES */
 struct bs_scan_end {
 	_Atomic uint32_t known;
@@ -233,45 +251,46 @@ struct bs_scan_end {
 };
 
 /*
- * The last scans that have ended, for people to read: number i, from 0, is in place
- * i % BS_SCANS_PAST and complete once bs_shared.past_scans is above i. Of an ingest that was killed
- * between an end and its step the successor writes the same scan's again, in the same place.
+ * The last scans that have ended, for people to read. Number i, from 0, is in place i %
+ * BS_SCANS_PAST, and complete once bs_shared.past_scans is above i. When ingest is killed between a
+ * scan's end and its step, its successor writes the same scan again, in the same place.
  */
 #define BS_SCANS_PAST 32u
 struct bs_scan_past {
 	uint64_t number, session;
-	int64_t ended_ns, took_ns; /* since 1970, UTC; from its OPEN */
+	int64_t ended_ns, took_ns; /* ended_ns: since 1970, UTC; took_ns: since its OPEN */
 	uint64_t acquisitions, images, gaps, duplicates, rejected, late, undelivered;
 	int32_t code;
-	char protocol[64], text[384]; /* its outcome's, which names no patient */
+	char protocol[64], text[384]; /* text: the outcome's words, which name no patient */
 };
 
 /* The clock of this host that a sender stamps its messages with (board/ingest/clock.c). */
 enum bs_clock { BS_CLOCK_UNKNOWN, BS_CLOCK_MONOTONIC, BS_CLOCK_REALTIME, BS_CLOCK_OTHER };
 
-/* Who is connected at the k-space endpoint; ingest's. */
+/* Who is connected to the k-space endpoint. Written by ingest. */
 struct bs_kspace_record {
-	_Atomic uint32_t peers, waiting; /* now; of these, with a header that waits */
-	_Atomic uint32_t here;           /* the sender of the scan, or of the last, is connected */
-	_Atomic uint32_t clock;          /* enum bs_clock, of that scan */
-	_Atomic int64_t since_ns;        /* it was opened */
-	_Atomic int64_t heard_ns;        /* its last message was taken */
-	_Atomic int64_t line_ns;         /* the first header that waits came; 0: none waits */
-	_Atomic uint64_t connected, let_go, nonsense; /* ipc/gate.h, of this ingest */
-	char sender[64];                              /* of the scan, as bs_gate_name says it */
-	char before[64];                              /* of the one before, while that is open */
-	_Atomic uint32_t before_here;                 /* it is connected, */
-	_Atomic uint32_t before_same;                 /* and sends the newest one, too */
-	_Atomic int64_t closed_ns;                    /* its last readout or close was taken */
+	/* peers: connected now; waiting: of these, peers with a header that waits */
+	_Atomic uint32_t peers, waiting;
+	_Atomic uint32_t here;    /* the sender of the newest scan is connected */
+	_Atomic uint32_t clock;   /* enum bs_clock of that scan's sender */
+	_Atomic int64_t since_ns; /* when that scan was opened */
+	_Atomic int64_t heard_ns; /* when that scan's last message was taken */
+	_Atomic int64_t line_ns;  /* when the first waiting header came; 0: none waits */
+	_Atomic uint64_t connected, let_go, nonsense; /* counts of ipc/gate.h, of this ingest */
+	char sender[64];              /* sender of that scan, as bs_gate_name writes it */
+	char before[64];              /* sender of the scan before, while that is open */
+	_Atomic uint32_t before_here; /* that sender is connected */
+	_Atomic uint32_t before_same; /* that sender also sends the newest scan */
+	_Atomic int64_t closed_ns;    /* when the earlier scan's last readout or close was taken */
 };
 
-/* Since the service started; each is written by one worker. */
+/* Counts since the service started; each is written by one worker. */
 struct bs_totals {
 	_Atomic uint64_t scans, refused, messages, bytes, rejected, gaps, duplicates, late,
-		failed;                                          /* ingest */
-	_Atomic uint64_t images, engine_faults;                  /* recon */
-	_Atomic uint64_t published, sink_faults, repeated, lost; /* emit, */
-	_Atomic uint64_t unsent;                                 /* as scans' images_unsent */
+		failed;                                          /* written by ingest */
+	_Atomic uint64_t images, engine_faults;                  /* written by recon */
+	_Atomic uint64_t published, sink_faults, repeated, lost; /* written by emit */
+	_Atomic uint64_t unsent; /* written by emit: the sum of all scans' images_unsent */
 };
 
 #endif

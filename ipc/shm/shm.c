@@ -15,12 +15,15 @@
 #include "core/memory/stamp.h"
 #include "core/thread/clock.h"
 
-/* At the start of a trajectory table; k, step1 and step2 follow it as table_bytes lays them. */
+/* The head of a trajectory table; k, step1 and step2 follow it as table_bytes lays them out. */
 struct table_head {
 	uint32_t dims, samples, readouts, keyed;
 };
 
-/* Adds a part of bytes, on a page when it is large; sets overflow rather than wrap. */
+/*
+ * Adds a part of count x bytes, on a page boundary when it is large; sets overflow rather than wrap
+ * around.
+ */
 static uint64_t place(uint64_t *end, uint64_t count, uint64_t bytes, bool *overflow)
 {
 	uint64_t size;
@@ -37,13 +40,19 @@ static uint64_t place(uint64_t *end, uint64_t count, uint64_t bytes, bool *overf
 	return at;
 }
 
-/* A slot each, and headers, closes and ends beside them: a push with a slot never fails. */
+/*
+ * The entries of a ring: one per slot, and some for headers, closes and ends. So a push with a slot
+ * never fails.
+ */
 static uint64_t ring_entries(uint64_t slots)
 {
 	return bs_ring_capacity(slots + 64);
 }
 
-/* Of a table of t's sizes; where its parts lie, from its start. UINT64_MAX: it fits no memory. */
+/*
+ * The bytes of a table of t's sizes. part: where its parts lie, from its start. UINT64_MAX: it fits
+ * no memory.
+ */
 static uint64_t table_bytes(const struct bs_traj *t, uint64_t part[3])
 {
 	uint64_t end = sizeof(struct table_head);
@@ -56,7 +65,7 @@ static uint64_t table_bytes(const struct bs_traj *t, uint64_t part[3])
 	return overflow ? UINT64_MAX : end;
 }
 
-/* The one place that decides where everything lies. */
+/* Decides where everything lies, and is the only function that does. */
 static int lay_out(struct bs_layout *l, const struct bs_pools *pools, struct bs_fail *why)
 {
 	uint64_t end = sizeof(struct bs_shared);
@@ -101,7 +110,7 @@ static void set_views(struct bs_shm *m)
 
 /* ---- the area of a site and its tables ---- */
 
-/* How many bytes a site and its tables take, and where each table lies. */
+/* Computes how many bytes a site and its tables take, and where each table lies. */
 static uint64_t lay_area(struct bs_area *area, const struct bs_site *site,
 			 const struct bs_traj *tables)
 {
@@ -175,7 +184,7 @@ int bs_shm_staged_site(const struct bs_shm *m, const struct bs_area *area, struc
 		       : BS_ERR_IO;
 }
 
-/* The tables lie as their own sizes ask for. */
+/* The tables lie as their own sizes require. */
 static bool area_sound(const struct bs_shm *m, const struct bs_area *a, unsigned char *at)
 {
 	struct bs_traj tables[BS_PROTOCOLS_MAX] = { 0 };
@@ -241,7 +250,10 @@ bool bs_shm_table(const struct bs_shm *m, uint32_t protocol, struct bs_traj *t)
 	return true;
 }
 
-/* What is kept for each protocol, an array, moves to its new place; that of a new one is zeros. */
+/*
+ * Moves what an array keeps for each protocol to the protocol's new place; a new protocol gets
+ * zeros.
+ */
 static void permute(void *array, size_t each, const uint32_t *from, unsigned char *before)
 {
 	memcpy(before, array, each * BS_PROTOCOLS_MAX);
@@ -262,7 +274,7 @@ static void take_armed(struct bs_shared *s, uint32_t i)
 	atomic_store(&s->armed[i], 1);
 }
 
-/* A protocol's place among those of the next site; UINT32_MAX: it is not there. */
+/* A protocol's place among those of the next site; UINT32_MAX: it is not among them. */
 static uint32_t place_of(const uint32_t *from, uint32_t protocols, uint32_t old)
 {
 	uint32_t i = 0;
@@ -305,7 +317,7 @@ int bs_shm_switch(struct bs_shm *m, struct bs_fail *why)
 	for (uint32_t i = 0; i < site->protocols; i++)
 		if (from[i] == BS_RELOAD_NEW)
 			take_armed(s, i);
-	for (int i = 0; i < 2; i++) /* of the last scans, for the status */
+	for (int i = 0; i < 2; i++) /* the records of the last scans, for the status */
 		s->scan[i].protocol = place_of(from, site->protocols, s->scan[i].protocol);
 	s->site = *site;
 	s->area = s->reload.next;
@@ -387,11 +399,11 @@ int bs_shm_create(struct bs_shm *m, const struct bs_site *site, const struct bs_
 		bs_study_init(m->study, site);
 	m->s->struct_bytes = sizeof(struct bs_shared);
 	m->s->version = BS_SHM_VERSION;
-	m->s->magic = BS_SHM_MAGIC; /* last: a memory without it was never finished */
+	m->s->magic = BS_SHM_MAGIC; /* written last: a memory without it was never finished */
 	return 0;
 }
 
-/* The memory, its rings and its pools are laid out as its sizes ask for. */
+/* The memory, its rings and its pools are laid out as its sizes require. */
 static bool sound(struct bs_shm *m)
 {
 	const struct bs_shared *s = m->s;
@@ -408,7 +420,7 @@ static bool sound(struct bs_shm *m)
 	       (m->study == NULL || bs_study_holds(m->study, &s->site));
 }
 
-/* Of the part that every process maps; 0: it is none of ours. */
+/* The bytes of the part that every process maps; 0: the memory is not the service's. */
 static size_t main_bytes(int fd)
 {
 	uint64_t bytes = 0;
@@ -471,8 +483,8 @@ void bs_shm_close(struct bs_shm *m)
 }
 
 /*
- * Marks the slots that a ring holds. The tail is read first: a slot that the living consumer took
- * out before carries the consumer's mark already, one that it takes out later is marked here.
+ * Marks the slots that a ring holds. The tail is read first. A slot that the living consumer took
+ * out before that has the consumer's mark already; a slot that it takes out later is marked here.
  */
 static void mark_ring(const struct bs_ring *r, uint8_t *keep, uint32_t slots)
 {
@@ -488,7 +500,7 @@ static void mark_ring(const struct bs_ring *r, uint8_t *keep, uint32_t slots)
 	}
 }
 
-/* The slot of an entry that ingest had decided on and not pushed: its successor does. */
+/* Marks the slot of an entry that ingest had decided on and not pushed: its successor pushes it. */
 static void mark_step(const struct bs_shm *m, uint8_t *keep)
 {
 	for (int i = 0; i < 2; i++) {
@@ -502,7 +514,7 @@ static void mark_step(const struct bs_shm *m, uint8_t *keep)
 	}
 }
 
-/* What takers have in hand: a successor of emit gives it to them again. */
+/* Marks the slots that takers have in hand: a successor of emit gives them these again. */
 static void mark_hands(const struct bs_shm *m, uint8_t *keep)
 {
 	for (int i = 0; i < BS_TAKERS; i++) {
@@ -513,7 +525,7 @@ static void mark_hands(const struct bs_shm *m, uint8_t *keep)
 	}
 }
 
-/* Nothing of the queue of a recon that died will be used. */
+/* Empties the queue of a dead recon: none of its entries will be used. */
 static uint32_t drain_acq(struct bs_shm *m)
 {
 	uint32_t freed = 0;

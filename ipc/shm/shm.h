@@ -3,12 +3,12 @@
  *
  * supervisor: create (lays everything out from the site, once; sealed against shrinking) -> close.
  * worker: attach (checks magic, version, sizes and every offset before it believes them) -> close.
- * Behind what every process maps the file holds an area, the site's trajectory tables; a changed
- * site comes with another (stage), which takes its place while no scan is open (switch), and each
- * process maps it anew (map_tables).
+ * Behind what every process maps, the file holds an area with the site's trajectory tables. A
+ * changed site comes with another area (stage), which replaces it while no scan is open (switch),
+ * and each process maps the new one (map_tables).
  * The memory is a memfd that workers inherit; it has no name. Each field says who writes it;
  * anybody reads. What it keeps of one subject is declared in that subject's header, beside this
- * one. recover is for the supervisor alone, after a worker ended for certain. create and attach
+ * one. recover is for the supervisor alone, after a worker has certainly ended. create and attach
  * call memfd_create/mmap; nothing else here allocates or blocks. Test: test/unit/ipc/test_shm.c
  */
 #ifndef BS_IPC_SHM_SHM_H
@@ -38,77 +38,87 @@
 
 #define BS_LAST_ERRORS 16u
 
-/* Where everything lies, in bytes from the start. The pools alone decide it. */
+/* Where everything lies, in bytes from the start. The pools' sizes alone decide it. */
 struct bs_layout {
 	uint64_t total_bytes;
 	uint64_t acq_ring, image_ring, acq_pool, image_pool;
 	uint64_t acq_meta, image_meta, acq, image, hist;
-	uint64_t study, log; /* 0: none */
+	uint64_t study, log; /* 0: there is none */
 };
 
 struct bs_shared {
 	uint64_t magic;
-	uint32_t version, struct_bytes; /* of this struct: another build is refused */
+	uint32_t version, struct_bytes; /* bytes of this struct; another build's is refused */
 	struct bs_layout at;
 	struct bs_pools pools;
 	/*
 	 * The supervisor changes the site, and generation with it, while no scan is open and every
-	 * worker is ready; turn is odd meanwhile (core/memory/stamp.h).
+	 * worker is ready. `turn` is the site's stamp (core/memory/stamp.h): odd while the site
+	 * changes.
 	 */
 	struct bs_site site;
 	struct bs_area area;
-	_Atomic uint64_t generation; /* from 1 */
+	_Atomic uint64_t generation; /* number of the site in force, from 1 */
 	_Atomic uint32_t turn;
-	int64_t loaded_s; /* when it was, since 1970, UTC */
+	int64_t loaded_s; /* when the site was loaded, s since 1970, UTC */
 	struct bs_reload reload;
 	int64_t started_ns;
 	uint32_t locked;            /* the supervisor: 1 when this memory cannot be swapped out */
 	_Atomic uint32_t stop;      /* the supervisor: how many workers, in order, are to end */
-	_Atomic int64_t stop_by_ns; /* the supervisor: a scan in flight has until then */
-	_Atomic int64_t end_by_ns;  /* the supervisor: and its images until then */
+	_Atomic int64_t stop_by_ns; /* the supervisor: a scan in flight has until this time */
+	/* the supervisor: the images of that scan have until this time */
+	_Atomic int64_t end_by_ns;
 	struct bs_worker_state worker[BS_WORKERS];
 	struct bs_bridge_state bridge[BS_BRIDGES];
 	struct bs_bell supervisor_bell;
 	struct bs_scan_record scan[2];
-	struct bs_unused unused;        /* recon */
-	struct bs_reopened reopened[2]; /* ingest */
-	_Atomic uint32_t reopening;     /* ingest: the place of the one that is at hand */
-	struct bs_noise_kept noise;     /* ingest: of the last scans */
+	struct bs_unused unused; /* recon: readouts that it could not use */
+	/* ingest: scans in flight when an earlier service was killed */
+	struct bs_reopened reopened[2];
+	/* ingest: place in reopened of the scan that is being reopened */
+	_Atomic uint32_t reopening;
+	struct bs_noise_kept noise; /* ingest: noise of the last scans */
 	struct bs_scan_end ended[2];
-	_Atomic uint64_t past_scans; /* ingest */
+	_Atomic uint64_t past_scans; /* ingest: number of scans that have ended */
 	struct bs_scan_past past[BS_SCANS_PAST];
 	struct bs_kspace_record kspace;
 	struct bs_seal_record seal[BS_SEAL_PLACES];
 	struct bs_totals totals;
-	struct bs_log_record log;             /* ingest: the logs of scans */
-	uint64_t arm_bytes[BS_PROTOCOLS_MAX]; /* recon: of each protocol's plan */
-	char engine[BS_PROTOCOLS_MAX][32];    /* recon */
-	char place[BS_PROTOCOLS_MAX][96];     /* recon: where it runs, in words */
+	struct bs_log_record log;             /* ingest: state of the logs of scans */
+	uint64_t arm_bytes[BS_PROTOCOLS_MAX]; /* recon: bytes of each protocol's memory plan */
+	char engine[BS_PROTOCOLS_MAX][32];    /* recon: name of each protocol's engine */
+	char place[BS_PROTOCOLS_MAX][96];     /* recon: where each protocol runs, in words */
 	char lapack[512]; /* recon: the files of LAPACK and its BLAS; "": it is not loaded */
 	_Atomic uint32_t armed[BS_PROTOCOLS_MAX];
-	/* recon, before it is ready: why a protocol is not armed while others are; 0: no reason */
+	/* recon, before it is ready: why a protocol is not armed while others are; 0: no reason. */
 	int32_t refused[BS_PROTOCOLS_MAX];
 	char refusal[BS_PROTOCOLS_MAX][BS_EVENT_TEXT];
-	struct bs_admission admission[BS_PROTOCOLS_MAX]; /* recon, the same */
-	/* recon: 1: refused by a measurement on a machine that was too busy for one; armed all the
-	 * same, and measured again (reload.again) */
+	/* recon, before it is ready: timings of each protocol */
+	struct bs_admission admission[BS_PROTOCOLS_MAX];
+	/*
+	 * recon: 1: the protocol was refused by a measurement on a machine that was too busy for
+	 * one; it is armed all the same, and measured again (reload.again).
+	 */
 	_Atomic uint32_t owed[BS_PROTOCOLS_MAX];
 	struct bs_misses misses[BS_PROTOCOLS_MAX];
 	struct bs_taker_record taker[BS_TAKERS];
 	struct bs_images_record images;
 	struct bs_realtime_state realtime;
 	struct bs_thread_record thread[BS_THREADS];
-	_Atomic uint32_t gpus; /* the records below are complete */
+	_Atomic uint32_t gpus; /* recon: number of records in gpu that are complete */
 	struct bs_gpu_record gpu[BS_DEVICES_MAX];
-	_Atomic uint32_t canaries;            /* the supervisor: how many run */
-	struct bs_canary canary[BS_CANARIES]; /* each its own */
+	_Atomic uint32_t canaries;            /* the supervisor: number of canaries that run */
+	struct bs_canary canary[BS_CANARIES]; /* each canary writes its own record */
 	struct bs_budget_record budget[BS_PROTOCOLS_MAX];
-	/* the supervisor: the last lines of warning or worse; number i is in place i % 16 */
+	/*
+	 * The supervisor: the last lines of the service's log of level warn or error; number i is
+	 * in place i % 16.
+	 */
 	_Atomic uint64_t errors;
 	char error[BS_LAST_ERRORS][512];
 };
 
-/* A process's view of it. */
+/* A process's view of the shared memory. */
 struct bs_shm {
 	int fd;
 	struct bs_shared *s;
@@ -118,40 +128,45 @@ struct bs_shm {
 	struct bs_pool *acq_pool, *image_pool;
 	struct bs_acq_meta *acq_meta;
 	struct bs_image_meta *image_meta;
-	struct bs_hist *hist;   /* [protocol][stage] */
-	struct bs_study *study; /* recon: what its scans leave; NULL: no protocol takes any */
-	unsigned char *tables;  /* the site's area, of so many bytes */
+	struct bs_hist *hist; /* [protocol][stage]: histograms of times */
+	/* recon: what scans leave to later ones; NULL: no protocol takes any */
+	struct bs_study *study;
+	unsigned char *tables; /* the site's area, tables_bytes long */
 	size_t tables_bytes;
-	unsigned char *log; /* messages on their way to the log; NULL: none is kept */
+	unsigned char *log; /* messages on their way to the scan's log; NULL: no logs are kept */
 };
 
 /*
- * tables: one for each protocol of the site (k NULL: none); copied in. The reason names the bytes
+ * tables: one per protocol of the site (k NULL: it has none); copied in. The reason names the bytes
  * when the system refuses them. All eventfds are made here, too, close-on-exec.
  */
 int bs_shm_create(struct bs_shm *m, const struct bs_site *site, const struct bs_traj *tables,
 		  struct bs_fail *why);
 /*
- * Writes a site and its tables into the file, beside the area in force. unstage: their memory is
- * free again. staged_site: reads the site back.
+ * stage writes a site and its tables into the file, beside the area in force. unstage frees their
+ * memory again. staged_site reads the site back.
  */
 int bs_shm_stage(const struct bs_shm *m, struct bs_area *area, const struct bs_site *site,
 		 const struct bs_traj *tables, struct bs_fail *why);
 void bs_shm_unstage(const struct bs_shm *m, const struct bs_area *area);
 int bs_shm_staged_site(const struct bs_shm *m, const struct bs_area *area, struct bs_site *site);
 /*
- * The supervisor: s->reload.next becomes the site in force, and what is kept for each protocol
- * moves to its new place; what reload.armed says is that of the new ones. Nobody else uses any.
+ * For the supervisor: s->reload.next becomes the site in force, and what is kept for each protocol
+ * moves to its new place; reload.armed has it for the new protocols. Nobody else uses any protocol
+ * meanwhile.
  */
 int bs_shm_switch(struct bs_shm *m, struct bs_fail *why);
-/* Then: this process's tables are those of the site in force. */
+/* Call after bs_shm_switch: maps the tables of the site in force into this process. */
 int bs_shm_map_tables(struct bs_shm *m, struct bs_fail *why);
-/* fd and bell_fd: as inherited. */
+/* Attaches a worker to the memory; fd and bell_fd: the descriptors that it inherited. */
 int bs_shm_attach(struct bs_shm *m, int fd, const int bell_fd[BS_BELLS], struct bs_fail *why);
-/* Closes the descriptors, too. */
+/* Unmaps the memory and closes the descriptors. */
 void bs_shm_close(struct bs_shm *m);
 
-/* Aligned to BS_ALIGN. slot is not checked here: whoever takes it from a ring checks it. */
+/*
+ * The bytes of a slot, aligned to BS_ALIGN. slot is not checked here: whoever takes it from a ring
+ * checks it.
+ */
 static inline float *bs_shm_samples(const struct bs_shm *m, uint32_t slot)
 {
 	return (float *)((unsigned char *)m->s + m->s->at.acq + slot * m->s->pools.acq_bytes);
@@ -177,9 +192,9 @@ static inline void bs_shm_ring_bell(const struct bs_shm *m, int whom)
 }
 
 /*
- * After worker ended for certain and before its successor starts: every slot that it held or that
- * only it could have passed on is free again. A dead recon's queue is emptied; a dead emit's queue
- * stays, its successor goes on with it. Returns the number of slots freed.
+ * Call after a worker has certainly ended and before its successor starts: every slot that it held,
+ * or that only it could have passed on, is free again. A dead recon's queue is emptied; a dead
+ * emit's queue stays, and its successor goes on with it. Returns the number of slots freed.
  */
 uint32_t bs_shm_recover(struct bs_shm *m, enum bs_worker worker, struct bs_fail *why);
 

@@ -1,7 +1,7 @@
 /*
- * ipc/shm/slots.h - the entries of the rings between the workers, and what stands beside each slot
+ * ipc/shm/slots.h - the entries of the rings between the workers, and the record beside each slot
  *
- * Whoever holds a slot's index owns the slot and writes what stands beside it.
+ * The holder of a slot's index owns the slot and writes the record beside it.
  */
 #ifndef BS_IPC_SHM_SLOTS_H
 #define BS_IPC_SHM_SLOTS_H
@@ -14,7 +14,7 @@
 #include "core/latency/budget.h"
 #include "core/mrd.h"
 
-/* What travels in the rings: kind, low bits of the scan's number, slot. */
+/* An entry of a ring: its kind, the low bits of the scan's number, and a slot. */
 enum bs_entry_kind {
 	BS_ENTRY_OPEN = 1,
 	BS_ENTRY_ACQ,
@@ -35,7 +35,7 @@ static inline bool bs_entry_of(uint64_t e, uint64_t scan)
 {
 	return ((e >> 32) & 0xffffff) == (scan & 0xffffff);
 }
-/* Where its scan's record is (scan.h). */
+/* The place of the entry's scan's record (scan.h). */
 static inline uint32_t bs_entry_place(uint64_t e)
 {
 	return (uint32_t)(e >> 32) & 1;
@@ -46,39 +46,47 @@ static inline uint32_t bs_entry_slot(uint64_t e)
 }
 
 /*
- * Beside each acquisition slot, whose bytes hold the samples [coil][sample], aligned, and behind
- * them, where the protocol's comes with the stream, a line's path (core/frame/recon.h).
+ * The record beside each acquisition slot. The slot's bytes hold the samples [coil][sample],
+ * aligned, and behind them, where the protocol's path comes with the stream, a line's path
+ * (core/frame/recon.h).
  */
 struct bs_acq_meta {
 	struct bs_mrd_acq head;
 	uint32_t row;
-	int64_t received_ns; /* ingest had the whole message */
-	int64_t handed_ns;   /* it was checked, copied and given to recon */
-	int64_t sender_ns;   /* its envelope's time_ns: the sender's clock */
-	uint64_t seq;        /* its envelope's number */
+	int64_t received_ns; /* when ingest had the whole message */
+	int64_t handed_ns;   /* when it had been checked, copied and given to recon */
+	int64_t sender_ns;   /* time_ns of the message's envelope, by the sender's clock */
+	uint64_t seq;        /* number of the message's envelope */
 	bool lost;           /* a readout of the scan before it did not arrive, or was refused */
 };
 
-/* Beside each image slot, whose bytes are laid out as core/memory/pools.h says. */
+/* The record beside each image slot, whose bytes are laid out as core/memory/pools.h says. */
 struct bs_image_meta {
-	struct bs_recon_image image; /* .pixels means nothing here */
+	/* what recon says of the image; its .pixels is not valid here */
+	struct bs_recon_image image;
 	uint64_t scan, session;
 	uint32_t protocol;
 	char engine[32];
-	int64_t from_ns; /* latency counts from here: the last readout was received, or what told
-			  * that no more of a partial frame will come */
-	int64_t acq_handed_ns; /* of the last readout: given to recon, taken up, accumulated; */
+	/*
+	 * start of the image's latency: when the last readout was received, or the message that
+	 * told that no more of a partial frame will come
+	 */
+	int64_t from_ns;
+	/* times of the last readout: given to recon; taken up and accumulated by it */
+	int64_t acq_handed_ns;
 	int64_t taken_ns, added_ns; /* 0: not known (a partial frame) */
-	enum bs_rung rung;          /* that it was made on */
-	int64_t ready_ns;           /* the frame was complete in recon */
-	int64_t begun_ns, made_ns;  /* finish began and ended */
-	int64_t handed_ns;          /* emit: to the first sink */
-	int64_t sender_ns;          /* time_ns of the last readout that it needed */
-	uint64_t pixel_bytes;       /* emit: of its message, and */
-	uint32_t attributes_len;    /* these end right before the pixels */
-	_Atomic uint32_t failed;    /* emit: it could not be made a message: there is none */
-	_Atomic uint32_t stored;    /* emit: it is in the store */
-	_Atomic uint32_t takers;    /* emit: how many took it */
+	enum bs_rung rung;          /* the rung that the image was made on */
+	int64_t ready_ns;           /* when the frame was complete in recon */
+	int64_t begun_ns, made_ns;  /* when making the image began and ended */
+	int64_t handed_ns;          /* emit: when the image was handed to the first sink */
+	int64_t sender_ns;          /* time_ns of the last readout that the image needed */
+	uint64_t pixel_bytes;       /* emit: pixel bytes of the image's message */
+	/* emit: bytes of the attributes, which end right before the pixels */
+	uint32_t attributes_len;
+	/* emit: the image could not be made a message, and there is none */
+	_Atomic uint32_t failed;
+	_Atomic uint32_t stored; /* emit: the image is in the store */
+	_Atomic uint32_t takers; /* emit: number of takers that took it */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * ipc/shm/workers.h - the three worker processes, and what each shows of itself
+ * ipc/shm/workers.h - the three worker processes, and what each publishes of itself
  *
  * Each field says who writes it; anybody reads.
  */
@@ -21,38 +21,41 @@ static inline const char *bs_worker_name(enum bs_worker w)
 	return (unsigned)w < BS_WORKERS ? names[w] : "?";
 }
 
-/* Each worker has a bell, and the supervisor. */
+/* Each worker has a bell, and so has the supervisor. */
 #define BS_SUPERVISOR ((int)BS_WORKERS)
 #define BS_BELLS      (BS_WORKERS + 1)
 
 enum bs_phase { BS_PHASE_DOWN, BS_PHASE_ARMING, BS_PHASE_READY, BS_PHASE_STOPPED };
 
-/* Inside a call that may outlast a stall. */
+/* Whether a worker is inside a call that may take longer than a stall. */
 enum bs_busy {
 	BS_BUSY_NOT,
 	BS_BUSY_COMPUTES,
-	BS_BUSY_WAITS /* and may sleep there, until a device is done */
+	BS_BUSY_WAITS /* inside a call that waits, and may sleep, until a device is done */
 };
 
 struct bs_worker_state {
 	struct bs_bell bell;
-	_Atomic uint64_t beat;  /* the worker: grows with every turn of its loop */
+	_Atomic uint64_t beat;  /* the worker: grows with every iteration of its main loop */
 	_Atomic uint32_t busy;  /* enum bs_busy; the worker */
 	_Atomic uint32_t phase; /* enum bs_phase; the worker, and the supervisor at its death */
-	_Atomic uint64_t generation; /* the worker: of the site that it works by */
+	_Atomic uint64_t generation; /* the worker: generation of the site that it works by */
 	_Atomic uint32_t epoch;      /* the supervisor: how many times the worker was started */
-	_Atomic int32_t pid;         /* the supervisor; 0: none */
-	_Atomic uint32_t stalls;     /* the supervisor: times it was killed for lack of progress */
-	_Atomic uint32_t killed;     /* the supervisor: 1 if the last one was killed by others */
-	_Atomic int64_t started_ns, restart_ns; /* the supervisor; last death to last start */
+	_Atomic int32_t pid; /* the supervisor: the worker's process number; 0: there is none */
+	/* the supervisor: times that the worker was killed for lack of progress */
+	_Atomic uint32_t stalls;
+	/* the supervisor: 1 if the last worker process was killed by others */
+	_Atomic uint32_t killed;
+	/* the supervisor: when it was started; time from the last death to the last start */
+	_Atomic int64_t started_ns, restart_ns;
 	_Atomic uint64_t waits; /* the worker: times it had to wait for the next stage's slots */
-	char last_end[96];      /* the supervisor, before epoch grows: how the last one ended */
+	char last_end[96];      /* the supervisor, before epoch grows: how the last process ended */
 	struct bs_event_ring events;
 };
 
 /*
- * Processes beside the path of an image, the same binary: no scan waits for one, its end touches
- * none, and it maps nothing of the shared memory.
+ * Processes of the same binary beside the path of an image: no scan waits for one, no scan ends
+ * with one, and they map nothing of the shared memory.
  */
 enum bs_bridge { BS_BRIDGE_MRD, BS_BRIDGE_WEB, BS_BRIDGES };
 
@@ -63,19 +66,22 @@ static inline const char *bs_bridge_name(enum bs_bridge b)
 	return (unsigned)b < BS_BRIDGES ? names[b] : "?";
 }
 
-/* What the MRD bridge tells the supervisor of its clients, since it was started: through a pipe. */
+/*
+ * What the MRD bridge reports of its clients, since it was started, to the supervisor through a
+ * pipe.
+ */
 struct bs_bridge_clients {
-	uint64_t scans, images;     /* opened; sent to clients */
-	uint64_t refused;           /* clients that were told of an error */
-	uint32_t connected, active; /* now; scans under way */
-	char error[160];            /* the last of these errors, and whose */
+	uint64_t scans, images;     /* scans opened; images sent to clients */
+	uint64_t refused;           /* clients that an error was reported to */
+	uint32_t connected, active; /* clients connected now; scans under way */
+	char error[160];            /* the last of these errors, and its client */
 };
 
-struct bs_bridge_state {     /* the supervisor's */
-	_Atomic int32_t pid; /* 0: none */
+struct bs_bridge_state {     /* written by the supervisor */
+	_Atomic int32_t pid; /* 0: there is no process */
 	_Atomic uint32_t starts;
 	char last_end[96];
-	struct bs_bridge_clients clients; /* the last that it told */
+	struct bs_bridge_clients clients; /* the last report */
 };
 
 #endif

@@ -66,7 +66,7 @@ static bool is_known(const char *section, const char *element)
 }
 
 static const char more[] = "; and more";
-#define APART 2u /* bytes of it that stand between two remarks */
+#define APART 2u /* bytes of `more` that stand between two remarks */
 
 void bs_about_remark(struct bs_scan_info *info, const char *format, ...)
 {
@@ -81,7 +81,7 @@ void bs_about_remark(struct bs_scan_info *info, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(words, sizeof(words), format, args);
 	va_end(args);
-	for (char *c = words; *c != '\0'; c++) /* no half of a character */
+	for (char *c = words; *c != '\0'; c++) /* no half of a character is left */
 		if (*c < ' ' || *c > '~')
 			*c = '?';
 	bs_text_put(&t, "%s%s", before > 0 ? "; " : "", words);
@@ -90,7 +90,10 @@ void bs_about_remark(struct bs_scan_info *info, const char *format, ...)
 			       before > 0 ? more : more + APART);
 }
 
-/* DICOM files leave it empty. The patient's own stands in images alone (mrd_patientBirthdate). */
+/*
+ * Remarks an invalid date, which DICOM files leave empty. The patient's birth date itself stands in
+ * images alone (mrd_patientBirthdate).
+ */
 static void check_date(struct bs_scan_info *info, const char *element, const char *text)
 {
 	static const struct {
@@ -129,7 +132,8 @@ void bs_about_add(struct bs_scan_info *info, const char *section, const char *el
 	value[n] = '\0';
 	(void)snprintf(name, sizeof(name), "<name>mrd_%s</name>", element);
 	last = strstr(info->about, name);
-	if (last != NULL) { /* one more of it, where it is the last one */
+	/* the text has the element already: the value is added if that is the last element */
+	if (last != NULL) {
 		if (strstr(last, END) != info->about + before - strlen(END))
 			return;
 		t.len -= strlen(END);
@@ -139,7 +143,7 @@ void bs_about_add(struct bs_scan_info *info, const char *section, const char *el
 	bs_text_put(&t, "<value>");
 	bs_text_xml(&t, value);
 	bs_text_put(&t, "</value>" END);
-	if (t.full) { /* as if it had not been there */
+	if (t.full) { /* the text is restored as it was without this value */
 		info->about[before - (last != NULL ? strlen(END) : 0)] = '\0';
 		if (last != NULL)
 			memcpy(info->about + before - strlen(END), END, sizeof(END));
@@ -150,7 +154,8 @@ static void take_venc(struct bs_scan_info *info, const char *name, const char *t
 {
 	float *range = info->venc_range;
 
-	if (strncmp(name, "VENC_", 5) != 0 || value == 0.0) /* 0: a direction that is not used */
+	/* a VENC of 0: a direction that is not used */
+	if (strncmp(name, "VENC_", 5) != 0 || value == 0.0)
 		return;
 	if (!(value >= 1e-3 && value <= 1e5)) {
 		bs_about_remark(info, "%.40s of the header is %.40s, no velocity in cm/s", name,

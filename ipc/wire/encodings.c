@@ -49,7 +49,7 @@ void bs_encodings_put(struct bs_encoding_written *w, const char *const path[3], 
 
 void bs_encodings_take(struct bs_encoding_written *w, struct bs_scan_info *info)
 {
-	const uint32_t i = info->encodings - 2; /* which of them has ended */
+	const uint32_t i = info->encodings - 2; /* index of the encoding that has ended */
 	struct bs_scan_info limits = { 0 };
 
 	if (i < BS_ENCODINGS_MORE) {

@@ -1,12 +1,12 @@
 /*
  * ipc/wire/envelope.c - see envelope.h
  *
- * The checksum by tables: eight bytes a step ("slicing"), Kounavis & Berry, IEEE Trans Comput
- * 2008;57:1550-1560. By the instruction: its latency is three cycles and its throughput one, so
- * three stretches of the data run side by side and are joined by advancing a checksum over zeros, a
- * linear map kept as four tables: Gopal et al., Fast CRC Computation for iSCSI Polynomial Using
- * CRC32 Instruction, Intel white paper 323405, 2011. Joining takes the same map as a product with
- * x^(8 len) modulo the polynomial, the power by repeated squares.
+ * The checksum by tables: eight bytes per step ("slicing"), Kounavis & Berry, IEEE Trans Comput
+ * 2008;57:1550-1560. The checksum by the instruction: its latency is three cycles and its
+ * throughput one, so three stretches of the data run side by side. They are joined by advancing a
+ * checksum over zeros, a linear map kept as four tables: Gopal et al., Fast CRC Computation for
+ * iSCSI Polynomial Using CRC32 Instruction, Intel white paper 323405, 2011. bs_crc32c_join uses the
+ * same map as a product with x^(8 len) modulo the polynomial, with the power by repeated squares.
  */
 #include "ipc/wire/envelope.h"
 
@@ -40,12 +40,13 @@
 #define HAVE_INSTRUCTION 0
 #endif
 
-#define POLYNOMIAL 0x82f63b78u    /* 0x1EDC6F41, lowest power first */
-#define STRETCH    ((size_t)2048) /* bytes; three of them side by side */
+#define POLYNOMIAL 0x82f63b78u    /* the polynomial 0x1EDC6F41 with its lowest power first */
+#define STRETCH    ((size_t)2048) /* bytes of a stretch; three run side by side */
 
-/* Filled before main, read-only after that. */
+/* These tables are filled before main and read-only after that. */
 static uint32_t slice[8][256];
-static uint32_t advance[4][256]; /* a checksum over STRETCH more zero bytes, by its four bytes */
+/* the map of a checksum over STRETCH more zero bytes, by its four bytes */
+static uint32_t advance[4][256];
 static uint32_t (*chosen)(uint32_t crc, const void *data, size_t len);
 
 uint32_t bs_crc32c_tables(uint32_t crc, const void *data, size_t len)
@@ -69,7 +70,7 @@ static inline uint64_t load8(const unsigned char *p)
 {
 	uint64_t v;
 
-	memcpy(&v, p, 8); /* in the machine's order, which both instructions expect */
+	memcpy(&v, p, 8); /* bytes in the machine's order, which both instructions expect */
 	return v;
 }
 
@@ -115,7 +116,7 @@ uint32_t (*bs_crc32c_instruction(void))(uint32_t crc, const void *data, size_t l
 #endif
 }
 
-/* a b modulo the polynomial; lowest power first: x^0 is the highest bit. */
+/* The product a b modulo the polynomial; lowest power first: x^0 is the highest bit. */
 static uint32_t multiply(uint32_t a, uint32_t b)
 {
 	uint32_t product = 0;
@@ -129,8 +130,8 @@ static uint32_t multiply(uint32_t a, uint32_t b)
 
 uint32_t bs_crc32c_shift(uint64_t len)
 {
-	uint32_t power = UINT32_C(1) << 31;  /* x^0 */
-	uint32_t square = UINT32_C(1) << 23; /* x^8: one byte */
+	uint32_t power = UINT32_C(1) << 31;  /* the polynomial x^0 */
+	uint32_t square = UINT32_C(1) << 23; /* the polynomial x^8: one byte of zeros */
 
 	for (; len > 0; len >>= 1) {
 		if (len & 1)
@@ -159,7 +160,7 @@ static void fill_slices(void)
 			slice[s][i] = slice[0][slice[s - 1][i] & 0xff] ^ slice[s - 1][i] >> 8;
 }
 
-/* The map is linear: 32 single bits carried over STRETCH zeros give every value. */
+/* Fills the map over STRETCH zeros. It is linear: 32 single bits carried over give every value. */
 static void fill_advance(void)
 {
 	uint32_t bit[32];
@@ -192,7 +193,7 @@ uint32_t bs_crc32c(uint32_t crc, const void *data, size_t len)
 
 /* ---- the envelope ---- */
 
-/* The envelope, byte by byte. */
+/* The offsets of the envelope's fields. */
 enum {
 	AT_MAGIC = 0,
 	AT_VERSION = 4,
@@ -205,7 +206,7 @@ enum {
 	AT_RESERVED = 44,
 };
 
-/* Of the envelope alone. */
+/* The checksum of the envelope alone. */
 static uint32_t checksum(const unsigned char envelope[BS_WIRE_BYTES])
 {
 	static const unsigned char zero[4];
@@ -220,7 +221,7 @@ static uint32_t continued(uint32_t crc, const void *payload, size_t payload_len)
 	return payload_len > 0 ? bs_crc32c(crc, payload, payload_len) : crc;
 }
 
-/* All but the checksum. */
+/* Writes all fields but the checksum. */
 static void write_fields(unsigned char out[BS_WIRE_BYTES], const struct bs_wire *w)
 {
 	memset(out, 0, BS_WIRE_BYTES);
@@ -268,7 +269,7 @@ static void read_fields(struct bs_wire *w, const unsigned char *msg)
 	w->version = (uint16_t)bs_get_le(msg + AT_VERSION, 2);
 }
 
-/* All but payload length and checksum: what it gives is not verified. */
+/* Reads all fields but payload length and checksum; the result is not verified. */
 static int read_envelope(struct bs_wire *w, const unsigned char *msg, size_t len,
 			 struct bs_fail *why)
 {

@@ -14,25 +14,27 @@
 
 #include "core/err.h"
 
-#define BS_WIRE_BYTES    64u         /* of the envelope */
-#define BS_WIRE_MAGIC    0x31445342u /* "BSD1" */
-#define BS_WIRE_VERSION  2u
-#define BS_WIRE_PREVIOUS 1u /* the version before; its senders are refused in its own envelope */
+#define BS_WIRE_BYTES   64u         /* bytes of the envelope */
+#define BS_WIRE_MAGIC   0x31445342u /* "BSD1" */
+#define BS_WIRE_VERSION 2u
+/* the version before; a sender of it is refused in an envelope of that version */
+#define BS_WIRE_PREVIOUS 1u
 
 enum bs_wire_kind {
 	BS_WIRE_OPEN = 1,      /* char protocol[64], then the MRD XML header; bs_wire_get_open */
 	BS_WIRE_ACQ = 2,       /* MRD acquisition: 340-byte header, trajectory, samples */
 	BS_WIRE_WAVEFORM = 3,  /* MRD waveform: counted and dropped */
-	BS_WIRE_CLOSE = 4,     /* u64 number of ACQ messages sent in this session */
+	BS_WIRE_CLOSE = 4,     /* u64: number of ACQ messages sent in this session */
 	BS_WIRE_HEARTBEAT = 5, /* empty */
-	BS_WIRE_ACCEPT = 16,   /* bs_wire_answer; window = messages that may be unacknowledged */
+	BS_WIRE_ACCEPT = 16,   /* bs_wire_answer; window: messages that may be unacknowledged */
 	BS_WIRE_REFUSE = 17,   /* bs_wire_answer */
 	BS_WIRE_ACK = 18,      /* bs_wire_ack: held, durable */
 	BS_WIRE_OUTCOME = 19,  /* bs_wire_outcome */
 	BS_WIRE_IMAGE = 32,    /* MRD image: 198-byte header, u64 + attributes, pixels */
-	BS_WIRE_NEXT = 33,     /* char taker[64]; seq: the last image that it has */
-	BS_WIRE_STORED = 34,   /* u64 the number before, then an IMAGE message; seq: its number */
-	BS_WIRE_NONE = 35,     /* empty: nothing follows yet */
+	BS_WIRE_NEXT = 33, /* char taker[64]; seq: number of the last image that the taker has */
+	/* u64: number of the image before, then an IMAGE message; seq: its number */
+	BS_WIRE_STORED = 34,
+	BS_WIRE_NONE = 35, /* empty: nothing follows yet */
 };
 
 static inline bool bs_wire_kind_known(unsigned kind)
@@ -44,24 +46,24 @@ static inline bool bs_wire_kind_known(unsigned kind)
 
 struct bs_wire {
 	enum bs_wire_kind kind;
-	uint64_t payload_len; /* bytes */
+	uint64_t payload_len; /* bytes of the payload */
 	uint64_t session, seq;
 	int64_t time_ns;  /* the sender's clock, for its own use; echoed in ACK */
 	uint32_t crc;     /* CRC-32C over the envelope with this field 0, then the payload */
-	uint16_t version; /* to encode; 0: BS_WIRE_VERSION */
+	uint16_t version; /* version to encode; 0: BS_WIRE_VERSION */
 };
 
 /*
- * encode: writes the 64 bytes in front of a payload whose length and CRC it computes.
- * out may directly precede payload in one buffer.
+ * Writes the 64 bytes in front of a payload whose length and CRC it computes. out may directly
+ * precede payload in one buffer.
  */
 void bs_wire_encode(unsigned char out[BS_WIRE_BYTES], struct bs_wire *w, const void *payload,
 		    size_t payload_len);
-/* The session of a message that is known to be good, and nothing else of it. */
+/* The session of a message that is known to be good; nothing else is decoded. */
 uint64_t bs_wire_session(const unsigned char msg[BS_WIRE_BYTES]);
 
 /*
- * The same in two steps, for a message that carries the time at which the rest of it was done: sum
+ * Encoding in two steps, for a message that carries the time at which the rest of it was done. sum
  * reads the payload; seal, with w's time_ns set by then, takes well under a microsecond.
  */
 struct bs_wire_sum {
@@ -72,40 +74,40 @@ void bs_wire_sum(struct bs_wire_sum *s, const void *payload, size_t payload_len)
 void bs_wire_seal(unsigned char out[BS_WIRE_BYTES], struct bs_wire *w, const struct bs_wire_sum *s);
 
 /*
- * decode: checks length, magic, version, reserved bytes, kind, payload length, CRC in that order.
- * msg, len: the whole message. On success *payload points into msg.
+ * Checks length, magic, version, reserved bytes, kind, payload length and CRC, in that order. msg,
+ * len: the whole message. On success *payload points into msg.
  */
 int bs_wire_decode(struct bs_wire *w, const unsigned char *msg, size_t len,
 		   const unsigned char **payload, struct bs_fail *why);
 
 /*
- * Is a message that decode refused with BS_ERR_VERSION a whole one of version BS_WIRE_PREVIOUS?
- * Then *w has its fields, version included: its sender understands an answer encoded with that.
+ * True where a message that decode refused with BS_ERR_VERSION is a whole one of version
+ * BS_WIRE_PREVIOUS. *w then has its fields, version included: its sender understands an answer
+ * encoded with that version.
  */
 bool bs_wire_is_previous(struct bs_wire *w, const unsigned char *msg, size_t len);
 /*
- * Of a message that was discarded because it is too long only the envelope is known. Its fields
- * are not checked: they serve to address the refusal.
+ * Reads the envelope of a message that was discarded because it is too long. Its fields are not
+ * checked: they serve to address the refusal.
  */
 bool bs_wire_is_ours(struct bs_wire *w, const unsigned char envelope[BS_WIRE_BYTES], uint64_t len);
 
 /*
- * CRC-32C (Castagnoli): reflected, polynomial 0x1EDC6F41, start and final value inverted; chained:
- * start with 0, pass the last result on to continue. "123456789" gives 0xE3069283.
- * bs_crc32c takes the CPU's instruction (SSE 4.2, ARMv8 CRC) where it has one and tables where it
- * has none; both have a name here so that a test can compare them.
- * join: the checksum of two stretches of data, one after the other, from the checksum of each.
- * shift is for the length of the second one; it costs some microseconds, and serves any number of
- * joins.
+ * CRC-32C (Castagnoli): reflected, polynomial 0x1EDC6F41, start and final value inverted. It is
+ * chained: start with 0, and pass the last result on to continue. "123456789" gives 0xE3069283.
+ * bs_crc32c takes the CPU's instruction (SSE 4.2, ARMv8 CRC) where it has one, else tables; both
+ * have a name here so that a test can compare them.
+ * join: the checksum of two consecutive stretches of data, from the checksum of each. shift is made
+ * for the length of the second one; it costs some microseconds, and serves any number of joins.
  */
 uint32_t bs_crc32c(uint32_t crc, const void *data, size_t len);
 
 uint32_t bs_crc32c_shift(uint64_t len);
 uint32_t bs_crc32c_join(uint32_t first, uint32_t second, uint32_t shift);
 
-/* Tables, eight bytes a step; any machine. */
+/* Computes by tables, eight bytes per step; on any machine. */
 uint32_t bs_crc32c_tables(uint32_t crc, const void *data, size_t len);
-/* The CPU's instruction; NULL where this CPU (or this build) has none. */
+/* The function that uses the CPU's instruction; NULL where this CPU (or this build) has none. */
 uint32_t (*bs_crc32c_instruction(void))(uint32_t crc, const void *data, size_t len);
 
 #endif

@@ -36,7 +36,10 @@ bool bs_limits_put(struct bs_limits *l, const char *name, const char *part, int6
 	return false;
 }
 
-/* Along a path the center of its lines says nothing, and a pass may have one line. */
+/*
+ * Lines lie on a grid. Along a path the center of the lines says nothing, and a pass may have one
+ * line.
+ */
 static bool is_grid(const struct bs_scan_info *info)
 {
 	static const char *const paths[] = { "radial", "goldenangle", "spiral" };
@@ -57,7 +60,7 @@ static bool is_zero(const struct bs_limits_written *w)
 	return w->value[MIN] == 0 && w->value[MAX] == 0;
 }
 
-/* "-10 to 9, center 0" */
+/* Writes limits in words, "-10 to 9, center 0". */
 static const char *words_of(char out[96], const struct bs_limits_written *w)
 {
 	char n[3][24];
@@ -72,13 +75,13 @@ static const char *words_of(char out[96], const struct bs_limits_written *w)
 	return out;
 }
 
-/* About such a center the limits lie on the grid. */
+/* With this center the limits lie on the grid. */
 static bool fits(const struct bs_limits_written *w, int64_t center, int64_t size)
 {
 	return w->value[MIN] + size / 2 - center >= 0 && w->value[MAX] + size / 2 - center < size;
 }
 
-/* Of lines on a grid of so many. */
+/* Takes the limits of lines on a grid of size lines. */
 static void take_step(const struct bs_limits_written *w, const char *name, uint32_t size,
 		      struct bs_limit *to, struct bs_scan_info *info)
 {
@@ -98,7 +101,7 @@ static void take_step(const struct bs_limits_written *w, const char *name, uint3
 			(long long)middle);
 }
 
-/* One partition was measured: its thickness is that of reconSpace. */
+/* Where one partition was measured, takes its thickness from reconSpace. */
 static void take_slice(const struct bs_limits_written *step2, struct bs_scan_info *info)
 {
 	if (info->encoded[2] <= 1 || info->recon[2] != 1 || !step2->there[MAX] || !is_zero(step2))
@@ -129,7 +132,7 @@ void bs_limits_take(const struct bs_limits *l, struct bs_scan_info *info)
 								   ? (uint32_t)w->value[CENTER]
 								   : 0,
 						 .given = 1 };
-		/* where one line or partition is, its center alone can be wrong */
+		/* where there is one line or partition, only its center can be wrong */
 		if (i < 2 && grid && (info->encoded[1 + i] > 1 || w->there[CENTER]))
 			take_step(w, known[i].name, info->encoded[1 + i], to, info);
 		else if (!is_range(w) && (w->there[MIN] || w->there[MAX]))

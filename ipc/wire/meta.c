@@ -12,7 +12,7 @@ struct reader {
 	XML_Parser parser;
 	bs_meta_each *each;
 	void *arg;
-	int depth; /* of elements that are open */
+	int depth; /* number of elements that are open */
 	bool refused;
 	bool in_meta;
 	unsigned values;

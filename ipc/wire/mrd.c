@@ -32,7 +32,7 @@ void bs_mrd_get_image(struct bs_mrd_image *h, const unsigned char in[BS_MRD_IMAG
 	memcpy(h, in, sizeof(*h));
 }
 
-/* Products of two u16 and a constant: at most 2^34 + 2^35 and a little. */
+/* Products of two u16 and a constant: the sum is at most 2^34 + 2^35 and a little. */
 uint64_t bs_mrd_acq_bytes(const struct bs_mrd_acq *a)
 {
 	uint64_t samples = a->number_of_samples;
@@ -103,7 +103,7 @@ int bs_mrd_parse_image(struct bs_mrd_image *h, size_t *attr_at, size_t *pixels_a
 			       h->image_index, (unsigned long long)attr, h->attribute_string_len,
 			       len - fixed);
 	left = len - fixed - attr;
-	/* The product of four u16 fits 64 bits; times the pixel's bytes it need not. */
+	/* The product of four u16 fits 64 bits; multiplied by the pixel's bytes it may not. */
 	pixels = (uint64_t)h->matrix_size[0] * h->matrix_size[1] * h->matrix_size[2] * h->channels;
 	if (left % bs_mrd_pixel_bytes(h->data_type) != 0 ||
 	    pixels != left / bs_mrd_pixel_bytes(h->data_type))

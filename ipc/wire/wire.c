@@ -109,7 +109,7 @@ int bs_wire_get_ack(struct bs_wire_ack *a, const unsigned char *p, size_t len, s
 	a->durable = bs_get_le(p + 8, 8);
 	a->unprotected = bs_get_le(p + 16, 8);
 	a->log = (uint32_t)bs_get_le(p + 24, 4);
-	/* numbers begin with 0: those up to durable are one more than durable */
+	/* message numbers begin with 0, so the messages up to durable are one more than durable */
 	if (a->durable > a->held ||
 	    (a->unprotected > a->durable && a->unprotected - a->durable > 1))
 		return bs_fail(why, BS_ERR_VALUE,

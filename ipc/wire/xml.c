@@ -1,9 +1,9 @@
 /*
  * ipc/wire/xml.c - see xml.h
  *
- * Expat reports elements; a stack of local names says where we are. Only the paths in the tables
- * below are read, everything else is passed over. A document type is refused before anything in
- * it is read, so no entity, internal or external, is ever declared or followed.
+ * Expat reports elements; a stack of local names has their path. Only the paths in the tables below
+ * are read, all others are ignored. A document type is refused before anything in it is read, so no
+ * entity, internal or external, is ever declared or followed.
  */
 #include "ipc/wire/xml.h"
 
@@ -24,7 +24,7 @@
 
 #define DEPTH_MAX 32
 #define NAME_MAX_ 40  /* bytes; no name that is read is longer */
-#define TEXT_MAX_ 256 /* of the values that are read */
+#define TEXT_MAX_ 256 /* bytes of a value that is read */
 
 struct reader {
 	XML_Parser parser;
@@ -33,15 +33,15 @@ struct reader {
 	int rc;
 	int depth;
 	char name[DEPTH_MAX][NAME_MAX_];
-	char text[TEXT_MAX_]; /* of the innermost element, spaces at both ends removed */
+	char text[TEXT_MAX_]; /* text of the innermost element, spaces at both ends removed */
 	size_t text_len;
 	bool text_cut;
-	unsigned sizes_seen; /* of the first encoding: one bit for each number of its matrices */
-	struct bs_limits limits;               /* its */
-	struct bs_encoding_written more;       /* of the one at hand behind it */
-	char depends_type[16], depends_on[64]; /* of the measurementDependency at hand */
-	uint32_t echo_times;                   /* that were read */
-	uint32_t bands;                        /* of the spacing at hand */
+	unsigned sizes_seen;     /* one bit for each number of the first encoding's matrices */
+	struct bs_limits limits; /* limits of the first encoding */
+	struct bs_encoding_written more;       /* the present later encoding */
+	char depends_type[16], depends_on[64]; /* the present measurementDependency */
+	uint32_t echo_times;                   /* number of TE read */
+	uint32_t bands;                        /* the present spacing */
 	struct {
 		bool named, valued;
 		bool value_cut;
@@ -49,7 +49,7 @@ struct reader {
 	} user;
 };
 
-/* Stops the parser; the first reason stands. what has no ": ", detail the header's own words. */
+/* Stops the parser; the first reason stays. what: no ": " in it; detail: the header's own words. */
 static void refuse(struct reader *r, const char *what, const char *detail)
 {
 	const size_t n = bs_text_cut(detail, strlen(detail), 80);
@@ -63,7 +63,7 @@ static void refuse(struct reader *r, const char *what, const char *detail)
 	(void)XML_StopParser(r->parser, XML_FALSE);
 }
 
-/* Local name: "mrd:encoding" and "encoding" are the same element. */
+/* The local name: "mrd:encoding" and "encoding" are the same element. */
 static const char *local(const char *name)
 {
 	const char *colon = strrchr(name, ':');
@@ -71,7 +71,7 @@ static const char *local(const char *name)
 	return colon != NULL ? colon + 1 : name;
 }
 
-/* Is the innermost element root/path, the path given as "a/b/c" below <ismrmrdHeader>? */
+/* The innermost element is root/path, with path as "a/b/c" below <ismrmrdHeader>. */
 static bool at(const struct reader *r, const char *path)
 {
 	int level = 1;
@@ -118,7 +118,7 @@ static void read_real(struct reader *r, float *v, double least, double most, con
 		*v = (float)d;
 }
 
-/* A name that does not fit ends in "...", so that it equals no whole name. */
+/* Copies text. A name that does not fit ends in "...", so that it equals no whole name. */
 static void copy_text(const struct reader *r, char *out, size_t bytes)
 {
 	if (r->text_len < bytes && !r->text_cut) {
@@ -129,7 +129,7 @@ static void copy_text(const struct reader *r, char *out, size_t bytes)
 	memcpy(out + bytes - 4, "...", 4);
 }
 
-/* encoding/encodingLimits/WHICH/minimum|maximum|center: depth 5 with the root. */
+/* Reads encoding/encodingLimits/WHICH/minimum|maximum|center: depth 5 with the root. */
 static void end_limit(struct reader *r)
 {
 	double n;
@@ -144,8 +144,8 @@ static void end_limit(struct reader *r)
 }
 
 /*
- * encoding/parallelImaging/multiband: its factor, or the bands that a spacing lists, whichever is
- * more. A header without the one has the other.
+ * Reads encoding/parallelImaging/multiband: the larger of its factor and the number of bands that a
+ * spacing lists. Either may be missing.
  */
 static void end_bands(struct reader *r)
 {
@@ -167,7 +167,7 @@ static bool read_ms(struct reader *r, double *ms)
 	return false;
 }
 
-/* TR may stand several times: the largest counts. */
+/* Reads TR; of several the largest counts. */
 static void end_tr(struct reader *r, float *tr_ms)
 {
 	double ms;
@@ -176,7 +176,7 @@ static void end_tr(struct reader *r, float *tr_ms)
 		*tr_ms = (float)ms;
 }
 
-/* One a contrast. */
+/* Reads TE, one per contrast. */
 static void end_te(struct reader *r, float te_ms[2])
 {
 	double ms;
@@ -188,7 +188,7 @@ static void end_te(struct reader *r, float te_ms[2])
 		te_ms[r->echo_times++] = (float)ms;
 }
 
-/* A mode that the standard does not have is some other one. */
+/* The calibration mode; one that the standard does not have counts as another one. */
 static enum bs_calibration calibration_of(const char *text)
 {
 	static const char *const words[] = {
@@ -204,7 +204,7 @@ static enum bs_calibration calibration_of(const char *text)
 	return BS_CALIBRATION_OTHER;
 }
 
-/* measurementInformation/measurementDependency: an earlier scan that this one takes a part from. */
+/* Reads measurementInformation/measurementDependency: a scan that this one depends on. */
 static void end_dependency(struct reader *r)
 {
 	const struct {
@@ -228,7 +228,7 @@ static void end_dependency(struct reader *r)
 				memcpy(table[i].to, r->depends_on, sizeof(r->depends_on));
 }
 
-/* What it does not say, or says wrongly, is no fault: labels are asked for by later scans alone. */
+/* A missing or wrong label is no fault: only later scans ask for labels. */
 static void start_label(struct reader *r)
 {
 	struct bs_labels *l = &r->info->labels;
@@ -240,7 +240,7 @@ static void start_label(struct reader *r)
 static void end_label(struct reader *r)
 {
 	struct bs_labels *l = &r->info->labels;
-	const uint32_t i = l->count - 1; /* the one at hand; none is before the first */
+	const uint32_t i = l->count - 1; /* the present label; before the first there is none */
 
 	if (i >= BS_LABELS_MAX)
 		return;
@@ -255,15 +255,15 @@ static void end_label(struct reader *r)
 	}
 }
 
-/* Elements that are read by their path; the first REQUIRED ones must be there, for those of
- * reconSpace behind them others stand in. What is empty is not there. */
+/* Elements read by their path. The first REQUIRED ones must be there; reconSpace's, behind them,
+ * have substitutes. An empty element counts as missing. */
 #define REQUIRED  3
 #define MATRICES  6
 #define AT(field) offsetof(struct bs_scan_info, field)
 static const struct {
 	const char *path;
 	enum { NUMBER, LENGTH_MM, SHARE, TEXT, TR, TE, CALIBRATION } kind;
-	uint16_t at, bytes; /* bytes: of a text */
+	uint16_t at, bytes; /* bytes: size of a text field */
 } known[] = {
 	{ "encoding/encodedSpace/matrixSize/x", NUMBER, AT(encoded[0]), 0 },
 	{ "encoding/encodedSpace/matrixSize/y", NUMBER, AT(encoded[1]), 0 },
@@ -317,7 +317,7 @@ static void end_known(struct reader *r)
 			read_real(r, to, -1e9, 1e9, "not a length in mm");
 			break;
 		case SHARE:
-			/* of the samples' own bandwidth; by the standard about 0.79 */
+			/* share of the sampling bandwidth; by the standard about 0.79 */
 			read_real(r, to, FLT_MIN, 10.0, "not a share between 0 and 10");
 			break;
 		case TEXT:
@@ -342,7 +342,7 @@ static bool user_parameter(const char *element)
 	       strcmp(element, "userParameters") != 0;
 }
 
-/* A parameter of the first encoding's trajectoryDescription; times in us. */
+/* Reads a parameter of the first encoding's trajectoryDescription; times in us. */
 static void end_described(struct reader *r, double value)
 {
 	struct bs_scan_info *info = r->info;
@@ -436,7 +436,7 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 		refuse(r, "the root element is not ismrmrdHeader", name);
 		return;
 	}
-	/* A name too long for the stack becomes one that equals nothing. */
+	/* A name that is too long for the stack is replaced by one that equals nothing. */
 	(void)snprintf(r->name[r->depth], NAME_MAX_, "%s", strlen(name) < NAME_MAX_ ? name : "-");
 	r->depth++;
 	r->text_len = 0;
@@ -473,7 +473,7 @@ static void XMLCALL on_end(void *arg, const XML_Char *name)
 
 	if (r->rc != 0)
 		return;
-	if (XML_GetCurrentByteCount(r->parser) > 0) /* an empty element's end has no place */
+	if (XML_GetCurrentByteCount(r->parser) > 0) /* an empty element's end has no position */
 		bs_about_end(r->info, r->depth, local(name), XML_GetCurrentByteIndex(r->parser));
 	while (r->text_len > 0 && blank(r->text[r->text_len - 1]))
 		r->text_len--;
@@ -499,7 +499,7 @@ static void XMLCALL on_end(void *arg, const XML_Char *name)
 		bs_encodings_take(&r->more, r->info);
 	}
 	r->depth--;
-	r->text_len = 0; /* what follows belongs to the parent, which has no text that is read */
+	r->text_len = 0; /* later text belongs to the parent, whose text is not read */
 	r->text_cut = false;
 }
 
@@ -524,7 +524,7 @@ static void check_whole(struct reader *r)
 					known[i].path + strlen("encoding/"));
 }
 
-/* Where reconSpace lacks, encodedSpace is taken. */
+/* Takes encodedSpace where reconSpace is missing. */
 static void take_recon(struct reader *r)
 {
 	struct bs_scan_info *info = r->info;
@@ -545,7 +545,7 @@ static void take_recon(struct reader *r)
 				lacks);
 }
 
-/* Python's XML writers declare "ascii", which is no registered name: take it for US-ASCII. */
+/* Python's XML writers declare "ascii", which is no registered name; it means US-ASCII. */
 static int on_encoding(void *user, const XML_Char *name, XML_Encoding *to)
 {
 	(void)user;
@@ -575,7 +575,7 @@ int bs_mrdxml_read(struct bs_scan_info *info, const char *xml, size_t len, struc
 	if (len > BS_WIRE_XML_MAX)
 		return bs_fail(why, BS_ERR_XML, "MRD header of %zu bytes, at most %u are read", len,
 			       BS_WIRE_XML_MAX);
-	while (len > 0 && xml[len - 1] == '\0') /* some senders count the string's end */
+	while (len > 0 && xml[len - 1] == '\0') /* some senders count the string's final NUL */
 		len--;
 	if (len == 0)
 		return bs_fail(why, BS_ERR_XML, "MRD header: empty");

@@ -6,10 +6,10 @@
 
 #define PI     3.141592653589793
 #define GOLDEN 0.6180339887498949
-/* a cosine's period in fields of view: with 3 it does not fall below -1/2 across the field */
+/* period of a cosine in fields of view: with 3 it does not fall below -1/2 across the field */
 #define PERIODS 3.0
 
-/* Where a coil stands, as a direction. */
+/* The place of a coil, as a direction. */
 static void stand(double at[3], uint32_t coil, uint32_t coils, uint32_t dims, double radians)
 {
 	double up = dims > 2 ? (2.0 * coil + 1.0) / coils - 1.0 : 0.0;
@@ -51,12 +51,18 @@ int bs_coils_turned(struct bs_coils *c, uint32_t coils, uint32_t dims, const uin
 			double turn = phase;
 
 			if (t) {
-				/* half a cosine around the coil's place, at/2 fields of view out */
+				/*
+				 * half of a cosine whose peak is at the coil's place, at/2 fields
+				 * of view out
+				 */
 				uint32_t d = (t - 1) / 2;
 
 				height *= 0.5;
 				turn -= 2.0 * PI * c->f[t][d] * at[d] * c->matrix[d] / 2.0;
-				/* unequal halves: a phase that turns across the field */
+				/*
+				 * the halves are unequal, which gives a phase that varies across
+				 * the field
+				 */
 				height *= t % 2 ? 1.0 + 0.3 * at[d] : 1.0 - 0.3 * at[d];
 			}
 			c->a[i][t][0] = height * cos(turn);
@@ -73,7 +79,7 @@ void bs_coils_at(const struct bs_coils *c, uint32_t coil, const double x[3], dou
 		double turn = 0.0;
 
 		for (uint32_t d = 0; d < c->dims; d++)
-			turn += 2.0 * PI * c->f[t][d] * x[d]; /* NOLINT: made with 2 or 3 dims */
+			turn += 2.0 * PI * c->f[t][d] * x[d]; /* NOLINT: dims is 2 or 3 */
 		out[0] += c->a[coil][t][0] * cos(turn) - c->a[coil][t][1] * sin(turn);
 		out[1] += c->a[coil][t][0] * sin(turn) + c->a[coil][t][1] * cos(turn);
 	}

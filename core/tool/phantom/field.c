@@ -7,7 +7,7 @@
 
 #define PI 3.141592653589793
 
-/* A voxel that is not 0. */
+/* A voxel of the image that is not 0. */
 struct spot {
 	uint32_t at[3];
 	double hz;
@@ -21,7 +21,7 @@ struct bs_field_object {
 	double *seen; /* [spot][coil] complex: the image through each coil */
 };
 
-/* From -0.95 to 0.92 over the cube. */
+/* The field's shape, from -0.95 to 0.92 over the cube. */
 static double shape(const double x[3])
 {
 	double r = (x[0] - 0.15) * (x[0] - 0.15) + (x[1] + 0.4) * (x[1] + 0.4) + x[2] * x[2];

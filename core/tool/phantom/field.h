@@ -22,7 +22,7 @@
 #include "core/tool/phantom/coils.h"
 #include "core/tool/phantom/phantom.h"
 
-/* hz [z][y][x]; up: where a 2D slice lies along z, phantom units. */
+/* Writes the field to hz [z][y][x]. up: place of a 2D slice along z, phantom units. */
 void bs_field_map(uint32_t dims, const uint32_t matrix[3], double up, double amplitude_hz,
 		  float *hz);
 
@@ -32,7 +32,7 @@ struct bs_field_object;
 int bs_field_open(struct bs_field_object **o, const struct bs_coils *coils, const float *image,
 		  const float *hz, struct bs_fail *why);
 void bs_field_close(struct bs_field_object *o);
-/* Doubles of bs_field_sample's work. */
+/* Number of doubles in bs_field_sample's work. */
 size_t bs_field_work(const struct bs_field_object *o);
 /* k [samples][dims] cycles per voxel, data [coil][samples] complex; t_0 in seconds. */
 void bs_field_sample(const struct bs_field_object *o, const float *k, double t0_s, double dwell_s,

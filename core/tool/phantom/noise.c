@@ -71,7 +71,7 @@ void bs_coil_noise_add(const struct bs_coil_noise *n, struct bs_random *random, 
 		double scale = sigma * n->deviation[c] * sqrt(0.5);
 
 		for (uint32_t s = 0; s < samples; s++, data += 2) {
-			double *u = work + 2 * (size_t)s; /* the coil before's, of power 2 */
+			double *u = work + 2 * (size_t)s; /* noise of the coil before, of power 2 */
 			double z[2];
 
 			bs_random_normal(random, z);

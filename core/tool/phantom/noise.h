@@ -22,19 +22,20 @@
 
 struct bs_coil_noise {
 	uint32_t coils;
-	double correlation; /* of neighbors, magnitude */
+	double correlation; /* magnitude of the correlation of neighbors */
 	double deviation[BS_COILS_MAX];
-	double turn[BS_COILS_MAX][2]; /* coil c and c-1: the correlation's phase, as cosine, sine */
+	/* phase of the correlation of coils c and c-1: cosine, sine */
+	double turn[BS_COILS_MAX][2];
 };
 
 /* spread 1 to 1000, correlation 0 to 0.99. */
 int bs_coil_noise_make(struct bs_coil_noise *n, uint32_t coils, double spread, double correlation,
 		       uint64_t seed, struct bs_fail *why);
-/* psi[i + coils j] = power x Psi_ij, complex. */
+/* Writes the covariance: psi[i + coils j] = power x Psi_ij, complex. */
 void bs_coil_noise_covariance(const struct bs_coil_noise *n, double power, float *psi);
 /*
- * data [coil][sample] complex: adds noise of mean power sigma^2 a complex sample. work: 2 x samples
- * doubles. The numbers are drawn coil by coil.
+ * Adds noise of mean power sigma^2 per complex sample to data [coil][sample] complex. work: 2 x
+ * samples doubles. The random numbers are drawn coil by coil.
  */
 void bs_coil_noise_add(const struct bs_coil_noise *n, struct bs_random *random, double sigma,
 		       uint32_t samples, float *data, double *work);

@@ -7,14 +7,14 @@
 #include <string.h>
 
 #define PI      3.141592653589793
-#define BEATING 4 /* of both tables: the large round one */
+#define BEATING 4 /* index, in both tables, of the large round part */
 
 struct shape {
 	double center[3], axis[3], degrees;
 	double intensity[BS_PHANTOM_CONTRASTS];
 };
 
-/* Kak and Slaney's table 3.1; contrast 0 as in Toft's thesis (1996), 1 and 2 ours. */
+/* Kak and Slaney's table 3.1. Contrast 0 is as in Toft's thesis (1996); 1 and 2 are Boreside's. */
 static const struct shape head2d[BS_PHANTOM_PARTS] = {
 	{ { 0, 0, 0 }, { .69, .92, 1 }, 0, { 1, .5, .8 } },
 	{ { 0, -.0184, 0 }, { .6624, .874, 1 }, 0, { -.8, .1, -.3 } },
@@ -28,7 +28,10 @@ static const struct shape head2d[BS_PHANTOM_PARTS] = {
 	{ { .06, -.605, 0 }, { .023, .046, 1 }, 0, { .1, -.2, .2 } },
 };
 
-/* Table 3.2; contrast 0 with differences raised tenfold and more, as Koay et al. do for MRI. */
+/*
+ * Kak and Slaney's table 3.2. Contrast 0 has differences raised tenfold and more, as Koay et al. do
+ * for MRI.
+ */
 static const struct shape head3d[BS_PHANTOM_PARTS] = {
 	{ { 0, 0, 0 }, { .69, .92, .9 }, 0, { 2, 1, 1.6 } },
 	{ { 0, 0, 0 }, { .6624, .874, .88 }, 0, { -.8, .2, -.6 } },
@@ -42,7 +45,10 @@ static const struct shape head3d[BS_PHANTOM_PARTS] = {
 	{ { 0, .1, .625 }, { .056, .056, .1 }, 0, { -.2, .4, .3 } },
 };
 
-/* Body, rods on the right, below and in a corner, a ball above: y upwards as in the tables. */
+/*
+ * The marker: a body; rods on the right, below and in a corner; a ball above. y points upwards as
+ * in the tables.
+ */
 static const struct shape marker[] = {
 	{ { 0, 0, 0 }, { .86, .78, .95 }, 0, { .5, .4, .3 } },
 	{ { .52, .05, 0 }, { .16, .08, .9 }, 0, { .6, .4, .5 } },
@@ -51,7 +57,7 @@ static const struct shape marker[] = {
 	{ { .1, .35, .5 }, { .17, .17, .42 }, 0, { .7, .6, .9 } },
 };
 
-/* At places that are on no grid. How wide they are depends on the voxels. */
+/* The points, at places that are on no grid. Their width depends on the voxels. */
 static const struct shape points[BS_PHANTOM_POINTS_MADE] = {
 	{ { .4371, .3127, .2213 }, { 0 }, 0, { 1, .9, .8 } },
 	{ { -.4629, .1411, -.2741 }, { 0 }, 0, { .8, .7, .9 } },
@@ -59,7 +65,7 @@ static const struct shape points[BS_PHANTOM_POINTS_MADE] = {
 	{ { -.3187, -.3491, .3319 }, { 0 }, 0, { .45, .5, .6 } },
 };
 #define POINT_VOXELS 5.0
-#define POINT_DEPTH  2.0 /* of slices: along z, phantom units */
+#define POINT_DEPTH  2.0 /* depth of slices along z, phantom units */
 
 void bs_phantom_point(uint32_t i, double center[3], double *intensity)
 {
@@ -123,7 +129,7 @@ int bs_phantom_of(struct bs_phantom *ph, enum bs_phantom_object object, uint32_t
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "phantom: contrast %u of %u", contrast,
 			       BS_PHANTOM_CONTRASTS);
 	if (!is_head && slices == 1)
-		z = 0.5; /* through all of its parts */
+		z = 0.5; /* a cut through all of the marker's parts */
 	ph->dims = dims;
 	for (uint32_t d = 0; d < 3; d++) {
 		ph->matrix[d] = d < dims ? matrix[d] : 1;
@@ -172,7 +178,7 @@ static double ball(double q)
 	double x = 2.0 * PI * q;
 	double y = x * x;
 
-	if (x < 0.1) /* the difference cancels; what the series leaves out is below 1e-14 of it */
+	if (x < 0.1) /* the difference would cancel; the series is exact to 1e-14 */
 		return 4.0 * PI * (1.0 / 3 - y / 30 + y * y / 840 - y * y * y / 45360);
 	return 4.0 * PI * (sin(x) - x * cos(x)) / (x * y);
 }
@@ -205,7 +211,10 @@ void bs_phantom_transform(const struct bs_phantom *ph, const double *k, double o
 	}
 }
 
-/* Distance from the ellipsoid's center as a share of its surface's, at x in phantom units. */
+/*
+ * The distance of x (phantom units) from the ellipsoid's center, as a share of its surface's
+ * distance.
+ */
 static double depth(const struct bs_ellipsoid *e, const double x[3], uint32_t dims)
 {
 	double dx = x[0] - e->center[0];
@@ -222,7 +231,7 @@ static double density(const struct bs_ellipsoid *e, double depth)
 	return e->soft ? exp(-PI * depth * depth) : depth <= 1.0;
 }
 
-/* The mean over the voxel around x, by sub points an axis. */
+/* The mean over the voxel around x, from sub points per axis. */
 static double cover(const struct bs_phantom *ph, const struct bs_ellipsoid *e, const double x[3],
 		    uint32_t sub)
 {

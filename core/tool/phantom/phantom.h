@@ -2,20 +2,21 @@
  * core/tool/phantom/phantom.h - the Shepp-Logan head, a marker, or points: image, and transform in
  * closed form
  *
- * A sum of ellipses (2D) or ellipsoids (3D), each turned about z. Phantom units run from -1 to 1
+ * A sum of ellipses (2D) or ellipsoids (3D), each rotated about z. Phantom units run from -1 to 1
  * across the matrix; voxel n of an axis of N voxels lies at n/(N/2), n = -N/2 .. N/2-1. y points
  * down, so that the head stands as it is usually shown.
- * transform: rho^(k) = integral of rho(x) exp(-i2pi k.x) dx, x in voxels, k in cycles per voxel,
- * so a sum over voxels approximates it. Contrast 0 .. 2: the same shapes, other intensities.
+ * transform: rho^(k) = integral of rho(x) exp(-i2pi k.x) dx, x in voxels, k in cycles per voxel, so
+ * a sum over voxels approximates it. Contrast 0 .. 2: the same shapes, other intensities.
  * One slice in 2D is the classical head with Toft's contrasts; several slices are cuts through the
  * 3D head, evenly spaced.
- * The marker differs from itself in every flip, swap and turn of its axes: along x one bright rod
- * on the right, along y a longer one below, a third in the upper left corner, and along z a ball
- * that only the upper half has. One slice in 2D is its cut at z = 0.5, through all of them.
- * The points are four soft ones (Gaussian, exp(-pi) at their axis of 5 voxels) of different
- * intensity, to measure where an image lies: the logarithm of each is a parabola in every
+ * The marker differs from itself after every flip, swap and rotation of its axes: along x one
+ * bright rod on the right, along y a longer one below, a third in the upper left corner, and along
+ * z a ball that only the upper half has. One slice in 2D is its cut at z = 0.5, through all of
+ * them.
+ * The points are four soft points (Gaussian, exp(-pi) at their axis of 5 voxels) of different
+ * intensity, which measure where an image lies: the logarithm of each is a parabola in every
  * direction, which three voxels give exactly. bs_phantom_point says where they are; they become
- * dimmer from slice to slice, away from their z, and one slice alone has all of them whole.
+ * dimmer from slice to slice, away from their z, and a single slice has all of them whole.
  * image: the mean of rho over each voxel's unit square or cube, from sub x sub (x sub) points; sub
  * 1: rho at the voxel's center.
  * Thread rules: a made phantom is read-only. Allocates nothing.
@@ -39,9 +40,9 @@ BS_C_BEGIN
 
 struct bs_ellipsoid {
 	double intensity;
-	double center[3], axis[3]; /* semi-axes; phantom units */
-	double cosine, sine;       /* of the turn about z */
-	bool soft;                 /* exp(-pi r^2), r 1 at the surface, in place of 1 within it */
+	double center[3], axis[3]; /* center and semi-axes, phantom units */
+	double cosine, sine;       /* cosine and sine of the rotation about z */
+	bool soft; /* intensity exp(-pi r^2), with r = 1 at the surface, in place of 1 within it */
 };
 
 enum bs_phantom_object { BS_PHANTOM_HEAD, BS_PHANTOM_MARKER, BS_PHANTOM_POINTS };
@@ -50,11 +51,12 @@ struct bs_phantom {
 	uint32_t dims;
 	uint32_t matrix[3]; /* 1 beyond dims */
 	uint32_t parts;
-	uint32_t beating; /* the part that beat changes; parts: this slice has none of it */
+	/* index of the part that beat changes; parts: this slice has none of it */
+	uint32_t beating;
 	struct bs_ellipsoid part[BS_PHANTOM_PARTS];
 };
 
-/* The head. */
+/* Makes the head. */
 int bs_phantom_make(struct bs_phantom *ph, uint32_t dims, const uint32_t matrix[3], uint32_t slice,
 		    uint32_t slices, uint32_t contrast, struct bs_fail *why);
 int bs_phantom_of(struct bs_phantom *ph, enum bs_phantom_object object, uint32_t dims,
@@ -62,16 +64,20 @@ int bs_phantom_of(struct bs_phantom *ph, enum bs_phantom_object object, uint32_t
 		  struct bs_fail *why);
 
 #define BS_PHANTOM_POINTS_MADE 4u
-/* Where point i is (phantom units, z as slices are cut), and its intensity in contrast 0. */
+/*
+ * Gives the place of point i (phantom units, z as slices are cut), and its intensity in contrast 0.
+ */
 void bs_phantom_point(uint32_t i, double center[3], double *intensity);
 
-/* The large round part's semi-axes times 1 + share, share > -1: something that moves. */
+/*
+ * Multiplies the semi-axes of the large round part by 1 + share, share > -1: something that moves.
+ */
 void bs_phantom_beat(struct bs_phantom *ph, double share);
 
-/* k [dims] cycles per voxel; out: real, imaginary. */
+/* Computes the transform at k [dims], cycles per voxel; out: real, imaginary. */
 void bs_phantom_transform(const struct bs_phantom *ph, const double *k, double out[2]);
 
-/* image [z][y][x] real float; team NULL: this thread alone. */
+/* Makes the image [z][y][x], real float. team NULL: by this thread alone. */
 void bs_phantom_image(const struct bs_phantom *ph, uint32_t sub, float *image,
 		      struct bs_team *team);
 
