@@ -33,29 +33,32 @@
 
 struct bs_front;
 
-/* The protocol as engines see it. */
+/* Writes the protocol as engines see it: with virtual coils. */
 void bs_front_inner(struct bs_protocol *inner, const struct bs_protocol *p);
 
-/* Nothing where the protocol does not prepare. */
+/* Adds nothing where the protocol does not prepare. */
 int bs_front_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
-/* *out NULL where it does not. recon: armed with the inner protocol. */
+/* *out is NULL where the protocol does not prepare. recon must be armed with the inner protocol. */
 int bs_front_arm(struct bs_front **out, const struct bs_protocol *p, struct bs_recon *recon,
 		 struct bs_arena *arena, struct bs_fail *why);
 void bs_front_disarm(struct bs_front *f);
 
 /*
- * A scan begins. noise: read when the first readout that is not noise comes, and not after; NULL:
- * none.
+ * Begins a scan. noise: read when the first readout comes that is not noise, and not later; NULL:
+ * there is none.
  */
 void bs_front_scan(struct bs_front *f, const struct bs_scan_info *info,
 		   const struct bs_noise *noise);
 /*
- * As bs_recon_readout; BS_ERR_CALIBRATION. Noise is only counted. An error may be that of a readout
- * that waited until now. why: not NULL.
+ * As bs_recon_readout; also BS_ERR_CALIBRATION. Readouts of noise are only counted. The error may
+ * belong to a readout that waited until now. why must not be NULL.
  */
 int bs_front_readout(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row,
 		     const float *data, int64_t now_ns, struct bs_fail *why);
-/* As bs_recon_close, but for BS_RECON_POP_FIRST: pop, then call again. Errors: as readout's. */
+/*
+ * As bs_recon_close, except for BS_RECON_POP_FIRST: pop an image, then call again. Errors as
+ * bs_front_readout.
+ */
 int bs_front_close(struct bs_front *f, struct bs_fail *why);
 
 #endif

@@ -37,10 +37,10 @@ int bs_mapped_add(struct bs_mapped *m, uint32_t frame, uint32_t readout, const f
 void bs_mapped_side(struct bs_mapped *m, uint32_t frame, enum bs_kind kind, uint32_t row,
 		    const float *data, size_t coil_stride);
 int bs_mapped_fold(struct bs_mapped *m, uint32_t frame, uint32_t group);
-/* held: the groups of a window; NULL: no window's. */
+/* held: the groups that a sliding window holds; NULL: there is no window. */
 int bs_mapped_make(struct bs_mapped *m, uint32_t frame, const uint8_t *held, int64_t *deadline_ns,
 		   struct bs_report *report);
-/* NULL where m is. */
+/* Returns NULL where m is NULL. */
 struct bs_maps *bs_mapped_maps(struct bs_mapped *m);
 
 BS_C_END

@@ -24,23 +24,27 @@
 
 struct bs_phases;
 
-/* Nothing where the protocol does not correct. */
+/* Adds nothing where the protocol does not correct. */
 int bs_phases_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
-/* *out NULL where it does not. recon is told what images shall say. */
+/*
+ * *out is NULL where the protocol does not correct. recon is told what the images' reports shall
+ * say.
+ */
 int bs_phases_arm(struct bs_phases **out, const struct bs_protocol *p, struct bs_recon *recon,
 		  struct bs_arena *arena, struct bs_fail *why);
 void bs_phases_disarm(struct bs_phases *f);
 
-/* A scan begins: after bs_recon_scan. */
+/* Begins a scan; called after bs_recon_scan. */
 void bs_phases_scan(struct bs_phases *f, const struct bs_scan_info *info);
-/* For timing alone: every line is corrected, by nothing. */
+/* For timing alone: every line is corrected by a phase of zero. */
 void bs_phases_trial(struct bs_phases *f);
 /*
- * An admitted readout, as bs_recon_readout. 0: head and data are those to hand on, the caller's own
- * or corrected ones without discarded samples, which stay until the next call. BS_PHASES_TAKEN: it
- * told of phases, and is only to be counted. A line may be given again, with the same result.
- * BS_ERR_CALIBRATION: a reversed line before a triple of its slice; BS_ERR_SIZE: a phase-correction
- * line that is no whole line, or a navigator of another length than the first.
+ * Takes an admitted readout, as bs_recon_readout. Returns 0: hand head and data on; they are the
+ * caller's own, or corrected ones without discarded samples, which stay valid until the next call.
+ * BS_PHASES_TAKEN: the readout measured phases and is only to be counted. A line may be given
+ * again, with the same result. BS_ERR_CALIBRATION: a reversed line came before a triple of its
+ * slice. BS_ERR_SIZE: a phase-correction line is no whole line, or a navigator has another length
+ * than the first.
  */
 #define BS_PHASES_TAKEN 1
 int bs_phases_readout(struct bs_phases *f, struct bs_mrd_acq *head, const float **data,
