@@ -31,7 +31,8 @@ struct bs_energy {
 };
 
 struct bs_energy_at {
-	double mj; /* of all devices; from when is not said: two of them make a difference */
+	/* energy of all devices, from an arbitrary zero: use the difference of two readings */
+	double mj;
 	int64_t ns;
 };
 
@@ -39,17 +40,17 @@ struct bs_energy_span {
 	double mj, seconds;
 };
 
-/* bus: the devices' PCI addresses. library: NULL, NVML's own name. */
+/* bus: the devices' PCI addresses. library: the file to load; NULL: NVML's own name. */
 int bs_energy_open(struct bs_energy *e, const char *library, const char bus[][BS_GPU_BUS],
 		   uint32_t devices, struct bs_fail *why);
 int bs_energy_read(const struct bs_energy *e, struct bs_energy_at *at, struct bs_fail *why);
-/* After an open that failed, too, and for a zeroed one. */
+/* Also after a failed open, and for a zeroed struct. */
 void bs_energy_close(struct bs_energy *e);
 
-/* Reads now, and says what went by since `from`. */
+/* Reads the counter now, and gives what went by since `from`. */
 int bs_energy_since(const struct bs_energy *e, const struct bs_energy_at *from,
 		    struct bs_energy_span *span, struct bs_fail *why);
-/* What they take while this thread sleeps so long. */
+/* Measures the energy that the devices take while this thread sleeps for ns nanoseconds. */
 int bs_energy_asleep(const struct bs_energy *e, int64_t ns, struct bs_energy_span *span,
 		     struct bs_fail *why);
 
