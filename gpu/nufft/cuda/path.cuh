@@ -81,7 +81,10 @@ int bs_path_find(const struct bs_path_grid *image, const struct bs_path_grid *q,
 struct bs_path_work {
 	const float2 *data;
 	uint32_t coils, state, from, to;
-	bool adds, last; /* adds: the sums are added to what the cells hold; last: see above */
+	/*
+	 * adds: the sums are added to what the cells hold; last: this launch also scales the cells
+	 */
+	bool adds, last;
 };
 
 int bs_path_collect(float2 *cells, const struct bs_path_grid *on, const struct bs_path_work *work,
