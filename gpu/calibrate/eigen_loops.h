@@ -1,16 +1,17 @@
 /*
  * gpu/calibrate/eigen_loops.h - the largest eigenpair of a Hermitian matrix in each lane
  *
- * Included by maps_simd.c (a matrix in each lane of a vector) and maps.cu (one a thread), which
- * define vec and mask (a number and a truth a lane), AT(p, i) (element i of an array), FN,
- * SELECT(mask, vec, vec), AND(mask, mask), ANY(mask), SQRT(vec), LEAST(vec, vec), MOST(vec, vec)
- * and ALL(float).
+ * Included by maps_simd.c (one matrix in each lane of a vector) and espirit.cu (one in each
+ * thread). They define vec and mask (a number and a truth value for each lane), AT(p, i) (element
+ * i of an array), FN, SELECT(mask, vec, vec), AND(mask, mask), ANY(mask), SQRT(vec), LEAST(vec,
+ * vec), MOST(vec, vec) and ALL(float).
  * a: the lower triangle by rows, element (i, j) at 2 TRI(i, j) real, + 1 imaginary.
  *
- * Direct, so that the time does not depend on the data and no start can miss the largest:
- * Householder's reduction to a tridiagonal, its largest eigenvalue by Laguerre's method from above
- * (monotone there, and cubic), its eigenvector by the twisted factorization. T less its largest
- * eigenvalue is nowhere positive but for rounding: its factors need no pivoting.
+ * The method is direct, so its time does not depend on the data, and no start vector can miss the
+ * largest eigenvalue: Householder's reduction to a tridiagonal T, T's largest eigenvalue by
+ * Laguerre's method from above (monotone there, and cubic), its eigenvector by the twisted
+ * factorization. T less its largest eigenvalue is nowhere positive but for rounding: its factors
+ * need no pivoting.
  * Source: Parlett, The Symmetric Eigenvalue Problem, SIAM 1998; Parlett & Dhillon, Linear Algebra
  * Appl 1997;267:247-279 (twisted factors).
  */

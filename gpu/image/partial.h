@@ -59,7 +59,10 @@ static inline uint32_t bs_partial_blocks(uint32_t groups)
 	return groups > 0 ? (groups - 1) / bs_partial_side(groups) + 1 : 0;
 }
 
-/* Readouts of an operator's chunk, at most about `want`: no chunk may lie in two groups. */
+/*
+ * Readouts of an operator's chunk: at most `want` (at least 1), and a divisor of a group's
+ * readouts, so that no chunk lies in two groups.
+ */
 static inline uint32_t bs_partial_chunk(const struct bs_protocol *p, uint32_t want)
 {
 	if (p->frame_step == 0)

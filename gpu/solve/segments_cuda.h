@@ -35,7 +35,7 @@ int bs_segments_cuda_need(const struct bs_segments_spec *spec, struct bs_need *n
 int bs_segments_cuda_plan(struct bs_segments_cuda **plan, const struct bs_segments_spec *spec,
 			  const float *k, const float *weight, const float *hz,
 			  struct bs_devmem *mem, struct bs_fail *why);
-void bs_segments_cuda_close(struct bs_segments_cuda *plan); /* or NULL */
+void bs_segments_cuda_close(struct bs_segments_cuda *plan); /* plan: may be NULL */
 int bs_segments_cuda_lag(struct bs_segments_cuda *plan, const float *k, const float *weight,
 			 const float *hz, struct bs_fail *why);
 uint32_t bs_segments_cuda_launches(const struct bs_segments_cuda *plan);
@@ -45,13 +45,13 @@ int bs_segments_cuda_field(struct bs_segments_cuda *plan, uint32_t slice, const 
 float *bs_segments_cuda_samples(struct bs_segments_cuda *plan, uint32_t state);
 int bs_segments_cuda_begin(struct bs_segments_cuda *plan, uint32_t state,
 			   struct CUstream_st *stream, struct bs_fail *why);
-/* The state stays as it is. */
+/* Makes the adjoint of a state's samples; the state stays as it is. */
 int bs_segments_cuda_finish(struct bs_segments_cuda *plan, uint32_t state, float *image,
 			    struct CUstream_st *stream, struct bs_fail *why);
 
 int bs_segments_cuda_slice(struct bs_segments_cuda *plan, uint32_t slice,
 			   struct CUstream_st *stream, struct bs_fail *why);
-/* As bs_segments_normal; in and out differ. */
+/* As bs_segments_normal; in and out must differ. */
 int bs_segments_cuda_normal(struct bs_segments_cuda *plan, const float *maps, const float *in,
 			    float *out, struct CUstream_st *stream, struct bs_fail *why);
 
