@@ -133,8 +133,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
 	const bs_sector_task task = d.task[blockIdx.x];
 	const uint32_t share = (task.count + WARPS - 1) / WARPS;
 	const uint32_t begin = min(task.count, share * warp);
-	/* at least one sample: no task is empty */
-	const uint32_t end = min(task.count, begin + share);
+	const uint32_t end = min(task.count, begin + share); /* at least one sample */
 	float *tile = tiles + warp * CELLS * 2;
 	int wx[ROUNDS], wy[ROUNDS];
 	/* An index past the last sample is the last sample again. */
@@ -142,8 +141,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
 	uint32_t order = d.order[index(begin)];
 	uint32_t next_order = d.order[index(begin + 32)];
 
-	/* From here on the data are there, and no kernel reads the copies any more. */
-	bs_after_previous();
+	bs_after_previous(); /* the data are there; no kernel reads the copies any more */
 	sample_ahead<2, 1> mine;
 
 	read_ahead(mine, d, index(begin), order, blockIdx.y, data);
@@ -198,8 +196,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
 				w[r] = ahead[r];
 			}
 			v = next;
-			/* The next window may touch this window's cells from other lanes. */
-			__syncwarp();
+			__syncwarp(); /* The next window may share cells. */
 		}
 	}
 	write_copy<W, 1, WARPS>(d, task.sector, tiles, part);

@@ -10,11 +10,8 @@
 #include "gpu/device/launch.cuh"
 #include "gpu/toeplitz/toeplitz_cuda.h"
 
-#define TP_THREADS 256
-/*
- * blocks of a multiprocessor: they allow 80 registers a thread and 64 KiB of shared memory a block
- */
-#define TP_MIDDLE_BLOCKS 3
+#define TP_THREADS       256
+#define TP_MIDDLE_BLOCKS 3 /* blocks of a multiprocessor: 80 registers a thread, 64 KiB each */
 
 /* The turns, read from global memory, or from the block's shared memory. */
 struct turns_global {
@@ -42,28 +39,21 @@ struct turns_shared {
 struct tp_pass {
 	const float2 *in;
 	float2 *out;
-	const float *q;     /* middle pass: spectrum, at k * line + column */
-	const float2 *maps; /* x passes of sense: [coil][z][y][x]; else NULL */
-	turns_global turns; /* exp(-i2pi t k1 / G): [k1][t], then [t][k1] */
-	int n;              /* voxels along the axis */
-	int columns;        /* number of strided lines side by side */
-	int rows, planes;   /* plane pass: voxels along y and z; a.n is unused */
-	/* distance from one point of a line to the next, complex values */
-	long long in_line, out_line;
-	long long in_outer,
-		/* distance from one set of columns to the next; in x passes, from line to line */
-		out_outer;
-	/* distance from one coil to the next; 0: all coils read the same */
-	long long in_coil, out_coil;
-	int lines; /* number of lines, in x passes */
-	/* number of coils: of the sum in sense's last pass, and in the middle passes */
-	int coils;
-	bool add; /* sense's last pass adds to what out holds */
-	/* in x passes, the lines outside the image are turned: see struct turned */
-	bool turned;
-	/* for the first pass of a step of conjugate gradients; else all NULL */
-	struct bs_toeplitz_step step;
-	const int *stop; /* nothing is done where *stop is set; NULL: never */
+	const float *q;                /* middle pass: spectrum, at k * line + column */
+	const float2 *maps;            /* x passes of sense: [coil][z][y][x]; else NULL */
+	turns_global turns;            /* exp(-i2pi t k1 / G): [k1][t], then [t][k1] */
+	int n;                         /* voxels along the axis */
+	int columns;                   /* number of strided lines side by side */
+	int rows, planes;              /* plane pass: voxels along y and z; a.n is unused */
+	long long in_line, out_line;   /* from one point of a line to the next */
+	long long in_outer, out_outer; /* from one set of columns, or line along x, to the next */
+	long long in_coil, out_coil;   /* from one coil to the next; 0: all coils read the same */
+	int lines;                     /* number of lines, in x passes */
+	int coils;                     /* coils of sense's last pass, or of the middle passes */
+	bool add;                      /* sense's last pass adds to what out holds */
+	bool turned;                   /* x passes: lines are stored as in struct turned */
+	struct bs_toeplitz_step step;  /* first pass of a step; else all NULL */
+	const int *stop;               /* nothing is done where *stop is set; NULL: never */
 };
 
 static __device__ __forceinline__ bool stopped(const struct tp_pass &a)
@@ -104,18 +94,13 @@ template <int A, int B> struct sets {
 		return A * (u + 1) <= B || t + A * u < B;
 	}
 
-	/*
-	 * The s of set u, or of another set where the thread has no set u; the thread may read it.
-	 */
+	/* The s of set u; where the thread has no set u, another s that it may read. */
 	static __device__ __forceinline__ int at(int t, int u)
 	{
 		return has(t, u) ? t + A * u : B - 1;
 	}
 
-	/*
-	 * Fills the lower half of each set by load(n, u, j), with zeros where the index is n or
-	 * more.
-	 */
+	/* Fills the lower half of each set by load(n, u, j), with zeros from index n on. */
 	template <class LOAD>
 	static __device__ __forceinline__ void fill(float2 (&v)[P][A], int t, int n, LOAD load)
 	{
@@ -192,10 +177,7 @@ static __device__ __forceinline__ void row_in(float2 (&w)[B], float2 (&v)[sets<A
 	bs_fft<B, -1>::run(w);
 }
 
-/*
- * The first step of the way back, from thread k1's B values: transforms them and multiplies by the
- * turns.
- */
+/* The first step back, from thread k1's B values: transforms them, multiplies by the turns. */
 template <int A, int B, class TURNS>
 static __device__ __forceinline__ void turn_back(float2 (&w)[B], int k1, TURNS turns)
 {
@@ -378,13 +360,11 @@ static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass 
 	});
 }
 
-/*
- * Strided lines: neighboring columns share a block, so that every access is a whole memory sector.
- */
+/* Strided lines: neighboring columns share a block, so that accesses are whole memory sectors. */
 template <int A, int B> struct tile {
 	static const int cols = TP_THREADS / A;
 	/*
-	 * Blocks of a multiprocessor. A thread holds P A + B complex values and a part of the
+	 * Blocks of a multiprocessor. A thread holds P A + B complex values and part of the
 	 * spectrum.
 	 */
 	static const int blocks = A < 32 && B <= 16 ? TP_MIDDLE_BLOCKS : A < 32 && B <= 28 ? 2 : 1;
