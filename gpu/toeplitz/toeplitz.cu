@@ -35,18 +35,15 @@ struct bs_toeplitz_cuda {
 	bool can_close;
 	size_t shared_bytes; /* most shared memory of a block, bytes */
 	int streams;         /* blocks that the streamed middle pass launches; 0: it is not used */
-	/* most of these blocks that the device holds at once; 0: no such kernel */
+	/* most of them that the device holds at once; 0: no such kernel */
 	int fits;
 	bool pays;       /* each of these blocks would have several tiles */
-	bool can_plane;  /* a kernel does y and z in one pass, and the device can hold it */
+	bool can_plane;  /* a kernel does y and z at once, and the device can hold it */
 	bool planes;     /* that kernel is used, and the spectrum is in its order */
 	const int *stop; /* stop of the call in progress */
 };
 
-/*
- * Bytes of shared memory of a kernel. is_turned: for x passes whose lines are turned outside the
- * image.
- */
+/* Bytes of shared memory of a kernel. is_turned: x passes whose outer lines are turned. */
 static int shared_of(const struct tp_size *s, int kind, bool is_turned)
 {
 	const int per = TP_THREADS / s->a;
@@ -58,10 +55,7 @@ static int shared_of(const struct tp_size *s, int kind, bool is_turned)
 		return is_turned && turned > line ? turned : line;
 	if (kind == TP_PLANE)
 		return s->plane_bytes;
-	/*
-	 * A streamed pass holds the exchange, and half as much each of the next tile's input and
-	 * spectrum.
-	 */
+	/* A streamed pass also holds half of the next tile's input and half of its spectrum. */
 	return kind == TP_STREAMED ? 2 * tile : tile;
 }
 
@@ -82,7 +76,7 @@ int bs_toeplitz_cuda_padded(uint32_t dims, uint32_t n)
 	return dims == 2 ? tp_flat_padded(n) : s != NULL ? s->a * s->b : 0;
 }
 
-/* Complex values of one coil in the two intermediate arrays, and values of the spectrum. */
+/* Complex values of a coil in the two intermediate arrays; values of the spectrum. */
 static void array_sizes(const struct bs_toeplitz_cuda *p, size_t *first, size_t *last, size_t *all)
 {
 	const uint32_t *n = p->spec.matrix;
@@ -92,10 +86,7 @@ static void array_sizes(const struct bs_toeplitz_cuda *p, size_t *first, size_t 
 	*last = (size_t)p->grid[0] * p->grid[1] * n[2];
 }
 
-/*
- * Most bytes of the two intermediate arrays. Coils take turns beyond that, in turns as equal as
- * possible.
- */
+/* Most bytes of the two intermediate arrays; beyond it coils take turns, as equal as possible. */
 #define TURN_BYTES (UINT64_C(4) << 30)
 
 static void choose_turn(struct bs_toeplitz_cuda *p)
@@ -202,7 +193,7 @@ uint64_t bs_toeplitz_cuda_bytes(const struct bs_toeplitz_cuda *p, uint32_t coils
 	       all * sizeof(float);
 }
 
-/* Chooses the middle pass. A streamed one pays where each of its blocks has several tiles. */
+/* Chooses the middle pass. Streaming pays where each block has several tiles. */
 static int choose_middle(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 {
 	const struct tp_size *s = p->size[2];
@@ -379,7 +370,7 @@ static int launch(const struct bs_toeplitz_cuda *p, int axis, int kind, dim3 blo
 	a->turns.turn = p->turns[axis];
 	a->n = (int)p->spec.matrix[axis];
 	a->stop = p->stop;
-	/* A streamed pass never starts early: its long-lived blocks would be placed unevenly. */
+	/* Long-lived blocks that start early would be placed unevenly. */
 	return bs_launch_clusters(s->kernel[kind], blocks,
 				  kind == TP_PLANE ? (unsigned)s->cluster : 1,
 				  kind == TP_PLANE ? (unsigned)s->plane_threads : TP_THREADS,
