@@ -61,7 +61,7 @@ static void name_file(const void *function, char out[BS_DENSE_NAME])
 /* Writes "LAPACK", or "LAPACK, BLAS" where the BLAS is another file. */
 static void name_libraries(const void *of_lapack, void *library)
 {
-	/* where it is there, LAPACK calls this one */
+	/* LAPACK calls a zgemm_ that the process already has */
 	const void *preloaded = dlsym(RTLD_DEFAULT, "zgemm_");
 	char blas[BS_DENSE_NAME];
 

@@ -32,7 +32,7 @@ struct voxels {
 	const float *phase_x;   /* [lag][cos, sin][x] */
 	const float *reference; /* [coil] complex */
 	float *scratch;
-	float *maps, *values; /* of the current plane */
+	float *maps, *values; /* maps and eigenvalues of the current plane */
 };
 
 struct bs_espirit_cuda {

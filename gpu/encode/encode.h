@@ -36,7 +36,7 @@ struct bs_encoding {
 	/* weight [readout][sample]: density compensation; NULL: ones */
 	int (*plan)(struct bs_encoder *e, const struct bs_tables *tables, const float *weight,
 		    const struct bs_arm_env *env, struct bs_fail *why);
-	void (*close)(struct bs_encoder *e); /* for an encoder that was planned */
+	void (*close)(struct bs_encoder *e); /* e: an encoder that was planned */
 	void (*scan)(const struct bs_encoder *e);
 	void (*begin)(const struct bs_encoder *e, uint32_t frame);
 	void (*path)(const struct bs_encoder *e, uint32_t frame, uint32_t readout, const float *k);
@@ -59,7 +59,7 @@ struct bs_encoding {
 	 */
 	int (*finish)(const struct bs_encoder *e, uint32_t frame, const uint8_t *held, float *fhd,
 		      struct bs_fail *why);
-	/* As finish, of the readouts that have come so far. The frame goes on unchanged. */
+	/* peek: finish for the readouts that have come so far. The frame goes on unchanged. */
 	int (*peek)(const struct bs_encoder *e, uint32_t frame, const uint8_t *held, float *fhd,
 		    struct bs_fail *why);
 	void (*adjoint)(const struct bs_encoder *e, const float *data, float *fhd);

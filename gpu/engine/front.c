@@ -44,14 +44,14 @@ struct bs_front {
 	/* number of calibrating rows; off the grid, distance from one to the next in rows */
 	uint32_t calibrating, stride;
 	size_t room; /* floats of a readout */
-	/* These members belong to the scan. */
+	/* These members describe the current scan. */
 	const struct bs_noise *noise;
 	bool begun;             /* the noise has been read */
 	bool taken;             /* the current readout is already in the list of those that wait */
 	struct bs_fail broken;  /* code not 0: why no readout can be used */
 	struct bs_fail refused; /* code not 0: why a readout that waited was refused */
 	struct bs_prepared said;
-	/* These are the memory; w is [coils][coils] double. */
+	/* These arrays are taken from the arena at arm; w is [coils][coils] double. */
 	double *w, *a, *gram;
 	void *work;
 	float *matrix, *mixed, *data; /* matrix: with one for each place, that of the center */

@@ -24,7 +24,7 @@ struct bs_phases {
 	size_t room;
 	const struct bs_fft_kernels *kernels;
 	struct bs_fft fft;
-	/* These members belong to the scan. */
+	/* These members describe the current scan. */
 	struct bs_corrected said;
 	struct bs_fail broken; /* code not 0: why no line can be used */
 	bool trial;
@@ -33,9 +33,9 @@ struct bs_phases {
 	/* [i]: phase-correction line number i modulo 3 runs backwards */
 	bool back[3];
 	struct bs_trapezoid made; /* the trapezoid that the ramps' matrix was made for */
-	/* These are the memory. */
+	/* These arrays are taken from the arena at arm. */
 	struct navigated *navigated;
-	float *first;          /* [frame][room] */
+	float *first;          /* [frame][room]: the first navigator of each slice and contrast */
 	float *line;           /* [coils][n], then room for a path */
 	float *triple;         /* [3][coils][n] */
 	float *ramps, *across; /* ramps: [n][n]; across: [2][n][coils] complex */
@@ -397,7 +397,10 @@ static int correct(struct bs_phases *f, struct bs_mrd_acq *head, const float **d
 	const size_t count = (size_t)f->n * f->p->coils;
 
 	if (head->encoding_space_ref != 0 && bs_mrd_kind(head->flags) == BS_KIND_CALIBRATION)
-		return 0; /* it was sampled in another way, so it is used as it is */
+		/*
+		 * a line of another encoding space was sampled in another way and is not corrected
+		 */
+		return 0;
 	if (back && !f->known[head->idx.slice])
 		return bs_fail(why, BS_ERR_CALIBRATION,
 			       "acquisition %u is a reversed line of slice %u, before which no "

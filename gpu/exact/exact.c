@@ -22,7 +22,8 @@ struct bs_exact {
 	 */
 	uint32_t outer, middle, columns, tiles, dims;
 	uint32_t comps, planes; /* real parts and imaginary parts are separate planes of rows */
-	uint64_t rows, panels;  /* of one plane; the last panel is filled up with zeros */
+	/* rows and panels of one plane; the last panel is filled up with zeros */
+	uint64_t rows, panels;
 	size_t column_ld;
 	float *k, *weight;
 	/* These arrays are kept for each state. */
@@ -31,9 +32,9 @@ struct bs_exact {
 	uint32_t *got;  /* [state][chunk]: number of samples that came */
 	uint64_t *next; /* [state]: first chunk that is not summed, or FRESH */
 	uint64_t chunks, sums_size, kept_size;
-	/* These are the tables of the current block. */
+	/* These arrays are the tables of the current block. */
 	unsigned char *e, *y, *x, *b, *d, *panel;
-	/* This is the current block, for the team's tasks. */
+	/* These members describe the current block, for the team's tasks. */
 	const float *data;
 	size_t stride;
 	uint64_t at;

@@ -148,10 +148,7 @@ static uint64_t resized_bytes(const struct bs_protocol *p)
 
 static uint64_t joint_bytes(const struct bs_protocol *p)
 {
-	/*
-	 * It has room for as many images as are resized together; the first is the one that is
-	 * used.
-	 */
+	/* The array has room for as many images as are resized together; the first one is used. */
 	return how_of(p) == BS_COMBINE_SENSE
 		       ? bs_devmem_round(bs_protocol_voxels(p) * resize_of(p).images * 8)
 		       : 0;

@@ -21,7 +21,7 @@ struct axis {
 	float *window;
 	float *scale; /* [n]: 1 / size */
 	bool partial;
-	/* of a partial axis: measured samples below the center; those from the center on */
+	/* partial axis: number of measured samples below the center; number from the center on */
 	uint32_t low, high;
 };
 

@@ -34,7 +34,8 @@ struct bs_pocs_cuda {
 	bs_line_pass forward[3], back[3], weighed[3];
 	/* [k], k = 0 first: weights of the symmetric center */
 	float *window[3];
-	float2 *samples, *phase; /* of the same shape as in */
+	/* the measured samples and the center's phase; both as large as `in` */
+	float2 *samples, *phase;
 };
 
 /* ---- kernels --------------------------------------------------------------------------------- */

@@ -32,7 +32,7 @@ struct bs_unfold {
 	uint8_t *keep, *any;
 	float *b;
 	float *wx; /* [rows of W] complex */
-	/* These members belong to the operation in progress. */
+	/* These members belong to the operation in progress; given: the caller's maps. */
 	const float *given; /* the caller's maps */
 	const float *in;
 	float *out;

@@ -140,7 +140,8 @@ static void weigh(struct flat *f)
 		double re[PLACES] = { 0.0 };
 		double im[PLACES] = { 0.0 };
 
-		f->want[k] = 0.0; /* it is real, since places come in pairs about the middle */
+		/* the transform is real, since places come in pairs about the middle */
+		f->want[k] = 0.0;
 		error[k] = 0.0;
 		for (int i = 0; i < PLACES; i++) {
 			for (uint32_t j = 0; j < f->taps; j++) {

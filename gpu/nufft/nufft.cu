@@ -562,7 +562,7 @@ int bs_nufft_cuda_plan(struct bs_nufft_cuda **plan, const struct bs_nufft_spec *
 	p->spec = *s;
 	rc = fill_plan(p, k, weight, &source, mem, why);
 	free(source);
-	p->spec.tune = NULL; /* it is the caller's; the choice holds all that it decided */
+	p->spec.tune = NULL; /* tune belongs to the caller; p->choice holds all that it decided */
 	if (rc != 0) {
 		bs_nufft_cuda_close(p);
 		return rc;

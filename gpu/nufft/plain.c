@@ -69,7 +69,7 @@ double bs_window_plain_transform(const struct bs_window_shape *w, double v)
 	double h = w->width / 4.0 / panels; /* half the width of a panel */
 	double sum = 0.0;
 
-	/* its transform has a closed form, which is quicker */
+	/* the transform of Kaiser-Bessel has a closed form, which is quicker */
 	if (w->kind == BS_WINDOW_KAISER_BESSEL) {
 		double b2 = w->shape * w->shape;
 		double a = M_PI * w->width * v;

@@ -32,8 +32,8 @@ static int sizes(struct bs_grid_shape *g, const struct bs_nufft_spec *s, uint64_
 	uint64_t x;
 	uint64_t sectors = 1;
 	/*
-	 * It follows from the specification alone: need and plan must take a stack to have as many
-	 * positions.
+	 * Whether samples are sparse follows from the specification alone: need and plan must take
+	 * a stack to have as many positions.
 	 */
 	bool sparse = (double)s->samples < 0.5 * g->grid[0] * g->grid[1] * (double)g->grid[2];
 

@@ -97,7 +97,7 @@ struct bs_window_shape bs_window_make(enum bs_window kind, double width, double 
 	struct bs_window_error before;
 	struct bs_window_error after;
 
-	/* With more oversampling, or a fractional width, there is nothing to gain. */
+	/* Only a whole number of cells and oversampling up to 4 gain from a flat window. */
 	if (kind != BS_WINDOW_KAISER_BESSEL || width != floor(width) || oversampling > 4.0)
 		return kb;
 	bs_window_flatten(&flat);
@@ -280,7 +280,7 @@ static double reach(const struct bs_nufft_spec *s, uint32_t dims, double width,
 		uint32_t b = 0;
 
 		while ((uint64_t)grid[b] * s->matrix[a] != (uint64_t)grid[a] * s->matrix[b])
-			b++; /* ends at `a` at the latest */
+			b++; /* the loop ends where b reaches a */
 		if (b == a) {
 			const struct bs_window_shape w =
 				make(s->window, width, (double)grid[a] / s->matrix[a]);

@@ -184,7 +184,7 @@ static int state_bytes(struct bs_ls_cuda *s, uint64_t *bytes, struct bs_fail *wh
 		rc = bs_pcg_cuda_need(&c, &part[1], why);
 	if (rc != 0)
 		return rc;
-	/* These are two vectors and the addends; the sparse arrays are a few pieces. */
+	/* The sum has two vectors and the addends; the sparse arrays are a few pieces. */
 	*bytes += part[0] + part[1] + 2 * bs_devmem_round((uint64_t)s->beside * s->voxels * 8) +
 		  bs_devmem_round((uint64_t)s->parts * s->voxels * 8) +
 		  bs_precond_cuda_bytes(p, s->precond.sets) + 32 * BS_DEV_ALIGN;
@@ -371,7 +371,7 @@ int bs_ls_cuda_plan(struct bs_ls_cuda *s, const float *q, const struct bs_tables
 		rc = plan_normal(s, q, env->cache_dir, mem, why);
 	if (rc == 0)
 		rc = plan_constraint(s, mem, why);
-	bs_csr_close(&s->gram_host); /* its copy is on the device */
+	bs_csr_close(&s->gram_host); /* the matrix has been copied to the device */
 	if (rc == 0)
 		rc = bs_precond_cuda_plan(&s->precond, tables, q, env->team, mem, why);
 	if (rc == 0)

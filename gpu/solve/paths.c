@@ -32,7 +32,7 @@ struct bs_paths {
 	uint8_t *seen;  /* [state][readout]: the readout has come */
 	uint8_t *fresh; /* [state]: nothing was added since begin */
 	uint8_t *used;  /* [readout]: it is in the current image */
-	/* These are for trajectory.estimate_delay. */
+	/* These arrays serve trajectory.estimate_delay. */
 	struct settled *settled; /* [state] */
 	uint8_t *moved;          /* [state][readout]: the delays have been applied to its k */
 	uint8_t *spoke;          /* [readout]: delays are estimated from it */

@@ -456,7 +456,7 @@ int bs_pcg_cuda_record(struct bs_pcg_cuda *c, struct bs_pcg_outcome *outcome,
 int bs_pcg_cuda_sum(float *out, const float *addends, uint32_t parts, uint64_t voxels,
 		    struct CUstream_st *stream, struct bs_fail *why)
 {
-	/* It is not launched early, since its input comes from other GPUs. */
+	/* This kernel is not launched early, since its input comes from other GPUs. */
 	add_parts<<<(unsigned)((voxels + CG_THREADS - 1) / CG_THREADS), CG_THREADS, 0, stream>>>(
 		(float2 *)out, (const float2 *)addends, parts, voxels);
 	BS_CUDA(cudaGetLastError(), why);

@@ -51,7 +51,7 @@ struct bs_pcg_cuda_system {
 	/* circulant preconditioner, in place of inverse; or NULL */
 	struct bs_circulant_cuda *circulant;
 	const float *b; /* right-hand side of every solve */
-	float *x;       /* where every solve leaves its result */
+	float *x;       /* solution vector: every solve leaves its result here */
 	/*
 	 * For several GPUs: coils and maps are this GPU's own, which leaves its addend of A p in
 	 * its place in addends [part][z][y][x] complex, device memory. parts 0: one GPU.

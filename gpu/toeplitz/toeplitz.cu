@@ -203,7 +203,8 @@ static int choose_middle(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 	int count = 0;
 	int each = 0;
 
-	if (s->kernel[TP_STREAMED] == NULL || columns % per != 0 || /* it copies whole tiles only */
+	/* the pass copies whole tiles */
+	if (s->kernel[TP_STREAMED] == NULL || columns % per != 0 ||
 	    (size_t)shared_of(s, TP_STREAMED, false) > p->shared_bytes)
 		return 0;
 	BS_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, bs_cuda_device()),

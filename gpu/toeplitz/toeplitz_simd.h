@@ -34,8 +34,8 @@ struct bs_toeplitz_kernels {
 			  const float *map, bool add, size_t stride, uint32_t n, uint32_t width,
 			  const struct bs_toeplitz_work *w);
 	/*
-	 * The same between blocks: elements of `from` are stride floats apart; middle_out is the
-	 * way back.
+	 * middle_in: as lines_in, from block to block; elements of `from` are stride floats apart.
+	 * middle_out: the way back.
 	 */
 	void (*middle_in)(const struct bs_line *l, const float *from, size_t stride, uint32_t n,
 			  float *to, const struct bs_toeplitz_work *w);

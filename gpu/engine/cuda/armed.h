@@ -49,7 +49,7 @@ struct bs_armed_cuda {
 	const struct bs_protocol *p;
 	const struct bs_cuda_operator *op;
 	void *plan; /* the operator's plan */
-	bool share; /* as in struct bs_cuda_spec */
+	bool share; /* this GPU is one of several (struct bs_cuda_spec) */
 	/* launches differ between frames, so no graphs: the operator varies, or flow does */
 	bool varies;
 	struct bs_flow flow;   /* velocity encoding of the next image */

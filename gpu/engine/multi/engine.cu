@@ -206,7 +206,8 @@ static int complete(struct bs_armed_multi *e, uint32_t frame, int64_t deadline_n
 		return rc;
 	solved_ns = bs_now_ns();
 	rc = fetch(e, frame, watched, image, report);
-	if (!watched && !bs_armed_multi_is_joint(e)) /* that stage's time holds the solves, too */
+	/* without a watched solve the time from solved to image holds the solves, too */
+	if (!watched && !bs_armed_multi_is_joint(e))
 		return rc;
 	solved_ns = bs_now_ns() - solved_ns;
 	e->tail_ns = bs_tail_longest(e->tail_ns, solved_ns);

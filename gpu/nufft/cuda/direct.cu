@@ -115,7 +115,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 			window<W>(w, __ldg(d.offset + d.points + e), d.window, 1);
 			lay<W>(along[1][slot], w, first[1]);
-			bs_after_previous(); /* from here on the data are there */
+			bs_after_previous(); /* from here on the samples' values can be read */
 			const float2 v = data[m];
 
 			value[slot] = make_float2(v.x * f, v.y * f);
@@ -138,7 +138,7 @@ static __global__ void __launch_bounds__(THREADS)
 	const bool mine = x < __ldg(d.start[0] + blockIdx.x + 1);
 	const uint32_t rows = __ldg(d.start[1] + blockIdx.y + 1);
 
-	bs_after_previous(); /* from here on no kernel reads the grid */
+	bs_after_previous(); /* from here on no earlier kernel reads the grid */
 #pragma unroll
 	for (uint32_t o = 0; o < OWN; o++)
 		if (mine && y + o < rows)

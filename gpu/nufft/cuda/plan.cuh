@@ -24,7 +24,7 @@ struct bs_nufft_chunk {
 
 struct bs_nufft_cuda_state {
 	float2 *data; /* [coil][samples] */
-	/* with several chunks: a grid, or with choice.sums images of all coils */
+	/* sum of several chunks: a grid, or with choice.sums images of all coils */
 	float2 *sum;
 	uint64_t *arrived; /* samples that have come, of each chunk; host memory */
 	uint64_t next;     /* the next chunk to be gridded */

@@ -314,7 +314,8 @@ static __global__ __launch_bounds__(CG_THREADS) void update(const struct cg_vect
 		const double residual = sqrt(sum.x / s->bb);
 
 		s->rr = sum.x;
-		if (a.z == NULL) { /* with z, `preconditioned` computes beta, once z is made */
+		/* with a circulant preconditioner, `preconditioned` computes beta */
+		if (a.z == NULL) {
 			s->beta = (float)(sum.y / s->rz);
 			s->rz = sum.y;
 		}

@@ -45,7 +45,7 @@ struct tp_pass {
 	int n;                         /* voxels along the axis */
 	int columns;                   /* number of strided lines side by side */
 	int rows, planes;              /* plane pass: voxels along y and z; a.n is unused */
-	long long in_line, out_line;   /* from one point of a line to the next */
+	long long in_line, out_line;   /* complex values from one point of a line to the next */
 	long long in_outer, out_outer; /* from one set of columns, or line along x, to the next */
 	long long in_coil, out_coil;   /* from one coil to the next; 0: all coils read the same */
 	int lines;                     /* number of lines, in x passes */
