@@ -1,15 +1,15 @@
 /*
- * gpu/solve/ls_cuda.h - the solve of methods ls and sense on the GPU, behind F^H d; twin of ls.h
+ * gpu/solve/ls_cuda.h - the solve of methods ls and sense on the GPU, after F^H d; twin of ls.h
  *
  * images [coil][z][y][x] complex hold F^H d of each coil and are replaced by the solutions (sense:
- * one, in the first). Preconditioner, constraint, scale of lambda, box basis and weights are those
- * of the host: both twins solve the same system. Q: gpu/solve/lsq_cuda.h.
- * open (host memory only, says the bytes) -> plan -> { queue, outcome | run }* -> close.
- * queue: all solves to their last iteration or tolerance, as launches alone, fit for a graph;
- * outcome says, once the stream is idle, what came of them. run: the same under a deadline and for
- * at most so many iterations, waiting between them; each coil has an equal part of the time that is
- * left.
- * One caller. Errors: BS_ERR_GPU, BS_ERR_NOMEM, BS_ERR_CONFIG. Test: test/twin/twin_ls.c
+ * by one, in the first). Preconditioner, constraint, scale of lambda, box basis and weights are
+ * those of the host: both twins solve the same system. Q: gpu/solve/lsq_cuda.h.
+ * open (host memory only; says the bytes) -> plan -> { queue, outcome | run }* -> close.
+ * queue: queues all solves to their last iteration or tolerance, as launches alone, fit for a
+ * graph. outcome: their result, once the stream is idle. run: solves under a deadline with at most
+ * the given number of iterations, and waits between them; each coil gets an equal part of the
+ * remaining time. One caller. Errors: BS_ERR_GPU, BS_ERR_NOMEM, BS_ERR_CONFIG. Test:
+ * test/twin/twin_ls.c
  */
 #ifndef BS_GPU_SOLVE_LS_CUDA_H
 #define BS_GPU_SOLVE_LS_CUDA_H

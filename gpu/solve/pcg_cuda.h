@@ -1,21 +1,22 @@
 /*
  * gpu/solve/pcg_cuda.h - conjugate gradients whole on the GPU: (F^H F + mu W^H W) x = b
  *
- * The twin of core/solve/pcg.h over the Toeplitz operator (gpu/toeplitz/toeplitz_cuda.h; with maps,
- * its sum over coils) and the constraint W (identity or a sparse matrix), with Jacobi's
- * preconditioner, the circulant one or none. An iteration is seven launches, five by planes
- * (circulant: six to eight more), six in 2D; there two where the constraint is the identity and the
- * preconditioner not circulant, on one GPU (gpu/toeplitz/cuda/step.cuh). A whole solve is one CUDA
- * graph, or part of the caller's (record). Every scalar stays on the device. Under a deadline:
- * gpu/solve/watch.h. Several images with one matrix and no maps are solved side by side, each to
- * its own end.
+ * The twin of core/solve/pcg.h. It uses the Toeplitz operator (gpu/toeplitz/toeplitz_cuda.h; with
+ * maps, its sum over coils), the constraint W (identity or a sparse matrix), and Jacobi's
+ * preconditioner, the circulant one or none. An iteration takes seven launches in 3D, five by
+ * planes, and six in 2D; a circulant preconditioner takes six to eight more. In 2D it takes two
+ * where the constraint is the identity, the preconditioner is not circulant, and there is one GPU
+ * (gpu/toeplitz/cuda/step.cuh). A whole solve is one CUDA graph, or part of the caller's (record).
+ * Every scalar stays on the device. Under a deadline: gpu/solve/watch.h. Several images with one
+ * matrix and no maps are solved side by side, each to its own end.
  * b, x     [image][z][y][x] complex float, device; may not overlap
  * inverse  [z][y][x] float, device: 1 / diagonal of the matrix; or NULL
- * Dot products in double (p^H A p of those two launches in float over a warp), in blocks of fixed
- * size added in a fixed order: the same bits every run. Of those two launches the transform's
- * squares are float, too: right-hand sides of 1e14 (512^2) and more end at once, residual 1.
- * It also stops at the tolerance, at BS_PCG_ROUND_OFF and where p^H A p is not positive: what is
- * queued then does nothing but the application of A to x at the end, for the residual reported.
+ * Dot products are in double, in blocks of fixed size added in a fixed order: the same bits every
+ * run. With two launches an iteration, p^H A p is in float over a warp, and the squares in the
+ * transform are float, too: right-hand sides of 1e14 (512^2) and more end at once, with residual 1.
+ * A solve also stops at the tolerance, at BS_PCG_ROUND_OFF and where p^H A p is not positive. What
+ * is queued after that does nothing, but for the last application of A to x, for the reported
+ * residual.
  *
  * need -> plan -> solve* -> close. plan may allocate beside the arena, solve allocates nothing and
  * waits for the stream. One caller. Errors: BS_ERR_GPU, BS_ERR_NOMEM.
