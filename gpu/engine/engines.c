@@ -129,7 +129,7 @@ static int choose_place(enum bs_plan_place *place, const struct bs_protocol *p, 
 	return 0;
 }
 
-/* Refuses a protocol that asks for more than any one place offers. */
+/* Refuses a protocol that no engine can do: it asks for more than any place of a plan offers. */
 static int refuse_absent(const struct bs_protocol *p, enum bs_plan_place place, struct bs_fail *why)
 {
 	if (p->plan.absent == BS_ABSENT_STAGES)

@@ -95,7 +95,10 @@ static void find_samples(void *arg, int task, int member)
 	}
 }
 
-/* The index, in samples, of the sample that `end` and `tap` meet where the readout wraps around. */
+/*
+ * The index of the sample that tap `tap` of the kernel at end `end` reads, where the readout wraps
+ * around.
+ */
 static uint32_t meets(const struct bs_grappa_ends *e, uint32_t end, uint32_t tap)
 {
 	const int n = (int)(4 * e->reach);

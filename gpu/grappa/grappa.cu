@@ -294,7 +294,10 @@ static __global__ void find_samples(const struct shape s, const float2 *hybrid, 
 	}
 }
 
-/* The index among a line's samples of the sample that `end` and `tap` meet (gpu/grappa/ends.c). */
+/*
+ * The index of the sample that tap `tap` of the kernel at end `end` reads, wrapped around the
+ * readout (gpu/grappa/ends.c).
+ */
 static __device__ uint32_t meets(const struct shape &s, uint32_t end, uint32_t tap)
 {
 	const int n = (int)(4 * s.reach);

@@ -219,7 +219,8 @@ static void sort_chunk(struct sorter *s, uint64_t chunk)
 	color[BS_COLORS] = (uint32_t)s->runs;
 	for (uint64_t i = 0; i < count; i++)
 		t->source[base + s->first[s->sector[i]]++] = (uint32_t)i;
-	if (g->width <= 2)     /* wider cells gain less from it than gathering loses */
+	/* with wider cells, ordering the samples gains less than gathering them loses */
+	if (g->width <= 2)
 		order_runs(s); /* first[] now holds the end of each sector */
 	bs_team_run(s->n->team, fill_task, s, tasks);
 }

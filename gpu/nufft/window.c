@@ -328,7 +328,7 @@ int bs_window_choose(const struct bs_nufft_spec *s, uint32_t dims, double *width
 		return bs_fail(why, BS_ERR_CONFIG, "accuracy %g: 1e-6 to 1e-1", s->accuracy);
 	for (uint32_t taps = BS_TAPS_MIN; taps <= BS_TAPS_MAX; taps++)
 		for (uint32_t step = 20; step <= 40; step++) {
-			double o = step / 16.0; /* 1.25 to 2.5 */
+			double o = step / 16.0; /* oversampling, 1.25 to 2.5 */
 			uint32_t g[3];
 			double c;
 			double e;

@@ -78,7 +78,7 @@ struct bs_armed_cuda {
 	float *staging;
 	bool mapped;
 	float2 *coil_images; /* device memory */
-	float *out;          /* address of image for the device */
+	float *out;          /* the image's address on the device */
 	float2 *maps;        /* device memory: maps of the current slice; NULL: no maps */
 	/* device memory, [slice]: maps of all slices; NULL: there is one slice */
 	float2 *all_maps;

@@ -90,7 +90,7 @@ static void window_by_cost(struct bs_nufft_choice *c, const struct bs_nufft_spec
 
 	for (uint32_t taps = BS_KERNEL_TAPS_MIN; taps <= BS_KERNEL_TAPS_MAX; taps++)
 		for (uint32_t step = 20; step <= 40; step++) {
-			const double o = step / 16.0; /* 1.25 to 2.5 */
+			const double o = step / 16.0; /* oversampling, 1.25 to 2.5 */
 			uint32_t g[3];
 			double t;
 			double e;
