@@ -120,7 +120,7 @@ void bs_along_mix(struct bs_along *a, float *out, size_t out_stride, const float
 	const uint32_t n = a->n;
 	/* places from here on are the first indices of a transform */
 	const uint32_t upper = n / 2;
-	const uint32_t first = n - upper; /* number of those places */
+	const uint32_t first = n - upper; /* number of places from `upper` on */
 
 	transform(a, a->hybrid, n, data, stride, a->coils, true);
 	for (uint32_t v = 0; v < virtual_coils; v++) {

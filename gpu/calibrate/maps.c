@@ -21,7 +21,7 @@ struct bs_maps {
 	int (*elsewhere)(void *self, const uint32_t size[3], const float *block, float *maps,
 			 /* function that makes maps elsewhere; NULL: they are made here */
 			 struct bs_fail *why);
-	void *self; /* argument of that function */
+	void *self; /* argument of the function `elsewhere` */
 	struct bs_walsh *walsh;
 	const struct bs_maps_kernels *simd;
 	uint32_t most[3]; /* most samples of a block on each axis */

@@ -39,7 +39,7 @@ struct bs_tune_kind {
 	const char *name;
 	uint32_t fields;
 	struct {
-		const char *name; /* one word */
+		const char *name; /* name of the field: one word */
 		uint32_t least, most;
 	} field[BS_TUNE_FIELDS];
 };

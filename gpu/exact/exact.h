@@ -39,14 +39,14 @@
 struct bs_exact_spec {
 	uint32_t dims;      /* 2 or 3 */
 	uint32_t matrix[3]; /* voxels x, y, z; 1 beyond dims; odd sizes are legal; at most 2047 */
-	uint32_t coils;     /* sums that share the trajectory */
+	uint32_t coils;     /* number of sums that share the trajectory */
 	uint64_t samples;
 	uint64_t chunk; /* samples of a chunk in incremental use; 0: the plan chooses */
 	/* as in nufft.h: between begin and finish come the samples of one part alone */
 	uint64_t part;
 	uint32_t states; /* number of accumulators, that is of frames open at once */
 	enum bs_basis basis;
-	bool twice;     /* double precision */
+	bool twice;     /* sums are in double precision */
 	bool real_data; /* d is [coil][sample] real float, for Q: half the work */
 };
 

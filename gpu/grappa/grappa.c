@@ -27,7 +27,7 @@ static uint32_t ends_of(const struct bs_grappa_spec *s)
 struct kept {
 	uint64_t version; /* version of the calibration lines; 0: none yet */
 	uint32_t count;
-	size_t used; /* floats */
+	size_t used; /* floats of weights that are kept */
 	uint64_t *window;
 	size_t *at;
 	float *weights;
@@ -58,7 +58,7 @@ struct bs_grappa {
 		uint32_t failed; /* the first neighborhood whose own solve failed */
 	} solver[SOLVERS];
 	struct bs_grappa_ends ends;
-	float *hybrid; /* hybrid of the run in progress */
+	float *hybrid; /* the hybrid space of the run in progress */
 };
 
 static uint32_t window_of(const struct bs_grappa_spec *s)

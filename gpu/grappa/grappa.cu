@@ -30,7 +30,7 @@ struct near {
 
 /* The arguments of the kernels. */
 struct shape {
-	uint32_t size[2]; /* lines y z */
+	uint32_t size[2]; /* lines of k-space, y z */
 	uint32_t columns, coils, taps, reach;
 	bool wrapped;
 	const struct near *near;

@@ -67,7 +67,7 @@ float *bs_partial_write(struct bs_partial *w, uint32_t frame, uint32_t group)
 
 struct job {
 	const struct bs_partial *w;
-	float *part, *block; /* the first of the frame's */
+	float *part, *block; /* the frame's partial sums; its blocks' sums */
 	const uint8_t *held, *mark;
 	float *out;
 };

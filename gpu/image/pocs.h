@@ -35,7 +35,8 @@ struct bs_pocs_span {
 };
 
 struct bs_pocs_spec {
-	uint32_t size[3], matrix[3]; /* x y z */
+	/* voxels of the grid; voxels of the images that leave; x y z */
+	uint32_t size[3], matrix[3];
 	uint32_t images;
 	uint32_t iterations;
 	/* width of the symmetric center's smooth edge as a share of its reach: 0 .. 1 */

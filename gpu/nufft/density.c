@@ -99,8 +99,8 @@ static void ramp(float *weight, const struct bs_protocol *p, const struct bs_tra
 struct pipe {
 	struct bs_nufft *nufft;
 	uint32_t size[3];  /* voxels: 2N on each axis */
-	float *image;      /* complex */
-	float *at_samples; /* complex */
+	float *image;      /* complex image, size[] voxels */
+	float *at_samples; /* [sample] complex: the image at the samples */
 };
 
 struct bs_nufft_spec bs_density_nufft(const struct bs_protocol *p, const struct bs_traj *t)

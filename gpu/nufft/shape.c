@@ -82,7 +82,7 @@ static int check(const struct bs_nufft_spec *s, struct bs_fail *why)
 			return bs_fail(why, BS_ERR_SIZE,
 				       "matrix[%u] = %u in a NUFFT of %u dimensions", a,
 				       s->matrix[a], s->dims);
-		voxels *= s->matrix[a]; /* at most 2^48 */
+		voxels *= s->matrix[a]; /* no more than 2^48 voxels */
 	}
 	if (s->coils == 0 || s->coils > 65536)
 		return bs_fail(why, BS_ERR_SIZE, "NUFFT of %u coils", s->coils);

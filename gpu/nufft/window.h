@@ -18,7 +18,7 @@ BS_C_BEGIN
 
 struct bs_window_shape {
 	enum bs_window kind;
-	double width;        /* cells */
+	double width;        /* width of the window, cells */
 	double shape;        /* Kaiser-Bessel: beta; Gauss: standard deviation in cells */
 	double oversampling; /* oversampling that the shape was made for */
 	/* flat.c: the window as a Chebyshev series over each cell that it covers */

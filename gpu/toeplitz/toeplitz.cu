@@ -40,7 +40,7 @@ struct bs_toeplitz_cuda {
 	bool pays;       /* each of these blocks would have several tiles */
 	bool can_plane;  /* a kernel does y and z at once, and the device can hold it */
 	bool planes;     /* that kernel is used, and the spectrum is in its order */
-	const int *stop; /* stop of the call in progress */
+	const int *stop; /* the stop flag of the call in progress */
 };
 
 /* Bytes of shared memory of a kernel. is_turned: x passes whose outer lines are turned. */
@@ -405,7 +405,7 @@ static int x_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, co
 	a.coils = (int)coils;
 	a.in_outer = inward ? (long long)n[0] : p->grid[0];
 	a.out_outer = inward ? p->grid[0] : (long long)n[0];
-	a.in_line = a.out_line = a.lines; /* lines are turned */
+	a.in_line = a.out_line = a.lines; /* distance between points of lines that are turned */
 	a.in_coil = inward && sense ? 0 : a.in_outer * a.lines;
 	a.out_coil = !inward && sense ? 0 : a.out_outer * a.lines;
 	const dim3 blocks((unsigned)((a.lines + per - 1) / per), !inward && sense ? 1 : coils);

@@ -9,7 +9,7 @@
 #define LIBRARY "libnvidia-ml.so.1"
 #define STEP_NS INT64_C(500000000) /* ns; a counter that stands still this long is not supported */
 
-#define NVML_SUCCESS       0 /* value in nvml.h */
+#define NVML_SUCCESS       0 /* value that nvml.h gives it */
 #define NVML_NOT_SUPPORTED 3
 
 static int failed(const struct bs_energy *e, struct bs_fail *why, int code, const char *call)

@@ -15,7 +15,7 @@
 /* One factor of the exponential, along one axis of the image: positions (j + half) * stride. */
 struct ex_axis {
 	int axis;     /* 0 x, 1 y, 2 z */
-	float stride; /* voxels */
+	float stride; /* distance from one position to the next, voxels */
 	float half;   /* 0.5: mirrored positions; 0: position 0 and its mirror coincide */
 	int pairs;
 };

@@ -335,7 +335,7 @@ static void choose_launch(struct bs_nufft_choice *c, const struct bs_nufft_spec 
 
 	l->cols = tuned(s, BS_NUFFT_COLS);
 	l->cols = l->cols > 16 ? 32 : l->cols > 8 ? 16 : l->cols > 4 ? 8 : l->cols;
-	l->cols = l->cols == 3 ? 4 : l->cols; /* a power of two */
+	l->cols = l->cols == 3 ? 4 : l->cols; /* rounded up to a power of two */
 	l->parts = or_else(tuned(s, BS_NUFFT_PARTS), few ? 4 : 1);
 	l->parts = l->parts > 1 ? 4 : 1;
 	/* Transforms in registers round twice as much, which matters only at this accuracy. */

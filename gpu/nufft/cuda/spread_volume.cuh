@@ -66,7 +66,7 @@ template <int W, int CB> struct volume {
 	static_assert(WARPS > 1 || accesses() == (W * W * CB + 15) / 16, "a bank is hit twice");
 
 	static const int STEP = step();
-	static const int SHARED = (P - 1) * STEP + P * P; /* cells */
+	static const int SHARED = (P - 1) * STEP + P * P; /* cells of the copy in shared memory */
 };
 
 /* The type of a cell's CB channels. */

@@ -243,7 +243,7 @@ template <int A, int B> struct rows_of {
  */
 template <int A, int B> struct row_lane {
 	int t, half, line;
-	const float2 *turns; /* turns of its half */
+	const float2 *turns; /* turns of the thread's half */
 	row_exchange<B> exchange;
 
 	__device__ __forceinline__ row_lane(float2 *mid)
@@ -337,7 +337,7 @@ static __global__ __launch_bounds__(TP_ROW_THREADS) void rows_out(const struct t
  * part.
  */
 template <int B> struct column_exchange {
-	float2 *own; /* place of its half and column */
+	float2 *own; /* place of the thread's half and column */
 
 	static __device__ __forceinline__ void sync(void)
 	{

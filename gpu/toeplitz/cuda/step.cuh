@@ -210,7 +210,7 @@ static __device__ __forceinline__ float2 tp_add(float a, float2 v, float2 to)
 template <int A, int B> struct step_lane {
 	using L = halves<A, B>;
 	static const int LINES = rows_of<A, B>::LINES;
-	static const int SPAN = 2 * A * (B + 1); /* floats of a line's exchange */
+	static const int SPAN = 2 * A * (B + 1); /* floats that a line's exchange takes */
 
 	const struct tp_flat &a;
 	const struct tp_step &g;
@@ -220,7 +220,7 @@ template <int A, int B> struct step_lane {
 	/* numbers of the block's first line, and of its own line within the block */
 	int top, mine;
 	int slot, coils;
-	int n;    /* voxels of its line */
+	int n;    /* voxels of the thread's line */
 	int many; /* voxels of the block */
 
 	__device__ __forceinline__ step_lane(const struct tp_flat &flat, const struct tp_step &step,
@@ -242,15 +242,16 @@ template <int A, int B> struct step_lane {
 		return lane.row(a, a.maps != NULL ? coil : (int)blockIdx.y, top + mine);
 	}
 
-	/* The map of a coil at its own line's first voxel. */
+	/* The map of a coil at the first voxel of the thread's line. */
 	__device__ __forceinline__ const float2 *map(int coil) const
 	{
 		return a.maps + ((long long)coil * a.y.n + top + mine) * a.x.n;
 	}
 
 	/*
-	 * Writes rows of A u, summed over its rounds, to lines; calls goes() once all loads are
-	 * issued. Returns false, alike in all threads, where goes() did; there are then no rows.
+	 * Writes rows of A u, summed over the thread's rounds, to lines; calls goes() once all
+	 * loads are issued. Returns false, alike in all threads, where goes() did; there are then
+	 * no rows.
 	 */
 	template <class GOES> __device__ __forceinline__ bool back(GOES goes) const
 	{
