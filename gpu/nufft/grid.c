@@ -66,7 +66,7 @@ static struct bs_spread spread_of(const struct job *j, uint64_t first, uint64_t 
  * one pass in the order of memory: then one cache line holds a sample of every coil instead of one
  * coil.
  */
-#define MIXED_LEAST  (UINT64_C(12) << 20) /* least bytes of a chunk's data */
+#define MIXED_LEAST  (UINT64_C(12) << 20) /* least bytes of a batch's samples in a chunk */
 #define MIXED_BLOCK  2048u                /* samples that a task mixes */
 #define FETCH_BEFORE 16u                  /* samples to prefetch ahead */
 

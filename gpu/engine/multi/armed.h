@@ -37,7 +37,7 @@ struct bs_armed_share {
 	struct bs_protocol p;
 	struct bs_tables tables;
 	struct bs_armed_cuda *gpu; /* memory and streams on that GPU */
-	cudaEvent_t done;          /* event after what is queued on its stream */
+	cudaEvent_t done;          /* event recorded behind what is queued on the share's stream */
 	struct bs_report report;
 	int rc;
 };

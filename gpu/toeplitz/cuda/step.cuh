@@ -38,7 +38,7 @@ struct tp_step {
 struct tp_sums {
 	double of[TP_ROW_THREADS / 32][4];
 
-	/* Puts the first and the last value; all: those between them, too. */
+	/* Writes a warp's sums of v[0] and v[3] to its place; all: those of v[1] and v[2], too. */
 	__device__ __forceinline__ void put(const double (&v)[4], bool all)
 	{
 #pragma unroll
@@ -67,7 +67,11 @@ struct tp_sums {
 /* The sums of the iteration before, and bb of the first iteration. */
 struct tp_before {
 	double bb, ru, pap;
-	int stop; /* one thread reads it for all, since block 0 may set it meanwhile */
+	/*
+	 * stop flag of the state, read by one thread for the block, since block 0 may set it
+	 * meanwhile
+	 */
+	int stop;
 };
 
 struct tp_choice {
