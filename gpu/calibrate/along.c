@@ -7,14 +7,17 @@
 #include "core/study/gram.h"
 #include "gpu/fft/fft.h"
 
-/* Index j of a transform is x = j below n / 2, j - n above: along.h's place is x + n / 2. */
+/*
+ * Index j of a transform is x = j below n / 2, and x = j - n from there on; a place in along.h is x
+ * + n / 2.
+ */
 struct bs_along {
 	uint32_t n, coils;
 	struct bs_fft fft;
 	const struct bs_fft_kernels *kernels;
 	float *hybrid; /* [coil][j] complex */
-	float *blocks; /* two, of a vector's lanes */
-	float *scale;  /* [j], 1 / n: of the two transforms */
+	float *blocks; /* two blocks for a vector's lanes */
+	float *scale;  /* [j]: 1 / n, the scale of the forward and the inverse transform together */
 };
 
 static uint64_t block_bytes(uint32_t n)
@@ -65,7 +68,7 @@ void bs_along_close(struct bs_along *a)
 	free(a);
 }
 
-/* Lines of n samples, count of them, each stride complex values behind the one before. */
+/* Transforms count lines of n samples; each starts stride complex values behind the one before. */
 static void transform(const struct bs_along *a, float *to, size_t to_stride, const float *from,
 		      size_t stride, uint32_t count, bool inverse)
 {
@@ -76,7 +79,7 @@ static void transform(const struct bs_along *a, float *to, size_t to_stride, con
 		const float *in[BS_FFT_LANES_MAX];
 		float *out[BS_FFT_LANES_MAX];
 
-		for (uint32_t j = 0; j < lanes; j++) { /* the last line fills up */
+		for (uint32_t j = 0; j < lanes; j++) { /* the last line fills up the lanes */
 			const size_t line = c + j < count ? c + j : count - 1;
 
 			in[j] = from + 2 * line * stride;
@@ -88,7 +91,7 @@ static void transform(const struct bs_along *a, float *to, size_t to_stride, con
 	}
 }
 
-/* The place of a transform's index. */
+/* The place of a transform's index j. */
 static uint32_t place_of(uint32_t j, uint32_t n)
 {
 	return (j + n / 2) % n;
@@ -102,7 +105,7 @@ void bs_along_gram(struct bs_along *a, double *gram, const float *data, size_t s
 			    a->hybrid + 2 * (size_t)j, a->n);
 }
 
-/* line[j] += m[place] h[j], for n places from first on and as many j. */
+/* line[j] += m[place] h[j], for n places from the first and as many j. */
 static void mix_run(float *line, const float *m, const float *h, uint32_t n)
 {
 	for (uint32_t j = 0; j < n; j++) {
@@ -115,8 +118,9 @@ void bs_along_mix(struct bs_along *a, float *out, size_t out_stride, const float
 		  uint32_t virtual_coils, const float *data, size_t stride)
 {
 	const uint32_t n = a->n;
-	const uint32_t upper = n / 2;     /* places from there on are a transform's first */
-	const uint32_t first = n - upper; /* how many */
+	/* places from here on are the first indices of a transform */
+	const uint32_t upper = n / 2;
+	const uint32_t first = n - upper; /* number of places from `upper` on */
 
 	transform(a, a->hybrid, n, data, stride, a->coils, true);
 	for (uint32_t v = 0; v < virtual_coils; v++) {

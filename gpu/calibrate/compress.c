@@ -6,7 +6,9 @@
 
 typedef double complex z;
 
-/* Columns from the order of the noise's coils to that of the scan at hand. */
+/*
+ * Moves the columns of w from the order of the noise's coils to that of the current scan's coils.
+ */
 static void reorder(double *w, const struct bs_noise *noise)
 {
 	const size_t coils = noise->coils;
@@ -39,7 +41,7 @@ int bs_whiten(double *w, const struct bs_noise *noise, double scale, struct bs_f
 	return rc;
 }
 
-/* out[m][n] = left[m][k] right[k][n] */
+/* out[m][n] = left[m][k] right[k][n]. */
 static void multiply(z *out, const z *left, const z *right, size_t m, size_t k, size_t n)
 {
 	memset(out, 0, sizeof(*out) * m * n);
@@ -49,7 +51,7 @@ static void multiply(z *out, const z *left, const z *right, size_t m, size_t k, 
 				out[i + m * j] += left[i + m * p] * right[p + k * j];
 }
 
-/* out[m][n] = left[m][k] right[n][k]^H */
+/* out[m][n] = left[m][k] right[n][k]^H. */
 static void multiply_adjoint(z *out, const z *left, const z *right, size_t m, size_t k, size_t n)
 {
 	memset(out, 0, sizeof(*out) * m * n);
@@ -59,7 +61,7 @@ static void multiply_adjoint(z *out, const z *left, const z *right, size_t m, si
 				out[i + m * j] += left[i + m * p] * conj(right[j + n * p]);
 }
 
-/* The caller's memory: three matrices of coils x coils, values, and what dense.h works in. */
+/* The caller's memory: three matrices of coils x coils, values, and the workspace of dense.h. */
 struct work {
 	z *c, *t, *u;
 	double *values;
@@ -84,7 +86,10 @@ static struct work take(void *at, uint32_t coils)
 			      c + 3 * square + coils };
 }
 
-/* V^H: the leading eigenvectors of the (white) Gram matrix as rows. energy: of those, of all. */
+/*
+ * Makes V^H: the leading eigenvectors of the (white) Gram matrix as rows. energy: that of these
+ * rows, that of all.
+ */
 static int leading(z *rows, uint32_t virtual_coils, uint32_t coils, const double *gram,
 		   const double *w, double energy[2], const struct work *k, struct bs_fail *why)
 {
@@ -140,7 +145,7 @@ int bs_compress(double *a, uint32_t virtual_coils, uint32_t coils, const double 
 	return share(kept, energy, why);
 }
 
-/* Turns rows toward those of a neighbor: rows = V U^H rows for U S V^H = rows neighbor^H. */
+/* Turns rows toward those of a neighbor: rows = V U^H rows, for U S V^H = rows neighbor^H. */
 static int turn(z *rows, const z *neighbor, uint32_t virtual_coils, uint32_t coils,
 		const struct work *k, struct bs_fail *why)
 {

@@ -1,5 +1,5 @@
 /*
- * gpu/calibrate/compress.h - from the coils as they are to white, and to fewer, virtual ones
+ * gpu/calibrate/compress.h - whitening of the coils, and compression to fewer virtual coils
  *
  * Matrices are complex double, column-major as gpu/calibrate/dense.h has them; a [virtual][coils]
  * maps one sample of all coils to one of all virtual coils.
@@ -7,13 +7,13 @@
  *           uncorrelated (both parts of a complex number together: Pruessmann's convention).
  * compress  the leading eigenvectors of the calibration data's Gram matrix, after whitening where w
  *           is given: A = V^H W. Its rows are orthonormal, so white noise stays white. kept: the
- *           share of the data's energy that is left.
+ *           share of the data's energy that the virtual coils keep.
  * aligned   one matrix for each place x along a fully sampled readout, from gram[x] of calibration
- *           data that were transformed to x: x by x fewer coils are needed. Each is turned by the
- *           unitary matrix that brings it nearest to its neighbor on the side of the center, so
- *           that a virtual coil changes smoothly along x.
- * A row's phase is such that its largest element is real and positive before W is applied (aligned:
- * at the center). Any thread; allocates nothing: work is the caller's, aligned to 16. Errors: those
+ *           data that were transformed along x: a single place needs fewer coils than the whole
+ *           readout. Each matrix is turned by the unitary matrix that brings it nearest to its
+ *           neighbor on the side of the center, so that a virtual coil changes smoothly along x.
+ * Each row's phase makes its largest element real and positive before W is applied (aligned: at the
+ * center). Any thread; allocates nothing: work is the caller's, aligned to 16 bytes. Errors: those
  * of dense.h; BS_ERR_VALUE where there is no signal to calibrate by.
  * Sources: Buehrer et al., Magn Reson Med 2007;57:1131 (compress); Zhang et al., Magn Reson Med
  * 2013;69:571 (aligned). Test: test/unit/gpu/calibrate/test_compress.c
@@ -26,8 +26,8 @@
 #include "gpu/calibrate/dense.h"
 
 /*
- * w[coils][coils], from the coils as the scan at hand has them to those of the noise, in its order;
- * scale: bs_noise_scale. Too few samples of noise are refused as singular.
+ * w [coils][coils]: maps the coils in the scan's order to white coils in the order of the noise.
+ * scale: bs_noise_scale. Noise of too few samples is refused as singular.
  */
 int bs_whiten(double *w, const struct bs_noise *noise, double scale, struct bs_fail *why);
 
@@ -35,7 +35,10 @@ size_t bs_compress_bytes(uint32_t coils);
 /* gram: packed; w: [coils][coils] or NULL; virtual_coils 1 .. coils. */
 int bs_compress(double *a, uint32_t virtual_coils, uint32_t coils, const double *gram,
 		const double *w, double *kept, void *work, struct bs_fail *why);
-/* a [x][virtual][coils], gram [x][coils][coils]; places: of x. kept: of all places together. */
+/*
+ * a [x][virtual][coils], gram [x][coils][coils]; places: number of places x. kept: the share over
+ * all places together.
+ */
 int bs_compress_aligned(double *a, uint32_t virtual_coils, uint32_t coils, uint32_t places,
 			const double *gram, const double *w, double *kept, void *work,
 			struct bs_fail *why);

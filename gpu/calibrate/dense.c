@@ -11,9 +11,12 @@
 
 #define LIBRARY "liblapack.so.3"
 
-/* LAPACK by Fortran's names; its integers are int (ILP32), its texts have a hidden length each. */
+/*
+ * The functions of LAPACK by their Fortran names. Integers are int (ILP32); each text has a hidden
+ * length.
+ */
 static struct {
-	void *library; /* for the process's life; NULL: it is not loaded */
+	void *library; /* loaded for the process's life; NULL: it is not loaded */
 	char name[BS_DENSE_NAME];
 	void (*zpotrf)(const char *uplo, const int *n, double *a, const int *lda, int *info,
 		       size_t);
@@ -31,8 +34,9 @@ static struct {
 } lapack;
 
 /*
- * A BLAS reads these when it is loaded, and starts its threads then. They are set before there is a
- * thread, since setenv is safe then alone; processes that this one starts inherit them.
+ * A BLAS reads these variables when it is loaded, and then starts its threads. They are set before
+ * this process has threads, since only then setenv is safe. Processes that this one starts inherit
+ * them.
  */
 __attribute__((constructor)) static void ask_for_one_thread(void)
 {
@@ -44,7 +48,7 @@ __attribute__((constructor)) static void ask_for_one_thread(void)
 		(void)setenv(names[i], "1", 1);
 }
 
-/* The file that a function lies in, links followed. */
+/* Writes the file that a function lies in, with links followed. */
 static void name_file(const void *function, char out[BS_DENSE_NAME])
 {
 	Dl_info info;
@@ -54,10 +58,11 @@ static void name_file(const void *function, char out[BS_DENSE_NAME])
 	free(file);
 }
 
-/* "LAPACK", or "LAPACK, BLAS" where that is another file. */
+/* Writes "LAPACK", or "LAPACK, BLAS" where the BLAS is another file. */
 static void name_libraries(const void *of_lapack, void *library)
 {
-	const void *preloaded = dlsym(RTLD_DEFAULT, "zgemm_"); /* LAPACK calls it, then */
+	/* LAPACK calls a zgemm_ that the process already has */
+	const void *preloaded = dlsym(RTLD_DEFAULT, "zgemm_");
 	char blas[BS_DENSE_NAME];
 
 	name_file(of_lapack, lapack.name);
@@ -89,7 +94,8 @@ int bs_dense_open(struct bs_fail *why)
 		at = dlsym(library, all[i].name);
 		if (at == NULL)
 			return bs_fail(why, BS_ERR_UNSUPPORTED, "LAPACK: %s", dlerror());
-		memcpy(all[i].to, &at, sizeof(at)); /* a function's address, as dlsym gives it */
+		/* copies a function's address, as dlsym gives it */
+		memcpy(all[i].to, &at, sizeof(at));
 	}
 	name_libraries(at, library);
 	lapack.library = library;
@@ -106,7 +112,7 @@ static bool fits(uint32_t n)
 	return n >= 1 && n <= BS_DENSE_MAX;
 }
 
-/* Sizes are legal and every element is finite; lower: of those on and below the diagonal. */
+/* Checks that sizes are legal and elements finite; lower: only those on and below the diagonal. */
 static int check(const char *what, uint32_t rows, uint32_t columns, const double *a, bool lower,
 		 struct bs_fail *why)
 {
@@ -129,7 +135,7 @@ static int failed(const char *what, uint32_t n, int info, struct bs_fail *why)
 		       n, n, info);
 }
 
-/* Factors, and holds each pivot against the diagonal that it came from. */
+/* Factors a, and compares each pivot with the diagonal element that it came from. */
 static int factor(const char *what, uint32_t n, double *a, struct bs_fail *why)
 {
 	const int size = (int)n;
@@ -140,7 +146,9 @@ static int factor(const char *what, uint32_t n, double *a, struct bs_fail *why)
 
 	if (rc != 0)
 		return rc;
-	/* the diagonal of A stands above that of L while it is factored: zpotrf leaves it alone */
+	/*
+	 * The diagonal of A is kept in the first row while L is made: zpotrf does not touch that.
+	 */
 	for (uint32_t j = 1; j < n; j++) {
 		a[2 * ((size_t)n * j)] = a[2 * (j + (size_t)n * j)];
 		largest = fmax(largest, fabs(a[2 * (j + (size_t)n * j)]));
@@ -206,7 +214,7 @@ int bs_dense_solve(uint32_t n, uint32_t columns, double *a, double *b, struct bs
 	return info == 0 ? 0 : failed("solution", n, info, why);
 }
 
-/* zheevd's three workspaces, in their units. */
+/* The sizes of zheevd's three workspaces, in elements. */
 struct eigen_work {
 	int complexes, reals, ints;
 };
@@ -259,7 +267,7 @@ int bs_dense_eigen(uint32_t n, double *a, double *values, void *work, struct bs_
 	return 0;
 }
 
-/* Complex numbers of work: the least, and LAPACK's blocks of at most 64 columns. */
+/* Complex numbers of the workspace: the least, and LAPACK's blocks of at most 64 columns. */
 static size_t svd_complexes(uint32_t rows, uint32_t columns)
 {
 	const size_t least = rows < columns ? rows : columns;

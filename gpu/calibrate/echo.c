@@ -7,11 +7,11 @@
 #include "gpu/calibrate/dense.h"
 
 #define PI     3.14159265358979323846
-#define ROUNDS 3 /* of least squares: one is enough where the noise is small */
+#define ROUNDS 3 /* rounds of least squares; one is enough where the noise is small */
 
 typedef double complex cd;
 
-/* CMPLX is not in every compiler's complex.h; here all parts are finite. */
+/* Makes a complex number. CMPLX is not in every compiler's complex.h; here all parts are finite. */
 static cd pair(double re, double im)
 {
 	return re + im * I;
@@ -44,7 +44,7 @@ static cd turned(const double *p, uint32_t n, uint32_t i, const struct bs_echo_f
 	return at(p, i) * cexp(pair(0.0, -(f->phase + f->slope * bs_echo_x(n, i))));
 }
 
-/* What remains, by weighted least squares. */
+/* Fits the remaining phase by weighted least squares. */
 static void refine(struct bs_echo_fit *f, uint32_t n, const double *p)
 {
 	double w0 = 0.0;
@@ -67,7 +67,7 @@ static void refine(struct bs_echo_fit *f, uint32_t n, const double *p)
 		y1 += w * x * y;
 	}
 	det = w0 * w2 - w1 * w1;
-	if (!(det > 1e-9 * w0 * w2)) /* one voxel has no slope */
+	if (!(det > 1e-9 * w0 * w2)) /* a single voxel has no slope */
 		return;
 	f->phase += (w2 * y0 - w1 * y1) / det;
 	f->slope += (w0 * y1 - w1 * y0) / det;
@@ -79,7 +79,7 @@ struct bs_echo_fit bs_echo_fit(uint32_t n, const double *p)
 	cd steps = 0.0;
 	cd rest = 0.0;
 
-	for (uint32_t i = 0; i < n; i++) /* not from the last x to the first */
+	for (uint32_t i = 0; i < n; i++) /* the step from the last x to the first is left out */
 		if (i + 1 != (n + 1) / 2)
 			steps += at(p, (i + 1) % n) * conj(at(p, i));
 	f.slope = carg(steps);
@@ -97,7 +97,7 @@ size_t bs_ramps_bytes(uint32_t n)
 	return (size_t)3 * n * n * sizeof(cd);
 }
 
-/* The sum over n voxels of exp(-i 2 pi x u), as a share of n. */
+/* The sum over n voxels of exp(-i 2 pi x u), divided by n. */
 static cd kernel(uint32_t n, double u)
 {
 	const double wave = sin(PI * u);
@@ -110,7 +110,7 @@ static cd kernel(uint32_t n, double u)
 int bs_ramps_matrix(float *matrix, const struct bs_trapezoid *t, void *work, struct bs_fail *why)
 {
 	const uint32_t n = t->samples;
-	cd *a = work; /* [grid][sample]: where samples lie */
+	cd *a = work; /* [grid][sample]: the samples at their own places */
 	cd *square = a + (size_t)n * n;
 	cd *x = square + (size_t)n * n;
 
@@ -118,7 +118,7 @@ int bs_ramps_matrix(float *matrix, const struct bs_trapezoid *t, void *work, str
 		for (uint32_t s = 0; s < n; s++)
 			a[(size_t)j * n + s] =
 				kernel(n, bs_trapezoid_k(t, s) - ((double)j - (double)(n / 2)) / n);
-	for (uint32_t j = 0; j < n; j++) /* A^H A, its lower triangle; and A^H */
+	for (uint32_t j = 0; j < n; j++) /* makes A^H A, its lower triangle, and A^H */
 		for (uint32_t i = 0; i < n; i++) {
 			cd sum = i == j ? BS_RAMPS_LAMBDA : 0.0;
 

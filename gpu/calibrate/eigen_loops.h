@@ -1,16 +1,17 @@
 /*
  * gpu/calibrate/eigen_loops.h - the largest eigenpair of a Hermitian matrix in each lane
  *
- * Included by maps_simd.c (a matrix in each lane of a vector) and maps.cu (one a thread), which
- * define vec and mask (a number and a truth a lane), AT(p, i) (element i of an array), FN,
- * SELECT(mask, vec, vec), AND(mask, mask), ANY(mask), SQRT(vec), LEAST(vec, vec), MOST(vec, vec)
- * and ALL(float).
+ * Included by maps_simd.c (one matrix in each lane of a vector) and espirit.cu (one in each
+ * thread). They define vec and mask (a number and a truth value for each lane), AT(p, i) (element
+ * i of an array), FN, SELECT(mask, vec, vec), AND(mask, mask), ANY(mask), SQRT(vec), LEAST(vec,
+ * vec), MOST(vec, vec) and ALL(float).
  * a: the lower triangle by rows, element (i, j) at 2 TRI(i, j) real, + 1 imaginary.
  *
- * Direct, so that the time does not depend on the data and no start can miss the largest:
- * Householder's reduction to a tridiagonal, its largest eigenvalue by Laguerre's method from above
- * (monotone there, and cubic), its eigenvector by the twisted factorization. T less its largest
- * eigenvalue is nowhere positive but for rounding: its factors need no pivoting.
+ * The method is direct, so its time does not depend on the data, and no start vector can miss the
+ * largest eigenvalue: Householder's reduction to a tridiagonal T, T's largest eigenvalue by
+ * Laguerre's method from above (monotone there, and cubic), its eigenvector by the twisted
+ * factorization. T less its largest eigenvalue is nowhere positive but for rounding: its factors
+ * need no pivoting.
  * Source: Parlett, The Symmetric Eigenvalue Problem, SIAM 1998; Parlett & Dhillon, Linear Algebra
  * Appl 1997;267:247-279 (twisted factors).
  */
@@ -18,12 +19,13 @@
 #define TRI(i, j)   ((i) * ((i) + 1) / 2 + (j))
 #define RE(i, j)    AT(a, 2 * TRI(i, j))
 #define IM(i, j)    AT(a, 2 * TRI(i, j) + 1)
-#define EIGEN_ROWS  10     /* rows of n in the scratch */
-#define EIGEN_STEPS 24     /* of Laguerre's method at most; 4 to 6 are made */
-#define NOTHING     1e-24f /* of a matrix whose trace is 1: the square of what float cannot hold */
-#define PIVOT       1e-12f
+#define EIGEN_ROWS  10 /* rows of n values in the scratch */
+#define EIGEN_STEPS 24 /* most steps of Laguerre's method; 4 to 6 are made */
+/* negligible value in a matrix whose trace is 1: the square of what float cannot resolve */
+#define NOTHING 1e-24f
+#define PIVOT   1e-12f
 
-/* p = A v over rows from k + 1 on; returns Re v^H p. */
+/* Computes p = A v over the rows from k + 1 on. Returns Re v^H p. */
 FN vec eigen_times(const vec *a, int n, int k, vec *pr, vec *pi)
 {
 	vec dot = ALL(0.0f);
@@ -53,7 +55,7 @@ FN vec eigen_times(const vec *a, int n, int k, vec *pr, vec *pi)
 	return dot;
 }
 
-/* A - v w^H - w v^H, w in p. */
+/* Replaces A by A - v w^H - w v^H; w is in p. */
 FN void eigen_update(vec *a, int n, int k, const vec *pr, const vec *pi)
 {
 	for (int i = k + 1; i < n; i++) {
@@ -74,7 +76,10 @@ FN void eigen_update(vec *a, int n, int k, const vec *pr, const vec *pi)
 	}
 }
 
-/* Column k: its reflection I - tau v v^H, v in its place; e, and the phase that e had. */
+/*
+ * Reduces column k by its reflection I - tau v v^H. v replaces the column; e is the off-diagonal
+ * element, made real; fr and fi are the phase that it had.
+ */
 FN void eigen_column(vec *a, int n, int k, vec *e, vec *fr, vec *fi, vec *tau)
 {
 	vec rest = ALL(0.0f);
@@ -93,7 +98,7 @@ FN void eigen_column(vec *a, int n, int k, vec *e, vec *fr, vec *fi, vec *tau)
 	norm = SELECT(none, ALL(0.0f), SQRT(rest + first));
 	*e = norm;
 	*tau = ALL(0.0f);
-	if (k + 2 == n) /* one element: nothing to reflect */
+	if (k + 2 == n) /* There is one element, so nothing is reflected. */
 		return;
 	scale = rest + (size + norm) * (size + norm);
 	*tau = SELECT(none, ALL(0.0f), ALL(2.0f) / SELECT(none, ALL(1.0f), scale));
@@ -103,7 +108,10 @@ FN void eigen_column(vec *a, int n, int k, vec *e, vec *fr, vec *fi, vec *tau)
 	*fi = -*fi;
 }
 
-/* d, e, phases, tau from a; a's columns keep the reflections. */
+/*
+ * Reduces a to tridiagonal form: writes d, e, phases and tau. The columns of a keep the
+ * reflections.
+ */
 FN void eigen_reduce(vec *a, int n, vec *s)
 {
 	vec *d = &AT(s, 0);
@@ -121,7 +129,7 @@ FN void eigen_reduce(vec *a, int n, vec *s)
 		AT(s, 4 * n + k) = tau;
 		if (k + 2 == n)
 			break;
-		/* tau: up to 1 / NOTHING, whose square no float holds */
+		/* tau is up to 1 / NOTHING, whose square no float can hold. */
 		half = ALL(0.5f) * tau * (tau * eigen_times(a, n, k, pr, pi));
 		for (int i = k + 1; i < n; i++) {
 			AT(pr, i) = tau * AT(pr, i) - half * RE(i, k);
@@ -133,9 +141,9 @@ FN void eigen_reduce(vec *a, int n, vec *s)
 }
 
 /*
- * The largest root. q: the pivots of lambda - T, u = q'/q, w = q''/q; the sums over them are the
- * polynomial's G = p'/p and H = G^2 - p''/p. A pivot that is not positive says that rounding has
- * put lambda on the root: it stays.
+ * Returns the largest root of the characteristic polynomial p. q: the pivots of lambda - T, u =
+ * q'/q, w = q''/q. The sums of u and w over the pivots give G = p'/p and H = G^2 - p''/p. A pivot
+ * that is not positive means that rounding has put lambda on the root: lambda then stays.
  */
 FN vec eigen_value(const vec *d, const vec *e, int n)
 {
@@ -184,7 +192,10 @@ FN vec eigen_value(const vec *d, const vec *e, int n)
 	return lambda;
 }
 
-/* The eigenvector of T, not normalized, in z: twisted where the remainder is least. */
+/*
+ * Writes the eigenvector of T, not normalized, to z: the factorization is twisted where the
+ * remainder is least.
+ */
 FN void eigen_vector(const vec *d, const vec *e, int n, vec lambda, vec *z, vec *q, vec *r)
 {
 	vec best = ALL(3e38f);
@@ -222,7 +233,9 @@ FN void eigen_vector(const vec *d, const vec *e, int n, vec lambda, vec *z, vec 
 			SELECT(at > ALL((float)k), -AT(e, k) * AT(z, k + 1) / AT(q, k), AT(z, k));
 }
 
-/* z with T's phases, then through the reflections, of length 1: to out [n][re, im]. */
+/*
+ * Gives z the phases of T, applies the reflections, and writes it to out [n][re, im] with length 1.
+ */
 FN void eigen_back(const vec *a, int n, const vec *s, vec *out)
 {
 	vec fr = ALL(1.0f);
@@ -263,8 +276,8 @@ FN void eigen_back(const vec *a, int n, const vec *s, vec *out)
 }
 
 /*
- * a: n x n, not negative; it is overwritten. s: EIGEN_ROWS n. out: [n][re, im], of length 1.
- * Returns the eigenvalue. A matrix of zeros has eigenvalue 0 and a unit vector.
+ * a: n x n, positive semidefinite; overwritten. s: EIGEN_ROWS n values. out: [n][re, im], of length
+ * 1. Returns the eigenvalue. A matrix of zeros has eigenvalue 0 and a unit vector.
  */
 FN vec eigen_largest(vec *a, int n, vec *s, vec *out)
 {

@@ -15,8 +15,9 @@
 #define BATCH BS_MAPS_BATCH
 
 /*
- * Places: where the kernel fits into the block. Elements: samples under the kernel. Points: voxels
- * of the smallest image that holds the kernels' correlations, 2 kernel - 1 an axis, lags as well.
+ * Places are where the kernel fits into the block. Elements are the samples under the kernel.
+ * Points are the voxels of the smallest image that holds the kernels' correlations: 2 kernel - 1 on
+ * each axis, as many as lags.
  */
 struct bs_espirit {
 	struct bs_espirit_spec s;
@@ -24,18 +25,18 @@ struct bs_espirit {
 	const struct bs_maps_kernels *simd;
 	struct bs_hankel k;
 	uint32_t points[3];
-	uint32_t pairs; /* padded */
-	uint32_t line;  /* correlations of a row: pairs x lags along x, padded */
+	uint32_t pairs; /* number of pairs of coils, padded */
+	uint32_t line;  /* floats of a row of correlations: pairs x lags along x, padded */
 	double *gram;   /* [rows][rows] complex, then its eigenvectors */
 	double *gram_value;
-	void *work;        /* of LAPACK */
-	double *lagged;    /* [member] two blocks of complex double */
+	void *work;        /* LAPACK's workspace */
+	double *lagged;    /* [member]: two blocks of complex double */
 	double *coil_gram; /* [coils][coils] complex */
 	double *coil_value;
 	float *u;                 /* [place][re, im][BATCH] */
 	float *v;                 /* [coil][element][re, im][BATCH] */
 	float *f;                 /* [coil][point][re, im][BATCH] */
-	float *part;              /* [coil] two of f's: sums along one axis, along two */
+	float *part;              /* [coil]: two arrays like f, sums along one axis and along two */
 	float *g[2];              /* [point][re, im][pairs] */
 	float *corr;              /* [lag z][lag y][re, im][line] */
 	float *plane;             /* [lag y][re, im][line] */
@@ -44,13 +45,13 @@ struct bs_espirit {
 	float *phase_y, *phase_z; /* [voxel][lag] complex, exp(-i2pi lag n / field) */
 	float *reference;         /* [coil] complex */
 	float *row;               /* [member][re, im][line] */
-	float *scratch;           /* [member] bs_maps_scratch */
+	float *scratch;           /* [member]: bs_maps_scratch floats */
 	uint32_t phase_stride;
 	size_t scratch_stride;
-	/* of the run in progress, for the team's tasks */
+	/* These members belong to the run in progress, for the team's tasks. */
 	const float *block;
 	float *maps, *values;
-	uint32_t kept, first; /* kernels, and the first of this batch */
+	uint32_t kept, first; /* number of kernels that are kept; the first one of this batch */
 	uint32_t z;
 };
 
@@ -78,7 +79,7 @@ static int check(const struct bs_espirit_spec *s, struct bs_fail *why)
 	return 0;
 }
 
-/* The calibration matrix of a block. */
+/* Sets up the calibration matrix of a block. */
 static void shape(struct bs_hankel *k, const struct bs_espirit_spec *s, const uint32_t block[3])
 {
 	const uint64_t columns = bs_hankel_volume(s->kernel) * s->coils;
@@ -95,7 +96,7 @@ static void shape(struct bs_hankel *k, const struct bs_espirit_spec *s, const ui
 	k->rows = (uint32_t)(k->of_places ? places : columns);
 }
 
-/* Sizes that follow from the spec; s has been checked. */
+/* Computes the sizes that follow from the spec, which has been checked. */
 static int size(struct bs_espirit *e, const struct bs_espirit_spec *s, struct bs_fail *why)
 {
 	uint64_t line;
@@ -119,7 +120,7 @@ static int size(struct bs_espirit *e, const struct bs_espirit_spec *s, struct bs
 	return 0;
 }
 
-/* check says their sum. */
+/* Lays out the arrays; the check command lists their sum. */
 static void lay(struct bs_espirit *e, struct bs_room *r)
 {
 	const struct bs_espirit_spec *s = &e->s;
@@ -241,7 +242,10 @@ void bs_espirit_close(struct bs_espirit *e)
 
 /* ---- the kernels' correlations ---- */
 
-/* A batch of eigenvectors, one a lane; those of places less their singular value. */
+/*
+ * Takes a batch of eigenvectors, one in each lane; those of places are divided by their singular
+ * value.
+ */
 static void take_vectors(void *arg, int task, int member)
 {
 	struct bs_espirit *e = arg;
@@ -262,8 +266,8 @@ static void take_vectors(void *arg, int task, int member)
 }
 
 /*
- * The transform of blocks of 2 wide floats along one axis, from n to points of them; inner: blocks
- * between neighbors, outer: how often.
+ * The transform of blocks of 2 wide floats along one axis, from n to `points` of them. inner:
+ * blocks between neighbors on the axis; outer: number of such axes' lines.
  */
 struct axis {
 	const float *turn;
@@ -284,7 +288,7 @@ static void along(const struct bs_espirit *e, const struct axis *a, float *to, c
 					       a->turn + 2 * (size_t)p * a->points, a->n, a->wide);
 }
 
-/* A coil's kernels of the batch, at the points: v to f. */
+/* Transforms a coil's kernels of the batch to the points: v to f. */
 static void transform(void *arg, int task, int member)
 {
 	struct bs_espirit *e = arg;
@@ -325,7 +329,7 @@ static void correlate(void *arg, int task, int member)
 		       (size_t)bs_hankel_volume(e->points) * lanes, e->s.coils, e->pairs);
 }
 
-/* From points to lags, which are in the order 0, 1, .. kernel - 1, 1 - kernel, .. -1. */
+/* Transforms from points to lags, which are in the order 0, 1, .. kernel - 1, 1 - kernel, .. -1. */
 static void to_lags(struct bs_espirit *e)
 {
 	const uint32_t *n = e->points;

@@ -7,7 +7,7 @@
 #include "gpu/device/check.h"
 
 #define THREADS       128
-#define SCRATCH_BYTES (64u << 20) /* of all threads together, about */
+#define SCRATCH_BYTES (64u << 20) /* scratch of all threads together, bytes, about */
 
 typedef float vec;
 typedef bool mask;
@@ -22,7 +22,7 @@ typedef bool mask;
 #define MOST(a, b)      fmaxf(a, b)
 #include "gpu/calibrate/eigen_loops.h"
 
-/* What a voxel's thread needs; arrays in device memory. */
+/* The arguments of a voxel's thread; arrays are device memory. */
 struct voxels {
 	int coils, sets, pairs, reach;
 	uint32_t nx, ny, line, phase_stride;
@@ -32,7 +32,7 @@ struct voxels {
 	const float *phase_x;   /* [lag][cos, sin][x] */
 	const float *reference; /* [coil] complex */
 	float *scratch;
-	float *maps, *values; /* of the plane */
+	float *maps, *values; /* maps and eigenvalues of the current plane */
 };
 
 struct bs_espirit_cuda {
@@ -40,11 +40,11 @@ struct bs_espirit_cuda {
 	struct bs_espirit_lags l;
 	struct bs_projector_cuda *projector;
 	float *corr, *plane, *rows, *phase_x, *phase_y, *phase_z, *reference, *scratch;
-	float *block, *largest; /* largest: a double */
+	float *block, *largest; /* largest: a double, A's largest eigenvalue */
 	unsigned blocks;
 };
 
-/* to [out][re, im][n] = sum over k of from [k] turn[out][k]; a thread an element of n. */
+/* to [out][re, im][n] = sum over k of from [k] turn[out][k]; one thread an element of n. */
 static __global__ void __launch_bounds__(THREADS)
 	weigh(float *to, const float *from, size_t stride, size_t step, const float *turn,
 	      uint32_t terms, uint32_t n)
@@ -69,7 +69,7 @@ static __global__ void __launch_bounds__(THREADS)
 	to[n + i] = im;
 }
 
-/* The lower triangle of a voxel's matrix. */
+/* Makes the lower triangle of a voxel's matrix. */
 static __device__ void matrix(const struct voxels *v, float *a, uint32_t x, uint32_t y)
 {
 	const float *row = v->rows + (size_t)y * 2 * v->line + v->reach;
@@ -158,7 +158,10 @@ static __global__ void __launch_bounds__(THREADS) voxels(struct voxels v)
 	}
 }
 
-/* Blocks of threads, whose scratch is about SCRATCH_BYTES, or enough for a plane. */
+/*
+ * Number of blocks of threads: their scratch is about SCRATCH_BYTES, or they are enough for a
+ * plane.
+ */
 static unsigned blocks_of(const struct bs_espirit_spec *s)
 {
 	const size_t floats = 2 * (size_t)s->coils * (s->coils + 1) + 12 * (size_t)s->coils;
@@ -204,7 +207,7 @@ uint64_t bs_espirit_cuda_bytes(const struct bs_espirit_spec *s)
 
 static int copy_tables(struct bs_espirit_cuda *e, const uint64_t bytes[ARRAYS], struct bs_fail *why)
 {
-	BS_CUDA(cudaMemset(e->corr, 0, bytes[0]), why); /* what pads its lines */
+	BS_CUDA(cudaMemset(e->corr, 0, bytes[0]), why); /* the padding of its lines stays zero */
 	BS_CUDA(cudaMemcpy(e->phase_x, e->l.phase_x, bytes[3], cudaMemcpyHostToDevice), why);
 	BS_CUDA(cudaMemcpy(e->phase_y, e->l.phase_y, bytes[4], cudaMemcpyHostToDevice), why);
 	BS_CUDA(cudaMemcpy(e->phase_z, e->l.phase_z, bytes[5], cudaMemcpyHostToDevice), why);
@@ -252,7 +255,7 @@ void bs_espirit_cuda_close(struct bs_espirit_cuda *e)
 	free(e);
 }
 
-/* The rows of plane z, then its voxels. */
+/* Makes the rows of plane z, then the plane's voxels. */
 static int plane(struct bs_espirit_cuda *e, uint32_t z, float *maps, float *values,
 		 struct CUstream_st *stream, struct bs_fail *why)
 {

@@ -37,15 +37,17 @@ BS_C_BEGIN
 
 #define BS_ESPIRIT_KERNEL_MAX 16u
 #define BS_ESPIRIT_SETS_MAX   4u
-#define BS_ESPIRIT_GRAM_MAX   4096u /* rows of the Gram matrix: 256 MiB each of it and its work */
+/* rows of the Gram matrix: the matrix and its workspace take 256 MiB each */
+#define BS_ESPIRIT_GRAM_MAX 4096u
 
 struct bs_espirit_spec {
 	uint32_t coils, sets;
-	uint32_t block[3];            /* samples x y z, of the largest block */
-	uint32_t kernel[3];           /* samples; 1 where the block is 1 */
-	uint32_t field[3], matrix[3]; /* voxels of the field of view, and of the maps */
-	double threshold;             /* of the largest eigenvalue: 0.001 */
-	double crop;                  /* 0.8 */
+	uint32_t block[3];            /* samples x y z of the largest block */
+	uint32_t kernel[3];           /* samples x y z; 1 on an axis where the block is 1 */
+	uint32_t field[3], matrix[3]; /* voxels of the field of view; voxels of the maps */
+	/* share of the largest eigenvalue above which a kernel is kept: 0.001 */
+	double threshold;
+	double crop; /* eigenvalue below which maps are 0: 0.8 */
 };
 
 struct bs_espirit;
@@ -53,13 +55,13 @@ struct bs_espirit;
 int bs_espirit_need(const struct bs_espirit_spec *spec, struct bs_need *need, struct bs_fail *why);
 int bs_espirit_plan(struct bs_espirit **plan, const struct bs_espirit_spec *spec,
 		    struct bs_arena *arena, struct bs_team *team, struct bs_fail *why);
-/* size: samples of this block, x y z, the kernel's to the spec's. */
+/* size: samples x y z of this block, at least the kernel and at most the spec's block. */
 int bs_espirit_run(struct bs_espirit *plan, const uint32_t size[3], const float *block, float *maps,
 		   float *values, struct bs_fail *why);
 /*
- * The parts of run: what maps are turned to, alone; that and the kernels' correlations of a block;
- * the maps from both. lags: for a twin that does the last, or the last two, elsewhere; its arrays
- * are the plan's.
+ * The parts of run. turn: only what maps are turned to. calibrate: that and the kernels'
+ * correlations of a block. The last part makes the maps from both. lags: for a twin that does the
+ * last part, or the last two, elsewhere; its arrays belong to the plan.
  */
 int bs_espirit_turn(struct bs_espirit *plan, const uint32_t size[3], const float *block,
 		    struct bs_fail *why);
@@ -68,9 +70,10 @@ int bs_espirit_calibrate(struct bs_espirit *plan, const uint32_t size[3], const 
 void bs_espirit_maps(struct bs_espirit *plan, float *maps, float *values);
 struct bs_espirit_lags {
 	const struct bs_espirit_spec *spec;
-	const float *corr;      /* [lag z][lag y][re, im][pair of coils][lag x], line to a part */
-	const float *reference; /* [coil] complex */
-	const float *phase_x;   /* [lag 1 ..][cos, sin][x], phase_stride to a row */
+	/* [lag z][lag y][re, im][pair of coils][lag x]; line: floats of a real or imaginary part */
+	const float *corr;
+	const float *reference;         /* [coil] complex */
+	const float *phase_x;           /* [lag 1 ..][cos, sin][x], phase_stride to a row */
 	const float *phase_y, *phase_z; /* [voxel][lag] complex */
 	uint32_t line, phase_stride;
 };

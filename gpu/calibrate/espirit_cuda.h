@@ -1,17 +1,17 @@
 /*
  * gpu/calibrate/espirit_cuda.h - ESPIRiT on the GPU: CUDA twin of espirit.h
  *
- * The kernels' correlations by their projector (gpu/calibrate/cuda/projector.cuh), at the voxels
- * the correlations' sums and their eigenvectors, one thread a voxel, a plane at a time, by the host
- * twin's own formulas (gpu/calibrate/eigen_loops.h). The host finds what maps are turned to: an
- * eigenproblem of the coils.
+ * The kernels' correlations come from their projector (gpu/calibrate/cuda/projector.cuh). At each
+ * voxel one thread sums the correlations and finds the eigenvectors, one plane at a time, by the
+ * host twin's own formulas (gpu/calibrate/eigen_loops.h). The host finds what maps are turned to,
+ * by an eigenproblem of the coils.
  *
- * host    must live as long; its spec is this plan's
+ * host    the host's plan; must live as long; its spec is also this plan's
  * block   as in espirit.h, in host memory
  * maps, values  as in espirit.h, in device memory; values NULL: not wanted
  * need, plan and run as for the host; bytes: of device memory that plan takes. run waits for the
- * stream. Only plan allocates. The same bytes every run. Errors: BS_ERR_GPU, BS_ERR_NOMEM; of run
- * those of bs_espirit_run.
+ * stream. Only plan allocates. The same bytes every run. Errors: BS_ERR_GPU, BS_ERR_NOMEM; run also
+ * returns those of bs_espirit_run.
  * Test: test/twin/twin_espirit.c
  */
 #ifndef BS_GPU_CALIBRATE_ESPIRIT_CUDA_H

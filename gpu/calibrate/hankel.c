@@ -9,15 +9,18 @@ struct run {
 	double *work, *to;
 };
 
-/* A product of the block with itself, lag apart, over some pairs of coils, and its box sums. */
+/*
+ * The product of the block with itself shifted by a lag, over some pairs of coils, and its box
+ * sums.
+ */
 struct lagged {
-	const float *a, *b; /* the first pair's samples */
+	const float *a, *b; /* samples of the first pair of coils */
 	uint32_t pairs;
-	int32_t lag[3];              /* of b */
-	const uint32_t *box, *count; /* sizes: of the box, of what it is moved over */
+	int32_t lag[3];              /* shift of b against a */
+	const uint32_t *box, *count; /* size of the box; number of places that it is moved over */
 };
 
-/* The part of an axis where both an index and that at lag are in it. */
+/* The first index on an axis for which the index at lag is in the block, too. */
 static uint32_t low(int32_t lag)
 {
 	return lag < 0 ? (uint32_t)-lag : 0;
@@ -59,7 +62,7 @@ static void product(const struct bs_hankel *g, const struct lagged *l, double *t
 		}
 }
 
-/* Sums of `box` elements, stride apart, at each of n places. */
+/* Sums `box` elements, stride apart, at each of n places. */
 static void box_sums(double *to, const double *from, uint32_t n, uint32_t box, size_t stride)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -75,7 +78,10 @@ static void box_sums(double *to, const double *from, uint32_t n, uint32_t box, s
 	}
 }
 
-/* Sums over the box at each place where it and the box at lag are inside; where they lie. */
+/*
+ * Sums over the box at each place where the box and the box at lag are inside. Returns where the
+ * sums are.
+ */
 static const double *lagged_sums(const struct bs_hankel *g, const struct lagged *l, double *p)
 {
 	const uint32_t *b = g->block;
@@ -113,7 +119,9 @@ static const double *lagged_sums(const struct bs_hankel *g, const struct lagged 
 	return q;
 }
 
-/* The sums at all places of a lag into the Gram matrix: element (row0 + i, column0 + i + lag). */
+/*
+ * Writes the sums at all places of a lag to the Gram matrix: element (row0 + i, column0 + i + lag).
+ */
 static void spread(const struct run *r, const struct lagged *l, const double *sums, size_t row0,
 		   size_t column0, bool swapped)
 {
@@ -149,7 +157,7 @@ static struct lagged lag_of(const uint32_t count[3], uint32_t task)
 	return l;
 }
 
-/* K(p, q) = sum over coils and elements of conj(y(p)) y(q); a task is a lag p - q >= 0. */
+/* K(p, q) = sum over coils and elements of conj(y(p)) y(q); each task takes one lag p - q >= 0. */
 static void places(void *arg, int task, int member)
 {
 	const struct run *r = arg;
@@ -165,7 +173,9 @@ static void places(void *arg, int task, int member)
 	spread(r, &l, lagged_sums(g, &l, work), 0, 0, true);
 }
 
-/* Sum over places of y_c(p + i) conj(y_d(p + j)); a task is a lag j - i of a pair of coils. */
+/*
+ * Sums over places y_c(p + i) conj(y_d(p + j)); each task takes one lag j - i of a pair of coils.
+ */
 static void elements(void *arg, int task, int member)
 {
 	const struct run *r = arg;
@@ -179,7 +189,8 @@ static void elements(void *arg, int task, int member)
 	double *work = r->work + (size_t)member * bs_hankel_work(g);
 	struct lagged l = lag_of(n, (uint32_t)task % lags);
 
-	if (d > c || (d == c && (uint32_t)task % lags > lags / 2)) /* above the diagonal */
+	/* the element is above the diagonal */
+	if (d > c || (d == c && (uint32_t)task % lags > lags / 2))
 		return;
 	l.a = r->samples + 2 * c * samples;
 	l.b = r->samples + 2 * d * samples;

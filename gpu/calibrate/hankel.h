@@ -1,13 +1,14 @@
 /*
- * gpu/calibrate/hankel.h - the Gram matrix of a calibration matrix (block Hankel), without it
+ * gpu/calibrate/hankel.h - the Gram matrix of a block Hankel calibration matrix, without that
+ * matrix
  *
  * The calibration matrix has a column for each place where the kernel fits into the block: the
  * samples of all coils under it, [coil][z][y][x] of the kernel. samples: [coil][z][y][x] complex
  * float, the block. to: rows x rows complex double, column-major, lower triangle only:
  *   of places    A^H A, rows = places: their order is z, y, x, x fastest
  *   of elements  A A^H, rows = coils x kernel
- * Both have the same eigenvalues but for zeros. Each lag's products are formed once and summed over
- * boxes: coils (2 places)^3 / 2 or coils^2 / 2 (2 kernel)^3 products of blocks.
+ * Both have the same eigenvalues but for zeros. The products for each lag are formed once and
+ * summed over boxes: coils (2 places)^3 / 2 or coils^2 / 2 (2 kernel)^3 products of blocks.
  * work: BS_TEAM_MAX times bs_hankel_work doubles. Allocates nothing; the same bytes for any team.
  * Test: test/unit/gpu/calibrate/test_espirit.c
  */
@@ -30,7 +31,8 @@ static inline uint64_t bs_hankel_volume(const uint32_t n[3])
 {
 	return (uint64_t)n[0] * n[1] * n[2];
 }
-static inline size_t bs_hankel_work(const struct bs_hankel *g) /* doubles a member */
+/* workspace of a team member, doubles */
+static inline size_t bs_hankel_work(const struct bs_hankel *g)
 {
 	return 4 * (size_t)bs_hankel_volume(g->block);
 }

@@ -19,27 +19,31 @@ struct bs_maps {
 	struct bs_region *region;
 	struct bs_espirit *espirit;
 	int (*elsewhere)(void *self, const uint32_t size[3], const float *block, float *maps,
-			 struct bs_fail *why); /* NULL: here */
-	void *self;                            /* its */
+			 /* function that makes maps elsewhere; NULL: they are made here */
+			 struct bs_fail *why);
+	void *self; /* argument of the function `elsewhere` */
 	struct bs_walsh *walsh;
 	const struct bs_maps_kernels *simd;
-	uint32_t most[3];  /* samples of a block */
-	uint32_t width;    /* of a row of the matrix, padded */
-	float *trim;       /* [x of the block][encoded x] complex */
-	float *own;        /* a block from the region's lines */
-	float *maps;       /* [slice][coil][z][y][x] complex */
-	uint64_t *version; /* [slice], of the lines that they are made from; 0: there are none */
-	uint32_t *leader;  /* [slice] the frame whose images they are made with */
-	uint32_t *passed;  /* [slice] images of a sliding window since they were made */
-	/* walsh */
+	uint32_t most[3]; /* most samples of a block on each axis */
+	uint32_t width;   /* voxels of a row of the matrix, padded */
+	float *trim;      /* [x of the block][encoded x] complex */
+	float *own;       /* a block of the region's lines */
+	float *maps;      /* [slice][coil][z][y][x] complex */
+	/* [slice]: version of the lines that its maps are made from; 0: it has no maps */
+	uint64_t *version;
+	uint32_t *leader; /* [slice]: the frame with whose images the maps are made */
+	uint32_t *passed; /* [slice]: images of a sliding window since the maps were made */
+	/* These are for Walsh's maps. */
 	float *images; /* [coil][z][y][x] complex */
-	float *rows;   /* [member] of a coil: [kz][ky] rows, then [kz][y] rows, then one */
+	/* [member]: rows of a coil: [kz][ky] rows, then [kz][y] rows, then one row */
+	float *rows;
 	size_t rows_stride;
 	float *phase[3]; /* [k][x] rows; [y][k], [z][k] complex: exp(i2pi k n / field) */
-	/* of the run in progress */
+	/* These members belong to the run in progress. */
 	struct bs_grappa_lines box;
-	const float *block;           /* [coil][z][y][x] complex */
-	uint32_t size[3], skipped[2]; /* of the block; lines of the box before it, y z */
+	const float *block; /* [coil][z][y][x] complex */
+	/* samples of the block; lines of the box before the block, y z */
+	uint32_t size[3], skipped[2];
 };
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -68,7 +72,10 @@ static struct bs_region_spec region_of(const struct bs_protocol *p)
 	return s;
 }
 
-/* Voxels of the field of view: along the readout the matrix's, of which lines are oversampled. */
+/*
+ * Voxels of the field of view. Along the readout they are the matrix's, since lines are
+ * oversampled.
+ */
 static uint32_t field(const struct bs_protocol *p, int axis)
 {
 	return axis == 0 || !p->plan.on_grid ? p->matrix[axis] : p->encoded[axis];
@@ -84,7 +91,10 @@ static struct bs_espirit_spec espirit_of(const struct bs_protocol *p, const uint
 
 	for (int a = 0; a < 3; a++) {
 		s.block[a] = block[a];
-		/* all of a thin slab has but one place for a kernel: nothing would repeat */
+		/*
+		 * A kernel as wide as a thin slab would fit in one place only, and nothing would
+		 * repeat.
+		 */
 		s.kernel[a] = least(kernel, (block[a] + 1) / 2);
 		s.field[a] = field(p, a);
 		s.matrix[a] = p->matrix[a];
@@ -108,7 +118,7 @@ static bool by_walsh(const struct bs_protocol *p)
 	return p->maps == BS_MAPS_WALSH;
 }
 
-/* check says their sum. */
+/* Lays out the arrays; the check command lists their sum. */
 static void lay(struct bs_maps *m, struct bs_room *r)
 {
 	const struct bs_protocol *p = m->p;
@@ -175,7 +185,10 @@ int bs_maps_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fa
 	return rc;
 }
 
-/* The samples of a line, cropped in the image: of block's k those that the encoded ones give. */
+/*
+ * Makes the matrix that crops the samples of a line in the image: from the encoded samples to those
+ * of the block.
+ */
 static void make_trim(struct bs_maps *m)
 {
 	const uint32_t E = m->p->encoded[0];
@@ -312,7 +325,7 @@ void bs_maps_elsewhere(struct bs_maps *m,
 	m->self = self;
 }
 
-/* A line of a coil into the block. */
+/* Copies a cropped line of a coil into the block. */
 static void trim(void *arg, int task, int member)
 {
 	const struct bs_maps *m = arg;
@@ -340,7 +353,7 @@ static void trim(void *arg, int task, int member)
 	}
 }
 
-/* The image of a coil's block: along x, y and z in turn, rows of the matrix at a time. */
+/* Makes the image of a coil's block: along x, y and z in turn, in rows of the matrix. */
 static void image(void *arg, int task, int member)
 {
 	const struct bs_maps *m = arg;
@@ -401,7 +414,7 @@ bool bs_maps_wants(const struct bs_maps *m, uint32_t frame)
 	return m->version[slice] == 0 || (m->leader[slice] == frame && m->p->frame_step > 0);
 }
 
-/* From m->block, of m->size. */
+/* Makes the maps of a frame's slice from m->block, of size m->size. */
 static int run(struct bs_maps *m, uint32_t frame, uint64_t version, struct bs_fail *why)
 {
 	const struct bs_protocol *p = m->p;

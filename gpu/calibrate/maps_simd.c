@@ -69,9 +69,10 @@ static void weigh(float *to, const float *from, size_t stride, const float *fact
 
 #define BATCH ((int)BS_MAPS_BATCH)
 #define WIDE  (BATCH / VW)
-#define PART  (WIDE < 4 ? WIDE : 4) /* vectors of a batch whose sums fit the registers */
+/* vectors of a batch that are summed together, so that the sums fit the registers */
+#define PART (WIDE < 4 ? WIDE : 4)
 
-/* v of the kernel's element that lies at `at` samples from the first place. */
+/* Computes v of the kernel's element that lies `at` samples from the first place. */
 static void patch_one(const struct bs_maps_patch *p, size_t at, const float *u, float *v)
 {
 	for (int part = 0; part < WIDE; part += PART) {
@@ -146,7 +147,7 @@ static void outer(float *g, const float *f, size_t stride, uint32_t coils, uint3
 		}
 }
 
-/* One map of a vector of voxels: turned to the reference, cropped, to its place. */
+/* Stores one map of a vector of voxels, turned to the reference and cropped. */
 static void store_map(const struct bs_maps_row *r, uint32_t set, uint32_t x, vec value,
 		      const vec *map)
 {
@@ -181,7 +182,7 @@ static void store_map(const struct bs_maps_row *r, uint32_t set, uint32_t x, vec
 		memcpy(r->values + set * r->value_stride + x, &value, (size_t)n * 4);
 }
 
-/* The maps of the matrices in scratch, for VW voxels from x on. */
+/* Makes the maps of the matrices in scratch, for VW voxels from x on. */
 static void largest(const struct bs_maps_row *r, uint32_t x, vec *a)
 {
 	const uint32_t C = r->coils;
@@ -212,8 +213,8 @@ static void largest(const struct bs_maps_row *r, uint32_t x, vec *a)
 }
 
 /*
- * At lags +k and -k a correlation R contributes R(k) exp(-ikt) + R(-k) exp(ikt) =
- * (R(k) + R(-k)) cos kt - i (R(k) - R(-k)) sin kt: sums and differences, once a row.
+ * Makes sums and differences of correlations, once a row. At lags +k and -k together a correlation
+ * R contributes R(k) exp(-ikt) + R(-k) exp(ikt) = (R(k) + R(-k)) cos kt - i (R(k) - R(-k)) sin kt.
  */
 static float *lags(float *to, const float *corr, uint32_t n, uint32_t pairs, uint32_t reach)
 {

@@ -13,44 +13,49 @@
 #include "gpu/device/isa.h"
 
 #define BS_MAPS_PAD   16u
-#define BS_MAPS_BATCH 64u /* kernels that are worked on at a time, one a lane */
-#define BS_MAPS_REACH 16u /* a kernel's size, and a block's half, at most */
+#define BS_MAPS_BATCH 64u /* kernels that are worked on at a time, one in each lane */
+#define BS_MAPS_REACH 16u /* most samples of a kernel, and of half a block, on an axis */
 
-/* A row of voxels along x, whose maps are made at once. */
+/* A row of voxels along x, whose maps are made together. */
 struct bs_maps_row {
 	uint32_t coils, sets, n;
-	float crop;             /* maps are 0 where the eigenvalue is less */
-	const float *reference; /* [coil] complex: what of a map is along it becomes real */
-	float *maps;            /* out: [set][coil][x] complex, strides in complex values */
+	float crop; /* maps are 0 where the eigenvalue is less */
+	/* [coil] complex: each map's component along this vector becomes real */
+	const float *reference;
+	float *maps; /* out: [set][coil][x] complex, strides in complex values */
 	size_t set_stride, coil_stride;
 	float *values; /* out: [set][x] eigenvalues; NULL: not wanted */
 	size_t value_stride;
-	float *scratch; /* bs_maps_scratch(coils) floats */
+	float *scratch; /* scratch of bs_maps_scratch(coils) floats */
 };
 
-/* Samples of a coil under a kernel, at each of the places where it fits. */
+/* The samples of a coil under a kernel, at each place where the kernel fits. */
 struct bs_maps_patch {
 	const float *samples; /* [z][y][x] complex */
 	uint32_t block[3], kernel[3], places[3];
 };
 
 struct bs_maps_kernels {
-	/* to (n) = sum over k of from (n) at k stride, times factor[k] complex */
+	/* to (n) = sum over k of from (n), at k stride, times factor[k] complex */
 	void (*weigh)(float *to, const float *from, size_t stride, const float *factor,
 		      uint32_t terms, uint32_t n);
 	/* v [kernel element] (BATCH) = sum over places of a sample times u [place] (BATCH) */
 	void (*patch)(const struct bs_maps_patch *p, const float *u, float *v);
-	/* g (pairs) += over the batch f_c conj(f_d), d <= c; f [coil] (BATCH) at stride floats */
+	/*
+	 * g (pairs) += f_c conj(f_d) summed over the batch, d <= c; f [coil] (BATCH), stride floats
+	 * apart
+	 */
 	void (*outer)(float *g, const float *f, size_t stride, uint32_t coils, uint32_t pairs);
 	/*
-	 * Maps of a row from its correlations [pair][2 reach + 1] (n) at lags -reach .. reach;
-	 * phases [lag 1 .. reach][cos, sin][x], rows of phase_stride floats
+	 * Makes the maps of a row from its correlations [pair][2 reach + 1] (n) at lags -reach ..
+	 * reach. phases [lag 1 .. reach][cos, sin][x]: rows of phase_stride floats.
 	 */
 	void (*correlated)(const struct bs_maps_row *r, const float *corr, uint32_t n,
 			   uint32_t reach, const float *phases, size_t phase_stride);
 	/*
-	 * Maps of a row from the images of the rows around it, [coil][row] (width): half voxels
-	 * before x = 0 and after the last are in them; 2 half + 1 voxels of each row count
+	 * Makes the maps of a row from the images of the rows around it, [coil][row] (width). Each
+	 * row of images begins half voxels before x = 0 and ends half voxels after the last x; a
+	 * voxel's box takes 2 half + 1 voxels of each row.
 	 */
 	void (*covariance)(const struct bs_maps_row *r, const float *images, uint32_t rows,
 			   uint32_t width, uint32_t half);
@@ -62,12 +67,14 @@ static inline uint32_t bs_maps_padded(uint32_t n)
 {
 	return (n + BS_MAPS_PAD - 1) / BS_MAPS_PAD * BS_MAPS_PAD;
 }
-/* Pairs of coils c >= d. */
+/* Number of pairs of coils c >= d. */
 static inline uint32_t bs_maps_pairs(uint32_t coils)
 {
 	return coils * (coils + 1) / 2;
 }
-/* Two matrices, the eigenvectors' rows, a vector; and the lags of a row. */
+/*
+ * Floats of scratch: two matrices, the rows of the eigenvectors, a vector, and the lags of a row.
+ */
 static inline size_t bs_maps_scratch(uint32_t coils)
 {
 	return (size_t)BS_MAPS_PAD * (4 * (size_t)bs_maps_pairs(coils) + 12 * (size_t)coils) +

@@ -15,7 +15,7 @@
 void bs_mix(float *out, size_t out_stride, const float *matrix, uint32_t virtual_coils,
 	    uint32_t coils, uint32_t samples, const float *data, size_t stride);
 
-/* The column-major double matrix of compress.h as this one. */
+/* Converts the column-major double matrix a of compress.h to the matrix that bs_mix takes. */
 void bs_mix_matrix(float *matrix, const double *a, uint32_t virtual_coils, uint32_t coils);
 
 #endif

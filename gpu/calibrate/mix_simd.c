@@ -1,9 +1,9 @@
-/* gpu/calibrate/mix_simd.c - blocks of samples, their parts apart, a virtual coil at a time */
+/* gpu/calibrate/mix_simd.c - mixes blocks of samples, one virtual coil at a time; see mix_simd.h */
 #include "gpu/calibrate/mix_simd.h"
 
 #include "core/protocol.h"
 
-#define BLOCK 64u /* samples: all coils' parts fit the first-level cache */
+#define BLOCK 64u /* samples of a block: the parts of all coils fit the first-level cache */
 
 static void split(float parts[][2][BLOCK], uint32_t coils, uint32_t n, const float *data,
 		  size_t stride)

@@ -10,7 +10,7 @@
 #include "gpu/device/isa.h"
 
 struct bs_mix_kernels {
-	/* as bs_mix */
+	/* does the work of bs_mix */
 	void (*mix)(float *out, size_t out_stride, const float *matrix, uint32_t virtual_coils,
 		    uint32_t coils, uint32_t samples, const float *data, size_t stride);
 };

@@ -1,10 +1,11 @@
 /*
- * gpu/calibrate/reference.h - the virtual coil whose phase maps are turned to
+ * gpu/calibrate/reference.h - the virtual coil whose phase the coil maps are turned to
  *
- * The first principal component of samples [coil][n] complex float, [coil] complex, of length 1;
- * its largest element, the first of equals within 1e-4, is real. gram [coils][coils] and value
- * [coils] are double, work bs_dense_eigen_bytes(coils) bytes; value[0] is the component's power.
- * BS_ERR_VALUE: not finite. Allocates nothing. Test: test/unit/gpu/calibrate/test_espirit.c
+ * It is the first principal component of samples [coil][n] complex float: a vector [coil] complex
+ * of length 1. Its largest element (the first of those equal within 1e-4) is real. gram
+ * [coils][coils] and value [coils] are double, work is bs_dense_eigen_bytes(coils) bytes; value[0]
+ * is the power of the component. BS_ERR_VALUE: samples are not finite. Allocates nothing.
+ * Test: test/unit/gpu/calibrate/test_espirit.c
  */
 #ifndef BS_GPU_CALIBRATE_REFERENCE_H
 #define BS_GPU_CALIBRATE_REFERENCE_H

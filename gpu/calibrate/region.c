@@ -6,21 +6,21 @@
 
 #define NO_FRAME UINT32_MAX
 
-/* What a line of the window is. */
+/* The kinds of line that a place of the window can hold. */
 enum line { NONE, OF_IMAGE, FLAGGED };
 
 struct frame {
-	uint64_t version; /* of the last line that was stored; 0: none was */
-	bool flagged;     /* calibration lines have come: others do not count */
+	uint64_t version; /* number of the last line that was stored; 0: none */
+	bool flagged;     /* calibration lines have come: lines of the image do not count */
 	bool taken;       /* a box of lines of the image has been taken */
 };
 
 struct bs_region {
 	struct bs_region_spec s;
-	uint32_t first[2];   /* of the window, y z */
-	size_t coil, stride; /* complex values of a coil, of a frame */
+	uint32_t first[2];   /* first line of the window, y z */
+	size_t coil, stride; /* complex values of a coil; of a frame */
 	float *lines;        /* [frame][coil][z][y][x] */
-	uint8_t *have;       /* [frame][z][y] enum line */
+	uint8_t *have;       /* [frame][z][y]: enum line */
 	struct frame *frame;
 	uint64_t version;
 };
@@ -105,7 +105,10 @@ void bs_region_scan(struct bs_region *r)
 	memset(r->frame, 0, frames * sizeof(*r->frame));
 }
 
-/* Of the slice and contrast, whose box of lines of the image was taken. */
+/*
+ * The index of a frame's slice and contrast in the list of those whose box was taken from lines of
+ * the image.
+ */
 static uint32_t taken_of(const struct bs_region *r, uint32_t frame)
 {
 	const uint32_t lanes = lanes_of(&r->s);
@@ -121,7 +124,8 @@ void bs_region_add(struct bs_region *r, uint32_t frame, uint32_t line, bool flag
 		   const float *data, size_t coil_stride)
 {
 	const struct bs_region_spec *s = &r->s;
-	const uint32_t y = line % s->encoded[1] - r->first[0]; /* below the window: wraps */
+	/* a line below the window wraps to a large number */
+	const uint32_t y = line % s->encoded[1] - r->first[0];
 	const uint32_t z = line / s->encoded[1] - r->first[1];
 	const size_t at = (size_t)z * s->lines[0] + y;
 	const size_t missing = s->encoded[0] - s->samples;
@@ -141,7 +145,7 @@ void bs_region_add(struct bs_region *r, uint32_t frame, uint32_t line, bool flag
 	f->version = ++r->version;
 }
 
-/* Lines of column y that have come in a row up and down from the middle of z: [first, end). */
+/* Finds the lines of column y that have come without a gap around the middle of z: [first, end). */
 static void column(const struct bs_region *r, const uint8_t *have, uint8_t kind, uint32_t y,
 		   uint32_t run[2])
 {
@@ -155,7 +159,10 @@ static void column(const struct bs_region *r, const uint8_t *have, uint8_t kind,
 		run[0]--;
 }
 
-/* Of all boxes that hold the middle line: the one with the most lines; the first of equals. */
+/*
+ * Finds, among all boxes that hold the middle line, the one with the most lines; the first of
+ * equals.
+ */
 static void largest(const struct bs_region *r, const uint8_t *have, uint8_t kind, uint32_t at[2],
 		    uint32_t lines[2])
 {

@@ -15,14 +15,15 @@ struct bs_walsh {
 	struct bs_team *team;
 	const struct bs_maps_kernels *simd;
 	double *gram, *value; /* [coils][coils] complex, [coils] */
-	void *work;           /* of LAPACK */
+	void *work;           /* LAPACK's workspace */
 	float *reference;     /* [coil] complex */
 	float *rows;          /* [member] [coil][row][re, im][width] */
-	float *scratch;       /* [member] bs_maps_scratch */
-	uint32_t width;       /* of a row: half, matrix, half, and a vector that is read beyond */
-	uint32_t box_rows;    /* of a coil under the box */
+	float *scratch;       /* [member]: bs_maps_scratch floats */
+	/* floats of a row: half, matrix, half, and a vector that is read beyond the end */
+	uint32_t width;
+	uint32_t box_rows; /* rows of a coil under the box */
 	size_t rows_stride, scratch_stride;
-	/* of the run in progress */
+	/* These members belong to the run in progress. */
 	const float *images;
 	float *maps;
 	float scale;
@@ -100,7 +101,9 @@ void bs_walsh_close(struct bs_walsh *w)
 	free(w);
 }
 
-/* A row of a coil's image, its parts apart, with zeros where there is no image. */
+/*
+ * Copies a row of a coil's image, real and imaginary parts apart, with zeros outside of the image.
+ */
 static void take_row(const struct bs_walsh *w, float *to, uint32_t coil, int64_t y, int64_t z)
 {
 	const uint32_t *n = w->s.matrix;
@@ -158,7 +161,8 @@ int bs_walsh_run(struct bs_walsh *w, const float *images, float *maps, struct bs
 		return bs_fail(why, BS_ERR_VALUE, "coil maps: the coil images are all zero");
 	w->images = images;
 	w->maps = maps;
-	w->scale = (float)sqrt((double)voxels / w->value[0]); /* squares far from float's ends */
+	/* keeps squares far from the limits of float */
+	w->scale = (float)sqrt((double)voxels / w->value[0]);
 	bs_team_run(w->team, row, w, (int)(s->matrix[1] * s->matrix[2]));
 	return 0;
 }

@@ -2,9 +2,9 @@
  * gpu/calibrate/walsh.h - coil maps from coil images: adaptive combination
  *
  * A voxel's map is the largest eigenvector of R, R_cd = sum of I_c conj(I_d) over the box of
- * 2 half + 1 voxels an axis around it: the combination of coils with the highest signal to noise
- * there, for white noise. What lies outside of the image counts as zeros. Length 1 in every voxel,
- * also where there is noise alone, or nothing.
+ * 2 half + 1 voxels an axis around the voxel. For white noise it is the combination of coils with
+ * the highest signal to noise there. Voxels outside of the image count as zeros. A map has length 1
+ * in every voxel, also where the images hold only noise or zeros.
  *
  * images  in  [coil][z][y][x] complex float
  * maps    out [coil][z][y][x] complex float
@@ -26,7 +26,7 @@
 
 struct bs_walsh_spec {
 	uint32_t coils, matrix[3];
-	uint32_t half[3]; /* of the box, x y z */
+	uint32_t half[3]; /* half size of the box, voxels x y z */
 };
 
 struct bs_walsh;

@@ -2,14 +2,14 @@
  * gpu/device/check.h - one way to check CUDA calls; for .cu files alone
  *
  * BS_CUDA(call, why): returns from the function with a coded error unless the call succeeded. The
- * words name the call, the place and CUDA's reason; without a why they go to the log. Nothing here
- * ends the process: a sticky error is the caller's to act on (end the recon worker).
- * bs_cuda_between_ns: by the device's clock, from one event that has passed to another; 0 when
- * either was never recorded. For reports: no error comes of it.
- * BS_CUDA_GO is the same with a goto, for functions that unwind: sets err, jumps to label.
- * bs_cuda_copied: a plan's last step: what it copied and cleared by the default stream has arrived.
- * cudaMemcpy from pageable memory and cudaMemset may return before that, and our streams do not
- * wait for the default one.
+ * error's text names the call, the place and CUDA's reason; where `why` is NULL it goes to the log.
+ * Nothing here ends the process: the caller acts on a sticky error (it ends the recon worker).
+ * BS_CUDA_GO: the same with a goto, for functions that unwind: it sets err and jumps to the label.
+ * bs_cuda_between_ns: time from one recorded event to another by the device's clock; both have
+ * passed. It is 0 when either was never recorded, and never an error: it serves reports.
+ * bs_cuda_copied: the last step of making a plan. It waits until all that the plan copied and
+ * cleared on the default stream has arrived. cudaMemcpy from pageable memory and cudaMemset may
+ * return before that, and our streams do not wait for the default stream.
  */
 #ifndef BS_GPU_DEVICE_CHECK_H
 #define BS_GPU_DEVICE_CHECK_H
@@ -43,7 +43,7 @@ static inline int bs_cuda_copied(struct bs_fail *why)
 	return 0;
 }
 
-/* The device that is current. */
+/* The number of the current device. */
 static inline int bs_cuda_device(void)
 {
 	int device = 0;
@@ -53,7 +53,7 @@ static inline int bs_cuda_device(void)
 	return device;
 }
 
-/* Lets kernel take so many bytes of dynamic shared memory; 0: as many as the device has. */
+/* Allows a kernel this many bytes of dynamic shared memory; 0: as many as the device has. */
 static inline int bs_cuda_shared(const void *kernel, size_t bytes, struct bs_fail *why)
 {
 	cudaFuncAttributes its;

@@ -1,9 +1,11 @@
 /*
- * gpu/device/cluster.cuh - blocks of one cluster and each other's shared memory
+ * gpu/device/cluster.cuh - shared memory that the blocks of one cluster read from each other
  *
- * Compute capability 9.0 on; below it nothing is here, and no kernel that uses it is launched.
- * sync: all threads of all blocks; what they wrote to shared memory before is there after it. A
- * block whose shared memory others use may not end before their last use.
+ * Needs compute capability 9.0. Below it nothing is defined here, and no kernel that uses clusters
+ * is launched.
+ * sync: all threads of all blocks of the cluster meet; what they wrote to shared memory before the
+ * call can be read after it. A block whose shared memory other blocks read may not end before their
+ * last read.
  * Source: PTX ISA, barrier.cluster, mapa, ld and st with .shared::cluster.
  */
 #ifndef BS_GPU_DEVICE_CLUSTER_CUH
@@ -29,7 +31,10 @@ static __device__ __forceinline__ void bs_cluster_sync(void)
 			     : "memory");
 }
 
-/* The 32-bit address at which block `rank` has what this block has at `at` in shared memory. */
+/*
+ * Turns this block's shared-memory address `at` into the 32-bit address of the same place in block
+ * `rank`.
+ */
 static __device__ __forceinline__ uint32_t bs_cluster_map(uint32_t at, uint32_t rank)
 {
 	uint32_t there;

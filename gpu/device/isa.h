@@ -1,9 +1,9 @@
 /*
  * gpu/device/isa.h - which instruction set the host operators use
  *
- * gpu/X_simd.c is compiled once per instruction set with BS_ISA = v2, v3, v4 (x86-64 levels) or
- * native (any other machine); it names what it exports BS_ISA_NAME(x), and X.c picks one table of
- * functions with BS_ISA_PICK(x) when a plan is made.
+ * Each gpu/X_simd.c is compiled once per instruction set, with BS_ISA = v2, v3, v4 (x86-64 levels)
+ * or native (any other machine). It names its exports BS_ISA_NAME(x); X.c picks one of the tables
+ * of functions with BS_ISA_PICK(x) when a plan is made.
  * bs_isa: the best level that this machine has; the environment variable BORESIDE_ISA (v2, v3, v4)
  * lowers it, so that a test can run every level. Any thread.
  */

@@ -1,16 +1,17 @@
 /*
  * gpu/device/launch.cuh - kernels that follow each other closely; for .cu files alone
  *
- * bs_launch queues a kernel whose blocks may start while the one before it in the stream ends
+ * bs_launch queues a kernel whose blocks may start while the kernel before it in the stream ends
  * (programmatic dependent launch, compute capability 9.0 on; an ordinary launch elsewhere). Such a
- * kernel calls bs_after_previous before it reads what a kernel before it wrote, and before it
- * writes anything that others see: from there on all that those wrote is there, and read no more.
+ * kernel calls bs_after_previous before it reads what an earlier kernel wrote, and before it writes
+ * anything that other kernels read. After the call all writes of the earlier kernels can be read,
+ * and the earlier kernels read nothing more.
  *
- * Such a kernel begins while the one before it still writes. The loads for data that no one writes
- * while a kernel runs (ld.global.nc: __ldg, and what the compiler makes of const __restrict__
- * pointers) are not for that kernel's results, before or after the wait: those are read by plain
- * loads, through pointers that are const but not __restrict__. Tables of the plan may be read by
- * __ldg at any time. Source: PTX ISA, ld.global.nc and griddepcontrol. Test: test/unit/gpu/loads.sh
+ * The kernel begins while the one before it still writes. Therefore it must not read that kernel's
+ * results by loads that assume constant data (ld.global.nc: __ldg, and what the compiler makes of
+ * const __restrict__ pointers), neither before nor after the call. It reads them by plain loads,
+ * through pointers that are const but not __restrict__. Tables of the plan may be read by __ldg at
+ * any time. Source: PTX ISA, ld.global.nc and griddepcontrol. Test: test/unit/gpu/loads.sh
  */
 #ifndef BS_GPU_DEVICE_LAUNCH_CUH
 #define BS_GPU_DEVICE_LAUNCH_CUH
@@ -24,7 +25,7 @@ static __device__ __forceinline__ void bs_after_previous(void)
 #endif
 }
 
-/* cluster: blocks of one, beside each other in x. */
+/* cluster: number of blocks in a cluster; they lie beside each other in x. */
 template <class... PARAMETERS, class... ARGUMENTS>
 static int bs_launch_clusters(void (*kernel)(PARAMETERS...), dim3 blocks, unsigned cluster,
 			      unsigned threads, size_t shared_bytes, bool follows,

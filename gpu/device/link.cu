@@ -13,7 +13,7 @@
 #ifdef BS_NCCL
 #include <nccl.h>
 
-/* What is called of the library. */
+/* The functions of NCCL that are called. */
 struct nccl_calls {
 	void *library;
 	decltype(&ncclGetVersion) version;
@@ -84,7 +84,9 @@ int bs_link_check(uint32_t parts, const int *device, struct bs_fail *why)
 	return 0;
 }
 
-/* Direct access makes copies between devices direct; without it they pass through the host. */
+/*
+ * Opens direct access, which makes copies between devices direct; else they pass through the host.
+ */
 static int open_peers(struct bs_link *l, uint32_t i, struct bs_fail *why)
 {
 	for (uint32_t j = 0; j < l->parts; j++) {
@@ -153,7 +155,7 @@ template <class F> static bool find(struct nccl_calls *c, F *f, const char *name
 
 static int load(struct nccl_calls *c, struct bs_fail *why)
 {
-	/* The group's communicators would otherwise use NVLink's multicast where there is any. */
+	/* Without this NCCL's communicators would use NVLink's multicast where there is any. */
 	if (setenv("NCCL_NVLS_ENABLE", "0", 1) != 0)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "NCCL_NVLS_ENABLE could not be set");
 	c->library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -200,10 +202,10 @@ static void close_nccl(struct bs_link *l)
 	for (uint32_t i = 0; i < l->parts; i++)
 		if (l->comm[i] != NULL)
 			(void)l->call.destroy(l->comm[i]);
-	/* the library stays loaded: its threads may outlive the communicators */
+	/* The library stays loaded, since its threads may outlive the communicators. */
 }
 
-/* Between begin and end nothing may return early: the calls' first failure is kept. */
+/* Nothing may return early between group begin and end: the first failure is kept until then. */
 static int gather_nccl(struct bs_link *l, const void *const *from, void *const *to,
 		       const size_t *bytes, struct bs_fail *why)
 {
@@ -272,7 +274,9 @@ static int mark(struct bs_link *l, uint32_t i, cudaEvent_t event, struct bs_fail
 	return 0;
 }
 
-/* Part 0's stream waits for what it takes; the givers' wait until it has been taken. */
+/*
+ * Part 0's stream waits for the data that it takes; the givers' streams wait until part 0 has it.
+ */
 static int gather_copies(struct bs_link *l, const void *const *from, void *const *to,
 			 const size_t *bytes, struct bs_fail *why)
 {
@@ -298,7 +302,7 @@ static int gather_copies(struct bs_link *l, const void *const *from, void *const
 	return err;
 }
 
-/* Each part takes from all others once they are ready, and goes on once all have taken. */
+/* Each part takes from all others once these are ready, and goes on once all others have taken. */
 static int allgather_copies(struct bs_link *l, void *const *all, size_t bytes, struct bs_fail *why)
 {
 	int err = 0;
@@ -422,7 +426,7 @@ struct CUstream_st *bs_link_stream(struct bs_link *l, uint32_t part)
 
 int bs_link_leave(struct bs_link *l, int err, struct bs_fail *why)
 {
-	struct bs_fail second; /* the first failure is the one to tell */
+	struct bs_fail second; /* reason of a later failure, dropped: the first one is reported */
 	int left = bs_link_enter(l, 0, err == 0 ? why : &second);
 
 	return err != 0 ? err : left;

@@ -12,24 +12,24 @@
 
 #define THREADS 256
 #define AHEAD   2  /* kernels queued at a time */
-#define BEGIN_S 10 /* for the first kernel: others may have the device */
+#define BEGIN_S 10 /* seconds to wait for the first kernel: other processes may have the device */
 
 struct bs_hog {
 	pthread_t thread;
 	bool started;
 	int device;
 	std::atomic<bool> stop;
-	std::atomic<uint64_t> kernels; /* that have ended */
-	std::atomic<int> error;        /* cudaError_t: the thread has ended by it */
+	std::atomic<uint64_t> kernels; /* number of kernels that have ended */
+	std::atomic<int> error;        /* cudaError_t that has ended the thread */
 	float4 *memory;
 	size_t cells;
-	long long cycles; /* of a kernel */
+	long long cycles; /* clock cycles of a kernel */
 	int blocks;
 	cudaStream_t stream;
 	cudaEvent_t done[AHEAD];
 };
 
-/* Every thread streams through the memory until its time is over. */
+/* Every thread streams through the memory until `cycles` have passed. */
 __global__ static void work(float4 *memory, size_t cells, long long cycles)
 {
 	const long long start = clock64();
@@ -47,11 +47,11 @@ __global__ static void work(float4 *memory, size_t cells, long long cycles)
 			at = at < cells ? at : at % cells;
 		}
 	} while (clock64() - start < cycles);
-	if (v.z == 12345.678f) /* so that the loads are not dropped */
+	if (v.z == 12345.678f) /* never true; it keeps the compiler from dropping the loads */
 		memory[at] = v;
 }
 
-/* Waits for the kernel AHEAD before, then queues another. */
+/* Waits for the kernel queued AHEAD turns before, then queues another. */
 static cudaError_t turn(bs_hog *h, unsigned n)
 {
 	cudaError_t e = cudaEventSynchronize(h->done[n % AHEAD]);
@@ -61,14 +61,14 @@ static cudaError_t turn(bs_hog *h, unsigned n)
 	if (n >= AHEAD)
 		h->kernels.fetch_add(1);
 	work<<<h->blocks, THREADS, 0, h->stream>>>(h->memory, h->cells, h->cycles);
-	e = cudaGetLastError(); /* an event behind a kernel that was refused comes at once */
+	e = cudaGetLastError(); /* an event behind a kernel that was refused passes at once */
 	return e != cudaSuccess ? e : cudaEventRecord(h->done[n % AHEAD], h->stream);
 }
 
 static void *run(void *arg)
 {
 	bs_hog *h = (bs_hog *)arg;
-	cudaError_t e = cudaSetDevice(h->device); /* a new thread's is the first */
+	cudaError_t e = cudaSetDevice(h->device); /* a new thread starts with the first device */
 
 	for (unsigned n = 0; e == cudaSuccess && !h->stop.load(); n++)
 		e = turn(h, n);
@@ -89,7 +89,10 @@ int bs_hog_check(const struct bs_hog *h, uint64_t *kernels, struct bs_fail *why)
 				cudaGetErrorString((cudaError_t)e));
 }
 
-/* Of ordinary priority, whatever its maker's: a load that preempts would be another one. */
+/*
+ * Starts the thread with ordinary priority, whatever its maker's: a load that preempts would
+ * differ.
+ */
 static int start(bs_hog *h, struct bs_fail *why)
 {
 	const struct sched_param ordinary = { 0 };

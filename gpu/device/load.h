@@ -1,12 +1,12 @@
 /*
- * gpu/device/load.h - a load on the GPU, for timings beside one
+ * gpu/device/load.h - an artificial load on the GPU, so that work beside it can be timed
  *
  * open starts a thread of ordinary priority that keeps every multiprocessor of the current device
- * busy, through a stream of the lowest priority of this process, with kernels of about kernel_us
- * each, which also stream 64 MiB through the L2 cache, and waits until the first has ended; close
- * ends it and waits. check: *kernels that have ended; BS_ERR_GPU, with the reason, once one was
- * refused or the device failed. Any thread. Only with GPU=1. Errors: BS_ERR_GPU, BS_ERR_NOMEM.
- * Test: test/fault/fault_gpu.c
+ * busy, through a stream of the lowest priority of this process. Its kernels last about kernel_us
+ * each and also stream 64 MiB through the L2 cache. open waits until the first kernel has ended.
+ * close ends the thread and waits for it. check: the number of kernels that have ended, in
+ * *kernels; BS_ERR_GPU, with the reason, once a kernel was refused or the device failed. Any
+ * thread. Only with GPU=1. Errors: BS_ERR_GPU, BS_ERR_NOMEM. Test: test/fault/fault_gpu.c
  */
 #ifndef BS_GPU_DEVICE_LOAD_H
 #define BS_GPU_DEVICE_LOAD_H
@@ -17,8 +17,9 @@
 
 BS_C_BEGIN
 
-#define BS_HOG_GENTLE_US 100u  /* as another protocol's work in the same process may be */
-#define BS_HOG_HARD_US   1000u /* as another process's may be */
+/* kernel length, us: a load such as another protocol in this process makes */
+#define BS_HOG_GENTLE_US 100u
+#define BS_HOG_HARD_US   1000u /* kernel length, us: a load such as another process makes */
 
 struct bs_hog;
 

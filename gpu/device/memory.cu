@@ -18,7 +18,7 @@ static int report(struct bs_fail *why, int code, const char *call, const char *f
 
 int bs_cuda_fail(struct bs_fail *why, cudaError_t e, const char *call, const char *file, int line)
 {
-	(void)cudaGetLastError(); /* a refused launch must not be blamed on the next call */
+	(void)cudaGetLastError(); /* clears the error, so that the next call is not blamed for it */
 	return report(why, e == cudaErrorMemoryAllocation ? BS_ERR_NOMEM : BS_ERR_GPU, call, file,
 		      line, cudaGetErrorString(e));
 }
@@ -60,7 +60,8 @@ int bs_gpu_probe(struct bs_gpu_info *info, struct bs_fail *why)
 	BS_CUDA(cudaMemGetInfo(&free_bytes, &total), why);
 	BS_CUDA(cudaDriverGetVersion(&driver), why);
 	if (cudaDeviceGetAttribute(&mps, cudaDevAttrMpsEnabled, bs_cuda_device()) != cudaSuccess)
-		(void)cudaGetLastError(); /* a driver that does not know the attribute */
+		/* clears the error of a driver that does not know the attribute */
+		(void)cudaGetLastError();
 	memset(info, 0, sizeof(*info));
 	(void)snprintf(info->name, sizeof(info->name), "%.50s%s", prop.name, bs_reach_as());
 	info->major = (uint32_t)prop.major;

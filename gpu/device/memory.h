@@ -1,12 +1,12 @@
 /*
  * gpu/device/memory.h - the GPU's memory of one armed protocol, and pinned memory
  *
- * As core/memory/arena.h, on the device: need (struct bs_need) -> open -> take* -> seal -> close.
- * open makes one cudaMalloc (devmem) or one cudaHostAlloc (pinned, mapped into the device's address
- * space); nothing else in gpu/ allocates either kind. Contents are undefined until written. C
- * callers see device memory as void pointers they must not follow. Every error is BS_ERR_GPU with
- * the failed call, its file and line and CUDA's own words; BS_ERR_NOMEM when memory ran out, with
- * the need and what was free.
+ * An arena as in core/memory/arena.h, on the device: need (struct bs_need) -> open -> take* -> seal
+ * -> close. open makes one cudaMalloc (devmem) or one cudaHostAlloc (pinned, mapped into the
+ * device's address space); nothing else in gpu/ allocates either kind. Contents are undefined
+ * until written. C callers get device memory as void pointers and must not dereference them. Every
+ * error is BS_ERR_GPU with the failed call, its file and line and CUDA's own words; when memory
+ * ran out it is BS_ERR_NOMEM with the need and the free bytes.
  * Thread rules: one thread arms. Only with GPU=1. Test: test/twin/twin_devmem.c
  */
 #ifndef BS_GPU_DEVICE_MEMORY_H
@@ -18,21 +18,26 @@
 
 BS_C_BEGIN
 
-/* Bytes: whole memory transactions of every width, and what cuFFT and bulk copies want. */
+/*
+ * Alignment in bytes: memory transactions of every width are whole, as cuFFT and bulk copies want.
+ */
 #define BS_DEV_ALIGN 256u
 
 struct bs_devmem {
 	unsigned char *base; /* device address */
 	size_t size, used;   /* bytes */
 	bool sealed;
-	/* readouts, where the device reads them from the host's memory; size 0: they are in base */
-	unsigned char *mapped; /* device address of pinned memory */
+	/*
+	 * Pinned host memory for readouts that the device reads in place; mapped_size 0: readouts
+	 * lie in base.
+	 */
+	unsigned char *mapped; /* address on the device */
 	size_t mapped_size, mapped_used;
 };
 
 struct bs_pinned {
-	unsigned char *host; /* the process's address */
-	unsigned char *dev;  /* the same bytes seen from the device */
+	unsigned char *host; /* address in this process */
+	unsigned char *dev;  /* address of the same bytes on the device */
 	size_t size;         /* bytes */
 };
 
@@ -43,15 +48,16 @@ struct bs_gpu_info {
 	uint64_t total_bytes, free_bytes;
 	uint32_t driver; /* 13000 = 13.0 */
 	uint64_t l2_bytes;
-	bool integrated; /* shares the host's memory (Jetson) */
+	bool integrated; /* the GPU shares the host's memory (Jetson) */
 	char bus[BS_GPU_BUS];
-	bool mps; /* this process's kernels run beside other processes', not in turns */
+	/* CUDA's MPS is on: kernels of several processes run at the same time, not in turns */
+	bool mps;
 };
 
-/* 0 when there is a device; else BS_ERR_UNSUPPORTED with the reason. Takes none of its memory. */
+/* 0 when there is a device; else BS_ERR_UNSUPPORTED with the reason. Takes no device memory. */
 int bs_gpu_answers(struct bs_fail *why);
-uint32_t bs_gpu_count(void); /* 0: none answers */
-/* The same, and the device that is current works: starts the CUDA runtime on it. */
+uint32_t bs_gpu_count(void); /* number of devices; 0: none answers */
+/* Like bs_gpu_answers, and checks that the current device works: starts the CUDA runtime on it. */
 int bs_gpu_probe(struct bs_gpu_info *info, struct bs_fail *why);
 /* Makes a device current for this thread. */
 int bs_gpu_use(uint32_t device, struct bs_fail *why);
@@ -62,21 +68,24 @@ int bs_pinned_open(struct bs_pinned *m, uint64_t bytes, struct bs_fail *why);
 void bs_pinned_close(struct bs_pinned *m);
 
 /*
- * Lets the device read these bytes of the host where they lie: page-locks the pages around them.
- * Once per process is enough, again does no harm. Where the system refuses that, false and a line
- * in the log: readouts then go through pinned memory of our own.
+ * Lets the device read these bytes of the host's memory in place: page-locks the pages around them.
+ * One call per process is enough; more calls do no harm. Where the system refuses, returns false
+ * and logs a line: readouts then go through our own pinned memory.
  */
 bool bs_gpu_share(const void *base, size_t bytes);
-/* True where readouts are better read from the host's memory than copied: auto means that. */
+/*
+ * True where the device should read readouts from the host's memory instead of a copy, as `auto`
+ * chooses.
+ */
 bool bs_gpu_integrated(void);
 
-/* What a part adds to a need so that any order of takes fits. */
+/* The bytes that a take of this size adds to a need, so that takes fit in any order. */
 static inline uint64_t bs_devmem_round(uint64_t bytes)
 {
 	return (bytes + BS_DEV_ALIGN - 1) & ~(uint64_t)(BS_DEV_ALIGN - 1);
 }
 
-/* NULL when sealed or full. Aligned to BS_DEV_ALIGN. */
+/* Returns NULL when the memory is sealed or full. The result is aligned to BS_DEV_ALIGN. */
 static inline void *bs_devmem_take(struct bs_devmem *m, size_t bytes)
 {
 	size_t at = (m->used + BS_DEV_ALIGN - 1) & ~(size_t)(BS_DEV_ALIGN - 1);
@@ -87,7 +96,7 @@ static inline void *bs_devmem_take(struct bs_devmem *m, size_t bytes)
 	return m->base + at;
 }
 
-/* For readouts: from the mapped memory, where there is any. */
+/* Takes memory for readouts: from the mapped memory, where there is any. */
 static inline void *bs_devmem_take_readouts(struct bs_devmem *m, size_t bytes)
 {
 	size_t at = (m->mapped_used + BS_DEV_ALIGN - 1) & ~(size_t)(BS_DEV_ALIGN - 1);

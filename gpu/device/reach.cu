@@ -5,8 +5,10 @@
 
 static enum bs_gpu_route held;
 
-/* Of a block, at most, in bytes: CUDA C++ Programming Guide, "Technical Specifications per Compute
- * Capability". */
+/*
+ * Most shared memory of a block, bytes: CUDA C++ Programming Guide, "Technical Specifications per
+ * Compute Capability".
+ */
 #define SHARED_80 ((size_t)163 << 10)
 #define SHARED_86 ((size_t)99 << 10)
 

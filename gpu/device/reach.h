@@ -1,11 +1,12 @@
 /*
- * gpu/device/reach.h - what the current device offers beyond what every GPU has, by asking it
+ * gpu/device/reach.h - the features of the current device that not every GPU has
  *
- * hold: this process uses no more than a lesser GPU would offer (gpu.route), so that the kernels
- * for that GPU can be tried on a better one; the least that was asked for counts, for the process's
- * life. as: "" or how a GPU is called that is held so, ", as sm_86": also in the names under which
- * measured choices are kept. Any thread; hold before anything is planned.
- * Only in a build with GPU=1. BS_ERR_GPU. Test: test/twin/twin_exact.c, twin_toeplitz.c
+ * hold: from now on this process uses no more than a lesser GPU would offer (gpu.route), so that
+ * the kernels for that GPU can be tried on a better one. Of several calls the least counts, for the
+ * process's life. as: the suffix for the name of a GPU that is held back, ", as sm_86", else ""; it
+ * is also part of the names under which measured choices are kept. Any thread; hold before anything
+ * is planned. Only in a build with GPU=1. Errors: BS_ERR_GPU.
+ * Test: test/twin/twin_exact.c, twin_toeplitz.c
  */
 #ifndef BS_GPU_DEVICE_REACH_H
 #define BS_GPU_DEVICE_REACH_H
@@ -20,11 +21,12 @@
 BS_C_BEGIN
 
 struct bs_reach {
-	int major, minor;    /* compute capability, whatever is held */
-	bool wgmma;          /* matrix products of warpgroups: 9.0 alone */
-	bool overlaps;       /* launches may begin early, blocks form clusters: from 9.0 on */
-	bool tensor;         /* mma.sync of fp16, cp.async: from 8.0 on */
-	size_t shared_bytes; /* of a block, at most */
+	int major, minor; /* compute capability of the device itself, held back or not */
+	bool wgmma;       /* the device has wgmma, matrix products of warpgroups: 9.0 alone */
+	/* launches may begin early and blocks may form clusters: from 9.0 on */
+	bool overlaps;
+	bool tensor;         /* the device has mma.sync of fp16 and cp.async: from 8.0 on */
+	size_t shared_bytes; /* most shared memory of a block, bytes */
 	uint64_t l2_bytes;
 };
 

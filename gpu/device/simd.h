@@ -1,8 +1,9 @@
 /*
  * gpu/device/simd.h - the vectors of the instruction set that a *_simd.c file is built for
  *
- * For *_simd.c files and the loops they include alone. VW: floats of a vector. EVEN, ODD: every
- * other lane of two vectors; LOW, HIGH: their lower and upper halves interleaved.
+ * Only *_simd.c files and the loops they include use this. VW: number of floats in a vector.
+ * EVEN, ODD: every other lane of two vectors. LOW, HIGH: the lower and the upper halves of two
+ * vectors, interleaved.
  */
 #ifndef BS_GPU_DEVICE_SIMD_H
 #define BS_GPU_DEVICE_SIMD_H
@@ -38,9 +39,11 @@ typedef float vfu __attribute__((vector_size(4 * VW), aligned(4), may_alias));
 typedef double vd __attribute__((vector_size(4 * VW), aligned(4 * VW), may_alias));
 typedef double vdu __attribute__((vector_size(4 * VW), aligned(4), may_alias));
 
-/* UNROLL: loops over a few registers' worth. KERNEL: one copy for each constant that it is called
- * with. Under a sanitizer the same code runs rolled, once for all: so many checks in straight-line
- * code take minutes to compile. */
+/*
+ * UNROLL unrolls loops that are a few registers long. KERNEL makes one copy of a function for each
+ * constant that it is called with. Under a sanitizer both do nothing: so many checks in
+ * straight-line code take minutes to compile.
+ */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
 	__has_feature(undefined_behavior_sanitizer)

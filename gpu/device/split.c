@@ -18,7 +18,7 @@ struct bs_split bs_split_part(uint64_t total, uint64_t grain, uint32_t parts, ui
 	more = grains % parts;
 	s.first = each * i + (i < more ? i : more);
 	end = s.first + each + (i < more);
-	/* the last grain may be short: only its end, and what begins there, is cut */
+	/* The last grain may be short: an end, or a beginning, beyond it is cut to total. */
 	s.first = s.first >= grains ? total : s.first * grain;
 	end = end >= grains ? total : end * grain;
 	s.count = end - s.first;

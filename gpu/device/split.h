@@ -1,10 +1,10 @@
 /*
  * gpu/device/split.h - one piece of work divided among several devices
  *
- * Part i of `parts` of the things 0 .. total-1, cut at multiples of grain (a tile's size, so that
- * no tile is done twice): parts differ by at most one grain, the first ones being the larger, and
- * lie in order without gap or overlap. Where there are more parts than grains the last ones are
- * empty (count 0, first = total). grain 0 is taken as 1. Any thread.
+ * The work is a row of items 0 .. total-1. It is cut at multiples of grain (a tile's size, so that
+ * no tile is done twice) into `parts` ranges, in order, without gap or overlap. Their lengths
+ * differ by at most one grain; the first ones are the larger. Where there are more parts than
+ * grains the last parts are empty (count 0, first = total). grain 0 is taken as 1. Any thread.
  * Test: test/unit/gpu/test_split.c
  */
 #ifndef BS_GPU_DEVICE_SPLIT_H
@@ -19,7 +19,7 @@ struct bs_split {
 };
 
 struct bs_split bs_split_part(uint64_t total, uint64_t grain, uint32_t parts, uint32_t i);
-/* The largest grain of 1, 2, 4 .. grain that leaves no part without work, if there is one. */
+/* The largest grain of 1, 2, 4 .. grain that leaves no part empty; 1 where every grain does. */
 uint64_t bs_split_grain(uint64_t total, uint64_t grain, uint32_t parts);
 
 BS_C_END

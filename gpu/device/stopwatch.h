@@ -1,14 +1,17 @@
 /*
  * gpu/device/stopwatch.h - work on the device timed by its events; for .cu files alone
  *
- * open -> { record, turns }* -> close, after an error too. Waits; at arm and in benchmarks only.
- * record: the work is run once as it is, so that all its kernels are loaded, then recorded as a
- * graph, as the engines launch theirs; the caller destroys it.
- * turns: one work for two args, recorded one after the other and run in turns: a few ms to warm up,
- * then *runs times each, fewer where enough (NULL: never) says after a pair that it is; *runs is
- * then how many; a short one once more before each time that counts, so that the cache
- * holds its data. An arg that is NULL is left out. ms: [arg][run], in the order of the runs.
- * fill: numbers in [-1, 1), never all zeros, on the default stream: zeros can be faster than data.
+ * open -> { record, turns }* -> close; close also after an error. These functions wait; they are
+ * for arm and benchmarks only.
+ * record: runs the work once as it is, so that all its kernels are loaded, then records it as a
+ * graph, as the engines launch it; the caller destroys the graph.
+ * turns: times one work for two args, which are recorded one after the other and run in turns. A
+ * few ms warm up; then each arg runs *runs times, or fewer when enough (NULL: never) returns true
+ * after a pair of runs; *runs is then the number of pairs. Before each timed run a short work is
+ * run untimed, so that the cache holds its data. An arg that is NULL is left out. ms [arg][run],
+ * in the order of the runs.
+ * fill: writes numbers in [-1, 1), never all zeros, on the default stream: work on zeros can be
+ * faster than work on data.
  */
 #ifndef BS_GPU_DEVICE_STOPWATCH_H
 #define BS_GPU_DEVICE_STOPWATCH_H

@@ -1,11 +1,12 @@
 /*
  * gpu/device/stream.h - how the processor waits for the GPU, and how urgent our streams are
  *
- * policy: for this process's device, before the first engine is armed; later calls change streams
- * and events to come and the waits at once. block: a waiting thread sleeps until the GPU interrupts
- * it; poll: it spins. BS_ERR_GPU with CUDA's words when the device refuses the flag; streams and
- * events keep to the policy all the same. Only in a build with GPU=1; .cu files see the openers.
- * Test: test/twin/twin_stream.c
+ * policy: set for this process's device before the first engine is armed. A later call changes only
+ * streams and events that are made after it, and the way of waiting at once. block: a waiting
+ * thread sleeps until the GPU interrupts it; poll: the thread spins. BS_ERR_GPU with CUDA's words
+ * when the device refuses the flag; streams and events follow the policy even so. Only in a build
+ * with GPU=1. The functions that open streams and events are for .cu files. Test:
+ * test/twin/twin_stream.c
  */
 #ifndef BS_GPU_DEVICE_STREAM_H
 #define BS_GPU_DEVICE_STREAM_H
@@ -19,7 +20,10 @@ BS_C_BEGIN
 
 int bs_stream_policy(enum bs_wait wait, bool priority, struct bs_fail *why);
 
-/* *stream: a cudaStream_t that does not wait for the default stream; *event: without a time. */
+/*
+ * *stream: a cudaStream_t that does not wait for the default stream; *event: an event that records
+ * no time.
+ */
 struct CUstream_st;
 struct CUevent_st;
 int bs_stream_open(struct CUstream_st **stream, struct bs_fail *why);

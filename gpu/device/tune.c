@@ -20,11 +20,12 @@
 #define FILE_MAX 65536u
 #define HEAD     "boreside tuning 1"
 #define GAIN     0.99
-#define LOSS     1.03 /* of the direction that does not decide */
-#define SURE     16   /* of BS_TUNE_RUNS */
-#define FAR      1.2  /* in FAR_OFF pairs at the start: lost */
-#define FAR_OFF  3
-#define MS_MAX   1e7
+#define LOSS     1.03 /* most share of the rival's time, in the direction that does not decide */
+#define SURE     16   /* pairs of BS_TUNE_RUNS that must be won in the direction that decides */
+/* share of the rival's time: a choice that is slower in the first FAR_OFF pairs has lost */
+#define FAR     1.2
+#define FAR_OFF 3
+#define MS_MAX  1e7
 
 /* ---- search ---- */
 
@@ -34,10 +35,13 @@ struct search {
 	void *arg;
 	int64_t until_ns;
 	struct bs_tune_match match;
-	struct bs_tune_runs best; /* of the best trial, as many as a whole match has */
+	struct bs_tune_runs best; /* runs of the best trial, as many as a whole match has */
 };
 
-/* Pairs of the first so many in which the choice takes less than share of the rival's time. */
+/*
+ * Of the first `pairs` pairs, counts those in which the choice takes less than `share` of the
+ * rival's time.
+ */
 static int won(const struct bs_tune_match *m, int direction, int pairs, double share)
 {
 	int n = 0;
@@ -47,7 +51,7 @@ static int won(const struct bs_tune_match *m, int direction, int pairs, double s
 	return n;
 }
 
-/* In at least SURE pairs faster; in the direction that does not decide not as surely slower. */
+/* Pairs that must be won: SURE in the direction that decides, BS_TUNE_FEW in the other. */
 static int wanted(const struct bs_tune_match *m, int direction)
 {
 	return direction == m->direction ? SURE : BS_TUNE_FEW;
@@ -106,7 +110,7 @@ double bs_tune_median(const struct bs_tune_runs *runs, int direction)
 	return v[runs->n[direction] / 2];
 }
 
-/* Negative: the trial that was added has a fault. */
+/* Measures a choice and adds its trial. A negative result means that the trial has a fault. */
 static int try_one(struct search *s, const struct bs_tune *tune, int direction, struct bs_fail *why)
 {
 	struct bs_tuning *t = s->t;
@@ -142,8 +146,10 @@ static bool tried(const struct bs_tuning *t, const struct bs_tune *tune)
 	return false;
 }
 
-/* The last trial is the best. Its match may have ended early: its runs are repeated, so that a
- * later one that must run alone is held to as many. */
+/*
+ * Makes the last trial the best one. Where its match ended early its runs are repeated, so that a
+ * later choice that must run alone is compared with as many runs.
+ */
 static void take_best(struct search *s)
 {
 	struct bs_tune_runs *r = &s->best;
@@ -226,7 +232,7 @@ char *bs_tune_text(char to[BS_TUNE_TEXT], const struct bs_tune_kind *kind,
 	return to;
 }
 
-/* The next word of a line, or NULL; the line is cut. */
+/* Returns the next word of a line, or NULL. Cuts the line behind it. */
 static char *word(char **at)
 {
 	char *w = *at;
@@ -261,7 +267,7 @@ static bool milliseconds(const char *w, double *to)
 	if (w == NULL)
 		return false;
 	*to = strtod(w, &end);
-	return end != w && *end == '\0' && *to >= 0.0 && *to < MS_MAX; /* refuses NaN */
+	return end != w && *end == '\0' && *to >= 0.0 && *to < MS_MAX; /* false for NaN, too */
 }
 
 static bool parse_tune(struct bs_tune *tune, const struct bs_tune_kind *kind, char *at)
@@ -282,20 +288,20 @@ static bool parse_tune(struct bs_tune *tune, const struct bs_tune_kind *kind, ch
 	return true;
 }
 
-/* Without a fault. */
+/* True for a trial that has times, not a fault. */
 static bool is_timed(const struct bs_tune_trial *t)
 {
 	return t->ms[0] > 0.0 || t->ms[1] > 0.0;
 }
 
-/* "MS MS choices" */
+/* Parses "MS MS choices". */
 static bool parse_trial(struct bs_tune_trial *t, const struct bs_tune_kind *kind, char *at)
 {
 	return milliseconds(word(&at), &t->ms[0]) && milliseconds(word(&at), &t->ms[1]) &&
 	       is_timed(t) && *at != '\0' && parse_tune(&t->tune, kind, at);
 }
 
-/* The next line without its end, or NULL. */
+/* Returns the next line without its end, or NULL. */
 static char *line(char **at)
 {
 	char *l = *at;
@@ -343,7 +349,7 @@ const char *bs_tune_parse(struct bs_tuning *t, const struct bs_tune_kind *kind, 
 	t->from_disk = true;
 	if (size < 22 || memchr(text, '\0', size) != NULL || text[size - 1] != '\n')
 		return "is cut short";
-	last = text + size - 21; /* "sum " and 16 digits */
+	last = text + size - 21; /* length of "sum ", 16 digits and the line's end */
 	(void)snprintf(sum, sizeof(sum), "sum %016" PRIx64 "\n",
 		       bs_hash_bytes(BS_HASH_START, text, (size_t)(last - text)));
 	if (memcmp(last, sum, 21) != 0)
@@ -407,7 +413,7 @@ static char *written(const struct bs_tuning *t, const char *key, size_t *size)
 
 	if (f == NULL)
 		return NULL;
-	for (uint32_t i = 0; i < t->best; i++) /* those with a fault are left out */
+	for (uint32_t i = 0; i < t->best; i++) /* trials with a fault are not written */
 		best += is_timed(&t->trial[i]);
 	(void)fprintf(f, "%s\nkey %s\nbest %" PRIu32 "\n", HEAD, key, best);
 	for (uint32_t i = 0; i < t->trials; i++) {

@@ -6,7 +6,7 @@
 #include "gpu/exact/exact.h"
 #include "gpu/image/partial.h"
 
-/* A chunk is by default as many readouts as fill its tables once. */
+/* The default chunk is as many readouts as fill its tables once. */
 static struct bs_exact_spec spec_of(const struct bs_encoder *e)
 {
 	const struct bs_protocol *p = e->p;

@@ -20,7 +20,7 @@ struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p)
 	uint32_t readouts = p->chunk_readouts;
 
 	memcpy(s.matrix, p->matrix, sizeof(s.matrix));
-	/* About sixteen chunks: 15/16 of the work is done when the last readout comes. */
+	/* There are about sixteen chunks: 15/16 of the work is done when the last readout comes. */
 	if (readouts == 0)
 		readouts = (p->readouts + 15) / 16;
 	s.chunk = (uint64_t)bs_partial_chunk(p, readouts) * p->samples;
@@ -29,7 +29,7 @@ struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p)
 	return s;
 }
 
-/* Previews of what solves are another engine's. */
+/* Previews of methods that solve are made by another engine. */
 static struct bs_nufft_spec spec_of(const struct bs_encoder *e)
 {
 	struct bs_nufft_spec s = bs_gridding_spec(e->p);

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-/* Where coils' images are completed they are made on the encoded grid, and cropped after that. */
+/*
+ * With partial Fourier the coils' images are made on the encoded grid, and cropped after
+ * completion.
+ */
 struct bs_cart_spec bs_lines_spec(const struct bs_protocol *p)
 {
 	const bool completed =
@@ -14,7 +17,7 @@ struct bs_cart_spec bs_lines_spec(const struct bs_protocol *p)
 
 	memcpy(s.encoded, p->encoded, sizeof(s.encoded));
 	memcpy(s.matrix, completed ? p->encoded : p->matrix, sizeof(s.matrix));
-	/* readout oversampling is cropped at once, but where a readout is to be completed */
+	/* Readout oversampling is cropped at once, unless the readout is to be completed. */
 	if (p->samples >= p->encoded[0])
 		s.matrix[0] = p->matrix[0];
 	return s;

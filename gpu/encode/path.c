@@ -57,7 +57,7 @@ static void path_add(const struct bs_encoder *e, uint32_t frame, uint32_t readou
 	bs_paths_add(e->plan, frame, readout, data, coil_stride);
 }
 
-/* The delays that a scan's first frame tells are those of all. */
+/* The delays that a scan's first frame tells hold for all its frames. */
 static int path_settle(const struct bs_encoder *e, uint32_t frame, const uint8_t *held,
 		       struct bs_report *report)
 {

@@ -9,31 +9,35 @@
 #include "gpu/nufft/density.h"
 
 #define TAU    6.28318530717958647692
-#define MARGIN 2.0 /* samples of the field of view beyond the block that count as well */
+#define MARGIN 2.0 /* samples beyond the block that count as well, in points of the field of view */
 /*
- * Of a simulated head without noise, 24 lines: from 128 golden spokes 12 steps leave 3e-3 of the
- * block, 20 steps 1.8e-3; from 48 spokes, where the gaps decide, 7e-3 and 6e-3.
+ * Error of the block for a simulated head without noise, 24 lines. From 128 golden spokes: 3e-3
+ * after 12 steps, 1.8e-3 after 20. From 48 spokes, where the gaps decide: 7e-3 and 6e-3.
  */
 #define STEPS      12u
 #define LAMBDA     1e-4
 #define PIPE_STEPS 10u
 #define UNUSED     UINT32_MAX
-#define NEAR       0.75 /* of the distance of two points: so near, a point has a sample */
+/* a point has a sample if one is this near, as a share of the distance of two points */
+#define NEAR 0.75
 
 struct bs_center {
-	struct bs_protocol low; /* the small image's, of the samples that count */
+	struct bs_protocol low; /* protocol of the small image, with the samples that count */
 	const struct bs_engine *ls;
 	void *self;
 	struct bs_team *team;
-	struct bs_traj traj; /* of these samples; those that fill up a readout have weight 0 */
-	uint32_t lines[3];   /* of the block */
-	uint32_t samples;    /* of a readout as it comes */
-	uint32_t *index;     /* [readout][low.samples] of the readout's samples; UNUSED */
-	float *data;         /* [coil][low.samples] */
-	float *image;        /* [coil][z][y][x] of the small image */
-	float *between;      /* [coil] two arrays between the axes' transforms */
-	float *block;        /* [coil][z][y][x] */
-	float *turn[3];      /* [point][voxel] complex exp(-i2pi k n / voxels) */
+	/* the samples that count; those that only fill up a readout have weight 0 */
+	struct bs_traj traj;
+	uint32_t lines[3]; /* points of the block */
+	uint32_t samples;  /* samples of a readout as it comes */
+	/* [readout][low.samples]: number of each counting sample in its readout; UNUSED */
+	uint32_t *index;
+	float *data;  /* [coil][low.samples] */
+	float *image; /* [coil][z][y][x] of the small image */
+	/* [coil]: two arrays that the transforms of the axes leave their results in */
+	float *between;
+	float *block;   /* [coil][z][y][x] */
+	float *turn[3]; /* [point][voxel] complex exp(-i2pi k n / voxels) */
 };
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -46,7 +50,9 @@ static uint64_t volume(const uint32_t n[3])
 	return (uint64_t)n[0] * n[1] * n[2];
 }
 
-/* Points of the largest block, and the protocol of the small image for samples that all count. */
+/*
+ * Finds the points of the largest block, and the protocol of the small image if all samples count.
+ */
 static void size(struct bs_center *c, const struct bs_protocol *p)
 {
 	struct bs_protocol *low = &c->low;
@@ -84,7 +90,10 @@ static void size(struct bs_center *c, const struct bs_protocol *p)
 	bs_plan_make(low);
 }
 
-/* Of a coil, between the axes: points along x, then y as well. */
+/*
+ * Complex values of a coil between the transforms of the axes: points along x, then along y as
+ * well.
+ */
 static uint64_t between(const struct bs_center *c)
 {
 	const uint32_t *m = c->low.matrix;
@@ -93,7 +102,7 @@ static uint64_t between(const struct bs_center *c)
 	return (uint64_t)n[0] * m[1] * m[2] + (uint64_t)n[0] * n[1] * m[2];
 }
 
-/* All but the solver's. */
+/* Lays out all memory but the solver's. */
 static void lay(struct bs_center *c, struct bs_room *r)
 {
 	const uint64_t coils = c->low.coils;
@@ -141,14 +150,14 @@ int bs_center_need(const struct bs_protocol *p, struct bs_need *need, struct bs_
 
 /* ---- which samples count, and whether they suffice ---- */
 
-/* A sample in points of the block: index size/2 is k = 0. */
+/* The place of a sample along an axis, in points of the block; index size/2 is k = 0. */
 static double place(const struct bs_center *c, const struct bs_protocol *p, const float *k,
 		    uint32_t axis)
 {
 	return axis < p->dims ? (double)k[axis] * p->matrix[axis] + c->lines[axis] / 2 : 0.0;
 }
 
-/* The points less than one away on every axis. */
+/* Marks the points of the block near a sample, less than one away on every axis. */
 static void mark_around(const struct bs_center *c, const struct bs_protocol *p, const float *k,
 			uint8_t *seen)
 {
@@ -185,7 +194,7 @@ static bool whole(const struct bs_center *c, const uint8_t *seen, const uint32_t
 	return true;
 }
 
-/* The block that the trajectory fills. */
+/* Finds the largest block that the trajectory fills. */
 static int choose_block(struct bs_center *c, const struct bs_protocol *p, uint32_t fewest,
 			const struct bs_traj *traj, struct bs_fail *why)
 {
@@ -222,7 +231,7 @@ static bool counts(const struct bs_center *c, const struct bs_protocol *p, const
 	return true;
 }
 
-/* Samples of the readout that has most of those that count; and how many there are in all. */
+/* Returns the counting samples of the readout that has most of them; *all: the number of all. */
 static uint32_t count(const struct bs_center *c, const struct bs_protocol *p,
 		      const struct bs_traj *traj, uint64_t *all)
 {
@@ -240,7 +249,7 @@ static uint32_t count(const struct bs_center *c, const struct bs_protocol *p,
 	return most;
 }
 
-/* Cycles per voxel of the small image. */
+/* Converts a sample's k to cycles per voxel of the small image. */
 static void take_place(const struct bs_center *c, const struct bs_protocol *p, const float *k,
 		       float *to)
 {
@@ -252,7 +261,10 @@ static void take_place(const struct bs_center *c, const struct bs_protocol *p, c
 	}
 }
 
-/* The table of the samples that count: c->traj, c->index, and themselves alone in a row. */
+/*
+ * Makes the table of the samples that count: c->traj and c->index; `alone` has only these, in one
+ * row.
+ */
 static void select(struct bs_center *c, const struct bs_protocol *p, const struct bs_traj *traj,
 		   struct bs_traj *alone)
 {
@@ -278,7 +290,7 @@ static void select(struct bs_center *c, const struct bs_protocol *p, const struc
 	}
 }
 
-/* Density compensation of the samples that count; together as many as voxels. */
+/* Makes the density compensation of the samples that count; its sum is the number of voxels. */
 static int weigh(struct bs_center *c, const struct bs_traj *alone, float *weight,
 		 struct bs_fail *why)
 {
@@ -366,7 +378,10 @@ int bs_center_arm(struct bs_center **center, const struct bs_protocol *p, uint32
 	}
 	if (rc == 0)
 		rc = arm_solver(c, p, traj, all, env, why);
-	/* need is for samples that all count: what these do not take is left to nobody */
+	/*
+	 * need counts all samples. Memory that the counting samples do not take is taken here and
+	 * left unused.
+	 */
 	if (rc == 0 && env->arena->used - used < bytes)
 		(void)bs_arena_take(env->arena, (size_t)(bytes - (env->arena->used - used)), 1);
 	if (rc != 0) {
@@ -416,7 +431,7 @@ int bs_center_fold(struct bs_center *c, uint32_t frame, uint32_t group)
 	return c->ls->fold(c->self, frame, group);
 }
 
-/* out [outer][point][inner] = sum over n of in [outer][n][inner] turn [point][n] */
+/* out [outer][point][inner] = sum over n of in [outer][n][inner] turn [point][n]. */
 static void along(const float *turn, uint32_t points, uint32_t n, size_t inner, size_t outer,
 		  const float *in, float *out)
 {
@@ -438,7 +453,7 @@ static void along(const float *turn, uint32_t points, uint32_t n, size_t inner, 
 		}
 }
 
-/* A coil's image at the points of the block. */
+/* Transforms a coil's image to the points of the block. */
 static void transform(void *arg, int task, int member)
 {
 	const struct bs_center *c = arg;

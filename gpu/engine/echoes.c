@@ -12,10 +12,10 @@
 struct bs_echoes {
 	const struct bs_protocol *p;
 	float *earlier;     /* [slice][coil][voxel] complex, of the contrast that came first */
-	uint32_t *contrast; /* [slice]: which one that is; NEITHER */
-	uint64_t *order;    /* [slice]: its frame's (core/engine.h) */
+	uint32_t *contrast; /* [slice]: number of that contrast; NEITHER */
+	uint64_t *order;    /* [slice]: order of that contrast's frame (core/engine.h) */
 	struct bs_turn *turn;
-	float *turns; /* tables->turn */
+	float *turns; /* the array tables->turn */
 };
 
 static uint64_t bytes_of(const struct bs_protocol *p)
@@ -82,8 +82,8 @@ void bs_echoes_scan(struct bs_echoes *e)
 }
 
 /*
- * The first of a pair waits for the other, until a later frame's comes; of three and more contrasts
- * the first two count.
+ * Measures a pair. The first of a pair waits for the other until a later frame's comes. With three
+ * contrasts and more, the first two count.
  */
 static void measure(struct bs_echoes *e, uint32_t slice, bool second, uint64_t order,
 		    const float *coil_images)

@@ -16,7 +16,7 @@
 #define CUDA(engine) NULL
 #endif
 
-/* NULL: not in this build. */
+/* The engine of each place; NULL: not in this build. */
 static const struct bs_engine *const places[] = {
 	[BS_PLACE_NOTHING] = &bs_engine_noop,     [BS_PLACE_HOST] = &bs_engine_host,
 	[BS_PLACE_GPU] = CUDA(bs_engine_cuda),    [BS_PLACE_COILS] = CUDA(bs_engine_coils),
@@ -24,7 +24,7 @@ static const struct bs_engine *const places[] = {
 };
 _Static_assert(sizeof(places) / sizeof(places[0]) == BS_PLACES, "an engine for each place");
 
-/* 0: there is a GPU. */
+/* Returns 0 when there is a GPU. */
 static int answers(struct bs_fail *why)
 {
 #if BS_GPU
@@ -34,7 +34,7 @@ static int answers(struct bs_fail *why)
 #endif
 }
 
-/* 0: the current GPU works. */
+/* Returns 0 when the current GPU works. */
 static int probe(struct bs_fail *why)
 {
 #if BS_GPU
@@ -46,7 +46,7 @@ static int probe(struct bs_fail *why)
 #endif
 }
 
-/* 0: the site's GPUs are there and of one kind, and the first is current from here on. */
+/* Returns 0 when the site's GPUs are there and of one kind; the first is then current. */
 static int use(const struct bs_devices *d, struct bs_fail *why)
 {
 #if BS_GPU
@@ -74,7 +74,7 @@ int bs_engines_policy(const struct bs_devices *devices, enum bs_wait wait, bool 
 	int rc = 0;
 
 	if (answers(NULL) != 0 || use(devices, NULL) != 0)
-		return 0; /* bs_engine_find says so */
+		return 0; /* bs_engine_find reports it */
 	for (uint32_t i = devices->count; rc == 0 && i-- > 0;) {
 		rc = bs_gpu_use(devices->device[i], why);
 		if (rc == 0)
@@ -100,7 +100,7 @@ double bs_gridding_accuracy(const struct bs_protocol *p, const struct bs_engine 
 	return bs_plan_on_gpu(engine->place) ? bs_nufft_cuda_accuracy(&s) : bs_nufft_accuracy(&s);
 }
 
-/* An error: backend cuda without a GPU, or the site's GPUs are not here. */
+/* Fails for backend cuda without a GPU, and when the site's GPUs are missing. */
 static int choose_place(enum bs_plan_place *place, const struct bs_protocol *p, struct bs_fail *why)
 {
 	const bool cuda = p->backend == BS_BACKEND_CUDA;
@@ -129,7 +129,7 @@ static int choose_place(enum bs_plan_place *place, const struct bs_protocol *p, 
 	return 0;
 }
 
-/* No place has all of it. */
+/* Refuses a protocol that no engine can do: it asks for more than any place of a plan offers. */
 static int refuse_absent(const struct bs_protocol *p, enum bs_plan_place place, struct bs_fail *why)
 {
 	if (p->plan.absent == BS_ABSENT_STAGES)

@@ -7,18 +7,20 @@
 #include "core/thread/clock.h"
 #include "gpu/calibrate/region.h"
 
-/* Calibration lines that are kept, y and z: what scanners are set to, and some room. */
+/* most calibration lines that are kept, y and z: what scanners are set to, and some room */
 static const uint32_t kept[2] = { 64, 32 };
-/* lambda by the noise: calibration lines are few, however little noise they have. */
+/*
+ * Least lambda where it is chosen by the noise: calibration lines are few, however low their noise.
+ */
 #define LEAST 3e-4
-/* Distinct neighborhoods of a frame, in 2D and 3D: a regular pattern has some tens. */
+/* most distinct neighborhoods of a frame, in 2D and 3D: a regular pattern has some tens */
 static const uint32_t neighborhoods[2] = { 64, 512 };
 
 struct bs_filler {
 	const struct bs_protocol *p;
 	struct bs_grappa *grappa;
 	struct bs_region *region;
-	uint8_t *have; /* [frame][line] */
+	uint8_t *have; /* [frame][line]: 1 where the line has come */
 	size_t lines, have_size;
 	int64_t calibrated_ns;
 };
@@ -149,9 +151,9 @@ static bool has_any(const uint8_t *have, const uint32_t *size, int axis, uint32_
 }
 
 /*
- * Beyond the outermost lines that came by a whole step of the pattern (partial Fourier) nothing is
- * near enough: such lines stay zeros, which are closer to the truth than what the weights make.
- * False: all lines have come.
+ * Marks lines that are beyond the outermost measured lines by a whole step of the pattern (partial
+ * Fourier). No measured line is near enough to them: they stay zeros, which are closer to the truth
+ * than what the weights would make. Returns false when all lines have come.
  */
 static bool leave_beyond(uint8_t *have, const uint32_t size[2])
 {
@@ -187,7 +189,9 @@ static bool leave_beyond(uint8_t *have, const uint32_t size[2])
 
 static const char zeros[] = ": lines that were left out are zeros";
 
-/* Without what calibrates: a refusal, or 0 where the site file takes zeros. */
+/*
+ * The answer where calibration lines are missing: an error, or 0 where the site file takes zeros.
+ */
 static int lacking(const struct bs_protocol *p)
 {
 	return p->grappa_lacking == BS_LACKING_ZEROS ? 0 : BS_ERR_CALIBRATION;

@@ -1,10 +1,10 @@
 /*
- * gpu/engine/filler.h - the lines that a Cartesian scan leaves out, in an engine (parallel grappa)
+ * gpu/engine/filler.h - finds the lines that a Cartesian scan leaves out, for an engine (GRAPPA)
  *
- * What the host's and the GPU's engine share: which lines of each open frame have come, the
- * calibration lines (gpu/calibrate/region.h), the weights of each slice and contrast
- * (gpu/grappa/grappa.h), made when an image first needs them and again when its calibration
- * lines have changed. The engine applies them.
+ * The host's and the GPU's engine share this. It keeps which lines of each open frame have come,
+ * the calibration lines (gpu/calibrate/region.h), and the weights of each slice and contrast
+ * (gpu/grappa/grappa.h). Weights are made when an image first needs them, and again when its
+ * calibration lines have changed. The engine applies the weights.
  * need -> plan -> { scan -> { begin -> { add | side }* -> prepare }* }* -> close, as the functions
  * of core/engine.h. Only plan and close allocate. One caller.
  * Tests: test/replay/scan/grappa.sh, test/twin/engine/twin_engine_grappa.c
@@ -19,7 +19,10 @@ BS_C_BEGIN
 
 struct bs_filler;
 
-/* columns: of the engine's hybrid space. spec: of the weights, for whoever applies them. */
+/*
+ * columns: number of columns of the engine's hybrid space. spec: for the code that applies the
+ * weights.
+ */
 struct bs_grappa_spec bs_filler_spec(const struct bs_protocol *p, uint32_t columns);
 int bs_filler_need(const struct bs_protocol *p, uint32_t columns, struct bs_need *need,
 		   struct bs_fail *why);
@@ -28,19 +31,23 @@ int bs_filler_plan(struct bs_filler **filler, const struct bs_protocol *p, uint3
 void bs_filler_close(struct bs_filler *f);
 void bs_filler_scan(struct bs_filler *f);
 void bs_filler_begin(struct bs_filler *f, uint32_t frame);
-/* A line of the image; a line of calibration, or of both (then after add). */
+/*
+ * add: a line of the image. side: a line of calibration, or of both kinds, which is given to add
+ * first.
+ */
 void bs_filler_add(struct bs_filler *f, uint32_t frame, uint32_t row, const float *data,
 		   size_t coil_stride);
 void bs_filler_side(struct bs_filler *f, uint32_t frame, uint32_t row, const float *data,
 		    size_t coil_stride);
 /*
- * 1: the frame lacks lines, whose weights are made: bs_grappa_fill follows. 0: it lacks none, or
- * none that is near enough to those that came (beyond them by less than their widest gap).
- * BS_ERR_CALIBRATION: the scan has not brought the calibration lines that the weights need, or they
- * do not determine them; with grappa.lacking zeros 0, and *why says what the image lacks.
+ * Returns 1: the frame lacks lines, and their weights are made; bs_grappa_fill follows. 0: it lacks
+ * no line, or none that is near enough to the measured ones (within their widest gap of them).
+ * BS_ERR_CALIBRATION: the scan has not brought the calibration lines that the weights need, or
+ * these do not determine the weights. With grappa.lacking zeros it is 0 instead, and *why says what
+ * the image lacks.
  */
 int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why);
-/* What the last prepare took; 0: all weights were there. For the image's report. */
+/* Time that the last prepare took to make weights, ns, for the image's report; 0: it made none. */
 int64_t bs_filler_calibrated_ns(const struct bs_filler *f);
 struct bs_grappa *bs_filler_grappa(struct bs_filler *f);
 

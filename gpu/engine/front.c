@@ -11,12 +11,12 @@
 #include "gpu/calibrate/compress.h"
 #include "gpu/calibrate/mix.h"
 
-#define HALF      8u  /* rows on each side of the center, on the grid */
-#define SPREAD    64u /* of other trajectories */
+#define HALF      8u  /* calibrating rows on each side of the center, on the grid */
+#define SPREAD    64u /* calibrating rows of other trajectories */
 #define ROWS_MOST (4u * HALF * HALF)
 #define NONE      UINT32_MAX
 
-/* A readout that waits for its slice's matrix, in a list. */
+/* A readout that waits for its slice's matrix, in a linked list. */
 struct waiting {
 	struct bs_mrd_acq head;
 	uint32_t row;
@@ -25,13 +25,13 @@ struct waiting {
 };
 
 struct slice {
-	bool known; /* its matrix */
+	bool known; /* the slice's matrix is known */
 	uint32_t first, last, count;
-	uint32_t rows; /* calibrating rows that have come */
+	uint32_t rows; /* number of calibrating rows that have come */
 	uint8_t seen[ROWS_MOST];
 };
 
-/* Of a slice and contrast: the first frame whose lines wait. */
+/* The first frame of a slice and contrast whose lines wait. */
 struct frame {
 	struct bs_mrd_idx idx;
 	uint32_t lines;
@@ -40,27 +40,28 @@ struct frame {
 struct bs_front {
 	const struct bs_protocol *p;
 	struct bs_recon *recon;
-	uint32_t inner_coils, slices, rows, quota; /* quota: of a slice's readouts that wait */
-	uint32_t calibrating, stride;              /* rows; off the grid, every so many */
-	size_t room;                               /* floats of a readout */
-	/* the scan */
+	uint32_t inner_coils, slices, rows, quota; /* quota: most readouts of a slice that wait */
+	/* number of calibrating rows; off the grid, distance from one to the next in rows */
+	uint32_t calibrating, stride;
+	size_t room; /* floats of a readout */
+	/* These members describe the current scan. */
 	const struct bs_noise *noise;
-	bool begun;             /* the noise was looked at */
-	bool taken;             /* the readout at hand waits already */
+	bool begun;             /* the noise has been read */
+	bool taken;             /* the current readout is already in the list of those that wait */
 	struct bs_fail broken;  /* code not 0: why no readout can be used */
-	struct bs_fail refused; /* code not 0: why one that waited was */
+	struct bs_fail refused; /* code not 0: why a readout that waited was refused */
 	struct bs_prepared said;
-	/* memory: w [coils][coils] double; matrix [slice][inner][coils] */
+	/* These arrays are taken from the arena at arm; w is [coils][coils] double. */
 	double *w, *a, *gram;
 	void *work;
-	float *matrix, *mixed, *data; /* matrix: of places, the center's */
-	struct bs_along *along;       /* NULL: one matrix for all places */
+	float *matrix, *mixed, *data; /* matrix: with one for each place, that of the center */
+	struct bs_along *along;       /* NULL: one matrix serves all places */
 	uint32_t places, free;
 	float *by_place; /* [slice][inner][coils][place] */
 	struct slice *slice;
 	struct frame *frame;
 	struct waiting *waiting;
-	uint32_t *by_row; /* which one has the row */
+	uint32_t *by_row; /* number of the waiting readout that has each row */
 };
 
 /* ---- memory ---- */
@@ -74,13 +75,13 @@ void bs_front_inner(struct bs_protocol *inner, const struct bs_protocol *p)
 	bs_plan_make(inner);
 }
 
-/* Along the readout, each with a matrix of its own. */
+/* Number of places along the readout that have a matrix of their own; 1: they share one. */
 static uint32_t places_of(const struct bs_protocol *p)
 {
 	return p->virtual_coils > 0 && p->compression == BS_COMPRESSION_GEOMETRIC ? p->samples : 1;
 }
 
-/* A frame's readouts. */
+/* Number of readouts of a frame. */
 static uint64_t readouts_of(const struct bs_protocol *p)
 {
 	return (uint64_t)p->readouts * (p->averages > 1 ? p->averages : 1);
@@ -215,7 +216,7 @@ void bs_front_scan(struct bs_front *f, const struct bs_scan_info *info,
 	}
 }
 
-/* The whitening matrix, and what images say of it. */
+/* Makes the whitening matrix, and what the images' reports say of it. */
 static int whiten(struct bs_front *f, const struct bs_mrd_acq *head, struct bs_fail *why)
 {
 	const struct bs_noise *n = f->noise;
@@ -240,7 +241,10 @@ static int whiten(struct bs_front *f, const struct bs_mrd_acq *head, struct bs_f
 	return 0;
 }
 
-/* The scan's first readout that is used and is no noise: from here on the noise is what it is. */
+/*
+ * Called with the scan's first readout that is used and is no noise; the noise is fixed from here
+ * on.
+ */
 static int begin(struct bs_front *f, const struct bs_mrd_acq *head, struct bs_fail *why)
 {
 	const int64_t start_ns = bs_now_ns();
@@ -274,7 +278,10 @@ static uint32_t used_samples(const struct bs_mrd_acq *head)
 	return (uint32_t)head->number_of_samples - head->discard_pre - head->discard_post;
 }
 
-/* What is shorter than a line, a navigator, has the matrix of the center. */
+/*
+ * Multiplies a readout by its matrix. One that is shorter than a line, a navigator, gets the
+ * center's.
+ */
 static void mix(struct bs_front *f, const struct bs_mrd_acq *head, const float *data)
 {
 	const uint32_t samples = used_samples(head);
@@ -290,7 +297,7 @@ static void mix(struct bs_front *f, const struct bs_mrd_acq *head, const float *
 		       samples, from, head->number_of_samples);
 }
 
-/* One readout to the engines. */
+/* Hands one readout on to the engines. */
 static int pass(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row, const float *data,
 		int64_t now_ns, struct bs_fail *why)
 {
@@ -307,7 +314,7 @@ static int pass(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row,
 
 /* ---- compression: which readouts calibrate, and those that wait ---- */
 
-/* The row's place among the calibrating ones; NONE: it is not. */
+/* The index of a row among the calibrating ones; NONE: it does not calibrate. */
 static uint32_t place_of(const struct bs_front *f, uint32_t row)
 {
 	uint32_t at[2];
@@ -327,7 +334,7 @@ static uint32_t place_of(const struct bs_front *f, uint32_t row)
 	return at[0] + least(f->p->encoded[1], 2 * HALF) * at[1];
 }
 
-/* Of averages that are summed, the first calibrates. */
+/* True for a repeat of a line: of averages that are summed, only the first calibrates. */
 static bool is_again(const struct bs_front *f, const struct bs_mrd_acq *head)
 {
 	return f->p->averages > 1 && head->idx.average > 0;
@@ -343,7 +350,7 @@ static float *samples_of(const struct bs_front *f, uint32_t item)
 	return f->data + item * f->room;
 }
 
-/* A copy joins its slice's list; there is room. */
+/* Appends a copy of a readout to its slice's list; the caller has checked that there is room. */
 static void hold(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row, const float *data,
 		 int64_t now_ns)
 {
@@ -374,7 +381,10 @@ static void hold(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row
 	}
 }
 
-/* Which of the slice's readouts that wait has a row: the first. Returns how many calibrate. */
+/*
+ * Finds for each row the first waiting readout of the slice that has it. Returns how many
+ * calibrate.
+ */
 static uint32_t sort_rows(struct bs_front *f, const struct slice *s)
 {
 	uint32_t calibrate = 0;
@@ -392,10 +402,10 @@ static uint32_t sort_rows(struct bs_front *f, const struct slice *s)
 	return calibrate;
 }
 
-/* The Gram matrix of what calibrates a slice, place by place where each has a matrix. */
+/* Sums the Gram matrix of a slice's calibrating readouts, one for each place that has a matrix. */
 static void sum_rows(struct bs_front *f, const struct slice *s)
 {
-	const bool all = sort_rows(f, s) == 0; /* of what waits, where nothing of it calibrates */
+	const bool all = sort_rows(f, s) == 0; /* all that waits, where none of it calibrates */
 	const size_t square = (size_t)f->p->coils * f->p->coils;
 
 	memset(f->gram, 0, f->places * square * sizeof(*f->gram));
@@ -416,7 +426,7 @@ static void sum_rows(struct bs_front *f, const struct slice *s)
 	}
 }
 
-/* A slice's matrix from its Gram matrix, or those of its places. */
+/* Makes a slice's matrix, or those of its places, from the Gram matrix. */
 static int solve(struct bs_front *f, uint32_t slice, double *kept, struct bs_fail *why)
 {
 	const uint32_t coils = f->p->coils;
@@ -457,8 +467,8 @@ static int make_matrix(struct bs_front *f, uint32_t slice, struct bs_fail *why)
 }
 
 /*
- * Hands on what waits in the slice's list. BS_RECON_POP_FIRST: and then the rest. A readout that is
- * refused does not keep the others; the first reason is kept.
+ * Hands on the readouts that wait in the slice's list. BS_RECON_POP_FIRST: call again for the rest.
+ * A refused readout does not keep the others back; the first reason is kept.
  */
 static int flush(struct bs_front *f, uint32_t slice)
 {
@@ -483,7 +493,7 @@ static int flush(struct bs_front *f, uint32_t slice)
 	return 0;
 }
 
-/* 0, or why one that waited was refused, once. */
+/* Returns 0, or once the error of a readout that waited and was refused. */
 static int refused(struct bs_front *f, struct bs_fail *why)
 {
 	const int rc = f->refused.code;

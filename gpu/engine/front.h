@@ -1,28 +1,31 @@
 /*
- * gpu/engine/front.h - what is done to readouts before an engine sees them: whitening, compression
+ * gpu/engine/front.h - whitening and coil compression of readouts before an engine gets them
  *
- * need -> arm -> { scan -> readout* -> close }* -> disarm, around the bs_recon of a protocol
- * whose plan prepares; the calls are those of core/frame/recon.h, whose images and pops stay the
- * caller's. Its bs_recon is armed with bs_front_inner of the protocol: the engines know virtual
+ * need -> arm -> { scan -> readout* -> close }* -> disarm, around the bs_recon of a protocol whose
+ * plan prepares. The calls are those of core/frame/recon.h; taking its images (pop) stays with the
+ * caller. The bs_recon is armed with bs_front_inner of the protocol, since the engines know virtual
  * coils alone.
  *
  * Each readout is multiplied by one matrix [virtual][coils] (gpu/calibrate/compress.h). Without
- * compression it is the same for all, from the scan's noise, and nothing waits. With it each slice
- * has its own, for the whole scan, from the first of these to come: the slice's calibrating rows,
- * all of them; its first frame, complete or flagged as that; as many readouts as may wait; the end.
- * Readouts of the slice that come before wait, copied, at most as many as the frames that may be
- * open have, and are then handed on in their order.
- * Calibrating rows: of scans on the grid those within 8 of the center along ky and kz, lines of the
- * image or calibration; of others 64 spread evenly over the trajectory, which waits for nearly a
- * whole frame (spokes that follow each other see one direction). From these alone, one readout for
- * each, added in the order of their rows: the matrix does not depend on the order of a frame's
- * readouts. A matrix from the first lines of a Cartesian scan would be twice as far off.
+ * compression the matrix follows from the scan's noise, is the same for all readouts, and no
+ * readout waits. With compression each slice has a matrix of its own, for the whole scan. It is
+ * made as soon as one of these comes: all calibrating rows of the slice; its first frame, complete
+ * or flagged as complete; as many readouts as may wait; the end of the scan. Readouts of the slice
+ * that come earlier are copied and wait, at most as many as the frames that may be open have. They
+ * are then handed on in their order.
+ * Calibrating rows: for scans on the grid those within 8 of the center along ky and kz, lines of
+ * the image or of calibration; for other scans 64 rows spread evenly over the trajectory, which
+ * takes nearly a whole frame (spokes that follow each other see one direction). The matrix is made
+ * from these rows alone, one readout for each, added in the order of the rows: so it does not
+ * depend on the order of a frame's readouts. A matrix from the first lines of a Cartesian scan
+ * would be twice as far off.
  *
- * compression geometric: one matrix for each place along the readout (gpu/calibrate/along.h), each
- * readout is transformed along x and back; what is no whole line has the center's.
+ * compression geometric: there is one matrix for each place along the readout
+ * (gpu/calibrate/along.h); each readout is transformed along x and back. A readout that is no whole
+ * line gets the center's matrix.
  *
- * Noise that is not known, or is singular: an error for protocols that require it, for every
- * readout of the scan; else the readouts stay as they are, and images say so.
+ * Where the noise is not known, or singular, a protocol that requires it returns an error for every
+ * readout of the scan; other protocols leave the readouts as they are, and images say so.
  * One thread. After arm nothing is allocated. Test: test/unit/gpu/engine/test_front.c
  */
 #ifndef BS_GPU_ENGINE_FRONT_H
@@ -33,29 +36,32 @@
 
 struct bs_front;
 
-/* The protocol as engines see it. */
+/* Writes the protocol as engines see it: with virtual coils. */
 void bs_front_inner(struct bs_protocol *inner, const struct bs_protocol *p);
 
-/* Nothing where the protocol does not prepare. */
+/* Adds nothing where the protocol does not prepare. */
 int bs_front_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
-/* *out NULL where it does not. recon: armed with the inner protocol. */
+/* *out is NULL where the protocol does not prepare. recon must be armed with the inner protocol. */
 int bs_front_arm(struct bs_front **out, const struct bs_protocol *p, struct bs_recon *recon,
 		 struct bs_arena *arena, struct bs_fail *why);
 void bs_front_disarm(struct bs_front *f);
 
 /*
- * A scan begins. noise: read when the first readout that is not noise comes, and not after; NULL:
- * none.
+ * Begins a scan. noise: read when the first readout comes that is not noise, and not later; NULL:
+ * there is none.
  */
 void bs_front_scan(struct bs_front *f, const struct bs_scan_info *info,
 		   const struct bs_noise *noise);
 /*
- * As bs_recon_readout; BS_ERR_CALIBRATION. Noise is only counted. An error may be that of a readout
- * that waited until now. why: not NULL.
+ * As bs_recon_readout; also BS_ERR_CALIBRATION. Readouts of noise are only counted. The error may
+ * belong to a readout that waited until now. why must not be NULL.
  */
 int bs_front_readout(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row,
 		     const float *data, int64_t now_ns, struct bs_fail *why);
-/* As bs_recon_close, but for BS_RECON_POP_FIRST: pop, then call again. Errors: as readout's. */
+/*
+ * As bs_recon_close, except for BS_RECON_POP_FIRST: pop an image, then call again. Errors as
+ * bs_front_readout.
+ */
 int bs_front_close(struct bs_front *f, struct bs_fail *why);
 
 #endif

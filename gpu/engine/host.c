@@ -1,10 +1,10 @@
 /*
  * gpu/engine/host.c - every method on the host: an encoding, a solver, and what follows
  *
- * Readouts go to the protocol's encoding (gpu/encode/encode.h) as they arrive. image makes the
- * maps that the scan brings, adds the rest of F^H d (lines that lack are filled in before), solves
- * (gpu/solve/solve.h) up to the deadline, completes what is left out at an end of k-space,
- * combines, and measures the field.
+ * Readouts go to the protocol's encoding (gpu/encode/encode.h) as they arrive. The function image
+ * makes the coil maps where they come from the scan, fills in missing lines, adds the rest of F^H
+ * d, solves (gpu/solve/solve.h) up to the deadline, completes partial Fourier, combines the coils,
+ * and measures the field.
  */
 #include <stdlib.h>
 
@@ -23,19 +23,19 @@
 struct engine {
 	const struct bs_protocol *p;
 	struct bs_encoder encoder;
-	const struct bs_solving *solving; /* NULL: the sums are the images */
+	const struct bs_solving *solving; /* NULL: the sums F^H d are the images */
 	void *solver;
 	struct bs_mapped *mapped; /* NULL: maps are not made from the scan */
 	struct bs_partial window;
-	struct bs_filler *filler;    /* NULL: lines that do not come are zeros */
-	struct bs_left_out left_out; /* of lines: those that came, where that is asked for */
+	struct bs_filler *filler;    /* NULL: missing lines are zeros */
+	struct bs_left_out left_out; /* which lines have come, where the protocol needs that */
 	struct bs_combiner *combiner;
-	struct bs_echoes *echoes; /* NULL: no field is measured */
+	struct bs_echoes *echoes; /* NULL: no field map is measured */
 	const float *maps;
 	float *fhd;      /* [coil][voxel] complex */
-	float *images;   /* [image][voxel] complex that the solver makes; or fhd */
-	float *whole;    /* the same completed; or images */
-	int64_t tail_ns; /* kept free before the deadline for what follows the solver */
+	float *images;   /* [image][voxel] complex, the solver's result; else fhd */
+	float *whole;    /* the images completed by partial Fourier; else images */
+	int64_t tail_ns; /* time kept free before the deadline for what follows the solver, ns */
 };
 
 /* ---- memory ---- */
@@ -50,7 +50,7 @@ static bool completes(const struct bs_protocol *p)
 	return p->plan.encode == BS_ENCODE_LINES && bs_left_out_wanted(p);
 }
 
-/* Images behind F^H d, each of image_bytes. */
+/* Number of images that the solver makes of F^H d; each takes image_bytes. */
 static uint32_t images_of(const struct bs_protocol *p)
 {
 	const struct bs_solving *solving = bs_solving_of(p->plan.solve);
@@ -68,7 +68,7 @@ static uint64_t image_bytes(const struct bs_protocol *p)
 	return bs_protocol_voxels(p) * 8u;
 }
 
-/* Of a coil's image before it is completed. */
+/* Bytes of one coil's image before partial Fourier completes it. */
 static uint64_t grid_bytes(const struct bs_protocol *p)
 {
 	const struct bs_cart_spec s = bs_lines_spec(p);
@@ -144,7 +144,7 @@ static int need_filler(const struct bs_protocol *p, struct bs_need *need, struct
 	return fills(p) ? bs_filler_need(p, bs_lines_spec(p).matrix[0], need, why) : 0;
 }
 
-/* Cartesian SENSE solves with the lines that came. */
+/* True for Cartesian SENSE, which needs to know which lines came. */
 static bool keeps_lines(const struct bs_protocol *p)
 {
 	return completes(p) || p->plan.solve == BS_SOLVE_UNFOLD;
@@ -159,7 +159,7 @@ static int need_lines(const struct bs_protocol *p, struct bs_need *need, struct 
 	return bs_left_out_need(p, bs_lines_spec(p).matrix, images_of(p), need, why);
 }
 
-/* In the order in which check lists them. */
+/* Parts are added in the order in which the check command lists them. */
 static int host_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
 	static int (*const parts[BS_SOLVES][9])(const struct bs_protocol *p, struct bs_need *need,
@@ -320,7 +320,7 @@ static int host_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row
 {
 	struct engine *e = self;
 
-	(void)head; /* admission has checked it: as many samples as any line */
+	(void)head; /* admission has checked that it has as many samples as any line */
 	bs_mapped_side(e->mapped, frame, kind, row, data, coil_stride);
 	if (e->filler != NULL && kind == BS_KIND_CALIBRATION)
 		bs_filler_side(e->filler, frame, row, data, coil_stride);
@@ -329,7 +329,10 @@ static int host_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row
 
 /* ---- images ---- */
 
-/* 1: lines lack that the filler makes. Its weights of a slice are made with its first image. */
+/*
+ * Returns 1 where the filler makes the frame's missing lines. A slice's weights are made with its
+ * first image.
+ */
 static int prepare(struct engine *e, uint32_t frame, const uint8_t *held, struct bs_report *report)
 {
 	int rc = e->encoder.row->settle != NULL
@@ -343,7 +346,10 @@ static int prepare(struct engine *e, uint32_t frame, const uint8_t *held, struct
 	return rc;
 }
 
-/* F^H d of the readouts that came; the others count as zeros. held: of a window's groups. */
+/*
+ * Makes F^H d of the readouts that came; the others count as zeros. held: groups that the window
+ * holds.
+ */
 static int sum_up(struct engine *e, uint32_t frame, const uint8_t *held, struct bs_report *report)
 {
 	const struct bs_encoder *encoder = &e->encoder;
@@ -382,7 +388,7 @@ static void complete(struct engine *e, uint32_t frame, const struct bs_report *r
 		bs_left_out_run(&e->left_out, frame, report->unknown, e->images, e->whole);
 }
 
-/* start_ns: when the work began whose result is in fhd. */
+/* Makes the image from fhd. start_ns: when the work began whose result is in fhd. */
 static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t deadline_ns,
 		     float *image, struct bs_report *report)
 {
@@ -413,7 +419,7 @@ static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t
 	e->tail_ns = bs_tail_longest(e->tail_ns, spent_ns);
 }
 
-/* Of an image that was handed on before: maps, a field, delays for later ones. */
+/* For an image that was skipped: finds what later images need of it: maps, a field, delays. */
 static int pass_by(struct engine *e, uint32_t frame, const uint8_t *held, struct bs_report *report)
 {
 	int rc = e->echoes != NULL ? sum_up(e, frame, held, report)
@@ -443,7 +449,7 @@ static int host_image(void *self, uint32_t frame, const uint8_t *held, int64_t d
 	return rc;
 }
 
-/* Where the window's groups are not summed by themselves, samples and path stay. */
+/* Where a window's groups are not summed one by one, nothing is done: samples and path stay. */
 static int host_fold(void *self, uint32_t frame, uint32_t group)
 {
 	struct engine *e = self;

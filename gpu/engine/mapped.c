@@ -11,7 +11,7 @@
 struct bs_mapped {
 	const struct bs_protocol *p;
 	struct bs_maps *maps;
-	struct bs_center *center; /* of protocols that are not on the grid */
+	struct bs_center *center; /* NULL: samples are on the grid */
 	int (*changed)(void *engine, uint32_t slice);
 	void *engine;
 };
@@ -74,7 +74,7 @@ void bs_mapped_scan(struct bs_mapped *m)
 		bs_maps_scan(m->maps);
 }
 
-/* Of k-space around its center, where that may still be needed. */
+/* The block of k-space around its center, where maps may still need it; else NULL. */
 static struct bs_center *center_of(const struct bs_mapped *m, uint32_t frame)
 {
 	return m != NULL && m->center != NULL && bs_maps_wants(m->maps, frame) ? m->center : NULL;
@@ -130,7 +130,7 @@ int bs_mapped_make(struct bs_mapped *m, uint32_t frame, const uint8_t *held, int
 		if (rc == 0)
 			rc = bs_maps_given(m->maps, frame, size, block, &report->why);
 	}
-	if (rc == BS_ERR_VALUE) /* lines of zeros are none */
+	if (rc == BS_ERR_VALUE) /* lines of zeros count as no lines */
 		report->why.code = rc = BS_ERR_CALIBRATION;
 	if (rc != 0 || !made)
 		return rc;

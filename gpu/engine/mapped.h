@@ -1,15 +1,15 @@
 /*
- * gpu/engine/mapped.h - sensitivity maps that are made from the scan (image.maps), in an engine
+ * gpu/engine/mapped.h - coil maps made from the scan (image.maps), for an engine
  *
- * gpu/calibrate/maps.h, and gpu/engine/center.h where samples are not on the grid: readouts go to
- * them and to the engine, and before an image of a slice its maps are made where they must be, into
- * tables->made, which the engine reads as tables->maps.
+ * It joins gpu/calibrate/maps.h and, where samples are not on the grid, gpu/engine/center.h.
+ * Readouts go to them and to the engine. Before an image of a slice, the slice's maps are made
+ * where they are due, and written to tables->made, which the engine reads as tables->maps.
  * need -> arm -> told -> { scan -> { begin -> { add | side }* -> make, or with a window fold, then
- * make }* }* -> disarm, as the functions of core/engine.h. Of protocols that make no maps need adds
- * nothing and *mapped is NULL, which all the others take. told: the engine's maps of core/engine.h,
- * which is called for each slice whose maps are others than they were.
- * make: fails with the reason in report->why where the scan has not brought what calibrates. Its
- * time is the report's for calibration, and is given to *deadline_ns as far as the budget goes.
+ * make }* }* -> disarm, as the functions of core/engine.h. For protocols that make no maps need
+ * adds nothing and *mapped is NULL, which all other functions accept. told: gives the engine's
+ * function `maps` of core/engine.h, which is called for each slice whose maps have changed.
+ * make: fails, with the reason in report->why, where the scan has not brought what calibrates. Its
+ * time is the report's for calibration, and is added to *deadline_ns as far as the budget goes.
  * Tests: test/unit/gpu/calibrate/test_mapped.c, test/twin/engine/twin_engine_maps.c
  */
 #ifndef BS_GPU_ENGINE_MAPPED_H
@@ -37,10 +37,10 @@ int bs_mapped_add(struct bs_mapped *m, uint32_t frame, uint32_t readout, const f
 void bs_mapped_side(struct bs_mapped *m, uint32_t frame, enum bs_kind kind, uint32_t row,
 		    const float *data, size_t coil_stride);
 int bs_mapped_fold(struct bs_mapped *m, uint32_t frame, uint32_t group);
-/* held: the groups of a window; NULL: no window's. */
+/* held: the groups that a sliding window holds; NULL: there is no window. */
 int bs_mapped_make(struct bs_mapped *m, uint32_t frame, const uint8_t *held, int64_t *deadline_ns,
 		   struct bs_report *report);
-/* NULL where m is. */
+/* Returns NULL where m is NULL. */
 struct bs_maps *bs_mapped_maps(struct bs_mapped *m);
 
 BS_C_END

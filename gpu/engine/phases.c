@@ -11,36 +11,39 @@
 
 #define PI 3.14159265358979323846
 
-/* Of a slice and contrast. */
+/* The navigators of a slice and contrast. */
 struct navigated {
-	uint32_t samples; /* of the first navigator; 0: none came */
-	float re, im;     /* lines are multiplied by this */
+	uint32_t samples; /* samples of the first navigator; 0: none has come */
+	float re, im;     /* complex number by which lines are multiplied */
 };
 
 struct bs_phases {
 	const struct bs_protocol *p;
 	struct bs_recon *recon;
-	uint32_t n; /* samples of the grid, of which readouts have the last */
+	uint32_t n; /* samples of the grid along x; a readout has the last ones */
 	size_t room;
 	const struct bs_fft_kernels *kernels;
 	struct bs_fft fft;
-	/* the scan */
+	/* These members describe the current scan. */
 	struct bs_corrected said;
 	struct bs_fail broken; /* code not 0: why no line can be used */
 	bool trial;
-	uint32_t came, slice, contrast; /* phase-correction lines in a row, and whose */
-	bool back[3];                   /* line i % 3 runs backwards */
-	struct bs_trapezoid made;       /* what the matrix is of */
-	/* memory */
+	/* number of phase-correction lines in a row; their slice and contrast */
+	uint32_t came, slice, contrast;
+	/* [i]: phase-correction line number i modulo 3 runs backwards */
+	bool back[3];
+	struct bs_trapezoid made; /* the trapezoid that the ramps' matrix was made for */
+	/* These arrays are taken from the arena at arm. */
 	struct navigated *navigated;
-	float *first;          /* [frame][room] */
-	float *line;           /* [coils][n], and a path behind it */
+	float *first;          /* [frame][room]: the first navigator of each slice and contrast */
+	float *line;           /* [coils][n], then room for a path */
 	float *triple;         /* [3][coils][n] */
-	float *ramps, *across; /* [n][n]; [2][n][coils] complex */
-	float *off;            /* [slice][n] complex: what reversed lines are multiplied by */
-	uint8_t *known;        /* [slice] */
-	double *product;       /* [n] complex, behind the blocks */
-	float *blocks;         /* two, of a vector's lanes */
+	float *ramps, *across; /* ramps: [n][n]; across: [2][n][coils] complex */
+	/* [slice][n] complex: the factor of reversed lines, in image space */
+	float *off;
+	uint8_t *known;  /* [slice]: off is known */
+	double *product; /* [n] complex, behind the blocks */
+	float *blocks;   /* two blocks for a vector's lanes */
 	void *work;
 };
 
@@ -170,7 +173,7 @@ void bs_phases_trial(struct bs_phases *f)
 	memset(f->known, 1, f->p->slices);
 	memset(f->off, 0, (size_t)f->p->slices * f->n * 8);
 	memset(f->ramps, 0, (size_t)f->n * f->n * 8);
-	for (size_t i = 0; i < (size_t)f->p->slices * f->n; i++) /* lines stay as they are */
+	for (size_t i = 0; i < (size_t)f->p->slices * f->n; i++) /* lines are left unchanged */
 		f->off[2 * i] = 1.0f / (float)f->n;
 	for (size_t i = 0; i < f->n; i++)
 		f->ramps[2 * i * (f->n + 1)] = 1.0f;
@@ -180,12 +183,12 @@ void bs_phases_trial(struct bs_phases *f)
 
 /* ---- a readout ---- */
 
-/* Lines of n samples by the ramps' matrix, in their place. */
+/* Multiplies lines of n samples by the ramps' matrix, in place. */
 static void straighten(const struct bs_phases *f, float *line)
 {
 	const size_t coils = f->p->coils;
 	const size_t n = f->n;
-	float *in = f->across; /* [sample][re coils, im coils] */
+	float *in = f->across; /* [sample][real parts of coils, imaginary parts of coils] */
 	float *out = in + 2 * n * coils;
 
 	for (size_t c = 0; c < coils; c++)
@@ -213,7 +216,7 @@ static void straighten(const struct bs_phases *f, float *line)
 		}
 }
 
-/* A whole line [coil][n], on the grid; zeros before a late echo. */
+/* Copies a whole line [coil][n] of the grid, with zeros before a late echo. */
 static void copy_line(const struct bs_phases *f, float *to, const struct bs_mrd_acq *head,
 		      const float *data)
 {
@@ -232,7 +235,7 @@ static void copy_line(const struct bs_phases *f, float *to, const struct bs_mrd_
 		straighten(f, to);
 }
 
-/* Lanes' worth of coils of a line, from the first one on; the last coil fills up. */
+/* Points the lanes to the coils of a line from `first` on; the last coil fills up the lanes. */
 static void lanes_of(const struct bs_phases *f, float *lane[BS_FFT_LANES_MAX], float *line,
 		     uint32_t first)
 {
@@ -243,7 +246,7 @@ static void lanes_of(const struct bs_phases *f, float *lane[BS_FFT_LANES_MAX], f
 	}
 }
 
-/* Times [n] complex numbers, in image space. */
+/* Multiplies a line by [n] complex numbers in image space. */
 static void turn(const struct bs_phases *f, float *line, const float *by)
 {
 	const uint32_t lanes = f->kernels->lanes;
@@ -274,7 +277,7 @@ static void turn(const struct bs_phases *f, float *line, const float *by)
 	}
 }
 
-/* product[x] += conj(a) b in image space, over all coils; a and b are transformed in their place */
+/* product[x] += conj(a) b in image space, over all coils; a and b are transformed in place. */
 static void multiply(struct bs_phases *f, float *a, float *b)
 {
 	const uint32_t lanes = f->kernels->lanes;
@@ -301,7 +304,7 @@ static void multiply(struct bs_phases *f, float *a, float *b)
 		}
 }
 
-/* The last three lines: the first and the last are one, as old as the middle. */
+/* Fits the last three lines. The mean of the first and the last is as old as the middle one. */
 static void fit(struct bs_phases *f)
 {
 	const size_t line = 2 * (size_t)f->n * f->p->coils;
@@ -310,7 +313,8 @@ static void fit(struct bs_phases *f)
 	struct bs_echo_fit found;
 	float *off = f->off + 2 * (size_t)f->slice * f->n;
 	float *mean = f->line;
-	float *inner = f->across; /* what is kept of the lines serves the next triple */
+	/* works on a copy: the line itself may also be part of the next triple */
+	float *inner = f->across;
 
 	if (f->came < 3 || f->back[last % 3] == inner_back || f->back[(last - 2) % 3] == inner_back)
 		return;
@@ -393,7 +397,10 @@ static int correct(struct bs_phases *f, struct bs_mrd_acq *head, const float **d
 	const size_t count = (size_t)f->n * f->p->coils;
 
 	if (head->encoding_space_ref != 0 && bs_mrd_kind(head->flags) == BS_KIND_CALIBRATION)
-		return 0; /* it was sampled in another way, and calibrates as it is */
+		/*
+		 * a line of another encoding space was sampled in another way and is not corrected
+		 */
+		return 0;
 	if (back && !f->known[head->idx.slice])
 		return bs_fail(why, BS_ERR_CALIBRATION,
 			       "acquisition %u is a reversed line of slice %u, before which no "
@@ -412,7 +419,7 @@ static int correct(struct bs_phases *f, struct bs_mrd_acq *head, const float **d
 		f->line[2 * i] = re * v->re - im * v->im;
 		f->line[2 * i + 1] = re * v->im + im * v->re;
 	}
-	for (size_t c = 0; c < f->p->coils; c++) /* without what a late echo lacks */
+	for (size_t c = 0; c < f->p->coils; c++) /* without the samples that a late echo lacks */
 		memmove(f->line + 2 * c * f->p->samples,
 			f->line + 2 * (c * f->n + f->n - f->p->samples), (size_t)f->p->samples * 8);
 	memcpy(f->line + 2 * (size_t)f->p->samples * f->p->coils, *data + bs_path_at(head),

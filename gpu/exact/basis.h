@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdint.h>
 
-/* amount times phi(k); k [dims] in cycles per voxel. */
+/* Returns amount times phi(k); k [dims] in cycles per voxel. */
 static inline double bs_basis_box(double amount, const float *k, uint32_t dims)
 {
 	for (uint32_t a = 0; a < dims; a++) {

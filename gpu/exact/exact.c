@@ -10,27 +10,31 @@
 #include "gpu/exact/exact_simd.h"
 
 #define AXIS_MAX 2047u
-#define BLOCK    1024u /* samples that share one set of tables; whole inner lengths */
+#define BLOCK    1024u /* samples that share one set of tables; a multiple of the inner length */
 
 struct bs_exact {
 	struct bs_exact_spec s;
 	struct bs_team *team;
 	const struct bs_exact_half *v;
-	/* outer and middle axis make the rows, x the columns; 2D has no middle axis (size 1) */
+	/*
+	 * The outer and the middle axis make the rows, x the columns. 2D has no middle axis (size
+	 * 1).
+	 */
 	uint32_t outer, middle, columns, tiles, dims;
-	uint32_t comps, planes; /* real parts and imaginary parts are planes of rows of their own */
-	uint64_t rows, panels;  /* of one plane; the last panel is filled with zeros */
+	uint32_t comps, planes; /* real parts and imaginary parts are separate planes of rows */
+	/* rows and panels of one plane; the last panel is filled up with zeros */
+	uint64_t rows, panels;
 	size_t column_ld;
 	float *k, *weight;
-	/* per state */
+	/* These arrays are kept for each state. */
 	double *sums;   /* [state][plane][row][column] */
-	float *kept;    /* [state][coil][sample] as they came */
-	uint32_t *got;  /* [state][chunk] samples that came */
-	uint64_t *next; /* [state] first chunk not summed, or FRESH */
+	float *kept;    /* [state][coil][sample], as they came */
+	uint32_t *got;  /* [state][chunk]: number of samples that came */
+	uint64_t *next; /* [state]: first chunk that is not summed, or FRESH */
 	uint64_t chunks, sums_size, kept_size;
-	/* tables of the block in work */
+	/* These arrays are the tables of the current block. */
 	unsigned char *e, *y, *x, *b, *d, *panel;
-	/* the block in work, for the team's tasks */
+	/* These members describe the current block, for the team's tasks. */
 	const float *data;
 	size_t stride;
 	uint64_t at;
@@ -50,7 +54,7 @@ static void put_factor(const struct bs_exact *p, size_t at, double value)
 		((float *)(void *)p->d)[at] = (float)value;
 }
 
-/* A complex value of out. */
+/* Stores a complex value in out. */
 static void store(const struct bs_exact *p, uint64_t at, double re, double im)
 {
 	if (p->out_twice) {
@@ -127,7 +131,7 @@ static int check(const struct bs_exact_spec *s, struct bs_fail *why)
 	if (s->coils == 0 || s->coils > BS_COILS_MAX || s->states > 4096)
 		return bs_fail(why, BS_ERR_CONFIG, "exact sums: %u coils, %u states", s->coils,
 			       s->states);
-	/* 2^33 voxels and 2^36 samples of 64 coils in 4096 states stay below 2^64 bytes */
+	/* 2^33 voxels, and 2^36 samples of 64 coils in 4096 states, stay below 2^64 bytes. */
 	if (s->samples == 0 || s->samples > UINT64_C(1) << 36 || s->chunk > UINT32_MAX)
 		return bs_fail(why, BS_ERR_CONFIG, "exact sums: %llu samples, chunk %llu",
 			       (unsigned long long)s->samples, (unsigned long long)s->chunk);
@@ -170,7 +174,7 @@ int bs_exact_plan(struct bs_exact **plan, const struct bs_exact_spec *s, const f
 		free(p);
 		return bs_fail(why, BS_ERR_NOMEM, "exact sums: the arena is too small");
 	}
-	/* the strides between slots, in elements */
+	/* These are the strides between slots, in elements. */
 	p->sums_size = bs_slot(p->sums_size * 8) / 8;
 	p->kept_size = bs_slot(p->kept_size * 4) / 4;
 	memcpy(p->k, k, (size_t)(s->samples * s->dims) * 4);
@@ -193,7 +197,7 @@ void bs_exact_progress(struct bs_exact *p, void (*fn)(void *arg, double done), v
 
 /* --- tables of one block ------------------------------------------------------------------- */
 
-/* phi_m and the angle that moves the centers of even axes to n = -1/2 (exact.h). */
+/* Returns phi_m, and the angle that moves the centers of even axes to n = -1/2 (exact.h). */
 static double basis_of(const struct bs_exact *p, uint64_t m, double *angle)
 {
 	const float *k = p->k + m * p->dims;
@@ -205,7 +209,7 @@ static double basis_of(const struct bs_exact *p, uint64_t m, double *angle)
 	return p->s.basis == BS_BASIS_BOX ? bs_basis_box(1.0, k, p->dims) : 1.0;
 }
 
-/* D[plane][m] = w phi d exp(i angle): real parts and imaginary parts in planes of their own. */
+/* D[plane][m] = w phi d exp(i angle), with real parts and imaginary parts in separate planes. */
 static void sample_factors(struct bs_exact *p, uint32_t from, uint32_t n)
 {
 	for (uint32_t m = from; m < from + n; m++) {
@@ -231,7 +235,10 @@ static void sample_factors(struct bs_exact *p, uint32_t from, uint32_t n)
 	}
 }
 
-/* Task: axis (or, beyond them, the samples' factors) x part of the block. */
+/*
+ * Each task makes a part of the block's table of one axis, or after the axes of the samples'
+ * factors.
+ */
 static void make_tables(void *arg, int task, int member)
 {
 	struct bs_exact *p = arg;
@@ -263,7 +270,7 @@ static void make_tables(void *arg, int task, int member)
 	}
 }
 
-/* One panel of rows for the samples [from, from + n) of the block: D E Y. */
+/* Forms one panel of rows, D E Y, for the samples from .. from + n - 1 of the block. */
 static void form_panel(const struct bs_exact *p, unsigned char *panel, uint64_t first,
 		       uint32_t from, uint32_t n, const unsigned char *d)
 {
@@ -285,9 +292,9 @@ static void form_panel(const struct bs_exact *p, unsigned char *panel, uint64_t 
 
 /* --- sums ---------------------------------------------------------------------------------- */
 
-#define FRESH UINT64_MAX /* no sample came since begin */
+#define FRESH UINT64_MAX /* no sample has come since begin */
 
-/* Task: plane x panel. */
+/* Each task takes one panel of one plane. */
 static void add_panel(void *arg, int task, int member)
 {
 	struct bs_exact *p = arg;
@@ -310,7 +317,7 @@ static void add_panel(void *arg, int task, int member)
 	}
 }
 
-/* Adds the samples [first, first + count) of the state, data at p->data for the first of them. */
+/* Adds the samples first .. first + count - 1 to the state; data points at the first of them. */
 static void sum_samples(struct bs_exact *p, uint32_t state, uint64_t first, uint64_t count,
 			const float *data, size_t stride)
 {
@@ -347,7 +354,7 @@ void bs_exact_begin(struct bs_exact *p, uint32_t state)
 	p->next[state] = FRESH;
 }
 
-/* A chunk of which nothing came would add zeros: it is left out, the sums are the same. */
+/* Sums the chunks that were kept. A chunk of which nothing came would add zeros and is left out. */
 static void sum_kept(struct bs_exact *p, uint32_t state)
 {
 	uint64_t chunk = p->next[state]++;
@@ -358,7 +365,7 @@ static void sum_kept(struct bs_exact *p, uint32_t state)
 			    p->s.samples);
 }
 
-/* Samples of one chunk; those of it that never come will count as zeros. */
+/* Keeps samples of one chunk; those of it that never come will count as zeros. */
 static void keep(struct bs_exact *p, uint32_t state, uint64_t chunk, uint64_t first, uint64_t n,
 		 const float *data, size_t coil_stride)
 {
@@ -399,7 +406,10 @@ void bs_exact_add(struct bs_exact *p, uint32_t state, uint64_t first, uint64_t c
 		sum_kept(p, state);
 }
 
-/* Voxel j of an axis of N: its cosine's column, its sine's (-1: none) and the sine's sign. */
+/*
+ * Finds voxel j of an axis of N: the column of its cosine, that of its sine (-1: none), the sine's
+ * sign.
+ */
 static int axis_sine(uint32_t N, uint32_t j, uint32_t *cosine, double *sign)
 {
 	int n = (int)j - (int)(N / 2);
@@ -412,7 +422,7 @@ static int axis_sine(uint32_t N, uint32_t j, uint32_t *cosine, double *sign)
 	return h == 0 ? -1 : (int)((N + 1) / 2) + h - 1;
 }
 
-/* re, im += i^power sign (row of T): the rows that make one image row before x is unfolded. */
+/* Adds i^power sign (row of T) to re, im: the rows that make one image row before x is unfolded. */
 static void gather_row(const struct bs_exact *p, uint32_t coil, uint64_t row, int power,
 		       double sign, double *re, double *im)
 {
@@ -429,7 +439,7 @@ static void gather_row(const struct bs_exact *p, uint32_t coil, uint64_t row, in
 	}
 }
 
-/* Task: coil x outer voxel. */
+/* Each task takes one outer voxel of a coil. */
 static void unfold(void *arg, int task, int member)
 {
 	struct bs_exact *p = arg;

@@ -1,5 +1,4 @@
-/* gpu/exact/exact.cu - exact sums on the GPU: the plan and what it runs; see exact_cuda.h
- */
+/* gpu/exact/exact.cu - exact sums on the GPU: the plan and what it runs; see exact_cuda.h */
 #include "gpu/exact/exact_cuda.h"
 
 #include <stdlib.h>
@@ -9,8 +8,10 @@
 #include "gpu/device/reach.h"
 #include "gpu/exact/cuda/table.cuh"
 
-/* Of the L2: bytes of one chunk's tables, which should stay there, and of the sums of one launch:
- * more push the tables out. Measured on 60 MB. */
+/*
+ * The share of the L2 cache, in bytes, for one chunk's tables, which should stay there, and for the
+ * sums of one launch: more sums push the tables out. It was measured with 60 MB of L2.
+ */
 #define TARGET(l2) ((l2) / 15 * 8)
 #define SLICES_MAX 32
 #define PARTS_MAX  64
@@ -24,8 +25,11 @@ struct bs_exact_cuda {
 	float *state; /* [state][sums] */
 	size_t state_floats;
 	uint32_t chunk, chunks;
-	int parts_q, parts_c; /* of the tiles, each summed over all chunks before the next begins */
-	uint64_t *begun;      /* [state]: chunks added */
+	/*
+	 * number of parts of the tiles; each part is summed over all chunks before the next begins
+	 */
+	int parts_q, parts_c;
+	uint64_t *begun; /* [state]: number of chunks that have been added */
 };
 
 static int divide_up(long long a, long long b)
@@ -44,8 +48,10 @@ static struct ex_axis make_axis(int axis, float stride, bool centered, uint32_t 
 	return a;
 }
 
-/* Which axis of the image each factor has. In 2D x is two factors, 16 a + b, so that a tile's
- * sixteen by sixteen rows are all of use. */
+/*
+ * Chooses the axis of the image for each factor. In 2D x makes two factors, 16 a + b, so that a
+ * tile's sixteen by sixteen rows are all used.
+ */
 static void choose_axes(struct ex_tables *t, const struct bs_exact_cuda_spec *spec)
 {
 	const bool centered = spec->sum == BS_EXACT_FHD;
@@ -74,8 +80,11 @@ static void choose_axes(struct ex_tables *t, const struct bs_exact_cuda_spec *sp
 	t->ctiles = t->ctiles_coil * t->coils;
 }
 
-/* Parts of a chunk that are summed side by side, so that every multiprocessor has a tile: no more
- * than nearly fill the device, since each has sums of its own to read and write. */
+/*
+ * Chooses how many parts of a chunk are summed in parallel, so that every multiprocessor has a
+ * tile. There are no more than nearly fill the device, since each part has sums of its own to read
+ * and write.
+ */
 static int choose_slices(long long tiles, int multiprocessors, int groups)
 {
 	double best = 0.0;
@@ -138,9 +147,9 @@ static uint64_t sums_bytes(const struct ex_tables *t, int qtiles, int ctiles)
 }
 
 /*
- * All sums are read and written once a chunk. Where they are too many to stay in the cache beside
- * the tables, sum goes through the tiles in parts: by columns first, whose tables are the largest,
- * then by q.
+ * All sums are read and written once for each chunk. Where they are too many to stay in the cache
+ * beside the tables, sum goes through the tiles in parts: by columns first, whose tables are the
+ * largest, then by q.
  */
 static void choose_parts(struct bs_exact_cuda *e)
 {
@@ -160,7 +169,7 @@ static bool streams(const struct bs_exact_cuda *e, int qtiles, int ctiles)
 				   : e->spec.stream == 2;
 }
 
-/* Everything but addresses. */
+/* Computes all members but addresses. */
 static int lay_out(struct bs_exact_cuda *e, const struct bs_exact_cuda_spec *spec,
 		   struct bs_fail *why)
 {
@@ -184,14 +193,14 @@ static int lay_out(struct bs_exact_cuda *e, const struct bs_exact_cuda_spec *spe
 	choose_axes(t, spec);
 	choose_parts(e);
 	const int products = spec->precision == BS_EXACT_SINGLE ? 3 : 1;
-	/* F^H d comes chunk by chunk, all tiles of each */
+	/* F^H d comes chunk by chunk, with all tiles of each chunk. */
 	const bool whole = spec->sum == BS_EXACT_FHD;
 	const int part_q = whole ? t->qtiles : divide_up(t->qtiles, e->parts_q);
 	const int part_c = whole ? t->ctiles : divide_up(t->ctiles, e->parts_c);
 	const uint64_t block = (uint64_t)t->ptiles * EX_P_BYTES(products) +
 			       (uint64_t)part_q * EX_Q_BYTES(products) +
 			       (uint64_t)part_c * EX_RIGHT_BYTES(products);
-	const uint64_t all = (spec->samples + EX_GROUP - 1) / EX_GROUP; /* groups */
+	const uint64_t all = (spec->samples + EX_GROUP - 1) / EX_GROUP; /* number of groups */
 	uint64_t groups = spec->chunk > 0 ? (spec->chunk + EX_GROUP - 1) / EX_GROUP
 					  : e->target / (block * EX_BLOCKS);
 
@@ -450,7 +459,7 @@ int bs_exact_cuda_finish(struct bs_exact_cuda *e, uint32_t state, float *result,
 	return 0;
 }
 
-/* The part'th of the tiles. */
+/* Returns part number `part` of the tiles. */
 static struct tiles part_of(const struct bs_exact_cuda *e, int part)
 {
 	const int q = part % e->parts_q;

@@ -39,39 +39,45 @@
 struct bs_exact_spec {
 	uint32_t dims;      /* 2 or 3 */
 	uint32_t matrix[3]; /* voxels x, y, z; 1 beyond dims; odd sizes are legal; at most 2047 */
-	uint32_t coils;     /* sums that share the trajectory */
+	uint32_t coils;     /* number of sums that share the trajectory */
 	uint64_t samples;
-	uint64_t chunk;  /* samples per chunk of incremental use; 0: chosen */
-	uint64_t part;   /* as in nufft.h: between begin and finish one part's samples alone */
-	uint32_t states; /* accumulators (frames open at once) */
+	uint64_t chunk; /* samples of a chunk in incremental use; 0: the plan chooses */
+	/* as in nufft.h: between begin and finish come the samples of one part alone */
+	uint64_t part;
+	uint32_t states; /* number of accumulators, that is of frames open at once */
 	enum bs_basis basis;
-	bool twice;     /* double precision */
-	bool real_data; /* d is [coil][sample] real float; half the work (Q) */
+	bool twice;     /* sums are in double precision */
+	bool real_data; /* d is [coil][sample] real float, for Q: half the work */
 };
 
 struct bs_exact;
 
 int bs_exact_need(const struct bs_exact_spec *spec, struct bs_need *need, struct bs_fail *why);
-/* k and weight are copied into the plan's tables. */
+/* Copies k and weight into the plan's tables. */
 int bs_exact_plan(struct bs_exact **plan, const struct bs_exact_spec *spec, const float *k,
 		  const float *weight, struct bs_arena *arena, struct bs_team *team,
 		  struct bs_fail *why);
 void bs_exact_close(struct bs_exact *plan);
 
-/* The whole sum; uses state 0. */
+/* Computes the whole sum; uses state 0. */
 void bs_exact_adjoint(struct bs_exact *plan, const float *data, float *image);
 
-/* Accumulation into state 0 .. states-1. add: count samples from first on, data [coil][count] at
- * coil_stride samples between coils; each sample once per begin, in any order. */
+/*
+ * Accumulates into a state, 0 .. states-1. add: the samples first .. first + count - 1, data
+ * [coil][count], coil_stride samples between coils. Each sample comes once per begin, in any order.
+ */
 void bs_exact_begin(struct bs_exact *plan, uint32_t state);
 void bs_exact_add(struct bs_exact *plan, uint32_t state, uint64_t first, uint64_t count,
 		  const float *data, size_t coil_stride);
 void bs_exact_finish(struct bs_exact *plan, uint32_t state, float *image);
 
-/* The same unrounded, [coil][z][y][x] complex double (any precision): a reference for tests. */
+/*
+ * As finish, not rounded to float: [coil][z][y][x] complex double for any precision; a reference
+ * for tests.
+ */
 void bs_exact_finish_double(struct bs_exact *plan, uint32_t state, double *image);
 
-/* Called by long sums after each chunk with the share that is done, 0 .. 1; NULL: off. */
+/* Long sums call fn after each chunk with the share that is done, 0 .. 1; NULL: no calls. */
 void bs_exact_progress(struct bs_exact *plan, void (*fn)(void *arg, double done), void *arg);
 
 #endif

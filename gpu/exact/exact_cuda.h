@@ -40,25 +40,32 @@ struct bs_exact_cuda_spec {
 	uint32_t dims; /* 2 or 3 */
 	uint32_t matrix
 		[3]; /* voxels x, y, z; 1 beyond dims; odd sizes are legal; for q, of the image */
-	/* fhd, where this image is a piece of a larger one: voxels from the larger one's center,
-	 * from which n counts, to this one's; else 0 */
+	/*
+	 * fhd, where this image is a piece of a larger one: n counts from the larger image's
+	 * center, offset is the distance in voxels from there to this image's center; else 0
+	 */
 	int32_t offset[3];
-	uint32_t coils;  /* fhd; q has one */
-	uint32_t states; /* accumulators (frames open at once), at least 1 */
+	uint32_t coils;  /* fhd: number of coils; q has one */
+	uint32_t states; /* number of accumulators, that is of frames open at once; at least 1 */
 	uint64_t samples;
-	uint32_t chunk;  /* samples; 0: chosen */
-	uint32_t parts;  /* of the voxels, about; sum goes over all samples for each; 0: chosen */
-	uint32_t stream; /* 1: the caches keep the sums; 2: they leave first; 0: chosen */
+	uint32_t chunk; /* samples of a chunk; 0: the plan chooses */
+	/*
+	 * number of parts, about, that the voxels are cut into; sum goes over all samples for each
+	 * part; 0: the plan chooses
+	 */
+	uint32_t parts;
+	/* 1: the caches keep the sums; 2: the sums leave the caches first; 0: the plan chooses */
+	uint32_t stream;
 };
 
 struct bs_exact_cuda_info {
 	uint32_t chunk, chunks; /* samples of a chunk, chunks of a frame */
-	uint32_t parts;         /* of the voxels, one after the other in sum */
+	uint32_t parts;         /* parts of the voxels, which sum does one after the other */
 	bool streamed;          /* the sums are the first to leave the caches */
 	const char *route;      /* "wgmma", "mma", "simt" */
-	uint64_t state_bytes;   /* of one accumulator */
-	uint64_t table_bytes;   /* of one chunk */
-	double products;        /* multiply-adds the tensor cores do for a whole frame */
+	uint64_t state_bytes;   /* bytes of one accumulator */
+	uint64_t table_bytes;   /* bytes of one chunk's tables */
+	double products;        /* multiply-adds that the tensor cores do for a whole frame */
 };
 
 struct bs_exact_cuda;
@@ -71,26 +78,28 @@ int bs_exact_cuda_plan(struct bs_exact_cuda **plan, const struct bs_exact_cuda_s
 void bs_exact_cuda_close(struct bs_exact_cuda *plan);
 void bs_exact_cuda_info(const struct bs_exact_cuda *plan, struct bs_exact_cuda_info *info);
 
-/* A number, never 0, for how a plan rounds on this device: its route, class, chunks, slices. */
+/*
+ * A number, never 0, that stands for how a plan rounds on this device: its route, accuracy, chunks
+ * and slices.
+ */
 int bs_exact_cuda_rounding(const struct bs_exact_cuda_spec *spec, uint32_t *number,
 			   struct bs_fail *why);
 
 void bs_exact_cuda_begin(struct bs_exact_cuda *plan, uint32_t state);
-/* Chunks that are queued from now on have other positions and weights, as many as the plan's. */
+/* Chunks that are queued from now on use these positions and weights, as many as the plan's. */
 void bs_exact_cuda_move(struct bs_exact_cuda *plan, const float *k, const float *weight);
-/* Makes chunk the next one: for work that is recorded into a graph and launched many times. */
+/* Makes `chunk` the next one, for work that is recorded into a graph and launched many times. */
 void bs_exact_cuda_expect(struct bs_exact_cuda *plan, uint32_t state, uint32_t chunk);
-/* data: the whole frame's, [coil][sample] with coil_stride complex samples from coil to coil; q:
- * NULL */
+/* data: the whole frame, [coil][sample], coil_stride complex samples between coils; for q NULL. */
 int bs_exact_cuda_chunk(struct bs_exact_cuda *plan, uint32_t state, uint32_t chunk,
 			const float *data, size_t coil_stride, struct CUstream_st *stream,
 			struct bs_fail *why);
-/* result: the image, or q */
+/* result: the image, or q. */
 int bs_exact_cuda_finish(struct bs_exact_cuda *plan, uint32_t state, float *result,
 			 struct CUstream_st *stream, struct bs_fail *why);
 /*
- * begin, every chunk, finish: by parts of the voxels, each over all chunks, where all sums together
- * would not stay in the caches; the same bytes.
+ * Does begin, every chunk and finish. Where all sums together would not stay in the caches, it cuts
+ * the voxels into parts and goes over all chunks for each part; the result has the same bytes.
  */
 int bs_exact_cuda_sum(struct bs_exact_cuda *plan, uint32_t state, const float *data,
 		      size_t coil_stride, float *result, struct CUstream_st *stream,

@@ -5,7 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Vectors of the instruction set; rows of a panel, such that two columns of B have registers. */
+/*
+ * The vectors of the instruction set, and the rows of a panel: as many as leave registers for two
+ * columns of B.
+ */
 #if defined(__AVX512F__)
 #define VECTOR_BYTES 64
 #define ROWS         14

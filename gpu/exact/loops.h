@@ -6,12 +6,12 @@ typedef real SUFFIX(vec) __attribute__((vector_size(VECTOR_BYTES)));
 #define COLS  (2 * LANES)
 #define LDA   (INNER_BYTES / (int)sizeof(real) + BS_EXACT_PAD)
 
-/* Samples of one pass of the recurrence: its state stays in the first-level cache. */
+/* Samples of one pass of the recurrence, so that its state stays in the first-level cache. */
 #define SPAN 64
 
 /*
- * The phases advance by one voxel per column through a complex product in double: its rounding
- * errors add up to about N 1e-16, below what either type can show in a sum.
+ * The phases advance by one voxel per column through a complex product in double. Its rounding
+ * errors add up to about N 1e-16, which neither type can show in a sum.
  */
 static void SUFFIX(phases)(void *table, size_t ld, const float *k, uint32_t stride, uint32_t n,
 			   uint32_t N)
@@ -38,7 +38,10 @@ static void SUFFIX(phases)(void *table, size_t ld, const float *k, uint32_t stri
 		}
 		for (uint32_t h = 0; h < cosines; h++) {
 			real *co = out + h * ld + from;
-			/* an odd axis has no sine at offset 0: column h is that of h + 1 */
+			/*
+			 * An odd axis has no sine at offset 0, so its sine column h - 1 belongs to
+			 * h.
+			 */
 			uint32_t at = N % 2 == 0 ? h : h - 1;
 			real *si = at < sines ? out + (cosines + at) * ld + from : NULL;
 
@@ -91,7 +94,10 @@ static void SUFFIX(form)(void *row, const void *d, const void *e, const void *y,
 			out[m] = dd[m] * ee[m];
 }
 
-/* acc = A B for one panel and one tile; a's row r starts at a + r lda. x - 0 spreads a scalar. */
+/*
+ * acc = A B for one panel and one tile. Row r of a starts at a + r lda. Subtracting a zero vector
+ * spreads a scalar over the lanes.
+ */
 #define PRODUCT(acc, a, lda, b, n)                                                                 \
 	do {                                                                                       \
 		memset(acc, 0, sizeof(acc));                                                       \

@@ -12,7 +12,7 @@ static uint32_t next_radix(uint32_t n)
 {
 	static const uint32_t first[] = { 8, 4, 5, 3, 2 };
 
-	/* 2 x 8 is better done as 4 x 4 */
+	/* Passes of 4 x 4 are faster than 2 x 8. */
 	if (n % 16 == 0 && n % 64 != 0 && n % 32 != 0)
 		return 4;
 	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
@@ -24,7 +24,7 @@ static uint32_t next_radix(uint32_t n)
 	return n;
 }
 
-/* exp(-i angle) as two floats or doubles at `at`; the place behind them. */
+/* Writes exp(-i angle) as two floats or doubles to `at`. Returns the address behind them. */
 static void *put_turn(void *at, bool in_double, double angle)
 {
 	double *d = at;
@@ -40,7 +40,7 @@ static void *put_turn(void *at, bool in_double, double angle)
 	return f + 2;
 }
 
-/* The tables of all passes one after the other: twiddles, roots. */
+/* Fills the tables of all passes, one after the other: twiddles, then roots. */
 static void fill_tables(struct bs_fft *f, bool in_double)
 {
 	void *at = f->tables;

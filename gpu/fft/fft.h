@@ -26,8 +26,8 @@
 #define BS_FFT_LANES_MAX 16u
 
 /*
- * One pass of a mixed-radix transform; twiddles [n / (stride * radix)][radix - 1] complex. Both
- * tables hold what the transform computes in: float, or double.
+ * One pass of a mixed-radix transform. twiddle [n / (stride * radix)][radix - 1] complex. Both
+ * tables are in the transform's type: float or double.
  */
 struct bs_fft_pass {
 	uint32_t radix, groups, stride;
@@ -42,24 +42,24 @@ struct bs_fft {
 
 struct bs_fft_kernels {
 	uint32_t lanes;
-	/* the block is in a; b is as large; the result's place is returned */
+	/* Transforms the block in a; b is as large. Returns where the result is, a or b. */
 	float *(*run)(const struct bs_fft *f, float *a, float *b, bool inverse);
-	/* columns: count of them side by side in memory, rows stride floats apart */
+	/* Columns: count columns lie side by side in memory; rows are stride floats apart. */
 	void (*cols_in)(float *block, const float *from, size_t stride, uint32_t rows,
 			uint32_t count, const float *scale, bool add);
 	void (*cols_out)(float *to, size_t stride, const float *block, uint32_t rows,
 			 uint32_t count, const float *scale);
-	/* lines: each lane has its own place, contiguous along the index */
+	/* Lines: each lane has a place of its own, contiguous along the index. */
 	void (*lines_in)(float *block, const float *const *from, uint32_t rows, const float *scale);
 	void (*lines_out)(float *const *to, const float *block, uint32_t rows, const float *scale);
-	/* cells: lanes / width lines of cells, each cell width < lanes complex numbers */
+	/* Cells: lanes / width lines of cells; each cell is width < lanes complex numbers. */
 	void (*cells_in)(float *block, const float *const *from, uint32_t width, uint32_t rows,
 			 const float *scale);
 	void (*cells_out)(float *const *to, uint32_t width, const float *block, uint32_t rows,
 			  const float *scale);
 };
 
-/* The same transform in double; for the tables of bs_fft_plan_double. */
+/* The same transform in double, with the tables of bs_fft_plan_double. */
 struct bs_fft_double {
 	uint32_t lanes;
 	double *(*run)(const struct bs_fft *f, double *a, double *b, bool inverse);
@@ -68,7 +68,7 @@ struct bs_fft_double {
 BS_ISA_DECLARE(const struct bs_fft_kernels, bs_fft_kernels);
 BS_ISA_DECLARE(const struct bs_fft_double, bs_fft_double);
 
-/* BS_ERR_NOMEM only. n >= 1. */
+/* n >= 1. The only error is BS_ERR_NOMEM. */
 int bs_fft_plan(struct bs_fft *f, uint32_t n);
 int bs_fft_plan_double(struct bs_fft *f, uint32_t n);
 void bs_fft_close(struct bs_fft *f);

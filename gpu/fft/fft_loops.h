@@ -8,7 +8,7 @@
 #include "gpu/fft/fft.h"
 #include "gpu/fft/pass_loops.h"
 
-/* Legs j and r - j of a prime radix become their sum and their difference, in place. */
+/* Replaces legs j and r - j of a prime radix by their sum and their difference. */
 static void pair_legs(real *x, size_t r, size_t step, size_t re)
 {
 	for (size_t j = 1; j <= r / 2; j++) {
@@ -21,8 +21,8 @@ static void pair_legs(real *x, size_t r, size_t step, size_t re)
 }
 
 /*
- * Legs k and r - k of the transform, from sums and differences: sum_j cos(jk) (x_j + x_(r-j)), and
- * i sin(jk) (x_j - x_(r-j)) to it and from it.
+ * Computes outputs k and r - k of a prime radix from sums and differences: sum_j cos(jk) (x_j +
+ * x_(r-j)) plus and minus i sin(jk) (x_j - x_(r-j)).
  */
 static void prime_legs(struct cx out[2], const real *x, size_t r, size_t step, const real *root,
 		       size_t k, size_t re)
@@ -45,7 +45,10 @@ static void prime_legs(struct cx out[2], const real *x, size_t r, size_t step, c
 	out[1] = sub(u, v);
 }
 
-/* A prime radix of 7 or more; x is overwritten. Rare: sizes come from 2, 3 and 5. */
+/*
+ * The pass of a prime radix of 7 or more; x is overwritten. It is rare: sizes are products of 2, 3
+ * and 5.
+ */
 static void pass_any(const struct bs_fft_pass *p, real *x, real *y, size_t re)
 {
 	const real *w = p->twiddle;

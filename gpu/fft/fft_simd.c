@@ -1,5 +1,6 @@
 /*
- * gpu/fft/fft_simd.c - the transform of columns in float, one in each lane; its loads and stores
+ * gpu/fft/fft_simd.c - the transform of columns in float, one column in each lane, with loads and
+ * stores
  */
 #include "gpu/device/simd.h"
 
@@ -11,7 +12,7 @@ typedef vf vr;
 #define PAIRS_FIRST 0
 #include "gpu/fft/fft_loops.h"
 
-/* The transpose of a square of complex numbers, each a double's bits: VW / 2 a side. */
+/* Transposes a square of complex numbers, VW / 2 a side; each is moved as the bits of a double. */
 INLINE void transpose(vd *v)
 {
 #if VW == 16
@@ -116,7 +117,7 @@ static void cols_out(float *to, size_t stride, const float *block, uint32_t rows
 	}
 }
 
-/* Squares of SQ x SQ complex numbers go through registers, the rest one by one. */
+/* Squares of SQ x SQ complex numbers go through registers; what is left over goes one by one. */
 #define SQ (VW / 2)
 
 static void lines_in(float *block, const float *const *from, uint32_t rows, const float *scale)

@@ -12,9 +12,10 @@ struct job {
 	const uint32_t *size;
 	const struct bs_fft_double *simd;
 	struct bs_fft fft[3];
-	size_t row;        /* doubles from one y to the next */
-	uint32_t axis;     /* of the columns that are being transformed */
-	uint32_t groups;   /* of as many columns, or pairs of rows, as a vector has lanes */
+	size_t row;    /* doubles from one y to the next */
+	uint32_t axis; /* axis along which columns are transformed */
+	/* groups of columns, or of pairs of rows, each as many as a vector has lanes */
+	uint32_t groups;
 	size_t block_size; /* doubles of a block: the longest line in every lane */
 	double *blocks;    /* [member][2] */
 };
@@ -24,7 +25,7 @@ static double *block_of(const struct job *j, int member)
 	return j->blocks + (size_t)member * 2 * j->block_size;
 }
 
-/* Task: group x the index of the axis, y or z, that is not transformed. */
+/* Each task takes a group of columns at one index of the other axis, y or z. */
 static void columns(void *arg, int task, int member)
 {
 	const struct job *j = arg;
@@ -54,14 +55,17 @@ static void columns(void *arg, int task, int member)
 		}
 }
 
-/* Into a lane: a + i b of two rows, whole, as each one's half implies it; a sum of real lines. */
+/*
+ * Writes a + i b of two rows to a lane. Each row's given half is completed; its transform is real.
+ */
 static void pair_in(const struct job *j, double *lane, const double *a, const double *b)
 {
 	const size_t n = j->size[0];
 	const size_t L = j->simd->lanes;
 
 	for (size_t x = 0; x <= n / 2; x++) {
-		bool own = x == 0 || 2 * x == n; /* its own mirror image: real */
+		/* the element is its own mirror image, so it is real */
+		bool own = x == 0 || 2 * x == n;
 		double a_im = own ? 0.0 : a[2 * x + 1];
 		double b_im = own ? 0.0 : b[2 * x + 1];
 
@@ -74,7 +78,7 @@ static void pair_in(const struct job *j, double *lane, const double *a, const do
 	}
 }
 
-/* Task: group of pairs of rows; a last row without another is a pair with itself. */
+/* Each task takes a group of pairs of rows. A last row without a partner is paired with itself. */
 static void rows(void *arg, int task, int member)
 {
 	const struct job *j = arg;

@@ -5,7 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Work of one pass for each element, by radix: measured once, only their order matters. */
+/*
+ * Cost of a pass for each element, by radix. It was measured once; only the order of the costs
+ * matters.
+ */
 static double cost(uint32_t radix)
 {
 	switch (radix) {
@@ -23,8 +26,9 @@ static double cost(uint32_t radix)
 }
 
 /*
- * Radices in the order of the passes; 0 when size has another prime factor. An even radix comes
- * first and another one last where there are two: those passes skip what is zero or not wanted.
+ * Finds the radices in the order of the passes. Returns 0 when size has another prime factor. Where
+ * there are two even radices, one comes first and one last: those passes skip what is zero or not
+ * wanted.
  */
 static uint32_t split(uint32_t size, uint32_t radix[BS_LINE_PASSES])
 {
@@ -36,7 +40,10 @@ static uint32_t split(uint32_t size, uint32_t radix[BS_LINE_PASSES])
 	for (; size % 2 == 0; size /= 2)
 		twos++;
 	while (twos > 0) {
-		/* 4 = 2 + 2 rather than 3 + 1: no pass of radix 2 where two of 4 do */
+		/*
+		 * A factor of 2^4 is taken as 4 x 4, not as 8 x 2, which would need a pass of radix
+		 * 2.
+		 */
 		uint32_t take = twos >= 3 && twos != 4 ? 3 : twos >= 2 ? 2 : 1;
 
 		even[evens++] = 1u << take;

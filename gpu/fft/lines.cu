@@ -12,7 +12,10 @@
 
 /* ---- plans ---- */
 
-/* Fewest passes, then smallest largest radix: tries all products of the short forms. */
+/*
+ * Finds the radices: the fewest passes, then the smallest largest radix. It tries all products of
+ * the radices that have a short form.
+ */
 static uint32_t factor(uint32_t n, uint32_t *radix)
 {
 	static const uint32_t forms[] = { 8, 6, 5, 4, 3, 2 };
@@ -94,7 +97,7 @@ uint32_t bs_line_cols(uint32_t n, uint64_t lines, uint32_t least, uint32_t most)
 {
 	uint32_t cols = most != 0 ? most : 8;
 
-	/* few lines: rather more blocks than wide ones */
+	/* With few lines, more blocks are better than wide blocks. */
 	while (most == 0 && cols > 2 && cols > least && lines / cols < 256)
 		cols /= 2;
 	while (cols > 1 && cols > least && bs_line_shared(n, cols) > 96u * 1024u)
@@ -104,7 +107,10 @@ uint32_t bs_line_cols(uint32_t n, uint64_t lines, uint32_t least, uint32_t most)
 
 /* ---- kernels ---- */
 
-/* inner > 1: columns beside each other are the lines. inner = 1: whole rows are. */
+/*
+ * The pass of lines along an axis with inner > 1: columns beside each other in memory are the
+ * lines. For inner = 1 `rows` does whole rows.
+ */
 template <int S>
 static __global__ void __launch_bounds__(THREADS)
 	strided(const __grid_constant__ bs_line_pass p, uint32_t cols, const float2 *in,

@@ -26,11 +26,11 @@ struct bs_line {
 	const float *factor[BS_LINE_PASSES]; /* [p][leg - 1] complex, exp(-i2pi p leg / n) */
 };
 
-/* The cheapest size that is at least wanted; 0 when that is beyond BS_LINE_MAX. */
+/* The cheapest size that is at least `wanted`; 0 when it would be beyond BS_LINE_MAX. */
 uint32_t bs_line_size(uint32_t wanted);
-/* Floats of factors that a line of this size (one that bs_line_size gave) needs; at most 2 size. */
+/* Floats of factors for a line of this size, which bs_line_size gave; at most 2 size. */
 size_t bs_line_factors(uint32_t size);
-/* Fills *line, its factors in memory of the caller's that lives as long. */
+/* Fills *line. factors: the caller's memory, which must live as long as *line. */
 void bs_line_make(struct bs_line *line, uint32_t size, float *factors);
 
 #endif

@@ -25,40 +25,58 @@ struct bs_line_pass {
 	uint32_t in_count, in_half, out_count, out_half;
 	const float *scale_in, *scale_out;
 	uint64_t outer, inner;
-	uint32_t in_planes, out_planes; /* 1: the outer index as it is */
-	uint32_t fours;                 /* 0: channels as they are */
-	uint32_t cols;                  /* lines of a block at most; 0: by their number */
-	bool registers; /* where the length has such kernels (gpu/fft/cuda/registers.cuh) */
-	bool close;     /* its blocks may start while the kernel before it in the stream ends */
+	/* planes P of the formula; 1: the outer index is used as it is */
+	uint32_t in_planes, out_planes;
+	uint32_t fours; /* fours M of the formula; 0: channels stay as they are */
+	/* most lines of a block; 0: chosen by the number of lines */
+	uint32_t cols;
+	/*
+	 * use the kernels that transform in registers, where the length has them
+	 * (gpu/fft/cuda/registers.cuh)
+	 */
+	bool registers;
+	bool close; /* blocks may start while the kernel before this one in the stream ends */
 };
 
-/* Its lines lie along memory, one after the other: the kernels of whole rows do them. */
+/*
+ * True where the lines of a pass lie along memory, one after the other: the kernels of whole rows
+ * do them.
+ */
 static inline bool bs_line_along(const struct bs_line_pass *p)
 {
 	return p->inner == 1 && p->in_planes <= 1 && p->out_planes <= 1;
 }
-/* Device memory that a plan takes. */
+/* Bytes of device memory that a plan takes. */
 uint64_t bs_line_bytes(uint32_t n);
 int bs_line_make(struct bs_line_plan *p, uint32_t n, struct bs_devmem *mem, struct bs_fail *why);
-/* The pass of whole lines along an axis of one array [z][y][x] of this size, from point 0 on. */
+/*
+ * Makes the pass that transforms whole lines along an axis of one array [z][y][x] of this size,
+ * index 0 first.
+ */
 int bs_line_whole(struct bs_line_pass *p, uint32_t axis, const uint32_t size[3],
 		  struct bs_devmem *mem, struct bs_fail *why);
-/* cols lines at a time fit a block, as many as are worth it (most: 0, or at most so many, a power
- * of two); for kernels that bring their own. */
+/*
+ * The number of lines of a block that fits it and is worth its while. most: a limit, a power of
+ * two; 0: none. For kernels that bring their own passes.
+ */
 uint32_t bs_line_cols(uint32_t n, uint64_t lines, uint32_t least, uint32_t most);
 static inline size_t bs_line_shared(uint32_t n, uint32_t cols)
 {
 	return (size_t)2 * n * bs_line_pitch(cols) * sizeof(float2);
 }
-/* Once per process and before any capture. */
+/* Prepares the kernels; once per process, before any capture. */
 int bs_lines_cuda_init(struct bs_fail *why);
-/* sign: +1 or -1. */
+/* sign: +1 inverse, -1 forward. */
 int bs_line_launch(const struct bs_line_pass *pass, int sign, const float2 *in, float2 *out,
 		   cudaStream_t stream, struct bs_fail *why);
-/* Lengths with kernels that transform in registers; launch uses them where the pass says so. */
+/*
+ * True for lengths with kernels that transform in registers; launch uses them where the pass asks
+ * for them.
+ */
 bool bs_line_has_registers(uint32_t n);
-bool bs_line_has_fours(uint32_t n);                    /* and four channels' rows at a time, too */
-int bs_line_reg_init(uint32_t n, struct bs_fail *why); /* make does */
+/* these kernels also do the rows of four channels at a time */
+bool bs_line_has_fours(uint32_t n);
+int bs_line_reg_init(uint32_t n, struct bs_fail *why); /* bs_line_make calls it */
 int bs_line_launch_registers(const struct bs_line_pass *pass, int sign, const float2 *in,
 			     float2 *out, cudaStream_t stream, struct bs_fail *why);
 

@@ -2,9 +2,10 @@
  * gpu/fft/lines_loops.h - the transform of gpu/fft/lines.h, for the *_simd.c files that include it
  *
  * lines_forward, lines_inverse: src, dst, tmp are three different blocks of line->size elements;
- * the result is in dst, src is kept. used: elements of src from there on are zero and not read
- * (but those up to size/2 must be there as zeros). wanted: elements of dst from there on are not.
- * No scaling. Inverse: exp(+i...), by exchanging real and imaginary parts on the way in and out.
+ * the result is in dst, src is kept. used: elements of src from this one on are zero and not read
+ * (but those up to size/2 must be present as zeros). wanted: elements of dst from this one on are
+ * not computed. No scaling. The inverse, exp(+i...), exchanges real and imaginary parts on input
+ * and output.
  */
 #ifndef BS_GPU_FFT_LINES_LOOPS_H
 #define BS_GPU_FFT_LINES_LOOPS_H
@@ -21,7 +22,7 @@ typedef vf vr;
 #define PAIRS_FIRST 1
 #include "gpu/fft/pass_loops.h"
 
-/* Passes of full legs, and the first and the last ones with half of them. */
+/* The passes of a radix with all legs, and the first and last passes with half of the legs. */
 #define PASSES(radix)                                                                              \
 	static void pass##radix(const float *x, float *y, size_t m, size_t s, const float *factor, \
 				size_t from, size_t to, bool half_in, bool half_out)               \
@@ -50,7 +51,7 @@ static void pass5(const float *x, float *y, size_t m, size_t s, const float *fac
 	pass(5, 5, 5, x, y, m, s, factor, from, to);
 }
 
-/* Elements of src that a transform of this size reads when `used` of them are not zero. */
+/* Number of elements of src that a transform reads when the first `used` are not zero. */
 INLINE uint32_t lines_read(const struct bs_line *l, uint32_t used)
 {
 	return l->passes > 1 && l->radix[0] % 2 == 0 && used <= l->size / 2 ? l->size / 2 : l->size;
@@ -107,8 +108,8 @@ INLINE void lines_inverse(const struct bs_line *l, const float *src, float *dst,
 }
 
 /*
- * LANES vectors as the rows of a square, transposed: each step rotates the bits of (row, lane) by
- * one, so that as many steps as a lane number has bits exchange them.
+ * Transposes the square whose rows are LANES vectors. Each step rotates the bits of (row, lane) by
+ * one; after as many steps as a lane number has bits, row and lane are exchanged.
  */
 INLINE void transpose(vf *r)
 {

@@ -1,11 +1,11 @@
 /*
  * gpu/fft/pass_loops.h - one pass of a transform of columns, for the *_simd.c files that include it
  *
- * They say first what a number is: real (float or double), vr (a vector of it), LANES (its lanes);
- * and PAIRS_FIRST: whether a transform of five adds its products up before it adds them to its
- * first leg (1) or one by one (0), which is a matter of rounding alone.
+ * The including file first defines real (float or double), vr (a vector of real), LANES (its
+ * lanes), and PAIRS_FIRST: a transform of five adds its products up before it adds them to its
+ * first leg (1), or adds them one by one (0); this changes rounding alone.
  * A block is [index][re lanes][im lanes], so that a butterfly is plain vector arithmetic without
- * a shuffle; the inverse transform is the forward one with re and im exchanged.
+ * a shuffle. The inverse transform is the forward one with re and im exchanged.
  * Source: Van Loan, Computational Frameworks for the FFT, SIAM 1992 (section 1.7: Stockham's form).
  */
 #ifndef BS_GPU_FFT_PASS_LOOPS_H
@@ -15,13 +15,13 @@
 
 #include "gpu/device/simd.h"
 
-#define CELL (2 * LANES) /* numbers of one index */
+#define CELL (2 * LANES) /* reals of one index: real and imaginary parts of all lanes */
 
 struct cx {
 	vr re, im;
 };
 
-/* re: where a cell's real parts lie, 0; or LANES, which exchanges them with the imaginary ones. */
+/* re: the offset of a cell's real parts: 0; or LANES, which exchanges real and imaginary parts. */
 INLINE struct cx get(const real *x, size_t i, size_t re)
 {
 	return (struct cx){ *(const vr *)(x + i * CELL + re),
@@ -161,8 +161,8 @@ INLINE void bf(struct cx *a, int radix)
 
 /*
  * y[q + s(r g + k)] = w^(gk) sum_j x[q + s(g + j m)] e^(-i2pi jk/r), g < m, q < s; w: the twiddles
- * [g][r - 1]. Legs j from `in` on are zero, legs k from `out` on are not wanted. from, to: re, of x
- * and of y. r, in and out are constants where this is called.
+ * [g][r - 1]. Legs j from `in` on are zero; outputs k from `out` on are not computed. from, to: the
+ * re of get, for x and y. r, in and out are constants at each call.
  */
 INLINE void pass(int r, int in, int out, const real *x, real *y, size_t m, size_t s, const real *w,
 		 size_t from, size_t to)

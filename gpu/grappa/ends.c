@@ -29,7 +29,10 @@ void bs_grappa_ends_need(const struct bs_grappa_spec *s, struct bs_need *need)
 	bs_need_add(need, "grappa samples at the ends", 1, samples_bytes(s));
 }
 
-/* The sample that place i of wave and samples stands for: 2 reach from the start, 2 reach last. */
+/*
+ * The sample of the readout that index i of wave and samples stands for: the first 2 reach, then
+ * the last 2 reach.
+ */
 static uint32_t sample_of(const struct bs_grappa_ends *e, uint32_t i)
 {
 	return i < 2 * e->reach ? i : e->columns - 4 * e->reach + i;
@@ -65,7 +68,7 @@ int bs_grappa_ends_plan(struct bs_grappa_ends *e, const struct bs_grappa_spec *s
 	return 0;
 }
 
-/* task: a line of hybrid. The missing ones' sums are not read. */
+/* Each task takes a line of hybrid. The sums of missing lines are not read. */
 static void find_samples(void *arg, int task, int member)
 {
 	struct bs_grappa_ends *e = arg;
@@ -92,19 +95,26 @@ static void find_samples(void *arg, int task, int member)
 	}
 }
 
-/* The place, in samples, of what end and tap meet, where the readout wraps around. */
+/*
+ * The index of the sample that tap `tap` of the kernel at end `end` reads, where the readout wraps
+ * around.
+ */
 static uint32_t meets(const struct bs_grappa_ends *e, uint32_t end, uint32_t tap)
 {
 	const int n = (int)(4 * e->reach);
 	const int at =
-		(int)end + (int)tap - (int)e->reach; /* from the start; ends at the end: -n/2 */
+		/* sample from the start; those of the last ends count from -n/2 */
+		(int)end + (int)tap - (int)e->reach;
 
 	if (end < e->reach)
 		return (uint32_t)(at < 0 ? at + n : at);
 	return (uint32_t)((at + n / 2) % n);
 }
 
-/* What an end of one coil of a missing line lacks. weights: of that end and coil. */
+/*
+ * Computes what the wrapping weights leave wrong at one end of one coil of a missing line. weights:
+ * those of that end and coil.
+ */
 static void lacks(const struct bs_grappa_ends *e, uint32_t end, const float *weights,
 		  const uint32_t *from, uint32_t sources, float *sum)
 {
@@ -136,7 +146,7 @@ static void add_sample(const struct bs_grappa_ends *e, uint32_t end, const float
 	}
 }
 
-/* task: one coil of a neighborhood's missing lines */
+/* Each task corrects one coil of a neighborhood's missing lines. */
 static void mend_lines(void *arg, int task, int member)
 {
 	struct bs_grappa_ends *e = arg;

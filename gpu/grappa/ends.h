@@ -2,11 +2,12 @@
  * gpu/grappa/ends.h - the samples of missing lines at the ends of the readout
  *
  * In hybrid space the kernel wraps around: the kernel[0] / 2 samples at each end of a missing line
- * were made of samples of the other end. Each has weights of its own, for the samples that are
- * there; they come as differences from the weights that wrap, so that what is to be added follows
- * from the samples near the ends alone: these are found by their sums over the columns.
- * weights of a neighborhood: [1 + ends][coil out][source][coil in][x], the first those that wrap.
- * For grappa.c alone. The same bytes for any team. Test: test/unit/gpu/calibrate/test_grappa.c
+ * are made from samples of the other end. Therefore each of these samples has weights of its own,
+ * for the sources that do not wrap. They are stored as differences from the wrapping weights, so
+ * that the correction depends only on samples near the ends; those are found as sums over the
+ * columns. weights of a neighborhood: [1 + ends][coil out][source][coil in][x], the wrapping
+ * weights first. For grappa.c alone. The same bytes for any team. Test:
+ * test/unit/gpu/calibrate/test_grappa.c
  */
 #ifndef BS_GPU_GRAPPA_ENDS_H
 #define BS_GPU_GRAPPA_ENDS_H
@@ -14,12 +15,12 @@
 #include "gpu/grappa/grappa.h"
 
 struct bs_grappa_ends {
-	uint32_t columns, coils, taps, reach; /* reach: samples at each end */
+	uint32_t columns, coils, taps, reach; /* reach: number of samples corrected at each end */
 	uint32_t lines;
 	struct bs_team *team;
 	float *wave;    /* [4 reach][columns] complex: exp(-i2pi k n / columns) */
-	float *samples; /* [line][coil][4 reach] complex, lines as they lie in hybrid */
-	/* of the run in progress */
+	float *samples; /* [line][coil][4 reach] complex, in the line order of hybrid */
+	/* These members belong to the run in progress. */
 	const struct bs_neighbors *near;
 	const float *const *weights;
 	const uint32_t *at, *from;
@@ -29,7 +30,10 @@ struct bs_grappa_ends {
 void bs_grappa_ends_need(const struct bs_grappa_spec *spec, struct bs_need *need);
 int bs_grappa_ends_plan(struct bs_grappa_ends *e, const struct bs_grappa_spec *spec,
 			struct bs_arena *arena, struct bs_team *team, struct bs_fail *why);
-/* at, from: where missing lines and their sources start in a coil of hybrid (from: most each). */
+/*
+ * at, from: where missing lines and their sources start in a coil of hybrid, complex values; from
+ * has `most` sources for each line.
+ */
 void bs_grappa_ends_run(struct bs_grappa_ends *e, const struct bs_neighbors *near,
 			const float *const *weights, const uint32_t *at, const uint32_t *from,
 			float *hybrid);

@@ -7,9 +7,10 @@
 
 #include "gpu/calibrate/dense.h"
 
-#define PAD    16u   /* zeros on each side of a line: what a block of correlate may read */
-#define AROUND 8u    /* samples around one, of three lines */
-#define TINY   1e-10 /* of the mean diagonal: lines without noise explain each other */
+#define PAD    16u /* zeros on each side of a line, which a block of correlate may read */
+#define AROUND 8u  /* samples around a sample, on three lines */
+/* share of the mean diagonal that is added, since lines without noise explain each other */
+#define TINY 1e-10
 
 static size_t up16(size_t n)
 {
@@ -21,7 +22,7 @@ static size_t row_size(const struct bs_grappa_spec *s)
 	return up16(s->columns) + 2 * PAD;
 }
 
-/* Coils in whole blocks of correlate: the last one may be zeros. */
+/* Number of coils in whole blocks of correlate; the last coil may be zeros. */
 static uint32_t coils_up(uint32_t coils)
 {
 	return (coils + BS_GRAPPA_PAIR - 1) / BS_GRAPPA_PAIR * BS_GRAPPA_PAIR;
@@ -32,7 +33,7 @@ static uint32_t order_of(const struct bs_grappa_spec *s)
 	return s->kernel[0] * s->kernel[1] * s->kernel[2] * s->coils;
 }
 
-/* Of one task: sums for each difference of shifts, and for each pair of shifts. Doubles. */
+/* Doubles of one task's sums: for each difference of shifts, and for each pair of shifts. */
 static size_t middle_size(uint32_t kx, uint32_t coils)
 {
 	return (size_t)2 * (2 * kx - 1) * BS_GRAPPA_PAIR * coils_up(coils);
@@ -47,7 +48,7 @@ static size_t work_size(const struct bs_grappa_spec *s)
 	       8 * 8;
 }
 
-/* Floats of a vector's lanes of encoded samples. */
+/* Floats of a block: a vector's lanes of encoded samples. */
 static size_t block_size(const struct bs_grappa_spec *s)
 {
 	return up16((size_t)2 * s->encoded[0] * BS_ISA_PICK(bs_fft_kernels)->lanes);
@@ -129,13 +130,16 @@ void bs_gram_close(struct bs_gram *m)
 	memset(m, 0, sizeof(*m));
 }
 
-/* The place of a line in lines and middle. */
+/* The index of a line in lines and middle. */
 static size_t line_at(const struct bs_gram *m, uint32_t y, uint32_t z)
 {
 	return ((size_t)z * m->box[0] + y) * coils_up(m->coils) * 2 * m->row;
 }
 
-/* Rows of a block from a transform's order to the centered one, or back: halves change places. */
+/*
+ * Brings the rows of a block from a transform's order to the centered one, or back: the halves
+ * change places.
+ */
 static void turn(float *to, const float *from, uint32_t rows, size_t cell, bool centered)
 {
 	const size_t half = (centered ? rows - rows / 2 : rows / 2) * cell;
@@ -145,8 +149,8 @@ static void turn(float *to, const float *from, uint32_t rows, size_t cell, bool 
 }
 
 /*
- * The samples of the field of view that is kept, in the order of k, of as many coils as a vector
- * has lanes: [samples] rows of a block. The middle of the image of a line stays in the middle.
+ * Crops lines to the kept field of view, for as many coils as a vector has lanes: returns [samples]
+ * rows of a block, in the order of k. The middle of a line's image stays in the middle.
  */
 static const float *crop(const struct bs_gram *m, const float *const *from, float *a)
 {
@@ -171,7 +175,7 @@ static const float *crop(const struct bs_gram *m, const float *const *from, floa
 	return other;
 }
 
-/* A sample of a line that is kept. */
+/* Stores a sample of a line. */
 static void keep(struct bs_gram *m, size_t at, uint32_t x, float re, float im)
 {
 	const uint32_t reach = m->kernel[0] / 2;
@@ -183,7 +187,7 @@ static void keep(struct bs_gram *m, size_t at, uint32_t x, float re, float im)
 	m->middle[at + m->row + x] = inside ? im : 0.0f;
 }
 
-/* task: a line of all coils */
+/* Each task takes a line of all coils. */
 static void take_line(void *arg, int task, int member)
 {
 	struct bs_gram *m = arg;
@@ -198,7 +202,7 @@ static void take_line(void *arg, int task, int member)
 		const size_t at = line_at(m, y, z) + (size_t)c * 2 * m->row + PAD;
 		const float *rows;
 
-		for (uint32_t j = 0; j < lanes; j++) /* the last coil fills up */
+		for (uint32_t j = 0; j < lanes; j++) /* the last coil fills up the lanes */
 			lane[j] = first +
 				  2 * l->coil_step * (c + j < m->coils ? c + j : m->coils - 1);
 		rows = m->fft != NULL ? crop(m, lane, m->block + (size_t)member * 2 * m->block_size)
@@ -211,10 +215,10 @@ static void take_line(void *arg, int task, int member)
 	}
 }
 
-/* Two coils' lines against all coils' of another line: to[difference][2][coils] complex. */
+/* Correlates two coils' lines with all coils' of another line: to[difference][2][coils] complex. */
 static void correlate(const struct bs_gram *m, const float *a, const float *b, double *to)
 {
-	const int reach = (int)m->kernel[0] - 1; /* of differences */
+	const int reach = (int)m->kernel[0] - 1; /* largest difference of shifts */
 	const uint32_t coils = coils_up(m->coils);
 
 	for (int d = -reach; d <= reach; d++)
@@ -231,7 +235,7 @@ static void correlate(const struct bs_gram *m, const float *a, const float *b, d
 		}
 }
 
-/* The samples of the ends that shift x1 of the first line keeps inside: pair += conj(a) b. */
+/* Adds the samples of an end that shift x1 of the first line keeps inside: pair += conj(a) b. */
 static void add_end(const struct bs_gram *m, const float *a, const float *b, int difference,
 		    int begin, int end, double *pair)
 {
@@ -251,7 +255,10 @@ static void add_end(const struct bs_gram *m, const float *a, const float *b, int
 		}
 }
 
-/* All pairs of shifts along the readout: pairs[x1][x2][2][coils] from the sums of differences. */
+/*
+ * Makes all pairs of shifts along the readout, pairs[x1][x2][2][coils], from the sums of
+ * differences.
+ */
 static void make_pairs(const struct bs_gram *m, const float *a, const float *b, const double *sum,
 		       double *pairs)
 {
@@ -263,7 +270,8 @@ static void make_pairs(const struct bs_gram *m, const float *a, const float *b, 
 	for (int x1 = 0; x1 < kx; x1++)
 		for (int x2 = 0; x2 < kx; x2++) {
 			const int o =
-				x1 - reach; /* the place is o before the first line's sample */
+				/* the place lies o samples before the sample of the first line */
+				x1 - reach;
 			double *pair = pairs + (size_t)(x1 * kx + x2) * block;
 
 			memcpy(pair, sum + (size_t)(x2 - x1 + kx - 1) * block,
@@ -295,7 +303,10 @@ static void add_pairs(const struct bs_gram *m, uint32_t o1, uint32_t o2, uint32_
 			}
 }
 
-/* A line and its partner: every pair of offsets whose place lies among the calibration lines. */
+/*
+ * Adds a line and its partner for every pair of offsets whose place lies among the calibration
+ * lines.
+ */
 static void add_line(const struct bs_gram *m, const int line[2], const int apart[2], uint32_t coil,
 		     double *work)
 {
@@ -322,7 +333,10 @@ static void add_line(const struct bs_gram *m, const int line[2], const int apart
 		}
 }
 
-/* task: two coils, and a difference of offsets (y all, z from 0): no other one writes its sums */
+/*
+ * Each task takes two coils and a difference of offsets (all y, z from 0); no other task writes its
+ * sums.
+ */
 static void make_difference(void *arg, int task, int member)
 {
 	struct bs_gram *m = arg;
@@ -360,12 +374,15 @@ int bs_gram_make(struct bs_gram *m, const struct bs_grappa_lines *l, struct bs_f
 	return 0;
 }
 
-/* Rows of G: of the samples around the middle of the kernel, in their order, and of the middle. */
+/*
+ * Lists the rows of G of the samples around the middle of the kernel, in their order, and of the
+ * middle.
+ */
 static uint32_t rows_around(const struct bs_gram *m, uint32_t *row, uint32_t *middle)
 {
 	const uint32_t *k = m->kernel;
 	const uint32_t line =
-		k[0] * m->coils; /* and to the one beside it, along y, or z in one y */
+		k[0] * m->coils; /* the next line along y, or along z where there is one y */
 	const uint32_t reach = k[0] > 1 ? m->coils : 0;
 	uint32_t n = 0;
 
@@ -380,7 +397,7 @@ static uint32_t rows_around(const struct bs_gram *m, uint32_t *row, uint32_t *mi
 	return n;
 }
 
-/* conj(s_i) s_j summed, of which G has one of both orders. */
+/* The sum of conj(s_i) s_j; G holds it in one of both orders. */
 static void product(const struct bs_gram *m, uint32_t i, uint32_t j, double to[2])
 {
 	const bool there = i <= j;
@@ -390,7 +407,10 @@ static void product(const struct bs_gram *m, uint32_t i, uint32_t j, double to[2
 	to[1] = there ? g[1] : -g[1];
 }
 
-/* The equations' lower triangle, column by column, and right sides: column c of coil c. */
+/*
+ * Fills the lower triangle of the equations, column by column, and the right sides: column c for
+ * coil c.
+ */
 static void fill_around(struct bs_gram *m, const uint32_t *row, uint32_t middle, uint32_t n)
 {
 	double trace = 0.0;

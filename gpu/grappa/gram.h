@@ -1,17 +1,17 @@
 /*
  * gpu/grappa/gram.h - inner products of the calibration lines, shifted against each other
  *
- * G[i][j] = sum over places p of the calibration lines of conj(d(p + o_i)) d(p + o_j), where d is
- * zero outside them; i = (o * kernel_x + x) * coils + coil stands for the offset o of the window's
- * lines (o = oz * kernel_y + oy), x samples along the readout, both counted from a corner of the
- * kernel. Complex double, row-major; only blocks with o_i <= o_j are filled. Lines are cropped
- * before, to `columns` voxels along the readout, so that x counts samples of that field of view.
- * The sum over the readout of two lines depends on the difference of their shifts alone, but for
- * the ends: it is made once for each difference, the ends apart.
- * noise: what the noise of a coil's samples adds to the diagonal of G, its variance times the
- * places, as the calibration lines tell it: what the samples around one, of all coils, its own line
- * and the two beside it, do not explain of it, by least squares; these have noise themselves. Of
- * lines without noise it is what smoothness leaves.
+ * G[i][j] = sum over places p of conj(d(p + o_i)) d(p + o_j), over the places of the calibration
+ * lines d, which are zero outside. Index i = (o * kernel_x + x) * coils + coil stands for the
+ * offset o of the window's lines (o = oz * kernel_y + oy) and x samples along the readout, both
+ * counted from a corner of the kernel. Complex double, row-major; only blocks with o_i <= o_j are
+ * filled. Lines are first cropped to `columns` voxels along the readout, so that x counts samples
+ * of that field of view. But for the ends, the sum over the readout of two lines depends only on
+ * the difference of their shifts: it is computed once for each difference, and the ends separately.
+ * noise: what the noise of a coil's samples adds to the diagonal of G: its variance times the
+ * places, estimated from the calibration lines. It is what the neighboring samples of all coils,
+ * on the sample's own line and the two beside it, do not explain of a sample by least squares;
+ * these have noise themselves. For lines without noise it is what their smoothness leaves.
  * need -> plan -> { make -> noise }* -> close, which may follow anything. Only plan allocates; make
  * gives the same bytes for any team.
  * Test: test/unit/gpu/calibrate/test_grappa.c
@@ -24,22 +24,23 @@
 #include "gpu/grappa/grappa_simd.h"
 
 struct bs_gram {
-	uint32_t kernel[3], encoded, samples, coils, most[2]; /* samples: once they are cropped */
+	uint32_t kernel[3], encoded, samples, coils, most[2]; /* samples: of a cropped readout */
 	uint32_t order;                                       /* rows of G */
 	struct bs_team *team;
 	const struct bs_grappa_kernels *simd;
-	size_t row;    /* floats of one coil's line: real or imaginary parts with zeros around */
+	/* floats of one coil's line: its real or imaginary parts with zeros around them */
+	size_t row;
 	float *lines;  /* [z][y][coil][re, im][row] */
-	float *middle; /* the same, zero where a shift would leave the readout */
-	struct bs_fft to_image, to_k; /* n 0: nothing to crop */
+	float *middle; /* the lines, with zeros where a shift would leave the readout */
+	struct bs_fft to_image, to_k; /* n 0: the readout is not cropped */
 	const struct bs_fft_kernels *fft;
-	float *block; /* [BS_TEAM_MAX][2][block_size]: lines of a vector of coils */
+	float *block; /* [BS_TEAM_MAX][2][block_size]: lines of one vector of coils */
 	size_t block_size;
 	double *g;    /* [order][order] complex */
 	double *work; /* [BS_TEAM_MAX][work_size] */
 	double *around, *right;
 	size_t work_size;
-	const struct bs_grappa_lines *from; /* of the make in progress */
+	const struct bs_grappa_lines *from; /* the lines of the make in progress */
 	uint32_t box[2];
 };
 
@@ -47,7 +48,7 @@ int bs_gram_need(const struct bs_grappa_spec *spec, struct bs_need *need, struct
 int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *spec, struct bs_arena *arena,
 		 struct bs_team *team, struct bs_fail *why);
 void bs_gram_close(struct bs_gram *m);
-/* BS_ERR_SIZE: more lines than planned, or none. */
+/* BS_ERR_SIZE: there are more lines than planned, or none. */
 int bs_gram_make(struct bs_gram *m, const struct bs_grappa_lines *lines, struct bs_fail *why);
 double bs_gram_noise(struct bs_gram *m);
 

@@ -11,11 +11,11 @@
 #include "gpu/grappa/gram.h"
 
 #define TAU     6.28318530717958647692
-#define SOLVERS 4u /* neighborhoods that are solved at once */
+#define SOLVERS 4u /* neighborhoods that are solved in parallel */
 
 /*
- * Where the kernel would leave the readout, a missing line's samples have weights of their own,
- * from the samples that are there: `ends` of them, half at each end. They are kept as differences
+ * The number of samples, half at each end, for which the kernel would leave the readout. In a
+ * missing line these have weights of their own, for the sources that are there, kept as differences
  * from the others, which wrap around.
  */
 static uint32_t ends_of(const struct bs_grappa_spec *s)
@@ -23,11 +23,11 @@ static uint32_t ends_of(const struct bs_grappa_spec *s)
 	return s->kernel[0] / 2 * 2;
 }
 
-/* What a set keeps: the weights of the neighborhoods that its frames had. */
+/* What is kept for a set: the weights of the neighborhoods that its frames had. */
 struct kept {
-	uint64_t version; /* of its calibration lines; 0: none yet */
+	uint64_t version; /* version of the calibration lines; 0: none yet */
 	uint32_t count;
-	size_t used; /* floats */
+	size_t used; /* floats of weights that are kept */
 	uint64_t *window;
 	size_t *at;
 	float *weights;
@@ -38,27 +38,27 @@ struct bs_grappa {
 	struct bs_team *team;
 	const struct bs_grappa_kernels *simd;
 	struct bs_gram gram;
-	uint32_t gram_set; /* whose calibration lines gram was made of, and their version */
+	uint32_t gram_set; /* set whose calibration lines gram was made of, and their version */
 	uint64_t gram_version;
-	double ridge; /* by its noise; 0: by lambda alone */
+	double ridge; /* least l, by the noise; 0: lambda decides */
 	struct bs_neighbors near;
 	struct kept *kept;
-	size_t kept_size;      /* floats */
+	size_t kept_size;      /* floats of kept weights of a set */
 	const float **weights; /* [neighborhood] */
-	uint32_t *todo;        /* neighborhoods that lack their weights */
+	uint32_t *todo;        /* neighborhoods whose weights must be made */
 	uint32_t todos;
-	uint32_t *at;   /* of each missing line: where it starts in a coil of hybrid */
-	uint32_t *from; /* the same of its sources, near.most places for each line */
+	uint32_t *at;   /* [missing line]: where it starts in a coil of hybrid */
+	uint32_t *from; /* [missing line][near.most]: where sources start */
 	float *phase;   /* [tap][re, im][column], each number twice */
 	size_t phase_step;
-	float *expanded; /* [BS_TEAM_MAX] */
+	float *expanded; /* [BS_TEAM_MAX]: expanded weights */
 	size_t expanded_size;
 	struct solver {
 		double *normal, *right;
-		uint32_t failed; /* the first neighborhood of its own that failed */
+		uint32_t failed; /* the first neighborhood whose own solve failed */
 	} solver[SOLVERS];
 	struct bs_grappa_ends ends;
-	float *hybrid; /* of the run in progress */
+	float *hybrid; /* the hybrid space of the run in progress */
 };
 
 static uint32_t window_of(const struct bs_grappa_spec *s)
@@ -86,7 +86,7 @@ static struct bs_neighbors neighbors_of(const struct bs_grappa_spec *s)
 				      .room = s->neighborhoods };
 }
 
-/* Unknowns of the largest neighborhood. */
+/* Number of unknowns of the largest neighborhood. */
 static uint32_t unknowns(const struct bs_grappa_spec *s)
 {
 	return most_sources(s) * s->kernel[0] * s->coils;
@@ -160,7 +160,7 @@ int bs_grappa_need(const struct bs_grappa_spec *s, struct bs_need *need, struct 
 	return 0;
 }
 
-/* Weight w of shift t is w exp(-i2pi t n / E) at column n. */
+/* Makes the phases: a weight w of shift t is w exp(-i2pi t n / E) at column n. */
 static void make_phases(struct bs_grappa *g)
 {
 	const int reach = (int)g->s.kernel[0] / 2;
@@ -265,13 +265,13 @@ static uint32_t unknowns_of(const struct bs_grappa *g, const struct bs_neighborh
 	return p->sources * g->s.kernel[0] * g->s.coils;
 }
 
-/* Floats of a neighborhood's weights, of the ends' apart. */
+/* Floats of a neighborhood's weights, without those of the ends. */
 static size_t weights_size(const struct bs_grappa *g, const struct bs_neighborhood *p)
 {
 	return (size_t)2 * unknowns_of(g, p) * g->s.coils;
 }
 
-/* Places for all weights among those that the set keeps, and which are still to be made. */
+/* Finds places among the set's weights for all of them, and lists those still to be made. */
 static bool place_weights(struct bs_grappa *g, struct kept *k)
 {
 	g->todos = 0;
@@ -302,12 +302,12 @@ static void forget(struct kept *k)
 	k->used = 0;
 }
 
-/* The samples of the kernel from first to end (not included). */
+/* The samples of the kernel, first .. end - 1. */
 struct taps {
 	uint32_t first, end;
 };
 
-/* Of the weights 0 (the kernel lies inside the readout) and 1 .. ends. */
+/* The taps of variant 0 (the kernel lies inside the readout) and of the ends, 1 .. ends. */
 static struct taps taps_of(const struct bs_grappa *g, uint32_t variant)
 {
 	const uint32_t kx = g->s.kernel[0];
@@ -329,8 +329,8 @@ static size_t row_of(const struct bs_grappa *g, const struct bs_neighborhood *p,
 }
 
 /*
- * S^H S + l I: its lower triangle, column by column. Unknowns are [source][x][coil], as in G, of
- * which the half with the smaller offset first is there; x of the taps.
+ * Fills S^H S + l I, its lower triangle, column by column. Unknowns are [source][x][coil] as in G,
+ * with x of the taps; G holds the half with the smaller offset first.
  */
 static void fill_normal(const struct bs_grappa *g, const struct bs_neighborhood *p,
 			struct taps taps, double *a)
@@ -341,7 +341,7 @@ static void fill_normal(const struct bs_grappa *g, const struct bs_neighborhood 
 	double square = 0.0;
 	double l;
 
-	if (line == 0) /* no taps, no unknowns */
+	if (line == 0) /* there are no taps, so there are no unknowns */
 		return;
 	for (uint32_t j = 0; j < n; j++) {
 		const double *row =
@@ -365,7 +365,7 @@ static void fill_normal(const struct bs_grappa *g, const struct bs_neighborhood 
 		a[2 * ((size_t)j * n + j)] += l;
 }
 
-/* S^H T: the sources against the sample in the middle of the window. */
+/* Fills S^H T: the sources against the sample in the middle of the window. */
 static void fill_right(const struct bs_grappa *g, const struct bs_neighborhood *p, struct taps taps,
 		       double *b)
 {
@@ -391,7 +391,7 @@ static void fill_right(const struct bs_grappa *g, const struct bs_neighborhood *
 	}
 }
 
-/* From [coil out][source][tap][coil in], double, to [coil out][source][coil in][x]. */
+/* Stores weights [coil out][source][tap][coil in] as float [coil out][source][coil in][x]. */
 static int store_weights(const struct bs_grappa *g, uint32_t sources, struct taps taps,
 			 const double *b, float *to)
 {
@@ -413,7 +413,7 @@ static int store_weights(const struct bs_grappa *g, uint32_t sources, struct tap
 	return 0;
 }
 
-/* task: a solver, which takes every so many of the neighborhoods to be done */
+/* Each task is a solver, which takes every SOLVERS-th neighborhood that is to be done. */
 static void solve_some(void *arg, int task, int member)
 {
 	struct bs_grappa *g = arg;
@@ -442,7 +442,7 @@ static void solve_some(void *arg, int task, int member)
 	}
 }
 
-/* task: of a neighborhood that has been solved: the ends' weights less the others */
+/* Each task subtracts a solved neighborhood's wrapping weights from those of the ends. */
 static void subtract(void *arg, int task, int member)
 {
 	struct bs_grappa *g = arg;
@@ -492,7 +492,7 @@ int bs_grappa_prepare(struct bs_grappa *g, uint32_t set, const uint8_t *have,
 	if (rc == 0 && !place_weights(g, k)) {
 		forget(k);
 		k->version = calibration->version;
-		(void)place_weights(g, k); /* there is room for those of one frame */
+		(void)place_weights(g, k); /* there is room for the weights of one frame */
 	}
 	if (rc != 0 || g->todos == 0)
 		return rc;
@@ -534,7 +534,7 @@ static uint32_t wrap(uint32_t index, uint32_t size)
 	return index < size / 2 ? index + size - size / 2 : index - size / 2;
 }
 
-/* Where a line starts in a coil of hybrid. */
+/* Where a line starts in a coil of hybrid, in complex values. */
 static uint32_t line_start(const struct bs_grappa *g, uint32_t y, uint32_t z, bool wrapped)
 {
 	const uint32_t *E = g->s.encoded;
@@ -563,7 +563,7 @@ static void find_lines(struct bs_grappa *g, bool wrapped)
 	}
 }
 
-/* task: a block of columns of one coil */
+/* Each task takes a block of columns of one coil. */
 static void fill_block(void *arg, int task, int member)
 {
 	struct bs_grappa *g = arg;

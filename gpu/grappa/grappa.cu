@@ -1,9 +1,9 @@
 /*
  * gpu/grappa/grappa.cu - CUDA twin of grappa.c's fill; see grappa_cuda.h
  *
- * A block works on COLUMNS columns of one line of some coils; the weights of a kernel's samples
- * become those of a column by its phases as they are used: the same for all lines, they come from
- * the cache. The ends of readouts follow, as in gpu/grappa/ends.c.
+ * A block works on COLUMNS columns of one line of some coils. The weights of a kernel's samples are
+ * multiplied by a column's phases where they are used; they are the same for all lines and come
+ * from the cache. The ends of readouts follow, as in gpu/grappa/ends.c.
  */
 #include "gpu/grappa/grappa_cuda.h"
 
@@ -18,23 +18,23 @@
 #define MADE    4u /* coils of a line that a thread makes */
 #define NONE    UINT32_MAX
 #define SUMMING 32u /* threads of a sum over columns */
-/* coils times ends */
+/* Most products of coils and ends. */
 #define ENDS_MOST (BS_COILS_MAX * (BS_GRAPPA_KERNEL_X - 1))
 
-/* A neighborhood, as the device has it. */
+/* A neighborhood in device memory. */
 struct near {
 	uint32_t sources;
-	size_t weights; /* the first of its weights */
+	size_t weights; /* index of its first weight */
 	int8_t dy[BS_WINDOW_LINES], dz[BS_WINDOW_LINES];
 };
 
-/* What the kernel is told. */
+/* The arguments of the kernels. */
 struct shape {
-	uint32_t size[2]; /* lines y z */
+	uint32_t size[2]; /* lines of k-space, y z */
 	uint32_t columns, coils, taps, reach;
 	bool wrapped;
 	const struct near *near;
-	const uint32_t *of;            /* [line] its neighborhood; NONE */
+	const uint32_t *of;            /* [line]: number of its neighborhood; NONE */
 	const float2 *wave;            /* [4 reach][column], as gpu/grappa/ends.h */
 	const float2 *weights, *phase; /* phase [tap][column] */
 };
@@ -46,7 +46,7 @@ struct bs_grappa_cuda {
 	uint32_t *of;
 	float2 *weights, *phase, *wave;
 	float2 *samples;        /* [line][coil][4 reach] */
-	struct near *near_host; /* what is copied */
+	struct near *near_host; /* host memory that is copied to near */
 	uint32_t *of_host;
 };
 
@@ -64,7 +64,7 @@ static uint64_t weights_of(const struct bs_grappa_spec *s)
 	       (1 + s->kernel[0] / 2 * 2);
 }
 
-/* Samples near the ends of a readout. */
+/* Number of samples near the ends of a readout. */
 static uint32_t near_ends(const struct bs_grappa_spec *s)
 {
 	return s->kernel[0] / 2 * 4;
@@ -81,8 +81,8 @@ uint64_t bs_grappa_cuda_bytes(const struct bs_grappa_spec *s)
 }
 
 /*
- * To the device: [rows][columns], exp(-i2pi t n / columns) at column n; t: the shifts of the
- * kernel, or (ends) the samples near the ends.
+ * Makes exp(-i2pi t n / columns) at column n in device memory, [rows][columns]. t: the shifts of
+ * the kernel, or (ends) the samples near the ends.
  */
 static int make_waves(float2 *to, const struct bs_grappa_spec *s, uint32_t rows, bool ends,
 		      struct bs_fail *why)
@@ -171,7 +171,7 @@ void bs_grappa_cuda_close(struct bs_grappa_cuda *g)
 
 int bs_grappa_cuda_none(struct bs_grappa_cuda *g, cudaStream_t stream, struct bs_fail *why)
 {
-	/* NONE in every byte */
+	/* This sets every line to NONE. */
 	BS_CUDA(cudaMemsetAsync(g->of, 0xff, lines_of(&g->s) * sizeof(uint32_t), stream), why);
 	return 0;
 }
@@ -219,7 +219,7 @@ static __device__ __forceinline__ void add_times(float2 *sum, float2 a, float2 b
 	sum->y = fmaf(a.x, b.y, fmaf(a.y, b.x, sum->y));
 }
 
-/* Where a line starts in a coil of hybrid. */
+/* Where a line starts in a coil of hybrid, in complex values. */
 static __device__ size_t line_start(const struct shape &s, uint32_t y, uint32_t z)
 {
 	if (s.wrapped) {
@@ -230,8 +230,8 @@ static __device__ size_t line_start(const struct shape &s, uint32_t y, uint32_t 
 }
 
 /*
- * Block (line, columns, coils). Only lines that were measured are read, only others are written:
- * hybrid is read by plain loads.
+ * Fills the missing lines; a block takes (line, columns, coils). Only measured lines are read and
+ * only missing ones are written, so hybrid is read by plain loads.
  */
 static __global__ void fill_lines(const struct shape s, float2 *hybrid)
 {
@@ -269,7 +269,7 @@ static __global__ void fill_lines(const struct shape s, float2 *hybrid)
 		hybrid[(first + o) * step + line_start(s, y, z) + x] = sum[o];
 }
 
-/* Block (line, coil), one warp: the samples near the ends of the measured lines. */
+/* Finds the samples near the ends of the measured lines; a block of one warp takes (line, coil). */
 static __global__ void find_samples(const struct shape s, const float2 *hybrid, float2 *samples)
 {
 	const uint32_t line = blockIdx.x;
@@ -294,7 +294,10 @@ static __global__ void find_samples(const struct shape s, const float2 *hybrid, 
 	}
 }
 
-/* The place, among a line's samples, of what end and tap meet (gpu/grappa/ends.c). */
+/*
+ * The index of the sample that tap `tap` of the kernel at end `end` reads, wrapped around the
+ * readout (gpu/grappa/ends.c).
+ */
 static __device__ uint32_t meets(const struct shape &s, uint32_t end, uint32_t tap)
 {
 	const int n = (int)(4 * s.reach);
@@ -305,7 +308,7 @@ static __device__ uint32_t meets(const struct shape &s, uint32_t end, uint32_t t
 	return (uint32_t)((at + n / 2) % n);
 }
 
-/* What an end of one coil of a missing line lacks. */
+/* Computes what the wrapping weights leave wrong at one end of one coil of a missing line. */
 static __device__ float2 lacks(const struct shape &s, const struct near *near, uint32_t line,
 			       uint32_t coil, uint32_t end, const float2 *samples)
 {
@@ -326,7 +329,7 @@ static __device__ float2 lacks(const struct shape &s, const struct near *near, u
 	return sum;
 }
 
-/* Block: a missing line of all coils. */
+/* Each block corrects a missing line of all coils. */
 static __global__ void mend_lines(const struct shape s, const float2 *samples, float2 *hybrid)
 {
 	__shared__ float2 lacking[ENDS_MOST];

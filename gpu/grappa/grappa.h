@@ -42,27 +42,28 @@
 
 BS_C_BEGIN
 
-#define BS_GRAPPA_KERNEL_X 7u /* samples along the readout, at most */
+#define BS_GRAPPA_KERNEL_X 7u /* most samples of the kernel along the readout */
 
 struct bs_grappa_spec {
 	uint32_t encoded[3]; /* k-space grid x y z; x with its readout oversampling */
-	uint32_t columns;    /* of hybrid space, <= encoded[0] */
+	uint32_t columns;    /* columns of hybrid space, <= encoded[0] */
 	uint32_t coils;
-	uint32_t kernel[3];     /* x y z, odd; z 1 in 2D; y x z at most BS_WINDOW_LINES */
-	uint32_t sources;       /* lines of a neighborhood at most; 0: all of the window */
-	uint32_t neighborhoods; /* distinct ones of a set at most */
-	uint32_t lines[2];      /* calibration lines y z at most */
-	uint32_t sets;          /* slices, each with weights of its own */
+	/* samples and lines of the kernel, x y z, odd; z 1 in 2D; y x z at most BS_WINDOW_LINES */
+	uint32_t kernel[3];
+	uint32_t sources;       /* most lines of a neighborhood; 0: all of the window */
+	uint32_t neighborhoods; /* most distinct neighborhoods of a set */
+	uint32_t lines[2];      /* most calibration lines y z */
+	uint32_t sets;          /* number of sets (slices), each with weights of its own */
 	double lambda;
 	bool by_noise;
 };
 
-/* Calibration lines, a full box of them: at [coil][z][y][x] complex; steps in complex values. */
+/* Calibration lines, a full box: at [coil][z][y][x] complex; steps in complex values. */
 struct bs_grappa_lines {
 	const float *at;
 	size_t coil_step, z_step, y_step;
-	uint32_t lines[2]; /* y z */
-	uint64_t version;  /* another one: the lines have changed. 0 is none */
+	uint32_t lines[2]; /* lines of the box, y z */
+	uint64_t version;  /* changes whenever the lines have changed; never 0 */
 };
 
 struct bs_grappa;
@@ -79,17 +80,17 @@ void bs_grappa_close(struct bs_grappa *plan);
  */
 int bs_grappa_prepare(struct bs_grappa *plan, uint32_t set, const uint8_t *have,
 		      const struct bs_grappa_lines *calibration, struct bs_fail *why);
-/* The last prepare made weights: they were not all there. */
+/* True when the last prepare made weights, because some were missing. */
 bool bs_grappa_made(const struct bs_grappa *plan);
 /*
- * After prepare: the missing lines of hybrid. wrapped: line (ky, kz) stands at index
- * (ky - Ey/2) mod Ey + Ey ((kz - Ez/2) mod Ez), as in gpu/image/cartesian.c; else at ky + Ey kz.
+ * Fills the missing lines of hybrid, after prepare. wrapped: line (ky, kz) stands at index (ky -
+ * Ey/2) mod Ey + Ey ((kz - Ez/2) mod Ez), as in gpu/image/cartesian.c; else at ky + Ey kz.
  */
 void bs_grappa_fill(struct bs_grappa *plan, float *hybrid, bool wrapped);
 
 /*
- * What prepare found, and a neighborhood's weights, complex: [coil out][source][coil in][x], then
- * the same for each of kernel[0] / 2 * 2 samples at the ends, less the first (ends.h).
+ * neighbors: what prepare found. weights of a neighborhood, complex: [coil out][source][coil
+ * in][x], then the same for each of kernel[0] / 2 * 2 samples at the ends, less the first (ends.h).
  */
 const struct bs_neighbors *bs_grappa_neighbors(const struct bs_grappa *plan);
 const float *bs_grappa_weights(const struct bs_grappa *plan, uint32_t neighborhood);

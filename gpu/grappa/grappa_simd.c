@@ -52,7 +52,7 @@ static void correlate(const float *a, const float *b, size_t imag, size_t coil, 
 	}
 }
 
-/* Blocks are [input][vector][re VW | im VW], each number twice in a row. */
+/* Vectors of a block, which is [input][vector][re VW | im VW], each number twice in a row. */
 #define VECTORS (2 * BS_GRAPPA_COLUMNS / VW)
 
 static void expand(const float *w, uint32_t inputs, uint32_t taps, const float *phase, size_t step,
@@ -84,7 +84,7 @@ INLINE vf load_some(const float *p, uint32_t floats)
 	return loadu(part);
 }
 
-/* i times a vector of complex numbers */
+/* Multiplies a vector of complex numbers by i. */
 INLINE vf turned(vf v)
 {
 	float part[VW];
@@ -99,7 +99,7 @@ INLINE vf turned(vf v)
 	return loadu(out);
 }
 
-/* LINES lines at once share the weights' loads. floats: VW, or what is left of the columns. */
+/* Lines that share the loads of the weights. floats: VW, or what is left of the columns. */
 #define LINES 4
 
 KERNEL void fill_lines(const float *weights, uint32_t sources, uint32_t coils, size_t coil_step,

@@ -9,29 +9,30 @@
 
 #include "gpu/device/isa.h"
 
-#define BS_GRAPPA_COLUMNS 16u /* of a block: fill works on so many columns at once */
+#define BS_GRAPPA_COLUMNS 16u /* columns of a block, which fill works on at once */
 #define BS_GRAPPA_PAIR    2u  /* coils of a block of correlate */
 
 struct bs_grappa_kernels {
 	/*
-	 * c[i][j] = sum over n samples of conj(a_i) b_j for 2 x 2 coils: to[(2 i + j) * 2] complex
-	 * double. a and b: real parts, then imaginary parts imag floats further; the second coil
+	 * c[i][j] = sum over n samples of conj(a_i) b_j for 2 x 2 coils, to[(2 i + j) * 2] complex
+	 * double. a and b: real parts; imaginary parts lie imag floats further, the second coil
 	 * coil floats further. n: a multiple of 16.
 	 */
 	void (*correlate)(const float *a, const float *b, size_t imag, size_t coil, uint32_t n,
 			  double *to);
 	/*
-	 * Weights of one coil at a block's columns, w[inputs][taps] complex. phase: of the block's
-	 * first column, tap 0, each number twice; the imaginary part half a step further, the next
-	 * tap a step. to[inputs][4 * BS_GRAPPA_COLUMNS], for fill alone.
+	 * Expands the weights of one coil, w [inputs][taps] complex, to a block's columns: to
+	 * [inputs][4 * BS_GRAPPA_COLUMNS], for fill alone. phase: the phase of the block's first
+	 * column for tap 0, each number twice; imaginary parts lie half a step further, the next
+	 * tap a step further.
 	 */
 	void (*expand)(const float *w, uint32_t inputs, uint32_t taps, const float *phase,
 		       size_t step, float *to);
 	/*
-	 * One coil of count missing lines, width columns: the sum over sources and coils of
-	 * weights times hybrid. hybrid: the block's first column of line 0 of coil 0; out: of the
-	 * coil that is made. at[count], from[count][sources]: where the lines start, in complex
-	 * values.
+	 * Makes one coil of count missing lines, for width columns: the sum over sources and coils
+	 * of weights times hybrid. hybrid: the block's first column of line 0 of coil 0; out: the
+	 * same of the coil that is made. at [count], from [count][sources]: where the lines start,
+	 * in complex values.
 	 */
 	void (*fill)(const float *weights, uint32_t sources, uint32_t coils, size_t coil_step,
 		     const float *hybrid, float *out, const uint32_t *at, const uint32_t *from,

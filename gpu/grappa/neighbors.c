@@ -17,7 +17,7 @@ void bs_neighbors_need(const struct bs_neighbors *n, struct bs_need *need)
 	bs_need_add(need, "neighborhoods of lines", 1, lines_of(n) * sizeof(*n->of));
 }
 
-/* A window's lines by their distance, then by their place. */
+/* Orders a window's lines by their distance, then by their place. */
 static void order_lines(struct bs_neighbors *n)
 {
 	const int ky = (int)n->span[0];
@@ -47,7 +47,7 @@ int bs_neighbors_plan(struct bs_neighbors *n, struct bs_arena *arena, struct bs_
 	return 0;
 }
 
-/* The measured lines nearest to a missing one. */
+/* Finds the measured lines nearest to a missing one, as bits of the window. */
 static uint64_t window_of(const struct bs_neighbors *n, const uint8_t *have, int y, int z)
 {
 	const int ky = (int)n->span[0];
@@ -55,7 +55,7 @@ static uint64_t window_of(const struct bs_neighbors *n, const uint8_t *have, int
 	uint64_t window = 0;
 	uint32_t sources = 0;
 
-	for (int i = 1; i < ky * kz && sources < n->most; i++) { /* 0 is the line itself */
+	for (int i = 1; i < ky * kz && sources < n->most; i++) { /* index 0 is the line itself */
 		const int o = n->nearest[i];
 		const int at[2] = { y + o % ky - ky / 2, z + o / ky - kz / 2 };
 
@@ -83,7 +83,10 @@ static void begin(const struct bs_neighbors *n, struct bs_neighborhood *p, uint6
 		}
 }
 
-/* The neighborhood of that window, in the order in which they are met; hint: try this one first. */
+/*
+ * Returns the number of the neighborhood of that window, in the order in which they are met. hint:
+ * the number to try first.
+ */
 static uint32_t place(struct bs_neighbors *n, uint64_t window, uint32_t hint)
 {
 	if (hint < n->count && n->one[hint].window == window)

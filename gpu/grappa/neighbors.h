@@ -18,33 +18,38 @@
 
 BS_C_BEGIN
 
-#define BS_WINDOW_LINES 63u /* at most */
+#define BS_WINDOW_LINES 63u /* most lines of a window */
 
 struct bs_neighborhood {
 	uint64_t window;
 	uint32_t sources;
-	int8_t dy[BS_WINDOW_LINES], dz[BS_WINDOW_LINES]; /* from the missing line to each source */
-	uint32_t first, count; /* its missing lines, in bs_neighbors.missing */
+	/* offset from the missing line to each source, lines */
+	int8_t dy[BS_WINDOW_LINES], dz[BS_WINDOW_LINES];
+	/* range of this neighborhood's missing lines in bs_neighbors.missing */
+	uint32_t first, count;
 };
 
 struct bs_neighbors {
-	uint32_t size[2], span[2]; /* lines of k-space and of a window, y z */
-	uint32_t most, room;       /* sources of one, and how many distinct ones */
+	uint32_t size[2], span[2]; /* lines of k-space; lines of a window; y z */
+	uint32_t most, room;       /* most sources of a neighborhood; most distinct neighborhoods */
 	uint8_t nearest[BS_WINDOW_LINES];
 	struct bs_neighborhood *one;
 	uint32_t count;
-	uint32_t *missing; /* lines, one neighborhood after the other */
+	uint32_t *missing; /* line numbers, one neighborhood after the other */
 	uint32_t missed;
-	uint16_t *of; /* [line]: its neighborhood */
+	uint16_t *of; /* [line]: number of its neighborhood */
 };
 
-/* most, room, size and span of n are given, spans whose product is at most BS_WINDOW_LINES. */
+/*
+ * The caller sets most, room, size and span of n; the product of the spans is at most
+ * BS_WINDOW_LINES.
+ */
 void bs_neighbors_need(const struct bs_neighbors *n, struct bs_need *need);
 int bs_neighbors_plan(struct bs_neighbors *n, struct bs_arena *arena, struct bs_fail *why);
 #define BS_LINE_LEFT 2u
 /*
- * have[line]: 1: measured; 0: missing; BS_LINE_LEFT: not to be made. BS_ERR_SIZE: more distinct
- * ones than there is room for.
+ * have [line]: 1: measured; 0: missing; BS_LINE_LEFT: not to be made. BS_ERR_SIZE: there are more
+ * distinct neighborhoods than room.
  */
 int bs_neighbors_find(struct bs_neighbors *n, const uint8_t *have, struct bs_fail *why);
 

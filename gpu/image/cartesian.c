@@ -9,22 +9,22 @@
 #include "gpu/fft/fft.h"
 
 /*
- * Hybrid space [state][coil][kz][ky][x]: x is in image space and cropped, y and z still k-space.
- * Index j of an axis of length E holds k (or n) = j for j < E/2, j - E above: a transform's order,
- * so that centering costs two copies and no arithmetic.
+ * The hybrid space is [state][coil][kz][ky][x]: x is in image space and cropped, y and z are in
+ * k-space. Index j of an axis of length E holds k (or n) = j for j < E/2 and j - E above. This is
+ * the order of a transform, so that centering costs two copies and no arithmetic.
  */
 struct bs_cart {
 	struct bs_cart_spec s;
 	struct bs_team *team;
 	float complex *hybrid;
-	float complex *lines; /* [coil][Ex] scratch of add */
+	float complex *lines; /* [coil][Ex], workspace of add */
 	size_t state_size;    /* complex values of one state */
 	struct bs_fft along[3];
 	const struct bs_fft_kernels *fft;
-	float *blocks; /* [member][2]: what a vector's lanes transform */
+	float *blocks; /* [member][2]: blocks that a vector's lanes transform */
 	size_t block;
 	float scale;
-	/* of the run in progress, for the team's tasks */
+	/* These members belong to the run in progress, for the team's tasks. */
 	float complex *now;
 	const float *data;
 	size_t coil_stride;
@@ -37,7 +37,7 @@ static uint32_t wrap(int64_t centered, uint32_t size)
 	return (uint32_t)(centered < 0 ? centered + size : centered);
 }
 
-/* Floats of a vector's lanes along the longest axis. */
+/* Floats of a block: a vector's lanes along the longest axis. */
 static size_t block_size(const struct bs_cart_spec *s)
 {
 	uint32_t longest = s->encoded[0];
@@ -48,7 +48,7 @@ static size_t block_size(const struct bs_cart_spec *s)
 	       (BS_ALIGN / 4) * (BS_ALIGN / 4);
 }
 
-/* Complex values of one line's scratch, whole cache lines. */
+/* Complex values of one line's workspace, rounded up to whole cache lines. */
 static size_t line_size(const struct bs_cart_spec *s)
 {
 	return ((size_t)s->encoded[0] * 8 + BS_ALIGN - 1) / BS_ALIGN * (BS_ALIGN / 8);
@@ -91,7 +91,7 @@ int bs_cart_plan(struct bs_cart **plan, const struct bs_cart_spec *s, struct bs_
 	c->team = team;
 	c->scale = (float)(1.0 / sqrt(n));
 	c->state_size = plane * s->encoded[2] * s->coils;
-	/* each state at its own aligned start */
+	/* Each state has an aligned start of its own. */
 	c->state_size = (c->state_size + BS_ALIGN / 8 - 1) / (BS_ALIGN / 8) * (BS_ALIGN / 8);
 	c->hybrid = bs_arena_take(arena, c->state_size * 8 * s->states, BS_ALIGN);
 	c->lines = bs_arena_take(arena, line_bytes * s->coils, BS_ALIGN);
@@ -122,11 +122,12 @@ void bs_cart_begin(struct bs_cart *c, uint32_t state)
 	memset(c->hybrid + state * c->state_size, 0, c->state_size * 8);
 }
 
-/* A coil's samples in their places of the grid. */
+/* Puts a coil's samples in their places on the grid. */
 static void place(const struct bs_cart *c, uint32_t coil, float complex *line)
 {
 	const uint32_t E = c->s.encoded[0];
-	const uint32_t first = E - c->s.samples; /* grid index of the first; k = first - E/2 */
+	/* grid index of the first sample; k = first - E/2 */
+	const uint32_t first = E - c->s.samples;
 	const float *in = c->data + 2 * (size_t)coil * c->coil_stride;
 
 	memset(line, 0, (size_t)E * 8);
@@ -134,7 +135,7 @@ static void place(const struct bs_cart *c, uint32_t coil, float complex *line)
 		memcpy(&line[wrap((int64_t)(first + j) - E / 2, E)], in + 2 * (size_t)j, 8);
 }
 
-/* So many coils as a vector has lanes, from the first on; the last one fills up. */
+/* Adds as many coils as a vector has lanes, from `first` on; the last coil fills up the lanes. */
 static void add_coils(struct bs_cart *c, uint32_t first)
 {
 	const uint32_t E = c->s.encoded[0];
@@ -173,7 +174,7 @@ void bs_cart_add(struct bs_cart *c, uint32_t state, uint32_t line, const float *
 	c->coil_stride = coil_stride;
 	c->line = wrap((int64_t)kz - c->s.encoded[2] / 2, c->s.encoded[2]) * c->s.encoded[1] +
 		  wrap((int64_t)ky - c->s.encoded[1] / 2, c->s.encoded[1]);
-	/* a line is too short to divide among threads */
+	/* A line is too short to be divided among threads. */
 	for (uint32_t coil = 0; coil < c->s.coils; coil += c->fft->lanes)
 		add_coils(c, coil);
 }
@@ -183,7 +184,10 @@ float *bs_cart_hybrid(struct bs_cart *c, uint32_t state)
 	return (float *)(c->hybrid + state * c->state_size);
 }
 
-/* N values side by side, along y or z: values of a line lie stride complex numbers apart. */
+/*
+ * Transforms N values side by side along y or z. The values of a line lie stride complex numbers
+ * apart.
+ */
 static void transform(const struct bs_cart *c, int axis, float complex *at, size_t stride,
 		      int member)
 {
@@ -201,7 +205,7 @@ static void transform(const struct bs_cart *c, int axis, float complex *at, size
 	}
 }
 
-static void finish_plane(void *arg, int task, int member) /* task: coil x kz */
+static void finish_plane(void *arg, int task, int member) /* each task takes one kz of a coil */
 {
 	struct bs_cart *c = arg;
 	float complex *plane = c->now + (size_t)task * c->s.encoded[1] * c->s.matrix[0];
@@ -209,7 +213,7 @@ static void finish_plane(void *arg, int task, int member) /* task: coil x kz */
 	transform(c, 1, plane, c->s.matrix[0], member);
 }
 
-static void finish_row(void *arg, int task, int member) /* task: coil x y */
+static void finish_row(void *arg, int task, int member) /* each task takes one y of a coil */
 {
 	struct bs_cart *c = arg;
 	const uint32_t *N = c->s.matrix;

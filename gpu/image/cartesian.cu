@@ -1,10 +1,10 @@
 /*
  * gpu/image/cartesian.cu - CUDA twin of cartesian.c; see cartesian.h
  *
- * Lines are kept as they arrive, [coil][kz][ky][sample]; those that never come are zeros. After the
- * last line one pass an axis transforms, centers and crops: at 8 x 320 x 320 in less than a
- * readout. Lines that a scan leaves out are made behind the first pass, in hybrid space, by weights
- * of the host (gpu/engine/filler.h), which finish loads before the frame's graph is launched.
+ * Lines are kept as they arrive, [coil][kz][ky][sample]; lines that never come are zeros. After the
+ * last line one pass for each axis transforms, centers and crops: at 8 x 320 x 320 in less time
+ * than a readout. Missing lines are made after the first pass, in hybrid space, by weights of the
+ * host (gpu/engine/filler.h). cart_prepare loads them before the frame's graph is launched.
  */
 #include "gpu/image/cartesian.h"
 
@@ -23,16 +23,17 @@
 
 struct cart {
 	const struct bs_protocol *p;
-	uint32_t size[3]; /* of the grid that the passes end on */
+	uint32_t size[3]; /* points of the grid that the passes end on */
 	float2 *data;     /* [frame][coil][kz][ky][sample] */
 	uint64_t frame_values;
 	float2 *a, *b;
 	uint32_t passes;
 	bs_line_pass pass[3];
-	struct bs_pocs_cuda *pocs;     /* NULL: what a scan leaves out is zeros */
-	uint32_t unknown;              /* of the image that is made (struct bs_report) */
-	uint8_t *came;                 /* [frame][line]: it came; host */
-	struct bs_grappa_cuda *grappa; /* NULL: lines that do not come are zeros */
+	struct bs_pocs_cuda *pocs; /* NULL: there is no partial Fourier */
+	/* axes that are not completed in the current image (struct bs_report) */
+	uint32_t unknown;
+	uint8_t *came;                 /* [frame][line]: 1 where the line has come; host memory */
+	struct bs_grappa_cuda *grappa; /* NULL: missing lines are zeros */
 };
 
 static uint64_t lines_of(const struct bs_protocol *p)
@@ -45,7 +46,10 @@ static uint64_t coil_step(const struct bs_protocol *p)
 	return lines_of(p) * p->samples;
 }
 
-/* The coils' images are completed; what is solved for, behind that (gpu/engine/cuda/unfold.cu). */
+/*
+ * True where partial Fourier completes the coils' images here. A solved image is completed after
+ * the solve (gpu/engine/cuda/unfold.cu).
+ */
 static bool completes(const struct bs_protocol *p)
 {
 	return bs_left_out_wanted(p) && p->plan.solve == BS_SOLVE_NONE;
@@ -127,7 +131,8 @@ static int make_pass(bs_line_pass *l, const struct cart *c, uint32_t a, struct b
 		   out);
 	l->in_count = a == 0 ? p->samples : E;
 	l->in_half =
-		a == 0 ? E / 2 - (E - p->samples) : E / 2; /* partial echo: the start is missing */
+		/* partial echo: the start of the readout is missing */
+		a == 0 ? E / 2 - (E - p->samples) : E / 2;
 	l->out_count = N;
 	l->out_half = N / 2;
 	l->scale_out = scale;
@@ -244,7 +249,7 @@ static int cart_settle(void *op, uint32_t frame, cudaStream_t stream, struct bs_
 	return 0;
 }
 
-/* From the coils' images on the grid, in one of a and b. */
+/* Completes the coils' images on the grid, which are in `grid` or `image`. */
 static int complete(struct cart *c, uint32_t frame, float2 *grid, float2 *image,
 		    cudaStream_t stream, struct bs_fail *why)
 {
@@ -271,7 +276,7 @@ static int cart_finish(void *op, uint32_t frame, float2 *image, cudaStream_t str
 	return rc != 0 || c->pocs == NULL ? rc : complete(c, frame, end, image, stream, why);
 }
 
-/* The weights of this frame's lines, where the graph reads them. */
+/* Puts the weights of this frame's missing lines where the graph reads them. */
 static int cart_prepare(void *op, struct bs_filler *filler, uint32_t frame, uint32_t unknown,
 			cudaStream_t stream, struct bs_fail *why)
 {
@@ -294,7 +299,7 @@ const struct bs_cuda_operator bs_cuda_lines = {
 	false,       NULL,        NULL,      NULL,       NULL,         cart_prepare,
 };
 
-/* Completed: how is known when the lines have come. */
+/* With completion the launches depend on which lines have come. */
 const struct bs_cuda_operator bs_cuda_lines_completed = {
 	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin,   cart_arrived,
 	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,         cart_lines,

@@ -21,10 +21,10 @@
 BS_C_BEGIN
 
 struct bs_cart_spec {
-	uint32_t encoded[3], matrix[3]; /* E and N, x y z */
-	uint32_t samples;               /* of a readout, <= encoded[0] */
+	uint32_t encoded[3], matrix[3]; /* grid sizes E and N of the formula, x y z */
+	uint32_t samples;               /* samples of a readout, <= encoded[0] */
 	uint32_t coils;
-	uint32_t states; /* frames open at once */
+	uint32_t states; /* number of frames open at once */
 };
 
 struct bs_cart;
@@ -38,11 +38,12 @@ void bs_cart_begin(struct bs_cart *plan, uint32_t state);
 void bs_cart_add(struct bs_cart *plan, uint32_t state, uint32_t line, const float *data,
 		 size_t coil_stride);
 /*
- * Hybrid space, until finish: [coil][kz][ky][x] complex, x as in the image. ky and kz wrap: index j
- * of an axis of E holds k = j below E - E/2, j - E from there on. Lines that never came are zeros.
+ * The state's hybrid space, until finish: [coil][kz][ky][x] complex, x as in the image. ky and kz
+ * wrap: index j of an axis of E holds k = j below E - E/2, and j - E from there on. Lines that
+ * never came are zeros.
  */
 float *bs_cart_hybrid(struct bs_cart *plan, uint32_t state);
-/* Destroys the state: begin must follow. */
+/* Makes the image and destroys the state: begin must follow. */
 void bs_cart_finish(struct bs_cart *plan, uint32_t state, float *image);
 
 BS_C_END

@@ -8,7 +8,7 @@
 #include "core/protocol.h"
 #include "gpu/image/resize.h"
 
-/* Voxels of one task: a few coils of it stay in the first-level cache. */
+/* voxels of one task: a few coils of it stay in the first-level cache */
 #define BLOCK 1024u
 
 struct combine {
@@ -139,20 +139,24 @@ struct bs_combiner {
 	enum bs_combine how;
 	enum bs_output output;
 	uint32_t coils;
-	uint32_t mixed; /* coils of which there are first made as many images as maps; 0 */
+	/* number of coils that are first combined to as many images as there are maps; 0: none */
+	uint32_t mixed;
 	uint64_t voxels, image_voxels;
 	bool resizes;
-	struct bs_resize *resize; /* NULL: the image leaves as large as it came */
+	struct bs_resize *resize; /* NULL: the image leaves on the coil images' matrix */
 	float *resized;           /* one image of image_voxels */
-	float *joint;             /* sense: an image of voxels for each set */
+	float *joint;             /* sense: [set], images of voxels */
 	float *reference;         /* velocity: [place][coil] images of image_voxels */
 	uint32_t references;
-	/* of the run in progress, for the team's tasks */
+	/* These members belong to the run in progress, for the team's tasks. */
 	bool first, last;
 	float *image;
 };
 
-/* Of images that explain the coils together a complex one leaves as the first alone. */
+/*
+ * The combination of a protocol. Of several images that explain the coils together, a complex
+ * output has the first alone.
+ */
 static struct bs_combiner settings(const struct bs_protocol *p)
 {
 	const struct bs_plan *plan = &p->plan;
@@ -176,13 +180,16 @@ static struct bs_combiner settings(const struct bs_protocol *p)
 	};
 }
 
-/* Of a place. */
+/* Bytes of one place where velocity's images are kept. */
 static uint64_t kept_bytes(const struct bs_combiner *c)
 {
 	return (c->coils * c->image_voxels * 8u + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
 }
 
-/* Where images are resized, those that a velocity is made of have a place of their own. */
+/*
+ * Number of places for velocity. Where images are resized, the images that a velocity is made from
+ * also need one.
+ */
 static uint32_t places_of(const struct bs_combiner *c)
 {
 	return c->references > 0 ? c->references + c->resizes : 0;
@@ -204,7 +211,7 @@ static struct bs_resize_spec resize_of(const struct bs_protocol *p)
 	return s;
 }
 
-/* Images that are combined before they are resized, or combined again. */
+/* Number of images that are combined before they are resized, or combined again. */
 static uint64_t joints_of(const struct bs_combiner *c)
 {
 	return c->mixed > 0 ? c->coils : c->how == BS_COMBINE_SENSE && c->resizes;
@@ -271,7 +278,7 @@ void bs_combiner_close(struct bs_combiner *c)
 	free(c);
 }
 
-/* The next coil's power into the image, which holds the sum of those before it. */
+/* Adds the next coil's power to the image, which holds the sum of the coils before it. */
 static void add_power(void *arg, int task, int member)
 {
 	const struct bs_combiner *c = arg;
@@ -291,7 +298,7 @@ static void add_power(void *arg, int task, int member)
 	}
 }
 
-/* One complex image, resized and written as the protocol's output says. */
+/* Writes one complex image, resized, as the protocol's output says. */
 static void put_one(struct bs_combiner *c, const float *in, float *out)
 {
 	const bool whole = c->output == BS_OUTPUT_COMPLEX;
@@ -358,7 +365,7 @@ static void block_velocity(void *arg, int task, int member)
 		c->out[from + i] = c->scale * phase(re[i], im[i]);
 }
 
-/* The coil images as large as the image that leaves: where they lie, or in this place. */
+/* Returns the coil images on the image's own matrix: where they lie, or resized in this place. */
 static const float *leaving(struct bs_combiner *c, const float *coil_images, uint32_t place)
 {
 	float *to = place_of(c, place);

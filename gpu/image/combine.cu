@@ -111,9 +111,9 @@ int bs_combine_cuda(enum bs_combine how, enum bs_output output, uint32_t coils, 
 
 struct bs_combiner_cuda {
 	const struct bs_protocol *p;
-	struct bs_resize_cuda *resize; /* NULL: the image leaves as large as it came */
+	struct bs_resize_cuda *resize; /* NULL: the image leaves on the coil images' matrix */
 	float *resized;                /* [image][z][y][x] complex */
-	float *joint;                  /* sense: one image, before it is resized */
+	float *joint;                  /* sense: one image before it is resized */
 	float *reference;              /* velocity: [place][image][z][y][x] complex */
 };
 
@@ -127,7 +127,7 @@ static uint32_t images_of(const struct bs_protocol *p)
 	return p->plan.joint ? 1 : p->coils;
 }
 
-/* What is resized: the images of all coils together, or the one that the maps make of them. */
+/* The images that are resized: all coils together, or the one that the maps make of them. */
 static struct bs_resize_spec resize_of(const struct bs_protocol *p)
 {
 	struct bs_resize_spec s;
@@ -148,13 +148,13 @@ static uint64_t resized_bytes(const struct bs_protocol *p)
 
 static uint64_t joint_bytes(const struct bs_protocol *p)
 {
-	/* as many as are resized together; the first is the one */
+	/* The array has room for as many images as are resized together; the first one is used. */
 	return how_of(p) == BS_COMBINE_SENSE
 		       ? bs_devmem_round(bs_protocol_voxels(p) * resize_of(p).images * 8)
 		       : 0;
 }
 
-/* Of velocity's places together. */
+/* Bytes of velocity's places together. */
 static uint64_t reference_bytes(const struct bs_protocol *p)
 {
 	return bs_devmem_round(bs_protocol_references(p) * images_of(p) *
@@ -200,7 +200,7 @@ int bs_combiner_cuda_plan(struct bs_combiner_cuda **plan, const struct bs_protoc
 	return 0;
 }
 
-/* Both ways of a velocity; 1: the image is made. */
+/* Does either step of a velocity. Returns 1 when it has made the image. */
 static int run_flow(const struct bs_combiner_cuda *c, const float *coil_images,
 		    const struct bs_flow *flow, float *image, struct CUstream_st *stream,
 		    struct bs_fail *why)

@@ -1,7 +1,7 @@
 /* gpu/image/linear.c - see linear.h */
 #include "gpu/image/linear.h"
 
-/* The voxel of `from` before it, and the share of the next one. */
+/* The voxel of `from` that lies before voxel n of `to`; *share: the weight of the next voxel. */
 static uint64_t before(uint32_t n, uint32_t from, uint32_t to, double *share)
 {
 	const double at = ((double)n - to / 2) * from / to + from / 2;

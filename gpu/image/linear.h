@@ -1,10 +1,11 @@
 /*
- * gpu/image/linear.h - a real map on another matrix over the same field of view, linearly
+ * gpu/image/linear.h - linear interpolation of a real map to another matrix of the same field of
+ * view
  *
  * in [z][y][x], N = from; out [z][y][x], M = to. Voxel n of N lies at (n - N/2)/N of the field of
- * view, halves truncated, as in gpu/image/resize.h; beyond the outermost voxels their value stays.
+ * view, halves truncated, as in gpu/image/resize.h. Beyond the outermost voxels their value stays.
  * For maps that are smooth between voxels and may jump (a field map): no value lies outside those
- * of its neighbors, as it would after a Fourier transform. Allocates nothing; any thread.
+ * of its neighbors, unlike after a Fourier transform. Allocates nothing; any thread.
  * Test: test/unit/gpu/test_turn.c
  */
 #ifndef BS_GPU_IMAGE_LINEAR_H

@@ -3,9 +3,10 @@
 
 #include <string.h>
 
-#define RUN 4096u /* floats of one task: they stay in the first-level cache for all groups */
+/* floats of one task, so few that they stay in the first-level cache for all groups */
+#define RUN 4096u
 
-enum { STALE = 1, ANY = 2 }; /* marks of a block: to be summed again; some group is held */
+enum { STALE = 1, ANY = 2 }; /* marks of a block: it must be summed again; some group is held */
 
 static uint64_t bytes_of(const struct bs_protocol *p)
 {
@@ -66,12 +67,12 @@ float *bs_partial_write(struct bs_partial *w, uint32_t frame, uint32_t group)
 
 struct job {
 	const struct bs_partial *w;
-	float *part, *block; /* the first of the frame */
+	float *part, *block; /* the frame's partial sums; its blocks' sums */
 	const uint8_t *held, *mark;
 	float *out;
 };
 
-/* out = in, or out += in. */
+/* Sets out = in, or with `add` out += in. */
 static void put(float *restrict out, const float *restrict in, size_t n, bool add)
 {
 	if (!add)

@@ -9,11 +9,11 @@
 #define THREADS 256
 
 struct held_groups {
-	uint32_t bits[32]; /* of each block: bit i, its group i */
-	uint32_t stale;    /* bit b: block b */
+	uint32_t bits[32]; /* [block]: bit i is set where its group i is held */
+	uint32_t stale;    /* bit b is set where block b must be summed again */
 };
 
-/* stride in float2; all threads of a warp go through the same blocks and groups. */
+/* stride: in float2. All threads of a warp go through the same blocks and groups. */
 static __global__ void __launch_bounds__(THREADS)
 	sum_groups(float2 *__restrict__ out, const float2 *__restrict__ parts,
 		   float2 *__restrict__ block, uint64_t stride, uint64_t n, uint32_t side,

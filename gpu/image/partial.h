@@ -28,19 +28,23 @@ BS_C_BEGIN
 struct bs_partial {
 	struct bs_team *team;
 	float *part, *block;
-	uint8_t *seen;           /* [frame][group]: held when its block was summed */
-	uint8_t *mark;           /* [frame][block] */
-	uint64_t floats, stride; /* of a group's coil images; from one group to the next */
+	/* [frame][group]: whether the group was held when its block was summed */
+	uint8_t *seen;
+	uint8_t *mark; /* [frame][block] */
+	/* floats of a group's coil images; floats from one group to the next */
+	uint64_t floats, stride;
 	uint32_t groups, side, blocks;
 };
 
-/* Groups of a window; 0 without one, and where their weights depend on each other's path. */
+/*
+ * Number of groups of a window. 0: there is no window, or the weights depend on all groups' paths.
+ */
 static inline uint32_t bs_partial_groups(const struct bs_protocol *p)
 {
 	return p->frame_step > 0 && !p->plan.streams ? p->readouts / p->frame_step : 0;
 }
 
-/* Groups of a block: the square root, rounded up. */
+/* Groups of a block: the square root of their number, rounded up. */
 static inline uint32_t bs_partial_side(uint32_t groups)
 {
 	uint32_t side = 1;
@@ -55,7 +59,10 @@ static inline uint32_t bs_partial_blocks(uint32_t groups)
 	return groups > 0 ? (groups - 1) / bs_partial_side(groups) + 1 : 0;
 }
 
-/* Readouts that an operator takes at a time: no chunk may lie in two groups. */
+/*
+ * Readouts of an operator's chunk: at most `want` (at least 1), and a divisor of a group's
+ * readouts, so that no chunk lies in two groups.
+ */
 static inline uint32_t bs_partial_chunk(const struct bs_protocol *p, uint32_t want)
 {
 	if (p->frame_step == 0)
@@ -69,9 +76,11 @@ static inline uint32_t bs_partial_chunk(const struct bs_protocol *p, uint32_t wa
 void bs_partial_need(const struct bs_protocol *p, struct bs_need *need);
 int bs_partial_open(struct bs_partial *w, const struct bs_protocol *p, struct bs_arena *arena,
 		    struct bs_team *team, struct bs_fail *why);
-/* Where a group's coil images are to be written now. */
+/* Returns where a group's coil images are to be written now. */
 float *bs_partial_write(struct bs_partial *w, uint32_t frame, uint32_t group);
-/* out [coil][z][y][x] = the groups whose held[group] is not 0; zeros if there are none. */
+/*
+ * out [coil][z][y][x] = sum of the groups whose held[group] is not 0; zeros where there are none.
+ */
 void bs_partial_sum(struct bs_partial *w, uint32_t frame, const uint8_t *held, float *out);
 
 BS_C_END

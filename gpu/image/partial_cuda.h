@@ -15,24 +15,29 @@
 
 BS_C_BEGIN
 
-#define BS_PARTIAL_GROUPS_MAX 1024u /* 32 blocks of 32: a word each */
+#define BS_PARTIAL_GROUPS_MAX 1024u /* most groups: 32 blocks of 32, one 32-bit word each */
 
 struct bs_partial_cuda {
-	float *part, *block; /* device */
-	uint32_t *seen;      /* host, [frame][block]: bit i: its group i, held when it was summed */
-	uint32_t *stale;     /* host, [frame]: bit b: block b is to be summed again */
-	uint64_t floats, stride; /* of a group's coil images; from one group to the next */
+	float *part, *block; /* device memory */
+	/*
+	 * host, [frame][block]: bit i is set where group i of the block was held when the block was
+	 * summed
+	 */
+	uint32_t *seen;
+	uint32_t *stale; /* host, [frame]: bit b is set where block b must be summed again */
+	/* floats of a group's coil images; floats from one group to the next */
+	uint64_t floats, stride;
 	uint32_t groups, side, blocks;
 };
 
 int bs_partial_cuda_check(const struct bs_protocol *p, struct bs_fail *why);
-/* Of device memory; 0 without a window. */
+/* Bytes of device memory; 0 without a window. */
 uint64_t bs_partial_cuda_bytes(const struct bs_protocol *p);
 int bs_partial_cuda_open(struct bs_partial_cuda *w, const struct bs_protocol *p,
 			 struct bs_devmem *mem, struct bs_fail *why);
 void bs_partial_cuda_close(struct bs_partial_cuda *w);
 float *bs_partial_cuda_write(struct bs_partial_cuda *w, uint32_t frame, uint32_t group);
-/* stream: a cudaStream_t; out: device memory; held: the host's, read before this returns. */
+/* stream: a cudaStream_t; out: device memory; held: host memory, read before the return. */
 int bs_partial_cuda_sum(struct bs_partial_cuda *w, uint32_t frame, const uint8_t *held, float *out,
 			void *stream, struct bs_fail *why);
 

@@ -1,8 +1,8 @@
 /*
  * gpu/image/pocs.c - see pocs.h
  *
- * Along an axis that is whole nothing is transformed: an image falls into pieces that do not know
- * of each other, small enough for the cache where lines or partitions alone are partial.
+ * An axis that is measured whole is not transformed. So an image falls into independent pieces,
+ * which are small enough for the cache where only lines or partitions are partial.
  */
 #include "gpu/image/pocs.h"
 
@@ -13,14 +13,16 @@
 #include "core/frame/center.h"
 #include "gpu/fft/fft.h"
 
-#define TOGETHER 8u /* images that are worked on at once, at most */
+#define TOGETHER 8u /* most images that are worked on at once */
 
 struct axis {
 	struct bs_fft fft;
-	float *window; /* [k], k = 0 first: of the symmetric center; ones where the axis is whole */
-	float *scale;  /* [n]: 1 / size */
+	/* [k], k = 0 first: weights of the symmetric center; ones where the axis is whole */
+	float *window;
+	float *scale; /* [n]: 1 / size */
 	bool partial;
-	uint32_t low, high; /* of a partial axis: samples below the center, and from there on */
+	/* partial axis: number of measured samples below the center; number from the center on */
+	uint32_t low, high;
 };
 
 struct bs_pocs {
@@ -28,14 +30,15 @@ struct bs_pocs {
 	struct bs_team *team;
 	const struct bs_fft_kernels *fft;
 	struct axis axis[3];
-	size_t volume; /* complex values of an image in pieces */
+	size_t volume; /* complex values of the pieces of an image */
 	float *work;   /* [together][3][volume]: image, samples, phase */
-	float *blocks; /* [member][2]: what a vector's lanes transform */
-	size_t block;  /* floats */
-	/* of the run in progress */
+	float *blocks; /* [member][2]: blocks that a vector's lanes transform */
+	size_t block;  /* floats of a block */
+	/* These members belong to the run in progress. */
 	float *in, *out;
-	uint32_t first;          /* image of the batch */
-	uint32_t n[3], tiles[3]; /* a piece's size, at most; how many there are */
+	uint32_t first; /* first image of the batch */
+	/* most voxels of a piece on each axis; number of pieces on each axis */
+	uint32_t n[3], tiles[3];
 };
 
 /* A part of an image, in arrays of its own size, x fastest. */
@@ -197,7 +200,7 @@ void bs_pocs_spans(struct bs_pocs_span spans[3], const uint8_t *lines, const uin
 		spans[1 + a] = (struct bs_pocs_span){ came[a].from, came[a].to };
 }
 
-/* The weights of the symmetric center along a partial axis. */
+/* Makes the weights of the symmetric center along a partial axis. */
 static void make_window(struct axis *x, uint32_t size, int64_t reach, double taper)
 {
 	const int64_t t = llround(taper * (double)reach);
@@ -227,7 +230,7 @@ static void take_spans(struct bs_pocs *p, const struct bs_pocs_span spans[3])
 
 /* ---- a piece --------------------------------------------------------------------------------- */
 
-/* Along x, one line in each lane; lines beyond the last are the last again. */
+/* Transforms along x, one line in each lane; lanes beyond the last line repeat it. */
 static void along_x(const struct bs_pocs *p, const struct piece *w, float *g, bool inverse)
 {
 	const struct axis *x = &p->axis[0];
@@ -245,7 +248,7 @@ static void along_x(const struct bs_pocs *p, const struct piece *w, float *g, bo
 	}
 }
 
-/* Along y or z, neighbors in memory in the lanes. */
+/* Transforms along y or z; the lanes hold neighbors in memory. */
 static void along(const struct bs_pocs *p, const struct piece *w, int a, float *g, bool inverse)
 {
 	const struct axis *x = &p->axis[a];
@@ -280,7 +283,7 @@ static float weight(const struct axis *x, uint32_t k)
 	return x->partial ? x->window[k] : 1.0f;
 }
 
-/* The symmetric center's phase: exp(i angle), 1 where there is nothing. */
+/* Makes the phase of the symmetric center: exp(i angle), or 1 where the value is 0. */
 static void make_phase(const struct bs_pocs *p, const struct piece *w)
 {
 	float *to = w->phase;
@@ -411,7 +414,7 @@ static void do_piece(void *arg, int task, int member)
 			memcpy(row_of(p, &w, p->first + slot, y, z), at, (size_t)w.n[0] * 8);
 }
 
-static void crop(void *arg, int task, int member) /* task: image x z */
+static void crop(void *arg, int task, int member) /* each task takes one z of an image */
 {
 	const struct bs_pocs *p = arg;
 	const uint32_t *E = p->s.size;
@@ -436,7 +439,10 @@ void bs_pocs_run(struct bs_pocs *p, const struct bs_pocs_span spans[3], float *i
 	p->out = out;
 	if (partial) {
 		take_spans(p, spans);
-		/* whole axes are cut: x, or y, into as many as a vector has lanes */
+		/*
+		 * Whole axes are cut into pieces: x, or y, into as many voxels as a vector has
+		 * lanes.
+		 */
 		for (int a = 0; a < 3; a++) {
 			const bool lanes = a == 0 || (a == 1 && p->axis[0].partial);
 

@@ -1,9 +1,9 @@
 /*
  * gpu/image/pocs.cu - CUDA twin of pocs.c; see pocs_cuda.h
  *
- * All images go through a projection together: a pass along each partial axis there and back, from
- * one buffer to the other, and element-wise kernels in between. An axis that is whole is not
- * transformed.
+ * All images go through a projection together: a pass along each partial axis forward and back,
+ * from one buffer to the other, with element-wise kernels in between. An axis that is measured
+ * whole is not transformed.
  */
 #include "gpu/image/pocs_cuda.h"
 
@@ -16,7 +16,7 @@
 
 #define THREADS 256
 
-/* What was measured along an axis whose k = 0 comes first: k < high, and from size - low on. */
+/* The measured part of an axis whose k = 0 comes first: k < high, and k from size - low on. */
 struct pocs_axis {
 	uint32_t size, low, high;
 	bool partial;
@@ -24,15 +24,18 @@ struct pocs_axis {
 
 struct pocs_grid {
 	struct pocs_axis axis[3];
-	uint64_t values; /* of all images */
+	uint64_t values; /* complex values of all images */
 };
 
 struct bs_pocs_cuda {
 	struct bs_pocs_spec s;
 	struct pocs_grid grid;
-	bs_line_pass forward[3], back[3], weighed[3]; /* weighed: back, from the center alone */
-	float *window[3];                             /* [k], k = 0 first: of the center */
-	float2 *samples, *phase;                      /* as in */
+	/* weighed: the pass back from the center alone */
+	bs_line_pass forward[3], back[3], weighed[3];
+	/* [k], k = 0 first: weights of the symmetric center */
+	float *window[3];
+	/* the measured samples and the center's phase; both as large as `in` */
+	float2 *samples, *phase;
 };
 
 /* ---- kernels --------------------------------------------------------------------------------- */
@@ -42,7 +45,7 @@ static __device__ __forceinline__ bool measured(const pocs_axis &a, uint32_t k)
 	return !a.partial || k < a.high || k >= a.size - a.low;
 }
 
-/* The weights of the symmetric center (pocs.h); t: over how many they fall. */
+/* Makes the weights of the symmetric center (pocs.h); t: number of samples over which they fall. */
 static __global__ void make_window(float *to, uint32_t size, int reach, int t)
 {
 	const uint32_t i = blockIdx.x * THREADS + threadIdx.x;
@@ -55,7 +58,7 @@ static __global__ void make_window(float *to, uint32_t size, int reach, int t)
 	to[i] = k > reach ? 0.0f : k <= reach - t ? 1.0f : (float)(s * s);
 }
 
-/* exp(i angle), 1 where there is nothing */
+/* v = exp(i angle of v), or 1 where v is 0. */
 static __global__ void keep_phase(float2 *v, uint64_t values)
 {
 	const uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -96,7 +99,10 @@ static __global__ void put_back(float2 *image, const float2 *samples, const pocs
 		image[i] = samples[i];
 }
 
-/* The voxels around the center; n: of an image that leaves, from: its first on the grid. */
+/*
+ * Copies the voxels around the center. n: size of an output image; from: its first voxel on the
+ * grid.
+ */
 static __global__ void crop(float2 *out, const float2 *in, uint3 size, uint3 n, uint3 from,
 			    uint64_t values)
 {
@@ -126,7 +132,9 @@ static int launched(struct bs_fail *why)
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
-/* Along the partial axes, from one buffer to the other; *at: where the result then is. */
+/*
+ * Transforms along the partial axes, from one buffer to the other. *at: the buffer with the result.
+ */
 static int transform(const struct bs_pocs_cuda *p, const bs_line_pass pass[3], int sign,
 		     float2 **at, float2 **spare, cudaStream_t stream, struct bs_fail *why)
 {
@@ -166,7 +174,10 @@ static int take_spans(struct bs_pocs_cuda *p, const struct bs_pocs_span spans[3]
 			continue;
 		x->low = x->size / 2 - spans[a].from;
 		x->high = spans[a].to - x->size / 2;
-		/* of the shorter side; not less than 1: bs_pocs_is_partial */
+		/*
+		 * the reach of the shorter side; bs_pocs_is_partial has made sure that it is at
+		 * least 1
+		 */
 		const int reach = (int)(x->low < x->high - 1 ? x->low : x->high - 1);
 
 		make_window<<<over(x->size), THREADS, 0, stream>>>(
@@ -176,7 +187,7 @@ static int take_spans(struct bs_pocs_cuda *p, const struct bs_pocs_span spans[3]
 	return rc;
 }
 
-/* *image: the buffer that holds it. */
+/* Does one projection. *image: the buffer that holds the image. */
 static int project(struct bs_pocs_cuda *p, float2 **image, float2 *spare, cudaStream_t stream,
 		   struct bs_fail *why)
 {
@@ -245,7 +256,7 @@ int bs_pocs_cuda_need(const struct bs_pocs_spec *s, uint64_t *bytes, struct bs_f
 	int rc;
 
 	memset(&host, 0, sizeof(host));
-	rc = bs_pocs_need(s, &host, why); /* the same sizes are legal */
+	rc = bs_pocs_need(s, &host, why); /* the same sizes are legal as on the host */
 	if (rc != 0)
 		return rc;
 	*bytes = 2 * bs_devmem_round(values_of(s) * sizeof(float2));
@@ -290,7 +301,7 @@ out:
 	return rc;
 }
 
-/* Every kernel once, on a value or a line, so that none is loaded later. */
+/* Runs every kernel once, on a value or a line, so that none is loaded later. */
 static int try_all(struct bs_pocs_cuda *p, struct bs_fail *why)
 {
 	const uint3 one = make_uint3(1, 1, 1);

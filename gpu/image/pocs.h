@@ -35,10 +35,12 @@ struct bs_pocs_span {
 };
 
 struct bs_pocs_spec {
-	uint32_t size[3], matrix[3]; /* x y z */
+	/* voxels of the grid; voxels of the images that leave; x y z */
+	uint32_t size[3], matrix[3];
 	uint32_t images;
 	uint32_t iterations;
-	double taper; /* of the symmetric center: 0 .. 1 */
+	/* width of the symmetric center's smooth edge as a share of its reach: 0 .. 1 */
+	double taper;
 };
 
 struct bs_pocs;
@@ -47,18 +49,18 @@ int bs_pocs_need(const struct bs_pocs_spec *spec, struct bs_need *need, struct b
 int bs_pocs_plan(struct bs_pocs **plan, const struct bs_pocs_spec *spec, struct bs_arena *arena,
 		 struct bs_team *team, struct bs_fail *why);
 void bs_pocs_close(struct bs_pocs *plan);
-/* in may be overwritten. */
+/* May overwrite in. */
 void bs_pocs_run(struct bs_pocs *plan, const struct bs_pocs_span spans[3], float *in, float *out);
 
 /*
- * The spans of a frame: lines [kz][ky], not 0: it came (bs_center_spans); samples of a readout, the
- * last of size[0].
+ * Finds the spans of a frame. lines [kz][ky]: not 0 where the line came (bs_center_spans). samples:
+ * number of samples of a readout, which are the last ones of size[0].
  */
 void bs_pocs_spans(struct bs_pocs_span spans[3], const uint8_t *lines, const uint32_t size[3],
 		   uint32_t samples);
-/* Whether run would change anything: some axis is partial and has its center. */
+/* True when run would change the image: some axis is partial and has its center. */
 bool bs_pocs_is_partial(const struct bs_pocs_span spans[3], const uint32_t size[3]);
-/* The same spans on a grid of other sizes, no wider: of an image that has been cropped. */
+/* Converts spans to a grid of other sizes, no wider: for an image that has been cropped. */
 void bs_pocs_rescale(struct bs_pocs_span spans[3], const uint32_t size[3], const uint32_t to[3]);
 
 BS_C_END

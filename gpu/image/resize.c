@@ -9,7 +9,7 @@
 struct pass {
 	struct bs_resize_axis a;
 	struct bs_fft there, back;
-	float scale[BS_AXIS_MAX]; /* 1/N, for each element that is loaded */
+	float scale[BS_AXIS_MAX]; /* 1/N for each element that is loaded */
 };
 
 struct bs_resize {
@@ -17,10 +17,10 @@ struct bs_resize {
 	struct bs_team *team;
 	uint32_t passes;
 	struct pass pass[3];
-	float *between[2]; /* what the first pass leaves, and the second */
-	float *blocks;     /* [member][2] of the longest axis */
+	float *between[2]; /* results of the first and of the second pass */
+	float *blocks;     /* [member][2] blocks of the longest axis */
 	size_t block_floats;
-	/* of the run in progress, for the team's tasks */
+	/* These members belong to the run in progress, for the team's tasks. */
 	const struct pass *now;
 	const float *in;
 	float *out;
@@ -136,13 +136,13 @@ static float *block_at(const struct bs_resize *r, float *block, uint32_t index)
 	return block + (size_t)index * 2 * r->simd->lanes;
 }
 
-/* The loaded lines of a, transformed, cut or filled up with zeros, and transformed back. */
+/* Transforms the lines loaded in a, cuts or zero-fills them, and transforms them back. */
 static float *resize_block(const struct bs_resize *r, float *a, float *b)
 {
 	const struct pass *p = r->now;
 	const uint32_t n = p->a.from;
 	const uint32_t m = p->a.to;
-	const uint32_t below = (n < m ? n : m) / 2; /* the k < 0: they lie at the end */
+	const uint32_t below = (n < m ? n : m) / 2; /* number of negative k, which lie at the end */
 	float *x = r->simd->run(&p->there, a, b, false);
 	float *other = x == a ? b : a;
 
@@ -154,7 +154,7 @@ static float *resize_block(const struct bs_resize *r, float *a, float *b)
 	return r->simd->run(&p->back, x, other, true);
 }
 
-/* Columns side by side, or (the x axis) whole rows: as many as a vector has lanes. */
+/* Resizes columns side by side, or (the x axis) whole rows: as many as a vector has lanes. */
 static void columns(const struct bs_resize *r, uint64_t o, uint64_t first, float *a, float *b)
 {
 	const struct bs_resize_axis *p = &r->now->a;
@@ -181,7 +181,7 @@ static void rows(const struct bs_resize *r, uint64_t first, float *a, float *b)
 	uint32_t low = p->from / 2;
 
 	for (uint32_t l = 0; l < r->simd->lanes; l++) {
-		/* lanes without a row of their own do the last one again */
+		/* Lanes without a row of their own repeat the last one. */
 		uint64_t row = first + l < p->outer ? first + l : p->outer - 1;
 
 		in[l] = r->in + 2 * row * p->from;

@@ -1,8 +1,8 @@
 /*
  * gpu/image/resize.cu - CUDA twin of resize.c; see resize.h
  *
- * First every axis that changes is transformed and cut to the k that stay, then back to its new
- * size: what lies between is never larger than what comes out.
+ * First every axis that changes is transformed and cut to the k that stay; then each is transformed
+ * back to its new size. So the arrays in between are never larger than the result.
  */
 #include "gpu/image/resize.h"
 
@@ -12,18 +12,18 @@
 #include "gpu/device/memory.h"
 #include "gpu/fft/lines_cuda.h"
 
-/* Two for an axis: to k-space, and back. */
+/* most passes: two for each axis, to k-space and back */
 #define PASSES 6
 
 struct bs_resize_cuda {
 	uint32_t passes;
 	bs_line_pass pass[PASSES];
-	float2 *between[2]; /* by turns; one pass's result is the next one's input */
+	float2 *between[2]; /* used in turns: the result of one pass is the input of the next */
 };
 
 struct step {
 	uint32_t n;       /* length of the transform */
-	uint32_t in, out; /* elements of a line */
+	uint32_t in, out; /* elements of an input line; of an output line */
 	uint64_t inner, outer;
 };
 
@@ -32,7 +32,7 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* The passes in their order. Returns how many: those that go to k-space are the first half. */
+/* Writes the passes in their order. Returns their number; the first half go to k-space. */
 static uint32_t steps_of(struct step step[PASSES], const struct bs_resize_spec *s)
 {
 	uint32_t size[3] = { s->from[0], s->from[1], s->from[2] };
@@ -58,7 +58,10 @@ static uint64_t bytes_after(const struct step *s)
 	return bs_devmem_round(s->outer * s->out * s->inner * sizeof(float2));
 }
 
-/* Of what the passes of one turn leave, the last pass's excepted. */
+/*
+ * Bytes of the largest result of the passes number turn, turn + 2 and so on, the last pass
+ * excepted.
+ */
 static uint64_t between_bytes(const struct step *step, uint32_t n, uint32_t turn)
 {
 	uint64_t most = 0;

@@ -28,17 +28,17 @@
 BS_C_BEGIN
 
 struct bs_resize_spec {
-	uint32_t from[3], to[3]; /* N and M, x y z */
-	uint32_t images;         /* CUDA: in one run; host: 1 */
+	uint32_t from[3], to[3]; /* matrix sizes N and M of the formulas, x y z */
+	uint32_t images;         /* CUDA: number of images in one run; host: 1 */
 };
 
-/* One axis of one image: [outer][from][inner] becomes [outer][to][inner]. */
+/* The resize of one axis of one image: [outer][from][inner] becomes [outer][to][inner]. */
 struct bs_resize_axis {
 	uint32_t axis, from, to;
 	uint64_t inner, outer;
 };
 
-/* The axes that change, in the order in which they are done; returns how many. */
+/* Writes the axes that change, in the order in which they are resized. Returns their number. */
 uint32_t bs_resize_axes(struct bs_resize_axis axis[3], const struct bs_resize_spec *spec);
 
 struct bs_resize;
@@ -47,9 +47,9 @@ int bs_resize_need(const struct bs_resize_spec *spec, struct bs_need *need, stru
 int bs_resize_plan(struct bs_resize **plan, const struct bs_resize_spec *spec,
 		   struct bs_arena *arena, struct bs_team *team, struct bs_fail *why);
 void bs_resize_run(struct bs_resize *plan, const float *in, float *out);
-void bs_resize_close(struct bs_resize *plan); /* or NULL */
+void bs_resize_close(struct bs_resize *plan); /* plan: may be NULL */
 
-/* Only in a build with GPU=1: in, out: device memory; stream: a cudaStream_t. run only queues. */
+/* Only in a build with GPU=1. in, out: device memory; stream: a cudaStream_t. run only queues. */
 struct bs_devmem;
 struct bs_resize_cuda;
 struct CUstream_st;
@@ -58,7 +58,7 @@ int bs_resize_cuda_plan(struct bs_resize_cuda **plan, const struct bs_resize_spe
 			struct bs_devmem *mem, struct bs_fail *why);
 int bs_resize_cuda_run(const struct bs_resize_cuda *plan, const float *in, float *out,
 		       struct CUstream_st *stream, struct bs_fail *why);
-void bs_resize_cuda_close(struct bs_resize_cuda *plan); /* or NULL */
+void bs_resize_cuda_close(struct bs_resize_cuda *plan); /* plan: may be NULL */
 
 BS_C_END
 #endif

@@ -6,25 +6,25 @@
 #include <stdlib.h>
 
 #define BLOCK  8192u /* voxels of one task */
-#define SIGNAL 0.01  /* of the largest |p| */
-#define LEVELS 16    /* 2^15 voxels an axis and more */
+#define SIGNAL 0.01  /* least |p| of signal, as a share of the largest |p| */
+#define LEVELS 16    /* levels: enough for 2^15 voxels an axis */
 
 struct level {
 	uint32_t size[3];
-	uint64_t at; /* complex values before it */
+	uint64_t at; /* complex values of sums before this level */
 };
 
 struct bs_turn {
-	struct level level[LEVELS]; /* 0: p itself */
+	struct level level[LEVELS]; /* level 0 is p itself */
 	uint32_t levels, coils;
 	uint64_t voxels;
 	struct bs_team *team;
 	float *sums;  /* [level][z][y][x] complex */
-	float *rough; /* p before it is smoothed */
-	/* of the run in progress */
+	float *rough; /* p before smoothing */
+	/* These members belong to the run in progress. */
 	const float *first, *second;
 	float *turn;
-	double least; /* |p|^2 of signal */
+	double least; /* least |p|^2 of signal */
 };
 
 static uint64_t volume(const uint32_t n[3])
@@ -32,7 +32,10 @@ static uint64_t volume(const uint32_t n[3])
 	return (uint64_t)n[0] * n[1] * n[2];
 }
 
-/* Blocks of twice the size from level to level, to one for all. Returns the values of all. */
+/*
+ * Lays out blocks of twice the size from level to level, up to one for all. Returns the complex
+ * values of all levels.
+ */
 static uint64_t lay_out(struct bs_turn *t, const uint32_t matrix[3])
 {
 	uint64_t at = 0;
@@ -152,7 +155,7 @@ static void smooth(void *arg, int task, int member)
 	}
 }
 
-/* A level's sums from those of the one below. */
+/* Sums a level from the level below. */
 static void pull(struct bs_turn *t, uint32_t level)
 {
 	const struct level *from = &t->level[level - 1];
@@ -179,7 +182,7 @@ static double power(const float *p)
 	return (double)p[0] * p[0] + (double)p[1] * p[1];
 }
 
-/* The smallest block around the voxel that has signal, or that of all. */
+/* The smallest block around the voxel that has signal; if none has, the block of all voxels. */
 static const float *block_of(const struct bs_turn *t, const uint32_t at[3])
 {
 	const float *p = NULL;
@@ -240,7 +243,7 @@ bool bs_turn_run(struct bs_turn *t, const float *first, const float *second, flo
 	t->turn = turn;
 	bs_team_run(t->team, multiply, t, blocks(t));
 	bs_team_run(t->team, smooth, t, blocks(t));
-	for (uint64_t v = 0; v < t->voxels; v++) { /* not fmax: gcc 12 for aarch64 fails over it */
+	for (uint64_t v = 0; v < t->voxels; v++) { /* no fmax: gcc 12 for aarch64 fails over it */
 		const double p = power(t->sums + 2 * v);
 
 		if (p > most)

@@ -1,15 +1,16 @@
 /*
- * gpu/image/turn.h - how far each voxel turns from one echo to the next: a field map's phase
+ * gpu/image/turn.h - the phase by which each voxel turns from one echo to the next, for a field map
  *
  * first, second in  [coil][z][y][x] complex float
  * turn out          [z][y][x] radians, -pi to pi
  *   p = sum_c conj(first_c) second_c, smoothed by 1/4 1/2 1/4 along each axis (less at the ends)
- *   turn = arg p where there is signal: |p| is 1 % of its largest or more, a tenth in magnitude
- *   elsewhere the argument of p's sum over the smallest block of 2, 4, 8, ... voxels an axis around
- *   it whose sum is as large: a field from where there is signal, and none from noise
- * The field in Hz is -turn / (2 pi dTE), which is known within +-1/(2 dTE) only: false where two
- * neighbors with signal differ by more than pi. Then the phase wraps between them, or the field is
- * none that two echoes tell; there is no unwrapping here.
+ *   turn = arg p where there is signal: where |p| is at least 1 % of its largest value, which is a
+ *   tenth in magnitude; elsewhere the argument of the sum of p over the smallest block of 2, 4, 8,
+ *   ... voxels an axis around the voxel whose sum is as large: the field of the nearest signal, not
+ *   of noise
+ * The field in Hz is -turn / (2 pi dTE), which is known within +-1/(2 dTE) only. run returns false
+ * where two neighbors with signal differ by more than pi: the phase wraps between them, or two
+ * echoes cannot tell the field. The phase is not unwrapped.
  * need -> plan -> run* -> close. Only plan and close allocate. One caller; the same bytes for any
  * team. Test: test/unit/gpu/test_turn.c
  */
@@ -25,8 +26,8 @@ struct bs_turn;
 int bs_turn_need(const uint32_t matrix[3], struct bs_need *need, struct bs_fail *why);
 int bs_turn_plan(struct bs_turn **plan, const uint32_t matrix[3], uint32_t coils,
 		 struct bs_arena *arena, struct bs_team *team, struct bs_fail *why);
-void bs_turn_close(struct bs_turn *plan); /* or NULL */
-/* False: the phase wraps; turn is written all the same. */
+void bs_turn_close(struct bs_turn *plan); /* plan: may be NULL */
+/* Returns false where the phase wraps; writes turn even then. */
 bool bs_turn_run(struct bs_turn *plan, const float *first, const float *second, float *turn);
 
 #endif

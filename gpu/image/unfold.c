@@ -1,8 +1,8 @@
 /*
  * gpu/image/unfold.c - host twin; see unfold.h
  *
- * As many columns of x as a vector has lanes are a block: all that happens to it between two
- * vectors of the solver (a coil's map, the transforms, the lines) happens while it is in the cache.
+ * A block is as many columns of x as a vector has lanes. All that happens to it between two vectors
+ * of the solver (a coil's map, the transforms, the lines) happens while the block is in the cache.
  */
 #include "gpu/image/unfold.h"
 
@@ -18,25 +18,27 @@ struct bs_unfold {
 	struct bs_team *team;
 	const struct bs_fft_kernels *fft;
 	const struct bs_unfold_kernels *k;
-	struct bs_fft along[2]; /* y, z */
+	struct bs_fft along[2]; /* transforms along y, z */
 	struct bs_pcg *pcg;
 	const struct bs_csr *w;
 	uint64_t voxels;
 	uint32_t blocks, slots;
-	size_t cell, plane; /* floats: of a row; of a partition of a block on the encoded grid */
-	size_t slot;        /* floats of a member's work */
+	/* floats of a row of a block; floats of a partition of a block on the encoded grid */
+	size_t cell, plane;
+	size_t slot; /* floats of a team member's workspace */
 	float *work;
-	float *maps;         /* [block][coil][set][z][y] */
-	uint8_t *keep, *any; /* [kz][ky]: the line came; [ky]: one of its partitions; k = 0 first */
+	float *maps; /* [block][coil][set][z][y] */
+	/* keep [kz][ky]: the line came; any [ky]: some partition of it came; k = 0 first */
+	uint8_t *keep, *any;
 	float *b;
 	float *wx; /* [rows of W] complex */
-	/* of the operation in progress */
-	const float *given; /* maps */
+	/* These members belong to the operation in progress; given: the caller's maps. */
+	const float *given; /* the caller's maps */
 	const float *in;
 	float *out;
 };
 
-/* One member's blocks. x, sum: [set][z][y]; a, b: [z][encoded y]; line: [2][encoded z] */
+/* One team member's blocks: x, sum [set][z][y]; a, b [z][encoded y]; line [2][encoded z]. */
 struct work {
 	float *x, *sum, *a, *b, *line;
 };
@@ -51,14 +53,14 @@ static void shape(struct bs_unfold *u, const struct bs_unfold_spec *s)
 	u->blocks = (s->matrix[0] + u->fft->lanes - 1) / u->fft->lanes;
 	u->slots = u->blocks < BS_TEAM_MAX ? u->blocks : BS_TEAM_MAX;
 	u->cell = (size_t)2 * u->fft->lanes;
-	/* one row more: partitions a power of two apart would share sets of the cache */
+	/* One row is added: partitions a power of two apart would share sets of the cache. */
 	u->plane = ((size_t)s->encoded[0] + (s->matrix[2] > 1 ? 1 : 0)) * u->cell;
 	u->slot = 2 * s->sets * s->matrix[2] * s->matrix[1] * u->cell +
 		  2 * s->matrix[2] * u->plane + 2 * s->encoded[1] * u->cell;
 	u->slot = bs_slot(u->slot * sizeof(float)) / sizeof(float);
 }
 
-/* Rows of a set, which lie side by side in images and in blocks. */
+/* Rows of a set; sets lie side by side in images and in blocks. */
 static size_t rows_of(const struct bs_unfold *u)
 {
 	return (size_t)u->s.matrix[1] * u->s.matrix[2];
@@ -111,7 +113,7 @@ int bs_unfold_need(const struct bs_unfold_spec *s, struct bs_need *need, struct 
 	return bs_pcg_need(&g, need, why);
 }
 
-/* The vector of W's products, touched now: no page fault after arm. */
+/* Takes the vector of W's products and touches it now, so that no page fault comes after arm. */
 static int take_w(struct bs_unfold *u, const struct bs_csr *w, struct bs_fail *why)
 {
 	if (w->cols != u->voxels)
@@ -171,7 +173,7 @@ void bs_unfold_close(struct bs_unfold *u)
 
 static struct work work_of(const struct bs_unfold *u, int task, int member)
 {
-	/* where members are more than slots there is a slot for each block */
+	/* Where there are more members than slots, each block has a slot of its own. */
 	const int slot = bs_team_members(u->team) <= (int)u->slots ? member : task;
 	const size_t image = (size_t)u->s.sets * u->s.matrix[2] * u->s.matrix[1] * u->cell;
 	const size_t grid = u->s.matrix[2] * u->plane;
@@ -200,7 +202,7 @@ static void zero(const struct bs_unfold *u, float *row, uint32_t rows)
 	memset(row, 0, rows * u->cell * sizeof(float));
 }
 
-/* Rows of one partition that no line has reached are 0. */
+/* Sets the rows of one partition to 0 where no line has come. */
 static void keep_rows(const struct bs_unfold *u, const uint8_t *keep, float *rows)
 {
 	for (uint32_t ky = 0; ky < u->s.encoded[0]; ky++)
@@ -208,7 +210,10 @@ static void keep_rows(const struct bs_unfold *u, const uint8_t *keep, float *row
 			zero(u, rows + ky * u->cell, 1);
 }
 
-/* Along z, with the lines that came, and back: in place, partitions `plane` floats apart. */
+/*
+ * Transforms along z, keeps the lines that came, and transforms back: in place, partitions `plane`
+ * floats apart.
+ */
 static void cross_partitions(const struct bs_unfold *u, float *grid, float *line)
 {
 	const uint32_t Ey = u->s.encoded[0];
@@ -244,7 +249,7 @@ static void through_coil(const struct bs_unfold *u, uint32_t coil, int task, str
 	const uint32_t *N = u->s.matrix;
 	const size_t set = rows_of(u) * u->cell;
 	const size_t plane = (size_t)N[1] * u->cell;
-	const bool odd = u->along[0].passes % 2 != 0; /* which block a transform ends in */
+	const bool odd = u->along[0].passes % 2 != 0; /* says in which block a transform ends */
 	float *r = odd ? w.b : w.a;
 	float *t = odd ? w.a : w.b;
 
@@ -300,7 +305,7 @@ static void apply_block(void *arg, int task, int member)
 	columns_out(u, task, u->out, w.sum, rows);
 }
 
-/* The maps of a block side by side: an iteration reads them from end to end. */
+/* Copies the maps of a block side by side, since an iteration reads them from end to end. */
 static void take_maps(const struct bs_unfold *u, const float *maps, int task)
 {
 	const size_t rows = rows_of(u);
@@ -311,7 +316,7 @@ static void take_maps(const struct bs_unfold *u, const float *maps, int task)
 				   maps + 2 * ((size_t)m * u->s.coils + c) * u->voxels, rows);
 }
 
-/* b = sum_c S_c^H of the coils' images */
+/* b = sum_c S_c^H times the coils' images. */
 static void combine_block(void *arg, int task, int member)
 {
 	const struct bs_unfold *u = arg;
@@ -347,7 +352,7 @@ static void apply_system(void *self, const float *in, float *out)
 	bs_unfold_apply(self, in, out);
 }
 
-/* From k = 0 at the middle to k = 0 first, as the transforms have it. */
+/* Copies the lines from k = 0 in the middle to k = 0 first, as the transforms have it. */
 static void take_lines(struct bs_unfold *u, const uint8_t *lines)
 {
 	const uint32_t Ey = u->s.encoded[0];

@@ -1,8 +1,8 @@
 /*
  * gpu/image/unfold.cu - Cartesian SENSE on the GPU; see unfold_cuda.h
  *
- * All coils' columns go through an iteration together: a map's product, a pass an axis, the lines,
- * the passes back, the sum over the coils.
+ * All coils' columns go through an iteration together: the product with the maps, a pass along each
+ * axis, the lines, the passes back, the sum over the coils.
  */
 #include "gpu/image/unfold_cuda.h"
 
@@ -19,9 +19,10 @@ struct bs_unfold_cuda {
 	struct bs_unfold_spec s;
 	uint64_t voxels;
 	const float2 *maps, *coil_images;
-	float2 *b, *coils, *grid; /* coils: [coil][z][y][x]; grid: on the encoded y, then z too */
-	float *keep;              /* [kz][ky]: 1 where the line came, else 0 */
-	struct bs_pinned staged;  /* keep, on the host */
+	/* coils [coil][z][y][x]; grid: the same on the encoded y, then on the encoded z, too */
+	float2 *b, *coils, *grid;
+	float *keep;             /* [kz][ky]: 1 where the line came, else 0; device memory */
+	struct bs_pinned staged; /* copy of keep on the host */
 	bs_line_pass forward[2], back[2];
 	struct bs_csr_cuda plain, adjoint;
 	struct bs_pcg_cuda *pcg;
@@ -64,7 +65,7 @@ int bs_unfold_cuda_need(const struct bs_unfold_spec *s, const struct bs_csr *w, 
 	int rc;
 
 	memset(&host, 0, sizeof(host));
-	rc = bs_unfold_need(s, &host, why); /* the same sizes are legal */
+	rc = bs_unfold_need(s, &host, why); /* the same sizes are legal as on the host */
 	if (rc == 0 && w != NULL && s->sets > 1)
 		rc = bs_fail(why, BS_ERR_UNSUPPORTED, "SENSE: W with two sets of maps on a GPU");
 	if (rc == 0 && w != NULL && w->cols != voxels_of(s))
@@ -94,7 +95,7 @@ static __device__ __forceinline__ float2 times(float2 a, float2 b)
 	return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
 }
 
-/* coils[c] = sum over sets of S x; y: the coil */
+/* coils[c] = sum over sets of S x; blockIdx.y: the coil. */
 static __global__ void weigh(float2 *coils, const float2 *x, const float2 *maps, uint32_t sets,
 			     uint32_t n, uint64_t voxels)
 {
@@ -113,7 +114,7 @@ static __global__ void weigh(float2 *coils, const float2 *x, const float2 *maps,
 	coils[c * voxels + v] = sum;
 }
 
-/* out[set] = scale sum_c conj(S) coils[c]; y: the set */
+/* out[set] = scale sum_c conj(S) coils[c]; blockIdx.y: the set. */
 static __global__ void gather(float2 *out, const float2 *coils, const float2 *maps, uint32_t n,
 			      uint64_t voxels, float scale)
 {
@@ -133,7 +134,7 @@ static __global__ void gather(float2 *out, const float2 *coils, const float2 *ma
 	out[m * voxels + v] = make_float2(scale * sum.x, scale * sum.y);
 }
 
-/* grid [coil][kz][ky][x]: lines that did not come are 0; y: the line */
+/* Zeroes the lines of grid [coil][kz][ky][x] that did not come; blockIdx.y: the line. */
 static __global__ void keep_lines(float2 *grid, const float *keep, uint32_t columns, uint64_t coil,
 				  uint32_t coils)
 {
@@ -156,7 +157,7 @@ static dim3 over(uint64_t voxels, uint32_t y)
 	return dim3((unsigned)((voxels + THREADS - 1) / THREADS), y);
 }
 
-/* out = sum_c S_c^H F^H M F S_c in */
+/* out = sum_c S_c^H F^H M F S_c in. */
 static int apply(void *self, const float *in, float *out, struct CUstream_st *stream,
 		 struct bs_fail *why)
 {
@@ -288,7 +289,7 @@ int bs_unfold_cuda_solve(struct bs_unfold_cuda *u, const uint8_t *lines, uint32_
 {
 	float *staged = (float *)u->staged.host;
 
-	/* the last solve has waited for the stream: nothing reads this any more */
+	/* The last solve has waited for the stream, so nothing reads this memory any more. */
 	for (uint64_t l = 0; l < lines_of(&u->s); l++)
 		staged[l] = lines[l] != 0 ? 1.0f : 0.0f;
 	BS_CUDA(cudaMemcpyAsync(u->keep, staged, lines_of(&u->s) * sizeof(float),

@@ -36,16 +36,16 @@ BS_C_BEGIN
 
 struct bs_unfold_spec {
 	uint32_t encoded[2]; /* lines and partitions */
-	uint32_t matrix[3];  /* voxels x y z; y and z at most the encoded */
+	uint32_t matrix[3];  /* voxels x y z; y and z at most the encoded lines and partitions */
 	uint32_t coils, sets;
-	uint32_t iterations; /* at most, of any solve */
+	uint32_t iterations; /* most iterations of any solve */
 	double lambda;
 };
 
 struct bs_unfold;
 
 int bs_unfold_need(const struct bs_unfold_spec *spec, struct bs_need *need, struct bs_fail *why);
-/* w NULL: identity. BS_ERR_SIZE: W has other columns than an image has voxels. */
+/* w NULL: R is the identity. BS_ERR_SIZE: the columns of W differ from the voxels of an image. */
 int bs_unfold_plan(struct bs_unfold **plan, const struct bs_unfold_spec *spec,
 		   const struct bs_csr *w, struct bs_arena *arena, struct bs_team *team,
 		   struct bs_fail *why);

@@ -1,9 +1,9 @@
 /*
  * gpu/image/unfold_cuda.h - Cartesian SENSE on the GPU; twin of unfold.h
  *
- * maps, coil_images and rho as there, in device memory; lines in host memory. w: the host's; with
- * two sets of maps only the identity (BS_ERR_UNSUPPORTED). maps are read in place by every solve
- * and may hold those of another slice then.
+ * maps, coil_images and rho as in unfold.h, in device memory; lines in host memory. w: host memory;
+ * with two sets of maps R must be the identity (else BS_ERR_UNSUPPORTED). Every solve reads maps in
+ * place, so they may hold another slice's maps by then.
  * need -> plan -> solve* -> close. solve copies the lines and queues the rest; it waits for the
  * stream, under a deadline after each iteration. Only plan allocates. One caller. The same bytes
  * every run. Errors: BS_ERR_GPU, BS_ERR_NOMEM, BS_ERR_CONFIG, BS_ERR_SIZE.
@@ -22,7 +22,10 @@ struct CUstream_st;
 
 int bs_unfold_cuda_need(const struct bs_unfold_spec *spec, const struct bs_csr *w, uint64_t *bytes,
 			struct bs_fail *why);
-/* coil_images, rho: those of every solve, which reads the one before it writes the other. */
+/*
+ * coil_images, rho: the input and output of every solve; it reads the first before it writes the
+ * other.
+ */
 int bs_unfold_cuda_plan(struct bs_unfold_cuda **plan, const struct bs_unfold_spec *spec,
 			const struct bs_csr *w, const float *maps, const float *coil_images,
 			float *rho, double tolerance, struct bs_devmem *mem, struct bs_fail *why);

@@ -10,10 +10,16 @@
 
 #define PI 3.14159265358979323846
 
-/* A sample nearer to k = 0 than this is the center (float tables round at 3e-8). */
+/*
+ * A sample nearer to k = 0 than this, in cycles per voxel, is at the center (float tables round at
+ * 3e-8).
+ */
 #define CENTER 1e-6
 
-/* All kz on the encoded grid: planes, which have an area each and no volume. */
+/*
+ * True where all kz are on the encoded grid: samples are in planes, and have an area each, no
+ * volume.
+ */
 static bool is_stack(const struct bs_protocol *p, const struct bs_traj *t)
 {
 	if (t->dims != 3)
@@ -37,10 +43,11 @@ static double radius(const float *k, uint32_t dims)
 }
 
 /*
- * What the samples at the center of one readout share. The sum over rings of radius r = step, 2
- * step, ... stands for the integral of r f(r) dr; Euler and Maclaurin's correction at its end is
- * f(0) step^2 / 12, which is a ring of radius step / 12 (in 3D, r^2 f(r), there is none). A readout
- * through the center meets each ring twice, one that starts there once: its unit is twice as large.
+ * The weight that the samples at the center of one readout share. The sum over rings of radius r =
+ * step, 2 step, ... stands for the integral of r f(r) dr. The correction of Euler and Maclaurin at
+ * its end is f(0) step^2 / 12, which is a ring of radius step / 12 (in 3D, r^2 f(r), there is no
+ * correction). A readout through the center meets each ring twice; one that starts there meets it
+ * once, so its unit is twice as large.
  */
 static double center_weight(const float *k, uint32_t dims, uint32_t flat, uint32_t samples)
 {
@@ -84,20 +91,24 @@ static void ramp(float *weight, const struct bs_protocol *p, const struct bs_tra
 
 /*
  * One step of Pipe and Menon: w <- w / (C (*) w) at the samples. C is the Fejer kernel of the field
- * of view, sum_n (1 - |n|/N) exp(-i2pi k.n) over |n| < N: it is nowhere negative, and its image, a
+ * of view, sum_n (1 - |n|/N) exp(-i2pi k.n) over |n| < N, which is nowhere negative. Its image, a
  * triangle of twice the field of view, is the region in which an object of that size meets its own
- * side lobes (Johnson & Pipe, Magn Reson Med 2009;61:439-447). C (*) w is a NUFFT there and back.
+ * side lobes (Johnson & Pipe, Magn Reson Med 2009;61:439-447). C (*) w is a NUFFT adjoint, then
+ * forward.
  */
 struct pipe {
 	struct bs_nufft *nufft;
-	uint32_t size[3];  /* 2N an axis */
-	float *image;      /* complex */
-	float *at_samples; /* complex */
+	uint32_t size[3];  /* voxels: 2N on each axis */
+	float *image;      /* complex image, size[] voxels */
+	float *at_samples; /* [sample] complex: the image at the samples */
 };
 
 struct bs_nufft_spec bs_density_nufft(const struct bs_protocol *p, const struct bs_traj *t)
 {
-	/* Far more than the iteration converges to: host and GPU then differ by 1e-5 at most. */
+	/*
+	 * This accuracy is far better than the iteration's convergence: host and GPU then differ by
+	 * 1e-5 at most.
+	 */
 	struct bs_nufft_spec spec = { .dims = t->dims,
 				      .coils = 1,
 				      .samples = (uint64_t)t->samples * t->readouts,
@@ -121,7 +132,7 @@ static int pipe_need(const struct bs_nufft_spec *spec, struct bs_need *need, str
 	return bs_nufft_need(spec, need, why);
 }
 
-/* k NULL: with spec->repath. */
+/* k NULL: only with spec->repath. */
 static int pipe_open(struct pipe *c, const struct bs_nufft_spec *spec, const float *k,
 		     struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
 {
@@ -210,11 +221,11 @@ static double ones(const float *k, uint32_t dims, const uint32_t matrix[3])
 	return size * cos(phase);
 }
 
-#define PARTS 64 /* of the samples; summed part by part, whatever the team */
+#define PARTS 64 /* parts of the samples, summed one by one, whatever the team */
 
 struct brightness {
 	const float *weight, *k;
-	const double *seen; /* D at each k; NULL: not yet */
+	const double *seen; /* D at each k; NULL: not computed yet */
 	uint32_t dims;
 	const uint32_t *matrix;
 	size_t samples;
@@ -304,7 +315,7 @@ int bs_density_by(bs_density_pipe pipe, float *weight, const struct bs_protocol 
 struct bs_density_plan {
 	const struct bs_protocol *p;
 	struct bs_team *team;
-	struct pipe pipe; /* where the protocol wants it */
+	struct pipe pipe; /* used where the protocol asks for pipe */
 };
 
 static struct bs_nufft_spec later(const struct bs_protocol *p)

@@ -16,10 +16,10 @@ struct pipe {
 	struct bs_nufft_cuda *nufft;
 	struct bs_devmem mem;
 	cudaStream_t stream;
-	uint32_t size[3]; /* 2N an axis; 1 beyond dims */
+	uint32_t size[3]; /* voxels: 2N on each axis; 1 beyond dims */
 	size_t samples;
 	float2 *image;
-	float2 *at_samples; /* between steps: the weights, for the next */
+	float2 *at_samples; /* between steps it holds the weights, for the next step */
 	float *weight;
 };
 
@@ -33,7 +33,7 @@ static __global__ void start(float *weight, float2 *at_samples, size_t n)
 	at_samples[m] = make_float2(1.0f, 0.0f);
 }
 
-/* 1 - |i - N| / N of size 2N; an axis beyond dims: 1 */
+/* 1 - |i - N| / N for size 2N; 1 for an axis beyond dims. */
 static __device__ __forceinline__ float triangle(uint32_t i, uint32_t size)
 {
 	const int half = (int)(size / 2);
@@ -41,7 +41,7 @@ static __device__ __forceinline__ float triangle(uint32_t i, uint32_t size)
 	return half == 0 ? 1.0f : (float)(half - abs((int)i - half)) / (float)half;
 }
 
-/* Block: a row of the image. */
+/* Each block takes a row of the image. */
 static __global__ void taper(float2 *image, uint32_t width)
 {
 	const uint32_t y = blockIdx.x, z = blockIdx.y;
@@ -56,7 +56,7 @@ static __global__ void taper(float2 *image, uint32_t width)
 	}
 }
 
-/* C (*) w is never 0: a sample's own share alone is positive. */
+/* Divides by C (*) w, which is never 0: a sample's own share alone is positive. */
 static __global__ void divide(float *weight, float2 *at_samples, size_t n)
 {
 	const size_t m = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -73,7 +73,7 @@ static int open_pipe(struct pipe *c, const struct bs_protocol *p, const struct b
 		     struct bs_fail *why)
 {
 	const struct bs_nufft_spec spec =
-		bs_density_nufft(p, t); /* no tune: never a measured choice */
+		bs_density_nufft(p, t); /* tune is not set: the plan is never a measured one */
 	const uint64_t voxels = (uint64_t)spec.matrix[0] * spec.matrix[1] * spec.matrix[2];
 	struct bs_need need;
 	char words[96];
@@ -103,7 +103,8 @@ static int open_pipe(struct pipe *c, const struct bs_protocol *p, const struct b
 
 static void close_pipe(struct pipe *c)
 {
-	if (c->stream != NULL) { /* after an error, too: nothing may run on in memory given back */
+	/* also after an error: nothing may still run in memory that is freed */
+	if (c->stream != NULL) {
 		(void)cudaStreamSynchronize(c->stream);
 		(void)cudaStreamDestroy(c->stream);
 	}
@@ -129,7 +130,7 @@ static int step(const struct pipe *c, unsigned blocks, struct bs_fail *why)
 	return 0;
 }
 
-/* Queued as a whole; the host waits once. */
+/* Queues all iterations; the host waits once. */
 static int iterate(const struct pipe *c, uint32_t iterations, float *weight, struct bs_fail *why)
 {
 	const unsigned blocks = (unsigned)((c->samples + THREADS - 1) / THREADS);
@@ -163,7 +164,10 @@ int bs_density_pipe_cuda(float *weight, const struct bs_protocol *p, const struc
 	return rc;
 }
 
-/* A node whose GPU is full arms all the same, somewhat later, and its log says why. */
+/*
+ * Runs pipe on the GPU where there is room, else on the host. A node whose GPU is full still arms,
+ * somewhat later, and its log says why.
+ */
 static int pipe_where_it_fits(float *weight, const struct bs_protocol *p,
 			      const struct bs_traj *traj, struct bs_team *team, struct bs_fail *why)
 {
@@ -179,7 +183,8 @@ static int pipe_where_it_fits(float *weight, const struct bs_protocol *p,
 int bs_density_cuda(float *weight, const struct bs_protocol *p, const struct bs_traj *traj,
 		    const float *file, struct bs_team *team, struct bs_fail *why)
 {
-	struct bs_fail own; /* not the caller's failure where the host then does it */
+	/* the GPU's failure, which is not the caller's where the host takes over */
+	struct bs_fail own;
 
 	memset(&own, 0, sizeof(own));
 	int rc = bs_density_by(pipe_where_it_fits, weight, p, traj, file, team, &own);

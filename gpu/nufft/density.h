@@ -30,7 +30,7 @@ BS_C_BEGIN
 int bs_density(float *weight, const struct bs_protocol *p, const struct bs_traj *traj,
 	       const float *file, struct bs_team *team, struct bs_fail *why);
 
-/* weight: out [readout][sample], what density_iterations steps leave, not normalized. */
+/* Writes weight [readout][sample] after density_iterations steps, not normalized. */
 typedef int (*bs_density_pipe)(float *weight, const struct bs_protocol *p,
 			       const struct bs_traj *traj, struct bs_team *team,
 			       struct bs_fail *why);
@@ -40,16 +40,19 @@ int bs_density_by(bs_density_pipe pipe, float *weight, const struct bs_protocol 
 		  const struct bs_traj *traj, const float *file, struct bs_team *team,
 		  struct bs_fail *why);
 
-/* The transform of one step, there and back: twice the matrix an axis, one coil, no states. */
+/*
+ * The transform that one step applies forward and adjoint: twice the matrix an axis, one coil, no
+ * states.
+ */
 struct bs_nufft_spec bs_density_nufft(const struct bs_protocol *p, const struct bs_traj *traj);
 
 /*
- * Of paths that are known only when the scan runs: need -> plan -> make* -> close. What make needs
- * is taken from the arena; it allocates nothing. traj: of the protocol's sizes, keys not read.
- * present [readout]: 0: it did not come; its weights are 0, its k anywhere in [-0.5, 0.5].
- * seen [readout][sample]: where the weights are normalized, by what each sample sees of an image of
- * ones, Re D(k); see computes it, of each readout as it comes, and is most of normalization's work.
- * One caller.
+ * Density compensation for paths that are known only when the scan runs: need -> plan -> make* ->
+ * close. make takes its memory from the arena at plan and allocates nothing. traj: a trajectory of
+ * the protocol's sizes; its keys are not read. present [readout]: 0 where the readout did not come;
+ * its weights are 0, its k anything in [-0.5, 0.5]. seen [readout][sample]: used where the weights
+ * are normalized: what each sample sees of an image of ones, Re D(k). see computes it for each
+ * readout as it comes; that is most of the normalization's work. One caller.
  */
 struct bs_density_plan;
 int bs_density_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);

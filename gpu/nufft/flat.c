@@ -1,13 +1,13 @@
 /*
  * gpu/nufft/flat.c - a window whose error is the same over the whole field of view; see window.h
  *
- * A Kaiser-Bessel window is two to three times worse at the field's edge than on average, and it
- * is the edge that decides whether an accuracy holds everywhere. Here the window's value in each
- * cell it covers is free, for each place of a sample between two cells: such that, over
- * frequencies v in the field, sum_j w_j exp(i2pi v x_j) is the window's transform, in weighted
- * least squares; the transform is then the mean of that sum over the places, and frequencies that
- * came out worst weigh more in the next round. Half the Kaiser-Bessel window's largest error, at
- * the same width and oversampling.
+ * A Kaiser-Bessel window is two to three times worse at the field's edge than on average, and the
+ * edge decides whether an accuracy holds everywhere. Here the window's values w_j in the cells that
+ * it covers are free, for each place of a sample between two cells. They are chosen by weighted
+ * least squares over frequencies v in the field, such that sum_j w_j exp(i2pi v x_j) is the
+ * window's transform. The transform is then set to the mean of that sum over the places,
+ * frequencies that came out worst get more weight, and the next round begins. The result has half
+ * the Kaiser-Bessel window's largest error, at the same width and oversampling.
  * Sources: Fessler, Sutton, IEEE Trans Signal Process 2003;51:560-574 (least squares for each
  * place); Lawson's weights (Rice, Usow, Math Comp 1968;22:118-127) make them a minimum of the
  * largest error.
@@ -24,8 +24,8 @@
 
 struct flat {
 	uint32_t taps;
-	double weight[FREQUENCIES]; /* sum 1 */
-	double want[FREQUENCIES];   /* the transform */
+	double weight[FREQUENCIES]; /* weights of the frequencies, sum 1 */
+	double want[FREQUENCIES];   /* the window's transform at the frequencies */
 	double cosine[FREQUENCIES][PLACES][BS_TAPS_MAX], sine[FREQUENCIES][PLACES][BS_TAPS_MAX];
 	double tap[PLACES][BS_TAPS_MAX];
 	double mean[PLACES]; /* weights of the mean over places, sum 1 */
@@ -36,7 +36,10 @@ static double place_of(int i)
 	return 0.5 * (1.0 + cos(M_PI * (i + 0.5) / PLACES));
 }
 
-/* Fejer's rule, whose nodes are those of Chebyshev interpolation. */
+/*
+ * The weight of place i in the mean: Fejer's rule, whose nodes are those of Chebyshev
+ * interpolation.
+ */
 static double mean_of(int i)
 {
 	const double a = M_PI * (i + 0.5) / PLACES;
@@ -47,7 +50,7 @@ static double mean_of(int i)
 	return sum / PLACES;
 }
 
-/* Frequencies lie closer towards the edge, where the error's last lobe is narrow. */
+/* Sets the frequencies, closer towards the edge, where the error's last lobe is narrow. */
 static void lay(struct flat *f, const struct bs_window_shape *w)
 {
 	for (int k = 0; k < FREQUENCIES; k++) {
@@ -69,7 +72,10 @@ static void lay(struct flat *f, const struct bs_window_shape *w)
 		f->mean[i] = mean_of(i);
 }
 
-/* L L' of the normal matrix, which is the same for all places: sum_k g_k cos(2 pi v_k (a - b)). */
+/*
+ * Makes L L' of the normal matrix sum_k g_k cos(2 pi v_k (a - b)), which is the same for all
+ * places.
+ */
 static void factor(const struct flat *f, long double l[BS_TAPS_MAX][BS_TAPS_MAX])
 {
 	long double between[BS_TAPS_MAX] = { 0.0L };
@@ -94,7 +100,7 @@ static void factor(const struct flat *f, long double l[BS_TAPS_MAX][BS_TAPS_MAX]
 		}
 }
 
-/* The taps at every place, and the transform that they have. */
+/* Fits the taps at every place, and the transform that they have. */
 static void fit(struct flat *f)
 {
 	long double l[BS_TAPS_MAX][BS_TAPS_MAX];
@@ -123,7 +129,7 @@ static void fit(struct flat *f)
 	}
 }
 
-/* The transform that the taps have, and the weights of the next round. */
+/* Finds the transform that the taps have, and the weights of the next round. */
 static void weigh(struct flat *f)
 {
 	double error[FREQUENCIES];
@@ -134,7 +140,8 @@ static void weigh(struct flat *f)
 		double re[PLACES] = { 0.0 };
 		double im[PLACES] = { 0.0 };
 
-		f->want[k] = 0.0; /* real: places come in pairs about the middle */
+		/* the transform is real, since places come in pairs about the middle */
+		f->want[k] = 0.0;
 		error[k] = 0.0;
 		for (int i = 0; i < PLACES; i++) {
 			for (uint32_t j = 0; j < f->taps; j++) {
@@ -182,7 +189,7 @@ double bs_window_flat_value(const struct bs_window_shape *w, uint32_t tap, doubl
 	double a = 0.0;
 	double b = 0.0;
 
-	for (int c = PLACES; c-- > 1;) { /* Clenshaw */
+	for (int c = PLACES; c-- > 1;) { /* Clenshaw's recurrence */
 		const double next = w->tap[tap][c] + t * a - b;
 
 		b = a;

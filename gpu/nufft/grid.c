@@ -7,9 +7,9 @@ struct job {
 	struct bs_nufft *n;
 	float *grid;
 	const struct bs_lanes *lanes;
-	uint64_t samples; /* of the chunk, to be mixed */
-	bool adjoint;     /* onto the grid; else off it */
-	uint32_t run;     /* the first of the runs that are done side by side */
+	uint64_t samples; /* samples of the chunk that are mixed */
+	bool adjoint;     /* true: onto the grid; false: off it */
+	uint32_t run;     /* the first of the runs that are done in parallel */
 	bs_spread_fn kernel;
 };
 
@@ -19,7 +19,7 @@ struct copy {
 	uint64_t floats;
 };
 
-#define COPY_FLOATS 32768u /* of a task */
+#define COPY_FLOATS 32768u /* floats that a task copies */
 
 static void copy_task(void *arg, int task, int member)
 {
@@ -61,13 +61,14 @@ static struct bs_spread spread_of(const struct job *j, uint64_t first, uint64_t 
 }
 
 /*
- * Samples in sector order lie anywhere in each coil's data. Where those outgrow the caches, they
- * are first brought side by side, [sample][width], in one pass in memory's order: then one line of
- * memory holds a sample of every coil, and not of one alone.
+ * Least bytes of data for mixing. Samples in sector order are scattered over each coil's data.
+ * Where these outgrow the caches, the samples are first brought side by side, [sample][width], in
+ * one pass in the order of memory: then one cache line holds a sample of every coil instead of one
+ * coil.
  */
-#define MIXED_LEAST  (UINT64_C(12) << 20) /* bytes */
-#define MIXED_BLOCK  2048u                /* samples of a task */
-#define FETCH_BEFORE 16u                  /* samples */
+#define MIXED_LEAST  (UINT64_C(12) << 20) /* least bytes of a batch's samples in a chunk */
+#define MIXED_BLOCK  2048u                /* samples that a task mixes */
+#define FETCH_BEFORE 16u                  /* samples to prefetch ahead */
 
 uint64_t bs_nufft_mixed_bytes(const struct bs_grid_shape *g)
 {
@@ -76,7 +77,7 @@ uint64_t bs_nufft_mixed_bytes(const struct bs_grid_shape *g)
 	return g->width >= 4 && bytes >= MIXED_LEAST ? bytes : 0;
 }
 
-/* From the lanes to n->mixed, or back. */
+/* Copies samples from the lanes to n->mixed, or back. */
 static void mix_task(void *arg, int task, int member)
 {
 	const struct job *j = arg;
@@ -98,7 +99,7 @@ static void mix_task(void *arg, int task, int member)
 		}
 }
 
-/* All samples of a chunk. */
+/* Mixes all samples of a chunk. */
 static void mix(struct job *j, uint64_t chunk)
 {
 	const struct bs_grid_shape *g = &j->n->shape;
@@ -127,7 +128,7 @@ static void gather_mixed(const struct job *j, uint64_t first, uint64_t count, fl
 	}
 }
 
-/* The run's samples, weighted, [sample][width] complex. Lanes without a coil stay zero. */
+/* Gathers the run's samples, weighted, [sample][width] complex. Lanes without a coil stay zero. */
 static void gather(const struct job *j, uint64_t first, uint64_t count, float *to)
 {
 	const struct bs_lanes *in = j->lanes;

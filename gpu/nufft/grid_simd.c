@@ -2,11 +2,11 @@
  * gpu/nufft/grid_simd.c - the gridding kernels: sorted samples onto the grid, and off it
  *
  * The window's polynomials are evaluated on the fly: a sample then costs 12 to 24 bytes of table
- * instead of taps x dims weights. In y and z, the samples of a block are the lanes. In x the taps
- * are, where a cell is narrower than 8 floats: then a row is added in pieces of 8 floats that
- * always lie on multiples of 8, with the weights shifted instead (one set of coefficients for each
- * shift), as a load that overlaps an unfinished store only in part would wait for it. Whatever a
- * piece holds beyond the taps is zero; sectors leave room for it.
+ * instead of taps x dims weights. In y and z the lanes of a vector hold the samples of a block. In
+ * x they hold taps, where a cell is narrower than 8 floats. There a row is added in pieces of 8
+ * floats that always lie on multiples of 8, with the weights shifted instead (one set of
+ * coefficients for each shift): a load that overlaps an unfinished store only in part would wait
+ * for it. A piece holds zeros beyond the taps, and sectors leave room for them.
  */
 #include "gpu/nufft/grid_simd.h"
 #include "gpu/device/simd.h"
@@ -15,7 +15,7 @@
 
 #define BLOCK 32 /* samples weighed at a time */
 
-/* a vector, or half of one, that never straddles a multiple of 32 bytes when it holds 8 floats */
+/* A vector, or half of one, that never straddles a multiple of 32 bytes when it holds 8 floats. */
 #if VW == 16
 typedef float vp __attribute__((vector_size(32), aligned(32), may_alias));
 #define PIECE 8
@@ -42,7 +42,7 @@ INLINE void split(const vf *a, vp *r, int pieces)
 #endif
 }
 
-/* The sum of a vector's cells. */
+/* Adds up the cells of a vector, each of `floats` floats. */
 INLINE void fold(float *to, vf a, int floats)
 {
 #if VW == 16
@@ -67,7 +67,7 @@ struct weights {
 	_Alignas(64) float yz[BS_TAPS_MAX * BS_TAPS_MAX + BS_TAPS_MAX][BLOCK];
 };
 
-/* One axis' weights of a block, [tap][sample]. */
+/* Computes one axis' weights of a block, [tap][sample]. */
 INLINE void weigh(const struct bs_taps *w, const float *t, int taps, float (*out)[BLOCK])
 {
 	vf v[BLOCK / VW];
@@ -93,7 +93,7 @@ INLINE void weigh(const struct bs_taps *w, const float *t, int taps, float (*out
 			out[taps - 1][i] = 0.0f;
 }
 
-/* The block's weights but those in x of narrow cells; count samples. */
+/* Computes the block's weights, except those in x of narrow cells, for count samples. */
 INLINE const float (*block_weights(const struct bs_spread *s, uint64_t first, uint64_t count,
 				   int taps, int floats, struct weights *w))[BLOCK]
 {
@@ -121,7 +121,7 @@ INLINE const float (*block_weights(const struct bs_spread *s, uint64_t first, ui
 	return (const float(*)[BLOCK])w->yz;
 }
 
-/* x weights of one sample, n vectors, each tap repeated for the floats of a cell. */
+/* The x weights of one sample: n vectors, each tap repeated for the floats of a cell. */
 #define STEP(d)                                                                                    \
 	case d:                                                                                    \
 		UNROLL                                                                             \
@@ -156,7 +156,7 @@ INLINE void weigh_wide(const struct bs_taps *w, uint32_t shift, float t, int n, 
 	}
 }
 
-/* A narrow cell's floats, repeated to fill a vector. */
+/* Repeats a narrow cell's floats to fill a vector. */
 INLINE vf repeat(const float *d, int floats)
 {
 	if (floats == 2) {
@@ -177,7 +177,7 @@ INLINE vf repeat(const float *d, int floats)
 
 /* ---- spreading ---- */
 
-/* A row of pieces, times w, added at p. */
+/* Adds a row of pieces, times w, at p. */
 INLINE void add_row(float *p, const vp *r, int pieces, float w)
 {
 	UNROLL
@@ -185,7 +185,7 @@ INLINE void add_row(float *p, const vp *r, int pieces, float w)
 		*(vp *)(p + i * PIECE) += w * r[i];
 }
 
-/* One sample by itself: its row v, times every weight in y and z, at g. */
+/* Adds one sample by itself: its row v, times every weight in y and z, at g. */
 INLINE void add_one(const struct bs_spread *s, float *g, const vf *v, const float *wy, int taps,
 		    int pieces)
 {
@@ -202,7 +202,9 @@ INLINE void add_one(const struct bs_spread *s, float *g, const vf *v, const floa
 	}
 }
 
-/* Samples whose pieces are the same: their sum in registers, a few rows at a time, then to g. */
+/*
+ * Adds samples with the same pieces: sums them in registers, a few rows at a time, then adds to g.
+ */
 INLINE void add_group(const struct bs_spread *s, float *g, const vf *v, const float *wy,
 		      size_t count, int taps, int n, int pieces)
 {
@@ -290,7 +292,7 @@ KERNEL void spread_narrow(const struct bs_spread *s, int taps, int floats)
 	}
 }
 
-/* Cells of 8 or 16 floats: a tap's pieces always lie on their own boundaries. */
+/* For cells of 8 or 16 floats, where a tap's pieces always lie on their own boundaries. */
 KERNEL void spread_broad(const struct bs_spread *s, int taps, int floats)
 {
 	const int each = floats >= VW ? VW : floats; /* floats of a vector that is added */
@@ -345,7 +347,10 @@ KERNEL void spread_broad(const struct bs_spread *s, int taps, int floats)
 
 KERNEL void interpolate_narrow(const struct bs_spread *s, int taps, int floats)
 {
-	/* whole pieces, where that takes no more vectors than from the first tap on */
+	/*
+	 * Whole pieces are read where that takes no more vectors than reading from the first tap
+	 * on.
+	 */
 	const int tight = (taps * floats + VW - 1) / VW;
 	const int most = 8 / floats;
 	const int shifts = ((most - 1 + taps) * floats + VW - 1) / VW > tight ? 1 : most;
@@ -367,7 +372,8 @@ KERNEL void interpolate_narrow(const struct bs_spread *s, int taps, int floats)
 			const float *g = s->grid + (size_t)(cell[i] - shift) * (size_t)floats;
 			const float *wy = &yz[0][i];
 			vf x[BS_WIDE / VW];
-			vf r[2 * BS_WIDE / VW]; /* of even and of odd rows: two chains of sums */
+			/* sums of even and of odd rows: two independent chains */
+			vf r[2 * BS_WIDE / VW];
 			vf sum = { 0 };
 
 			UNROLL

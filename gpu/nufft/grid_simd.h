@@ -21,30 +21,34 @@ BS_C_BEGIN
 #define BS_WIDE     64u
 
 /*
- * The window on one axis as one polynomial a tap: in t = 2f - 1, f = the first tap's distance past
- * the window's lower end. tap: highest power first. wide: lowest power first, each tap repeated for
- * the floats of a cell, behind as many zeros as shift cells have; zero past the last tap.
- * Beyond cut the last tap lies outside a window of fractional width.
+ * The window on one axis, one polynomial for each tap, in t = 2f - 1, where f is the distance of
+ * the first tap from the lower end of the window. tap: highest power first. wide: lowest power
+ * first; each coefficient is repeated for the floats of a cell, behind as many zeros as a cell has
+ * shifts, and zero past the last tap. Where t is beyond cut, the last tap lies outside a window of
+ * fractional width.
  */
 struct bs_taps {
 	uint32_t coefs;
 	uint32_t fractional;
 	float cut;
-	uint32_t pad[13]; /* wide lies on 64 bytes in a plan */
+	uint32_t pad[13]; /* puts wide on a multiple of 64 bytes within a plan */
 	float tap[BS_TAPS_MAX][BS_POLY_MAX];
 	float wide[4][BS_POLY_MAX][BS_WIDE];
 };
 
-/* A run of sorted samples against one grid of cells, each floats wide. */
+/*
+ * A run of sorted samples and the grid that they are spread to or interpolated from. A cell has
+ * `floats` floats.
+ */
 struct bs_spread {
 	const struct bs_taps *taps[3];
 	const uint32_t *cell;
 	const float *t[3];
 	uint64_t count;
-	uint32_t rows, planes; /* taps in y and z; 1 beyond dims */
-	size_t row, plane;     /* floats from one to the next */
+	uint32_t rows, planes; /* taps along y and along z; 1 beyond dims */
+	size_t row, plane;     /* floats from one row, one plane of the grid to the next */
 	float *grid;
-	float *data; /* [sample][floats]; in for spread, out for interpolate */
+	float *data; /* [sample][floats]; input of spread, output of interpolate */
 };
 
 typedef void (*bs_spread_fn)(const struct bs_spread *s);

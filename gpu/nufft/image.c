@@ -15,8 +15,8 @@ struct job {
 	float *grid;
 	float *image;
 	size_t voxels;
-	uint32_t lanes; /* of this batch that hold a coil */
-	bool adjoint;   /* to the image; else from it */
+	uint32_t lanes; /* lanes of this batch that hold a coil */
+	bool adjoint;   /* true: to the image; false: from it */
 };
 
 static uint32_t min32(uint32_t a, uint32_t b)
@@ -29,7 +29,7 @@ static float *block_at(const struct bs_fft_kernels *s, float *block, uint32_t in
 	return block + (size_t)index * 2 * s->lanes;
 }
 
-/* Columns along an axis out of a transformed block: cropped to the matrix, deapodized. */
+/* Writes columns of a transformed block along an axis, cropped to the matrix and deapodized. */
 static void crop_out(const struct bs_nufft *n, int axis, float *to, size_t row, float *block,
 		     uint32_t count)
 {
@@ -43,7 +43,7 @@ static void crop_out(const struct bs_nufft *n, int axis, float *to, size_t row, 
 		    n->deapodize[axis] + low);
 }
 
-/* The way back: deapodized, with zeros around the matrix. */
+/* The reverse of crop_out: reads columns, deapodized, with zeros around the matrix. */
 static void pad_in(const struct bs_nufft *n, int axis, float *block, const float *from, size_t row,
 		   uint32_t count)
 {
@@ -68,7 +68,10 @@ static uint32_t y_blocks(const struct bs_nufft *n)
 	return (columns + n->simd->lanes - 1) / n->simd->lanes;
 }
 
-/* Columns column .. column + count of a plane; the halos in x and y are added where they belong. */
+/*
+ * Reads the columns column .. column + count - 1 of a plane, with the halos in x and y added to the
+ * cells that they repeat.
+ */
 static void fold_in(const struct bs_nufft *n, float *block, const float *plane, uint32_t column,
 		    uint32_t count, bool accumulate)
 {
@@ -88,7 +91,7 @@ static void fold_in(const struct bs_nufft *n, float *block, const float *plane, 
 	n->simd->cols_in(block, below + (wrapped - at), row, g->halo[1], extra, NULL, true);
 }
 
-/* wrapped: the plane that lies on this one from beyond the grid's end, or NULL. */
+/* wrapped: the plane beyond the grid's end that is added to this one, or NULL. */
 static void y_adjoint(const struct bs_nufft *n, float *plane, const float *wrapped, uint32_t b,
 		      const struct bs_scratch *s)
 {
@@ -131,8 +134,10 @@ static uint32_t x_blocks(const struct bs_nufft *n)
 	return (n->shape.matrix[1] + rows - 1) / rows;
 }
 
-/* Places of the block's lanes in the image (or the mid planes): row y of lane coil; lanes without
- * one get the line that nobody reads. */
+/*
+ * Finds the places of the block's lanes in the image (or the mid planes): row y of coil `coil` for
+ * each lane. Lanes without a place get the line that nobody reads.
+ */
 static void places(float **to, float *base, size_t lane_stride, size_t row_stride, uint32_t y,
 		   uint32_t rows, uint32_t coil, uint32_t width, uint32_t coils, uint32_t lanes,
 		   float *dummy)
@@ -145,7 +150,7 @@ static void places(float **to, float *base, size_t lane_stride, size_t row_strid
 	}
 }
 
-/* base: where lane 0's image plane lies; lanes lie lane_stride floats apart. */
+/* base: the image plane of lane 0; lanes lie lane_stride floats apart. */
 static void x_adjoint(const struct bs_nufft *n, float *plane, float *base, size_t lane_stride,
 		      uint32_t lanes, uint32_t b, const struct bs_scratch *s)
 {
@@ -198,7 +203,7 @@ static void x_forward(const struct bs_nufft *n, float *plane, float *base, size_
 	for (uint32_t coil = 0; coil < g->width; coil += width) {
 		float *r;
 
-		/* the dummy line is also written here: it must read as zeros */
+		/* The dummy line is also written here, but must read as zeros. */
 		memset(s->dummy, 0, 2 * (size_t)g->matrix[0] * sizeof(float));
 		places(from, base, lane_stride, 2 * (size_t)g->matrix[0], y, g->matrix[1], coil,
 		       width, lanes, v->lanes, s->dummy);
@@ -222,7 +227,7 @@ static void x_forward(const struct bs_nufft *n, float *plane, float *base, size_
 
 /* ---- z: columns of the mid planes, contiguous over (y, x), to or from the image ---- */
 
-#define Z_BLOCKS 4u /* a task */
+#define Z_BLOCKS 4u /* blocks of a task */
 
 static uint32_t z_tasks(const struct bs_nufft *n)
 {
@@ -289,7 +294,7 @@ static void x_task(void *arg, int task, int member)
 					     (uint32_t)task, &s);
 }
 
-/* Row y of a plane gets its halo, and its copy below the plane when it has one. */
+/* Writes the halo of row y of a plane, and the row's copy below the plane where it has one. */
 static void wrap_row(const struct bs_nufft *n, float *plane, uint32_t y)
 {
 	const struct bs_grid_shape *g = &n->shape;
@@ -360,7 +365,7 @@ void bs_nufft_to_image(struct bs_nufft *n, float *grid, float *image, uint32_t l
 		bs_team_run(n->team, z_task, &j, (int)(z_tasks(n) * lanes));
 		return;
 	}
-	if (g->dims == 1) /* no y transform that would fold x */
+	if (g->dims == 1) /* there is no y transform, which would fold x */
 		for (uint32_t i = 0; i < g->halo[0] * g->width * 2; i++)
 			grid[i] += grid[(size_t)g->grid[0] * g->width * 2 + i];
 	else

@@ -41,7 +41,7 @@ static void regions_of(uint64_t bytes[REGIONS], const struct bs_grid_shape *g,
 	bytes[SORT] = s->repath ? up(bs_nufft_sort_bytes(g)) : 0;
 }
 
-/* The most that either route takes: which one it is, the trajectory will tell. */
+/* The most bytes that either route takes: the trajectory will tell which one it is. */
 static int regions_need(uint64_t bytes[REGIONS], const struct bs_nufft_spec *s, struct bs_fail *why)
 {
 	struct bs_grid_shape g;
@@ -195,7 +195,7 @@ int bs_nufft_plan(struct bs_nufft **plan, const struct bs_nufft_spec *spec, cons
 	uint64_t positions = 0;
 	int rc;
 
-	(void)cache_dir; /* nothing here takes long enough to be kept */
+	(void)cache_dir; /* nothing here takes long enough to be kept on disk */
 	if (n == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "NUFFT plan");
 	n->spec = *spec;
@@ -277,7 +277,9 @@ static uint32_t batch_lanes(const struct bs_nufft *n, uint32_t batch)
 	return left < n->shape.width ? left : n->shape.width;
 }
 
-/* The samples of a batch and chunk within data [coil][stride] whose first sample is first. */
+/*
+ * The samples of a batch and chunk in data [coil][stride], which begins with sample number `first`.
+ */
 static struct bs_lanes lanes_of(const struct bs_nufft *n, uint32_t batch, uint64_t chunk,
 				const float *data, size_t stride, uint64_t first)
 {
@@ -361,7 +363,7 @@ static void spread_chunk(struct bs_nufft *n, struct bs_nufft_state *s, uint64_t 
 	}
 }
 
-/* Keeps samples that must wait; those of the chunk that never come will count as zeros. */
+/* Keeps samples that must wait. Samples of the chunk that never come will count as zeros. */
 static void keep(struct bs_nufft *n, struct bs_nufft_state *s, uint64_t chunk, uint64_t first,
 		 uint64_t count, const float *data, size_t stride)
 {

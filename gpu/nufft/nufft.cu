@@ -28,13 +28,16 @@ static uint64_t most(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Of all coils' images, as sums of chunks keep them. */
+/* Bytes of all coils' images, in which sums of chunks are kept. */
 static uint64_t images_bytes(const struct bs_nufft_choice *c, const struct bs_nufft_spec *s)
 {
 	return up((uint64_t)s->coils * c->planes * c->matrix[0] * c->matrix[1] * c->matrix[2] * 8);
 }
 
-/* One for each state that grids chunk by chunk, and one for peek; sums: images for the states. */
+/*
+ * Bytes of grids: one for each state that grids chunk by chunk, and one for peek. With sums, of
+ * images for the states.
+ */
 static uint64_t grids_bytes(const struct bs_nufft_choice *c, const struct bs_nufft_spec *s,
 			    uint64_t grid)
 {
@@ -73,7 +76,7 @@ static void regions_of(uint64_t bytes[REGIONS], const struct bs_nufft_choice *c,
 
 	bytes[HALF] = up(c->channels * gz * gy * nx * 8);
 	bytes[GRIDS] = grids_bytes(c, s, grid);
-	/* the grid lies there where nothing is kept on it */
+	/* The grid lies in scratch where nothing is kept on it. */
 	bytes[SCRATCH] = up(most(most(padded, c->channels * gz * ny * nx * 8),
 				 c->chunks > 1 && !c->sums ? 0 : grid));
 	bytes[DATA] = up(s->samples * s->coils * 8) * s->states;
@@ -88,8 +91,10 @@ static uint64_t sum_of(const uint64_t bytes[REGIONS])
 	return sum;
 }
 
-/* What the route takes that takes more: which one it is, the trajectory will tell. A tuned choice
- * may be possible on one of them only. */
+/*
+ * The bytes of the route that takes more, since only the trajectory will tell which one it is. A
+ * tuned choice may be possible on one route only.
+ */
 static int regions_need(uint64_t bytes[REGIONS], const struct bs_nufft_spec *s, struct bs_fail *why)
 {
 	const bool may_stack = s->dims == 3 && s->matrix[2] > 1;
@@ -139,8 +144,10 @@ static int upload(const T **to, const T *from, uint64_t count, struct bs_devmem 
 	return 0;
 }
 
-/* What happens to the copies of each sector: folded, all; merged, those of crowded ones; else they
- * are summed where they are read. */
+/*
+ * Uploads what happens to the copies of each sector. fold: all are added up by the sector's last
+ * block; merge: those of crowded sectors are; the others are summed where they are read.
+ */
 static int upload_ranges(bs_nufft_dev *d, const struct bs_nufft_choice *choice,
 			 const struct bs_sectors *s, struct bs_devmem *mem, struct bs_fail *why)
 {
@@ -169,7 +176,10 @@ static int upload_ranges(bs_nufft_dev *d, const struct bs_nufft_choice *choice,
 	return rc;
 }
 
-/* Cells that collect go through a sector's samples one warp at a time: no crowds. */
+/*
+ * Most samples of a sector for cells that collect: one warp goes through them, and crowds would be
+ * slow.
+ */
 #define COLLECT_MOST 8192u
 
 static int upload_spans(bs_nufft_dev *d, const struct bs_sectors *s, uint32_t most,
@@ -209,7 +219,7 @@ static int upload_tasks(bs_nufft_dev *d, const struct bs_nufft_choice *choice,
 	return rc;
 }
 
-/* The same for all chunks. */
+/* Uploads the sectors' tables, which are the same for all chunks. */
 static int upload_sectors(bs_nufft_dev *d, const struct bs_sectors *s, struct bs_devmem *mem,
 			  struct bs_fail *why)
 {
@@ -225,7 +235,9 @@ static int upload_sectors(bs_nufft_dev *d, const struct bs_sectors *s, struct bs
 	return rc;
 }
 
-/* Blocks that ended, of each sector and group: zero between launches. */
+/*
+ * Takes the counters of blocks that have ended, for each sector and group; zero between launches.
+ */
 static int take_counters(bs_nufft_dev *d, const struct bs_sectors *s, struct bs_devmem *mem,
 			 struct bs_fail *why)
 {
@@ -276,8 +288,10 @@ static int sort_chunk(struct bs_nufft_cuda *p, struct bs_sorter *sorter,
 		       : bs_sorted_fill(to, s, at->first, own, why);
 }
 
-/* k of point i at k[(index ? index[i] : i) * spec.dims]. The weights in the sorted order, unless
- * the samples are mixed, which weighs them. */
+/*
+ * Sorts all chunks. The k of point i is k[(index ? index[i] : i) * spec.dims]. Writes the weights
+ * in the sorted order, unless samples are mixed, which applies the weights.
+ */
 static int sort_chunks(struct bs_nufft_cuda *p, const float *k, const uint32_t *index,
 		       const float *weight, struct bs_devmem *mem, struct bs_fail *why)
 {
@@ -326,7 +340,7 @@ static int sort_chunks(struct bs_nufft_cuda *p, const float *k, const uint32_t *
 	return rc;
 }
 
-/* A stack's first sample at each position, by which positions are sorted. */
+/* Sorts the positions of a stack, each by the k of its first sample. */
 static int sort_stack(struct bs_nufft_cuda *p, const float *k, const uint32_t *source,
 		      struct bs_devmem *mem, struct bs_fail *why)
 {
@@ -356,7 +370,9 @@ static int sort_stack(struct bs_nufft_cuda *p, const float *k, const uint32_t *s
 	return rc;
 }
 
-/* The passes of both directions; the adjoint's along x begins with the sum over sectors. */
+/*
+ * Makes the passes of both directions; the adjoint's pass along x begins with the sum over sectors.
+ */
 static int make_passes(struct bs_nufft_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
 {
 	const struct bs_nufft_choice *c = &p->choice;
@@ -403,7 +419,7 @@ static int take_buffers(struct bs_nufft_cuda *p, struct bs_devmem *mem, struct b
 {
 	const struct bs_nufft_choice *c = &p->choice;
 	const uint32_t states = p->spec.states;
-	const bool kept = c->chunks > 1 && !c->sums; /* grids from one chunk to the next */
+	const bool kept = c->chunks > 1 && !c->sums; /* grids are kept from one chunk to the next */
 	const uint64_t step =
 		c->sums ? images_bytes(c, &p->spec) : up(bs_nufft_cells(p) * sizeof(float2));
 	uint64_t bytes[REGIONS];
@@ -444,10 +460,13 @@ static int allow_shared(const struct bs_nufft_kernels *k, struct bs_fail *why)
 					k->interpolate_shared_bytes, why);
 }
 
-/* Samples of a sector up to which reading each four times is less than padded copies cost. */
+/*
+ * Most samples of a sector, on average, for which reading each four times costs less than padded
+ * copies.
+ */
 #define DIRECT_MOST 12u
 
-/* All that direct.cu asks for. */
+/* True where all conditions of direct.cu hold. */
 static bool can_direct(const struct bs_nufft_cuda *p)
 {
 	const struct bs_nufft_choice *c = &p->choice;
@@ -457,7 +476,7 @@ static bool can_direct(const struct bs_nufft_cuda *p)
 	       d->grid[1] / d->axis[1] + 1 >= c->taps;
 }
 
-/* And samples so few that reading each four times is less than padded copies cost. */
+/* True where samples are so few that reading each four times costs less than padded copies. */
 static bool few(const struct bs_nufft_cuda *p)
 {
 	const bs_nufft_dev *d = &p->chunk[0].dev;
@@ -471,7 +490,7 @@ static int fill_plan(struct bs_nufft_cuda *p, const float *k, const float *weigh
 	const struct bs_nufft_spec *s = &p->spec;
 	uint64_t bytes[REGIONS];
 	uint64_t positions = 0;
-	int rc = regions_need(bytes, s, why); /* is the specification a legal one? */
+	int rc = regions_need(bytes, s, why); /* checks that the specification is legal */
 
 	if (rc == 0)
 		rc = bs_nufft_check_k(s, k, why);
@@ -543,7 +562,7 @@ int bs_nufft_cuda_plan(struct bs_nufft_cuda **plan, const struct bs_nufft_spec *
 	p->spec = *s;
 	rc = fill_plan(p, k, weight, &source, mem, why);
 	free(source);
-	p->spec.tune = NULL; /* the caller's; all that it decided is in the choice */
+	p->spec.tune = NULL; /* tune belongs to the caller; p->choice holds all that it decided */
 	if (rc != 0) {
 		bs_nufft_cuda_close(p);
 		return rc;

@@ -36,51 +36,67 @@ struct bs_nufft_spec {
 	uint32_t matrix[3]; /* voxels x, y, z; 1 beyond dims; odd sizes are legal */
 	uint32_t coils;     /* transforms that share the trajectory */
 	uint64_t samples;
-	uint64_t chunk;  /* samples per chunk; 0: all in one */
-	uint64_t part;   /* a multiple of chunk: between begin and finish come samples of one part
-			    [i*part, (i+1)*part) alone; 0: of any */
-	uint32_t states; /* accumulators (frames open at once); 0: adjoint and forward only */
-	bool peek;       /* peek will be called */
-	bool repath;     /* path will be called */
+	uint64_t chunk; /* samples per chunk; 0: all in one */
+	/*
+	 * samples; a multiple of chunk. Between begin and finish come the samples of one part
+	 * [i*part, (i+1)*part) alone; 0: any samples
+	 */
+	uint64_t part;
+	/* number of accumulators, that is of frames open at once; 0: adjoint and forward only */
+	uint32_t states;
+	bool peek;   /* peek will be called */
+	bool repath; /* path will be called */
 	enum bs_window window;
-	double accuracy; /* 1e-1 .. 1e-6, everywhere (window.h); or 0 with the two below */
-	double width;    /* oversampled grid cells */
+	/*
+	 * relative error at most, 1e-1 .. 1e-6, everywhere (window.h); 0: width and oversampling
+	 * are given below
+	 */
+	double accuracy;
+	double width; /* width of the window, cells of the oversampled grid */
 	double oversampling;
-	uint32_t turn; /* CUDA: coils together at most; 0: as many as their scratch allows */
-	/* CUDA: measured choices (gpu/nufft/cuda/tune.h); NULL: by its own model */
+	/* CUDA: most coils transformed together; 0: as many as their scratch allows */
+	uint32_t turn;
+	/*
+	 * CUDA: measured choices (gpu/nufft/cuda/tune.h); NULL: the plan chooses by its own model
+	 */
 	const struct bs_tune *tune;
 };
 
 struct bs_nufft;
 
-/* The accuracy that a plan has everywhere (window.h): what is asked for, or more error where single
- * precision does not allow that. 0: width and oversampling are given, or spec is refused. */
+/*
+ * The accuracy that a plan has everywhere (window.h): the one asked for, or a worse one where
+ * single precision does not allow that. 0: width and oversampling are given, or spec is refused.
+ */
 double bs_nufft_accuracy(const struct bs_nufft_spec *spec);
 int bs_nufft_need(const struct bs_nufft_spec *spec, struct bs_need *need, struct bs_fail *why);
-/* k and weight are copied into the plan's tables. cache_dir "": FFT plans are not kept. */
+/* Copies k and weight into the plan's tables. cache_dir "": FFT plans are not kept on disk. */
 int bs_nufft_plan(struct bs_nufft **plan, const struct bs_nufft_spec *spec, const float *k,
 		  const float *weight, struct bs_arena *arena, struct bs_team *team,
 		  const char *cache_dir, struct bs_fail *why);
 void bs_nufft_close(struct bs_nufft *plan);
 
-/* BS_ERR_TRAJECTORY: a sample lies outside [-0.5, 0.5]. k and weight are copied. */
+/* Copies k and weight. BS_ERR_TRAJECTORY: a sample lies outside [-0.5, 0.5]. */
 int bs_nufft_path(struct bs_nufft *plan, const float *k, const float *weight, struct bs_fail *why);
 void bs_nufft_adjoint(struct bs_nufft *plan, const float *data, float *image);
 void bs_nufft_forward(struct bs_nufft *plan, const float *image, float *data);
 
-/* Accumulation into state 0 .. states-1. add: count samples from first on, data [coil][count] at
- * coil_stride complex samples between coils; each sample once per begin, in any order. */
+/*
+ * Accumulates into a state, 0 .. states-1. add: the samples first .. first + count - 1, data
+ * [coil][count], coil_stride complex samples between coils. Each sample comes once per begin, in
+ * any order.
+ */
 void bs_nufft_begin(struct bs_nufft *plan, uint32_t state);
 void bs_nufft_add(struct bs_nufft *plan, uint32_t state, uint64_t first, uint64_t count,
 		  const float *data, size_t coil_stride);
 void bs_nufft_finish(struct bs_nufft *plan, uint32_t state, float *image);
-/* The image of what was added so far; the state stays as it is, to the bit. */
+/* Makes the image of the samples added so far. The state stays as it is, to the bit. */
 void bs_nufft_peek(struct bs_nufft *plan, uint32_t state, float *image);
 
-/* What plan chose. */
+/* What plan has chosen. */
 struct bs_nufft_info {
-	double width;      /* of the window, cells */
-	uint32_t grid[3];  /* cells an axis */
+	double width;      /* width of the window, cells */
+	uint32_t grid[3];  /* cells on each axis */
 	const char *route; /* "sectors", "stack" (separable along z) */
 };
 void bs_nufft_info(const struct bs_nufft *plan, struct bs_nufft_info *info);

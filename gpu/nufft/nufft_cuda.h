@@ -30,7 +30,7 @@ BS_C_BEGIN
 
 struct bs_nufft_cuda;
 
-/* Adds the bytes of device memory, an upper bound for any trajectory of that many samples. */
+/* Adds the bytes of device memory: an upper bound for any trajectory of this many samples. */
 int bs_nufft_cuda_need(const struct bs_nufft_spec *spec, struct bs_need *need, struct bs_fail *why);
 int bs_nufft_cuda_plan(struct bs_nufft_cuda **plan, const struct bs_nufft_spec *spec,
 		       const float *k, const float *weight, struct bs_devmem *mem,
@@ -44,11 +44,11 @@ int bs_nufft_cuda_forward(struct bs_nufft_cuda *plan, const float *image, float 
 			  struct bs_fail *why);
 
 /*
- * Accumulation into state 0 .. states-1: begin, then samples [coil][sample] are copied into
- * bs_nufft_cuda_samples on the stream and announced by arrived (each once, in any order); settle
- * queues all but the last chunk, whether their samples came or not; finish queues the last chunk
- * and the transform: always the same launches, fit for a graph. Samples that never come count as
- * zeros.
+ * Accumulates into a state, 0 .. states-1. After begin the caller copies samples [coil][sample]
+ * into bs_nufft_cuda_samples on the stream and announces them by arrived, each once, in any order.
+ * settle queues all chunks but the last, whether their samples came or not. finish queues the last
+ * chunk and the transform, always the same launches, which can be captured in a graph. Samples that
+ * never come count as zeros.
  */
 float *bs_nufft_cuda_samples(struct bs_nufft_cuda *plan, uint32_t state);
 int bs_nufft_cuda_begin(struct bs_nufft_cuda *plan, uint32_t state, void *stream,
@@ -60,19 +60,24 @@ int bs_nufft_cuda_settle(struct bs_nufft_cuda *plan, uint32_t state, void *strea
 int bs_nufft_cuda_finish(struct bs_nufft_cuda *plan, uint32_t state, float *image, void *stream,
 			 struct bs_fail *why);
 /*
- * One part (spec.part, the same as spec.chunk here): the image of the samples of one chunk alone,
- * after begin and their copies; neither arrived, settle nor finish is called for it.
+ * The image of the samples of one chunk alone, for spec.part, which must equal spec.chunk here.
+ * Called after begin and the copies; arrived, settle and finish are not called.
  */
 int bs_nufft_cuda_part(struct bs_nufft_cuda *plan, uint32_t state, uint64_t chunk, float *image,
 		       void *stream, struct bs_fail *why);
-/* The image of what has arrived so far (spec.peek); the state stays as it is, to the bit. */
+/*
+ * Makes the image of the samples that have arrived so far (needs spec.peek). The state stays as it
+ * is, to the bit.
+ */
 int bs_nufft_cuda_peek(struct bs_nufft_cuda *plan, uint32_t state, float *image, void *stream,
 		       struct bs_fail *why);
 
 void bs_nufft_cuda_info(const struct bs_nufft_cuda *plan, struct bs_nufft_info *info);
 
-/* For the tuner and tests: what the plan was made with, and other launches of the same plan. Work
- * that was captured before keeps its own. */
+/*
+ * For the tuner and tests: reads what the plan was made with, and sets other launches for it.
+ * Graphs that were captured before keep their launches.
+ */
 struct bs_nufft_choice;
 struct bs_nufft_launch;
 const struct bs_nufft_choice *bs_nufft_cuda_choice(const struct bs_nufft_cuda *plan);

@@ -1,11 +1,11 @@
 /*
- * gpu/nufft/part.h - the host NUFFT from inside; only gpu/nufft includes this
+ * gpu/nufft/part.h - the insides of the host NUFFT; only gpu/nufft includes this
  *
  * The coils of a batch (1, 2, 4 or 8: width) lie side by side in each cell of the oversampled grid,
- * [z][y][x][width] complex; behind the last cell of each axis lie halo = taps - 1 more, which
- * spreading fills and the transform folds back (and the other way round for the forward), so
- * no footprint ever wraps. Sectors of one color have disjoint footprints: they are spread side by
- * side, color after color, and each cell receives its sums in one fixed order.
+ * [z][y][x][width] complex. Behind the last cell of each axis lie halo = taps - 1 more cells.
+ * Spreading fills them and the transform folds them back (the forward the other way round), so no
+ * footprint ever wraps. Sectors of one color have disjoint footprints: they are spread in parallel,
+ * color after color, and each cell receives its sums in one fixed order.
  * On the stack route the plan is two-dimensional, its channels are coils x partitions, and
  * bs_stack_table says which sample lies at which position and partition.
  *
@@ -31,12 +31,14 @@ struct bs_grid_shape {
 	uint32_t dims;
 	uint32_t matrix[3], grid[3], halo[3];
 	uint32_t taps, width, batches;
-	double window;                  /* width, cells */
-	uint32_t edge[3], sectors[3];   /* cells of a sector; number of them */
-	uint64_t row, plane, cells;     /* cells from one row, plane, grid to the next */
-	uint64_t points, chunk, chunks; /* samples (stack: positions) that are gridded */
-	uint64_t runs;                  /* at most */
-	uint64_t mid;                   /* floats between plane and z transforms, 3D */
+	double window;                /* width of the window, cells */
+	uint32_t edge[3], sectors[3]; /* cells of a sector's edge; number of sectors */
+	uint64_t row, plane, cells;   /* cells from one row, one plane, one grid to the next */
+	/* samples that are gridded (stack: positions), in all and of a chunk; number of chunks */
+	uint64_t points, chunk, chunks;
+	uint64_t runs; /* most runs of samples */
+	/* floats between the transforms of planes and along z, 3D */
+	uint64_t mid;
 };
 
 struct bs_sample_table {
@@ -58,7 +60,7 @@ struct bs_stack_table {
 struct bs_nufft_state {
 	float *grid;       /* [batch][cells]; NULL on the stack route */
 	float *data;       /* [coil][samples] complex */
-	uint64_t *arrived; /* samples of each chunk; on the stack route of all */
+	uint64_t *arrived; /* samples that have come, of each chunk; on the stack route of all */
 	uint64_t next;     /* the next chunk to be gridded */
 	bool fresh;        /* nothing was added since begin */
 };
@@ -73,21 +75,23 @@ struct bs_nufft {
 	struct bs_fft fft[3], fft_stack;
 	float *deapodize[3];
 	struct bs_sample_table table;
-	float *weight;   /* spec.repath: the table's, also while it has none */
-	void *sort_room; /* the same: where to sort */
+	float *weight;   /* spec.repath: the table's weights, also while it has none */
+	void *sort_room; /* spec.repath: memory for sorting */
 	bool stacked;
 	struct bs_stack_table stack;
 	struct bs_nufft_state *state;
-	bool deferred;    /* gridded at finish: one chunk, or the stack route */
-	float *work_grid; /* one batch, for adjoint and forward; state 0's when that has one */
-	float *peek_grid; /* one batch, NULL unless peek needs it */
+	/* samples are gridded at finish: there is one chunk, or the stack route */
+	bool deferred;
+	/* [cells] of one batch, for adjoint and forward; it is state 0's grid where that has one */
+	float *work_grid;
+	float *peek_grid; /* [cells] of one batch; NULL unless peek needs it */
 	float *mid;
 	float *mixed;   /* [sample of a chunk][width] complex; NULL: gathered coil by coil */
-	float *scratch; /* per member */
+	float *scratch; /* memory for each team member */
 	size_t scratch_floats, block_floats, dummy_floats;
 };
 
-/* Where a member works: two blocks, a line that nobody reads, gathered samples. */
+/* A team member's memory: two blocks, a line that nobody reads, the gathered samples. */
 struct bs_scratch {
 	float *a, *b, *dummy, *run;
 };
@@ -100,8 +104,10 @@ static inline struct bs_scratch bs_nufft_scratch(const struct bs_nufft *n, int m
 				    p + 2 * n->block_floats + n->dummy_floats };
 }
 
-/* One batch's samples of one chunk: lane c of sample s at data[c * stride + s] complex; sorted: the
- * batch in the table's order instead, [point][width] complex. */
+/*
+ * One batch's samples of one chunk: lane c of sample s lies at data[c * stride + s] complex.
+ * sorted: data is [point][width] complex instead, in the order of the table.
+ */
 struct bs_lanes {
 	float *data;
 	size_t stride;
@@ -111,13 +117,13 @@ struct bs_lanes {
 
 /* shape.c */
 int bs_nufft_shape(struct bs_grid_shape *g, const struct bs_nufft_spec *spec, struct bs_fail *why);
-/* The plane's shape; positions: in it. */
+/* The shape of the plane on the stack route; positions: number of positions in the plane. */
 int bs_nufft_shape_stack(struct bs_grid_shape *g, const struct bs_nufft_spec *spec,
 			 uint64_t positions, struct bs_fail *why);
 
 /*
- * sort.c: fills n->table; point i lies at k[index[i] * stride], index NULL: at k[i * stride]. In
- * n->sort_room, or where there is none in memory that it allocates and frees.
+ * sort.c: fills n->table. Point i lies at k[index[i] * stride], with index NULL at k[i * stride].
+ * Sorts in n->sort_room; where that is NULL, in memory that it allocates and frees.
  */
 uint64_t bs_nufft_sort_bytes(const struct bs_grid_shape *g);
 int bs_nufft_sort(struct bs_nufft *n, const float *k, uint32_t stride, const uint32_t *index,
@@ -125,7 +131,7 @@ int bs_nufft_sort(struct bs_nufft *n, const float *k, uint32_t stride, const uin
 
 /* grid.c */
 uint64_t bs_nufft_mixed_bytes(const struct bs_grid_shape *g);
-/* from NULL: zeros */
+/* from NULL: the copy is zeros. */
 void bs_nufft_copy(struct bs_nufft *n, float *grid, const float *from, uint64_t cells);
 void bs_nufft_spread(struct bs_nufft *n, float *grid, uint64_t chunk, const struct bs_lanes *in);
 void bs_nufft_interpolate(struct bs_nufft *n, float *grid, uint64_t chunk,
@@ -136,7 +142,7 @@ void bs_nufft_to_image(struct bs_nufft *n, float *grid, float *image, uint32_t l
 void bs_nufft_from_image(struct bs_nufft *n, float *grid, const float *image, uint32_t lanes);
 
 /* stack.c */
-/* Sorts the positions, and source into their order; weight [sample] or NULL. */
+/* Sorts the positions, and source into their order. weight: [sample] or NULL. */
 int bs_nufft_stack_sort(struct bs_nufft *n, const float *k, const uint32_t *source,
 			const float *weight, struct bs_fail *why);
 void bs_nufft_stack_adjoint(struct bs_nufft *n, const float *data, float *image);

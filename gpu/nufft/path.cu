@@ -11,10 +11,12 @@
 #include "gpu/nufft/density.h"
 #include "gpu/toeplitz/toeplitz_cuda.h"
 
-#define SLOTS  64u /* readouts whose path may wait to be read */
-#define GROUPS 16u /* of a frame's readouts, about */
+#define SLOTS  64u /* readouts whose paths may wait to be read */
+#define GROUPS 16u /* groups of a frame's readouts, about */
 
-/* Samples to the image of a matrix: that of the protocol, or of Q, twice as large. */
+/*
+ * The gridding of samples to an image of the protocol's matrix, or of Q's, which is twice as large.
+ */
 struct gridder {
 	struct bs_nufft_spec spec;
 	struct bs_nufft_choice choice;
@@ -28,13 +30,13 @@ struct gridder {
 struct bs_path_cuda {
 	struct bs_path_shape shape;
 	uint32_t group;          /* readouts of a group */
-	struct gridder image, q; /* q: of what is solved */
+	struct gridder image, q; /* q: for methods that solve */
 	bool solves, closes;     /* closes: launches may overlap */
-	uint32_t *next;          /* [state] the group that is collected next */
-	uint8_t *came;           /* [state][readout] */
+	uint32_t *next;          /* [state]: number of the group that is collected next */
+	uint8_t *came;           /* [state][readout]: 1 where it has come */
 	float2 *data;            /* [state][coil][sample] */
 	uint64_t data_step;
-	double *seen; /* [state][readout] of an image of ones, weighted */
+	double *seen; /* [state][readout]: what the readout sees of an image of ones, weighted */
 	bs_line_pass spectrum[2];
 	struct bs_toeplitz_cuda *normal;
 	struct bs_pinned paths, sums; /* [slot][sample][2]; [state] */
@@ -44,7 +46,7 @@ struct bs_path_cuda {
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
-/* What a gridder of a matrix is: no memory yet. */
+/* Chooses the window and grid of a gridder for a matrix; takes no memory. */
 static int choose(struct gridder *g, const struct bs_nufft_spec *nufft, bool q, struct bs_fail *why)
 {
 	struct bs_nufft_spec *s = &g->spec;
@@ -59,7 +61,8 @@ static int choose(struct gridder *g, const struct bs_nufft_spec *nufft, bool q, 
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "paths with the readouts in 3D");
 	for (int a = 0; q && a < 2; a++)
 		s->matrix[a] = 2 * s->matrix[a] - 1;
-	if (q) { /* as an armed Q's (gpu/toeplitz/q_cuda.h) */
+	/* the same window as for a Q made when a protocol is armed (gpu/toeplitz/q_cuda.h) */
+	if (q) {
 		s->coils = 1;
 		s->accuracy = s->accuracy > 0.0 ? s->accuracy : 1e-5;
 		s->width = s->oversampling = 0.0;
@@ -68,7 +71,7 @@ static int choose(struct gridder *g, const struct bs_nufft_spec *nufft, bool q, 
 	int rc = bs_nufft_choose(c, s, false, 0, why);
 
 	for (int a = 0; rc == 0 && a < 2; a++) {
-		/* a window reaches a tile from one side alone */
+		/* The grid is so large that a window reaches a tile from one side only. */
 		if (c->sectors.grid[a] < BS_PATH_TILE + c->taps - 1)
 			c->sectors.grid[a] = BS_PATH_TILE + BS_KERNEL_TAPS_MAX;
 		g->on.size[a] = c->sectors.grid[a];
@@ -95,7 +98,7 @@ static struct bs_path_shape shape_of(const struct bs_protocol *p)
 	return s;
 }
 
-/* Readouts of a group: all but the last group are collected as they come. */
+/* Readouts of a group. All groups but the last are collected as readouts come. */
 static uint32_t group_of(const struct bs_path_shape *s)
 {
 	return (s->readouts + GROUPS - 1) / GROUPS;
@@ -113,7 +116,7 @@ static int lay_out(struct bs_path_cuda *p, const struct bs_protocol *protocol,
 	return rc;
 }
 
-/* Of the padded grid that Q's spectrum is on. */
+/* Points on axis a of the padded grid that Q's spectrum is on. */
 static uint64_t padded(const struct gridder *q, int a)
 {
 	return (uint64_t)bs_toeplitz_cuda_padded(2, (q->matrix[a] + 1) / 2);
@@ -129,7 +132,10 @@ static const char *const part_name[PARTS] = { "device places of samples", "devic
 					      "device oversampled grid",
 					      "device half-transformed grid" };
 
-/* Each state has cells of its own; Q has one grid, where its image and spectrum then lie. */
+/*
+ * Sizes of the memory. Each state has cells of its own. Q has one grid, which then also holds its
+ * image and spectrum.
+ */
 static void parts_of(uint64_t bytes[PARTS], const struct gridder *g, const struct bs_path_shape *s,
 		     uint64_t states, bool q)
 {
@@ -215,7 +221,10 @@ static int make_passes(struct gridder *g, bool closes, struct bs_devmem *mem, st
 	return rc;
 }
 
-/* From Q's image, offset 0 in its middle, to the padded grid's spectrum. */
+/*
+ * Prepares the transform from Q's image, with offset 0 in its middle, to the padded grid's
+ * spectrum.
+ */
 static int make_spectrum(struct bs_path_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
 {
 	int rc = 0;
@@ -381,7 +390,7 @@ int bs_path_cuda_path(struct bs_path_cuda *p, uint32_t state, uint32_t readout, 
 	return 0;
 }
 
-/* Readouts of a group into the image's cells. */
+/* Collects the readouts of a group in the image's cells. */
 static int collect(struct bs_path_cuda *p, uint32_t state, uint32_t group, cudaStream_t stream,
 		   struct bs_fail *why)
 {
@@ -401,7 +410,7 @@ static int collect(struct bs_path_cuda *p, uint32_t state, uint32_t group, cudaS
 			       stream, why);
 }
 
-/* The groups that are whole, or all but the last. */
+/* Collects the groups that are complete, or (all) every group but the last. */
 static int collect_ready(struct bs_path_cuda *p, uint32_t state, bool all, cudaStream_t stream,
 			 struct bs_fail *why)
 {
@@ -442,7 +451,7 @@ static int to_image(const struct gridder *g, const float2 *cells, float2 *image,
 	return rc != 0 ? rc : bs_line_launch(&g->pass[1], 1, g->half, image, stream, why);
 }
 
-/* Q of the path, its spectrum into the operator that is solved with. */
+/* Makes the path's Q, and its spectrum in the operator that the solver applies. */
 static int make_q(struct bs_path_cuda *p, uint32_t state, cudaStream_t stream, struct bs_fail *why)
 {
 	const struct bs_path_work work = { NULL, 1, state, 0, p->shape.readouts, false, true };

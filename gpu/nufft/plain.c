@@ -21,8 +21,10 @@ static double bessel(double q)
 
 struct bs_window_shape bs_window_plain(enum bs_window kind, double width, double oversampling)
 {
-	/* Only matrices of a few voxels have more; their optimum would trade roundoff for
-	 * nothing. */
+	/*
+	 * Only matrices of a few voxels have more oversampling; their optimum would trade roundoff
+	 * for nothing.
+	 */
 	double s = oversampling > 4.0 ? 4.0 : oversampling;
 	struct bs_window_shape w = { .kind = kind, .width = width, .oversampling = oversampling };
 
@@ -31,8 +33,10 @@ struct bs_window_shape bs_window_plain(enum bs_window kind, double width, double
 
 		w.shape = M_PI * sqrt(q > 0.1 ? q : 0.1);
 	} else {
-		/* where the tail that is cut off equals the nearest alias at the field's edge:
-		 * w^2/(8 s^2) = 2 pi^2 s^2 (1 - 1/oversampling) */
+		/*
+		 * At this width of the Gaussian the tail that is cut off equals the nearest alias
+		 * at the field's edge: w^2/(8 s^2) = 2 pi^2 s^2 (1 - 1/oversampling).
+		 */
 		w.shape = sqrt(width / (4.0 * M_PI)) / pow(1.0 - 1.0 / s, 0.25);
 	}
 	return w;
@@ -47,8 +51,10 @@ double bs_window_plain_value(const struct bs_window_shape *w, double x)
 	return exp(-x * x / (2.0 * w->shape * w->shape));
 }
 
-/* Gauss-Legendre, 16 nodes on each of 16 panels of the half width: exact to double precision for
- * the 6 x 12 / 2 oscillations of the highest frequency that is asked for. */
+/*
+ * Gauss-Legendre, 16 nodes on each of 16 panels of the half width: exact to double precision for
+ * the 6 x 12 / 2 oscillations of the highest frequency that is used.
+ */
 double bs_window_plain_transform(const struct bs_window_shape *w, double v)
 {
 	static const double node[8] = { 0.0950125098376374402, 0.2816035507792589132,
@@ -60,10 +66,11 @@ double bs_window_plain_transform(const struct bs_window_shape *w, double v)
 					  0.1246289712555338720, 0.0951585116824927848,
 					  0.0622535239386478929, 0.0271524594117540949 };
 	const int panels = 16;
-	double h = w->width / 4.0 / panels; /* half a panel */
+	double h = w->width / 4.0 / panels; /* half the width of a panel */
 	double sum = 0.0;
 
-	if (w->kind == BS_WINDOW_KAISER_BESSEL) { /* closed form, and quicker */
+	/* the transform of Kaiser-Bessel has a closed form, which is quicker */
+	if (w->kind == BS_WINDOW_KAISER_BESSEL) {
 		double b2 = w->shape * w->shape;
 		double a = M_PI * w->width * v;
 		double d = b2 - a * a;

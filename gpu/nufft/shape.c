@@ -5,12 +5,12 @@
 #include <string.h>
 
 /*
- * Cells of a sector's edge. A sector's footprint should stay in the second-level cache, its rows
- * that are in use in the first; the halo that neighbors share grows as the edge shrinks. Where
- * samples are sparse it is the halo that costs, and sectors are larger.
+ * Cells of a sector's edge. A sector's footprint should stay in the second-level cache, and its
+ * rows in use in the first. The halo that neighbors share grows as the edge shrinks. Where samples
+ * are sparse the halo is what costs, so sectors are larger.
  */
 static const uint32_t edges[2][4][3][3] = {
-	{ /* by log2 of width; dims 1, 2, 3 */
+	{ /* [log2 of width][dims 1, 2, 3] */
 	  { { 256, 1, 1 }, { 32, 32, 1 }, { 16, 16, 8 } },
 	  { { 256, 1, 1 }, { 32, 16, 1 }, { 16, 8, 8 } },
 	  { { 128, 1, 1 }, { 16, 16, 1 }, { 16, 8, 8 } },
@@ -31,11 +31,17 @@ static int sizes(struct bs_grid_shape *g, const struct bs_nufft_spec *s, uint64_
 {
 	uint64_t x;
 	uint64_t sectors = 1;
-	/* from the specification alone: a stack has as many positions in need as in plan */
+	/*
+	 * Whether samples are sparse follows from the specification alone: need and plan must take
+	 * a stack to have as many positions.
+	 */
 	bool sparse = (double)s->samples < 0.5 * g->grid[0] * g->grid[1] * (double)g->grid[2];
 
 	for (uint32_t a = 0; a < 3; a++) {
-		/* footprints of one color must not touch, nor a vector past a row's end */
+		/*
+		 * Footprints of one color must not touch, nor may a vector that reaches past a
+		 * row's end.
+		 */
 		uint32_t least = g->taps + (a == 0 ? 8 : 0);
 		uint32_t edge = edges[sparse][log2_of(g->width)][g->dims - 1][a];
 
@@ -76,7 +82,7 @@ static int check(const struct bs_nufft_spec *s, struct bs_fail *why)
 			return bs_fail(why, BS_ERR_SIZE,
 				       "matrix[%u] = %u in a NUFFT of %u dimensions", a,
 				       s->matrix[a], s->dims);
-		voxels *= s->matrix[a]; /* at most 2^48 */
+		voxels *= s->matrix[a]; /* no more than 2^48 voxels */
 	}
 	if (s->coils == 0 || s->coils > 65536)
 		return bs_fail(why, BS_ERR_SIZE, "NUFFT of %u coils", s->coils);
@@ -130,7 +136,8 @@ int bs_nufft_shape_stack(struct bs_grid_shape *g, const struct bs_nufft_spec *s,
 	memset(g, 0, sizeof(*g));
 	g->dims = flat.dims = 2;
 	flat.matrix[2] = 1;
-	flat.samples = s->samples / s->matrix[2] + 1; /* sizes must follow from the spec alone */
+	/* the most samples of a plane, by the specification alone */
+	flat.samples = s->samples / s->matrix[2] + 1;
 	flat.chunk = 0;
 	flat.coils = s->matrix[2];
 	memcpy(g->matrix, flat.matrix, sizeof(g->matrix));

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a sample lies on one axis: the window's first cell, and how far past its lower end. */
+/*
+ * The place of a sample on one axis: the window's first cell, and how far it is past the lower end.
+ */
 struct spot {
 	uint32_t cell;
-	float t; /* 2f - 1 */
+	float t; /* t = 2f - 1 (grid_simd.h) */
 };
 
 static struct spot spot_of(float k, uint32_t grid, double width)
@@ -20,7 +22,7 @@ static struct spot spot_of(float k, uint32_t grid, double width)
 
 	while (cell < 0)
 		cell += grid;
-	while (cell >= grid) /* at most a window's width on either side */
+	while (cell >= grid) /* first lies at most a window's width outside of the grid */
 		cell -= grid;
 	return (struct spot){ (uint32_t)cell, (float)(2.0 * f - 1.0) };
 }
@@ -29,7 +31,8 @@ static uint32_t sector_of(const struct bs_grid_shape *g, uint32_t a, uint32_t ce
 {
 	uint32_t s = cell / g->edge[a];
 
-	return s < g->sectors[a] ? s : g->sectors[a] - 1; /* the last one takes what is left over */
+	/* the last sector takes the cells that are left over */
+	return s < g->sectors[a] ? s : g->sectors[a] - 1;
 }
 
 static uint32_t color_of(const struct bs_grid_shape *g, uint32_t sector)
@@ -56,7 +59,7 @@ static void sink(uint64_t *key, size_t root, size_t n)
 	key[root] = moved;
 }
 
-/* By a heap: in place, where the C library's qsort may allocate. */
+/* Sorts by a heap, in place: the C library's qsort may allocate. */
 static void order(uint64_t *key, size_t n)
 {
 	for (size_t i = n / 2; i-- > 0;)
@@ -70,7 +73,7 @@ static void order(uint64_t *key, size_t n)
 	}
 }
 
-#define SPELL 4096u /* samples ordered at a time */
+#define SPELL 4096u /* samples ordered by cell at a time */
 
 struct sorter {
 	struct bs_nufft *n;
@@ -79,11 +82,11 @@ struct sorter {
 	const uint32_t *index;
 	uint32_t stride;
 	uint32_t sectors;
-	uint32_t *sector;     /* of each point of the chunk */
-	uint32_t *first;      /* of each sector, and one more */
-	uint64_t *key;        /* to be ordered */
-	uint64_t runs;        /* so far */
-	uint64_t base, count; /* the points of the chunk at hand */
+	uint32_t *sector;     /* [point of the chunk]: its sector */
+	uint32_t *first;      /* [sector + 1]: first point of each sector */
+	uint64_t *key;        /* sort keys of the points */
+	uint64_t runs;        /* number of runs so far */
+	uint64_t base, count; /* the points of the current chunk */
 };
 
 static const float *k_of(const struct sorter *s, uint64_t point)
@@ -102,8 +105,10 @@ static uint32_t cell_of(const struct bs_grid_shape *g, const float *k)
 	return (uint32_t)cell;
 }
 
-/* Samples that are neighbors in time and lie in one sector, by cell: the grid then moves through
- * the first-level cache slowly, and a group in one place need not be read and written for each. */
+/*
+ * Orders samples that are neighbors in time and lie in one sector by cell. Spreading then moves
+ * through the first-level cache slowly, and samples with the same cells are added as one group.
+ */
 static void order_runs(struct sorter *s)
 {
 	uint32_t *source = s->n->table.source + s->base;
@@ -126,7 +131,7 @@ static void order_runs(struct sorter *s)
 		}
 }
 
-/* A task: so many points. */
+/* The range of points that a task takes. Returns their number. */
 static uint64_t span(const struct sorter *s, int task, uint64_t *from)
 {
 	*from = (uint64_t)task * SPELL;
@@ -152,7 +157,7 @@ static void sector_task(void *arg, int task, int member)
 	}
 }
 
-/* The table's values, in the order that its source has by now. */
+/* Fills the table's values, in the order that its source has by now. */
 static void fill_task(void *arg, int task, int member)
 {
 	const struct sorter *s = arg;
@@ -174,7 +179,7 @@ static void fill_task(void *arg, int task, int member)
 	}
 }
 
-/* Largest first: the last run of a color to start should be a short one. */
+/* Puts the largest runs first: the last run of a color to start should be a short one. */
 static void order_sectors(struct sorter *s, struct bs_sector_run *run, uint64_t runs)
 {
 	for (uint64_t i = 0; i < runs; i++)
@@ -214,12 +219,13 @@ static void sort_chunk(struct sorter *s, uint64_t chunk)
 	color[BS_COLORS] = (uint32_t)s->runs;
 	for (uint64_t i = 0; i < count; i++)
 		t->source[base + s->first[s->sector[i]]++] = (uint32_t)i;
-	if (g->width <= 2)     /* wider cells gain less than gathering loses */
-		order_runs(s); /* first[] now holds each sector's end */
+	/* with wider cells, ordering the samples gains less than gathering them loses */
+	if (g->width <= 2)
+		order_runs(s); /* first[] now holds the end of each sector */
 	bs_team_run(s->n->team, fill_task, s, tasks);
 }
 
-/* Sector of each point, first of each sector, keys. */
+/* Bytes of three arrays: the sector of each point, the first point of each sector, the keys. */
 static void rooms(uint64_t bytes[3], const struct bs_grid_shape *g)
 {
 	const uint64_t sectors = (uint64_t)g->sectors[0] * g->sectors[1] * g->sectors[2];

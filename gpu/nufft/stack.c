@@ -40,11 +40,11 @@ int bs_nufft_stack_sort(struct bs_nufft *n, const float *k, const uint32_t *sour
 
 /* ---- the transform along kz: positions are the lanes ---- */
 
-#define Z_BLOCKS 4u /* a task */
+#define Z_BLOCKS 4u /* blocks of a task */
 
 struct job {
 	struct bs_nufft *n;
-	const float *in; /* adjoint; NULL: forward */
+	const float *in; /* input of the adjoint; NULL: forward */
 	float *out;
 };
 
@@ -97,7 +97,7 @@ static void z_store(const struct bs_nufft *n, float *data, uint64_t first, uint3
 	}
 }
 
-/* Between a block and the planes' sorted samples; plane i is in bin i - Nz/2 mod Nz. */
+/* Copies between a block and the planes' sorted samples. Plane i is in bin i - Nz/2 mod Nz. */
 static void planes(const struct bs_nufft *n, uint64_t first, uint32_t count, float *block, bool out)
 {
 	const struct bs_grid_shape *g = &n->shape;

@@ -19,7 +19,10 @@ int bs_nufft_check_k(const struct bs_nufft_spec *s, const float *k, struct bs_fa
 
 uint64_t bs_nufft_positions_max(const struct bs_nufft_spec *s)
 {
-	/* a stack may lack a fifth of its partitions (partial sampling) before it does not pay */
+	/*
+	 * A stack may lack a fifth of its partitions (partial sampling); with fewer it does not
+	 * pay.
+	 */
 	return s->samples / 4 * 5 / s->matrix[2] + 1;
 }
 
@@ -54,7 +57,7 @@ static int by_time(const void *a, const void *b)
 	return p->earliest < q->earliest ? -1 : p->earliest > q->earliest;
 }
 
-/* False when a kz lies off the partitions by more than its single precision can explain. */
+/* Returns false when a kz is farther off the partitions than its single precision can explain. */
 static bool entries(const struct bs_nufft_spec *s, const float *k, struct entry *e)
 {
 	int64_t nz = s->matrix[2];
@@ -74,16 +77,16 @@ static bool entries(const struct bs_nufft_spec *s, const float *k, struct entry 
 	return true;
 }
 
-/* Where a position and a partition lie in source. */
+/* Where the sample of a position and a partition lies in source. */
 struct table {
 	uint32_t *source;
-	uint64_t position, partition; /* from one to the next */
+	uint64_t position, partition; /* step from one position, one partition to the next */
 };
 
 /*
  * Walks the sorted entries. The r-th sample at one place and partition belongs to the r-th position
- * there (every interleaf of a spiral starts at the center). Returns the number of positions; with
- * a table, fills it for those whose rank is given.
+ * there (every interleave of a spiral starts at the center). Returns the number of positions. With
+ * a table, fills it for the positions whose rank is given.
  */
 static uint64_t walk(const struct bs_nufft_spec *s, const struct entry *e, struct position *p,
 		     const uint32_t *rank, const struct table *t)
@@ -146,7 +149,10 @@ int bs_nufft_stack_find(const struct bs_nufft_spec *s, const float *k, bool by_p
 		free(t.source);
 		goto out;
 	}
-	/* positions in the order of their first sample, so that neighbors in time stay neighbors */
+	/*
+	 * Positions are in the order of their first sample, so that neighbors in time stay
+	 * neighbors.
+	 */
 	(void)walk(s, e, p, NULL, NULL);
 	qsort(p, n, sizeof(*p), by_time);
 	for (uint64_t i = 0; i < n; i++)

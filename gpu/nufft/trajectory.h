@@ -18,7 +18,7 @@
 BS_C_BEGIN
 
 int bs_nufft_check_k(const struct bs_nufft_spec *spec, const float *k, struct bs_fail *why);
-/* The most positions that a stack of the spec has; dims 3. */
+/* The largest number of in-plane positions that a stack of this spec can have; dims must be 3. */
 uint64_t bs_nufft_positions_max(const struct bs_nufft_spec *spec);
 int bs_nufft_stack_find(const struct bs_nufft_spec *spec, const float *k, bool by_partition,
 			uint32_t **source, uint64_t *positions, struct bs_fail *why);

@@ -6,8 +6,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* In a cell that the window covers, numbered from its lower end: about 1 at the center, and
- * continued smoothly past the upper end. */
+/*
+ * The window in a cell that it covers, numbered from its lower end: about 1 at the center, and
+ * continued smoothly past the upper end.
+ */
 static double value(const struct bs_window_shape *w, uint32_t tap, double place)
 {
 	return w->flat ? bs_window_flat_value(w, tap, place)
@@ -19,8 +21,10 @@ double bs_window_transform(const struct bs_window_shape *w, double v)
 	return w->flat ? bs_window_flat_transform(w, v) : bs_window_plain_transform(w, v);
 }
 
-/* The window at so many places between two cells, the lower end among them, [place][tap]; its l2
- * norm. */
+/*
+ * Samples the window at PLACES places between two cells, the lower end among them, [place][tap].
+ * Returns its l2 norm.
+ */
 #define PLACES 16
 
 static double places(const struct bs_window_shape *w, double at[PLACES][BS_TAPS_MAX])
@@ -39,7 +43,8 @@ static double places(const struct bs_window_shape *w, double at[PLACES][BS_TAPS_
 
 void bs_window_errors(struct bs_window_error *e, const struct bs_window_shape *w)
 {
-	const int points = 16; /* closer towards the edge, where the errors' last lobe is narrow */
+	/* frequencies, closer towards the edge, where the errors' last lobe is narrow */
+	const int points = 16;
 	const uint32_t taps = (uint32_t)ceil(w->width);
 	double at[PLACES][BS_TAPS_MAX];
 	double of_place[PLACES] = { 0.0 };
@@ -50,7 +55,10 @@ void bs_window_errors(struct bs_window_error *e, const struct bs_window_shape *w
 		const double v =
 			(1.0 - (double)(p * p) / (points * points)) * 0.5 / w->oversampling;
 		const double h = bs_window_transform(w, v);
-		/* of the field: half the way to the frequencies before and after */
+		/*
+		 * This frequency's share of the field: half the way to the frequencies before and
+		 * after.
+		 */
 		const double share = (p == 0        ? 0.5
 				      : p == points ? points - 0.5
 						    : 2.0 * p) /
@@ -89,7 +97,7 @@ struct bs_window_shape bs_window_make(enum bs_window kind, double width, double 
 	struct bs_window_error before;
 	struct bs_window_error after;
 
-	/* with more oversampling, or of fewer cells, there is nothing to gain */
+	/* Only a whole number of cells and oversampling up to 4 gain from a flat window. */
 	if (kind != BS_WINDOW_KAISER_BESSEL || width != floor(width) || oversampling > 4.0)
 		return kb;
 	bs_window_flatten(&flat);
@@ -104,11 +112,11 @@ double bs_window_misfit(const struct bs_window_shape *w, double accuracy)
 {
 	struct bs_window_error e;
 
-	bs_window_errors(&e, w); /* misfits of taps are of either sign */
+	bs_window_errors(&e, w); /* misfits of taps may have either sign */
 	return fmax(1e-8, 0.05 * (accuracy > 0.0 ? accuracy : e.rms) * e.least / sqrt(w->width));
 }
 
-/* Chebyshev interpolation of the window over one tap's cell, as powers of t in [-1, 1]. */
+/* Fits the window over one tap's cell by Chebyshev interpolation, as powers of t in [-1, 1]. */
 static void fit(const struct bs_window_shape *w, uint32_t tap, uint32_t coefs, double *c)
 {
 	double cheb[BS_POLY_MAX];
@@ -181,7 +189,7 @@ double bs_window_taps(struct bs_taps *taps, const struct bs_window_shape *w, uin
 				taps->wide[k / floats][d][(j + k / floats) * floats + k % floats] =
 					(float)c[j][d];
 		}
-	/* the last tap lies inside while f + n-1 - width/2 <= width/2 */
+	/* The last tap lies inside the window while f + n-1 - width/2 <= width/2. */
 	taps->fractional = (double)n != w->width;
 	taps->cut = taps->fractional ? (float)(2.0 * (w->width - (n - 1.0)) - 1.0) : 2.0f;
 	return worst;
@@ -204,9 +212,9 @@ uint32_t bs_window_smooth(double n)
 }
 
 /*
- * Nanoseconds of an adjoint and a forward on one core, near enough to rank choices; fitted to what
- * widths 5 to 8 took on an AMD EPYC (512-bit vectors, 1 MiB of second-level cache). A batch has at
- * most 8 coils; the rate of the FFT falls as the grid leaves the caches.
+ * Estimates nanoseconds of an adjoint and a forward on one core, well enough to rank choices. It is
+ * fitted to the times of widths 5 to 8 on an AMD EPYC (512-bit vectors, 1 MiB of second-level
+ * cache). A batch has at most 8 coils; the rate of the FFT falls as the grid leaves the caches.
  */
 static double cost(const struct bs_nufft_spec *s, uint32_t dims, uint32_t taps,
 		   const uint32_t *grid)
@@ -236,7 +244,8 @@ static void grids(const struct bs_nufft_spec *s, uint32_t dims, double width, do
 		  uint32_t grid[3])
 {
 	for (uint32_t a = 0; a < 3; a++) {
-		double least = 2.0 * ceil(width); /* so that a footprint wraps at most once */
+		/* the least grid, so that a footprint wraps at most once */
+		double least = 2.0 * ceil(width);
 		double n = oversampling * s->matrix[a];
 
 		grid[a] = a < dims ? bs_window_smooth(n > least ? n : least) : 1;
@@ -244,10 +253,10 @@ static void grids(const struct bs_nufft_spec *s, uint32_t dims, double width, do
 }
 
 /*
- * Roundoff, relative to the root mean square, as measured over sizes and trajectories (2^-24 is
- * 6e-8): of a cell of the grid in spreading and in the transform, which deapodization amplifies
- * (CUDA's transforms make powers of a root); and of a sum over a window's rows, by the root of
- * their number (CUDA's, plane by plane: of a plane's rows and of the planes).
+ * Roundoff relative to the root mean square, as measured over sizes and trajectories (2^-24 is
+ * 6e-8). cell: roundoff of a grid cell in spreading and in the transform, which deapodization
+ * amplifies (CUDA's transforms make powers of a root). row: roundoff of a sum over a window's rows,
+ * by the root of their number (CUDA sums plane by plane: the rows of a plane, then the planes).
  */
 static const struct {
 	double cell, row;
@@ -271,7 +280,7 @@ static double reach(const struct bs_nufft_spec *s, uint32_t dims, double width,
 		uint32_t b = 0;
 
 		while ((uint64_t)grid[b] * s->matrix[a] != (uint64_t)grid[a] * s->matrix[b])
-			b++; /* at a at the latest */
+			b++; /* the loop ends where b reaches a */
 		if (b == a) {
 			const struct bs_window_shape w =
 				make(s->window, width, (double)grid[a] / s->matrix[a]);
@@ -292,7 +301,7 @@ double bs_window_reach(const struct bs_nufft_spec *s, uint32_t dims, double widt
 {
 	const double kb = reach(s, dims, width, grid, side, bs_window_plain);
 
-	/* a flat window is better, though never by so much, and takes longer to make */
+	/* A flat window is better, though never by so much, and takes longer to make. */
 	return kb <= s->accuracy || kb > 4.0 * s->accuracy
 		       ? kb
 		       : reach(s, dims, width, grid, side, bs_window_make);
@@ -319,7 +328,7 @@ int bs_window_choose(const struct bs_nufft_spec *s, uint32_t dims, double *width
 		return bs_fail(why, BS_ERR_CONFIG, "accuracy %g: 1e-6 to 1e-1", s->accuracy);
 	for (uint32_t taps = BS_TAPS_MIN; taps <= BS_TAPS_MAX; taps++)
 		for (uint32_t step = 20; step <= 40; step++) {
-			double o = step / 16.0; /* 1.25 to 2.5 */
+			double o = step / 16.0; /* oversampling, 1.25 to 2.5 */
 			uint32_t g[3];
 			double c;
 			double e;
@@ -329,7 +338,7 @@ int bs_window_choose(const struct bs_nufft_spec *s, uint32_t dims, double *width
 			if (c >= best)
 				continue;
 			e = bs_window_reach(s, dims, taps, g, BS_WINDOW_HOST);
-			/* until one is accurate: the best so far */
+			/* Until one is accurate enough, the best so far is kept. */
 			if (e > s->accuracy && (best < INFINITY || e >= least))
 				continue;
 			best = e <= s->accuracy ? c : INFINITY;

@@ -18,64 +18,71 @@ BS_C_BEGIN
 
 struct bs_window_shape {
 	enum bs_window kind;
-	double width;        /* cells */
+	double width;        /* width of the window, cells */
 	double shape;        /* Kaiser-Bessel: beta; Gauss: standard deviation in cells */
-	double oversampling; /* that the shape was made for */
-	/* flat.c: as a Chebyshev series over each cell that the window covers */
+	double oversampling; /* oversampling that the shape was made for */
+	/* flat.c: the window as a Chebyshev series over each cell that it covers */
 	bool flat;
 	double tap[BS_TAPS_MAX][BS_POLY_MAX];
 };
 
-/* A Kaiser-Bessel window of whole cells is made flat where that lessens its error. */
+/*
+ * Makes a window. A Kaiser-Bessel window of a whole number of cells is made flat where that lessens
+ * its error.
+ */
 struct bs_window_shape bs_window_make(enum bs_window kind, double width, double oversampling);
-/* The transform at frequency v of the window cut off at +-width/2. */
+/* The transform, at frequency v, of the window cut off at +-width/2. */
 double bs_window_transform(const struct bs_window_shape *w, double v);
 /*
- * What a window does on one axis, where in the field of view it is worst (its edge): a term
- * exp(i2pi k n) that goes over the grid comes out with a relative error, which depends on where its
- * sample lies between two cells.
+ * The error of a window on one axis, at the edge of the field of view, where it is worst. A term
+ * exp(i2pi k n) that goes over the grid comes out with a relative error; the error depends on where
+ * its sample lies between two cells.
  */
 struct bs_window_error {
-	double rms;   /* of that error, over those places or over the field, where it is worst */
-	double most;  /* the largest */
-	double gain;  /* of a cell's roundoff: the window's l2 norm over its transform */
-	double least; /* of the transform's magnitude */
+	/* root mean square of that error over those places, or over the field, where it is worst */
+	double rms;
+	double most;  /* largest of that error */
+	double gain;  /* gain of a cell's roundoff: the window's l2 norm over its transform */
+	double least; /* least magnitude of the transform */
 };
 void bs_window_errors(struct bs_window_error *e, const struct bs_window_shape *w);
-/* How far polynomials may be off the window, relative to its peak, so that a term is off by a
- * twentieth of the accuracy (0: of the window's own error). */
+/*
+ * How far the polynomials may be off the window, relative to its peak, so that a term is off by a
+ * twentieth of the accuracy. accuracy 0: a twentieth of the window's own error.
+ */
 double bs_window_misfit(const struct bs_window_shape *w, double accuracy);
-/* One polynomial a tap; worst: the largest misfit relative to the window's peak. */
+/* Fits one polynomial for each tap. Returns the largest misfit, relative to the window's peak. */
 double bs_window_taps(struct bs_taps *taps, const struct bs_window_shape *w, uint32_t floats,
 		      double misfit);
 
 /* Smallest 2^a 3^b 5^c >= n. */
 uint32_t bs_window_smooth(double n);
 /*
- * The accuracy that a window on a grid has, aliasing and roundoff: the root mean square error of
- * data (an image) of random signs at the voxel where it is worst (a corner), relative to the root
- * mean square of the result. A choice keeps this within what is asked for, which so holds
- * everywhere; of a million voxels the largest single one is about 3.7 times its root mean square
- * off.
+ * The accuracy of a window on a grid, with aliasing and roundoff: the root mean square error of
+ * data (an image) of random signs at the worst voxel (a corner), relative to the root mean square
+ * of the result. A choice keeps this within what is asked for, which then holds everywhere. Of a
+ * million voxels the largest single error is about 3.7 times that root mean square.
  */
 enum bs_window_side { BS_WINDOW_HOST, BS_WINDOW_CUDA };
 double bs_window_reach(const struct bs_nufft_spec *spec, uint32_t dims, double width,
 		       const uint32_t grid[3], enum bs_window_side side);
 /*
- * Width, and the grid of each axis: as given, or the cheapest that reach the accuracy asked for;
- * the most accurate where none does, which single precision may not allow. BS_ERR_CONFIG with the
- * reason where what is given or asked for is out of range.
+ * Chooses the width, and the grid of each axis: those given, or the cheapest that reach the
+ * accuracy asked for. Where none does, which single precision may not allow, the most accurate.
+ * BS_ERR_CONFIG with the reason where what is given or asked for is out of range.
  */
 int bs_window_choose(const struct bs_nufft_spec *spec, uint32_t dims, double *width,
 		     uint32_t grid[3], struct bs_fail *why);
 
-/* plain.c, for window.c and flat.c: by its formula; the value x cells from the center. */
+/* plain.c, for window.c and flat.c: a window by its formula; its value x cells from the center. */
 struct bs_window_shape bs_window_plain(enum bs_window kind, double width, double oversampling);
 double bs_window_plain_value(const struct bs_window_shape *w, double x);
 double bs_window_plain_transform(const struct bs_window_shape *w, double v);
 
-/* flat.c, for window.c: from a Kaiser-Bessel window of whole cells; its value at a place [0, 1]
- * of a cell. */
+/*
+ * flat.c, for window.c: flattens a Kaiser-Bessel window of a whole number of cells; the value of
+ * the flat window at a place [0, 1] of a cell.
+ */
 void bs_window_flatten(struct bs_window_shape *w);
 double bs_window_flat_value(const struct bs_window_shape *w, uint32_t tap, double place);
 double bs_window_flat_transform(const struct bs_window_shape *w, double v);

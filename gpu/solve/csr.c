@@ -1,7 +1,7 @@
 /* gpu/solve/csr.c - host twin; see csr.h */
 #include "gpu/solve/csr.h"
 
-#define BLOCK 4096u /* rows of one task */
+#define BLOCK 4096u /* rows that a task takes */
 
 struct product {
 	uint64_t rows;

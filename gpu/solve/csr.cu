@@ -10,7 +10,7 @@
 #define CSR_SLICE   32u
 #define CSR_THREADS 256u
 
-/* The rows of the wanted form: of M, or of its transpose. */
+/* The rows to be sliced: those of M, or of its transpose. */
 struct rows_of {
 	uint64_t rows, cols;
 	const uint64_t *start;
@@ -31,7 +31,7 @@ static struct rows_of view(const struct bs_csr *m, enum bs_csr_form form)
 	return r;
 }
 
-/* The longest row of a slice. */
+/* Returns the length of the longest row of a slice. */
 static uint64_t width_of(const struct rows_of *r, uint64_t slice)
 {
 	uint64_t width = 0;
@@ -61,7 +61,7 @@ uint64_t bs_csr_cuda_need(const struct bs_csr *m, enum bs_csr_form form)
 	       bs_devmem_round(entries * sizeof(float) * (m->is_complex ? 2 : 1));
 }
 
-/* Fills the sliced arrays on the host; an entry of padding has value 0 and column 0. */
+/* Fills the sliced arrays on the host. Entries of padding have value 0 and column 0. */
 static void slice_rows(const struct rows_of *r, bool is_complex, bool conjugate, uint64_t *slice,
 		       uint32_t *col, float *value)
 {
@@ -176,11 +176,11 @@ int bs_csr_cuda_product(const struct bs_csr_cuda *m, float scale, const float *i
 	return 0;
 }
 
-/* One row of the Gram matrix being summed: the columns met so far, and a sum for each. */
+/* One row of the Gram matrix while it is summed: the columns met so far, and a sum for each. */
 struct gram_row {
 	uint32_t *col;
 	uint64_t cols;
-	uint8_t *met; /* [cols of W] */
+	uint8_t *met; /* [cols of W]: 1 where the column was met */
 	double *sum;  /* [cols of W][2] */
 };
 
@@ -192,7 +192,7 @@ static int by_column(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Row c of W^H W: sum over W's rows r of conj(W[r][c]) W[r][.]. */
+/* Sums row c of W^H W: over W's rows r, conj(W[r][c]) W[r][.]. */
 static void gather_gram(struct gram_row *g, const struct bs_csr *w, uint64_t c)
 {
 	const int step = w->is_complex ? 2 : 1;

@@ -26,7 +26,7 @@ enum bs_csr_form { BS_CSR_PLAIN, BS_CSR_ADJOINT };
 struct bs_csr_cuda {
 	uint64_t rows, cols;
 	bool is_complex;
-	const uint64_t *slice; /* device, [slices + 1]: first entry */
+	const uint64_t *slice; /* device, [slices + 1]: index of each slice's first entry */
 	const uint32_t *col;
 	const float *value;
 };

@@ -9,10 +9,10 @@
 
 #define BINS_MIN 256u
 #define BINS_MAX 16384u
-#define COLUMNS  1024u /* times that are fitted at once */
+#define COLUMNS  1024u /* times that are fitted together */
 
 struct fit {
-	double *share, *hz; /* [bins]: share of the voxels, their mean */
+	double *share, *hz; /* [bins]: share of the voxels in each bin; their mean frequency, Hz */
 	uint32_t bins;
 	double *gram;    /* [L][L] complex */
 	double *atom;    /* [L][bins] complex: exp(+i2pi f tau_l) */
@@ -30,7 +30,10 @@ static void fit_close(struct fit *f)
 	free(f->wave);
 }
 
-/* 16 bins a turn of the widest phase: within one, exp(-i2pi f t) turns by a sixteenth at most. */
+/*
+ * Makes the histogram. It has 16 bins a turn of the widest phase: within a bin exp(-i2pi f t) turns
+ * by a sixteenth at most.
+ */
 static int fit_open(struct fit *f, const float *hz, uint64_t count, double last_s,
 		    uint32_t most_segments, struct bs_fail *why)
 {
@@ -78,8 +81,9 @@ static int fit_open(struct fit *f, const float *hz, uint64_t count, double last_
 }
 
 /*
- * The Gram matrix of the L exponentials over the histogram. A trace of 1e-13 keeps it positive
- * definite where the histogram holds fewer than L frequencies; it adds 3e-7 to the error at most.
+ * Makes the Gram matrix of the L exponentials over the histogram. Adding 1e-13 of its trace keeps
+ * it positive definite where the histogram holds fewer than L frequencies; that adds 3e-7 to the
+ * error at most.
  */
 static void fit_gram(struct fit *f, uint32_t l, double first_s, double step_s)
 {
@@ -116,7 +120,7 @@ static void fit_wave(struct fit *f, double t)
 	}
 }
 
-/* column: sum over f of share exp(+i2pi f tau_l) exp(-i2pi f t). */
+/* column = sum over f of share exp(+i2pi f tau_l) exp(-i2pi f t). */
 static void fit_side(struct fit *f, uint32_t l, double *column)
 {
 	for (uint32_t i = 0; i < l; i++) {
@@ -135,7 +139,10 @@ static void fit_side(struct fit *f, uint32_t l, double *column)
 	}
 }
 
-/* What the interpolated exponential lacks of wave: root mean square over the histogram. */
+/*
+ * Returns the error of the interpolated exponential against wave: root mean square over the
+ * histogram.
+ */
 static double fit_error(const struct fit *f, uint32_t l, const double *column)
 {
 	double sum = 0.0;
@@ -144,7 +151,7 @@ static double fit_error(const struct fit *f, uint32_t l, const double *column)
 		double re = f->wave[2 * j];
 		double im = f->wave[2 * j + 1];
 
-		for (uint32_t i = 0; i < l; i++) { /* less b_l conj(atom) */
+		for (uint32_t i = 0; i < l; i++) { /* subtracts b_l conj(atom) */
 			const double *a = f->atom + 2 * ((size_t)i * f->bins + j);
 
 			re -= column[2 * i] * a[0] + column[2 * i + 1] * a[1];
@@ -156,8 +163,8 @@ static double fit_error(const struct fit *f, uint32_t l, const double *column)
 }
 
 /*
- * The interpolators of L segments at `count` times, first + i step apart; b: [segment][count]
- * float, NULL: not wanted. *error: the largest of any time, of every `sparse`-th.
+ * Makes the interpolators of L segments at `count` times, first + i step. b [segment][count]: NULL:
+ * not wanted. *error: the largest over every `sparse`-th time.
  */
 static int fit_times(struct fit *f, const struct bs_interpolators *p, double start_s,
 		     uint32_t count, double step_s, uint32_t sparse, float *b, double *error,
@@ -170,7 +177,7 @@ static int fit_times(struct fit *f, const struct bs_interpolators *p, double sta
 		const uint32_t n = count - from < COLUMNS ? count - from : COLUMNS;
 		int rc;
 
-		fit_gram(f, l, p->first_s, p->step_s); /* the solution destroys it */
+		fit_gram(f, l, p->first_s, p->step_s); /* the solution destroys the matrix */
 		for (uint32_t i = 0; i < n; i++) {
 			fit_wave(f, start_s + (from + i) * step_s);
 			fit_side(f, l, f->columns + 2 * (size_t)l * i);
@@ -195,7 +202,7 @@ static int fit_times(struct fit *f, const struct bs_interpolators *p, double sta
 	return 0;
 }
 
-/* From the first sample to the last; one segment in the middle. */
+/* Places the segments from the first sample to the last; a single one in the middle. */
 static void place(struct bs_interpolators *p, const struct bs_interpolators_spec *s, uint32_t l)
 {
 	const double whole_s = (s->samples - 1.0) * s->dwell_s;
@@ -220,7 +227,7 @@ int bs_interpolators_find(struct bs_interpolators *p, const struct bs_interpolat
 	*p = (struct bs_interpolators){ .error = INFINITY };
 	while (rc == 0 && p->error > s->error && p->segments < s->most) {
 		place(p, s, p->segments + 1);
-		tried = 8 * p->segments + 1; /* the ends, and what lies between segments */
+		tried = 8 * p->segments + 1; /* looks at the ends, and at times between segments */
 		rc = fit_times(&f, p, s->start_s, tried, whole_s / (tried - 1), 1, NULL, &p->error,
 			       why);
 	}
@@ -229,7 +236,7 @@ int bs_interpolators_find(struct bs_interpolators *p, const struct bs_interpolat
 			     "field map: %u time segments of a readout of %g ms have an error of "
 			     "%.2g, more than %g; the map's range is %g to %g Hz",
 			     s->most, whole_s * 1e3, p->error, s->error, f.hz[0], f.hz[f.bins - 1]);
-	if (rc == 0) /* 1024 times of it are looked at: the error changes over a segment */
+	if (rc == 0) /* looks at about 1024 times: the error changes over the length of a segment */
 		rc = fit_times(&f, p, s->start_s, s->samples, s->dwell_s, 1 + s->samples / 1024, b,
 			       &p->error, why);
 	fit_close(&f);

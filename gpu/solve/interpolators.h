@@ -22,8 +22,8 @@ BS_C_BEGIN
 struct bs_interpolators_spec {
 	const float *hz;
 	uint64_t voxels;
-	uint32_t samples; /* of a readout */
-	uint32_t most;    /* segments */
+	uint32_t samples; /* samples of a readout */
+	uint32_t most;    /* most time segments */
 	double dwell_s, start_s, error;
 };
 

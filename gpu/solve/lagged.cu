@@ -14,12 +14,12 @@
 #include "gpu/toeplitz/toeplitz_cuda.h"
 
 #define THREADS    256
-#define SIDE       32u /* voxels of a block that sums */
-#define TOGETHER   8u  /* times that it sums side by side */
-#define BRANCHES   4   /* operators that run side by side */
+#define SIDE       32u /* voxels of a block of from_times */
+#define TOGETHER   8u  /* times that such a block sums in parallel */
+#define BRANCHES   4   /* operators that run in parallel */
 #define QUANTILES  128u
-#define LOOKED_AT  16384u              /* voxels, about, that the quantiles are of */
-#define BYTES_MOST (UINT64_C(4) << 30) /* of all operators and images */
+#define LOOKED_AT  16384u              /* about so many voxels are looked at for the quantiles */
+#define BYTES_MOST (UINT64_C(4) << 30) /* most bytes of all operators and images */
 
 struct bs_lagged_cuda {
 	uint32_t times, coils;
@@ -34,7 +34,7 @@ struct bs_lagged_cuda {
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* images[l][c] = exp(-i2pi hz tau_l) S_c in; block y: the time */
+/* images[l][c] = exp(-i2pi hz tau_l) S_c in; blockIdx.y: the time l. */
 static __global__ void __launch_bounds__(THREADS)
 	to_times(float2 *images, const float2 *in, const float2 *maps, const float *hz,
 		 double first_s, double step_s, uint32_t coils, uint64_t voxels)
@@ -54,7 +54,10 @@ static __global__ void __launch_bounds__(THREADS)
 		images[c * voxels + v] = bs_cmul(turned, __ldg(maps + c * voxels + v));
 }
 
-/* out = sum_l exp(+i2pi hz tau_l) sum_c conj(S_c) images[l][c]: each row of threads its times */
+/*
+ * out = sum_l exp(+i2pi hz tau_l) sum_c conj(S_c) images[l][c]; each row of threads sums times of
+ * its own.
+ */
 static __global__ void __launch_bounds__(SIDE *TOGETHER)
 	from_times(float2 *out, const float2 *images, const float2 *maps, const float *hz,
 		   double first_s, double step_s, uint32_t count, uint32_t coils, uint64_t voxels)
@@ -97,8 +100,9 @@ static int ascending(const void *a, const void *b)
 }
 
 /*
- * The differences of the map's quantiles, its least and its largest value among them. Of maps to
- * come: what prepares for any within twice the range (drivers/file/tables.c does it for the maps).
+ * Writes the differences of the map's quantiles, among them its least and largest value. For a map
+ * that will be replaced (`replaced`): differences that prepare for any map within twice the range
+ * (drivers/file/tables.c does so for the maps).
  */
 static int differences(float *to, const float *hz, uint64_t voxels, bool replaced,
 		       struct bs_fail *why)
@@ -131,7 +135,7 @@ static int differences(float *to, const float *hz, uint64_t voxels, bool replace
 	return 0;
 }
 
-/* b: [time][sample of a readout] complex, room for BS_SEGMENTS_MAX times. */
+/* Finds the times. b [time][sample of a readout] complex, with room for BS_SEGMENTS_MAX times. */
 static int find_times(struct bs_lagged_cuda *p, const struct bs_segments_spec *s, const float *hz,
 		      float *b, struct bs_fail *why)
 {
@@ -201,7 +205,7 @@ static int take_memory(struct bs_lagged_cuda *p, const struct bs_segments_spec *
 	return rc;
 }
 
-/* One time's operator; w: room for the weights of all samples, q for Q. */
+/* Makes the operator of one time. w: workspace for the weights of all samples; q: for Q. */
 static int make_operator(struct bs_lagged_cuda *p, const struct bs_segments_spec *s, uint32_t l,
 			 const float *k, const float *weight, const float *b, float *w, float *q,
 			 struct bs_fail *why)
@@ -231,7 +235,7 @@ static int make_operator(struct bs_lagged_cuda *p, const struct bs_segments_spec
 		cudaMemcpy(temporary.base, q, (size_t)bs_q_size(&spec) * 8, cudaMemcpyHostToDevice),
 		why, rc, out);
 	rc = bs_toeplitz_cuda_plan(&p->normal[l], &t, (const float *)temporary.base, &p->mem, why);
-	if (rc == 0) /* branches overlap, launches of one need not */
+	if (rc == 0) /* branches run in parallel, so the launches of one need not overlap */
 		rc = bs_toeplitz_cuda_choose(p->normal[l], 0, 1, why);
 out:
 	bs_devmem_close(&temporary);
@@ -273,7 +277,7 @@ static int open_branches(struct bs_lagged_cuda *p, struct bs_fail *why)
 	return rc;
 }
 
-/* The times alone; b: their interpolators, the caller's to free. */
+/* Finds the times alone. b: their interpolators, which the caller frees. */
 static int find(struct bs_lagged_cuda **plan, float **b, const struct bs_segments_spec *s,
 		const float *hz, struct bs_fail *why)
 {
@@ -356,7 +360,7 @@ uint32_t bs_lagged_cuda_times(const struct bs_lagged_cuda *p)
 
 /* ---- the product ----------------------------------------------------------------------------- */
 
-/* Each branch every so many of the operators, in place. */
+/* Applies the operators in place; each branch takes every BRANCHES-th one. */
 static int operate(struct bs_lagged_cuda *p, cudaStream_t stream, struct bs_fail *why)
 {
 	const uint64_t step = p->coils * p->voxels;

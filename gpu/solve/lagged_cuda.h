@@ -31,12 +31,15 @@ BS_C_BEGIN
 struct CUstream_st; /* cudaStream_t */
 struct bs_lagged_cuda;
 
-/* Device memory that plan takes for such a map and keeps; 0: it would find BS_ERR_UNSUPPORTED. */
+/*
+ * Sets the bytes of device memory that plan would take and keep for such a map; 0: plan would
+ * return BS_ERR_UNSUPPORTED.
+ */
 int bs_lagged_cuda_bytes(const struct bs_segments_spec *spec, const float *hz, uint64_t *bytes,
 			 struct bs_fail *why);
 int bs_lagged_cuda_plan(struct bs_lagged_cuda **plan, const struct bs_segments_spec *spec,
 			const float *k, const float *weight, const float *hz, struct bs_fail *why);
-void bs_lagged_cuda_close(struct bs_lagged_cuda *plan); /* or NULL */
+void bs_lagged_cuda_close(struct bs_lagged_cuda *plan); /* plan: may be NULL */
 int bs_lagged_cuda_apply(struct bs_lagged_cuda *plan, const float *maps, const float *hz,
 			 const float *in, float *out, struct CUstream_st *stream,
 			 struct bs_fail *why);

@@ -16,24 +16,24 @@ struct bs_ls {
 	struct bs_team *team;
 	struct bs_toeplitz *toeplitz;
 	void (*normal)(void *self, const float *maps, const float *in, float *out);
-	void *normal_self; /* in the place of Q where the spec says so */
+	void *normal_self; /* argument of normal, which replaces Q where spec.given is set */
 	struct bs_circulant *circulant;
 	struct bs_pcg *pcg;
-	uint32_t sets, set; /* of maps; the one in use */
-	uint64_t step;      /* Jacobi: floats from one set's diagonals to the next one's */
-	const float *maps;  /* [set] */
+	uint32_t sets, set; /* number of sets of maps; the set in use */
+	uint64_t step;      /* Jacobi: floats from the diagonals of one set to those of the next */
+	const float *maps;  /* [set]: maps of all sets */
 	const struct bs_csr *w;
 	double mu;
-	double *power_mean; /* [set] of sum_c |S_c|^2 */
-	double r_mean;      /* of R's diagonal */
-	double q0;          /* the diagonal of Q */
+	double *power_mean; /* [set]: mean of sum_c |S_c|^2 */
+	double r_mean;      /* mean of R's diagonal */
+	double q0;          /* diagonal of the Toeplitz matrix: Q(0) */
 	float *b;           /* sum_c S_c^H fhd_c */
 	float *power;       /* Jacobi: [set] Q(0) sum_c |S_c|^2 */
-	float *r;           /* Jacobi: R's diagonal */
+	float *r;           /* Jacobi: diagonal of R */
 	float *inverse;     /* Jacobi: [set] 1 / (power + mu r) */
 	float *wx;          /* [rows of W] complex */
-	float *seen;        /* two images and more: [coil] what it sees of them */
-	/* of the operation in progress */
+	float *seen;        /* two images and more: [coil], what each coil measures of their sum */
+	/* These members belong to the operation in progress. */
 	const float *in;
 	float *out;
 };
@@ -53,7 +53,7 @@ static uint32_t images_of(const struct bs_ls_spec *s)
 	return s->images > 0 ? s->images : 1;
 }
 
-/* Of the set, those of the first image. */
+/* The maps of a set; those of its first image. */
 static const float *maps_of(const struct bs_ls *p, uint32_t set)
 {
 	return p->maps != NULL ? p->maps + 2 * set * images_of(&p->s) * p->s.coils * p->voxels
@@ -108,7 +108,7 @@ int bs_ls_need(const struct bs_ls_spec *s, struct bs_need *need, struct bs_fail 
 	return 0;
 }
 
-/* What the preconditioners need of a set of maps. */
+/* Measures what the preconditioners need of a set of maps. */
 static void measure_set(struct bs_ls *p, uint32_t set)
 {
 	p->power_mean[set] = 0.0;
@@ -121,7 +121,7 @@ static void measure_set(struct bs_ls *p, uint32_t set)
 	}
 }
 
-/* The diagonals of the system that the preconditioners need, and their means. */
+/* Measures the diagonals of the system that the preconditioners need, and their means. */
 static int measure(struct bs_ls *p, struct bs_fail *why)
 {
 	float *r = p->r;
@@ -179,7 +179,8 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 		p->wx = malloc(w->rows * 8);
 		failed = failed || p->wx == NULL;
 		if (p->wx != NULL)
-			memset(p->wx, 0, w->rows * 8); /* touched now: no page fault after arm */
+			/* touches the pages now, so that no page fault comes after arm */
+			memset(p->wx, 0, w->rows * 8);
 	}
 	if (rc == 0 && failed)
 		rc = bs_fail(why, BS_ERR_NOMEM, "least squares: the arena is too small");
@@ -210,7 +211,7 @@ void bs_ls_close(struct bs_ls *p)
 	free(p);
 }
 
-/* The circulant preconditioner of the set in use. */
+/* Sets the circulant preconditioner to the set in use. */
 static void shift(struct bs_ls *p)
 {
 	if (p->circulant != NULL)
@@ -299,7 +300,7 @@ static void combine(void *arg, int task, int member)
 			  p->in + 2 * from, p->s.coils, p->voxels, n);
 }
 
-/* What the coils see of the images: seen_c = sum over them of S_c in. */
+/* seen_c = sum over the images of S_c in, what the coils measure of them. */
 static void look(void *arg, int task, int member)
 {
 	const struct bs_ls *p = arg;
@@ -342,7 +343,7 @@ static void jacobi(void *arg, int task, int member)
 	}
 }
 
-/* The same for images that are seen together. */
+/* The operator for several images that the coils measure together. */
 static void apply_together(struct bs_ls *p, const float *in, float *out)
 {
 	p->in = in;

@@ -17,24 +17,26 @@
 
 struct bs_ls_cuda {
 	const struct bs_protocol *p;
-	uint32_t coils;          /* of the maps: all, or this share's; 1 without maps */
-	uint32_t solves, beside; /* of the coils; so many at a time */
+	uint32_t coils; /* coils of the maps: all, or this GPU's; 1 without maps */
+	/* number of solves for all coils; number of solves run side by side */
+	uint32_t solves, beside;
 	size_t voxels;
 	bool sense;
-	double mu; /* lambda x voxels, gpu/solve/ls.h */
+	double mu; /* lambda times the number of voxels (gpu/solve/ls.h) */
 	const struct bs_csr *w;
 	struct bs_csr gram_host;
 	bool has_gram;
 	struct bs_toeplitz_cuda *normal;
-	struct bs_segments_cuda *field;          /* in its place off resonance */
-	struct bs_csr_cuda gram, plain, adjoint; /* W^H W, or W and W^H */
+	/* off resonance: used in place of the Toeplitz operator; else NULL */
+	struct bs_segments_cuda *field;
+	struct bs_csr_cuda gram, plain, adjoint; /* W^H W; or W and its adjoint */
 	struct bs_precond_cuda precond;
 	struct bs_pcg_cuda *pcg;
 	const float2 *maps;
 	float *b, *x;
-	float *addends; /* [part][voxel]; parts 0: none */
+	float *addends; /* [part][voxel]; NULL with parts 0 */
 	uint32_t parts, part;
-	struct bs_pinned pinned; /* [solve] struct bs_pcg_outcome */
+	struct bs_pinned pinned; /* [solve]: struct bs_pcg_outcome */
 };
 
 /* b = sum_c conj(S_c) F^H d_c, coils in order. */
@@ -75,7 +77,7 @@ static struct bs_pcg_cuda_spec pcg_of(const struct bs_ls_cuda *s)
 	return c;
 }
 
-/* W^H W where it is not much larger than W, else W and its adjoint. */
+/* Opens W^H W where it is not much larger than W; else W and its adjoint. */
 static int open_constraint(struct bs_ls_cuda *s, uint64_t *bytes, struct bs_fail *why)
 {
 	struct bs_fail quiet;
@@ -93,9 +95,11 @@ static int open_constraint(struct bs_ls_cuda *s, uint64_t *bytes, struct bs_fail
 	return 0;
 }
 
-/* At most, of coils that take no turns. An iteration: the direction, five Toeplitz passes, two for
- * the constraint, the update; circulant: seven passes and a sum more. The last application of A is
- * less than one. */
+/*
+ * The most launches, of coils that take no turns. An iteration has the direction, five Toeplitz
+ * passes, two for the constraint, the update; a circulant preconditioner adds seven passes and a
+ * sum. The last application of A takes fewer than an iteration.
+ */
 static uint64_t launches_of(const struct bs_protocol *p)
 {
 	const uint64_t one = p->precond == BS_PRECOND_CIRCULANT ? 17 : 9;
@@ -103,7 +107,7 @@ static uint64_t launches_of(const struct bs_protocol *p)
 	return (p->plan.joint ? 1 : p->coils) * (8 + (p->iterations + 1) * one);
 }
 
-/* In one graph; each takes some hundred bytes of host and device memory. */
+/* most launches in one graph; each takes some hundred bytes of host and device memory */
 #define LAUNCHES_MOST UINT64_C(250000)
 
 int bs_ls_cuda_check(const struct bs_protocol *p, struct bs_fail *why)
@@ -121,12 +125,12 @@ int bs_ls_cuda_check(const struct bs_protocol *p, struct bs_fail *why)
 	return 0;
 }
 
-/* The voxels that coils solved side by side may have. */
+/* most voxels of coils that are solved side by side */
 #define BESIDE_MOST (UINT64_C(1) << 22)
 
 /*
- * In 2D a coil's kernels do not fill the GPU: coils without maps are solved side by side, in
- * groups alike.
+ * The number of coils that are solved side by side, in groups of equal size. In 2D a single coil's
+ * kernels do not fill the GPU. With maps it is 1.
  */
 static uint32_t beside_of(const struct bs_ls_cuda *s)
 {
@@ -139,7 +143,7 @@ static uint32_t beside_of(const struct bs_ls_cuda *s)
 	return n;
 }
 
-/* What the protocol says; coils: of the maps that plan will be given. */
+/* Makes the solve's state from the protocol. coils: those of the maps that plan will get. */
 static struct bs_ls_cuda *make(const struct bs_protocol *p, const struct bs_tables *tables,
 			       uint32_t coils)
 {
@@ -180,7 +184,7 @@ static int state_bytes(struct bs_ls_cuda *s, uint64_t *bytes, struct bs_fail *wh
 		rc = bs_pcg_cuda_need(&c, &part[1], why);
 	if (rc != 0)
 		return rc;
-	/* two vectors, the addends; the sparse arrays are a few pieces */
+	/* The sum has two vectors and the addends; the sparse arrays are a few pieces. */
 	*bytes += part[0] + part[1] + 2 * bs_devmem_round((uint64_t)s->beside * s->voxels * 8) +
 		  bs_devmem_round((uint64_t)s->parts * s->voxels * 8) +
 		  bs_precond_cuda_bytes(p, s->precond.sets) + 32 * BS_DEV_ALIGN;
@@ -269,7 +273,9 @@ static int plan_constraint(struct bs_ls_cuda *s, struct bs_devmem *mem, struct b
 	return rc != 0 ? rc : bs_csr_cuda_plan(&s->adjoint, s->w, BS_CSR_ADJOINT, mem, why);
 }
 
-/* q goes to temporary memory: the operator makes its tables of it on the device. */
+/*
+ * Plans the operator of F^H F. q is copied to temporary memory; its tables are made on the device.
+ */
 static int plan_normal(struct bs_ls_cuda *s, const float *q, const char *cache_dir,
 		       struct bs_devmem *mem, struct bs_fail *why)
 {
@@ -365,7 +371,7 @@ int bs_ls_cuda_plan(struct bs_ls_cuda *s, const float *q, const struct bs_tables
 		rc = plan_normal(s, q, env->cache_dir, mem, why);
 	if (rc == 0)
 		rc = plan_constraint(s, mem, why);
-	bs_csr_close(&s->gram_host); /* it has been copied to the device */
+	bs_csr_close(&s->gram_host); /* the matrix has been copied to the device */
 	if (rc == 0)
 		rc = bs_precond_cuda_plan(&s->precond, tables, q, env->team, mem, why);
 	if (rc == 0)
@@ -384,7 +390,7 @@ static int weigh(struct bs_ls_cuda *s, const float2 *images, float *to, cudaStre
 	return 0;
 }
 
-/* b from F^H d of the solves from i on. */
+/* Makes b from F^H d, for the solves from i on. */
 static int load(struct bs_ls_cuda *s, const float2 *images, uint32_t i, cudaStream_t stream,
 		struct bs_fail *why)
 {

@@ -31,40 +31,47 @@ BS_C_BEGIN
 struct bs_ls_spec {
 	uint32_t dims;      /* 2 or 3 */
 	uint32_t matrix[3]; /* 1 beyond dims */
-	uint32_t coils;     /* of the sensitivities; 0: no sensitivities, one image at a time */
-	uint32_t sets;      /* of sensitivities, one of them in use at a time; 0: one */
-	uint32_t images;    /* that are solved for together, each with maps in a set; 0: one */
+	/* number of coils of the sensitivities; 0: no sensitivities, one image at a time */
+	uint32_t coils;
+	/* number of sets of sensitivities, one of them in use at a time; 0: one */
+	uint32_t sets;
+	/* number of images solved for together, each with its own maps in a set; 0: one */
+	uint32_t images;
 	enum bs_precond precond;
-	uint32_t iterations; /* at most, of any solve */
+	uint32_t iterations; /* most iterations of any solve */
 	double lambda;
-	bool given; /* F^H F is not Q's: bs_ls_given says it */
+	bool given; /* F^H F is not made from Q: bs_ls_given gives it */
 };
 
 struct bs_ls;
 
 int bs_ls_need(const struct bs_ls_spec *spec, struct bs_need *need, struct bs_fail *why);
-/* maps [set][image][coil][z][y][x] complex, NULL without coils; w NULL: identity. */
+/* maps [set][image][coil][z][y][x] complex; NULL without coils. w NULL: R is the identity. */
 int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *spec, const float *q,
 	       const float *maps, const struct bs_csr *w, struct bs_arena *arena,
 	       struct bs_team *team, struct bs_fail *why);
 void bs_ls_close(struct bs_ls *plan);
-/* The solves that follow have the sensitivities of this set; at first those of set 0. */
+/* Selects the set of sensitivities for the following solves; at first set 0. */
 void bs_ls_use(struct bs_ls *plan, uint32_t set);
-/* The sensitivities of this set are others than they were. */
+/* Tells the plan that the sensitivities of this set have changed. */
 void bs_ls_changed(struct bs_ls *plan, uint32_t set);
 /*
- * With spec.given: out = sum_c conj(S_c) F^H F S_c in by this function; maps: of the set in
- * use. Of q only the first value, the sum of the weights, is read; no circulant preconditioner.
+ * With spec.given: gives the function for out = sum_c conj(S_c) F^H F S_c in; maps are those of the
+ * set in use. plan then reads only q's first value, the sum of the weights, and the circulant
+ * preconditioner is not available.
  */
 void bs_ls_given(struct bs_ls *plan,
 		 void (*normal)(void *self, const float *maps, const float *in, float *out),
 		 void *self);
-/* Likewise: another sum of the weights; then bs_ls_changed for the sets that are solved. */
+/*
+ * With spec.given: sets another sum of the weights. Call bs_ls_changed afterwards for each set that
+ * is solved.
+ */
 void bs_ls_weights(struct bs_ls *plan, double sum);
-/* Another lambda for the solves that follow. */
+/* Sets lambda for the following solves. */
 void bs_ls_lambda(struct bs_ls *plan, double lambda);
 
-/* fhd: F^H d, [coil][z][y][x] with sensitivities, else one image. rho: the images. */
+/* fhd: F^H d, with sensitivities [coil][z][y][x], else one image. rho: the images. */
 void bs_ls_solve(struct bs_ls *plan, const float *fhd, float *rho, const struct bs_pcg_stop *stop,
 		 struct bs_pcg_result *result);
 /* out = (F^H F + mu R) in. */

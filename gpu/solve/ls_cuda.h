@@ -1,15 +1,15 @@
 /*
- * gpu/solve/ls_cuda.h - the solve of methods ls and sense on the GPU, behind F^H d; twin of ls.h
+ * gpu/solve/ls_cuda.h - the solve of methods ls and sense on the GPU, after F^H d; twin of ls.h
  *
  * images [coil][z][y][x] complex hold F^H d of each coil and are replaced by the solutions (sense:
- * one, in the first). Preconditioner, constraint, scale of lambda, box basis and weights are those
- * of the host: both twins solve the same system. Q: gpu/solve/lsq_cuda.h.
- * open (host memory only, says the bytes) -> plan -> { queue, outcome | run }* -> close.
- * queue: all solves to their last iteration or tolerance, as launches alone, fit for a graph;
- * outcome says, once the stream is idle, what came of them. run: the same under a deadline and for
- * at most so many iterations, waiting between them; each coil has an equal part of the time that is
- * left.
- * One caller. Errors: BS_ERR_GPU, BS_ERR_NOMEM, BS_ERR_CONFIG. Test: test/twin/twin_ls.c
+ * by one, in the first). Preconditioner, constraint, scale of lambda, box basis and weights are
+ * those of the host: both twins solve the same system. Q: gpu/solve/lsq_cuda.h.
+ * open (host memory only; says the bytes) -> plan -> { queue, outcome | run }* -> close.
+ * queue: queues all solves to their last iteration or tolerance, as launches alone, fit for a
+ * graph. outcome: their result, once the stream is idle. run: solves under a deadline with at most
+ * the given number of iterations, and waits between them; each coil gets an equal part of the
+ * remaining time. One caller. Errors: BS_ERR_GPU, BS_ERR_NOMEM, BS_ERR_CONFIG. Test:
+ * test/twin/twin_ls.c
  */
 #ifndef BS_GPU_SOLVE_LS_CUDA_H
 #define BS_GPU_SOLVE_LS_CUDA_H
@@ -21,34 +21,34 @@
 
 struct bs_ls_cuda;
 
-/* BS_ERR_CONFIG where the solves are too many for their graph; open refuses them, too. */
+/* BS_ERR_CONFIG where the solves are too many for one graph; open refuses them, too. */
 int bs_ls_cuda_check(const struct bs_protocol *p, struct bs_fail *why);
 
-/* Device memory that a plan with W (or NULL: none) will take. */
+/* Bytes of device memory that a plan will take; w: the matrix W, or NULL. */
 int bs_ls_cuda_bytes(const struct bs_protocol *p, const struct bs_csr *w, uint64_t *bytes,
 		     struct bs_fail *why);
-/* bytes: the same. */
+/* *bytes: as bs_ls_cuda_bytes. */
 int bs_ls_cuda_open(struct bs_ls_cuda **ls, const struct bs_protocol *p,
 		    const struct bs_tables *tables, uint64_t *bytes, struct bs_fail *why);
 /*
- * q: bs_lsq_cuda_q's, made while the device is still empty. maps: device, where those in use are;
- * NULL unless the method uses them. tables: of all slices.
+ * q: from bs_lsq_cuda_q, made while the device is still empty. maps: device memory, the maps in
+ * use; NULL unless the method uses maps. tables: of all slices.
  */
 int bs_ls_cuda_plan(struct bs_ls_cuda *ls, const float *q, const struct bs_tables *tables,
 		    const struct bs_arm_env *env, const float2 *maps, struct bs_devmem *mem,
 		    struct bs_fail *why);
-/* Before plan: F^H F is that of these segments, and not Q's; they live as long. */
+/* Before plan: F^H F is applied by these segments instead of Q. They must live as long. */
 struct bs_segments_cuda;
 void bs_ls_cuda_given(struct bs_ls_cuda *ls, struct bs_segments_cuda *field);
-/* After plan: the operator of F^H F; of paths that come with the readouts it has no Q yet. */
+/* After plan: the operator of F^H F. For paths that come with the readouts it has no Q yet. */
 struct bs_toeplitz_cuda;
 struct bs_toeplitz_cuda *bs_ls_cuda_normal(struct bs_ls_cuda *ls);
 void bs_ls_cuda_close(struct bs_ls_cuda *ls);
-/* The preconditioner of a slice; its maps come to their place by the caller. Only queues. */
+/* Selects the preconditioner of a slice; the caller puts the slice's maps in place. Only queues. */
 int bs_ls_cuda_use(struct bs_ls_cuda *ls, uint32_t slice, cudaStream_t stream, struct bs_fail *why);
 /*
- * The slice's maps in tables->maps are others than they were: its preconditioner is made again, and
- * waits for use where there are other slices. Waits for the stream.
+ * Makes the preconditioner of a slice whose maps in tables->maps have changed. With several slices
+ * it takes effect at the next use. Waits for the stream.
  */
 int bs_ls_cuda_changed(struct bs_ls_cuda *ls, uint32_t slice, cudaStream_t stream,
 		       struct bs_fail *why);
@@ -61,13 +61,14 @@ int bs_ls_cuda_run(struct bs_ls_cuda *ls, float2 *images, uint32_t iterations, i
 		   cudaStream_t stream, struct bs_report *report, struct bs_fail *why);
 
 /*
- * With maps on several GPUs (gpu/engine/multi/ls.h), each of which makes the same iterations: p and
- * tables are those of all coils, maps (plan's) and images of this GPU's `coils`. load leaves this
- * GPU's addend of the right-hand side in its place in addends [part][z][y][x] complex, device; once
- * all are there, begin. Then for each iteration product leaves this GPU's addend of A p there and,
- * once all are there, step; last_product and last_step likewise, once. They only
- * queue. wait: for the stream; sets iterations and residual.
- * image: [z][y][x], device. bytes: as bs_ls_cuda_bytes.
+ * A solve with maps on several GPUs (gpu/engine/multi/ls.h), each of which makes the same
+ * iterations. p and tables are those of all coils; plan's maps, and images, are of this GPU's
+ * `coils`. load writes this GPU's addend of the right-hand side to its place in addends
+ * [part][z][y][x] complex, device memory; begin follows once all addends are there. In each
+ * iteration product writes this GPU's addend of A p there, and step follows once all are there;
+ * last_product and last_step do the same, once, at the end. They only queue. wait: waits for the
+ * stream; sets iterations and residual. image: [z][y][x], device memory. bytes: as
+ * bs_ls_cuda_bytes.
  */
 int bs_ls_cuda_bytes_share(const struct bs_protocol *p, const struct bs_csr *w, uint32_t coils,
 			   uint32_t parts, uint64_t *bytes, struct bs_fail *why);

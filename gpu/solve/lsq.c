@@ -73,12 +73,18 @@ struct bs_q_spec bs_lsq_q_spec(const struct bs_protocol *p)
 		.samples = bs_protocol_samples(p),
 		.basis = p->basis,
 		.sum = p->q,
-		/* width and oversampling state no accuracy: Q is made once, so it is made well */
+		/*
+		 * Without an accuracy (width and oversampling are given) Q is made with 1e-5, since
+		 * it is made once.
+		 */
 		.accuracy = p->accuracy > 0.0 ? p->accuracy : 1e-5,
 	};
 }
 
-/* Where there is no Q; its first value, of no distance, is what it would be. */
+/*
+ * For methods without Q: makes only its first value, that at distance 0, which is the sum of the
+ * weights.
+ */
 static int sum_weights(float **q, const struct bs_protocol *p, const float *weight,
 		       struct bs_fail *why)
 {

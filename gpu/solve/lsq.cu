@@ -48,10 +48,10 @@ struct q_job {
 	const struct bs_protocol *p;
 	const struct bs_tables *tables;
 	struct bs_team *team;
-	const float *weight; /* without the basis, or NULL */
+	const float *weight; /* weights without the voxel basis; NULL: ones */
 };
 
-/* The sum, in temporary device memory; weight: with the basis squared, or NULL. */
+/* Makes Q by the exact sum, in temporary device memory. weight: with the basis squared, or NULL. */
 static int sum_q(const struct bs_protocol *p, const float *k, const float *weight, float *q,
 		 struct bs_devmem *mem, const struct bs_exact_cuda_spec *s, struct bs_fail *why)
 {
@@ -125,7 +125,10 @@ static int make_nufft(void *arg, float *q, struct bs_fail *why)
 	return bs_q_cuda_make(q, &s, j->tables->traj->k, j->weight, j->p->name, why);
 }
 
-/* The key of the cache holds the weights without the basis, which is in the spec. */
+/*
+ * Gets Q from the cache or makes it. The cache's key holds the weights without the basis, and the
+ * spec, which has the basis.
+ */
 static int get_q(float *q, struct q_job *j, const char *cache_dir, enum bs_qcache_from *from,
 		 struct bs_fail *why)
 {
@@ -141,12 +144,16 @@ static int get_q(float *q, struct q_job *j, const char *cache_dir, enum bs_qcach
 					  nufft ? make_nufft : make_exact, j, from, why);
 }
 
-/* A node whose GPU is full, or cannot grid this, arms all the same, later: its log says why. */
+/*
+ * Gets Q even from a node whose GPU is full or cannot grid this: it arms later, and its log says
+ * why.
+ */
 static int get_q_anyhow(float *q, struct q_job *j, const char *cache_dir, enum bs_qcache_from *from,
 			struct bs_fail *why)
 {
 	const struct bs_q_spec s = bs_lsq_q_spec(j->p);
-	struct bs_fail own; /* not the caller's failure where the host then does it */
+	/* the GPU's failure, which is not the caller's where the host takes over */
+	struct bs_fail own;
 	int rc;
 
 	memset(&own, 0, sizeof(own));

@@ -1,12 +1,11 @@
 /*
  * gpu/solve/lsq.h - what is computed from a protocol when it is armed: weights and Q
  *
- * Shared by the engines and by `boreside arm`, so that what one puts into the cache the other
- * finds.
- * weights: density compensation as the protocol names it (gpu/nufft/density.h), or *weight = NULL
- * where the path comes with the stream, and where a method that solves has none; for weighted
- * least squares they enter F^H d and Q alike.
- * Those that were made beforehand (tables->density) are taken as they are.
+ * The engines and `boreside arm` share it, so that what one puts into the cache the other finds.
+ * weights: density compensation as the protocol names it (gpu/nufft/density.h). *weight is NULL
+ * where the path comes with the stream, and where a method that solves has none; for weighted least
+ * squares the weights enter F^H d and Q alike. Weights made beforehand (tables->density) are taken
+ * as they are.
  * Results are malloc'd, the caller's to free. At arm only.
  */
 #ifndef BS_GPU_SOLVE_LSQ_H
@@ -24,12 +23,15 @@ struct bs_ls_spec bs_lsq_spec(const struct bs_protocol *p);
 int bs_lsq_weights(float **weight, const struct bs_protocol *p, const struct bs_tables *tables,
 		   struct bs_team *team, struct bs_fail *why);
 /*
- * The exact sum applies the box basis itself; a NUFFT takes it as weights: weight, or ones, times
- * the basis. Without a box *boxed is NULL.
+ * For a NUFFT, which takes the box basis as weights: *boxed = weight (NULL: ones) times the basis.
+ * The exact sum applies the basis itself. Without a box *boxed is NULL.
  */
 int bs_lsq_boxed(float **boxed, const struct bs_protocol *p, const float *k, const float *weight,
 		 struct bs_fail *why);
-/* Whether F^H F is applied through Q, made when the protocol is armed; else bs_ls_given says it. */
+/*
+ * True where F^H F is applied through a Q made when the protocol is armed; else bs_ls_given gives
+ * F^H F.
+ */
 static inline bool bs_lsq_keeps_q(const struct bs_protocol *p)
 {
 	const enum bs_encode encode = p->plan.encode;

@@ -10,13 +10,13 @@
 #include "gpu/nufft/density.h"
 
 #define COILS  16u
-#define SPOKES 128u /* of a frame that tell of delays, at most */
+#define SPOKES 128u /* most spokes of a frame that delays are estimated from */
 
-/* The delays of a state's scan. */
+/* The delays that a state's scan has. */
 struct settled {
 	bool known;
 	float axis[3], cross[3];
-	struct bs_fail broken; /* code not 0: why there are none */
+	struct bs_fail broken; /* code not 0: why there are no delays */
 };
 
 struct bs_paths {
@@ -28,20 +28,20 @@ struct bs_paths {
 	uint64_t voxels, samples;
 	float *k;       /* [state][readout][sample][dims] */
 	float *data;    /* [state][coil][readout][sample] complex */
-	double *ones;   /* [state][readout][sample]: for density.h's seen; NULL: not wanted */
-	uint8_t *seen;  /* [state][readout] */
+	double *ones;   /* [state][readout][sample], for the seen of density.h; NULL: not wanted */
+	uint8_t *seen;  /* [state][readout]: the readout has come */
 	uint8_t *fresh; /* [state]: nothing was added since begin */
-	uint8_t *used;  /* [readout]: in the image at hand */
-	/* estimate_delay */
+	uint8_t *used;  /* [readout]: it is in the current image */
+	/* These arrays serve trajectory.estimate_delay. */
 	struct settled *settled; /* [state] */
-	uint8_t *moved;          /* [state][readout]: k is */
-	uint8_t *spoke;          /* [readout]: it tells */
+	uint8_t *moved;          /* [state][readout]: the delays have been applied to its k */
+	uint8_t *spoke;          /* [readout]: delays are estimated from it */
 	void *work;
-	float *weight; /* [readout][sample] of the path at hand, their sum in sum */
+	float *weight; /* [readout][sample]: weights of the current path; sum: their sum */
 	double sum;
-	float *images; /* [together][voxel] complex; normal's */
-	float *at;     /* [together][sample] complex; normal's */
-	/* of the operation in progress */
+	float *images; /* [together][voxel] complex, for normal */
+	float *at;     /* [together][sample] complex, for normal */
+	/* These members belong to the operation in progress. */
 	const float *in, *maps;
 	float *out;
 };
@@ -59,7 +59,7 @@ static struct bs_nufft_spec nufft_of(const struct bs_nufft_spec *nufft)
 
 /* ---- memory ---- */
 
-/* They fit: config/ bounds voxels, samples, coils and frames. */
+/* Lays out the memory. Products fit: config/ bounds voxels, samples, coils and frames. */
 static void lay(struct bs_paths *f, struct bs_room *r)
 {
 	const struct bs_protocol *p = f->p;
@@ -97,7 +97,10 @@ int bs_paths_need(const struct bs_protocol *p, const struct bs_nufft_spec *nufft
 	return rc == 0 ? bs_density_need(p, need, why) : rc;
 }
 
-/* Finite and within range from the start, whatever of it comes: an arena is filled with zeros. */
+/*
+ * Takes the memory. Its values are finite and in range whatever arrives later, since an arena is
+ * filled with zeros.
+ */
 static int take_memory(struct bs_paths *f, struct bs_arena *arena, struct bs_fail *why)
 {
 	struct bs_room room = { .arena = arena };
@@ -164,7 +167,7 @@ static double *ones_of(const struct bs_paths *f, uint32_t state)
 	return f->ones != NULL ? f->ones + state * f->samples : NULL;
 }
 
-/* What normalization asks of a readout's path. */
+/* Computes what normalization needs of a readout's path. */
 static void look(struct bs_paths *f, uint32_t state, uint32_t readout)
 {
 	if (f->ones != NULL)
@@ -181,7 +184,7 @@ void bs_paths_path(struct bs_paths *f, uint32_t state, uint32_t readout, const f
 {
 	const uint32_t step = f->p->frame_step > 0 ? f->p->frame_step : f->p->readouts;
 
-	/* the other groups of a window stay */
+	/* The other groups of a sliding window stay. */
 	if (f->fresh[state])
 		memset(f->seen + (size_t)state * f->p->readouts + readout / step * step, 0, step);
 	f->fresh[state] = 0;
@@ -202,7 +205,10 @@ void bs_paths_add(struct bs_paths *f, uint32_t state, uint32_t readout, const fl
 
 /* ---- images ---- */
 
-/* Which readouts are in the image; the others lie at k = 0, with no weight. True: all are. */
+/*
+ * Chooses the readouts that are in the image. The others get k = 0 and no weight. Returns true
+ * where all are in it.
+ */
 static bool choose(struct bs_paths *f, uint32_t state, const uint8_t *held)
 {
 	const uint8_t *seen = f->seen + (size_t)state * f->p->readouts;
@@ -224,7 +230,10 @@ void bs_paths_scan(struct bs_paths *f)
 		f->settled[s] = (struct settled){ .known = false };
 }
 
-/* Of the readouts in the image at most SPOKES, evenly spread, and at most COILS of their coils. */
+/*
+ * Estimates the delays from at most SPOKES readouts of the image, evenly spread, and at most COILS
+ * coils.
+ */
 static int estimate(struct bs_paths *f, uint32_t state, struct settled *to)
 {
 	const uint32_t readouts = f->p->readouts;
@@ -291,7 +300,7 @@ static void move(struct bs_paths *f, uint32_t state)
 	}
 }
 
-/* As a table is checked when it is armed (core/traj/traj.h). */
+/* Checks the path's extent, as a table is checked when it is armed (core/traj/traj.h). */
 static int check_extent(const struct bs_paths *f, const float *k, struct bs_fail *why)
 {
 	const struct bs_protocol *p = f->p;
@@ -346,7 +355,7 @@ double bs_paths_sum(const struct bs_paths *f)
 	return f->sum;
 }
 
-/* images[c] = S_c in, one task a coil and block. */
+/* images[c] = S_c in; each task takes a block of a coil. */
 static void to_coils(void *arg, int task, int member)
 {
 	const struct bs_paths *f = arg;
@@ -364,7 +373,7 @@ static void to_coils(void *arg, int task, int member)
 	}
 }
 
-/* out = sum_c conj(S_c) images[c], one task a block. */
+/* out = sum_c conj(S_c) images[c]; each task takes a block. */
 static void from_coils(void *arg, int task, int member)
 {
 	const struct bs_paths *f = arg;

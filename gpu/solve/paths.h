@@ -29,42 +29,48 @@
 struct bs_paths;
 
 /*
- * nufft: the protocol's; coils: those transformed at a time ("together"), as in normal: all of the
- * protocol's, or 1. Its chunk, states, peek are not used.
+ * nufft: the protocol's; its chunk, states and peek are ignored. coils: coils transformed at a
+ * time, in normal too ("together"): all of the protocol's, or 1.
  */
 int bs_paths_need(const struct bs_protocol *p, const struct bs_nufft_spec *nufft,
 		  struct bs_need *need, struct bs_fail *why);
 int bs_paths_plan(struct bs_paths **plan, const struct bs_protocol *p,
 		  const struct bs_nufft_spec *nufft, struct bs_arena *arena, struct bs_team *team,
 		  struct bs_fail *why);
-void bs_paths_close(struct bs_paths *plan); /* or NULL */
+void bs_paths_close(struct bs_paths *plan); /* plan: may be NULL */
 
-/* A frame, or a group of a window: with frame.step the readouts of one group follow. */
+/*
+ * Begins a frame, or a group of a sliding window: with frame.step the readouts of one group follow.
+ */
 void bs_paths_begin(struct bs_paths *plan, uint32_t state);
-/* A readout's path, and then its samples [coil][sample] at coil_stride. */
+/*
+ * path: gives a readout's path. add: then its samples [coil][sample], coil_stride samples between
+ * coils.
+ */
 void bs_paths_path(struct bs_paths *plan, uint32_t state, uint32_t readout, const float *k);
 void bs_paths_add(struct bs_paths *plan, uint32_t state, uint32_t readout, const float *data,
 		  size_t coil_stride);
-/* Another scan: the delays of the last one are forgotten. */
+/* Begins another scan: forgets the delays. */
 void bs_paths_scan(struct bs_paths *plan);
 /*
- * Before finish, but for previews: see above. report gets the delays. BS_ERR_TRAJECTORY: readouts
- * are no spokes; BS_ERR_VALUE: they tell of no delays. So ends every other frame of the scan, too.
+ * Called before finish, but not for previews; see the top of this file. Writes the delays to
+ * report. BS_ERR_TRAJECTORY: the readouts are no spokes. BS_ERR_VALUE: they tell of no delays.
+ * Every other frame of the scan then ends with the same error.
  */
 int bs_paths_settle(struct bs_paths *plan, uint32_t state, const uint8_t *held,
 		    struct bs_report *report);
 /*
- * F^H D d, [coil][z][y][x], of the readouts that came; held [group]: of the groups of a window that
- * are set; NULL: of all. The state stays as it is.
+ * image = F^H D d, [coil][z][y][x], of the readouts that came. held [group]: only of the window's
+ * groups that are set; NULL: of all. The state stays as it is.
  */
 int bs_paths_finish(struct bs_paths *plan, uint32_t state, const uint8_t *held, float *image,
 		    struct bs_fail *why);
 
-/* Of the path of the last finish: the sum of the weights, the diagonal of F^H D F; */
+/* The sum of the weights on the path of the last finish, which is the diagonal of F^H D F. */
 double bs_paths_sum(const struct bs_paths *plan);
 /*
- * out = sum_c conj(S_c) F^H D F S_c in, one image, coils in order; maps [together][voxel] complex,
- * NULL: together is 1 and S is 1. For methods that solve.
+ * For methods that solve: out = sum_c conj(S_c) F^H D F S_c in, one image, coils in order. maps
+ * [together][voxel] complex; NULL: together is 1 and S is 1.
  */
 void bs_paths_normal(struct bs_paths *plan, const float *maps, const float *in, float *out);
 

@@ -15,19 +15,23 @@ struct bs_pcg_cuda {
 	struct bs_pcg_cuda_spec spec;
 	struct bs_pcg_cuda_system system;
 	struct cg_vectors v;
-	struct cg_vectors check; /* x in p's place, and a state in which nothing has stopped */
-	float2 *rows;            /* W p, where there is no gram */
-	struct bs_pinned pinned; /* a copy of the state, then of the history */
+	/* the vectors with x in p's place, and a state that is never stopped */
+	struct cg_vectors check;
+	float2 *rows;            /* W p; NULL where gram is used */
+	struct bs_pinned pinned; /* copies of the states, then of the histories */
 	cudaStream_t capture;
-	/* a whole solve; its beginning; one iteration; its end; NULL: launched kernel by kernel */
+	/*
+	 * Graphs of a whole solve; its beginning; one iteration; its end. NULL: launched kernel by
+	 * kernel.
+	 */
 	cudaGraphExec_t whole, first, one, last;
 	struct bs_watch watch;
 	bool close;
-	bool leads;       /* 3D: the operator's first pass makes the direction */
-	bool whole_steps; /* 2D, the constraint the identity: bs_toeplitz_cuda_iterate */
+	bool leads;       /* 3D: the first pass of the operator makes the direction */
+	bool whole_steps; /* 2D, identity as constraint: iterations are bs_toeplitz_cuda_iterate */
 };
 
-/* Few voxels: as many threads as there are, which answer sooner. */
+/* The voxels of a thread. With few voxels each gets a thread of its own, which is faster. */
 static unsigned rows_of(const struct bs_pcg_cuda_spec *s)
 {
 	return s->voxels <= UINT64_C(1) << 18 ? 1 : CG_ROWS;
@@ -82,7 +86,10 @@ static float *own_addend(const struct bs_pcg_cuda *c)
 	return c->system.addends + 2 * c->system.part * c->v.voxels;
 }
 
-/* A of these images without the constraint, or this GPU's or the coils' addends of it. */
+/*
+ * Applies A to these images without the constraint, or makes the addends of it, by coil or of this
+ * GPU.
+ */
 static int product(struct bs_pcg_cuda *c, const float2 *images, const int *stop,
 		   cudaStream_t stream, struct bs_fail *why)
 {
@@ -100,7 +107,7 @@ static int product(struct bs_pcg_cuda *c, const float2 *images, const int *stop,
 	return bs_toeplitz_cuda_apply(s->normal, images_of(&c->spec), in, q, stream, why);
 }
 
-/* The direction, and A of it as product leaves it. */
+/* Makes the direction and the product of A with it. */
 static int apply(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
 	const struct bs_pcg_cuda_system *s = &c->system;
@@ -119,7 +126,7 @@ static int apply(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why
 	return bs_toeplitz_cuda_step(s->normal, &step, (float *)c->v.q, stream, why);
 }
 
-/* q += mu (constraint of v.p); v: c->v, or check. */
+/* q += mu times the constraint applied to v.p; v: c->v or c->check. */
 static int constraint(struct bs_pcg_cuda *c, const struct cg_vectors &v, cudaStream_t stream,
 		      struct bs_fail *why)
 {
@@ -147,7 +154,7 @@ static int constraint(struct bs_pcg_cuda *c, const struct cg_vectors &v, cudaStr
 			 grid_of(c), CG_THREADS, 0, c->close, stream, why, v, *m, rows);
 }
 
-/* z = M^-1 r, where M is circulant. */
+/* z = M^-1 r, for a circulant M. */
 static int precondition(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
 	int err = 0;
@@ -195,7 +202,7 @@ static int start(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why
 	return err != 0 ? err : precondition(c, stream, why);
 }
 
-/* Adds the constraint to A p; then the next residual. */
+/* Adds the constraint to A p, then makes the next residual. */
 static int advance(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
 	int err = constraint(c, c->v, stream, why);
@@ -217,7 +224,7 @@ static int iterate(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *w
 	return err != 0 ? err : advance(c, stream, why);
 }
 
-/* Adds the constraint to A x; then the residual that is reported. */
+/* Adds the constraint to A x, then measures the residual that is reported. */
 static int measure(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
 	const bool adds = c->system.mu != 0.0 || c->v.parts > 0;
@@ -235,7 +242,7 @@ static int finish(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *wh
 	return err != 0 ? err : measure(c, stream, why);
 }
 
-/* So many iterations, with or without the beginning and the end, kernel by kernel. */
+/* Launches this many iterations kernel by kernel, with or without the beginning and the end. */
 static int launch_all(struct bs_pcg_cuda *c, bool from_start, uint32_t iterations, bool to_end,
 		      cudaStream_t stream, struct bs_fail *why)
 {
@@ -246,7 +253,7 @@ static int launch_all(struct bs_pcg_cuda *c, bool from_start, uint32_t iteration
 	return err == 0 && to_end ? finish(c, stream, why) : err;
 }
 
-/* The same as a graph. */
+/* Captures what launch_all launches as a graph. */
 static int make_graph(struct bs_pcg_cuda *c, bool from_start, uint32_t iterations, bool to_end,
 		      cudaGraphExec_t *exec, struct bs_fail *why)
 {
@@ -263,11 +270,11 @@ static int make_graph(struct bs_pcg_cuda *c, bool from_start, uint32_t iteration
 		(void)cudaGraphDestroy(graph);
 	if (err == 0)
 		BS_CUDA(e, why);
-	(void)cudaGetLastError(); /* left by a capture that an error ended */
+	(void)cudaGetLastError(); /* clears the error of a capture that failed */
 	return err;
 }
 
-/* Now, so that the first solve under a deadline does not wait for it. */
+/* Uploads the graphs now, so that the first solve under a deadline does not wait for it. */
 static int upload_graphs(struct bs_pcg_cuda *c, struct bs_fail *why)
 {
 	BS_CUDA(cudaGraphUpload(c->first, c->capture), why);
@@ -277,7 +284,7 @@ static int upload_graphs(struct bs_pcg_cuda *c, struct bs_fail *why)
 	return 0;
 }
 
-/* In pinned memory: the states, then the history. */
+/* The end of the states in pinned memory; the histories follow. */
 static size_t states_end(const struct bs_pcg_cuda_spec *s)
 {
 	return bs_devmem_round(state_bytes(s));
@@ -319,7 +326,7 @@ static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail 
 		err = bs_watch_open(&c->watch, why);
 	if (err != 0)
 		return err;
-	/* other GPUs' addends come in between, or launches that are not always the same */
+	/* No graphs: other GPUs' addends come in between, or launches are not always the same. */
 	if (c->system.parts > 0 || c->system.varies)
 		return bs_cuda_copied(why);
 	err = make_graph(c, true, c->spec.iterations, true, &c->whole, why);
@@ -405,7 +412,7 @@ void bs_pcg_cuda_close(struct bs_pcg_cuda *c)
 	free(c);
 }
 
-/* A graph, or where there are none what it would hold. */
+/* Launches a graph, or where it is NULL the kernels that it would hold. */
 static int queue_part(struct bs_pcg_cuda *c, cudaGraphExec_t graph,
 		      int (*part)(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why),
 		      cudaStream_t stream, struct bs_fail *why)
@@ -449,7 +456,7 @@ int bs_pcg_cuda_record(struct bs_pcg_cuda *c, struct bs_pcg_outcome *outcome,
 int bs_pcg_cuda_sum(float *out, const float *addends, uint32_t parts, uint64_t voxels,
 		    struct CUstream_st *stream, struct bs_fail *why)
 {
-	/* not launched early: its input comes from other GPUs */
+	/* This kernel is not launched early, since its input comes from other GPUs. */
 	add_parts<<<(unsigned)((voxels + CG_THREADS - 1) / CG_THREADS), CG_THREADS, 0, stream>>>(
 		(float2 *)out, (const float2 *)addends, parts, voxels);
 	BS_CUDA(cudaGetLastError(), why);

@@ -1,7 +1,8 @@
 /*
- * gpu/solve/precond.h - what the preconditioners of both twins know of the system (gpu/solve/ls.h)
+ * gpu/solve/precond.h - quantities of the system that the preconditioners of both twins need
  *
- * Host memory, host code; at arm, and when lambda changes. Test: test/unit/gpu/test_ls.c
+ * The system is that of gpu/solve/ls.h. Host memory, host code; at arm, and when lambda changes.
+ * Test: test/unit/gpu/test_ls.c
  */
 #ifndef BS_GPU_SOLVE_PRECOND_H
 #define BS_GPU_SOLVE_PRECOND_H
@@ -12,9 +13,12 @@ BS_C_BEGIN
 
 /* sum_c |S_c|^2 at a voxel; maps [coil][voxel] complex; 1 without coils. */
 double bs_precond_power(const float *maps, uint32_t coils, uint64_t voxels, uint64_t voxel);
-/* The diagonal of R = W^H W: r [voxel]; w NULL: the identity's. */
+/* Writes the diagonal of R = W^H W to r [voxel]; w NULL: that of the identity. */
 void bs_precond_diagonal(float *r, const struct bs_csr *w, uint64_t voxels);
-/* 1 / d for Jacobi; most: the largest d. A voxel that no coil sees: any positive number will do. */
+/*
+ * 1 / d for Jacobi's preconditioner; most: the largest d. For a voxel that no coil sees, any
+ * positive number would do.
+ */
 float bs_precond_inverse(double d, double most);
 
 BS_C_END

@@ -16,14 +16,18 @@ struct bs_segments {
 	struct bs_team *team;
 	const float *hz;
 	uint64_t voxels;
-	float *b;            /* [segment][sample of a readout] complex */
-	float *phase, *step; /* [voxel] complex: exp(-i2pi f tau_l), exp(-i2pi f step) */
-	float *images;       /* [together][voxel] complex, of the segment */
-	float *samples;      /* [together][sample] complex, of the segment */
-	float *sum;          /* [together][sample] complex, of all segments */
-	float *data;         /* [state][coil][sample] complex */
-	uint8_t *seen;       /* [state][readout] */
-	/* of the operation in progress */
+	float *b; /* [segment][sample of a readout] complex */
+	/*
+	 * [voxel] complex: phase of the current segment, exp(-i2pi f tau_l); step between segments,
+	 * exp(-i2pi f step)
+	 */
+	float *phase, *step;
+	float *images;  /* [together][voxel] complex, of the current segment */
+	float *samples; /* [together][sample] complex, of the current segment */
+	float *sum;     /* [together][sample] complex, summed over the segments */
+	float *data;    /* [state][coil][sample] complex */
+	uint8_t *seen;  /* [state][readout]: the readout has come */
+	/* These members belong to the operation in progress. */
 	const float *in, *maps, *factor;
 	float *out;
 	uint32_t slice;
@@ -53,7 +57,7 @@ static struct bs_nufft_spec nufft_of(const struct bs_segments_spec *s)
 
 /* ---- memory ---- */
 
-/* They fit: config/ bounds voxels, samples, coils and frames. */
+/* Lays out the memory. Products fit: config/ bounds voxels, samples, coils and frames. */
 static void lay(struct bs_segments *p, struct bs_room *r)
 {
 	const struct bs_segments_spec *s = &p->s;
@@ -134,7 +138,7 @@ struct bs_segments_info bs_segments_info(const struct bs_segments *p)
 
 /* ---- tasks ---- */
 
-/* The phases of the first segment, and from one to the next. */
+/* Computes the phases of the first segment, and those from one segment to the next. */
 static void start_phases(void *arg, int task, int member)
 {
 	struct bs_segments *p = arg;
@@ -172,7 +176,7 @@ static void next_phases(void *arg, int task, int member)
 	}
 }
 
-/* images[c] = phase S_c in, one task a coil and block. */
+/* images[c] = phase S_c in; each task takes a block of a coil. */
 static void to_segment(void *arg, int task, int member)
 {
 	struct bs_segments *p = arg;
@@ -195,7 +199,7 @@ static void to_segment(void *arg, int task, int member)
 	}
 }
 
-/* out[c] (+)= conj(phase) images[c], one task a coil and block. */
+/* out[c] (+)= conj(phase) images[c]; each task takes a block of a coil. */
 static void from_segment(void *arg, int task, int member)
 {
 	struct bs_segments *p = arg;
@@ -215,7 +219,7 @@ static void from_segment(void *arg, int task, int member)
 	}
 }
 
-/* out (+)= conj(phase) sum_c conj(S_c) images[c], one task a block. */
+/* out (+)= conj(phase) sum_c conj(S_c) images[c]; each task takes a block. */
 static void combine_segment(void *arg, int task, int member)
 {
 	struct bs_segments *p = arg;
@@ -241,7 +245,7 @@ static void combine_segment(void *arg, int task, int member)
 	}
 }
 
-/* samples = conj(b) in, one task a coil and readout. */
+/* samples = conj(b) in; each task takes a readout of a coil. */
 static void weigh_samples(void *arg, int task, int member)
 {
 	struct bs_segments *p = arg;
@@ -257,7 +261,7 @@ static void weigh_samples(void *arg, int task, int member)
 	}
 }
 
-/* sum (+)= b samples, one task a coil and readout. */
+/* sum (+)= b samples; each task takes a readout of a coil. */
 static void add_samples(void *arg, int task, int member)
 {
 	struct bs_segments *p = arg;
@@ -277,7 +281,7 @@ static void add_samples(void *arg, int task, int member)
 
 /* ---- transforms ---- */
 
-/* Segment l's phases and factors; segments are gone through in order. */
+/* Sets the phases and factors of segment l. Segments must be taken in order. */
 static void turn_to(struct bs_segments *p, uint32_t l)
 {
 	bs_team_run(p->team, l == 0 ? start_phases : next_phases, p, bs_blocks(p->voxels));
@@ -290,7 +294,9 @@ static int readout_tasks(const struct bs_segments *p)
 	return (int)(readouts_of(&p->s) * p->s.together);
 }
 
-/* data [together][sample] to image [together][voxel], or to one image through the maps. */
+/*
+ * Transforms data [together][sample] to image [together][voxel], or to one image through the maps.
+ */
 static void adjoint(struct bs_segments *p, const float *maps, const float *data, float *image)
 {
 	p->maps = maps;

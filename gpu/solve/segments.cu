@@ -21,22 +21,24 @@ struct bs_segments_cuda {
 	struct bs_segments_spec s;
 	struct bs_interpolators fit;
 	struct bs_nufft_cuda *nufft;
-	struct bs_lagged_cuda *lagged; /* what normal applies; NULL: the segments */
+	/* operators that normal applies; NULL: normal applies the segments */
+	struct bs_lagged_cuda *lagged;
 	uint64_t voxels;
-	float2 *b;       /* [segment][sample of a readout] */
-	float *hz;       /* [slice][voxel] */
-	float *now;      /* of the slice in hand: of one slice hz, else a copy behind it */
-	float2 *images;  /* [together][voxel], of the segment */
-	float2 *samples; /* [together][sample], of the segment */
-	float2 *sum;     /* [together][sample], of all segments */
-	float2 *data;    /* [state][coil][sample], states data_step apart */
+	float2 *b; /* [segment][sample of a readout] */
+	float *hz; /* [slice][voxel] */
+	/* map of the current slice: hz where there is one slice, else a copy behind hz */
+	float *now;
+	float2 *images;  /* [together][voxel], of the current segment */
+	float2 *samples; /* [together][sample], of the current segment */
+	float2 *sum;     /* [together][sample], summed over the segments */
+	float2 *data;    /* [state][coil][sample]; states are data_step apart */
 	uint64_t data_step;
-	uint32_t slice; /* in hand; UINT32_MAX: its map has changed */
+	uint32_t slice; /* the current slice; UINT32_MAX: its map has changed */
 };
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* images[c] = phase S_c in; block y: the coil */
+/* images[c] = phase S_c in; blockIdx.y: the coil. */
 static __global__ void to_segment(float2 *images, const float2 *in, const float2 *maps,
 				  const float *hz, double tau, uint64_t voxels)
 {
@@ -50,7 +52,7 @@ static __global__ void to_segment(float2 *images, const float2 *in, const float2
 	images[at] = maps != NULL ? bs_cmul(turned, maps[at]) : turned;
 }
 
-/* out[c] (+)= conj(phase) images[c]; block y: the coil */
+/* out[c] (+)= conj(phase) images[c]; blockIdx.y: the coil. */
 static __global__ void from_segment(float2 *out, const float2 *images, const float *hz, double tau,
 				    bool first, uint64_t voxels)
 {
@@ -65,7 +67,7 @@ static __global__ void from_segment(float2 *out, const float2 *images, const flo
 	out[at] = make_float2(before.x + turned.x, before.y + turned.y);
 }
 
-/* out (+)= conj(phase) sum_c conj(S_c) images[c] */
+/* out (+)= conj(phase) sum_c conj(S_c) images[c]. */
 static __global__ void combine_segment(float2 *out, const float2 *images, const float2 *maps,
 				       uint32_t coils, const float *hz, double tau, bool first,
 				       uint64_t voxels)
@@ -86,7 +88,7 @@ static __global__ void combine_segment(float2 *out, const float2 *images, const 
 	out[v] = make_float2(before.x + turned.x, before.y + turned.y);
 }
 
-/* to[c] = conj(b) from[c]; block y: the coil */
+/* to[c] = conj(b) from[c]; blockIdx.y: the coil. */
 static __global__ void weigh_samples(float2 *to, const float2 *from, const float2 *b,
 				     uint32_t readout, uint64_t samples)
 {
@@ -97,7 +99,7 @@ static __global__ void weigh_samples(float2 *to, const float2 *from, const float
 		to[at] = bs_cmul_conj(from[at], b[m % readout]);
 }
 
-/* sum[c] (+)= b from[c]; block y: the coil */
+/* sum[c] (+)= b from[c]; blockIdx.y: the coil. */
 static __global__ void add_samples(float2 *sum, const float2 *from, const float2 *b,
 				   uint32_t readout, bool first, uint64_t samples)
 {
@@ -148,7 +150,7 @@ static uint64_t voxels_of(const struct bs_segments_spec *s)
 	return (uint64_t)s->nufft.matrix[0] * s->nufft.matrix[1] * s->nufft.matrix[2];
 }
 
-/* Products fit: config/ bounds voxels, samples, coils, slices and frames. */
+/* Sizes of the arrays. Products fit: config/ bounds voxels, samples, coils, slices and frames. */
 static void regions_of(uint64_t bytes[REGIONS], const struct bs_segments_spec *s)
 {
 	bytes[FACTORS] = (uint64_t)BS_SEGMENTS_MAX * s->readout * sizeof(float2);
@@ -310,7 +312,9 @@ static double tau_of(const struct bs_segments_cuda *p, uint32_t l)
 	return p->fit.first_s + l * p->fit.step_s;
 }
 
-/* data [together][sample] to image [together][voxel], or to one image through the maps. */
+/*
+ * Transforms data [together][sample] to image [together][voxel], or to one image through the maps.
+ */
 static int adjoint(struct bs_segments_cuda *p, const float2 *maps, const float2 *data,
 		   float2 *image, cudaStream_t stream, struct bs_fail *why)
 {

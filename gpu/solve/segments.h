@@ -35,12 +35,13 @@ BS_C_BEGIN
 #define BS_SEGMENTS_MAX 64u
 
 struct bs_segments_spec {
-	struct bs_nufft_spec nufft; /* coils: those of a state; its chunk, states, peek unused */
-	uint32_t together; /* coils transformed at a time, as in normal: nufft.coils or 1 */
-	uint32_t states;   /* frames open at once */
-	uint32_t readout;  /* samples of a readout; nufft.samples is a multiple */
+	/* coils: coils of a state; chunk, states and peek are ignored */
+	struct bs_nufft_spec nufft;
+	uint32_t together; /* coils transformed at a time, in normal too: nufft.coils or 1 */
+	uint32_t states;   /* number of frames open at once */
+	uint32_t readout;  /* samples of a readout; nufft.samples is a multiple of it */
 	uint32_t slices;
-	bool replaced; /* other maps come in hz's place, of any values within its range */
+	bool replaced; /* other maps will replace hz, with any values within its range */
 	double dwell_s, start_s, error;
 };
 
@@ -48,30 +49,33 @@ struct bs_segments;
 
 int bs_segments_need(const struct bs_segments_spec *spec, struct bs_need *need,
 		     struct bs_fail *why);
-/* hz must live as long as the plan; k and weight are copied. */
+/* Copies k and weight. hz must live as long as the plan. */
 int bs_segments_plan(struct bs_segments **plan, const struct bs_segments_spec *spec, const float *k,
 		     const float *weight, const float *hz, struct bs_arena *arena,
 		     struct bs_team *team, const char *cache_dir, struct bs_fail *why);
-void bs_segments_close(struct bs_segments *plan); /* or NULL */
+void bs_segments_close(struct bs_segments *plan); /* plan: may be NULL */
 
-/* add: one readout, data [coil][readout] at coil_stride; one that never comes counts as zeros. */
+/*
+ * add: adds one readout, data [coil][readout], coil_stride samples between coils. A readout that
+ * never comes counts as zeros.
+ */
 void bs_segments_begin(struct bs_segments *plan, uint32_t state);
 void bs_segments_add(struct bs_segments *plan, uint32_t state, uint32_t number, const float *data,
 		     size_t coil_stride);
-/* The adjoint of a state's samples, [coil][voxel]; the state stays as it is. */
+/* Makes the adjoint of a state's samples, [coil][voxel]; the state stays as it is. */
 void bs_segments_finish(struct bs_segments *plan, uint32_t state, uint32_t slice, float *image);
 
-/* The slice of normal from here on; finish sets it, too. */
+/* Selects the slice of normal; finish selects it, too. */
 void bs_segments_slice(struct bs_segments *plan, uint32_t slice);
 /*
- * out = sum_c conj(S_c) F^H W F S_c in, one image, coils in order; maps [together][voxel] complex,
+ * out = sum_c conj(S_c) F^H W F S_c in, one image, coils in order. maps [together][voxel] complex;
  * NULL: together is 1 and S is 1.
  */
 void bs_segments_normal(struct bs_segments *plan, const float *maps, const float *in, float *out);
 
 struct bs_segments_info {
 	uint32_t segments;
-	double error; /* of the fit */
+	double error; /* error of the fit (see `error` above): root mean square over voxels */
 };
 struct bs_segments_info bs_segments_info(const struct bs_segments *plan);
 static inline void bs_segments_report(const struct bs_segments *plan, struct bs_report *report)

@@ -1,22 +1,23 @@
 /*
  * gpu/solve/segments_cuda.h - the CUDA twin of segments.h: off resonance, by time segments
  *
- * The same transforms, shapes, units, spec and interpolators as segments.h; maps, image, in and out
- * are device memory, work is queued on the caller's stream and not waited for. Segments are added
- * in order: the same bytes every run. A voxel's phase is computed where it is used, its turns in
- * double precision.
+ * Transforms, shapes, units, spec and interpolators are those of segments.h. maps, image, in and
+ * out are device memory; work is queued on the caller's stream and not waited for. Segments are
+ * added in order: the same bytes every run. A voxel's phase is computed where it is used, its
+ * turns in double precision.
  * need -> plan -> { begin, finish | slice, normal }* -> close. begin zeroes a state's samples,
- * [coil][sample]; what is copied there afterwards is what finish transforms. finish and normal are
- * of the slice in hand: at first slice 0, then what slice, which queues a copy, has said. The
- * number of launches of finish and normal is the field map's.
- * lag, after plan: in 2D normal is applied by Toeplitz operators from here on
- * (gpu/solve/lagged_cuda.h; k, weight, hz as plan's), as near to the exact one as the segments are.
- * It takes device memory of its own, where that is to be had; else, and in 3D, the segments stay.
- * launches: of normal by these; 0: by segments, too many for a graph.
- * field: another map of a slice, [z][y][x] Hz in host memory, within the range that the first maps
- * have, which the interpolators are made for. It waits for the stream and allocates nothing.
- * plan allocates device memory from mem alone, and on the host what it frees again. One stream, one
- * caller. Errors: BS_ERR_GPU, BS_ERR_NOMEM, those of segments.h and gpu/nufft/nufft_cuda.h.
+ * [coil][sample]; the caller then copies samples there, and finish transforms them. finish and
+ * normal work on the current slice: at first slice 0, then the one given by slice, which queues a
+ * copy. The number of launches of finish and normal depends on the field map.
+ * lag, called after plan: in 2D normal is applied by Toeplitz operators from then on
+ * (gpu/solve/lagged_cuda.h; k, weight, hz as plan's), as near to the exact one as the segments
+ * are. It takes device memory of its own where there is enough; else, and in 3D, the segments
+ * stay. launches: number of launches of normal by these operators; 0: normal is by segments, too
+ * many for a graph. field: gives another map of a slice, [z][y][x] Hz in host memory, within the
+ * range of the first maps, for which the interpolators are made. It waits for the stream and
+ * allocates nothing. plan takes device memory from mem alone; host memory that it allocates it
+ * also frees. One stream, one caller. Errors: BS_ERR_GPU, BS_ERR_NOMEM, those of segments.h and
+ * gpu/nufft/nufft_cuda.h.
  * Host twin: segments.c. Test: test/twin/twin_segments.c
  */
 #ifndef BS_GPU_SOLVE_SEGMENTS_CUDA_H
@@ -35,7 +36,7 @@ int bs_segments_cuda_need(const struct bs_segments_spec *spec, struct bs_need *n
 int bs_segments_cuda_plan(struct bs_segments_cuda **plan, const struct bs_segments_spec *spec,
 			  const float *k, const float *weight, const float *hz,
 			  struct bs_devmem *mem, struct bs_fail *why);
-void bs_segments_cuda_close(struct bs_segments_cuda *plan); /* or NULL */
+void bs_segments_cuda_close(struct bs_segments_cuda *plan); /* plan: may be NULL */
 int bs_segments_cuda_lag(struct bs_segments_cuda *plan, const float *k, const float *weight,
 			 const float *hz, struct bs_fail *why);
 uint32_t bs_segments_cuda_launches(const struct bs_segments_cuda *plan);
@@ -45,13 +46,13 @@ int bs_segments_cuda_field(struct bs_segments_cuda *plan, uint32_t slice, const 
 float *bs_segments_cuda_samples(struct bs_segments_cuda *plan, uint32_t state);
 int bs_segments_cuda_begin(struct bs_segments_cuda *plan, uint32_t state,
 			   struct CUstream_st *stream, struct bs_fail *why);
-/* The state stays as it is. */
+/* Makes the adjoint of a state's samples; the state stays as it is. */
 int bs_segments_cuda_finish(struct bs_segments_cuda *plan, uint32_t state, float *image,
 			    struct CUstream_st *stream, struct bs_fail *why);
 
 int bs_segments_cuda_slice(struct bs_segments_cuda *plan, uint32_t slice,
 			   struct CUstream_st *stream, struct bs_fail *why);
-/* As bs_segments_normal; in and out differ. */
+/* As bs_segments_normal; in and out must differ. */
 int bs_segments_cuda_normal(struct bs_segments_cuda *plan, const float *maps, const float *in,
 			    float *out, struct CUstream_st *stream, struct bs_fail *why);
 

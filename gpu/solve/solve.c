@@ -31,7 +31,8 @@ static int cg_plan(void **plan, struct bs_encoder *encoder, const struct bs_tabl
 {
 	const struct bs_protocol *p = encoder->p;
 	const struct bs_ls_spec s = bs_lsq_spec(p);
-	struct bs_progress progress; /* told where a command arms it; the service tells nothing */
+	/* progress of a solve, for commands that arm it; the service sets none */
+	struct bs_progress progress;
 	struct bs_ls *ls = NULL;
 	float *q = NULL;
 	int rc;
@@ -55,7 +56,7 @@ static void cg_close(void *plan)
 	bs_ls_close(plan);
 }
 
-/* Coil by coil, each has its part of the time that remains. */
+/* Solves coil by coil; each coil gets an equal part of the time that remains. */
 static void cg_solve(void *plan, const struct bs_task *t, struct bs_report *report)
 {
 	const struct bs_encoder *e = t->encoder;

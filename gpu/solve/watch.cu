@@ -40,7 +40,10 @@ int bs_watch_run(struct bs_watch *w, uint32_t most, int64_t deadline_ns,
 			before = now;
 		}
 		now = bs_now_ns();
-		/* one may still be under way, this one comes after it, then what ends the solve */
+		/*
+		 * Time for three: an iteration still under way, this one after it, and what ends
+		 * the solve.
+		 */
 		if (queued > 0 && now > deadline_ns - 3 * longest) {
 			*late = true;
 			break;

@@ -15,9 +15,9 @@ struct bs_circulant {
 	struct bs_team *team;
 	const struct bs_fft_kernels *simd;
 	struct bs_fft fft[3];
-	float *eigen;   /* of C, in the transform's order */
+	float *eigen;   /* eigenvalues of C, in the transform's order */
 	float *inverse; /* 1 / (scale eigen + shift) / voxels */
-	float *blocks;  /* [member][2] of the longest axis */
+	float *blocks;  /* [member][2] blocks of the longest axis */
 	size_t block_size;
 	const float *in;
 	float *out;
@@ -46,7 +46,7 @@ int bs_circulant_need(uint32_t dims, const uint32_t matrix[3], struct bs_need *n
 	return 0;
 }
 
-/* c(j): the sum over the 2^dims offsets that are the same modulo N. */
+/* Sums c(j) over the 2^dims offsets that are the same modulo N. */
 static void wrap_offset(const struct bs_q_spec *s, const float *q, const uint32_t j[3], double c[2])
 {
 	c[0] = 0.0;
@@ -65,7 +65,7 @@ static void wrap_offset(const struct bs_q_spec *s, const float *q, const uint32_
 		}
 		if (share == 0.0)
 			continue;
-		if (n[0] < 0) { /* the other half by Hermitian symmetry */
+		if (n[0] < 0) { /* q holds the other half of the offsets, by Hermitian symmetry */
 			sign = -1.0;
 			for (uint32_t a = 0; a < 3; a++)
 				n[a] = -n[a];
@@ -170,7 +170,9 @@ static float *block_of(const struct bs_circulant *p, int member)
 	return p->blocks + (size_t)member * 2 * p->block_size;
 }
 
-/* Lines along x, rows [first, first + lanes): from and to may be the same array. */
+/*
+ * Transforms lines along x, the rows first .. first + lanes - 1. from and to may be the same array.
+ */
 static void along_x(const struct bs_circulant *p, int member, const float *from, float *to,
 		    uint64_t rows, uint64_t first, bool inverse)
 {
@@ -180,7 +182,10 @@ static void along_x(const struct bs_circulant *p, int member, const float *from,
 	float *done;
 
 	for (uint32_t lane = 0; lane < p->simd->lanes; lane++) {
-		/* lanes beyond the last row repeat it: the same values to the same place */
+		/*
+		 * Lanes beyond the last row repeat it: they write the same values to the same
+		 * place.
+		 */
 		uint64_t row = first + lane < rows ? first + lane : rows - 1;
 
 		source[lane] = from + 2 * row * p->matrix[0];
@@ -191,7 +196,9 @@ static void along_x(const struct bs_circulant *p, int member, const float *from,
 	p->simd->lines_out(target, done, p->matrix[0], NULL);
 }
 
-/* `count` columns along axis 1 or 2, side by side in x from `at` on; in place. */
+/*
+ * Transforms `count` columns along axis 1 or 2 in place; they lie side by side in x from `at` on.
+ */
 static void along(const struct bs_circulant *p, int member, uint32_t axis, float *at,
 		  uint32_t count, bool inverse)
 {
@@ -209,7 +216,10 @@ static uint32_t lanes_at(const struct bs_circulant *p, uint32_t x)
 	return p->matrix[0] - x < p->simd->lanes ? p->matrix[0] - x : p->simd->lanes;
 }
 
-/* The last axis: forward, times the inverse eigenvalues, back; voxel: of the first column. */
+/*
+ * Does the last axis: forward, times the inverse eigenvalues, back. voxel: the first column's
+ * first.
+ */
 static void last_axis(const struct bs_circulant *p, int member, uint64_t voxel, uint32_t count)
 {
 	uint32_t axis = p->dims - 1;
@@ -232,7 +242,9 @@ static void last_axis(const struct bs_circulant *p, int member, uint64_t voxel, 
 	p->simd->cols_out(at, 2 * step, done, p->matrix[axis], count, NULL);
 }
 
-/* 3D, task: z. Lines along x, then along y while the plane is in the cache. */
+/*
+ * 3D: each task transforms a plane z: lines along x, then along y while the plane is in the cache.
+ */
 static void plane_forward(void *arg, int z, int member)
 {
 	const struct bs_circulant *p = arg;
@@ -255,7 +267,7 @@ static void plane_inverse(void *arg, int z, int member)
 		along_x(p, member, plane, plane, p->matrix[1], y, true);
 }
 
-/* 3D, task: y. */
+/* 3D: each task transforms the lines along z at one y. */
 static void lines_z(void *arg, int y, int member)
 {
 	const struct bs_circulant *p = arg;
@@ -264,7 +276,7 @@ static void lines_z(void *arg, int y, int member)
 		last_axis(p, member, (uint64_t)y * p->matrix[0] + x, lanes_at(p, x));
 }
 
-/* 2D, tasks: groups of lanes. */
+/* 2D: each task transforms as many rows as a vector has lanes. */
 static void rows_forward(void *arg, int group, int member)
 {
 	const struct bs_circulant *p = arg;

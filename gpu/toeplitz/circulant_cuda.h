@@ -20,7 +20,8 @@ BS_C_BEGIN
 struct CUstream_st; /* cudaStream_t */
 struct bs_circulant_cuda;
 
-uint64_t bs_circulant_cuda_need(uint32_t dims, const uint32_t matrix[3]); /* bytes */
+/* bytes of device memory */
+uint64_t bs_circulant_cuda_need(uint32_t dims, const uint32_t matrix[3]);
 int bs_circulant_cuda_plan(struct bs_circulant_cuda **plan, uint32_t dims, const uint32_t matrix[3],
 			   const float *inverse, struct bs_devmem *mem, struct bs_fail *why);
 float *bs_circulant_cuda_table(struct bs_circulant_cuda *plan);

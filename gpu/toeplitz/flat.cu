@@ -65,7 +65,7 @@ static uint64_t spectrum_bytes(const struct tp_flat_plan *p)
 	return (uint64_t)points_of(p->x) * points_of(p->y) * 4 * sizeof(float);
 }
 
-/* At plan it holds the spectrum in its natural order. */
+/* Bytes of rows. While the plan is made, rows holds the spectrum in its natural order. */
 static uint64_t rows_bytes(const struct tp_flat_plan *p)
 {
 	const uint64_t bytes =
@@ -99,7 +99,7 @@ uint64_t tp_flat_bytes(const struct tp_flat_plan *p, uint32_t coils)
 	return coils * sizeof(float2) * (2 * (uint64_t)voxels_of(p) + 4 * rows) + spectrum_bytes(p);
 }
 
-/* As struct tp_axis has them. */
+/* Makes the turns as struct tp_axis has them. */
 static __global__ void make_turns(float2 *turns, int a, int b)
 {
 	const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
@@ -114,7 +114,7 @@ static __global__ void make_turns(float2 *turns, int a, int b)
 	turns[i] = make_float2((float)c, (float)s);
 }
 
-/* Where point (x, y) of [ky][kx] lies in the halves' order. */
+/* The index of point (x, y) of [ky][kx] in the order of the halves. */
 static __device__ int parted(int x, int y, int width, int height)
 {
 	return (y % 2 * (height / 2) + y / 2) * width + x % 2 * (width / 2) + x / 2;
@@ -138,7 +138,7 @@ static __global__ void part_real(float *to, const float2 *from, int width, int h
 		to[parted(x, y, width, height)] = from[y * width + x].x * scale;
 }
 
-/* Of a block of rows_step, whose lines hold so many coils of one. */
+/* Bytes of shared memory of a block of rows_step whose lines hold `beside` coils of one line. */
 static size_t step_bytes(const struct tp_half *h, int beside)
 {
 	return h->row_bytes + (size_t)(h->row_lines / beside) * points_of(h) * sizeof(float2);
@@ -261,7 +261,7 @@ int tp_flat_queue(const struct tp_flat_plan *p, const struct tp_flat_work *work,
 				    p->close, stream, why, a);
 }
 
-/* The coils that a block of rows_step has side by side, or room for: a power of two. */
+/* Number of coils that a block of rows_step has side by side, or room for: a power of two. */
 static int beside_of(const struct tp_flat_plan *p, const struct bs_toeplitz_cg *cg)
 {
 	int beside = p->beside;
@@ -289,7 +289,10 @@ int tp_flat_step(const struct tp_flat_plan *p, const struct bs_toeplitz_cg *cg, 
 	err = first ? 0 : queue_columns(p, &a, stream, why);
 	if (err != 0)
 		return err;
-	/* not early where it begins a solve: what is queued before it, Q among it, has ended */
+	/*
+	 * The launch that begins a solve is not early: what is queued before it, Q among it, must
+	 * have ended.
+	 */
 	const int lines = p->x->row_lines / g.beside;
 
 	return bs_launch(p->x->rows_step,

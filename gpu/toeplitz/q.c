@@ -8,7 +8,7 @@
 #include "gpu/exact/exact.h"
 #include "gpu/nufft/nufft.h"
 
-#define AXIS_MAX 1024u /* the doubled grid must fit what gpu/exact/exact.h accepts */
+#define AXIS_MAX 1024u /* the grid is twice as large and must fit what gpu/exact/exact.h accepts */
 
 uint64_t bs_q_size(const struct bs_q_spec *s)
 {
@@ -23,7 +23,9 @@ uint64_t bs_q_size(const struct bs_q_spec *s)
 	return s->dims == 3 ? n * 2u * s->matrix[2] : n;
 }
 
-/* Copies offsets from a centered image [z][y][x] of size M (offset 0 at M/2) into q's places. */
+/*
+ * Copies offsets from a centered image [z][y][x] of size M (offset 0 at M/2) to their places in q.
+ */
 static void place(float *q, const struct bs_q_spec *s, const float *image, const uint32_t M[3])
 {
 	int N[3] = { (int)s->matrix[0], (int)s->matrix[1], (int)s->matrix[2] };
@@ -81,7 +83,10 @@ static int by_exact(float *q, const struct bs_q_spec *s, const float *k, const f
 	return rc;
 }
 
-/* The plane x = 0 holds each offset and its mirror image, which a sum by FFT leaves unlike. */
+/*
+ * Makes the plane x = 0 Hermitian: it holds each offset and its mirror image, which a sum by FFT
+ * leaves unlike.
+ */
 static void mirror(float *q, const struct bs_q_spec *s)
 {
 	int N[3] = { (int)s->matrix[0], (int)s->matrix[1], (int)s->matrix[2] };
@@ -146,7 +151,10 @@ static int by_nufft(float *q, const struct bs_q_spec *s, const float *k, const f
 	return rc;
 }
 
-/* phi_m once; the direct sum applies it again by itself, by_nufft squares it. */
+/*
+ * Computes phi_m to the first power; the direct sum applies it once more itself, by_nufft squares
+ * it.
+ */
 static void basis_of(float *phi, const struct bs_q_spec *s, const float *k)
 {
 	for (uint64_t m = 0; m < s->samples; m++)

@@ -41,8 +41,10 @@ static int nufft_of(struct bs_nufft_spec *f, const struct bs_q_spec *s, struct b
 	return 0;
 }
 
-/* One thread for each place of q; the image holds offset n at n + N - 1. On x = 0 an offset and its
- * mirror image, which a sum by FFT leaves unlike, become conjugates. */
+/*
+ * Fills q, one thread for each place; the image holds offset n at n + N - 1. On x = 0 an offset and
+ * its mirror image, which a sum by FFT leaves unlike, are made conjugates.
+ */
 static __global__ void __launch_bounds__(THREADS)
 	place(float2 *__restrict__ q, const float2 *__restrict__ image, int nx, int ny, int nz)
 {
@@ -101,7 +103,8 @@ static int open_maker(struct maker *m, const float *k, const char *name, struct 
 
 static void close_maker(struct maker *m)
 {
-	if (m->stream != NULL) { /* after an error, too: nothing may run on in memory given back */
+	/* also after an error: nothing may still run in memory that is freed */
+	if (m->stream != NULL) {
 		(void)cudaStreamSynchronize(m->stream);
 		(void)cudaStreamDestroy(m->stream);
 	}
@@ -109,7 +112,7 @@ static void close_maker(struct maker *m)
 	bs_devmem_close(&m->mem);
 }
 
-/* w phi^2. */
+/* data = w phi^2. */
 static void weigh(float *data, const struct bs_q_spec *s, const float *k, const float *weight)
 {
 	for (uint64_t m = 0; m < s->samples; m++) {

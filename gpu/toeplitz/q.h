@@ -25,17 +25,17 @@ BS_C_BEGIN
 
 struct bs_q_spec {
 	uint32_t dims;      /* 2 or 3 */
-	uint32_t matrix[3]; /* N: of the image; 1 beyond dims */
+	uint32_t matrix[3]; /* size N of the image; 1 beyond dims */
 	uint64_t samples;
 	enum bs_basis basis;
 	enum bs_sum sum;
-	double accuracy; /* nufft: 1e-2 .. 1e-6 */
+	double accuracy; /* nufft: accuracy, 1e-2 .. 1e-6 */
 };
 
-/* Complex values of q; 0 when a size is out of range. */
+/* Number of complex values of q; 0 when a size is out of range. */
 uint64_t bs_q_size(const struct bs_q_spec *spec);
 
-/* Index of offset n (|n| < N on each axis, n[0] >= 0). */
+/* Index in q of offset n (|n| < N on each axis, n[0] >= 0). */
 static inline uint64_t bs_q_index(const struct bs_q_spec *s, const int32_t n[3])
 {
 	uint64_t y =
@@ -46,7 +46,10 @@ static inline uint64_t bs_q_index(const struct bs_q_spec *s, const int32_t n[3])
 	return (z * 2 * s->matrix[1] + y) * s->matrix[0] + (uint64_t)n[0];
 }
 
-/* k [sample][dims], weight [sample] or NULL. progress (may be NULL): how much is done, 0 .. 1. */
+/*
+ * k [sample][dims], weight [sample] or NULL. progress (may be NULL): is told the share that is
+ * done, 0 .. 1.
+ */
 int bs_q_make(float *q, const struct bs_q_spec *spec, const float *k, const float *weight,
 	      struct bs_team *team, void (*progress)(void *arg, double done), void *arg,
 	      struct bs_fail *why);

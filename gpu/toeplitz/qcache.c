@@ -14,9 +14,12 @@
 #include "core/log.h"
 
 #define PATH 1024u
-#define PART (1u << 20) /* bytes read and compared, or written, at a time */
+#define PART (1u << 20) /* bytes that are read and compared, or written, at a time */
 
-/* Written as it is in memory: in the other byte order magic is another number. */
+/*
+ * The header is written as it is in memory. On a machine of the other byte order the magic number
+ * does not match.
+ */
 struct header {
 	uint64_t magic;
 	uint32_t version, dims;
@@ -24,7 +27,7 @@ struct header {
 	uint64_t samples;
 	double accuracy;
 	uint32_t sum, weighted;
-	uint32_t maker, unused; /* whose arithmetic; 0: the host's */
+	uint32_t maker, unused; /* number of the arithmetic that made Q; 0: the host's */
 	uint64_t k_bytes, weight_bytes, q_bytes;
 };
 
@@ -86,7 +89,7 @@ static bool write_all(int fd, const void *from, size_t n)
 	return true;
 }
 
-/* Whether the file's next n bytes are these. */
+/* True when the file's next n bytes equal `wanted`. */
 static bool same(int fd, const void *wanted, size_t n, unsigned char *part)
 {
 	const unsigned char *p = wanted;
@@ -102,7 +105,7 @@ static bool same(int fd, const void *wanted, size_t n, unsigned char *part)
 	return true;
 }
 
-/* NULL: q has been read. Else why not. */
+/* Reads q. Returns NULL, or why it could not. */
 static const char *load(float *q, const struct header *h, const float *k, const float *weight,
 			const char *path, uint64_t key)
 {
@@ -150,7 +153,7 @@ static void save(const float *q, const struct header *h, const float *k, const f
 		bs_log(BS_LOG_WARN, "%s cannot be kept: %s", path, strerror(errno));
 		return;
 	}
-	/* what a loss of power tears is found by its checksum: the disk is not waited for */
+	/* The write is not waited for: a file torn by a loss of power is found by its checksum. */
 	good = write_all(fd, h, sizeof(*h)) && write_all(fd, k, h->k_bytes) &&
 	       (weight == NULL || write_all(fd, weight, h->weight_bytes)) &&
 	       write_all(fd, q, h->q_bytes) && write_all(fd, &sum, sizeof(sum)) &&

@@ -22,8 +22,8 @@ BS_C_BEGIN
 enum bs_qcache_from { BS_QCACHE_COMPUTED, BS_QCACHE_DISK };
 
 /*
- * bs_q_make, or what it made before, from the cache. cache_dir "": no cache. from (may be NULL):
- * which of the two. progress is called only while Q is computed.
+ * Gets what bs_q_make makes, or has made before, from the cache. cache_dir "": there is no cache.
+ * from (may be NULL): tells which of the two. progress is called only while Q is computed.
  */
 int bs_qcache_get(float *q, const struct bs_q_spec *spec, const float *k, const float *weight,
 		  struct bs_team *team, const char *cache_dir,
@@ -31,8 +31,8 @@ int bs_qcache_get(float *q, const struct bs_q_spec *spec, const float *k, const 
 		  struct bs_fail *why);
 
 /*
- * The same with `make` in the place of bs_q_make. spec says what it makes, maker how it rounds: any
- * number that changes whenever its rounding does.
+ * As bs_qcache_get, with `make` in the place of bs_q_make. spec says what make computes; maker says
+ * how it rounds: a number that must change whenever its rounding does.
  */
 #define BS_QCACHE_HOST 0u
 int bs_qcache_get_by(float *q, const struct bs_q_spec *spec, uint32_t maker, const float *k,

@@ -9,10 +9,10 @@
 #include "gpu/toeplitz/toeplitz_simd.h"
 
 /*
- * 3D: hybrid [y][x block] blocks of lines along z, one coil at a time; each member of the team has
- * a plane [x block] of lines along y. 2D: hybrid [coil][x block] blocks of lines along y, all
- * coils. A block of 2D, or of a plane, has its elements rounded up to whole squares for the turn to
- * x.
+ * 3D: hybrid is [y][x block], blocks of lines along z, one coil at a time; each member of the team
+ * has a plane [x block] of lines along y. 2D: hybrid is [coil][x block], blocks of lines along y,
+ * for all coils. The elements of a block of 2D, or of a plane, are rounded up to whole squares,
+ * which are transposed for the transform along x.
  */
 struct bs_toeplitz {
 	struct bs_toeplitz_spec s;
@@ -21,13 +21,14 @@ struct bs_toeplitz {
 	struct bs_line line[3];
 	uint32_t grid[3];
 	uint32_t lanes, blocks; /* blocks of lanes along x */
-	uint32_t squares;       /* of lanes along y on the padded grid */
-	size_t block_size;      /* floats between blocks of the hybrid */
-	size_t plane_step;      /* floats between blocks of a plane, 3D */
-	size_t work_size;       /* floats of one work block */
-	size_t spectrum_plane;  /* floats of one z of the spectrum */
+	/* squares along y on the padded grid, each as many elements as a vector has lanes */
+	uint32_t squares;
+	size_t block_size;     /* floats between blocks of the hybrid */
+	size_t plane_step;     /* floats between blocks of a plane, 3D */
+	size_t work_size;      /* floats of one work block */
+	size_t spectrum_plane; /* floats of one z of the spectrum */
 	float *factors, *spectrum, *hybrid, *planes, *work;
-	/* of the run in progress */
+	/* These members belong to the run in progress. */
 	const float *in, *maps;
 	float *out;
 	uint32_t coil, coils;
@@ -66,7 +67,7 @@ static int shape(struct bs_toeplitz *t, const struct bs_toeplitz_spec *s, struct
 	t->blocks = (s->matrix[0] + t->lanes - 1) / t->lanes;
 	t->squares = (t->grid[1] + t->lanes - 1) / t->lanes;
 	t->work_size = (size_t)longest * 2 * t->lanes;
-	/* one element more: blocks a power of two apart would share sets of the cache */
+	/* One element is added: blocks a power of two apart would share sets of the cache. */
 	t->plane_step = ((size_t)t->squares * t->lanes + 1) * 2 * t->lanes;
 	t->block_size = s->dims == 3 ? ((size_t)t->grid[2] + 1) * 2 * t->lanes : t->plane_step;
 	t->spectrum_plane = (size_t)t->squares * t->grid[0] * t->lanes;
@@ -110,8 +111,8 @@ int bs_toeplitz_need(const struct bs_toeplitz_spec *s, struct bs_need *need, str
 }
 
 /*
- * The real spectrum, scaled by the number of grid points, in the order in which cross reads it. In
- * double: Q is largest at 0, and the solver needs the small eigenvalues, too.
+ * Makes the real spectrum, scaled by the number of grid points, in the order in which cross reads
+ * it. It is computed in double: Q is largest at 0, and the solver also needs the small eigenvalues.
  */
 static int make_spectrum(struct bs_toeplitz *t, const float *q, struct bs_fail *why)
 {
@@ -211,7 +212,7 @@ static uint64_t voxels_of(const struct bs_toeplitz *t)
 
 /* --- 3D, one coil: lines along z, planes, lines along z ------------------------------------- */
 
-/* Task: y. */
+/* Each task takes one y: transforms its lines along z into hybrid. */
 static void volume_in(void *arg, int y, int member)
 {
 	struct bs_toeplitz *t = arg;
@@ -230,14 +231,16 @@ static void volume_in(void *arg, int y, int member)
 	}
 }
 
-/* Task: z of the padded grid. */
+/*
+ * Each task takes one z of the padded grid: transforms the plane, multiplies and transforms back.
+ */
 static void volume_plane(void *arg, int z, int member)
 {
 	struct bs_toeplitz *t = arg;
 	struct bs_toeplitz_work w = work_of(t, member);
 	float *plane = t->planes + (size_t)member * round_up(plane_floats(t), BS_ALIGN / 4);
 	const float *spectrum = t->spectrum + (size_t)z * t->spectrum_plane;
-	size_t row = t->blocks * t->block_size; /* between neighbors in y */
+	size_t row = t->blocks * t->block_size; /* floats from one y to the next */
 
 	for (uint32_t b = 0; b < t->blocks; b++)
 		t->v->middle_in(&t->line[1],
@@ -252,7 +255,7 @@ static void volume_plane(void *arg, int z, int member)
 				 t->s.matrix[1], &w);
 }
 
-/* Task: y. */
+/* Each task takes one y: transforms its lines along z back to the image. */
 static void volume_out(void *arg, int y, int member)
 {
 	struct bs_toeplitz *t = arg;
@@ -274,7 +277,7 @@ static void volume_out(void *arg, int y, int member)
 
 /* --- 2D, all coils: lines along y, squares, lines along y ----------------------------------- */
 
-/* Task: coil x block. */
+/* Each task takes a block of a coil: transforms its lines along y into hybrid. */
 static void image_in(void *arg, int task, int member)
 {
 	struct bs_toeplitz *t = arg;
@@ -289,7 +292,7 @@ static void image_in(void *arg, int task, int member)
 		       &w);
 }
 
-/* Task: coil x square of padded lines. */
+/* Each task takes a square of padded lines of a coil. */
 static void image_cross(void *arg, int task, int member)
 {
 	struct bs_toeplitz *t = arg;
@@ -301,7 +304,7 @@ static void image_cross(void *arg, int task, int member)
 		    t->s.matrix[0], t->spectrum + (size_t)i * t->lanes * t->grid[0], &w);
 }
 
-/* Task: block (sense: the coils in order, onto one image), or coil x block. */
+/* Each task takes a block of a coil; for sense, a block of all coils in order, onto one image. */
 static void image_out(void *arg, int task, int member)
 {
 	struct bs_toeplitz *t = arg;

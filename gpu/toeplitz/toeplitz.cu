@@ -23,26 +23,27 @@ static const struct {
 
 struct bs_toeplitz_cuda {
 	struct bs_toeplitz_spec spec;
-	struct tp_flat_plan flat; /* 2D: all but spec; the rest is of 3D */
+	struct tp_flat_plan flat; /* the 2D plan: all but spec; the members below it are for 3D */
 	const struct tp_size *size[3];
-	uint32_t turn; /* coils that share first and last; more take turns */
-	int grid[3];   /* padded */
+	uint32_t turn; /* coils that share first and last; more coils take turns */
+	int grid[3];   /* points of the padded axes */
 	float2 *turns[3];
 	float *spectrum; /* [gz][gy][gx], or by planes: [gx], then gpu/toeplitz/cuda/plane.cuh */
 	float2 *first;   /* [coil][z Nz][y Ny][gx], or by planes [coil][gx][z Nz][y Ny] */
-	float2 *last;    /* [coil][z Nz][gy][gx]; at plan the spectrum */
+	float2 *last;    /* [coil][z Nz][gy][gx]; while the plan is made, the spectrum */
 	bool close;      /* launches may overlap (launch.cuh) */
 	bool can_close;
-	size_t shared_bytes; /* of a block, at most */
-	int streams;         /* blocks of the streamed middle pass that are launched; 0: not used */
-	int fits;            /* of these, the device holds so many at once; 0: no such kernel */
-	bool pays;           /* each would have several tiles */
-	bool can_plane;      /* there is a kernel for y and z at once, and the device can hold it */
-	bool planes;         /* it is used, and the spectrum is in its order */
-	const int *stop;     /* of the call under way */
+	size_t shared_bytes; /* most shared memory of a block, bytes */
+	int streams;         /* blocks that the streamed middle pass launches; 0: it is not used */
+	/* most of them that the device holds at once; 0: no such kernel */
+	int fits;
+	bool pays;       /* each of these blocks would have several tiles */
+	bool can_plane;  /* a kernel does y and z at once, and the device can hold it */
+	bool planes;     /* that kernel is used, and the spectrum is in its order */
+	const int *stop; /* the stop flag of the call in progress */
 };
 
-/* turned: the x passes, when lines lie turned outside the image */
+/* Bytes of shared memory of a kernel. is_turned: x passes whose outer lines are turned. */
 static int shared_of(const struct tp_size *s, int kind, bool is_turned)
 {
 	const int per = TP_THREADS / s->a;
@@ -54,11 +55,11 @@ static int shared_of(const struct tp_size *s, int kind, bool is_turned)
 		return is_turned && turned > line ? turned : line;
 	if (kind == TP_PLANE)
 		return s->plane_bytes;
-	/* streamed: the exchange, the next tile's input (half) and spectrum (half) */
+	/* A streamed pass also holds half of the next tile's input and half of its spectrum. */
 	return kind == TP_STREAMED ? 2 * tile : tile;
 }
 
-/* The least size that a line of n voxels fits. */
+/* Returns the least size that a line of n voxels fits. */
 static const struct tp_size *size_of(uint32_t n)
 {
 	for (size_t l = 0; n >= 1 && l < sizeof(lists) / sizeof(lists[0]); l++)
@@ -75,7 +76,7 @@ int bs_toeplitz_cuda_padded(uint32_t dims, uint32_t n)
 	return dims == 2 ? tp_flat_padded(n) : s != NULL ? s->a * s->b : 0;
 }
 
-/* Complex values of the two intermediate arrays, of one coil, and of the spectrum. */
+/* Complex values of a coil in the two intermediate arrays; values of the spectrum. */
 static void array_sizes(const struct bs_toeplitz_cuda *p, size_t *first, size_t *last, size_t *all)
 {
 	const uint32_t *n = p->spec.matrix;
@@ -85,7 +86,7 @@ static void array_sizes(const struct bs_toeplitz_cuda *p, size_t *first, size_t 
 	*last = (size_t)p->grid[0] * p->grid[1] * n[2];
 }
 
-/* Of the coils that share the two intermediate arrays: at most, in turns as equal as they allow. */
+/* Most bytes of the two intermediate arrays; beyond it coils take turns, as equal as possible. */
 #define TURN_BYTES (UINT64_C(4) << 30)
 
 static void choose_turn(struct bs_toeplitz_cuda *p)
@@ -137,7 +138,7 @@ static int lay_out(struct bs_toeplitz_cuda *p, const struct bs_toeplitz_spec *sp
 	return 0;
 }
 
-/* The last array also holds the spectrum while that is reordered. */
+/* Bytes of the array last, which also holds the spectrum while that is reordered. */
 static uint64_t last_bytes(const struct bs_toeplitz_cuda *p)
 {
 	size_t first;
@@ -192,7 +193,7 @@ uint64_t bs_toeplitz_cuda_bytes(const struct bs_toeplitz_cuda *p, uint32_t coils
 	       all * sizeof(float);
 }
 
-/* The streamed middle pass pays where each of its blocks has several tiles. */
+/* Chooses the middle pass. Streaming pays where each block has several tiles. */
 static int choose_middle(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 {
 	const struct tp_size *s = p->size[2];
@@ -202,7 +203,8 @@ static int choose_middle(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 	int count = 0;
 	int each = 0;
 
-	if (s->kernel[TP_STREAMED] == NULL || columns % per != 0 || /* it copies whole tiles */
+	/* the pass copies whole tiles */
+	if (s->kernel[TP_STREAMED] == NULL || columns % per != 0 ||
 	    (size_t)shared_of(s, TP_STREAMED, false) > p->shared_bytes)
 		return 0;
 	BS_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, bs_cuda_device()),
@@ -228,9 +230,9 @@ static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 	    (size_t)s->plane_bytes > p->shared_bytes)
 		return 0;
 	BS_CUDA(cudaFuncGetAttributes(&its, (const void *)s->kernel[TP_PLANE]), why);
-	if (its.ptxVersion < 90) /* compiled for less, whatever the device: the kernel is empty */
+	if (its.ptxVersion < 90) /* compiled for a lesser device: the kernel is empty */
 		return 0;
-	if (s->cluster > 8) /* more than every device with clusters has */
+	if (s->cluster > 8) /* devices with clusters need not offer more than 8 blocks */
 		BS_CUDA(cudaFuncSetAttribute((const void *)s->kernel[TP_PLANE],
 					     cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
 			why);
@@ -249,7 +251,7 @@ static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 	return 0;
 }
 
-/* The spectrum in the other order. */
+/* Brings the spectrum into the order by planes, or out of it. */
 static int use_planes(struct bs_toeplitz_cuda *p, bool planes, struct bs_fail *why)
 {
 	const size_t bytes = (size_t)p->grid[0] * p->grid[1] * p->grid[2] * sizeof(float);
@@ -267,8 +269,8 @@ static int use_planes(struct bs_toeplitz_cuda *p, bool planes, struct bs_fail *w
 }
 
 /*
- * Its own choice: by planes where possible, else streamed where that pays; launches overlap only
- * where that was measured to be faster.
+ * The plan's own choice is by planes where possible, else streamed where that pays. Launches
+ * overlap only where that was measured to be faster.
  */
 int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *p, uint32_t middle, uint32_t close,
 			    struct bs_fail *why)
@@ -369,7 +371,7 @@ static int launch(const struct bs_toeplitz_cuda *p, int axis, int kind, dim3 blo
 	a->turns.turn = p->turns[axis];
 	a->n = (int)p->spec.matrix[axis];
 	a->stop = p->stop;
-	/* long-lived blocks would be placed unevenly while the pass before them ends */
+	/* Long-lived blocks that start early would be placed unevenly. */
 	return bs_launch_clusters(s->kernel[kind], blocks,
 				  kind == TP_PLANE ? (unsigned)s->cluster : 1,
 				  kind == TP_PLANE ? (unsigned)s->plane_threads : TP_THREADS,
@@ -378,8 +380,8 @@ static int launch(const struct bs_toeplitz_cuda *p, int axis, int kind, dim3 blo
 }
 
 /*
- * Along x: lines of voxels in the image; of gx points elsewhere, or by planes, plane after plane.
- * add: sense goes on from the sum in out.
+ * Queues a pass along x: lines of voxels in the image; elsewhere lines of gx points, or by planes,
+ * plane after plane. add: sense adds to the sum in out.
  */
 static int x_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, const float2 *in,
 		  float2 *out, const float2 *maps, bool add, const struct bs_toeplitz_step *step,
@@ -403,7 +405,7 @@ static int x_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, co
 	a.coils = (int)coils;
 	a.in_outer = inward ? (long long)n[0] : p->grid[0];
 	a.out_outer = inward ? p->grid[0] : (long long)n[0];
-	a.in_line = a.out_line = a.lines; /* turned */
+	a.in_line = a.out_line = a.lines; /* distance between points of lines that are turned */
 	a.in_coil = inward && sense ? 0 : a.in_outer * a.lines;
 	a.out_coil = !inward && sense ? 0 : a.out_outer * a.lines;
 	const dim3 blocks((unsigned)((a.lines + per - 1) / per), !inward && sense ? 1 : coils);
@@ -411,7 +413,7 @@ static int x_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, co
 	return launch(p, 0, kind, blocks, &a, stream, why);
 }
 
-/* Along y: [z][Ny][gx] to [z][gy][gx] and back. */
+/* Queues a pass along y: [z][Ny][gx] to [z][gy][gx], or back. */
 static int y_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, cudaStream_t stream,
 		  struct bs_fail *why)
 {
@@ -435,7 +437,7 @@ static int y_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, cu
 		      stream, why);
 }
 
-/* Along y and z: turned planes in place. */
+/* Queues the pass along y and z, on turned planes in place. */
 static int plane_pass(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStream_t stream,
 		      struct bs_fail *why)
 {
@@ -473,7 +475,7 @@ static int middle_pass(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStr
 		      stream, why);
 }
 
-/* Along y, z and back. */
+/* Queues the passes along y, along z, and along y back. */
 static int strided_passes(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStream_t stream,
 			  struct bs_fail *why)
 {
@@ -492,7 +494,7 @@ static int check_count(const struct bs_toeplitz_cuda *p, uint32_t count, struct 
 				 count, p->spec.coils);
 }
 
-/* The coils of a turn, of which maps (NULL: none), in and out are. */
+/* Runs the coils of one turn, to whom maps (NULL: none), in and out belong. */
 static int run_turn(struct bs_toeplitz_cuda *p, uint32_t coils, const float2 *maps, bool add,
 		    const float2 *in, const struct bs_toeplitz_step *step, float2 *out,
 		    cudaStream_t stream, struct bs_fail *why)
@@ -507,7 +509,7 @@ static int run_turn(struct bs_toeplitz_cuda *p, uint32_t coils, const float2 *ma
 			: err;
 }
 
-/* 3D */
+/* Runs the 3D operator. */
 static int run(struct bs_toeplitz_cuda *p, uint32_t coils, const float *maps, const float *in,
 	       const struct bs_toeplitz_step *step, float *out, cudaStream_t stream,
 	       struct bs_fail *why)

@@ -41,31 +41,32 @@ int bs_toeplitz_cuda_plan(struct bs_toeplitz_cuda **plan, const struct bs_toepli
 			  const float *q, struct bs_devmem *mem, struct bs_fail *why);
 void bs_toeplitz_cuda_close(struct bs_toeplitz_cuda *plan);
 /*
- * 2D: another Q, by what Q's transform over the padded axes is, [ky][kx] complex, device; its
- * imaginary part, which rounding leaves, is not read. Of a plan without Q (NULL) before the first
- * product. Only queues; something else must stand between it and the next product in the stream:
- * a product's kernels may read Q while what is queued just before them still runs.
+ * 2D: sets another Q. transform: Q's transform over the padded axes, [ky][kx] complex, device
+ * memory; its imaginary part, which is rounding, is ignored. A plan made without Q (NULL) needs it
+ * before the first product. Only queues. Some other work must stand between it and the next product
+ * in the stream, since a product's kernels may read Q while the work queued just before them still
+ * runs.
  */
 int bs_toeplitz_cuda_set(struct bs_toeplitz_cuda *plan, const float *transform,
 			 struct CUstream_st *stream, struct bs_fail *why);
 
 int bs_toeplitz_cuda_apply(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *in,
 			   float *out, struct CUstream_st *stream, struct bs_fail *why);
-/* stop: in device memory; where *stop is set out is not written; NULL: always. */
+/* stop: device memory; where *stop is set, out is not written. NULL: out is always written. */
 int bs_toeplitz_cuda_sense(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
 			   const float *in, const int *stop, float *out, struct CUstream_st *stream,
 			   struct bs_fail *why);
-/* 2D: each and iterate can be asked for; else step. */
+/* True for a 2D plan: each and iterate can be called; else step. */
 bool bs_toeplitz_cuda_flat(const struct bs_toeplitz_cuda *plan);
-/* sense's addends, not added up, in addends, [coil][y][x] complex, device. */
+/* Writes the addends of sense, not added up, to addends [coil][y][x] complex, device memory. */
 int bs_toeplitz_cuda_each(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
 			  const float *in, struct CUstream_st *stream, struct bs_fail *why);
 const float *bs_toeplitz_cuda_addends(const struct bs_toeplitz_cuda *plan);
 /*
- * For conjugate gradients in 3D, one image, no maps: the new direction and its product in one call.
- * direction = inverse residual + *beta direction, out = T direction; vectors [voxel], inverse
- * [voxel] float or NULL (ones); beta, stop: in device memory. Where *stop is set nothing is read or
- * written.
+ * For conjugate gradients in 3D, one image, no maps: makes the new direction and its product in one
+ * call. direction = inverse residual + *beta direction, out = T direction; vectors [voxel], inverse
+ * [voxel] float or NULL (ones). beta and stop are in device memory. Where *stop is set nothing is
+ * read or written.
  */
 struct bs_toeplitz_step {
 	const float *residual, *inverse;
@@ -76,16 +77,17 @@ struct bs_toeplitz_step {
 int bs_toeplitz_cuda_step(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_step *step,
 			  float *out, struct CUstream_st *stream, struct bs_fail *why);
 /*
- * Conjugate gradients in 2D on (T + mu) x = b, several images with their own sums side by side, or,
- * with maps, one image on the sum over coils. first: x = 0; else an iteration, by two launches
- * (gpu/toeplitz/cuda/step.cuh). All in device memory, vectors [image][voxel], [coil][voxel] maps;
- * each image ends as core/solve/pcg.h says, history [image][made] of residuals by the recurrence,
- * but for the last iteration's. From first to the last iteration the plan is used by nothing else.
+ * Conjugate gradients in 2D on (T + mu) x = b, for several images side by side with their own sums,
+ * or, with maps, for one image on the sum over coils. first: starts with x = 0; else one iteration,
+ * by two launches (gpu/toeplitz/cuda/step.cuh). All arrays are device memory, vectors
+ * [image][voxel], maps [coil][voxel]. Each image ends as core/solve/pcg.h says. history
+ * [image][made]: residuals by the recurrence, all but the last iteration's. Nothing else may use
+ * the plan from first to the last iteration.
  */
 struct bs_cg_state;
 struct bs_toeplitz_cg {
-	uint32_t images, coils;          /* coils: of maps */
-	const float *b, *maps, *inverse; /* maps, inverse: or NULL */
+	uint32_t images, coils;          /* coils: number of coils of maps */
+	const float *b, *maps, *inverse; /* maps, inverse: may be NULL */
 	float *x, *r, *p, *s;            /* s = A p */
 	struct bs_cg_state *state;       /* [image], gpu/toeplitz/cuda/cg_state.h */
 	double *history;
@@ -96,15 +98,15 @@ struct bs_toeplitz_cg {
 int bs_toeplitz_cuda_iterate(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_cg *cg,
 			     bool first, struct CUstream_st *stream, struct bs_fail *why);
 /*
- * Another way to launch the same sums (gpu/toeplitz/cuda/tune.h); 0: as plan chose.
- * BS_ERR_UNSUPPORTED where the size or the device has no such kernel. May lay the spectrum out
- * again, and then waits.
+ * Chooses another way to launch the same sums (gpu/toeplitz/cuda/tune.h); 0: as plan chose.
+ * BS_ERR_UNSUPPORTED where the size or the device has no such kernel. It may lay the spectrum out
+ * again; it then waits.
  */
 int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *plan, uint32_t middle, uint32_t close,
 			    struct bs_fail *why);
-/* The points that an axis of n voxels is padded to; 0 where it is too long. */
+/* The number of points that an axis of n voxels is padded to; 0 where n is too large. */
 int bs_toeplitz_cuda_padded(uint32_t dims, uint32_t n);
-/* The bytes that one apply of so many images must at least move. */
+/* The bytes that one apply of this many images must move at least. */
 uint64_t bs_toeplitz_cuda_bytes(const struct bs_toeplitz_cuda *plan, uint32_t coils);
 
 BS_C_END

@@ -5,7 +5,7 @@
 
 #include "gpu/fft/lines_loops.h"
 
-/* LANES interleaved complex values as a pair of vectors; the lanes from width on are zero. */
+/* Loads LANES interleaved complex values as a pair of vectors. Lanes from width on are zero. */
 INLINE struct cx load_image(const float *p, uint32_t width)
 {
 	float part[2 * LANES] = { 0 };
@@ -91,7 +91,7 @@ static void middle_out(const struct bs_line *l, const float *from, float *to, si
 		memcpy(to + e * stride, w->block[0] + (size_t)e * 2 * LANES, 2 * LANES * 4);
 }
 
-/* One square of a block: elements to lanes and back. */
+/* Transposes one square of a block, elements to lanes; the same again transposes it back. */
 INLINE void turn_square(const float *from, float *to)
 {
 	for (int part = 0; part < 2 * LANES; part += LANES) {

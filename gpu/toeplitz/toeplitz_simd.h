@@ -19,22 +19,32 @@ struct bs_toeplitz_work {
 
 struct bs_toeplitz_kernels {
 	uint32_t lanes;
-	/* image (times map, unless NULL) -> padded, forward -> to */
+	/*
+	 * Reads lines of the image (times map, unless NULL), pads and transforms them forward,
+	 * writes to `to`.
+	 */
 	void (*lines_in)(const struct bs_line *l, const float *image, const float *map,
 			 size_t stride, uint32_t n, uint32_t width, float *to,
 			 const struct bs_toeplitz_work *w);
-	/* from -> inverse, cropped -> image (times conj map); add: onto what is there */
+	/*
+	 * Transforms lines of `from` by the inverse, crops them, writes to the image (times conj
+	 * map); add: adds to the image.
+	 */
 	void (*lines_out)(const struct bs_line *l, const float *from, float *image,
 			  const float *map, bool add, size_t stride, uint32_t n, uint32_t width,
 			  const struct bs_toeplitz_work *w);
-	/* the same between blocks: from elements stride floats apart, and back */
+	/*
+	 * middle_in: as lines_in, from block to block; elements of `from` are stride floats apart.
+	 * middle_out: the way back.
+	 */
 	void (*middle_in)(const struct bs_line *l, const float *from, size_t stride, uint32_t n,
 			  float *to, const struct bs_toeplitz_work *w);
 	void (*middle_out)(const struct bs_line *l, const float *from, float *to, size_t stride,
 			   uint32_t n, const struct bs_toeplitz_work *w);
 	/*
-	 * along x: `lanes` neighboring elements of the blocks at p, step floats apart, n voxels in
-	 * x: forward, times spectrum [x][lanes], inverse, cropped, in place
+	 * Along x: takes `lanes` neighboring elements of the blocks at p, step floats apart, n
+	 * voxels in x; transforms them forward, multiplies by spectrum [x][lanes], transforms back
+	 * and crops; in place.
 	 */
 	void (*cross)(const struct bs_line *l, float *p, size_t step, uint32_t n,
 		      const float *spectrum, const struct bs_toeplitz_work *w);

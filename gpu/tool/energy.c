@@ -7,9 +7,9 @@
 #include "core/thread/clock.h"
 
 #define LIBRARY "libnvidia-ml.so.1"
-#define STEP_NS INT64_C(500000000) /* a counter that stands so long does not count */
+#define STEP_NS INT64_C(500000000) /* ns; a counter that stands still this long is not supported */
 
-#define NVML_SUCCESS       0 /* of nvml.h */
+#define NVML_SUCCESS       0 /* value that nvml.h gives it */
 #define NVML_NOT_SUPPORTED 3
 
 static int failed(const struct bs_energy *e, struct bs_fail *why, int code, const char *call)
@@ -41,7 +41,8 @@ static int load(struct bs_energy *e, const char *library, struct bs_fail *why)
 			return bs_fail(why, BS_ERR_UNSUPPORTED, "energy: %s has no %s", library,
 				       all[i].name);
 		}
-		memcpy(all[i].to, &at, sizeof(at)); /* a function's address, as dlsym gives it */
+		/* copies a function's address, as dlsym gives it */
+		memcpy(all[i].to, &at, sizeof(at));
 	}
 	code = init();
 	if (code == NVML_SUCCESS)

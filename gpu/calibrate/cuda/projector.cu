@@ -6,22 +6,27 @@
 
 #include "gpu/device/check.h"
 
-#define TILE    32 /* rows and columns of a block's part of a product */
-#define DEPTH   16 /* that it has in shared memory at a time */
+#define TILE    32 /* rows and columns of a product that a block makes */
+#define DEPTH   16 /* columns of the factors that a block has in shared memory at a time */
 #define THREADS 256
 #define SUMMING 1024
-#define SQUARES 12     /* A^4096 knows the largest eigenvalue to 1e-4 of its distance to t */
-#define LEAST   1e-6   /* of |X|, that has become 1 in the end */
-#define DONE    1e-12  /* from 1 */
-#define STEPS   64     /* at most; 19 are made */
-#define MARGIN  1.0001 /* of the largest eigenvalue, that X stays below 1 */
+/* squarings: A^4096 gives the largest eigenvalue to 1e-4 of its distance to t */
+#define SQUARES 12
+#define LEAST   1e-6  /* least |eigenvalue| of X at the start that is certain to become 1 */
+#define DONE    1e-12 /* largest distance of such an |eigenvalue| from 1 at the end */
+#define STEPS   64    /* most steps of the iteration; 19 are made */
+/* factor on the largest eigenvalue, so that |eigenvalues| of X stay below 1 */
+#define MARGIN 1.0001
 
 struct bs_projector_cuda {
 	struct bs_espirit_spec s;
-	uint32_t n, pitch;  /* elements; a row of a matrix, whole tiles */
+	/*
+	 * n: elements of the kernel; pitch: n rounded up to whole tiles, the length of a matrix row
+	 */
+	uint32_t n, pitch;
 	double2 *y;         /* [element][place] */
 	double2 *a, *b, *c; /* [pitch][pitch] */
-	double *trace;      /* of the matrix at hand */
+	double *trace;      /* trace of the matrix that is made last */
 };
 
 static uint32_t whole(uint64_t n, uint32_t of)
@@ -50,7 +55,9 @@ struct shape {
 	uint32_t n, depth;
 };
 
-/* y[element][place]: the block's sample under the kernel; zeros beyond. Block y: the element. */
+/*
+ * y[element][place] = the block's sample under the kernel; zeros beyond. blockIdx.y: the element.
+ */
 static __global__ void __launch_bounds__(THREADS)
 	gather(double2 *y, const float2 *block, const struct shape s)
 {
@@ -75,8 +82,8 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 /*
- * c = alpha / t^2 a b^H + beta d of matrices with rows of `pitch`; a, b: `depth` columns in rows of
- * that; t: NULL is 1, d: NULL is 0. A block: TILE x TILE, a thread 2 x 2.
+ * c = alpha / t^2 a b^H + beta d, for matrices with rows of `pitch`; a, b: `depth` columns in rows
+ * of `depth`. t NULL: 1; d NULL: 0. A block makes TILE x TILE elements, a thread 2 x 2.
  */
 static __global__ void __launch_bounds__(THREADS)
 	product(double2 *c, const double2 *a, const double2 *b, uint32_t depth, uint32_t pitch,
@@ -126,7 +133,7 @@ static __global__ void __launch_bounds__(THREADS)
 		}
 }
 
-/* The sum over a block's threads, in thread 0. */
+/* Sums v over a block's threads; thread 0 gets the result. */
 static __device__ double block_sum(double v)
 {
 	__shared__ double part[SUMMING / 32];
@@ -145,7 +152,7 @@ static __device__ double block_sum(double v)
 	return v;
 }
 
-/* *to = trace of a */
+/* *to = trace of a. */
 static __global__ void __launch_bounds__(SUMMING)
 	trace(double *to, const double2 *a, uint32_t pitch)
 {
@@ -158,7 +165,7 @@ static __global__ void __launch_bounds__(SUMMING)
 		*to = v;
 }
 
-/* *to = trace of a b^H over the trace of b; both are Hermitian */
+/* *to = trace of a b^H divided by the trace of b; both are Hermitian. */
 static __global__ void __launch_bounds__(SUMMING)
 	quotient(double *to, const double2 *a, const double2 *b, uint32_t pitch)
 {
@@ -175,7 +182,7 @@ static __global__ void __launch_bounds__(SUMMING)
 		*to = over / under;
 }
 
-/* x = (a - threshold largest I) / largest, of n elements; 0 beyond. Block y: the row. */
+/* x = (a - threshold largest I) / largest for n elements; 0 beyond. blockIdx.y: the row. */
 static __global__ void __launch_bounds__(THREADS)
 	shift(double2 *x, const double2 *a, const double *largest, double threshold, uint32_t n,
 	      uint32_t pitch)
@@ -197,7 +204,10 @@ struct lags {
 	uint32_t kernel[3], pairs, line, pitch;
 };
 
-/* corr[lag z][lag y][re, im][pair][lag x], from x = sign; block y: the pair, z: lags y and z */
+/*
+ * Makes corr [lag z][lag y][re, im][pair][lag x] from x, the sign. blockIdx.y: the pair;
+ * blockIdx.z: lags y and z.
+ */
 static __global__ void correlate(float *corr, const double2 *x, const struct lags s)
 {
 	const uint32_t *k = s.kernel;
@@ -306,7 +316,7 @@ static int multiply(const struct bs_projector_cuda *p, double2 *c, const double2
 	return 0;
 }
 
-/* a = y y^H */
+/* a = y y^H. */
 static int gram(const struct bs_projector_cuda *p, const uint32_t size[3], const float2 *block,
 		cudaStream_t stream, struct bs_fail *why)
 {
@@ -329,7 +339,10 @@ static int gram(const struct bs_projector_cuda *p, const uint32_t size[3], const
 	return 0;
 }
 
-/* By a power of a that leaves little but the largest eigenvalue's share, its trace kept at 1. */
+/*
+ * Finds the largest eigenvalue by a power of a that keeps little but its share, with the trace held
+ * at 1.
+ */
 static int find_largest(const struct bs_projector_cuda *p, double *largest, cudaStream_t stream,
 			struct bs_fail *why)
 {
@@ -349,7 +362,7 @@ static int find_largest(const struct bs_projector_cuda *p, double *largest, cuda
 	return 0;
 }
 
-/* The sign of what b holds; where it lies then. */
+/* Finds the sign of the matrix in b. *sign: where the result lies. */
 static int find_sign(const struct bs_projector_cuda *p, const double2 **sign, cudaStream_t stream,
 		     struct bs_fail *why)
 {

@@ -1,16 +1,17 @@
 /*
- * gpu/calibrate/cuda/projector.cuh - the kernels' correlations of a block on the GPU
+ * gpu/calibrate/cuda/projector.cuh - correlations of the calibration kernels of a block, on the GPU
  *
- * What bs_espirit_calibrate leaves in corr, without an eigenvector: the sum over the kernels that
- * are kept, of v_j(c, i) conj(v_j(d, i + lag)), needs only their projector P = sum_j v_j v_j^H, and
- * P = (I + sign(A - t I)) / 2 for the Gram matrix A of the calibration matrix's elements and
- * t = threshold times A's largest eigenvalue. The sign is found by Newton's and Schulz's iteration
- * X <- X (3 - X^2) / 2, scaled so that it gains 2.6 a step where X is small: matrix products alone,
- * in double precision, the same number of them for any data. An eigenvalue within 1e-6 of the
- * largest from t counts in part, where the host takes it or leaves it.
+ * It makes what bs_espirit_calibrate leaves in corr, without computing an eigenvector. The sum over
+ * the kept kernels of v_j(c, i) conj(v_j(d, i + lag)) needs only their projector P = sum_j v_j
+ * v_j^H. P = (I + sign(A - t I)) / 2, where A is the Gram matrix of the calibration matrix's
+ * elements and t = threshold times A's largest eigenvalue. The sign is found by Newton's and
+ * Schulz's iteration X <- X (3 - X^2) / 2, scaled so that X grows by 2.6 a step where it is small.
+ * It consists of matrix products alone, in double precision, the same number for any data. An
+ * eigenvalue within 1e-6 of the largest from t counts in part; the host takes it or leaves it.
  *
- * block  [coil][z][y][x] complex float, device; size: samples, the kernel's to the spec's
- * corr   as struct bs_espirit_lags, device, line to a part
+ * block  [coil][z][y][x] complex float, device; size: its samples, at least the kernel, at most the
+ *        spec's block
+ * corr   as in struct bs_espirit_lags, device; line: floats of a real or imaginary part
  * largest  device: A's largest eigenvalue; not above 0 (or not finite): the block is of zeros
  * need -> plan -> make* -> close; bytes: of device memory. make only queues; the same bytes every
  * run. Errors: BS_ERR_GPU, BS_ERR_NOMEM. Test: test/twin/twin_espirit.c
@@ -30,7 +31,7 @@ struct bs_projector_cuda;
 uint64_t bs_projector_cuda_bytes(const struct bs_espirit_spec *spec);
 int bs_projector_cuda_plan(struct bs_projector_cuda **plan, const struct bs_espirit_spec *spec,
 			   struct bs_devmem *mem, struct bs_fail *why);
-void bs_projector_cuda_close(struct bs_projector_cuda *plan); /* or NULL */
+void bs_projector_cuda_close(struct bs_projector_cuda *plan); /* plan: may be NULL */
 int bs_projector_cuda_make(struct bs_projector_cuda *plan, const uint32_t size[3],
 			   const float2 *block, float *corr, uint32_t line, double *largest,
 			   cudaStream_t stream, struct bs_fail *why);

@@ -15,14 +15,15 @@
 #include "gpu/device/stream.h"
 
 /*
- * What the first arm is to take, all told but for CUDA's context, and what of it comes after the
- * variants: these are measured in the time that is left, at least so long; boreside arm gives more.
+ * ARM_SECONDS: the time that the first arm shall take in all, without CUDA's context. REST_SECONDS:
+ * the part of it after the variants are measured. The variants get the time that is left, but never
+ * less than a minimum; `boreside arm` gives them more.
  */
 #define ARM_SECONDS  1.65
 #define REST_SECONDS 0.3
 #define TUNE_SECONDS 0.5
 
-/* What arming took, part by part: a line of the log. */
+/* The time of each part of arming, for a line of the log. */
 struct laps {
 	int64_t start_ns, last_ns;
 	char text[256];
@@ -43,13 +44,13 @@ static uint64_t readout_bytes(const struct bs_protocol *p)
 	return (uint64_t)p->samples * p->coils * 8;
 }
 
-/* Of one slice's maps. */
+/* Bytes of one slice's maps. */
 static uint64_t maps_bytes(const struct bs_protocol *p)
 {
 	return bs_protocol_map_sets(p) > 0 ? bs_protocol_voxels(p) * p->coils * 8 : 0;
 }
 
-/* Of the maps of all slices, where there is more than one. */
+/* Bytes of the maps of all slices; 0 where there is one slice. */
 static uint64_t all_maps_bytes(const struct bs_protocol *p)
 {
 	return bs_protocol_map_sets(p) > 1 ? maps_bytes(p) * bs_protocol_map_sets(p) : 0;
@@ -61,7 +62,7 @@ static bool is_mapped(const struct bs_protocol *p)
 	       (p->gpu_memory == BS_GPU_MEMORY_AUTO && bs_gpu_integrated());
 }
 
-/* The readouts of all frames, as the operator keeps them. */
+/* Bytes of the readouts of all frames, as the operator keeps them. */
 static uint64_t samples_bytes(const struct bs_cuda_spec *s)
 {
 	return bs_devmem_round(s->op->coil_step(s->p) * s->p->coils * 8) * bs_protocol_frames(s->p);
@@ -72,14 +73,14 @@ static uint64_t image_bytes(const struct bs_cuda_spec *s)
 	return s->share ? 0 : bs_protocol_image_bytes(s->p);
 }
 
-/* Of host memory, which is page-locked when armed. */
+/* Bytes of host memory, which is page-locked when the protocol is armed. */
 static uint64_t pinned_bytes(const struct bs_cuda_spec *s)
 {
 	return BS_DEV_ALIGN + bs_devmem_round(image_bytes(s)) +
 	       (is_mapped(s->p) ? samples_bytes(s) : BS_CUDA_UPLOADS * readout_bytes(s->p));
 }
 
-/* Device memory without what solving takes: that depends on W, too. */
+/* Device memory without what a solve takes, which depends on W, too. */
 static int device_need(const struct bs_cuda_spec *s, struct bs_need *need, struct bs_fail *why)
 {
 	const struct bs_protocol *p = s->p;
@@ -95,7 +96,9 @@ static int device_need(const struct bs_cuda_spec *s, struct bs_need *need, struc
 	return s->op->need(s, need, why);
 }
 
-/* What open takes in one piece; more: for solving. Mapped readouts are the host's. */
+/*
+ * Bytes that open takes in one piece. more: bytes for solving. Mapped readouts lie in host memory.
+ */
 static int pool_bytes(const struct bs_cuda_spec *s, uint64_t more, uint64_t *bytes,
 		      struct bs_fail *why)
 {
@@ -108,7 +111,7 @@ static int pool_bytes(const struct bs_cuda_spec *s, uint64_t more, uint64_t *byt
 	return rc;
 }
 
-/* Of method ls and sense, or of unfolding; w: NULL, or W. */
+/* Bytes for the solver of methods ls and sense, or of unfolding; w: W or NULL. */
 static int solve_bytes(const struct bs_cuda_spec *s, const struct bs_csr *w, uint64_t *bytes,
 		       struct bs_fail *why)
 {
@@ -131,7 +134,8 @@ int bs_armed_cuda_device(const struct bs_cuda_spec *s, const float *field, struc
 		bs_need_add(need, "device solve", 1, more);
 	if (rc == 0 && s->op->beside != NULL)
 		rc = s->op->beside(s, field, need, why);
-	if (rc == 0 && is_mapped(s->p)) /* the host's, as bs_armed_cuda_need says */
+	/* mapped readouts are host memory, as bs_armed_cuda_need says */
+	if (rc == 0 && is_mapped(s->p))
 		need->total_bytes -= samples_bytes(s);
 	return rc;
 }
@@ -222,7 +226,7 @@ static int take_pinned(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
 	return 0;
 }
 
-/* Those of the first slice are in hand. */
+/* Copies the maps to the device; the first slice's become the current ones. */
 static int copy_maps(struct bs_armed_cuda *e, const struct bs_tables *tables, struct bs_fail *why)
 {
 	const struct bs_protocol *p = e->p;
@@ -243,7 +247,7 @@ static int copy_maps(struct bs_armed_cuda *e, const struct bs_tables *tables, st
 	return 0;
 }
 
-/* Images that were queued before have theirs; where there are more slices, none is in hand now. */
+/* Images queued before keep their maps. With several slices no slice is current afterwards. */
 int bs_armed_cuda_maps(void *self, uint32_t slice)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
@@ -309,9 +313,9 @@ static int open_streams(struct bs_armed_cuda *e, struct bs_fail *why)
 	return rc;
 }
 
-/* Of a protocol: what is made before anything stays on the device, as it takes memory then. */
+/* What is made for a protocol before anything stays on the device, since making it takes memory. */
 struct made {
-	struct bs_tables tables; /* with the weights */
+	struct bs_tables tables; /* the protocol's tables, with the weights */
 	float *density, *q;
 };
 
@@ -391,7 +395,10 @@ static int open_with(void **self, const struct bs_cuda_spec *s, const struct mad
 	return 0;
 }
 
-/* Making weights or Q takes long: a protocol that has no room on the device is refused before. */
+/*
+ * Refuses a protocol that has no room on the device, before weights or Q are made, which takes
+ * long.
+ */
 static int check_room(const struct bs_cuda_spec *s, struct bs_fail *why)
 {
 	struct bs_devmem all;
@@ -405,14 +412,15 @@ static int check_room(const struct bs_cuda_spec *s, struct bs_fail *why)
 	return rc;
 }
 
-/* Weights and Q, while the device is empty: making them takes memory that is then given back. */
+/* Makes weights and Q while the device is empty: making them takes memory that is then freed. */
 static int make(struct made *made, const struct bs_cuda_spec *s, const struct bs_tables *tables,
 		const struct bs_arm_env *env, struct laps *laps, struct bs_fail *why)
 {
 	const bool weighs = s->p->density == BS_DENSITY_PIPE && tables->density == NULL;
 	int rc = weighs || s->solve ? check_room(s, why) : 0;
 
-	made->tables = *tables; /* of streams: there are no weights before the scan */
+	/* with paths from the stream there are no weights before the scan */
+	made->tables = *tables;
 	made->density = made->q = NULL;
 	if (rc == 0 && !s->p->plan.streams)
 		rc = bs_density_cuda_tables(&made->tables, &made->density, s->p, tables, env->team,
@@ -425,7 +433,9 @@ static int make(struct made *made, const struct bs_cuda_spec *s, const struct bs
 	return rc;
 }
 
-/* Without a cache nothing is measured: it would be measured at every start. */
+/*
+ * Finds the variant. Without a cache nothing is measured, since every start would measure it again.
+ */
 static bool choose(struct bs_tuning *t, const struct bs_cuda_spec *s,
 		   const struct bs_tables *tables, const char *dir, struct laps *laps)
 {
@@ -463,7 +473,7 @@ int bs_armed_cuda_open(void **self, const struct bs_cuda_spec *spec, const struc
 	if (rc == 0)
 		rc = open_with(self, &s, &made, env, &laps, why);
 	if (rc != 0 && s.tune != NULL) {
-		/* the variant may need more memory than other protocols leave */
+		/* The variant may need more memory than other protocols leave. */
 		bs_log(BS_LOG_WARN, "protocol '%s': not with the measured variant: %s", s.p->name,
 		       why->text);
 		env->arena->used = used;

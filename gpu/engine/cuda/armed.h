@@ -1,11 +1,11 @@
 /*
- * gpu/engine/cuda/armed.h - a protocol armed on one GPU, from inside
+ * gpu/engine/cuda/armed.h - the state of a protocol armed on one GPU; private to the CUDA engines
  *
- * An operator (gpu/engine/cuda/operator.h), the solve behind it (ls and sense: gpu/solve/ls_cuda.h;
- * lines of the grid: gpu/image/unfold_cuda.h), and the way of the data to the GPU and back. One
- * stream computes, so frames share all buffers but their samples. begin, add, finish, slide, peek,
- * reading, fold, maps and close (disarm) are core/engine.h's, with its rules. Only the files named
- * below and those of gpu/engine/multi include this.
+ * It joins an operator (gpu/engine/cuda/operator.h), the solver behind it (ls and sense:
+ * gpu/solve/ls_cuda.h; lines of the grid: gpu/image/unfold_cuda.h), and the transfers to the GPU
+ * and back. One stream computes, so frames share all buffers but their samples. begin, add, finish,
+ * slide, peek, reading, fold, maps and close (disarm) are functions of core/engine.h and keep its
+ * rules. Only the files named below and those of gpu/engine/multi include this.
  * Test: test/twin/engine/twin_engine.c
  */
 #ifndef BS_GPU_ENGINE_CUDA_ARMED_H
@@ -24,12 +24,17 @@
 #include "gpu/image/unfold_cuda.h"
 #include "gpu/solve/ls_cuda.h"
 
-#define BS_CUDA_UPLOADS 64u /* at most, under way at the same time */
+#define BS_CUDA_UPLOADS 64u /* most uploads under way at the same time */
 
-/* What is queued after the last readout: the rest of F^H d; solves; combination and download. */
+/*
+ * The work that is queued after the last readout: the rest of F^H d; solves; combination and
+ * download.
+ */
 enum { BS_CUDA_SUM = 1, BS_CUDA_SOLVE = 2, BS_CUDA_IMAGE = 4, BS_CUDA_ALL = 7 };
 
-/* Events that the streams pass; a stage of the report lies between each two, in this order. */
+/*
+ * Events recorded on the streams. Each stage of the report lies between two of them, in this order.
+ */
 enum bs_cuda_mark {
 	BS_CUDA_UPLOADING,
 	BS_CUDA_UPLOADED,
@@ -43,48 +48,62 @@ enum bs_cuda_mark {
 struct bs_armed_cuda {
 	const struct bs_protocol *p;
 	const struct bs_cuda_operator *op;
-	void *plan;                     /* the operator's */
-	bool share;                     /* as struct bs_cuda_spec */
-	bool varies;                    /* no graphs: as struct bs_cuda_operator has it, or flow */
-	struct bs_flow flow;            /* of the image that is made next */
-	struct bs_ls_cuda *ls;          /* methods ls and sense; else NULL */
-	struct bs_unfold_cuda *unfold;  /* Cartesian SENSE: between two graphs; else NULL */
-	struct bs_pocs_cuda *completes; /* its image; NULL: nothing does */
-	float *solved, *spare;          /* device: that image; room for completes */
-	struct bs_segments_cuda *field; /* the operator's; NULL: on resonance */
-	struct bs_filler *filler;       /* host: makes weights of lines; NULL: they are zeros */
-	struct bs_mapped *scan_maps;    /* made from the scan; NULL: they are not */
-	struct bs_mapped_cuda *makes;   /* makes them; NULL: the host does */
+	void *plan; /* the operator's plan */
+	bool share; /* this GPU is one of several (struct bs_cuda_spec) */
+	/* launches differ between frames, so no graphs: the operator varies, or flow does */
+	bool varies;
+	struct bs_flow flow;   /* velocity encoding of the next image */
+	struct bs_ls_cuda *ls; /* methods ls and sense; else NULL */
+	/* Cartesian SENSE, which runs between two graphs; else NULL */
+	struct bs_unfold_cuda *unfold;
+	struct bs_pocs_cuda *completes; /* partial Fourier of the solved image; NULL: none */
+	/* device memory: the solved image; workspace of completes */
+	float *solved, *spare;
+	struct bs_segments_cuda *field; /* time segments of the operator; NULL: on resonance */
+	/* makes the weights of missing lines, on the host; NULL: missing lines are zeros */
+	struct bs_filler *filler;
+	/* coil maps made from the scan; NULL: the protocol has none */
+	struct bs_mapped *scan_maps;
+	struct bs_mapped_cuda *makes; /* makes scan_maps on the GPU; NULL: the host makes them */
 	struct bs_devmem mem;
-	unsigned char *pinned; /* of the arena, registered: image, then staging or samples */
+	/* page-locked memory of the arena: the image, then the staging buffer or the samples */
+	unsigned char *pinned;
 	unsigned char *pinned_dev;
-	const unsigned char *pool; /* registered, or NULL */
+	const unsigned char *pool; /* the pool of readouts, page-locked; NULL: it is not */
 	size_t pool_bytes;
-	float *image;   /* pinned */
-	float *staging; /* pinned, [BS_CUDA_UPLOADS] readouts; NULL: mapped */
+	float *image; /* pinned host memory */
+	/*
+	 * pinned host memory, [BS_CUDA_UPLOADS] readouts; NULL: readouts are read in mapped memory
+	 */
+	float *staging;
 	bool mapped;
-	float2 *coil_images; /* device */
-	float *out;          /* as the device addresses it */
-	float2 *maps;        /* device, of the slice in hand; NULL: none */
-	float2 *all_maps;    /* device, [slice]; NULL: there is one */
+	float2 *coil_images; /* device memory */
+	float *out;          /* the image's address on the device */
+	float2 *maps;        /* device memory: maps of the current slice; NULL: no maps */
+	/* device memory, [slice]: maps of all slices; NULL: there is one slice */
+	float2 *all_maps;
 	const float *host_maps;
-	const float *host_field; /* of all slices, as host_maps */
-	uint64_t maps_step; /* complex values from one slice's to the next one's, on the host */
-	uint32_t slice;     /* whose maps are in hand */
+	const float *host_field; /* host memory: field map of all slices */
+	/* complex values from the maps of one slice to those of the next, in host_maps */
+	uint64_t maps_step;
+	uint32_t slice; /* the current slice: maps holds its maps */
 	struct bs_partial_cuda window;
-	struct bs_combiner_cuda *combiner; /* NULL: a share of several GPUs */
+	struct bs_combiner_cuda *combiner; /* NULL: this engine is one share of several GPUs */
 	uint32_t frames;
 	cudaStream_t stream, up;
 	cudaEvent_t sent[BS_CUDA_UPLOADS], cleared, mark[BS_CUDA_MARKS];
-	uint32_t marked;         /* bits: the marks that were recorded, or are part of a graph */
-	bool unmarked;           /* the driver refuses marks in a graph: stages are not timed */
-	int64_t tail_ns;         /* kept free before the deadline: from solved to image */
-	uint64_t made, read;     /* adds; those of them whose upload has ended for certain */
-	bool *added;             /* [frame]: a readout came since it was begun */
-	cudaGraphExec_t *finish; /* [frame]: all that is left, or its first part; NULL: none */
-	cudaGraphExec_t *sum;    /* [frame], under a deadline: the rest of F^H d */
-	cudaGraphExec_t tail;    /* solves and image, where finish ends before them */
-	cudaGraphExec_t combine; /* image alone, under a deadline */
+	/* bit mask of the marks that were recorded, or are part of a graph */
+	uint32_t marked;
+	bool unmarked; /* the driver refuses marks in a graph: stages are not timed */
+	/* time kept free before the deadline for the work from BS_CUDA_SOLVED to the image, ns */
+	int64_t tail_ns;
+	uint64_t made, read; /* number of uploads queued; number of those known to have ended */
+	bool *added;         /* [frame]: a readout has come since the frame was begun */
+	/* [frame]: graph of all work after the last readout, or of its first part; NULL: none */
+	cudaGraphExec_t *finish;
+	cudaGraphExec_t *sum;    /* [frame]: graph of the rest of F^H d, used under a deadline */
+	cudaGraphExec_t tail;    /* graph of solves and image, where finish ends before them */
+	cudaGraphExec_t combine; /* graph of the image alone, used under a deadline */
 };
 
 static inline bool bs_armed_cuda_solves(const struct bs_armed_cuda *e)
@@ -92,7 +111,10 @@ static inline bool bs_armed_cuda_solves(const struct bs_armed_cuda *e)
 	return e->ls != NULL || e->unfold != NULL;
 }
 
-/* armed.cu: all that the protocol fixes; device as core/engine.h; open chooses the variant. */
+/*
+ * armed.cu: memory and set-up, all that the protocol fixes. device: as in core/engine.h. open
+ * chooses the operator's variant.
+ */
 int bs_armed_cuda_need(const struct bs_cuda_spec *s, struct bs_need *need, struct bs_fail *why);
 int bs_armed_cuda_device(const struct bs_cuda_spec *s, const float *field, struct bs_need *need,
 			 struct bs_fail *why);
@@ -101,7 +123,7 @@ int bs_armed_cuda_open(void **self, const struct bs_cuda_spec *s, const struct b
 void bs_armed_cuda_close(void *self);
 int bs_armed_cuda_maps(void *self, uint32_t slice);
 
-/* upload.cu: readouts to the GPU, and to what makes maps of them. */
+/* upload.cu: copies readouts to the GPU, and gives them to what makes coil maps from them. */
 int bs_armed_cuda_begin(void *self, uint32_t frame);
 int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float *k,
 		      const float *data, size_t coil_stride);
@@ -111,11 +133,12 @@ int bs_armed_cuda_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t r
 void bs_armed_cuda_reading(void *self, bool wait, uint64_t *made, uint64_t *read);
 
 /*
- * queue.cu: what is left after the last readout, launched kernel by kernel or as graphs. Only
- * record waits. pass records a mark; flag: cudaEventRecordExternal while a graph is captured, so
- * that each launch of the graph records it anew. watched: only up to F^H d, the host queues the
- * iterations. slice: the maps of the frame's slice, and what the solve made of them at arm, take
- * the places that the graphs read; whatever reads these was queued on this stream, or is done.
+ * queue.cu: queues the work after the last readout, kernel by kernel or as graphs. Only record
+ * waits. pass records a mark; its flag is cudaEventRecordExternal while a graph is captured, so
+ * that each launch of the graph records the event anew. watched: queues only up to F^H d, since the
+ * host queues the iterations. slice: copies the maps of the frame's slice, and what the solver made
+ * of them at arm, to where the graphs read them; all earlier readers are done or ahead of the copy
+ * in this stream.
  */
 int bs_armed_cuda_slice(struct bs_armed_cuda *e, uint32_t frame);
 int bs_armed_cuda_pass(struct bs_armed_cuda *e, enum bs_cuda_mark m, unsigned flag,
@@ -125,14 +148,14 @@ int bs_armed_cuda_queue_finish(struct bs_armed_cuda *e, uint32_t frame, bool wat
 int bs_armed_cuda_queue_slide(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *held,
 			      bool watched);
 int bs_armed_cuda_fold(void *self, uint32_t frame, uint32_t group);
-/* Runs everything once, so that no kernel is loaded later; then captures the graphs. */
+/* Runs all work once, so that no kernel is loaded later, then captures the graphs. */
 int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why);
-/* Frees the graphs and the lists of them. */
+/* Destroys the graphs and frees the arrays that hold them. */
 void bs_armed_cuda_unrecord(struct bs_armed_cuda *e);
 
 /*
- * unfold.cu: Cartesian SENSE, by its life; bytes: device memory. unfold waits for the stream;
- * complete only queues: what is left out at an end of k-space, into the coil images' place.
+ * unfold.cu: Cartesian SENSE. bytes: of device memory. unfold waits for the stream. complete only
+ * queues: it writes the image with partial Fourier into the place of the coil images.
  */
 int bs_armed_cuda_unfold_need(const struct bs_protocol *p, const struct bs_csr *w, uint64_t *bytes,
 			      struct bs_fail *why);
@@ -144,9 +167,9 @@ int bs_armed_cuda_complete(struct bs_armed_cuda *e, uint32_t frame, uint32_t unk
 			   struct bs_fail *why);
 
 /*
- * engine.cu: from the last readout to the image. made: image without the maps that it makes
- * before. solve: from F^H d in the coil images, waiting for
- * each iteration. times: the report's stages, once the stream is idle; 0 for what is not done.
+ * engine.cu: the steps from the last readout to the image. made: as image, without making maps
+ * first. solve: solves with the F^H d in the coil images; waits for each iteration. times: fills in
+ * the report's stages once the stream is idle; 0 for a stage that was not done.
  */
 int bs_armed_cuda_image(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
 			float *image, struct bs_report *report);

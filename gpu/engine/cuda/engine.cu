@@ -1,8 +1,9 @@
 /*
  * gpu/engine/cuda/engine.cu - from the last readout to the image on one GPU; see armed.h
  *
- * One graph launch, whose end is the image in pinned memory. Under a deadline the host watches the
- * solve, iteration by iteration; a solve whose graph would be too large is launched in two parts.
+ * One graph launch does all of it and ends with the image in pinned memory. Under a deadline the
+ * host watches the solve, iteration by iteration. A solve whose graph would be too large is
+ * launched in two parts.
  */
 #include <string.h>
 
@@ -25,17 +26,18 @@ void bs_armed_cuda_times(const struct bs_armed_cuda *e, uint32_t frame, struct b
 		report->stage_ns[BS_BUDGET_UPLOAD + i] =
 			both ? bs_cuda_between_ns(e->mark[BS_CUDA_UPLOADING + i],
 						  e->mark[BS_CUDA_UPLOADING + i + 1])
-			     : 0; /* one GPU of several passes only some of them */
+			     : 0; /* one GPU of several records only some of the marks */
 	}
-	for (int i = 1; i < 5 && e->unmarked; i++) /* arming left times in those marks */
+	/* the marks hold times of the run while arming */
+	for (int i = 1; i < 5 && e->unmarked; i++)
 		report->stage_ns[BS_BUDGET_UPLOAD + i] = 0;
-	if (!e->added[frame]) /* nothing was uploaded: those marks are another frame's */
+	if (!e->added[frame]) /* nothing was uploaded, so the upload marks are another frame's */
 		report->stage_ns[BS_BUDGET_UPLOAD] = report->stage_ns[BS_BUDGET_ACCUMULATE] = 0;
 	if (!bs_armed_cuda_solves(e))
 		report->stage_ns[BS_BUDGET_SOLVE] = 0;
 }
 
-/* Waits for what is queued, and takes the image from pinned memory. */
+/* Waits for what is queued, and copies the image from pinned memory. */
 static int fetch(struct bs_armed_cuda *e, uint32_t frame, float *image, struct bs_report *report)
 {
 	int64_t down_ns;
@@ -58,8 +60,8 @@ static int fetch(struct bs_armed_cuda *e, uint32_t frame, float *image, struct b
 }
 
 /*
- * The host queues the iterations: there is a deadline, fewer are allowed than the graph has, or the
- * lines that have come are to be told first.
+ * True when the host queues the iterations: there is a deadline, fewer iterations are allowed than
+ * the graph has, or the lines that came must be known first.
  */
 static bool is_watched(const struct bs_armed_cuda *e, int64_t deadline_ns,
 		       const struct bs_report *report)
@@ -105,7 +107,7 @@ static int solve_watched(struct bs_armed_cuda *e, uint32_t frame, int64_t deadli
 	return rc;
 }
 
-/* Of a whole solve or a direct method, whose graphs have been launched. */
+/* Waits for the graphs of a whole solve or a direct method, and copies the image. */
 static int fetch_whole(struct bs_armed_cuda *e, uint32_t frame, float *image,
 		       struct bs_report *report)
 {
@@ -135,7 +137,7 @@ int bs_armed_cuda_made(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *h
 		       : fetch_whole(e, frame, image, report);
 }
 
-/* What it takes: of the weights of lines, and what is left of the time. */
+/* Makes the weights of the missing lines. *spent_ns: the time that it took. */
 static int prepare_lines(struct bs_armed_cuda *e, uint32_t frame, struct bs_report *report,
 			 int64_t *spent_ns)
 {
@@ -210,7 +212,7 @@ struct bs_cuda_spec bs_cuda_spec_of(const struct bs_protocol *p)
 	return { p, row_of(p), p->plan.solve != BS_SOLVE_NONE, false, NULL };
 }
 
-/* GRAPPA's weights are the host's. */
+/* True where missing lines are filled by GRAPPA, whose weights the host makes. */
 static bool fills(const struct bs_protocol *p)
 {
 	return bs_plan_has(&p->plan, BS_PLAN_FILL);
@@ -234,12 +236,12 @@ static int cuda_device(const struct bs_protocol *p, const float *field, struct b
 	const struct bs_cuda_spec s = bs_cuda_spec_of(p);
 	struct bs_espirit_spec maps;
 
-	if (bs_maps_by_espirit(p, &maps)) /* where it can be had */
+	if (bs_maps_by_espirit(p, &maps)) /* ESPIRiT on the GPU, where it has room */
 		bs_need_add(need, "device coil maps", 1, bs_mapped_cuda_bytes(&maps));
 	return bs_armed_cuda_device(&s, field, need, why);
 }
 
-/* ESPIRiT where the images are made; the host's, later, where that has no room for it. */
+/* Makes maps by ESPIRiT on this GPU; where the GPU has no room, the host does it later. */
 static int make_maps_here(struct bs_armed_cuda *e, struct bs_fail *why)
 {
 	struct bs_maps *maps = bs_mapped_maps(e->scan_maps);
@@ -275,7 +277,7 @@ static int cuda_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 	}
 	e = (struct bs_armed_cuda *)*self;
 	e->scan_maps = mapped;
-	rc = make_maps_here(e, why); /* after its own memory, which it cannot do without */
+	rc = make_maps_here(e, why); /* after the engine's own memory, which it cannot do without */
 	if (rc == 0 && fills(p))
 		rc = bs_filler_plan(&e->filler, p, bs_lines_spec(p).matrix[0], env->arena,
 				    env->team, why);

@@ -12,7 +12,7 @@ struct bs_mapped_cuda {
 	struct bs_espirit_cuda *espirit;
 	cudaStream_t stream;
 	float *maps;
-	size_t bytes; /* of maps */
+	size_t bytes; /* bytes of the maps */
 };
 
 static uint64_t maps_bytes(const struct bs_espirit_spec *s)

@@ -1,9 +1,11 @@
 /*
- * gpu/engine/cuda/mapped.h - maps that a scan brings, made on the GPU that its images are made on
+ * gpu/engine/cuda/mapped.h - coil maps made from the scan, computed on the GPU that makes the
+ * images
  *
- * open -> run* -> close; run: for bs_maps_elsewhere, waits for the GPU. Device memory of its own,
- * taken by open, which alone allocates. Only with GPU=1. Errors: BS_ERR_GPU, BS_ERR_NOMEM; of run
- * those of bs_espirit_run, too. Test: test/twin/engine/twin_engine_maps.c
+ * open -> run* -> close. run is the function that bs_maps_elsewhere takes; it waits for the GPU.
+ * open takes device memory of its own and is the only one that allocates. Only with GPU=1. Errors:
+ * BS_ERR_GPU, BS_ERR_NOMEM; run also returns those of bs_espirit_run.
+ * Test: test/twin/engine/twin_engine_maps.c
  */
 #ifndef BS_GPU_ENGINE_CUDA_MAPPED_H
 #define BS_GPU_ENGINE_CUDA_MAPPED_H
@@ -14,14 +16,14 @@ BS_C_BEGIN
 
 struct bs_mapped_cuda;
 
-/* Device memory that open takes. */
+/* Bytes of device memory that open takes. */
 uint64_t bs_mapped_cuda_bytes(const struct bs_espirit_spec *spec);
-/* host: lives as long; protocol: its name. */
+/* host: must live until close. protocol: the protocol's name. */
 int bs_mapped_cuda_open(struct bs_mapped_cuda **self, struct bs_espirit *host, const char *protocol,
 			struct bs_fail *why);
 int bs_mapped_cuda_run(void *self, const uint32_t size[3], const float *block, float *maps,
 		       struct bs_fail *why);
-void bs_mapped_cuda_close(struct bs_mapped_cuda *self); /* or NULL */
+void bs_mapped_cuda_close(struct bs_mapped_cuda *self); /* self: may be NULL */
 
 BS_C_END
 #endif

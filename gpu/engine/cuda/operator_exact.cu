@@ -14,7 +14,7 @@
 #include "gpu/solve/lsq_cuda.h"
 
 struct frame {
-	uint32_t *missing; /* [chunk]: readouts that have not come */
+	uint32_t *missing; /* [chunk]: number of readouts that have not come */
 	uint32_t next;     /* chunk to be queued next */
 };
 
@@ -25,9 +25,9 @@ struct exact {
 	uint64_t part; /* samples of a sliding window's group; without one, of a frame */
 	uint32_t dims;
 	const float *k, *weight; /* device; weight may be NULL */
-	float2 *data;            /* [frame][coil][sample], frames apart by frame_values */
+	float2 *data;            /* [frame][coil][sample]; frames are frame_values apart */
 	uint64_t frame_values;
-	uint32_t *touched; /* [chunk]: readouts that lie in it, whole or in part */
+	uint32_t *touched; /* [chunk]: number of readouts that lie in it, whole or in part */
 	struct frame *frame;
 };
 
@@ -83,7 +83,7 @@ static void close_exact(void *op)
 	free(e);
 }
 
-/* First and last chunk that a readout touches. */
+/* Finds the first and the last chunk that a readout lies in. */
 static void chunks_of(const struct exact *e, uint32_t row, uint32_t *first, uint32_t *last)
 {
 	*first = (uint32_t)((uint64_t)row * e->samples / e->chunk);
@@ -116,7 +116,7 @@ static int plan_frames(struct exact *e, const struct bs_protocol *p, struct bs_f
 	return 0;
 }
 
-/* k, weight and sums on the device; weight: host, NULL: ones. */
+/* Makes k, weight and the sums on the device. weight: host memory; NULL: ones. */
 static int plan_tables(struct exact *e, const struct bs_protocol *p, const float *k,
 		       const float *weight, int32_t slab_y, struct bs_devmem *mem,
 		       struct bs_fail *why)
@@ -227,14 +227,14 @@ static int finish(void *op, uint32_t frame, float2 *image, cudaStream_t stream, 
 	struct exact *e = (struct exact *)op;
 	int rc;
 
-	/* finish is called twice for one frame: to run it, and to capture the graph */
+	/* finish is called twice for a frame: to run it, and to capture the graph. */
 	bs_exact_cuda_expect(e->sum, frame, e->chunks - 1);
 	rc = bs_exact_cuda_chunk(e->sum, frame, e->chunks - 1, (const float *)samples(e, frame),
 				 (size_t)e->all, stream, why);
 	return rc != 0 ? rc : bs_exact_cuda_finish(e->sum, frame, (float *)image, stream, why);
 }
 
-/* The group is summed as if it were a frame of its own. */
+/* Sums the group as if it were a frame of its own. */
 static int part(void *op, uint32_t frame, uint32_t group, float2 *image, cudaStream_t stream,
 		struct bs_fail *why)
 {

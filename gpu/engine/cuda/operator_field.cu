@@ -1,9 +1,9 @@
 /*
- * gpu/engine/cuda/operator_field.cu - gridding, and F^H d of ls and sense, off resonance as an
- * operator (gpu/solve/segments_cuda.h); see operator.h
+ * gpu/engine/cuda/operator_field.cu - F^H d off resonance, by time segments, as an operator
+ * (gpu/solve/segments_cuda.h), for gridding, ls and sense; see operator.h
  *
- * Samples are kept until finish, which takes all of them once for each time segment. A window's
- * group is summed as a frame whose other readouts are zeros, as on the host.
+ * Samples are kept until finish, which transforms all of them once for each time segment. A
+ * window's group is summed as a frame whose other readouts are zeros, as on the host.
  */
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ static uint64_t coil_step(const struct bs_protocol *p)
 	return bs_protocol_samples(p);
 }
 
-/* Coils together as the system has them. */
+/* The spec, with as many coils transformed together as in the system that is solved. */
 static struct bs_segments_spec spec_of(const struct bs_cuda_spec *c)
 {
 	return bs_gridding_segments(c->p, c->p->plan.together);
@@ -54,7 +54,7 @@ static void close_field(void *op)
 	free(op);
 }
 
-/* gridding: armed.cu has made the weights. */
+/* For method gridding, armed.cu has made the weights. */
 static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables *tables,
 		struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
 {
@@ -131,7 +131,7 @@ static struct bs_segments_cuda *field_of(void *op)
 	return ((struct field *)op)->segments;
 }
 
-/* peek is finish: the samples stay. */
+/* peek is finish, since finish keeps the samples. */
 const struct bs_cuda_operator bs_cuda_sum_field = {
 	coil_step, need, plan,     close_field, samples, begin, arrived, settle, finish, part,
 	finish,    NULL, field_of, NULL,        true,    NULL,  NULL,    NULL,   beside, NULL,

@@ -13,7 +13,7 @@
 
 struct gridding {
 	struct bs_nufft_cuda *nufft;
-	uint32_t samples; /* of a readout */
+	uint32_t samples; /* samples of a readout */
 };
 
 static uint64_t coil_step(const struct bs_protocol *p)
@@ -21,7 +21,7 @@ static uint64_t coil_step(const struct bs_protocol *p)
 	return bs_protocol_samples(p);
 }
 
-/* As on the host, but a window's group is one chunk: it is small. */
+/* The spec of the host's gridding, but a window's group is one chunk, since it is small. */
 struct bs_nufft_spec bs_gridding_cuda_spec(const struct bs_protocol *p)
 {
 	struct bs_nufft_spec s = bs_gridding_spec(p);
@@ -62,7 +62,7 @@ static void close_grid(void *op)
 	free(op);
 }
 
-/* gridding: armed.cu has made the weights. */
+/* For method gridding, armed.cu has made the weights. */
 static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables *tables,
 		struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
 {

@@ -1,4 +1,4 @@
-/* gpu/engine/cuda/queue.cu - what is left after the last readout, queued; see armed.h */
+/* gpu/engine/cuda/queue.cu - queues the work after the last readout; see armed.h */
 #include "gpu/engine/cuda/armed.h"
 
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include "gpu/solve/segments_cuda.h"
 
 /*
- * Launches that the graphs of all frames may hold together. Where there would be more, the solve
- * has one graph for all; where even a frame's own part is too much, it has none.
+ * Most launches that the graphs of all frames may hold together. Where a solve would need more, it
+ * has one graph for all frames; where even a frame's own part is too much, there are no graphs.
  */
 #define GRAPH_MOST UINT64_C(40000)
 
@@ -43,7 +43,7 @@ int bs_armed_cuda_slice(struct bs_armed_cuda *e, uint32_t frame)
 	return rc;
 }
 
-/* From coil images to the image in pinned memory. */
+/* Queues the steps from the coil images to the image in pinned memory. */
 int bs_armed_cuda_queue_image(struct bs_armed_cuda *e, unsigned flag, struct bs_fail *why)
 {
 	int rc = bs_armed_cuda_pass(e, BS_CUDA_SOLVED, flag, why);
@@ -62,7 +62,7 @@ int bs_armed_cuda_queue_image(struct bs_armed_cuda *e, unsigned flag, struct bs_
 	return rc != 0 ? rc : bs_armed_cuda_pass(e, BS_CUDA_DOWNLOADED, flag, why);
 }
 
-/* The named parts of what is left, onto the stream or into the graph being captured. */
+/* Queues the named parts of the work, onto the stream or into the graph being captured. */
 static int queue_parts(struct bs_armed_cuda *e, uint32_t frame, unsigned parts, unsigned flag,
 		       struct bs_fail *why)
 {
@@ -86,7 +86,7 @@ static void destroy(cudaGraphExec_t graph)
 		(void)cudaGraphExecDestroy(graph);
 }
 
-/* The graph of these parts, not yet fit to run. */
+/* Captures the graph of these parts, not yet instantiated. */
 static int draw(struct bs_armed_cuda *e, uint32_t frame, unsigned parts, cudaGraph_t *graph,
 		struct bs_fail *why)
 {
@@ -117,12 +117,12 @@ out:
 	if (rc != 0) {
 		destroy(*exec);
 		*exec = NULL;
-		(void)cudaGetLastError(); /* left by a capture that an error ended */
+		(void)cudaGetLastError(); /* clears the error of a capture that failed */
 	}
 	return rc;
 }
 
-/* The nodes that a graph of these parts of a frame has, but for its marks. */
+/* Counts the nodes that a graph of these parts of a frame has, without its marks. */
 static int count_nodes(struct bs_armed_cuda *e, unsigned parts, uint64_t *nodes,
 		       struct bs_fail *why)
 {
@@ -146,7 +146,8 @@ out:
 }
 
 /*
- * Again without marks, in case the driver refuses those; if that fails, the first reason is told.
+ * Makes the graph of these parts. If that fails it tries again without marks, which the driver may
+ * refuse; if that fails, too, the first reason is reported.
  */
 static int record(struct bs_armed_cuda *e, uint32_t frame, unsigned parts, cudaGraphExec_t *exec,
 		  struct bs_fail *why)
@@ -163,7 +164,7 @@ static int record(struct bs_armed_cuda *e, uint32_t frame, unsigned parts, cudaG
 	return 0;
 }
 
-/* One graph for a frame, two where a deadline may ask for F^H d alone. */
+/* Makes one graph for a frame, or two where a deadline may ask for F^H d alone. */
 static int record_frame(struct bs_armed_cuda *e, uint32_t f, bool split, struct bs_fail *why)
 {
 	int rc = e->op->begin(e->plan, f, e->stream, why);
@@ -181,8 +182,8 @@ static int record_frame(struct bs_armed_cuda *e, uint32_t f, bool split, struct 
 }
 
 /*
- * Runs once everything that a frame launches; the nodes of its own part and, with a solve, of all
- * of it as graphs, where its launches do not vary.
+ * Runs once everything that a frame launches. Where launches do not vary, *own: nodes of a graph of
+ * the frame's own part; *all: nodes with the solve, if there is one.
  */
 static int try_frame(struct bs_armed_cuda *e, uint64_t *own, uint64_t *all, struct bs_fail *why)
 {
@@ -201,7 +202,7 @@ static int try_frame(struct bs_armed_cuda *e, uint64_t *own, uint64_t *all, stru
 	return rc;
 }
 
-/* Runs once everything that a window launches. */
+/* Runs once everything that a sliding window launches. */
 static int try_window(struct bs_armed_cuda *e, uint32_t frame, struct bs_fail *why)
 {
 	uint8_t *held = (uint8_t *)calloc(e->window.groups, 1);
@@ -226,7 +227,7 @@ static int try_window(struct bs_armed_cuda *e, uint32_t frame, struct bs_fail *w
 	return rc;
 }
 
-/* Both ways of its own solve, of zeros. */
+/* Runs the solve of Cartesian SENSE both ways, on zeros. */
 static int try_unfold(struct bs_armed_cuda *e, struct bs_fail *why)
 {
 	struct bs_report report;
@@ -235,7 +236,7 @@ static int try_unfold(struct bs_armed_cuda *e, struct bs_fail *why)
 	return rc != 0 ? rc : bs_armed_cuda_unfold(e, 0, 1, INT64_MAX - 1, &report, why);
 }
 
-/* Both ways of a velocity: they differ from image to image, and are in no graph. */
+/* Runs both steps of a velocity. They differ from image to image, so they are in no graph. */
 static int try_flow(struct bs_armed_cuda *e, struct bs_fail *why)
 {
 	const struct bs_flow ways[] = { { 1, 0, 0.0f }, { 0, 1, 1.0f }, { 0, 0, 0.0f } };
@@ -298,7 +299,9 @@ void bs_armed_cuda_unrecord(struct bs_armed_cuda *e)
 	free(e->sum);
 }
 
-/* A frame's own part: the rest of F^H d, or all where the solve has no graph of its own. */
+/*
+ * Launches a frame's own part: the rest of F^H d, or all where the solve has no graph of its own.
+ */
 static int launch_frame(struct bs_armed_cuda *e, uint32_t frame, bool watched)
 {
 	cudaGraphExec_t graph = watched && e->sum[frame] != NULL ? e->sum[frame] : e->finish[frame];
@@ -310,7 +313,7 @@ static int launch_frame(struct bs_armed_cuda *e, uint32_t frame, bool watched)
 	return 0;
 }
 
-/* What comes after F^H d where launch_frame, or a window's sum, has not queued it. */
+/* Launches what follows F^H d, where launch_frame, or a window's sum, has not queued it. */
 static int launch_tail(struct bs_armed_cuda *e)
 {
 	if (e->varies)
@@ -332,7 +335,7 @@ int bs_armed_cuda_queue_finish(struct bs_armed_cuda *e, uint32_t frame, bool wat
 	return rc != 0 || watched ? rc : launch_tail(e);
 }
 
-/* Only queues: begin and slide wait. */
+/* Only queues; begin and slide wait. */
 int bs_armed_cuda_fold(void *self, uint32_t frame, uint32_t group)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;

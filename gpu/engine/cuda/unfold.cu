@@ -1,8 +1,8 @@
 /*
  * gpu/engine/cuda/unfold.cu - Cartesian SENSE behind the operator; see armed.h
  *
- * The image takes the place of the first coil's. The end of k-space that is left out is completed
- * in it (gpu/image/pocs_cuda.h): how, the lines say that have come, so that this is in no graph.
+ * The image is written to the place of the first coil's image. Partial Fourier completes it there
+ * (gpu/image/pocs_cuda.h). Its launches depend on which lines have come, so they are in no graph.
  */
 #include "gpu/engine/cuda/armed.h"
 

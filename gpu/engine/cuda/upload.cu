@@ -1,10 +1,11 @@
 /*
- * gpu/engine/cuda/upload.cu - readouts to the GPU, and which are still being read; see armed.h
+ * gpu/engine/cuda/upload.cu - copies readouts to the GPU, and tells which are still read; see
+ * armed.h
  *
  * Readouts are uploaded on a stream of their own: straight from the shared pool where they lie in
  * it (the caller leaves them there until `reading` says they are uploaded), else through pinned
- * memory. The operator's work follows each on the other stream, while the scan goes on. With
- * gpu.memory "mapped" nothing is uploaded: a readout is copied into page-locked memory, which
+ * memory. The operator's work follows each readout on the other stream, while the scan goes on.
+ * With gpu.memory "mapped" nothing is uploaded: a readout is copied into page-locked memory, which
  * kernels read.
  */
 #include "gpu/engine/cuda/armed.h"
@@ -23,7 +24,7 @@ int bs_armed_cuda_begin(void *self, uint32_t frame)
 	rc = bs_mapped_begin(e->scan_maps, frame);
 	if (rc != 0)
 		return rc;
-	/* the frame that had this place may have been given up during its uploads */
+	/* The frame that had this place before may have been dropped during its uploads. */
 	BS_CUDA(cudaStreamSynchronize(e->up), NULL);
 	BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
 	e->read = e->made;
@@ -31,7 +32,7 @@ int bs_armed_cuda_begin(void *self, uint32_t frame)
 	rc = e->op->begin(e->plan, frame, e->stream, NULL);
 	if (rc != 0)
 		return rc;
-	if (e->mapped) { /* the host writes there next, so the zeros must be there */
+	if (e->mapped) { /* The host writes there next, so the zeros must have arrived. */
 		BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
 		return 0;
 	}
@@ -47,10 +48,13 @@ void bs_armed_cuda_reading(void *self, bool wait, uint64_t *made, uint64_t *read
 	while (e->read < e->made) {
 		cudaEvent_t next = e->sent[e->read % BS_CUDA_UPLOADS];
 
-		/* after an error nothing is read any more; the next call reports it */
+		/*
+		 * After an error the GPU reads nothing any more; the next call reports the error.
+		 */
 		if ((wait ? cudaEventSynchronize(next) : cudaEventQuery(next)) ==
 		    cudaErrorNotReady) {
-			(void)cudaGetLastError(); /* not the next launch's error */
+			/* clears the error, which is not the next launch's */
+			(void)cudaGetLastError();
 			break;
 		}
 		e->read++;
@@ -59,7 +63,7 @@ void bs_armed_cuda_reading(void *self, bool wait, uint64_t *made, uint64_t *read
 	*read = e->read;
 }
 
-/* All coils' samples, coil_stride complex values apart. */
+/* Copies all coils' samples; coil_stride complex values between coils. */
 static void copy_readout(const struct bs_protocol *p, float *to, size_t to_step, const float *data,
 			 size_t coil_stride)
 {
@@ -93,7 +97,7 @@ static int send(struct bs_armed_cuda *e, float2 *to, const float *data, size_t c
 	BS_CUDA(cudaMemcpy2DAsync(to, step, data, coil_stride * 8, row, p->coils,
 				  cudaMemcpyHostToDevice, e->up),
 		NULL);
-	/* before sent, so that whoever waits for sent finds this mark recorded */
+	/* This comes before `sent`, so that whoever waits for `sent` finds the mark recorded. */
 	BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADED], e->up), NULL);
 	e->marked |= 1u << BS_CUDA_UPLOADING | 1u << BS_CUDA_UPLOADED;
 	BS_CUDA(cudaEventRecord(sent, e->up), NULL);
@@ -145,7 +149,7 @@ int bs_armed_cuda_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t r
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 
-	(void)head; /* admission has checked it: as many samples as any line */
+	(void)head; /* admission has checked that it has as many samples as any line */
 	if (e->filler != NULL && kind == BS_KIND_CALIBRATION)
 		bs_filler_side(e->filler, frame, row, data, coil_stride);
 	bs_mapped_side(e->scan_maps, frame, kind, row, data, coil_stride);

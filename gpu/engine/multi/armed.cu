@@ -51,13 +51,13 @@ static uint64_t maps_bytes(const struct bs_protocol *p)
 	return p->combine == BS_COMBINE_SENSE ? images_bytes(p) : 0;
 }
 
-/* Of the maps of all slices, where there is more than one. */
+/* Bytes of the maps of all slices; 0 where there is one slice. */
 static uint64_t all_maps_bytes(const struct bs_protocol *p)
 {
 	return p->slices > 1 ? maps_bytes(p) * p->slices : 0;
 }
 
-/* On the first GPU, beside its share, without the solve. */
+/* Bytes on the first GPU beside its share, without the solve. */
 static uint64_t first_bytes(const struct bs_protocol *p)
 {
 	return bs_devmem_round(images_bytes(p)) + bs_devmem_round(maps_bytes(p)) +
@@ -96,7 +96,10 @@ int bs_armed_multi_need(const struct bs_protocol *p, struct bs_need *n, struct b
 	return rc;
 }
 
-/* A joint solve's part on a GPU that has so many coils; of slabs, all of it on the first. */
+/*
+ * Bytes of the solve on GPU i: its part of a joint solve with `coils` coils; for slabs the whole
+ * solve, on the first GPU.
+ */
 static int joint_bytes(const struct bs_protocol *p, uint32_t i, uint32_t coils, uint64_t *bytes,
 		       struct bs_fail *why)
 {
@@ -191,7 +194,7 @@ static int arm_share(struct bs_armed_multi *e, uint32_t i, const struct bs_table
 	else if (tables->maps != NULL)
 		s->tables.maps += 2 * s->coils.first * bs_protocol_voxels(e->p);
 	s->tables.maps_step = bs_protocol_voxels(e->p) * e->p->coils;
-	/* from the center of the image to the center of the slab */
+	/* This is the distance from the center of the image to the center of the slab, in rows. */
 	s->tables.slab_y =
 		(int32_t)(s->rows.first + s->rows.count / 2) - (int32_t)(e->p->matrix[1] / 2);
 	if (rc == 0)
@@ -202,7 +205,7 @@ static int arm_share(struct bs_armed_multi *e, uint32_t i, const struct bs_table
 	return rc;
 }
 
-/* more: for the solve that is planned next. */
+/* more: bytes for the solve that is planned next. */
 static int take_memory(struct bs_armed_multi *e, const struct bs_tables *tables,
 		       const struct bs_arm_env *env, uint64_t more, struct bs_fail *why)
 {
@@ -249,7 +252,7 @@ static int plan_sense(struct bs_armed_multi *e, const struct bs_tables *tables,
 	return bs_ls_multi_open(&e->ls, e->link, e->p, tables, env, maps, why);
 }
 
-/* What the first GPU does beside its share. */
+/* Plans what the first GPU does beside its share. */
 static int plan_first(struct bs_armed_multi *e, const struct bs_tables *tables,
 		      const struct bs_arm_env *env, struct bs_fail *why)
 {
@@ -274,7 +277,7 @@ static int plan_first(struct bs_armed_multi *e, const struct bs_tables *tables,
 	return rc != 0 ? rc : bs_cuda_copied(why);
 }
 
-/* Runs everything once: NCCL and the driver set up much at the first use. */
+/* Runs everything once, since NCCL and the driver set up much at the first use. */
 static int rehearse(struct bs_armed_multi *e, struct bs_fail *why)
 {
 	int rc = bs_armed_multi_follow(e, why);
@@ -286,7 +289,7 @@ static int rehearse(struct bs_armed_multi *e, struct bs_fail *why)
 	return rc == 0 ? bs_link_wait(e->link, why) : bs_link_leave(e->link, rc, why);
 }
 
-/* A thread's first call to each GPU takes time and memory: now, not during a scan. */
+/* Makes a thread's first call to each GPU now and not during a scan: it takes time and memory. */
 static void meet(void *arg, int task, int member)
 {
 	struct bs_armed_multi *e = (struct bs_armed_multi *)arg;
@@ -314,14 +317,15 @@ int bs_armed_multi_open(void **self, const struct bs_protocol *p, const struct b
 	rc = open_link(e, why);
 	if (rc == 0)
 		rc = bs_link_enter(e->link, 0, why);
-	/* the weights depend on the whole image, and are the same for all shares */
+	/* The weights depend on the whole image, so they are the same for all shares. */
 	if (rc == 0)
 		rc = bs_density_cuda_tables(&with, &density, p, tables, env->team, why);
 	for (uint32_t i = 0; i < e->parts && rc == 0; i++)
 		rc = arm_share(e, i, &with, env, why);
 	if (rc == 0)
 		rc = plan_first(e, &with, env, why);
-	for (uint32_t i = 0; i < e->parts; i++) /* used up: freed below */
+	/* the shares' copies are not used any more; freed below */
+	for (uint32_t i = 0; i < e->parts; i++)
 		e->share[i].tables.density = NULL;
 	free(density);
 	if (rc == 0)

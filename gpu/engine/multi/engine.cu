@@ -1,11 +1,11 @@
 /*
  * gpu/engine/multi/engine.cu - gridding, ls and sense on several GPUs, frame by frame; see armed.h
  *
- * Each readout goes to every GPU, its own coils alone. Gridding and ls need nothing of each other:
- * after the last readout each GPU launches what is left; the coil images come together on the
- * first, in the order of the coils, and are combined there as one GPU does it. Under a deadline a
- * thread of the team watches each GPU's solves; where the team has fewer threads than there are
- * GPUs, they take turns and share the time.
+ * Each readout goes to every GPU, which takes its own coils alone. For gridding and ls the GPUs are
+ * independent: after the last readout each launches what is left. The coil images come together on
+ * the first GPU, in the order of the coils, and are combined there as on a single GPU. Under a
+ * deadline a thread of the team watches each GPU's solves; where the team has fewer threads than
+ * there are GPUs, the GPUs take turns and share the time.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include "gpu/device/check.h"
 #include "gpu/engine/engines.h"
 
-/* Calls for every share, its GPU current; the first failure ends it. */
+/* Calls `call` for every share, with the share's GPU current; stops at the first failure. */
 template <class F> static int on_all(struct bs_armed_multi *e, F call)
 {
 	int rc = 0;
@@ -42,7 +42,7 @@ static int add(void *self, uint32_t frame, uint32_t readout, const float *k, con
 	});
 }
 
-/* A readout has been read when all shares have read their part. */
+/* A readout counts as read when all shares have read their part. */
 static void reading(void *self, bool wait, uint64_t *made, uint64_t *read)
 {
 	struct bs_armed_multi *e = (struct bs_armed_multi *)self;
@@ -58,7 +58,7 @@ static void reading(void *self, bool wait, uint64_t *made, uint64_t *read)
 	}
 }
 
-/* Each share's own solve is watched, as on one GPU (gpu/engine/cuda/engine.cu). */
+/* True when each share's own solve is watched, as on one GPU (gpu/engine/cuda/engine.cu). */
 static bool is_watched(const struct bs_armed_multi *e, int64_t deadline_ns,
 		       const struct bs_report *report)
 {
@@ -67,7 +67,7 @@ static bool is_watched(const struct bs_armed_multi *e, int64_t deadline_ns,
 		bs_report_most(report, e->p->iterations) < e->p->iterations);
 }
 
-/* When this share must be done, if the thread has others to solve after it. */
+/* The time by which this share must be done, so that the thread can solve others after it. */
 static int64_t turn_end(const struct bs_armed_multi *e, int task)
 {
 	const int members = bs_team_members(e->team);
@@ -89,7 +89,7 @@ static void watch_share(void *arg, int task, int member)
 		s->rc = bs_armed_cuda_pass(s->gpu, BS_CUDA_SOLVED, cudaEventRecordDefault, NULL);
 }
 
-/* All shares at the same time, each under the deadline. */
+/* Solves all shares at the same time, each under the deadline. */
 static int solve_watched(struct bs_armed_multi *e, int64_t deadline_ns,
 			 const struct bs_report *report)
 {
@@ -106,7 +106,10 @@ static int solve_watched(struct bs_armed_multi *e, int64_t deadline_ns,
 	return bs_link_leave(e->link, rc, NULL);
 }
 
-/* A report says the worst of the shares; a stage takes as long as the slowest. */
+/*
+ * Adds a share's report: the sum says the worst of the shares, and a stage takes as long as the
+ * slowest.
+ */
 static void add_report(struct bs_report *sum, const struct bs_report *r, bool first)
 {
 	bs_report_solve(sum, first, r->iterations, r->residual);
@@ -116,7 +119,10 @@ static void add_report(struct bs_report *sum, const struct bs_report *r, bool fi
 			sum->stage_ns[t] = r->stage_ns[t];
 }
 
-/* Once the stream is idle: stage times, and what the solve says where no thread watched it. */
+/*
+ * Once the stream is idle: reads the stage times, and the solve's outcome where no thread watched
+ * it.
+ */
 static void outcome(struct bs_armed_cuda *gpu, uint32_t frame, bool watched,
 		    struct bs_report *report)
 {
@@ -150,7 +156,7 @@ static int tell(struct bs_armed_multi *e, uint32_t frame, bool watched, struct b
 	return rc;
 }
 
-/* From the images on the GPUs to the caller's. */
+/* Copies the image from the GPUs to the caller. */
 static int fetch(struct bs_armed_multi *e, uint32_t frame, bool watched, float *image,
 		 struct bs_report *report)
 {
@@ -169,7 +175,7 @@ static int fetch(struct bs_armed_multi *e, uint32_t frame, bool watched, float *
 	return rc;
 }
 
-/* The solves, where they are not queued yet. */
+/* Runs the solves that are not queued yet. */
 static int solve(struct bs_armed_multi *e, int64_t deadline_ns, const struct bs_report *report)
 {
 	const uint32_t most = bs_report_most(report, e->p->iterations);
@@ -186,7 +192,7 @@ static int solve(struct bs_armed_multi *e, int64_t deadline_ns, const struct bs_
 	return bs_link_leave(e->link, rc, NULL);
 }
 
-/* After F^H d has been queued on all GPUs. */
+/* Completes the image after F^H d has been queued on all GPUs. */
 static int complete(struct bs_armed_multi *e, uint32_t frame, int64_t deadline_ns, float *image,
 		    struct bs_report *report)
 {
@@ -200,7 +206,8 @@ static int complete(struct bs_armed_multi *e, uint32_t frame, int64_t deadline_n
 		return rc;
 	solved_ns = bs_now_ns();
 	rc = fetch(e, frame, watched, image, report);
-	if (!watched && !bs_armed_multi_is_joint(e)) /* that time holds the solves, too */
+	/* without a watched solve the time from solved to image holds the solves, too */
+	if (!watched && !bs_armed_multi_is_joint(e))
 		return rc;
 	solved_ns = bs_now_ns() - solved_ns;
 	e->tail_ns = bs_tail_longest(e->tail_ns, solved_ns);
@@ -253,7 +260,7 @@ static int need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *
 static int device(const struct bs_protocol *p, const float *field, struct bs_need *n,
 		  struct bs_fail *why)
 {
-	(void)field; /* off resonance nothing is shared out */
+	(void)field; /* a protocol with a field map is never shared out */
 	return bs_armed_multi_device(p, n, why);
 }
 
@@ -277,5 +284,5 @@ static constexpr struct bs_engine engine(enum bs_plan_place place, const struct 
 }
 
 const struct bs_engine bs_engine_coils = engine(BS_PLACE_COILS, &bs_engine_coils);
-/* With one coil there is nothing to share in a preview: the first GPU makes it. */
+/* The first GPU makes previews alone, since with one coil there is nothing to share. */
 const struct bs_engine bs_engine_slabs = engine(BS_PLACE_SLABS, &bs_engine_cuda);

@@ -15,7 +15,7 @@ struct bs_ls_multi {
 	size_t image_bytes;
 	struct bs_ls_cuda *part[BS_DEVICES_MAX];
 	struct bs_devmem mem[BS_DEVICES_MAX];
-	struct bs_watch watch; /* of the first GPU: the iterations are the same on all */
+	struct bs_watch watch; /* watches the first GPU: all GPUs make the same iterations */
 };
 
 static int open_part(struct bs_ls_multi *s, uint32_t i, const struct bs_protocol *p,
@@ -80,7 +80,7 @@ void bs_ls_multi_close(struct bs_ls_multi *s)
 	free(s);
 }
 
-/* Every GPU's addend comes to all. */
+/* Brings every GPU's addend to all GPUs. */
 static int exchange(struct bs_ls_multi *s, struct bs_fail *why)
 {
 	void *all[BS_DEVICES_MAX];

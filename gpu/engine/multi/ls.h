@@ -22,7 +22,7 @@
 
 struct bs_ls_multi;
 
-/* p, tables: of all coils; bs_split_part says which GPU has which. */
+/* p, tables: of the whole protocol with all coils. bs_split_part says which GPU has which coils. */
 int bs_ls_multi_open(struct bs_ls_multi **ls, struct bs_link *link, const struct bs_protocol *p,
 		     const struct bs_tables *tables, const struct bs_arm_env *env,
 		     const float2 *const *maps, struct bs_fail *why);

@@ -2,11 +2,11 @@
  * gpu/exact/cuda/mma.cu - the exact sums' matrix product with mma.sync (compute capability 8.0 and
  * later)
  *
- * Eight warps hold the same sums, in the same places, as the warpgroups of wgmma.cu; the
- * tables come in by cp.async, three blocks at a time, or two where a block of threads has less
- * shared memory than 114 KiB (compute capability 8.6, 8.9, 12.x), with the same bits; ldmatrix
- * reads the right factor, whose core matrices are just what it wants. See tile.h for the
- * arithmetic and the layouts.
+ * Eight warps hold the same sums, in the same places, as the warpgroups of wgmma.cu. cp.async
+ * brings the tables in, three blocks at a time, or two where a block of threads has less shared
+ * memory than 114 KiB (compute capability 8.6, 8.9, 12.x), with the same bits. ldmatrix reads the
+ * right factor, whose core matrices have the form that it needs. See tile.h for the arithmetic and
+ * the layouts.
  */
 #include "gpu/device/check.h"
 #include "gpu/device/reach.h"
@@ -30,7 +30,10 @@ static __device__ __forceinline__ void copy_in(uint32_t to, const unsigned char 
 			     : "memory");
 }
 
-/* Queues block b's tables; one commit a block, also when there is none, keeps the count simple. */
+/*
+ * Queues the copies of block b's tables. It commits once for each block, also for one that does not
+ * exist, so that the count of commits stays simple.
+ */
 template <int PRODUCTS>
 static __device__ __forceinline__ void fetch(const struct ex_product &a, const struct ex_where &w,
 					     int b, uint32_t to)
@@ -57,7 +60,10 @@ static __device__ __forceinline__ void multiply(float *d, const uint32_t (&a)[4]
 		     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/* Sixteen columns of sixteen samples: b[0], b[1] the first eight, b[2], b[3] the next. */
+/*
+ * Loads sixteen columns of sixteen samples: b[0], b[1] hold the first eight columns, b[2], b[3] the
+ * next.
+ */
 static __device__ __forceinline__ void load_right(uint32_t (&b)[4], uint32_t at)
 {
 	asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -70,7 +76,8 @@ static __device__ __forceinline__ void form(const unsigned char *x, const unsign
 					    uint32_t (&hi)[EX_MT][4], uint32_t (&lo)[EX_MT][4])
 {
 	const int entry = PRODUCTS == 3 ? 16 : 8;
-	uint32_t v[3][4]; /* y of q, y of q + 8, x: {h, l} of samples 2t, then of 2t + 8 */
+	/* rows: y of q, y of q + 8, x; each {h, l} of samples 2t, then of 2t + 8 */
+	uint32_t v[3][4];
 
 	for (int i = 0; i < EX_MT; i++) {
 #pragma unroll
@@ -106,7 +113,7 @@ static __device__ __forceinline__ void form(const unsigned char *x, const unsign
 	}
 }
 
-/* Sixteen samples: this warp's rows by the tile's columns. */
+/* Adds the products of sixteen samples: this warp's rows by the tile's columns. */
 template <int PRODUCTS>
 static __device__ __forceinline__ void step(float (&acc)[EX_MT][EX_NR],
 					    const uint32_t (&hi)[EX_MT][4],
@@ -146,8 +153,11 @@ static __global__ __launch_bounds__(EX_THREADS,
 	const int lane = thread & 31;
 	const int entry = PRODUCTS == 3 ? 16 : 8;
 	const int p = (thread >> 7) * (EX_P / 2) + ((thread >> 5) & 3);
-	/* ldmatrix: lanes 0-7 address samples 0-7 of columns 0-7, 8-15 samples 8-15 of the same,
-	 * 16-31 the next eight columns */
+	/*
+	 * The addresses that ldmatrix takes: lanes 0-7 those of samples 0-7 of columns 0-7, lanes
+	 * 8-15 those of samples 8-15 of the same columns, lanes 16-31 those of the next eight
+	 * columns.
+	 */
 	const int my_right = (lane & 7) * 16 + ((lane >> 3) & 1) * EX_K8_BYTES + (lane >> 4) * 128;
 	const int my_x = at::x + (p * 4 + (lane & 3)) * entry;
 	const int my_y = at::y + lane * entry;

@@ -1,8 +1,8 @@
 /*
  * gpu/exact/cuda/simt.cu - the exact sums' matrix product on the CUDA cores, in fp32
  *
- * The same tables and the same sums in the same places as on the tensor cores (tile.h), so a
- * device without them, or a doubt about them, has a twin. A thread has 4 rows by 16 columns.
+ * Tables, sums and their places are those of the tensor cores (tile.h), so it is their twin: for a
+ * device without tensor cores, and to check them. A thread has 4 rows by 16 columns.
  */
 #include "gpu/device/check.h"
 #include "gpu/exact/cuda/tile.h"
@@ -21,7 +21,9 @@ static __device__ __forceinline__ float2 pair_of(const unsigned char *at, int lo
 	return v;
 }
 
-/* Two samples' part of the sums; x, y point at the pair's entries, right at its place in column 0.
+/*
+ * Adds two samples' products to the sums. x, y point at the pair's entries, right at its place in
+ * column 0.
  */
 template <int PRODUCTS>
 static __device__ __forceinline__ void two_samples(float (&sum)[EX_MT][EX_NR],
@@ -93,7 +95,10 @@ __launch_bounds__(EX_THREADS) void product_simt(const __grid_constant__ struct e
 			((uint4 *)y)[i] = from[2][i];
 		__syncthreads();
 		for (int m = 0; m < EX_BLOCK; m += 2) {
-			/* sample m's place: k16, then t = (m % 8) / 2, then the half of sixteen */
+			/*
+			 * The offset of samples m, m + 1 within their sixteen (k16): by t = (m % 8)
+			 * / 2, then by the half.
+			 */
 			const int at = (m & 7) / 2 * (row / 4) + (m >> 3 & 1) * (row / 8);
 
 			two_samples<PRODUCTS>(

@@ -1,7 +1,8 @@
 /*
- * gpu/exact/cuda/table.cuh - the factors of the exact sums' product, and the way back to voxels
+ * gpu/exact/cuda/table.cuh - makes the factors of the exact sums' matrix product, and turns the
+ * product's sums into voxels
  *
- * For exact.cu alone; layouts and arithmetic in tile.h.
+ * For exact.cu alone. tile.h describes the layouts and the arithmetic.
  */
 #ifndef BS_GPU_EXACT_CUDA_TABLE_CUH
 #define BS_GPU_EXACT_CUDA_TABLE_CUH
@@ -11,10 +12,10 @@
 #define TABLE_THREADS  128
 #define UNPACK_THREADS 128
 
-/* One factor of the exponential: positions (j + half) * stride along one axis of the image. */
+/* One factor of the exponential, along one axis of the image: positions (j + half) * stride. */
 struct ex_axis {
 	int axis;     /* 0 x, 1 y, 2 z */
-	float stride; /* voxels */
+	float stride; /* distance from one position to the next, voxels */
 	float half;   /* 0.5: mirrored positions; 0: position 0 and its mirror coincide */
 	int pairs;
 };
@@ -24,16 +25,18 @@ struct ex_tables {
 	const float *k, *weight;
 	const float2 *data;
 	size_t coil_stride;
-	long long first, samples; /* of this chunk, of the frame */
-	float half[3]; /* phase put into the data, voxels an axis: 0.5, less the offset */
+	long long first, samples; /* first sample of this chunk; samples of the frame */
+	float half[3]; /* phase put into the data, voxels on each axis: 0.5 less the offset */
 	int dims, ptiles, qtiles, ctiles, ctiles_coil, coils, groups;
-	int parts;                              /* 2: real and imaginary part of d; 1: q */
-	int first_q, count_q, first_c, count_c; /* the tiles that are asked for; of p, all */
+	/* 2: real and imaginary part of d (image); 1: real only (q) */
+	int parts;
+	/* the tiles of this launch, in q and in columns; all tiles in p */
+	int first_q, count_q, first_c, count_c;
 	unsigned char *x, *y, *right;
 	float *scale;
 };
 
-/* The fraction of k s, exact whatever s. */
+/* The fractional part of k s, exact for any s. */
 static __device__ __forceinline__ float turn_of(float k, float s)
 {
 	const float p = __fmul_rn(k, s);
@@ -57,7 +60,7 @@ static __device__ __forceinline__ void split(float v, __half &hi, __half &lo)
 	lo = __float2half_rn(v - __half2float(hi));
 }
 
-/* The sample's k along an axis; 0 beyond the last one (its data is 0 too). */
+/* The sample's k along an axis; 0 beyond the last sample, whose data is 0 too. */
 static __device__ __forceinline__ float k_of(const struct ex_tables &a, long long m, int axis)
 {
 	return m < a.samples ? __ldg(a.k + m * a.dims + axis) : 0.0f;
@@ -79,7 +82,9 @@ static __device__ __forceinline__ float2 data_of(const struct ex_tables &a, int 
 	return d;
 }
 
-/* Left tables: a thread makes four samples of one pair, a cosine entry and a sine entry. */
+/*
+ * Makes the left tables: a thread makes four samples of one pair, a cosine entry and a sine entry.
+ */
 template <int PRODUCTS>
 static __device__ void side_tables(const struct ex_tables &a, const struct ex_axis &axis, int tile,
 				   int tiles, int rows, unsigned char *out)
@@ -120,7 +125,10 @@ static __device__ void side_tables(const struct ex_tables &a, const struct ex_ax
 #undef PAIR
 }
 
-/* A power of two that brings the group's largest value near 2^10; the same for all who ask. */
+/*
+ * Returns a power of two that brings the group's largest value near 2^10; all threads of all blocks
+ * get the same.
+ */
 static __device__ int group_shift(const struct ex_tables &a, int coil)
 {
 	__shared__ unsigned largest[TABLE_THREADS / 32];
@@ -141,7 +149,7 @@ static __device__ int group_shift(const struct ex_tables &a, int coil)
 	return top == 0 ? 0 : max(-100, min(100, 9 - ((int)(top >> 23) - 127)));
 }
 
-/* d' = d exp(-i 2 pi k.half) * 2^shift of the block's samples. */
+/* Writes d' = d exp(-i 2 pi k.half) * 2^shift for the block's samples. */
 static __device__ void shift_data(const struct ex_tables &a, int coil, int shift, float2 *out)
 {
 	const long long m = a.first + (long long)blockIdx.x * EX_BLOCK + threadIdx.x;
@@ -182,7 +190,9 @@ static __device__ __forceinline__ void put_column(unsigned char *at, const float
 			make_uint4(ex_bits(l[0]), ex_bits(l[1]), ex_bits(l[2]), ex_bits(l[3]));
 }
 
-/* Right tables: column ((part * 2 + sine) * pairs of a tile + pair); 8 samples a thread. */
+/*
+ * Makes the right tables: column ((part * 2 + sine) * pairs of a tile + pair); 8 samples a thread.
+ */
 template <int PRODUCTS> static __device__ void right_tables(const struct ex_tables &a, int ct)
 {
 	__shared__ float2 d[EX_BLOCK];
@@ -249,7 +259,7 @@ struct ex_unpack {
 	float2 *out;
 };
 
-/* One of the sums, its slices added in order. */
+/* Returns one of the sums: its slices added in order. */
 static __device__ __forceinline__ float gather(const struct ex_unpack &a, int p, int q, int ct,
 					       int col)
 {
@@ -266,13 +276,13 @@ static __device__ __forceinline__ float gather(const struct ex_unpack &a, int p,
 	return sum;
 }
 
-/* Row (p or q) of pair j in tiles of so many rows: cosines, then sines. */
+/* Row (p or q) of pair j, in tiles of `rows` rows: cosines first, then sines. */
 static __device__ __forceinline__ int row_of(int j, int sine, int rows)
 {
 	return j / (rows / 2) * rows + sine * (rows / 2) + j % (rows / 2);
 }
 
-/* Where (sp jp, sq jq, sr jr) lies in the image, or -1 outside. */
+/* The index of voxel (sp jp, sq jq, sr jr) in the image, or -1 outside of it. */
 static __device__ __forceinline__ long long place(const struct ex_unpack &a, const int (&j)[3],
 						  const int (&sign)[3])
 {
@@ -285,7 +295,7 @@ static __device__ __forceinline__ long long place(const struct ex_unpack &a, con
 		const float s = ((float)j[i] + axes[i]->half) * axes[i]->stride;
 
 		if (a.parts == 1 && j[i] == 0 && sign[i] < 0)
-			return -1; /* its own mirror */
+			return -1; /* the position is its own mirror */
 		pos[axes[i]->axis] += sign[i] < 0 ? -s : s;
 	}
 #pragma unroll
@@ -299,7 +309,8 @@ static __device__ __forceinline__ long long place(const struct ex_unpack &a, con
 		} else {
 			at[i] = (int)pos[i];
 			if (i == 0 && at[i] < 0)
-				return -1; /* the half that is not kept */
+				/* q keeps half of the array, and this is the other half */
+				return -1;
 			at[i] = at[i] < 0 ? at[i] + 2 * a.matrix[i] : at[i];
 		}
 	}
@@ -308,7 +319,7 @@ static __device__ __forceinline__ long long place(const struct ex_unpack &a, con
 	return ((long long)at[2] * (2 * a.matrix[1]) + at[1]) * a.matrix[0] + at[0];
 }
 
-/* The eight real (complex for d) sums of a triple of pairs become its eight voxels. */
+/* Turns the eight real (for d complex) sums of a triple of pairs into eight voxels. */
 static __global__ __launch_bounds__(UNPACK_THREADS) void unpack(const struct ex_unpack a)
 {
 	const int jp = (int)(blockIdx.x * UNPACK_THREADS + threadIdx.x) % (a.ptiles * EX_P / 2);
@@ -318,7 +329,7 @@ static __global__ __launch_bounds__(UNPACK_THREADS) void unpack(const struct ex_
 	const int per = EX_COLS / 2 / a.parts;
 	const int ct = coil * a.ctiles_coil + jr / per;
 	const size_t voxels = (size_t)a.matrix[0] * a.matrix[1] * a.matrix[2];
-	float2 v[8]; /* [p sine][q sine][r sine], then the signs */
+	float2 v[8]; /* [p sine][q sine][r sine] first, then [p sign][q sign][r sign] */
 
 	if (jp >= a.p.pairs || jq >= a.q.pairs)
 		return;

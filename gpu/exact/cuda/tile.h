@@ -25,30 +25,32 @@
 
 #include "core/err.h"
 
-#define EX_BLOCK   64  /* samples */
+#define EX_BLOCK   64  /* samples of a block */
 #define EX_GROUP   256 /* samples between flushes to fp32 */
 #define EX_BLOCKS  (EX_GROUP / EX_BLOCK)
-#define EX_COLS    128               /* of a tile */
-#define EX_ROWS    (16384 / EX_COLS) /* of a tile */
-#define EX_Q       16                /* q of a tile: 8 pairs, cosines first */
-#define EX_P       (EX_ROWS / EX_Q)  /* p of a tile, likewise */
-#define EX_MT      (EX_P / 8)        /* fragments of 64 rows a warpgroup has */
-#define EX_NR      (EX_COLS / 2)     /* sums of a thread in one of them */
-#define EX_THREADS 256               /* that hold the sums of a tile: 64 each */
+#define EX_COLS    128               /* columns of a tile */
+#define EX_ROWS    (16384 / EX_COLS) /* rows of a tile */
+#define EX_Q       16                /* rows q of a tile: 8 pairs, cosines first */
+#define EX_P       (EX_ROWS / EX_Q)  /* rows p of a tile: pairs, cosines first */
+#define EX_MT      (EX_P / 8)        /* fragments of 64 rows of a warpgroup */
+#define EX_NR      (EX_COLS / 2)     /* sums of a thread in one fragment */
+#define EX_THREADS 256               /* threads that hold the sums of a tile, 64 sums each */
 #define EX_SUMS    64
 #define EX_SHIFT   6 /* tables are cos * 2^6, sin * 2^6: the low parts stay normal */
 
-/* Bytes of one block's tables: products is 3 (high and low parts) or 1 (high parts). */
-#define EX_P_BYTES(products)     (EX_P * EX_BLOCK * ((products) == 3 ? 4 : 2))
-#define EX_Q_BYTES(products)     (EX_Q * EX_BLOCK * ((products) == 3 ? 4 : 2))
-#define EX_LOW_BYTES             (EX_COLS * EX_BLOCK * 2) /* from high to low part on the right */
-#define EX_K8_BYTES              (EX_COLS * 16)           /* of eight samples on the right */
+/* Bytes of one block's tables. products: 3 (high and low parts) or 1 (high parts). */
+#define EX_P_BYTES(products) (EX_P * EX_BLOCK * ((products) == 3 ? 4 : 2))
+#define EX_Q_BYTES(products) (EX_Q * EX_BLOCK * ((products) == 3 ? 4 : 2))
+/* bytes from the high to the low part of the right factor */
+#define EX_LOW_BYTES (EX_COLS * EX_BLOCK * 2)
+/* bytes of eight samples of the right factor */
+#define EX_K8_BYTES              (EX_COLS * 16)
 #define EX_RIGHT_BYTES(products) (EX_COLS * EX_BLOCK * ((products) == 3 ? 4 : 2))
 
 /*
- * x     [block][ptile][k16][row 16][t 4] {h(2t,2t+1), l(2t,2t+1), h(2t+8,2t+9), l(2t+8,2t+9)}:
- *       what one lane of a matrix fragment needs, in one 16-byte load (8 with products = 1)
- * y     the same, [qtile]
+ * x     [block][ptile][k16][row 16][t 4] {h(2t,2t+1), l(2t,2t+1), h(2t+8,2t+9), l(2t+8,2t+9)}: what
+ *       one lane of a matrix fragment needs, in one 16-byte load (8 bytes with products = 1)
+ * y     [block][qtile], otherwise as x
  * right [block][ctile]{high, low}[k8][col8]: core matrices of 8 columns x 8 samples, 128 bytes
  * scale [coil][group]
  * sums  [ctile][slice][qtile][ptile][quarter of the 64 sums][thread][4]
@@ -57,13 +59,18 @@ struct ex_product {
 	const unsigned char *x, *y, *right;
 	const float *scale;
 	float *sums;
-	int ptiles, qtiles, ctiles, ctiles_coil; /* ctiles = coils * ctiles_coil */
-	int slices; /* parts of the chunk's groups, summed apart, added in order at the end */
-	int groups; /* of this chunk */
-	int add;    /* to what sums hold; else they are set */
-	int stream; /* sums too many for the cache leave it first, the tables stay */
+	/* numbers of tiles; ctiles = coils * ctiles_coil */
+	int ptiles, qtiles, ctiles, ctiles_coil;
+	/*
+	 * the chunk's groups are cut into this many slices, summed apart and added in order at the
+	 * end
+	 */
+	int slices;
+	int groups; /* groups of this chunk */
+	int add;    /* not 0: the products are added to sums; 0: they replace sums */
+	int stream; /* not 0: sums too many for the cache leave it first, so that the tables stay */
 	int first_q, count_q, first_c, count_c; /* the tiles of this launch */
-	int stages;                             /* mma: blocks in shared memory, 2 or 3 */
+	int stages;                             /* mma: blocks held in shared memory, 2 or 3 */
 };
 
 static inline unsigned ex_tiles(const struct ex_product *a)
@@ -71,7 +78,10 @@ static inline unsigned ex_tiles(const struct ex_product *a)
 	return (unsigned)(a->ptiles * a->count_q * a->count_c * a->slices);
 }
 
-/* The 64 sums of thread = 128 w + 32 v + lane: sum i*EX_NR + r is row (p, q), column col. */
+/*
+ * The index of row (p, q), column col among the 64 sums of its thread; index i*EX_NR + r, thread =
+ * 128 w + 32 v + lane.
+ */
 static __host__ __device__ inline int ex_sum_index(int p, int q, int col, int *thread)
 {
 	int lane = (q & 7) * 4 + ((col & 7) >> 1);
@@ -86,17 +96,17 @@ int ex_product_mma(const struct ex_product *a, int products, cudaStream_t stream
 		   struct bs_fail *why);
 int ex_product_simt(const struct ex_product *a, int products, cudaStream_t stream,
 		    struct bs_fail *why);
-/* Raises the shared-memory limits; at plan, not in the warm path. */
+/* Raises the shared-memory limits of the kernels; called at plan, not in the warm path. */
 int ex_prepare_wgmma(struct bs_fail *why);
 int ex_prepare_mma(int *stages, struct bs_fail *why);
 
 #ifdef __CUDACC__
 #include <cuda_fp16.h>
 
-/* Which tile this thread block has: p fastest, so that neighbors share the right factor and y. */
+/* The tile of this thread block. p runs fastest, so that neighbors share the right factor and y. */
 struct ex_where {
-	int pt, qt, ct, slice, first, last; /* groups first .. last-1 */
-	size_t sums;                        /* of this tile, in float4 */
+	int pt, qt, ct, slice, first, last; /* the block's groups are first .. last-1 */
+	size_t sums;                        /* offset of this tile's sums, in float4 */
 };
 
 static __device__ __forceinline__ struct ex_where ex_find(const struct ex_product &a)
@@ -127,7 +137,8 @@ static __device__ __forceinline__ __half2 ex_half2(uint32_t u)
 	return *reinterpret_cast<__half2 *>(&u);
 }
 
-/* hi + lo = (xh + xl)(yh + yl), less the product of the low parts: four operations for two values.
+/*
+ * hi + lo = (xh + xl)(yh + yl) less the product of the low parts: four operations for two values.
  */
 static __device__ __forceinline__ void ex_split(uint32_t xh, uint32_t xl, uint32_t yh, uint32_t yl,
 						uint32_t &hi, uint32_t &lo)
@@ -141,7 +152,9 @@ static __device__ __forceinline__ void ex_split(uint32_t xh, uint32_t xl, uint32
 	lo = ex_bits(e);
 }
 
-/* The sums of one thread to memory, or added to it. STREAM: first to leave the cache. */
+/*
+ * Writes the sums of one thread to memory, or adds them to it. STREAM: they leave the cache first.
+ */
 template <bool STREAM>
 static __device__ __forceinline__ void ex_put(float4 *out, bool add,
 					      const float (&sum)[EX_MT][EX_NR])

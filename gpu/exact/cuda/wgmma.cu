@@ -2,14 +2,14 @@
  * gpu/exact/cuda/wgmma.cu - the exact sums' matrix product on Hopper's tensor cores (sm_90a)
  *
  * Two warpgroups of 64 rows each form the left factor in registers and multiply (wgmma, A from
- * registers, B from shared memory); one more brings the tables in by bulk copies, several blocks
- * ahead. See tile.h for the arithmetic and the layouts. (Sharing the right factor within a
- * cluster of two by multicast was tried: no faster, the caches keep up.)
+ * registers, B from shared memory). A third one brings the tables in by bulk copies, several blocks
+ * ahead. See tile.h for the arithmetic and the layouts. (Sharing the right factor within a cluster
+ * of two blocks by multicast was tried: it is no faster, since the caches keep up.)
  */
 #include "gpu/device/check.h"
 #include "gpu/exact/cuda/tile.h"
 
-#define EX_PRODUCER 128 /* threads */
+#define EX_PRODUCER 128 /* threads of the warpgroup that brings the tables in */
 
 #if defined(__CUDA_ARCH__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define EX_HOPPER 1
@@ -17,7 +17,7 @@
 #define EX_HOPPER 0
 #endif
 
-/* Blocks on the way: of 38 KiB, or of 19. */
+/* Number of blocks under way, each of 38 KiB, or of 19 KiB with one product. */
 template <int PRODUCTS> struct stage_layout {
 	static const int stages = PRODUCTS == 3 ? 5 : 10;
 	static const int right = 0, y = EX_RIGHT_BYTES(PRODUCTS), x = y + EX_Q_BYTES(PRODUCTS),
@@ -69,14 +69,17 @@ static __device__ __forceinline__ void copy_in(uint32_t to, const void *from, ui
 		     : "memory");
 }
 
-/* Core matrices of 128 bytes: 8 columns on, +128; 8 samples on, +EX_K8_BYTES; no swizzle. */
+/*
+ * The descriptor of core matrices of 128 bytes: 8 columns further +128, 8 samples further
+ * +EX_K8_BYTES; no swizzle.
+ */
 static __device__ __forceinline__ uint64_t right_descriptor(uint32_t at)
 {
 	return (uint64_t)((at & 0x3ffff) >> 4) | (uint64_t)(EX_K8_BYTES >> 4) << 16 |
 	       (uint64_t)(128 >> 4) << 32;
 }
 
-/* d[row][col] (+)= a[row][16] b[16][col], asynchronous; keep = 0 sets. */
+/* d[row][col] (+)= a[row][16] b[16][col], asynchronously; keep = 0 replaces d. */
 static __device__ __forceinline__ void multiply(float (&d)[64], const uint32_t (&a)[4], uint64_t b,
 						int keep)
 {
@@ -120,9 +123,9 @@ template <int PENDING> static __device__ __forceinline__ void settle(void)
 }
 
 /*
- * A product whose A is in registers holds up the warp until the tensor core takes it. The
- * warpgroups take turns, so that one forms its fragments while the other's products run; left alone
- * they fall into step and the tensor core waits for both.
+ * Waits for this warpgroup's turn. A product whose A is in registers holds up the warp until the
+ * tensor core takes it. The warpgroups take turns, so that one forms its fragments while the
+ * other's products run; without turns they fall into step, and the tensor core waits for both.
  */
 static __device__ __forceinline__ void turn_wait(int group)
 {
@@ -145,8 +148,8 @@ static __device__ __forceinline__ void hold(float (&d)[EX_MT][EX_NR])
 }
 
 /*
- * A use of the fragments at this point: they are whole before it, and their registers are not
- * given away before it. The compiler does not see that the asynchronous products read them.
+ * Uses the fragments at this point: they are complete before it, and their registers are not reused
+ * before it. The compiler does not see that the asynchronous products read them.
  */
 template <int PRODUCTS, int STEPS>
 static __device__ __forceinline__ void keep(uint32_t (&hi)[STEPS][EX_MT][4],
@@ -187,7 +190,9 @@ static __device__ void produce(const struct ex_product &a, const struct ex_where
 	}
 }
 
-/* One fragment pair: rows q and q + 8 of this warp's p; hi (and lo) of the left factor. */
+/*
+ * Forms one pair of fragments: rows q and q + 8 of this warp's p; hi (and lo) of the left factor.
+ */
 template <int PRODUCTS>
 static __device__ __forceinline__ void form(const unsigned char *x, const unsigned char *y,
 					    uint32_t (&hi)[EX_MT][4], uint32_t (&lo)[EX_MT][4])
@@ -221,7 +226,7 @@ static __device__ __forceinline__ void form(const unsigned char *x, const unsign
 	}
 }
 
-/* Sixteen samples of both tiles of rows: lo*hi, hi*lo, hi*hi. */
+/* Issues the products of sixteen samples for both tiles of rows: lo*hi, hi*lo, hi*hi. */
 template <int PRODUCTS>
 static __device__ __forceinline__ void
 step(float (&acc)[EX_MT][EX_NR], const uint32_t (&hi)[EX_MT][4], const uint32_t (&lo)[EX_MT][4],
@@ -249,7 +254,8 @@ static __device__ void consume(const struct ex_product &a, const struct ex_where
 	typedef stage_layout<PRODUCTS> at;
 	const int thread = (int)threadIdx.x - EX_PRODUCER;
 	const int lane = thread & 31;
-	const int STEPS = 2;                      /* of 16 samples, formed and issued together */
+	/* steps of 16 samples that are formed and issued together */
+	const int STEPS = 2;
 	const int entry = PRODUCTS == 3 ? 16 : 8; /* bytes of one lane's piece of a table */
 	const int p = (thread >> 7) * (EX_P / 2) + ((thread >> 5) & 3);
 	const int my_x = at::x + (p * 4 + (lane & 3)) * entry;
@@ -267,7 +273,7 @@ static __device__ void consume(const struct ex_product &a, const struct ex_where
 		for (int r = 0; r < EX_NR; r++)
 			sum[i][r] = acc[i][r] = 0.0f;
 	if (thread >> 7 == 1)
-		turn_pass(1); /* the first turn is warpgroup 0's */
+		turn_pass(1); /* the first turn belongs to warpgroup 0 */
 	for (int g = w.first; g < w.last; g++) {
 		const float unit = __ldg(scale + g);
 
@@ -301,9 +307,11 @@ static __device__ void consume(const struct ex_product &a, const struct ex_where
 				commit();
 				turn_pass(thread >> 7);
 				settle<1>();
-				/* the products of the other set have ended: it may change now */
+				/*
+				 * The products of the other set have ended, so it may change now.
+				 */
 				keep<PRODUCTS, STEPS>(hi[1 - set], lo[1 - set]);
-				/* and this thread has read the block before this one */
+				/* This thread has read the block before this one, too. */
 				if (k == 0 && n > 0)
 					barrier_arrive(empty + 8 * ((n - 1) % at::stages));
 			}
@@ -317,7 +325,8 @@ static __device__ void consume(const struct ex_product &a, const struct ex_where
 				sum[i][r] = fmaf(acc[i][r], unit, sum[i][r]);
 	}
 	if (thread >> 7 == 0)
-		turn_wait(0); /* takes up the last pass: no barrier is left half full */
+		/* takes the last turn that was passed, so that no barrier is left half full */
+		turn_wait(0);
 	ex_store(a, w.sums, thread, sum);
 }
 #endif
@@ -339,7 +348,7 @@ __launch_bounds__(EX_PRODUCER + EX_THREADS,
 			barrier_init(full + 8 * s, 1);
 			barrier_init(empty + 8 * s, EX_THREADS);
 		}
-		/* the copy engine must see them too */
+		/* This makes the barriers visible to the copy engine. */
 		asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 	}
 	__syncthreads();

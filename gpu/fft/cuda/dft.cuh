@@ -2,9 +2,9 @@
  * gpu/fft/cuda/dft.cuh - discrete Fourier transforms in registers, and their parts
  *
  * bs_fft<N, S>::run(v): v[k] = sum_j v[j] exp(S i2pi j k / N), natural order; S = -1 forward, +1
- * inverse; N = 2 .. 8 or a product of two of these up to 36. run<true>: the upper half of the
- * input is taken as zero, unread; N a power of two. Every index is a constant after unrolling,
- * every root a literal. Source: Cooley & Tukey, Math Comput 1965;19:297-301.
+ * inverse; N = 2 .. 8 or a product of two of these up to 36. run<true>: the upper half of the input
+ * counts as zero and is not read; N must be a power of two. After unrolling every index is a
+ * constant and every root a literal. Source: Cooley & Tukey, Math Comput 1965;19:297-301.
  */
 #ifndef BS_GPU_FFT_CUDA_DFT_CUH
 #define BS_GPU_FFT_CUDA_DFT_CUH
@@ -32,7 +32,7 @@ static __device__ __forceinline__ float2 bs_cmul_conj(float2 a, float2 b)
 	return make_float2(a.x * b.x + a.y * b.y, a.y * b.x - a.x * b.y);
 }
 
-/* The sum of x^(first + 2i) / (first + 2i)! with alternating signs; 0 <= x <= pi/4 */
+/* sum of (-1)^i x^(first + 2i) / (first + 2i)!, for 0 <= x <= pi/4 */
 __host__ __device__ constexpr double bs_series(double x, int first)
 {
 	double term = first == 0 ? 1.0 : x;
@@ -51,7 +51,8 @@ __host__ __device__ constexpr double bs_cos_of(int k, int n)
 	k = (k % n + n) % n;
 	k = 2 * k > n ? n - k : k;
 	const double sign = 4 * k > n ? -1.0 : 1.0;
-	const int up = 4 * k > n ? n - 2 * k : 2 * k; /* of 2n: 0 <= up <= n / 2 */
+	/* the angle as a part of 2n: 0 <= up <= n / 2 */
+	const int up = 4 * k > n ? n - 2 * k : 2 * k;
 	const double turn = 3.14159265358979323846 / n;
 
 	return sign * (4 * up > n ? bs_series(turn * (0.5 * n - up), 1) : bs_series(turn * up, 0));
@@ -134,7 +135,10 @@ template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[5])
 	v[4] = bs_csub(p, e);
 }
 
-/* 6 = 3 x 2 without twiddles (Good and Thomas): input 3a + 2b, output 3a + 4b, mod 6. */
+/*
+ * A transform of 6 = 3 x 2 points without twiddles (Good and Thomas): input 3a + 2b, output 3a +
+ * 4b, mod 6.
+ */
 template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[6])
 {
 	float2 a[3] = { v[0], v[2], v[4] };
@@ -150,8 +154,10 @@ template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[6])
 	v[5] = bs_csub(a[2], b[2]);
 }
 
-/* p and i S q of v[K] = p + i S q, v[7 - K] = p - i S q: the terms of pair J and those after it, of
- * the pairs' sums a and differences d. */
+/*
+ * Adds to p and q the terms of pair J and the pairs after it, from the pairs' sums a and
+ * differences d. The outputs are v[K] = p + i S q and v[7 - K] = p - i S q.
+ */
 template <int S, int K, int J>
 static __device__ __forceinline__ void bs_terms_of_seven(float2 &p, float2 &q, const float2 (&a)[3],
 							 const float2 (&d)[3])
@@ -189,7 +195,7 @@ template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[7])
 	bs_pair_of_seven<S, 3>(v, first, a, d);
 }
 
-/* Eight from the transforms of the even and of the odd ones. */
+/* Joins the transforms of the even and the odd points into one of eight points. */
 template <int S>
 static __device__ __forceinline__ void bs_join(float2 (&v)[8], const float2 (&a)[4], float2 (&b)[4])
 {
@@ -217,7 +223,7 @@ template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[8])
 	bs_join<S>(v, a, b);
 }
 
-/* The same where the upper half is zero. */
+/* bs_small for an input whose upper half is zero. */
 template <int S> static __device__ __forceinline__ void bs_small_half(float2 (&v)[2])
 {
 	v[1] = v[0];
@@ -255,7 +261,7 @@ __host__ __device__ constexpr int bs_first_factor(int n)
 				     : n;
 }
 
-/* N = R M: M transforms of R, turns, R transforms of M. */
+/* A transform of N = R M points: M transforms of R, twiddle factors, R transforms of M. */
 template <int N, int S> struct bs_fft {
 	static const int R = bs_first_factor(N), M = N / R;
 

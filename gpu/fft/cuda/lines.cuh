@@ -1,11 +1,12 @@
 /*
  * gpu/fft/cuda/lines.cuh - Fourier transforms of lines inside a thread block, for .cu files alone
  *
- * A block holds `cols` lines (a power of two) of n points in shared memory, [point][pitch] complex,
- * and transforms them by Stockham passes of radix 2, 3, 4, 5, 6, 8, or any other factor by its sum:
+ * A block holds `cols` lines (a power of two) of n points in shared memory, [point][pitch] complex.
+ * It transforms them by Stockham passes of radix 2, 3, 4, 5, 6, 8; any other factor is summed
+ * directly:
  *   out[k] = sum_j in[j] exp(S i2pi j k / n)
- * What lies before and after (windowing, padding, cropping, the sum over sectors) is the caller's,
- * in the same kernel: that is why this is not cuFFT, whose passes would move each grid through
+ * The caller does what lies before and after (windowing, padding, cropping, the sum over sectors)
+ * in the same kernel. This is why cuFFT is not used: its passes would move each grid through
  * memory two to four more times. Twin: lines.h (host). Test: test/twin/nufft/twin_nufft.c
  * Source: Stockham's autosort form, as in Van Loan, Computational Frameworks for the FFT, 1992.
  */
@@ -19,8 +20,10 @@
 
 #define BS_LINE_PASSES 10
 
-/* From one point to the next of cols lines in shared memory: odd, so that columns of points spread
- * over the banks. */
+/*
+ * The distance from one point to the next of cols lines in shared memory, in points. It is odd, so
+ * that the points of a line spread over the banks.
+ */
 static __host__ __device__ inline uint32_t bs_line_pitch(uint32_t cols)
 {
 	return cols > 1 ? cols + 1 : 1;
@@ -32,13 +35,16 @@ struct bs_line_plan {
 	const float2 *turn; /* exp(i2pi j/n), [n] */
 };
 
-/* i modulo n, of i < 2n */
+/* i modulo n, for i < 2n */
 static __device__ __forceinline__ uint32_t bs_line_wrap(uint32_t i, uint32_t n)
 {
 	return i >= n ? i - n : i;
 }
 
-/* Where outer index o lies on the other side: its bin of P, or the bin's centered place. */
+/*
+ * The outer index o on the other side of the pass: centered indices become bins of P, or bins
+ * centered indices.
+ */
 static __device__ __forceinline__ uint64_t bs_line_shifted(uint64_t o, uint32_t planes)
 {
 	if (planes <= 1)
@@ -55,7 +61,7 @@ static __device__ __forceinline__ float2 bs_turn_of(const float2 *turn, uint32_t
 	return make_float2(w.x, (float)S * w.y);
 }
 
-/* What a pass needs to know: done = product of the radices before it. */
+/* The constants of one pass; done: the product of the radices of the passes before it. */
 struct bs_line_step {
 	uint32_t n, done, cols, shift, pitch;
 	const float2 *turn;
@@ -80,7 +86,11 @@ static __device__ void bs_radix_pass(const bs_line_step &s, const float2 *__rest
 		for (int q = 0; q < R; q++)
 			v[q] = a[(j + q * m) * s.pitch + c];
 		if (s.done >
-		    1) { /* one root is read, its powers are made: reads are what is dear */
+		    /*
+		     * One root is read and its powers are computed, since reads are what costs
+		     * time.
+		     */
+		    1) {
 			float2 w[R];
 
 			w[1] = bs_turn_of<S>(s.turn, lo * step);
@@ -98,7 +108,7 @@ static __device__ void bs_radix_pass(const bs_line_step &s, const float2 *__rest
 	}
 }
 
-/* A factor that has no short form: each output by its sum. */
+/* The pass of a factor that has no short form: each output is its sum. */
 template <int S>
 static __device__ void bs_line_sum(const bs_line_step &s, uint32_t radix,
 				   const float2 *__restrict__ a, float2 *__restrict__ b)
@@ -112,7 +122,8 @@ static __device__ void bs_line_sum(const bs_line_step &s, uint32_t radix,
 		const uint32_t q = (i >> s.shift) / m;
 		const uint32_t hi = j / s.done;
 		const uint32_t lo = j % s.done;
-		const uint32_t turn = lo * step + q * m; /* of one input to the next, < n */
+		/* the turn from one input to the next, < n */
+		const uint32_t turn = lo * step + q * m;
 		float2 sum = a[j * s.pitch + c];
 		uint32_t at = 0;
 
@@ -127,8 +138,10 @@ static __device__ void bs_line_sum(const bs_line_step &s, uint32_t radix,
 	}
 }
 
-/* The lines are in a, complete after a barrier of the caller's; returns where the result is (a or
- * b), after a barrier. */
+/*
+ * Transforms the lines in a, which must be complete before a barrier by the caller. Returns where
+ * the result is (a or b), complete after a barrier.
+ */
 template <int S>
 static __device__ float2 *bs_lines_run(const bs_line_plan &p, float2 *a, float2 *b, uint32_t cols,
 				       uint32_t pitch)

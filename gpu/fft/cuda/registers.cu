@@ -3,7 +3,10 @@
 
 #include "gpu/device/check.h"
 
-/* Grids that accuracies of 1e-2 to 1e-4 lead to: in 3D from a matrix of 48 on, in 2D to 512. */
+/*
+ * Lengths of the grids that accuracies of 1e-2 to 1e-4 lead to: in 3D for a matrix of 48 or more,
+ * in 2D up to 512.
+ */
 static const struct bs_line_reg *shorter(uint32_t *count)
 {
 	static const struct bs_line_reg all[] = {
@@ -77,7 +80,10 @@ int bs_line_launch_registers(const struct bs_line_pass *p, int sign, const float
 			 p->close, stream, why, *p, tiles, in, out);
 }
 
-/* Two tiles can be more than the 48 KiB that every kernel may take. */
+/*
+ * Raises the limit of shared memory: two tiles can be more than the 48 KiB that every kernel may
+ * take.
+ */
 int bs_line_reg_init(uint32_t n, struct bs_fail *why)
 {
 	const struct bs_line_reg *r = find(n);

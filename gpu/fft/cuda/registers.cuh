@@ -1,11 +1,11 @@
 /*
  * gpu/fft/cuda/registers.cuh - passes of Fourier transforms of known lengths, in registers
  *
- * A line of N = A B points, n = t + B j and k = k1 + A k2: B threads transform A points each, turn
- * and exchange them through shared memory once, then A threads transform B points each. A block
- * goes through tiles of COLS lines; the next tile is copied into shared memory (cp.async) while
- * this one is transformed, so that memory is never idle. The same
- * arguments and meaning as bs_line_pass.
+ * A line has N = A B points, n = t + B j and k = k1 + A k2. B threads transform A points each,
+ * multiply by twiddle factors and exchange the values through shared memory once; then A threads
+ * transform B points each. A block goes through tiles of COLS lines. The next tile is copied into
+ * shared memory (cp.async) while this one is transformed, so that memory is never idle. Arguments
+ * and their meaning are those of bs_line_pass.
  */
 #ifndef BS_GPU_FFT_CUDA_REGISTERS_CUH
 #define BS_GPU_FFT_CUDA_REGISTERS_CUH
@@ -17,20 +17,22 @@
 template <int A, int B> struct reg_line {
 	static const int N = A * B;
 	static const int COLS = N <= 192 ? 16 : 8;
-	static const int THREADS = B * COLS;    /* A <= B */
-	static const int STEP = B | 1;          /* rows: odd, so that lanes meet in no bank */
-	static const int PITCH = A * STEP;      /* of one line, as it is exchanged */
-	static const bool FOURS_TOO = N <= 432; /* in 3D; longer: 99 KiB hold two tiles, no more */
-	/* fours: the lanes of four channels are four steps apart, modulo the banks */
+	static const int THREADS = B * COLS; /* A <= B */
+	/* step between rows, odd, so that lanes meet in no bank */
+	static const int STEP = B | 1;
+	static const int PITCH = A * STEP; /* points of one line as it is exchanged */
+	/* 3D has kernels for four channels; beyond this N, 99 KiB hold no more than two tiles */
+	static const bool FOURS_TOO = N <= 432;
+	/* With four channels, their lanes are four steps apart modulo the banks. */
 	static const int APART = PITCH + (FOURS_TOO ? ((4 - A) * STEP % 16 + 16) % 16 : 0);
-	static const int TILE = APART * COLS; /* all ways: points of a tile at most */
+	static const int TILE = APART * COLS; /* most points of a tile, for any kind of lines */
 	static const size_t bytes = 2 * sizeof(float2) * TILE;
-	/* blocks of a multiprocessor: what B points want of its registers */
+	/* Blocks of a multiprocessor, by the registers that B points need. */
 	static_assert(bytes + 2 * N * sizeof(float) <= 101376, "what every GPU has for a block");
 	static const int RESIDENT = B > 25 ? 2 : B > 20 ? 3 : THREADS > 200 ? 4 : 3;
 };
 
-/* 8 bytes into shared memory, or zeros there; not waited for. */
+/* Copies 8 bytes into shared memory, or zeros, without waiting. */
 static __device__ __forceinline__ void reg_copy(float2 *to, const float2 *from, bool there)
 {
 	const uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
@@ -45,13 +47,16 @@ static __device__ __forceinline__ void reg_copies_end(void)
 	asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* All but the last group of copies of this thread are there. */
+/* Waits until all but the last group of this thread's copies have arrived. */
 static __device__ __forceinline__ void reg_copies_wait(void)
 {
 	asm volatile("cp.async.wait_group 1;" ::: "memory");
 }
 
-/* The scale of each point of a line; the plan's, so it is there before the kernels ahead end. */
+/*
+ * Copies the scale of each point of a line. It is a table of the plan, so it may be read before the
+ * kernels ahead end.
+ */
 template <int N>
 static __device__ __forceinline__ void reg_scales(float *to, const float *scale, uint32_t half,
 						  uint32_t count)
@@ -63,11 +68,16 @@ static __device__ __forceinline__ void reg_scales(float *to, const float *scale,
 	}
 }
 
-/* Lines: columns, rows, or rows of four channels that lie beside each other in what comes out. */
+/*
+ * The kinds of lines: columns; rows; rows of four channels, which lie beside each other in the
+ * output.
+ */
 enum reg_kind { COLUMNS, ROWS, FOURS };
 
-/* Where a tile lies: COLS columns of one outer index, COLS rows, or COLS / 4 rows of four channels;
- * the first of these, and how many are left. */
+/*
+ * The place of a tile: COLS columns of one outer index, COLS rows, or COLS / 4 rows of four
+ * channels. first: the first of them; left: how many there are from there on.
+ */
 struct reg_tile {
 	uint64_t o, first;
 	uint32_t lines;
@@ -86,7 +96,10 @@ static __device__ __forceinline__ reg_tile reg_tile_of(const bs_line_pass &p, ui
 	return { o, first, left < most ? (uint32_t)left : most };
 }
 
-/* Queues the copies of what this thread will read: point t + B j of line c to [j][threadIdx.x]. */
+/*
+ * Queues the copies of what this thread will read: point t + B j of line c goes to
+ * [j][threadIdx.x].
+ */
 template <int A, int B, reg_kind K>
 static __device__ __forceinline__ void reg_fetch(float2 *to, const bs_line_pass &p, uint64_t tile,
 						 const float2 *in)
@@ -111,12 +124,18 @@ static __device__ __forceinline__ void reg_fetch(float2 *to, const bs_line_pass 
 		const uint32_t n = bs_line_wrap((uint32_t)(t + B * j) + p.in_half, L::N);
 		const bool there = mine && n < p.in_count;
 
-		/* where there is none, an address that exists, of which nothing is read */
+		/*
+		 * A point that does not exist is copied from an address that exists, with zero
+		 * bytes read.
+		 */
 		reg_copy(to + j * L::THREADS + i, from + (uint64_t)(there ? n : 0u) * step, there);
 	}
 }
 
-/* The points that this thread fetched: scaled, transformed, turned, and laid out for the others. */
+/*
+ * The first step: scales and transforms the points that this thread fetched, multiplies them by
+ * twiddle factors, and lays them out for the second step.
+ */
 template <int A, int B, int S, reg_kind K>
 static __device__ __forceinline__ void reg_first(float2 *tile, const bs_line_pass &p,
 						 const float *scale)
@@ -142,7 +161,7 @@ static __device__ __forceinline__ void reg_first(float2 *tile, const bs_line_pas
 #pragma unroll
 	for (int k = 2; k < A; k++)
 		w[k] = bs_cmul(w[k / 2], w[k - k / 2]);
-	__syncthreads(); /* all have read the tile */
+	__syncthreads(); /* all threads have read the tile */
 #pragma unroll
 	for (int k = 0; k < A; k++)
 		tile[K != COLUMNS ? c * (K == FOURS ? L::APART : L::PITCH) + k * L::STEP + t
@@ -150,7 +169,7 @@ static __device__ __forceinline__ void reg_first(float2 *tile, const bs_line_pas
 			k == 0 ? v[0] : bs_cmul(v[k], w[k]);
 }
 
-/* The second step: A threads a line. */
+/* The second step: A threads transform each line. */
 template <int A, int B, int S, reg_kind K>
 static __device__ __forceinline__ void reg_second(const float2 *tile, const bs_line_pass &p,
 						  const float *scale, const reg_tile &at,
@@ -158,7 +177,9 @@ static __device__ __forceinline__ void reg_second(const float2 *tile, const bs_l
 {
 	using L = reg_line<A, B>;
 	const int i = (int)threadIdx.x;
-	/* fours: a row's channels are neighboring lanes, which write beside each other */
+	/*
+	 * With four channels, those of a row are neighboring lanes, which write beside each other.
+	 */
 	const int c = K == FOURS ? i / (4 * A) * 4 + i % 4 : K == ROWS ? i / A : i % L::COLS;
 	const int k1 = K == FOURS ? i / 4 % A : K == ROWS ? i % A : i / L::COLS;
 	const uint32_t step = K == FOURS ? 4 : K == ROWS ? 1 : (uint32_t)p.inner;
@@ -198,7 +219,7 @@ static __global__ void __launch_bounds__(reg_line<A, B>::THREADS, reg_line<A, B>
 {
 	using L = reg_line<A, B>;
 	extern __shared__ float2 both[];
-	__shared__ float scale[2][L::N]; /* of what goes in, of what comes out */
+	__shared__ float scale[2][L::N]; /* scales of the input and of the output */
 	uint64_t tile = blockIdx.x;
 	int half = 0;
 
@@ -215,18 +236,18 @@ static __global__ void __launch_bounds__(reg_line<A, B>::THREADS, reg_line<A, B>
 		if (tile + gridDim.x < tiles)
 			reg_fetch<A, B, K>(both + half * L::TILE, p, tile + gridDim.x, in);
 		reg_copies_end();
-		reg_copies_wait(); /* each thread reads what it fetched: no barrier */
+		reg_copies_wait(); /* no barrier: each thread reads what it fetched itself */
 		reg_first<A, B, S, K>(here, p, scale[0]);
 		__syncthreads();
 		reg_second<A, B, S, K>(here, p, scale[1], reg_tile_of<L::COLS, K>(p, tile), out);
-		__syncthreads(); /* the next copies go there */
+		__syncthreads(); /* the next copies go where this tile was */
 	}
 }
 
-/* One length's kernels: [direction -1, +1][kind]; fours have one direction. */
+/* The kernels of one length: [direction -1, +1][kind]; FOURS has one direction. */
 struct bs_line_reg {
 	uint32_t n, cols, threads;
-	size_t bytes; /* of shared memory */
+	size_t bytes; /* bytes of shared memory */
 	void (*kernel[2][3])(const bs_line_pass, uint64_t tiles, const float2 *, float2 *);
 };
 

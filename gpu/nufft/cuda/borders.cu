@@ -1,9 +1,9 @@
 /*
- * gpu/nufft/cuda/borders.cu - the padded sectors added up on the way along x; see dev.cuh
+ * gpu/nufft/cuda/borders.cu - adds up the padded sectors, with the transform along x; see dev.cuh
  *
- * A cell lies in up to two sectors an axis. Which rows of sectors reach a row of cells is looked up
- * once a row, so that a cell adds only those that are there: most rows of a volume lie in one or
- * two of the four.
+ * A cell lies in up to two sectors on each axis. Which rows of sectors reach a row of cells is
+ * looked up once for each row, so that a cell adds only the sectors that are there: most rows of a
+ * volume lie in one or two of the four.
  */
 #include "gpu/device/launch.cuh"
 #include "gpu/nufft/cuda/dev.cuh"
@@ -38,10 +38,10 @@ static __device__ __forceinline__ void add_cell(cell_of<CB> &sum, const cell_of<
 		sum.v[c] = bs_cadd(sum.v[c], v.v[c]);
 }
 
-/* The padded sectors of one group: copy t, cell i at base + t step + i CB values. */
+/* The padded sectors of one group: cell i of copy t lies at base + t step + i CB values. */
 struct copies {
 	const char *base;
-	uint32_t step; /* bytes; the choice sees to it that it is less than 2^32 */
+	uint32_t step; /* bytes from one copy to the next; the choice keeps it below 2^32 */
 };
 
 template <int CB>
@@ -54,14 +54,14 @@ static __device__ __forceinline__ copies copies_of(const bs_nufft_dev &d, uint32
 		 d.groups * cells * (uint32_t)(CB * sizeof(float2)) };
 }
 
-/* Cell `local` of copy t. */
+/* Returns the address of cell `local` of copy t. */
 template <int CB>
 static __device__ __forceinline__ const float2 *cell_at(const copies &c, uint32_t t, uint32_t local)
 {
 	return (const float2 *)(c.base + (uint64_t)t * c.step + local * (CB * sizeof(float2)));
 }
 
-/* One sector's copies of a cell, in order. */
+/* Adds one sector's copies of a cell, in order. */
 template <int CB>
 static __device__ __forceinline__ void add_copies(cell_of<CB> &sum, const copies &c, uint2 range,
 						  uint32_t local)
@@ -75,8 +75,11 @@ static __device__ __forceinline__ void add_copies(cell_of<CB> &sum, const copies
 	}
 }
 
-/* The rows of sectors that reach a row of cells: their first sector, and the row's place in it.
- * many: more than two an axis (grids of a few sectors), the reach is asked for each cell. */
+/*
+ * The rows of sectors that reach a row of cells: their first sector, and the row's place in it.
+ * many: there are more than two an axis (grids of a few sectors), so the reach is looked up for
+ * each cell.
+ */
 struct row_places {
 	uint32_t count;
 	bool many;
@@ -110,10 +113,11 @@ static __device__ void find_row(row_places &r, const bs_nufft_dev &d, uint32_t r
 	r.many = y.x > 2 || z.x > 2;
 }
 
-/* Where one cell lies, known before the sectors are there. */
+/* The sectors that reach one cell; found before their data are there. */
 struct cell_places {
-	uint4 x;        /* count, then sector << 8 | place */
-	uint2 range[8]; /* [row of sectors][along x]; none: 0 copies */
+	uint4 x; /* x: count; y, z, w: sector << 8 | place */
+	/* [row of sectors][along x]: first task and number of copies; 0 copies: no sector */
+	uint2 range[8];
 };
 
 static __device__ __forceinline__ cell_places look_up(const bs_nufft_dev &d, const row_places &r,
@@ -136,7 +140,7 @@ static __device__ __forceinline__ cell_places look_up(const bs_nufft_dev &d, con
 	return p;
 }
 
-/* A cell of a grid of a few sectors: up to three an axis. */
+/* Sums a cell of a grid of a few sectors: up to three an axis. */
 template <int CB>
 static __device__ __noinline__ cell_of<CB> gather_many(const bs_nufft_dev &d, const copies &c,
 						       uint32_t row, uint4 ax)
@@ -163,7 +167,9 @@ static __device__ __noinline__ cell_of<CB> gather_many(const bs_nufft_dev &d, co
 	return sum;
 }
 
-/* One cell's channels: the first copies of AHEAD sectors are read at a time, then the others. */
+/*
+ * Sums one cell's channels. The first copies of AHEAD sectors are read together, then the others.
+ */
 template <int CB>
 static __device__ __forceinline__ cell_of<CB> gathered(const bs_nufft_dev &d, const copies &c,
 						       const row_places &r, uint32_t row,
@@ -172,7 +178,7 @@ static __device__ __forceinline__ cell_of<CB> gathered(const bs_nufft_dev &d, co
 	const int AHEAD = CB < 4 ? 4 : 2;
 	const uint32_t at[2] = { p.x.y & 255u, p.x.z & 255u };
 	cell_of<CB> sum = {};
-	uint32_t most = 0; /* two copies or more of a sector set a bit beyond the lowest */
+	uint32_t most = 0; /* above 1 where any sector has two copies or more */
 
 	if (r.many || p.x.x > 2)
 		return gather_many<CB>(d, c, row, p.x);
@@ -206,7 +212,7 @@ static __device__ __forceinline__ cell_of<CB> gathered(const bs_nufft_dev &d, co
 	return sum;
 }
 
-/* Thread: a complex value of a crowded sector's copies; all copies lie step apart. */
+/* Each thread sums one complex value of a crowded sector's copies; the copies lie `step` apart. */
 static __global__ void __launch_bounds__(THREADS)
 	merge(const uint2 *crowd, uint64_t step, float2 *part)
 {
@@ -225,7 +231,7 @@ static __global__ void __launch_bounds__(THREADS)
 	*at = sum;
 }
 
-/* Thread: a cell of a group. Block x: rows, which may be many. */
+/* Each thread sums one cell of a group. blockIdx.x: rows, of which there may be many. */
 template <int CB>
 static __global__ void __launch_bounds__(128) gather(const __grid_constant__ bs_nufft_dev d,
 						     const float2 *part, float2 *__restrict__ grid)
@@ -255,17 +261,17 @@ static __global__ void __launch_bounds__(128) gather(const __grid_constant__ bs_
 }
 
 /*
- * Lines of a block: cols / CB rows, each of CB channels. Where each of the sectors that reach a row
- * has its part of it is tabulated first: [row][row of sectors][sector along x], the first copy's
- * cell and how many copies there are. near: cells are counted in 32 bits.
+ * The rows of a block: its cols lines are cols / CB rows of CB channels. A table is made first of
+ * where each sector that reaches a row holds its part: [row][row of sectors][sector along x], the
+ * cell in the first copy and the number of copies. near: cells can be counted in 32 bits.
  */
 struct row_table {
-	const uint2 *at;  /* of one row */
-	uint32_t sectors; /* along x */
-	uint32_t rows;    /* of sectors, at most 4 */
+	const uint2 *at;  /* the table of one row */
+	uint32_t sectors; /* sectors along x */
+	uint32_t rows;    /* rows of sectors, at most 4 */
 };
 
-/* Warp: a row of sectors of one of the block's rows. */
+/* Fills the tables: each warp takes a row of sectors of one of the block's rows. */
 static __device__ void fill_tables(uint2 *table, const bs_nufft_dev &d, const row_places *places,
 				   uint32_t rows)
 {
@@ -288,7 +294,7 @@ static __device__ void fill_tables(uint2 *table, const bs_nufft_dev &d, const ro
 	}
 }
 
-/* The cell at x of a row; reach: that of x, at most two sectors. */
+/* Sums the cell at x of a row from the table. reach: that of x, at most two sectors. */
 template <int CB>
 static __device__ __forceinline__ cell_of<CB> tabulated(const copies &c, const row_table &t,
 							const uint4 &reach)
@@ -297,7 +303,7 @@ static __device__ __forceinline__ cell_of<CB> tabulated(const copies &c, const r
 	const uint32_t at[2] = { reach.y & 255u, reach.z & 255u };
 	const uint2 *from[2] = { t.at + (reach.y >> 8), t.at + (reach.z >> 8) };
 	cell_of<CB> sum = {};
-	uint32_t most = 0; /* two copies or more of a sector set a bit beyond the lowest */
+	uint32_t most = 0; /* above 1 where any sector has two copies or more */
 
 #pragma unroll
 	for (int first = 0; first < 8; first += AHEAD) {
@@ -348,7 +354,10 @@ static __global__ void __launch_bounds__(THREADS)
 	const uint32_t first = blockIdx.x * (cols / CB);
 	const uint32_t count = min(cols / CB, rows - first);
 	const uint32_t entries =
-		4 * d.axis[0]; /* of a row: they fit b, which is free until the transform */
+		/*
+		 * entries of a row's table; the tables lie in b, which is free until the transform
+		 */
+		4 * d.axis[0];
 	const copies c = copies_of<CB>(d, blockIdx.y, part);
 	float2 *a = shared;
 	float2 *b = shared + n * pitch;
@@ -357,7 +366,7 @@ static __global__ void __launch_bounds__(THREADS)
 	uint32_t x = threadIdx.x - r * n;
 	uint4 next = make_uint4(0, 0, 0, 0);
 
-	/* what the plan fixed is on its way before the sectors are complete */
+	/* These are tables of the plan, so they are read before the sectors are complete. */
 	if (threadIdx.x < count)
 		find_row(places[threadIdx.x], d, first + threadIdx.x);
 	__syncthreads();
@@ -449,7 +458,8 @@ int bs_nufft_gather_rows(const bs_nufft_dev *d, uint32_t lanes, const bs_line_pa
 	uint32_t cols =
 		bs_line_cols(pass->line.n, (uint64_t)rows * d->groups * lanes, lanes, pass->cols);
 
-	if (pass->cols == 0 && lanes == 1 && cols == 2) /* few rows: a block each */
+	/* there are few rows, so each gets a block */
+	if (pass->cols == 0 && lanes == 1 && cols == 2)
 		cols = 1;
 	const size_t bytes = bs_line_shared(pass->line.n, cols);
 	const dim3 blocks((rows + cols / lanes - 1) / (cols / lanes), d->groups);

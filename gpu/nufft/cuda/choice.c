@@ -9,12 +9,18 @@
 #include "gpu/nufft/trajectory.h"
 #include "gpu/nufft/window.h"
 
-/* Cells of a sector: the border that padding adds against the blocks that fit a multiprocessor. 15
- * in 2D: then the rows of one window of 5 lie in different banks of shared memory. */
+/*
+ * Cells of a sector's edges: a compromise between the border that padding adds and the number of
+ * blocks that fit a multiprocessor. With 15 in 2D the rows of a window of 5 cells lie in different
+ * banks of shared memory.
+ */
 static const uint32_t sides[2][3] = { { 15, 16, 1 }, { 8, 8, 8 } };
 
-/* Seconds of one channel on a large device, near enough to rank choices: a padded sector is written
- * and read, a cell passes three more times; window cells run at the rate that was measured. */
+/*
+ * Estimates seconds for one channel on a large device, well enough to rank choices. A padded sector
+ * is written and read, a cell passes three more times; window cells run at the rate that was
+ * measured.
+ */
 static double cost(const struct bs_nufft_spec *s, uint32_t dims, uint32_t taps,
 		   const uint32_t *grid, const uint32_t *side)
 {
@@ -35,7 +41,8 @@ static void grids(const struct bs_nufft_spec *s, uint32_t dims, uint32_t taps, d
 		  const uint32_t *side, uint32_t grid[3])
 {
 	for (uint32_t a = 0; a < 3; a++) {
-		uint32_t least = side[a] + taps - 1; /* a padded sector must not meet itself */
+		/* the least grid: a padded sector must not meet itself */
+		uint32_t least = side[a] + taps - 1;
 		double n = oversampling * s->matrix[a];
 
 		grid[a] = a < dims ? bs_window_smooth(n > least ? n : least) : 1;
@@ -47,21 +54,23 @@ static uint32_t tuned(const struct bs_nufft_spec *s, enum bs_nufft_field field)
 	return s->tune != NULL ? s->tune->v[field] : 0;
 }
 
-/* A window of so many taps on the least grid that is accurate, steps sizes up; a grid of more than
- * 2.5 times the matrix is none. */
+/*
+ * Chooses a window of this many taps on the smallest grid that is accurate, `steps` sizes up. A
+ * grid of more than 2.5 times the matrix is refused.
+ */
 static bool window_of_taps(struct bs_nufft_choice *c, const struct bs_nufft_spec *s, uint32_t taps,
 			   uint32_t steps)
 {
 	struct bs_sectors_spec *x = &c->sectors;
 	uint32_t g[3] = { 1, 1, 1 };
-	uint32_t o = 72; /* of 64: from 1.125 to 2.5 */
+	uint32_t o = 72; /* oversampling in 64ths: from 1.125 to 2.5 */
 
 	grids(s, x->dims, taps, o / 64.0, x->side, g);
 	while (o <= 160 && bs_window_reach(s, x->dims, taps, g, BS_WINDOW_CUDA) > s->accuracy)
 		grids(s, x->dims, taps, ++o / 64.0, x->side, g);
 	for (; steps > 0; steps--)
 		for (uint32_t a = 0; a < x->dims; a++)
-			g[a] = bs_window_smooth(g[a] + 1.0); /* NOLINT: dims again */
+			g[a] = bs_window_smooth(g[a] + 1.0); /* NOLINT: dims is 1 to 3 */
 	if (o > 160)
 		return false;
 	x->window = c->taps = taps;
@@ -69,8 +78,10 @@ static bool window_of_taps(struct bs_nufft_choice *c, const struct bs_nufft_spec
 	return bs_window_reach(s, x->dims, taps, g, BS_WINDOW_CUDA) <= s->accuracy;
 }
 
-/* The cheapest pair by the model of cost that reaches what is asked for; where none does, the most
- * accurate. */
+/*
+ * Chooses the window and grid that are cheapest by the cost model and reach the accuracy asked for;
+ * where none does, the most accurate.
+ */
 static void window_by_cost(struct bs_nufft_choice *c, const struct bs_nufft_spec *s)
 {
 	struct bs_sectors_spec *x = &c->sectors;
@@ -79,7 +90,7 @@ static void window_by_cost(struct bs_nufft_choice *c, const struct bs_nufft_spec
 
 	for (uint32_t taps = BS_KERNEL_TAPS_MIN; taps <= BS_KERNEL_TAPS_MAX; taps++)
 		for (uint32_t step = 20; step <= 40; step++) {
-			const double o = step / 16.0; /* 1.25 to 2.5 */
+			const double o = step / 16.0; /* oversampling, 1.25 to 2.5 */
 			uint32_t g[3];
 			double t;
 			double e;
@@ -89,7 +100,7 @@ static void window_by_cost(struct bs_nufft_choice *c, const struct bs_nufft_spec
 			if (t >= best)
 				continue;
 			e = bs_window_reach(s, x->dims, taps, g, BS_WINDOW_CUDA);
-			/* until one is accurate: the best so far */
+			/* Until one is accurate enough, the best so far is kept. */
 			if (e > s->accuracy && (best < INFINITY || e >= least))
 				continue;
 			best = e <= s->accuracy ? t : INFINITY;
@@ -138,8 +149,8 @@ static int find_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *s,
 }
 
 /*
- * The windows found last, by all that find_window goes by: a plan asks some times, and the tuner
- * for the same few again and again; a search takes some ms.
+ * The windows found last, keyed by all inputs of find_window. A plan asks several times, and the
+ * tuner for the same few again and again; a search takes some ms.
  */
 #define FOUND 8u
 
@@ -191,7 +202,7 @@ static int check(const struct bs_nufft_spec *s, struct bs_fail *why)
 	if (s->dims != 2 && s->dims != 3)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "CUDA gridding in %u dimensions: 2 or 3",
 			       s->dims);
-	/* density compensation doubles the matrix; in 3D the kernels number cells in 32 bits */
+	/* Density compensation doubles the matrix. In 3D the kernels number cells in 32 bits. */
 	const uint32_t most = s->dims == 2 ? 2 * BS_AXIS_MAX : BS_AXIS_MAX;
 
 	for (uint32_t a = 0; a < 3; a++)
@@ -212,7 +223,9 @@ static uint32_t or_else(uint32_t tuned_value, uint32_t otherwise)
 	return tuned_value != 0 ? tuned_value : otherwise;
 }
 
-/* Cells can collect their samples where windows reach no farther than the next sector. */
+/*
+ * True where windows reach no farther than the next sector: then cells can collect their samples.
+ */
 static bool can_collect(const struct bs_nufft_choice *c)
 {
 	for (uint32_t a = 0; a < c->sectors.dims; a++) {
@@ -225,14 +238,19 @@ static bool can_collect(const struct bs_nufft_choice *c)
 	return c->sectors.dims == 3 && c->planes == 1;
 }
 
-/* How the sums are split between blocks, and between kernels. */
+/* Chooses how the sums are split between blocks and between kernels. */
 static int choose_split(struct bs_nufft_choice *c, const struct bs_nufft_spec *s, bool stack,
 			struct bs_fail *why)
 {
-	/* Enough tasks to fill the device, few enough that adding their borders stays cheap. */
+	/*
+	 * There should be enough tasks to fill the device, but so few that adding their borders
+	 * stays cheap.
+	 */
 	const uint64_t run = s->dims == 2 ? 256 : c->chunk / 4096;
 	const uint32_t lanes = c->channels == 1 ? 1 : c->channels == 2 || s->dims == 3 ? 2 : 4;
-	/* Where all channels stay in the second-level cache, scattered reads cost little. */
+	/*
+	 * Where the data of all channels fit the second-level cache, scattered reads cost little.
+	 */
 	const bool mixed =
 		stack || (c->channels > 1 && c->points * c->channels * 8 > UINT64_C(24) << 20);
 	const uint32_t want = tuned(s, BS_NUFFT_MIXED);
@@ -252,7 +270,7 @@ static int choose_split(struct bs_nufft_choice *c, const struct bs_nufft_spec *s
 	c->fold = s->dims == 2 && tuned(s, BS_NUFFT_FOLD) == 2;
 	c->collect = tuned(s, BS_NUFFT_ROUTE) == 2;
 	c->direct = tuned(s, BS_NUFFT_ROUTE) == 3;
-	/* a part is gridded beside the grids of the states: sectors have the room for it */
+	/* A part is gridded beside the grids of the states; only sectors have room for that. */
 	if (c->collect && (!can_collect(c) || s->part > 0))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "cells collect samples in 3D alone, on grids of more sectors");
@@ -265,11 +283,16 @@ static int choose_split(struct bs_nufft_choice *c, const struct bs_nufft_spec *s
 	return 0;
 }
 
-/* What coils share. Beyond this much they take turns: each is then long enough to fill a device. */
+/*
+ * Most bytes of scratch that coils share. Beyond it coils take turns; each turn is then long enough
+ * to fill a device.
+ */
 #define TURN_BYTES (UINT64_C(8) << 30)
 
-/* Of one coil, as nufft.cu takes it. A stack's positions: the most that there may be, so that what
- * the specification needs is enough for fewer. */
+/*
+ * Bytes of scratch of one coil, as nufft.cu takes it. For a stack with the most positions that are
+ * possible, so that it is enough for fewer.
+ */
 static uint64_t coil_bytes(const struct bs_nufft_choice *c, const struct bs_nufft_spec *s,
 			   bool stack)
 {
@@ -283,7 +306,7 @@ static uint64_t coil_bytes(const struct bs_nufft_choice *c, const struct bs_nuff
 	return ((padded > grid ? padded : grid) + half + (c->mixed ? points : 0)) * c->planes * 8;
 }
 
-/* Turns as equal as whole groups of lanes allow. */
+/* Makes turns as equal as whole groups of lanes allow. */
 static void choose_turns(struct bs_nufft_choice *c, const struct bs_nufft_spec *s, bool stack)
 {
 	const uint64_t some = s->turn != 0 ? s->turn : TURN_BYTES / coil_bytes(c, s, stack);
@@ -301,7 +324,7 @@ static void choose_turns(struct bs_nufft_choice *c, const struct bs_nufft_spec *
 	c->sums = c->turns > 1 && c->chunks > 1;
 }
 
-/* Samples of a sector in 3D up to which several lanes share one (interpolate_volume.cuh). */
+/* Most samples of a 3D sector for which several lanes share a sample (interpolate_volume.cuh). */
 #define SHARED_MOST 48u
 
 static void choose_launch(struct bs_nufft_choice *c, const struct bs_nufft_spec *s)
@@ -312,10 +335,10 @@ static void choose_launch(struct bs_nufft_choice *c, const struct bs_nufft_spec 
 
 	l->cols = tuned(s, BS_NUFFT_COLS);
 	l->cols = l->cols > 16 ? 32 : l->cols > 8 ? 16 : l->cols > 4 ? 8 : l->cols;
-	l->cols = l->cols == 3 ? 4 : l->cols; /* a power of two */
+	l->cols = l->cols == 3 ? 4 : l->cols; /* rounded up to a power of two */
 	l->parts = or_else(tuned(s, BS_NUFFT_PARTS), few ? 4 : 1);
 	l->parts = l->parts > 1 ? 4 : 1;
-	/* they round twice as much, which matters there alone */
+	/* Transforms in registers round twice as much, which matters only at this accuracy. */
 	l->registers = tuned(s, BS_NUFFT_LINES) != 1 && !(s->accuracy > 0.0 && s->accuracy < 1e-5);
 	l->close[0] = tuned(s, BS_NUFFT_CLOSE) != 1;
 	l->close[1] = tuned(s, BS_NUFFT_FOLLOW) != 1;
@@ -334,7 +357,8 @@ int bs_nufft_choose(struct bs_nufft_choice *c, const struct bs_nufft_spec *spec,
 	if (stack) {
 		s.dims = 2;
 		s.matrix[2] = 1;
-		s.samples = spec->samples / spec->matrix[2] + 1; /* by the specification alone */
+		/* the most samples of a plane, by the specification alone */
+		s.samples = spec->samples / spec->matrix[2] + 1;
 	}
 	c->channels = spec->coils * c->planes;
 	c->points = stack ? positions : spec->samples;
@@ -398,7 +422,7 @@ int bs_nufft_kernel_window(struct bs_kernel_window *w, const struct bs_nufft_cho
 
 		if (taps == NULL)
 			return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: window");
-		do { /* as good as this many terms can be */
+		do { /* until the fit is as good as this many terms can be */
 			misfit *= 2.0;
 			worst = bs_window_taps(taps, &shape, 2, misfit);
 		} while (taps->coefs > terms);

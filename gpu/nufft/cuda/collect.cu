@@ -1,35 +1,36 @@
 /*
- * gpu/nufft/cuda/collect.cu - gridding in three dimensions from the cells' side; see dev.cuh
+ * gpu/nufft/cuda/collect.cu - gridding in three dimensions by cells that collect; see dev.cuh
  *
- * Where samples are few to a cell, padded sectors cost more than samples: each is written and read
- * with a border that makes it three to four times as large. Here a warp owns a sector of up to 8 x
- * 8 x 8 cells of the grid, whose sums stay in registers (a lane: one x, two y, all z), and goes
- * through the samples whose windows reach it: those of its own sector and of the seven before it,
- * in the sorted order. 32 at a time are weighed, a lane each, into shared tables that hold zeros
- * outside the window; then all lanes add sample after sample. Nothing is atomic, no cell is written
- * twice.
+ * Where there are few samples to a cell, padded sectors cost more than samples: each is written and
+ * read with a border that makes it three to four times as large. Here each warp owns a sector of up
+ * to 8 x 8 x 8 cells of the grid, whose sums stay in registers (a lane has one x, two y, all z). It
+ * goes through the samples whose windows reach the sector: those of the sector itself and of the
+ * seven before it, in the sorted order. 32 samples at a time are weighed, one in each lane, into
+ * shared tables that hold zeros outside the window; then all lanes add sample after sample. Nothing
+ * is atomic, and no cell is written twice.
  */
 #include "gpu/device/launch.cuh"
 #include "gpu/nufft/cuda/sample.cuh"
 
-#define WARPS 4 /* of a block; they share nothing */
+#define WARPS 4 /* warps of a block; they share nothing */
 #define SIDE  8
 
 template <int W, int CB> struct collected {
 	static const int PAD = SIDE - 1;
 	static const int ROW = (W + 2 * PAD) | 1; /* odd: lanes that write hit different banks */
-	static const int DEPTH = 12;              /* 8 weights along z, in 16-byte pieces */
+	static const int DEPTH = 12;              /* words: 8 weights along z, in 16-byte pieces */
 
-	float along[2][32][ROW]; /* x, y: zeros on both sides of the window */
+	float along[2][32][ROW]; /* weights along x, y, with zeros on both sides of the window */
 	float4 depth[32][DEPTH / 4];
 	float4 value[32];
-	int4 base[32];   /* row of along for cell 0: x, y; halves of y and z that are reached */
-	uint2 queue[64]; /* sample; first cell + 16 an axis */
+	/* x, y: index into `along` for cell 0; z, w: which halves of y and z are reached */
+	int4 base[32];
+	uint2 queue[64]; /* a sample's number; its first cell + 16 on each axis */
 };
 
 enum { LOW_Y = 1, HIGH_Y = 2, LOW_Z = 4, HIGH_Z = 8 };
 
-/* What one sample adds to a lane's column of 8 cells. */
+/* Adds what one sample gives to a lane's column of 8 cells. */
 template <int CB>
 static __device__ __forceinline__ void add_column(float2 (&acc)[SIDE][CB], float w, float4 v,
 						  float4 z0, float4 z1, int halves)
@@ -54,7 +55,7 @@ static __device__ __forceinline__ void add_column(float2 (&acc)[SIDE][CB], float
 	}
 }
 
-/* Lane: one queued sample's weights and values. */
+/* Each lane writes one queued sample's weights and values. */
 template <int W, int CB>
 static __device__ __forceinline__ void weigh(collected<W, CB> &s, const bs_nufft_dev &d,
 					     uint32_t channel, const float2 *data, int lane)
@@ -91,7 +92,7 @@ static __device__ __forceinline__ void weigh(collected<W, CB> &s, const bs_nufft
 			depth[z + j] = w[j];
 }
 
-/* The first n of the queue; all lanes take part. */
+/* Adds the first n samples of the queue; all lanes take part. */
 template <int W, int CB>
 static __device__ __forceinline__ void add_batch(collected<W, CB> &s, float2 (&acc)[2][SIDE][CB],
 						 int n, const bs_nufft_dev &d, uint32_t channel,
@@ -119,7 +120,10 @@ static __device__ __forceinline__ void add_batch(collected<W, CB> &s, float2 (&a
 	__syncwarp();
 }
 
-/* The sector before s on an axis of n, or s itself; shift: its first cell seen from s's. */
+/*
+ * Returns the sector before s on an axis of n, or s itself. shift: its first cell relative to that
+ * of s.
+ */
 static __device__ __forceinline__ uint32_t neighbor(uint32_t s, uint32_t n, bool before,
 						    const uint32_t *start, int *shift)
 {
@@ -129,8 +133,9 @@ static __device__ __forceinline__ uint32_t neighbor(uint32_t s, uint32_t n, bool
 	return at;
 }
 
-/* Long: one loop around sums that stay in registers, from the first sector to the last cell. Two
- * channels: five blocks of a multiprocessor, for a few registers in memory; one: as many as fit. */
+/* Long: it is one loop around sums that stay in registers, from the first sector to the last cell.
+ * With two channels five blocks share a multiprocessor, and a few registers go to memory; with one
+ * channel, as many blocks as fit. */
 template <int W, int CB>
 static __global__ void __launch_bounds__(32 * WARPS, CB == 2 ? 5 : 6)
 	collect(const __grid_constant__ bs_nufft_dev d, uint32_t sectors, bool add,
@@ -146,7 +151,7 @@ static __global__ void __launch_bounds__(32 * WARPS, CB == 2 ? 5 : 6)
 
 	bs_after_previous();
 	if (sector >= sectors)
-		return; /* a whole warp; nothing below waits for it */
+		return; /* the whole warp returns; nothing below waits for it */
 	const uint32_t at[3] = { sector % d.axis[0], sector / d.axis[0] % d.axis[1],
 				 sector / d.axis[0] / d.axis[1] };
 

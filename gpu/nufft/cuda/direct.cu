@@ -1,28 +1,28 @@
 /*
  * gpu/nufft/cuda/direct.cu - spreading few samples in 2D: one kernel, no copies of sectors
  *
- * A block owns the cells of one sector, a thread four of them along y. It reads the samples whose
- * windows can reach the sector, from its own and the three sectors before it, in that order; those
- * that do reach it are weighed into tables over the sector's cells, zero outside the window, and
- * added by all threads one after the other. Each cell is written once. Samples are thus read four
- * times, which pays while sectors hold about a dozen or fewer; more go through padded sectors
- * (spread_plane.cuh).
+ * A block owns the cells of one sector, a thread four of them along y. The block reads the samples
+ * whose windows can reach the sector: those of the sector itself and of the three before it, in
+ * that order. Samples that do reach it are weighed into tables over the sector's cells, zero
+ * outside the window, and added by all threads one after the other. Each cell is written once. So
+ * each sample is read four times, which pays while sectors hold about a dozen samples or fewer;
+ * more go through padded sectors (spread_plane.cuh).
  */
 #include "gpu/device/launch.cuh"
 #include "gpu/nufft/cuda/sample.cuh"
 
-#define SIDE    16 /* cells of a sector at most, an axis */
+#define SIDE    16 /* most cells of a sector on an axis */
 #define OWN     4  /* cells of a thread, along y */
 #define THREADS (SIDE * SIDE / OWN)
 #define BATCH   32u /* samples at a time: warp 0 weighs them along x, warp 1 along y */
 
-/* The samples of one sector, and how its origin is seen from another sector's. */
+/* The samples of one sector, and where its origin lies relative to the block's own sector. */
 struct direct_source {
 	uint2 span;
 	int shift[2];
 };
 
-/* The sector q of four; the last is this block's own. */
+/* Returns source q of four; the last is this block's own sector. */
 static __device__ __forceinline__ direct_source source_of(const bs_nufft_dev &d, uint32_t q)
 {
 	const uint32_t here[2] = { blockIdx.x, blockIdx.y };
@@ -41,7 +41,9 @@ static __device__ __forceinline__ direct_source source_of(const bs_nufft_dev &d,
 	return s;
 }
 
-/* A sample's window on one axis as a table over the sector's cells, zero beyond its reach. */
+/*
+ * Writes a sample's window on one axis as a table over the sector's cells, zero beyond its reach.
+ */
 template <int W>
 static __device__ __forceinline__ void lay(float (&table)[SIDE + 4], const float (&w)[W], int first)
 {
@@ -54,12 +56,15 @@ static __device__ __forceinline__ void lay(float (&table)[SIDE + 4], const float
 			table[first + j] = w[j];
 }
 
-/* Long: both warps' turns share what the samples' places came to. */
+/* Long: the turns of both warps share the samples' places. */
 template <int W>
 static __global__ void __launch_bounds__(THREADS)
 	direct(const __grid_constant__ bs_nufft_dev d, const float2 *data, float2 *grid)
 {
-	/* rows of 20: whole 16-byte pieces, and lanes that write theirs meet in few banks */
+	/*
+	 * Rows of 20 floats are whole 16-byte pieces, and lanes that write theirs meet in few
+	 * banks.
+	 */
 	__shared__ __align__(16) float along[2][BATCH][SIDE + 4];
 	__shared__ float2 value[BATCH];
 	const uint32_t lane = threadIdx.x % 32;
@@ -100,7 +105,7 @@ static __global__ void __launch_bounds__(THREADS)
 		float w[W];
 
 		if (base > 0)
-			__syncthreads(); /* the tables before these have been read */
+			__syncthreads(); /* all threads have read the last tables */
 		if (reaches && axis == 0) {
 			window<W>(w, __ldg(d.offset + e), d.window, 0);
 			lay<W>(along[0][slot], w, first[0]);
@@ -110,7 +115,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 			window<W>(w, __ldg(d.offset + d.points + e), d.window, 1);
 			lay<W>(along[1][slot], w, first[1]);
-			bs_after_previous(); /* the data are there */
+			bs_after_previous(); /* from here on the samples' values can be read */
 			const float2 v = data[m];
 
 			value[slot] = make_float2(v.x * f, v.y * f);
@@ -133,7 +138,7 @@ static __global__ void __launch_bounds__(THREADS)
 	const bool mine = x < __ldg(d.start[0] + blockIdx.x + 1);
 	const uint32_t rows = __ldg(d.start[1] + blockIdx.y + 1);
 
-	bs_after_previous(); /* nobody reads the grid any more */
+	bs_after_previous(); /* from here on no earlier kernel reads the grid */
 #pragma unroll
 	for (uint32_t o = 0; o < OWN; o++)
 		if (mine && y + o < rows)

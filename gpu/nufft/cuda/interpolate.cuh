@@ -13,7 +13,10 @@
 
 #define INTERPOLATE_THREADS 128
 
-/* Where PARTS threads share a sample: this one's planes along z (2D: rows) of the window. */
+/*
+ * The weights along z (2D: along y) of this thread's own planes (2D: rows) of the window, where
+ * PARTS threads share a sample.
+ */
 template <int PARTS, int W>
 static __device__ __forceinline__ void own_part(float (&own)[(W + PARTS - 1) / PARTS],
 						const float (&w)[W], int part)
@@ -28,7 +31,7 @@ static __device__ __forceinline__ void own_part(float (&own)[(W + PARTS - 1) / P
 	}
 }
 
-/* The padded sector in shared memory. */
+/* The layout of a padded sector in shared memory. */
 template <int DIM, int W> struct sector {
 	static const int PX = (DIM == 3 ? 8 : 15) + W - 1, PY = (DIM == 3 ? 8 : 16) + W - 1;
 	static const int PZ = DIM == 3 ? PY : 1;
@@ -40,8 +43,10 @@ template <int DIM, int W> struct sector {
 	}
 };
 
-/* A cell to shared memory, without a register in between: all of a sector's are under way at once,
- * and arrive by cells_arrived. */
+/*
+ * Copies a cell to shared memory without passing through a register, so that the copies of a whole
+ * sector are under way at once. cells_arrived waits for them.
+ */
 static __device__ __forceinline__ void bring_cell(float2 *to, const float2 *from)
 {
 	asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(
@@ -56,7 +61,10 @@ static __device__ __forceinline__ void cells_arrived(void)
 	__syncthreads();
 }
 
-/* The first cell of a sector; the plan's, so it is read before the kernels ahead end. */
+/*
+ * The first cell of a sector. It is a table of the plan, so it may be read before the kernels ahead
+ * end.
+ */
 template <int DIM>
 static __device__ __forceinline__ uint3 sector_start(const bs_nufft_dev &d, uint32_t number)
 {
@@ -65,7 +73,7 @@ static __device__ __forceinline__ uint3 sector_start(const bs_nufft_dev &d, uint
 			  DIM == 3 ? d.start[2][number / d.axis[0] / d.axis[1]] : 0);
 }
 
-/* CB channels of a task's padded sector. */
+/* Copies CB channels of a task's padded sector to shared memory. */
 template <int DIM, int W, int CB>
 static __device__ __forceinline__ void bring_sector(float2 *to, const bs_nufft_dev &d, uint3 start,
 						    uint32_t channel, const float2 *grid)
@@ -91,7 +99,7 @@ static __device__ __forceinline__ void bring_sector(float2 *to, const bs_nufft_d
 	}
 }
 
-/* sum += w (the cells of a row, weighted). */
+/* Adds w times the weighted cells of a row to sum. */
 template <int W, int CB>
 static __device__ __forceinline__ void add_row(float2 (&sum)[CB], float w, const float (&wx)[W],
 					       const float2 *row_at, int channel_step)
@@ -114,7 +122,7 @@ static __device__ __forceinline__ void add_row(float2 (&sum)[CB], float w, const
 	}
 }
 
-/* Where a sample lies. */
+/* The place of a sample in its sector. */
 template <int DIM> struct sample_spot {
 	uint64_t e;
 	uint32_t cell;
@@ -132,8 +140,10 @@ static __device__ __forceinline__ void read_spot(sample_spot<DIM> &s, const bs_n
 		s.offset[a] = d.offset[a * d.points + s.e];
 }
 
-/* PARTS threads a sample, in neighboring lanes. A plane's rows are summed before the planes are:
- * of 64 rows in one sum, roundoff would be three times that. */
+/*
+ * PARTS threads share a sample; they are neighboring lanes. Each plane's rows are summed before the
+ * planes are: one sum over 64 rows would have three times the roundoff.
+ */
 template <int DIM, int W, int CB, int PARTS>
 static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 	interpolate(const __grid_constant__ bs_nufft_dev d, const float2 *grid,
@@ -153,7 +163,7 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 	bs_after_previous();
 	bring_sector<DIM, W, CB>(cells_in, d, start, channel, grid);
 	cells_arrived();
-	/* lanes stay together: those past the last sample repeat it and write nothing */
+	/* Lanes stay together: those past the last sample repeat it and write nothing. */
 	for (uint32_t from = 0; from < task.count; from += INTERPOLATE_THREADS / PARTS) {
 		const uint32_t s = from + threadIdx.x / PARTS;
 		const int base = (int)(spot.cell & 255u) + (int)(spot.cell >> 8 & 255u) * S::PX +
@@ -175,7 +185,7 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 		read_spot<DIM>(spot, d, task, s + INTERPOLATE_THREADS / PARTS);
 #pragma unroll
 		for (int mine = 0; mine < MINE; mine++) {
-			/* past the window: its last plane, weighted by zero */
+			/* A plane past the window is its last plane, weighted by zero. */
 			const int at = PARTS == 1 ? mine : min(mine * PARTS + part, W - 1);
 			const float2 *const row_at =
 				cells_in + base + at * (DIM == 3 ? S::PY : 1) * S::PX;

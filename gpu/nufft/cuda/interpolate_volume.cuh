@@ -1,39 +1,46 @@
 /*
- * gpu/nufft/cuda/interpolate_volume.cuh - samples read off the grid in 3D, several lanes a sample
+ * gpu/nufft/cuda/interpolate_volume.cuh - interpolation in 3D, several lanes a sample
  *
- * As interpolate.cuh, for sectors of few samples: there the lanes of a warp would read cells all
- * over the sector, and shared memory, whose banks they meet in, was what bounded the kernel. Here
- * the rows of a sample's window are dealt out to lanes beside each other, one row after the other
- * to one lane after the other, and the sector lies so that rows that are read at once are in
- * different banks wherever the sample is. Its windows are weighed once, a batch of samples at a
- * time. The rows are added up as 16 sums, every 16th row to one, and these by halves: the same
- * bytes for any number of channels.
+ * As interpolate.cuh, for sectors with few samples. With one lane a sample, the lanes of a warp
+ * would read cells all over the sector, and conflicts in the banks of shared memory would bound
+ * the kernel. Here the rows of a sample's window are dealt out in turn to lanes beside each other.
+ * The sector is laid out so that rows that are read at once lie in different banks, wherever the
+ * sample is. The window weights are computed once for a batch of samples. The rows are added up as
+ * 16 sums, every 16th row to one sum, and the 16 sums by halves: the same bytes for any number of
+ * channels.
  */
 #ifndef BS_GPU_NUFFT_CUDA_INTERPOLATE_VOLUME_CUH
 #define BS_GPU_NUFFT_CUDA_INTERPOLATE_VOLUME_CUH
 
 #include "gpu/nufft/cuda/interpolate.cuh"
 
-/* A cell's CB channels lie beside each other, read in pieces of 16 bytes (one channel: 8). Of PARTS
- * neighboring rows r = y + z W, each is an odd number of cells after the one before, modulo PARTS.
+/*
+ * The layout for CB channels of W cells a window. The channels of a cell lie beside each other and
+ * are read in pieces of 16 bytes (one channel: 8 bytes). Of PARTS neighboring rows r = y + z W,
+ * each starts an odd number of cells after the one before, modulo PARTS.
  */
 template <int W, int CB> struct parted {
 	static const int PARTS = 16 / CB;
 	static const int PIECES = CB == 4 ? 2 : 1;
-	static const int LANES = PARTS * PIECES; /* of a sample */
+	static const int LANES = PARTS * PIECES; /* lanes of a sample */
 	static const int THREADS = CB == 4 ? 256 : 128;
 	static const int OF_WARP = 32 / LANES, AT_ONCE = THREADS / LANES;
 	static const int SIDE = 8 + W - 1;
 	static const int PITCH = SIDE | 1;
 	static const int PLANE =
-		SIDE * PITCH + ((W - SIDE) * PITCH % PARTS + PARTS) % PARTS; /* = W PITCH */
+		/* congruent to W PITCH modulo PARTS */
+		SIDE * PITCH + ((W - SIDE) * PITCH % PARTS + PARTS) % PARTS;
 	static const int MINE = (W * W + PARTS - 1) / PARTS;
-	static const int SUMS = 16 / PARTS; /* of a lane */
-	/* samples that are weighed together: along x, first cell, number; from OTHERS on y, z */
+	static const int SUMS = 16 / PARTS; /* partial sums of a lane */
+	/*
+	 * BATCH samples are weighed together. A sample's entry holds the weights along x, the first
+	 * cell, the sample's number, and from OTHERS on the weights along y and z.
+	 */
 	static const int BATCH = 64;
 	static const int OTHERS = (W + 2 + 3) / 4 * 4;
 	static const int ENTRY = (OTHERS + 2 * W + 3) / 4 * 4;
-	static const size_t CELLS = ((size_t)SIDE * PLANE * CB + 1) / 2 * 2; /* entries follow */
+	/* cells of the sector; the entries lie behind them */
+	static const size_t CELLS = ((size_t)SIDE * PLANE * CB + 1) / 2 * 2;
 
 	using piece = typename std::conditional<CB == 1, float2, float4>::type;
 
@@ -43,7 +50,7 @@ template <int W, int CB> struct parted {
 	}
 };
 
-/* The entries of samples e .. e + count - 1 in the sorted order. */
+/* Writes the entries of the samples e .. e + count - 1 of the sorted order. */
 template <int W, int CB>
 static __device__ __forceinline__ void weigh_batch(float *entry, const bs_nufft_dev &d, uint64_t e,
 						   uint32_t count)
@@ -78,7 +85,7 @@ static __device__ __forceinline__ void weigh_batch(float *entry, const bs_nufft_
 	}
 }
 
-/* Two channels of a cell, past the first-level cache. */
+/* Copies two channels of a cell to shared memory, past the first-level cache. */
 static __device__ __forceinline__ void bring_piece(float2 *to, const float2 *from)
 {
 	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
@@ -87,20 +94,22 @@ static __device__ __forceinline__ void bring_piece(float2 *to, const float2 *fro
 		     : "memory");
 }
 
-/* Cells from start on, around the end of an axis of n. */
+/* Cell start + i of an axis of n cells, which is periodic. */
 static __device__ __forceinline__ uint32_t around(uint32_t start, uint32_t i, uint32_t n)
 {
 	return start + i - (start + i >= n ? n : 0);
 }
 
-/* Neighboring lanes: the channels of a cell, then cells along x. A thread's place along x and y is
- * the same in each plane. */
+/*
+ * Copies a padded sector to shared memory. Neighboring lanes take the channels of a cell, then
+ * cells along x. A thread's place along x and y is the same in each plane.
+ */
 template <int W, int CB>
 static __device__ __forceinline__ void bring_volume(float2 *to, const bs_nufft_dev &d, uint3 start,
 						    uint32_t channel, const float2 *grid)
 {
 	using S = parted<W, CB>;
-	const int X = CB == 4 ? 8 : 16; /* cells of a row at a time, and rows */
+	const int X = CB == 4 ? 8 : 16; /* cells of a row at a time, and rows at a time */
 	const int Y = S::THREADS / (CB * X);
 	const int STEPS = (S::SIDE + X - 1) / X, ROWS = (S::SIDE + Y - 1) / Y;
 	const int c = threadIdx.x % CB;
@@ -132,7 +141,10 @@ static __device__ __forceinline__ void bring_volume(float2 *to, const bs_nufft_d
 	}
 }
 
-/* The same where four channels of a cell lie beside each other in the grid, too: by pieces. */
+/*
+ * As bring_volume, for a grid where the four channels of a cell lie beside each other: copies
+ * pieces.
+ */
 template <int W>
 static __device__ __forceinline__ void bring_fours(float2 *to, const bs_nufft_dev &d, uint3 start,
 						   uint32_t group, const float2 *grid)
@@ -202,13 +214,16 @@ static __device__ __forceinline__ float2 channel_of(float4 v, int c)
 	return c == 0 ? make_float2(v.x, v.y) : make_float2(v.z, v.w);
 }
 
-/* Where a lane's rows lie, from a sample's first cell on, and their weights in an entry. */
+/*
+ * A lane's own rows of the window: their places relative to a sample's first cell, and their
+ * weights in an entry.
+ */
 template <int W, int CB> struct own_rows {
 	const typename parted<W, CB>::piece *at[parted<W, CB>::MINE];
 	int y[parted<W, CB>::MINE], z[parted<W, CB>::MINE];
 };
 
-/* A sample's sum, in the first lane of each of its pieces; all lanes of a warp take part. */
+/* Returns a sample's sum in the first lane of each of its pieces. All lanes of a warp take part. */
 template <int W, int CB>
 static __device__ __forceinline__ typename parted<W, CB>::piece sum_rows(const own_rows<W, CB> &own,
 									 const float *w, int part)
@@ -264,11 +279,13 @@ static __global__ void __launch_bounds__(parted<W, CB>::THREADS)
 	const int lane = threadIdx.x % S::LANES;
 	const int part = lane / S::PIECES;
 	const uint32_t channel = blockIdx.y * CB + lane % S::PIECES * 2;
-	const uint32_t ours = threadIdx.x / 32 * S::OF_WARP; /* a warp's first sample of AT_ONCE */
+	/* the warp's first sample of the AT_ONCE samples that the block does at once */
+	const uint32_t ours = threadIdx.x / 32 * S::OF_WARP;
 	own_rows<W, CB> own;
 
 #pragma unroll
-	for (int i = 0; i < S::MINE; i++) { /* past the window: its last row, weighted by zero */
+	/* A row past the window is its last row, weighted by zero. */
+	for (int i = 0; i < S::MINE; i++) {
 		const int row = min(i * S::PARTS + part, W * W - 1);
 
 		own.y[i] = S::OTHERS + row % W;
@@ -294,8 +311,10 @@ static __global__ void __launch_bounds__(parted<W, CB>::THREADS)
 			weigh_batch<W, CB>(entry, d, (uint64_t)task.first + from, count);
 			__syncthreads();
 		}
-		/* a warp's lanes stay together: those past the last sample repeat it and write
-		 * nothing */
+		/*
+		 * The lanes of a warp stay together: those past the last sample repeat it and write
+		 * nothing.
+		 */
 		for (uint32_t first = ours; first < count; first += S::AT_ONCE) {
 			const uint32_t s = first + threadIdx.x % 32 / S::LANES;
 			const float *w = entry + min(s, count - 1) * S::ENTRY;

@@ -22,9 +22,9 @@ struct bench {
 	uint64_t positions;
 	struct bs_nufft_choice tried[BS_TUNE_TRIALS];
 	uint32_t count;
-	struct bs_devmem data; /* samples and images of both directions */
+	struct bs_devmem data; /* samples and images for both directions */
 	float *samples, *image;
-	struct slot slot[2]; /* the best so far, and its challenger */
+	struct slot slot[2]; /* the plan of the best variant so far, and that of its challenger */
 	struct bs_stopwatch watch;
 };
 
@@ -60,7 +60,7 @@ static int run(void *arg, cudaStream_t stream, struct bs_fail *why)
 		       : bs_nufft_cuda_finish(plan, 0, b->image, stream, why);
 }
 
-/* A frame whose samples have all come, random ones. */
+/* Fills a frame with random samples, as if all had come. */
 static int fill_frame(struct bench *b, struct bs_nufft_cuda *plan, struct bs_fail *why)
 {
 	int rc = bs_nufft_cuda_begin(plan, 0, NULL, why);
@@ -98,7 +98,7 @@ static int make_plan(struct bench *b, struct slot *slot, const struct bs_tune *t
 	return rc;
 }
 
-/* A plan that is there serves when only the launches differ. */
+/* Returns a plan that serves the choice, because only the launches differ; else NULL. */
 static struct slot *slot_of(struct bench *b, const struct bs_nufft_choice *c)
 {
 	for (struct slot &slot : b->slot) {
@@ -114,7 +114,10 @@ static struct slot *slot_of(struct bench *b, const struct bs_nufft_choice *c)
 	return NULL;
 }
 
-/* Beside the rival's plan; alone where there is no memory for two: *theirs is then NULL. */
+/*
+ * Makes a plan beside the rival's. Where there is no memory for two, it makes it alone: *theirs is
+ * NULL.
+ */
 static int make_beside(struct bench *b, struct slot **mine, struct slot **theirs,
 		       const struct bs_tune *tune, struct bs_fail *why)
 {
@@ -130,7 +133,7 @@ static int make_beside(struct bench *b, struct slot **mine, struct slot **theirs
 	return make_plan(b, *mine, tune, why);
 }
 
-/* The direction that is measured. */
+/* The runs of the direction that is measured. */
 struct pairs {
 	struct bs_tune_match *match;
 	int direction;
@@ -143,7 +146,10 @@ static bool settled(void *arg, int pairs)
 	return bs_tune_settled(p->match, p->direction, pairs);
 }
 
-/* Beside runs of the rival from before: all of them. */
+/*
+ * Measures a variant in turns with the rival. Where memory does not hold the rival's plan as well,
+ * the variant makes all its runs, to be compared with the rival's runs from before.
+ */
 static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *rival,
 		   struct bs_tune_match *m, struct bs_fail *why)
 {
@@ -157,7 +163,7 @@ static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *
 	int rc = bs_nufft_choose(&c, &s, b->stack, b->positions, why);
 
 	if (rc != 0)
-		return b->count > 0 ? 1 : rc; /* this protocol has no such variant */
+		return b->count > 0 ? 1 : rc; /* 1: this protocol has no such variant */
 	for (uint32_t i = 0; i < b->count; i++)
 		if (memcmp(&b->tried[i], &c, sizeof(c)) == 0)
 			return 1;

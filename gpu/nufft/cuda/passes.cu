@@ -4,7 +4,10 @@
 
 #define THREADS 256
 
-/* Block: 32 samples of 8 coils, turned in shared memory so that both sides are whole sectors. */
+/*
+ * Each block takes 32 samples of 8 coils and transposes them in shared memory, so that both sides
+ * are whole memory sectors.
+ */
 static __global__ void __launch_bounds__(THREADS)
 	mix(const float2 *data, const float *__restrict__ weight, uint64_t samples, uint64_t first,
 	    uint64_t count, uint32_t coils, float2 *__restrict__ mixed)
@@ -29,7 +32,7 @@ static __global__ void __launch_bounds__(THREADS)
 		mixed[(from + m) * coils + coil + c] = tile[c][m];
 }
 
-/* Block: cols positions of one coil, a line each. */
+/* Each block takes cols positions of one coil, a line for each. */
 static __global__ void __launch_bounds__(THREADS)
 	stack_in(const __grid_constant__ bs_stack_dev s, uint32_t cols, const float2 *data,
 		 float2 *__restrict__ mixed)
@@ -146,7 +149,7 @@ int bs_nufft_sum(float2 *to, const float2 *from, uint64_t count, cudaStream_t st
 	return 0;
 }
 
-/* Positions of a block: as many as a line's length leaves shared memory for. */
+/* Positions of a block: as many as shared memory has room for, by the length of a line. */
 static uint32_t stack_cols(const bs_stack_dev *s)
 {
 	uint32_t cols = 16;

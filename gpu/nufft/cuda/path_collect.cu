@@ -5,18 +5,21 @@
 #include "gpu/nufft/cuda/sample.cuh"
 
 #define THREADS 256
-#define LIST    1024 /* boxes that a tile looks at at a time */
+#define LIST    1024 /* boxes that a tile checks at a time */
 #define TILE    ((int)BS_PATH_TILE)
 #define PARTS   (THREADS / (TILE * TILE))
 
-/* Whether windows with first cells in from .. to reach a tile's cells, of a periodic grid. */
+/* True where windows with first cells in from .. to reach a tile's cells; the grid is periodic. */
 static __device__ bool reaches(int from, int to, int taps, int tile, int grid)
 {
 	return (from < tile + TILE && to + taps > tile) ||
 	       (from < tile + TILE - grid && to + taps > tile - grid);
 }
 
-/* The first cell as seen from the tile's first: 1 - taps .. TILE - 1 where it reaches the tile. */
+/*
+ * A first cell relative to the tile's first: 1 - taps .. TILE - 1 where its window reaches the
+ * tile.
+ */
 static __device__ int from_tile(int cell, int tile, int taps, int grid)
 {
 	const int at = cell - tile;
@@ -24,7 +27,10 @@ static __device__ int from_tile(int cell, int tile, int taps, int grid)
 	return at + taps <= 0 ? at + grid : at;
 }
 
-/* What the threads before this one have, and *all; begins and ends in step. */
+/*
+ * The sum of `mine` over the threads before this one, and over all threads in *all. It begins and
+ * ends with a barrier.
+ */
 static __device__ uint32_t before(uint32_t mine, uint32_t *all)
 {
 	__shared__ uint32_t warps[THREADS / 32];
@@ -49,9 +55,9 @@ static __device__ uint32_t before(uint32_t mine, uint32_t *all)
 	return at + sum - mine;
 }
 
-/* A block's tile. */
+/* The tile of a block. */
 struct tile {
-	int from[2], size[2]; /* first cell; of the grid */
+	int from[2], size[2]; /* first cell; cells of the grid */
 };
 
 static __device__ bool near_tile(const short low[2], const short high[2], int taps,
@@ -61,7 +67,7 @@ static __device__ bool near_tile(const short low[2], const short high[2], int ta
 	       reaches(low[1], high[1], taps, t.from[1], t.size[1]);
 }
 
-/* The numbers of those boxes from b0 on, LIST at most, that reach the tile; how many. */
+/* Lists the boxes that reach the tile, of at most LIST boxes from b0 on. Returns their number. */
 static __device__ uint32_t list_boxes(uint32_t *list, const struct bs_path_box *box, uint32_t b0,
 				      uint32_t boxes, int taps, const struct tile &t)
 {
@@ -81,14 +87,14 @@ static __device__ uint32_t list_boxes(uint32_t *list, const struct bs_path_box *
 	return all;
 }
 
-/* Samples that reach the tile, for all of its cells. */
+/* The weights and values of samples that reach the tile, for all of its cells. */
 template <int W, int C> struct entries {
 	float along[2][THREADS][W];
 	short2 first[THREADS];
 	__align__(16) float2 value[THREADS][C];
 };
 
-/* Sample number `sample` of the frame, from coil on. */
+/* Writes the entry of the frame's sample number `sample`, for the coils from `coil` on. */
 template <int W, int C>
 static __device__ void put_entry(struct entries<W, C> &to, uint32_t e,
 				 const struct bs_path_place &p, uint64_t sample, uint64_t samples,
@@ -113,7 +119,7 @@ static __device__ void put_entry(struct entries<W, C> &to, uint32_t e,
 	}
 }
 
-/* What entries from this thread's part on add to its cell. */
+/* Adds the entries of this thread's part to its cell. */
 template <int W, int C>
 static __device__ __forceinline__ void add_entries(float2 (&sum)[C], const struct entries<W, C> &in,
 						   uint32_t count, int x, int y)
@@ -135,7 +141,7 @@ static __device__ __forceinline__ void add_entries(float2 (&sum)[C], const struc
 	}
 }
 
-/* The parts' sums into the cells, part after part; value: room for them. */
+/* Adds the parts' sums to the cells, part after part; value: room for them. */
 template <int C>
 static __device__ void store(float2 *grid, float2 (&sum)[C], float2 (*value)[C], uint32_t coil,
 			     const struct bs_path_work &work, float scale, const struct tile &t)
@@ -165,8 +171,9 @@ static __device__ void store(float2 *grid, float2 (&sum)[C], float2 (*value)[C],
 }
 
 /*
- * A tile of cells of C coils: the samples that reach it, in their order. Threads beyond the cells
- * are parts, which take turns with the samples and are added up in order.
+ * Fills a tile of cells of C coils from the samples that reach it, in their order. Threads beyond
+ * the number of cells form further parts: the parts take turns with the samples, and are added up
+ * in order.
  */
 template <int W, int C>
 static __global__ void __launch_bounds__(THREADS)

@@ -4,7 +4,7 @@
 #include "gpu/device/check.h"
 
 #define THREADS 512
-#define CENTER  1e-6 /* as gpu/nufft/density.c */
+#define CENTER  1e-6 /* as CENTER in gpu/nufft/density.c */
 
 static __device__ double radius(float2 k)
 {
@@ -30,7 +30,7 @@ static __device__ double ones(float2 k, const uint32_t matrix[2])
 	return x * y * cospi(turn);
 }
 
-/* As center_weight of gpu/nufft/density.c; of what each thread has looked at. */
+/* As center_weight in gpu/nufft/density.c, from what each thread has found. */
 static __device__ double center_weight(double at_center, double step, bool through)
 {
 	at_center = bs_path_sum(at_center);
@@ -56,7 +56,7 @@ static __device__ int lane_least(int v)
 	return v;
 }
 
-/* A sample's place, and its chunk's box; is: there is one. */
+/* Writes a sample's place, and the box of its chunk. is: the sample exists. */
 static __device__ void put_place(const struct bs_path_grid &on, uint64_t place, uint64_t box,
 				 bool is, float2 at, float weight)
 {
@@ -79,8 +79,9 @@ static __device__ void put_place(const struct bs_path_grid &on, uint64_t place, 
 }
 
 /*
- * One readout, a block; k: the host's memory, read once: meanwhile it lies where the places will.
- * at: the readout's number among all frames'.
+ * Finds the places of one readout, in one block. k lies in the host's memory and is read once; it
+ * is kept meanwhile where the places will be written. at: the readout's number, counted through all
+ * frames.
  */
 static __global__ void __launch_bounds__(THREADS)
 	find_places(const struct bs_path_grid image, const struct bs_path_grid q, bool both,
@@ -115,7 +116,7 @@ static __global__ void __launch_bounds__(THREADS)
 		const double r = radius(here);
 		const float weight = (float)(!s.ramp ? 1.0 : r <= CENTER ? center : r);
 
-		__syncwarp(); /* a lane beyond the samples writes none */
+		__syncwarp(); /* a lane beyond the samples writes nothing */
 		put_place(image, at * s.samples + m, at * s.chunks + m / BS_PATH_CHUNK, is, here,
 			  weight);
 		if (both)

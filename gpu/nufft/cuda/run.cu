@@ -7,7 +7,7 @@
 
 /* ---- transforms --------------------------------------------------------------------------- */
 
-/* Coils that share what is in between: they are transformed together. */
+/* A turn: coils that are transformed together and share the scratch. */
 struct turn {
 	uint32_t first, coils;
 };
@@ -20,7 +20,7 @@ static struct turn turn_of(const struct bs_nufft_cuda *p, uint32_t i)
 	return { first, left < p->choice.turn ? left : p->choice.turn };
 }
 
-/* A chunk as the coils of a turn want it. */
+/* The arguments of the kernels for a chunk and the coils of a turn. */
 static bs_nufft_dev dev_of(const struct bs_nufft_cuda *p, uint64_t chunk, struct turn t)
 {
 	const struct bs_nufft_choice *c = &p->choice;
@@ -62,8 +62,10 @@ static bs_stack_dev stack_of(const struct bs_nufft_cuda *p, struct turn t)
 	return s;
 }
 
-/* Samples as spreading wants them; *data: the turn's, then where they are. *follows: they come from
- * a kernel, and the next may start while it ends. */
+/*
+ * Prepares samples for spreading. *data: first the turn's samples, then where they are. *follows: a
+ * kernel has made them, and the next kernel may start while it ends.
+ */
 static int prepare(struct bs_nufft_cuda *p, uint64_t chunk, struct turn t, const float2 **data,
 		   bool *follows, cudaStream_t stream, struct bs_fail *why)
 {
@@ -81,7 +83,7 @@ static int prepare(struct bs_nufft_cuda *p, uint64_t chunk, struct turn t, const
 	return rc;
 }
 
-/* Into the padded sectors. */
+/* Spreads a chunk into the padded sectors. */
 static int spread(struct bs_nufft_cuda *p, uint64_t chunk, struct turn t, const bs_nufft_dev *d,
 		  const float2 *data, cudaStream_t stream, struct bs_fail *why)
 {
@@ -95,7 +97,7 @@ static int spread(struct bs_nufft_cuda *p, uint64_t chunk, struct turn t, const 
 	return rc != 0 ? rc : bs_nufft_merge(d, p->choice.lanes, p->scratch, p->close, stream, why);
 }
 
-/* Into the grid, cell by cell. */
+/* Fills the grid from a chunk, cell by cell. */
 static int collect(struct bs_nufft_cuda *p, uint64_t chunk, struct turn t, const float2 *data,
 		   float2 *grid, bool add, cudaStream_t stream, struct bs_fail *why)
 {
@@ -108,7 +110,7 @@ static int collect(struct bs_nufft_cuda *p, uint64_t chunk, struct turn t, const
 					  follows, stream, why);
 }
 
-/* The image of a grid that has been transformed along x into half. */
+/* Makes the image from half, a grid that has been transformed along x. */
 static int from_half(struct bs_nufft_cuda *p, struct turn t, float2 *image, cudaStream_t stream,
 		     struct bs_fail *why)
 {
@@ -127,7 +129,7 @@ static int from_grid(struct bs_nufft_cuda *p, struct turn t, const float2 *grid,
 	return rc != 0 ? rc : from_half(p, t, image, stream, why);
 }
 
-/* The image of one chunk by padded sectors, which are added up on the way along x. */
+/* Makes the image of one chunk by padded sectors, which are added up with the transform along x. */
 static int from_sectors(struct bs_nufft_cuda *p, uint64_t chunk, struct turn t, const float2 *data,
 			float2 *image, cudaStream_t stream, struct bs_fail *why)
 {
@@ -140,7 +142,7 @@ static int from_sectors(struct bs_nufft_cuda *p, uint64_t chunk, struct turn t, 
 	return rc != 0 ? rc : from_half(p, t, image, stream, why);
 }
 
-/* The image of one chunk: the coils of a turn, of which data and image are. */
+/* Makes the image of one chunk for the coils of a turn, to whom data and image belong. */
 static int turn_image(struct bs_nufft_cuda *p, uint64_t chunk, struct turn t, const float2 *data,
 		      float2 *image, cudaStream_t stream, struct bs_fail *why)
 {
@@ -156,8 +158,10 @@ static int turn_image(struct bs_nufft_cuda *p, uint64_t chunk, struct turn t, co
 	return rc != 0 ? rc : from_grid(p, t, p->grid, image, stream, why);
 }
 
-/* image (+)= the image of one chunk, all coils. What is added is first where half was, in 2D
- * scratch: a turn's images are no larger. */
+/*
+ * Makes, or adds to image (add), the image of one chunk for all coils. An image that is added is
+ * first made where half was, in 2D in scratch: a turn's images are no larger.
+ */
 static int chunk_image(struct bs_nufft_cuda *p, uint64_t chunk, const float2 *data, float2 *image,
 		       bool add, cudaStream_t stream, struct bs_fail *why)
 {
@@ -176,7 +180,7 @@ static int chunk_image(struct bs_nufft_cuda *p, uint64_t chunk, const float2 *da
 	return rc;
 }
 
-/* As it would come chunk by chunk. */
+/* Makes the image of all chunks with the same sums as chunk by chunk. */
 static int sum_chunks(struct bs_nufft_cuda *p, const float2 *data, float2 *image,
 		      cudaStream_t stream, struct bs_fail *why)
 {
@@ -222,7 +226,7 @@ static int turn_forward(struct bs_nufft_cuda *p, struct turn t, const float2 *fr
 	const bs_stack_dev stack = stack_of(p, t);
 	const bs_line_pass *last = &p->out[0];
 	bs_line_pass by_fours = *last;
-	/* its blocks want the channels of a cell beside each other */
+	/* The blocks of that kernel want the channels of a cell beside each other. */
 	const bool fours = shared && p->kernels.shared_lanes == 4 && p->choice.sectors.dims == 3 &&
 			   t.coils % 4 == 0 && by_fours.registers &&
 			   bs_line_has_fours(by_fours.line.n);
@@ -248,7 +252,7 @@ static int turn_forward(struct bs_nufft_cuda *p, struct turn t, const float2 *fr
 		if (shared)
 			d.groups = (d.channels + p->kernels.shared_lanes - 1) /
 				   p->kernels.shared_lanes;
-		if (!p->stacked) { /* written where it belongs, mixed or not */
+		if (!p->stacked) { /* the results are written where they belong, mixed or not */
 			d.sample_step = 1;
 			d.channel_step = p->spec.samples;
 		}
@@ -295,13 +299,13 @@ int bs_nufft_cuda_begin(struct bs_nufft_cuda *p, uint32_t state, void *stream, s
 	memset(s->arrived, 0, (size_t)p->choice.chunks * sizeof(*s->arrived));
 	BS_CUDA(cudaMemsetAsync(s->data, 0, p->spec.samples * p->spec.coils * sizeof(float2), st),
 		why);
-	/* images of chunks: the first is written */
+	/* Sums of images need no zeros: the first chunk's image is written. */
 	if (s->sum != NULL && !p->choice.sums)
 		BS_CUDA(cudaMemsetAsync(s->sum, 0, bs_nufft_cells(p) * sizeof(float2), st), why);
 	return 0;
 }
 
-/* The next chunk, on top of those before it. */
+/* Adds the next chunk to those before it. */
 static int add_next(struct bs_nufft_cuda *p, struct bs_nufft_cuda_state *s, cudaStream_t stream,
 		    struct bs_fail *why)
 {
@@ -370,12 +374,12 @@ int bs_nufft_cuda_part(struct bs_nufft_cuda *p, uint32_t state, uint64_t chunk, 
 {
 	const float2 *data = p->state[state].data;
 
-	/* of one chunk: the rest of the samples are zeros */
+	/* With one chunk in the plan, the samples outside of the part are zeros. */
 	return chunk_image(p, p->choice.chunks == 1 ? 0 : chunk, data, (float2 *)image, false,
 			   (cudaStream_t)stream, why);
 }
 
-/* Images so far: those of the first chunks together, then the others that have samples. */
+/* Makes the image so far: the first chunks together, then the other chunks that have samples. */
 static int peek_sums(struct bs_nufft_cuda *p, const struct bs_nufft_cuda_state *s, float2 *image,
 		     cudaStream_t stream, struct bs_fail *why)
 {

@@ -8,7 +8,7 @@
 
 #include "gpu/nufft/cuda/dev.cuh"
 
-#define NO_CELL 0xffffffffu /* where there is no sample */
+#define NO_CELL 0xffffffffu /* marks a place without a sample */
 
 template <int W>
 static __device__ __forceinline__ void window(float (&w)[W], float offset,
@@ -31,7 +31,7 @@ static __device__ __forceinline__ void window(float (&w)[W], float offset,
 			w[j] = j == (int)p.last ? 0.0f : w[j];
 }
 
-/* CB channels of sample m; zeros beyond the last channel. */
+/* Reads CB channels of sample m; zeros beyond the last channel. */
 template <int CB>
 static __device__ __forceinline__ void read_values(float2 *v, const bs_nufft_dev &d, uint64_t m,
 						   uint32_t channel, const float2 *data)
@@ -46,9 +46,11 @@ static __device__ __forceinline__ void read_values(float2 *v, const bs_nufft_dev
 	}
 }
 
-/* The same, weighted, of the sample that is e in the sorted order. Each value is weighted as it
- * comes: weighted after all have come, spread_plane keeps fewer loads under way (8 coils 5 to 8 %
- * slower). */
+/*
+ * Reads CB channels of the sample with sorted index e, weighted. Each value is weighted as it
+ * comes; weighting after all have come would keep fewer loads of spread_plane under way (5 to 8 %
+ * slower with 8 coils).
+ */
 template <int CB>
 static __device__ __forceinline__ void values_of(float2 *v, const bs_nufft_dev &d, uint64_t e,
 						 uint32_t channel, const float2 *data)
@@ -67,7 +69,7 @@ static __device__ __forceinline__ void values_of(float2 *v, const bs_nufft_dev &
 	}
 }
 
-/* What a lane reads of its next sample while those before it are added. */
+/* What a lane reads of its next sample while the samples before it are added. */
 template <int DIM, int CB> struct sample_ahead {
 	uint32_t cell;
 	float offset[DIM], weight;

@@ -22,7 +22,7 @@ uint64_t bs_sectors_max_tasks(const struct bs_sectors_spec *s, uint64_t samples)
 	return (sectors < samples ? sectors : samples) + samples / s->run;
 }
 
-/* Even shares: no sector is larger than side or smaller than half of it. */
+/* Divides an axis evenly: no sector is larger than side or smaller than half of it. */
 static int lay_axis(struct bs_sectors *s, uint32_t a)
 {
 	uint32_t n = s->axis[a];
@@ -48,7 +48,7 @@ static int lay_axis(struct bs_sectors *s, uint32_t a)
 	return 0;
 }
 
-/* First cell and offset of a sample on one axis. */
+/* Finds the first cell and the offset of a sample on one axis. */
 static uint32_t locate(double k, uint32_t grid, double window, float *offset)
 {
 	double left = k * grid - 0.5 * window;
@@ -75,7 +75,7 @@ struct keyed {
 	uint32_t sample;
 };
 
-/* Stable, by 11 bits at a time: equal keys stay in the order of the samples. */
+/* Sorts stably, by 11 bits at a time: equal keys stay in the order of the samples. */
 static struct keyed *sort(struct keyed *list, struct keyed *spare, uint64_t n, uint64_t largest)
 {
 	for (uint32_t bit = 0; bit < 64 && largest >> bit != 0; bit += 11) {

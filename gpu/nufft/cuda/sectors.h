@@ -24,14 +24,14 @@ struct bs_sector_task {
 	uint32_t sector, first, count;
 };
 
-/* Where a grid cell lies in the padded sectors that reach it: at most 3 an axis. */
+/* The places of a grid cell in the padded sectors that contain it: at most 3 an axis. */
 struct bs_sector_reach {
 	uint32_t count;
 	uint32_t at[3]; /* sector number on this axis << 8 | cell in the padded sector */
 };
 
 struct bs_sectors_spec {
-	uint32_t dims, grid[3], side[3]; /* 1 beyond dims */
+	uint32_t dims, grid[3], side[3]; /* sizes; 1 beyond dims */
 	double window;
 	uint32_t run;
 };
@@ -40,11 +40,12 @@ struct bs_sectors {
 	struct bs_sectors_spec spec;
 	uint32_t taps;
 	uint64_t samples;
-	uint32_t axis[3];   /* sectors an axis; 1 beyond dims */
+	uint32_t axis[3];   /* number of sectors on each axis; 1 beyond dims */
 	uint32_t *start[3]; /* first cell of each sector, [axis + 1] */
 	uint32_t *order;    /* [sample] sample number in sorted order */
-	float *offset;      /* [dims][sample] first cell minus the window's lower end, [0, 1] */
-	uint32_t *cell;     /* [sample] first cell in its sector: x | y << 8 | z << 16 */
+	/* [dims][sample] first cell minus the lower end of the window, in cells, [0, 1] */
+	float *offset;
+	uint32_t *cell; /* [sample] first cell relative to its sector: x | y << 8 | z << 16 */
 	struct bs_sector_task *task;
 	uint32_t tasks;
 	uint32_t *task_of;                /* [sectors + 1] first task of each sector */
@@ -53,12 +54,12 @@ struct bs_sectors {
 };
 
 uint64_t bs_sectors_count(const struct bs_sectors_spec *spec);
-/* Largest number of tasks that any trajectory of so many samples can need. */
+/* The largest number of tasks for any trajectory of this many samples. */
 uint64_t bs_sectors_max_tasks(const struct bs_sectors_spec *spec, uint64_t samples);
 
 /*
- * In two steps, for a twin that sorts: all but order, offset and cell (NULL), then the tasks, from
- * the first sample of each sector; begin: [sectors + 1].
+ * bs_sectors_open in two steps, for a twin that sorts by itself. lay makes all but order, offset
+ * and cell (NULL). tasks makes the tasks from begin [sectors + 1], the first sample of each sector.
  */
 int bs_sectors_lay(struct bs_sectors *s, const struct bs_sectors_spec *spec, uint64_t samples,
 		   struct bs_fail *why);

@@ -14,7 +14,7 @@ struct shape {
 	double window;
 };
 
-/* As sectors.c has it, each operation rounded by itself. */
+/* As locate of sectors.c, with each operation rounded by itself. */
 static __device__ uint32_t locate(double k, uint32_t grid, double window, float *offset)
 {
 	const double left = __dsub_rn(__dmul_rn(k, grid), __dmul_rn(0.5, window));
@@ -63,7 +63,9 @@ static __global__ void __launch_bounds__(THREADS)
 	sample[m] = (uint32_t)m;
 }
 
-/* begin[i] = keys of sectors before i; one thread a sector, and one for the end. */
+/*
+ * begin[i] = number of keys of sectors before i. One thread for each sector, and one for the end.
+ */
 static __global__ void __launch_bounds__(THREADS)
 	find_sectors(uint32_t *begin, const uint64_t *key, uint64_t samples, uint32_t sectors)
 {
@@ -161,7 +163,7 @@ void bs_sorter_close(struct bs_sorter *s)
 	bs_devmem_close(&s->mem);
 }
 
-/* Samples' places into s->k; those that an index picks are gathered first. */
+/* Copies the samples' places to s->k; those that an index picks are gathered first. */
 static int send_places(const struct bs_sorter *s, uint64_t samples, const float *k, uint32_t stride,
 		       const uint32_t *index, struct bs_fail *why)
 {
@@ -186,7 +188,7 @@ out:
 	return rc;
 }
 
-/* On the default stream, as the plan's copies. */
+/* Sorts on the default stream, like the plan's copies. */
 static int sort(struct bs_sorter *s, const struct bs_sectors *x, uint64_t first,
 		const struct bs_sorted *to, uint32_t *begin, const uint32_t **sample,
 		struct bs_fail *why)
@@ -233,7 +235,7 @@ int bs_sorter_run(struct bs_sorter *s, struct bs_sectors *x, const float *k, uin
 	free(begin);
 	if (rc != 0 || weight == NULL)
 		return rc;
-	/* the places have been read: copies and kernels of the default stream are in order */
+	/* The places have been read: copies and kernels of the default stream run in order. */
 	BS_CUDA(cudaMemcpy(s->k, weight, (size_t)x->samples * 4, cudaMemcpyHostToDevice), why);
 	gather<<<blocks_of(x->samples), THREADS, 0, cudaStreamLegacy>>>(to->weight, s->k, sample,
 									x->samples);

@@ -1,12 +1,13 @@
 /*
- * gpu/nufft/cuda/sort.h - samples sorted into sectors on the GPU: twin of sectors.h's open
+ * gpu/nufft/cuda/sort.h - samples sorted into sectors on the GPU: twin of the sorting in sectors.h
  *
- * The same order, cells and offsets, to the bit, straight into a plan's tables; the tasks on the
- * host. open takes device memory of its own for so many samples at most: BS_ERR_NOMEM is an answer,
- * the host then sorts. run: order holds numbers from `first` on; weight NULL, or [sample], is left
- * in to->weight in the sorted order. open -> run* -> close, after an error too; run waits
- * for all but the weights, which the null stream still brings. At plan only,
- * one thread. Errors: BS_ERR_GPU, BS_ERR_NOMEM, those of bs_sectors_lay.
+ * The order, cells and offsets are the host's to the bit and go straight into a plan's tables; the
+ * tasks are made on the host. open takes device memory of its own for at most this many samples.
+ * BS_ERR_NOMEM is an ordinary answer: the host sorts then. run: order holds sample numbers counted
+ * from `first`; weight [sample], or NULL, is left in to->weight in the sorted order. open -> run*
+ * -> close; close also after an error. run waits for everything but the weights, which the null
+ * stream is still copying. At plan only, one thread. Errors: BS_ERR_GPU, BS_ERR_NOMEM, those of
+ * bs_sectors_lay.
  * Test: test/twin/nufft/twin_nufft_sort.c
  */
 #ifndef BS_GPU_NUFFT_CUDA_SORT_H
@@ -19,8 +20,8 @@ BS_C_BEGIN
 
 struct bs_sorter {
 	struct bs_devmem mem;
-	uint64_t most;       /* samples */
-	uint32_t dims, bits; /* bits: of a key */
+	uint64_t most;       /* most samples of a run */
+	uint32_t dims, bits; /* bits: number of bits of a sort key */
 	float *k;            /* [sample][dims] */
 	uint64_t *key[2];
 	uint32_t *sample[2];
@@ -29,22 +30,22 @@ struct bs_sorter {
 	size_t work_bytes;
 };
 
-/* What a chunk's tables are given: device memory, [sample] and offset [dims][sample]. */
+/* The sorted tables of a chunk, in device memory: [sample], and offset [dims][sample]. */
 struct bs_sorted {
 	uint32_t *order, *cell;
 	float *offset, *weight;
 };
 
-/* Device memory from mem, not written yet; without weights weight is NULL. */
+/* Takes the tables from mem and does not write them. weight is NULL when `weighs` is false. */
 int bs_sorted_take(struct bs_sorted *to, uint64_t samples, uint32_t dims, bool weighs,
 		   struct bs_devmem *mem, struct bs_fail *why);
-/* What run leaves there, of sectors that the host has opened. */
+/* Copies into the tables what run would leave there, from sectors that the host has opened. */
 int bs_sorted_fill(const struct bs_sorted *to, struct bs_sectors *sectors, uint64_t first,
 		   const float *weight, struct bs_fail *why);
 
 int bs_sorter_open(struct bs_sorter *s, const struct bs_sectors_spec *spec, uint64_t most,
 		   struct bs_fail *why);
-/* k, index as bs_sectors_open has them, stride from one sample to the next. */
+/* k and index as bs_sectors_open has them; stride: floats from one sample's k to the next. */
 int bs_sorter_run(struct bs_sorter *s, struct bs_sectors *sectors, const float *k, uint32_t stride,
 		  const uint32_t *index, uint64_t first, const float *weight,
 		  const struct bs_sorted *to, struct bs_fail *why);

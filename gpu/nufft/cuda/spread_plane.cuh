@@ -1,11 +1,11 @@
 /*
  * gpu/nufft/cuda/spread_plane.cuh - spreading into padded sectors in two dimensions
  *
- * W cells of window an axis, CB channels at a time. One block, one task: a run of samples of one
- * sector, whose padded copy lies in shared memory. With several channels, runs of samples with the
- * same first cell are summed in registers first. No sum is atomic: each cell has one owner, and
- * receives its samples in sorted order; copies of a sector are added in the order of its tasks,
- * whoever ends last.
+ * W cells of window an axis, CB channels at a time. Each block takes one task: a run of samples of
+ * one sector, whose padded copy lies in shared memory. With several channels, runs of samples with
+ * the same first cell are summed in registers first. No sum is atomic: each cell has one owner,
+ * which receives its samples in sorted order. The copies of a sector are added in the order of its
+ * tasks, whichever block ends last.
  */
 #ifndef BS_GPU_NUFFT_CUDA_SPREAD_PLANE_CUH
 #define BS_GPU_NUFFT_CUDA_SPREAD_PLANE_CUH
@@ -13,16 +13,20 @@
 #include "gpu/device/launch.cuh"
 #include "gpu/nufft/cuda/sample.cuh"
 
-/* 2D: each warp has its own share of the samples and its own copy of the sector; at the end the
- * copies are added in the order of the warps. Lanes own window cells. Real and imaginary parts lie
- * apart, so that a window's cells lie in different banks. */
+/*
+ * The layout in 2D. Each warp has its own share of the samples and its own copy of the sector; at
+ * the end the copies are added in the order of the warps. Lanes own window cells. Real and
+ * imaginary parts are stored apart, so that the cells of a window lie in different banks.
+ */
 template <int W, int CB, int WARPS> struct plane {
 	static const int P = 15 + W - 1, CELLS = P * (16 + W - 1), THREADS = 32 * WARPS;
 	static const size_t spread_bytes = sizeof(float2) * CELLS * CB * WARPS;
 };
 
-/* The block that ends last of a sector's adds up its copies, in the order of the tasks, into the
- * first. Which block that is changes nothing but who does it. */
+/*
+ * The last block of a sector to end adds up the sector's copies into the first, in the order of the
+ * tasks. Which block ends last does not change the result.
+ */
 template <int VALUES, int THREADS>
 static __device__ __forceinline__ void fold_copies(const bs_nufft_dev &d, uint32_t sector,
 						   float2 *part)
@@ -41,13 +45,15 @@ static __device__ __forceinline__ void fold_copies(const bs_nufft_dev &d, uint32
 
 		last = atomicAdd(done, 1u) == c.y - 1;
 		if (last)
-			*done = 0; /* for the next launch */
+			*done = 0; /* zero again for the next launch */
 	}
 	__syncthreads();
 	if (!last)
 		return;
 	__threadfence();
-	/* two values a thread, sixteen copies under way: the reads are what takes time */
+	/*
+	 * Each thread takes two values and keeps sixteen copies under way: reading takes the time.
+	 */
 	for (int i = threadIdx.x; i < VALUES / 2; i += THREADS) {
 		float4 sum = __ldcg((const float4 *)first + i);
 
@@ -61,7 +67,10 @@ static __device__ __forceinline__ void fold_copies(const bs_nufft_dev &d, uint32
 	}
 }
 
-/* Lane: one sample's window along x, then y, into its row of the warp's table. */
+/*
+ * Each lane writes the window weights of one sample, along x, then y, into its row of the warp's
+ * table.
+ */
 template <int W>
 static __device__ __forceinline__ void weigh_plane(float *row, const bs_nufft_dev &d, float x,
 						   float y)
@@ -77,7 +86,7 @@ static __device__ __forceinline__ void weigh_plane(float *row, const bs_nufft_de
 	}
 }
 
-/* The block's copies of its sector, added in the order of the warps, as the task's copy. */
+/* Writes the task's copy of its sector: the warps' copies, added in the order of the warps. */
 template <int W, int CB, int WARPS>
 static __device__ __forceinline__ void write_copy(const bs_nufft_dev &d, uint32_t sector,
 						  const float *tiles, float2 *part)
@@ -103,9 +112,12 @@ static __device__ __forceinline__ void write_copy(const bs_nufft_dev &d, uint32_
 		fold_copies<CELLS * CB, 32 * WARPS>(d, sector, part);
 }
 
-/* One channel: neighbors in the sorted order seldom share their first cell, so each sample goes
- * straight into the copy. The next 32 samples are read while these are added, and where their
- * values lie one batch before that; a sample's weights while the one before it is added. */
+/*
+ * The kernel for one channel. Neighbors in the sorted order seldom share their first cell, so each
+ * sample goes straight into the copy. The next 32 samples are read while these are added; the
+ * places of their values are read one batch earlier, and a sample's weights while the sample before
+ * it is added.
+ */
 template <int W, int WARPS>
 static __global__ void __launch_bounds__(32 * WARPS)
 	spread_single(const __grid_constant__ bs_nufft_dev d, const float2 *data, float2 *part)
@@ -115,21 +127,21 @@ static __global__ void __launch_bounds__(32 * WARPS)
 	const int ROW = 2 * W | 1; /* odd: lanes that write their row hit different banks */
 	extern __shared__ __align__(16) float tiles[]; /* [warp][real, imaginary][cell] */
 	__shared__ float tables[WARPS][32][ROW];
-	__shared__ float4 taken[WARPS][32]; /* value, first cell */
+	__shared__ float4 taken[WARPS][32]; /* the values and the first cell of a sample */
 	const int lane = threadIdx.x % 32;
 	const int warp = threadIdx.x / 32;
 	const bs_sector_task task = d.task[blockIdx.x];
 	const uint32_t share = (task.count + WARPS - 1) / WARPS;
 	const uint32_t begin = min(task.count, share * warp);
-	const uint32_t end = min(task.count, begin + share); /* 1 at least: no task is empty */
+	const uint32_t end = min(task.count, begin + share); /* at least one sample */
 	float *tile = tiles + warp * CELLS * 2;
 	int wx[ROUNDS], wy[ROUNDS];
-	/* past the last sample: that one again */
+	/* An index past the last sample is the last sample again. */
 	auto index = [&](uint32_t i) { return (uint64_t)task.first + min(i + lane, end - 1); };
 	uint32_t order = d.order[index(begin)];
 	uint32_t next_order = d.order[index(begin + 32)];
 
-	bs_after_previous(); /* the data are there, and nobody reads the copies any more */
+	bs_after_previous(); /* the data are there; no kernel reads the copies any more */
 	sample_ahead<2, 1> mine;
 
 	read_ahead(mine, d, index(begin), order, blockIdx.y, data);
@@ -184,7 +196,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
 				w[r] = ahead[r];
 			}
 			v = next;
-			__syncwarp(); /* the next window may meet this one in other lanes */
+			__syncwarp(); /* The next window may share cells. */
 		}
 	}
 	write_copy<W, 1, WARPS>(d, task.sector, tiles, part);

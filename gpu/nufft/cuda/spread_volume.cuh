@@ -1,10 +1,10 @@
 /*
  * gpu/nufft/cuda/spread_volume.cuh - spreading into padded sectors in three dimensions
  *
- * W cells of window an axis, CB channels at a time. One block, one task: a run of samples of one
- * sector, whose padded copy lies in shared memory. Runs of samples with the same first cell are
- * summed in registers first. No sum is atomic: each cell has one owner, and receives its samples in
- * sorted order. borders.cu adds the copies of a sector, in the order of its tasks.
+ * W cells of window an axis, CB channels at a time. Each block takes one task: a run of samples of
+ * one sector, whose padded copy lies in shared memory. Runs of samples with the same first cell are
+ * summed in registers first. No sum is atomic: each cell has one owner, which receives its samples
+ * in sorted order. borders.cu adds the copies of a sector, in the order of its tasks.
  */
 #ifndef BS_GPU_NUFFT_CUDA_SPREAD_VOLUME_CUH
 #define BS_GPU_NUFFT_CUDA_SPREAD_VOLUME_CUH
@@ -13,24 +13,29 @@
 #include "gpu/nufft/cuda/sample.cuh"
 
 /*
- * 3D: all warps go through all samples of the task and share one copy of the sector. A lane owns an
- * x and a y of the window and all of its z, whose sums stay in registers while samples share their
- * first cell. Windows wider than 5 take two warps; then a lane's y is that of the sector's rows
- * which is its own modulo W, so that no cell has two owners and each receives its samples in order.
+ * The layout in 3D. All warps go through all samples of the task and share one copy of the sector.
+ * A lane owns one x and one y of the window and all of its z, whose sums stay in registers while
+ * samples share their first cell. Windows wider than 5 take two warps; there a lane owns the rows
+ * of the sector whose y is its own modulo W, so that no cell has two owners and each receives its
+ * samples in order.
  *
- * In shared memory the copy is [y][z][x], and from one y to the next it is W cells modulo the banks
- * (or -W where W divides them): then lanes that follow each other lie in banks that follow each
- * other, whatever the first cell. Accesses of 8 bytes go by 16 lanes and banks, of 16 bytes by 8.
+ * In shared memory the copy is [y][z][x]. From one y to the next it is W cells modulo the number of
+ * banks (or -W where W divides it): so neighboring lanes lie in neighboring banks, whatever the
+ * first cell. Accesses of 8 bytes are served for 16 lanes at a time, accesses of 16 bytes for 8
+ * lanes.
  */
 template <int W, int CB> struct volume {
 	static const int P = 8 + W - 1, CELLS = P * P * P;
 	static const int WARPS = W > 5 ? 2 : 1, THREADS = 32 * WARPS;
-	static const int ROWS = (W + WARPS - 1) / WARPS; /* of a warp */
-	/* of a sample: weights along z and values; the first cell, too, where there is room */
+	static const int ROWS = (W + WARPS - 1) / WARPS; /* rows of a warp */
+	/*
+	 * The words of a sample: its weights along z and its values; also the first cell, where
+	 * there is ROOM.
+	 */
 	static const int WORDS = W + 2 * CB, PIECES = (WORDS + 3) / 4;
 	static const bool ROOM = WORDS % 4 != 0;
 
-	/* cells from one y to the next */
+	/* Cells from one y to the next. */
 	static constexpr int step()
 	{
 		int y = P * P;
@@ -39,7 +44,7 @@ template <int W, int CB> struct volume {
 			y++;
 		return y;
 	}
-	/* times that shared memory is asked for a plane of a window */
+	/* Shared-memory accesses for a plane of a window. */
 	static constexpr int accesses()
 	{
 		const int banks = 16 / CB;
@@ -61,10 +66,10 @@ template <int W, int CB> struct volume {
 	static_assert(WARPS > 1 || accesses() == (W * W * CB + 15) / 16, "a bank is hit twice");
 
 	static const int STEP = step();
-	static const int SHARED = (P - 1) * STEP + P * P; /* cells */
+	static const int SHARED = (P - 1) * STEP + P * P; /* cells of the copy in shared memory */
 };
 
-/* One cell's CB channels. */
+/* The type of a cell's CB channels. */
 template <int CB> struct lanes_of;
 template <> struct lanes_of<1> {
 	typedef float2 type;
@@ -90,17 +95,18 @@ template <> struct lanes_of<2> {
 	}
 };
 
-/* A block's shared memory: one piece, so that all of it is reached from one register. */
+/* A block's shared memory. It is one struct, so that all of it is addressed from one register. */
 template <int W, int CB> struct volume_work {
 	using V = volume<W, CB>;
 	static const int ROW = 2 * W + 1; /* odd: lanes that write their row hit different banks */
 
 	typename lanes_of<CB>::type tile[V::SHARED];
 	float4 whole[V::THREADS][V::PIECES];
-	float along[V::THREADS][ROW]; /* weights along x and y; the first cell, else without room */
+	/* weights along x and y; also the first cell where a sample's words have no room for it */
+	float along[V::THREADS][ROW];
 };
 
-/* The copy as it lies in global memory, [z][y][x]: some rows at a time, a thread a cell. */
+/* Writes the copy to global memory, [z][y][x]: some rows at a time, one cell a thread. */
 template <int W, int CB>
 static __device__ __forceinline__ void write_volume(typename lanes_of<CB>::type *out,
 						    const typename lanes_of<CB>::type *tile)
@@ -122,7 +128,10 @@ static __device__ __forceinline__ void write_volume(typename lanes_of<CB>::type 
 	}
 }
 
-/* Lane: one sample's weights and values, and where in the copy it begins; above that y modulo W. */
+/*
+ * Each lane writes the weights and values of one sample, and the place in the copy where its window
+ * begins, with y modulo W in the bits above.
+ */
 template <int W, int CB>
 static __device__ __forceinline__ void
 weigh_volume(float *along, float4 (&whole)[volume<W, CB>::PIECES], const bs_kernel_window &p,
@@ -171,7 +180,8 @@ static __global__ void __launch_bounds__(W > 5 ? 64 : 32)
 	volume_work<W, CB> &work = *(volume_work<W, CB> *)shared;
 	const int lane = V::WARPS > 1 ? threadIdx.x % 32 : threadIdx.x;
 	const int first_y = V::WARPS > 1 ? threadIdx.x / 32 * V::ROWS : 0;
-	const int last = min(V::ROWS, W - first_y) * W - 1; /* lanes past it do as it does */
+	/* Lanes past this one do the same as it does. */
+	const int last = min(V::ROWS, W - first_y) * W - 1;
 	const int own_y = first_y + min(lane, last) / W;
 	const int dx = min(lane, last) % W;
 	const bs_sector_task task = d.task[blockIdx.x];
@@ -184,9 +194,12 @@ static __global__ void __launch_bounds__(W > 5 ? 64 : 32)
 	const float *along_x = work.along[0] + dx;
 	const float *along_y = work.along[0] + W + (V::WARPS > 1 ? 0 : iy);
 
-	/* stays in a register: recomputed at each change of cell it would stall */
+	/*
+	 * The asm keeps the value in a register: computed anew at each change of cell it would
+	 * stall.
+	 */
 	asm("" : "+r"(mine));
-	/* past the last sample: that one again */
+	/* An index past the last sample is the last sample again. */
 	auto index = [&](uint32_t i) {
 		return (uint64_t)task.first + min(i + threadIdx.x, task.count - 1);
 	};
@@ -198,7 +211,7 @@ static __global__ void __launch_bounds__(W > 5 ? 64 : 32)
 	read_ahead(ahead, d, index(0), order, channel, data);
 	for (int i = threadIdx.x; i < (int)((sizeof(work.tile) + 15) / 16); i += V::THREADS)
 		shared[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-	/* before the first sample: nothing, to cells of this lane's own */
+	/* Before the first sample it adds zeros, to cells that this lane owns. */
 	auto flush = [&]() {
 #pragma unroll
 		for (int z = 0; z < W; z++)
@@ -250,7 +263,10 @@ static __global__ void __launch_bounds__(W > 5 ? 64 : 32)
 			}
 			const float w =
 				along_x[s * ROW] * along_y[s * ROW + (V::WARPS > 1 ? iy : 0)];
-			/* the last two are the second channel's, where there is one */
+			/*
+			 * The last two are the second channel's value, where there is a second
+			 * channel.
+			 */
 			const float4 v = make_float4(all[W], all[W + 1], all[W + 2 * CB - 2],
 						     all[W + 2 * CB - 1]);
 

@@ -26,8 +26,8 @@ const struct bs_tune_kind bs_nufft_tunable = {
 };
 
 /*
- * What decides most comes first: there may be no time for all. CLOSE, LINES, COLS, FOLLOW and
- * PARTS need no new plan.
+ * The fields that matter most come first, since the time may not suffice for all. CLOSE, LINES,
+ * COLS, FOLLOW and PARTS need no new plan.
  */
 const struct bs_tune_stage bs_nufft_stages[] = {
 	{ BS_NUFFT_TAPS, 0, { 4, 5, 6, 7, 8 } }, { BS_NUFFT_ROUTE, 0, { 1, 2, 3 } },

@@ -19,7 +19,10 @@ template <int W, int CB, int SHARED> static struct bs_nufft_kernels kernels()
 		 P::bytes() };
 }
 
-/* Four channels of a sector whose window is wider are more than lesser GPUs hold. */
+/*
+ * For wider windows, four channels of a sector are more than the shared memory of lesser GPUs
+ * holds.
+ */
 template <int W, int CB> static struct bs_nufft_kernels by_channels(uint32_t channels)
 {
 	return channels == 1            ? kernels<W, CB, 1>()

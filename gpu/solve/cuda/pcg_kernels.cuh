@@ -1,4 +1,4 @@
-/* gpu/solve/cuda/pcg_kernels.cuh - the kernels of pcg.cu; see pcg_cuda.h */
+/* gpu/solve/cuda/pcg_kernels.cuh - the kernels of pcg.cu, conjugate gradients; see pcg_cuda.h */
 #ifndef BS_GPU_SOLVE_CUDA_PCG_KERNELS_CUH
 #define BS_GPU_SOLVE_CUDA_PCG_KERNELS_CUH
 
@@ -9,25 +9,28 @@
 #include "gpu/toeplitz/cuda/cg_state.h"
 
 #define CG_THREADS 256
-#define CG_ROWS    4 /* voxels of a thread, at most */
+#define CG_ROWS    4 /* most voxels of a thread */
 
-/* Of all images, [image][voxel]; blockIdx.y is a block's image. */
+/* The vectors of all images, [image][voxel]. blockIdx.y is the image of a block. */
 struct cg_vectors {
 	const float2 *b;
 	float2 *x, *r, *p, *q;
 	const float *inverse;
-	float2 *z;       /* circulant: M^-1 r; NULL: inverse r, or r */
+	/* M^-1 r of the circulant preconditioner; NULL: inverse times r (Jacobi), or r */
+	float2 *z;
 	double *partial; /* [image][2][blocks] */
-	double *history; /* [image][made] */
+	double *history; /* residuals [image][made] */
 	struct bs_cg_state *state;
-	const float2 *addends; /* A p without the constraint is their sum, [part][voxel]; or NULL */
+	/* [part][voxel]: their sum is A p without the constraint; NULL: there are none */
+	const float2 *addends;
 	uint64_t voxels;
-	unsigned rows, parts, made; /* voxels of a thread; addends; iterations at most, and one */
+	/* voxels of a thread; number of addends; most iterations plus one */
+	unsigned rows, parts, made;
 	float mu;
 	double tolerance;
 };
 
-/* A block's own image; once what came before is there. */
+/* The vectors of a block's own image. It waits for the kernels before this one. */
 static __device__ __forceinline__ struct cg_vectors own(struct cg_vectors a)
 {
 	const uint64_t at = blockIdx.y * a.voxels;
@@ -44,7 +47,7 @@ static __device__ __forceinline__ struct cg_vectors own(struct cg_vectors a)
 	return a;
 }
 
-/* A thread's voxels are CG_THREADS apart. */
+/* The first of a thread's voxels, which are CG_THREADS apart. */
 static __device__ __forceinline__ uint64_t first_of(const struct cg_vectors &a)
 {
 	return (uint64_t)blockIdx.x * (CG_THREADS * a.rows) + threadIdx.x;
@@ -55,7 +58,7 @@ static __device__ __forceinline__ bool has(const struct cg_vectors &a, unsigned 
 	return i < a.rows && at < a.voxels;
 }
 
-/* Two sums over a block, by a fixed tree; valid in thread 0. */
+/* Sums two numbers over a block by a fixed tree. The result is valid in thread 0. */
 static __device__ double2 block_sum(double2 v)
 {
 	__shared__ double2 warp[CG_THREADS / 32];
@@ -79,8 +82,8 @@ static __device__ double2 block_sum(double2 v)
 }
 
 /*
- * True in the block that ends last; there, in thread 0, *sum is the sum over all blocks, added in
- * the order of their numbers.
+ * Returns true in the block that ends last. There *sum, in thread 0, is the sum over all blocks,
+ * added in the order of their numbers.
  */
 static __device__ bool grid_sum(const struct cg_vectors &a, double2 v, double2 *sum)
 {
@@ -113,7 +116,7 @@ static __device__ __forceinline__ double norm2(float2 v)
 	return (double)v.x * v.x + (double)v.y * v.y;
 }
 
-/* x = 0, r = b, and the direction before the first is 0. */
+/* Starts a solve: x = 0, r = b, and a direction of 0. */
 static __global__ __launch_bounds__(CG_THREADS) void begin(const struct cg_vectors all)
 {
 	double2 sum = make_double2(0.0, 0.0);
@@ -149,7 +152,7 @@ static __global__ __launch_bounds__(CG_THREADS) void begin(const struct cg_vecto
 	}
 }
 
-/* p = z + beta p; in 3D without maps the operator's first pass does it. */
+/* p = z + beta p. In 3D without maps the operator's first pass does this instead. */
 static __global__ __launch_bounds__(CG_THREADS) void direction(const struct cg_vectors all)
 {
 	bs_after_previous();
@@ -174,7 +177,10 @@ static __global__ __launch_bounds__(CG_THREADS) void direction(const struct cg_v
 	}
 }
 
-/* The constraint's part of a row of A p: of W^H W p, of W^H (W p), or of p. */
+/*
+ * The form of the constraint's part of A p: p itself (identity), or a product with a real or a
+ * complex sparse matrix: W^H W times p, or W^H times the rows W p.
+ */
 enum { CG_IDENTITY, CG_REAL, CG_COMPLEX };
 
 template <int FORM>
@@ -184,7 +190,10 @@ static __device__ __forceinline__ float2 constrain(const struct bs_csr_cuda &m, 
 	return FORM == CG_IDENTITY ? in[at] : bs_csr_row<FORM == CG_COMPLEX>(m, at, in);
 }
 
-/* q = the sum of the addends, if any, + mu (constraint of p, or of rows), p^H q, alpha. */
+/*
+ * q = sum of the addends, if any, + mu times the constraint's part, made from p or from rows; then
+ * p^H q and alpha.
+ */
 template <int FORM>
 static __global__ __launch_bounds__(CG_THREADS) void finish_apply(const struct cg_vectors all,
 								  const struct bs_csr_cuda m,
@@ -195,7 +204,7 @@ static __global__ __launch_bounds__(CG_THREADS) void finish_apply(const struct c
 	float2 product[CG_ROWS];
 
 	bs_after_previous();
-	/* asked for before the state is waited for */
+	/* These loads are issued before the state is waited for. */
 #pragma unroll
 	for (unsigned i = 0; i < CG_ROWS; i++) {
 		const uint64_t at = first + i * CG_THREADS;
@@ -234,7 +243,8 @@ static __global__ __launch_bounds__(CG_THREADS) void finish_apply(const struct c
 		if (sum.x > 0.0)
 			a.state->alpha = (float)(a.state->rz / sum.x);
 		else
-			a.state->stop = 1; /* round-off has used up what the system can give */
+			/* round-off has used up the accuracy that the system allows */
+			a.state->stop = 1;
 	}
 }
 
@@ -264,7 +274,7 @@ static __global__ __launch_bounds__(CG_THREADS) void update(const struct cg_vect
 	float2 q[CG_ROWS];
 
 	bs_after_previous();
-	/* asked for before the state is waited for */
+	/* These loads are issued before the state is waited for. */
 #pragma unroll
 	for (unsigned i = 0; i < CG_ROWS; i++) {
 		const uint64_t at = first + i * CG_THREADS;
@@ -304,7 +314,8 @@ static __global__ __launch_bounds__(CG_THREADS) void update(const struct cg_vect
 		const double residual = sqrt(sum.x / s->bb);
 
 		s->rr = sum.x;
-		if (a.z == NULL) { /* else preconditioned does it, once z is made */
+		/* with a circulant preconditioner, `preconditioned` computes beta */
+		if (a.z == NULL) {
 			s->beta = (float)(sum.y / s->rz);
 			s->rz = sum.y;
 		}
@@ -314,7 +325,7 @@ static __global__ __launch_bounds__(CG_THREADS) void update(const struct cg_vect
 	}
 }
 
-/* r^H z of the circulant preconditioner, and beta; rz is 0 before the first iteration. */
+/* Computes r^H z of the circulant preconditioner, and beta. rz is 0 before the first iteration. */
 static __global__ __launch_bounds__(CG_THREADS) void preconditioned(const struct cg_vectors all)
 {
 	double2 sum = make_double2(0.0, 0.0);
@@ -345,9 +356,9 @@ static __global__ __launch_bounds__(CG_THREADS) void preconditioned(const struct
 }
 
 /*
- * The residual of x, once q is A x, takes the place of the recurrence's; bare: once the addends'
- * sum, if any, or q is A x without mu x. The stop of check, which the constraint's part may have
- * set, is clear for the next solve.
+ * Replaces the residual of the recurrence by the measured residual of x. q holds A x; with `bare`,
+ * q (or the sum of the addends, if there are any) holds A x without mu x. Also clears check->stop,
+ * which the constraint's part may have set, for the next solve.
  */
 static __global__ __launch_bounds__(CG_THREADS) void distance(const struct cg_vectors all,
 							      struct bs_cg_state *check, bool bare)
@@ -397,7 +408,7 @@ static __global__ __launch_bounds__(CG_THREADS) void add_parts(float2 *out, cons
 		out[at] = bs_sum_addends(addends, parts, voxels, at);
 }
 
-/* A thread for an image. */
+/* Writes the outcome of each image; one thread an image. */
 static __global__ void tell_outcome(const struct cg_vectors a, struct bs_pcg_outcome *out)
 {
 	const unsigned made = a.state[threadIdx.x].iterations;

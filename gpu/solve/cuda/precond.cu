@@ -6,7 +6,7 @@
 #include "gpu/device/check.h"
 #include "gpu/solve/precond.h"
 
-/* The tables of all sets, beside the one in use. */
+/* Bytes of the tables of all sets, without the one in use. */
 static uint64_t inverses_bytes(const struct bs_protocol *p, uint32_t sets)
 {
 	return sets > 1 && p->precond != BS_PRECOND_NONE
@@ -35,7 +35,7 @@ static double power_at(const struct bs_precond_cuda *c, uint32_t set, size_t v)
 				bs_protocol_voxels(c->p), v);
 }
 
-/* A set's table, until the next one is made. */
+/* Makes a set's table; it stays valid until the next one is made. */
 static const float *make_table(struct bs_precond_cuda *c, uint32_t set)
 {
 	const size_t voxels = (size_t)bs_protocol_voxels(c->p);
@@ -71,7 +71,7 @@ static int plan_circulant(struct bs_precond_cuda *c, const float *q, struct bs_t
 	return rc;
 }
 
-/* What the tables are made of, and room for them. */
+/* Takes memory for what the tables are made of, and for the tables. */
 static int take_memory(struct bs_precond_cuda *c, const struct bs_tables *tables, const float *q,
 		       struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
 {
@@ -106,7 +106,10 @@ static void drop_host(struct bs_precond_cuda *c)
 	c->eigen = NULL;
 }
 
-/* A set's table to its place among those of all sets, and the first one's to where it is used. */
+/*
+ * Copies a set's table to its place among those of all sets, and the first set's also to where it
+ * is used.
+ */
 static int put_table(struct bs_precond_cuda *c, uint32_t set, struct bs_devmem *mem,
 		     struct bs_fail *why)
 {
@@ -181,6 +184,7 @@ int bs_precond_cuda_changed(struct bs_precond_cuda *c, uint32_t set, cudaStream_
 	BS_CUDA(cudaMemcpyAsync(to, make_table(c, set), voxels * sizeof(float),
 				cudaMemcpyHostToDevice, stream),
 		why);
-	BS_CUDA(cudaStreamSynchronize(stream), why); /* the next table takes this one's place */
+	/* the next table is made in the same host memory */
+	BS_CUDA(cudaStreamSynchronize(stream), why);
 	return 0;
 }

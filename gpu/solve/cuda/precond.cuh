@@ -3,10 +3,10 @@
  * maps
  *
  * The tables are made on the host (gpu/solve/precond.h, gpu/toeplitz/circulant.h), so that both
- * twins solve the same system. That of the set in use lies where the solve reads it: `inverse`
- * (Jacobi) or `circulant`'s table, both NULL without a preconditioner.
+ * twins solve the same system. The table of the set in use lies where the solve reads it: in
+ * `inverse` (Jacobi) or in `circulant`; both are NULL without a preconditioner.
  * plan -> { use | changed }* -> close. bytes: of device memory that plan takes. plan may allocate
- * beside it, and keeps what changed needs where maps come from a scan. use only queues; changed
+ * beside it, and keeps what `changed` needs where maps come from a scan. use only queues; changed
  * waits for the stream. One caller. Only gpu/solve/ls.cu includes this.
  * Test: test/twin/twin_ls.c, test/twin/engine/twin_engine_maps.c
  */
@@ -22,28 +22,30 @@
 
 struct bs_precond_cuda {
 	const struct bs_protocol *p;
-	const float *maps; /* host, [set]; NULL: none */
-	uint32_t sets;     /* 1 without maps */
+	const float *maps; /* host memory, [set]; NULL: no maps */
+	uint32_t sets;     /* number of sets; 1 without maps */
 	double mu;
-	float *inverse; /* device */
+	float *inverse; /* device memory */
 	struct bs_circulant_cuda *circulant;
-	float *inverses; /* device, [set][voxel] where there is more than one; else NULL */
-	/* host: what a set's table is made of */
+	float *inverses; /* device memory, [set][voxel]; NULL where there is one set */
+	/* Host memory that a set's table is made from. */
 	float *r; /* the constraint's diagonal */
 	double r_mean, q0;
-	float *table; /* Jacobi */
+	float *table; /* table of Jacobi's preconditioner */
 	struct bs_circulant *eigen;
-	struct bs_arena arena; /* eigen's */
+	struct bs_arena arena; /* memory of eigen */
 };
 
 uint64_t bs_precond_cuda_bytes(const struct bs_protocol *p, uint32_t sets);
-/* c: zeros, but for p, maps, sets and mu. q: host. */
+/* c: zeros except p, maps, sets and mu. q: host memory. */
 int bs_precond_cuda_plan(struct bs_precond_cuda *c, const struct bs_tables *tables, const float *q,
 			 struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why);
 void bs_precond_cuda_close(struct bs_precond_cuda *c);
 int bs_precond_cuda_use(struct bs_precond_cuda *c, uint32_t set, cudaStream_t stream,
 			struct bs_fail *why);
-/* The maps of this set are others than they were; where there are more sets, use follows. */
+/*
+ * Makes the table of a set whose maps have changed. With several sets, the caller then calls use.
+ */
 int bs_precond_cuda_changed(struct bs_precond_cuda *c, uint32_t set, cudaStream_t stream,
 			    struct bs_fail *why);
 

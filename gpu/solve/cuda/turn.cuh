@@ -1,4 +1,7 @@
-/* gpu/solve/cuda/turn.cuh - the phase of a frequency at a time; for segments.cu and lagged.cu */
+/*
+ * gpu/solve/cuda/turn.cuh - the phase of an off-resonance frequency after a time; for segments.cu
+ * and lagged.cu
+ */
 #ifndef BS_GPU_SOLVE_CUDA_TURN_CUH
 #define BS_GPU_SOLVE_CUDA_TURN_CUH
 

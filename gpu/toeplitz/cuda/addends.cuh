@@ -1,8 +1,9 @@
 /*
- * gpu/toeplitz/cuda/addends.cuh - the sum of coils' or GPUs' addends of one product, at one voxel
+ * gpu/toeplitz/cuda/addends.cuh - the sum, at one voxel, of the addends that coils or GPUs have
+ * left
  *
- * addends: [part][voxel], at least one part, added in their order. Plain loads: kernels that begin
- * early read them (gpu/device/launch.cuh). For .cu files alone.
+ * addends: [part][voxel], at least one part, added in the order of the parts. Loads are plain,
+ * since kernels that begin early read them (gpu/device/launch.cuh). For .cu files alone.
  */
 #ifndef BS_GPU_TOEPLITZ_CUDA_ADDENDS_CUH
 #define BS_GPU_TOEPLITZ_CUDA_ADDENDS_CUH

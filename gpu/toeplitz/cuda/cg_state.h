@@ -2,15 +2,17 @@
 #ifndef BS_GPU_TOEPLITZ_CUDA_CG_STATE_H
 #define BS_GPU_TOEPLITZ_CUDA_CG_STATE_H
 
-/* Of one image. */
+/* The state of the solve of one image. */
 struct bs_cg_state {
 	double bb, rr, rz; /* squared norms of b and r, and r^H z */
 	float alpha, beta;
 	int stop;
-	unsigned iterations; /* made */
+	unsigned iterations; /* number of iterations made */
 	unsigned tickets;    /* blocks of this launch that have ended */
-	/* two launches an iteration (step.cuh): the iteration under way, from 1; what the last one
-	 * left for it, at its parity */
+	/*
+	 * For two launches an iteration (step.cuh): turn is the number of the iteration under way,
+	 * from 1. last[turn & 1] holds what the iteration before left for it.
+	 */
 	unsigned turn;
 	struct {
 		double rz, pap;

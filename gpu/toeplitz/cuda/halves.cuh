@@ -3,12 +3,13 @@
  * its points
  *
  * A line of N voxels is padded to 2H points, H >= N. Its even frequencies are the transform of the
- * H points; its odd ones that of x(n) exp(-i pi n / H): nothing is ever zero, and the two are
- * independent. H = A B, n = s + B j, k = k1 + A k2; A threads a half: thread t has the sets s = t,
- * t + A, ..., transforms their A values, turns them, exchanges, and transforms B values: it ends
- * with X[t + A k2]. Going back is the same in reverse, and the halves' sum is made by shuffles. Of
- * exp(-i pi n / H) the part of j is a literal, that of s is in the turns, which are copied to
- * shared memory while the kernel before still runs. For flat.cu alone.
+ * H points; its odd ones are that of x(n) exp(-i pi n / H). So no transform has a zero half, and
+ * the two are independent. H = A B, n = s + B j, k = k1 + A k2, with A threads a half. Thread t
+ * has the sets s = t, t + A, ...; it transforms the A values of each, multiplies them by twiddle
+ * factors (turns), exchanges them, and transforms B values: it ends with X[t + A k2]. The way back
+ * is the same in reverse, and shuffles add the halves. Of exp(-i pi n / H) the factor of j is a
+ * literal, that of s is part of the turns, which are copied to shared memory while the kernel
+ * before still runs. For flat.cu alone.
  */
 #ifndef BS_GPU_TOEPLITZ_CUDA_HALVES_CUH
 #define BS_GPU_TOEPLITZ_CUDA_HALVES_CUH
@@ -19,12 +20,12 @@
 #include "gpu/toeplitz/toeplitz_cuda.h"
 
 #define TP_ROW_THREADS 256
-#define TP_COLUMNS     8 /* of a block, side by side: two sectors */
+#define TP_COLUMNS     8 /* columns of a block, side by side: two memory sectors */
 
-/* One axis. turns: exp(-i pi (2 k1 + half) s / H), [half][k1][B + 1: s], device. */
+/* One axis. turns: exp(-i pi (2 k1 + half) s / H), [half][k1][B + 1: s], device memory. */
 struct tp_axis {
 	const float2 *turns;
-	int n; /* voxels */
+	int n; /* voxels of the axis */
 };
 
 struct tp_flat {
@@ -34,9 +35,9 @@ struct tp_flat {
 	float2 *rows;               /* [image or coil][y][half of kx][kx] */
 	const float2 *maps;         /* [coil][y][x]; NULL: none */
 	const float *q;             /* [half of ky][ky][half of kx][kx] */
-	int count;                  /* images or coils */
-	const int *stop;            /* nothing is done where it is set; NULL: none */
-	struct bs_cg_state *solves; /* in its place: [image]; then columns leave energy */
+	int count;                  /* number of images or coils */
+	const int *stop;            /* nothing is done where *stop is set; NULL: never */
+	struct bs_cg_state *solves; /* [image]: used in place of stop; columns then write energy */
 	double *energy;             /* in^H out, [image or coil][block of columns] */
 };
 
@@ -46,16 +47,20 @@ static __device__ __forceinline__ bool flat_stopped(const struct tp_flat &a, int
 	       (a.solves != NULL && a.solves[a.maps != NULL ? 0 : image].stop != 0);
 }
 
-/* EXCHANGE: at(k1, s) is a place in the half's own shared memory; sync: of all who share it. */
+/*
+ * EXCHANGE: at(k1, s) is a place in the half's own shared memory; sync() waits for all threads that
+ * share it.
+ */
 template <int A, int B> struct halves {
 	static const int H = A * B;
 	static const int P = (B + A - 1) / A;
 	static const int TABLE =
-		2 * A * (B + 1); /* odd rows: a row's or a column's are in all banks */
+		/* floats; rows are odd, so that a row's and a column's places lie in all banks */
+		2 * A * (B + 1);
 
 	static_assert(B % 2 == 0 && (A & (A - 1)) == 0, "A divides a warp");
 
-	/* The turns in shared memory, for the whole block. */
+	/* Copies the turns to shared memory, for the whole block. */
 	static __device__ __forceinline__ void table(float2 *to, const struct tp_axis &axis)
 	{
 		for (int i = (int)threadIdx.x; i < TABLE / 2; i += (int)blockDim.x)
@@ -63,7 +68,7 @@ template <int A, int B> struct halves {
 		__syncthreads();
 	}
 
-	/* v exp(S i pi J / A) in the odd half. */
+	/* Multiplies v by exp(S i pi J / A) in the odd half. */
 	template <int S, int J> static __device__ __forceinline__ float2 turned(float2 v, int half)
 	{
 		const float c = half != 0 ? (float)bs_cos_of(2 * J, 4 * A) : 1.0f;
@@ -86,7 +91,7 @@ template <int A, int B> struct halves {
 		return A * (u + 1) <= B || t + A * u < B;
 	}
 
-	/* Set u: load(n), n below the axis's voxels. */
+	/* Fills set u by load(n), for n below the axis's voxels; the rest is zero. */
 	template <class LOAD>
 	static __device__ __forceinline__ void fill_set(float2 (&v)[A], int n, int t, int u,
 							LOAD load)
@@ -101,7 +106,7 @@ template <int A, int B> struct halves {
 		}
 	}
 
-	/* do(n, j) for each that fill_set has loaded. */
+	/* Calls act(n, j) for each value that fill_set has loaded. */
 	template <class DO> static __device__ __forceinline__ void each(int n, int t, int u, DO act)
 	{
 #pragma unroll
@@ -110,17 +115,18 @@ template <int A, int B> struct halves {
 				act(t + A * u + B * j, j);
 	}
 
-	/* turns: of the half; set(u, v): the values of set u */
+	/* turns: those of this half; set(u, v) gives the values of set u. */
 	template <class EXCHANGE, class SET>
 	static __device__ __forceinline__ void in(float2 (&w)[B], const float2 *turns, int half,
 						  int t, EXCHANGE exchange, SET set)
 	{
-		asm volatile("" : "+r"(half)); /* no root is kept in registers for later */
+		/* The asm keeps the compiler from holding roots in registers for later. */
+		asm volatile("" : "+r"(half));
 #pragma unroll
 		for (int u = 0; u < P; u++) {
 			float2 v[A];
 
-			if (u > 0 && !has(t, u)) /* of a whole warp, often */
+			if (u > 0 && !has(t, u)) /* often true for a whole warp */
 				continue;
 			set(u, v);
 			turn_all<-1, 1>(v, half);
@@ -139,8 +145,8 @@ template <int A, int B> struct halves {
 	}
 
 	/*
-	 * Back, and the sum of both halves, which lie `apart` lanes from each other; each hands
-	 * every other point below n to store(n, value, u, j).
+	 * The way back, and the sum of both halves, whose lanes lie `apart` from each other. Each
+	 * half hands every other point below n to store(n, value, u, j).
 	 */
 	template <class EXCHANGE, class STORE>
 	static __device__ __forceinline__ void out(float2 (&w)[B], const float2 *turns, int n,
@@ -196,7 +202,7 @@ template <int A, int B> struct halves {
 				v[u][j] = make_float2(0.0f, 0.0f);
 	}
 
-	/* do(n, u, j) for each that out has stored. */
+	/* Calls act(n, u, j) for each value that out has stored. */
 	template <class DO>
 	static __device__ __forceinline__ void each_kept(int n, int half, int t, DO act)
 	{
@@ -209,7 +215,7 @@ template <int A, int B> struct halves {
 	}
 };
 
-/* A half line of rows: A lanes of one warp. */
+/* The exchange of a half line of rows: A lanes of one warp. */
 template <int B> struct row_exchange {
 	float2 *own;
 
@@ -225,15 +231,19 @@ template <int B> struct row_exchange {
 
 template <int A, int B> struct rows_of {
 	static const int LINES = TP_ROW_THREADS / (2 * A);
-	static const int blocks = 2; /* of a multiprocessor: registers for them */
+	/* blocks of a multiprocessor, which the registers must allow */
+	static const int blocks = 2;
 	static const int bytes =
 		(halves<A, B>::TABLE + LINES * 2 * A * (B + 1)) * (int)sizeof(float2);
 };
 
-/* A thread's place among the rows of a block: lane t of a half of one. mid: the block's. */
+/*
+ * A thread's place among the rows of a block: lane t of one half of a line. mid: the block's shared
+ * memory.
+ */
 template <int A, int B> struct row_lane {
 	int t, half, line;
-	const float2 *turns; /* of its half */
+	const float2 *turns; /* turns of the thread's half */
 	row_exchange<B> exchange;
 
 	__device__ __forceinline__ row_lane(float2 *mid)
@@ -245,14 +255,14 @@ template <int A, int B> struct row_lane {
 		exchange.own = mid + halves<A, B>::TABLE + threadIdx.x / A * (A * (B + 1));
 	}
 
-	/* The frequencies of its half of line y of an image or a coil. */
+	/* The place of the frequencies of its half of line y, of an image or a coil. */
 	__device__ __forceinline__ float2 *row(const struct tp_flat &a, int image, int y) const
 	{
 		return a.rows + (((long long)image * a.y.n + y) * 2 + half) * (A * B) + t;
 	}
 };
 
-/* blockIdx.y: the image or the coil */
+/* blockIdx.y: number of the image or the coil. */
 template <int A, int B>
 static __global__ __launch_bounds__(TP_ROW_THREADS, 2) void rows_in(const struct tp_flat a)
 {
@@ -322,9 +332,12 @@ static __global__ __launch_bounds__(TP_ROW_THREADS) void rows_out(const struct t
 	       });
 }
 
-/* Halves of TP_COLUMNS columns side by side: the whole block. */
+/*
+ * The exchange of the halves of TP_COLUMNS columns, which lie side by side: the whole block takes
+ * part.
+ */
 template <int B> struct column_exchange {
-	float2 *own; /* of its half and column */
+	float2 *own; /* place of the thread's half and column */
 
 	static __device__ __forceinline__ void sync(void)
 	{
@@ -338,13 +351,16 @@ template <int B> struct column_exchange {
 
 template <int A, int B> struct columns_of {
 	static const int THREADS = 2 * A * TP_COLUMNS;
-	/* eight values more: the halves of a column, read together, are in other banks */
+	/*
+	 * Eight values of padding: the two halves of a column, read together, lie in different
+	 * banks.
+	 */
 	static const int HALF = A * B * TP_COLUMNS + 8;
-	/* the spectrum comes to shared memory, where that is there, and leaves its registers */
+	/* The spectrum is copied to shared memory where that has room, to save registers. */
 	static const bool AHEAD = A * B <= 448;
 	static const int bytes = (halves<A, B>::TABLE + 2 * HALF) * (int)sizeof(float2) +
 				 (AHEAD ? B * THREADS : 0) * (int)sizeof(float);
-	/* of a multiprocessor: registers for them */
+	/* Blocks of a multiprocessor, which the registers must allow. */
 	static const int blocks = (AHEAD ? 3 : 2) * 256 / THREADS;
 };
 
@@ -391,7 +407,7 @@ template <int A, int B> struct column_spectrum<A, B, true> {
 	}
 };
 
-/* w times the spectrum; the sum of spectrum |w|^2. */
+/* Multiplies w by the spectrum. Returns the sum of spectrum |w|^2. */
 template <int B, class SPECTRUM>
 static __device__ __forceinline__ float multiply(float2 (&w)[B], const SPECTRUM &spectrum)
 {
@@ -409,7 +425,7 @@ static __device__ __forceinline__ float multiply(float2 (&w)[B], const SPECTRUM 
 	return sum;
 }
 
-/* The sum over a block of columns, once all have put theirs and synchronized. [warp] */
+/* Writes the sum over a block of columns; each thread gives its part. */
 static __device__ __forceinline__ void put_energy(float *energy, float sum)
 {
 	for (int n = 16; n > 0; n >>= 1)
@@ -432,7 +448,7 @@ static __device__ __forceinline__ void keep_energy(const struct tp_flat &a, cons
 		a.solves[image].turn++;
 }
 
-/* In place. width: of the rows, both halves; blockIdx.y: the image or the coil. */
+/* Works in place. width: points of a row, both halves; blockIdx.y: the image or the coil. */
 template <int A, int B>
 static __global__ __launch_bounds__(columns_of<A, B>::THREADS,
 				    columns_of<A, B>::blocks) void columns(const struct tp_flat a,
@@ -460,7 +476,7 @@ static __global__ __launch_bounds__(columns_of<A, B>::THREADS,
 	bs_after_previous();
 	L::fill_set(begun, a.y.n, t, 0, load);
 	if (flat_stopped(a, (int)blockIdx.y)) {
-		spectrum.wait(); /* no copy is under way when a block ends */
+		spectrum.wait(); /* no copy may be under way when a block ends */
 		return;
 	}
 	L::in(w, turns, half, t, exchange, [&](int u, float2(&v)[A]) {
@@ -477,7 +493,8 @@ static __global__ __launch_bounds__(columns_of<A, B>::THREADS,
 	exchange.sync();
 	if (a.energy != NULL)
 		keep_energy(a, energy);
-	asm volatile("" : "+r"(width)); /* offsets are made again, not kept in registers */
+	/* The asm makes the compiler compute offsets anew instead of keeping them in registers. */
+	asm volatile("" : "+r"(width));
 	L::out(w, turns, a.y.n, half, TP_COLUMNS, t, exchange,
 	       [&](int at, float2 value, int, int) { data[at * width] = value; });
 }

@@ -11,7 +11,7 @@
 #include "gpu/device/stopwatch.h"
 #include "gpu/toeplitz/toeplitz_cuda.h"
 
-#define TIMES 4 /* applications of a graph, as in a solve */
+#define TIMES 4 /* applications in a graph, as in a solve */
 
 const struct bs_tune_kind bs_toeplitz_tunable = { "Toeplitz operator",
 						  BS_TOEPLITZ_FIELDS,
@@ -27,7 +27,7 @@ struct bench {
 	struct bs_devmem mem;
 	struct bs_toeplitz_cuda *plan;
 	float *in, *out;
-	uint32_t coils; /* of the application that is timed */
+	uint32_t coils; /* coils of the application that is timed */
 	struct bs_stopwatch watch;
 };
 
@@ -36,7 +36,7 @@ struct trial {
 	const struct bs_tune *tune;
 };
 
-/* The spectrum may be in the other choice's order: times are the same, and no result is read. */
+/* The spectrum may be in the order of another choice: times are the same, and no result is read. */
 static int applications(void *arg, cudaStream_t stream, struct bs_fail *why)
 {
 	const struct trial *t = (const struct trial *)arg;
@@ -49,7 +49,7 @@ static int applications(void *arg, cudaStream_t stream, struct bs_fail *why)
 	return rc;
 }
 
-/* The direction that is measured. */
+/* The runs of the direction that is measured. */
 struct pairs {
 	struct bs_tune_match *match;
 	int direction;
@@ -71,7 +71,7 @@ static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *
 	int rc = 0;
 
 	m->own.n[0] = m->own.n[1] = 0;
-	for (int d = 0; rc == 0 && d < 2; d++) { /* the first decides in all stages */
+	for (int d = 0; rc == 0 && d < 2; d++) { /* the first direction decides in all stages */
 		double *const ms[2] = { m->against.ms[d], m->own.ms[d] };
 		struct pairs pairs = { m, d };
 
@@ -91,7 +91,7 @@ static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *
 	return rc;
 }
 
-/* Q is drawn at random: its values do not change the time. */
+/* Prepares the operator with a random Q, since Q's values do not change the time. */
 static int prepare(struct bench *b, struct bs_fail *why)
 {
 	const struct bs_toeplitz_spec *s = &b->spec;
@@ -156,7 +156,7 @@ void bs_toeplitz_use_tuned(struct bs_toeplitz_cuda *plan, const struct bs_toepli
 	struct bs_tuning *t = (struct bs_tuning *)calloc(1, sizeof(*t));
 	struct bs_fail why;
 
-	/* 2D has one way only */
+	/* There is only one way in 2D. */
 	if (t != NULL && spec->dims == 3 && cache_dir != NULL && cache_dir[0] != '\0') {
 		int rc = bs_toeplitz_tuned(t, spec, cache_dir, &why);
 		const struct bs_tune *best = &t->trial[t->best].tune;

@@ -11,9 +11,9 @@
 #include "gpu/toeplitz/toeplitz_cuda.h"
 
 #define TP_THREADS       256
-#define TP_MIDDLE_BLOCKS 3 /* of a multiprocessor: 80 registers, 64 KiB of shared memory */
+#define TP_MIDDLE_BLOCKS 3 /* blocks of a multiprocessor: 80 registers a thread, 64 KiB each */
 
-/* The turns, where they are: in global memory, or in the block's shared memory. */
+/* The turns, read from global memory, or from the block's shared memory. */
 struct turns_global {
 	const float2 *turn;
 	__device__ __forceinline__ float2 operator[](int i) const
@@ -31,30 +31,29 @@ struct turns_shared {
 };
 
 /*
- * One line of G = A B points: n = t + B j and k = k1 + A k2. A threads share it. Going in, thread t
- * transforms its A values for each t it has (t, t + A, ...), turns them, exchanges, and thread k1
- * transforms B values: it ends with X[k1 + A k2]. Going back is the same in reverse, and the lower
- * half of the result alone is made.
+ * The arguments of a pass over lines of G = A B points: n = t + B j and k = k1 + A k2. A threads
+ * share a line. Going in, thread t transforms its A values for each t it has (t, t + A, ...),
+ * multiplies them by the turns and exchanges them; thread k1 then transforms B values and ends with
+ * X[k1 + A k2]. Going back is the same in reverse; only the lower half of the result is made.
  */
 struct tp_pass {
 	const float2 *in;
 	float2 *out;
-	const float *q;              /* middle pass: spectrum, at k * line + column */
-	const float2 *maps;          /* x passes of sense: [coil][z][y][x]; else NULL */
-	turns_global turns;          /* exp(-i2pi t k1 / G): [k1][t], then [t][k1] */
-	int n;                       /* voxels of the axis */
-	int columns;                 /* strided lines: so many side by side */
-	int rows, planes;            /* plane pass: voxels along y and z; a.n is unused */
-	long long in_line, out_line; /* from one point of a line to the next */
-	long long in_outer,
-		out_outer; /* from one set of columns to the next; x passes: line to line */
-	long long in_coil, out_coil;  /* from one coil to the next; 0: all read the same */
-	int lines;                    /* x passes */
-	int coils;                    /* sense's last pass sums over them; the middle passes */
-	bool add;                     /* that pass goes on from out */
-	bool turned;                  /* x passes: see turned */
-	struct bs_toeplitz_step step; /* the first pass of a step; else all NULL */
-	const int *stop;              /* nothing is done where this is set; NULL: always */
+	const float *q;                /* middle pass: spectrum, at k * line + column */
+	const float2 *maps;            /* x passes of sense: [coil][z][y][x]; else NULL */
+	turns_global turns;            /* exp(-i2pi t k1 / G): [k1][t], then [t][k1] */
+	int n;                         /* voxels along the axis */
+	int columns;                   /* number of strided lines side by side */
+	int rows, planes;              /* plane pass: voxels along y and z; a.n is unused */
+	long long in_line, out_line;   /* complex values from one point of a line to the next */
+	long long in_outer, out_outer; /* from one set of columns, or line along x, to the next */
+	long long in_coil, out_coil;   /* from one coil to the next; 0: all coils read the same */
+	int lines;                     /* number of lines, in x passes */
+	int coils;                     /* coils of sense's last pass, or of the middle passes */
+	bool add;                      /* sense's last pass adds to what out holds */
+	bool turned;                   /* x passes: lines are stored as in struct turned */
+	struct bs_toeplitz_step step;  /* first pass of a step; else all NULL */
+	const int *stop;               /* nothing is done where *stop is set; NULL: never */
 };
 
 static __device__ __forceinline__ bool stopped(const struct tp_pass &a)
@@ -62,7 +61,7 @@ static __device__ __forceinline__ bool stopped(const struct tp_pass &a)
 	return a.stop != NULL && *a.stop != 0;
 }
 
-/* p = z + beta p of one voxel, written back; z the residual, preconditioned. */
+/* p = z + beta p of one voxel, where z is the preconditioned residual; written back. */
 static __device__ __forceinline__ float2 next_direction(const struct bs_toeplitz_step &s,
 							long long at, float beta)
 {
@@ -81,7 +80,8 @@ static __device__ __forceinline__ float2 next_direction(const struct bs_toeplitz
 
 /*
  * The sets of A values, n = s + B j, that thread t of a line has: s = t + A u for u below P. Where
- * A does not divide B some threads have no last set: they go through the motions with the others.
+ * A does not divide B some threads have no last set; they do the same work as the others, without
+ * effect.
  */
 template <int A, int B> struct sets {
 	static const int P = (B + A - 1) / A;
@@ -94,13 +94,13 @@ template <int A, int B> struct sets {
 		return A * (u + 1) <= B || t + A * u < B;
 	}
 
-	/* Its s, or another's, which it may read. */
+	/* The s of set u; where the thread has no set u, another s that it may read. */
 	static __device__ __forceinline__ int at(int t, int u)
 	{
 		return has(t, u) ? t + A * u : B - 1;
 	}
 
-	/* The lower half of each set, zero from n on: load(n, u, j). */
+	/* Fills the lower half of each set by load(n, u, j), with zeros from index n on. */
 	template <class LOAD>
 	static __device__ __forceinline__ void fill(float2 (&v)[P][A], int t, int n, LOAD load)
 	{
@@ -115,7 +115,7 @@ template <int A, int B> struct sets {
 			}
 	}
 
-	/* Transformed and turned, to v[u][k1]. */
+	/* Transforms the sets and multiplies them by the turns; the result is v[u][k1]. */
 	template <class TURNS>
 	static __device__ __forceinline__ void start(float2 (&v)[P][A], int t, TURNS turns)
 	{
@@ -147,9 +147,9 @@ static __device__ __forceinline__ float &part_of(float2 &v, int part)
 }
 
 /*
- * A whole line of A threads of one warp: the exchange needs no other warp. It is A (B + 1) floats
- * of their own at mid: real parts first, then imaginary ones, which halves it. v as filled. before:
- * what the caller does until the exchange is full. w[k] = X[t + A k].
+ * One line by A threads of one warp, so that the exchange needs no other warp. Their part of mid is
+ * A (B + 1) floats: real parts first, then imaginary ones, which halves it. v: as filled. before:
+ * called before the exchange is full. Result: w[k] = X[t + A k].
  */
 template <int A, int B, class TURNS, class BEFORE>
 static __device__ __forceinline__ void row_in(float2 (&w)[B], float2 (&v)[sets<A, B>::P][A],
@@ -177,7 +177,7 @@ static __device__ __forceinline__ void row_in(float2 (&w)[B], float2 (&v)[sets<A
 	bs_fft<B, -1>::run(w);
 }
 
-/* The way back from thread k1's B values: transformed and turned. */
+/* The first step back, from thread k1's B values: transforms them, multiplies by the turns. */
 template <int A, int B, class TURNS>
 static __device__ __forceinline__ void turn_back(float2 (&w)[B], int k1, TURNS turns)
 {
@@ -187,7 +187,7 @@ static __device__ __forceinline__ void turn_back(float2 (&w)[B], int k1, TURNS t
 		w[s] = bs_cmul_conj(w[s], turns[A * B + s * A + k1]);
 }
 
-/* w[k] = X[t + A k] to the points v[u][j] at n = t + A u + B j. */
+/* Turns w[k] = X[t + A k] into the points v[u][j] at n = t + A u + B j. */
 template <int A, int B, class TURNS>
 static __device__ __forceinline__ void row_out(float2 (&v)[sets<A, B>::P][A], float2 (&w)[B],
 					       float *mid, int t, TURNS turns)
@@ -214,10 +214,10 @@ static __device__ __forceinline__ void row_out(float2 (&v)[sets<A, B>::P][A], fl
 }
 
 /*
- * Where lines along x lie outside the image: [line][kx], or turned, [kx][line]: then a block's
- * lines pass through shared memory, so that it writes and reads them side by side. Block-wide; all
- * of a line's threads call them. The values of the block's lines are `step` apart in kx, from `at`
- * on.
+ * The layout of lines along x outside the image: [line][kx], or turned, [kx][line]. Turned lines
+ * pass through shared memory, so that a block reads and writes its lines side by side. The
+ * functions are block-wide; all threads of a line call them. Values of the block's lines are `step`
+ * apart in kx, from `at` on.
  */
 template <int A, int B> struct turned {
 	static const int PER = TP_THREADS / A, PITCH = PER + 1;
@@ -307,7 +307,7 @@ static __global__ __launch_bounds__(TP_THREADS) void x_in(const struct tp_pass a
 	}
 }
 
-/* SENSE: summed over coils. */
+/* SENSE: the result is summed over coils. */
 template <int A, int B, bool SENSE>
 static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass a)
 {
@@ -320,7 +320,7 @@ static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass 
 	const bool mine = line < a.lines;
 	float2 *out = a.out + blockIdx.y * a.out_coil + line * a.out_outer;
 	float *mid = (float *)exchange + threadIdx.x / A * (A * (B + 1));
-	float2 sum[S::P][A] = {}; /* its lower half */
+	float2 sum[S::P][A] = {}; /* the lower half of the sum */
 
 	bs_after_previous();
 	if (stopped(a))
@@ -360,14 +360,17 @@ static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass 
 	});
 }
 
-/* Strided lines: neighboring columns share a block, so every access is a whole sector. */
+/* Strided lines: neighboring columns share a block, so that accesses are whole memory sectors. */
 template <int A, int B> struct tile {
 	static const int cols = TP_THREADS / A;
-	/* of a multiprocessor: a thread holds P A + B complex values, and a part of the spectrum */
+	/*
+	 * Blocks of a multiprocessor. A thread holds P A + B complex values and part of the
+	 * spectrum.
+	 */
 	static const int blocks = A < 32 && B <= 16 ? TP_MIDDLE_BLOCKS : A < 32 && B <= 28 ? 2 : 1;
 };
 
-/* before: what the caller does until the exchange is full; after: once the input has been read. */
+/* before: called before the exchange is full; after: called once the input has been read. */
 template <int A, int B, class BEFORE, class AFTER>
 static __device__ __forceinline__ void strided_in(float2 (&w)[B], const float2 *in, long long line,
 						  int n, float2 *exchange, int t, int c,
@@ -472,7 +475,7 @@ static __global__ __launch_bounds__(TP_THREADS) void y_out(const struct tp_pass 
 	strided_out<A, B>(w, out, a.out_line, mine ? a.n : 0, exchange, t, c, a.turns);
 }
 
-/* In place. Coils run side by side, so that Q's spectrum stays in the cache. */
+/* Works in place. Coils run side by side, so that Q's spectrum stays in the cache. */
 template <int A, int B>
 static __global__ __launch_bounds__(TP_THREADS,
 				    tile<A, B>::blocks) void middle(const struct tp_pass a)
@@ -515,7 +518,7 @@ static __device__ __forceinline__ void copy16(void *to, const void *from)
 		     : "memory");
 }
 
-/* Queues the copy of one tile's columns and of its part of the spectrum. */
+/* Queues the copies of one tile's columns and of its part of the spectrum. */
 template <int A, int B>
 static __device__ __forceinline__ void fetch_tile(const struct tp_pass &a, int tile_index,
 						  int tiles, float2 *in, float *spectrum)
@@ -535,8 +538,8 @@ static __device__ __forceinline__ void fetch_tile(const struct tp_pass &a, int t
 }
 
 /*
- * The middle pass where there are many tiles: a block goes through several, and the next one is
- * read while this one is transformed, so that memory never waits for arithmetic.
+ * The middle pass where there are many tiles. A block goes through several; the next tile is read
+ * while this one is transformed, so that memory never waits for arithmetic.
  */
 template <int A, int B>
 static __global__ __launch_bounds__(TP_THREADS,

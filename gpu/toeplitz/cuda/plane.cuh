@@ -16,14 +16,17 @@
 #include "gpu/toeplitz/cuda/pass.cuh"
 #include "gpu/toeplitz/cuda/spectrum.cuh"
 
-/* RESIDENT: blocks of a multiprocessor, as their shared memory and a thread's 2 B + P A registers
- * allow. */
+/*
+ * The sizes of a plane. RESIDENT: blocks of a multiprocessor, which the shared memory and the 2 B +
+ * P A registers of a thread must allow.
+ */
 template <int A, int B, int CL, int RESIDENT> struct plane_of {
 	static const int G = A * B;
-	static const int ROWS = G / 2 / CL; /* of a block: one for each line of threads */
+	static const int ROWS = G / 2 / CL; /* rows of a block: one for each line of threads */
 	static const int THREADS = A * ROWS;
-	static const int PITCH = ROWS + 1; /* of [ky][row]: lanes that write a row hit all banks */
-	static const int exchange = G * PITCH; /* complex values; then the turns, then mid */
+	/* pitch of [ky][row]: lanes that write a row hit all banks */
+	static const int PITCH = ROWS + 1;
+	static const int exchange = G * PITCH; /* complex values; the turns follow, then mid */
 	static const int bytes =
 		(exchange + 2 * G) * (int)sizeof(float2) + ROWS * A * (B + 1) * (int)sizeof(float);
 	static const int VECTOR = bs_toeplitz_vector(A, G);
@@ -55,7 +58,7 @@ static __device__ __forceinline__ void plane_spectrum(float (&to)[B], const floa
 	}
 }
 
-/* The cluster's address of the row of point t + A u + B j of a column, which begins at `column`. */
+/* The cluster's address of the row of point t + A u + B j of a column that begins at `column`. */
 template <int A, int B, int ROWS>
 static __device__ __forceinline__ uint32_t plane_place(uint32_t column, int t, int u, int j)
 {
@@ -87,7 +90,7 @@ static __global__ __launch_bounds__(plane_of<A, B, CL, RESIDENT>::THREADS,
 	float2 v[S::P][A];
 	float2 w[B];
 
-	/* keeps the compiler from loading all into registers at once */
+	/* This keeps the compiler from loading all values into registers at once. */
 #pragma unroll 1
 	for (int i = (int)threadIdx.x; i < 2 * P::G; i += P::THREADS)
 		table[i] = a.turns[i];

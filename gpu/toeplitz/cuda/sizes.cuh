@@ -1,10 +1,10 @@
 /*
  * gpu/toeplitz/cuda/sizes.cuh - the padded sizes of an axis that the passes are compiled for
  *
- * G = A B points: A threads a line (a power of two, so that lines divide warps), B even. Lists for
- * A of 8, 16 and 32, each ascending and all of it beyond the list before: 64 to 1,024, products of
- * 2, 3, 5 and 7, 1.11 to 1.25 times apart. cluster: blocks
- * that hold a plane of two such axes, 0: none do (beyond 512 it would not fit the shared memory of
+ * A size is G = A B points: A threads a line (a power of two, so that lines divide warps), B even.
+ * There are lists for A of 8, 16 and 32, each ascending, and each beyond the list before it: 64 to
+ * 1,024, products of 2, 3, 5 and 7, 1.11 to 1.25 times apart. cluster: the number of blocks that
+ * hold a plane of two such axes; 0: none do (beyond 512 a plane would not fit the shared memory of
  * 16 multiprocessors). Only gpu/toeplitz uses this.
  */
 #ifndef BS_GPU_TOEPLITZ_CUDA_SIZES_CUH
@@ -27,7 +27,8 @@ enum tp_kind {
 
 struct tp_size {
 	int a, b;
-	int cluster, plane_threads, plane_bytes; /* each block's */
+	/* threads and bytes of each block of the cluster */
+	int cluster, plane_threads, plane_bytes;
 	void (*kernel[TP_KINDS])(const struct tp_pass);
 };
 

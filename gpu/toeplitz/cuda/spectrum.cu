@@ -9,13 +9,16 @@
 
 #define THREADS 128
 
-/* Block: THREADS points of a line. */
+/* Blocks of THREADS points of a line. */
 static dim3 blocks_of(int3 g)
 {
 	return dim3((unsigned)(g.x + THREADS - 1) / THREADS, (unsigned)g.y, (unsigned)g.z);
 }
 
-/* q (half of the offsets, q.h) onto the padded grid, offset n at n mod G, zero elsewhere. */
+/*
+ * Copies q (half of the offsets, q.h) to the padded grid, offset n at n mod G, with zeros
+ * elsewhere.
+ */
 static __global__ void spread_q(float2 *grid, const float2 *q, int3 g, int3 n)
 {
 	const int x = (int)(blockIdx.x * blockDim.x + threadIdx.x);
@@ -55,7 +58,10 @@ static __global__ void keep_real(float *out, const float2 *in, size_t count, flo
 		out[i] = in[i].x * scale;
 }
 
-/* Whole lines along each axis, from one grid to the other: [0] to [1], the result in [0]. */
+/*
+ * Transforms whole lines along each axis, from one grid to the other. The input is grid[0]; the
+ * result is in grid[0] afterwards.
+ */
 static int transform_grid(float2 *grid[2], uint32_t dims, const uint32_t size[3],
 			  struct bs_devmem *mem, struct bs_fail *why)
 {
@@ -74,7 +80,7 @@ static int transform_grid(float2 *grid[2], uint32_t dims, const uint32_t size[3]
 	return err;
 }
 
-/* In temporary memory. */
+/* Transforms q in temporary memory. */
 static int transform_q(float *spectrum, const struct bs_toeplitz_spec *spec, const uint32_t size[3],
 		       const float *q, struct bs_devmem *mem, struct bs_fail *why)
 {

@@ -1,25 +1,29 @@
 /*
- * gpu/toeplitz/cuda/spectrum.cuh - the real spectrum of Q that the passes of toeplitz.cu multiply
- * by
+ * gpu/toeplitz/cuda/spectrum.cuh - the real spectrum of Q, by which the passes of toeplitz.cu
+ * multiply
  *
  * q as in q.h, on the device; size: the padded grid. spectrum: [kz][ky][kx], or by planes: [kx],
  * and in each plane bs_toeplitz_plane_at, the order of plane.cuh's threads; scaled so that the
- * transforms there and back need no scale. Both wait for the GPU; the first takes temporary memory
- * beside the arena. At arm only. Errors: BS_ERR_GPU, BS_ERR_NOMEM. Only gpu/toeplitz uses this.
+ * transforms forward and back need no scale. Both functions wait for the GPU; the first takes
+ * temporary memory beside the arena. At arm only. Errors: BS_ERR_GPU, BS_ERR_NOMEM. Only
+ * gpu/toeplitz uses this.
  */
 #ifndef BS_GPU_TOEPLITZ_CUDA_SPECTRUM_CUH
 #define BS_GPU_TOEPLITZ_CUDA_SPECTRUM_CUH
 
 #include "gpu/toeplitz/toeplitz_cuda.h"
 
-/* Values of a column of the spectrum that a thread reads at once: lines of g points, a threads. */
+/*
+ * Number of values of a spectrum column that a thread reads at once, for lines of g points and a
+ * threads.
+ */
 static __host__ __device__ constexpr int bs_toeplitz_vector(int a, int g)
 {
 	return g / a % 4 == 0 ? 4 : 2;
 }
 
 /*
- * The place of (ky, kz) in a plane whose lines have g points and a threads each: the values that a
+ * The index of (ky, kz) in a plane whose lines have g points and a threads each. The values that a
  * thread reads at once lie side by side.
  */
 static __host__ __device__ __forceinline__ int bs_toeplitz_plane_at(int a, int g, int ky, int kz)
@@ -33,10 +37,10 @@ static __host__ __device__ __forceinline__ int bs_toeplitz_plane_at(int a, int g
 
 int bs_toeplitz_spectrum(float *spectrum, const struct bs_toeplitz_spec *spec, const int size[3],
 			 const float *q, struct bs_fail *why);
-/* From one order to the other: into that by planes, or out of it. */
+/* Copies the spectrum into the order by planes (planes true), or out of it. */
 int bs_toeplitz_lay_spectrum(float *to, const float *from, const int size[3], int a, bool planes,
 			     struct bs_fail *why);
-/* exp(-i2pi t k1 / (a b)), [k1][t], then [t][k1], of the lines of pass.cuh; only queues. */
+/* Writes exp(-i2pi t k1 / (a b)), [k1][t], then [t][k1], for the lines of pass.cuh; only queues. */
 int bs_toeplitz_turns(float2 *turns, int a, int b, struct bs_fail *why);
 
 #endif

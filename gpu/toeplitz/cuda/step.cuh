@@ -1,14 +1,15 @@
 /*
  * gpu/toeplitz/cuda/step.cuh - conjugate gradients in 2D, two launches an iteration
  *
- * The operator A is applied to the preconditioned residual u = M^-1 r, M diagonal, and A p of the
- * direction follows from A u as p does from u. Then both sums of an iteration are known before its
- * update: r^H u with the last one's, u^H A u from the spectrum, as columns multiply by it. So the
- * rows of A u, their sum over coils, the new x, r and u, and the rows of the next A u are one pass
- * over the image's lines. Rounding in A p grows as in p, by the same recurrence; the residual
- * reported is measured (pcg.cu). Blocks leave their parts of the sums, and each block of the next
- * launch adds them all up, in one order, while it waits for its rows: none waits for a last one.
- * Block 0 keeps the state. A block that finds stop set by it would have decided the same.
+ * The operator A is applied to the preconditioned residual u = M^-1 r, M diagonal; A p of the
+ * direction p follows from A u as p follows from u. Then both sums of an iteration are known before
+ * its update: r^H u together with the last iteration's, u^H A u from the spectrum, as columns
+ * multiply by it. So one pass over the image's lines does the rows of A u, their sum over coils,
+ * the new x, r and u, and the rows of the next A u. Rounding in A p grows as in p, by the same
+ * recurrence; the reported residual is measured (pcg.cu). Blocks leave their parts of the sums, and
+ * each block of the next launch adds them all up, in one order, while it waits for its rows, so
+ * that no block waits for a last one. Block 0 keeps the state. A block that finds stop already set
+ * by block 0 would have decided the same.
  * For flat.cu alone.
  * Source: Chronopoulos & Gear, J Comput Appl Math 1989;25:153-168.
  */
@@ -18,21 +19,26 @@
 #include "core/solve/pcg.h"
 #include "gpu/toeplitz/cuda/halves.cuh"
 
-#define TP_SOME 4 /* voxels of a thread that are asked for together */
+#define TP_SOME 4 /* voxels that a thread loads together */
 
 struct tp_step {
 	struct bs_toeplitz_cg cg; /* vectors [image][y][x] */
 	double *norms;            /* [parity][image][r^H r, r^H u, u^H u][block] */
-	int energies;             /* of an image: what columns have left */
-	int beside;               /* lines of a block that share an image's line: coils */
-	bool first;               /* x = 0, r = b; no A u yet */
+	/* number of an image's parts of the energy, which columns have left */
+	int energies;
+	/* lines of a block that belong to one line of the image: its coils */
+	int beside;
+	bool first; /* first step: x = 0, r = b; there is no A u yet */
 };
 
-/* Sums over the warps of a block, once all have been put there and __syncthreads was called. */
+/*
+ * Sums over the warps of a block, valid once every warp has called put and __syncthreads was
+ * called.
+ */
 struct tp_sums {
 	double of[TP_ROW_THREADS / 32][4];
 
-	/* The first and the last; all: those between, too. */
+	/* Writes a warp's sums of v[0] and v[3] to its place; all: those of v[1] and v[2], too. */
 	__device__ __forceinline__ void put(const double (&v)[4], bool all)
 	{
 #pragma unroll
@@ -58,24 +64,28 @@ struct tp_sums {
 	}
 };
 
-/* The sums of the iteration before, and those of the first. */
+/* The sums of the iteration before, and bb of the first iteration. */
 struct tp_before {
 	double bb, ru, pap;
-	int stop; /* one thread looks for all: block 0 may set it meanwhile */
+	/*
+	 * stop flag of the state, read by one thread for the block, since block 0 may set it
+	 * meanwhile
+	 */
+	int stop;
 };
 
 struct tp_choice {
 	float alpha, beta;
-	bool goes; /* it has not ended */
+	bool goes; /* the solve has not ended */
 };
 
-/* One image's part of a step; its state as the iteration before has left it. */
+/* One image's part of a step, with the state that the iteration before has left. */
 struct tp_solve {
 	const float2 *b;
 	const float *inverse;
 	float2 *x, *r, *p, *s;
 	struct bs_cg_state *state;
-	double *norms; /* of even turns; those of odd ones are `odd` behind */
+	double *norms; /* norms of even turns; those of odd turns lie `odd` further */
 	long long odd;
 	const double *energy;
 	float mu;
@@ -110,9 +120,9 @@ struct tp_solve {
 	}
 
 	/*
-	 * A thread's part of the sums that the iteration before and columns have left: of the
-	 * former both parities, so that turn is not waited for; all is asked for before any is
-	 * added.
+	 * Adds up a thread's part of the sums left by the iteration before and by columns. It loads
+	 * both parities of the former, so that it need not wait for turn, and issues all loads
+	 * before it adds.
 	 */
 	__device__ __forceinline__ void gather(double (&part)[4], int energies) const
 	{
@@ -138,7 +148,7 @@ struct tp_solve {
 		part[2] = sum_of(own + 2 * blocks, blocks);
 	}
 
-	/* One thread of each block; block 0's keeps the state. */
+	/* Called by one thread of each block; block 0's keeps the state. */
 	__device__ __forceinline__ struct tp_choice decide(const struct tp_sums &sums,
 							   const struct tp_before &before,
 							   double tolerance, double *history) const
@@ -153,7 +163,10 @@ struct tp_solve {
 		const double least = fmax(tolerance, BS_PCG_ROUND_OFF);
 		struct tp_choice choice;
 
-		/* round-off has used up what the system can give where p^H A p is not positive */
+		/*
+		 * Where p^H A p is not positive, round-off has used up the accuracy that the system
+		 * allows.
+		 */
 		choice.goes = rr > 0.0 && next > 0.0 && isfinite(rr) && isfinite(next) &&
 			      (turn == 1 || !(rr <= least * least * norm));
 		choice.alpha = (float)(ru / next);
@@ -173,7 +186,7 @@ struct tp_solve {
 	}
 };
 
-/* A voxel's values as they are before a step. */
+/* A voxel's values before a step. */
 struct tp_voxel {
 	float2 x, r, p, s;
 
@@ -195,22 +208,23 @@ static __device__ __forceinline__ float2 tp_add(float a, float2 v, float2 to)
 }
 
 /*
- * A thread of rows_step. blockIdx.y: the image. A block has LINES / beside lines of it; `beside` of
- * its threads' lines hold coils of one, round after round.
+ * A thread's place in rows_step. blockIdx.y: the image. A block has LINES / beside lines of the
+ * image; `beside` of its threads' lines hold coils of one line, round after round.
  */
 template <int A, int B> struct step_lane {
 	using L = halves<A, B>;
 	static const int LINES = rows_of<A, B>::LINES;
-	static const int SPAN = 2 * A * (B + 1); /* of a line's exchange */
+	static const int SPAN = 2 * A * (B + 1); /* floats that a line's exchange takes */
 
 	const struct tp_flat &a;
 	const struct tp_step &g;
 	const row_lane<A, B> lane;
 	float2 *lines,
-		*fresh; /* coils' parts of A u, then u of the block's lines, in shared memory */
-	int top, mine;  /* lines: of the block's first, and its own in the block */
+		*fresh; /* in shared memory: the coils' parts of A u, then u of the block's lines */
+	/* numbers of the block's first line, and of its own line within the block */
+	int top, mine;
 	int slot, coils;
-	int n;    /* voxels of its line */
+	int n;    /* voxels of the thread's line */
 	int many; /* voxels of the block */
 
 	__device__ __forceinline__ step_lane(const struct tp_flat &flat, const struct tp_step &step,
@@ -232,15 +246,16 @@ template <int A, int B> struct step_lane {
 		return lane.row(a, a.maps != NULL ? coil : (int)blockIdx.y, top + mine);
 	}
 
-	/* At its own line's first voxel. */
+	/* The map of a coil at the first voxel of the thread's line. */
 	__device__ __forceinline__ const float2 *map(int coil) const
 	{
 		return a.maps + ((long long)coil * a.y.n + top + mine) * a.x.n;
 	}
 
 	/*
-	 * Rows of A u, summed over its rounds, to lines; goes() is called once all is asked for.
-	 * False: it said so, alike in all threads, and there are no rows.
+	 * Writes rows of A u, summed over the thread's rounds, to lines; calls goes() once all
+	 * loads are issued. Returns false, alike in all threads, where goes() did; there are then
+	 * no rows.
 	 */
 	template <class GOES> __device__ __forceinline__ bool back(GOES goes) const
 	{
@@ -251,7 +266,7 @@ template <int A, int B> struct step_lane {
 			const int coil = at + slot;
 			const int length = coil < coils ? n : 0;
 			float2 w[B];
-			float2 begun[A / 2]; /* the map, asked for ahead if registers are there */
+			float2 begun[A / 2]; /* the map, loaded ahead where registers allow it */
 
 #pragma unroll
 			for (int k = 0; k < B; k++)
@@ -278,7 +293,7 @@ template <int A, int B> struct step_lane {
 		return true;
 	}
 
-	/* One voxel, i-th of the block; adds to norm. */
+	/* Advances one voxel, the i-th of the block; adds to norm. */
 	__device__ __forceinline__ void advance(const struct tp_solve &c, struct tp_voxel o, int i,
 						const struct tp_choice &choice,
 						double (&norm)[4]) const
@@ -312,7 +327,7 @@ template <int A, int B> struct step_lane {
 		}
 	}
 
-	/* The block's voxels; a thread's first is there. */
+	/* Advances the block's voxels; this thread's first voxel is already loaded. */
 	__device__ __forceinline__ void advance_all(const struct tp_solve &c,
 						    const struct tp_voxel &first,
 						    const struct tp_choice &choice,
@@ -338,7 +353,7 @@ template <int A, int B> struct step_lane {
 		}
 	}
 
-	/* Rows of the next A u. */
+	/* Makes the rows of the next A u. */
 	__device__ __forceinline__ void forth(void) const
 	{
 		for (int at = 0; at < coils; at += g.beside) {
@@ -422,7 +437,7 @@ static __global__ __launch_bounds__(TP_ROW_THREADS,
 			sums.total((int)threadIdx.x);
 }
 
-/* The points of a half that the passes are compiled for. */
+/* A half's number of points that the passes are compiled for. */
 struct tp_half {
 	int a, b;
 	int row_lines, row_bytes, column_threads, column_bytes;
