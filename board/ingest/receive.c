@@ -390,8 +390,7 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 	}
 	if (m.w.kind != BS_WIRE_HEARTBEAT && bs_ingest_may_reopen(in) &&
 	    bs_ingest_reopen_due(in, m.w.session))
-		return bs_worker_stop(in->env) ? DONE
-			       : LATER; /* DONE: it is sent again to the next start */
+		return bs_worker_stop(in->env) ? DONE : LATER; /* DONE: resent to the next start */
 	return take_decoded(in,
 			    in->before.id != 0 && m.w.session == in->before.session ? &in->before
 										    : &in->now,
