@@ -55,7 +55,7 @@ static void sync_folder(const char *path)
 	free(dir);
 }
 
-/* Makes the file with its number. On failure, no file is left that could be taken for a number. */
+/* Writes the line. On failure the file holds the old line or nothing. False: errno says why. */
 static bool put_line(int fd, const char *text, size_t len)
 {
 	ssize_t n = 0;
