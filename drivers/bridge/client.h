@@ -88,8 +88,8 @@ struct bs_client {
 	struct bs_bridge_noise noise;
 	struct bs_album album;
 	struct bs_wire_outcome outcome;
-	/* told: refusals of the service that were passed on; passed, unused: images and other messages
-	 * that came, and were sent back or not used */
+	/* told: the service's refusals that were passed on; passed: images that came and went back;
+	 * unused: messages that came and were not used */
 	uint64_t session, told, passed, unused;
 };
 

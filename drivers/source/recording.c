@@ -309,7 +309,7 @@ static int open_data(struct bs_recording *r, struct bs_fail *why)
 	if (H5Sget_simple_extent_ndims(r->space) != 1 ||
 	    H5Sget_simple_extent_dims(r->space, &count, NULL) != 1)
 		return bs_fail(why, BS_ERR_FORMAT, "%s: %s is not a list", r->path, r->data_at);
-	/* rows that are not there are read all the same, for minutes */
+	/* HDF5 would read rows that are not in the file, too, for minutes */
 	if (count > UINT32_MAX || count / BS_MRDH5_SQUEEZE > most)
 		return bs_fail(why, BS_ERR_FORMAT,
 			       "%s: %s claims %llu acquisitions, more than it stores", r->path,
