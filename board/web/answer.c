@@ -13,7 +13,7 @@
 #include "core/thread/clock.h"
 
 #define FRESH_NS  INT64_C(400000000)   /* largest age of a document that a browser is given */
-#define LATEST_NS INT64_C(30000000000) /* age at which a metrics or status answer is cut off */
+#define LATEST_NS INT64_C(30000000000) /* longest time to read an answer */
 #define BLOCK     32768u               /* bytes read from a shelf at a time */
 #define LIST_MAX  ((size_t)BS_SHELF_MAX * 512)
 

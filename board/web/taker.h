@@ -2,9 +2,9 @@
  * board/web/taker.h - makes pictures of the service's images and puts them on a shelf
  *
  * A thread takes images as a viewer (endpoints.viewers), or, if the site has no such endpoint, as
- * an archive that asks (endpoints.images) and skips images that it is too late for. At most one part
- * in twenty of a processor goes into pictures: if images come faster, a few wait, and the oldest
- * are left out and counted. Nothing in the service waits for this thread.
+ * an archive that asks (endpoints.images) and skips images that it is too late for. At most one
+ * part in twenty of a processor goes into pictures: if images come faster, a few wait, and the
+ * oldest are left out and counted. Nothing in the service waits for this thread.
  * Test: test/replay/web.sh
  */
 #ifndef BS_BOARD_WEB_TAKER_H

@@ -321,7 +321,7 @@ static int side_file(struct bs_draft *d, const char *folder, const char *name, c
 
 static int run_dump2dcm(const char *folder, const char *dump, const char *out, struct bs_fail *why)
 {
-	/* -g-: no group lengths; +l: lines of any length that the head has */
+	/* +l: longest line of the text */
 	const char *const argv[] = { "dump2dcm", "-q", "+l", "16384", dump, out, NULL };
 	char said[400];
 	int rc = bs_tool_run(argv, folder, TOOL_MS, said, sizeof(said), why);

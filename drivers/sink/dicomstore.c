@@ -70,7 +70,7 @@ bool bs_dicomstore_due(const struct bs_dicomstore *s, struct bs_fail *why)
 
 int bs_dicomstore_send(struct bs_dicomstore *s, const char *path, struct bs_fail *why)
 {
-	/* -R: only what the file needs is proposed; seconds to connect, for an answer, for data */
+	/* -R: proposes only what the file needs; -to, -ta, -td: time limits in s */
 	const char *const argv[] = { "storescu", "-R",    "-to",  "5",           "-ta",  "15",
 				     "-td",      "60",    "-aet", BS_DICOM_OURS, "-aec", s->aet,
 				     s->host,    s->port, path,   NULL };

@@ -523,7 +523,7 @@ static int finish_writing(struct bs_recording *r, struct bs_fail *why)
 	const bool headless = !r->out.failed && !r->has_xml;
 	int rc;
 
-	r->out.failed = r->out.failed || headless; /* drops it */
+	r->out.failed = r->out.failed || headless; /* no header: the file is dropped */
 	rc = bs_mrdh5_finish(&r->out, why);
 	if (headless)
 		rc = bs_fail(why, BS_ERR_STATE, "%s: closed without a header; dropped", r->path);

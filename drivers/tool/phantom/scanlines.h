@@ -64,7 +64,7 @@ struct bs_scanplan {
 	bool noise_only;
 	double tr_us;      /* of a line, or of a train */
 	double readout_us; /* sampling alone: what lies between contrasts */
-	double spacing_us; /* of EPI's lines */
+	double spacing_us; /* time between two lines of EPI */
 };
 
 enum bs_scanline_kind {

@@ -61,7 +61,7 @@ struct bs_faults {
 
 /* The reason names the line. */
 int bs_faults_read(struct bs_faults *f, const char *path, struct bs_fail *why);
-/* One fault of each kind, and one more for each 200 messages of a scan of so many readouts. */
+/* Draws one fault of each kind, and one more for each 200 messages of a scan of this length. */
 int bs_faults_draw(struct bs_faults *f, uint64_t seed, uint32_t readouts, struct bs_fail *why);
 /* Whether a scan of so many readouts has the numbers, and can end. */
 int bs_faults_fit(const struct bs_faults *f, uint32_t readouts, struct bs_fail *why);
