@@ -20,7 +20,7 @@
 
 #define AXIS_MAX   32767u /* the header counts in 16 bits with a sign */
 #define EXT_HEAD   8u     /* an extension's size and code */
-#define EXT_UNIT   16u    /* its size is a multiple of this */
+#define EXT_UNIT   16u    /* bytes; an extension's size is a multiple of this */
 #define EXT_AT     352u   /* offset of the extension, behind the header and its four-byte flag */
 #define ECODE_TEXT 6      /* NIFTI_ECODE_COMMENT */
 
@@ -107,7 +107,7 @@ static int make_header(struct nifti_1_header *h, const struct bs_mrd_image *head
 	*h = nifti_convert_nim2nhdr(im);
 	nifti_image_free(im);
 	for (int a = h->dim[0] + 1; a < 8; a++)
-		h->dim[a] = 1; /* as most readers like it */
+		h->dim[a] = 1; /* unused dimensions: most readers expect 1 */
 	return 0;
 }
 

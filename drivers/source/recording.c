@@ -45,7 +45,7 @@ struct bs_recording {
 	char note[NOTE_BYTES];
 	char *xml;
 	uint32_t count;
-	struct bs_logged *log; /* what is read is a log; NULL: HDF5 */
+	struct bs_logged *log; /* the recording is this log; NULL: it is HDF5 */
 	/* reading */
 	hid_t file, data, space, type, transfer;
 	struct pool pool;

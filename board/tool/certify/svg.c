@@ -8,7 +8,7 @@
 #include "drivers/tool/chart.h"
 
 #define BINS  120
-#define LEAST 1e-6 /* ms, a nanosecond: less is drawn there */
+#define LEAST 1e-6 /* ms; smaller times are drawn at this place */
 
 static void put_title(struct bs_text *t, const struct bs_certificate *c)
 {

@@ -283,7 +283,7 @@ static int put_piece(const struct bs_job *j, uint64_t number, const struct bs_mr
 	return bs_draft_end(&d, rc, path, BS_DRAFT_REPLACE, why);
 }
 
-/* All of the file, with a zero behind it. */
+/* Reads a whole file and puts a zero byte behind it. */
 static int read_piece(const char *path, char **bytes, size_t *size, struct bs_fail *why)
 {
 	struct stat st;
