@@ -57,7 +57,7 @@ int bs_alone_judge(struct bs_tuning *t, bs_alone_frame frame, void *arg, double 
 	t->kind = &kind;
 	t->trials = 2;
 	t->trial[1].tune.v[0] = 1;
-	/* what the first one alone has to pay does not count */
+	/* the first frame pays one-time costs and does not count */
 	for (int alone = 0; alone < 2 && rc == 0; alone++)
 		rc = frame(arg, alone != 0, first[alone], why);
 	for (int i = 0; i < BS_TUNE_RUNS && rc == 0; i++) {

@@ -23,29 +23,29 @@ struct bs_engine;
 struct bs_protocol;
 
 struct bs_alone {
-	bool chosen;                /* it stays on the first GPU */
-	uint32_t gpus;              /* that could share it */
+	bool chosen;                /* the protocol stays on the first GPU */
+	uint32_t gpus;              /* GPUs that could share a scan */
 	double shared_ms, alone_ms; /* last readout to image, medians; 0: not measured */
 };
 
-/* One frame. ms: from its last readout to its image; from its first. */
+/* Runs one frame. ms: [0] from the last readout to the image, [1] from the first readout. */
 typedef int (*bs_alone_frame)(void *arg, bool alone, double ms[2], struct bs_fail *why);
 
-/* An error is frame's. t: for the cache; trial 0 is shared out, trial 1 alone. */
+/* Times both ways. t: result for the cache; trial 0: shared, trial 1: alone. Errors: of frame. */
 int bs_alone_judge(struct bs_tuning *t, bs_alone_frame frame, void *arg, double seconds,
 		   struct bs_fail *why);
 struct bs_alone bs_alone_of(const struct bs_tuning *t, uint32_t gpus);
 
-/* Whether it is to be measured, or was. p: as the engine sees it. */
+/* True if the protocol is to be measured both ways, or was. p: as the engine sees it. */
 bool bs_alone_asked(const struct bs_engine *engine, const struct bs_protocol *p,
 		    const char *cache_dir);
-bool bs_alone_keeps(const char *cache_dir); /* what is measured */
-/* What the cache has of it. */
+bool bs_alone_keeps(const char *cache_dir); /* true if measurements are kept in the cache */
+/* Reads a measurement from the cache. False: it has none. */
 bool bs_alone_known(struct bs_alone *s, const struct bs_armed *a, const char *cache_dir);
-/* shared, alone: the protocol, armed both ways. Keeps what it finds. */
+/* Measures a protocol that is armed both ways, and keeps the result in the cache. */
 int bs_alone_measure(struct bs_alone *s, const struct bs_armed *shared,
 		     const struct bs_armed *alone, const char *cache_dir, struct bs_fail *why);
-/* Behind the words of where it runs: " alone: 0.095 ms, 0.099 on 2", ", 17.5 ms, 33.4 alone". */
+/* Words to add to a place: " alone: 0.095 ms, 0.099 on 2", or ", 17.5 ms, 33.4 alone". */
 void bs_alone_words(char *words, size_t size, const struct bs_alone *s);
 
 #endif

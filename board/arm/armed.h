@@ -34,17 +34,17 @@ struct bs_armed {
 	/* the site's, with the readouts of its table (by_header), and the GPUs that it runs on */
 	struct bs_protocol own;
 	const struct bs_protocol *protocol; /* .own; NULL: not armed */
-	struct bs_protocol inner;           /* as the engine sees it; lies where it was opened */
-	struct bs_phases *phases;           /* NULL: nothing is done to phases */
-	struct bs_front *front;             /* NULL: nor to coils */
+	struct bs_protocol inner;           /* as the engine sees it; must not be moved */
+	struct bs_phases *phases;           /* NULL: phases are not corrected */
+	struct bs_front *front;             /* NULL: coils are not whitened or combined */
 	const struct bs_engine *engine;
 	struct bs_loaded loaded;
 	struct bs_arena arena;
 	struct bs_need need;
 	struct bs_recon *recon;
-	struct bs_alone alone; /* of several GPUs */
-	int64_t arm_ns;        /* how long it took */
-	/* board/arm/study.c: number of what lies in the tables; whose coil each map is */
+	struct bs_alone alone; /* comparison of several GPUs with one */
+	int64_t arm_ns;        /* time that arming took */
+	/* board/arm/study.c: number of the kept data in the tables; coil of each map */
 	uint64_t taken[BS_KEPT_KINDS];
 	uint8_t of[BS_LABELS_MAX];
 };
@@ -67,10 +67,10 @@ void bs_armed_place(char *words, size_t size, const struct bs_armed *a);
 /* noise: as bs_front_scan. */
 void bs_armed_scan(const struct bs_armed *a, const struct bs_scan_info *info,
 		   const struct bs_noise *noise);
-/* For timing: the same, but EPI needs no phase-correction lines (bs_phases_trial). */
+/* For timing: as bs_armed_scan, but EPI needs no phase-correction lines (bs_phases_trial). */
 void bs_armed_trial(const struct bs_armed *a, const struct bs_scan_info *info,
 		    const struct bs_noise *noise);
-/* Of protocols that correct phases: bs_armed_readout's own part. */
+/* The part of bs_armed_readout for protocols that correct phases. */
 int bs_armed_correct(const struct bs_armed *a, const struct bs_mrd_acq *head, uint32_t row,
 		     const float *data, int64_t now_ns, struct bs_fail *why);
 static inline int bs_armed_readout(const struct bs_armed *a, const struct bs_mrd_acq *head,
@@ -83,10 +83,11 @@ static inline int bs_armed_readout(const struct bs_armed *a, const struct bs_mrd
 				: bs_recon_readout(a->recon, head, row, data, now_ns, why);
 }
 int bs_armed_scan_close(const struct bs_armed *a, struct bs_fail *why);
-/* study: NULL where there is none. Any failure is one of the engine's. */
+/* Takes maps or a field of earlier scans; study: may be NULL. Any failure is the engine's. */
 int bs_armed_take(struct bs_armed *a, struct bs_study *study, const struct bs_scan_study *scan,
 		  struct bs_fail *why);
-/* BS_ERR_CALIBRATION: its field map is not to be relied on; what else it made is kept. */
+/* Leaves maps or a field to later scans. BS_ERR_CALIBRATION: the field map is not reliable; the
+ * rest is kept. */
 int bs_armed_leave(const struct bs_armed *a, const struct bs_site *site, struct bs_study *study,
 		   const struct bs_scan_study *scan, const struct bs_scan_info *info,
 		   struct bs_fail *why);

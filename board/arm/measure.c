@@ -246,7 +246,7 @@ static int measure_calibration(struct measuring *m, enum bs_condition on, struct
 	return rc;
 }
 
-/* Beside other work on the same GPU; nothing where the engine is the host's. */
+/* Times frames beside other work on the same GPU; does nothing if the engine is the host's. */
 static int loaded_frames(struct measuring *m, struct bs_fail *why)
 {
 #if BS_GPU

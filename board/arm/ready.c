@@ -61,7 +61,7 @@ static void keys(struct telling *t)
 	bs_seal_keys_wipe(&k);
 }
 
-/* Whether it can be read is for the user whom the page runs as. */
+/* Checks the token's file. Whether it can be read depends on the user whom the page runs as. */
 static void token(struct telling *t)
 {
 	const char *file = t->site->web.token_file;

@@ -7,7 +7,7 @@
 #include "board/arm/armed.h"
 #include "gpu/image/linear.h"
 
-/* What images call the earlier scan. */
+/* Writes the name by which images call the earlier scan. */
 static void name_it(char *to, size_t size, const struct bs_kept *k)
 {
 	(void)snprintf(to, size, "%s", k->scan[0] != '\0' ? k->scan : k->study);
@@ -48,7 +48,7 @@ static void take_maps(struct bs_armed *a, const float *maps)
 			       maps + (s * p->coils + c) * map, (size_t)map * sizeof(*maps));
 }
 
-/* What lies in the tables already is left there. */
+/* Takes one kind of data (maps or a field) into the tables, unless it lies there already. */
 static int take(struct bs_armed *a, struct bs_study *study, const struct bs_scan_study *scan,
 		enum bs_kept_kind kind, struct bs_fail *why)
 {

@@ -8,8 +8,8 @@
 #include "board/emit/taker.h"
 #include "core/thread/clock.h"
 
-#define LOOK_NS INT64_C(20000000)   /* between two looks at an archive that takes nothing */
-#define WAIT_NS INT64_C(1000000000) /* then a connected archive loses the image */
+#define LOOK_NS INT64_C(20000000)   /* time between two attempts at an archive that takes nothing */
+#define WAIT_NS INT64_C(1000000000) /* under `wait`: longest wait for a connected archive */
 
 void bs_archive_absent(struct bs_taker *t)
 {
@@ -20,7 +20,10 @@ void bs_archive_absent(struct bs_taker *t)
 	bs_front_pass(t->e, t->id, atomic_load(&t->e->env->shm.s->images.ready));
 }
 
-/* Tries until the archive takes the image, has left (spill: waits for its return), or we end. */
+/*
+ * Tries until the archive takes the image, or has left, or this process ends. Under `spill` the
+ * image is offered again when the archive has come back.
+ */
 static int give(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why)
 {
 	struct bs_endpoint *archive = &t->e->archive;

@@ -1,7 +1,7 @@
 /*
- * board/emit/archive.h - the PUSH archive as a taker; what was sent to it: flight.h
+ * board/emit/archive.h - the PUSH archive as a taker; flight.h keeps count of its sent images
  *
- * make: once. absent: with e->lock held. Test: test/fault/fault_takers.c
+ * make: call once. absent: call with e->lock held. Test: test/fault/fault_takers.c
  */
 #ifndef BS_BOARD_EMIT_ARCHIVE_H
 #define BS_BOARD_EMIT_ARCHIVE_H
@@ -9,7 +9,7 @@
 #include "board/emit/emit.h"
 
 int bs_archive_make(struct emit *e, struct bs_fail *why);
-/* Nobody is there, and nothing is kept for it: what is ready is shed. */
+/* Sheds all ready images if no archive is connected and its policy keeps none for it. */
 void bs_archive_absent(struct bs_taker *t);
 
 #endif

@@ -4,7 +4,7 @@
 #include "core/thread/clock.h"
 #include "core/thread/thread.h"
 
-#define BACK_NS INT64_C(1000000000) /* an archive connects again within this time */
+#define BACK_NS INT64_C(1000000000) /* time for an archive to reconnect */
 
 void bs_emit_say(struct emit *e, enum bs_event_number number, int code, const char *text)
 {
@@ -36,7 +36,7 @@ void bs_emit_note_scan(struct emit *e, uint64_t scan, uint64_t session)
 
 	if (atomic_load(&e->scan[at].scan) == scan)
 		return;
-	atomic_store(&e->scan[at].scan, 0); /* so that no thread sees the one with the other's */
+	atomic_store(&e->scan[at].scan, 0); /* no thread sees a scan with another's session */
 	atomic_store(&e->swept[at], false);
 	atomic_store(&e->scan[at].session, session);
 	atomic_store(&e->scan[at].scan, scan);
@@ -53,7 +53,7 @@ void bs_emit_init(struct emit *e, struct bs_worker_env *env)
 	if (atomic_load(&env->shm.s->taker[BS_TAKER_ARCHIVE].there))
 		atomic_store(&e->back_by_ns, bs_now_ns() + BACK_NS);
 	for (int i = 0; i < 2; i++)
-		if (atomic_load(&scan[i].open)) /* a predecessor's */
+		if (atomic_load(&scan[i].open)) /* opened before this process began */
 			bs_emit_note_scan(e, atomic_load(&scan[i].id), scan[i].session);
 }
 

@@ -4,22 +4,23 @@
 #include "board/emit/taker.h"
 #include "core/thread/clock.h"
 
-#define LOOK_NS INT64_C(20000000) /* between two looks at what the connection holds */
+#define LOOK_NS INT64_C(20000000) /* time between two looks at the connection's unsent bytes */
 #define FRAME   9u                /* bytes that the transport puts in front of a message */
-#define FLIGHT  1024u             /* more than bs_pools_unsafe ever is */
+#define FLIGHT  1024u             /* images; more than bs_pools_unsafe ever is */
 
-/* Sent, and not known to be safe: in the order of sending. */
+/* Images that were sent and are not known to be safe, in the order of sending. */
 static struct {
 	struct {
-		uint64_t number, end; /* end: of all bytes that were sent */
-		uint64_t safe;        /* once it is, all up to this one are */
-		bool gone;            /* the store has lost it */
+		uint64_t number, end; /* end: value of `total` behind the image */
+		uint64_t safe;        /* once the image is safe, all up to this number are */
+		bool gone;            /* the store has lost the image */
 	} image[FLIGHT];
 	uint32_t first, count;
-	uint64_t total, unsent;
-	uint64_t gone; /* of total, at the last look: known when the next one finds it connected */
-	uint64_t connections, offered; /* that the oldest went into; when the last was offered */
-	int64_t since_ns, looked_ns;   /* unsent changed; the last look */
+	uint64_t total, unsent; /* bytes given to the socket in all; of them still unsent */
+	uint64_t gone;          /* bytes that had left at the last look, if still connected */
+	/* counts of connections: when the oldest image was sent, when the last was offered */
+	uint64_t connections, offered;
+	int64_t since_ns, looked_ns; /* when unsent last changed; time of the last look */
 } flight;
 
 int bs_flight_send(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why)
@@ -27,7 +28,7 @@ int bs_flight_send(struct bs_taker *t, const struct bs_offer *o, struct bs_fail 
 	struct emit *e = t->e;
 	int rc;
 
-	/* of one that comes while the message is copied it is not known that it has it */
+	/* an archive that connects during the send may or may not get the image: require one now */
 	if (bs_endpoint_connections_now(&e->archive) == 0)
 		return BS_ENDPOINT_TIMEOUT;
 	flight.offered = bs_endpoint_connections(&e->archive);
@@ -63,7 +64,8 @@ static void pop(const struct bs_taker *t)
 		atomic_fetch_sub(&t->r->lost, 1);
 	}
 	flight.count--;
-	atomic_store(&t->r->unsafe, flight.count); /* first: what is safe is not counted as lost */
+	/* stored first: a safe image never counts as lost */
+	atomic_store(&t->r->unsafe, flight.count);
 	atomic_store(&t->r->safe, flight.count > 0 ? flight.image[flight.first].safe
 						   : bs_emit_before(t->e, t->id));
 	flight.first = (flight.first + 1) % FLIGHT;
@@ -71,7 +73,7 @@ static void pop(const struct bs_taker *t)
 
 void bs_flight_sent(const struct bs_taker *t, const struct bs_offer *o)
 {
-	/* else the cursor was set back: those before it are to come, and it again, if stored */
+	/* false if the cursor was set back meanwhile: earlier images are sent again first */
 	const bool in_turn = atomic_load(&t->r->had) >= o->number;
 	uint64_t safe;
 
@@ -111,7 +113,7 @@ bool bs_flight_look(struct bs_taker *t)
 		return false;
 	flight.looked_ns = now;
 	(void)pthread_mutex_unlock(&e->lock);
-	left = bs_endpoint_unsent(&e->archive); /* of a connection that broke: nothing */
+	left = bs_endpoint_unsent(&e->archive); /* 0 for a broken connection */
 	connections = bs_endpoint_connections(&e->archive);
 	there = bs_endpoint_connections_now(&e->archive) != 0;
 	(void)pthread_mutex_lock(&e->lock);

@@ -1,11 +1,12 @@
 /*
- * board/emit/flight.h - what was sent to the PUSH archive, and may still be on the way
+ * board/emit/flight.h - images that were sent to the PUSH archive and may still be on the way
  *
- * nanomsg says that an image was taken when it lies in a buffer. An image is safe once something
- * behind it has left the connection, or the connection has been empty for BS_FLIGHT_READS_NS: the
- * archive's own socket reads one ahead. What is not safe when the connection is another one, or
- * this process ends, is sent again: with its session and seq, by which the archive knows it.
- * send: without waiting; one thread at a time. The rest: with e->lock held; look lets it go.
+ * nanomsg calls an image sent when it lies in a buffer. An image is safe once a later image has
+ * left the connection, or the connection has been empty for BS_FLIGHT_READS_NS: the archive's own
+ * socket reads one image ahead. If the connection breaks or this process ends, images that are not
+ * safe are sent again, with their session and seq, by which the archive recognizes them.
+ * send never waits; one thread at a time. Call the rest with e->lock held; look releases it
+ * meanwhile.
  * Test: test/fault/fault_takers.c
  */
 #ifndef BS_BOARD_EMIT_FLIGHT_H
@@ -18,14 +19,17 @@
 
 int bs_flight_send(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why);
 void bs_flight_sent(const struct bs_taker *t, const struct bs_offer *o);
-/* Nobody has this image any more: it counts as lost until it is safe. False: it is not in there. */
+/*
+ * Notes that neither a slot nor the store has this image any more: it counts as lost until it is
+ * safe. False: the image is not on the way.
+ */
 bool bs_flight_gone(const struct bs_taker *t, uint64_t number);
 /*
- * By the archive's thread: sees what has become safe, and another connection. True: what was in
- * the one before is to be sent again (bs_front_rewind).
+ * Called by the archive's thread: finds which images are safe, and whether the connection is a new
+ * one. True: images of the old connection have to be sent again (bs_front_rewind).
  */
 bool bs_flight_look(struct bs_taker *t);
-/* When look has something to do; 0: not until something is sent. */
+/* When look must be called next; 0: not before an image is sent. */
 int64_t bs_flight_due(void);
 
 #endif

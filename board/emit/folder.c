@@ -15,7 +15,7 @@
 #include "config/hint/place.h"
 #include "core/protocol.h"
 
-/* The path without slashes at its end, in part, and the folder that it lies in, in parent. */
+/* part: the path without slashes at its end. parent: the folder that it lies in. */
 static int split(char part[BS_PATH_MAX_], char parent[BS_PATH_MAX_], const char *path,
 		 struct bs_fail *why)
 {
@@ -36,7 +36,7 @@ static int split(char part[BS_PATH_MAX_], char parent[BS_PATH_MAX_], const char 
 	return 0;
 }
 
-/* What stat said of the folder that the last one is to be made in. */
+/* Fails because a folder's parent cannot be used. error: stat's errno for the parent. */
 static int no_parent(struct bs_fail *why, const char *part, const char *parent, int error)
 {
 	char hint[BS_PLACE_HINT];
@@ -76,7 +76,7 @@ int bs_folder_usable(const char *path, struct bs_fail *why)
 
 	if (rc != 0)
 		return rc;
-	if (stat(part, &st) != 0) { /* it would be made */
+	if (stat(part, &st) != 0) { /* the folder would have to be made */
 		where = parent;
 		if (errno != ENOENT || stat(parent, &st) != 0)
 			return no_parent(why, part, parent, errno);

@@ -9,7 +9,7 @@
 #include "core/thread/clock.h"
 
 #define SAY_NS   INT64_C(1000000000)
-#define AWAIT_NS INT64_C(5000000000) /* so long an outcome waits for the takers */
+#define AWAIT_NS INT64_C(5000000000) /* longest wait of a scan's outcome for the takers */
 
 static struct bs_images_record *line_of(const struct emit *e)
 {
@@ -29,7 +29,7 @@ static void set_next(struct emit *e, uint32_t taker, uint64_t index)
 	atomic_store(&bs_emit_record(e, taker)->had, bs_emit_base(e) + index);
 }
 
-/* It is at one image for too long. */
+/* True if the taker has been at one image for too long. */
 static bool is_stuck(const struct emit *e, uint32_t taker)
 {
 	const int64_t since_ns = atomic_load(&bs_emit_record(e, taker)->since_ns);
@@ -66,8 +66,8 @@ static void give(struct emit *e, uint32_t slot)
 }
 
 /*
- * A service before this one was killed in the image's scan, and had stored the image: the store has
- * it, and whoever is given images from there, by the number that it had then.
+ * True if an earlier service, killed during the image's scan, had stored this image already. Then
+ * the store has it, and so have takers with a cursor in the store, under its number of that time.
  */
 static bool is_kept(const struct emit *e, uint32_t taker, const struct bs_image_meta *m)
 {
@@ -164,7 +164,7 @@ void bs_front_no_more_behind(struct bs_taker *t)
 		atomic_fetch_sub(&t->r->behind, 1);
 }
 
-/* It has this one in hand: in its slot, or in its buffer. */
+/* True if the taker has image `number` in hand, in a slot or in its buffer. */
 static bool has_in_hand(const struct bs_taker *t, uint64_t number)
 {
 	const uint64_t hand = atomic_load(&t->r->hand);
@@ -176,7 +176,8 @@ static bool has_in_hand(const struct bs_taker *t, uint64_t number)
 
 void bs_front_gone(struct bs_taker *t, uint64_t session, uint64_t number)
 {
-	const bool due = atomic_load(&t->r->had) < number; /* from the store: in hand or not */
+	/* the store was to give it, now or later */
+	const bool due = atomic_load(&t->r->had) < number;
 
 	t->losses++;
 	if (due)
@@ -199,7 +200,7 @@ bool bs_front_quiet(const struct bs_taker *t)
 	       is_stuck(t->e, t->id);
 }
 
-/* The store has it, or is about to: the end of that is told (taker.c). */
+/* True if the store has the image, or is storing it now; taker.c reports how that ends. */
 static bool is_stored(const struct emit *e, uint64_t index, const struct bs_image_meta *m)
 {
 	const struct bs_taker_record *store = bs_emit_record(e, BS_TAKER_IMAGES);
@@ -209,8 +210,9 @@ static bool is_stored(const struct emit *e, uint64_t index, const struct bs_imag
 }
 
 /*
- * One image that the taker did not have when its slot is needed, or nobody is there. Counted before
- * the cursor is beyond it: an end of this process between the two has it counted once more.
+ * Lets a taker go without one image, since its slot is needed or no taker is there. The image is
+ * counted before the cursor moves beyond it: if this process ends in between, it is counted twice,
+ * never forgotten.
  */
 static void let_go(struct emit *e, uint32_t taker, uint64_t index, const struct bs_image_meta *m)
 {
@@ -219,7 +221,8 @@ static void let_go(struct emit *e, uint32_t taker, uint64_t index, const struct 
 	const bool kept = is_kept(e, taker, m);
 
 	if (!kept && spills && is_stored(e, index, m)) {
-		atomic_fetch_add(&r->behind, 1); /* its cursor stays */
+		/* the cursor stays: the store will give the image */
+		atomic_fetch_add(&r->behind, 1);
 		return;
 	}
 	if (kept)
@@ -245,9 +248,9 @@ void bs_front_pass(struct emit *e, uint32_t taker, uint64_t until)
 	}
 }
 
-/* ---- the end of an image's, and of a scan's, way ---- */
+/* ---- closing entries: images and ends of scans ---- */
 
-/* The taker has had all up to this entry, or has it in a queue that is kept for it. */
+/* True if this entry needs no more waiting for the taker: it has had the entry, or will have it. */
 static bool may_close(const struct emit *e, uint32_t taker, uint64_t index, bool image)
 {
 	const struct bs_taker_record *r = bs_emit_record(e, taker);
@@ -314,9 +317,9 @@ static void end_scan(struct emit *e, uint64_t entry)
 }
 
 /*
- * The sender gets the scan's outcome when the takers have had all of its images. A taker that is
- * stuck or has more work than AWAIT_NS allows is not waited for, nor is any when the service ends;
- * what waits for it stays there.
+ * True if a scan's end waits no longer for takers. In general the sender gets the scan's outcome
+ * when the takers have had all of its images. But no taker is waited for longer than AWAIT_NS, or
+ * once the service ends; its images still wait for it.
  */
 static bool end_is_due(struct emit *e)
 {
@@ -353,7 +356,7 @@ static void close_entries(struct emit *e)
 
 /* ---- slots ---- */
 
-/* The oldest entry that a taker holds under the policies that do not wait: the queue's length. */
+/* The oldest entry of the newest overload.queue images: policies that do not wait keep no older. */
 static uint64_t newest(const struct emit *e)
 {
 	const uint64_t tail = atomic_load(&e->env->shm.image_ring->tail);
@@ -365,7 +368,10 @@ static uint64_t newest(const struct emit *e)
 	return at;
 }
 
-/* What the archive's connection may hold stays in its slots, but where newer images need them. */
+/*
+ * The oldest entry that the archive's connection may still hold: it stays in its slot, unless newer
+ * images need the slot. UINT64_MAX: none is kept.
+ */
 static uint64_t unsafe(const struct emit *e, uint64_t low)
 {
 	const uint64_t safe = atomic_load(&bs_emit_record(e, BS_TAKER_ARCHIVE)->safe);
@@ -406,7 +412,7 @@ bool bs_front_trim(struct emit *e)
 	for (uint64_t at = atomic_load(&ring->tail); at < limit; at++) {
 		const struct bs_image_meta *m = bs_front_image(e, at, &slot);
 
-		/* the store first: a taker that spills asks whether it has the image */
+		/* the store comes first: a spilling taker asks whether the store has the image */
 		for (uint32_t i = BS_TAKERS; m != NULL && i-- > 0;) {
 			if (e->taker[i] != NULL && bs_front_next(e, i) <= at)
 				let_go(e, i, at, m);
@@ -414,14 +420,14 @@ bool bs_front_trim(struct emit *e)
 				 e->taker[i]->cursor[0] != '\0' && !is_stored(e, at, m))
 				bs_front_gone(e->taker[i], m->session, bs_emit_base(e) + at + 1);
 		}
-		bs_ring_advance(ring); /* before the slot can hold another image */
+		bs_ring_advance(ring); /* before recon can reuse the slot */
 		if (m != NULL)
 			give(e, slot);
 	}
 	return atomic_load(&ring->tail) != tail || atomic_load(&line_of(e)->closed) != closed;
 }
 
-/* ---- the first thread's ---- */
+/* ---- for the first thread ---- */
 
 bool bs_front_look(const struct emit *e, uint64_t *entry)
 {
@@ -441,7 +447,7 @@ bool bs_front_empty(const struct emit *e)
 	return atomic_load(&line_of(e)->closed) == atomic_load(&e->env->shm.image_ring->head);
 }
 
-/* ---- a predecessor's ---- */
+/* ---- what a predecessor left ---- */
 
 static uint64_t images_from(const struct emit *e, uint64_t index, uint64_t until)
 {
@@ -453,7 +459,7 @@ static uint64_t images_from(const struct emit *e, uint64_t index, uint64_t until
 	return n;
 }
 
-/* What the archive has in hand is given to it from the queue, or from the store, as well. */
+/* True if the archive gets its image in hand again, from the queue or from the store. */
 static bool comes_again(const struct emit *e, const struct bs_taker_record *r)
 {
 	const uint64_t at = atomic_load(&r->hand_at);
@@ -463,7 +469,7 @@ static bool comes_again(const struct emit *e, const struct bs_taker_record *r)
 		atomic_load(&r->hand_gone) != bs_emit_base(e) + at + 1);
 }
 
-/* How many images of its connection the archive gets again. */
+/* Sets the archive's cursor back to its last safe image; returns how many images it gets again. */
 static uint64_t rewind_archive(struct emit *e)
 {
 	struct bs_taker_record *r = bs_emit_record(e, BS_TAKER_ARCHIVE);
@@ -476,7 +482,7 @@ static uint64_t rewind_archive(struct emit *e)
 		from = base + tail;
 	if (from >= atomic_load(&r->had) ||
 	    (bs_emit_in_hand(r) && from >= base + atomic_load(&r->hand_at)))
-		return 0; /* what it has in hand is the oldest */
+		return 0; /* no sent image is unsafe */
 	if (bs_emit_in_hand(r) && comes_again(e, r)) {
 		bs_front_drop(e, BS_TAKER_ARCHIVE);
 		atomic_store(&r->had, base + atomic_load(&r->hand_at));
@@ -497,8 +503,8 @@ static uint64_t newest_session(const struct emit *e)
 }
 
 /*
- * What newer images took the place of may have arrived; nobody knows, so it counts as lost. What
- * the store was to have, and has no more, counts so already.
+ * Images that were sent and whose slots were reused may have arrived; nobody knows, so they count
+ * as lost. Images that the store has lost were counted as lost before.
  */
 void bs_front_rewind(struct emit *e)
 {
@@ -539,8 +545,8 @@ void bs_front_count(struct emit *e, uint32_t taker)
 }
 
 /*
- * A predecessor's image in hand that the store has lost: lost, if it cannot be given from its slot.
- * Where it was given already, which only its files tell, it is not.
+ * Settles a predecessor's image in hand that the store has lost. It is lost if no slot has it. If
+ * the taker had it already, it is not lost; for a sink only the files tell.
  */
 static void inherit_gone(struct emit *e, uint32_t taker)
 {
@@ -561,10 +567,11 @@ static void inherit(struct emit *e, uint32_t taker)
 	uint64_t hand;
 
 	if (taker == BS_TAKER_VIEWERS && atomic_load(&r->hand_at) < atomic_load(&line_of(e)->ready))
-		bs_front_drop(e, taker); /* its message is made */
+		bs_front_drop(e, taker); /* the image's message is made */
 	hand = atomic_load(&r->hand);
 	if (bs_emit_in_hand(r) && bs_front_next(e, taker) == atomic_load(&r->hand_at))
-		set_next(e, taker, atomic_load(&r->hand_at) + 1); /* between the two */
+		/* the predecessor ended between taking the image and moving the cursor */
+		set_next(e, taker, atomic_load(&r->hand_at) + 1);
 	if (hand != 0) {
 		atomic_fetch_add(&r->blame, atomic_load(&e->env->me->killed) ? 1u : BS_EMIT_BLAME);
 		atomic_fetch_add(&e->env->shm.s->totals.repeated, 1);
@@ -575,7 +582,7 @@ static void inherit(struct emit *e, uint32_t taker)
 	inherit_gone(e, taker);
 	if (taker == BS_TAKER_ARCHIVE)
 		bs_front_rewind(e);
-	bs_front_count(e, taker); /* it may have ended between two counters */
+	bs_front_count(e, taker); /* the predecessor may have ended between two counters */
 }
 
 void bs_front_open(struct emit *e)

@@ -18,12 +18,12 @@
 
 #define REQUEST_MAX 256u
 #define POLL_MS     50
-#define HOLD_NS     INT64_C(20000000)   /* an only taker's question waits so long for an image */
-#define AGAIN_NS    INT64_C(1000000000) /* a disk that refused is tried again */
-#define HERE_NS     INT64_C(1000000000) /* who asked within this time is there */
-#define WAYS        64u                 /* images that are timed on their way to those that ask */
+#define HOLD_NS     INT64_C(20000000)   /* longest wait of a question for an image */
+#define AGAIN_NS    INT64_C(1000000000) /* time between attempts at a disk that refused */
+#define HERE_NS     INT64_C(1000000000) /* a taker counts as connected this long after a question */
+#define WAYS        64u                 /* images that are timed until a taker has them */
 
-/* A taker, as this process has heard it. */
+/* A taker that has asked this process. */
 struct heard {
 	char name[BS_WIRE_TAKER];
 	int64_t at_ns;
@@ -32,28 +32,28 @@ struct heard {
 
 struct bs_images {
 	struct emit *e;
-	struct bs_endpoint socket; /* not open: nobody may ask */
+	struct bs_endpoint socket; /* not open: the site lets no taker ask */
 	char dir[BS_PATH_MAX_ + 8];
 	size_t message_max;
 	uint64_t most_bytes;
 	struct bs_stock stock;
-	struct bs_store_reader reader; /* the thread's */
+	struct bs_store_reader reader; /* used by the answering thread */
 	unsigned char *answer;
-	struct heard heard[BS_ASKERS]; /* the thread's; others look with the lock held */
+	struct heard heard[BS_ASKERS]; /* of the answering thread; others read with the lock */
 	struct {
 		uint64_t number;
 		int64_t handed_ns;
 		uint32_t protocol;
-	} way[WAYS]; /* the newest, by number; with the lock held */
+	} way[WAYS]; /* the newest images, by number % WAYS; use with the lock held */
 	pthread_t thread;
 	bool has_thread;
-	uint64_t made; /* files of the store, when the stock was last told */
+	uint64_t made; /* files that the store had made when the stock was last woken */
 	_Atomic bool quit;
 	pthread_mutex_t lock;
 	pthread_cond_t change;
 };
 
-/* A taker of the site by its name in the store; NULL: one that asks. */
+/* Finds a taker of the site by its name in the store; NULL: the name is of a taker that asks. */
 static struct bs_taker *own(const struct emit *e, const char *name)
 {
 	for (uint32_t i = 0; name[0] == '+' && i < BS_TAKERS; i++)
@@ -62,7 +62,7 @@ static struct bs_taker *own(const struct emit *e, const char *name)
 	return NULL;
 }
 
-/* The store has it no more: who has not taken it when its slot is needed does not get it. */
+/* True if an image that the store has lost is in the queue. It is marked as not stored there. */
 static bool in_queue(const struct emit *e, uint64_t number)
 {
 	const uint64_t base = e->env->shm.s->images.base;
@@ -87,12 +87,12 @@ static void missed(void *arg, const char *name, uint64_t session, uint64_t numbe
 		bs_front_missed(e->taker[BS_TAKER_IMAGES], session);
 	else if (in_queue(e, number))
 		t = NULL;
-	else if (t != NULL) /* what the store knows of its cursor may be old */
+	else if (t != NULL) /* the store's copy of the taker's cursor may be old */
 		bs_front_gone(t, session, number);
 	(void)pthread_mutex_unlock(&e->lock);
 }
 
-/* The folder, and the one that it lies in. */
+/* Makes the store's folder, and spill_dir if that is its parent. */
 static int make_folders(const struct bs_images *im, struct bs_fail *why)
 {
 	const char *spill = im->e->env->site.overload.spill_dir;
@@ -101,7 +101,7 @@ static int make_folders(const struct bs_images *im, struct bs_fail *why)
 	return rc == 0 ? bs_folder_make(im->dir, 0750, why) : rc;
 }
 
-/* With the lock held. */
+/* Opens the store. With the lock held, or before the threads run. */
 static int open_store(struct bs_images *im, struct bs_fail *why)
 {
 	const struct bs_store_spec spec = {
@@ -117,7 +117,7 @@ static int open_store(struct bs_images *im, struct bs_fail *why)
 	if (atomic_load(&im->e->store) != NULL)
 		return 0;
 	rc = make_folders(im, why);
-	(void)bs_log_folder_sweep(im->dir); /* no writer of this process is there yet */
+	(void)bs_log_folder_sweep(im->dir); /* this process has no writer there yet */
 	if (rc == 0)
 		rc = bs_store_open(&store, &spec, why);
 	atomic_store(&im->e->store, store);
@@ -133,7 +133,7 @@ static int open_locked(struct bs_images *im, struct bs_fail *why)
 	return rc;
 }
 
-/* An image sets out; a preview's time is not the protocol's. */
+/* Begins to time an image's way to the takers that ask. Previews are not timed. */
 static void set_out(struct bs_images *im, const struct bs_image_meta *m, uint64_t number)
 {
 	if (m->image.preview)
@@ -145,7 +145,7 @@ static void set_out(struct bs_images *im, const struct bs_image_meta *m, uint64_
 	(void)pthread_mutex_unlock(&im->lock);
 }
 
-/* With the lock held: it has arrived. */
+/* Notes that a taker has this image. With the lock held. */
 static void arrive(struct bs_images *im, uint64_t number)
 {
 	if (number != 0 && im->way[number % WAYS].number == number)
@@ -154,7 +154,7 @@ static void arrive(struct bs_images *im, uint64_t number)
 			    bs_now_ns() - im->way[number % WAYS].handed_ns);
 }
 
-/* The store's own thread. */
+/* Stores an image. Runs in the store's thread as a taker. */
 static int put(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why)
 {
 	struct bs_images *im = t->e->images;
@@ -166,7 +166,7 @@ static int put(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why
 	if (rc == 0)
 		rc = bs_store_append(im->e->store, o->msg, o->len, o->number, why);
 	if (rc != 0 && im->e->store != NULL && bs_folder_gone(im->dir) &&
-	    make_folders(im, NULL) == 0) /* somebody deleted it */
+	    make_folders(im, NULL) == 0) /* somebody deleted the folder */
 		rc = bs_store_append(im->e->store, o->msg, o->len, o->number, why);
 	if (rc == 0) {
 		atomic_store(&m->stored, 1);
@@ -220,7 +220,7 @@ static void hear(struct bs_images *im, const char *name, uint64_t cursor)
 	(void)pthread_mutex_unlock(&im->lock);
 }
 
-/* As bs_store_next: 1: the answer is there; 0: nothing follows; negative. */
+/* Reads the answer, as bs_store_next does. hold: waits up to HOLD_NS for the next image. */
 static int look_up(struct bs_images *im, uint64_t after, bool hold, size_t *len,
 		   struct bs_fail *why)
 {
@@ -229,14 +229,14 @@ static int look_up(struct bs_images *im, uint64_t after, bool hold, size_t *len,
 	if (rc != 0 || !hold || bs_endpoint_connections_now(&im->socket) > 1 ||
 	    atomic_load(&im->quit))
 		return rc;
-	/* nobody else is kept waiting: hold the question for the image that may be on its way */
+	/* no other question waits: hold this one, since the next image may be about to come */
 	(void)pthread_mutex_lock(&im->lock);
 	bs_lock_wait(&im->lock, &im->change, bs_now_ns() + HOLD_NS);
 	(void)pthread_mutex_unlock(&im->lock);
 	return bs_store_next(im->e->store, &im->reader, after, im->answer, len, why);
 }
 
-/* A key asks for itself alone: to ask as another is to say what that one has. */
+/* A client with a key may ask only under its own name: a question tells what a taker has. */
 static int may_ask(const struct bs_images *im, const char *name, struct bs_fail *why)
 {
 	const char *who = bs_endpoint_asker(&im->socket);
@@ -247,7 +247,7 @@ static int may_ask(const struct bs_images *im, const char *name, struct bs_fail 
 		       who != NULL ? who : "a peer that is gone");
 }
 
-/* To one question. An image that cannot be read is said here, and passed over. */
+/* Answers one question. An image that cannot be read is reported here and skipped. */
 static int reply(struct bs_images *im, const struct bs_wire *w, const unsigned char *payload,
 		 size_t *len, struct bs_fail *why)
 {
@@ -274,7 +274,7 @@ static int reply(struct bs_images *im, const struct bs_wire *w, const unsigned c
 	im->reader.session = w->session;
 	while ((rc = look_up(im, after, after == w->seq, len, why)) < 0 && rc != BS_ERR_TIMEOUT)
 		bs_emit_fault(im->e, why);
-	return rc == BS_ERR_TIMEOUT ? BS_ERR_IO : rc; /* it may ask again */
+	return rc == BS_ERR_TIMEOUT ? BS_ERR_IO : rc; /* the taker may ask again */
 }
 
 static void answer(struct bs_images *im, const unsigned char *request, size_t request_len)
@@ -307,7 +307,7 @@ static void answer(struct bs_images *im, const unsigned char *request, size_t re
 	(void)bs_endpoint_send(&im->socket, head, sizeof(head), no, len, POLL_MS, NULL);
 }
 
-/* The store, and spare files for it; again after AGAIN_NS where its disk refuses. */
+/* Opens the store and starts its stock of spare files; due_ns: when to try again after an error. */
 static void begin(struct bs_images *im, int64_t *due_ns)
 {
 	const uint64_t segment = bs_store_segment(im->message_max, im->most_bytes);
@@ -326,7 +326,7 @@ static void begin(struct bs_images *im, int64_t *due_ns)
 	*due_ns = rc == 0 ? INT64_MAX : bs_now_ns() + AGAIN_NS;
 }
 
-/* Somebody removed what is kept: it is said, now and in the outcomes, and the folder made again. */
+/* Reports that somebody removed the store's files, now and in outcomes; makes the folder again. */
 static void look_after(struct bs_images *im)
 {
 	char line[BS_EVENT_TEXT];
@@ -371,8 +371,8 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-/* The numbers of this service, by the clock, and beyond all that were given before: to images that
- * are stored, to a file that was begun, to what its own takers have had from its slot. */
+/* Chooses the first number of this service's images: from the clock, but beyond all numbers of
+ * stored images, of a file that was begun, and of the own takers' cursors. */
 static void number(struct bs_images *im)
 {
 	uint64_t base = (uint64_t)(bs_utc_ns() / 1000000000) << 32;
@@ -387,7 +387,7 @@ static void number(struct bs_images *im)
 	im->e->env->shm.s->images.base = base;
 }
 
-/* The image with this number; *before: the number of the one before it. False: there is none. */
+/* Reads the image with this number; *before: the number before it. False: there is none. */
 static bool read_back(struct bs_images *im, uint64_t number, struct bs_wire *its, uint64_t *before)
 {
 	const unsigned char *image;
@@ -403,8 +403,8 @@ static bool read_back(struct bs_images *im, uint64_t number, struct bs_wire *its
 	       bs_wire_is_ours(its, image, len);
 }
 
-/* The last image and the last preview of a scan that may go on: from image `at` back, as far as its
- * images go. Previews are looked for where the site makes any. Returns its session. */
+/* Finds the last image and the last preview of the scan of image `at`, reading backwards while the
+ * images are of that scan; previews only if the site makes any. Returns the session; 0: none. */
 static uint64_t find_kept(struct bs_images *im, uint64_t at, uint32_t place)
 {
 	const struct bs_site *site = &im->e->env->site;
@@ -479,7 +479,7 @@ int bs_images_open(struct emit *e, struct bs_fail *why)
 		       : rc;
 }
 
-/* The site names it no more, or it does not spill: what it had not had is said. */
+/* Forgets takers that the site no longer names or that no longer spill; reports their images. */
 void bs_images_forget(struct emit *e)
 {
 	struct bs_store_counts c = { 0 };
@@ -498,14 +498,14 @@ void bs_images_forget(struct emit *e)
 			       " images that are kept are not given to it",
 			       c.taker[i].name, n);
 		if (n == BS_STORE_UNKNOWN)
-			continue; /* at the next start, then */
+			continue; /* tried again at the next start */
 		if (n > 0)
 			bs_emit_say(e, BS_EVENT_LIMIT, 0, line);
 		bs_store_forget(e->store, c.taker[i].name);
 	}
 }
 
-/* Of the newest image's scan and of the one before. */
+/* Looks at the newest image's scan and, if the site keeps logs, at the scan before. */
 void bs_images_find_kept(struct emit *e)
 {
 	struct bs_store_counts c = { 0 };
@@ -528,7 +528,7 @@ int bs_images_serve(struct bs_images *im, struct bs_fail *why)
 	return rc == 0 ? 0 : bs_fail(why, BS_ERR_NOMEM, "the images' thread: %s", strerror(rc));
 }
 
-/* Somebody is there who has not had all. have: grows with each image that one has. */
+/* True if a connected taker has not had all images. *have: grows as takers get images. */
 static bool somebody_wants(struct bs_images *im, uint64_t *have)
 {
 	const int64_t now = bs_now_ns();
@@ -550,7 +550,7 @@ static bool somebody_wants(struct bs_images *im, uint64_t *have)
 	return wants;
 }
 
-/* As long as the stop allows, while those that ask go on having more. */
+/* Waits for the takers that ask, as long as the stop allows and while they get more images. */
 void bs_images_finish(struct bs_images *im)
 {
 	int64_t since_ns = bs_now_ns();

@@ -8,7 +8,7 @@
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 
-/* What the attributes tell of its times; passed_ns: the last of them. */
+/* The image's times for its attributes; passed_ns: the latest of them. */
 static struct bs_image_timing timing_of(const struct bs_image_meta *m, int64_t passed_ns)
 {
 	return (struct bs_image_timing){ .latency_ns = passed_ns - m->from_ns,
@@ -40,7 +40,7 @@ uint32_t bs_message_stages_missed(const struct bs_image_meta *m, const struct bs
 	return bs_budget_stages_missed(p, stage_ns);
 }
 
-/* Head and attributes, with the times up to passed_ns. */
+/* Writes head and attributes, with the times up to passed_ns. */
 static int write_words(struct bs_image_meta *m, const struct bs_message_env *env,
 		       unsigned char *pixels, int64_t passed_ns)
 {
@@ -65,7 +65,7 @@ static int write_words(struct bs_image_meta *m, const struct bs_message_env *env
 	return 0;
 }
 
-/* True: what was late at passed_ns is all that was late when the image was handed on. */
+/* True if nothing has become late between passed_ns and the time when the image was handed on. */
 static bool agrees(const struct bs_image_meta *m, const struct bs_protocol *p, int64_t passed_ns)
 {
 	return m->image.preview ||

@@ -1,13 +1,13 @@
 /*
  * board/emit/message.h - an image as one message, and the time at which it was handed on
  *
- * make writes the message in front of the pixels of m's slot: envelope, head, attributes. The time
+ * make writes envelope, head and attributes in front of the pixels of m's slot. The hand-on time
  * (m->handed_ns, the envelope's time_ns) is read when all else of the message is made, the checksum
- * over the pixels included; only the seal and the socket follow. Budget, status, the scan's outcome
- * and certificates all use this one time. The attributes are written earlier, as they are under the
- * checksum. When the image or one of its stages has become late since they were written, the
- * message is made again, so that what an image says of its budget is always true.
- * taken_ns: emit took it up. now: bs_now_ns. BS_ERR_NOMEM: the attributes do not fit.
+ * over the pixels included; only sealing and sending follow. Budget, status, the scan's outcome and
+ * certificates all use this one time. The attributes are under the checksum and so are written
+ * earlier. If the image or one of its stages has become late since then, the message is made again:
+ * an image's attributes always tell the truth about its budget.
+ * taken_ns: when emit took the image up. now: bs_now_ns. BS_ERR_NOMEM: the attributes do not fit.
  * Allocates nothing, waits for nothing. Test: test/unit/board/test_message.c
  */
 #ifndef BS_BOARD_EMIT_MESSAGE_H
@@ -23,17 +23,17 @@ struct bs_message {
 
 struct bs_message_env {
 	const struct bs_protocol *p;
-	uint64_t gaps, duplicates, rejected; /* of the scan so far */
-	const char *about;                   /* its header's, for the attributes; may be NULL */
+	uint64_t gaps, duplicates, rejected; /* counts of the scan so far */
+	const char *about;                   /* facts of the scan's header as attributes, or NULL */
 	int64_t (*now)(void);
 };
 
-/* pixels: the slot's, with BS_POOLS_PIXELS bytes before them (core/memory/pools.h). */
+/* Makes the message. pixels: of the slot, behind BS_POOLS_PIXELS bytes (core/memory/pools.h). */
 int bs_message_make(struct bs_image_meta *m, const struct bs_message_env *env,
 		    unsigned char *pixels, int64_t taken_ns);
 /* Where the message is, once it is made. */
 struct bs_message bs_message_of(const struct bs_image_meta *m, unsigned char *pixels);
-/* Which stages had taken too long by then: bits as of bs_budget_stages_missed. */
+/* Stages that had taken too long at until_ns, as bits of bs_budget_stages_missed. */
 uint32_t bs_message_stages_missed(const struct bs_image_meta *m, const struct bs_protocol *p,
 				  int64_t until_ns);
 

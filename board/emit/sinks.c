@@ -11,8 +11,8 @@
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 
-#define FILE_CLOCK_NS INT64_C(20000000)    /* a file's time may be so much behind the clock */
-#define STUCK_NS      INT64_C(10000000000) /* one file takes at most this, or emit is replaced */
+#define FILE_CLOCK_NS INT64_C(20000000)    /* most that a file's time is behind the clock */
+#define STUCK_NS      INT64_C(10000000000) /* time at one file after which emit is replaced */
 
 static int open_type(struct emit *e, uint32_t sink, struct bs_fail *why)
 {
@@ -43,7 +43,7 @@ static int open_sink(struct emit *e, uint32_t sink, struct bs_fail *why)
 	return open_type(e, sink, why);
 }
 
-/* Somebody deleted the sink's folder: it is made again, and that is said. */
+/* Makes a deleted folder of a sink again, and reports that. */
 static bool made_again(struct emit *e, uint32_t sink)
 {
 	const char *dir = e->env->site.sink[sink].dir;
@@ -71,8 +71,8 @@ static int put(struct bs_taker *t, const struct bs_mrd_image *head, const char *
 }
 
 /*
- * Of a scan that a service before this one was killed in: its images are made again, and those that
- * it had filed are there. Files' names have 16 bits of an image's number.
+ * True if an earlier service, killed during this image's scan, had filed the image already: after a
+ * restart the scan's images are made again. A file's name has 16 bits of an image's number.
  */
 static bool was_filed(struct bs_taker *t, const struct bs_mrd_image *head, const struct bs_wire *w)
 {
@@ -85,8 +85,8 @@ static bool was_filed(struct bs_taker *t, const struct bs_mrd_image *head, const
 }
 
 /*
- * A process before this one ended with the image in hand, or with a cursor in the store that did
- * not know of it yet, and had filed it already.
+ * True if a predecessor process had filed the image already. It ended with the image in hand, or
+ * before it moved the taker's cursor in the store.
  */
 static bool is_filed(struct bs_taker *t, const struct bs_mrd_image *head, uint64_t number,
 		     int64_t handed_ns)
@@ -134,7 +134,7 @@ int bs_sinks_make_all(struct emit *e, struct bs_fail *why)
 		char cursor[32];
 		char name[64];
 
-		/* by its type and places, as its own in the site may change */
+		/* named by type and places: a sink's number in the site may change */
 		(void)snprintf(cursor, sizeof(cursor), "+%.8s-%08x", s->type,
 			       bs_crc32c(bs_crc32c(0, s->dir, strlen(s->dir)), s->store,
 					 strlen(s->store)));

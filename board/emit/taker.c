@@ -17,8 +17,8 @@
 #include "ipc/wire/wire.h"
 
 #define RETRY_NS INT64_C(200000000)
-#define BACK_NS  INT64_C(20000000) /* an archive that is away is looked for */
-#define ALIGNED  16u
+#define BACK_NS  INT64_C(20000000) /* time between two looks for an archive that is away */
+#define ALIGNED  16u               /* bytes */
 
 /* ---- one image ---- */
 
@@ -27,7 +27,7 @@ static bool may_pass(const struct bs_taker *t, int rc)
 	return t->r->policy == BS_POLICY_SPILL && (rc == BS_ERR_IO || rc == BS_ERR_NOMEM);
 }
 
-/* The store does not have an image that takers were to be given from it. */
+/* Tells the takers that an image is lost: the store refused it, and its slot is gone. */
 static void unstored(const struct bs_taker *store, uint64_t session)
 {
 	struct emit *e = store->e;
@@ -38,13 +38,13 @@ static void unstored(const struct bs_taker *store, uint64_t session)
 			bs_front_gone(e->taker[i], session, bs_emit_base(e) + at + 1);
 }
 
-/* It does not get the image in hand; why not. */
+/* Counts and reports why the taker does not get the image in hand. */
 static void count_refusal(struct bs_taker *t, uint64_t session, int rc, const struct bs_fail *why,
 			  bool again)
 {
 	if (rc < 0 && t->id == BS_TAKER_IMAGES)
 		unstored(t, session);
-	if (rc == BS_ERR_TIMEOUT) { /* it was not there, or not in time: that is shed */
+	if (rc == BS_ERR_TIMEOUT) { /* the taker was absent or too slow: the image is shed */
 		bs_front_missed(t, session);
 		return;
 	}
@@ -57,8 +57,8 @@ static void count_refusal(struct bs_taker *t, uint64_t session, int rc, const st
 }
 
 /*
- * The store has lost what was in hand: that counts as lost so far. m NULL: it was read from the
- * store, and what is not taken now cannot be read again.
+ * Settles an image in hand that the store has lost, and that counts as lost so far. m NULL: the
+ * image was read from the store and cannot be read again if the taker does not take it now.
  */
 static void settle_gone(struct bs_taker *t, const struct bs_offer *o, const struct bs_image_meta *m,
 			int rc)
@@ -76,8 +76,9 @@ static void settle_gone(struct bs_taker *t, const struct bs_offer *o, const stru
 }
 
 /*
- * With the lock held: what became of the image in hand; m: where it lies in a slot. What the taker
- * does not get is counted before its cursor is beyond it: whenever this process ends, it is named.
+ * Settles what became of the image in hand. m: its slot's meta; NULL: it came from the store. An
+ * image that the taker does not get is counted before the cursor moves beyond it: none is forgotten
+ * whenever this process ends. With the lock held.
  */
 static void settle(struct bs_taker *t, const struct bs_offer *o, struct bs_image_meta *m, int rc,
 		   const struct bs_fail *why)
@@ -108,7 +109,7 @@ static void settle(struct bs_taker *t, const struct bs_offer *o, struct bs_image
 		bs_front_no_more_behind(t);
 	if (rc == 0) {
 		t->nobody = false;
-		atomic_fetch_add(&r->handed, 1); /* first: rewind takes back what was sent */
+		atomic_fetch_add(&r->handed, 1); /* before flight: rewind subtracts sent images */
 		if (t->id == BS_TAKER_ARCHIVE)
 			bs_flight_sent(t, o);
 	}
@@ -122,7 +123,7 @@ static int give(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *wh
 	return t->deliver(t, o, why);
 }
 
-/* The image in hand, from its slot. With the lock held, which is let go. */
+/* Gives the taker its image in hand from the slot. With the lock held, released meanwhile. */
 static void give_slot(struct bs_taker *t)
 {
 	const uint32_t slot = (uint32_t)(atomic_load(&t->r->hand) - 1);
@@ -139,8 +140,8 @@ static void give_slot(struct bs_taker *t)
 }
 
 /*
- * What the store has for it: counted anew after a predecessor's end, or when some of it is sent
- * again. With the lock held, which is let go.
+ * Counts the images that wait for the taker in the store, after a predecessor's end or when images
+ * are sent again. With the lock held, released meanwhile.
  */
 static void count_stored(struct bs_taker *t, struct bs_store *store)
 {
@@ -158,7 +159,7 @@ static void count_stored(struct bs_taker *t, struct bs_store *store)
 	if (first != bs_front_first(t->e) || had != atomic_load(&t->r->had) ||
 	    hand != atomic_load(&its->hand) || hand_at != atomic_load(&its->hand_at) ||
 	    losses != t->losses || n == BS_STORE_UNKNOWN)
-		return; /* again, then */
+		return; /* something changed meanwhile: counted again later */
 	n += hand != 0 && bs_emit_base(t->e) + hand_at >= had &&
 	     bs_emit_base(t->e) + hand_at < first;
 	atomic_store(&t->r->behind, n);
@@ -167,8 +168,8 @@ static void count_stored(struct bs_taker *t, struct bs_store *store)
 }
 
 /*
- * The IMAGE message of len bytes that was read from the store, with its pixels, which are taken as
- * numbers, at a multiple of ALIGNED bytes: where they begin depends on how long the attributes are.
+ * Moves an IMAGE message of len bytes in the buffer so that its pixels begin at a multiple of
+ * ALIGNED bytes, since sinks read them as numbers. Where they begin depends on the attributes.
  */
 static const unsigned char *aligned(unsigned char *msg, size_t len)
 {
@@ -180,7 +181,7 @@ static const unsigned char *aligned(unsigned char *msg, size_t len)
 
 	if (bs_mrd_parse_image(&head, &attr_at, &pixels_at, msg + BS_WIRE_BYTES,
 			       len - BS_WIRE_BYTES, &why) != 0)
-		return msg; /* its taker says so */
+		return msg; /* the taker finds and reports the error */
 	by = -(uintptr_t)(msg + BS_WIRE_BYTES + pixels_at) % ALIGNED;
 	if (by != 0)
 		memmove(msg + by, msg, len);
@@ -188,9 +189,9 @@ static const unsigned char *aligned(unsigned char *msg, size_t len)
 }
 
 /*
- * The next one of the store, where the queue has it no more. What the store is about to have, or
- * was refused by its disk, is not passed over for good before that is known. With the lock held,
- * which is let go. False: nothing was there to do.
+ * Gives the taker its next image from the store, if the queue has it no more. An image that is
+ * being stored is not skipped before it is known whether that succeeds. With the lock held,
+ * released meanwhile. False: there was nothing to do.
  */
 static bool give_stored(struct bs_taker *t)
 {
@@ -213,7 +214,7 @@ static bool give_stored(struct bs_taker *t)
 	while (limit > had &&
 	       (rc = bs_store_next(store, &t->reader, had, t->buffer, &len, &why)) < 0 &&
 	       rc != BS_ERR_TIMEOUT)
-		bs_emit_fault(t->e, &why); /* it is gone, which the store has told */
+		bs_emit_fault(t->e, &why); /* the image is gone; the store has told the taker */
 	if (rc == 1 && bs_wire_is_ours(&w, t->buffer, len))
 		o = (struct bs_offer){ aligned(t->buffer + BS_STORE_HEAD, len - BS_STORE_HEAD),
 				       len - BS_STORE_HEAD, w.seq };
@@ -227,7 +228,7 @@ static bool give_stored(struct bs_taker *t)
 			atomic_store(&t->r->had, limit);
 		return limit > had;
 	}
-	atomic_store(&t->r->had, o.number - 1); /* what is gone does not come after all */
+	atomic_store(&t->r->had, o.number - 1); /* numbers in between are gone for good */
 	atomic_store(&t->r->hand_at, o.number);
 	atomic_store(&t->r->hand, BS_HAND_STORED);
 	t->read = true;
@@ -243,7 +244,7 @@ static bool give_stored(struct bs_taker *t)
 	return true;
 }
 
-/* With the lock held. False: there is nothing to do now. */
+/* Does one loop iteration of a taker's thread. With the lock held. False: nothing to do now. */
 static bool turn(struct bs_taker *t)
 {
 	uint32_t slot;
@@ -275,7 +276,8 @@ static void *serve(void *arg)
 	while (!atomic_load(&e->quit)) {
 		bool done = turn(t);
 
-		if (bs_front_trim(e) || done) /* else takers would wake one another for ever */
+		/* without news, takers would wake one another for ever */
+		if (bs_front_trim(e) || done)
 			(void)pthread_cond_broadcast(&e->change);
 		if (done)
 			continue;
@@ -304,7 +306,7 @@ void bs_taker_offered(struct bs_taker *t)
 				    bs_emit_base(t->e) + atomic_load(&t->r->hand_at) + 1 };
 	int rc;
 
-	t->direct = true; /* the thread keeps off meanwhile */
+	t->direct = true; /* the taker's thread does nothing meanwhile */
 	(void)pthread_mutex_unlock(&t->e->lock);
 	rc = bs_flight_send(t, &o, NULL);
 	(void)pthread_mutex_lock(&t->e->lock);
@@ -333,8 +335,8 @@ void bs_taker_ack(struct bs_taker *t, struct bs_store *store)
 /* ---- start and stop ---- */
 
 /*
- * The first process of a service: what the store has kept since the last one. The store knows the
- * taker from here on, before it has an image for it.
+ * Sets a taker's cursor in the first process of a service, from the store if the taker spills. The
+ * store then knows the taker before it has an image for it.
  */
 static void begin(struct bs_taker *t)
 {

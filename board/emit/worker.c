@@ -12,8 +12,8 @@
 #include "core/thread/clock.h"
 #include "ipc/wire/wire.h"
 
-#define LOOK_NS INT64_C(20000000) /* between two looks at what takers that hang hold up */
-#define SPIN_NS INT64_C(500000)   /* of polling, between two looks at everything else */
+#define LOOK_NS INT64_C(20000000) /* time between two looks at what a hanging taker delays */
+#define SPIN_NS INT64_C(500000)   /* time of polling between two looks at everything else */
 
 static int make_message(struct emit *e, uint32_t slot, int64_t taken_ns)
 {
@@ -30,7 +30,7 @@ static int make_message(struct emit *e, uint32_t slot, int64_t taken_ns)
 			       taken_ns);
 }
 
-/* A viewer keeps nothing: it counts where the site names no other taker. */
+/* Sends an image to the viewers, which keep none: they count as takers if the site has no other. */
 static void send_image(struct emit *e, struct bs_image_meta *m, const struct bs_message *msg)
 {
 	struct bs_taker_record *r = bs_emit_record(e, BS_TAKER_VIEWERS);
@@ -49,7 +49,7 @@ static void send_image(struct emit *e, struct bs_image_meta *m, const struct bs_
 	bs_count(sent ? &r->handed : &r->failed, 1);
 }
 
-/* Counts a missed image, and whether it had been in time without the stalls of the machine. */
+/* Counts a late image, and whether it would have been in time without the machine's stalls. */
 static void count_miss(struct emit *e, const struct bs_image_meta *m, int64_t handed_ns)
 {
 	struct bs_shared *s = e->env->shm.s;
@@ -63,7 +63,7 @@ static void count_miss(struct emit *e, const struct bs_image_meta *m, int64_t ha
 		bs_count(&miss->explained, 1);
 }
 
-/* on_miss stop: the late image has been sent, and now its scan ends with the reason. */
+/* Under on_miss stop: ends the scan of a late image, which has been sent, and gives the reason. */
 static void stop_scan(struct emit *e, const struct bs_image_meta *m, const struct bs_protocol *p,
 		      int64_t latency_ns)
 {
@@ -80,7 +80,7 @@ static void stop_scan(struct emit *e, const struct bs_image_meta *m, const struc
 		scan->emit_code = BS_ERR_BUDGET;
 	}
 	bs_count(&s->budget[m->protocol].stopped, 1);
-	atomic_store(&scan->over_budget, m->scan); /* last: ingest reads the reason after it */
+	atomic_store(&scan->over_budget, m->scan); /* stored last: ingest then reads the reason */
 	bs_shm_ring_bell(&e->env->shm, BS_WORKER_INGEST);
 }
 
@@ -116,7 +116,7 @@ static void judge(struct emit *e, const struct bs_image_meta *m, const struct bs
 	}
 }
 
-/* It cannot be made a message, or was in hand too often: nobody gets it. */
+/* Gives up an image that cannot be made a message, or that ended emit too often: nobody gets it. */
 static void give_up(struct emit *e, struct bs_image_meta *m, const struct bs_fail *why)
 {
 	uint64_t takers = 0;
@@ -142,7 +142,8 @@ static void take_image(struct emit *e, uint32_t slot)
 	if (m->scan == atomic_load(&shm->s->scan[m->scan & 1].id))
 		bs_emit_note_scan(e, m->scan, m->session);
 	atomic_store(&r->hand_at, atomic_load(&shm->s->images.ready));
-	atomic_store(&r->hand, slot + UINT64_C(1)); /* a message that ends processes is not made */
+	/* noted in hand: an image whose message ends emit too often is given up */
+	atomic_store(&r->hand, slot + UINT64_C(1));
 	if (bs_emit_blamed(e, r, &why) || make_message(e, slot, taken) != 0) {
 		give_up(e, m, &why);
 		return;
@@ -150,7 +151,7 @@ static void take_image(struct emit *e, uint32_t slot)
 	msg = bs_emit_message(e, slot);
 	send_image(e, m, &msg);
 	if (m->image.preview)
-		return; /* its time is not the protocol's latency */
+		return; /* a preview's time is no latency of the protocol */
 	bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_PASS), taken - m->made_ns);
 	bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_HAND), m->handed_ns - taken);
 	bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_IMAGE), m->handed_ns - m->from_ns);
@@ -195,7 +196,7 @@ static int open_sockets(struct emit *e, struct bs_fail *why)
 	return rc;
 }
 
-/* What takers that hang hold up is looked at once more. */
+/* Closes entries and frees slots again, which a hanging taker may have delayed. */
 static void look_again(struct emit *e)
 {
 	(void)pthread_mutex_lock(&e->lock);
@@ -214,7 +215,7 @@ static bool scan_runs(const struct emit *e)
 	       atomic_load_explicit(&s[1].open, memory_order_relaxed);
 }
 
-/* Where the site wants it, polls for an image while a scan runs; else sleeps until one may come. */
+/* Polls for an image during a scan, if the site wants polling; else sleeps until one may come. */
 static void rest(struct emit *e)
 {
 	struct bs_worker_env *env = e->env;
@@ -243,7 +244,7 @@ static void work(struct emit *e)
 	uint64_t entry;
 
 	for (;;) {
-		/* a file that hangs: this process will be replaced */
+		/* if a file hangs, the supervisor replaces this process */
 		atomic_store(&env->stuck, bs_sinks_stuck(e));
 		if (bs_front_look(e, &entry)) {
 			take_entry(e, entry);
@@ -255,14 +256,14 @@ static void work(struct emit *e)
 			look_again(e);
 		else if (bs_worker_stop(env))
 			return;
-		(void)bs_worker_renew(env); /* no image waits: its protocol is nobody's now */
+		(void)bs_worker_renew(env); /* no image waits, so no protocol is in use */
 		if (bs_endpoint_is_open(&e->archive))
 			(void)bs_emit_has_archive(e);
 		rest(e);
 	}
 }
 
-/* The store first: takers that spill find their cursors in it. */
+/* Opens everything; the store first, since takers that spill find their cursors in it. */
 static int open_all(struct emit *e, struct bs_status_server **status, struct bs_fail *why)
 {
 	int rc = open_sockets(e, why);
@@ -285,7 +286,7 @@ static int open_all(struct emit *e, struct bs_status_server **status, struct bs_
 		r->policy = BS_POLICY_KEEP_NEWEST;
 		r->queue = e->env->site.overload.queue;
 	}
-	bs_front_open(e); /* before anybody is told of the counts */
+	bs_front_open(e); /* before the status server tells the counts */
 	rc = bs_status_serve(status, &e->env->shm, e->env->site.status_url, why);
 	for (uint32_t i = 0; rc == 0 && i < BS_TAKERS; i++)
 		if (e->taker[i] != NULL)
@@ -305,8 +306,8 @@ static bool quiet(struct emit *e)
 }
 
 /*
- * Closing would drop what lies in the archive's connection, and what its socket has read ahead: it
- * is waited for while it reads on, and then as long as it may take for one image more.
+ * Waits for the archive, since closing would drop the images in its connection and in its socket.
+ * The wait lasts while the archive reads, and then as long as one more image may take.
  */
 static void finish_archive(struct emit *e)
 {
@@ -328,7 +329,7 @@ static void finish_archive(struct emit *e)
 	}
 }
 
-/* What waits for takers that are there is handed on, as long as the stop allows. */
+/* Hands on the images that wait for connected takers, as long as the stop allows. */
 static void finish_takers(struct emit *e)
 {
 	while (!quiet(e) && bs_now_ns() < atomic_load(&e->env->shm.s->end_by_ns)) {
@@ -337,7 +338,7 @@ static void finish_takers(struct emit *e)
 	}
 }
 
-/* Every other thread ends before what it uses is closed. */
+/* Ends every other thread, then closes what the threads used. */
 static void close_all(struct emit *e, struct bs_status_server *status)
 {
 	(void)pthread_mutex_lock(&e->lock);
@@ -372,10 +373,10 @@ int bs_worker_emit(struct bs_worker_env *env)
 	rc = open_all(&e, &status, &why);
 	if (rc != 0) {
 		close_all(&e, status);
-		bs_worker_say(env, BS_EVENT_FAULT, rc, NULL, why.text); /* alone again */
+		bs_worker_say(env, BS_EVENT_FAULT, rc, NULL, why.text); /* no other thread runs */
 		return BS_EXIT_HOPELESS;
 	}
-	(void)pthread_mutex_lock(&e.words); /* the takers may have something to say, too */
+	(void)pthread_mutex_lock(&e.words); /* the takers' threads report events, too */
 	bs_worker_phase(env, BS_PHASE_READY);
 	(void)pthread_mutex_unlock(&e.words);
 	work(&e);

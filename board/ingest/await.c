@@ -4,7 +4,7 @@
 
 /* ---- before its OPEN ---- */
 
-/* The older one's is at hand, or has its turn, and this one's comes then. */
+/* True if this session is the newest log's, and the older log's scan is reopened before it. */
 static bool waits_its_turn(struct ingest *in, uint64_t session)
 {
 	struct bs_reopened *o = in->env->shm.s->reopened;
@@ -29,7 +29,8 @@ bool bs_ingest_reopen_due(struct ingest *in, uint64_t session)
 	o = bs_ingest_reopened(in);
 	if (o->session != session || bs_ingest_in_scan(&in->now))
 		return false;
-	if (atomic_load(&o->step) == BS_REOPEN_ENDED) /* the outcome never came to its sender */
+	/* its sender asks: it never got the outcome */
+	if (atomic_load(&o->step) == BS_REOPEN_ENDED)
 		atomic_store(&o->step, BS_REOPEN_FOUND);
 	return atomic_load(&o->step) == BS_REOPEN_FOUND;
 }
@@ -45,7 +46,10 @@ bool bs_ingest_reopen_first(const struct ingest *in)
 
 /* ---- once its log is read ---- */
 
-/* Its sender is here: the log goes on in another file. ACCEPT, and ACK after it, wait for that. */
+/*
+ * Continues the reopened scan's log in another file, now that its sender is connected. ACCEPT, and
+ * the ACKs after it, wait for that file.
+ */
 static void go_on(struct ingest *in)
 {
 	struct bs_reopened *o = bs_ingest_reopened(in);
@@ -75,8 +79,9 @@ void bs_ingest_reopen_read(struct ingest *in, uint64_t records)
 
 	o->records = records;
 	if (!bs_gate_here(&in->gate, in->now.peer))
-		in->now.peer = 0; /* it was here, and has time to come back */
-	for (uint32_t i = 0; i < BS_HELD_MAX && !o->sealed; i++) /* its sender sends these again */
+		in->now.peer = 0; /* the sender has left, and has time to come back */
+	/* the sender sends the held messages again: the log has them already */
+	for (uint32_t i = 0; i < BS_HELD_MAX && !o->sealed; i++)
 		if (in->now.order.held[i].kind != 0)
 			bs_keeper_has(in->log, in->now.order.held[i].seq);
 	o->until_ns = bs_now_ns() + bs_ns_of_ms(s * 1000.0);

@@ -27,7 +27,7 @@ static void gather(const struct ingest *in, const struct bs_ingest_scan *scan, u
 	t->fault = scan->fault;
 }
 
-/* What others read of it. */
+/* Copies the step to the fields that other processes read. */
 static void publish(struct bs_scan_record *s, const struct bs_scan_step *t)
 {
 	const struct bs_scan_counts *c = &t->count;
@@ -54,7 +54,7 @@ static void publish(struct bs_scan_record *s, const struct bs_scan_step *t)
 				       t->state == BS_STATE_ABORTING);
 }
 
-/* Publishes a valid step, and pushes its entry unless the queue has it. May be repeated. */
+/* Publishes a valid step, and pushes its entry unless recon's ring has it. May be repeated. */
 static void finish(struct ingest *in, struct bs_scan_record *s, const struct bs_scan_step *t)
 {
 	struct bs_shm *shm = &in->env->shm;
@@ -95,7 +95,7 @@ static const struct bs_scan_step *valid_step(const struct bs_scan_record *s)
 	return &s->step[atomic_load(&s->step_at) & 1];
 }
 
-/* *scan is that of this record, where its last step left it. */
+/* Fills in *scan from its record, as the record's last step left it. */
 static void restore(struct ingest *in, struct bs_ingest_scan *scan, struct bs_scan_record *s)
 {
 	const struct bs_scan_step *t = valid_step(s);
@@ -122,7 +122,8 @@ static void restore(struct ingest *in, struct bs_ingest_scan *scan, struct bs_sc
 	scan->resumed_at = scan->order.next + scan->order.window;
 	scan->heard_ns = bs_now_ns();
 	if (bs_ingest_in_scan(scan) && atomic_load(&s->noise_number) == t->next)
-		bs_scan_noise_copy(&s->noise, &s->noise_before); /* it was being added */
+		/* undoes the unfinished addition */
+		bs_scan_noise_copy(&s->noise, &s->noise_before);
 	finish(in, s, t);
 	if (!bs_ingest_in_scan(scan))
 		return;
@@ -149,7 +150,7 @@ bool bs_ingest_restore(struct ingest *in)
 		restore(in, &in->now, &s[1 - last]);
 		in->before = in->now;
 	} else if (valid_step(&s[1 - last])->id != 0) {
-		finish(in, &s[1 - last], valid_step(&s[1 - last])); /* it ended */
+		finish(in, &s[1 - last], valid_step(&s[1 - last])); /* that scan ended */
 	}
 	restore(in, &in->now, &s[last]);
 	return true;

@@ -4,8 +4,8 @@
 
 /* ---- the sender's clock ---- */
 
-#define CLOCK_MOST (INT64_MAX / 4)      /* of a sender's clock that is believed */
-#define SAME_NS    INT64_C(10000000000) /* a clock that differs by more is another one */
+#define CLOCK_MOST (INT64_MAX / 4)      /* ns: largest value of a sender's stamp that is believed */
+#define SAME_NS    INT64_C(10000000000) /* a stamp older than this is not from this host's clock */
 
 static bool is_sane(int64_t sent_ns)
 {
@@ -38,7 +38,7 @@ static bool just_before(int64_t sent_ns, int64_t received_ns)
 	return sent_ns <= received_ns && received_ns - sent_ns < SAME_NS;
 }
 
-/* UTC less the monotonic clock: the least of three, as what comes between two reads adds to it. */
+/* UTC minus the monotonic clock: the least of three, since a delay between two reads adds to it. */
 static int64_t utc_ahead(void)
 {
 	int64_t least = INT64_MAX;
@@ -52,7 +52,7 @@ static int64_t utc_ahead(void)
 	return least;
 }
 
-/* Which of this host's clocks the first readout's stamp was read from. */
+/* Finds out which of this host's clocks the stamp of the scan's first readout was read from. */
 static void tell_clock(struct ingest *in, struct bs_ingest_scan *scan, int64_t sent_ns,
 		       int64_t received_ns)
 {
@@ -76,7 +76,7 @@ void bs_ingest_note_sent(struct ingest *in, struct bs_ingest_scan *scan,
 	int64_t ns;
 
 	if (in->feed != NULL)
-		return; /* it comes from the log */
+		return; /* the readout comes from the log */
 	if (scan->clock == BS_CLOCK_UNKNOWN)
 		tell_clock(in, scan, m->sender_ns, m->received_ns);
 	if (scan->clock == BS_CLOCK_OTHER || !is_sane(m->sender_ns))
@@ -103,8 +103,8 @@ struct bs_intake bs_ingest_intake(struct ingest *in, struct bs_ingest_scan *scan
 }
 
 /*
- * Sums noise. Before the first other readout that is used, the noise must be complete. False: the
- * readout shows that the scan lacks what its protocol needs, and the scan ends.
+ * Adds a noise readout to the sum. The noise must be complete before the first other readout that
+ * is used. False: the readout shows that the scan lacks what its protocol needs; the scan ends.
  */
 static bool goes_on(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_item *item)
 {
@@ -117,7 +117,7 @@ static bool goes_on(struct ingest *in, struct bs_ingest_scan *scan, const struct
 		bs_ingest_add_noise(in, scan, item);
 	if (bs_intake_fits(&k, head, &why) == 0)
 		return true;
-	scan->fault = why; /* it is what ended the scan, whatever was before */
+	scan->fault = why; /* the outcome tells why the scan ended, not an earlier fault */
 	bs_pool_give(shm->acq_pool, item->slot);
 	bs_ingest_drain(in, scan, BS_ON_FAULT);
 	return false;
@@ -175,7 +175,8 @@ void bs_ingest_deliver_held(struct ingest *in, struct bs_ingest_scan *scan)
 
 	while (scan->state == BS_STATE_SCANNING && bs_order_next(&scan->order, &item))
 		bs_ingest_deliver(in, scan, &item);
-	scan->order.gap_since_ns = bs_now_ns(); /* of the next number, where that is missing */
+	/* the wait for the next number begins, if missing */
+	scan->order.gap_since_ns = bs_now_ns();
 }
 
 void bs_ingest_give_up_gap(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq)
@@ -203,7 +204,8 @@ void bs_ingest_abort(struct ingest *in, struct bs_ingest_scan *scan, const struc
 		     enum bs_happening on)
 {
 	scan->fault = *why; /* the outcome tells why the scan ended, not an earlier fault */
-	/* what came is good, and may hold the close; but none of it before what recon gets again */
+	/* held messages are good, and the close may be among them; while recon is fed from the log
+	 * they are not used, since they would come before readouts that recon gets again */
 	while (in->feed == NULL && scan->state == BS_STATE_SCANNING && scan->order.held_count > 0)
 		bs_ingest_give_up_gap(in, scan, BS_NUMBER_NONE);
 	if (scan->state == BS_STATE_SCANNING)

@@ -4,31 +4,31 @@
 #include "drivers/log/reader.h"
 #include "ipc/wire/envelope.h"
 
-#define AT_ONCE 64u /* messages between two looks at the time and the sender */
-/* What is taken up keeps recon busy and queues no further: images are as late as any. */
+#define AT_ONCE 64u /* most messages fed in one loop iteration */
+/* Readouts in recon's ring while a log is read: enough to keep recon busy, too few to queue long */
 #define AHEAD 16u
 
-/* Messages lie in the log as they came: out of order by fewer than BS_HELD_MAX numbers. */
+/* A log has its messages as they came: out of order by fewer than BS_HELD_MAX numbers. */
 struct bs_feed {
-	struct bs_log_reader *log; /* NULL: not yet */
-	bool before;               /* the scan before the newest is being given, not yet that */
+	struct bs_log_reader *log; /* NULL: not open yet */
+	bool before;               /* true: in->before is fed; false: in->now is */
 	uint32_t epoch;            /* of the recon that is fed */
-	bool again;                /* which replaced another: it gets the scan from its OPEN on */
-	uint64_t next;             /* the number that it is due */
-	uint64_t records;          /* of the log, that were read */
+	bool again;                /* recon replaced another: it gets the scan from its OPEN on */
+	uint64_t next;             /* number of the message that is fed next */
+	uint64_t records;          /* records of the log that were read */
 	struct {
 		uint64_t seq; /* 0: none */
 		struct bs_log_place at;
-	} ahead[BS_HELD_MAX]; /* by seq modulo */
-	uint32_t waiting;     /* of these */
+	} ahead[BS_HELD_MAX]; /* messages that were read early, by seq % BS_HELD_MAX */
+	uint32_t waiting;     /* messages in ahead */
 	struct {
 		uint64_t seq;
 		struct bs_log_place at;
-	} read;     /* the last one that was read and has no place yet; 0: none */
-	bool ended; /* the log has no more */
+	} read;     /* the message that was read last and is not in ahead yet; seq 0: none */
+	bool ended; /* the log has no more records */
 };
 
-static struct bs_feed feed; /* the one of this process */
+static struct bs_feed feed; /* this process feeds one scan at a time */
 
 void bs_ingest_feed_end(struct ingest *in)
 {
@@ -47,15 +47,16 @@ static void give_up(struct ingest *in, struct bs_ingest_scan *scan, const char *
 		      "the reconstruction process ended (%s) and was replaced; what it held of the "
 		      "scan is lost: %s",
 		      recon->last_end, reason);
-	scan->fault = why;                    /* the outcome tells this, not an earlier fault */
-	if (scan->state == BS_STATE_SCANNING) /* its log ends: a successor takes no more of it */
+	scan->fault = why; /* the outcome tells this, not an earlier fault */
+	/* the step ends the scan's log: a successor process takes no more messages from it */
+	if (scan->state == BS_STATE_SCANNING)
 		bs_ingest_step(in, scan, BS_ON_FAULT, 0);
-	if (scan == &in->now) /* one that has replaced that meanwhile is to have the scan before */
+	if (scan == &in->now) /* after in->before, in->now still has to be fed to this recon */
 		in->recon_epoch = feed.epoch;
 	bs_ingest_end(in, scan, BS_ON_LOST);
 }
 
-/* Several recons in a row died at the same readout: another one would, too. */
+/* True if BS_DEATHS_MAX recons in a row died at the same readout: the next one would, too. */
 static bool hopeless(struct ingest *in, struct bs_ingest_scan *scan)
 {
 	const uint64_t at = atomic_load(&scan->record->recon_at);
@@ -67,7 +68,7 @@ static bool hopeless(struct ingest *in, struct bs_ingest_scan *scan)
 	return (at & 1) != 0 && scan->recon_deaths >= BS_DEATHS_MAX;
 }
 
-/* reason: why it cannot be given; NULL: it can. */
+/* reason: why the scan cannot be fed from its log; NULL: it can. */
 static void begin(struct ingest *in, struct bs_ingest_scan *scan, uint32_t epoch,
 		  const char *reason)
 {
@@ -82,7 +83,7 @@ static void begin(struct ingest *in, struct bs_ingest_scan *scan, uint32_t epoch
 		return;
 	}
 	in->feed = &feed;
-	/* what its sender sends again while it hears no progress is not counted as duplicate */
+	/* the sender resends messages while it hears of no progress: they are no duplicates */
 	scan->resumed_at = scan->order.next + scan->order.window;
 	bs_worker_tell(in->env, BS_EVENT_NOTE, 0, scan->id,
 		       "the reconstruction process ended (%s) and was replaced: it gets the scan's "
@@ -91,7 +92,7 @@ static void begin(struct ingest *in, struct bs_ingest_scan *scan, uint32_t epoch
 		       (unsigned long long)atomic_load(&scan->record->images_made));
 }
 
-/* died: this is since a recon did. */
+/* died: the scan is fed because a recon process died. */
 static void begin_one(struct ingest *in, struct bs_ingest_scan *scan, uint32_t epoch, bool died)
 {
 	begin(in, scan, epoch,
@@ -99,7 +100,7 @@ static void begin_one(struct ingest *in, struct bs_ingest_scan *scan, uint32_t e
 					 : bs_ingest_log_lacks(in, scan));
 }
 
-/* The scan before has been given, or needs it no more. */
+/* Begins to feed the newest scan. The scan before is fed, or needs no feeding. */
 static void begin_newest(struct ingest *in, uint32_t epoch, bool died)
 {
 	if (bs_ingest_in_scan(&in->now)) {
@@ -134,7 +135,7 @@ void bs_ingest_feed_resume(struct ingest *in)
 		begin_all(in, false);
 }
 
-/* The scan that is being given, if it is the one before, has ended meanwhile. */
+/* True if in->before is being fed and has ended meanwhile. */
 static bool is_done_with(const struct ingest *in)
 {
 	return feed.before && (in->before.id == 0 || bs_ingest_is_over(&in->before));
@@ -149,7 +150,7 @@ void bs_ingest_feed_rest(struct ingest *in)
 	in->now.resumed_at = in->now.order.next + in->now.order.window;
 }
 
-/* What recon has not had is in the log, too, and is taken from it. */
+/* True for a reopened scan whose log also has messages that this service has not taken yet. */
 static bool reads(const struct ingest *in, const struct bs_ingest_scan *scan)
 {
 	return atomic_load(&bs_ingest_reopened(in)->step) == BS_REOPEN_READS &&
@@ -196,7 +197,7 @@ static int open_log(struct ingest *in, struct bs_ingest_scan *scan, struct bs_fa
 	const char *name = bs_ingest_log_name(in, scan);
 	int rc;
 
-	if (name[0] == '\0') /* although all of it is done with */
+	if (name[0] == '\0') /* the log's thread is done with the scan, and no log was begun */
 		return bs_fail(why, BS_ERR_STATE, "the scan has no log");
 	rc = bs_ingest_log_read(in, name, &feed.log, false, why);
 	if (rc != 0) {
@@ -208,7 +209,7 @@ static int open_log(struct ingest *in, struct bs_ingest_scan *scan, struct bs_fa
 	return 0;
 }
 
-/* The message's number, if recon had it, or is to have it. */
+/* True if the message is to be fed to recon; *seq: its number. */
 static bool is_wanted(const struct ingest *in, const struct bs_ingest_scan *scan,
 		      const struct bs_log_message *m, uint64_t *seq)
 {
@@ -224,7 +225,7 @@ static bool is_wanted(const struct ingest *in, const struct bs_ingest_scan *scan
 	return w.kind == BS_WIRE_ACQ && bs_order_look(&scan->order, w.seq) == BS_NUMBER_DUPLICATE;
 }
 
-/* Reads on until the number that is due is known to be in the log, or not. */
+/* Reads the log until it is known whether message feed.next is in it. */
 static int read_ahead(struct ingest *in, struct bs_ingest_scan *scan, struct bs_fail *why)
 {
 	while (feed.ahead[feed.next % BS_HELD_MAX].seq != feed.next) {
@@ -232,7 +233,7 @@ static int read_ahead(struct ingest *in, struct bs_ingest_scan *scan, struct bs_
 		struct bs_log_message m;
 
 		if (seq != 0 && seq - feed.next >= BS_HELD_MAX)
-			return 0; /* further than any that was held: what is due never came */
+			return 0; /* no held message is this far ahead: feed.next never came */
 		feed.read.seq = 0;
 		if (seq != 0) {
 			feed.waiting += feed.ahead[seq % BS_HELD_MAX].seq != seq;
@@ -254,7 +255,7 @@ static int read_ahead(struct ingest *in, struct bs_ingest_scan *scan, struct bs_
 	return 0;
 }
 
-/* 1: the next number is done with. 0: it waits for a slot. Negative: the log cannot be read. */
+/* 1: message feed.next is done. 0: it waits for a slot. Negative: the log cannot be read. */
 static int give_next(struct ingest *in, struct bs_ingest_scan *scan, struct bs_fail *why)
 {
 	const uint32_t at = feed.next % BS_HELD_MAX;
@@ -278,7 +279,7 @@ static int give_next(struct ingest *in, struct bs_ingest_scan *scan, struct bs_f
 	return 1;
 }
 
-/* Something of the log is still to be given. */
+/* True if the log still has messages to feed. */
 static bool goes_on(const struct ingest *in, const struct bs_ingest_scan *scan)
 {
 	if (feed.next < scan->order.next)
@@ -287,7 +288,7 @@ static bool goes_on(const struct ingest *in, const struct bs_ingest_scan *scan)
 	       (!feed.ended || feed.read.seq != 0 || feed.waiting > 0);
 }
 
-/* Recon has all that its predecessor had, and of a log that was taken up all that is there. */
+/* Ends the feed: recon has all that its predecessor had, and all of a reopened scan's log. */
 static void finish(struct ingest *in, struct bs_ingest_scan *scan)
 {
 	const bool read = reads(in, scan) && scan->state == BS_STATE_SCANNING;
@@ -302,16 +303,16 @@ static void finish(struct ingest *in, struct bs_ingest_scan *scan)
 							  : bs_entry(BS_ENTRY_CLOSE, scan->id, 0));
 }
 
-/* The log that is taken up is damaged: the scan ends with what is before that. */
+/* Ends a reopened scan whose log is damaged with the messages before the damage. */
 static void end_early(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_fail *why)
 {
-	if (feed.again && feed.log == NULL) /* recon ends no scan that it has not opened */
+	if (feed.again && feed.log == NULL) /* recon must open a scan before it can end the scan */
 		push(in, scan, BS_ENTRY_OPEN);
 	bs_ingest_abort(in, scan, why, BS_ON_FAULT);
 	finish(in, scan);
 }
 
-/* The next part of the scan at hand; when it is done with, feed ends. False: it waits. */
+/* Feeds the next part of a scan, and ends the feed after the last. False: the feed waits. */
 static bool give(struct ingest *in, struct bs_ingest_scan *scan)
 {
 	struct bs_fail why;
@@ -319,7 +320,7 @@ static bool give(struct ingest *in, struct bs_ingest_scan *scan)
 	int rc = 0;
 
 	waits = feed.log == NULL && (waits_for_recon(in) || !bs_ingest_log_written(in, scan));
-	/* asked after that: what the log gave up is counted before it is done with */
+	/* asked after log_written: the log counts given-up messages before it calls them done */
 	if (bs_ingest_log_lacks(in, scan) != NULL) {
 		give_up(in, scan, bs_ingest_log_lacks(in, scan));
 		return true;
@@ -347,7 +348,7 @@ bool bs_ingest_feed(struct ingest *in)
 	const struct bs_worker_state *recon = &in->env->shm.s->worker[BS_WORKER_RECON];
 	bool any = true;
 
-	/* its sender waits meanwhile */
+	/* the sender's messages wait meanwhile: neither silence nor a gap counts */
 	in->now.heard_ns = in->now.order.gap_since_ns = bs_now_ns();
 	if (atomic_load(&recon->epoch) != feed.epoch) {
 		bs_ingest_feed_begin(in);

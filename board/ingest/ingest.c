@@ -8,8 +8,8 @@
 #include "core/thread/clock.h"
 
 /*
- * Why another worker wants the scan to end: recon lacks what its protocol needs, or emit has handed
- * on a late image of a protocol that stops then. NULL: none does.
+ * Returns why another worker wants the scan to end: recon lacks what the protocol needs, or emit
+ * has handed on a late image of a protocol that ends the scan then. NULL: no worker does.
  */
 static const char *ends(const struct ingest *in, int *code)
 {
@@ -24,7 +24,7 @@ static const char *ends(const struct ingest *in, int *code)
 	return atomic_load(&s->over_budget) == id ? s->emit_text : NULL;
 }
 
-/* What became of recon and of the scan's last images. */
+/* Acts on a new or ready recon, on workers that end the scan, and on scans with all images made. */
 static void watch_others(struct ingest *in)
 {
 	struct bs_shared *s = in->env->shm.s;
@@ -58,7 +58,8 @@ static void watch_others(struct ingest *in)
 		(void)bs_fail(&why, code, "%s", text);
 		bs_ingest_abort(in, &in->now, &why, BS_ON_FAULT);
 	}
-	if (bs_ingest_is_over(&in->now)) /* not before: a new start would know nothing of it */
+	/* not before the scan is over: a new start would not know of a scan whose log is sealed */
+	if (bs_ingest_is_over(&in->now))
 		bs_ingest_log_end(in, &in->now);
 	if (bs_ingest_is_over(&in->now) && bs_ingest_log_ended(in, &in->now)) {
 		bs_ingest_feed_end(in);
@@ -71,14 +72,14 @@ static void watch_time(struct ingest *in, int64_t now)
 	struct bs_fail why;
 
 	if (in->now.state == BS_STATE_SCANNING && !bs_ingest_reopen_waits(in, now)) {
-		if (in->waiting != NULL) /* what is missed may lie in the socket meanwhile */
+		if (in->waiting != NULL) /* missing messages may lie in the socket meanwhile */
 			in->now.heard_ns = in->now.order.gap_since_ns = now;
 		if (bs_order_lacks(&in->now.order) && now - in->now.order.gap_since_ns >= BS_GAP_NS)
 			bs_ingest_give_up_gap(in, &in->now, BS_NUMBER_NONE);
 	}
 	if (in->now.state == BS_STATE_SCANNING &&
 	    now - in->now.heard_ns > bs_ns_of_ms(in->now.p->silence_ms)) {
-		if (in->now.order.held_count > 0) { /* what came beyond a gap may hold the close */
+		if (in->now.order.held_count > 0) { /* the close may be held beyond a gap */
 			in->now.heard_ns = now;
 			bs_ingest_give_up_gap(in, &in->now, BS_NUMBER_NONE);
 		} else {
@@ -109,7 +110,7 @@ static bool watch_stop(struct ingest *in, int64_t now)
 	return in->now.state == BS_STATE_STOPPED && in->waiting == NULL && in->lined == 0;
 }
 
-/* False: only a new process helps. */
+/* Takes up a changed site. False: it cannot; only a new process helps. */
 static bool watch_site(struct ingest *in)
 {
 	struct bs_fail why;
@@ -145,7 +146,7 @@ bool bs_ingest_has_work(const struct ingest *in)
 	if (in->now.state == BS_STATE_IDLE &&
 	    (in->waiting != NULL || (in->lined > 0 && !bs_ingest_reopen_first(in))))
 		return true;
-	/* a message waits for a slot, and there is one */
+	/* true if a message waits for a slot and a slot is free */
 	return in->now.state == BS_STATE_SCANNING && in->waiting != NULL &&
 	       bs_pool_in_use(in->env->shm.acq_pool) < in->env->shm.acq_pool->slots;
 }
@@ -181,7 +182,7 @@ static int work(struct ingest *in)
 
 		any = bs_ingest_receive(in) || any;
 		if (!any && in->now.unacked > 0)
-			in->now.ack_due = true; /* caught up */
+			in->now.ack_due = true; /* all messages in the socket are taken */
 		const int64_t now = bs_now_ns();
 
 		bs_ingest_refusals(in);
@@ -214,7 +215,10 @@ static int work(struct ingest *in)
 	}
 }
 
-/* The sender has the outcome when it hangs up; a library may lose it where this side does first. */
+/*
+ * Waits until the senders have hung up, at most 200 ms: a sender hangs up when it has the outcome.
+ * If this side hung up first, a library might lose the outcome.
+ */
 static void say_goodbye(struct ingest *in)
 {
 	const struct timespec moment = { 0, 5000000 };
@@ -232,8 +236,8 @@ static void say_goodbye(struct ingest *in)
 	}
 }
 
-/* Counts deaths with a message in hand. One that ends each process that handles it would do so for
- * ever: its scan is aborted. */
+/* Counts deaths with a message in hand. A message that ends each process that handles it would do
+ * so for ever: its scan is aborted. */
 static void suspect(struct ingest *in)
 {
 	struct bs_fail why;
@@ -297,7 +301,7 @@ int bs_worker_ingest(struct bs_worker_env *env)
 		in.outcome[i].end = &env->shm.s->ended[i];
 	in.keeps_noise = bs_ingest_sums_noise(&env->site);
 	in.message_max = bs_wire_kspace_max(env->shm.s->pools.acq_bytes);
-	/* Half of the pool: what is held beyond a gap leaves slots for the missing messages. */
+	/* Held messages take half of the pool at most: slots are left for the missing messages. */
 	in.now.order.room = slots / 2 < BS_HELD_MAX ? slots / 2 : BS_HELD_MAX;
 	in.now.order.window = env->shm.log != NULL ? BS_WINDOW_LOG : in.now.order.room;
 	bs_worker_phase(env, BS_PHASE_ARMING);

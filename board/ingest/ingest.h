@@ -1,22 +1,23 @@
 /*
  * board/ingest/ingest.h - the parts of the receiving process, which share one struct
  *
- * ingest.c   the loop: time, the other workers' news; what a predecessor left
- * reload.c   takes up a changed site, between two scans
- * reopen.c   at start: a scan that a service before this one was killed in goes on from its log
- * feed.c     the scan out of its log: from its beginning, for a recon that replaces another; or
- *            what this service has not had, of a scan that is reopened
- * receive.c  a message from its peer to its place, a readout to its slot
- * line.c     headers that wait until a scan can begin
- * deliver.c  messages that are next: a readout on to recon; when they came, by the sender's clock
- * scan.c     a scan from its header to its outcome
- * await.c    scans that go on from their logs: whose turn it is, and their senders, who are awaited
- * commit.c   writes what has been done of the scan as one step to shared memory, for a successor
- * order.c    which message is next, which is a duplicate, what is missing; see order.h
- * reply.c    what the service says to the sender
- * log.c      the scan's log: gets every message that is taken
- * Each calls only those below it. The conversation is that of ipc/WIRE.md. One thread. Allocates
- * nothing once its socket is open, but for expat while a header is read (no scan is running then).
+ * ingest.c   runs the loop: watches the time and the other workers, resumes a predecessor's scans
+ * reload.c   takes up a changed site between two scans
+ * reopen.c   continues a scan from its log after the service was killed during that scan
+ * feed.c     reads a scan's log: from the beginning for a recon that replaces another; for a
+ *            reopened scan only the messages that this service has not had
+ * receive.c  brings a message from its peer to its place in the scan, a readout to its slot
+ * line.c     keeps headers that wait until a scan can begin
+ * deliver.c  hands on the next readout to recon; computes receipt times from the sender's clock
+ * scan.c     runs a scan from its header to its outcome
+ * await.c    decides which reopened scan comes first, and waits for its sender
+ * commit.c   writes each step of a scan to shared memory, where a successor finds it
+ * order.c    tells which message is next, which is a duplicate, what is missing; see order.h
+ * reply.c    sends the service's replies to the sender
+ * log.c      gives every message that is taken to the scan's log
+ * Each file calls only those below it. ipc/WIRE.md defines the protocol. One thread runs all of
+ * this. It allocates nothing once its socket is open, except in expat while a header is read (no
+ * scan is running then).
  */
 #ifndef BS_BOARD_INGEST_INGEST_H
 #define BS_BOARD_INGEST_INGEST_H
@@ -30,19 +31,19 @@
 #include "ipc/wire/wire.h"
 
 #define BS_REFUSES_MAX 16u                /* refusals that wait for the scan's sender to read */
-#define BS_LINE_MAX    (BS_GATE_KEEP - 1) /* headers of scans to come that wait */
-#define BS_LOST_MAX    16u
-#define BS_OUTCOME_NS  INT64_C(200000000)   /* an outcome is said again at most so often */
-#define BS_LOOK_NS     INT64_C(4000000)     /* a scan's socket is read at least so often */
-#define BS_AWAY_NS     INT64_C(5000000)     /* not read for longer: messages may have waited */
-#define BS_OPEN_NS     INT64_C(60000000000) /* a header waits at most this long */
-#define BS_RETURN_NS   INT64_C(1000000000)  /* a start's grace for a scan's sender to come back */
-#define BS_WINDOW_LOG  8192u                /* the sender's window where a log is kept */
-#define BS_DEATHS_MAX  5u /* of processes by one message, before its scan is given up */
+#define BS_LINE_MAX    (BS_GATE_KEEP - 1) /* headers that wait for their scan to begin */
+#define BS_LOST_MAX    16u                /* sessions in ingest.lost */
+#define BS_OUTCOME_NS  INT64_C(200000000) /* least time between two sendings of an outcome */
+#define BS_LOOK_NS     INT64_C(4000000)   /* longest time between two reads of a scan's socket */
+#define BS_AWAY_NS     INT64_C(5000000)   /* after longer, messages may have waited in the socket */
+#define BS_OPEN_NS     INT64_C(60000000000) /* longest wait of a header */
+#define BS_RETURN_NS   INT64_C(1000000000)  /* time for a sender to reconnect after a start */
+#define BS_WINDOW_LOG  8192u                /* messages in the sender's window with a log */
+#define BS_DEATHS_MAX  5u /* processes that end at one message before its scan is given up */
 
 /*
- * One scan. What a function does to a scan that may be either of the two gets it beside *in; what
- * concerns the newest alone takes in->now.
+ * One scan. A function that serves either of the two open scans gets the scan beside *in; a
+ * function that serves the newest scan alone uses in->now.
  */
 struct bs_ingest_scan {
 	struct bs_scan_record *record; /* in shared memory */
@@ -51,33 +52,34 @@ struct bs_ingest_scan {
 	struct bs_traj table;
 	bool has_table;
 	uint64_t id, session;
-	uint64_t peer; /* of its sender; 0: not heard yet by this process */
-	int pid;       /* of its sender's process; 0: not known */
+	uint64_t peer; /* the sender's peer number; 0: this process has not heard the sender yet */
+	int pid;       /* the sender's process; 0: not known */
 	struct bs_order order;
-	uint64_t heard_from;  /* since a new start its sender's least number; 0: no start */
+	/* least number that the sender has sent since the service's new start; 0: no new start */
+	uint64_t heard_from;
 	uint64_t acqs;        /* ACQ messages that came, used or not */
-	struct bs_fail fault; /* the first; code 0: none */
+	struct bs_fail fault; /* the scan's first fault; code 0: none */
 	struct bs_scan_counts count;
 	uint64_t resumed_at; /* numbers below this are resent after a restart: no duplicates */
-	uint32_t deaths;     /* as struct bs_scan_step has it */
+	uint32_t deaths;     /* this and the next three: see struct bs_scan_step */
 	uint64_t died_at;
 	uint32_t recon_deaths;
 	uint64_t recon_died_at;
 	int64_t heard_ns;
 	int64_t apart_ns;       /* least time from a message's time_ns to its receipt */
 	enum bs_clock clock;    /* the clock that the sender stamps its messages with */
-	int64_t clock_ahead_ns; /* how far that is ahead of this process's */
-	int64_t said_ns;        /* when its sender was told something */
+	int64_t clock_ahead_ns; /* sender's clock minus this process's monotonic clock */
+	int64_t said_ns;        /* time of the last message to the sender */
 	bool accept_due, ack_due;
 	uint32_t unacked;
 	int64_t ack_time_ns;
-	uint64_t durable_said, unprotected_said; /* by the last ACK */
+	uint64_t durable_said, unprotected_said; /* as the last ACK said */
 };
 
-/* A REFUSE that waits. */
+/* A REFUSE that waits to be sent. */
 struct bs_refusal {
 	uint64_t peer, session, seq;
-	uint16_t version; /* of the wire, as its sender speaks it */
+	uint16_t version; /* wire version that the refused sender speaks */
 	int32_t code;
 	char text[sizeof(((struct bs_fail *)0)->text)];
 };
@@ -88,54 +90,54 @@ struct ingest {
 	struct bs_worker_env *env;
 	struct bs_gate gate;
 	size_t message_max;
-	uint64_t from; /* the peer whose message is at hand */
+	uint64_t from; /* the peer whose message is being handled */
 	struct bs_totals *totals;
-	uint32_t recon_epoch; /* of the recon that this process counts on */
-	bool keeps_noise;     /* some protocol of the site whitens: every scan's noise is summed */
+	uint32_t recon_epoch; /* epoch of the recon process that has the open scans' readouts */
+	bool keeps_noise;     /* every scan's noise is summed: some protocol of the site whitens */
 
-	struct bs_ingest_scan now;    /* the newest, in flight or over */
-	struct bs_ingest_scan before; /* closed, its last images are being made; id 0: none is */
+	struct bs_ingest_scan now;    /* the newest scan, in flight or over */
+	struct bs_ingest_scan before; /* closed, its last images are being made; id 0: no scan */
 
 	/* a message of the scan that waits for a slot */
 	const unsigned char *waiting;
 	size_t waiting_len;
 	uint64_t waiting_peer;
-	int64_t waits_said_ns; /* its sender was told something */
+	int64_t waits_said_ns; /* time of the last heartbeat to waiting_peer */
 
-	/* headers that wait for the scan before to end, or for recon to arm; the oldest first */
+	/* headers, oldest first, that wait for the open scan to end or for recon to arm */
 	struct bs_line {
 		const unsigned char *msg;
 		size_t len;
 		uint64_t peer, session;
 		int64_t since_ns, said_ns;
-		bool alone; /* its scan begins when no other is open */
+		bool alone; /* the scan begins only when no other scan is open */
 	} line[BS_LINE_MAX];
 	uint32_t lined;
 
-	struct bs_feed *feed; /* recon is given scans from their logs; NULL: it is not */
-	uint64_t reopens;     /* number of the scan whose OPEN is at hand, as its log has it; 0 */
+	struct bs_feed *feed; /* the log that recon is given scans from; NULL: recon is not fed */
+	uint64_t reopens;     /* number, from its log, of the scan being reopened; 0: none is */
 	int64_t empty_ns;     /* when the socket was last seen empty */
 
 	/* the newest scan's log */
 	struct bs_keeper *log; /* NULL: none is kept */
 	bool unprotected;      /* as last reported */
-	bool was_early;        /* of the scan that has its outcome: its log was sealed before */
+	bool was_early;        /* the ending scan's log was sealed before its images were made */
 
-	uint64_t lost[BS_LOST_MAX]; /* sessions that are not open, as last logged */
+	uint64_t lost[BS_LOST_MAX]; /* sessions that are not open, as last reported */
 	unsigned losts;
-	/* what is to be said */
+	/* replies that are still to be sent */
 	struct bs_refusal refuse[BS_REFUSES_MAX];
-	uint32_t refuses;  /* the oldest first */
-	uint64_t refusals; /* of recon's refusals, those already answered */
+	uint32_t refuses;  /* in refuse, the oldest first */
+	uint64_t refusals; /* recon's refusals that were answered */
 	struct {
 		struct bs_scan_end *end; /* in shared memory */
-		uint64_t peer;           /* who is told it */
+		uint64_t peer;           /* the peer that the outcome is sent to */
 		bool due;
 		int64_t said_ns;
-	} outcome[2]; /* of the last scans, number n in place n % 2 */
+	} outcome[2]; /* of the last two scans; scan number n is in place n % 2 */
 };
 
-/* Every scan's noise is summed: some protocol may need it later. */
+/* True if some protocol of the site whitens: then the noise of every scan is summed. */
 static inline bool bs_ingest_sums_noise(const struct bs_site *site)
 {
 	bool whitens = false;
@@ -151,7 +153,7 @@ static inline bool bs_ingest_in_scan(const struct bs_ingest_scan *scan)
 	       scan->state == BS_STATE_ABORTING;
 }
 
-/* A message before this one never came, or was refused. */
+/* True if a message before number seq never came or was refused. */
 static inline bool bs_ingest_lost(const struct bs_ingest_scan *scan, uint64_t seq)
 {
 	return scan->count.lost != 0 && scan->count.lost < seq;
@@ -162,13 +164,13 @@ static inline bool bs_ingest_is_closed(const struct bs_ingest_scan *scan)
 	return scan->state == BS_STATE_DRAINING || scan->state == BS_STATE_ABORTING;
 }
 
-/* The scan's last image has left. */
+/* True if the scan's last image has left recon. */
 static inline bool bs_ingest_is_over(const struct bs_ingest_scan *scan)
 {
 	return bs_ingest_is_closed(scan) && atomic_load(&scan->record->ended) == scan->id;
 }
 
-/* A scan of a service before this one may go on from its log. */
+/* True if a scan of an earlier service may still be continued from its log. */
 static inline bool bs_ingest_may_reopen(const struct ingest *in)
 {
 	const struct bs_reopened *o = in->env->shm.s->reopened;
@@ -177,7 +179,7 @@ static inline bool bs_ingest_may_reopen(const struct ingest *in)
 	       atomic_load(&o[1].step) != BS_REOPEN_OVER;
 }
 
-/* That whose turn it is of those that a service before this one was killed in. */
+/* Of the scans that an earlier service was killed in: the one that is reopened now. */
 static inline struct bs_reopened *bs_ingest_reopened(const struct ingest *in)
 {
 	struct bs_shared *s = in->env->shm.s;
@@ -186,219 +188,236 @@ static inline struct bs_reopened *bs_ingest_reopened(const struct ingest *in)
 }
 
 /* ingest.c */
-/* Is there work that another process rings the bell for? Checked between announce and sleep. */
+/* True if another process has work for ingest. Checked between bell announce and sleep. */
 bool bs_ingest_has_work(const struct ingest *in);
-/* At start: goes on with the scans that a predecessor left. */
+/* At start: continues the scans that a predecessor process left open. */
 void bs_ingest_resume(struct ingest *in);
 
 /* reload.c */
-/* A changed site is being armed: headers wait. */
+/* True while a changed site is being armed: headers wait. */
 bool bs_ingest_held(const struct ingest *in);
-/* A reload has waited for the scan in flight, which has ended; or the site has changed. */
+/* True if a reload waits and no scan is open, or if the site has changed. */
 bool bs_ingest_reloads(const struct ingest *in);
-/* Does ingest's part of it. False: the tables cannot be mapped; only a new process helps. */
+/* Does ingest's part of a reload. False: the tables cannot be mapped; only a new process helps. */
 bool bs_ingest_reload(struct ingest *in, struct bs_fail *why);
 
 /* reopen.c */
 /*
- * A process's start, before it takes messages: is the newest log of a scan that was left open, and
- * had the one before it all of its images?
+ * At start, before any message is taken: finds out whether the newest log is of a scan that was
+ * left open, and whether the log before it lacks images. Such scans are reopened.
  */
 void bs_ingest_reopen_start(struct ingest *in);
-/* Once it can be, such a scan is opened, by the same checks as any; the older one first. */
+/* Reopens a scan from its log as soon as it can be opened, with all checks; the older one first. */
 void bs_ingest_reopen(struct ingest *in);
-/* True: it is awaited, and time does not run out otherwise; too long, and the scan ends. */
+/*
+ * True while the sender of a reopened scan is awaited: silence and gaps do not end the scan then.
+ * Ends the scan when the wait has been too long.
+ */
 bool bs_ingest_reopen_waits(struct ingest *in, int64_t now);
 
 /* feed.c */
 /*
- * Recon was replaced: all readouts of the open scans that its predecessor was given are read from
- * their logs and given to it, one scan after the other, before any further message is taken. A scan
- * without a complete log ends. Allocates (the log's reader).
+ * Call when recon was replaced. All readouts of the open scans that the old recon had are read
+ * from their logs and given to the new one, one scan after the other, before any further message
+ * is taken. A scan without a complete log ends. Allocates (the log's reader).
  */
 void bs_ingest_feed_begin(struct ingest *in);
 /*
- * At the start, before any message is taken: where a predecessor was giving recon the log, recon,
- * which may have a part of it, is given all of it again.
+ * At start, before any message is taken: if a predecessor process was feeding recon from a log,
+ * the feed begins anew, since recon may have only a part of it.
  */
 void bs_ingest_feed_resume(struct ingest *in);
 /*
- * What stands in the log of a scan that was left open and has not been taken yet is, in the order
- * of its numbers, as if it came from the sender; whose messages wait.
+ * Takes the rest of a reopened scan's log, in the order of the numbers, as if it came from the
+ * sender. The sender's own messages wait meanwhile.
  */
 void bs_ingest_feed_rest(struct ingest *in);
-/* The next part of it. False: it waits for recon, a slot or the disk. */
+/* Feeds the next part of a log. False: the feed waits for recon, a slot or the disk. */
 bool bs_ingest_feed(struct ingest *in);
 bool bs_ingest_feed_has_work(const struct ingest *in);
-/* No scan is open any more: stops. */
+/* Stops the feed and closes its log. */
 void bs_ingest_feed_end(struct ingest *in);
 
 /* receive.c */
-/* A message of the scan, from its log, that this service has not had. False: no slot is free. */
+/* Takes a message from the scan's log that this service has not had. False: no slot is free. */
 bool bs_ingest_take_logged(struct ingest *in, struct bs_ingest_scan *scan, const unsigned char *msg,
 			   size_t len);
-/* Gives recon a readout again, as the log has it. False: no slot is free. */
+/* Gives recon a readout from the log a second time. False: no slot is free. */
 bool bs_ingest_again(struct ingest *in, struct bs_ingest_scan *scan, const unsigned char *msg,
 		     size_t len);
-/* Takes what is there, a bounded number so that time and replies get their turn. True: some. */
+/* Takes the messages in the socket, a bounded number, so that the loop goes on. True: some came. */
 bool bs_ingest_receive(struct ingest *in);
 
 /* line.c */
-/* May the scan in flight be ended for a header of peer `to`? It is the same sender's, or the
- * scan's sender has been silent for too long, or cannot say anything (WIRE.md, 11); or it has not
- * come back after a start (10). */
+/*
+ * True if the scan in flight may be ended for a header of peer `to`. It may, if the header is from
+ * the same sender, or if the scan's sender has been silent for too long or cannot say anything
+ * (WIRE.md, 11), or if that sender has not come back after a new start (WIRE.md, 10).
+ */
 bool bs_ingest_gives_way(const struct ingest *in, uint64_t to);
 /*
- * A header that must wait; alone: until no scan is open. Its message stays where it is, and its
- * peer is read on. False: it waits already, or is refused instead.
+ * Puts a header into the waiting line; alone: it waits until no scan is open. Its message stays in
+ * the gate's buffer, and further messages of its peer are read. False: the header was waiting
+ * already, or it is refused.
  */
 bool bs_ingest_line_up(struct ingest *in, const struct bs_wire *w, const unsigned char *payload,
 		       bool alone);
 void bs_ingest_refuse_draining(struct ingest *in, uint64_t session);
-/* The scan ends because this session's header came. */
+/* Ends the scan in flight because the header of this session came. */
 void bs_ingest_end_for(struct ingest *in, uint64_t session);
 /*
- * The headers that wait: those whose peer has left, or that waited for too long, go; the first
- * opens when it can, and may end the scan.
+ * Serves the headers that wait. A header goes if its peer has left or if it has waited for too
+ * long. The first one opens its scan as soon as it can, and may end the scan in flight.
  */
 void bs_ingest_serve_line(struct ingest *in);
 
 /* deliver.c */
 /*
- * When a message was received: now, if the socket was seen empty a moment ago. Else it may have
- * waited there, because no slot was free or this process did not run. Then its receipt follows from
- * its sender's clock, whose offset is that of the message that was taken soonest after its time_ns;
- * it is not before the socket was last seen empty.
+ * Returns when a message was received. That is taken_ns, if the socket was seen empty at most
+ * BS_AWAY_NS before. Otherwise the message may have waited in the socket, because no slot was free
+ * or this process did not run. Then its receipt is sent_ns plus the least difference that any
+ * message of the scan had between sending and receipt, but not before the socket was last seen
+ * empty.
  */
 int64_t bs_ingest_receipt(struct ingest *in, struct bs_ingest_scan *scan, int64_t sent_ns,
 			  int64_t taken_ns);
-/* Of a message that is read again from the log: when it was first received. */
+/* Returns when a message that is now read from the log was first received. */
 int64_t bs_ingest_first_receipt(const struct bs_ingest_scan *scan, int64_t sent_ns, int64_t now_ns);
 /*
- * Counts how long a readout was on its way, from its sender's stamp. Only if the stamps are of a
- * clock of this host: the scan's first readout was stamped less than 10 s before it came. A readout
- * that seems to have come before it was sent is not counted.
+ * Counts how long a readout was on its way since its sender's time stamp, if the stamps come from
+ * a clock of this host: then the scan's first readout was stamped less than 10 s before it came. A
+ * readout that seems to have come before it was sent is not counted.
  */
 void bs_ingest_note_sent(struct ingest *in, struct bs_ingest_scan *scan,
 			 const struct bs_acq_meta *m);
-/* What the scan's readouts are taken in with; their places are slots of the pool. */
+/* Returns the intake of the scan's readouts, which go to slots of the pool. */
 struct bs_intake bs_ingest_intake(struct ingest *in, struct bs_ingest_scan *scan);
-/* The message that is next; and those behind it that are held. */
+/* deliver: hands on the next message. deliver_held: hands on the held messages behind it. */
 void bs_ingest_deliver(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_item *item);
 void bs_ingest_deliver_held(struct ingest *in, struct bs_ingest_scan *scan);
 /*
- * Gives up the messages missing before those that are held, or were passed over, or before number
- * seq, which is at hand (BS_NUMBER_NONE: none is): the scan goes on without them.
+ * Gives up missing messages: the scan goes on without them. They are those before the first
+ * message that is held or was passed over, or before seq, the number of the message being handled
+ * (BS_NUMBER_NONE: none is).
  */
 void bs_ingest_give_up_gap(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq);
-/* The scan ends now, for this reason; what is held beyond gaps is used first. */
+/* Ends the scan now, for this reason. Messages held beyond a gap are used first. */
 void bs_ingest_abort(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_fail *why,
 		     enum bs_happening on);
 
 /* scan.c */
-/* Goes to the next state and commits, with this entry for recon (0: none). */
+/* Moves the scan to its next state and commits, with an entry for recon (0: none). */
 void bs_ingest_step(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happening on,
 		    uint64_t entry);
 /*
- * A scan may begin, since none of a service before comes first, and: none is open; or one is, all
- * of it is in the ring and in its log, and no reload waits for its end. alone: none is open.
+ * True if a scan may begin. No scan may while one of an earlier service is still to be reopened.
+ * Otherwise it may if no scan is open. Unless alone, it also may if the only open scan is closed,
+ * all of it is in recon's ring and in its log, and no reload waits for its end.
  */
 bool bs_ingest_may_open(struct ingest *in, bool alone);
 /*
- * The payload lies in the gate's buffer; nothing of it is kept. BS_INGEST_ALONE: it has to wait
- * until no other scan is open, since it takes what that one may leave, or has a budget.
+ * Opens the scan of an OPEN message, or refuses it. The payload lies in the gate's buffer; nothing
+ * of it is kept. BS_INGEST_ALONE: the header has to wait until no other scan is open, since its
+ * protocol uses what another scan may leave (maps, a field), or has a budget.
  */
 #define BS_INGEST_ALONE 1
 int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned char *payload);
-/* The scan goes on with a fault; its outcome names the first. */
+/* Notes a fault of a scan that goes on; the outcome names the scan's first fault. */
 void bs_ingest_fault(struct bs_ingest_scan *scan, const struct bs_fail *why);
 void bs_ingest_close(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_item *close);
-/* No more readouts: what is still held is dropped and counted, recon makes its last images. */
+/* Takes no more readouts. Held ones are dropped and counted; recon makes the last images. */
 void bs_ingest_drain(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happening on);
-/* The scan is over: makes its outcome, sends it, and steps. */
+/* Ends a scan whose last image has left: makes its outcome, makes it due, and steps the state. */
 void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happening on);
 
 /* await.c */
 /*
- * Such a scan will be opened: messages of its sender wait. That of a log with an end will if its
- * sender asks.
+ * True if this session's scan is going to be reopened from its log: its sender's messages wait. A
+ * scan whose log is sealed is reopened when its sender asks, which this call stands for.
  */
 bool bs_ingest_reopen_due(struct ingest *in, uint64_t session);
-/* It will be, or its sender has the time to ask for that: no other scan is opened before it. */
+/* True if a scan will be reopened, or its sender may still ask: no other scan is opened first. */
 bool bs_ingest_reopen_first(const struct ingest *in);
-/* Its log is read, so many records: its sender is awaited. */
+/* Call when all records of the reopened scan's log are read: the scan's sender is awaited. */
 void bs_ingest_reopen_read(struct ingest *in, uint64_t records);
-/* Its sender is here. */
+/* Call when the sender of the reopened scan is connected. */
 void bs_ingest_reopen_heard(struct ingest *in);
-/* The log has its CLOSE, behind numbers that it lacks: they were refused, or never came. */
+/* True if the log has a CLOSE after numbers that it lacks: those were refused, or never came. */
 bool bs_ingest_reopen_closed(const struct ingest *in);
-/* All that the log has was taken, and its sender had its grace: another scan's OPEN may end it. */
+/*
+ * True if another scan's OPEN may end the reopened scan: its log is read, and its sender has had
+ * BS_RETURN_NS to come back.
+ */
 bool bs_ingest_reopen_yields(const struct ingest *in);
 
 /* commit.c */
 /*
- * Makes what stands in *scan the next step in shared memory and pushes the entry (0: none). If the
- * process dies before this, nothing of the step was done; if it dies within, a successor completes
- * all of it. The slot of an ACQ entry must be ingest's.
+ * Makes the contents of *scan the next step in shared memory and pushes the entry (0: none) to
+ * recon's ring. If the process dies before this call, nothing of the step was done. If it dies
+ * within, a successor completes the step. The slot of an ACQ entry must be ingest's.
  */
 void bs_ingest_commit(struct ingest *in, struct bs_ingest_scan *scan, uint64_t entry);
-/* Sums the noise readout that is handed on next; a successor undoes it if no commit follows. */
+/* Adds the next noise readout to the sum; a successor undoes this if no commit follows. */
 void bs_ingest_add_noise(struct ingest *in, struct bs_ingest_scan *scan,
 			 const struct bs_item *item);
-/* At start: takes up what a predecessor left. False: there was no scan. */
+/* At start: restores the scans of a predecessor from shared memory. False: there was no scan. */
 bool bs_ingest_restore(struct ingest *in);
 
 /* reply.c */
-/* The scan's sender is this peer now. */
+/* Makes this peer the sender of the newest scan. */
 void bs_ingest_follow(struct ingest *in, uint64_t peer);
-/* A message that is not used: reports and answers it, counts it in the totals (not the scan's). */
+/* Reports and answers a message that is not used; counts it in the totals, not in the scan. */
 void bs_ingest_reject(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_wire *w,
 		      const struct bs_fail *why);
 /* Answers readouts that recon could not use (recon has counted and reported them). */
 void bs_ingest_refusals(struct ingest *in);
-/* As reject, for a header. */
+/* Reports and answers a header that is not used; counts it as refused. */
 void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_fail *why);
-/* Sends what is due, to each peer as far as that takes it. */
+/* Sends the replies that are due, to each peer as many as it takes without blocking. */
 void bs_ingest_flush(struct ingest *in);
 void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns);
 
-/* log.c; without a log these do nothing, and durable equals held. */
+/* log.c; without a log these do nothing, and ACK's durable equals its held. */
 int bs_ingest_log_start(struct ingest *in, struct bs_fail *why);
-/* The scan's log was left open by a service before this one, and does not go on yet. */
+/* True if the scan was reopened from an earlier service's log that is not continued yet. */
 bool bs_ingest_log_apart(const struct ingest *in, const struct bs_ingest_scan *scan);
-/* The same, and it will not: it has its end, which the scan's sender did not hear of. */
+/* True if that log is sealed already (its sender did not hear the outcome): it never continues. */
 bool bs_ingest_log_sealed(const struct ingest *in, const struct bs_ingest_scan *scan);
-/* That log is no scan's any more: it is sealed. */
+/* Ends the use of the reopened scan's log: seals it if it is not sealed. */
 void bs_ingest_log_leave(struct ingest *in);
-/* The older one's scan is over: that of the newest log is at hand. */
+/* If the older of the two reopened scans is over, the newest log's scan is reopened next. */
 void bs_ingest_log_newer(struct ingest *in);
-/* Give a message to the log. put: before it is handed on or held. */
+/* Give a message to the log. put is called before the message is handed on or held. */
 void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len);
 void bs_ingest_log_put(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq,
 		       const unsigned char *msg, size_t len);
-/* False: it is not said yet. The OPEN is on its way to the disk, or its sender may know of more. */
+/*
+ * Fills in an ACK. False: no ACK may be sent yet: the OPEN is not on the disk, or the sender may
+ * have been told of more durable messages than this log has.
+ */
 bool bs_ingest_log_ack(struct ingest *in, struct bs_ingest_scan *scan, struct bs_wire_ack *ack);
-/* All of the scan is there; its log is to be sealed. */
+/* Ends the log of a scan whose messages have all come: it is to be sealed. */
 void bs_ingest_log_end(struct ingest *in, struct bs_ingest_scan *scan);
 /*
- * The scan has its outcome, and the step after it holds: what its log was sealed without is made,
- * or named; a log apart is left, not sooner: until then no scan but its own is opened.
+ * Call when the scan has its outcome and its last step is committed. If the log was sealed before
+ * the scan's images were made, the folder of logs is told that they are made or named missing. A
+ * log that was not continued is left now and not sooner: until then no other scan is opened.
  */
 void bs_ingest_log_made(struct ingest *in, struct bs_ingest_scan *scan);
-/* The log is sealed, or given up; it may also be that its disk is too slow to wait for. */
+/* True if the log is sealed or given up, or its disk is too slow to wait for. */
 bool bs_ingest_log_ended(const struct ingest *in, const struct bs_ingest_scan *scan);
-/* Not the latter: a log that still changes is not left behind for the next scan's. */
+/* True if the newest scan's log is sealed or given up: only then may the next scan's log begin. */
 bool bs_ingest_log_closed(const struct ingest *in);
-/* It is: notes in shared memory what is to be known of it while the next scan has another. */
+/* Notes facts of the closed log in shared memory, for use while the next scan's log is written. */
 void bs_ingest_log_note(struct ingest *in);
-/* Why the log cannot give all of the scan; NULL: it can. */
+/* Returns why the log cannot give all of the scan; NULL: it can. */
 const char *bs_ingest_log_lacks(const struct ingest *in, const struct bs_ingest_scan *scan);
-/* The log's name. "": it has none. */
+/* Returns the name of the scan's log; "": there is none. */
 const char *bs_ingest_log_name(const struct ingest *in, const struct bs_ingest_scan *scan);
-/* settled: ACK will call what is read durable. */
+/* Opens a log for reading. settled: brings it to the disk first, so that ACK may say durable. */
 int bs_ingest_log_read(const struct ingest *in, const char *log, struct bs_log_reader **r,
 		       bool settled, struct bs_fail *why);
-/* All of it is on the disk. */
+/* True if all messages of the scan that were given to its log are written. */
 bool bs_ingest_log_written(const struct ingest *in, const struct bs_ingest_scan *scan);
 /* Appends the log's name and what it lacks to the outcome's text. Ends the log. */
 void bs_ingest_log_words(struct ingest *in, struct bs_ingest_scan *scan, char *text, size_t cap);

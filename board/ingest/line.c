@@ -10,7 +10,7 @@
 #include "board/ingest/ingest.h"
 #include "core/thread/clock.h"
 
-/* As the system says, of a process of this host; '\0': it does not. */
+/* State letter of a process of this host, from /proc/PID/stat; '\0': not known. */
 static char process_state(int pid)
 {
 	char path[32];
@@ -29,7 +29,10 @@ static char process_state(int pid)
 	return name_end != NULL && name_end[1] == ' ' ? name_end[2] : '\0';
 }
 
-/* Its process is stopped, by a signal or a debugger; or it is no more, nor is its connection. */
+/*
+ * True if the newest scan's sender cannot say anything: its process is stopped by a signal or a
+ * debugger, or both its process and its connection are gone.
+ */
 static bool is_mute(const struct ingest *in)
 {
 	const char state = in->now.pid > 0 ? process_state(in->now.pid) : '\0';
@@ -60,8 +63,10 @@ static void drop(struct ingest *in, uint32_t at)
 	memmove(&in->line[at], &in->line[at + 1], (in->lined - at) * sizeof(in->line[0]));
 }
 
-/* One that came already waits on, for its sender, which is here now: true. A peer has one place: a
- * header of another session that it had there gives way (WIRE.md, 11). */
+/*
+ * True if a header of this session waits already; it goes on waiting, now for the peer that sent it
+ * again. A peer has one place: its waiting header of another session is refused (WIRE.md, 11).
+ */
 static bool is_lined(struct ingest *in, uint64_t session)
 {
 	struct bs_fail why;

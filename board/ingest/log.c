@@ -99,7 +99,7 @@ void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len)
 		atomic_store(&bs_ingest_reopened(in)->scan, in->now.id);
 		return;
 	}
-	if (atomic_load(&newest->step) == BS_REOPEN_ENDED) /* nobody has asked for its outcome */
+	if (atomic_load(&newest->step) == BS_REOPEN_ENDED) /* no sender has asked for the outcome */
 		atomic_store(&newest->step, BS_REOPEN_OVER);
 	bs_keeper_open(in->log, (uint32_t)in->now.id, msg, len, bs_utc_ns(), bs_now_ns());
 }
@@ -107,12 +107,12 @@ void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len)
 void bs_ingest_log_put(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq,
 		       const unsigned char *msg, size_t len)
 {
-	if (!bs_ingest_log_apart(in, scan)) /* else it comes from there */
+	if (!bs_ingest_log_apart(in, scan)) /* else the message comes from that log */
 		bs_keeper_put(in->log, seq, seq == scan->order.next ? seq : scan->order.next - 1,
 			      msg, len, bs_now_ns());
 }
 
-/* Its log is done with, and the next scan may have another. */
+/* True if bs_ingest_log_note has noted the scan's log: the keeper may have the next scan's log. */
 static bool is_noted(const struct bs_ingest_scan *scan)
 {
 	return scan->id != 0 && atomic_load(&scan->record->log.scan) == scan->id;
@@ -194,14 +194,14 @@ void bs_ingest_log_note(struct ingest *in)
 	atomic_store(&l->scan, in->now.id);
 }
 
-/* What the keeper says of the newest scan's. */
+/* Ends the newest scan's log and writes the keeper's words about it. */
 static void keeper_words(struct ingest *in, struct bs_ingest_scan *scan, char *words, size_t cap)
 {
 	const struct timespec moment = { 0, 1000000 };
 
 	bs_ingest_log_end(in, scan);
 	in->was_early = in->env->shm.s->log.early != 0;
-	/* a scan that was cut short has not waited for it */
+	/* a scan that was cut short has not waited for its log yet */
 	while (!bs_ingest_log_ended(in, scan)) {
 		(void)nanosleep(&moment, NULL);
 		bs_worker_beat(in->env);
@@ -267,7 +267,8 @@ static void say_protection(struct ingest *in, struct bs_ingest_scan *scan,
 bool bs_ingest_log_ack(struct ingest *in, struct bs_ingest_scan *scan, struct bs_wire_ack *ack)
 {
 	const uint64_t held = scan->order.next - 1;
-	const bool closed = scan->state == BS_STATE_DRAINING; /* number held is CLOSE */
+	/* then message number `held` is CLOSE */
+	const bool closed = scan->state == BS_STATE_DRAINING;
 	bool open = true;
 
 	*ack = (struct bs_wire_ack){ .held = held, .durable = held };
@@ -279,15 +280,16 @@ bool bs_ingest_log_ack(struct ingest *in, struct bs_ingest_scan *scan, struct bs
 		say_protection(in, scan, ack);
 	}
 	if (scan->heard_from <= scan->order.next && ack->durable + 1 < scan->heard_from)
-		ack->durable = scan->heard_from - 1; /* in the log before this one, or given up */
-	/* CLOSE is kept until OUTCOME, whatever is said: where the log may not have it after a new
-	 * start it must come again */
+		ack->durable = scan->heard_from - 1; /* in the earlier log file, or given up */
+	/* a sender keeps CLOSE until OUTCOME, whatever ACK says. If the log may lack CLOSE after a
+	 * new start, ACK does not call it durable, so that it is sent again */
 	if (closed && ack->durable == held &&
 	    (ack->unprotected != 0 || ack->log == BS_WIRE_LOG_RELAXED)) {
 		ack->durable = held - 1;
 		ack->unprotected -= ack->unprotected > held;
 	}
-	/* after one, whoever sends CLOSE alone may have been told that it is durable */
+	/* no ACK if the sender has sent only CLOSE since the new start: an earlier ACK may have
+	 * called CLOSE durable */
 	return open && !(closed && scan->heard_from == held && ack->durable < held);
 }
 
@@ -307,7 +309,7 @@ void bs_ingest_log_watch(struct ingest *in, int64_t now)
 
 	if (in->log == NULL || (!bs_keeper_news(in->log) && now < bs_keeper_due(in->log)))
 		return;
-	if (is_noted(&in->now)) /* the next scan's log is not begun */
+	if (is_noted(&in->now)) /* the next scan's log has not begun */
 		(void)bs_keeper_look(in->log, in->now.order.next - 1, now, &ack);
 	else
 		(void)bs_ingest_log_ack(in, &in->now, &ack);

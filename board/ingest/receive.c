@@ -3,21 +3,21 @@
 #include "core/thread/clock.h"
 #include "ipc/wire/mrd.h"
 
-/* The payload lies in the gate's buffer: nothing points to it when the message is done with. */
+/* A message. Its payload lies in the gate's buffer; no pointer to it outlives the handling. */
 struct message {
 	struct bs_wire w;
 	const unsigned char *payload;
 	int64_t received_ns;
 };
 
-#define LATE_SAID 8u /* of a scan's messages that come too late */
+#define LATE_SAID 8u /* late messages of a scan that are reported one by one */
 
 /* What has happened to a message. */
-enum fate { DONE, LATER /* it waits for a slot, or for recon */, LINED /* it waits in in->line */ };
+enum fate { DONE, LATER /* waits for a slot or recon */, LINED /* waits in in->line */ };
 
 /* ---- a readout ---- */
 
-/* An admitted one. */
+/* A readout that was admitted. */
 struct readout {
 	struct bs_mrd_acq head;
 	uint32_t row;
@@ -39,7 +39,7 @@ static int admit_readout(const struct bs_intake *k, const struct message *m, str
 		       : rc;
 }
 
-/* The samples go to the slot's start, aligned: the one copy between the kernel and the engine. */
+/* Copies the samples to the slot's start, aligned: the only copy between kernel and engine. */
 static struct bs_acq_meta *fill_slot(struct ingest *in, const struct bs_intake *k, uint32_t slot,
 				     const struct readout *r, const struct message *m)
 {
@@ -55,7 +55,7 @@ static struct bs_acq_meta *fill_slot(struct ingest *in, const struct bs_intake *
 	return meta;
 }
 
-/* A message that is refused uses up its number: sent again, it would be refused again. */
+/* Refuses a message and uses up its number: sent again, it would be refused again. */
 static void refuse(struct ingest *in, struct bs_ingest_scan *scan, struct bs_item *item,
 		   const struct bs_fail *why)
 {
@@ -97,7 +97,7 @@ bool bs_ingest_again(struct ingest *in, struct bs_ingest_scan *scan, const unsig
 	    admit_readout(&k, &m, &r, &why) != 0)
 		return true;
 	if (bs_intake_fits(&k, &r.head, &why) != 0)
-		return true; /* it ended the scan */
+		return true; /* this readout ended the scan */
 	if (!bs_pool_take(in->env->shm.acq_pool, BS_OWNER_INGEST, &slot))
 		return false;
 	m.received_ns = bs_ingest_first_receipt(scan, m.w.time_ns, bs_now_ns());
@@ -111,7 +111,7 @@ bool bs_ingest_again(struct ingest *in, struct bs_ingest_scan *scan, const unsig
 
 /* ---- numbered messages of the scan in flight ---- */
 
-/* Not below resumed_at: those are sent again because the replaced process did not acknowledge. */
+/* Numbers below resumed_at do not count: they come again because a dead process did not ACK. */
 static void count_duplicate(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq)
 {
 	if (seq < scan->resumed_at)
@@ -128,7 +128,7 @@ static void count_late(struct ingest *in, struct bs_ingest_scan *scan)
 	bs_ingest_commit(in, scan, 0);
 }
 
-/* A message that uses up no number. */
+/* Rejects a message that uses up no number. */
 static void reject(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_wire *w,
 		   const struct bs_fail *why)
 {
@@ -139,14 +139,14 @@ static void reject(struct ingest *in, struct bs_ingest_scan *scan, const struct 
 	bs_ingest_commit(in, scan, 0);
 }
 
-/* A number that is not the next one. False: it was counted and is done with. */
+/* Judges a number that is not the next one. False: it was counted, and the message is done. */
 static bool wanted(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq)
 {
 	struct bs_fail why;
 
 	switch (bs_order_look(&scan->order, seq)) {
 	case BS_NUMBER_DUPLICATE:
-		scan->ack_due = true; /* the sender does not know how far we are */
+		scan->ack_due = true; /* the sender does not know which messages have come */
 		count_duplicate(in, scan, seq);
 		return false;
 	case BS_NUMBER_LATE:
@@ -175,7 +175,8 @@ static bool wanted(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq)
 		scan->ack_due = true;
 		return false;
 	}
-	return scan->state == BS_STATE_SCANNING; /* the close may have been among what was held */
+	/* the close may have been among the held messages */
+	return scan->state == BS_STATE_SCANNING;
 }
 
 static enum fate take_numbered(struct ingest *in, struct bs_ingest_scan *scan,
@@ -190,7 +191,7 @@ static enum fate take_numbered(struct ingest *in, struct bs_ingest_scan *scan,
 		return DONE;
 	if (m->w.kind == BS_WIRE_ACQ) {
 		if (take_acq(in, scan, m, &item) == LATER)
-			return LATER; /* what is held fills half of the pool: slots come back */
+			return LATER; /* held messages fill half of the pool at most */
 	} else if (bs_item_check(&item, &m->w, m->payload, &why) != 0) {
 		refuse(in, scan, &item, &why);
 	}
@@ -203,7 +204,7 @@ static enum fate take_numbered(struct ingest *in, struct bs_ingest_scan *scan,
 			bs_ingest_deliver_held(in, scan);
 	} else {
 		bs_order_hold(&scan->order, &item, bs_now_ns());
-		scan->ack_due = true; /* says how far we are: the sender may resend at once */
+		scan->ack_due = true; /* the ACK shows the gap: the sender may resend at once */
 	}
 	return DONE;
 }
@@ -218,17 +219,17 @@ bool bs_ingest_take_logged(struct ingest *in, struct bs_ingest_scan *scan, const
 	in->from = scan->peer;
 	while (scan->state == BS_STATE_SCANNING && bs_order_full(&scan->order, m.w.seq))
 		bs_ingest_give_up_gap(in, scan,
-				      m.w.seq); /* the log does not have what is missing */
+				      m.w.seq); /* the log does not have the missing messages */
 	return scan->state != BS_STATE_SCANNING || take_numbered(in, scan, &m) == DONE;
 }
 
-/* From its sender. */
+/* Takes a message of the scan from its sender. */
 static enum fate take_new(struct ingest *in, struct bs_ingest_scan *scan, const struct message *m)
 {
-	/* recon is not where its predecessor was, or the log is not read to its end */
+	/* recon is still fed from a log: new messages wait */
 	if (in->feed != NULL)
 		return LATER;
-	/* a log that has its end takes no more: neither does its scan, which is about to end */
+	/* a sealed log takes no more messages; its scan does not either, and is about to end */
 	return bs_ingest_may_reopen(in) && bs_ingest_log_sealed(in, scan)
 		       ? LATER
 		       : take_numbered(in, scan, m);
@@ -236,7 +237,7 @@ static enum fate take_new(struct ingest *in, struct bs_ingest_scan *scan, const 
 
 /* ---- which message goes where ---- */
 
-/* The place of its outcome, where it is one of the last scans'; -1: it is not. */
+/* Index in in->outcome if the session is one of the last two scans'; -1: it is not. */
 static int ended_at(const struct ingest *in, uint64_t session)
 {
 	for (int i = 0; i < 2; i++)
@@ -266,7 +267,7 @@ static enum fate take_open(struct ingest *in, struct bs_ingest_scan *scan, const
 	}
 	if (in->now.state == BS_STATE_SCANNING && bs_ingest_gives_way(in, in->from))
 		bs_ingest_end_for(in, m->w.session);
-	if (m->w.payload_len >= BS_WIRE_OPEN_NAME && /* else it is refused at once */
+	if (m->w.payload_len >= BS_WIRE_OPEN_NAME && /* a shorter header is refused at once */
 	    (in->lined > 0 || !bs_ingest_may_open(in, false)))
 		return bs_ingest_line_up(in, &m->w, m->payload, false) ? LINED : DONE;
 	if (bs_ingest_open(in, &m->w, m->payload) == BS_INGEST_ALONE)
@@ -274,13 +275,13 @@ static enum fate take_open(struct ingest *in, struct bs_ingest_scan *scan, const
 	return DONE;
 }
 
-/* A message of another session than the scan's. */
+/* Handles a message whose session is not open. */
 static void out_of_turn(struct ingest *in, const struct bs_wire *w)
 {
 	const int i = ended_at(in, w->session);
 	struct bs_fail why;
 
-	if (i >= 0) { /* what was on its way when the scan ended: told so, once */
+	if (i >= 0) { /* the scan has ended: its sender is told the outcome, once in a while */
 		if (w->kind == BS_WIRE_CLOSE || in->from != in->outcome[i].peer ||
 		    bs_now_ns() - in->outcome[i].said_ns > BS_OUTCOME_NS)
 			in->outcome[i].due = true;
@@ -293,33 +294,34 @@ static void out_of_turn(struct ingest *in, const struct bs_wire *w)
 	reject(in, &in->now, w, &why);
 }
 
-/* A message of the scan while its last images are made: a duplicate, or too late. */
+/* Counts a message that comes while the scan's last images are made: a duplicate, or too late. */
 static void come_late(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_wire *w)
 {
 	if (w->kind != BS_WIRE_CLOSE &&
-	    w->seq < scan->order.next) /* that comes until OUTCOME does */
+	    w->seq < scan->order.next) /* CLOSE is not counted: it is resent until OUTCOME */
 		count_duplicate(in, scan, w->seq);
 	else if (w->kind != BS_WIRE_CLOSE)
 		count_late(in, scan);
 }
 
-/* A message of the scan: its sender may be on another connection than before. */
+/* Follows the scan's sender to the connection that its message came on. */
 static void follow(struct ingest *in, struct bs_ingest_scan *scan)
 {
 	if (in->from == scan->peer)
 		return;
-	scan->ack_due = true; /* it may not know how far we are */
+	scan->ack_due = true; /* the sender may not know which messages have come */
 	if (scan == &in->before) {
 		scan->peer = in->from;
 		return;
 	}
-	if (in->waiting != NULL) { /* was not acknowledged, and comes again */
+	if (in->waiting != NULL) { /* the waiting message was not acknowledged: it comes again */
 		bs_gate_release(&in->gate, in->waiting_peer);
 		in->waiting = NULL;
 	}
 	bs_ingest_follow(in, in->from);
 	if (scan->state == BS_STATE_SCANNING && scan->order.next == 1)
-		scan->accept_due = true; /* it may not have heard that, and asks no more */
+		/* the sender may not have heard ACCEPT, and does not ask */
+		scan->accept_due = true;
 	bs_ingest_reopen_heard(in);
 }
 
@@ -333,14 +335,14 @@ static enum fate take_decoded(struct ingest *in, struct bs_ingest_scan *scan, st
 		follow(in, scan);
 		if (m->w.kind <= BS_WIRE_CLOSE && m->w.seq < scan->heard_from &&
 		    scan->order.next < scan->heard_from)
-			scan->heard_from = m->w.seq; /* it was told of no number beyond that */
+			scan->heard_from = m->w.seq; /* no ACK has gone beyond this number */
 		scan->heard_ns = m->received_ns;
 		m->received_ns = bs_ingest_receipt(in, scan, m->w.time_ns, m->received_ns);
 	}
 	switch (m->w.kind) {
 	case BS_WIRE_HEARTBEAT:
 		if (!ours && ended >= 0 && in->from != in->outcome[ended].peer)
-			out_of_turn(in, &m->w); /* it was away when the scan ended */
+			out_of_turn(in, &m->w); /* the sender was away when the scan ended */
 		return DONE;
 	case BS_WIRE_OPEN:
 		if (m->w.seq == 0 || !ours || scan->state != BS_STATE_SCANNING)
@@ -388,8 +390,7 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 	}
 	if (m.w.kind != BS_WIRE_HEARTBEAT && bs_ingest_may_reopen(in) &&
 	    bs_ingest_reopen_due(in, m.w.session))
-		return bs_worker_stop(in->env) ? DONE
-					       : LATER; /* it comes again, to the next start */
+		return bs_worker_stop(in->env) ? DONE : LATER; /* DONE: resent to the next start */
 	return take_decoded(in,
 			    in->before.id != 0 && m.w.session == in->before.session ? &in->before
 										    : &in->now,
@@ -402,7 +403,7 @@ static void settle(struct ingest *in, const unsigned char *msg, size_t len, int6
 	_Atomic uint32_t *in_hand = &in->now.record->in_hand; /* an OPEN may bring another scan */
 	enum fate fate;
 
-	if (waited) /* it is in hand: nothing that it brings about may release it, too */
+	if (waited) /* the message is being handled: nothing else may release it now */
 		in->waiting = NULL;
 	atomic_store_explicit(in_hand, 1, memory_order_relaxed);
 	fate = take_message(in, msg, len, received_ns);
@@ -411,7 +412,7 @@ static void settle(struct ingest *in, const unsigned char *msg, size_t len, int6
 		bs_gate_release(&in->gate, in->from);
 	if (fate != LATER)
 		return;
-	if (in->waiting != NULL) /* its sender is on another connection */
+	if (in->waiting != NULL) /* another waiting message: its sender has changed connections */
 		bs_gate_release(&in->gate, in->waiting_peer);
 	else if (!waited)
 		bs_count(&in->env->me->waits, 1);
@@ -420,7 +421,7 @@ static void settle(struct ingest *in, const unsigned char *msg, size_t len, int6
 	in->waiting_peer = in->from;
 }
 
-/* Its envelope alone is here. */
+/* Rejects a message that is too long; only its envelope was received. */
 static void too_long(struct ingest *in, const struct bs_gate_message *m)
 {
 	struct bs_wire w;
@@ -447,7 +448,7 @@ bool bs_ingest_receive(struct ingest *in)
 		int64_t now;
 
 		if (!bs_gate_take(&in->gate, &m)) {
-			if (in->waiting == NULL) /* its sender is not looked at meanwhile */
+			if (in->waiting == NULL) /* a waiting message's sender is not read */
 				in->empty_ns = bs_now_ns();
 			break;
 		}

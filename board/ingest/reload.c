@@ -15,7 +15,7 @@ bool bs_ingest_reloads(const struct ingest *in)
 	       atomic_load(&s->generation) != atomic_load(&in->env->me->generation);
 }
 
-/* No scan is open from here on: headers wait until the supervisor says that it is done. */
+/* Holds all headers back: no scan opens until the supervisor says that the reload is done. */
 static void hold(struct ingest *in)
 {
 	struct bs_reload *r = &in->env->shm.s->reload;

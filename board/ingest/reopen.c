@@ -10,9 +10,9 @@
 #include "drivers/log/reader.h"
 #include "ipc/wire/envelope.h"
 
-#define TRIES 3 /* to read a file's head */
+#define TRIES 3 /* attempts to read a file's head */
 
-/* Its scan does not go on. */
+/* Gives up reopening the scan of this log, and reports why. */
 static void leave(struct ingest *in, const struct bs_reopened *o, const struct bs_fail *why)
 {
 	bs_worker_tell(in->env, BS_EVENT_FAULT, why->code, 0,
@@ -23,7 +23,7 @@ static void leave(struct ingest *in, const struct bs_reopened *o, const struct b
 
 /* ---- at the start ---- */
 
-/* What this log says of its scan. */
+/* Fills in *o from the log's head and seal; returns the step that the log is at. */
 static uint32_t look_into(struct ingest *in, struct bs_reopened *o, const struct bs_log_entry *log)
 {
 	const char *dir = in->env->site.log.dir;
@@ -47,7 +47,7 @@ static uint32_t look_into(struct ingest *in, struct bs_reopened *o, const struct
 	return o->sealed && !o->early ? BS_REOPEN_ENDED : BS_REOPEN_FOUND;
 }
 
-/* A log that was sealed before its images were made, as its last file says. */
+/* True if the log's last file says that it was sealed before its images were made. */
 static bool is_early(struct ingest *in, const struct bs_log_entry *log)
 {
 	bool early = false;
@@ -61,7 +61,7 @@ static bool is_early(struct ingest *in, const struct bs_log_entry *log)
 	return early;
 }
 
-/* Its OPEN is all that it has, or not even that: nothing was taken of its scan. */
+/* True if the log has at most an OPEN: no other message of its scan was taken. */
 static bool is_empty(const struct ingest *in, const struct bs_log_entry *log)
 {
 	struct bs_log_reader *r;
@@ -82,8 +82,8 @@ static bool is_empty(const struct ingest *in, const struct bs_log_entry *log)
 }
 
 /*
- * The newest log, and the one before it, where that was sealed before its images were made. Between
- * the two may be those of scans whose OPEN a process before this one died of, or died with.
+ * Finds the logs to reopen: the newest, and the one before it if that was sealed before its images
+ * were made. Between the two may be empty logs, of scans at whose OPEN an earlier process died.
  */
 static void look(struct ingest *in)
 {
@@ -104,17 +104,18 @@ static void look(struct ingest *in)
 		step = look_into(in, &o[1], &list[n - 1]);
 	while (before > 1 && is_empty(in, &list[before - 2]))
 		before--;
-	/* an older one that has no end is another thread's (board/log/stock.h) */
+	/* an older log without a seal is sealed by another thread (board/log/stock.h) */
 	if (before > 1 && is_early(in, &list[before - 2]))
 		(void)look_into(in, &o[0], &list[before - 2]);
-	if (o[0].session == o[1].session) /* it did not go on, and its sender began anew */
+	/* the older was not continued, and its sender began anew */
+	if (o[0].session == o[1].session)
 		o[0].early = 0;
 	atomic_store(&o[0].step, o[0].early ? BS_REOPEN_FOUND : BS_REOPEN_OVER);
 	atomic_store(&o[1].step, step);
 	free(list);
 }
 
-/* A predecessor ended the scan, and died before it left the log. */
+/* Leaves a log whose scan a predecessor process ended before it died. */
 static void end_log(struct ingest *in, const struct bs_reopened *o)
 {
 	if (o->early)
@@ -139,7 +140,7 @@ void bs_ingest_reopen_start(struct ingest *in)
 		end_log(in, o);
 	else if (step == BS_REOPEN_OPENS || step == BS_REOPEN_READS ||
 		 (step == BS_REOPEN_WAITS &&
-		  in->now.state == BS_STATE_SCANNING)) /* what was held */
+		  in->now.state == BS_STATE_SCANNING)) /* the held messages are read again */
 		atomic_store(&o->step, BS_REOPEN_READS);
 	if (atomic_load(&o->step) == BS_REOPEN_READS && in->feed == NULL)
 		bs_ingest_feed_rest(in);
@@ -147,7 +148,7 @@ void bs_ingest_reopen_start(struct ingest *in)
 
 /* ---- its OPEN ---- */
 
-/* The log's first message, by the way of any OPEN. False: the scan is not opened. */
+/* Opens the scan by the log's first message, as any OPEN is. False: the scan is not opened. */
 static bool open_scan(struct ingest *in, struct bs_fail *why)
 {
 	const unsigned char *payload;

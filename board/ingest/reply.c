@@ -9,8 +9,8 @@
 #include "ipc/wire/xml.h"
 
 /*
- * 0: it was said. BS_ENDPOINT_TIMEOUT: the peer has yet to read what it was told before. Else the
- * peer is gone, and what is due to it stays due: its sender comes back as another.
+ * Sends a message. 0: sent. BS_ENDPOINT_TIMEOUT: the peer has not read its earlier messages yet.
+ * Else the peer is gone, and its replies stay due: the sender comes back under another peer number.
  */
 static int say_as(struct ingest *in, struct bs_ingest_scan *scan, uint64_t peer, struct bs_wire w,
 		  const void *payload, size_t len)
@@ -44,7 +44,7 @@ void bs_ingest_follow(struct ingest *in, uint64_t peer)
 	in->now.pid = bs_gate_name(&in->gate, peer, k->sender, sizeof(k->sender));
 }
 
-/* w: of the message that is answered. */
+/* w: envelope of the message that is answered. */
 static int say_answer(struct ingest *in, uint64_t peer, struct bs_wire w, int code, uint32_t window,
 		      const char *text)
 {
@@ -57,7 +57,7 @@ static int say_answer(struct ingest *in, uint64_t peer, struct bs_wire w, int co
 	return say_as(in, &in->now, peer, w, payload, sizeof(payload));
 }
 
-/* The open scan of this session; NULL: it is none's. */
+/* Returns the open scan of this session; NULL: there is none. */
 static const struct bs_ingest_scan *scan_of(const struct ingest *in, uint64_t session)
 {
 	if (bs_ingest_in_scan(&in->now) && session == in->now.session)
@@ -65,7 +65,10 @@ static const struct bs_ingest_scan *scan_of(const struct ingest *in, uint64_t se
 	return in->before.id != 0 && session == in->before.session ? &in->before : NULL;
 }
 
-/* w: of the message that is refused. Only a scan's own sender is waited for until it reads. */
+/*
+ * Refuses a message; w: its envelope. A refusal to a scan's own sender waits until that sender
+ * reads; a refusal to any other peer is sent at once or lost.
+ */
 static void refuse(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why)
 {
 	struct bs_refusal *r;
@@ -90,7 +93,7 @@ static void refuse(struct ingest *in, const struct bs_wire *w, const struct bs_f
 	(void)snprintf(r->text, sizeof(r->text), "%s", why->text);
 }
 
-/* Its sender goes on with a session that is not open, as the log says once. */
+/* True if a message of a session that is not open was reported before: it is reported once. */
 static bool is_logged(struct ingest *in, const struct bs_wire *w, const struct bs_fail *why)
 {
 	if (why->code != BS_ERR_STATE || scan_of(in, w->session) != NULL)
@@ -126,7 +129,7 @@ void bs_ingest_refusals(struct ingest *in)
 		struct bs_fail why;
 
 		if (!bs_unused_get(s, in->refusals, &r) || r.code == BS_ERR_STATE)
-			continue; /* written over; one that would end the scan */
+			continue; /* overwritten, or BS_ERR_STATE, which would end the scan */
 		const bool before = in->before.id != 0 && r.scan == in->before.id;
 
 		if (r.scan != in->now.id && !before)
@@ -142,7 +145,7 @@ void bs_ingest_refusals(struct ingest *in)
 
 void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_fail *why)
 {
-	struct bs_fail bare = *why; /* for log, status and page */
+	struct bs_fail bare = *why; /* for the service's log, status and page */
 
 	if (bare.code == BS_ERR_XML)
 		bare.text[bs_mrdxml_bare(bare.text)] = '\0';
@@ -152,9 +155,10 @@ void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_
 }
 
 /*
- * A scan's goes where its sender is now. What that has not read, or is not here for, stays. The
- * newest scan's wait for its ACCEPT: one before that would be its end. reads: its sender takes what
- * it is told.
+ * Sends the refusals that wait. A scan's refusal goes to the peer that its sender is now, and stays
+ * if that sender does not read or is not connected. The newest scan's refusals wait for its ACCEPT:
+ * a sender takes a REFUSE before ACCEPT as the end of its scan. reads: the newest scan's sender
+ * reads its messages; returned updated.
  */
 static bool flush_refuses(struct ingest *in, bool reads)
 {
@@ -188,8 +192,8 @@ static bool flush_ack(struct ingest *in, struct bs_ingest_scan *scan)
 	struct bs_wire_ack ack;
 	int rc;
 
-	/* later: a log that was taken up does not go on yet, or lacks what its sender may have been
-	 * told that it has */
+	/* no ACK yet: a reopened scan's log is not continued, or lacks messages that an earlier
+	 * ACK may have called durable */
 	if (scan->order.next < scan->heard_from || !bs_ingest_log_ack(in, scan, &ack))
 		return true;
 	bs_wire_put_ack(payload, &ack);
@@ -204,7 +208,7 @@ static bool flush_ack(struct ingest *in, struct bs_ingest_scan *scan)
 	return true;
 }
 
-/* An OPEN on its way to the disk is accepted once it is there: log.c rings. */
+/* Sends ACCEPT once the OPEN is on the disk; log.c rings ingest's bell then. */
 static bool flush_accept(struct ingest *in)
 {
 	struct bs_wire_ack ack;
@@ -245,7 +249,7 @@ static bool flush_outcomes(struct ingest *in, bool reads)
 	return reads;
 }
 
-/* An outcome is said to this peer first. */
+/* True if an outcome has to be sent to this peer before anything else. */
 static bool owes_outcome(const struct ingest *in, uint64_t peer)
 {
 	return (in->outcome[0].due && in->outcome[0].peer == peer) ||
@@ -253,8 +257,8 @@ static bool owes_outcome(const struct ingest *in, uint64_t peer)
 }
 
 /*
- * A scan's outcome goes after its last ACK, and before the next scan's ACCEPT to the same peer. One
- * that does not read is passed over in this round, and keeps nothing from another.
+ * A scan's outcome goes after its last ACK, and before the next scan's ACCEPT to the same peer. A
+ * peer that does not read is skipped in this call, and delays no other peer.
  */
 void bs_ingest_flush(struct ingest *in)
 {
@@ -271,7 +275,8 @@ void bs_ingest_flush(struct ingest *in)
 		(void)flush_accept(in);
 }
 
-/* Told or not: not at every turn of the loop. True: it was time. */
+/* Sends a heartbeat if it is time. A failed one is not repeated before the next is due. True: it
+ * was time. */
 static bool beat(struct ingest *in, uint64_t peer, uint64_t session, int64_t *said_ns,
 		 int64_t now_ns)
 {
@@ -287,10 +292,11 @@ void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns)
 	if (bs_ingest_in_scan(&in->now) &&
 	    beat(in, in->now.peer, in->now.session, &in->now.said_ns, now_ns) &&
 	    in->now.state == BS_STATE_SCANNING && in->now.order.next == 1)
-		in->now.accept_due = true; /* it may be lost, and heartbeats alone end no waiting */
+		/* ACCEPT may be lost, and a heartbeat does not replace it */
+		in->now.accept_due = true;
 	if (in->before.id != 0)
 		(void)beat(in, in->before.peer, in->before.session, &in->before.said_ns, now_ns);
-	if (in->waiting != NULL && /* of one that will go on from its log */
+	if (in->waiting != NULL && /* the message of a scan that will be reopened from its log */
 	    (!bs_ingest_in_scan(&in->now) || bs_wire_session(in->waiting) != in->now.session))
 		(void)beat(in, in->waiting_peer, bs_wire_session(in->waiting), &in->waits_said_ns,
 			   now_ns);

@@ -23,7 +23,7 @@ void bs_ingest_step(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happ
 		      NULL);
 }
 
-/* A protocol that recon refused when it was to arm it is refused with the same reason. */
+/* Refuses a scan whose protocol recon could not arm, with recon's reason. */
 static int admit_armed(const struct ingest *in, const struct bs_protocol *p, struct bs_fail *why)
 {
 	const struct bs_shared *s = in->env->shm.s;
@@ -32,7 +32,7 @@ static int admit_armed(const struct ingest *in, const struct bs_protocol *p, str
 	return s->refused[i] != 0 ? bs_fail(why, s->refused[i], "%s", s->refusal[i]) : 0;
 }
 
-/* What the record says of an earlier scan is replaced; the step that opens this one follows. */
+/* Replaces an earlier scan's data in the record; the step that opens the new scan follows. */
 static void start_record(struct ingest *in, const struct bs_scan_info *info,
 			 const struct bs_scan_study *study)
 {
@@ -69,16 +69,17 @@ bool bs_ingest_may_open(struct ingest *in, bool alone)
 	    atomic_load(&in->env->shm.s->reload.step) >= BS_RELOAD_WAIT)
 		return false;
 	bs_ingest_log_end(in, &in->now);
-	return bs_ingest_log_closed(in); /* however slow the disk: else a kill would lose it */
+	/* however slow the disk is: otherwise a kill would lose the end of the log */
+	return bs_ingest_log_closed(in);
 }
 
-/* The scan in flight is closed; the next one takes its place. */
+/* Moves the closed scan to in->before: the next scan becomes in->now. */
 static void step_back(struct ingest *in)
 {
 	struct bs_kspace_record *k = &in->env->shm.s->kspace;
 
 	bs_ingest_log_note(in);
-	if (in->now.record->noise.own) /* the next one may ask for it */
+	if (in->now.record->noise.own) /* the next scan may ask for this noise */
 		bs_noise_keep(&in->env->shm.s->noise, &in->now.record->noise.noise);
 	memcpy(k->before, k->sender, sizeof(k->before));
 	atomic_store(&k->closed_ns, in->now.heard_ns);
@@ -92,7 +93,7 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 {
 	struct bs_shm *shm = &in->env->shm;
 	struct bs_ingest_scan *scan = &in->now;
-	/* the number that it had, if any */
+	/* a reopened scan keeps its number if that is beyond the last one */
 	const uint64_t id = in->reopens > scan->id ? in->reopens : scan->id + 1;
 	char words[BS_ADMIT_WORDS];
 
@@ -110,7 +111,7 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 		.said_ns = scan->said_ns,
 		.accept_due = true,
 		.ack_time_ns = w->time_ns
-	}; /* of number 0, the header's */
+	}; /* ack_time_ns: of the header, which is number 0 */
 	bs_ingest_log_open(in, payload - BS_WIRE_BYTES, BS_WIRE_BYTES + (size_t)w->payload_len);
 	bs_ingest_follow(in, in->from);
 	scan->heard_from = bs_ingest_log_apart(in, scan) ? BS_NUMBER_NONE : 0;
@@ -128,8 +129,9 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 }
 
 /*
- * It takes what an earlier scan leaves when it has ended (maps, a field), or its images have a
- * budget, which they would miss behind those of another scan.
+ * True if the protocol's scans begin only when no other scan is open: they take what an earlier
+ * scan leaves at its end (maps, a field), or their images have a budget, which they would miss
+ * behind another scan's images.
  */
 static bool is_alone(const struct bs_protocol *p)
 {
@@ -203,11 +205,11 @@ static void drop_held(struct ingest *in, struct bs_ingest_scan *scan)
 		       n, (unsigned long long)scan->order.next);
 }
 
-/* Recon makes images of what came, and puts END behind the last. */
+/* Recon makes images of the readouts that came, and puts END behind the last image. */
 void bs_ingest_drain(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happening on)
 {
 	drop_held(in, scan);
-	/* where recon is being given the scan again, the close follows the last readout */
+	/* while recon is fed from the log, feed.c pushes the close behind the last readout */
 	bs_ingest_step(in, scan, on, in->feed == NULL ? bs_entry(BS_ENTRY_CLOSE, scan->id, 0) : 0);
 }
 
@@ -222,8 +224,8 @@ void bs_ingest_close(struct ingest *in, struct bs_ingest_scan *scan, const struc
 }
 
 /*
- * Of a scan without a fault: what its images lack, those first that do not say so themselves, what
- * they remark, and which readouts the protocol does not use.
+ * Writes the outcome's text of a scan without a fault: what its images lack (first what no image
+ * says itself), what they remark, and which readouts the protocol does not use.
  */
 static void remark(const struct bs_scan_record *s, struct bs_wire_outcome *o,
 		   unsigned long long partial)
@@ -242,7 +244,8 @@ static void remark(const struct bs_scan_record *s, struct bs_wire_outcome *o,
 		bs_text_put(&t, "%s%s", bs_text_between(&t), words);
 }
 
-/* The first fault of ingest, else of recon, else of emit; else readouts that did not come. */
+/* Sets the outcome's code and text: the fault of ingest, else of recon, else of emit, else missing
+ * readouts. */
 static void judge(struct bs_ingest_scan *scan, struct bs_wire_outcome *o)
 {
 	const struct bs_scan_record *s = scan->record;
@@ -282,7 +285,7 @@ static void judge(struct bs_ingest_scan *scan, struct bs_wire_outcome *o)
 
 _Static_assert(BS_SCAN_END_BYTES == BS_WIRE_OUTCOME_BYTES, "an outcome fits the shared memory");
 
-/* For people: what `boreside status`, the page and the audit line say of it. */
+/* Keeps the ended scan for `boreside status`, the page and the audit line. */
 static void keep(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_wire_outcome *o)
 {
 	struct bs_shared *s = in->env->shm.s;
@@ -333,7 +336,7 @@ void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happe
 
 	judge(scan, &o);
 	bs_ingest_log_words(in, scan, o.text, sizeof(o.text));
-	scan->accept_due = scan->ack_due = false; /* OUTCOME frees what is left */
+	scan->accept_due = scan->ack_due = false; /* OUTCOME acknowledges all that is left */
 	scan->unacked = 0;
 	in->outcome[scan->id & 1].due = true;
 	in->outcome[scan->id & 1].peer = scan->peer;

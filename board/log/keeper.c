@@ -1,4 +1,4 @@
-/* board/log/keeper.c - the keeper's caller's side: messages into the ring; see keeper.h */
+/* board/log/keeper.c - the caller's thread puts messages into the keeper's ring; see keeper.h */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include "board/log/keeper.h"
 
@@ -16,7 +16,7 @@ static void wake_thread(struct bs_keeper *k)
 	bs_bell_ring(&k->bell, k->bell_fd);
 }
 
-/* entry: but its index. True: it is in the ring. */
+/* Puts an entry and its message into the ring. entry: without its index. False: no room. */
 static bool put(struct bs_keeper *k, const struct bs_spool_entry *entry, const unsigned char *msg)
 {
 	struct bs_log_record *r = k->r;
@@ -38,7 +38,7 @@ static bool put(struct bs_keeper *k, const struct bs_spool_entry *entry, const u
 	e->index = index;
 	if (len > 0)
 		memcpy(e + 1, msg, len);
-	if (atomic_load(&r->done) == index) /* nothing waited: the time begins */
+	if (atomic_load(&r->done) == index) /* the ring was empty: the wait for progress begins */
 		k->progress_ns = e->put_ns;
 	atomic_store(&r->put, index + 1);
 	atomic_store(&r->head, at + bytes);
@@ -89,7 +89,7 @@ void bs_keeper_go_on(struct bs_keeper *k, const struct bs_log_head *head, uint64
 		     uint64_t held, int64_t now_ns)
 {
 	struct bs_wire w = { .kind = BS_WIRE_OPEN, .session = head->session };
-	unsigned char open[BS_WIRE_BYTES]; /* the OPEN itself is record 0 */
+	unsigned char open[BS_WIRE_BYTES]; /* an envelope alone: the real OPEN is record 0 */
 
 	bs_wire_encode(open, &w, NULL, 0);
 	begin_scan(k,
@@ -157,17 +157,18 @@ void bs_keeper_end(struct bs_keeper *k, bool early, int64_t now_ns)
 	if (r->endless)
 		atomic_store(&r->abandon, --end);
 	atomic_store(&r->end, end);
-	(void)!write(k->bell_fd, &one, sizeof(one)); /* wakes it also while it waits to try again */
+	/* also ends the thread's wait to retry a log */
+	(void)!write(k->bell_fd, &one, sizeof(one));
 }
 
-/* Messages of the scan that no log has; pending: and those that are not durable yet. */
+/* Counts the scan's messages that no log has; pending: counts those not durable yet, too. */
 static uint64_t lacking(const struct bs_keeper *k, bool pending)
 {
 	const struct bs_log_record *r = k->r;
 	const uint64_t done = atomic_load(&r->done);
 	const uint64_t from = done > r->begun ? done : r->begun;
 	const uint64_t put = atomic_load(&r->put);
-	/* without the end itself */
+	/* the END entry is no message */
 	const uint64_t to = put - (put == atomic_load(&r->end) && !r->endless);
 	uint64_t n = atomic_load(&r->dropped) + atomic_load(&r->given_up) - r->given_before;
 
@@ -197,7 +198,7 @@ bool bs_keeper_void(const struct bs_keeper *k)
 {
 	const struct bs_log_record *r = k->r;
 
-	/* OPEN first: its log is there, or given up, before it is done */
+	/* done goes beyond OPEN only when the log exists or is given up */
 	return atomic_load(&r->done) > atomic_load(&r->begun) && atomic_load(&r->end) == 0 &&
 	       atomic_load(&r->state) == BS_SPOOL_NO_LOG;
 }
@@ -216,7 +217,7 @@ bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct b
 	k->seen_done = done;
 	if (atomic_load(&r->failed) != 0 ||
 	    (done < all && now_ns - k->progress_ns >= BS_KEEPER_SLOW_NS) || r->skips ||
-	    in_no_log) /* owed when the scan has ended, too */
+	    in_no_log) /* owed stays when the scan has ended */
 		r->owed = all;
 	open = done < r->owed || r->skips || in_no_log;
 	atomic_store(&r->unprotected, open);
@@ -231,7 +232,7 @@ bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct b
 	if (!open && done < all) {
 		if (done <= r->begun)
 			return false;
-		/* it does not go back: no mark is of a message that was refused or had no room */
+		/* durable never goes back: a refused or dropped message leaves no mark */
 		ack->durable = mark > r->told ? mark : r->told;
 		if (ack->durable > held)
 			ack->durable = held;
@@ -286,7 +287,7 @@ static void take_over(struct bs_keeper *k)
 			entries = bs_spool_at(k, at)->index + 1;
 	atomic_store(&r->put, entries);
 	if (r->seen_at == head && r->seen[r->seen_number % BS_LOG_SEEN] == r->seen_number + 1)
-		r->seen[r->seen_number % BS_LOG_SEEN] = 0; /* it was about to be put */
+		r->seen[r->seen_number % BS_LOG_SEEN] = 0; /* noted as seen, but never put */
 	k->seen_done = atomic_load(&r->done);
 	k->progress_ns = k->ended_ns = bs_now_ns();
 }
@@ -310,7 +311,7 @@ int bs_keeper_start(struct bs_keeper *k, const struct bs_keeper_options *o, stru
 		bs_keeper_stop(k);
 		return bs_fail(why, BS_ERR_NOMEM, "a log's buffer of %zu bytes", k->buffer_bytes);
 	}
-	memset(k->buffer, 0, k->buffer_bytes); /* its pages are there */
+	memset(k->buffer, 0, k->buffer_bytes); /* maps the buffer's pages now */
 	take_over(k);
 	(void)bs_log_folder_sweep(o->spec->dir);
 	rc = bs_stock_start(&k->stock,
@@ -318,7 +319,7 @@ int bs_keeper_start(struct bs_keeper *k, const struct bs_keeper_options *o, stru
 							.segment_bytes = k->segment_bytes,
 							.keep_mib = o->spec->keep_mib,
 							.keep_hours = o->spec->keep_hours,
-							/* a predecessor's goes on */
+							/* not while a log is continued */
 							.seals = k->r->state == BS_SPOOL_NO_LOG,
 							.enter = o->leave },
 			    why);
@@ -342,10 +343,10 @@ void bs_keeper_stop(struct bs_keeper *k)
 		atomic_store(&k->stop, true);
 		(void)!write(k->bell_fd, &one, sizeof(one));
 		if (atomic_load(&k->r->done) < atomic_load(&k->r->put))
-			return; /* the thread hangs in a call: it ends with the process */
+			return; /* the thread hangs in a system call and ends with the process */
 		(void)pthread_join(k->thread, NULL);
 	}
-	bs_stock_stop(&k->stock); /* it runs also where there was no thread for the log */
+	bs_stock_stop(&k->stock); /* the stock may run even if the log's thread could not start */
 	free(k->buffer);
 	k->buffer = NULL;
 	if (k->bell_fd >= 0)

@@ -2,23 +2,23 @@
  * board/log/keeper.h - the keeper writes the messages of scans to their logs, so that ingest never
  * waits for the disk
  *
- * keeper.c is its caller's side, spool.h the ring between the two, scribe.c the thread that writes.
+ * keeper.c is the caller's side, scribe.c the thread that writes, spool.h the ring between them.
  *
- * start -> { open -> put* -> end -> until ended }* -> stop. For a scan that a service before this
- * one left open, go_on takes open's place. open, put and end copy what they are given into the ring
- * and return. The thread writes it to the scan's log (drivers/log) and commits
- * at most 2 ms after the oldest message that waits, or once 256 KiB do. look tells what an ACK may
- * say.
+ * start -> { open -> put* -> end -> until ended }* -> stop. For a scan that an earlier service left
+ * open, go_on replaces open. open, put and end copy a message into the ring and return. The thread
+ * writes the messages to the scan's log (drivers/log). It commits at most 2 ms after the oldest
+ * message that waits, or once 256 KiB wait. look tells what an ACK may say.
  *
- * If the log fails (its disk is full, or says that it cannot write), or lags by BS_KEEPER_SLOW_NS
- * or by the whole ring, nobody waits for it: the scan is "unprotected". Messages for which the ring
- * has no room are dropped and counted; the log goes on when the disk does, and the scan is
- * protected again once all that waits is durable. A first failure costs another segment only.
+ * The log may fail (its disk is full or reports an error), or lag by BS_KEEPER_SLOW_NS or by the
+ * whole ring. Nobody waits for the log then: the scan is "unprotected". Messages for which the ring
+ * has no room are dropped and counted. When the disk works again, the log goes on, and the scan is
+ * protected again once all messages in the ring are durable. A first failure only costs another
+ * segment.
  *
- * Ring and record lie in shared memory (ipc/shm/log.h). After a kill of the process start goes on
- * with what had not been written, in another segment of the same log, and put skips messages that
- * were put before. The thread allocates nothing, unless a seal fails. One thread calls; wake and
- * enter are called by the keeper's thread.
+ * Ring and record lie in shared memory (ipc/shm/log.h). After a kill of the process, start
+ * continues with the messages that had not been written, in another segment of the same log, and
+ * put skips messages that were put before. The thread allocates nothing, unless a seal fails. One
+ * thread calls these functions; the keeper's thread calls wake and enter.
  * Tests: test/unit/board/log/test_keeper.c, test_no_log.c, test/fault/fault_log.c
  */
 #ifndef BS_BOARD_LOG_KEEPER_H
@@ -31,22 +31,22 @@
 #include "ipc/shm/log.h"
 #include "ipc/wire/wire.h"
 
-#define BS_KEEPER_SLOW_NS  INT64_C(500000000) /* no progress for so long: unprotected */
-#define BS_KEEPER_RETRY_NS INT64_C(250000000) /* a log that failed is tried again so often */
+#define BS_KEEPER_SLOW_NS  INT64_C(500000000) /* time without progress until unprotected */
+#define BS_KEEPER_RETRY_NS INT64_C(250000000) /* time between attempts at a failed log */
 
 struct bs_keeper_options {
-	const struct bs_log_spec *spec; /* kept */
-	size_t message_max;
-	uint64_t segment_bytes; /* at least; more where messages are large */
+	const struct bs_log_spec *spec; /* must outlive the keeper */
+	size_t message_max;             /* bytes of the largest message */
+	uint64_t segment_bytes;         /* least size of a segment; more if messages are large */
 	struct bs_log_record *record;
 	unsigned char *ring; /* ring_bytes, a multiple of 64 */
 	size_t ring_bytes;
-	void (*enter)(void *arg); /* the thread's first call */
-	void (*leave)(void);      /* of a thread that makes spare segments: its first call */
-	void (*wake)(void *arg);  /* there is news */
-	/* a folder that somebody removed is made again; NULL: it is not */
+	void (*enter)(void *arg); /* called first by the keeper's thread */
+	void (*leave)(void);      /* called first by the thread that makes spare segments */
+	void (*wake)(void *arg);  /* called when look may have something new */
+	/* makes a folder of logs that somebody removed; NULL: the folder is not made again */
 	int (*make)(const char *dir, mode_t mode, struct bs_fail *why);
-	void (*beat)(void *arg); /* about every turn of the thread's; NULL: none */
+	void (*beat)(void *arg); /* called in each loop iteration of the thread; NULL: no call */
 	void *arg;
 };
 
@@ -59,60 +59,72 @@ struct bs_keeper {
 	atomic_bool stop;
 	struct bs_bell bell;
 	int bell_fd;
-	/* the caller's */
-	uint64_t seen_done; /* as the last look saw it */
+	/* used by the caller's thread */
+	uint64_t seen_done; /* the record's done at the last look */
 	int64_t progress_ns;
 	int64_t ended_ns;
-	/* the keeper's thread's */
-	struct bs_log_writer *writer; /* in the record */
+	/* used by the keeper's thread */
+	struct bs_log_writer *writer; /* lies in the record */
 	unsigned char *buffer;
 	size_t buffer_bytes;
 	uint64_t segment_bytes;
-	uint64_t read, read_entries, read_mark; /* given to the writer up to here */
-	uint32_t taken;                         /* segments, as the stock was told */
+	uint64_t read, read_entries, read_mark; /* the ring up to here was given to the writer */
+	uint32_t taken;                         /* segments of this log that the stock knows of */
 	int64_t retry_ns;
 };
 
-/* BS_ERR_NOMEM, BS_ERR_IO: no thread. A disk that fails is no error. */
+/* Starts the threads. BS_ERR_NOMEM, BS_ERR_IO: no thread runs. A disk that fails is no error. */
 int bs_keeper_start(struct bs_keeper *k, const struct bs_keeper_options *o, struct bs_fail *why);
-/* Waits until all that was put is written, at most BS_KEEPER_SLOW_NS. */
+/* Waits until all messages that were put are written, at most BS_KEEPER_SLOW_NS; then stops. */
 void bs_keeper_stop(struct bs_keeper *k);
 
-/* A scan begins: its number and its OPEN, whole. utc_ns: since 1970. */
+/* Begins a scan's log. scan: its number; msg: the whole OPEN message; utc_ns: since 1970. */
 void bs_keeper_open(struct bs_keeper *k, uint32_t scan, const unsigned char *msg, size_t len,
 		    int64_t utc_ns, int64_t now_ns);
 /*
- * A scan goes on whose log was left open with so many records; all numbers up to held are in it.
- * head: session, started_ns, scan. The log goes on in another file.
+ * Continues, in another file, the log of a scan that an earlier service left open. records: number
+ * of its records; held: all message numbers up to this are in the log. head: session, started_ns
+ * and scan are used.
  */
 void bs_keeper_go_on(struct bs_keeper *k, const struct bs_log_head *head, uint64_t records,
 		     uint64_t held, int64_t now_ns);
-/* Before go_on: that log has this number, too; put passes over it. */
+/* Call before go_on for each number beyond held that the log has, too: put skips this number. */
 void bs_keeper_has(struct bs_keeper *k, uint64_t number);
-/* Such a log that does not go on is sealed, by the stock's thread (stock.h). */
+/* Has the stock's thread (stock.h) seal a log that was left open and is not continued. */
 void bs_keeper_seal(struct bs_keeper *k, const char *name);
-/* Message `number` of the scan; once it is held, all up to `held` are. */
+/* Puts message `number` of the scan. With it, all messages up to number `held` have come. */
 void bs_keeper_put(struct bs_keeper *k, uint64_t number, uint64_t held, const unsigned char *msg,
 		   size_t len, int64_t now_ns);
-/* All of the scan is here: its log is to be sealed. early: before its images are made. May be
- * called again. */
+/*
+ * Has the log sealed: all messages of the scan were put. early: the scan's images are not made yet.
+ * May be called again.
+ */
 void bs_keeper_end(struct bs_keeper *k, bool early, int64_t now_ns);
-/* The images of this scan, whose log was sealed early, are made (stock.h). */
+/* Notes that the images of a scan whose log was sealed early are made (stock.h). */
 void bs_keeper_made(struct bs_keeper *k, uint64_t session);
-/* The log is sealed, or given up by its thread: it does not change any more. */
+/* True if the log does not change any more: it is sealed, or its thread has given it up. */
 bool bs_keeper_closed(const struct bs_keeper *k);
-/* So it is, or its disk takes so long that nothing waits for it any more. */
+/* True if the log is closed, or BS_KEEPER_SLOW_NS have passed since end: do not wait for it. */
 bool bs_keeper_ended(const struct bs_keeper *k, int64_t now_ns);
 
-/* Fills in what ACK says. held: its number. False: OPEN is not durable yet: no ACK may be sent. */
+/*
+ * Fills in an ACK. held: the number that the ACK calls held. False: OPEN is not durable yet, and no
+ * ACK may be sent.
+ */
 bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct bs_wire_ack *ack);
-/* Has look something new? */
+/* True if look would find something new. */
 bool bs_keeper_news(const struct bs_keeper *k);
-/* The scan's log could not go on in this process: what still comes is in no log. fault says why. */
+/*
+ * True if this process could not continue the scan's log: later messages are in no log. The
+ * record's fault says why.
+ */
 bool bs_keeper_void(const struct bs_keeper *k);
-/* When look or ended must be called again although wake is not called. */
+/* When look or ended must be called again even if wake is not called; INT64_MAX: never. */
 int64_t bs_keeper_due(const struct bs_keeper *k);
-/* Of a scan that has ended: "log NAME", and what it lacks. What still waits is given up. */
+/*
+ * Writes "log NAME" and what the log lacks. Call when the scan has ended. Messages that still wait
+ * are given up.
+ */
 void bs_keeper_words(struct bs_keeper *k, char *out, size_t cap);
 
 #endif

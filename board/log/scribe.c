@@ -9,7 +9,7 @@
 #include "core/thread/clock.h"
 #include "drivers/log/reader.h"
 
-/* The entries between tail and read are durable, or (kept false) given up: their room is free. */
+/* Frees the ring's entries between tail and read. kept: they are durable; else: given up. */
 static void publish(struct bs_keeper *k, bool kept)
 {
 	struct bs_log_record *r = k->r;
@@ -27,14 +27,15 @@ static void publish(struct bs_keeper *k, bool kept)
 			bs_hist_add(&r->lag, now - e->put_ns);
 			atomic_fetch_add(&r->bytes, e->len);
 		} else {
-			if (e->index >= atomic_load(&r->begun)) /* else its scan has been told */
+			/* an older scan's outcome has been sent already */
+			if (e->index >= atomic_load(&r->begun))
 				atomic_fetch_add(&r->given_up, 1);
 			atomic_fetch_add(&r->lacking, 1);
 		}
 	}
 	atomic_store(&r->mark, k->read_mark);
 	atomic_store(&r->done, k->read_entries);
-	atomic_store(&r->tail, k->read); /* last: a successor counts entries from here on */
+	atomic_store(&r->tail, k->read); /* stored last: a successor starts to count here */
 	k->o.wake(k->o.arg);
 }
 
@@ -46,7 +47,7 @@ static void close_log(struct bs_keeper *k)
 	bs_stock_wake(&k->stock);
 }
 
-/* The log has failed; it is tried again at retry_ns. Returns false. */
+/* Notes that the log has failed; it is tried again at retry_ns. Returns false. */
 static bool fail_log(struct bs_keeper *k, const struct bs_fail *why)
 {
 	struct bs_log_record *r = k->r;
@@ -62,11 +63,14 @@ static bool fail_log(struct bs_keeper *k, const struct bs_fail *why)
 
 static void make_folder(struct bs_keeper *k)
 {
-	if (k->o.make != NULL) /* where it cannot be, opening a file in it says so */
+	if (k->o.make != NULL) /* if this fails, the opening of a file reports it */
 		(void)k->o.make(k->o.spec->dir, 0750, NULL);
 }
 
-/* rc: of the writer. After a failure it goes on in another segment. False: that failed, too. */
+/*
+ * rc: what a call of the writer returned. After a failure the writer continues in another segment.
+ * False: that failed, too.
+ */
 static bool survives(struct bs_keeper *k, int rc, struct bs_fail *why)
 {
 	if (rc == 0)
@@ -126,14 +130,14 @@ static bool append(struct bs_keeper *k, const struct bs_spool_entry *e)
 	return rc == 0 || fail_log(k, &why);
 }
 
-/* Of the log's first file. */
+/* Makes the name of the log's first file. */
 static void name_log(const struct bs_log_record *r, char name[BS_LOG_NAME])
 {
 	bs_log_name(name,
 		    &(struct bs_log_head){ .session = r->session, .started_ns = r->started_ns });
 }
 
-/* Notes which entries of the ring are which records of the log, for a successor's resume. */
+/* Notes which entry of the ring is which record of the log: a successor's resume needs it. */
 static void number(struct bs_log_record *r, const struct bs_spool_entry *e, uint64_t next)
 {
 	atomic_store(&r->first_before,
@@ -142,7 +146,7 @@ static void number(struct bs_log_record *r, const struct bs_spool_entry *e, uint
 	atomic_store(&r->first, e->index + (next > 0) - next);
 }
 
-/* Appends OPEN as the first record, unless a process before this one has. */
+/* Appends OPEN as the first record, unless a predecessor process did. */
 static bool enter_open(struct bs_keeper *k, const struct bs_spool_entry *e)
 {
 	const uint64_t next = k->writer->next;
@@ -152,7 +156,7 @@ static bool enter_open(struct bs_keeper *k, const struct bs_spool_entry *e)
 	return next > 0 || append(k, e);
 }
 
-/* The log of the scan that this OPEN begins; it may have been begun before. */
+/* Opens the log of the scan that this OPEN begins. A predecessor may have begun the log. */
 static bool begin(struct bs_keeper *k, const struct bs_spool_entry *e)
 {
 	struct bs_log_record *r = k->r;
@@ -167,7 +171,7 @@ static bool begin(struct bs_keeper *k, const struct bs_spool_entry *e)
 	if (r->state != BS_SPOOL_NO_LOG)
 		close_log(k);
 	make_folder(k);
-	/* a process before this one may have made the first file and died right after */
+	/* a predecessor process may have made the first file and died right after */
 	if (bs_log_writer_resume(k->writer, k->o.spec->dir, &head, e->records, k->segment_bytes,
 				 k->buffer, k->buffer_bytes, &why) != 0) {
 		atomic_fetch_add(&r->failures, 1);
@@ -184,7 +188,7 @@ static bool begin(struct bs_keeper *k, const struct bs_spool_entry *e)
 	return enter_open(k, e);
 }
 
-/* Does its last file say that it is whole? */
+/* True if the last file of the record's log says that the log is complete. */
 static bool is_sealed(const struct bs_keeper *k)
 {
 	char path[BS_LOG_DIR + BS_LOG_NAME + 1];
@@ -212,11 +216,11 @@ static bool finish(struct bs_keeper *k, bool early)
 		return true;
 	if (!commit(k))
 		return false;
-	k->writer->uncut = true; /* the next scan's OPEN would wait for that */
+	k->writer->uncut = true; /* the stock cuts the file: the next scan's OPEN does not wait */
 	k->r->state = BS_SPOOL_SEALED;
 	k->writer->early = early;
 	rc = bs_log_writer_seal(k->writer, &why);
-	if (rc != 0 && !is_sealed(k)) { /* more than the file's length is wrong */
+	if (rc != 0 && !is_sealed(k)) { /* more went wrong than cutting the file */
 		if (!survives(k, rc, &why))
 			return false;
 		rc = bs_log_writer_seal(k->writer, &why);
@@ -249,12 +253,12 @@ static bool take(struct bs_keeper *k, const struct bs_spool_entry *e, uint64_t n
 	k->read_mark = e->kind == BS_SPOOL_END ? k->read_mark : e->mark;
 	if (e->kind == BS_SPOOL_END || k->r->state == BS_SPOOL_NO_LOG)
 		publish(k, k->r->state != BS_SPOOL_NO_LOG || e->kind == BS_SPOOL_END);
-	else if (k->writer->used == 0) /* an OPEN that was there: nothing is left to commit */
+	else if (k->writer->used == 0) /* the log had this OPEN: nothing is left to commit */
 		publish(k, true);
 	return true;
 }
 
-/* Gives up all entries before this one; their log stays as it is, without a seal. */
+/* Gives up all entries before number `entries`. Their log stays as it is, without a seal. */
 static void give_up(struct bs_keeper *k, uint64_t entries)
 {
 	const uint64_t head = atomic_load(&k->r->head);
@@ -267,7 +271,8 @@ static void give_up(struct bs_keeper *k, uint64_t entries)
 		if (e->kind != BS_SPOOL_SKIP)
 			k->read_entries = e->index + 1;
 		if (e->kind == BS_SPOOL_OPEN || e->kind == BS_SPOOL_MESSAGE)
-			k->read_mark = e->mark; /* an OPEN's: not the scan before's */
+			/* an OPEN's mark replaces that of the scan before */
+			k->read_mark = e->mark;
 		k->read = bs_spool_behind(k, k->read);
 	}
 	if (k->r->state != BS_SPOOL_NO_LOG)
@@ -275,7 +280,7 @@ static void give_up(struct bs_keeper *k, uint64_t entries)
 	publish(k, false);
 }
 
-/* Sleeps until due: the ring is empty, or the log has failed. rung: a message wakes it, too. */
+/* Sleeps until due: the ring is empty, or the log has failed. rung: a message ends the sleep. */
 static void rest(struct bs_keeper *k, int64_t due, bool rung)
 {
 	struct pollfd fd = { k->bell_fd, POLLIN, 0 };
@@ -329,7 +334,7 @@ static bool work(struct bs_keeper *k)
 		try_again(k);
 		return !atomic_load(&k->stop);
 	}
-	/* all that waits goes into one commit */
+	/* all entries that wait go into one commit */
 	while (atomic_load(&k->r->head) != k->read &&
 	       (k->r->state == BS_SPOOL_NO_LOG || k->writer->used < BS_LOG_COMMIT_BYTES)) {
 		e = bs_spool_at(k, k->read);
@@ -348,8 +353,8 @@ static bool work(struct bs_keeper *k)
 }
 
 /*
- * Goes on with a log that a dead process was writing. Its writer's state may be inconsistent and is
- * not used. What it had written beyond `done` is written again.
+ * Continues a log that a dead process was writing. That process's writer may be inconsistent and is
+ * not used. Its messages beyond `done` are written again.
  */
 static void resume(struct bs_keeper *k)
 {
@@ -362,7 +367,7 @@ static void resume(struct bs_keeper *k)
 		atomic_load(done <= atomic_load(&r->open_at) ? &r->first_before : &r->first);
 	const int64_t ahead = (int64_t)(done - first); /* first may lie before entry 0 */
 	const uint64_t durable = ahead > 0 ? (uint64_t)ahead : 0;
-	/* entries before this are in the log, or over */
+	/* entries before this one are in the log, or given up */
 	const uint64_t there = r->state == BS_SPOOL_NO_LOG ? done : first + durable;
 	struct bs_fail why;
 
@@ -377,7 +382,7 @@ static void resume(struct bs_keeper *k)
 		}
 		k->read = bs_spool_behind(k, k->read);
 	}
-	if (r->state == BS_SPOOL_NO_LOG) { /* they were given up, and counted */
+	if (r->state == BS_SPOOL_NO_LOG) { /* the entries were given up and counted */
 		atomic_store(&r->tail, k->read);
 		return;
 	}
@@ -394,7 +399,7 @@ static void resume(struct bs_keeper *k)
 		note_segments(k);
 		return;
 	}
-	r->state = BS_SPOOL_NO_LOG; /* what it has stays; the rest of the scan is in no log */
+	r->state = BS_SPOOL_NO_LOG; /* the log stays as it is; the scan's rest is in no log */
 	atomic_fetch_add(&r->failures, 1);
 	(void)fail_log(k, &why);
 	atomic_store(&r->abandon, atomic_load(&r->put));

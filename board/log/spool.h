@@ -10,22 +10,22 @@
 _Static_assert(sizeof(struct bs_log_writer) <= BS_LOG_WRITER_BYTES, "a writer fits its record");
 _Static_assert(sizeof(((struct bs_log_record *)0)->name) >= BS_LOG_NAME, "and its name");
 
-enum { BS_SPOOL_OPEN = 1, BS_SPOOL_MESSAGE, BS_SPOOL_END, BS_SPOOL_SKIP /* to the ring's end */ };
+enum { BS_SPOOL_OPEN = 1, BS_SPOOL_MESSAGE, BS_SPOOL_END, BS_SPOOL_SKIP /* rest of ring unused */ };
 enum {
 	BS_SPOOL_NO_LOG,
 	BS_SPOOL_WRITTEN,
 	BS_SPOOL_SEALED
-}; /* BS_SPOOL_SEALED: it is about to be */
+}; /* states of the log; BS_SPOOL_SEALED: the seal is being written */
 
-/* In front of each message in the ring, at multiples of its size. */
+/* Header in front of each message in the ring, at multiples of its own size. */
 struct bs_spool_entry {
 	uint32_t kind, len;
-	uint64_t index; /* of the entry */
-	uint64_t mark;  /* once this message is held, all numbers up to mark are */
+	uint64_t index; /* number of the entry, from 0 over all scans */
+	uint64_t mark;  /* with this message, all message numbers up to mark have come */
 	int64_t put_ns, utc_ns;
-	uint64_t records; /* of an OPEN: the log has so many already */
-	uint32_t scan;    /* of an OPEN: its number */
-	uint32_t early;   /* of an END: 1: its images are not made */
+	uint64_t records; /* of an OPEN: records that the log has already */
+	uint32_t scan;    /* of an OPEN: the scan's number */
+	uint32_t early;   /* of an END: 1: the scan's images are not made yet */
 	uint32_t none[2];
 };
 _Static_assert(sizeof(struct bs_spool_entry) == 64, "entries and the ring's end are aligned alike");
@@ -48,7 +48,7 @@ static inline uint64_t bs_spool_behind(const struct bs_keeper *k, uint64_t at)
 					: at + bs_spool_bytes(e->len);
 }
 
-/* The keeper's thread, until it is told to stop; arg: the keeper. */
+/* Runs the keeper's thread until the keeper is stopped. arg: the keeper. */
 void *bs_scribe_run(void *arg);
 
 #endif

@@ -78,8 +78,9 @@ static void do_asked(struct bs_stock *s)
 }
 
 /*
- * The newest may go on, and one whose images were not made be read again: they are left alone. What
- * a killed process did not cut of others is cut.
+ * Seals older logs that have no seal, and cuts those that a killed process did not cut. The newest
+ * log is left alone, since it may be continued. So is a log that was sealed before its images were
+ * made, since it may be read again.
  */
 static void seal_older(const char *dir)
 {

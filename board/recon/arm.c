@@ -18,7 +18,7 @@ static void beat(void *arg)
 	bs_worker_beat(arg);
 }
 
-/* Times what was armed where its budget asks for it, in the very memory that scans will use. */
+/* Times an armed protocol if its budget asks for it, in the same memory that scans will use. */
 static int admit(struct recon_worker *w, struct bs_armed *a, struct bs_admission *out,
 		 struct bs_fail *why)
 {
@@ -34,7 +34,7 @@ static int admit(struct recon_worker *w, struct bs_armed *a, struct bs_admission
 	bool has_image;
 	int rc;
 
-	/* a successor takes over what its predecessor measured: it is to be ready at once */
+	/* a successor takes over its predecessor's measurement, so that it is ready at once */
 	if (out->measured)
 		return bs_admission_judge(out, a->protocol, why);
 	if (!bs_measure_wanted(a->protocol))
@@ -51,7 +51,7 @@ static int admit(struct recon_worker *w, struct bs_armed *a, struct bs_admission
 	return rc != 0 ? rc : bs_admission_judge(out, a->protocol, why);
 }
 
-/* A refusal that says more of the machine at that moment than of the protocol. */
+/* True if a refusal is due to a busy machine rather than to the protocol: it is measured again. */
 static bool is_owed(int rc, const struct bs_admission *a)
 {
 	return rc == BS_ERR_BUDGET && a->measured && bs_admission_busy(a);
@@ -72,7 +72,7 @@ int bs_recon_worker_arm_one(struct recon_worker *w, struct bs_armed **at,
 	char text[256];
 	int rc;
 
-	while (a->protocol != NULL) /* as many are free as a site may have */
+	while (a->protocol != NULL) /* room has twice as many places as a site has protocols */
 		a++;
 	rc = bs_armed_open_on(a, &w->env->site, p, w->team, bs_shm_samples(&w->env->shm, 0),
 			      (size_t)(s->pools.acq_slots * s->pools.acq_bytes), why);
@@ -97,7 +97,7 @@ int bs_recon_worker_arm_one(struct recon_worker *w, struct bs_armed **at,
 	return rc;
 }
 
-/* One of the site in force. */
+/* Arms one protocol of the site in force. */
 static int arm_present(struct recon_worker *w, uint32_t i, struct bs_fail *why)
 {
 	struct bs_shared *s = w->env->shm.s;
@@ -125,7 +125,7 @@ static void say_fault(void *arg, const char *line)
 	bs_worker_say(arg, BS_EVENT_FAULT, BS_ERR_CONFIG, NULL, line);
 }
 
-/* A protocol that cannot be armed is refused when a scan asks for it; the others are served. */
+/* Notes why a protocol cannot be armed: scans that ask for it are refused; others are served. */
 static void refuse(struct recon_worker *w, uint32_t i, const struct bs_fail *why)
 {
 	struct bs_shared *s = w->env->shm.s;
@@ -144,7 +144,7 @@ static void say_refusal(const struct recon_worker *w, uint32_t i)
 	bs_worker_say(w->env, BS_EVENT_FAULT, s->refused[i], NULL, s->refusal[i]);
 }
 
-/* One that is owed that. It comes in, is owed it still, or is refused for good. */
+/* Measures one protocol again. It is admitted, or refused for good, or measured once more later. */
 static void measure_again(struct recon_worker *w, uint32_t i)
 {
 	struct bs_shared *s = w->env->shm.s;
@@ -180,7 +180,7 @@ void bs_recon_worker_measure(struct recon_worker *w)
 			measure_again(w, i);
 }
 
-/* What the GPUs that something is armed on have left. Ends with the first one as the current. */
+/* Notes the free memory of the GPUs in use. The first GPU is the current one afterwards. */
 static void note_gpus(struct bs_worker_env *env)
 {
 #if BS_GPU
@@ -236,7 +236,7 @@ int bs_recon_worker_arm(struct recon_worker *w)
 		bs_worker_say(w->env, BS_EVENT_FAULT, rc, NULL, why.text);
 		return rc;
 	}
-	rc = BS_ERR_CONFIG; /* all of them refused: there is nothing to serve */
+	rc = BS_ERR_CONFIG; /* if all protocols are refused, there is nothing to serve */
 	for (uint32_t i = 0; i < w->env->site.protocols; i++) {
 		if (plan.protocol[i].why.code != 0) {
 			refuse(w, i, &plan.protocol[i].why);
@@ -244,7 +244,8 @@ int bs_recon_worker_arm(struct recon_worker *w)
 			refuse(w, i, &why);
 			say_refusal(w, i);
 		}
-		rc = w->armed[i] != NULL ? 0 : rc; /* one that is owed a measurement may come in */
+		/* an armed one counts even if it is measured again */
+		rc = w->armed[i] != NULL ? 0 : rc;
 		bs_worker_beat(w->env);
 	}
 	note_gpus(w->env);

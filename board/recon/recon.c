@@ -23,8 +23,8 @@ static void scan_fault(struct recon_worker *w, const struct bs_fail *why)
 }
 
 /*
- * The scan does not bring what its protocol needs: nothing more is made of it, and ingest, which
- * reads the reason after the number, ends it.
+ * Notes that the scan lacks what its protocol needs: no more images are made, and ingest ends the
+ * scan. The reason is stored before the number, since ingest reads the number first.
  */
 static void give_up(struct recon_worker *w, const struct bs_fail *why)
 {
@@ -38,8 +38,8 @@ static void give_up(struct recon_worker *w, const struct bs_fail *why)
 }
 
 /*
- * An image could not be calibrated, and a later one may be: of a scan whose images have other lines
- * each, so many.
+ * Notes an image that could not be calibrated. A later image of the scan may be, since each image
+ * may have other lines; the outcome counts the images.
  */
 static bool may_come(struct recon_worker *w)
 {
@@ -51,7 +51,7 @@ static bool may_come(struct recon_worker *w)
 	return info->calibration == BS_CALIBRATION_INTERLEAVED && ++w->uncalibrated < images;
 }
 
-/* Waits until emit gives one back: no image is dropped here, the stream is slowed down instead. */
+/* Takes a slot for an image; waits until emit gives one back: no image is dropped here. */
 static bool wait_image_slot(struct recon_worker *w, uint32_t *slot)
 {
 	struct bs_worker_env *env = w->env;
@@ -73,7 +73,7 @@ static bool wait_image_slot(struct recon_worker *w, uint32_t *slot)
 	}
 }
 
-/* A step of the ladder was taken: it is counted and told. */
+/* Counts and reports a step of the ladder. */
 static void step(struct recon_worker *w, enum bs_rung before)
 {
 	struct bs_budget_record *r = &w->env->shm.s->budget[w->protocol];
@@ -110,7 +110,7 @@ static void aim(struct recon_worker *w)
 	bs_recon_aim(w->current->recon, &next);
 }
 
-/* What emit and its takers are told of an image: its times, its scan, and which rung made it. */
+/* Fills in an image's meta data for emit and its takers: times, scan, and the ladder's rung. */
 static void describe(struct recon_worker *w, struct bs_image_meta *m, int64_t told_ns)
 {
 	struct bs_scan_record *scan = recon_record(w);
@@ -168,7 +168,7 @@ static void show(struct bs_scan_record *scan, const struct bs_made_step *made)
 	atomic_store(&scan->previews_made, made->previews);
 }
 
-/* Notes the image and pushes its entry as one step: a successor can tell whether it was pushed. */
+/* Notes an image and pushes its entry as one step, so that a successor knows if it was pushed. */
 static void hand_on(struct recon_worker *w, uint32_t slot)
 {
 	struct bs_shm *shm = &w->env->shm;

@@ -16,21 +16,21 @@
 struct recon_worker {
 	struct bs_worker_env *env;
 	struct bs_team *team;
-	/* what is armed lies where it was opened; NULL: the protocol is not */
+	/* armed protocols lie in room and must not be moved. armed[i] NULL: i is not armed */
 	struct bs_armed room[2 * BS_PROTOCOLS_MAX];
 	struct bs_armed *armed[BS_PROTOCOLS_MAX];
-	struct bs_armed *next[BS_PROTOCOLS_MAX]; /* of a changed site, until it is in force */
+	struct bs_armed *next[BS_PROTOCOLS_MAX]; /* armed for a changed site, not in force yet */
 	bool has_next;
 	struct bs_budget budget[BS_PROTOCOLS_MAX];
 	/* the scan in flight; current NULL: none */
 	struct bs_armed *current;
 	uint32_t protocol;
 	uint64_t scan, session;
-	struct bs_made_step made; /* what of it was handed on, by a predecessor, too */
-	bool lacking;             /* what its protocol needs: nothing more is made of it */
-	uint64_t uncalibrated;    /* images that were not made for want of calibration */
-	uint64_t results;         /* of the protocol's images, from emit: read so far */
-	/* of the latest readout that images wait for */
+	struct bs_made_step made; /* images handed on so far, a predecessor's included */
+	bool lacking;          /* the scan lacks what its protocol needs: no more images are made */
+	uint64_t uncalibrated; /* images that were not made for lack of calibration */
+	uint64_t results;      /* emit's results of the protocol's images that were read */
+	/* times of the latest readout that images wait for */
 	struct stamps {
 		int64_t sender_ns; /* by the sender's clock */
 		int64_t handed_ns, taken_ns, added_ns;
@@ -38,36 +38,36 @@ struct recon_worker {
 	/* slots whose samples a GPU may still be reading, in their order: a ring of [acq_slots] */
 	struct {
 		uint32_t slot;
-		uint64_t adds; /* the engine's, when this one was made */
+		uint64_t adds; /* the engine's count of readouts when this one was added */
 	} * held;
 	uint64_t held_first, held_next;
 	int64_t noted_ns; /* when the team's members last wrote their records */
-	bool unnoted;     /* they have worked since */
+	bool unnoted;     /* the team has worked since noted_ns */
 };
 
-/* Of the scan that is in flight here. */
+/* The record of the scan in flight. */
 static inline struct bs_scan_record *recon_record(const struct recon_worker *w)
 {
 	return &w->env->shm.s->scan[w->scan & 1];
 }
 
 /* arm.c */
-/* 0: at least one protocol is armed; why the others are not stands in the shared memory. */
+/* Arms the site's protocols. 0: at least one is armed; shared memory says why others are not. */
 int bs_recon_worker_arm(struct recon_worker *w);
 void bs_recon_worker_disarm(struct recon_worker *w);
 /*
- * Into a free place of room; out->admission: what was measured before, if anything. *at set and an
- * error: it is armed, and owed another measurement (ipc/shm/shm.h).
+ * Arms a protocol in a free place of room. out: an earlier measurement, if any. An error with *at
+ * set: the protocol is armed, but has to be measured again (ipc/shm/shm.h).
  */
 int bs_recon_worker_arm_one(struct recon_worker *w, struct bs_armed **at,
 			    const struct bs_protocol *p, struct bs_arming *out,
 			    struct bs_fail *why);
 void bs_recon_worker_drop(struct bs_armed **at);
-/* What was refused on a busy machine is measured again. */
+/* Measures protocols again that were refused while the machine was busy. */
 void bs_recon_worker_measure(struct recon_worker *w);
 
 /* reload.c */
-/* Whenever no scan is open and the queue is empty: its part of a reload, if one is under way. */
+/* Does recon's part of a reload under way. Call when no scan is open and the queue is empty. */
 void bs_recon_worker_reload(struct recon_worker *w);
 
 #endif

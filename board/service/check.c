@@ -58,7 +58,7 @@ static void match(struct checking *c)
 	}
 }
 
-/* What is replaced or removed is held until the rest is armed. */
+/* Memory of protocols that are replaced or removed is held until the others are armed. */
 static void check_both(struct checking *c)
 {
 	uint64_t bytes = c->plan.total_bytes;

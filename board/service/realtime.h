@@ -1,5 +1,5 @@
 /*
- * board/service/realtime.h - what the machine is asked for so that the service is on time
+ * board/service/realtime.h - asks the machine for real-time priorities, processors and memory
  *
  * worker: process (first of all) -> enter (each thread on the path of an image) -> lock.
  * The machine may refuse each request; the first refusal of a setting is logged (event LIMIT, with
@@ -20,31 +20,31 @@
 #define BS_RT_STACK_BYTES (2u << 20)   /* of every thread of a worker whose memory is locked */
 #define BS_RT_TOUCH_BYTES (256u << 10) /* of each real-time thread's stack, made present */
 
-/* Stacks of the threads to come, and the timer slack that they inherit. */
+/* Sets the stack size of later threads, and the timer slack that they inherit. */
 void bs_rt_process(struct bs_worker_env *env);
-/* The calling thread takes its place: processors, priority, stack, and its record. */
+/* Gives the calling thread its processors, priority, stack and record. */
 void bs_rt_enter(struct bs_worker_env *env, enum bs_thread place);
-/* The thread that writes logs, by itself; ingest has entered before. */
+/* enter for the thread that writes logs; this thread calls it, after ingest has entered. */
 void bs_rt_enter_log(struct bs_worker_env *env);
-/* ingest and emit, which have entered: whether they poll while a scan runs, in env->polls. */
+/* Decides whether ingest or emit polls while a scan runs (env->polls); call after enter. */
 void bs_rt_polls(struct bs_worker_env *env);
 /* enter for each member of recon's team, the caller included. */
 void bs_rt_enter_team(struct bs_worker_env *env, struct bs_team *team);
-/* Back to ordinary scheduling on any processor: for threads that inherited what they should not. */
+/* Sets ordinary scheduling on any processor, for threads that should not inherit these. */
 void bs_rt_leave(void);
-/* recon, before it arms: how it waits for the GPU. */
+/* Sets how recon waits for the GPU; call before it arms. */
 void bs_rt_gpu(struct bs_worker_env *env);
-/* recon, its protocols armed: whether other programs may use its GPUs, as the site says they do. */
+/* Checks whether other programs may use recon's GPUs, as the site says; call when it has armed. */
 void bs_rt_gpu_shared(struct bs_worker_env *env, bool mps);
-/* recon, at its priority, its protocols armed: whether the kernel lets it poll. */
+/* Checks whether the kernel lets recon poll; call at recon's priority, when it has armed. */
 void bs_rt_throttle(struct bs_worker_env *env);
-/* future: also what will be allocated. After it no page of this process is missing. */
+/* Locks this process's memory: no page is missing then. future: later allocations, too. */
 void bs_rt_lock(struct bs_worker_env *env, bool future);
 
-/* The supervisor, after its workers' memory is made; its children do not inherit it. */
+/* Enters the supervisor, after its workers' memory is made; its children do not inherit it. */
 void bs_rt_supervisor(struct bs_shm *shm);
 
-/* A canary on each processor that the service may use, if the site wants them. all: zeroed. */
+/* Starts a canary on each processor of the service, if the site wants them. all: zeroed. */
 void bs_rt_canaries(struct bs_canaries *all, struct bs_shm *shm);
 
 #endif

@@ -1,10 +1,11 @@
 /*
  * board/service/restart.h - when a worker that has ended is started again
  *
- * At once, but for one that keeps ending: each end costs half a second, one before the process was
- * ready two, and time pays. What a worker owes beyond two seconds it waits for. So one that is
- * killed now and then never waits; one that ends as soon as it is ready is started twice a second,
- * and waits for half a second at most; one that does not get ready is started every two seconds.
+ * A worker is started again at once, unless it keeps ending. Each end adds half a second to its
+ * debt, an end before the process was ready two seconds, and time reduces the debt. A worker waits
+ * for its debt beyond two seconds. So a worker that is killed now and then never waits; one that
+ * ends as soon as it is ready is started twice a second, and waits for half a second at most; one
+ * that does not get ready is started every two seconds.
  * Source: the generic cell rate algorithm, ITU-T I.371.
  * Any thread. Test: test/unit/board/test_restart.c
  */
@@ -19,10 +20,10 @@
 #define BS_RESTART_FREE_NS    INT64_C(2000000000)
 
 struct bs_restart {
-	int64_t paid_ns; /* when all is paid for; 0: nothing was owed yet */
+	int64_t paid_ns; /* when the debt is 0 again; 0: there was none yet */
 };
 
-/* It ended now; was_ready: it had armed. Returns when it is to be started. */
+/* Call when a worker has ended; was_ready: it had armed. Returns when to start it again. */
 static inline int64_t bs_restart_at(struct bs_restart *r, bool was_ready, int64_t now_ns)
 {
 	const int64_t cost = was_ready ? BS_RESTART_READY_NS : BS_RESTART_UNREADY_NS;

@@ -20,19 +20,20 @@ struct child {
 	pid_t pid; /* 0: not running */
 	bool was_ready, stopping;
 	uint64_t beat;
-	int64_t beat_ns, cpu_ns; /* of ran_ns when it last made progress; its processor time then */
-	unsigned replaced;       /* times it made no progress, since it made some for long */
+	/* when the worker last made progress: ran_ns, and the worker's processor time */
+	int64_t beat_ns, cpu_ns;
+	unsigned replaced; /* replacements in a row because of no progress */
 	int64_t start_ns, died_ns;
-	int64_t start_at_ns; /* when it is to be started again */
+	int64_t start_at_ns; /* when the worker is to be started again */
 	struct bs_restart restart;
 };
 
-/* A process that speaks to other protocols' clients, or to browsers: a client like any other. */
+/* A process that serves clients of other protocols, or browsers; to the workers it is a client. */
 struct bridge {
 	pid_t pid;           /* 0: not running */
-	int report;          /* what it tells of its clients comes here; 0: nothing does */
-	bool told;           /* to end */
-	uint64_t generation; /* of the site that it has read */
+	int report;          /* pipe on which the bridge reports its clients; 0: none */
+	bool told;           /* the bridge was told to end */
+	uint64_t generation; /* of the site that the bridge has read */
 	int64_t start_ns, start_at_ns;
 	struct bs_restart restart;
 };
@@ -52,41 +53,41 @@ struct supervisor {
 	bool draining;       /* ending has no time limit */
 	int64_t stage_ns;    /* of the end: when this worker's turn began */
 	int64_t turn_ns;
-	int64_t ran_ns; /* the time in which this process could run */
+	int64_t ran_ns; /* time in which the supervisor itself could run */
 	int status;
 };
 
 /* spawn.c */
-/* `boreside worker NAME`, with the shared memory and the bells. */
+/* Starts `boreside worker NAME` with the shared memory and the bells. */
 int bs_spawn(struct supervisor *v, const char *name, pid_t *pid);
 
 /* reload.c */
-/* SIGHUP: as soon as the service is ready and what is under way has ended. */
+/* SIGHUP: reloads the site once the service is ready and a reload under way has ended. */
 void bs_reload_told(struct supervisor *v);
-/* This worker has ended. */
+/* Tells the reload that a worker has ended. */
 void bs_reload_lost(struct supervisor *v, int who);
-/* At each turn. */
+/* Call in each loop iteration. */
 void bs_reload_advance(struct supervisor *v);
 
 /* bridges.c */
-/* At each turn: those that the site asks for run once the service is ready. */
+/* In each loop iteration: starts the bridges that the site asks for once the service is ready. */
 void bs_bridges_advance(struct supervisor *v, int64_t now);
-/* At the end, after the workers': they tell their clients, and end. */
+/* Ends the bridges after the workers have ended; the bridges tell their clients. */
 void bs_bridges_end(struct supervisor *v);
 
 /* stop.c */
 /*
- * The service is to end with this status: no new scan, and what is under way is finished within
- * these limits, which a later call replaces. INT64_MAX: however long it takes.
+ * Begins the service's end, with this exit status: no new scan is taken, and scans and images under
+ * way are finished within these limits, which a later call replaces. INT64_MAX: no limit.
  */
 void bs_stop_begin(struct supervisor *v, int status, int64_t each_ns);
-/* SIGTERM, SIGINT: once within node.drain_s, twice at once. */
+/* SIGTERM, SIGINT: the first ends the service within node.drain_s, the second at once. */
 void bs_stop_told(struct supervisor *v, uint32_t signal);
-/* SIGUSR1: without a limit. */
+/* SIGUSR1: ends the service without a time limit. */
 void bs_stop_drain(struct supervisor *v);
-/* At each turn: the workers end in the order of the stream. True: all have. */
+/* In each loop iteration of the end: ends the workers in the stream's order. True: all ended. */
 bool bs_stop_advance(struct supervisor *v, int64_t now);
-/* The last lines of the log, and a note in the pid file for whoever waits for the end. */
+/* Writes the last lines of the service's log, and a note in the pid file for who waits. */
 void bs_stop_report(struct supervisor *v);
 
 #endif

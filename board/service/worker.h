@@ -24,9 +24,9 @@ struct bs_worker_env {
 	struct bs_worker_state *me;
 	struct bs_site site;  /* a private copy: nobody changes it under this worker (but renew) */
 	int64_t tick_ns;      /* sleep at most this long between two beats */
-	enum bs_thread place; /* of its first thread */
-	bool polls;           /* its first thread, while a scan runs (realtime.h) */
-	_Atomic bool stuck;   /* another thread of it hangs: no beats until that goes on */
+	enum bs_thread place; /* of the worker's first thread */
+	bool polls;           /* the first thread polls while a scan runs (realtime.h) */
+	_Atomic bool stuck;   /* another thread of the worker hangs: no beats meanwhile */
 };
 
 /* The process of a worker, as the supervisor starts it: `boreside worker NAME PARENT`. */
@@ -40,22 +40,22 @@ int bs_worker_emit(struct bs_worker_env *env);
 void bs_worker_phase(struct bs_worker_env *env, enum bs_phase phase);
 
 /*
- * Between two scans: takes over what may change of the site in the shared memory (config/live.h) if
- * that has changed, and tells the supervisor. True: it had.
+ * Between two scans: takes over the changeable parts of the site in shared memory (config/live.h)
+ * if they have changed, and tells the supervisor. True: they had changed.
  */
 bool bs_worker_renew(struct bs_worker_env *env);
 
 /* The process that checks a changed site file and stages it (ipc/shm/reload.h). 1: refused. */
 int bs_worker_check(struct bs_shm *shm);
 
-/* An event for the log; wakes the supervisor when it sleeps. One thread of the worker only. */
+/* Reports an event to the service's log; wakes the supervisor. One thread of a worker only. */
 void bs_worker_say(struct bs_worker_env *env, enum bs_event_number number, int code,
 		   const uint64_t *arg, const char *text);
-/* The same in words of its own, as printf, cut to size; scan: its number, 0: it is of none. */
+/* Reports an event with words, as printf, cut to size. scan: its number; 0: of no scan. */
 void bs_worker_tell(struct bs_worker_env *env, enum bs_event_number number, int code, uint64_t scan,
 		    const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* True when this worker is to end now: it comes in order, ingest, recon, emit. */
+/* True if this worker is to end now. The workers end in the order ingest, recon, emit. */
 static inline bool bs_worker_stop(const struct bs_worker_env *env)
 {
 	return atomic_load(&env->shm.s->stop) > (uint32_t)env->who;
@@ -68,12 +68,12 @@ static inline void bs_worker_beat(struct bs_worker_env *env)
 }
 
 /*
- * Sleeps until the bell rings or a tick is over. Between announce and this the caller looks once
- * more for work. more: another descriptor to wake for, or NULL.
+ * Sleeps until the bell rings or a tick is over. The caller announces its sleep at the bell first,
+ * and then looks once more for work. more: other descriptors to wake for, or NULL.
  */
 void bs_worker_sleep(struct bs_worker_env *env, struct pollfd *more, unsigned n, int64_t until_ns);
 
-/* A counter that only this worker writes. */
+/* Adds to a counter that only this worker writes. */
 static inline void bs_count(_Atomic uint64_t *c, uint64_t by)
 {
 	atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + by,

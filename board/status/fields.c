@@ -1,4 +1,4 @@
-/* board/status/fields.c - the status' table as one of board/doc/STATUS.md; see table.h, status.h */
+/* board/status/fields.c - prints the table of board/doc/STATUS.md; see table.h, status.h */
 #include <stdio.h>
 
 #include "board/status/status.h"

@@ -36,7 +36,7 @@ enum bs_unit {
 	BS_S,
 	BS_MS,
 	BS_US,
-	BS_MS_GIVEN, /* as a site file has it, without further decimals */
+	BS_MS_GIVEN, /* ms, with the decimals that the site file has */
 	BS_US_OF_MS, /* of a real number in ms */
 	BS_US_WHOLE, /* of an integer in us */
 	BS_YES,      /* not 0: yes */
@@ -61,11 +61,11 @@ struct bs_row {
 	/* the document has the word for a number, a metric the number itself */
 	const char *(*word)(uint32_t);
 	const char *const *words; /* of 0, 1, ...; NULL-ended */
-	/* where its value is 0 or "", so is this one, and an item is not there */
+	/* while this row's value is 0 or "", the value is 0 or "", too, and an item is absent */
 	const struct bs_row *when;
-	bool only;     /* then the member is not there, either */
-	bool less_one; /* one is taken off it, where it is not 0 */
-	uint32_t is;   /* not 0: yes where it is this number */
+	bool only;     /* with `when`: the member is absent then */
+	bool less_one; /* 1 is subtracted from the value if it is not 0 */
+	uint32_t is;   /* not 0: the value is yes if it equals this number */
 	double q;      /* of a quantile */
 	enum bs_metric metric;
 	const char *as;    /* its name behind "boreside_"; NULL: by what it is in, and its own */
@@ -76,8 +76,8 @@ struct bs_row {
 	bool (*view)(struct bs_item *x); /* false: the item is not there */
 	const char *heading, *line;      /* of the terminal: above all items, of each (lines.c) */
 	const char *prefix;              /* of its metrics */
-	bool rounded;                    /* integers among them have nine digits */
-	uint32_t most;                   /* items of a list; 0: it is none */
+	bool rounded;                    /* integers of its metrics are printed with nine digits */
+	uint32_t most;                   /* most items of a list; 0: the row is no list */
 	size_t number;   /* where struct bs_shared has how many there are, uint32_t; 0: most */
 	size_t ring;     /* where it has how many there ever were, uint64_t; number i is in place */
 	uint32_t places; /* i modulo this; the newest are shown, the newest last */
@@ -112,7 +112,7 @@ static inline bool bs_row_lists(const struct bs_row *r)
 {
 	return r->rows != NULL && r->most > 0;
 }
-/* Its rows are members of the object that it is in. */
+/* True if the row's own rows are members of the object that the row is in. */
 static inline bool bs_row_joins(const struct bs_row *r)
 {
 	return r->rows != NULL && r->name == NULL && r->most == 0;
@@ -120,13 +120,13 @@ static inline bool bs_row_joins(const struct bs_row *r)
 /* v must stay where it is while its text is used. False: it is 0, or an empty text. */
 bool bs_row_value(struct bs_value *v, const struct bs_row *r, const struct bs_item *x);
 const char *bs_unit_name(const struct bs_row *r);
-/* A histogram that a row names. */
+/* Returns the histogram that a row names. */
 const struct bs_hist *bs_row_hist(const struct bs_row *r, const struct bs_item *x);
 /* The document as a whole, of some group. */
 void bs_item_top(struct bs_item *x, const struct bs_shm *m, const struct bs_row *top);
-/* The items of a row's group are those from *first on and before what is returned. */
+/* The items of a row's list are numbered from *first to the returned number - 1. */
 uint64_t bs_items(const struct bs_item *up, const struct bs_row *r, uint64_t *first);
-/* False: this one is not there. */
+/* Opens item number n of a row's list. False: this item is absent. */
 bool bs_item_open(struct bs_item *x, const struct bs_item *up, const struct bs_row *r, uint64_t n);
 
 /* The whole document, and boreside status --latency's. */

@@ -12,8 +12,8 @@
 #include "board/web/picture.h"
 #include "core/thread/clock.h"
 
-#define FRESH_NS  INT64_C(400000000)   /* a document so old is good enough for a browser */
-#define LATEST_NS INT64_C(30000000000) /* then a response that is still being read is ended */
+#define FRESH_NS  INT64_C(400000000)   /* largest age of a document that a browser is given */
+#define LATEST_NS INT64_C(30000000000) /* longest time to read an answer */
 #define BLOCK     32768u               /* bytes read from a shelf at a time */
 #define LIST_MAX  ((size_t)BS_SHELF_MAX * 512)
 
@@ -59,7 +59,7 @@ static enum MHD_Result say(struct MHD_Connection *c, unsigned status, const char
 
 /* ---- who may ask ---- */
 
-/* The same time whatever is wrong. */
+/* Compares tokens in a time that does not depend on where they differ. */
 static bool same_token(const char *given, const char *token)
 {
 	const size_t n = strlen(given);
@@ -72,8 +72,8 @@ static bool same_token(const char *given, const char *token)
 }
 
 /*
- * Without a token only who calls us by a loopback name: a page of another site whose name was made
- * to point here sends its own.
+ * Without a token, only a request whose Host is a loopback name is answered. A page of another site
+ * whose name was made to point here sends that site's name.
  */
 static bool host_good(const char *host)
 {
@@ -103,7 +103,7 @@ static bool token_good(const struct bs_web *w, struct MHD_Connection *c)
 	       same_token(given + 7, w->token);
 }
 
-/* ---- what lies on a shelf ---- */
+/* ---- answers from a shelf ---- */
 
 struct reading {
 	struct bs_shelf *shelf;
@@ -118,7 +118,7 @@ static ssize_t read_on(void *arg, uint64_t at, char *to, size_t n)
 	const long got = bs_shelf_read(r->shelf, r->number, r->from + (size_t)at, to, n);
 
 	if (got <= 0 || bs_now_ns() > r->until_ns)
-		return MHD_CONTENT_READER_END_WITH_ERROR; /* newer ones took its place */
+		return MHD_CONTENT_READER_END_WITH_ERROR; /* newer items took its place */
 	return (ssize_t)got;
 }
 
@@ -138,7 +138,7 @@ static enum MHD_Result send_document(struct bs_web *w, struct MHD_Connection *c,
 				     enum bs_document which)
 {
 	struct bs_shelf *shelf = &w->documents.shelf[which];
-	/* metrics are as new as the question: their reader keeps their time */
+	/* metrics must be as new as the question, since their reader gives them a time */
 	const int64_t since = q->asked_ns - (which != BS_DOCUMENT_METRICS ? FRESH_NS : 0);
 	uint64_t number;
 	int64_t at_ns;
@@ -195,7 +195,7 @@ static void put_picture(struct bs_doc *d, const struct bs_picture *p, uint64_t n
 	bs_doc_close(d);
 }
 
-/* What is on the shelf, the newest last. */
+/* Sends the list of pictures on the shelf, the newest last. */
 static enum MHD_Result send_list(struct bs_web *w, struct MHD_Connection *c)
 {
 	struct bs_shelf *shelf = &w->taker.shelf;
@@ -281,20 +281,21 @@ enum MHD_Result bs_web_answer(void *web, struct MHD_Connection *c, const char *u
 	(void)version;
 	(void)upload;
 	*upload_size = 0;
-	if (q == NULL) { /* its headers are there */
+	if (q == NULL) { /* the first call for a request: its headers are there */
 		q = *own = calloc(1, sizeof(*q));
 		if (q == NULL)
 			return MHD_NO;
 		q->asked_ns = bs_now_ns();
 		atomic_fetch_add(&w->documents.requests, 1);
-		/* an answer now would end the connection: well for what we do not read */
+		/* an answer in this call ends the connection, which suits requests with a body */
 		return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0
 			       ? MHD_YES
 			       : say(c, MHD_HTTP_METHOD_NOT_ALLOWED,
 				     "only GET and HEAD: a page to look at\n");
 	}
 	for (const struct bs_page *p = bs_pages; p->url != NULL; p++)
-		if (strcmp(url, p->url) == 0) /* nothing in it but the program's own words */
+		/* no token: the page has only the program's own words */
+		if (strcmp(url, p->url) == 0)
 			return send_it(c, MHD_HTTP_OK, p->type,
 				       MHD_create_response_from_buffer((size_t)(p->end - p->begin),
 								       (void *)(uintptr_t)p->begin,

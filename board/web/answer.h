@@ -6,13 +6,13 @@
 
 #include "board/web/web.h"
 
-/* libmicrohttpd's handler, and what it calls when a request is done. web: struct bs_web. */
+/* libmicrohttpd calls these for a request and at its end. web: struct bs_web. */
 enum MHD_Result bs_web_answer(void *web, struct MHD_Connection *c, const char *url,
 			      const char *method, const char *version, const char *upload,
 			      size_t *upload_size, void **own);
 void bs_web_answered(void *web, struct MHD_Connection *c, void **own,
 		     enum MHD_RequestTerminationCode why);
-/* A document was put: those that waited are answered. */
+/* Resumes the connections that waited for a new document; call when one was put on a shelf. */
 void bs_web_resume(struct bs_web *w);
 
 #endif

@@ -15,8 +15,8 @@
 #include "core/thread/clock.h"
 #include "core/thread/thread.h"
 
-#define WAIT_MS    1000   /* for the service's answer */
-#define OWN_MAX    65536u /* of what is added to it */
+#define WAIT_MS    1000   /* longest wait for the service's answer */
+#define OWN_MAX    65536u /* bytes that the page adds to the answer */
 #define FOLDERS    (BS_SINKS_MAX + 3u)
 #define SHELF_MOST 16u /* documents of each kind: one is read within seconds */
 
@@ -43,7 +43,7 @@ struct room {
 	double size, left;
 };
 
-/* False: the folder is not there, or nobody lets us see it. */
+/* Finds a folder's free space. False: the folder does not exist or cannot be read. */
 static bool room_of(const char *folder, struct room *r)
 {
 	struct statvfs v;
@@ -55,7 +55,7 @@ static bool room_of(const char *folder, struct room *r)
 	return true;
 }
 
-/* What the page knows by itself, and the service's document within: one object. */
+/* Writes the status document: the page's own facts, and the service's document within. */
 static int compose_status(struct bs_documents *d, char *out, size_t cap, const char *service)
 {
 	const char *dirs[FOLDERS];
@@ -79,7 +79,7 @@ static int compose_status(struct bs_documents *d, char *out, size_t cap, const c
 		bs_doc_close(&doc);
 	}
 	bs_doc_close(&doc);
-	/* its own line feed at the end is a blank */
+	/* the line feed at the end of the service's document is a blank in JSON */
 	bs_doc_value(&doc, "service", "%s", service[0] == '{' ? service : "null");
 	return bs_doc_end(&doc);
 }
@@ -121,7 +121,7 @@ static int compose_metrics(struct bs_documents *d, char *out, size_t cap, const 
 
 static void renew(struct bs_documents *d, enum bs_document which)
 {
-	static char service[BS_METRICS_MAX]; /* this thread's */
+	static char service[BS_METRICS_MAX]; /* used by this thread alone */
 	const struct bs_keyed self = { BS_PEER_PAGE, d->site->web.key };
 	const size_t cap = (which == BS_DOCUMENT_STATUS    ? BS_STATUS_MAX
 			    : which == BS_DOCUMENT_METRICS ? BS_METRICS_MAX

@@ -1,10 +1,10 @@
 /*
- * board/web/documents.h - the service's status and metrics, and the scans of its log's folder,
- * asked for when a browser asks
+ * board/web/documents.h - the page's documents: the service's status and metrics, and the scans in
+ * log.dir
  *
- * A thread of its own asks the service on its status socket and puts each answer on a shelf: one
- * question serves all browsers that ask in the same moment, and while nobody asks nothing is asked.
- * A service that does not answer is a document, too. Test: test/replay/web.sh
+ * A thread asks the service on its status socket and puts each answer on a shelf. It asks only when
+ * a browser asks; one question serves all browsers that ask at the same time. If the service does
+ * not answer, a document says so. Test: test/replay/web.sh
  */
 #ifndef BS_BOARD_WEB_DOCUMENTS_H
 #define BS_BOARD_WEB_DOCUMENTS_H
@@ -19,7 +19,7 @@ enum bs_document { BS_DOCUMENT_STATUS, BS_DOCUMENT_SCANS, BS_DOCUMENT_METRICS, B
 struct bs_documents {
 	struct bs_shelf shelf[BS_DOCUMENTS];
 	const struct bs_site *site;
-	_Atomic uint64_t requests, denied; /* the page's own, for the metrics */
+	_Atomic uint64_t requests, denied; /* counts of the page itself, for the metrics */
 	_Atomic uint64_t pictures, skipped;
 	int done_fd; /* eventfd: a document was put */
 	pthread_mutex_t lock;
@@ -29,7 +29,7 @@ struct bs_documents {
 };
 
 int bs_documents_open(struct bs_documents *d, const struct bs_site *site, struct bs_fail *why);
-/* Soon there is a newer one, and done_fd says so. */
+/* Asks for a newer document; done_fd becomes readable when it is put. */
 void bs_documents_want(struct bs_documents *d, enum bs_document which);
 void bs_documents_close(struct bs_documents *d);
 

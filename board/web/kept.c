@@ -15,7 +15,7 @@
 
 #define OPEN_AT (BS_LOG_RECORDS + BS_LOG_FRAME + BS_WIRE_BYTES) /* the protocol's name, in OPEN */
 
-/* The session that a log's name tells: UTC-SESSION-INDEX.bslog. */
+/* Reads the session from a log's name: UTC-SESSION-INDEX.bslog. */
 static uint64_t session_of(const char *name)
 {
 	const char *at = strchr(name, '-');
@@ -23,7 +23,7 @@ static uint64_t session_of(const char *name)
 	return at != NULL ? strtoull(at + 1, NULL, 16) : 0;
 }
 
-/* "": none of the site's, or it cannot be read. Nothing else of OPEN is looked at. */
+/* Reads only the protocol's name from a log's OPEN. "": the site lacks it, or it is unreadable. */
 static const char *protocol_of(const struct bs_site *site, const char *name)
 {
 	char path[BS_PATH_MAX_ + BS_LOG_NAME + 1];
@@ -43,7 +43,7 @@ static const char *protocol_of(const struct bs_site *site, const char *name)
 	return "";
 }
 
-/* made: its scan's images are, where its seal says that they were still to be made. */
+/* made: the scan's images were made after the log was sealed early. */
 static void put_one(struct bs_doc *d, const struct bs_site *site, const struct bs_log_entry *e,
 		    bool made)
 {
@@ -76,7 +76,7 @@ int bs_kept_put(char *out, size_t cap, const struct bs_site *site)
 	struct bs_log_entry *list = NULL;
 	struct bs_doc d;
 	size_t count = 0;
-	size_t made = 0; /* so many of the oldest have all their images */
+	size_t made = 0; /* number of the oldest logs whose scans have all their images */
 	uint64_t session;
 
 	if (bs_site_logs(site) && bs_log_folder_list(site->log.dir, &list, &count, &why) == 0)

@@ -1,4 +1,4 @@
-/* board/web/page.h - the page's files as they are sent, part of the program */
+/* board/web/page.h - the page's files, which are built into the program */
 #ifndef BS_BOARD_WEB_PAGE_H
 #define BS_BOARD_WEB_PAGE_H
 
@@ -7,6 +7,6 @@ struct bs_page {
 	const unsigned char *begin, *end;
 };
 
-extern const struct bs_page bs_pages[]; /* ended by one without a URL */
+extern const struct bs_page bs_pages[]; /* ends with an entry without a URL */
 
 #endif

@@ -20,7 +20,7 @@ static float square_at(const struct source *s, uint64_t at)
 	return v[0] * v[0] + v[1] * v[1];
 }
 
-/* The magnitude of one voxel, over its channels; with a sign the first one's value. */
+/* One voxel's value: root of the sum of squares, or with a sign the first channel's value. */
 static float shown(const struct source *s, uint32_t x, uint32_t y, uint32_t z)
 {
 	const uint64_t plane = (uint64_t)s->nx * s->ny;
@@ -35,7 +35,7 @@ static float shown(const struct source *s, uint32_t x, uint32_t y, uint32_t z)
 	return isfinite(sum) ? sqrtf(sum) : 0.0f;
 }
 
-/* Row y of plane z: means over blocks of step by step. */
+/* Computes row y of plane z: means over blocks of step by step pixels. */
 static void row_of(const struct source *s, const struct bs_picture *p, uint32_t y, uint32_t z,
 		   float *row)
 {

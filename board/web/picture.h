@@ -1,13 +1,14 @@
 /*
- * board/web/picture.h - an image as the page shows it: magnitude in 16 bits, and what is said of it
+ * board/web/picture.h - an image as the page shows it: magnitude in 16 bits, and facts about it
  *
  * pixels in   [channel][z][y][x] float or complex float, of the MRD image that head describes
  * out         a struct bs_picture, behind it [plane][y][x] uint16_t, little-endian: 0 is `least`,
  *             65535 `most`
- * A plane is a slice; of several channels the root of the sum of squares. A phase or a velocity has
- * its sign, of several channels that of the first. A volume of more than
- * BS_PICTURE_PIXELS is averaged over blocks of step by step pixels, so that the planes together are
- * no more. What is not finite is 0. Nothing of the attributes, which may name a patient, is taken.
+ * A plane is a slice. Several channels are combined by the root of the sum of squares; a phase or a
+ * velocity keeps its sign and is taken from the first channel. A volume of more than
+ * BS_PICTURE_PIXELS pixels is averaged over blocks of step by step pixels, so that the planes
+ * together have no more. A value that is not finite is 0. The picture has no attributes that may
+ * name a patient.
  * Allocates the picture; any thread. Test: test/unit/board/web/test_picture.c
  */
 #ifndef BS_BOARD_WEB_PICTURE_H
@@ -22,7 +23,7 @@
 #define BS_PICTURE_PIXELS (UINT64_C(1) << 20)
 
 struct bs_picture {
-	uint64_t session, image; /* of its envelope */
+	uint64_t session, image; /* session and number in the image's envelope */
 	uint32_t matrix[3];      /* of the image */
 	uint32_t nx, ny, planes; /* of the picture */
 	uint32_t step;
@@ -32,7 +33,7 @@ struct bs_picture {
 	int32_t budget_us, latency_us, missed, iterations, missing, gaps, rung, quality;
 };
 
-/* BS_ERR_SIZE, BS_ERR_UNSUPPORTED: its numbers are neither; BS_ERR_NOMEM. */
+/* Makes a picture. BS_ERR_SIZE; BS_ERR_UNSUPPORTED: pixels not (complex) float; BS_ERR_NOMEM. */
 int bs_picture_make(unsigned char **out, size_t *len, const struct bs_mrd_image *head,
 		    const unsigned char *pixels, size_t bytes, uint64_t session, uint64_t image,
 		    struct bs_fail *why);

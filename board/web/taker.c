@@ -17,13 +17,13 @@
 
 #define MS          INT64_C(1000000)
 #define POLL_MS     200
-#define PACE_NS     (25 * MS) /* between two pictures, at least, and */
-#define SHARE       20        /* so many times what the last one took */
+#define PACE_NS     (25 * MS) /* least time between two pictures */
+#define SHARE       20 /* least time between two pictures, in times of the last one's making */
 #define LOOK_NS     (1000 * MS)
 #define PICTURES    48u
 #define SHELF_BYTES ((size_t)48 << 20)
 
-/* An image that was asked for; or a viewer's message, in which it is opened. */
+/* Makes a picture of an image and puts it on the shelf. */
 static int show(struct bs_web_taker *t, struct bs_asked *image, struct bs_fail *why)
 {
 	unsigned char *picture;
@@ -50,7 +50,7 @@ static void leave_out(struct bs_web_taker *t)
 	t->count--;
 }
 
-/* All that the socket has; what is too much goes, the oldest first. */
+/* Takes all images that the socket has; if they are too many, the oldest are dropped. */
 static void collect(struct bs_web_taker *t)
 {
 	const unsigned char *msg;
@@ -71,7 +71,7 @@ static void collect(struct bs_web_taker *t)
 	}
 }
 
-/* The number of the store's last image, by the status document; 0: it has none. */
+/* Number of the store's last image, from the status document; 0: there is none. */
 static uint64_t last_image(const char *status)
 {
 	json_t *root = json_loads(status, 0, NULL);
@@ -82,7 +82,7 @@ static uint64_t last_image(const char *status)
 	return last > 0 ? (uint64_t)last : 0;
 }
 
-/* The store has many more than we could show: those up to the last few are passed over. */
+/* Skips all but the last few images of the store if it has more than the page can show. */
 static void catch_up(struct bs_web_taker *t, int64_t *due_ns)
 {
 	static char status[BS_STATUS_MAX];
@@ -104,7 +104,7 @@ static void catch_up(struct bs_web_taker *t, int64_t *due_ns)
 	t->images.has = from - BS_WEB_PENDING;
 }
 
-/* Is there an image to show? It is waited for until then, and not shown before its turn. */
+/* Waits until until_ns for an image to show. An image is not shown before turn_ns. */
 static bool has_image(struct bs_web_taker *t, struct bs_asked *image, int64_t turn_ns,
 		      int64_t until_ns)
 {

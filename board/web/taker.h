@@ -1,10 +1,10 @@
 /*
- * board/web/taker.h - images from the service to a shelf of pictures, the newest first
+ * board/web/taker.h - makes pictures of the service's images and puts them on a shelf
  *
- * A thread of its own takes images as a viewer (endpoints.viewers), or, where the site has none, as
- * an archive that asks (endpoints.images) and passes over what it is too late for. Images that come
- * faster than it may make pictures wait, a few, then the oldest are left out and counted: at most
- * one part in twenty of a processor goes into pictures. Nothing in the service waits for it.
+ * A thread takes images as a viewer (endpoints.viewers), or, if the site has no such endpoint, as
+ * an archive that asks (endpoints.images) and skips images that it is too late for. At most one
+ * part in twenty of a processor goes into pictures: if images come faster, a few wait, and the
+ * oldest are left out and counted. Nothing in the service waits for this thread.
  * Test: test/replay/web.sh
  */
 #ifndef BS_BOARD_WEB_TAKER_H
@@ -13,15 +13,15 @@
 #include "board/web/documents.h"
 #include "ipc/collector.h"
 
-/* Images that wait to be made pictures; of them all, but the newest */
+/* Most images that wait to be made pictures, and their most bytes without the newest */
 #define BS_WEB_PENDING       24u
 #define BS_WEB_PENDING_BYTES ((size_t)64 << 20)
 
 struct bs_web_taker {
-	struct bs_documents *page;  /* its counts */
-	struct bs_shelf shelf;      /* pictures (picture.h) */
-	struct bs_collector images; /* its socket a viewer's where it does not ask; or closed */
-	bool asks;
+	struct bs_documents *page;  /* has the counts of pictures */
+	struct bs_shelf shelf;      /* of pictures (picture.h) */
+	struct bs_collector images; /* has a viewer's socket unless `asks`; may be closed */
+	bool asks;                  /* images come as answers to questions */
 	const unsigned char *pending[BS_WEB_PENDING];
 	size_t pending_len[BS_WEB_PENDING], pending_bytes;
 	uint32_t first, count;

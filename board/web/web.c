@@ -21,12 +21,12 @@
 #include "drivers/file/draft.h"
 
 #define TURN_MS    1000
-#define BIND_NS    INT64_C(1000000000) /* between two tries */
+#define BIND_NS    INT64_C(1000000000) /* time between two attempts to bind the port */
 #define HANG_S     60u
 #define SENT_BYTES (64 << 10) /* that the kernel buffers for a connection; it doubles them */
 #define MEMORY     (16u << 10)
 
-/* One line of the file, of printable characters, that not everybody may read. */
+/* Reads the token: one line of printable characters, in a file that not everybody may read. */
 static int read_token(struct bs_web *w, struct bs_fail *why)
 {
 	const char *file = w->site->web.token_file;
@@ -81,7 +81,7 @@ bool bs_web_loopback(const char *listen)
 	return parse(listen, &address, &port, &why) == 0 && address >> 24 == 127;
 }
 
-/* A socket that listens; -1 and why. */
+/* Opens a listening socket; -1: *why says why not. */
 static int listen_at(const struct bs_site *site, struct bs_fail *why)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET };
@@ -109,7 +109,7 @@ static int listen_at(const struct bs_site *site, struct bs_fail *why)
 	return fd;
 }
 
-/* Another program may have the port for now: said once, tried until it has not. */
+/* Opens the socket; tries again while another program has the port, which is reported once. */
 static int open_socket(const struct bs_site *site, const volatile sig_atomic_t *stop)
 {
 	struct bs_fail why;
@@ -126,7 +126,7 @@ static int open_socket(const struct bs_site *site, const volatile sig_atomic_t *
 	return fd;
 }
 
-/* run_dir/web.url, for whoever looks for the port. */
+/* Writes the page's address to run_dir/web.url, where tools look for the port. */
 static void tell(const struct bs_site *site, int fd)
 {
 	struct sockaddr_in in = { 0 };
@@ -155,7 +155,7 @@ static void tell(const struct bs_site *site, int fd)
 
 static void say_nothing(void *arg, const char *fmt, va_list ap)
 {
-	(void)arg; /* what a browser does wrong is no matter of the log */
+	(void)arg; /* a browser's errors are not logged */
 	(void)fmt;
 	(void)ap;
 }
@@ -182,7 +182,8 @@ static void serve(struct bs_web *w, struct MHD_Daemon *m, bool supervised,
 		MHD_UNSIGNED_LONG_LONG ms = TURN_MS;
 
 		if (supervised)
-			(void)alarm(HANG_S); /* a hang ends us; the service has another */
+			/* a hang ends this process; the service starts another */
+			(void)alarm(HANG_S);
 		if (MHD_get_timeout(m, &ms) != MHD_YES || ms > TURN_MS)
 			ms = TURN_MS;
 		(void)poll(fds, 2, (int)ms);

@@ -1,17 +1,17 @@
 /*
- * board/web/web.h - the page in a browser, and /metrics: a process beside the service
+ * board/web/web.h - the process beside the service that serves the page and /metrics to browsers
  *
- * It is asked by browsers on loopback (HTTP/1.1, GET and HEAD; libmicrohttpd) and asks the service
- * as any client does: for its status and metrics on the status socket, for images as a viewer. It
- * maps no shared memory, so whatever a browser sends ends at most this process.
+ * It answers browsers on loopback (HTTP/1.1, GET and HEAD; libmicrohttpd) and asks the service as
+ * any client does: for status and metrics on the status socket, for images as a viewer. It maps no
+ * shared memory, so whatever a browser sends ends at most this process.
  *   web.c        the process: its socket, its loop, its end
- *   answer.c     one request: who may ask, what there is, how it is sent
- *   documents.c  a thread: status and metrics of the service, and the page's own
- *   taker.c      a thread: images to pictures
- *   shelf.c      where those lie until newer ones have come; who reads slowly holds nothing
- *   page.*       the page itself, as it is sent
- * Each calls only those below it. What a request may hold: one connection of 256, which is ended
- * after 5 s without progress, 48 KiB, and what the kernel buffers for it, 128 KiB.
+ *   answer.c     one request: checks who asks, finds the answer, sends it
+ *   documents.c  a thread that gets status and metrics of the service, and adds the page's own
+ *   taker.c      a thread that makes pictures of images
+ *   shelf.c      keeps documents and pictures until newer ones have come
+ *   page.*       the page's files
+ * Each calls only those below it. A request holds at most one of 256 connections, 48 KiB, and 128
+ * KiB in the kernel's buffers; it is ended after 5 s without progress.
  * Test: test/replay/web.sh
  */
 #ifndef BS_BOARD_WEB_WEB_H
@@ -38,11 +38,11 @@ struct bs_web {
 };
 
 /*
- * Until *stop; the exit status. supervised: the service's own, which ends itself when it hangs for
- * a minute, and is replaced.
+ * Runs until *stop; returns the exit status. supervised: the service started this process; it ends
+ * itself when it hangs for a minute, and the service replaces it.
  */
 int bs_web_run(const struct bs_site *site, bool supervised, const volatile sig_atomic_t *stop);
-/* 127.a.b.c:PORT */
+/* True if listen is an address on loopback, 127.a.b.c:PORT. */
 bool bs_web_loopback(const char *listen);
 
 #endif

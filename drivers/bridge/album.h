@@ -1,11 +1,12 @@
 /*
- * drivers/bridge/album.h - the images of a client's scan: those that it has, and the next one
+ * drivers/bridge/album.h - the images of a client's scan: which the client has, and the next one
  *
- * begin -> { put | sent | drop }*. Small images lie in bytes one after the other, and count as had
- * at once. A large one lies there alone, and counts when all of it went: until then its bytes
- * may be dropped, and put again, from where they were, when it is asked for once more. So an album
- * holds BS_ALBUM_SMALL, or one large image, however slowly the client reads; what follows stays in
- * the service's store. Numbers are those of the store. One thread. Test: test/replay/bridge/
+ * begin -> { put | sent | drop }*. Small images lie in `bytes` one after the other and count as
+ * sent at once. A large image lies there alone and counts when all of it was sent. Until then its
+ * bytes may be dropped; when the image is read from the store again, sending continues where it
+ * stopped. So an album holds BS_ALBUM_SMALL bytes or one large image, however slowly the client
+ * reads; later images stay in the service's store. Numbers are those of the store. One thread.
+ * Test: test/replay/bridge/
  */
 #ifndef BS_DRIVERS_BRIDGE_ALBUM_H
 #define BS_DRIVERS_BRIDGE_ALBUM_H
@@ -18,38 +19,38 @@
 struct bs_album {
 	struct bs_buffer bytes;
 	struct bs_picture_form form;
-	uint64_t has, newest; /* of its scan; newest is beyond has: there are more in the store */
-	uint64_t hand;        /* the large one that is on its way; 0: none */
-	size_t sent;          /* bytes of it that went */
+	uint64_t has, newest; /* last image that counts as sent; the scan's last in the store */
+	uint64_t hand;        /* the large image that is being sent; 0: none */
+	size_t sent;          /* bytes of image `hand` that were sent */
 	double scale, hand_scale;
-	bool hand_frame;       /* it is no preview */
-	uint64_t images, lost; /* frames that it has; images that could not be put */
+	bool hand_frame;       /* image `hand` is no preview */
+	uint64_t images, lost; /* frames that the client has; images that could not be put */
 };
 
-/* A scan, of which nothing is stored up to number `after`. */
+/* Begins a scan that has no stored image up to number `after`. */
 void bs_album_begin(struct bs_album *a, const struct bs_picture_form *form, uint64_t after);
-/* May an image whose message is of at most so many bytes be put now? */
+/* True if an image whose message has at most this many bytes may be put now. */
 bool bs_album_takes(const struct bs_album *a, size_t bytes);
-/* The image that follows what it has. BS_ERR_SEQUENCE: the rest of the one in hand is no more. */
+/* Puts the next image. BS_ERR_SEQUENCE: the image in hand is lost before all of it was sent. */
 int bs_album_put(struct bs_album *a, uint64_t number, const struct bs_asked *image,
 		 struct bs_fail *why);
-/* So many bytes went. */
+/* Counts bytes that were sent. */
 void bs_album_sent(struct bs_album *a, size_t bytes);
-/* The bytes of the large image go; it is put again later. */
+/* Drops the bytes of the large image in hand, which is put again later. */
 void bs_album_drop(struct bs_album *a);
-/* No more than what was begun to be sent. */
+/* Ends the album: only a message whose sending has begun is finished. */
 void bs_album_end(struct bs_album *a);
-/* The bytes that come next are to be asked for. */
+/* True if the next image must be read from the store. */
 static inline bool bs_album_wants(const struct bs_album *a)
 {
 	return a->bytes.len == 0 && (a->hand != 0 || a->has < a->newest);
 }
-/* It is within a message whose next bytes are not here: nothing else may be sent. */
+/* True if a message was sent in part and its other bytes were dropped: nothing else may be sent. */
 static inline bool bs_album_torn(const struct bs_album *a)
 {
 	return a->bytes.len == 0 && a->sent > 0;
 }
-/* All that there is was put, and no large image is on its way. */
+/* True if all images of the scan in the store were put and no large image is in hand. */
 static inline bool bs_album_done(const struct bs_album *a)
 {
 	return a->hand == 0 && a->has >= a->newest;

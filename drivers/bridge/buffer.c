@@ -50,7 +50,7 @@ void bs_buffer_taken(struct bs_buffer *b, size_t bytes)
 	if (b->len > 0)
 		return;
 	b->from = 0;
-	if (b->cap > (1u << 20)) /* a large one is not held for the next small one */
+	if (b->cap > (1u << 20)) /* a small message does not keep a large buffer */
 		bs_buffer_free(b);
 }
 

@@ -1,8 +1,8 @@
 /*
- * drivers/bridge/buffer.h - bytes that came, or that are to go: taken from the front, added behind
+ * drivers/bridge/buffer.h - a queue of bytes: taken from the front, added behind
  *
- * Starts as zeros. room makes place for more bytes behind the last one, moving what is there to the
- * front; it grows no further than most. One thread.
+ * A buffer starts as zeros. room makes place for more bytes behind the last one; it moves the bytes
+ * to the front or grows the buffer, up to `most`. One thread.
  */
 #ifndef BS_DRIVERS_BRIDGE_BUFFER_H
 #define BS_DRIVERS_BRIDGE_BUFFER_H
@@ -20,16 +20,16 @@ static inline unsigned char *bs_buffer_front(const struct bs_buffer *b)
 {
 	return b->bytes + b->from;
 }
-/* Where the next bytes go; NULL: there would be more than most, or no memory. */
+/* Returns where to write the next bytes; NULL: more than `most` bytes, or no memory. */
 unsigned char *bs_buffer_room(struct bs_buffer *b, size_t bytes, size_t most);
-/* What was written there. */
+/* Adds the bytes that were written to the place that room returned. */
 static inline void bs_buffer_added(struct bs_buffer *b, size_t bytes)
 {
 	b->len += bytes;
 }
-/* A copy behind the rest. BS_ERR_NOMEM. */
+/* Adds a copy of bytes behind the last one. BS_ERR_NOMEM. */
 int bs_buffer_add(struct bs_buffer *b, const void *from, size_t bytes, size_t most);
-/* So many were taken from the front. */
+/* Removes bytes from the front. */
 void bs_buffer_taken(struct bs_buffer *b, size_t bytes);
 void bs_buffer_free(struct bs_buffer *b);
 

@@ -10,8 +10,8 @@
 #include "ipc/wire/xml.h"
 
 #define S               INT64_C(1000000000)
-#define WHOLE_NS        (60 * S) /* a message that was begun */
-#define SERVICE_NS      (60 * S) /* without a word from the service */
+#define WHOLE_NS        (60 * S) /* longest time from a message's first byte to its last */
+#define SERVICE_NS      (60 * S) /* longest silence of the service */
 #define COMPLAINTS_TOLD 8u
 
 void bs_client_begin(struct bs_client *c, struct bs_client_env *env, int fd, int64_t now_ns)
@@ -117,7 +117,7 @@ static void open_scan(struct bs_client *c, int64_t now_ns)
 	enter(c, BS_CLIENT_OPENING, now_ns);
 }
 
-/* What its parameters set goes into the header; what the protocol leaves to no scan is named. */
+/* Writes the keys that parameters set into the header; names those that the protocol forbids. */
 static int set_chosen(struct bs_client *c, const struct bs_scan_info *info, struct bs_fail *why)
 {
 	const struct bs_protocol *p = bs_names_protocol(
@@ -153,7 +153,7 @@ static int choose_protocol(struct bs_client *c, struct bs_fail *why)
 	return set_chosen(c, &info, why);
 }
 
-/* The config and the header are here, and what may change the config. */
+/* Opens the scan, or lets it wait: config, header and parameters are here. */
 static void ask_for_scan(struct bs_client *c, int64_t now_ns)
 {
 	struct bs_fail why = { 0 };
@@ -171,7 +171,8 @@ static void ask_for_scan(struct bs_client *c, int64_t now_ns)
 
 /* ---- messages ---- */
 
-/* What it may send now; after a header the first byte of what is no TEXT begins the scan. */
+/* True if the client may send this message now. After a header, any message but TEXT begins the
+ * scan. */
 static bool may(const struct bs_client *c, enum bs_bridge_id id)
 {
 	switch (c->state) {
@@ -201,8 +202,8 @@ static void refuse_order(struct bs_client *c, unsigned id, int64_t now_ns)
 }
 
 /*
- * Words before a scan, in JSON as a rule. A config in them goes before the one that was named,
- * where there is such a one: protocols that consoles have saved hold old names.
+ * Takes a TEXT before a scan: parameters, in JSON as a rule. If they name a known config, it
+ * replaces the one of the CONFIG message, since protocols saved on consoles hold old names.
  */
 static void take_text(struct bs_client *c, const struct bs_bridge_message *m)
 {
@@ -243,7 +244,7 @@ static void take_header(struct bs_client *c, const struct bs_bridge_message *m, 
 	enter(c, BS_CLIENT_PARAMETERS, now_ns);
 }
 
-/* A readout or a waveform to the service. False: it is not taken yet. */
+/* Forwards a readout or a waveform to the service. False: the sender's ring is full for now. */
 static bool forward(struct bs_client *c, const struct bs_bridge_message *m, int64_t now_ns)
 {
 	struct bs_sender *s = &c->feed.sender;
@@ -263,7 +264,7 @@ static bool forward(struct bs_client *c, const struct bs_bridge_message *m, int6
 	return true;
 }
 
-/* Of a protocol that passes: images and waveforms go back as they came. */
+/* Under a protocol that passes images: sends an image or a waveform back as it came. */
 static void pass(struct bs_client *c, const struct bs_bridge_message *m, int64_t now_ns)
 {
 	const struct bs_fail why = { BS_ERR_NOMEM, "no memory for what goes back" };
@@ -291,7 +292,7 @@ static void end_pass(struct bs_client *c, int64_t now_ns)
 		bs_client_close(c, now_ns);
 }
 
-/* Before a header. */
+/* Handles a message that comes before a header. */
 static void handle_early(struct bs_client *c, const struct bs_bridge_message *m, int64_t now_ns)
 {
 	switch (m->id) {
@@ -308,7 +309,7 @@ static void handle_early(struct bs_client *c, const struct bs_bridge_message *m,
 	case BS_BRIDGE_QUERY:
 		bs_client_answer(c, m);
 		break;
-	case BS_BRIDGE_CLOSE: /* no scan: a question, perhaps about noise */
+	case BS_BRIDGE_CLOSE: /* no scan follows: the client only asked, perhaps about noise */
 		if (c->asks_noise)
 			bs_client_noise(c);
 		bs_client_close(c, now_ns);
@@ -322,7 +323,7 @@ static void handle_early(struct bs_client *c, const struct bs_bridge_message *m,
 	}
 }
 
-/* False: it has to wait. */
+/* Handles a message. False: the message has to wait. */
 static bool handle(struct bs_client *c, const struct bs_bridge_message *m, int64_t now_ns)
 {
 	if (!may(c, m->id)) {
@@ -370,7 +371,8 @@ void bs_client_took(struct bs_client *c, int64_t now_ns)
 		const unsigned char *front = bs_buffer_front(&c->in);
 
 		rc = bs_bridge_look(&m, front, c->in.len, &c->env->limits, &c->need, &why);
-		if (rc == 0 && c->in.len >= 2 && !may(c, m.id)) { /* before it is awaited */
+		/* refused before the rest comes */
+		if (rc == 0 && c->in.len >= 2 && !may(c, m.id)) {
 			refuse_order(c, m.id, now_ns);
 			return;
 		}
@@ -404,7 +406,7 @@ void bs_client_took(struct bs_client *c, int64_t now_ns)
 
 /* ---- the scan's end ---- */
 
-/* Single messages that the service refused; the scan goes on. */
+/* Tells the client which single messages the service refused; the scan goes on. */
 static void tell_complaints(struct bs_client *c)
 {
 	const struct bs_sender *s = &c->feed.sender;
@@ -417,7 +419,7 @@ static void tell_complaints(struct bs_client *c)
 	c->told = s->complaints;
 }
 
-/* The service has said what became of the scan. */
+/* Ends the feed when the service has sent the scan's outcome. */
 static void over(struct bs_client *c, int64_t now_ns)
 {
 	struct bs_fail why = { .code = c->feed.sender.code };
@@ -452,21 +454,21 @@ static void advance_scan(struct bs_client *c, int64_t now_ns)
 	}
 	tell_complaints(c);
 	if (c->finish_due && s->state == BS_SENDER_OPENING && c->state == BS_CLIENT_LINGERING)
-		end_feed(c); /* it has no readout yet, and nobody waits for it */
+		end_feed(c); /* the scan has no readout yet, and its client has gone */
 	if (c->finish_due && s->state == BS_SENDER_STREAMING)
 		c->finish_due = bs_sender_finish(s, now_ns, &why) != 0;
 	if (c->feeding && s->state == BS_SENDER_ENDED)
 		over(c, now_ns);
 	else if (c->state == BS_CLIENT_OPENING && s->state == BS_SENDER_STREAMING)
 		enter(c, BS_CLIENT_STREAMING, now_ns);
-	/* what was put, or the close */
+	/* sends the messages that were put, or the close */
 	if (c->feeding && bs_feed_step(&c->feed, &why) != 0) {
 		end_feed(c);
 		bs_client_fail(c, &why, now_ns);
 	}
 }
 
-/* It has been silent for too long, or says something for too long. */
+/* Fails a client that has been silent for too long, or whose message takes too long. */
 static void check_time(struct bs_client *c, int64_t now_ns)
 {
 	const int64_t silent = now_ns - c->heard_ns;
@@ -516,7 +518,7 @@ void bs_client_advance(struct bs_client *c, int64_t now_ns)
 		advance_scan(c, now_ns);
 	if (c->blocked) {
 		bs_client_took(c, now_ns);
-		c->heard_ns = now_ns; /* nothing was read meanwhile: the silence was ours */
+		c->heard_ns = now_ns; /* nothing was read while blocked: not the client's silence */
 	}
 	if (c->state == BS_CLIENT_DRAINING && bs_album_done(&c->album) &&
 	    (c->env->none_ns > c->since_ns || now_ns - c->since_ns > SERVICE_NS)) {

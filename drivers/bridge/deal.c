@@ -1,9 +1,9 @@
 /*
- * drivers/bridge/deal.c - which client gets which image; see server.h
+ * drivers/bridge/deal.c - gives images to clients; see server.h
  *
- * One question at a time goes to the store, in turn: what is new, whosesoever it is, and what
- * follows for one client that is behind and takes more. An image that its client does not take now
- * stays in the store, which is told to keep what anybody still needs.
+ * One question at a time goes to the store. Questions alternate: for the newest image of any scan,
+ * and for the next image of one client that is behind and takes more. An image that its client does
+ * not take now stays in the store, which is told what the clients still need.
  */
 #include "core/log.h"
 #include "core/thread/clock.h"
@@ -11,11 +11,11 @@
 
 #define MS       INT64_C(1000000)
 #define LARGE    ((size_t)64 << 20) /* bytes of large images of all clients, or one image */
-#define STALE_NS (200 * MS)         /* it takes nothing: another may have its image's memory */
-#define AGAIN_NS (20 * MS)
-#define IMAGES   16 /* in a turn */
+#define STALE_NS (200 * MS)         /* time without reading after which a client's image may go */
+#define AGAIN_NS (20 * MS)          /* time between attempts to find memory for an image */
+#define IMAGES   16                 /* most images in one loop iteration */
 
-/* Memory for a large image: large ones that their clients do not take go, the stalest first. */
+/* Frees memory for a large image: drops large images of clients that do not read, longest first. */
 static bool make_room(struct bs_server *v, size_t bytes, int64_t now_ns)
 {
 	for (;;) {
@@ -40,7 +40,7 @@ static bool make_room(struct bs_server *v, size_t bytes, int64_t now_ns)
 	}
 }
 
-/* 1: it has it. 0: not now. */
+/* Gives an image to a client. 1: done. 0: not possible now. */
 static int give(struct bs_server *v, struct bs_client *c, const struct bs_asked *image,
 		uint64_t number, int64_t now_ns)
 {
@@ -56,12 +56,12 @@ static int give(struct bs_server *v, struct bs_client *c, const struct bs_asked 
 		return 1;
 	}
 	bs_log(BS_LOG_WARN, "%s: %s", c->peer, why.text);
-	if (bs_album_torn(&c->album)) /* a message that cannot be ended: nothing may follow it */
+	if (bs_album_torn(&c->album)) /* a message was sent in part and cannot be completed */
 		bs_client_gone(c, now_ns);
 	return 1;
 }
 
-/* The next client that is behind and takes more; NULL: none. */
+/* Returns the next client that is behind and takes more; NULL: none. */
 static struct bs_client *next_behind(struct bs_server *v, int64_t now_ns)
 {
 	for (uint32_t n = 1; now_ns >= v->again_ns && n <= BS_SERVER_PLACES; n++) {
@@ -74,7 +74,7 @@ static struct bs_client *next_behind(struct bs_server *v, int64_t now_ns)
 	return NULL;
 }
 
-/* What is to be asked next. */
+/* Chooses the next question to the store. */
 static void choose(struct bs_server *v, int64_t now_ns)
 {
 	struct bs_client *c = v->images.session == 0 ? next_behind(v, now_ns) : NULL;
@@ -91,7 +91,7 @@ static void choose(struct bs_server *v, int64_t now_ns)
 	bs_collector_about(&v->images, c != NULL ? c->session : 0, c != NULL ? c->album.has : 0);
 }
 
-/* A new image. */
+/* Gives a new image to the clients of its scan. */
 static void take_news(struct bs_server *v, const struct bs_asked *image, int64_t now_ns)
 {
 	const uint64_t number = v->images.hand;
@@ -109,20 +109,20 @@ static void take_news(struct bs_server *v, const struct bs_asked *image, int64_t
 	v->env.newest = number;
 }
 
-/* An answer about one client's scan; image NULL: nothing follows. False: not now. */
+/* Takes an answer about one client's scan; image NULL: no image follows. False: not now. */
 static bool take_behind(struct bs_server *v, const struct bs_asked *image, int64_t now_ns)
 {
 	struct bs_client *c = &v->client[v->dealt];
 
 	if (c->fd < 0 || c->session != v->images.session)
-		return true; /* it has gone meanwhile */
+		return true; /* the client has gone meanwhile */
 	if (image != NULL && give(v, c, image, v->images.hand, now_ns) == 0) {
 		v->again_ns = now_ns + AGAIN_NS;
 		return false;
 	}
 	if (image == NULL && bs_album_torn(&c->album))
 		bs_client_gone(c, now_ns);
-	else if (image == NULL) /* what there was is gone */
+	else if (image == NULL) /* the store has removed the images */
 		c->album.has = c->album.newest;
 	return true;
 }

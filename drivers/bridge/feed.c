@@ -8,10 +8,10 @@
 #include "core/thread/clock.h"
 
 #define MESSAGE_MAX   4096u /* bytes; the service's messages are shorter */
-#define STUCK         3     /* connections on which nothing was heard */
+#define STUCK         3     /* silent connections in a row before the socket is replaced */
 #define QUIET_NS      INT64_C(2000000000)
-#define AT_ONCE       256                /* messages between two looks at what else there is */
-#define LOOK_AGAIN_NS INT64_C(200000000) /* at a connection that was made anew */
+#define AT_ONCE       256                /* most messages in one step */
+#define LOOK_AGAIN_NS INT64_C(200000000) /* time until the next look at a new connection */
 
 int bs_feed_open(struct bs_feed *f, const struct bs_site *site, size_t ring_bytes,
 		 struct bs_fail *why)
@@ -67,8 +67,8 @@ static int hear(struct bs_feed *f, struct bs_fail *why)
 }
 
 /*
- * After a new connection, what went out on the old one is sent again. A socket that connects again
- * and again and hears nothing, or has heard nothing for QUIET_NS, is replaced (ipc/endpoint.h).
+ * After a reconnection, messages of the old connection are sent again. A socket that reconnects
+ * STUCK times and hears nothing, or has heard nothing for QUIET_NS, is replaced (ipc/endpoint.h).
  */
 static int mend(struct bs_feed *f, struct bs_fail *why)
 {

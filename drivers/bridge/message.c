@@ -9,7 +9,7 @@
 #define ID         2u
 #define COMPRESSED (BS_MRD_FLAG(53) | BS_MRD_FLAG(54))
 
-/* Is the message, which begins with so many bytes, here? */
+/* 1: the message, a head of `head` bytes and len more, is here. 0: *need bytes are needed. */
 static int whole(struct bs_bridge_message *m, const unsigned char *buf, size_t have, size_t head,
 		 uint64_t len, size_t *need)
 {
@@ -19,7 +19,7 @@ static int whole(struct bs_bridge_message *m, const unsigned char *buf, size_t h
 	return have >= m->total;
 }
 
-/* A length of so many bytes behind the id and what is skipped, then a text of that length. */
+/* Reads a length of `width` bytes, `skip` bytes behind the id, and a text of that length. */
 static int look_text(struct bs_bridge_message *m, const unsigned char *buf, size_t have,
 		     unsigned skip, unsigned width, uint64_t most, size_t *need,
 		     struct bs_fail *why)

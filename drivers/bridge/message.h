@@ -1,10 +1,10 @@
 /*
  * drivers/bridge/message.h - MRD's messages over TCP, byte by byte: the one decoder and encoder
  *
- * Each is a u16 id and a body; nothing frames it but its own lengths, all little-endian, and after
- * an unknown id nothing can be read any more. look is stateless: it is given what has come so far,
- * however little, and says how many bytes it takes to know more. No length is believed before its
- * bound: what *need says never exceeds the limits. Allocates nothing; any thread.
+ * A message is a u16 id and a body. Only the lengths in the body, all little-endian, say where it
+ * ends; after an unknown id nothing can be read any more. look is stateless: it gets the bytes that
+ * have come so far and says how many it needs to go on. Every length is checked against its bound:
+ * *need never exceeds the limits. Allocates nothing; any thread.
  * Sources: ismrmrd doc/mrd_streaming_protocol.md; gadgetron core/MessageID.h; ISMRMRD v1.
  * Test: test/unit/drivers/bridge/test_message.c, test/fuzz/fuzz_bridge.c
  */
@@ -23,9 +23,9 @@ enum bs_bridge_id {
 	BS_BRIDGE_CLOSE = 4,
 	BS_BRIDGE_TEXT = 5,
 	BS_BRIDGE_QUERY = 6,
-	BS_BRIDGE_RESPONSE = 7, /* of a QUERY */
+	BS_BRIDGE_RESPONSE = 7, /* answers a QUERY */
 	BS_BRIDGE_ACQUISITION = 1008,
-	BS_BRIDGE_DEPENDENCY = 1019, /* what is known of the noise of a measurement */
+	BS_BRIDGE_DEPENDENCY = 1019, /* statistics of a measurement's noise */
 	BS_BRIDGE_IMAGE = 1022,
 	BS_BRIDGE_WAVEFORM = 1026,
 };
@@ -44,31 +44,31 @@ struct bs_bridge_limits {
 struct bs_bridge_message {
 	enum bs_bridge_id id;
 	const unsigned char *body; /* in the buffer */
-	size_t len;                /* of a text: without the NULs at its end */
+	size_t len;                /* bytes of the body; of a text without the NULs at its end */
 	size_t total;              /* bytes of the whole message: the next one follows */
 	uint64_t correlation;      /* of a QUERY */
 };
 
 /*
- * 1: *m is whole. 0: it takes *need bytes, more than have, to go on. Negative: it is none that a
- * client may send, or beyond the limits; the words are for the client.
- * BS_ERR_UNSUPPORTED: compressed samples.
+ * Reads the message at the front of buf. 1: *m is whole. 0: *need bytes are needed to go on, more
+ * than have. Negative: a client may not send this message, or it exceeds the limits; the words of
+ * the reason are for the client. BS_ERR_UNSUPPORTED: compressed samples.
  */
 int bs_bridge_look(struct bs_bridge_message *m, const unsigned char *buf, size_t have,
 		   const struct bs_bridge_limits *limits, size_t *need, struct bs_fail *why);
 
-/* The largest *need. */
+/* The largest *need that look returns. */
 size_t bs_bridge_largest(const struct bs_bridge_limits *limits);
 
-/* Heads of what is sent; each returns its length. */
-#define BS_BRIDGE_HEAD 18u
+/* Write heads of messages that are sent; each returns the head's length. */
+#define BS_BRIDGE_HEAD 18u /* most bytes of a head */
 size_t bs_bridge_put_close(unsigned char out[BS_BRIDGE_HEAD]);
-/* len bytes follow; never 0: readers look at the last one. */
+/* len bytes of text follow; len is never 0, since readers look at the last byte. */
 size_t bs_bridge_put_text(unsigned char out[BS_BRIDGE_HEAD], uint32_t len);
 size_t bs_bridge_put_response(unsigned char out[BS_BRIDGE_HEAD], uint64_t correlation,
 			      uint64_t len);
 size_t bs_bridge_put_dependency(unsigned char out[BS_BRIDGE_HEAD], uint64_t len);
-/* Then 198 bytes of MRD's header, u64 length of the attributes, attributes, pixels. */
+/* MRD's header (198 bytes), u64 length of the attributes, attributes and pixels follow. */
 size_t bs_bridge_put_image(unsigned char out[BS_BRIDGE_HEAD]);
 
 #endif

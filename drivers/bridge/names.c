@@ -12,7 +12,7 @@
 #include "core/text.h"
 #include "ipc/wire/xml.h"
 
-/* What a Gadgetron chain for the statistics of a measurement's noise holds, and its ID behind it */
+/* Begins a Gadgetron query for a measurement's noise statistics; the measurement's ID follows. */
 #define NOISE "GadgetronNoiseCovarianceMatrix_"
 
 static bool blank(unsigned char c)
@@ -65,7 +65,7 @@ bool bs_names_parameters(char out[BS_NAMES_MAX], const unsigned char *text, size
 	const char *name = json_string_value(config);
 
 	out[0] = '\0';
-	/* a console's field for a name of one's own */
+	/* a console has a field for a user's own name */
 	if (json_string_length(custom) > 0)
 		name = json_string_value(custom);
 	if (name != NULL)
@@ -125,7 +125,7 @@ static const char *by_name(const struct bs_site *site, const char *name)
 	return p != NULL ? p->name : NULL;
 }
 
-/* All that a client could have asked for. */
+/* Fails with a list of all configs that a client could have asked for. */
 static void offer(struct bs_fail *why, const struct bs_site *site, const char *config)
 {
 	char words[300] = "";
@@ -145,7 +145,7 @@ static void offer(struct bs_fail *why, const struct bs_site *site, const char *c
 			      words, t.full ? ", ..." : "");
 }
 
-/* With and without .xml; NULL: neither. */
+/* Finds a protocol by a config's name, with and without .xml; NULL: there is none. */
 static const char *named(const struct bs_site *site, const char *config)
 {
 	const char *protocol = by_name(site, config);
@@ -163,7 +163,7 @@ bool bs_names_known(const struct bs_site *site, const char *config)
 	return named(site, config) != NULL;
 }
 
-/* The protocol that takes this header, if it is one alone; NULL: none, or several. */
+/* Returns the only protocol that takes this header; NULL: none or several take it. */
 static const char *only_one(const struct bs_site *site, const struct bs_scan_info *info)
 {
 	const char *found = NULL;
@@ -187,7 +187,7 @@ int bs_names_find(const char **protocol, const struct bs_site *site, const char 
 	*protocol = named(site, config);
 	if (*protocol == NULL && any != NULL)
 		*protocol = any->protocol;
-	/* what cannot be read the service refuses, in words */
+	/* the service refuses a header that cannot be read, and says why */
 	else if (*protocol == NULL && open &&
 		 (info == NULL || bs_names_protocol(site, info->protocol) != NULL))
 		*protocol = "";
@@ -201,7 +201,7 @@ int bs_names_find(const char **protocol, const struct bs_site *site, const char 
 
 /* ---- keys that a client sets for its scan ---- */
 
-#define ROOM 200 /* bytes of an element, and of the group around all */
+#define ROOM 200 /* most bytes of an XML element, and of the group around all elements */
 
 static double number_of(const json_t *value)
 {
@@ -242,7 +242,7 @@ bool bs_chosen_drop(struct bs_chosen *c, const struct bs_protocol *p, char *word
 	return words[0] != '\0';
 }
 
-/* They stand in it, and the protocol takes them. */
+/* Checks that the XML has all given keys and that the protocol takes their values. */
 static int check_written(const struct bs_chosen *c, const struct bs_protocol *p, const char *xml,
 			 size_t len, struct bs_fail *why)
 {

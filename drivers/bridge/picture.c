@@ -14,11 +14,11 @@
 
 #define UINT16     1u /* MRD's data types */
 #define INT16      2u
-#define TWELVE     4095.0 /* what consoles expect a magnitude to fill */
+#define TWELVE     4095.0 /* largest magnitude that consoles expect */
 #define INDEX_MAX  65535u /* image_index has 16 bits */
 #define BINS       4096u
 #define WHITE      0.997
-#define ATTRIBUTES 2048u /* bytes of those that are added */
+#define ATTRIBUTES 2048u /* most bytes of the added attributes */
 #define END        "</ismrmrdMeta>"
 
 /* [channel][z][y][x]. */
@@ -37,7 +37,7 @@ static double signed_value(const struct pixels *p, size_t i)
 	return isfinite(v) ? (double)v : 0.0;
 }
 
-/* Its magnitude. */
+/* The magnitude of pixel i. */
 
 static double value(const struct pixels *p, size_t i)
 {
@@ -61,7 +61,7 @@ static double largest(const struct pixels *p)
 	return most;
 }
 
-/* The magnitude that is white, to 1/BINS of the largest. */
+/* The magnitude that is shown white (quantile WHITE), to 1/BINS of the largest. */
 static double white(const struct pixels *p, double most)
 {
 	size_t bin[BINS] = { 0 };
@@ -101,11 +101,11 @@ static void put_direction(struct bs_text *t, const char *name, const float d[3])
 		    name, (double)d[0], (double)d[1], (double)d[2]);
 }
 
-/* Of the pixels as they are sent. */
+/* How the pixels are sent. */
 struct shown {
-	double most;          /* that their whole numbers hold; 0: they are as they were made */
-	double scale, offset; /* sent = scale * value + offset; scale 0: as they were made */
-	double center, width; /* of the window; width 0: no whole numbers say it */
+	double most;          /* largest whole number that is sent; 0: pixels are sent unchanged */
+	double scale, offset; /* sent = scale * value + offset; scale 0: unchanged */
+	double center, width; /* of the window; width 0: none in whole numbers */
 	const char *role, *described; /* DataRole, SequenceDescriptionAdditional */
 };
 
@@ -137,7 +137,7 @@ static size_t write_attributes(char out[ATTRIBUTES], const struct bs_mrd_image *
 	return t.len;
 }
 
-/* The image's own attributes without their end; *len: what is left of them. */
+/* The image's own attributes without their end tag; *len: their length without it. */
 static const char *own_attributes(const struct bs_asked *image, size_t *len)
 {
 	const size_t n = strlen(END);
@@ -151,7 +151,7 @@ static const char *own_attributes(const struct bs_asked *image, size_t *len)
 	return image->attributes;
 }
 
-/* count pixels, from one on. */
+/* Writes count pixels from number `from` on as whole numbers. */
 static void put_whole(unsigned char *to, const struct pixels *p, size_t from, size_t count,
 		      const struct shown *shown)
 {
@@ -164,7 +164,7 @@ static void put_whole(unsigned char *to, const struct pixels *p, size_t from, si
 	}
 }
 
-/* Phases and velocities: -reach to reach in 12 bits. */
+/* Sets scale and window of phases and velocities: -reach to reach in 12 bits. */
 static void show_phase(struct shown *to, bool scaled, double reach, bool velocity)
 {
 	to->scale = scaled ? TWELVE / (2.0 * reach) : 0.0;
@@ -175,7 +175,7 @@ static void show_phase(struct shown *to, bool scaled, double reach, bool velocit
 	to->described = velocity ? "BORESIDE_VELOCITY" : "BORESIDE_PHASE";
 }
 
-/* Magnitudes: the window in whole numbers, or none where these would show something else. */
+/* Sets scale and window of magnitudes: a window in whole numbers, or none if that is too coarse. */
 static void show_signal(struct shown *to, const struct pixels *p, bool scaled, double *scale)
 {
 	const double top = largest(p);
@@ -201,7 +201,7 @@ void bs_picture_form_by(struct bs_picture_form *f, const struct bs_scan_info *in
 	f->slices = whole && bs_readout_siemens(info);
 }
 
-/* Messages that an image becomes: one a partition, as long as their indices fit. */
+/* Number of messages for an image: one a partition, if the partitions' indices fit. */
 static uint32_t parts_of(const struct bs_picture_form *f, const struct bs_mrd_image *h)
 {
 	const uint32_t z = h->matrix_size[2];
@@ -223,7 +223,7 @@ size_t bs_picture_most(const struct bs_picture_form *f, const struct bs_asked *i
 	       parts_of(f, &image->head) * (heads + image->attributes_len + sizeof(END));
 }
 
-/* Partition i of n as an image of its own, where consoles have it: about the slab's center. */
+/* Makes partition i of n an image of its own, placed about the slab's center as consoles do. */
 static void set_part(struct bs_mrd_image *h, uint32_t i, uint32_t n)
 {
 	const float step = h->field_of_view[2] / (float)n;
@@ -236,7 +236,7 @@ static void set_part(struct bs_mrd_image *h, uint32_t i, uint32_t n)
 	h->image_index = (uint16_t)((h->image_index - 1u) * n + i + 1);
 }
 
-/* Its bytes. Pixels that leave as they were made are of images that are not taken apart. */
+/* Writes a message; returns its bytes. Unchanged pixels are only of images in one message. */
 static size_t put_message(unsigned char *to, const struct bs_mrd_image *head,
 			  const struct bs_asked *image, const struct pixels *p, size_t from,
 			  size_t count, const struct shown *shown)

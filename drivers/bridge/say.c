@@ -1,4 +1,4 @@
-/* drivers/bridge/say.c - what an MRD client is told; see client.h */
+/* drivers/bridge/say.c - texts and answers to an MRD client; see client.h */
 #include <stdio.h>
 #include <string.h>
 

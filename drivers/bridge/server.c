@@ -16,17 +16,17 @@
 #include "core/thread/clock.h"
 
 #define MS        INT64_C(1000000)
-#define TICK_NS   (100 * MS)   /* clients' time limits are looked at so often */
-#define LINGER_NS (5000 * MS)  /* for what a client still sends, after we said CLOSE */
-#define MUTE_NS   (30000 * MS) /* it takes nothing of what is sent: another may have its place */
-#define LAST_NS   (1000 * MS)  /* for the last words, when told to end */
-#define CHUNK     ((size_t)1 << 18)
-#define SMALL     ((size_t)1 << 12) /* of one that has no scan */
-#define WAVEFORM  ((uint64_t)1 << 20)
-#define ACCEPTS   32                 /* in a turn */
-#define RING      ((size_t)64 << 20) /* of all senders together, at least two readouts each */
-#define SAYING    ((size_t)64 << 20) /* of what clients that have no scan say, together */
-#define READS     8
+#define TICK_NS   (100 * MS)        /* time between two checks of the clients' time limits */
+#define LINGER_NS (5000 * MS)       /* time to read from a client after CLOSE was sent */
+#define MUTE_NS   (30000 * MS)      /* time without reading after which a client loses its place */
+#define LAST_NS   (1000 * MS)       /* time for the last messages when the bridge ends */
+#define CHUNK     ((size_t)1 << 18) /* bytes of one read from a client with a scan */
+#define SMALL     ((size_t)1 << 12) /* bytes of one read from a client without a scan */
+#define WAVEFORM  ((uint64_t)1 << 20) /* most bytes of a waveform message */
+#define ACCEPTS   32                  /* most connections accepted in a loop iteration */
+#define RING      ((size_t)64 << 20)  /* bytes of all senders' rings; at least two readouts each */
+#define SAYING    ((size_t)64 << 20)  /* bytes held for all clients without a scan */
+#define READS     8                   /* most reads of a client in a loop iteration */
 
 int bs_server_open(struct bs_server *v, const struct bs_site *site, uint64_t acquisition,
 		   uint64_t image, struct bs_fail *why)
@@ -92,13 +92,13 @@ void bs_server_close(struct bs_server *v)
 
 /* ---- bytes ---- */
 
-/* The next bytes that it gets: an image's before words. */
+/* The buffer that is sent to the client next: an image's before texts. */
 static struct bs_buffer *next_bytes(struct bs_client *c)
 {
 	return c->album.bytes.len > 0 || bs_album_torn(&c->album) ? &c->album.bytes : &c->out;
 }
 
-/* What it is to be told, as far as it takes it. */
+/* Sends bytes to the client until its connection takes no more. */
 static void send_some(struct bs_client *c, int64_t now_ns)
 {
 	while (c->fd >= 0 && !c->stuck && next_bytes(c)->len > 0) {
@@ -134,7 +134,7 @@ static bool wants_bytes(const struct bs_client *c)
 	return c->fd >= 0 && !c->quiet && !c->blocked && c->out.len < high;
 }
 
-/* Those without a scan hold so much that one may not say more. */
+/* True if the buffers of all clients without a scan hold more than SAYING bytes. */
 static bool say_too_much(const struct bs_server *v)
 {
 	size_t bytes = 0;
@@ -145,7 +145,7 @@ static bool say_too_much(const struct bs_server *v)
 	return bytes > SAYING;
 }
 
-/* It says no more. After its CLOSE that is no matter. */
+/* The client has ended its sending. That is no error after its CLOSE. */
 static void ended(struct bs_client *c, int64_t now_ns)
 {
 	c->quiet = true;
@@ -198,8 +198,8 @@ static void receive_some(struct bs_server *v, struct bs_client *c, int64_t now_n
 /* ---- who is connected ---- */
 
 /*
- * Who goes first when another comes: who has said least; 0: nobody who has a scan, waits for one,
- * or takes images.
+ * Rank of a client to be disconnected for a new one: highest for a client that has said least. 0:
+ * the client stays, since it has a scan, waits for one, or takes images.
  */
 static int may_go(const struct bs_client *c, int64_t now_ns)
 {
@@ -210,7 +210,10 @@ static int may_go(const struct bs_client *c, int64_t now_ns)
 	return c->state == BS_CLIENT_LINGERING ? 1 : 4 - (int)c->state;
 }
 
-/* The one that has been so for the longest time, of those that were told to go or of the others. */
+/*
+ * Returns the client with the highest rank, and among equals the longest in its state. told: only
+ * clients that are being disconnected are considered; else only the others.
+ */
 static struct bs_client *idlest(struct bs_server *v, bool told, int64_t now_ns)
 {
 	struct bs_client *c = NULL;
@@ -229,7 +232,7 @@ static struct bs_client *idlest(struct bs_server *v, bool told, int64_t now_ns)
 	return c;
 }
 
-/* Clients that are here, or those of them that were not told to go. */
+/* Number of connected clients; all: with those that are being disconnected. */
 static uint32_t connected(const struct bs_server *v, bool all)
 {
 	uint32_t n = 0;
@@ -239,7 +242,7 @@ static uint32_t connected(const struct bs_server *v, bool all)
 	return n;
 }
 
-/* A place for another; NULL: none. full: it is one of those that are told to go. */
+/* Finds a place for a new client; NULL: none. *full: the new client is to be refused in it. */
 static struct bs_client *place(struct bs_server *v, bool *full, int64_t now_ns)
 {
 	const struct bs_fail why = { BS_ERR_STATE,
@@ -266,7 +269,7 @@ static struct bs_client *place(struct bs_server *v, bool *full, int64_t now_ns)
 	return goes;
 }
 
-/* A connection more; false: none waits. */
+/* Accepts a connection. False: none waits. */
 static bool admit(struct bs_server *v, int64_t now_ns)
 {
 	struct sockaddr_in from = { 0 };
@@ -294,7 +297,7 @@ static bool admit(struct bs_server *v, int64_t now_ns)
 		return true;
 	}
 	c = place(v, &told, now_ns);
-	if (c == NULL) { /* as many as there are places are being told, and take nothing */
+	if (c == NULL) { /* all places are taken by clients that do not read their refusal */
 		(void)close(fd);
 		return true;
 	}
@@ -313,7 +316,7 @@ static bool admit(struct bs_server *v, int64_t now_ns)
 
 struct watched {
 	struct pollfd fd[2 + BS_SERVER_PLACES * 3];
-	uint32_t of[BS_SERVER_PLACES]; /* place of a client's own in fd; 0: none */
+	uint32_t of[BS_SERVER_PLACES]; /* index of a client's socket in fd; 0: none */
 	unsigned n;
 	int64_t until_ns;
 };
@@ -399,7 +402,7 @@ static int once(struct bs_server *v, struct watched *w, struct bs_fail *why)
 	return rc;
 }
 
-/* Whoever shows it is told. A pipe that is full is tried again at the next turn. */
+/* Writes the clients' counts to the pipe if they changed. A full pipe is tried again later. */
 static void report_clients(struct bs_server *v, int report)
 {
 	struct bs_bridge_clients c = { .scans = v->env.opened,
@@ -414,7 +417,7 @@ static void report_clients(struct bs_server *v, int report)
 		v->reported = c;
 }
 
-/* The last words to those that are connected. */
+/* Tells the connected clients that the bridge ends. */
 static void say_goodbye(struct bs_server *v, struct watched *w)
 {
 	const struct bs_fail why = { BS_ERR_ABORTED, "the bridge ends" };

@@ -32,7 +32,7 @@ int bs_cfl_write(const char *name, const uint64_t dims[BS_CFL_DIMS], const float
 int bs_cfl_write_new(const char *name, const uint64_t dims[BS_CFL_DIMS], const float *data,
 		     struct bs_fail *why);
 void bs_cfl_free(struct bs_cfl *c);
-/* Images [x, y, z, coil]; all other dimensions 1. */
+/* Sets the dimensions of images [x, y, z, coil]; all others are 1. */
 void bs_cfl_sizes(uint64_t dims[BS_CFL_DIMS], uint64_t x, uint64_t y, uint64_t z, uint64_t coils);
 
 /*

@@ -30,7 +30,7 @@ int bs_draft_write(struct bs_draft *d, const void *bytes, size_t len, struct bs_
 int bs_draft_commit(struct bs_draft *d, const char *path, enum bs_draft_mode mode,
 		    struct bs_fail *why);
 void bs_draft_drop(struct bs_draft *d);
-/* rc: how writing went. 0: commits; else, or when that fails, drops. */
+/* Commits if rc, the result of the writing, is 0; else, or if that fails, drops the draft. */
 int bs_draft_end(struct bs_draft *d, int rc, const char *path, enum bs_draft_mode mode,
 		 struct bs_fail *why);
 /* Removes the folder's drafts whose writers have died. Returns how many. */

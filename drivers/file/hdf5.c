@@ -246,7 +246,7 @@ int bs_mrdh5_open(hid_t *file, uint64_t *bytes, const char *path, struct bs_fail
 static struct {
 	hid_t access; /* 0: not made yet */
 	H5FD_class_t its;
-	const H5FD_class_t *sec2;     /* what it is otherwise */
+	const H5FD_class_t *sec2;     /* the driver that this one extends */
 	bool closing, broken, failed; /* broken: nothing more is written */
 } out_driver;
 
@@ -311,7 +311,7 @@ static int make(struct bs_mrdh5_out *o)
 	return group >= 0 && H5Gclose(group) >= 0 ? 0 : -1;
 }
 
-/* Whether all of the file is written. drop: no matter, and no more of it is. */
+/* Closes the file; returns whether all of it is written. drop: nothing more is written to it. */
 static bool shut(struct bs_mrdh5_out *o, bool drop)
 {
 	bool closed;

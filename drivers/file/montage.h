@@ -30,7 +30,7 @@ struct bs_montage {
 /* BS_ERR_SIZE when the picture would have more than BS_MONTAGE_PIXELS_MAX pixels. */
 int bs_montage_make(struct bs_montage *m, const float *pixels, bool is_complex, uint32_t nx,
 		    uint32_t ny, uint32_t planes, struct bs_fail *why);
-/* Another number of columns; BS_ERR_SIZE as above. */
+/* Changes the number of columns; BS_ERR_SIZE as make. */
 int bs_montage_arrange(struct bs_montage *m, uint32_t columns, struct bs_fail *why);
 /* Row y of the picture: columns * nx bytes. */
 void bs_montage_row(const struct bs_montage *m, uint32_t y, unsigned char *row);

@@ -16,7 +16,7 @@
 
 static bool in_child;
 
-#define PATIENCE 30u /* times what the work may take of a processor it may take in all */
+#define PATIENCE 30u /* longest time by the clock, in multiples of the processor time allowed */
 
 void bs_probe_allow(unsigned seconds)
 {

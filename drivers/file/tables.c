@@ -124,7 +124,7 @@ static int load_maps(float **out, const struct bs_protocol *p, struct bs_fail *w
 	return rc;
 }
 
-/* Maps that the engine makes from the scan. */
+/* Makes room for maps that the engine will make from the scan. */
 static int room_for_maps(float **out, const struct bs_protocol *p, struct bs_fail *why)
 {
 	const uint64_t size = bs_protocol_map_values(p) * p->slices;

@@ -48,7 +48,7 @@ static bool of_first_frame(const struct bs_mrd_acq *h)
 	       h->idx.set == 0;
 }
 
-/* One sample into the table. what: "acquisition" or "readout", for the reason. */
+/* Puts one sample into the table. what: "acquisition" or "readout", for the reason. */
 static int put_sample(struct bs_traj *t, const struct bs_protocol *p, uint32_t readout,
 		      uint32_t sample, const float *k, uint32_t dims, const char *what,
 		      uint32_t which, struct bs_fail *why)

@@ -41,7 +41,7 @@ int bs_cursor_get(const char *path, uint64_t *number, struct bs_fail *why)
 	return bs_fail(why, BS_ERR_FORMAT, "%s: not a number of %u digits", path, DIGITS);
 }
 
-/* The entry in the folder of a file that was made. Not every file system can sync folders. */
+/* Syncs the folder's entry of a new file. Not every file system can sync folders. */
 static void sync_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -55,7 +55,7 @@ static void sync_folder(const char *path)
 	free(dir);
 }
 
-/* Whole, or nothing that could be taken for a number. */
+/* Writes the line. On failure the file holds the old line or nothing. False: errno says why. */
 static bool put_line(int fd, const char *text, size_t len)
 {
 	ssize_t n = 0;

@@ -17,7 +17,7 @@ static int io_fail(struct bs_fail *why, const char *path, const char *what)
 	return bs_fail(why, BS_ERR_IO, "%s: %s: %s", path, what, strerror(errno));
 }
 
-/* end: where the file is cut; 0: nowhere. */
+/* Writes a seal. end: offset where the file is cut; 0: it is not cut. */
 static int seal(const char *path, const struct bs_log_head *h, uint64_t end, struct bs_fail *why)
 {
 	const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -47,7 +47,7 @@ static int settle_file(const char *path, struct bs_fail *why)
 		return io_fail(why, path, "cannot be opened");
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
 		rc = bs_fail(why, BS_ERR_STATE, "%s: is being written", path);
-	else if (fdatasync(fd) != 0 && fdatasync(fd) != 0) /* what is told first may be old */
+	else if (fdatasync(fd) != 0 && fdatasync(fd) != 0) /* the first may report an old error */
 		rc = io_fail(why, path, "cannot be synced");
 	else
 		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
@@ -81,7 +81,7 @@ int bs_log_finish(const char *dir, const char *name, uint64_t *records, struct b
 
 	*records = 0;
 	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
-	rc = bs_log_settle(path, why); /* a seal says that what is before it is on the disk */
+	rc = bs_log_settle(path, why); /* a seal says that all records before it are on the disk */
 	if (rc == 0)
 		rc = bs_log_open(&r, path, why);
 	if (rc != 0)

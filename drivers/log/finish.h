@@ -1,11 +1,10 @@
 /*
- * drivers/log/finish.h - the log of a scan that its writer was killed in: what of it the disk has,
- * and its end
+ * drivers/log/finish.h - seals a log whose writer was killed, and makes sure of what the disk has
  *
- * To be sealed the log is read. Its last file then says that the log ends behind its last good
- * record, and is cut there: what a killed writer had half written goes. Where records that had been
- * committed are damaged, the seal's number says so: whoever reads the log is told of the damage as
- * before, and no file is cut. Not for real-time threads: reads the whole log, allocates.
+ * The log is read before it is sealed. The seal in its last file then says that the log ends behind
+ * its last good record, and the file is cut there: a half-written record goes. If committed records
+ * are damaged, no file is cut, and the seal has another number than the last good record: a reader
+ * still reports the damage. Not for real-time threads: reads the whole log, allocates.
  * Test: test/unit/drivers/log/test_finish.c
  */
 #ifndef BS_DRIVERS_LOG_FINISH_H
@@ -16,21 +15,21 @@
 #include "core/err.h"
 
 /*
- * Brings what a killed writer had written to the disk, and makes the system forget its own copy:
- * what is read from then on is what the disk has, also where a sync had failed, its or this one.
- * path: of one of the log's files. BS_ERR_IO; BS_ERR_STATE: it is being written.
+ * Syncs the log's files and drops their pages from the system's cache. Reads after this return what
+ * the disk has, even if the killed writer's sync or this one failed. path: any file of the log.
+ * BS_ERR_IO; BS_ERR_STATE: the log is being written.
  */
 int bs_log_settle(const char *path, struct bs_fail *why);
 /*
- * name: of one of its files. *records: that can be read. 0: it is sealed. BS_ERR_FORMAT: the same,
- * and the reason says what is damaged. BS_ERR_STATE: it is being written; BS_ERR_IO, BS_ERR_NOMEM:
- * it is as it was.
+ * Seals a log. name: any file of the log; *records: number of records that can be read. 0: the log
+ * is sealed. BS_ERR_FORMAT: it is sealed, and the reason says what is damaged. BS_ERR_STATE: the
+ * log is being written. BS_ERR_IO, BS_ERR_NOMEM: the log is unchanged.
  */
 int bs_log_finish(const char *dir, const char *name, uint64_t *records, struct bs_fail *why);
 
 /*
- * Cuts the last file of a log, name, where its seal says that it ends; else leaves it as it is.
- * BS_ERR_STATE: it is being written; BS_ERR_IO.
+ * Cuts file `name`, the last of a log, where its seal says that the log ends. A file without such a
+ * seal is left as it is. BS_ERR_STATE: the file is being written; BS_ERR_IO.
  */
 int bs_log_cut(const char *dir, const char *name, struct bs_fail *why);
 

@@ -15,7 +15,7 @@
 #include "core/thread/clock.h"
 #include "drivers/log/writer.h"
 
-/* One file; files of a log follow one another once they are sorted by name. */
+/* One file of a log. Sorted by name, the files of a log follow one another. */
 struct file {
 	char name[BS_LOG_NAME];
 	uint64_t bytes;
@@ -39,7 +39,7 @@ static int add_file(struct file **list, size_t *count, int dir, const char *name
 
 	if (length >= sizeof(more->name) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
 	    !S_ISREG(st.st_mode))
-		return 0; /* gone meanwhile, or none of ours */
+		return 0; /* the file has gone, or is not a log's */
 	more = realloc(*list, (*count + 1) * sizeof(*more));
 	if (more == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "a list of %zu logs", *count);
@@ -165,7 +165,7 @@ int bs_log_folder_set_made(const char *dir, uint64_t session, struct bs_fail *wh
 	return bs_cursor_put(made_path(path, dir), session, false, why);
 }
 
-/* "N.spare.part", or 16 hexadecimal digits and ".part": what a writer calls a file it makes. */
+/* True for a file that a writer was making: "N.spare.part" or 16 hexadecimal digits, ".part". */
 static bool is_part(const char *name)
 {
 	size_t digits = strspn(name, "0123456789");
@@ -201,7 +201,7 @@ unsigned bs_log_folder_sweep(const char *dir)
 	return n;
 }
 
-/* Its writer holds a lock on its last file. */
+/* True if the log is being written: its writer holds a lock on the last file. */
 static bool is_written(int dir, const char *name)
 {
 	const int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
@@ -212,7 +212,7 @@ static bool is_written(int dir, const char *name)
 	return held;
 }
 
-/* 1: it is a spare one now; 0: it is gone; -1: errno. */
+/* Removes a log's file. 1: it became a spare segment; 0: it is gone; -1: errno says why not. */
 static int remove_file(int dir, const struct file *f, uint64_t segment_bytes)
 {
 	char spare[32];
@@ -258,7 +258,7 @@ int bs_log_folder_prune(const char *dir, const struct bs_log_limits *limits,
 		if (is_written(fd, files[next - 1].name))
 			continue;
 		done->logs++;
-		for (size_t i = next; i-- > first;) { /* its first file is the last to go */
+		for (size_t i = next; i-- > first;) { /* a log's first file is removed last */
 			int was = remove_file(fd, &files[i], limits->segment_bytes);
 
 			if (was < 0)

@@ -11,7 +11,7 @@
 static const unsigned char head_magic[8] = "BSLOGSEG";
 static const unsigned char seal_magic[8] = "BSLOGEND";
 
-/* The CRC of bytes with the four at crc_at as zeros. */
+/* Computes a CRC over bytes, taking the four bytes at crc_at as zeros. */
 static uint32_t sum_without(const unsigned char *p, size_t len, size_t crc_at)
 {
 	static const unsigned char zeros[4];

@@ -1,11 +1,11 @@
 /*
  * drivers/log/frame.h - the bytes of a scan's log: its files' heads and seals, its records' frames
  *
- * The layout, byte by byte, is in board/doc/LOG.md; this is its one encoder and its one decoder. A
- * log is one or more files, segments, each with
- *   block 0   head: which scan, which segment, the number of its first record
- *   block 1   seal: the same, and where it ends; zeros until then
- *   block 2   the records, each a frame and its body; what is committed together starts a block
+ * board/doc/LOG.md has the layout, byte by byte; these are its only encoder and decoder. A log is
+ * one or more files, called segments, each with
+ *   block 0   head: the scan, the segment, the number of the segment's first record
+ *   block 1   seal: as the head, and where the segment ends; zeros until the segment ends
+ *   block 2   the records, each a frame and its body; each commit starts at a new block
  * Each segment has a random id, which its records repeat: old records in a file that is used again
  * are not mistaken for this log's.
  * Integers are little-endian, whatever the machine. Nothing here allocates, blocks or keeps state.
@@ -20,28 +20,28 @@
 
 #include "core/err.h"
 
-#define BS_LOG_BLOCK    4096u /* bytes: never written again once they are on the disk */
-#define BS_LOG_SEAL_AT  4096u
+#define BS_LOG_BLOCK    4096u /* bytes of a block, which is never rewritten once on the disk */
+#define BS_LOG_SEAL_AT  4096u /* offset of the seal */
 #define BS_LOG_RECORDS  8192u /* offset of the first record */
-#define BS_LOG_FRAME    48u   /* bytes in front of a body; both are padded to 8 */
+#define BS_LOG_FRAME    48u   /* bytes of a frame; frame and body are padded to 8 */
 #define BS_LOG_BODY_MAX (1u << 30)
 #define BS_LOG_VERSION  1u
 
 struct bs_log_head {
-	uint64_t id;        /* of this segment, random, not 0 */
-	uint64_t session;   /* the scan's */
-	uint64_t first;     /* number of its first record; the scan's first is 0 */
-	int64_t started_ns; /* of the scan: since 1970, UTC */
+	uint64_t id;        /* the segment's random id, not 0 */
+	uint64_t session;   /* the scan's session */
+	uint64_t first;     /* number of the segment's first record; the scan's first is 0 */
+	int64_t started_ns; /* start of the scan, since 1970, UTC */
 	uint32_t index;     /* of this segment, from 0 */
-	uint32_t scan;      /* its number in the service that logged it; 0: not known */
-	bool after_fault;   /* a head's: the segment before was given up after an error */
-	bool last;          /* a seal's: the log ends here; else it goes on in the next segment */
-	bool early;         /* of the last seal: not all of the scan's images had been made */
-	uint64_t end;       /* a seal's: offset behind the last record */
-	uint64_t next;      /* a seal's: number of the record that would follow */
+	uint32_t scan;      /* the scan's number in the service that logged it; 0: not known */
+	bool after_fault;   /* head: the segment before was given up after an error */
+	bool last;          /* seal: the log ends here; else it goes on in the next segment */
+	bool early;         /* last seal: not all of the scan's images had been made */
+	uint64_t end;       /* seal: offset behind the last record */
+	uint64_t next;      /* seal: number of the record that would follow */
 };
 
-/* Both of BS_LOG_BLOCK bytes, written whole. */
+/* Write a head, or a seal, of BS_LOG_BLOCK bytes. */
 void bs_log_put_head(unsigned char *block, const struct bs_log_head *h);
 void bs_log_put_seal(unsigned char *block, const struct bs_log_head *h);
 /* BS_ERR_MAGIC, BS_ERR_VERSION, BS_ERR_CRC, BS_ERR_VALUE: the block is not a head, or not a seal */
@@ -50,25 +50,25 @@ int bs_log_get_seal(struct bs_log_head *h, const unsigned char *block, struct bs
 
 enum bs_log_kind {
 	BS_LOG_MESSAGE = 1, /* a message of the scan as it came: envelope and payload */
-	BS_LOG_PADDING = 2, /* zeros up to the next block; takes no number */
+	BS_LOG_PADDING = 2, /* zeros up to the next block; padding takes no record number */
 };
 
 struct bs_log_frame {
 	uint64_t id;
-	uint64_t number;  /* in the log, from 0, over all segments */
-	uint64_t durable; /* when this was framed, all before this number were on the disk */
-	uint32_t length;  /* of the body */
+	uint64_t number;  /* of the record in the log, from 0, over all segments */
+	uint64_t durable; /* records before this number were on the disk when this one was made */
+	uint32_t length;  /* bytes of the body, without padding */
 	uint32_t crc;     /* CRC-32C of the body and the zeros behind it */
 	uint16_t kind;    /* enum bs_log_kind */
 };
 
-/* Of frame, body and zeros. length at most BS_LOG_BODY_MAX. */
+/* Bytes of a record: frame, body and padding. length: of the body, at most BS_LOG_BODY_MAX. */
 static inline uint64_t bs_log_record_bytes(uint64_t length)
 {
 	return BS_LOG_FRAME + ((length + 7) & ~UINT64_C(7));
 }
 void bs_log_put_frame(unsigned char out[BS_LOG_FRAME], const struct bs_log_frame *f);
-/* BS_ERR_MAGIC, BS_ERR_CRC, BS_ERR_KIND or BS_ERR_LENGTH: the frame alone is looked at */
+/* Checks the frame, not the body. BS_ERR_MAGIC, BS_ERR_CRC, BS_ERR_KIND, BS_ERR_LENGTH. */
 int bs_log_get_frame(struct bs_log_frame *f, const unsigned char in[BS_LOG_FRAME],
 		     struct bs_fail *why);
 

@@ -1,7 +1,7 @@
 /*
- * drivers/log/name.h - what a log's files are called: UTC-SESSION-INDEX.bslog
+ * drivers/log/name.h - names of a log's files: UTC-SESSION-INDEX.bslog
  *
- * Nothing of the scan's header is in a name. Test: test/unit/drivers/log/test_log.c
+ * A name has nothing from the scan's header. Test: test/unit/drivers/log/test_log.c
  */
 #ifndef BS_DRIVERS_LOG_NAME_H
 #define BS_DRIVERS_LOG_NAME_H
@@ -11,16 +11,16 @@
 #define BS_LOG_NAME   64u /* bytes, without the folder */
 #define BS_LOG_SUFFIX ".bslog"
 
-/* Of a segment, by its start, session and index. */
+/* Makes a segment's name from the scan's start and session and the segment's index. */
 void bs_log_name(char name[BS_LOG_NAME], const struct bs_log_head *h);
 
 /*
- * "STEM-INDEX.bslog", the name of a segment without its folder: its stem's length and its index.
- * False: it is not such a name.
+ * Splits a segment's name without its folder, "STEM-INDEX.bslog", into the stem's length and the
+ * index. False: it is not such a name.
  */
 bool bs_log_split(const char *name, size_t *stem, uint32_t *index);
 
-/* Is path, by its name or its first bytes, a log's file? */
+/* True if path is a log's file, by its name or its first bytes. */
 bool bs_log_is(const char *path);
 
 #endif

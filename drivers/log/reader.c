@@ -21,20 +21,20 @@ struct segment {
 	struct bs_log_head head; /* as far as it could be read; id 0: not at all */
 	struct bs_log_head seal;
 	bool sealed;
-	bool bad_seal; /* it was begun, or is damaged */
+	bool bad_seal; /* the seal was written in part, or is damaged */
 };
 
 struct bs_log_reader {
 	struct segment *segment; /* [segments], by index */
 	uint32_t segments;
-	uint32_t at; /* the one that next reads */
+	uint32_t at; /* the segment that next reads */
 	uint64_t offset, number;
 	enum bs_log_end end;
 	bool ended;
 	struct bs_fail damage;        /* code 0: none so far */
 	struct bs_fail harmless;      /* damage that loses no message; returned at the end */
-	const struct segment *unsure; /* its seal is bad, and the next file is not read yet */
-	int fd;                       /* of segment open_at; -1: none */
+	const struct segment *unsure; /* has a bad seal, and the file behind it is not read yet */
+	int fd;                       /* file of segment open_at; -1: none */
 	uint32_t open_at;
 	unsigned char *body; /* 8-aligned; grown to the largest record */
 	size_t cap;
@@ -57,7 +57,7 @@ static int go_to(struct bs_log_reader *r, uint32_t segment, struct bs_fail *why)
 	return 0;
 }
 
-/* So many bytes; BS_ERR_LENGTH: there are not so many; BS_ERR_IO. */
+/* Reads len bytes at an offset. BS_ERR_LENGTH: the file ends before; BS_ERR_IO. */
 static int get_at(struct bs_log_reader *r, void *to, uint64_t at, size_t len, struct bs_fail *why)
 {
 	unsigned char *p = to;
@@ -82,8 +82,8 @@ static int get_at(struct bs_log_reader *r, void *to, uint64_t at, size_t len, st
 }
 
 /*
- * The record at an offset, which must end at or before limit: its frame, and its body in r->body.
- * Of this segment by its id. 0, or what is wrong.
+ * Reads the record at an offset: its frame into *f, its body into r->body. The record must end at
+ * or before limit and have the segment's id. Returns 0, or the error.
  */
 static int read_record(struct bs_log_reader *r, const struct segment *s, uint64_t offset,
 		       uint64_t limit, struct bs_log_frame *f, struct bs_fail *why)
@@ -122,7 +122,7 @@ static int read_record(struct bs_log_reader *r, const struct segment *s, uint64_
 
 /* ---- opening ---- */
 
-/* A head, a seal or padding is damaged: no message is lost. */
+/* Notes damage to a head, a seal or padding, by which no message is lost. */
 static void note_harmless(struct bs_log_reader *r, const struct segment *s, uint64_t offset,
 			  const char *what)
 {
@@ -141,8 +141,8 @@ static bool all_zeros(const unsigned char *p, size_t len)
 }
 
 /*
- * A head that cannot be read is made up for by the seal, or else by the first record; only what it
- * said of the scan is lost then.
+ * Reads a segment's head and seal. If the head cannot be read, the seal replaces it, or else the
+ * first record does; then only the head's facts about the scan are lost.
  */
 static int look_at(struct bs_log_reader *r, uint32_t i, struct bs_fail *why)
 {
@@ -206,8 +206,10 @@ static int add_segment(struct bs_log_reader *r, const char *dir, const char *nam
 	return 0;
 }
 
-/* All files beside path that are of the same log, or path alone where its name is not of that kind.
- * dir: with its slash, or "". */
+/*
+ * Finds all files beside path that belong to the same log. If path is not named as a segment, it is
+ * the only file.
+ */
 static int find_segments(struct bs_log_reader *r, const char *path, struct bs_fail *why)
 {
 	const char *slash = strrchr(path, '/');
@@ -299,7 +301,7 @@ static int finish(struct bs_log_reader *r, enum bs_log_end end, struct bs_fail *
 	return r->harmless.code != 0 ? bs_fail(why, BS_ERR_FORMAT, "%s", r->harmless.text) : 0;
 }
 
-/* Does a later record of this segment say that number r->number was on the disk? */
+/* True if a later record of this segment says that record r->number was on the disk. */
 static bool was_durable(struct bs_log_reader *r, const struct segment *s)
 {
 	unsigned char frame[BS_LOG_FRAME];
@@ -314,7 +316,7 @@ static bool was_durable(struct bs_log_reader *r, const struct segment *s)
 	return false;
 }
 
-/* Nothing of this log was written here: zeros, or a record of the file's former log. */
+/* True if this log wrote nothing at r->offset: zeros are there, or a former log's record. */
 static bool untouched(struct bs_log_reader *r, const struct segment *s)
 {
 	unsigned char rest[BS_LOG_FRAME];
@@ -329,7 +331,7 @@ static bool untouched(struct bs_log_reader *r, const struct segment *s)
 	       (bs_log_get_frame(&f, rest, NULL) == 0 && f.id != s->head.id);
 }
 
-/* The last segment that begins at or before the record that is due: it alone has that record. */
+/* Returns the last segment that begins at or before record r->number: only this one has it. */
 static uint32_t segment_due(const struct bs_log_reader *r)
 {
 	uint32_t i = r->segments - 1;
@@ -349,7 +351,7 @@ static int enter_segment(struct bs_log_reader *r, uint32_t i)
 	return 0;
 }
 
-/* 0: on to the next segment. Else as next. */
+/* Goes on to the next segment. 0: done; else an error, as bs_log_next returns it. */
 static int leave_segment(struct bs_log_reader *r, struct bs_fail *why)
 {
 	const struct segment *s = &r->segment[r->at];
@@ -368,8 +370,8 @@ static int leave_segment(struct bs_log_reader *r, struct bs_fail *why)
 }
 
 /*
- * Is only padding damaged? Then the next commit, in one of the next two blocks, or the seal's end
- * has the number that is due. True: r->offset is set to it.
+ * True if only padding is damaged; then r->offset moves behind it. In that case record r->number
+ * begins in one of the next two blocks, or the seal says that the segment ends before it.
  */
 static bool past_padding(struct bs_log_reader *r, const struct bs_fail *bad)
 {
@@ -393,7 +395,7 @@ static bool past_padding(struct bs_log_reader *r, const struct bs_fail *bad)
 	return r->offset != from;
 }
 
-/* No good record at r->offset. 0: go on; 1: the end; negative: damage. */
+/* Handles a bad record at r->offset. 0: read on; 1: the log ends here; negative: damage. */
 static int stop_at(struct bs_log_reader *r, const struct bs_fail *bad, struct bs_fail *why)
 {
 	const struct segment *s = &r->segment[r->at];
@@ -418,19 +420,19 @@ static int stop_at(struct bs_log_reader *r, const struct bs_fail *bad, struct bs
 
 static const char bad_seal[] = "the seal is damaged";
 
-/* The end of a log without a seal: no more can be read, and nothing says that there was more. */
+/* Ends a log without a seal: no more can be read, and nothing says that there was more. */
 static int open_end(struct bs_log_reader *r, struct bs_fail *why)
 {
 	const struct segment *s = &r->segment[r->at];
 
 	if (s->bytes < BS_LOG_RECORDS)
 		return damaged(r, s, "the file ends before its first record", why);
-	if (s->bad_seal && r->offset == s->bytes) /* seal cuts the file there: it was written */
+	if (s->bad_seal && r->offset == s->bytes) /* sealing cut the file: the seal was written */
 		note_harmless(r, s, BS_LOG_SEAL_AT, bad_seal);
 	return finish(r, untouched(r, s) && !s->bad_seal ? BS_LOG_END_OPEN : BS_LOG_END_TORN, why);
 }
 
-/* At the offset where the seal says that the segment ends. As leave_segment; 1: the log's end. */
+/* Handles the segment's end that the seal names. 1: the log ends; else as leave_segment. */
 static int at_seal(struct bs_log_reader *r, struct bs_fail *why)
 {
 	const struct segment *s = &r->segment[r->at];
@@ -453,14 +455,14 @@ static int begin(struct bs_log_reader *r, struct bs_fail *why)
 	return go_to(r, r->at, why);
 }
 
-/* One record, or the end of a segment. 1: a message; 0: call again, or the log has ended. */
+/* Reads one record, or ends a segment. 1: a message; 0: call again, or the log has ended. */
 static int step(struct bs_log_reader *r, struct bs_log_frame *f, struct bs_fail *why)
 {
 	const struct segment *s = &r->segment[r->at];
 	struct bs_fail bad = { 0 };
 	int rc;
 
-	/* records that a later segment has are not read here; a whole segment is, up to its seal */
+	/* records that a later segment repeats are skipped here, unless this segment is sealed */
 	if (segment_due(r) != r->at && !(s->sealed && s->seal.next == r->number))
 		return enter_segment(r, segment_due(r));
 	if (s->sealed && r->offset == s->seal.end) {
@@ -476,7 +478,7 @@ static int step(struct bs_log_reader *r, struct bs_log_frame *f, struct bs_fail 
 		return rc == 1 ? open_end(r, why) : rc;
 	}
 	if (f->kind == BS_LOG_MESSAGE) {
-		/* a writer goes on here only behind a good seal, or after an error */
+		/* a writer begins a segment only after a good seal, or after an error */
 		if (r->unsure != NULL && !s->head.after_fault)
 			note_harmless(r, r->unsure, BS_LOG_SEAL_AT, bad_seal);
 		r->unsure = NULL;

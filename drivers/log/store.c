@@ -18,9 +18,9 @@
 
 #define PATH_MAX_ (BS_LOG_DIR + BS_LOG_NAME + 8u)
 #define HEAD      BS_STORE_HEAD
-#define TRIES     3                  /* to read a file's list, at once; */
-#define ROUNDS    25u                /* so often that is done again, */
-#define AGAIN_NS  INT64_C(200000000) /* after this time */
+#define TRIES     3                  /* attempts in a row to list a file's images: one round */
+#define ROUNDS    25u                /* rounds before a file's images count as lost */
+#define AGAIN_NS  INT64_C(200000000) /* time between two rounds */
 
 static void path_of(const struct bs_store *s, char out[PATH_MAX_], const char *name)
 {
@@ -64,8 +64,8 @@ static int add_file(struct bs_store *s, const char *name, uint64_t first, uint64
 }
 
 /*
- * Lists the images of a file that an earlier process wrote, up to the first damage. BS_ERR_IO,
- * BS_ERR_NOMEM: not now. What is no log has none. With the lock held.
+ * Lists the images of a file that an earlier process wrote, up to the first damage. A file that is
+ * no log has no images. BS_ERR_IO, BS_ERR_NOMEM: not possible now. With the lock held.
  */
 static int list(struct bs_store *s, struct file *f, struct bs_fail *why)
 {
@@ -92,8 +92,9 @@ static int list(struct bs_store *s, struct file *f, struct bs_fail *why)
 }
 
 /*
- * The same for who reads on. BS_ERR_TIMEOUT: it cannot be read now. What still cannot after ROUNDS
- * counts as one image, the file's last, which its takers are told. With the lock held.
+ * Lists a file's images when they are needed. BS_ERR_TIMEOUT: not possible now. A file that cannot
+ * be listed after ROUNDS counts as one image, the file's last number, which its takers then miss.
+ * With the lock held.
  */
 static int look_into(struct bs_store *s, struct file *f)
 {
@@ -112,7 +113,7 @@ static int look_into(struct bs_store *s, struct file *f)
 		f->again_ns = bs_now_ns() + AGAIN_NS;
 		return BS_ERR_TIMEOUT;
 	}
-	if (rc != 0) /* the newest file that has an image is known */
+	if (rc != 0) /* f[1] exists: find_last has listed the newest file */
 		(void)add_record(f, f[1].first - 1, 0, 0, 0, &why);
 	f->known = true;
 	return 0;
@@ -167,14 +168,14 @@ static int find_takers(struct bs_store *s, struct bs_fail *why)
 		if (!bs_wire_taker_good(t->name + (t->name[0] == '+')))
 			continue;
 		for (int i = 0; i < TRIES && bs_cursor_get(path, &t->cursor, NULL) != 0; i++)
-			t->cursor = 0; /* then it has all again, or asks by its own number */
+			t->cursor = 0; /* the taker gets all again, or asks from its own number */
 		s->takers++;
 	}
 	(void)closedir(d);
 	return rc;
 }
 
-/* Finds the last image stored, in the last file that has one. BS_ERR_IO: it cannot be known. */
+/* Finds the number of the last stored image. BS_ERR_IO: a file cannot be read. */
 static int find_last(struct bs_store *s, struct bs_fail *why)
 {
 	int rc = 0;
@@ -241,7 +242,7 @@ void bs_store_close(struct bs_store *s)
 
 /* ---- writing ---- */
 
-/* An image is removed: tells each known taker that has not had it. With the lock held. */
+/* Tells each known taker that has not had this image that it is lost. With the lock held. */
 static void tell_missed(struct bs_store *s, const struct record *r)
 {
 	for (uint32_t t = 0; t < s->takers; t++) {
@@ -253,7 +254,7 @@ static void tell_missed(struct bs_store *s, const struct record *r)
 	}
 }
 
-/* All images of a file: takers that miss some are told. With the lock held. */
+/* Counts all images of a file as lost and tells the takers. With the lock held. */
 static void lose_all(struct bs_store *s, struct file *f)
 {
 	for (uint32_t i = 0; i < f->records; i++)
@@ -274,12 +275,12 @@ bool bs_store_swept(struct bs_store *s)
 		lose_all(s, &s->file[i]);
 	}
 	for (uint32_t t = 0; t < s->takers; t++)
-		s->unsaved[t] = s->unsaved[t] || swept; /* the cursors' files have gone, too */
+		s->unsaved[t] = s->unsaved[t] || swept; /* the cursors' files may be gone, too */
 	(void)pthread_mutex_unlock(&s->lock);
 	return swept;
 }
 
-/* Removes the oldest file; takers that miss images of it are told. With the lock held. */
+/* Removes the oldest file and tells the takers that lack its images. With the lock held. */
 static void drop_oldest(struct bs_store *s)
 {
 	struct file *f = &s->file[0];
@@ -293,24 +294,24 @@ static void drop_oldest(struct bs_store *s)
 	memmove(s->file, s->file + 1, s->files * sizeof(*s->file));
 }
 
-/* With the lock held. */
+/* Removes old files that no taker needs, or that exceed most_bytes. With the lock held. */
 static void prune(struct bs_store *s)
 {
 	while (s->files > 1) {
 		bool had = s->takers > 0;
 
-		/* numbers of a file end before the next one's first */
+		/* a file's numbers end before the first number of the next file */
 		for (uint32_t t = 0; t < s->takers; t++)
 			had = had && s->taker[t].cursor + 1 >= s->file[1].first;
 		if (!had && s->bytes - s->file[0].bytes < s->spec.most_bytes)
 			return;
 		if (!had && look_into(s, &s->file[0]) != 0)
-			return; /* its takers could not be told: later */
+			return; /* the file is not listed, so its takers cannot be told yet */
 		drop_oldest(s);
 	}
 }
 
-/* A file that has room for so many bytes more: the present one, or another. */
+/* Makes sure that the present file has room for len bytes more, or begins another file. */
 static int make_room(struct bs_store *s, size_t len, uint64_t number, struct bs_fail *why)
 {
 	struct bs_log_writer *w = &s->log;
@@ -321,7 +322,7 @@ static int make_room(struct bs_store *s, size_t len, uint64_t number, struct bs_
 	    w->at + need <= s->segment_bytes)
 		return 0;
 	if (w->fd >= 0 && !w->failed)
-		(void)bs_log_writer_seal(w, NULL); /* if it fails, the records can be read anyway */
+		(void)bs_log_writer_seal(w, NULL); /* records can be read even if the seal fails */
 	bs_log_writer_close(w);
 	rc = bs_log_writer_open(w, s->dir, number, bs_utc_ns(), s->segment_bytes, s->buffer,
 				bs_log_writer_bytes(bs_store_answer_max(s->spec.message_max)), why);
@@ -392,7 +393,7 @@ int bs_store_append(struct bs_store *s, const unsigned char *image, size_t len, 
 
 /* ---- reading ---- */
 
-/* The first readable record of a file beyond a number, of a session or any (0). NULL: none. */
+/* First readable record of a file beyond a number, of one session or any (0). NULL: none. */
 static struct record *beyond_in(struct file *f, uint64_t session, uint64_t after)
 {
 	uint32_t low = 0;
@@ -412,7 +413,10 @@ static struct record *beyond_in(struct file *f, uint64_t session, uint64_t after
 	return NULL;
 }
 
-/* The same of all files; *f: its file. BS_ERR_TIMEOUT: not now. With the lock held. */
+/*
+ * Finds the first readable record beyond a number, of one session or any (0), in all files. *f: its
+ * file; *r NULL: none. BS_ERR_TIMEOUT: a file cannot be listed now. With the lock held.
+ */
 static int beyond(struct bs_store *s, uint64_t session, uint64_t after, struct file **f,
 		  struct record **r)
 {
@@ -421,7 +425,7 @@ static int beyond(struct bs_store *s, uint64_t session, uint64_t after, struct f
 	*r = NULL;
 	for (uint32_t i = 0; rc == 0 && *r == NULL && i < s->files; i++) {
 		if (i + 1 < s->files && s->file[i + 1].first <= after + 1)
-			continue; /* all of its numbers are below the next one's */
+			continue; /* all numbers of this file are up to `after` */
 		*f = &s->file[i];
 		rc = look_into(s, *f);
 		*r = rc == 0 ? beyond_in(*f, session, after) : NULL;
@@ -445,7 +449,7 @@ int bs_store_next(struct bs_store *s, struct bs_store_reader *reader, uint64_t a
 		rc = bs_fail(why, rc, "%s/%s: cannot be read now", s->dir, f->name);
 	if (r != NULL) {
 		at = *r;
-		rc = bs_store_file_open(reader, s->dir, f->name, why); /* it may be removed */
+		rc = bs_store_file_open(reader, s->dir, f->name, why); /* before it is removed */
 	}
 	(void)pthread_mutex_unlock(&s->lock);
 	if (r == NULL)

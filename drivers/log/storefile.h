@@ -8,14 +8,14 @@
 
 #include "drivers/log/store.h"
 
-/* Somebody removed it while it was written. */
+/* True if somebody removed the open file. */
 bool bs_store_file_gone(int fd);
-/* There is no such file. */
+/* True if there is no such file. */
 bool bs_store_file_lacks(const char *dir, const char *name);
-/* The reader's file is this one. BS_ERR_IO. */
+/* Opens this file for the reader, unless it is open already. BS_ERR_IO. */
 int bs_store_file_open(struct bs_store_reader *r, const char *dir, const char *name,
 		       struct bs_fail *why);
-/* So many bytes of the reader's file, which lies in dir. BS_ERR_IO. */
+/* Reads len bytes at an offset of the reader's file, which lies in dir. BS_ERR_IO. */
 int bs_store_file_read(const struct bs_store_reader *r, const char *dir, unsigned char *to,
 		       size_t len, uint64_t at, struct bs_fail *why);
 

@@ -1,8 +1,8 @@
-/* drivers/log/storesize.c - how much a store of images needs; see store.h */
+/* drivers/log/storesize.c - disk and memory that a store of images needs; see store.h */
 #include "drivers/log/store.h"
 
 #define SEGMENTS 8u                   /* files that most_bytes is divided among */
-#define MOST     (UINT64_C(64) << 20) /* of one file */
+#define MOST     (UINT64_C(64) << 20) /* most bytes of one file */
 
 size_t bs_store_answer_max(size_t message_max)
 {

@@ -1,5 +1,5 @@
 /*
- * drivers/log/storing.h - what store.c keeps of its files and takers, in memory; see store.h
+ * drivers/log/storing.h - the store's lists of files and takers in memory; see store.h
  */
 #ifndef BS_DRIVERS_LOG_STORING_H
 #define BS_DRIVERS_LOG_STORING_H
@@ -11,14 +11,14 @@
 struct record {
 	uint64_t number, session, offset; /* of the frame */
 	uint32_t len;
-	bool bad; /* it cannot be read */
+	bool bad; /* the image cannot be read */
 };
 
-/* One file; files are in the order of their first numbers, and the last may be written. */
+/* One file of images. Files are in the order of their first numbers; the last may be written. */
 struct file {
 	char name[BS_LOG_NAME];
 	uint64_t first, bytes;
-	struct record *record; /* of a file that an earlier process wrote: read when needed */
+	struct record *record; /* valid if known; an earlier process's file is read when needed */
 	uint32_t records, room, rounds;
 	int64_t again_ns;
 	bool known;
@@ -32,9 +32,10 @@ struct bs_store {
 	uint32_t files, room, takers;
 	uint64_t bytes, last, made, segment_bytes;
 	struct bs_store_taker taker[BS_STORE_TAKERS];
-	bool unsaved[BS_STORE_TAKERS]; /* its file may have another cursor */
+	bool unsaved[BS_STORE_TAKERS]; /* the taker's file may have another cursor */
 	struct bs_log_writer log;
-	unsigned char *buffer, *message; /* the log's; the record that is being made */
+	/* buffer: of the log's writer; message: the record that is being made */
+	unsigned char *buffer, *message;
 };
 
 #endif

@@ -13,8 +13,8 @@
 
 #include "ipc/wire/envelope.h"
 
-/* Most bytes of a padding record: where its frame does not fit into the block, it fills the next
- * block, too. */
+/* Most bytes of a padding record: if its frame does not fit into the block, it also fills the next.
+ */
 #define PADDING_MAX (BS_LOG_BLOCK + BS_LOG_FRAME)
 
 static int io_fail(struct bs_fail *why, const char *what, const char *dir, const char *name)
@@ -28,7 +28,7 @@ static int log_fail(struct bs_log_writer *w, const char *what, struct bs_fail *w
 	return io_fail(why, what, w->dir, w->name);
 }
 
-/* All of it, or errno says why not. */
+/* Writes all bytes at an offset. False: errno says why not. */
 static bool put_at(int fd, const void *bytes, size_t len, uint64_t at)
 {
 	const unsigned char *p = bytes;
@@ -62,7 +62,7 @@ static const char *make_zeros(int dir, const char *name, uint64_t bytes)
 
 	if (fd < 0)
 		return "cannot be made";
-	if (flock(fd, LOCK_EX | LOCK_NB) != 0) /* so that nobody sweeps it away */
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0) /* a locked file is not swept away */
 		failed = "cannot be locked";
 	else if (fchmod(fd, BS_LOG_MODE) != 0)
 		failed = "cannot set its mode";
@@ -82,7 +82,7 @@ static const char *make_zeros(int dir, const char *name, uint64_t bytes)
 	return failed;
 }
 
-/* Not every file system can refuse to replace a file. */
+/* Renames a file, never over another one. Not every file system has RENAME_NOREPLACE. */
 static int name_new(int dir, const char *from, const char *to)
 {
 	if (renameat2(dir, from, dir, to, RENAME_NOREPLACE) == 0)
@@ -108,7 +108,7 @@ int bs_log_spare_fill(const char *dir, unsigned index, uint64_t bytes, struct bs
 		return io_fail(why, "cannot open the folder", dir, "");
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		failed = make_zeros(dir_fd, part, bytes);
-	else if ((uint64_t)st.st_size != bytes) /* of another size of segments */
+	else if ((uint64_t)st.st_size != bytes) /* made for another segment size */
 		failed = unlinkat(dir_fd, name, 0) != 0 ? "cannot be removed"
 							: make_zeros(dir_fd, part, bytes);
 	else
@@ -125,7 +125,7 @@ int bs_log_spare_fill(const char *dir, unsigned index, uint64_t bytes, struct bs
 
 /* ---- a segment ---- */
 
-/* Opens a spare file of the right size, or makes one; its name goes to from. NULL: done. */
+/* Opens a spare file of the right size, or makes one. from: gets its name. NULL: done. */
 static const char *take_spare(struct bs_log_writer *w, char from[BS_LOG_NAME])
 {
 	const char *failed;
@@ -172,12 +172,12 @@ static const char *make_segment(struct bs_log_writer *w, char from[BS_LOG_NAME])
 	if (name_new(w->dir_fd, from, w->name) != 0)
 		return "cannot get its name";
 	memcpy(from, w->name, BS_LOG_NAME);
-	if (fsync(w->dir_fd) != 0 && errno != EINVAL) /* not every file system can */
+	if (fsync(w->dir_fd) != 0 && errno != EINVAL) /* not every file system can sync folders */
 		return "cannot sync its folder";
 	return NULL;
 }
 
-/* Segment head.index, from record head.first on. On failure no file of that name is left. */
+/* Opens segment head.index, to begin with record head.first. On failure no such file is left. */
 static int open_segment(struct bs_log_writer *w, struct bs_fail *why)
 {
 	const char *failed = NULL;
@@ -206,7 +206,7 @@ static int open_segment(struct bs_log_writer *w, struct bs_fail *why)
 	return log_fail(w, failed, why);
 }
 
-/* Somebody may have removed it, with its folder, as no write tells: what it had is nowhere then. */
+/* Fails if somebody removed the open file, which no write reports: its records are lost then. */
 static int check_there(struct bs_log_writer *w, int fd, struct bs_fail *why)
 {
 	struct stat st;
@@ -218,7 +218,7 @@ static int check_there(struct bs_log_writer *w, int fd, struct bs_fail *why)
 	return log_fail(w, "was removed", why);
 }
 
-/* Adds padding, so that the next commit starts a block. Returns the bytes of both. */
+/* Adds padding, so that the next commit starts a block. Returns all bytes to write. */
 static size_t pad(struct bs_log_writer *w)
 {
 	const uint64_t end = w->at + w->used;
@@ -277,7 +277,7 @@ static int seal_segment(struct bs_log_writer *w, int fd, const struct bs_log_hea
 	return 0;
 }
 
-/* From w->durable on. */
+/* Opens the next segment, to begin with record w->durable. */
 static int next_segment(struct bs_log_writer *w, bool after_fault, struct bs_fail *why)
 {
 	w->fd = -1;
@@ -287,7 +287,7 @@ static int next_segment(struct bs_log_writer *w, bool after_fault, struct bs_fai
 	return open_segment(w, why);
 }
 
-/* The segment is full. The next one exists before this one's seal says that the log goes on. */
+/* Ends a full segment. The next one is made before this one's seal says that the log goes on. */
 static int roll(struct bs_log_writer *w, struct bs_fail *why)
 {
 	struct bs_log_head seal;
@@ -313,7 +313,7 @@ size_t bs_log_writer_bytes(size_t message_max)
 	return BS_LOG_COMMIT_BYTES + (size_t)bs_log_record_bytes(message_max) + PADDING_MAX;
 }
 
-/* All but the first segment. */
+/* Sets up the writer, without a segment. */
 static int prepare(struct bs_log_writer *w, const char *dir, uint64_t segment_bytes, void *buffer,
 		   size_t cap, struct bs_fail *why)
 {
@@ -358,7 +358,7 @@ int bs_log_writer_resume(struct bs_log_writer *w, const char *dir, const struct 
 			 uint64_t durable, uint64_t segment_bytes, void *buffer, size_t cap,
 			 struct bs_fail *why)
 {
-	const struct bs_log_head was = *head; /* perhaps w's own */
+	const struct bs_log_head was = *head; /* head may point into *w */
 	char name[BS_LOG_NAME];
 	int rc = prepare(w, dir, segment_bytes, buffer, cap, why);
 
@@ -427,7 +427,7 @@ int bs_log_writer_continue(struct bs_log_writer *w, struct bs_fail *why)
 
 	if (w->dir_fd < 0)
 		return bs_fail(why, BS_ERR_STATE, "%s: the log is closed", w->dir);
-	rc = open(w->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* the one that there is now */
+	rc = open(w->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* the folder may be a new one */
 	if (rc < 0)
 		return io_fail(why, "cannot open the folder", w->dir, "");
 	(void)close(w->dir_fd);
@@ -435,13 +435,13 @@ int bs_log_writer_continue(struct bs_log_writer *w, struct bs_fail *why)
 	if (w->fd >= 0) {
 		(void)close(w->fd);
 		rc = next_segment(w, true, why);
-	} else { /* the one before was not made */
+	} else { /* the last attempt made no segment */
 		w->head.after_fault = true;
 		rc = open_segment(w, why);
 	}
 	if (rc != 0)
 		return rc;
-	for (size_t at = 0; at < w->used;) { /* the same records, as this segment's */
+	for (size_t at = 0; at < w->used;) { /* the buffer's records get this segment's id */
 		struct bs_log_frame f;
 
 		rc = bs_log_get_frame(&f, w->buffer + at, why);

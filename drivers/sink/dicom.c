@@ -1,8 +1,8 @@
 /*
  * drivers/sink/dicom.c - images as DICOM files, by DCMTK's dump2dcm; see sink.h, dicomhead.h
  *
- * The tool and not the library: that is C++, and whatever it does with a strange value it does in a
- * process of its own. It takes some 20 ms an image of 256^2, in the sink's own thread.
+ * DCMTK's library is C++, so the tool is used: whatever the tool does with a strange value, it does
+ * in its own process. It takes some 20 ms for an image of 256^2, in the sink's own thread.
  */
 #define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include "drivers/sink/sink.h"
@@ -25,23 +25,23 @@
 
 #define TOOL_MS    60000
 #define STORED_MAX 65535.0
-#define FIRST_MAX  32767.0 /* that the first image of a series reaches */
+#define FIRST_MAX  32767.0 /* largest stored value of a series' first image */
 #define SIGNED_MAX 32767.0
-#define SERIES     8u                     /* whose scales are kept */
-#define BEFORE     64u                    /* images that a series' last one may be before */
-#define BYTES_MAX  (UINT64_C(0xfffffffe)) /* of the element: its length has 32 bits */
+#define SERIES     8u                     /* series whose scales are kept */
+#define BEFORE     64u                    /* image numbers to look back for a series' last image */
+#define BYTES_MAX  (UINT64_C(0xfffffffe)) /* bytes of the pixel element, whose length has 32 bits */
 
 struct scale {
 	char series[BS_UID_MAX];
 	double intercept, slope, window_center, window_width;
-	bool recalled; /* earlier images in the folder were asked */
+	bool recalled; /* the folder's earlier images were searched for the scale */
 };
 
 struct dicom {
 	struct bs_imagename name;
 	struct scale scale[SERIES];
 	unsigned next;
-	bool shared_out; /* others of a series may be another process's */
+	bool shared_out; /* other processes may write images of the same series */
 	struct bs_dicomstore store;
 	bool stores;
 };
@@ -107,7 +107,7 @@ static double value_at(const float *pixels, bool is_complex, uint64_t i)
 			  : (double)pixels[i];
 }
 
-/* Three digits, upwards: steps that a reader can tell. */
+/* Rounds a step up to three digits, so that a reader can tell two steps apart. */
 static double rounded(double step)
 {
 	const double unit = pow(10.0, floor(log10(step)) - 2.0);
@@ -115,7 +115,10 @@ static double rounded(double step)
 	return step > DBL_MIN * 1e6 ? ceil(step / unit - 1e-9) * unit : step;
 }
 
-/* Whole numbers where that moves no edge by more than a hundredth; some viewers take no others. */
+/*
+ * Sets the window, in whole numbers if that moves no edge by more than a hundredth of its width:
+ * some viewers take only whole numbers.
+ */
 static void set_window(struct bs_dicomhead *d, double center, double width)
 {
 	if (width >= 100.0) {
@@ -126,7 +129,7 @@ static void set_window(struct bs_dicomhead *d, double center, double width)
 	d->window_width = width;
 }
 
-/* The series that this image is of; *known: it has a scale. Else the place of the oldest. */
+/* Finds the scale of a series. *known: the series has one; else it takes the oldest's place. */
 static struct scale *scale_of(struct dicom *s, const char *series, bool *known)
 {
 	struct scale *to;
@@ -159,7 +162,7 @@ static void folder_of(char folder[BS_DRAFT_PATH], const char *path)
 	(void)snprintf(folder + n, BS_DRAFT_PATH - n, "%s", n > 0 ? "" : ".");
 }
 
-/* The value of this element in dcmdump's words; "": it is not there. */
+/* The value of an element in dcmdump's output; "": the element is not there. */
 static const char *dumped(const char *words, const char *tag)
 {
 	const char *at = strstr(words, tag);
@@ -168,7 +171,7 @@ static const char *dumped(const char *words, const char *tag)
 	return at != NULL ? at + 1 : "";
 }
 
-/* As the file has it, if it is of this series. */
+/* Reads the scale from a file. False: the file is not of this series. */
 static bool read_scale(struct scale *to, const char *path)
 {
 	static const char *const argv[] = { "dcmdump",   "-q", "+L",        "+P", "0020,000e", "+P",
@@ -196,8 +199,8 @@ static bool read_scale(struct scale *to, const char *path)
 }
 
 /*
- * A series that another process has begun in this folder goes on with the scale of the last image
- * before this one that is there.
+ * Reads the scale of a series that another process has begun in this folder, from the last image
+ * before this one.
  */
 static bool recall_scale(const struct dicom *s, struct scale *to, const struct bs_mrd_image *h)
 {
@@ -215,7 +218,7 @@ static bool recall_scale(const struct dicom *s, struct scale *to, const struct b
 	return false;
 }
 
-/* Of signals, by what their numbers span: least is 0 where none is negative. */
+/* Sets scale and window of an image of signal, by the range of its values. */
 static int scale_signal(struct bs_dicomhead *d, struct dicom *s, const float *pixels, uint64_t n,
 			struct bs_fail *why)
 {
@@ -250,7 +253,7 @@ static int scale_signal(struct bs_dicomhead *d, struct dicom *s, const float *pi
 		set_window(d, 0.5 * m.window, m.window);
 		d->rescaled = known;
 		of->intercept = least;
-		/* an image of zeros decides none */
+		/* an image of zeros sets no scale for its series */
 		of->slope = most > least ? rounded((most - least) / FIRST_MAX) : 0.0;
 		of->window_center = d->window_center;
 		of->window_width = d->window_width;
@@ -261,9 +264,8 @@ static int scale_signal(struct bs_dicomhead *d, struct dicom *s, const float *pi
 }
 
 /*
- * Scale and window. Phases and velocities have a range of their own; the first image of any other
- * series leaves as much room again, and its scale and window are those of the series until an image
- * does not fit.
+ * Sets scale and window. Phases and velocities have a fixed range. In any other series the first
+ * image fills half of the range; its scale and window are the series' until an image does not fit.
  */
 static int scale(struct bs_dicomhead *d, struct dicom *s, const float *pixels, uint64_t n,
 		 struct bs_fail *why)
@@ -273,12 +275,12 @@ static int scale(struct bs_dicomhead *d, struct dicom *s, const float *pixels, u
 	bs_dicom_decimal(d->intercept, 0.0);
 	bs_dicom_decimal(d->slope, rounded(d->reach / SIGNED_MAX));
 	d->window_center = 0.0;
-	/* the usual function's window lies half a unit lower */
+	/* DICOM's LINEAR function puts the window half a unit lower */
 	d->window_width = 2.0 * (d->reach >= 1.0 ? ceil(d->reach + 0.5) : d->reach);
 	return 0;
 }
 
-/* By the scale as it is written. */
+/* Stores the pixels by the scale as the file's decimal strings have it. */
 static void store_pixels(struct bs_dicomhead *d, uint16_t *to, const float *pixels, uint64_t n)
 {
 	const bool cx = d->image->data_type == BS_MRD_CXFLOAT;
@@ -303,7 +305,7 @@ static void store_pixels(struct bs_dicomhead *d, uint16_t *to, const float *pixe
 
 /* ---- the file ---- */
 
-/* A file for the tool, beside the image's own, under a name without blanks. */
+/* Writes an input file for the tool, beside the image's file, under a name without blanks. */
 static int side_file(struct bs_draft *d, const char *folder, const char *name, const void *bytes,
 		     size_t len, struct bs_fail *why)
 {
@@ -319,7 +321,7 @@ static int side_file(struct bs_draft *d, const char *folder, const char *name, c
 
 static int run_dump2dcm(const char *folder, const char *dump, const char *out, struct bs_fail *why)
 {
-	/* -g-: no group lengths; +l: lines of any length that the head has */
+	/* +l: longest line of the text */
 	const char *const argv[] = { "dump2dcm", "-q", "+l", "16384", dump, out, NULL };
 	char said[400];
 	int rc = bs_tool_run(argv, folder, TOOL_MS, said, sizeof(said), why);
@@ -330,7 +332,7 @@ static int run_dump2dcm(const char *folder, const char *dump, const char *out, s
 	return rc;
 }
 
-/* The data set's text, and the tool's run over it. pixel: the pixels' file, written. */
+/* Writes the data set's text and runs the tool on it. pixel: the written file of pixels. */
 static int convert(struct bs_dicomhead *d, const struct bs_draft *pixel, const struct bs_draft *out,
 		   const char *folder, struct bs_fail *why)
 {
@@ -357,7 +359,7 @@ static int convert(struct bs_dicomhead *d, const struct bs_draft *pixel, const s
 	return rc;
 }
 
-/* The file under its draft's name. */
+/* Makes the DICOM file under its draft's name. */
 static int make_file(struct dicom *s, struct bs_dicomhead *d, const float *pixels, const char *path,
 		     struct bs_draft *out, struct bs_fail *why)
 {
@@ -394,7 +396,7 @@ static int make_file(struct dicom *s, struct bs_dicomhead *d, const float *pixel
 	return rc;
 }
 
-/* A preview is no image of the scan: it is filed, and not stored. */
+/* Sends the file to the PACS. A preview is no image of the scan: it is filed, but not sent. */
 static int send_file(struct dicom *d, const struct bs_mrd_image *head, const struct bs_draft *out,
 		     struct bs_fail *why)
 {
@@ -437,7 +439,7 @@ static int dicom_put(void *self, const struct bs_mrd_image *head, const char *at
 	if (rc == 0)
 		rc = send_file(d, head, &out, why);
 	free(words);
-	refused = rc == BS_ERR_UNSUPPORTED && out.fd >= 0; /* by whom it was sent to: it is filed */
+	refused = rc == BS_ERR_UNSUPPORTED && out.fd >= 0; /* the PACS refused it: it is filed */
 	if (rc != 0 && !refused) {
 		bs_draft_drop(&out);
 		return rc;

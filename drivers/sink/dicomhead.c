@@ -35,7 +35,7 @@ static const char *said(const struct bs_dicomhead *d, const char *name)
 	return bs_dicomwords_value(d->words, name);
 }
 
-/* Of a scan each has a series of its own. */
+/* Kinds of images; each kind of a scan has its own series. */
 enum kind { SIGNAL, PHASE, VELOCITY };
 
 static enum kind kind_of(const struct bs_dicomhead *d)
@@ -48,8 +48,8 @@ static enum kind kind_of(const struct bs_dicomhead *d)
 }
 
 /*
- * The same pixels of the same place in the same scan, made with the same parameters, have the same
- * identifier, whoever makes them and when: not what tells of times, of quality or of the machine.
+ * An identifier depends on the pixels, their place, the scan and the parameters, but not on times,
+ * quality or machine: the same image has the same identifier whoever makes it and when.
  */
 void bs_dicomhead_identify(struct bs_dicomhead *d, const char *digest)
 {
@@ -103,7 +103,7 @@ static void text(FILE *to, unsigned tag, const char *vr, const char *format, ...
 	(void)fputs("]\n", to);
 }
 
-/* US, UL, FD, SQ: without brackets. */
+/* Writes an element of type US, UL, FD or SQ, whose value has no brackets. */
 static void plain(FILE *to, unsigned tag, const char *vr, const char *value)
 {
 	(void)fprintf(to, "(%04x,%04x) %s %s\n", tag >> 16, tag & 0xffff, vr, value);
@@ -129,7 +129,7 @@ static void decimals(FILE *to, unsigned tag, const double *v, int n)
 	(void)fputs("]\n", to);
 }
 
-/* Of what the scan's header says in a number, where it does. */
+/* Writes an element from a number of the scan's header, if the header has it. */
 static void number(const struct bs_dicomhead *d, FILE *to, unsigned tag, const char *name)
 {
 	const double v = bs_dicomwords_number(d->words, name, -1.0);
@@ -155,7 +155,7 @@ static void put_equipment(const struct bs_dicomhead *d, FILE *to, bool enhanced)
 {
 	const char *serial = said(d, "mrd_deviceSerialNumber");
 	const char *position = said(d, "mrd_patientPosition");
-	const char *unknown = enhanced ? "unknown" : ""; /* there they must say something */
+	const char *unknown = enhanced ? "unknown" : ""; /* an enhanced image needs a value */
 
 	if (serial[0] == '\0')
 		serial = said(d, "mrd_deviceID");
@@ -178,8 +178,8 @@ static void put_equipment(const struct bs_dicomhead *d, FILE *to, bool enhanced)
 }
 
 /*
- * A service's own count of scans would be another one when the scan is made again. The numbers that
- * follow the scan's own are other scans'.
+ * The series' number comes from the header: the service's own count of scans would differ when the
+ * scan is made again. The numbers after the scan's own belong to other scans.
  */
 static double series_number(const struct bs_dicomhead *d)
 {
@@ -193,7 +193,7 @@ static double series_number(const struct bs_dicomhead *d)
 	return n + more <= INT32_MAX ? n + more : n - more;
 }
 
-/* The header's, or of what the scan was, and what of it this series is. */
+/* Writes the series' description: from the header or the protocol, with the kind of image. */
 static void put_description(const struct bs_dicomhead *d, FILE *to)
 {
 	static const char *const from[] = { "mrd_seriesDescription", "mrd_protocolName",
@@ -256,7 +256,7 @@ static void put_identity(const struct bs_dicomhead *d, FILE *to, bool enhanced)
 	text(to, 0x00200013, "IS", "%u", h.image_index);
 	text(to, 0x00200052, "UI", "%s", d->frame);
 	bs_dicom_text(to, 0x00201040, "LO", "", 0);
-	/* a volume has them beside the standard's groups, which want what no header says */
+	/* also in a volume, beside the standard's groups, which want values that no header has */
 	number(d, to, 0x00180080, "mrd_TR");
 	number(d, to, 0x00180082, "mrd_TI");
 	number(d, to, 0x00180087, "mrd_systemFieldStrength_T");
@@ -287,18 +287,18 @@ static void put_rescale(const struct bs_dicomhead *d, FILE *to)
 	text(to, 0x00281054, "LO",
 	     kind_of(d) == VELOCITY ? "cm/s"
 	     : kind_of(d) == PHASE  ? "rad"
-				    : "US"); /* unspecified: signal has no unit */
+				    : "US"); /* US, unspecified: signal has no unit */
 }
 
 static void put_window(const struct bs_dicomhead *d, FILE *to)
 {
 	decimals(to, 0x00281050, &d->window_center, 1);
 	decimals(to, 0x00281051, &d->window_width, 1);
-	if (d->window_width < 100.0) /* the usual function takes 1 off it */
+	if (d->window_width < 100.0) /* LINEAR, the default, would take 1 off the width */
 		text(to, 0x00281056, "CS", "LINEAR_EXACT");
 }
 
-/* Lambda, iterations, quality: the private group; and in words what a reader must know. */
+/* Writes the private group (lambda, iterations, quality), and in words what a reader must know. */
 static void put_own(const struct bs_dicomhead *d, FILE *to)
 {
 	static const struct {
@@ -358,7 +358,7 @@ static void put_slice(const struct bs_dicomhead *d, FILE *to)
 
 	if (name[0] == '\0')
 		name = said(d, "mrd_sequence_type");
-	text(to, 0x00180020, "CS", "RM"); /* which of the others it was the header does not say */
+	text(to, 0x00180020, "CS", "RM"); /* the header does not name the kind of sequence */
 	text(to, 0x00180021, "CS", "NONE");
 	bs_dicom_text(to, 0x00180022, "CS", "", 0);
 	text(to, 0x00180023, "CS", "2D");
@@ -393,7 +393,7 @@ static void put_frame_type(const struct bs_dicomhead *d, FILE *to)
 	text(to, 0x00089209, "CS", kind_of(d) == VELOCITY ? "FLOW_ENCODED" : "UNKNOWN");
 }
 
-/* As a binary number, in a sequence of its own. */
+/* Writes the echo time as a binary number, in a sequence of its own. */
 static void put_echo(const struct bs_dicomhead *d, FILE *to)
 {
 	const double te = bs_dicomwords_number(d->words, "mrd_TE", -1.0);
@@ -423,7 +423,7 @@ static void put_shared(const struct bs_dicomhead *d, FILE *to)
 	sequence(to, 0x00209116);
 	decimals(to, 0x00200037, axes, 6);
 	sequence_end(to);
-	sequence(to, 0x00209071); /* the code is that of a body whose part is not known */
+	sequence(to, 0x00209071); /* the code means: part of the body not known */
 	text(to, 0x00209072, "CS", "U");
 	sequence(to, 0x00082218);
 	text(to, 0x00080100, "SH", "38266002");
@@ -490,7 +490,7 @@ static void put_volume(const struct bs_dicomhead *d, FILE *to)
 	put_frame_type(d, to);
 	text(to, 0x00189004, "CS", "RESEARCH");
 	text(to, 0x00189100, "CS", "1H");
-	text(to, 0x00189174, "CS", "IEC"); /* whose standard scanners obey; it may not lack */
+	text(to, 0x00189174, "CS", "IEC"); /* required: the standard that scanners obey */
 	text(to, 0x00280301, "CS", "NO");
 	text(to, 0x00282110, "CS", "00");
 	text(to, 0x20500020, "CS", "IDENTITY");

@@ -12,8 +12,9 @@
 #define WAIT_MAX_S 10u
 
 /*
- * storescu's exit status: 0; the upper byte of the status that the PACS answered (PS3.4, B.2.3); or
- * a number below those, which is 1 for all that it meets before, so that its words must tell.
+ * storescu's exit status is 0, or the upper byte of the status that the PACS answered (PS3.4,
+ * B.2.3), or a smaller number. That is 1 for every error before the answer: only storescu's words
+ * tell these errors apart.
  */
 #define MISMATCHED 0xa9
 #define WARNED     0xb0
@@ -69,7 +70,7 @@ bool bs_dicomstore_due(const struct bs_dicomstore *s, struct bs_fail *why)
 
 int bs_dicomstore_send(struct bs_dicomstore *s, const char *path, struct bs_fail *why)
 {
-	/* -R: only what the file needs is proposed; seconds to connect, for an answer, for data */
+	/* -R: proposes only what the file needs; -to, -ta, -td: time limits in s */
 	const char *const argv[] = { "storescu", "-R",    "-to",  "5",           "-ta",  "15",
 				     "-td",      "60",    "-aet", BS_DICOM_OURS, "-aec", s->aet,
 				     s->host,    s->port, path,   NULL };

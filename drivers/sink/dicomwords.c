@@ -12,9 +12,9 @@
 
 enum as { NOT, TEXT, DATE, TIME, SEX, NUMBER, MEGAHERTZ };
 
-/* value: where it is absent an element of type 2 stands there without one. */
+/* One element of the data set. An element of type 2 is written without a value if it is unknown. */
 static const struct row {
-	const char *name; /* NULL: one that nothing says */
+	const char *name; /* the attribute; NULL: none has the value */
 	uint32_t tag;
 	char vr[3];
 	enum as as;
@@ -39,7 +39,7 @@ static const struct row {
 	{ "mrd_institutionName", 0x00080080, "LO", TEXT, 64, false },
 	{ "mrd_stationName", 0x00081010, "SH", TEXT, 16, false },
 	{ "mrd_H1resonanceFrequency_Hz", 0x00180084, "DS", MEGAHERTZ, 16, false },
-	/* what only one of the two kinds of images has, or has elsewhere, is written there */
+	/* dicomhead.c writes these: only one of the two storage classes has them in this place */
 	{ "mrd_patientPosition", 0, "", NOT, 0, false },
 	{ "mrd_bodyPartExamined", 0, "", NOT, 0, false },
 	{ "mrd_systemVendor", 0, "", NOT, 0, false },
@@ -74,7 +74,7 @@ static const struct row {
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 _Static_assert(ROWS <= BS_DICOM_ROWS, "a place for each");
 
-/* At most so many bytes, its end included, no half of a character. */
+/* Copies at most cap bytes with the NUL, and no half of a character. */
 static void copy(char *to, size_t cap, const char *from)
 {
 	const size_t n = bs_text_cut(from, strlen(from), cap - 1);
@@ -159,7 +159,7 @@ void bs_dicom_text(FILE *to, unsigned tag, const char *vr, const char *text, siz
 	(void)fputs("]\n", to);
 }
 
-/* MRD's value in DICOM's form; "" where it is none. */
+/* Converts MRD's value to DICOM's form; "": the value is not valid. */
 static void convert(char out[BS_DICOM_WORD], const struct row *r, const char *value)
 {
 	double v;
@@ -184,7 +184,7 @@ static void convert(char out[BS_DICOM_WORD], const struct row *r, const char *va
 			(void)snprintf(out, BS_DICOM_WORD, "%.8g", v);
 		break;
 	case MEGAHERTZ:
-		if (number(value, &v) && v > 0.0) /* some write MHz */
+		if (number(value, &v) && v > 0.0) /* some headers have MHz */
 			(void)snprintf(out, BS_DICOM_WORD, "%.9g", v < 1e4 ? v : v * 1e-6);
 		break;
 	case NOT:

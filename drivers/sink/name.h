@@ -1,10 +1,11 @@
 /*
- * drivers/sink/name.h - what a sink calls its image files
+ * drivers/sink/name.h - names of a sink's image files
  *
- * A target that is a folder: FOLDER/scanUUUUUUUU-sSSS-iIIIII.ext, from the measurement's uid (hex),
- * the image's series and its index; a name that is taken gets -2, -3, ... before the extension, so
- * nothing is overwritten. A target that ends in the sink's extension: that file for the first
- * image, NAME-0002.ext, NAME-0003.ext, ... for the others; what an earlier run left is replaced.
+ * If the target is a folder, names are FOLDER/scanUUUUUUUU-sSSS-iIIIII.ext, from the measurement's
+ * uid (hex), the image's series and its index; a name that is taken gets -2, -3, ... before the
+ * extension, so that nothing is overwritten. If the target ends in the sink's extension, the first
+ * image gets that name, the others NAME-0002.ext, NAME-0003.ext, ...; files of an earlier run are
+ * replaced.
  * Test: test/unit/drivers/test_sink.c
  */
 #ifndef BS_DRIVERS_SINK_NAME_H
@@ -18,37 +19,37 @@
 #define BS_IMAGENAME_TRIES 100000u
 
 struct bs_imagename {
-	char target[BS_DRAFT_PATH]; /* without the extension when it is a file */
+	char target[BS_DRAFT_PATH]; /* folder, or a file's name without its extension */
 	const char *ext;            /* ".png" */
 	bool folder;
-	uint32_t images; /* that have a name so far */
+	uint32_t images; /* images that have a name so far */
 	enum bs_draft_mode mode;
 };
 
-/* A sink that is nothing but a name: its open and close. */
+/* open and close of a sink that has no other state than a name. */
 int bs_imagename_new(void **self, const char *target, const char *ext, struct bs_fail *why);
 int bs_imagename_free(void *self, struct bs_fail *why);
 int bs_imagename_open(struct bs_imagename *n, const char *target, const char *ext,
 		      struct bs_fail *why);
-/* The name for an image at this try (0, 1, ...; more than one only in a folder). */
+/* Makes the name of an image for a try (0, 1, ...; only a folder needs more than one). */
 int bs_imagename_make(const struct bs_imagename *n, char out[BS_DRAFT_PATH],
 		      const struct bs_mrd_image *head, uint32_t try_number, struct bs_fail *why);
 /* Finds a name for a finished draft and commits it; drops it on failure. Counts the image. */
 int bs_imagename_commit(struct bs_imagename *n, struct bs_draft *d, const struct bs_mrd_image *head,
 			struct bs_fail *why);
 /*
- * self: a sink that begins with one. Of a file name: the next image is the one of that number, from
- * 1.
+ * Sets the number, from 1, of the next image if the target is a file. self: a sink whose first
+ * member is a struct bs_imagename.
  */
 void bs_imagename_at(void *self, uint32_t number);
-/* In a folder: the last of an image's files, and when it was written; -1: there is none. */
+/* Finds an image's last file in a folder; returns when it was written, ns; -1: there is none. */
 int64_t bs_imagename_newest(const struct bs_imagename *n, char path[BS_DRAFT_PATH],
 			    const struct bs_mrd_image *head);
 /*
- * Is a file of this image there that was written since then (ns since 1970, UTC)? In a folder the
- * last of its names tells; of a file name it is the next image's. last: the ending of what is
- * written last, where an image has two files: one that lacks that one was being written by a
- * process that died, and is removed from a folder.
+ * True if this image has a file that was written at since_ns (since 1970, UTC) or later. In a
+ * folder the last of the image's names is looked at; with a file name, the next image's name. last:
+ * if an image has two files, the ending of the one that is written last. A pair without that file
+ * was left by a process that died, and is removed from a folder.
  */
 bool bs_imagename_has(const struct bs_imagename *n, const struct bs_mrd_image *head,
 		      const char *last, int64_t since_ns);

@@ -1,8 +1,8 @@
 /*
  * drivers/sink/nifti.c - images as NIfTI-1, .nii and .nii.gz, through libniftiio; see sink.h
  *
- * The library makes the header (quaternion, units, offsets) and compresses; its own writing of
- * files tells of no full disk and knows no unfinished file, so the bytes go out here.
+ * The library makes the header (quaternion, units, offsets) and compresses. Its own writing of
+ * files neither reports a full disk nor drops an unfinished file, so this file writes the bytes.
  * NIfTI's patient coordinates are to the right, front and head (RAS), MRD's to the left, back and
  * head: the first two change their sign.
  */
@@ -20,8 +20,8 @@
 
 #define AXIS_MAX   32767u /* the header counts in 16 bits with a sign */
 #define EXT_HEAD   8u     /* an extension's size and code */
-#define EXT_UNIT   16u    /* its size is a multiple of this */
-#define EXT_AT     352u   /* behind the header and the four bytes that say whether there is one */
+#define EXT_UNIT   16u    /* bytes; an extension's size is a multiple of this */
+#define EXT_AT     352u   /* offset of the extension, behind the header and its four-byte flag */
 #define ECODE_TEXT 6      /* NIFTI_ECODE_COMMENT */
 
 static int nifti_open(void **self, const char *target, struct bs_fail *why)
@@ -34,7 +34,7 @@ static int nifti_gz_open(void **self, const char *target, struct bs_fail *why)
 	return bs_imagename_new(self, target, ".nii.gz", why);
 }
 
-/* Both transforms, and with them that the sizes are mm. A head that does not say leaves none. */
+/* Sets both transforms and the unit mm; none if the head does not say the place. */
 static void set_place(nifti_image *im, const struct bs_mrd_image *head)
 {
 	struct bs_place p;
@@ -61,7 +61,7 @@ static void set_place(nifti_image *im, const struct bs_mrd_image *head)
 	im->xyz_units = NIFTI_UNITS_MM;
 }
 
-/* Of phases and velocities: their unit, and the window from end to end. */
+/* Sets the unit and the display window of phases and velocities: their whole range. */
 static void set_values(nifti_image *im, const struct bs_mrd_image *head, const char *attributes)
 {
 	const double reach = bs_meta_reach(head, attributes, strlen(attributes));
@@ -107,7 +107,7 @@ static int make_header(struct nifti_1_header *h, const struct bs_mrd_image *head
 	*h = nifti_convert_nim2nhdr(im);
 	nifti_image_free(im);
 	for (int a = h->dim[0] + 1; a < 8; a++)
-		h->dim[a] = 1; /* as most readers like it */
+		h->dim[a] = 1; /* unused dimensions: most readers expect 1 */
 	return 0;
 }
 
@@ -116,7 +116,7 @@ static bool write_all(znzFile f, const void *bytes, size_t len)
 	return len == 0 || znzwrite(bytes, 1, len, f) == len;
 }
 
-/* Header, extension, pixels. The header's text is padded with zeros to the unit of extensions. */
+/* Writes header, extension and pixels. The extension's text is padded with zeros to EXT_UNIT. */
 static int write_to(const char *path, const struct bs_mrd_image *head, const char *attributes,
 		    const void *pixels, bool packed, struct bs_fail *why)
 {
@@ -144,7 +144,7 @@ static int write_to(const char *path, const struct bs_mrd_image *head, const cha
 	       write_all(f, ext_head, sizeof(ext_head)) && write_all(f, attributes, text) &&
 	       write_all(f, zeros, extension - EXT_HEAD - text) &&
 	       write_all(f, pixels, (size_t)bytes);
-	cause = errno; /* of what failed first */
+	cause = errno; /* of the first failure */
 	good = znzclose(f) == 0 && good;
 	return good ? 0
 		    : bs_fail(why, BS_ERR_IO, "%s: cannot be written: %s", path,

@@ -4,14 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-#define OFF 1e-3 /* of directions: they come as singles, some from angles in degrees */
+#define OFF 1e-3 /* tolerance of directions: singles, sometimes made from angles in degrees */
 
 static double dot(const double a[3], const double b[3])
 {
 	return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/* The axis less its part along the others, of length 1: what comes is at right angles to 1e-3. */
+/* Makes the directions exactly orthogonal and of length 1; they are so to 1e-3 already. */
 static void straighten(double dir[3][3])
 {
 	for (int a = 0; a < 3; a++) {

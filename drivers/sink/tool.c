@@ -18,8 +18,8 @@
 #include "core/thread/clock.h"
 
 /*
- * With this a child ends that could not become the program. posix_spawn hears why by memory that it
- * shares with the child, and hears nothing where none is shared: under qemu-user.
+ * Exit status of a child that could not run the program. posix_spawn learns of the error by memory
+ * that it shares with the child; under qemu-user no memory is shared, and only this status tells.
  */
 #define NOT_RUN 127
 
@@ -81,7 +81,7 @@ static int spawn(pid_t *pid, const char *const argv[], const char *folder, int o
 	return rc;
 }
 
-/* Its end, once it has closed its output, which is its last act; false: not in time. */
+/* Waits for the program's end after it has closed its output. False: it did not end in time. */
 static bool wait_for(pid_t pid, int64_t until_ms, int *status)
 {
 	pid_t got = 0;
@@ -91,7 +91,7 @@ static bool wait_for(pid_t pid, int64_t until_ms, int *status)
 	return got != 0;
 }
 
-/* Until the program has closed its end, or the time is over: false. */
+/* Reads the program's output until the program closes it. False: the time is over. */
 static bool listen_to(int fd, int64_t until_ms, char *said, size_t cap)
 {
 	size_t n = 0;

@@ -1,10 +1,10 @@
 /*
  * drivers/source/logged.h - a scan's log (drivers/log) as a recording: its header and acquisitions
  *
- * open reads the whole log once: the acquisitions are those of its ACQ messages, in the order of
- * their numbers on the wire, whatever order they came in. The log of a scan that never came to an
- * end holds what came. *damage: 0, or why the log ends early; the caller says whether it wants what
- * is before that. Allocates; not for real-time threads; one thread.
+ * open reads the whole log once. The acquisitions are those of its ACQ messages, in the order of
+ * their numbers on the wire, whatever order they came in. The log of a scan that was never closed
+ * has the messages that came. *damage: 0, or why the log ends early; the caller may still use the
+ * messages before the damage. Allocates; not for real-time threads; one thread.
  * Test: test/unit/drivers/log/test_logged.c, test/replay/record.sh
  */
 #ifndef BS_DRIVERS_SOURCE_LOGGED_H
@@ -15,17 +15,17 @@
 
 struct bs_logged;
 
-/* What a log holds, counted. */
+/* Counts and facts of a log. */
 struct bs_logged_sum {
 	uint64_t messages, acquisitions, waveforms;
-	bool closed; /* CLOSE came, and all that it counts is there */
+	bool closed; /* CLOSE came, and all acquisitions that it counts are there */
 	uint64_t bytes;
 	uint32_t segments;
 	uint64_t session;
 	int64_t started_ns; /* since 1970, UTC */
-	char protocol[64];  /* that its OPEN asked for; "": none */
+	char protocol[64];  /* name that OPEN asked for; "": none */
 	enum bs_log_end end;
-	char where[1200]; /* of its end */
+	char where[1200]; /* file and offset of the log's end */
 };
 
 /* BS_ERR_IO; BS_ERR_FORMAT: no log, or one without a header; BS_ERR_STATE: an empty log */

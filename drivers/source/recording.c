@@ -45,7 +45,7 @@ struct bs_recording {
 	char note[NOTE_BYTES];
 	char *xml;
 	uint32_t count;
-	struct bs_logged *log; /* what is read is a log; NULL: HDF5 */
+	struct bs_logged *log; /* the recording is this log; NULL: it is HDF5 */
 	/* reading */
 	hid_t file, data, space, type, transfer;
 	struct pool pool;
@@ -309,7 +309,7 @@ static int open_data(struct bs_recording *r, struct bs_fail *why)
 	if (H5Sget_simple_extent_ndims(r->space) != 1 ||
 	    H5Sget_simple_extent_dims(r->space, &count, NULL) != 1)
 		return bs_fail(why, BS_ERR_FORMAT, "%s: %s is not a list", r->path, r->data_at);
-	/* rows that are not there are read all the same, for minutes */
+	/* HDF5 would read rows that are not in the file, too, for minutes */
 	if (count > UINT32_MAX || count / BS_MRDH5_SQUEEZE > most)
 		return bs_fail(why, BS_ERR_FORMAT,
 			       "%s: %s claims %llu acquisitions, more than it stores", r->path,
@@ -523,7 +523,7 @@ static int finish_writing(struct bs_recording *r, struct bs_fail *why)
 	const bool headless = !r->out.failed && !r->has_xml;
 	int rc;
 
-	r->out.failed = r->out.failed || headless; /* drops it */
+	r->out.failed = r->out.failed || headless; /* no header: the file is dropped */
 	rc = bs_mrdh5_finish(&r->out, why);
 	if (headless)
 		rc = bs_fail(why, BS_ERR_STATE, "%s: closed without a header; dropped", r->path);

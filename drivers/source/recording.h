@@ -27,13 +27,13 @@ struct bs_recorded {
 
 /* path: a file, or FILE/GROUP: a group of it that is not /dataset. */
 int bs_recording_open(struct bs_recording **r, const char *path, struct bs_fail *why);
-/* FILE/GROUP, which holds until the next call; group NULL: path itself. */
+/* Returns FILE/GROUP, valid until the next call; group NULL: path itself. */
 #define BS_RECORDING_GROUP "a group of the HDF5 file (dataset), as FILE/NAME names it, too"
 const char *bs_recording_in(const char *path, const char *group);
 int bs_recording_create(struct bs_recording **r, const char *path, struct bs_fail *why);
 /* The XML header; NUL-terminated, owned by the recording. */
 const char *bs_recording_xml(const struct bs_recording *r);
-/* "", or in words what of the scan is not there (a log that was not closed), what else is. */
+/* "", or in words what the recording lacks (a log that was not closed) or has besides. */
 const char *bs_recording_note(const struct bs_recording *r);
 uint32_t bs_recording_count(const struct bs_recording *r);
 int bs_recording_read(struct bs_recording *r, uint32_t index, struct bs_recorded *acq,

@@ -60,7 +60,7 @@ static unsigned char *take_space(struct bs_sender *s, size_t len)
 	return need <= oldest - s->free_at ? s->ring + s->free_at : NULL;
 }
 
-/* Space, with the payload yet to be written behind the envelope. */
+/* Makes room in the ring for a message; the caller writes the payload behind the envelope. */
 static int reserve(struct bs_sender *s, size_t payload_len, unsigned char **msg,
 		   struct bs_fail *why)
 {
@@ -73,7 +73,7 @@ static int reserve(struct bs_sender *s, size_t payload_len, unsigned char **msg,
 	return *msg != NULL ? 0 : BS_SENDER_FULL;
 }
 
-/* The message at msg is whole: envelope it and keep it. */
+/* Writes the envelope of a message whose payload is complete, and keeps the message. */
 static void seal(struct bs_sender *s, unsigned kind, unsigned char *msg, size_t payload_len,
 		 int64_t time_ns)
 {
@@ -155,7 +155,7 @@ static bool in_scan(const struct bs_sender *s)
 	return s->state != BS_SENDER_IDLE && s->state != BS_SENDER_ENDED;
 }
 
-/* Is an acknowledgement owed for something that went out? */
+/* True if the service has not acknowledged a message that was sent. */
 static bool owed(const struct bs_sender *s)
 {
 	return in_scan(s) && s->cursor > 0 && !s->close_held;
@@ -226,7 +226,7 @@ void bs_sender_reconnected(struct bs_sender *s, int64_t now_ns)
 	s->resend_ns = BS_SENDER_RESEND_NS;
 }
 
-/* Everything up to seq is where it stays; CLOSE is kept until its outcome comes. */
+/* Drops kept messages up to seq, which are durable; CLOSE is kept until its outcome comes. */
 static void release(struct bs_sender *s, uint64_t seq, bool any, int64_t now_ns)
 {
 
@@ -302,7 +302,8 @@ static int heard_ack(struct bs_sender *s, const struct bs_wire *w, const unsigne
 			       (unsigned long long)ack.held, (unsigned long long)s->next_seq);
 	if (s->state == BS_SENDER_OPENING)
 		return 0;
-	if (s->close_held && ack.durable < kept(s, 0)->seq) { /* a new start does not have it */
+	/* the service's new start lacks CLOSE */
+	if (s->close_held && ack.durable < kept(s, 0)->seq) {
 		s->close_held = false;
 		s->progress_ns = now_ns;
 	}
@@ -360,7 +361,7 @@ int bs_sender_heard(struct bs_sender *s, const unsigned char *msg, size_t len, i
 	int rc;
 
 	if (!in_scan(s))
-		return 0; /* a late echo of the last scan */
+		return 0; /* a late message about the last scan */
 	rc = bs_wire_decode(&w, msg, len, &payload, why);
 	if (rc == 0) {
 		s->heard_ns = now_ns;

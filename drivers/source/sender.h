@@ -2,10 +2,10 @@
  * drivers/source/sender.h - the scanner's side of the protocol: what to send, and when
  * (ipc/WIRE.md)
  *
- * open -> { begin -> { acq }* -> finish -> until ended }* -> close, and all the while, whatever
- * carries the messages asks next what to send, tells sent, heard and reconnected, and looks again
- * at the latest when due says. No socket, no clock and no thread in here: times are arguments
- * (bs_now_ns), so that a test can script them.
+ * open -> { begin -> { put }* -> finish -> until ended }* -> close. Meanwhile the owner of the
+ * socket calls next for a message to send, sent after sending, heard and reconnected when they
+ * happen, and next again at the latest at the time that due returns. There is no socket, clock or
+ * thread in here: times are arguments (bs_now_ns), so that a test can script them.
  *
  * Messages stay in a fixed ring until the service says that they are durable; after a reconnect, or
  * when no acknowledgement makes progress, all of them go out again, oldest first.
@@ -30,10 +30,10 @@
 
 enum bs_sender_state {
 	BS_SENDER_IDLE,      /* no scan */
-	BS_SENDER_OPENING,   /* OPEN is out, no answer yet */
-	BS_SENDER_STREAMING, /* accepted */
-	BS_SENDER_CLOSING,   /* CLOSE is out, no outcome yet */
-	BS_SENDER_ENDED,     /* outcome or refusal is here: result says which */
+	BS_SENDER_OPENING,   /* OPEN is queued or sent, no answer has come */
+	BS_SENDER_STREAMING, /* the service has accepted the scan */
+	BS_SENDER_CLOSING,   /* CLOSE is queued or sent, no outcome has come */
+	BS_SENDER_ENDED,     /* the outcome, or the refusal (refused), has come */
 };
 
 struct bs_sender_item {
@@ -48,29 +48,29 @@ struct bs_sender {
 	size_t ring_bytes, free_at;
 	struct bs_sender_item *item; /* [BS_SENDER_WINDOW], a ring: first, count */
 	uint32_t first, count;
-	uint32_t cursor; /* of the kept ones, this many went out on this connection */
-	uint32_t window; /* the service's; 1 before ACCEPT */
+	uint32_t cursor; /* kept messages that were sent on this connection */
+	uint32_t window; /* messages; the service's, 1 before ACCEPT */
 	uint64_t next_seq, acquisitions;
-	uint64_t high_seq;      /* highest that ever went out, + 1 */
+	uint64_t high_seq;      /* highest number that was ever sent, + 1 */
 	bool close_held;        /* CLOSE is durable; its outcome is still to come */
-	struct bs_wire_ack ack; /* the newest */
+	struct bs_wire_ack ack; /* the newest ACK */
 	int64_t sent_ns, heard_ns, progress_ns, resend_ns;
 	unsigned char beat[BS_WIRE_BYTES];
-	bool beating; /* next gave the heartbeat last */
+	bool beating; /* the last message that next returned is the heartbeat */
 
-	/* What the service said; valid in ENDED. code 0 is a scan without fault. */
+	/* The scan's outcome; valid in ENDED. code 0: a scan without fault. */
 	int code;
-	bool refused; /* by REFUSE, and outcome's counts are zeros */
+	bool refused; /* the scan ended by REFUSE; outcome's counts are zeros */
 	struct bs_wire_outcome outcome;
 	struct bs_fail complaint; /* the latest refusal of a single message */
 	uint64_t complaints, resent;
-	uint64_t strays; /* messages from the service that mean nothing here */
+	uint64_t strays; /* messages from the service that were not expected */
 };
 
 int bs_sender_open(struct bs_sender *s, size_t ring_bytes, struct bs_fail *why);
 void bs_sender_close(struct bs_sender *s);
 
-/* A new scan: queues its OPEN. session not 0; protocol "" for the header's own. */
+/* Begins a scan: queues its OPEN. session: not 0; protocol "": the one that the header names. */
 int bs_sender_begin(struct bs_sender *s, uint64_t session, const char *protocol, const char *xml,
 		    size_t xml_len, int64_t now_ns, struct bs_fail *why);
 /*
@@ -79,18 +79,18 @@ int bs_sender_begin(struct bs_sender *s, uint64_t session, const char *protocol,
  */
 int bs_sender_put(struct bs_sender *s, unsigned kind, const void *payload, size_t len,
 		  int64_t time_ns, struct bs_fail *why);
-/* Queues CLOSE. As put. */
+/* Queues CLOSE. Errors as put. */
 int bs_sender_finish(struct bs_sender *s, int64_t time_ns, struct bs_fail *why);
 
-/* Is there something to send now? The message stays valid until the next call of anything here. */
+/* True: *msg is to be sent now; it is valid until the next call of any function here. */
 bool bs_sender_next(struct bs_sender *s, int64_t now_ns, const unsigned char **msg, size_t *len);
-/* What next gave was handed to the transport. */
+/* Call when the message that next returned was handed to the transport. */
 void bs_sender_sent(struct bs_sender *s, int64_t now_ns);
-/* When next has to be asked again although nothing was heard or put. INT64_MAX: never. */
+/* When next must be called again even if nothing was heard or put. INT64_MAX: never. */
 int64_t bs_sender_due(const struct bs_sender *s);
-/* The transport has a new connection: what went out on the old one may be lost. */
+/* Call when the transport has a new connection: messages sent on the old one may be lost. */
 void bs_sender_reconnected(struct bs_sender *s, int64_t now_ns);
-/* A message came. Not 0: it means nothing here; the reason says why. The scan goes on. */
+/* Takes a message of the service. Not 0: an unexpected one, why says which; the scan goes on. */
 int bs_sender_heard(struct bs_sender *s, const unsigned char *msg, size_t len, int64_t now_ns,
 		    struct bs_fail *why);
 

@@ -16,7 +16,7 @@ struct bs_chart {
 	struct bs_text *t;
 	double first, last;  /* log10 of x at the panel's left and right */
 	double top;          /* y at the panel's upper end */
-	bool logarithmic;    /* y, from one half, so that 1 can be seen; else from 0 */
+	bool logarithmic;    /* y axis: logarithmic from 0.5, so that 1 shows; else linear from 0 */
 	double upper, lower; /* the panel's ends, in pixels from the top */
 	const char *(*label)(double x, char out[32]); /* of a tick of x */
 };

@@ -161,7 +161,7 @@ static int read_series(struct bs_cfl *im, hid_t file, const char *series, const 
 		rc = bs_mrdh5_fail(why, BS_ERR_FORMAT, path, "the images cannot be opened");
 	else
 		rc = read_sizes(im, set, stored, path, why);
-	/* eight megabytes a second, and some: slower is not waited for */
+	/* time limit of the child: the file at some eight megabytes a second, and a constant */
 	bs_probe_allow(30 + (unsigned)(im->size >> 20));
 	if (rc == 0)
 		rc = read_values(im, set, stored, path, why);

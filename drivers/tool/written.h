@@ -14,14 +14,14 @@
 #include "core/text.h"
 #include "drivers/file/montage.h"
 
-/* As drivers/file/mtx.h reads it, to the bit. */
+/* Writes a matrix; drivers/file/mtx.h reads the same bits back. */
 int bs_mtx_write(const char *path, const struct bs_csr *m, struct bs_fail *why);
-/* BS_ERR_NOMEM for a text that did not fit its buffer. */
+/* Writes a text to a file. BS_ERR_NOMEM: the text did not fit its buffer. */
 int bs_text_save(const char *path, const struct bs_text *t, struct bs_fail *why);
 int bs_pngfile_save(const char *path, const struct bs_montage *m, const char *title,
 		    struct bs_fail *why);
 
-/* The sinks' types, or their files' endings, "mrd, cfl or png", cut to size. Returns to. */
+/* Lists the sinks' types, or their files' endings: "mrd, cfl or png", cut to size. Returns to. */
 #define BS_SINK_WORDS 64u /* bytes that suffice for these */
 const char *bs_sink_words(char *to, size_t size, bool endings);
 

@@ -76,7 +76,7 @@ int bs_audit_kind(const char *dir, enum bs_audit_folder *kind, struct bs_fail *w
 	return 0;
 }
 
-/* "N.spare", "N.spare.part", 16 hexadecimal digits and ".part" */
+/* True for a writer's files: "N.spare", "N.spare.part", 16 hexadecimal digits and ".part". */
 static bool is_spare(const char *name, unsigned long *number)
 {
 	char *end;

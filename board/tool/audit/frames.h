@@ -15,9 +15,9 @@ struct bs_audit_frames {
 	struct bs_log_head begins; /* of its first file that has a head */
 	bool sealed, early;
 	bool damaged;  /* messages are lost */
-	bool uncut;    /* it is sealed, and its file is longer */
-	bool gone;     /* it was removed while it was read */
-	bool restless; /* it was written while it was read, or may have been */
+	bool uncut;    /* the log is sealed, and its file is longer than the seal says */
+	bool gone;     /* the log was removed while it was read */
+	bool restless; /* the log was, or may have been, written while it was read */
 	enum bs_log_end end;
 	uint64_t records, bytes;
 	uint32_t segments;

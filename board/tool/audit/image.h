@@ -13,8 +13,8 @@
 struct bs_audit_images {
 	struct bs_audit *a;
 	uint64_t session; /* of the image before; 0: none */
-	bool logged;      /* one before it has its log here: so has each that follows */
-	bool all;         /* the oldest image of the store is the first that it ever had */
+	bool logged;      /* an earlier image's scan has its log here: so must each later one */
+	bool all;         /* the store's oldest image is the first that it ever had */
 	char *attributes;
 	size_t room;
 };

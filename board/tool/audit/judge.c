@@ -78,7 +78,7 @@ static void judge_outcome(struct bs_audit *a, const struct bs_audit_scan *s, con
 			 log->acqs, o->acquisitions, o->rejected, o->lacks);
 }
 
-/* All that the store was given of it is there, and was read. */
+/* True if all of the scan's images that the store was given are there and were read. */
 static bool is_settled(const struct bs_audit *a, const struct bs_audit_scan *s)
 {
 	const struct bs_audit_shots *t = &s->shots;
@@ -90,7 +90,7 @@ static bool is_settled(const struct bs_audit *a, const struct bs_audit_scan *s)
 				 strcmp(s->outcome.log, a->store_first) > 0);
 }
 
-/* Images that are made again after a kill of the service are counted once, by the one before. */
+/* Images made again after a kill of the service are counted once, by the service killed. */
 static void judge_images(struct bs_audit *a, const struct bs_audit_scan *s, const char *where)
 {
 	const struct bs_audit_shots *t = &s->shots;

@@ -16,7 +16,7 @@ struct bs_audit {
 	struct bs_audit_sum *sum;
 	struct bs_audit_scans scans;
 	bool logs, stores;             /* some are there */
-	char oldest[BS_LOG_NAME];      /* of the logs */
+	char oldest[BS_LOG_NAME];      /* name of the oldest log */
 	char store_first[BS_LOG_NAME]; /* of the files of images; "": none */
 	bool store_whole;              /* nothing had been removed from its beginning */
 	bool store_rests;              /* its newest file has its end: no image is on its way */

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define PRINTED 3u   /* findings of one promise and one object */
+#define PRINTED 3u   /* most printed findings of one promise and one log, file or folder */
 #define COLUMNS 116u /* of a line of the list of promises */
 
 static const struct {

@@ -13,25 +13,25 @@
 
 #include "drivers/log/name.h"
 
-/* What its log holds. */
+/* What a scan's log holds. */
 struct bs_audit_log {
-	char name[BS_LOG_NAME]; /* of its first file; "": none is there */
-	uint32_t logs;          /* of this session */
-	uint32_t scan;          /* its number in the service; 0: not known */
+	char name[BS_LOG_NAME]; /* name of the log's first file; "": there is no log */
+	uint32_t logs;          /* number of logs of this session */
+	uint32_t scan;          /* the scan's number in the service; 0: not known */
 	bool sealed, closed, damaged;
 	uint64_t acqs, waves;
-	uint64_t highest; /* number of the wire */
-	uint64_t missing; /* numbers below that that are not there */
+	uint64_t highest; /* highest message number */
+	uint64_t missing; /* message numbers below highest that the log lacks */
 	uint64_t first_missing;
 	uint64_t close_count;
-	int64_t from_ns, to_ns; /* time_ns of its ACQs: least and most */
-	uint32_t uid;           /* measurement_uid of its ACQs */
-	bool uids;              /* they have several */
-	char protocol[64];      /* that its OPEN asks for; "": none */
-	char measurement[64];   /* measurementID of its header */
+	int64_t from_ns, to_ns; /* least and largest time_ns of the ACQ messages */
+	uint32_t uid;           /* measurement_uid of the ACQ messages */
+	bool uids;              /* the ACQ messages have several measurement_uids */
+	char protocol[64];      /* protocol that OPEN asks for; "": none */
+	char measurement[64];   /* measurementID in the scan's header */
 };
 
-/* What its images say, in the order in which they are stored. */
+/* What a scan's images say, read in the order in which they are stored. */
 struct bs_audit_shots {
 	uint64_t images, previews, late;
 	uint64_t first, last, last_preview; /* numbers in the scan; 0: none */

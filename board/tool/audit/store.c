@@ -18,12 +18,12 @@ struct taker {
 	bool there; /* an image of that number */
 };
 
-/* A store as it is read. What a file changes is kept apart until it is sure (reading). */
+/* State of reading a store's file. It changes struct store only when the reading is certain. */
 struct reading {
 	uint64_t first, last; /* numbers of images */
 	bool broken;          /* records are damaged, or a file was removed meanwhile */
-	bool any;             /* of the file at hand */
-	uint64_t begins;      /* number of its first image */
+	bool any;             /* the file being read has an image */
+	uint64_t begins;      /* number of that file's first image */
 };
 
 struct store {

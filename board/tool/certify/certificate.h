@@ -36,7 +36,7 @@ enum bs_spread_of {
 	BS_SPREAD_STAGE,     /* each stage, as the image's attributes tell it */
 	BS_SPREAD_ARRIVAL = BS_SPREAD_STAGE + BS_BUDGET_STAGES, /* due to here, the archive */
 	BS_SPREAD_IN,        /* last readout stamped, at its due time, to received */
-	BS_SPREAD_WIRE,      /* of that, from the sender's handing it to the socket */
+	BS_SPREAD_WIRE,      /* last readout handed to the socket by the sender to received */
 	BS_SPREAD_OUT,       /* image handed on to here */
 	BS_SPREAD_TRANSPORT, /* both: handed to the socket to received, handed on to here */
 	BS_SPREAD_SENT,      /* of each readout, how late the sender was; buckets of 1.6 % */

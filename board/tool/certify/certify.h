@@ -19,8 +19,8 @@
 struct bs_certify_request {
 	const char *config, *protocol, *recording, *out;
 	double minutes;  /* of each run, to the end of a recording */
-	double speed;    /* of the second run; 0: none */
-	uint64_t images; /* a run may end after so many; 0: not before its time */
+	double speed;    /* of the second run, relative to the recording; 0: no second run */
+	uint64_t images; /* images after which a run may end early; 0: it never does */
 	unsigned loads;  /* BS_LOAD_* of load.h */
 	bool alone;      /* the site's other protocols are left out */
 	const volatile sig_atomic_t *stop;

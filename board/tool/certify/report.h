@@ -29,7 +29,7 @@ void bs_report_line(const struct bs_certificate *c, char *out, size_t cap);
 
 void bs_report_markdown(struct bs_text *t, const struct bs_certificate *c);
 void bs_report_json(struct bs_doc *d, const struct bs_certificate *c);
-/* Of one that is pictured: how many images of the first run took how long from the due time. */
+/* Histogram of a certificate's first run: images by their time from due to handed on. */
 void bs_report_svg(struct bs_text *t, const struct bs_certificate *c);
 
 #endif

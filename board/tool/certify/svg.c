@@ -8,7 +8,7 @@
 #include "drivers/tool/chart.h"
 
 #define BINS  120
-#define LEAST 1e-6 /* ms, a nanosecond: less is drawn there */
+#define LEAST 1e-6 /* ms; smaller times are drawn at this place */
 
 static void put_title(struct bs_text *t, const struct bs_certificate *c)
 {
@@ -43,7 +43,7 @@ static int by_time(const void *a, const void *b)
 	return (m->ms > n->ms) - (m->ms < n->ms);
 }
 
-/* A line's label stands right of it, above those of later lines: no line crosses words. */
+/* Draws a line with its label to the right, above later labels: no line crosses a label. */
 static void put_marks(const struct bs_chart *k, const struct bs_certificate *c)
 {
 	const struct bs_spread *l = &c->run[0].spread[BS_SPREAD_DUE];

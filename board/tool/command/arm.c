@@ -189,7 +189,7 @@ static int compare(const struct bs_site *site, const struct bs_protocol *p, stru
 }
 #endif
 
-/* One protocol, its errors told. */
+/* Arms one protocol and prints its errors. */
 static bool arm_one(const struct bs_site *site, const struct bs_protocol *p, struct bs_team *team)
 {
 	const struct bs_plan *plan = &p->plan;

@@ -448,7 +448,7 @@ static int rounds(struct job *j, struct bs_fail *why)
 	return rc;
 }
 
-/* As field.map_file takes it: slices along dimension 13. */
+/* Writes the field map in the form of field.map_file: slices along dimension 13. */
 static int write_field(const struct job *j, struct bs_fail *why)
 {
 	const struct bs_protocol *p = j->p;

@@ -109,7 +109,7 @@ static bool survives(struct bs_recorder *r, int rc, const struct bs_fail *why)
 	return false;
 }
 
-/* False: it is not in the log, and the scan has ended. */
+/* Appends a message to the log. False: the message is not in the log, and the scan has ended. */
 static bool keep(struct bs_recorder *r, const unsigned char *msg, size_t len, int64_t now_ns)
 {
 	struct bs_fail why;

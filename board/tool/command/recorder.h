@@ -25,7 +25,7 @@ struct bs_recorder_options {
 	size_t message_max;
 	uint64_t segment_bytes;
 	int64_t silence_ns, heartbeat_ns;
-	/* A message for this peer; false: it is to be tried again. */
+	/* Sends a message to this peer. False: the caller tries again. */
 	bool (*say)(void *arg, uint64_t peer, const unsigned char envelope[BS_WIRE_BYTES],
 		    const void *payload, size_t len);
 	bool (*here)(void *arg, uint64_t peer);     /* it is connected */

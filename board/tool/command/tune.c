@@ -210,7 +210,7 @@ static void print_row(double lambda, double noise, double width, double gain)
 	(void)printf("%12.4g %14.6g %14.3f %9.3f\n", lambda, noise, width, gain);
 }
 
-/* Where a curve over log lambda crosses a limit between two points; NAN when it does not. */
+/* Finds where a curve over log lambda crosses a limit between two points; NAN: it does not. */
 static double crossing(const double *x, const double *y, uint32_t i, double limit)
 {
 	if ((y[i] - limit) * (y[i + 1] - limit) > 0.0 || y[i] == y[i + 1])

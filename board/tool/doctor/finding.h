@@ -35,15 +35,15 @@ __attribute__((format(printf, 5, 6))) void bs_doctor_say(struct bs_doctor *d, en
 							 const char *what, const char *remedy,
 							 const char *figure, ...);
 
-/* The first line of root/path without its end; false: it cannot be read. */
+/* Reads the first line of root/path, without its line feed. False: it cannot be read. */
 bool bs_doctor_line(const struct bs_doctor *d, const char *path, char *out, size_t cap);
-/* The line of root/path that begins with start, what is behind that; false: there is none. */
+/* Finds the line of root/path that begins with start; out: the rest of it. False: there is none. */
 bool bs_doctor_find(const struct bs_doctor *d, const char *path, const char *start, char *out,
 		    size_t cap);
 bool bs_doctor_number(const struct bs_doctor *d, const char *path, int64_t *value);
-/* A list of processors, "0-3,6", of root/path; false: there is none. */
+/* Reads a list of processors, "0-3,6", from root/path. False: there is none. */
 bool bs_doctor_cpus(const struct bs_doctor *d, const char *path, struct bs_cpus *set);
-/* This process has the capability of that number. */
+/* True if this process has the capability of that number. */
 bool bs_doctor_capable(const struct bs_doctor *d, int number);
 
 /* cpu.c: priorities, throttling, processors, governor, idle states, clock. */

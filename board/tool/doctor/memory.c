@@ -65,7 +65,7 @@ void bs_doctor_memory(struct bs_doctor *d)
 			      want > available ? ", fewer than node.memory_mib" : "");
 }
 
-/* "[always] madvise never": the word in brackets. */
+/* Reads the word in brackets of a line such as "[always] madvise never". */
 static const char *chosen(char *text)
 {
 	char *from = strchr(text, '[');

@@ -42,7 +42,7 @@ struct bs_survey {
 	/* frames */
 	uint32_t frames;         /* that their counters tell apart, averages among them */
 	uint32_t first_readouts; /* imaging readouts of the first */
-	bool alike;              /* each frame of one slice and contrast has as many */
+	bool alike;              /* all frames of a slice and contrast have as many readouts */
 	uint32_t open[3];        /* phases, sets, repetitions that are at once (turns.h) */
 	/* lines on the grid, of size [y, z], as the center of k-space has them */
 	uint32_t size[2];

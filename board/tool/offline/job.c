@@ -283,7 +283,7 @@ static int put_piece(const struct bs_job *j, uint64_t number, const struct bs_mr
 	return bs_draft_end(&d, rc, path, BS_DRAFT_REPLACE, why);
 }
 
-/* All of the file, with a zero behind it. */
+/* Reads a whole file and puts a zero byte behind it. */
 static int read_piece(const char *path, char **bytes, size_t *size, struct bs_fail *why)
 {
 	struct stat st;
@@ -468,7 +468,7 @@ static int end_locked(struct bs_job *j, int fd, uint64_t images, struct bs_fail 
 	if (pread(fd, text, sizeof(text) - 1, 0) < 0)
 		return fail_io(why, j->key, "cannot read");
 	find_line(value, sizeof(value), text, "images ");
-	j->complete = strtoull(value, NULL, 10); /* another was the last one */
+	j->complete = strtoull(value, NULL, 10); /* another process made the last image */
 	if (j->complete > 0 || images == 0 || !all_made(j, images))
 		return 0;
 	if (j->self == NULL && !is_there(j->out, j->since_ns))

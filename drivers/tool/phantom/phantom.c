@@ -88,7 +88,7 @@ static int check_physics(const struct bs_phantom_scan *s, struct bs_fail *why)
 	return 0;
 }
 
-/* What a TR must hold: a line's echoes, or a train. */
+/* Least TR, for the echoes of a line or for a train of lines. */
 static int set_times(struct run *r, struct bs_fail *why)
 {
 	const struct bs_protocol *p = r->p;

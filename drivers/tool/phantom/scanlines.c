@@ -190,7 +190,7 @@ static uint32_t slice_at(const struct bs_scanplan *p, uint32_t turn)
 	return turn < even ? 2 * turn : 2 * (turn - even) + 1;
 }
 
-/* All FIRST and LAST flags but those of averages, phases, sets and segments, which are one. */
+/* All FIRST and LAST flags, except those of averages, phases, sets and segments (one of each). */
 static uint64_t plain_flags(const struct bs_scanlines *l, const struct bs_scanline *s)
 {
 	const struct bs_traj *t = l->plan.traj;

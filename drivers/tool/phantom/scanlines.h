@@ -57,14 +57,14 @@ struct bs_scanplan {
 	struct bs_partial partial[2];    /* along y and z */
 	enum bs_slice_order order;
 	uint32_t dummies;
-	uint32_t navigate; /* a navigator before every so many lines; 0: none */
+	uint32_t navigate; /* lines from navigator to navigator; 0: no navigators */
 	bool reversed;     /* every second line */
 	bool epi;
 	uint32_t noise; /* readouts */
 	bool noise_only;
 	double tr_us;      /* of a line, or of a train */
 	double readout_us; /* sampling alone: what lies between contrasts */
-	double spacing_us; /* of EPI's lines */
+	double spacing_us; /* time between two lines of EPI */
 };
 
 enum bs_scanline_kind {
@@ -93,8 +93,8 @@ int bs_scanlines_make(struct bs_scanlines **lines, const struct bs_scanplan *pla
 		      struct bs_fail *why);
 void bs_scanlines_free(struct bs_scanlines *lines);
 /*
- * put is called for each readout in the order of the scan; what it returns, unless 0, ends the walk
- * and is returned. BS_ERR_SIZE when the scan is longer than a time stamp can say (2147 s).
+ * Calls put for each readout in the order of the scan. If put returns other than 0, the walk ends
+ * and returns that. BS_ERR_SIZE: the scan is longer than a time stamp can say (2147 s).
  */
 int bs_scanlines_walk(struct bs_scanlines *lines,
 		      int (*put)(void *arg, const struct bs_scanline *line, struct bs_fail *why),

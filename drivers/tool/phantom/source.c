@@ -24,7 +24,7 @@ struct bs_phantom_source {
 	struct bs_field_object *lit[BS_PHANTOM_CONTRASTS]; /* the same in a field */
 	struct bs_coils coils;
 	uint32_t ways;   /* 2: lines that run backwards are sampled elsewhere */
-	uint32_t slices; /* that data holds */
+	uint32_t slices; /* slices in `data` */
 	uint32_t held;   /* the slice at hand, where it is one; or NONE */
 	uint32_t frame;  /* of what is at hand: it matters to what moves */
 	size_t row;      /* floats of a readout */

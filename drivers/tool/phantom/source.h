@@ -20,7 +20,7 @@ const float *bs_phantom_path(const struct bs_phantom_scan *scan, uint32_t frame,
 int bs_phantom_source_open(struct bs_phantom_source **source, const struct bs_phantom_scan *scan,
 			   struct bs_team *team, struct bs_fail *why);
 void bs_phantom_source_close(struct bs_phantom_source *source);
-/* Samples a slice, unless it is the one at hand. */
+/* Samples a slice in a frame, unless the source holds it already. */
 int bs_phantom_source_hold(struct bs_phantom_source *source, uint32_t slice, uint32_t frame,
 			   struct bs_fail *why);
 /* Of a slice at hand: [coil][sample] complex, in the order of k whichever way the line runs. */

@@ -27,7 +27,7 @@
 struct bs_departure {
 	int64_t due_ns;
 	int64_t slept_ns, woke_ns; /* the last sleep before the readout was taken up; 0: none */
-	int64_t sent_ns;           /* it was about to be handed to the socket; 0: not yet */
+	int64_t sent_ns;           /* when it was about to be handed to the socket; 0: not yet */
 	bool owed;
 };
 

@@ -24,8 +24,8 @@
 #define BS_FAULTS_MAX    4096u
 #define BS_FAULTS_MS_MAX 600000u
 #define BS_FAULTS_WORDS  80u
-#define BS_FAULTS_ANEW   3 /* send: the socket is another one, what was under way is lost */
-#define BS_FAULTS_KILLED 4 /* send: the same, and the sender has forgotten everything */
+#define BS_FAULTS_ANEW   3 /* send returns: a new socket was opened; messages under way are lost */
+#define BS_FAULTS_KILLED 4 /* send returns: as ANEW, and the sender has forgotten everything */
 
 enum bs_fault_kind {
 	BS_FAULT_DROP,       /* the message does not go out */
@@ -34,8 +34,8 @@ enum bs_fault_kind {
 	BS_FAULT_CORRUPT,    /* one bit of it is another one */
 	BS_FAULT_TRUNCATE,   /* so many bytes of it go out */
 	BS_FAULT_STALL,      /* the sender stands still before it, milliseconds */
-	BS_FAULT_DISCONNECT, /* its socket is closed before it, another opened after ms */
-	BS_FAULT_KILL,       /* the same, and it begins again with another session */
+	BS_FAULT_DISCONNECT, /* the sender's socket is closed before it; another opens after ms */
+	BS_FAULT_KILL,       /* as DISCONNECT, and the sender begins again with another session */
 	BS_FAULT_KINDS
 };
 
@@ -61,7 +61,7 @@ struct bs_faults {
 
 /* The reason names the line. */
 int bs_faults_read(struct bs_faults *f, const char *path, struct bs_fail *why);
-/* One fault of each kind, and one more for each 200 messages of a scan of so many readouts. */
+/* Draws one fault of each kind, and one more for each 200 messages of a scan of this length. */
 int bs_faults_draw(struct bs_faults *f, uint64_t seed, uint32_t readouts, struct bs_fail *why);
 /* Whether a scan of so many readouts has the numbers, and can end. */
 int bs_faults_fit(const struct bs_faults *f, uint32_t readouts, struct bs_fail *why);

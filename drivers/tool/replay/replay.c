@@ -51,7 +51,10 @@ static double duration_us(const struct bs_mrd_acq *a)
 	return us > 0.0 && us < 1e9 ? us : 0.0; /* NaN and nonsense: no time at all */
 }
 
-/* Both counters wrap: differences in their own width, and time never runs backwards. */
+/*
+ * Time from one readout to the next; never negative. Both counters wrap, so differences are taken
+ * in the counters' own width.
+ */
 static double step_us(enum bs_replay_clock clock, const struct bs_mrd_acq *from,
 		      const struct bs_mrd_acq *to)
 {

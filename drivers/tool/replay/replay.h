@@ -53,7 +53,7 @@ struct bs_replay_options {
 	const char *protocol;              /* "": by the header */
 	uint64_t session;                  /* not 0 */
 	double speed;                      /* of the recording's own pace; 0: as fast as it goes */
-	int64_t patience_ns;               /* without a word from the service */
+	int64_t patience_ns;               /* longest silence of the service */
 	const volatile sig_atomic_t *stop; /* set: no more readouts, CLOSE, wait for the outcome */
 	void (*progress)(void *arg, const struct bs_replay_report *now); /* a few times a second */
 	void *arg;
