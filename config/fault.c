@@ -44,8 +44,9 @@ void bs_faults_tell(struct bs_faults *f, const char *file,
 		return;
 	qsort(f->kept, kept, sizeof(f->kept[0]), by_line);
 	for (unsigned i = 0; i < kept; i++) {
-		(void)snprintf(at, sizeof(at), f->kept[i].line > 0 ? ":%u" : "", f->kept[i].line);
-		(void)snprintf(line, sizeof(line), "%.255s%s: %s", file, at, f->kept[i].text);
+		(void)snprintf(at, sizeof(at), ":%u", f->kept[i].line);
+		(void)snprintf(line, sizeof(line), "%.255s%s: %s", file,
+			       f->kept[i].line > 0 ? at : "", f->kept[i].text);
 		report(arg, line);
 	}
 	if (f->count > kept) {

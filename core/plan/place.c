@@ -76,8 +76,8 @@ const char *bs_host_only_words(enum bs_host_only reason)
 {
 	static const char *const words[] = {
 		[BS_HOST_ONLY_NOT] = "",
-		[BS_HOST_ONLY_STREAM] = "trajectory.type stream, but for whole frames in 2D, "
-					"density ramp or none, without a preconditioner,",
+		[BS_HOST_ONLY_STREAM] = ("trajectory.type stream, but for whole frames in 2D, "
+					 "density ramp or none, without a preconditioner,"),
 		[BS_HOST_ONLY_ECHOES] = "field.from echoes",
 		[BS_HOST_ONLY_MAP_SETS] = "image.map_sets 2",
 	};
