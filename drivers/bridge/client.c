@@ -142,9 +142,10 @@ static int choose_protocol(struct bs_client *c, struct bs_fail *why)
 	if (rc != 0)
 		return rc;
 	if (c->config[0] != '\0' && !bs_names_known(site, c->config))
-		bs_client_text(c, BS_SAY_INFO, "config '%.60s' is none of this site's: %s%s",
-			       c->config, c->protocol[0] != '\0' ? "protocol " : "the header's own",
-			       c->protocol);
+		bs_client_text(
+			c, BS_SAY_INFO, "config '%.60s' is none of this site's: %s%s", c->config,
+			c->protocol[0] != '\0' ? "protocol " : "the header's, or the only one",
+			c->protocol);
 	c->form = (struct bs_picture_form){ .as = site->mrd.pixels };
 	if (!readable) /* the service refuses it, in words */
 		return 0;
