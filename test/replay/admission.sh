@@ -89,5 +89,10 @@ wait $server
 server=
 site "$tight" 64
 timeout 250 "$BORESIDE" serve -c "$dir/site.cfg" 2>"$dir/serve.log"
-[ $? -eq 1 ] && echo "ok nothing but refused protocols: no service" ||
-	echo "not ok a service without protocols"
+case $? in
+1) echo "ok nothing but refused protocols: no service" ;;
+124) grep -q 'measured again once there is time' "$dir/serve.log" &&
+	echo "ok on a busy machine it waits to measure again" ||
+	echo "not ok a service without protocols: it does not end" ;;
+*) echo "not ok a service without protocols" ;;
+esac
