@@ -422,6 +422,20 @@ static uint64_t order_of(const struct bs_recon *r, const struct bs_mrd_acq *a)
 	       a->idx.set;
 }
 
+/* A size that neither the header nor the protocol tells. */
+static void say_geometry(const struct bs_recon *r, struct bs_recon_image *image)
+{
+	struct bs_text t = bs_text_behind(image->header, sizeof(image->header));
+	char words[BS_GEOMETRY_WORDS];
+
+	for (uint32_t a = 0; a < (r->p->matrix[2] > 1 ? 3u : 2u); a++)
+		if (!(r->fov_mm[a] > 0.0f)) {
+			bs_text_put(&t, "%s%s", bs_text_between(&t),
+				    bs_geometry_words(words, r->p, &r->info));
+			return;
+		}
+}
+
 void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_image *image)
 {
 	const struct frame *f = &r->frame[slot];
@@ -437,6 +451,7 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 	if (memcmp(r->center.line, r->center.header, sizeof(r->center.line)) != 0)
 		(void)bs_center_words(image->center, sizeof(image->center), &r->center);
 	memcpy(image->header, r->info.remark, sizeof(image->header));
+	say_geometry(r, image);
 	image->scan_keys[0] = '\0';
 	if (r->info.scan_keys != 0)
 		(void)bs_scankey_words(image->scan_keys, r->info.scan_keys, r->info.scan_value);
