@@ -158,12 +158,16 @@ is "pinned to processor 0: one canary, there" "$there" '"cpu":0 '
 cp "$dir/all.cfg" "$dir/site.cfg"
 certify 1 never --images 5
 says never certificate.json '^{"kept":false,'
-says never certificate.md 'The contract was broken' '\*\*5 attributed to the service\*\*'
+# a stall of a busy machine may explain one of them, or some
+left=$(number never missed_attributed)
+is "what no stall explains is the service's" \
+	"$((left + $(number never missed_explained)))" "$(number never missed_raw)"
+says never certificate.md 'The contract was broken' "\*\*$left attributed to the service\*\*"
 is "all were missed" "$(number never missed_raw)" "$(number never images)"
-says never certificate.md 'Misses attributed to the service, the first 5,'
+says never certificate.md "Misses attributed to the service, the first $left,"
 times='"image":[0-9]*,"due_ns":[0-9]*,"before_ns":.*"awake_ns":.*"sent_ns":.*"handed_ns":'
 is "each attributed miss is listed with its times" \
-	"$(grep -c "$times" "$dir/never/certificate.json")" 5
+	"$(grep -c "$times" "$dir/never/certificate.json")" "$left"
 is "the sender's sleep explains none of a budget that nothing can keep" \
 	"$(number never missed_overslept)" 0
 certify 1 refused --images 5
