@@ -232,7 +232,7 @@ struct brackets {
  */
 static void bracket(struct bs_text *t, struct brackets *b, char c, unsigned line)
 {
-	const char opener = c == ')' ? '(' : c == ']' ? '[' : '{';
+	const char opener = c == ')' ? '(' : c == ']' ? '[' : c == '}' ? '{' : '\0';
 
 	if (c != '\0' && strchr("([{", c) != NULL) {
 		if (b->depth < sizeof(b->open)) {

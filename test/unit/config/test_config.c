@@ -45,6 +45,7 @@ static const struct {
 	{ 2, "syntax error", "node: {\n name = ; };" PROTOCOL("") },
 	{ 2, "syntax error (the '[' of line 2 is not closed)",
 	  "node: {\n threads = [1;\n};" PROTOCOL("") },
+	{ 3, "syntax error (the '{' of line 1 is not closed)", "node: {\n threads = 1;\n" },
 	{ 4, "syntax error (the '(' of line 2 is not closed)",
 	  "node: { name = \"(#\"; /* [ */ };\nprotocols = ( { }, # ]\n { }\n" },
 	{ 2, "syntax error (a word stands in quotes: \"bay-3\")", NODE("name = bay-3;") },
