@@ -33,15 +33,15 @@
 #define BS_REFUSES_MAX 16u /* refusals that wait for the scan's sender to read */
 #define BS_WAITING_MAX 2u  /* messages in ingest.waiting */
 /* headers that wait for their scan to begin */
-#define BS_LINE_MAX    (BS_GATE_KEEP - BS_WAITING_MAX)
-#define BS_LOST_MAX    16u                             /* sessions in ingest.lost */
-#define BS_OUTCOME_NS  INT64_C(200000000) /* least time between two sendings of an outcome */
-#define BS_LOOK_NS     INT64_C(4000000)   /* longest time between two reads of a scan's socket */
-#define BS_AWAY_NS     INT64_C(5000000)   /* after longer, messages may have waited in the socket */
-#define BS_OPEN_NS     INT64_C(60000000000) /* longest wait of a header */
-#define BS_RETURN_NS   INT64_C(1000000000)  /* time for a sender to reconnect after a start */
-#define BS_WINDOW_LOG  8192u                /* messages in the sender's window with a log */
-#define BS_DEATHS_MAX  5u /* processes that end at one message before its scan is given up */
+#define BS_LINE_MAX   (BS_GATE_KEEP - BS_WAITING_MAX)
+#define BS_LOST_MAX   16u                /* sessions in ingest.lost */
+#define BS_OUTCOME_NS INT64_C(200000000) /* least time between two sendings of an outcome */
+#define BS_LOOK_NS    INT64_C(4000000)   /* longest time between two reads of a scan's socket */
+#define BS_AWAY_NS    INT64_C(5000000)   /* after longer, messages may have waited in the socket */
+#define BS_OPEN_NS    INT64_C(60000000000) /* longest wait of a header */
+#define BS_RETURN_NS  INT64_C(1000000000)  /* time for a sender to reconnect after a start */
+#define BS_WINDOW_LOG 8192u                /* messages in the sender's window with a log */
+#define BS_DEATHS_MAX 5u /* processes that end at one message before its scan is given up */
 
 /*
  * One scan. A function that serves either of the two open scans gets the scan beside *in; a
