@@ -66,8 +66,11 @@ static void go_on(struct ingest *in)
 bool bs_ingest_reopen_closed(const struct ingest *in)
 {
 	const struct bs_reopened *o = bs_ingest_reopened(in);
+	bool closed = false;
 
-	return atomic_load(&o->scan) == in->now.id && bs_order_closes(&in->now.order);
+	for (uint32_t i = 0; i < BS_HELD_MAX && atomic_load(&o->scan) == in->now.id; i++)
+		closed = closed || in->now.order.held[i].kind == BS_WIRE_CLOSE;
+	return closed;
 }
 
 void bs_ingest_reopen_read(struct ingest *in, uint64_t records)

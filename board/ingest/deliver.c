@@ -200,15 +200,6 @@ void bs_ingest_give_up_gap(struct ingest *in, struct bs_ingest_scan *scan, uint6
 	scan->ack_due = true;
 }
 
-bool bs_ingest_close_held(struct ingest *in)
-{
-	/* while recon is fed from the log, what is held would come before what recon gets again */
-	while (in->feed == NULL && in->now.state == BS_STATE_SCANNING &&
-	       bs_order_closes(&in->now.order))
-		bs_ingest_give_up_gap(in, &in->now, BS_NUMBER_NONE);
-	return in->now.state != BS_STATE_SCANNING;
-}
-
 void bs_ingest_abort(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_fail *why,
 		     enum bs_happening on)
 {

@@ -318,11 +318,6 @@ void bs_ingest_deliver_held(struct ingest *in, struct bs_ingest_scan *scan);
  * (BS_NUMBER_NONE: none is).
  */
 void bs_ingest_give_up_gap(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq);
-/*
- * Closes the newest scan if its CLOSE is held beyond a gap: what is missing is given up. True: the
- * scan is closed.
- */
-bool bs_ingest_close_held(struct ingest *in);
 /* Ends the scan now, for this reason. Messages held beyond a gap are used first. */
 void bs_ingest_abort(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_fail *why,
 		     enum bs_happening on);

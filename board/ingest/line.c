@@ -167,8 +167,6 @@ void bs_ingest_end_for(struct ingest *in, uint64_t session)
 {
 	struct bs_fail why;
 
-	if (bs_ingest_close_held(in))
-		return;
 	if (bs_ingest_log_apart(in, &in->now))
 		(void)bs_fail(&why, BS_ERR_STATE,
 			      "the service was killed and started again, the scan's sender did not "

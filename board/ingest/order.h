@@ -81,16 +81,6 @@ static inline bool bs_order_lacks(const struct bs_order *o)
 	return o->held_count > 0 || o->over > o->next;
 }
 
-/* True if a CLOSE is held. */
-static inline bool bs_order_closes(const struct bs_order *o)
-{
-	bool closes = false;
-
-	for (uint32_t i = 0; i < BS_HELD_MAX; i++)
-		closes = closes || o->held[i].kind == BS_WIRE_CLOSE;
-	return closes;
-}
-
 /* Holds a message beyond next that came at now_ns. bs_order_beyond and _full must be false. */
 void bs_order_hold(struct bs_order *o, const struct bs_item *item, int64_t now_ns);
 /* Notes a number beyond next that came at now_ns and has no room (bs_order_full). */

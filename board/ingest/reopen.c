@@ -234,7 +234,9 @@ bool bs_ingest_reopen_waits(struct ingest *in, int64_t now)
 	in->now.heard_ns = in->now.order.gap_since_ns = now;
 	if (now < o->until_ns && !bs_worker_stop(in->env))
 		return true;
-	if (bs_ingest_close_held(in))
+	while (in->now.state == BS_STATE_SCANNING && bs_ingest_reopen_closed(in))
+		bs_ingest_give_up_gap(in, &in->now, BS_NUMBER_NONE);
+	if (in->now.state != BS_STATE_SCANNING)
 		return true;
 	if (o->sealed)
 		(void)bs_fail(

@@ -378,23 +378,6 @@ static void test_record(void)
 	bs_ring_advance(ring);
 }
 
-/* A scan whose CLOSE has come, beyond a gap, is closed by another header, and lacks messages. */
-static void test_closed_beyond(void)
-{
-	const struct bs_ingest_scan now = in.now;
-
-	in.now.state = BS_STATE_SCANNING;
-	in.now.fault.code = 0;
-	bs_order_start(&in.now.order, 1);
-	bs_order_hold(&in.now.order,
-		      &(struct bs_item){ .seq = 2, .kind = BS_WIRE_CLOSE, .used = true }, 1);
-	bs_ingest_end_for(&in, in.now.session + 1);
-	CHECK(in.now.state == BS_STATE_DRAINING && in.now.fault.code == BS_ERR_SEQUENCE &&
-		      in.now.count.gaps == 1,
-	      "the truth: %s", in.now.fault.text);
-	in.now = now;
-}
-
 /* Two scans go on from their logs: what is said of the newer one waits until the older is over. */
 static void test_turn(void)
 {
@@ -522,7 +505,6 @@ int main(void)
 	test_both_wait();
 	test_outcomes();
 	test_record();
-	test_closed_beyond();
 	test_turn();
 	test_unheard();
 	test_lost();
