@@ -374,6 +374,12 @@ const char *bs_recon_words(const struct bs_recon *r, char *out, size_t cap)
 		bs_text_put(&t, "; images 1 to %llu left before it was known",
 			    (unsigned long long)r->broken.before);
 	}
+	if (r->beyond > 0)
+		bs_text_put(&t,
+			    "%simages 1 to %llu left before it was known: lines came beyond the "
+			    "header's limits, in frames that were whole without them (%llu)",
+			    bs_text_between(&t), (unsigned long long)r->beyond,
+			    (unsigned long long)r->opens.beyond);
 	return out;
 }
 

@@ -455,18 +455,20 @@ static int count_turns(struct reading *r, struct bs_fail *why)
 
 	if (present == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "no memory for a survey");
-	p.readouts = grid ? 0 : s->first_readouts;
-	for (uint32_t i = 0; i < rows; i++) {
-		present[i] = s->present[i] || (embeds(s) && s->calibrates[i]);
-		p.readouts += grid && present[i];
-	}
-	p.by_header = grid && bs_survey_promised(s, present);
-	memcpy(p.encoded, s->info.encoded, sizeof(p.encoded));
-	bs_lines_about(&lines, &p, &s->info, &s->center);
-	rc = bs_turns_count(&r->turns, &p, &s->info, grid ? &lines : NULL, &found, why);
-	free(present);
+	bs_survey_promises(s, &lines);
+	rc = bs_turns_frames(&r->turns, grid ? &lines : NULL, &found, why);
 	s->frames = found.frames;
 	s->alike = found.alike;
+	s->beyond = found.beyond;
+	s->most_lines = found.lines;
+	for (uint32_t i = 0; i < rows; i++)
+		present[i] = s->present[i] || (embeds(s) && s->calibrates[i]);
+	p.readouts = grid ? bs_survey_lines(s, present) : s->first_readouts;
+	p.by_header = p.readouts == 0;
+	free(present);
+	memcpy(p.encoded, s->info.encoded, sizeof(p.encoded));
+	if (rc == 0)
+		rc = bs_turns_count(&r->turns, &p, &s->info, grid ? &lines : NULL, &found, why);
 	s->open[0] = found.phases;
 	s->open[1] = found.sets;
 	s->open[2] = found.repetitions;
@@ -542,21 +544,6 @@ bool bs_survey_on_grid(const struct bs_survey *s)
 	return (bs_choose_on_header(s) || s->info.trajectory_name[0] == '\0') &&
 	       (s->off_lines == 0 ||
 		(bs_admit_ramps(&s->info) && s->kinds[BS_KIND_PHASE_CORRECTION] >= 3));
-}
-
-bool bs_survey_promised(const struct bs_survey *s, const uint8_t *present)
-{
-	const uint32_t rows = s->size[0] * s->size[1];
-	struct bs_protocol p = { 0 };
-	struct bs_lines lines;
-
-	memcpy(p.encoded, s->info.encoded, sizeof(p.encoded));
-	bs_lines_about(&lines, &p, &s->info, &s->center);
-	for (uint32_t row = 0; row < rows; row++)
-		if (present[row] != 0 && !bs_lines_inside(&lines, row))
-			return false;
-	return s->outside == 0 && (bs_lines_missing(&lines, present, rows, NULL) == 0 ||
-				   bs_lines_shutter(&lines, present, rows));
 }
 
 uint32_t bs_survey_averages(const struct bs_survey *s, bool path)

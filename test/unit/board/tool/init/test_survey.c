@@ -129,6 +129,17 @@ static void of_frames(void)
 	CHECK(make() == 0 && s.alike && s.frames == 4 && s.open[0] == 1 && s.open[1] == 1 &&
 		      s.open[2] == 1,
 	      "one after the other: %u phases, %u repetitions", s.open[0], s.open[2]);
+	/* the header promises lines 1 to 8 of 10, as it has the center */
+	begin_sized("cartesian", LINES + 2, 1);
+	add_frame(LINES);
+	h.idx.repetition = 1;
+	add_frame(LINES + 1);
+	h.idx.repetition = 2;
+	add_frame(LINES - 1);
+	CHECK(make() == 0 && !s.alike && s.beyond && !bs_survey_promised(&s, s.present) &&
+		      bs_survey_lines(&s, s.present) == LINES + 1,
+	      "one more than the header promises, in one frame: all wait for %u",
+	      bs_survey_lines(&s, s.present));
 	begin("cartesian");
 	add_frame(LINES);
 	add(0, 3); /* once more */
