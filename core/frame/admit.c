@@ -223,7 +223,8 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 				       "encodedSpace/matrixSize/%c is %u, protocol '%s' has %u",
 				       "xyz"[a], info -> encoded[a], p -> name, want);
 	}
-	if (info->channels != 0 && info->channels != p->coils)
+	/* converters write how many channels a receiver has; a scan's lines may have fewer */
+	if (info->channels != 0 && info->channels < p->coils)
 		return bs_fail(why, BS_ERR_SIZE, "receiverChannels is %u, protocol '%s' has %u",
 			       info->channels, p->name, p->coils);
 	if (!plan->on_grid && info->trajectory_unit[0] != '\0' &&

@@ -219,7 +219,7 @@ static int refuse_mixed(const struct bs_survey *s, struct bs_fail *why)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "%u channels: a protocol has at most %u coils", s->channels.max,
 			       BS_COILS_MAX);
-	if (s->info.channels != 0 && s->info.channels != s->channels.max)
+	if (s->info.channels != 0 && s->info.channels < s->channels.max)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "receiverChannels of the header is %u, the readouts have %u",
 			       s->info.channels, s->channels.max);
@@ -246,6 +246,11 @@ static void say_unused(const struct bs_choice *c)
 			bs_outline_say(c->out, "%llu readouts (%s) are counted and not used",
 				       (unsigned long long)n, bs_kind_name(unused[i]));
 	}
+	if (s->info.channels > s->channels.max)
+		bs_outline_say(c->out,
+			       "receiverChannels of the header is %u: lines have %u channels, "
+			       "which is taken",
+			       s->info.channels, s->channels.max);
 	if (s->misfit.count > 0)
 		bs_outline_say(c->out,
 			       "%llu readouts are left out: of %u to %u channels, where the header "

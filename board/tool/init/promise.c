@@ -1,7 +1,8 @@
-/* board/tool/init/promise.c - see survey.h: lines that came, and lines that the header promises */
+/* board/tool/init/promise.c - see survey.h: what came, beside what the header promises */
 #include <string.h>
 
-#include "board/tool/init/survey.h"
+#include "board/tool/init/choose.h"
+#include "core/frame/recon.h"
 
 void bs_survey_promises(const struct bs_survey *s, struct bs_lines *lines)
 {
@@ -32,4 +33,20 @@ uint32_t bs_survey_lines(const struct bs_survey *s, const uint8_t *present)
 	if (s->alike)
 		return bs_survey_promised(s, present) ? 0 : count;
 	return s->beyond ? s->most_lines : 0;
+}
+
+bool bs_survey_on_grid(const struct bs_survey *s)
+{
+	return (bs_choose_on_header(s) || s->info.trajectory_name[0] == '\0') &&
+	       (s->off_lines == 0 ||
+		(bs_admit_ramps(&s->info) && s->kinds[BS_KIND_PHASE_CORRECTION] >= 3));
+}
+
+uint32_t bs_survey_averages(const struct bs_survey *s, bool path)
+{
+	const struct bs_limit *limit = &s->info.average;
+	const uint32_t n =
+		limit->given && limit->max + 1 > s->averages ? limit->max + 1 : s->averages;
+
+	return n > 64 || (path && !s->repeats) ? 1 : n;
 }

@@ -34,6 +34,7 @@ struct bs_survey {
 	struct bs_range discarded, channels, dims, step[2];
 	struct bs_range
 		middle; /* center_sample, discarded samples off, of forward ones that say it */
+	uint32_t coils; /* of lines, where receiverChannels is given; 0: each line says it */
 	uint32_t slices, contrasts, averages, repetitions, sets, phases; /* largest, + 1 */
 	struct bs_range misfit;        /* channels of readouts that are no line's (BS_MRD_MISFIT) */
 	struct bs_encodings_left left; /* readouts of encodings that no protocol has a use of */
