@@ -8,8 +8,8 @@
 
 static void without_oversampling(struct scan *s)
 {
-	memcpy(s->header.encoded[0], s->header.recon[0], WORD);
-	memcpy(s->header.encoded_fov[0], s->header.recon_fov[0], WORD);
+	SET_WORD(s->header.encoded[0], "%u", s->plan.nx);
+	SET_WORD(s->header.encoded_fov[0], "%u", 5 * s->plan.nx);
 }
 
 static void odd_oversampling(struct scan *s)
