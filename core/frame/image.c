@@ -185,7 +185,7 @@ static void say_untold(const struct bs_recon *r, struct bs_recon_image *image)
 	char words[BS_READOUT_WORDS];
 
 	bs_text_put(&t, "%s%s", bs_text_between(&t),
-		    bs_readouts_untold_words(words, sizeof(words), r->p));
+		    bs_readouts_untold_words(words, sizeof(words), &r->readouts, r->p));
 }
 
 /* Says that phase-correction lines came, for a reason, and are not used. */
@@ -346,8 +346,7 @@ static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_im
 		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
 		(void)bs_zeros_words(image->zeros, sizeof(image->zeros), r->p, &held);
 	}
-	if (!image->preview && r->readouts.doubtful &&
-	    bs_readouts_untold(&r->readouts, r->p, &r->info))
+	if (!image->preview && bs_readouts_untold(&r->readouts, r->p, &r->info))
 		say_untold(r, image);
 	if (!image->preview && r->readouts.reversed &&
 	    r->kinds.unused[BS_KIND_PHASE_CORRECTION] > 0)

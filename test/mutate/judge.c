@@ -286,6 +286,8 @@ static bool is_true(const struct scan *s, const struct frame *f, const char *rea
 	if (strstr(reason, "the center is not known") != NULL ||
 	    strstr(reason, "not filled") != NULL)
 		return s->center_untold || s->again;
+	if (strstr(reason, "samples differs by one") != NULL)
+		return s->center_differs;
 	if (strstr(reason, "nothing tells which is right") != NULL)
 		return s->reversed_untold;
 	if (strstr(reason, "phase of their own (ghosts)") != NULL)
