@@ -275,7 +275,7 @@ $(B)/test/bench/plain.o: CFLAGS += $(if $(FFTW),-DBS_FFTW)
 $(PAPER): $(call objects,test/paper) $(B)/test/bench/rows.o $(B)/test/bench/inputs.o
 $(B)/test/twin/twin_ladder: $(call cu_objects,test/paper/ladder)
 # Peers that know ipc/WIRE.md alone, and the tests that they take part in.
-PEERED := $(shell grep -rl --include='*.c' '"test/peers/' test/fault test/replay test/unit)
+PEERED := $(shell grep -rl --include='*.c' '"test/.*peers/' test/fault test/replay test/unit)
 $(PEERED:%.c=$(B)/%): $(call objects,test/peers)
 MUTATE := $(B)/test/mutate/mutate
 $(MUTATE): $(call objects,test/mutate test/peers)
