@@ -56,7 +56,7 @@ static void child(int (*fn)(const char *path, struct bs_fail *why), const char *
 	_exit(write(to, &result, sizeof(result)) == (ssize_t)sizeof(result) ? 0 : 1);
 }
 
-/* Says why the child ended without a result; only what reading can have done is the file's fault. */
+/* Says why the child ended without a result: the file is damaged only if reading it can do that. */
 static int explain(int status, const char *path, struct bs_fail *why)
 {
 	switch (WIFSIGNALED(status) ? WTERMSIG(status) : 0) {

@@ -2,9 +2,10 @@
  * test/fault/peers/fault_unread.c - a sender that never reads what it is told keeps no other
  * scan's OUTCOME and heartbeats back
  *
- * usage: BORESIDE=path fault_unread [rounds]. A scan is closed, and its images are held up by SIGSTOP until
- * another sender's scan has been accepted and that one's connection takes no answer any more. How
- * long OUTCOME took from then on is printed, beside one that reads and beside one that does not.
+ * usage: BORESIDE=path fault_unread [rounds]. A scan is closed, and its images are held up by
+ * SIGSTOP until another sender's scan has been accepted and that one's connection takes no answer
+ * any more. How long OUTCOME took from then on is printed, beside one that reads and beside one
+ * that does not.
  */
 #define _GNU_SOURCE
 #include <sys/ioctl.h>
@@ -161,7 +162,8 @@ int main(int argc, char **argv)
 	}
 	for (int reads = 1; reads >= 0 && check_failed == 0; reads--) {
 		qsort(ms[reads], rounds, sizeof(ms[reads][0]), by_size);
-		printf("# beside a sender that %s: OUTCOME p50 %.2f ms, p99 %.2f, max %.2f (N %u)\n",
+		printf("# beside a sender that %s: OUTCOME p50 %.2f ms, p99 %.2f, max %.2f "
+		       "(N %u)\n",
 		       reads ? "reads" : "does not read", ms[reads][rounds / 2],
 		       ms[reads][(rounds - 1) * 99 / 100], ms[reads][rounds - 1], rounds);
 	}
