@@ -21,8 +21,8 @@
 struct bs_trial {
 	char dir[160], site[200], log[200];
 	char logs[sizeof(((struct bs_site *)0)->log.dir)]; /* "": none are kept */
-	pid_t service; /* 0: it has ended */
-	int status;    /* of its end, as waitpid tells it */
+	pid_t service;                                     /* 0: it has ended */
+	int status;                                        /* of its end, as waitpid tells it */
 };
 
 /* t: zeroed. alone: the only protocol of the copy; NULL: all of the site's. */
