@@ -42,7 +42,8 @@ await ready
 check "it is ready at last" ready
 scans=0 well=0
 while [ $SECONDS -lt "${STARVED_S:-0}" ]; do
-	"$BORESIDE" replay -c site.cfg -p ls --patience 600 s.h5 >>replays 2>&1 && well=$((well + 1))
+	"$BORESIDE" replay -c site.cfg -p ls --patience 600 s.h5 >>replays 2>&1 &&
+		well=$((well + 1))
 	scans=$((scans + 1))
 done
 [ $scans -eq 0 ] || check "$scans scans are whole meanwhile, in $SECONDS s" test $well -eq $scans
