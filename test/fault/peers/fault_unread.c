@@ -165,7 +165,7 @@ int main(int argc, char **argv)
 		printf("# beside a sender that %s: OUTCOME p50 %.2f ms, p99 %.2f, max %.2f "
 		       "(N %u)\n",
 		       reads ? "reads" : "does not read", ms[reads][rounds / 2],
-		       ms[reads][(rounds - 1) * 99 / 100], ms[reads][rounds - 1], rounds);
+		       ms[reads][(99 * rounds + 99) / 100 - 1], ms[reads][rounds - 1], rounds);
 	}
 	CHECK(service_stop(&service) == 0, "the service ends with 0");
 	service_remove(&service);

@@ -144,7 +144,7 @@ static bool time_scans(unsigned n, const char *how)
 	}
 	qsort(s, rounds, sizeof(s[0]), by_size);
 	printf("# 16 images %s: p50 %.4f s, p99 %.4f, max %.4f (N %u)\n", how, s[rounds / 2],
-	       s[(rounds - 1) * 99 / 100], s[rounds - 1], rounds);
+	       s[(99 * rounds + 99) / 100 - 1], s[rounds - 1], rounds);
 	return true;
 }
 
