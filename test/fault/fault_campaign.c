@@ -476,6 +476,8 @@ static bool prepare(const char *backend)
 	(void)snprintf(body, sizeof(body),
 		       "endpoints: { archive = \"\"; viewers = \"\"; images = "
 		       "\"ipc://run/images.ipc\"; };\nlog: { dir = \"logs\"; };\n"
+		       /* an archive that starts slowly finds all of its images */
+		       "overload: { spill_dir = \"spill\"; };\n"
 		       "protocols = ( { name = \"cart\"; " SERVICE_LINES
 		       "silence_ms = 60000.0;\n    backend = \"%s\"; } );\n",
 		       backend);
