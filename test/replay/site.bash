@@ -1,5 +1,5 @@
 # test/replay/site.bash - sourced by the replay tests: a site file for the real recordings in $DATA
-. "$(dirname "${BASH_SOURCE[0]}")/../support/await.bash"
+. "$(dirname "${BASH_SOURCE[0]}")/../support/scratch.bash"
 # write_site DIR: DIR gets site.cfg, a run folder for sockets, a cache and out/ for .cfl images.
 write_site() {
 	mkdir -p "$1/run" "$1/cache" "$1/out"

@@ -97,7 +97,7 @@ static inline void window_run(struct window_run *run, const struct window_site *
 	struct bs_scan_info info = { .channels = p->coils };
 	struct bs_need need = { 0 };
 	struct bs_arena arena = { 0 };
-	struct bs_team *team = NULL;
+	struct bs_team *crew = NULL;
 	struct bs_recon *r = NULL;
 
 	memset(run, 0, sizeof(*run));
@@ -107,9 +107,9 @@ static inline void window_run(struct window_run *run, const struct window_site *
 	if (run->rc == 0)
 		run->rc = bs_arena_open(&arena, need.total_bytes, &run->why);
 	if (run->rc == 0)
-		run->rc = bs_team_open(&team, threads, &run->why);
+		run->rc = bs_team_open(&crew, threads, &run->why);
 	if (run->rc == 0) {
-		struct bs_arm_env env = { .arena = &arena, .team = team, .cache_dir = "" };
+		struct bs_arm_env env = { .arena = &arena, .team = crew, .cache_dir = "" };
 
 		run->rc = bs_recon_arm(&r, p, engine, &tables, &env, &run->why);
 		arena.sealed = true;
@@ -144,7 +144,7 @@ static inline void window_run(struct window_run *run, const struct window_site *
 	      "arm takes what need states: %zu of %llu", arena.used,
 	      (unsigned long long)need.total_bytes);
 	bs_recon_disarm(r);
-	bs_team_close(team);
+	bs_team_close(crew);
 	bs_arena_close(&arena);
 }
 

@@ -21,7 +21,6 @@
 #define COILS      5u
 
 static uint64_t seed = 88172645463325252u;
-static struct bs_team *team;
 
 /* Where the shares lie, and what passes between them. */
 struct layout {
@@ -167,22 +166,17 @@ static inline struct bs_protocol protocol(enum bs_method method)
 	return planned(p);
 }
 
-/* A device to work on, the team and the layouts; false: none, which has been said. */
-static inline bool devices_open(const char *what, uint32_t *devices)
-{
-	struct bs_gpu_info gpu;
-	struct bs_fail why = { 0 };
+static uint32_t devices; /* that are here; with fewer than two the shares lie together */
 
-	if (!device_answers(what, &gpu))
-		return false;
-	*devices = transport_devices();
-	if (*devices < 2)
-		SKIP("%s, a GPU for each share: there is %u here, the shares lie on it together",
-		     what, *devices);
-	/* fewer threads than the most shares: some take turns */
-	CHECK(bs_team_open(&team, 3, &why) == 0, "team %s", why.text);
-	list_layouts(small() ? 1 : *devices);
-	return true;
+/* As twin_main; fewer threads than the most shares: some take turns. */
+static inline int devices_main(const char *what, void (*run)(void))
+{
+	devices = device_answers(what) ? transport_devices() : 0;
+	if (devices == 1)
+		SKIP("%s, a GPU for each share: there is 1 here, the shares lie on it together",
+		     what);
+	list_layouts(small() ? 1 : devices);
+	return devices > 0 ? twin_main(what, 3, run) : check_done();
 }
 
 #endif

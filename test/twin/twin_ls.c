@@ -7,8 +7,6 @@
  * same bytes.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include "core/thread/clock.h"
 #include "core/solve/pcg.h"
 #include "gpu/exact/exact.h"
@@ -20,8 +18,6 @@
 #define READOUTS 90u
 #define PER      100u
 #define SAMPLES  ((uint64_t)READOUTS * PER)
-
-static struct bs_team *team;
 
 struct scan {
 	struct bs_protocol p;
@@ -262,18 +258,11 @@ static void check_engine(const struct bs_engine *engine, struct scan *s)
 	armed_close(&a);
 	free(image);
 }
-#endif
 
-int main(void)
+static void compare_all(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
 	struct scan s;
 
-	if (!device_answers("least squares on the GPU", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 4, &why) == 0, "team");
 	CHECK(open_scan(&s, BS_METHOD_SENSE, 2, 32, 27, 1, 3, BS_PRECOND_NONE), "sense, 2D");
 	check_engine(&bs_engine_cuda, &s);
 	close_scan(&s);
@@ -300,9 +289,9 @@ int main(void)
 	CHECK(open_scan(&s, BS_METHOD_SENSE, 2, 31, 40, 1, 4, BS_PRECOND_NONE), "sense, 2D, odd");
 	check_engine(&bs_engine_cuda, &s);
 	close_scan(&s);
-	bs_team_close(team);
-#else
-	SKIP("least squares on the GPU: built with GPU=0");
-#endif
-	return check_done();
+}
+
+int main(void)
+{
+	return twin_main("least squares on the GPU", 4, compare_all);
 }

@@ -7,8 +7,6 @@
  */
 #define _DEFAULT_SOURCE /* M_PI */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include "core/thread/team.h"
 #include "gpu/image/pocs_cuda.h"
 #include "test/twin/device.h"
@@ -44,8 +42,8 @@ static void fill_images(float *v, const struct bs_pocs_spec *s)
 				}
 }
 
-static int host_run(const struct problem *t, struct bs_team *team, const float *images, size_t n,
-		    float *out, struct bs_fail *why)
+static int host_run(const struct problem *t, const float *images, size_t n, float *out,
+		    struct bs_fail *why)
 {
 	struct bs_need need = { 0 };
 	struct bs_arena arena = { 0 };
@@ -66,7 +64,7 @@ static int host_run(const struct problem *t, struct bs_team *team, const float *
 	return rc;
 }
 
-static void compare(const struct problem *t, struct bs_team *team)
+static void compare(const struct problem *t)
 {
 	const size_t n = (size_t)2 * t->s.size[0] * t->s.size[1] * t->s.size[2] * t->s.images;
 	const size_t kept =
@@ -85,7 +83,7 @@ static void compare(const struct problem *t, struct bs_team *team)
 	int rc;
 
 	fill_images(images, &t->s);
-	rc = host_run(t, team, images, n, want, &why);
+	rc = host_run(t, images, n, want, &why);
 	if (rc == 0)
 		rc = bs_pocs_cuda_need(&t->s, &bytes, &why);
 	if (rc == 0)
@@ -117,7 +115,7 @@ static void compare(const struct problem *t, struct bs_team *team)
 	free(first);
 }
 
-static void all(struct bs_team *team)
+static void all(void)
 {
 	static const struct problem problems[] = {
 		{ "lines end early, 160 x 192, 8 images",
@@ -150,27 +148,10 @@ static void all(struct bs_team *team)
 	};
 
 	for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++)
-		compare(&problems[i], team);
+		compare(&problems[i]);
 }
-#endif
 
 int main(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_team *team;
-	struct bs_fail why;
-
-	if (!device_answers("partial Fourier on the GPU", &gpu))
-		return check_done();
-	if (bs_team_open(&team, 2, &why) != 0) {
-		CHECK(false, "%s", why.text);
-		return check_done();
-	}
-	all(team);
-	bs_team_close(team);
-#else
-	SKIP("partial Fourier on the GPU: built with GPU=0");
-#endif
-	return check_done();
+	return twin_main("partial Fourier on the GPU", 2, all);
 }

@@ -12,8 +12,6 @@
  * twin_engine.c's systems.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include "core/thread/clock.h"
 #include "core/thread/team.h"
 #include "gpu/solve/interpolators.h"
@@ -25,7 +23,6 @@
 #define RUNS 3
 
 static uint64_t seed = 160192220;
-static struct bs_team *team;
 
 struct twin {
 	struct bs_segments_spec s;
@@ -565,25 +562,14 @@ static void engines(void)
 		close_scan(&s);
 	}
 }
-#endif
+
+static void compare_all(void)
+{
+	operators();
+	engines();
+}
 
 int main(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
-
-	if (!device_answers("time segments on the GPU", &gpu))
-		return check_done();
-	if (bs_team_open(&team, 2, &why) != 0) {
-		CHECK(false, "%s", why.text);
-		return check_done();
-	}
-	operators();
-	engines();
-	bs_team_close(team);
-#else
-	SKIP("time segments on the GPU: built with GPU=0");
-#endif
-	return check_done();
+	return twin_main("time segments on the GPU", 2, compare_all);
 }

@@ -12,8 +12,6 @@
  */
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
-
-#if BS_GPU
 #include <string.h>
 
 #include "core/thread/clock.h"
@@ -22,8 +20,6 @@
 #include "test/twin/device.h"
 
 #define ITERATIONS 8u
-
-static struct bs_team *team;
 
 struct side {
 	const struct bs_engine *engine;
@@ -206,22 +202,14 @@ static void ladder(const char *name, enum bs_method method, const struct bs_engi
 	free(data);
 	free(ones);
 }
-#endif
+
+static void compare_all(void)
+{
+	ladder("ls", BS_METHOD_LS, &bs_engine_host, &bs_engine_cuda);
+	ladder("gridding", BS_METHOD_GRIDDING, &bs_engine_host, &bs_engine_cuda);
+}
 
 int main(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
-
-	if (!device_answers("the ladder on the GPU", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 2, &why) == 0, "team");
-	ladder("ls", BS_METHOD_LS, &bs_engine_host, &bs_engine_cuda);
-	ladder("gridding", BS_METHOD_GRIDDING, &bs_engine_host, &bs_engine_cuda);
-	bs_team_close(team);
-#else
-	SKIP("the ladder on the GPU: built with GPU=0");
-#endif
-	return check_done();
+	return twin_main("the ladder on the GPU", 2, compare_all);
 }

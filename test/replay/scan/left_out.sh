@@ -3,15 +3,9 @@
 # end of k-space by projections; through the service and in one process the same bytes, with one set
 # of defaults within the errors that the recordings' README gives
 set -u
-if [ ! -d "$DATA/scan" ]; then
-	echo "skip what scans leave out: no folder of recordings at $DATA/scan"
-	exit 0
-fi
-. "$(dirname "$0")/../../support/await.bash"
+. "$(dirname "$0")/../../support/scratch.bash"
+needs "$DATA/scan" "what scans leave out"
 ref=$DATA/scan/ref
-dir=$(mktemp -d)
-mkdir -p "$dir/run" "$dir/out"
-chmod 750 "$dir/run"
 grid='method = "cartesian"; matrix = [64, 64, 1]; encoded = [128, 64, 1];
   coils = 20; contrasts = 2;'
 maps() { echo "image: { maps_file = \"$ref/prisma2d_maps_$1.cfl\"; output = \"complex\"; $2 };"; }
@@ -40,10 +34,7 @@ protocols: (
     coils = 8; samples = 128; readouts = 96; $quiet partial_fourier = "pocs"; }
 );
 END
-"$BORESIDE" serve -c "$dir/site.cfg" 2>"$dir/serve.log" &
-server=$!
-trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
-"$BORESIDE" status -c "$dir/site.cfg" $ready
+starts
 
 # Image i (from 0) of the files that one recording gave, in the order of their numbers.
 made() { find "$dir/$1" -name "*.cfl" | sort | sed -n "$(($2 + 1))p"; }

@@ -283,14 +283,14 @@ static inline void lines_again(const char *name, struct fed *f, const struct lin
 
 /* One way to the device. */
 static inline void lines_on_gpu(const char *name, const struct bs_engine *cuda, enum way way,
-				const struct bs_tables *tables, struct bs_team *team,
-				const struct lines scans[2], const struct lines_images *want)
+				const struct bs_tables *tables, const struct lines scans[2],
+				const struct lines_images *want)
 {
 	struct lines_images got = { 0 };
 	struct bs_fail why = { 0 };
 	struct fed f = { 0 };
 	char what[96];
-	int rc = fed_open(&f, cuda, &scans[0].p, tables, team, way, &why);
+	int rc = fed_open(&f, cuda, &scans[0].p, tables, way, &why);
 
 	(void)snprintf(what, sizeof(what), "%s, %s", name, way_name[way]);
 	CHECK(rc == 0, "%s: armed %s", what, why.text);
@@ -323,7 +323,7 @@ static inline void lines_on_gpu(const char *name, const struct bs_engine *cuda, 
  */
 static inline void lines_compare(const struct bs_protocol *p, const struct lines_plan *plan,
 				 const struct bs_tables *tables, const struct bs_engine *host,
-				 const struct bs_engine *cuda, struct bs_team *team)
+				 const struct bs_engine *cuda)
 {
 	const bool makes = p->plan.maps == BS_PLAN_MAPS_SCAN;
 	const size_t maps = 2 * bs_protocol_voxels(p) * p->coils * p->slices;
@@ -346,7 +346,7 @@ static inline void lines_compare(const struct bs_protocol *p, const struct lines
 		lines_open(&scans[i], p, &one, 7 * i);
 	}
 	if (rc == 0)
-		rc = fed_open(&f, host, p, &own, team, STAGED, &why);
+		rc = fed_open(&f, host, p, &own, STAGED, &why);
 	if (rc == 0)
 		rc = lines_images(&f, scans, &want);
 	CHECK(rc == 0 && lines_hold(want.of[0], want.floats), "%s: the host's images %s%s",
@@ -355,7 +355,7 @@ static inline void lines_compare(const struct bs_protocol *p, const struct lines
 	for (int way = STAGED; rc == 0 && way < WAYS; way++) {
 		if (makes)
 			memset(own.made, 0, maps * sizeof(float));
-		lines_on_gpu(plan->name, cuda, (enum way)way, &own, team, scans, &want);
+		lines_on_gpu(plan->name, cuda, (enum way)way, &own, scans, &want);
 	}
 	for (int i = 0; i < 2; i++)
 		lines_close(&scans[i]);

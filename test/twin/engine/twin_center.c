@@ -6,8 +6,6 @@
  * 1e-5 relative, is that of the engines with maps of a file (twin_engine.c).
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include <string.h>
 
 #include "core/thread/team.h"
@@ -69,8 +67,7 @@ static void spoke(float *to, const struct bs_protocol *p, const struct bs_traj *
 
 /* Images of one frame, or of each group of two passes of a window, one after the other. */
 static int images(const struct bs_engine *engine, const struct bs_protocol *p,
-		  const struct bs_traj *traj, struct bs_team *team, float *to, float *maps,
-		  struct bs_fail *why)
+		  const struct bs_traj *traj, float *to, float *maps, struct bs_fail *why)
 {
 	const struct bs_arm_env env = { .team = team, .cache_dir = "" };
 	const struct bs_tables tables = { .traj = traj, .maps = maps, .made = maps };
@@ -110,8 +107,7 @@ static int images(const struct bs_engine *engine, const struct bs_protocol *p,
 	return rc;
 }
 
-static void compare(enum bs_method method, enum bs_maps_from maps, bool slides,
-		    struct bs_team *team)
+static void compare(enum bs_method method, enum bs_maps_from maps, bool slides)
 {
 	const uint32_t count = slides ? IMAGES : 1;
 	struct bs_protocol p = protocol(method, maps, slides);
@@ -133,7 +129,7 @@ static void compare(enum bs_method method, enum bs_maps_from maps, bool slides,
 		if (rc == 0)
 			rc = bs_engine_find(&engine, &p, &why);
 		if (rc == 0)
-			rc = images(engine, &p, &traj, team, image[i], made[i], &why);
+			rc = images(engine, &p, &traj, image[i], made[i], &why);
 	}
 	CHECK(rc == 0, "%s: %s", bs_method_name(method), why.text);
 	for (uint32_t g = 0; rc == 0 && g < count; g++) {
@@ -158,26 +154,15 @@ static void compare(enum bs_method method, enum bs_maps_from maps, bool slides,
 	bs_traj_close(&traj);
 }
 
-int main(void)
+static void compare_all(void)
 {
-	struct bs_team *team = NULL;
-	struct bs_gpu_info gpu;
-	struct bs_fail why = { 0 };
+	compare(BS_METHOD_SENSE, BS_MAPS_ESPIRIT, false);
+	compare(BS_METHOD_SENSE, BS_MAPS_WALSH, true);
+	compare(BS_METHOD_GRIDDING, BS_MAPS_WALSH, false);
+	compare(BS_METHOD_GRIDDING, BS_MAPS_ESPIRIT, true);
+}
 
-	if (!device_answers("maps from central samples before CUDA engines", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
-	compare(BS_METHOD_SENSE, BS_MAPS_ESPIRIT, false, team);
-	compare(BS_METHOD_SENSE, BS_MAPS_WALSH, true, team);
-	compare(BS_METHOD_GRIDDING, BS_MAPS_WALSH, false, team);
-	compare(BS_METHOD_GRIDDING, BS_MAPS_ESPIRIT, true, team);
-	bs_team_close(team);
-	return check_done();
-}
-#else
 int main(void)
 {
-	SKIP("maps from central samples before CUDA engines: built without CUDA");
-	return check_done();
+	return twin_main("maps from central samples before CUDA engines", 2, compare_all);
 }
-#endif

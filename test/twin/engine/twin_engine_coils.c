@@ -11,8 +11,6 @@
  * solved to four steps, well conditioned: 1e-4.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include <math.h>
 #include <string.h>
 
@@ -23,8 +21,6 @@
 #include "test/twin/device.h"
 
 #define GIB (UINT64_C(1) << 30)
-
-static struct bs_team *team;
 
 struct made {
 	struct bs_protocol p;
@@ -222,20 +218,9 @@ static void check(enum bs_method method, uint32_t n, uint32_t coils, uint64_t mo
 	free(maps);
 	drop(&m);
 }
-#endif
 
-int main(void)
+static void compare_all(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
-
-	if (!device_answers("many coils", &gpu))
-		return check_done();
-	if (bs_team_open(&team, 8, &why) != 0) {
-		CHECK(false, "%s", why.text);
-		return check_done();
-	}
 	if (small()) {
 		SKIP("many coils: gigabytes take a checker too long");
 	} else if (gpu.free_bytes < 50 * GIB) {
@@ -245,9 +230,9 @@ int main(void)
 		check(BS_METHOD_GRIDDING, 256, 32, 24 * GIB);
 		check(BS_METHOD_SENSE, 256, 32, 48 * GIB);
 	}
-	bs_team_close(team);
-#else
-	SKIP("many coils: built with GPU=0");
-#endif
-	return check_done();
+}
+
+int main(void)
+{
+	return twin_main("many coils", 8, compare_all);
 }

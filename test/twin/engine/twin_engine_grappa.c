@@ -8,8 +8,6 @@
  */
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
-
-#if BS_GPU
 #include "test/twin/engine/scanned_lines.h"
 
 static const struct trial {
@@ -144,7 +142,7 @@ static struct bs_protocol protocol(const struct trial *t)
 }
 
 /* A scan without calibration lines is refused in the host's words, and the next one is made. */
-static void refusal(struct bs_team *team)
+static void refusal(void)
 {
 	struct bs_protocol p = protocol(&trials[0]);
 	struct lines_plan plan = { "no calibration", { 3, 1 }, 0, { 0, 0 }, false, false, 0 };
@@ -154,7 +152,7 @@ static void refusal(struct bs_team *team)
 	struct fed f = { 0 };
 	struct lines scan;
 	float *images = malloc(bs_protocol_image_bytes(&p) * bs_protocol_frames(&p));
-	int rc = fed_open(&f, &bs_engine_cuda, &p, &none, team, STAGED, &why);
+	int rc = fed_open(&f, &bs_engine_cuda, &p, &none, STAGED, &why);
 
 	lines_open(&scan, &p, &plan, 0);
 	if (rc == 0)
@@ -170,29 +168,19 @@ static void refusal(struct bs_team *team)
 	free(images);
 }
 
-int main(void)
+static void compare_all(void)
 {
 	const struct bs_tables none = { 0 };
-	struct bs_team *team = NULL;
-	struct bs_gpu_info gpu;
-	struct bs_fail why = { 0 };
 
-	if (!device_answers("GRAPPA in the CUDA engine", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
 	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++) {
 		const struct bs_protocol p = protocol(&trials[i]);
 
-		lines_compare(&p, &trials[i].plan, &none, &bs_engine_host, &bs_engine_cuda, team);
+		lines_compare(&p, &trials[i].plan, &none, &bs_engine_host, &bs_engine_cuda);
 	}
-	refusal(team);
-	bs_team_close(team);
-	return check_done();
+	refusal();
 }
-#else
+
 int main(void)
 {
-	SKIP("GRAPPA in the CUDA engine: built without CUDA");
-	return check_done();
+	return twin_main("GRAPPA in the CUDA engine", 2, compare_all);
 }
-#endif

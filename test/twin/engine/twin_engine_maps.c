@@ -10,8 +10,6 @@
  */
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
-
-#if BS_GPU
 #include "test/twin/engine/scanned_lines.h"
 
 static const struct trial {
@@ -140,7 +138,7 @@ static struct bs_protocol protocol(const struct trial *t)
 	return planned(p);
 }
 
-static void run(const struct trial *t, struct bs_team *team)
+static void run(const struct trial *t)
 {
 	static const struct bs_engine *const twins[][2] = {
 		[BS_METHOD_CARTESIAN] = { &bs_engine_host, &bs_engine_cuda },
@@ -158,7 +156,7 @@ static void run(const struct trial *t, struct bs_team *team)
 		CHECK(make_w(&w, &p, &seed, &why) == 0, "W %s", why.text);
 		tables.w = &w;
 	}
-	lines_compare(&p, &t->plan, &tables, twins[t->method][0], twins[t->method][1], team);
+	lines_compare(&p, &t->plan, &tables, twins[t->method][0], twins[t->method][1]);
 	bs_csr_close(&w);
 }
 
@@ -241,7 +239,7 @@ static int slides(struct armed *a, const float *data, float *images, struct bs_r
 }
 
 static void window(enum bs_method method, const struct bs_engine *host,
-		   const struct bs_engine *cuda, struct bs_team *team)
+		   const struct bs_engine *cuda)
 {
 	const struct bs_protocol p = spokes(method);
 	const struct bs_arm_env env = { .team = team, .cache_dir = "" };
@@ -282,7 +280,7 @@ static void window(enum bs_method method, const struct bs_engine *host,
 }
 
 /* Maps that change between two scans (image.maps study): as an engine that is armed with them. */
-static void study(struct bs_team *team)
+static void study(void)
 {
 	const struct trial *t = &trials[4];
 	struct bs_protocol p = protocol(t);
@@ -310,7 +308,7 @@ static void study(struct bs_team *team)
 	tables.w = &w;
 	for (int armed = 0; rc == 0 && armed < 2; armed++) {
 		image[armed] = malloc(bytes);
-		rc = fed_open(&f, &bs_engine_cuda, &p, &tables, team, STAGED, &why);
+		rc = fed_open(&f, &bs_engine_cuda, &p, &tables, STAGED, &why);
 		for (size_t i = 0; armed == 0 && i < n; i++)
 			maps[i] = (float)cos(0.01 * (double)i) + 0.3f;
 		for (uint32_t s = 0; rc == 0 && armed == 0 && s < p.slices; s++)
@@ -356,7 +354,7 @@ static size_t free_now(void)
 }
 
 /* What the engine says beforehand, the maps' part apart, and what goes while it is armed. */
-static void memory(struct bs_team *team)
+static void memory(void)
 {
 	const struct bs_protocol p = protocol(&large);
 	const struct bs_engine *engine = &bs_engine_cuda;
@@ -397,7 +395,7 @@ static void memory(struct bs_team *team)
 }
 
 /* Its maps are then the host's: the same images as ever. */
-static void without_room(struct bs_team *team)
+static void without_room(void)
 {
 	const struct trial *t = &trials[0];
 	const struct bs_protocol p = protocol(t);
@@ -415,7 +413,7 @@ static void without_room(struct bs_team *team)
 	CHECK(rc == 0 && refused > 0, "the maps' part: %zu of %llu bytes %s", refused,
 	      (unsigned long long)need[0].total_bytes, why.text);
 	plan.name = "cartesian 45 x 63, no room for ESPIRiT on the GPU";
-	lines_compare(&p, &plan, &(struct bs_tables){ 0 }, &bs_engine_host, &bs_engine_cuda, team);
+	lines_compare(&p, &plan, &(struct bs_tables){ 0 }, &bs_engine_host, &bs_engine_cuda);
 	refused = SIZE_MAX;
 }
 
@@ -440,31 +438,20 @@ static void place(void)
 	CHECK(rc == 0 && strcmp(words, "host") == 0, "host: on %s", words);
 }
 
-int main(void)
+static void compare_all(void)
 {
-	struct bs_team *team = NULL;
-	struct bs_gpu_info gpu;
-	struct bs_fail why = { 0 };
-
-	if (!device_answers("maps of the scan before CUDA engines", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
 	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++)
-		run(&trials[i], team);
-	window(BS_METHOD_GRIDDING, &bs_engine_host, &bs_engine_cuda, team);
-	window(BS_METHOD_SENSE, &bs_engine_host, &bs_engine_cuda, team);
-	study(team);
+		run(&trials[i]);
+	window(BS_METHOD_GRIDDING, &bs_engine_host, &bs_engine_cuda);
+	window(BS_METHOD_SENSE, &bs_engine_host, &bs_engine_cuda);
+	study();
 	if (!small())
-		memory(team);
-	without_room(team);
+		memory();
+	without_room();
 	place();
-	bs_team_close(team);
-	return check_done();
 }
-#else
+
 int main(void)
 {
-	SKIP("maps of the scan before CUDA engines: built without CUDA");
-	return check_done();
+	return twin_main("maps of the scan before CUDA engines", 2, compare_all);
 }
-#endif

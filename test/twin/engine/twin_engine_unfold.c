@@ -8,8 +8,6 @@
  */
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
-
-#if BS_GPU
 #include "test/twin/engine/scanned_lines.h"
 
 static const struct trial {
@@ -126,7 +124,7 @@ static struct bs_protocol protocol(const struct trial *t)
 	return planned(p);
 }
 
-static void run(const struct trial *t, struct bs_team *team)
+static void run(const struct trial *t)
 {
 	const struct bs_protocol p = protocol(t);
 	struct bs_tables tables = { 0 };
@@ -142,7 +140,7 @@ static void run(const struct trial *t, struct bs_team *team)
 		CHECK(make_w(&w, &p, &seed, &why) == 0, "W %s", why.text);
 		tables.w = &w;
 	}
-	lines_compare(&p, &t->plan, &tables, &bs_engine_host, &bs_engine_cuda, team);
+	lines_compare(&p, &t->plan, &tables, &bs_engine_host, &bs_engine_cuda);
 	bs_csr_close(&w);
 	free(maps);
 }
@@ -166,25 +164,14 @@ static void place(void)
 	      "auto: %s%s", words, why.text);
 }
 
-int main(void)
+static void compare_all(void)
 {
-	struct bs_team *team = NULL;
-	struct bs_gpu_info gpu;
-	struct bs_fail why = { 0 };
-
-	if (!device_answers("SENSE of lines in the CUDA engine", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
 	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++)
-		run(&trials[i], team);
+		run(&trials[i]);
 	place();
-	bs_team_close(team);
-	return check_done();
 }
-#else
+
 int main(void)
 {
-	SKIP("SENSE of lines in the CUDA engine: built without CUDA");
-	return check_done();
+	return twin_main("SENSE of lines in the CUDA engine", 2, compare_all);
 }
-#endif

@@ -8,8 +8,6 @@
  * GPU has Q, eight times.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include <math.h>
 
 #include "core/thread/team.h"
@@ -21,7 +19,6 @@
 #define MOST_SOLVED 1e-4
 
 static uint64_t seed = 20260128;
-static struct bs_team *team;
 
 static const struct trial {
 	const char *name;
@@ -280,25 +277,14 @@ static void one(const struct trial *t)
 	free(again);
 	free(maps);
 }
-#endif
+
+static void compare_all(void)
+{
+	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++)
+		one(&trials[i]);
+}
 
 int main(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
-
-	if (!device_answers("paths on the GPU", &gpu))
-		return check_done();
-	if (bs_team_open(&team, 2, &why) != 0) {
-		CHECK(false, "%s", why.text);
-		return check_done();
-	}
-	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++)
-		one(&trials[i]);
-	bs_team_close(team);
-#else
-	SKIP("paths on the GPU: built with GPU=0");
-#endif
-	return check_done();
+	return twin_main("paths on the GPU", 2, compare_all);
 }
