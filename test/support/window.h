@@ -276,31 +276,17 @@ static inline void window_previews(const struct bs_protocol *p, const struct bs_
 
 static inline struct bs_protocol window_golden(enum bs_method method, uint32_t step)
 {
-	struct bs_protocol p = { .name = "golden",
-				 .method = method,
-				 .backend = BS_BACKEND_HOST,
-				 .dims = 2,
-				 .matrix = { 24, 20, 1 },
-				 .coils = 3,
-				 .samples = 40,
-				 .readouts = 24,
-				 .slices = 1,
-				 .contrasts = 1,
-				 .width = 5.0,
-				 .oversampling = 2.0,
-				 .combine = BS_COMBINE_RSS,
-				 .frame_step = step,
-				 .lambda = 0.1,
-				 .iterations = 3,
-				 .traj = { .type = BS_TRAJ_RADIAL2D } };
+	struct bs_protocol p = path_of(method, BS_TRAJ_RADIAL2D, 24, 20, 1, 3);
 
-	if (method == BS_METHOD_LS || method == BS_METHOD_SENSE) {
-		p.fhd = p.q = BS_SUM_NUFFT;
-		p.density = BS_DENSITY_NONE;
-	}
-	if (method == BS_METHOD_SENSE)
-		p.combine = BS_COMBINE_SENSE;
-	return planned(p);
+	readouts_of(&p, 24, 40);
+	solved(&p, 0.1, 3);
+	p.accuracy = 0.0;
+	p.width = 5.0;
+	p.oversampling = 2.0;
+	p.combine = method == BS_METHOD_SENSE ? BS_COMBINE_SENSE : BS_COMBINE_RSS;
+	p.frame_step = step;
+	p.fhd = p.q = bs_methods[method].solves ? BS_SUM_NUFFT : BS_SUM_EXACT;
+	return planned_host(p);
 }
 
 /* Interleaves of one plane after the other: the gridding goes plane by plane, all at once. */

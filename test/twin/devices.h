@@ -136,32 +136,21 @@ static inline void free_pool(float *data)
 
 static inline struct bs_protocol protocol(enum bs_method method)
 {
-	struct bs_protocol p;
+	const bool grids = method == BS_METHOD_GRIDDING;
+	struct bs_protocol p =
+		path_of(method, grids ? BS_TRAJ_RADIAL2D : BS_TRAJ_RANDOM, 40, 27, 1, COILS);
 
-	memset(&p, 0, sizeof(p));
-	(void)snprintf(p.name, sizeof(p.name), "devices");
-	p.method = method;
-	p.dims = 2;
-	p.coils = COILS;
+	readouts_of(&p, 90, 96);
 	p.slices = 2;
-	p.contrasts = 1;
-	p.traj.type = method == BS_METHOD_GRIDDING ? BS_TRAJ_RADIAL2D : BS_TRAJ_RANDOM;
 	p.traj.seed = 5;
 	p.accuracy = 1e-6;
-	p.density = method == BS_METHOD_GRIDDING ? BS_DENSITY_RAMP : BS_DENSITY_NONE;
-	p.matrix[0] = 40;
-	p.matrix[1] = 27;
-	p.matrix[2] = 1;
 	for (int a = 0; a < 3; a++)
 		p.fov_mm[a] = 200.0f;
-	p.samples = 96;
-	p.readouts = 90;
 	p.combine = BS_COMBINE_RSS;
-	if (method != BS_METHOD_GRIDDING) { /* well conditioned: twelve steps agree as one does */
+	p.fhd = p.q = BS_SUM_EXACT;
+	if (!grids) { /* well conditioned: twelve steps agree as one does */
 		p.normalize = BS_NORMALIZE_NONE;
-		p.lambda = 0.5;
-		p.iterations = ITERATIONS;
-		p.fhd = p.q = BS_SUM_EXACT;
+		solved(&p, 0.5, ITERATIONS);
 	}
 	return planned(p);
 }

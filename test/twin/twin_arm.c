@@ -26,28 +26,15 @@ struct armed {
 
 static struct bs_protocol protocol(enum bs_method method, enum bs_traj_type type)
 {
-	struct bs_protocol p;
+	struct bs_protocol p = path_of(method, type, 48, 48, 1, 3);
 
-	memset(&p, 0, sizeof(p));
-	(void)snprintf(p.name, sizeof(p.name), "arm");
-	p.method = method;
-	p.dims = 2;
-	p.matrix[0] = p.matrix[1] = 48;
-	p.matrix[2] = 1;
-	p.coils = 3;
+	readouts_of(&p, 70, 96);
+	solved(&p, 5.0, 6);
 	p.slices = 2;
-	p.contrasts = 1;
-	p.traj.type = type;
 	p.traj.seed = 3;
 	p.accuracy = 1e-4;
-	p.samples = 96;
-	p.readouts = 70;
 	p.combine = BS_COMBINE_RSS;
 	p.gpu_memory = BS_GPU_MEMORY_COPY;
-	p.density = method == BS_METHOD_GRIDDING ? BS_DENSITY_RAMP : BS_DENSITY_NONE;
-	p.fhd = p.q = BS_SUM_NUFFT;
-	p.lambda = 5.0;
-	p.iterations = 6;
 	return planned(p);
 }
 

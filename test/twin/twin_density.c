@@ -12,6 +12,7 @@
  */
 #define _GNU_SOURCE /* M_PI, mkdtemp */
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 #include "core/thread/team.h"
 #include "gpu/nufft/density_cuda.h"
 #include "test/support/engine.h"
@@ -48,18 +49,11 @@ static const struct scan many[] = {
 static int open_scan(struct bs_protocol *p, struct bs_traj *traj, const struct scan *s,
 		     uint32_t iterations, enum bs_normalize normalize, struct bs_fail *why)
 {
-	memset(p, 0, sizeof(*p));
 	memset(traj, 0, sizeof(*traj));
-	(void)snprintf(p->name, sizeof(p->name), "weights");
-	p->method = BS_METHOD_GRIDDING;
+	*p = path_of(BS_METHOD_GRIDDING, s->type, s->matrix[0], s->matrix[1], s->matrix[2], 2);
+	readouts_of(p, s->readouts, s->samples);
 	p->dims = s->dims;
-	bs_plan_make(p);
-	memcpy(p->matrix, s->matrix, sizeof(p->matrix));
-	p->samples = s->samples;
-	p->readouts = s->readouts;
-	p->coils = 2;
-	p->slices = p->contrasts = 1;
-	p->traj.type = s->type;
+	p->fhd = p->q = BS_SUM_EXACT;
 	p->traj.interleaves = s->interleaves;
 	p->traj.seed = 1;
 	p->accuracy = 1e-4;

@@ -7,6 +7,7 @@
  * same bytes.
  */
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 #include "core/thread/clock.h"
 #include "core/solve/pcg.h"
 #include "gpu/exact/exact.h"
@@ -154,23 +155,17 @@ static int open_scan(struct scan *s, enum bs_method method, uint32_t dims, uint3
 	uint64_t seed = 31 + x;
 
 	memset(s, 0, sizeof(*s));
-	s->p = (struct bs_protocol){ .name = "twin",
-				     .method = method,
-				     .backend = BS_BACKEND_CUDA,
-				     .dims = dims,
-				     .matrix = { x, y, z },
-				     .coils = coils,
-				     .samples = PER,
-				     .readouts = READOUTS,
-				     .slices = 1,
-				     .contrasts = 2,
-				     .combine = BS_COMBINE_RSS,
-				     .output = BS_OUTPUT_MAGNITUDE,
-				     .density = BS_DENSITY_NONE,
-				     .lambda = 0.5,
-				     .iterations = 10,
-				     .precond = precond,
-				     .basis = BS_BASIS_BOX };
+	s->p = path_of(method, BS_TRAJ_FILE, x, y, z, coils);
+	readouts_of(&s->p, READOUTS, PER);
+	solved(&s->p, 0.5, 10);
+	s->p.backend = BS_BACKEND_CUDA;
+	s->p.dims = dims;
+	s->p.accuracy = 0.0;
+	s->p.fhd = s->p.q = BS_SUM_EXACT;
+	s->p.contrasts = 2;
+	s->p.combine = BS_COMBINE_RSS;
+	s->p.precond = precond;
+	s->p.basis = BS_BASIS_BOX;
 	bs_plan_make(&s->p);
 	s->voxels = (size_t)x * y * z;
 	if (bs_traj_open(&s->traj, dims, PER, READOUTS, &why) != 0)

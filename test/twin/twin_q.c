@@ -7,6 +7,7 @@
  * drawn hold some of the squared error, not all: twice the bound.
  */
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 #include <complex.h>
 
 #include "core/thread/team.h"
@@ -164,16 +165,11 @@ static void check_shape(const struct shape *s)
 /* All of the device's memory is taken: Q is the host's, byte for byte; what failed has words. */
 static void check_full(void)
 {
-	struct bs_protocol p = { .name = "full",
-				 .method = BS_METHOD_LS,
-				 .dims = 2,
-				 .matrix = { 96, 80, 1 },
-				 .samples = 200,
-				 .readouts = 100,
-				 .coils = 1,
-				 .density = BS_DENSITY_NONE,
-				 .q = BS_SUM_NUFFT,
-				 .accuracy = 1e-4 };
+	struct bs_protocol p = path_of(BS_METHOD_LS, BS_TRAJ_FILE, 96, 80, 1, 1);
+
+	readouts_of(&p, 100, 200);
+	p.fhd = BS_SUM_EXACT;
+	p.accuracy = 1e-4;
 	bs_plan_make(&p);
 	const uint64_t samples = bs_protocol_samples(&p);
 	float *k = malloc(samples * 2 * 4);

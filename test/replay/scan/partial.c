@@ -76,34 +76,26 @@ struct scan {
 
 static struct bs_protocol protocol(const struct scan *s, enum bs_parallel parallel)
 {
-	struct bs_protocol p = { .name = "partial",
-				 .method = BS_METHOD_CARTESIAN,
-				 .backend = BS_BACKEND_HOST,
-				 .dims = 2,
-				 .matrix = { E, E, 1 },
-				 .image_matrix = { E, E, 1 },
-				 .encoded = { COLS, E, 1 },
-				 .coils = COILS,
-				 .samples = s->samples,
-				 .readouts = E,
-				 .slices = 1,
-				 .contrasts = 1,
-				 .combine = BS_COMBINE_RSS,
-				 .parallel = parallel,
-				 .grappa_kernel = { 5, 9, 1 },
-				 .grappa_sources = 2,
-				 .grappa_lambda = 5e-3, /* the default */
-				 .partial_fourier = BS_PARTIAL_FOURIER_POCS,
-				 .pocs_iterations = 10,
-				 .pocs_taper = 0.5,
-				 .lambda = 1e-4,
-				 .iterations = 100 };
+	struct bs_protocol p = lines_of(E, E, 1, COLS, COILS);
+
+	p.samples = s->samples;
+	p.image_matrix[0] = p.image_matrix[1] = E;
+	p.image_matrix[2] = 1;
+	p.combine = BS_COMBINE_RSS;
+	p.parallel = parallel;
+	memcpy(p.grappa_kernel, (uint32_t[]){ 5, 9, 1 }, sizeof(p.grappa_kernel));
+	p.grappa_sources = 2;
+	p.grappa_lambda = 5e-3; /* the default */
+	p.partial_fourier = BS_PARTIAL_FOURIER_POCS;
+	p.pocs_iterations = 10;
+	p.pocs_taper = 0.5;
+	solved(&p, 1e-4, 100);
 
 	if (parallel == BS_PARALLEL_SENSE) {
 		p.method = bs_method_sense(p.method);
 		p.combine = BS_COMBINE_SENSE;
 	}
-	return planned(p);
+	return planned_host(p);
 }
 
 static void add_all(const struct bs_engine *engine, void *self, const struct scan *s)

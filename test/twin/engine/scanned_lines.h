@@ -18,6 +18,7 @@
 #include "core/thread/team.h"
 #include "gpu/engine/engines.h"
 #include "test/twin/allocations.h"
+#include "test/support/plan/planned.h"
 #include "test/twin/device.h"
 #include "test/twin/engine/fed.h"
 
@@ -38,6 +39,22 @@ struct lines {
 	float *data;
 	uint8_t *came, *calibrates; /* [line] */
 };
+
+/* What the trials of lines have in common; members beyond encoded and matrix are the trial's. */
+static inline struct bs_protocol lines_protocol(const uint32_t encoded[3], const uint32_t matrix[3],
+						uint32_t samples, uint32_t coils)
+{
+	struct bs_protocol p = lines_of(matrix[0], encoded[1], encoded[2], encoded[0], coils);
+
+	memcpy(p.matrix, matrix, sizeof(p.matrix));
+	p.samples = samples;
+	p.uses = 1u << BS_KIND_CALIBRATION;
+	p.pocs_iterations = 6;
+	p.pocs_taper = 0.5;
+	p.iterations = small() ? 4 : 10;
+	mapped_by(&p, BS_MAPS_FILE, 24);
+	return p;
+}
 
 #define BLOBS 6
 #define WAVES 5

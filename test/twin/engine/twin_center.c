@@ -19,32 +19,14 @@
 
 static struct bs_protocol protocol(enum bs_method method, enum bs_maps_from maps, bool slides)
 {
-	struct bs_protocol p = { .name = "twin",
-				 .method = method,
-				 .dims = 2,
-				 .matrix = { 48, 45, 1 },
-				 .coils = COILS,
-				 .samples = 96,
-				 .readouts = 90,
-				 .slices = 1,
-				 .contrasts = 1,
-				 .traj.type = BS_TRAJ_RADIAL2D,
-				 .accuracy = 1e-6,
-				 .density = method == BS_METHOD_SENSE ? BS_DENSITY_NONE
-								      : BS_DENSITY_RAMP,
-				 .fhd = BS_SUM_NUFFT,
-				 .q = BS_SUM_NUFFT,
-				 .lambda = 10.0, /* all spokes meet: a condition below 100 */
-				 .iterations = 6,
-				 .combine = BS_COMBINE_SENSE,
-				 .maps = maps,
-				 .calibration_lines = 20,
-				 .espirit_threshold = 1e-3,
-				 .espirit_crop = 0.5,
-				 .walsh_block = 5,
-				 .frame_step = slides ? 30 : 0,
-				 .maps_every = slides ? 2 : 0,
-				 .output = BS_OUTPUT_COMPLEX };
+	struct bs_protocol p = path_of(method, BS_TRAJ_RADIAL2D, 48, 45, 1, COILS);
+
+	readouts_of(&p, 90, 96);
+	solved(&p, 10.0, 6); /* all spokes meet: a condition below 100 */
+	mapped_by(&p, maps, 20);
+	p.accuracy = 1e-6;
+	p.frame_step = slides ? 30 : 0;
+	p.maps_every = slides ? 2 : 0;
 
 	return planned(p);
 }

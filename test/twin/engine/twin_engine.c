@@ -145,25 +145,16 @@ static void compare(const char *name, const struct bs_protocol *p, uint32_t rows
 
 static struct bs_protocol protocol(enum bs_method method, uint32_t dims, enum bs_traj_type type)
 {
-	struct bs_protocol p;
+	struct bs_protocol p = path_of(method, type, 48, 48, dims == 3 ? 48 : 1, 3);
 
-	memset(&p, 0, sizeof(p));
-	(void)snprintf(p.name, sizeof(p.name), "twin");
-	p.method = method;
-	p.dims = dims;
-	p.coils = 3;
+	readouts_of(&p, small() ? 20 : 70, 96);
+	memcpy(p.encoded, p.matrix, sizeof(p.encoded));
+	for (int a = 0; a < 3; a++)
+		p.fov_mm[a] = 200.0f;
 	p.slices = 2;
-	p.contrasts = 1;
-	p.traj.type = type;
 	p.accuracy = 1e-6;
 	p.density = BS_DENSITY_RAMP;
-	for (int a = 0; a < 3; a++) {
-		p.matrix[a] = (uint32_t)a < dims ? 48 : 1;
-		p.encoded[a] = p.matrix[a];
-		p.fov_mm[a] = 200.0f;
-	}
-	p.samples = 96;
-	p.readouts = small() ? 20 : 70;
+	p.fhd = p.q = BS_SUM_EXACT;
 	p.combine = BS_COMBINE_RSS;
 	return planned(p);
 }

@@ -33,29 +33,17 @@ struct made {
 
 static struct bs_protocol protocol(enum bs_method method, uint32_t n, uint32_t coils)
 {
-	struct bs_protocol p;
+	struct bs_protocol p = path_of(method, BS_TRAJ_RADIAL3D, n, n, n, coils);
 
-	memset(&p, 0, sizeof(p));
-	(void)snprintf(p.name, sizeof(p.name), "coils");
-	p.method = method;
-	p.dims = 3;
-	p.coils = coils;
-	p.slices = p.contrasts = 1;
-	p.traj.type = BS_TRAJ_RADIAL3D;
+	readouts_of(&p, n == 256 ? 20000 : 20 * n, n == 256 ? 500 : 2 * n);
+	solved(&p, 0.5, 4);
 	p.accuracy = 1e-3;
-	p.density = method == BS_METHOD_GRIDDING ? BS_DENSITY_RAMP : BS_DENSITY_NONE;
-	p.fhd = p.q = BS_SUM_NUFFT;
 	p.normalize = BS_NORMALIZE_NONE;
-	p.lambda = 0.5;
-	p.iterations = 4;
 	for (int a = 0; a < 3; a++) {
-		p.matrix[a] = p.encoded[a] = n;
+		p.encoded[a] = n;
 		p.fov_mm[a] = 200.0f;
 	}
-	p.samples = n == 256 ? 500 : 2 * n;
-	p.readouts = n == 256 ? 20000 : 20 * n;
 	p.combine = method == BS_METHOD_SENSE ? BS_COMBINE_SENSE : BS_COMBINE_RSS;
-	p.output = BS_OUTPUT_MAGNITUDE;
 	p.gpu_memory = BS_GPU_MEMORY_COPY;
 	return planned(p);
 }

@@ -19,24 +19,17 @@ static uint64_t seed = 21;
 static struct bs_protocol protocol(bool solves, enum bs_combine combine, uint32_t image,
 				   enum bs_output output)
 {
-	return planned((struct bs_protocol){
-		.name = "twin",
-		.method = solves ? BS_METHOD_CARTESIAN_SENSE : BS_METHOD_CARTESIAN,
-		.parallel = solves ? BS_PARALLEL_SENSE : BS_PARALLEL_NONE,
-		.dims = 2,
-		.matrix = { X, Y, 1 },
-		.encoded = { X, Y, 1 },
-		.image_matrix = { image, image, 1 },
-		.coils = C,
-		.samples = X,
-		.readouts = Y,
-		.slices = 2,
-		.contrasts = 1,
-		.traj.type = BS_TRAJ_CARTESIAN,
-		.lambda = 0.05,
-		.iterations = 6,
-		.combine = combine,
-		.output = output });
+	struct bs_protocol p = lines_of(X, Y, 1, X, C);
+
+	p.method = solves ? BS_METHOD_CARTESIAN_SENSE : BS_METHOD_CARTESIAN;
+	p.parallel = solves ? BS_PARALLEL_SENSE : BS_PARALLEL_NONE;
+	p.image_matrix[0] = p.image_matrix[1] = image;
+	p.image_matrix[2] = 1;
+	p.slices = 2;
+	solved(&p, 0.05, 6);
+	p.combine = combine;
+	p.output = output;
+	return planned(p);
 }
 
 /* The angle between two values of a circle that goes from -half to half. */

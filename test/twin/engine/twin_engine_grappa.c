@@ -40,32 +40,18 @@ static const struct trial {
 
 static struct bs_protocol protocol(const struct trial *t)
 {
-	struct bs_protocol p = {
-		.name = "twin",
-		.method = BS_METHOD_CARTESIAN,
-		.parallel = BS_PARALLEL_GRAPPA,
-		.dims = t->encoded[2] > 1 ? 3 : 2,
-		.coils = t->coils,
-		.samples = t->samples,
-		.readouts = t->encoded[1] * t->encoded[2],
-		.slices = t->slices,
-		.contrasts = t->contrasts,
-		.uses = 1u << BS_KIND_CALIBRATION,
-		.traj.type = BS_TRAJ_CARTESIAN,
-		.grappa_sources = t->sources,
-		.grappa_lambda = 5e-3,
-		.partial_fourier = t->pocs ? BS_PARTIAL_FOURIER_POCS : BS_PARTIAL_FOURIER_NONE,
-		.pocs_iterations = 6,
-		.pocs_taper = 0.5,
-		.combine = t->combine,
-		.maps = t->combine == BS_COMBINE_SENSE ? BS_MAPS_WALSH : BS_MAPS_FILE,
-		.calibration_lines = 24,
-		.walsh_block = 5,
-		.output = t->combine == BS_COMBINE_RSS ? BS_OUTPUT_MAGNITUDE : BS_OUTPUT_COMPLEX
-	};
+	struct bs_protocol p = lines_protocol(t->encoded, t->matrix, t->samples, t->coils);
+	const bool rss = t->combine == BS_COMBINE_RSS;
 
-	memcpy(p.encoded, t->encoded, sizeof(p.encoded));
-	memcpy(p.matrix, t->matrix, sizeof(p.matrix));
+	p.parallel = BS_PARALLEL_GRAPPA;
+	p.slices = t->slices;
+	p.contrasts = t->contrasts;
+	p.grappa_sources = t->sources;
+	p.grappa_lambda = 5e-3;
+	p.partial_fourier = t->pocs ? BS_PARTIAL_FOURIER_POCS : BS_PARTIAL_FOURIER_NONE;
+	p.combine = t->combine;
+	p.maps = t->combine == BS_COMBINE_SENSE ? BS_MAPS_WALSH : BS_MAPS_FILE;
+	p.output = rss ? BS_OUTPUT_MAGNITUDE : BS_OUTPUT_COMPLEX;
 	memcpy(p.grappa_kernel, t->kernel, sizeof(p.grappa_kernel));
 	return planned(p);
 }

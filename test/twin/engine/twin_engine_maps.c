@@ -47,34 +47,18 @@ static const struct trial {
 
 static struct bs_protocol protocol(const struct trial *t)
 {
-	struct bs_protocol p = { .name = "twin",
-				 .method = t->method,
-				 .dims = t->encoded[2] > 1 ? 3 : 2,
-				 .coils = t->coils,
-				 .samples = t->samples,
-				 .readouts = t->encoded[1] * t->encoded[2],
-				 .slices = t->slices,
-				 .contrasts = t->contrasts,
-				 .uses = 1u << BS_KIND_CALIBRATION,
-				 .traj.type = BS_TRAJ_CARTESIAN,
-				 .accuracy = 1e-6,
-				 .density = BS_DENSITY_NONE,
-				 .fhd = BS_SUM_NUFFT,
-				 .q = BS_SUM_NUFFT,
-				 .precond = t->precond,
-				 .lambda = 1.0,
-				 .iterations = small() ? 4 : 10,
-				 .combine = BS_COMBINE_SENSE,
-				 .maps = t->maps,
-				 .calibration_lines = 24,
-				 .espirit_threshold = 1e-3,
-				 .espirit_crop = 0.5,
-				 .walsh_block = 5,
-				 .image_matrix = { t->image_x },
-				 .output = BS_OUTPUT_COMPLEX };
+	struct bs_protocol p = lines_protocol(t->encoded, t->matrix, t->samples, t->coils);
 
-	memcpy(p.encoded, t->encoded, sizeof(p.encoded));
-	memcpy(p.matrix, t->matrix, sizeof(p.matrix));
+	p.method = t->method;
+	p.slices = t->slices;
+	p.contrasts = t->contrasts;
+	p.accuracy = 1e-6;
+	p.density = BS_DENSITY_NONE;
+	p.fhd = p.q = BS_SUM_NUFFT;
+	p.precond = t->precond;
+	p.lambda = 1.0;
+	p.maps = t->maps;
+	p.image_matrix[0] = t->image_x;
 	return planned(p);
 }
 

@@ -61,25 +61,17 @@ static const struct {
 
 static struct bs_protocol protocol_of(const struct trial *t)
 {
-	return planned((struct bs_protocol){ .name = "path",
-					     .method = t->method,
-					     .dims = 2,
-					     .matrix = { t->matrix[0], t->matrix[1], 1 },
-					     .coils = t->coils,
-					     .samples = t->samples,
-					     .readouts = t->readouts,
-					     .slices = 2,
-					     .contrasts = 1,
-					     .traj = { .type = BS_TRAJ_STREAM, .min_extent = 0.2 },
-					     .accuracy = t->accuracy,
-					     .density = t->density,
-					     .normalize = t->normalize,
-					     .fhd = BS_SUM_NUFFT,
-					     .q = BS_SUM_NUFFT,
-					     .lambda = 0.01,
-					     .iterations = 8,
-					     .combine = BS_COMBINE_NONE,
-					     .output = BS_OUTPUT_COMPLEX });
+	struct bs_protocol p =
+		path_of(t->method, BS_TRAJ_STREAM, t->matrix[0], t->matrix[1], 1, t->coils);
+
+	readouts_of(&p, t->readouts, t->samples);
+	solved(&p, 0.01, 8);
+	p.traj.min_extent = 0.2;
+	p.slices = 2;
+	p.accuracy = t->accuracy;
+	p.density = t->density;
+	p.normalize = t->normalize;
+	return coils_apart(p);
 }
 
 static void fill_path(float *k, const struct trial *t)

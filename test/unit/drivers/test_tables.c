@@ -24,19 +24,10 @@ static char h5[128], cfl[128], weights[128], maps[128], w[128];
 
 static struct bs_protocol protocol(void)
 {
-	struct bs_protocol p;
+	struct bs_protocol p = path_of(BS_METHOD_GRIDDING, BS_TRAJ_FILE, MATRIX, MATRIX, 1, 2);
 
-	memset(&p, 0, sizeof(p));
-	(void)snprintf(p.name, sizeof(p.name), "test");
-	p.method = BS_METHOD_GRIDDING;
-	p.dims = 2;
-	p.matrix[0] = p.matrix[1] = MATRIX;
-	p.matrix[2] = 1;
-	p.coils = 2;
-	p.samples = SAMPLES;
-	p.readouts = READOUTS;
-	p.slices = p.contrasts = 1;
-	p.traj.type = BS_TRAJ_FILE;
+	readouts_of(&p, READOUTS, SAMPLES);
+	p.accuracy = 0.0;
 	p.traj.min_extent = 0.25;
 	p.traj.tolerance = 1e-4;
 	return planned(p);

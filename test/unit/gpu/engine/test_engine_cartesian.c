@@ -69,31 +69,23 @@ static void simulate(void)
 static struct bs_protocol protocol(enum bs_parallel parallel, enum bs_partial_fourier partial,
 				   uint32_t samples)
 {
-	struct bs_protocol p = { .name = "p",
-				 .method = BS_METHOD_CARTESIAN,
-				 .backend = BS_BACKEND_HOST,
-				 .dims = 2,
-				 .matrix = { NX, NY, 1 },
-				 .image_matrix = { NX, NY, 1 },
-				 .encoded = { EX, NY, 1 },
-				 .coils = COILS,
-				 .samples = samples,
-				 .readouts = NY,
-				 .slices = 1,
-				 .contrasts = 2,
-				 .combine = BS_COMBINE_SENSE,
-				 .output = BS_OUTPUT_COMPLEX,
-				 .parallel = parallel,
-				 .partial_fourier = partial,
-				 .pocs_iterations = 10,
-				 .pocs_taper = 0.5,
-				 .lambda = 1e-8,
-				 .iterations = 300,
-				 .tolerance = 1e-7 };
+	struct bs_protocol p = lines_of(NX, NY, 1, EX, COILS);
+
+	memcpy(p.image_matrix, p.matrix, sizeof(p.image_matrix));
+	p.samples = samples;
+	p.contrasts = 2;
+	p.combine = BS_COMBINE_SENSE;
+	p.output = BS_OUTPUT_COMPLEX;
+	p.parallel = parallel;
+	p.partial_fourier = partial;
+	p.pocs_iterations = 10;
+	p.pocs_taper = 0.5;
+	solved(&p, 1e-8, 300);
+	p.tolerance = 1e-7;
 
 	if (parallel == BS_PARALLEL_SENSE)
 		p.method = bs_method_sense(p.method);
-	return planned(p);
+	return planned_host(p);
 }
 
 struct armed {

@@ -92,31 +92,20 @@ static void simulate(void)
 
 static struct bs_protocol protocol(enum bs_method method)
 {
-	struct bs_protocol p = { .method = method,
-				 .backend = BS_BACKEND_HOST,
-				 .dims = 2,
-				 .matrix = { N, N, 1 },
-				 .coils = COILS,
-				 .samples = SAMPLES,
-				 .readouts = READOUTS,
-				 .slices = SLICES,
-				 .contrasts = 1,
-				 .accuracy = 1e-5,
-				 .density = BS_DENSITY_NONE,
-				 .combine = BS_COMBINE_NONE,
-				 .output = BS_OUTPUT_COMPLEX,
-				 .lambda = 1e-7,
-				 .iterations = 150,
-				 .tolerance = 1e-6,
-				 .fhd = BS_SUM_NUFFT,
-				 .q = BS_SUM_NUFFT,
-				 .field = { .map_file = "map",
-					    .dwell_us = DWELL_S * 1e6,
-					    .start_ms = START_S * 1e3,
-					    .error = 1e-5 } };
+	struct bs_protocol p = path_of(method, BS_TRAJ_FILE, N, N, 1, COILS);
 
-	(void)strcpy(p.name, "test");
-	return planned(p);
+	readouts_of(&p, READOUTS, SAMPLES);
+	solved(&p, 1e-7, 150);
+	p.slices = SLICES;
+	p.density = BS_DENSITY_NONE;
+	p.output = BS_OUTPUT_COMPLEX;
+	p.tolerance = 1e-6;
+	p.field = (struct bs_field_spec){ .map_file = "map",
+					  .dwell_us = DWELL_S * 1e6,
+					  .start_ms = START_S * 1e3,
+					  .error = 1e-5 };
+
+	return planned_host(p);
 }
 
 struct armed {

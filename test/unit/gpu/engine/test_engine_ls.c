@@ -60,27 +60,16 @@ static void simulate(void)
 
 static struct bs_protocol protocol(enum bs_method method, enum bs_sum sum)
 {
-	struct bs_protocol p = { .method = method,
-				 .backend = BS_BACKEND_HOST,
-				 .dims = 2,
-				 .matrix = { N, N, 1 },
-				 .coils = COILS,
-				 .samples = SAMPLES,
-				 .readouts = READOUTS,
-				 .slices = 1,
-				 .contrasts = 2,
-				 .accuracy = 1e-5,
-				 .density = BS_DENSITY_NONE,
-				 .combine = BS_COMBINE_NONE,
-				 .output = BS_OUTPUT_COMPLEX,
-				 .lambda = 1e-7,
-				 .iterations = 150,
-				 .tolerance = 1e-6,
-				 .fhd = sum,
-				 .q = sum };
+	struct bs_protocol p = path_of(method, BS_TRAJ_FILE, N, N, 1, COILS);
 
-	(void)strcpy(p.name, "test");
-	return planned(p);
+	readouts_of(&p, READOUTS, SAMPLES);
+	solved(&p, 1e-7, 150);
+	p.contrasts = 2;
+	p.output = BS_OUTPUT_COMPLEX;
+	p.tolerance = 1e-6;
+	p.fhd = p.q = sum;
+
+	return planned_host(p);
 }
 
 struct armed {
