@@ -73,6 +73,7 @@ static void make_site(void)
 	memcpy(site.name, "a \"node\" with \\ and \033[2J", 25);
 	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++) {
 		site.protocol[i] = path_of(BS_METHOD_GRIDDING, BS_TRAJ_RADIAL2D, 32, 32, 1, 2);
+		site.protocol[i] = with_name(site.protocol[i], "radial");
 		readouts_of(&site.protocol[i], 4, 64);
 	}
 	memset(site.protocol[15].name, 'x', sizeof(site.protocol[15].name) - 1);

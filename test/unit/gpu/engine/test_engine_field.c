@@ -7,7 +7,7 @@
  */
 #define _GNU_SOURCE /* M_PI */
 #include "gpu/engine/engines.h"
-#include "test/support/check.h"
+#include "test/support/engine.h"
 #include "test/support/plan/planned.h"
 
 #include <string.h>
@@ -108,43 +108,11 @@ static struct bs_protocol protocol(enum bs_method method)
 	return planned_host(p);
 }
 
-struct armed {
-	const struct bs_engine *engine;
-	void *self;
-	struct bs_arena arena;
-	struct bs_team *team;
-};
-
 static bool arm(struct armed *a, const struct bs_protocol *p, int members)
 {
-	struct bs_tables tables = { .traj = &traj, .maps = maps, .field = hz };
-	struct bs_need need = { 0 };
-	struct bs_fail why = { 0 };
-	int rc = bs_engine_find(&a->engine, p, &why);
+	const struct bs_tables tables = { .traj = &traj, .maps = maps, .field = hz };
 
-	if (rc == 0)
-		rc = a->engine->need(p, &need, &why);
-	if (rc == 0)
-		rc = bs_arena_open(&a->arena, need.total_bytes, &why);
-	if (rc == 0)
-		rc = bs_team_open(&a->team, members, &why);
-	if (rc == 0) {
-		struct bs_arm_env env = { .arena = &a->arena, .team = a->team, .cache_dir = "" };
-
-		rc = a->engine->arm(&a->self, p, &tables, &env, &why);
-	}
-	CHECK(rc == 0 && a->arena.used == need.total_bytes &&
-		      strstr(bs_plan_engine(&p->plan, a->engine->place), "/host"),
-	      "%s: arm takes what need states %s", bs_method_name(p->method), why.text);
-	a->arena.sealed = true;
-	return rc == 0;
-}
-
-static void disarm(struct armed *a)
-{
-	a->engine->disarm(a->self);
-	bs_team_close(a->team);
-	bs_arena_close(&a->arena);
+	return armed_with(a, p, &tables, members);
 }
 
 static double off(const float *a, const float *b, size_t values)
@@ -200,7 +168,7 @@ static void images(enum bs_method method)
 			      "a preview of all readouts is the image");
 			run(&a, &p, image[i], &report);
 		}
-		disarm(&a);
+		armed_close(&a);
 	}
 	CHECK(memcmp(image[0], image[1], sizeof(image[0])) == 0, "the same bytes for 1 and 3");
 	CHECK(report.segments >= 3 && report.field_error <= 1.01e-5, "%u segments, error %.1e",
@@ -232,7 +200,7 @@ static void window(enum bs_method method)
 
 	if (arm(&a, &p, 1)) {
 		run(&a, &p, whole, &report);
-		disarm(&a);
+		armed_close(&a);
 	}
 	p.frame_step = READOUTS / 4;
 	bs_plan_make(&p);
@@ -250,7 +218,7 @@ static void window(enum bs_method method)
 	CHECK(off(image, whole[1], bs_protocol_channels(&p) * (size_t)VOXELS) < 1e-3,
 	      "%s: a window of all groups: %.1e from the frame", bs_method_name(method),
 	      off(image, whole[1], bs_protocol_channels(&p) * (size_t)VOXELS));
-	disarm(&a);
+	armed_close(&a);
 }
 
 int main(void)
