@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "drivers/tool/written.h"
 #include "test/support/check.h"
+#include "test/support/folder.h"
 #include "test/support/plan/planned.h"
 
 #include <string.h>
@@ -19,7 +20,6 @@
 #define READOUTS 4u
 #define MATRIX   16u
 
-static char dir[] = "/tmp/boreside-test-XXXXXX";
 static char h5[128], cfl[128], weights[128], maps[128], w[128];
 
 static struct bs_protocol protocol(void)
@@ -507,10 +507,6 @@ static void test_data(void)
 
 int main(void)
 {
-	char clean[128];
-
-	if (mkdtemp(dir) == NULL)
-		return 1;
 	(void)snprintf(h5, sizeof(h5), "%s/traj.h5", dir);
 	(void)snprintf(cfl, sizeof(cfl), "%s/traj.cfl", dir);
 	(void)snprintf(weights, sizeof(weights), "%s/w.cfl", dir);
@@ -523,6 +519,5 @@ int main(void)
 	test_field();
 	test_w();
 	test_data();
-	(void)snprintf(clean, sizeof(clean), "rm -rf '%s'", dir);
-	return system(clean) != 0 || check_done();
+	return check_done();
 }
