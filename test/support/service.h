@@ -285,6 +285,14 @@ static inline int service_stop(struct service *s)
 	return service_wait(s);
 }
 
+/* The end of a test's main, too. */
+static inline int service_end(struct service *s)
+{
+	CHECK(service_stop(s) == 0, "the service ends with 0");
+	service_remove(s);
+	return check_done();
+}
+
 /* ---- the sender ---- */
 
 struct peer {

@@ -256,34 +256,31 @@ static void check_engine(const struct bs_engine *engine, struct scan *s)
 
 static void compare_all(void)
 {
+	static const struct {
+		const char *what;
+		enum bs_method method;
+		uint32_t dims, x, y, z, coils;
+	} scans[] = {
+		{ "sense, 2D", BS_METHOD_SENSE, 2, 32, 27, 1, 3 },
+		{ "ls, 3D", BS_METHOD_LS, 3, 16, 20, 17, 2 },
+		/* y and z large enough for the Toeplitz operator's planes */
+		{ "ls, 3D, by planes", BS_METHOD_LS, 3, 9, 40, 37, 1 },
+		{ "sense, a slab", BS_METHOD_SENSE, 3, 32, 32, 4, 2 },
+		{ "ls, one partition", BS_METHOD_LS, 3, 17, 16, 1, 2 },
+		{ "ls, 5 x 7", BS_METHOD_LS, 2, 5, 7, 1, 1 },
+		/* coils side by side */
+		{ "ls, 2D, 5 coils", BS_METHOD_LS, 2, 33, 20, 1, 5 },
+		{ "sense, 2D, odd", BS_METHOD_SENSE, 2, 31, 40, 1, 4 },
+	};
 	struct scan s;
 
-	CHECK(open_scan(&s, BS_METHOD_SENSE, 2, 32, 27, 1, 3, BS_PRECOND_NONE), "sense, 2D");
-	check_engine(&bs_engine_cuda, &s);
-	close_scan(&s);
-	CHECK(open_scan(&s, BS_METHOD_LS, 3, 16, 20, 17, 2, BS_PRECOND_NONE), "ls, 3D");
-	check_engine(&bs_engine_cuda, &s);
-	close_scan(&s);
-	/* y and z large enough for the Toeplitz operator's planes */
-	CHECK(open_scan(&s, BS_METHOD_LS, 3, 9, 40, 37, 1, BS_PRECOND_NONE), "ls, 3D, by planes");
-	check_engine(&bs_engine_cuda, &s);
-	close_scan(&s);
-	CHECK(open_scan(&s, BS_METHOD_SENSE, 3, 32, 32, 4, 2, BS_PRECOND_NONE), "sense, a slab");
-	check_engine(&bs_engine_cuda, &s);
-	close_scan(&s);
-	CHECK(open_scan(&s, BS_METHOD_LS, 3, 17, 16, 1, 2, BS_PRECOND_NONE), "ls, one partition");
-	check_engine(&bs_engine_cuda, &s);
-	close_scan(&s);
-	CHECK(open_scan(&s, BS_METHOD_LS, 2, 5, 7, 1, 1, BS_PRECOND_NONE), "ls, 5 x 7");
-	check_engine(&bs_engine_cuda, &s);
-	close_scan(&s);
-	/* coils side by side */
-	CHECK(open_scan(&s, BS_METHOD_LS, 2, 33, 20, 1, 5, BS_PRECOND_NONE), "ls, 2D, 5 coils");
-	check_engine(&bs_engine_cuda, &s);
-	close_scan(&s);
-	CHECK(open_scan(&s, BS_METHOD_SENSE, 2, 31, 40, 1, 4, BS_PRECOND_NONE), "sense, 2D, odd");
-	check_engine(&bs_engine_cuda, &s);
-	close_scan(&s);
+	for (size_t i = 0; i < sizeof(scans) / sizeof(scans[0]); i++) {
+		CHECK(open_scan(&s, scans[i].method, scans[i].dims, scans[i].x, scans[i].y,
+				scans[i].z, scans[i].coils, BS_PRECOND_NONE),
+		      "%s", scans[i].what);
+		check_engine(&bs_engine_cuda, &s);
+		close_scan(&s);
+	}
 }
 
 int main(void)

@@ -159,7 +159,5 @@ int main(void)
 		printf("# beside a sender that %s: OUTCOME after %.2f ms, at most %.2f\n",
 		       reads ? "reads" : "does not read", ms[ROUNDS / 2], ms[ROUNDS - 1]);
 	}
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
-	return check_done();
+	return service_end(&service);
 }

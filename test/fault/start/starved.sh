@@ -5,24 +5,17 @@ set -u
 : "${BORESIDE:?}"
 here=$(cd "$(dirname "$0")/../../.." && pwd)
 . "$here/test/support/await.bash"
-name=boreside-test-$$
-if [ -f /sys/fs/cgroup/cpu/cpu.cfs_quota_us ]; then
-	group=/sys/fs/cgroup/cpu/$name
-	limit() { echo "$1" >"$group/cpu.cfs_quota_us"; }
-else
-	group=/sys/fs/cgroup/$name
-	limit() { echo "${1/#-1/max} 100000" >"$group/cpu.max"; }
-fi
+. "$here/test/fault/start/starve.bash"
 dir=$(mktemp -d)
 server=
 finish() {
 	[ -z "$server" ] || { kill "$server"; wait "$server"; } 2>/dev/null
-	rmdir "$group" 2>/dev/null
+	starve_end
 	rm -rf "$dir"
 }
 trap finish EXIT
 . "$here/test/support/said.bash"
-if ! mkdir "$group" 2>/dev/null || ! limit -1 2>/dev/null; then
+if ! starve_begin; then
 	echo "skip a starved service: no cgroup with a limit of processor time may be made here"
 	exit 0
 fi
@@ -37,7 +30,7 @@ END
 check "a recording" "$BORESIDE" phantom -c site.cfg -p ls -o s.h5
 limit 1500
 (
-	echo $BASHPID >"$group/cgroup.procs"
+	echo $BASHPID >"$starve_group/cgroup.procs"
 	exec "$BORESIDE" serve -c site.cfg
 ) 2>log &
 server=$!
