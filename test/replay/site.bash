@@ -49,8 +49,8 @@ END
 
 # protocol, recording, reference, largest relative l2 error with no scaling at all
 RECORDINGS="
-brain_fhd  brain3d_sos_4ch               brain3d_fhd_coils                     1e-4
-brain_sense       brain3d_sos_4ch        brain3d_cgsense_l0.1_i30              1e-3
+brain_fhd  brain3d_sos_4ch               brain3d_fhd_coils                     1e-5
+brain_sense       brain3d_sos_4ch        brain3d_cgsense_l0.1_i30              1e-4
 brain_sense_nufft brain3d_sos_4ch        brain3d_cgsense_l0.1_i30              2e-3
 lung       lung3d_radial_xe              lung3d_adj_r2_64                      1e-4
 spiral_dcf spiral2d_bonn_clean_slc30     spiral2d_bonn_clean_slc30_adj_dcf     1e-4

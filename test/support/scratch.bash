@@ -9,7 +9,7 @@
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
 serve=
 end() {
-	[ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null
+	[ -z "$serve" ] || { kill -KILL "$serve"; wait "$serve"; } 2>/dev/null
 	rm -rf "$dir"
 }
 trap end EXIT
