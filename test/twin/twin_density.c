@@ -15,7 +15,7 @@
 #include "test/support/plan/planned.h"
 #include "core/thread/team.h"
 #include "gpu/nufft/density_cuda.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/twin/device.h"
 
 #define STEP  2e-6

@@ -13,7 +13,7 @@
 #include "gpu/exact/exact.h"
 #include "gpu/toeplitz/q.h"
 #include "gpu/toeplitz/toeplitz.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/twin/device.h"
 
 #define READOUTS 90u

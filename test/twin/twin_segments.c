@@ -18,7 +18,7 @@
 #include "gpu/solve/interpolators.h"
 #include "gpu/solve/lagged_cuda.h"
 #include "gpu/solve/segments_cuda.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/twin/device.h"
 
 #define RUNS 3

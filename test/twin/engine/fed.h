@@ -9,7 +9,7 @@
 #include <cuda_runtime_api.h>
 #include <string.h>
 
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 
 /* How readouts get to the device: through its own pinned memory, from a shared pool, in place. */
 enum way { STAGED, POOL, MAPPED, WAYS };

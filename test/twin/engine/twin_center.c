@@ -10,7 +10,7 @@
 
 #include "core/thread/team.h"
 #include "core/traj/traj.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/support/plan/planned.h"
 #include "test/twin/device.h"
 

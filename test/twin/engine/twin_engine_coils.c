@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "core/thread/team.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/support/plan/planned.h"
 #include "test/twin/allocations.h"
 #include "test/twin/device.h"

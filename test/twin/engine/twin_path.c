@@ -11,7 +11,7 @@
 #include <math.h>
 
 #include "core/thread/team.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/support/plan/planned.h"
 #include "test/twin/device.h"
 

@@ -8,7 +8,7 @@
 #include "gpu/image/combine.h"
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/support/isa.h"
 #include "test/support/resized.h"
 #include "test/support/window.h"

@@ -12,7 +12,7 @@
 
 #include "test/support/direct.h"
 #include "test/support/plan/planned.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 
 #define COILS    2u
 #define READOUTS 8u

@@ -5,7 +5,7 @@
  */
 #include "core/frame/recon.h"
 #include "core/thread/team.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/support/plan/planned.h"
 
 #include <math.h>

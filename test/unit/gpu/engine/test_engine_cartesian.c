@@ -8,7 +8,7 @@
 #define _DEFAULT_SOURCE /* M_PI */
 #include "gpu/engine/engines.h"
 #include "gpu/image/pocs.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/support/plan/planned.h"
 
 #include <complex.h>

@@ -7,7 +7,7 @@
  */
 #define _GNU_SOURCE /* M_PI */
 #include "gpu/engine/engines.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/support/plan/planned.h"
 
 #include <string.h>

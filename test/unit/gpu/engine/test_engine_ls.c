@@ -9,7 +9,7 @@
 #define _GNU_SOURCE /* M_PI */
 #include "gpu/engine/engines.h"
 #include "core/thread/clock.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/support/direct.h"
 #include "test/support/plan/planned.h"
 

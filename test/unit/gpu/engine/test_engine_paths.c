@@ -8,7 +8,7 @@
 #define _GNU_SOURCE /* M_PI */
 #include "core/tool/phantom/coils.h"
 #include "core/traj/delay.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/support/direct.h"
 #include "test/support/plan/planned.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "gpu/image/combine.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/support/plan/planned.h"
 
 #define N      12u

@@ -1,10 +1,10 @@
 /*
- * test/support/engine.h - an engine armed as the service arms it, a frame through it, and a W
+ * test/support/plan/engine.h - an engine armed as the service arms it, a frame through it, and a W
  *
  * The arena is what need asks for, and sealed once armed. One thread.
  */
-#ifndef BS_TEST_SUPPORT_ENGINE_H
-#define BS_TEST_SUPPORT_ENGINE_H
+#ifndef BS_TEST_SUPPORT_PLAN_ENGINE_H
+#define BS_TEST_SUPPORT_PLAN_ENGINE_H
 
 #include <string.h>
 
