@@ -6,10 +6,21 @@
 #include <string.h>
 
 #include "gpu/calibrate/dense.h"
-#include "gpu/grappa/ends.h"
 #include "gpu/grappa/gram.h"
 
-#define TAU 6.28318530717958647692
+#define TAU    6.28318530717958647692
+#define PAIRS  12u                             /* of a kernel of BS_GRAPPA_KERNEL_X samples */
+#define CHOICE ((size_t)4 * BS_GRAPPA_COLUMNS) /* floats of choice of a tap */
+
+/*
+ * The kernel, a product in hybrid space, wraps around the readout: at the ends, its first and last
+ * `reach` samples, some taps read samples of the other end. A pair is such an end and such a tap. In
+ * padded, each line has behind its columns, as a column for each pair, the sample that the tap
+ * reads; so the lines' weights, sorted by `choice`, make what is to be taken off again.
+ */
+struct pair {
+	uint32_t end, tap, sample; /* end, sample: from the start of the line, then from its end */
+};
 
 /* A separation: of the lines in `padded` that are listed in at and from, into out. */
 struct separation {
@@ -27,7 +38,6 @@ struct bs_slice {
 	struct bs_team *team;
 	const struct bs_grappa_kernels *simd;
 	struct bs_gram gram;
-	struct bs_grappa_ends ends;
 	uint64_t *version; /* [group] */
 	float *weights;    /* [group][band][coil out][line][coil in][tap] complex */
 	float *turns;      /* [group][band][y] complex */
@@ -35,13 +45,17 @@ struct bs_slice {
 	double *right;     /* [band][coil][unknown] complex */
 	double *energy;    /* [band][coil] */
 	float *phase;      /* [tap][re, im][column], each number twice */
+	float *wave;       /* [end][re, im][column]: exp(-i2pi k n / columns), the same */
 	size_t phase_step;
+	float *choice;   /* [tap][re, im][pair]: 1 where a pair has that tap, each number twice */
 	float *expanded; /* [BS_TEAM_MAX]: the weights of a coil, of a block of columns */
 	size_t expanded_size;
-	uint32_t pad;  /* lines of zeros around the lines in padded */
-	float *padded; /* [coil][rows][column] */
-	uint32_t *at,
-		*from; /* where measured lines start in a coil of out, [line][source] of padded */
+	float *beyond;       /* [BS_TEAM_MAX][line][pair]: what taps have read beyond the ends */
+	uint32_t pad;        /* lines of zeros around the lines in padded */
+	float *padded;       /* [coil][rows][column, then pair]: see struct pair */
+	uint32_t *at;        /* where measured lines start in a coil of out */
+	uint32_t *at_beyond; /* the same in beyond */
+	uint32_t *from;      /* [line][source] of these lines in padded */
 	uint32_t count;
 	float *separated; /* [band][coil][reference line][column] */
 	struct separation now;
@@ -73,10 +87,37 @@ static uint32_t rows_of(const struct bs_slice_spec *s)
 	return most_lines(s) + 2 * pad_of(s);
 }
 
-/* The same sizes in words of GRAPPA, for what is used of it. */
+/* Lists the pairs, at most PAIRS; returns their number. */
+static uint32_t list_pairs(const struct bs_slice_spec *s, struct pair *pair)
+{
+	const uint32_t reach = s->kernel[0] / 2;
+	uint32_t n = 0;
+
+	for (uint32_t end = 0; end < 2 * reach; end++)
+		for (uint32_t tap = 0; tap < s->kernel[0]; tap++)
+			if (end < reach ? end + tap < reach : end + tap >= 3 * reach)
+				pair[n++] = (struct pair){ end, tap,
+							   (end + tap + reach) % (2 * reach) };
+	return n;
+}
+
+/* Columns of the pairs: whole vectors of any instruction set. */
+static uint32_t width_of(const struct bs_slice_spec *s)
+{
+	const uint32_t reach = s->kernel[0] / 2;
+
+	return (reach * (reach + 1) + 7) / 8 * 8;
+}
+
+static uint32_t row_of(const struct bs_slice_spec *s)
+{
+	return s->columns + width_of(s);
+}
+
+/* The same sizes in words of GRAPPA, for gram. */
 static struct bs_grappa_spec grappa_of(const struct bs_slice_spec *s)
 {
-	return (struct bs_grappa_spec){ .encoded = { s->columns, rows_of(s), 1 },
+	return (struct bs_grappa_spec){ .encoded = { s->columns, 1, 1 },
 					.columns = s->columns,
 					.coils = s->coils,
 					.kernel = { s->kernel[0], s->kernel[1], 1 },
@@ -105,11 +146,16 @@ static int check_spec(const struct bs_slice_spec *s, struct bs_fail *why)
 			       "lines, %u apart",
 			       s->reference_lines, s->lines_y, s->kernel[1], s->step);
 	if ((uint64_t)s->kernel[0] * s->kernel[1] * s->coils > BS_DENSE_MAX ||
-	    (uint64_t)rows_of(s) * s->columns * s->coils * s->bands > UINT32_MAX)
+	    (uint64_t)rows_of(s) * row_of(s) * s->coils * s->bands > UINT32_MAX)
 		return bs_fail(why, BS_ERR_CONFIG,
 			       "slice-GRAPPA: %u x %u voxels, %u coils, %u bands are too many",
 			       s->columns, s->lines_y, s->coils, s->bands);
 	return 0;
+}
+
+static uint64_t beyond_bytes(const struct bs_slice_spec *s)
+{
+	return bs_slot((uint64_t)most_lines(s) * width_of(s) * 8);
 }
 
 /* States what plan takes, or takes it. */
@@ -128,11 +174,16 @@ static void take_all(struct bs_slice *p, struct bs_room *r)
 	bs_room_take(r, &p->right, "slice right sides", outs, n * 16);
 	bs_room_take(r, &p->energy, "slice energies", 1, outs * sizeof(double));
 	bs_room_take(r, &p->phase, "slice shifts", s->kernel[0], p->phase_step * sizeof(float));
+	bs_room_take(r, &p->wave, "slice waves of the ends", s->kernel[0],
+		     p->phase_step * sizeof(float));
+	bs_room_take(r, &p->choice, "slice taps of the ends", s->kernel[0], CHOICE * sizeof(float));
+	bs_room_take(r, &p->beyond, "slice samples of the ends", BS_TEAM_MAX, beyond_bytes(s));
 	bs_room_take(r, &p->expanded, "slice weights of a block", BS_TEAM_MAX,
 		     p->expanded_size * sizeof(float));
 	bs_room_take(r, &p->padded, "slice lines", 1,
-		     (uint64_t)s->coils * rows_of(s) * s->columns * 8);
+		     (uint64_t)s->coils * rows_of(s) * row_of(s) * 8);
 	bs_room_take(r, &p->at, "slice lines measured", 1, most_lines(s) * sizeof(uint32_t));
+	bs_room_take(r, &p->at_beyond, "slice lines measured", 1, most_lines(s) * sizeof(uint32_t));
 	bs_room_take(r, &p->from, "slice sources", 1,
 		     (uint64_t)most_lines(s) * s->kernel[1] * sizeof(uint32_t));
 	bs_room_take(r, &p->separated, "slice references", outs,
@@ -162,27 +213,39 @@ int bs_slice_need(const struct bs_slice_spec *s, struct bs_need *need, struct bs
 		return rc;
 	find_sizes(&p, s);
 	take_all(&p, &room);
-	bs_grappa_ends_need(&grappa, need);
 	return 0;
 }
 
-/* Makes the phases: a weight w of shift t is w exp(-i2pi t n / columns) at column n. */
-static void make_shifts(struct bs_slice *p)
+/* Makes exp(-i2pi k n / columns) at column n, as phases are kept. */
+static void make_wave(const struct bs_slice *p, int k, float *re)
+{
+	float *im = re + p->phase_step / 2;
+
+	for (uint32_t x = 0; x < p->s.columns; x++) {
+		const int64_t n = (int)x - (int)p->s.columns / 2;
+		const double turn = -TAU * (double)(k * n % (int)p->s.columns) / p->s.columns;
+
+		re[2 * x] = re[2 * x + 1] = (float)cos(turn);
+		im[2 * x] = im[2 * x + 1] = (float)sin(turn);
+	}
+}
+
+/* A weight w of shift t is w exp(-i2pi t n / columns) at column n. */
+static void make_tables(struct bs_slice *p)
 {
 	const int reach = (int)p->s.kernel[0] / 2;
+	const int half = (int)p->s.columns / 2;
+	struct pair pair[PAIRS];
+	const uint32_t pairs = list_pairs(&p->s, pair);
 
-	for (int t = -reach; t <= reach; t++) {
-		float *re = p->phase + (size_t)(t + reach) * p->phase_step;
-		float *im = re + p->phase_step / 2;
-
-		for (uint32_t x = 0; x < p->s.columns; x++) {
-			const int n = (int)x - (int)p->s.columns / 2;
-			const double turn = -TAU * t * n / p->s.columns;
-
-			re[2 * x] = re[2 * x + 1] = (float)cos(turn);
-			im[2 * x] = im[2 * x + 1] = (float)sin(turn);
-		}
-	}
+	for (int t = 0; t <= 2 * reach; t++)
+		make_wave(p, t - reach, p->phase + (size_t)t * p->phase_step);
+	for (int end = 0; end < 2 * reach; end++)
+		make_wave(p, (end < reach ? end : (int)p->s.columns - 2 * reach + end) - half,
+			  p->wave + (size_t)end * p->phase_step);
+	for (uint32_t i = 0; i < pairs; i++)
+		p->choice[pair[i].tap * CHOICE + 2 * i] =
+			p->choice[pair[i].tap * CHOICE + 2 * i + 1] = 1.0f;
 }
 
 int bs_slice_plan(struct bs_slice **plan, const struct bs_slice_spec *s, struct bs_arena *arena,
@@ -199,8 +262,6 @@ int bs_slice_plan(struct bs_slice **plan, const struct bs_slice_spec *s, struct 
 	p->team = team;
 	p->simd = BS_ISA_PICK(bs_grappa_kernels);
 	rc = bs_gram_plan(&p->gram, &grappa, s->step, arena, team, why);
-	if (rc == 0)
-		rc = bs_grappa_ends_plan(&p->ends, &grappa, arena, team, why);
 	if (rc == 0) {
 		take_all(p, &room);
 		if (room.full)
@@ -212,7 +273,7 @@ int bs_slice_plan(struct bs_slice **plan, const struct bs_slice_spec *s, struct 
 		bs_slice_close(p);
 		return rc;
 	}
-	make_shifts(p);
+	make_tables(p);
 	*plan = p;
 	return 0;
 }
@@ -239,47 +300,61 @@ static void separate_block(void *arg, int task, int member)
 
 	p->simd->expand(p->now.weights + (size_t)2 * which * unknowns(s), s->kernel[1] * s->coils,
 			s->kernel[0], p->phase + 2 * (size_t)x, p->phase_step, expanded);
-	p->simd->fill(expanded, s->kernel[1], s->coils, (size_t)rows_of(s) * s->columns,
+	p->simd->fill(expanded, s->kernel[1], s->coils, (size_t)rows_of(s) * row_of(s),
 		      p->padded + 2 * (size_t)x,
 		      p->now.out + 2 * ((size_t)which * p->now.lines * s->columns + x), p->at,
 		      p->from, p->count, left < BS_GRAPPA_COLUMNS ? left : BS_GRAPPA_COLUMNS);
 }
 
-/*
- * True where tap `tap` of the kernel at end `end` leaves the readout. Ends from `reach` on count
- * from the last ones.
- */
-static bool leaves(uint32_t reach, uint32_t end, uint32_t tap)
+/* Each task finds what pairs read of one coil in padded. */
+static void find_ends(void *arg, int task, int member)
 {
-	return end < reach ? end + tap < reach : end + tap >= 3 * reach;
+	const struct bs_slice *p = arg;
+	const uint32_t columns = p->s.columns;
+	float *line = p->padded + (size_t)2 * (uint32_t)task * rows_of(&p->s) * row_of(&p->s);
+	float sample[2 * BS_GRAPPA_KERNEL_X];
+	struct pair pair[PAIRS];
+	const uint32_t pairs = list_pairs(&p->s, pair);
+
+	(void)member;
+	for (uint32_t y = 0; y < rows_of(&p->s); y++, line += (size_t)2 * row_of(&p->s)) {
+		p->simd->dots(line, 2 * columns, p->wave, p->phase_step, p->s.kernel[0] / 2 * 2,
+			      sample);
+		for (uint32_t i = 0; i < pairs; i++) {
+			float *to = line + (size_t)2 * (columns + i);
+
+			to[0] = sample[2 * pair[i].sample] / (float)columns;
+			to[1] = sample[2 * pair[i].sample + 1] / (float)columns;
+		}
+	}
 }
 
-/* Takes off a line what the kernel has read beyond the ends of the readout, which wraps around. */
-static void mend_line(const struct bs_slice *p, const float *weights, const uint32_t *from,
-		      float *line)
+/* Computes what the taps of a coil of a band have read beyond the ends: [line][pair]. */
+static const float *find_beyond(const struct bs_slice *p, const float *weights, int member)
 {
-	const struct bs_grappa_ends *e = &p->ends;
-	const uint32_t taps = p->s.kernel[0];
-	const size_t of_line = (size_t)2 * 4 * e->reach * p->s.coils;
+	const struct bs_slice_spec *s = &p->s;
+	float *expanded = p->expanded + (size_t)member * p->expanded_size;
+	float *beyond = p->beyond + (size_t)member * (beyond_bytes(s) / sizeof(float));
 
-	for (uint32_t end = 0; end < 2 * e->reach; end++) {
-		float sum[2] = { 0.0f, 0.0f };
+	p->simd->expand(weights, s->kernel[1] * s->coils, s->kernel[0], p->choice, CHOICE,
+			expanded);
+	p->simd->fill(expanded, s->kernel[1], s->coils, (size_t)rows_of(s) * row_of(s),
+		      p->padded + (size_t)2 * s->columns, beyond, p->at_beyond, p->from, p->count,
+		      width_of(s));
+	return beyond;
+}
 
-		for (uint32_t i = 0; i < p->s.kernel[1] * p->s.coils; i++)
-			for (uint32_t t = 0; t < taps; t++) {
-				const float *w = weights + 2 * ((size_t)i * taps + t);
-				const float *d = e->samples +
-						 from[i / p->s.coils] / p->s.columns * of_line +
-						 2 * ((size_t)i % p->s.coils * 4 * e->reach +
-						      bs_grappa_ends_meet(e, end, t));
+/* Takes it off a line. */
+static void mend_line(const struct bs_slice *p, const struct pair *pair, uint32_t pairs,
+		      const float *beyond, float *line)
+{
+	float with[2 * BS_GRAPPA_KERNEL_X] = { 0 };
 
-				if (!leaves(e->reach, end, t))
-					continue;
-				sum[0] -= w[0] * d[0] - w[1] * d[1];
-				sum[1] -= w[0] * d[1] + w[1] * d[0];
-			}
-		bs_grappa_ends_add(e, end, sum, line);
+	for (uint32_t i = 0; i < pairs; i++) {
+		with[2 * pair[i].end] -= beyond[2 * i];
+		with[2 * pair[i].end + 1] -= beyond[2 * i + 1];
 	}
+	p->simd->add(line, 2 * p->s.columns, p->wave, p->phase_step, p->s.kernel[0] / 2 * 2, with);
 }
 
 static double energy_of(const float *line, uint32_t columns)
@@ -318,10 +393,11 @@ static void finish_coil(void *arg, int task, int member)
 			? NULL
 			: now->turns + (size_t)2 * ((uint32_t)task / s->coils) * now->lines;
 	float *out = now->out + (size_t)2 * (uint32_t)task * now->lines * s->columns;
+	struct pair pair[PAIRS];
+	const uint32_t pairs = list_pairs(s, pair);
+	const float *beyond = pairs > 0 ? find_beyond(p, weights, member) : NULL;
 	double energy = 0.0;
-	uint32_t i = 0;
 
-	(void)member;
 	for (uint32_t y = 0; y < now->lines; y++) {
 		float *line = out + (size_t)2 * index_of(y, now->lines, now->wrapped) * s->columns;
 
@@ -329,7 +405,10 @@ static void finish_coil(void *arg, int task, int member)
 			memset(line, 0, (size_t)s->columns * 8);
 			continue;
 		}
-		mend_line(p, weights, p->from + (size_t)i++ * s->kernel[1], line);
+		if (pairs > 0) {
+			mend_line(p, pair, pairs, beyond, line);
+			beyond += (size_t)2 * width_of(s);
+		}
 		if (turns != NULL)
 			turn_line(line, s->columns, turns + 2 * (size_t)y);
 		if (now->energy != NULL)
@@ -353,12 +432,13 @@ static void separate(struct bs_slice *p, const struct separation *now)
 		if (now->have != NULL && now->have[y] != 1)
 			continue;
 		for (uint32_t i = 0; i < s->kernel[1]; i++)
-			from[i] = (y + s->step * i) * s->columns; /* the first is y - pad */
+			from[i] = (y + s->step * i) * row_of(s); /* the first is y - pad */
+		p->at_beyond[p->count] = p->count * width_of(s);
 		p->at[p->count++] = index_of(y, now->lines, now->wrapped) * s->columns;
 	}
+	if (s->kernel[0] > 1)
+		bs_team_run(p->team, find_ends, p, (int)s->coils);
 	bs_team_run(p->team, separate_block, p, (int)(blocks * outputs(s)));
-	if (p->ends.reach > 0)
-		bs_grappa_ends_find(&p->ends, p->padded);
 	bs_team_run(p->team, finish_coil, p, (int)outputs(s));
 }
 
@@ -366,18 +446,17 @@ void bs_slice_apply(struct bs_slice *p, uint32_t group, const float *folded, con
 		    bool wrapped, float *out)
 {
 	const struct bs_slice_spec *s = &p->s;
-	const size_t line = (size_t)2 * s->columns;
+	const size_t row = (size_t)2 * row_of(s);
 
-	for (uint32_t c = 0; c < s->coils; c++) {
-		float *rows = p->padded + (size_t)c * rows_of(s) * line;
+	memset(p->padded, 0, s->coils * rows_of(s) * row * sizeof(float));
+	for (uint32_t i = 0; i < s->coils * s->lines_y; i++) {
+		const uint32_t c = i / s->lines_y;
+		const uint32_t y = i % s->lines_y;
 
-		memset(rows, 0, rows_of(s) * line * sizeof(float));
-		for (uint32_t y = 0; y < s->lines_y; y++)
-			memcpy(rows + (y + p->pad) * line,
-			       folded +
-				       ((size_t)c * s->lines_y + index_of(y, s->lines_y, wrapped)) *
-					       line,
-			       line * sizeof(float));
+		memcpy(p->padded + (c * rows_of(s) + y + p->pad) * row,
+		       folded + (size_t)2 * (c * s->lines_y + index_of(y, s->lines_y, wrapped)) *
+					s->columns,
+		       (size_t)s->columns * 8);
 	}
 	separate(p, &(struct separation){ .weights = bs_slice_weights(p, group),
 					  .turns = bs_slice_turns(p, group),
@@ -389,10 +468,10 @@ void bs_slice_apply(struct bs_slice *p, uint32_t group, const float *folded, con
 
 /* ---- weights ---- */
 
-/* Adds a reference with its phase to lines: [coil][row][column], `rows` rows, the first at `first`. */
+/* Adds a reference with its phase to lines, whose steps are in complex values. */
 static void add_reference(const struct bs_slice *p, const float *turns,
 			  const struct bs_slice_references *r, uint32_t band, float *to,
-			  uint32_t rows, uint32_t first)
+			  size_t coil_step, size_t line_step)
 {
 	static const float none[2] = { 1.0f, 0.0f };
 
@@ -404,7 +483,7 @@ static void add_reference(const struct bs_slice *p, const float *turns,
 				r->phased
 					? none
 					: turns + 2 * ((size_t)band * p->s.lines_y + r->first + y);
-			float *line = to + 2 * ((size_t)c * rows + first + y) * p->s.columns;
+			float *line = to + 2 * (c * coil_step + y * line_step);
 
 			/* turns take the phase off: the conjugate brings it in */
 			for (uint32_t x = 0; x < 2 * p->s.columns; x += 2) {
@@ -449,13 +528,13 @@ static int make_equations(struct bs_slice *p, const float *turns,
 
 	bs_gram_clear(&p->gram);
 	for (uint32_t b = 0; b < p->s.bands && !p->s.split; b++)
-		add_reference(p, turns, r, b, p->separated, r->lines, 0);
+		add_reference(p, turns, r, b, p->separated, sum.coil_step, sum.y_step);
 	if (!p->s.split)
 		rc = bs_gram_join(&p->gram, &sum, why);
 	for (uint32_t b = 0; rc == 0 && b < p->s.bands; b++) {
 		const struct bs_grappa_lines own = clear_box(p, one, r->lines);
 
-		add_reference(p, turns, r, b, one, r->lines, 0);
+		add_reference(p, turns, r, b, one, own.coil_step, own.y_step);
 		if (p->s.split)
 			rc = bs_gram_join(&p->gram, &own, why);
 		if (rc == 0)
@@ -518,13 +597,15 @@ static double energy_of_reference(const struct bs_slice *p, const struct bs_slic
 static void find_leakage(struct bs_slice *p, uint32_t group, const struct bs_slice_references *r)
 {
 	const uint32_t bands = p->s.bands;
+	const size_t row = row_of(&p->s);
 	double *leakage = p->leakage + (size_t)group * bands * bands;
 
 	for (uint32_t t = 0; t < bands; t++) {
 		const double whole = energy_of_reference(p, r, t);
 
-		memset(p->padded, 0, (size_t)p->s.coils * rows_of(&p->s) * p->s.columns * 8);
-		add_reference(p, bs_slice_turns(p, group), r, t, p->padded, rows_of(&p->s), p->pad);
+		memset(p->padded, 0, p->s.coils * rows_of(&p->s) * row * 8);
+		add_reference(p, bs_slice_turns(p, group), r, t, p->padded + 2 * p->pad * row,
+			      rows_of(&p->s) * row, row);
 		separate(p, &(struct separation){ .weights = bs_slice_weights(p, group),
 						  .lines = r->lines,
 						  .out = p->separated,
