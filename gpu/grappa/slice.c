@@ -10,6 +10,7 @@
 #include "gpu/grappa/separate.h"
 
 #define TAU 6.28318530717958647692
+
 struct bs_slice {
 	struct bs_slice_spec s;
 	struct bs_gram gram;
