@@ -72,6 +72,28 @@ int bs_coils_turned(struct bs_coils *c, uint32_t coils, uint32_t dims, const uin
 	return 0;
 }
 
+int bs_coils_cut(struct bs_coils *c, uint32_t coils, const uint32_t matrix[3], double up,
+		 struct bs_fail *why)
+{
+	const uint32_t ball[3] = { matrix[0], matrix[1], 2 }; /* z in phantom units */
+	const int rc = bs_coils_make(c, coils, 3, ball, why);
+
+	if (rc != 0 || coils == 1)
+		return rc;
+	/* the terms along z are constants of the slice */
+	c->dims = 2;
+	c->matrix[2] = 1;
+	c->terms = 5;
+	for (uint32_t i = 0; i < coils; i++)
+		for (uint32_t t = 5; t < BS_COIL_TERMS; t++) {
+			const double turn = 2.0 * PI * c->f[t][2] * up;
+
+			c->a[i][0][0] += c->a[i][t][0] * cos(turn) - c->a[i][t][1] * sin(turn);
+			c->a[i][0][1] += c->a[i][t][0] * sin(turn) + c->a[i][t][1] * cos(turn);
+		}
+	return 0;
+}
+
 void bs_coils_at(const struct bs_coils *c, uint32_t coil, const double x[3], double out[2])
 {
 	out[0] = out[1] = 0.0;

@@ -7,6 +7,7 @@
  * Coils stand on a ring in 2D, on a sphere in 3D (golden spiral); |s| runs from about 1 beside the
  * coil to 0 in the farthest corner. One coil alone is uniform: s = 1.
  * turned: makes coils whose ring or sphere is rotated about z, as it is seen from slice to slice.
+ * cut: makes the sensitivities that coils on a sphere have in a slice, up along z (phantom units).
  * Thread rules: made coils are read-only. Allocates nothing. Test:
  * test/unit/core/tool/test_phantom.c
  */
@@ -31,6 +32,8 @@ int bs_coils_make(struct bs_coils *c, uint32_t coils, uint32_t dims, const uint3
 		  struct bs_fail *why);
 int bs_coils_turned(struct bs_coils *c, uint32_t coils, uint32_t dims, const uint32_t matrix[3],
 		    double radians, struct bs_fail *why);
+int bs_coils_cut(struct bs_coils *c, uint32_t coils, const uint32_t matrix[3], double up,
+		 struct bs_fail *why);
 /* The sensitivity of one coil at x (voxels, the center is 0). */
 void bs_coils_at(const struct bs_coils *c, uint32_t coil, const double x[3], double out[2]);
 /* Writes all sensitivities to maps [coil][z][y][x] complex float. */
