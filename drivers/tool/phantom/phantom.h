@@ -20,10 +20,10 @@
  * one are turned by exp(i drift n), n its number from 0.
  *
  * EPI: the lines that run backwards are d(kx + epi_shift/Ex, ky) exp(i (epi_phase + r epi_drift)),
- * d what the others sample, r the repetition. Delays: spokes are sampled at k + [Sx Sxy; Sxy Sy] dk,
- * dk the step between two samples, and carry k. A field turns each sample's voxels by
- * exp(-i 2 pi f t), t = TE + the time from the sample at the center of k-space (on a grid) or from
- * the first one.
+ * d what the others sample, r the repetition. Delays: spokes are sampled at
+ * k + [Sx Sxy; Sxy Sy] dk, dk the step between two samples, and carry k. A field turns each
+ * sample's voxels by exp(-i 2 pi f t), t = TE + the time from the sample at the center of k-space
+ * (on a grid) or from the first one.
  *
  * With paths each repetition is sampled along its own, which its readouts carry: plain scans alone.
  *
