@@ -78,12 +78,13 @@ int bs_coils_cut(struct bs_coils *c, uint32_t coils, const uint32_t matrix[3], d
 	const uint32_t ball[3] = { matrix[0], matrix[1], 2 }; /* z in phantom units */
 	const int rc = bs_coils_make(c, coils, 3, ball, why);
 
-	if (rc != 0 || coils == 1)
+	if (rc != 0)
 		return rc;
-	/* the terms along z are constants of the slice */
 	c->dims = 2;
 	c->matrix[2] = 1;
-	c->terms = 5;
+	if (coils == 1)
+		return 0;
+	c->terms = 5; /* the terms along z are constants of the slice */
 	for (uint32_t i = 0; i < coils; i++)
 		for (uint32_t t = 5; t < BS_COIL_TERMS; t++) {
 			const double turn = 2.0 * PI * c->f[t][2] * up;

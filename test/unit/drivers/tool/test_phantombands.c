@@ -211,6 +211,8 @@ static void test_sphere(void)
 			worst = fmax(worst, hypot(a[0] - b[0], a[1] - b[1]));
 		}
 	CHECK(cut.dims == 2 && worst < 1e-12, "a slice through the sphere: %.1e off", worst);
+	CHECK(bs_coils_cut(&cut, 1, ball, 0.35, &why) == 0 && cut.dims == 2 && cut.terms == 1,
+	      "one coil is uniform in a slice, too");
 }
 
 static void test_refused(void)
