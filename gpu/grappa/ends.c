@@ -95,7 +95,11 @@ static void find_samples(void *arg, int task, int member)
 	}
 }
 
-uint32_t bs_grappa_ends_meet(const struct bs_grappa_ends *e, uint32_t end, uint32_t tap)
+/*
+ * The index of the sample that tap `tap` of the kernel at end `end` reads, where the readout wraps
+ * around.
+ */
+static uint32_t meets(const struct bs_grappa_ends *e, uint32_t end, uint32_t tap)
 {
 	const int n = (int)(4 * e->reach);
 	const int at =
@@ -122,7 +126,7 @@ static void lacks(const struct bs_grappa_ends *e, uint32_t end, const float *wei
 
 		for (uint32_t c = 0; c < e->coils; c++, line += 2 * (size_t)n)
 			for (uint32_t t = 0; t < e->taps; t++, weights += 2) {
-				const float *d = line + 2 * (size_t)bs_grappa_ends_meet(e, end, t);
+				const float *d = line + 2 * (size_t)meets(e, end, t);
 
 				sum[0] += weights[0] * d[0] - weights[1] * d[1];
 				sum[1] += weights[0] * d[1] + weights[1] * d[0];
@@ -130,8 +134,8 @@ static void lacks(const struct bs_grappa_ends *e, uint32_t end, const float *wei
 	}
 }
 
-void bs_grappa_ends_add(const struct bs_grappa_ends *e, uint32_t end, const float *sample,
-			float *to)
+/* Adds a sample of the readout to all columns of a line. */
+static void add_sample(const struct bs_grappa_ends *e, uint32_t end, const float *sample, float *to)
 {
 	const uint32_t place = end < e->reach ? end : 2 * e->reach + end;
 	const float *w = e->wave + 2 * (size_t)place * e->columns;
@@ -161,14 +165,8 @@ static void mend_lines(void *arg, int task, int member)
 			lacks(e, end, weights + (1 + end) * of_coil * e->coils,
 			      e->from + (size_t)p->first * e->near->most + (size_t)h * p->sources,
 			      p->sources, sample);
-			bs_grappa_ends_add(e, end, sample, to + 2 * (size_t)e->at[p->first + h]);
+			add_sample(e, end, sample, to + 2 * (size_t)e->at[p->first + h]);
 		}
-}
-
-void bs_grappa_ends_find(struct bs_grappa_ends *e, float *hybrid)
-{
-	e->hybrid = hybrid;
-	bs_team_run(e->team, find_samples, e, (int)e->lines);
 }
 
 void bs_grappa_ends_run(struct bs_grappa_ends *e, const struct bs_neighbors *near,
@@ -181,6 +179,7 @@ void bs_grappa_ends_run(struct bs_grappa_ends *e, const struct bs_neighbors *nea
 	e->weights = weights;
 	e->at = at;
 	e->from = from;
-	bs_grappa_ends_find(e, hybrid);
+	e->hybrid = hybrid;
+	bs_team_run(e->team, find_samples, e, (int)e->lines);
 	bs_team_run(e->team, mend_lines, e, (int)(near->count * e->coils));
 }

@@ -6,8 +6,8 @@
  * for the sources that do not wrap. They are stored as differences from the wrapping weights, so
  * that the correction depends only on samples near the ends; those are found as sums over the
  * columns. weights of a neighborhood: [1 + ends][coil out][source][coil in][x], the wrapping
- * weights first. For grappa.c, and in parts for slice.c. The same bytes for any team. Tests:
- * test/unit/gpu/calibrate/test_grappa.c, test_slice.c
+ * weights first. For grappa.c alone. The same bytes for any team. Test:
+ * test/unit/gpu/calibrate/test_grappa.c
  */
 #ifndef BS_GPU_GRAPPA_ENDS_H
 #define BS_GPU_GRAPPA_ENDS_H
@@ -37,15 +37,5 @@ int bs_grappa_ends_plan(struct bs_grappa_ends *e, const struct bs_grappa_spec *s
 void bs_grappa_ends_run(struct bs_grappa_ends *e, const struct bs_neighbors *near,
 			const float *const *weights, const uint32_t *at, const uint32_t *from,
 			float *hybrid);
-/* The parts of run, for other weights: finds the samples at the ends of all lines of hybrid. */
-void bs_grappa_ends_find(struct bs_grappa_ends *e, float *hybrid);
-/*
- * The index among a line's samples of the one that tap `tap` reads at end `end` (0 .. 2 reach - 1,
- * the first of them at the start), where the readout wraps around.
- */
-uint32_t bs_grappa_ends_meet(const struct bs_grappa_ends *e, uint32_t end, uint32_t tap);
-/* Adds sample `end` of the readout, complex, to all columns of a line. */
-void bs_grappa_ends_add(const struct bs_grappa_ends *e, uint32_t end, const float *sample,
-			float *line);
 
 #endif

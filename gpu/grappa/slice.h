@@ -2,18 +2,18 @@
  * gpu/grappa/slice.h - slices that were excited together, apart again (slice-GRAPPA)
  *
  * The lines of several bands are the sum of the bands' lines, each turned by its band's phase,
- * exp(i 2pi cycles (y - center)): band b then lies cycles fields of view further down along y. A
- * sample of a band is the sum over its neighborhood in the folded lines: kernel[1] lines, `step`
- * lines apart (the in-plane acceleration, so that all of them were measured), kernel[0] samples
- * along the readout, all coils. The band's phase is taken off afterwards.
+ * exp(i 2pi cycles (y - center)): the band then lies `cycles` fields of view nearer to the start of
+ * y. A sample of a band is the sum over its neighborhood in the folded lines: kernel[1] lines,
+ * `step` lines apart (the in-plane acceleration, so that all of them were measured), kernel[0]
+ * samples along the readout, all coils. The band's phase is taken off afterwards.
  *
  * weights of a band = (S^H S + l I)^-1 S^H T, l = lambda x the mean diagonal of S^H S, in double
  * precision. S: the neighborhoods in the sum of the references with their phases, T: the centers in
  * one reference, at every place whose neighborhood lies inside the references. split: each band
  * alone is a source, with itself or 0 as its target; it is the harder one against leakage.
  *
- * leakage[s][t] = ||kernel of s on reference t alone|| / ||reference t||, t != s, over all places of
- * the references, zeros around.
+ * leakage[s][t] = ||kernel of s on reference t alone|| / ||reference t||, t != s, over all places
+ * of the references, zeros around.
  *
  * In hybrid space (gpu/grappa/grappa.h) a kernel along the readout is a product; samples so near an
  * end of the readout that the kernel leaves it are corrected, so that results are those of k-space

@@ -277,7 +277,7 @@ static void add_places(const struct trial *t, const double complex *from, uint32
 					t->bands[((size_t)o * t->lines + (size_t)y) * t->s.columns +
 						 (size_t)k];
 
-				for (uint32_t i = 0; i < n && (only > o / C || only == o / C); i++)
+				for (uint32_t i = 0; i < n; i++)
 					if (only == UINT32_MAX || only == o / C)
 						b[i + (size_t)o * n] += conj(row[i]) * center;
 			}
@@ -494,8 +494,101 @@ static void trials(void)
 	one(&narrow, "random, a kernel of one sample", 7);
 }
 
+/* References that nothing can be learned from are refused; weights of a version are kept. */
+static void refused(void)
+{
+	struct trial t = { .s = { 20, 24, 2, 2, 2, { 5, 5 }, 2, 16, 1e-4, false },
+			   .first = 2,
+			   .lines = 16,
+			   .measured = 1 };
+	struct bs_fail why = { 0 };
+	uint64_t seed = 8;
+	float *weights;
+
+	make_trial(&t, &seed);
+	open_trial(&t, 2);
+	weights = (float *)bs_slice_weights(t.plan, 1);
+	CHECK(bs_slice_version(t.plan, 1) == 0, "no weights at first");
+	CHECK(bs_slice_prepare(t.plan, 1, &t.refs, &why) == 0, "prepared %s", why.text);
+	weights[0] = 12.0f;
+	CHECK(bs_slice_prepare(t.plan, 1, &t.refs, &why) == 0 && weights[0] == 12.0f &&
+		      bs_slice_version(t.plan, 1) == 7 && bs_slice_version(t.plan, 0) == 0,
+	      "the same version: the weights are kept");
+	t.refs.version = 8;
+	CHECK(bs_slice_prepare(t.plan, 1, &t.refs, &why) == 0 && weights[0] != 12.0f,
+	      "another version: they are made again");
+	t.refs.version = 9;
+	t.refs.lines = 8;
+	CHECK(bs_slice_prepare(t.plan, 1, &t.refs, &why) == BS_ERR_SIZE &&
+		      strstr(why.text, "group 1") != NULL && bs_slice_version(t.plan, 1) == 0,
+	      "8 lines for a kernel of 5, 2 apart: %s", why.text);
+	t.refs.lines = 16;
+	t.refs.first = 5;
+	CHECK(bs_slice_prepare(t.plan, 1, &t.refs, &why) == BS_ERR_SIZE, "lines outside: %s",
+	      why.text);
+	t.refs.first = 2;
+	t.refs.cycles[1] = NAN;
+	CHECK(bs_slice_prepare(t.plan, 1, &t.refs, &why) == BS_ERR_VALUE, "no phase: %s", why.text);
+	t.refs.cycles[1] = 0.5;
+	memset(t.reference, 0, 8 * t.s.bands * t.s.coils * line_size(&t, t.lines));
+	CHECK(bs_slice_prepare(t.plan, 1, &t.refs, &why) == BS_ERR_VALUE &&
+		      strstr(why.text, "do not determine") != NULL,
+	      "zeros: %s", why.text);
+	close_plan(&t);
+	free_trial(&t);
+}
+
+/* A band without signal has no leakage of its own, and takes none of the others' weights. */
+static void empty_band(void)
+{
+	struct trial t = { .s = { 20, 24, 2, 2, 1, { 5, 5 }, 1, 20, 1e-4, true },
+			   .lines = 20,
+			   .measured = 1 };
+	struct bs_fail why = { 0 };
+	const double *leakage;
+	uint64_t seed = 9;
+
+	make_trial(&t, &seed);
+	memset(t.reference, 0, 8 * t.s.coils * line_size(&t, t.lines));
+	open_trial(&t, 1);
+	CHECK(bs_slice_prepare(t.plan, 0, &t.refs, &why) == 0, "prepared %s", why.text);
+	leakage = bs_slice_leakage(t.plan, 0);
+	CHECK(leakage[1] == 0.0 && leakage[2] == 0.0, "a band of zeros: leakage %g, %g", leakage[1],
+	      leakage[2]);
+	close_plan(&t);
+	free_trial(&t);
+}
+
+static void sizes(void)
+{
+	static const struct bs_slice_spec bad[] = {
+		{ 20, 24, 2, 1, 1, { 5, 5 }, 1, 20, 1e-4, true },
+		{ 20, 24, 2, 17, 1, { 5, 5 }, 1, 20, 1e-4, true },
+		{ 20, 24, 2, 2, 1, { 4, 5 }, 1, 20, 1e-4, true },
+		{ 20, 24, 2, 2, 1, { 9, 5 }, 1, 20, 1e-4, true },
+		{ 20, 24, 2, 2, 1, { 5, 5 }, 5, 20, 1e-4, true },
+		{ 20, 24, 2, 2, 1, { 5, 5 }, 1, 21, 1e-4, true },
+		{ 20, 24, 2, 2, 1, { 5, 5 }, 0, 20, 1e-4, true },
+		{ 20, 9, 2, 2, 1, { 5, 5 }, 1, 20, 1e-4, true },
+		{ 20, 24, 2, 2, 1, { 5, 5 }, 1, 20, -1.0, true },
+		{ 20, 24, 4000, 2, 1, { 5, 5 }, 1, 20, 1e-4, true },
+		{ UINT32_MAX, 24, 2, 2, 1, { 5, 5 }, 1, 20, 1e-4, true },
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct bs_need need = { 0 };
+		struct bs_fail why = { 0 };
+
+		CHECK(bs_slice_need(&bad[i], &need, &why) == BS_ERR_CONFIG, "refused: %s",
+		      why.text);
+	}
+}
+
 int main(void)
 {
 	trials();
+	refused();
+	empty_band();
+	sizes();
 	return check_done();
 }
