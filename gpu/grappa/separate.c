@@ -123,8 +123,9 @@ static void separate_block(void *arg, int task, int member)
 {
 	struct bs_separate *p = arg;
 	const struct bs_slice_spec *s = &p->s;
-	const uint32_t which = (uint32_t)task % bs_slice_outputs(s);
-	const uint32_t x = (uint32_t)task / bs_slice_outputs(s) * BS_GRAPPA_COLUMNS;
+	const uint32_t outputs = p->now.bands * s->coils;
+	const uint32_t which = (uint32_t)task % outputs;
+	const uint32_t x = (uint32_t)task / outputs * BS_GRAPPA_COLUMNS;
 	const uint32_t left = s->columns - x;
 	float *expanded = p->expanded + (size_t)member * p->expanded_size;
 
@@ -264,6 +265,6 @@ void bs_separate_run(struct bs_separate *p, const struct bs_separation *now)
 	}
 	if (s->kernel[0] > 1)
 		bs_team_run(p->team, find_ends, p, (int)s->coils);
-	bs_team_run(p->team, separate_block, p, (int)(blocks * bs_slice_outputs(s)));
-	bs_team_run(p->team, finish_coil, p, (int)bs_slice_outputs(s));
+	bs_team_run(p->team, separate_block, p, (int)(blocks * now->bands * s->coils));
+	bs_team_run(p->team, finish_coil, p, (int)(now->bands * s->coils));
 }

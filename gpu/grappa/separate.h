@@ -16,6 +16,7 @@
 
 /* A separation of the lines in padded, all of them or those that `have` says. */
 struct bs_separation {
+	uint32_t bands; /* bands that are made; weights, turns and out begin with the first one */
 	const float *weights; /* [band][coil out][kernel line][coil in][tap] complex */
 	const float *turns;   /* [band][line] complex, factors of the lines; NULL: all are 1 */
 	const uint8_t *have;

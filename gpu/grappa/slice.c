@@ -140,10 +140,12 @@ void bs_slice_close(struct bs_slice *p)
 
 /* ---- separation ---- */
 
-void bs_slice_apply(struct bs_slice *p, uint32_t group, const float *folded, const uint8_t *have,
-		    bool wrapped, float *out)
+void bs_slice_apply(struct bs_slice *p, uint32_t group, uint32_t band, const float *folded,
+		    const uint8_t *have, bool wrapped, float *out)
 {
 	const struct bs_slice_spec *s = &p->s;
+	const size_t weights = (size_t)2 * band * s->coils * bs_slice_unknowns(s);
+	const size_t turns = (size_t)2 * band * s->lines_y;
 	struct bs_separate *sep = &p->separate;
 
 	bs_separate_clear(sep);
@@ -155,12 +157,14 @@ void bs_slice_apply(struct bs_slice *p, uint32_t group, const float *folded, con
 		memcpy(sep->padded + (size_t)2 * (c * sep->rows + sep->pad + y) * sep->row,
 		       folded + (size_t)2 * from * s->columns, (size_t)s->columns * 8);
 	}
-	bs_separate_run(sep, &(struct bs_separation){ .weights = bs_slice_weights(p, group),
-						      .turns = bs_slice_turns(p, group),
-						      .have = have,
-						      .lines = s->lines_y,
-						      .wrapped = wrapped,
-						      .out = out });
+	bs_separate_run(sep,
+			&(struct bs_separation){ .bands = 1,
+						 .weights = bs_slice_weights(p, group) + weights,
+						 .turns = bs_slice_turns(p, group) + turns,
+						 .have = have,
+						 .lines = s->lines_y,
+						 .wrapped = wrapped,
+						 .out = out });
 }
 
 /* ---- weights ---- */
@@ -306,7 +310,8 @@ static void find_leakage(struct bs_slice *p, uint32_t group, const struct bs_sli
 		add_reference(p, bs_slice_turns(p, group), r, t,
 			      sep->padded + (size_t)2 * sep->pad * sep->row,
 			      (size_t)sep->rows * sep->row, sep->row);
-		bs_separate_run(sep, &(struct bs_separation){ .weights = bs_slice_weights(p, group),
+		bs_separate_run(sep, &(struct bs_separation){ .bands = bands,
+							      .weights = bs_slice_weights(p, group),
 							      .lines = r->lines,
 							      .out = p->separated,
 							      .energy = p->energy });

@@ -29,7 +29,7 @@ struct shape {
 	bool wrapped;
 	const uint32_t *order;         /* number of measured lines, these, and then the others */
 	const float2 *wave;            /* [end][column], as in slice.c */
-	const float2 *weights, *turns; /* of the group */
+	const float2 *weights, *turns; /* of the band */
 	const float2 *spread;          /* its weights [output][input][column] */
 };
 
@@ -348,8 +348,8 @@ static __device__ float2 beyond(const struct shape &s, const float2 *samples, ui
 }
 
 /*
- * Finishes a line of a band, all coils: ends and phase, or zeros where it was not measured. A block
- * takes (line of the order, band).
+ * Finishes a line, all coils: ends and phase, or zeros where it was not measured. A block takes a
+ * line of the order.
  */
 static __global__ void finish_lines(const struct shape s, const float2 *samples, float2 *out)
 {
@@ -357,16 +357,16 @@ static __global__ void finish_lines(const struct shape s, const float2 *samples,
 	const uint32_t y = s.order[1 + blockIdx.x];
 	const uint32_t ends = s.taps / 2 * 2;
 	const bool measured = blockIdx.x < s.order[0];
-	const float2 turn = s.turns[(size_t)blockIdx.y * s.lines + y];
-	float2 *band = out + (size_t)blockIdx.y * s.coils * s.lines * s.columns + line_start(s, y);
+	const float2 turn = s.turns[y];
+	float2 *line = out + line_start(s, y);
 
 	for (uint32_t i = threadIdx.x; measured && i < s.coils * ends; i += blockDim.x)
-		beside[i] = beyond(s, samples, blockIdx.y * s.coils + i / ends, i % ends, y);
+		beside[i] = beyond(s, samples, i / ends, i % ends, y);
 	__syncthreads();
 	for (uint32_t i = threadIdx.x; i < s.coils * s.columns; i += blockDim.x) {
 		const uint32_t c = i / s.columns;
 		const uint32_t x = i % s.columns;
-		float2 *to = band + (size_t)c * s.lines * s.columns + x;
+		float2 *to = line + (size_t)c * s.lines * s.columns + x;
 		float2 sum = measured ? *to : make_float2(0.0f, 0.0f);
 
 		for (uint32_t e = 0; measured && e < ends; e++) {
@@ -378,35 +378,35 @@ static __global__ void finish_lines(const struct shape s, const float2 *samples,
 	}
 }
 
-int bs_slice_cuda_apply(struct bs_slice_cuda *p, uint32_t group, const float *folded, bool wrapped,
-			float *out, cudaStream_t stream, struct bs_fail *why)
+int bs_slice_cuda_apply(struct bs_slice_cuda *p, uint32_t group, uint32_t band, const float *folded,
+			bool wrapped, float *out, cudaStream_t stream, struct bs_fail *why)
 {
 	const struct bs_slice_spec *s = &p->s;
+	const uint64_t which = (uint64_t)group * s->bands + band;
 	const float2 *in = (const float2 *)folded;
 	const dim3 blocks((s->columns + WARP - 1) / WARP,
-			  (outputs(s) + WARPS * MADE - 1) / (WARPS * MADE),
+			  (s->coils + WARPS * MADE - 1) / (WARPS * MADE),
 			  (s->lines_y + LINES - 1) / LINES);
 	const struct shape shape = { s->lines_y,
 				     s->columns,
 				     s->coils,
-				     outputs(s),
+				     s->coils,
 				     s->kernel[0],
 				     s->kernel[1],
 				     s->step,
 				     wrapped,
 				     p->order,
 				     p->wave,
-				     p->weights + group * weights_of(s),
-				     p->turns + group * turns_of(s),
-				     p->spread + group * spread_of(s) };
+				     p->weights + which * weights_of(s) / s->bands,
+				     p->turns + which * turns_of(s) / s->bands,
+				     p->spread + which * spread_of(s) / s->bands };
 
 	separate_lines<<<blocks, dim3(WARP, WARPS), 0, stream>>>(shape, in, (float2 *)out);
 	BS_CUDA(cudaGetLastError(), why);
 	if (ends_of(s) > 0)
 		find_ends<<<dim3(s->lines_y, s->coils), WARP, 0, stream>>>(shape, in, p->samples);
 	BS_CUDA(cudaGetLastError(), why);
-	finish_lines<<<dim3(s->lines_y, s->bands), WARP * WARPS, 0, stream>>>(shape, p->samples,
-									      (float2 *)out);
+	finish_lines<<<s->lines_y, WARP * WARPS, 0, stream>>>(shape, p->samples, (float2 *)out);
 	BS_CUDA(cudaGetLastError(), why);
 	return 0;
 }

@@ -20,7 +20,7 @@
  * with zeros around. Lines outside k-space count as zeros, too.
  *
  * folded    in  [coil][y][x] complex float, hybrid space, 0 where a line was not measured
- * out       out [band][coil][y][x] complex float; 0 where a line was not measured
+ * out       out [coil][y][x] complex float, of one band; 0 where a line was not measured
  * The same bytes for any number of threads. need -> plan -> { prepare -> apply* }* -> close; only
  * plan and close allocate. One caller.
  * Twins: slice.c (host), slice.cu (CUDA: apply; slice_cuda.h).
@@ -89,8 +89,8 @@ uint64_t bs_slice_version(const struct bs_slice *plan, uint32_t group);
  * Separates folded, after prepare. have [y]: 1 where a line was measured. wrapped: line y stands at
  * index (y - lines_y / 2) mod lines_y of folded and out, as in bs_grappa_fill; else at y.
  */
-void bs_slice_apply(struct bs_slice *plan, uint32_t group, const float *folded, const uint8_t *have,
-		    bool wrapped, float *out);
+void bs_slice_apply(struct bs_slice *plan, uint32_t group, uint32_t band, const float *folded,
+		    const uint8_t *have, bool wrapped, float *out);
 
 /* leakage [bands][bands], row s, column t; the diagonal is 0. */
 const double *bs_slice_leakage(const struct bs_slice *plan, uint32_t group);

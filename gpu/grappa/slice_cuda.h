@@ -28,8 +28,9 @@ int bs_slice_cuda_load(struct bs_slice_cuda *plan, uint32_t group, const struct 
 		       struct CUstream_st *stream, struct bs_fail *why);
 int bs_slice_cuda_lines(struct bs_slice_cuda *plan, const uint8_t *have, struct CUstream_st *stream,
 			struct bs_fail *why);
-int bs_slice_cuda_apply(struct bs_slice_cuda *plan, uint32_t group, const float *folded,
-			bool wrapped, float *out, struct CUstream_st *stream, struct bs_fail *why);
+int bs_slice_cuda_apply(struct bs_slice_cuda *plan, uint32_t group, uint32_t band,
+			const float *folded, bool wrapped, float *out, struct CUstream_st *stream,
+			struct bs_fail *why);
 
 BS_C_END
 #endif

@@ -38,8 +38,9 @@ static int queue_volume(void *arg)
 	struct volume *v = arg;
 	int rc = 0;
 
-	for (uint32_t g = 0; rc == 0 && g < v->s->groups; g++)
-		rc = bs_slice_cuda_apply(v->plan, g, v->folded, false, v->out, v->stream, NULL);
+	for (uint32_t i = 0; rc == 0 && i < v->s->groups * v->s->bands; i++)
+		rc = bs_slice_cuda_apply(v->plan, i / v->s->bands, i % v->s->bands, v->folded,
+					 false, v->out, v->stream, NULL);
 	return rc;
 }
 
@@ -69,7 +70,9 @@ static void compare(const struct trial *t, const struct bs_slice *host, const fl
 	for (int run = 0; rc == 0 && run < (small() ? 2 : RUNS); run++) {
 		(void)cudaFree(made);
 		made = device_copy(NULL, n);
-		rc = bs_slice_cuda_apply(p, group, data, t->wrapped, made, NULL, &why);
+		for (uint32_t b = 0; rc == 0 && b < t->s.bands; b++)
+			rc = bs_slice_cuda_apply(p, group, b, data, t->wrapped,
+						 made + b * (n / t->s.bands), NULL, &why);
 		if (rc == 0 && !fetch(out, made, n))
 			rc = -1;
 		if (run == 0)
@@ -142,7 +145,8 @@ static void one(const struct trial *t, struct bs_team *team)
 		rc = prepare(s, host, lines, &why);
 	CHECK(rc == 0, "%u bands, %u coils: weights %s", s->bands, s->coils, why.text);
 	if (rc == 0) {
-		bs_slice_apply(host, s->groups - 1, in, have, t->wrapped, want);
+		for (uint32_t b = 0; b < s->bands; b++)
+			bs_slice_apply(host, s->groups - 1, b, in, have, t->wrapped, want + n * b);
 		compare(t, host, in, have, want, n * s->bands);
 	}
 	bs_slice_close(host);

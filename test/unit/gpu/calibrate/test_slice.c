@@ -398,7 +398,8 @@ static void apply(struct trial *t, float *out)
 
 	reorder(t, t->folded, in, t->s.coils, false);
 	memset(mixed, 0x7f, n * t->s.bands * 4);
-	bs_slice_apply(t->plan, t->s.groups - 1, in, t->have, t->wrapped, mixed);
+	for (uint32_t b = 0; b < t->s.bands; b++)
+		bs_slice_apply(t->plan, t->s.groups - 1, b, in, t->have, t->wrapped, mixed + n * b);
 	reorder(t, mixed, out, t->s.coils * t->s.bands, true);
 	free(in);
 	free(mixed);
