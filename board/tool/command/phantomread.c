@@ -114,7 +114,7 @@ int bs_phantom_read_calibration(void *to, const char *text, struct bs_fail *why)
 
 int bs_phantom_read_multiband(void *to, const char *text, struct bs_fail *why)
 {
-	struct bs_multiband *m = to;
+	struct bs_scanbands *m = to;
 	double x[2] = { 0.0, 0.0 };
 
 	if (numbers(x, 1, 2, text) < 0 || !whole(x[0], 2, 16) || !whole(x[1], 0, 64))
@@ -127,7 +127,7 @@ int bs_phantom_read_multiband(void *to, const char *text, struct bs_fail *why)
 int bs_phantom_read_single(void *to, const char *text, struct bs_fail *why)
 {
 	static const char *const words[] = { "flagged", "first", "none", NULL };
-	struct bs_multiband *m = to;
+	struct bs_scanbands *m = to;
 	const char *const first = text + (strncmp(text, "blipped-", 8) == 0 ? 8 : 0);
 	const size_t n = strcspn(first, ",");
 	double lines = 0.0;

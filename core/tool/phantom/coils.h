@@ -7,7 +7,9 @@
  * Coils stand on a ring in 2D, on a sphere in 3D (golden spiral); |s| runs from about 1 beside the
  * coil to 0 in the farthest corner. One coil alone is uniform: s = 1.
  * turned: makes coils whose ring or sphere is rotated about z, as it is seen from slice to slice.
- * cut: makes the sensitivities that coils on a sphere have in a slice, up along z (phantom units).
+ * cut: makes the sensitivities that coils on a sphere have in a slice, up along z (phantom units):
+ * each is a product of ((1 + cos) / 2)^2 along three axes, with a period of two fields of view, so
+ * that many coils tell many places apart.
  * Thread rules: made coils are read-only. Allocates nothing. Test:
  * test/unit/core/tool/test_phantom.c
  */
@@ -19,7 +21,7 @@
 #include "core/tool/phantom/phantom.h"
 #include "core/protocol.h"
 
-#define BS_COIL_TERMS 7u
+#define BS_COIL_TERMS 25u /* most of them */
 
 struct bs_coils {
 	uint32_t coils, dims, terms;

@@ -137,7 +137,7 @@ static double spacing_mm(const struct bs_phantom_scan *scan)
 
 struct bs_scanxml_multiband bs_phantom_multiband(const struct bs_phantom_scan *scan)
 {
-	const struct bs_multiband *m = &scan->plan.multiband;
+	const struct bs_scanbands *m = &scan->plan.multiband;
 	const uint32_t groups = scan->protocol->slices / m->bands;
 	const double gap = groups * spacing_mm(scan);
 

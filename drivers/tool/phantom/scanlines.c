@@ -69,7 +69,7 @@ uint32_t bs_scanplan_shift(const struct bs_scanplan *p)
 
 static int check_multiband(const struct bs_scanplan *p, struct bs_fail *why)
 {
-	const struct bs_multiband *m = &p->multiband;
+	const struct bs_scanbands *m = &p->multiband;
 
 	if (m->bands < 2)
 		return 0;
@@ -202,7 +202,7 @@ static uint32_t averages(const struct bs_scanlines *l)
 /* The lines of a reference of one band. */
 static void list_reference(struct bs_scanlines *l)
 {
-	const struct bs_multiband *m = &l->plan.multiband;
+	const struct bs_scanbands *m = &l->plan.multiband;
 	const bool flagged = m->single == BS_SINGLE_FLAGGED;
 	const uint32_t center = l->plan.lines[0] / 2;
 	const uint32_t begin = center - (m->lines < center ? m->lines / 2 : center);

@@ -52,7 +52,7 @@ struct bs_partial {
 
 enum bs_single_band { BS_SINGLE_FLAGGED, BS_SINGLE_FIRST, BS_SINGLE_NONE };
 
-struct bs_multiband {
+struct bs_scanbands {
 	uint32_t bands; /* 0, 1: each slice alone */
 	uint32_t shift; /* a field of view over it lies between neighboring bands; 0: default */
 	enum bs_single_band single;
@@ -76,7 +76,7 @@ struct bs_scanplan {
 	uint32_t navigate; /* lines from navigator to navigator; 0: no navigators */
 	bool reversed;     /* every second line */
 	bool epi;
-	struct bs_multiband multiband;
+	struct bs_scanbands multiband;
 	uint32_t noise; /* readouts */
 	bool noise_only;
 	double tr_us;      /* of a line, or of a train */
