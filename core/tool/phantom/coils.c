@@ -75,8 +75,8 @@ int bs_coils_turned(struct bs_coils *c, uint32_t coils, uint32_t dims, const uin
 }
 
 /*
- * A harmonic, m from -2 to 2, of ((1 + cos) / 2)^2 along an axis: 1 at the coil's place, at/2 fields
- * of view out, and 0 a field of view from it. Its halves are unequal, too.
+ * A harmonic, m from -2 to 2, of ((1 + cos) / 2)^2 along an axis: 1 at the coil's place, at/2
+ * fields of view out, and 0 a field of view from it. Its halves are unequal, too.
  */
 static void harmonic(int m, double at, double w[2])
 {

@@ -1,8 +1,9 @@
 #!/bin/bash
-# test/replay/repeat.sh - replay --repeat: a recording of 3 repetitions becomes a scan of 8, whose
-# images are those of the recording in turn; the pace goes on; what cannot come again is refused
+# test/replay/scan/repeat.sh - replay --repeat: a recording of 3 repetitions becomes a scan of 8,
+# whose images are those of the recording in turn; the pace goes on; what cannot come again is
+# refused
 set -u
-. "$(dirname "$0")/../support/await.bash"
+. "$(dirname "$0")/../../support/await.bash"
 dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
 serve=
 cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
@@ -19,8 +20,9 @@ protocols: (
 );
 END
 phantom() { # RECORDING, options
-	"$BORESIDE" phantom --matrix 32,32 --traj cartesian --coils 2 --scanner --slices 2 --snr 20 \
-		--name series -o "$@" >phantom.log 2>&1 || echo "not ok phantom: $(cat phantom.log)"
+	"$BORESIDE" phantom --matrix 32,32 --traj cartesian --coils 2 --scanner --slices 2 \
+		--snr 20 --name series -o "$@" >phantom.log 2>&1 ||
+		echo "not ok phantom: $(cat phantom.log)"
 }
 phantom three.h5 --repetitions 3
 phantom one.h5
