@@ -4,15 +4,20 @@
 #include "config/rule.h"
 #include "core/protocol.h"
 
-static void without(const struct bs_reading *r, const struct bs_scope *s)
+static void without(const struct bs_reading *r, const struct bs_scope *s,
+		    const struct bs_multiband *m)
 {
-	static const char *const keys[] = { "multiband.factor", "multiband.references",
-					    "multiband.shift",  "multiband.kernel",
-					    "multiband.lambda", "multiband.split" };
+	const struct {
+		const char *key;
+		bool set;
+	} keys[] = { { "multiband.factor", m->factor != 0 },
+		     { "multiband.references", m->references != BS_REFERENCES_AUTO },
+		     { "multiband.shift", m->shift != 0.0 },
+		     { "multiband.split", m->split } };
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (given(s, keys[i]))
-			fault(r, s, keys[i], "has no effect without parallel slice_grappa");
+		if (keys[i].set)
+			fault(r, s, keys[i].key, "has no effect without parallel slice_grappa");
 }
 
 static void rule_kernel(const struct bs_reading *r, const struct bs_scope *s,
@@ -24,6 +29,9 @@ static void rule_kernel(const struct bs_reading *r, const struct bs_scope *s,
 		return;
 	if (kernel[0] % 2 != 1 || kernel[1] % 2 != 1 || kernel[2] > 1)
 		fault(r, s, "multiband.kernel", "%u x %u: two odd numbers are wanted", kernel[0],
+		      kernel[1]);
+	else if (kernel[0] > 7)
+		fault(r, s, "multiband.kernel", "%u x %u: at most 7 samples along x", kernel[0],
 		      kernel[1]);
 	else if (kernel[1] > p->encoded[1])
 		fault(r, s, "multiband.kernel", "y is %u: there are %u lines", kernel[1],
@@ -38,7 +46,7 @@ void bs_rules_multiband(const struct bs_reading *r, const struct bs_scope *s,
 	if (!sound(s, "method", "parallel", NULL))
 		return;
 	if (!bs_plan_has(&p->plan, BS_PLAN_APART)) {
-		without(r, s);
+		without(r, s, &p->multiband);
 		return;
 	}
 	if (!sound(s, "multiband.factor", "slices", "encoded", "image.output", NULL))
