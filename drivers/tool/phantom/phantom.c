@@ -92,7 +92,17 @@ static int check_physics(const struct bs_phantom_scan *s, struct bs_fail *why)
 	return 0;
 }
 
-/* Least TR, for the echoes of a line or for a train of lines. */
+static int check_tr(const struct bs_phantom_scan *scan, double least_us, struct bs_fail *why)
+{
+	if (scan->tr_us < least_us)
+		return bs_fail(why, BS_ERR_USAGE,
+			       "phantom: a TR of %g us is shorter than its %g us "
+			       "of sampling",
+			       scan->tr_us, least_us);
+	return 0;
+}
+
+/* Least TR, for the echoes of a line; by default as for a train of all lines. */
 static int set_times(struct run *r, struct bs_fail *why)
 {
 	const struct bs_protocol *p = r->p;
@@ -107,11 +117,8 @@ static int set_times(struct run *r, struct bs_fail *why)
 		least = scan->plan.spacing_us * (3 + p->readouts);
 	}
 	scan->tr_us = scan->tr_us > 0.0 ? scan->tr_us : ceil(least + PAUSE_US);
-	if (rc == 0 && scan->tr_us < least)
-		return bs_fail(why, BS_ERR_USAGE,
-			       "phantom: a TR of %g us is shorter than its %g us "
-			       "of sampling",
-			       scan->tr_us, least);
+	if (rc == 0 && !scan->plan.epi)
+		rc = check_tr(scan, least, why);
 	scan->plan.tr_us = scan->tr_us;
 	scan->plan.readout_us = scan->dwell_us * p->samples;
 	return rc;
@@ -133,7 +140,12 @@ static int set_plan(struct run *r, struct bs_fail *why)
 	plan->repetitions = r->scan.repetitions;
 	if (rc == 0)
 		rc = bs_scanlines_make(&r->lines, plan, why);
-	return rc != 0 ? rc : bs_scanlines_walk(r->lines, count_line, &count, why);
+	if (rc == 0)
+		rc = bs_scanlines_walk(r->lines, count_line, &count, why);
+	return rc != 0 || !plan->epi
+		       ? rc
+		       : check_tr(&r->scan, plan->spacing_us * (3 + bs_scanlines_frame(r->lines)),
+				  why);
 }
 
 static int set_noise(struct run *r, struct bs_team *team, struct bs_fail *why)

@@ -23,8 +23,9 @@ struct bs_scanlines {
 	int (*put)(void *arg, const struct bs_scanline *line, struct bs_fail *why);
 	void *arg;
 	struct bs_fail *why;
-	double start_us;    /* noise */
-	uint64_t shots;     /* TRs since then */
+	double start_us; /* noise */
+	uint64_t shots;  /* TRs since then */
+	double tr_us;
 	uint32_t navigated; /* groups of navigators */
 	bool single;        /* slices alone: without multiband, and its references */
 };
@@ -199,6 +200,16 @@ static uint32_t averages(const struct bs_scanlines *l)
 		       : l->plan.averages;
 }
 
+/* From now on a TR is as the plan says, or as long as a train of so many lines. */
+static void pace(struct bs_scanlines *l, uint32_t lines)
+{
+	const double train_us = l->plan.spacing_us * (3 + lines);
+
+	l->start_us += (double)l->shots * l->tr_us;
+	l->shots = 0;
+	l->tr_us = l->plan.epi && train_us > l->plan.tr_us ? train_us : l->plan.tr_us;
+}
+
 /* The lines of a reference of one band. */
 static void list_reference(struct bs_scanlines *l)
 {
@@ -307,7 +318,7 @@ static int put_line(struct bs_scanlines *l, struct bs_scanline *s, uint32_t row,
 		s->step1 = (uint16_t)(s->step1 - l->first[0]);
 		s->step2 = (uint16_t)(s->step2 - l->first[1]);
 	}
-	s->at_us = l->start_us + (double)l->shots * p->tr_us + after_us;
+	s->at_us = l->start_us + (double)l->shots * l->tr_us + after_us;
 	s->navigator = l->navigated > 0 ? l->navigated - 1 : 0;
 	if (s->at_us > INT32_MAX)
 		return bs_fail(l->why, BS_ERR_SIZE,
@@ -430,6 +441,8 @@ static int put_repetition(struct bs_scanlines *l, uint32_t repetition)
 		list_reference(l);
 	else
 		list_frame(l, repetition);
+	if (has_bands(l))
+		pace(l, l->count);
 	s.frame = repetition * p->phases * p->sets;
 	for (uint32_t phase = 0; rc == 0 && phase < p->phases; phase++)
 		for (uint32_t set = 0; rc == 0 && set < p->sets; set++, s.frame++) {
@@ -465,6 +478,7 @@ static int put_references(struct bs_scanlines *l)
 		return 0;
 	l->single = true;
 	list_reference(l);
+	pace(l, l->count);
 	for (uint32_t n = 0; rc == 0 && n < turns(l); n++) {
 		s.slice = (uint16_t)slice_at(l, n);
 		rc = put_slice(l, s, false);
@@ -510,6 +524,7 @@ int bs_scanlines_walk(struct bs_scanlines *l,
 	l->why = why;
 	l->start_us = 0.0;
 	l->shots = 0;
+	l->tr_us = l->plan.tr_us;
 	l->navigated = 0;
 	rc = put_noise(l);
 	if (rc == 0 && !l->plan.noise_only)

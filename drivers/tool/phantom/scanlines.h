@@ -26,7 +26,8 @@
  * bands, group g has slices g + groups b. A line of a group has the number of its first slice.
  * Every line is then turned, for band b, by b / shift cycles a line from the center one. References
  * of single slices have all lines that partial Fourier leaves, or the central ones: flagged (20),
- * before the first repetition, or as the first repetition, without a flag.
+ * before the first repetition, or as the first repetition, without a flag. Their trains take longer
+ * than a TR where they must.
  * make allocates, walk does not. One thread. Test: test/unit/drivers/tool/test_phantomscan.c
  * Sources: Breuer et al., Magn Reson Med 2006;55:549-556 (CAIPIRINHA).
  */

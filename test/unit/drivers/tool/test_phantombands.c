@@ -154,6 +154,38 @@ static void test_epi(void)
 	drop(&s);
 }
 
+/* Trains of references take longer than a TR of the others, where they must. */
+static void test_pace(void)
+{
+	struct bs_protocol p = sliced(32);
+	struct bs_phantom_scan q = through_sphere();
+	struct scan s;
+	int32_t spacing;
+	uint32_t wrong = 0;
+
+	q.plan.epi = true;
+	q.plan.accel[0] = 2;
+	q.plan.multiband.bands = 2;
+	s = record(q, &p);
+	spacing = s.head[1].user_int[0] - s.head[0].user_int[0];
+	drop(&s);
+	q.tr_us = 20.0 * spacing; /* 16 lines and the triple take 19 */
+	s = record(q, &p);
+	for (uint32_t i = 1; i < s.count; i++) {
+		const bool reference = i <= 4 * 35;
+		const bool begins = reference ? i % 35 == 0 : (i - 4 * 35) % 19 == 0;
+		const int32_t step = s.head[i].user_int[0] - s.head[i - 1].user_int[0];
+
+		wrong += step != (begins && !reference ? 2 * spacing : spacing);
+	}
+	CHECK(spacing > 0 && wrong == 0 && s.count == 4 * 35 + 3 * 2 * 19,
+	      "readouts %d us apart, trains as far as they must be: %u of %u are not", spacing,
+	      wrong, s.count);
+	drop(&s);
+	q.tr_us = 18.0 * spacing;
+	refuse("a TR shorter than a train", q, &p, BS_ERR_USAGE);
+}
+
 /* References are the first repetition, with their bands' phases. */
 static void test_first(void)
 {
@@ -243,6 +275,7 @@ int main(void)
 	if (scanned_begin() != 0)
 		return check_done();
 	test_epi();
+	test_pace();
 	test_first();
 	test_sphere();
 	test_refused();
