@@ -65,5 +65,10 @@ static inline uint32_t bs_apart_band_of(const struct bs_protocol *p, uint32_t sl
 {
 	return slice / bs_multiband_groups(&p->multiband, p->slices);
 }
+/* The number of what is one for the slices of a group, where slices come apart; else the slice. */
+static inline uint32_t bs_apart_slot(const struct bs_protocol *p, uint32_t slice)
+{
+	return bs_plan_has(&p->plan, BS_PLAN_APART) ? bs_apart_group(p, slice) : slice;
+}
 
 #endif

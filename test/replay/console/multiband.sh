@@ -76,6 +76,13 @@ near "split" split.cfl sms_mb3_true 0 0.0201
 near "split" split-0002.cfl sms_mb3_true 1 0.0306
 near "split" split-0003.cfl sms_mb3_true 2 0.0201
 
+# fewer virtual coils, the same of all slices of a group
+sed 's/coils = 8;/& virtual_coils = 7;/' sms_mb3.cfg >virtual.cfg
+"$BORESIDE" recon -c virtual.cfg -o virtual.cfl "$from/sms_mb3.h5" >log 2>&1
+near "7 virtual coils" virtual.cfl sms_mb3_true 0 0.036
+near "7 virtual coils" virtual-0002.cfl sms_mb3_true 1 0.036
+near "7 virtual coils" virtual-0003.cfl sms_mb3_true 2 0.036
+
 # the first repetition has the slices one by one, and neither header nor flags say anything
 "$multiband" "$from/sms_mb2_groups.h5" first.h5 references 2 >log 2>&1
 "$BORESIDE" recon -c sms_mb2_groups.cfg -o first.cfl first.h5 >first.log 2>&1
