@@ -62,5 +62,8 @@ void bs_rules_multiband(const struct bs_reading *r, const struct bs_scope *s,
 		      p->encoded[2]);
 	if (p->output == BS_OUTPUT_VELOCITY)
 		fault(r, s, "parallel", "slice_grappa: not with image.output velocity");
+	if (sound(s, "image.maps", NULL) && p->plan.maps == BS_PLAN_MAPS_SCAN)
+		fault(r, s, "image.maps",
+		      "of the scan: its references may be moved, not with parallel slice_grappa");
 	rule_kernel(r, s, p);
 }

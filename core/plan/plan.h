@@ -89,7 +89,6 @@ enum bs_host_only {
 	BS_HOST_ONLY_STREAM, /* what the readouts themselves tell */
 	BS_HOST_ONLY_ECHOES,
 	BS_HOST_ONLY_MAP_SETS,
-	BS_HOST_ONLY_APART,
 	BS_HOST_ONLY_REASONS
 };
 

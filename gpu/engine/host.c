@@ -347,11 +347,12 @@ static int take_apart(struct engine *e, uint32_t frame, bool apply, struct bs_re
 {
 	const uint8_t *have = bs_filler_have(e->filler, frame);
 	float *hybrid = e->encoder.row->lacking(&e->encoder, frame);
-	int rc = bs_slicer_prepare(e->slicer, frame, have, hybrid, report);
+	const struct bs_slicer_lines lines = { hybrid, true, 1.0 };
+	int rc = bs_slicer_prepare(e->slicer, frame, have, &lines, report);
 
 	report->stage_ns[BS_BUDGET_CALIBRATION] += bs_slicer_calibrated_ns(e->slicer);
 	if (rc == 1 && apply)
-		bs_slicer_apply(e->slicer, frame, have, hybrid);
+		bs_slicer_apply(e->slicer, hybrid);
 	return rc < 0 ? rc : 0;
 }
 

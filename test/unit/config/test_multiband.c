@@ -31,6 +31,9 @@ static const struct {
 	  "4: protocols.[0].multiband.kernel: 9 x 5: at most 7 samples along x" },
 	{ BANDS("4", "multiband: { factor = 2; }; image: { output = \"velocity\"; };"),
 	  "4: protocols.[0].parallel: slice_grappa: not with image.output velocity" },
+	{ BANDS("4", "multiband: { factor = 2; };"
+		     " image: { combine = \"sense\"; maps = \"walsh\"; };"),
+	  "4: protocols.[0].image.maps: of the scan: its references may be moved" },
 	{ "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 48, 8];\n"
 	  "encoded = [64, 48, 8]; coils = 4; samples = 64; readouts = 48; slices = 2;\n"
 	  "parallel = \"slice_grappa\"; multiband: { factor = 2; }; } );",

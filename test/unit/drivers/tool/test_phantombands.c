@@ -54,23 +54,24 @@ static double off(const struct scan *s, uint32_t line, const struct scan *alone,
 	struct bs_mrd_idx idx = s->head[line].idx;
 	const int ky = (int)idx.kspace_encode_step_1 - (int)idx.user[5];
 	const uint32_t n = s->head[line].number_of_samples * COILS;
+	uint32_t at[SLICES];
 	double worst = 0.0;
 	double peak = 0.0;
 
+	for (uint32_t b = 0; b * groups < SLICES; b++) {
+		idx.slice = (uint16_t)(s->head[line].idx.slice + groups * b);
+		idx.repetition = flagged ? 0 : s->head[line].idx.repetition;
+		at[b] = find(alone, flagged, &idx);
+		if (at[b] == alone->count)
+			return INFINITY;
+	}
 	for (uint32_t i = 0; i < n; i++) {
 		double complex sum = 0;
 
-		for (uint32_t b = 0; b * groups < SLICES; b++) {
-			uint32_t at;
-
-			idx.slice = (uint16_t)(s->head[line].idx.slice + groups * b);
-			idx.repetition = flagged ? 0 : s->head[line].idx.repetition;
-			at = find(alone, flagged, &idx);
-			if (at == alone->count || idx.slice >= SLICES)
-				return INFINITY;
-			sum += (alone->data[at][2 * i] + I * (double)alone->data[at][2 * i + 1]) *
+		for (uint32_t b = 0; b * groups < SLICES; b++)
+			sum += (alone->data[at[b]][2 * i] +
+				I * (double)alone->data[at[b]][2 * i + 1]) *
 			       (shift > 0 ? cexp(I * TAU * b * ky / shift) : 1.0);
-		}
 		worst = fmax(worst, cabs(sum - s->data[line][2 * i] -
 					 I * (double)s->data[line][2 * i + 1]));
 		peak = fmax(peak, cabs(sum));
