@@ -88,7 +88,7 @@ DAEMON := $(B)/daemon
 BENCH := $(B)/test/bench/bench
 PAPER := $(B)/test/paper/paper
 UNITS := $(patsubst %.c,$(B)/%,$(call find,test/fault test/replay,*.c) \
-         $(call find,test/unit,test_*.c) $(call find,test/twin,*.c)) \
+         $(call find,test/unit,test_*.c) $(if $(filter 1,$(GPU)),$(call find,test/twin,*.c))) \
          $(B)/test/simulate/simulate $(B)/test/mutate/mutate
 TOOLS := $(BENCH) $(PAPER)
 # Each takes a sanitizer a minute and runs what shorter tests run, too: WHOLE=1 runs them all.
@@ -96,7 +96,8 @@ LONG := $(addprefix test/replay/scan/,averages.sh delays.sh dual.sh field.sh pat
         $(addprefix test/replay/init/,kinds.sh real.sh) test/replay/recordings.sh \
         test/unit/board/tool/rounds.sh
 SCRIPTS := $(filter-out $(if $(SANITIZE),$(if $(WHOLE),,$(LONG))), \
-           $(call find,test/unit test/replay test/fault,*.sh))
+           $(call find,test/unit test/replay test/fault,*.sh)) \
+           $(if $(filter 0,$(GPU)),test/twin/skipped.sh)
 
 .PHONY: all help setup demo test tests units cross kill soak coverage covered simulate tools tsan \
         mutate walk walked lean bench rivals reproduce ladder fuzz fuzzers lint format limits \

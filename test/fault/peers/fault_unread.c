@@ -167,7 +167,5 @@ int main(int argc, char **argv)
 		       reads ? "reads" : "does not read", ms[reads][rounds / 2],
 		       ms[reads][(99 * rounds + 99) / 100 - 1], ms[reads][rounds - 1], rounds);
 	}
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
-	return check_done();
+	return service_end(&service);
 }

@@ -207,7 +207,5 @@ int main(int argc, char **argv)
 	one();
 	crowd();
 	waiting();
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
-	return check_done();
+	return service_end(&service);
 }
