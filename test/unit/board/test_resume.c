@@ -26,6 +26,13 @@ static uint32_t decide(uint64_t seq)
 	return slot;
 }
 
+static void test_told(void)
+{
+	open_scan();
+	succeed();
+	CHECK(in.now.accept_due, "a scan of which nothing has come: its sender is told once more");
+}
+
 /* A readout of noise whose sum was half made. */
 static void test_noise(void)
 {
@@ -53,7 +60,7 @@ static void test_noise(void)
 	bs_ingest_commit(&in, &in.now, bs_entry(BS_ENTRY_ACQ, in.now.id, item.slot));
 	succeed();
 	CHECK(memcmp(n, &once, sizeof(once)) == 0, "with its step it stays");
-	CHECK(in.now.resumed_at == 2 + in.now.order.window && in.now.ack_due,
+	CHECK(in.now.resumed_at == 2 + in.now.order.window && in.now.ack_due && !in.now.accept_due,
 	      "what comes again because its predecessor ended is no duplicate; ACK is due");
 }
 
@@ -314,7 +321,7 @@ static void test_one_of_two(void)
 int main(void)
 {
 	open_memory();
-	open_scan();
+	test_told();
 	test_noise();
 	close_it();
 	end_and_open();
