@@ -51,8 +51,10 @@ static void admit_lines(void)
 	info.encoded[1] = 17;
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_SIZE, "%s", why.text);
 	info.encoded[1] = 16;
-	info.channels = 3;
+	info.channels = 1;
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_SIZE, "%s", why.text);
+	info.channels = 32;
+	CHECK(bs_admit_scan(&p, &info, &why) == 0, "a receiver that has more than a scan's lines");
 	info.channels = 2;
 	strcpy(info.trajectory_name, "radial");
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_TRAJECTORY, "%s", why.text);
