@@ -69,6 +69,7 @@ const struct bs_sink bs_sink_cfl = { .type = "cfl",
 				     .ext = ".cfl",
 				     .open = cfl_open,
 				     .put = cfl_put,
+				     .put_pairs = cfl_put,
 				     .at = bs_imagename_at,
 				     .has = cfl_has,
 				     .close = bs_imagename_free };

@@ -8,7 +8,6 @@
 
 #include "core/date.h"
 #include "core/text.h"
-#include "ipc/wire/meta.h"
 
 enum as { NOT, TEXT, DATE, TIME, SEX, NUMBER, MEGAHERTZ };
 
@@ -70,6 +69,7 @@ static const struct row {
 	{ "boreside_missing", 0, "", NOT, 0, false },
 	{ "boreside_readouts", 0, "", NOT, 0, false },
 	{ "boreside_scan", 0, "", NOT, 0, false },
+	{ "boreside_venc", 0, "", NOT, 0, false },
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 _Static_assert(ROWS <= BS_DICOM_ROWS, "a place for each");
@@ -92,7 +92,7 @@ void bs_dicom_cut(char to[BS_DICOM_WORD], const char *from, size_t chars)
 	copy(to, n + 1 < BS_DICOM_WORD ? n + 1 : BS_DICOM_WORD, from);
 }
 
-static void take(void *arg, const char *name, const char *value, unsigned index)
+void bs_dicomwords_take(void *arg, const char *name, const char *value, unsigned index)
 {
 	struct bs_dicomwords *w = arg;
 
@@ -103,14 +103,6 @@ static void take(void *arg, const char *name, const char *value, unsigned index)
 	for (size_t i = 0; i < ROWS; i++)
 		if (strcmp(rows[i].name, name) == 0)
 			copy(w->value[i], BS_DICOM_WORD, value);
-}
-
-int bs_dicomwords_read(struct bs_dicomwords *w, const char *attributes, unsigned contrast,
-		       struct bs_fail *why)
-{
-	memset(w, 0, sizeof(*w));
-	w->contrast = contrast;
-	return bs_meta_read(attributes, take, w, why);
 }
 
 const char *bs_dicomwords_value(const struct bs_dicomwords *w, const char *name)

@@ -1,8 +1,9 @@
 /*
  * drivers/sink/dicomwords.h - an image's attributes as elements of a DICOM data set
  *
- * read -> { put, value }. ipc/WIRE.md names the attributes, which may have any length and content.
- * If the scan's header has an element several times (TE, TR), the image's contrast picks one.
+ * Zeros and the contrast -> take, each value -> { put, value }. ipc/WIRE.md names the attributes,
+ * which may have any length and content. If the scan's header has an element several times (TE,
+ * TR), the image's contrast picks one.
  * No state of its own; any thread. Test: test/unit/drivers/test_dicom.c
  */
 #ifndef BS_DRIVERS_SINK_DICOMWORDS_H
@@ -13,7 +14,7 @@
 #include "core/err.h"
 
 #define BS_DICOM_WORD  136u /* bytes of a value with its NUL */
-#define BS_DICOM_ROWS  48u
+#define BS_DICOM_ROWS  49u
 #define BS_DICOM_LACKS 600u
 
 struct bs_dicomwords {
@@ -22,8 +23,8 @@ struct bs_dicomwords {
 	char lacks[BS_DICOM_LACKS];
 };
 
-int bs_dicomwords_read(struct bs_dicomwords *w, const char *attributes, unsigned contrast,
-		       struct bs_fail *why);
+/* Takes one value of an attribute; arg: a struct bs_dicomwords. */
+void bs_dicomwords_take(void *arg, const char *name, const char *value, unsigned index);
 /* Value of an attribute by its name ("mrd_studyInstanceUID"); "": the attributes have none. */
 const char *bs_dicomwords_value(const struct bs_dicomwords *w, const char *name);
 /* An attribute's value as a number; fallback if it is no number. */

@@ -22,8 +22,7 @@ const struct bs_sink *bs_sink_find(const char *type_or_name)
 	return NULL;
 }
 
-int bs_sink_put(const struct bs_sink *sink, void *self, const struct bs_mrd_image *head,
-		const char *attributes, const void *pixels, struct bs_fail *why)
+static int check_head(const struct bs_mrd_image *head, struct bs_fail *why)
 {
 	uint64_t n = head->channels;
 
@@ -37,5 +36,21 @@ int bs_sink_put(const struct bs_sink *sink, void *self, const struct bs_mrd_imag
 		return bs_fail(why, BS_ERR_SIZE, "image %u: %u x %u x %u, %u channels",
 			       head->image_index, head->matrix_size[0], head->matrix_size[1],
 			       head->matrix_size[2], head->channels);
-	return sink->put(self, head, attributes, pixels, why);
+	return 0;
+}
+
+int bs_sink_put(const struct bs_sink *sink, void *self, const struct bs_mrd_image *head,
+		const char *attributes, const void *pixels, struct bs_fail *why)
+{
+	int rc = check_head(head, why);
+
+	return rc == 0 ? sink->put(self, head, attributes, pixels, why) : rc;
+}
+
+int bs_sink_put_pairs(const struct bs_sink *sink, void *self, const struct bs_mrd_image *head,
+		      const char *attributes, const void *pixels, struct bs_fail *why)
+{
+	int rc = check_head(head, why);
+
+	return rc == 0 ? sink->put_pairs(self, head, attributes, pixels, why) : rc;
 }

@@ -2,8 +2,8 @@
  * drivers/sink/sink.h - sinks: folders or files that images are written to
  *
  * open -> put* -> close, in the emit worker or in `boreside recon`. Call put through bs_sink_put,
- * which checks the head. put may block and allocate (emit is not on the reconstruction's path); it
- * leaves a whole file behind, or none.
+ * put_pairs through bs_sink_put_pairs, which check the head. put may block and allocate (emit is
+ * not on the reconstruction's path); it leaves a whole file behind, or none.
  * attributes: the MRD meta XML, NUL-terminated. pixels [channel][z][y][x], float or complex float
  * (the head's data_type), 4-byte aligned. The reason of an error names the file.
  * drivers/sink/name.h names the files. put may be called again after a failure. close frees self,
@@ -38,6 +38,12 @@ struct bs_sink {
 	int (*put)(void *self, const struct bs_mrd_image *head, const char *attributes,
 		   const void *pixels, struct bs_fail *why);
 	/*
+	 * The same by the image's attributes as pairs (core/text.h), without the XML. NULL: put
+	 * writes the XML itself.
+	 */
+	int (*put_pairs)(void *self, const struct bs_mrd_image *head, const char *attributes,
+			 const void *pixels, struct bs_fail *why);
+	/*
 	 * For a target that is a file: sets the number (from 1) of the image that put and has are
 	 * called for next. NULL: all images are in that one file.
 	 */
@@ -60,8 +66,13 @@ extern const struct bs_sink bs_sink_nifti, bs_sink_nifti_gz, bs_sink_dicom;
 /* Finds a sink by type or by a file name's ending (".png", ".cfl", ".h5", ".nii", ...), or NULL. */
 const struct bs_sink *bs_sink_find(const char *type_or_name);
 
-/* Checks the head, then calls put. BS_ERR_UNSUPPORTED, BS_ERR_SIZE: the head is of no image. */
+/*
+ * Checks the head, then calls put or put_pairs. BS_ERR_UNSUPPORTED, BS_ERR_SIZE: the head is of no
+ * image.
+ */
 int bs_sink_put(const struct bs_sink *sink, void *self, const struct bs_mrd_image *head,
 		const char *attributes, const void *pixels, struct bs_fail *why);
+int bs_sink_put_pairs(const struct bs_sink *sink, void *self, const struct bs_mrd_image *head,
+		      const char *attributes, const void *pixels, struct bs_fail *why);
 
 #endif
