@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "drivers/file/cfl.h"
-#include "drivers/sink/name.h"
 
 static int cfl_open(void **self, const char *target, struct bs_fail *why)
 {

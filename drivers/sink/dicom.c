@@ -18,7 +18,6 @@
 #include "drivers/file/montage.h"
 #include "drivers/sink/dicomhead.h"
 #include "drivers/sink/dicomstore.h"
-#include "drivers/sink/name.h"
 #include "drivers/sink/tool.h"
 #include "ipc/wire/meta.h"
 #include "ipc/sha256.h"

@@ -9,6 +9,7 @@
 #ifndef BS_DRIVERS_SINK_DICOMWORDS_H
 #define BS_DRIVERS_SINK_DICOMWORDS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "core/err.h"
@@ -41,5 +42,16 @@ void bs_dicom_cut(char to[BS_DICOM_WORD], const char *from, size_t chars);
  * become blanks; a backslash, which separates values in DICOM, becomes a slash.
  */
 void bs_dicom_text(FILE *to, unsigned tag, const char *vr, const char *text, size_t chars);
+
+/*
+ * DICOM's unique identifiers, made from the content that they identify: 2.25 and a UUID's 128 bits
+ * in decimal (DICOM PS3.5, B.2). The bits are the first of the SHA-256 of the words, with the
+ * version and variant bits of UUID version 8 (RFC 9562). The same words make the same identifier.
+ */
+#define BS_UID_MAX 65u /* with the NUL */
+
+void bs_uid_of(char uid[BS_UID_MAX], const char *words);
+/* True if valid by PS3.5, 9.1: at most 64 digits and dots, no component empty or with a 0 first. */
+bool bs_uid_good(const char *uid);
 
 #endif

@@ -13,7 +13,7 @@
 #include "core/text.h"
 #include "drivers/sink/sink.h"
 #include "drivers/sink/tool.h"
-#include "drivers/sink/uid.h"
+#include "drivers/sink/dicomwords.h"
 #include "test/support/check.h"
 
 #define NX 7u
