@@ -48,8 +48,8 @@ static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
  */
 static bool alone_has_phase(const struct bs_protocol *p)
 {
-	return p->output == BS_OUTPUT_VELOCITY ||
-	       (p->output == BS_OUTPUT_PHASE && p->plan.maps == BS_PLAN_MAPS_SCAN);
+	return bs_plan_has(&p->plan, BS_PLAN_VELOCITY) ||
+	       (bs_plan_has(&p->plan, BS_PLAN_PHASE) && p->plan.maps == BS_PLAN_MAPS_SCAN);
 }
 
 /*
@@ -100,9 +100,10 @@ static int check_ways(const struct bs_protocol *p, const struct bs_engine *e, st
 			       "protocol '%s': frame.preview_every: a sliding window has none",
 			       p->name);
 	/* a preview has no maps, and measures no field */
-	if (p->preview_every > 0 && (!plan->previews || measures ||
-				     (plan->maps == BS_PLAN_MAPS_SCAN &&
-				      (!gridding_beside(p, e) || p->output == BS_OUTPUT_PHASE))))
+	if (p->preview_every > 0 &&
+	    (!plan->previews || measures ||
+	     (plan->maps == BS_PLAN_MAPS_SCAN &&
+	      (!gridding_beside(p, e) || bs_plan_has(plan, BS_PLAN_PHASE)))))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': frame.preview_every: engine %s makes no previews",
 			       p->name, name);
@@ -206,7 +207,8 @@ static int arm_stand_in(struct bs_recon *r, const struct bs_tables *tables,
 static bool stands_alone(const struct bs_protocol *p, const struct bs_tables *tables)
 {
 	return tables->made == NULL && tables->turn == NULL && p->parallel != BS_PARALLEL_GRAPPA &&
-	       !p->traj.estimate_delay && p->frame_step == 0 && p->output != BS_OUTPUT_VELOCITY;
+	       !p->traj.estimate_delay && p->frame_step == 0 &&
+	       !bs_plan_has(&p->plan, BS_PLAN_VELOCITY);
 }
 
 static bool open_frame(const struct bs_recon *r, struct frame *f)

@@ -83,11 +83,11 @@ static void put_prepared(struct bs_text *t, const struct bs_prepared *p)
 static void put_corrected(struct bs_text *t, const struct bs_protocol *p,
 			  const struct bs_corrected *c)
 {
-	if (p->navigators != BS_NAVIGATE_OFF) {
+	if (bs_plan_has(&p->plan, BS_PLAN_NAVIGATE)) {
 		put_count(t, "boreside_navigators", c->navigators);
 		bs_text_pair(t, "boreside_navigator_phase", "%.6g", (double)c->navigator_phase);
 	}
-	if (!p->epi_correct)
+	if (!bs_plan_has(&p->plan, BS_PLAN_EPI))
 		return;
 	put_count(t, "boreside_epi_triples", c->triples);
 	bs_text_pair(t, "boreside_epi_phase", "%.6g", (double)c->epi_phase);
@@ -231,10 +231,12 @@ static void put_field(struct bs_text *t, const struct bs_protocol *p,
 static void put_unit(struct bs_text *t, const struct bs_protocol *p,
 		     const struct bs_recon_image *image)
 {
+	const bool velocity = bs_plan_has(&p->plan, BS_PLAN_VELOCITY);
+
 	if (image->head.image_type != BS_MRD_PHASE)
 		return;
-	put_text(t, "boreside_unit", p->output == BS_OUTPUT_VELOCITY ? "cm/s" : "rad");
-	if (p->output == BS_OUTPUT_VELOCITY)
+	put_text(t, "boreside_unit", velocity ? "cm/s" : "rad");
+	if (velocity)
 		bs_text_pair(t, "boreside_venc", "%.9g", (double)image->report.flow.venc);
 }
 
