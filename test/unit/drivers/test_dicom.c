@@ -277,6 +277,5 @@ int main(void)
 		by_pairs();
 		folder();
 	}
-	dicom_close();
 	return check_done();
 }
