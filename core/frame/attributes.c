@@ -99,19 +99,19 @@ static void put_corrected(struct bs_text *t, const struct bs_protocol *p,
 static void put_apart(struct bs_text *t, const struct bs_recon_image *image)
 {
 	const struct bs_apartness *a = &image->report.apart;
+	char words[BS_BANDS_MAX * 12] = "";
+	struct bs_text list = { words, sizeof(words), 0, false };
 
 	if (a->of <= 1)
 		return;
 	put_count(t, "boreside_bands", a->of);
 	if (a->left == 0.0f)
 		return;
-	bs_text_put(t,
-		    META("boreside_references", "%s their bands' phases, %.4f of the lines left"),
-		    a->phased ? "with" : "without", (double)a->left);
-	bs_text_put(t, "<meta><name>boreside_leakage</name><value>");
+	bs_text_pair(t, "boreside_references", "%s their bands' phases, %.4f of the lines left",
+		     a->phased ? "with" : "without", (double)a->left);
 	for (uint32_t b = 0; b < a->of; b++)
-		bs_text_put(t, "%s%.4f", b > 0 ? " " : "", (double)a->leakage[b]);
-	bs_text_put(t, "</value></meta>");
+		bs_text_put(&list, "%s%.4f", b > 0 ? " " : "", (double)a->leakage[b]);
+	put_text(t, "boreside_leakage", words);
 }
 
 /* The qualities of an image, in the order of user_int[7]. */
