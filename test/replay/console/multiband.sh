@@ -83,6 +83,25 @@ near "7 virtual coils" virtual.cfl sms_mb3_true 0 0.036
 near "7 virtual coils" virtual-0002.cfl sms_mb3_true 1 0.036
 near "7 virtual coils" virtual-0003.cfl sms_mb3_true 2 0.036
 
+# accelerated in plane: GRAPPA behind it, by the same references, if these are known to be fit
+for name in sms_mb2 sms_mb2_blipped_ref sms_mb3; do
+	"$multiband" "$from/$name.h5" "half_$name.h5" every 2 >log 2>&1
+	"$BORESIDE" recon -c $name.cfg -o half_$name.cfl half_$name.h5 >half_$name.log 2>&1
+done
+check "every second line does not tell of half a field of view" grep -q \
+	"lines do not tell whether they have their bands' phases" half_sms_mb2.log
+check "and so refused" test ! -e half_sms_mb2.cfl -a ! -e half_sms_mb2_blipped_ref.cfl
+x=30 y=30
+near "3 bands x 2" half_sms_mb3.cfl sms_mb3_true 0 0.15
+near "3 bands x 2" half_sms_mb3-0002.cfl sms_mb3_true 1 0.15
+near "3 bands x 2" half_sms_mb3-0003.cfl sms_mb3_true 2 0.15
+check "none partial" sh -c "! grep -q partial half_sms_mb3.log"
+sed 's/factor = 2;/& shift = 1.0;/' sms_mb2.cfg >none.cfg
+"$BORESIDE" recon -c none.cfg -o none.cfl half_sms_mb2.h5 >none.log 2>&1
+x=30 y=36
+near "2 bands x 2, said to be not moved" none.cfl sms_mb2_true 0 0.030
+near "2 bands x 2, said to be not moved" none-0002.cfl sms_mb2_true 1 0.030
+
 # the first repetition has the slices one by one, and neither header nor flags say anything
 "$multiband" "$from/sms_mb2_groups.h5" first.h5 references 2 >log 2>&1
 "$BORESIDE" recon -c sms_mb2_groups.cfg -o first.cfl first.h5 >first.log 2>&1
