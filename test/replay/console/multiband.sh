@@ -144,3 +144,27 @@ sed 's/factor = 2;/factor = 3; /; s/slices = 2/slices = 3/' sms_mb2.cfg >three.c
 "$BORESIDE" recon -c three.cfg -o three.cfl "$from/sms_mb2.h5" >log 2>&1
 check "a header of another number is refused" grep -q \
 	"parallelImaging/multiband is of 2 slices at once, multiband.factor of protocol" log
+
+# recon and ingest are killed behind the first group's images: references and weights come again
+sed 's/^sinks = (/log: { dir = "kept"; mode = "relaxed"; };\n&/' sms_mb2_groups.cfg >again.cfg
+start again
+json() { "$BORESIDE" status -c again/site.cfg --json >again.json; }
+pid() { json && sed -n "s/.*\"name\":\"$1\",\"pid\":\([0-9]*\).*/\1/p" again.json; }
+lines() { json && [ "$(sed -n 's/.*"acquisitions":\([0-9]*\).*/\1/p' again.json)" -ge 124 ]; }
+for n in 124 125 126 127; do echo "at $n stall 2500 ms"; done >pause # the kill falls into it
+"$BORESIDE" replay -c again/site.cfg -p scan $patience --faults pause \
+	"$from/sms_mb2_groups.h5" >again.out 2>&1 &
+sender=$!
+await lines
+await come again 2
+kill -KILL "$(pid recon)" "$(pid ingest)"
+wait $sender
+await come again 4
+stop
+check "after a kill: its readouts came again" grep -q "gets the scan's readouts again" again/log
+n=0
+for image in again/images/*.cfl; do
+	n=$((n + 1))
+	check "after a kill: image $n bit for bit" cmp "$image" "$(file_of sms_mb2_groups $n)"
+done
+check "after a kill: four images" test $n -eq 4
