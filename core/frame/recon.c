@@ -213,6 +213,7 @@ static int add_row(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *h
 		return 0;
 	}
 	bs_opens_row(&r->opens, slot, row);
+	r->beyond = r->beyond == 0 && r->opens.beyond > 0 ? r->images : r->beyond;
 	f->summed += readouts;
 	f->calibrating.rows += calibrates;
 	f->calibrating.summed += calibrates ? readouts : 0;

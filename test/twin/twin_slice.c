@@ -7,7 +7,6 @@
  */
 #include "test/support/check.h"
 
-#if BS_GPU
 #include "core/thread/team.h"
 #include "gpu/grappa/slice_cuda.h"
 #include "test/twin/device.h"
@@ -119,7 +118,7 @@ static int prepare(const struct bs_slice_spec *s, struct bs_slice *host, const f
 	return rc;
 }
 
-static void one(const struct trial *t, struct bs_team *team)
+static void one(const struct trial *t)
 {
 	const struct bs_slice_spec *s = &t->s;
 	const size_t n = (size_t)2 * s->columns * s->lines_y * s->coils;
@@ -157,7 +156,7 @@ static void one(const struct trial *t, struct bs_team *team)
 	free(have);
 }
 
-int main(void)
+static void all_trials(void)
 {
 	static const struct trial all[] = {
 		{ .s = { 104, 104, 12, 4, 1, { 5, 5 }, 2, 104, 1e-4, false },
@@ -177,24 +176,14 @@ int main(void)
 		.measured = 2,
 		.timed = true
 	};
-	struct bs_gpu_info gpu;
-	struct bs_team *team = NULL;
-	struct bs_fail why = { 0 };
 
-	if (!device_answers("slice-GRAPPA on the device", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		one(&all[i], team);
+		one(&all[i]);
 	if (!small())
-		one(&volume, team);
-	bs_team_close(team);
-	return check_done();
+		one(&volume);
 }
-#else
+
 int main(void)
 {
-	SKIP("slice-GRAPPA on the device: built without CUDA");
-	return check_done();
+	return twin_main("slice-GRAPPA on the device", 2, all_trials);
 }
-#endif

@@ -10,7 +10,6 @@
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
 
-#if BS_GPU
 #include <math.h>
 
 #include "test/twin/allocations.h"
@@ -157,7 +156,7 @@ static int scan(struct fed *f, const struct trial *t, const float *references, f
 	return rc;
 }
 
-static void compare(const struct trial *t, struct bs_team *team, enum way way)
+static void compare(const struct trial *t, enum way way)
 {
 	const struct bs_protocol p = protocol(t);
 	const size_t n = bs_protocol_image_bytes(&p) / 4 * p.slices;
@@ -168,16 +167,16 @@ static void compare(const struct trial *t, struct bs_team *team, enum way way)
 	struct bs_report report[2];
 	struct bs_fail why = { 0 };
 	struct fed host = { 0 };
-	struct fed gpu = { 0 };
-	int rc = fed_open(&host, &bs_engine_host, &p, &none, team, STAGED, &why);
+	struct fed device = { 0 };
+	int rc = fed_open(&host, &bs_engine_host, &p, &none, STAGED, &why);
 
 	if (rc == 0)
 		rc = scan(&host, t, references, want, &report[0]);
 	if (rc == 0)
-		rc = fed_open(&gpu, &bs_engine_cuda, &p, &none, team, way, &why);
+		rc = fed_open(&device, &bs_engine_cuda, &p, &none, way, &why);
 	allocations = 0;
 	for (int i = 0; rc == 0 && i < 2; i++)
-		rc = scan(&gpu, t, references, got[i], &report[1]);
+		rc = scan(&device, t, references, got[i], &report[1]);
 	CHECK(rc == 0 && check_rel(got[0], want, n) <= 1e-5, "%s, %s: differs by %.1e %s%s",
 	      t->what, way_name[way], check_rel(got[0], want, n), why.text, report[0].why.text);
 	CHECK(rc == 0 && memcmp(got[0], got[1], n * 4) == 0 && allocations == 0,
@@ -190,32 +189,21 @@ static void compare(const struct trial *t, struct bs_team *team, enum way way)
 	      "left of the lines %.1e and %.1e, and the same leakage", (double)report[0].apart.left,
 	      (double)report[1].apart.left);
 	fed_close(&host);
-	fed_close(&gpu);
+	fed_close(&device);
 	free(references);
 	free(want);
 	free(got[0]);
 	free(got[1]);
 }
 
-int main(void)
+static void compare_all(void)
 {
-	struct bs_team *team = NULL;
-	struct bs_gpu_info gpu;
-	struct bs_fail why = { 0 };
-
-	if (!device_answers("slices at once in the CUDA engine", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
 	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++)
 		for (int way = STAGED; way < WAYS; way++)
-			compare(&trials[i], team, (enum way)way);
-	bs_team_close(team);
-	return check_done();
+			compare(&trials[i], (enum way)way);
 }
-#else
+
 int main(void)
 {
-	SKIP("slices at once in the CUDA engine: built without CUDA");
-	return check_done();
+	return twin_main("slices at once in the CUDA engine", 2, compare_all);
 }
-#endif
