@@ -14,11 +14,13 @@
 #define TAU 6.28318530717958647692
 /* References that differ from the lines by more than this part of them are not theirs. */
 #define FITS 0.5
+/* Less of a difference, of the lines or in cycles, is none. */
+#define SAME 1e-3
 
 /* What is known of a group and contrast. */
 struct known {
-	uint32_t came; /* reference lines so far, of all scans */
-	bool phased;
+	uint32_t came;       /* reference lines so far, of all scans */
+	bool phased, untold; /* untold: the lines do not tell whether they are */
 	double left;
 };
 
@@ -33,7 +35,6 @@ struct bs_slicer {
 	float *folded, *out;
 	uint8_t *came;                /* [line of folded]: 1: it has come */
 	struct known *known;          /* [set]: group, contrast */
-	bool flagged;                 /* references are flagged, and calibrate in plane, too */
 	bool in_plane;                /* lines came that calibrate in plane alone */
 	struct bs_slicer_frame frame; /* the last prepared one */
 	int64_t calibrated_ns;
@@ -137,7 +138,7 @@ void bs_slicer_scan(struct bs_slicer *s)
 	for (uint32_t i = 0; i < s->sets; i++)
 		s->known[i].came++; /* so that weights of the scan before count no more */
 	memset(s->have, 0, (size_t)bs_protocol_pairs(s->p) * s->lines);
-	s->flagged = s->in_plane = false;
+	s->in_plane = false;
 }
 
 /* The pair of slice and contrast that is a band of a set. */
@@ -158,7 +159,6 @@ bool bs_slicer_side(struct bs_slicer *s, uint32_t frame, const struct bs_mrd_acq
 		s->in_plane = true;
 		return true;
 	}
-	s->flagged = s->flagged || !of_image;
 	bs_cart_add(s->cart, pair, row, data, coil_stride);
 	s->have[(size_t)pair * s->lines + row] = 1;
 	s->known[pair % s->sets].came++;
@@ -342,6 +342,16 @@ static int lacking(const struct bs_slicer *s, struct bs_fail *why, const char *r
 		       zeros ? ": its slices lie on each other" : "");
 }
 
+/* Some band has a phase that grows from line to line. */
+static bool turns(const struct bs_slicer *s, const double *cycles)
+{
+	bool any = false;
+
+	for (uint32_t b = 0; b < s->bands; b++)
+		any = any || fabs(cycles[b] - round(cycles[b])) > SAME;
+	return any;
+}
+
 /* Makes the frame's weights. Returns 1, or what prepare returns. */
 static int calibrate(struct bs_slicer *s, const uint8_t *have, const struct bs_slicer_lines *lines,
 		     struct bs_report *report)
@@ -364,6 +374,7 @@ static int calibrate(struct bs_slicer *s, const uint8_t *have, const struct bs_s
 	bare = left_over(s, &run, have, lines, cycles, true);
 	k->left = left_over(s, &run, have, lines, cycles, false);
 	k->phased = k->left < bare;
+	k->untold = turns(s, cycles) && fabs(k->left - bare) < SAME;
 	k->left = k->phased ? k->left : bare;
 	rc = make_weights(s, &run, version_of(s), cycles, &reason);
 	if (rc == BS_ERR_VALUE)
@@ -398,6 +409,7 @@ int bs_slicer_prepare(struct bs_slicer *s, uint32_t frame, const uint8_t *have,
 		      const struct bs_slicer_lines *lines, struct bs_report *report)
 {
 	const int64_t start_ns = bs_now_ns();
+	const struct known *k;
 	int rc = 1;
 
 	s->calibrated_ns = 0;
@@ -407,10 +419,14 @@ int bs_slicer_prepare(struct bs_slicer *s, uint32_t frame, const uint8_t *have,
 		rc = calibrate(s, have, lines, report);
 		s->calibrated_ns = bs_now_ns() - start_ns;
 	}
-	if (rc == 1 && s->frame.at.step > 1 && s->known[s->frame.set].phased && s->flagged)
+	k = &s->known[s->frame.set];
+	if (rc == 1 && bs_slicer_fills(s) && !s->in_plane && (k->phased || k->untold))
 		rc = lacking(s, &report->why,
-			     "references with their bands' phases cannot calibrate the lines that "
-			     "are left out in plane");
+			     k->untold ? "the references calibrate in plane, too, and lines do not "
+					 "tell whether they have their bands' phases "
+					 "(multiband.shift = 1: they have none)"
+				       : "references with their bands' phases cannot calibrate the "
+					 "lines that are left out in plane");
 	if (rc == 1)
 		put_report(s, report);
 	return rc;

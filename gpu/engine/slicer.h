@@ -11,7 +11,7 @@
  * far from them, the image lacks that.
  * need -> plan -> { scan -> { side | prepare -> apply }* }* -> close, as the functions of
  * core/engine.h. Only plan and close allocate. One caller.
- * Tests: test/unit/gpu/engine/test_slicer.c, test/replay/console/multiband.sh
+ * Tests: test/replay/console/multiband.sh, test/twin/engine/twin_engine_apart.c
  */
 #ifndef BS_GPU_ENGINE_SLICER_H
 #define BS_GPU_ENGINE_SLICER_H

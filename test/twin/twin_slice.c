@@ -7,7 +7,6 @@
  */
 #include "test/support/check.h"
 
-#if BS_GPU
 #include "core/thread/team.h"
 #include "gpu/grappa/slice_cuda.h"
 #include "test/twin/device.h"
@@ -157,7 +156,7 @@ static void one(const struct trial *t)
 	free(have);
 }
 
-static void run(void)
+static void all_trials(void)
 {
 	static const struct trial all[] = {
 		{ .s = { 104, 104, 12, 4, 1, { 5, 5 }, 2, 104, 1e-4, false },
@@ -186,12 +185,5 @@ static void run(void)
 
 int main(void)
 {
-	return twin_main("slice-GRAPPA on the device", 2, run);
+	return twin_main("slice-GRAPPA on the device", 2, all_trials);
 }
-#else
-int main(void)
-{
-	SKIP("slice-GRAPPA on the device: built without CUDA");
-	return check_done();
-}
-#endif

@@ -83,6 +83,25 @@ near "7 virtual coils" virtual.cfl sms_mb3_true 0 0.036
 near "7 virtual coils" virtual-0002.cfl sms_mb3_true 1 0.036
 near "7 virtual coils" virtual-0003.cfl sms_mb3_true 2 0.036
 
+# accelerated in plane: GRAPPA behind it, by the same references, if these are known to be fit
+for name in sms_mb2 sms_mb2_blipped_ref sms_mb3; do
+	"$multiband" "$from/$name.h5" "half_$name.h5" every 2 >log 2>&1
+	"$BORESIDE" recon -c $name.cfg -o half_$name.cfl half_$name.h5 >half_$name.log 2>&1
+done
+check "every second line does not tell of half a field of view" grep -q \
+	"lines do not tell whether they have their bands' phases" half_sms_mb2.log
+check "and so refused" test ! -e half_sms_mb2.cfl -a ! -e half_sms_mb2_blipped_ref.cfl
+x=30 y=30
+near "3 bands x 2" half_sms_mb3.cfl sms_mb3_true 0 0.15
+near "3 bands x 2" half_sms_mb3-0002.cfl sms_mb3_true 1 0.15
+near "3 bands x 2" half_sms_mb3-0003.cfl sms_mb3_true 2 0.15
+check "none partial" sh -c "! grep -q partial half_sms_mb3.log"
+sed 's/factor = 2;/& shift = 1.0;/' sms_mb2.cfg >none.cfg
+"$BORESIDE" recon -c none.cfg -o none.cfl half_sms_mb2.h5 >none.log 2>&1
+x=30 y=36
+near "2 bands x 2, said to be not moved" none.cfl sms_mb2_true 0 0.030
+near "2 bands x 2, said to be not moved" none-0002.cfl sms_mb2_true 1 0.030
+
 # the first repetition has the slices one by one, and neither header nor flags say anything
 "$multiband" "$from/sms_mb2_groups.h5" first.h5 references 2 >log 2>&1
 "$BORESIDE" recon -c sms_mb2_groups.cfg -o first.cfl first.h5 >first.log 2>&1
@@ -125,3 +144,27 @@ sed 's/factor = 2;/factor = 3; /; s/slices = 2/slices = 3/' sms_mb2.cfg >three.c
 "$BORESIDE" recon -c three.cfg -o three.cfl "$from/sms_mb2.h5" >log 2>&1
 check "a header of another number is refused" grep -q \
 	"parallelImaging/multiband is of 2 slices at once, multiband.factor of protocol" log
+
+# recon and ingest are killed behind the first group's images: references and weights come again
+sed 's/^sinks = (/log: { dir = "kept"; mode = "relaxed"; };\n&/' sms_mb2_groups.cfg >again.cfg
+start again
+json() { "$BORESIDE" status -c again/site.cfg --json >again.json; }
+pid() { json && sed -n "s/.*\"name\":\"$1\",\"pid\":\([0-9]*\).*/\1/p" again.json; }
+lines() { json && [ "$(sed -n 's/.*"acquisitions":\([0-9]*\).*/\1/p' again.json)" -ge 124 ]; }
+for n in 124 125 126 127; do echo "at $n stall 2500 ms"; done >pause # the kill falls into it
+"$BORESIDE" replay -c again/site.cfg -p scan $patience --faults pause \
+	"$from/sms_mb2_groups.h5" >again.out 2>&1 &
+sender=$!
+await lines
+await come again 2
+kill -KILL "$(pid recon)" "$(pid ingest)"
+wait $sender
+await come again 4
+stop
+check "after a kill: its readouts came again" grep -q "gets the scan's readouts again" again/log
+n=0
+for image in again/images/*.cfl; do
+	n=$((n + 1))
+	check "after a kill: image $n bit for bit" cmp "$image" "$(file_of sms_mb2_groups $n)"
+done
+check "after a kill: four images" test $n -eq 4

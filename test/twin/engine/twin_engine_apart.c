@@ -9,13 +9,9 @@
  */
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
+#include "test/twin/engine/scanned_lines.h"
 
-#if BS_GPU
 #include <math.h>
-
-#include "test/twin/allocations.h"
-#include "test/twin/device.h"
-#include "test/twin/engine/fed.h"
 
 #define GROUPS 2u
 #define TAU    6.28318530717958647692
@@ -168,16 +164,16 @@ static void compare(const struct trial *t, enum way way)
 	struct bs_report report[2];
 	struct bs_fail why = { 0 };
 	struct fed host = { 0 };
-	struct fed cuda = { 0 };
+	struct fed device = { 0 };
 	int rc = fed_open(&host, &bs_engine_host, &p, &none, STAGED, &why);
 
 	if (rc == 0)
 		rc = scan(&host, t, references, want, &report[0]);
 	if (rc == 0)
-		rc = fed_open(&cuda, &bs_engine_cuda, &p, &none, way, &why);
+		rc = fed_open(&device, &bs_engine_cuda, &p, &none, way, &why);
 	allocations = 0;
 	for (int i = 0; rc == 0 && i < 2; i++)
-		rc = scan(&cuda, t, references, got[i], &report[1]);
+		rc = scan(&device, t, references, got[i], &report[1]);
 	CHECK(rc == 0 && check_rel(got[0], want, n) <= 1e-5, "%s, %s: differs by %.1e %s%s",
 	      t->what, way_name[way], check_rel(got[0], want, n), why.text, report[0].why.text);
 	CHECK(rc == 0 && memcmp(got[0], got[1], n * 4) == 0 && allocations == 0,
@@ -190,14 +186,14 @@ static void compare(const struct trial *t, enum way way)
 	      "left of the lines %.1e and %.1e, and the same leakage", (double)report[0].apart.left,
 	      (double)report[1].apart.left);
 	fed_close(&host);
-	fed_close(&cuda);
+	fed_close(&device);
 	free(references);
 	free(want);
 	free(got[0]);
 	free(got[1]);
 }
 
-static void run(void)
+static void compare_all(void)
 {
 	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++)
 		for (int way = STAGED; way < WAYS; way++)
@@ -206,12 +202,5 @@ static void run(void)
 
 int main(void)
 {
-	return twin_main("slices at once in the CUDA engine", 2, run);
+	return twin_main("slices at once in the CUDA engine", 2, compare_all);
 }
-#else
-int main(void)
-{
-	SKIP("slices at once in the CUDA engine: built without CUDA");
-	return check_done();
-}
-#endif
