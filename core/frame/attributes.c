@@ -193,18 +193,12 @@ void bs_attributes_fill(struct bs_mrd_image *head, const struct bs_protocol *p,
 }
 _Static_assert(BS_BUDGET_EMIT == 6, "one user_float each, after the residual");
 
-static void put_estimated(struct bs_text *t, const float delay[3])
+static void put_delays(struct bs_text *t, const float delay[3], const float cross[3])
 {
-	bs_text_put(t, META("boreside_delay", "%.6g %.6g 0"), (double)delay[0], (double)delay[1]);
-	bs_text_put(t, META("boreside_delay_cross", "%.6g 0 0"), (double)delay[2]);
-}
-
-static void put_delays(struct bs_text *t, const struct bs_traj_spec *traj)
-{
-	bs_text_put(t, META("boreside_delay", "%.6g %.6g %.6g"), (double)traj->delay[0],
-		    (double)traj->delay[1], (double)traj->delay[2]);
-	bs_text_put(t, META("boreside_delay_cross", "%.6g %.6g %.6g"), (double)traj->delay_cross[0],
-		    (double)traj->delay_cross[1], (double)traj->delay_cross[2]);
+	bs_text_put(t, META("boreside_delay", "%.6g %.6g %.6g"), (double)delay[0], (double)delay[1],
+		    (double)delay[2]);
+	bs_text_put(t, META("boreside_delay_cross", "%.6g %.6g %.6g"), (double)cross[0],
+		    (double)cross[1], (double)cross[2]);
 }
 
 static void put_field(struct bs_text *t, const struct bs_protocol *p,
@@ -238,6 +232,7 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 			const char *about)
 {
 	const struct bs_plan *plan = &p->plan;
+	const float *delay = image->report.delay;
 	struct bs_text t = { out, cap, 0, cap == 0 };
 
 	bs_text_put(&t, "<ismrmrdMeta>");
@@ -276,10 +271,11 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	put_count(&t, "boreside_gaps", timing->gaps);
 	put_count(&t, "boreside_duplicates", timing->duplicates);
 	put_count(&t, "boreside_rejected", timing->rejected);
-	if (image->report.delayed)
-		put_estimated(&t, image->report.delay);
+	if (image->report.delayed) /* estimated: along x and y, and from one to the other */
+		put_delays(&t, (const float[3]){ delay[0], delay[1] },
+			   (const float[3]){ delay[2] });
 	else if (bs_traj_delayed(&p->traj))
-		put_delays(&t, &p->traj);
+		put_delays(&t, p->traj.delay, p->traj.delay_cross);
 	if (plan->off_resonance)
 		put_field(&t, p, image);
 	if (plan->solve != BS_SOLVE_NONE && !image->preview) {
