@@ -224,6 +224,7 @@ static void hear_outcome(struct rules *r, const unsigned char *p)
 	struct sender_books *b = &r->books;
 
 	note(r, (int32_t)get(p, 4), p + 56);
+	b->undelivered = get(p + 4, 4);
 	b->acquisitions = get(p + 8, 8);
 	b->images = get(p + 16, 8);
 	b->gaps = get(p + 24, 8);
@@ -239,10 +240,10 @@ void rules_hear(struct rules *r, const unsigned char *msg, size_t len, int64_t n
 
 	if (!is_good(msg, len))
 		return;
-	r->heard_ns = now_ns;
 	kind = (unsigned)get(msg + 6, 2);
 	if (get(msg + 16, 8) != r->session || r->state == SENDER_IDLE || kind > SENDER_OUTCOME)
 		return;
+	r->heard_ns = now_ns;
 	r->books.heard[kind]++;
 	if (r->state == SENDER_ENDED)
 		return;

@@ -580,7 +580,5 @@ int main(void)
 	CHECK(as_expected == sessions, "%u sessions, %u as expected", sessions, as_expected);
 	printf("# the slow client took %u bytes meanwhile\n", sips);
 	mrd_shut(&slow);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
-	return check_done();
+	return service_end(&service);
 }

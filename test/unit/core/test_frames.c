@@ -13,17 +13,9 @@ static struct bs_fail why;
 
 static struct bs_protocol cartesian(void)
 {
-	struct bs_protocol p = { .name = "cart",
-				 .method = BS_METHOD_CARTESIAN,
-				 .dims = 2,
-				 .traj.type = BS_TRAJ_CARTESIAN,
-				 .matrix = { 16, 16, 1 },
-				 .encoded = { 32, 16, 1 },
-				 .coils = 2,
-				 .samples = 32,
-				 .readouts = 16,
-				 .slices = 2,
-				 .contrasts = 1 };
+	struct bs_protocol p = lines_of(16, 16, 1, 32, 2);
+
+	p.slices = 2;
 	return planned(p);
 }
 

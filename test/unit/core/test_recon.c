@@ -13,19 +13,13 @@ static struct bs_fail why;
 
 static struct bs_protocol cartesian(void)
 {
-	struct bs_protocol p = { .name = "cart <&>",
-				 .method = BS_METHOD_CARTESIAN,
-				 .dims = 2,
-				 .matrix = { 16, 16, 1 },
-				 .encoded = { 32, 16, 1 },
-				 .coils = 2,
-				 .samples = 32,
-				 .readouts = 16,
-				 .slices = 2,
-				 .contrasts = 1,
-				 .max_sample = 1e12,
-				 .combine = BS_COMBINE_RSS,
-				 .image_ms = 5 };
+	struct bs_protocol p = with_name(lines_of(16, 16, 1, 32, 2), "cart <&>");
+
+	p.traj.type = BS_TRAJ_FILE;
+	p.slices = 2;
+	p.max_sample = 1e12;
+	p.combine = BS_COMBINE_RSS;
+	p.image_ms = 5;
 	return planned(p);
 }
 
