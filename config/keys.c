@@ -25,7 +25,8 @@ static const char *const whitens[] = { "off", "auto", "require", NULL };
 static const char *const navigations[] = { "off", "phase", NULL };
 static const char *const maps_from[] = { "file", "espirit", "walsh", "study", NULL };
 static const char *const fields_from[] = { "file", "study", "echoes", NULL };
-static const char *const parallels[] = { "none", "grappa", "sense", NULL };
+static const char *const parallels[] = { "none", "grappa", "sense", "slice_grappa", NULL };
+static const char *const references[] = { "auto", "flagged", "first", NULL };
 static const char *const reverseds[] = { "auto", "converter", "stored", NULL };
 static const char *const lackings[] = { "refuse", "zeros", NULL };
 static const char *const partial_fouriers[] = { "none", "pocs", NULL };
@@ -454,7 +455,8 @@ P("image.matrix", BS_KEY_INT3, "voxels", "[0, 0, 0]", 0, BS_AXIS_MAX, NULL, imag
 P("parallel", BS_KEY_WORD, "", "\"none\"", 0, 0, parallels, parallel,
   "method cartesian: how lines that the scan leaves out are made; none: they are zeros; grappa: "
   "from their neighbors, with weights from the scan's calibration lines; sense: by conjugate "
-  "gradients with image.maps and keys ls.*, whichever lines come. readouts then counts the "
+  "gradients with image.maps and keys ls.*, whichever lines come; slice_grappa: slices that were "
+  "excited at once come apart (keys multiband.*), then grappa. readouts then counts the "
   "lines that come, embedded calibration lines included, separate ones not"),
 P("grappa.kernel", BS_KEY_INT3, "samples", "[0, 0, 0]", 0, 63, NULL, grappa_kernel,
   "samples along x, and the window's lines along y and z, measured or not; odd. Default [5, 9] in "
@@ -469,6 +471,22 @@ P("grappa.lambda", BS_KEY_NUMBER, "", "0.0", 0, 1e3, NULL, grappa_lambda,
 P("grappa.lacking", BS_KEY_WORD, "", "\"refuse\"", 0, 0, lackings, grappa_lacking,
   "a scan without the calibration lines that the weights need; refuse: it is ended, with the "
   "reason; zeros: lines that it leaves out stay zeros, its images are partial and say so"),
+
+P("multiband.factor", BS_KEY_INT, "slices", "0", 0, BS_BANDS_MAX, NULL, multiband.factor,
+  "parallel slice_grappa: slices that are excited at once, 2 or more; slice s comes with s + "
+  "slices / factor, and so on; slices is a multiple of it"),
+P("multiband.references", BS_KEY_WORD, "", "\"auto\"", 0, 0, references, multiband.references,
+  "lines of one slice alone, by which slices come apart; flagged: as calibration (flag 20); first: "
+  "the first repetition's images; auto: flagged, if one comes before any line of an image"),
+P("multiband.shift", BS_KEY_NUMBER, "fields of view", "0.0", -1, 1, NULL, multiband.shift,
+  "how far each slice is moved along y against the one before (blipped CAIPI); 0: as the header "
+  "says, else 1 / factor; 1: not at all"),
+P("multiband.kernel", BS_KEY_INT3, "samples", "[5, 5, 1]", 0, 15, NULL, multiband.kernel,
+  "samples along x and lines along y that a sample of a slice is made of; odd"),
+P("multiband.lambda", BS_KEY_NUMBER, "", "0.0001", 0, 1e3, NULL, multiband.lambda,
+  "regularization of the weights: times the mean of the diagonal"),
+P("multiband.split", BS_KEY_BOOL, "", "false", 0, 0, NULL, multiband.split,
+  "weights keep other slices out (split slice-GRAPPA), instead of making the best of their sum"),
 
 P("calibration.lines", BS_KEY_INT, "lines", "24", 4, 128, NULL, calibration_lines,
   "lines and samples around the center of k-space that are calibrated from, an axis, at most; "
@@ -548,37 +566,6 @@ P("frame.interval_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, interval_ms
 /* clang-format on */
 const size_t bs_keys_count = sizeof(bs_keys) / sizeof(bs_keys[0]);
 _Static_assert(sizeof(bs_keys) / sizeof(bs_keys[0]) <= BS_KEYS_MAX, "raise BS_KEYS_MAX");
-
-/* The defaults above that a board changes. */
-static const struct {
-	const char *board, *path, *fallback;
-} profiles[] = {
-	{ "workstation", "node.acq_slots", "2048" },
-	{ "workstation", "node.image_slots", "16" },
-	{ "workstation", "node.memory_mib", "32768" },
-	{ "jetson", "node.acq_slots", "256" },
-	{ "jetson", "node.image_slots", "4" },
-	{ "jetson", "node.memory_mib", "3072" },
-	{ "workstation", "realtime.priority", "60" },
-	{ "workstation", "realtime.lock_memory", "true" },
-	{ "jetson", "realtime.priority", "60" },
-	{ "jetson", "realtime.lock_memory", "true" },
-	{ "workstation", "overload.archive", "\"keep_newest\"" },
-	{ "workstation", "overload.sinks", "\"keep_newest\"" },
-	{ "jetson", "overload.archive", "\"keep_newest\"" },
-	{ "jetson", "overload.sinks", "\"keep_newest\"" },
-	{ "jetson", "realtime.gpu_wait", "\"block\"" },
-};
-
-const char *bs_key_fallback(const struct bs_key *key, const char *board)
-{
-	if (key->scope == BS_SCOPE_SITE)
-		for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++)
-			if (strcmp(profiles[i].board, board) == 0 &&
-			    strcmp(profiles[i].path, key->path) == 0)
-				return profiles[i].fallback;
-	return key->fallback;
-}
 
 const struct bs_key *bs_key_find(enum bs_key_scope scope, const char *path)
 {

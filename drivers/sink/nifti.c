@@ -14,8 +14,6 @@
 #include <string.h>
 
 #include "core/frame/recon.h"
-#include "drivers/sink/name.h"
-#include "drivers/sink/place.h"
 #include "ipc/wire/meta.h"
 
 #define AXIS_MAX   32767u /* the header counts in 16 bits with a sign */

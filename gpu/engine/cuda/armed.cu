@@ -189,6 +189,7 @@ void bs_armed_cuda_close(void *self)
 	bs_partial_cuda_close(&e->window);
 	bs_devmem_close(&e->mem);
 	bs_filler_close(e->filler);
+	bs_slicer_close(e->slicer);
 	bs_mapped_cuda_close(e->makes);
 	bs_mapped_disarm(e->scan_maps);
 	free(e);
@@ -345,7 +346,7 @@ static int open_parts(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
 	if (rc == 0 && s->op->field != NULL)
 		e->field = s->op->field(e->plan);
 	e->varies =
-		p->output == BS_OUTPUT_VELOCITY ||
+		bs_plan_has(&p->plan, BS_PLAN_VELOCITY) ||
 		(s->op->varies && (e->field == NULL || bs_segments_cuda_launches(e->field) == 0));
 	e->host_field = tables->field;
 	if (rc == 0 && e->ls != NULL && e->field != NULL)
