@@ -16,7 +16,7 @@ struct telling {
 	void (*report)(void *arg, const char *line);
 	void *arg;
 	const struct bs_site *site;
-	int first; /* code of the first fault */
+	int first; /* error code of the first fault */
 };
 
 static void tell(struct telling *t, int code, const char *what, const struct bs_fail *why)
@@ -37,7 +37,7 @@ static void folder(struct telling *t, const char *key, const char *path)
 	tell(t, bs_folder_usable(path, &why), key, &why);
 }
 
-/* seals: what crosses there can be sealed */
+/* Checks one endpoint's address. seals: the endpoint's messages can be sealed. */
 static void endpoint(struct telling *t, const char *key, const char *url, bool seals)
 {
 	struct bs_fail why = { 0 };
@@ -49,7 +49,7 @@ static void endpoint(struct telling *t, const char *key, const char *url, bool s
 		     key, &why);
 }
 
-/* The secret key can be read, by nobody else, and the others are keys. */
+/* Checks that only this user can read the secret key, and that all others are keys. */
 static void keys(struct telling *t)
 {
 	struct bs_seal_keys k;
@@ -73,7 +73,7 @@ static void token(struct telling *t)
 		     "web.token_file", &why);
 }
 
-/* Its folder, the programs that it runs, and the address that it sends to. */
+/* Checks a sink's folder, the programs that it runs, and the address that it sends to. */
 static void sink(struct telling *t, uint32_t i)
 {
 	const struct bs_sink_spec *s = &t->site->sink[i];
@@ -118,7 +118,7 @@ int bs_ready_places(const struct bs_site *site, void (*report)(void *arg, const 
 	return t.first;
 }
 
-/* The weights of a method that always has some; the iteration of pipe takes long. */
+/* Checks weights that need no iteration (those of pipe take too long to make here). */
 static int check_weights(const struct bs_loaded *l, const struct bs_protocol *p,
 			 struct bs_fail *why)
 {

@@ -14,8 +14,8 @@
 #include "board/service/supervising.h"
 #include "core/thread/clock.h"
 
-#define LAST_NS INT64_C(5000000000)  /* for their last words: WatchdogSec is longer */
-#define LONG_NS INT64_C(10000000000) /* one that ran so long had started well */
+#define LAST_NS INT64_C(5000000000)  /* time for a bridge's last words; WatchdogSec is longer */
+#define LONG_NS INT64_C(10000000000) /* a bridge that ran this long had started well */
 
 extern char **environ;
 
@@ -29,10 +29,10 @@ static bool wants_web(const struct bs_site *site)
 	return site->web.listen[0] != '\0';
 }
 
-#define REPORT 3 /* the descriptor of one that tells of its clients */
+#define REPORT 3 /* descriptor on which a bridge reports its clients */
 
-/* `boreside COMMAND -c FILE --parent PID [NAME --report 3]`; with protocols it begins once the
- * service is ready, and anew at a reload */
+/* The bridges' commands: `boreside COMMAND -c FILE --parent PID [NAME --report 3]`. One with
+ * protocols begins once the service is ready, and anew at a reload. */
 static const struct {
 	const char *command, *name;
 	bool (*wanted)(const struct bs_site *site);
@@ -42,7 +42,7 @@ static const struct {
 	[BS_BRIDGE_WEB] = { "web", NULL, wants_web, false },
 };
 
-/* Ordinary scheduling, whatever ours is, and none of our descriptors but the standard ones. */
+/* Starts a bridge with ordinary scheduling and no descriptors but the standard ones. */
 static int start(struct supervisor *v, int which)
 {
 	struct bridge *b = &v->bridge[which];
@@ -99,7 +99,7 @@ static int start(struct supervisor *v, int which)
 	return BS_ERR_IO;
 }
 
-/* What it told; the last counts. */
+/* Reads what a bridge reports; the last report counts. */
 static void hear(struct supervisor *v, int which)
 {
 	struct bs_bridge_clients *c = &v->shm.s->bridge[which].clients;
@@ -158,7 +158,7 @@ void bs_bridges_advance(struct supervisor *v, int64_t now)
 		hear(v, i);
 		if (!reap(v, i, now)) {
 			if (bridges[i].protocols && b->generation != generation &&
-			    !b->told) { /* other protocols */
+			    !b->told) { /* the bridge's protocols are not the site's now */
 				b->told = true;
 				(void)kill(b->pid, SIGTERM);
 			}

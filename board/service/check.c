@@ -22,7 +22,7 @@ struct checking {
 	int rc;
 };
 
-/* The first fault is the one that the reload is refused with; all are logged. */
+/* Logs every fault. The reload is refused with the first. */
 static void tell(void *arg, const char *line)
 {
 	struct checking *c = arg;
@@ -47,7 +47,7 @@ static void fail(struct checking *c, const struct bs_fail *why)
 	note(c, why->code);
 }
 
-/* A protocol whose keys are all the same goes on as it is, also one that could not be armed. */
+/* Finds protocols whose keys are unchanged: they stay, also one that could not be armed. */
 static void match(struct checking *c)
 {
 	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++) {
@@ -58,7 +58,7 @@ static void match(struct checking *c)
 	}
 }
 
-/* Memory of protocols that are replaced or removed is held until the others are armed. */
+/* Counts memory of replaced protocols, too: it is held until the new ones are armed. */
 static void check_both(struct checking *c)
 {
 	uint64_t bytes = c->plan.total_bytes;
@@ -83,7 +83,7 @@ static void check_both(struct checking *c)
 	fail(c, &why);
 }
 
-/* What was laid out at the start has to do. */
+/* Checks that the pools laid out at the start suffice for the changed site. */
 static void check_room(struct checking *c)
 {
 	const struct bs_shm *shm = c->shm;
@@ -101,12 +101,12 @@ static void check_room(struct checking *c)
 	}
 }
 
-/* Nothing that a good site needs is missed: the same functions as boreside check's. */
+/* Asks everything that a good site needs, with the functions of boreside check. */
 static void check(struct checking *c)
 {
 	note(c, bs_live_check(c->now, &c->next, tell, c));
 	if (c->rc != 0)
-		return; /* its folders and sockets are another service's */
+		return; /* the site's folders and sockets belong to another service */
 	note(c, bs_ready_places(&c->next, tell, c));
 	for (uint32_t i = 0; i < c->next.protocols; i++)
 		if (c->from[i] == BS_RELOAD_NEW)
@@ -119,7 +119,7 @@ static void check(struct checking *c)
 		check_both(c);
 }
 
-/* Tables of protocols that stay are those that their readouts were checked against so far. */
+/* Stages the site. Protocols that stay keep the tables that their readouts were checked against. */
 static void stage(struct checking *c)
 {
 	struct bs_traj tables[BS_PROTOCOLS_MAX];

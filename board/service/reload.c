@@ -7,10 +7,10 @@
 #include "board/service/supervising.h"
 #include "core/thread/clock.h"
 
-#define AGAIN_NS      INT64_C(10000000000)  /* before the first measurement once more, and */
-#define AGAIN_MOST_NS INT64_C(600000000000) /* between two, at most */
+#define AGAIN_NS      INT64_C(10000000000)  /* first wait before protocols are measured again */
+#define AGAIN_MOST_NS INT64_C(600000000000) /* longest wait between two such measurements */
 
-/* Told, and how it went for who asks; the next one may begin. */
+/* Ends a reload: logs it, and keeps its result for who asks. The next reload may begin. */
 static void end(struct supervisor *v, const struct bs_fail *why)
 {
 	struct bs_reload *r = &v->shm.s->reload;
@@ -47,7 +47,7 @@ static bool is_owed(const struct supervisor *v)
 	return owed;
 }
 
-/* They are measured again, less and less often: headers wait meanwhile. */
+/* Measures refused protocols again, less and less often; headers wait meanwhile. */
 static void measure_again(struct supervisor *v)
 {
 	const int64_t now = bs_now_ns();
@@ -98,7 +98,7 @@ static void begin(struct supervisor *v)
 	refuse(v, &why);
 }
 
-/* True: the process that checks has ended; what it found is taken up. */
+/* Takes up what the checking process found. True: that process has ended. */
 static void take_check(struct supervisor *v)
 {
 	struct bs_reload *r = &v->shm.s->reload;
@@ -109,7 +109,7 @@ static void take_check(struct supervisor *v)
 		return;
 	v->checker = 0;
 	if (atomic_load(&r->step) != BS_RELOAD_CHECK)
-		return; /* given up meanwhile */
+		return; /* the reload was given up meanwhile */
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
 		if (atomic_load(&bs_scan_newest(v->shm.s->scan)->open))
 			bs_herald_say(&v->shm, BS_LOG_INFO,
@@ -127,7 +127,7 @@ static void take_check(struct supervisor *v)
 	refuse(v, &why);
 }
 
-/* Nothing of a scan is under way, and each worker has read the site that is in force. */
+/* True if nothing of a scan is under way and each worker has read the current site. */
 static bool at_rest(const struct supervisor *v)
 {
 	for (int i = 0; i < BS_WORKERS; i++)
@@ -156,7 +156,7 @@ static void change(struct supervisor *v)
 		bs_shm_ring_bell(&v->shm, i);
 }
 
-/* One that died has a successor, which begins with the new site. */
+/* True if all workers have the new site. A dead worker's successor begins with it. */
 static bool all_renewed(const struct supervisor *v)
 {
 	const uint64_t now = atomic_load(&v->shm.s->generation);

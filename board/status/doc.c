@@ -6,7 +6,7 @@
 
 #include "core/err.h"
 
-/* What stands before a member: a comma behind the last one, its name. */
+/* Writes what stands before a member: a comma after an earlier one, and the name. */
 static void begin(struct bs_doc *d, const char *name)
 {
 	if (d->open > 0) {

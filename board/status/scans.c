@@ -13,7 +13,7 @@ static int64_t since_ns(int64_t then_ns)
 	return then_ns != 0 && ns > 0 ? ns : 0;
 }
 
-/* "": no scan is open, or its first readout has not come. */
+/* Returns the clock's name; "": no scan is open, or its first readout has not come. */
 static const char *clock_name(uint32_t clock)
 {
 	static const char *const names[] = { "", "monotonic", "realtime", "other" };
@@ -28,7 +28,7 @@ struct kspace {
 	uint32_t idle;
 };
 
-/* Connected, without a scan and without a header that waits for one. */
+/* Counts connections that have neither a scan nor a header that waits for one. */
 static uint32_t count_idle(const struct bs_shared *s)
 {
 	const struct bs_kspace_record *k = &s->kspace;
@@ -94,7 +94,7 @@ static const struct bs_row kspace_rows[] = {
 
 static const char *const places[] = { "kspace", "images", "status", NULL };
 
-/* Of one reason, or of all. */
+/* One reason for which sealed endpoints ended connections, and their number. */
 struct kept_out {
 	const char *why;
 	uint64_t n;
@@ -217,7 +217,7 @@ static const struct bs_row past_rows[] = {
 	{ "text", "The outcome in words.", EACH(past, text) },
 	{ 0 }
 };
-/* Of the last scans one that is written over meanwhile is a later one by then. */
+/* The last scans: an entry that is overwritten during the reading is then a later scan. */
 const struct bs_row bs_status_scans[] = {
 	{ "kspace", "The k-space endpoint.", .view = open_kspace, .rows = kspace_rows,
 	  .line = "k-space        "

@@ -9,8 +9,8 @@
 
 static const struct {
 	const char *name;
-	double ns;            /* a nanosecond in this unit; 0: it is no unit of time */
-	double real, seconds; /* of a real number: in this unit, in seconds */
+	double ns;            /* nanoseconds in this unit; 0: not a unit of time */
+	double real, seconds; /* factors of a real number: to this unit, to seconds */
 } units[BS_UNITS] = {
 	[BS_NO_UNIT] = { "", 0.0, 1.0, 1.0 },
 	[BS_BYTES] = { .name = "bytes" },
@@ -80,7 +80,7 @@ static const char *word_of(const struct bs_row *r, uint64_t n)
 	return *word != NULL ? *word : "?";
 }
 
-/* An integer as its row's unit and words want it. */
+/* Shows an integer in its row's unit and words. */
 static void show(struct bs_value *v, const struct bs_row *r)
 {
 	const double n = v->is == BS_IS_SIGNED ? (double)(int64_t)v->n : (double)v->n;
