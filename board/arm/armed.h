@@ -31,8 +31,8 @@
 struct bs_shared; /* defined in ipc/shm/shm.h */
 
 struct bs_armed {
-	/* the site's protocol, with the readouts of its table (by_header) and the GPUs that it runs
-	 * on */
+	/* the site's protocol, with the readouts of its table (by_header) and the
+	 * GPUs that it runs on */
 	struct bs_protocol own;
 	const struct bs_protocol *protocol; /* &own; NULL: not armed */
 	/* the protocol as the engine sees it; its address must not change */
@@ -88,8 +88,8 @@ int bs_armed_scan_close(const struct bs_armed *a, struct bs_fail *why);
 /* Takes maps or a field of earlier scans; study may be NULL. Any failure is the engine's. */
 int bs_armed_take(struct bs_armed *a, struct bs_study *study, const struct bs_scan_study *scan,
 		  struct bs_fail *why);
-/* Leaves maps or a field to later scans. BS_ERR_CALIBRATION: the field map is not reliable; the
- * rest is kept. */
+/* Leaves maps or a field to later scans. BS_ERR_CALIBRATION: the field map is not
+ * reliable; the rest is kept. */
 int bs_armed_leave(const struct bs_armed *a, const struct bs_site *site, struct bs_study *study,
 		   const struct bs_scan_study *scan, const struct bs_scan_info *info,
 		   struct bs_fail *why);

@@ -83,8 +83,8 @@ static uint32_t row_of(const struct bs_protocol *p, uint32_t i)
 	return p->plan.accelerated ? (uint32_t)(i * lines_of(p) / readouts_of(p)) : i;
 }
 
-/* Fills a readout with noise: no solver stops early on it, no calibration finds few signals in
- * it. */
+/* Fills a readout with noise: no solver stops early on it, no calibration finds
+ * few signals in it. */
 static void make_samples(struct measuring *m)
 {
 	const size_t values = (size_t)m->p->samples * m->p->coils * 2;
@@ -101,8 +101,8 @@ static void make_samples(struct measuring *m)
 	}
 }
 
-/* Gives recon one readout, and pops the images that the readout completes or that wait before
- * it. */
+/* Gives recon one readout, and pops the images that the readout completes or
+ * that wait before it. */
 static int give(struct measuring *m, const struct bs_mrd_acq *h, uint32_t row, int64_t *added_ns,
 		bool passed, struct bs_fail *why)
 {
@@ -147,8 +147,8 @@ static int calibrate(struct measuring *m, struct bs_fail *why)
 	return rc;
 }
 
-/* Times one frame. cold: caches are emptied before its last readout. passed: its deadline is
- * over. */
+/* Times one frame. cold: caches are emptied before its last readout. passed:
+ * its deadline is over. */
 static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *why)
 {
 	const uint32_t rows = readouts_of(m->p);

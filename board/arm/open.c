@@ -74,8 +74,8 @@ static int arm_alone(struct bs_armed *a, const struct bs_protocol *p, const stru
 	return rc != 0 ? rc : arm_begun(a, cache_dir, env, why);
 }
 
-/* Compares a protocol armed on all its GPUs with itself on the first, and leaves the faster
- * armed. */
+/* Compares a protocol armed on all its GPUs with itself on the first, and
+ * leaves the faster armed. */
 static int compare(struct bs_armed *a, const struct bs_protocol *p, const struct bs_csr *w,
 		   const char *cache_dir, const struct bs_arm_env *env, struct bs_fail *why)
 {

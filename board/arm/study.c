@@ -28,8 +28,8 @@ static void take_field(struct bs_armed *a, const struct bs_kept *kept, const flo
 				 a->loaded.field + s * bs_protocol_voxels(p), p->matrix);
 }
 
-/* Finds the order of coils. Noise orders whitened coils, so both scans must have its order
- * (compress.h). */
+/* Finds the order of coils. Noise orders whitened coils, so both scans must have its
+ * order (compress.h). */
 static void order_of(uint8_t of[BS_LABELS_MAX], const struct bs_kept *kept,
 		     const struct bs_match *match)
 {

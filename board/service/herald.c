@@ -14,8 +14,8 @@
 #include "core/thread/clock.h"
 #include "core/frame/state.h"
 
-/* A peer that sends only nonsense must not fill the disk: a burst of lines is allowed, then a
- * rate. */
+/* A peer that sends only nonsense must not fill the disk: a burst of lines is
+ * allowed, then a rate. */
 #define LINES_AT_ONCE 2000.0
 #define LINES_PER_S   50.0
 

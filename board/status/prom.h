@@ -27,8 +27,8 @@ struct bs_label {
 		}                                                                                  \
 	}
 
-/* Begins a metric. type: "counter" (its name ends in _total), "gauge", "histogram". help: one
- * line. */
+/* Begins a metric. type: "counter" (its name ends in _total), "gauge",
+ * "histogram". help: one line. */
 void bs_prom_family(struct bs_text *t, const char *name, const char *type, const char *help);
 /* labels: the last one has no name; NULL: no labels. */
 void bs_prom_count(struct bs_text *t, const char *name, const struct bs_label *labels, uint64_t v);

@@ -25,8 +25,8 @@
 	_Generic((field), const char * : SIZE_MAX, default : sizeof(__typeof__(field)[1]))
 #define SHARED ((struct bs_shared *)0)
 
-/* Places of values in shared memory: a field, a field in a list, an item, a list within each
- * item. */
+/* Places of values in shared memory: a field, a field in a list, an item, a
+ * list within each item. */
 #define IN(field)                                                                                  \
 	.type = TYPE(SHARED->field), .at = offsetof(struct bs_shared, field),                      \
 	.bytes = BYTES(SHARED->field)

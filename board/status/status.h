@@ -21,15 +21,15 @@
 
 int bs_status_json(char *out, size_t cap, const struct bs_shm *shm);
 int bs_status_text(char *out, size_t cap, const struct bs_shm *shm);
-/* Writes the latencies alone: per protocol and stage, misses raw and explained, and the
- * canaries. */
+/* Writes the latencies alone: per protocol and stage, misses raw and
+ * explained, and the canaries. */
 int bs_status_latency_json(char *out, size_t cap, const struct bs_shm *shm);
 int bs_status_latency_text(char *out, size_t cap, const struct bs_shm *shm);
-/* Writes {"now_ns":N,"stalls":[[cpu,begin_ns,end_ns],...]}, each canary's newest.
- * CLOCK_MONOTONIC. */
+/* Writes {"now_ns":N,"stalls":[[cpu,begin_ns,end_ns],...]}, each canary's
+ * newest. CLOCK_MONOTONIC. */
 int bs_status_stalls(char *out, size_t cap, const struct bs_shm *shm);
-/* Writes four lines: begun, ended and code of struct bs_reload; the site file; its step; its
- * text. */
+/* Writes four lines: begun, ended and code of struct bs_reload; the site file;
+ * its step; its text. */
 int bs_status_reload(char *out, size_t cap, const struct bs_shm *shm);
 /* Writes the metrics in Prometheus' text format 0.0.4 (board/doc/WEB.md has the names). */
 int bs_status_metrics(char *out, size_t cap, const struct bs_shm *shm);
