@@ -47,7 +47,7 @@ static int open_lists(struct collected *c, const struct bs_mrd_acq *h, uint32_t 
 			       h->scan_counter, h->active_channels, BS_COILS_MAX);
 	c->spokes.samples = (uint32_t)samples;
 	c->spokes.coils = h->active_channels;
-	/* at most 4,096 spokes of 65,535 samples from 64 coils */
+	/* at most 4,096 spokes of 65,535 samples from 64 coils are kept */
 	c->k = calloc(most * samples, 2 * sizeof(*c->k));
 	c->data = calloc(most * samples * c->spokes.coils, 2 * sizeof(*c->data));
 	c->spokes.k = c->k;

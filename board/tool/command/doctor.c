@@ -31,7 +31,7 @@ static void tell(void *arg, enum bs_health health, const char *what, const char 
 		      remedy[0] != '\0' ? ": " : "", remedy);
 }
 
-/* The folder of MPS' pipes, by the variable that its daemon goes by. */
+/* Returns the folder of MPS' pipes, from the variable that its daemon uses. */
 static const char *mps(char out[320])
 {
 	const char *dir = getenv("CUDA_MPS_PIPE_DIRECTORY");
@@ -58,7 +58,7 @@ static int run(int argc, char **argv)
 	}
 	d.root = q.root;
 	d.site = site;
-	/* first what asks the GPU: it forks */
+	/* the check of the GPU forks, so it comes first */
 	bs_doctor_gpu(&d, mps(pipes));
 	bs_doctor_priority(&d);
 	bs_doctor_throttle(&d);

@@ -18,8 +18,8 @@
 #include "drivers/sink/dicomstore.h"
 #include "drivers/source/recording.h"
 
-#define TRIES      6u    /* of protocols for one recording */
-#define MEMORY_MIB 4096u /* the default of node.memory_mib */
+#define TRIES      6u    /* most protocols tried for one recording */
+#define MEMORY_MIB 4096u /* MiB, default of node.memory_mib */
 
 struct request {
 	const char *from, *group, *out, *pacs;
@@ -83,7 +83,8 @@ struct job {
 	struct bs_survey survey;
 	struct bs_outline outline;
 	struct bs_outline_node node;
-	struct bs_site site, before; /* with the protocol; what it is added to */
+	/* site with the new protocol, and the site that it is added to */
+	struct bs_site site, before;
 	char file[BS_PATH_MAX_], recording[BS_PATH_MAX_], part[BS_PATH_MAX_ + 8];
 };
 
@@ -92,7 +93,7 @@ static int fail(const struct bs_fail *why)
 	return bs_command_fail(&bs_command_init, "%s", why->text);
 }
 
-/* The outline into the file's draft, beside which it will stand. */
+/* Writes the outline into the file's draft, which lies beside the file. */
 static int write_part(struct job *j, struct bs_fail *why)
 {
 	FILE *to;
@@ -100,7 +101,7 @@ static int write_part(struct job *j, struct bs_fail *why)
 	int rc = 0;
 
 	(void)unlink(j->part);
-	to = fopen(j->part, "wx"); /* not through a link */
+	to = fopen(j->part, "wx"); /* fails if the path is a link */
 	if (to == NULL) {
 		char hint[BS_PLACE_HINT];
 		const char *words = strerror(errno);
@@ -122,7 +123,7 @@ static int write_part(struct job *j, struct bs_fail *why)
 			       : 0;
 }
 
-/* As the service would judge it; with more memory where that is all it lacks. */
+/* Checks the site as the service would, with more memory if nothing else is lacking. */
 static int check(struct job *j, struct bs_fail *why)
 {
 	uint64_t plan_mib = 0;
@@ -169,7 +170,7 @@ static void tell_trial(const struct job *j, const struct bs_tried *t)
 			      t->readout);
 }
 
-/* Protocols, from the best on, until one reconstructs the recording. */
+/* Tries protocols, the best first, until one reconstructs the recording. */
 static int from_recording(struct job *j, struct bs_tried *tried, struct bs_fail *why)
 {
 	const struct bs_choice choice = { &j->survey, j->recording, &j->outline };
@@ -226,7 +227,7 @@ static int from_answers(struct job *j, struct bs_fail *why)
 	return rc == 0 ? check(j, why) : rc;
 }
 
-/* FILE/GROUP */
+/* Cuts FILE/GROUP into the file and the group. */
 static bool cut_group(struct job *j)
 {
 	char *slash;
@@ -320,7 +321,8 @@ static void tell_next(const struct job *j)
 		(void)printf("MRD clients: 127.0.0.1, port %u\n", j->q.mrd);
 }
 
-/* What the service of the unit reads at each start, but cannot see (ProtectHome, PrivateTmp). */
+/* Says which files the unit's service reads at each start but cannot see
+ * (ProtectHome, PrivateTmp). */
 static void say_hidden(struct job *j)
 {
 	static const char *const hidden[] = { "/home/", "/root/", "/run/user/", "/tmp/",
@@ -340,7 +342,7 @@ static void say_hidden(struct job *j)
 
 static int finish(struct job *j, int rc, const struct bs_tried *tried, struct bs_fail *why)
 {
-	/* what a retreat has said since is not in it yet */
+	/* what a retreat has said since is not yet in the file */
 	if (rc == 0) {
 		say_hidden(j);
 		rc = write_part(j, why);

@@ -45,7 +45,7 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* The status of all: 1 once one has failed. */
+/* Prints an error. Returns the exit status 1. */
 static int fail(const struct bs_fail *why)
 {
 	return bs_command_fail(&bs_command_log, "%s", why->text);
@@ -103,7 +103,7 @@ static int verify_one(const char *path)
 	return status;
 }
 
-/* A folder: each of its logs. */
+/* Does one for each log of a folder. */
 static int each(const char *path, int (*one)(const char *path))
 {
 	struct bs_log_entry *list;
@@ -125,7 +125,7 @@ static int each(const char *path, int (*one)(const char *path))
 	return status;
 }
 
-/* What can be read, also where what follows is damaged; then the status is 1. */
+/* Exports what can be read. Where later parts are damaged the status is 1. */
 static int export(const char *from, const char *to)
 {
 	struct bs_recording *out = NULL;
@@ -151,7 +151,7 @@ static int export(const char *from, const char *to)
 		bs_progress_at(&progress, i + 1);
 	}
 	bs_progress_end(&progress);
-	if (rc == 0) /* without it close drops the file */
+	if (rc == 0) /* a recording without its header is dropped at its close */
 		rc = bs_recording_put_xml(out, bs_logged_xml(l), &why);
 	closed = bs_recording_close(out, &late);
 	if (rc == 0 && closed != 0) {
@@ -183,7 +183,7 @@ static int prune(const struct request *q, const char *dir)
 	return rc == 0 ? 0 : fail(&why);
 }
 
-/* Adds the folders of a site: of its logs, of its images. dir: [2]. 1: told why not. */
+/* Adds the site's folders of logs and of images to dir, an array of 2. 1: an error was printed. */
 static int site_folders(const char *config, struct bs_audit_request *q,
 			char dir[2][BS_PATH_MAX_ + 8], const char **dirs)
 {
@@ -228,7 +228,7 @@ static int audit(const struct request *r, const struct bs_audit_request *q)
 	return sum.found != 0;
 }
 
-/* n: folders that are given; those of the site come first. */
+/* Runs the audit. n: number of folders given; the site's folders come first. */
 static int run_audit(const struct request *r, unsigned n)
 {
 	struct bs_audit_request q = { .events = r->events };

@@ -9,7 +9,7 @@
 
 #include "drivers/tool/phantom/phantom.h"
 
-/* The place of text among words, which end with NULL. */
+/* Finds the index of text among words; the last word is NULL. */
 static int read_word(int *to, const char *text, size_t length, const char *const *words,
 		     struct bs_fail *why)
 {
@@ -41,7 +41,7 @@ int bs_phantom_read_order(void *to, const char *text, struct bs_fail *why)
 	return rc;
 }
 
-/* From least to most numbers with commas between them; their count, or -1. */
+/* Reads least to most numbers with commas between them. Returns their count, or -1. */
 static int numbers(double *to, int least, int most, const char *text)
 {
 	for (int n = 0; n < most; text++) {

@@ -12,7 +12,7 @@ struct request {
 	struct bs_prior_spec spec;
 	const char *mask, *out;
 	char **references;
-	float *images; /* all of them, one after the other */
+	float *images; /* all reference images, one after the other */
 };
 
 #define AT(field) offsetof(struct request, field)
@@ -31,7 +31,7 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* Sizes of the first reference are the constraint's; the others must agree. */
+/* Checks sizes: the first reference sets the constraint's size, and the others must agree. */
 static int check_size(struct request *q, const struct bs_cfl *c, const char *name,
 		      struct bs_fail *why)
 {

@@ -56,7 +56,7 @@ struct job {
 	char cursor[BS_DRAFT_PATH], url[BS_PATH_MAX_];
 	int lock;
 	uint64_t filed;
-	void *pixels; /* aligned; in the message they are where they fall */
+	void *pixels; /* aligned copy of the pixels, which the message holds at any address */
 	char *attributes;
 	size_t pixels_room, attributes_room;
 };
@@ -76,8 +76,8 @@ static int grow(void **memory, size_t *room, size_t bytes, struct bs_fail *why)
 }
 
 /*
- * The file is named by the image's number, so that one that is filed again after a kill between the
- * file and the cursor takes the same file's place.
+ * Writes an image to a file named by its number. If the program is killed between file and cursor,
+ * the image comes again and replaces the same file.
  */
 static int file_image(struct job *j, uint64_t number, const struct bs_mrd_image *head,
 		      struct bs_fail *why)
@@ -98,7 +98,7 @@ static int file_image(struct job *j, uint64_t number, const struct bs_mrd_image 
 	return rc != 0 ? rc : end;
 }
 
-/* An image to its file, then its number to the cursor. */
+/* Writes an image to its file, then its number to the cursor. */
 static int keep(struct job *j, const struct bs_asked *image, struct bs_fail *why)
 {
 	int rc = grow((void **)&j->attributes, &j->attributes_room, image->attributes_len + 1, why);

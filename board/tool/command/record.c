@@ -15,7 +15,7 @@
 #include "ipc/gate.h"
 
 #define SILENCE_NS INT64_C(5000000000)
-#define WATCH_NS   INT64_C(100000000) /* a stop is looked at so often */
+#define WATCH_NS   INT64_C(100000000) /* time between two looks for a stop */
 #define MIB        (UINT64_C(1) << 20)
 
 struct request {
@@ -52,10 +52,10 @@ struct job {
 	struct bs_recorder recorder;
 	struct bs_stock stock;
 	int run_lock, dir_lock;
-	uint32_t taken; /* segments of the scan in flight, as the stock knows */
+	uint32_t taken; /* segments that the current scan has taken, as the stock knows */
 };
 
-/* A peer that is gone asks again when it comes back. */
+/* Sends a message to a peer. A peer that is gone asks again when it comes back. */
 static bool say(void *arg, uint64_t peer, const unsigned char envelope[BS_WIRE_BYTES],
 		const void *payload, size_t len)
 {
@@ -76,7 +76,7 @@ static void news(void *arg, const char *words)
 	bs_log(BS_LOG_INFO, "%s", words);
 }
 
-/* After a scan, and when it has taken a segment: the disk's other work. */
+/* Does the disk's other work, after a scan and when a scan has taken a segment. */
 static void look_after(struct job *j)
 {
 	const struct bs_recorder *r = &j->recorder;
@@ -87,7 +87,7 @@ static void look_after(struct job *j)
 	j->taken = segments;
 }
 
-/* Everything that has come, and at most so long that answers get their turn. */
+/* Receives what has come, but not for so long that answers wait. */
 static bool receive(struct job *j)
 {
 	struct bs_gate_message m;
@@ -131,7 +131,7 @@ static int work(struct job *j, struct bs_fail *why)
 	return rc < 0 ? rc : 0;
 }
 
-/* The outcome must reach the sender before its connection is closed. */
+/* Waits until the outcome has reached the sender, before its connection is closed. */
 static void say_goodbye(struct job *j)
 {
 	const struct timespec moment = { 0, 20000000 };
@@ -173,7 +173,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 		rc = bs_recorder_open(&j->recorder, &o, why);
 	if (rc == 0)
 		(void)bs_log_folder_sweep(j->q.dir);
-	if (rc == 0) /* a folder that takes none is told before the scanner is */
+	if (rc == 0) /* a folder that takes no logs is reported before a scanner hears from us */
 		rc = bs_log_spare_fill(j->q.dir, 0, o.segment_bytes, why);
 	if (rc == 0)
 		rc = bs_stock_start(&j->stock,

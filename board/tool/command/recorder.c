@@ -43,7 +43,7 @@ static bool say_answer(struct bs_recorder *r, struct bs_wire w, int code, const 
 	return say_as(r, w, payload, sizeof(payload));
 }
 
-/* Told once; a sender that misses it asks again. w: of the message that is refused. */
+/* Refuses a message w, once; a sender that misses the answer asks again. */
 static void refuse(struct bs_recorder *r, const struct bs_wire *w, const struct bs_fail *why)
 {
 	r->o.news(r->o.arg, why->text);
@@ -65,8 +65,8 @@ static void fault(struct bs_recorder *r, const struct bs_fail *why)
 
 /* ---- the log ---- */
 
-/* The scan is over, its log sealed as far as that goes; what is not on the disk was not
- * acknowledged. */
+/* Ends the scan and seals its log as far as possible. What is not on the disk was
+ * never acknowledged. */
 static void end_scan(struct bs_recorder *r)
 {
 	struct bs_fail why;
@@ -91,7 +91,7 @@ static void end_scan(struct bs_recorder *r)
 	r->outcome_due = true;
 }
 
-/* Does it again in another segment, once. False: the scan has ended. */
+/* After a failure of the disk, writes again to another segment, once. False: the scan has ended. */
 static bool survives(struct bs_recorder *r, int rc, const struct bs_fail *why)
 {
 	struct bs_fail again;
@@ -193,7 +193,7 @@ static bool wanted(struct bs_recorder *r, uint64_t seq, int64_t now_ns)
 		r->ack_due = true;
 		return false;
 	}
-	return !r->close_due; /* the close may have been among what was held */
+	return !r->close_due; /* CLOSE may have been among the held messages */
 }
 
 static int check(const struct bs_wire *w, const unsigned char *payload, struct bs_item *item,
@@ -208,7 +208,7 @@ static int check(const struct bs_wire *w, const unsigned char *payload, struct b
 		       : bs_item_check(item, w, payload, why);
 }
 
-/* What is refused uses up its number, and is not in the log. */
+/* Takes a numbered message. One that is refused uses up its number and is not logged. */
 static void take_numbered(struct bs_recorder *r, const struct bs_wire *w, const unsigned char *msg,
 			  size_t len, int64_t now_ns)
 {
@@ -284,7 +284,7 @@ static void take_open(struct bs_recorder *r, const struct bs_wire *w, const unsi
 		r->outcome_due = true;
 		return;
 	}
-	if (r->scanning && w->session == r->session) { /* sent again */
+	if (r->scanning && w->session == r->session) { /* the sender sent OPEN again */
 		r->count.duplicates++;
 		r->accept_due = true;
 		return;
@@ -301,7 +301,8 @@ static void take_open(struct bs_recorder *r, const struct bs_wire *w, const unsi
 			      (unsigned long long)w->session);
 		fault(r, &why);
 		end_scan(r);
-		bs_recorder_tick(r, now_ns); /* its outcome goes before the next one's answer */
+		/* the old scan's outcome goes out before the new scan's answer */
+		bs_recorder_tick(r, now_ns);
 	}
 	begin(r, w, msg, len, now_ns);
 }
@@ -327,7 +328,7 @@ void bs_recorder_take(struct bs_recorder *r, uint64_t peer, const unsigned char 
 	ours = r->scanning && w.session == r->session;
 	if (ours) {
 		r->heard_ns = now_ns;
-		if (peer != r->peer) { /* its sender is back, and may not have heard either */
+		if (peer != r->peer) { /* the sender is back, and may have missed answers */
 			r->accept_due = r->accept_due || r->order.next == 1;
 			r->ack_due = true;
 		}
@@ -335,7 +336,7 @@ void bs_recorder_take(struct bs_recorder *r, uint64_t peer, const unsigned char 
 	}
 	if (w.kind == BS_WIRE_HEARTBEAT) {
 		if (!r->scanning && r->ended != 0 && w.session == r->ended &&
-		    peer != r->ended_peer) { /* it was away when the scan ended */
+		    peer != r->ended_peer) { /* the sender was away when the scan ended */
 			r->ended_peer = peer;
 			r->outcome_due = true;
 		}
@@ -359,10 +360,10 @@ void bs_recorder_take(struct bs_recorder *r, uint64_t peer, const unsigned char 
 
 /* ---- time ---- */
 
-/* Only what is on the disk is acknowledged. */
+/* Sends what is due. Only what is on the disk is acknowledged. */
 static void answer(struct bs_recorder *r, int64_t now_ns)
 {
-	const uint64_t held = r->order.next - 1; /* and all of it is on the disk */
+	const uint64_t held = r->order.next - 1; /* all of these are on the disk */
 	unsigned char number[BS_WIRE_ACK_BYTES];
 	unsigned char payload[BS_WIRE_OUTCOME_BYTES];
 
@@ -407,7 +408,8 @@ static void watch_sender(struct bs_recorder *r, int64_t now_ns)
 	if (now_ns - r->said_ns >= r->o.heartbeat_ns) {
 		(void)say(r, BS_WIRE_HEARTBEAT, r->session, now_ns, NULL, 0);
 		r->said_ns = now_ns;
-		r->accept_due = r->accept_due || r->order.next == 1; /* it may be lost */
+		/* the sender may have missed ACCEPT */
+		r->accept_due = r->accept_due || r->order.next == 1;
 	}
 }
 
@@ -428,7 +430,7 @@ int64_t bs_recorder_due(const struct bs_recorder *r, int64_t now_ns)
 	int64_t due = r->scanning ? bs_log_writer_due(&r->log) : INT64_MAX;
 	int64_t beat = r->said_ns + r->o.heartbeat_ns;
 
-	/* an answer that could not go is tried again a moment later */
+	/* an answer that could not be sent is tried again 2 ms later */
 	if (r->outcome_due || r->accept_due || r->ack_due)
 		due = due < now_ns + 2000000 ? due : now_ns + 2000000;
 	if (r->scanning && beat < due)

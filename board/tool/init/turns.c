@@ -6,7 +6,7 @@
 
 #include "core/frame/open.h"
 
-#define LANES 512u /* more are no key's */
+#define LANES 512u /* most open frames; no key can ask for more */
 
 int bs_turns_add(struct bs_turns *t, const struct bs_mrd_idx *idx, uint64_t flags, uint32_t row,
 		 struct bs_fail *why)
@@ -30,7 +30,7 @@ void bs_turns_free(struct bs_turns *t)
 	*t = (struct bs_turns){ 0 };
 }
 
-/* What tells images apart, those of one slice and contrast in a row. */
+/* Puts an image's counters in the order of sorting: those of a slice and contrast come together. */
 static void put_key(uint16_t key[6], const struct bs_mrd_idx *i)
 {
 	const uint16_t all[6] = {
@@ -54,7 +54,7 @@ static int by_key(const void *a, const void *b)
 static int count_frames(const struct bs_turns *t, struct bs_turns_found *found, struct bs_fail *why)
 {
 	uint16_t(*key)[6] = malloc((t->count > 0 ? t->count : 1) * sizeof(*key));
-	uint32_t first = 0; /* readouts of the slice's and contrast's first */
+	uint32_t first = 0; /* readouts of the first image of this slice and contrast */
 
 	if (key == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "no memory for %u readouts", t->count);
@@ -72,7 +72,8 @@ static int count_frames(const struct bs_turns *t, struct bs_turns_found *found, 
 	return 0;
 }
 
-/* Open frames of the pair that differ in what is looked at; the frame at hand among them. */
+/* Counts the pair's open frames that differ in one counter, the current one included. of:
+ * returns that counter. */
 static uint32_t different(const struct bs_opens *o, uint32_t pair, const struct bs_protocol *p,
 			  uint64_t (*of)(const struct bs_protocol *p, const struct bs_mrd_idx *idx))
 {
@@ -112,7 +113,7 @@ static void most(uint32_t *n, uint32_t value)
 	*n = value > *n ? value : *n;
 }
 
-/* came [place][row]: averages, where they are summed. */
+/* Takes a line. came [frame][row]: averages that came, where they are summed. */
 static void take_line(struct bs_opens *o, const struct bs_protocol *p, const struct bs_turn *line,
 		      uint8_t *came, struct bs_turns_found *found)
 {

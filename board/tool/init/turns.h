@@ -16,24 +16,24 @@ struct bs_turn {
 	uint32_t row;
 };
 
-/* All 0: none yet. */
+/* Lines by their counters; all 0: empty. */
 struct bs_turns {
 	struct bs_turn *line;
 	uint32_t count, room;
 };
 
-/* What count finds. phases, sets, repetitions: of one slice and contrast, most that are open. */
+/* Result of count. phases, sets, repetitions: most open at once, of one slice and contrast. */
 struct bs_turns_found {
-	uint32_t frames; /* images, averages that are not summed counted one by one */
-	bool alike;      /* all of a slice and contrast have as many readouts */
+	uint32_t frames; /* number of images; averages that are not summed are images */
+	bool alike;      /* all images of a slice and contrast have as many readouts */
 	uint32_t phases, sets, repetitions;
 };
 
 int bs_turns_add(struct bs_turns *t, const struct bs_mrd_idx *idx, uint64_t flags, uint32_t row,
 		 struct bs_fail *why);
 /*
- * p: slices, contrasts, averages, by_header, readouts, as open.h reads them. lines NULL: none is on
- * the grid, rows mean nothing. BS_ERR_NOMEM.
+ * Counts frames. p: slices, contrasts, averages, by_header, readouts, as open.h reads them. lines
+ * NULL: no line is on the grid, and rows mean nothing. BS_ERR_NOMEM.
  */
 int bs_turns_count(struct bs_turns *t, const struct bs_protocol *p, const struct bs_scan_info *info,
 		   const struct bs_lines *lines, struct bs_turns_found *found, struct bs_fail *why);
