@@ -18,18 +18,18 @@
 
 #include "core/err.h"
 
-/* What opening a file may take of a processor. */
+/* seconds of a processor that opening a file may take */
 #define BS_PROBE_SECONDS 20u
 
 /*
- * Runs fn(path) in a child. Returns what it returned, with its reason; BS_ERR_FORMAT when the child
- * died or took too much of a processor; BS_ERR_TIMEOUT when it got too little of one, or of the
- * disk, to end; BS_ERR_IO when there is no child to be had. It dies with this process.
+ * Runs fn(path) in a child, which dies with this process. Returns what fn returned, with its
+ * reason. BS_ERR_FORMAT: the child died or used too much of a processor. BS_ERR_TIMEOUT: it got too
+ * little of a processor or the disk to end. BS_ERR_IO: no child could be made.
  */
 int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
 	     struct bs_fail *why);
-/* For fn, before each piece of work: the child is killed when that takes longer, of a processor's
- * time, or 30 times as long by the clock. Does nothing outside of the child. */
+/* Limits the next piece of fn's work, which calls this before each: the child is killed when the
+ * work uses more processor time, or 30 times as long by the clock. No effect outside of a child. */
 void bs_probe_allow(unsigned seconds);
 
 #endif

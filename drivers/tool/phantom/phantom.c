@@ -16,9 +16,9 @@
 
 #define PAUSE_US 2000.0
 
-/* What a run of the simulator holds. */
+/* State of a run of the simulator. */
 struct run {
-	struct bs_phantom_scan scan; /* with times and a plan that say all */
+	struct bs_phantom_scan scan; /* scan with all times and a complete plan */
 	const struct bs_protocol *p;
 	struct bs_scanlines *lines;
 	struct bs_phantom_source *source;
@@ -26,8 +26,8 @@ struct run {
 	double sigma, scan_sigma;
 	struct bs_random random;
 	struct bs_recording *out;
-	float *readout; /* the one that is written */
-	double *work;   /* of its noise */
+	float *readout; /* buffer of the current readout */
+	double *work;   /* memory for the readout's noise */
 	uint32_t count;
 };
 
@@ -88,7 +88,7 @@ static int check_physics(const struct bs_phantom_scan *s, struct bs_fail *why)
 	return 0;
 }
 
-/* Least TR, for the echoes of a line or for a train of lines. */
+/* Sets the shortest TR that holds the echoes of a line, or a train of lines. */
 static int set_times(struct run *r, struct bs_fail *why)
 {
 	const struct bs_protocol *p = r->p;
@@ -113,7 +113,7 @@ static int set_times(struct run *r, struct bs_fail *why)
 	return rc;
 }
 
-/* The plan with what the scan says elsewhere, and its lines. */
+/* Completes the plan from the scan, and makes its lines. */
 static int set_plan(struct run *r, struct bs_fail *why)
 {
 	const struct bs_protocol *p = r->p;
@@ -195,7 +195,7 @@ static int put_xml(struct run *r, struct bs_fail *why)
 	return rc != 0 ? rc : bs_recording_put_xml(r->out, xml, why);
 }
 
-/* What a readout has without noise: [coil][sample], samples of a line from first on. */
+/* Copies a line's samples from `first` on, without noise: [coil][sample]. */
 static void copy_line(struct run *r, const struct bs_scanline *line, uint32_t first, uint32_t n)
 {
 	uint32_t samples = r->p->samples;
@@ -213,7 +213,7 @@ static void copy_line(struct run *r, const struct bs_scanline *line, uint32_t fi
 			const float *d = from + 2 * ((size_t)c * samples + at);
 			float *to = r->readout + 2 * ((size_t)c * n + s);
 
-			/* plus 0: no zero has a sign */
+			/* adding 0 makes -0 positive */
 			to[0] = (float)(scale * (d[0] * re - d[1] * im) + 0.0);
 			to[1] = (float)(scale * (d[1] * re + d[0] * im) + 0.0);
 		}

@@ -12,13 +12,13 @@
 #include "ipc/wire/wire.h"
 
 #define LINE_MAX_BYTES 256
-#define LEFT_OPEN      1e5  /* bits and bytes below this are chosen */
-#define PATIENCE_MS    1000 /* of a second copy on a line that is full */
+#define LEFT_OPEN      1e5  /* figures below this are drawn when a plan leaves them open */
+#define PATIENCE_MS    1000 /* time to hand on a message's second copy when the line is full */
 
-/* One row says what a fault's words are: its name, what may follow, and what is taken without. */
+/* Words of each fault: its name, what may follow, and the default figure. */
 static const struct {
 	const char *name;
-	const char *before, *after; /* the figure's words; NULL: it takes none */
+	const char *before, *after; /* words around the figure; NULL: the fault has no figure */
 	uint64_t least, most, none;
 	bool may_be_for_good;
 } kinds[BS_FAULT_KINDS] = {
@@ -51,7 +51,7 @@ static int add(struct bs_faults *f, const struct bs_fault *fault, struct bs_fail
 	return 0;
 }
 
-/* The next word of a line, "" at its end. */
+/* Returns the next word of a line, "" at its end. */
 static const char *word(char **line)
 {
 	char *at = *line + strspn(*line, " \t");
@@ -73,7 +73,7 @@ static bool number(uint64_t *n, const char *text, uint64_t most)
 	return errno == 0 && *end == '\0' && *n <= most;
 }
 
-/* What follows a fault's name: its figure, "for good", both or nothing. */
+/* Reads what follows a fault's name: its figure, "for good", both or nothing. */
 static int read_rest(struct bs_fault *fault, char *line, struct bs_fail *why)
 {
 	const char *name = kinds[fault->kind].name;
@@ -108,7 +108,7 @@ static int read_rest(struct bs_fault *fault, char *line, struct bs_fail *why)
 	return w[0] == '\0' ? 0 : bs_fail(why, BS_ERR_CONFIG, "'%s' after '%s'", w, name);
 }
 
-/* One line without its end. 0, with *any false where it holds nothing. */
+/* Reads a line. Returns 0, with *any false if the line holds nothing. */
 static int read_line(struct bs_fault *fault, char *line, bool *any, struct bs_fail *why)
 {
 	const char *w;
@@ -136,7 +136,7 @@ static int read_line(struct bs_fault *fault, char *line, bool *any, struct bs_fa
 		       w);
 }
 
-/* What a plan leaves open; bits and lengths are taken modulo the message's. */
+/* Draws what a plan leaves open; bits and lengths are used modulo the message's. */
 static void choose(struct bs_faults *f, struct bs_random *r)
 {
 	for (uint32_t i = 0; i < f->count; i++) {
@@ -282,13 +282,12 @@ void bs_faults_heard(struct bs_faults *f, uint64_t next, int64_t now_ns)
 	}
 }
 
-/* The socket is closed, and opened again after so long. */
+/* Closes the socket, and opens it again after ms milliseconds. */
 static int leave(struct bs_endpoint *e, uint64_t ms, struct bs_fail *why)
 {
 	const struct bs_endpoint old = *e;
 
-	if (e->link !=
-	    NULL) { /* it says hello when it is asked for something: not while it sleeps */
+	if (e->link != NULL) { /* this socket says hello only when asked, so not during the sleep */
 		(void)bs_endpoint_renew(e, why);
 		bs_sleep_ns(bs_ns_of_ms((double)ms));
 		return bs_endpoint_renew(e, why);
@@ -313,10 +312,10 @@ static int send_held(struct bs_faults *f, struct bs_endpoint *e, struct bs_fail 
 	int rc = bs_endpoint_send(e, f->held, f->held_len, NULL, 0, PATIENCE_MS, why);
 
 	f->held_for = 0;
-	return rc < 0 ? rc : 0; /* what no peer took is lost, as on a line */
+	return rc < 0 ? rc : 0; /* a message that no peer takes is lost, as on a real line */
 }
 
-/* The message as it is; behind it one that was to come later. */
+/* Sends the message unchanged, and behind it one that was held back, if its time has come. */
 static int pass(struct bs_faults *f, struct bs_endpoint *e, const unsigned char *msg, size_t len,
 		struct bs_fail *why)
 {
@@ -327,7 +326,7 @@ static int pass(struct bs_faults *f, struct bs_endpoint *e, const unsigned char 
 	return rc;
 }
 
-/* The message as the fault makes it. */
+/* Sends the message as the fault changes it. */
 static int spoil(struct bs_faults *f, struct bs_fault *fault, struct bs_endpoint *e,
 		 const unsigned char *msg, size_t len, struct bs_fail *why)
 {
@@ -355,7 +354,7 @@ static int spoil(struct bs_faults *f, struct bs_fault *fault, struct bs_endpoint
 	case BS_FAULT_TRUNCATE:
 		rc = pass(f, e, msg, fault->by % len, why);
 		break;
-	default: /* dropped */
+	default: /* the message is dropped */
 		break;
 	}
 	if (rc == 0)
@@ -363,7 +362,7 @@ static int spoil(struct bs_faults *f, struct bs_fault *fault, struct bs_endpoint
 	return rc;
 }
 
-/* A pause before the message. */
+/* Waits before the message, if the fault is a pause. */
 static int pause_for(struct bs_faults *f, struct bs_fault *fault, struct bs_endpoint *e,
 		     struct bs_fail *why)
 {
