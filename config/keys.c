@@ -549,7 +549,7 @@ P("frame.interval_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, interval_ms
 const size_t bs_keys_count = sizeof(bs_keys) / sizeof(bs_keys[0]);
 _Static_assert(sizeof(bs_keys) / sizeof(bs_keys[0]) <= BS_KEYS_MAX, "raise BS_KEYS_MAX");
 
-/* The defaults above that a board changes. */
+/* Defaults of the table above that a board changes. */
 static const struct {
 	const char *board, *path, *fallback;
 } profiles[] = {

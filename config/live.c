@@ -8,7 +8,7 @@
 
 static const char *const live[] = { "node.name", "node.memory_mib", "node.drain_s", "node.log" };
 
-/* What prevents a key's change, by the key's first letters; the last row is for all others. */
+/* reason why a key cannot change, by the key's first letters; the last row is for all others */
 static const struct {
 	const char *begins, *why;
 } held[] = {

@@ -9,7 +9,7 @@
 
 #define PATH_MAX_ 120
 
-/* What is being printed: the rows of a scope. group: the open group, "" at the top. */
+/* State of printing the rows of a scope. group: the open group, "" at the top. */
 struct printing {
 	FILE *to;
 	enum bs_key_scope scope;

@@ -393,8 +393,8 @@ static bool put(unsigned char *field, const char *folder, const config_setting_t
 }
 
 /*
- * What the scan of the text found in this setting's literal and nobody has reported yet; NULL:
- * nothing.
+ * Returns the finding of the text's scan in this setting's literal that is not reported yet; NULL:
+ * none.
  */
 static struct bs_text_spot *spotted(struct bs_text *t, unsigned line, const char *leaf)
 {

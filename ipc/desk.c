@@ -12,10 +12,11 @@
 #include "core/thread/thread.h"
 #include "ipc/endpoint.h"
 
-#define ID        4u
-#define SMALL     1024u /* bytes of a head that has a tail, at most */
-#define FRAME     9u
-#define PLACES    256u /* places of the gate: several desks share their process's descriptors */
+#define ID    4u
+#define SMALL 1024u /* bytes of a head that has a tail, at most */
+#define FRAME 9u
+/* places for peers in the gate; several desks share their process's descriptors */
+#define PLACES    256u
 #define TURN_MS   100
 #define MS        INT64_C(1000000)
 #define IS_NUMBER 0x80u /* bit of the first byte of a question's number: no device is between */
@@ -26,7 +27,7 @@ struct bs_desk {
 	uint64_t peer; /* the peer that asked; 0: none, or it has been answered */
 	unsigned char id[ID];
 	/* The members below are for PUSH and PUB. */
-	pthread_mutex_t lock; /* protects the gate */
+	pthread_mutex_t lock; /* lock of the gate */
 	pthread_t thread;
 	bool has_thread;
 	_Atomic bool quit;

@@ -10,23 +10,22 @@
 #include "ipc/gatepeer.h"
 #include "ipc/url.h"
 
-#define ACCEPTS     16                /* connections accepted for one event */
+#define ACCEPTS     16                /* connections accepted at one event */
 #define SEND_BUFFER (4 * 1024 * 1024) /* bytes, for peers that are sent images */
 #define READS       8                 /* reads of one peer for one event */
 #define STREAK      64u /* messages of the favored peer before the others are read again */
-#define IPC_MESSAGE 1   /* the byte before a length over ipc */
+#define IPC_MESSAGE 1   /* byte that stands before a length over ipc */
 
 enum rank { CONNECTED, SHAKEN, VOUCHED };
 
 /* Writes a greeting, with the numbers of SP's protocols. */
 static void greeting_of(const struct bs_gate *g, bool own, unsigned char out[8])
 {
-	static const unsigned char number[][2] = { /* the peer's number, the gate's own */
-						   [BS_GATE_PAIR] = { 0x10, 0x10 },
+	/* number of the peer's pattern, number of the gate's */
+	static const unsigned char number[][2] = { [BS_GATE_PAIR] = { 0x10, 0x10 },
 						   [BS_GATE_REP] = { 0x30, 0x31 },
 						   [BS_GATE_PUSH] = { 0x51, 0x50 },
-						   [BS_GATE_PUB] = { 0x21, 0x20 }
-	};
+						   [BS_GATE_PUB] = { 0x21, 0x20 } };
 
 	memcpy(out, "\0SP\0\0\0\0", 8);
 	out[5] = number[g->spec.pattern][own];
@@ -99,8 +98,7 @@ static void accept_peers(struct bs_gate *g)
 			continue;
 		if (fd < 0) {
 			/*
-			 * there is no descriptor, or no memory: not tried again before the next
-			 * take
+			 * without a descriptor or memory nothing is accepted before the next take
 			 */
 			if (errno != EAGAIN) {
 				(void)make_room(g);
@@ -451,7 +449,7 @@ void bs_gate_release(struct bs_gate *g, uint64_t peer)
 		bs_gate_wait_for(g, p, EPOLLIN | (p->out_len > 0 || empty ? EPOLLOUT : 0u));
 		return;
 	}
-	p->gone = false; /* what the peer sent before it hung up is read to its end */
+	p->gone = false; /* the gate first reads all that the peer sent before it hung up */
 	p->events = EPOLLIN;
 	if (epoll_ctl(g->fd, EPOLL_CTL_ADD, p->fd, &e) != 0)
 		bs_gate_let_go(g, p);

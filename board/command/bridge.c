@@ -13,7 +13,7 @@
 #include "drivers/bridge/server.h"
 #include "ipc/wire/wire.h"
 
-#define NICE 5 /* behind everything that a scan needs */
+#define NICE 5 /* niceness of the bridge: it yields to everything that a scan needs */
 
 struct request {
 	const char *which, *config;
@@ -40,7 +40,7 @@ static int measure(const struct bs_site *site, uint64_t *acquisition, uint64_t *
 	const int rc = bs_pools_size(&pools, site, why);
 
 	*acquisition = bs_wire_kspace_max(pools.acq_bytes) - BS_WIRE_BYTES;
-	*image = pools.image_bytes + 4096; /* and what STORED puts around it */
+	*image = pools.image_bytes + 4096; /* a STORED message adds less than this to an image */
 	return rc;
 }
 

@@ -18,7 +18,7 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* Until the service has ended; its exit status. */
+/* Waits until the service has ended. Returns its exit status. */
 static int await_end(int fd)
 {
 	char note[160];

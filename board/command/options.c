@@ -11,7 +11,7 @@
 #include "config/hint/near.h"
 
 #define HELP_AT 26 /* column where an option's help begins */
-#define WIDTH   96 /* of the text of --help */
+#define WIDTH   96 /* columns of the text of --help */
 
 int bs_options_wrong(const struct bs_command *c, const char *fmt, ...)
 {
@@ -25,7 +25,7 @@ int bs_options_wrong(const struct bs_command *c, const char *fmt, ...)
 	return 2;
 }
 
-/* "-c" or "--config": the letter where there is one. */
+/* Writes the option as it is typed: "-c", or "--config" where it has no letter. */
 static const char *spelled(const struct bs_option *o, char out[40])
 {
 	if (o->letter != 0)
@@ -83,7 +83,7 @@ static bool read_sizes(const struct bs_option *o, struct bs_sizes *s, const char
 	}
 }
 
-/* The value's text into its field. */
+/* Puts the value's text into its field. */
 static bool take(const struct bs_option *o, void *to, const char *text, struct bs_fail *why)
 {
 	uint64_t n = 0;
@@ -124,7 +124,7 @@ static bool take(const struct bs_option *o, void *to, const char *text, struct b
 	}
 }
 
-/* What the kind and range ask for: "a whole number from 1 to 64". */
+/* Writes what the kind and range ask for, such as "a whole number from 1 to 64". */
 static void describe(const struct bs_option *o, char *out, size_t size)
 {
 	const bool is_whole = o->kind == BS_OPTION_U32 || o->kind == BS_OPTION_U64;
@@ -222,7 +222,8 @@ static int read_option(const struct bs_command *c, void *request, char **argv, i
 	return BS_OPTIONS_RUN;
 }
 
-/* What must be given, and the words that are no options, up to a NULL. */
+/* Checks that what is required was given, and puts the operands into their fields;
+ * word ends with NULL. */
 static int read_operands(const struct bs_command *c, void *request, char **word, const bool given[])
 {
 	char name[40];
@@ -250,7 +251,7 @@ static int read_operands(const struct bs_command *c, void *request, char **word,
 int bs_options_read(const struct bs_command *c, void *request, int argc, char **argv)
 {
 	bool given[BS_OPTIONS_MAX] = { false };
-	bool ended = false; /* by "--" */
+	bool ended = false; /* "--" has ended the options */
 	int words = 0;
 
 	for (int i = 1; i < argc; i++) {

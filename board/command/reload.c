@@ -24,7 +24,7 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* What the service says of its reloads: bs_status_reload. */
+/* The service's answer about its reloads (bs_status_reload). */
 struct answer {
 	unsigned long long begun, ended;
 	long code;
@@ -62,7 +62,7 @@ static bool ask(struct answer *a, const char *url)
 	return a->file[0] != '\0';
 }
 
-/* Until the reload after those that had begun before has ended. */
+/* Waits until the reload has ended that follows the number `before`. */
 static int await_end(int fd, const char *url, unsigned long long before)
 {
 	char said[64] = "";

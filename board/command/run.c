@@ -42,7 +42,7 @@ int bs_command_run(const struct bs_command *const *list, int argc, char **argv)
 		(void)fprintf(stderr, "boreside: COMMAND is missing; see 'boreside help'\n");
 		return 2;
 	}
-	if (strcmp(name, "worker") == 0) /* the supervisor's own */
+	if (strcmp(name, "worker") == 0) /* the supervisor alone runs workers */
 		return bs_worker_main(argc - 1, argv + 1);
 	if (strcmp(name, "help") == 0 && argc > 2) {
 		c = find(list, argv[2]);

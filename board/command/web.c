@@ -11,7 +11,7 @@
 
 struct request {
 	const char *config, *listen;
-	uint32_t parent; /* 0: it was started by hand */
+	uint32_t parent; /* process of the service; 0: started by hand */
 };
 
 static const struct bs_option options[] = {
@@ -24,7 +24,7 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* Of a service's own page: where memory runs out it ends before the service. */
+/* Makes the kernel end the page before the service when memory runs out. */
 static void yield(void)
 {
 	FILE *f = fopen("/proc/self/oom_score_adj", "we");

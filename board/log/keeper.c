@@ -157,7 +157,7 @@ void bs_keeper_end(struct bs_keeper *k, bool early, int64_t now_ns)
 	if (r->endless)
 		atomic_store(&r->abandon, --end);
 	atomic_store(&r->end, end);
-	/* also ends the thread's wait to retry a log */
+	/* wakes the thread also from its wait to retry a log */
 	(void)!write(k->bell_fd, &one, sizeof(one));
 }
 
@@ -287,7 +287,8 @@ static void take_over(struct bs_keeper *k)
 			entries = bs_spool_at(k, at)->index + 1;
 	atomic_store(&r->put, entries);
 	if (r->seen_at == head && r->seen[r->seen_number % BS_LOG_SEEN] == r->seen_number + 1)
-		r->seen[r->seen_number % BS_LOG_SEEN] = 0; /* noted as seen, but never put */
+		/* the scan's OPEN is seen, but never put */
+		r->seen[r->seen_number % BS_LOG_SEEN] = 0;
 	k->seen_done = atomic_load(&r->done);
 	k->progress_ns = k->ended_ns = bs_now_ns();
 }
@@ -311,7 +312,8 @@ int bs_keeper_start(struct bs_keeper *k, const struct bs_keeper_options *o, stru
 		bs_keeper_stop(k);
 		return bs_fail(why, BS_ERR_NOMEM, "a log's buffer of %zu bytes", k->buffer_bytes);
 	}
-	memset(k->buffer, 0, k->buffer_bytes); /* maps the buffer's pages now */
+	/* touches the buffer's pages before the first scan */
+	memset(k->buffer, 0, k->buffer_bytes);
 	take_over(k);
 	(void)bs_log_folder_sweep(o->spec->dir);
 	rc = bs_stock_start(&k->stock,
@@ -319,7 +321,8 @@ int bs_keeper_start(struct bs_keeper *k, const struct bs_keeper_options *o, stru
 							.segment_bytes = k->segment_bytes,
 							.keep_mib = o->spec->keep_mib,
 							.keep_hours = o->spec->keep_hours,
-							/* not while a log is continued */
+							/* a continued log keeps its files
+							 * unsealed */
 							.seals = k->r->state == BS_SPOOL_NO_LOG,
 							.enter = o->leave },
 			    why);

@@ -63,7 +63,7 @@ static bool fail_log(struct bs_keeper *k, const struct bs_fail *why)
 
 static void make_folder(struct bs_keeper *k)
 {
-	if (k->o.make != NULL) /* if this fails, the opening of a file reports it */
+	if (k->o.make != NULL) /* a failure shows when a file is opened */
 		(void)k->o.make(k->o.spec->dir, 0750, NULL);
 }
 
@@ -220,7 +220,7 @@ static bool finish(struct bs_keeper *k, bool early)
 	k->r->state = BS_SPOOL_SEALED;
 	k->writer->early = early;
 	rc = bs_log_writer_seal(k->writer, &why);
-	if (rc != 0 && !is_sealed(k)) { /* more went wrong than cutting the file */
+	if (rc != 0 && !is_sealed(k)) { /* the error was not only in cutting the file */
 		if (!survives(k, rc, &why))
 			return false;
 		rc = bs_log_writer_seal(k->writer, &why);

@@ -236,7 +236,7 @@ int bs_recon_worker_arm(struct recon_worker *w)
 		bs_worker_say(w->env, BS_EVENT_FAULT, rc, NULL, why.text);
 		return rc;
 	}
-	rc = BS_ERR_CONFIG; /* if all protocols are refused, there is nothing to serve */
+	rc = BS_ERR_CONFIG; /* without any armed protocol there is nothing to serve */
 	for (uint32_t i = 0; i < w->env->site.protocols; i++) {
 		if (plan.protocol[i].why.code != 0) {
 			refuse(w, i, &plan.protocol[i].why);

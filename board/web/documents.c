@@ -20,7 +20,7 @@
 #define FOLDERS    (BS_SINKS_MAX + 3u)
 #define SHELF_MOST 16u /* documents of each kind: one is read within seconds */
 
-/* The folders that the site's disks fill. */
+/* Lists the folders whose disks the site fills. */
 static uint32_t folders(const struct bs_site *site, const char *out[FOLDERS])
 {
 	const char *all[FOLDERS] = { site->run_dir, site->log.dir, site->overload.spill_dir };

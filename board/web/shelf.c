@@ -41,7 +41,7 @@ int bs_shelf_put(struct bs_shelf *s, unsigned char *data, size_t len)
 
 	drop(s, &s->item[number % s->most]);
 	for (uint64_t old = number; s->bytes + len > s->most_bytes; old++)
-		drop(s, &s->item[old % s->most]); /* beginning with the oldest item */
+		drop(s, &s->item[old % s->most]); /* the oldest item goes first */
 	s->item[number % s->most] =
 		(struct bs_shelf_item){ number, data, len,
 					(int64_t)now.tv_sec * 1000000000 + now.tv_nsec };

@@ -15,10 +15,11 @@
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 
-#define MS          INT64_C(1000000)
-#define POLL_MS     200
-#define PACE_NS     (25 * MS) /* least time between two pictures */
-#define SHARE       20 /* least time between two pictures, in times of the last one's making */
+#define MS      INT64_C(1000000)
+#define POLL_MS 200
+#define PACE_NS (25 * MS) /* least time between two pictures */
+/* least time between two pictures, in multiples of the time that the last one took */
+#define SHARE       20
 #define LOOK_NS     (1000 * MS)
 #define PICTURES    48u
 #define SHELF_BYTES ((size_t)48 << 20)

@@ -20,10 +20,11 @@
 #include "core/thread/clock.h"
 #include "drivers/file/draft.h"
 
-#define TURN_MS    1000
-#define BIND_NS    INT64_C(1000000000) /* time between two attempts to bind the port */
-#define HANG_S     60u
-#define SENT_BYTES (64 << 10) /* that the kernel buffers for a connection; it doubles them */
+#define TURN_MS 1000
+#define BIND_NS INT64_C(1000000000) /* time between two attempts to bind the port */
+#define HANG_S  60u
+/* bytes that the kernel buffers for a connection; it doubles this number */
+#define SENT_BYTES (64 << 10)
 #define MEMORY     (16u << 10)
 
 /* Reads the token: one line of printable characters, in a file that not everybody may read. */

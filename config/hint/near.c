@@ -17,7 +17,7 @@ static unsigned least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* The distance of two words, both shorter than BS_NEAR_MAX. */
+/* Returns the distance of two words, both shorter than BS_NEAR_MAX. */
 static unsigned distance(const char *a, const char *b)
 {
 	unsigned row[3][BS_NEAR_MAX];

@@ -37,11 +37,11 @@ const char *bs_place_hint(const char *path, char out[BS_PLACE_HINT])
 	out[0] = '\0';
 	if (strlen(path) >= PATH_LEN)
 		return out;
-	for (;;) { /* path up to from exists */
+	for (;;) { /* the part of path before `from` exists */
 		from += strspn(from, "/");
 		n = strcspn(from, "/");
 		if (n == 0)
-			return out; /* all of path exists */
+			return out; /* the whole path exists */
 		(void)snprintf(there, sizeof(there), "%.*s", (int)(from + n - path), path);
 		if (access(there, F_OK) != 0)
 			break;

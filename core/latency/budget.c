@@ -3,11 +3,12 @@
 
 #include <string.h>
 
-/* What an image does to the ladder: a step down, one more good image, or the count begins anew. */
+/* Effect of an image on the ladder: one step down, one more good image, or a new
+ * count of good ones. */
 enum move { DOWN, GOOD, STAY };
 
 static const enum move moves[BS_RUNGS][BS_RESULTS] = {
-	/* columns: met, tight, missed */
+	/* columns: the result was met, tight, missed */
 	[BS_RUNG_FULL] = { GOOD, DOWN, DOWN },
 	[BS_RUNG_FEWER] = { GOOD, STAY, DOWN },
 	[BS_RUNG_GRIDDING] = { GOOD, GOOD, DOWN },
@@ -125,7 +126,7 @@ bool bs_budget_made(struct bs_budget *b, const struct bs_report *report, int64_t
 	if (bs_budget_missed(b->p, report,
 			     made_ns - from_ns)) /* the image is late before it is handed on */
 		return judge(b, *rung, BS_RESULT_MISSED);
-	if (report->deadline_stop) /* stopped after one iteration: as bad as a miss */
+	if (report->deadline_stop) /* a stop after one iteration counts as a miss */
 		return judge(b, *rung, report->iterations > 1 ? BS_RESULT_TIGHT : BS_RESULT_MISSED);
 	return false;
 }

@@ -14,8 +14,8 @@
 struct bs_pcg {
 	struct bs_pcg_spec s;
 	struct bs_team *team;
-	float *r, *z, *p, *ap; /* without a preconditioner z is r */
-	double *partial;       /* [block]: partial sums */
+	float *r, *z, *p, *ap; /* vectors; without a preconditioner z is r */
+	double *partial;       /* [block] partial sums */
 	double *history;
 	int64_t last_longest_ns;
 	/* arguments of the operation in progress */
@@ -118,7 +118,7 @@ static double run(struct bs_pcg *g, void (*fn)(void *, int, int))
 	return sum;
 }
 
-static void start(void *arg, int task, int member) /* x = 0, r = b; r.r */
+static void start(void *arg, int task, int member) /* Sets x = 0 and r = b, and sums r.r. */
 {
 	struct bs_pcg *g = arg;
 	size_t from;
@@ -150,7 +150,8 @@ static void dot_pap(void *arg, int task, int member)
 	g->partial[task] = dot(g->p + from, g->ap + from, n);
 }
 
-static void step(void *arg, int task, int member) /* x += alpha p, r -= alpha A p; r.r */
+/* Adds alpha p to x, subtracts alpha A p from r, and sums r.r. */
+static void step(void *arg, int task, int member)
 {
 	struct bs_pcg *g = arg;
 	size_t from;
@@ -169,7 +170,7 @@ static void step(void *arg, int task, int member) /* x += alpha p, r -= alpha A 
 	g->partial[task] = dot(r, r, n);
 }
 
-static void turn(void *arg, int task, int member) /* p = z + beta p */
+static void turn(void *arg, int task, int member) /* Sets p = z + beta p. */
 {
 	struct bs_pcg *g = arg;
 	size_t from;
@@ -183,7 +184,7 @@ static void turn(void *arg, int task, int member) /* p = z + beta p */
 		p[i] = z[i] + beta * p[i];
 }
 
-static void distance(void *arg, int task, int member) /* |b - A x|^2, with A x in ap */
+static void distance(void *arg, int task, int member) /* Sums |b - A x|^2, with A x in ap. */
 {
 	struct bs_pcg *g = arg;
 	size_t from;

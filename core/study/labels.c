@@ -94,7 +94,8 @@ static void counted(uint8_t at[BS_LABELS_MAX], const struct bs_labels *l, uint32
 		at[i] = (uint8_t)(counts ? l->number[i] - least : i);
 }
 
-/* Both readings of the headers, by place and by coilNumber, match the same channels. */
+/* Returns true if both readings of the headers, by place and by coilNumber, match
+ * the same channels. */
 static bool agrees(const struct bs_match *m, const struct bs_named *earlier,
 		   const struct bs_named *own, uint32_t channels)
 {

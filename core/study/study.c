@@ -57,7 +57,8 @@ uint64_t bs_study_bytes(const struct bs_site *site)
 {
 	uint64_t sum = 0;
 
-	/* at most 2^9 slices x 2^1 sets x 2^6 coils x 2^27 voxels x 2^3 bytes x 2^4 scans: 2^50 */
+	/* at most 2^9 slices x 2^1 sets x 2^6 coils x 2^27 voxels x 2^3 bytes x
+	 * 2^4 scans: 2^50 bytes */
 	for (int k = 0; k < BS_KEPT_KINDS; k++)
 		sum += site->study_scans * slot_bytes(site, (enum bs_kept_kind)k);
 	return sum > 0 ? head_bytes() + sum : 0;

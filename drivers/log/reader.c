@@ -18,25 +18,25 @@ struct segment {
 	char *path;
 	uint32_t index;
 	uint64_t bytes;
-	struct bs_log_head head; /* as far as it could be read; id 0: not at all */
+	struct bs_log_head head; /* head of the segment; id 0: it could not be read */
 	struct bs_log_head seal;
 	bool sealed;
 	bool bad_seal; /* the seal was written in part, or is damaged */
 };
 
 struct bs_log_reader {
-	struct segment *segment; /* [segments], by index */
+	struct segment *segment; /* [segments], sorted by index */
 	uint32_t segments;
 	uint32_t at; /* the segment that next reads */
 	uint64_t offset, number;
 	enum bs_log_end end;
 	bool ended;
-	struct bs_fail damage;        /* code 0: none so far */
+	struct bs_fail damage;        /* first damage found; code 0: none */
 	struct bs_fail harmless;      /* damage that loses no message; returned at the end */
-	const struct segment *unsure; /* has a bad seal, and the file behind it is not read yet */
+	const struct segment *unsure; /* segment with a bad seal, until the next file is read */
 	int fd;                       /* file of segment open_at; -1: none */
 	uint32_t open_at;
-	unsigned char *body; /* 8-aligned; grown to the largest record */
+	unsigned char *body; /* buffer aligned to 8 bytes; grows to the largest record */
 	size_t cap;
 	bool read_failed;
 };

@@ -172,7 +172,7 @@ static const char *make_segment(struct bs_log_writer *w, char from[BS_LOG_NAME])
 	if (name_new(w->dir_fd, from, w->name) != 0)
 		return "cannot get its name";
 	memcpy(from, w->name, BS_LOG_NAME);
-	if (fsync(w->dir_fd) != 0 && errno != EINVAL) /* not every file system can sync folders */
+	if (fsync(w->dir_fd) != 0 && errno != EINVAL) /* some file systems cannot sync folders */
 		return "cannot sync its folder";
 	return NULL;
 }
@@ -313,7 +313,7 @@ size_t bs_log_writer_bytes(size_t message_max)
 	return BS_LOG_COMMIT_BYTES + (size_t)bs_log_record_bytes(message_max) + PADDING_MAX;
 }
 
-/* Sets up the writer, without a segment. */
+/* Prepares the writer; it has no segment yet. */
 static int prepare(struct bs_log_writer *w, const char *dir, uint64_t segment_bytes, void *buffer,
 		   size_t cap, struct bs_fail *why)
 {

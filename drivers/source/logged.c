@@ -16,7 +16,7 @@ struct entry {
 struct bs_logged {
 	struct bs_log_reader *reader;
 	char *xml;
-	struct entry *acq; /* [count], by seq */
+	struct entry *acq; /* [count] readouts, sorted by message number */
 	uint32_t count;
 	size_t room;
 	struct bs_logged_sum sum;

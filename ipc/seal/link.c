@@ -31,7 +31,7 @@ enum stage { DOWN, CONNECTING, GREETING, ANSWER, UP };
 
 struct bs_seal_link {
 	struct bs_seal_keys keys;
-	enum bs_suite suite; /* suite of the next hello */
+	enum bs_suite suite; /* suite that the next hello offers */
 	char endpoint[16];
 	bool asks;
 	size_t message_max;
@@ -46,7 +46,8 @@ struct bs_seal_link {
 	unsigned refusals;
 	struct bs_fail refusal;
 
-	unsigned char *out; /* one message, framed and sealed; from out_at on it is not sent yet */
+	/* one message, framed and sealed; bytes from out_at on are not sent yet */
+	unsigned char *out;
 	size_t out_room, out_at, out_len;
 	unsigned char length[LENGTH], *in;
 	size_t in_room, length_got, in_len, in_got;

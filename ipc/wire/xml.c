@@ -36,12 +36,12 @@ struct reader {
 	char text[TEXT_MAX_]; /* text of the innermost element, spaces at both ends removed */
 	size_t text_len;
 	bool text_cut;
-	unsigned sizes_seen;     /* one bit for each number of the first encoding's matrices */
-	struct bs_limits limits; /* limits of the first encoding */
-	struct bs_encoding_written more;       /* the present later encoding */
-	char depends_type[16], depends_on[64]; /* the present measurementDependency */
+	unsigned sizes_seen;             /* bits of the first encoding's sizes that were read */
+	struct bs_limits limits;         /* limits of the first encoding */
+	struct bs_encoding_written more; /* later encoding that is being read */
+	char depends_type[16], depends_on[64]; /* measurementDependency that is being read */
 	uint32_t echo_times;                   /* number of TE read */
-	uint32_t bands;                        /* the present spacing */
+	uint32_t bands;                        /* spacing that is being read */
 	struct {
 		bool named, valued;
 		bool value_cut;

@@ -9,7 +9,7 @@
 /* period of a cosine in fields of view: with 3 it does not fall below -1/2 across the field */
 #define PERIODS 3.0
 
-/* The place of a coil, as a direction. */
+/* Finds the place of a coil, a unit vector; in 2D on a circle. */
 static void stand(double at[3], uint32_t coil, uint32_t coils, uint32_t dims, double radians)
 {
 	double up = dims > 2 ? (2.0 * coil + 1.0) / coils - 1.0 : 0.0;

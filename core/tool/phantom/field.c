@@ -18,10 +18,10 @@ struct bs_field_object {
 	uint32_t matrix[3];
 	size_t count;
 	struct spot *spot;
-	double *seen; /* [spot][coil] complex: the image through each coil */
+	double *seen; /* [spot][coil] complex, the image through each coil */
 };
 
-/* The field's shape, from -0.95 to 0.92 over the cube. */
+/* Returns the field's shape at x, from -0.95 to 0.92 over the cube. */
 static double shape(const double x[3])
 {
 	double r = (x[0] - 0.15) * (x[0] - 0.15) + (x[1] + 0.4) * (x[1] + 0.4) + x[2] * x[2];
@@ -126,7 +126,7 @@ static void times(double a[2], const double b[2])
 	a[0] = re;
 }
 
-/* exp(-i 2 pi k n) for every n of each axis: [x], [y], [z] complex */
+/* Computes exp(-i 2 pi k n) for every n of each axis: [x], [y], [z] complex. */
 static void turn_axes(const struct bs_field_object *o, const float *k, double *to)
 {
 	for (uint32_t d = 0; d < 3; d++)
