@@ -1,5 +1,5 @@
 /* config/config.c - see config.h */
-#define _XOPEN_SOURCE 700 /* realpath */
+#define _XOPEN_SOURCE 700 /* for realpath */
 #include "config/config.h"
 
 #include <errno.h>

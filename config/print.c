@@ -1,5 +1,5 @@
 /* config/print.c - the table as documentation, and a loaded site as a site file */
-#define _POSIX_C_SOURCE 200809L /* fmemopen */
+#define _POSIX_C_SOURCE 200809L /* for fmemopen */
 #include "config/config.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* ipc/gate.c - see gate.h */
-#define _GNU_SOURCE /* accept4, struct ucred */
+#define _GNU_SOURCE /* for accept4, struct ucred */
 #include "ipc/gate.h"
 
 #include <errno.h>

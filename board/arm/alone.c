@@ -1,5 +1,5 @@
 /* board/arm/alone.c - see alone.h */
-#define _GNU_SOURCE /* open_memstream */
+#define _GNU_SOURCE /* for open_memstream */
 #include "board/arm/alone.h"
 
 #include <inttypes.h>

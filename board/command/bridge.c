@@ -1,5 +1,5 @@
 /* board/command/bridge.c - boreside bridge: other protocols' clients in front of a service */
-#define _GNU_SOURCE /* nice */
+#define _GNU_SOURCE /* for nice */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* board/service/herald.c - see herald.h */
-#define _POSIX_C_SOURCE 200809L /* gmtime_r */
+#define _POSIX_C_SOURCE 200809L /* for gmtime_r */
 #include "board/service/herald.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* board/service/worker.c - see worker.h */
-#define _GNU_SOURCE /* ppoll */
+#define _GNU_SOURCE /* for ppoll */
 #include "board/service/worker.h"
 
 #include <stdarg.h>

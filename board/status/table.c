@@ -1,5 +1,5 @@
 /* board/status/table.c - see table.h */
-#define _POSIX_C_SOURCE 200809L /* gmtime_r */
+#define _POSIX_C_SOURCE 200809L /* for gmtime_r */
 #include "board/status/table.h"
 
 #include <inttypes.h>

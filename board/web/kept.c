@@ -1,5 +1,5 @@
 /* board/web/kept.c - see kept.h */
-#define _GNU_SOURCE /* O_CLOEXEC, O_NOFOLLOW */
+#define _GNU_SOURCE /* for O_CLOEXEC, O_NOFOLLOW */
 #include "board/web/kept.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* core/memory/arena.c - see arena.h */
-#define _GNU_SOURCE /* MAP_POPULATE, MADV_HUGEPAGE */
+#define _GNU_SOURCE /* for MAP_POPULATE, MADV_HUGEPAGE */
 #include "core/memory/arena.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* core/thread/cpus.c - see cpus.h */
-#define _GNU_SOURCE /* sched_getaffinity */
+#define _GNU_SOURCE /* for sched_getaffinity */
 #include "core/thread/cpus.h"
 
 #include <sched.h>

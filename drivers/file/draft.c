@@ -1,5 +1,5 @@
 /* drivers/file/draft.c - see draft.h */
-#define _GNU_SOURCE /* renameat2, F_OFD_SETLK */
+#define _GNU_SOURCE /* for renameat2, F_OFD_SETLK */
 #include "drivers/file/draft.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* drivers/file/hdf5.c - see hdf5.h */
-#define _GNU_SOURCE /* O_CLOEXEC, flock */
+#define _GNU_SOURCE /* for O_CLOEXEC, flock */
 #include "drivers/file/hdf5.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* drivers/file/probe.c - see probe.h */
-#define _GNU_SOURCE /* pipe2 */
+#define _GNU_SOURCE /* for pipe2 */
 #include "drivers/file/probe.h"
 
 #include <errno.h>

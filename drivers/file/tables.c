@@ -1,5 +1,5 @@
 /* drivers/file/tables.c - see tables.h */
-#define _GNU_SOURCE /* M_PI */
+#define _GNU_SOURCE /* for M_PI */
 #include "drivers/file/tables.h"
 
 #include <inttypes.h>

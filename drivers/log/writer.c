@@ -1,5 +1,5 @@
 /* drivers/log/writer.c - see writer.h */
-#define _GNU_SOURCE /* renameat2 */
+#define _GNU_SOURCE /* for renameat2 */
 #include "drivers/log/writer.h"
 
 #include <errno.h>

@@ -15,8 +15,8 @@ struct bs_along {
 	uint32_t n, coils;
 	struct bs_fft fft;
 	const struct bs_fft_kernels *kernels;
-	float *hybrid; /* [coil][j] complex */
-	float *blocks; /* two blocks for a vector's lanes */
+	float *hybrid; /* [coil][j] complex, samples of the hybrid space */
+	float *blocks; /* two blocks of values for a vector's lanes */
 	float *scale;  /* [j]: 1 / n, the scale of the forward and the inverse transform together */
 };
 
@@ -79,7 +79,8 @@ static void transform(const struct bs_along *a, float *to, size_t to_stride, con
 		const float *in[BS_FFT_LANES_MAX];
 		float *out[BS_FFT_LANES_MAX];
 
-		for (uint32_t j = 0; j < lanes; j++) { /* the last line fills up the lanes */
+		/* unused lanes get copies of the last line */
+		for (uint32_t j = 0; j < lanes; j++) {
 			const size_t line = c + j < count ? c + j : count - 1;
 
 			in[j] = from + 2 * line * stride;
@@ -91,7 +92,7 @@ static void transform(const struct bs_along *a, float *to, size_t to_stride, con
 	}
 }
 
-/* The place of a transform's index j. */
+/* Returns the place of a transform's index j. */
 static uint32_t place_of(uint32_t j, uint32_t n)
 {
 	return (j + n / 2) % n;
@@ -105,7 +106,7 @@ void bs_along_gram(struct bs_along *a, double *gram, const float *data, size_t s
 			    a->hybrid + 2 * (size_t)j, a->n);
 }
 
-/* line[j] += m[place] h[j], for n places from the first and as many j. */
+/* Adds m[place] h[j] to line[j], for n places from the first and as many j. */
 static void mix_run(float *line, const float *m, const float *h, uint32_t n)
 {
 	for (uint32_t j = 0; j < n; j++) {

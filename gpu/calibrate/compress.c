@@ -61,7 +61,7 @@ static void multiply_adjoint(z *out, const z *left, const z *right, size_t m, si
 				out[i + m * j] += left[i + m * p] * conj(right[j + n * p]);
 }
 
-/* The caller's memory: three matrices of coils x coils, values, and the workspace of dense.h. */
+/* Memory of the caller: three matrices of coils x coils, values, and the workspace of dense.h. */
 struct work {
 	z *c, *t, *u;
 	double *values;

@@ -1,5 +1,5 @@
 /* gpu/calibrate/dense.c - see dense.h */
-#define _GNU_SOURCE /* dladdr, setenv */
+#define _GNU_SOURCE /* for dladdr, setenv */
 #include "gpu/calibrate/dense.h"
 
 #include <dlfcn.h>
@@ -214,7 +214,7 @@ int bs_dense_solve(uint32_t n, uint32_t columns, double *a, double *b, struct bs
 	return info == 0 ? 0 : failed("solution", n, info, why);
 }
 
-/* The sizes of zheevd's three workspaces, in elements. */
+/* Sizes of zheevd's three workspaces in elements. */
 struct eigen_work {
 	int complexes, reals, ints;
 };
@@ -267,7 +267,8 @@ int bs_dense_eigen(uint32_t n, double *a, double *values, void *work, struct bs_
 	return 0;
 }
 
-/* Complex numbers of the workspace: the least, and LAPACK's blocks of at most 64 columns. */
+/* Returns the complex numbers of the workspace: the least, and LAPACK's blocks of
+ * at most 64 columns. */
 static size_t svd_complexes(uint32_t rows, uint32_t columns)
 {
 	const size_t least = rows < columns ? rows : columns;

@@ -26,10 +26,10 @@ struct bs_espirit {
 	struct bs_hankel k;
 	uint32_t points[3];
 	uint32_t pairs; /* number of pairs of coils, padded */
-	uint32_t line;  /* floats of a row of correlations: pairs x lags along x, padded */
+	uint32_t line;  /* floats in a row of correlations: pairs x lags along x, padded */
 	double *gram;   /* [rows][rows] complex, then its eigenvectors */
 	double *gram_value;
-	void *work;        /* LAPACK's workspace */
+	void *work;        /* workspace of LAPACK */
 	double *lagged;    /* [member]: two blocks of complex double */
 	double *coil_gram; /* [coils][coils] complex */
 	double *coil_value;
@@ -79,7 +79,7 @@ static int check(const struct bs_espirit_spec *s, struct bs_fail *why)
 	return 0;
 }
 
-/* Sets up the calibration matrix of a block. */
+/* Fills in the calibration matrix's shape for a block. */
 static void shape(struct bs_hankel *k, const struct bs_espirit_spec *s, const uint32_t block[3])
 {
 	const uint64_t columns = bs_hankel_volume(s->kernel) * s->coils;
@@ -266,8 +266,8 @@ static void take_vectors(void *arg, int task, int member)
 }
 
 /*
- * The transform of blocks of 2 wide floats along one axis, from n to `points` of them. inner:
- * blocks between neighbors on the axis; outer: number of such axes' lines.
+ * A transform of blocks of 2 wide floats along one axis, from n to `points` of them. inner: number
+ * of blocks between neighbors on the axis; outer: number of such axes' lines.
  */
 struct axis {
 	const float *turn;

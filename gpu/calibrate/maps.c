@@ -21,13 +21,13 @@ struct bs_maps {
 	int (*elsewhere)(void *self, const uint32_t size[3], const float *block, float *maps,
 			 /* function that makes maps elsewhere; NULL: they are made here */
 			 struct bs_fail *why);
-	void *self; /* argument of the function `elsewhere` */
+	void *self; /* argument for the function `elsewhere` */
 	struct bs_walsh *walsh;
 	const struct bs_maps_kernels *simd;
 	uint32_t most[3]; /* most samples of a block on each axis */
-	uint32_t width;   /* voxels of a row of the matrix, padded */
+	uint32_t width;   /* voxels in a row of the matrix, padded */
 	float *trim;      /* [x of the block][encoded x] complex */
-	float *own;       /* a block of the region's lines */
+	float *own;       /* block of the region's lines */
 	float *maps;      /* [slice][coil][z][y][x] complex */
 	/* [slice]: version of the lines that its maps are made from; 0: it has no maps */
 	uint64_t *version;
@@ -35,14 +35,14 @@ struct bs_maps {
 	uint32_t *passed; /* [slice]: images of a sliding window since the maps were made */
 	/* These are for Walsh's maps. */
 	float *images; /* [coil][z][y][x] complex */
-	/* [member]: rows of a coil: [kz][ky] rows, then [kz][y] rows, then one row */
+	/* [member] memory for the rows of a coil: [kz][ky], then [kz][y], then one row */
 	float *rows;
 	size_t rows_stride;
 	float *phase[3]; /* [k][x] rows; [y][k], [z][k] complex: exp(i2pi k n / field) */
 	/* These members belong to the run in progress. */
 	struct bs_grappa_lines box;
 	const float *block; /* [coil][z][y][x] complex */
-	/* samples of the block; lines of the box before the block, y z */
+	/* samples of the block; lines of the box before the block along y and z */
 	uint32_t size[3], skipped[2];
 };
 

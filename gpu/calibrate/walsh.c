@@ -15,7 +15,7 @@ struct bs_walsh {
 	struct bs_team *team;
 	const struct bs_maps_kernels *simd;
 	double *gram, *value; /* [coils][coils] complex, [coils] */
-	void *work;           /* LAPACK's workspace */
+	void *work;           /* workspace of LAPACK */
 	float *reference;     /* [coil] complex */
 	float *rows;          /* [member] [coil][row][re, im][width] */
 	float *scratch;       /* [member]: bs_maps_scratch floats */

@@ -1,5 +1,5 @@
 /* gpu/device/tune.c - see tune.h */
-#define _GNU_SOURCE /* mkostemp */
+#define _GNU_SOURCE /* for mkostemp */
 #include "gpu/device/tune.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ struct search {
 };
 
 /*
- * Of the first `pairs` pairs, counts those in which the choice takes less than `share` of the
+ * Counts those of the first `pairs` pairs in which the choice takes less than `share` of the
  * rival's time.
  */
 static int won(const struct bs_tune_match *m, int direction, int pairs, double share)
@@ -267,7 +267,8 @@ static bool milliseconds(const char *w, double *to)
 	if (w == NULL)
 		return false;
 	*to = strtod(w, &end);
-	return end != w && *end == '\0' && *to >= 0.0 && *to < MS_MAX; /* false for NaN, too */
+	/* the comparison is false for NaN, too */
+	return end != w && *end == '\0' && *to >= 0.0 && *to < MS_MAX;
 }
 
 static bool parse_tune(struct bs_tune *tune, const struct bs_tune_kind *kind, char *at)
@@ -288,7 +289,7 @@ static bool parse_tune(struct bs_tune *tune, const struct bs_tune_kind *kind, ch
 	return true;
 }
 
-/* True for a trial that has times, not a fault. */
+/* Returns true for a trial that has times, not a fault. */
 static bool is_timed(const struct bs_tune_trial *t)
 {
 	return t->ms[0] > 0.0 || t->ms[1] > 0.0;

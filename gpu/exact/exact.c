@@ -1,5 +1,5 @@
 /* gpu/exact/exact.c - host twin: plan, tables and sums; see exact.h, also for rows and columns */
-#define _GNU_SOURCE /* sincos */
+#define _GNU_SOURCE /* for sincos */
 #include "gpu/exact/exact.h"
 
 #include <math.h>
@@ -34,7 +34,7 @@ struct bs_exact {
 	uint64_t chunks, sums_size, kept_size;
 	/* These arrays are the tables of the current block. */
 	unsigned char *e, *y, *x, *b, *d, *panel;
-	/* These members describe the current block, for the team's tasks. */
+	/* The next members describe the current block, for the team's tasks. */
 	const float *data;
 	size_t stride;
 	uint64_t at;
@@ -131,7 +131,7 @@ static int check(const struct bs_exact_spec *s, struct bs_fail *why)
 	if (s->coils == 0 || s->coils > BS_COILS_MAX || s->states > 4096)
 		return bs_fail(why, BS_ERR_CONFIG, "exact sums: %u coils, %u states", s->coils,
 			       s->states);
-	/* 2^33 voxels, and 2^36 samples of 64 coils in 4096 states, stay below 2^64 bytes. */
+	/* 2^33 voxels, and 2^36 samples of 64 coils in 4096 states, stay below 2^64 bytes */
 	if (s->samples == 0 || s->samples > UINT64_C(1) << 36 || s->chunk > UINT32_MAX)
 		return bs_fail(why, BS_ERR_CONFIG, "exact sums: %llu samples, chunk %llu",
 			       (unsigned long long)s->samples, (unsigned long long)s->chunk);
@@ -209,7 +209,8 @@ static double basis_of(const struct bs_exact *p, uint64_t m, double *angle)
 	return p->s.basis == BS_BASIS_BOX ? bs_basis_box(1.0, k, p->dims) : 1.0;
 }
 
-/* D[plane][m] = w phi d exp(i angle), with real parts and imaginary parts in separate planes. */
+/* Makes D[plane][m] = w phi d exp(i angle), with real parts and imaginary parts
+ * in separate planes. */
 static void sample_factors(struct bs_exact *p, uint32_t from, uint32_t n)
 {
 	for (uint32_t m = from; m < from + n; m++) {
@@ -235,10 +236,7 @@ static void sample_factors(struct bs_exact *p, uint32_t from, uint32_t n)
 	}
 }
 
-/*
- * Each task makes a part of the block's table of one axis, or after the axes of the samples'
- * factors.
- */
+/* Makes part of the block's table of one axis; tasks after the axes make the samples' factors. */
 static void make_tables(void *arg, int task, int member)
 {
 	struct bs_exact *p = arg;
@@ -294,7 +292,7 @@ static void form_panel(const struct bs_exact *p, unsigned char *panel, uint64_t 
 
 #define FRESH UINT64_MAX /* no sample has come since begin */
 
-/* Each task takes one panel of one plane. */
+/* Adds one panel of one plane, the task. */
 static void add_panel(void *arg, int task, int member)
 {
 	struct bs_exact *p = arg;
@@ -439,7 +437,7 @@ static void gather_row(const struct bs_exact *p, uint32_t coil, uint64_t row, in
 	}
 }
 
-/* Each task takes one outer voxel of a coil. */
+/* Unfolds one outer voxel of a coil, the task. */
 static void unfold(void *arg, int task, int member)
 {
 	struct bs_exact *p = arg;

@@ -17,11 +17,11 @@ struct bs_cart {
 	struct bs_cart_spec s;
 	struct bs_team *team;
 	float complex *hybrid;
-	float complex *lines; /* [coil][Ex], workspace of add */
+	float complex *lines; /* [coil][Ex] workspace of add */
 	size_t state_size;    /* complex values of one state */
 	struct bs_fft along[3];
 	const struct bs_fft_kernels *fft;
-	float *blocks; /* [member][2]: blocks that a vector's lanes transform */
+	float *blocks; /* [member][2] blocks that a vector's lanes transform */
 	size_t block;
 	float scale;
 	/* These members belong to the run in progress, for the team's tasks. */
@@ -48,7 +48,7 @@ static size_t block_size(const struct bs_cart_spec *s)
 	       (BS_ALIGN / 4) * (BS_ALIGN / 4);
 }
 
-/* Complex values of one line's workspace, rounded up to whole cache lines. */
+/* Returns the complex values of one line's workspace, rounded up to whole cache lines. */
 static size_t line_size(const struct bs_cart_spec *s)
 {
 	return ((size_t)s->encoded[0] * 8 + BS_ALIGN - 1) / BS_ALIGN * (BS_ALIGN / 8);
@@ -91,7 +91,7 @@ int bs_cart_plan(struct bs_cart **plan, const struct bs_cart_spec *s, struct bs_
 	c->team = team;
 	c->scale = (float)(1.0 / sqrt(n));
 	c->state_size = plane * s->encoded[2] * s->coils;
-	/* Each state has an aligned start of its own. */
+	/* each state begins at an aligned address */
 	c->state_size = (c->state_size + BS_ALIGN / 8 - 1) / (BS_ALIGN / 8) * (BS_ALIGN / 8);
 	c->hybrid = bs_arena_take(arena, c->state_size * 8 * s->states, BS_ALIGN);
 	c->lines = bs_arena_take(arena, line_bytes * s->coils, BS_ALIGN);
@@ -205,7 +205,8 @@ static void transform(const struct bs_cart *c, int axis, float complex *at, size
 	}
 }
 
-static void finish_plane(void *arg, int task, int member) /* each task takes one kz of a coil */
+/* Transforms one kz of a coil, the task. */
+static void finish_plane(void *arg, int task, int member)
 {
 	struct bs_cart *c = arg;
 	float complex *plane = c->now + (size_t)task * c->s.encoded[1] * c->s.matrix[0];
@@ -213,7 +214,7 @@ static void finish_plane(void *arg, int task, int member) /* each task takes one
 	transform(c, 1, plane, c->s.matrix[0], member);
 }
 
-static void finish_row(void *arg, int task, int member) /* each task takes one y of a coil */
+static void finish_row(void *arg, int task, int member) /* Transforms one y of a coil, the task. */
 {
 	struct bs_cart *c = arg;
 	const uint32_t *N = c->s.matrix;

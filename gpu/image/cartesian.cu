@@ -29,11 +29,11 @@ struct cart {
 	float2 *a, *b;
 	uint32_t passes;
 	bs_line_pass pass[3];
-	struct bs_pocs_cuda *pocs; /* NULL: there is no partial Fourier */
+	struct bs_pocs_cuda *pocs; /* plan of partial Fourier; NULL: none */
 	/* axes that are not completed in the current image (struct bs_report) */
 	uint32_t unknown;
 	uint8_t *came;                 /* [frame][line]: 1 where the line has come; host memory */
-	struct bs_grappa_cuda *grappa; /* NULL: missing lines are zeros */
+	struct bs_grappa_cuda *grappa; /* plan of GRAPPA; NULL: missing lines are zeros */
 };
 
 static uint64_t lines_of(const struct bs_protocol *p)
@@ -47,8 +47,8 @@ static uint64_t coil_step(const struct bs_protocol *p)
 }
 
 /*
- * True where partial Fourier completes the coils' images here. A solved image is completed after
- * the solve (gpu/engine/cuda/unfold.cu).
+ * Returns true where partial Fourier completes the coils' images here. A solved image is completed
+ * after the solve (gpu/engine/cuda/unfold.cu).
  */
 static bool completes(const struct bs_protocol *p)
 {
@@ -299,7 +299,7 @@ const struct bs_cuda_operator bs_cuda_lines = {
 	false,       NULL,        NULL,      NULL,       NULL,         cart_prepare,
 };
 
-/* With completion the launches depend on which lines have come. */
+/* Operator with completion, whose launches depend on which lines have come. */
 const struct bs_cuda_operator bs_cuda_lines_completed = {
 	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin,   cart_arrived,
 	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,         cart_lines,

@@ -143,10 +143,11 @@ struct bs_combiner {
 	uint32_t mixed;
 	uint64_t voxels, image_voxels;
 	bool resizes;
-	struct bs_resize *resize; /* NULL: the image leaves on the coil images' matrix */
-	float *resized;           /* one image of image_voxels */
-	float *joint;             /* sense: [set], images of voxels */
-	float *reference;         /* velocity: [place][coil] images of image_voxels */
+	/* plan of resizing; NULL: the image leaves on the coil images' matrix */
+	struct bs_resize *resize;
+	float *resized;   /* memory for one image of image_voxels */
+	float *joint;     /* sense: [set] images of voxels */
+	float *reference; /* velocity: [place][coil] images of image_voxels */
 	uint32_t references;
 	/* These members belong to the run in progress, for the team's tasks. */
 	bool first, last;

@@ -67,12 +67,12 @@ float *bs_partial_write(struct bs_partial *w, uint32_t frame, uint32_t group)
 
 struct job {
 	const struct bs_partial *w;
-	float *part, *block; /* the frame's partial sums; its blocks' sums */
+	float *part, *block; /* partial sums of the frame, and sums of its blocks */
 	const uint8_t *held, *mark;
 	float *out;
 };
 
-/* Sets out = in, or with `add` out += in. */
+/* Sets out = in; with `add` adds in to out. */
 static void put(float *restrict out, const float *restrict in, size_t n, bool add)
 {
 	if (!add)

@@ -19,9 +19,9 @@ struct axis {
 	struct bs_fft fft;
 	/* [k], k = 0 first: weights of the symmetric center; ones where the axis is whole */
 	float *window;
-	float *scale; /* [n]: 1 / size */
+	float *scale; /* [n] scale 1 / size */
 	bool partial;
-	/* partial axis: number of measured samples below the center; number from the center on */
+	/* numbers of measured samples below the center of a partial axis, and from it on */
 	uint32_t low, high;
 };
 
@@ -30,18 +30,18 @@ struct bs_pocs {
 	struct bs_team *team;
 	const struct bs_fft_kernels *fft;
 	struct axis axis[3];
-	size_t volume; /* complex values of the pieces of an image */
+	size_t volume; /* complex values of all pieces of an image */
 	float *work;   /* [together][3][volume]: image, samples, phase */
-	float *blocks; /* [member][2]: blocks that a vector's lanes transform */
-	size_t block;  /* floats of a block */
+	float *blocks; /* [member][2] blocks that a vector's lanes transform */
+	size_t block;  /* floats in a block */
 	/* These members belong to the run in progress. */
 	float *in, *out;
 	uint32_t first; /* first image of the batch */
-	/* most voxels of a piece on each axis; number of pieces on each axis */
+	/* most voxels of a piece on each axis, and number of pieces */
 	uint32_t n[3], tiles[3];
 };
 
-/* A part of an image, in arrays of its own size, x fastest. */
+/* Part of an image in arrays of its own size, x fastest. */
 struct piece {
 	uint32_t at[3], n[3];
 	float *image, *samples, *phase;
@@ -414,7 +414,7 @@ static void do_piece(void *arg, int task, int member)
 			memcpy(row_of(p, &w, p->first + slot, y, z), at, (size_t)w.n[0] * 8);
 }
 
-static void crop(void *arg, int task, int member) /* each task takes one z of an image */
+static void crop(void *arg, int task, int member) /* Crops one z of an image, the task. */
 {
 	const struct bs_pocs *p = arg;
 	const uint32_t *E = p->s.size;

@@ -18,12 +18,12 @@ struct bs_unfold {
 	struct bs_team *team;
 	const struct bs_fft_kernels *fft;
 	const struct bs_unfold_kernels *k;
-	struct bs_fft along[2]; /* transforms along y, z */
+	struct bs_fft along[2]; /* transforms along y and z */
 	struct bs_pcg *pcg;
 	const struct bs_csr *w;
 	uint64_t voxels;
 	uint32_t blocks, slots;
-	/* floats of a row of a block; floats of a partition of a block on the encoded grid */
+	/* floats in a row of a block; floats in a partition of a block on the encoded grid */
 	size_t cell, plane;
 	size_t slot; /* floats of a team member's workspace */
 	float *work;
@@ -32,13 +32,13 @@ struct bs_unfold {
 	uint8_t *keep, *any;
 	float *b;
 	float *wx; /* [rows of W] complex */
-	/* These members belong to the operation in progress; given: the caller's maps. */
-	const float *given; /* the caller's maps */
+	/* The next members belong to the operation in progress. */
+	const float *given; /* maps of the caller */
 	const float *in;
 	float *out;
 };
 
-/* One team member's blocks: x, sum [set][z][y]; a, b [z][encoded y]; line [2][encoded z]. */
+/* Blocks of one team member: x, sum [set][z][y]; a, b [z][encoded y]; line [2][encoded z]. */
 struct work {
 	float *x, *sum, *a, *b, *line;
 };
@@ -53,7 +53,8 @@ static void shape(struct bs_unfold *u, const struct bs_unfold_spec *s)
 	u->blocks = (s->matrix[0] + u->fft->lanes - 1) / u->fft->lanes;
 	u->slots = u->blocks < BS_TEAM_MAX ? u->blocks : BS_TEAM_MAX;
 	u->cell = (size_t)2 * u->fft->lanes;
-	/* One row is added: partitions a power of two apart would share sets of the cache. */
+	/* one row is added, because partitions a power of two apart would
+	 * share sets of the cache */
 	u->plane = ((size_t)s->encoded[0] + (s->matrix[2] > 1 ? 1 : 0)) * u->cell;
 	u->slot = 2 * s->sets * s->matrix[2] * s->matrix[1] * u->cell +
 		  2 * s->matrix[2] * u->plane + 2 * s->encoded[1] * u->cell;
@@ -173,7 +174,7 @@ void bs_unfold_close(struct bs_unfold *u)
 
 static struct work work_of(const struct bs_unfold *u, int task, int member)
 {
-	/* Where there are more members than slots, each block has a slot of its own. */
+	/* where there are more members than slots, each block has a slot of its own */
 	const int slot = bs_team_members(u->team) <= (int)u->slots ? member : task;
 	const size_t image = (size_t)u->s.sets * u->s.matrix[2] * u->s.matrix[1] * u->cell;
 	const size_t grid = u->s.matrix[2] * u->plane;
@@ -243,7 +244,8 @@ static void cross_partitions(const struct bs_unfold *u, float *grid, float *line
 	}
 }
 
-/* sum += sum over sets of S^H F^H M F S x, for one coil's block of columns; not scaled. */
+/* Adds the sum over sets of S^H F^H M F S x, not scaled, to sum, for one
+ * coil's block of columns. */
 static void through_coil(const struct bs_unfold *u, uint32_t coil, int task, struct work w)
 {
 	const uint32_t *N = u->s.matrix;
@@ -316,7 +318,7 @@ static void take_maps(const struct bs_unfold *u, const float *maps, int task)
 				   maps + 2 * ((size_t)m * u->s.coils + c) * u->voxels, rows);
 }
 
-/* b = sum_c S_c^H times the coils' images. */
+/* Sets b = sum_c S_c^H times the coils' images. */
 static void combine_block(void *arg, int task, int member)
 {
 	const struct bs_unfold *u = arg;

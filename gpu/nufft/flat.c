@@ -12,7 +12,7 @@
  * place); Lawson's weights (Rice, Usow, Math Comp 1968;22:118-127) make them a minimum of the
  * largest error.
  */
-#define _GNU_SOURCE /* M_PI */
+#define _GNU_SOURCE /* for M_PI */
 #include "gpu/nufft/window.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@
 struct flat {
 	uint32_t taps;
 	double weight[FREQUENCIES]; /* weights of the frequencies, sum 1 */
-	double want[FREQUENCIES];   /* the window's transform at the frequencies */
+	double want[FREQUENCIES];   /* transform of the window at the frequencies */
 	double cosine[FREQUENCIES][PLACES][BS_TAPS_MAX], sine[FREQUENCIES][PLACES][BS_TAPS_MAX];
 	double tap[PLACES][BS_TAPS_MAX];
 	double mean[PLACES]; /* weights of the mean over places, sum 1 */
@@ -189,7 +189,7 @@ double bs_window_flat_value(const struct bs_window_shape *w, uint32_t tap, doubl
 	double a = 0.0;
 	double b = 0.0;
 
-	for (int c = PLACES; c-- > 1;) { /* Clenshaw's recurrence */
+	for (int c = PLACES; c-- > 1;) { /* this is Clenshaw's recurrence */
 		const double next = w->tap[tap][c] + t * a - b;
 
 		b = a;

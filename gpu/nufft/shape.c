@@ -82,7 +82,7 @@ static int check(const struct bs_nufft_spec *s, struct bs_fail *why)
 			return bs_fail(why, BS_ERR_SIZE,
 				       "matrix[%u] = %u in a NUFFT of %u dimensions", a,
 				       s->matrix[a], s->dims);
-		voxels *= s->matrix[a]; /* no more than 2^48 voxels */
+		voxels *= s->matrix[a]; /* the product stays below 2^48 voxels */
 	}
 	if (s->coils == 0 || s->coils > 65536)
 		return bs_fail(why, BS_ERR_SIZE, "NUFFT of %u coils", s->coils);
@@ -136,7 +136,7 @@ int bs_nufft_shape_stack(struct bs_grid_shape *g, const struct bs_nufft_spec *s,
 	memset(g, 0, sizeof(*g));
 	g->dims = flat.dims = 2;
 	flat.matrix[2] = 1;
-	/* the most samples of a plane, by the specification alone */
+	/* most samples of a plane, by the specification alone */
 	flat.samples = s->samples / s->matrix[2] + 1;
 	flat.chunk = 0;
 	flat.coils = s->matrix[2];

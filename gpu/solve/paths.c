@@ -28,20 +28,20 @@ struct bs_paths {
 	uint64_t voxels, samples;
 	float *k;       /* [state][readout][sample][dims] */
 	float *data;    /* [state][coil][readout][sample] complex */
-	double *ones;   /* [state][readout][sample], for the seen of density.h; NULL: not wanted */
+	double *ones;   /* [state][readout][sample] for the `seen` of density.h; NULL: not wanted */
 	uint8_t *seen;  /* [state][readout]: the readout has come */
 	uint8_t *fresh; /* [state]: nothing was added since begin */
 	uint8_t *used;  /* [readout]: it is in the current image */
-	/* These arrays serve trajectory.estimate_delay. */
+	/* The next arrays serve trajectory.estimate_delay. */
 	struct settled *settled; /* [state] */
 	uint8_t *moved;          /* [state][readout]: the delays have been applied to its k */
 	uint8_t *spoke;          /* [readout]: delays are estimated from it */
 	void *work;
-	float *weight; /* [readout][sample]: weights of the current path; sum: their sum */
+	float *weight; /* [readout][sample] weights of the current path; sum: their sum */
 	double sum;
 	float *images; /* [together][voxel] complex, for normal */
 	float *at;     /* [together][sample] complex, for normal */
-	/* These members belong to the operation in progress. */
+	/* The next members belong to the operation in progress. */
 	const float *in, *maps;
 	float *out;
 };

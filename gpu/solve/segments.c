@@ -1,5 +1,5 @@
 /* gpu/solve/segments.c - see segments.h */
-#define _GNU_SOURCE /* M_PI */
+#define _GNU_SOURCE /* for M_PI */
 #include "gpu/solve/segments.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ struct bs_segments {
 	float *sum;     /* [together][sample] complex, summed over the segments */
 	float *data;    /* [state][coil][sample] complex */
 	uint8_t *seen;  /* [state][readout]: the readout has come */
-	/* These members belong to the operation in progress. */
+	/* The next members belong to the operation in progress. */
 	const float *in, *maps, *factor;
 	float *out;
 	uint32_t slice;

@@ -15,7 +15,7 @@ struct bs_circulant {
 	struct bs_team *team;
 	const struct bs_fft_kernels *simd;
 	struct bs_fft fft[3];
-	float *eigen;   /* eigenvalues of C, in the transform's order */
+	float *eigen;   /* eigenvalues of C in the transform's order */
 	float *inverse; /* 1 / (scale eigen + shift) / voxels */
 	float *blocks;  /* [member][2] blocks of the longest axis */
 	size_t block_size;
@@ -267,7 +267,7 @@ static void plane_inverse(void *arg, int z, int member)
 		along_x(p, member, plane, plane, p->matrix[1], y, true);
 }
 
-/* 3D: each task transforms the lines along z at one y. */
+/* Transforms, in 3D, the lines along z at one y, the task. */
 static void lines_z(void *arg, int y, int member)
 {
 	const struct bs_circulant *p = arg;

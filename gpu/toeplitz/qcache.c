@@ -1,5 +1,5 @@
 /* gpu/toeplitz/qcache.c - see qcache.h */
-#define _GNU_SOURCE /* mkostemp */
+#define _GNU_SOURCE /* for mkostemp */
 #include "gpu/toeplitz/qcache.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ struct header {
 	uint64_t k_bytes, weight_bytes, q_bytes;
 };
 
-#define MAGIC   UINT64_C(0x3145484341435142) /* "BQCACHE1" */
+#define MAGIC   UINT64_C(0x3145484341435142) /* the letters "BQCACHE1" */
 #define VERSION 3u
 
 static struct header header_of(const struct bs_q_spec *s, uint32_t maker, const float *weight)
@@ -89,7 +89,7 @@ static bool write_all(int fd, const void *from, size_t n)
 	return true;
 }
 
-/* True when the file's next n bytes equal `wanted`. */
+/* Returns true when the file's next n bytes equal `wanted`. */
 static bool same(int fd, const void *wanted, size_t n, unsigned char *part)
 {
 	const unsigned char *p = wanted;

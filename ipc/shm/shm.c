@@ -1,5 +1,5 @@
 /* ipc/shm/shm.c - see shm.h */
-#define _GNU_SOURCE /* memfd_create, seals */
+#define _GNU_SOURCE /* for memfd_create, seals */
 #include "ipc/shm/shm.h"
 
 #include <errno.h>

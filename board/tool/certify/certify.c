@@ -1,5 +1,5 @@
 /* board/tool/certify/certify.c - see certify.h */
-#define _GNU_SOURCE /* open_memstream */
+#define _GNU_SOURCE /* for open_memstream */
 #include "board/tool/certify/certify.h"
 
 #include <sched.h>

@@ -2,7 +2,7 @@
  * board/tool/command/log.c - boreside log: the logs of scans: which there are, are they whole,
  * export
  */
-#define _POSIX_C_SOURCE 200809L /* gmtime_r */
+#define _POSIX_C_SOURCE 200809L /* for gmtime_r */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

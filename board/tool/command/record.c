@@ -1,5 +1,5 @@
 /* board/tool/command/record.c - boreside record: scans to logs, without reconstructing them */
-#define _POSIX_C_SOURCE 200809L /* nanosleep */
+#define _POSIX_C_SOURCE 200809L /* for nanosleep */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

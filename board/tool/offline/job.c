@@ -1,5 +1,5 @@
 /* board/tool/offline/job.c - see job.h */
-#define _DEFAULT_SOURCE /* flock */
+#define _DEFAULT_SOURCE /* for flock */
 #include "board/tool/offline/job.h"
 
 #include <errno.h>

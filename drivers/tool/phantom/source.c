@@ -1,5 +1,5 @@
 /* drivers/tool/phantom/source.c - see source.h */
-#define _DEFAULT_SOURCE /* M_PI */
+#define _DEFAULT_SOURCE /* for M_PI */
 #include "drivers/tool/phantom/source.h"
 
 #include <math.h>

@@ -14,8 +14,8 @@
 #define INTERPOLATE_THREADS 128
 
 /*
- * The weights along z (2D: along y) of this thread's own planes (2D: rows) of the window, where
- * PARTS threads share a sample.
+ * Weights along z (2D: along y) of this thread's own planes (2D: rows) of the window, where PARTS
+ * threads share a sample.
  */
 template <int PARTS, int W>
 static __device__ __forceinline__ void own_part(float (&own)[(W + PARTS - 1) / PARTS],
@@ -31,7 +31,7 @@ static __device__ __forceinline__ void own_part(float (&own)[(W + PARTS - 1) / P
 	}
 }
 
-/* The layout of a padded sector in shared memory. */
+/* Layout of a padded sector in shared memory. */
 template <int DIM, int W> struct sector {
 	static const int PX = (DIM == 3 ? 8 : 15) + W - 1, PY = (DIM == 3 ? 8 : 16) + W - 1;
 	static const int PZ = DIM == 3 ? PY : 1;
@@ -122,7 +122,7 @@ static __device__ __forceinline__ void add_row(float2 (&sum)[CB], float w, const
 	}
 }
 
-/* The place of a sample in its sector. */
+/* Place of a sample in its sector. */
 template <int DIM> struct sample_spot {
 	uint64_t e;
 	uint32_t cell;

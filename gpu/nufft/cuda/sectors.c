@@ -71,7 +71,7 @@ static uint32_t sector_of(const struct bs_sectors *s, uint32_t a, uint32_t cell)
 }
 
 struct keyed {
-	uint64_t key; /* sector << 24 | first cell */
+	uint64_t key; /* sort key: sector << 24 | first cell */
 	uint32_t sample;
 };
 
