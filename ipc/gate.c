@@ -158,7 +158,7 @@ static bool take_buffer(struct bs_gate *g, struct bs_gate_peer *p)
 }
 
 /* Begins a message, whose length has come. The peer may be gone afterwards. */
-static void begin(struct bs_gate *g, struct bs_gate_peer *p)
+static void begin_message(struct bs_gate *g, struct bs_gate_peer *p)
 {
 	const unsigned char *n = p->header + g->header - 8;
 	const unsigned tag = bs_gate_tag(g);
@@ -323,7 +323,7 @@ static ssize_t read_some(struct bs_gate *g, struct bs_gate_peer *p)
 		if (p->header_got < g->header)
 			p->header_got += (unsigned)n;
 		if (p->header_got == g->header)
-			begin(g, p);
+			begin_message(g, p);
 		return n;
 	case BS_GATE_BODY:
 		return read_body(g, p);
@@ -360,7 +360,7 @@ static bool read_peer(struct bs_gate *g, struct bs_gate_peer *p)
 
 /* ---- taking ---- */
 
-static bool give(struct bs_gate *g, const struct bs_gate_peer *p, struct bs_gate_message *m)
+static bool give_message(struct bs_gate *g, const struct bs_gate_peer *p, struct bs_gate_message *m)
 {
 	*m = (struct bs_gate_message){ .peer = p->id,
 				       .msg = p->buffer >= 0 ? g->buffer[p->buffer] : p->head,
@@ -403,7 +403,7 @@ bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m)
 			p = bs_gate_find(g, g->favored);
 			if (p != NULL && p->stage != BS_GATE_WHOLE && g->streak++ < STREAK &&
 			    read_peer(g, p))
-				return give(g, p, m);
+				return give_message(g, p, m);
 			g->streak = 0;
 			if (g->event_at < g->events)
 				continue;
@@ -420,7 +420,7 @@ bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m)
 		if (e.data.u64 == 0)
 			accept_peers(g);
 		else if (p != NULL && look_at(g, p, e.events))
-			return give(g, p, m);
+			return give_message(g, p, m);
 	}
 }
 

@@ -103,8 +103,8 @@ static void make_samples(struct measuring *m)
 
 /* Gives recon one readout, and pops the images that the readout completes or
  * that wait before it. */
-static int give(struct measuring *m, const struct bs_mrd_acq *h, uint32_t row, int64_t *added_ns,
-		bool passed, struct bs_fail *why)
+static int give_readout(struct measuring *m, const struct bs_mrd_acq *h, uint32_t row,
+			int64_t *added_ns, bool passed, struct bs_fail *why)
 {
 	int rc;
 
@@ -142,7 +142,7 @@ static int calibrate(struct measuring *m, struct bs_fail *why)
 
 		h.flags = BS_MRD_IS_CALIBRATION;
 		make_samples(m);
-		rc = give(m, &h, y + E[1] * z, &added_ns, false, why);
+		rc = give_readout(m, &h, y + E[1] * z, &added_ns, false, why);
 	}
 	return rc;
 }
@@ -177,7 +177,7 @@ static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *wh
 		put_path(m, row);
 		int64_t t0 = bs_now_ns();
 		int64_t t1;
-		int rc = give(m, &h, row, &t1, passed, why);
+		int rc = give_readout(m, &h, row, &t1, passed, why);
 
 		if (rc != 0)
 			return rc;
@@ -198,7 +198,7 @@ static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *wh
 }
 
 /* True if time is left for one more frame. The first FRAMES_GOOD may take four times the time. */
-static bool go_on(const struct measuring *m, uint32_t done, int64_t spent_ns)
+static bool has_time(const struct measuring *m, uint32_t done, int64_t spent_ns)
 {
 	double share = (double)spent_ns * 1e-9 / m->env->seconds;
 
@@ -211,12 +211,12 @@ static int frames(struct measuring *m, bool cold, bool passed, uint32_t most, st
 	int rc = 0;
 
 	m->add.n = m->finish.n = m->total.n = m->adds.n = 0;
-	for (uint32_t i = 0; rc == 0 && i < most && go_on(m, i, bs_now_ns() - start); i++)
+	for (uint32_t i = 0; rc == 0 && i < most && has_time(m, i, bs_now_ns() - start); i++)
 		rc = frame(m, cold, passed, why);
 	return rc;
 }
 
-static void keep(struct measuring *m, enum bs_condition on)
+static void keep_timings(struct measuring *m, enum bs_condition on)
 {
 	bs_estimate_make(&m->out->cost[BS_COST_ADD][on], m->add.at, m->add.n, m->out->margin);
 	bs_estimate_make(&m->out->cost[BS_COST_FINISH][on], m->finish.at, m->finish.n,
@@ -233,7 +233,7 @@ static int measure_calibration(struct measuring *m, enum bs_condition on, struct
 	m->anew = true;
 	m->calibration.n = 0;
 	for (bool first = on == BS_CONDITION_WARM;
-	     rc == 0 && go_on(m, m->calibration.n, bs_now_ns() - begun_ns); first = false) {
+	     rc == 0 && has_time(m, m->calibration.n, bs_now_ns() - begun_ns); first = false) {
 		const int64_t start_ns = bs_now_ns();
 
 		bs_armed_trial(m->a, &info, &m->noise);
@@ -270,7 +270,7 @@ static int loaded_frames(struct measuring *m, struct bs_fail *why)
 		rc = bs_hog_check(hog, &kernels, why);
 	bs_hog_close(hog);
 	if (rc == 0)
-		keep(m, BS_CONDITION_LOADED);
+		keep_timings(m, BS_CONDITION_LOADED);
 	return rc;
 #else
 	(void)m;
@@ -314,7 +314,7 @@ static int measure_frames(struct measuring *m, struct bs_fail *why)
 		rc = frames(m, false, false, BS_MEASURE_MAX, why);
 	if (rc != 0)
 		return rc;
-	keep(m, BS_CONDITION_WARM);
+	keep_timings(m, BS_CONDITION_WARM);
 	m->out->frames = m->total.n;
 	bs_estimate_make(&e, m->total.at, m->total.n, 0.0);
 	m->out->frame_ns = e.p50_ns;
@@ -325,7 +325,7 @@ static int measure_frames(struct measuring *m, struct bs_fail *why)
 	if (rc == 0)
 		rc = frames(m, true, false, BS_MEASURE_MAX, why);
 	if (rc == 0)
-		keep(m, BS_CONDITION_COLD);
+		keep_timings(m, BS_CONDITION_COLD);
 	if (rc == 0)
 		rc = loaded_frames(m, why);
 	bs_armed_trial(m->a, &info, &m->noise);

@@ -20,7 +20,7 @@ struct telling {
 	int first; /* error code of the first fault */
 };
 
-static void tell(struct telling *t, const char *protocol, int code, const char *why)
+static void tell_fault(struct telling *t, const char *protocol, int code, const char *why)
 {
 	/* most engines name the protocol in their own words */
 	bool named = protocol == NULL || strncmp(why, "protocol '", 10) == 0;
@@ -144,10 +144,10 @@ static void plan_protocol(struct bs_memplan_protocol *m, const struct bs_protoco
 		return;
 	if (why->code == 0)
 		(void)bs_fail(why, rc, "%s", bs_err_name(rc));
-	tell(t, p->name, rc, why->text);
+	tell_fault(t, p->name, rc, why->text);
 }
 
-static void add(uint64_t *sum, uint64_t bytes)
+static void add_bytes(uint64_t *sum, uint64_t bytes)
 {
 	if (__builtin_add_overflow(*sum, bytes, sum))
 		*sum = UINT64_MAX;
@@ -159,16 +159,16 @@ static uint64_t mib(uint64_t bytes)
 }
 
 /* Adds a protocol's need to *held, what pools and earlier protocols take, if both fit. */
-static void fit(struct bs_memplan_protocol *m, const struct bs_site *site, uint64_t *held,
-		const struct bs_protocol *p, struct telling *t)
+static void fit_protocol(struct bs_memplan_protocol *m, const struct bs_site *site, uint64_t *held,
+			 const struct bs_protocol *p, struct telling *t)
 {
 	uint64_t limit = (uint64_t)site->memory_mib << 20;
 	uint64_t need = 0;
 
 	if (m->why.code != 0)
 		return;
-	add(&need, m->need.total_bytes);
-	add(&need, m->tables.total_bytes);
+	add_bytes(&need, m->need.total_bytes);
+	add_bytes(&need, m->tables.total_bytes);
 	if (*held <= limit && need <= limit - *held) {
 		*held += need;
 		return;
@@ -179,7 +179,7 @@ static void fit(struct bs_memplan_protocol *m, const struct bs_site *site, uint6
 		"and protocols before it hold %llu",
 		site->memory_mib, p->name, (unsigned long long)mib(need),
 		(unsigned long long)mib(*held));
-	tell(t, NULL, BS_ERR_NOMEM, m->why.text);
+	tell_fault(t, NULL, BS_ERR_NOMEM, m->why.text);
 }
 
 /* Counts the takers that get images from the store; each has a buffer. */
@@ -206,23 +206,23 @@ int bs_memplan_make(struct bs_memplan *plan, const struct bs_site *site,
 	memset(plan, 0, sizeof(*plan));
 	plan->code = bs_pools_size(&plan->pools, site, &why);
 	if (plan->code != 0)
-		tell(&t, NULL, plan->code, why.text);
+		tell_fault(&t, NULL, plan->code, why.text);
 	plan->spilling = count_spilling(site);
 	plan->total_bytes = plan->pools.total_bytes;
-	add(&plan->total_bytes,
-	    plan->spilling * (uint64_t)bs_store_answer_max((size_t)plan->pools.image_bytes));
+	add_bytes(&plan->total_bytes,
+		  plan->spilling * (uint64_t)bs_store_answer_max((size_t)plan->pools.image_bytes));
 	if (bs_site_logs(site))
-		add(&plan->total_bytes, log_buffer(plan));
+		add_bytes(&plan->total_bytes, log_buffer(plan));
 	if (bs_site_stores(site))
-		add(&plan->total_bytes, bs_store_memory((size_t)plan->pools.image_bytes));
+		add_bytes(&plan->total_bytes, bs_store_memory((size_t)plan->pools.image_bytes));
 	held = plan->total_bytes;
 	for (uint32_t i = 0; i < site->protocols; i++) {
 		struct bs_memplan_protocol *m = &plan->protocol[i];
 
 		plan_protocol(m, &site->protocol[i], &t);
-		add(&plan->total_bytes, m->need.total_bytes);
-		add(&plan->total_bytes, m->tables.total_bytes);
-		fit(m, site, &held, &site->protocol[i], &t);
+		add_bytes(&plan->total_bytes, m->need.total_bytes);
+		add_bytes(&plan->total_bytes, m->tables.total_bytes);
+		fit_protocol(m, site, &held, &site->protocol[i], &t);
 	}
 	return t.first;
 }

@@ -47,7 +47,7 @@ static void warn(const struct bs_site *site)
 
 /* Prints a valid site as a valid site file, with the plan in comments after it;
  * else the faults alone. */
-static int check(const struct bs_site *site, struct bs_memplan *plan)
+static int check_site(const struct bs_site *site, struct bs_memplan *plan)
 {
 	int rc = bs_ready_places(site, print_fault, stderr);
 	int bad;
@@ -124,7 +124,7 @@ static int measure(const struct bs_site *site, const struct bs_memplan *plan)
 	return status;
 }
 
-static int run(int argc, char **argv)
+static int run_check(int argc, char **argv)
 {
 	struct request q = { 0 };
 	struct bs_memplan *plan;
@@ -148,7 +148,7 @@ static int run(int argc, char **argv)
 		free(site);
 		return bs_command_fail(&bs_command_check, "no memory");
 	}
-	status = check(site, plan);
+	status = check_site(site, plan);
 	bs_progress_use();
 	if (status == 0 && q.measure)
 		status = measure(site, plan);
@@ -170,5 +170,5 @@ const struct bs_command bs_command_check = {
 		 "another service in the folder, a port in use and memory that others hold, to "
 		 "the start.",
 	.options = options,
-	.run = run,
+	.run = run_check,
 };

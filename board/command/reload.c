@@ -114,7 +114,7 @@ static int reload(const char *run_dir, const char *url, const char *file)
 	return status;
 }
 
-static int run(int argc, char **argv)
+static int run_reload(int argc, char **argv)
 {
 	struct request q = { 0 };
 	struct bs_site *site = NULL;
@@ -151,5 +151,5 @@ const struct bs_command bs_command_reload = {
 		"names are read again where a key of the protocol changes. Waits for the scan in "
 		"flight and for the result. SIGHUP does the same; the log has the result.",
 	.options = options,
-	.run = run,
+	.run = run_reload,
 };

@@ -67,7 +67,7 @@ static int wait_ready(const char *url, const struct bs_seal_keys *keys, double s
 	return bs_command_fail(&bs_command_status, "%s: not ready after %g s", url, seconds);
 }
 
-static int run(int argc, char **argv)
+static int run_status(int argc, char **argv)
 {
 	static const char *const documents[2][2] = { { "text", "json" },
 						     { "latency", "latency.json" } };
@@ -111,5 +111,5 @@ const struct bs_command bs_command_status = {
 	.name = "status",
 	.summary = "what a running service is doing",
 	.options = options,
-	.run = run,
+	.run = run_status,
 };

@@ -35,7 +35,7 @@ static void yield(void)
 	}
 }
 
-static int run(int argc, char **argv)
+static int run_web(int argc, char **argv)
 {
 	struct request q = { 0 };
 	int status = bs_options_read(&bs_command_web, &q, argc, argv);
@@ -71,5 +71,5 @@ const struct bs_command bs_command_web = {
 	.summary = "the page in a browser and /metrics, beside a running service",
 	.options = options,
 	.notes = "A service whose site file has web.listen runs it by itself.",
-	.run = run,
+	.run = run_web,
 };

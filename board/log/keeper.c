@@ -17,7 +17,8 @@ static void wake_thread(struct bs_keeper *k)
 }
 
 /* Puts an entry and its message into the ring. entry: without its index. False: no room. */
-static bool put(struct bs_keeper *k, const struct bs_spool_entry *entry, const unsigned char *msg)
+static bool put_entry(struct bs_keeper *k, const struct bs_spool_entry *entry,
+		      const unsigned char *msg)
 {
 	struct bs_log_record *r = k->r;
 	const size_t len = entry->len;
@@ -67,7 +68,7 @@ static void begin_scan(struct bs_keeper *k, const struct bs_spool_entry *open,
 	atomic_store(&r->end, 0);
 	r->name[0] = '\0';
 	k->ended_ns = 0;
-	r->skips = !put(k, open, msg);
+	r->skips = !put_entry(k, open, msg);
 	if (r->skips)
 		drop(k);
 }
@@ -125,12 +126,12 @@ void bs_keeper_put(struct bs_keeper *k, uint64_t number, uint64_t held, const un
 	r->seen_at = atomic_load(&r->head);
 	*seen = number + 1;
 	atomic_signal_fence(memory_order_seq_cst);
-	if (r->skips || !put(k,
-			     &(struct bs_spool_entry){ .kind = BS_SPOOL_MESSAGE,
-						       .len = (uint32_t)len,
-						       .mark = held,
-						       .put_ns = now_ns },
-			     msg))
+	if (r->skips || !put_entry(k,
+				   &(struct bs_spool_entry){ .kind = BS_SPOOL_MESSAGE,
+							     .len = (uint32_t)len,
+							     .mark = held,
+							     .put_ns = now_ns },
+				   msg))
 		drop(k);
 }
 
@@ -149,11 +150,11 @@ void bs_keeper_end(struct bs_keeper *k, bool early, int64_t now_ns)
 		return;
 	k->ended_ns = now_ns;
 	r->early = early;
-	r->endless =
-		r->skips || !put(k,
-				 &(struct bs_spool_entry){
-					 .kind = BS_SPOOL_END, .put_ns = now_ns, .early = early },
-				 NULL);
+	r->endless = r->skips ||
+		     !put_entry(k,
+				&(struct bs_spool_entry){
+					.kind = BS_SPOOL_END, .put_ns = now_ns, .early = early },
+				NULL);
 	if (r->endless)
 		atomic_store(&r->abandon, --end);
 	atomic_store(&r->end, end);

@@ -74,7 +74,7 @@ static bool wait_image_slot(struct recon_worker *w, uint32_t *slot)
 }
 
 /* Counts and reports a step of the ladder. */
-static void step(struct recon_worker *w, enum bs_rung before)
+static void step_ladder(struct recon_worker *w, enum bs_rung before)
 {
 	struct bs_budget_record *r = &w->env->shm.s->budget[w->protocol];
 	struct bs_budget *b = &w->budget[w->protocol];
@@ -104,7 +104,7 @@ static void aim(struct recon_worker *w)
 
 		if (bs_result_unpack(packed, w->scan, &rung, &result, &emit_ns) &&
 		    bs_budget_handed(b, rung, result, emit_ns))
-			step(w, before);
+			step_ladder(w, before);
 	}
 	next = bs_budget_aim(b);
 	bs_recon_aim(w->current->recon, &next);
@@ -146,7 +146,7 @@ static void describe(struct recon_worker *w, struct bs_image_meta *m, int64_t to
 	if (bs_budget_sheds(a->protocol) &&
 	    bs_budget_made(&w->budget[w->protocol], &m->image.report, m->from_ns, m->made_ns,
 			   &m->rung))
-		step(w, before);
+		step_ladder(w, before);
 	bs_count(&w->env->shm.s->budget[w->protocol].images[m->rung], 1);
 	w->made.image = m->image.number;
 	w->made.images++;
@@ -380,7 +380,7 @@ static bool ends_frames(const struct bs_mrd_acq *head)
 }
 
 /* Leaves the refusal for ingest to send, once. */
-static void refuse(struct recon_worker *w, uint64_t seq, const struct bs_fail *why)
+static void refuse_message(struct recon_worker *w, uint64_t seq, const struct bs_fail *why)
 {
 	if (!bs_unused_put(&w->env->shm.s->unused, w->scan, seq, why))
 		return;
@@ -426,7 +426,7 @@ static int take_readout(struct recon_worker *w, uint32_t slot, int64_t taken_ns)
 		bs_worker_say(w->env, BS_EVENT_FAULT, rc, NULL, why.text);
 		return rc;
 	} else if (rc < 0) {
-		refuse(w, m->seq, &why);
+		refuse_message(w, m->seq, &why);
 		scan_fault(w, &why);
 	}
 	return 0;
@@ -545,7 +545,7 @@ static void rest(struct recon_worker *w)
 		bs_bell_awake(&env->me->bell, env->shm.bell_fd[env->who]);
 }
 
-static int work(struct recon_worker *w)
+static int work_off(struct recon_worker *w)
 {
 	struct bs_worker_env *env = w->env;
 	const uint32_t busy =
@@ -587,7 +587,7 @@ int bs_worker_recon(struct bs_worker_env *env)
 	bs_rt_enter_team(env, w.team);
 	bs_rt_throttle(env);
 	bs_worker_phase(env, BS_PHASE_READY);
-	rc = work(&w);
+	rc = work_off(&w);
 	if (rc != 0) /* freeing what a device in error holds may hang: the process's end frees it */
 		_exit(BS_EXIT_REPLACE);
 	bs_recon_worker_disarm(&w);

@@ -5,7 +5,7 @@
 #include "board/recon/recon.h"
 #include "board/service/realtime.h"
 
-static void leave(void *arg, int task, int member)
+static void leave_thread(void *arg, int task, int member)
 {
 	(void)arg;
 	(void)task;
@@ -57,7 +57,7 @@ static void arm(struct recon_worker *w)
 	int rc = 0;
 
 	set_phase(w, BS_PHASE_ARMING);
-	bs_team_each(w->team, leave, NULL);
+	bs_team_each(w->team, leave_thread, NULL);
 	if (r->again)
 		bs_recon_worker_measure(w);
 	else

@@ -43,7 +43,7 @@ static const struct {
 };
 
 /* Starts a bridge with ordinary scheduling and no descriptors but the standard ones. */
-static int start(struct supervisor *v, int which)
+static int start_bridge(struct supervisor *v, int which)
 {
 	struct bridge *b = &v->bridge[which];
 	const struct sched_param ordinary = { 0 };
@@ -100,7 +100,7 @@ static int start(struct supervisor *v, int which)
 }
 
 /* Reads what a bridge reports; the last report counts. */
-static void hear(struct supervisor *v, int which)
+static void hear_bridge(struct supervisor *v, int which)
 {
 	struct bs_bridge_clients *c = &v->shm.s->bridge[which].clients;
 	struct bs_bridge_clients told;
@@ -124,7 +124,7 @@ static void take_end(struct supervisor *v, int which, int status, int64_t now)
 	struct bs_bridge_state *state = &v->shm.s->bridge[which];
 
 	b->pid = 0;
-	hear(v, which);
+	hear_bridge(v, which);
 	b->start_at_ns = b->told ? now : bs_restart_at(&b->restart, well, now);
 	if (WIFSIGNALED(status))
 		(void)snprintf(state->last_end, sizeof(state->last_end), "signal %d, %s",
@@ -155,7 +155,7 @@ void bs_bridges_advance(struct supervisor *v, int64_t now)
 	for (int i = 0; i < BS_BRIDGES; i++) {
 		struct bridge *b = &v->bridge[i];
 
-		hear(v, i);
+		hear_bridge(v, i);
 		if (!reap(v, i, now)) {
 			if (bridges[i].protocols && b->generation != generation &&
 			    !b->told) { /* the bridge's protocols are not the site's now */
@@ -170,7 +170,7 @@ void bs_bridges_advance(struct supervisor *v, int64_t now)
 		b->start_ns = now;
 		b->generation = generation;
 		b->told = false;
-		if (start(v, i) != 0)
+		if (start_bridge(v, i) != 0)
 			b->start_at_ns = bs_restart_at(&b->restart, false, now);
 		else
 			bs_herald_say(&v->shm, BS_LOG_INFO, "bridge %s: process %d",

@@ -26,7 +26,7 @@
 static cpu_set_t anywhere; /* processors that this process might use when it started */
 
 /* Notes a refusal. True: it is the first of this setting, and the caller has to log it. */
-static bool refuse(struct bs_shared *s, enum bs_setting what, const char *remedy)
+static bool refuse_setting(struct bs_shared *s, enum bs_setting what, const char *remedy)
 {
 	uint32_t bit = 1u << what;
 
@@ -39,7 +39,7 @@ static bool refuse(struct bs_shared *s, enum bs_setting what, const char *remedy
 
 static void refused(struct bs_worker_env *env, enum bs_setting what, const char *remedy)
 {
-	if (refuse(env->shm.s, what, remedy))
+	if (refuse_setting(env->shm.s, what, remedy))
 		bs_worker_say(env, BS_EVENT_LIMIT, 0, NULL, remedy);
 }
 
@@ -164,7 +164,7 @@ static void enter(void *arg, int task, int member)
 	bs_usage_note(&env->shm, (enum bs_thread)((int)e->first + member));
 }
 
-static void tell(struct entry *e)
+static void tell_refusals(struct entry *e)
 {
 	struct bs_worker_env *env = e->env;
 	char words[BS_REMEDY];
@@ -188,7 +188,7 @@ void bs_rt_enter(struct bs_worker_env *env, enum bs_thread place)
 	struct entry e = { .env = env, .first = place };
 
 	enter(&e, 0, 0);
-	tell(&e);
+	tell_refusals(&e);
 }
 
 /* Finds the processors that a worker may use, from the site and from how this process started. */
@@ -235,7 +235,7 @@ void bs_rt_enter_team(struct bs_worker_env *env, struct bs_team *team)
 	struct entry e = { .env = env, .first = BS_THREAD_RECON };
 
 	bs_team_each(team, enter, &e);
-	tell(&e);
+	tell_refusals(&e);
 }
 
 void bs_rt_leave(void)
@@ -327,7 +327,7 @@ void bs_rt_supervisor(struct bs_shm *shm)
 	if (rc == 0)
 		return;
 	priority_words(words, priority, rc);
-	if (refuse(shm->s, BS_SETTING_PRIORITY, words))
+	if (refuse_setting(shm->s, BS_SETTING_PRIORITY, words))
 		bs_herald_say(shm, BS_LOG_WARN, "%s", words);
 }
 

@@ -66,7 +66,7 @@ static void measure_again(struct supervisor *v)
 
 /* ---- a changed site file ---- */
 
-static void refuse(struct supervisor *v, const struct bs_fail *why)
+static void refuse_reload(struct supervisor *v, const struct bs_fail *why)
 {
 	struct bs_reload *r = &v->shm.s->reload;
 
@@ -79,7 +79,7 @@ static void refuse(struct supervisor *v, const struct bs_fail *why)
 	end(v, why);
 }
 
-static void begin(struct supervisor *v)
+static void begin_reload(struct supervisor *v)
 {
 	struct bs_reload *r = &v->shm.s->reload;
 	struct bs_fail why;
@@ -95,7 +95,7 @@ static void begin(struct supervisor *v)
 		return;
 	else
 		(void)bs_fail(&why, BS_ERR_IO, "its check cannot be started");
-	refuse(v, &why);
+	refuse_reload(v, &why);
 }
 
 /* Takes up what the checking process found. True: that process has ended. */
@@ -124,7 +124,7 @@ static void take_check(struct supervisor *v)
 		(void)bs_fail(&why, BS_ERR_ABORTED, "its check ended by %s %d",
 			      WIFSIGNALED(status) ? "signal" : "status",
 			      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-	refuse(v, &why);
+	refuse_reload(v, &why);
 }
 
 /* True if nothing of a scan is under way and each worker has read the current site. */
@@ -147,7 +147,7 @@ static void change(struct supervisor *v)
 		return;
 	v->area = s->area;
 	if (bs_shm_switch(&v->shm, &why) != 0) {
-		refuse(v, &why);
+		refuse_reload(v, &why);
 		return;
 	}
 	bs_log_init("serve", (enum bs_log_level)s->site.log_level);
@@ -169,7 +169,7 @@ static bool all_renewed(const struct supervisor *v)
 	return true;
 }
 
-static void finish(struct supervisor *v)
+static void finish_reload(struct supervisor *v)
 {
 	struct bs_shared *s = v->shm.s;
 	struct bs_fail done;
@@ -204,7 +204,7 @@ void bs_reload_lost(struct supervisor *v, int who)
 		return;
 	(void)bs_fail(&why, BS_ERR_ABORTED, "the reconstruction process ended while it armed (%s)",
 		      v->shm.s->worker[who].last_end);
-	refuse(v, &why);
+	refuse_reload(v, &why);
 }
 
 void bs_reload_advance(struct supervisor *v)
@@ -216,13 +216,13 @@ void bs_reload_advance(struct supervisor *v)
 	switch (atomic_load(&r->step)) {
 	case BS_RELOAD_NONE:
 		if (v->reload_asked && v->ready && v->checker == 0)
-			begin(v);
+			begin_reload(v);
 		else if (v->ready)
 			measure_again(v);
 		return;
 	case BS_RELOAD_FAILED:
 		(void)bs_fail(&why, r->code, "%.*s", (int)sizeof(r->text) - 1, r->text);
-		refuse(v, &why);
+		refuse_reload(v, &why);
 		return;
 	case BS_RELOAD_ARMED:
 		if (r->again)
@@ -231,12 +231,12 @@ void bs_reload_advance(struct supervisor *v)
 			change(v);
 		return;
 	case BS_RELOAD_SWITCH:
-		finish(v);
+		finish_reload(v);
 		return;
 	default:
 		if (v->ending) {
 			(void)bs_fail(&why, BS_ERR_STATE, "the service ends");
-			refuse(v, &why);
+			refuse_reload(v, &why);
 		}
 	}
 }

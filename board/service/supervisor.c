@@ -175,7 +175,7 @@ static bool is_runnable(pid_t pid)
 }
 
 /* Replaces a worker that makes no progress (watch.h). */
-static void watch(struct supervisor *v, int who)
+static void watch_worker(struct supervisor *v, int who)
 {
 	struct child *c = &v->child[who];
 	struct bs_worker_state *w = &v->shm.s->worker[who];
@@ -223,7 +223,7 @@ static void watch_all(struct supervisor *v, int64_t now)
 	v->turn_ns = now;
 	for (int i = 0; i < BS_WORKERS; i++) {
 		if (v->child[i].pid != 0)
-			watch(v, i);
+			watch_worker(v, i);
 		all = all && v->child[i].was_ready;
 		stalled = stalled || v->child[i].stopping;
 	}
@@ -252,7 +252,7 @@ static void take_signals(struct supervisor *v)
 	}
 }
 
-static void turn(struct supervisor *v)
+static void look_after(struct supervisor *v)
 {
 	struct pollfd fds[2] = { { v->signals, POLLIN, 0 },
 				 { v->shm.bell_fd[BS_SUPERVISOR], POLLIN, 0 } };
@@ -406,7 +406,7 @@ static int read_limits(struct bs_fail *why)
 	return 0;
 }
 
-static int start(struct supervisor *v, const struct bs_site *site, struct bs_fail *why)
+static int start_service(struct supervisor *v, const struct bs_site *site, struct bs_fail *why)
 {
 	int rc = read_limits(why);
 
@@ -447,7 +447,7 @@ int bs_supervisor_run(const struct bs_site *site)
 	v.shm.fd = v.signals = v.lock = v.spill_lock = v.log_lock = -1;
 	for (int i = 0; i < BS_BELLS; i++)
 		v.shm.bell_fd[i] = -1;
-	rc = start(&v, site, &why);
+	rc = start_service(&v, site, &why);
 	v.turn_ns = bs_now_ns();
 	if (rc != 0) {
 		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(rc), why.text);
@@ -457,7 +457,7 @@ int bs_supervisor_run(const struct bs_site *site)
 		v.status = 1;
 	}
 	while (rc == 0) {
-		turn(&v);
+		look_after(&v);
 		if (v.ending && bs_stop_advance(&v, bs_now_ns()))
 			break;
 	}

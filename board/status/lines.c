@@ -94,7 +94,7 @@ static bool put_named(struct bs_text *t, const struct bs_item *x, struct name n,
 	return false;
 }
 
-static bool find(struct bs_text *t, const struct bs_item *x, struct name n, const char *form)
+static bool find_value(struct bs_text *t, const struct bs_item *x, struct name n, const char *form)
 {
 	bool set = false;
 
@@ -113,7 +113,7 @@ static bool holds(struct bs_text *t, const struct bs_item *x, const char **p)
 	do {
 		const struct name n = name_at(*p + (**p == '!' || **p == '|'), "|?");
 
-		set |= find(t, x, n, NULL);
+		set |= find_value(t, x, n, NULL);
 		*p = n.s + n.len;
 	} while (**p == '|');
 	*p += 1;
@@ -133,7 +133,7 @@ static const char *put_line(struct bs_text *t, const struct bs_item *x, const ch
 			const struct name n = name_at(p + 1, ":}");
 
 			if (shown)
-				(void)find(t, x, n, n.s + n.len + (n.s[n.len] == ':'));
+				(void)find_value(t, x, n, n.s + n.len + (n.s[n.len] == ':'));
 			p += strcspn(p, "}") + 1;
 		} else if (*p == '[') {
 			p++;

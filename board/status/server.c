@@ -56,7 +56,7 @@ static int answer(struct bs_status_server *s, const char *request, size_t len)
 	return n;
 }
 
-static void *serve(void *arg)
+static void *serve_status(void *arg)
 {
 	struct bs_status_server *s = arg;
 	char request[REQUEST_MAX];
@@ -99,7 +99,7 @@ int bs_status_serve(struct bs_status_server **server, const struct bs_shm *shm, 
 		free(s);
 		return rc;
 	}
-	rc = bs_thread_start(&s->thread, serve, s);
+	rc = bs_thread_start(&s->thread, serve_status, s);
 	if (rc != 0) {
 		bs_endpoint_close(&s->socket);
 		free(s);

@@ -31,7 +31,7 @@ const char *bs_unit_name(const struct bs_row *r)
 	return units[r->unit].name;
 }
 
-static const void *place(const struct bs_row *r, const struct bs_item *x)
+static const void *place_of(const struct bs_row *r, const struct bs_item *x)
 {
 	const char *shared = (const char *)x->m->s;
 
@@ -50,7 +50,7 @@ static const void *place(const struct bs_row *r, const struct bs_item *x)
 
 const struct bs_hist *bs_row_hist(const struct bs_row *r, const struct bs_item *x)
 {
-	const void *at = place(r, x);
+	const void *at = place_of(r, x);
 
 	return r->type == BS_TYPE_HIST_AT ? *(const struct bs_hist *const *)at : at;
 }
@@ -114,9 +114,9 @@ static uint64_t load_integer(const void *at, size_t bytes, bool is_signed)
 			 : atomic_load((const _Atomic uint32_t *)at);
 }
 
-static void load(struct bs_value *v, const struct bs_row *r, const struct bs_item *x)
+static void load_value(struct bs_value *v, const struct bs_row *r, const struct bs_item *x)
 {
-	const void *at = place(r, x);
+	const void *at = place_of(r, x);
 
 	switch (r->type) {
 	case BS_TYPE_COUNT:
@@ -165,7 +165,7 @@ bool bs_row_value(struct bs_value *v, const struct bs_row *r, const struct bs_it
 
 	*v = (struct bs_value){ .is = BS_IS_COUNT };
 	if (r->when == NULL || is_set(r->when, x))
-		load(v, r, x);
+		load_value(v, r, x);
 	else if (text)
 		set_text(v, "", 0);
 	return v->is == BS_IS_TEXT ? v->max > 0 && v->text[0] != '\0' : v->n != 0 || v->real != 0.0;

@@ -128,7 +128,7 @@ static bool has_image(struct bs_web_taker *t, struct bs_asked *image, int64_t tu
 	return false;
 }
 
-static void *work(void *arg)
+static void *make_pictures(void *arg)
 {
 	struct bs_web_taker *t = arg;
 	struct bs_fail why = { 0 };
@@ -187,7 +187,7 @@ int bs_web_taker_open(struct bs_web_taker *t, struct bs_documents *page, struct 
 						   (size_t)pools.image_bytes + 4096, why);
 	if (rc != 0)
 		return rc;
-	t->has_thread = bs_thread_start(&t->thread, work, t) == 0;
+	t->has_thread = bs_thread_start(&t->thread, make_pictures, t) == 0;
 	return t->has_thread ? 0 : bs_fail(why, BS_ERR_NOMEM, "the page's thread for images");
 }
 

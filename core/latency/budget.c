@@ -74,7 +74,7 @@ static enum bs_rung rung_of(const struct bs_budget *b, bool gridded)
 }
 
 /* Steps to the next rung that the method has. by: 1 down, -1 up. */
-static enum bs_rung step(struct bs_budget *b, int by)
+static enum bs_rung step_rung(struct bs_budget *b, int by)
 {
 	do
 		b->rung = (enum bs_rung)((int)b->rung + by);
@@ -85,7 +85,7 @@ static enum bs_rung step(struct bs_budget *b, int by)
 
 static bool go_down(struct bs_budget *b)
 {
-	b->down[step(b, 1)]++;
+	b->down[step_rung(b, 1)]++;
 	if (b->trial > 0 && b->hold < BS_LADDER_HOLD_MAX)
 		b->hold *= 2;
 	b->trial = 0;
@@ -99,7 +99,7 @@ static bool good_image(struct bs_budget *b)
 		b->hold /= 2;
 	if (b->rung == BS_RUNG_FULL || b->good < b->hold)
 		return false;
-	b->up[step(b, -1)]++;
+	b->up[step_rung(b, -1)]++;
 	b->trial = b->hold;
 	return true;
 }

@@ -88,7 +88,7 @@ struct search {
  * Computes the samples' weights for a place `at` after the first of them, between taps / 2 - 1 and
  * taps / 2.
  */
-static void weigh(double w[TAPS], double at, int taps)
+static void weigh_samples(double w[TAPS], double at, int taps)
 {
 	/* the sine of the next tap is the same with its sign changed */
 	const double sine = sin(PI * at) / PI;
@@ -110,7 +110,7 @@ static void signal_at(const struct bs_spokes *in, uint32_t readout, double at, i
 	const int first = (int)floor(at) - taps / 2 + 1;
 	double w[TAPS];
 
-	weigh(w, at - first, taps);
+	weigh_samples(w, at - first, taps);
 	for (size_t c = 0; c < in->coils; c++) {
 		const float *d = in->data + 2 * (readout * in->readout_step + c * in->coil_step);
 
@@ -136,7 +136,8 @@ static double dot(const double *x, const double *y, size_t n)
 }
 
 /* Checks that the spoke is a straight line through the center, evenly sampled. */
-static int look(struct spoke *s, const struct bs_spokes *in, uint32_t readout, struct bs_fail *why)
+static int look_at_spoke(struct spoke *s, const struct bs_spokes *in, uint32_t readout,
+			 struct bs_fail *why)
 {
 	const float *k = in->k + (size_t)readout * in->samples * 2;
 	const float *last = k + 2 * ((size_t)in->samples - 2);
@@ -199,7 +200,7 @@ static int find_pairs(struct search *q, struct bs_fail *why)
 	const uint32_t n = q->in->readouts;
 
 	for (uint32_t i = 0; i < n; i++) {
-		int rc = has_come(q->in, i) ? look(&q->spoke[i], q->in, i, why) : 0;
+		int rc = has_come(q->in, i) ? look_at_spoke(&q->spoke[i], q->in, i, why) : 0;
 
 		if (rc != 0)
 			return rc;

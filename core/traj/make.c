@@ -59,7 +59,7 @@ static uint32_t longest(const struct bs_protocol *p)
 	return n;
 }
 
-static float *row(struct bs_traj *t, uint32_t readout)
+static float *row_of(struct bs_traj *t, uint32_t readout)
 {
 	return t->k + (size_t)readout * t->samples * t->dims;
 }
@@ -88,7 +88,7 @@ static int cartesian(struct bs_traj *t, const struct bs_protocol *p, struct bs_f
 	for (uint32_t r = 0; r < t->readouts; r++) {
 		uint32_t line = r % n[1];
 		uint32_t part = r / n[1];
-		float *k = row(t, r);
+		float *k = row_of(t, r);
 
 		t->step1[r] = (uint16_t)line;
 		t->step2[r] = (uint16_t)part;
@@ -110,7 +110,7 @@ static void radial(struct bs_traj *t, double kmax)
 		double up = t->dims == 2 ? 0.0 : fraction(r * GOLDEN_1);
 		double flat = sqrt(1.0 - up * up);
 		double dir[3] = { flat * cos(turn), flat * sin(turn), up };
-		float *k = row(t, r);
+		float *k = row_of(t, r);
 
 		for (uint32_t s = 0; s < t->samples; s++)
 			for (uint32_t d = 0; d < t->dims; d++)
@@ -167,7 +167,7 @@ static int spiral(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail
 
 		for (uint32_t r = 0; r < t->readouts; r++) {
 			double angle = b * k + 2.0 * PI * (r % leaves) / leaves;
-			float *at = row(t, r) + (size_t)s * t->dims;
+			float *at = row_of(t, r) + (size_t)s * t->dims;
 
 			at[0] = fold(k * cos(angle));
 			at[1] = fold(k * sin(angle));
@@ -303,7 +303,7 @@ static int on_cones(struct bs_traj *t, uint32_t n, const struct twist *curve, st
 		double theta = polar(j, n);
 
 		for (uint32_t i = 0; i < leaves; i++) {
-			float *at = row(t, first[j] + i);
+			float *at = row_of(t, first[j] + i);
 
 			for (uint32_t s = 0; s < t->samples; s++, at += 3)
 				put_polar(at, curve[s].k, theta,

@@ -298,7 +298,7 @@ static hid_t access_by(const char *path)
 }
 
 /* Makes an empty file with the group /dataset. */
-static int make(struct bs_mrdh5_out *o)
+static int make_file(struct bs_mrdh5_out *o)
 {
 	hid_t access = access_by(o->draft.temp);
 	hid_t group;
@@ -335,7 +335,7 @@ int bs_mrdh5_create(struct bs_mrdh5_out *o, const char *path, struct bs_fail *wh
 	o->failed = false;
 	(void)snprintf(o->path, sizeof(o->path), "%s", path);
 	if (ismrmrd_init_dataset(&o->set, o->draft.temp, "/dataset") != ISMRMRD_NOERROR ||
-	    make(o) != 0) {
+	    make_file(o) != 0) {
 		rc = bs_mrdh5_fail(why, BS_ERR_IO, path, "cannot create");
 		(void)shut(o, true);
 		bs_draft_drop(&o->draft);

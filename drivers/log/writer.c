@@ -314,8 +314,8 @@ size_t bs_log_writer_bytes(size_t message_max)
 }
 
 /* Prepares the writer; it has no segment yet. */
-static int prepare(struct bs_log_writer *w, const char *dir, uint64_t segment_bytes, void *buffer,
-		   size_t cap, struct bs_fail *why)
+static int prepare_writer(struct bs_log_writer *w, const char *dir, uint64_t segment_bytes,
+			  void *buffer, size_t cap, struct bs_fail *why)
 {
 	const size_t len = strlen(dir);
 
@@ -342,7 +342,7 @@ int bs_log_writer_open(struct bs_log_writer *w, const char *dir, uint64_t sessio
 		       int64_t started_ns, uint64_t segment_bytes, void *buffer, size_t cap,
 		       struct bs_fail *why)
 {
-	int rc = prepare(w, dir, segment_bytes, buffer, cap, why);
+	int rc = prepare_writer(w, dir, segment_bytes, buffer, cap, why);
 
 	if (rc != 0)
 		return rc;
@@ -360,7 +360,7 @@ int bs_log_writer_resume(struct bs_log_writer *w, const char *dir, const struct 
 {
 	const struct bs_log_head was = *head; /* head may point into *w */
 	char name[BS_LOG_NAME];
-	int rc = prepare(w, dir, segment_bytes, buffer, cap, why);
+	int rc = prepare_writer(w, dir, segment_bytes, buffer, cap, why);
 
 	if (rc != 0)
 		return rc;

@@ -60,7 +60,7 @@ static int take_acq(struct bs_logged *l, uint64_t seq, struct bs_log_place place
 	return 0;
 }
 
-static int take(struct bs_logged *l, const struct bs_log_message *m, struct bs_fail *why)
+static int take_message(struct bs_logged *l, const struct bs_log_message *m, struct bs_fail *why)
 {
 	const unsigned char *payload;
 	struct bs_mrd_acq head;
@@ -119,7 +119,7 @@ static int read_all(struct bs_logged *l, const char *path, struct bs_fail *damag
 	while ((rc = bs_log_next(l->reader, &m, damage)) == 1) {
 		l->sum.messages++;
 		l->sum.bytes += m.len;
-		rc = take(l, &m, &bad);
+		rc = take_message(l, &m, &bad);
 		if (rc != 0)
 			return bs_fail(why, rc == BS_ERR_NOMEM ? rc : BS_ERR_FORMAT,
 				       "%s: record %llu: %s", path, (unsigned long long)m.number,

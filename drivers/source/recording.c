@@ -88,7 +88,7 @@ static void pool_release(struct pool *p)
 }
 
 /* A path that leads on behind a file names a group in it. */
-static int split(struct bs_recording *r, struct bs_fail *why)
+static int split_path(struct bs_recording *r, struct bs_fail *why)
 {
 	const char *group = GROUP;
 	struct stat st;
@@ -119,7 +119,7 @@ static int blank(struct bs_recording **out, const char *path, struct bs_fail *wh
 		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a recording", path);
 	memcpy(r->path, path, len + 1);
 	r->file = r->data = r->space = r->type = r->transfer = -1;
-	if (split(r, why) != 0) {
+	if (split_path(r, why) != 0) {
 		free(r);
 		return BS_ERR_IO;
 	}

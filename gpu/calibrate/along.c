@@ -69,8 +69,8 @@ void bs_along_close(struct bs_along *a)
 }
 
 /* Transforms count lines of n samples; each starts stride complex values behind the one before. */
-static void transform(const struct bs_along *a, float *to, size_t to_stride, const float *from,
-		      size_t stride, uint32_t count, bool inverse)
+static void transform_lines(const struct bs_along *a, float *to, size_t to_stride,
+			    const float *from, size_t stride, uint32_t count, bool inverse)
 {
 	const uint32_t lanes = a->kernels->lanes;
 	float *other = a->blocks + 2 * (size_t)a->n * lanes;
@@ -100,7 +100,7 @@ static uint32_t place_of(uint32_t j, uint32_t n)
 
 void bs_along_gram(struct bs_along *a, double *gram, const float *data, size_t stride)
 {
-	transform(a, a->hybrid, a->n, data, stride, a->coils, true);
+	transform_lines(a, a->hybrid, a->n, data, stride, a->coils, true);
 	for (uint32_t j = 0; j < a->n; j++)
 		bs_gram_add(gram + (size_t)a->coils * a->coils * place_of(j, a->n), a->coils, 1,
 			    a->hybrid + 2 * (size_t)j, a->n);
@@ -123,7 +123,7 @@ void bs_along_mix(struct bs_along *a, float *out, size_t out_stride, const float
 	const uint32_t upper = n / 2;
 	const uint32_t first = n - upper; /* number of places from `upper` on */
 
-	transform(a, a->hybrid, n, data, stride, a->coils, true);
+	transform_lines(a, a->hybrid, n, data, stride, a->coils, true);
 	for (uint32_t v = 0; v < virtual_coils; v++) {
 		float *line = out + 2 * v * out_stride;
 
@@ -136,7 +136,7 @@ void bs_along_mix(struct bs_along *a, float *out, size_t out_stride, const float
 			mix_run(line + 2 * (size_t)first, m, h + 2 * (size_t)first, upper);
 		}
 	}
-	transform(a, out, out_stride, out, out_stride, virtual_coils, false);
+	transform_lines(a, out, out_stride, out, out_stride, virtual_coils, false);
 }
 
 void bs_along_matrix(float *matrix, const double *a, uint32_t virtual_coils, uint32_t coils,

@@ -123,7 +123,7 @@ void bs_cart_begin(struct bs_cart *c, uint32_t state)
 }
 
 /* Puts a coil's samples in their places on the grid. */
-static void place(const struct bs_cart *c, uint32_t coil, float complex *line)
+static void place_samples(const struct bs_cart *c, uint32_t coil, float complex *line)
 {
 	const uint32_t E = c->s.encoded[0];
 	/* grid index of the first sample; k = first - E/2 */
@@ -147,7 +147,7 @@ static void add_coils(struct bs_cart *c, uint32_t first)
 		float complex *line = c->lines + (size_t)coil * line_size(&c->s);
 
 		if (first + j < c->s.coils)
-			place(c, coil, line);
+			place_samples(c, coil, line);
 		lane[j] = (float *)line;
 	}
 	c->fft->lines_in(c->blocks, (const float *const *)lane, E, NULL);
@@ -188,8 +188,8 @@ float *bs_cart_hybrid(struct bs_cart *c, uint32_t state)
  * Transforms N values side by side along y or z. The values of a line lie stride complex numbers
  * apart.
  */
-static void transform(const struct bs_cart *c, int axis, float complex *at, size_t stride,
-		      int member)
+static void transform_axis(const struct bs_cart *c, int axis, float complex *at, size_t stride,
+			   int member)
 {
 	const uint32_t N = c->s.matrix[0];
 	float *a = c->blocks + (size_t)member * 2 * c->block;
@@ -211,7 +211,7 @@ static void finish_plane(void *arg, int task, int member)
 	struct bs_cart *c = arg;
 	float complex *plane = c->now + (size_t)task * c->s.encoded[1] * c->s.matrix[0];
 
-	transform(c, 1, plane, c->s.matrix[0], member);
+	transform_axis(c, 1, plane, c->s.matrix[0], member);
 }
 
 static void finish_row(void *arg, int task, int member) /* Transforms one y of a coil, the task. */
@@ -226,7 +226,7 @@ static void finish_row(void *arg, int task, int member) /* Transforms one y of a
 			     (size_t)wrap((int64_t)y - N[1] / 2, E[1]) * N[0];
 
 	if (E[2] > 1)
-		transform(c, 2, row, plane, member);
+		transform_axis(c, 2, row, plane, member);
 	for (uint32_t z = 0; z < N[2]; z++) {
 		const float complex *in = row + wrap((int64_t)z - N[2] / 2, E[2]) * plane;
 		float complex *out =

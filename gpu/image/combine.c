@@ -25,8 +25,8 @@ static float phase(float re, float im)
 	return re == 0.0f && im == 0.0f ? 0.0f : atan2f(im, re);
 }
 
-static void store(const struct combine *c, uint64_t at, const float *re, const float *im,
-		  uint32_t n)
+static void store_values(const struct combine *c, uint64_t at, const float *re, const float *im,
+			 uint32_t n)
 {
 	if (c->output == BS_OUTPUT_COMPLEX)
 		for (uint32_t i = 0; i < n; i++) {
@@ -74,7 +74,7 @@ static void block_rss(const struct combine *c, uint64_t from, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		sum[i] = sqrtf(sum[i]);
 	if (c->output == BS_OUTPUT_COMPLEX)
-		store(c, from, sum, zero, n);
+		store_values(c, from, sum, zero, n);
 	else
 		memcpy(c->out + from, sum, (size_t)n * 4);
 }
@@ -101,7 +101,7 @@ static void block_sense(const struct combine *c, uint64_t from, uint32_t n)
 		re[i] *= inverse;
 		im[i] *= inverse;
 	}
-	store(c, from, re, im, n);
+	store_values(c, from, re, im, n);
 }
 
 static void block(void *arg, int task, int member)

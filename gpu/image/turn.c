@@ -102,7 +102,7 @@ static uint64_t end_of(const struct bs_turn *t, int task)
 	return end < t->voxels ? end : t->voxels;
 }
 
-static void multiply(void *arg, int task, int member)
+static void multiply_echoes(void *arg, int task, int member)
 {
 	const struct bs_turn *t = arg;
 
@@ -241,7 +241,7 @@ bool bs_turn_run(struct bs_turn *t, const float *first, const float *second, flo
 	t->first = first;
 	t->second = second;
 	t->turn = turn;
-	bs_team_run(t->team, multiply, t, blocks(t));
+	bs_team_run(t->team, multiply_echoes, t, blocks(t));
 	bs_team_run(t->team, smooth, t, blocks(t));
 	/* fmax is not used, because gcc 12 for aarch64 fails over it */
 	for (uint64_t v = 0; v < t->voxels; v++) {

@@ -43,7 +43,7 @@ struct work {
 	float *x, *sum, *a, *b, *line;
 };
 
-static void shape(struct bs_unfold *u, const struct bs_unfold_spec *s)
+static void shape_plan(struct bs_unfold *u, const struct bs_unfold_spec *s)
 {
 	memset(u, 0, sizeof(*u));
 	u->s = *s;
@@ -83,7 +83,7 @@ static size_t lines_of(const struct bs_unfold_spec *s)
 	return (size_t)s->encoded[0] * s->encoded[1];
 }
 
-static void lay(struct bs_unfold *u, struct bs_room *r)
+static void lay_out(struct bs_unfold *u, struct bs_room *r)
 {
 	const struct bs_unfold_spec *s = &u->s;
 
@@ -108,9 +108,9 @@ int bs_unfold_need(const struct bs_unfold_spec *s, struct bs_need *need, struct 
 	    s->sets == 0 || s->sets > BS_UNFOLD_SETS_MAX)
 		return bs_fail(why, BS_ERR_CONFIG, "SENSE: matrix x is %u, %u coils, %u sets",
 			       s->matrix[0], s->coils, s->sets);
-	shape(&u, s);
+	shape_plan(&u, s);
 	g = pcg_of(&u);
-	lay(&u, &room);
+	lay_out(&u, &room);
 	return bs_pcg_need(&g, need, why);
 }
 
@@ -138,10 +138,10 @@ int bs_unfold_plan(struct bs_unfold **plan, const struct bs_unfold_spec *s, cons
 
 	if (u == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "SENSE plan");
-	shape(u, s);
+	shape_plan(u, s);
 	g = pcg_of(u);
 	u->team = team;
-	lay(u, &room);
+	lay_out(u, &room);
 	if (room.full)
 		rc = bs_fail(why, BS_ERR_NOMEM, "SENSE plan: the arena is too small");
 	else

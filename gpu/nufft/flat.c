@@ -51,7 +51,7 @@ static double mean_of(int i)
 }
 
 /* Sets the frequencies, closer towards the edge, where the error's last lobe is narrow. */
-static void lay(struct flat *f, const struct bs_window_shape *w)
+static void lay_frequencies(struct flat *f, const struct bs_window_shape *w)
 {
 	for (int k = 0; k < FREQUENCIES; k++) {
 		const double t = cos(M_PI * (k + 0.5) / (2 * FREQUENCIES));
@@ -101,7 +101,7 @@ static void factor(const struct flat *f, long double l[BS_TAPS_MAX][BS_TAPS_MAX]
 }
 
 /* Fits the taps at every place, and the transform that they have. */
-static void fit(struct flat *f)
+static void fit_taps(struct flat *f)
 {
 	long double l[BS_TAPS_MAX][BS_TAPS_MAX];
 	const uint32_t n = f->taps;
@@ -130,7 +130,7 @@ static void fit(struct flat *f)
 }
 
 /* Finds the transform that the taps have, and the weights of the next round. */
-static void weigh(struct flat *f)
+static void weigh_frequencies(struct flat *f)
 {
 	double error[FREQUENCIES];
 	double most = 0.0;
@@ -168,10 +168,10 @@ void bs_window_flatten(struct bs_window_shape *w)
 {
 	struct flat f = { .taps = (uint32_t)w->width };
 
-	lay(&f, w);
+	lay_frequencies(&f, w);
 	for (int round = 0; round < ROUNDS; round++) {
-		fit(&f);
-		weigh(&f);
+		fit_taps(&f);
+		weigh_frequencies(&f);
 	}
 	w->flat = true;
 	for (uint32_t j = 0; j < f.taps; j++)

@@ -130,7 +130,7 @@ static void gather_mixed(const struct job *j, uint64_t first, uint64_t count, fl
 }
 
 /* Gathers the run's samples, weighted, [sample][width] complex. Lanes without a coil stay zero. */
-static void gather(const struct job *j, uint64_t first, uint64_t count, float *to)
+static void gather_samples(const struct job *j, uint64_t first, uint64_t count, float *to)
 {
 	const struct bs_lanes *in = j->lanes;
 	const struct bs_sample_table *t = &j->n->table;
@@ -197,7 +197,7 @@ static void run_task(void *arg, int task, int member)
 
 		s.data = buffer;
 		if (j->adjoint)
-			(mixed ? gather_mixed : gather)(j, first, count, buffer);
+			(mixed ? gather_mixed : gather_samples)(j, first, count, buffer);
 		j->kernel(&s);
 		if (!j->adjoint)
 			(mixed ? scatter_mixed : scatter)(j, first, count, buffer);

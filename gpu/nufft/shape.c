@@ -69,7 +69,7 @@ static int sizes(struct bs_grid_shape *g, const struct bs_nufft_spec *s, uint64_
 	return 0;
 }
 
-static int check(const struct bs_nufft_spec *s, struct bs_fail *why)
+static int check_spec(const struct bs_nufft_spec *s, struct bs_fail *why)
 {
 	uint64_t voxels = 1;
 	uint64_t x;
@@ -110,7 +110,7 @@ static void widths(struct bs_grid_shape *g, uint32_t channels)
 
 int bs_nufft_shape(struct bs_grid_shape *g, const struct bs_nufft_spec *s, struct bs_fail *why)
 {
-	int rc = check(s, why);
+	int rc = check_spec(s, why);
 
 	if (rc != 0)
 		return rc;
@@ -129,7 +129,7 @@ int bs_nufft_shape_stack(struct bs_grid_shape *g, const struct bs_nufft_spec *s,
 			 struct bs_fail *why)
 {
 	struct bs_nufft_spec flat = *s;
-	int rc = check(s, why);
+	int rc = check_spec(s, why);
 
 	if (rc != 0)
 		return rc;

@@ -117,7 +117,7 @@ double bs_window_misfit(const struct bs_window_shape *w, double accuracy)
 }
 
 /* Fits the window over one tap's cell by Chebyshev interpolation, as powers of t in [-1, 1]. */
-static void fit(const struct bs_window_shape *w, uint32_t tap, uint32_t coefs, double *c)
+static void fit_tap(const struct bs_window_shape *w, uint32_t tap, uint32_t coefs, double *c)
 {
 	double cheb[BS_POLY_MAX];
 	double prev[BS_POLY_MAX] = { 1.0 };
@@ -173,7 +173,7 @@ double bs_window_taps(struct bs_taps *taps, const struct bs_window_shape *w, uin
 	for (taps->coefs = 3; taps->coefs < BS_POLY_MAX; taps->coefs++) {
 		worst = 0.0;
 		for (uint32_t j = 0; j < n; j++) {
-			fit(w, j, taps->coefs, c[j]);
+			fit_tap(w, j, taps->coefs, c[j]);
 			double e = misfit_of(w, j, taps->coefs, c[j]);
 			worst = e > worst ? e : worst;
 		}

@@ -204,7 +204,8 @@ static int fit_times(struct fit *f, const struct bs_interpolators *p, double sta
 }
 
 /* Places the segments from the first sample to the last; a single one in the middle. */
-static void place(struct bs_interpolators *p, const struct bs_interpolators_spec *s, uint32_t l)
+static void place_segments(struct bs_interpolators *p, const struct bs_interpolators_spec *s,
+			   uint32_t l)
 {
 	const double whole_s = (s->samples - 1.0) * s->dwell_s;
 
@@ -227,7 +228,7 @@ int bs_interpolators_find(struct bs_interpolators *p, const struct bs_interpolat
 		return rc;
 	*p = (struct bs_interpolators){ .error = INFINITY };
 	while (rc == 0 && p->error > s->error && p->segments < s->most) {
-		place(p, s, p->segments + 1);
+		place_segments(p, s, p->segments + 1);
 		tried = 8 * p->segments + 1; /* looks at the ends, and at times between segments */
 		rc = fit_times(&f, p, s->start_s, tried, whole_s / (tried - 1), 1, NULL, &p->error,
 			       why);

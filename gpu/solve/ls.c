@@ -75,7 +75,7 @@ static struct bs_pcg_spec pcg_of(const struct bs_ls_spec *s)
 				     s->precond != BS_PRECOND_NONE };
 }
 
-static void lay(struct bs_ls *p, struct bs_room *r)
+static void lay_out(struct bs_ls *p, struct bs_room *r)
 {
 	const struct bs_ls_spec *s = &p->s;
 	const uint64_t voxels = voxels_of(s);
@@ -105,7 +105,7 @@ int bs_ls_need(const struct bs_ls_spec *s, struct bs_need *need, struct bs_fail 
 		rc = bs_circulant_need(s->dims, s->matrix, need, why);
 	if (rc != 0)
 		return rc;
-	lay(&p, &room);
+	lay_out(&p, &room);
 	return 0;
 }
 
@@ -170,7 +170,7 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 	if (rc == 0 && s->precond == BS_PRECOND_CIRCULANT)
 		rc = bs_circulant_plan(&p->circulant, s->dims, s->matrix, q, arena, team, why);
 	if (rc == 0)
-		lay(p, &room);
+		lay_out(p, &room);
 	if (p->power != NULL) {
 		p->inverse = p->power + p->sets * p->step;
 		p->r = p->inverse + p->sets * p->step;
@@ -302,7 +302,7 @@ static void combine(void *arg, int task, int member)
 }
 
 /* Sums S_c in over the images into seen_c: what the coils measure of them. */
-static void look(void *arg, int task, int member)
+static void sum_seen(void *arg, int task, int member)
 {
 	const struct bs_ls *p = arg;
 	uint64_t from;
@@ -348,7 +348,7 @@ static void jacobi(void *arg, int task, int member)
 static void apply_together(struct bs_ls *p, const float *in, float *out)
 {
 	p->in = in;
-	bs_team_run(p->team, look, p, bs_blocks(p->voxels));
+	bs_team_run(p->team, sum_seen, p, bs_blocks(p->voxels));
 	bs_toeplitz_apply(p->toeplitz, p->s.coils, p->seen, p->seen);
 	bs_ls_combine(p, p->seen, out);
 }

@@ -106,8 +106,8 @@ static bool same(int fd, const void *wanted, size_t n, unsigned char *part)
 }
 
 /* Reads q. Returns NULL, or why it could not. */
-static const char *load(float *q, const struct header *h, const float *k, const float *weight,
-			const char *path, uint64_t key)
+static const char *load_q(float *q, const struct header *h, const float *k, const float *weight,
+			  const char *path, uint64_t key)
 {
 	const char *fault = NULL;
 	unsigned char *part = malloc(PART);
@@ -187,7 +187,7 @@ int bs_qcache_get_by(float *q, const struct bs_q_spec *s, uint32_t maker, const 
 			path[0] = '\0';
 	}
 	if (path[0] != '\0')
-		fault = load(q, &h, k, weight, path, key);
+		fault = load_q(q, &h, k, weight, path, key);
 	if (fault == NULL) {
 		if (from != NULL)
 			*from = BS_QCACHE_DISK;

@@ -39,7 +39,7 @@ static size_t round_up(size_t n, size_t to)
 	return (n + to - 1) / to * to;
 }
 
-static int shape(struct bs_toeplitz *t, const struct bs_toeplitz_spec *s, struct bs_fail *why)
+static int shape_plan(struct bs_toeplitz *t, const struct bs_toeplitz_spec *s, struct bs_fail *why)
 {
 	uint32_t longest = 1;
 
@@ -91,7 +91,7 @@ static size_t plane_floats(const struct bs_toeplitz *t)
 	return t->s.dims == 3 ? t->plane_step * t->blocks : 0;
 }
 
-static void lay(struct bs_toeplitz *t, struct bs_room *r)
+static void lay_out(struct bs_toeplitz *t, struct bs_room *r)
 {
 	bs_room_take(r, &t->factors, "FFT factors", 1, factor_floats(t) * 4);
 	bs_room_take(r, &t->spectrum, "spectrum of Q", 1, t->spectrum_plane * t->grid[2] * 4);
@@ -104,10 +104,10 @@ int bs_toeplitz_need(const struct bs_toeplitz_spec *s, struct bs_need *need, str
 {
 	struct bs_room room = { .need = need };
 	struct bs_toeplitz t;
-	int rc = shape(&t, s, why);
+	int rc = shape_plan(&t, s, why);
 
 	if (rc == 0)
-		lay(&t, &room);
+		lay_out(&t, &room);
 	return rc;
 }
 
@@ -162,11 +162,11 @@ int bs_toeplitz_plan(struct bs_toeplitz **plan, const struct bs_toeplitz_spec *s
 
 	if (t == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "Toeplitz plan");
-	rc = shape(t, s, why);
+	rc = shape_plan(t, s, why);
 	if (rc != 0)
 		goto fail;
 	t->team = team;
-	lay(t, &room);
+	lay_out(t, &room);
 	if (room.full) {
 		rc = bs_fail(why, BS_ERR_NOMEM, "Toeplitz plan: the arena is too small");
 		goto fail;

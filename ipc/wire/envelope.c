@@ -118,7 +118,7 @@ uint32_t (*bs_crc32c_instruction(void))(uint32_t crc, const void *data, size_t l
 }
 
 /* The product a b modulo the polynomial; lowest power first: x^0 is the highest bit. */
-static uint32_t multiply(uint32_t a, uint32_t b)
+static uint32_t multiply_polynomials(uint32_t a, uint32_t b)
 {
 	uint32_t product = 0;
 
@@ -136,15 +136,15 @@ uint32_t bs_crc32c_shift(uint64_t len)
 
 	for (; len > 0; len >>= 1) {
 		if (len & 1)
-			power = multiply(power, square);
-		square = multiply(square, square);
+			power = multiply_polynomials(power, square);
+		square = multiply_polynomials(square, square);
 	}
 	return power;
 }
 
 uint32_t bs_crc32c_join(uint32_t first, uint32_t second, uint32_t shift)
 {
-	return multiply(first, shift) ^ second;
+	return multiply_polynomials(first, shift) ^ second;
 }
 
 static void fill_slices(void)

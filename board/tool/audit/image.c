@@ -30,7 +30,7 @@ static uint64_t number_of(const char *value)
 	return strtoull(value, NULL, 10);
 }
 
-static void hear(void *arg, const char *name, const char *value, unsigned index)
+static void hear_value(void *arg, const char *name, const char *value, unsigned index)
 {
 	static const char count[] = "boreside_count_";
 	struct said *s = arg;
@@ -276,7 +276,7 @@ static int read_attributes(struct bs_audit_images *i, struct said *s, const unsi
 	}
 	memcpy(i->attributes, at, len);
 	i->attributes[len] = '\0';
-	if (bs_meta_read(i->attributes, hear, s, &bad) != 0)
+	if (bs_meta_read(i->attributes, hear_value, s, &bad) != 0)
 		bs_found(i->a->f, BS_PROMISE_IMAGE_HEAD, i->a->where, "attributes: %s", bad.text);
 	return 0;
 }

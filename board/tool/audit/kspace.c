@@ -24,7 +24,7 @@ void bs_audit_kspace_begin(struct bs_audit_kspace *k, struct bs_findings *f, con
 
 /* ---- numbers ---- */
 
-static void settle(struct bs_audit_kspace *k, uint64_t number)
+static void settle_number(struct bs_audit_kspace *k, uint64_t number)
 {
 	struct bs_audit_log *log = k->log;
 
@@ -41,7 +41,7 @@ static void settle_to(struct bs_audit_kspace *k, uint64_t before)
 	const uint64_t known = k->settled + BS_AUDIT_WINDOW; /* numbers beyond this have not come */
 
 	for (; k->settled < before && k->settled < known; k->settled++) {
-		settle(k, k->settled);
+		settle_number(k, k->settled);
 		k->there[k->settled % BS_AUDIT_WINDOW] = false;
 	}
 	if (k->settled >= before)

@@ -93,7 +93,7 @@ static bool attribute_is(const struct words *w, const char *name, const char *wo
 	return value_is(attribute(w, name), word);
 }
 
-static void keep(struct bs_archive *g, int column, int64_t ns)
+static void keep_latency(struct bs_archive *g, int column, int64_t ns)
 {
 	if (g->rows[column] < BS_ARCHIVE_MAX)
 		g->column[column][g->rows[column]++] = ns;
@@ -146,13 +146,13 @@ static void keep_parts(struct bs_archive *g, const struct words *w, struct bs_ow
 		if (!attribute_us(w, name, &ns))
 			continue;
 		any = true;
-		keep(g, BS_SPREAD_STAGE + i, ns);
+		keep_latency(g, BS_SPREAD_STAGE + i, ns);
 		s->operators_ns += operators[i] ? ns : 0;
 	}
 	if (!any)
 		return;
-	keep(g, BS_SPREAD_OWN, bs_own_part(s));
-	keep(g, BS_SPREAD_OWN_QUIET, bs_own_quiet(s, g->canary, g->canaries.count, now));
+	keep_latency(g, BS_SPREAD_OWN, bs_own_part(s));
+	keep_latency(g, BS_SPREAD_OWN_QUIET, bs_own_quiet(s, g->canary, g->canaries.count, now));
 }
 
 /*
@@ -164,12 +164,12 @@ static void keep_transport(struct bs_archive *g, const struct bs_departure *left
 {
 	const int64_t in = received - left->sent_ns;
 
-	keep(g, BS_SPREAD_IN, received - left->due_ns);
-	keep(g, BS_SPREAD_OUT, now - handed);
+	keep_latency(g, BS_SPREAD_IN, received - left->due_ns);
+	keep_latency(g, BS_SPREAD_OUT, now - handed);
 	if (left->sent_ns == 0 || in < 0)
 		return;
-	keep(g, BS_SPREAD_WIRE, in);
-	keep(g, BS_SPREAD_TRANSPORT, in + now - handed);
+	keep_latency(g, BS_SPREAD_WIRE, in);
+	keep_latency(g, BS_SPREAD_TRANSPORT, in + now - handed);
 }
 
 /* Makes the report of an image from its attributes, as far as its budget depends on it. */
@@ -283,12 +283,12 @@ void bs_archive_take(struct bs_archive *g, const unsigned char *msg, size_t len,
 		left = (struct bs_departure){ .due_ns = due };
 	g->run->calibrated += report.stage_ns[BS_BUDGET_CALIBRATION] > 0;
 	keep_words(g, &words, &report, latency);
-	keep(g, BS_SPREAD_DUE, image.handed_ns - due);
-	keep(g, BS_SPREAD_RECEIVED, latency);
-	keep(g, BS_SPREAD_ARRIVAL, now - due);
-	keep(g, BS_SPREAD_QUIET,
-	     latency - bs_canary_stalled(g->canary, g->canaries.count, own.from_ns, image.handed_ns,
-					 now));
+	keep_latency(g, BS_SPREAD_DUE, image.handed_ns - due);
+	keep_latency(g, BS_SPREAD_RECEIVED, latency);
+	keep_latency(g, BS_SPREAD_ARRIVAL, now - due);
+	keep_latency(g, BS_SPREAD_QUIET,
+		     latency - bs_canary_stalled(g->canary, g->canaries.count, own.from_ns,
+						 image.handed_ns, now));
 	keep_parts(g, &words, &own, now);
 	keep_transport(g, &left, received, image.handed_ns, now);
 	judge(g, &report, &left, own.from_ns, image.handed_ns, now);

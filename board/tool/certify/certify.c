@@ -98,7 +98,7 @@ static int wait_ready(struct certify *w, struct bs_fail *why)
 
 /* ---- a run ---- */
 
-static bool look(struct certify *w)
+static bool look_at_service(struct certify *w)
 {
 	for (int i = 0; i < 5; i++)
 		if (bs_trial_ask(&w->trial, "json", w->doc, sizeof(w->doc)))
@@ -195,7 +195,7 @@ static int play(struct certify *w, struct bs_certify_run *r, double speed, bool 
 		if (rc == 0)
 			note_outcome(w, r, &report);
 		wait_images(w, r->made);
-		if (first && r->scans == 1 && look(w))
+		if (first && r->scans == 1 && look_at_service(w))
 			bs_witness_threads(w->c, w->doc, !enough(w, r, start));
 	} while (rc == 0 && !enough(w, r, start));
 	r->seconds = (double)(bs_now_ns() - start) * 1e-9;
@@ -225,7 +225,7 @@ static int try_all(struct certify *w, struct bs_fail *why)
 	(void)bs_floor_start(&w->floor, c->machine.processors);
 	raise_priority(w);
 	rc = connect_sender(w, why);
-	if (rc == 0 && look(w)) /* a single scan's thread counts start here */
+	if (rc == 0 && look_at_service(w)) /* a single scan's thread counts start here */
 		bs_witness_threads(c, w->doc, true);
 	for (uint32_t i = 0; rc == 0 && i < (w->q->speed > 0.0 ? 2u : 1u); i++) {
 		rc = play(w, &c->run[i], i == 0 ? 1.0 : w->q->speed, i == 0, why);
@@ -233,7 +233,7 @@ static int try_all(struct certify *w, struct bs_fail *why)
 		spread_of(&c->run[i].spread[BS_SPREAD_SENT], bs_replay_lateness(w->replay));
 		spread_of(&c->run[i].spread[BS_SPREAD_SLEPT],
 			  &bs_replay_departures(w->replay)->overslept);
-		if (i == 0 && look(w)) {
+		if (i == 0 && look_at_service(w)) {
 			bs_witness_stages(c, w->doc);
 			bs_witness_threads(c, w->doc, false);
 			bs_witness_restarts(c, w->doc);
@@ -337,7 +337,7 @@ int bs_certify_run(struct bs_certificate *c, const struct bs_certify_request *q,
 	bs_endpoint_tune_malloc(16u << 20);
 	if (rc == 0)
 		rc = wait_ready(w, why);
-	if (rc == 0 && c->refused[0] == '\0' && look(w))
+	if (rc == 0 && c->refused[0] == '\0' && look_at_service(w))
 		bs_witness_protocol(c, w->doc);
 	if (rc == 0 && c->refused[0] == '\0') {
 		bs_meter_open(&w->meter, &c->meter, NULL, &c->machine, c->engine);

@@ -238,7 +238,7 @@ static int arm_all(const struct bs_site *site, const struct bs_protocol *only)
 	return failed != 0;
 }
 
-static int run(int argc, char **argv)
+static int run_arm(int argc, char **argv)
 {
 	const struct bs_protocol *only = NULL;
 	struct request q = { 0 };
@@ -273,5 +273,5 @@ const struct bs_command bs_command_arm = {
 		 "another choice is another rounding of the same accuracy. With several GPUs "
 		 "(gpu.devices): says of each protocol whether it stays on the first (gpu.share).",
 	.options = options,
-	.run = run,
+	.run = run_arm,
 };

@@ -68,7 +68,7 @@ static int certify(const struct bs_certify_request *q, struct bs_certificate *c)
 	return c->verdict == BS_VERDICT_KEPT ? 0 : 1;
 }
 
-static int run(int argc, char **argv)
+static int run_certify(int argc, char **argv)
 {
 	struct request q = { .certify = { .minutes = 1.0, .out = "certificate" } };
 	struct bs_certificate *c;
@@ -98,5 +98,5 @@ const struct bs_command bs_command_certify = {
 		 "protocol's own method, and handed on within budget.image_ms of its last "
 		 "readout's due time, but for misses that a stall of the machine explains, seen "
 		 "by canaries with a real-time priority. See board/doc/DEADLINES.md.",
-	.run = run,
+	.run = run_certify,
 };

@@ -90,7 +90,7 @@ static int spread_mask(struct bs_cfl *mask, const struct bs_cfl *image, const ch
 	return 0;
 }
 
-static int load(struct bs_cfl image[3], const struct request *o, struct bs_fail *why)
+static int load_images(struct bs_cfl image[3], const struct request *o, struct bs_fail *why)
 {
 	int rc = bs_imagefile_read(&image[0], o->name[0], why);
 
@@ -167,7 +167,7 @@ static bool above(double value, double limit, const char *what)
 			       limit) != 0;
 }
 
-static int run(int argc, char **argv)
+static int run_compare(int argc, char **argv)
 {
 	struct bs_cfl image[3] = { { .data = NULL }, { .data = NULL }, { .data = NULL } };
 	struct request o = { .max_nrmse = -1.0, .max_unscaled = -1.0 };
@@ -178,7 +178,7 @@ static int run(int argc, char **argv)
 
 	if (status != BS_OPTIONS_RUN)
 		return status;
-	rc = load(image, &o, &why);
+	rc = load_images(image, &o, &why);
 	if (rc == 0)
 		rc = bs_compare(&c, image[0].data, image[1].data, image[2].data, image[1].size,
 				&why);
@@ -203,5 +203,5 @@ const struct bs_command bs_command_compare = {
 		 "several). B is the reference: errors are relative to it. scaled: after the "
 		 "complex factor a that brings A nearest to B.",
 	.options = options,
-	.run = run,
+	.run = run_compare,
 };

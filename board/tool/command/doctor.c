@@ -22,8 +22,8 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-static void tell(void *arg, enum bs_health health, const char *what, const char *figure,
-		 const char *remedy)
+static void tell_finding(void *arg, enum bs_health health, const char *what, const char *figure,
+			 const char *remedy)
 {
 	static const char *const words[BS_HEALTHS] = { "ok  ", "warn", "FAIL" };
 
@@ -41,10 +41,10 @@ static const char *mps(char out[320])
 	return out;
 }
 
-static int run(int argc, char **argv)
+static int run_doctor(int argc, char **argv)
 {
 	struct request q = { .root = "" };
-	struct bs_doctor d = { .tell = tell, .arg = stdout };
+	struct bs_doctor d = { .tell = tell_finding, .arg = stdout };
 	struct bs_site *site = NULL;
 	char pipes[320];
 	int status = bs_options_read(&bs_command_doctor, &q, argc, argv);
@@ -87,5 +87,5 @@ const struct bs_command bs_command_doctor = {
 	.notes = "One line for each thing that was looked at: ok, warn or FAIL, what, the figure, "
 		 "and the remedy. Run it as the user, and with the limits, of the service. Exit "
 		 "status 1 where anything is FAIL.",
-	.run = run,
+	.run = run_doctor,
 };

@@ -124,7 +124,7 @@ static int write_part(struct job *j, struct bs_fail *why)
 }
 
 /* Checks the site as the service would, with more memory if nothing else is lacking. */
-static int check(struct job *j, struct bs_fail *why)
+static int check_part(struct job *j, struct bs_fail *why)
 {
 	uint64_t plan_mib = 0;
 	int rc;
@@ -185,7 +185,7 @@ static int from_recording(struct job *j, struct bs_tried *tried, struct bs_fail 
 	j->node.acq_slots = bs_choose_slots(&j->survey);
 	for (uint32_t i = 0; i < TRIES; i++) {
 		why->code = 0;
-		rc = check(j, why);
+		rc = check_part(j, why);
 		if (rc != 0 || j->q.untried)
 			break;
 		rc = bs_try_run(tried, &j->site, j->recording, why);
@@ -224,7 +224,7 @@ static int from_answers(struct job *j, struct bs_fail *why)
 	}
 	if (rc == 0)
 		rc = bs_answers_outline(&a, &j->outline, why);
-	return rc == 0 ? check(j, why) : rc;
+	return rc == 0 ? check_part(j, why) : rc;
 }
 
 /* Cuts FILE/GROUP into the file and the group. */
@@ -249,7 +249,7 @@ static void print_fault(void *arg, const char *line)
 	(void)fprintf(arg, "%s\n", line);
 }
 
-static int place(struct job *j, struct bs_fail *why)
+static int place_file(struct job *j, struct bs_fail *why)
 {
 	char *real;
 	int rc;
@@ -290,7 +290,7 @@ static int place(struct job *j, struct bs_fail *why)
 		       : bs_fail(why, BS_ERR_IO, "too long a path: %s", j->q.from);
 }
 
-static void tell(const struct job *j)
+static void tell_site(const struct job *j)
 {
 	const struct bs_protocol *p = &j->site.protocol[0];
 
@@ -340,7 +340,7 @@ static void say_hidden(struct job *j)
 	}
 }
 
-static int finish(struct job *j, int rc, const struct bs_tried *tried, struct bs_fail *why)
+static int finish_job(struct job *j, int rc, const struct bs_tried *tried, struct bs_fail *why)
 {
 	/* what a retreat has said since is not yet in the file */
 	if (rc == 0) {
@@ -355,14 +355,14 @@ static int finish(struct job *j, int rc, const struct bs_tried *tried, struct bs
 	}
 	(void)snprintf(j->site.file, sizeof(j->site.file), "%s", j->q.out);
 	bs_try_places(&j->site);
-	tell(j);
+	tell_site(j);
 	if (tried->images > 0)
 		tell_trial(j, tried);
 	tell_next(j);
 	return 0;
 }
 
-static int run(int argc, char **argv)
+static int run_init(int argc, char **argv)
 {
 	struct job *j = calloc(1, sizeof(*j));
 	struct bs_tried tried = { 0 };
@@ -384,12 +384,12 @@ static int run(int argc, char **argv)
 	} else if (rc == BS_OPTIONS_RUN) {
 		bs_log_init("init", BS_LOG_WARN);
 		bs_progress_use();
-		rc = place(j, &why);
+		rc = place_file(j, &why);
 		if (rc == 0)
 			rc = j->q.from != NULL ? from_recording(j, &tried, &why)
 					       : from_answers(j, &why);
 		rc = rc == BS_ERR_USAGE ? bs_options_wrong(&bs_command_init, "%s", why.text)
-					: finish(j, rc, &tried, &why);
+					: finish_job(j, rc, &tried, &why);
 	}
 	bs_survey_free(&j->survey);
 	free(j);
@@ -404,5 +404,5 @@ const struct bs_command bs_command_init = {
 		"From a recording: reads its header and its readouts, writes a commented site file "
 		"with the protocol that reconstructs them, and does so once to see that it holds. "
 		"What the recording cannot tell is assumed, and said.",
-	.run = run,
+	.run = run_init,
 };

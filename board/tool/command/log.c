@@ -258,7 +258,7 @@ static int run_audit(const struct request *r, unsigned n)
 	return status;
 }
 
-static int run(int argc, char **argv)
+static int run_log(int argc, char **argv)
 {
 	static const char *const actions[] = { "list", "verify", "audit", "export", "prune", NULL };
 	struct request q = { 0 };
@@ -305,5 +305,5 @@ const struct bs_command bs_command_log = {
 	.after = "verify: exit status 1 when something that was committed cannot be read. export: "
 		 "the same, after what can be read is written. audit: exit status 1 when a promise "
 		 "of the pages is found broken; it reads only, also beside a service that runs.",
-	.run = run,
+	.run = run_log,
 };

@@ -335,7 +335,7 @@ static int set_receiver(struct request *q)
 	return 0;
 }
 
-static int complete(struct request *q)
+static int complete_request(struct request *q)
 {
 	int rc;
 
@@ -380,7 +380,7 @@ static int trajectory(struct bs_traj *t, struct bs_protocol *p, struct bs_fail *
 }
 
 /* Makes the trajectory of all frames, one after the other. */
-static int go_on(struct bs_traj *all, const struct request *q, struct bs_fail *why)
+static int make_all_frames(struct bs_traj *all, const struct request *q, struct bs_fail *why)
 {
 	struct bs_protocol p = q->protocol;
 
@@ -440,7 +440,7 @@ static int simulate(struct request *q, struct bs_fail *why)
 	scan.protocol = p;
 	scan.traj = &traj;
 	if (q->go_on)
-		rc = go_on(&all, q, why);
+		rc = make_all_frames(&all, q, why);
 	scan.paths = all.k;
 	if (rc == 0 && (!beside(image, sizeof(image), q->out, "true") ||
 			!beside(maps, sizeof(maps), q->out, "maps")))
@@ -464,7 +464,7 @@ static int simulate(struct request *q, struct bs_fail *why)
 	return rc;
 }
 
-static int run(int argc, char **argv)
+static int run_phantom(int argc, char **argv)
 {
 	struct request q = {
 		.name = "phantom",
@@ -482,7 +482,7 @@ static int run(int argc, char **argv)
 
 	if (status != BS_OPTIONS_RUN)
 		return status;
-	status = complete(&q);
+	status = complete_request(&q);
 	if (status == 0 && simulate(&q, &why) != 0)
 		status = bs_command_fail(&bs_command_phantom, "%s", why.text);
 	return status;
@@ -492,5 +492,5 @@ const struct bs_command bs_command_phantom = {
 	.name = "phantom",
 	.summary = "a simulated scan as a recording, and its true image",
 	.options = options,
-	.run = run,
+	.run = run_phantom,
 };

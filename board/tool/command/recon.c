@@ -370,7 +370,7 @@ static int reconstruct_shared(struct job *j, int64_t start_ns, struct bs_fail *w
 
 /* ---- one recording ---- */
 
-static int prepare(struct job *j, struct bs_fail *why)
+static int prepare_job(struct job *j, struct bs_fail *why)
 {
 	const struct bs_scan_info *info = &j->pipeline.info;
 	const struct bs_protocol *p;
@@ -421,7 +421,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 	return j->sink->open(&j->sink_self, j->out, why);
 }
 
-static int finish(struct job *j, int rc, struct bs_fail *why)
+static int finish_job(struct job *j, int rc, struct bs_fail *why)
 {
 	struct bs_fail late;
 
@@ -516,11 +516,11 @@ static int one(const struct job *asked, const char *recording, const char *out)
 	*j = *asked;
 	j->recording = recording;
 	j->out = out;
-	rc = prepare(j, &why);
+	rc = prepare_job(j, &why);
 	if (rc == 0)
 		rc = j->shared ? reconstruct_shared(j, start_ns, &why)
 			       : reconstruct(j, start_ns, &why);
-	rc = finish(j, rc, &why);
+	rc = finish_job(j, rc, &why);
 	if (rc != 0)
 		bs_log(BS_LOG_ERROR, "%s: %s: %s%s", recording, bs_err_name(rc), why.text,
 		       bs_place_hint(recording, hint));
@@ -557,7 +557,7 @@ static int folder(struct job *j)
 	return rc == 0 ? 0 : 1;
 }
 
-static int run(int argc, char **argv)
+static int run_recon(int argc, char **argv)
 {
 	static struct job j;
 	char words[BS_RANKS_WORDS];
@@ -595,5 +595,5 @@ const struct bs_command bs_command_recon = {
 		 "once. OUT.job says what they are of: the same command, with any N, makes what is "
 		 "missing and nothing again.",
 	.options = options,
-	.run = run,
+	.run = run_recon,
 };

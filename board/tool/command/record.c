@@ -56,8 +56,8 @@ struct job {
 };
 
 /* Sends a message to a peer. A peer that is gone asks again when it comes back. */
-static bool say(void *arg, uint64_t peer, const unsigned char envelope[BS_WIRE_BYTES],
-		const void *payload, size_t len)
+static bool say_to_peer(void *arg, uint64_t peer, const unsigned char envelope[BS_WIRE_BYTES],
+			const void *payload, size_t len)
 {
 	struct job *j = arg;
 
@@ -110,7 +110,7 @@ static bool receive(struct job *j)
 	return any;
 }
 
-static int work(struct job *j, struct bs_fail *why)
+static int record_scans(struct job *j, struct bs_fail *why)
 {
 	const volatile sig_atomic_t *stop = bs_command_stop();
 	int rc = 0;
@@ -145,7 +145,7 @@ static void say_goodbye(struct job *j)
 	}
 }
 
-static int prepare(struct job *j, struct bs_fail *why)
+static int prepare_job(struct job *j, struct bs_fail *why)
 {
 	const struct bs_recorder_options o = {
 		.dir = j->q.dir,
@@ -153,7 +153,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 		.segment_bytes = j->q.segment_mib * MIB,
 		.silence_ns = SILENCE_NS,
 		.heartbeat_ns = bs_ns_of_ms(j->site->heartbeat_ms),
-		.say = say,
+		.say = say_to_peer,
 		.here = here,
 		.news = news,
 		.arg = j,
@@ -190,7 +190,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 		       : rc;
 }
 
-static int run(int argc, char **argv)
+static int run_record(int argc, char **argv)
 {
 	struct job j = { .q = { .message_mib = 16, .segment_mib = 64 },
 			 .gate = { .fd = -1, .listen_fd = -1 } };
@@ -207,10 +207,10 @@ static int run(int argc, char **argv)
 	j.site = bs_command_site(&bs_command_record, j.q.config);
 	if (j.site == NULL)
 		return 1;
-	rc = prepare(&j, &why);
+	rc = prepare_job(&j, &why);
 	if (rc == 0) {
 		bs_log(BS_LOG_INFO, "records what comes to %s in %s", j.site->kspace_url, j.q.dir);
-		rc = work(&j, &why);
+		rc = record_scans(&j, &why);
 		say_goodbye(&j);
 	}
 	if (rc != 0)
@@ -229,5 +229,5 @@ const struct bs_command bs_command_record = {
 	.options = options,
 	.notes = "In place of `boreside serve`, at the same endpoint. A message is acknowledged "
 		 "once it is on the disk.",
-	.run = run,
+	.run = run_record,
 };

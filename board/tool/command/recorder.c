@@ -23,8 +23,8 @@ static bool say_as(struct bs_recorder *r, struct bs_wire w, const void *payload,
 	return r->o.say(r->o.arg, peer, envelope, payload, len);
 }
 
-static bool say(struct bs_recorder *r, enum bs_wire_kind kind, uint64_t session, int64_t time_ns,
-		const void *payload, size_t len)
+static bool say_to_sender(struct bs_recorder *r, enum bs_wire_kind kind, uint64_t session,
+			  int64_t time_ns, const void *payload, size_t len)
 {
 	return say_as(
 		r,
@@ -44,7 +44,8 @@ static bool say_answer(struct bs_recorder *r, struct bs_wire w, int code, const 
 }
 
 /* Refuses a message w, once; a sender that misses the answer asks again. */
-static void refuse(struct bs_recorder *r, const struct bs_wire *w, const struct bs_fail *why)
+static void refuse_message(struct bs_recorder *r, const struct bs_wire *w,
+			   const struct bs_fail *why)
 {
 	r->o.news(r->o.arg, why->text);
 	(void)say_answer(r,
@@ -110,7 +111,8 @@ static bool survives(struct bs_recorder *r, int rc, const struct bs_fail *why)
 }
 
 /* Appends a message to the log. False: the message is not in the log, and the scan has ended. */
-static bool keep(struct bs_recorder *r, const unsigned char *msg, size_t len, int64_t now_ns)
+static bool keep_message(struct bs_recorder *r, const unsigned char *msg, size_t len,
+			 int64_t now_ns)
 {
 	struct bs_fail why;
 	int rc = bs_log_writer_append(&r->log, msg, len, now_ns, &why);
@@ -182,7 +184,7 @@ static bool wanted(struct bs_recorder *r, uint64_t seq, int64_t now_ns)
 		(void)bs_fail(&why, BS_ERR_SEQUENCE, "sequence number %llu is absurd: %llu is next",
 			      (unsigned long long)seq, (unsigned long long)r->order.next);
 		r->count.rejected++;
-		refuse(r, &(struct bs_wire){ .session = r->session, .seq = seq }, &why);
+		refuse_message(r, &(struct bs_wire){ .session = r->session, .seq = seq }, &why);
 		return false;
 	default:
 		break;
@@ -196,8 +198,8 @@ static bool wanted(struct bs_recorder *r, uint64_t seq, int64_t now_ns)
 	return !r->close_due; /* CLOSE may have been among the held messages */
 }
 
-static int check(const struct bs_wire *w, const unsigned char *payload, struct bs_item *item,
-		 struct bs_fail *why)
+static int check_message(const struct bs_wire *w, const unsigned char *payload,
+			 struct bs_item *item, struct bs_fail *why)
 {
 	struct bs_mrd_acq head;
 	size_t traj;
@@ -219,12 +221,12 @@ static void take_numbered(struct bs_recorder *r, const struct bs_wire *w, const 
 
 	if (w->seq != r->order.next && !wanted(r, w->seq, now_ns))
 		return;
-	if (check(w, msg + BS_WIRE_BYTES, &item, &why) != 0) {
+	if (check_message(w, msg + BS_WIRE_BYTES, &item, &why) != 0) {
 		item.used = false;
 		r->count.rejected++;
 		fault(r, &why);
-		refuse(r, w, &why);
-	} else if (!keep(r, msg, len, now_ns)) {
+		refuse_message(r, w, &why);
+	} else if (!keep_message(r, msg, len, now_ns)) {
 		return;
 	}
 	if (item.seq != r->order.next) {
@@ -237,8 +239,8 @@ static void take_numbered(struct bs_recorder *r, const struct bs_wire *w, const 
 		deliver_held(r, now_ns);
 }
 
-static void begin(struct bs_recorder *r, const struct bs_wire *w, const unsigned char *msg,
-		  size_t len, int64_t now_ns)
+static void begin_scan(struct bs_recorder *r, const struct bs_wire *w, const unsigned char *msg,
+		       size_t len, int64_t now_ns)
 {
 	static struct bs_scan_info info;
 	char name[BS_WIRE_OPEN_NAME];
@@ -257,7 +259,7 @@ static void begin(struct bs_recorder *r, const struct bs_wire *w, const unsigned
 		rc = bs_log_writer_open(&r->log, r->o.dir, w->session, bs_utc_ns(),
 					r->o.segment_bytes, r->buffer, r->cap, &why);
 	if (rc != 0) {
-		refuse(r, w, &why);
+		refuse_message(r, w, &why);
 		return;
 	}
 	r->scanning = true;
@@ -271,7 +273,7 @@ static void begin(struct bs_recorder *r, const struct bs_wire *w, const unsigned
 	bs_order_start(&r->order, 1);
 	r->order.window = BS_HELD_MAX;
 	r->order.room = BS_HELD_MAX;
-	r->accept_due = keep(r, msg, len, now_ns);
+	r->accept_due = keep_message(r, msg, len, now_ns);
 }
 
 static void take_open(struct bs_recorder *r, const struct bs_wire *w, const unsigned char *msg,
@@ -292,7 +294,7 @@ static void take_open(struct bs_recorder *r, const struct bs_wire *w, const unsi
 	if (r->scanning && r->from != r->peer && now_ns - r->heard_ns <= BS_SILENT_NS &&
 	    (r->o.here(r->o.arg, r->peer) || now_ns - r->heard_ns <= BS_GONE_NS)) {
 		(void)bs_fail(&why, BS_ERR_STATE, "another scan is being recorded");
-		refuse(r, w, &why);
+		refuse_message(r, w, &why);
 		return;
 	}
 	if (r->scanning) {
@@ -304,7 +306,7 @@ static void take_open(struct bs_recorder *r, const struct bs_wire *w, const unsi
 		/* the old scan's outcome goes out before the new scan's answer */
 		bs_recorder_tick(r, now_ns);
 	}
-	begin(r, w, msg, len, now_ns);
+	begin_scan(r, w, msg, len, now_ns);
 }
 
 void bs_recorder_take(struct bs_recorder *r, uint64_t peer, const unsigned char *msg, size_t len,
@@ -322,7 +324,7 @@ void bs_recorder_take(struct bs_recorder *r, uint64_t peer, const unsigned char 
 		r->count.rejected += sender;
 		if (why.code != BS_ERR_VERSION || !bs_wire_is_previous(&w, msg, len))
 			w = (struct bs_wire){ .session = sender ? r->session : 0 };
-		refuse(r, &w, &why);
+		refuse_message(r, &w, &why);
 		return;
 	}
 	ours = r->scanning && w.session == r->session;
@@ -354,7 +356,7 @@ void bs_recorder_take(struct bs_recorder *r, uint64_t peer, const unsigned char 
 		(void)bs_fail(&why, w.kind > BS_WIRE_CLOSE ? BS_ERR_KIND : BS_ERR_STATE,
 			      "message of kind %u, number %llu: session %016llx is not open",
 			      w.kind, (unsigned long long)w.seq, (unsigned long long)w.session);
-		refuse(r, &w, &why);
+		refuse_message(r, &w, &why);
 	}
 }
 
@@ -377,7 +379,7 @@ static void answer(struct bs_recorder *r, int64_t now_ns)
 		number,
 		&(struct bs_wire_ack){ .held = held, .durable = held, .log = BS_WIRE_LOG_DURABLE });
 	if (r->ack_due && !r->accept_due &&
-	    say(r, BS_WIRE_ACK, r->session, r->ack_time_ns, number, sizeof(number))) {
+	    say_to_sender(r, BS_WIRE_ACK, r->session, r->ack_time_ns, number, sizeof(number))) {
 		r->ack_due = false;
 		r->said_ns = now_ns;
 	}
@@ -386,7 +388,7 @@ static void answer(struct bs_recorder *r, int64_t now_ns)
 	if (!r->outcome_due)
 		return;
 	bs_wire_put_outcome(payload, &r->count);
-	if (say(r, BS_WIRE_OUTCOME, r->ended, now_ns, payload, sizeof(payload)))
+	if (say_to_sender(r, BS_WIRE_OUTCOME, r->ended, now_ns, payload, sizeof(payload)))
 		r->outcome_due = false;
 }
 
@@ -406,7 +408,7 @@ static void watch_sender(struct bs_recorder *r, int64_t now_ns)
 		return;
 	}
 	if (now_ns - r->said_ns >= r->o.heartbeat_ns) {
-		(void)say(r, BS_WIRE_HEARTBEAT, r->session, now_ns, NULL, 0);
+		(void)say_to_sender(r, BS_WIRE_HEARTBEAT, r->session, now_ns, NULL, 0);
 		r->said_ns = now_ns;
 		/* the sender may have missed ACCEPT */
 		r->accept_due = r->accept_due || r->order.next == 1;

@@ -254,7 +254,7 @@ static int stream(struct request *q)
 	return status;
 }
 
-static int run(int argc, char **argv)
+static int run_replay(int argc, char **argv)
 {
 	struct request q = { .loops = 1, .patience_s = 10.0, .o.protocol = "" };
 	struct bs_site *site = NULL;
@@ -303,5 +303,5 @@ const struct bs_command bs_command_replay = {
 		 "for stall's; 'for good' behind drop, corrupt and truncate: each time it is sent. "
 		 "board/doc/FAULTS.md says what each does. The same SEED draws the same faults; "
 		 "they are printed.",
-	.run = run,
+	.run = run_replay,
 };

@@ -291,7 +291,7 @@ static int tune(struct work *w, struct bs_fail *why)
 	return w->q.svg == NULL ? 0 : draw(w, why);
 }
 
-static int run(int argc, char **argv)
+static int run_tune(int argc, char **argv)
 {
 	struct work w = {
 		.q = { .noise = 1.0, .lambda = { 1e-4, 1e2 }, .steps = 13, .trials = 4 }
@@ -331,5 +331,5 @@ const struct bs_command bs_command_tune = {
 		 "geometric mean over the axes). gain is the sum of that answer: below 1 where "
 		 "lambda takes signal along with noise.",
 	.options = options,
-	.run = run,
+	.run = run_tune,
 };

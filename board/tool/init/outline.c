@@ -6,7 +6,7 @@
 
 #define WIDTH 90 /* columns of a comment */
 
-static struct bs_outline_row *find(struct bs_outline *o, const char *path)
+static struct bs_outline_row *find_row(struct bs_outline *o, const char *path)
 {
 	for (uint32_t i = 0; i < o->rows; i++)
 		if (strcmp(o->row[i].path, path) == 0)
@@ -14,10 +14,10 @@ static struct bs_outline_row *find(struct bs_outline *o, const char *path)
 	return NULL;
 }
 
-static void put(struct bs_outline *o, bool off, const char *path, const char *value,
-		const char *why, va_list args)
+static void put_row(struct bs_outline *o, bool off, const char *path, const char *value,
+		    const char *why, va_list args)
 {
-	struct bs_outline_row *row = find(o, path);
+	struct bs_outline_row *row = find_row(o, path);
 
 	if (row == NULL) {
 		if (o->rows == BS_OUTLINE_ROWS) {
@@ -42,7 +42,7 @@ void bs_outline_put(struct bs_outline *o, const char *path, const char *value, c
 	va_list args;
 
 	va_start(args, why);
-	put(o, false, path, value, why, args);
+	put_row(o, false, path, value, why, args);
 	va_end(args);
 }
 
@@ -51,13 +51,13 @@ void bs_outline_off(struct bs_outline *o, const char *path, const char *value, c
 	va_list args;
 
 	va_start(args, why);
-	put(o, true, path, value, why, args);
+	put_row(o, true, path, value, why, args);
 	va_end(args);
 }
 
 void bs_outline_drop(struct bs_outline *o, const char *path)
 {
-	struct bs_outline_row *row = find(o, path);
+	struct bs_outline_row *row = find_row(o, path);
 
 	if (row == NULL)
 		return;

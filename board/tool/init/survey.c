@@ -68,7 +68,7 @@ static bool same_image(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b)
 }
 
 /* Finds a line's row on the grid, as core/frame/admit.c does. False: it is outside. */
-static bool place(const struct bs_survey *s, const struct bs_mrd_acq *head, size_t *row)
+static bool place_line(const struct bs_survey *s, const struct bs_mrd_acq *head, size_t *row)
 {
 	struct bs_center c;
 	int64_t line[2];
@@ -95,9 +95,10 @@ static int put_turn(struct reading *r, const struct bs_mrd_acq *head, bool image
 	const struct bs_mrd_idx key = bs_open_key(head);
 	size_t row = 0;
 
-	if (!image && !(head->encoding_space_ref == 0 && embeds(r->s) && place(r->s, head, &row)))
+	if (!image &&
+	    !(head->encoding_space_ref == 0 && embeds(r->s) && place_line(r->s, head, &row)))
 		return 0;
-	if (image && !place(r->s, head, &row))
+	if (image && !place_line(r->s, head, &row))
 		row = 0;
 	return bs_turns_add(&r->turns, &key, head->flags, (uint32_t)row, why);
 }
@@ -108,7 +109,7 @@ static void put_line(struct reading *r, const struct bs_recorded *acq, bool imag
 	struct bs_survey *s = r->s;
 	size_t row;
 
-	if (!place(s, h, &row)) {
+	if (!place_line(s, h, &row)) {
 		s->outside++;
 		return;
 	}
@@ -219,7 +220,7 @@ static bool is_off_line(const struct bs_survey *s, const struct bs_recorded *acq
 	const uint32_t encoded[3] = { s->info.encoded[0] * (times > 0 ? times : 1), s->size[0],
 				      s->size[1] };
 	size_t row = 0;
-	const bool placed = place(s, &acq->head, &row);
+	const bool placed = place_line(s, &acq->head, &row);
 	const uint32_t line[2] = { (uint32_t)(row % s->size[0]), (uint32_t)(row / s->size[0]) };
 
 	return !bs_traj_on_line(&acq->head, acq->traj, &s->info, encoded, line) ||
@@ -378,7 +379,7 @@ static void label_echo(struct reading *r, struct bs_mrd_idx *idx)
 	bs_echo_came(&r->echo, &came, idx->contrast);
 }
 
-static int put(struct reading *r, struct bs_recorded *acq, struct bs_fail *why)
+static int put_readout(struct reading *r, struct bs_recorded *acq, struct bs_fail *why)
 {
 	const struct bs_survey *s = r->s;
 	const struct bs_mrd_acq *h = &acq->head;
@@ -411,7 +412,7 @@ static int put(struct reading *r, struct bs_recorded *acq, struct bs_fail *why)
 	}
 }
 
-static int begin(struct reading *r, const char *xml, struct bs_fail *why)
+static int begin_survey(struct reading *r, const char *xml, struct bs_fail *why)
 {
 	struct bs_survey *s = r->s;
 	int rc = bs_mrdxml_read(&s->info, xml, strlen(xml), why);
@@ -477,7 +478,7 @@ static int read_all(struct reading *r, struct bs_recording *in, struct bs_fail *
 {
 	struct bs_recorded acq;
 	struct bs_progress progress;
-	int rc = begin(r, bs_recording_xml(in), why);
+	int rc = begin_survey(r, bs_recording_xml(in), why);
 
 	(void)snprintf(r->s->note, sizeof(r->s->note), "%s", bs_recording_note(in));
 	r->s->readouts = bs_recording_count(in);
@@ -491,7 +492,7 @@ static int read_all(struct reading *r, struct bs_recording *in, struct bs_fail *
 				     acq.head.number_of_samples, acq.head.discard_pre,
 				     acq.head.discard_post);
 		if (rc == 0)
-			rc = put(r, &acq, why);
+			rc = put_readout(r, &acq, why);
 		bs_progress_at(&progress, i + 1);
 	}
 	bs_progress_end(&progress);

@@ -348,7 +348,7 @@ static int move_piece(const struct bs_job *j, void *self, uint64_t number, struc
 	return rc;
 }
 
-static int gather(const struct bs_job *j, uint64_t images, struct bs_fail *why)
+static int gather_pieces(const struct bs_job *j, uint64_t images, struct bs_fail *why)
 {
 	struct bs_fail late;
 	void *self;
@@ -475,7 +475,7 @@ static int end_locked(struct bs_job *j, int fd, uint64_t images, struct bs_fail 
 	if (j->complete > 0 || images == 0 || !all_made(j, images))
 		return 0;
 	if (j->self == NULL && !is_there(j->out, j->since_ns))
-		rc = gather(j, images, why);
+		rc = gather_pieces(j, images, why);
 	return rc == 0 ? write_complete(fd, j, images, why) : rc;
 }
 

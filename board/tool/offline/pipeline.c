@@ -137,7 +137,7 @@ static struct bs_study *study_of(const struct bs_pipeline *l)
 }
 
 /* Leaves noise, maps and fields to later recordings. */
-static int leave(struct bs_pipeline *l, struct bs_fail *why)
+static int leave_data(struct bs_pipeline *l, struct bs_fail *why)
 {
 	if (l->past != NULL && l->noise.own)
 		bs_noise_keep(&l->past->noise, &l->noise.noise);
@@ -219,7 +219,7 @@ int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail
 	} while (rc >= 0 && closed == BS_RECON_POP_FIRST);
 	if (rc >= 0 && closed < 0 && !lenient)
 		rc = closed;
-	return rc == 0 && !lenient ? leave(l, why) : rc;
+	return rc == 0 && !lenient ? leave_data(l, why) : rc;
 }
 
 void bs_pipeline_close(struct bs_pipeline *l)

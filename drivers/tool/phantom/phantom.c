@@ -150,8 +150,8 @@ static int set_noise(struct run *r, struct bs_team *team, struct bs_fail *why)
 	return rc;
 }
 
-static int begin(struct run *r, const struct bs_phantom_scan *scan, struct bs_team *team,
-		 struct bs_fail *why)
+static int begin_run(struct run *r, const struct bs_phantom_scan *scan, struct bs_team *team,
+		     struct bs_fail *why)
 {
 	int rc = bs_phantom_check(scan, why);
 
@@ -246,7 +246,7 @@ int bs_phantom_record(const struct bs_phantom_scan *scan, struct bs_team *team, 
 		      uint32_t *written, struct bs_fail *why)
 {
 	struct run r;
-	int rc = begin(&r, scan, team, why);
+	int rc = begin_run(&r, scan, team, why);
 
 	if (rc == 0)
 		rc = bs_recording_create(&r.out, path, why);

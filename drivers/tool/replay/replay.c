@@ -112,7 +112,8 @@ static int choose_clock(struct bs_replay *r, struct bs_fail *why)
 }
 
 /* Reads one acquisition as its message's payload; sets its length and stamp. */
-static int load(struct bs_replay *r, uint32_t index, unsigned char **payload, struct bs_fail *why)
+static int load_readout(struct bs_replay *r, uint32_t index, unsigned char **payload,
+			struct bs_fail *why)
 {
 	struct bs_recorded acq;
 	size_t traj;
@@ -141,7 +142,7 @@ static int preload(struct bs_replay *r, struct bs_fail *why)
 	uint64_t total = 0;
 
 	while (r->loaded < r->count && total < PRELOAD_BYTES) {
-		int rc = load(r, r->loaded, &r->readout[r->loaded].payload, why);
+		int rc = load_readout(r, r->loaded, &r->readout[r->loaded].payload, why);
 
 		if (rc != 0)
 			return rc;
@@ -263,7 +264,7 @@ static int fetch(struct bs_replay *r, uint32_t index, const unsigned char **payl
 		free(r->spare);
 		r->spare = NULL;
 		r->at = index;
-		rc = load(r, index, &r->spare, why);
+		rc = load_readout(r, index, &r->spare, why);
 	}
 	*payload = index < r->loaded ? r->readout[index].payload : r->spare;
 	return rc;
@@ -345,7 +346,7 @@ static int look_for_reconnect(struct play *p, struct bs_fail *why)
 }
 
 /* Sends OPEN of a scan, which is played from its first readout. */
-static int begin(struct play *p, struct bs_fail *why)
+static int begin_scan(struct play *p, struct bs_fail *why)
 {
 	const char *xml = bs_recording_xml(p->r->recording);
 
@@ -372,7 +373,7 @@ static int send_faulty(struct play *p, const unsigned char *msg, size_t len, str
 	bs_sender_reconnected(s, now_ns);
 	if (rc == BS_FAULTS_KILLED) {
 		p->session = p->session + 1 == 0 ? 1 : p->session + 1;
-		rc = begin(p, why);
+		rc = begin_scan(p, why);
 	}
 	return rc < 0 ? rc : BS_ENDPOINT_TIMEOUT;
 }
@@ -423,7 +424,7 @@ static int receive_all(struct play *p, struct bs_fail *why)
 	}
 }
 
-static void tell(struct play *p, int64_t now_ns)
+static void tell_report(struct play *p, int64_t now_ns)
 {
 	const struct bs_sender *s = &p->r->sender;
 	struct bs_replay_report *t = p->report;
@@ -479,7 +480,7 @@ static int sleep_until_next(struct play *p, struct bs_fail *why)
 	return rc < 0 ? rc : 0;
 }
 
-static int step(struct play *p, struct bs_fail *why)
+static int step_play(struct play *p, struct bs_fail *why)
 {
 	struct bs_sender *s = &p->r->sender;
 	const unsigned char *msg;
@@ -497,7 +498,7 @@ static int step(struct play *p, struct bs_fail *why)
 	rc = send_some(p, why);
 	if (rc != 0)
 		return rc;
-	tell(p, bs_now_ns());
+	tell_report(p, bs_now_ns());
 	if (s->state == BS_SENDER_OPENING && bs_endpoint_refused(p->e, why) != 0)
 		return BS_ERR_KEY;
 	if (bs_now_ns() - s->heard_ns >= p->o->patience_ns)
@@ -521,9 +522,9 @@ int bs_replay_run(struct bs_replay *r, struct bs_endpoint *e, const struct bs_re
 	p.connections = p.heard_on = bs_endpoint_connections(e);
 	if (o->faults != NULL)
 		bs_faults_start(o->faults);
-	rc = begin(&p, why);
+	rc = begin_scan(&p, why);
 	while (rc == 0 && r->sender.state != BS_SENDER_ENDED)
-		rc = step(&p, why);
-	tell(&p, bs_now_ns());
+		rc = step_play(&p, why);
+	tell_report(&p, bs_now_ns());
 	return rc;
 }

@@ -197,7 +197,7 @@ static int choose_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *
 	return rc;
 }
 
-static int check(const struct bs_nufft_spec *s, struct bs_fail *why)
+static int check_spec(const struct bs_nufft_spec *s, struct bs_fail *why)
 {
 	if (s->dims != 2 && s->dims != 3)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "CUDA gridding in %u dimensions: 2 or 3",
@@ -344,7 +344,7 @@ int bs_nufft_choose(struct bs_nufft_choice *c, const struct bs_nufft_spec *spec,
 		    uint64_t positions, struct bs_fail *why)
 {
 	struct bs_nufft_spec s = *spec;
-	int rc = check(spec, why);
+	int rc = check_spec(spec, why);
 
 	if (rc != 0)
 		return rc;
