@@ -39,7 +39,7 @@ struct measuring {
 	struct bs_noise noise; /* unit covariance, for protocols that whiten */
 };
 
-/* measuring.c */
+/* The next functions are in measuring.c. */
 /* Adds a timing of ns, which was taken between from_ns and now. */
 void bs_measuring_note_ns(const struct measuring *m, struct series *s, int64_t from_ns, int64_t ns);
 /* Adds a timing that lasted from from_ns until now, less less_ns. */
@@ -50,7 +50,7 @@ void bs_measuring_sweep(struct measuring *m); /* empties the caches of the proto
 const struct bs_traj *bs_measuring_table(const struct measuring *m);
 struct bs_mrd_acq bs_measuring_head(const struct measuring *m, uint32_t row);
 
-/* share.c */
+/* The next function is in share.c. */
 /* Times what the service itself does for an image: receiving a readout, waking, handing on. */
 int bs_measure_share(struct measuring *m, struct bs_fail *why);
 

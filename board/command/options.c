@@ -42,7 +42,7 @@ static bool real(const char *text, char **end, double *value)
 	return *end != text && isfinite(*value);
 }
 
-static bool read_whole(const char *text, char **end, uint64_t *value)
+static bool as_u64(const char *text, char **end, uint64_t *value)
 {
 	bool hex = text[0] == '0' && text[1] == 'x';
 
@@ -71,7 +71,7 @@ static bool read_sizes(const struct bs_option *o, struct bs_sizes *s, const char
 		uint64_t n;
 		char *end;
 
-		if (s->axes == 3 || !read_whole(text, &end, &n) || !within(o, (double)n) ||
+		if (s->axes == 3 || !as_u64(text, &end, &n) || !within(o, (double)n) ||
 		    n > UINT32_MAX)
 			return false;
 		s->size[s->axes++] = (uint32_t)n;
@@ -99,14 +99,13 @@ static bool take_value(const struct bs_option *o, void *to, const char *text, st
 		*(const char **)to = text;
 		return true;
 	case BS_OPTION_U32:
-		if (!read_whole(text, &end, &n) || *end != '\0' || !within(o, (double)n) ||
+		if (!as_u64(text, &end, &n) || *end != '\0' || !within(o, (double)n) ||
 		    n > UINT32_MAX)
 			return false;
 		*(uint32_t *)to = (uint32_t)n;
 		return true;
 	case BS_OPTION_U64:
-		return read_whole(text, &end, to) && *end == '\0' &&
-		       within(o, (double)*(uint64_t *)to);
+		return as_u64(text, &end, to) && *end == '\0' && within(o, (double)*(uint64_t *)to);
 	case BS_OPTION_REAL:
 	case BS_OPTION_POSITIVE:
 		if (!real(text, &end, &x) || *end != '\0' || !within(o, x) ||

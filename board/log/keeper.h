@@ -61,7 +61,7 @@ struct bs_keeper {
 	struct bs_bell bell;
 	int bell_fd;
 	/* used by the caller's thread */
-	uint64_t seen_done; /* value of the record's done at the last look */
+	uint64_t seen_done; /* entries that were done when the keeper last looked */
 	int64_t progress_ns;
 	int64_t ended_ns;
 	/* used by the keeper's thread */

@@ -10,12 +10,7 @@
 _Static_assert(sizeof(struct bs_log_writer) <= BS_LOG_WRITER_BYTES, "a writer fits its record");
 _Static_assert(sizeof(((struct bs_log_record *)0)->name) >= BS_LOG_NAME, "and its name");
 
-enum {
-	BS_SPOOL_OPEN = 1,
-	BS_SPOOL_MESSAGE,
-	BS_SPOOL_END,
-	BS_SPOOL_SKIP /* SKIP: the rest of the ring is unused */
-};
+enum { BS_SPOOL_OPEN = 1, BS_SPOOL_MESSAGE, BS_SPOOL_END, BS_SPOOL_SKIP /* rest of ring unused */ };
 enum {
 	BS_SPOOL_NO_LOG,
 	BS_SPOOL_WRITTEN,

@@ -23,7 +23,7 @@ struct checking {
 };
 
 /* Logs every fault. The reload is refused with the first. */
-static void tell_fault(void *arg, const char *line)
+static void log_it(void *arg, const char *line)
 {
 	struct checking *c = arg;
 	struct bs_reload *r = &c->shm->s->reload;
@@ -43,7 +43,7 @@ static void fail(struct checking *c, const struct bs_fail *why)
 	char line[BS_PATH_MAX_ + 400];
 
 	(void)snprintf(line, sizeof(line), "%s: %s", c->next.file, why->text);
-	tell_fault(c, line);
+	log_it(c, line);
 	note(c, why->code);
 }
 
@@ -104,17 +104,17 @@ static void check_room(struct checking *c)
 /* Asks everything that a good site needs, with the functions of boreside check. */
 static void check_site(struct checking *c)
 {
-	note(c, bs_live_check(c->now, &c->next, tell_fault, c));
+	note(c, bs_live_check(c->now, &c->next, log_it, c));
 	if (c->rc != 0)
 		return; /* the site's folders and sockets belong to another service */
-	note(c, bs_ready_places(&c->next, tell_fault, c));
+	note(c, bs_ready_places(&c->next, log_it, c));
 	for (uint32_t i = 0; i < c->next.protocols; i++)
 		if (c->from[i] == BS_RELOAD_NEW)
-			note(c, bs_ready_protocol(&c->next, &c->next.protocol[i], tell_fault, c));
+			note(c, bs_ready_protocol(&c->next, &c->next.protocol[i], log_it, c));
 	check_room(c);
 	if (c->rc != 0)
 		return;
-	note(c, bs_memplan_make(&c->plan, &c->next, tell_fault, c));
+	note(c, bs_memplan_make(&c->plan, &c->next, log_it, c));
 	if (c->rc == 0)
 		check_both(c);
 }
@@ -132,8 +132,7 @@ static void stage(struct checking *c)
 			(void)bs_shm_table(c->shm, c->from[i], &tables[i]);
 			continue;
 		}
-		note(c,
-		     bs_ready_tables(&c->loaded[i], &c->next, &c->next.protocol[i], tell_fault, c));
+		note(c, bs_ready_tables(&c->loaded[i], &c->next, &c->next.protocol[i], log_it, c));
 		if (c->rc == 0 && c->loaded[i].tables.traj != NULL)
 			tables[i] = c->loaded[i].traj;
 	}
@@ -154,7 +153,7 @@ int bs_worker_check(struct bs_shm *shm)
 	(void)nice(10);
 	c->shm = shm;
 	c->now = &shm->s->site;
-	note(c, bs_config_load(&c->next, c->now->file, tell_fault, c));
+	note(c, bs_config_load(&c->next, c->now->file, log_it, c));
 	if (c->rc == 0) {
 		match(c);
 		check_site(c);

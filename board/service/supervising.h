@@ -58,11 +58,11 @@ struct supervisor {
 	int status;
 };
 
-/* spawn.c */
+/* The next function is in spawn.c. */
 /* Starts `boreside worker NAME` with the shared memory and the bells. */
 int bs_spawn(struct supervisor *v, const char *name, pid_t *pid);
 
-/* reload.c */
+/* The next functions are in reload.c. */
 /* SIGHUP: reloads the site once the service is ready and a reload under way has ended. */
 void bs_reload_told(struct supervisor *v);
 /* Tells the reload that a worker has ended. */
@@ -70,13 +70,13 @@ void bs_reload_lost(struct supervisor *v, int who);
 /* Call in each loop iteration. */
 void bs_reload_advance(struct supervisor *v);
 
-/* bridges.c */
+/* The next functions are in bridges.c. */
 /* In each loop iteration: starts the bridges that the site asks for once the service is ready. */
 void bs_bridges_advance(struct supervisor *v, int64_t now);
 /* Ends the bridges after the workers have ended; the bridges tell their clients. */
 void bs_bridges_end(struct supervisor *v);
 
-/* stop.c */
+/* The next functions are in stop.c. */
 /*
  * Begins the service's end, with this exit status: no new scan is taken, and scans and images under
  * way are finished within these limits, which a later call replaces. INT64_MAX: no limit.

@@ -84,8 +84,8 @@ struct bs_row {
 	uint32_t most;      /* most items of a list; 0: the row is no list */
 	/* offset of the number of items in struct bs_shared, uint32_t; 0: `most` items */
 	size_t number;
-	size_t ring;     /* offset of the number ever added, uint64_t: item i lies */
-	uint32_t places; /* at i modulo this; the newest items are shown, the last one last */
+	size_t ring;     /* offset of the number ever added, uint64_t: item i lies at i % places */
+	uint32_t places; /* length of the ring; the newest items are shown, the last one last */
 };
 
 #define BS_VIEW_BYTES 512u

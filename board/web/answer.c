@@ -50,7 +50,7 @@ static enum MHD_Result send_it(struct MHD_Connection *c, unsigned status, const 
 	return done;
 }
 
-static enum MHD_Result say_status(struct MHD_Connection *c, unsigned status, const char *words)
+static enum MHD_Result say(struct MHD_Connection *c, unsigned status, const char *words)
 {
 	return send_it(c, status, "text/plain; charset=utf-8",
 		       MHD_create_response_from_buffer(strlen(words), (void *)(uintptr_t)words,
@@ -150,8 +150,7 @@ static enum MHD_Result send_document(struct bs_web *w, struct MHD_Connection *c,
 					    ? "application/json"
 					    : "text/plain; version=0.0.4; charset=utf-8");
 	if (q->tries++ > 2 || w->waiting == BS_WEB_CONNECTIONS)
-		return say_status(c, MHD_HTTP_SERVICE_UNAVAILABLE,
-				  "no memory for an answer, try again\n");
+		return say(c, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory for an answer, try again\n");
 	bs_documents_want(&w->documents, which);
 	w->waits[w->waiting++] = c;
 	MHD_suspend_connection(c);
@@ -237,10 +236,9 @@ static enum MHD_Result send_picture(struct bs_web *w, struct MHD_Connection *c, 
 	size_t len;
 
 	if (*text < '0' || *text > '9' || *end != '\0')
-		return say_status(c, MHD_HTTP_NOT_FOUND,
-				  "/picture/NUMBER: a number of /pictures.json\n");
+		return say(c, MHD_HTTP_NOT_FOUND, "/picture/NUMBER: a number of /pictures.json\n");
 	if (!bs_shelf_find(&w->taker.shelf, number, &len))
-		return say_status(c, MHD_HTTP_NOT_FOUND, "this picture is not there any more\n");
+		return say(c, MHD_HTTP_NOT_FOUND, "this picture is not there any more\n");
 	return send_shelved(c, &w->taker.shelf, number, sizeof(struct bs_picture),
 			    len - sizeof(struct bs_picture), "application/octet-stream");
 }
@@ -253,12 +251,10 @@ static enum MHD_Result send_data(struct bs_web *w, struct MHD_Connection *c, con
 	if (w->token[0] == '\0' ? !host_good(header(c, "Host")) : !token_good(w, c)) {
 		atomic_fetch_add(&w->documents.denied, 1);
 		return w->token[0] == '\0'
-			       ? say_status(
-					 c, MHD_HTTP_FORBIDDEN,
-					 "without a token only localhost may be asked, by that name\n")
-			       : say_status(
-					 c, MHD_HTTP_UNAUTHORIZED,
-					 "Authorization: Bearer TOKEN is needed (web.token_file)\n");
+			       ? say(c, MHD_HTTP_FORBIDDEN,
+				     "without a token only localhost may be asked, by that name\n")
+			       : say(c, MHD_HTTP_UNAUTHORIZED,
+				     "Authorization: Bearer TOKEN is needed (web.token_file)\n");
 	}
 	if (strcmp(url, "/status.json") == 0)
 		return send_document(w, c, q, BS_DOCUMENT_STATUS);
@@ -270,9 +266,9 @@ static enum MHD_Result send_data(struct bs_web *w, struct MHD_Connection *c, con
 		return send_list(w, c);
 	if (strncmp(url, "/picture/", 9) == 0)
 		return send_picture(w, c, url + 9);
-	return say_status(c, MHD_HTTP_NOT_FOUND,
-			  "there is /, /metrics, /status.json, /scans.json, /pictures.json and "
-			  "/picture/NUMBER\n");
+	return say(c, MHD_HTTP_NOT_FOUND,
+		   "there is /, /metrics, /status.json, /scans.json, /pictures.json and "
+		   "/picture/NUMBER\n");
 }
 
 enum MHD_Result bs_web_answer(void *web, struct MHD_Connection *c, const char *url,
@@ -294,8 +290,8 @@ enum MHD_Result bs_web_answer(void *web, struct MHD_Connection *c, const char *u
 		/* an answer in this call ends the connection, which suits requests with a body */
 		return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0
 			       ? MHD_YES
-			       : say_status(c, MHD_HTTP_METHOD_NOT_ALLOWED,
-					    "only GET and HEAD: a page to look at\n");
+			       : say(c, MHD_HTTP_METHOD_NOT_ALLOWED,
+				     "only GET and HEAD: a page to look at\n");
 	}
 	for (const struct bs_page *p = bs_pages; p->url != NULL; p++)
 		/* the page needs no token: it holds only the program's own words */

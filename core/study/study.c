@@ -173,9 +173,9 @@ static uint32_t newest(const struct bs_study *s, enum bs_kept_kind kind, size_t 
 }
 
 /* Chooses the slot of the scan that the header names, or of the study. */
-static int choose_slot(uint32_t *slot, const struct bs_study *s, enum bs_kept_kind kind,
-		       const struct bs_protocol *p, const struct bs_scan_info *info,
-		       struct bs_fail *why)
+static int slot_of(uint32_t *slot, const struct bs_study *s, enum bs_kept_kind kind,
+		   const struct bs_protocol *p, const struct bs_scan_info *info,
+		   struct bs_fail *why)
 {
 	const char *scan = kind == BS_KEPT_MAPS ? info->maps_scan : info->field_scan;
 	struct bs_fail reason = { 0 };
@@ -221,8 +221,7 @@ int bs_scan_study_open(struct bs_scan_study *scan, const struct bs_study *study,
 	for (int k = 0; k < BS_KEPT_KINDS; k++) {
 		scan->taken[k] = BS_SCAN_TAKES_NONE;
 		if (rc == 0 && p->plan.takes[k])
-			rc = choose_slot(&scan->taken[k], study, (enum bs_kept_kind)k, p, info,
-					 why);
+			rc = slot_of(&scan->taken[k], study, (enum bs_kept_kind)k, p, info, why);
 	}
 	if (scan->taken[BS_KEPT_MAPS] != BS_SCAN_TAKES_NONE)
 		match(&scan->match, bs_scan_study_taken(scan, study, BS_KEPT_MAPS), info);

@@ -136,8 +136,8 @@ static double dot(const double *x, const double *y, size_t n)
 }
 
 /* Checks that the spoke is a straight line through the center, evenly sampled. */
-static int look_at_spoke(struct spoke *s, const struct bs_spokes *in, uint32_t readout,
-			 struct bs_fail *why)
+static int check_spoke(struct spoke *s, const struct bs_spokes *in, uint32_t readout,
+		       struct bs_fail *why)
 {
 	const float *k = in->k + (size_t)readout * in->samples * 2;
 	const float *last = k + 2 * ((size_t)in->samples - 2);
@@ -200,7 +200,7 @@ static int find_pairs(struct search *q, struct bs_fail *why)
 	const uint32_t n = q->in->readouts;
 
 	for (uint32_t i = 0; i < n; i++) {
-		int rc = has_come(q->in, i) ? look_at_spoke(&q->spoke[i], q->in, i, why) : 0;
+		int rc = has_come(q->in, i) ? check_spoke(&q->spoke[i], q->in, i, why) : 0;
 
 		if (rc != 0)
 			return rc;

@@ -294,7 +294,7 @@ static int damaged(struct bs_log_reader *r, const struct segment *s, const char 
 	return bs_fail(why, BS_ERR_FORMAT, "%s", r->damage.text);
 }
 
-static int finish_reading(struct bs_log_reader *r, enum bs_log_end end, struct bs_fail *why)
+static int end_log(struct bs_log_reader *r, enum bs_log_end end, struct bs_fail *why)
 {
 	r->ended = true;
 	r->end = end;
@@ -429,8 +429,7 @@ static int open_end(struct bs_log_reader *r, struct bs_fail *why)
 		return damaged(r, s, "the file ends before its first record", why);
 	if (s->bad_seal && r->offset == s->bytes) /* sealing cut the file: the seal was written */
 		note_harmless(r, s, BS_LOG_SEAL_AT, bad_seal);
-	return finish_reading(
-		r, untouched(r, s) && !s->bad_seal ? BS_LOG_END_OPEN : BS_LOG_END_TORN, why);
+	return end_log(r, untouched(r, s) && !s->bad_seal ? BS_LOG_END_OPEN : BS_LOG_END_TORN, why);
 }
 
 /* Handles the segment's end that the seal names. 1: the log ends; else as leave_segment. */
@@ -468,7 +467,7 @@ static int step_record(struct bs_log_reader *r, struct bs_log_frame *f, struct b
 		return enter_segment(r, segment_due(r));
 	if (s->sealed && r->offset == s->seal.end) {
 		rc = at_seal(r, why);
-		return rc == 1 ? finish_reading(r, BS_LOG_END_SEALED, why) : rc;
+		return rc == 1 ? end_log(r, BS_LOG_END_SEALED, why) : rc;
 	}
 	rc = read_record(r, s, r->offset, s->sealed ? s->seal.end : s->bytes, f, &bad);
 	if (rc == 0 && f->number != r->number)
@@ -497,7 +496,7 @@ int bs_log_next(struct bs_log_reader *r, struct bs_log_message *m, struct bs_fai
 	if (r->damage.code != 0)
 		return bs_fail(why, r->damage.code, "%s", r->damage.text);
 	if (r->ended)
-		return finish_reading(r, r->end, why);
+		return end_log(r, r->end, why);
 	do {
 		rc = begin_reading(r, why);
 		if (rc == 0)

@@ -146,8 +146,8 @@ int bs_compress(double *a, uint32_t virtual_coils, uint32_t coils, const double 
 }
 
 /* Turns rows toward those of a neighbor: rows = V U^H rows, for U S V^H = rows neighbor^H. */
-static int align_rows(z *rows, const z *neighbor, uint32_t virtual_coils, uint32_t coils,
-		      const struct work *k, struct bs_fail *why)
+static int align(z *rows, const z *neighbor, uint32_t virtual_coils, uint32_t coils,
+		 const struct work *k, struct bs_fail *why)
 {
 	const size_t v = virtual_coils;
 	z *vh = k->u;
@@ -184,11 +184,9 @@ int bs_compress_aligned(double *a, uint32_t virtual_coils, uint32_t coils, uint3
 		rc = leading(rows + size * x, virtual_coils, coils,
 			     gram + (size_t)coils * coils * x, w, energy, &k, why);
 	for (uint32_t x = center; rc == 0 && x-- > 0;)
-		rc = align_rows(rows + size * x, rows + size * (x + 1), virtual_coils, coils, &k,
-				why);
+		rc = align(rows + size * x, rows + size * (x + 1), virtual_coils, coils, &k, why);
 	for (uint32_t x = center + 1; rc == 0 && x < places; x++)
-		rc = align_rows(rows + size * x, rows + size * (x - 1), virtual_coils, coils, &k,
-				why);
+		rc = align(rows + size * x, rows + size * (x - 1), virtual_coils, coils, &k, why);
 	for (uint32_t x = 0; rc == 0 && w != NULL && x < places; x++) {
 		multiply_matrices(k.u, rows + size * x, (const z *)w, virtual_coils, coils, coils);
 		memcpy(rows + size * x, k.u, size * sizeof(z));

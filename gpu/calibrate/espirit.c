@@ -31,20 +31,20 @@ struct bs_espirit {
 	double *gram_value;
 	void *work;        /* workspace of LAPACK */
 	double *lagged;    /* [member]: two blocks of complex double */
-	double *coil_gram; /* [coils][coils] complex */
+	double *coil_gram; /* Gram matrix of the coils, [coils][coils] complex */
 	double *coil_value;
-	float *u;                 /* [place][re, im][BATCH] */
-	float *v;                 /* [coil][element][re, im][BATCH] */
-	float *f;                 /* [coil][point][re, im][BATCH] */
+	float *u;                 /* eigenvectors of a batch, [place][re, im][BATCH] */
+	float *v;                 /* kernels of a batch, [coil][element][re, im][BATCH] */
+	float *f;                 /* kernels at the points, [coil][point][re, im][BATCH] */
 	float *part;              /* [coil]: two arrays like f, sums along one axis and along two */
-	float *g[2];              /* [point][re, im][pairs] */
-	float *corr;              /* [lag z][lag y][re, im][line] */
-	float *plane;             /* [lag y][re, im][line] */
+	float *g[2];              /* products of coils at the points, [point][re, im][pairs] */
+	float *corr;              /* correlations [lag z][lag y][re, im][line] */
+	float *plane;             /* correlations of a z, [lag y][re, im][line] */
 	float *turn[3];           /* exp(+i2pi point lag / points), [axis][point][lag] complex */
-	float *phase_x;           /* [lag][cos, sin][x] */
+	float *phase_x;           /* phases [lag][cos, sin][x] */
 	float *phase_y, *phase_z; /* [voxel][lag] complex, exp(-i2pi lag n / field) */
-	float *reference;         /* [coil] complex */
-	float *row;               /* [member][re, im][line] */
+	float *reference;         /* phase reference [coil] complex */
+	float *row;               /* correlations of a row, [member][re, im][line] */
 	float *scratch;           /* [member]: bs_maps_scratch floats */
 	uint32_t phase_stride;
 	size_t scratch_stride;
@@ -80,8 +80,7 @@ static int check_spec(const struct bs_espirit_spec *s, struct bs_fail *why)
 }
 
 /* Fills in the calibration matrix's shape for a block. */
-static void shape_block(struct bs_hankel *k, const struct bs_espirit_spec *s,
-			const uint32_t block[3])
+static void shape_of(struct bs_hankel *k, const struct bs_espirit_spec *s, const uint32_t block[3])
 {
 	const uint64_t columns = bs_hankel_volume(s->kernel) * s->coils;
 	uint64_t places;
@@ -104,7 +103,7 @@ static int size(struct bs_espirit *e, const struct bs_espirit_spec *s, struct bs
 
 	memset(e, 0, sizeof(*e));
 	e->s = *s;
-	shape_block(&e->k, s, s->block);
+	shape_of(&e->k, s, s->block);
 	for (int a = 0; a < 3; a++)
 		e->points[a] = 2 * s->kernel[a] - 1;
 	if (e->k.rows > BS_ESPIRIT_GRAM_MAX)
@@ -428,7 +427,7 @@ int bs_espirit_calibrate(struct bs_espirit *e, const uint32_t size[3], const flo
 
 	if (rc != 0)
 		return rc;
-	shape_block(&e->k, &e->s, size);
+	shape_of(&e->k, &e->s, size);
 	e->block = block;
 	rc = kernels(e, why);
 	if (rc != 0)

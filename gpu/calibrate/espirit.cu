@@ -28,9 +28,9 @@ struct voxels {
 	uint32_t nx, ny, line, phase_stride;
 	size_t set_stride, coil_stride, value_stride;
 	float crop;
-	const float *rows;      /* [y][re, im][line] */
-	const float *phase_x;   /* [lag][cos, sin][x] */
-	const float *reference; /* [coil] complex */
+	const float *rows;      /* rows of correlations, [y][re, im][line] */
+	const float *phase_x;   /* phases [lag][cos, sin][x] */
+	const float *reference; /* phase reference [coil] complex */
 	float *scratch;
 	float *maps, *values; /* maps and eigenvalues of the current plane */
 };

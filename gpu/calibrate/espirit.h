@@ -73,9 +73,9 @@ struct bs_espirit_lags {
 	const struct bs_espirit_spec *spec;
 	/* [lag z][lag y][re, im][pair of coils][lag x]; line: floats in a real or imaginary part */
 	const float *corr;
-	const float *reference;         /* [coil] complex */
+	const float *reference;         /* phase reference [coil] complex */
 	const float *phase_x;           /* [lag 1 ..][cos, sin][x], phase_stride to a row */
-	const float *phase_y, *phase_z; /* [voxel][lag] complex */
+	const float *phase_y, *phase_z; /* phases [voxel][lag] complex */
 	uint32_t line, phase_stride;
 };
 void bs_espirit_lags(const struct bs_espirit *plan, struct bs_espirit_lags *lags);

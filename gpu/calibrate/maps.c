@@ -26,22 +26,22 @@ struct bs_maps {
 	const struct bs_maps_kernels *simd;
 	uint32_t most[3]; /* most samples of a block on each axis */
 	uint32_t width;   /* voxels in a row of the matrix, padded */
-	float *trim;      /* [x of the block][encoded x] complex */
+	float *trim;      /* transform along x, [x of the block][encoded x] complex */
 	float *own;       /* block of the region's lines */
-	float *maps;      /* [slice][coil][z][y][x] complex */
+	float *maps;      /* maps of all slices, [slice][coil][z][y][x] complex */
 	/* [slice]: version of the lines that its maps are made from; 0: it has no maps */
 	uint64_t *version;
 	uint32_t *leader; /* [slice]: the frame with whose images the maps are made */
 	uint32_t *passed; /* [slice]: images of a sliding window since the maps were made */
 	/* These are for Walsh's maps. */
-	float *images; /* [coil][z][y][x] complex */
+	float *images; /* images of the block, [coil][z][y][x] complex */
 	/* [member] memory for the rows of a coil: [kz][ky], then [kz][y], then one row */
 	float *rows;
 	size_t rows_stride;
 	float *phase[3]; /* [k][x] rows; [y][k], [z][k] complex: exp(i2pi k n / field) */
 	/* These members belong to the run in progress. */
 	struct bs_grappa_lines box;
-	const float *block; /* [coil][z][y][x] complex */
+	const float *block; /* block that calibrates, [coil][z][y][x] complex */
 	/* samples of the block; lines of the box before the block along y and z */
 	uint32_t size[3], skipped[2];
 };

@@ -31,7 +31,7 @@ struct bs_maps_row {
 
 /* The samples of a coil under a kernel, at each place where the kernel fits. */
 struct bs_maps_patch {
-	const float *samples; /* [z][y][x] complex */
+	const float *samples; /* samples of a coil's block, [z][y][x] complex */
 	uint32_t block[3], kernel[3], places[3];
 };
 

@@ -16,8 +16,8 @@ struct bs_walsh {
 	const struct bs_maps_kernels *simd;
 	double *gram, *value; /* [coils][coils] complex, [coils] */
 	void *work;           /* workspace of LAPACK */
-	float *reference;     /* [coil] complex */
-	float *rows;          /* [member] [coil][row][re, im][width] */
+	float *reference;     /* phase reference [coil] complex */
+	float *rows;          /* rows under the box, [member][coil][row][re, im][width] */
 	float *scratch;       /* [member]: bs_maps_scratch floats */
 	/* floats of a row: half, matrix, half, and a vector that is read beyond the end */
 	uint32_t width;

@@ -247,7 +247,7 @@ static char *word(char **at)
 	return w;
 }
 
-static bool read_number(const char *w, uint32_t least, uint32_t most, uint32_t *to)
+static bool read_u32(const char *w, uint32_t least, uint32_t most, uint32_t *to)
 {
 	char *end = NULL;
 	unsigned long v;
@@ -283,7 +283,7 @@ static bool parse_tune(struct bs_tune *tune, const struct bs_tune_kind *kind, ch
 		while (i < kind->fields && strcmp(w, kind->field[i].name) != 0)
 			i++;
 		if (i == kind->fields || tune->v[i] != 0 ||
-		    !read_number(word(&at), kind->field[i].least, kind->field[i].most, &tune->v[i]))
+		    !read_u32(word(&at), kind->field[i].least, kind->field[i].most, &tune->v[i]))
 			return false;
 	}
 	return true;
@@ -326,8 +326,7 @@ static const char *parse_lines(struct bs_tuning *t, const char *key, char *at)
 	if (l == NULL || strncmp(l, "key ", 4) != 0 || strcmp(l + 4, key) != 0)
 		return "is of another device or protocol";
 	l = line(&at);
-	if (l == NULL || strncmp(l, "best ", 5) != 0 ||
-	    !read_number(l + 5, 0, BS_TUNE_TRIALS, &best))
+	if (l == NULL || strncmp(l, "best ", 5) != 0 || !read_u32(l + 5, 0, BS_TUNE_TRIALS, &best))
 		return "does not say which is best";
 	while ((l = line(&at)) != NULL) {
 		if (t->trials == BS_TUNE_TRIALS || strncmp(l, "trial ", 6) != 0 ||

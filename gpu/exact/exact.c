@@ -27,7 +27,7 @@ struct bs_exact {
 	size_t column_ld;
 	float *k, *weight;
 	/* These arrays are kept for each state. */
-	double *sums;   /* [state][plane][row][column] */
+	double *sums;   /* sums [state][plane][row][column] */
 	float *kept;    /* [state][coil][sample], as they came */
 	uint32_t *got;  /* [state][chunk]: number of samples that came */
 	uint64_t *next; /* [state]: first chunk that is not summed, or FRESH */

@@ -22,7 +22,7 @@ struct bs_exact_cuda {
 	struct ex_product product;
 	enum bs_exact_route route;
 	uint64_t target;
-	float *state; /* [state][sums] */
+	float *state; /* sums of each state, [state][sums] */
 	size_t state_floats;
 	uint32_t chunk, chunks;
 	/*

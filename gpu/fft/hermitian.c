@@ -17,7 +17,7 @@ struct job {
 	/* groups of columns, or of pairs of rows, each as many as a vector has lanes */
 	uint32_t groups;
 	size_t block_size; /* doubles in a block: the longest line in every lane */
-	double *blocks;    /* [member][2] */
+	double *blocks;    /* blocks of lines, [member][2] */
 };
 
 static double *block_of(const struct job *j, int member)

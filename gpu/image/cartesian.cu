@@ -24,7 +24,7 @@
 struct cart {
 	const struct bs_protocol *p;
 	uint32_t size[3]; /* points of the grid that the passes end on */
-	float2 *data;     /* [frame][coil][kz][ky][sample] */
+	float2 *data;     /* samples [frame][coil][kz][ky][sample] */
 	uint64_t frame_values;
 	float2 *a, *b;
 	uint32_t passes;

@@ -113,7 +113,7 @@ struct bs_combiner_cuda {
 	const struct bs_protocol *p;
 	/* plan of resizing; NULL: the image leaves on the coil images' matrix */
 	struct bs_resize_cuda *resize;
-	float *resized;   /* [image][z][y][x] complex */
+	float *resized;   /* resized images [image][z][y][x] complex */
 	float *joint;     /* sense: one image before it is resized */
 	float *reference; /* velocity: [place][image][z][y][x] complex */
 };

@@ -249,8 +249,8 @@ static void along_x(const struct bs_pocs *p, const struct piece *w, float *g, bo
 }
 
 /* Transforms along y or z; the lanes hold neighbors in memory. */
-static void transform_lines(const struct bs_pocs *p, const struct piece *w, int a, float *g,
-			    bool inverse)
+static void along_axis(const struct bs_pocs *p, const struct piece *w, int a, float *g,
+		       bool inverse)
 {
 	const struct axis *x = &p->axis[a];
 	const uint32_t inner = w->n[0] * (a == 2 ? w->n[1] : 1);
@@ -276,7 +276,7 @@ static void transform_piece(const struct bs_pocs *p, const struct piece *w, floa
 		along_x(p, w, g, inverse);
 	for (int a = 1; a < 3; a++)
 		if (p->axis[a].partial)
-			transform_lines(p, w, a, g, inverse);
+			along_axis(p, w, a, g, inverse);
 }
 
 static float weight(const struct axis *x, uint32_t k)

@@ -19,7 +19,7 @@ struct bs_turn {
 	uint32_t levels, coils;
 	uint64_t voxels;
 	struct bs_team *team;
-	float *sums;  /* [level][z][y][x] complex */
+	float *sums;  /* sums of voxels, [level][z][y][x] complex */
 	float *rough; /* p before it is smoothed */
 	/* These members belong to the run in progress. */
 	const float *first, *second;

@@ -27,11 +27,11 @@ struct bs_unfold {
 	size_t cell, plane;
 	size_t slot; /* floats of a team member's workspace */
 	float *work;
-	float *maps; /* [block][coil][set][z][y] */
+	float *maps; /* maps [block][coil][set][z][y] */
 	/* keep [kz][ky]: the line came; any [ky]: some partition of it came; k = 0 first */
 	uint8_t *keep, *any;
 	float *b;
-	float *wx; /* [rows of W] complex */
+	float *wx; /* rows W x, [rows of W] complex */
 	/* The next members belong to the operation in progress. */
 	const float *given; /* maps of the caller */
 	const float *in;

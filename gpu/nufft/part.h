@@ -60,7 +60,7 @@ struct bs_stack_table {
 
 struct bs_nufft_state {
 	float *grid;       /* [batch][cells] grids; NULL on the stack route */
-	float *data;       /* [coil][samples] complex */
+	float *data;       /* samples [coil][samples] complex */
 	uint64_t *arrived; /* samples that have come, of each chunk; on the stack route of all */
 	uint64_t next;     /* next chunk to be gridded */
 	bool fresh;        /* nothing was added since begin */

@@ -34,7 +34,7 @@ struct bs_path_cuda {
 	bool solves, closes;     /* closes: launches may overlap */
 	uint32_t *next;          /* [state]: number of the group that is collected next */
 	uint8_t *came;           /* [state][readout]: 1 where it has come */
-	float2 *data;            /* [state][coil][sample] */
+	float2 *data;            /* samples [state][coil][sample] */
 	uint64_t data_step;
 	double *seen; /* [state][readout]: what the readout sees of an image of ones, weighted */
 	bs_line_pass spectrum[2];

@@ -10,7 +10,7 @@
  * are sparse the halo is what costs, so sectors are larger.
  */
 static const uint32_t edges[2][4][3][3] = {
-	{ /* [log2 of width][dims 1, 2, 3] */
+	{ /* least voxels for [log2 of width][dims 1, 2, 3] */
 	  { { 256, 1, 1 }, { 32, 32, 1 }, { 16, 16, 8 } },
 	  { { 256, 1, 1 }, { 32, 16, 1 }, { 16, 8, 8 } },
 	  { { 128, 1, 1 }, { 16, 16, 1 }, { 16, 8, 8 } },

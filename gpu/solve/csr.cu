@@ -181,7 +181,7 @@ struct gram_row {
 	uint32_t *col;
 	uint64_t cols;
 	uint8_t *met; /* [cols of W]: 1 where the column was met */
-	double *sum;  /* [cols of W][2] */
+	double *sum;  /* sum of each column, [cols of W][2] */
 };
 
 static int by_column(const void *a, const void *b)

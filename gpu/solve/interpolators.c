@@ -14,9 +14,9 @@
 struct fit {
 	double *share, *hz; /* [bins]: share of the voxels in each bin; their mean frequency, Hz */
 	uint32_t bins;
-	double *gram;    /* [L][L] complex */
+	double *gram;    /* Gram matrix [L][L] complex */
 	double *atom;    /* [L][bins] complex: exp(+i2pi f tau_l) */
-	double *columns; /* [COLUMNS][L] complex */
+	double *columns; /* right-hand sides [COLUMNS][L] complex */
 	double *wave;    /* [bins] complex: share exp(-i2pi f t) */
 };
 

@@ -27,7 +27,7 @@ struct bs_lagged_cuda {
 	double first_s, step_s;
 	struct bs_devmem mem;
 	struct bs_toeplitz_cuda *normal[BS_SEGMENTS_MAX];
-	float2 *images; /* [time][coil][voxel] */
+	float2 *images; /* images at each time, [time][coil][voxel] */
 	cudaStream_t branch[BRANCHES];
 	cudaEvent_t fork, join[BRANCHES];
 };

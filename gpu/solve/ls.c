@@ -31,7 +31,7 @@ struct bs_ls {
 	float *power;       /* Jacobi: [set] Q(0) sum_c |S_c|^2 */
 	float *r;           /* Jacobi: diagonal of R */
 	float *inverse;     /* Jacobi: [set] 1 / (power + mu r) */
-	float *wx;          /* [rows of W] complex */
+	float *wx;          /* rows W x, [rows of W] complex */
 	/* with two images and more: [coil] what each coil measures of their sum */
 	float *seen;
 	/* The next members belong to the operation in progress. */

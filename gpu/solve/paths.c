@@ -26,14 +26,14 @@ struct bs_paths {
 	struct bs_density_plan *density;
 	struct bs_team *team;
 	uint64_t voxels, samples;
-	float *k;       /* [state][readout][sample][dims] */
-	float *data;    /* [state][coil][readout][sample] complex */
+	float *k;       /* paths [state][readout][sample][dims] */
+	float *data;    /* samples [state][coil][readout][sample] complex */
 	double *ones;   /* [state][readout][sample] for the `seen` of density.h; NULL: not wanted */
 	uint8_t *seen;  /* [state][readout]: the readout has come */
 	uint8_t *fresh; /* [state]: nothing was added since begin */
 	uint8_t *used;  /* [readout]: it is in the current image */
 	/* The next arrays serve trajectory.estimate_delay. */
-	struct settled *settled; /* [state] */
+	struct settled *settled; /* result of normalization, [state] */
 	uint8_t *moved;          /* [state][readout]: the delays have been applied to its k */
 	uint8_t *spoke;          /* [readout]: delays are estimated from it */
 	void *work;

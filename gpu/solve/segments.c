@@ -16,7 +16,7 @@ struct bs_segments {
 	struct bs_team *team;
 	const float *hz;
 	uint64_t voxels;
-	float *b; /* [segment][sample of a readout] complex */
+	float *b; /* interpolators [segment][sample of a readout] complex */
 	/*
 	 * [voxel] complex: phase of the current segment, exp(-i2pi f tau_l); step between segments,
 	 * exp(-i2pi f step)
@@ -25,7 +25,7 @@ struct bs_segments {
 	float *images;  /* [together][voxel] complex, of the current segment */
 	float *samples; /* [together][sample] complex, of the current segment */
 	float *sum;     /* [together][sample] complex, summed over the segments */
-	float *data;    /* [state][coil][sample] complex */
+	float *data;    /* samples [state][coil][sample] complex */
 	uint8_t *seen;  /* [state][readout]: the readout has come */
 	/* The next members belong to the operation in progress. */
 	const float *in, *maps, *factor;

@@ -24,8 +24,8 @@ struct bs_segments_cuda {
 	/* operators that normal applies; NULL: normal applies the segments */
 	struct bs_lagged_cuda *lagged;
 	uint64_t voxels;
-	float2 *b; /* [segment][sample of a readout] */
-	float *hz; /* [slice][voxel] */
+	float2 *b; /* interpolators [segment][sample of a readout] */
+	float *hz; /* field map in Hz, [slice][voxel] */
 	/* map of the current slice: hz where there is one slice, else a copy behind hz */
 	float *now;
 	float2 *images;  /* [together][voxel], of the current segment */

@@ -21,7 +21,7 @@ struct maker {
 	struct bs_nufft_cuda *nufft;
 	cudaStream_t stream;
 	float2 *image; /* [2Nz - 1][2Ny - 1][2Nx - 1], offset 0 at N - 1 */
-	float2 *data;  /* [sample] */
+	float2 *data;  /* weighted samples [sample] */
 	float2 *q;
 };
 

@@ -39,7 +39,7 @@ struct bs_toeplitz_cuda {
 	int fits;
 	bool pays;       /* each of these blocks would have several tiles */
 	bool can_plane;  /* a kernel does y and z at once, and the device can hold it */
-	bool planes;     /* that kernel is used, and the spectrum is in its order */
+	bool planes;     /* the y-z kernel is used, and the spectrum is in its order */
 	const int *stop; /* stop flag of the call in progress */
 };
 

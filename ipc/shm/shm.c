@@ -24,7 +24,7 @@ struct table_head {
  * Adds a part of count x bytes, on a page boundary when it is large; sets overflow rather than wrap
  * around.
  */
-static uint64_t place_part(uint64_t *end, uint64_t count, uint64_t bytes, bool *overflow)
+static uint64_t place(uint64_t *end, uint64_t count, uint64_t bytes, bool *overflow)
 {
 	uint64_t size;
 	uint64_t at;
@@ -58,10 +58,10 @@ static uint64_t table_bytes(const struct bs_traj *t, uint64_t part[3])
 	uint64_t end = sizeof(struct table_head);
 	bool overflow = false;
 
-	part[0] = place_part(&end, (uint64_t)t->readouts * t->samples, t->dims * sizeof(float),
-			     &overflow);
-	part[1] = place_part(&end, t->readouts, sizeof(uint16_t), &overflow);
-	part[2] = place_part(&end, t->readouts, sizeof(uint16_t), &overflow);
+	part[0] =
+		place(&end, (uint64_t)t->readouts * t->samples, t->dims * sizeof(float), &overflow);
+	part[1] = place(&end, t->readouts, sizeof(uint16_t), &overflow);
+	part[2] = place(&end, t->readouts, sizeof(uint16_t), &overflow);
 	return overflow ? UINT64_MAX : end;
 }
 
@@ -72,22 +72,20 @@ static int lay_out(struct bs_layout *l, const struct bs_pools *pools, struct bs_
 	bool overflow = false;
 
 	memset(l, 0, sizeof(*l));
-	l->acq_ring = place_part(&end, 1, bs_ring_bytes(ring_entries(pools->acq_slots)), &overflow);
-	l->image_ring =
-		place_part(&end, 1, bs_ring_bytes(ring_entries(pools->image_slots)), &overflow);
-	l->acq_pool = place_part(&end, 1, bs_pool_bytes((uint32_t)pools->acq_slots), &overflow);
-	l->image_pool = place_part(&end, 1, bs_pool_bytes((uint32_t)pools->image_slots), &overflow);
-	l->acq_meta = place_part(&end, pools->acq_slots, sizeof(struct bs_acq_meta), &overflow);
-	l->image_meta =
-		place_part(&end, pools->image_slots, sizeof(struct bs_image_meta), &overflow);
-	l->hist = place_part(&end, (uint64_t)BS_PROTOCOLS_MAX * BS_STAGES, sizeof(struct bs_hist),
-			     &overflow);
+	l->acq_ring = place(&end, 1, bs_ring_bytes(ring_entries(pools->acq_slots)), &overflow);
+	l->image_ring = place(&end, 1, bs_ring_bytes(ring_entries(pools->image_slots)), &overflow);
+	l->acq_pool = place(&end, 1, bs_pool_bytes((uint32_t)pools->acq_slots), &overflow);
+	l->image_pool = place(&end, 1, bs_pool_bytes((uint32_t)pools->image_slots), &overflow);
+	l->acq_meta = place(&end, pools->acq_slots, sizeof(struct bs_acq_meta), &overflow);
+	l->image_meta = place(&end, pools->image_slots, sizeof(struct bs_image_meta), &overflow);
+	l->hist = place(&end, (uint64_t)BS_PROTOCOLS_MAX * BS_STAGES, sizeof(struct bs_hist),
+			&overflow);
 	if (pools->study_bytes > 0)
-		l->study = place_part(&end, 1, pools->study_bytes, &overflow);
+		l->study = place(&end, 1, pools->study_bytes, &overflow);
 	if (pools->log_bytes > 0)
-		l->log = place_part(&end, 1, pools->log_bytes, &overflow);
-	l->acq = place_part(&end, pools->acq_slots, pools->acq_bytes, &overflow);
-	l->image = place_part(&end, pools->image_slots, pools->image_bytes, &overflow);
+		l->log = place(&end, 1, pools->log_bytes, &overflow);
+	l->acq = place(&end, pools->acq_slots, pools->acq_bytes, &overflow);
+	l->image = place(&end, pools->image_slots, pools->image_bytes, &overflow);
 	l->total_bytes = (end + 4095) & ~(uint64_t)4095;
 	if (overflow || l->total_bytes > INT64_MAX / 2)
 		return bs_fail(why, BS_ERR_NOMEM, "the shared memory does not fit 63 bits");
@@ -123,8 +121,7 @@ static uint64_t lay_area(struct bs_area *area, const struct bs_site *site,
 	memset(area, 0, sizeof(*area));
 	for (uint32_t i = 0; i < site->protocols; i++)
 		if (tables[i].k != NULL)
-			area->table[i] =
-				place_part(&end, 1, table_bytes(&tables[i], part), &overflow);
+			area->table[i] = place(&end, 1, table_bytes(&tables[i], part), &overflow);
 	return overflow || end > INT64_MAX / 4 ? UINT64_MAX : (end + 4095) & ~(uint64_t)4095;
 }
 

@@ -21,7 +21,8 @@
 #define BS_WIRE_PREVIOUS 1u
 
 enum bs_wire_kind {
-	BS_WIRE_OPEN = 1, /* char protocol[64], then the MRD XML header; bs_wire_get_open */
+	/* payload: char protocol[64], then the MRD XML header (bs_wire_get_open) */
+	BS_WIRE_OPEN = 1,
 	/* payload: an MRD acquisition: 340-byte header, trajectory, samples */
 	BS_WIRE_ACQ = 2,
 	BS_WIRE_WAVEFORM = 3,  /* MRD waveform: counted and dropped */

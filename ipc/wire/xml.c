@@ -50,7 +50,7 @@ struct reader {
 };
 
 /* Stops the parser; the first reason stays. what: no ": " in it; detail: the header's own words. */
-static void refuse_header(struct reader *r, const char *what, const char *detail)
+static void fail_at(struct reader *r, const char *what, const char *detail)
 {
 	const size_t n = bs_text_cut(detail, strlen(detail), 80);
 
@@ -98,7 +98,7 @@ static bool read_u32(struct reader *r, uint32_t *v)
 	double n;
 
 	if (r->text_cut || !bs_text_whole(r->text, &n) || !(n >= 0.0 && n <= UINT32_MAX)) {
-		refuse_header(r, "not an unsigned number of 32 bits", r->text);
+		fail_at(r, "not an unsigned number of 32 bits", r->text);
 		return false;
 	}
 	*v = (uint32_t)n;
@@ -113,7 +113,7 @@ static void read_real(struct reader *r, float *v, double least, double most, con
 	double d;
 
 	if (r->text_cut || !bs_text_number(r->text, &d) || !(d >= least && d <= most))
-		refuse_header(r, not_a, r->text);
+		fail_at(r, not_a, r->text);
 	else
 		*v = (float)d;
 }
@@ -138,7 +138,7 @@ static void end_limit(struct reader *r)
 	    strcmp(r->name[2], "encodingLimits") != 0 || r->text_len == 0)
 		return;
 	if (r->text_cut || !bs_text_whole(r->text, &n) || fabs(n) > UINT32_MAX)
-		refuse_header(r, "not a whole number of 32 bits", r->text);
+		fail_at(r, "not a whole number of 32 bits", r->text);
 	else
 		(void)bs_limits_put(&r->limits, r->name[3], r->name[4], (int64_t)n);
 }
@@ -163,7 +163,7 @@ static bool read_ms(struct reader *r, double *ms)
 {
 	if (!r->text_cut && bs_text_number(r->text, ms) && *ms >= 0.0 && *ms <= 1e9)
 		return true;
-	refuse_header(r, "not a time in ms", r->text);
+	fail_at(r, "not a time in ms", r->text);
 	return false;
 }
 
@@ -362,8 +362,7 @@ static void end_described(struct reader *r, double value)
 		if (strcmp(r->user.name, table[i].name) != 0)
 			continue;
 		if (!(value >= 0.0 && value <= 1e6))
-			refuse_header(r, "trajectoryDescription is not between 0 and 1e6",
-				      r->user.name);
+			fail_at(r, "trajectoryDescription is not between 0 and 1e6", r->user.name);
 		else
 			*table[i].to = (float)value;
 	}
@@ -379,18 +378,18 @@ static void end_user(struct reader *r)
 	double d = 0.0;
 
 	if (!r->user.named || r->user.name[0] == '\0') {
-		refuse_header(r, "a parameter without name", element);
+		fail_at(r, "a parameter without name", element);
 		return;
 	}
 	if (!r->user.valued) {
-		refuse_header(r, "a parameter without value", r->user.name);
+		fail_at(r, "a parameter without value", r->user.name);
 		return;
 	}
 	if ((strcmp(element, "userParameterLong") == 0 ||
 	     strcmp(element, "userParameterDouble") == 0) &&
 	    (r->user.value_cut || !bs_text_number(r->user.value, &d))) {
 		if (described)
-			refuse_header(r, "a parameter whose value is no number", r->user.name);
+			fail_at(r, "a parameter whose value is no number", r->user.name);
 		else
 			bs_about_remark(r->info, "%s %.40s of the header is '%.40s', no number",
 					element, r->user.name, r->user.value);
@@ -402,7 +401,7 @@ static void end_user(struct reader *r)
 	if (strcmp(r->user.name, "trajectory_units") != 0 || r->depth != 3)
 		return;
 	if (r->user.value_cut || len >= sizeof(r->info->trajectory_unit))
-		refuse_header(r, "trajectory_units, no unit has so long a name", r->user.value);
+		fail_at(r, "trajectory_units, no unit has so long a name", r->user.value);
 	else
 		memcpy(r->info->trajectory_unit, r->user.value, len + 1);
 }
@@ -430,11 +429,11 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 		return;
 	name = local(name);
 	if (r->depth == DEPTH_MAX) {
-		refuse_header(r, "more than 32 levels", name);
+		fail_at(r, "more than 32 levels", name);
 		return;
 	}
 	if (r->depth == 0 && strcmp(name, "ismrmrdHeader") != 0) {
-		refuse_header(r, "the root element is not ismrmrdHeader", name);
+		fail_at(r, "the root element is not ismrmrdHeader", name);
 		return;
 	}
 	/* A name that is too long for the stack is replaced by one that equals nothing. */
@@ -510,7 +509,7 @@ static void XMLCALL on_doctype(void *arg, const XML_Char *name, const XML_Char *
 	(void)system_id;
 	(void)public_id;
 	(void)internal_subset;
-	refuse_header(arg, "document types and entities are not read", name);
+	fail_at(arg, "document types and entities are not read", name);
 }
 
 static void check_whole(struct reader *r)
@@ -589,7 +588,7 @@ int bs_mrdxml_read(struct bs_scan_info *info, const char *xml, size_t len, struc
 	XML_SetStartDoctypeDeclHandler(r.parser, on_doctype);
 	XML_SetUnknownEncodingHandler(r.parser, on_encoding, NULL);
 	if (XML_Parse(r.parser, xml, (int)len, XML_TRUE) != XML_STATUS_OK && r.rc == 0)
-		refuse_header(&r, "malformed", XML_ErrorString(XML_GetErrorCode(r.parser)));
+		fail_at(&r, "malformed", XML_ErrorString(XML_GetErrorCode(r.parser)));
 	if (r.rc == 0)
 		check_whole(&r);
 	if (r.rc == 0) {

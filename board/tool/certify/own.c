@@ -58,7 +58,8 @@ int64_t bs_own_quiet(const struct bs_own *s, const struct bs_canary *c, uint32_t
 	int64_t all = bs_canary_stalled(c, n, s->from_ns, s->handed_ns, now_ns);
 	int64_t adding = bs_canary_stalled(c, n, add.begin, add.end, now_ns);
 	int64_t inside = bs_canary_stalled(c, n, finish.begin, finish.end, now_ns);
-	int64_t outside = all - adding - inside; /* negative if not all stalls were looked at */
+	/* time outside both intervals; negative if not all stalls were looked at */
+	int64_t outside = all - adding - inside;
 	int64_t own = bs_own_part(s);
 
 	inside -= finishing(s);

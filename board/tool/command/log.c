@@ -103,7 +103,7 @@ static int verify_one(const char *path)
 	return status;
 }
 
-/* Does one for each log of a folder. */
+/* Calls the function `one` for each log of a folder. */
 static int each(const char *path, int (*one)(const char *path))
 {
 	struct bs_log_entry *list;

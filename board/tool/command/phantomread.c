@@ -74,7 +74,7 @@ int bs_phantom_read_three(void *to, const char *text, struct bs_fail *why)
 	return 0;
 }
 
-static bool is_whole(double x, double least, double most)
+static bool is_int(double x, double least, double most)
 {
 	return x >= least && x <= most && x == floor(x);
 }
@@ -84,8 +84,8 @@ int bs_phantom_read_accel(void *to, const char *text, struct bs_fail *why)
 	struct bs_scanplan *plan = to;
 	double x[3] = { 1.0, 1.0, 0.0 };
 
-	if (numbers(x, 1, 3, text) < 0 || !is_whole(x[0], 1, 16) || !is_whole(x[1], 1, 16) ||
-	    !is_whole(x[2], 0, x[1] - 1))
+	if (numbers(x, 1, 3, text) < 0 || !is_int(x[0], 1, 16) || !is_int(x[1], 1, 16) ||
+	    !is_int(x[2], 0, x[1] - 1))
 		return bs_fail(why, BS_ERR_USAGE,
 			       "not whole numbers from 1 to 16, and a shift below RZ");
 	plan->accel[0] = (uint32_t)x[0];
@@ -103,8 +103,8 @@ int bs_phantom_read_calibration(void *to, const char *text, struct bs_fail *why)
 	int kind = 0;
 
 	if (read_word(&kind, text, n, words, why) != 0 || kind == 0 || text[n] == '\0' ||
-	    numbers(x, 1, 2, text + n + 1) < 0 || !is_whole(x[0], 1, 65535) ||
-	    !is_whole(x[1], 0, 65535))
+	    numbers(x, 1, 2, text + n + 1) < 0 || !is_int(x[0], 1, 65535) ||
+	    !is_int(x[1], 0, 65535))
 		return bs_fail(why, BS_ERR_USAGE,
 			       "not embedded, interleaved or separate, and a number of lines");
 	plan->calibration = (enum bs_calibration)kind;

@@ -111,8 +111,7 @@ static bool survives(struct bs_recorder *r, int rc, const struct bs_fail *why)
 }
 
 /* Appends a message to the log. False: the message is not in the log, and the scan has ended. */
-static bool keep_message(struct bs_recorder *r, const unsigned char *msg, size_t len,
-			 int64_t now_ns)
+static bool keep_msg(struct bs_recorder *r, const unsigned char *msg, size_t len, int64_t now_ns)
 {
 	struct bs_fail why;
 	int rc = bs_log_writer_append(&r->log, msg, len, now_ns, &why);
@@ -226,7 +225,7 @@ static void take_numbered(struct bs_recorder *r, const struct bs_wire *w, const 
 		r->count.rejected++;
 		fault(r, &why);
 		refuse_message(r, w, &why);
-	} else if (!keep_message(r, msg, len, now_ns)) {
+	} else if (!keep_msg(r, msg, len, now_ns)) {
 		return;
 	}
 	if (item.seq != r->order.next) {
@@ -273,7 +272,7 @@ static void begin_scan(struct bs_recorder *r, const struct bs_wire *w, const uns
 	bs_order_start(&r->order, 1);
 	r->order.window = BS_HELD_MAX;
 	r->order.room = BS_HELD_MAX;
-	r->accept_due = keep_message(r, msg, len, now_ns);
+	r->accept_due = keep_msg(r, msg, len, now_ns);
 }
 
 static void take_open(struct bs_recorder *r, const struct bs_wire *w, const unsigned char *msg,

@@ -68,7 +68,7 @@ static bool same_image(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b)
 }
 
 /* Finds a line's row on the grid, as core/frame/admit.c does. False: it is outside. */
-static bool place_line(const struct bs_survey *s, const struct bs_mrd_acq *head, size_t *row)
+static bool row_at(const struct bs_survey *s, const struct bs_mrd_acq *head, size_t *row)
 {
 	struct bs_center c;
 	int64_t line[2];
@@ -95,10 +95,9 @@ static int put_turn(struct reading *r, const struct bs_mrd_acq *head, bool image
 	const struct bs_mrd_idx key = bs_open_key(head);
 	size_t row = 0;
 
-	if (!image &&
-	    !(head->encoding_space_ref == 0 && embeds(r->s) && place_line(r->s, head, &row)))
+	if (!image && !(head->encoding_space_ref == 0 && embeds(r->s) && row_at(r->s, head, &row)))
 		return 0;
-	if (image && !place_line(r->s, head, &row))
+	if (image && !row_at(r->s, head, &row))
 		row = 0;
 	return bs_turns_add(&r->turns, &key, head->flags, (uint32_t)row, why);
 }
@@ -109,7 +108,7 @@ static void put_line(struct reading *r, const struct bs_recorded *acq, bool imag
 	struct bs_survey *s = r->s;
 	size_t row;
 
-	if (!place_line(s, h, &row)) {
+	if (!row_at(s, h, &row)) {
 		s->outside++;
 		return;
 	}
@@ -220,7 +219,7 @@ static bool is_off_line(const struct bs_survey *s, const struct bs_recorded *acq
 	const uint32_t encoded[3] = { s->info.encoded[0] * (times > 0 ? times : 1), s->size[0],
 				      s->size[1] };
 	size_t row = 0;
-	const bool placed = place_line(s, &acq->head, &row);
+	const bool placed = row_at(s, &acq->head, &row);
 	const uint32_t line[2] = { (uint32_t)(row % s->size[0]), (uint32_t)(row / s->size[0]) };
 
 	return !bs_traj_on_line(&acq->head, acq->traj, &s->info, encoded, line) ||

@@ -24,8 +24,8 @@ struct bs_projector_cuda {
 	 * n: elements of the kernel; pitch: n rounded up to whole tiles, the length of a matrix row
 	 */
 	uint32_t n, pitch;
-	double2 *y;         /* [element][place] */
-	double2 *a, *b, *c; /* [pitch][pitch] */
+	double2 *y;         /* samples under the kernel, [element][place] */
+	double2 *a, *b, *c; /* matrices [pitch][pitch] */
 	double *trace;      /* trace of the matrix that is made last */
 };
 

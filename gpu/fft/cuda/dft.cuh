@@ -287,7 +287,7 @@ template <int N, int S> struct bs_fft {
 		if constexpr (M == 1) {
 			one<HALF>(v);
 		} else {
-			float2 w[N]; /* [t][k1] */
+			float2 w[N]; /* values between the two steps, [t][k1] */
 
 #pragma unroll
 			for (int t = 0; t < M; t++) {

@@ -129,7 +129,7 @@ int bs_nufft_sum(float2 *to, const float2 *from, uint64_t count, cudaStream_t st
 
 struct bs_stack_dev {
 	bs_line_plan line;      /* lines of one point for each partition */
-	const uint32_t *source; /* [partition][position] */
+	const uint32_t *source; /* number of each sample, [partition][position] */
 	const float *weight;    /* [sample] weights; NULL: ones */
 	uint64_t positions, samples;
 	uint32_t coils;

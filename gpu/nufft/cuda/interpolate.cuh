@@ -151,7 +151,7 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 {
 	using S = sector<DIM, W>;
 	const int MINE = (W + PARTS - 1) / PARTS;
-	extern __shared__ float2 cells_in[]; /* [channel][cell] */
+	extern __shared__ float2 cells_in[]; /* cells of the sector, [channel][cell] */
 	const bs_sector_task task = d.task[blockIdx.x];
 	const uint32_t channel = blockIdx.y * CB;
 	const int part = threadIdx.x % PARTS;

@@ -41,8 +41,8 @@ struct bs_path_shape {
 struct bs_path_grid {
 	uint32_t size[2];
 	double window;
-	struct bs_path_place *place; /* [state][readout][sample] */
-	struct bs_path_box *box;     /* [state][readout][chunk] */
+	struct bs_path_place *place; /* places of samples, [state][readout][sample] */
+	struct bs_path_box *box;     /* boxes of chunks, [state][readout][chunk] */
 };
 
 /* Folds v over the block's threads by a fixed tree; all threads get the result. */

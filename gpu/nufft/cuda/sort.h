@@ -22,7 +22,7 @@ struct bs_sorter {
 	struct bs_devmem mem;
 	uint64_t most;       /* most samples of a run */
 	uint32_t dims, bits; /* bits: number of bits of a sort key */
-	float *k;            /* [sample][dims] */
+	float *k;            /* path [sample][dims] */
 	uint64_t *key[2];
 	uint32_t *sample[2];
 	uint32_t *begin; /* [sector + 1] first sample of each sector */

@@ -126,7 +126,8 @@ static __global__ void __launch_bounds__(32 * WARPS)
 	const int P = plane<W, 1, WARPS>::P, CELLS = plane<W, 1, WARPS>::CELLS;
 	const int ROUNDS = (W * W + 31) / 32;
 	const int ROW = 2 * W | 1; /* odd: lanes that write their row hit different banks */
-	extern __shared__ __align__(16) float tiles[]; /* [warp][real, imaginary][cell] */
+	/* copies of the sector, [warp][real, imaginary][cell] */
+	extern __shared__ __align__(16) float tiles[];
 	__shared__ float tables[WARPS][32][ROW];
 	__shared__ float4 taken[WARPS][32]; /* values and first cell of a sample */
 	const int lane = threadIdx.x % 32;
@@ -212,7 +213,8 @@ static __global__ void __launch_bounds__(32 * WARPS)
 	const int P = plane<W, CB, WARPS>::P, CELLS = plane<W, CB, WARPS>::CELLS;
 	const int ROUNDS = (W * W + 31) / 32;
 	const int ROW = 2 * W | 1; /* odd: lanes that write their row hit different banks */
-	extern __shared__ __align__(16) float tiles[]; /* [warp][channel][real, imaginary][cell] */
+	/* copies of the sector, [warp][channel][real, imaginary][cell] */
+	extern __shared__ __align__(16) float tiles[];
 	__shared__ float tables[WARPS][32][ROW];
 	__shared__ float2 taken[WARPS][32][CB];
 	const int lane = threadIdx.x % 32;

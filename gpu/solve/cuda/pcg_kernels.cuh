@@ -18,7 +18,7 @@ struct cg_vectors {
 	const float *inverse;
 	/* M^-1 r of the circulant preconditioner; NULL: inverse times r (Jacobi), or r itself */
 	float2 *z;
-	double *partial; /* [image][2][blocks] */
+	double *partial; /* sums of blocks, [image][2][blocks] */
 	double *history; /* residuals [image][made] */
 	struct bs_cg_state *state;
 	/* [part][voxel]: their sum is A p without the constraint; NULL: there are none */

@@ -30,11 +30,11 @@ struct tp_axis {
 
 struct tp_flat {
 	struct tp_axis x, y;
-	const float2 *in;           /* [image][y][x] */
+	const float2 *in;           /* input images [image][y][x] */
 	float2 *out;                /* [image][y][x], with maps [coil][y][x] */
-	float2 *rows;               /* [image or coil][y][half of kx][kx] */
+	float2 *rows;               /* lines along kx, [image or coil][y][half of kx][kx] */
 	const float2 *maps;         /* [coil][y][x] maps; NULL: none */
-	const float *q;             /* [half of ky][ky][half of kx][kx] */
+	const float *q;             /* spectrum [half of ky][ky][half of kx][kx] */
 	int count;                  /* number of images or coils */
 	const int *stop;            /* nothing is done where *stop is set; NULL: never */
 	struct bs_cg_state *solves; /* [image]: used in place of stop; columns then write energy */

@@ -23,7 +23,7 @@
 
 struct tp_step {
 	struct bs_toeplitz_cg cg; /* vectors [image][y][x] */
-	double *norms;            /* [parity][image][r^H r, r^H u, u^H u][block] */
+	double *norms;            /* norms of blocks, [parity][image][r^H r, r^H u, u^H u][block] */
 	/* number of an image's parts of the energy, which columns have left */
 	int energies;
 	/* lines of a block that belong to one line of the image, one for each coil */
