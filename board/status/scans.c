@@ -230,13 +230,13 @@ const struct bs_row bs_status_scans[] = {
 	  .prefix = "kspace_", .turn = 5 },
 	{ "sealed", "Endpoints that are sealed (ipc/WIRE.md).", .most = BS_SEAL_PLACES,
 	  .rows = sealed_rows,
-	  .line = "sealed {endpoint:-7} {sessions} sessions"
+	  .line = "sealed {endpoint:-7} sessions {sessions}"
 		  "[unknown|refused|forged|crowded?; kept out: {unknown} of unknown keys, "
 		  "{refused} without the role, {crowded} beyond keys.connections, {forged} whose "
 		  "messages did not open; the last: {last:.150}]\n",
 	  .prefix = "sealed_", WHEN(EACH(seal, on)), .turn = 6 },
 	{ "scan", "The newest, in flight or over.", .view = open_scan, .rows = scan_rows,
-	  .line = "[number?scan {number}: {acquisitions} acquisitions, {images_left} images, gaps "
+	  .line = "[number?scan {number}: acquisitions {acquisitions}, images {images_left}, gaps "
 		  "{gaps}, duplicates {duplicates}, rejected {rejected}, undelivered {undelivered}"
 		  "[open?, open]\n[not_used?  {not_used}\n]]" },
 	{ "scans", "The last 31 that have ended, newest last.", .most = BS_SCANS_PAST - 1,

@@ -60,7 +60,7 @@ int bs_imagename_make(const struct bs_imagename *n, char out[BS_DRAFT_PATH],
 	if (n->folder) {
 		if (try_number > 0)
 			(void)snprintf(again, sizeof(again), "-%u", try_number + 1);
-		len = snprintf(out, BS_DRAFT_PATH, "%s/scan%08x-s%03u-i%05u%s%s", n->target,
+		len = snprintf(out, BS_DRAFT_PATH, "%s/uid%08x-s%03u-i%05u%s%s", n->target,
 			       head->measurement_uid, head->image_series_index, head->image_index,
 			       again, n->ext);
 	} else {

@@ -1,7 +1,7 @@
 /*
  * drivers/sink/name.h - names of a sink's image files
  *
- * If the target is a folder, names are FOLDER/scanUUUUUUUU-sSSS-iIIIII.ext, from the measurement's
+ * If the target is a folder, names are FOLDER/uidUUUUUUUU-sSSS-iIIIII.ext, from the measurement's
  * uid (hex), the image's series and its index; a name that is taken gets -2, -3, ... before the
  * extension, so that nothing is overwritten. If the target ends in the sink's extension, the first
  * image gets that name, the others NAME-0002.ext, NAME-0003.ext, ...; files of an earlier run are

@@ -184,7 +184,7 @@ static void judge_order(struct bs_audit_images *i, const struct bs_wire *w,
 			before->shots.over = true;
 		if (s->over)
 			bs_found(a->f, BS_PROMISE_IMAGE_ORDER, a->where,
-				 "scan %016" PRIx64 " goes on behind another one's images",
+				 "session %016" PRIx64 " goes on behind another one's images",
 				 w->session);
 	}
 	if (i->session == 0)
@@ -219,7 +219,7 @@ static void judge_log(struct bs_audit_images *i, const struct bs_wire *w,
 		return;
 	}
 	bs_found(a->f, BS_PROMISE_IMAGE_LOG, a->where,
-		 "no log of scan %016" PRIx64 " is there, those of older ones are", w->session);
+		 "no log of session %016" PRIx64 " is there, those of older ones are", w->session);
 }
 
 static void judge_scan(struct bs_audit *a, const struct bs_mrd_image *h, const struct said *s,
@@ -293,7 +293,7 @@ int bs_audit_image(struct bs_audit_images *i, const struct bs_wire *w, const uns
 	size_t pixels;
 
 	if (scan == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "scan %016" PRIx64, w->session);
+		return bs_fail(why, BS_ERR_NOMEM, "session %016" PRIx64, w->session);
 	bs_judged(a->f, BS_PROMISE_IMAGE_HEAD);
 	judge_order(i, w, scan);
 	judge_log(i, w, scan);

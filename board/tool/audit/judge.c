@@ -126,7 +126,7 @@ static void judge_scan(void *arg, struct bs_audit_scan *s)
 	struct bs_audit *a = arg;
 	char where[128];
 
-	(void)snprintf(where, sizeof(where), "scan %016" PRIx64 "%s%s", s->session,
+	(void)snprintf(where, sizeof(where), "session %016" PRIx64 "%s%s", s->session,
 		       s->log.name[0] != '\0' ? ", log " : "", s->log.name);
 	bs_found_begin(a->f);
 	judge_gaps(a, s, where);

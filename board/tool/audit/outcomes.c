@@ -167,7 +167,7 @@ int bs_audit_outcomes(struct bs_audit_scans *scans, const char *file, uint64_t *
 			continue;
 		scan = bs_audit_scan(scans, session);
 		if (scan == NULL)
-			rc = bs_fail(why, BS_ERR_NOMEM, "%s: scan %016" PRIx64, file, session);
+			rc = bs_fail(why, BS_ERR_NOMEM, "%s: session %016" PRIx64, file, session);
 		else
 			scan->outcome = o;
 		*lines += rc == 0;

@@ -13,6 +13,7 @@
 #include "board/tool/command/tools.h"
 #include "config/hint/near.h"
 #include "core/progress.h"
+#include "core/text.h"
 #include "drivers/log/folder.h"
 #include "drivers/source/logged.h"
 #include "drivers/source/recording.h"
@@ -87,9 +88,10 @@ static int verify_one(const char *path)
 		return fail(&why);
 	sum = bs_logged_sum(l);
 	(void)printf("%s: %llu messages, %llu acquisitions, %llu waveforms, %.3f MB in %u "
-		     "segments: ",
+		     "segment%s: ",
 		     path, (unsigned long long)sum->messages, (unsigned long long)sum->acquisitions,
-		     (unsigned long long)sum->waveforms, (double)sum->bytes * 1e-6, sum->segments);
+		     (unsigned long long)sum->waveforms, (double)sum->bytes * 1e-6, sum->segments,
+		     bs_text_s(sum->segments));
 	if (damage.code != 0)
 		(void)printf("damaged\n");
 	else if (bs_logged_note(l)[0] != '\0')

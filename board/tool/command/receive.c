@@ -87,7 +87,7 @@ static int file_image(struct job *j, uint64_t number, const struct bs_mrd_image 
 	int rc;
 	int end;
 
-	(void)snprintf(path, sizeof(path), "%s/scan%08x-s%05u-i%05u-n%016" PRIx64 "%s", j->q.dir,
+	(void)snprintf(path, sizeof(path), "%s/uid%08x-s%05u-i%05u-n%016" PRIx64 "%s", j->q.dir,
 		       head->measurement_uid, head->image_series_index, head->image_index, number,
 		       j->sink->ext);
 	rc = j->sink->open(&self, path, why);

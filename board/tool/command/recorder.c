@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "core/thread/clock.h"
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/xml.h"
@@ -77,10 +78,11 @@ static void end_scan(struct bs_recorder *r)
 	if (rc != 0)
 		fault(r, &why);
 	(void)snprintf(words, sizeof(words),
-		       "scan %016llx: %llu acquisitions, %llu messages in %s (%u segments)%s%s",
+		       "session %016llx: %llu acquisitions, %llu messages in %s (%u segment%s)%s%s",
 		       (unsigned long long)r->session, (unsigned long long)r->count.acquisitions,
 		       (unsigned long long)r->log.durable, r->log.name, r->log.head.index + 1,
-		       r->count.code != 0 ? ": " : "", r->count.text);
+		       bs_text_s(r->log.head.index + 1), r->count.code != 0 ? ": " : "",
+		       r->count.text);
 	r->o.news(r->o.arg, words);
 	if (r->count.code == 0)
 		(void)snprintf(r->count.text, sizeof(r->count.text),
