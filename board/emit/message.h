@@ -31,7 +31,7 @@ struct bs_message_env {
 /* Makes the message. pixels: of the slot, behind BS_POOLS_PIXELS bytes (core/memory/pools.h). */
 int bs_message_make(struct bs_image_meta *m, const struct bs_message_env *env,
 		    unsigned char *pixels, int64_t taken_ns);
-/* Where the message is, once it is made. */
+/* Returns where the message is, once it is made. */
 struct bs_message bs_message_of(const struct bs_image_meta *m, unsigned char *pixels);
 /* Stages that had taken too long at until_ns, as bits of bs_budget_stages_missed. */
 uint32_t bs_message_stages_missed(const struct bs_image_meta *m, const struct bs_protocol *p,

@@ -18,7 +18,7 @@
 
 #define RETRY_NS INT64_C(200000000)
 #define BACK_NS  INT64_C(20000000) /* time between two looks for an archive that is away */
-#define ALIGNED  16u               /* bytes */
+#define ALIGNED  16u               /* bytes to which a message is aligned */
 
 /* ---- one image ---- */
 
@@ -109,7 +109,8 @@ static void settle(struct bs_taker *t, const struct bs_offer *o, struct bs_image
 		bs_front_no_more_behind(t);
 	if (rc == 0) {
 		t->nobody = false;
-		atomic_fetch_add(&r->handed, 1); /* before flight: rewind subtracts sent images */
+		/* counted before flight, since rewind subtracts sent images */
+		atomic_fetch_add(&r->handed, 1);
 		if (t->id == BS_TAKER_ARCHIVE)
 			bs_flight_sent(t, o);
 	}

@@ -286,7 +286,7 @@ static int open_all(struct emit *e, struct bs_status_server **status, struct bs_
 		r->policy = BS_POLICY_KEEP_NEWEST;
 		r->queue = e->env->site.overload.queue;
 	}
-	bs_front_open(e); /* before the status server tells the counts */
+	bs_front_open(e); /* the front is open before the status server tells its counts */
 	rc = bs_status_serve(status, &e->env->shm, e->env->site.status_url, why);
 	for (uint32_t i = 0; rc == 0 && i < BS_TAKERS; i++)
 		if (e->taker[i] != NULL)
@@ -367,7 +367,8 @@ int bs_worker_emit(struct bs_worker_env *env)
 
 	bs_emit_init(&e, env);
 	bs_worker_phase(env, BS_PHASE_ARMING);
-	bs_rt_enter(env, BS_THREAD_EMIT); /* before the sockets: nanomsg's threads inherit it */
+	/* the priority is set before the sockets, so that nanomsg's threads inherit it */
+	bs_rt_enter(env, BS_THREAD_EMIT);
 	bs_rt_polls(env);
 	bs_rt_lock(env, true);
 	rc = open_all(&e, &status, &why);

@@ -10,7 +10,7 @@
 #include "board/ingest/ingest.h"
 #include "core/thread/clock.h"
 
-/* State letter of a process of this host, from /proc/PID/stat; '\0': not known. */
+/* Returns the state letter of a process of this host, from /proc/PID/stat; '\0': not known. */
 static char process_state(int pid)
 {
 	char path[32];

@@ -129,7 +129,8 @@ static void set_window(struct bs_dicomhead *d, double center, double width)
 	d->window_width = width;
 }
 
-/* Finds the scale of a series. *known: the series has one; else it takes the oldest's place. */
+/* Finds the scale of a series. *known: the series has one; otherwise it gets the
+ * place of the oldest. */
 static struct scale *scale_of(struct dicom *s, const char *series, bool *known)
 {
 	struct scale *to;

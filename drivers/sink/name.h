@@ -20,7 +20,7 @@
 
 struct bs_imagename {
 	char target[BS_DRAFT_PATH]; /* folder, or a file's name without its extension */
-	const char *ext;            /* ".png" */
+	const char *ext;            /* extension, such as ".png" */
 	bool folder;
 	uint32_t images; /* images that have a name so far */
 	enum bs_draft_mode mode;

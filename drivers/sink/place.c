@@ -51,7 +51,7 @@ static int check_axes(const struct bs_place *p, const struct bs_mrd_image *head,
 
 int bs_place_of(struct bs_place *p, const struct bs_mrd_image *head, struct bs_fail *why)
 {
-	struct bs_mrd_image h = *head; /* fields of a packed structure: by value */
+	struct bs_mrd_image h = *head; /* a copy, since the structure's fields are packed */
 	float dir[3][3];
 	float position[3];
 	float fov[3];

@@ -18,7 +18,7 @@ struct bs_place {
 	double spacing[3]; /* mm between two voxels along x, y, z */
 	double dir[3][3];  /* directions of x, y, z: length 1, at right angles */
 	double step[3][3]; /* spacing times dir */
-	double first[3];   /* the center of voxel (0, 0, 0) */
+	double first[3];   /* place of the center of voxel (0, 0, 0) */
 };
 
 /*

@@ -31,23 +31,25 @@
 #include "core/protocol.h"
 
 struct bs_sink {
-	const char *type; /* "png", "cfl", "mrd", ... */
+	const char *type; /* name of the type: "png", "cfl", "mrd", ... */
 	const char *ext;  /* extension of the files: ".png", ".cfl", ".h5", ... */
 	/* target: a folder (in the service; scan and image name the files) or a file (in recon) */
 	int (*open)(void **self, const char *target, struct bs_fail *why);
 	int (*put)(void *self, const struct bs_mrd_image *head, const char *attributes,
 		   const void *pixels, struct bs_fail *why);
 	/*
-	 * For a target that is a file: sets the number (from 1) of the image that put and has are
-	 * called for next. NULL: all images are in that one file.
+	 * Sets the number (from 1) of the image that put and has are called for next, where the
+	 * target is a file. NULL: all images are in that one file.
 	 */
 	void (*at)(void *self, uint32_t number);
 	/* True if this image's file exists, whole, written at since_ns (since 1970) or later. */
 	bool (*has)(void *self, const struct bs_mrd_image *head, int64_t since_ns);
 	int (*close)(void *self, struct bs_fail *why);
-	/* May be NULL. BS_ERR_UNSUPPORTED: this machine lacks a program that the sink needs. */
+	/* Checks that this machine has the programs that the sink needs, else
+	 * BS_ERR_UNSUPPORTED. May be NULL. */
 	int (*usable)(struct bs_fail *why);
-	/* After open: put also sends each image there (sinks[].store). NULL: it cannot. */
+	/* Makes put send each image there, too (sinks[].store). Call after open.
+	 * NULL: the sink cannot. */
 	int (*send_to)(void *self, const char *address, struct bs_fail *why);
 };
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define BS_UID_MAX 65u /* with the NUL */
+#define BS_UID_MAX 65u /* bytes of a UID with its terminator */
 
 void bs_uid_of(char uid[BS_UID_MAX], const char *words);
 /* True if valid by PS3.5, 9.1: at most 64 digits and dots, no component empty or with a 0 first. */
