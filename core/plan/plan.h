@@ -86,7 +86,7 @@ enum bs_undivided {
 	BS_UNDIVIDED_WEIGHTS
 };
 
-/* What no GPU can do of a protocol; bs_host_only_words has the words. */
+/* Features of a protocol that no GPU has; bs_host_only_words has their words. */
 enum bs_host_only {
 	BS_HOST_ONLY_NOT,
 	BS_HOST_ONLY_STREAM, /* the GPU cannot take what the readouts themselves tell */
@@ -95,7 +95,7 @@ enum bs_host_only {
 	BS_HOST_ONLY_REASONS
 };
 
-/* What no place, host or GPU, can do of a protocol. */
+/* Features of a protocol that no place, host or GPU, has. */
 enum bs_absent {
 	BS_ABSENT_NOT,
 	/* maps of the scan, or a field map, where another stage makes the images they need */
@@ -133,12 +133,13 @@ struct bs_plan {
 	enum bs_plan_maps maps;
 	enum bs_weighing weighs;
 	enum bs_method preview, counting; /* methods of previews and of counting (core/method.h) */
-	bool joint;   /* solves for all coils at once, with maps; else coil by coil */
+	bool joint;   /* coils are solved for all at once, with maps; false: coil by coil */
 	bool on_grid; /* samples are lines of the grid `encoded`, identified by their counters */
-	bool streams; /* each readout says where its samples lie, which is not known before */
+	bool streams; /* readouts say where their samples lie, which is not known before the scan */
 	bool paths;   /* samples lie on paths: each readout says where, or a file's table does */
-	bool passes;  /* takes no scan */
-	bool windows, previews;    /* has sliding windows; has previews (core/method.h) */
+	bool passes;  /* the protocol takes no scan */
+	/* the protocol has sliding windows; it has previews (core/method.h) */
+	bool windows, previews;
 	bool off_resonance;        /* images are corrected by a field map */
 	bool takes[BS_KEPT_KINDS]; /* works with what an earlier scan has left */
 	bool accelerated;          /* an image made of fewer lines than `encoded` has is whole */
@@ -156,7 +157,7 @@ void bs_plan_make(struct bs_protocol *p);
 /* p->plan is still the plan of p: what it depends on has not been changed. */
 bool bs_plan_holds(const struct bs_protocol *p);
 #define BS_PLAN_WORDS 192u /* bytes that always suffice */
-/* The plan in words, "whiten, compress > grid > cg > combine", cut to size. Returns to. */
+/* Writes the plan in words, "whiten, compress > grid > cg > combine", cut to size. Returns to. */
 const char *bs_plan_words(char *to, size_t size, const struct bs_plan *plan);
 
 static inline bool bs_plan_has(const struct bs_plan *plan, enum bs_plan_stage stage)
@@ -172,13 +173,13 @@ static inline bool bs_plan_on_gpu(enum bs_plan_place place)
 const char *bs_plan_engine(const struct bs_plan *plan, enum bs_plan_place place);
 #define BS_PLAN_PLACE_WORDS 96u /* bytes that always suffice */
 /*
- * The plan's GPUs in words: "GPUs 0, 1: 8 coils shared out", "GPU 0 alone: method cartesian ...".
- * Returns to.
+ * Writes the plan's GPUs in words: "GPUs 0, 1: 8 coils shared out", "GPU 0 alone: method cartesian
+ * ...". Returns to.
  */
 const char *bs_plan_place_words(char *to, size_t size, const struct bs_protocol *p);
 /* The reason in words; "": there is none. */
 const char *bs_host_only_words(enum bs_host_only reason);
-/* In place.c, for bs_plan_make: chooses the place of a plan that is complete otherwise. */
+/* Chooses the place of a plan that is complete otherwise (place.c, for bs_plan_make). */
 void bs_plan_choose_place(struct bs_plan *plan, const struct bs_protocol *p);
 
 BS_C_END

@@ -24,7 +24,7 @@ struct bs_filler;
 struct bs_segments_cuda;
 struct bs_toeplitz_cuda;
 
-/* What is armed on one GPU. need, open and plan get the same one. */
+/* What is armed on one GPU. need, open and plan get the same specification. */
 struct bs_cuda_spec {
 	const struct bs_protocol *p;
 	const struct bs_cuda_operator *op;
@@ -59,11 +59,11 @@ struct bs_cuda_operator {
 	int (*tuned)(struct bs_tuning *found, const struct bs_protocol *p, const float *k,
 		     const char *cache_dir, double seconds, struct bs_fail *why);
 	/*
-	 * With a field map: the time segments that finish adds up, and whose F^H F the solver
-	 * applies.
+	 * Returns, with a field map, the time segments that finish adds up, and whose F^H F the
+	 * solver applies.
 	 */
 	struct bs_segments_cuda *(*field)(void *op);
-	/* For lines of the grid: [line], not 0 where the line has come; host memory. */
+	/* Returns, for lines of the grid, [line] in host memory, not 0 where the line has come. */
 	const uint8_t *(*lines)(void *op, uint32_t frame);
 	/*
 	 * finish, or the solve, does not always queue the same launches, so they are not captured
@@ -87,15 +87,16 @@ struct bs_cuda_operator {
 	int (*beside)(const struct bs_cuda_spec *s, const float *field, struct bs_need *need,
 		      struct bs_fail *why);
 	/*
-	 * For lines of the grid, before finish is launched: puts the weights of the frame's missing
-	 * lines where the graph reads them. filler makes the weights; NULL: missing lines are
+	 * Puts the weights of the frame's missing lines where the graph reads them, for lines of
+	 * the grid, before finish is launched. filler makes the weights; NULL: missing lines are
 	 * zeros. unknown: as in struct bs_report.
 	 */
 	int (*prepare)(void *op, struct bs_filler *filler, uint32_t frame, uint32_t unknown,
 		       cudaStream_t stream, struct bs_fail *why);
 };
 
-/* One row for each encoding (core/plan/plan.h). The rows of the host: gpu/encode/encode.h. */
+/* Rows of operators, one for each encoding (core/plan/plan.h). The rows of the host:
+ * gpu/encode/encode.h. */
 extern const struct bs_cuda_operator bs_cuda_sum_nufft, bs_cuda_sum_exact, bs_cuda_sum_field,
 	bs_cuda_sum_path;
 /*
@@ -104,7 +105,8 @@ extern const struct bs_cuda_operator bs_cuda_sum_nufft, bs_cuda_sum_exact, bs_cu
  */
 extern const struct bs_cuda_operator bs_cuda_lines, bs_cuda_lines_completed;
 
-/* What a protocol's engine arms on one GPU. On one of several GPUs the caller sets share. */
+/* Returns what a protocol's engine arms on one GPU. On one of several GPUs the
+ * caller sets share. */
 struct bs_cuda_spec bs_cuda_spec_of(const struct bs_protocol *p);
 
 #endif
