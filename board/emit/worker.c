@@ -172,7 +172,7 @@ static void take_entry(struct emit *e, uint64_t entry)
 	bs_front_ready(e, image);
 	bs_front_drop(e, BS_TAKER_VIEWERS);
 	if (archive != NULL)
-		bs_archive_absent(archive);
+		bs_push_absent(archive);
 	if (archive != NULL && image)
 		bs_taker_offered(archive);
 	(void)bs_front_trim(e);
@@ -201,7 +201,7 @@ static void look_again(struct emit *e)
 {
 	(void)pthread_mutex_lock(&e->lock);
 	if (e->taker[BS_TAKER_ARCHIVE] != NULL)
-		bs_archive_absent(e->taker[BS_TAKER_ARCHIVE]);
+		bs_push_absent(e->taker[BS_TAKER_ARCHIVE]);
 	(void)bs_front_trim(e);
 	(void)pthread_cond_broadcast(&e->change);
 	(void)pthread_mutex_unlock(&e->lock);
@@ -273,7 +273,7 @@ static int open_all(struct emit *e, struct bs_status_server **status, struct bs_
 	if (rc == 0)
 		rc = bs_sinks_make_all(e, why);
 	if (rc == 0)
-		rc = bs_archive_make(e, why);
+		rc = bs_push_make(e, why);
 	if (rc == 0)
 		bs_images_forget(e);
 	if (rc != 0)

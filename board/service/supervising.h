@@ -67,7 +67,7 @@ int bs_spawn(struct supervisor *v, const char *name, pid_t *pid);
 void bs_reload_told(struct supervisor *v);
 /* Tells the reload that a worker has ended. */
 void bs_reload_lost(struct supervisor *v, int who);
-/* Call in each loop iteration. */
+/* Does the next step of a reload. Call in each loop iteration. */
 void bs_reload_advance(struct supervisor *v);
 
 /* The next functions are in bridges.c. */

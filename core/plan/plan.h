@@ -177,7 +177,7 @@ const char *bs_plan_engine(const struct bs_plan *plan, enum bs_plan_place place)
  * ...". Returns to.
  */
 const char *bs_plan_place_words(char *to, size_t size, const struct bs_protocol *p);
-/* The reason in words; "": there is none. */
+/* Returns why only the host can do a protocol, in words; "": a GPU can, too. */
 const char *bs_host_only_words(enum bs_host_only reason);
 /* Chooses the place of a plan that is complete otherwise (place.c, for bs_plan_make). */
 void bs_plan_choose_place(struct bs_plan *plan, const struct bs_protocol *p);

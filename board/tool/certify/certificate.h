@@ -28,18 +28,21 @@ enum bs_verdict { BS_VERDICT_BROKEN, BS_VERDICT_UNPROVEN, BS_VERDICT_KEPT };
 
 /* Kinds of latency, each one of an image unless its line says otherwise. */
 enum bs_spread_of {
-	BS_SPREAD_DUE,      /* last readout due to image handed on */
-	BS_SPREAD_RECEIVED, /* last readout received to image handed on */
-	/* last readout received to image handed on, less the time of canaries' stalls */
+	BS_SPREAD_DUE,      /* latency from last readout due to image handed on */
+	BS_SPREAD_RECEIVED, /* latency from last readout received to image handed on */
+	/* latency from last readout received to image handed on, less the time
+	 * of canaries' stalls */
 	BS_SPREAD_QUIET,
-	BS_SPREAD_OWN,       /* last readout received to image handed on, less the operators */
+	/* latency from last readout received to image handed on, less the operators */
+	BS_SPREAD_OWN,
 	BS_SPREAD_OWN_QUIET, /* BS_SPREAD_OWN less the time of canaries' stalls */
-	BS_SPREAD_STAGE,     /* each stage, as the image's attributes tell it */
-	/* last readout due to image received by the archive */
+	BS_SPREAD_STAGE,     /* time of each stage, as the image's attributes tell it */
+	/* latency from last readout due to image received by the archive */
 	BS_SPREAD_ARRIVAL = BS_SPREAD_STAGE + BS_BUDGET_STAGES,
-	BS_SPREAD_IN,        /* last readout stamped, at its due time, to received */
-	BS_SPREAD_WIRE,      /* last readout handed to the socket by the sender to received */
-	BS_SPREAD_OUT,       /* image handed on to image received by the archive */
+	BS_SPREAD_IN, /* time from last readout stamped, at its due time, to received */
+	/* time from last readout handed to the socket by the sender to received */
+	BS_SPREAD_WIRE,
+	BS_SPREAD_OUT,       /* time from image handed on to image received by the archive */
 	BS_SPREAD_TRANSPORT, /* sum of BS_SPREAD_WIRE and BS_SPREAD_OUT */
 	BS_SPREAD_SENT,      /* lateness of the sender at each readout; buckets of 1.6 % */
 	BS_SPREAD_SLEPT,     /* part of BS_SPREAD_SENT that the sender overslept by itself */
