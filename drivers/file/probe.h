@@ -22,9 +22,10 @@
 #define BS_PROBE_SECONDS 20u
 
 /*
- * Runs fn(path) in a child, which dies with this process. Returns what fn returned, with its
- * reason. BS_ERR_FORMAT: the child died or used too much of a processor. BS_ERR_TIMEOUT: it got too
- * little of a processor or the disk to end. BS_ERR_IO: no child could be made.
+ * Runs fn(path) in a child. Returns what it returned, with its reason; BS_ERR_FORMAT when the child
+ * died or took too much of a processor; BS_ERR_TIMEOUT when it got too little of one, or of the
+ * disk, to end; BS_ERR_NOMEM when it was killed, as the system does for want of memory; BS_ERR_IO
+ * when there is no child to be had, or it ended of itself. It dies with this process.
  */
 int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
 	     struct bs_fail *why);

@@ -22,7 +22,8 @@ struct bs_trial {
 	char dir[160], site[200], log[200];
 	/* folder of the trial's logs; "": no logs are kept */
 	char logs[sizeof(((struct bs_site *)0)->log.dir)];
-	pid_t service;
+	pid_t service; /* 0: it has ended */
+	int status;    /* of its end, as waitpid tells it */
 };
 
 /* Makes the copy in t, which is zeroed. alone: the copy's only protocol; NULL:
@@ -31,6 +32,8 @@ int bs_trial_make(struct bs_trial *t, const struct bs_site *site, const struct b
 		  struct bs_fail *why);
 int bs_trial_start(struct bs_trial *t, struct bs_fail *why);
 bool bs_trial_alive(struct bs_trial *t);
+/* BS_ERR_ABORTED if a signal ended the service, which then has refused nothing; else 0. */
+int bs_trial_killed(const struct bs_trial *t, struct bs_fail *why);
 /* Writes the last error of a service's log that did not start; a refused budget
  * goes before others. */
 void bs_trial_last_words(const struct bs_trial *t, char *out, size_t cap);

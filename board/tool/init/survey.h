@@ -34,6 +34,7 @@ struct bs_survey {
 	struct bs_range discarded, channels, dims, step[2];
 	struct bs_range
 		middle; /* center_sample less discarded samples, of forward readouts that tell it */
+	uint32_t coils; /* of lines, where receiverChannels is given; 0: each line says it */
 	/* largest counters, plus 1 */
 	uint32_t slices, contrasts, averages, repetitions, sets, phases;
 	struct bs_range misfit;        /* channels of readouts that are no line's (BS_MRD_MISFIT) */
@@ -44,6 +45,8 @@ struct bs_survey {
 	uint32_t frames;         /* frames by their counters; each average counts */
 	uint32_t first_readouts; /* imaging readouts of the first frame */
 	bool alike;              /* all frames of a slice and contrast have as many readouts */
+	bool beyond;             /* a line lies outside of what the header's limits promise */
+	uint32_t most_lines;     /* different lines of the frame that has most */
 	uint32_t open[3];        /* most phases, sets, repetitions open at once (turns.h) */
 	/* The next members are about lines on the grid of size [y, z], centered as k-space is. */
 	uint32_t size[2];
@@ -77,8 +80,12 @@ void bs_survey_free(struct bs_survey *s);
 
 /* True if the scan is reconstructed from lines of the grid, whatever its readouts carry. */
 bool bs_survey_on_grid(const struct bs_survey *s);
-/* True if a frame's lines are those that the header promises, or all that a shutter leaves. */
+/* The lines that the header promises, about the center that the scan's first line has. */
+void bs_survey_promises(const struct bs_survey *s, struct bs_lines *lines);
+/* The first frame's lines are those that the header promises, or all that a shutter leaves. */
 bool bs_survey_promised(const struct bs_survey *s, const uint8_t *present);
+/* How many lines of the grid a protocol should wait for in a frame; 0: as the header promises. */
+uint32_t bs_survey_lines(const struct bs_survey *s, const uint8_t *present);
 /* Returns the averages that a protocol sums; 1: none, or too many. path: each
  * readout brings its path. */
 uint32_t bs_survey_averages(const struct bs_survey *s, bool path);
