@@ -57,10 +57,8 @@ struct bs_front {
 	/* These arrays are taken from the arena at arm; w is [coils][coils] double. */
 	double *w, *a, *gram;
 	void *work;
-	/* matrix of the slice; with one for each place, that of the center */
-	float *matrix, *mixed, *data;
-	/* plan along the readout; NULL: one matrix serves all places */
-	struct bs_along *along;
+	float *matrix, *mixed, *data; /* matrix: with one for each place, that of the center */
+	struct bs_along *along;       /* plan; NULL: one matrix serves all places */
 	uint32_t places, free;
 	float *by_place; /* matrices of the places, [slice][inner][coils][place] */
 	struct slice *slice;
@@ -422,8 +420,7 @@ static uint32_t sort_rows(struct bs_front *f, const struct slice *s)
 /* Sums the Gram matrix of a slice's calibrating readouts, one for each place that has a matrix. */
 static void sum_rows(struct bs_front *f, const struct slice *s)
 {
-	/* true: no waiting readout calibrates, so all of them are summed */
-	const bool all = sort_rows(f, s) == 0;
+	const bool all = sort_rows(f, s) == 0; /* no waiting readout calibrates: sum all */
 	const size_t square = (size_t)f->p->coils * f->p->coils;
 
 	memset(f->gram, 0, f->places * square * sizeof(*f->gram));

@@ -299,8 +299,8 @@ struct play {
 };
 
 /*
- * Gets the payload of the n-th readout of a scan. One that is not in memory is read, and stays until the
- * next such.
+ * Gets the payload of the n-th readout of a scan. One that is not in memory is read, and stays
+ * until the next such.
  */
 static int fetch(struct bs_replay *r, uint32_t n, const unsigned char **payload,
 		 struct bs_fail *why)
