@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The defaults of the table that a board changes. */
+/* Defaults of the table that a board changes. */
 static const struct {
 	const char *board, *path, *fallback;
 } profiles[] = {

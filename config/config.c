@@ -1,5 +1,5 @@
 /* config/config.c - see config.h */
-#define _XOPEN_SOURCE 700 /* realpath */
+#define _XOPEN_SOURCE 700 /* for realpath */
 #include "config/config.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ static const char *elsewhere(enum bs_key_scope scope, const char *path)
 	struct bs_near near;
 
 	bs_near_begin(&near, leaf);
-	/* backwards, so that of several near keys one of ls.* wins over one of grappa.* */
+	/* goes backwards, so that of several near keys one of ls.* wins over one of grappa.* */
 	for (size_t i = bs_keys_count; i-- > 0;) {
 		const char *dot = strrchr(bs_keys[i].path, '.');
 		const unsigned steps = near.steps;

@@ -12,7 +12,7 @@ struct bs_faults {
 	unsigned count; /* number of faults, kept or not */
 	struct bs_fault_line {
 		unsigned line, order;
-		char text[640]; /* "key: why" */
+		char text[640]; /* text of the fault, "key: why" */
 	} kept[BS_FAULTS_MAX];
 };
 

@@ -27,34 +27,35 @@ enum bs_key_scope {
 };
 
 enum bs_key_type {
-	BS_KEY_INT,       /* uint32_t */
+	BS_KEY_INT,       /* the field is uint32_t */
 	BS_KEY_LONG,      /* uint64_t; the file needs the suffix L where 32 bits are too few */
-	BS_KEY_NUMBER,    /* double */
-	BS_KEY_BOOL,      /* bool */
-	BS_KEY_WORD,      /* an enum with values 0, 1, ... in the order of words */
-	BS_KEY_WORD_TEXT, /* char[], one of words */
+	BS_KEY_NUMBER,    /* the field is double */
+	BS_KEY_BOOL,      /* the field is bool */
+	BS_KEY_WORD,      /* the field is an enum with values 0, 1, ... in the order of words */
+	BS_KEY_WORD_TEXT, /* the field is char[] and holds one of words */
 	BS_KEY_TEXT,      /* char[], printable ASCII; "" only where that is the default */
 	/* uint32_t, bit i for words[i]; the file has an array; required: at least one word */
 	BS_KEY_WORDS,
-	BS_KEY_PATH,    /* char[], absolute once loaded */
-	BS_KEY_URL,     /* char[], ipc:// or tcp:// */
-	BS_KEY_CPUS,    /* char[], a list of processors (core/thread/cpus.h) */
-	BS_KEY_INT3,    /* uint32_t[3] */
-	BS_KEY_NUMBER3, /* float[3] */
-	BS_KEY_DEVICES, /* struct bs_devices: different integers */
-	BS_KEY_COUNT,   /* two uint32_t: the number and 0; or, for the word "header", 0 and 1 */
+	BS_KEY_PATH,    /* the field is char[], a path that is absolute once loaded */
+	BS_KEY_URL,     /* the field is char[], an address ipc:// or tcp:// */
+	BS_KEY_CPUS,    /* the field is char[], a list of processors (core/thread/cpus.h) */
+	BS_KEY_INT3,    /* the field is uint32_t[3] */
+	BS_KEY_NUMBER3, /* the field is float[3] */
+	BS_KEY_DEVICES, /* the field is struct bs_devices: different integers */
+	/* the field is two uint32_t: the number and 0; for the word "header" 0 and 1 */
+	BS_KEY_COUNT,
 };
 
 struct bs_key {
 	enum bs_key_scope scope;
-	const char *path; /* "matrix", "trajectory.type": names from the top of its scope */
+	const char *path; /* names from the top of the key's scope: "matrix", "trajectory.type" */
 	enum bs_key_type type;
 	const char *unit;
 	const char *fallback;
 	double min, max;          /* range of a number, both ends included */
 	const char *const *words; /* words that the key may have, NULL-ended; or NULL */
 	const char *help;
-	size_t offset, size; /* of the field that it fills */
+	size_t offset, size; /* offset and size of the key's field */
 };
 
 #define BS_KEYS_MAX 176u
@@ -68,9 +69,9 @@ extern const size_t bs_keys_count;
 
 /* The key's default on a board; NULL: the key is required. */
 const char *bs_key_fallback(const struct bs_key *key, const char *board);
-/* The row of a key, or NULL. */
+/* Returns the row of a key, or NULL. */
 const struct bs_key *bs_key_find(enum bs_key_scope scope, const char *path);
-/* True when some key of the scope lies in this group ("trajectory"). */
+/* Returns true if some key of the scope lies in this group ("trajectory"). */
 bool bs_key_is_group(enum bs_key_scope scope, const char *group);
 
 #endif

@@ -8,7 +8,7 @@
 
 static const char *const live[] = { "node.name", "node.memory_mib", "node.drain_s", "node.log" };
 
-/* What prevents a key's change, by the key's first letters; the last row is for all others. */
+/* reason why a key cannot change, by the key's first letters; the last row is for all others */
 static const struct {
 	const char *begins, *why;
 } held[] = {
@@ -34,7 +34,7 @@ struct telling {
 	int first;
 };
 
-static void tell(struct telling *t, const char *key)
+static void tell_change(struct telling *t, const char *key)
 {
 	char line[BS_PATH_MAX_ + 160];
 	size_t i = 0;
@@ -84,19 +84,19 @@ int bs_live_check(const struct bs_site *is, const struct bs_site *wanted,
 	for (size_t i = 0; i < bs_keys_count; i++)
 		if (bs_keys[i].scope == BS_SCOPE_SITE && !is_live(bs_keys[i].path) &&
 		    !same(&bs_keys[i], is, wanted))
-			tell(&t, bs_keys[i].path);
+			tell_change(&t, bs_keys[i].path);
 	for (uint32_t i = 0; sinks && i < is->sinks; i++)
 		sinks = strcmp(is->sink[i].type, wanted->sink[i].type) == 0 &&
 			strcmp(is->sink[i].dir, wanted->sink[i].dir) == 0 &&
 			strcmp(is->sink[i].store, wanted->sink[i].store) == 0;
 	if (!sinks)
-		tell(&t, "sinks");
+		tell_change(&t, "sinks");
 	if (is->mrd.configs != wanted->mrd.configs ||
 	    memcmp(is->mrd.config, wanted->mrd.config, sizeof(is->mrd.config)) != 0)
-		tell(&t, "bridges.mrd.configs");
+		tell_change(&t, "bridges.mrd.configs");
 	if (is->keys.peers != wanted->keys.peers ||
 	    memcmp(is->keys.peer, wanted->keys.peer, sizeof(is->keys.peer)) != 0)
-		tell(&t, "keys.peers");
+		tell_change(&t, "keys.peers");
 	return t.first;
 }
 

@@ -1,5 +1,5 @@
 /* config/print.c - the table as documentation, and a loaded site as a site file */
-#define _POSIX_C_SOURCE 200809L /* fmemopen */
+#define _POSIX_C_SOURCE 200809L /* for fmemopen */
 #include "config/config.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define PATH_MAX_ 120
 
-/* What is being printed: the rows of a scope. group: the open group, "" at the top. */
+/* State of printing the rows of a scope. group: the open group, "" at the top. */
 struct printing {
 	FILE *to;
 	enum bs_key_scope scope;
@@ -46,7 +46,7 @@ static void print_configs(const struct printing *p)
 }
 
 /* Closes the innermost open group. */
-static void leave(struct printing *p)
+static void leave_group(struct printing *p)
 {
 	char *dot = strrchr(p->open, '.');
 
@@ -68,7 +68,7 @@ static bool within(const char *group, const char *open)
 static void enter(struct printing *p, const char *group)
 {
 	while (!within(group, p->open))
-		leave(p);
+		leave_group(p);
 	while (strcmp(p->open, group) != 0) {
 		const size_t n = strlen(p->open);
 		const char *name = group + n + (n > 0);
@@ -119,7 +119,7 @@ static void print_scope(FILE *to, enum bs_key_scope scope, const void *base, con
 			print_peers(to, &((const struct bs_site *)base)->keys);
 	}
 	while (p.open[0] != '\0')
-		leave(&p);
+		leave_group(&p);
 }
 
 void bs_config_print_protocol(FILE *to, const struct bs_protocol *p)

@@ -8,7 +8,7 @@
 #include "config/fault.h"
 #include "config/keys.h"
 
-static size_t row(const struct bs_scope *s, const char *path)
+static size_t row_of(const struct bs_scope *s, const char *path)
 {
 	const struct bs_key *key = bs_key_find(s->scope, path);
 
@@ -20,7 +20,7 @@ static size_t row(const struct bs_scope *s, const char *path)
 
 bool bs_rule_given(const struct bs_scope *s, const char *path)
 {
-	return s->at[row(s, path)] != 0;
+	return s->at[row_of(s, path)] != 0;
 }
 
 bool bs_rule_sound(const struct bs_scope *s, ...)
@@ -30,7 +30,7 @@ bool bs_rule_sound(const struct bs_scope *s, ...)
 
 	va_start(ap, s);
 	for (const char *p = va_arg(ap, const char *); p != NULL; p = va_arg(ap, const char *))
-		yes = yes && !s->bad[row(s, p)];
+		yes = yes && !s->bad[row_of(s, p)];
 	va_end(ap);
 	return yes;
 }
@@ -38,7 +38,7 @@ bool bs_rule_sound(const struct bs_scope *s, ...)
 void bs_rule_fault(const struct bs_reading *r, const struct bs_scope *s, const char *path,
 		   const char *near, const char *fmt, ...)
 {
-	unsigned line = s->at[row(s, path)];
+	unsigned line = s->at[row_of(s, path)];
 	char name[160];
 	char why[448];
 	va_list ap;
@@ -46,7 +46,7 @@ void bs_rule_fault(const struct bs_reading *r, const struct bs_scope *s, const c
 	va_start(ap, fmt);
 	(void)vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	line = line != 0 ? line : s->at[row(s, near)];
+	line = line != 0 ? line : s->at[row_of(s, near)];
 	bs_scope_name(name, s, path);
 	bs_fault(r->faults, line != 0 ? line : s->line, name, "%s", why);
 }

@@ -10,7 +10,7 @@
 
 #include "config/value.h"
 
-#define BS_FRAME_SAMPLES_MAX (UINT64_C(1) << 28) /* samples x readouts of a frame, at most */
+#define BS_FRAME_SAMPLES_MAX (UINT64_C(1) << 28) /* most samples of a frame: samples x readouts */
 #define BS_IPC_PATH_MAX      107u /* bytes of a socket's path: sun_path of unix(7), less its NUL */
 
 void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p);

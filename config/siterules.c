@@ -379,7 +379,7 @@ void bs_rules_keys(const struct bs_reading *r, const struct bs_scope *s, const s
 {
 	const struct bs_peer_spec *peer = site->keys.peer;
 	const uint32_t takes = BS_ROLE_ARCHIVE | BS_ROLE_VIEWER;
-	/* without a viewers socket the page asks endpoints.images */
+	/* the page asks endpoints.images if there is no viewers socket */
 	const bool shown = site->viewers_url[0] == '\0';
 
 	if (sound(s, "keys.service", NULL) && site->keys.service[0] != '\0' &&

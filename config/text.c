@@ -167,7 +167,7 @@ static const char *number_end(const char *p)
 	return p;
 }
 
-/* The place behind the string that starts at p. Counts lines, and notes "\x00". */
+/* Returns the place behind the string that starts at p. Counts lines, and notes "\x00". */
 static const char *string_end(struct bs_text *t, const char *p, unsigned *line,
 			      const struct names *at)
 {

@@ -19,21 +19,21 @@
 
 struct bs_text_spot {
 	unsigned line;
-	unsigned key_line; /* line of its key */
-	/* its key: the name before the last '=' or ':'; "" when there is none */
+	unsigned key_line; /* line of the key that the literal belongs to */
+	/* name of that key, before the last '=' or ':'; "": none */
 	char key[BS_TEXT_KEY_MAX];
 	char why[160];
 	bool told; /* the caller's mark: it was reported under its full key */
 };
 
 struct bs_text {
-	char *text; /* NUL-terminated, without other NULs */
+	char *text; /* text of the file with a terminator, without other NULs */
 	size_t size;
 	struct bs_text_spot spot[BS_TEXT_SPOTS]; /* literals that libconfig would misread */
 	unsigned spots;                          /* number of such literals, kept or not */
-	unsigned include;                        /* line of an @include; 0: none */
+	unsigned include;                        /* line of an @include; 0: there is none */
 	unsigned open; /* line where an unending string or comment begins; 0: none */
-	char bracket;  /* the first bracket that the wrong one or none closes; '\0': none */
+	char bracket;  /* first bracket that is closed wrongly or not at all; '\0': none */
 	unsigned bracket_line;
 };
 
@@ -44,8 +44,8 @@ struct bs_text {
 int bs_text_read(struct bs_text *t, const char *path, struct bs_fail *why);
 void bs_text_scan(struct bs_text *t);
 /*
- * What a syntax error at this line may be: a word without quotes, on that line or the one above; or
- * a bracket that nothing closes, on that line or before. " (...)", or "". Returns out.
+ * Explains a syntax error at this line, as " (...)": a word without quotes, on that line or the one
+ * above; or a bracket that nothing closes, on that line or before. "": no explanation. Returns out.
  */
 const char *bs_text_hint(const struct bs_text *t, unsigned line, char out[BS_TEXT_KEY_MAX + 64]);
 void bs_text_free(struct bs_text *t);

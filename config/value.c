@@ -332,8 +332,8 @@ static bool not_bool(const config_setting_t *v, struct why *why)
 	return WHY(why, "true or false is wanted, not %s%s", type_names[type], write);
 }
 
-static bool put(unsigned char *field, const char *folder, const config_setting_t *v,
-		const struct bs_key *key, struct why *why)
+static bool put_value(unsigned char *field, const char *folder, const config_setting_t *v,
+		      const struct bs_key *key, struct why *why)
 {
 	long long whole = 0;
 	unsigned index = 0;
@@ -393,8 +393,8 @@ static bool put(unsigned char *field, const char *folder, const config_setting_t
 }
 
 /*
- * What the scan of the text found in this setting's literal and nobody has reported yet; NULL:
- * nothing.
+ * Returns the finding of the text's scan in this setting's literal that is not reported yet; NULL:
+ * none.
  */
 static struct bs_text_spot *spotted(struct bs_text *t, unsigned line, const char *leaf)
 {
@@ -422,7 +422,7 @@ void bs_value_set(const struct bs_reading *r, struct bs_scope *s, const struct b
 		spot->told = true;
 		s->bad[row] = true;
 		bs_fault(r->faults, spot->line, name, "%s", spot->why);
-	} else if (!put((unsigned char *)s->base + key->offset, r->folder, v, key, &why)) {
+	} else if (!put_value((unsigned char *)s->base + key->offset, r->folder, v, key, &why)) {
 		s->bad[row] = true;
 		bs_fault(r->faults, v->line, name, "%s", why.text);
 	}
@@ -439,8 +439,8 @@ int bs_value_default(const struct bs_reading *r, struct bs_scope *s, const struc
 	(void)snprintf(text, sizeof(text), "v = %s;", fallback);
 	config_init(&c);
 	if (config_read_string(&c, text) == CONFIG_TRUE &&
-	    put((unsigned char *)s->base + key->offset, r->folder, config_lookup(&c, "v"), key,
-		&why))
+	    put_value((unsigned char *)s->base + key->offset, r->folder, config_lookup(&c, "v"),
+		      key, &why))
 		rc = 0;
 	config_destroy(&c);
 	return rc;

@@ -17,7 +17,7 @@
 #include "config/keys.h"
 #include "config/text.h"
 
-/* One group of the file that keys are read into: the site, a sink, a protocol. */
+/* One group of the file, into which keys are read: the site, a sink, a protocol. */
 struct bs_scope {
 	enum bs_key_scope scope;
 	void *base;               /* the struct that the rows' offsets count from */

@@ -52,7 +52,7 @@ bool bs_date_of(char out[BS_DATE_BYTES], const char *text)
 	return is;
 }
 
-/* DICOM allows second 60, of a leap second. */
+/* Reads a time. DICOM allows second 60, of a leap second. */
 bool bs_time_of(char out[BS_TIME_BYTES], const char *text)
 {
 	const bool is = digits(out, BS_TIME_BYTES, text, ':', 6) && pair(out) < 24 &&

@@ -23,22 +23,23 @@
 #include "core/thread/team.h"
 #include "core/traj/traj.h"
 
-/* What board/ loads for a protocol before the protocol is armed. It lives as long as the engine. */
+/* Tables that board/ loads for a protocol before it is armed. They live as long as the engine. */
 struct bs_tables {
-	/* NULL: the protocol is on the grid, or each readout brings its own path */
+	/* trajectory; NULL: the protocol is on the grid, or each readout brings its own path */
 	const struct bs_traj *traj;
 	const float *weight;  /* [readout][sample], of density_file; NULL: there is none */
 	const float *density; /* [readout][sample], weights made before arm; NULL: not made yet */
-	const float *maps;    /* [slice][image][coil][z][y][x] complex; NULL: no maps */
+	const float *maps;    /* maps [slice][image][coil][z][y][x] complex; NULL: none */
 	float *made;        /* buffer for the maps that the engine makes from the scan; else NULL */
-	const float *field; /* [slice][z][y][x] Hz, off resonance; NULL: no field map */
+	const float *field; /* field map [slice][z][y][x] Hz, off resonance; NULL: none */
 	/*
-	 * [slice][z][y][x] radians: buffer for the phase from one echo to the next (field.from
+	 * buffer [slice][z][y][x] radians for the phase from one echo to the next (field.from
 	 * echoes)
 	 */
 	float *turn;
 	const struct bs_csr *w; /* W, the anatomical constraint; NULL: identity */
-	int32_t slab_y; /* rows from the image's center to the center of a GPU's slab; else 0 */
+	/* rows from the image's center to the center of a GPU's slab; without slabs 0 */
+	int32_t slab_y;
 	/*
 	 * complex values from one slice's maps to the next one's, where maps are of some of the
 	 * coils; else 0
@@ -54,9 +55,9 @@ static inline const float *bs_maps_of(const float *maps, const struct bs_protoco
 }
 
 struct bs_arm_env {
-	struct bs_arena *arena; /* has exactly what need asked for left */
+	struct bs_arena *arena; /* memory with exactly what need asked for left */
 	struct bs_team *team;
-	const char *cache_dir; /* "": no cache */
+	const char *cache_dir; /* folder of the cache; "": no cache */
 	/*
 	 * The service's shared pool, where readouts handed to add may lie: an engine on a GPU reads
 	 * them from there. NULL: there is no pool, and every add copies.
@@ -74,10 +75,10 @@ struct bs_flow {
 	uint32_t keep;
 	/* the place of the coil images that this image is a velocity against; 0: none */
 	uint32_t against;
-	float venc; /* cm/s, the velocity of a phase of pi */
+	float venc; /* velocity in cm/s whose phase is pi */
 };
 
-static inline float bs_flow_scale(const struct bs_flow *f) /* cm/s per radian */
+static inline float bs_flow_scale(const struct bs_flow *f) /* Returns cm/s per radian. */
 {
 	return (float)((double)f->venc / 3.14159265358979323846);
 }
@@ -95,26 +96,27 @@ struct bs_apartness {
 
 /*
  * What the engine reports of an image that it makes, for the image's attributes. The caller clears
- * the struct and may set the members marked "in", which the engine leaves as they are.
+ * the structure and may set the members marked "in", which the engine leaves as they are.
  */
 struct bs_report {
 	uint32_t allowed; /* in: most iterations; 0: the protocol's number */
-	bool gridded;     /* in: made by the gridding that replaces a solve (core/frame/recon.h) */
+	/* in: the image is made by the gridding that replaces a solve (core/frame/recon.h) */
+	bool gridded;
 	uint32_t unknown; /* in: axes that partial Fourier leaves as zeros (core/frame/center.h) */
-	struct bs_flow flow; /* in: what is done for output velocity */
+	struct bs_flow flow; /* in: output velocity's part in this image */
 	struct bs_apartness apart;
 	/*
-	 * in: rises with the frames of a slice; the same for frames that differ in contrast alone
+	 * in: order of the frames of a slice; frames that differ in contrast alone share it
 	 * (core/frame/image.c)
 	 */
 	uint64_t order;
 	uint32_t iterations; /* iterations made; 0 for direct methods */
 	double residual;     /* relative residual after these iterations */
 	bool deadline_stop;  /* the next iteration would not have fitted */
-	uint32_t segments;   /* time segments, where a field map corrects; else 0 */
-	double field_error;  /* error of the time segments (gpu/solve/segments.h) */
+	uint32_t segments;   /* number of time segments where a field map corrects; else 0 */
+	double field_error;  /* largest error of the time segments (gpu/solve/segments.h) */
 	bool delayed;   /* the trajectory was moved by delays estimated from the scan's spokes */
-	float delay[3]; /* samples: those delays, xx, yy, xy (core/traj/delay.h) */
+	float delay[3]; /* those delays in samples, xx, yy, xy (core/traj/delay.h) */
 	/*
 	 * Time spent in image on upload, accumulate, solve, combine and download, by the device's
 	 * clock where there is one; 0 where the method has no such stage.
@@ -239,8 +241,7 @@ struct bs_engine {
 	 */
 	int (*maps)(void *self, uint32_t slice);
 	/*
-	 * Another scan begins, and the engine forgets what side brought in the last one. May be
-	 * NULL.
+	 * Begins another scan: the engine forgets what side brought in the last one. May be NULL.
 	 */
 	void (*scan)(void *self);
 };

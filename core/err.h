@@ -13,7 +13,7 @@
 
 BS_C_BEGIN
 
-/* The numbers cross the wire (ipc/WIRE.md): append only, never renumber. */
+/* Error codes. They cross the wire (ipc/WIRE.md): append only, never renumber. */
 enum bs_err {
 	BS_OK = 0,
 	BS_ERR_NOMEM = -1,       /* a pool or an arena is too small, or the system refused memory */

@@ -1,5 +1,5 @@
 /* core/log.c - see log.h */
-#define _POSIX_C_SOURCE 200809L /* gmtime_r */
+#define _POSIX_C_SOURCE 200809L /* for gmtime_r */
 #include "core/log.h"
 
 #include <stdarg.h>

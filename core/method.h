@@ -20,7 +20,7 @@ enum bs_method {
 	BS_METHOD_LS,
 	BS_METHOD_SENSE,
 	BS_METHOD_CARTESIAN,
-	BS_METHOD_CARTESIAN_SENSE, /* what cartesian becomes with the key parallel = sense */
+	BS_METHOD_CARTESIAN_SENSE, /* cartesian with the key parallel = sense */
 	BS_METHOD_NOOP,
 	BS_METHOD_PASS,
 	BS_METHODS
@@ -30,21 +30,25 @@ enum bs_method {
 enum bs_weighing { BS_WEIGHS_NEVER, BS_WEIGHS_WHEN_ASKED, BS_WEIGHS_ALWAYS };
 
 struct bs_method_traits {
-	bool empty; /* makes images of zeros, whatever the trajectory: to time the service itself */
-	bool passes;    /* takes no scan: images of an MRD client go back to it unchanged */
-	bool on_grid;   /* takes lines of the grid `encoded` only; has no trajectory table */
-	bool solves;    /* iterates (keys ls.*), and iterates less when time is short */
-	bool uses_q;    /* solves with Q and F^H d */
-	bool uses_maps; /* works on all coils at once, with sensitivity maps; else coil by coil */
-	bool parallel;  /* has the key parallel, for lines that an accelerated scan leaves out */
-	/* has the key partial_fourier, for the end of k-space that a scan leaves out */
+	/* the method makes images of zeros, whatever the trajectory, to time the service itself */
+	bool empty;
+	/* the method takes no scan: images of an MRD client go back to it unchanged */
+	bool passes;
+	/* the method takes lines of the grid `encoded` only; it has no trajectory table */
+	bool on_grid;
+	bool solves;    /* the method iterates (keys ls.*), and less when time is short */
+	bool uses_q;    /* the method solves with Q and F^H d */
+	bool uses_maps; /* the method uses maps, on all coils at once; else it works coil by coil */
+	/* the method has the key parallel, for lines that an accelerated scan leaves out */
+	bool parallel;
+	/* the method has the key partial_fourier, for the end of k-space that a scan leaves out */
 	bool partial;
 	enum bs_weighing weighs;
-	bool windows;  /* has sliding windows (key frame.step) */
-	bool previews; /* has previews (key frame.preview_every) */
-	/* the method of its previews, and of its images when there is no time to solve */
+	bool windows;  /* the method has sliding windows (key frame.step) */
+	bool previews; /* the method has previews (key frame.preview_every) */
+	/* method of previews, and of images when there is no time to solve */
 	enum bs_method preview;
-	/* a method that accepts the same readouts and computes as little as possible */
+	/* method that accepts the same readouts and computes as little as possible */
 	enum bs_method counting;
 };
 
@@ -55,9 +59,9 @@ extern const char *const bs_method_names[BS_METHODS + 1];
 /* Returns "?" where there is no such method. */
 const char *bs_method_name(enum bs_method m);
 
-/* The simplest method: for samples on the grid, or for samples anywhere. */
+/* Returns the simplest method for samples on the grid, or for samples anywhere. */
 enum bs_method bs_method_direct(bool on_grid);
-/* The method of least squares of each coil by itself, for samples anywhere. */
+/* Returns the method of least squares of each coil by itself, for samples anywhere. */
 enum bs_method bs_method_least_squares(void);
 /* The method that solves with maps for the lines that method m adds; m's trait parallel is set. */
 enum bs_method bs_method_sense(enum bs_method m);

@@ -79,7 +79,7 @@ struct bs_mrd_image {
 	uint64_t flags;
 	uint32_t measurement_uid;
 	uint16_t matrix_size[3];
-	float field_of_view[3]; /* mm */
+	float field_of_view[3]; /* field of view in mm */
 	uint16_t channels;
 	float position[3], read_dir[3], phase_dir[3], slice_dir[3], patient_table_position[3];
 	uint16_t average, slice, contrast, phase, repetition, set;
@@ -101,14 +101,14 @@ enum bs_calibration {
 	BS_CALIBRATION_OTHER
 };
 
-/* acquisitionSystemInformation/coilLabel, in the header's order. */
+/* Coils of the header, acquisitionSystemInformation/coilLabel, in its order. */
 #define BS_LABELS_MAX  64u /* labels that are kept */
 #define BS_LABEL_BYTES 48u /* bytes of a name, its NUL included */
 struct bs_labels {
 	uint32_t count;                 /* labels in the header, kept or not */
 	uint32_t number[BS_LABELS_MAX]; /* coilNumber; UINT32_MAX: not said, or no number */
-	uint8_t cut[BS_LABELS_MAX];     /* 1: the name was longer and is cut */
-	char name[BS_LABELS_MAX][BS_LABEL_BYTES]; /* coilName */
+	uint8_t cut[BS_LABELS_MAX];     /* 1 if the name was longer and is cut */
+	char name[BS_LABELS_MAX][BS_LABEL_BYTES]; /* text of coilName */
 };
 
 #define BS_ENCODINGS_MORE 4u /* encodings behind the first that are kept */
@@ -118,39 +118,40 @@ struct bs_labels {
 
 /*
  * What the MRD XML header says that a protocol is checked against, and that a reconstruction needs
- * beside its readouts (ipc/wire/xml.h fills it). Texts are "" and numbers 0 when absent.
+ * beside its readouts (ipc/wire/xml.h fills it). Each member names its element. Texts are "" and
+ * numbers 0 when absent.
  */
 struct bs_scan_info {
-	char protocol[64];        /* measurementInformation/protocolName */
-	char measurement[64];     /* measurementInformation/measurementID */
+	char protocol[64];        /* element measurementInformation/protocolName */
+	char measurement[64];     /* element measurementInformation/measurementID */
 	char noise_scan[64];      /* measurementID of the measurementDependency of type Noise */
 	char maps_scan[64];       /* measurementID of the measurementDependency of type SenMap */
 	char field_scan[64];      /* measurementID of the measurementDependency of type FieldMap */
-	char study[72];           /* studyInformation/studyInstanceUID */
-	char vendor[32];          /* systemVendor */
-	float noise_bandwidth;    /* relativeReceiverNoiseBandwidth */
-	char trajectory_name[32]; /* encoding/trajectory: "cartesian", "radial", ... */
+	char study[72];           /* element studyInformation/studyInstanceUID */
+	char vendor[32];          /* element systemVendor */
+	float noise_bandwidth;    /* element relativeReceiverNoiseBandwidth */
+	char trajectory_name[32]; /* element encoding/trajectory: "cartesian", "radial", ... */
 	char trajectory_unit[32]; /* userParameterString trajectory_units */
-	uint32_t encoded[3];      /* encodedSpace/matrixSize */
-	uint32_t recon[3];        /* reconSpace/matrixSize */
+	uint32_t encoded[3];      /* element encodedSpace/matrixSize */
+	uint32_t recon[3];        /* element reconSpace/matrixSize */
 	float encoded_fov_mm[3];
-	float fov_mm[3];     /* reconSpace/fieldOfView_mm */
-	uint32_t channels;   /* receiverChannels */
+	float fov_mm[3];     /* element reconSpace/fieldOfView_mm */
+	uint32_t channels;   /* element receiverChannels */
 	uint32_t encodings;  /* number of <encoding> elements */
-	float tr_ms;         /* sequenceParameters/TR, the largest of several */
-	float te_ms[2];      /* sequenceParameters/TE, the first two */
+	float tr_ms;         /* element sequenceParameters/TR, the largest of several */
+	float te_ms[2];      /* element sequenceParameters/TE, the first two */
 	uint32_t echoes;     /* how many TE are above 0 */
-	float venc;          /* userParameterDouble VENC_0, cm/s */
-	float venc_range[2]; /* the least and the largest of VENC_0, VENC_1, ... */
+	float venc;          /* userParameterDouble VENC_0, in cm/s */
+	float venc_range[2]; /* least and largest of VENC_0, VENC_1, ... */
 	/* userParameterLong BitsStored, for images that go back to an MRD client */
 	uint32_t bits_stored;
 	uint32_t scan_keys; /* bits of enum bs_scankey: which userParameters boreside_ID came */
 	/* values of these userParameters; NaN: the value is not a number */
 	double scan_value[BS_SCANKEYS];
 	uint32_t user_at; /* bytes of the header up to the end of userParameters */
-	/* 0: there are no userParameters, and user_at is the header's own end */
+	/* 1 if there are userParameters; 0: user_at is the header's own end */
 	uint32_t user_there;
-	uint32_t acceleration[2]; /* parallelImaging/accelerationFactor, steps 1 and 2 */
+	uint32_t acceleration[2]; /* element parallelImaging/accelerationFactor, steps 1 and 2 */
 	enum bs_calibration calibration;
 	uint32_t bands; /* parallelImaging/multiband: slices at once; 0: the header does not say */
 	/*
@@ -161,14 +162,17 @@ struct bs_scan_info {
 	float delta_kz;
 	uint32_t places; /* bands whose place the header says */
 	uint32_t steps;  /* 1: the header says deltaKz */
-	/* encoding/trajectoryDescription: its identifier, and the parameters of ConventionalEPI */
+	/* Members of encoding/trajectoryDescription: its identifier, and parameters
+	 * of ConventionalEPI. */
 	char description[32];
-	float ramp_up_us, ramp_down_us, flat_us; /* rampUpTime, rampDownTime, flatTopTime */
-	float acquisition_delay_us;              /* acqDelayTime, from the gradient's rise */
-	float readout_samples, readout_dwell_us; /* numSamples, dwellTime */
+	/* parameters rampUpTime, rampDownTime, flatTopTime */
+	float ramp_up_us, ramp_down_us, flat_us;
+	/* parameter acqDelayTime, from the gradient's rise */
+	float acquisition_delay_us;
+	float readout_samples, readout_dwell_us; /* parameters numSamples, dwellTime */
 	struct bs_limit {
 		uint32_t min, max, center;
-		uint32_t given; /* 0: the header does not say */
+		uint32_t given; /* 0 if the header does not give these limits */
 	} step1, step2, slice, contrast, repetition, average, set, phase;
 	/*
 	 * The encodings behind the first, at encoding_space_ref - 1; the members above are of the

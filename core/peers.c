@@ -8,7 +8,7 @@
  * Reads digits from *at on, at most `digits` of them and a number of at most `most`; *at moves
  * behind them. False: there are none, or more.
  */
-static bool number(const char **at, unsigned digits, uint32_t most, uint32_t *out)
+static bool decimal(const char **at, unsigned digits, uint32_t most, uint32_t *out)
 {
 	const size_t n = strspn(*at, "0123456789");
 
@@ -25,7 +25,7 @@ static bool quad(const char **at, uint32_t *out)
 
 	*out = 0;
 	for (int i = 0; i < 4; i++) {
-		if ((i > 0 && *(*at)++ != '.') || !number(at, 3, 255, &octet))
+		if ((i > 0 && *(*at)++ != '.') || !decimal(at, 3, 255, &octet))
 			return false;
 		*out = *out << 8 | octet;
 	}
@@ -42,7 +42,7 @@ int bs_peers_read(struct bs_peers *p, const char *list, struct bs_fail *why)
 		uint32_t bits = 32;
 		uint32_t address;
 
-		if (!quad(&at, &address) || (*at == '/' && (at++, !number(&at, 2, 32, &bits))) ||
+		if (!quad(&at, &address) || (*at == '/' && (at++, !decimal(&at, 2, 32, &bits))) ||
 		    (*at != '\0' && *at != ',' && *at != ' '))
 			return bs_fail(why, BS_ERR_CONFIG,
 				       "'%.40s' begins with no IPv4 address (192.168.2.1) nor "
@@ -82,7 +82,7 @@ int bs_peers_url(uint32_t *address, uint16_t *port, const char *url, struct bs_f
 	uint32_t n = 0;
 
 	if (strncmp(url, "tcp://", 6) != 0 || !quad(&at, address) || *at++ != ':' ||
-	    !number(&at, 5, 65535, &n) || *at != '\0')
+	    !decimal(&at, 5, 65535, &n) || *at != '\0')
 		return bs_fail(why, BS_ERR_CONFIG, "%s: not tcp://ADDRESS:PORT (an IPv4 address)",
 			       url);
 	*port = (uint16_t)n;

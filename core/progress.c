@@ -38,7 +38,7 @@ static int put_left(char *out, size_t cap, const struct bs_progress *p, uint64_t
 			spent_s * (double)(p->of - done) / (double)done);
 }
 
-static void tell(struct bs_progress *p, uint64_t done, int64_t now_ns)
+static void tell_progress(struct bs_progress *p, uint64_t done, int64_t now_ns)
 {
 	char line[200];
 	int n = snprintf(line, sizeof(line), terminal ? "\r%.60s: " : "%.60s: ", p->what);
@@ -72,7 +72,7 @@ void bs_progress_at(struct bs_progress *p, uint64_t done)
 	else
 		due_ns = p->told_ns + (terminal ? BS_PROGRESS_AGAIN_NS : BS_PROGRESS_PLAIN_NS);
 	if (now_ns >= due_ns)
-		tell(p, done, now_ns);
+		tell_progress(p, done, now_ns);
 }
 
 void bs_progress_part(void *arg, double done)

@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #define BS_PROGRESS_FIRST_NS INT64_C(1000000000)
-#define BS_PROGRESS_AGAIN_NS INT64_C(200000000)  /* between two lines on a terminal */
-#define BS_PROGRESS_PLAIN_NS INT64_C(5000000000) /* between two lines elsewhere */
+#define BS_PROGRESS_AGAIN_NS INT64_C(200000000)  /* shortest time between two lines on a terminal */
+#define BS_PROGRESS_PLAIN_NS INT64_C(5000000000) /* shortest time between two lines elsewhere */
 
 struct bs_progress {
 	const char *what, *unit;
@@ -26,11 +26,11 @@ struct bs_progress {
 	bool told;
 };
 
-/* From now on this process writes its progress to standard error. */
+/* Makes this process write its progress to standard error from now on. */
 void bs_progress_use(void);
 /*
- * of: the last value that at will get; 0: not known. unit: "readouts"; "": parts of a whole, in
- * percent.
+ * Begins a progress. of: last value that `at` will get; 0: not known. unit: "readouts"; "": parts
+ * of a whole, in percent.
  */
 void bs_progress_begin(struct bs_progress *p, const char *what, uint64_t of, const char *unit);
 void bs_progress_at(struct bs_progress *p, uint64_t done);

@@ -21,7 +21,7 @@
 #define BS_AXIS_MAX      512u /* voxels; an axis has at least one */
 #define BS_PROTOCOLS_MAX 16u
 #define BS_SINKS_MAX     8u
-#define BS_FRAMES_MAX    512u  /* slices x contrasts of a protocol, at most */
+#define BS_FRAMES_MAX    512u  /* most slices x contrasts of a protocol */
 #define BS_OPEN_MAX      4096u /* frames of a protocol that may be open at once */
 #define BS_CONFIGS_MAX   32u
 #define BS_MRD_SCANS_MAX 4u
@@ -32,7 +32,7 @@ enum bs_density { BS_DENSITY_RAMP, BS_DENSITY_PIPE, BS_DENSITY_FILE, BS_DENSITY_
 /* uniform: the image of an object of ones is one at the center voxel. */
 enum bs_normalize { BS_NORMALIZE_AUTO, BS_NORMALIZE_NONE, BS_NORMALIZE_UNIFORM };
 /*
- * What fills the end of k-space that a scan leaves out: zeros, or projections (gpu/image/pocs.h).
+ * Filling of the end of k-space that a scan leaves out: zeros, or projections (gpu/image/pocs.h).
  */
 enum bs_partial_fourier { BS_PARTIAL_FOURIER_NONE, BS_PARTIAL_FOURIER_POCS };
 enum bs_combine { BS_COMBINE_NONE, BS_COMBINE_RSS, BS_COMBINE_SENSE };
@@ -40,11 +40,11 @@ enum bs_combine { BS_COMBINE_NONE, BS_COMBINE_RSS, BS_COMBINE_SENSE };
 enum bs_parallel { BS_PARALLEL_NONE, BS_PARALLEL_GRAPPA, BS_PARALLEL_SENSE, BS_PARALLEL_SLICES };
 /* How center_sample of reversed lines is read, which has two readings (core/frame/readout.h). */
 enum bs_reversed { BS_REVERSED_AUTO, BS_REVERSED_CONVERTER, BS_REVERSED_STORED };
-/* What is done with a scan that lacks the lines that GRAPPA calibrates by. */
+/* Treatment of a scan that lacks the lines that GRAPPA calibrates by. */
 enum bs_lacking { BS_LACKING_REFUSE, BS_LACKING_ZEROS };
 /*
- * Where sensitivity maps come from: maps_file, the scan itself (gpu/calibrate/maps.h), or an
- * earlier scan (core/study/study.h).
+ * Source of sensitivity maps: maps_file, the scan itself (gpu/calibrate/maps.h), or an earlier scan
+ * (core/study/study.h).
  */
 enum bs_maps_from { BS_MAPS_FILE, BS_MAPS_ESPIRIT, BS_MAPS_WALSH, BS_MAPS_STUDY };
 /*
@@ -62,7 +62,7 @@ enum bs_traj_type {
 	BS_TRAJ_RANDOM,
 	BS_TRAJ_CONES,
 	BS_TRAJ_TPI,
-	BS_TRAJ_STREAM /* there is no table: each readout brings its own path */
+	BS_TRAJ_STREAM /* no table: each readout brings its own path */
 };
 enum bs_traj_unit {
 	BS_UNIT_CYCLES_PER_VOXEL,
@@ -79,20 +79,19 @@ struct bs_devices {
 	uint32_t device[BS_DEVICES_MAX];
 };
 
-/* auto: mapped where the GPU shares the host's memory, else copy. */
+/* Way of readouts to the GPU. auto: mapped where the GPU shares the host's memory, else copy. */
 enum bs_gpu_memory { BS_GPU_MEMORY_AUTO, BS_GPU_MEMORY_COPY, BS_GPU_MEMORY_MAPPED };
 /*
- * What a GPU may be used for: each route leaves out more than the one before (gpu/device/reach.h).
+ * Features of a GPU that may be used: each route leaves out more than the one before
+ * (gpu/device/reach.h).
  */
 enum bs_gpu_route {
 	BS_GPU_ROUTE_AUTO,
-	BS_GPU_ROUTE_SM_90, /* without matrix products of warpgroups */
-	/*
-	 * without the above, clusters, early launches and more than 163 KiB shared memory per block
-	 */
+	BS_GPU_ROUTE_SM_90, /* all but matrix products of warpgroups */
+	/* as SM_90, without clusters, early launches, over 163 KiB shared memory per block */
 	BS_GPU_ROUTE_SM_80,
-	BS_GPU_ROUTE_SM_86, /* without the above, and more than 99 KiB shared memory per block */
-	BS_GPU_ROUTE_PLAIN  /* without the above, and tensor cores */
+	BS_GPU_ROUTE_SM_86, /* as SM_80, without more than 99 KiB shared memory per block */
+	BS_GPU_ROUTE_PLAIN  /* as SM_86, without tensor cores */
 };
 /* auto: a scan that is faster on the first of several GPUs alone stays there. */
 enum bs_gpu_share { BS_GPU_SHARE_AUTO, BS_GPU_SHARE_ALWAYS };
@@ -107,7 +106,7 @@ enum bs_miss { BS_MISS_FLAG, BS_MISS_SHED, BS_MISS_STOP };
 enum bs_compression { BS_COMPRESSION_SVD, BS_COMPRESSION_GEOMETRIC };
 /* When readouts are whitened by the covariance of the noise: never; where it is known; always. */
 enum bs_whiten { BS_WHITEN_OFF, BS_WHITEN_AUTO, BS_WHITEN_REQUIRE };
-/* What navigators are used for: nothing, or the phase of the lines until the next navigator. */
+/* Use of navigators: none, or the phase of the lines until the next navigator. */
 enum bs_navigate { BS_NAVIGATE_OFF, BS_NAVIGATE_PHASE };
 /* Whether the costs of an image are measured at arm and judged by the budgets. */
 enum bs_admit { BS_ADMIT_MEASURE, BS_ADMIT_TRUST };
@@ -116,14 +115,14 @@ enum bs_admit { BS_ADMIT_MEASURE, BS_ADMIT_TRUST };
  * (the wait for an image slot) counts in the image's latency alone.
  */
 enum bs_budget_stage {
-	/* from the last readout's receipt until recon takes it up: checks, copy, queue */
+	/* stage from the last readout's receipt until recon takes it up: checks, copy, queue */
 	BS_BUDGET_RECEIVE,
-	BS_BUDGET_UPLOAD,     /* the last samples' way to the device; none on the host */
-	BS_BUDGET_ACCUMULATE, /* the rest of the sum after the last readout */
-	BS_BUDGET_SOLVE,      /* the iterations of ls and sense */
-	BS_BUDGET_COMBINE,    /* combination of the coils to one image */
-	BS_BUDGET_DOWNLOAD,   /* the image's way from the device; none on the host */
-	BS_BUDGET_EMIT,       /* from the image's making until the first sink has it */
+	BS_BUDGET_UPLOAD,     /* stage of the last samples' way to the device; 0 on the host */
+	BS_BUDGET_ACCUMULATE, /* stage of the rest of the sum after the last readout */
+	BS_BUDGET_SOLVE,      /* stage of the iterations of ls and sense */
+	BS_BUDGET_COMBINE,    /* stage of combining the coils to one image */
+	BS_BUDGET_DOWNLOAD,   /* stage of the image's way from the device; 0 on the host */
+	BS_BUDGET_EMIT,       /* stage from the image's making until the first sink has it */
 	/*
 	 * making coil matrices, weights and maps from the scan; comes on top of the image's budget
 	 */
@@ -132,42 +131,42 @@ enum bs_budget_stage {
 };
 
 /*
- * Where the protocol's trajectory comes from. It is known before the scan, and the stream is
- * checked against it; of type stream it comes with the readouts.
+ * Source of the protocol's trajectory. It is known before the scan, and the stream is checked
+ * against it; of type stream it comes with the readouts.
  */
 struct bs_traj_spec {
 	enum bs_traj_type type;
-	char file[BS_PATH_MAX_]; /* type file: an MRD .h5 (for its trajectory) or a BART .cfl */
-	enum bs_traj_unit unit;  /* unit of the file and of the stream */
-	uint32_t interleaves;    /* types spiral2d and stack: number of in-plane interleaves */
+	/* MRD .h5 (its trajectory) or BART .cfl, for type file */
+	char file[BS_PATH_MAX_];
+	enum bs_traj_unit unit; /* unit of the file and of the stream */
+	uint32_t interleaves;   /* types spiral2d and stack: number of in-plane interleaves */
 	/* types spiral2d, stack and cones: revolutions of one interleaf; 0: as Nyquist asks */
 	double turns;
-	/*
-	 * generated types: largest radius (random: half the cube's edge), cycles per voxel; 0: 0.5
-	 */
+	/* generated: largest radius in cycles per voxel (random: half the cube's edge); 0: 0.5 */
 	double reach;
 	uint64_t seed; /* seed of type random */
 	/* 2D: a third dimension of the trajectory is ignored; else it must be 0 */
 	bool third_ignored;
-	float delay[3], delay_cross[3]; /* samples: xx, yy, zz; xy, xz, yz (core/traj/delay.h) */
+	/* delays in samples: xx, yy, zz; xy, xz, yz (core/traj/delay.h) */
+	float delay[3], delay_cross[3];
 	/* type stream: delays are estimated from each scan's own spokes (gpu/solve/paths.h) */
 	bool estimate_delay;
-	double tolerance;  /* largest difference between stream and table, cycles per voxel */
+	double tolerance;  /* largest difference between stream and table in cycles per voxel */
 	double min_extent; /* |k| that the table must reach on each axis, cycles per voxel */
 };
 
-/* Where a field map comes from: map_file, an earlier scan, or the echoes of this scan. */
+/* Source of a field map: map_file, an earlier scan, or the echoes of this scan. */
 enum bs_field_from { BS_FIELD_FILE, BS_FIELD_STUDY, BS_FIELD_ECHOES };
 
 /* Correction of off resonance: exp(-i2pi f t) at each voxel, t from a readout's first sample. */
 struct bs_field_spec {
-	/* field map, Hz, .cfl [x][y][z], slices in dimension 13; "": none */
+	/* file of the field map, Hz, .cfl [x][y][z], slices in dimension 13; "": none */
 	char map_file[BS_PATH_MAX_];
-	double dwell_us; /* us between two samples */
+	double dwell_us; /* time in us between two samples */
 	double start_ms; /* time of the first sample */
-	double error;    /* error of the time segments, at most (gpu/solve/segments.h) */
+	double error;    /* largest error of the time segments (gpu/solve/segments.h) */
 	enum bs_field_from from;
-	double range_hz; /* from study: the largest |f| that arm prepares for */
+	double range_hz; /* largest |f| in Hz that arm prepares for, with maps from study */
 };
 
 struct bs_protocol {
@@ -180,7 +179,7 @@ struct bs_protocol {
 	enum bs_gpu_share gpu_share;   /* copy of the site's gpu_share */
 	uint32_t dims;                 /* number of dimensions, 2 or 3 */
 	uint32_t matrix[3];            /* voxels x, y, z that are reconstructed */
-	/* cartesian: size of the k-space matrix, readout oversampling included */
+	/* cartesian: size of the k-space matrix, with readout oversampling */
 	uint32_t encoded[3];
 	float fov_mm[3];
 	uint32_t coils;
@@ -190,13 +189,13 @@ struct bs_protocol {
 	enum bs_whiten whiten;
 	enum bs_navigate navigators;
 	enum bs_reversed reversed_center;
-	/* corrects reversed lines by phase-correction lines, and regrids readouts on ramps */
+	/* EPI: corrects reversed lines, and regrids readouts on ramps */
 	bool epi_correct;
 	uint32_t samples;  /* samples of a readout, without discarded ones */
 	uint32_t discard;  /* most samples of a readout that the stream may mark as discarded */
-	uint32_t readouts; /* readouts of a frame; with by_header: at most */
+	uint32_t readouts; /* readouts of a frame; with by_header the most */
 	/*
-	 * 1: the scan's header says how many (core/frame/recon.h); must stand directly behind
+	 * 1 if the scan's header says how many (core/frame/recon.h); stands directly behind
 	 * readouts (BS_KEY_COUNT)
 	 */
 	uint32_t by_header;
@@ -208,7 +207,7 @@ struct bs_protocol {
 	 */
 	uint32_t slices;
 	uint32_t contrasts;
-	uint32_t phases, sets, repetitions; /* 0 is the same as 1 */
+	uint32_t phases, sets, repetitions; /* numbers of these; 0 counts as 1 */
 	/* averages of a line that are summed, at most; 0, 1: each average makes its own image */
 	uint32_t averages;
 	/* bits of enum bs_kind: kinds of readouts that it uses beside the lines of its images */
@@ -218,11 +217,11 @@ struct bs_protocol {
 	struct bs_traj_spec traj;
 	struct bs_field_spec field;
 
-	/* Gridding, and the NUFFT of ls and sense: accuracy, or width and oversampling. */
+	/* The next members are about gridding, and the NUFFT of ls and sense. */
 	/* largest relative error anywhere, 1e-1 .. 1e-6; 0: width and oversampling are given */
 	double accuracy;
-	double width;        /* window width, cells of the oversampled grid */
-	double oversampling; /* oversampled grid over matrix, 1.25 .. 2 */
+	double width;        /* width of the window in cells of the oversampled grid */
+	double oversampling; /* ratio of the oversampled grid to the matrix, 1.25 to 2 */
 	enum bs_window window;
 	enum bs_density density;
 	char density_file[BS_PATH_MAX_];
@@ -230,19 +229,20 @@ struct bs_protocol {
 	enum bs_normalize normalize;
 	uint32_t chunk_readouts; /* readouts that are accumulated together; 0: arm chooses */
 	enum bs_combine combine;
-	/* sensitivity maps, .cfl [x][y][z][coil], slices in dimension 13 */
+	/* file of sensitivity maps, .cfl [x][y][z][coil], slices in dimension 13 */
 	char maps_file[BS_PATH_MAX_];
 	enum bs_maps_from maps;
-	uint32_t calibration_lines; /* lines around k = 0 that calibrate, per axis, at most */
-	uint32_t espirit_kernel;    /* samples per axis; 0: arm chooses */
+	uint32_t calibration_lines; /* most lines around k = 0 that calibrate, on each axis */
+	uint32_t espirit_kernel;    /* samples on each axis of ESPIRiT's kernel; 0: arm chooses */
 	/* smallest eigenvalue of a kernel that counts, relative to the largest */
 	double espirit_threshold;
 	double espirit_crop;  /* maps are 0 where their eigenvalue is smaller */
-	uint32_t walsh_block; /* voxels per axis */
-	uint32_t map_images;  /* images that explain a voxel, each with its own maps: 1 or 2 */
+	uint32_t walsh_block; /* voxels on each axis of Walsh's block */
+	/* images of a voxel, each with its own maps: 1 or 2 */
+	uint32_t map_images;
 	uint32_t maps_every; /* sliding window: images between new maps; 0: one pass of the table */
 	enum bs_output output;
-	double venc; /* output velocity: cm/s; 0: the header's */
+	double venc; /* output velocity: VENC in cm/s; 0: the header's */
 	/* bits of enum bs_scankey: keys that the protocol leaves to its scans */
 	uint32_t scan_keys;
 	/* voxels of the image that leaves, over the same field of view; 0: the matrix */
@@ -258,11 +258,11 @@ struct bs_protocol {
 	enum bs_precond precond;
 	char w_file[BS_PATH_MAX_]; /* file of W, Matrix Market; "": W is the identity */
 
-	/* Method cartesian. */
+	/* The next members are for method cartesian. */
 	enum bs_parallel parallel;
-	uint32_t grappa_kernel[3]; /* GRAPPA's window: samples along x, lines along y and z */
+	uint32_t grappa_kernel[3]; /* window of GRAPPA: samples along x, lines along y and z */
 	uint32_t grappa_sources;   /* measured lines that a missing line is made of, at most */
-	/* regularization of the weights, relative; 0: derived from the noise */
+	/* relative regularization of the weights; 0: derived from the noise */
 	double grappa_lambda;
 	enum bs_lacking grappa_lacking;
 	struct bs_multiband multiband;
@@ -270,7 +270,7 @@ struct bs_protocol {
 	uint32_t pocs_iterations;
 	double pocs_taper; /* width of the taper, of the symmetric center */
 
-	/* Deadlines. */
+	/* The next members are about deadlines. */
 	double image_ms;                   /* budget of an image, ms; 0: none is declared */
 	double stage_ms[BS_BUDGET_STAGES]; /* budgets of single stages, ms; 0: none is declared */
 	enum bs_miss on_miss;
@@ -284,7 +284,7 @@ struct bs_protocol {
 	struct bs_plan plan; /* the plan made of all members above (bs_plan_make) */
 };
 
-/* One sink of the node: it writes or sends images. */
+/* A sink of the node, which writes or sends images. */
 struct bs_sink_spec {
 	char type[16]; /* type of the sink: "png", "cfl", "mrd", ... (drivers/sink/sink.h) */
 	char dir[BS_PATH_MAX_];
@@ -293,7 +293,7 @@ struct bs_sink_spec {
 
 enum bs_wait { BS_WAIT_BLOCK, BS_WAIT_POLL };
 
-/* What the node does to be on time: group realtime of a site file. */
+/* Settings for being on time: group realtime of a site file. */
 struct bs_realtime {
 	/* processors that each may use (core/thread/cpus.h); "": any */
 	char ingest_cpus[64], recon_cpus[64], emit_cpus[64];
@@ -301,13 +301,13 @@ struct bs_realtime {
 	uint32_t priority;
 	enum bs_wait wait;       /* how recon waits for readouts */
 	enum bs_wait gpu_wait;   /* how recon waits for the GPU */
-	uint32_t timer_slack_us; /* us, timer slack of threads without a priority */
+	uint32_t timer_slack_us; /* timer slack in us of threads without a priority */
 	bool lock_memory;
 	bool gpu_priority; /* CUDA streams get the highest priority */
 	bool canary;       /* canaries run (core/thread/canary.h) */
 };
 
-/* What is done with an image that its taker cannot have now. */
+/* Treatment of an image that its taker cannot have now. */
 enum bs_policy {
 	/* the image waits, and when no slot is left the reconstruction waits, too */
 	BS_POLICY_WAIT,
@@ -316,14 +316,14 @@ enum bs_policy {
 	BS_POLICY_SPILL /* as keep_newest, but the oldest image goes to disk while there is room */
 };
 
-/* Where a message is before its sender may forget it. */
+/* How safe a message is before its sender may forget it. */
 enum bs_log_mode {
-	BS_LOG_MODE_OFF,     /* in the service's memory */
-	BS_LOG_MODE_RELAXED, /* written to the scan's log */
-	BS_LOG_MODE_DURABLE  /* in the scan's log, on the disk */
+	BS_LOG_MODE_OFF,     /* the message is in the service's memory */
+	BS_LOG_MODE_RELAXED, /* the message was written to the scan's log */
+	BS_LOG_MODE_DURABLE  /* the message is in the scan's log, on the disk */
 };
 
-/* The logs of scans: group log of a site file. */
+/* Settings for logs of scans: group log of a site file. */
 struct bs_log_spec {
 	char dir[BS_PATH_MAX_]; /* folder of scans' logs; "": none are kept */
 	double keep_hours; /* hours that a scan's log is kept after its last write; 0: no limit */
@@ -348,35 +348,36 @@ struct bs_mrd_config {
 	char protocol[BS_NAME_MAX];
 };
 struct bs_mrd_site {
-	char listen[BS_PATH_MAX_]; /* where the bridge listens, tcp://A.B.C.D:PORT */
-	char allow[BS_PATH_MAX_];  /* addresses beyond loopback, "192.168.2.1, 10.1.0.0/16" */
-	enum bs_pixels pixels;     /* pixel type of the images that go back */
-	uint32_t sessions;         /* scans at the same time, at most */
+	char listen[BS_PATH_MAX_]; /* address on which the bridge listens, tcp://A.B.C.D:PORT */
+	/* addresses that may connect, "192.168.2.1, 10.1.0.0/16" */
+	char allow[BS_PATH_MAX_];
+	enum bs_pixels pixels; /* pixel type of the images that go back */
+	uint32_t sessions;     /* most scans at the same time */
 	double wait_s, idle_s;
 	char key[BS_PATH_MAX_]; /* file of the bridge's secret key; "": keys.own */
 	struct bs_mrd_config config[BS_CONFIGS_MAX];
 	uint32_t configs;
 };
 
-/* The page in a browser: group web of a site file. */
+/* Settings of the page in a browser: group web of a site file. */
 struct bs_web_spec {
-	char listen[64]; /* where the page is, 127.a.b.c:PORT; "": there is no page */
+	char listen[64]; /* address of the page, 127.a.b.c:PORT; "": there is no page */
 	char token_file[BS_PATH_MAX_];
 	char key[BS_PATH_MAX_]; /* file of the page's secret key; "": keys.own */
 };
 
-/* What a peer with a key may do, as bits: group keys of a site file. */
+/* Rights of a peer with a key, as bits: group keys of a site file. */
 enum bs_role {
-	BS_ROLE_SCANNER = 1, /* it may send k-space */
-	BS_ROLE_ARCHIVE = 2, /* it may ask for images */
-	BS_ROLE_VIEWER = 4,  /* it may ask for images, as an archive may */
-	BS_ROLE_STATUS = 8   /* it may ask for the status */
+	BS_ROLE_SCANNER = 1, /* the peer may send k-space */
+	BS_ROLE_ARCHIVE = 2, /* the peer may ask for images */
+	BS_ROLE_VIEWER = 4,  /* the peer may ask for images, as an archive may */
+	BS_ROLE_STATUS = 8   /* the peer may ask for the status */
 };
 
 #define BS_KEYED_MAX 32u
 struct bs_peer_spec {
 	char name[BS_NAME_MAX]; /* name of the peer: letters, digits, '.', '_', '-' */
-	char key[48];           /* the peer's public key, base64 (ipc/seal/keys.h) */
+	char key[48];           /* public key of the peer, base64 (ipc/seal/keys.h) */
 	uint32_t roles;         /* bits of enum bs_role */
 };
 
@@ -396,7 +397,7 @@ struct bs_keys_spec {
 	char own[BS_PATH_MAX_]; /* file of the node's secret key; "": nothing is sealed */
 	/* the node's public key, for processes that may not read that file; "": not given */
 	char service[48];
-	uint32_t connections; /* connections of one peer to an endpoint at the same time, at most */
+	uint32_t connections; /* most connections of one peer to an endpoint at a time */
 	struct bs_peer_spec peer[BS_KEYED_MAX];
 	uint32_t peers;
 };
@@ -404,20 +405,22 @@ struct bs_keys_spec {
 struct bs_site {
 	char file[BS_PATH_MAX_]; /* the site file that was read */
 	char name[BS_NAME_MAX];
-	char board[32];               /* the kind of machine: "host", "workstation", "jetson" */
+	char board[32];               /* kind of machine: "host", "workstation", "jetson" */
 	char run_dir[BS_PATH_MAX_];   /* folder of sockets and pid file */
-	char cache_dir[BS_PATH_MAX_]; /* what arm computes and keeps */
+	char cache_dir[BS_PATH_MAX_]; /* folder of what arm computes and keeps */
 	char kspace_url[BS_PATH_MAX_], archive_url[BS_PATH_MAX_], viewers_url[BS_PATH_MAX_],
 		images_url[BS_PATH_MAX_],
 		/* archive, viewers and images may be "": the endpoint is off */
 		status_url[BS_PATH_MAX_];
 	uint32_t threads;     /* threads of recon's team */
-	uint32_t acq_slots;   /* slots of the shared pool of readouts */
-	uint32_t image_slots; /* slots of the shared pool of images */
-	uint32_t memory_mib;  /* limit for the shared pools and all protocols' plans together */
+	uint32_t acq_slots;   /* number of slots in the shared pool of readouts */
+	uint32_t image_slots; /* number of slots in the shared pool of images */
+	/* MiB that the shared pools and all protocols' plans may take together */
+	uint32_t memory_mib;
 	struct bs_log_spec log;
 	double heartbeat_ms;
-	double drain_s; /* seconds after SIGTERM for the scan in flight, and again for its images */
+	/* seconds after SIGTERM for the current scan, and as many again for its images */
+	double drain_s;
 	double stall_ms; /* a worker that makes no progress for this long is replaced */
 	int log_level;
 	char log_format[8];   /* form of the service's log: "text", "json" */
@@ -477,11 +480,12 @@ static inline uint64_t bs_protocol_voxels(const struct bs_protocol *p)
 {
 	return (uint64_t)p->matrix[0] * p->matrix[1] * p->matrix[2];
 }
-static inline uint64_t bs_protocol_samples(const struct bs_protocol *p) /* samples of a frame */
+/* Returns the samples of a frame. */
+static inline uint64_t bs_protocol_samples(const struct bs_protocol *p)
 {
 	return (uint64_t)p->samples * p->readouts;
 }
-/* pairs: the number of pairs of slice and contrast. pair: the index of one of them. */
+/* pairs: returns the number of pairs of slice and contrast. pair: returns the index of one. */
 static inline uint32_t bs_protocol_pairs(const struct bs_protocol *p)
 {
 	return p->slices * p->contrasts;
@@ -545,7 +549,7 @@ static inline uint32_t bs_protocol_encoded_axis(const struct bs_protocol *p, uin
 {
 	return p->encoded[axis] > 0 ? p->encoded[axis] : p->matrix[axis];
 }
-/* lines of the protocol's grid, or 0 */
+/* Returns the lines of the protocol's grid, or 0. */
 static inline uint32_t bs_protocol_lines(const struct bs_protocol *p)
 {
 	return p->encoded[1] * (p->encoded[2] > 0 ? p->encoded[2] : 1);
@@ -570,7 +574,7 @@ static inline uint32_t bs_protocol_map_images(const struct bs_protocol *p)
 {
 	return p->map_images > 1 ? p->map_images : 1;
 }
-/* Complex values of a slice's maps: [image][coil][z][y][x]. */
+/* Returns the complex values of a slice's maps, [image][coil][z][y][x]. */
 static inline uint64_t bs_protocol_map_values(const struct bs_protocol *p)
 {
 	return bs_protocol_voxels(p) * p->coils * bs_protocol_map_images(p);

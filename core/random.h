@@ -15,7 +15,7 @@ struct bs_random {
 };
 
 void bs_random_seed(struct bs_random *r, uint64_t seed);
-/* A uniform number in [0, 1), of 53 bits. */
+/* Returns a uniform number in [0, 1), of 53 bits. */
 double bs_random_uniform(struct bs_random *r);
 /* Two independent normal numbers of mean 0 and variance 1 (Box-Muller). */
 void bs_random_normal(struct bs_random *r, double out[2]);

@@ -20,7 +20,7 @@ struct bs_text {
 	bool full;
 };
 
-/* A text that appends to the string at there, in a buffer of cap bytes. */
+/* Returns a text that appends to the string at there, in a buffer of cap bytes. */
 static inline struct bs_text bs_text_behind(char *there, size_t cap)
 {
 	return (struct bs_text){ there, cap, strlen(there), false };
@@ -28,7 +28,7 @@ static inline struct bs_text bs_text_behind(char *there, size_t cap)
 void bs_text_put(struct bs_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void bs_text_vput(struct bs_text *t, const char *fmt, va_list args)
 	__attribute__((format(printf, 2, 0)));
-/* The separator before one more item: "; ", or "" before the first. */
+/* Returns the separator before one more item: "; ", or "" before the first. */
 static inline const char *bs_text_between(const struct bs_text *t)
 {
 	return t->len > 0 ? "; " : "";

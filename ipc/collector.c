@@ -53,7 +53,7 @@ void bs_collector_about(struct bs_collector *a, uint64_t session, uint64_t after
 		a->next_ns = 0;
 }
 
-static void say(struct bs_collector *a, const struct bs_fail *why)
+static void say_fault(struct bs_collector *a, const struct bs_fail *why)
 {
 	if (strcmp(a->said, why->text) != 0)
 		bs_log(BS_LOG_WARN, "images: %s: %s; it is tried again", bs_err_name(why->code),
@@ -65,7 +65,7 @@ void bs_collector_later(struct bs_collector *a, int64_t now_ns, const struct bs_
 {
 	bs_collector_release(a, false);
 	a->next_ns = now_ns + AGAIN_NS;
-	say(a, why);
+	say_fault(a, why);
 }
 
 static int ask(struct bs_collector *a, int64_t now_ns, struct bs_fail *why)
@@ -89,7 +89,7 @@ static int ask(struct bs_collector *a, int64_t now_ns, struct bs_fail *why)
 	a->next_ns = now_ns + (rc == 0 ? ANSWER_NS : EMPTY_NS);
 	if (rc > 0 && bs_endpoint_refused(&a->socket, &refused) != 0) {
 		a->next_ns = now_ns + AGAIN_NS;
-		say(a, &refused);
+		say_fault(a, &refused);
 	}
 	return rc < 0 ? rc : 0;
 }
@@ -155,7 +155,7 @@ static int open_stored(struct bs_collector *a, const struct bs_wire *w,
 }
 
 /* Reads an answer. 1: an image came; 0: nothing follows, or the answer cannot be used. */
-static int hear(struct bs_collector *a, size_t len, struct bs_asked *out, int64_t now_ns)
+static int hear_answer(struct bs_collector *a, size_t len, struct bs_asked *out, int64_t now_ns)
 {
 	const unsigned char *payload = NULL;
 	struct bs_wire_answer words;
@@ -202,7 +202,7 @@ int bs_collector_take(struct bs_collector *a, struct bs_asked *out, int64_t now_
 		return now_ns >= a->next_ns ? ask(a, now_ns, why) : 0;
 	rc = bs_endpoint_take(&a->socket, &a->msg, &len, why);
 	if (rc == 0) {
-		rc = hear(a, len, out, now_ns);
+		rc = hear_answer(a, len, out, now_ns);
 		if (rc == 0)
 			bs_collector_release(a, false);
 		return rc;

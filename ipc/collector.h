@@ -21,8 +21,9 @@
 struct bs_collector {
 	struct bs_endpoint socket;
 	const char *name; /* name that the service knows this taker by */
-	bool skips;       /* true: an image that cannot be read is skipped, and counted as missed */
-	const unsigned char *msg; /* the image message in hand, until release */
+	/* true: unreadable images are skipped and counted as missed; false: they are errors */
+	bool skips;
+	const unsigned char *msg; /* current image message, valid until release */
 	uint64_t hand;            /* number of the image in hand */
 	uint64_t has;             /* number of the last image that was kept */
 	/* number whose followers the service must keep, where it is below has */
@@ -42,14 +43,14 @@ struct bs_collector {
 	char said[384]; /* why there was no image the last time */
 };
 
-/* The parts of an image message. */
+/* Parts of an image message. */
 struct bs_asked {
 	uint64_t session, number; /* number of the scan, and of the image in the scan */
 	int64_t handed_ns;        /* time of handing over, by the service's clock */
 	struct bs_mrd_image head;
 	const char *attributes; /* text of the attributes, not NUL-terminated */
 	size_t attributes_len;
-	const unsigned char *pixels; /* the pixels, perhaps unaligned */
+	const unsigned char *pixels; /* pixels at any address, perhaps not aligned */
 	size_t pixels_len;
 };
 

@@ -12,10 +12,11 @@
 #include "core/thread/thread.h"
 #include "ipc/endpoint.h"
 
-#define ID        4u
-#define SMALL     1024u /* bytes of a head that has a tail, at most */
-#define FRAME     9u
-#define PLACES    256u /* places of the gate: several desks share their process's descriptors */
+#define ID    4u
+#define SMALL 1024u /* bytes of a head that has a tail, at most */
+#define FRAME 9u
+/* places for peers in the gate; several desks share their process's descriptors */
+#define PLACES    256u
 #define TURN_MS   100
 #define MS        INT64_C(1000000)
 #define IS_NUMBER 0x80u /* bit of the first byte of a question's number: no device is between */
@@ -26,7 +27,7 @@ struct bs_desk {
 	uint64_t peer; /* the peer that asked; 0: none, or it has been answered */
 	unsigned char id[ID];
 	/* The members below are for PUSH and PUB. */
-	pthread_mutex_t lock; /* protects the gate */
+	pthread_mutex_t lock; /* lock of the gate */
 	pthread_t thread;
 	bool has_thread;
 	_Atomic bool quit;
@@ -56,7 +57,7 @@ static void look_for_room(struct bs_desk *d)
 		(void)!read(d->room_fd, &count, sizeof(count));
 }
 
-static void *serve(void *arg)
+static void *serve_questions(void *arg)
 {
 	struct bs_desk *d = arg;
 	struct pollfd fd = { d->gate.fd, POLLIN, 0 };
@@ -71,12 +72,12 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-static int start(struct bs_desk *d, struct bs_fail *why)
+static int start_desk(struct bs_desk *d, struct bs_fail *why)
 {
 	d->room_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (d->room_fd < 0)
 		return bs_fail(why, BS_ERR_IO, "no descriptor");
-	d->has_thread = bs_thread_start(&d->thread, serve, d) == 0;
+	d->has_thread = bs_thread_start(&d->thread, serve_questions, d) == 0;
 	return d->has_thread ? 0 : bs_fail(why, BS_ERR_NOMEM, "no thread");
 }
 
@@ -122,7 +123,7 @@ static int hand_out(struct bs_desk *d, const void *head, size_t head_len, const 
 /* ---- REP ---- */
 
 /* Takes the next question, if there is one. */
-static bool take(struct bs_desk *d, void *buf, size_t cap, size_t *len)
+static bool take_question(struct bs_desk *d, void *buf, size_t cap, size_t *len)
 {
 	struct bs_gate_message m;
 
@@ -148,7 +149,7 @@ int bs_desk_recv(struct bs_desk *d, void *buf, size_t cap, size_t *len, int time
 	struct pollfd fd = { d->gate.fd, POLLIN, 0 };
 
 	*len = 0;
-	while (!take(d, buf, cap, len)) {
+	while (!take_question(d, buf, cap, len)) {
 		const int64_t left = until - bs_now_ns();
 
 		if (timeout_ms >= 0 && left <= 0)
@@ -214,7 +215,7 @@ int bs_desk_open(struct bs_desk **out, const char *url, const struct bs_desk_spe
 		return rc;
 	}
 	if (hands_out(d))
-		rc = start(d, why);
+		rc = start_desk(d, why);
 	if (rc != 0) {
 		bs_desk_close(d);
 		return rc;

@@ -4,7 +4,7 @@
  * The numbers come from measurement on nanomsg 1.1.5: without a finite NN_RCVMAXSIZE, sixteen bytes
  * from any peer abort the process; the default socket buffers stall large messages by 20 ms.
  */
-#define _GNU_SOURCE /* ppoll */
+#define _GNU_SOURCE /* for ppoll */
 #include "ipc/endpoint.h"
 
 #include <errno.h>
@@ -74,7 +74,7 @@ static int open_socket(struct bs_endpoint *e, enum bs_endpoint_role role, const 
 	e->socket = nn_socket(AF_SP, roles[role].protocol);
 	if (e->socket < 0)
 		return bs_fail(why, BS_ERR_IO, "%s: socket: %s", url, nn_strerror(nn_errno()));
-	e->send_ms = e->recv_ms = -1; /* nanomsg's own default */
+	e->send_ms = e->recv_ms = -1; /* nanomsg's own default, no timeout */
 	if (set_int(e, NN_SOL_SOCKET, NN_RCVMAXSIZE, (int)message_max) != 0 ||
 	    set_int(e, NN_SOL_SOCKET, NN_SNDBUF, SOCKET_BUFFER_BYTES) != 0 ||
 	    set_int(e, NN_SOL_SOCKET, NN_RCVBUF, SOCKET_BUFFER_BYTES) != 0 ||
@@ -95,11 +95,11 @@ failed:
 }
 
 /*
- * What the service's side of a socket speaks; and, where it is sealed, the name in its hello and
- * the roles that may connect.
+ * The service's side of each socket: its pattern; and, where it is sealed, the name in its hello
+ * and the roles that may connect.
  */
 static const struct {
-	enum bs_gate_pattern pattern; /* PAIR: a client's socket, or nanomsg's own */
+	enum bs_gate_pattern pattern; /* pattern; PAIR: a client's socket, or nanomsg's own */
 	const char *name;
 	uint32_t roles;
 } desks[] = {
@@ -256,7 +256,7 @@ int bs_endpoint_renew(struct bs_endpoint *e, struct bs_fail *why)
 	return bs_endpoint_connect(e, old.role, old.url, old.message_max, why);
 }
 
-/* The result of a failed call: a timeout, a signal, or an error. */
+/* Returns the error of a failed call: a timeout, a signal, or another. */
 static int failed_call(const char *call, struct bs_fail *why)
 {
 	int e = nn_errno();
@@ -449,7 +449,7 @@ void bs_endpoint_close(struct bs_endpoint *e)
 
 void bs_endpoint_tune_malloc(size_t message_max)
 {
-	const size_t ceiling = 32u << 20; /* glibc refuses a larger mmap threshold */
+	const size_t ceiling = 32u << 20; /* glibc refuses an mmap threshold larger than this */
 	size_t threshold = message_max < ceiling / 2 ? message_max * 2 : ceiling;
 	size_t trim = message_max < INT_MAX / 8 ? message_max * 8 : INT_MAX;
 

@@ -39,26 +39,27 @@ struct bs_seal_record;
 enum bs_endpoint_role {
 	BS_ENDPOINT_KSPACE,      /* PAIR: a scanner; the service's side is ipc/gate.h */
 	BS_ENDPOINT_ARCHIVE_OUT, /* PUSH: the service; blocks while the archive is slow or away */
-	BS_ENDPOINT_ARCHIVE_IN,  /* PULL: the archive */
-	BS_ENDPOINT_VIEWERS_OUT, /* PUB: the service; never blocks, drops what a viewer misses */
-	BS_ENDPOINT_VIEWERS_IN,  /* SUB, to everything: a viewer */
-	BS_ENDPOINT_STATUS,      /* REP: recv and send alternate, recv first */
-	BS_ENDPOINT_STATUS_ASK,  /* REQ: send and recv alternate, send first */
-	BS_ENDPOINT_IMAGES,      /* REP: the service */
-	BS_ENDPOINT_IMAGES_ASK,  /* REQ: an archive that asks */
+	BS_ENDPOINT_ARCHIVE_IN,  /* PULL, the archive's side */
+	/* PUB, the service's side; never blocks, drops what a viewer misses */
+	BS_ENDPOINT_VIEWERS_OUT,
+	BS_ENDPOINT_VIEWERS_IN, /* SUB to everything, a viewer's side */
+	BS_ENDPOINT_STATUS,     /* REP: recv and send alternate, recv first */
+	BS_ENDPOINT_STATUS_ASK, /* REQ: send and recv alternate, send first */
+	BS_ENDPOINT_IMAGES,     /* REP, the service's side */
+	BS_ENDPOINT_IMAGES_ASK, /* REQ: an archive that asks */
 };
 
 struct bs_endpoint {
-	int socket;     /* nanomsg's number; -1: closed */
+	int socket;     /* number of nanomsg's socket; -1: closed */
 	int receive_fd; /* readable (POLLIN) when recv may have a message; -1: it never receives */
 	int send_fd;    /* readable, not writable, when send would not block; -1: it never sends */
 	int send_ms, recv_ms; /* timeouts that are set on the socket, ms */
 	enum bs_endpoint_role role;
 	size_t message_max;
-	char url[128]; /* the URL, of nanomsg's largest length */
+	char url[128]; /* URL, at most of nanomsg's length */
 	/* socket is -1 where one of these is not NULL. */
-	struct bs_seal_link *link; /* a sealed client's connection */
-	struct bs_desk *desk;      /* a service's desk */
+	struct bs_seal_link *link; /* connection of a sealed client */
+	struct bs_desk *desk;      /* desk of a service */
 };
 
 static inline bool bs_endpoint_is_open(const struct bs_endpoint *e)

@@ -1,5 +1,5 @@
 /* ipc/gate.c - see gate.h */
-#define _GNU_SOURCE /* accept4, struct ucred */
+#define _GNU_SOURCE /* for accept4, struct ucred */
 #include "ipc/gate.h"
 
 #include <errno.h>
@@ -10,23 +10,22 @@
 #include "ipc/gatepeer.h"
 #include "ipc/url.h"
 
-#define ACCEPTS     16                /* connections accepted for one event */
+#define ACCEPTS     16                /* connections accepted at one event */
 #define SEND_BUFFER (4 * 1024 * 1024) /* bytes, for peers that are sent images */
 #define READS       8                 /* reads of one peer for one event */
 #define STREAK      64u /* messages of the favored peer before the others are read again */
-#define IPC_MESSAGE 1   /* the byte before a length over ipc */
+#define IPC_MESSAGE 1   /* byte that stands before a length over ipc */
 
 enum rank { CONNECTED, SHAKEN, VOUCHED };
 
 /* Writes a greeting, with the numbers of SP's protocols. */
 static void greeting_of(const struct bs_gate *g, bool own, unsigned char out[8])
 {
-	static const unsigned char number[][2] = { /* the peer's number, the gate's own */
-						   [BS_GATE_PAIR] = { 0x10, 0x10 },
+	/* number of the peer's pattern, number of the gate's */
+	static const unsigned char number[][2] = { [BS_GATE_PAIR] = { 0x10, 0x10 },
 						   [BS_GATE_REP] = { 0x30, 0x31 },
 						   [BS_GATE_PUSH] = { 0x51, 0x50 },
-						   [BS_GATE_PUB] = { 0x21, 0x20 }
-	};
+						   [BS_GATE_PUB] = { 0x21, 0x20 } };
 
 	memcpy(out, "\0SP\0\0\0\0", 8);
 	out[5] = number[g->spec.pattern][own];
@@ -99,8 +98,7 @@ static void accept_peers(struct bs_gate *g)
 			continue;
 		if (fd < 0) {
 			/*
-			 * there is no descriptor, or no memory: not tried again before the next
-			 * take
+			 * without a descriptor or memory nothing is accepted before the next take
 			 */
 			if (errno != EAGAIN) {
 				(void)make_room(g);
@@ -160,7 +158,7 @@ static bool take_buffer(struct bs_gate *g, struct bs_gate_peer *p)
 }
 
 /* Begins a message, whose length has come. The peer may be gone afterwards. */
-static void begin(struct bs_gate *g, struct bs_gate_peer *p)
+static void begin_message(struct bs_gate *g, struct bs_gate_peer *p)
 {
 	const unsigned char *n = p->header + g->header - 8;
 	const unsigned tag = bs_gate_tag(g);
@@ -325,7 +323,7 @@ static ssize_t read_some(struct bs_gate *g, struct bs_gate_peer *p)
 		if (p->header_got < g->header)
 			p->header_got += (unsigned)n;
 		if (p->header_got == g->header)
-			begin(g, p);
+			begin_message(g, p);
 		return n;
 	case BS_GATE_BODY:
 		return read_body(g, p);
@@ -362,7 +360,7 @@ static bool read_peer(struct bs_gate *g, struct bs_gate_peer *p)
 
 /* ---- taking ---- */
 
-static bool give(struct bs_gate *g, const struct bs_gate_peer *p, struct bs_gate_message *m)
+static bool give_message(struct bs_gate *g, const struct bs_gate_peer *p, struct bs_gate_message *m)
 {
 	*m = (struct bs_gate_message){ .peer = p->id,
 				       .msg = p->buffer >= 0 ? g->buffer[p->buffer] : p->head,
@@ -405,7 +403,7 @@ bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m)
 			p = bs_gate_find(g, g->favored);
 			if (p != NULL && p->stage != BS_GATE_WHOLE && g->streak++ < STREAK &&
 			    read_peer(g, p))
-				return give(g, p, m);
+				return give_message(g, p, m);
 			g->streak = 0;
 			if (g->event_at < g->events)
 				continue;
@@ -422,7 +420,7 @@ bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m)
 		if (e.data.u64 == 0)
 			accept_peers(g);
 		else if (p != NULL && look_at(g, p, e.events))
-			return give(g, p, m);
+			return give_message(g, p, m);
 	}
 }
 
@@ -451,7 +449,7 @@ void bs_gate_release(struct bs_gate *g, uint64_t peer)
 		bs_gate_wait_for(g, p, EPOLLIN | (p->out_len > 0 || empty ? EPOLLOUT : 0u));
 		return;
 	}
-	p->gone = false; /* what the peer sent before it hung up is read to its end */
+	p->gone = false; /* the gate first reads all that the peer sent before it hung up */
 	p->events = EPOLLIN;
 	if (epoll_ctl(g->fd, EPOLL_CTL_ADD, p->fd, &e) != 0)
 		bs_gate_let_go(g, p);

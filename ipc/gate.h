@@ -63,19 +63,19 @@
 /* The gate's side of the protocols: REP answers REQ, PUSH sends to one PULL, PUB to each SUB. */
 enum bs_gate_pattern { BS_GATE_PAIR, BS_GATE_REP, BS_GATE_PUSH, BS_GATE_PUB };
 
-/* What a gate speaks, and who may connect; all of it outlives the gate. */
+/* What a gate speaks and who may connect; these outlive the gate. */
 struct bs_gate_spec {
 	enum bs_gate_pattern pattern;
-	uint32_t places; /* places for peers; 0: BS_GATE_PEERS */
+	uint32_t places; /* most peers; 0: BS_GATE_PEERS */
 	size_t out_max;  /* bytes of the longest message that goes out; 0: BS_GATE_OUT */
 	/* keys that may connect, or NULL; only this gate may count connections in it */
 	struct bs_seal_keys *keys;
-	const char *endpoint; /* with keys: the endpoint's name as in hello.h */
-	uint32_t roles;       /* with keys: a peer's key must have one of these roles */
+	const char *endpoint; /* name of the endpoint in hello.h, with keys */
+	uint32_t roles;       /* roles of which a peer's key needs one, with keys */
 	struct bs_seal_record *record;
 };
 
-/* A peer of a gate with keys. */
+/* State of a peer of a gate with keys. */
 struct bs_gate_sealed {
 	struct bs_seal out, in;
 	/* the peer that the key belongs to; NULL: it has not said hello */
@@ -89,7 +89,7 @@ struct bs_gate_peer {
 	uint64_t id; /* number of the peer; 0: the place is free */
 	enum {
 		BS_GATE_SHAKING,
-		BS_GATE_HELLO,    /* with keys: its hello is awaited */
+		BS_GATE_HELLO,    /* the peer's hello is awaited, with keys */
 		BS_GATE_LENGTH,   /* the length of the next message is awaited */
 		BS_GATE_BODY,     /* the bytes of that message are awaited */
 		BS_GATE_DROPPING, /* the message is too long, and its bytes are discarded */
@@ -102,16 +102,17 @@ struct bs_gate_peer {
 	uint64_t len, got;
 	int buffer; /* index of the message's buffer; -1: the message is in head */
 	_Alignas(8) unsigned char head[BS_GATE_HEAD + BS_SEAL_TAG];
-	unsigned char out[BS_GATE_OUT]; /* what the peer did not take yet, */
-	unsigned char *out_long;        /* or here, if that is longer */
-	size_t out_len, out_at;         /* out_at: bytes that it took, of out_long */
-	size_t out_room;                /* bytes of out_long */
+	/* bytes that the peer did not take yet, up to BS_GATE_OUT */
+	unsigned char out[BS_GATE_OUT];
+	unsigned char *out_long; /* the same bytes, if there are more */
+	size_t out_len, out_at;  /* out_at: bytes that it took, of out_long */
+	size_t out_room;         /* bytes of out_long */
 };
 
 struct bs_gate {
 	int listen_fd, fd; /* fd: readable when take or send may do something */
 	bool paused;       /* the system refused a connection: no more until the next take */
-	unsigned header;   /* bytes before a message: 8 over tcp, 9 over ipc */
+	unsigned header;   /* bytes of the header before a message: 8 over tcp, 9 over ipc */
 	size_t message_max;
 	char path[108]; /* path of the socket's file; "": tcp */
 	struct bs_gate_peer *peer;
@@ -130,24 +131,24 @@ struct bs_gate {
 	/* owner of each buffer: a peer's id, BS_GATE_KEPT, or 0 */
 	uint64_t buffer_of[BS_GATE_BUFFERS];
 	uint64_t favored; /* id of the favored peer, or 0 */
-	unsigned streak;  /* consecutive messages of the favored peer */
+	unsigned streak;  /* messages of the favored peer in a row */
 	size_t rests;     /* bytes kept of messages on their way */
 	uint32_t turn;    /* the place that was last sent to */
 	uint64_t clock;   /* counts activity, so that keys tell who was idle longer */
 	struct epoll_event event[BS_GATE_EVENTS];
 	int events, event_at;
 	/* Counts since open. */
-	uint64_t connected; /* peers that connected; a part of their ids */
-	uint64_t shaken;    /* peers that shook hands, or, with keys, proved a key */
+	uint64_t connected; /* number of peers that connected; part of their ids */
+	uint64_t shaken;    /* number of peers that shook hands or, with keys, proved a key */
 	uint64_t let_go;    /* peers let go for want of a place or a buffer */
 	uint64_t nonsense;  /* peers let go because they did not speak the protocol */
 };
 
 struct bs_gate_message {
 	uint64_t peer;            /* id of the sender, never 0 */
-	const unsigned char *msg; /* the message, aligned to 8 bytes */
+	const unsigned char *msg; /* message, aligned to 8 bytes */
 	uint64_t len;
-	bool whole; /* false: it was too long, and msg has its first BS_GATE_HEAD bytes */
+	bool whole; /* false: the message was too long, and msg has its first BS_GATE_HEAD bytes */
 };
 
 /*
@@ -202,7 +203,7 @@ const struct bs_seal_peer *bs_gate_who(const struct bs_gate *g, uint64_t peer);
 bool bs_gate_here(const struct bs_gate *g, uint64_t peer);
 /* A scan of this peer was accepted. */
 void bs_gate_vouch(struct bs_gate *g, uint64_t peer);
-/* This peer's scan is running; 0: no scan is. The peer favored before keeps the rank below. */
+/* Names the peer whose scan runs (0: none). The peer favored before gets the rank below. */
 void bs_gate_favor(struct bs_gate *g, uint64_t peer);
 static inline uint32_t bs_gate_peers(const struct bs_gate *g)
 {

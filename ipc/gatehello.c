@@ -45,7 +45,7 @@ size_t bs_gate_hello(struct bs_gate *g, const struct bs_gate_peer *p, struct bs_
 	return len;
 }
 
-/* The entry of a peer's key in the gate's keys. */
+/* Returns the entry of a peer's key among the gate's keys. */
 static struct bs_seal_peer *key_of(const struct bs_gate *g, const struct bs_gate_sealed *s)
 {
 	return &g->spec.keys->peer[s->who - g->spec.keys->peer];

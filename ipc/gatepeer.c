@@ -5,7 +5,7 @@
 
 #include "ipc/gatepeer.h"
 
-#define IPC_MESSAGE 1 /* the byte before a length over ipc */
+#define IPC_MESSAGE 1 /* byte that stands before a length over ipc */
 
 static _Atomic uint64_t nonsense;
 

@@ -26,7 +26,7 @@ static inline bool bs_gate_is_silent(const struct bs_gate *g)
 	return g->spec.pattern == BS_GATE_PUSH || g->spec.pattern == BS_GATE_PUB;
 }
 
-/* Bytes that sealing adds to a message. */
+/* Returns the bytes that sealing adds to a message. */
 static inline unsigned bs_gate_tag(const struct bs_gate *g)
 {
 	return g->sealed != NULL ? BS_SEAL_TAG : 0;

@@ -1,5 +1,5 @@
 /* ipc/url.c - see url.h */
-#define _GNU_SOURCE /* struct ucred */
+#define _GNU_SOURCE /* for struct ucred */
 #include "ipc/url.h"
 
 #include <arpa/inet.h>
@@ -17,7 +17,7 @@
 #define IPC "ipc://"
 #define TCP "tcp://"
 
-/* bytes, for a tcp peer: the default stalls long messages */
+/* bytes of a tcp socket's buffer: the default stalls long messages */
 #define SOCKET_BUFFER (4 * 1024 * 1024)
 #define BACKLOG       4096
 #define LEAVING_NS    INT64_C(1000000000) /* time until a process that was killed is gone */
@@ -83,7 +83,7 @@ int bs_url_parse(const char *url, bool sealed, struct bs_address *to, struct bs_
 	return bs_fail(why, BS_ERR_CONFIG, "%s: the transport must be ipc:// or tcp://", url);
 }
 
-/* Some process accepts connections at this socket file. */
+/* Returns true if some process accepts connections at this socket file. */
 static bool alive(const char *path)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -251,7 +251,8 @@ void bs_url_tune(int fd)
 		int level, name, value;
 	} all[] = { { IPPROTO_TCP, TCP_NODELAY, 1 },
 		    { SOL_SOCKET, SO_KEEPALIVE, 1 },
-		    { IPPROTO_TCP, TCP_KEEPIDLE, 60 }, /* s */
+		    /* idle time in seconds before the first probe */
+		    { IPPROTO_TCP, TCP_KEEPIDLE, 60 },
 		    { IPPROTO_TCP, TCP_KEEPINTVL, 15 },
 		    { IPPROTO_TCP, TCP_KEEPCNT, 4 } };
 

@@ -15,7 +15,7 @@
 
 #include "core/err.h"
 
-#define BS_URL_MODE 0660 /* mode of a socket's file */
+#define BS_URL_MODE 0660 /* file mode of a socket */
 
 struct bs_address {
 	union {
@@ -43,7 +43,7 @@ int bs_url_clear(const char *url, struct bs_fail *why);
  * group that may.
  */
 int bs_url_enter(const char *url, struct bs_fail *why);
-/* The part of the URL after ipc://. */
+/* Returns the part of the URL after ipc://. */
 const char *bs_url_path(const char *url);
 /*
  * Opens a socket that listens at the URL and does not block; *fd is -1 on failure. The umask stays

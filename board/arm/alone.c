@@ -1,5 +1,5 @@
 /* board/arm/alone.c - see alone.h */
-#define _GNU_SOURCE /* open_memstream */
+#define _GNU_SOURCE /* for open_memstream */
 #include "board/arm/alone.h"
 
 #include <inttypes.h>
@@ -28,7 +28,8 @@ static int pair(struct bs_tune_match *m, int i, bs_alone_frame frame, void *arg,
 	int rc = 0;
 
 	for (int turn = 0; turn < 2 && rc == 0; turn++) {
-		const bool alone = (turn + i) % 2 != 0; /* neither is always the first */
+		/* each trial is first in every second turn */
+		const bool alone = (turn + i) % 2 != 0;
 		struct bs_tune_runs *r = alone ? &m->own : &m->against;
 		double ms[2];
 
@@ -91,7 +92,7 @@ struct bs_alone bs_alone_of(const struct bs_tuning *t, uint32_t gpus)
 void bs_alone_words(char *words, size_t size, const struct bs_alone *s)
 {
 	words[0] = '\0';
-	if (s->shared_ms <= 0.0) /* not measured */
+	if (s->shared_ms <= 0.0) /* the measurement is missing */
 		return;
 	if (s->chosen)
 		(void)snprintf(words, size, " alone: %.3f ms, %.3f on %u", s->alone_ms,
@@ -130,7 +131,7 @@ static uint64_t hash_settings(const struct bs_protocol *p)
 	return h;
 }
 
-/* The current GPU and its driver. */
+/* Writes the current GPU's name and its driver's version into words. */
 static bool name_device(char *words, size_t size)
 {
 #if BS_GPU
@@ -148,7 +149,7 @@ static bool name_device(char *words, size_t size)
 #endif
 }
 
-/* false: it cannot be told, and nothing is kept. */
+/* Makes the cache's key. False: the key cannot be told, and nothing is kept. */
 static bool key_of(char key[BS_ALONE_KEY], const struct bs_armed *a)
 {
 	const struct bs_traj *t = &a->loaded.traj;
@@ -181,7 +182,7 @@ bool bs_alone_known(struct bs_alone *s, const struct bs_armed *a, const char *ca
 	return known;
 }
 
-/* Both, each with its own memory for frames. */
+/* One measured reconstruction for each of the two trials, each with its own memory for frames. */
 struct both {
 	struct measuring *m[2];
 };

@@ -41,7 +41,7 @@ int bs_armed_correct(const struct bs_armed *a, const struct bs_mrd_acq *head, ui
 
 	if (rc < 0)
 		return rc;
-	/* what only tells of phases is counted, no more */
+	/* a readout that serves phase correction alone is only counted, by recon */
 	return a->front != NULL && rc == 0 ? bs_front_readout(a->front, &h, row, data, now_ns, why)
 					   : bs_recon_readout(a->recon, &h, row, data, now_ns, why);
 }
@@ -59,10 +59,10 @@ bool bs_armed_on_gpu(const struct bs_shared *s)
 	char name[sizeof(s->engine[0]) + 1] = "";
 
 	for (uint32_t i = 0; i < s->site.protocols && i < BS_PROTOCOLS_MAX; i++) {
-		if (!atomic_load(&s->armed[i])) /* its name may be half written */
+		if (!atomic_load(&s->armed[i])) /* recon may still be writing the engine's name */
 			continue;
 		memcpy(name, s->engine[i], sizeof(s->engine[i]));
-		if (strstr(name, "cuda") != NULL) /* bs_plan_engine */
+		if (strstr(name, "cuda") != NULL) /* the names are bs_plan_engine's */
 			return true;
 	}
 	return false;

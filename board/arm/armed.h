@@ -28,15 +28,17 @@
 #include "gpu/engine/front.h"
 #include "gpu/engine/phases.h"
 
-struct bs_shared; /* ipc/shm/shm.h */
+struct bs_shared; /* defined in ipc/shm/shm.h */
 
 struct bs_armed {
-	/* the site's, with the readouts of its table (by_header), and the GPUs that it runs on */
+	/* the site's protocol, with the readouts of its table (by_header) and the
+	 * GPUs that it runs on */
 	struct bs_protocol own;
-	const struct bs_protocol *protocol; /* .own; NULL: not armed */
-	struct bs_protocol inner;           /* as the engine sees it; must not be moved */
-	struct bs_phases *phases;           /* NULL: phases are not corrected */
-	struct bs_front *front;             /* NULL: coils are not whitened or combined */
+	const struct bs_protocol *protocol; /* &own; NULL: not armed */
+	/* the protocol as the engine sees it; its address must not change */
+	struct bs_protocol inner;
+	struct bs_phases *phases; /* NULL: the protocol has no phase correction */
+	struct bs_front *front;   /* NULL: coils are neither whitened nor combined */
 	const struct bs_engine *engine;
 	struct bs_loaded loaded;
 	struct bs_arena arena;
@@ -44,7 +46,7 @@ struct bs_armed {
 	struct bs_recon *recon;
 	struct bs_alone alone; /* comparison of several GPUs with one */
 	int64_t arm_ns;        /* time that arming took */
-	/* board/arm/study.c: number of the kept data in the tables; coil of each map */
+	/* number of the kept data in the tables, and the coil of each map (board/arm/study.c) */
 	uint64_t taken[BS_KEPT_KINDS];
 	uint8_t of[BS_LABELS_MAX];
 };
@@ -57,20 +59,20 @@ int bs_armed_open_on(struct bs_armed *a, const struct bs_site *site, const struc
 		     struct bs_team *team, const void *pool, size_t pool_bytes,
 		     struct bs_fail *why);
 void bs_armed_close(struct bs_armed *a);
-/* "gridding/host" */
+/* Returns the engine's name, for example "gridding/host". */
 static inline const char *bs_armed_engine(const struct bs_armed *a)
 {
 	return bs_plan_engine(&a->inner.plan, a->engine->place);
 }
 void bs_armed_place(char *words, size_t size, const struct bs_armed *a);
 
-/* noise: as bs_front_scan. */
+/* Begins a scan. noise: as in bs_front_scan. */
 void bs_armed_scan(const struct bs_armed *a, const struct bs_scan_info *info,
 		   const struct bs_noise *noise);
-/* For timing: as bs_armed_scan, but EPI needs no phase-correction lines (bs_phases_trial). */
+/* Begins a scan for timing: as bs_armed_scan, but EPI needs no phase-correction lines. */
 void bs_armed_trial(const struct bs_armed *a, const struct bs_scan_info *info,
 		    const struct bs_noise *noise);
-/* The part of bs_armed_readout for protocols that correct phases. */
+/* Does the phase correction of bs_armed_readout, for protocols that ask for it. */
 int bs_armed_correct(const struct bs_armed *a, const struct bs_mrd_acq *head, uint32_t row,
 		     const float *data, int64_t now_ns, struct bs_fail *why);
 static inline int bs_armed_readout(const struct bs_armed *a, const struct bs_mrd_acq *head,
@@ -83,15 +85,16 @@ static inline int bs_armed_readout(const struct bs_armed *a, const struct bs_mrd
 				: bs_recon_readout(a->recon, head, row, data, now_ns, why);
 }
 int bs_armed_scan_close(const struct bs_armed *a, struct bs_fail *why);
-/* Takes maps or a field of earlier scans; study: may be NULL. Any failure is the engine's. */
+/* Takes maps or a field of earlier scans; study may be NULL. Any failure is the engine's. */
 int bs_armed_take(struct bs_armed *a, struct bs_study *study, const struct bs_scan_study *scan,
 		  struct bs_fail *why);
-/* Leaves maps or a field to later scans. BS_ERR_CALIBRATION: the field map is not reliable; the
- * rest is kept. */
+/* Leaves maps or a field to later scans. BS_ERR_CALIBRATION: the field map is not
+ * reliable; the rest is kept. */
 int bs_armed_leave(const struct bs_armed *a, const struct bs_site *site, struct bs_study *study,
 		   const struct bs_scan_study *scan, const struct bs_scan_info *info,
 		   struct bs_fail *why);
-/* Of field.from echoes: [slice][z][y][x] Hz, NULL: not wanted; the largest |f|. Errors as above. */
+/* Writes the scan's own map (field.from echoes) into hz, [slice][z][y][x] Hz, and its largest |f|.
+ * hz may be NULL. Errors: those of bs_armed_leave. */
 int bs_armed_field(const struct bs_armed *a, const struct bs_scan_info *info, float *hz,
 		   float *most_hz, struct bs_fail *why);
 

@@ -1,5 +1,5 @@
 /* board/arm/measure.c - see measure.h */
-#define _GNU_SOURCE /* _SC_LEVEL3_CACHE_SIZE */
+#define _GNU_SOURCE /* for _SC_LEVEL3_CACHE_SIZE */
 #include "board/arm/measure.h"
 #include "board/arm/measuring.h"
 
@@ -17,10 +17,10 @@
 
 #define SWEEP_MIN   ((size_t)32 << 20)
 #define SWEEP_MAX   ((size_t)256 << 20)
-#define FRAMES_MIN  2u /* of a condition */
+#define FRAMES_MIN  2u /* frames timed in each condition, at least */
 #define FRAMES_GOOD 8u
 #define LEAST_MAX   16u
-#define CALIBRATION 24u /* lines along an axis */
+#define CALIBRATION 24u /* lines along each axis of the block that calibrates */
 #define MS          1e-6
 
 static size_t sweep_bytes(void)
@@ -31,7 +31,7 @@ static size_t sweep_bytes(void)
 	return n < SWEEP_MIN ? SWEEP_MIN : n > SWEEP_MAX ? SWEEP_MAX : n;
 }
 
-/* The row's path behind the samples, as recon.h wants it. */
+/* Puts the row's path behind the samples, in the layout that recon.h asks for. */
 static void put_path(const struct measuring *m, uint32_t row)
 {
 	const size_t path = bs_protocol_path(m->p);
@@ -69,7 +69,7 @@ static uint64_t lines_of(const struct bs_protocol *p)
 	return (uint64_t)p->encoded[1] * p->encoded[2];
 }
 
-/* Of a frame; where the header may say any number and the others are made, every second line. */
+/* Readouts of one timed frame. Accelerated frames of any number of lines get every second line. */
 static uint32_t readouts_of(const struct bs_protocol *p)
 {
 	if (p->plan.accelerated && p->by_header && p->readouts == lines_of(p))
@@ -77,13 +77,14 @@ static uint32_t readouts_of(const struct bs_protocol *p)
 	return p->readouts;
 }
 
-/* Of a frame whose other lines are made of these: spread over the grid. */
+/* Line number i of a timed frame. Lines of an accelerated frame are spread over the grid. */
 static uint32_t row_of(const struct bs_protocol *p, uint32_t i)
 {
 	return p->plan.accelerated ? (uint32_t)(i * lines_of(p) / readouts_of(p)) : i;
 }
 
-/* Noise: a solver never stops early on it, and no calibration finds fewer signals than coils. */
+/* Fills a readout with noise: no solver stops early on it, no calibration finds
+ * few signals in it. */
 static void make_samples(struct measuring *m)
 {
 	const size_t values = (size_t)m->p->samples * m->p->coils * 2;
@@ -100,15 +101,17 @@ static void make_samples(struct measuring *m)
 	}
 }
 
-/* A readout, and the images that it completes, or that must be popped before it. */
-static int give(struct measuring *m, const struct bs_mrd_acq *h, uint32_t row, int64_t *added_ns,
-		bool passed, struct bs_fail *why)
+/* Gives recon one readout, and pops the images that the readout completes or
+ * that wait before it. */
+static int give_readout(struct measuring *m, const struct bs_mrd_acq *h, uint32_t row,
+			int64_t *added_ns, bool passed, struct bs_fail *why)
 {
 	int rc;
 
 	do {
 		rc = bs_armed_readout(m->a, h, row, m->samples, bs_now_ns(), why);
-		if (rc == 0 && (h->flags & BS_MRD_LAST) != 0) /* whatever lines it has */
+		/* an end of frame counts for any number of lines */
+		if (rc == 0 && (h->flags & BS_MRD_LAST) != 0)
 			bs_recon_close(m->a->recon);
 		*added_ns = bs_now_ns();
 		if (rc >= 0) {
@@ -120,7 +123,7 @@ static int give(struct measuring *m, const struct bs_mrd_acq *h, uint32_t row, i
 	return rc;
 }
 
-/* What calibrates all frames, once: a block of lines around the center of k-space. */
+/* Gives recon the block of lines around the center of k-space that calibrates all frames. */
 static int calibrate(struct measuring *m, struct bs_fail *why)
 {
 	const uint32_t *E = m->p->encoded;
@@ -139,12 +142,13 @@ static int calibrate(struct measuring *m, struct bs_fail *why)
 
 		h.flags = BS_MRD_IS_CALIBRATION;
 		make_samples(m);
-		rc = give(m, &h, y + E[1] * z, &added_ns, false, why);
+		rc = give_readout(m, &h, y + E[1] * z, &added_ns, false, why);
 	}
 	return rc;
 }
 
-/* One frame. cold: with the caches emptied before its last readout. passed: as if it were late. */
+/* Times one frame. cold: caches are emptied before its last readout. passed:
+ * its deadline is over. */
 static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *why)
 {
 	const uint32_t rows = readouts_of(m->p);
@@ -173,7 +177,7 @@ static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *wh
 		put_path(m, row);
 		int64_t t0 = bs_now_ns();
 		int64_t t1;
-		int rc = give(m, &h, row, &t1, passed, why);
+		int rc = give_readout(m, &h, row, &t1, passed, why);
 
 		if (rc != 0)
 			return rc;
@@ -193,8 +197,8 @@ static int frame(struct measuring *m, bool cold, bool passed, struct bs_fail *wh
 	return 0;
 }
 
-/* For the time given; the first FRAMES_GOOD may take four times as long. */
-static bool go_on(const struct measuring *m, uint32_t done, int64_t spent_ns)
+/* True if time is left for one more frame. The first FRAMES_GOOD may take four times the time. */
+static bool has_time(const struct measuring *m, uint32_t done, int64_t spent_ns)
 {
 	double share = (double)spent_ns * 1e-9 / m->env->seconds;
 
@@ -207,19 +211,19 @@ static int frames(struct measuring *m, bool cold, bool passed, uint32_t most, st
 	int rc = 0;
 
 	m->add.n = m->finish.n = m->total.n = m->adds.n = 0;
-	for (uint32_t i = 0; rc == 0 && i < most && go_on(m, i, bs_now_ns() - start); i++)
+	for (uint32_t i = 0; rc == 0 && i < most && has_time(m, i, bs_now_ns() - start); i++)
 		rc = frame(m, cold, passed, why);
 	return rc;
 }
 
-static void keep(struct measuring *m, enum bs_condition on)
+static void keep_timings(struct measuring *m, enum bs_condition on)
 {
 	bs_estimate_make(&m->out->cost[BS_COST_ADD][on], m->add.at, m->add.n, m->out->margin);
 	bs_estimate_make(&m->out->cost[BS_COST_FINISH][on], m->finish.at, m->finish.n,
 			 m->out->margin);
 }
 
-/* Scans of one frame each, in which everything is calibrated for the first time. */
+/* Times scans of one frame each, which calibrate everything anew. */
 static int measure_calibration(struct measuring *m, enum bs_condition on, struct bs_fail *why)
 {
 	const struct bs_scan_info info = { 0 };
@@ -229,7 +233,7 @@ static int measure_calibration(struct measuring *m, enum bs_condition on, struct
 	m->anew = true;
 	m->calibration.n = 0;
 	for (bool first = on == BS_CONDITION_WARM;
-	     rc == 0 && go_on(m, m->calibration.n, bs_now_ns() - begun_ns); first = false) {
+	     rc == 0 && has_time(m, m->calibration.n, bs_now_ns() - begun_ns); first = false) {
 		const int64_t start_ns = bs_now_ns();
 
 		bs_armed_trial(m->a, &info, &m->noise);
@@ -237,7 +241,7 @@ static int measure_calibration(struct measuring *m, enum bs_condition on, struct
 		rc = calibrate(m, why);
 		if (rc == 0)
 			rc = frame(m, on == BS_CONDITION_COLD, false, why);
-		if (!first) /* which pays what arming left to it */
+		if (!first) /* the first scan also pays what arming left to it */
 			bs_measuring_note_ns(m, &m->calibration, start_ns, m->calibration_ns);
 	}
 	m->anew = false;
@@ -258,15 +262,15 @@ static int loaded_frames(struct measuring *m, struct bs_fail *why)
 		return 0;
 	rc = bs_hog_open(&hog, BS_HOG_GENTLE_US, why);
 	if (rc == BS_ERR_NOMEM)
-		return 0; /* no room for a load beside it: then this condition is not measured */
+		return 0; /* no room on the GPU for the load: this condition is not measured */
 	if (rc != 0)
 		return rc;
 	rc = frames(m, false, false, BS_MEASURE_MAX, why);
-	if (rc == 0) /* else they were not beside a load */
+	if (rc == 0) /* frames after the load had ended do not count */
 		rc = bs_hog_check(hog, &kernels, why);
 	bs_hog_close(hog);
 	if (rc == 0)
-		keep(m, BS_CONDITION_LOADED);
+		keep_timings(m, BS_CONDITION_LOADED);
 	return rc;
 #else
 	(void)m;
@@ -275,7 +279,7 @@ static int loaded_frames(struct measuring *m, struct bs_fail *why)
 #endif
 }
 
-/* The least that the protocol may do (core/latency/budget.h), with its deadline passed. */
+/* Times the least work that the protocol may do (core/latency/budget.h), with a passed deadline. */
 static int measure_least(struct measuring *m, struct bs_fail *why)
 {
 	const struct bs_aim least = { .gridding = bs_recon_stands_in(m->a->recon),
@@ -304,13 +308,13 @@ static int measure_frames(struct measuring *m, struct bs_fail *why)
 	}
 	bs_armed_trial(m->a, &info, &m->noise);
 	rc = calibrate(m, why);
-	if (rc == 0) /* what the first one alone has to pay does not count */
+	if (rc == 0) /* the first frame pays one-time costs and does not count */
 		rc = frame(m, false, false, why);
 	if (rc == 0)
 		rc = frames(m, false, false, BS_MEASURE_MAX, why);
 	if (rc != 0)
 		return rc;
-	keep(m, BS_CONDITION_WARM);
+	keep_timings(m, BS_CONDITION_WARM);
 	m->out->frames = m->total.n;
 	bs_estimate_make(&e, m->total.at, m->total.n, 0.0);
 	m->out->frame_ns = e.p50_ns;
@@ -321,7 +325,7 @@ static int measure_frames(struct measuring *m, struct bs_fail *why)
 	if (rc == 0)
 		rc = frames(m, true, false, BS_MEASURE_MAX, why);
 	if (rc == 0)
-		keep(m, BS_CONDITION_COLD);
+		keep_timings(m, BS_CONDITION_COLD);
 	if (rc == 0)
 		rc = loaded_frames(m, why);
 	bs_armed_trial(m->a, &info, &m->noise);
@@ -330,7 +334,7 @@ static int measure_frames(struct measuring *m, struct bs_fail *why)
 
 /* ---- */
 
-/* Spokes by the golden angle, as the frames of such streams mostly are. */
+/* Makes a path of golden-angle spokes, as most streams with a path of their own have. */
 static int make_trial(struct measuring *m, struct bs_fail *why)
 {
 	struct bs_protocol p = *m->p;

@@ -23,40 +23,41 @@
 #include "core/latency/admission.h"
 #include "core/thread/canary.h"
 
-#define BS_MEASURE_MAX     256u /* timings of one cost and condition */
+#define BS_MEASURE_MAX     256u /* most timings of one cost in one condition */
 #define BS_MEASURE_SECONDS 0.3
 
 struct bs_measure_env {
-	float *samples; /* where readouts lie: a slot of the pool; NULL: own */
-	float *image;   /* where images go: bs_protocol_image_bytes; NULL: own */
-	/* They run meanwhile: a timing counts as disturbed when they were stalled for more than a
-	 * twentieth of it. 0 canaries: none does. */
+	float *samples; /* where readouts lie, a slot of the pool; NULL: own memory */
+	float *image;   /* where images go, bs_protocol_image_bytes; NULL: own memory */
+	/* Canaries run during the timings. A timing counts as disturbed when they were stalled for
+	 * more than a twentieth of it; with 0 canaries none does. */
 	const struct bs_canary *canary;
 	uint32_t canaries;
 	double seconds;
-	void (*beat)(void *arg); /* after each frame; NULL: none */
+	void (*beat)(void *arg); /* called after each frame; NULL: not called */
 	void *arg;
 };
 
-/* BS_ERR_NOMEM, or what the engine said. */
+/* Returns 0, BS_ERR_NOMEM, or the engine's error. */
 int bs_measure(struct bs_admission *out, const struct bs_armed *a, const struct bs_measure_env *env,
 	       struct bs_fail *why);
 /*
- * Frames one by one, for who compares: open -> frame* -> close, also after an error. frame: under
- * no deadline; ns: from the last readout to the image; from the first. close takes NULL.
+ * Times frames one by one, for a caller who compares: open -> frame* -> close, also after an error.
+ * frame has no deadline. ns: [0] last readout to image, [1] first readout to image. close takes
+ * NULL.
  */
 struct measuring;
 int bs_measure_open(struct measuring **m, const struct bs_armed *a,
 		    const struct bs_measure_env *env, struct bs_fail *why);
 int bs_measure_frame(struct measuring *m, int64_t ns[2], struct bs_fail *why);
 void bs_measure_close(struct measuring *m);
-/* Whether a protocol's budget asks for it. */
+/* Whether a protocol's budget asks for a measurement. */
 static inline bool bs_measure_wanted(const struct bs_protocol *p)
 {
 	return (p->image_ms > 0.0 || p->stage_ms[BS_BUDGET_CALIBRATION] > 0.0) &&
 	       p->admission == BS_ADMIT_MEASURE;
 }
-/* A line for each cost and condition, and the sums; each line behind prefix. */
+/* Prints a line for each cost and condition, and the sums; each line begins with prefix. */
 void bs_measure_print(FILE *to, const struct bs_admission *a, const struct bs_protocol *p,
 		      const char *prefix);
 

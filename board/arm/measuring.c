@@ -48,7 +48,8 @@ struct bs_mrd_acq bs_measuring_head(const struct measuring *m, uint32_t row)
 		h.idx.kspace_encode_step_1 = (uint16_t)(row % m->p->encoded[1]);
 		h.idx.kspace_encode_step_2 = (uint16_t)(row / m->p->encoded[1]);
 	}
-	for (int a = 0; a < 2; a++) /* samples of no meaning have their strongest line anywhere */
+	/* the header names the center line, since noise has no strongest line to find it by */
+	for (int a = 0; a < 2; a++)
 		h.idx.user[5 + a] = (uint16_t)(m->p->encoded[1 + a] / 2);
 	h.idx.repetition = m->repetition;
 	return h;

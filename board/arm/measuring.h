@@ -9,7 +9,7 @@
 #include "board/arm/measure.h"
 #include "core/random.h"
 
-/* Timings of one cost. */
+/* The timings of one cost. */
 struct series {
 	struct bs_timing at[BS_MEASURE_MAX];
 	uint32_t n;
@@ -26,31 +26,32 @@ struct measuring {
 	size_t message_len;
 	unsigned char *sweep;
 	size_t sweep_len;
-	unsigned char *pixels; /* an image's message */
-	struct bs_traj trial;  /* where the protocol's path comes with the stream */
+	unsigned char *pixels; /* buffer of an image's message */
+	/* path of trial, used where the protocol's path comes with the stream */
+	struct bs_traj trial;
 	uint16_t repetition;
-	uint64_t images; /* made so far */
+	uint64_t images; /* number of images made so far */
 	struct series add, finish, total, adds, calibration;
-	bool whole;             /* under no deadline */
-	bool anew;              /* each readout is noise of its own */
-	int64_t calibration_ns; /* of the frame so far */
+	bool whole;             /* frames have no deadline */
+	bool anew;              /* each readout is filled with new noise */
+	int64_t calibration_ns; /* time that calibration took within the current frame */
 	struct bs_random random;
-	struct bs_noise noise; /* white, for protocols that whiten */
+	struct bs_noise noise; /* unit covariance, for protocols that whiten */
 };
 
-/* measuring.c */
-/* A timing of ns, of something between from_ns and now. */
+/* The next functions are in measuring.c. */
+/* Adds a timing of ns, which was taken between from_ns and now. */
 void bs_measuring_note_ns(const struct measuring *m, struct series *s, int64_t from_ns, int64_t ns);
-/* From from_ns until now, less less_ns. */
+/* Adds a timing that lasted from from_ns until now, less less_ns. */
 void bs_measuring_note(const struct measuring *m, struct series *s, int64_t from_ns,
 		       int64_t less_ns);
-void bs_measuring_sweep(struct measuring *m); /* the caches hold nothing of the protocol's */
-/* As senders have it; NULL: rows come from the counters alone. */
+void bs_measuring_sweep(struct measuring *m); /* empties the caches of the protocol's data */
+/* Returns the trajectory that senders use; NULL: rows come from the counters alone. */
 const struct bs_traj *bs_measuring_table(const struct measuring *m);
 struct bs_mrd_acq bs_measuring_head(const struct measuring *m, uint32_t row);
 
-/* share.c */
-/* What the service itself does for an image: receiving a readout, waking, handing on. */
+/* The next function is in share.c. */
+/* Times what the service itself does for an image: receiving a readout, waking, handing on. */
 int bs_measure_share(struct measuring *m, struct bs_fail *why);
 
 #endif

@@ -17,12 +17,12 @@ struct telling {
 	void (*report)(void *arg, const char *line);
 	void *arg;
 	const struct bs_site *site;
-	int first; /* code of the first fault */
+	int first; /* error code of the first fault */
 };
 
-static void tell(struct telling *t, const char *protocol, int code, const char *why)
+static void tell_fault(struct telling *t, const char *protocol, int code, const char *why)
 {
-	/* engines mostly name the protocol themselves */
+	/* most engines name the protocol in their own words */
 	bool named = protocol == NULL || strncmp(why, "protocol '", 10) == 0;
 	char line[800];
 
@@ -60,7 +60,7 @@ static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 			    (uint64_t)(p->readouts / p->frame_step) * 5u);
 }
 
-/* Of a solve in 2D the field map decides how many operators lie on the GPU. */
+/* Asks what the GPU needs. In 2D solves a field map decides how many operators lie on the GPU. */
 static int device_need(struct bs_need *need, const struct bs_protocol *p,
 		       const struct bs_engine *engine, struct bs_fail *why)
 {
@@ -77,7 +77,7 @@ static int device_need(struct bs_need *need, const struct bs_protocol *p,
 	return rc;
 }
 
-/* All that arm takes, on the host and on the GPU, without what a field map decides. */
+/* Sums what arm takes on the host and on the GPU, without what a field map decides. */
 static int sum_of(uint64_t *bytes, const struct bs_protocol *p, const struct bs_engine *engine,
 		  struct bs_fail *why)
 {
@@ -98,7 +98,7 @@ static int sum_of(uint64_t *bytes, const struct bs_protocol *p, const struct bs_
 	return rc;
 }
 
-/* What twice as many frames would take more, of each. */
+/* Bytes of each frame that is open at once: from the need of twice as many frames. */
 static uint64_t frame_bytes(const struct bs_protocol *p, const struct bs_engine *engine)
 {
 	const uint32_t frames = bs_protocol_frames(p);
@@ -108,7 +108,8 @@ static uint64_t frame_bytes(const struct bs_protocol *p, const struct bs_engine 
 	uint64_t without;
 
 	twice.repetitions =
-		2 * (p->repetitions > 1 ? p->repetitions : 1); /* the plan is the same */
+		/* only the number of repetitions differs */
+		2 * (p->repetitions > 1 ? p->repetitions : 1);
 	if (bs_protocol_frames(&twice) == frames || sum_of(&without, p, engine, &why) != 0 ||
 	    sum_of(&with, &twice, engine, &why) != 0 || with < without)
 		return 0;
@@ -143,10 +144,10 @@ static void plan_protocol(struct bs_memplan_protocol *m, const struct bs_protoco
 		return;
 	if (why->code == 0)
 		(void)bs_fail(why, rc, "%s", bs_err_name(rc));
-	tell(t, p->name, rc, why->text);
+	tell_fault(t, p->name, rc, why->text);
 }
 
-static void add(uint64_t *sum, uint64_t bytes)
+static void add_bytes(uint64_t *sum, uint64_t bytes)
 {
 	if (__builtin_add_overflow(*sum, bytes, sum))
 		*sum = UINT64_MAX;
@@ -157,17 +158,17 @@ static uint64_t mib(uint64_t bytes)
 	return (bytes >> 20) + ((bytes & ((1u << 20) - 1)) != 0);
 }
 
-/* Does it fit beside *held, what pools and earlier protocols take? Then it is added to that. */
-static void fit(struct bs_memplan_protocol *m, const struct bs_site *site, uint64_t *held,
-		const struct bs_protocol *p, struct telling *t)
+/* Adds a protocol's need to *held, what pools and earlier protocols take, if both fit. */
+static void fit_protocol(struct bs_memplan_protocol *m, const struct bs_site *site, uint64_t *held,
+			 const struct bs_protocol *p, struct telling *t)
 {
 	uint64_t limit = (uint64_t)site->memory_mib << 20;
 	uint64_t need = 0;
 
 	if (m->why.code != 0)
 		return;
-	add(&need, m->need.total_bytes);
-	add(&need, m->tables.total_bytes);
+	add_bytes(&need, m->need.total_bytes);
+	add_bytes(&need, m->tables.total_bytes);
 	if (*held <= limit && need <= limit - *held) {
 		*held += need;
 		return;
@@ -178,10 +179,10 @@ static void fit(struct bs_memplan_protocol *m, const struct bs_site *site, uint6
 		"and protocols before it hold %llu",
 		site->memory_mib, p->name, (unsigned long long)mib(need),
 		(unsigned long long)mib(*held));
-	tell(t, NULL, BS_ERR_NOMEM, m->why.text);
+	tell_fault(t, NULL, BS_ERR_NOMEM, m->why.text);
 }
 
-/* Takers that are given images from the store, each with a buffer. */
+/* Counts the takers that get images from the store; each has a buffer. */
 static uint32_t count_spilling(const struct bs_site *site)
 {
 	bool archive = site->archive_url[0] != '\0' && site->overload.archive == BS_POLICY_SPILL;
@@ -189,7 +190,7 @@ static uint32_t count_spilling(const struct bs_site *site)
 	return archive + (site->overload.sinks == BS_POLICY_SPILL ? site->sinks : 0);
 }
 
-/* What ingest commits at once (board/log/keeper.h). */
+/* Bytes that ingest commits to a log at once (board/log/keeper.h). */
 static uint64_t log_buffer(const struct bs_memplan *plan)
 {
 	return bs_log_writer_bytes(bs_wire_kspace_max(plan->pools.acq_bytes));
@@ -205,23 +206,23 @@ int bs_memplan_make(struct bs_memplan *plan, const struct bs_site *site,
 	memset(plan, 0, sizeof(*plan));
 	plan->code = bs_pools_size(&plan->pools, site, &why);
 	if (plan->code != 0)
-		tell(&t, NULL, plan->code, why.text);
+		tell_fault(&t, NULL, plan->code, why.text);
 	plan->spilling = count_spilling(site);
 	plan->total_bytes = plan->pools.total_bytes;
-	add(&plan->total_bytes,
-	    plan->spilling * (uint64_t)bs_store_answer_max((size_t)plan->pools.image_bytes));
+	add_bytes(&plan->total_bytes,
+		  plan->spilling * (uint64_t)bs_store_answer_max((size_t)plan->pools.image_bytes));
 	if (bs_site_logs(site))
-		add(&plan->total_bytes, log_buffer(plan));
+		add_bytes(&plan->total_bytes, log_buffer(plan));
 	if (bs_site_stores(site))
-		add(&plan->total_bytes, bs_store_memory((size_t)plan->pools.image_bytes));
+		add_bytes(&plan->total_bytes, bs_store_memory((size_t)plan->pools.image_bytes));
 	held = plan->total_bytes;
 	for (uint32_t i = 0; i < site->protocols; i++) {
 		struct bs_memplan_protocol *m = &plan->protocol[i];
 
 		plan_protocol(m, &site->protocol[i], &t);
-		add(&plan->total_bytes, m->need.total_bytes);
-		add(&plan->total_bytes, m->tables.total_bytes);
-		fit(m, site, &held, &site->protocol[i], &t);
+		add_bytes(&plan->total_bytes, m->need.total_bytes);
+		add_bytes(&plan->total_bytes, m->tables.total_bytes);
+		fit_protocol(m, site, &held, &site->protocol[i], &t);
 	}
 	return t.first;
 }
@@ -253,7 +254,7 @@ static void print_budget(FILE *to, const struct bs_protocol *p)
 		(void)fputs("no budget declared", to);
 }
 
-/* The order in which its readouts and images are worked on, and where. */
+/* Prints the stages of readouts and images in their order, and the place of each. */
 static void print_plan(FILE *to, const char *prefix, const struct bs_engine *engine,
 		       const struct bs_protocol *p)
 {
@@ -266,7 +267,7 @@ static void print_plan(FILE *to, const char *prefix, const struct bs_engine *eng
 						      : "; host");
 }
 
-/* What was asked for may be more than single precision has. */
+/* Prints the accuracy that single precision reaches where more was asked for. */
 static void print_accuracy(FILE *to, const char *prefix, const struct bs_engine *engine,
 			   const struct bs_protocol *p)
 {

@@ -19,22 +19,26 @@
 struct bs_memplan {
 	struct bs_pools pools;
 	struct bs_memplan_protocol {
-		const struct bs_engine *engine; /* NULL: this build or machine has none */
-		struct bs_need need;            /* what arm takes from its arena */
-		struct bs_need device;          /* what arm takes on the GPU, without a W */
-		struct bs_need tables;          /* trajectory, weights, sensitivities, rows seen */
-		uint64_t frame_bytes; /* of these, of each frame that may be open; 0: not known */
-		struct bs_fail why; /* code not 0: cannot be armed, by itself or beside the rest */
+		/* NULL: this build or machine has no engine for the protocol */
+		const struct bs_engine *engine;
+		struct bs_need need;   /* host bytes that arm takes from its arena */
+		struct bs_need device; /* GPU bytes that arm takes, without W */
+		/* bytes of trajectory, weights, sensitivities, rows seen */
+		struct bs_need tables;
+		/* bytes of need, device and tables for each frame that may be open; 0: not known */
+		uint64_t frame_bytes;
+		/* code not 0: the protocol cannot be armed, by itself or beside the rest */
+		struct bs_fail why;
 	} protocol[BS_PROTOCOLS_MAX];
-	uint32_t spilling;    /* takers that are given images from the store */
-	uint64_t total_bytes; /* all of it, refused protocols included */
-	int code;             /* not 0: the pools themselves cannot be */
+	uint32_t spilling;    /* number of takers that get images from the store */
+	uint64_t total_bytes; /* bytes of the whole site, refused protocols included */
+	int code;             /* not 0: error that forbids the pools themselves */
 };
 
-/* 0, or the first fault's code: BS_ERR_UNSUPPORTED, BS_ERR_NOMEM, or what need returned. */
+/* Returns 0, or the first fault's code: BS_ERR_UNSUPPORTED, BS_ERR_NOMEM, or the engine's. */
 int bs_memplan_make(struct bs_memplan *plan, const struct bs_site *site,
 		    void (*report)(void *arg, const char *line), void *arg);
-/* Every pool as slots x bytes; each line behind prefix. */
+/* Prints every pool as slots x bytes; each line begins with prefix. */
 void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_site *site,
 		      const char *prefix);
 

@@ -7,7 +7,7 @@
 #include "core/thread/clock.h"
 #include "gpu/engine/engines.h"
 
-/* What it is armed with: its engine, and tables. */
+/* Arms a protocol with its engine and its loaded tables. */
 static int begin_armed(struct bs_armed *a, const struct bs_protocol *p, const struct bs_csr *w,
 		       struct bs_fail *why)
 {
@@ -55,7 +55,7 @@ static int arm_begun(struct bs_armed *a, const char *cache_dir, const struct bs_
 	return rc;
 }
 
-/* The first of its GPUs has it alone from here on. */
+/* Arms the protocol on its first GPU alone, for the rest of its life. */
 static int keep_first(struct bs_armed *a, struct bs_fail *why)
 {
 	a->own.gpu_devices.count = a->inner.gpu_devices.count = 1;
@@ -74,7 +74,8 @@ static int arm_alone(struct bs_armed *a, const struct bs_protocol *p, const stru
 	return rc != 0 ? rc : arm_begun(a, cache_dir, env, why);
 }
 
-/* Armed on all its GPUs, it is compared with itself on the first, and is left as it is faster. */
+/* Compares a protocol armed on all its GPUs with itself on the first, and
+ * leaves the faster armed. */
 static int compare(struct bs_armed *a, const struct bs_protocol *p, const struct bs_csr *w,
 		   const char *cache_dir, const struct bs_arm_env *env, struct bs_fail *why)
 {
@@ -88,7 +89,7 @@ static int compare(struct bs_armed *a, const struct bs_protocol *p, const struct
 	rc = arm_alone(other, p, w, cache_dir, env, &reason);
 	if (rc == 0)
 		rc = bs_alone_measure(&s, a, other, cache_dir, why);
-	else /* as both do not fit on it: what is that large is shared out */
+	else /* both do not fit on the first GPU: so large a protocol is shared out */
 		bs_log(BS_LOG_INFO, "protocol '%s': not compared with GPU %u alone: %s", p->name,
 		       p->gpu_devices.device[0], reason.text);
 	rc = reason.code != 0 ? 0 : rc;

@@ -16,10 +16,10 @@ struct telling {
 	void (*report)(void *arg, const char *line);
 	void *arg;
 	const struct bs_site *site;
-	int first; /* code of the first fault */
+	int first; /* error code of the first fault */
 };
 
-static void tell(struct telling *t, int code, const char *what, const struct bs_fail *why)
+static void tell_fault(struct telling *t, int code, const char *what, const struct bs_fail *why)
 {
 	char line[800];
 
@@ -34,22 +34,22 @@ static void folder(struct telling *t, const char *key, const char *path)
 {
 	struct bs_fail why = { 0 };
 
-	tell(t, bs_folder_usable(path, &why), key, &why);
+	tell_fault(t, bs_folder_usable(path, &why), key, &why);
 }
 
-/* seals: what crosses there can be sealed */
+/* Checks one endpoint's address. seals: the endpoint's messages can be sealed. */
 static void endpoint(struct telling *t, const char *key, const char *url, bool seals)
 {
 	struct bs_fail why = { 0 };
 
 	if (url[0] != '\0')
-		tell(t,
-		     bs_url_place(url, seals && bs_site_seals(t->site, url), t->site->run_dir,
-				  &why),
-		     key, &why);
+		tell_fault(t,
+			   bs_url_place(url, seals && bs_site_seals(t->site, url), t->site->run_dir,
+					&why),
+			   key, &why);
 }
 
-/* The secret key can be read, by nobody else, and the others are keys. */
+/* Checks that only this user can read the secret key, and that all others are keys. */
 static void keys(struct telling *t)
 {
 	struct bs_seal_keys k;
@@ -57,7 +57,7 @@ static void keys(struct telling *t)
 
 	if (t->site->keys.own[0] == '\0')
 		return;
-	tell(t, bs_seal_keys_load(&k, &t->site->keys, &why), "keys", &why);
+	tell_fault(t, bs_seal_keys_load(&k, &t->site->keys, &why), "keys", &why);
 	bs_seal_keys_wipe(&k);
 }
 
@@ -69,11 +69,11 @@ static void token(struct telling *t)
 	struct stat st;
 
 	if (file[0] != '\0' && stat(file, &st) == 0 && !S_ISREG(st.st_mode))
-		tell(t, bs_fail(&why, BS_ERR_CONFIG, "%.160s: not a regular file", file),
-		     "web.token_file", &why);
+		tell_fault(t, bs_fail(&why, BS_ERR_CONFIG, "%.160s: not a regular file", file),
+			   "web.token_file", &why);
 }
 
-/* Its folder, the programs that it runs, and the address that it sends to. */
+/* Checks a sink's folder, the programs that it runs, and the address that it sends to. */
 static void sink(struct telling *t, uint32_t i)
 {
 	const struct bs_sink_spec *s = &t->site->sink[i];
@@ -85,12 +85,12 @@ static void sink(struct telling *t, uint32_t i)
 	folder(t, key, s->dir);
 	(void)snprintf(key, sizeof(key), "sinks.[%u].type", i);
 	if (type != NULL && type->usable != NULL)
-		tell(t, type->usable(&why), key, &why);
+		tell_fault(t, type->usable(&why), key, &why);
 	(void)snprintf(key, sizeof(key), "sinks.[%u].store", i);
 	if (s->store[0] != '\0') {
 		struct bs_dicomstore store;
 
-		tell(t, bs_dicomstore_open(&store, s->store, &why), key, &why);
+		tell_fault(t, bs_dicomstore_open(&store, s->store, &why), key, &why);
 	}
 }
 
@@ -118,7 +118,7 @@ int bs_ready_places(const struct bs_site *site, void (*report)(void *arg, const 
 	return t.first;
 }
 
-/* The weights of a method that always has some; the iteration of pipe takes long. */
+/* Checks weights that need no iteration (those of pipe take too long to make here). */
 static int check_weights(const struct bs_loaded *l, const struct bs_protocol *p,
 			 struct bs_fail *why)
 {
@@ -144,7 +144,7 @@ static int tell_protocol(struct telling *t, const struct bs_protocol *p, int rc,
 	char what[BS_NAME_MAX + 16];
 
 	(void)snprintf(what, sizeof(what), "protocol '%s'", p->name);
-	tell(t, rc, what, why);
+	tell_fault(t, rc, what, why);
 	return rc;
 }
 

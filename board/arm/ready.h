@@ -16,7 +16,7 @@
 
 #include "drivers/file/tables.h"
 
-#define BS_READY_STACK_KIB 1024u /* a thread of a worker may have so much of a stack */
+#define BS_READY_STACK_KIB 1024u /* most KiB of stack that a thread of a worker uses */
 
 int bs_ready_places(const struct bs_site *site, void (*report)(void *arg, const char *line),
 		    void *arg);

@@ -14,9 +14,9 @@
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 
-#define LOOK_MS 50 /* between two looks at whether the other thread has given up */
+#define LOOK_MS 50 /* time between two looks at whether the other thread has given up */
 
-/* Readout 0 as a sender would send it. */
+/* Makes readout 0 as a sender would send it. */
 static void make_readout(struct measuring *m)
 {
 	const struct bs_traj *t = bs_measuring_table(m);
@@ -87,7 +87,7 @@ struct echo {
 	_Atomic bool over;
 };
 
-/* Waits for it until the other thread has given up. */
+/* Waits for the descriptor's signal. False: the other thread has given up. */
 static bool is_rung(const struct echo *e, int fd)
 {
 	struct pollfd bell = { fd, POLLIN, 0 };
@@ -132,9 +132,9 @@ static int measure_wake(struct measuring *m, struct bs_fail *why)
 	for (int i = 0; rc == 0 && i < 200; i++) {
 		int64_t t0;
 
-		(void)nanosleep(&nap, NULL); /* the other thread is asleep by then */
+		(void)nanosleep(&nap, NULL); /* time for the other thread to fall asleep */
 		t0 = bs_now_ns();
-		/* there and back: as many wake-ups as an image needs */
+		/* a round trip has as many wake-ups as an image needs */
 		if (!ring(e.ask) || !is_rung(&e, e.answer))
 			rc = bs_fail(why, BS_ERR_IO, "no answer to time a wake-up with");
 		bs_measuring_note(m, &s, t0, 0);

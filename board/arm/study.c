@@ -1,5 +1,5 @@
 /* board/arm/study.c - what an armed protocol takes from earlier scans and leaves to later ones */
-#define _GNU_SOURCE /* M_PI */
+#define _GNU_SOURCE /* for M_PI */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,8 @@ static void take_field(struct bs_armed *a, const struct bs_kept *kept, const flo
 				 a->loaded.field + s * bs_protocol_voxels(p), p->matrix);
 }
 
-/* Of coils that were whitened, the noise's order is that of both scans (compress.h). */
+/* Finds the order of coils. Noise orders whitened coils, so both scans must have its
+ * order (compress.h). */
 static void order_of(uint8_t of[BS_LABELS_MAX], const struct bs_kept *kept,
 		     const struct bs_match *match)
 {
@@ -49,8 +50,8 @@ static void take_maps(struct bs_armed *a, const float *maps)
 }
 
 /* Takes one kind of data (maps or a field) into the tables, unless it lies there already. */
-static int take(struct bs_armed *a, struct bs_study *study, const struct bs_scan_study *scan,
-		enum bs_kept_kind kind, struct bs_fail *why)
+static int take_kept(struct bs_armed *a, struct bs_study *study, const struct bs_scan_study *scan,
+		     enum bs_kept_kind kind, struct bs_fail *why)
 {
 	const struct bs_kept *kept = bs_scan_study_taken(scan, study, kind);
 	const uint64_t number = kept != NULL ? atomic_load(&kept->number) : 0;
@@ -89,8 +90,8 @@ int bs_armed_take(struct bs_armed *a, struct bs_study *study, const struct bs_sc
 	if (field != NULL)
 		name_it(earlier.field, sizeof(earlier.field), field);
 	bs_recon_earlier(a->recon, &earlier);
-	rc = take(a, study, scan, BS_KEPT_MAPS, why);
-	return rc != 0 ? rc : take(a, study, scan, BS_KEPT_FIELD, why);
+	rc = take_kept(a, study, scan, BS_KEPT_MAPS, why);
+	return rc != 0 ? rc : take_kept(a, study, scan, BS_KEPT_FIELD, why);
 }
 
 int bs_armed_field(const struct bs_armed *a, const struct bs_scan_info *info, float *hz,

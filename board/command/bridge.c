@@ -1,5 +1,5 @@
 /* board/command/bridge.c - boreside bridge: other protocols' clients in front of a service */
-#define _GNU_SOURCE /* nice */
+#define _GNU_SOURCE /* for nice */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "drivers/bridge/server.h"
 #include "ipc/wire/wire.h"
 
-#define NICE 5 /* behind everything that a scan needs */
+#define NICE 5 /* niceness of the bridge: it yields to everything that a scan needs */
 
 struct request {
 	const char *which, *config;
@@ -40,11 +40,11 @@ static int measure(const struct bs_site *site, uint64_t *acquisition, uint64_t *
 	const int rc = bs_pools_size(&pools, site, why);
 
 	*acquisition = bs_wire_kspace_max(pools.acq_bytes) - BS_WIRE_BYTES;
-	*image = pools.image_bytes + 4096; /* and what STORED puts around it */
+	*image = pools.image_bytes + 4096; /* a STORED message adds less than this to an image */
 	return rc;
 }
 
-static int serve(const struct bs_site *site, uint32_t report)
+static int serve_clients(const struct bs_site *site, uint32_t report)
 {
 	const volatile sig_atomic_t *stop = bs_command_stop();
 	struct bs_server server = { .listen_fd = -1 };
@@ -63,7 +63,7 @@ static int serve(const struct bs_site *site, uint32_t report)
 	return rc == 0 ? 0 : 1;
 }
 
-static int run(int argc, char **argv)
+static int run_bridge(int argc, char **argv)
 {
 	struct request q = { 0 };
 	struct bs_site *site;
@@ -87,7 +87,7 @@ static int run(int argc, char **argv)
 		rc = bs_command_fail(&bs_command_bridge, "%s: bridges.mrd.listen is not given",
 				     q.config);
 	else
-		rc = serve(site, q.report);
+		rc = serve_clients(site, q.report);
 	free(site);
 	return rc;
 }
@@ -99,5 +99,5 @@ const struct bs_command bs_command_bridge = {
 	.notes =
 		"`boreside serve` starts it where the site file has bridges.mrd.listen, and starts "
 		"it again when it ends. board/doc/BRIDGES.md says how clients are pointed at it.",
-	.run = run,
+	.run = run_bridge,
 };

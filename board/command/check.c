@@ -45,9 +45,9 @@ static void warn(const struct bs_site *site)
 			      site->file, site->mrd.allow);
 }
 
-/* Of a valid site the plan is printed as comments behind the resolved site file, which stays a
- * valid one; of another the faults alone. */
-static int check(const struct bs_site *site, struct bs_memplan *plan)
+/* Prints a valid site as a valid site file, with the plan in comments after it;
+ * else the faults alone. */
+static int check_site(const struct bs_site *site, struct bs_memplan *plan)
 {
 	int rc = bs_ready_places(site, print_fault, stderr);
 	int bad;
@@ -68,7 +68,8 @@ static int check(const struct bs_site *site, struct bs_memplan *plan)
 	return 0;
 }
 
-/* 0, or the code of a budget that cannot be met, or of what else failed. */
+/* Measures one protocol. Returns 0, or the code of a budget that cannot be
+ * met, or another error. */
 static int measure_one(const struct bs_site *site, const struct bs_protocol *p,
 		       struct bs_team *team)
 {
@@ -96,7 +97,7 @@ static int measure_one(const struct bs_site *site, const struct bs_protocol *p,
 	return rc;
 }
 
-/* Every protocol with a budget, armed and timed on this machine, one after the other. */
+/* Arms and times every protocol with a budget on this machine, one after the other. */
 static int measure(const struct bs_site *site, const struct bs_memplan *plan)
 {
 	const struct sched_param rt = { .sched_priority = (int)site->realtime.priority };
@@ -104,7 +105,7 @@ static int measure(const struct bs_site *site, const struct bs_memplan *plan)
 	struct bs_fail why;
 	int status = 0;
 
-	/* as the service will run, where that is allowed; the team inherits it */
+	/* takes the service's priority where that is allowed; the team inherits it */
 	if (site->realtime.priority > 0)
 		(void)sched_setscheduler(0, SCHED_FIFO, &rt);
 	if (bs_team_open(&team, (int)site->threads, &why) != 0)
@@ -123,7 +124,7 @@ static int measure(const struct bs_site *site, const struct bs_memplan *plan)
 	return status;
 }
 
-static int run(int argc, char **argv)
+static int run_check(int argc, char **argv)
 {
 	struct request q = { 0 };
 	struct bs_memplan *plan;
@@ -147,7 +148,7 @@ static int run(int argc, char **argv)
 		free(site);
 		return bs_command_fail(&bs_command_check, "no memory");
 	}
-	status = check(site, plan);
+	status = check_site(site, plan);
 	bs_progress_use();
 	if (status == 0 && q.measure)
 		status = measure(site, plan);
@@ -169,5 +170,5 @@ const struct bs_command bs_command_check = {
 		 "another service in the folder, a port in use and memory that others hold, to "
 		 "the start.",
 	.options = options,
-	.run = run,
+	.run = run_check,
 };

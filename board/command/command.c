@@ -1,5 +1,5 @@
 /* board/command/command.c - see command.h */
-#define _GNU_SOURCE /* prctl.h's names */
+#define _GNU_SOURCE /* for prctl.h's names */
 #include "board/command/command.h"
 
 #include <stdarg.h>

@@ -19,18 +19,19 @@ extern const struct bs_command bs_command_serve, bs_command_check, bs_command_st
 /* main's: finds the command among those of the list, which NULL ends, and runs it. */
 int bs_command_run(const struct bs_command *const *list, int argc, char **argv);
 
-/* of a service whose site file is not given */
+/* folder of a service whose site file is not given */
 #define BS_COMMAND_RUN_DIR    "/run/boreside"
 #define BS_COMMAND_STATUS_URL "ipc://" BS_COMMAND_RUN_DIR "/status.ipc"
 
-/* "boreside NAME: ..." on standard error; returns 1, the exit status. */
+/* Prints "boreside NAME: ..." on standard error. Returns 1, the exit status. */
 __attribute__((format(printf, 2, 3))) int bs_command_fail(const struct bs_command *c,
 							  const char *fmt, ...);
 /* The site file read, to be freed; NULL: its faults were told on standard error. */
 struct bs_site *bs_command_site(const struct bs_command *c, const char *file);
 /*
- * What a client seals with at this URL: by --key and --service-key, or, on the service's own node,
- * by its site file. 1: keys are filled, wipe them; 0: nothing is sealed; -1: told why not.
+ * Finds the keys that a client at this URL seals with: from --key and --service-key, or, on the
+ * service's own node, from its site file. 1: keys are filled, wipe them; 0: nothing is sealed; -1:
+ * a message says why not.
  */
 struct bs_seal_keys;
 int bs_command_seal(const struct bs_command *c, struct bs_seal_keys *keys,
@@ -41,11 +42,11 @@ int bs_command_seal(const struct bs_command *c, struct bs_seal_keys *keys,
 /* Lines for standard error from here on, under this name, at the site's level, in its format. */
 void bs_command_log_as(const struct bs_site *site, const char *name);
 /*
- * Where the service starts the program: it ends with it, and takes no SIGINT, which a terminal
- * sends to every process. False: the service has ended already.
+ * Makes a program that the service started end with it, and ignore SIGINT, which a terminal sends
+ * to every process. False: the service has ended already.
  */
 bool bs_command_child(uint32_t parent);
-/* Not 0 once SIGINT or SIGTERM has come; a second one ends the program. */
+/* Returns a number that is not 0 once SIGINT or SIGTERM has come; a second one ends the program. */
 const volatile sig_atomic_t *bs_command_stop(void);
 
 #endif

@@ -18,7 +18,7 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* Until the service has ended; its exit status. */
+/* Waits until the service has ended. Returns its exit status. */
 static int await_end(int fd)
 {
 	char note[160];
@@ -33,7 +33,7 @@ static int await_end(int fd)
 	return status;
 }
 
-static int run(int argc, char **argv)
+static int run_drain(int argc, char **argv)
 {
 	struct request q = { 0 };
 	struct bs_fail why;
@@ -68,5 +68,5 @@ const struct bs_command bs_command_drain = {
 		 "silent; its images are delivered. Whoever may signal the service's process may "
 		 "drain it: its user, and root. SIGTERM does the same within node.drain_s.",
 	.options = options,
-	.run = run,
+	.run = run_drain,
 };

@@ -18,7 +18,7 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-static int run(int argc, char **argv)
+static int run_key(int argc, char **argv)
 {
 	struct request q = { 0 };
 	struct bs_ik_pair pair;
@@ -71,5 +71,5 @@ const struct bs_command bs_command_key = {
 	.options = options,
 	.notes = "The public key, 44 characters, goes into the other side's site file (keys.peers) "
 		 "or command (--service-key); the secret one stays in its FILE.",
-	.run = run,
+	.run = run_key,
 };

@@ -11,7 +11,7 @@
 #include "config/hint/near.h"
 
 #define HELP_AT 26 /* column where an option's help begins */
-#define WIDTH   96 /* of the text of --help */
+#define WIDTH   96 /* columns of the text of --help */
 
 int bs_options_wrong(const struct bs_command *c, const char *fmt, ...)
 {
@@ -25,7 +25,7 @@ int bs_options_wrong(const struct bs_command *c, const char *fmt, ...)
 	return 2;
 }
 
-/* "-c" or "--config": the letter where there is one. */
+/* Writes the option as it is typed: "-c", or "--config" where it has no letter. */
 static const char *spelled(const struct bs_option *o, char out[40])
 {
 	if (o->letter != 0)
@@ -42,7 +42,7 @@ static bool real(const char *text, char **end, double *value)
 	return *end != text && isfinite(*value);
 }
 
-static bool whole(const char *text, char **end, uint64_t *value)
+static bool as_u64(const char *text, char **end, uint64_t *value)
 {
 	bool hex = text[0] == '0' && text[1] == 'x';
 
@@ -71,7 +71,7 @@ static bool read_sizes(const struct bs_option *o, struct bs_sizes *s, const char
 		uint64_t n;
 		char *end;
 
-		if (s->axes == 3 || !whole(text, &end, &n) || !within(o, (double)n) ||
+		if (s->axes == 3 || !as_u64(text, &end, &n) || !within(o, (double)n) ||
 		    n > UINT32_MAX)
 			return false;
 		s->size[s->axes++] = (uint32_t)n;
@@ -83,8 +83,8 @@ static bool read_sizes(const struct bs_option *o, struct bs_sizes *s, const char
 	}
 }
 
-/* The value's text into its field. */
-static bool take(const struct bs_option *o, void *to, const char *text, struct bs_fail *why)
+/* Puts the value's text into its field. */
+static bool take_value(const struct bs_option *o, void *to, const char *text, struct bs_fail *why)
 {
 	uint64_t n = 0;
 	double x = 0.0;
@@ -99,13 +99,13 @@ static bool take(const struct bs_option *o, void *to, const char *text, struct b
 		*(const char **)to = text;
 		return true;
 	case BS_OPTION_U32:
-		if (!whole(text, &end, &n) || *end != '\0' || !within(o, (double)n) ||
+		if (!as_u64(text, &end, &n) || *end != '\0' || !within(o, (double)n) ||
 		    n > UINT32_MAX)
 			return false;
 		*(uint32_t *)to = (uint32_t)n;
 		return true;
 	case BS_OPTION_U64:
-		return whole(text, &end, to) && *end == '\0' && within(o, (double)*(uint64_t *)to);
+		return as_u64(text, &end, to) && *end == '\0' && within(o, (double)*(uint64_t *)to);
 	case BS_OPTION_REAL:
 	case BS_OPTION_POSITIVE:
 		if (!real(text, &end, &x) || *end != '\0' || !within(o, x) ||
@@ -124,7 +124,7 @@ static bool take(const struct bs_option *o, void *to, const char *text, struct b
 	}
 }
 
-/* What the kind and range ask for: "a whole number from 1 to 64". */
+/* Writes what the kind and range ask for, such as "a whole number from 1 to 64". */
 static void describe(const struct bs_option *o, char *out, size_t size)
 {
 	const bool is_whole = o->kind == BS_OPTION_U32 || o->kind == BS_OPTION_U64;
@@ -160,7 +160,8 @@ static int wrong_value(const struct bs_command *c, const struct bs_option *o, co
 }
 
 /* The row of "-cVALUE" or "--name=VALUE"; *value: what follows in the word, NULL: nothing. */
-static const struct bs_option *find(const struct bs_option *o, const char *word, const char **value)
+static const struct bs_option *find_option(const struct bs_option *o, const char *word,
+					   const char **value)
 {
 	const bool is_long = word[1] == '-';
 	const size_t n = is_long ? strcspn(word + 2, "=") : 0;
@@ -198,7 +199,7 @@ static int no_option(const struct bs_command *c, const char *word)
 static int read_option(const struct bs_command *c, void *request, char **argv, int *i, bool given[])
 {
 	const char *text;
-	const struct bs_option *o = find(c->options, argv[*i], &text);
+	const struct bs_option *o = find_option(c->options, argv[*i], &text);
 	struct bs_fail why = { 0 };
 	char name[40];
 
@@ -212,7 +213,7 @@ static int read_option(const struct bs_command *c, void *request, char **argv, i
 		return bs_options_wrong(c, "%s needs %s", spelled(o, name), o->value);
 	if (o->kind != BS_OPTION_FLAG && o->kind != BS_OPTION_OWN && given[o - c->options])
 		return bs_options_wrong(c, "%s is given twice", spelled(o, name));
-	if (!take(o, (char *)request + o->to, text, &why))
+	if (!take_value(o, (char *)request + o->to, text, &why))
 		return wrong_value(c, o, text, &why);
 	given[o - c->options] = true;
 	while (o > c->options && o->kind != BS_OPTION_GROUP)
@@ -222,7 +223,8 @@ static int read_option(const struct bs_command *c, void *request, char **argv, i
 	return BS_OPTIONS_RUN;
 }
 
-/* What must be given, and the words that are no options, up to a NULL. */
+/* Checks that what is required was given, and puts the operands into their fields;
+ * word ends with NULL. */
 static int read_operands(const struct bs_command *c, void *request, char **word, const bool given[])
 {
 	char name[40];
@@ -250,7 +252,7 @@ static int read_operands(const struct bs_command *c, void *request, char **word,
 int bs_options_read(const struct bs_command *c, void *request, int argc, char **argv)
 {
 	bool given[BS_OPTIONS_MAX] = { false };
-	bool ended = false; /* by "--" */
+	bool ended = false; /* "--" has ended the options */
 	int words = 0;
 
 	for (int i = 1; i < argc; i++) {

@@ -16,44 +16,48 @@
 
 #include "core/err.h"
 
-#define BS_OPTIONS_MAX 80u /* rows of a command */
+#define BS_OPTIONS_MAX 80u /* most rows of a command */
 
 enum bs_option_kind {
 	BS_OPTION_GROUP,    /* a heading in --help; bool, or to 0: an option below was given */
 	BS_OPTION_FLAG,     /* bool: it was given */
-	BS_OPTION_TEXT,     /* const char * */
-	BS_OPTION_U32,      /* uint32_t, min to max; also 0x... */
-	BS_OPTION_U64,      /* uint64_t, the same */
-	BS_OPTION_REAL,     /* double, min to max */
-	BS_OPTION_POSITIVE, /* double, above 0, to max */
-	BS_OPTION_PAIR,     /* double[2], both above 0, with ',' or ':' between them */
-	BS_OPTION_SIZES,    /* struct bs_sizes, each from min to max, ',' or 'x' between them */
-	BS_OPTION_OWN,      /* what the row's read makes of the text; it alone may be given again */
-	BS_OPERAND,         /* const char *: the next word that is no option */
-	BS_OPERANDS,        /* char **, NULL at the end: all that are left; the last row */
+	BS_OPTION_TEXT,     /* the field is const char * */
+	BS_OPTION_U32,      /* the field is uint32_t, min to max; 0x... is allowed */
+	BS_OPTION_U64,      /* the field is uint64_t, min to max; 0x... is allowed */
+	BS_OPTION_REAL,     /* the field is double, min to max */
+	BS_OPTION_POSITIVE, /* the field is double, above 0, to max */
+	BS_OPTION_PAIR,     /* the field is double[2], both above 0, with ',' or ':' between them */
+	/* the field is struct bs_sizes, each from min to max, with ',' or 'x' between them */
+	BS_OPTION_SIZES,
+	/* the row's read makes the field from the text; only such an option may be given again */
+	BS_OPTION_OWN,
+	BS_OPERAND,  /* const char *: the next word that is no option */
+	BS_OPERANDS, /* char **, NULL at the end: all that are left; the last row */
 };
 
 struct bs_sizes {
-	uint32_t axes; /* 2 or 3; 0: not given */
+	uint32_t axes; /* number of axes given, 2 or 3; 0: not given */
 	uint32_t size[3];
 };
 
 struct bs_option {
 	enum bs_option_kind kind;
-	char letter;       /* 'c' for -c; 0: none */
-	const char *name;  /* "config" for --config; NULL: an operand or a heading */
-	const char *value; /* what --help calls the value: "FILE"; NULL: there is none */
-	size_t to;         /* offset of the field in the command's request */
+	char letter; /* letter of the option, 'c' for -c; 0: none */
+	/* name of the option, "config" for --config; NULL: an operand or a heading */
+	const char *name;
+	/* name of the value in --help, such as "FILE"; NULL: the option has no value */
+	const char *value;
+	size_t to; /* offset of the field in the command's request */
 	const char *help;
-	double min, max; /* both included; max 0: no upper bound */
+	double min, max; /* smallest and largest value; max 0: no upper bound */
 	bool required;
 	int (*read)(void *to, const char *text, struct bs_fail *why);
 };
 
 struct bs_command {
 	const char *name, *summary;
-	const char *notes; /* for --help, between usage line and options; NULL: nothing */
-	const char *after; /* for --help, below the options; NULL: nothing */
+	const char *notes; /* text of --help between usage line and options; NULL: none */
+	const char *after; /* text of --help below the options; NULL: none */
 	const struct bs_option *options; /* up to a row without help; NULL: takes none */
 	/* argv[0] is the command's own name. Returns the exit status: 0 done, 1 failed, 2 usage. */
 	int (*run)(int argc, char **argv);

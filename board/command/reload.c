@@ -24,7 +24,7 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* What the service says of its reloads: bs_status_reload. */
+/* The service's answer about its reloads (bs_status_reload). */
 struct answer {
 	unsigned long long begun, ended;
 	long code;
@@ -62,7 +62,7 @@ static bool ask(struct answer *a, const char *url)
 	return a->file[0] != '\0';
 }
 
-/* Until the reload after those that had begun before has ended. */
+/* Waits until the reload has ended that follows the number `before`. */
 static int await_end(int fd, const char *url, unsigned long long before)
 {
 	char said[64] = "";
@@ -114,7 +114,7 @@ static int reload(const char *run_dir, const char *url, const char *file)
 	return status;
 }
 
-static int run(int argc, char **argv)
+static int run_reload(int argc, char **argv)
 {
 	struct request q = { 0 };
 	struct bs_site *site = NULL;
@@ -151,5 +151,5 @@ const struct bs_command bs_command_reload = {
 		"names are read again where a key of the protocol changes. Waits for the scan in "
 		"flight and for the result. SIGHUP does the same; the log has the result.",
 	.options = options,
-	.run = run,
+	.run = run_reload,
 };

@@ -16,7 +16,7 @@ static int help(const struct bs_command *const *list)
 	return 0;
 }
 
-static const struct bs_command *find(const struct bs_command *const *list, const char *name)
+static const struct bs_command *find_command(const struct bs_command *const *list, const char *name)
 {
 	struct bs_near near;
 	char hint[BS_NEAR_HINT];
@@ -42,14 +42,14 @@ int bs_command_run(const struct bs_command *const *list, int argc, char **argv)
 		(void)fprintf(stderr, "boreside: COMMAND is missing; see 'boreside help'\n");
 		return 2;
 	}
-	if (strcmp(name, "worker") == 0) /* the supervisor's own */
+	if (strcmp(name, "worker") == 0) /* the supervisor alone runs workers */
 		return bs_worker_main(argc - 1, argv + 1);
 	if (strcmp(name, "help") == 0 && argc > 2) {
-		c = find(list, argv[2]);
+		c = find_command(list, argv[2]);
 		return c != NULL ? bs_options_help(c) : 2;
 	}
 	if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
 		return help(list);
-	c = find(list, strcmp(name, "--version") == 0 ? "version" : name);
+	c = find_command(list, strcmp(name, "--version") == 0 ? "version" : name);
 	return c != NULL ? c->run(argc - 1, argv + 1) : 2;
 }

@@ -22,7 +22,7 @@ static void log_fault(void *arg, const char *line)
 	bs_log(BS_LOG_ERROR, "%s", line);
 }
 
-static int run(int argc, char **argv)
+static int run_serve(int argc, char **argv)
 {
 	struct request q = { 0 };
 	struct bs_site *site;
@@ -47,5 +47,5 @@ const struct bs_command bs_command_serve = {
 	.name = "serve",
 	.summary = "the service, in the foreground",
 	.options = options,
-	.run = run,
+	.run = run_serve,
 };

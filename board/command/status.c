@@ -14,7 +14,7 @@
 struct request {
 	const char *config, *url, *key, *service;
 	bool json, latency, metrics, fields;
-	double wait_s; /* negative: not asked for */
+	double wait_s; /* longest wait for the service; negative: no wait */
 };
 
 static const struct bs_option options[] = {
@@ -41,7 +41,7 @@ static const struct bs_option options[] = {
 
 static int show(const char *url, const struct bs_seal_keys *keys, const char *what)
 {
-	static char reply[BS_METRICS_MAX]; /* the longest of them */
+	static char reply[BS_METRICS_MAX]; /* buffer for the longest answer */
 	struct bs_fail why = { 0 };
 
 	if (bs_status_ask_sealed(url, keys, what, reply, sizeof(reply), WAIT_MS, &why) != 0)
@@ -50,7 +50,7 @@ static int show(const char *url, const struct bs_seal_keys *keys, const char *wh
 	return 0;
 }
 
-/* Until every worker is ready: what a script needs between `serve` and the first scan. */
+/* Waits until every worker is ready, for scripts between `serve` and the first scan. */
 static int wait_ready(const char *url, const struct bs_seal_keys *keys, double seconds)
 {
 	static char reply[BS_STATUS_MAX];
@@ -67,7 +67,7 @@ static int wait_ready(const char *url, const struct bs_seal_keys *keys, double s
 	return bs_command_fail(&bs_command_status, "%s: not ready after %g s", url, seconds);
 }
 
-static int run(int argc, char **argv)
+static int run_status(int argc, char **argv)
 {
 	static const char *const documents[2][2] = { { "text", "json" },
 						     { "latency", "latency.json" } };
@@ -111,5 +111,5 @@ const struct bs_command bs_command_status = {
 	.name = "status",
 	.summary = "what a running service is doing",
 	.options = options,
-	.run = run,
+	.run = run_status,
 };

@@ -4,7 +4,7 @@
 #include "board/command/command.h"
 #include "core/version.h"
 
-static int run(int argc, char **argv)
+static int run_version(int argc, char **argv)
 {
 	int status = bs_options_read(&bs_command_version, NULL, argc, argv);
 
@@ -18,5 +18,5 @@ static int run(int argc, char **argv)
 const struct bs_command bs_command_version = {
 	.name = "version",
 	.summary = "the release and what it was built with",
-	.run = run,
+	.run = run_version,
 };

@@ -11,7 +11,7 @@
 
 struct request {
 	const char *config, *listen;
-	uint32_t parent; /* 0: it was started by hand */
+	uint32_t parent; /* process of the service; 0: started by hand */
 };
 
 static const struct bs_option options[] = {
@@ -24,7 +24,7 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* Of a service's own page: where memory runs out it ends before the service. */
+/* Makes the kernel end the page before the service when memory runs out. */
 static void yield(void)
 {
 	FILE *f = fopen("/proc/self/oom_score_adj", "we");
@@ -35,7 +35,7 @@ static void yield(void)
 	}
 }
 
-static int run(int argc, char **argv)
+static int run_web(int argc, char **argv)
 {
 	struct request q = { 0 };
 	int status = bs_options_read(&bs_command_web, &q, argc, argv);
@@ -71,5 +71,5 @@ const struct bs_command bs_command_web = {
 	.summary = "the page in a browser and /metrics, beside a running service",
 	.options = options,
 	.notes = "A service whose site file has web.listen runs it by itself.",
-	.run = run,
+	.run = run_web,
 };

@@ -50,9 +50,9 @@ printf "$line" images count p50 p99 max budget misses 'last one against the true
 for want in demo_radial:20 demo_stack:4; do
 	p=${want%:*}
 	scan=$((scan + 1))
-	images=$(find "$dir/out" -name "scan*-s00$scan-*.png" | wc -l)
+	images=$(find "$dir/out" -name "uid*-s00$scan-*.png" | wc -l)
 	[ "$images" -eq "${want#*:}" ] || missing=1
-	last=$(find "$dir/out" -name "scan*-s00$scan-*.h5" | sort | tail -n 1)
+	last=$(find "$dir/out" -name "uid*-s00$scan-*.h5" | sort | tail -n 1)
 	error=$("$boreside" compare "$last" "$dir/${p}_true.cfl" | sed -n 's/^scaled *//p')
 	# protocol image N p50 p99 p99.9 max misses explained "of a budget of" B "ms"
 	set -- $(awk -v p=$p '$1 == p && $2 == "image" {

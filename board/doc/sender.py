@@ -134,7 +134,8 @@ class Sender:
             self.forget(self.durable)
         elif kind == OUTCOME:
             self.outcome, undelivered, taken, images = struct.unpack_from('<iIQQ', payload)
-            print(f'outcome {self.outcome}: {taken} readouts taken, {images} images,',
+            print(f'outcome {self.outcome}: {taken} readouts taken,',
+                  f'{images} image{"s" * (images != 1)},',
                   f'{undelivered} undelivered. {text_of(payload, 56)}')
 
     def forget(self, upto):

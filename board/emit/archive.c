@@ -11,7 +11,7 @@
 #define LOOK_NS INT64_C(20000000)   /* time between two attempts at an archive that takes nothing */
 #define WAIT_NS INT64_C(1000000000) /* under `wait`: longest wait for a connected archive */
 
-void bs_archive_absent(struct bs_taker *t)
+void bs_push_absent(struct bs_taker *t)
 {
 	if (t->r->policy != BS_POLICY_KEEP_NEWEST || atomic_load(&t->r->hand) != 0 ||
 	    bs_emit_has_archive(t->e))
@@ -48,7 +48,7 @@ static int give(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *wh
 	}
 }
 
-int bs_archive_make(struct emit *e, struct bs_fail *why)
+int bs_push_make(struct emit *e, struct bs_fail *why)
 {
 	return !bs_endpoint_is_open(&e->archive)
 		       ? 0

@@ -8,8 +8,8 @@
 
 #include "board/emit/emit.h"
 
-int bs_archive_make(struct emit *e, struct bs_fail *why);
+int bs_push_make(struct emit *e, struct bs_fail *why);
 /* Sheds all ready images if no archive is connected and its policy keeps none for it. */
-void bs_archive_absent(struct bs_taker *t);
+void bs_push_absent(struct bs_taker *t);
 
 #endif

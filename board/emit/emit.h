@@ -26,7 +26,7 @@
 #include "drivers/sink/sink.h"
 #include "ipc/endpoint.h"
 
-#define BS_EMIT_BLAME 4u /* blame of the image in hand when emit crashes or hangs; killed: 1 */
+#define BS_EMIT_BLAME 4u /* blame of the current image when emit crashes or hangs; killed: 1 */
 #define BS_EMIT_MOST  8u /* blame at which an image is given up */
 
 struct bs_offer;
@@ -34,17 +34,18 @@ struct bs_taker;
 
 struct emit {
 	struct bs_worker_env *env;
-	struct bs_endpoint archive, viewers; /* socket -1: not configured */
+	struct bs_endpoint archive, viewers; /* sockets; socket -1: not configured */
 	bool unsent; /* no message is made of images: all takers are sinks that take pairs */
 	struct {
 		const struct bs_sink *type;
 		void *self;
 	} sink[BS_SINKS_MAX];
-	struct bs_images *images;          /* NULL: no store */
-	struct bs_store *_Atomic store;    /* of images; NULL: not open yet. Set once */
-	struct bs_taker *taker[BS_TAKERS]; /* NULL: no such taker; always for the viewers */
-	pthread_mutex_t words;             /* guards event reports; taken after lock */
-	pthread_mutex_t lock;              /* guards the front (front.h) and all cursors */
+	struct bs_images *images;       /* store's taker; NULL: there is no store */
+	struct bs_store *_Atomic store; /* store of images, set once; NULL: not open yet */
+	/* takers; NULL: no such taker, and always for the viewers */
+	struct bs_taker *taker[BS_TAKERS];
+	pthread_mutex_t words; /* guards event reports; taken after lock */
+	pthread_mutex_t lock;  /* guards the front (front.h) and all cursors */
 	pthread_cond_t change;
 	_Atomic bool quit;
 	struct {
@@ -54,11 +55,12 @@ struct emit {
 	_Atomic int64_t archived_ns; /* when the last image went into the archive's connection */
 	/* when a predecessor's archive must be back; 0: there is none */
 	_Atomic int64_t back_by_ns;
-	int64_t end_ns;           /* since when a scan's end waits for takers; 0: none waits */
+	/* time since which a scan's end waits for takers; 0: none waits */
+	int64_t end_ns;
 	struct bs_fail unwritten; /* why the scan's first refused image was refused */
 };
 
-/* Call once, before everything else. */
+/* Prepares emit. Call once, before everything else. */
 void bs_emit_init(struct emit *e, struct bs_worker_env *env);
 
 /* Any thread may call the rest. say: reports an event; fault: and counts it as a sink's fault. */
@@ -75,7 +77,7 @@ bool bs_emit_has_archive(struct emit *e);
  * up, and *why says so.
  */
 bool bs_emit_blamed(struct emit *e, const struct bs_taker_record *r, struct bs_fail *why);
-/* Where the message of a slot's image lies, once it is made. */
+/* Returns where the message of a slot's image lies, once it is made. */
 struct bs_message bs_emit_message(const struct emit *e, uint32_t slot);
 /* Largest number up to which no image is in this taker's hand or waits for it. */
 uint64_t bs_emit_before(const struct emit *e, uint32_t taker);
@@ -85,7 +87,7 @@ static inline struct bs_taker_record *bs_emit_record(const struct emit *e, uint3
 	return &e->env->shm.s->taker[taker];
 }
 
-/* The number of the last image before this service's first. */
+/* Returns the number of the last image before this service's first. */
 static inline uint64_t bs_emit_base(const struct emit *e)
 {
 	return e->env->shm.s->images.base;

@@ -12,15 +12,16 @@
 static struct {
 	struct {
 		uint64_t number, end; /* end: value of `total` behind the image */
-		uint64_t safe;        /* once the image is safe, all up to this number are */
-		bool gone;            /* the store has lost the image */
+		/* number up to which all images are safe, once this image is */
+		uint64_t safe;
+		bool gone; /* the store has lost the image */
 	} image[FLIGHT];
 	uint32_t first, count;
-	uint64_t total, unsent; /* bytes given to the socket in all; of them still unsent */
+	uint64_t total, unsent; /* bytes given to the socket in all, and those still unsent */
 	uint64_t gone;          /* bytes that had left at the last look, if still connected */
 	/* counts of connections: when the oldest image was sent, when the last was offered */
 	uint64_t connections, offered;
-	int64_t since_ns, looked_ns; /* when unsent last changed; time of the last look */
+	int64_t since_ns, looked_ns; /* time when unsent last changed, and time of the last look */
 } flight;
 
 int bs_flight_send(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why)
@@ -113,7 +114,7 @@ bool bs_flight_look(struct bs_taker *t)
 		return false;
 	flight.looked_ns = now;
 	(void)pthread_mutex_unlock(&e->lock);
-	left = bs_endpoint_unsent(&e->archive); /* 0 for a broken connection */
+	left = bs_endpoint_unsent(&e->archive); /* a broken connection has 0 bytes left */
 	connections = bs_endpoint_connections(&e->archive);
 	there = bs_endpoint_connections_now(&e->archive) != 0;
 	(void)pthread_mutex_lock(&e->lock);

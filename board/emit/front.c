@@ -420,7 +420,7 @@ bool bs_front_trim(struct emit *e)
 				 e->taker[i]->cursor[0] != '\0' && !is_stored(e, at, m))
 				bs_front_gone(e->taker[i], m->session, bs_emit_base(e) + at + 1);
 		}
-		bs_ring_advance(ring); /* before recon can reuse the slot */
+		bs_ring_advance(ring); /* the entry is taken before recon can reuse the slot */
 		if (m != NULL)
 			give(e, slot);
 	}
@@ -478,7 +478,8 @@ static uint64_t rewind_archive(struct emit *e)
 	uint64_t from = atomic_load(&r->safe);
 	uint64_t again;
 
-	if (r->policy != BS_POLICY_SPILL && from < base + tail) /* else the store has it */
+	/* images of other policies are not in the store */
+	if (r->policy != BS_POLICY_SPILL && from < base + tail)
 		from = base + tail;
 	if (from >= atomic_load(&r->had) ||
 	    (bs_emit_in_hand(r) && from >= base + atomic_load(&r->hand_at)))

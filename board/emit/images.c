@@ -32,14 +32,15 @@ struct heard {
 
 struct bs_images {
 	struct emit *e;
-	struct bs_endpoint socket; /* not open: the site lets no taker ask */
+	struct bs_endpoint socket; /* socket of askers; not open: the site lets no taker ask */
 	char dir[BS_PATH_MAX_ + 8];
 	size_t message_max;
 	uint64_t most_bytes;
 	struct bs_stock stock;
 	struct bs_store_reader reader; /* used by the answering thread */
 	unsigned char *answer;
-	struct heard heard[BS_ASKERS]; /* of the answering thread; others read with the lock */
+	/* askers of the answering thread; others read them with the lock */
+	struct heard heard[BS_ASKERS];
 	struct {
 		uint64_t number;
 		int64_t handed_ns;
@@ -498,7 +499,7 @@ void bs_images_forget(struct emit *e)
 			       " images that are kept are not given to it",
 			       c.taker[i].name, n);
 		if (n == BS_STORE_UNKNOWN)
-			continue; /* tried again at the next start */
+			continue; /* this file is tried again at the next start */
 		if (n > 0)
 			bs_emit_say(e, BS_EVENT_LIMIT, 0, line);
 		bs_store_forget(e->store, c.taker[i].name);

@@ -24,9 +24,9 @@ struct bs_images;
 
 /* Makes e->images, unless the site has no store. Call before the other takers are made. */
 int bs_images_open(struct emit *e, struct bs_fail *why);
-/* At a service's start, once all takers are made: drops the cursors of takers that are no more. */
+/* Drops the cursors of takers that are no more, at a service's start, once all takers are made. */
 void bs_images_forget(struct emit *e);
-/* At a service's start: notes which images the store has of scans that may be reopened. */
+/* Notes which images the store has of scans that may be reopened, at a service's start. */
 void bs_images_find_kept(struct emit *e);
 int bs_images_serve(struct bs_images *im, struct bs_fail *why);
 void bs_images_finish(struct bs_images *im);

@@ -8,7 +8,7 @@
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 
-/* The image's times for its attributes; passed_ns: the latest of them. */
+/* Returns the image's times for its attributes; passed_ns: the latest of them. */
 static struct bs_image_timing timing_of(const struct bs_image_meta *m, int64_t passed_ns)
 {
 	return (struct bs_image_timing){ .latency_ns = passed_ns - m->from_ns,

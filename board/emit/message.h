@@ -34,7 +34,7 @@ struct bs_message_env {
 /* Makes the message. pixels: of the slot, behind BS_POOLS_PIXELS bytes (core/memory/pools.h). */
 int bs_message_make(struct bs_image_meta *m, const struct bs_message_env *env,
 		    unsigned char *pixels, int64_t taken_ns);
-/* Where the message is, once it is made. */
+/* Returns where the message is, once it is made. */
 struct bs_message bs_message_of(const struct bs_image_meta *m, unsigned char *pixels);
 /* Its envelope. */
 struct bs_wire bs_message_wire(const struct bs_image_meta *m);

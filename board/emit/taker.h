@@ -20,9 +20,9 @@ struct bs_offer {
 	const unsigned char
 		*msg; /* an IMAGE message; with emit.unsent its pixels alone are there */
 	size_t len;
-	uint64_t number; /* of the image, over the life of the store */
+	uint64_t number; /* number of the image over the life of the store */
 	uint64_t session;
-	struct bs_image_meta *m; /* of its slot; NULL: the image was read from the store */
+	struct bs_image_meta *m; /* entry of its slot; NULL: the image was read from the store */
 };
 
 /* Delivers an image. 0: done. BS_ENDPOINT_TIMEOUT: not now. Negative: refused. May block. */
@@ -30,7 +30,7 @@ typedef int bs_deliver(struct bs_taker *t, const struct bs_offer *o, struct bs_f
 
 struct bs_taker {
 	struct emit *e;
-	uint32_t id; /* a sink's number, BS_TAKER_ARCHIVE or BS_TAKER_IMAGES */
+	uint32_t id; /* number of a sink, BS_TAKER_ARCHIVE or BS_TAKER_IMAGES */
 	struct bs_taker_record *r;
 	bs_deliver *deliver;
 	char cursor[32]; /* the taker's name in the store: "+cfl-1a2b3c4d"; "": it does not spill */
@@ -53,7 +53,7 @@ struct bs_taker {
 int bs_taker_make(struct emit *e, uint32_t id, const char *name, const char *cursor,
 		  enum bs_policy policy, bs_deliver *deliver, struct bs_fail *why);
 int bs_taker_start(struct bs_taker *t, struct bs_fail *why);
-/* Call after e->quit is set. */
+/* Wakes the taker's thread to end. Call after e->quit is set. */
 void bs_taker_stop(struct bs_taker *t);
 void bs_taker_free(struct bs_taker *t);
 

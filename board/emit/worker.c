@@ -173,7 +173,7 @@ static void take_entry(struct emit *e, uint64_t entry)
 	bs_front_ready(e, image);
 	bs_front_drop(e, BS_TAKER_VIEWERS);
 	if (archive != NULL)
-		bs_archive_absent(archive);
+		bs_push_absent(archive);
 	if (archive != NULL && image)
 		bs_taker_offered(archive);
 	(void)bs_front_trim(e);
@@ -202,7 +202,7 @@ static void look_again(struct emit *e)
 {
 	(void)pthread_mutex_lock(&e->lock);
 	if (e->taker[BS_TAKER_ARCHIVE] != NULL)
-		bs_archive_absent(e->taker[BS_TAKER_ARCHIVE]);
+		bs_push_absent(e->taker[BS_TAKER_ARCHIVE]);
 	(void)bs_front_trim(e);
 	(void)pthread_cond_broadcast(&e->change);
 	(void)pthread_mutex_unlock(&e->lock);
@@ -284,7 +284,7 @@ static int open_all(struct emit *e, struct bs_status_server **status, struct bs_
 	if (rc == 0)
 		rc = bs_sinks_make_all(e, why);
 	if (rc == 0)
-		rc = bs_archive_make(e, why);
+		rc = bs_push_make(e, why);
 	if (rc == 0)
 		bs_images_forget(e);
 	if (rc != 0)
@@ -298,7 +298,7 @@ static int open_all(struct emit *e, struct bs_status_server **status, struct bs_
 		r->policy = BS_POLICY_KEEP_NEWEST;
 		r->queue = e->env->site.overload.queue;
 	}
-	bs_front_open(e); /* before the status server tells the counts */
+	bs_front_open(e); /* the front is open before the status server tells its counts */
 	rc = bs_status_serve(status, &e->env->shm, e->env->site.status_url, why);
 	for (uint32_t i = 0; rc == 0 && i < BS_TAKERS; i++)
 		if (e->taker[i] != NULL)
@@ -379,7 +379,8 @@ int bs_worker_emit(struct bs_worker_env *env)
 
 	bs_emit_init(&e, env);
 	bs_worker_phase(env, BS_PHASE_ARMING);
-	bs_rt_enter(env, BS_THREAD_EMIT); /* before the sockets: nanomsg's threads inherit it */
+	/* the priority is set before the sockets, so that nanomsg's threads inherit it */
+	bs_rt_enter(env, BS_THREAD_EMIT);
 	bs_rt_polls(env);
 	bs_rt_lock(env, true);
 	rc = open_all(&e, &status, &why);

@@ -150,7 +150,7 @@ bool bs_ingest_restore(struct ingest *in)
 		restore(in, &in->now, &s[1 - last]);
 		in->before = in->now;
 	} else if (valid_step(&s[1 - last])->id != 0) {
-		finish(in, &s[1 - last], valid_step(&s[1 - last])); /* that scan ended */
+		finish(in, &s[1 - last], valid_step(&s[1 - last])); /* the scan before has ended */
 	}
 	restore(in, &in->now, &s[last]);
 	return true;

@@ -10,21 +10,21 @@
 
 /* A log has its messages as they came: out of order by fewer than BS_HELD_MAX numbers. */
 struct bs_feed {
-	struct bs_log_reader *log; /* NULL: not open yet */
+	struct bs_log_reader *log; /* reader of the log; NULL: not open yet */
 	bool before;               /* true: in->before is fed; false: in->now is */
-	uint32_t epoch;            /* of the recon that is fed */
+	uint32_t epoch;            /* epoch of the recon that is fed */
 	bool again;                /* recon replaced another: it gets the scan from its OPEN on */
 	uint64_t next;             /* number of the message that is fed next */
 	uint64_t records;          /* records of the log that were read */
 	struct {
-		uint64_t seq; /* 0: none */
+		uint64_t seq; /* number of the message; 0: none */
 		struct bs_log_place at;
 	} ahead[BS_HELD_MAX]; /* messages that were read early, by seq % BS_HELD_MAX */
-	uint32_t waiting;     /* messages in ahead */
+	uint32_t waiting;     /* number of messages in ahead */
 	struct {
 		uint64_t seq;
 		struct bs_log_place at;
-	} read;     /* the message that was read last and is not in ahead yet; seq 0: none */
+	} read;     /* message that was read last and is not in ahead yet; seq 0: none */
 	bool ended; /* the log has no more records */
 };
 
@@ -68,7 +68,8 @@ static bool hopeless(struct ingest *in, struct bs_ingest_scan *scan)
 	return (at & 1) != 0 && scan->recon_deaths >= BS_DEATHS_MAX;
 }
 
-/* reason: why the scan cannot be fed from its log; NULL: it can. */
+/* Begins to feed recon from the scan's log. reason: why that is impossible;
+ * NULL: it is possible. */
 static void begin(struct ingest *in, struct bs_ingest_scan *scan, uint32_t epoch,
 		  const char *reason)
 {
@@ -150,7 +151,7 @@ void bs_ingest_feed_rest(struct ingest *in)
 	in->now.resumed_at = in->now.order.next + in->now.order.window;
 }
 
-/* True for a reopened scan whose log also has messages that this service has not taken yet. */
+/* True for a reopened scan whose log has messages that this service has not taken yet. */
 static bool reads(const struct ingest *in, const struct bs_ingest_scan *scan)
 {
 	return atomic_load(&bs_ingest_reopened(in)->step) == BS_REOPEN_READS &&
@@ -255,7 +256,8 @@ static int read_ahead(struct ingest *in, struct bs_ingest_scan *scan, struct bs_
 	return 0;
 }
 
-/* 1: message feed.next is done. 0: it waits for a slot. Negative: the log cannot be read. */
+/* Returns 1 if message feed.next is done, 0 if it waits for a slot. Negative: the
+ * log cannot be read. */
 static int give_next(struct ingest *in, struct bs_ingest_scan *scan, struct bs_fail *why)
 {
 	const uint32_t at = feed.next % BS_HELD_MAX;

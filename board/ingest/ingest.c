@@ -58,7 +58,8 @@ static void watch_others(struct ingest *in)
 		(void)bs_fail(&why, code, "%s", text);
 		bs_ingest_abort(in, &in->now, &why, BS_ON_FAULT);
 	}
-	/* not before the scan is over: a new start would not know of a scan whose log is sealed */
+	/* the log is sealed after the scan's end: a new start would not know of a scan
+	 * whose log is sealed */
 	if (bs_ingest_is_over(&in->now))
 		bs_ingest_log_end(in, &in->now);
 	if (bs_ingest_is_over(&in->now) && bs_ingest_log_ended(in, &in->now)) {
@@ -95,7 +96,7 @@ static void watch_time(struct ingest *in, int64_t now)
 	bs_ingest_heartbeat(in, now);
 }
 
-/* True: the process may end. */
+/* Returns true if the process may end. */
 static bool watch_stop(struct ingest *in, int64_t now)
 {
 	struct bs_fail why;
@@ -174,7 +175,7 @@ static void publish(struct ingest *in)
 			      memory_order_relaxed);
 }
 
-/* 0, or the exit status that asks for a new process. */
+/* Does the work of ingest. Returns 0, or the exit status that asks for a new process. */
 static int work(struct ingest *in)
 {
 	struct bs_worker_env *env = in->env;
@@ -312,7 +313,7 @@ int bs_worker_ingest(struct bs_worker_env *env)
 	bs_rt_lock(env, true);
 	if (bs_ingest_log_start(&in, &why) != 0 || open_gate(&in, &why) != 0) {
 		if (in.log != NULL)
-			bs_keeper_stop(in.log); /* its threads use the shared memory */
+			bs_keeper_stop(in.log); /* the keeper's threads use the shared memory */
 		bs_worker_say(env, BS_EVENT_FAULT, why.code, NULL, why.text);
 		return BS_EXIT_HOPELESS;
 	}

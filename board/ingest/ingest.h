@@ -48,22 +48,23 @@
  * function that serves the newest scan alone uses in->now.
  */
 struct bs_ingest_scan {
-	struct bs_scan_record *record; /* in shared memory */
-	enum bs_state state;           /* of the newest scan: also the service's */
+	struct bs_scan_record *record; /* record of the scan in shared memory */
+	/* state of the scan; of the newest scan it is the service's, too */
+	enum bs_state state;
 	const struct bs_protocol *p;
 	struct bs_traj table;
 	bool has_table;
 	uint64_t id, session;
 	uint64_t peer; /* the sender's peer number; 0: this process has not heard the sender yet */
-	int pid;       /* the sender's process; 0: not known */
+	int pid;       /* process of the sender; 0: not known */
 	struct bs_order order;
 	/* least number that the sender has sent since the service's new start; 0: no new start */
 	uint64_t heard_from;
 	uint64_t acqs;        /* ACQ messages that came, used or not */
-	struct bs_fail fault; /* the scan's first fault; code 0: none */
+	struct bs_fail fault; /* first fault of the scan; code 0: none */
 	struct bs_scan_counts count;
 	uint64_t resumed_at; /* numbers below this are resent after a restart: no duplicates */
-	uint32_t deaths;     /* this and the next three: see struct bs_scan_step */
+	uint32_t deaths;     /* this and the next three members are as in struct bs_scan_step */
 	uint64_t died_at;
 	uint32_t recon_deaths;
 	uint64_t recon_died_at;
@@ -75,7 +76,7 @@ struct bs_ingest_scan {
 	bool accept_due, ack_due;
 	uint32_t unacked;
 	int64_t ack_time_ns;
-	uint64_t durable_said, unprotected_said; /* as the last ACK said */
+	uint64_t durable_said, unprotected_said; /* numbers that the last ACK said */
 };
 
 /* A REFUSE that waits to be sent. */
@@ -86,7 +87,7 @@ struct bs_refusal {
 	char text[sizeof(((struct bs_fail *)0)->text)];
 };
 
-struct bs_log_reader; /* drivers/log/reader.h */
+struct bs_log_reader; /* defined in drivers/log/reader.h */
 
 struct ingest {
 	struct bs_worker_env *env;
@@ -122,19 +123,19 @@ struct ingest {
 	uint64_t reopens;     /* number, from its log, of the scan being reopened; 0: none is */
 	int64_t empty_ns;     /* when the socket was last seen empty */
 
-	/* the newest scan's log */
-	struct bs_keeper *log; /* NULL: none is kept */
-	bool unprotected;      /* as last reported */
+	/* log of the newest scan */
+	struct bs_keeper *log; /* NULL: no log is kept */
+	bool unprotected;      /* value last reported */
 	bool was_early;        /* the ending scan's log was sealed before its images were made */
 
 	uint64_t lost[BS_LOST_MAX]; /* sessions that are not open, as last reported */
 	unsigned losts;
 	/* replies that are still to be sent */
 	struct bs_refusal refuse[BS_REFUSES_MAX];
-	uint32_t refuses;  /* in refuse, the oldest first */
+	uint32_t refuses;  /* number of refusals in refuse, which has the oldest first */
 	uint64_t refusals; /* recon's refusals that were answered */
 	struct {
-		struct bs_scan_end *end; /* in shared memory */
+		struct bs_scan_end *end; /* end of the scan in shared memory */
 		uint64_t peer;           /* the peer that the outcome is sent to */
 		bool due;
 		int64_t said_ns;
@@ -196,7 +197,7 @@ static inline bool bs_ingest_may_reopen(const struct ingest *in)
 	       atomic_load(&o[1].step) != BS_REOPEN_OVER;
 }
 
-/* Of the scans that an earlier service was killed in: the one that is reopened now. */
+/* Returns the scan that is reopened now, of those that an earlier service was killed in. */
 static inline struct bs_reopened *bs_ingest_reopened(const struct ingest *in)
 {
 	struct bs_shared *s = in->env->shm.s;
@@ -204,13 +205,13 @@ static inline struct bs_reopened *bs_ingest_reopened(const struct ingest *in)
 	return &s->reopened[atomic_load(&s->reopening) & 1];
 }
 
-/* ingest.c */
+/* The next functions are in ingest.c. */
 /* True if another process has work for ingest. Checked between bell announce and sleep. */
 bool bs_ingest_has_work(const struct ingest *in);
-/* At start: continues the scans that a predecessor process left open. */
+/* Continues the scans that a predecessor process left open, at start. */
 void bs_ingest_resume(struct ingest *in);
 
-/* reload.c */
+/* The next functions are in reload.c. */
 /* True while a changed site is being armed: headers wait. */
 bool bs_ingest_held(const struct ingest *in);
 /* True if a reload waits and no scan is open, or if the site has changed. */
@@ -218,9 +219,9 @@ bool bs_ingest_reloads(const struct ingest *in);
 /* Does ingest's part of a reload. False: the tables cannot be mapped; only a new process helps. */
 bool bs_ingest_reload(struct ingest *in, struct bs_fail *why);
 
-/* reopen.c */
+/* The next functions are in reopen.c. */
 /*
- * At start, before any message is taken: finds out whether the newest log is of a scan that was
+ * Finds out at start, before any message is taken, whether the newest log is of a scan that was
  * left open, and whether the log before it lacks images. Such scans are reopened.
  */
 void bs_ingest_reopen_start(struct ingest *in);
@@ -232,7 +233,7 @@ void bs_ingest_reopen(struct ingest *in);
  */
 bool bs_ingest_reopen_waits(struct ingest *in, int64_t now);
 
-/* feed.c */
+/* The next functions are in feed.c. */
 /*
  * Call when recon was replaced. All readouts of the open scans that the old recon had are read
  * from their logs and given to the new one, one scan after the other, before any further message
@@ -240,8 +241,8 @@ bool bs_ingest_reopen_waits(struct ingest *in, int64_t now);
  */
 void bs_ingest_feed_begin(struct ingest *in);
 /*
- * At start, before any message is taken: if a predecessor process was feeding recon from a log,
- * the feed begins anew, since recon may have only a part of it.
+ * Begins a feed anew at start, before any message is taken, if a predecessor process was feeding
+ * recon from a log: recon may have only a part of it.
  */
 void bs_ingest_feed_resume(struct ingest *in);
 /*
@@ -255,7 +256,7 @@ bool bs_ingest_feed_has_work(const struct ingest *in);
 /* Stops the feed and closes its log. */
 void bs_ingest_feed_end(struct ingest *in);
 
-/* receive.c */
+/* The next functions are in receive.c. */
 /* Takes a message from the scan's log that this service has not had. False: no slot is free. */
 bool bs_ingest_take_logged(struct ingest *in, struct bs_ingest_scan *scan, const unsigned char *msg,
 			   size_t len);
@@ -265,7 +266,7 @@ bool bs_ingest_again(struct ingest *in, struct bs_ingest_scan *scan, const unsig
 /* Takes the messages in the socket, a bounded number, so that the loop goes on. True: some came. */
 bool bs_ingest_receive(struct ingest *in);
 
-/* line.c */
+/* The next functions are in line.c. */
 /*
  * True if the scan in flight may be ended for a header of peer `to`. It may, if the header is from
  * the same sender, or if the scan's sender has been silent for too long or cannot say anything
@@ -288,7 +289,7 @@ void bs_ingest_end_for(struct ingest *in, uint64_t session);
  */
 void bs_ingest_serve_line(struct ingest *in);
 
-/* deliver.c */
+/* The next functions are in deliver.c. */
 /*
  * Returns when a message was received. That is taken_ns, if the socket was seen empty at most
  * BS_AWAY_NS before. Otherwise the message may have waited in the socket, because no slot was free
@@ -322,7 +323,7 @@ void bs_ingest_give_up_gap(struct ingest *in, struct bs_ingest_scan *scan, uint6
 void bs_ingest_abort(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_fail *why,
 		     enum bs_happening on);
 
-/* scan.c */
+/* The next functions are in scan.c. */
 /* Moves the scan to its next state and commits, with an entry for recon (0: none). */
 void bs_ingest_step(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happening on,
 		    uint64_t entry);
@@ -347,7 +348,7 @@ void bs_ingest_drain(struct ingest *in, struct bs_ingest_scan *scan, enum bs_hap
 /* Ends a scan whose last image has left: makes its outcome, makes it due, and steps the state. */
 void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happening on);
 
-/* await.c */
+/* The next functions are in await.c. */
 /*
  * True if this session's scan is going to be reopened from its log: its sender's messages wait. A
  * scan whose log is sealed is reopened when its sender asks, which this call stands for.
@@ -367,7 +368,7 @@ bool bs_ingest_reopen_closed(const struct ingest *in);
  */
 bool bs_ingest_reopen_yields(const struct ingest *in);
 
-/* commit.c */
+/* The next functions are in commit.c. */
 /*
  * Makes the contents of *scan the next step in shared memory and pushes the entry (0: none) to
  * recon's ring. If the process dies before this call, nothing of the step was done. If it dies
@@ -377,10 +378,10 @@ void bs_ingest_commit(struct ingest *in, struct bs_ingest_scan *scan, uint64_t e
 /* Adds the next noise readout to the sum; a successor undoes this if no commit follows. */
 void bs_ingest_add_noise(struct ingest *in, struct bs_ingest_scan *scan,
 			 const struct bs_item *item);
-/* At start: restores the scans of a predecessor from shared memory. False: there was no scan. */
+/* Restores the scans of a predecessor from shared memory, at start. False: there was no scan. */
 bool bs_ingest_restore(struct ingest *in);
 
-/* reply.c */
+/* The next functions are in reply.c. */
 /* Makes this peer the sender of the newest scan. */
 void bs_ingest_follow(struct ingest *in, uint64_t peer);
 /* Reports and answers a message that is not used; counts it in the totals, not in the scan. */
@@ -402,7 +403,7 @@ bool bs_ingest_log_apart(const struct ingest *in, const struct bs_ingest_scan *s
 bool bs_ingest_log_sealed(const struct ingest *in, const struct bs_ingest_scan *scan);
 /* Ends the use of the reopened scan's log: seals it if it is not sealed. */
 void bs_ingest_log_leave(struct ingest *in);
-/* If the older of the two reopened scans is over, the newest log's scan is reopened next. */
+/* Reopens the newest log's scan next, if the older of the two reopened scans is over. */
 void bs_ingest_log_newer(struct ingest *in);
 /* Give a message to the log. put is called before the message is handed on or held. */
 void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len);

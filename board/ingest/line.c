@@ -1,5 +1,5 @@
 /* board/ingest/line.c - headers that wait until a scan can begin; see ingest.h */
-#define _POSIX_C_SOURCE 200809L /* kill, O_CLOEXEC */
+#define _POSIX_C_SOURCE 200809L /* for kill, O_CLOEXEC */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include "board/ingest/ingest.h"
 #include "core/thread/clock.h"
 
-/* State letter of a process of this host, from /proc/PID/stat; '\0': not known. */
+/* Returns the state letter of a process of this host, from /proc/PID/stat; '\0': not known. */
 static char process_state(int pid)
 {
 	char path[32];

@@ -1,5 +1,5 @@
 /* board/ingest/log.c - ingest's side of the scan's log; see ingest.h and board/log/keeper.h */
-#define _POSIX_C_SOURCE 200809L /* nanosleep */
+#define _POSIX_C_SOURCE 200809L /* for nanosleep */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -107,7 +107,7 @@ void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len)
 void bs_ingest_log_put(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq,
 		       const unsigned char *msg, size_t len)
 {
-	if (!bs_ingest_log_apart(in, scan)) /* else the message comes from that log */
+	if (!bs_ingest_log_apart(in, scan)) /* otherwise the message comes from that log */
 		bs_keeper_put(in->log, seq, seq == scan->order.next ? seq : scan->order.next - 1,
 			      msg, len, bs_now_ns());
 }
@@ -267,7 +267,7 @@ static void say_protection(struct ingest *in, struct bs_ingest_scan *scan,
 bool bs_ingest_log_ack(struct ingest *in, struct bs_ingest_scan *scan, struct bs_wire_ack *ack)
 {
 	const uint64_t held = scan->order.next - 1;
-	/* then message number `held` is CLOSE */
+	/* message number `held` is CLOSE then */
 	const bool closed = scan->state == BS_STATE_DRAINING;
 	bool open = true;
 
@@ -280,7 +280,8 @@ bool bs_ingest_log_ack(struct ingest *in, struct bs_ingest_scan *scan, struct bs
 		say_protection(in, scan, ack);
 	}
 	if (scan->heard_from <= scan->order.next && ack->durable + 1 < scan->heard_from)
-		ack->durable = scan->heard_from - 1; /* in the earlier log file, or given up */
+		/* number in the earlier log file, or given up */
+		ack->durable = scan->heard_from - 1;
 	/* a sender keeps CLOSE until OUTCOME, whatever ACK says. If the log may lack CLOSE after a
 	 * new start, ACK does not call it durable, so that it is sent again */
 	if (closed && ack->durable == held &&

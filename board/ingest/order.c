@@ -101,7 +101,8 @@ uint64_t bs_order_give_up(struct bs_order *o, uint64_t seq)
 		seq = o->over;
 	if (o->held_count == 0)
 		o->next = seq;
-	while (o->next != seq && !is_held(o, o->next)) /* one is held, at most BS_HELD_MAX ahead */
+	/* one message is held, at most BS_HELD_MAX ahead */
+	while (o->next != seq && !is_held(o, o->next))
 		o->next++;
 	if (o->gaps < BS_GAPS_MAX) {
 		o->gap[o->gaps].first = first;

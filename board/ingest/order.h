@@ -28,18 +28,21 @@
  */
 #define BS_GAP_NS INT64_C(4500000000)
 /* Silence of a scan's sender after which another sender's header may end the scan: */
-#define BS_SILENT_NS INT64_C(1000000000) /* if the silent sender is connected */
-#define BS_GONE_NS   INT64_C(250000000)  /* if the silent sender is not connected */
-#define BS_MUTE_NS   INT64_C(50000000)   /* if the sender's process is stopped or gone */
+/* silence after which a sender that is connected loses its scan */
+#define BS_SILENT_NS INT64_C(1000000000)
+/* silence after which a sender that is not connected loses its scan */
+#define BS_GONE_NS INT64_C(250000000)
+/* silence after which a sender whose process is stopped or gone loses its scan */
+#define BS_MUTE_NS INT64_C(50000000)
 
 /* A message that was checked, and the slot of its samples. */
 struct bs_item {
 	uint64_t seq;
-	int64_t time_ns; /* the sender's */
+	int64_t time_ns; /* time_ns of the sender */
 	uint32_t slot;   /* valid for an ACQ message that is used */
 	enum bs_wire_kind kind;
 	bool used;      /* false: the message was rejected, only its number counts */
-	uint64_t count; /* of a CLOSE: ACQ messages that were sent */
+	uint64_t count; /* CLOSE: number of ACQ messages that were sent */
 };
 
 /* Reads a numbered message other than a readout. BS_ERR_STATE: a second OPEN. */
@@ -50,12 +53,12 @@ int bs_item_closes(const struct bs_item *close, uint64_t acqs, uint64_t gaps, st
 
 struct bs_order {
 	uint64_t next;   /* the first number that was neither handed on nor given up */
-	uint32_t window; /* as the sender knows it */
+	uint32_t window; /* window that the sender knows */
 	uint32_t room;   /* messages that may be held; at most BS_HELD_MAX */
 	uint32_t held_count;
 	uint64_t over;        /* the least number that was passed over; valid if beyond next */
 	int64_t gap_since_ns; /* when the wait for next began; valid while next is missing */
-	struct bs_item held[BS_HELD_MAX]; /* by seq % BS_HELD_MAX */
+	struct bs_item held[BS_HELD_MAX]; /* held messages, each at seq % BS_HELD_MAX */
 	struct bs_gap gap[BS_GAPS_MAX];
 	uint32_t gaps;
 };

@@ -12,7 +12,7 @@ struct message {
 
 #define LATE_SAID 8u /* late messages of a scan that are reported one by one */
 
-/* What has happened to a message. */
+/* Fate of a message. */
 enum fate { DONE, LATER /* waits for a slot or recon */, LINED /* waits in in->line */ };
 
 /* ---- a readout ---- */
@@ -218,8 +218,7 @@ bool bs_ingest_take_logged(struct ingest *in, struct bs_ingest_scan *scan, const
 		return true;
 	in->from = scan->peer;
 	while (scan->state == BS_STATE_SCANNING && bs_order_full(&scan->order, m.w.seq))
-		bs_ingest_give_up_gap(in, scan,
-				      m.w.seq); /* the log does not have the missing messages */
+		bs_ingest_give_up_gap(in, scan, m.w.seq); /* the log lacks the missing messages */
 	return scan->state != BS_STATE_SCANNING || take_numbered(in, scan, &m) == DONE;
 }
 
@@ -251,7 +250,8 @@ static enum fate take_open(struct ingest *in, struct bs_ingest_scan *scan, const
 {
 	const int ended = ended_at(in, m->w.session);
 
-	if (bs_ingest_in_scan(scan) && m->w.session == scan->session) { /* sent again */
+	/* the header was sent again */
+	if (bs_ingest_in_scan(scan) && m->w.session == scan->session) {
 		count_duplicate(in, scan, 0);
 		scan->accept_due = scan->state == BS_STATE_SCANNING;
 		return DONE;
@@ -398,7 +398,8 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 	}
 	if (m.w.kind != BS_WIRE_HEARTBEAT && bs_ingest_may_reopen(in) &&
 	    bs_ingest_reopen_due(in, m.w.session))
-		return bs_worker_stop(in->env) ? DONE : LATER; /* DONE: resent to the next start */
+		/* DONE: the sender sends it again to the next start */
+		return bs_worker_stop(in->env) ? DONE : LATER;
 	return take_decoded(in,
 			    in->before.id != 0 && m.w.session == in->before.session ? &in->before
 										    : &in->now,

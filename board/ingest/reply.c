@@ -145,7 +145,7 @@ void bs_ingest_refusals(struct ingest *in)
 
 void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_fail *why)
 {
-	struct bs_fail bare = *why; /* for the service's log, status and page */
+	struct bs_fail bare = *why; /* words for the service's log, status and page */
 
 	if (bare.code == BS_ERR_XML)
 		bare.text[bs_mrdxml_bare(bare.text)] = '\0';
@@ -262,7 +262,7 @@ static bool owes_outcome(const struct ingest *in, uint64_t peer)
  */
 void bs_ingest_flush(struct ingest *in)
 {
-	bool reads = true; /* the newest scan's sender */
+	bool reads = true; /* sender of the newest scan */
 
 	if (in->now.accept_due && !owes_outcome(in, in->now.peer))
 		reads = flush_accept(in);

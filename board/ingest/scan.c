@@ -348,7 +348,7 @@ void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happe
 	struct bs_scan_end *end = in->outcome[at].end;
 	uint64_t undelivered = atomic_load(&s->undelivered);
 
-	drop_held(in, scan); /* before its count is read */
+	drop_held(in, scan); /* held messages are dropped before their count is read */
 	if (s->noise.own)
 		bs_noise_keep(&in->env->shm.s->noise, &s->noise.noise);
 	struct bs_wire_outcome o = {

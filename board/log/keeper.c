@@ -1,5 +1,5 @@
 /* board/log/keeper.c - the caller's thread puts messages into the keeper's ring; see keeper.h */
-#define _POSIX_C_SOURCE 200809L /* nanosleep */
+#define _POSIX_C_SOURCE 200809L /* for nanosleep */
 #include "board/log/keeper.h"
 
 #include <stdio.h>
@@ -17,7 +17,8 @@ static void wake_thread(struct bs_keeper *k)
 }
 
 /* Puts an entry and its message into the ring. entry: without its index. False: no room. */
-static bool put(struct bs_keeper *k, const struct bs_spool_entry *entry, const unsigned char *msg)
+static bool put_entry(struct bs_keeper *k, const struct bs_spool_entry *entry,
+		      const unsigned char *msg)
 {
 	struct bs_log_record *r = k->r;
 	const size_t len = entry->len;
@@ -67,7 +68,7 @@ static void begin_scan(struct bs_keeper *k, const struct bs_spool_entry *open,
 	atomic_store(&r->end, 0);
 	r->name[0] = '\0';
 	k->ended_ns = 0;
-	r->skips = !put(k, open, msg);
+	r->skips = !put_entry(k, open, msg);
 	if (r->skips)
 		drop(k);
 }
@@ -125,12 +126,12 @@ void bs_keeper_put(struct bs_keeper *k, uint64_t number, uint64_t held, const un
 	r->seen_at = atomic_load(&r->head);
 	*seen = number + 1;
 	atomic_signal_fence(memory_order_seq_cst);
-	if (r->skips || !put(k,
-			     &(struct bs_spool_entry){ .kind = BS_SPOOL_MESSAGE,
-						       .len = (uint32_t)len,
-						       .mark = held,
-						       .put_ns = now_ns },
-			     msg))
+	if (r->skips || !put_entry(k,
+				   &(struct bs_spool_entry){ .kind = BS_SPOOL_MESSAGE,
+							     .len = (uint32_t)len,
+							     .mark = held,
+							     .put_ns = now_ns },
+				   msg))
 		drop(k);
 }
 
@@ -149,15 +150,15 @@ void bs_keeper_end(struct bs_keeper *k, bool early, int64_t now_ns)
 		return;
 	k->ended_ns = now_ns;
 	r->early = early;
-	r->endless =
-		r->skips || !put(k,
-				 &(struct bs_spool_entry){
-					 .kind = BS_SPOOL_END, .put_ns = now_ns, .early = early },
-				 NULL);
+	r->endless = r->skips ||
+		     !put_entry(k,
+				&(struct bs_spool_entry){
+					.kind = BS_SPOOL_END, .put_ns = now_ns, .early = early },
+				NULL);
 	if (r->endless)
 		atomic_store(&r->abandon, --end);
 	atomic_store(&r->end, end);
-	/* also ends the thread's wait to retry a log */
+	/* wakes the thread also from its wait to retry a log */
 	(void)!write(k->bell_fd, &one, sizeof(one));
 }
 
@@ -287,7 +288,8 @@ static void take_over(struct bs_keeper *k)
 			entries = bs_spool_at(k, at)->index + 1;
 	atomic_store(&r->put, entries);
 	if (r->seen_at == head && r->seen[r->seen_number % BS_LOG_SEEN] == r->seen_number + 1)
-		r->seen[r->seen_number % BS_LOG_SEEN] = 0; /* noted as seen, but never put */
+		/* the scan's OPEN is seen, but never put */
+		r->seen[r->seen_number % BS_LOG_SEEN] = 0;
 	k->seen_done = atomic_load(&r->done);
 	k->progress_ns = k->ended_ns = bs_now_ns();
 }
@@ -311,7 +313,8 @@ int bs_keeper_start(struct bs_keeper *k, const struct bs_keeper_options *o, stru
 		bs_keeper_stop(k);
 		return bs_fail(why, BS_ERR_NOMEM, "a log's buffer of %zu bytes", k->buffer_bytes);
 	}
-	memset(k->buffer, 0, k->buffer_bytes); /* maps the buffer's pages now */
+	/* touches the buffer's pages before the first scan */
+	memset(k->buffer, 0, k->buffer_bytes);
 	take_over(k);
 	(void)bs_log_folder_sweep(o->spec->dir);
 	rc = bs_stock_start(&k->stock,
@@ -319,7 +322,8 @@ int bs_keeper_start(struct bs_keeper *k, const struct bs_keeper_options *o, stru
 							.segment_bytes = k->segment_bytes,
 							.keep_mib = o->spec->keep_mib,
 							.keep_hours = o->spec->keep_hours,
-							/* not while a log is continued */
+							/* a continued log keeps its files
+							 * unsealed */
 							.seals = k->r->state == BS_SPOOL_NO_LOG,
 							.enter = o->leave },
 			    why);

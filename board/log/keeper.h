@@ -31,22 +31,23 @@
 #include "ipc/shm/log.h"
 #include "ipc/wire/wire.h"
 
-#define BS_KEEPER_SLOW_NS  INT64_C(500000000) /* time without progress until unprotected */
+/* time without progress after which messages count as unprotected */
+#define BS_KEEPER_SLOW_NS  INT64_C(500000000)
 #define BS_KEEPER_RETRY_NS INT64_C(250000000) /* time between attempts at a failed log */
 
 struct bs_keeper_options {
-	const struct bs_log_spec *spec; /* must outlive the keeper */
+	const struct bs_log_spec *spec; /* specification; it must outlive the keeper */
 	size_t message_max;             /* bytes of the largest message */
 	uint64_t segment_bytes;         /* least size of a segment; more if messages are large */
 	struct bs_log_record *record;
-	unsigned char *ring; /* ring_bytes, a multiple of 64 */
+	unsigned char *ring; /* ring of ring_bytes, a multiple of 64 */
 	size_t ring_bytes;
-	void (*enter)(void *arg); /* called first by the keeper's thread */
+	void (*enter)(void *arg); /* first call that the keeper's thread makes */
 	void (*leave)(void);      /* called first by the thread that makes spare segments */
 	void (*wake)(void *arg);  /* called when look may have something new */
 	/* makes a folder of logs that somebody removed; NULL: the folder is not made again */
 	int (*make)(const char *dir, mode_t mode, struct bs_fail *why);
-	void (*beat)(void *arg); /* called in each loop iteration of the thread; NULL: no call */
+	void (*beat)(void *arg); /* call of the thread in each loop iteration; NULL: none */
 	void *arg;
 };
 
@@ -60,7 +61,7 @@ struct bs_keeper {
 	struct bs_bell bell;
 	int bell_fd;
 	/* used by the caller's thread */
-	uint64_t seen_done; /* the record's done at the last look */
+	uint64_t seen_done; /* entries that were done when the keeper last looked */
 	int64_t progress_ns;
 	int64_t ended_ns;
 	/* used by the keeper's thread */

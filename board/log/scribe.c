@@ -1,5 +1,5 @@
 /* board/log/scribe.c - the keeper's thread: writes the ring's messages to disk; see keeper.h */
-#define _GNU_SOURCE /* ppoll */
+#define _GNU_SOURCE /* for ppoll */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static bool fail_log(struct bs_keeper *k, const struct bs_fail *why)
 
 static void make_folder(struct bs_keeper *k)
 {
-	if (k->o.make != NULL) /* if this fails, the opening of a file reports it */
+	if (k->o.make != NULL) /* a failure shows when a file is opened */
 		(void)k->o.make(k->o.spec->dir, 0750, NULL);
 }
 
@@ -138,7 +138,7 @@ static void name_log(const struct bs_log_record *r, char name[BS_LOG_NAME])
 }
 
 /* Notes which entry of the ring is which record of the log: a successor's resume needs it. */
-static void number(struct bs_log_record *r, const struct bs_spool_entry *e, uint64_t next)
+static void number_record(struct bs_log_record *r, const struct bs_spool_entry *e, uint64_t next)
 {
 	atomic_store(&r->first_before,
 		     next == 0 || e->records > 0 ? e->index - e->records : atomic_load(&r->first));
@@ -152,12 +152,12 @@ static bool enter_open(struct bs_keeper *k, const struct bs_spool_entry *e)
 	const uint64_t next = k->writer->next;
 
 	name_log(k->r, k->r->name);
-	number(k->r, e, next);
+	number_record(k->r, e, next);
 	return next > 0 || append(k, e);
 }
 
 /* Opens the log of the scan that this OPEN begins. A predecessor may have begun the log. */
-static bool begin(struct bs_keeper *k, const struct bs_spool_entry *e)
+static bool begin_log(struct bs_keeper *k, const struct bs_spool_entry *e)
 {
 	struct bs_log_record *r = k->r;
 	const uint64_t session = bs_wire_session((const unsigned char *)(e + 1));
@@ -181,7 +181,7 @@ static bool begin(struct bs_keeper *k, const struct bs_spool_entry *e)
 	r->session = head.session;
 	r->started_ns = head.started_ns;
 	r->scan = head.scan;
-	number(r, e, e->records);
+	number_record(r, e, e->records);
 	atomic_store(&r->state, BS_SPOOL_WRITTEN);
 	atomic_fetch_add(&r->unprepared, k->writer->unprepared);
 	note_segments(k);
@@ -206,7 +206,7 @@ static bool is_sealed(const struct bs_keeper *k)
 	return sealed;
 }
 
-static bool finish(struct bs_keeper *k, bool early)
+static bool finish_log(struct bs_keeper *k, bool early)
 {
 	char name[BS_LOG_NAME];
 	struct bs_fail why;
@@ -220,7 +220,7 @@ static bool finish(struct bs_keeper *k, bool early)
 	k->r->state = BS_SPOOL_SEALED;
 	k->writer->early = early;
 	rc = bs_log_writer_seal(k->writer, &why);
-	if (rc != 0 && !is_sealed(k)) { /* more went wrong than cutting the file */
+	if (rc != 0 && !is_sealed(k)) { /* the error was not only in cutting the file */
 		if (!survives(k, rc, &why))
 			return false;
 		rc = bs_log_writer_seal(k->writer, &why);
@@ -234,16 +234,16 @@ static bool finish(struct bs_keeper *k, bool early)
 }
 
 /* Gives the next entry to the writer. False: the log has failed; the entry stays in the ring. */
-static bool take(struct bs_keeper *k, const struct bs_spool_entry *e, uint64_t next)
+static bool take_entry(struct bs_keeper *k, const struct bs_spool_entry *e, uint64_t next)
 {
 	bool good = true;
 
 	if (e->kind == BS_SPOOL_OPEN)
-		good = begin(k, e);
+		good = begin_log(k, e);
 	else if (e->kind == BS_SPOOL_MESSAGE)
 		good = k->r->state == BS_SPOOL_NO_LOG || append(k, e);
 	else if (e->kind == BS_SPOOL_END)
-		good = finish(k, e->early != 0);
+		good = finish_log(k, e->early != 0);
 	if (!good)
 		return false;
 	k->read = next;
@@ -310,7 +310,7 @@ static void try_again(struct bs_keeper *k)
 	if (r->state != BS_SPOOL_NO_LOG && k->writer->failed)
 		good = bs_log_writer_continue(k->writer, &why) == 0;
 	if (good && atomic_load(&r->head) != k->read)
-		good = take(k, bs_spool_at(k, k->read), bs_spool_behind(k, k->read));
+		good = take_entry(k, bs_spool_at(k, k->read), bs_spool_behind(k, k->read));
 	if (good)
 		good = commit(k);
 	k->retry_ns = bs_now_ns() + BS_KEEPER_RETRY_NS;
@@ -320,7 +320,7 @@ static void try_again(struct bs_keeper *k)
 		give_up(k, end);
 }
 
-static bool work(struct bs_keeper *k)
+static bool work_off(struct bs_keeper *k)
 {
 	const uint64_t abandon = atomic_load(&k->r->abandon);
 	const struct bs_spool_entry *e;
@@ -338,7 +338,7 @@ static bool work(struct bs_keeper *k)
 	while (atomic_load(&k->r->head) != k->read &&
 	       (k->r->state == BS_SPOOL_NO_LOG || k->writer->used < BS_LOG_COMMIT_BYTES)) {
 		e = bs_spool_at(k, k->read);
-		if (!take(k, e, bs_spool_behind(k, k->read)))
+		if (!take_entry(k, e, bs_spool_behind(k, k->read)))
 			return true;
 	}
 	due = k->r->state != BS_SPOOL_NO_LOG ? bs_log_writer_due(k->writer) : INT64_MAX;
@@ -411,7 +411,7 @@ void *bs_scribe_run(void *arg)
 
 	k->o.enter(k->o.arg);
 	resume(k);
-	while (work(k))
+	while (work_off(k))
 		;
 	bs_log_writer_close(k->writer);
 	return NULL;

@@ -23,9 +23,9 @@ struct bs_spool_entry {
 	uint64_t index; /* number of the entry, from 0 over all scans */
 	uint64_t mark;  /* with this message, all message numbers up to mark have come */
 	int64_t put_ns, utc_ns;
-	uint64_t records; /* of an OPEN: records that the log has already */
-	uint32_t scan;    /* of an OPEN: the scan's number */
-	uint32_t early;   /* of an END: 1: the scan's images are not made yet */
+	uint64_t records; /* OPEN: number of records that the log has already */
+	uint32_t scan;    /* OPEN: number of the scan */
+	uint32_t early;   /* END: 1 if the scan's images are not made yet */
 	uint32_t none[2];
 };
 _Static_assert(sizeof(struct bs_spool_entry) == 64, "entries and the ring's end are aligned alike");

@@ -98,7 +98,7 @@ static void seal_older(const char *dir)
 	free(list);
 }
 
-static void *work(void *arg)
+static void *run_stock(void *arg)
 {
 	struct bs_stock *s = arg;
 	bool said = false;
@@ -129,7 +129,7 @@ int bs_stock_start(struct bs_stock *s, const struct bs_stock_options *o, struct 
 {
 	memset(s, 0, sizeof(*s));
 	s->o = *o;
-	if (sem_init(&s->wake, 0, 0) != 0 || pthread_create(&s->thread, NULL, work, s) != 0)
+	if (sem_init(&s->wake, 0, 0) != 0 || pthread_create(&s->thread, NULL, run_stock, s) != 0)
 		return bs_fail(why, BS_ERR_IO, "%s: no thread for spare segments", o->dir);
 	s->started = true;
 	return 0;

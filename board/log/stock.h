@@ -19,15 +19,15 @@
 #include "core/err.h"
 #include "drivers/log/name.h"
 
-#define BS_STOCK_SPARES 2u /* spare segments in the folder */
+#define BS_STOCK_SPARES 2u /* most spare segments in the folder */
 #define BS_STOCK_ASKED  4u /* requests that may wait for the thread */
 
 struct bs_stock_options {
-	const char *dir; /* must outlive the stock */
+	const char *dir; /* folder of the logs; the text must outlive the stock */
 	uint64_t segment_bytes;
 	uint64_t keep_mib;   /* largest size of all logs together; 0: no limit */
 	double keep_hours;   /* longest time since the last write to a log; 0: no limit */
-	void (*enter)(void); /* called first by the thread; NULL: no call */
+	void (*enter)(void); /* first call that the thread makes; NULL: none */
 	bool seals; /* at start, open logs except the newest are sealed (drivers/log/finish.h) */
 };
 
@@ -37,7 +37,7 @@ struct bs_stock {
 	sem_t wake;
 	atomic_bool stop;
 	struct {
-		_Atomic uint32_t what; /* the request (stock.c); 0: none. Set after the rest */
+		_Atomic uint32_t what; /* request (stock.c), set after the other members; 0: none */
 		char name[BS_LOG_NAME];
 		uint64_t session;
 	} asked[BS_STOCK_ASKED];

@@ -126,7 +126,7 @@ static void say_fault(void *arg, const char *line)
 }
 
 /* Notes why a protocol cannot be armed: scans that ask for it are refused; others are served. */
-static void refuse(struct recon_worker *w, uint32_t i, const struct bs_fail *why)
+static void refuse_protocol(struct recon_worker *w, uint32_t i, const struct bs_fail *why)
 {
 	struct bs_shared *s = w->env->shm.s;
 
@@ -160,7 +160,7 @@ static void measure_again(struct recon_worker *w, uint32_t i)
 		return;
 	atomic_store(&s->owed[i], 0);
 	if (rc != 0) {
-		refuse(w, i, &why);
+		refuse_protocol(w, i, &why);
 		say_refusal(w, i);
 		bs_recon_worker_drop(&w->armed[i]);
 		return;
@@ -236,12 +236,12 @@ int bs_recon_worker_arm(struct recon_worker *w)
 		bs_worker_say(w->env, BS_EVENT_FAULT, rc, NULL, why.text);
 		return rc;
 	}
-	rc = BS_ERR_CONFIG; /* if all protocols are refused, there is nothing to serve */
+	rc = BS_ERR_CONFIG; /* without any armed protocol there is nothing to serve */
 	for (uint32_t i = 0; i < w->env->site.protocols; i++) {
 		if (plan.protocol[i].why.code != 0) {
-			refuse(w, i, &plan.protocol[i].why);
+			refuse_protocol(w, i, &plan.protocol[i].why);
 		} else if (arm_present(w, i, &why) != 0) {
-			refuse(w, i, &why);
+			refuse_protocol(w, i, &why);
 			say_refusal(w, i);
 		}
 		/* an armed one counts even if it is measured again */

@@ -74,7 +74,7 @@ static bool wait_image_slot(struct recon_worker *w, uint32_t *slot)
 }
 
 /* Counts and reports a step of the ladder. */
-static void step(struct recon_worker *w, enum bs_rung before)
+static void step_ladder(struct recon_worker *w, enum bs_rung before)
 {
 	struct bs_budget_record *r = &w->env->shm.s->budget[w->protocol];
 	struct bs_budget *b = &w->budget[w->protocol];
@@ -104,7 +104,7 @@ static void aim(struct recon_worker *w)
 
 		if (bs_result_unpack(packed, w->scan, &rung, &result, &emit_ns) &&
 		    bs_budget_handed(b, rung, result, emit_ns))
-			step(w, before);
+			step_ladder(w, before);
 	}
 	next = bs_budget_aim(b);
 	bs_recon_aim(w->current->recon, &next);
@@ -116,7 +116,8 @@ static void describe(struct recon_worker *w, struct bs_image_meta *m, int64_t to
 	struct bs_scan_record *scan = recon_record(w);
 	struct bs_armed *a = w->current;
 	const struct stamps *t = &w->stamps;
-	const bool whole = m->image.own; /* else what ended the frame was received at told_ns */
+	/* true: the frame's last readout ended it; else its end was received at told_ns */
+	const bool whole = m->image.own;
 	enum bs_rung before = w->budget[w->protocol].rung;
 
 	m->made_ns = bs_now_ns();
@@ -145,7 +146,7 @@ static void describe(struct recon_worker *w, struct bs_image_meta *m, int64_t to
 	if (bs_budget_sheds(a->protocol) &&
 	    bs_budget_made(&w->budget[w->protocol], &m->image.report, m->from_ns, m->made_ns,
 			   &m->rung))
-		step(w, before);
+		step_ladder(w, before);
 	bs_count(&w->env->shm.s->budget[w->protocol].images[m->rung], 1);
 	w->made.image = m->image.number;
 	w->made.images++;
@@ -191,14 +192,14 @@ static void restore(struct recon_worker *w)
 	uint32_t at = atomic_load(&scan->made_at) & 1;
 
 	if (scan->made[at].entries > atomic_load(&w->env->shm.image_ring->head)) {
-		at = 1 - at; /* it was not pushed */
+		at = 1 - at; /* the newest copy's image was never pushed: the other copy is valid */
 		atomic_store(&scan->made_at, at);
 	}
 	w->made = scan->made[at];
 	if (w->made.scan != w->scan)
 		w->made = (struct bs_made_step){ .scan = w->scan };
 	show(scan, &w->made);
-	atomic_store(&scan->unused, 0); /* its readouts come from the first one on */
+	atomic_store(&scan->unused, 0); /* the scan's readouts come again from the first one on */
 	bs_recon_resume(w->current->recon, w->made.image, w->made.preview);
 }
 
@@ -328,9 +329,10 @@ static void open_scan(struct recon_worker *w, uint64_t entry)
 	w->uncalibrated = 0;
 	if (!bs_entry_of(entry, id) || !atomic_load(&scan->open) ||
 	    scan->protocol >= w->env->site.protocols)
-		return; /* of a scan that is over: the next one's header is perhaps being written */
+		/* the entry is of an ended scan; the record may already hold the next header */
+		return;
 	if (w->armed[scan->protocol] == NULL)
-		return; /* admitted before this process refused the protocol */
+		return; /* ingest admitted it before this process refused the protocol */
 	w->scan = id;
 	w->session = scan->session;
 	w->protocol = scan->protocol;
@@ -348,7 +350,7 @@ static void open_scan(struct recon_worker *w, uint64_t entry)
 	}
 }
 
-/* At once, unless the engine reads it where it lies. */
+/* Gives a slot back at once, unless the engine reads its samples in place. */
 static void give_slot(struct recon_worker *w, uint32_t slot, bool mine)
 {
 	struct bs_shm *shm = &w->env->shm;
@@ -369,7 +371,7 @@ static void give_slot(struct recon_worker *w, uint32_t slot, bool mine)
 	give_back(w, false);
 }
 
-/* Of the kinds of readouts that images wait for. */
+/* True for the kinds of readouts that images wait for. */
 static bool ends_frames(const struct bs_mrd_acq *head)
 {
 	const enum bs_kind kind = bs_mrd_kind(head->flags);
@@ -378,7 +380,7 @@ static bool ends_frames(const struct bs_mrd_acq *head)
 }
 
 /* Leaves the refusal for ingest to send, once. */
-static void refuse(struct recon_worker *w, uint64_t seq, const struct bs_fail *why)
+static void refuse_message(struct recon_worker *w, uint64_t seq, const struct bs_fail *why)
 {
 	if (!bs_unused_put(&w->env->shm.s->unused, w->scan, seq, why))
 		return;
@@ -420,11 +422,11 @@ static int take_readout(struct recon_worker *w, uint32_t slot, int64_t taken_ns)
 		bs_count(&recon_record(w)->unused, 1);
 	if (rc == BS_ERR_CALIBRATION) {
 		give_up(w, &why);
-	} else if (rc == BS_ERR_GPU) { /* another process is given it again */
+	} else if (rc == BS_ERR_GPU) { /* another process gets the scan again */
 		bs_worker_say(w->env, BS_EVENT_FAULT, rc, NULL, why.text);
 		return rc;
 	} else if (rc < 0) {
-		refuse(w, m->seq, &why);
+		refuse_message(w, m->seq, &why);
 		scan_fault(w, &why);
 	}
 	return 0;
@@ -469,7 +471,7 @@ static int close_scan(struct recon_worker *w)
 	return 0;
 }
 
-/* One entry of ingest's queue. A slot is given back only after the entry is out of the ring. */
+/* Takes one entry of ingest's queue. A slot is given back only when the entry has left the ring. */
 static int take_entry(struct recon_worker *w, uint64_t entry)
 {
 	struct bs_shm *shm = &w->env->shm;
@@ -543,7 +545,7 @@ static void rest(struct recon_worker *w)
 		bs_bell_awake(&env->me->bell, env->shm.bell_fd[env->who]);
 }
 
-static int work(struct recon_worker *w)
+static int work_off(struct recon_worker *w)
 {
 	struct bs_worker_env *env = w->env;
 	const uint32_t busy =
@@ -585,7 +587,7 @@ int bs_worker_recon(struct bs_worker_env *env)
 	bs_rt_enter_team(env, w.team);
 	bs_rt_throttle(env);
 	bs_worker_phase(env, BS_PHASE_READY);
-	rc = work(&w);
+	rc = work_off(&w);
 	if (rc != 0) /* freeing what a device in error holds may hang: the process's end frees it */
 		_exit(BS_EXIT_REPLACE);
 	bs_recon_worker_disarm(&w);

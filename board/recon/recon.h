@@ -19,20 +19,21 @@ struct recon_worker {
 	/* armed protocols lie in room and must not be moved. armed[i] NULL: i is not armed */
 	struct bs_armed room[2 * BS_PROTOCOLS_MAX];
 	struct bs_armed *armed[BS_PROTOCOLS_MAX];
-	struct bs_armed *next[BS_PROTOCOLS_MAX]; /* armed for a changed site, not in force yet */
+	/* protocols armed for a changed site that is not in force yet */
+	struct bs_armed *next[BS_PROTOCOLS_MAX];
 	bool has_next;
 	struct bs_budget budget[BS_PROTOCOLS_MAX];
-	/* the scan in flight; current NULL: none */
+	/* protocol of the current scan; NULL: no scan */
 	struct bs_armed *current;
 	uint32_t protocol;
 	uint64_t scan, session;
-	struct bs_made_step made; /* images handed on so far, a predecessor's included */
+	struct bs_made_step made; /* images handed on so far, those of a predecessor included */
 	bool lacking;          /* the scan lacks what its protocol needs: no more images are made */
 	uint64_t uncalibrated; /* images that were not made for lack of calibration */
 	uint64_t results;      /* emit's results of the protocol's images that were read */
 	/* times of the latest readout that images wait for */
 	struct stamps {
-		int64_t sender_ns; /* by the sender's clock */
+		int64_t sender_ns; /* time by the sender's clock */
 		int64_t handed_ns, taken_ns, added_ns;
 	} stamps;
 	/* slots whose samples a GPU may still be reading, in their order: a ring of [acq_slots] */
@@ -45,13 +46,13 @@ struct recon_worker {
 	bool unnoted;     /* the team has worked since noted_ns */
 };
 
-/* The record of the scan in flight. */
+/* Returns the record of the current scan. */
 static inline struct bs_scan_record *recon_record(const struct recon_worker *w)
 {
 	return &w->env->shm.s->scan[w->scan & 1];
 }
 
-/* arm.c */
+/* The next functions are in arm.c. */
 /* Arms the site's protocols. 0: at least one is armed; shared memory says why others are not. */
 int bs_recon_worker_arm(struct recon_worker *w);
 void bs_recon_worker_disarm(struct recon_worker *w);
@@ -66,7 +67,7 @@ void bs_recon_worker_drop(struct bs_armed **at);
 /* Measures protocols again that were refused while the machine was busy. */
 void bs_recon_worker_measure(struct recon_worker *w);
 
-/* reload.c */
+/* The next functions are in reload.c. */
 /* Does recon's part of a reload under way. Call when no scan is open and the queue is empty. */
 void bs_recon_worker_reload(struct recon_worker *w);
 

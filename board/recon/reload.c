@@ -5,7 +5,7 @@
 #include "board/recon/recon.h"
 #include "board/service/realtime.h"
 
-static void leave(void *arg, int task, int member)
+static void leave_thread(void *arg, int task, int member)
 {
 	(void)arg;
 	(void)task;
@@ -20,7 +20,7 @@ static void set_phase(struct recon_worker *w, enum bs_phase phase)
 		bs_shm_ring_bell(&w->env->shm, i);
 }
 
-/* What was armed for a change that does not come. */
+/* Frees what was armed for a change that is not made. */
 static void drop_next(struct recon_worker *w)
 {
 	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++)
@@ -49,7 +49,7 @@ static int arm_next(struct recon_worker *w, struct bs_fail *why)
 	return rc;
 }
 
-/* As at the start: neither arming nor measuring has a real-time priority. */
+/* Arms without a real-time priority, as at the start. */
 static void arm(struct recon_worker *w)
 {
 	struct bs_reload *r = &w->env->shm.s->reload;
@@ -57,7 +57,7 @@ static void arm(struct recon_worker *w)
 	int rc = 0;
 
 	set_phase(w, BS_PHASE_ARMING);
-	bs_team_each(w->team, leave, NULL);
+	bs_team_each(w->team, leave_thread, NULL);
 	if (r->again)
 		bs_recon_worker_measure(w);
 	else

@@ -14,8 +14,8 @@
 #include "board/service/supervising.h"
 #include "core/thread/clock.h"
 
-#define LAST_NS INT64_C(5000000000)  /* for their last words: WatchdogSec is longer */
-#define LONG_NS INT64_C(10000000000) /* one that ran so long had started well */
+#define LAST_NS INT64_C(5000000000)  /* time for a bridge's last words; WatchdogSec is longer */
+#define LONG_NS INT64_C(10000000000) /* a bridge that ran this long had started well */
 
 extern char **environ;
 
@@ -29,10 +29,10 @@ static bool wants_web(const struct bs_site *site)
 	return site->web.listen[0] != '\0';
 }
 
-#define REPORT 3 /* the descriptor of one that tells of its clients */
+#define REPORT 3 /* descriptor on which a bridge reports its clients */
 
-/* `boreside COMMAND -c FILE --parent PID [NAME --report 3]`; with protocols it begins once the
- * service is ready, and anew at a reload */
+/* The bridges' commands: `boreside COMMAND -c FILE --parent PID [NAME --report 3]`. One with
+ * protocols begins once the service is ready, and anew at a reload. */
 static const struct {
 	const char *command, *name;
 	bool (*wanted)(const struct bs_site *site);
@@ -42,8 +42,8 @@ static const struct {
 	[BS_BRIDGE_WEB] = { "web", NULL, wants_web, false },
 };
 
-/* Ordinary scheduling, whatever ours is, and none of our descriptors but the standard ones. */
-static int start(struct supervisor *v, int which)
+/* Starts a bridge with ordinary scheduling and no descriptors but the standard ones. */
+static int start_bridge(struct supervisor *v, int which)
 {
 	struct bridge *b = &v->bridge[which];
 	const struct sched_param ordinary = { 0 };
@@ -99,8 +99,8 @@ static int start(struct supervisor *v, int which)
 	return BS_ERR_IO;
 }
 
-/* What it told; the last counts. */
-static void hear(struct supervisor *v, int which)
+/* Reads what a bridge reports; the last report counts. */
+static void hear_bridge(struct supervisor *v, int which)
 {
 	struct bs_bridge_clients *c = &v->shm.s->bridge[which].clients;
 	struct bs_bridge_clients told;
@@ -124,7 +124,7 @@ static void take_end(struct supervisor *v, int which, int status, int64_t now)
 	struct bs_bridge_state *state = &v->shm.s->bridge[which];
 
 	b->pid = 0;
-	hear(v, which);
+	hear_bridge(v, which);
 	b->start_at_ns = b->told ? now : bs_restart_at(&b->restart, well, now);
 	if (WIFSIGNALED(status))
 		(void)snprintf(state->last_end, sizeof(state->last_end), "signal %d, %s",
@@ -155,10 +155,10 @@ void bs_bridges_advance(struct supervisor *v, int64_t now)
 	for (int i = 0; i < BS_BRIDGES; i++) {
 		struct bridge *b = &v->bridge[i];
 
-		hear(v, i);
+		hear_bridge(v, i);
 		if (!reap(v, i, now)) {
 			if (bridges[i].protocols && b->generation != generation &&
-			    !b->told) { /* other protocols */
+			    !b->told) { /* the bridge's protocols are not the site's now */
 				b->told = true;
 				(void)kill(b->pid, SIGTERM);
 			}
@@ -170,7 +170,7 @@ void bs_bridges_advance(struct supervisor *v, int64_t now)
 		b->start_ns = now;
 		b->generation = generation;
 		b->told = false;
-		if (start(v, i) != 0)
+		if (start_bridge(v, i) != 0)
 			b->start_at_ns = bs_restart_at(&b->restart, false, now);
 		else
 			bs_herald_say(&v->shm, BS_LOG_INFO, "bridge %s: process %d",

@@ -1,5 +1,5 @@
 /* board/service/check.c - the process that checks a changed site file; see worker.h */
-#define _GNU_SOURCE /* nice */
+#define _GNU_SOURCE /* for nice */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +22,8 @@ struct checking {
 	int rc;
 };
 
-/* The first fault is the one that the reload is refused with; all are logged. */
-static void tell(void *arg, const char *line)
+/* Logs every fault. The reload is refused with the first. */
+static void log_it(void *arg, const char *line)
 {
 	struct checking *c = arg;
 	struct bs_reload *r = &c->shm->s->reload;
@@ -43,11 +43,11 @@ static void fail(struct checking *c, const struct bs_fail *why)
 	char line[BS_PATH_MAX_ + 400];
 
 	(void)snprintf(line, sizeof(line), "%s: %s", c->next.file, why->text);
-	tell(c, line);
+	log_it(c, line);
 	note(c, why->code);
 }
 
-/* A protocol whose keys are all the same goes on as it is, also one that could not be armed. */
+/* Finds protocols whose keys are unchanged: they stay, also one that could not be armed. */
 static void match(struct checking *c)
 {
 	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++) {
@@ -58,7 +58,7 @@ static void match(struct checking *c)
 	}
 }
 
-/* Memory of protocols that are replaced or removed is held until the others are armed. */
+/* Counts memory of replaced protocols, too: it is held until the new ones are armed. */
 static void check_both(struct checking *c)
 {
 	uint64_t bytes = c->plan.total_bytes;
@@ -83,7 +83,7 @@ static void check_both(struct checking *c)
 	fail(c, &why);
 }
 
-/* What was laid out at the start has to do. */
+/* Checks that the pools laid out at the start suffice for the changed site. */
 static void check_room(struct checking *c)
 {
 	const struct bs_shm *shm = c->shm;
@@ -101,25 +101,25 @@ static void check_room(struct checking *c)
 	}
 }
 
-/* Nothing that a good site needs is missed: the same functions as boreside check's. */
-static void check(struct checking *c)
+/* Asks everything that a good site needs, with the functions of boreside check. */
+static void check_site(struct checking *c)
 {
-	note(c, bs_live_check(c->now, &c->next, tell, c));
+	note(c, bs_live_check(c->now, &c->next, log_it, c));
 	if (c->rc != 0)
-		return; /* its folders and sockets are another service's */
-	note(c, bs_ready_places(&c->next, tell, c));
+		return; /* the site's folders and sockets belong to another service */
+	note(c, bs_ready_places(&c->next, log_it, c));
 	for (uint32_t i = 0; i < c->next.protocols; i++)
 		if (c->from[i] == BS_RELOAD_NEW)
-			note(c, bs_ready_protocol(&c->next, &c->next.protocol[i], tell, c));
+			note(c, bs_ready_protocol(&c->next, &c->next.protocol[i], log_it, c));
 	check_room(c);
 	if (c->rc != 0)
 		return;
-	note(c, bs_memplan_make(&c->plan, &c->next, tell, c));
+	note(c, bs_memplan_make(&c->plan, &c->next, log_it, c));
 	if (c->rc == 0)
 		check_both(c);
 }
 
-/* Tables of protocols that stay are those that their readouts were checked against so far. */
+/* Stages the site. Protocols that stay keep the tables that their readouts were checked against. */
 static void stage(struct checking *c)
 {
 	struct bs_traj tables[BS_PROTOCOLS_MAX];
@@ -132,7 +132,7 @@ static void stage(struct checking *c)
 			(void)bs_shm_table(c->shm, c->from[i], &tables[i]);
 			continue;
 		}
-		note(c, bs_ready_tables(&c->loaded[i], &c->next, &c->next.protocol[i], tell, c));
+		note(c, bs_ready_tables(&c->loaded[i], &c->next, &c->next.protocol[i], log_it, c));
 		if (c->rc == 0 && c->loaded[i].tables.traj != NULL)
 			tables[i] = c->loaded[i].traj;
 	}
@@ -153,10 +153,10 @@ int bs_worker_check(struct bs_shm *shm)
 	(void)nice(10);
 	c->shm = shm;
 	c->now = &shm->s->site;
-	note(c, bs_config_load(&c->next, c->now->file, tell, c));
+	note(c, bs_config_load(&c->next, c->now->file, log_it, c));
 	if (c->rc == 0) {
 		match(c);
-		check(c);
+		check_site(c);
 	}
 	if (c->rc == 0)
 		stage(c);

@@ -1,5 +1,5 @@
 /* board/service/herald.c - see herald.h */
-#define _POSIX_C_SOURCE 200809L /* gmtime_r */
+#define _POSIX_C_SOURCE 200809L /* for gmtime_r */
 #include "board/service/herald.h"
 
 #include <stdarg.h>
@@ -14,11 +14,12 @@
 #include "core/thread/clock.h"
 #include "core/frame/state.h"
 
-/* A peer that sends only nonsense must not fill the disk: so many lines at once, then a rate. */
+/* A peer that sends only nonsense must not fill the disk: a burst of lines is
+ * allowed, then a rate. */
 #define LINES_AT_ONCE 2000.0
 #define LINES_PER_S   50.0
 
-/* UTC, as ISO 8601 has it. Returns out. */
+/* Writes a time in UTC as ISO 8601. Returns out. */
 static const char *write_time(char out[32], time_t s)
 {
 	struct tm utc;
@@ -52,7 +53,7 @@ void bs_herald_say(struct bs_shm *shm, enum bs_log_level level, const char *fmt,
 		keep_error(shm->s, line);
 }
 
-/* True: the line may be written. */
+/* True if the rate allows one more line. */
 static bool within_rate(void)
 {
 	static double left = LINES_AT_ONCE;
@@ -75,7 +76,7 @@ static bool within_rate(void)
 	return true;
 }
 
-/* In JSON the process that says it is a member of its own. */
+/* Writes a log line. In JSON the process that says it is a member of its own. */
 static void say_of(enum bs_log_level level, const char *who, const char *words, const char *line)
 {
 	char members[6 * 480 + 16];
@@ -90,7 +91,7 @@ static void say_of(enum bs_log_level level, const char *who, const char *words, 
 		bs_log(level, "%s", line);
 }
 
-/* One scan, one line, with all that somebody may ask for later, but nothing of a patient. */
+/* Writes one line for one scan, with all that may be asked for later and nothing of a patient. */
 static void audit(const struct bs_scan_past *p)
 {
 	char members[4096];
@@ -190,11 +191,11 @@ void bs_herald_alive(const struct bs_shm *shm, int64_t now_ns)
 	static int64_t last_ns;
 
 	if (period_us == UINT64_MAX && sd_watchdog_enabled(0, &period_us) <= 0)
-		period_us = 2000000; /* no watchdog: the status line alone */
+		period_us = 2000000; /* without a watchdog only the status line is sent */
 	if (now_ns - last_ns < (int64_t)period_us * 500)
 		return;
 	last_ns = now_ns;
-	/* while it ends, TimeoutStopSec begins anew each time: the site has the limit */
+	/* Each message extends TimeoutStopSec while the service ends; node.drain_s is the limit. */
 	(void)sd_notifyf(
 		0, "WATCHDOG=1\n%sSTATUS=%s, scans: %llu, images: %llu",
 		atomic_load(&shm->s->stop) != 0 ? "EXTEND_TIMEOUT_USEC=10000000\n" : "",

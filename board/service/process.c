@@ -19,7 +19,7 @@ static int map_memory(struct bs_shm *shm)
 
 	for (int i = 0; i <= BS_BELLS; i++)
 		if (fcntl(BS_WORKER_FD + i, F_SETFD, FD_CLOEXEC) != 0)
-			return BS_ERR_USAGE; /* started by hand */
+			return BS_ERR_USAGE; /* a worker that a person started by hand */
 	for (int i = 0; i < BS_BELLS; i++)
 		bells[i] = BS_WORKER_FD + 1 + i;
 	if (bs_shm_attach(shm, BS_WORKER_FD, bells, &why) != 0) {
@@ -50,7 +50,8 @@ static int attach(struct bs_worker_env *env, const char *name)
 	env->place = who == BS_WORKER_INGEST ? BS_THREAD_INGEST
 		     : who == BS_WORKER_EMIT ? BS_THREAD_EMIT
 					     : BS_THREAD_RECON;
-	for (int i = env->place; i < BS_THREADS; i++) { /* its predecessor's threads are gone */
+	/* the records of a dead predecessor's threads */
+	for (int i = env->place; i < BS_THREADS; i++) {
 		atomic_store(&env->shm.s->thread[i].tid, 0);
 		atomic_store(&env->shm.s->thread[i].at_ns, 0);
 		if (who == BS_WORKER_EMIT || i == BS_THREAD_LOG)

@@ -23,10 +23,10 @@
 #include "core/thread/cpus.h"
 #include "gpu/engine/engines.h"
 
-static cpu_set_t anywhere; /* where this process might run when it started */
+static cpu_set_t anywhere; /* processors that this process might use when it started */
 
-/* True: this is the first refusal of what, and the caller has to say so. */
-static bool refuse(struct bs_shared *s, enum bs_setting what, const char *remedy)
+/* Notes a refusal. True: it is the first of this setting, and the caller has to log it. */
+static bool refuse_setting(struct bs_shared *s, enum bs_setting what, const char *remedy)
 {
 	uint32_t bit = 1u << what;
 
@@ -39,7 +39,7 @@ static bool refuse(struct bs_shared *s, enum bs_setting what, const char *remedy
 
 static void refused(struct bs_worker_env *env, enum bs_setting what, const char *remedy)
 {
-	if (refuse(env->shm.s, what, remedy))
+	if (refuse_setting(env->shm.s, what, remedy))
 		bs_worker_say(env, BS_EVENT_LIMIT, 0, NULL, remedy);
 }
 
@@ -52,7 +52,7 @@ static void priority_words(char out[BS_REMEDY], int priority, int error)
 		priority, strerror(error), priority);
 }
 
-/* 0 or errno. */
+/* Sets the calling thread's priority. Returns 0 or errno. */
 static int set_priority(int priority, int flags)
 {
 	struct sched_param p = { .sched_priority = priority };
@@ -78,7 +78,7 @@ static const char *cpus_of(const struct bs_site *site, enum bs_worker who)
 					: site->realtime.emit_cpus;
 }
 
-/* 0 or errno. */
+/* Sets the calling thread's processors. Returns 0 or errno. */
 static int set_cpus(const char *text)
 {
 	struct bs_cpus set;
@@ -93,7 +93,7 @@ static int set_cpus(const char *text)
 	return sched_setaffinity(0, sizeof(native), &native) == 0 ? 0 : errno;
 }
 
-/* Makes the pages of the stack present that a deep call will need. */
+/* Makes present the pages of the stack that a deep call will need. */
 __attribute__((noinline)) static void touch_stack(void)
 {
 	volatile unsigned char page[BS_RT_TOUCH_BYTES];
@@ -125,7 +125,7 @@ void bs_rt_process(struct bs_worker_env *env)
 
 struct entry {
 	struct bs_worker_env *env;
-	_Atomic int priority, cpus; /* the last errno of each */
+	_Atomic int priority, cpus; /* last errno of each setting */
 	enum bs_thread first;
 };
 
@@ -164,7 +164,7 @@ static void enter(void *arg, int task, int member)
 	bs_usage_note(&env->shm, (enum bs_thread)((int)e->first + member));
 }
 
-static void tell(struct entry *e)
+static void tell_refusals(struct entry *e)
 {
 	struct bs_worker_env *env = e->env;
 	char words[BS_REMEDY];
@@ -188,10 +188,10 @@ void bs_rt_enter(struct bs_worker_env *env, enum bs_thread place)
 	struct entry e = { .env = env, .first = place };
 
 	enter(&e, 0, 0);
-	tell(&e);
+	tell_refusals(&e);
 }
 
-/* The processors that a worker may run on, as the site and this process's start say. */
+/* Finds the processors that a worker may use, from the site and from how this process started. */
 static void may_run(struct bs_cpus *set, const char *text)
 {
 	memset(set, 0, sizeof(*set));
@@ -227,7 +227,7 @@ void bs_rt_enter_log(struct bs_worker_env *env)
 {
 	struct entry e = { .env = env, .first = BS_THREAD_LOG };
 
-	enter(&e, 0, 0); /* what is refused, ingest was refused, and told */
+	enter(&e, 0, 0); /* ingest was refused the same and has told of it */
 }
 
 void bs_rt_enter_team(struct bs_worker_env *env, struct bs_team *team)
@@ -235,7 +235,7 @@ void bs_rt_enter_team(struct bs_worker_env *env, struct bs_team *team)
 	struct entry e = { .env = env, .first = BS_THREAD_RECON };
 
 	bs_team_each(team, enter, &e);
-	tell(&e);
+	tell_refusals(&e);
 }
 
 void bs_rt_leave(void)
@@ -327,11 +327,11 @@ void bs_rt_supervisor(struct bs_shm *shm)
 	if (rc == 0)
 		return;
 	priority_words(words, priority, rc);
-	if (refuse(shm->s, BS_SETTING_PRIORITY, words))
+	if (refuse_setting(shm->s, BS_SETTING_PRIORITY, words))
 		bs_herald_say(shm, BS_LOG_WARN, "%s", words);
 }
 
-/* True: the service may run there. Where no list names processors, everywhere. */
+/* True if the service may run on this processor. Without a list of processors it may on all. */
 static bool of_service(const struct bs_site *site, uint32_t cpu)
 {
 	const char *const lists[] = { site->realtime.ingest_cpus, site->realtime.recon_cpus,
@@ -346,8 +346,8 @@ static bool of_service(const struct bs_site *site, uint32_t cpu)
 }
 
 /*
- * At the highest priority of the service, whether the service itself has one or not: what keeps a
- * canary from running is then the machine, never our own threads and hardly another process.
+ * Starts the canaries above every thread of the service, whether the service has priorities or not.
+ * So only the machine, never one of our threads, keeps a canary from running.
  */
 void bs_rt_canaries(struct bs_canaries *all, struct bs_shm *shm)
 {

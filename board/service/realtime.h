@@ -17,20 +17,21 @@
 #include "board/service/worker.h"
 #include "core/thread/canaries.h"
 
-#define BS_RT_STACK_BYTES (2u << 20)   /* of every thread of a worker whose memory is locked */
-#define BS_RT_TOUCH_BYTES (256u << 10) /* of each real-time thread's stack, made present */
+#define BS_RT_STACK_BYTES (2u << 20) /* stack of every thread of a worker whose memory is locked */
+/* part of each real-time thread's stack that is made present */
+#define BS_RT_TOUCH_BYTES (256u << 10)
 
 /* Sets the stack size of later threads, and the timer slack that they inherit. */
 void bs_rt_process(struct bs_worker_env *env);
 /* Gives the calling thread its processors, priority, stack and record. */
 void bs_rt_enter(struct bs_worker_env *env, enum bs_thread place);
-/* enter for the thread that writes logs; this thread calls it, after ingest has entered. */
+/* Enters the thread that writes logs. That thread calls it, after ingest has entered. */
 void bs_rt_enter_log(struct bs_worker_env *env);
 /* Decides whether ingest or emit polls while a scan runs (env->polls); call after enter. */
 void bs_rt_polls(struct bs_worker_env *env);
-/* enter for each member of recon's team, the caller included. */
+/* Enters each member of recon's team, the caller included. */
 void bs_rt_enter_team(struct bs_worker_env *env, struct bs_team *team);
-/* Sets ordinary scheduling on any processor, for threads that should not inherit these. */
+/* Sets ordinary scheduling on any processor, for threads that should not inherit real time. */
 void bs_rt_leave(void);
 /* Sets how recon waits for the GPU; call before it arms. */
 void bs_rt_gpu(struct bs_worker_env *env);
@@ -38,10 +39,10 @@ void bs_rt_gpu(struct bs_worker_env *env);
 void bs_rt_gpu_shared(struct bs_worker_env *env, bool mps);
 /* Checks whether the kernel lets recon poll; call at recon's priority, when it has armed. */
 void bs_rt_throttle(struct bs_worker_env *env);
-/* Locks this process's memory: no page is missing then. future: later allocations, too. */
+/* Locks this process's memory, so that no page is missing. future: later allocations, too. */
 void bs_rt_lock(struct bs_worker_env *env, bool future);
 
-/* Enters the supervisor, after its workers' memory is made; its children do not inherit it. */
+/* Enters the supervisor, after its workers' memory is made. Its children do not inherit this. */
 void bs_rt_supervisor(struct bs_shm *shm);
 
 /* Starts a canary on each processor of the service, if the site wants them. all: zeroed. */

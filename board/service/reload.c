@@ -7,10 +7,10 @@
 #include "board/service/supervising.h"
 #include "core/thread/clock.h"
 
-#define AGAIN_NS      INT64_C(10000000000)  /* before the first measurement once more, and */
-#define AGAIN_MOST_NS INT64_C(600000000000) /* between two, at most */
+#define AGAIN_NS      INT64_C(10000000000)  /* first wait before protocols are measured again */
+#define AGAIN_MOST_NS INT64_C(600000000000) /* longest wait between two such measurements */
 
-/* Told, and how it went for who asks; the next one may begin. */
+/* Ends a reload: logs it, and keeps its result for who asks. The next reload may begin. */
 static void end(struct supervisor *v, const struct bs_fail *why)
 {
 	struct bs_reload *r = &v->shm.s->reload;
@@ -47,7 +47,7 @@ static bool is_owed(const struct supervisor *v)
 	return owed;
 }
 
-/* They are measured again, less and less often: headers wait meanwhile. */
+/* Measures refused protocols again, less and less often; headers wait meanwhile. */
 static void measure_again(struct supervisor *v)
 {
 	const int64_t now = bs_now_ns();
@@ -66,7 +66,7 @@ static void measure_again(struct supervisor *v)
 
 /* ---- a changed site file ---- */
 
-static void refuse(struct supervisor *v, const struct bs_fail *why)
+static void refuse_reload(struct supervisor *v, const struct bs_fail *why)
 {
 	struct bs_reload *r = &v->shm.s->reload;
 
@@ -79,7 +79,7 @@ static void refuse(struct supervisor *v, const struct bs_fail *why)
 	end(v, why);
 }
 
-static void begin(struct supervisor *v)
+static void begin_reload(struct supervisor *v)
 {
 	struct bs_reload *r = &v->shm.s->reload;
 	struct bs_fail why;
@@ -95,10 +95,10 @@ static void begin(struct supervisor *v)
 		return;
 	else
 		(void)bs_fail(&why, BS_ERR_IO, "its check cannot be started");
-	refuse(v, &why);
+	refuse_reload(v, &why);
 }
 
-/* True: the process that checks has ended; what it found is taken up. */
+/* Takes up what the checking process found. True: that process has ended. */
 static void take_check(struct supervisor *v)
 {
 	struct bs_reload *r = &v->shm.s->reload;
@@ -109,7 +109,7 @@ static void take_check(struct supervisor *v)
 		return;
 	v->checker = 0;
 	if (atomic_load(&r->step) != BS_RELOAD_CHECK)
-		return; /* given up meanwhile */
+		return; /* the reload was given up meanwhile */
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
 		if (atomic_load(&bs_scan_newest(v->shm.s->scan)->open))
 			bs_herald_say(&v->shm, BS_LOG_INFO,
@@ -124,10 +124,10 @@ static void take_check(struct supervisor *v)
 		(void)bs_fail(&why, BS_ERR_ABORTED, "its check ended by %s %d",
 			      WIFSIGNALED(status) ? "signal" : "status",
 			      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-	refuse(v, &why);
+	refuse_reload(v, &why);
 }
 
-/* Nothing of a scan is under way, and each worker has read the site that is in force. */
+/* True if nothing of a scan is under way and each worker has read the current site. */
 static bool at_rest(const struct supervisor *v)
 {
 	for (int i = 0; i < BS_WORKERS; i++)
@@ -147,7 +147,7 @@ static void change(struct supervisor *v)
 		return;
 	v->area = s->area;
 	if (bs_shm_switch(&v->shm, &why) != 0) {
-		refuse(v, &why);
+		refuse_reload(v, &why);
 		return;
 	}
 	bs_log_init("serve", (enum bs_log_level)s->site.log_level);
@@ -156,7 +156,7 @@ static void change(struct supervisor *v)
 		bs_shm_ring_bell(&v->shm, i);
 }
 
-/* One that died has a successor, which begins with the new site. */
+/* True if all workers have the new site. A dead worker's successor begins with it. */
 static bool all_renewed(const struct supervisor *v)
 {
 	const uint64_t now = atomic_load(&v->shm.s->generation);
@@ -169,7 +169,7 @@ static bool all_renewed(const struct supervisor *v)
 	return true;
 }
 
-static void finish(struct supervisor *v)
+static void finish_reload(struct supervisor *v)
 {
 	struct bs_shared *s = v->shm.s;
 	struct bs_fail done;
@@ -204,7 +204,7 @@ void bs_reload_lost(struct supervisor *v, int who)
 		return;
 	(void)bs_fail(&why, BS_ERR_ABORTED, "the reconstruction process ended while it armed (%s)",
 		      v->shm.s->worker[who].last_end);
-	refuse(v, &why);
+	refuse_reload(v, &why);
 }
 
 void bs_reload_advance(struct supervisor *v)
@@ -216,13 +216,13 @@ void bs_reload_advance(struct supervisor *v)
 	switch (atomic_load(&r->step)) {
 	case BS_RELOAD_NONE:
 		if (v->reload_asked && v->ready && v->checker == 0)
-			begin(v);
+			begin_reload(v);
 		else if (v->ready)
 			measure_again(v);
 		return;
 	case BS_RELOAD_FAILED:
 		(void)bs_fail(&why, r->code, "%.*s", (int)sizeof(r->text) - 1, r->text);
-		refuse(v, &why);
+		refuse_reload(v, &why);
 		return;
 	case BS_RELOAD_ARMED:
 		if (r->again)
@@ -231,12 +231,12 @@ void bs_reload_advance(struct supervisor *v)
 			change(v);
 		return;
 	case BS_RELOAD_SWITCH:
-		finish(v);
+		finish_reload(v);
 		return;
 	default:
 		if (v->ending) {
 			(void)bs_fail(&why, BS_ERR_STATE, "the service ends");
-			refuse(v, &why);
+			refuse_reload(v, &why);
 		}
 	}
 }

@@ -20,7 +20,7 @@
 #define BS_RESTART_FREE_NS    INT64_C(2000000000)
 
 struct bs_restart {
-	int64_t paid_ns; /* when the debt is 0 again; 0: there was none yet */
+	int64_t paid_ns; /* time at which the debt is 0 again; 0: the worker never had a debt */
 };
 
 /* Call when a worker has ended; was_ready: it had armed. Returns when to start it again. */

@@ -1,5 +1,5 @@
 /* board/service/spawn.c - starts a process of the service; see supervising.h */
-#define _GNU_SOURCE /* environ */
+#define _GNU_SOURCE /* for environ */
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>

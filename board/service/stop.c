@@ -8,7 +8,7 @@
 #include "core/text.h"
 #include "core/thread/clock.h"
 
-#define LAST_NS INT64_C(5000000000) /* each worker has at least this, once it is its turn */
+#define LAST_NS INT64_C(5000000000) /* shortest time that each worker gets to end */
 
 void bs_stop_begin(struct supervisor *v, int status, int64_t each_ns)
 {
@@ -56,7 +56,7 @@ bool bs_stop_advance(struct supervisor *v, int64_t now)
 	int64_t by = atomic_load(&v->shm.s->end_by_ns);
 
 	by = by > v->stage_ns + LAST_NS ? by : v->stage_ns + LAST_NS;
-	/* One that is still arming holds nothing yet, and would not see the order to end. */
+	/* a worker that still arms holds nothing yet and would not see the order to end */
 	if (c->pid != 0 && stage > 1 && !c->stopping &&
 	    atomic_load(&v->shm.s->worker[stage - 1].phase) == BS_PHASE_ARMING) {
 		c->stopping = true;
@@ -78,7 +78,7 @@ bool bs_stop_advance(struct supervisor *v, int64_t now)
 	return false;
 }
 
-/* Images that were left when emit died, or had to be killed, at the very end. */
+/* Logs and counts images that were left when emit died or had to be killed at the very end. */
 static uint64_t say_left_behind(struct supervisor *v)
 {
 	const struct bs_ring *ring = v->shm.image_ring;
@@ -92,7 +92,7 @@ static uint64_t say_left_behind(struct supervisor *v)
 	return left;
 }
 
-/* What takers did not get, as outcomes count it; and what waited for them at the very end. */
+/* Logs what takers did not get, as outcomes count it, and what waited for them at the end. */
 static uint64_t say_undelivered(struct supervisor *v, uint64_t *waited)
 {
 	uint64_t undelivered = 0;

@@ -17,7 +17,7 @@
 #include "board/service/restart.h"
 
 struct child {
-	pid_t pid; /* 0: not running */
+	pid_t pid; /* process of the worker; 0: not running */
 	bool was_ready, stopping;
 	uint64_t beat;
 	/* when the worker last made progress: ran_ns, and the worker's processor time */
@@ -30,10 +30,10 @@ struct child {
 
 /* A process that serves clients of other protocols, or browsers; to the workers it is a client. */
 struct bridge {
-	pid_t pid;           /* 0: not running */
+	pid_t pid;           /* process of the bridge; 0: not running */
 	int report;          /* pipe on which the bridge reports its clients; 0: none */
 	bool told;           /* the bridge was told to end */
-	uint64_t generation; /* of the site that the bridge has read */
+	uint64_t generation; /* generation of the site that the bridge has read */
 	int64_t start_ns, start_at_ns;
 	struct bs_restart restart;
 };
@@ -46,36 +46,37 @@ struct supervisor {
 	int signals, lock, spill_lock, log_lock;
 	bool ready, ending;
 	bool reload_asked;
-	int64_t again_ns;    /* the last measurement for lack of one ended; 0: none was owed */
-	int64_t again_in_ns; /* the next one comes so long after that */
-	pid_t checker;       /* the process that checks a changed site file; 0: none */
-	struct bs_area area; /* of the site before, while workers take over the new one */
-	bool draining;       /* ending has no time limit */
-	int64_t stage_ns;    /* of the end: when this worker's turn began */
+	/* end of the last measurement made because the machine was busy; 0: none was owed */
+	int64_t again_ns;
+	int64_t again_in_ns; /* time from then to the next measurement */
+	pid_t checker;       /* process that checks a changed site file; 0: none */
+	struct bs_area area; /* memory of the site before, while workers take over the new one */
+	bool draining;       /* the end has no time limit */
+	int64_t stage_ns;    /* time at which this worker's part of the end began */
 	int64_t turn_ns;
-	int64_t ran_ns; /* time in which the supervisor itself could run */
+	int64_t ran_ns; /* sum of times in which the supervisor itself could run */
 	int status;
 };
 
-/* spawn.c */
+/* The next function is in spawn.c. */
 /* Starts `boreside worker NAME` with the shared memory and the bells. */
 int bs_spawn(struct supervisor *v, const char *name, pid_t *pid);
 
-/* reload.c */
+/* The next functions are in reload.c. */
 /* SIGHUP: reloads the site once the service is ready and a reload under way has ended. */
 void bs_reload_told(struct supervisor *v);
 /* Tells the reload that a worker has ended. */
 void bs_reload_lost(struct supervisor *v, int who);
-/* Call in each loop iteration. */
+/* Does the next step of a reload. Call in each loop iteration. */
 void bs_reload_advance(struct supervisor *v);
 
-/* bridges.c */
+/* The next functions are in bridges.c. */
 /* In each loop iteration: starts the bridges that the site asks for once the service is ready. */
 void bs_bridges_advance(struct supervisor *v, int64_t now);
 /* Ends the bridges after the workers have ended; the bridges tell their clients. */
 void bs_bridges_end(struct supervisor *v);
 
-/* stop.c */
+/* The next functions are in stop.c. */
 /*
  * Begins the service's end, with this exit status: no new scan is taken, and scans and images under
  * way are finished within these limits, which a later call replaces. INT64_MAX: no limit.

@@ -28,8 +28,8 @@
 #include "drivers/file/tables.h"
 
 #define MS       INT64_C(1000000)
-#define TURN_MS  20                 /* the loop's, when nothing happens */
-#define RAN_NS   (2 * TURN_MS * MS) /* of a turn that took longer, this process ran so long */
+#define TURN_MS  20                 /* longest sleep of the loop when nothing happens */
+#define RAN_NS   (2 * TURN_MS * MS) /* time that counts as run, of a longer pass of the loop */
 #define FIRST_FD 32                 /* our descriptors lie above those that workers get */
 
 static int spawn(struct supervisor *v, int who)
@@ -76,7 +76,7 @@ static void take_end(struct supervisor *v, int who, int status)
 	struct bs_fail why = { 0 };
 	int64_t now = bs_now_ns();
 
-	bs_herald_drain(&v->shm); /* its last events come first */
+	bs_herald_drain(&v->shm); /* a dead worker's last events are logged first */
 	c->pid = 0;
 	c->died_ns = now;
 	atomic_store(&w->pid, 0);
@@ -125,7 +125,7 @@ static void restart_due(struct supervisor *v, int64_t now)
 		if (c->pid != 0 || c->start_at_ns == 0 || now < c->start_at_ns)
 			continue;
 		if (v->ending && i < (int)atomic_load(&v->shm.s->stop))
-			continue; /* it was told to end */
+			continue; /* the worker was told to end */
 		if (spawn(v, i) != 0)
 			c->start_at_ns = bs_restart_at(&c->restart, false, now);
 		else
@@ -138,7 +138,7 @@ static void restart_due(struct supervisor *v, int64_t now)
 
 /* ---- progress ---- */
 
-/* Processor time of another process; 0 when it cannot be told. */
+/* Returns the processor time of another process; 0 when it cannot be told. */
 static int64_t cpu_ns(pid_t pid)
 {
 	struct timespec t;
@@ -149,7 +149,7 @@ static int64_t cpu_ns(pid_t pid)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* A thread of another process runs, or waits for a processor. */
+/* True if a thread of another process runs or waits for a processor. */
 static bool is_runnable(pid_t pid)
 {
 	char path[64];
@@ -174,8 +174,8 @@ static bool is_runnable(pid_t pid)
 	return any;
 }
 
-/* One that makes no progress is replaced; see watch.h. */
-static void watch(struct supervisor *v, int who)
+/* Replaces a worker that makes no progress (watch.h). */
+static void watch_worker(struct supervisor *v, int who)
 {
 	struct child *c = &v->child[who];
 	struct bs_worker_state *w = &v->shm.s->worker[who];
@@ -201,7 +201,7 @@ static void watch(struct supervisor *v, int who)
 	if (bs_watch_alive(&seen, stall_ns))
 		return;
 	seen.runnable = is_runnable(c->pid);
-	/* While this was looked up it may have turned, and sleep for that reason. */
+	/* during these checks the worker may have beaten, and slept after it */
 	if (bs_watch_alive(&seen, stall_ns) || atomic_load(&w->beat) != beat)
 		return;
 	c->stopping = true;
@@ -218,12 +218,12 @@ static void watch_all(struct supervisor *v, int64_t now)
 	bool all = true;
 	bool stalled = false;
 
-	/* This very process may have been stopped, or had no processor. */
+	/* this very process may have been stopped or had no processor */
 	v->ran_ns += took_ns < RAN_NS ? took_ns : RAN_NS;
 	v->turn_ns = now;
 	for (int i = 0; i < BS_WORKERS; i++) {
 		if (v->child[i].pid != 0)
-			watch(v, i);
+			watch_worker(v, i);
 		all = all && v->child[i].was_ready;
 		stalled = stalled || v->child[i].stopping;
 	}
@@ -248,11 +248,11 @@ static void take_signals(struct supervisor *v)
 			bs_stop_drain(v);
 		else if (si.ssi_signo == SIGHUP)
 			bs_reload_told(v);
-		/* SIGCHLD: reap asks every child */
+		/* after SIGCHLD, reap asks every child */
 	}
 }
 
-static void turn(struct supervisor *v)
+static void look_after(struct supervisor *v)
 {
 	struct pollfd fds[2] = { { v->signals, POLLIN, 0 },
 				 { v->shm.bell_fd[BS_SUPERVISOR], POLLIN, 0 } };
@@ -271,7 +271,7 @@ static void turn(struct supervisor *v)
 
 /* ---- the start ---- */
 
-/* Two services on one folder would take each other's sockets, spilled images or logs. */
+/* Locks the folders: two services on one would take each other's sockets, images or logs. */
 static int lock_folders(struct supervisor *v, const struct bs_site *site, struct bs_fail *why)
 {
 	int rc = bs_folder_lock(&v->lock, site->run_dir, BS_FOLDER_PID, why);
@@ -310,7 +310,7 @@ static void say_fault(void *arg, const char *line)
 	bs_log(BS_LOG_ERROR, "%s", line);
 }
 
-/* The trajectories are loaded once, here: ingest checks each readout against them. */
+/* Makes the shared memory, with the trajectories that ingest checks each readout against. */
 static int make_memory(struct supervisor *v, const struct bs_site *site, struct bs_fail *why)
 {
 	struct bs_loaded *loaded = calloc(BS_PROTOCOLS_MAX, sizeof(*loaded));
@@ -346,13 +346,13 @@ static int make_memory(struct supervisor *v, const struct bs_site *site, struct 
 }
 
 static struct {
-	pid_t process; /* children that are forked have its handler, too */
+	pid_t process; /* children that were forked have the handler, too, and pass nothing on */
 	pthread_t thread;
-} reader; /* of the signals */
+} reader; /* the process and the thread that read signals */
 
 /*
- * Our threads block the signals that the loop reads. A thread that a library began before main does
- * not, and what comes for the process reaches that one: it is passed on.
+ * Passes a signal on to the thread that reads signals. Our own threads block them, but a thread
+ * that a library began before main does not, and may get them.
  */
 static void pass_on(int number)
 {
@@ -388,7 +388,7 @@ static int take_over_signals(struct supervisor *v, struct bs_fail *why)
 	return 0;
 }
 
-/* The limits that the workers inherit. */
+/* Reads the limits that the workers inherit. */
 static int read_limits(struct bs_fail *why)
 {
 	struct rlimit r;
@@ -406,7 +406,7 @@ static int read_limits(struct bs_fail *why)
 	return 0;
 }
 
-static int start(struct supervisor *v, const struct bs_site *site, struct bs_fail *why)
+static int start_service(struct supervisor *v, const struct bs_site *site, struct bs_fail *why)
 {
 	int rc = read_limits(why);
 
@@ -415,7 +415,8 @@ static int start(struct supervisor *v, const struct bs_site *site, struct bs_fai
 	rc = bs_ready_places(site, say_fault, NULL);
 	if (rc != 0)
 		return bs_fail(why, rc, "the service does not start");
-	rc = take_over_signals(v, why); /* before the pid file says whom to signal */
+	/* signals must be handled before the pid file names this process */
+	rc = take_over_signals(v, why);
 	if (rc == 0)
 		rc = bs_folder_make(site->run_dir, 0750, why);
 	if (rc == 0 && site->cache_dir[0] != '\0')
@@ -446,7 +447,7 @@ int bs_supervisor_run(const struct bs_site *site)
 	v.shm.fd = v.signals = v.lock = v.spill_lock = v.log_lock = -1;
 	for (int i = 0; i < BS_BELLS; i++)
 		v.shm.bell_fd[i] = -1;
-	rc = start(&v, site, &why);
+	rc = start_service(&v, site, &why);
 	v.turn_ns = bs_now_ns();
 	if (rc != 0) {
 		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(rc), why.text);
@@ -456,7 +457,7 @@ int bs_supervisor_run(const struct bs_site *site)
 		v.status = 1;
 	}
 	while (rc == 0) {
-		turn(&v);
+		look_after(&v);
 		if (v.ending && bs_stop_advance(&v, bs_now_ns()))
 			break;
 	}

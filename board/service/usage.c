@@ -1,5 +1,5 @@
 /* board/service/usage.c - see usage.h */
-#define _GNU_SOURCE /* RUSAGE_THREAD */
+#define _GNU_SOURCE /* for RUSAGE_THREAD */
 #include "board/service/usage.h"
 
 #include <sys/resource.h>

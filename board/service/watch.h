@@ -26,12 +26,12 @@
 struct bs_watched {
 	enum bs_phase phase;
 	enum bs_busy busy;
-	bool runnable;     /* a thread of it runs, or waits for a processor */
-	int64_t silent_ns; /* since its last beat */
-	int64_t cpu_ns;    /* of a processor's time that it has used since */
-	unsigned replaced; /* so many times before it for want of progress */
+	bool runnable;     /* a thread of the worker runs or waits for a processor */
+	int64_t silent_ns; /* time since the worker's last beat */
+	int64_t cpu_ns;    /* processor time that the worker has used since then */
+	unsigned replaced; /* earlier replacements of this worker for lack of progress */
 };
-#define BS_WATCH_TWICE 6u /* the time of the seventh one is that of the sixth */
+#define BS_WATCH_TWICE 6u /* doublings of the allowed time; later replacements add none */
 
 static inline bool bs_watch_alive(const struct bs_watched *w, int64_t stall_ns)
 {

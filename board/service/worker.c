@@ -1,5 +1,5 @@
 /* board/service/worker.c - see worker.h */
-#define _GNU_SOURCE /* ppoll */
+#define _GNU_SOURCE /* for ppoll */
 #include "board/service/worker.h"
 
 #include <stdarg.h>
@@ -30,7 +30,8 @@ void bs_worker_tell(struct bs_worker_env *env, enum bs_event_number number, int 
 
 void bs_worker_phase(struct bs_worker_env *env, enum bs_phase phase)
 {
-	bs_worker_beat(env); /* first: a start may have taken longer than a turn of the loop may */
+	/* a start may take longer than a pass of the loop may: it counts as a beat */
+	bs_worker_beat(env);
 	atomic_store(&env->me->phase, (uint32_t)phase);
 	if (phase == BS_PHASE_READY) {
 		int64_t took = bs_now_ns() - atomic_load(&env->me->started_ns);

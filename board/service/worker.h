@@ -14,7 +14,7 @@
 
 #include "ipc/shm/shm.h"
 
-#define BS_WORKER_FD     3 /* the memory; the bells follow it */
+#define BS_WORKER_FD     3 /* descriptor of the memory; the bells' descriptors follow */
 #define BS_EXIT_HOPELESS 3
 #define BS_EXIT_REPLACE  4
 
@@ -22,16 +22,16 @@ struct bs_worker_env {
 	struct bs_shm shm;
 	enum bs_worker who;
 	struct bs_worker_state *me;
-	struct bs_site site;  /* a private copy: nobody changes it under this worker (but renew) */
-	int64_t tick_ns;      /* sleep at most this long between two beats */
-	enum bs_thread place; /* of the worker's first thread */
-	bool polls;           /* the first thread polls while a scan runs (realtime.h) */
-	_Atomic bool stuck;   /* another thread of the worker hangs: no beats meanwhile */
+	struct bs_site site;  /* private copy of the site, which only bs_worker_renew changes */
+	int64_t tick_ns;      /* longest sleep between two beats */
+	enum bs_thread place; /* place of the worker's first thread */
+	bool polls;           /* the first thread polls during scans (realtime.h) */
+	_Atomic bool stuck;   /* another thread of the worker hangs: the worker does not beat */
 };
 
-/* The process of a worker, as the supervisor starts it: `boreside worker NAME PARENT`. */
+/* Runs a worker's process, which the supervisor starts as `boreside worker NAME PARENT`. */
 int bs_worker_main(int argc, char **argv);
-/* The workers' mains. They return the process's exit status. */
+/* The workers' main functions. They return the process's exit status. */
 int bs_worker_ingest(struct bs_worker_env *env);
 int bs_worker_recon(struct bs_worker_env *env);
 int bs_worker_emit(struct bs_worker_env *env);
@@ -45,13 +45,13 @@ void bs_worker_phase(struct bs_worker_env *env, enum bs_phase phase);
  */
 bool bs_worker_renew(struct bs_worker_env *env);
 
-/* The process that checks a changed site file and stages it (ipc/shm/reload.h). 1: refused. */
+/* Runs the process that checks a changed site file and stages it (ipc/shm/reload.h). 1: refused. */
 int bs_worker_check(struct bs_shm *shm);
 
 /* Reports an event to the service's log; wakes the supervisor. One thread of a worker only. */
 void bs_worker_say(struct bs_worker_env *env, enum bs_event_number number, int code,
 		   const uint64_t *arg, const char *text);
-/* Reports an event with words, as printf, cut to size. scan: its number; 0: of no scan. */
+/* Reports an event with words, cut to size; format as printf. scan: its number; 0: of no scan. */
 void bs_worker_tell(struct bs_worker_env *env, enum bs_event_number number, int code, uint64_t scan,
 		    const char *format, ...) __attribute__((format(printf, 5, 6)));
 

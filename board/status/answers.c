@@ -8,7 +8,8 @@
 
 int bs_status_ready(char *out, size_t cap, const struct bs_shm *shm)
 {
-	bool ready = atomic_load(&shm->s->stop) == 0; /* else each scan is refused */
+	/* a service that is stopping refuses each scan */
+	bool ready = atomic_load(&shm->s->stop) == 0;
 
 	for (int i = 0; i < BS_WORKERS; i++)
 		ready &= atomic_load(&shm->s->worker[i].phase) == BS_PHASE_READY;
@@ -25,7 +26,7 @@ int bs_status_reload(char *out, size_t cap, const struct bs_shm *shm)
 			bs_reload_name(atomic_load(&r->step)), (int)sizeof(r->text) - 1, r->text);
 }
 
-/* At most so many in all, the newest of each canary: the answer has room for them. */
+/* most stalls in an answer, the newest of each canary */
 #define STALLS_SHOWN 2048u
 
 static void put_stalls(struct bs_doc *d, const struct bs_canary *c, uint64_t shown)

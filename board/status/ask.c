@@ -46,7 +46,7 @@ int bs_status_ask_sealed(const char *url, const struct bs_seal_keys *keys, const
 	if (rc > 0)
 		rc = bs_endpoint_refused(&e, why);
 	else if (rc == 0)
-		len = 1; /* answered, perhaps with nothing */
+		len = 1; /* an answer came, perhaps an empty one */
 	bs_endpoint_close(&e);
 	return rc == 0 && len == 0 ? bs_fail(why, BS_ERR_TIMEOUT, "no service answers") : rc;
 }

@@ -7,15 +7,14 @@
 #include "core/err.h"
 
 /*
- * One request (board/doc/STATUS.md), its answer in reply, NUL-terminated, "" when there is none:
- * then BS_ERR_TIMEOUT after wait_ms, or why the socket cannot be used.
+ * Asks once (board/doc/STATUS.md); reply: the answer, NUL-terminated. It is "" when none came; then
+ * the result is BS_ERR_TIMEOUT after wait_ms, or why the socket cannot be used.
  */
 struct bs_seal_keys;
-/* keys: NULL, or what the question is sealed with (bs_endpoint_connect_sealed). */
+/* keys: NULL, or the keys that seal the question (bs_endpoint_connect_sealed). */
 int bs_status_ask_sealed(const char *url, const struct bs_seal_keys *keys, const char *request,
 			 char *reply, size_t cap, int wait_ms, struct bs_fail *why);
-/* On the service's own node: by its site, and where that seals with who's key (bs_seal_keys_node).
- */
+/* Asks the service on this node: by its site, and sealed with who's key where the site seals. */
 struct bs_site;
 struct bs_keyed;
 int bs_status_ask_own(const struct bs_site *site, const struct bs_keyed *who, const char *request,

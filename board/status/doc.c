@@ -6,8 +6,8 @@
 
 #include "core/err.h"
 
-/* What stands before a member: a comma behind the last one, its name. */
-static void begin(struct bs_doc *d, const char *name)
+/* Writes what stands before a member: a comma after an earlier one, and the name. */
+static void begin_member(struct bs_doc *d, const char *name)
 {
 	if (d->open > 0) {
 		bool line = !d->wide || d->level[d->open - 1].line;
@@ -22,7 +22,7 @@ static void begin(struct bs_doc *d, const char *name)
 
 static void open_level(struct bs_doc *d, const char *name, char bracket, bool line)
 {
-	begin(d, name);
+	begin_member(d, name);
 	bs_text_put(&d->text, "%c", bracket);
 	d->level[d->open].end = bracket == '{' ? '}' : ']';
 	d->level[d->open].line = line;
@@ -63,7 +63,7 @@ void bs_doc_value(struct bs_doc *d, const char *name, const char *format, ...)
 {
 	va_list args;
 
-	begin(d, name);
+	begin_member(d, name);
 	va_start(args, format);
 	bs_text_vput(&d->text, format, args);
 	va_end(args);
@@ -91,7 +91,7 @@ void bs_doc_text(struct bs_doc *d, const char *name, const char *s)
 
 void bs_doc_chars(struct bs_doc *d, const char *name, const char *s, size_t max)
 {
-	begin(d, name);
+	begin_member(d, name);
 	bs_text_put(&d->text, "\"");
 	bs_text_json(&d->text, s, max);
 	bs_text_put(&d->text, "\"");

@@ -12,37 +12,39 @@
 
 #include "core/text.h"
 
-#define BS_DOC_DEPTH 8 /* objects and arrays in one another; no document has so many */
+#define BS_DOC_DEPTH 8 /* most nested objects and arrays; no document has so many */
 
 struct bs_doc {
 	struct bs_text text;
-	bool wide;     /* one member a line, but for those of objects opened by bs_doc_line */
-	uint32_t open; /* objects and arrays */
+	/* each member on its own line, but not within objects opened by bs_doc_line */
+	bool wide;
+	uint32_t open; /* number of open objects and arrays */
 	struct {
 		char end;
-		bool line, begun; /* line: on one line; begun: it has a member */
+		bool line, begun; /* line: stands on one line; begun: has a member already */
 	} level[BS_DOC_DEPTH];
 };
 
-/* The document itself, an object. */
+/* Opens the document, an object. */
 void bs_doc_begin(struct bs_doc *d, char *out, size_t cap);
-/* Its length with a line feed behind it, or BS_ERR_NOMEM: it did not fit. */
+/* Returns the length with a line feed at the end, or BS_ERR_NOMEM: the document did not fit. */
 int bs_doc_end(struct bs_doc *d);
 
-/* bracket: '{' or '['. */
+/* Opens an object or an array. bracket: '{' or '['. */
 void bs_doc_open(struct bs_doc *d, const char *name, char bracket);
-/* An object on one line of a document that is wide. */
+/* Opens an object that stands on one line within a wide document. */
 void bs_doc_line(struct bs_doc *d, const char *name);
 void bs_doc_close(struct bs_doc *d);
 
-/* A value as printf writes it: a number, true, false. */
+/* Writes a value that needs no quotes (a number, true, false); format as printf. */
 void bs_doc_value(struct bs_doc *d, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void bs_doc_number(struct bs_doc *d, const char *name, uint64_t value);
-void bs_doc_real(struct bs_doc *d, const char *name, double value); /* three decimals */
+/* writes a number with three decimals */
+void bs_doc_real(struct bs_doc *d, const char *name, double value);
 void bs_doc_flag(struct bs_doc *d, const char *name, bool value);
 void bs_doc_text(struct bs_doc *d, const char *name, const char *s);
-/* max bytes at most: what lies in shared memory may not be terminated. */
+/* Writes a text of at most max bytes: one in shared memory may lack its terminator. */
 void bs_doc_chars(struct bs_doc *d, const char *name, const char *s, size_t max);
 
 #endif

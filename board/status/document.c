@@ -51,7 +51,7 @@ static void put_rows(struct bs_doc *d, const struct bs_item *x)
 static void put_group(struct bs_doc *d, const struct bs_item *up, const struct bs_row *r)
 {
 	const bool list = r->most > 0;
-	const char *value = r->rows[0].name; /* "": the items are no objects */
+	const char *value = r->rows[0].name; /* an empty name: the items are values, not objects */
 	const bool object = !bs_row_joins(r) && (value == NULL || value[0] != '\0');
 	struct bs_item x;
 	uint64_t n;

@@ -10,12 +10,12 @@ const struct bs_row bs_quantiles[] = {
 	{ 0 }
 };
 
-/* A stage of a protocol, and its times. */
+/* The times of one stage of a protocol. */
 struct timed {
 	const struct bs_hist *h;
 	uint64_t n;
 	double mean_us;
-	bool part; /* has a line of its own, which the whole image's follows */
+	bool part; /* the stage is part of an image; the whole image's line follows those */
 };
 
 static bool open_stage(struct bs_item *x)
@@ -33,7 +33,7 @@ static bool open_stage(struct bs_item *x)
 	return true;
 }
 
-/* Of all protocols and stages those that were measured. */
+/* Opens one measured stage out of all protocols and stages. */
 static bool open_latency(struct bs_item *x)
 {
 	const uint32_t n = x->at[0];
@@ -77,7 +77,7 @@ static const struct bs_row stage_rows[] = {
 #define STAGE_LINE                                                                                 \
 	"{protocol:-20} {stage:-8} {n:9} {p50_us:11.1} {p99_us:11.1} {p999_us:11.1} {max_us:11.1}"
 
-/* The whole image's line is a protocol's last: the other stages are parts of it, or follow it. */
+/* Opens the whole image's line, a protocol's last: other stages are parts of the whole. */
 static bool open_whole(struct bs_item *x)
 {
 	x->at[1] = BS_STAGE_IMAGE;

@@ -32,7 +32,7 @@ static struct name name_at(const char *p, const char *ends)
 	return (struct name){ p, strcspn(p, ends) };
 }
 
-/* As its form wants it; NULL: not at all. False: it is 0, or an empty text. */
+/* Puts a value in its form; form NULL: puts nothing. False: the value is 0 or an empty text. */
 static bool put_value(struct bs_text *t, const struct bs_row *r, const struct bs_item *x,
 		      const char *form)
 {
@@ -70,7 +70,7 @@ static bool put_value(struct bs_text *t, const struct bs_row *r, const struct bs
 	return set;
 }
 
-/* The same of a row that is named; false: no row of this item is. */
+/* Puts the value of the row of that name. False: the item has no such row, or the value is 0. */
 static bool put_named(struct bs_text *t, const struct bs_item *x, struct name n, const char *form,
 		      bool *set)
 {
@@ -94,7 +94,7 @@ static bool put_named(struct bs_text *t, const struct bs_item *x, struct name n,
 	return false;
 }
 
-static bool find(struct bs_text *t, const struct bs_item *x, struct name n, const char *form)
+static bool find_value(struct bs_text *t, const struct bs_item *x, struct name n, const char *form)
 {
 	bool set = false;
 
@@ -104,7 +104,7 @@ static bool find(struct bs_text *t, const struct bs_item *x, struct name n, cons
 	return set;
 }
 
-/* Whether one of the names before the ? is set, or with a ! none; *p: behind it. */
+/* True if one of the names before the ? is set; with a !, if none is. *p moves behind the ?. */
 static bool holds(struct bs_text *t, const struct bs_item *x, const char **p)
 {
 	const bool none = **p == '!';
@@ -113,14 +113,14 @@ static bool holds(struct bs_text *t, const struct bs_item *x, const char **p)
 	do {
 		const struct name n = name_at(*p + (**p == '!' || **p == '|'), "|?");
 
-		set |= find(t, x, n, NULL);
+		set |= find_value(t, x, n, NULL);
 		*p = n.s + n.len;
 	} while (**p == '|');
 	*p += 1;
 	return set != none;
 }
 
-/* Up to the end, or to the ] that ends what is within; shown: what is there is put. */
+/* Puts the line up to its end, or up to the ] that closes this part. shown: false skips it. */
 static const char *put_line(struct bs_text *t, const struct bs_item *x, const char *p, bool shown)
 {
 	while (*p != '\0' && *p != ']') {
@@ -133,7 +133,7 @@ static const char *put_line(struct bs_text *t, const struct bs_item *x, const ch
 			const struct name n = name_at(p + 1, ":}");
 
 			if (shown)
-				(void)find(t, x, n, n.s + n.len + (n.s[n.len] == ':'));
+				(void)find_value(t, x, n, n.s + n.len + (n.s[n.len] == ':'));
 			p += strcspn(p, "}") + 1;
 		} else if (*p == '[') {
 			p++;
@@ -147,7 +147,7 @@ static const char *put_line(struct bs_text *t, const struct bs_item *x, const ch
 
 static void put_item(struct bs_text *t, const struct bs_item *x);
 
-/* Of its rows those that have rows, or the one of this name alone. */
+/* Puts the rows that have rows of their own: all of them, or the one named only. */
 static void put_groups(struct bs_text *t, const struct bs_item *up, const char *only)
 {
 	for (const struct bs_row *r = up->row->rows; !bs_row_ends(r); r++) {

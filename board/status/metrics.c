@@ -6,11 +6,11 @@
 #include "board/status/status.h"
 #include "board/status/table.h"
 
-#define TURNS  21u /* of metrics: one more than the last */
-#define DEPTH  6   /* groups in one another */
+#define TURNS  21u /* most passes over the metrics, plus 1 */
+#define DEPTH  6   /* most groups within each other */
 #define LABELS 4
 
-/* A metric, and the rows that lead to it from the whole document. */
+/* One metric, and the rows that lead to it from the whole document. */
 struct family {
 	struct bs_text *t;
 	const struct bs_shm *m;
@@ -19,7 +19,7 @@ struct family {
 	unsigned turn;
 	char name[64];
 	struct bs_label label[LABELS];
-	struct bs_value value[LABELS]; /* of the labels */
+	struct bs_value value[LABELS]; /* values of the labels */
 };
 
 static const struct bs_row *row_at(const struct family *f, int depth)
@@ -27,7 +27,7 @@ static const struct bs_row *row_at(const struct family *f, int depth)
 	return depth > 0 ? f->path[depth - 1] : &bs_status_top;
 }
 
-/* Adds the item's labels to those that there are. */
+/* Adds the item's labels to those already there. Returns their number. */
 static int put_labels(struct family *f, const struct bs_item *x, int labels)
 {
 	for (const struct bs_row *r = x->row->rows; !bs_row_ends(r); r++) {
@@ -68,7 +68,7 @@ static void put_value(struct family *f, const struct bs_item *x)
 		bs_prom_count(f->t, f->name, f->label, v.n);
 }
 
-/* Of every item that the path leads to from here. */
+/* Puts the metric's values of every item that the path leads to from here. */
 static void put_values(struct family *f, const struct bs_item *x, int at, int labels)
 {
 	struct bs_item y;
@@ -102,8 +102,8 @@ static void put_family(struct family *f)
 }
 
 /*
- * Those of this turn. x: the item; NULL within a list: its metrics are there without any item, but
- * not those of an object that is not there.
+ * Puts the metrics of this pass. x: the item. It is NULL within a list, whose metrics are declared
+ * without an item; metrics of an absent object are left out.
  */
 static void walk(struct family *f, const struct bs_item *x, unsigned turn)
 {

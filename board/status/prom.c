@@ -28,7 +28,7 @@ static void put_label(struct bs_text *t, const char *before, const struct bs_lab
 	bs_text_put(t, "\"");
 }
 
-/* le: one more label, of a histogram's bucket; NULL: none. */
+/* Puts a metric's name and labels. le: label of a histogram's bucket; NULL: none. */
 static void put_name(struct bs_text *t, const char *name, const char *suffix,
 		     const struct bs_label *labels, const char *le)
 {

@@ -12,12 +12,12 @@
 #include "core/latency/hist.h"
 #include "core/text.h"
 
-/* max: bytes of a value that may not be terminated; 0: it is. */
+/* max: most bytes of a value that may lack its terminator; 0: the value has one. */
 struct bs_label {
 	const char *name, *value;
 	size_t max;
 };
-/* BS_LABELS({ "protocol", p->name }, { "stage", stage }) */
+/* Makes an array of labels: BS_LABELS({ "protocol", p->name }, { "stage", stage }). */
 #define BS_LABELS(...)                                                                             \
 	(const struct bs_label[])                                                                  \
 	{                                                                                          \
@@ -27,14 +27,15 @@ struct bs_label {
 		}                                                                                  \
 	}
 
-/* type: "counter" (its name ends with _total), "gauge", "histogram". help: one plain line. */
+/* Begins a metric. type: "counter" (its name ends in _total), "gauge",
+ * "histogram". help: one line. */
 void bs_prom_family(struct bs_text *t, const char *name, const char *type, const char *help);
-/* labels: ended by one without a name; NULL: none. */
+/* labels: the last one has no name; NULL: no labels. */
 void bs_prom_count(struct bs_text *t, const char *name, const struct bs_label *labels, uint64_t v);
 void bs_prom_real(struct bs_text *t, const char *name, const struct bs_label *labels, double v);
-/* A family's only value. */
+/* Puts a metric that has one value and no labels. */
 void bs_prom_one(struct bs_text *t, const char *name, const char *type, const char *help, double v);
-/* Seconds, in buckets 1, 2, 5, 10, ... from 10 us to 20 s. */
+/* Puts times in seconds, in buckets of 1, 2, 5, 10, ... from 10 us to 20 s. */
 void bs_prom_times(struct bs_text *t, const char *name, const struct bs_label *labels,
 		   const struct bs_hist *h);
 

@@ -2,7 +2,7 @@
 #include "board/status/rows.h"
 #include "config/keys.h"
 
-/* What arming measured; worst: with the margin. */
+/* What arming measured; worst_ns includes the margin. */
 struct estimate {
 	int64_t worst_ns, least_ns, cost_ns[BS_COSTS];
 };

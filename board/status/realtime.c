@@ -4,7 +4,7 @@
 #include "board/status/rows.h"
 #include "config/keys.h"
 
-/* One bit for each setting that this site asks for. */
+/* Returns one bit for each setting that this site asks for. */
 static uint32_t asked(const struct bs_shared *s)
 {
 	const struct bs_realtime *rt = &s->site.realtime;

@@ -8,7 +8,7 @@
 
 #include "board/status/table.h"
 
-/* A field of another type is an error. */
+/* Names a field's type for its row; other types do not compile. */
 #define TYPE(field)                                                                                \
 	_Generic((field),                                                                          \
 		uint32_t: BS_TYPE_COUNT,                                                           \
@@ -25,7 +25,8 @@
 	_Generic((field), const char * : SIZE_MAX, default : sizeof(__typeof__(field)[1]))
 #define SHARED ((struct bs_shared *)0)
 
-/* In the shared memory; in a list there; an item itself; in a list of each item. */
+/* Places of values in shared memory: a field, a field in a list, an item, a
+ * list within each item. */
 #define IN(field)                                                                                  \
 	.type = TYPE(SHARED->field), .at = offsetof(struct bs_shared, field),                      \
 	.bytes = BYTES(SHARED->field)
@@ -33,7 +34,7 @@
 #define ITEM(list)        IN(list[0]), .step = { sizeof(SHARED->list[0]) }
 #define EACH_OF(list, inner)                                                                       \
 	IN(list[0].inner[0]), .step = { sizeof(SHARED->list[0]), sizeof(SHARED->list[0].inner[0]) }
-/* In the view, a struct of this name; a constant; the place in the list, as a word. */
+/* Places of values elsewhere: a field of a view, a constant, the word for an index in the list. */
 #define VIEW(view, field)                                                                          \
 	.from = BS_FROM_VIEW, .type = TYPE(((struct view *)0)->field),                             \
 	.at = offsetof(struct view, field), .bytes = BYTES(((struct view *)0)->field)
@@ -49,14 +50,14 @@
 		__VA_ARGS__                                                                        \
 	}
 
-/* How many items a list has; how many a ring of so many places has had. */
+/* Number of items: that a list has, or that a ring of fixed size ever had. */
 #define NUMBER(field)                                                                              \
 	.number = offsetof(struct bs_shared, field) + _Generic(SHARED->field, uint32_t : 0)
 #define RING(field, length)                                                                        \
 	.ring = offsetof(struct bs_shared, field) + _Generic(SHARED->field, uint64_t : 0),         \
 	.places = (length)
 
-/* What a row's function fills, a struct of this name. */
+/* Returns the view that a row's function fills, a structure of this type. */
 #define FILL(type, x)                                                                              \
 	((struct type *)(void *)((x)->view +                                                       \
 				 0 * sizeof(char[sizeof(struct type) <= BS_VIEW_BYTES ? 1 : -1])))

@@ -13,7 +13,7 @@ static int64_t since_ns(int64_t then_ns)
 	return then_ns != 0 && ns > 0 ? ns : 0;
 }
 
-/* "": no scan is open, or its first readout has not come. */
+/* Returns the clock's name; "": no scan is open, or its first readout has not come. */
 static const char *clock_name(uint32_t clock)
 {
 	static const char *const names[] = { "", "monotonic", "realtime", "other" };
@@ -28,7 +28,7 @@ struct kspace {
 	uint32_t idle;
 };
 
-/* Connected, without a scan and without a header that waits for one. */
+/* Counts connections that have neither a scan nor a header that waits for one. */
 static uint32_t count_idle(const struct bs_shared *s)
 {
 	const struct bs_kspace_record *k = &s->kspace;
@@ -94,7 +94,7 @@ static const struct bs_row kspace_rows[] = {
 
 static const char *const places[] = { "kspace", "images", "status", NULL };
 
-/* Of one reason, or of all. */
+/* One reason for which sealed endpoints ended connections, and their number. */
 struct kept_out {
 	const char *why;
 	uint64_t n;
@@ -217,7 +217,7 @@ static const struct bs_row past_rows[] = {
 	{ "text", "The outcome in words.", EACH(past, text) },
 	{ 0 }
 };
-/* Of the last scans one that is written over meanwhile is a later one by then. */
+/* The last scans: an entry that is overwritten during the reading is then a later scan. */
 const struct bs_row bs_status_scans[] = {
 	{ "kspace", "The k-space endpoint.", .view = open_kspace, .rows = kspace_rows,
 	  .line = "k-space        "
@@ -230,13 +230,13 @@ const struct bs_row bs_status_scans[] = {
 	  .prefix = "kspace_", .turn = 5 },
 	{ "sealed", "Endpoints that are sealed (ipc/WIRE.md).", .most = BS_SEAL_PLACES,
 	  .rows = sealed_rows,
-	  .line = "sealed {endpoint:-7} {sessions} sessions"
+	  .line = "sealed {endpoint:-7} sessions {sessions}"
 		  "[unknown|refused|forged|crowded?; kept out: {unknown} of unknown keys, "
 		  "{refused} without the role, {crowded} beyond keys.connections, {forged} whose "
 		  "messages did not open; the last: {last:.150}]\n",
 	  .prefix = "sealed_", WHEN(EACH(seal, on)), .turn = 6 },
 	{ "scan", "The newest, in flight or over.", .view = open_scan, .rows = scan_rows,
-	  .line = "[number?scan {number}: {acquisitions} acquisitions, {images_left} images, gaps "
+	  .line = "[number?scan {number}: acquisitions {acquisitions}, images {images_left}, gaps "
 		  "{gaps}, duplicates {duplicates}, rejected {rejected}, undelivered {undelivered}"
 		  "[open?, open]\n[not_used?  {not_used}\n]]" },
 	{ "scans", "The last 31 that have ended, newest last.", .most = BS_SCANS_PAST - 1,

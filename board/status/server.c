@@ -18,10 +18,10 @@ struct bs_status_server {
 	struct bs_endpoint socket;
 	pthread_t thread;
 	_Atomic bool quit;
-	char reply[BS_METRICS_MAX]; /* the longest; pages that no answer reached are not there */
+	char reply[BS_METRICS_MAX]; /* size of the longest answer; unused pages stay absent */
 };
 
-/* To any other request the whole document. */
+/* Answers one request; an unknown request gets the whole document. */
 static int answer_once(struct bs_status_server *s, const char *request, size_t len)
 {
 	static const struct {
@@ -42,7 +42,7 @@ static int answer_once(struct bs_status_server *s, const char *request, size_t l
 	return bs_status_json(s->reply, sizeof(s->reply), s->shm);
 }
 
-/* While the site changes, names and numbers of different protocols could stand together: again. */
+/* Answers again if the site changed meanwhile: names and numbers must be of one site. */
 static int answer(struct bs_status_server *s, const char *request, size_t len)
 {
 	const _Atomic uint32_t *turn = &s->shm->s->turn;
@@ -56,7 +56,7 @@ static int answer(struct bs_status_server *s, const char *request, size_t len)
 	return n;
 }
 
-static void *serve(void *arg)
+static void *serve_status(void *arg)
 {
 	struct bs_status_server *s = arg;
 	char request[REQUEST_MAX];
@@ -68,7 +68,8 @@ static void *serve(void *arg)
 			bs_endpoint_recv(&s->socket, request, sizeof(request), &len, POLL_MS, NULL);
 		int n;
 
-		if (rc != 0 && rc != BS_ERR_LENGTH) /* one that is too long is answered, too */
+		/* a request that is too long is answered, too */
+		if (rc != 0 && rc != BS_ERR_LENGTH)
 			continue;
 		n = answer(s, request, rc == 0 ? len : 0);
 		if (n > 0)
@@ -98,7 +99,7 @@ int bs_status_serve(struct bs_status_server **server, const struct bs_shm *shm, 
 		free(s);
 		return rc;
 	}
-	rc = bs_thread_start(&s->thread, serve, s);
+	rc = bs_thread_start(&s->thread, serve_status, s);
 	if (rc != 0) {
 		bs_endpoint_close(&s->socket);
 		free(s);

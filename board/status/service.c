@@ -102,8 +102,8 @@ static const struct bs_row bridge_rows[] = {
 	{ "last_end", "How the last one ended.", EACH(bridge, last_end) },
 	{ .view = open_clients,
 	  .rows = client_rows,
-	  .line = "  clients: {connected} connected, {scans} scans ({active} now), {images} "
-		  "images, {refused} errors[last_error?; the last: {last_error}]\n" },
+	  .line = "  clients: connected {connected}, scans {scans} (now {active}), images "
+		  "{images}, errors {refused}[last_error?; the last: {last_error}]\n" },
 	{ 0 }
 };
 
@@ -244,12 +244,12 @@ static const struct bs_row top_rows[] = {
 	  IN(lapack) },
 	{ .rows = bs_status_protocols },
 	{ "workers", "The service's processes.", .most = BS_WORKERS, .rows = worker_rows,
-	  .line = "{name:-14} pid {pid}, {phase}, {restarts} restarts"
+	  .line = "{name:-14} pid {pid}, {phase}, restarts {restarts}"
 		  "[restarts?, last: {last_end}]\n",
 	  .prefix = "worker_", .turn = 3 },
 	{ "bridges", "Processes beside the path of images that the service started.",
 	  .most = BS_BRIDGES, .rows = bridge_rows,
-	  .line = "{name:-14} pid {pid}, {restarts} restarts[restarts?, last: {last_end}]\n",
+	  .line = "{name:-14} pid {pid}, restarts {restarts}[restarts?, last: {last_end}]\n",
 	  WHEN(EACH(bridge, starts)), .turn = 4 },
 	{ .rows = bs_status_machine },
 	{ .rows = bs_status_scans },

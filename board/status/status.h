@@ -14,26 +14,31 @@
 
 #include "ipc/shm/shm.h"
 
-#define BS_STATUS_MAX  262144u  /* bytes; 16 protocols and 64 threads take about 110,000 */
-#define BS_METRICS_MAX 1048576u /* bytes; 16 protocols with every stage take about 580,000 */
+/* bytes; a document of 16 protocols and 64 threads has about 110,000 */
+#define BS_STATUS_MAX 262144u
+/* bytes; metrics of 16 protocols with every stage have about 580,000 */
+#define BS_METRICS_MAX 1048576u
 
 int bs_status_json(char *out, size_t cap, const struct bs_shm *shm);
 int bs_status_text(char *out, size_t cap, const struct bs_shm *shm);
-/* Latencies alone: per protocol and stage, misses raw and explained, and the canaries. */
+/* Writes the latencies alone: per protocol and stage, misses raw and
+ * explained, and the canaries. */
 int bs_status_latency_json(char *out, size_t cap, const struct bs_shm *shm);
 int bs_status_latency_text(char *out, size_t cap, const struct bs_shm *shm);
-/* {"now_ns":N,"stalls":[[cpu,begin_ns,end_ns],...]}: the newest of each canary, CLOCK_MONOTONIC. */
+/* Writes {"now_ns":N,"stalls":[[cpu,begin_ns,end_ns],...]}, each canary's
+ * newest. CLOCK_MONOTONIC. */
 int bs_status_stalls(char *out, size_t cap, const struct bs_shm *shm);
-/* Four lines: begun, ended and code of struct bs_reload; the site file; its step; its text. */
+/* Writes four lines: begun, ended and code of struct bs_reload; the site file;
+ * its step; its text. */
 int bs_status_reload(char *out, size_t cap, const struct bs_shm *shm);
-/* Prometheus' text format, version 0.0.4 (board/doc/WEB.md has the names). */
+/* Writes the metrics in Prometheus' text format 0.0.4 (board/doc/WEB.md has the names). */
 int bs_status_metrics(char *out, size_t cap, const struct bs_shm *shm);
 int bs_status_ready(char *out, size_t cap, const struct bs_shm *shm);
-/* The table of board/doc/STATUS.md: what the document's members mean. */
+/* Writes the table of board/doc/STATUS.md, which explains the document's members. */
 int bs_status_fields(char *out, size_t cap);
 
 struct bs_status_server;
-/* shm must outlive the server. */
+/* Starts the thread that answers. shm must outlive the server. */
 int bs_status_serve(struct bs_status_server **server, const struct bs_shm *shm, const char *url,
 		    struct bs_fail *why);
 void bs_status_stop(struct bs_status_server *server);

@@ -1,5 +1,5 @@
 /* board/status/table.c - see table.h */
-#define _POSIX_C_SOURCE 200809L /* gmtime_r */
+#define _POSIX_C_SOURCE 200809L /* for gmtime_r */
 #include "board/status/table.h"
 
 #include <inttypes.h>
@@ -9,8 +9,8 @@
 
 static const struct {
 	const char *name;
-	double ns;            /* a nanosecond in this unit; 0: it is no unit of time */
-	double real, seconds; /* of a real number: in this unit, in seconds */
+	double ns;            /* nanoseconds in this unit; 0: not a unit of time */
+	double real, seconds; /* factors of a real number: to this unit, to seconds */
 } units[BS_UNITS] = {
 	[BS_NO_UNIT] = { "", 0.0, 1.0, 1.0 },
 	[BS_BYTES] = { .name = "bytes" },
@@ -31,7 +31,7 @@ const char *bs_unit_name(const struct bs_row *r)
 	return units[r->unit].name;
 }
 
-static const void *place(const struct bs_row *r, const struct bs_item *x)
+static const void *place_of(const struct bs_row *r, const struct bs_item *x)
 {
 	const char *shared = (const char *)x->m->s;
 
@@ -50,7 +50,7 @@ static const void *place(const struct bs_row *r, const struct bs_item *x)
 
 const struct bs_hist *bs_row_hist(const struct bs_row *r, const struct bs_item *x)
 {
-	const void *at = place(r, x);
+	const void *at = place_of(r, x);
 
 	return r->type == BS_TYPE_HIST_AT ? *(const struct bs_hist *const *)at : at;
 }
@@ -80,7 +80,7 @@ static const char *word_of(const struct bs_row *r, uint64_t n)
 	return *word != NULL ? *word : "?";
 }
 
-/* An integer as its row's unit and words want it. */
+/* Shows an integer in its row's unit and words. */
 static void show(struct bs_value *v, const struct bs_row *r)
 {
 	const double n = v->is == BS_IS_SIGNED ? (double)(int64_t)v->n : (double)v->n;
@@ -114,9 +114,9 @@ static uint64_t load_integer(const void *at, size_t bytes, bool is_signed)
 			 : atomic_load((const _Atomic uint32_t *)at);
 }
 
-static void load(struct bs_value *v, const struct bs_row *r, const struct bs_item *x)
+static void load_value(struct bs_value *v, const struct bs_row *r, const struct bs_item *x)
 {
-	const void *at = place(r, x);
+	const void *at = place_of(r, x);
 
 	switch (r->type) {
 	case BS_TYPE_COUNT:
@@ -165,7 +165,7 @@ bool bs_row_value(struct bs_value *v, const struct bs_row *r, const struct bs_it
 
 	*v = (struct bs_value){ .is = BS_IS_COUNT };
 	if (r->when == NULL || is_set(r->when, x))
-		load(v, r, x);
+		load_value(v, r, x);
 	else if (text)
 		set_text(v, "", 0);
 	return v->is == BS_IS_TEXT ? v->max > 0 && v->text[0] != '\0' : v->n != 0 || v->real != 0.0;

@@ -16,15 +16,15 @@
 
 enum bs_type {
 	BS_TYPE_NONE,
-	BS_TYPE_COUNT, /* of 4 or 8 bytes, as the next */
+	BS_TYPE_COUNT, /* unsigned integer of 4 or 8 bytes */
 	BS_TYPE_SIGNED,
 	BS_TYPE_BOOL,
 	BS_TYPE_REAL,
-	BS_TYPE_CHARS,  /* an array, perhaps not terminated */
-	BS_TYPE_STRING, /* a pointer */
+	BS_TYPE_CHARS,  /* array of char, perhaps without a terminator */
+	BS_TYPE_STRING, /* pointer to a text */
 	BS_TYPE_HIST,
-	BS_TYPE_HIST_AT, /* a pointer */
-	/* of the histogram that the row above names: */
+	BS_TYPE_HIST_AT, /* pointer to a histogram */
+	/* The types below take the histogram that the row above names. */
 	BS_TYPE_HIST_COUNT,
 	BS_TYPE_QUANTILE
 };
@@ -36,10 +36,10 @@ enum bs_unit {
 	BS_S,
 	BS_MS,
 	BS_US,
-	BS_MS_GIVEN, /* ms, with the decimals that the site file has */
-	BS_US_OF_MS, /* of a real number in ms */
-	BS_US_WHOLE, /* of an integer in us */
-	BS_YES,      /* not 0: yes */
+	BS_MS_GIVEN, /* ms, with as many decimals as the site file has */
+	BS_US_OF_MS, /* us, from a real number in ms */
+	BS_US_WHOLE, /* us, from an integer in us */
+	BS_YES,      /* yes, unless the integer is 0 */
 	BS_UTC,      /* seconds since 1970 */
 	BS_UTC_NS,
 	BS_SESSION,
@@ -51,55 +51,61 @@ enum bs_metric { BS_NO_METRIC, BS_GAUGE, BS_COUNTER, BS_TIMES };
 
 struct bs_item;
 struct bs_row {
-	const char *name; /* of the document's member; NULL: there is none */
-	const char *help; /* one plain line; NULL: only lines of the terminal have the value */
+	const char *name; /* name of the document's member; NULL: not in the document */
+	const char *help; /* one plain line; NULL: the value appears in terminal lines alone */
 	enum bs_from from;
 	enum bs_type type;
 	enum bs_unit unit;
-	size_t at, bytes, step[2]; /* step: from an item to the next, of the lists it is in */
+	/* step: bytes from item to item, of each list around the value */
+	size_t at, bytes, step[2];
 	const void *fixed;
-	/* the document has the word for a number, a metric the number itself */
+	/* The document shows the word for a number, a metric the number itself. */
 	const char *(*word)(uint32_t);
-	const char *const *words; /* of 0, 1, ...; NULL-ended */
-	/* while this row's value is 0 or "", the value is 0 or "", too, and an item is absent */
+	const char *const *words; /* words for 0, 1, ...; the last is NULL */
+	/* While this row's value is 0 or "", so is the value, and an item is absent. */
 	const struct bs_row *when;
-	bool only;     /* with `when`: the member is absent then */
+	bool only;     /* together with `when`: the member is then absent */
 	bool less_one; /* 1 is subtracted from the value if it is not 0 */
 	uint32_t is;   /* not 0: the value is yes if it equals this number */
-	double q;      /* of a quantile */
+	double q;      /* quantile, between 0 and 1 */
 	enum bs_metric metric;
-	const char *as;    /* its name behind "boreside_"; NULL: by what it is in, and its own */
-	const char *label; /* of the metrics of this item */
-	unsigned turn;     /* of its metric, or of all of its rows': added up; they come in turns */
-	/* with rows of its own */
-	const struct bs_row *rows;       /* ended by one without type and rows; NULL: a value */
+	const char *as;    /* metric's name after "boreside_"; NULL: made from group and member */
+	const char *label; /* label of this item's metrics */
+	/* pass in which the metric appears; of a group: added to its rows' passes */
+	unsigned turn;
+	/* The members below are for rows that have rows of their own. */
+	/* the last has neither type nor rows; NULL: this row is a value */
+	const struct bs_row *rows;
 	bool (*view)(struct bs_item *x); /* false: the item is not there */
-	const char *heading, *line;      /* of the terminal: above all items, of each (lines.c) */
-	const char *prefix;              /* of its metrics */
-	bool rounded;                    /* integers of its metrics are printed with nine digits */
-	uint32_t most;                   /* most items of a list; 0: the row is no list */
-	size_t number;   /* where struct bs_shared has how many there are, uint32_t; 0: most */
-	size_t ring;     /* where it has how many there ever were, uint64_t; number i is in place */
-	uint32_t places; /* i modulo this; the newest are shown, the newest last */
+	/* terminal's text: once above all items, and for each (lines.c) */
+	const char *heading, *line;
+	const char *prefix; /* prefix of the names of its metrics */
+	bool rounded;       /* integers of its metrics are printed with nine digits */
+	uint32_t most;      /* most items of a list; 0: the row is no list */
+	/* offset of the number of items in struct bs_shared, uint32_t; 0: `most` items */
+	size_t number;
+	size_t ring;     /* offset of the number ever added, uint64_t: item i lies at i % places */
+	uint32_t places; /* length of the ring; the newest items are shown, the last one last */
 };
 
 #define BS_VIEW_BYTES 512u
-#define BS_DEPTH      2u /* lists in one another */
+#define BS_DEPTH      2u /* most lists within each other */
 
 struct bs_item {
 	const struct bs_shm *m;
-	const struct bs_item *up; /* that it belongs to */
+	const struct bs_item *up; /* item that this one belongs to */
 	const struct bs_row *row;
-	uint32_t at[BS_DEPTH], depth; /* places in the lists that it is in, and how many */
-	const struct bs_hist *of;     /* the histogram that its group's row names */
+	/* index in each list around the item, and the number of such lists */
+	uint32_t at[BS_DEPTH], depth;
+	const struct bs_hist *of; /* histogram that the group's row names */
 	_Alignas(16) unsigned char view[BS_VIEW_BYTES];
 };
 
 struct bs_value {
 	enum { BS_IS_COUNT, BS_IS_SIGNED, BS_IS_REAL, BS_IS_YES, BS_IS_TEXT } is;
-	uint64_t n;           /* but of a real number and a text that is no word */
-	double real, seconds; /* of a real number, in its unit */
-	const char *text;     /* at most so many bytes */
+	uint64_t n;           /* value of every type but real numbers and texts */
+	double real, seconds; /* real number in its row's unit, and in seconds */
+	const char *text;     /* text, and its most bytes */
 	size_t max;
 	char room[32];
 };
@@ -117,21 +123,21 @@ static inline bool bs_row_joins(const struct bs_row *r)
 {
 	return r->rows != NULL && r->name == NULL && r->most == 0;
 }
-/* v must stay where it is while its text is used. False: it is 0, or an empty text. */
+/* Reads a value; v stays in place while its text is used. False: the value is 0 or "". */
 bool bs_row_value(struct bs_value *v, const struct bs_row *r, const struct bs_item *x);
 const char *bs_unit_name(const struct bs_row *r);
 /* Returns the histogram that a row names. */
 const struct bs_hist *bs_row_hist(const struct bs_row *r, const struct bs_item *x);
-/* The document as a whole, of some group. */
+/* Makes an item of the document as a whole, at the group `top`. */
 void bs_item_top(struct bs_item *x, const struct bs_shm *m, const struct bs_row *top);
 /* The items of a row's list are numbered from *first to the returned number - 1. */
 uint64_t bs_items(const struct bs_item *up, const struct bs_row *r, uint64_t *first);
 /* Opens item number n of a row's list. False: this item is absent. */
 bool bs_item_open(struct bs_item *x, const struct bs_item *up, const struct bs_row *r, uint64_t n);
 
-/* The whole document, and boreside status --latency's. */
+/* Top rows of the whole document, and of boreside status --latency. */
 extern const struct bs_row bs_status_top, bs_latency_top;
-/* Its parts; those of any histogram, and of the canaries. */
+/* Groups of the document; the quantiles of any histogram, and the canaries' rows. */
 extern const struct bs_row bs_status_protocols[], bs_status_machine[], bs_status_scans[],
 	bs_status_log[], bs_status_latency[], bs_status_takers[], bs_quantiles[], bs_canary_rows[];
 

@@ -17,7 +17,7 @@
 #define BLOCK     32768u               /* bytes read from a shelf at a time */
 #define LIST_MAX  ((size_t)BS_SHELF_MAX * 512)
 
-/* What a connection waits for. */
+/* State of a connection that waits for a document. */
 struct request {
 	int64_t asked_ns;
 	int tries;
@@ -294,7 +294,7 @@ enum MHD_Result bs_web_answer(void *web, struct MHD_Connection *c, const char *u
 				     "only GET and HEAD: a page to look at\n");
 	}
 	for (const struct bs_page *p = bs_pages; p->url != NULL; p++)
-		/* no token: the page has only the program's own words */
+		/* the page needs no token: it holds only the program's own words */
 		if (strcmp(url, p->url) == 0)
 			return send_it(c, MHD_HTTP_OK, p->type,
 				       MHD_create_response_from_buffer((size_t)(p->end - p->begin),

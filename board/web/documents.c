@@ -20,7 +20,7 @@
 #define FOLDERS    (BS_SINKS_MAX + 3u)
 #define SHELF_MOST 16u /* documents of each kind: one is read within seconds */
 
-/* The folders that the site's disks fill. */
+/* Lists the folders whose disks the site fills. */
 static uint32_t folders(const struct bs_site *site, const char *out[FOLDERS])
 {
 	const char *all[FOLDERS] = { site->run_dir, site->log.dir, site->overload.spill_dir };
@@ -151,7 +151,7 @@ static void renew(struct bs_documents *d, enum bs_document which)
 			   (size_t)n);
 }
 
-static void *work(void *arg)
+static void *fetch_documents(void *arg)
 {
 	struct bs_documents *d = arg;
 
@@ -182,7 +182,7 @@ int bs_documents_open(struct bs_documents *d, const struct bs_site *site, struct
 			      (size_t)SHELF_MOST * (BS_METRICS_MAX + OWN_MAX));
 	bs_lock_init(&d->lock, &d->change);
 	d->done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	d->has_thread = d->done_fd >= 0 && bs_thread_start(&d->thread, work, d) == 0;
+	d->has_thread = d->done_fd >= 0 && bs_thread_start(&d->thread, fetch_documents, d) == 0;
 	return d->has_thread ? 0 : bs_fail(why, BS_ERR_NOMEM, "the page's thread for documents");
 }
 

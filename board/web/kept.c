@@ -1,5 +1,5 @@
 /* board/web/kept.c - see kept.h */
-#define _GNU_SOURCE /* O_CLOEXEC, O_NOFOLLOW */
+#define _GNU_SOURCE /* for O_CLOEXEC, O_NOFOLLOW */
 #include "board/web/kept.h"
 
 #include <fcntl.h>
@@ -47,7 +47,7 @@ static const char *protocol_of(const struct bs_site *site, const char *name)
 static void put_one(struct bs_doc *d, const struct bs_site *site, const struct bs_log_entry *e,
 		    bool made)
 {
-	const char *n = e->name; /* 20260131T235959.000000-... */
+	const char *n = e->name; /* names begin with a time: 20260131T235959.000000-... */
 	bool early = false;
 	const int sealed = bs_log_folder_sealed(site->log.dir, e, &early);
 	char text[32] = "";

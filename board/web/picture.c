@@ -6,10 +6,10 @@
 #include <string.h>
 
 struct source {
-	const unsigned char *pixels; /* not aligned */
+	const unsigned char *pixels; /* pixels at any address, not aligned */
 	uint32_t nx, ny, nz, channels;
 	bool is_complex;
-	bool has_sign; /* phases, velocities */
+	bool has_sign; /* values have a sign, as phases and velocities have */
 };
 
 static float square_at(const struct source *s, uint64_t at)
@@ -20,7 +20,8 @@ static float square_at(const struct source *s, uint64_t at)
 	return v[0] * v[0] + v[1] * v[1];
 }
 
-/* One voxel's value: root of the sum of squares, or with a sign the first channel's value. */
+/* Returns a voxel's value: root of the sum of squares, or the first channel's value
+ * where it has a sign. */
 static float shown(const struct source *s, uint32_t x, uint32_t y, uint32_t z)
 {
 	const uint64_t plane = (uint64_t)s->nx * s->ny;

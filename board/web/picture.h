@@ -24,10 +24,12 @@
 
 struct bs_picture {
 	uint64_t session, image; /* session and number in the image's envelope */
-	uint32_t matrix[3];      /* of the image */
-	uint32_t nx, ny, planes; /* of the picture */
+	uint32_t matrix[3];      /* voxels of the image */
+	uint32_t nx, ny, planes; /* size of the picture, and its number of planes */
 	uint32_t step;
-	float least, most; /* 0 and the largest value, or plus and minus it; the image's units */
+	/* values at black and white in the image's units: 0 and the
+	 * largest, or plus and minus it */
+	float least, most;
 	float fov_mm[3];
 	uint32_t slice, contrast, repetition, series;
 	int32_t budget_us, latency_us, missed, iterations, missing, gaps, rung, quality;

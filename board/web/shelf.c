@@ -41,7 +41,7 @@ int bs_shelf_put(struct bs_shelf *s, unsigned char *data, size_t len)
 
 	drop(s, &s->item[number % s->most]);
 	for (uint64_t old = number; s->bytes + len > s->most_bytes; old++)
-		drop(s, &s->item[old % s->most]); /* beginning with the oldest item */
+		drop(s, &s->item[old % s->most]); /* the oldest item goes first */
 	s->item[number % s->most] =
 		(struct bs_shelf_item){ number, data, len,
 					(int64_t)now.tv_sec * 1000000000 + now.tv_nsec };
@@ -51,7 +51,7 @@ int bs_shelf_put(struct bs_shelf *s, unsigned char *data, size_t len)
 	return 0;
 }
 
-static const struct bs_shelf_item *find(const struct bs_shelf *s, uint64_t number)
+static const struct bs_shelf_item *find_item(const struct bs_shelf *s, uint64_t number)
 {
 	const struct bs_shelf_item *i = &s->item[number % s->most];
 
@@ -61,7 +61,7 @@ static const struct bs_shelf_item *find(const struct bs_shelf *s, uint64_t numbe
 bool bs_shelf_newest(struct bs_shelf *s, uint64_t *number, size_t *len, int64_t *at_ns)
 {
 	(void)pthread_mutex_lock(&s->lock);
-	const struct bs_shelf_item *i = find(s, s->last);
+	const struct bs_shelf_item *i = find_item(s, s->last);
 
 	if (i != NULL) {
 		*number = i->number;
@@ -75,7 +75,7 @@ bool bs_shelf_newest(struct bs_shelf *s, uint64_t *number, size_t *len, int64_t 
 bool bs_shelf_find(struct bs_shelf *s, uint64_t number, size_t *len)
 {
 	(void)pthread_mutex_lock(&s->lock);
-	const struct bs_shelf_item *i = find(s, number);
+	const struct bs_shelf_item *i = find_item(s, number);
 
 	if (i != NULL)
 		*len = i->len;
@@ -88,7 +88,7 @@ long bs_shelf_read(struct bs_shelf *s, uint64_t number, size_t from, void *to, s
 	long copied = -1;
 
 	(void)pthread_mutex_lock(&s->lock);
-	const struct bs_shelf_item *i = find(s, number);
+	const struct bs_shelf_item *i = find_item(s, number);
 
 	if (i != NULL && from <= i->len) {
 		n = n < i->len - from ? n : i->len - from;

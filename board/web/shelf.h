@@ -17,10 +17,10 @@
 
 #include "core/err.h"
 
-#define BS_SHELF_MAX 64u /* items */
+#define BS_SHELF_MAX 64u /* most items */
 
 struct bs_shelf_item {
-	uint64_t number; /* from 1; 0: none */
+	uint64_t number; /* number of the item, from 1; 0: no item */
 	unsigned char *data;
 	size_t len;
 	int64_t at_ns; /* when the item was put */

@@ -15,10 +15,11 @@
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 
-#define MS          INT64_C(1000000)
-#define POLL_MS     200
-#define PACE_NS     (25 * MS) /* least time between two pictures */
-#define SHARE       20 /* least time between two pictures, in times of the last one's making */
+#define MS      INT64_C(1000000)
+#define POLL_MS 200
+#define PACE_NS (25 * MS) /* least time between two pictures */
+/* least time between two pictures, in multiples of the time that the last one took */
+#define SHARE       20
 #define LOOK_NS     (1000 * MS)
 #define PICTURES    48u
 #define SHELF_BYTES ((size_t)48 << 20)
@@ -127,7 +128,7 @@ static bool has_image(struct bs_web_taker *t, struct bs_asked *image, int64_t tu
 	return false;
 }
 
-static void *work(void *arg)
+static void *make_pictures(void *arg)
 {
 	struct bs_web_taker *t = arg;
 	struct bs_fail why = { 0 };
@@ -186,7 +187,7 @@ int bs_web_taker_open(struct bs_web_taker *t, struct bs_documents *page, struct 
 						   (size_t)pools.image_bytes + 4096, why);
 	if (rc != 0)
 		return rc;
-	t->has_thread = bs_thread_start(&t->thread, work, t) == 0;
+	t->has_thread = bs_thread_start(&t->thread, make_pictures, t) == 0;
 	return t->has_thread ? 0 : bs_fail(why, BS_ERR_NOMEM, "the page's thread for images");
 }
 

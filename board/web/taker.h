@@ -18,10 +18,11 @@
 #define BS_WEB_PENDING_BYTES ((size_t)64 << 20)
 
 struct bs_web_taker {
-	struct bs_documents *page;  /* has the counts of pictures */
-	struct bs_shelf shelf;      /* of pictures (picture.h) */
-	struct bs_collector images; /* has a viewer's socket unless `asks`; may be closed */
-	bool asks;                  /* images come as answers to questions */
+	struct bs_documents *page; /* the page's documents, which count pictures */
+	struct bs_shelf shelf;     /* pictures (picture.h) */
+	/* a viewer's socket, which may be closed; unused if `asks` is set */
+	struct bs_collector images;
+	bool asks; /* images come as answers to questions */
 	const unsigned char *pending[BS_WEB_PENDING];
 	size_t pending_len[BS_WEB_PENDING], pending_bytes;
 	uint32_t first, count;

@@ -20,10 +20,11 @@
 #include "core/thread/clock.h"
 #include "drivers/file/draft.h"
 
-#define TURN_MS    1000
-#define BIND_NS    INT64_C(1000000000) /* time between two attempts to bind the port */
-#define HANG_S     60u
-#define SENT_BYTES (64 << 10) /* that the kernel buffers for a connection; it doubles them */
+#define TURN_MS 1000
+#define BIND_NS INT64_C(1000000000) /* time between two attempts to bind the port */
+#define HANG_S  60u
+/* bytes that the kernel buffers for a connection; it doubles this number */
+#define SENT_BYTES (64 << 10)
 #define MEMORY     (16u << 10)
 
 /* Reads the token: one line of printable characters, in a file that not everybody may read. */
@@ -127,7 +128,7 @@ static int open_socket(const struct bs_site *site, const volatile sig_atomic_t *
 }
 
 /* Writes the page's address to run_dir/web.url, where tools look for the port. */
-static void tell(const struct bs_site *site, int fd)
+static void tell_address(const struct bs_site *site, int fd)
 {
 	struct sockaddr_in in = { 0 };
 	socklen_t len = sizeof(in);
@@ -160,7 +161,7 @@ static void say_nothing(void *arg, const char *fmt, va_list ap)
 	(void)ap;
 }
 
-static struct MHD_Daemon *start(struct bs_web *w, int fd)
+static struct MHD_Daemon *start_daemon(struct bs_web *w, int fd)
 {
 	return MHD_start_daemon(
 		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
@@ -170,8 +171,8 @@ static struct MHD_Daemon *start(struct bs_web *w, int fd)
 		(size_t)MEMORY, MHD_OPTION_NOTIFY_COMPLETED, bs_web_answered, w, MHD_OPTION_END);
 }
 
-static void serve(struct bs_web *w, struct MHD_Daemon *m, bool supervised,
-		  const volatile sig_atomic_t *stop)
+static void serve_page(struct bs_web *w, struct MHD_Daemon *m, bool supervised,
+		       const volatile sig_atomic_t *stop)
 {
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(m, MHD_DAEMON_INFO_EPOLL_FD);
 	struct pollfd fds[2] = { { info->epoll_fd, POLLIN, 0 },
@@ -214,12 +215,12 @@ int bs_web_run(const struct bs_site *site, bool supervised, const volatile sig_a
 	if (rc == 0)
 		fd = open_socket(site, stop);
 	if (rc == 0 && fd >= 0) {
-		m = start(&w, fd);
+		m = start_daemon(&w, fd);
 		rc = m != NULL ? 0 : bs_fail(&why, BS_ERR_IO, "the page's server");
 	}
 	if (rc == 0 && m != NULL) {
-		tell(site, fd);
-		serve(&w, m, supervised, stop);
+		tell_address(site, fd);
+		serve_page(&w, m, supervised, stop);
 	}
 	if (rc != 0)
 		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(rc), why.text);

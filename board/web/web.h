@@ -25,13 +25,13 @@
 #define BS_WEB_IDLE_S      5u
 #define BS_WEB_TOKEN_MIN   16u
 #define BS_WEB_TOKEN_MAX   256u
-#define BS_WEB_URL         "web.url" /* of node.run_dir: where the page is */
+#define BS_WEB_URL         "web.url" /* file in node.run_dir that holds the page's address */
 
 struct bs_web {
 	const struct bs_site *site;
 	struct bs_documents documents;
 	struct bs_web_taker taker;
-	char token[BS_WEB_TOKEN_MAX + 1]; /* "": none is needed */
+	char token[BS_WEB_TOKEN_MAX + 1]; /* token that a browser needs; "": none */
 	/* connections that wait for a newer document */
 	void *waits[BS_WEB_CONNECTIONS];
 	uint32_t waiting;

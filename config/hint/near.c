@@ -12,12 +12,12 @@ static bool same(char a, char b)
 	return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned least_of(unsigned a, unsigned b)
 {
 	return a < b ? a : b;
 }
 
-/* The distance of two words, both shorter than BS_NEAR_MAX. */
+/* Returns the distance of two words, both shorter than BS_NEAR_MAX. */
 static unsigned distance(const char *a, const char *b)
 {
 	unsigned row[3][BS_NEAR_MAX];
@@ -34,10 +34,10 @@ static unsigned distance(const char *a, const char *b)
 
 		at[0] = i;
 		for (unsigned j = 1; j <= nb; j++) {
-			at[j] = least(above[j - 1] + !same(a[i - 1], b[j - 1]),
-				      least(above[j], at[j - 1]) + 1);
+			at[j] = least_of(above[j - 1] + !same(a[i - 1], b[j - 1]),
+					 least_of(above[j], at[j - 1]) + 1);
 			if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]))
-				at[j] = least(at[j], above2[j - 2] + 1);
+				at[j] = least_of(at[j], above2[j - 2] + 1);
 		}
 		above2 = above;
 		above = at;

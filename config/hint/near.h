@@ -19,7 +19,7 @@
 #define BS_NEAR_HINT (BS_NEAR_MAX + 24u)
 
 struct bs_near {
-	const char *word; /* the unknown word; it outlives this struct */
+	const char *word; /* unknown word, which outlives this structure */
 	unsigned steps;   /* distance of best; one step too many: there is none yet */
 	unsigned begun;   /* number of words that begin with the unknown one */
 	char best[BS_NEAR_MAX], begins[BS_NEAR_MAX];

@@ -12,7 +12,7 @@
 #define PATH_LEN 256u
 
 /* Finds the entry of the folder that is near to word: its name in near, or "". */
-static void look(struct bs_near *near, const char *folder, const char *word)
+static void look_in_folder(struct bs_near *near, const char *folder, const char *word)
 {
 	DIR *d = opendir(folder);
 	const struct dirent *e;
@@ -37,11 +37,11 @@ const char *bs_place_hint(const char *path, char out[BS_PLACE_HINT])
 	out[0] = '\0';
 	if (strlen(path) >= PATH_LEN)
 		return out;
-	for (;;) { /* path up to from exists */
+	for (;;) { /* the part of path before `from` exists */
 		from += strspn(from, "/");
 		n = strcspn(from, "/");
 		if (n == 0)
-			return out; /* all of path exists */
+			return out; /* the whole path exists */
 		(void)snprintf(there, sizeof(there), "%.*s", (int)(from + n - path), path);
 		if (access(there, F_OK) != 0)
 			break;
@@ -49,7 +49,7 @@ const char *bs_place_hint(const char *path, char out[BS_PLACE_HINT])
 	}
 	(void)snprintf(word, sizeof(word), "%.*s", (int)n, from);
 	(void)snprintf(there, sizeof(there), "%.*s", (int)(from - path), path);
-	look(&near, there[0] != '\0' ? there : ".", word);
+	look_in_folder(&near, there[0] != '\0' ? there : ".", word);
 	if (bs_near_best(&near) != NULL)
 		(void)snprintf(out, BS_PLACE_HINT, " (did you mean %s%s?)", there,
 			       bs_near_best(&near));

@@ -99,7 +99,7 @@ static const struct bs_flow_kept *find_kept(const struct bs_flows *f, const stru
 }
 
 /*
- * The place for another set 0: that of an earlier one of the same frame, or an empty place, or the
+ * Finds a place for another set 0: that of an earlier one of the same frame, an empty one, or the
  * oldest.
  */
 static uint32_t place_for(const struct bs_flows *f, const struct bs_mrd_idx *idx)

@@ -34,8 +34,8 @@ struct bs_flows {
 	const struct bs_protocol *p;
 	struct bs_flow_kept *place; /* [places]; bs_protocol_references is their number */
 	uint32_t places;            /* number of places; 0: the protocol makes no velocities */
-	float venc;                 /* VENC of the scan, cm/s */
-	bool closed;                /* no more lines of the scan come */
+	float venc;                 /* VENC of the scan in cm/s */
+	bool closed;                /* no more lines of this scan will come */
 };
 
 /*
@@ -58,7 +58,7 @@ static inline void bs_flows_wait(const struct bs_flows *f, struct bs_opens *o)
 	if (f->places > 0)
 		bs_flows_hold(f, o);
 }
-/* Call the functions below only where places > 0. */
+/* The functions below need places > 0. */
 /* Decides what the image of this frame becomes: sets image->report.flow and nothing else. */
 void bs_flows_aim(const struct bs_flows *f, const struct bs_mrd_idx *idx,
 		  struct bs_recon_image *image);

@@ -22,7 +22,7 @@ struct bs_image_timing {
 	int64_t sender_ns; /* time_ns of the last readout's envelope; 0: not known */
 	uint64_t gaps, duplicates, rejected; /* counts of the scan so far */
 	/*
-	 * The last readout's times: received, checked and handed to recon, taken up, accumulated.
+	 * Times of the last readout: received, checked and handed to recon, taken up, accumulated.
 	 */
 	int64_t received_ns, handed_ns, taken_ns, added_ns;
 	/* when making the image began and ended; when emit took the image up */
@@ -30,7 +30,8 @@ struct bs_image_timing {
 	enum bs_rung rung;
 };
 
-/* The times of all stages of an image: those of the engine, and those between the time stamps. */
+/* Finds the times of all stages of an image: those of the engine, and those
+ * between the time stamps. */
 void bs_image_stages(const struct bs_image_timing *t, const struct bs_report *report,
 		     int64_t until_ns, int64_t stage_ns[BS_BUDGET_STAGES]);
 

@@ -18,8 +18,8 @@ struct row {
 };
 
 struct frame {
-	struct item *item; /* [items]: kept readouts */
-	struct row *row;   /* [rows]: the list of each row */
+	struct item *item; /* [items] kept readouts */
+	struct row *row;   /* [rows] list of each row */
 	float *data;       /* [item][coil][samples] complex: data of kept readouts */
 	uint32_t free;     /* index of the first item of the list of free ones */
 	/* number of items in use; the last item is for the readout that completes a row */

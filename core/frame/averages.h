@@ -63,8 +63,8 @@ int bs_averages_put(struct bs_averages *a, uint32_t frame, uint32_t row,
 /* Some rows lack some of their averages. */
 bool bs_averages_wait(const struct bs_averages *a, uint32_t frame);
 /*
- * After a frame's end: gives the mean of the next row, in the order of rows, that lacks some of its
- * averages.
+ * Gives, after a frame's end, the mean of the next row, in the order of rows, that lacks some of
+ * its averages.
  */
 bool bs_averages_next(struct bs_averages *a, uint32_t frame, struct bs_mean *mean);
 

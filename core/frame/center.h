@@ -24,9 +24,9 @@
 
 struct bs_center {
 	uint32_t line[2];   /* the line of the center; it lies on the grid at size / 2 */
-	uint32_t header[2]; /* the limits' center; without limits half of the grid */
+	uint32_t header[2]; /* center of the limits; without limits half of the grid */
 	bool told[2];       /* a readout gave the center */
-	bool unsaid[2];     /* there are no limits */
+	bool unsaid[2];     /* the header has no limits */
 };
 
 /* size: the encoded grid along ky and kz. idx: a line's counters; NULL: no line has come yet. */

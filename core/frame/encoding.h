@@ -45,7 +45,8 @@ void bs_encoding_mark(const struct bs_protocol *p, const struct bs_scan_info *in
  * calibration.
  */
 struct bs_encodings_left {
-	uint64_t lines, calibration, rest; /* rest: neither lines nor calibration */
+	/* counts of readouts; rest: neither lines nor calibration */
+	uint64_t lines, calibration, rest;
 	uint64_t before; /* images that had left when the first of these lines came */
 	uint16_t ref;    /* encoding_space_ref of the last marked readout */
 };

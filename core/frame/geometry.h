@@ -27,7 +27,7 @@
 /* The field of view of every image of the scan, mm; 0 where neither header nor protocol says it. */
 void bs_geometry_fov(float fov_mm[3], const struct bs_protocol *p, const struct bs_scan_info *info);
 
-/* The field of view of another encoding's images (core/frame/encoding.h). */
+/* Finds the field of view of another encoding's images (core/frame/encoding.h). */
 void bs_geometry_other(float fov_mm[3], const struct bs_protocol *p,
 		       const struct bs_mrd_encoding *e);
 

@@ -413,7 +413,7 @@ void bs_frame_say_left(struct bs_recon_image *image)
 		say_lack(image, image->report.why.text);
 }
 
-/* The frame's order within its slice: by repetition, average, encoding, phase and set. */
+/* Returns the frame's order within its slice: by repetition, average, encoding, phase and set. */
 static uint64_t order_of(const struct bs_recon *r, const struct bs_mrd_acq *a)
 {
 	const uint64_t average = r->averages == NULL ? a->idx.average & 0x1fffu : 0;

@@ -451,7 +451,8 @@ void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *
 		}
 	head->discard_pre = head->discard_post;
 	head->discard_post = pre;
-	if (head->center_sample != 0 && head->center_sample < n) /* 0: center_sample is not given */
+	/* center_sample 0 counts as not given */
+	if (head->center_sample != 0 && head->center_sample < n)
 		head->center_sample = (uint16_t)(n - 1 - head->center_sample);
 	if (n == (size_t)p->samples + head->discard_pre + head->discard_post &&
 	    bs_readout_late(p, head))

@@ -17,14 +17,14 @@
 #include "core/mrd.h"
 #include "core/study/study.h"
 
-/* What the functions below need of the scan that readouts are taken into. */
+/* Facts of the scan that readouts are taken into. */
 struct bs_intake {
 	const struct bs_protocol *p;
-	const struct bs_traj *table; /* NULL: the protocol has no table */
+	const struct bs_traj *table; /* table of the trajectory; NULL: the protocol has no table */
 	const struct bs_scan_info *info;
 	struct bs_scan_noise *noise;
 	struct bs_scan_study *scan;
-	const struct bs_study *study; /* NULL: no earlier scans are kept */
+	const struct bs_study *study; /* study of earlier scans; NULL: none are kept */
 	bool sums_noise; /* sums noise whatever the protocol uses: a later scan may need it */
 	size_t room;     /* bytes of a readout's place: at least what the protocol needs */
 };
@@ -63,7 +63,7 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 		 const void *data, uint32_t *row, struct bs_fail *why);
 
 /*
- * Where a field map corrects (field.map_file): checks that the dwell time of an admitted image
+ * Checks, where a field map corrects (field.map_file), that the dwell time of an admitted image
  * line, if the line has one, is field.dwell_us to 0.1 %. Else BS_ERR_TRAJECTORY, which ends the
  * scan: all its readouts are sampled alike.
  */

@@ -74,7 +74,8 @@ static inline void bs_kind_sort(struct bs_mrd_acq *head, uint32_t coils, uint32_
 	    head->number_of_samples == samples + head->discard_pre + head->discard_post)
 		head->flags &= ~BS_MRD_IS_COIL_CORRECTION;
 }
-const char *bs_kind_name(enum bs_kind kind); /* "phase correction"; "?": no such kind */
+/* Returns the name of a kind, "phase correction"; "?": no such kind. */
+const char *bs_kind_name(enum bs_kind kind);
 
 /*
  * The protocol uses readouts of this kind: lines of the image, and the kinds that its .uses names.
@@ -85,8 +86,8 @@ static inline bool bs_kind_used(const struct bs_protocol *p, enum bs_kind kind)
 }
 
 /*
- * This scan's calibration lines are lines of its images, too, whatever their flags. Lines of one
- * slice are none of an image of several.
+ * Returns true if this scan's calibration lines are lines of its images, too, whatever their
+ * flags. Lines of one slice are none of an image of several.
  */
 static inline bool bs_scan_embeds(const struct bs_protocol *p, const struct bs_scan_info *info)
 {
@@ -111,8 +112,8 @@ static inline bool bs_scan_uses(const struct bs_protocol *p, const struct bs_sca
 uint64_t bs_kinds_sum(const struct bs_kinds *k);
 
 /*
- * One sentence about unused readouts: "33 of 69 readouts are calibration and this protocol does not
- * use them"; "" when all are used. Returns out, NUL-terminated within cap.
+ * Writes one sentence about unused readouts: "33 of 69 readouts are calibration and this protocol
+ * does not use them"; "" when all are used. Returns out, NUL-terminated within cap.
  */
 #define BS_KINDS_WORDS 384u /* bytes that always suffice */
 const char *bs_kinds_words(char *out, size_t cap, const struct bs_kinds *k);

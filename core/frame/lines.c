@@ -322,8 +322,8 @@ static void put_range(struct bs_text *t, uint32_t first, uint32_t last)
 enum outside { NOWHERE, BOTH_SIDES, ONE_SIDE };
 
 /*
- * Which of size lines were not measured, where only first to last were: none, on both sides alike,
- * or much more on one side.
+ * Tells which of size lines were not measured, where only first to last were: none, on both sides
+ * alike, or much more on one side.
  */
 static enum outside outside_of(uint32_t size, uint32_t first, uint32_t last)
 {
@@ -367,7 +367,7 @@ static bool folds(const struct bs_protocol *p)
 	return !plan->accelerated && !plan->joint;
 }
 
-/* Every line of the grid has come, whatever the header says. */
+/* Returns true if every line of the grid has come, whatever the header says. */
 static bool is_whole(const struct bs_held *h)
 {
 	const uint64_t all = h->lines != NULL ? (uint64_t)h->lines->size[0] * h->lines->size[1] : 0;

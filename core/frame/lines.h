@@ -21,7 +21,7 @@
 #include "core/mrd.h"
 #include "core/protocol.h"
 
-/* The measured lines along ky and kz. */
+/* Measured lines along ky and kz. */
 struct bs_lines {
 	uint32_t size[2];           /* size of the encoded grid */
 	uint32_t first[2], last[2]; /* range of lines that the scan measures, both ends included */
@@ -37,7 +37,7 @@ void bs_lines_of(struct bs_lines *l, const struct bs_protocol *p, const struct b
 void bs_lines_about(struct bs_lines *l, const struct bs_protocol *p,
 		    const struct bs_scan_info *info, const struct bs_center *c);
 
-/* BS_ERR_SIZE: the header promises more lines than readouts_max allows. */
+/* Checks the header's lines. BS_ERR_SIZE: it promises more lines than readouts_max allows. */
 int bs_lines_admit(const struct bs_protocol *p, const struct bs_scan_info *info,
 		   struct bs_fail *why);
 
@@ -67,10 +67,11 @@ uint32_t bs_lines_least(const struct bs_lines *l);
  */
 bool bs_lines_shutter(const struct bs_lines *l, const uint8_t *present, uint32_t rows);
 
-/* What an image holds, for bs_lacks_words. */
+/* Contents of an image, for bs_lacks_words. */
 struct bs_held {
-	const struct bs_lines *lines; /* NULL: the image's readouts have a table */
-	const uint8_t *present;       /* [rows]: 1: this row has come */
+	/* lines on the grid; NULL: the image's readouts have a table */
+	const struct bs_lines *lines;
+	const uint8_t *present; /* [rows]: 1: this row has come */
 	uint32_t rows;
 	/* rows that the image holds, and rows that it should also hold */
 	uint32_t readouts, missing;
@@ -106,8 +107,9 @@ static inline bool bs_lacks_nothing(const struct bs_protocol *p, const struct bs
 }
 
 /*
- * What an image lacks, in plain words: "accelerated 3 x 1, and this protocol does not unfold it; 2
- * of 20 readouts did not come"; "" when it lacks nothing. Returns out, NUL-terminated within cap.
+ * Writes what an image lacks, in plain words: "accelerated 3 x 1, and this protocol does not unfold
+ * it; 2 of 20 readouts did not come"; "" when it lacks nothing. Returns out, NUL-terminated within
+ * cap.
  */
 #define BS_LACKS_WORDS 320u
 const char *bs_lacks_words(char *out, size_t cap, const struct bs_protocol *p,

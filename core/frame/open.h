@@ -37,9 +37,9 @@ extern "C" {
 #endif
 
 /*
- * "": all frames that the header promises of a slice and contrast have places, even if all but the
- * repetitions are interleaved. Else words that they may not have. Returns out, NUL-terminated
- * within cap.
+ * Writes "" if all frames that the header promises of a slice and contrast have places, even if all
+ * but the repetitions are interleaved. Else it writes words that they may not have. Returns out,
+ * NUL-terminated within cap.
  */
 #define BS_OPEN_WORDS 256u
 const char *bs_open_words(char *out, size_t cap, const struct bs_protocol *p,
@@ -49,9 +49,9 @@ enum { BS_ROW_IN = 1, BS_ROW_AGAIN };
 
 struct bs_open {
 	enum { BS_OPEN_EMPTY, BS_OPEN_FILLING, BS_OPEN_OVER } state;
-	struct bs_mrd_idx idx; /* counters of its first line */
+	struct bs_mrd_idx idx; /* counters of the frame's first line */
 	uint32_t have;         /* rows that have come */
-	uint32_t lacked;       /* missing lines, behind a remembered flag; else 0 */
+	uint32_t lacked;       /* number of missing lines, behind a remembered flag; else 0 */
 	/* rows that have come, on the grid, within the header's limits */
 	uint32_t inside;
 	/* [rows]: BS_ROW_IN: this readout is in; BS_ROW_AGAIN: it came more than once; else 0 */
@@ -70,7 +70,7 @@ struct bs_open {
 };
 
 struct bs_opens {
-	struct bs_open *at; /* [slice][contrast][lane]: the places of frames */
+	struct bs_open *at; /* [slice][contrast][lane] places of frames */
 	uint8_t *rows_of;
 	uint32_t pairs, lanes, rows;
 	const struct bs_protocol *p;
@@ -93,8 +93,8 @@ void bs_opens_scan(struct bs_opens *o, const struct bs_protocol *p, const struct
 		   const struct bs_lines *lines);
 
 /*
- * The key that identifies a frame: a line's counters, with its encoding in place of the last user
- * counter, which identifies nothing.
+ * Returns the key that identifies a frame: a line's counters, with its encoding in place of the
+ * last user counter, which identifies nothing.
  */
 static inline struct bs_mrd_idx bs_open_key(const struct bs_mrd_acq *head)
 {
@@ -104,7 +104,7 @@ static inline struct bs_mrd_idx bs_open_key(const struct bs_mrd_acq *head)
 	return key;
 }
 
-/* Lines with these keys, both of one slice and contrast, belong to one frame. */
+/* Returns true if lines with these keys, both of one slice and contrast, belong to one frame. */
 bool bs_open_same(const struct bs_protocol *p, const struct bs_mrd_idx *a,
 		  const struct bs_mrd_idx *b);
 /* The place where the frame with these counters is open; BS_OPEN_NONE: nowhere. */
@@ -122,7 +122,7 @@ void bs_opens_line(struct bs_opens *o, uint32_t slot, uint64_t flags, bool waits
 void bs_opens_end(struct bs_opens *o, uint32_t slot);
 /* The frame has left, and its place is free again. */
 void bs_opens_empty(struct bs_opens *o, uint32_t slot);
-/* All open frames end: slice by slice, contrast by contrast, in the order in which they began. */
+/* Ends all open frames: slice by slice, contrast by contrast, in the order in which they began. */
 void bs_opens_close(struct bs_opens *o);
 /* A frame that is over begins to wait, or stops waiting. urged: it will not wait again. */
 void bs_opens_wait(struct bs_opens *o, uint32_t slot, bool waits, bool urged);
@@ -153,7 +153,7 @@ struct bs_echo {
 void bs_echo_scan(struct bs_echo *e, const struct bs_scan_info *info, uint32_t contrasts);
 /* A line comes: decides whether echoes are identified by their order or by the counter. */
 void bs_echo_decide(struct bs_echo *e, const struct bs_mrd_idx *idx);
-/* The line's contrast, of so many contrasts. */
+/* Returns the line's contrast, of so many contrasts. */
 uint16_t bs_echo_next(const struct bs_echo *e, const struct bs_mrd_idx *idx, uint32_t contrasts);
 /*
  * The line before this one (idx NULL: before the end) had more or fewer echoes: which echo was

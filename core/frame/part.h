@@ -18,8 +18,8 @@ struct seat;
 /* A sliding window: which groups of readouts it has, by their number in the table. */
 struct window {
 	uint8_t *held;   /* [group]: 1: the group's share belongs to the next image */
-	uint32_t *count; /* [group]: readouts in the group's share */
-	uint32_t group;  /* the newest group */
+	uint32_t *count; /* [group] number of readouts in the group's share */
+	uint32_t group;  /* number of the newest group */
 	/* groups that have gone by since the scan began, at most a window's number of them */
 	uint32_t passed;
 	bool unfolded; /* the newest group's sum is not its share yet (core/engine.h: fold) */
@@ -44,7 +44,7 @@ struct frame {
 	/* ns that the slice's calibration took, not reported yet; kept in its first contrast */
 	int64_t calibration_ns;
 	bool preview_due;
-	bool passed; /* another process makes it, or it is made already: no image is made here */
+	bool passed; /* no image is made here: another process makes it, or it is made already */
 	bool absent; /* passed, and its readouts reach no engine */
 	/* the frame's slice and contrast had an image in this scan, by the protocol's own engine */
 	bool imaged;
@@ -52,7 +52,7 @@ struct frame {
 };
 
 struct seat {
-	const struct bs_engine *engine; /* NULL: there is no such engine */
+	const struct bs_engine *engine; /* engine of a place; NULL: there is no such engine */
 	void *self;
 	const char *name; /* name of the engine: "gridding/host" */
 };
@@ -65,7 +65,7 @@ struct bs_recon {
 	struct seat preview; /* makes previews; its self is its own or that of seat[0] */
 	struct bs_protocol preview_p, stand_in_p;
 	struct bs_opens opens;
-	struct frame *frame; /* [frames], indexed as opens.at */
+	struct frame *frame; /* [frames] indexed as opens.at */
 	uint32_t frames, rows;
 	uint32_t groups;             /* groups of a window; 0: there is no window */
 	struct bs_scan_info info;    /* header of the scan */
@@ -74,8 +74,9 @@ struct bs_recon {
 	bool centered;               /* a line has come, and center is known */
 	struct bs_readouts readouts; /* on the grid: what lines and calibration were like */
 	struct bs_encodings_left others;
-	struct bs_averages *averages; /* NULL: each average makes an image of its own */
-	uint32_t expected;            /* averages expected of a row in this scan */
+	/* averages of rows; NULL: each average makes an image of its own */
+	struct bs_averages *averages;
+	uint32_t expected; /* averages expected of a row in this scan */
 	struct bs_prepared prepared;
 	struct bs_corrected corrected;
 	struct bs_earlier earlier;
@@ -98,7 +99,7 @@ struct bs_recon {
 	bool several;    /* calibration lines have come of averages that are summed */
 	uint64_t images, previews;    /* numbers of the last image and the last preview */
 	uint64_t passed;              /* images up to this number were handed on before */
-	const struct bs_share *share; /* which images this process makes; NULL: all */
+	const struct bs_share *share; /* images that this process makes; NULL: all */
 	uint64_t begun;               /* frames that have begun */
 	bool alone;                   /* a frame leaves the engine nothing for later ones */
 	uint16_t series;
@@ -111,7 +112,7 @@ static inline bool bs_recon_previews_beside(const struct bs_recon *r)
 	return r->preview.engine != NULL && r->preview.self != r->seat[0].self;
 }
 
-/* All engines that a readout may go to, the protocol's own first; without an engine: none. */
+/* Lists all engines that a readout may go to, the protocol's own first; without an engine: none. */
 #define BS_SEATS 3
 static inline void bs_recon_seats(const struct bs_recon *r, struct seat to[BS_SEATS])
 {

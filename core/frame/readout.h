@@ -41,7 +41,7 @@ bool bs_readout_siemens(const struct bs_scan_info *info);
  * The sample at which the protocol has k = 0 of a line as it is stored, behind discarded samples.
  */
 uint32_t bs_readout_center(const struct bs_protocol *p, bool reversed);
-/* The line's center_sample agrees with the protocol. */
+/* Returns true if the line's center_sample agrees with the protocol. */
 bool bs_readout_fits(const struct bs_protocol *p, const struct bs_mrd_acq *head);
 /*
  * A forward line that lacks more than two samples of a whole line and less than half of them, at
@@ -57,7 +57,7 @@ bool bs_readout_doubtful(const struct bs_protocol *p, const struct bs_mrd_acq *t
 /* The line's second reading is taken, and nothing else will correct the shift. */
 bool bs_readout_late(const struct bs_protocol *p, const struct bs_mrd_acq *turned);
 
-/* What the center_sample of a scan's lines was like. */
+/* Facts about the center_sample of a scan's lines. */
 struct bs_readouts {
 	bool reversed, doubtful;
 	bool said, silent, beyond; /* silent: some were 0; beyond: some were N or more */

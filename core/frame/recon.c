@@ -234,7 +234,7 @@ static int add_mean(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *
 	return add_row(r, slot, &h, mean->row, mean->data, mean->count);
 }
 
-/* At a frame's end: rows that lack averages become the mean of the readouts that came. */
+/* Makes, at a frame's end, the mean of the readouts that came of each row that lacks averages. */
 static int add_rest(struct bs_recon *r, uint32_t slot)
 {
 	struct bs_mean mean;

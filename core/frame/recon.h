@@ -81,12 +81,12 @@ struct bs_prepared {
 	bool whitened;
 	struct bs_match match; /* match of the noise scan; where not whitened, its words say why */
 	char noise_scan[sizeof(((struct bs_scan_info *)0)->measurement)];
-	uint64_t noise_samples; /* noise samples of each coil */
+	uint64_t noise_samples; /* number of noise samples of each coil */
 	float noise_scale;      /* factor that the noise covariance was multiplied by */
 	uint32_t coils;         /* coils of the readouts as they came */
 	/* standard deviation of each coil's complex noise, after noise_scale */
 	float deviation[BS_COILS_MAX];
-	uint32_t virtual_coils; /* coils after compression; 0: not compressed */
+	uint32_t virtual_coils; /* number of coils after compression; 0: not compressed */
 	/*
 	 * share of the calibration data's energy that compression kept, of the slice where it is
 	 * least
@@ -101,8 +101,8 @@ struct bs_prepared {
 struct bs_corrected {
 	uint32_t navigators;   /* navigators that were used */
 	float navigator_phase; /* radians, the largest phase that was taken off */
-	uint32_t triples;      /* triples of phase-correction lines */
-	/* radians, phase of reversed lines against the others, by the last triple */
+	uint32_t triples;      /* number of triples of phase-correction lines */
+	/* phase of reversed lines against the others by the last triple, in radians */
 	float epi_phase;
 	float epi_shift; /* samples that reversed lines lie later in k, by the last triple */
 	bool ramps;      /* readouts on gradient ramps were regridded */
@@ -112,12 +112,12 @@ struct bs_corrected {
 struct bs_earlier {
 	char maps[sizeof(((struct bs_scan_info *)0)->study)];
 	char field[sizeof(((struct bs_scan_info *)0)->study)];
-	struct bs_match match; /* match of the maps' coils */
+	struct bs_match match; /* match of the maps' coils with the scan's */
 };
 
 struct bs_recon_image {
 	struct bs_mrd_image head;
-	float *pixels; /* where pop writes: memory of the caller, bs_protocol_image_bytes */
+	float *pixels; /* caller's memory that pop writes to, bs_protocol_image_bytes */
 	struct bs_report report;
 	uint64_t number; /* number in the scan, from 1; image_index is its lower 16 bits */
 	bool preview; /* the image is of an incomplete frame; previews have numbers of their own */
@@ -126,16 +126,16 @@ struct bs_recon_image {
 	uint32_t readouts; /* readouts that the image holds, averages counted */
 	uint32_t missing;  /* readouts that it should also hold */
 	bool elsewhere;    /* missing readouts may have come, in another frame */
-	/* what the image lacks; "": nothing; always "" in a preview (core/frame/lines.h) */
+	/* what the image lacks (core/frame/lines.h); "": nothing; always "" in a preview */
 	char lacks[BS_LACKS_WORDS];
 	char zeros[BS_LACKS_WORDS]; /* what is zero without being missing; "": nothing */
-	/* where the center is; "": where the header has it (core/frame/center.h) */
+	/* where the center of k-space is (core/frame/center.h); "": where the header has it */
 	char center[BS_CENTER_WORDS];
-	/* where lines lie; "": where the header says (core/frame/readout.h) */
+	/* where lines lie (core/frame/readout.h); "": where the header says */
 	char readout[BS_READOUT_WORDS];
-	char header[BS_HEADER_WORDS];     /* the scan's bs_scan_info.remark */
+	char header[BS_HEADER_WORDS];     /* remark on the scan's header, bs_scan_info.remark */
 	char scan_keys[BS_SCANKEY_WORDS]; /* keys that the scan set; "": none */
-	uint32_t iterations;              /* iterations that the scan set; 0: none */
+	uint32_t iterations;              /* number of iterations that the scan set; 0: none */
 	/* name of the scan, made from its first readout, where the header has none; else "" */
 	char scan[17];
 	struct bs_kinds kinds; /* readouts of the scan until this image, by kind */
@@ -148,8 +148,8 @@ struct bs_recon_image {
 };
 
 /*
- * What the reader of the image should know beside what it lacks, in words; "": nothing. Returns
- * out, NUL-terminated within cap.
+ * Writes what the reader of the image should know beside what it lacks, in words; "": nothing.
+ * Returns out, NUL-terminated within cap.
  */
 #define BS_REMARK_WORDS 640u
 const char *bs_image_remark(char *out, size_t cap, const struct bs_recon_image *image);
@@ -203,7 +203,7 @@ void bs_recon_resume(struct bs_recon *r, uint64_t images, uint64_t previews);
  */
 struct bs_share {
 	uint32_t part, parts;
-	/* true: this image is made already; NULL: none is */
+	/* Returns true if this image is made already; NULL: none is. */
 	bool (*made)(void *arg, uint64_t number);
 	void *arg;
 };
@@ -227,7 +227,7 @@ void bs_recon_reading(struct bs_recon *r, bool wait, uint64_t *made, uint64_t *r
  * not as left out by the scanner.
  */
 void bs_recon_lost(struct bs_recon *r);
-/* No more readouts come: frames that have begun become images that say what is missing. */
+/* Ends the scan: frames that have begun become images that say what is missing. */
 void bs_recon_close(struct bs_recon *r);
 /* Returns 1: *image was made. 0: no frame is complete. Negative: the engine failed. */
 int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
@@ -246,7 +246,8 @@ void bs_recon_corrected(struct bs_recon *r, const struct bs_corrected *corrected
 void bs_recon_earlier(struct bs_recon *r, const struct bs_earlier *earlier);
 /* The maps or field maps of all slices have changed. Call between two scans. */
 int bs_recon_maps(struct bs_recon *r, struct bs_fail *why);
-/* Each slice and contrast has had an image in this scan, by the protocol's own method. */
+/* Returns true if each slice and contrast has had an image in this scan, by the
+ * protocol's own method. */
 bool bs_recon_imaged(const struct bs_recon *r);
 /*
  * The time that the slice's next image has waited for calibration before its readouts came here

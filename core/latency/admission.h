@@ -26,12 +26,14 @@
 #include "core/protocol.h"
 
 enum bs_cost {
-	BS_COST_RECEIVE,     /* receiving one readout: checksum, checks, the copy into its slot */
-	BS_COST_WAKE,        /* waking: ingest wakes recon, recon wakes emit */
-	BS_COST_ADD,         /* the engine's add of the last readout */
-	BS_COST_FINISH,      /* the engine makes the image */
-	BS_COST_HAND,        /* writing the image's attributes and checksum */
-	BS_COST_CALIBRATION, /* calibration, of images that calibrate; timed with synthetic lines */
+	/* cost of receiving one readout: checksum, checks, the copy into its slot */
+	BS_COST_RECEIVE,
+	BS_COST_WAKE,   /* cost of waking: ingest wakes recon, recon wakes emit */
+	BS_COST_ADD,    /* cost of the engine's add of the last readout */
+	BS_COST_FINISH, /* the engine makes the image */
+	BS_COST_HAND,   /* cost of writing the image's attributes and checksum */
+	/* cost of calibration in images that calibrate; timed with synthetic lines */
+	BS_COST_CALIBRATION,
 	BS_COSTS
 };
 enum bs_condition { BS_CONDITION_WARM, BS_CONDITION_COLD, BS_CONDITION_LOADED, BS_CONDITIONS };
@@ -71,7 +73,7 @@ void bs_estimate_make(struct bs_estimate *e, struct bs_timing *t, uint32_t n, do
 
 /* The machine was too busy to measure on, under some condition. */
 bool bs_admission_busy(const struct bs_admission *a);
-/* The estimate of a cost under its worst condition, ns. */
+/* Returns the estimate in ns of a cost under its worst condition. */
 int64_t bs_admission_cost(const struct bs_admission *a, enum bs_cost c);
 /*
  * An image's worst latency. least: with the least that making an image may cost, in place of the

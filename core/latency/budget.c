@@ -3,11 +3,12 @@
 
 #include <string.h>
 
-/* What an image does to the ladder: a step down, one more good image, or the count begins anew. */
+/* Effect of an image on the ladder: one step down, one more good image, or a new
+ * count of good ones. */
 enum move { DOWN, GOOD, STAY };
 
 static const enum move moves[BS_RUNGS][BS_RESULTS] = {
-	/* columns: met, tight, missed */
+	/* columns: the result was met, tight, missed */
 	[BS_RUNG_FULL] = { GOOD, DOWN, DOWN },
 	[BS_RUNG_FEWER] = { GOOD, STAY, DOWN },
 	[BS_RUNG_GRIDDING] = { GOOD, GOOD, DOWN },
@@ -73,7 +74,7 @@ static enum bs_rung rung_of(const struct bs_budget *b, bool gridded)
 }
 
 /* Steps to the next rung that the method has. by: 1 down, -1 up. */
-static enum bs_rung step(struct bs_budget *b, int by)
+static enum bs_rung step_rung(struct bs_budget *b, int by)
 {
 	do
 		b->rung = (enum bs_rung)((int)b->rung + by);
@@ -84,7 +85,7 @@ static enum bs_rung step(struct bs_budget *b, int by)
 
 static bool go_down(struct bs_budget *b)
 {
-	b->down[step(b, 1)]++;
+	b->down[step_rung(b, 1)]++;
 	if (b->trial > 0 && b->hold < BS_LADDER_HOLD_MAX)
 		b->hold *= 2;
 	b->trial = 0;
@@ -98,7 +99,7 @@ static bool good_image(struct bs_budget *b)
 		b->hold /= 2;
 	if (b->rung == BS_RUNG_FULL || b->good < b->hold)
 		return false;
-	b->up[step(b, -1)]++;
+	b->up[step_rung(b, -1)]++;
 	b->trial = b->hold;
 	return true;
 }
@@ -125,7 +126,7 @@ bool bs_budget_made(struct bs_budget *b, const struct bs_report *report, int64_t
 	if (bs_budget_missed(b->p, report,
 			     made_ns - from_ns)) /* the image is late before it is handed on */
 		return judge(b, *rung, BS_RESULT_MISSED);
-	if (report->deadline_stop) /* stopped after one iteration: as bad as a miss */
+	if (report->deadline_stop) /* a stop after one iteration counts as a miss */
 		return judge(b, *rung, report->iterations > 1 ? BS_RESULT_TIGHT : BS_RESULT_MISSED);
 	return false;
 }

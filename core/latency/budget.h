@@ -41,7 +41,7 @@ enum bs_rung { BS_RUNG_FULL, BS_RUNG_FEWER, BS_RUNG_GRIDDING, BS_RUNG_LATE, BS_R
 
 enum bs_budget_result {
 	BS_RESULT_MET,
-	BS_RESULT_TIGHT, /* in time, but the solver was stopped by its deadline */
+	BS_RESULT_TIGHT, /* image in time, but its solver was stopped by the deadline */
 	BS_RESULT_MISSED,
 	BS_RESULTS
 };
@@ -57,7 +57,7 @@ struct bs_budget {
 	uint32_t hold;   /* number of good images that bring a step up */
 	uint32_t trial;  /* good images that must still follow the last step up */
 	int64_t tail_ns; /* time from made to handed on: the largest of late (bs_tail_longest) */
-	uint64_t down[BS_RUNGS], up[BS_RUNGS]; /* steps taken onto a rung */
+	uint64_t down[BS_RUNGS], up[BS_RUNGS]; /* number of steps down and up onto each rung */
 };
 
 struct bs_aim {

@@ -5,7 +5,7 @@
 
 #define LAST (BS_HIST_BUCKETS - 1)
 
-/* The largest value that falls into a bucket. */
+/* Returns the largest value that falls into a bucket. */
 static uint64_t bound_of(uint32_t bucket)
 {
 	uint32_t octave;

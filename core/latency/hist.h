@@ -32,7 +32,7 @@ static inline uint32_t bs_hist_bucket(uint64_t ns)
 
 	if (ns < BS_HIST_SUB)
 		return (uint32_t)ns;
-	octave = 63u - (uint32_t)__builtin_clzll(ns) - 6u; /* 0 for values 64 .. 127 */
+	octave = 63u - (uint32_t)__builtin_clzll(ns) - 6u; /* octave 0 holds values 64 to 127 */
 	if (octave > 33u)
 		return BS_HIST_BUCKETS - 1;
 	return BS_HIST_SUB * (octave + 1) + (uint32_t)(ns >> octave) - BS_HIST_SUB;

@@ -1,5 +1,5 @@
 /* core/memory/arena.c - see arena.h */
-#define _GNU_SOURCE /* MAP_POPULATE, MADV_HUGEPAGE */
+#define _GNU_SOURCE /* for MAP_POPULATE, MADV_HUGEPAGE */
 #include "core/memory/arena.h"
 
 #include <errno.h>
@@ -42,9 +42,9 @@ int bs_arena_open(struct bs_arena *a, uint64_t bytes, struct bs_fail *why)
 	if (p == MAP_FAILED)
 		return bs_fail(why, BS_ERR_NOMEM, "arena of %llu bytes: %s",
 			       (unsigned long long)bytes, strerror(errno));
-	/* a hint, for fewer TLB misses in the grids */
+	/* huge pages give fewer TLB misses in the grids */
 	(void)madvise(p, (size_t)bytes, MADV_HUGEPAGE);
-	memset(p, 0, (size_t)bytes); /* prefault: no page fault after arm */
+	memset(p, 0, (size_t)bytes); /* touches every page now: there is no page fault after arm */
 	a->base = p;
 	a->size = (size_t)bytes;
 	return 0;

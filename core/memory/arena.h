@@ -17,16 +17,16 @@
 
 BS_C_BEGIN
 
-#define BS_ALIGN 64u /* one cache line, one AVX-512 vector */
+#define BS_ALIGN 64u /* bytes of a cache line and of an AVX-512 vector */
 
 struct bs_arena {
 	unsigned char *base;
-	size_t size; /* bytes */
-	size_t used; /* bytes */
+	size_t size; /* bytes of the arena */
+	size_t used; /* bytes that are taken */
 	bool sealed;
 };
 
-/* The memory plan of one protocol: what `boreside check` prints. */
+/* The memory plan of one protocol, which `boreside check` prints. */
 /* parts at most; phases, coils, GRAPPA, maps and projections in one protocol need about 70 */
 #define BS_NEED_MAX 96u
 struct bs_need {
@@ -56,8 +56,8 @@ static inline uint64_t bs_slot(uint64_t bytes)
  * where there is an arena: to NULL for an empty piece, and for one that the arena has no room for.
  */
 struct bs_room {
-	struct bs_need *need;   /* or NULL */
-	struct bs_arena *arena; /* or NULL */
+	struct bs_need *need;   /* need to add to; or NULL */
+	struct bs_arena *arena; /* arena to take from; or NULL */
 	uint64_t bytes;
 	bool full; /* the arena was full before the last piece */
 };

@@ -23,7 +23,7 @@ enum bs_owner { BS_OWNER_FREE, BS_OWNER_INGEST, BS_OWNER_RECON, BS_OWNER_EMIT };
 
 struct bs_pool {
 	uint32_t slots;
-	_Atomic uint32_t cursor; /* where the next search starts */
+	_Atomic uint32_t cursor; /* slot at which the next search starts */
 	/* slots in use, for high_water; bs_pool_in_use is exact */
 	_Alignas(64) _Atomic uint32_t taken;
 	_Atomic uint32_t high_water; /* most slots that were ever in use */
@@ -31,7 +31,7 @@ struct bs_pool {
 	_Alignas(64) _Atomic uint8_t owner[];
 };
 
-/* The bytes of a pool, a multiple of 64. */
+/* Returns the bytes of a pool, a multiple of 64. */
 static inline size_t bs_pool_bytes(uint32_t slots)
 {
 	return (sizeof(struct bs_pool) + slots + 63) & ~(size_t)63;

@@ -5,7 +5,7 @@
 
 uint64_t bs_pools_acq_message(const struct bs_protocol *p)
 {
-	/* at most 2^17 samples x (12 + 64 x 8) bytes: this is far from 64 bits */
+	/* at most 2^17 samples x (12 + 64 x 8) bytes, which is far from 64 bits */
 	uint64_t samples = (uint64_t)p->samples + p->discard;
 	uint64_t sample_bytes = BS_POOLS_TRAJ_DIMS * sizeof(float) + (uint64_t)p->coils * 8u;
 

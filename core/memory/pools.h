@@ -18,7 +18,7 @@
 
 /* Bytes; BS_WIRE_BYTES of ipc/wire/wire.h, which core may not see (the test compares). */
 #define BS_POOLS_ENVELOPE   64u
-#define BS_POOLS_TRAJ_DIMS  3u     /* dimensions of a message's trajectory, at most */
+#define BS_POOLS_TRAJ_DIMS  3u     /* most dimensions of a message's trajectory */
 #define BS_POOLS_ATTRIBUTES 12288u /* bytes of an image's attributes, at most */
 #define BS_POOLS_IMAGE_HEAD (BS_POOLS_ENVELOPE + BS_MRD_IMAGE_BYTES + 8u + BS_POOLS_ATTRIBUTES)
 #define BS_POOLS_PIXELS     ((size_t)(BS_POOLS_IMAGE_HEAD + BS_ALIGN - 1u) / BS_ALIGN * BS_ALIGN)
@@ -34,7 +34,7 @@ static inline uint64_t bs_pools_unsafe(uint64_t image_bytes)
 }
 
 struct bs_pools {
-	uint64_t acq_slots, acq_bytes; /* acq_bytes: bytes of one slot */
+	uint64_t acq_slots, acq_bytes; /* number of slots for readouts, and bytes of one slot */
 	/*
 	 * image_slots: node.image_slots, and the images that takers hold: in their queue, in hand,
 	 * in a connection.

@@ -23,8 +23,10 @@
 #include <stdint.h>
 
 struct bs_ring {
-	_Alignas(64) _Atomic uint64_t head; /* entries ever pushed; written by the producer alone */
-	_Alignas(64) _Atomic uint64_t tail; /* entries ever taken; written by the consumer alone */
+	/* number of entries ever pushed; the producer alone writes it */
+	_Alignas(64) _Atomic uint64_t head;
+	/* number of entries ever taken; the consumer alone writes it */
+	_Alignas(64) _Atomic uint64_t tail;
 	_Alignas(64) uint64_t mask;
 	uint64_t entry[];
 };
@@ -52,7 +54,7 @@ static inline void bs_ring_init(struct bs_ring *r, uint64_t capacity)
 	r->mask = capacity - 1;
 }
 
-/* For the producer. False: the ring is full, and nothing was pushed. */
+/* Pushes an entry, for the producer. False: the ring is full, and nothing was pushed. */
 static inline bool bs_ring_push(struct bs_ring *r, uint64_t value)
 {
 	uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
@@ -64,7 +66,7 @@ static inline bool bs_ring_push(struct bs_ring *r, uint64_t value)
 	return true;
 }
 
-/* For the consumer. False: the ring is empty. */
+/* Reads the oldest entry, for the consumer. False: the ring is empty. */
 static inline bool bs_ring_peek(struct bs_ring *r, uint64_t *value)
 {
 	uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
@@ -76,8 +78,8 @@ static inline bool bs_ring_peek(struct bs_ring *r, uint64_t *value)
 }
 
 /*
- * For the consumer: reads entry number index, counted from the first ever pushed and not before the
- * tail, without taking it out. False: it was not pushed yet.
+ * Reads entry number index without taking it out, for the consumer. Entries are counted from the
+ * first ever pushed; index is not before the tail. False: it was not pushed yet.
  */
 static inline bool bs_ring_look(struct bs_ring *r, uint64_t index, uint64_t *value)
 {
@@ -87,7 +89,7 @@ static inline bool bs_ring_look(struct bs_ring *r, uint64_t index, uint64_t *val
 	return true;
 }
 
-/* For the consumer, after a peek that was true. */
+/* Takes the oldest entry out, for the consumer, after a peek that was true. */
 static inline void bs_ring_advance(struct bs_ring *r)
 {
 	atomic_store_explicit(&r->tail, atomic_load_explicit(&r->tail, memory_order_relaxed) + 1,

@@ -29,13 +29,13 @@
 #define BS_STAMP_FENCE(order) atomic_thread_fence(order)
 #endif
 
-/* For the writer: its later writes are seen after its earlier stores. */
+/* Orders the writer's stores: later ones are seen after earlier ones. */
 static inline void bs_stamp_before(void)
 {
 	BS_STAMP_FENCE(memory_order_release);
 }
 
-/* For the reader: its earlier reads are done before its later loads. */
+/* Orders the reader's loads: earlier ones are done before later ones. */
 static inline void bs_stamp_after(void)
 {
 	BS_STAMP_FENCE(memory_order_acquire);

@@ -38,7 +38,7 @@ struct bs_bands {
 	uint32_t came[BS_FRAMES_MAX];    /* [slice]: the last run that had it; 0: it never came */
 	uint8_t in_first[BS_FRAMES_MAX]; /* [slice]: 1: the first repetition has it */
 	bool last;                       /* a line of the current run was flagged as its last */
-	bool astray; /* another slice came behind a line flagged as last: flags say nothing */
+	bool astray; /* another slice came behind a line flagged as last, so flags tell nothing */
 	bool other;  /* the counts of repetitions rule out slices at once */
 	bool closed; /* no more lines come */
 	bool cut;    /* the last repetition was not whole when the scan was closed */
@@ -57,7 +57,7 @@ void bs_bands_scan(struct bs_bands *b, const struct bs_protocol *p,
  * Counts a line of an image, before that image is made. The same line may be given twice in a row.
  */
 void bs_bands_line(struct bs_bands *b, const struct bs_mrd_idx *idx, uint64_t flags);
-/* No more lines come. cut: a frame of the last line's repetition lacks some lines. */
+/* Notes that no more lines come. cut: a frame of the last line's repetition lacks some lines. */
 void bs_bands_close(struct bs_bands *b, bool cut);
 /* An image of this repetition has left. */
 void bs_bands_image(struct bs_bands *b, uint16_t repetition, uint64_t number);

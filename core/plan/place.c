@@ -3,9 +3,9 @@
 #include "core/text.h"
 
 /*
- * What of the protocol only the host can do. Of streams, a GPU can do 2D, whole frames, weights
- * that each readout tells, no preconditioner. Only the host measures a field map, and lets two
- * images explain a voxel together.
+ * Finds what of the protocol only the host can do. Of streams, a GPU can do 2D, whole frames,
+ * weights that each readout tells, no preconditioner. Only the host measures a field map, and lets
+ * two images explain a voxel together.
  */
 static enum bs_host_only host_only(const struct bs_plan *plan, const struct bs_protocol *p)
 {

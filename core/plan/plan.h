@@ -22,56 +22,60 @@
 BS_C_BEGIN
 
 enum bs_encode {
-	BS_ENCODE_NOTHING, /* there is nothing to compute */
-	BS_ENCODE_GRID,    /* a NUFFT along the protocol's trajectory */
-	BS_ENCODE_EXACT,   /* the direct sum over the trajectory's samples */
-	BS_ENCODE_FIELD,   /* sums with off resonance, by time segments */
-	BS_ENCODE_PATH,    /* a NUFFT along the path that the readouts bring */
-	BS_ENCODE_LINES,   /* FFTs of lines on the grid */
+	BS_ENCODE_NOTHING, /* encoding: there is nothing to compute */
+	BS_ENCODE_GRID,    /* encoding: a NUFFT along the protocol's trajectory */
+	BS_ENCODE_EXACT,   /* encoding: the direct sum over the trajectory's samples */
+	BS_ENCODE_FIELD,   /* encoding: sums with off resonance, by time segments */
+	BS_ENCODE_PATH,    /* encoding: a NUFFT along the path that the readouts bring */
+	BS_ENCODE_LINES,   /* encoding: FFTs of lines on the grid */
 	BS_ENCODES
 };
 
 enum bs_solve {
 	BS_SOLVE_NONE,   /* the sums are the coils' images already */
-	BS_SOLVE_CG,     /* conjugate gradients on F^H F */
+	BS_SOLVE_CG,     /* solver: conjugate gradients on F^H F */
 	BS_SOLVE_UNFOLD, /* Cartesian SENSE: solves for the lines that came, with maps */
 	BS_SOLVES
 };
 
 /* The stages that a readout, and an image made of readouts, passes, in this order. */
 enum bs_plan_stage {
-	BS_PLAN_EPI,      /* corrects reversed lines, and readouts on ramps (gpu/engine/phases.h) */
+	/* stage that corrects reversed lines, and readouts on ramps (gpu/engine/phases.h) */
+	BS_PLAN_EPI,
 	BS_PLAN_NAVIGATE, /* takes the phase of navigators off */
-	BS_PLAN_WHITEN,   /* whitens by the noise (gpu/engine/front.h) */
-	BS_PLAN_COMPRESS, /* compresses to virtual coils */
+	BS_PLAN_WHITEN,   /* stage that whitens by the noise (gpu/engine/front.h) */
+	BS_PLAN_COMPRESS, /* stage that compresses to virtual coils */
 	BS_PLAN_AVERAGE,  /* averages a line that came several times (core/frame/averages.h) */
 	BS_PLAN_APART,    /* slice-GRAPPA: takes slices at once apart (gpu/engine/slicer.h) */
 	BS_PLAN_FILL,     /* GRAPPA: fills lines that were left out (gpu/engine/filler.h) */
 	/* fills the end of k-space that was left out; from here on the stages are an image's */
 	BS_PLAN_POCS,
-	BS_PLAN_ECHOES,   /* measures a field map by two contrasts (gpu/engine/echoes.h) */
-	BS_PLAN_COMBINE,  /* combines coils, or images with maps of their own, to one image */
-	BS_PLAN_RESIZE,   /* resizes the image to another matrix (gpu/image/resize.h) */
+	/* stage that measures a field map by two contrasts (gpu/engine/echoes.h) */
+	BS_PLAN_ECHOES,
+	/* stage that combines coils, or images with maps of their own, to one image */
+	BS_PLAN_COMBINE,
+	BS_PLAN_RESIZE,   /* stage that resizes the image to another matrix (gpu/image/resize.h) */
 	BS_PLAN_PHASE,    /* takes the image's phase */
 	BS_PLAN_VELOCITY, /* makes the velocity of a set against set 0 (core/flow/flow.h) */
 	BS_PLAN_STAGES
 };
 
-/* Where the work is done. A protocol that uses fewer GPUs than there are uses the first ones. */
+/* Place where the work is done. A protocol that uses fewer GPUs than there are
+ * uses the first ones. */
 enum bs_plan_place {
-	BS_PLACE_NOTHING, /* there is nothing to compute */
+	BS_PLACE_NOTHING, /* place: there is nothing to compute */
 	BS_PLACE_HOST,
-	BS_PLACE_GPU, /* one GPU */
+	BS_PLACE_GPU, /* place: one GPU */
 	/* several GPUs: GPU i of n has the i-th run of coils (gpu/device/split.h) */
 	BS_PLACE_COILS,
-	/* several GPUs: each sums rows of the only coil's F^H d, the first one solves */
+	/* place: several GPUs; each sums rows of the only coil's F^H d, the first one solves */
 	BS_PLACE_SLABS,
 	BS_PLACES
 };
 
 /* Why a protocol uses the first of several GPUs alone; in words: bs_plan_place_words. */
 enum bs_undivided {
-	BS_UNDIVIDED_NOT, /* it uses several GPUs, or there is only one */
+	BS_UNDIVIDED_NOT, /* the protocol uses several GPUs, or there is only one */
 	BS_UNDIVIDED_NOTHING,
 	BS_UNDIVIDED_MAPS,
 	BS_UNDIVIDED_PATH,
@@ -83,16 +87,16 @@ enum bs_undivided {
 	BS_UNDIVIDED_WEIGHTS
 };
 
-/* What no GPU can do of a protocol; in words: bs_host_only_words. */
+/* Features of a protocol that no GPU has; bs_host_only_words has their words. */
 enum bs_host_only {
 	BS_HOST_ONLY_NOT,
-	BS_HOST_ONLY_STREAM, /* what the readouts themselves tell */
+	BS_HOST_ONLY_STREAM, /* the GPU cannot take what the readouts themselves tell */
 	BS_HOST_ONLY_ECHOES,
 	BS_HOST_ONLY_MAP_SETS,
 	BS_HOST_ONLY_REASONS
 };
 
-/* What no place, host or GPU, can do of a protocol. */
+/* Features of a protocol that no place, host or GPU, has. */
 enum bs_absent {
 	BS_ABSENT_NOT,
 	/* maps of the scan, or a field map, where another stage makes the images they need */
@@ -101,7 +105,7 @@ enum bs_absent {
 	BS_ABSENT_PATH
 };
 
-/* What a scan leaves to later ones. */
+/* Kinds of data that a scan leaves to later ones. */
 enum bs_kept_kind { BS_KEPT_MAPS, BS_KEPT_FIELD, BS_KEPT_KINDS };
 
 /* The sensitivity maps that a protocol works with. */
@@ -109,7 +113,7 @@ enum bs_plan_maps {
 	BS_PLAN_MAPS_NONE,
 	BS_PLAN_MAPS_FILE,
 	BS_PLAN_MAPS_SCAN, /* maps made from the scan (gpu/calibrate/maps.h) */
-	BS_PLAN_MAPS_STUDY /* maps of an earlier scan */
+	BS_PLAN_MAPS_STUDY /* maps come from an earlier scan */
 };
 
 struct bs_plan {
@@ -123,18 +127,20 @@ struct bs_plan {
 	enum bs_undivided undivided;
 	enum bs_host_only host_only;
 	enum bs_absent absent;
-	uint32_t parts;    /* GPUs that work on a scan */
-	uint32_t together; /* coils in one application of F^H F, or in one sum: all of them, or 1 */
-	uint32_t stages;   /* bits 1u << enum bs_plan_stage */
+	uint32_t parts; /* GPUs that work on a scan */
+	/* number of coils in one application of F^H F, or in one sum: all of them, or 1 */
+	uint32_t together;
+	uint32_t stages; /* set of bits 1u << enum bs_plan_stage */
 	enum bs_plan_maps maps;
 	enum bs_weighing weighs;
 	enum bs_method preview, counting; /* methods of previews and of counting (core/method.h) */
-	bool joint;   /* solves for all coils at once, with maps; else coil by coil */
+	bool joint;   /* coils are solved for all at once, with maps; false: coil by coil */
 	bool on_grid; /* samples are lines of the grid `encoded`, identified by their counters */
-	bool streams; /* each readout says where its samples lie, which is not known before */
+	bool streams; /* readouts say where their samples lie, which is not known before the scan */
 	bool paths;   /* samples lie on paths: each readout says where, or a file's table does */
-	bool passes;  /* takes no scan */
-	bool windows, previews;    /* has sliding windows; has previews (core/method.h) */
+	bool passes;  /* the protocol takes no scan */
+	/* the protocol has sliding windows; it has previews (core/method.h) */
+	bool windows, previews;
 	bool off_resonance;        /* images are corrected by a field map */
 	bool takes[BS_KEPT_KINDS]; /* works with what an earlier scan has left */
 	bool accelerated;          /* an image made of fewer lines than `encoded` has is whole */
@@ -152,7 +158,7 @@ void bs_plan_make(struct bs_protocol *p);
 /* p->plan is still the plan of p: what it depends on has not been changed. */
 bool bs_plan_holds(const struct bs_protocol *p);
 #define BS_PLAN_WORDS 192u /* bytes that always suffice */
-/* The plan in words, "whiten, compress > grid > cg > combine", cut to size. Returns to. */
+/* Writes the plan in words, "whiten, compress > grid > cg > combine", cut to size. Returns to. */
 const char *bs_plan_words(char *to, size_t size, const struct bs_plan *plan);
 
 static inline bool bs_plan_has(const struct bs_plan *plan, enum bs_plan_stage stage)
@@ -168,13 +174,13 @@ static inline bool bs_plan_on_gpu(enum bs_plan_place place)
 const char *bs_plan_engine(const struct bs_plan *plan, enum bs_plan_place place);
 #define BS_PLAN_PLACE_WORDS 96u /* bytes that always suffice */
 /*
- * The plan's GPUs in words: "GPUs 0, 1: 8 coils shared out", "GPU 0 alone: method cartesian ...".
- * Returns to.
+ * Writes the plan's GPUs in words: "GPUs 0, 1: 8 coils shared out", "GPU 0 alone: method cartesian
+ * ...". Returns to.
  */
 const char *bs_plan_place_words(char *to, size_t size, const struct bs_protocol *p);
-/* The reason in words; "": there is none. */
+/* Returns why only the host can do a protocol, in words; "": a GPU can, too. */
 const char *bs_host_only_words(enum bs_host_only reason);
-/* In place.c, for bs_plan_make: chooses the place of a plan that is complete otherwise. */
+/* Chooses the place of a plan that is complete otherwise (place.c, for bs_plan_make). */
 void bs_plan_choose_place(struct bs_plan *plan, const struct bs_protocol *p);
 
 BS_C_END

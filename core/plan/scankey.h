@@ -30,7 +30,7 @@ bool bs_scankey_take(struct bs_scan_info *info, const char *name, const char *te
 /* Returns 0, or BS_ERR_CONFIG or BS_ERR_VALUE with the name and what the protocol accepts. */
 int bs_scankey_admit(const struct bs_protocol *p, const struct bs_scan_info *info,
 		     struct bs_fail *why);
-/* The value that the scan set; 0: none. */
+/* Returns the value that the scan set; 0: none. */
 static inline double bs_scankey_of(const struct bs_scan_info *info, enum bs_scankey k)
 {
 	return info->scan_keys >> (unsigned)k & 1u ? info->scan_value[k] : 0.0;

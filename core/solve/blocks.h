@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define BS_BLOCK 8192u /* voxels of a block */
+#define BS_BLOCK 8192u /* voxels in a block */
 
 static inline int bs_blocks(uint64_t voxels)
 {
@@ -24,7 +24,7 @@ static inline uint64_t bs_block(uint64_t voxels, int block, uint64_t *from)
 	return voxels - *from < BS_BLOCK ? voxels - *from : BS_BLOCK;
 }
 
-/* out = sum_c conj(S_c) in_c for n voxels, complex. */
+/* Computes out = sum_c conj(S_c) in_c for n voxels, complex. */
 static inline void bs_blocks_combine(float *restrict out, const float *maps, const float *images,
 				     uint32_t coils, uint64_t step, uint64_t n)
 {

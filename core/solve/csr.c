@@ -30,7 +30,7 @@ int bs_csr_open(struct bs_csr *m, uint64_t rows, uint64_t cols, uint64_t entries
 	return 0;
 }
 
-static int check(const struct bs_csr *m, struct bs_fail *why)
+static int check_matrix(const struct bs_csr *m, struct bs_fail *why)
 {
 	const uint32_t parts = m->is_complex ? 2 : 1;
 
@@ -65,7 +65,7 @@ static int check(const struct bs_csr *m, struct bs_fail *why)
 int bs_csr_seal(struct bs_csr *m, struct bs_fail *why)
 {
 	const size_t parts = m->is_complex ? 2 : 1;
-	int rc = check(m, why);
+	int rc = check_matrix(m, why);
 
 	if (rc != 0)
 		return rc;

@@ -20,11 +20,11 @@ BS_C_BEGIN
 struct bs_csr {
 	uint64_t rows, cols, entries;
 	bool is_complex;
-	uint64_t *start; /* [rows + 1]: first entry of each row */
-	uint32_t *col;   /* [entries]: column of each entry */
+	uint64_t *start; /* [rows + 1] index of each row's first entry */
+	uint32_t *col;   /* [entries] column of each entry */
 	float *value;    /* [entries] real, or [entries][2] complex */
 	/* The transpose, in the same form, made by seal; values are not conjugated. */
-	uint64_t *t_start; /* [cols + 1]: first entry of each column */
+	uint64_t *t_start; /* [cols + 1] index of each column's first entry */
 	uint32_t *t_row;
 	float *t_value;
 };
@@ -36,7 +36,7 @@ int bs_csr_open(struct bs_csr *m, uint64_t rows, uint64_t cols, uint64_t entries
 int bs_csr_seal(struct bs_csr *m, struct bs_fail *why);
 void bs_csr_close(struct bs_csr *m);
 
-/* diagonal[col] = sum over rows of |value|^2, the diagonal of W^H W. */
+/* Computes diagonal[col], the sum over rows of |value|^2: the diagonal of W^H W. */
 void bs_csr_gram_diagonal(const struct bs_csr *m, float *diagonal);
 
 BS_C_END

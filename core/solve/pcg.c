@@ -14,8 +14,8 @@
 struct bs_pcg {
 	struct bs_pcg_spec s;
 	struct bs_team *team;
-	float *r, *z, *p, *ap; /* without a preconditioner z is r */
-	double *partial;       /* [block]: partial sums */
+	float *r, *z, *p, *ap; /* vectors; without a preconditioner z is r */
+	double *partial;       /* [block] partial sums */
 	double *history;
 	int64_t last_longest_ns;
 	/* arguments of the operation in progress */
@@ -29,7 +29,7 @@ static uint64_t blocks_of(const struct bs_pcg_spec *s)
 	return (s->size + BLOCK - 1) / BLOCK;
 }
 
-static void lay(struct bs_pcg *g, struct bs_room *r)
+static void lay_out(struct bs_pcg *g, struct bs_room *r)
 {
 	bs_room_take(r, &g->r, "solver vectors", g->s.precond ? 4 : 3, g->s.size * 8);
 	bs_room_take(r, &g->partial, "partial sums", 1, blocks_of(&g->s) * 8);
@@ -46,7 +46,7 @@ int bs_pcg_need(const struct bs_pcg_spec *s, struct bs_need *need, struct bs_fai
 		return bs_fail(why, BS_ERR_CONFIG,
 			       "conjugate gradients: %llu values, %u iterations",
 			       (unsigned long long)s->size, s->iterations);
-	lay(&g, &room);
+	lay_out(&g, &room);
 	return 0;
 }
 
@@ -61,7 +61,7 @@ int bs_pcg_plan(struct bs_pcg **plan, const struct bs_pcg_spec *s, struct bs_are
 		return bs_fail(why, BS_ERR_NOMEM, "conjugate gradients");
 	g->s = *s;
 	g->team = team;
-	lay(g, &room);
+	lay_out(g, &room);
 	g->p = g->r + step;
 	g->ap = g->p + step;
 	g->z = s->precond ? g->ap + step : g->r;
@@ -118,7 +118,7 @@ static double run(struct bs_pcg *g, void (*fn)(void *, int, int))
 	return sum;
 }
 
-static void start(void *arg, int task, int member) /* x = 0, r = b; r.r */
+static void start_solve(void *arg, int task, int member) /* Sets x = 0 and r = b, and sums r.r. */
 {
 	struct bs_pcg *g = arg;
 	size_t from;
@@ -150,7 +150,8 @@ static void dot_pap(void *arg, int task, int member)
 	g->partial[task] = dot(g->p + from, g->ap + from, n);
 }
 
-static void step(void *arg, int task, int member) /* x += alpha p, r -= alpha A p; r.r */
+/* Adds alpha p to x, subtracts alpha A p from r, and sums r.r. */
+static void step_along(void *arg, int task, int member)
 {
 	struct bs_pcg *g = arg;
 	size_t from;
@@ -169,7 +170,7 @@ static void step(void *arg, int task, int member) /* x += alpha p, r -= alpha A 
 	g->partial[task] = dot(r, r, n);
 }
 
-static void turn(void *arg, int task, int member) /* p = z + beta p */
+static void turn_direction(void *arg, int task, int member) /* Sets p = z + beta p. */
 {
 	struct bs_pcg *g = arg;
 	size_t from;
@@ -183,7 +184,7 @@ static void turn(void *arg, int task, int member) /* p = z + beta p */
 		p[i] = z[i] + beta * p[i];
 }
 
-static void distance(void *arg, int task, int member) /* |b - A x|^2, with A x in ap */
+static void distance(void *arg, int task, int member) /* Sums |b - A x|^2, with A x in ap. */
 {
 	struct bs_pcg *g = arg;
 	size_t from;
@@ -220,7 +221,7 @@ void bs_pcg_solve(struct bs_pcg *g, const struct bs_pcg_system *system, const fl
 
 	g->x = x;
 	g->b = b;
-	bb = run(g, start);
+	bb = run(g, start_solve);
 	memset(result, 0, sizeof(*result));
 	result->history = g->history;
 	result->residual = g->history[0] = bb == 0.0 ? 0.0 : 1.0;
@@ -244,13 +245,13 @@ void bs_pcg_solve(struct bs_pcg *g, const struct bs_pcg_system *system, const fl
 		if (i == 0)
 			memcpy(g->p, g->z, (size_t)g->s.size * 8);
 		else
-			bs_team_run(g->team, turn, g, (int)blocks_of(&g->s));
+			bs_team_run(g->team, turn_direction, g, (int)blocks_of(&g->s));
 		system->apply(system->self, g->p, g->ap);
 		pap = run(g, dot_pap);
 		if (!(pap > 0.0) || !isfinite(pap) || !(rz > 0.0))
 			break;
 		g->alpha = (float)(rz / pap);
-		rr = run(g, step);
+		rr = run(g, step_along);
 		g->history[i + 1] = sqrt(rr / bb);
 		next = precondition(g, system, rr);
 		g->beta = (float)(next / rz);

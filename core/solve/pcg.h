@@ -34,7 +34,7 @@ BS_C_BEGIN
 
 struct bs_pcg_spec {
 	uint64_t size;       /* complex values of a vector */
-	uint32_t iterations; /* iterations of any solve, at most */
+	uint32_t iterations; /* most iterations of any solve */
 	bool precond;        /* a preconditioner will be given */
 };
 
@@ -42,24 +42,25 @@ struct bs_pcg_system {
 	void *self;
 	/* out = A in; in and out differ */
 	void (*apply)(void *self, const float *in, float *out);
-	/* out = M^-1 in, M Hermitian positive definite; NULL: none */
+	/* Computes out = M^-1 in, with M Hermitian positive definite; NULL: no preconditioner. */
 	void (*precond)(void *self, const float *in, float *out);
 };
 
 struct bs_pcg_stop {
 	uint32_t iterations;
-	double tolerance; /* 0: only iterations and deadline stop it */
+	/* residual at which a solve stops; 0: only iterations and deadline stop it */
+	double tolerance;
 	/* end of the time for the solve, by bs_now_ns's clock; INT64_MAX: none */
 	int64_t deadline_ns;
 };
 
 struct bs_pcg_result {
-	uint32_t iterations; /* iterations made */
-	double residual;     /* ||b - A x|| / ||b|| after these iterations */
+	uint32_t iterations; /* iterations that were made */
+	double residual;     /* residual after them, ||b - A x|| / ||b|| */
 	bool deadline_stop;
 	/*
-	 * [0 .. iterations]: residuals by the recurrence, the last one as residual; valid until the
-	 * next solve
+	 * [0 .. iterations] residuals by the recurrence; the last one is `residual`. Valid until
+	 * the next solve.
 	 */
 	const double *history;
 };

@@ -6,8 +6,8 @@
 #define BLOCK 16u /* samples of a block: a block of all coils fits the first-level cache */
 
 /* Loads samples first to first + n of each coil, in double, to block [coil][BLOCK][2]. */
-static void load(double block[BS_GRAM_COILS][BLOCK][2], uint32_t coils, uint32_t first, uint32_t n,
-		 const unsigned char *data, size_t stride)
+static void load_samples(double block[BS_GRAM_COILS][BLOCK][2], uint32_t coils, uint32_t first,
+			 uint32_t n, const unsigned char *data, size_t stride)
 {
 	for (uint32_t c = 0; c < coils; c++) {
 		float v[2 * BLOCK];
@@ -27,7 +27,7 @@ void bs_gram_add(double *gram, uint32_t coils, uint32_t samples, const void *dat
 	for (uint32_t first = 0; first < samples; first += BLOCK) {
 		const uint32_t n = samples - first < BLOCK ? samples - first : BLOCK;
 
-		load(block, coils, first, n, data, stride);
+		load_samples(block, coils, first, n, data, stride);
 		for (uint32_t i = 0; i < coils; i++)
 			for (uint32_t j = 0; j <= i; j++) {
 				double re = 0.0;

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BS_GRAM_COILS 64u /* coils, at most */
+#define BS_GRAM_COILS 64u /* most coils */
 
 /*
  * Adds data [coil][stride] complex float, of which `samples` samples count, to gram; data may be

@@ -15,7 +15,7 @@ static const char *name_of(const struct bs_named *s, uint32_t i)
 
 /* The label with that name; NONE: there is none. */
 #define NONE UINT32_MAX
-static uint32_t find(const struct bs_named *s, const char *name, uint32_t channels)
+static uint32_t find_channel(const struct bs_named *s, const char *name, uint32_t channels)
 {
 	for (uint32_t i = 0; i < channels; i++)
 		if (strcmp(name_of(s, i), name) == 0)
@@ -40,7 +40,7 @@ static bool tells(const struct bs_named *s, bool own, uint32_t channels, struct 
 	}
 	for (uint32_t i = 0; i < channels; i++) {
 		if (name_of(s, i)[0] != '\0' && !s->labels->cut[i] &&
-		    find(s, name_of(s, i), channels) == i)
+		    find_channel(s, name_of(s, i), channels) == i)
 			continue;
 		put_scan(t, s, own);
 		bs_text_put(t, " has a coilLabel whose name is %s",
@@ -61,7 +61,7 @@ static void put_names(struct bs_text *t, const struct bs_named *s, const struct 
 
 	bs_text_put(t, " (");
 	for (uint32_t i = 0; i < channels; i++) {
-		if (find(other, name_of(s, i), channels) != NONE)
+		if (find_channel(other, name_of(s, i), channels) != NONE)
 			continue;
 		if (n++ < LISTED)
 			bs_text_put(t, "%s%s", n > 1 ? ", " : "", name_of(s, i));
@@ -94,7 +94,8 @@ static void counted(uint8_t at[BS_LABELS_MAX], const struct bs_labels *l, uint32
 		at[i] = (uint8_t)(counts ? l->number[i] - least : i);
 }
 
-/* Both readings of the headers, by place and by coilNumber, match the same channels. */
+/* Returns true if both readings of the headers, by place and by coilNumber, match
+ * the same channels. */
 static bool agrees(const struct bs_match *m, const struct bs_named *earlier,
 		   const struct bs_named *own, uint32_t channels)
 {
@@ -113,7 +114,7 @@ static bool match_names(struct bs_match *m, const struct bs_named *earlier,
 			const struct bs_named *own, uint32_t channels, struct bs_text *t)
 {
 	for (uint32_t i = 0; i < channels; i++) {
-		const uint32_t at = find(own, name_of(earlier, i), channels);
+		const uint32_t at = find_channel(own, name_of(earlier, i), channels);
 
 		if (at == NONE) {
 			bs_text_put(t, "channels of ");

@@ -19,22 +19,23 @@
 #include "core/mrd.h"
 
 enum bs_matched {
-	BS_MATCHED_OWN, /* no matching: there is no earlier scan */
+	BS_MATCHED_OWN, /* there is no earlier scan to match */
 	BS_MATCHED_NAME,
-	BS_MATCHED_NUMBER, /* by number, because some labels do not identify a channel */
-	BS_MATCHED_NONE    /* not matched: the names are others */
+	/* channels match by number, because some labels do not identify a channel */
+	BS_MATCHED_NUMBER,
+	BS_MATCHED_NONE /* channels do not match: their names differ */
 };
 
 /* The labels of a scan, and its name for messages. */
 struct bs_named {
 	const struct bs_labels *labels;
-	const char *scan; /* the scan's measurementID, or "" */
+	const char *scan; /* measurementID of the scan, or "" */
 };
 
 #define BS_MATCH_WORDS 256u
 /*
- * of: for each channel of the earlier scan, its channel in this scan. words: why channels were
- * matched by number, or not at all; "": they were matched by name.
+ * Match of channels. of: for each channel of the earlier scan, its channel in this scan. words: why
+ * channels were matched by number, or not at all; "": they were matched by name.
  */
 struct bs_match {
 	enum bs_matched by;

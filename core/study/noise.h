@@ -32,7 +32,7 @@ struct bs_noise {
 	float dwell_us;  /* dwell time of the noise; 0: not said */
 	uint32_t coils, readouts;
 	uint64_t samples;        /* samples of each coil; 0: none yet */
-	struct bs_labels labels; /* coil labels of that scan */
+	struct bs_labels labels; /* coil labels of the scan that brought the noise */
 	struct bs_match match;   /* match of that scan's coils with those of the present scan */
 	/* Gram matrix, packed as in core/study/gram.h */
 	double sum[(size_t)BS_COILS_MAX * BS_COILS_MAX];
@@ -51,7 +51,7 @@ bool bs_noise_add(struct bs_noise *n, const double *gram, uint32_t coils, uint32
 double bs_noise_scale(const struct bs_noise *n, float dwell_us);
 /* Writes Psi * scale: psi[coils][coils] complex, column-major as in gpu/calibrate/dense.h. */
 void bs_noise_covariance(const struct bs_noise *n, double scale, double *psi);
-/* The standard deviation of one coil's complex noise, after scaling: the root of Psi_ii. */
+/* Returns the standard deviation of a coil's complex noise after scaling, the root of Psi_ii. */
 double bs_noise_deviation(const struct bs_noise *n, double scale, uint32_t coil);
 
 /* A readout of noise can be summed: its number of channels and of discarded samples allow it. */
@@ -61,8 +61,8 @@ static inline bool bs_noise_fits(const struct bs_mrd_acq *head)
 	       (uint32_t)head->discard_pre + head->discard_post <= head->number_of_samples;
 }
 /*
- * The Gram matrix of a readout of noise, without discarded samples; data [channel][sample], maybe
- * unaligned.
+ * Computes the Gram matrix of a noise readout without discarded samples; data [channel][sample] may
+ * be unaligned.
  */
 void bs_noise_gram(double *gram, const struct bs_mrd_acq *head, const void *data);
 
@@ -73,8 +73,9 @@ void bs_noise_gram(double *gram, const struct bs_mrd_acq *head, const void *data
  */
 struct bs_scan_noise {
 	struct bs_noise noise;
-	uint32_t own;    /* the scan's own readouts of noise, which replace an earlier scan's */
-	uint32_t frozen; /* another readout that the protocol uses has come */
+	uint32_t own; /* noise readouts of the scan itself, which replace an earlier scan's */
+	/* another readout that the protocol uses has come: the noise no longer changes */
+	uint32_t frozen;
 };
 
 /*
@@ -96,7 +97,7 @@ bool bs_scan_noise_add(struct bs_scan_noise *s, const struct bs_scan_info *info,
 int bs_scan_noise_freeze(struct bs_scan_noise *s, const struct bs_protocol *p,
 			 const struct bs_scan_info *info, struct bs_fail *why);
 
-/* The noise of the last scans that measured any, by their measurementID. */
+/* Noise of the last scans that measured any, found by their measurementID. */
 #define BS_NOISE_KEPT 8u
 struct bs_noise_kept {
 	struct bs_noise noise[BS_NOISE_KEPT];

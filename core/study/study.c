@@ -57,7 +57,8 @@ uint64_t bs_study_bytes(const struct bs_site *site)
 {
 	uint64_t sum = 0;
 
-	/* at most 2^9 slices x 2^1 sets x 2^6 coils x 2^27 voxels x 2^3 bytes x 2^4 scans: 2^50 */
+	/* at most 2^9 slices x 2^1 sets x 2^6 coils x 2^27 voxels x 2^3 bytes x
+	 * 2^4 scans: 2^50 bytes */
 	for (int k = 0; k < BS_KEPT_KINDS; k++)
 		sum += site->study_scans * slot_bytes(site, (enum bs_kept_kind)k);
 	return sum > 0 ? head_bytes() + sum : 0;
@@ -172,8 +173,9 @@ static uint32_t newest(const struct bs_study *s, enum bs_kept_kind kind, size_t 
 }
 
 /* Chooses the slot of the scan that the header names, or of the study. */
-static int choose(uint32_t *slot, const struct bs_study *s, enum bs_kept_kind kind,
-		  const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why)
+static int slot_of(uint32_t *slot, const struct bs_study *s, enum bs_kept_kind kind,
+		   const struct bs_protocol *p, const struct bs_scan_info *info,
+		   struct bs_fail *why)
 {
 	const char *scan = kind == BS_KEPT_MAPS ? info->maps_scan : info->field_scan;
 	struct bs_fail reason = { 0 };
@@ -219,7 +221,7 @@ int bs_scan_study_open(struct bs_scan_study *scan, const struct bs_study *study,
 	for (int k = 0; k < BS_KEPT_KINDS; k++) {
 		scan->taken[k] = BS_SCAN_TAKES_NONE;
 		if (rc == 0 && p->plan.takes[k])
-			rc = choose(&scan->taken[k], study, (enum bs_kept_kind)k, p, info, why);
+			rc = slot_of(&scan->taken[k], study, (enum bs_kept_kind)k, p, info, why);
 	}
 	if (scan->taken[BS_KEPT_MAPS] != BS_SCAN_TAKES_NONE)
 		match(&scan->match, bs_scan_study_taken(scan, study, BS_KEPT_MAPS), info);

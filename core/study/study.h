@@ -28,24 +28,25 @@
 
 #define BS_STUDY_SCANS_MAX 16u /* scans that may be kept of each kind */
 
-/* Where a slice lies, as its readouts say. */
+/* Position and directions of a slice, from its readouts. */
 struct bs_pose {
 	float position[3], read_dir[3], phase_dir[3], slice_dir[3];
 };
 
 struct bs_kept {
-	_Atomic uint64_t number; /* 0: the slot is empty; grows with each scan that is kept */
+	/* number that grows with each scan that is kept; 0: the slot is empty */
+	_Atomic uint64_t number;
 	char scan[sizeof(((struct bs_scan_info *)0)->measurement)];
 	char study[sizeof(((struct bs_scan_info *)0)->study)];
 	uint32_t matrix[3], slices;
 	float fov_mm[3];
-	uint32_t coils;          /* maps: number of coils */
-	struct bs_labels labels; /* maps: labels of these coils */
-	uint32_t images;         /* maps: number of sets (bs_protocol_map_images) */
-	float most_hz;           /* field map: the largest |f| */
+	uint32_t coils;          /* number of coils of maps */
+	struct bs_labels labels; /* labels of the maps' coils */
+	uint32_t images;         /* number of sets of maps (bs_protocol_map_images) */
+	float most_hz;           /* largest |f| of a field map */
 	/* maps: hash of the noise that their coils were whitened by; 0: not whitened */
 	uint64_t whitened;
-	uint32_t named; /* maps: 1: the labels identified each of their coils */
+	uint32_t named; /* 1 if the labels identified each coil of the maps */
 	struct bs_pose pose[BS_FRAMES_MAX];
 };
 
@@ -74,7 +75,7 @@ struct bs_scan_study {
 	struct bs_match match;         /* match of the coils of the maps that it takes */
 	uint32_t begun;                /* a readout that the protocol uses has come */
 	uint64_t whitened; /* hash of the noise that readouts are whitened by; 0: not whitened */
-	uint32_t named;    /* 1: the labels identify each coil */
+	uint32_t named;    /* 1 if the labels identify each coil */
 	uint8_t posed[BS_FRAMES_MAX]; /* the slice's pose is known */
 	struct bs_pose pose[BS_FRAMES_MAX];
 };

@@ -10,7 +10,7 @@
 
 #include "core/thread/clock.h"
 
-static void *watch(void *arg)
+static void *watch_stalls(void *arg)
 {
 	struct bs_canary_thread *t = arg;
 	struct sched_param p = { .sched_priority = t->all->priority };
@@ -48,7 +48,7 @@ static bool start_one(struct bs_canary_thread *t, uint32_t cpu)
 	CPU_SET(cpu, &set);
 	atomic_store(&t->canary->cpu, (int32_t)cpu);
 	good = pthread_attr_setaffinity_np(&attr, sizeof(set), &set) == 0 &&
-	       pthread_create(&t->id, &attr, watch, t) == 0;
+	       pthread_create(&t->id, &attr, watch_stalls, t) == 0;
 	(void)pthread_attr_destroy(&attr);
 	return good;
 }

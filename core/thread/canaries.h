@@ -27,7 +27,7 @@ struct bs_canaries {
 	} thread[BS_CANARIES];
 };
 
-/* canary [max]: zeroed; max: at most BS_CANARIES. */
+/* Starts the canaries. canary: [max], zeroed; max: at most BS_CANARIES. */
 void bs_canaries_start(struct bs_canaries *all, struct bs_canary *canary, uint32_t max,
 		       const struct bs_cpus *where, int priority);
 void bs_canaries_stop(struct bs_canaries *all);

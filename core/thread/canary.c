@@ -26,8 +26,8 @@ int64_t bs_canary_wake(struct bs_canary *c, int64_t due_ns, int64_t now_ns)
 	return next;
 }
 
-static uint32_t keep(struct span *span, uint32_t n, int64_t begin, int64_t end, int64_t from,
-		     int64_t to)
+static uint32_t keep_span(struct span *span, uint32_t n, int64_t begin, int64_t end, int64_t from,
+			  int64_t to)
 {
 	begin = begin > from ? begin : from;
 	end = end < to ? end : to;
@@ -45,7 +45,7 @@ static uint32_t stalls_of(const struct bs_canary *c, struct span *span, uint32_t
 	uint64_t stalls = atomic_load(&c->stalls);
 
 	if (due != 0 && now - due >= BS_CANARY_STALL_NS)
-		n = keep(span, n, due, now, from, to);
+		n = keep_span(span, n, due, now, from, to);
 	for (uint64_t i = stalls; i-- > 0;) {
 		int64_t begin = atomic_load(&c->stall[i % BS_CANARY_STALLS].begin_ns);
 		int64_t end = atomic_load(&c->stall[i % BS_CANARY_STALLS].end_ns);
@@ -53,7 +53,7 @@ static uint32_t stalls_of(const struct bs_canary *c, struct span *span, uint32_t
 		/* do not read a place that the canary may be writing to again */
 		if (atomic_load(&c->stalls) - i >= BS_CANARY_STALLS || end <= from)
 			break;
-		n = keep(span, n, begin, end, from, to);
+		n = keep_span(span, n, begin, end, from, to);
 	}
 	return n;
 }

@@ -23,7 +23,7 @@
 
 #include "core/latency/hist.h"
 
-#define BS_CANARIES         64u              /* canaries, one per processor, at most */
+#define BS_CANARIES         64u              /* most canaries, one on each processor */
 #define BS_CANARY_PERIOD_NS INT64_C(1000000) /* ns between two wakes */
 #define BS_CANARY_STALL_NS  INT64_C(200000)  /* ns of lateness that count as a stall */
 #define BS_CANARY_STALLS    1024u            /* stalls that are kept */
@@ -33,7 +33,7 @@ struct bs_canary {
 	_Atomic int32_t priority; /* SCHED_FIFO priority of its thread; 0: none was granted */
 	_Atomic int64_t due_ns;   /* time of the next wake; 0: the canary does not run */
 	_Atomic uint64_t wakes, stalls;
-	struct bs_hist late; /* lateness of each wake */
+	struct bs_hist late; /* times from due to awake, of each wake */
 	struct {
 		_Atomic int64_t begin_ns, end_ns;
 	} stall[BS_CANARY_STALLS]; /* stall number i is in place i % BS_CANARY_STALLS */

@@ -1,12 +1,12 @@
 /* core/thread/cpus.c - see cpus.h */
-#define _GNU_SOURCE /* sched_getaffinity */
+#define _GNU_SOURCE /* for sched_getaffinity */
 #include "core/thread/cpus.h"
 
 #include <sched.h>
 #include <string.h>
 
 /* Reads the number at *p, which moves behind it. BS_CPUS_MAX: there is none, or it is too large. */
-static uint32_t number(const char **p)
+static uint32_t read_number(const char **p)
 {
 	uint32_t n = 0;
 
@@ -25,12 +25,12 @@ int bs_cpus_parse(struct bs_cpus *set, const char *text, struct bs_fail *why)
 	memset(set, 0, sizeof(*set));
 	while (*p != '\0') {
 		const char *at = p;
-		uint32_t first = number(&p);
+		uint32_t first = read_number(&p);
 		uint32_t last = first;
 
 		if (*p == '-') {
 			p++;
-			last = number(&p);
+			last = read_number(&p);
 		}
 		if (first == BS_CPUS_MAX || last == BS_CPUS_MAX || last < first ||
 		    (*p != '\0' && *p != ',') || (*p == ',' && p[1] == '\0'))

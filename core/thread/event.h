@@ -21,30 +21,34 @@
 #define BS_EVENT_TEXT 384u
 
 enum bs_event_number {
-	BS_EVENT_STATE,    /* arg: enum bs_state before, enum bs_happening, enum bs_state after */
+	/* a transition. arg: enum bs_state before, enum bs_happening, enum bs_state after */
+	BS_EVENT_STATE,
 	BS_EVENT_ARMED,    /* text: protocol and engine; arg[0]: bytes, arg[1]: us that it took */
 	BS_EVENT_READY,    /* the worker is ready; arg[0]: us since it was started */
-	BS_EVENT_OPEN,     /* arg[0]: scan, arg[1]: session; text: protocol */
+	BS_EVENT_OPEN,     /* a scan was opened. arg[0]: scan, arg[1]: session; text: protocol */
 	BS_EVENT_REFUSED,  /* code, text: why a header was refused */
 	BS_EVENT_REJECTED, /* code, text: why a message was rejected; arg[0]: scan or 0 */
-	BS_EVENT_GAP,      /* arg[0]: scan, arg[1]: first sequence number, arg[2]: how many */
-	BS_EVENT_OUTCOME,  /* code, text; arg[0]: scan, arg[1]: acquisitions, arg[2]: images */
-	BS_EVENT_FAULT,    /* code, text: something in the service failed */
-	BS_EVENT_LIMIT,    /* text: the machine refuses something; the service goes on without it */
-	BS_EVENT_NOTE,     /* arg[0]: scan; text: what its images lack from the start */
-	BS_EVENT_RUNG,     /* arg: scan, enum bs_rung before, after; text: protocol */
+	/* messages did not come. arg[0]: scan, arg[1]: first number, arg[2]: how many */
+	BS_EVENT_GAP,
+	/* a scan ended, with code and text. arg[0]: scan, arg[1]: acquisitions, arg[2]: images */
+	BS_EVENT_OUTCOME,
+	BS_EVENT_FAULT, /* something in the service failed, with code and text */
+	BS_EVENT_LIMIT, /* text: the machine refuses something; the service goes on without it */
+	BS_EVENT_NOTE,  /* arg[0]: scan; text: what its images lack from the start */
+	/* the ladder moved. arg: scan, enum bs_rung before, after; text: protocol */
+	BS_EVENT_RUNG,
 	BS_EVENTS
 };
 
 struct bs_event {
 	int64_t time_ns; /* time of the event, by bs_now_ns */
-	uint32_t number; /* enum bs_event_number */
-	int32_t code;    /* enum bs_err, or 0 */
+	uint32_t number; /* number of the event, enum bs_event_number */
+	int32_t code;    /* error code, or 0 */
 	uint64_t arg[3];
 	char text[BS_EVENT_TEXT];
 };
 
-#define BS_EVENT_SLOTS 128u /* a power of two */
+#define BS_EVENT_SLOTS 128u /* slots of the ring, a power of two */
 
 struct bs_event_ring {
 	_Alignas(64) _Atomic uint64_t head;

@@ -6,8 +6,8 @@
 #include <string.h>
 
 struct sums {
-	double out2, ref2; /* squared norms */
-	double re, im;     /* <out, ref> = sum conj(out) ref */
+	double out2, ref2; /* squared norms of out and ref */
+	double re, im;     /* real and imaginary part of <out, ref> = sum conj(out) ref */
 	double peak2;      /* largest |ref|^2 */
 };
 

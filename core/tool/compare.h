@@ -20,7 +20,7 @@
 
 struct bs_difference {
 	double nrmse;
-	double psnr_db; /* infinite for equal images */
+	double psnr_db; /* PSNR in dB, infinite for equal images */
 };
 
 struct bs_comparison {
@@ -30,10 +30,10 @@ struct bs_comparison {
 	 * filled
 	 */
 	uint64_t not_finite;
-	double scale[2]; /* the scale a: real, imaginary */
+	double scale[2]; /* real and imaginary part of the scale a */
 	struct bs_difference scaled, unscaled;
-	double max_abs;         /* largest |a out - ref| over max |ref| */
-	double magnitude_nrmse; /* || |a out| - |ref| || / ||ref|| */
+	double max_abs;         /* ratio of the largest |a out - ref| to the largest |ref| */
+	double magnitude_nrmse; /* NRMSE of the magnitudes: || |a out| - |ref| || / ||ref|| */
 };
 
 /* Returns BS_ERR_SIZE when the mask leaves nothing, BS_ERR_VALUE when a value is not finite. */

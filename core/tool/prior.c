@@ -12,10 +12,10 @@ struct maker {
 	const struct bs_prior_spec *s;
 	const float *images, *mask;
 	uint64_t voxels;
-	double unit[IMAGES_MAX]; /* 1/(edge top)^2 */
+	double unit[IMAGES_MAX]; /* value of 1/(edge top)^2 for each image */
 	int32_t way[WAYS_MAX][3];
 	uint32_t ways;
-	struct bs_csr *w; /* NULL: rows and entries are only counted */
+	struct bs_csr *w; /* matrix to fill; NULL: rows and entries are only counted */
 	uint64_t rows, entries;
 };
 
@@ -48,7 +48,7 @@ static int check_spec(const struct bs_prior_spec *s, struct bs_fail *why)
 	return 0;
 }
 
-/* Sets the forward half of the neighborhood. */
+/* Lists the directions to the forward half of the neighborhood. */
 static void set_ways(struct maker *m)
 {
 	int far = m->s->neighbors == 8 || m->s->neighbors == 26;

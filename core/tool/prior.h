@@ -23,8 +23,8 @@
 
 struct bs_prior_spec {
 	uint32_t dims;      /* number of dimensions, 2 or 3 */
-	uint32_t matrix[3]; /* 1 beyond dims */
-	uint32_t neighbors; /* neighbors of a voxel: 4 or 8 in 2D, 6 or 26 in 3D */
+	uint32_t matrix[3]; /* voxels of each axis; 1 beyond dims */
+	uint32_t neighbors; /* number of a voxel's neighbors: 4 or 8 in 2D, 6 or 26 in 3D */
 	uint32_t images;    /* number of reference images, at least 1 */
 	double edge;        /* fraction of top at which a difference counts as an edge; > 0 */
 	double outside;     /* weight of voxels outside the mask; > 0 */

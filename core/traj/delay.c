@@ -6,12 +6,12 @@
 #include <string.h>
 
 #define PI       3.141592653589793
-#define UNKNOWNS 3  /* unknowns of S: xx, yy, xy */
+#define UNKNOWNS 3  /* number of unknowns of S: xx, yy, xy */
 #define PARTNERS 8u /* crossings of each spoke that are used */
-#define STEPS    40 /* steps of Gauss-Newton, at most */
-#define TAPS     32 /* taps of the interpolation: a sinc under exp(SHAPE (sqrt(1 - u^2) - 1)) */
+#define STEPS    40 /* most steps of Gauss-Newton */
+#define TAPS     32 /* taps of the interpolation, a sinc under exp(SHAPE (sqrt(1 - u^2) - 1)) */
 #define SHAPE    12.0
-#define COARSE   0.5 /* the first search: step in samples; taps; number of spokes */
+#define COARSE   0.5 /* first search: step in samples; taps; number of spokes */
 #define LESS     8
 #define FEW      48u
 
@@ -34,7 +34,7 @@ void bs_delay_readout(float *k, uint32_t dims, uint32_t samples, const float axi
 	for (uint32_t i = 0; i < samples; i++, k += dims) {
 		const float *after = i + 1 < samples ? k + dims : k;
 		const int between = (i > 0) + (i + 1 < samples);
-		/* half of the step from the sample before to the next one */
+		/* half of the step from the sample before to the sample after */
 		double step[3] = { 0 };
 		float here[3] = { 0 };
 
@@ -64,7 +64,7 @@ void bs_delay_apply(struct bs_traj *t, const float axis[3], const float cross[3]
 /* ---- the estimate ---- */
 
 struct spoke {
-	double dir[2]; /* unit vector */
+	double dir[2]; /* unit vector of the spoke */
 	double center; /* the sample, maybe fractional, that should lie at k = 0 */
 };
 
@@ -85,9 +85,10 @@ struct search {
 };
 
 /*
- * The weights of the samples for a place `at` behind the first of them, taps / 2 - 1 to taps / 2.
+ * Computes the samples' weights for a place `at` after the first of them, between taps / 2 - 1 and
+ * taps / 2.
  */
-static void weigh(double w[TAPS], double at, int taps)
+static void weigh_samples(double w[TAPS], double at, int taps)
 {
 	/* the sine of the next tap is the same with its sign changed */
 	const double sine = sin(PI * at) / PI;
@@ -102,14 +103,14 @@ static void weigh(double w[TAPS], double at, int taps)
 	}
 }
 
-/* out [coil] complex: all coils' signal at a place between samples. */
+/* Computes the signal of all coils, out [coil] complex, at a place between samples. */
 static void signal_at(const struct bs_spokes *in, uint32_t readout, double at, int taps,
 		      double *out)
 {
 	const int first = (int)floor(at) - taps / 2 + 1;
 	double w[TAPS];
 
-	weigh(w, at - first, taps);
+	weigh_samples(w, at - first, taps);
 	for (size_t c = 0; c < in->coils; c++) {
 		const float *d = in->data + 2 * (readout * in->readout_step + c * in->coil_step);
 
@@ -135,7 +136,8 @@ static double dot(const double *x, const double *y, size_t n)
 }
 
 /* Checks that the spoke is a straight line through the center, evenly sampled. */
-static int look(struct spoke *s, const struct bs_spokes *in, uint32_t readout, struct bs_fail *why)
+static int check_spoke(struct spoke *s, const struct bs_spokes *in, uint32_t readout,
+		       struct bs_fail *why)
 {
 	const float *k = in->k + (size_t)readout * in->samples * 2;
 	const float *last = k + 2 * ((size_t)in->samples - 2);
@@ -174,7 +176,7 @@ static bool crossing(struct pair *p, const struct spoke *spoke, uint32_t i, uint
 	const double *v = spoke[j].dir;
 	const double sine = u[0] * v[1] - u[1] * v[0];
 	const double d[2] = { v[0] - u[0], v[1] - u[1] };
-	/* S (v - u), with each unknown of S set to one in turn */
+	/* value of S (v - u), with each unknown of S set to one in turn */
 	const double e[UNKNOWNS][2] = { { d[0], 0.0 }, { 0.0, d[1] }, { d[1], d[0] } };
 
 	if (fabs(sine) < 0.5)
@@ -198,7 +200,7 @@ static int find_pairs(struct search *q, struct bs_fail *why)
 	const uint32_t n = q->in->readouts;
 
 	for (uint32_t i = 0; i < n; i++) {
-		int rc = has_come(q->in, i) ? look(&q->spoke[i], q->in, i, why) : 0;
+		int rc = has_come(q->in, i) ? check_spoke(&q->spoke[i], q->in, i, why) : 0;
 
 		if (rc != 0)
 			return rc;
@@ -346,7 +348,7 @@ static bool refine(const struct search *q, double s[UNKNOWNS])
 			now = cost(q, to, false);
 		}
 		if (!(now <= least))
-			return true; /* no step is better: s is the minimum */
+			return true; /* no step improves s, so s is the minimum */
 		memcpy(s, to, sizeof(to));
 		least = now;
 		if (fabs(d[0]) + fabs(d[1]) + fabs(d[2]) < 1e-6)

@@ -29,7 +29,7 @@ void bs_delay_apply(struct bs_traj *t, const float axis[3], const float cross[3]
 struct bs_spokes {
 	uint32_t readouts, samples, coils;
 	const float *k; /* [readout][sample][2], any unit: the trajectory that should have been */
-	const float *data; /* [readout][coil][sample] complex: the measured samples */
+	const float *data; /* [readout][coil][sample] complex, the measured samples */
 	/*
 	 * Complex values from one readout to the next one, and from one coil to the next one; 0:
 	 * data is dense, as above.
@@ -39,12 +39,10 @@ struct bs_spokes {
 };
 
 struct bs_delays {
-	double axis[2], cross; /* the estimated S: xx, yy, xy */
+	double axis[2], cross; /* estimate of S: xx, yy, xy */
 	uint32_t pairs;        /* number of crossings that S was estimated from */
 	double before,
-		/*
-		 * relative difference of crossing spokes at their crossings, without S and with S
-		 */
+		/* relative difference of spokes at their crossings, without S and with S */
 		after;
 };
 

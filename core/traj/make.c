@@ -23,7 +23,7 @@
 #include "core/random.h"
 
 #define PI 3.141592653589793
-/* 1/golden ratio; the two golden means in 3D, from the root of x^3 + x - 1 and its square */
+/* 1/golden ratio; then the two golden means in 3D, from the root of x^3 + x - 1 and its square */
 #define GOLDEN   0.6180339887498949
 #define GOLDEN_1 0.4655712318767680
 #define GOLDEN_2 0.6823278038280193
@@ -59,7 +59,7 @@ static uint32_t longest(const struct bs_protocol *p)
 	return n;
 }
 
-static float *row(struct bs_traj *t, uint32_t readout)
+static float *row_of(struct bs_traj *t, uint32_t readout)
 {
 	return t->k + (size_t)readout * t->samples * t->dims;
 }
@@ -88,7 +88,7 @@ static int cartesian(struct bs_traj *t, const struct bs_protocol *p, struct bs_f
 	for (uint32_t r = 0; r < t->readouts; r++) {
 		uint32_t line = r % n[1];
 		uint32_t part = r / n[1];
-		float *k = row(t, r);
+		float *k = row_of(t, r);
 
 		t->step1[r] = (uint16_t)line;
 		t->step2[r] = (uint16_t)part;
@@ -110,7 +110,7 @@ static void radial(struct bs_traj *t, double kmax)
 		double up = t->dims == 2 ? 0.0 : fraction(r * GOLDEN_1);
 		double flat = sqrt(1.0 - up * up);
 		double dir[3] = { flat * cos(turn), flat * sin(turn), up };
-		float *k = row(t, r);
+		float *k = row_of(t, r);
 
 		for (uint32_t s = 0; s < t->samples; s++)
 			for (uint32_t d = 0; d < t->dims; d++)
@@ -121,7 +121,8 @@ static void radial(struct bs_traj *t, double kmax)
 }
 
 /*
- * The length, from radius 0 to k, of the curve whose angle grows by b radians per unit of radius.
+ * Returns the length, from radius 0 to k, of the curve whose angle grows by b radians per unit of
+ * radius.
  */
 static double arc(double b, double k)
 {
@@ -166,7 +167,7 @@ static int spiral(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail
 
 		for (uint32_t r = 0; r < t->readouts; r++) {
 			double angle = b * k + 2.0 * PI * (r % leaves) / leaves;
-			float *at = row(t, r) + (size_t)s * t->dims;
+			float *at = row_of(t, r) + (size_t)s * t->dims;
 
 			at[0] = fold(k * cos(angle));
 			at[1] = fold(k * sin(angle));
@@ -191,7 +192,7 @@ static void random_cube(struct bs_traj *t, double half, uint64_t seed)
 		t->k[i] = fold(2.0 * half * (bs_random_uniform(&random) - 0.5));
 }
 
-/* The polar angle of cone j of n. */
+/* Returns the polar angle of cone j of n. */
 static double polar(uint32_t j, uint32_t n)
 {
 	return PI * (j + 0.5) / n;
@@ -213,7 +214,7 @@ static uint32_t cone_count(double gap)
  */
 static double cones_need(double turns, double gap)
 {
-	double slope = 2.0 * PI * turns; /* azimuthal over radial speed at kmax */
+	double slope = 2.0 * PI * turns; /* ratio of azimuthal to radial speed at kmax */
 	double equator = 2.0 * PI / (gap * sqrt(1.0 + slope * slope));
 
 	/* the sum of sin over n cones, whose mean is 2/pi */
@@ -302,7 +303,7 @@ static int on_cones(struct bs_traj *t, uint32_t n, const struct twist *curve, st
 		double theta = polar(j, n);
 
 		for (uint32_t i = 0; i < leaves; i++) {
-			float *at = row(t, first[j] + i);
+			float *at = row_of(t, first[j] + i);
 
 			for (uint32_t s = 0; s < t->samples; s++, at += 3)
 				put_polar(at, curve[s].k, theta,
@@ -442,6 +443,6 @@ int bs_traj_make(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail 
 		bs_traj_close(t);
 		return err;
 	}
-	t->keyed = true; /* every order above gives each readout its own pair */
+	t->keyed = true; /* each order above gives every readout its own pair of counters */
 	return 0;
 }

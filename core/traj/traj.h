@@ -41,9 +41,10 @@ int bs_traj_make(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail 
 
 /* The dimensions that a type is made for; 0: either 2 or 3. */
 uint32_t bs_traj_dims(enum bs_traj_type type);
-/* The units as headers and site files spell them: "cycles/voxel" ...; then NULL. */
+/* Names of the units in headers and site files: "cycles/voxel" ...; the last is NULL. */
 extern const char *const bs_traj_units[];
-/* The factor from a value along axis 0, 1 or 2 in the protocol's unit to cycles per voxel. */
+/* Returns the factor from a value along axis 0, 1 or 2 in the protocol's unit
+ * to cycles per voxel. */
 static inline double bs_traj_unit_scale(const struct bs_protocol *p, uint32_t axis)
 {
 	switch (p->traj.unit) {
@@ -62,9 +63,9 @@ static inline double bs_traj_unit_scale(const struct bs_protocol *p, uint32_t ax
 }
 
 /*
- * For a table that was read from a file: converts it to cycles per voxel in place, checks each
+ * Checks a table that was read from a file. It is converted to cycles per voxel in place; each
  * value (finite, in [-0.5, 0.5) after folding +0.5 to -0.5) and the extent (min_extent, along axes
- * of more than one voxel), and sets keyed. The reason names readout, sample and axis.
+ * of more than one voxel) are checked; keyed is set. The reason names readout, sample and axis.
  */
 int bs_traj_check(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail *why);
 

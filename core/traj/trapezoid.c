@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* The area under the gradient between the trapezoid's middle and us later. */
+/* Returns the area under the gradient from the trapezoid's middle to `us` later. */
 static double area(const struct bs_trapezoid *t, double us)
 {
 	double late = fmin(us - t->flat_us / 2.0, t->ramp_us);

@@ -22,7 +22,7 @@ struct bs_trapezoid {
 	double ramp_us, flat_us, delay_us;
 };
 
-/* The place of a sample in k, in cycles per sample spacing of the grid: -0.5 to 0.5. */
+/* Returns the place of a sample in k, in cycles per sample spacing of the grid: -0.5 to 0.5. */
 double bs_trapezoid_k(const struct bs_trapezoid *t, uint32_t sample);
 
 #endif

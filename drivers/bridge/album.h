@@ -14,7 +14,7 @@
 #include "drivers/bridge/buffer.h"
 #include "drivers/bridge/picture.h"
 
-#define BS_ALBUM_SMALL ((size_t)512 << 10) /* bytes */
+#define BS_ALBUM_SMALL ((size_t)512 << 10) /* bytes of a small image */
 
 struct bs_album {
 	struct bs_buffer bytes;

@@ -144,7 +144,7 @@ static int choose_protocol(struct bs_client *c, struct bs_fail *why)
 			c->protocol[0] != '\0' ? "protocol " : "the header's, or the only one",
 			c->protocol);
 	c->form = (struct bs_picture_form){ .as = site->mrd.pixels };
-	if (!readable) /* the service refuses it, in words */
+	if (!readable) /* the service itself refuses such a header, in words */
 		return 0;
 	bs_bridge_noise_begin(&c->noise, info.measurement);
 	bs_picture_form_by(&c->form, &info);

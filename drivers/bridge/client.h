@@ -41,26 +41,27 @@ enum bs_client_state {
 	BS_CLIENT_LINGERING /* CLOSE is sent; what the client still sends is dropped */
 };
 
-/* What all clients share. */
+/* State that all clients share. */
 struct bs_client_env {
 	const struct bs_site *site;
 	struct bs_bridge_limits limits;
 	struct bs_bridge_noises noises;
 	size_t ring;                    /* bytes of the ring of a scan's sender */
-	uint32_t scans;                 /* scans under way */
+	uint32_t scans;                 /* number of scans under way */
 	int64_t none_ns;                /* copy of bs_collector's */
 	uint64_t newest;                /* number of the newest image in the store */
 	uint64_t opened, ended, images; /* scans opened and ended, images sent; in all */
-	int64_t said_ns;                /* since when lines about clients' errors are counted */
-	uint32_t said, unsaid;          /* such lines that were logged, and that were left out */
-	uint64_t refused;               /* clients that were told of an error */
-	char error[160];                /* the last error */
+	/* time since which lines about clients' errors are counted */
+	int64_t said_ns;
+	uint32_t said, unsaid; /* such lines that were logged, and that were left out */
+	uint64_t refused;      /* clients that were told of an error */
+	char error[160];       /* text of the last error */
 };
 
 struct bs_client {
 	struct bs_client_env *env;
 	int fd;        /* -1: the client is gone; its scan may not be over yet */
-	char peer[32]; /* "192.168.2.1:40123" */
+	char peer[32]; /* address of the client, "192.168.2.1:40123" */
 	enum bs_client_state state;
 	struct bs_buffer in, out;
 	size_t need;                /* bytes in `in` that are needed to go on */
@@ -71,7 +72,7 @@ struct bs_client {
 	int64_t heard_ns, wrote_ns; /* when bytes last came, and were last sent */
 	int64_t began_ns;           /* when an incomplete message began; 0: there is none */
 	int64_t since_ns;           /* when the state was entered */
-	/* config: named by a CONFIG message; chosen: named by parameters, "": none */
+	/* config: name in a CONFIG message; chosen: name in parameters, "": none */
 	char config[BS_NAMES_MAX], chosen[BS_NAMES_MAX];
 	struct bs_chosen set; /* keys that parameters set for the scan */
 	struct bs_picture_form form;
@@ -80,7 +81,7 @@ struct bs_client {
 	unsigned char *xml;
 	size_t xml_len;
 	const char *protocol;
-	/* its scan */
+	/* the client's scan */
 	bool passing;    /* the client's images go back to it; counts in env->scans */
 	bool feeding;    /* feed is open; counts in env->scans */
 	bool finish_due; /* CLOSE is to be sent to the service */

@@ -67,8 +67,9 @@ static int hear(struct bs_feed *f, struct bs_fail *why)
 }
 
 /*
- * After a reconnection, messages of the old connection are sent again. A socket that reconnects
- * STUCK times and hears nothing, or has heard nothing for QUIET_NS, is replaced (ipc/endpoint.h).
+ * Mends the connection. After a reconnection, messages of the old connection are sent again. A
+ * socket that reconnects STUCK times and hears nothing, or has heard nothing for QUIET_NS, is
+ * replaced (ipc/endpoint.h).
  */
 static int mend(struct bs_feed *f, struct bs_fail *why)
 {

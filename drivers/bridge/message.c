@@ -9,7 +9,8 @@
 #define ID         2u
 #define COMPRESSED (BS_MRD_FLAG(53) | BS_MRD_FLAG(54))
 
-/* 1: the message, a head of `head` bytes and len more, is here. 0: *need bytes are needed. */
+/* Returns 1 if the message, a head of `head` bytes and len more, is here. 0:
+ * *need bytes are needed. */
 static int whole(struct bs_bridge_message *m, const unsigned char *buf, size_t have, size_t head,
 		 uint64_t len, size_t *need)
 {

@@ -17,15 +17,15 @@
 #include "core/err.h"
 
 enum bs_bridge_id {
-	BS_BRIDGE_CONFIG_FILE = 1, /* a name, 1,024 bytes */
+	BS_BRIDGE_CONFIG_FILE = 1, /* body: a name of 1,024 bytes */
 	BS_BRIDGE_CONFIG_TEXT = 2,
-	BS_BRIDGE_HEADER = 3, /* MRD's XML */
+	BS_BRIDGE_HEADER = 3, /* body: MRD's XML */
 	BS_BRIDGE_CLOSE = 4,
 	BS_BRIDGE_TEXT = 5,
 	BS_BRIDGE_QUERY = 6,
-	BS_BRIDGE_RESPONSE = 7, /* answers a QUERY */
+	BS_BRIDGE_RESPONSE = 7, /* body: the answer to a QUERY */
 	BS_BRIDGE_ACQUISITION = 1008,
-	BS_BRIDGE_DEPENDENCY = 1019, /* statistics of a measurement's noise */
+	BS_BRIDGE_DEPENDENCY = 1019, /* body: statistics of a measurement's noise */
 	BS_BRIDGE_IMAGE = 1022,
 	BS_BRIDGE_WAVEFORM = 1026,
 };
@@ -33,20 +33,20 @@ enum bs_bridge_id {
 #define BS_BRIDGE_NAME_BYTES 1024u
 #define BS_BRIDGE_TEXT_MAX   (1u << 20)  /* bytes of CONFIG_TEXT, TEXT, QUERY */
 #define BS_BRIDGE_IMAGE_MAX  (16u << 20) /* bytes of header, attributes and pixels */
-#define BS_BRIDGE_WAVE_BYTES 40u         /* of a waveform's header */
+#define BS_BRIDGE_WAVE_BYTES 40u         /* bytes of a waveform's header */
 
 struct bs_bridge_limits {
 	uint64_t acquisition; /* bytes of header, trajectory and samples */
-	uint64_t waveform;    /* of header and samples */
-	uint64_t header;      /* of the XML */
+	uint64_t waveform;    /* bytes of header and samples */
+	uint64_t header;      /* bytes of the XML */
 };
 
 struct bs_bridge_message {
 	enum bs_bridge_id id;
-	const unsigned char *body; /* in the buffer */
+	const unsigned char *body; /* body within the buffer */
 	size_t len;                /* bytes of the body; of a text without the NULs at its end */
 	size_t total;              /* bytes of the whole message: the next one follows */
-	uint64_t correlation;      /* of a QUERY */
+	uint64_t correlation;      /* number of a QUERY */
 };
 
 /*
@@ -57,7 +57,7 @@ struct bs_bridge_message {
 int bs_bridge_look(struct bs_bridge_message *m, const unsigned char *buf, size_t have,
 		   const struct bs_bridge_limits *limits, size_t *need, struct bs_fail *why);
 
-/* The largest *need that look returns. */
+/* Returns the largest *need of look. */
 size_t bs_bridge_largest(const struct bs_bridge_limits *limits);
 
 /*

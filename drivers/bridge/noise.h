@@ -20,7 +20,7 @@
 
 /* Sums over the noise of the scan that is being received. */
 struct bs_bridge_noise {
-	char scan[BS_NAME_MAX]; /* measurementID */
+	char scan[BS_NAME_MAX]; /* measurementID of the scan */
 	uint32_t channels;
 	uint64_t samples; /* number of samples of each channel */
 	float dwell_us;

@@ -21,12 +21,12 @@
 #define ATTRIBUTES 2048u /* most bytes of the added attributes */
 #define END        "</ismrmrdMeta>"
 
-/* [channel][z][y][x]. */
+/* Pixels of an image, [channel][z][y][x]. */
 struct pixels {
 	const unsigned char *at;
 	size_t count;
 	bool is_complex;
-	bool has_sign; /* phases, velocities */
+	bool has_sign; /* values have a sign, as phases and velocities have */
 };
 
 static double signed_value(const struct pixels *p, size_t i)
@@ -37,7 +37,7 @@ static double signed_value(const struct pixels *p, size_t i)
 	return isfinite(v) ? (double)v : 0.0;
 }
 
-/* The magnitude of pixel i. */
+/* Returns the magnitude of pixel i. */
 
 static double value(const struct pixels *p, size_t i)
 {
@@ -61,7 +61,7 @@ static double largest(const struct pixels *p)
 	return most;
 }
 
-/* The magnitude that is shown white (quantile WHITE), to 1/BINS of the largest. */
+/* Finds the magnitude that is shown white (quantile WHITE), to 1/BINS of the largest. */
 static double white(const struct pixels *p, double most)
 {
 	size_t bin[BINS] = { 0 };
@@ -105,8 +105,8 @@ static void put_direction(struct bs_text *t, const char *name, const float d[3])
 struct shown {
 	double most;          /* largest whole number that is sent; 0: pixels are sent unchanged */
 	double scale, offset; /* sent = scale * value + offset; scale 0: unchanged */
-	double center, width; /* of the window; width 0: none in whole numbers */
-	const char *role, *described; /* DataRole, SequenceDescriptionAdditional */
+	double center, width; /* window of the pixels; width 0: none in whole numbers */
+	const char *role, *described; /* values of DataRole and SequenceDescriptionAdditional */
 };
 
 static size_t write_attributes(char out[ATTRIBUTES], const struct bs_mrd_image *head,

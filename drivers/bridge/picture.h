@@ -29,7 +29,7 @@ struct bs_picture_form {
 };
 /* Sets sixteen and slices by what the scan's header says of the console. `as` must be set. */
 void bs_picture_form_by(struct bs_picture_form *f, const struct bs_scan_info *info);
-/* Bytes that always suffice for an image's messages. */
+/* Returns the bytes that always suffice for an image's messages. */
 size_t bs_picture_most(const struct bs_picture_form *f, const struct bs_asked *image);
 /* Adds an image's messages, with their ids, to out. *scale: of the scan, 0 at its start. */
 int bs_picture_add(struct bs_buffer *out, size_t most, const struct bs_picture_form *form,

@@ -1,5 +1,5 @@
 /* drivers/bridge/server.c - see server.h */
-#define _GNU_SOURCE /* accept4 */
+#define _GNU_SOURCE /* for accept4 */
 #include "drivers/bridge/server.h"
 
 #include <arpa/inet.h>

@@ -21,8 +21,9 @@
 #include "ipc/shm/workers.h"
 
 #define BS_SERVER_CLIENTS 64u
-#define BS_SERVER_PLACES  (BS_SERVER_CLIENTS + 8u) /* with clients that are being disconnected */
-#define BS_SERVER_BYTES   ((size_t)224 << 20)
+/* places for clients, with those that are being disconnected */
+#define BS_SERVER_PLACES (BS_SERVER_CLIENTS + 8u)
+#define BS_SERVER_BYTES  ((size_t)224 << 20)
 
 struct bs_server {
 	struct bs_client_env env;
@@ -37,7 +38,7 @@ struct bs_server {
 	struct bs_bridge_clients reported;
 };
 
-/* acquisition, image: bytes of the largest readout and image of the service. */
+/* Opens the server. acquisition, image: bytes of the largest readout and image of the service. */
 int bs_server_open(struct bs_server *v, const struct bs_site *site, uint64_t acquisition,
 		   uint64_t image, struct bs_fail *why);
 /* deal.c: gives images to the clients, as far as they take any now. */

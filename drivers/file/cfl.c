@@ -14,7 +14,7 @@
 
 #include "drivers/file/draft.h"
 
-#define HDR_BYTES_MAX 65536u /* BART puts the command line into it, no more */
+#define HDR_BYTES_MAX 65536u /* most bytes of a header; BART adds only its command line */
 #define VALUE_BYTES   (2 * sizeof(float))
 
 static int path_of(char out[BS_DRAFT_PATH], const char *name, const char *ext, struct bs_fail *why)
@@ -29,7 +29,8 @@ static int path_of(char out[BS_DRAFT_PATH], const char *name, const char *ext, s
 	return 0;
 }
 
-/* The line after "# Dimensions": *at its first byte, returns its length; 0 when there is none. */
+/* Finds the line after "# Dimensions", which begins at *at. Returns its
+ * length; 0: there is none. */
 static size_t dimensions_line(const char *text, size_t len, const char **at)
 {
 	static const char title[] = "# Dimensions";
@@ -103,7 +104,7 @@ static int read_full(int fd, void *to, size_t len)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n == 0)
-			errno = EIO; /* shorter than it was a moment ago */
+			errno = EIO; /* the file has become shorter since it was opened */
 		if (n <= 0)
 			return -1;
 		at += n;
@@ -112,7 +113,7 @@ static int read_full(int fd, void *to, size_t len)
 	return 0;
 }
 
-/* Opens a regular file and says how long it is. */
+/* Opens a regular file and finds its length in bytes. */
 static int open_regular(const char *path, uint64_t *bytes, struct bs_fail *why)
 {
 	struct stat st;

@@ -20,15 +20,16 @@
 
 struct bs_cfl {
 	uint64_t dims[BS_CFL_DIMS];
-	float *data;   /* complex, malloc'd */
-	uint64_t size; /* complex values */
+	float *data;   /* complex values, from malloc */
+	uint64_t size; /* number of complex values */
 };
 
 int bs_cfl_read(struct bs_cfl *c, const char *name, struct bs_fail *why);
-/* Replaces a pair of that name. */
+/* Writes a pair .cfl and .hdr; replaces one of that name. */
 int bs_cfl_write(const char *name, const uint64_t dims[BS_CFL_DIMS], const float *data,
 		 struct bs_fail *why);
-/* As write, but BS_DRAFT_EXISTS (drivers/file/draft.h) where that .cfl or .hdr is there already. */
+/* Writes as bs_cfl_write, but BS_DRAFT_EXISTS (drivers/file/draft.h) if that
+ * .cfl or .hdr exists. */
 int bs_cfl_write_new(const char *name, const uint64_t dims[BS_CFL_DIMS], const float *data,
 		     struct bs_fail *why);
 void bs_cfl_free(struct bs_cfl *c);
@@ -36,9 +37,9 @@ void bs_cfl_free(struct bs_cfl *c);
 void bs_cfl_sizes(uint64_t dims[BS_CFL_DIMS], uint64_t x, uint64_t y, uint64_t z, uint64_t coils);
 
 /*
- * The text of a .hdr (len bytes, no NUL needed): dims, those not given are 1, and their product.
- * Refuses no "# Dimensions" line, a number that is none or 0, more than 16, and a product whose
- * bytes do not fit 63 bits. name: for the reason only.
+ * Reads a .hdr's text of len bytes, which needs no NUL. dims: those not given are 1; size: their
+ * product. Refuses: no "# Dimensions" line, a number that is none or 0, more than 16 numbers, a
+ * product whose bytes do not fit 63 bits. name appears in the reason only.
  */
 int bs_cfl_parse(uint64_t dims[BS_CFL_DIMS], uint64_t *size, const char *text, size_t len,
 		 const char *name, struct bs_fail *why);

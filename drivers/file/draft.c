@@ -1,5 +1,5 @@
 /* drivers/file/draft.c - see draft.h */
-#define _GNU_SOURCE /* renameat2, F_OFD_SETLK */
+#define _GNU_SOURCE /* for renameat2, F_OFD_SETLK */
 #include "drivers/file/draft.h"
 
 #include <dirent.h>
@@ -21,7 +21,8 @@ static int io_fail(struct bs_fail *why, const char *what, const char *path)
 	return bs_fail(why, BS_ERR_IO, "%s: %s: %s", path, what, strerror(errno));
 }
 
-/* Locked while its writer lives: the kernel lets go when that dies. Not flock, which HDF5 takes. */
+/* Locks a draft: the kernel unlocks it when its writer dies. HDF5 itself uses
+ * flock, so this does not. */
 static bool own(int fd)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -31,8 +32,8 @@ static bool own(int fd)
 }
 
 /*
- * The kernel applies the umask: to read it is to change it, for all threads. A sweeper that came
- * between open and lock has the file: the next name. -1: errno says why.
+ * Creates the draft. Its mode is left to the kernel, because reading the umask changes it for all
+ * threads. Takes the next name if a sweeper came between open and lock. -1: see errno.
  */
 static int create(char *temp, size_t size, const char *path)
 {
@@ -70,7 +71,7 @@ int bs_draft_open(struct bs_draft *d, const char *path, struct bs_fail *why)
 	return 0;
 }
 
-/* 1: removed. */
+/* Removes one dead writer's draft. Returns 1 if it did, else 0. */
 static unsigned sweep_file(int folder, const char *name)
 {
 	int fd = openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -115,7 +116,8 @@ int bs_draft_write(struct bs_draft *d, const void *bytes, size_t len, struct bs_
 	return 0;
 }
 
-/* Some file systems (NFS) know no RENAME_NOREPLACE, others (FAT) no hard links. */
+/* Renames to a name that is not taken. Some file systems (NFS) know no RENAME_NOREPLACE, others
+ * (FAT) no hard links. */
 static int rename_new(const char *from, const char *to)
 {
 	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
@@ -127,10 +129,10 @@ static int rename_new(const char *from, const char *to)
 	return unlink(from);
 }
 
-/* The new name is on the disk only when its folder is. Not every file system can sync a folder. */
+/* Syncs the folder, without which the new name is not on the disk. Some file systems cannot. */
 static void sync_folder(const char *path)
 {
-	char copy[BS_DRAFT_PATH + 16]; /* which dirname cuts */
+	char copy[BS_DRAFT_PATH + 16]; /* a copy, because dirname cuts its argument */
 	int fd;
 
 	(void)snprintf(copy, sizeof(copy), "%s", path);

@@ -14,17 +14,17 @@
 
 #include "core/err.h"
 
-#define BS_DRAFT_PATH   1024u /* bytes of a name, its end included */
+#define BS_DRAFT_PATH   1024u /* most bytes of a name, with its terminator */
 #define BS_DRAFT_EXISTS 1
 
 enum bs_draft_mode { BS_DRAFT_KEEP, BS_DRAFT_REPLACE };
 
 struct bs_draft {
-	char temp[BS_DRAFT_PATH + 32]; /* where the bytes are until commit */
+	char temp[BS_DRAFT_PATH + 32]; /* file that holds the bytes until commit */
 	int fd;
 };
 
-/* path: of the target; only its folder and name are used. */
+/* path: the target's; only its folder and name are used. */
 int bs_draft_open(struct bs_draft *d, const char *path, struct bs_fail *why);
 int bs_draft_write(struct bs_draft *d, const void *bytes, size_t len, struct bs_fail *why);
 int bs_draft_commit(struct bs_draft *d, const char *path, enum bs_draft_mode mode,
@@ -33,7 +33,7 @@ void bs_draft_drop(struct bs_draft *d);
 /* Commits if rc, the result of the writing, is 0; else, or if that fails, drops the draft. */
 int bs_draft_end(struct bs_draft *d, int rc, const char *path, enum bs_draft_mode mode,
 		 struct bs_fail *why);
-/* Removes the folder's drafts whose writers have died. Returns how many. */
+/* Removes the folder's drafts whose writers have died. Returns their number. */
 unsigned bs_draft_sweep(const char *folder);
 
 #endif

@@ -1,5 +1,5 @@
 /* drivers/file/hdf5.c - see hdf5.h */
-#define _GNU_SOURCE /* O_CLOEXEC, flock */
+#define _GNU_SOURCE /* for O_CLOEXEC, flock */
 #include "drivers/file/hdf5.h"
 
 #include <errno.h>
@@ -14,8 +14,8 @@
 
 #include "core/thread/clock.h"
 
-#define LOCK_TRIES 20u                /* of a file that another process writes, */
-#define LOCK_NS    INT64_C(100000000) /* so far apart */
+#define LOCK_TRIES 20u                /* tries to read a file that another process writes */
+#define LOCK_NS    INT64_C(100000000) /* time between two such tries */
 
 enum base { U16, U32, U64, I32, F32 };
 
@@ -23,7 +23,7 @@ struct member {
 	const char *name;
 	size_t offset;
 	enum base base;
-	unsigned count; /* 1: a plain number, else an array */
+	unsigned count; /* 1: one number; more: an array of that length */
 };
 
 #define ACQ(f, base, n)                                                                            \
@@ -92,7 +92,7 @@ static hid_t base_type(enum base b)
 	return H5T_NATIVE_FLOAT;
 }
 
-/* Inserts and closes the member's own type. */
+/* Inserts a member into a compound type, and closes the member's own type. */
 static int insert(hid_t t, const char *name, size_t offset, hid_t member)
 {
 	int rc = member < 0 ? -1 : (int)H5Tinsert(t, name, offset, member);
@@ -156,7 +156,7 @@ hid_t bs_mrdh5_cxfloat_type(void)
 	return compound(8, parts, COUNT(parts));
 }
 
-/* Neither library may print its stack of errors by itself. Before any other call; repeatable. */
+/* Stops both libraries from printing errors. Call before any other call; may be repeated. */
 static void silence(void)
 {
 	(void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
@@ -165,7 +165,8 @@ static void silence(void)
 
 static herr_t take_first(unsigned n, const H5E_error2_t *e, void *text)
 {
-	static const char mark[] = "error message = '"; /* errno's words, behind time and name */
+	/* errno's words stand after this mark, behind time and name */
+	static const char mark[] = "error message = '";
 	const char *words = n == 0 && e->desc != NULL ? strstr(e->desc, mark) : NULL;
 
 	if (words != NULL) {
@@ -185,8 +186,8 @@ int bs_mrdh5_fail(struct bs_fail *why, int code, const char *path, const char *w
 
 	(void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_first, reason);
 	(void)H5Eclear2(H5E_DEFAULT);
-	/* The newest of libismrmrd's own messages is constant text; those under it may be HDF5's,
-	 * which do not outlive HDF5's stack. */
+	/* libismrmrd's own newest message is constant text. Messages under it may be HDF5's, which
+	 * vanish with HDF5's stack. */
 	while (ismrmrd_pop_error(NULL, NULL, NULL, NULL, &message))
 		if (last == NULL)
 			last = message;
@@ -195,7 +196,7 @@ int bs_mrdh5_fail(struct bs_fail *why, int code, const char *path, const char *w
 	return bs_fail(why, code, "%s: %s%s%s", path, what, reason[0] ? ": " : "", reason);
 }
 
-/* HDF5 does not read what another process has opened to write, and calls that a failure. */
+/* True if another process has the file open to write: HDF5 then fails to read it. */
 static bool is_locked(const char *path)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -240,14 +241,14 @@ int bs_mrdh5_open(hid_t *file, uint64_t *bytes, const char *path, struct bs_fail
 }
 
 /*
- * A file that HDF5 fails to close stays open in it, with its space on the disk, and the handler
- * that it runs at exit crashes on it: of a file that is being closed no write fails.
+ * The driver that writes files: while a file is closed, no write fails. A file that HDF5 fails to
+ * close stays open in it, keeps its space on the disk, and crashes HDF5's handler at exit.
  */
 static struct {
-	hid_t access; /* 0: not made yet */
+	hid_t access; /* list of access properties; 0: not made yet */
 	H5FD_class_t its;
-	const H5FD_class_t *sec2;     /* the driver that this one extends */
-	bool closing, broken, failed; /* broken: nothing more is written */
+	const H5FD_class_t *sec2;     /* HDF5's driver that this one extends */
+	bool closing, broken, failed; /* broken: no further byte is written */
 } out_driver;
 
 static herr_t ended(herr_t rc)
@@ -272,8 +273,8 @@ static herr_t out_truncate(H5FD_t *f, hid_t transfer, hbool_t closing)
 }
 
 /*
- * HDF5's own way to files but for that. Nor does a handle that libismrmrd leaves open in what
- * failed keep the file open. path: an existing file. Negative: HDF5 has none.
+ * Returns the properties to write files with our driver, which closes also a file that libismrmrd
+ * leaves open. path: an existing file. Negative: HDF5 fails.
  */
 static hid_t access_by(const char *path)
 {
@@ -296,8 +297,8 @@ static hid_t access_by(const char *path)
 	return access;
 }
 
-/* An empty file with the group. */
-static int make(struct bs_mrdh5_out *o)
+/* Makes an empty file with the group /dataset. */
+static int make_file(struct bs_mrdh5_out *o)
 {
 	hid_t access = access_by(o->draft.temp);
 	hid_t group;
@@ -311,7 +312,7 @@ static int make(struct bs_mrdh5_out *o)
 	return group >= 0 && H5Gclose(group) >= 0 ? 0 : -1;
 }
 
-/* Closes the file; returns whether all of it is written. drop: nothing more is written to it. */
+/* Closes the file. drop: nothing more is written to it. True: all of it is written. */
 static bool shut(struct bs_mrdh5_out *o, bool drop)
 {
 	bool closed;
@@ -334,7 +335,7 @@ int bs_mrdh5_create(struct bs_mrdh5_out *o, const char *path, struct bs_fail *wh
 	o->failed = false;
 	(void)snprintf(o->path, sizeof(o->path), "%s", path);
 	if (ismrmrd_init_dataset(&o->set, o->draft.temp, "/dataset") != ISMRMRD_NOERROR ||
-	    make(o) != 0) {
+	    make_file(o) != 0) {
 		rc = bs_mrdh5_fail(why, BS_ERR_IO, path, "cannot create");
 		(void)shut(o, true);
 		bs_draft_drop(&o->draft);

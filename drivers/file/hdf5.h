@@ -17,37 +17,37 @@
 #include "core/mrd.h"
 #include "drivers/file/draft.h"
 
-/* One acquisition as HDF5 hands it over; traj and data are sequences of float. */
+/* One acquisition as HDF5 returns it; traj and data are sequences of float. */
 struct bs_mrdh5_acq {
 	struct bs_mrd_acq head;
 	hvl_t traj, data;
 };
 
-/* Negative when HDF5 is out of memory. */
+/* Returns the compound type; negative: HDF5 is out of memory. */
 hid_t bs_mrdh5_acq_type(void);
 hid_t bs_mrdh5_cxfloat_type(void);
 
-/* Deflate stores at most this many bytes in one; nothing that MRD uses stores more. */
+/* most bytes that one stored byte of deflate can become; no other filter of MRD reaches it */
 #define BS_MRDH5_SQUEEZE 1032u
 
-/* "path: what: HDF5's innermost reason", coded; clears both libraries' stacks. */
+/* Writes "path: what: HDF5's innermost reason" into why. Returns code; clears both error stacks. */
 int bs_mrdh5_fail(struct bs_fail *why, int code, const char *path, const char *what);
 
-/* Opens read-only, after checking that it is a regular file that HDF5 knows. *bytes: its size. */
+/* Opens a file read-only, after a check that it is regular and HDF5's. *bytes: its size. */
 int bs_mrdh5_open(hid_t *file, uint64_t *bytes, const char *path, struct bs_fail *why);
 
-/* A file that is being written. */
+/* A file while it is written. */
 struct bs_mrdh5_out {
-	ISMRMRD_Dataset set; /* group /dataset */
+	ISMRMRD_Dataset set; /* libismrmrd's handle of the group /dataset */
 	struct bs_draft draft;
 	char path[BS_DRAFT_PATH];
 	bool failed; /* a write failed: the file is in an unknown state */
 };
 
 int bs_mrdh5_create(struct bs_mrdh5_out *o, const char *path, struct bs_fail *why);
-/* A call on .set failed: BS_ERR_IO with libismrmrd's reason; finish will drop the file. */
+/* Notes that a call on .set failed: BS_ERR_IO with libismrmrd's reason; finish drops the file. */
 int bs_mrdh5_failed(struct bs_mrdh5_out *o, struct bs_fail *why, const char *what);
-/* Closes .set. 0: the draft is whole, to be committed; else it was dropped. */
+/* Closes .set. Returns 0 if the draft is whole and can be committed; else the draft was dropped. */
 int bs_mrdh5_finish(struct bs_mrdh5_out *o, struct bs_fail *why);
 
 #endif

@@ -15,7 +15,7 @@ static double magnitude(const struct bs_montage *m, uint64_t i)
 	return isfinite(v) ? v : 0.0;
 }
 
-/* Hoare's selection: v[k] is where sorting would put it, nothing after it is smaller. */
+/* Puts v[k] where sorting would, with nothing smaller after it. Hoare's selection. */
 static void select_rank(float *v, uint64_t n, uint64_t k)
 {
 	uint64_t lo = 0;
@@ -38,7 +38,7 @@ static void select_rank(float *v, uint64_t n, uint64_t k)
 			v[i++] = v[j];
 			v[j--] = t;
 		}
-		/* lo <= j < hi, and [lo, j] <= pivot <= [j + 1, hi] */
+		/* here lo <= j < hi, and [lo, j] <= pivot <= [j + 1, hi] */
 		if (k <= j)
 			hi = j;
 		else
@@ -113,7 +113,7 @@ int bs_montage_make(struct bs_montage *m, const float *pixels, bool is_complex, 
 	return 0;
 }
 
-/* 0 .. 1 */
+/* Returns a value's grey, 0 to 1. */
 static double grey(const struct bs_montage *m, uint64_t i)
 {
 	if (m->reach > 0.0 && isfinite(m->pixels[i]))

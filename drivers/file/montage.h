@@ -19,20 +19,21 @@
 #define BS_MONTAGE_PIXELS_MAX (UINT64_C(1) << 28)
 
 struct bs_montage {
-	const float *pixels; /* [plane][ny][nx], float or complex float */
+	const float *pixels; /* [plane][ny][nx] float or complex float */
 	bool is_complex;
 	uint32_t nx, ny, planes;
-	uint32_t columns, rows; /* of planes */
-	double window;          /* what is white, in the image's units; > 0 */
-	double reach;           /* > 0: values have a sign */
+	uint32_t columns, rows; /* columns and rows of planes */
+	double window;          /* value that is white, in the image's units; > 0 */
+	/* value that is white where values have a sign; 0: they have none */
+	double reach;
 };
 
-/* BS_ERR_SIZE when the picture would have more than BS_MONTAGE_PIXELS_MAX pixels. */
+/* Prepares a picture. BS_ERR_SIZE: it would have more than BS_MONTAGE_PIXELS_MAX pixels. */
 int bs_montage_make(struct bs_montage *m, const float *pixels, bool is_complex, uint32_t nx,
 		    uint32_t ny, uint32_t planes, struct bs_fail *why);
-/* Changes the number of columns; BS_ERR_SIZE as make. */
+/* Changes the number of columns; BS_ERR_SIZE as in make. */
 int bs_montage_arrange(struct bs_montage *m, uint32_t columns, struct bs_fail *why);
-/* Row y of the picture: columns * nx bytes. */
+/* Writes row y of the picture: columns * nx bytes. */
 void bs_montage_row(const struct bs_montage *m, uint32_t y, unsigned char *row);
 
 #endif

@@ -18,7 +18,7 @@
 struct reader {
 	const char *path;
 	FILE *file;
-	unsigned long long line; /* counted from 1 */
+	unsigned long long line; /* number of the current line, from 1 */
 	char text[LINE_MAX_BYTES];
 };
 
@@ -34,7 +34,7 @@ __attribute__((format(printf, 3, 4))) static int refuse(const struct reader *r, 
 	return bs_fail(why, BS_ERR_FORMAT, "%s:%llu: %s", r->path, r->line, text);
 }
 
-/* 1: a line; 0: the end; negative: too long, or a NUL byte in it. */
+/* Reads a line. Returns 1, 0 at the end; negative: it is too long or has a NUL byte. */
 static int next_line(struct reader *r, struct bs_fail *why)
 {
 	size_t n;
@@ -59,7 +59,7 @@ static bool blank(const char *p)
 	return *p == '\0';
 }
 
-/* A decimal count without sign; advances *p past it. */
+/* Reads a decimal count without a sign; moves *p behind it. */
 static bool read_count(const char **p, unsigned long long *n)
 {
 	char *end;
@@ -135,7 +135,7 @@ static int read_sizes(struct reader *r, unsigned long long n[3], struct bs_fail 
 	return 0;
 }
 
-/* The entry on the present line; last: the place of the one before, row counted from 1. */
+/* Reads the entry on the current line. last: row (from 1) and column of the entry before. */
 static int read_entry(struct reader *r, struct bs_csr *m, uint64_t e, unsigned long long last[2],
 		      struct bs_fail *why)
 {
@@ -188,7 +188,7 @@ static int read_entries(struct reader *r, struct bs_csr *m, struct bs_fail *why)
 	if (e != m->entries)
 		return refuse(r, why, "the file ends after %llu of %llu entries",
 			      (unsigned long long)e, (unsigned long long)m->entries);
-	for (uint64_t i = 0; i < m->rows; i++) /* counts to starts */
+	for (uint64_t i = 0; i < m->rows; i++) /* turns the rows' counts into their starts */
 		m->start[i + 1] += m->start[i];
 	return 0;
 }

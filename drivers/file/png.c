@@ -23,7 +23,7 @@ static void on_write(png_structp png, png_bytep bytes, png_size_t len)
 
 static void on_flush(png_structp png)
 {
-	(void)png; /* commit syncs */
+	(void)png; /* flushes nothing: commit syncs the draft */
 }
 
 static void on_error(png_structp png, png_const_charp message)
@@ -56,14 +56,14 @@ static void put_texts(png_structp png, png_infop info, const struct bs_montage *
 		if (text[i] == NULL || text[i][0] == '\0')
 			continue;
 		chunk[n].compression = PNG_ITXT_COMPRESSION_NONE;
-		chunk[n].key = (png_charp)(uintptr_t)key[i]; /* libpng copies both */
+		chunk[n].key = (png_charp)(uintptr_t)key[i]; /* libpng copies key and text */
 		chunk[n].text = (png_charp)(uintptr_t)text[i];
 		n++;
 	}
 	png_set_text(png, info, chunk, n);
 }
 
-/* Everything that may jump back to write's setjmp. */
+/* Makes every libpng call that may jump back to write's setjmp. */
 static void put_all(png_structp png, png_infop info, const struct bs_montage *m, const char *title,
 		    const char *description, unsigned char *row)
 {

@@ -1,5 +1,5 @@
 /* drivers/file/probe.c - see probe.h */
-#define _GNU_SOURCE /* pipe2 */
+#define _GNU_SOURCE /* for pipe2 */
 #include "drivers/file/probe.h"
 
 #include <errno.h>
@@ -34,11 +34,11 @@ static void child(int (*fn)(const char *path, struct bs_fail *why), const char *
 	sigset_t none;
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-	/* What a library prints while it falls over is not for the user. */
+	/* hides what a failing library prints */
 	if (null >= 0)
 		(void)dup2(null, STDERR_FILENO);
 	(void)setrlimit(RLIMIT_CORE, &no_core);
-	/* who asked may be killed meanwhile; or was, before this */
+	/* the child ends with its parent, which may have died before this call */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
 		_exit(1);
 	(void)signal(SIGALRM, SIG_DFL);
@@ -52,7 +52,7 @@ static void child(int (*fn)(const char *path, struct bs_fail *why), const char *
 	in_child = true;
 	bs_probe_allow(BS_PROBE_SECONDS);
 	result.code = fn(path, &result);
-	/* less than PIPE_BUF: whole or not at all */
+	/* one write of less than PIPE_BUF arrives whole or not at all */
 	_exit(write(to, &result, sizeof(result)) == (ssize_t)sizeof(result) ? 0 : 1);
 }
 

@@ -18,7 +18,7 @@
 
 #include "core/err.h"
 
-/* What opening a file may take of a processor. */
+/* seconds of a processor that opening a file may take */
 #define BS_PROBE_SECONDS 20u
 
 /*
@@ -29,8 +29,8 @@
  */
 int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
 	     struct bs_fail *why);
-/* For fn, before each piece of work: the child is killed when that takes longer, of a processor's
- * time, or 30 times as long by the clock. Does nothing outside of the child. */
+/* Limits the next piece of fn's work, which calls this before each: the child is killed when the
+ * work uses more processor time, or 30 times as long by the clock. No effect outside of a child. */
 void bs_probe_allow(unsigned seconds);
 
 #endif

@@ -1,5 +1,5 @@
 /* drivers/file/tables.c - see tables.h */
-#define _GNU_SOURCE /* M_PI */
+#define _GNU_SOURCE /* for M_PI */
 #include "drivers/file/tables.h"
 
 #include <inttypes.h>
@@ -13,7 +13,8 @@
 #include "drivers/file/mtx.h"
 #include "drivers/file/traj.h"
 
-/* [1, samples, readouts], or without the leading 1 (unless a readout has one sample). */
+/* True for sizes [1, samples, readouts], or without the leading 1 if readouts
+ * have several samples. */
 static bool weight_sizes_fit(const struct bs_cfl *c, const struct bs_protocol *p)
 {
 	unsigned first = c->dims[0] == 1 && p->samples != 1 ? 1 : 0;
@@ -74,8 +75,8 @@ static int load_weights(float **out, const struct bs_protocol *p, struct bs_fail
 	return rc;
 }
 
-#define SLICE_DIM 13 /* BART's */
-#define IMAGE_DIM 4  /* its sets of maps */
+#define SLICE_DIM 13 /* BART's dimension of slices */
+#define IMAGE_DIM 4  /* BART's dimension of sets of maps */
 
 static int check_maps(const struct bs_cfl *c, const struct bs_protocol *p, struct bs_fail *why)
 {
@@ -134,7 +135,8 @@ static int room_for_maps(float **out, const struct bs_protocol *p, struct bs_fai
 	if (*out == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "coil maps of %u slices", p->slices);
 	for (uint64_t i = 0; taken && i < size; i++)
-		(*out)[2 * i] = 1.0f / sqrtf((float)p->coils); /* to be timed with, before a scan */
+		/* equal maps, for timing before a scan */
+		(*out)[2 * i] = 1.0f / sqrtf((float)p->coils);
 	return 0;
 }
 
@@ -169,8 +171,8 @@ static int take_field(float **out, const struct bs_cfl *c, const struct bs_proto
 }
 
 /*
- * Before a scan brings its map: what prepares for any within +-range_hz, since a fit to this
- * distribution of frequencies has nearly the same error at all of them.
+ * Makes room for a field map that a scan will bring, filled with frequencies within +-range_hz.
+ * What is prepared from these serves any map in that range, with nearly the same error everywhere.
  */
 static int room_for_field(float **out, const struct bs_protocol *p, struct bs_fail *why)
 {
@@ -222,7 +224,8 @@ static int load_traj(struct bs_traj *t, const struct bs_protocol *p, struct bs_f
 	return p->traj.type == BS_TRAJ_FILE ? bs_trajfile_load(t, p, why) : bs_traj_make(t, p, why);
 }
 
-/* The stream is compared with the trajectory that was asked for, the engine computes with this. */
+/* Makes the trajectory with delays, with which the engine computes. The stream
+ * is compared with t. */
 static int move(struct bs_traj *moved, const struct bs_traj *t, const struct bs_protocol *p,
 		struct bs_fail *why)
 {
@@ -238,7 +241,7 @@ static int move(struct bs_traj *moved, const struct bs_traj *t, const struct bs_
 	return 0;
 }
 
-/* One column a voxel; the file's own faults come with their line. */
+/* Loads W, which has one column for each voxel. The file's faults are named with their line. */
 static int load_w(struct bs_csr **w, const struct bs_protocol *p, struct bs_fail *why)
 {
 	uint64_t voxels = bs_protocol_voxels(p);
@@ -262,7 +265,7 @@ static int load_w(struct bs_csr **w, const struct bs_protocol *p, struct bs_fail
 	return 0;
 }
 
-/* Each of them, until one fails: then *key is what the site file calls it. */
+/* Loads each table in turn. On failure *key is the site file's key of the table. */
 static int load_all(struct bs_loaded *l, const struct bs_protocol *p, const char **key,
 		    struct bs_fail *why)
 {

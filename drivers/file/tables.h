@@ -17,14 +17,16 @@
 #include "core/engine.h"
 
 struct bs_loaded {
-	struct bs_tables tables; /* points into the rest */
-	struct bs_traj traj;     /* as the stream has it */
-	struct bs_traj moved;    /* with the protocol's delays, for the engine; empty without */
+	struct bs_tables tables; /* pointers into the members below */
+	struct bs_traj traj;     /* trajectory as the stream has it */
+	/* trajectory with the protocol's delays, for the engine; empty: no delays */
+	struct bs_traj moved;
 	float *weight, *maps, *field, *turn;
 	struct bs_csr *w;
 };
 
-/* Of a protocol off resonance: its field map alone, [slice][voxel] Hz, the caller's to free. */
+/* Loads the field map alone, of a protocol off resonance: [slice][voxel] Hz.
+ * The caller frees it. */
 int bs_tables_field(float **field, const struct bs_protocol *p, struct bs_fail *why);
 int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_fail *why);
 void bs_tables_free(struct bs_loaded *l);

@@ -15,7 +15,7 @@
 #include "core/thread/clock.h"
 #include "drivers/log/writer.h"
 
-/* One file of a log. Sorted by name, the files of a log follow one another. */
+/* One file of a log. The files of a log stand together when sorted by name. */
 struct file {
 	char name[BS_LOG_NAME];
 	uint64_t bytes;
@@ -165,7 +165,8 @@ int bs_log_folder_set_made(const char *dir, uint64_t session, struct bs_fail *wh
 	return bs_cursor_put(made_path(path, dir), session, false, why);
 }
 
-/* True for a file that a writer was making: "N.spare.part" or 16 hexadecimal digits, ".part". */
+/* True for a file that a writer had not finished: "N.spare.part", or 16 hexadecimal
+ * digits and ".part". */
 static bool is_part(const char *name)
 {
 	size_t digits = strspn(name, "0123456789");

@@ -6,7 +6,7 @@
 #include "ipc/wire/bytes.h"
 #include "ipc/wire/envelope.h"
 
-#define FRAME_MAGIC 0x524c5342u /* "BSLR" */
+#define FRAME_MAGIC 0x524c5342u /* the letters "BSLR" */
 
 static const unsigned char head_magic[8] = "BSLOGSEG";
 static const unsigned char seal_magic[8] = "BSLOGEND";

@@ -28,20 +28,20 @@
 #define BS_LOG_VERSION  1u
 
 struct bs_log_head {
-	uint64_t id;        /* the segment's random id, not 0 */
-	uint64_t session;   /* the scan's session */
+	uint64_t id;        /* random number of the segment, not 0 */
+	uint64_t session;   /* session of the scan */
 	uint64_t first;     /* number of the segment's first record; the scan's first is 0 */
-	int64_t started_ns; /* start of the scan, since 1970, UTC */
-	uint32_t index;     /* of this segment, from 0 */
-	uint32_t scan;      /* the scan's number in the service that logged it; 0: not known */
+	int64_t started_ns; /* start of the scan, ns since 1970, UTC */
+	uint32_t index;     /* number of this segment, from 0 */
+	uint32_t scan;      /* number of the scan in the service that logged it; 0: not known */
 	bool after_fault;   /* head: the segment before was given up after an error */
 	bool last;          /* seal: the log ends here; else it goes on in the next segment */
 	bool early;         /* last seal: not all of the scan's images had been made */
-	uint64_t end;       /* seal: offset behind the last record */
+	uint64_t end;       /* seal: offset of the last record's end */
 	uint64_t next;      /* seal: number of the record that would follow */
 };
 
-/* Write a head, or a seal, of BS_LOG_BLOCK bytes. */
+/* Write the head or the seal of a segment, BS_LOG_BLOCK bytes. */
 void bs_log_put_head(unsigned char *block, const struct bs_log_head *h);
 void bs_log_put_seal(unsigned char *block, const struct bs_log_head *h);
 /* BS_ERR_MAGIC, BS_ERR_VERSION, BS_ERR_CRC, BS_ERR_VALUE: the block is not a head, or not a seal */
@@ -55,11 +55,11 @@ enum bs_log_kind {
 
 struct bs_log_frame {
 	uint64_t id;
-	uint64_t number;  /* of the record in the log, from 0, over all segments */
+	uint64_t number;  /* number of the record within the log, from 0, over all segments */
 	uint64_t durable; /* records before this number were on the disk when this one was made */
 	uint32_t length;  /* bytes of the body, without padding */
-	uint32_t crc;     /* CRC-32C of the body and the zeros behind it */
-	uint16_t kind;    /* enum bs_log_kind */
+	uint32_t crc;     /* CRC-32C of the body with its padding */
+	uint16_t kind;    /* kind of the record, enum bs_log_kind */
 };
 
 /* Bytes of a record: frame, body and padding. length: of the body, at most BS_LOG_BODY_MAX. */

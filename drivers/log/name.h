@@ -8,7 +8,7 @@
 
 #include "drivers/log/frame.h"
 
-#define BS_LOG_NAME   64u /* bytes, without the folder */
+#define BS_LOG_NAME   64u /* bytes of a name without its folder */
 #define BS_LOG_SUFFIX ".bslog"
 
 /* Makes a segment's name from the scan's start and session and the segment's index. */

@@ -18,25 +18,25 @@ struct segment {
 	char *path;
 	uint32_t index;
 	uint64_t bytes;
-	struct bs_log_head head; /* as far as it could be read; id 0: not at all */
+	struct bs_log_head head; /* head of the segment; id 0: it could not be read */
 	struct bs_log_head seal;
 	bool sealed;
 	bool bad_seal; /* the seal was written in part, or is damaged */
 };
 
 struct bs_log_reader {
-	struct segment *segment; /* [segments], by index */
+	struct segment *segment; /* [segments], sorted by index */
 	uint32_t segments;
 	uint32_t at; /* the segment that next reads */
 	uint64_t offset, number;
 	enum bs_log_end end;
 	bool ended;
-	struct bs_fail damage;        /* code 0: none so far */
+	struct bs_fail damage;        /* first damage found; code 0: none */
 	struct bs_fail harmless;      /* damage that loses no message; returned at the end */
-	const struct segment *unsure; /* has a bad seal, and the file behind it is not read yet */
+	const struct segment *unsure; /* segment with a bad seal, until the next file is read */
 	int fd;                       /* file of segment open_at; -1: none */
 	uint32_t open_at;
-	unsigned char *body; /* 8-aligned; grown to the largest record */
+	unsigned char *body; /* buffer aligned to 8 bytes; grows to the largest record */
 	size_t cap;
 	bool read_failed;
 };
@@ -294,7 +294,7 @@ static int damaged(struct bs_log_reader *r, const struct segment *s, const char 
 	return bs_fail(why, BS_ERR_FORMAT, "%s", r->damage.text);
 }
 
-static int finish(struct bs_log_reader *r, enum bs_log_end end, struct bs_fail *why)
+static int end_log(struct bs_log_reader *r, enum bs_log_end end, struct bs_fail *why)
 {
 	r->ended = true;
 	r->end = end;
@@ -429,7 +429,7 @@ static int open_end(struct bs_log_reader *r, struct bs_fail *why)
 		return damaged(r, s, "the file ends before its first record", why);
 	if (s->bad_seal && r->offset == s->bytes) /* sealing cut the file: the seal was written */
 		note_harmless(r, s, BS_LOG_SEAL_AT, bad_seal);
-	return finish(r, untouched(r, s) && !s->bad_seal ? BS_LOG_END_OPEN : BS_LOG_END_TORN, why);
+	return end_log(r, untouched(r, s) && !s->bad_seal ? BS_LOG_END_OPEN : BS_LOG_END_TORN, why);
 }
 
 /* Handles the segment's end that the seal names. 1: the log ends; else as leave_segment. */
@@ -444,7 +444,7 @@ static int at_seal(struct bs_log_reader *r, struct bs_fail *why)
 	return leave_segment(r, why);
 }
 
-static int begin(struct bs_log_reader *r, struct bs_fail *why)
+static int begin_reading(struct bs_log_reader *r, struct bs_fail *why)
 {
 	const struct segment *s = &r->segment[0];
 
@@ -456,7 +456,7 @@ static int begin(struct bs_log_reader *r, struct bs_fail *why)
 }
 
 /* Reads one record, or ends a segment. 1: a message; 0: call again, or the log has ended. */
-static int step(struct bs_log_reader *r, struct bs_log_frame *f, struct bs_fail *why)
+static int step_record(struct bs_log_reader *r, struct bs_log_frame *f, struct bs_fail *why)
 {
 	const struct segment *s = &r->segment[r->at];
 	struct bs_fail bad = { 0 };
@@ -467,7 +467,7 @@ static int step(struct bs_log_reader *r, struct bs_log_frame *f, struct bs_fail 
 		return enter_segment(r, segment_due(r));
 	if (s->sealed && r->offset == s->seal.end) {
 		rc = at_seal(r, why);
-		return rc == 1 ? finish(r, BS_LOG_END_SEALED, why) : rc;
+		return rc == 1 ? end_log(r, BS_LOG_END_SEALED, why) : rc;
 	}
 	rc = read_record(r, s, r->offset, s->sealed ? s->seal.end : s->bytes, f, &bad);
 	if (rc == 0 && f->number != r->number)
@@ -496,11 +496,11 @@ int bs_log_next(struct bs_log_reader *r, struct bs_log_message *m, struct bs_fai
 	if (r->damage.code != 0)
 		return bs_fail(why, r->damage.code, "%s", r->damage.text);
 	if (r->ended)
-		return finish(r, r->end, why);
+		return end_log(r, r->end, why);
 	do {
-		rc = begin(r, why);
+		rc = begin_reading(r, why);
 		if (rc == 0)
-			rc = step(r, &f, why);
+			rc = step_record(r, &f, why);
 	} while (rc == 0 && !r->ended);
 	if (rc != 1)
 		return rc;

@@ -26,11 +26,12 @@ enum bs_log_end { BS_LOG_END_SEALED, BS_LOG_END_OPEN, BS_LOG_END_TORN };
 
 struct bs_log_place {
 	uint32_t segment; /* number of the file among the reader's, from 0 */
-	uint64_t offset;  /* of the frame in that file */
+	uint64_t offset;  /* offset of the frame in that file */
 };
 
 struct bs_log_message {
-	const unsigned char *bytes; /* envelope and payload, 8-aligned; valid until the next call */
+	/* envelope and payload, aligned to 8 bytes; valid until the next call */
+	const unsigned char *bytes;
 	size_t len;
 	uint64_t number;
 	struct bs_log_place place;
@@ -38,7 +39,7 @@ struct bs_log_message {
 
 /* BS_ERR_IO; BS_ERR_FORMAT: path is not a log's file. Damage is reported by next. */
 int bs_log_open(struct bs_log_reader **r, const char *path, struct bs_fail *why);
-/* 1: a message; 0: the end; negative: damage, now and at each later call. */
+/* Reads a message. Returns 1; 0 at the end; negative: damage, now and at each later call. */
 int bs_log_next(struct bs_log_reader *r, struct bs_log_message *m, struct bs_fail *why);
 /* Reads a message again that next has returned. Does not disturb next. */
 int bs_log_again(struct bs_log_reader *r, struct bs_log_place at, struct bs_log_message *m,

@@ -18,7 +18,7 @@
 
 #define PATH_MAX_ (BS_LOG_DIR + BS_LOG_NAME + 8u)
 #define HEAD      BS_STORE_HEAD
-#define TRIES     3                  /* attempts in a row to list a file's images: one round */
+#define TRIES     3                  /* tries in a row to list a file's images */
 #define ROUNDS    25u                /* rounds before a file's images count as lost */
 #define AGAIN_NS  INT64_C(200000000) /* time between two rounds */
 
@@ -393,7 +393,8 @@ int bs_store_append(struct bs_store *s, const unsigned char *image, size_t len, 
 
 /* ---- reading ---- */
 
-/* First readable record of a file beyond a number, of one session or any (0). NULL: none. */
+/* Finds a file's first readable record beyond a number, of one session, or of
+ * any (0). NULL: none. */
 static struct record *beyond_in(struct file *f, uint64_t session, uint64_t after)
 {
 	uint32_t low = 0;
@@ -425,7 +426,7 @@ static int beyond(struct bs_store *s, uint64_t session, uint64_t after, struct f
 	*r = NULL;
 	for (uint32_t i = 0; rc == 0 && *r == NULL && i < s->files; i++) {
 		if (i + 1 < s->files && s->file[i + 1].first <= after + 1)
-			continue; /* all numbers of this file are up to `after` */
+			continue; /* this file has no number beyond `after` */
 		*f = &s->file[i];
 		rc = look_into(s, *f);
 		*r = rc == 0 ? beyond_in(*f, session, after) : NULL;
@@ -449,7 +450,8 @@ int bs_store_next(struct bs_store *s, struct bs_store_reader *reader, uint64_t a
 		rc = bs_fail(why, rc, "%s/%s: cannot be read now", s->dir, f->name);
 	if (r != NULL) {
 		at = *r;
-		rc = bs_store_file_open(reader, s->dir, f->name, why); /* before it is removed */
+		/* the lock keeps the file from being removed before it is open */
+		rc = bs_store_file_open(reader, s->dir, f->name, why);
 	}
 	(void)pthread_mutex_unlock(&s->lock);
 	if (r == NULL)

@@ -54,8 +54,8 @@ struct bs_store_taker {
 
 struct bs_store_counts {
 	uint64_t last;  /* number of the newest image; 0: there has been none */
-	uint64_t begun; /* that the newest file began for; it may hold none */
-	uint64_t bytes; /* of all files, as far as they are written */
+	uint64_t begun; /* number that the newest file began with; the file may hold no image */
+	uint64_t bytes; /* bytes of all files, as far as they are written */
 	uint64_t made;  /* files that this process began, each from a spare file */
 	struct bs_store_taker taker[BS_STORE_TAKERS];
 	uint32_t takers;
@@ -85,7 +85,7 @@ bool bs_store_swept(struct bs_store *s);
 struct bs_store_reader {
 	int fd; /* the file that was read last; the reader's owner closes it */
 	char name[BS_LOG_NAME];
-	uint64_t session; /* only images of this session are read; 0: of any session */
+	uint64_t session; /* session whose images are read; 0: all sessions */
 };
 /* Number of the newest image of any session but this one; 0: there is none. */
 uint64_t bs_store_other(struct bs_store *s, uint64_t session);

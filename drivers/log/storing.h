@@ -9,7 +9,8 @@
 #include "drivers/log/store.h"
 
 struct record {
-	uint64_t number, session, offset; /* of the frame */
+	/* number and session of an image, and offset of its frame */
+	uint64_t number, session, offset;
 	uint32_t len;
 	bool bad; /* the image cannot be read */
 };

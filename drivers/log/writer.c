@@ -1,5 +1,5 @@
 /* drivers/log/writer.c - see writer.h */
-#define _GNU_SOURCE /* renameat2 */
+#define _GNU_SOURCE /* for renameat2 */
 #include "drivers/log/writer.h"
 
 #include <errno.h>
@@ -172,7 +172,7 @@ static const char *make_segment(struct bs_log_writer *w, char from[BS_LOG_NAME])
 	if (name_new(w->dir_fd, from, w->name) != 0)
 		return "cannot get its name";
 	memcpy(from, w->name, BS_LOG_NAME);
-	if (fsync(w->dir_fd) != 0 && errno != EINVAL) /* not every file system can sync folders */
+	if (fsync(w->dir_fd) != 0 && errno != EINVAL) /* some file systems cannot sync folders */
 		return "cannot sync its folder";
 	return NULL;
 }
@@ -313,9 +313,9 @@ size_t bs_log_writer_bytes(size_t message_max)
 	return BS_LOG_COMMIT_BYTES + (size_t)bs_log_record_bytes(message_max) + PADDING_MAX;
 }
 
-/* Sets up the writer, without a segment. */
-static int prepare(struct bs_log_writer *w, const char *dir, uint64_t segment_bytes, void *buffer,
-		   size_t cap, struct bs_fail *why)
+/* Prepares the writer; it has no segment yet. */
+static int prepare_writer(struct bs_log_writer *w, const char *dir, uint64_t segment_bytes,
+			  void *buffer, size_t cap, struct bs_fail *why)
 {
 	const size_t len = strlen(dir);
 
@@ -342,7 +342,7 @@ int bs_log_writer_open(struct bs_log_writer *w, const char *dir, uint64_t sessio
 		       int64_t started_ns, uint64_t segment_bytes, void *buffer, size_t cap,
 		       struct bs_fail *why)
 {
-	int rc = prepare(w, dir, segment_bytes, buffer, cap, why);
+	int rc = prepare_writer(w, dir, segment_bytes, buffer, cap, why);
 
 	if (rc != 0)
 		return rc;
@@ -360,7 +360,7 @@ int bs_log_writer_resume(struct bs_log_writer *w, const char *dir, const struct 
 {
 	const struct bs_log_head was = *head; /* head may point into *w */
 	char name[BS_LOG_NAME];
-	int rc = prepare(w, dir, segment_bytes, buffer, cap, why);
+	int rc = prepare_writer(w, dir, segment_bytes, buffer, cap, why);
 
 	if (rc != 0)
 		return rc;

@@ -38,8 +38,8 @@
 
 struct bs_log_writer {
 	char dir[BS_LOG_DIR];
-	char name[BS_LOG_NAME]; /* of the segment */
-	int dir_fd, fd;         /* -1: not open */
+	char name[BS_LOG_NAME]; /* name of the segment's file */
+	int dir_fd, fd;         /* descriptors of the folder and of the segment; -1: not open */
 	struct bs_log_head head;
 	uint64_t segment_bytes;
 	unsigned char *buffer; /* records that are not durable */
@@ -49,12 +49,13 @@ struct bs_log_writer {
 	uint64_t next, durable;
 	uint64_t synced;   /* records before this number are on the disk */
 	int64_t oldest_ns; /* when the oldest record in the buffer was appended */
-	uint64_t removed;  /* records whose file somebody removed; the caller resets this */
+	uint64_t removed;  /* records in files that somebody removed; the caller resets this */
 	bool failed;
 	bool relaxed; /* set by the caller after open: commits do not wait for the disk */
 	bool early;   /* set by the caller before seal: see frame.h */
 	bool uncut;   /* set by the caller before seal: the file is cut later (finish.h) */
-	uint64_t commits, unprepared; /* counted */
+	/* number of commits, and of segments that were not prepared in time */
+	uint64_t commits, unprepared;
 };
 
 /* Bytes that a buffer needs for messages of at most message_max bytes. */

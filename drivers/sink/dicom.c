@@ -4,7 +4,7 @@
  * DCMTK's library is C++, so the tool is used: whatever the tool does with a strange value, it does
  * in its own process. It takes some 20 ms for an image of 256^2, in the sink's own thread.
  */
-#define _POSIX_C_SOURCE 200809L /* open_memstream */
+#define _POSIX_C_SOURCE 200809L /* for open_memstream */
 #include "drivers/sink/sink.h"
 
 #include <float.h>
@@ -128,7 +128,8 @@ static void set_window(struct bs_dicomhead *d, double center, double width)
 	d->window_width = width;
 }
 
-/* Finds the scale of a series. *known: the series has one; else it takes the oldest's place. */
+/* Finds the scale of a series. *known: the series has one; otherwise it gets the
+ * place of the oldest. */
 static struct scale *scale_of(struct dicom *s, const char *series, bool *known)
 {
 	struct scale *to;

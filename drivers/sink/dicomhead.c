@@ -351,7 +351,8 @@ static void put_slice(const struct bs_dicomhead *d, FILE *to)
 	const struct bs_place *p = d->place;
 	const double axes[6] = { p->dir[0][0], p->dir[0][1], p->dir[0][2],
 				 p->dir[1][0], p->dir[1][1], p->dir[1][2] };
-	const double spacing[2] = { p->spacing[1], p->spacing[0] }; /* between rows, columns */
+	/* spacing between rows, then between columns */
+	const double spacing[2] = { p->spacing[1], p->spacing[0] };
 	const double location = p->first[0] * p->dir[2][0] + p->first[1] * p->dir[2][1] +
 				p->first[2] * p->dir[2][2];
 	const char *name = said(d, "mrd_sequenceName");
@@ -490,7 +491,7 @@ static void put_volume(const struct bs_dicomhead *d, FILE *to)
 	put_frame_type(d, to);
 	text(to, 0x00189004, "CS", "RESEARCH");
 	text(to, 0x00189100, "CS", "1H");
-	text(to, 0x00189174, "CS", "IEC"); /* required: the standard that scanners obey */
+	text(to, 0x00189174, "CS", "IEC"); /* required element: the standard that scanners obey */
 	text(to, 0x00280301, "CS", "NO");
 	text(to, 0x00282110, "CS", "00");
 	text(to, 0x20500020, "CS", "IDENTITY");

@@ -26,14 +26,14 @@ struct bs_dicomhead {
 	const struct bs_place *place;
 	const struct bs_dicomwords *words;
 	char instance[BS_UID_MAX], series[BS_UID_MAX], study[BS_UID_MAX], frame[BS_UID_MAX];
-	/* value = intercept + slope * stored */
+	/* factors of value = intercept + slope * stored */
 	char intercept[BS_DICOM_DECIMAL], slope[BS_DICOM_DECIMAL];
-	double window_center, window_width; /* in the image's values, not as stored */
+	double window_center, window_width; /* window in the image's values, not as stored */
 	double reach;           /* largest phase or velocity (ipc/wire/meta.h); else 0 */
 	int smallest, largest;  /* stored pixel values; signed if reach is not 0 */
 	bool rescaled;          /* the series had another scale until now */
 	uint64_t not_numbers;   /* pixels that were not finite, stored as 0 */
-	const char *pixel_file; /* 16-bit little-endian pixels, beside the dump */
+	const char *pixel_file; /* file of 16-bit little-endian pixels, beside the dump */
 };
 
 /* Makes the identifiers. digest: any text that depends on the pixels. */

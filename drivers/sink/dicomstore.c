@@ -18,7 +18,7 @@
  */
 #define MISMATCHED 0xa9
 #define WARNED     0xb0
-#define UNREAD     0xc0                                  /* to 0xcf */
+#define UNREAD     0xc0                                  /* first of the status values up to 0xcf */
 #define NO_CONTEXT "No Acceptable Presentation Contexts" /* the PACS takes no such image */
 
 int bs_dicomstore_parse(struct bs_dicomstore *s, const char *address, struct bs_fail *why)

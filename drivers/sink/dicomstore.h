@@ -25,7 +25,7 @@
 struct bs_dicomstore {
 	char aet[BS_DICOM_AET], host[BS_DICOM_HOST], port[6];
 	int64_t again_ns; /* earliest time of the next attempt; 0: at once */
-	unsigned wait_s;  /* s to wait after the last failure */
+	unsigned wait_s;  /* seconds to wait after the last failure */
 	char why[BS_DICOM_WORDS];
 };
 

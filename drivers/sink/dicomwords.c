@@ -210,9 +210,9 @@ void bs_uid_of(char uid[BS_UID_MAX], const char *words)
 	bs_sha256(hex, words, strlen(words));
 	for (int i = 0; i < 32; i++)
 		v = v << 4 | (unsigned)(hex[i] <= '9' ? hex[i] - '0' : hex[i] - 'a' + 10);
-	v &= ~((unsigned __int128)0xf << 76); /* digit 13: the version */
+	v &= ~((unsigned __int128)0xf << 76); /* digit 13 holds the version */
 	v |= (unsigned __int128)8 << 76;
-	v &= ~((unsigned __int128)3 << 62); /* the two highest bits of digit 17: the variant */
+	v &= ~((unsigned __int128)3 << 62); /* the two highest bits of digit 17 hold the variant */
 	v |= (unsigned __int128)2 << 62;
 	digits[--n] = '\0';
 	for (; v != 0; v /= 10)

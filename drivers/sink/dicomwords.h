@@ -48,7 +48,7 @@ void bs_dicom_text(FILE *to, unsigned tag, const char *vr, const char *text, siz
  * in decimal (DICOM PS3.5, B.2). The bits are the first of the SHA-256 of the words, with the
  * version and variant bits of UUID version 8 (RFC 9562). The same words make the same identifier.
  */
-#define BS_UID_MAX 65u /* with the NUL */
+#define BS_UID_MAX 65u /* bytes of a UID with its terminator */
 
 void bs_uid_of(char uid[BS_UID_MAX], const char *words);
 /* True if valid by PS3.5, 9.1: at most 64 digits and dots, no component empty or with a 0 first. */

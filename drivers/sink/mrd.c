@@ -92,7 +92,7 @@ static int append(struct mrd *m, const struct bs_mrd_image *head, const char *at
 		return rc;
 	bs_mrd_put_image((unsigned char *)&image.head, head);
 	image.head.attribute_string_len = (uint32_t)strlen(attributes);
-	image.attribute_string = (char *)(uintptr_t)attributes; /* both are only read */
+	image.attribute_string = (char *)(uintptr_t)attributes; /* libismrmrd only reads both */
 	image.data = (void *)(uintptr_t)pixels;
 	(void)snprintf(group, sizeof(group), "image_%u", head->image_series_index);
 	if (ismrmrd_append_image(&m->out.set, group, &image) != ISMRMRD_NOERROR)

@@ -142,7 +142,7 @@ static int write_to(const char *path, const struct bs_mrd_image *head, const cha
 	       write_all(f, ext_head, sizeof(ext_head)) && write_all(f, attributes, text) &&
 	       write_all(f, zeros, extension - EXT_HEAD - text) &&
 	       write_all(f, pixels, (size_t)bytes);
-	cause = errno; /* of the first failure */
+	cause = errno; /* cause of the first failure */
 	good = znzclose(f) == 0 && good;
 	return good ? 0
 		    : bs_fail(why, BS_ERR_IO, "%s: cannot be written: %s", path,

@@ -115,7 +115,7 @@ int bs_imagename_make(const struct bs_imagename *n, char out[BS_DRAFT_PATH],
 	if (n->folder) {
 		if (try_number > 0)
 			(void)snprintf(again, sizeof(again), "-%u", try_number + 1);
-		len = snprintf(out, BS_DRAFT_PATH, "%s/scan%08x-s%03u-i%05u%s%s", n->target,
+		len = snprintf(out, BS_DRAFT_PATH, "%s/uid%08x-s%03u-i%05u%s%s", n->target,
 			       head->measurement_uid, head->image_series_index, head->image_index,
 			       again, n->ext);
 	} else {
@@ -256,7 +256,7 @@ static int check_axes(const struct bs_place *p, const struct bs_mrd_image *head,
 
 int bs_place_of(struct bs_place *p, const struct bs_mrd_image *head, struct bs_fail *why)
 {
-	struct bs_mrd_image h = *head; /* fields of a packed structure: by value */
+	struct bs_mrd_image h = *head; /* a copy, since the structure's fields are packed */
 	float dir[3][3];
 	float position[3];
 	float fov[3];

@@ -32,7 +32,7 @@
 #include "drivers/file/draft.h"
 
 struct bs_sink {
-	const char *type; /* "png", "cfl", "mrd", ... */
+	const char *type; /* name of the type: "png", "cfl", "mrd", ... */
 	const char *ext;  /* extension of the files: ".png", ".cfl", ".h5", ... */
 	/* target: a folder (in the service; scan and image name the files) or a file (in recon) */
 	int (*open)(void **self, const char *target, struct bs_fail *why);
@@ -45,16 +45,18 @@ struct bs_sink {
 	int (*put_pairs)(void *self, const struct bs_mrd_image *head, const char *attributes,
 			 const void *pixels, struct bs_fail *why);
 	/*
-	 * For a target that is a file: sets the number (from 1) of the image that put and has are
-	 * called for next. NULL: all images are in that one file.
+	 * Sets the number (from 1) of the image that put and has are called for next, where the
+	 * target is a file. NULL: all images are in that one file.
 	 */
 	void (*at)(void *self, uint32_t number);
 	/* True if this image's file exists, whole, written at since_ns (since 1970) or later. */
 	bool (*has)(void *self, const struct bs_mrd_image *head, int64_t since_ns);
 	int (*close)(void *self, struct bs_fail *why);
-	/* May be NULL. BS_ERR_UNSUPPORTED: this machine lacks a program that the sink needs. */
+	/* Checks that this machine has the programs that the sink needs, else
+	 * BS_ERR_UNSUPPORTED. May be NULL. */
 	int (*usable)(struct bs_fail *why);
-	/* After open: put also sends each image there (sinks[].store). NULL: it cannot. */
+	/* Makes put send each image there, too (sinks[].store). Call after open.
+	 * NULL: the sink cannot. */
 	int (*send_to)(void *self, const char *address, struct bs_fail *why);
 };
 
@@ -79,7 +81,7 @@ int bs_sink_put_pairs(const struct bs_sink *sink, void *self, const struct bs_mr
 /*
  * ---- names of a sink's image files ----
  *
- * If the target is a folder, names are FOLDER/scanUUUUUUUU-sSSS-iIIIII.ext, from the measurement's
+ * If the target is a folder, names are FOLDER/uidUUUUUUUU-sSSS-iIIIII.ext, from the measurement's
  * uid (hex), the image's series and its index; a name that is taken gets -2, -3, ... before the
  * extension, so that nothing is overwritten. If the target ends in the sink's extension, the first
  * image gets that name, the others NAME-0002.ext, NAME-0003.ext, ...; files of an earlier run are
@@ -89,7 +91,7 @@ int bs_sink_put_pairs(const struct bs_sink *sink, void *self, const struct bs_mr
 
 struct bs_imagename {
 	char target[BS_DRAFT_PATH]; /* folder, or a file's name without its extension */
-	const char *ext;            /* ".png" */
+	const char *ext;            /* extension, such as ".png" */
 	bool folder;
 	uint32_t images; /* images that have a name so far */
 	enum bs_draft_mode mode;
@@ -136,7 +138,7 @@ struct bs_place {
 	double spacing[3]; /* mm between two voxels along x, y, z */
 	double dir[3][3];  /* directions of x, y, z: length 1, at right angles */
 	double step[3][3]; /* spacing times dir */
-	double first[3];   /* the center of voxel (0, 0, 0) */
+	double first[3];   /* place of the center of voxel (0, 0, 0) */
 };
 
 /*

@@ -1,5 +1,5 @@
 /* drivers/sink/tool.c - see tool.h */
-#define _GNU_SOURCE /* posix_spawn_file_actions_addchdir_np, addclosefrom_np, pipe2 */
+#define _GNU_SOURCE /* for posix_spawn_file_actions_addchdir_np, addclosefrom_np, pipe2 */
 #include "drivers/sink/tool.h"
 
 #include <errno.h>

@@ -16,7 +16,7 @@ struct entry {
 struct bs_logged {
 	struct bs_log_reader *reader;
 	char *xml;
-	struct entry *acq; /* [count], by seq */
+	struct entry *acq; /* [count] readouts, sorted by message number */
 	uint32_t count;
 	size_t room;
 	struct bs_logged_sum sum;
@@ -60,7 +60,7 @@ static int take_acq(struct bs_logged *l, uint64_t seq, struct bs_log_place place
 	return 0;
 }
 
-static int take(struct bs_logged *l, const struct bs_log_message *m, struct bs_fail *why)
+static int take_message(struct bs_logged *l, const struct bs_log_message *m, struct bs_fail *why)
 {
 	const unsigned char *payload;
 	struct bs_mrd_acq head;
@@ -119,7 +119,7 @@ static int read_all(struct bs_logged *l, const char *path, struct bs_fail *damag
 	while ((rc = bs_log_next(l->reader, &m, damage)) == 1) {
 		l->sum.messages++;
 		l->sum.bytes += m.len;
-		rc = take(l, &m, &bad);
+		rc = take_message(l, &m, &bad);
 		if (rc != 0)
 			return bs_fail(why, rc == BS_ERR_NOMEM ? rc : BS_ERR_FORMAT,
 				       "%s: record %llu: %s", path, (unsigned long long)m.number,

@@ -22,13 +22,13 @@ struct bs_logged_sum {
 	uint64_t bytes;
 	uint32_t segments;
 	uint64_t session;
-	int64_t started_ns; /* since 1970, UTC */
+	int64_t started_ns; /* start of the scan, ns since 1970, UTC */
 	char protocol[64];  /* name that OPEN asked for; "": none */
 	enum bs_log_end end;
 	char where[1200]; /* file and offset of the log's end */
 };
 
-/* BS_ERR_IO; BS_ERR_FORMAT: no log, or one without a header; BS_ERR_STATE: an empty log */
+/* Opens a log. BS_ERR_IO; BS_ERR_FORMAT: no log, or no header in it; BS_ERR_STATE: empty. */
 int bs_logged_open(struct bs_logged **l, const char *path, struct bs_fail *damage,
 		   struct bs_fail *why);
 const char *bs_logged_xml(const struct bs_logged *l);
@@ -37,7 +37,7 @@ uint32_t bs_logged_count(const struct bs_logged *l);
 int bs_logged_read(struct bs_logged *l, uint32_t index, struct bs_mrd_acq *head, float **traj,
 		   float **data, struct bs_fail *why);
 const struct bs_logged_sum *bs_logged_sum(const struct bs_logged *l);
-/* "": the scan is complete; else says that it was not closed, or that its log has no end. */
+/* Returns "" for a complete scan, or that it was not closed, or that its log has no end. */
 const char *bs_logged_note(const struct bs_logged *l);
 void bs_logged_close(struct bs_logged *l);
 

@@ -5,7 +5,7 @@
  * writing (and adds the group where it is missing), believes a header's sizes without comparing
  * them with what is stored, and goes on after a failed read.
  */
-#define _POSIX_C_SOURCE 200809L /* strdup */
+#define _POSIX_C_SOURCE 200809L /* for strdup */
 #include "drivers/source/recording.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 #define GROUP      "dataset" /* ISMRMRD's own name of it */
 #define GROUP_MAX  64
-#define GROUPS_MAX 64 /* that are looked at */
+#define GROUPS_MAX 64 /* most groups of a file that are looked at */
 #define NOTE_BYTES 256
 
 _Static_assert(sizeof(ISMRMRD_AcquisitionHeader) == BS_MRD_ACQ_BYTES, "the wire's own layout");
@@ -36,21 +36,21 @@ _Static_assert(sizeof(ISMRMRD_AcquisitionHeader) == BS_MRD_ACQ_BYTES, "the wire'
 struct pool {
 	uint64_t limit;
 	unsigned used;
-	void *piece[4]; /* trajectory, data; or the header's text */
+	void *piece[4]; /* pieces that a caller got: trajectory, data, or the header's text */
 };
 
 struct bs_recording {
 	char path[BS_DRAFT_PATH], group[GROUP_MAX];
-	char xml_at[GROUP_MAX + 8], data_at[GROUP_MAX + 8]; /* in the file */
+	char xml_at[GROUP_MAX + 8], data_at[GROUP_MAX + 8]; /* paths within the file */
 	char note[NOTE_BYTES];
 	char *xml;
 	uint32_t count;
 	struct bs_logged *log; /* the recording is this log; NULL: it is HDF5 */
-	/* reading */
+	/* The next members are for reading. */
 	hid_t file, data, space, type, transfer;
 	struct pool pool;
 	unsigned char convert[CONVERT_BYTES], background[CONVERT_BYTES];
-	/* writing */
+	/* The next members are for writing. */
 	bool writing, has_xml;
 	struct bs_mrdh5_out out;
 };
@@ -88,7 +88,7 @@ static void pool_release(struct pool *p)
 }
 
 /* A path that leads on behind a file names a group in it. */
-static int split(struct bs_recording *r, struct bs_fail *why)
+static int split_path(struct bs_recording *r, struct bs_fail *why)
 {
 	const char *group = GROUP;
 	struct stat st;
@@ -119,7 +119,7 @@ static int blank(struct bs_recording **out, const char *path, struct bs_fail *wh
 		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a recording", path);
 	memcpy(r->path, path, len + 1);
 	r->file = r->data = r->space = r->type = r->transfer = -1;
-	if (split(r, why) != 0) {
+	if (split_path(r, why) != 0) {
 		free(r);
 		return BS_ERR_IO;
 	}
@@ -187,7 +187,7 @@ static int read_text(struct bs_recording *r, hid_t set, hid_t type, struct bs_fa
 	return rc;
 }
 
-/* Other groups of the file that hold an MRD header. */
+/* Notes other groups of the file that hold an MRD header. */
 static void note_groups(struct bs_recording *r)
 {
 	struct bs_text t = { r->note, sizeof(r->note), 0, false };
@@ -348,7 +348,7 @@ static int open_here(struct bs_recording **out, const char *path, struct bs_fail
 	return 0;
 }
 
-/* In a child: all that could be asked of the recording later. */
+/* Reads in a child all that the recording may be asked for later. */
 static int read_all(const char *path, struct bs_fail *why)
 {
 	struct bs_recording *r;
@@ -358,7 +358,8 @@ static int read_all(const char *path, struct bs_fail *why)
 	if (rc != 0)
 		return rc;
 	for (uint32_t i = 0; rc == 0 && i < r->count; i++) {
-		bs_probe_allow(BS_PROBE_SECONDS); /* at most some megabytes */
+		/* seconds of a processor for at most some megabytes */
+		bs_probe_allow(BS_PROBE_SECONDS);
 		rc = bs_recording_read(r, i, &acq, why);
 	}
 	release(r);
@@ -510,7 +511,7 @@ int bs_recording_append(struct bs_recording *r, const struct bs_mrd_acq *head, c
 	if (r->count == UINT32_MAX)
 		return bs_fail(why, BS_ERR_SIZE, "%s: is full", r->path);
 	bs_mrd_put_acq((unsigned char *)&acq.head, head);
-	acq.traj = (float *)(uintptr_t)traj; /* only read */
+	acq.traj = (float *)(uintptr_t)traj; /* the writer only reads this */
 	acq.data = (complex_float_t *)(uintptr_t)data;
 	if (ismrmrd_append_acquisition(&r->out.set, &acq) != ISMRMRD_NOERROR)
 		return bs_mrdh5_failed(&r->out, why, "cannot append an acquisition");
@@ -523,7 +524,7 @@ static int finish_writing(struct bs_recording *r, struct bs_fail *why)
 	const bool headless = !r->out.failed && !r->has_xml;
 	int rc;
 
-	r->out.failed = r->out.failed || headless; /* no header: the file is dropped */
+	r->out.failed = r->out.failed || headless; /* a file without a header is dropped */
 	rc = bs_mrdh5_finish(&r->out, why);
 	if (headless)
 		rc = bs_fail(why, BS_ERR_STATE, "%s: closed without a header; dropped", r->path);

@@ -22,7 +22,7 @@ struct bs_recording;
 struct bs_recorded {
 	struct bs_mrd_acq head;
 	float *traj; /* [samples][dims]; owned by the recording until the next read */
-	float *data; /* [channels][samples] complex */
+	float *data; /* [channels][samples] complex values */
 };
 
 /* path: a file, or FILE/GROUP: a group of it that is not /dataset. */
@@ -31,9 +31,9 @@ int bs_recording_open(struct bs_recording **r, const char *path, struct bs_fail 
 #define BS_RECORDING_GROUP "a group of the HDF5 file (dataset), as FILE/NAME names it, too"
 const char *bs_recording_in(const char *path, const char *group);
 int bs_recording_create(struct bs_recording **r, const char *path, struct bs_fail *why);
-/* The XML header; NUL-terminated, owned by the recording. */
+/* Returns the XML header, NUL-terminated; the recording owns it. */
 const char *bs_recording_xml(const struct bs_recording *r);
-/* "", or in words what the recording lacks (a log that was not closed) or has besides. */
+/* Returns "", or what the recording lacks (a log that was not closed) or has besides. */
 const char *bs_recording_note(const struct bs_recording *r);
 uint32_t bs_recording_count(const struct bs_recording *r);
 int bs_recording_read(struct bs_recording *r, uint32_t index, struct bs_recorded *acq,

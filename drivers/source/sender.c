@@ -200,7 +200,7 @@ void bs_sender_sent(struct bs_sender *s, int64_t now_ns)
 	if (s->beating || s->cursor == s->count)
 		return;
 	if (s->cursor == 0)
-		s->progress_ns = now_ns; /* from now on an acknowledgement is owed */
+		s->progress_ns = now_ns; /* time from which an acknowledgement is awaited */
 	if (kept(s, s->cursor)->seq < s->high_seq)
 		s->resent++;
 	else
@@ -361,7 +361,7 @@ int bs_sender_heard(struct bs_sender *s, const unsigned char *msg, size_t len, i
 	int rc;
 
 	if (!in_scan(s))
-		return 0; /* a late message about the last scan */
+		return 0; /* the message is late: it is about the last scan */
 	rc = bs_wire_decode(&w, msg, len, &payload, why);
 	if (rc == 0) {
 		s->heard_ns = now_ns;

@@ -21,15 +21,17 @@
 #include "core/err.h"
 #include "ipc/wire/wire.h"
 
-#define BS_SENDER_FULL          1     /* window or ring: wait for an acknowledgement, then again */
-#define BS_SENDER_WINDOW        8192u /* messages kept at most, whatever the service allows */
-#define BS_SENDER_RING_MAX      (UINT64_C(1) << 32) /* bytes */
-#define BS_SENDER_BEAT_NS       INT64_C(200000000)  /* silence before a heartbeat */
-#define BS_SENDER_RESEND_NS     INT64_C(1000000000) /* without progress before the first resend */
+#define BS_SENDER_FULL     1     /* window or ring: wait for an acknowledgement, then again */
+#define BS_SENDER_WINDOW   8192u /* messages kept at most, whatever the service allows */
+#define BS_SENDER_RING_MAX (UINT64_C(1) << 32) /* most bytes of the ring */
+/* silence of the sender before it sends a heartbeat */
+#define BS_SENDER_BEAT_NS INT64_C(200000000)
+/* time without progress before the first resend */
+#define BS_SENDER_RESEND_NS     INT64_C(1000000000)
 #define BS_SENDER_RESEND_MAX_NS INT64_C(4000000000)
 
 enum bs_sender_state {
-	BS_SENDER_IDLE,      /* no scan */
+	BS_SENDER_IDLE,      /* there is no scan */
 	BS_SENDER_OPENING,   /* OPEN is queued or sent, no answer has come */
 	BS_SENDER_STREAMING, /* the service has accepted the scan */
 	BS_SENDER_CLOSING,   /* CLOSE is queued or sent, no outcome has come */
@@ -38,7 +40,7 @@ enum bs_sender_state {
 
 struct bs_sender_item {
 	uint64_t seq;
-	size_t at, len; /* in the ring, bytes */
+	size_t at, len; /* place in the ring, and length, in bytes */
 };
 
 struct bs_sender {
@@ -49,20 +51,20 @@ struct bs_sender {
 	struct bs_sender_item *item; /* [BS_SENDER_WINDOW], a ring: first, count */
 	uint32_t first, count;
 	uint32_t cursor; /* kept messages that were sent on this connection */
-	uint32_t window; /* messages; the service's, 1 before ACCEPT */
+	uint32_t window; /* messages in the service's window; 1 before ACCEPT */
 	uint64_t next_seq, acquisitions;
 	uint64_t high_seq;      /* highest number that was ever sent, + 1 */
 	bool close_held;        /* CLOSE is durable; its outcome is still to come */
-	struct bs_wire_ack ack; /* the newest ACK */
+	struct bs_wire_ack ack; /* newest ACK */
 	int64_t sent_ns, heard_ns, progress_ns, resend_ns;
 	unsigned char beat[BS_WIRE_BYTES];
 	bool beating; /* the last message that next returned is the heartbeat */
 
-	/* The scan's outcome; valid in ENDED. code 0: a scan without fault. */
+	/* Outcome of the scan, valid in ENDED. code 0: no fault. */
 	int code;
 	bool refused; /* the scan ended by REFUSE; outcome's counts are zeros */
 	struct bs_wire_outcome outcome;
-	struct bs_fail complaint; /* the latest refusal of a single message */
+	struct bs_fail complaint; /* latest refusal of a single message */
 	uint64_t complaints, resent;
 	uint64_t strays; /* messages from the service that were not expected */
 };
@@ -82,7 +84,7 @@ int bs_sender_put(struct bs_sender *s, unsigned kind, const void *payload, size_
 /* Queues CLOSE. Errors as put. */
 int bs_sender_finish(struct bs_sender *s, int64_t time_ns, struct bs_fail *why);
 
-/* True: *msg is to be sent now; it is valid until the next call of any function here. */
+/* Returns true if *msg is to be sent now; it is valid until the next call of any function here. */
 bool bs_sender_next(struct bs_sender *s, int64_t now_ns, const unsigned char **msg, size_t *len);
 /* Call when the message that next returned was handed to the transport. */
 void bs_sender_sent(struct bs_sender *s, int64_t now_ns);

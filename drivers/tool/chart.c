@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEFT  70.0 /* the panels' ends, in pixels from the left */
+#define LEFT  70.0 /* ends of the panels, in pixels from the left */
 #define RIGHT 650.0
 #define GRID  "#c8c8c8"
-#define TICKS 12.0 /* the height of a tick's letters, in pixels */
+#define TICKS 12.0 /* height in pixels of the letters at a tick */
 
 void bs_chart_begin(struct bs_text *t, uint32_t height)
 {
@@ -82,7 +82,7 @@ const char *bs_chart_time(double ms, char out[32])
 	return out;
 }
 
-/* 1, 2 or 5 times a power of ten, so that about four steps reach the top */
+/* Returns a step of 1, 2 or 5 times a power of ten, so that about four steps reach the top. */
 static double step_to(double top)
 {
 	double unit = pow(10.0, floor(log10(top / 4.0)));
@@ -99,7 +99,7 @@ static void tick_x(const struct bs_chart *c, double x, bool whole)
 	if (at < LEFT - 0.1 || at > RIGHT + 0.1)
 		return;
 	path(c, at, whole ? c->upper : c->lower, at, c->lower + 5.0, GRID);
-	if (whole || c->last - c->first < 4.0) /* else there is no room */
+	if (whole || c->last - c->first < 4.0) /* labels between powers of ten need a narrow axis */
 		bs_chart_words(c->t, at, c->lower + 18.0, TICKS, " text-anchor=\"middle\"", "%s",
 			       c->label(x, words));
 }

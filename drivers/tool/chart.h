@@ -14,27 +14,29 @@
 
 struct bs_chart {
 	struct bs_text *t;
-	double first, last;  /* log10 of x at the panel's left and right */
-	double top;          /* y at the panel's upper end */
+	double first, last;  /* log10 of x at the left and right ends of the panel */
+	double top;          /* y at the panel's top */
 	bool logarithmic;    /* y axis: logarithmic from 0.5, so that 1 shows; else linear from 0 */
-	double upper, lower; /* the panel's ends, in pixels from the top */
-	const char *(*label)(double x, char out[32]); /* of a tick of x */
+	double upper, lower; /* ends of the panel, in pixels from the top */
+	const char *(*label)(double x, char out[32]); /* writes the label of a tick at x */
 };
 
 void bs_chart_begin(struct bs_text *t, uint32_t height);
 void bs_chart_end(struct bs_text *t);
-/* look: attributes. Letters are `size` pixels high, smaller where the words would not fit. */
+/* Puts words. look: SVG attributes. size: height in pixels; words too long for
+ * it become smaller. */
 void bs_chart_words(struct bs_text *t, double x, double y, double size, const char *look,
 		    const char *format, ...) __attribute__((format(printf, 6, 7)));
-/* A vertical line at x, from y0 (pixels) to the panel's foot. Returns its place in pixels. */
+/* Draws a vertical line at x, from y0 (pixels) to the panel's foot. Returns its place in pixels. */
 double bs_chart_line(const struct bs_chart *c, double x, double y0, const char *color);
 void bs_chart_axes(const struct bs_chart *c, const char *x_title, const char *y_title);
-/* y[n] in steps of equal width, from left to right. */
+/* Draws bars of equal width for y[n], from left to right. */
 void bs_chart_bars(const struct bs_chart *c, const double *y, uint32_t n);
-/* What is not finite is left out. */
+/* Draws a curve; points that are not finite are left out. */
 void bs_chart_curve(const struct bs_chart *c, const double *x, const double *y, uint32_t n);
 
-/* Labels: the number; or a time in ms with its unit, 250 us, 1.5 ms, 2 s. Return out. */
+/* Writes a tick's label, a number or a time from ms with its unit (250 us, 1.5 ms,
+ * 2 s). Returns out. */
 const char *bs_chart_number(double x, char out[32]);
 const char *bs_chart_time(double ms, char out[32]);
 

@@ -12,10 +12,10 @@
 #include "drivers/file/probe.h"
 
 #define NAME_BYTES 128u
-#define LINKS_MAX  4096u /* of a group; a file with more is not one of images */
+#define LINKS_MAX  4096u /* most links in a group; a file with more is none of images */
 
 struct found {
-	const char *want; /* NULL: any */
+	const char *want; /* name of the wanted series; NULL: any */
 	unsigned count;
 	char first[2 * NAME_BYTES];
 	char list[200];
@@ -77,10 +77,10 @@ static void find_series(struct found *f, hid_t file)
 		}
 		(void)H5Gclose(g);
 	}
-	(void)H5Eclear2(H5E_DEFAULT); /* links that are no groups */
+	(void)H5Eclear2(H5E_DEFAULT); /* clears the errors of links that are no groups */
 }
 
-/* [image][channel][z][y][x], and no more than the file can hold. */
+/* Reads the sizes [image][channel][z][y][x], which may not exceed what the file can hold. */
 static int read_sizes(struct bs_cfl *im, hid_t set, hid_t stored, const char *path,
 		      struct bs_fail *why)
 {
@@ -139,7 +139,8 @@ static int read_values(struct bs_cfl *im, hid_t set, hid_t stored, const char *p
 	(void)H5Tclose(type);
 	if (rc < 0)
 		return bs_mrdh5_fail(why, BS_ERR_FORMAT, path, "the images cannot be read");
-	for (uint64_t i = im->size; !cx && i-- > 0;) { /* spread out, from the end */
+	/* makes real values complex in place, from the end */
+	for (uint64_t i = im->size; !cx && i-- > 0;) {
 		im->data[2 * i] = im->data[i];
 		im->data[2 * i + 1] = 0.0f;
 	}
@@ -161,7 +162,7 @@ static int read_series(struct bs_cfl *im, hid_t file, const char *series, const 
 		rc = bs_mrdh5_fail(why, BS_ERR_FORMAT, path, "the images cannot be opened");
 	else
 		rc = read_sizes(im, set, stored, path, why);
-	/* time limit of the child: the file at some eight megabytes a second, and a constant */
+	/* limit in seconds: eight megabytes a second, and a constant */
 	bs_probe_allow(30 + (unsigned)(im->size >> 20));
 	if (rc == 0)
 		rc = read_values(im, set, stored, path, why);
@@ -172,7 +173,7 @@ static int read_series(struct bs_cfl *im, hid_t file, const char *series, const 
 	return rc;
 }
 
-/* name: FILE.h5 or FILE.h5#SERIES */
+/* Reads FILE.h5 or FILE.h5#SERIES. */
 static int read_h5(struct bs_cfl *im, const char *name, struct bs_fail *why)
 {
 	const char *hash = strrchr(name, '#');

@@ -27,7 +27,7 @@ int bs_mtx_write(const char *path, const struct bs_csr *m, struct bs_fail *why)
 			unsigned long long row = i + 1;
 			unsigned long long col = m->col[e] + 1ull;
 
-			/* 9 digits give a float back exactly */
+			/* 9 digits give back exactly the same float */
 			used += (size_t)(m->is_complex ? snprintf(to, room, "%llu %llu %.9g %.9g\n",
 								  row, col, (double)m->value[2 * e],
 								  (double)m->value[2 * e + 1])

@@ -22,7 +22,7 @@ int bs_pngfile_save(const char *path, const struct bs_montage *m, const char *ti
 		    struct bs_fail *why);
 
 /* Lists the sinks' types, or their files' endings: "mrd, cfl or png", cut to size. Returns to. */
-#define BS_SINK_WORDS 64u /* bytes that suffice for these */
+#define BS_SINK_WORDS 64u /* bytes that suffice for bs_sink_words */
 const char *bs_sink_words(char *to, size_t size, bool endings);
 
 #endif

@@ -15,8 +15,8 @@ struct bs_along {
 	uint32_t n, coils;
 	struct bs_fft fft;
 	const struct bs_fft_kernels *kernels;
-	float *hybrid; /* [coil][j] complex */
-	float *blocks; /* two blocks for a vector's lanes */
+	float *hybrid; /* [coil][j] complex, samples of the hybrid space */
+	float *blocks; /* two blocks of values for a vector's lanes */
 	float *scale;  /* [j]: 1 / n, the scale of the forward and the inverse transform together */
 };
 
@@ -69,8 +69,8 @@ void bs_along_close(struct bs_along *a)
 }
 
 /* Transforms count lines of n samples; each starts stride complex values behind the one before. */
-static void transform(const struct bs_along *a, float *to, size_t to_stride, const float *from,
-		      size_t stride, uint32_t count, bool inverse)
+static void transform_lines(const struct bs_along *a, float *to, size_t to_stride,
+			    const float *from, size_t stride, uint32_t count, bool inverse)
 {
 	const uint32_t lanes = a->kernels->lanes;
 	float *other = a->blocks + 2 * (size_t)a->n * lanes;
@@ -79,7 +79,8 @@ static void transform(const struct bs_along *a, float *to, size_t to_stride, con
 		const float *in[BS_FFT_LANES_MAX];
 		float *out[BS_FFT_LANES_MAX];
 
-		for (uint32_t j = 0; j < lanes; j++) { /* the last line fills up the lanes */
+		/* unused lanes get copies of the last line */
+		for (uint32_t j = 0; j < lanes; j++) {
 			const size_t line = c + j < count ? c + j : count - 1;
 
 			in[j] = from + 2 * line * stride;
@@ -91,7 +92,7 @@ static void transform(const struct bs_along *a, float *to, size_t to_stride, con
 	}
 }
 
-/* The place of a transform's index j. */
+/* Returns the place of a transform's index j. */
 static uint32_t place_of(uint32_t j, uint32_t n)
 {
 	return (j + n / 2) % n;
@@ -99,13 +100,13 @@ static uint32_t place_of(uint32_t j, uint32_t n)
 
 void bs_along_gram(struct bs_along *a, double *gram, const float *data, size_t stride)
 {
-	transform(a, a->hybrid, a->n, data, stride, a->coils, true);
+	transform_lines(a, a->hybrid, a->n, data, stride, a->coils, true);
 	for (uint32_t j = 0; j < a->n; j++)
 		bs_gram_add(gram + (size_t)a->coils * a->coils * place_of(j, a->n), a->coils, 1,
 			    a->hybrid + 2 * (size_t)j, a->n);
 }
 
-/* line[j] += m[place] h[j], for n places from the first and as many j. */
+/* Adds m[place] h[j] to line[j], for n places from the first and as many j. */
 static void mix_run(float *line, const float *m, const float *h, uint32_t n)
 {
 	for (uint32_t j = 0; j < n; j++) {
@@ -122,7 +123,7 @@ void bs_along_mix(struct bs_along *a, float *out, size_t out_stride, const float
 	const uint32_t upper = n / 2;
 	const uint32_t first = n - upper; /* number of places from `upper` on */
 
-	transform(a, a->hybrid, n, data, stride, a->coils, true);
+	transform_lines(a, a->hybrid, n, data, stride, a->coils, true);
 	for (uint32_t v = 0; v < virtual_coils; v++) {
 		float *line = out + 2 * v * out_stride;
 
@@ -135,7 +136,7 @@ void bs_along_mix(struct bs_along *a, float *out, size_t out_stride, const float
 			mix_run(line + 2 * (size_t)first, m, h + 2 * (size_t)first, upper);
 		}
 	}
-	transform(a, out, out_stride, out, out_stride, virtual_coils, false);
+	transform_lines(a, out, out_stride, out, out_stride, virtual_coils, false);
 }
 
 void bs_along_matrix(float *matrix, const double *a, uint32_t virtual_coils, uint32_t coils,

@@ -25,7 +25,7 @@ int bs_along_plan(struct bs_along **plan, uint32_t n, uint32_t coils, struct bs_
 		  struct bs_fail *why);
 void bs_along_close(struct bs_along *plan);
 
-/* gram: adds a readout to the Gram matrices gram [place][coils][coils] (core/study/gram.h). */
+/* Adds a readout to the Gram matrices gram [place][coils][coils] (core/study/gram.h). */
 void bs_along_gram(struct bs_along *plan, double *gram, const float *data, size_t stride);
 void bs_along_mix(struct bs_along *plan, float *out, size_t out_stride, const float *matrix,
 		  uint32_t virtual_coils, const float *data, size_t stride);

@@ -42,7 +42,7 @@ int bs_whiten(double *w, const struct bs_noise *noise, double scale, struct bs_f
 }
 
 /* out[m][n] = left[m][k] right[k][n]. */
-static void multiply(z *out, const z *left, const z *right, size_t m, size_t k, size_t n)
+static void multiply_matrices(z *out, const z *left, const z *right, size_t m, size_t k, size_t n)
 {
 	memset(out, 0, sizeof(*out) * m * n);
 	for (size_t j = 0; j < n; j++)
@@ -61,7 +61,7 @@ static void multiply_adjoint(z *out, const z *left, const z *right, size_t m, si
 				out[i + m * j] += left[i + m * p] * conj(right[j + n * p]);
 }
 
-/* The caller's memory: three matrices of coils x coils, values, and the workspace of dense.h. */
+/* Memory of the caller: three matrices of coils x coils, values, and the workspace of dense.h. */
 struct work {
 	z *c, *t, *u;
 	double *values;
@@ -77,7 +77,7 @@ size_t bs_compress_bytes(uint32_t coils)
 	return 3 * square + (size_t)coils * sizeof(z) + (eigen > svd ? eigen : svd);
 }
 
-static struct work take(void *at, uint32_t coils)
+static struct work take_work(void *at, uint32_t coils)
 {
 	const size_t square = (size_t)coils * coils;
 	z *c = at;
@@ -98,7 +98,7 @@ static int leading(z *rows, uint32_t virtual_coils, uint32_t coils, const double
 
 	bs_gram_matrix(gram, coils, 1.0, (double *)k->c);
 	if (w != NULL) {
-		multiply(k->t, (const z *)w, k->c, n, n, n);
+		multiply_matrices(k->t, (const z *)w, k->c, n, n, n);
 		multiply_adjoint(k->c, k->t, (const z *)w, n, n, n);
 	}
 	rc = bs_dense_eigen(coils, (double *)k->c, k->values, k->dense, why);
@@ -134,20 +134,20 @@ static int share(double *kept, const double energy[2], struct bs_fail *why)
 int bs_compress(double *a, uint32_t virtual_coils, uint32_t coils, const double *gram,
 		const double *w, double *kept, void *work, struct bs_fail *why)
 {
-	const struct work k = take(work, coils);
+	const struct work k = take_work(work, coils);
 	double energy[2] = { 0.0, 0.0 };
 	int rc = leading(w != NULL ? k.u : (z *)a, virtual_coils, coils, gram, w, energy, &k, why);
 
 	if (rc != 0)
 		return rc;
 	if (w != NULL)
-		multiply((z *)a, k.u, (const z *)w, virtual_coils, coils, coils);
+		multiply_matrices((z *)a, k.u, (const z *)w, virtual_coils, coils, coils);
 	return share(kept, energy, why);
 }
 
 /* Turns rows toward those of a neighbor: rows = V U^H rows, for U S V^H = rows neighbor^H. */
-static int turn(z *rows, const z *neighbor, uint32_t virtual_coils, uint32_t coils,
-		const struct work *k, struct bs_fail *why)
+static int align(z *rows, const z *neighbor, uint32_t virtual_coils, uint32_t coils,
+		 const struct work *k, struct bs_fail *why)
 {
 	const size_t v = virtual_coils;
 	z *vh = k->u;
@@ -164,7 +164,7 @@ static int turn(z *rows, const z *neighbor, uint32_t virtual_coils, uint32_t coi
 			for (size_t p = 0; p < v; p++)
 				k->c[i + v * j] += conj(vh[p + v * i]) * conj(k->t[j + v * p]);
 		}
-	multiply(k->t, k->c, rows, v, v, coils);
+	multiply_matrices(k->t, k->c, rows, v, v, coils);
 	memcpy(rows, k->t, sizeof(*rows) * v * coils);
 	return 0;
 }
@@ -173,7 +173,7 @@ int bs_compress_aligned(double *a, uint32_t virtual_coils, uint32_t coils, uint3
 			const double *gram, const double *w, double *kept, void *work,
 			struct bs_fail *why)
 {
-	const struct work k = take(work, coils);
+	const struct work k = take_work(work, coils);
 	const size_t size = (size_t)virtual_coils * coils;
 	const uint32_t center = places / 2;
 	double energy[2] = { 0.0, 0.0 };
@@ -184,11 +184,11 @@ int bs_compress_aligned(double *a, uint32_t virtual_coils, uint32_t coils, uint3
 		rc = leading(rows + size * x, virtual_coils, coils,
 			     gram + (size_t)coils * coils * x, w, energy, &k, why);
 	for (uint32_t x = center; rc == 0 && x-- > 0;)
-		rc = turn(rows + size * x, rows + size * (x + 1), virtual_coils, coils, &k, why);
+		rc = align(rows + size * x, rows + size * (x + 1), virtual_coils, coils, &k, why);
 	for (uint32_t x = center + 1; rc == 0 && x < places; x++)
-		rc = turn(rows + size * x, rows + size * (x - 1), virtual_coils, coils, &k, why);
+		rc = align(rows + size * x, rows + size * (x - 1), virtual_coils, coils, &k, why);
 	for (uint32_t x = 0; rc == 0 && w != NULL && x < places; x++) {
-		multiply(k.u, rows + size * x, (const z *)w, virtual_coils, coils, coils);
+		multiply_matrices(k.u, rows + size * x, (const z *)w, virtual_coils, coils, coils);
 		memcpy(rows + size * x, k.u, size * sizeof(z));
 	}
 	return rc == 0 ? share(kept, energy, why) : rc;

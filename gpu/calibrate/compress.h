@@ -32,7 +32,8 @@
 int bs_whiten(double *w, const struct bs_noise *noise, double scale, struct bs_fail *why);
 
 size_t bs_compress_bytes(uint32_t coils);
-/* gram: packed; w: [coils][coils] or NULL; virtual_coils 1 .. coils. */
+/* Computes the compression a. gram: packed; w: [coils][coils] or NULL;
+ * virtual_coils: 1 to coils. */
 int bs_compress(double *a, uint32_t virtual_coils, uint32_t coils, const double *gram,
 		const double *w, double *kept, void *work, struct bs_fail *why);
 /*

@@ -1,5 +1,5 @@
 /* gpu/calibrate/dense.c - see dense.h */
-#define _GNU_SOURCE /* dladdr, setenv */
+#define _GNU_SOURCE /* for dladdr, setenv */
 #include "gpu/calibrate/dense.h"
 
 #include <dlfcn.h>
@@ -113,8 +113,8 @@ static bool fits(uint32_t n)
 }
 
 /* Checks that sizes are legal and elements finite; lower: only those on and below the diagonal. */
-static int check(const char *what, uint32_t rows, uint32_t columns, const double *a, bool lower,
-		 struct bs_fail *why)
+static int check_matrix(const char *what, uint32_t rows, uint32_t columns, const double *a,
+			bool lower, struct bs_fail *why)
 {
 	double sum = 0.0;
 
@@ -142,7 +142,7 @@ static int factor(const char *what, uint32_t n, double *a, struct bs_fail *why)
 	double largest = 0.0;
 	uint32_t bad = n;
 	int info = 0;
-	int rc = check(what, n, n, a, true, why);
+	int rc = check_matrix(what, n, n, a, true, why);
 
 	if (rc != 0)
 		return rc;
@@ -187,7 +187,7 @@ int bs_dense_invert_lower(uint32_t n, double *l, struct bs_fail *why)
 {
 	const int size = (int)n;
 	int info = 0;
-	int rc = check("triangular inverse", n, n, l, true, why);
+	int rc = check_matrix("triangular inverse", n, n, l, true, why);
 
 	if (rc != 0)
 		return rc;
@@ -204,7 +204,7 @@ int bs_dense_solve(uint32_t n, uint32_t columns, double *a, double *b, struct bs
 	const int size = (int)n;
 	const int many = (int)columns;
 	int info = 0;
-	int rc = check("right-hand sides", n, columns, b, false, why);
+	int rc = check_matrix("right-hand sides", n, columns, b, false, why);
 
 	if (rc == 0)
 		rc = factor("solution", n, a, why);
@@ -214,7 +214,7 @@ int bs_dense_solve(uint32_t n, uint32_t columns, double *a, double *b, struct bs
 	return info == 0 ? 0 : failed("solution", n, info, why);
 }
 
-/* The sizes of zheevd's three workspaces, in elements. */
+/* Sizes of zheevd's three workspaces in elements. */
 struct eigen_work {
 	int complexes, reals, ints;
 };
@@ -240,7 +240,7 @@ int bs_dense_eigen(uint32_t n, double *a, double *values, void *work, struct bs_
 {
 	const int size = (int)n;
 	int info = 0;
-	int rc = check("eigenvectors", n, n, a, true, why);
+	int rc = check_matrix("eigenvectors", n, n, a, true, why);
 
 	if (rc != 0)
 		return rc;
@@ -267,7 +267,8 @@ int bs_dense_eigen(uint32_t n, double *a, double *values, void *work, struct bs_
 	return 0;
 }
 
-/* Complex numbers of the workspace: the least, and LAPACK's blocks of at most 64 columns. */
+/* Returns the complex numbers of the workspace: the least, and LAPACK's blocks of
+ * at most 64 columns. */
 static size_t svd_complexes(uint32_t rows, uint32_t columns)
 {
 	const size_t least = rows < columns ? rows : columns;
@@ -292,7 +293,7 @@ int bs_dense_svd(uint32_t rows, uint32_t columns, double *a, double *s, double *
 	const int least = m < n ? m : n;
 	const char *job = u != NULL ? "S" : "N";
 	int info = 0;
-	int rc = check("singular values", rows, columns, a, false, why);
+	int rc = check_matrix("singular values", rows, columns, a, false, why);
 
 	if (rc != 0)
 		return rc;

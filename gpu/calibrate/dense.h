@@ -46,9 +46,9 @@ int bs_dense_invert_lower(uint32_t n, double *l, struct bs_fail *why);
 int bs_dense_solve(uint32_t n, uint32_t columns, double *a, double *b, struct bs_fail *why);
 
 /*
- * All eigenvalues and eigenvectors of a Hermitian a [n][n], of which the lower triangle is read.
- * values are in descending order. Column j of a becomes the eigenvector of values[j], of length 1
- * and any phase.
+ * Finds all eigenvalues and eigenvectors of a Hermitian a [n][n], of which the lower triangle is
+ * read. values are in descending order. Column j of a becomes the eigenvector of values[j], of
+ * length 1 and any phase.
  */
 size_t bs_dense_eigen_bytes(uint32_t n);
 int bs_dense_eigen(uint32_t n, double *a, double *values, void *work, struct bs_fail *why);

@@ -97,7 +97,7 @@ size_t bs_ramps_bytes(uint32_t n)
 	return (size_t)3 * n * n * sizeof(cd);
 }
 
-/* The sum over n voxels of exp(-i 2 pi x u), divided by n. */
+/* Returns the sum over n voxels of exp(-i 2 pi x u), divided by n. */
 static cd kernel(uint32_t n, double u)
 {
 	const double wave = sin(PI * u);
@@ -110,7 +110,7 @@ static cd kernel(uint32_t n, double u)
 int bs_ramps_matrix(float *matrix, const struct bs_trapezoid *t, void *work, struct bs_fail *why)
 {
 	const uint32_t n = t->samples;
-	cd *a = work; /* [grid][sample]: the samples at their own places */
+	cd *a = work; /* [grid][sample] values of the samples' own places */
 	cd *square = a + (size_t)n * n;
 	cd *x = square + (size_t)n * n;
 

@@ -28,8 +28,8 @@ double bs_navigator_phase(uint32_t coils, uint32_t samples, const float *a, cons
  * x, or x + n where x is below 0.
  */
 struct bs_echo_fit {
-	double phase; /* radians at x = 0 */
-	double slope; /* radians a voxel */
+	double phase; /* phase in radians at x = 0 */
+	double slope; /* slope in radians per voxel */
 };
 
 /*

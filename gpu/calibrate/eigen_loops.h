@@ -19,7 +19,7 @@
 #define TRI(i, j)   ((i) * ((i) + 1) / 2 + (j))
 #define RE(i, j)    AT(a, 2 * TRI(i, j))
 #define IM(i, j)    AT(a, 2 * TRI(i, j) + 1)
-#define EIGEN_ROWS  10 /* rows of n values in the scratch */
+#define EIGEN_ROWS  10 /* number of rows of n values in the scratch */
 #define EIGEN_STEPS 24 /* most steps of Laguerre's method; 4 to 6 are made */
 /* negligible value in a matrix whose trace is 1: the square of what float cannot resolve */
 #define NOTHING 1e-24f
@@ -98,7 +98,7 @@ FN void eigen_column(vec *a, int n, int k, vec *e, vec *fr, vec *fi, vec *tau)
 	norm = SELECT(none, ALL(0.0f), SQRT(rest + first));
 	*e = norm;
 	*tau = ALL(0.0f);
-	if (k + 2 == n) /* There is one element, so nothing is reflected. */
+	if (k + 2 == n) /* a single element needs no reflection */
 		return;
 	scale = rest + (size + norm) * (size + norm);
 	*tau = SELECT(none, ALL(0.0f), ALL(2.0f) / SELECT(none, ALL(1.0f), scale));

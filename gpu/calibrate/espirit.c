@@ -26,25 +26,25 @@ struct bs_espirit {
 	struct bs_hankel k;
 	uint32_t points[3];
 	uint32_t pairs; /* number of pairs of coils, padded */
-	uint32_t line;  /* floats of a row of correlations: pairs x lags along x, padded */
+	uint32_t line;  /* floats in a row of correlations: pairs x lags along x, padded */
 	double *gram;   /* [rows][rows] complex, then its eigenvectors */
 	double *gram_value;
-	void *work;        /* LAPACK's workspace */
+	void *work;        /* workspace of LAPACK */
 	double *lagged;    /* [member]: two blocks of complex double */
-	double *coil_gram; /* [coils][coils] complex */
+	double *coil_gram; /* Gram matrix of the coils, [coils][coils] complex */
 	double *coil_value;
-	float *u;                 /* [place][re, im][BATCH] */
-	float *v;                 /* [coil][element][re, im][BATCH] */
-	float *f;                 /* [coil][point][re, im][BATCH] */
+	float *u;                 /* eigenvectors of a batch, [place][re, im][BATCH] */
+	float *v;                 /* kernels of a batch, [coil][element][re, im][BATCH] */
+	float *f;                 /* kernels at the points, [coil][point][re, im][BATCH] */
 	float *part;              /* [coil]: two arrays like f, sums along one axis and along two */
-	float *g[2];              /* [point][re, im][pairs] */
-	float *corr;              /* [lag z][lag y][re, im][line] */
-	float *plane;             /* [lag y][re, im][line] */
+	float *g[2];              /* products of coils at the points, [point][re, im][pairs] */
+	float *corr;              /* correlations [lag z][lag y][re, im][line] */
+	float *plane;             /* correlations of a z, [lag y][re, im][line] */
 	float *turn[3];           /* exp(+i2pi point lag / points), [axis][point][lag] complex */
-	float *phase_x;           /* [lag][cos, sin][x] */
+	float *phase_x;           /* phases [lag][cos, sin][x] */
 	float *phase_y, *phase_z; /* [voxel][lag] complex, exp(-i2pi lag n / field) */
-	float *reference;         /* [coil] complex */
-	float *row;               /* [member][re, im][line] */
+	float *reference;         /* phase reference [coil] complex */
+	float *row;               /* correlations of a row, [member][re, im][line] */
 	float *scratch;           /* [member]: bs_maps_scratch floats */
 	uint32_t phase_stride;
 	size_t scratch_stride;
@@ -55,7 +55,7 @@ struct bs_espirit {
 	uint32_t z;
 };
 
-static int check(const struct bs_espirit_spec *s, struct bs_fail *why)
+static int check_spec(const struct bs_espirit_spec *s, struct bs_fail *why)
 {
 	if (s->coils == 0 || s->coils > BS_COILS_MAX || s->sets == 0 || s->sets > s->coils ||
 	    s->sets > BS_ESPIRIT_SETS_MAX)
@@ -79,8 +79,8 @@ static int check(const struct bs_espirit_spec *s, struct bs_fail *why)
 	return 0;
 }
 
-/* Sets up the calibration matrix of a block. */
-static void shape(struct bs_hankel *k, const struct bs_espirit_spec *s, const uint32_t block[3])
+/* Fills in the calibration matrix's shape for a block. */
+static void shape_of(struct bs_hankel *k, const struct bs_espirit_spec *s, const uint32_t block[3])
 {
 	const uint64_t columns = bs_hankel_volume(s->kernel) * s->coils;
 	uint64_t places;
@@ -103,7 +103,7 @@ static int size(struct bs_espirit *e, const struct bs_espirit_spec *s, struct bs
 
 	memset(e, 0, sizeof(*e));
 	e->s = *s;
-	shape(&e->k, s, s->block);
+	shape_of(&e->k, s, s->block);
 	for (int a = 0; a < 3; a++)
 		e->points[a] = 2 * s->kernel[a] - 1;
 	if (e->k.rows > BS_ESPIRIT_GRAM_MAX)
@@ -121,7 +121,7 @@ static int size(struct bs_espirit *e, const struct bs_espirit_spec *s, struct bs
 }
 
 /* Lays out the arrays; the check command lists their sum. */
-static void lay(struct bs_espirit *e, struct bs_room *r)
+static void lay_out(struct bs_espirit *e, struct bs_room *r)
 {
 	const struct bs_espirit_spec *s = &e->s;
 	const uint64_t points = bs_hankel_volume(e->points);
@@ -198,13 +198,13 @@ int bs_espirit_need(const struct bs_espirit_spec *s, struct bs_need *need, struc
 {
 	struct bs_room room = { 0 };
 	struct bs_espirit e;
-	int rc = check(s, why);
+	int rc = check_spec(s, why);
 
 	if (rc == 0)
 		rc = size(&e, s, why);
 	if (rc != 0)
 		return rc;
-	lay(&e, &room);
+	lay_out(&e, &room);
 	bs_need_add(need, "ESPIRiT", 1, room.bytes);
 	return 0;
 }
@@ -214,12 +214,12 @@ int bs_espirit_plan(struct bs_espirit **plan, const struct bs_espirit_spec *s,
 {
 	struct bs_espirit *e = calloc(1, sizeof(*e));
 	struct bs_room room = { .arena = arena };
-	int rc = e == NULL ? bs_fail(why, BS_ERR_NOMEM, "coil maps") : check(s, why);
+	int rc = e == NULL ? bs_fail(why, BS_ERR_NOMEM, "coil maps") : check_spec(s, why);
 
 	if (rc == 0)
 		rc = size(e, s, why);
 	if (rc == 0)
-		lay(e, &room);
+		lay_out(e, &room);
 	if (rc == 0 && room.full)
 		rc = bs_fail(why, BS_ERR_NOMEM, "coil maps: the arena is too small");
 	if (rc == 0)
@@ -266,8 +266,8 @@ static void take_vectors(void *arg, int task, int member)
 }
 
 /*
- * The transform of blocks of 2 wide floats along one axis, from n to `points` of them. inner:
- * blocks between neighbors on the axis; outer: number of such axes' lines.
+ * A transform of blocks of 2 wide floats along one axis, from n to `points` of them. inner: number
+ * of blocks between neighbors on the axis; outer: number of such axes' lines.
  */
 struct axis {
 	const float *turn;
@@ -275,7 +275,8 @@ struct axis {
 	size_t inner, outer;
 };
 
-static void along(const struct bs_espirit *e, const struct axis *a, float *to, const float *from)
+static void transform_axis(const struct bs_espirit *e, const struct axis *a, float *to,
+			   const float *from)
 {
 	const size_t block = 2 * (size_t)a->wide;
 
@@ -289,7 +290,7 @@ static void along(const struct bs_espirit *e, const struct axis *a, float *to, c
 }
 
 /* Transforms a coil's kernels of the batch to the points: v to f. */
-static void transform(void *arg, int task, int member)
+static void transform_kernels(void *arg, int task, int member)
 {
 	struct bs_espirit *e = arg;
 	const uint32_t *k = e->s.kernel;
@@ -314,9 +315,9 @@ static void transform(void *arg, int task, int member)
 		memcpy(p.places, e->k.places, sizeof(p.places));
 		e->simd->patch(&p, e->u, v);
 	}
-	along(e, &x, one, v);
-	along(e, &y, two, one);
-	along(e, &z, e->f + (size_t)task * points * lanes, two);
+	transform_axis(e, &x, one, v);
+	transform_axis(e, &y, two, one);
+	transform_axis(e, &z, e->f + (size_t)task * points * lanes, two);
 }
 
 static void correlate(void *arg, int task, int member)
@@ -340,9 +341,9 @@ static void to_lags(struct bs_espirit *e)
 	const struct axis z = { e->turn[2], n[2], n[2], e->pairs, (size_t)n[0] * n[1], 1 };
 	const uint32_t pairs = bs_maps_pairs(e->s.coils);
 
-	along(e, &x, e->g[1], e->g[0]);
-	along(e, &y, e->g[0], e->g[1]);
-	along(e, &z, e->g[1], e->g[0]);
+	transform_axis(e, &x, e->g[1], e->g[0]);
+	transform_axis(e, &y, e->g[0], e->g[1]);
+	transform_axis(e, &z, e->g[1], e->g[0]);
 	for (uint32_t lz = 0; lz < n[2]; lz++)
 		for (uint32_t ly = 0; ly < n[1]; ly++) {
 			float *to = e->corr + ((size_t)lz * n[1] + ly) * 2 * e->line;
@@ -364,7 +365,7 @@ static void to_lags(struct bs_espirit *e)
 
 /* ---- the voxels ---- */
 
-static void row(void *arg, int task, int member)
+static void make_row(void *arg, int task, int member)
 {
 	struct bs_espirit *e = arg;
 	const struct bs_espirit_spec *s = &e->s;
@@ -426,7 +427,7 @@ int bs_espirit_calibrate(struct bs_espirit *e, const uint32_t size[3], const flo
 
 	if (rc != 0)
 		return rc;
-	shape(&e->k, &e->s, size);
+	shape_of(&e->k, &e->s, size);
 	e->block = block;
 	rc = kernels(e, why);
 	if (rc != 0)
@@ -434,7 +435,7 @@ int bs_espirit_calibrate(struct bs_espirit *e, const uint32_t size[3], const flo
 	memset(e->g[0], 0, (size_t)points * e->pairs * 8);
 	for (e->first = 0; e->first < e->kept; e->first += BATCH) {
 		bs_team_run(e->team, take_vectors, e, (int)e->k.rows);
-		bs_team_run(e->team, transform, e, (int)e->s.coils);
+		bs_team_run(e->team, transform_kernels, e, (int)e->s.coils);
 		bs_team_run(e->team, correlate, e, (int)points);
 	}
 	to_lags(e);
@@ -453,7 +454,7 @@ void bs_espirit_maps(struct bs_espirit *e, float *maps, float *values)
 				       e->corr + (size_t)ly * 2 * e->line,
 				       (size_t)e->points[1] * 2 * e->line, turn, e->points[2],
 				       e->line);
-		bs_team_run(e->team, row, e, (int)e->s.matrix[1]);
+		bs_team_run(e->team, make_row, e, (int)e->s.matrix[1]);
 	}
 }
 

@@ -7,7 +7,7 @@
 #include "gpu/device/check.h"
 
 #define THREADS       128
-#define SCRATCH_BYTES (64u << 20) /* scratch of all threads together, bytes, about */
+#define SCRATCH_BYTES (64u << 20) /* approximate bytes of scratch of all threads together */
 
 typedef float vec;
 typedef bool mask;
@@ -28,9 +28,9 @@ struct voxels {
 	uint32_t nx, ny, line, phase_stride;
 	size_t set_stride, coil_stride, value_stride;
 	float crop;
-	const float *rows;      /* [y][re, im][line] */
-	const float *phase_x;   /* [lag][cos, sin][x] */
-	const float *reference; /* [coil] complex */
+	const float *rows;      /* rows of correlations, [y][re, im][line] */
+	const float *phase_x;   /* phases [lag][cos, sin][x] */
+	const float *reference; /* phase reference [coil] complex */
 	float *scratch;
 	float *maps, *values; /* maps and eigenvalues of the current plane */
 };
@@ -40,11 +40,12 @@ struct bs_espirit_cuda {
 	struct bs_espirit_lags l;
 	struct bs_projector_cuda *projector;
 	float *corr, *plane, *rows, *phase_x, *phase_y, *phase_z, *reference, *scratch;
-	float *block, *largest; /* largest: a double, A's largest eigenvalue */
+	float *block, *largest; /* largest: a double, the largest eigenvalue of A */
 	unsigned blocks;
 };
 
-/* to [out][re, im][n] = sum over k of from [k] turn[out][k]; one thread an element of n. */
+/* Sets to [out][re, im][n] to the sum over k of from [k] turn[out][k]. Each thread
+ * makes one element of n. */
 static __global__ void __launch_bounds__(THREADS)
 	weigh(float *to, const float *from, size_t stride, size_t step, const float *turn,
 	      uint32_t terms, uint32_t n)

@@ -42,9 +42,9 @@ BS_C_BEGIN
 
 struct bs_espirit_spec {
 	uint32_t coils, sets;
-	uint32_t block[3];            /* samples x y z of the largest block */
+	uint32_t block[3];            /* samples along x, y, z of the largest block */
 	uint32_t kernel[3];           /* samples x y z; 1 on an axis where the block is 1 */
-	uint32_t field[3], matrix[3]; /* voxels of the field of view; voxels of the maps */
+	uint32_t field[3], matrix[3]; /* voxels of the field of view, and voxels of the maps */
 	/* share of the largest eigenvalue above which a kernel is kept: 0.001 */
 	double threshold;
 	double crop; /* eigenvalue below which maps are 0: 0.8 */
@@ -55,7 +55,8 @@ struct bs_espirit;
 int bs_espirit_need(const struct bs_espirit_spec *spec, struct bs_need *need, struct bs_fail *why);
 int bs_espirit_plan(struct bs_espirit **plan, const struct bs_espirit_spec *spec,
 		    struct bs_arena *arena, struct bs_team *team, struct bs_fail *why);
-/* size: samples x y z of this block, at least the kernel and at most the spec's block. */
+/* Computes maps of a block. size: its samples along x, y, z, from the kernel's size
+ * to the spec's block. */
 int bs_espirit_run(struct bs_espirit *plan, const uint32_t size[3], const float *block, float *maps,
 		   float *values, struct bs_fail *why);
 /*
@@ -70,11 +71,11 @@ int bs_espirit_calibrate(struct bs_espirit *plan, const uint32_t size[3], const 
 void bs_espirit_maps(struct bs_espirit *plan, float *maps, float *values);
 struct bs_espirit_lags {
 	const struct bs_espirit_spec *spec;
-	/* [lag z][lag y][re, im][pair of coils][lag x]; line: floats of a real or imaginary part */
+	/* [lag z][lag y][re, im][pair of coils][lag x]; line: floats in a real or imaginary part */
 	const float *corr;
-	const float *reference;         /* [coil] complex */
+	const float *reference;         /* phase reference [coil] complex */
 	const float *phase_x;           /* [lag 1 ..][cos, sin][x], phase_stride to a row */
-	const float *phase_y, *phase_z; /* [voxel][lag] complex */
+	const float *phase_y, *phase_z; /* phases [voxel][lag] complex */
 	uint32_t line, phase_stride;
 };
 void bs_espirit_lags(const struct bs_espirit *plan, struct bs_espirit_lags *lags);

@@ -9,10 +9,7 @@ struct run {
 	double *work, *to;
 };
 
-/*
- * The product of the block with itself shifted by a lag, over some pairs of coils, and its box
- * sums.
- */
+/* Product of the block with itself shifted by a lag, over some pairs of coils, and its box sums. */
 struct lagged {
 	const float *a, *b; /* samples of the first pair of coils */
 	uint32_t pairs;
@@ -62,7 +59,7 @@ static void product(const struct bs_hankel *g, const struct lagged *l, double *t
 		}
 }
 
-/* Sums `box` elements, stride apart, at each of n places. */
+/* Sums `box` elements that lie stride apart, at each of n places. */
 static void box_sums(double *to, const double *from, uint32_t n, uint32_t box, size_t stride)
 {
 	for (uint32_t i = 0; i < n; i++) {

@@ -31,7 +31,7 @@ static inline uint64_t bs_hankel_volume(const uint32_t n[3])
 {
 	return (uint64_t)n[0] * n[1] * n[2];
 }
-/* workspace of a team member, doubles */
+/* Returns the doubles of a team member's workspace. */
 static inline size_t bs_hankel_work(const struct bs_hankel *g)
 {
 	return 4 * (size_t)bs_hankel_volume(g->block);

@@ -21,32 +21,32 @@ struct bs_maps {
 	int (*elsewhere)(void *self, const uint32_t size[3], const float *block, float *maps,
 			 /* function that makes maps elsewhere; NULL: they are made here */
 			 struct bs_fail *why);
-	void *self; /* argument of the function `elsewhere` */
+	void *self; /* argument for the function `elsewhere` */
 	struct bs_walsh *walsh;
 	const struct bs_maps_kernels *simd;
 	uint32_t most[3]; /* most samples of a block on each axis */
-	uint32_t width;   /* voxels of a row of the matrix, padded */
-	float *trim;      /* [x of the block][encoded x] complex */
-	float *own;       /* a block of the region's lines */
-	float *maps;      /* [slice][coil][z][y][x] complex */
+	uint32_t width;   /* voxels in a row of the matrix, padded */
+	float *trim;      /* transform along x, [x of the block][encoded x] complex */
+	float *own;       /* block of the region's lines */
+	float *maps;      /* maps of all slices, [slice][coil][z][y][x] complex */
 	/* [slice]: version of the lines that its maps are made from; 0: it has no maps */
 	uint64_t *version;
 	uint32_t *leader; /* [slice]: the frame with whose images the maps are made */
 	uint32_t *passed; /* [slice]: images of a sliding window since the maps were made */
 	/* These are for Walsh's maps. */
-	float *images; /* [coil][z][y][x] complex */
-	/* [member]: rows of a coil: [kz][ky] rows, then [kz][y] rows, then one row */
+	float *images; /* images of the block, [coil][z][y][x] complex */
+	/* [member] memory for the rows of a coil: [kz][ky], then [kz][y], then one row */
 	float *rows;
 	size_t rows_stride;
 	float *phase[3]; /* [k][x] rows; [y][k], [z][k] complex: exp(i2pi k n / field) */
 	/* These members belong to the run in progress. */
 	struct bs_grappa_lines box;
-	const float *block; /* [coil][z][y][x] complex */
-	/* samples of the block; lines of the box before the block, y z */
+	const float *block; /* block that calibrates, [coil][z][y][x] complex */
+	/* samples of the block; lines of the box before the block along y and z */
 	uint32_t size[3], skipped[2];
 };
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint32_t least_of(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
@@ -68,7 +68,7 @@ static struct bs_region_spec region_of(const struct bs_protocol *p)
 	for (int a = 0; a < 3; a++)
 		s.encoded[a] = p->encoded[a];
 	for (int a = 0; a < 2; a++)
-		s.lines[a] = least(p->calibration_lines, p->encoded[a + 1]);
+		s.lines[a] = least_of(p->calibration_lines, p->encoded[a + 1]);
 	return s;
 }
 
@@ -95,7 +95,7 @@ static struct bs_espirit_spec espirit_of(const struct bs_protocol *p, const uint
 		 * A kernel as wide as a thin slab would fit in one place only, and nothing would
 		 * repeat.
 		 */
-		s.kernel[a] = least(kernel, (block[a] + 1) / 2);
+		s.kernel[a] = least_of(kernel, (block[a] + 1) / 2);
 		s.field[a] = field(p, a);
 		s.matrix[a] = p->matrix[a];
 	}
@@ -119,7 +119,7 @@ static bool by_walsh(const struct bs_protocol *p)
 }
 
 /* Lays out the arrays; the check command lists their sum. */
-static void lay(struct bs_maps *m, struct bs_room *r)
+static void lay_out(struct bs_maps *m, struct bs_room *r)
 {
 	const struct bs_protocol *p = m->p;
 	const uint32_t *n = m->most;
@@ -142,9 +142,9 @@ static void size(struct bs_maps *m, const struct bs_protocol *p)
 {
 	memset(m, 0, sizeof(*m));
 	m->p = p;
-	m->most[0] = least(p->calibration_lines, p->matrix[0]);
+	m->most[0] = least_of(p->calibration_lines, p->matrix[0]);
 	for (int a = 1; a < 3; a++)
-		m->most[a] = least(p->calibration_lines, field(p, a));
+		m->most[a] = least_of(p->calibration_lines, field(p, a));
 	m->width = bs_maps_padded(p->matrix[0]);
 	m->rows_stride =
 		(size_t)2 * m->width * ((size_t)m->most[2] * (m->most[1] + p->matrix[1]) + 1);
@@ -174,7 +174,7 @@ int bs_maps_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fa
 	if (plan->maps != BS_PLAN_MAPS_SCAN)
 		return 0;
 	size(&m, p);
-	lay(&m, &room);
+	lay_out(&m, &room);
 	espirit = espirit_of(p, m.most);
 	rc = plan->on_grid ? bs_region_need(&region, need, why) : 0;
 	if (rc == 0)
@@ -266,7 +266,7 @@ int bs_maps_plan(struct bs_maps **plan, const struct bs_protocol *p, float *maps
 		rc = by_walsh(p) ? bs_walsh_plan(&m->walsh, &walsh, arena, team, why)
 				 : bs_espirit_plan(&m->espirit, &espirit, arena, team, why);
 	if (rc == 0)
-		lay(m, &room);
+		lay_out(m, &room);
 	if (rc == 0 && room.full)
 		rc = bs_fail(why, BS_ERR_NOMEM, "coil maps: the arena is too small");
 	if (rc != 0) {
@@ -389,7 +389,7 @@ uint32_t bs_maps_fewest(const struct bs_protocol *p)
 	const uint32_t most[3] = { p->calibration_lines, p->calibration_lines,
 				   p->calibration_lines };
 
-	return least(p->calibration_lines, by_walsh(p) ? 8 : 2 * espirit_of(p, most).kernel[0]);
+	return least_of(p->calibration_lines, by_walsh(p) ? 8 : 2 * espirit_of(p, most).kernel[0]);
 }
 
 bool bs_maps_due(struct bs_maps *m, uint32_t frame)
@@ -415,7 +415,7 @@ bool bs_maps_wants(const struct bs_maps *m, uint32_t frame)
 }
 
 /* Makes the maps of a frame's slice from m->block, of size m->size. */
-static int run(struct bs_maps *m, uint32_t frame, uint64_t version, struct bs_fail *why)
+static int make_frame(struct bs_maps *m, uint32_t frame, uint64_t version, struct bs_fail *why)
 {
 	const struct bs_protocol *p = m->p;
 	const uint32_t slice = bs_protocol_frame_slice(p, frame);
@@ -458,12 +458,12 @@ int bs_maps_make(struct bs_maps *m, uint32_t frame, bool *made, struct bs_fail *
 		return 0;
 	m->size[0] = m->most[0];
 	for (int a = 0; a < 2; a++) {
-		m->size[a + 1] = least(m->box.lines[a], m->most[a + 1]);
+		m->size[a + 1] = least_of(m->box.lines[a], m->most[a + 1]);
 		m->skipped[a] = (m->box.lines[a] - m->size[a + 1]) / 2;
 	}
 	bs_team_run(m->team, trim, m, (int)(p->coils * m->size[1] * m->size[2]));
 	m->block = m->own;
-	rc = run(m, frame, m->box.version, why);
+	rc = make_frame(m, frame, m->box.version, why);
 	*made = rc == 0;
 	return rc;
 }
@@ -473,5 +473,5 @@ int bs_maps_given(struct bs_maps *m, uint32_t frame, const uint32_t size[3], con
 {
 	memcpy(m->size, size, sizeof(m->size));
 	m->block = block;
-	return run(m, frame, 1, why);
+	return make_frame(m, frame, 1, why);
 }

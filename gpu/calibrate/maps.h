@@ -47,14 +47,14 @@ bool bs_maps_due(struct bs_maps *plan, uint32_t frame);
 bool bs_maps_wants(const struct bs_maps *plan, uint32_t frame);
 int bs_maps_make(struct bs_maps *plan, uint32_t frame, bool *made, struct bs_fail *why);
 /*
- * block [coil][z][y][x] complex, k = 0 at index size/2, samples 1 / (field of view) apart; size: x
- * y z.
+ * Makes maps from a block [coil][z][y][x] complex with k = 0 at index size/2 and samples 1 / (field
+ * of view) apart. size: samples along x, y, z.
  */
 int bs_maps_given(struct bs_maps *plan, uint32_t frame, const uint32_t size[3], const float *block,
 		  struct bs_fail *why);
 /*
- * From now on ESPIRiT is computed by `run`, called as bs_espirit_run without values for the plan of
- * bs_maps_espirit. Where that plan is NULL (Walsh's maps) nothing changes.
+ * Makes later calls compute ESPIRiT by `run`, with the arguments of bs_espirit_run without values,
+ * for the plan of bs_maps_espirit. Where that plan is NULL (Walsh's maps) nothing changes.
  */
 struct bs_espirit;
 struct bs_espirit_spec;

@@ -48,8 +48,8 @@ INLINE int ANY(mask m)
 #define MOST(a, b)  SELECT((a) > (b), a, b)
 #include "gpu/calibrate/eigen_loops.h"
 
-static void weigh(float *to, const float *from, size_t stride, const float *factor, uint32_t terms,
-		  uint32_t n)
+static void weigh_terms(float *to, const float *from, size_t stride, const float *factor,
+			uint32_t terms, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i += VW) {
 		vec re = ALL(0.0f);
@@ -302,5 +302,5 @@ static void covariance(const struct bs_maps_row *r, const float *images, uint32_
 }
 
 extern const struct bs_maps_kernels BS_ISA_NAME(bs_maps_kernels);
-const struct bs_maps_kernels BS_ISA_NAME(bs_maps_kernels) = { weigh, patch, outer, correlated,
+const struct bs_maps_kernels BS_ISA_NAME(bs_maps_kernels) = { weigh_terms, patch, outer, correlated,
 							      covariance };

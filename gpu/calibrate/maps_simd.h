@@ -22,28 +22,28 @@ struct bs_maps_row {
 	float crop; /* maps are 0 where the eigenvalue is less */
 	/* [coil] complex: each map's component along this vector becomes real */
 	const float *reference;
-	float *maps; /* out: [set][coil][x] complex, strides in complex values */
+	float *maps; /* output [set][coil][x] complex, strides in complex values */
 	size_t set_stride, coil_stride;
-	float *values; /* out: [set][x] eigenvalues; NULL: not wanted */
+	float *values; /* output [set][x], eigenvalues; NULL: not wanted */
 	size_t value_stride;
 	float *scratch; /* scratch of bs_maps_scratch(coils) floats */
 };
 
 /* The samples of a coil under a kernel, at each place where the kernel fits. */
 struct bs_maps_patch {
-	const float *samples; /* [z][y][x] complex */
+	const float *samples; /* samples of a coil's block, [z][y][x] complex */
 	uint32_t block[3], kernel[3], places[3];
 };
 
 struct bs_maps_kernels {
-	/* to (n) = sum over k of from (n), at k stride, times factor[k] complex */
+	/* Sums from (n) times factor[k] complex over k, at k stride, into to (n). */
 	void (*weigh)(float *to, const float *from, size_t stride, const float *factor,
 		      uint32_t terms, uint32_t n);
-	/* v [kernel element] (BATCH) = sum over places of a sample times u [place] (BATCH) */
+	/* Sums samples times u [place] (BATCH) over the places, into v [kernel element] (BATCH). */
 	void (*patch)(const struct bs_maps_patch *p, const float *u, float *v);
 	/*
-	 * g (pairs) += f_c conj(f_d) summed over the batch, d <= c; f [coil] (BATCH), stride floats
-	 * apart
+	 * Adds f_c conj(f_d), summed over the batch, to g (pairs), d <= c. f: [coil] (BATCH),
+	 * stride floats apart.
 	 */
 	void (*outer)(float *g, const float *f, size_t stride, uint32_t coils, uint32_t pairs);
 	/*
@@ -67,7 +67,7 @@ static inline uint32_t bs_maps_padded(uint32_t n)
 {
 	return (n + BS_MAPS_PAD - 1) / BS_MAPS_PAD * BS_MAPS_PAD;
 }
-/* Number of pairs of coils c >= d. */
+/* Returns the number of pairs of coils c >= d. */
 static inline uint32_t bs_maps_pairs(uint32_t coils)
 {
 	return coils * (coils + 1) / 2;

@@ -5,8 +5,8 @@
 
 #define BLOCK 64u /* samples of a block: the parts of all coils fit the first-level cache */
 
-static void split(float parts[][2][BLOCK], uint32_t coils, uint32_t n, const float *data,
-		  size_t stride)
+static void split_parts(float parts[][2][BLOCK], uint32_t coils, uint32_t n, const float *data,
+			size_t stride)
 {
 	for (uint32_t c = 0; c < coils; c++) {
 		for (uint32_t s = 0; s < n; s++) {
@@ -26,7 +26,7 @@ static void mix(float *out, size_t out_stride, const float *matrix, uint32_t vir
 	for (uint32_t first = 0; first < samples; first += BLOCK) {
 		const uint32_t n = samples - first < BLOCK ? samples - first : BLOCK;
 
-		split(parts, coils, n, data + 2 * (size_t)first, stride);
+		split_parts(parts, coils, n, data + 2 * (size_t)first, stride);
 		for (uint32_t v = 0; v < virtual_coils; v++) {
 			const float *m = matrix + 2 * (size_t)v * coils;
 			float *to = out + 2 * (v * out_stride + first);

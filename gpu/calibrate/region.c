@@ -17,9 +17,9 @@ struct frame {
 
 struct bs_region {
 	struct bs_region_spec s;
-	uint32_t first[2];   /* first line of the window, y z */
-	size_t coil, stride; /* complex values of a coil; of a frame */
-	float *lines;        /* [frame][coil][z][y][x] */
+	uint32_t first[2];   /* first line of the window, along y and z */
+	size_t coil, stride; /* complex values of a coil, and of a frame */
+	float *lines;        /* lines of the window, [frame][coil][z][y][x] */
 	uint8_t *have;       /* [frame][z][y]: enum line */
 	struct frame *frame;
 	uint64_t version;

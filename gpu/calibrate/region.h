@@ -26,10 +26,10 @@
 #define BS_REGION_LINES_MAX 128u /* most lines along an axis */
 
 struct bs_region_spec {
-	uint32_t encoded[3]; /* k-space grid x y z */
-	uint32_t samples;    /* samples of a readout, <= encoded[0] */
+	uint32_t encoded[3]; /* size of the k-space grid along x, y, z */
+	uint32_t samples;    /* samples of a readout, at most encoded[0] */
 	uint32_t coils;
-	uint32_t lines[2];                 /* lines of the window, y z */
+	uint32_t lines[2];                 /* lines of the window along y and z */
 	uint32_t slices, contrasts, lanes; /* numbers of slots; lanes 0 means 1 */
 	/* the newest copy of a line of the image is always kept */
 	bool renews;

@@ -15,9 +15,9 @@ struct bs_walsh {
 	struct bs_team *team;
 	const struct bs_maps_kernels *simd;
 	double *gram, *value; /* [coils][coils] complex, [coils] */
-	void *work;           /* LAPACK's workspace */
-	float *reference;     /* [coil] complex */
-	float *rows;          /* [member] [coil][row][re, im][width] */
+	void *work;           /* workspace of LAPACK */
+	float *reference;     /* phase reference [coil] complex */
+	float *rows;          /* rows under the box, [member][coil][row][re, im][width] */
 	float *scratch;       /* [member]: bs_maps_scratch floats */
 	/* floats of a row: half, matrix, half, and a vector that is read beyond the end */
 	uint32_t width;
@@ -120,7 +120,7 @@ static void take_row(const struct bs_walsh *w, float *to, uint32_t coil, int64_t
 	}
 }
 
-static void row(void *arg, int task, int member)
+static void make_row(void *arg, int task, int member)
 {
 	const struct bs_walsh *w = arg;
 	const struct bs_walsh_spec *s = &w->s;
@@ -163,6 +163,6 @@ int bs_walsh_run(struct bs_walsh *w, const float *images, float *maps, struct bs
 	w->maps = maps;
 	/* keeps squares far from the limits of float */
 	w->scale = (float)sqrt((double)voxels / w->value[0]);
-	bs_team_run(w->team, row, w, (int)(s->matrix[1] * s->matrix[2]));
+	bs_team_run(w->team, make_row, w, (int)(s->matrix[1] * s->matrix[2]));
 	return 0;
 }

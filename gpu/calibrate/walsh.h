@@ -26,7 +26,7 @@
 
 struct bs_walsh_spec {
 	uint32_t coils, matrix[3];
-	uint32_t half[3]; /* half size of the box, voxels x y z */
+	uint32_t half[3]; /* half the size of the box in voxels along x, y, z */
 };
 
 struct bs_walsh;

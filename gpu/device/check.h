@@ -43,7 +43,7 @@ static inline int bs_cuda_copied(struct bs_fail *why)
 	return 0;
 }
 
-/* The number of the current device. */
+/* Returns the number of the current device. */
 static inline int bs_cuda_device(void)
 {
 	int device = 0;

@@ -155,7 +155,7 @@ template <class F> static bool find(struct nccl_calls *c, F *f, const char *name
 
 static int load(struct nccl_calls *c, struct bs_fail *why)
 {
-	/* Without this NCCL's communicators would use NVLink's multicast where there is any. */
+	/* otherwise NCCL's communicators would use NVLink's multicast where there is any */
 	if (setenv("NCCL_NVLS_ENABLE", "0", 1) != 0)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "NCCL_NVLS_ENABLE could not be set");
 	c->library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -302,7 +302,8 @@ static int gather_copies(struct bs_link *l, const void *const *from, void *const
 	return err;
 }
 
-/* Each part takes from all others once these are ready, and goes on once all others have taken. */
+/* Copies parts among all GPUs. A part takes from the others once these are ready, and goes on once
+ * the others have taken. */
 static int allgather_copies(struct bs_link *l, void *const *all, size_t bytes, struct bs_fail *why)
 {
 	int err = 0;

@@ -34,7 +34,7 @@ BS_C_BEGIN
 enum bs_link_kind { BS_LINK_AUTO, BS_LINK_NCCL, BS_LINK_COPY };
 
 struct bs_link;
-struct CUstream_st; /* cudaStream_t */
+struct CUstream_st; /* what a cudaStream_t points to */
 
 /*
  * Checks for open that the parts, device numbers and compute capabilities are acceptable (0); makes
@@ -46,7 +46,7 @@ int bs_link_open(struct bs_link **link, uint32_t parts, const int *device, enum 
 		 struct bs_fail *why);
 void bs_link_close(struct bs_link *link);
 uint32_t bs_link_parts(const struct bs_link *link);
-/* "NCCL 2.28.3", "copies", or "copies (why not NCCL)". */
+/* Returns the way that is used: "NCCL 2.28.3", "copies", or "copies (why not NCCL)". */
 const char *bs_link_name(const struct bs_link *link);
 
 int bs_link_enter(struct bs_link *link, uint32_t part, struct bs_fail *why);

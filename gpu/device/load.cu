@@ -11,7 +11,7 @@
 #include "gpu/device/check.h"
 
 #define THREADS 256
-#define AHEAD   2  /* kernels queued at a time */
+#define AHEAD   2  /* number of kernels queued at a time */
 #define BEGIN_S 10 /* seconds to wait for the first kernel: other processes may have the device */
 
 struct bs_hog {
@@ -23,13 +23,13 @@ struct bs_hog {
 	std::atomic<int> error;        /* cudaError_t that has ended the thread */
 	float4 *memory;
 	size_t cells;
-	long long cycles; /* clock cycles of a kernel */
+	long long cycles; /* duration of a kernel in clock cycles */
 	int blocks;
 	cudaStream_t stream;
 	cudaEvent_t done[AHEAD];
 };
 
-/* Every thread streams through the memory until `cycles` have passed. */
+/* Streams through the memory, in every thread, until `cycles` have passed. */
 __global__ static void work(float4 *memory, size_t cells, long long cycles)
 {
 	const long long start = clock64();

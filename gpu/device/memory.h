@@ -24,8 +24,8 @@ BS_C_BEGIN
 #define BS_DEV_ALIGN 256u
 
 struct bs_devmem {
-	unsigned char *base; /* device address */
-	size_t size, used;   /* bytes */
+	unsigned char *base; /* first byte, a device address */
+	size_t size, used;   /* bytes of the memory, and bytes taken */
 	bool sealed;
 	/*
 	 * Pinned host memory for readouts that the device reads in place; mapped_size 0: readouts
@@ -38,15 +38,15 @@ struct bs_devmem {
 struct bs_pinned {
 	unsigned char *host; /* address in this process */
 	unsigned char *dev;  /* address of the same bytes on the device */
-	size_t size;         /* bytes */
+	size_t size;         /* bytes of the memory */
 };
 
 struct bs_gpu_info {
 	char name[64];
-	uint32_t major, minor; /* compute capability */
+	uint32_t major, minor; /* compute capability, major and minor */
 	uint32_t multiprocessors;
 	uint64_t total_bytes, free_bytes;
-	uint32_t driver; /* 13000 = 13.0 */
+	uint32_t driver; /* version of the driver, 13000 for 13.0 */
 	uint64_t l2_bytes;
 	bool integrated; /* the GPU shares the host's memory (Jetson) */
 	char bus[BS_GPU_BUS];
@@ -54,7 +54,8 @@ struct bs_gpu_info {
 	bool mps;
 };
 
-/* 0 when there is a device; else BS_ERR_UNSUPPORTED with the reason. Takes no device memory. */
+/* Returns 0 if there is a device, else BS_ERR_UNSUPPORTED with the reason.
+ * Takes no device memory. */
 int bs_gpu_answers(struct bs_fail *why);
 uint32_t bs_gpu_count(void); /* number of devices; 0: none answers */
 /* Like bs_gpu_answers, and checks that the current device works: starts the CUDA runtime on it. */
@@ -74,8 +75,8 @@ void bs_pinned_close(struct bs_pinned *m);
  */
 bool bs_gpu_share(const void *base, size_t bytes);
 /*
- * True where the device should read readouts from the host's memory instead of a copy, as `auto`
- * chooses.
+ * Returns true if the device should read readouts from the host's memory instead of a copy, as
+ * `auto` chooses.
  */
 bool bs_gpu_integrated(void);
 

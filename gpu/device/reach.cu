@@ -6,7 +6,7 @@
 static enum bs_gpu_route held;
 
 /*
- * Most shared memory of a block, bytes: CUDA C++ Programming Guide, "Technical Specifications per
+ * Most bytes of shared memory of a block: CUDA C++ Programming Guide, "Technical Specifications per
  * Compute Capability".
  */
 #define SHARED_80 ((size_t)163 << 10)

@@ -26,7 +26,7 @@ struct bs_reach {
 	/* launches may begin early and blocks may form clusters: from 9.0 on */
 	bool overlaps;
 	bool tensor;         /* the device has mma.sync of fp16 and cp.async: from 8.0 on */
-	size_t shared_bytes; /* most shared memory of a block, bytes */
+	size_t shared_bytes; /* most bytes of shared memory of a block */
 	uint64_t l2_bytes;
 };
 

@@ -1,5 +1,5 @@
 /* gpu/device/tune.c - see tune.h */
-#define _GNU_SOURCE /* mkostemp */
+#define _GNU_SOURCE /* for mkostemp */
 #include "gpu/device/tune.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ struct search {
 };
 
 /*
- * Of the first `pairs` pairs, counts those in which the choice takes less than `share` of the
+ * Counts those of the first `pairs` pairs in which the choice takes less than `share` of the
  * rival's time.
  */
 static int won(const struct bs_tune_match *m, int direction, int pairs, double share)
@@ -254,7 +254,7 @@ static char *word(char **at)
 	return w;
 }
 
-static bool number(const char *w, uint32_t least, uint32_t most, uint32_t *to)
+static bool read_u32(const char *w, uint32_t least, uint32_t most, uint32_t *to)
 {
 	char *end = NULL;
 	unsigned long v;
@@ -274,7 +274,8 @@ static bool milliseconds(const char *w, double *to)
 	if (w == NULL)
 		return false;
 	*to = strtod(w, &end);
-	return end != w && *end == '\0' && *to >= 0.0 && *to < MS_MAX; /* false for NaN, too */
+	/* the comparison is false for NaN, too */
+	return end != w && *end == '\0' && *to >= 0.0 && *to < MS_MAX;
 }
 
 static bool parse_tune(struct bs_tune *tune, const struct bs_tune_kind *kind, char *at)
@@ -289,13 +290,13 @@ static bool parse_tune(struct bs_tune *tune, const struct bs_tune_kind *kind, ch
 		while (i < kind->fields && strcmp(w, kind->field[i].name) != 0)
 			i++;
 		if (i == kind->fields || tune->v[i] != 0 ||
-		    !number(word(&at), kind->field[i].least, kind->field[i].most, &tune->v[i]))
+		    !read_u32(word(&at), kind->field[i].least, kind->field[i].most, &tune->v[i]))
 			return false;
 	}
 	return true;
 }
 
-/* True for a trial that has times, not a fault. */
+/* Returns true for a trial that has times, not a fault. */
 static bool is_timed(const struct bs_tune_trial *t)
 {
 	return t->ms[0] > 0.0 || t->ms[1] > 0.0;
@@ -332,7 +333,7 @@ static const char *parse_lines(struct bs_tuning *t, const char *key, char *at)
 	if (l == NULL || strncmp(l, "key ", 4) != 0 || strcmp(l + 4, key) != 0)
 		return "is of another device or protocol";
 	l = line(&at);
-	if (l == NULL || strncmp(l, "best ", 5) != 0 || !number(l + 5, 0, BS_TUNE_TRIALS, &best))
+	if (l == NULL || strncmp(l, "best ", 5) != 0 || !read_u32(l + 5, 0, BS_TUNE_TRIALS, &best))
 		return "does not say which is best";
 	while ((l = line(&at)) != NULL) {
 		if (t->trials == BS_TUNE_TRIALS || strncmp(l, "trial ", 6) != 0 ||

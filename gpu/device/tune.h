@@ -100,7 +100,8 @@ struct bs_tune_match {
  */
 typedef int (*bs_tune_measure)(void *arg, const struct bs_tune *tune, const struct bs_tune *rival,
 			       struct bs_tune_match *match, struct bs_fail *why);
-/* For a measure function: true when this many pairs of a direction already settle the outcome. */
+/* Returns true to a measure function when this many pairs of a direction already
+ * settle the outcome. */
 bool bs_tune_settled(const struct bs_tune_match *match, int direction, int pairs);
 /* The same, for a stopwatch (gpu/device/stopwatch.h); arg: a struct bs_tune_turns. */
 struct bs_tune_turns {
@@ -109,11 +110,11 @@ struct bs_tune_turns {
 };
 bool bs_tune_turns_settled(void *arg, int pairs);
 /*
- * For a measure function: true when the deciding direction rules the choice out, so that the other
- * direction need not be measured: its own.n stays 0.
+ * Returns true to a measure function when the deciding direction rules the choice out. The other
+ * direction need not be measured then: its own.n stays 0.
  */
 bool bs_tune_lost(const struct bs_tune_match *match);
-/* True when the choice is faster in the deciding direction and not slower in the other. */
+/* Returns true when the choice is faster in the deciding direction and not slower in the other. */
 bool bs_tune_won(const struct bs_tune_match *match);
 /* The median of a direction's runs, in ms; 0: there are no runs. */
 double bs_tune_median(const struct bs_tune_runs *runs, int direction);

@@ -22,18 +22,18 @@ BS_C_BEGIN
 
 struct bs_encoding;
 
-/* One encoding of a protocol. plan makes `plan`; the caller of need sets the other members. */
+/* An encoding of a protocol. plan makes `plan`; the caller of need sets the other members. */
 struct bs_encoder {
 	const struct bs_encoding *row;
 	const struct bs_protocol *p;
 	uint32_t coils; /* number of coils in F^H d */
-	bool whole;     /* there are no frames: adjoint makes F^H d of all samples at once */
+	bool whole;     /* the encoding has no frames: adjoint makes F^H d of all samples at once */
 	void *plan;
 };
 
 struct bs_encoding {
 	int (*need)(const struct bs_encoder *e, struct bs_need *need, struct bs_fail *why);
-	/* weight [readout][sample]: density compensation; NULL: ones */
+	/* Plans the encoding. weight: [readout][sample] density compensation; NULL: ones. */
 	int (*plan)(struct bs_encoder *e, const struct bs_tables *tables, const float *weight,
 		    const struct bs_arm_env *env, struct bs_fail *why);
 	void (*close)(struct bs_encoder *e); /* e: an encoder that was planned */

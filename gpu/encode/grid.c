@@ -20,7 +20,7 @@ struct bs_nufft_spec bs_gridding_spec(const struct bs_protocol *p)
 	uint32_t readouts = p->chunk_readouts;
 
 	memcpy(s.matrix, p->matrix, sizeof(s.matrix));
-	/* There are about sixteen chunks: 15/16 of the work is done when the last readout comes. */
+	/* with about sixteen chunks, 15/16 of the work is done when the last readout comes */
 	if (readouts == 0)
 		readouts = (p->readouts + 15) / 16;
 	s.chunk = (uint64_t)bs_partial_chunk(p, readouts) * p->samples;

@@ -4,8 +4,8 @@
 #include <string.h>
 
 /*
- * With partial Fourier the coils' images are made on the encoded grid, and cropped after
- * completion.
+ * Returns the sizes of the transform. With partial Fourier the coils' images are made on the
+ * encoded grid, and cropped after completion.
  */
 struct bs_cart_spec bs_lines_spec(const struct bs_protocol *p)
 {

@@ -11,8 +11,8 @@
 #define TAU    6.28318530717958647692
 #define MARGIN 2.0 /* samples beyond the block that count as well, in points of the field of view */
 /*
- * Error of the block for a simulated head without noise, 24 lines. From 128 golden spokes: 3e-3
- * after 12 steps, 1.8e-3 after 20. From 48 spokes, where the gaps decide: 7e-3 and 6e-3.
+ * number of steps. Error of the block for a simulated head without noise, 24 lines: from 128 golden
+ * spokes 3e-3 after 12 steps, 1.8e-3 after 20; from 48 spokes, where the gaps decide, 7e-3 and 6e-3
  */
 #define STEPS      12u
 #define LAMBDA     1e-4
@@ -28,16 +28,16 @@ struct bs_center {
 	struct bs_team *team;
 	/* the samples that count; those that only fill up a readout have weight 0 */
 	struct bs_traj traj;
-	uint32_t lines[3]; /* points of the block */
+	uint32_t lines[3]; /* points of the block on each axis */
 	uint32_t samples;  /* samples of a readout as it comes */
-	/* [readout][low.samples]: number of each counting sample in its readout; UNUSED */
+	/* [readout][low.samples] number of each counting sample in its readout; UNUSED */
 	uint32_t *index;
-	float *data;  /* [coil][low.samples] */
-	float *image; /* [coil][z][y][x] of the small image */
+	float *data;  /* samples near the center, [coil][low.samples] */
+	float *image; /* small images, [coil][z][y][x] */
 	/* [coil]: two arrays that the transforms of the axes leave their results in */
 	float *between;
-	float *block;   /* [coil][z][y][x] */
-	float *turn[3]; /* [point][voxel] complex exp(-i2pi k n / voxels) */
+	float *block;   /* block that calibrates, [coil][z][y][x] */
+	float *turn[3]; /* exp(-i2pi k n / voxels), [point][voxel] complex */
 };
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -91,8 +91,8 @@ static void size(struct bs_center *c, const struct bs_protocol *p)
 }
 
 /*
- * Complex values of a coil between the transforms of the axes: points along x, then along y as
- * well.
+ * Returns the complex values of a coil between the transforms of the axes: points along x, then
+ * along y as well.
  */
 static uint64_t between(const struct bs_center *c)
 {
@@ -431,7 +431,7 @@ int bs_center_fold(struct bs_center *c, uint32_t frame, uint32_t group)
 	return c->ls->fold(c->self, frame, group);
 }
 
-/* out [outer][point][inner] = sum over n of in [outer][n][inner] turn [point][n]. */
+/* Sets out [outer][point][inner] to the sum over n of in [outer][n][inner] turn [point][n]. */
 static void along(const float *turn, uint32_t points, uint32_t n, size_t inner, size_t outer,
 		  const float *in, float *out)
 {

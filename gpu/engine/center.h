@@ -29,13 +29,13 @@ struct bs_center;
 int bs_center_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
 int bs_center_arm(struct bs_center **center, const struct bs_protocol *p, uint32_t fewest,
 		  const struct bs_traj *traj, const struct bs_arm_env *env, struct bs_fail *why);
-void bs_center_disarm(struct bs_center *center); /* center: may be NULL */
+void bs_center_disarm(struct bs_center *center); /* frees a center, which may be NULL */
 
 int bs_center_begin(struct bs_center *center, uint32_t frame);
 int bs_center_add(struct bs_center *center, uint32_t frame, uint32_t readout, const float *data,
 		  size_t coil_stride);
 int bs_center_fold(struct bs_center *center, uint32_t frame, uint32_t group);
-/* *block: memory of this engine, valid until the next call */
+/* Makes the block of a frame. block: memory of this engine, valid until the next call. */
 int bs_center_block(struct bs_center *center, uint32_t frame, const uint8_t *held, uint32_t size[3],
 		    const float **block, struct bs_fail *why);
 

@@ -16,7 +16,7 @@
 #define CUDA(engine) NULL
 #endif
 
-/* The engine of each place; NULL: not in this build. */
+/* Engines of the places; NULL: not in this build. */
 static const struct bs_engine *const places[] = {
 	[BS_PLACE_NOTHING] = &bs_engine_noop,     [BS_PLACE_HOST] = &bs_engine_host,
 	[BS_PLACE_GPU] = CUDA(bs_engine_cuda),    [BS_PLACE_COILS] = CUDA(bs_engine_coils),

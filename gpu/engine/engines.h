@@ -30,16 +30,16 @@ void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,
 int bs_engines_policy(const struct bs_devices *devices, enum bs_wait wait, bool urgent,
 		      struct bs_fail *why);
 
-/* The accuracy of a protocol's gridding on that engine; 0 where the engine states none. */
+/* Returns the accuracy of a protocol's gridding on that engine; 0 where the engine states none. */
 double bs_gridding_accuracy(const struct bs_protocol *p, const struct bs_engine *engine);
-/* Only in a build with GPU=1: the gridding of a protocol as the CUDA engine asks for it. */
+/* Returns, in a build with GPU=1 only, the gridding of a protocol as the CUDA
+ * engine asks for it. */
 struct bs_nufft_spec;
 struct bs_nufft_spec bs_gridding_cuda_spec(const struct bs_protocol *p);
 
 /*
- * Only in a build with GPU=1: finds the variants of a method's operator on the current GPU, by
- * measuring for about `seconds` or from the cache (gpu/device/tune.h). k: the trajectory, host
- * memory.
+ * Finds the variants of a method's operator on the current GPU, by measuring for about `seconds` or
+ * from the cache (gpu/device/tune.h). In a build with GPU=1 only. k: the trajectory, host memory.
  */
 struct bs_tuner {
 	int (*tune)(struct bs_tuning *found, const struct bs_protocol *p, const float *k,
@@ -54,7 +54,8 @@ extern const struct bs_tuner bs_gridding_tuner, bs_ls_tuner, bs_sense_tuner;
 
 extern const struct bs_engine bs_engine_noop, bs_engine_host;
 
-/* Only in a build with GPU=1. The last two are for several GPUs (gpu/engine/multi/engine.cu). */
+/* These engines are built with GPU=1 only. The last two are for several GPUs
+ * (gpu/engine/multi/engine.cu). */
 extern const struct bs_engine bs_engine_cuda, bs_engine_coils, bs_engine_slabs;
 
 BS_C_END

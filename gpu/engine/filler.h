@@ -20,8 +20,8 @@ BS_C_BEGIN
 struct bs_filler;
 
 /*
- * columns: number of columns of the engine's hybrid space. spec: for the code that applies the
- * weights.
+ * Returns the specification of GRAPPA. columns: number of columns of the engine's hybrid space.
+ * spec: for the code that applies the weights.
  */
 struct bs_grappa_spec bs_filler_spec(const struct bs_protocol *p, uint32_t columns);
 int bs_filler_need(const struct bs_protocol *p, uint32_t columns, struct bs_need *need,

@@ -12,8 +12,8 @@
 #include "gpu/calibrate/compress.h"
 #include "gpu/calibrate/mix.h"
 
-#define HALF      8u  /* calibrating rows on each side of the center, on the grid */
-#define SPREAD    64u /* calibrating rows of other trajectories */
+#define HALF      8u  /* number of calibrating rows on each side of the center, on the grid */
+#define SPREAD    64u /* number of calibrating rows of other trajectories */
 #define ROWS_MOST (4u * HALF * HALF)
 #define NONE      UINT32_MAX
 
@@ -47,7 +47,7 @@ struct bs_front {
 	/* number of calibrating rows; off the grid, distance from one to the next in rows */
 	uint32_t calibrating, stride;
 	size_t room; /* floats of a readout */
-	/* These members describe the current scan. */
+	/* The next members describe the current scan. */
 	const struct bs_noise *noise;
 	bool begun;             /* the noise has been read */
 	bool taken;             /* the current readout is already in the list of those that wait */
@@ -58,9 +58,9 @@ struct bs_front {
 	double *w, *a, *gram;
 	void *work;
 	float *matrix, *mixed, *data; /* matrix: with one for each place, that of the center */
-	struct bs_along *along;       /* NULL: one matrix serves all places */
+	struct bs_along *along;       /* plan; NULL: one matrix serves all places */
 	uint32_t places, free;
-	float *by_place; /* [slice][inner][coils][place] */
+	float *by_place; /* matrices of the places, [slice][inner][coils][place] */
 	struct slice *slice;
 	struct frame *frame;
 	struct waiting *waiting;
@@ -420,7 +420,7 @@ static uint32_t sort_rows(struct bs_front *f, const struct slice *s)
 /* Sums the Gram matrix of a slice's calibrating readouts, one for each place that has a matrix. */
 static void sum_rows(struct bs_front *f, const struct slice *s)
 {
-	const bool all = sort_rows(f, s) == 0; /* all that waits, where none of it calibrates */
+	const bool all = sort_rows(f, s) == 0; /* no waiting readout calibrates: sum all */
 	const size_t square = (size_t)f->p->coils * f->p->coils;
 
 	memset(f->gram, 0, f->places * square * sizeof(*f->gram));

@@ -53,14 +53,14 @@ void bs_front_disarm(struct bs_front *f);
 void bs_front_scan(struct bs_front *f, const struct bs_scan_info *info,
 		   const struct bs_noise *noise);
 /*
- * As bs_recon_readout; also BS_ERR_CALIBRATION. Readouts of noise are only counted. The error may
- * belong to a readout that waited until now. why must not be NULL.
+ * Takes a readout as bs_recon_readout does; also BS_ERR_CALIBRATION. Readouts of noise are only
+ * counted. The error may belong to a readout that waited until now. why must not be NULL.
  */
 int bs_front_readout(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row,
 		     const float *data, int64_t now_ns, struct bs_fail *why);
 /*
- * As bs_recon_close, except for BS_RECON_POP_FIRST: pop an image, then call again. Errors as
- * bs_front_readout.
+ * Ends the scan as bs_recon_close does, except for BS_RECON_POP_FIRST: pop an image, then call
+ * again. Errors as bs_front_readout.
  */
 int bs_front_close(struct bs_front *f, struct bs_fail *why);
 

@@ -24,19 +24,19 @@
 struct engine {
 	const struct bs_protocol *p;
 	struct bs_encoder encoder;
-	const struct bs_solving *solving; /* NULL: the sums F^H d are the images */
+	const struct bs_solving *solving; /* solver; NULL: the sums F^H d are the images */
 	void *solver;
-	struct bs_mapped *mapped; /* NULL: maps are not made from the scan */
+	struct bs_mapped *mapped; /* maps from the scan; NULL: maps are not made from it */
 	struct bs_partial window;
-	struct bs_slicer *slicer;    /* NULL: lines hold one slice */
-	struct bs_filler *filler;    /* NULL: missing lines are zeros */
-	struct bs_left_out left_out; /* which lines have come, where the protocol needs that */
+	struct bs_slicer *slicer;    /* takes slices apart; NULL: lines hold one slice */
+	struct bs_filler *filler;    /* filler of missing lines; NULL: missing lines are zeros */
+	struct bs_left_out left_out; /* lines that have come, where the protocol needs that */
 	struct bs_combiner *combiner;
-	struct bs_echoes *echoes; /* NULL: no field map is measured */
+	struct bs_echoes *echoes; /* echoes that measure a field map; NULL: none is measured */
 	const float *maps;
-	float *fhd;      /* [coil][voxel] complex */
+	float *fhd;      /* sums F^H d, [coil][voxel] complex */
 	float *images;   /* [image][voxel] complex, the solver's result; else fhd */
-	float *whole;    /* the images completed by partial Fourier; else images */
+	float *whole;    /* images completed by partial Fourier; else images */
 	int64_t tail_ns; /* time kept free before the deadline for what follows the solver, ns */
 };
 
@@ -70,7 +70,7 @@ static uint64_t image_bytes(const struct bs_protocol *p)
 	return bs_protocol_voxels(p) * 8u;
 }
 
-/* Bytes of one coil's image before partial Fourier completes it. */
+/* Returns the bytes of one coil's image before partial Fourier completes it. */
 static uint64_t grid_bytes(const struct bs_protocol *p)
 {
 	const struct bs_cart_spec s = bs_lines_spec(p);
@@ -449,7 +449,7 @@ static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t
 	e->tail_ns = bs_tail_longest(e->tail_ns, spent_ns);
 }
 
-/* For an image that was skipped: finds what later images need of it: maps, a field, delays. */
+/* Finds, for an image that was skipped, what later images need of it: maps, a field, delays. */
 static int pass_by(struct engine *e, uint32_t frame, const uint8_t *held, struct bs_report *report)
 {
 	int rc = e->echoes != NULL ? sum_up(e, frame, held, report)
@@ -479,7 +479,7 @@ static int host_image(void *self, uint32_t frame, const uint8_t *held, int64_t d
 	return rc;
 }
 
-/* Where a window's groups are not summed one by one, nothing is done: samples and path stay. */
+/* Does nothing where a window's groups are not summed one by one: samples and path stay. */
 static int host_fold(void *self, uint32_t frame, uint32_t group)
 {
 	struct engine *e = self;

@@ -19,7 +19,7 @@ BS_C_BEGIN
 
 struct bs_left_out {
 	const struct bs_protocol *p;
-	struct bs_pocs *pocs; /* NULL: the protocol asks for no partial Fourier */
+	struct bs_pocs *pocs; /* plan of partial Fourier; NULL: the protocol asks for none */
 	uint32_t size[3];
 	uint8_t *lines; /* [frame][kz][ky]: 1 where the line has come */
 };
@@ -29,7 +29,7 @@ static inline bool bs_left_out_wanted(const struct bs_protocol *p)
 	return p->partial_fourier == BS_PARTIAL_FOURIER_POCS;
 }
 
-/* The spec for images completed on a grid of this size; the same for the host and CUDA. */
+/* Returns the specification for images completed on a grid of this size; host and CUDA share it. */
 struct bs_pocs_spec bs_left_out_spec(const struct bs_protocol *p, const uint32_t size[3],
 				     uint32_t images);
 int bs_left_out_need(const struct bs_protocol *p, const uint32_t size[3], uint32_t images,

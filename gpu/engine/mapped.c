@@ -11,7 +11,7 @@
 struct bs_mapped {
 	const struct bs_protocol *p;
 	struct bs_maps *maps;
-	struct bs_center *center; /* NULL: samples are on the grid */
+	struct bs_center *center; /* center of paths; NULL: samples are on the grid */
 	int (*changed)(void *engine, uint32_t slice);
 	void *engine;
 };

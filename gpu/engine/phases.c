@@ -11,7 +11,7 @@
 
 #define PI 3.14159265358979323846
 
-/* The navigators of a slice and contrast. */
+/* Navigators of a slice and contrast. */
 struct navigated {
 	uint32_t samples; /* samples of the first navigator; 0: none has come */
 	float re, im;     /* complex number by which lines are multiplied */
@@ -24,7 +24,7 @@ struct bs_phases {
 	size_t room;
 	const struct bs_fft_kernels *kernels;
 	struct bs_fft fft;
-	/* These members describe the current scan. */
+	/* The next members describe the current scan. */
 	struct bs_corrected said;
 	struct bs_fail broken; /* code not 0: why no line can be used */
 	bool trial;
@@ -35,14 +35,14 @@ struct bs_phases {
 	struct bs_trapezoid made; /* the trapezoid that the ramps' matrix was made for */
 	/* These arrays are taken from the arena at arm. */
 	struct navigated *navigated;
-	float *first;          /* [frame][room]: the first navigator of each slice and contrast */
-	float *line;           /* [coils][n], then room for a path */
-	float *triple;         /* [3][coils][n] */
-	float *ramps, *across; /* ramps: [n][n]; across: [2][n][coils] complex */
-	/* [slice][n] complex: the factor of reversed lines, in image space */
+	float *first;          /* [frame][room] first navigator of each slice and contrast */
+	float *line;           /* line in image space, [coils][n], then room for a path */
+	float *triple;         /* lines of a triple, [3][coils][n] */
+	float *ramps, *across; /* matrices of ramps, [n][n]; lines across, [2][n][coils] complex */
+	/* [slice][n] complex factor of reversed lines, in image space */
 	float *off;
 	uint8_t *known;  /* [slice]: off is known */
-	double *product; /* [n] complex, behind the blocks */
+	double *product; /* product of profiles, [n] complex, behind the blocks */
 	float *blocks;   /* two blocks for a vector's lanes */
 	void *work;
 };

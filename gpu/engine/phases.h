@@ -38,7 +38,7 @@ void bs_phases_disarm(struct bs_phases *f);
 
 /* Begins a scan; called after bs_recon_scan. */
 void bs_phases_scan(struct bs_phases *f, const struct bs_scan_info *info);
-/* For timing alone: every line is corrected by a phase of zero. */
+/* Makes every line be corrected by a phase of zero, for timing alone. */
 void bs_phases_trial(struct bs_phases *f);
 /*
  * Takes an admitted readout, as bs_recon_readout. Returns 0: hand head and data on; they are the

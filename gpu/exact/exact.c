@@ -1,5 +1,5 @@
 /* gpu/exact/exact.c - host twin: plan, tables and sums; see exact.h, also for rows and columns */
-#define _GNU_SOURCE /* sincos */
+#define _GNU_SOURCE /* for sincos */
 #include "gpu/exact/exact.h"
 
 #include <math.h>
@@ -27,14 +27,14 @@ struct bs_exact {
 	size_t column_ld;
 	float *k, *weight;
 	/* These arrays are kept for each state. */
-	double *sums;   /* [state][plane][row][column] */
+	double *sums;   /* sums [state][plane][row][column] */
 	float *kept;    /* [state][coil][sample], as they came */
 	uint32_t *got;  /* [state][chunk]: number of samples that came */
 	uint64_t *next; /* [state]: first chunk that is not summed, or FRESH */
 	uint64_t chunks, sums_size, kept_size;
 	/* These arrays are the tables of the current block. */
 	unsigned char *e, *y, *x, *b, *d, *panel;
-	/* These members describe the current block, for the team's tasks. */
+	/* The next members describe the current block, for the team's tasks. */
 	const float *data;
 	size_t stride;
 	uint64_t at;
@@ -55,7 +55,7 @@ static void put_factor(const struct bs_exact *p, size_t at, double value)
 }
 
 /* Stores a complex value in out. */
-static void store(const struct bs_exact *p, uint64_t at, double re, double im)
+static void store_value(const struct bs_exact *p, uint64_t at, double re, double im)
 {
 	if (p->out_twice) {
 		((double *)p->out)[2 * at] = re;
@@ -66,7 +66,7 @@ static void store(const struct bs_exact *p, uint64_t at, double re, double im)
 	}
 }
 
-static void shape(struct bs_exact *p, const struct bs_exact_spec *s)
+static void shape_plan(struct bs_exact *p, const struct bs_exact_spec *s)
 {
 	const struct bs_exact_kernels *kernels = BS_ISA_PICK(bs_exact_kernels);
 
@@ -90,7 +90,7 @@ static void shape(struct bs_exact *p, const struct bs_exact_spec *s)
 	p->kept_size = s->coils * s->samples * p->comps;
 }
 
-static void lay(struct bs_exact *p, struct bs_room *r)
+static void lay_out(struct bs_exact *p, struct bs_room *r)
 {
 	const struct bs_exact_spec *s = &p->s;
 	const uint64_t real = p->v->real_bytes;
@@ -110,7 +110,7 @@ static void lay(struct bs_exact *p, struct bs_room *r)
 		     (uint64_t)p->v->rows * (p->v->inner + BS_EXACT_PAD) * real);
 }
 
-static int check(const struct bs_exact_spec *s, struct bs_fail *why)
+static int check_spec(const struct bs_exact_spec *s, struct bs_fail *why)
 {
 	uint64_t voxels = 1;
 
@@ -131,7 +131,7 @@ static int check(const struct bs_exact_spec *s, struct bs_fail *why)
 	if (s->coils == 0 || s->coils > BS_COILS_MAX || s->states > 4096)
 		return bs_fail(why, BS_ERR_CONFIG, "exact sums: %u coils, %u states", s->coils,
 			       s->states);
-	/* 2^33 voxels, and 2^36 samples of 64 coils in 4096 states, stay below 2^64 bytes. */
+	/* 2^33 voxels, and 2^36 samples of 64 coils in 4096 states, stay below 2^64 bytes */
 	if (s->samples == 0 || s->samples > UINT64_C(1) << 36 || s->chunk > UINT32_MAX)
 		return bs_fail(why, BS_ERR_CONFIG, "exact sums: %llu samples, chunk %llu",
 			       (unsigned long long)s->samples, (unsigned long long)s->chunk);
@@ -145,12 +145,12 @@ int bs_exact_need(const struct bs_exact_spec *s, struct bs_need *need, struct bs
 {
 	struct bs_room room = { .need = need };
 	struct bs_exact p;
-	int rc = check(s, why);
+	int rc = check_spec(s, why);
 
 	if (rc != 0)
 		return rc;
-	shape(&p, s);
-	lay(&p, &room);
+	shape_plan(&p, s);
+	lay_out(&p, &room);
 	return 0;
 }
 
@@ -160,15 +160,15 @@ int bs_exact_plan(struct bs_exact **plan, const struct bs_exact_spec *s, const f
 {
 	struct bs_room room = { .arena = arena };
 	struct bs_exact *p;
-	int rc = check(s, why);
+	int rc = check_spec(s, why);
 
 	if (rc != 0)
 		return rc;
 	p = malloc(sizeof(*p));
 	if (p == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "exact sums");
-	shape(p, s);
-	lay(p, &room);
+	shape_plan(p, s);
+	lay_out(p, &room);
 	p->team = team;
 	if (room.full) {
 		free(p);
@@ -209,7 +209,8 @@ static double basis_of(const struct bs_exact *p, uint64_t m, double *angle)
 	return p->s.basis == BS_BASIS_BOX ? bs_basis_box(1.0, k, p->dims) : 1.0;
 }
 
-/* D[plane][m] = w phi d exp(i angle), with real parts and imaginary parts in separate planes. */
+/* Makes D[plane][m] = w phi d exp(i angle), with real parts and imaginary parts
+ * in separate planes. */
 static void sample_factors(struct bs_exact *p, uint32_t from, uint32_t n)
 {
 	for (uint32_t m = from; m < from + n; m++) {
@@ -235,10 +236,7 @@ static void sample_factors(struct bs_exact *p, uint32_t from, uint32_t n)
 	}
 }
 
-/*
- * Each task makes a part of the block's table of one axis, or after the axes of the samples'
- * factors.
- */
+/* Makes part of the block's table of one axis; tasks after the axes make the samples' factors. */
 static void make_tables(void *arg, int task, int member)
 {
 	struct bs_exact *p = arg;
@@ -294,7 +292,7 @@ static void form_panel(const struct bs_exact *p, unsigned char *panel, uint64_t 
 
 #define FRESH UINT64_MAX /* no sample has come since begin */
 
-/* Each task takes one panel of one plane. */
+/* Adds one panel of one plane, the task. */
 static void add_panel(void *arg, int task, int member)
 {
 	struct bs_exact *p = arg;
@@ -366,8 +364,8 @@ static void sum_kept(struct bs_exact *p, uint32_t state)
 }
 
 /* Keeps samples of one chunk; those of it that never come will count as zeros. */
-static void keep(struct bs_exact *p, uint32_t state, uint64_t chunk, uint64_t first, uint64_t n,
-		 const float *data, size_t coil_stride)
+static void keep_samples(struct bs_exact *p, uint32_t state, uint64_t chunk, uint64_t first,
+			 uint64_t n, const float *data, size_t coil_stride)
 {
 	float *kept = p->kept + state * p->kept_size;
 	uint32_t *got = got_of(p, state) + chunk;
@@ -397,7 +395,7 @@ void bs_exact_add(struct bs_exact *p, uint32_t state, uint64_t first, uint64_t c
 
 		if (n > count)
 			n = count;
-		keep(p, state, chunk, first, n, data, coil_stride);
+		keep_samples(p, state, chunk, first, n, data, coil_stride);
 		data += n * p->comps;
 		first += n;
 		count -= n;
@@ -439,7 +437,7 @@ static void gather_row(const struct bs_exact *p, uint32_t coil, uint64_t row, in
 	}
 }
 
-/* Each task takes one outer voxel of a coil. */
+/* Unfolds one outer voxel of a coil, the task. */
 static void unfold(void *arg, int task, int member)
 {
 	struct bs_exact *p = arg;
@@ -476,13 +474,13 @@ static void unfold(void *arg, int task, int member)
 			double sx;
 			int s = axis_sine(p->columns, x, &c, &sx);
 
-			store(p, at + x, re[c] - (s < 0 ? 0.0 : sx * im[s]),
-			      im[c] + (s < 0 ? 0.0 : sx * re[s]));
+			store_value(p, at + x, re[c] - (s < 0 ? 0.0 : sx * im[s]),
+				    im[c] + (s < 0 ? 0.0 : sx * re[s]));
 		}
 	}
 }
 
-static void finish(struct bs_exact *p, uint32_t state, void *image, bool twice)
+static void finish_state(struct bs_exact *p, uint32_t state, void *image, bool twice)
 {
 	while (p->next[state] != FRESH && p->next[state] < p->chunks)
 		sum_kept(p, state);
@@ -494,12 +492,12 @@ static void finish(struct bs_exact *p, uint32_t state, void *image, bool twice)
 
 void bs_exact_finish(struct bs_exact *p, uint32_t state, float *image)
 {
-	finish(p, state, image, false);
+	finish_state(p, state, image, false);
 }
 
 void bs_exact_finish_double(struct bs_exact *p, uint32_t state, double *image)
 {
-	finish(p, state, image, true);
+	finish_state(p, state, image, true);
 }
 
 void bs_exact_adjoint(struct bs_exact *p, const float *data, float *image)
@@ -509,5 +507,5 @@ void bs_exact_adjoint(struct bs_exact *p, const float *data, float *image)
 		sum_samples(p, 0, chunk * p->s.chunk, chunk_length(p, chunk),
 			    data + chunk * p->s.chunk * p->comps, p->s.samples);
 	p->next[0] = p->chunks;
-	finish(p, 0, image, false);
+	finish_state(p, 0, image, false);
 }

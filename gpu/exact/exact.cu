@@ -22,7 +22,7 @@ struct bs_exact_cuda {
 	struct ex_product product;
 	enum bs_exact_route route;
 	uint64_t target;
-	float *state; /* [state][sums] */
+	float *state; /* sums of each state, [state][sums] */
 	size_t state_floats;
 	uint32_t chunk, chunks;
 	/*
@@ -147,9 +147,9 @@ static uint64_t sums_bytes(const struct ex_tables *t, int qtiles, int ctiles)
 }
 
 /*
- * All sums are read and written once for each chunk. Where they are too many to stay in the cache
- * beside the tables, sum goes through the tiles in parts: by columns first, whose tables are the
- * largest, then by q.
+ * Chooses the parts of a sum. All sums are read and written once for each chunk. Where they are too
+ * many to stay in the cache beside the tables, sum goes through the tiles in parts: by columns
+ * first, whose tables are the largest, then by q.
  */
 static void choose_parts(struct bs_exact_cuda *e)
 {

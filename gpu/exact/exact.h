@@ -37,7 +37,7 @@
 #include "core/thread/team.h"
 
 struct bs_exact_spec {
-	uint32_t dims;      /* 2 or 3 */
+	uint32_t dims;      /* number of dimensions, 2 or 3 */
 	uint32_t matrix[3]; /* voxels x, y, z; 1 beyond dims; odd sizes are legal; at most 2047 */
 	uint32_t coils;     /* number of sums that share the trajectory */
 	uint64_t samples;
@@ -72,8 +72,8 @@ void bs_exact_add(struct bs_exact *plan, uint32_t state, uint64_t first, uint64_
 void bs_exact_finish(struct bs_exact *plan, uint32_t state, float *image);
 
 /*
- * As finish, not rounded to float: [coil][z][y][x] complex double for any precision; a reference
- * for tests.
+ * Computes as finish, not rounded to float: [coil][z][y][x] complex double for any precision; a
+ * reference for tests.
  */
 void bs_exact_finish_double(struct bs_exact *plan, uint32_t state, double *image);
 

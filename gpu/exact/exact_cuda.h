@@ -26,18 +26,18 @@
 
 BS_C_BEGIN
 
-struct CUstream_st; /* cudaStream_t */
+struct CUstream_st; /* what a cudaStream_t points to */
 
 enum bs_exact_class { BS_EXACT_SINGLE, BS_EXACT_FAST };
 enum bs_exact_sum { BS_EXACT_FHD, BS_EXACT_Q };
-/* auto: wgmma on compute capability 9.0, mma from 8.0 on, else simt */
+/* Ways to multiply. auto: wgmma on compute capability 9.0, mma from 8.0 on, else simt. */
 enum bs_exact_route { BS_EXACT_AUTO, BS_EXACT_WGMMA, BS_EXACT_MMA, BS_EXACT_SIMT };
 
 struct bs_exact_cuda_spec {
 	enum bs_exact_sum sum;
 	enum bs_exact_class precision;
 	enum bs_exact_route route;
-	uint32_t dims; /* 2 or 3 */
+	uint32_t dims; /* number of dimensions, 2 or 3 */
 	uint32_t matrix
 		[3]; /* voxels x, y, z; 1 beyond dims; odd sizes are legal; for q, of the image */
 	/*
@@ -48,7 +48,7 @@ struct bs_exact_cuda_spec {
 	uint32_t coils;  /* fhd: number of coils; q has one */
 	uint32_t states; /* number of accumulators, that is of frames open at once; at least 1 */
 	uint64_t samples;
-	uint32_t chunk; /* samples of a chunk; 0: the plan chooses */
+	uint32_t chunk; /* samples in a chunk; 0: the plan chooses */
 	/*
 	 * number of parts, about, that the voxels are cut into; sum goes over all samples for each
 	 * part; 0: the plan chooses
@@ -59,10 +59,10 @@ struct bs_exact_cuda_spec {
 };
 
 struct bs_exact_cuda_info {
-	uint32_t chunk, chunks; /* samples of a chunk, chunks of a frame */
+	uint32_t chunk, chunks; /* samples in a chunk, and chunks in a frame */
 	uint32_t parts;         /* parts of the voxels, which sum does one after the other */
 	bool streamed;          /* the sums are the first to leave the caches */
-	const char *route;      /* "wgmma", "mma", "simt" */
+	const char *route;      /* way to multiply: "wgmma", "mma", "simt" */
 	uint64_t state_bytes;   /* bytes of one accumulator */
 	uint64_t table_bytes;   /* bytes of one chunk's tables */
 	double products;        /* multiply-adds that the tensor cores do for a whole frame */
@@ -90,11 +90,12 @@ void bs_exact_cuda_begin(struct bs_exact_cuda *plan, uint32_t state);
 void bs_exact_cuda_move(struct bs_exact_cuda *plan, const float *k, const float *weight);
 /* Makes `chunk` the next one, for work that is recorded into a graph and launched many times. */
 void bs_exact_cuda_expect(struct bs_exact_cuda *plan, uint32_t state, uint32_t chunk);
-/* data: the whole frame, [coil][sample], coil_stride complex samples between coils; for q NULL. */
+/* Adds a chunk. data: the whole frame, [coil][sample] with coil_stride complex samples between
+ * coils; for q NULL. */
 int bs_exact_cuda_chunk(struct bs_exact_cuda *plan, uint32_t state, uint32_t chunk,
 			const float *data, size_t coil_stride, struct CUstream_st *stream,
 			struct bs_fail *why);
-/* result: the image, or q. */
+/* Ends a frame. result: the image, or q. */
 int bs_exact_cuda_finish(struct bs_exact_cuda *plan, uint32_t state, float *result,
 			 struct CUstream_st *stream, struct bs_fail *why);
 /*

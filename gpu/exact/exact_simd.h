@@ -36,7 +36,7 @@ struct bs_exact_half {
 	void (*pack)(void *tiles, const void *table, size_t ld, uint32_t n, uint32_t N);
 	/* row[m] = d[m] e[m] y[m]; y may be NULL (ones); e NULL: a row of zeros */
 	void (*form)(void *row, const void *d, const void *e, const void *y, uint32_t n);
-	/* t[row][col] += sum_k a[row][k] b[k][col] */
+	/* Adds the sum over k of a[row][k] b[k][col] to t[row][col]. */
 	void (*add)(const void *a, const void *b, uint32_t n, double *t, size_t ldt);
 };
 

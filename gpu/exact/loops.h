@@ -95,8 +95,8 @@ static void SUFFIX(form)(void *row, const void *d, const void *e, const void *y,
 }
 
 /*
- * acc = A B for one panel and one tile. Row r of a starts at a + r lda. Subtracting a zero vector
- * spreads a scalar over the lanes.
+ * Computes acc = A B for one panel and one tile. Row r of a starts at a + r lda. Subtracting a zero
+ * vector spreads a scalar over the lanes.
  */
 #define PRODUCT(acc, a, lda, b, n)                                                                 \
 	do {                                                                                       \

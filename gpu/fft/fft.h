@@ -26,8 +26,8 @@
 #define BS_FFT_LANES_MAX 16u
 
 /*
- * One pass of a mixed-radix transform. twiddle [n / (stride * radix)][radix - 1] complex. Both
- * tables are in the transform's type: float or double.
+ * A pass of a mixed-radix transform. twiddle: [n / (stride * radix)][radix - 1] complex. Both
+ * tables are in the transform's type, float or double.
  */
 struct bs_fft_pass {
 	uint32_t radix, groups, stride;
@@ -59,7 +59,7 @@ struct bs_fft_kernels {
 			  const float *scale);
 };
 
-/* The same transform in double, with the tables of bs_fft_plan_double. */
+/* A transform in double, with the tables of bs_fft_plan_double. */
 struct bs_fft_double {
 	uint32_t lanes;
 	double *(*run)(const struct bs_fft *f, double *a, double *b, bool inverse);

@@ -16,8 +16,8 @@ struct job {
 	uint32_t axis; /* axis along which columns are transformed */
 	/* groups of columns, or of pairs of rows, each as many as a vector has lanes */
 	uint32_t groups;
-	size_t block_size; /* doubles of a block: the longest line in every lane */
-	double *blocks;    /* [member][2] */
+	size_t block_size; /* doubles in a block: the longest line in every lane */
+	double *blocks;    /* blocks of lines, [member][2] */
 };
 
 static double *block_of(const struct job *j, int member)
@@ -25,7 +25,7 @@ static double *block_of(const struct job *j, int member)
 	return j->blocks + (size_t)member * 2 * j->block_size;
 }
 
-/* Each task takes a group of columns at one index of the other axis, y or z. */
+/* Transforms a group of columns at one index of the other axis, y or z, the task. */
 static void columns(void *arg, int task, int member)
 {
 	const struct job *j = arg;
@@ -78,7 +78,8 @@ static void pair_in(const struct job *j, double *lane, const double *a, const do
 	}
 }
 
-/* Each task takes a group of pairs of rows. A last row without a partner is paired with itself. */
+/* Transforms a group of pairs of rows, the task. A last row without a partner is
+ * paired with itself. */
 static void rows(void *arg, int task, int member)
 {
 	const struct job *j = arg;

@@ -1,5 +1,5 @@
 /* gpu/fft/lines.c - see lines.h: sizes, radices and factors; the transforms are in lines_loops.h */
-#define _DEFAULT_SOURCE /* M_PI */
+#define _DEFAULT_SOURCE /* for M_PI */
 #include "gpu/fft/lines.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ static double cost(uint32_t radix)
  * there are two even radices, one comes first and one last: those passes skip what is zero or not
  * wanted.
  */
-static uint32_t split(uint32_t size, uint32_t radix[BS_LINE_PASSES])
+static uint32_t split_size(uint32_t size, uint32_t radix[BS_LINE_PASSES])
 {
 	uint32_t twos = 0;
 	uint32_t evens = 0;
@@ -68,7 +68,7 @@ uint32_t bs_line_size(uint32_t wanted)
 	for (uint32_t size = wanted < 2 ? 2 : wanted; size <= BS_LINE_MAX && size <= 2 * wanted + 2;
 	     size++) {
 		uint32_t radix[BS_LINE_PASSES];
-		uint32_t n = split(size, radix);
+		uint32_t n = split_size(size, radix);
 		double work = 0.0;
 
 		for (uint32_t i = 0; i < n; i++)
@@ -92,7 +92,7 @@ void bs_line_make(struct bs_line *line, uint32_t size, float *factors)
 
 	memset(line, 0, sizeof(*line));
 	line->size = size;
-	line->passes = split(size, line->radix);
+	line->passes = split_size(size, line->radix);
 	for (uint32_t pass = 0; pass < line->passes; pass++) {
 		uint32_t radix = line->radix[pass];
 

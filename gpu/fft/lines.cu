@@ -97,7 +97,7 @@ uint32_t bs_line_cols(uint32_t n, uint64_t lines, uint32_t least, uint32_t most)
 {
 	uint32_t cols = most != 0 ? most : 8;
 
-	/* With few lines, more blocks are better than wide blocks. */
+	/* with few lines, more blocks are better than wide blocks */
 	while (most == 0 && cols > 2 && cols > least && lines / cols < 256)
 		cols /= 2;
 	while (cols > 1 && cols > least && bs_line_shared(n, cols) > 96u * 1024u)

@@ -39,8 +39,8 @@ struct bs_line_pass {
 };
 
 /*
- * True where the lines of a pass lie along memory, one after the other: the kernels of whole rows
- * do them.
+ * Returns true where the lines of a pass lie along memory, one after the other: the kernels of
+ * whole rows do them.
  */
 static inline bool bs_line_along(const struct bs_line_pass *p)
 {
@@ -66,12 +66,12 @@ static inline size_t bs_line_shared(uint32_t n, uint32_t cols)
 }
 /* Prepares the kernels; once per process, before any capture. */
 int bs_lines_cuda_init(struct bs_fail *why);
-/* sign: +1 inverse, -1 forward. */
+/* Queues a pass. sign: +1 inverse, -1 forward. */
 int bs_line_launch(const struct bs_line_pass *pass, int sign, const float2 *in, float2 *out,
 		   cudaStream_t stream, struct bs_fail *why);
 /*
- * True for lengths with kernels that transform in registers; launch uses them where the pass asks
- * for them.
+ * Returns true for lengths with kernels that transform in registers; launch uses them where the
+ * pass asks for them.
  */
 bool bs_line_has_registers(uint32_t n);
 /* these kernels also do the rows of four channels at a time */

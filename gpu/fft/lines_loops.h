@@ -22,7 +22,8 @@ typedef vf vr;
 #define PAIRS_FIRST 1
 #include "gpu/fft/pass_loops.h"
 
-/* The passes of a radix with all legs, and the first and last passes with half of the legs. */
+/* Defines the passes of a radix with all legs, and the first and last passes
+ * with half of the legs. */
 #define PASSES(radix)                                                                              \
 	static void pass##radix(const float *x, float *y, size_t m, size_t s, const float *factor, \
 				size_t from, size_t to, bool half_in, bool half_out)               \

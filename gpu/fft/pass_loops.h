@@ -21,7 +21,8 @@ struct cx {
 	vr re, im;
 };
 
-/* re: the offset of a cell's real parts: 0; or LANES, which exchanges real and imaginary parts. */
+/* Reads a cell. re: offset of the real parts: 0; or LANES, which exchanges real
+ * and imaginary parts. */
 INLINE struct cx get(const real *x, size_t i, size_t re)
 {
 	return (struct cx){ *(const vr *)(x + i * CELL + re),
@@ -49,7 +50,7 @@ INLINE struct cx mul(struct cx a, const real *w)
 	return (struct cx){ a.re * w[0] - a.im * w[1], a.re * w[1] + a.im * w[0] };
 }
 
-INLINE struct cx minus_i(struct cx a) /* a * -i */
+INLINE struct cx minus_i(struct cx a) /* Returns -i a. */
 {
 	return (struct cx){ a.im, -a.re };
 }

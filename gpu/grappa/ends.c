@@ -68,7 +68,7 @@ int bs_grappa_ends_plan(struct bs_grappa_ends *e, const struct bs_grappa_spec *s
 	return 0;
 }
 
-/* Each task takes a line of hybrid. The sums of missing lines are not read. */
+/* Finds the sums of a line of hybrid, the task. The sums of missing lines are not read. */
 static void find_samples(void *arg, int task, int member)
 {
 	struct bs_grappa_ends *e = arg;
@@ -146,7 +146,7 @@ static void add_sample(const struct bs_grappa_ends *e, uint32_t end, const float
 	}
 }
 
-/* Each task corrects one coil of a neighborhood's missing lines. */
+/* Corrects one coil of a neighborhood's missing lines, the task. */
 static void mend_lines(void *arg, int task, int member)
 {
 	struct bs_grappa_ends *e = arg;

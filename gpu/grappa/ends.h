@@ -31,8 +31,8 @@ void bs_grappa_ends_need(const struct bs_grappa_spec *spec, struct bs_need *need
 int bs_grappa_ends_plan(struct bs_grappa_ends *e, const struct bs_grappa_spec *spec,
 			struct bs_arena *arena, struct bs_team *team, struct bs_fail *why);
 /*
- * at, from: where missing lines and their sources start in a coil of hybrid, complex values; from
- * has `most` sources for each line.
+ * Corrects the ends. at, from: where missing lines and their sources start in a coil of hybrid,
+ * complex values; from has `most` sources for each line.
  */
 void bs_grappa_ends_run(struct bs_grappa_ends *e, const struct bs_neighbors *near,
 			const float *const *weights, const uint32_t *at, const uint32_t *from,

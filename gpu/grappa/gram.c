@@ -133,7 +133,7 @@ void bs_gram_close(struct bs_gram *m)
 	memset(m, 0, sizeof(*m));
 }
 
-/* The index of a line in lines and middle. */
+/* Returns the index of a line in lines and middle. */
 static size_t line_at(const struct bs_gram *m, uint32_t y, uint32_t z)
 {
 	return ((size_t)z * m->box[0] + y) * coils_up(m->coils) * 2 * m->row;
@@ -212,7 +212,7 @@ static void keep(struct bs_gram *m, size_t at, uint32_t x, float re, float im)
 	m->middle[at + m->row + x] = inside ? im : 0.0f;
 }
 
-/* Each task takes a line of all coils. */
+/* Takes a line of all coils, the task. */
 static void take_line(void *arg, int task, int member)
 {
 	struct bs_gram *m = arg;
@@ -227,7 +227,7 @@ static void take_line(void *arg, int task, int member)
 		const size_t at = line_at(m, y, z) + (size_t)c * 2 * m->row + PAD;
 		const float *rows;
 
-		for (uint32_t j = 0; j < lanes; j++) /* the last coil fills up the lanes */
+		for (uint32_t j = 0; j < lanes; j++) /* unused lanes get copies of the last coil */
 			lane[j] = first +
 				  2 * l->coil_step * (c + j < m->coils ? c + j : m->coils - 1);
 		rows = m->fft != NULL
@@ -373,8 +373,8 @@ static void add_line(const struct bs_gram *m, const int line[2], const int apart
 }
 
 /*
- * Each task takes two coils and a difference of offsets (all y, z from 0); no other task writes its
- * sums.
+ * Sums two coils and a difference of offsets (all y, z from 0), the task; no other task writes
+ * these sums.
  */
 static void make_difference(void *arg, int task, int member)
 {

@@ -26,8 +26,9 @@
 #include "gpu/grappa/grappa_simd.h"
 
 struct bs_gram {
-	uint32_t kernel[3], encoded, samples, coils, most[2]; /* samples: of a cropped readout */
-	uint32_t order;                                       /* rows of G */
+	/* sizes of the matrix; samples: of a cropped readout */
+	uint32_t kernel[3], encoded, samples, coils, most[2];
+	uint32_t order; /* number of rows of G */
 	uint32_t step;
 	bool inside;  /* the whole kernel lies inside the lines */
 	bool centers; /* the lines that are taken are centers, in `middle` alone */
@@ -35,14 +36,14 @@ struct bs_gram {
 	const struct bs_grappa_kernels *simd;
 	/* floats of one coil's line: its real or imaginary parts with zeros around them */
 	size_t row;
-	float *lines;  /* [z][y][coil][re, im][row] */
+	float *lines;  /* lines with zeros around, [z][y][coil][re, im][row] */
 	float *middle; /* the lines, with zeros where a shift would leave the readout */
 	struct bs_fft to_image, to_k; /* n 0: the readout is not cropped */
 	const struct bs_fft_kernels *fft;
-	float *block; /* [BS_TEAM_MAX][2][block_size]: lines of one vector of coils */
+	float *block; /* lines of one vector of coils, [BS_TEAM_MAX][2][block_size] */
 	size_t block_size;
-	double *g;    /* [order][order] complex */
-	double *work; /* [BS_TEAM_MAX][work_size] */
+	double *g;    /* matrix G, [order][order] complex */
+	double *work; /* workspaces [BS_TEAM_MAX][work_size] */
 	double *around, *right;
 	size_t work_size;
 	const struct bs_grappa_lines *from; /* the lines of the make in progress */

@@ -23,7 +23,7 @@ static uint32_t ends_of(const struct bs_grappa_spec *s)
 	return s->kernel[0] / 2 * 2;
 }
 
-/* What is kept for a set: the weights of the neighborhoods that its frames had. */
+/* Data kept for a set: the weights of the neighborhoods that its frames had. */
 struct kept {
 	uint64_t version; /* version of the calibration lines; 0: none yet */
 	uint32_t count;
@@ -40,22 +40,22 @@ struct bs_grappa {
 	struct bs_gram gram;
 	uint32_t gram_set; /* set whose calibration lines gram was made of, and their version */
 	uint64_t gram_version;
-	double ridge; /* least l, by the noise; 0: lambda decides */
+	double ridge; /* least l that the noise allows; 0: lambda decides */
 	struct bs_neighbors near;
 	struct kept *kept;
 	size_t kept_size;      /* floats of kept weights of a set */
-	const float **weights; /* [neighborhood] */
+	const float **weights; /* weights [neighborhood] */
 	uint32_t *todo;        /* neighborhoods whose weights must be made */
 	uint32_t todos;
-	uint32_t *at;   /* [missing line]: where it starts in a coil of hybrid */
-	uint32_t *from; /* [missing line][near.most]: where sources start */
-	float *phase;   /* [tap][re, im][column], each number twice */
+	uint32_t *at;   /* [missing line] where it starts in a coil of hybrid */
+	uint32_t *from; /* [missing line][near.most] where sources start */
+	float *phase;   /* phases [tap][re, im][column], each number twice */
 	size_t phase_step;
-	float *expanded; /* [BS_TEAM_MAX]: expanded weights */
+	float *expanded; /* expanded weights [BS_TEAM_MAX] */
 	size_t expanded_size;
 	struct solver {
 		double *normal, *right;
-		uint32_t failed; /* the first neighborhood whose own solve failed */
+		uint32_t failed; /* number of the first neighborhood whose own solve failed */
 	} solver[SOLVERS];
 	struct bs_grappa_ends ends;
 	float *hybrid; /* the hybrid space of the run in progress */
@@ -86,7 +86,7 @@ static struct bs_neighbors neighbors_of(const struct bs_grappa_spec *s)
 				      .room = s->neighborhoods };
 }
 
-/* Number of unknowns of the largest neighborhood. */
+/* Returns the number of unknowns of the largest neighborhood. */
 static uint32_t unknowns(const struct bs_grappa_spec *s)
 {
 	return most_sources(s) * s->kernel[0] * s->coils;
@@ -319,7 +319,7 @@ static struct taps taps_of(const struct bs_grappa *g, uint32_t variant)
 				: (struct taps){ 0, kx + reach - variant };
 }
 
-/* The first row of G of a neighborhood's source. */
+/* Returns the first row of G of a neighborhood's source. */
 static size_t row_of(const struct bs_grappa *g, const struct bs_neighborhood *p, uint32_t source)
 {
 	const uint32_t z = (uint32_t)(p->dz[source] + (int)g->s.kernel[2] / 2);
@@ -413,7 +413,7 @@ static int store_weights(const struct bs_grappa *g, uint32_t sources, struct tap
 	return 0;
 }
 
-/* Each task is a solver, which takes every SOLVERS-th neighborhood that is to be done. */
+/* Solves every SOLVERS-th neighborhood that is to be done, from the task's number on. */
 static void solve_some(void *arg, int task, int member)
 {
 	struct bs_grappa *g = arg;
@@ -442,7 +442,7 @@ static void solve_some(void *arg, int task, int member)
 	}
 }
 
-/* Each task subtracts a solved neighborhood's wrapping weights from those of the ends. */
+/* Subtracts a solved neighborhood's wrapping weights from those of the ends, the task. */
 static void subtract(void *arg, int task, int member)
 {
 	struct bs_grappa *g = arg;
@@ -534,7 +534,7 @@ static uint32_t wrap(uint32_t index, uint32_t size)
 	return index < size / 2 ? index + size - size / 2 : index - size / 2;
 }
 
-/* Where a line starts in a coil of hybrid, in complex values. */
+/* Returns where a line starts in a coil of hybrid, in complex values. */
 static uint32_t line_start(const struct bs_grappa *g, uint32_t y, uint32_t z, bool wrapped)
 {
 	const uint32_t *E = g->s.encoded;
@@ -563,7 +563,7 @@ static void find_lines(struct bs_grappa *g, bool wrapped)
 	}
 }
 
-/* Each task takes a block of columns of one coil. */
+/* Fills a block of columns of one coil, the task. */
 static void fill_block(void *arg, int task, int member)
 {
 	struct bs_grappa *g = arg;

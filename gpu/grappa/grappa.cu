@@ -29,15 +29,15 @@ struct near {
 	int8_t dy[BS_WINDOW_LINES], dz[BS_WINDOW_LINES];
 };
 
-/* The arguments of the kernels. */
+/* Arguments of the kernels. */
 struct shape {
-	uint32_t size[2]; /* lines of k-space, y z */
+	uint32_t size[2]; /* lines of k-space along y and z */
 	uint32_t columns, coils, taps, reach;
 	bool wrapped;
 	const struct near *near;
-	const uint32_t *of;            /* [line]: number of its neighborhood; NONE */
+	const uint32_t *of;            /* [line] number of its neighborhood; NONE */
 	const float2 *wave;            /* [4 reach][column], as gpu/grappa/ends.h */
-	const float2 *weights, *phase; /* phase [tap][column] */
+	const float2 *weights, *phase; /* weights, and phases [tap][column] */
 };
 
 struct bs_grappa_cuda {
@@ -46,7 +46,7 @@ struct bs_grappa_cuda {
 	struct near *near;
 	uint32_t *of;
 	float2 *weights, *phase, *wave;
-	float2 *samples;        /* [line][coil][4 reach] */
+	float2 *samples;        /* samples at the ends, [line][coil][4 reach] */
 	struct near *near_host; /* host memory that is copied to near */
 	uint32_t *of_host;
 };
@@ -172,7 +172,7 @@ void bs_grappa_cuda_close(struct bs_grappa_cuda *g)
 
 int bs_grappa_cuda_none(struct bs_grappa_cuda *g, cudaStream_t stream, struct bs_fail *why)
 {
-	/* This sets every line to NONE. */
+	/* sets every line to NONE */
 	BS_CUDA(cudaMemsetAsync(g->of, 0xff, lines_of(&g->s) * sizeof(uint32_t), stream), why);
 	return 0;
 }
@@ -209,7 +209,7 @@ int bs_grappa_cuda_load(struct bs_grappa_cuda *g, const struct bs_grappa *host, 
 	return 0;
 }
 
-/* Where a line starts in a coil of hybrid, in complex values. */
+/* Returns where a line starts in a coil of hybrid, in complex values. */
 static __device__ size_t line_start(const struct shape &s, uint32_t y, uint32_t z)
 {
 	if (s.wrapped) {
@@ -319,7 +319,7 @@ static __device__ float2 lacks(const struct shape &s, const struct near *near, u
 	return sum;
 }
 
-/* Each block corrects a missing line of all coils. */
+/* Corrects a missing line of all coils in each block. */
 static __global__ void mend_lines(const struct shape s, const float2 *samples, float2 *hybrid)
 {
 	__shared__ float2 lacking[ENDS_MOST];

@@ -45,24 +45,26 @@ BS_C_BEGIN
 #define BS_GRAPPA_KERNEL_X 7u /* most samples of the kernel along the readout */
 
 struct bs_grappa_spec {
-	uint32_t encoded[3]; /* k-space grid x y z; x with its readout oversampling */
-	uint32_t columns;    /* columns of hybrid space, <= encoded[0] */
+	/* size of the k-space grid along x, y, z; x with its readout oversampling */
+	uint32_t encoded[3];
+	uint32_t columns; /* columns of hybrid space, at most encoded[0] */
 	uint32_t coils;
-	/* samples and lines of the kernel, x y z, odd; z 1 in 2D; y x z at most BS_WINDOW_LINES */
+	/* samples and lines of the kernel along x, y, z, odd; z 1 in 2D; y x z at
+	 * most BS_WINDOW_LINES */
 	uint32_t kernel[3];
 	uint32_t sources;       /* most lines of a neighborhood; 0: all of the window */
 	uint32_t neighborhoods; /* most distinct neighborhoods of a set */
-	uint32_t lines[2];      /* most calibration lines y z */
+	uint32_t lines[2];      /* most calibration lines along y and z */
 	uint32_t sets;          /* number of sets (slices), each with weights of its own */
 	double lambda;
 	bool by_noise;
 };
 
-/* Calibration lines, a full box: at [coil][z][y][x] complex; steps in complex values. */
+/* Calibration lines, which fill a box: at [coil][z][y][x] complex; steps in complex values. */
 struct bs_grappa_lines {
 	const float *at;
 	size_t coil_step, z_step, y_step;
-	uint32_t lines[2]; /* lines of the box, y z */
+	uint32_t lines[2]; /* lines of the box along y and z */
 	uint64_t version;  /* changes whenever the lines have changed; never 0 */
 };
 
@@ -80,7 +82,7 @@ void bs_grappa_close(struct bs_grappa *plan);
  */
 int bs_grappa_prepare(struct bs_grappa *plan, uint32_t set, const uint8_t *have,
 		      const struct bs_grappa_lines *calibration, struct bs_fail *why);
-/* True when the last prepare made weights, because some were missing. */
+/* Returns true when the last prepare made weights, because some were missing. */
 bool bs_grappa_made(const struct bs_grappa *plan);
 /*
  * Fills the missing lines of hybrid, after prepare. wrapped: line (ky, kz) stands at index (ky -

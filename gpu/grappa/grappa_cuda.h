@@ -28,7 +28,7 @@ int bs_grappa_cuda_plan(struct bs_grappa_cuda **plan, const struct bs_grappa_spe
 void bs_grappa_cuda_close(struct bs_grappa_cuda *plan);
 int bs_grappa_cuda_load(struct bs_grappa_cuda *plan, const struct bs_grappa *host,
 			struct CUstream_st *stream, struct bs_fail *why);
-/* For a frame that lacks no line: fill then does nothing, as right after plan. Only queues. */
+/* Prepares a frame that lacks no line: fill then does nothing, as right after plan. Only queues. */
 int bs_grappa_cuda_none(struct bs_grappa_cuda *plan, struct CUstream_st *stream,
 			struct bs_fail *why);
 int bs_grappa_cuda_fill(struct bs_grappa_cuda *plan, float *hybrid, bool wrapped,

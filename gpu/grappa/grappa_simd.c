@@ -5,7 +5,7 @@
 
 #include "gpu/device/simd.h"
 
-#define HALF (VW / 2) /* doubles of a vector */
+#define HALF (VW / 2) /* doubles in a vector */
 
 typedef float halves __attribute__((vector_size(4 * HALF), aligned(4), may_alias));
 typedef double wide __attribute__((vector_size(4 * VW)));

@@ -10,7 +10,7 @@
 #include "gpu/device/isa.h"
 
 #define BS_GRAPPA_COLUMNS 16u /* columns of a block, which fill works on at once */
-#define BS_GRAPPA_PAIR    2u  /* coils of a block of correlate */
+#define BS_GRAPPA_PAIR    2u  /* coils in a block of correlate */
 
 struct bs_grappa_kernels {
 	/*

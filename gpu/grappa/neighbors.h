@@ -30,14 +30,15 @@ struct bs_neighborhood {
 };
 
 struct bs_neighbors {
-	uint32_t size[2], span[2]; /* lines of k-space; lines of a window; y z */
-	uint32_t most, room;       /* most sources of a neighborhood; most distinct neighborhoods */
+	uint32_t size[2], span[2]; /* lines of k-space, and lines of a window, along y and z */
+	/* most sources of a neighborhood, and most distinct neighborhoods */
+	uint32_t most, room;
 	uint8_t nearest[BS_WINDOW_LINES];
 	struct bs_neighborhood *one;
 	uint32_t count;
-	uint32_t *missing; /* line numbers, one neighborhood after the other */
+	uint32_t *missing; /* numbers of lines, one neighborhood after the other */
 	uint32_t missed;
-	uint16_t *of; /* [line]: number of its neighborhood */
+	uint16_t *of; /* [line] number of its neighborhood */
 };
 
 /*

@@ -17,11 +17,11 @@ struct bs_cart {
 	struct bs_cart_spec s;
 	struct bs_team *team;
 	float complex *hybrid;
-	float complex *lines; /* [coil][Ex], workspace of add */
+	float complex *lines; /* [coil][Ex] workspace of add */
 	size_t state_size;    /* complex values of one state */
 	struct bs_fft along[3];
 	const struct bs_fft_kernels *fft;
-	float *blocks; /* [member][2]: blocks that a vector's lanes transform */
+	float *blocks; /* [member][2] blocks that a vector's lanes transform */
 	size_t block;
 	float scale;
 	/* These members belong to the run in progress, for the team's tasks. */
@@ -48,7 +48,7 @@ static size_t block_size(const struct bs_cart_spec *s)
 	       (BS_ALIGN / 4) * (BS_ALIGN / 4);
 }
 
-/* Complex values of one line's workspace, rounded up to whole cache lines. */
+/* Returns the complex values of one line's workspace, rounded up to whole cache lines. */
 static size_t line_size(const struct bs_cart_spec *s)
 {
 	return ((size_t)s->encoded[0] * 8 + BS_ALIGN - 1) / BS_ALIGN * (BS_ALIGN / 8);
@@ -91,7 +91,7 @@ int bs_cart_plan(struct bs_cart **plan, const struct bs_cart_spec *s, struct bs_
 	c->team = team;
 	c->scale = (float)(1.0 / sqrt(n));
 	c->state_size = plane * s->encoded[2] * s->coils;
-	/* Each state has an aligned start of its own. */
+	/* each state begins at an aligned address */
 	c->state_size = (c->state_size + BS_ALIGN / 8 - 1) / (BS_ALIGN / 8) * (BS_ALIGN / 8);
 	c->hybrid = bs_arena_take(arena, c->state_size * 8 * s->states, BS_ALIGN);
 	c->lines = bs_arena_take(arena, line_bytes * s->coils, BS_ALIGN);
@@ -123,7 +123,7 @@ void bs_cart_begin(struct bs_cart *c, uint32_t state)
 }
 
 /* Puts a coil's samples in their places on the grid. */
-static void place(const struct bs_cart *c, uint32_t coil, float complex *line)
+static void place_samples(const struct bs_cart *c, uint32_t coil, float complex *line)
 {
 	const uint32_t E = c->s.encoded[0];
 	/* grid index of the first sample; k = first - E/2 */
@@ -147,7 +147,7 @@ static void add_coils(struct bs_cart *c, uint32_t first)
 		float complex *line = c->lines + (size_t)coil * line_size(&c->s);
 
 		if (first + j < c->s.coils)
-			place(c, coil, line);
+			place_samples(c, coil, line);
 		lane[j] = (float *)line;
 	}
 	c->fft->lines_in(c->blocks, (const float *const *)lane, E, NULL);
@@ -188,8 +188,8 @@ float *bs_cart_hybrid(struct bs_cart *c, uint32_t state)
  * Transforms N values side by side along y or z. The values of a line lie stride complex numbers
  * apart.
  */
-static void transform(const struct bs_cart *c, int axis, float complex *at, size_t stride,
-		      int member)
+static void transform_axis(const struct bs_cart *c, int axis, float complex *at, size_t stride,
+			   int member)
 {
 	const uint32_t N = c->s.matrix[0];
 	float *a = c->blocks + (size_t)member * 2 * c->block;
@@ -205,15 +205,16 @@ static void transform(const struct bs_cart *c, int axis, float complex *at, size
 	}
 }
 
-static void finish_plane(void *arg, int task, int member) /* each task takes one kz of a coil */
+/* Transforms one kz of a coil, the task. */
+static void finish_plane(void *arg, int task, int member)
 {
 	struct bs_cart *c = arg;
 	float complex *plane = c->now + (size_t)task * c->s.encoded[1] * c->s.matrix[0];
 
-	transform(c, 1, plane, c->s.matrix[0], member);
+	transform_axis(c, 1, plane, c->s.matrix[0], member);
 }
 
-static void finish_row(void *arg, int task, int member) /* each task takes one y of a coil */
+static void finish_row(void *arg, int task, int member) /* Transforms one y of a coil, the task. */
 {
 	struct bs_cart *c = arg;
 	const uint32_t *N = c->s.matrix;
@@ -225,7 +226,7 @@ static void finish_row(void *arg, int task, int member) /* each task takes one y
 			     (size_t)wrap((int64_t)y - N[1] / 2, E[1]) * N[0];
 
 	if (E[2] > 1)
-		transform(c, 2, row, plane, member);
+		transform_axis(c, 2, row, plane, member);
 	for (uint32_t z = 0; z < N[2]; z++) {
 		const float complex *in = row + wrap((int64_t)z - N[2] / 2, E[2]) * plane;
 		float complex *out =

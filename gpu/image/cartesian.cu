@@ -26,17 +26,17 @@
 struct cart {
 	const struct bs_protocol *p;
 	uint32_t size[3]; /* points of the grid that the passes end on */
-	float2 *data;     /* [frame][coil][kz][ky][sample] */
+	float2 *data;     /* samples [frame][coil][kz][ky][sample] */
 	uint64_t frame_values;
 	float2 *a, *b;
 	uint32_t passes;
 	bs_line_pass pass[3];
-	struct bs_pocs_cuda *pocs; /* NULL: there is no partial Fourier */
+	struct bs_pocs_cuda *pocs; /* plan of partial Fourier; NULL: none */
 	/* axes that are not completed in the current image (struct bs_report) */
 	uint32_t unknown;
 	uint8_t *came;                 /* [frame][line]: 1 where the line has come; host memory */
-	struct bs_grappa_cuda *grappa; /* NULL: missing lines are zeros */
-	struct bs_slice_cuda *slice;   /* NULL: lines hold one slice */
+	struct bs_grappa_cuda *grappa; /* plan of GRAPPA; NULL: missing lines are zeros */
+	struct bs_slice_cuda *slice;   /* takes slices apart; NULL: lines hold one slice */
 	float2 *apart;                 /* lines of a slice, as a and b */
 	uint64_t *loaded;              /* [set]: version of the weights that the GPU has */
 	/* the current frame, whose slice is taken out of its lines; NULL: they are its own */
@@ -54,8 +54,8 @@ static uint64_t coil_step(const struct bs_protocol *p)
 }
 
 /*
- * True where partial Fourier completes the coils' images here. A solved image is completed after
- * the solve (gpu/engine/cuda/unfold.cu).
+ * Returns true where partial Fourier completes the coils' images here. A solved image is completed
+ * after the solve (gpu/engine/cuda/unfold.cu).
  */
 static bool completes(const struct bs_protocol *p)
 {
@@ -422,7 +422,7 @@ const struct bs_cuda_operator bs_cuda_lines = {
 	false,       NULL,        NULL,      NULL,       NULL,         cart_prepare,
 };
 
-/* With completion the launches depend on which lines have come, with slices at once on whose. */
+/* Operator whose launches depend on which lines have come, with slices at once on whose. */
 const struct bs_cuda_operator bs_cuda_lines_varied = {
 	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin,   cart_arrived,
 	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,         cart_lines,

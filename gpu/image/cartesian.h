@@ -21,8 +21,8 @@
 BS_C_BEGIN
 
 struct bs_cart_spec {
-	uint32_t encoded[3], matrix[3]; /* grid sizes E and N of the formula, x y z */
-	uint32_t samples;               /* samples of a readout, <= encoded[0] */
+	uint32_t encoded[3], matrix[3]; /* grid sizes E and N of the formula along x, y, z */
+	uint32_t samples;               /* samples of a readout, at most encoded[0] */
 	uint32_t coils;
 	uint32_t states; /* number of frames open at once */
 };
@@ -34,7 +34,7 @@ int bs_cart_plan(struct bs_cart **plan, const struct bs_cart_spec *spec, struct 
 		 struct bs_team *team, struct bs_fail *why);
 void bs_cart_close(struct bs_cart *plan);
 void bs_cart_begin(struct bs_cart *plan, uint32_t state);
-/* data [coil][sample] complex at coil_stride samples between coils */
+/* Adds a readout. data: [coil][sample] complex with coil_stride samples between coils. */
 void bs_cart_add(struct bs_cart *plan, uint32_t state, uint32_t line, const float *data,
 		 size_t coil_stride);
 /*

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* sum_c conj(a_c) b_c at voxel v; a, b [coil][voxel]; coils in order. */
+/* Returns sum_c conj(a_c) b_c at voxel v. a, b: [coil][voxel], summed in the order of coils. */
 static __device__ __forceinline__ float2 bs_coils_inner(const float2 *__restrict__ a,
 							const float2 *__restrict__ b,
 							uint32_t coils, uint64_t voxels, uint64_t v)

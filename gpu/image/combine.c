@@ -25,8 +25,8 @@ static float phase(float re, float im)
 	return re == 0.0f && im == 0.0f ? 0.0f : atan2f(im, re);
 }
 
-static void store(const struct combine *c, uint64_t at, const float *re, const float *im,
-		  uint32_t n)
+static void store_values(const struct combine *c, uint64_t at, const float *re, const float *im,
+			 uint32_t n)
 {
 	if (c->output == BS_OUTPUT_COMPLEX)
 		for (uint32_t i = 0; i < n; i++) {
@@ -74,7 +74,7 @@ static void block_rss(const struct combine *c, uint64_t from, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		sum[i] = sqrtf(sum[i]);
 	if (c->output == BS_OUTPUT_COMPLEX)
-		store(c, from, sum, zero, n);
+		store_values(c, from, sum, zero, n);
 	else
 		memcpy(c->out + from, sum, (size_t)n * 4);
 }
@@ -101,7 +101,7 @@ static void block_sense(const struct combine *c, uint64_t from, uint32_t n)
 		re[i] *= inverse;
 		im[i] *= inverse;
 	}
-	store(c, from, re, im, n);
+	store_values(c, from, re, im, n);
 }
 
 static void block(void *arg, int task, int member)
@@ -143,10 +143,11 @@ struct bs_combiner {
 	uint32_t mixed;
 	uint64_t voxels, image_voxels;
 	bool resizes;
-	struct bs_resize *resize; /* NULL: the image leaves on the coil images' matrix */
-	float *resized;           /* one image of image_voxels */
-	float *joint;             /* sense: [set], images of voxels */
-	float *reference;         /* velocity: [place][coil] images of image_voxels */
+	/* plan of resizing; NULL: the image leaves on the coil images' matrix */
+	struct bs_resize *resize;
+	float *resized;   /* memory for one image of image_voxels */
+	float *joint;     /* sense: [set] images of voxels */
+	float *reference; /* velocity: [place][coil] images of image_voxels */
 	uint32_t references;
 	/* These members belong to the run in progress, for the team's tasks. */
 	bool first, last;

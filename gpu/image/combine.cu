@@ -111,10 +111,11 @@ int bs_combine_cuda(enum bs_combine how, enum bs_output output, uint32_t coils, 
 
 struct bs_combiner_cuda {
 	const struct bs_protocol *p;
-	struct bs_resize_cuda *resize; /* NULL: the image leaves on the coil images' matrix */
-	float *resized;                /* [image][z][y][x] complex */
-	float *joint;                  /* sense: one image before it is resized */
-	float *reference;              /* velocity: [place][image][z][y][x] complex */
+	/* plan of resizing; NULL: the image leaves on the coil images' matrix */
+	struct bs_resize_cuda *resize;
+	float *resized;   /* resized images [image][z][y][x] complex */
+	float *joint;     /* sense: one image before it is resized */
+	float *reference; /* velocity: [place][image][z][y][x] complex */
 };
 
 static enum bs_combine how_of(const struct bs_protocol *p)
@@ -154,7 +155,7 @@ static uint64_t joint_bytes(const struct bs_protocol *p)
 		       : 0;
 }
 
-/* Bytes of velocity's places together. */
+/* Returns the bytes of all of velocity's places. */
 static uint64_t reference_bytes(const struct bs_protocol *p)
 {
 	return bs_devmem_round(bs_protocol_references(p) * images_of(p) *

@@ -50,14 +50,14 @@ struct bs_combiner;
 int bs_combiner_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
 int bs_combiner_plan(struct bs_combiner **plan, const struct bs_protocol *p, struct bs_arena *arena,
 		     struct bs_team *team, struct bs_fail *why);
-/* image: bs_protocol_image_bytes bytes */
+/* Combines the coils. image: bs_protocol_image_bytes bytes. */
 void bs_combiner_run(struct bs_combiner *plan, const float *coil_images, const float *maps,
 		     const struct bs_flow *flow, float *image);
-void bs_combiner_close(struct bs_combiner *plan); /* plan: may be NULL */
+void bs_combiner_close(struct bs_combiner *plan); /* frees a plan, which may be NULL */
 
 /*
- * Only in a build with GPU=1: arrays are device memory, stream is a cudaStream_t. Only queues.
- * BS_ERR_GPU.
+ * The functions below are built with GPU=1 only. Arrays are device memory, stream is a
+ * cudaStream_t; calls only queue. BS_ERR_GPU.
  */
 struct CUstream_st;
 int bs_combine_cuda(enum bs_combine how, enum bs_output output, uint32_t coils, uint64_t voxels,
@@ -72,7 +72,7 @@ int bs_combiner_cuda_plan(struct bs_combiner_cuda **plan, const struct bs_protoc
 int bs_combiner_cuda_run(const struct bs_combiner_cuda *plan, const float *coil_images,
 			 const float *maps, const struct bs_flow *flow, float *image,
 			 struct CUstream_st *stream, struct bs_fail *why);
-void bs_combiner_cuda_close(struct bs_combiner_cuda *plan); /* plan: may be NULL */
+void bs_combiner_cuda_close(struct bs_combiner_cuda *plan); /* frees a plan, which may be NULL */
 
 BS_C_END
 #endif

@@ -67,13 +67,13 @@ float *bs_partial_write(struct bs_partial *w, uint32_t frame, uint32_t group)
 
 struct job {
 	const struct bs_partial *w;
-	float *part, *block; /* the frame's partial sums; its blocks' sums */
+	float *part, *block; /* partial sums of the frame, and sums of its blocks */
 	const uint8_t *held, *mark;
 	float *out;
 };
 
-/* Sets out = in, or with `add` out += in. */
-static void put(float *restrict out, const float *restrict in, size_t n, bool add)
+/* Sets out = in; with `add` adds in to out. */
+static void put_block(float *restrict out, const float *restrict in, size_t n, bool add)
 {
 	if (!add)
 		memcpy(out, in, n * sizeof(*out));
@@ -101,10 +101,10 @@ static void sum_run(void *arg, int task, int member)
 		for (uint32_t g = b * w->side;
 		     (j->mark[b] & STALE) && g < w->groups && g < (b + 1) * w->side; g++)
 			if (j->held[g]) {
-				put(sum, j->part + g * w->stride + at, n, begun);
+				put_block(sum, j->part + g * w->stride + at, n, begun);
 				begun = true;
 			}
-		put(j->out + at, sum, n, any);
+		put_block(j->out + at, sum, n, any);
 		any = true;
 	}
 	if (!any)

@@ -30,8 +30,8 @@ struct bs_partial {
 	float *part, *block;
 	/* [frame][group]: whether the group was held when its block was summed */
 	uint8_t *seen;
-	uint8_t *mark; /* [frame][block] */
-	/* floats of a group's coil images; floats from one group to the next */
+	uint8_t *mark; /* marks of blocks, [frame][block] */
+	/* floats of a group's coil images, and floats from one group to the next */
 	uint64_t floats, stride;
 	uint32_t groups, side, blocks;
 };

@@ -15,23 +15,24 @@
 
 BS_C_BEGIN
 
-#define BS_PARTIAL_GROUPS_MAX 1024u /* most groups: 32 blocks of 32, one 32-bit word each */
+/* most groups: 32 blocks of 32, with one 32-bit word for each block */
+#define BS_PARTIAL_GROUPS_MAX 1024u
 
 struct bs_partial_cuda {
-	float *part, *block; /* device memory */
+	float *part, *block; /* sums in device memory */
 	/*
 	 * host, [frame][block]: bit i is set where group i of the block was held when the block was
 	 * summed
 	 */
 	uint32_t *seen;
 	uint32_t *stale; /* host, [frame]: bit b is set where block b must be summed again */
-	/* floats of a group's coil images; floats from one group to the next */
+	/* floats of a group's coil images, and floats from one group to the next */
 	uint64_t floats, stride;
 	uint32_t groups, side, blocks;
 };
 
 int bs_partial_cuda_check(const struct bs_protocol *p, struct bs_fail *why);
-/* Bytes of device memory; 0 without a window. */
+/* Returns the bytes of device memory; 0 without a window. */
 uint64_t bs_partial_cuda_bytes(const struct bs_protocol *p);
 int bs_partial_cuda_open(struct bs_partial_cuda *w, const struct bs_protocol *p,
 			 struct bs_devmem *mem, struct bs_fail *why);

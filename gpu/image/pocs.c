@@ -19,9 +19,9 @@ struct axis {
 	struct bs_fft fft;
 	/* [k], k = 0 first: weights of the symmetric center; ones where the axis is whole */
 	float *window;
-	float *scale; /* [n]: 1 / size */
+	float *scale; /* [n] scale 1 / size */
 	bool partial;
-	/* partial axis: number of measured samples below the center; number from the center on */
+	/* numbers of measured samples below the center of a partial axis, and from it on */
 	uint32_t low, high;
 };
 
@@ -30,18 +30,18 @@ struct bs_pocs {
 	struct bs_team *team;
 	const struct bs_fft_kernels *fft;
 	struct axis axis[3];
-	size_t volume; /* complex values of the pieces of an image */
+	size_t volume; /* complex values of all pieces of an image */
 	float *work;   /* [together][3][volume]: image, samples, phase */
-	float *blocks; /* [member][2]: blocks that a vector's lanes transform */
-	size_t block;  /* floats of a block */
+	float *blocks; /* [member][2] blocks that a vector's lanes transform */
+	size_t block;  /* floats in a block */
 	/* These members belong to the run in progress. */
 	float *in, *out;
 	uint32_t first; /* first image of the batch */
-	/* most voxels of a piece on each axis; number of pieces on each axis */
+	/* most voxels of a piece on each axis, and number of pieces */
 	uint32_t n[3], tiles[3];
 };
 
-/* A part of an image, in arrays of its own size, x fastest. */
+/* Part of an image in arrays of its own size, x fastest. */
 struct piece {
 	uint32_t at[3], n[3];
 	float *image, *samples, *phase;
@@ -53,7 +53,7 @@ static size_t round_up(size_t n, size_t to)
 	return (n + to - 1) / to * to;
 }
 
-static void shape(struct bs_pocs *p, const struct bs_pocs_spec *s)
+static void shape_plan(struct bs_pocs *p, const struct bs_pocs_spec *s)
 {
 	uint32_t longest = 1;
 
@@ -72,7 +72,7 @@ static uint32_t together(const struct bs_pocs_spec *s)
 	return s->images < TOGETHER ? s->images : TOGETHER;
 }
 
-static void lay(struct bs_pocs *p, struct bs_room *r)
+static void lay_out(struct bs_pocs *p, struct bs_room *r)
 {
 	const struct bs_pocs_spec *s = &p->s;
 
@@ -98,8 +98,8 @@ int bs_pocs_need(const struct bs_pocs_spec *s, struct bs_need *need, struct bs_f
 		return bs_fail(why, BS_ERR_CONFIG,
 			       "partial Fourier: %u images, %u iterations, taper %g", s->images,
 			       s->iterations, s->taper);
-	shape(&p, s);
-	lay(&p, &room);
+	shape_plan(&p, s);
+	lay_out(&p, &room);
 	return 0;
 }
 
@@ -112,9 +112,9 @@ int bs_pocs_plan(struct bs_pocs **plan, const struct bs_pocs_spec *s, struct bs_
 
 	if (p == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "partial Fourier plan");
-	shape(p, s);
+	shape_plan(p, s);
 	p->team = team;
-	lay(p, &room);
+	lay_out(p, &room);
 	failed = room.full;
 	for (int a = 0; a < 3 && !failed; a++) {
 		struct axis *x = &p->axis[a];
@@ -249,7 +249,8 @@ static void along_x(const struct bs_pocs *p, const struct piece *w, float *g, bo
 }
 
 /* Transforms along y or z; the lanes hold neighbors in memory. */
-static void along(const struct bs_pocs *p, const struct piece *w, int a, float *g, bool inverse)
+static void along_axis(const struct bs_pocs *p, const struct piece *w, int a, float *g,
+		       bool inverse)
 {
 	const struct axis *x = &p->axis[a];
 	const uint32_t inner = w->n[0] * (a == 2 ? w->n[1] : 1);
@@ -269,13 +270,13 @@ static void along(const struct bs_pocs *p, const struct piece *w, int a, float *
 		}
 }
 
-static void transform(const struct bs_pocs *p, const struct piece *w, float *g, bool inverse)
+static void transform_piece(const struct bs_pocs *p, const struct piece *w, float *g, bool inverse)
 {
 	if (p->axis[0].partial)
 		along_x(p, w, g, inverse);
 	for (int a = 1; a < 3; a++)
 		if (p->axis[a].partial)
-			along(p, w, a, g, inverse);
+			along_axis(p, w, a, g, inverse);
 }
 
 static float weight(const struct axis *x, uint32_t k)
@@ -300,7 +301,7 @@ static void make_phase(const struct bs_pocs *p, const struct piece *w)
 				to[1] = s * from[1];
 			}
 		}
-	transform(p, w, w->phase, true);
+	transform_piece(p, w, w->phase, true);
 	for (float *v = w->phase; v < to; v += 2) {
 		const float size = sqrtf(v[0] * v[0] + v[1] * v[1]);
 
@@ -355,13 +356,13 @@ static void project(const struct bs_pocs *p, const struct piece *w)
 	const size_t n = (size_t)w->n[0] * w->n[1] * w->n[2];
 
 	memcpy(w->samples, w->image, n * 8);
-	transform(p, w, w->samples, false);
+	transform_piece(p, w, w->samples, false);
 	make_phase(p, w);
 	for (uint32_t i = 0; i < p->s.iterations; i++) {
 		give_phase(w->image, w->phase, n);
-		transform(p, w, w->image, false);
+		transform_piece(p, w, w->image, false);
 		put_back(p, w);
-		transform(p, w, w->image, true);
+		transform_piece(p, w, w->image, true);
 	}
 }
 
@@ -414,7 +415,7 @@ static void do_piece(void *arg, int task, int member)
 			memcpy(row_of(p, &w, p->first + slot, y, z), at, (size_t)w.n[0] * 8);
 }
 
-static void crop(void *arg, int task, int member) /* each task takes one z of an image */
+static void crop(void *arg, int task, int member) /* Crops one z of an image, the task. */
 {
 	const struct bs_pocs *p = arg;
 	const uint32_t *E = p->s.size;

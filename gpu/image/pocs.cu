@@ -32,9 +32,9 @@ struct bs_pocs_cuda {
 	struct pocs_grid grid;
 	/* weighed: the pass back from the center alone */
 	bs_line_pass forward[3], back[3], weighed[3];
-	/* [k], k = 0 first: weights of the symmetric center */
+	/* [k] weights of the symmetric center, k = 0 first */
 	float *window[3];
-	/* the measured samples and the center's phase; both as large as `in` */
+	/* the measured samples and the center's phase, both as large as `in` */
 	float2 *samples, *phase;
 };
 

@@ -49,7 +49,7 @@ int bs_pocs_need(const struct bs_pocs_spec *spec, struct bs_need *need, struct b
 int bs_pocs_plan(struct bs_pocs **plan, const struct bs_pocs_spec *spec, struct bs_arena *arena,
 		 struct bs_team *team, struct bs_fail *why);
 void bs_pocs_close(struct bs_pocs *plan);
-/* May overwrite in. */
+/* Completes images. It may overwrite in. */
 void bs_pocs_run(struct bs_pocs *plan, const struct bs_pocs_span spans[3], float *in, float *out);
 
 /*
@@ -58,7 +58,7 @@ void bs_pocs_run(struct bs_pocs *plan, const struct bs_pocs_span spans[3], float
  */
 void bs_pocs_spans(struct bs_pocs_span spans[3], const uint8_t *lines, const uint32_t size[3],
 		   uint32_t samples);
-/* True when run would change the image: some axis is partial and has its center. */
+/* Returns true when run would change the image: some axis is partial and has its center. */
 bool bs_pocs_is_partial(const struct bs_pocs_span spans[3], const uint32_t size[3]);
 /* Converts spans to a grid of other sizes, no wider: for an image that has been cropped. */
 void bs_pocs_rescale(struct bs_pocs_span spans[3], const uint32_t size[3], const uint32_t to[3]);

@@ -9,7 +9,7 @@
 struct pass {
 	struct bs_resize_axis a;
 	struct bs_fft there, back;
-	float scale[BS_AXIS_MAX]; /* 1/N for each element that is loaded */
+	float scale[BS_AXIS_MAX]; /* scale 1/N of each element that is loaded */
 };
 
 struct bs_resize {

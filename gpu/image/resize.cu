@@ -23,7 +23,7 @@ struct bs_resize_cuda {
 
 struct step {
 	uint32_t n;       /* length of the transform */
-	uint32_t in, out; /* elements of an input line; of an output line */
+	uint32_t in, out; /* elements of an input line and of an output line */
 	uint64_t inner, outer;
 };
 
@@ -59,8 +59,8 @@ static uint64_t bytes_after(const struct step *s)
 }
 
 /*
- * Bytes of the largest result of the passes number turn, turn + 2 and so on, the last pass
- * excepted.
+ * Returns the bytes of the largest result of the passes number turn, turn + 2 and so on, the last
+ * pass excepted.
  */
 static uint64_t between_bytes(const struct step *step, uint32_t n, uint32_t turn)
 {

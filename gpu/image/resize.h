@@ -28,7 +28,7 @@
 BS_C_BEGIN
 
 struct bs_resize_spec {
-	uint32_t from[3], to[3]; /* matrix sizes N and M of the formulas, x y z */
+	uint32_t from[3], to[3]; /* matrix sizes N and M of the formulas along x, y, z */
 	uint32_t images;         /* CUDA: number of images in one run; host: 1 */
 };
 
@@ -47,9 +47,10 @@ int bs_resize_need(const struct bs_resize_spec *spec, struct bs_need *need, stru
 int bs_resize_plan(struct bs_resize **plan, const struct bs_resize_spec *spec,
 		   struct bs_arena *arena, struct bs_team *team, struct bs_fail *why);
 void bs_resize_run(struct bs_resize *plan, const float *in, float *out);
-void bs_resize_close(struct bs_resize *plan); /* plan: may be NULL */
+void bs_resize_close(struct bs_resize *plan); /* frees a plan, which may be NULL */
 
-/* Only in a build with GPU=1. in, out: device memory; stream: a cudaStream_t. run only queues. */
+/* The functions below are built with GPU=1 only. in, out: device memory; stream: a
+ * cudaStream_t. run only queues. */
 struct bs_devmem;
 struct bs_resize_cuda;
 struct CUstream_st;
@@ -58,7 +59,7 @@ int bs_resize_cuda_plan(struct bs_resize_cuda **plan, const struct bs_resize_spe
 			struct bs_devmem *mem, struct bs_fail *why);
 int bs_resize_cuda_run(const struct bs_resize_cuda *plan, const float *in, float *out,
 		       struct CUstream_st *stream, struct bs_fail *why);
-void bs_resize_cuda_close(struct bs_resize_cuda *plan); /* plan: may be NULL */
+void bs_resize_cuda_close(struct bs_resize_cuda *plan); /* frees a plan, which may be NULL */
 
 BS_C_END
 #endif

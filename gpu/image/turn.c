@@ -1,17 +1,17 @@
 /* gpu/image/turn.c - see turn.h */
-#define _GNU_SOURCE /* M_PI */
+#define _GNU_SOURCE /* for M_PI */
 #include "gpu/image/turn.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #define BLOCK  8192u /* voxels of one task */
-#define SIGNAL 0.01  /* least |p| of signal, as a share of the largest |p| */
-#define LEVELS 16    /* levels: enough for 2^15 voxels an axis */
+#define SIGNAL 0.01  /* least |p| that counts as signal, as a share of the largest |p| */
+#define LEVELS 16    /* most levels, enough for 2^15 voxels on an axis */
 
 struct level {
 	uint32_t size[3];
-	uint64_t at; /* complex values of sums before this level */
+	uint64_t at; /* complex values in the sums of the levels before this one */
 };
 
 struct bs_turn {
@@ -19,12 +19,12 @@ struct bs_turn {
 	uint32_t levels, coils;
 	uint64_t voxels;
 	struct bs_team *team;
-	float *sums;  /* [level][z][y][x] complex */
-	float *rough; /* p before smoothing */
+	float *sums;  /* sums of voxels, [level][z][y][x] complex */
+	float *rough; /* p before it is smoothed */
 	/* These members belong to the run in progress. */
 	const float *first, *second;
 	float *turn;
-	double least; /* least |p|^2 of signal */
+	double least; /* least |p|^2 that counts as signal */
 };
 
 static uint64_t volume(const uint32_t n[3])
@@ -102,7 +102,7 @@ static uint64_t end_of(const struct bs_turn *t, int task)
 	return end < t->voxels ? end : t->voxels;
 }
 
-static void multiply(void *arg, int task, int member)
+static void multiply_echoes(void *arg, int task, int member)
 {
 	const struct bs_turn *t = arg;
 
@@ -155,7 +155,7 @@ static void smooth(void *arg, int task, int member)
 	}
 }
 
-/* Sums a level from the level below. */
+/* Sums one level from the level below. */
 static void pull(struct bs_turn *t, uint32_t level)
 {
 	const struct level *from = &t->level[level - 1];
@@ -241,9 +241,10 @@ bool bs_turn_run(struct bs_turn *t, const float *first, const float *second, flo
 	t->first = first;
 	t->second = second;
 	t->turn = turn;
-	bs_team_run(t->team, multiply, t, blocks(t));
+	bs_team_run(t->team, multiply_echoes, t, blocks(t));
 	bs_team_run(t->team, smooth, t, blocks(t));
-	for (uint64_t v = 0; v < t->voxels; v++) { /* no fmax: gcc 12 for aarch64 fails over it */
+	/* fmax is not used, because gcc 12 for aarch64 fails over it */
+	for (uint64_t v = 0; v < t->voxels; v++) {
 		const double p = power(t->sums + 2 * v);
 
 		if (p > most)

@@ -26,7 +26,7 @@ struct bs_turn;
 int bs_turn_need(const uint32_t matrix[3], struct bs_need *need, struct bs_fail *why);
 int bs_turn_plan(struct bs_turn **plan, const uint32_t matrix[3], uint32_t coils,
 		 struct bs_arena *arena, struct bs_team *team, struct bs_fail *why);
-void bs_turn_close(struct bs_turn *plan); /* plan: may be NULL */
+void bs_turn_close(struct bs_turn *plan); /* frees a plan, which may be NULL */
 /* Returns false where the phase wraps; writes turn even then. */
 bool bs_turn_run(struct bs_turn *plan, const float *first, const float *second, float *turn);
 

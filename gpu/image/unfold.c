@@ -18,32 +18,32 @@ struct bs_unfold {
 	struct bs_team *team;
 	const struct bs_fft_kernels *fft;
 	const struct bs_unfold_kernels *k;
-	struct bs_fft along[2]; /* transforms along y, z */
+	struct bs_fft along[2]; /* transforms along y and z */
 	struct bs_pcg *pcg;
 	const struct bs_csr *w;
 	uint64_t voxels;
 	uint32_t blocks, slots;
-	/* floats of a row of a block; floats of a partition of a block on the encoded grid */
+	/* floats in a row of a block; floats in a partition of a block on the encoded grid */
 	size_t cell, plane;
 	size_t slot; /* floats of a team member's workspace */
 	float *work;
-	float *maps; /* [block][coil][set][z][y] */
+	float *maps; /* maps [block][coil][set][z][y] */
 	/* keep [kz][ky]: the line came; any [ky]: some partition of it came; k = 0 first */
 	uint8_t *keep, *any;
 	float *b;
-	float *wx; /* [rows of W] complex */
-	/* These members belong to the operation in progress; given: the caller's maps. */
-	const float *given; /* the caller's maps */
+	float *wx; /* rows W x, [rows of W] complex */
+	/* The next members belong to the operation in progress. */
+	const float *given; /* maps of the caller */
 	const float *in;
 	float *out;
 };
 
-/* One team member's blocks: x, sum [set][z][y]; a, b [z][encoded y]; line [2][encoded z]. */
+/* Blocks of one team member: x, sum [set][z][y]; a, b [z][encoded y]; line [2][encoded z]. */
 struct work {
 	float *x, *sum, *a, *b, *line;
 };
 
-static void shape(struct bs_unfold *u, const struct bs_unfold_spec *s)
+static void shape_plan(struct bs_unfold *u, const struct bs_unfold_spec *s)
 {
 	memset(u, 0, sizeof(*u));
 	u->s = *s;
@@ -53,7 +53,8 @@ static void shape(struct bs_unfold *u, const struct bs_unfold_spec *s)
 	u->blocks = (s->matrix[0] + u->fft->lanes - 1) / u->fft->lanes;
 	u->slots = u->blocks < BS_TEAM_MAX ? u->blocks : BS_TEAM_MAX;
 	u->cell = (size_t)2 * u->fft->lanes;
-	/* One row is added: partitions a power of two apart would share sets of the cache. */
+	/* one row is added, because partitions a power of two apart would
+	 * share sets of the cache */
 	u->plane = ((size_t)s->encoded[0] + (s->matrix[2] > 1 ? 1 : 0)) * u->cell;
 	u->slot = 2 * s->sets * s->matrix[2] * s->matrix[1] * u->cell +
 		  2 * s->matrix[2] * u->plane + 2 * s->encoded[1] * u->cell;
@@ -82,7 +83,7 @@ static size_t lines_of(const struct bs_unfold_spec *s)
 	return (size_t)s->encoded[0] * s->encoded[1];
 }
 
-static void lay(struct bs_unfold *u, struct bs_room *r)
+static void lay_out(struct bs_unfold *u, struct bs_room *r)
 {
 	const struct bs_unfold_spec *s = &u->s;
 
@@ -107,9 +108,9 @@ int bs_unfold_need(const struct bs_unfold_spec *s, struct bs_need *need, struct 
 	    s->sets == 0 || s->sets > BS_UNFOLD_SETS_MAX)
 		return bs_fail(why, BS_ERR_CONFIG, "SENSE: matrix x is %u, %u coils, %u sets",
 			       s->matrix[0], s->coils, s->sets);
-	shape(&u, s);
+	shape_plan(&u, s);
 	g = pcg_of(&u);
-	lay(&u, &room);
+	lay_out(&u, &room);
 	return bs_pcg_need(&g, need, why);
 }
 
@@ -137,10 +138,10 @@ int bs_unfold_plan(struct bs_unfold **plan, const struct bs_unfold_spec *s, cons
 
 	if (u == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "SENSE plan");
-	shape(u, s);
+	shape_plan(u, s);
 	g = pcg_of(u);
 	u->team = team;
-	lay(u, &room);
+	lay_out(u, &room);
 	if (room.full)
 		rc = bs_fail(why, BS_ERR_NOMEM, "SENSE plan: the arena is too small");
 	else
@@ -173,7 +174,7 @@ void bs_unfold_close(struct bs_unfold *u)
 
 static struct work work_of(const struct bs_unfold *u, int task, int member)
 {
-	/* Where there are more members than slots, each block has a slot of its own. */
+	/* where there are more members than slots, each block has a slot of its own */
 	const int slot = bs_team_members(u->team) <= (int)u->slots ? member : task;
 	const size_t image = (size_t)u->s.sets * u->s.matrix[2] * u->s.matrix[1] * u->cell;
 	const size_t grid = u->s.matrix[2] * u->plane;
@@ -243,7 +244,8 @@ static void cross_partitions(const struct bs_unfold *u, float *grid, float *line
 	}
 }
 
-/* sum += sum over sets of S^H F^H M F S x, for one coil's block of columns; not scaled. */
+/* Adds the sum over sets of S^H F^H M F S x, not scaled, to sum, for one
+ * coil's block of columns. */
 static void through_coil(const struct bs_unfold *u, uint32_t coil, int task, struct work w)
 {
 	const uint32_t *N = u->s.matrix;
@@ -316,7 +318,7 @@ static void take_maps(const struct bs_unfold *u, const float *maps, int task)
 				   maps + 2 * ((size_t)m * u->s.coils + c) * u->voxels, rows);
 }
 
-/* b = sum_c S_c^H times the coils' images. */
+/* Sets b = sum_c S_c^H times the coils' images. */
 static void combine_block(void *arg, int task, int member)
 {
 	const struct bs_unfold *u = arg;

@@ -38,7 +38,7 @@ static uint64_t voxels_of(const struct bs_unfold_spec *s)
 	return (uint64_t)s->matrix[0] * s->matrix[1] * s->matrix[2];
 }
 
-/* Complex values of the coils' images on the encoded grid. */
+/* Returns the complex values of the coils' images on the encoded grid. */
 static uint64_t grid_of(const struct bs_unfold_spec *s)
 {
 	return lines_of(s) * s->matrix[0] * s->coils;
@@ -95,7 +95,7 @@ static __device__ __forceinline__ float2 times(float2 a, float2 b)
 	return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
 }
 
-/* coils[c] = sum over sets of S x; blockIdx.y: the coil. */
+/* Sets coils[c] to the sum over sets of S x. blockIdx.y: the coil. */
 static __global__ void weigh(float2 *coils, const float2 *x, const float2 *maps, uint32_t sets,
 			     uint32_t n, uint64_t voxels)
 {
@@ -114,7 +114,7 @@ static __global__ void weigh(float2 *coils, const float2 *x, const float2 *maps,
 	coils[c * voxels + v] = sum;
 }
 
-/* out[set] = scale sum_c conj(S) coils[c]; blockIdx.y: the set. */
+/* Sets out[set] = scale sum_c conj(S) coils[c]. blockIdx.y: the set. */
 static __global__ void gather(float2 *out, const float2 *coils, const float2 *maps, uint32_t n,
 			      uint64_t voxels, float scale)
 {
@@ -157,7 +157,7 @@ static dim3 over(uint64_t voxels, uint32_t y)
 	return dim3((unsigned)((voxels + THREADS - 1) / THREADS), y);
 }
 
-/* out = sum_c S_c^H F^H M F S_c in. */
+/* Queues out = sum_c S_c^H F^H M F S_c in. */
 static int apply(void *self, const float *in, float *out, struct CUstream_st *stream,
 		 struct bs_fail *why)
 {

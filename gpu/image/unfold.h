@@ -35,8 +35,9 @@ BS_C_BEGIN
 #define BS_UNFOLD_SETS_MAX 2u
 
 struct bs_unfold_spec {
-	uint32_t encoded[2]; /* lines and partitions */
-	uint32_t matrix[3];  /* voxels x y z; y and z at most the encoded lines and partitions */
+	uint32_t encoded[2]; /* numbers of lines and of partitions */
+	/* voxels along x, y, z; y and z have at most the encoded lines and partitions */
+	uint32_t matrix[3];
 	uint32_t coils, sets;
 	uint32_t iterations; /* most iterations of any solve */
 	double lambda;
@@ -54,7 +55,8 @@ void bs_unfold_close(struct bs_unfold *plan);
 void bs_unfold_solve(struct bs_unfold *plan, const float *maps, const uint8_t *lines,
 		     const float *coil_images, float *rho, const struct bs_pcg_stop *stop,
 		     struct bs_pcg_result *result);
-/* out = (sum_c S_c^H F^H M F S_c + lambda R) in, with the maps and lines of the last solve. */
+/* Computes out = (sum_c S_c^H F^H M F S_c + lambda R) in, with the maps and lines
+ * of the last solve. */
 void bs_unfold_apply(struct bs_unfold *plan, const float *in, float *out);
 
 BS_C_END

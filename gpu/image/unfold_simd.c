@@ -3,7 +3,7 @@
 
 #include "gpu/device/simd.h"
 
-#define CELL (2 * VW) /* floats of a row: real and imaginary parts of all lanes */
+#define CELL (2 * VW) /* floats in a row: real and imaginary parts of all lanes */
 
 INLINE void times_rows(float *out, const float *x, const float *map, size_t rows, bool add)
 {

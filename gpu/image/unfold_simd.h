@@ -13,11 +13,11 @@
 #include "gpu/device/isa.h"
 
 struct bs_unfold_kernels {
-	/* out = map x, or out += map x */
+	/* Sets out = map x, or adds map x to out. */
 	void (*times)(float *out, const float *x, const float *map, size_t rows, bool add);
-	/* sum += conj(map) in */
+	/* Adds conj(map) in to sum. */
 	void (*gather)(float *sum, const float *in, const float *map, size_t rows);
-	/* out = a out + b x */
+	/* Sets out = a out + b x. */
 	void (*mix)(float *out, float a, const float *x, float b, size_t rows);
 };
 

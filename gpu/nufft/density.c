@@ -17,8 +17,8 @@
 #define CENTER 1e-6
 
 /*
- * True where all kz are on the encoded grid: samples are in planes, and have an area each, no
- * volume.
+ * Returns true where all kz are on the encoded grid: samples are in planes, and have an area each,
+ * no volume.
  */
 static bool is_stack(const struct bs_protocol *p, const struct bs_traj *t)
 {
@@ -98,16 +98,16 @@ static void ramp(float *weight, const struct bs_protocol *p, const struct bs_tra
  */
 struct pipe {
 	struct bs_nufft *nufft;
-	uint32_t size[3];  /* voxels: 2N on each axis */
-	float *image;      /* complex image, size[] voxels */
-	float *at_samples; /* [sample] complex: the image at the samples */
+	uint32_t size[3];  /* voxels on each axis, 2N */
+	float *image;      /* complex image of size[] voxels */
+	float *at_samples; /* [sample] complex values of the image at the samples */
 };
 
 struct bs_nufft_spec bs_density_nufft(const struct bs_protocol *p, const struct bs_traj *t)
 {
 	/*
-	 * This accuracy is far better than the iteration's convergence: host and GPU then differ by
-	 * 1e-5 at most.
+	 * this accuracy is far better than the iteration's convergence: host and GPU then differ by
+	 * 1e-5 at most
 	 */
 	struct bs_nufft_spec spec = { .dims = t->dims,
 				      .coils = 1,
@@ -132,7 +132,7 @@ static int pipe_need(const struct bs_nufft_spec *spec, struct bs_need *need, str
 	return bs_nufft_need(spec, need, why);
 }
 
-/* k NULL: only with spec->repath. */
+/* Opens the transforms. k may be NULL with spec->repath only. */
 static int pipe_open(struct pipe *c, const struct bs_nufft_spec *spec, const float *k,
 		     struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
 {
@@ -144,7 +144,8 @@ static int pipe_open(struct pipe *c, const struct bs_nufft_spec *spec, const flo
 	return bs_nufft_plan(&c->nufft, spec, k, NULL, arena, team, "", why);
 }
 
-static double triangle(uint32_t i, uint32_t size) /* index 0 .. 2N-1 is n = -N .. N-1 */
+/* Returns 1 - |n|/N at an index; index 0 .. 2N-1 is n = -N .. N-1. */
+static double triangle(uint32_t i, uint32_t size)
 {
 	return 1.0 - fabs((double)i - 0.5 * size) / (0.5 * size);
 }
@@ -205,7 +206,7 @@ int bs_density_pipe_host(float *weight, const struct bs_protocol *p, const struc
 	return rc;
 }
 
-/* Re D(k): the transform of an image of ones. */
+/* Returns Re D(k), the transform of an image of ones. */
 static double ones(const float *k, uint32_t dims, const uint32_t matrix[3])
 {
 	double size = 1.0;
@@ -225,7 +226,7 @@ static double ones(const float *k, uint32_t dims, const uint32_t matrix[3])
 
 struct brightness {
 	const float *weight, *k;
-	const double *seen; /* D at each k; NULL: not computed yet */
+	const double *seen; /* values of D at each k; NULL: not computed yet */
 	uint32_t dims;
 	const uint32_t *matrix;
 	size_t samples;

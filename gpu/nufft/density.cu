@@ -16,7 +16,7 @@ struct pipe {
 	struct bs_nufft_cuda *nufft;
 	struct bs_devmem mem;
 	cudaStream_t stream;
-	uint32_t size[3]; /* voxels: 2N on each axis; 1 beyond dims */
+	uint32_t size[3]; /* voxels on each axis, 2N; 1 beyond dims */
 	size_t samples;
 	float2 *image;
 	float2 *at_samples; /* between steps it holds the weights, for the next step */
@@ -33,7 +33,7 @@ static __global__ void start(float *weight, float2 *at_samples, size_t n)
 	at_samples[m] = make_float2(1.0f, 0.0f);
 }
 
-/* 1 - |i - N| / N for size 2N; 1 for an axis beyond dims. */
+/* Returns 1 - |i - N| / N for size 2N; 1 for an axis beyond dims. */
 static __device__ __forceinline__ float triangle(uint32_t i, uint32_t size)
 {
 	const int half = (int)(size / 2);
@@ -41,7 +41,7 @@ static __device__ __forceinline__ float triangle(uint32_t i, uint32_t size)
 	return half == 0 ? 1.0f : (float)(half - abs((int)i - half)) / (float)half;
 }
 
-/* Each block takes a row of the image. */
+/* Multiplies one row of the image by the triangle in each block. */
 static __global__ void taper(float2 *image, uint32_t width)
 {
 	const uint32_t y = blockIdx.x, z = blockIdx.y;
@@ -103,7 +103,7 @@ static int open_pipe(struct pipe *c, const struct bs_protocol *p, const struct b
 
 static void close_pipe(struct pipe *c)
 {
-	/* also after an error: nothing may still run in memory that is freed */
+	/* waits also after an error: nothing may still run in memory that is freed */
 	if (c->stream != NULL) {
 		(void)cudaStreamSynchronize(c->stream);
 		(void)cudaStreamDestroy(c->stream);

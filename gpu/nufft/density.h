@@ -41,8 +41,8 @@ int bs_density_by(bs_density_pipe pipe, float *weight, const struct bs_protocol 
 		  struct bs_fail *why);
 
 /*
- * The transform that one step applies forward and adjoint: twice the matrix an axis, one coil, no
- * states.
+ * Returns the transform that one step applies forward and adjoint: twice the matrix on each axis,
+ * one coil, no states.
  */
 struct bs_nufft_spec bs_density_nufft(const struct bs_protocol *p, const struct bs_traj *traj);
 

@@ -25,7 +25,7 @@
 
 BS_C_BEGIN
 
-/* team is ignored. */
+/* Computes weights on the GPU; team is not used. */
 int bs_density_pipe_cuda(float *weight, const struct bs_protocol *p, const struct bs_traj *traj,
 			 struct bs_team *team, struct bs_fail *why);
 int bs_density_cuda(float *weight, const struct bs_protocol *p, const struct bs_traj *traj,

@@ -12,7 +12,7 @@
  * place); Lawson's weights (Rice, Usow, Math Comp 1968;22:118-127) make them a minimum of the
  * largest error.
  */
-#define _GNU_SOURCE /* M_PI */
+#define _GNU_SOURCE /* for M_PI */
 #include "gpu/nufft/window.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@
 struct flat {
 	uint32_t taps;
 	double weight[FREQUENCIES]; /* weights of the frequencies, sum 1 */
-	double want[FREQUENCIES];   /* the window's transform at the frequencies */
+	double want[FREQUENCIES];   /* transform of the window at the frequencies */
 	double cosine[FREQUENCIES][PLACES][BS_TAPS_MAX], sine[FREQUENCIES][PLACES][BS_TAPS_MAX];
 	double tap[PLACES][BS_TAPS_MAX];
 	double mean[PLACES]; /* weights of the mean over places, sum 1 */
@@ -51,7 +51,7 @@ static double mean_of(int i)
 }
 
 /* Sets the frequencies, closer towards the edge, where the error's last lobe is narrow. */
-static void lay(struct flat *f, const struct bs_window_shape *w)
+static void lay_frequencies(struct flat *f, const struct bs_window_shape *w)
 {
 	for (int k = 0; k < FREQUENCIES; k++) {
 		const double t = cos(M_PI * (k + 0.5) / (2 * FREQUENCIES));
@@ -101,7 +101,7 @@ static void factor(const struct flat *f, long double l[BS_TAPS_MAX][BS_TAPS_MAX]
 }
 
 /* Fits the taps at every place, and the transform that they have. */
-static void fit(struct flat *f)
+static void fit_taps(struct flat *f)
 {
 	long double l[BS_TAPS_MAX][BS_TAPS_MAX];
 	const uint32_t n = f->taps;
@@ -130,7 +130,7 @@ static void fit(struct flat *f)
 }
 
 /* Finds the transform that the taps have, and the weights of the next round. */
-static void weigh(struct flat *f)
+static void weigh_frequencies(struct flat *f)
 {
 	double error[FREQUENCIES];
 	double most = 0.0;
@@ -168,10 +168,10 @@ void bs_window_flatten(struct bs_window_shape *w)
 {
 	struct flat f = { .taps = (uint32_t)w->width };
 
-	lay(&f, w);
+	lay_frequencies(&f, w);
 	for (int round = 0; round < ROUNDS; round++) {
-		fit(&f);
-		weigh(&f);
+		fit_taps(&f);
+		weigh_frequencies(&f);
 	}
 	w->flat = true;
 	for (uint32_t j = 0; j < f.taps; j++)
@@ -189,7 +189,7 @@ double bs_window_flat_value(const struct bs_window_shape *w, uint32_t tap, doubl
 	double a = 0.0;
 	double b = 0.0;
 
-	for (int c = PLACES; c-- > 1;) { /* Clenshaw's recurrence */
+	for (int c = PLACES; c-- > 1;) { /* this is Clenshaw's recurrence */
 		const double next = w->tap[tap][c] + t * a - b;
 
 		b = a;

@@ -15,7 +15,7 @@ struct job {
 
 struct copy {
 	float *to;
-	const float *from; /* NULL: zeros */
+	const float *from; /* grid to copy; NULL: zeros */
 	uint64_t floats;
 };
 
@@ -66,9 +66,10 @@ static struct bs_spread spread_of(const struct job *j, uint64_t first, uint64_t 
  * one pass in the order of memory: then one cache line holds a sample of every coil instead of one
  * coil.
  */
-#define MIXED_LEAST  (UINT64_C(12) << 20) /* least bytes of a batch's samples in a chunk */
-#define MIXED_BLOCK  2048u                /* samples that a task mixes */
-#define FETCH_BEFORE 16u                  /* samples to prefetch ahead */
+/* least bytes of a batch's samples in a chunk that are mixed */
+#define MIXED_LEAST  (UINT64_C(12) << 20)
+#define MIXED_BLOCK  2048u /* samples that a task mixes */
+#define FETCH_BEFORE 16u   /* number of samples to prefetch ahead */
 
 uint64_t bs_nufft_mixed_bytes(const struct bs_grid_shape *g)
 {
@@ -129,7 +130,7 @@ static void gather_mixed(const struct job *j, uint64_t first, uint64_t count, fl
 }
 
 /* Gathers the run's samples, weighted, [sample][width] complex. Lanes without a coil stay zero. */
-static void gather(const struct job *j, uint64_t first, uint64_t count, float *to)
+static void gather_samples(const struct job *j, uint64_t first, uint64_t count, float *to)
 {
 	const struct bs_lanes *in = j->lanes;
 	const struct bs_sample_table *t = &j->n->table;
@@ -196,7 +197,7 @@ static void run_task(void *arg, int task, int member)
 
 		s.data = buffer;
 		if (j->adjoint)
-			(mixed ? gather_mixed : gather)(j, first, count, buffer);
+			(mixed ? gather_mixed : gather_samples)(j, first, count, buffer);
 		j->kernel(&s);
 		if (!j->adjoint)
 			(mixed ? scatter_mixed : scatter)(j, first, count, buffer);

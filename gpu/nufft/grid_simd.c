@@ -121,7 +121,7 @@ INLINE const float (*block_weights(const struct bs_spread *s, uint64_t first, ui
 	return (const float(*)[BLOCK])w->yz;
 }
 
-/* The x weights of one sample: n vectors, each tap repeated for the floats of a cell. */
+/* Makes the x weights of one sample: n vectors, each tap repeated for the floats of a cell. */
 #define STEP(d)                                                                                    \
 	case d:                                                                                    \
 		UNROLL                                                                             \
@@ -292,7 +292,7 @@ KERNEL void spread_narrow(const struct bs_spread *s, int taps, int floats)
 	}
 }
 
-/* For cells of 8 or 16 floats, where a tap's pieces always lie on their own boundaries. */
+/* Spreads for cells of 8 or 16 floats, where a tap's pieces always lie on their own boundaries. */
 KERNEL void spread_broad(const struct bs_spread *s, int taps, int floats)
 {
 	const int each = floats >= VW ? VW : floats; /* floats of a vector that is added */
@@ -372,7 +372,7 @@ KERNEL void interpolate_narrow(const struct bs_spread *s, int taps, int floats)
 			const float *g = s->grid + (size_t)(cell[i] - shift) * (size_t)floats;
 			const float *wy = &yz[0][i];
 			vf x[BS_WIDE / VW];
-			/* sums of even and of odd rows: two independent chains */
+			/* sums of even and of odd rows, two independent chains */
 			vf r[2 * BS_WIDE / VW];
 			vf sum = { 0 };
 

@@ -17,7 +17,7 @@ BS_C_BEGIN
 
 #define BS_TAPS_MIN 2u
 #define BS_TAPS_MAX 12u
-#define BS_POLY_MAX 16u /* coefficients of a tap's polynomial */
+#define BS_POLY_MAX 16u /* most coefficients of a tap's polynomial */
 #define BS_WIDE     64u
 
 /*
@@ -31,7 +31,7 @@ struct bs_taps {
 	uint32_t coefs;
 	uint32_t fractional;
 	float cut;
-	uint32_t pad[13]; /* puts wide on a multiple of 64 bytes within a plan */
+	uint32_t pad[13]; /* fills up the plan, so that wide is on a multiple of 64 bytes */
 	float tap[BS_TAPS_MAX][BS_POLY_MAX];
 	float wide[4][BS_POLY_MAX][BS_WIDE];
 };
@@ -46,14 +46,15 @@ struct bs_spread {
 	const float *t[3];
 	uint64_t count;
 	uint32_t rows, planes; /* taps along y and along z; 1 beyond dims */
-	size_t row, plane;     /* floats from one row, one plane of the grid to the next */
+	/* floats from one row, and from one plane, of the grid to the next */
+	size_t row, plane;
 	float *grid;
-	float *data; /* [sample][floats]; input of spread, output of interpolate */
+	float *data; /* [sample][floats], input of spread, output of interpolate */
 };
 
 typedef void (*bs_spread_fn)(const struct bs_spread *s);
 
-struct bs_grid_kernels { /* [taps][log2 of floats in a cell, 1 .. 4] */
+struct bs_grid_kernels { /* kernels [taps][log2 of floats in a cell, 1 .. 4] */
 	bs_spread_fn spread[BS_TAPS_MAX + 1][5], interpolate[BS_TAPS_MAX + 1][5];
 };
 

@@ -365,7 +365,7 @@ void bs_nufft_to_image(struct bs_nufft *n, float *grid, float *image, uint32_t l
 		bs_team_run(n->team, z_task, &j, (int)(z_tasks(n) * lanes));
 		return;
 	}
-	if (g->dims == 1) /* there is no y transform, which would fold x */
+	if (g->dims == 1) /* without a y transform, nothing would fold x */
 		for (uint32_t i = 0; i < g->halo[0] * g->width * 2; i++)
 			grid[i] += grid[(size_t)g->grid[0] * g->width * 2 + i];
 	else

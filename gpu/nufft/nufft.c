@@ -364,8 +364,8 @@ static void spread_chunk(struct bs_nufft *n, struct bs_nufft_state *s, uint64_t 
 }
 
 /* Keeps samples that must wait. Samples of the chunk that never come will count as zeros. */
-static void keep(struct bs_nufft *n, struct bs_nufft_state *s, uint64_t chunk, uint64_t first,
-		 uint64_t count, const float *data, size_t stride)
+static void keep_samples(struct bs_nufft *n, struct bs_nufft_state *s, uint64_t chunk,
+			 uint64_t first, uint64_t count, const float *data, size_t stride)
 {
 	uint64_t size = n->deferred ? n->spec.samples : n->shape.chunk;
 	uint64_t all = chunk_count(n, chunk);
@@ -398,7 +398,7 @@ void bs_nufft_add(struct bs_nufft *n, uint32_t state, uint64_t first, uint64_t c
 			spread_chunk(n, s, chunk, data, coil_stride, first);
 			s->next++;
 		} else {
-			keep(n, s, chunk, first, part, data, coil_stride);
+			keep_samples(n, s, chunk, first, part, data, coil_stride);
 		}
 		while (!n->deferred && s->next < n->shape.chunks &&
 		       s->arrived[s->next] == chunk_count(n, s->next)) {

@@ -35,8 +35,8 @@ static uint64_t images_bytes(const struct bs_nufft_choice *c, const struct bs_nu
 }
 
 /*
- * Bytes of grids: one for each state that grids chunk by chunk, and one for peek. With sums, of
- * images for the states.
+ * Returns the bytes of grids: one for each state that grids chunk by chunk, and one for peek. With
+ * sums, of images for the states.
  */
 static uint64_t grids_bytes(const struct bs_nufft_choice *c, const struct bs_nufft_spec *s,
 			    uint64_t grid)
@@ -46,7 +46,8 @@ static uint64_t grids_bytes(const struct bs_nufft_choice *c, const struct bs_nuf
 	return c->chunks > 1 ? grid * ((s->states > 1 ? s->states : 1) + (s->peek ? 1 : 0)) : 0;
 }
 
-/* All products stay below 2^64: matrix <= 512 (2D: 1024), oversampling <= 4, coils <= 64. */
+/* Finds the bytes of each region. All products stay below 2^64: matrix <= 512 (2D: 1024),
+ * oversampling <= 4, coils <= 64. */
 static void regions_of(uint64_t bytes[REGIONS], const struct bs_nufft_choice *c,
 		       const struct bs_nufft_spec *s)
 {
@@ -461,12 +462,12 @@ static int allow_shared(const struct bs_nufft_kernels *k, struct bs_fail *why)
 }
 
 /*
- * Most samples of a sector, on average, for which reading each four times costs less than padded
- * copies.
+ * most samples of a sector, on average, for which reading each four times costs less than padded
+ * copies
  */
 #define DIRECT_MOST 12u
 
-/* True where all conditions of direct.cu hold. */
+/* Returns true where all conditions of direct.cu hold. */
 static bool can_direct(const struct bs_nufft_cuda *p)
 {
 	const struct bs_nufft_choice *c = &p->choice;
@@ -476,7 +477,8 @@ static bool can_direct(const struct bs_nufft_cuda *p)
 	       d->grid[1] / d->axis[1] + 1 >= c->taps;
 }
 
-/* True where samples are so few that reading each four times costs less than padded copies. */
+/* Returns true where samples are so few that reading each four times costs less
+ * than padded copies. */
 static bool few(const struct bs_nufft_cuda *p)
 {
 	const bs_nufft_dev *d = &p->chunk[0].dev;

@@ -32,11 +32,11 @@
 BS_C_BEGIN
 
 struct bs_nufft_spec {
-	uint32_t dims;      /* 1, 2 or 3 */
+	uint32_t dims;      /* number of dimensions, 1, 2 or 3 */
 	uint32_t matrix[3]; /* voxels x, y, z; 1 beyond dims; odd sizes are legal */
-	uint32_t coils;     /* transforms that share the trajectory */
+	uint32_t coils;     /* number of transforms that share the trajectory */
 	uint64_t samples;
-	uint64_t chunk; /* samples per chunk; 0: all in one */
+	uint64_t chunk; /* samples in a chunk; 0: all in one */
 	/*
 	 * samples; a multiple of chunk. Between begin and finish come the samples of one part
 	 * [i*part, (i+1)*part) alone; 0: any samples
@@ -93,11 +93,11 @@ void bs_nufft_finish(struct bs_nufft *plan, uint32_t state, float *image);
 /* Makes the image of the samples added so far. The state stays as it is, to the bit. */
 void bs_nufft_peek(struct bs_nufft *plan, uint32_t state, float *image);
 
-/* What plan has chosen. */
+/* Choices that plan has made. */
 struct bs_nufft_info {
 	double width;      /* width of the window, cells */
-	uint32_t grid[3];  /* cells on each axis */
-	const char *route; /* "sectors", "stack" (separable along z) */
+	uint32_t grid[3];  /* cells of the grid on each axis */
+	const char *route; /* name of the route: "sectors", "stack" (separable along z) */
 };
 void bs_nufft_info(const struct bs_nufft *plan, struct bs_nufft_info *info);
 

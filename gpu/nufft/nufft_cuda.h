@@ -37,7 +37,7 @@ int bs_nufft_cuda_plan(struct bs_nufft_cuda **plan, const struct bs_nufft_spec *
 		       struct bs_fail *why);
 void bs_nufft_cuda_close(struct bs_nufft_cuda *plan);
 
-/* stream: a cudaStream_t. data and image: device memory, 16-byte aligned. */
+/* Queues the adjoint. stream: a cudaStream_t. data and image: device memory, 16-byte aligned. */
 int bs_nufft_cuda_adjoint(struct bs_nufft_cuda *plan, const float *data, float *image, void *stream,
 			  struct bs_fail *why);
 int bs_nufft_cuda_forward(struct bs_nufft_cuda *plan, const float *image, float *data, void *stream,
@@ -75,7 +75,7 @@ int bs_nufft_cuda_peek(struct bs_nufft_cuda *plan, uint32_t state, float *image,
 void bs_nufft_cuda_info(const struct bs_nufft_cuda *plan, struct bs_nufft_info *info);
 
 /*
- * For the tuner and tests: reads what the plan was made with, and sets other launches for it.
+ * Reads what the plan was made with, and sets other launches for it, for the tuner and tests.
  * Graphs that were captured before keep their launches.
  */
 struct bs_nufft_choice;

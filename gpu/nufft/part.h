@@ -23,7 +23,7 @@
 #define BS_COLORS 8u
 #define BS_RUN    128u /* samples gathered at a time */
 
-struct bs_sector_run { /* the samples of one chunk in one sector */
+struct bs_sector_run { /* Samples of one chunk in one sector. */
 	uint32_t first, count;
 };
 
@@ -37,31 +37,32 @@ struct bs_grid_shape {
 	/* samples that are gridded (stack: positions), in all and of a chunk; number of chunks */
 	uint64_t points, chunk, chunks;
 	uint64_t runs; /* most runs of samples */
-	/* floats between the transforms of planes and along z, 3D */
+	/* 3D: floats between the transforms of planes and along z */
 	uint64_t mid;
 };
 
 struct bs_sample_table {
-	uint32_t *source; /* sample within its chunk */
+	uint32_t *source; /* number of the sample within its chunk */
 	uint32_t *cell;
 	float *t[3];
-	float *weight; /* NULL: ones */
+	float *weight; /* weights; NULL: ones */
 	struct bs_sector_run *run;
 	uint32_t *color; /* [chunk][BS_COLORS + 1]: first run of each color */
 };
 
 struct bs_stack_table {
 	uint32_t partitions;
-	uint32_t *source; /* [position][partition]; UINT32_MAX: no such sample */
-	float *weight;    /* [position][partition], NULL: ones */
-	float *data;      /* [batch][position][width] complex: one coil's planes */
+	/* [position][partition] number of the sample; UINT32_MAX: no such sample */
+	uint32_t *source;
+	float *weight; /* [position][partition] weights; NULL: ones */
+	float *data;   /* [batch][position][width] complex, one coil's planes */
 };
 
 struct bs_nufft_state {
-	float *grid;       /* [batch][cells]; NULL on the stack route */
-	float *data;       /* [coil][samples] complex */
+	float *grid;       /* [batch][cells] grids; NULL on the stack route */
+	float *data;       /* samples [coil][samples] complex */
 	uint64_t *arrived; /* samples that have come, of each chunk; on the stack route of all */
-	uint64_t next;     /* the next chunk to be gridded */
+	uint64_t next;     /* next chunk to be gridded */
 	bool fresh;        /* nothing was added since begin */
 };
 
@@ -76,7 +77,7 @@ struct bs_nufft {
 	float *deapodize[3];
 	struct bs_sample_table table;
 	float *weight;   /* spec.repath: the table's weights, also while it has none */
-	void *sort_room; /* spec.repath: memory for sorting */
+	void *sort_room; /* memory for sorting, with spec.repath */
 	bool stacked;
 	struct bs_stack_table stack;
 	struct bs_nufft_state *state;
@@ -105,7 +106,7 @@ static inline struct bs_scratch bs_nufft_scratch(const struct bs_nufft *n, int m
 }
 
 /*
- * One batch's samples of one chunk: lane c of sample s lies at data[c * stride + s] complex.
+ * Samples of one batch in one chunk: lane c of sample s lies at data[c * stride + s] complex.
  * sorted: data is [point][width] complex instead, in the order of the table.
  */
 struct bs_lanes {
@@ -115,9 +116,9 @@ struct bs_lanes {
 	bool sorted;
 };
 
-/* shape.c */
+/* The next functions are in shape.c. */
 int bs_nufft_shape(struct bs_grid_shape *g, const struct bs_nufft_spec *spec, struct bs_fail *why);
-/* The shape of the plane on the stack route; positions: number of positions in the plane. */
+/* Finds the shape of the plane on the stack route. positions: number of positions in the plane. */
 int bs_nufft_shape_stack(struct bs_grid_shape *g, const struct bs_nufft_spec *spec,
 			 uint64_t positions, struct bs_fail *why);
 
@@ -129,9 +130,9 @@ uint64_t bs_nufft_sort_bytes(const struct bs_grid_shape *g);
 int bs_nufft_sort(struct bs_nufft *n, const float *k, uint32_t stride, const uint32_t *index,
 		  const float *weight, struct bs_fail *why);
 
-/* grid.c */
+/* The next functions are in grid.c. */
 uint64_t bs_nufft_mixed_bytes(const struct bs_grid_shape *g);
-/* from NULL: the copy is zeros. */
+/* Copies a grid; from NULL: fills it with zeros. */
 void bs_nufft_copy(struct bs_nufft *n, float *grid, const float *from, uint64_t cells);
 void bs_nufft_spread(struct bs_nufft *n, float *grid, uint64_t chunk, const struct bs_lanes *in);
 void bs_nufft_interpolate(struct bs_nufft *n, float *grid, uint64_t chunk,
@@ -141,7 +142,7 @@ void bs_nufft_interpolate(struct bs_nufft *n, float *grid, uint64_t chunk,
 void bs_nufft_to_image(struct bs_nufft *n, float *grid, float *image, uint32_t lanes);
 void bs_nufft_from_image(struct bs_nufft *n, float *grid, const float *image, uint32_t lanes);
 
-/* stack.c */
+/* The next functions are in stack.c. */
 /* Sorts the positions, and source into their order. weight: [sample] or NULL. */
 int bs_nufft_stack_sort(struct bs_nufft *n, const float *k, const uint32_t *source,
 			const float *weight, struct bs_fail *why);

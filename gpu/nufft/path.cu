@@ -12,7 +12,7 @@
 #include "gpu/toeplitz/toeplitz_cuda.h"
 
 #define SLOTS  64u /* readouts whose paths may wait to be read */
-#define GROUPS 16u /* groups of a frame's readouts, about */
+#define GROUPS 16u /* approximate number of groups of a frame's readouts */
 
 /*
  * The gridding of samples to an image of the protocol's matrix, or of Q's, which is twice as large.
@@ -29,17 +29,17 @@ struct gridder {
 
 struct bs_path_cuda {
 	struct bs_path_shape shape;
-	uint32_t group;          /* readouts of a group */
+	uint32_t group;          /* readouts in a group */
 	struct gridder image, q; /* q: for methods that solve */
 	bool solves, closes;     /* closes: launches may overlap */
 	uint32_t *next;          /* [state]: number of the group that is collected next */
 	uint8_t *came;           /* [state][readout]: 1 where it has come */
-	float2 *data;            /* [state][coil][sample] */
+	float2 *data;            /* samples [state][coil][sample] */
 	uint64_t data_step;
 	double *seen; /* [state][readout]: what the readout sees of an image of ones, weighted */
 	bs_line_pass spectrum[2];
 	struct bs_toeplitz_cuda *normal;
-	struct bs_pinned paths, sums; /* [slot][sample][2]; [state] */
+	struct bs_pinned paths, sums; /* [slot][sample][2] paths; [state] sums */
 	cudaEvent_t read[SLOTS];
 	uint64_t made;
 };
@@ -61,7 +61,7 @@ static int choose(struct gridder *g, const struct bs_nufft_spec *nufft, bool q, 
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "paths with the readouts in 3D");
 	for (int a = 0; q && a < 2; a++)
 		s->matrix[a] = 2 * s->matrix[a] - 1;
-	/* the same window as for a Q made when a protocol is armed (gpu/toeplitz/q_cuda.h) */
+	/* the window is that of a Q made when a protocol is armed (gpu/toeplitz/q_cuda.h) */
 	if (q) {
 		s->coils = 1;
 		s->accuracy = s->accuracy > 0.0 ? s->accuracy : 1e-5;

@@ -37,7 +37,7 @@ int bs_path_cuda_need(const struct bs_protocol *p, const struct bs_nufft_spec *n
 int bs_path_cuda_plan(struct bs_path_cuda **plan, const struct bs_protocol *p,
 		      const struct bs_nufft_spec *nufft, struct bs_devmem *mem,
 		      struct bs_fail *why);
-void bs_path_cuda_close(struct bs_path_cuda *plan); /* plan: may be NULL */
+void bs_path_cuda_close(struct bs_path_cuda *plan); /* frees a plan, which may be NULL */
 void bs_path_cuda_normal(struct bs_path_cuda *plan, struct bs_toeplitz_cuda *normal);
 
 float2 *bs_path_cuda_samples(struct bs_path_cuda *plan, uint32_t state);

@@ -1,10 +1,10 @@
 /* gpu/nufft/plain.c - windows of closed form, Kaiser-Bessel and Gaussian; see window.h */
-#define _GNU_SOURCE /* M_PI, j0 */
+#define _GNU_SOURCE /* for M_PI, j0 */
 #include "gpu/nufft/window.h"
 
 #include <math.h>
 
-/* J0 and I0 as one entire function of q = (beta^2)(1 - x^2): sum (q/4)^k / k!^2. */
+/* Returns J0 and I0 as one entire function of q = (beta^2)(1 - x^2): sum (q/4)^k / k!^2. */
 static double bessel(double q)
 {
 	double sum = 1.0;
@@ -22,8 +22,8 @@ static double bessel(double q)
 struct bs_window_shape bs_window_plain(enum bs_window kind, double width, double oversampling)
 {
 	/*
-	 * Only matrices of a few voxels have more oversampling; their optimum would trade roundoff
-	 * for nothing.
+	 * only matrices of a few voxels have more oversampling, whose optimum would trade roundoff
+	 * for nothing
 	 */
 	double s = oversampling > 4.0 ? 4.0 : oversampling;
 	struct bs_window_shape w = { .kind = kind, .width = width, .oversampling = oversampling };
@@ -34,8 +34,8 @@ struct bs_window_shape bs_window_plain(enum bs_window kind, double width, double
 		w.shape = M_PI * sqrt(q > 0.1 ? q : 0.1);
 	} else {
 		/*
-		 * At this width of the Gaussian the tail that is cut off equals the nearest alias
-		 * at the field's edge: w^2/(8 s^2) = 2 pi^2 s^2 (1 - 1/oversampling).
+		 * at this width of the Gaussian the tail that is cut off equals the nearest alias
+		 * at the field's edge: w^2/(8 s^2) = 2 pi^2 s^2 (1 - 1/oversampling)
 		 */
 		w.shape = sqrt(width / (4.0 * M_PI)) / pow(1.0 - 1.0 / s, 0.25);
 	}

@@ -10,7 +10,7 @@
  * are sparse the halo is what costs, so sectors are larger.
  */
 static const uint32_t edges[2][4][3][3] = {
-	{ /* [log2 of width][dims 1, 2, 3] */
+	{ /* least voxels for [log2 of width][dims 1, 2, 3] */
 	  { { 256, 1, 1 }, { 32, 32, 1 }, { 16, 16, 8 } },
 	  { { 256, 1, 1 }, { 32, 16, 1 }, { 16, 8, 8 } },
 	  { { 128, 1, 1 }, { 16, 16, 1 }, { 16, 8, 8 } },
@@ -69,7 +69,7 @@ static int sizes(struct bs_grid_shape *g, const struct bs_nufft_spec *s, uint64_
 	return 0;
 }
 
-static int check(const struct bs_nufft_spec *s, struct bs_fail *why)
+static int check_spec(const struct bs_nufft_spec *s, struct bs_fail *why)
 {
 	uint64_t voxels = 1;
 	uint64_t x;
@@ -82,7 +82,7 @@ static int check(const struct bs_nufft_spec *s, struct bs_fail *why)
 			return bs_fail(why, BS_ERR_SIZE,
 				       "matrix[%u] = %u in a NUFFT of %u dimensions", a,
 				       s->matrix[a], s->dims);
-		voxels *= s->matrix[a]; /* no more than 2^48 voxels */
+		voxels *= s->matrix[a]; /* the product stays below 2^48 voxels */
 	}
 	if (s->coils == 0 || s->coils > 65536)
 		return bs_fail(why, BS_ERR_SIZE, "NUFFT of %u coils", s->coils);
@@ -110,7 +110,7 @@ static void widths(struct bs_grid_shape *g, uint32_t channels)
 
 int bs_nufft_shape(struct bs_grid_shape *g, const struct bs_nufft_spec *s, struct bs_fail *why)
 {
-	int rc = check(s, why);
+	int rc = check_spec(s, why);
 
 	if (rc != 0)
 		return rc;
@@ -129,14 +129,14 @@ int bs_nufft_shape_stack(struct bs_grid_shape *g, const struct bs_nufft_spec *s,
 			 struct bs_fail *why)
 {
 	struct bs_nufft_spec flat = *s;
-	int rc = check(s, why);
+	int rc = check_spec(s, why);
 
 	if (rc != 0)
 		return rc;
 	memset(g, 0, sizeof(*g));
 	g->dims = flat.dims = 2;
 	flat.matrix[2] = 1;
-	/* the most samples of a plane, by the specification alone */
+	/* most samples of a plane, by the specification alone */
 	flat.samples = s->samples / s->matrix[2] + 1;
 	flat.chunk = 0;
 	flat.coils = s->matrix[2];

@@ -10,7 +10,7 @@
  */
 struct spot {
 	uint32_t cell;
-	float t; /* t = 2f - 1 (grid_simd.h) */
+	float t; /* place in the cell, t = 2f - 1 (grid_simd.h) */
 };
 
 static struct spot spot_of(float k, uint32_t grid, double width)
@@ -82,11 +82,11 @@ struct sorter {
 	const uint32_t *index;
 	uint32_t stride;
 	uint32_t sectors;
-	uint32_t *sector;     /* [point of the chunk]: its sector */
-	uint32_t *first;      /* [sector + 1]: first point of each sector */
+	uint32_t *sector;     /* [point of the chunk] its sector */
+	uint32_t *first;      /* [sector + 1] first point of each sector */
 	uint64_t *key;        /* sort keys of the points */
 	uint64_t runs;        /* number of runs so far */
-	uint64_t base, count; /* the points of the current chunk */
+	uint64_t base, count; /* points of the current chunk: first, number */
 };
 
 static const float *k_of(const struct sorter *s, uint64_t point)
@@ -225,7 +225,8 @@ static void sort_chunk(struct sorter *s, uint64_t chunk)
 	bs_team_run(s->n->team, fill_task, s, tasks);
 }
 
-/* Bytes of three arrays: the sector of each point, the first point of each sector, the keys. */
+/* Finds the bytes of three arrays: the sector of each point, the first point of
+ * each sector, the keys. */
 static void rooms(uint64_t bytes[3], const struct bs_grid_shape *g)
 {
 	const uint64_t sectors = (uint64_t)g->sectors[0] * g->sectors[1] * g->sectors[2];

@@ -77,10 +77,11 @@ static bool entries(const struct bs_nufft_spec *s, const float *k, struct entry 
 	return true;
 }
 
-/* Where the sample of a position and a partition lies in source. */
+/* Place in source of the sample of a position and a partition. */
 struct table {
 	uint32_t *source;
-	uint64_t position, partition; /* step from one position, one partition to the next */
+	/* steps from one position, and from one partition, to the next */
+	uint64_t position, partition;
 };
 
 /*

@@ -1,5 +1,5 @@
 /* gpu/nufft/window.c - see window.h */
-#define _GNU_SOURCE /* M_PI */
+#define _GNU_SOURCE /* for M_PI */
 #include "gpu/nufft/window.h"
 
 #include <math.h>
@@ -56,8 +56,8 @@ void bs_window_errors(struct bs_window_error *e, const struct bs_window_shape *w
 			(1.0 - (double)(p * p) / (points * points)) * 0.5 / w->oversampling;
 		const double h = bs_window_transform(w, v);
 		/*
-		 * This frequency's share of the field: half the way to the frequencies before and
-		 * after.
+		 * share of the field at this frequency: half the way to the frequencies before and
+		 * after
 		 */
 		const double share = (p == 0        ? 0.5
 				      : p == points ? points - 0.5
@@ -97,7 +97,7 @@ struct bs_window_shape bs_window_make(enum bs_window kind, double width, double 
 	struct bs_window_error before;
 	struct bs_window_error after;
 
-	/* Only a whole number of cells and oversampling up to 4 gain from a flat window. */
+	/* only a whole number of cells and oversampling up to 4 gain from a flat window */
 	if (kind != BS_WINDOW_KAISER_BESSEL || width != floor(width) || oversampling > 4.0)
 		return kb;
 	bs_window_flatten(&flat);
@@ -117,7 +117,7 @@ double bs_window_misfit(const struct bs_window_shape *w, double accuracy)
 }
 
 /* Fits the window over one tap's cell by Chebyshev interpolation, as powers of t in [-1, 1]. */
-static void fit(const struct bs_window_shape *w, uint32_t tap, uint32_t coefs, double *c)
+static void fit_tap(const struct bs_window_shape *w, uint32_t tap, uint32_t coefs, double *c)
 {
 	double cheb[BS_POLY_MAX];
 	double prev[BS_POLY_MAX] = { 1.0 };
@@ -133,7 +133,7 @@ static void fit(const struct bs_window_shape *w, uint32_t tap, uint32_t coefs, d
 		}
 		c[k] = 0.0;
 	}
-	for (uint32_t k = 0; k < coefs; k++) { /* prev = T_k, cur = T_(k+1) */
+	for (uint32_t k = 0; k < coefs; k++) { /* here prev = T_k and cur = T_(k+1) */
 		double next[BS_POLY_MAX] = { 0.0 };
 
 		for (uint32_t i = 0; i < coefs; i++)
@@ -173,7 +173,7 @@ double bs_window_taps(struct bs_taps *taps, const struct bs_window_shape *w, uin
 	for (taps->coefs = 3; taps->coefs < BS_POLY_MAX; taps->coefs++) {
 		worst = 0.0;
 		for (uint32_t j = 0; j < n; j++) {
-			fit(w, j, taps->coefs, c[j]);
+			fit_tap(w, j, taps->coefs, c[j]);
 			double e = misfit_of(w, j, taps->coefs, c[j]);
 			worst = e > worst ? e : worst;
 		}
@@ -244,7 +244,7 @@ static void grids(const struct bs_nufft_spec *s, uint32_t dims, double width, do
 		  uint32_t grid[3])
 {
 	for (uint32_t a = 0; a < 3; a++) {
-		/* the least grid, so that a footprint wraps at most once */
+		/* cells of the least grid, where a footprint wraps at most once */
 		double least = 2.0 * ceil(width);
 		double n = oversampling * s->matrix[a];
 
@@ -338,7 +338,7 @@ int bs_window_choose(const struct bs_nufft_spec *s, uint32_t dims, double *width
 			if (c >= best)
 				continue;
 			e = bs_window_reach(s, dims, taps, g, BS_WINDOW_HOST);
-			/* Until one is accurate enough, the best so far is kept. */
+			/* until one is accurate enough, the best so far is kept */
 			if (e > s->accuracy && (best < INFINITY || e >= least))
 				continue;
 			best = e <= s->accuracy ? c : INFINITY;

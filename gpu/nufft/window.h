@@ -18,8 +18,9 @@ BS_C_BEGIN
 
 struct bs_window_shape {
 	enum bs_window kind;
-	double width;        /* width of the window, cells */
-	double shape;        /* Kaiser-Bessel: beta; Gauss: standard deviation in cells */
+	double width; /* width of the window, cells */
+	/* shape: beta of Kaiser-Bessel, standard deviation of Gauss in cells */
+	double shape;
 	double oversampling; /* oversampling that the shape was made for */
 	/* flat.c: the window as a Chebyshev series over each cell that it covers */
 	bool flat;
@@ -31,7 +32,7 @@ struct bs_window_shape {
  * its error.
  */
 struct bs_window_shape bs_window_make(enum bs_window kind, double width, double oversampling);
-/* The transform, at frequency v, of the window cut off at +-width/2. */
+/* Returns the transform, at frequency v, of the window cut off at +-width/2. */
 double bs_window_transform(const struct bs_window_shape *w, double v);
 /*
  * The error of a window on one axis, at the edge of the field of view, where it is worst. A term
@@ -55,7 +56,7 @@ double bs_window_misfit(const struct bs_window_shape *w, double accuracy);
 double bs_window_taps(struct bs_taps *taps, const struct bs_window_shape *w, uint32_t floats,
 		      double misfit);
 
-/* Smallest 2^a 3^b 5^c >= n. */
+/* Returns the smallest 2^a 3^b 5^c >= n. */
 uint32_t bs_window_smooth(double n);
 /*
  * The accuracy of a window on a grid, with aliasing and roundoff: the root mean square error of
@@ -74,14 +75,15 @@ double bs_window_reach(const struct bs_nufft_spec *spec, uint32_t dims, double w
 int bs_window_choose(const struct bs_nufft_spec *spec, uint32_t dims, double *width,
 		     uint32_t grid[3], struct bs_fail *why);
 
-/* plain.c, for window.c and flat.c: a window by its formula; its value x cells from the center. */
+/* Makes a window by its formula (plain.c, for window.c and flat.c), and its value x
+ * cells from the center. */
 struct bs_window_shape bs_window_plain(enum bs_window kind, double width, double oversampling);
 double bs_window_plain_value(const struct bs_window_shape *w, double x);
 double bs_window_plain_transform(const struct bs_window_shape *w, double v);
 
 /*
- * flat.c, for window.c: flattens a Kaiser-Bessel window of a whole number of cells; the value of
- * the flat window at a place [0, 1] of a cell.
+ * Flattens a Kaiser-Bessel window of a whole number of cells (flat.c, for window.c); the other
+ * returns the flat window at a place [0, 1] of a cell.
  */
 void bs_window_flatten(struct bs_window_shape *w);
 double bs_window_flat_value(const struct bs_window_shape *w, uint32_t tap, double place);

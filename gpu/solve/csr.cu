@@ -10,7 +10,7 @@
 #define CSR_SLICE   32u
 #define CSR_THREADS 256u
 
-/* The rows to be sliced: those of M, or of its transpose. */
+/* Rows to be sliced: those of M, or of its transpose. */
 struct rows_of {
 	uint64_t rows, cols;
 	const uint64_t *start;
@@ -176,12 +176,12 @@ int bs_csr_cuda_product(const struct bs_csr_cuda *m, float scale, const float *i
 	return 0;
 }
 
-/* One row of the Gram matrix while it is summed: the columns met so far, and a sum for each. */
+/* A row of the Gram matrix while it is summed: the columns met so far, and a sum for each. */
 struct gram_row {
 	uint32_t *col;
 	uint64_t cols;
 	uint8_t *met; /* [cols of W]: 1 where the column was met */
-	double *sum;  /* [cols of W][2] */
+	double *sum;  /* sum of each column, [cols of W][2] */
 };
 
 static int by_column(const void *a, const void *b)
@@ -192,7 +192,7 @@ static int by_column(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Sums row c of W^H W: over W's rows r, conj(W[r][c]) W[r][.]. */
+/* Sums row c of W^H W, which is conj(W[r][c]) W[r][.] over W's rows r. */
 static void gather_gram(struct gram_row *g, const struct bs_csr *w, uint64_t c)
 {
 	const int step = w->is_complex ? 2 : 1;

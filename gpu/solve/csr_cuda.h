@@ -19,14 +19,15 @@
 
 BS_C_BEGIN
 
-struct CUstream_st; /* cudaStream_t */
+struct CUstream_st; /* what a cudaStream_t points to */
 
 enum bs_csr_form { BS_CSR_PLAIN, BS_CSR_ADJOINT };
 
 struct bs_csr_cuda {
 	uint64_t rows, cols;
 	bool is_complex;
-	const uint64_t *slice; /* device, [slices + 1]: index of each slice's first entry */
+	/* [slices + 1] index of each slice's first entry, in device memory */
+	const uint64_t *slice;
 	const uint32_t *col;
 	const float *value;
 };

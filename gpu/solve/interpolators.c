@@ -1,5 +1,5 @@
 /* gpu/solve/interpolators.c - see interpolators.h */
-#define _GNU_SOURCE /* M_PI */
+#define _GNU_SOURCE /* for M_PI */
 #include "gpu/solve/interpolators.h"
 
 #include <math.h>
@@ -14,9 +14,9 @@
 struct fit {
 	double *share, *hz; /* [bins]: share of the voxels in each bin; their mean frequency, Hz */
 	uint32_t bins;
-	double *gram;    /* [L][L] complex */
+	double *gram;    /* Gram matrix [L][L] complex */
 	double *atom;    /* [L][bins] complex: exp(+i2pi f tau_l) */
-	double *columns; /* [COLUMNS][L] complex */
+	double *columns; /* right-hand sides [COLUMNS][L] complex */
 	double *wave;    /* [bins] complex: share exp(-i2pi f t) */
 };
 
@@ -120,7 +120,7 @@ static void fit_wave(struct fit *f, double t)
 	}
 }
 
-/* column = sum over f of share exp(+i2pi f tau_l) exp(-i2pi f t). */
+/* Sets column to the sum over f of share exp(+i2pi f tau_l) exp(-i2pi f t). */
 static void fit_side(struct fit *f, uint32_t l, double *column)
 {
 	for (uint32_t i = 0; i < l; i++) {
@@ -151,7 +151,7 @@ static double fit_error(const struct fit *f, uint32_t l, const double *column)
 		double re = f->wave[2 * j];
 		double im = f->wave[2 * j + 1];
 
-		for (uint32_t i = 0; i < l; i++) { /* subtracts b_l conj(atom) */
+		for (uint32_t i = 0; i < l; i++) { /* this subtracts b_l conj(atom) */
 			const double *a = f->atom + 2 * ((size_t)i * f->bins + j);
 
 			re -= column[2 * i] * a[0] + column[2 * i + 1] * a[1];
@@ -177,7 +177,8 @@ static int fit_times(struct fit *f, const struct bs_interpolators *p, double sta
 		const uint32_t n = count - from < COLUMNS ? count - from : COLUMNS;
 		int rc;
 
-		fit_gram(f, l, p->first_s, p->step_s); /* the solution destroys the matrix */
+		/* the solution destroys the matrix, so it is made again */
+		fit_gram(f, l, p->first_s, p->step_s);
 		for (uint32_t i = 0; i < n; i++) {
 			fit_wave(f, start_s + (from + i) * step_s);
 			fit_side(f, l, f->columns + 2 * (size_t)l * i);
@@ -203,7 +204,8 @@ static int fit_times(struct fit *f, const struct bs_interpolators *p, double sta
 }
 
 /* Places the segments from the first sample to the last; a single one in the middle. */
-static void place(struct bs_interpolators *p, const struct bs_interpolators_spec *s, uint32_t l)
+static void place_segments(struct bs_interpolators *p, const struct bs_interpolators_spec *s,
+			   uint32_t l)
 {
 	const double whole_s = (s->samples - 1.0) * s->dwell_s;
 
@@ -226,7 +228,7 @@ int bs_interpolators_find(struct bs_interpolators *p, const struct bs_interpolat
 		return rc;
 	*p = (struct bs_interpolators){ .error = INFINITY };
 	while (rc == 0 && p->error > s->error && p->segments < s->most) {
-		place(p, s, p->segments + 1);
+		place_segments(p, s, p->segments + 1);
 		tried = 8 * p->segments + 1; /* looks at the ends, and at times between segments */
 		rc = fit_times(&f, p, s->start_s, tried, whole_s / (tried - 1), 1, NULL, &p->error,
 			       why);
@@ -236,7 +238,8 @@ int bs_interpolators_find(struct bs_interpolators *p, const struct bs_interpolat
 			     "field map: %u time segments of a readout of %g ms have an error of "
 			     "%.2g, more than %g; the map's range is %g to %g Hz",
 			     s->most, whole_s * 1e3, p->error, s->error, f.hz[0], f.hz[f.bins - 1]);
-	if (rc == 0) /* looks at about 1024 times: the error changes over the length of a segment */
+	/* about 1024 times are looked at: the error changes over the length of a segment */
+	if (rc == 0)
 		rc = fit_times(&f, p, s->start_s, s->samples, s->dwell_s, 1 + s->samples / 1024, b,
 			       &p->error, why);
 	fit_close(&f);

@@ -14,7 +14,7 @@
 #include "gpu/toeplitz/toeplitz_cuda.h"
 
 #define THREADS    256
-#define SIDE       32u /* voxels of a block of from_times */
+#define SIDE       32u /* voxels in a block of from_times */
 #define TOGETHER   8u  /* times that such a block sums in parallel */
 #define BRANCHES   4   /* operators that run in parallel */
 #define QUANTILES  128u
@@ -27,14 +27,14 @@ struct bs_lagged_cuda {
 	double first_s, step_s;
 	struct bs_devmem mem;
 	struct bs_toeplitz_cuda *normal[BS_SEGMENTS_MAX];
-	float2 *images; /* [time][coil][voxel] */
+	float2 *images; /* images at each time, [time][coil][voxel] */
 	cudaStream_t branch[BRANCHES];
 	cudaEvent_t fork, join[BRANCHES];
 };
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* images[l][c] = exp(-i2pi hz tau_l) S_c in; blockIdx.y: the time l. */
+/* Sets images[l][c] = exp(-i2pi hz tau_l) S_c in. blockIdx.y: the time l. */
 static __global__ void __launch_bounds__(THREADS)
 	to_times(float2 *images, const float2 *in, const float2 *maps, const float *hz,
 		 double first_s, double step_s, uint32_t coils, uint64_t voxels)
@@ -55,8 +55,8 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 /*
- * out = sum_l exp(+i2pi hz tau_l) sum_c conj(S_c) images[l][c]; each row of threads sums times of
- * its own.
+ * Sets out = sum_l exp(+i2pi hz tau_l) sum_c conj(S_c) images[l][c]; each row of threads sums times
+ * of its own.
  */
 static __global__ void __launch_bounds__(SIDE *TOGETHER)
 	from_times(float2 *out, const float2 *images, const float2 *maps, const float *hz,

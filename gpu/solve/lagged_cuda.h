@@ -28,7 +28,7 @@
 
 BS_C_BEGIN
 
-struct CUstream_st; /* cudaStream_t */
+struct CUstream_st; /* what a cudaStream_t points to */
 struct bs_lagged_cuda;
 
 /*
@@ -39,7 +39,7 @@ int bs_lagged_cuda_bytes(const struct bs_segments_spec *spec, const float *hz, u
 			 struct bs_fail *why);
 int bs_lagged_cuda_plan(struct bs_lagged_cuda **plan, const struct bs_segments_spec *spec,
 			const float *k, const float *weight, const float *hz, struct bs_fail *why);
-void bs_lagged_cuda_close(struct bs_lagged_cuda *plan); /* plan: may be NULL */
+void bs_lagged_cuda_close(struct bs_lagged_cuda *plan); /* frees a plan, which may be NULL */
 int bs_lagged_cuda_apply(struct bs_lagged_cuda *plan, const float *maps, const float *hz,
 			 const float *in, float *out, struct CUstream_st *stream,
 			 struct bs_fail *why);

@@ -21,19 +21,20 @@ struct bs_ls {
 	struct bs_pcg *pcg;
 	uint32_t sets, set; /* number of sets of maps; the set in use */
 	uint64_t step;      /* Jacobi: floats from the diagonals of one set to those of the next */
-	const float *maps;  /* [set]: maps of all sets */
+	const float *maps;  /* [set] maps of all sets */
 	const struct bs_csr *w;
 	double mu;
 	double *power_mean; /* [set]: mean of sum_c |S_c|^2 */
 	double r_mean;      /* mean of R's diagonal */
-	double q0;          /* diagonal of the Toeplitz matrix: Q(0) */
-	float *b;           /* sum_c S_c^H fhd_c */
+	double q0;          /* diagonal Q(0) of the Toeplitz matrix */
+	float *b;           /* sum_c S_c^H fhd_c, the right-hand side */
 	float *power;       /* Jacobi: [set] Q(0) sum_c |S_c|^2 */
 	float *r;           /* Jacobi: diagonal of R */
 	float *inverse;     /* Jacobi: [set] 1 / (power + mu r) */
-	float *wx;          /* [rows of W] complex */
-	float *seen;        /* two images and more: [coil], what each coil measures of their sum */
-	/* These members belong to the operation in progress. */
+	float *wx;          /* rows W x, [rows of W] complex */
+	/* with two images and more: [coil] what each coil measures of their sum */
+	float *seen;
+	/* The next members belong to the operation in progress. */
 	const float *in;
 	float *out;
 };
@@ -53,7 +54,7 @@ static uint32_t images_of(const struct bs_ls_spec *s)
 	return s->images > 0 ? s->images : 1;
 }
 
-/* The maps of a set; those of its first image. */
+/* Returns the maps of a set, those of its first image. */
 static const float *maps_of(const struct bs_ls *p, uint32_t set)
 {
 	return p->maps != NULL ? p->maps + 2 * set * images_of(&p->s) * p->s.coils * p->voxels
@@ -74,7 +75,7 @@ static struct bs_pcg_spec pcg_of(const struct bs_ls_spec *s)
 				     s->precond != BS_PRECOND_NONE };
 }
 
-static void lay(struct bs_ls *p, struct bs_room *r)
+static void lay_out(struct bs_ls *p, struct bs_room *r)
 {
 	const struct bs_ls_spec *s = &p->s;
 	const uint64_t voxels = voxels_of(s);
@@ -104,7 +105,7 @@ int bs_ls_need(const struct bs_ls_spec *s, struct bs_need *need, struct bs_fail 
 		rc = bs_circulant_need(s->dims, s->matrix, need, why);
 	if (rc != 0)
 		return rc;
-	lay(&p, &room);
+	lay_out(&p, &room);
 	return 0;
 }
 
@@ -169,7 +170,7 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 	if (rc == 0 && s->precond == BS_PRECOND_CIRCULANT)
 		rc = bs_circulant_plan(&p->circulant, s->dims, s->matrix, q, arena, team, why);
 	if (rc == 0)
-		lay(p, &room);
+		lay_out(p, &room);
 	if (p->power != NULL) {
 		p->inverse = p->power + p->sets * p->step;
 		p->r = p->inverse + p->sets * p->step;
@@ -300,8 +301,8 @@ static void combine(void *arg, int task, int member)
 			  p->in + 2 * from, p->s.coils, p->voxels, n);
 }
 
-/* seen_c = sum over the images of S_c in, what the coils measure of them. */
-static void look(void *arg, int task, int member)
+/* Sums S_c in over the images into seen_c: what the coils measure of them. */
+static void sum_seen(void *arg, int task, int member)
 {
 	const struct bs_ls *p = arg;
 	uint64_t from;
@@ -343,11 +344,11 @@ static void jacobi(void *arg, int task, int member)
 	}
 }
 
-/* The operator for several images that the coils measure together. */
+/* Applies the operator to several images that the coils measure together. */
 static void apply_together(struct bs_ls *p, const float *in, float *out)
 {
 	p->in = in;
-	bs_team_run(p->team, look, p, bs_blocks(p->voxels));
+	bs_team_run(p->team, sum_seen, p, bs_blocks(p->voxels));
 	bs_toeplitz_apply(p->toeplitz, p->s.coils, p->seen, p->seen);
 	bs_ls_combine(p, p->seen, out);
 }

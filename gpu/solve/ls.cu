@@ -29,7 +29,8 @@ struct bs_ls_cuda {
 	struct bs_toeplitz_cuda *normal;
 	/* off resonance: used in place of the Toeplitz operator; else NULL */
 	struct bs_segments_cuda *field;
-	struct bs_csr_cuda gram, plain, adjoint; /* W^H W; or W and its adjoint */
+	/* gram: W^H W; or plain and adjoint: W and its adjoint */
+	struct bs_csr_cuda gram, plain, adjoint;
 	struct bs_precond_cuda precond;
 	struct bs_pcg_cuda *pcg;
 	const float2 *maps;
@@ -39,7 +40,7 @@ struct bs_ls_cuda {
 	struct bs_pinned pinned; /* [solve]: struct bs_pcg_outcome */
 };
 
-/* b = sum_c conj(S_c) F^H d_c, coils in order. */
+/* Sets b = sum_c conj(S_c) F^H d_c, in the order of coils. */
 static __global__ void __launch_bounds__(THREADS)
 	multiply_maps(float2 *__restrict__ b, const float2 *__restrict__ images,
 		      const float2 *__restrict__ maps, uint32_t coils, uint64_t voxels)

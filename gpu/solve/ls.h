@@ -29,8 +29,8 @@
 BS_C_BEGIN
 
 struct bs_ls_spec {
-	uint32_t dims;      /* 2 or 3 */
-	uint32_t matrix[3]; /* 1 beyond dims */
+	uint32_t dims;      /* number of dimensions, 2 or 3 */
+	uint32_t matrix[3]; /* voxels of each axis; 1 beyond dims */
 	/* number of coils of the sensitivities; 0: no sensitivities, one image at a time */
 	uint32_t coils;
 	/* number of sets of sensitivities, one of them in use at a time; 0: one */
@@ -56,27 +56,27 @@ void bs_ls_use(struct bs_ls *plan, uint32_t set);
 /* Tells the plan that the sensitivities of this set have changed. */
 void bs_ls_changed(struct bs_ls *plan, uint32_t set);
 /*
- * With spec.given: gives the function for out = sum_c conj(S_c) F^H F S_c in; maps are those of the
- * set in use. plan then reads only q's first value, the sum of the weights, and the circulant
+ * Gives, with spec.given, the function for out = sum_c conj(S_c) F^H F S_c in; maps are those of
+ * the set in use. plan then reads only q's first value, the sum of the weights, and the circulant
  * preconditioner is not available.
  */
 void bs_ls_given(struct bs_ls *plan,
 		 void (*normal)(void *self, const float *maps, const float *in, float *out),
 		 void *self);
 /*
- * With spec.given: sets another sum of the weights. Call bs_ls_changed afterwards for each set that
- * is solved.
+ * Sets, with spec.given, another sum of the weights. Call bs_ls_changed afterwards for each set
+ * that is solved.
  */
 void bs_ls_weights(struct bs_ls *plan, double sum);
 /* Sets lambda for the following solves. */
 void bs_ls_lambda(struct bs_ls *plan, double lambda);
 
-/* fhd: F^H d, with sensitivities [coil][z][y][x], else one image. rho: the images. */
+/* Solves. fhd: F^H d, with sensitivities [coil][z][y][x], else one image. rho: the images. */
 void bs_ls_solve(struct bs_ls *plan, const float *fhd, float *rho, const struct bs_pcg_stop *stop,
 		 struct bs_pcg_result *result);
-/* out = (F^H F + mu R) in. */
+/* Computes out = (F^H F + mu R) in. */
 void bs_ls_apply(struct bs_ls *plan, const float *in, float *out);
-/* out = sum_c conj(S_c) in_c, coils in order. */
+/* Computes out = sum_c conj(S_c) in_c, in the order of coils. */
 void bs_ls_combine(struct bs_ls *plan, const float *in, float *out);
 
 BS_C_END

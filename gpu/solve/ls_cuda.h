@@ -27,7 +27,7 @@ int bs_ls_cuda_check(const struct bs_protocol *p, struct bs_fail *why);
 /* Bytes of device memory that a plan will take; w: the matrix W, or NULL. */
 int bs_ls_cuda_bytes(const struct bs_protocol *p, const struct bs_csr *w, uint64_t *bytes,
 		     struct bs_fail *why);
-/* *bytes: as bs_ls_cuda_bytes. */
+/* Opens a solver. bytes: as bs_ls_cuda_bytes returns. */
 int bs_ls_cuda_open(struct bs_ls_cuda **ls, const struct bs_protocol *p,
 		    const struct bs_tables *tables, uint64_t *bytes, struct bs_fail *why);
 /*
@@ -37,10 +37,12 @@ int bs_ls_cuda_open(struct bs_ls_cuda **ls, const struct bs_protocol *p,
 int bs_ls_cuda_plan(struct bs_ls_cuda *ls, const float *q, const struct bs_tables *tables,
 		    const struct bs_arm_env *env, const float2 *maps, struct bs_devmem *mem,
 		    struct bs_fail *why);
-/* Before plan: F^H F is applied by these segments instead of Q. They must live as long. */
+/* Makes F^H F be applied by these segments instead of Q. Call before plan; they
+ * must live as long. */
 struct bs_segments_cuda;
 void bs_ls_cuda_given(struct bs_ls_cuda *ls, struct bs_segments_cuda *field);
-/* After plan: the operator of F^H F. For paths that come with the readouts it has no Q yet. */
+/* Returns the operator of F^H F, after plan. For paths that come with the
+ * readouts it has no Q yet. */
 struct bs_toeplitz_cuda;
 struct bs_toeplitz_cuda *bs_ls_cuda_normal(struct bs_ls_cuda *ls);
 void bs_ls_cuda_close(struct bs_ls_cuda *ls);

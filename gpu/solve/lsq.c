@@ -74,15 +74,15 @@ struct bs_q_spec bs_lsq_q_spec(const struct bs_protocol *p)
 		.basis = p->basis,
 		.sum = p->q,
 		/*
-		 * Without an accuracy (width and oversampling are given) Q is made with 1e-5, since
-		 * it is made once.
+		 * without an accuracy (width and oversampling are given) Q is made with 1e-5, since
+		 * it is made once
 		 */
 		.accuracy = p->accuracy > 0.0 ? p->accuracy : 1e-5,
 	};
 }
 
 /*
- * For methods without Q: makes only its first value, that at distance 0, which is the sum of the
+ * Makes, for methods without Q, only its first value, that at distance 0, which is the sum of the
  * weights.
  */
 static int sum_weights(float **q, const struct bs_protocol *p, const float *weight,

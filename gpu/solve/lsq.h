@@ -23,14 +23,14 @@ struct bs_ls_spec bs_lsq_spec(const struct bs_protocol *p);
 int bs_lsq_weights(float **weight, const struct bs_protocol *p, const struct bs_tables *tables,
 		   struct bs_team *team, struct bs_fail *why);
 /*
- * For a NUFFT, which takes the box basis as weights: *boxed = weight (NULL: ones) times the basis.
- * The exact sum applies the basis itself. Without a box *boxed is NULL.
+ * Makes the weights of a NUFFT, which takes the box basis as weights: *boxed = weight (NULL: ones)
+ * times the basis. The exact sum applies the basis itself. Without a box *boxed is NULL.
  */
 int bs_lsq_boxed(float **boxed, const struct bs_protocol *p, const float *k, const float *weight,
 		 struct bs_fail *why);
 /*
- * True where F^H F is applied through a Q made when the protocol is armed; else bs_ls_given gives
- * F^H F.
+ * Returns true where F^H F is applied through a Q made when the protocol is armed; else bs_ls_given
+ * gives F^H F.
  */
 static inline bool bs_lsq_keeps_q(const struct bs_protocol *p)
 {

@@ -26,22 +26,22 @@ struct bs_paths {
 	struct bs_density_plan *density;
 	struct bs_team *team;
 	uint64_t voxels, samples;
-	float *k;       /* [state][readout][sample][dims] */
-	float *data;    /* [state][coil][readout][sample] complex */
-	double *ones;   /* [state][readout][sample], for the seen of density.h; NULL: not wanted */
+	float *k;       /* paths [state][readout][sample][dims] */
+	float *data;    /* samples [state][coil][readout][sample] complex */
+	double *ones;   /* [state][readout][sample] for the `seen` of density.h; NULL: not wanted */
 	uint8_t *seen;  /* [state][readout]: the readout has come */
 	uint8_t *fresh; /* [state]: nothing was added since begin */
 	uint8_t *used;  /* [readout]: it is in the current image */
-	/* These arrays serve trajectory.estimate_delay. */
-	struct settled *settled; /* [state] */
+	/* The next arrays serve trajectory.estimate_delay. */
+	struct settled *settled; /* result of normalization, [state] */
 	uint8_t *moved;          /* [state][readout]: the delays have been applied to its k */
 	uint8_t *spoke;          /* [readout]: delays are estimated from it */
 	void *work;
-	float *weight; /* [readout][sample]: weights of the current path; sum: their sum */
+	float *weight; /* [readout][sample] weights of the current path; sum: their sum */
 	double sum;
 	float *images; /* [together][voxel] complex, for normal */
 	float *at;     /* [together][sample] complex, for normal */
-	/* These members belong to the operation in progress. */
+	/* The next members belong to the operation in progress. */
 	const float *in, *maps;
 	float *out;
 };
@@ -60,7 +60,7 @@ static struct bs_nufft_spec nufft_of(const struct bs_nufft_spec *nufft)
 /* ---- memory ---- */
 
 /* Lays out the memory. Products fit: config/ bounds voxels, samples, coils and frames. */
-static void lay(struct bs_paths *f, struct bs_room *r)
+static void lay_out(struct bs_paths *f, struct bs_room *r)
 {
 	const struct bs_protocol *p = f->p;
 	const uint64_t states = bs_protocol_frames(p);
@@ -92,7 +92,7 @@ int bs_paths_need(const struct bs_protocol *p, const struct bs_nufft_spec *nufft
 	struct bs_paths f = { .p = p, .together = nufft->coils };
 	int rc;
 
-	lay(&f, &room);
+	lay_out(&f, &room);
 	rc = bs_nufft_need(&s, need, why);
 	return rc == 0 ? bs_density_need(p, need, why) : rc;
 }
@@ -105,7 +105,7 @@ static int take_memory(struct bs_paths *f, struct bs_arena *arena, struct bs_fai
 {
 	struct bs_room room = { .arena = arena };
 
-	lay(f, &room);
+	lay_out(f, &room);
 	if (room.full)
 		return bs_fail(why, BS_ERR_NOMEM, "paths: the arena is too small");
 	f->fresh = f->seen + (size_t)bs_protocol_frames(f->p) * f->p->readouts;
@@ -168,7 +168,7 @@ static double *ones_of(const struct bs_paths *f, uint32_t state)
 }
 
 /* Computes what normalization needs of a readout's path. */
-static void look(struct bs_paths *f, uint32_t state, uint32_t readout)
+static void look_at_path(struct bs_paths *f, uint32_t state, uint32_t readout)
 {
 	if (f->ones != NULL)
 		bs_density_see(f->p, k_of(f, state, readout), f->p->samples,
@@ -189,7 +189,7 @@ void bs_paths_path(struct bs_paths *f, uint32_t state, uint32_t readout, const f
 		memset(f->seen + (size_t)state * f->p->readouts + readout / step * step, 0, step);
 	f->fresh[state] = 0;
 	memcpy(k_of(f, state, readout), k, (size_t)f->p->samples * f->p->dims * sizeof(*k));
-	look(f, state, readout);
+	look_at_path(f, state, readout);
 	if (f->moved != NULL)
 		f->moved[(size_t)state * f->p->readouts + readout] = 0;
 }
@@ -209,7 +209,7 @@ void bs_paths_add(struct bs_paths *f, uint32_t state, uint32_t readout, const fl
  * Chooses the readouts that are in the image. The others get k = 0 and no weight. Returns true
  * where all are in it.
  */
-static bool choose(struct bs_paths *f, uint32_t state, const uint8_t *held)
+static bool choose_readouts(struct bs_paths *f, uint32_t state, const uint8_t *held)
 {
 	const uint8_t *seen = f->seen + (size_t)state * f->p->readouts;
 	bool all = true;
@@ -271,7 +271,7 @@ int bs_paths_settle(struct bs_paths *f, uint32_t state, const uint8_t *held,
 	if (s == NULL)
 		return 0;
 	if (!s->known && s->broken.code == 0) {
-		(void)choose(f, state, held);
+		(void)choose_readouts(f, state, held);
 		(void)estimate(f, state, s);
 	}
 	if (!s->known) {
@@ -295,7 +295,7 @@ static void move(struct bs_paths *f, uint32_t state)
 		if (!f->used[r] || *moved)
 			continue;
 		bs_delay_readout(k_of(f, state, r), f->p->dims, f->p->samples, s->axis, s->cross);
-		look(f, state, r);
+		look_at_path(f, state, r);
 		*moved = 1;
 	}
 }
@@ -328,7 +328,7 @@ int bs_paths_finish(struct bs_paths *f, uint32_t state, const uint8_t *held, flo
 				      .samples = f->p->samples,
 				      .readouts = f->p->readouts,
 				      .k = k_of(f, state, 0) };
-	const bool all = choose(f, state, held);
+	const bool all = choose_readouts(f, state, held);
 	int rc;
 
 	if (f->settled != NULL)

@@ -37,7 +37,7 @@ int bs_paths_need(const struct bs_protocol *p, const struct bs_nufft_spec *nufft
 int bs_paths_plan(struct bs_paths **plan, const struct bs_protocol *p,
 		  const struct bs_nufft_spec *nufft, struct bs_arena *arena, struct bs_team *team,
 		  struct bs_fail *why);
-void bs_paths_close(struct bs_paths *plan); /* plan: may be NULL */
+void bs_paths_close(struct bs_paths *plan); /* frees a plan, which may be NULL */
 
 /*
  * Begins a frame, or a group of a sliding window: with frame.step the readouts of one group follow.
@@ -69,8 +69,8 @@ int bs_paths_finish(struct bs_paths *plan, uint32_t state, const uint8_t *held, 
 /* The sum of the weights on the path of the last finish, which is the diagonal of F^H D F. */
 double bs_paths_sum(const struct bs_paths *plan);
 /*
- * For methods that solve: out = sum_c conj(S_c) F^H D F S_c in, one image, coils in order. maps
- * [together][voxel] complex; NULL: together is 1 and S is 1.
+ * Computes, for methods that solve, out = sum_c conj(S_c) F^H D F S_c in, one image, in the order
+ * of coils. maps: [together][voxel] complex; NULL: together is 1 and S is 1.
  */
 void bs_paths_normal(struct bs_paths *plan, const float *maps, const float *in, float *out);
 

@@ -126,7 +126,7 @@ static int apply(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why
 	return bs_toeplitz_cuda_step(s->normal, &step, (float *)c->v.q, stream, why);
 }
 
-/* q += mu times the constraint applied to v.p; v: c->v or c->check. */
+/* Adds mu times the constraint applied to v.p to q. v: c->v or c->check. */
 static int constraint(struct bs_pcg_cuda *c, const struct cg_vectors &v, cudaStream_t stream,
 		      struct bs_fail *why)
 {
@@ -154,7 +154,7 @@ static int constraint(struct bs_pcg_cuda *c, const struct cg_vectors &v, cudaStr
 			 grid_of(c), CG_THREADS, 0, c->close, stream, why, v, *m, rows);
 }
 
-/* z = M^-1 r, for a circulant M. */
+/* Queues z = M^-1 r, for a circulant M. */
 static int precondition(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
 	int err = 0;
@@ -326,7 +326,8 @@ static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail 
 		err = bs_watch_open(&c->watch, why);
 	if (err != 0)
 		return err;
-	/* No graphs: other GPUs' addends come in between, or launches are not always the same. */
+	/* without graphs: other GPUs' addends come in between, or launches are
+	 * not always the same */
 	if (c->system.parts > 0 || c->system.varies)
 		return bs_cuda_copied(why);
 	err = make_graph(c, true, c->spec.iterations, true, &c->whole, why);
@@ -456,7 +457,7 @@ int bs_pcg_cuda_record(struct bs_pcg_cuda *c, struct bs_pcg_outcome *outcome,
 int bs_pcg_cuda_sum(float *out, const float *addends, uint32_t parts, uint64_t voxels,
 		    struct CUstream_st *stream, struct bs_fail *why)
 {
-	/* This kernel is not launched early, since its input comes from other GPUs. */
+	/* this kernel is not launched early, since its input comes from other GPUs */
 	add_parts<<<(unsigned)((voxels + CG_THREADS - 1) / CG_THREADS), CG_THREADS, 0, stream>>>(
 		(float2 *)out, (const float2 *)addends, parts, voxels);
 	BS_CUDA(cudaGetLastError(), why);

@@ -44,17 +44,18 @@ struct bs_pcg_cuda_system {
 	/* apply's launches are not the same in every solve, so no graphs are made */
 	bool varies;
 	uint32_t coils;    /* number of coils of maps; ignored without maps */
-	const float *maps; /* device memory, [coil][z][y][x]; NULL: one image, no maps */
+	const float *maps; /* [coil][z][y][x] maps in device memory; NULL: one image, no maps */
 	double mu;         /* lambda times the number of voxels (gpu/solve/ls.h) */
-	/* The constraint: gram (W^H W) alone; or W and its adjoint; all NULL: the identity. */
+	/* The constraint is gram (W^H W) alone; or w and its adjoint; or, with all
+	 * NULL, the identity. */
 	const struct bs_csr_cuda *gram, *w, *adjoint;
 	const float *inverse;
-	/* circulant preconditioner, in place of inverse; or NULL */
+	/* circulant preconditioner, used instead of inverse; or NULL */
 	struct bs_circulant_cuda *circulant;
 	const float *b; /* right-hand side of every solve */
 	float *x;       /* solution vector: every solve leaves its result here */
 	/*
-	 * For several GPUs: coils and maps are this GPU's own, which leaves its addend of A p in
+	 * For several GPUs. coils and maps are this GPU's own, which leaves its addend of A p in
 	 * its place in addends [part][z][y][x] complex, device memory. parts 0: one GPU.
 	 */
 	float *addends;
@@ -92,10 +93,10 @@ int bs_pcg_cuda_queue(struct bs_pcg_cuda *plan, uint32_t iterations, struct CUst
 int bs_pcg_cuda_record(struct bs_pcg_cuda *plan, struct bs_pcg_outcome *outcome,
 		       struct CUstream_st *stream, struct bs_fail *why);
 /*
- * For several GPUs, each with a plan of its own. Call begin on all. In each iteration call product
- * on all, bring the addends to every GPU, call step on all. At the end do the same once with
- * last_product and last_step, for the residual that is reported. wait may be called on any. All but
- * wait only queue. GPUs of one kind have the same bits.
+ * The functions below are for several GPUs, each with a plan of its own. Call begin on all. In each
+ * iteration call product on all, bring the addends to every GPU, call step on all. At the end do
+ * the same once with last_product and last_step, for the residual that is reported. wait may be
+ * called on any. All but wait only queue. GPUs of one kind have the same bits.
  */
 int bs_pcg_cuda_begin(struct bs_pcg_cuda *plan, struct CUstream_st *stream, struct bs_fail *why);
 int bs_pcg_cuda_product(struct bs_pcg_cuda *plan, struct CUstream_st *stream, struct bs_fail *why);
@@ -104,7 +105,7 @@ int bs_pcg_cuda_last_product(struct bs_pcg_cuda *plan, struct CUstream_st *strea
 			     struct bs_fail *why);
 int bs_pcg_cuda_last_step(struct bs_pcg_cuda *plan, struct CUstream_st *stream,
 			  struct bs_fail *why);
-/* out = sum of addends [part][voxel], in the order of the parts; all in device memory. */
+/* Sums addends [part][voxel] into out, in the order of the parts; all in device memory. */
 int bs_pcg_cuda_sum(float *out, const float *addends, uint32_t parts, uint64_t voxels,
 		    struct CUstream_st *stream, struct bs_fail *why);
 /* result: [image]; its history stays valid until the next wait. */

@@ -1,5 +1,5 @@
 /* gpu/solve/segments.c - see segments.h */
-#define _GNU_SOURCE /* M_PI */
+#define _GNU_SOURCE /* for M_PI */
 #include "gpu/solve/segments.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ struct bs_segments {
 	struct bs_team *team;
 	const float *hz;
 	uint64_t voxels;
-	float *b; /* [segment][sample of a readout] complex */
+	float *b; /* interpolators [segment][sample of a readout] complex */
 	/*
 	 * [voxel] complex: phase of the current segment, exp(-i2pi f tau_l); step between segments,
 	 * exp(-i2pi f step)
@@ -25,9 +25,9 @@ struct bs_segments {
 	float *images;  /* [together][voxel] complex, of the current segment */
 	float *samples; /* [together][sample] complex, of the current segment */
 	float *sum;     /* [together][sample] complex, summed over the segments */
-	float *data;    /* [state][coil][sample] complex */
+	float *data;    /* samples [state][coil][sample] complex */
 	uint8_t *seen;  /* [state][readout]: the readout has come */
-	/* These members belong to the operation in progress. */
+	/* The next members belong to the operation in progress. */
 	const float *in, *maps, *factor;
 	float *out;
 	uint32_t slice;
@@ -58,7 +58,7 @@ static struct bs_nufft_spec nufft_of(const struct bs_segments_spec *s)
 /* ---- memory ---- */
 
 /* Lays out the memory. Products fit: config/ bounds voxels, samples, coils and frames. */
-static void lay(struct bs_segments *p, struct bs_room *r)
+static void lay_out(struct bs_segments *p, struct bs_room *r)
 {
 	const struct bs_segments_spec *s = &p->s;
 	const uint64_t voxels = voxels_of(s) * 8;
@@ -79,7 +79,7 @@ int bs_segments_need(const struct bs_segments_spec *s, struct bs_need *need, str
 	struct bs_room room = { .need = need };
 	struct bs_segments p = { .s = *s };
 
-	lay(&p, &room);
+	lay_out(&p, &room);
 	return bs_nufft_need(&n, need, why);
 }
 
@@ -105,7 +105,7 @@ int bs_segments_plan(struct bs_segments **plan, const struct bs_segments_spec *s
 	p->hz = hz;
 	p->team = team;
 	p->voxels = voxels_of(spec);
-	lay(p, &room);
+	lay_out(p, &room);
 	p->step = p->phase + bs_slot(p->voxels * 8) / 4;
 	p->sum = p->samples + bs_slot(p->s.nufft.samples * p->s.together * 8) / 4;
 	rc = room.full ? bs_fail(why, BS_ERR_NOMEM, "time segments: the arena is too small") : 0;

@@ -24,8 +24,8 @@ struct bs_segments_cuda {
 	/* operators that normal applies; NULL: normal applies the segments */
 	struct bs_lagged_cuda *lagged;
 	uint64_t voxels;
-	float2 *b; /* [segment][sample of a readout] */
-	float *hz; /* [slice][voxel] */
+	float2 *b; /* interpolators [segment][sample of a readout] */
+	float *hz; /* field map in Hz, [slice][voxel] */
 	/* map of the current slice: hz where there is one slice, else a copy behind hz */
 	float *now;
 	float2 *images;  /* [together][voxel], of the current segment */
@@ -38,7 +38,7 @@ struct bs_segments_cuda {
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* images[c] = phase S_c in; blockIdx.y: the coil. */
+/* Sets images[c] = phase S_c in. blockIdx.y: the coil. */
 static __global__ void to_segment(float2 *images, const float2 *in, const float2 *maps,
 				  const float *hz, double tau, uint64_t voxels)
 {
@@ -52,7 +52,7 @@ static __global__ void to_segment(float2 *images, const float2 *in, const float2
 	images[at] = maps != NULL ? bs_cmul(turned, maps[at]) : turned;
 }
 
-/* out[c] (+)= conj(phase) images[c]; blockIdx.y: the coil. */
+/* Sets out[c] to conj(phase) images[c], or adds it. blockIdx.y: the coil. */
 static __global__ void from_segment(float2 *out, const float2 *images, const float *hz, double tau,
 				    bool first, uint64_t voxels)
 {
@@ -67,7 +67,7 @@ static __global__ void from_segment(float2 *out, const float2 *images, const flo
 	out[at] = make_float2(before.x + turned.x, before.y + turned.y);
 }
 
-/* out (+)= conj(phase) sum_c conj(S_c) images[c]. */
+/* Sets out to conj(phase) sum_c conj(S_c) images[c], or adds it. */
 static __global__ void combine_segment(float2 *out, const float2 *images, const float2 *maps,
 				       uint32_t coils, const float *hz, double tau, bool first,
 				       uint64_t voxels)
@@ -88,7 +88,7 @@ static __global__ void combine_segment(float2 *out, const float2 *images, const 
 	out[v] = make_float2(before.x + turned.x, before.y + turned.y);
 }
 
-/* to[c] = conj(b) from[c]; blockIdx.y: the coil. */
+/* Sets to[c] = conj(b) from[c]. blockIdx.y: the coil. */
 static __global__ void weigh_samples(float2 *to, const float2 *from, const float2 *b,
 				     uint32_t readout, uint64_t samples)
 {
@@ -99,7 +99,7 @@ static __global__ void weigh_samples(float2 *to, const float2 *from, const float
 		to[at] = bs_cmul_conj(from[at], b[m % readout]);
 }
 
-/* sum[c] (+)= b from[c]; blockIdx.y: the coil. */
+/* Sets sum[c] to b from[c], or adds it. blockIdx.y: the coil. */
 static __global__ void add_samples(float2 *sum, const float2 *from, const float2 *b,
 				   uint32_t readout, bool first, uint64_t samples)
 {

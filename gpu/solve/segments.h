@@ -37,9 +37,10 @@ BS_C_BEGIN
 struct bs_segments_spec {
 	/* coils: coils of a state; chunk, states and peek are ignored */
 	struct bs_nufft_spec nufft;
-	uint32_t together; /* coils transformed at a time, in normal too: nufft.coils or 1 */
-	uint32_t states;   /* number of frames open at once */
-	uint32_t readout;  /* samples of a readout; nufft.samples is a multiple of it */
+	/* number of coils transformed at a time, in normal too: nufft.coils or 1 */
+	uint32_t together;
+	uint32_t states;  /* number of frames open at once */
+	uint32_t readout; /* samples of a readout; nufft.samples is a multiple of it */
 	uint32_t slices;
 	bool replaced; /* other maps will replace hz, with any values within its range */
 	double dwell_s, start_s, error;
@@ -53,7 +54,7 @@ int bs_segments_need(const struct bs_segments_spec *spec, struct bs_need *need,
 int bs_segments_plan(struct bs_segments **plan, const struct bs_segments_spec *spec, const float *k,
 		     const float *weight, const float *hz, struct bs_arena *arena,
 		     struct bs_team *team, const char *cache_dir, struct bs_fail *why);
-void bs_segments_close(struct bs_segments *plan); /* plan: may be NULL */
+void bs_segments_close(struct bs_segments *plan); /* frees a plan, which may be NULL */
 
 /*
  * add: adds one readout, data [coil][readout], coil_stride samples between coils. A readout that

@@ -28,7 +28,7 @@
 
 BS_C_BEGIN
 
-struct CUstream_st; /* cudaStream_t */
+struct CUstream_st; /* what a cudaStream_t points to */
 struct bs_segments_cuda;
 
 int bs_segments_cuda_need(const struct bs_segments_spec *spec, struct bs_need *need,
@@ -36,7 +36,7 @@ int bs_segments_cuda_need(const struct bs_segments_spec *spec, struct bs_need *n
 int bs_segments_cuda_plan(struct bs_segments_cuda **plan, const struct bs_segments_spec *spec,
 			  const float *k, const float *weight, const float *hz,
 			  struct bs_devmem *mem, struct bs_fail *why);
-void bs_segments_cuda_close(struct bs_segments_cuda *plan); /* plan: may be NULL */
+void bs_segments_cuda_close(struct bs_segments_cuda *plan); /* frees a plan, which may be NULL */
 int bs_segments_cuda_lag(struct bs_segments_cuda *plan, const float *k, const float *weight,
 			 const float *hz, struct bs_fail *why);
 uint32_t bs_segments_cuda_launches(const struct bs_segments_cuda *plan);
@@ -52,7 +52,7 @@ int bs_segments_cuda_finish(struct bs_segments_cuda *plan, uint32_t state, float
 
 int bs_segments_cuda_slice(struct bs_segments_cuda *plan, uint32_t slice,
 			   struct CUstream_st *stream, struct bs_fail *why);
-/* As bs_segments_normal; in and out must differ. */
+/* Applies the normal operator as bs_segments_normal does; in and out must differ. */
 int bs_segments_cuda_normal(struct bs_segments_cuda *plan, const float *maps, const float *in,
 			    float *out, struct CUstream_st *stream, struct bs_fail *why);
 

@@ -13,7 +13,7 @@
 
 BS_C_BEGIN
 
-/* The input of one solve. */
+/* Input of one solve. */
 struct bs_task {
 	const struct bs_encoder *encoder;
 	uint32_t slice;
@@ -22,7 +22,7 @@ struct bs_task {
 	const uint8_t *lines;
 	const float *fhd;
 	float *images;
-	int64_t deadline_ns; /* deadline by the clock of bs_now_ns, ns; INT64_MAX: none */
+	int64_t deadline_ns; /* deadline in ns by the clock of bs_now_ns; INT64_MAX: none */
 };
 
 struct bs_solving {
@@ -31,7 +31,7 @@ struct bs_solving {
 	/* weight: as given to the encoder, which has been planned. */
 	int (*plan)(void **plan, struct bs_encoder *encoder, const struct bs_tables *tables,
 		    const float *weight, const struct bs_arm_env *env, struct bs_fail *why);
-	void (*close)(void *plan); /* plan: may be NULL */
+	void (*close)(void *plan); /* frees a plan, which may be NULL */
 	void (*solve)(void *plan, const struct bs_task *task, struct bs_report *report);
 	/*
 	 * Tells the solver that the slice's maps have changed. NULL: the solver keeps nothing made
@@ -43,7 +43,7 @@ struct bs_solving {
 /* Returns NULL for BS_SOLVE_NONE: the sums F^H d are the images. */
 const struct bs_solving *bs_solving_of(enum bs_solve solve);
 
-/* The spec of Cartesian SENSE; the same for the host and CUDA. */
+/* Returns the specification of Cartesian SENSE, which host and CUDA share. */
 struct bs_unfold_spec bs_unfolding_spec(const struct bs_protocol *p);
 
 BS_C_END

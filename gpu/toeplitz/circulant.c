@@ -15,7 +15,7 @@ struct bs_circulant {
 	struct bs_team *team;
 	const struct bs_fft_kernels *simd;
 	struct bs_fft fft[3];
-	float *eigen;   /* eigenvalues of C, in the transform's order */
+	float *eigen;   /* eigenvalues of C in the transform's order */
 	float *inverse; /* 1 / (scale eigen + shift) / voxels */
 	float *blocks;  /* [member][2] blocks of the longest axis */
 	size_t block_size;
@@ -199,8 +199,8 @@ static void along_x(const struct bs_circulant *p, int member, const float *from,
 /*
  * Transforms `count` columns along axis 1 or 2 in place; they lie side by side in x from `at` on.
  */
-static void along(const struct bs_circulant *p, int member, uint32_t axis, float *at,
-		  uint32_t count, bool inverse)
+static void transform_axis(const struct bs_circulant *p, int member, uint32_t axis, float *at,
+			   uint32_t count, bool inverse)
 {
 	size_t stride = 2 * (size_t)p->matrix[0] * (axis == 2 ? p->matrix[1] : 1);
 	float *block = block_of(p, member);
@@ -253,7 +253,7 @@ static void plane_forward(void *arg, int z, int member)
 	for (uint32_t y = 0; y < p->matrix[1]; y += p->simd->lanes)
 		along_x(p, member, p->in + at, p->out + at, p->matrix[1], y, false);
 	for (uint32_t x = 0; x < p->matrix[0]; x += p->simd->lanes)
-		along(p, member, 1, p->out + at + 2 * (size_t)x, lanes_at(p, x), false);
+		transform_axis(p, member, 1, p->out + at + 2 * (size_t)x, lanes_at(p, x), false);
 }
 
 static void plane_inverse(void *arg, int z, int member)
@@ -262,12 +262,12 @@ static void plane_inverse(void *arg, int z, int member)
 	float *plane = p->out + (size_t)z * p->matrix[0] * p->matrix[1] * 2;
 
 	for (uint32_t x = 0; x < p->matrix[0]; x += p->simd->lanes)
-		along(p, member, 1, plane + 2 * (size_t)x, lanes_at(p, x), true);
+		transform_axis(p, member, 1, plane + 2 * (size_t)x, lanes_at(p, x), true);
 	for (uint32_t y = 0; y < p->matrix[1]; y += p->simd->lanes)
 		along_x(p, member, plane, plane, p->matrix[1], y, true);
 }
 
-/* 3D: each task transforms the lines along z at one y. */
+/* Transforms, in 3D, the lines along z at one y, the task. */
 static void lines_z(void *arg, int y, int member)
 {
 	const struct bs_circulant *p = arg;

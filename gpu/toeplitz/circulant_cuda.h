@@ -17,7 +17,7 @@
 
 BS_C_BEGIN
 
-struct CUstream_st; /* cudaStream_t */
+struct CUstream_st; /* what a cudaStream_t points to */
 struct bs_circulant_cuda;
 
 /* bytes of device memory */

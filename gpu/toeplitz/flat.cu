@@ -114,7 +114,7 @@ static __global__ void make_turns(float2 *turns, int a, int b)
 	turns[i] = make_float2((float)c, (float)s);
 }
 
-/* The index of point (x, y) of [ky][kx] in the order of the halves. */
+/* Returns the index of point (x, y) of [ky][kx] in the order of the halves. */
 static __device__ int parted(int x, int y, int width, int height)
 {
 	return (y % 2 * (height / 2) + y / 2) * width + x % 2 * (width / 2) + x / 2;

@@ -26,7 +26,7 @@ uint64_t bs_q_size(const struct bs_q_spec *s)
 /*
  * Copies offsets from a centered image [z][y][x] of size M (offset 0 at M/2) to their places in q.
  */
-static void place(float *q, const struct bs_q_spec *s, const float *image, const uint32_t M[3])
+static void put_q(float *q, const struct bs_q_spec *s, const float *image, const uint32_t M[3])
 {
 	int N[3] = { (int)s->matrix[0], (int)s->matrix[1], (int)s->matrix[2] };
 
@@ -76,7 +76,7 @@ static int by_exact(float *q, const struct bs_q_spec *s, const float *k, const f
 	if (rc == 0) {
 		bs_exact_progress(plan, progress, arg);
 		bs_exact_adjoint(plan, phi, image);
-		place(q, s, image, e.matrix);
+		put_q(q, s, image, e.matrix);
 		bs_exact_close(plan);
 	}
 	bs_arena_close(&arena);
@@ -143,7 +143,7 @@ static int by_nufft(float *q, const struct bs_q_spec *s, const float *k, const f
 			d[2 * m + 1] = 0.0f;
 		}
 		bs_nufft_adjoint(plan, d, image);
-		place(q, s, image, f.matrix);
+		put_q(q, s, image, f.matrix);
 		mirror(q, s);
 		bs_nufft_close(plan);
 	}

@@ -21,7 +21,7 @@ struct maker {
 	struct bs_nufft_cuda *nufft;
 	cudaStream_t stream;
 	float2 *image; /* [2Nz - 1][2Ny - 1][2Nx - 1], offset 0 at N - 1 */
-	float2 *data;  /* [sample] */
+	float2 *data;  /* weighted samples [sample] */
 	float2 *q;
 };
 
@@ -103,7 +103,7 @@ static int open_maker(struct maker *m, const float *k, const char *name, struct 
 
 static void close_maker(struct maker *m)
 {
-	/* also after an error: nothing may still run in memory that is freed */
+	/* waits also after an error: nothing may still run in memory that is freed */
 	if (m->stream != NULL) {
 		(void)cudaStreamSynchronize(m->stream);
 		(void)cudaStreamDestroy(m->stream);
@@ -112,7 +112,7 @@ static void close_maker(struct maker *m)
 	bs_devmem_close(&m->mem);
 }
 
-/* data = w phi^2. */
+/* Sets data = w phi^2. */
 static void weigh(float *data, const struct bs_q_spec *s, const float *k, const float *weight)
 {
 	for (uint64_t m = 0; m < s->samples; m++) {

@@ -24,18 +24,18 @@
 BS_C_BEGIN
 
 struct bs_q_spec {
-	uint32_t dims;      /* 2 or 3 */
+	uint32_t dims;      /* number of dimensions, 2 or 3 */
 	uint32_t matrix[3]; /* size N of the image; 1 beyond dims */
 	uint64_t samples;
 	enum bs_basis basis;
 	enum bs_sum sum;
-	double accuracy; /* nufft: accuracy, 1e-2 .. 1e-6 */
+	double accuracy; /* nufft: accuracy, 1e-2 to 1e-6 */
 };
 
 /* Number of complex values of q; 0 when a size is out of range. */
 uint64_t bs_q_size(const struct bs_q_spec *spec);
 
-/* Index in q of offset n (|n| < N on each axis, n[0] >= 0). */
+/* Returns the index in q of offset n (|n| < N on each axis, n[0] >= 0). */
 static inline uint64_t bs_q_index(const struct bs_q_spec *s, const int32_t n[3])
 {
 	uint64_t y =

@@ -1,5 +1,5 @@
 /* gpu/toeplitz/qcache.c - see qcache.h */
-#define _GNU_SOURCE /* mkostemp */
+#define _GNU_SOURCE /* for mkostemp */
 #include "gpu/toeplitz/qcache.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ struct header {
 	uint64_t k_bytes, weight_bytes, q_bytes;
 };
 
-#define MAGIC   UINT64_C(0x3145484341435142) /* "BQCACHE1" */
+#define MAGIC   UINT64_C(0x3145484341435142) /* the letters "BQCACHE1" */
 #define VERSION 3u
 
 static struct header header_of(const struct bs_q_spec *s, uint32_t maker, const float *weight)
@@ -89,7 +89,7 @@ static bool write_all(int fd, const void *from, size_t n)
 	return true;
 }
 
-/* True when the file's next n bytes equal `wanted`. */
+/* Returns true when the file's next n bytes equal `wanted`. */
 static bool same(int fd, const void *wanted, size_t n, unsigned char *part)
 {
 	const unsigned char *p = wanted;
@@ -106,8 +106,8 @@ static bool same(int fd, const void *wanted, size_t n, unsigned char *part)
 }
 
 /* Reads q. Returns NULL, or why it could not. */
-static const char *load(float *q, const struct header *h, const float *k, const float *weight,
-			const char *path, uint64_t key)
+static const char *load_q(float *q, const struct header *h, const float *k, const float *weight,
+			  const char *path, uint64_t key)
 {
 	const char *fault = NULL;
 	unsigned char *part = malloc(PART);
@@ -189,7 +189,7 @@ int bs_qcache_get_by(float *q, const struct bs_q_spec *s, uint32_t maker, const 
 			path[0] = '\0';
 	}
 	if (path[0] != '\0')
-		fault = load(q, &h, k, weight, path, key);
+		fault = load_q(q, &h, k, weight, path, key);
 	if (fault == NULL) {
 		if (from != NULL)
 			*from = BS_QCACHE_DISK;

@@ -32,8 +32,8 @@ int bs_qcache_get(float *q, const struct bs_q_spec *spec, const float *k, const 
 		  struct bs_fail *why);
 
 /*
- * As bs_qcache_get, with `make` in the place of bs_q_make. spec says what make computes; maker says
- * how it rounds: a number that must change whenever its rounding does.
+ * Gets Q as bs_qcache_get does, with `make` in the place of bs_q_make. spec says what make
+ * computes; maker says how it rounds: a number that must change whenever its rounding does.
  */
 #define BS_QCACHE_HOST 0u
 int bs_qcache_get_by(float *q, const struct bs_q_spec *spec, uint32_t maker, const float *k,

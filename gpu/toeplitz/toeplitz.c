@@ -39,7 +39,7 @@ static size_t round_up(size_t n, size_t to)
 	return (n + to - 1) / to * to;
 }
 
-static int shape(struct bs_toeplitz *t, const struct bs_toeplitz_spec *s, struct bs_fail *why)
+static int shape_plan(struct bs_toeplitz *t, const struct bs_toeplitz_spec *s, struct bs_fail *why)
 {
 	uint32_t longest = 1;
 
@@ -67,7 +67,8 @@ static int shape(struct bs_toeplitz *t, const struct bs_toeplitz_spec *s, struct
 	t->blocks = (s->matrix[0] + t->lanes - 1) / t->lanes;
 	t->squares = (t->grid[1] + t->lanes - 1) / t->lanes;
 	t->work_size = (size_t)longest * 2 * t->lanes;
-	/* One element is added: blocks a power of two apart would share sets of the cache. */
+	/* one element is added, because blocks a power of two apart would
+	 * share sets of the cache */
 	t->plane_step = ((size_t)t->squares * t->lanes + 1) * 2 * t->lanes;
 	t->block_size = s->dims == 3 ? ((size_t)t->grid[2] + 1) * 2 * t->lanes : t->plane_step;
 	t->spectrum_plane = (size_t)t->squares * t->grid[0] * t->lanes;
@@ -90,7 +91,7 @@ static size_t plane_floats(const struct bs_toeplitz *t)
 	return t->s.dims == 3 ? t->plane_step * t->blocks : 0;
 }
 
-static void lay(struct bs_toeplitz *t, struct bs_room *r)
+static void lay_out(struct bs_toeplitz *t, struct bs_room *r)
 {
 	bs_room_take(r, &t->factors, "FFT factors", 1, factor_floats(t) * 4);
 	bs_room_take(r, &t->spectrum, "spectrum of Q", 1, t->spectrum_plane * t->grid[2] * 4);
@@ -103,10 +104,10 @@ int bs_toeplitz_need(const struct bs_toeplitz_spec *s, struct bs_need *need, str
 {
 	struct bs_room room = { .need = need };
 	struct bs_toeplitz t;
-	int rc = shape(&t, s, why);
+	int rc = shape_plan(&t, s, why);
 
 	if (rc == 0)
-		lay(&t, &room);
+		lay_out(&t, &room);
 	return rc;
 }
 
@@ -161,11 +162,11 @@ int bs_toeplitz_plan(struct bs_toeplitz **plan, const struct bs_toeplitz_spec *s
 
 	if (t == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "Toeplitz plan");
-	rc = shape(t, s, why);
+	rc = shape_plan(t, s, why);
 	if (rc != 0)
 		goto fail;
 	t->team = team;
-	lay(t, &room);
+	lay_out(t, &room);
 	if (room.full) {
 		rc = bs_fail(why, BS_ERR_NOMEM, "Toeplitz plan: the arena is too small");
 		goto fail;
@@ -212,7 +213,7 @@ static uint64_t voxels_of(const struct bs_toeplitz *t)
 
 /* --- 3D, one coil: lines along z, planes, lines along z ------------------------------------- */
 
-/* Each task takes one y: transforms its lines along z into hybrid. */
+/* Transforms the lines along z of one y, the task, into hybrid. */
 static void volume_in(void *arg, int y, int member)
 {
 	struct bs_toeplitz *t = arg;
@@ -232,7 +233,7 @@ static void volume_in(void *arg, int y, int member)
 }
 
 /*
- * Each task takes one z of the padded grid: transforms the plane, multiplies and transforms back.
+ * Transforms the plane at one z of the padded grid, the task; multiplies it and transforms it back.
  */
 static void volume_plane(void *arg, int z, int member)
 {
@@ -255,7 +256,7 @@ static void volume_plane(void *arg, int z, int member)
 				 t->s.matrix[1], &w);
 }
 
-/* Each task takes one y: transforms its lines along z back to the image. */
+/* Transforms the lines along z of one y, the task, back to the image. */
 static void volume_out(void *arg, int y, int member)
 {
 	struct bs_toeplitz *t = arg;
@@ -277,7 +278,7 @@ static void volume_out(void *arg, int y, int member)
 
 /* --- 2D, all coils: lines along y, squares, lines along y ----------------------------------- */
 
-/* Each task takes a block of a coil: transforms its lines along y into hybrid. */
+/* Transforms lines along y of a block of a coil, the task, into hybrid. */
 static void image_in(void *arg, int task, int member)
 {
 	struct bs_toeplitz *t = arg;
@@ -292,7 +293,7 @@ static void image_in(void *arg, int task, int member)
 		       &w);
 }
 
-/* Each task takes a square of padded lines of a coil. */
+/* Transforms a square of padded lines of a coil, the task, and multiplies it. */
 static void image_cross(void *arg, int task, int member)
 {
 	struct bs_toeplitz *t = arg;
@@ -304,7 +305,8 @@ static void image_cross(void *arg, int task, int member)
 		    t->s.matrix[0], t->spectrum + (size_t)i * t->lanes * t->grid[0], &w);
 }
 
-/* Each task takes a block of a coil; for sense, a block of all coils in order, onto one image. */
+/* Transforms a block of a coil, the task, back; for sense, a block of all coils in
+ * order, onto one image. */
 static void image_out(void *arg, int task, int member)
 {
 	struct bs_toeplitz *t = arg;

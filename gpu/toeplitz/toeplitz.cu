@@ -33,14 +33,14 @@ struct bs_toeplitz_cuda {
 	float2 *last;    /* [coil][z Nz][gy][gx]; while the plan is made, the spectrum */
 	bool close;      /* launches may overlap (launch.cuh) */
 	bool can_close;
-	size_t shared_bytes; /* most shared memory of a block, bytes */
+	size_t shared_bytes; /* most bytes of shared memory of a block */
 	int streams;         /* blocks that the streamed middle pass launches; 0: it is not used */
 	/* most of them that the device holds at once; 0: no such kernel */
 	int fits;
 	bool pays;       /* each of these blocks would have several tiles */
 	bool can_plane;  /* a kernel does y and z at once, and the device can hold it */
-	bool planes;     /* that kernel is used, and the spectrum is in its order */
-	const int *stop; /* the stop flag of the call in progress */
+	bool planes;     /* the y-z kernel is used, and the spectrum is in its order */
+	const int *stop; /* stop flag of the call in progress */
 };
 
 /* Bytes of shared memory of a kernel. is_turned: x passes whose outer lines are turned. */
@@ -76,7 +76,7 @@ int bs_toeplitz_cuda_padded(uint32_t dims, uint32_t n)
 	return dims == 2 ? tp_flat_padded(n) : s != NULL ? s->a * s->b : 0;
 }
 
-/* Complex values of a coil in the two intermediate arrays; values of the spectrum. */
+/* Finds the complex values of a coil's two intermediate arrays and of the spectrum. */
 static void array_sizes(const struct bs_toeplitz_cuda *p, size_t *first, size_t *last, size_t *all)
 {
 	const uint32_t *n = p->spec.matrix;

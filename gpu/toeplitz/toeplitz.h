@@ -30,7 +30,7 @@
 BS_C_BEGIN
 
 struct bs_toeplitz_spec {
-	uint32_t dims;      /* 2 or 3 */
+	uint32_t dims;      /* number of dimensions, 2 or 3 */
 	uint32_t matrix[3]; /* size N of the image; 1 beyond dims */
 	uint32_t coils;     /* most images of one apply, most coils of one sense */
 	uint32_t turn;      /* CUDA, 3D: most coils done together; 0: as many as 4 GiB hold */

@@ -32,7 +32,7 @@
 
 BS_C_BEGIN
 
-struct CUstream_st; /* cudaStream_t */
+struct CUstream_st; /* what a cudaStream_t points to */
 struct bs_toeplitz_cuda;
 
 int bs_toeplitz_cuda_need(const struct bs_toeplitz_spec *spec, uint64_t *bytes,
@@ -56,15 +56,15 @@ int bs_toeplitz_cuda_apply(struct bs_toeplitz_cuda *plan, uint32_t coils, const 
 int bs_toeplitz_cuda_sense(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
 			   const float *in, const int *stop, float *out, struct CUstream_st *stream,
 			   struct bs_fail *why);
-/* True for a 2D plan: each and iterate can be called; else step. */
+/* Returns true for a 2D plan: each and iterate can be called; else step. */
 bool bs_toeplitz_cuda_flat(const struct bs_toeplitz_cuda *plan);
 /* Writes the addends of sense, not added up, to addends [coil][y][x] complex, device memory. */
 int bs_toeplitz_cuda_each(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
 			  const float *in, struct CUstream_st *stream, struct bs_fail *why);
 const float *bs_toeplitz_cuda_addends(const struct bs_toeplitz_cuda *plan);
 /*
- * For conjugate gradients in 3D, one image, no maps: makes the new direction and its product in one
- * call. direction = inverse residual + *beta direction, out = T direction; vectors [voxel], inverse
+ * Makes the new direction and its product in one call, for conjugate gradients in 3D, one image, no
+ * maps. direction = inverse residual + *beta direction, out = T direction; vectors [voxel], inverse
  * [voxel] float or NULL (ones). beta and stop are in device memory. Where *stop is set nothing is
  * read or written.
  */
@@ -88,8 +88,8 @@ struct bs_cg_state;
 struct bs_toeplitz_cg {
 	uint32_t images, coils;          /* coils: number of coils of maps */
 	const float *b, *maps, *inverse; /* maps, inverse: may be NULL */
-	float *x, *r, *p, *s;            /* s = A p */
-	struct bs_cg_state *state;       /* [image], gpu/toeplitz/cuda/cg_state.h */
+	float *x, *r, *p, *s;            /* vectors, with s = A p */
+	struct bs_cg_state *state;       /* [image] states (gpu/toeplitz/cuda/cg_state.h) */
 	double *history;
 	uint32_t made;
 	float mu;

@@ -18,7 +18,7 @@ static int failed(const struct bs_energy *e, struct bs_fail *why, int code, cons
 		       "energy by NVML: %s: %s", call, e->words(code));
 }
 
-static int load(struct bs_energy *e, const char *library, struct bs_fail *why)
+static int load_library(struct bs_energy *e, const char *library, struct bs_fail *why)
 {
 	int (*init)(void) = NULL;
 	struct {
@@ -51,8 +51,8 @@ static int load(struct bs_energy *e, const char *library, struct bs_fail *why)
 	return failed(e, why, code, "nvmlInit_v2");
 }
 
-static int find(struct bs_energy *e, const char bus[][BS_GPU_BUS], uint32_t devices,
-		struct bs_fail *why)
+static int find_devices(struct bs_energy *e, const char bus[][BS_GPU_BUS], uint32_t devices,
+			struct bs_fail *why)
 {
 	static const char name[] = "nvmlDeviceGetHandleByPciBusId_v2";
 	int (*by_bus)(const char *, void **) = NULL;
@@ -79,9 +79,9 @@ int bs_energy_open(struct bs_energy *e, const char *library, const char bus[][BS
 	int rc;
 
 	memset(e, 0, sizeof(*e));
-	rc = load(e, library != NULL ? library : LIBRARY, why);
+	rc = load_library(e, library != NULL ? library : LIBRARY, why);
 	if (rc == 0)
-		rc = find(e, bus, devices, why);
+		rc = find_devices(e, bus, devices, why);
 	if (rc != 0)
 		bs_energy_close(e);
 	return rc;

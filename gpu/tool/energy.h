@@ -45,7 +45,7 @@ struct bs_energy_span {
 int bs_energy_open(struct bs_energy *e, const char *library, const char bus[][BS_GPU_BUS],
 		   uint32_t devices, struct bs_fail *why);
 int bs_energy_read(const struct bs_energy *e, struct bs_energy_at *at, struct bs_fail *why);
-/* Also after a failed open, and for a zeroed struct. */
+/* Closes a meter, also after a failed open, and a zeroed one. */
 void bs_energy_close(struct bs_energy *e);
 
 /* Reads the counter now, and gives what went by since `from`. */

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void start(struct bs_ik *n, const struct bs_seal_keys *k, const char *endpoint,
-		  enum bs_suite suite, const uint8_t *remote)
+static void start_handshake(struct bs_ik *n, const struct bs_seal_keys *k, const char *endpoint,
+			    enum bs_suite suite, const uint8_t *remote)
 {
 	char prologue[64];
 
@@ -50,7 +50,7 @@ int bs_hello_answer(const struct bs_seal_keys *k, const char *endpoint, uint32_t
 		*answer_len = 1;
 		return BS_HELLO_AGAIN;
 	}
-	start(&n, k, endpoint, suite, NULL);
+	start_handshake(&n, k, endpoint, suite, NULL);
 	rc = bs_ik_read_first(&n, hello + 1, len - 1);
 	if (rc == 0)
 		*who = bs_seal_keys_find(k, n.rs);
@@ -78,7 +78,7 @@ int bs_hello_answer(const struct bs_seal_keys *k, const char *endpoint, uint32_t
 void bs_hello_say(struct bs_ik *n, const struct bs_seal_keys *k, const char *endpoint,
 		  enum bs_suite suite, uint8_t hello[BS_HELLO_FIRST])
 {
-	start(n, k, endpoint, suite, k->peer[0].key);
+	start_handshake(n, k, endpoint, suite, k->peer[0].key);
 	hello[0] = (uint8_t)suite;
 	/* A service's key of small order gives a hello that nobody answers. */
 	(void)bs_ik_first(n, hello + 1, NULL, 0);

@@ -38,7 +38,7 @@ struct bs_ik {
 	bool initiator, keyed;
 	uint64_t n;
 	uint8_t ck[32], h[32], k[32];
-	struct bs_ik_pair s, e;               /* own keys: static, ephemeral */
+	struct bs_ik_pair s, e;               /* own pairs of keys: static, ephemeral */
 	uint8_t rs[BS_IK_KEY], re[BS_IK_KEY]; /* public keys of the other side: static, ephemeral */
 };
 

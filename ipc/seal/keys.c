@@ -1,5 +1,5 @@
 /* ipc/seal/keys.c - see keys.h */
-#define _GNU_SOURCE /* O_CLOEXEC, geteuid */
+#define _GNU_SOURCE /* for O_CLOEXEC, geteuid */
 #include "ipc/seal/keys.h"
 
 #include <errno.h>

@@ -15,7 +15,7 @@
 #include "core/protocol.h"
 #include "ipc/seal/ik.h"
 
-#define BS_KEY_TEXT_MAX 45u /* a public key in words, its NUL included */
+#define BS_KEY_TEXT_MAX 45u /* bytes of a public key in words, with its terminator */
 
 struct bs_seal_peer {
 	char name[BS_NAME_MAX];
@@ -30,11 +30,11 @@ struct bs_seal_keys {
 	enum bs_suite suite;
 	struct bs_seal_peer peer[BS_KEYED_MAX + 1];
 	uint32_t peers;
-	/* connections of one peer at the same time, at most, but for the node; 0: no limit */
+	/* most connections of one peer at a time, but for the node's own; 0: no limit */
 	uint32_t connections;
 };
 
-/* the role of a peer with the service's own key: commands on its node */
+/* role of a peer with the service's own key: commands on its node */
 #define BS_ROLE_NODE (UINT32_C(1) << 31)
 
 /* Makes a fresh pair and writes it to a new file; BS_ERR_IO where the file exists. */

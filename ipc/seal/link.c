@@ -31,7 +31,7 @@ enum stage { DOWN, CONNECTING, GREETING, ANSWER, UP };
 
 struct bs_seal_link {
 	struct bs_seal_keys keys;
-	enum bs_suite suite; /* suite of the next hello */
+	enum bs_suite suite; /* suite that the next hello offers */
 	char endpoint[16];
 	bool asks;
 	size_t message_max;
@@ -46,7 +46,8 @@ struct bs_seal_link {
 	unsigned refusals;
 	struct bs_fail refusal;
 
-	unsigned char *out; /* one message, framed and sealed; from out_at on it is not sent yet */
+	/* one message, framed and sealed; bytes from out_at on are not sent yet */
+	unsigned char *out;
 	size_t out_room, out_at, out_len;
 	unsigned char length[LENGTH], *in;
 	size_t in_room, length_got, in_len, in_got;
@@ -89,7 +90,7 @@ static void refused(struct bs_seal_link *l, const struct bs_fail *why)
 	drop(l, REFUSED_NS);
 }
 
-static void watch(struct bs_seal_link *l, int fd, uint32_t events)
+static void watch_socket(struct bs_seal_link *l, int fd, uint32_t events)
 {
 	struct epoll_event e = { .events = events };
 
@@ -116,7 +117,7 @@ static void connect_now(struct bs_seal_link *l)
 	}
 	l->stage = CONNECTING;
 	l->due_ns = bs_now_ns() + HELLO_NS;
-	watch(l, l->receive_fd, EPOLLOUT);
+	watch_socket(l, l->receive_fd, EPOLLOUT);
 	set_timer(l);
 }
 
@@ -156,11 +157,11 @@ static void connected(struct bs_seal_link *l)
 		return;
 	}
 	l->stage = GREETING;
-	watch(l, l->receive_fd, EPOLLIN);
+	watch_socket(l, l->receive_fd, EPOLLIN);
 }
 
 /* Reads until *got is want bytes. 1: they are here; 0: not yet; -1: the connection is over. */
-static int fill(struct bs_seal_link *l, unsigned char *to, size_t want, size_t *got)
+static int fill_buffer(struct bs_seal_link *l, unsigned char *to, size_t want, size_t *got)
 {
 	while (*got < want) {
 		ssize_t n = recv(l->fd, to + *got, want - *got, 0);
@@ -193,7 +194,7 @@ static bool grow(unsigned char **to, size_t *room, size_t bytes)
 static int frame(struct bs_seal_link *l, size_t most)
 {
 	uint64_t len = 0;
-	int rc = fill(l, l->length, LENGTH, &l->length_got);
+	int rc = fill_buffer(l, l->length, LENGTH, &l->length_got);
 
 	if (rc != 1)
 		return rc;
@@ -202,7 +203,7 @@ static int frame(struct bs_seal_link *l, size_t most)
 	if (len > most || !grow(&l->in, &l->in_room, (size_t)len + 1))
 		return -1;
 	l->in_len = (size_t)len;
-	rc = fill(l, l->in, l->in_len, &l->in_got);
+	rc = fill_buffer(l, l->in, l->in_len, &l->in_got);
 	if (rc == 1)
 		l->length_got = l->in_got = 0;
 	return rc;
@@ -211,7 +212,7 @@ static int frame(struct bs_seal_link *l, size_t most)
 static void greeted(struct bs_seal_link *l)
 {
 	unsigned char greeting[8] = "\0SP\0\0";
-	int rc = fill(l, l->length, LENGTH, &l->length_got);
+	int rc = fill_buffer(l, l->length, LENGTH, &l->length_got);
 
 	greeting[5] = l->asks ? 49 : 16;
 	if (rc == 1 && memcmp(l->length, greeting, 8) == 0) {
@@ -248,7 +249,7 @@ static void answered(struct bs_seal_link *l)
 		l->stage = UP;
 		l->connections++;
 		l->refusals = 0;
-		watch(l, l->send_fd, EPOLLOUT);
+		watch_socket(l, l->send_fd, EPOLLOUT);
 		set_timer(l);
 	}
 }
@@ -291,7 +292,7 @@ static int seal(struct bs_seal_link *l, const void *head, size_t head_len, const
 }
 
 /* Does all that can be done now, without waiting. */
-static void turn(struct bs_seal_link *l)
+static void move_bytes(struct bs_seal_link *l)
 {
 	enum stage before;
 
@@ -340,11 +341,11 @@ int bs_seal_link_send(struct bs_seal_link *l, const void *head, size_t head_len,
 
 	if (head_len > SIZE_MAX / 4 || tail_len > SIZE_MAX / 4)
 		return bs_fail(why, BS_ERR_LENGTH, "a message of %zu bytes", head_len);
-	turn(l);
+	move_bytes(l);
 	while (l->stage != UP || !flush(l)) {
 		if (timeout_ms == 0 || !wait_until(l, until, l->stage == UP))
 			return BS_ENDPOINT_TIMEOUT;
-		turn(l);
+		move_bytes(l);
 	}
 	if (!l->asks) {
 		rc = seal(l, head, head_len, tail, tail_len);
@@ -401,7 +402,7 @@ int bs_seal_link_take(struct bs_seal_link *l, const unsigned char **msg, size_t 
 	if (l->asks && !l->unanswered)
 		return bs_fail(why, BS_ERR_STATE, "recv: nothing was asked");
 	for (;;) {
-		turn(l);
+		move_bytes(l);
 		if (take_one(l, msg, len))
 			return 0;
 		*msg = NULL;
@@ -424,7 +425,7 @@ int bs_seal_link_send_fd(const struct bs_seal_link *l)
 void bs_seal_link_renew(struct bs_seal_link *l)
 {
 	drop(l, 0);
-	turn(l);
+	move_bytes(l);
 }
 
 uint64_t bs_seal_link_connections(const struct bs_seal_link *l, bool *now)
@@ -470,7 +471,7 @@ int bs_seal_link_open(struct bs_seal_link **out, const char *url, const char *en
 		bs_seal_link_close(l);
 		return rc;
 	}
-	turn(l);
+	move_bytes(l);
 	*out = l;
 	return 0;
 }

@@ -12,8 +12,8 @@
 enum bs_seal_place { BS_SEAL_KSPACE, BS_SEAL_IMAGES, BS_SEAL_STATUS, BS_SEAL_PLACES };
 
 struct bs_seal_record {
-	_Atomic uint64_t on;       /* 1: the endpoint is sealed */
-	_Atomic uint64_t sessions; /* connections whose first sealed message opened */
+	_Atomic uint64_t on;       /* 1 if the endpoint is sealed */
+	_Atomic uint64_t sessions; /* number of connections whose first sealed message opened */
 	_Atomic uint64_t unknown;  /* connections ended: without a key, or with an unknown one */
 	/* connections ended: the key is known and does not have the role */
 	_Atomic uint64_t refused;

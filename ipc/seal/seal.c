@@ -14,7 +14,7 @@ _Static_assert(crypto_aead_aes256gcm_ABYTES == BS_SEAL_TAG &&
 
 enum bs_suite bs_suite_best(void)
 {
-	if (sodium_init() < 0) /* there is no source of random numbers: nothing may be sealed */
+	if (sodium_init() < 0) /* without a source of random numbers nothing may be sealed */
 		sodium_misuse();
 	return crypto_aead_aes256gcm_is_available() ? BS_SUITE_AESGCM : BS_SUITE_CHACHAPOLY;
 }

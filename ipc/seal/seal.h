@@ -22,7 +22,7 @@
 enum bs_suite { BS_SUITE_AESGCM = 1, BS_SUITE_CHACHAPOLY = 2 };
 
 struct bs_seal {
-	_Alignas(16) unsigned char state[512]; /* the key, or what AES derives from it beforehand */
+	_Alignas(16) unsigned char state[512]; /* key, or what AES derives from it in advance */
 	uint64_t n;                            /* number of the next message */
 	enum bs_suite suite;
 };

@@ -13,15 +13,16 @@
 /* The stages that have a histogram of times, for each protocol. */
 enum bs_stage {
 	BS_STAGE_SEND,    /* the sender's stamp -> received, where its clock is this host's */
-	BS_STAGE_RECEIVE, /* received -> handed to recon: checks and the copy */
-	BS_STAGE_QUEUE,   /* handed -> taken up by recon */
-	BS_STAGE_ADD,     /* taken up -> accumulated (the engine's add) */
-	BS_STAGE_SLOT,    /* frame complete -> image slot free */
-	BS_STAGE_FINISH,  /* the engine's finish */
+	BS_STAGE_RECEIVE, /* from received to handed to recon: checks and the copy */
+	BS_STAGE_QUEUE,   /* from handed to recon to taken up by recon */
+	BS_STAGE_ADD,     /* from taken up to accumulated (the engine's add) */
+	BS_STAGE_SLOT,    /* from frame complete to image slot free */
+	BS_STAGE_FINISH,  /* time of the engine's finish */
 	BS_STAGE_PASS,    /* image made -> taken up by emit */
-	BS_STAGE_HAND,    /* taken up -> handed to the first sink: attributes, checksum */
-	BS_STAGE_IMAGE,   /* last readout received -> image handed to the first sink */
-	BS_STAGE_SINKS,   /* handed to the first sink -> done with all */
+	/* from taken up by emit to handed to the first sink: attributes, checksum */
+	BS_STAGE_HAND,
+	BS_STAGE_IMAGE, /* from last readout received to image handed to the first sink */
+	BS_STAGE_SINKS, /* from handed to the first sink to done with all */
 	/* handed to the first sink -> an archive that asks says that it has the image */
 	BS_STAGE_TAKEN,
 	/* Parts of finish, as the engine reports them (struct bs_report), where it has them. */
@@ -51,10 +52,10 @@ static inline const char *bs_stage_name(enum bs_stage s)
  */
 #define BS_RESULTS_KEPT 64u
 struct bs_budget_record {
-	/* Written by recon. */
+	/* Recon writes the next members. */
 	_Atomic uint32_t rung; /* enum bs_rung: where the ladder stands */
 	_Atomic uint64_t down[BS_RUNGS], up[BS_RUNGS], images[BS_RUNGS];
-	/* Written by emit. */
+	/* Emit writes the next members. */
 	/* counts of images; stopped: scans that a late image ended */
 	_Atomic uint64_t handed, missed, stopped;
 	_Atomic uint64_t stage_missed[BS_BUDGET_STAGES];
@@ -85,10 +86,7 @@ static inline bool bs_result_unpack(uint64_t packed, uint64_t scan, enum bs_rung
 	return packed >> 40 == (scan & 0xffffff);
 }
 
-/*
- * Written by emit, per protocol: images over their budget, and those of them that a canary's stall
- * explains.
- */
+/* Images over their budget, and those of them that a canary's stall explains. Emit writes these. */
 struct bs_misses {
 	_Atomic uint64_t raw, explained;
 };

@@ -21,19 +21,19 @@
 #define BS_LOG_WRITER_BYTES 1472u
 
 struct bs_log_record {
-	/* Written by the receiving thread. */
+	/* The receiving thread writes the next members. */
 	_Alignas(64) _Atomic uint64_t head; /* bytes that were ever put into the ring */
 	_Atomic uint64_t put;               /* entries that were ever put */
 	_Atomic uint64_t dropped;           /* messages of the scan for which there was no room */
 	/* entries before this one are given up, because the scan is over */
 	_Atomic uint64_t abandon;
-	_Atomic uint32_t unprotected; /* 1: the scan's log has failed, or lags too far behind */
+	_Atomic uint32_t unprotected; /* 1 if the scan's log has failed, or lags too far behind */
 	_Atomic uint64_t lacking;     /* messages of all scans that are in no scan's log */
-	_Atomic uint64_t begun;       /* entry of the scan's OPEN */
+	_Atomic uint64_t begun;       /* number of the entry of the scan's OPEN */
 	_Atomic uint64_t end;  /* number after the entry of the scan's end; 0: it has not ended */
-	uint32_t skips;        /* 1: there was no room for the scan's OPEN, and it has no log */
-	uint32_t endless;      /* 1: there was no room for the scan's end */
-	uint32_t early;        /* 1: the scan's end came before its images were made */
+	uint32_t skips;        /* 1 if there was no room for the scan's OPEN: the scan has no log */
+	uint32_t endless;      /* 1 if there was no room for the scan's end */
+	uint32_t early;        /* 1 if the scan's end came before its images were made */
 	uint64_t owed;         /* unprotected stays 1 until this many entries are done */
 	uint64_t given_before; /* value of given_up when the scan began */
 	uint64_t told;         /* number of the scan's last message that was reported as durable */
@@ -41,12 +41,12 @@ struct bs_log_record {
 	uint64_t seen[BS_LOG_SEEN];
 	/* number of the last message; head when it was about to be put */
 	uint64_t seen_number, seen_at;
-	/* Written by the log thread. */
+	/* The log thread writes the next members. */
 	_Alignas(64) _Atomic uint64_t tail; /* bytes that the ring does not need any longer */
 	_Atomic uint64_t done;              /* entries that are durable, or given up */
 	/* all message numbers up to this one were held once the last of them was put */
 	_Atomic uint64_t mark;
-	_Atomic uint32_t failed; /* 1: the scan's log cannot be written; fault says why */
+	_Atomic uint32_t failed; /* 1 if the scan's log cannot be written; fault says why */
 	_Atomic uint64_t
 		given_up; /* messages of the scan in flight that were given up while in the ring */
 	/* counts since the service started */
@@ -63,9 +63,9 @@ struct bs_log_record {
 	_Atomic uint64_t first, first_before, open_at;
 	char fault[BS_EVENT_TEXT]; /* written before failed is set */
 	char name[64];             /* name of the first file of the scan's log; "": there is none */
-	/* the state of struct bs_log_writer */
+	/* state of the writer, a struct bs_log_writer */
 	_Alignas(16) unsigned char writer[BS_LOG_WRITER_BYTES];
-	struct bs_hist commit; /* duration of each commit */
+	struct bs_hist commit; /* times that commits took */
 	struct bs_hist lag;    /* time of each message from being put to being durable */
 };
 

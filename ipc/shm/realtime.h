@@ -13,13 +13,13 @@
 /*
  * What a thread on the path of an image has used since it started. The thread writes this itself (a
  * member of recon's team: when recon says so), at most every BS_THREAD_NS. After warm-up, faults
- * and allocations should not grow. allocations: calls of malloc and its like, and of mmap, from
- * this program's own code, static libraries included; calls from shared libraries (nanomsg, libc)
- * are not counted.
+ * and allocations should not grow. allocations: calls of malloc and its like, and of mmap, by this
+ * program's own code and static libraries. Calls by shared libraries (nanomsg, libc) are not
+ * counted.
  */
 #define BS_THREAD_NS INT64_C(100000000)
 
-enum bs_thread { /* places of threads in bs_shared.thread */
+enum bs_thread { /* index of each thread in bs_shared.thread */
 		 BS_THREAD_INGEST,
 		 BS_THREAD_LOG, /* ingest's thread that writes the logs of scans */
 		 BS_THREAD_EMIT,
@@ -29,11 +29,12 @@ enum bs_thread { /* places of threads in bs_shared.thread */
 
 struct bs_thread_record {
 	char name[16];
-	_Atomic int32_t tid;      /* 0: there is no such thread */
+	_Atomic int32_t tid;      /* number of the thread; 0: there is none */
 	_Atomic int32_t priority; /* SCHED_FIFO priority of the thread; 0: ordinary scheduling */
-	_Atomic uint64_t minor_faults, major_faults; /* page faults, by getrusage's RUSAGE_THREAD */
+	/* numbers of page faults, from getrusage's RUSAGE_THREAD */
+	_Atomic uint64_t minor_faults, major_faults;
 	_Atomic uint64_t allocations;
-	_Atomic uint64_t preempted; /* involuntary context switches */
+	_Atomic uint64_t preempted; /* number of involuntary context switches */
 	/* number of times that the thread wrote this record; at_ns: the last time */
 	_Atomic uint64_t notes;
 	_Atomic int64_t at_ns;
@@ -47,8 +48,8 @@ enum bs_setting {
 	BS_SETTING_TIMER_SLACK,
 	BS_SETTING_GPU_WAIT,
 	BS_SETTING_UNTHROTTLED, /* real-time threads that poll are not throttled */
-	BS_SETTING_POLLING,     /* ingest and emit poll, too, where the site wants polling */
-	/* other programs' kernels run on the GPU at the same time as the service's */
+	BS_SETTING_POLLING,     /* ingest and emit poll where the site wants polling */
+	/* kernels of other programs run on the GPU at the same time as the service's */
 	BS_SETTING_GPU_SHARED,
 	BS_SETTINGS
 };

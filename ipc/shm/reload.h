@@ -19,12 +19,12 @@
 
 enum bs_reload_step {
 	BS_RELOAD_NONE,  /* the supervisor: nothing is under way */
-	BS_RELOAD_CHECK, /* the supervisor: a process of its own checks the file */
+	BS_RELOAD_CHECK, /* the supervisor has a process of its own check the file */
 	BS_RELOAD_WAIT,  /* ingest: the scan in flight ends first */
 	BS_RELOAD_ARM,   /* recon: no scan is open, headers wait; what is new is armed */
 	/* the supervisor: the changed site cannot be armed, for the reason in text */
 	BS_RELOAD_FAILED,
-	BS_RELOAD_ARMED, /* the supervisor: the site in the shared memory changes */
+	BS_RELOAD_ARMED, /* the supervisor changes the site in the shared memory */
 	/* the supervisor: each worker takes the changed site over (bs_worker_renew) */
 	BS_RELOAD_SWITCH,
 };
@@ -41,23 +41,25 @@ static inline const char *bs_reload_name(uint32_t step)
 
 #define BS_RELOAD_NEW UINT32_MAX
 
-/* A part of the shared memory's file behind what every process maps: a site, and its tables. */
+/* A part of the shared memory's file that holds a site and its tables; not
+ * every process maps it. */
 struct bs_area {
 	uint64_t at, bytes;
-	uint64_t table[BS_PROTOCOLS_MAX]; /* offsets of trajectory tables from at; 0: none */
+	/* offset of each trajectory table from `at`; 0: no table */
+	uint64_t table[BS_PROTOCOLS_MAX];
 };
 
 /* The results of a protocol when it was armed. */
 struct bs_arming {
 	uint64_t bytes; /* bytes of its memory plan */
 	char engine[32];
-	char place[96]; /* where the protocol runs, in words */
+	char place[96]; /* place where the protocol runs, in words */
 	struct bs_admission admission;
 };
 
 struct bs_reload {
 	_Atomic uint32_t step;
-	uint32_t again; /* written by the supervisor, before WAIT */
+	uint32_t again; /* the supervisor writes this before WAIT */
 	/*
 	 * Written by the supervisor: numbers of the last reload that began and that ended. code and
 	 * text, written before ended, say how that one ended.
@@ -72,8 +74,8 @@ struct bs_reload {
 	 */
 	struct bs_area next;
 	uint32_t from[BS_PROTOCOLS_MAX];
-	_Atomic int64_t held_since_ns; /* written by ingest */
-	/* written by recon: results of the new protocols */
+	_Atomic int64_t held_since_ns; /* time written by ingest */
+	/* results for the new protocols, written by recon */
 	struct bs_arming armed[BS_PROTOCOLS_MAX];
 };
 

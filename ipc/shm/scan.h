@@ -27,10 +27,11 @@ struct bs_gap {
 };
 #define BS_GAPS_MAX 16u /* gaps kept of a scan, to tell a late message from a duplicate */
 
-/* What ingest counts of a scan. */
+/* Ingest's counts of a scan. */
 struct bs_scan_counts {
 	uint64_t acquisitions, waveforms, gaps, duplicates, rejected, late;
-	uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS]; /* the acquisitions by kind */
+	/* acquisitions of each kind, used and unused */
+	uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS];
 	uint64_t lost; /* number of the first message that never came or was refused; 0: none */
 };
 
@@ -43,10 +44,10 @@ struct bs_scan_counts {
  */
 struct bs_scan_step {
 	uint64_t id;      /* number of the scan in flight or of the last one */
-	uint32_t state;   /* enum bs_state */
+	uint32_t state;   /* state of the scan, enum bs_state */
 	uint32_t epoch;   /* epoch of the recon that reconstructs the scan */
 	uint64_t entries; /* head of recon's queue once entry is pushed */
-	uint64_t entry;   /* entry for recon's queue; 0: none */
+	uint64_t entry;   /* entry that recon's queue is to get; 0: none */
 	uint64_t next;    /* the first sequence number that is neither held nor given up */
 	/* least number that the sender has sent since a new start; 0: there was no new start */
 	uint64_t heard_from;
@@ -59,7 +60,7 @@ struct bs_scan_step {
 	uint64_t recon_died_at; /* value of recon_at at these deaths */
 	struct bs_gap gap[BS_GAPS_MAX];
 	struct bs_scan_counts count;
-	struct bs_fail fault; /* the scan's first fault; code 0: none */
+	struct bs_fail fault; /* first fault of the scan; code 0: none */
 };
 
 /*
@@ -69,8 +70,8 @@ struct bs_scan_step {
  */
 struct bs_made_step {
 	uint64_t scan;           /* number of the scan */
-	uint64_t entries;        /* entries of emit's queue, the last image's included */
-	uint64_t image, preview; /* numbers of the last image and the last preview */
+	uint64_t entries;        /* entries of emit's queue, with the last image's */
+	uint64_t image, preview; /* number of the last image, number of the last preview */
 	uint64_t images, previews, partial, missing;
 };
 
@@ -133,24 +134,25 @@ enum bs_reopen {
 	BS_REOPEN_OVER   /* the scan goes on as any other, or has ended; or there was none */
 };
 struct bs_reopened {
-	_Atomic uint32_t step; /* enum bs_reopen */
+	_Atomic uint32_t step; /* step of reopening, enum bs_reopen */
 	_Atomic uint64_t scan; /* number of the scan; 0: none was opened */
 	char log[64];          /* name of the first file of the scan's log */
-	uint32_t sealed;       /* 1: the scan's log has an end */
-	uint32_t early;        /* 1: the log had its end before the scan's images were made */
-	uint32_t gone_on; /* 1: its sender has come back, and the log goes on in another file */
+	uint32_t sealed;       /* 1 if the scan's log has an end */
+	uint32_t early;        /* 1 if the log got its end before the scan's images were made */
+	uint32_t gone_on; /* 1 if its sender has come back, and the log goes on in another file */
 	uint64_t session, records;
 	uint64_t number;    /* number of the scan in the service that logged it */
-	int64_t started_ns; /* since 1970, UTC */
+	int64_t started_ns; /* start of the scan, ns since 1970, UTC */
 	int64_t until_ns;
 	/* until this time another scan's OPEN does not end the waiting for the sender */
 	int64_t alone_ns;
 };
 
-/* What a recon that is given the scan again needs of its log, once that is sealed or given up. */
+/* The facts of a scan's log that a recon needs which is given the scan again. The log is sealed
+ * or given up by then. */
 struct bs_scan_log {
 	_Atomic uint64_t scan; /* number of the scan, written once the rest is valid */
-	uint32_t whole;        /* 1: the scan's log has all of its messages */
+	uint32_t whole;        /* 1 if the scan's log has all of its messages */
 	uint32_t mode;         /* mode of the scan's log, as in ACK */
 	uint64_t unprotected;
 	char name[64];
@@ -163,15 +165,16 @@ struct bs_scan_log {
  * of one scan, the next one may be accepted: two are open then, never three.
  */
 struct bs_scan_record {
-	/* Written by ingest. */
+	/* Ingest writes the next members. */
 	struct bs_scan_step step[2];
 	/* index of the valid step; what other processes read is copied below */
 	_Atomic uint32_t step_at;
-	_Atomic uint32_t in_hand; /* 1 while a message is handled: a death then counts in deaths */
+	/* 1 during the handling of a message: a death then counts in deaths */
+	_Atomic uint32_t in_hand;
 	/* The members below are valid when id is not 0. */
 	_Atomic uint64_t id;
-	_Atomic uint32_t open;  /* 1 until the scan's outcome was made */
-	_Atomic uint32_t state; /* enum bs_state */
+	_Atomic uint32_t open;  /* 1 until the scan's outcome is made */
+	_Atomic uint32_t state; /* state of the scan, enum bs_state */
 	uint64_t session;
 	uint32_t protocol;
 	int64_t opened_ns;
@@ -188,8 +191,9 @@ struct bs_scan_record {
 	struct bs_scan_log log;
 	_Atomic uint64_t next_seq; /* the first sequence number that is not yet held */
 	_Atomic uint64_t acquisitions, waveforms, gaps, duplicates, rejected, late;
-	_Atomic uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS]; /* the acquisitions by kind */
-	/* Written by recon. */
+	/* acquisitions of each kind, used and unused */
+	_Atomic uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS];
+	/* Recon writes the next members. */
 	struct bs_made_step made[2];
 	_Atomic uint32_t made_at; /* index of the valid made step; its counts are copied below */
 	/* twice the number of entries taken since OPEN, plus 1 while one is handled */
@@ -204,7 +208,7 @@ struct bs_scan_record {
 	char recon_text[BS_EVENT_TEXT];
 	_Atomic uint64_t lacking; /* number of the scan that lacks what its protocol needs */
 	_Atomic uint64_t lost;    /* written by ingest: step.count.lost */
-	/* Written by emit. */
+	/* Emit writes the next members. */
 	/*
 	 * images_left: given to some taker, or to its queue; undelivered: times that a taker did
 	 * not get an image.
@@ -244,7 +248,7 @@ static inline struct bs_kinds bs_scan_kinds(const struct bs_scan_record *s)
 }
 
 /* The outcome of scan n, in place n % 2: a successor of ingest can send it again. */
-#define BS_SCAN_END_BYTES 568u /* ipc/wire/wire.h: BS_WIRE_OUTCOME_BYTES */
+#define BS_SCAN_END_BYTES 568u /* size of an outcome, BS_WIRE_OUTCOME_BYTES of ipc/wire/wire.h */
 struct bs_scan_end {
 	_Atomic uint32_t known;
 	uint64_t session;
@@ -273,25 +277,26 @@ struct bs_kspace_record {
 	/* peers: connected now; waiting: of these, peers with a header that waits */
 	_Atomic uint32_t peers, waiting;
 	_Atomic uint32_t here;    /* the sender of the newest scan is connected */
-	_Atomic uint32_t clock;   /* enum bs_clock of that scan's sender */
+	_Atomic uint32_t clock;   /* clock of that scan's sender, enum bs_clock */
 	_Atomic int64_t since_ns; /* when that scan was opened */
 	_Atomic int64_t heard_ns; /* when that scan's last message was taken */
 	_Atomic int64_t line_ns;  /* when the first waiting header came; 0: none waits */
 	_Atomic uint64_t connected, let_go, nonsense; /* counts of ipc/gate.h, of this ingest */
 	char sender[64];              /* sender of that scan, as bs_gate_name writes it */
 	char before[64];              /* sender of the scan before, while that is open */
-	_Atomic uint32_t before_here; /* that sender is connected */
-	_Atomic uint32_t before_same; /* that sender also sends the newest scan */
+	_Atomic uint32_t before_here; /* 1 if that sender is connected */
+	_Atomic uint32_t before_same; /* 1 if that sender also sends the newest scan */
 	_Atomic int64_t closed_ns;    /* when the earlier scan's last readout or close was taken */
 };
 
 /* Counts since the service started; each is written by one worker. */
 struct bs_totals {
 	_Atomic uint64_t scans, refused, messages, bytes, rejected, gaps, duplicates, late,
-		failed;                                          /* written by ingest */
-	_Atomic uint64_t images, engine_faults;                  /* written by recon */
-	_Atomic uint64_t published, sink_faults, repeated, lost; /* written by emit */
-	_Atomic uint64_t unsent; /* written by emit: the sum of all scans' images_unsent */
+		/* counts above that ingest writes */
+		failed;
+	_Atomic uint64_t images, engine_faults;                  /* counts that recon writes */
+	_Atomic uint64_t published, sink_faults, repeated, lost; /* counts that emit writes */
+	_Atomic uint64_t unsent; /* sum of all scans' images_unsent, written by emit */
 };
 
 #endif

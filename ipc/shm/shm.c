@@ -1,5 +1,5 @@
 /* ipc/shm/shm.c - see shm.h */
-#define _GNU_SOURCE /* memfd_create, seals */
+#define _GNU_SOURCE /* for memfd_create, seals */
 #include "ipc/shm/shm.h"
 
 #include <errno.h>
@@ -317,7 +317,7 @@ int bs_shm_switch(struct bs_shm *m, struct bs_fail *why)
 	for (uint32_t i = 0; i < site->protocols; i++)
 		if (from[i] == BS_RELOAD_NEW)
 			take_armed(s, i);
-	for (int i = 0; i < 2; i++) /* the records of the last scans, for the status */
+	for (int i = 0; i < 2; i++) /* two records hold the last scans, for the status */
 		s->scan[i].protocol = place_of(from, site->protocols, s->scan[i].protocol);
 	s->site = *site;
 	s->area = s->reload.next;

@@ -33,17 +33,17 @@
 #include "ipc/shm/takers.h"
 #include "ipc/shm/workers.h"
 
-#define BS_SHM_MAGIC   UINT64_C(0x313030454d485342) /* "BSHME001" */
+#define BS_SHM_MAGIC   UINT64_C(0x313030454d485342) /* the letters "BSHME001" */
 #define BS_SHM_VERSION 1u
 
 #define BS_LAST_ERRORS 16u
 
-/* Where everything lies, in bytes from the start. The pools' sizes alone decide it. */
+/* Offset of each part in bytes from the start. Only the pools' sizes decide them. */
 struct bs_layout {
 	uint64_t total_bytes;
 	uint64_t acq_ring, image_ring, acq_pool, image_pool;
 	uint64_t acq_meta, image_meta, acq, image, hist;
-	uint64_t study, log; /* 0: there is none */
+	uint64_t study, log; /* offsets of the study and of the log's ring; 0: there is none */
 };
 
 struct bs_shared {
@@ -77,15 +77,15 @@ struct bs_shared {
 	struct bs_reopened reopened[2];
 	/* ingest: place in reopened of the scan that is being reopened */
 	_Atomic uint32_t reopening;
-	struct bs_noise_kept noise; /* ingest: noise of the last scans */
+	struct bs_noise_kept noise; /* ingest's: noise of the last scans */
 	struct bs_scan_end ended[2];
 	_Atomic uint64_t past_scans; /* ingest: number of scans that have ended */
 	struct bs_scan_past past[BS_SCANS_PAST];
 	struct bs_kspace_record kspace;
 	struct bs_seal_record seal[BS_SEAL_PLACES];
 	struct bs_totals totals;
-	struct bs_log_record log;             /* ingest: state of the logs of scans */
-	uint64_t arm_bytes[BS_PROTOCOLS_MAX]; /* recon: bytes of each protocol's memory plan */
+	struct bs_log_record log;             /* ingest's: state of the logs of scans */
+	uint64_t arm_bytes[BS_PROTOCOLS_MAX]; /* recon's: bytes of each protocol's memory plan */
 	char engine[BS_PROTOCOLS_MAX][32];    /* recon: name of each protocol's engine */
 	char place[BS_PROTOCOLS_MAX][96];     /* recon: where each protocol runs, in words */
 	char lapack[512]; /* recon: the files of LAPACK and its BLAS; "": it is not loaded */
@@ -107,8 +107,9 @@ struct bs_shared {
 	struct bs_thread_record thread[BS_THREADS];
 	_Atomic uint32_t gpus; /* recon: number of records in gpu that are complete */
 	struct bs_gpu_record gpu[BS_DEVICES_MAX];
-	_Atomic uint32_t canaries;            /* the supervisor: number of canaries that run */
-	struct bs_canary canary[BS_CANARIES]; /* each canary writes its own record */
+	_Atomic uint32_t canaries; /* the supervisor: number of canaries that run */
+	/* records of the canaries, each written by its canary */
+	struct bs_canary canary[BS_CANARIES];
 	struct bs_budget_record budget[BS_PROTOCOLS_MAX];
 	/*
 	 * The supervisor: the last lines of the service's log of level warn or error; number i is
@@ -128,10 +129,10 @@ struct bs_shm {
 	struct bs_pool *acq_pool, *image_pool;
 	struct bs_acq_meta *acq_meta;
 	struct bs_image_meta *image_meta;
-	struct bs_hist *hist; /* [protocol][stage]: histograms of times */
+	struct bs_hist *hist; /* [protocol][stage] histograms of times */
 	/* recon: what scans leave to later ones; NULL: no protocol takes any */
 	struct bs_study *study;
-	unsigned char *tables; /* the site's area, tables_bytes long */
+	unsigned char *tables; /* area of the site, tables_bytes long */
 	size_t tables_bytes;
 	unsigned char *log; /* messages on their way to the scan's log; NULL: no logs are kept */
 };
@@ -151,12 +152,12 @@ int bs_shm_stage(const struct bs_shm *m, struct bs_area *area, const struct bs_s
 void bs_shm_unstage(const struct bs_shm *m, const struct bs_area *area);
 int bs_shm_staged_site(const struct bs_shm *m, const struct bs_area *area, struct bs_site *site);
 /*
- * For the supervisor: s->reload.next becomes the site in force, and what is kept for each protocol
- * moves to its new place; reload.armed has it for the new protocols. Nobody else uses any protocol
+ * Makes s->reload.next the site in force, for the supervisor. Data of protocols that stay move to
+ * their new places; reload.armed holds those of the new ones. No other process may use a protocol
  * meanwhile.
  */
 int bs_shm_switch(struct bs_shm *m, struct bs_fail *why);
-/* Call after bs_shm_switch: maps the tables of the site in force into this process. */
+/* Maps the tables of the site in force into this process. Call after bs_shm_switch. */
 int bs_shm_map_tables(struct bs_shm *m, struct bs_fail *why);
 /* Attaches a worker to the memory; fd and bell_fd: the descriptors that it inherited. */
 int bs_shm_attach(struct bs_shm *m, int fd, const int bell_fd[BS_BELLS], struct bs_fail *why);
@@ -180,7 +181,7 @@ static inline struct bs_hist *bs_shm_hist(const struct bs_shm *m, uint32_t proto
 {
 	return &m->hist[protocol * BS_STAGES + (uint32_t)stage];
 }
-/* False: the protocol has no table. *t points into the shared memory: do not close it. */
+/* Finds a protocol's table. *t points into the shared memory: do not close it. False: no table. */
 bool bs_shm_table(const struct bs_shm *m, uint32_t protocol, struct bs_traj *t);
 
 static inline void bs_shm_ring_bell(const struct bs_shm *m, int whom)

@@ -15,7 +15,7 @@
 #include "core/memory/pools.h"
 #include "core/mrd.h"
 
-/* An entry of a ring: its kind, the low bits of the scan's number, and a slot. */
+/* Makes an entry of a ring from its kind, the low bits of the scan's number, and a slot. */
 enum bs_entry_kind {
 	BS_ENTRY_OPEN = 1,
 	BS_ENTRY_ACQ,
@@ -36,7 +36,7 @@ static inline bool bs_entry_of(uint64_t e, uint64_t scan)
 {
 	return ((e >> 32) & 0xffffff) == (scan & 0xffffff);
 }
-/* The place of the entry's scan's record (scan.h). */
+/* Returns the place of the record of the entry's scan (scan.h). */
 static inline uint32_t bs_entry_place(uint64_t e)
 {
 	return (uint32_t)(e >> 32) & 1;
@@ -63,7 +63,7 @@ struct bs_acq_meta {
 
 /* The record beside each image slot, whose bytes are laid out as core/memory/pools.h says. */
 struct bs_image_meta {
-	/* what recon says of the image; its .pixels is not valid here */
+	/* recon's description of the image; its .pixels is not valid here */
 	struct bs_recon_image image;
 	uint64_t scan, session;
 	uint32_t protocol;
@@ -73,15 +73,16 @@ struct bs_image_meta {
 	 * told that no more of a partial frame will come
 	 */
 	int64_t from_ns;
-	/* times of the last readout: given to recon; taken up and accumulated by it */
+	/* when the last readout was given to recon */
 	int64_t acq_handed_ns;
-	int64_t taken_ns, added_ns; /* 0: not known (a partial frame) */
-	enum bs_rung rung;          /* the rung that the image was made on */
-	int64_t ready_ns;           /* when the frame was complete in recon */
-	int64_t begun_ns, made_ns;  /* when making the image began and ended */
-	int64_t handed_ns;          /* emit: when the image was handed to the first sink */
-	int64_t sender_ns;          /* time_ns of the last readout that the image needed */
-	uint64_t pixel_bytes;       /* emit: pixel bytes of the image's message */
+	/* when taken up and accumulated; 0: not known (a partial frame) */
+	int64_t taken_ns, added_ns;
+	enum bs_rung rung;         /* the rung that the image was made on */
+	int64_t ready_ns;          /* when the frame was complete in recon */
+	int64_t begun_ns, made_ns; /* when making the image began and ended */
+	int64_t handed_ns;         /* emit: when the image was handed to the first sink */
+	int64_t sender_ns;         /* time_ns of the last readout that the image needed */
+	uint64_t pixel_bytes;      /* emit's: bytes of pixels in the image's message */
 	char attributes[BS_POOLS_ATTRIBUTES]; /* emit: as pairs (core/text.h) */
 	uint32_t attributes_len; /* emit: bytes of the message's XML, right before the pixels */
 	/* emit: the image could not be made a message, and there is none */

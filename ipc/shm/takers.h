@@ -63,7 +63,7 @@ static inline uint64_t bs_taker_waiting(const struct bs_taker_record *r)
 /* A taker that asks at endpoints.images, as far as the service knows; written by emit. */
 #define BS_ASKERS 8u
 struct bs_asker {
-	char name[64]; /* "": there is no such asker */
+	char name[64]; /* name of the asker; "": there is no such asker */
 	/* cursor: number of the last image that it has; missed: images not kept for it */
 	_Atomic uint64_t cursor, missed;
 };
@@ -73,14 +73,14 @@ struct bs_images_record {
 	/* entries that takers may have: emit's first thread is beyond them */
 	_Atomic uint64_t ready;
 	_Atomic uint64_t closed; /* entries that count in their scan's outcome */
-	/* last: number of the newest image in the store; bytes: its size on disk */
+	/* last: number of the newest image in the store; bytes: size of the store on disk */
 	_Atomic uint64_t last, bytes;
 	/*
-	 * What the store had when the service started, of the newest image's scan and of the scan
+	 * The store's contents when the service started, of the newest image's scan and the scan
 	 * before.
 	 */
 	struct {
-		/* numbers, within the scan, of the last image and the last preview */
+		/* numbers, within the scan, of the last image and of the last preview */
 		uint64_t session, image, preview;
 	} kept[2];
 	struct bs_asker asker[BS_ASKERS];

@@ -21,7 +21,7 @@ static inline const char *bs_worker_name(enum bs_worker w)
 	return (unsigned)w < BS_WORKERS ? names[w] : "?";
 }
 
-/* Each worker has a bell, and so has the supervisor. */
+/* number of the supervisor's bell, after those of the workers */
 #define BS_SUPERVISOR ((int)BS_WORKERS)
 #define BS_BELLS      (BS_WORKERS + 1)
 
@@ -36,9 +36,10 @@ enum bs_busy {
 
 struct bs_worker_state {
 	struct bs_bell bell;
-	_Atomic uint64_t beat;  /* the worker: grows with every iteration of its main loop */
-	_Atomic uint32_t busy;  /* enum bs_busy; the worker */
-	_Atomic uint32_t phase; /* enum bs_phase; the worker, and the supervisor at its death */
+	_Atomic uint64_t beat; /* the worker raises this with every iteration of its main loop */
+	_Atomic uint32_t busy; /* enum bs_busy, written by the worker */
+	/* enum bs_phase, written by the worker, and by the supervisor at the worker's death */
+	_Atomic uint32_t phase;
 	_Atomic uint64_t generation; /* the worker: generation of the site that it works by */
 	_Atomic uint32_t epoch;      /* the supervisor: how many times the worker was started */
 	_Atomic int32_t pid; /* the supervisor: the worker's process number; 0: there is none */
@@ -67,21 +68,21 @@ static inline const char *bs_bridge_name(enum bs_bridge b)
 }
 
 /*
- * What the MRD bridge reports of its clients, since it was started, to the supervisor through a
- * pipe.
+ * The MRD bridge's counts of its clients since it was started. The bridge reports them to the
+ * supervisor through a pipe.
  */
 struct bs_bridge_clients {
 	uint64_t scans, images;     /* scans opened; images sent to clients */
 	uint64_t refused;           /* clients that an error was reported to */
-	uint32_t connected, active; /* clients connected now; scans under way */
-	char error[160];            /* the last of these errors, and its client */
+	uint32_t connected, active; /* number of clients connected now; number of scans under way */
+	char error[160];            /* last of these errors, with its client */
 };
 
-struct bs_bridge_state {     /* written by the supervisor */
-	_Atomic int32_t pid; /* 0: there is no process */
+struct bs_bridge_state {     /* The supervisor writes this structure. */
+	_Atomic int32_t pid; /* number of the process; 0: there is none */
 	_Atomic uint32_t starts;
 	char last_end[96];
-	struct bs_bridge_clients clients; /* the last report */
+	struct bs_bridge_clients clients; /* last report of the bridge */
 };
 
 #endif

@@ -79,7 +79,7 @@ void bs_about_remark(struct bs_scan_info *info, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(words, sizeof(words), format, args);
 	va_end(args);
-	for (char *c = words; *c != '\0'; c++) /* no half of a character is left */
+	for (char *c = words; *c != '\0'; c++) /* the cut left no half of a character */
 		if (*c < ' ' || *c > '~')
 			*c = '?';
 	bs_text_put(&t, "%s%s", before > 0 ? "; " : "", words);

@@ -34,18 +34,19 @@
 #define STEP1(crc, v) __builtin_aarch64_crc32cb((crc), (v))
 #endif
 #ifndef HWCAP_CRC32
-#define HWCAP_CRC32 (1 << 7) /* Linux, arch/arm64: asm/hwcap.h */
+/* Linux' flag for the processor's CRC instructions (arch/arm64: asm/hwcap.h) */
+#define HWCAP_CRC32 (1 << 7)
 #endif
 #else
 #define HAVE_INSTRUCTION 0
 #endif
 
-#define POLYNOMIAL 0x82f63b78u    /* the polynomial 0x1EDC6F41 with its lowest power first */
+#define POLYNOMIAL 0x82f63b78u    /* polynomial 0x1EDC6F41 with its lowest power first */
 #define STRETCH    ((size_t)2048) /* bytes of a stretch; three run side by side */
 
 /* These tables are filled before main and read-only after that. */
 static uint32_t slice[8][256];
-/* the map of a checksum over STRETCH more zero bytes, by its four bytes */
+/* map of a checksum over STRETCH more zero bytes, by each of its four bytes */
 static uint32_t advance[4][256];
 static uint32_t (*chosen)(uint32_t crc, const void *data, size_t len);
 
@@ -117,7 +118,7 @@ uint32_t (*bs_crc32c_instruction(void))(uint32_t crc, const void *data, size_t l
 }
 
 /* The product a b modulo the polynomial; lowest power first: x^0 is the highest bit. */
-static uint32_t multiply(uint32_t a, uint32_t b)
+static uint32_t multiply_polynomials(uint32_t a, uint32_t b)
 {
 	uint32_t product = 0;
 
@@ -131,19 +132,19 @@ static uint32_t multiply(uint32_t a, uint32_t b)
 uint32_t bs_crc32c_shift(uint64_t len)
 {
 	uint32_t power = UINT32_C(1) << 31;  /* the polynomial x^0 */
-	uint32_t square = UINT32_C(1) << 23; /* the polynomial x^8: one byte of zeros */
+	uint32_t square = UINT32_C(1) << 23; /* the polynomial x^8, which is one byte of zeros */
 
 	for (; len > 0; len >>= 1) {
 		if (len & 1)
-			power = multiply(power, square);
-		square = multiply(square, square);
+			power = multiply_polynomials(power, square);
+		square = multiply_polynomials(square, square);
 	}
 	return power;
 }
 
 uint32_t bs_crc32c_join(uint32_t first, uint32_t second, uint32_t shift)
 {
-	return multiply(first, shift) ^ second;
+	return multiply_polynomials(first, shift) ^ second;
 }
 
 static void fill_slices(void)
@@ -193,7 +194,7 @@ uint32_t bs_crc32c(uint32_t crc, const void *data, size_t len)
 
 /* ---- the envelope ---- */
 
-/* The offsets of the envelope's fields. */
+/* Offsets of the envelope's fields in bytes. */
 enum {
 	AT_MAGIC = 0,
 	AT_VERSION = 4,
@@ -206,7 +207,7 @@ enum {
 	AT_RESERVED = 44,
 };
 
-/* The checksum of the envelope alone. */
+/* Computes the checksum of the envelope alone. */
 static uint32_t checksum(const unsigned char envelope[BS_WIRE_BYTES])
 {
 	static const unsigned char zero[4];

@@ -15,24 +15,28 @@
 #include "core/err.h"
 
 #define BS_WIRE_BYTES   64u         /* bytes of the envelope */
-#define BS_WIRE_MAGIC   0x31445342u /* "BSD1" */
+#define BS_WIRE_MAGIC   0x31445342u /* the letters "BSD1" */
 #define BS_WIRE_VERSION 2u
 /* the version before; a sender of it is refused in an envelope of that version */
 #define BS_WIRE_PREVIOUS 1u
 
 enum bs_wire_kind {
-	BS_WIRE_OPEN = 1,      /* char protocol[64], then the MRD XML header; bs_wire_get_open */
-	BS_WIRE_ACQ = 2,       /* MRD acquisition: 340-byte header, trajectory, samples */
+	/* payload: char protocol[64], then the MRD XML header (bs_wire_get_open) */
+	BS_WIRE_OPEN = 1,
+	/* payload: an MRD acquisition: 340-byte header, trajectory, samples */
+	BS_WIRE_ACQ = 2,
 	BS_WIRE_WAVEFORM = 3,  /* MRD waveform: counted and dropped */
 	BS_WIRE_CLOSE = 4,     /* u64: number of ACQ messages sent in this session */
-	BS_WIRE_HEARTBEAT = 5, /* empty */
+	BS_WIRE_HEARTBEAT = 5, /* payload: none */
 	BS_WIRE_ACCEPT = 16,   /* bs_wire_answer; window: messages that may be unacknowledged */
-	BS_WIRE_REFUSE = 17,   /* bs_wire_answer */
+	BS_WIRE_REFUSE = 17,   /* payload: bs_wire_answer */
 	BS_WIRE_ACK = 18,      /* bs_wire_ack: held, durable */
-	BS_WIRE_OUTCOME = 19,  /* bs_wire_outcome */
-	BS_WIRE_IMAGE = 32,    /* MRD image: 198-byte header, u64 + attributes, pixels */
+	BS_WIRE_OUTCOME = 19,  /* payload: bs_wire_outcome */
+	/* payload: an MRD image: 198-byte header, u64 + attributes, pixels */
+	BS_WIRE_IMAGE = 32,
 	BS_WIRE_NEXT = 33, /* char taker[64]; seq: number of the last image that the taker has */
-	/* u64: number of the image before, then an IMAGE message; seq: its number */
+	/* payload: u64, number of the image before, then an IMAGE message; seq:
+	 * the image's number */
 	BS_WIRE_STORED = 34,
 	BS_WIRE_NONE = 35, /* empty: nothing follows yet */
 };
@@ -49,7 +53,7 @@ struct bs_wire {
 	uint64_t payload_len; /* bytes of the payload */
 	uint64_t session, seq;
 	int64_t time_ns;  /* the sender's clock, for its own use; echoed in ACK */
-	uint32_t crc;     /* CRC-32C over the envelope with this field 0, then the payload */
+	uint32_t crc;     /* CRC-32C over the envelope with this field 0, then over the payload */
 	uint16_t version; /* version to encode; 0: BS_WIRE_VERSION */
 };
 
@@ -81,7 +85,7 @@ int bs_wire_decode(struct bs_wire *w, const unsigned char *msg, size_t len,
 		   const unsigned char **payload, struct bs_fail *why);
 
 /*
- * True where a message that decode refused with BS_ERR_VERSION is a whole one of version
+ * Returns true if a message that decode refused with BS_ERR_VERSION is a whole one of version
  * BS_WIRE_PREVIOUS. *w then has its fields, version included: its sender understands an answer
  * encoded with that version.
  */

@@ -75,7 +75,7 @@ static const char *words_of(char out[96], const struct bs_limits_written *w)
 	return out;
 }
 
-/* With this center the limits lie on the grid. */
+/* Returns true if the limits lie on the grid with this center. */
 static bool fits(const struct bs_limits_written *w, int64_t center, int64_t size)
 {
 	return w->value[MIN] + size / 2 - center >= 0 && w->value[MAX] + size / 2 - center < size;
@@ -101,7 +101,7 @@ static void take_step(const struct bs_limits_written *w, const char *name, uint3
 			(long long)middle);
 }
 
-/* Where one partition was measured, takes its thickness from reconSpace. */
+/* Takes a slice's thickness from reconSpace if one partition was measured. */
 static void take_slice(const struct bs_limits_written *step2, struct bs_scan_info *info)
 {
 	if (info->encoded[2] <= 1 || info->recon[2] != 1 || !step2->there[MAX] || !is_zero(step2))
@@ -132,7 +132,7 @@ void bs_limits_take(const struct bs_limits *l, struct bs_scan_info *info)
 								   ? (uint32_t)w->value[CENTER]
 								   : 0,
 						 .given = 1 };
-		/* where there is one line or partition, only its center can be wrong */
+		/* with a single line or partition only its center can be wrong */
 		if (i < 2 && grid && (info->encoded[1 + i] > 1 || w->there[CENTER]))
 			take_step(w, known[i].name, info->encoded[1 + i], to, info);
 		else if (!is_range(w) && (w->there[MIN] || w->there[MAX]))

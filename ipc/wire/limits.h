@@ -19,7 +19,7 @@
 
 struct bs_limits {
 	struct bs_limits_written {
-		int64_t value[3]; /* minimum, maximum, center; 0: not there */
+		int64_t value[3]; /* minimum, maximum, center; 0: not in the header */
 		bool there[3];
 	} of[BS_LIMITS];
 };

@@ -25,24 +25,26 @@
 #include "ipc/wire/envelope.h"
 
 struct bs_wire_answer {
-	int32_t code; /* 0, or an enum bs_err */
+	int32_t code; /* code of the answer: 0, or an enum bs_err */
 	uint32_t window;
 	char text[384];
 };
 
 struct bs_wire_outcome {
-	int32_t code; /* 0: no line was lost or refused, and every image was given to some taker */
+	/* code of the outcome; 0: no line was lost or refused, and every image was
+	 * given to some taker */
+	int32_t code;
 	uint32_t undelivered; /* times so far that a taker did not get an image after all */
 	uint64_t acquisitions, images, gaps, duplicates, rejected, late;
 	char text[384];
-	struct bs_kinds kinds; /* the acquisitions by kind */
+	struct bs_kinds kinds; /* acquisitions of each kind */
 };
 
-/* What an ACK's durable number promises of the messages up to it. */
+/* The promise of an ACK's durable number for the messages up to it. */
 enum bs_wire_log {
-	BS_WIRE_LOG_OFF,     /* no log of the scan is kept: durable equals held */
-	BS_WIRE_LOG_RELAXED, /* written to the scan's log; a loss of power may take it */
-	BS_WIRE_LOG_DURABLE, /* written to the scan's log, on the disk */
+	BS_WIRE_LOG_OFF,     /* the scan has no log: durable equals held */
+	BS_WIRE_LOG_RELAXED, /* messages are in the scan's log; a loss of power may take them */
+	BS_WIRE_LOG_DURABLE, /* messages are in the scan's log on the disk */
 };
 
 struct bs_wire_ack {
@@ -51,7 +53,7 @@ struct bs_wire_ack {
 	uint64_t durable;
 	/* number of messages up to durable that the scan's log lacks, because it had failed */
 	uint64_t unprotected;
-	uint32_t log; /* enum bs_wire_log */
+	uint32_t log; /* place that durable stands for, enum bs_wire_log */
 };
 
 #define BS_WIRE_ACK_BYTES     32u

@@ -37,12 +37,12 @@ struct reader {
 	char text[TEXT_MAX_]; /* text of the innermost element, spaces at both ends removed */
 	size_t text_len;
 	bool text_cut;
-	unsigned sizes_seen;     /* one bit for each number of the first encoding's matrices */
-	struct bs_limits limits; /* limits of the first encoding */
-	struct bs_encoding_written more;       /* the present later encoding */
-	char depends_type[16], depends_on[64]; /* the present measurementDependency */
+	unsigned sizes_seen;             /* bits of the first encoding's sizes that were read */
+	struct bs_limits limits;         /* limits of the first encoding */
+	struct bs_encoding_written more; /* later encoding that is being read */
+	char depends_type[16], depends_on[64]; /* measurementDependency that is being read */
 	uint32_t echo_times;                   /* number of TE read */
-	struct bs_multiband_read bands;        /* the present spacing */
+	struct bs_multiband_read bands;        /* spacing that is being read */
 	struct {
 		bool named, valued;
 		bool value_cut;
@@ -51,7 +51,7 @@ struct reader {
 };
 
 /* Stops the parser; the first reason stays. what: no ": " in it; detail: the header's own words. */
-static void refuse(struct reader *r, const char *what, const char *detail)
+static void fail_at(struct reader *r, const char *what, const char *detail)
 {
 	const size_t n = bs_text_cut(detail, strlen(detail), 80);
 
@@ -99,7 +99,7 @@ static bool read_u32(struct reader *r, uint32_t *v)
 	double n;
 
 	if (r->text_cut || !bs_text_whole(r->text, &n) || !(n >= 0.0 && n <= UINT32_MAX)) {
-		refuse(r, "not an unsigned number of 32 bits", r->text);
+		fail_at(r, "not an unsigned number of 32 bits", r->text);
 		return false;
 	}
 	*v = (uint32_t)n;
@@ -114,7 +114,7 @@ static void read_real(struct reader *r, float *v, double least, double most, con
 	double d;
 
 	if (r->text_cut || !bs_text_number(r->text, &d) || !(d >= least && d <= most))
-		refuse(r, not_a, r->text);
+		fail_at(r, not_a, r->text);
 	else
 		*v = (float)d;
 }
@@ -139,7 +139,7 @@ static void end_limit(struct reader *r)
 	    strcmp(r->name[2], "encodingLimits") != 0 || r->text_len == 0)
 		return;
 	if (r->text_cut || !bs_text_whole(r->text, &n) || fabs(n) > UINT32_MAX)
-		refuse(r, "not a whole number of 32 bits", r->text);
+		fail_at(r, "not a whole number of 32 bits", r->text);
 	else
 		(void)bs_limits_put(&r->limits, r->name[3], r->name[4], (int64_t)n);
 }
@@ -162,7 +162,7 @@ static bool read_ms(struct reader *r, double *ms)
 {
 	if (!r->text_cut && bs_text_number(r->text, ms) && *ms >= 0.0 && *ms <= 1e9)
 		return true;
-	refuse(r, "not a time in ms", r->text);
+	fail_at(r, "not a time in ms", r->text);
 	return false;
 }
 
@@ -361,7 +361,7 @@ static void end_described(struct reader *r, double value)
 		if (strcmp(r->user.name, table[i].name) != 0)
 			continue;
 		if (!(value >= 0.0 && value <= 1e6))
-			refuse(r, "trajectoryDescription is not between 0 and 1e6", r->user.name);
+			fail_at(r, "trajectoryDescription is not between 0 and 1e6", r->user.name);
 		else
 			*table[i].to = (float)value;
 	}
@@ -377,18 +377,18 @@ static void end_user(struct reader *r)
 	double d = 0.0;
 
 	if (!r->user.named || r->user.name[0] == '\0') {
-		refuse(r, "a parameter without name", element);
+		fail_at(r, "a parameter without name", element);
 		return;
 	}
 	if (!r->user.valued) {
-		refuse(r, "a parameter without value", r->user.name);
+		fail_at(r, "a parameter without value", r->user.name);
 		return;
 	}
 	if ((strcmp(element, "userParameterLong") == 0 ||
 	     strcmp(element, "userParameterDouble") == 0) &&
 	    (r->user.value_cut || !bs_text_number(r->user.value, &d))) {
 		if (described)
-			refuse(r, "a parameter whose value is no number", r->user.name);
+			fail_at(r, "a parameter whose value is no number", r->user.name);
 		else
 			bs_about_remark(r->info, "%s %.40s of the header is '%.40s', no number",
 					element, r->user.name, r->user.value);
@@ -400,7 +400,7 @@ static void end_user(struct reader *r)
 	if (strcmp(r->user.name, "trajectory_units") != 0 || r->depth != 3)
 		return;
 	if (r->user.value_cut || len >= sizeof(r->info->trajectory_unit))
-		refuse(r, "trajectory_units, no unit has so long a name", r->user.value);
+		fail_at(r, "trajectory_units, no unit has so long a name", r->user.value);
 	else
 		memcpy(r->info->trajectory_unit, r->user.value, len + 1);
 }
@@ -428,11 +428,11 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 		return;
 	name = local(name);
 	if (r->depth == DEPTH_MAX) {
-		refuse(r, "more than 32 levels", name);
+		fail_at(r, "more than 32 levels", name);
 		return;
 	}
 	if (r->depth == 0 && strcmp(name, "ismrmrdHeader") != 0) {
-		refuse(r, "the root element is not ismrmrdHeader", name);
+		fail_at(r, "the root element is not ismrmrdHeader", name);
 		return;
 	}
 	/* A name that is too long for the stack is replaced by one that equals nothing. */
@@ -508,7 +508,7 @@ static void XMLCALL on_doctype(void *arg, const XML_Char *name, const XML_Char *
 	(void)system_id;
 	(void)public_id;
 	(void)internal_subset;
-	refuse(arg, "document types and entities are not read", name);
+	fail_at(arg, "document types and entities are not read", name);
 }
 
 static void check_whole(struct reader *r)
@@ -587,7 +587,7 @@ int bs_mrdxml_read(struct bs_scan_info *info, const char *xml, size_t len, struc
 	XML_SetStartDoctypeDeclHandler(r.parser, on_doctype);
 	XML_SetUnknownEncodingHandler(r.parser, on_encoding, NULL);
 	if (XML_Parse(r.parser, xml, (int)len, XML_TRUE) != XML_STATUS_OK && r.rc == 0)
-		refuse(&r, "malformed", XML_ErrorString(XML_GetErrorCode(r.parser)));
+		fail_at(&r, "malformed", XML_ErrorString(XML_GetErrorCode(r.parser)));
 	if (r.rc == 0)
 		check_whole(&r);
 	if (r.rc == 0) {

@@ -37,7 +37,7 @@ full() {
 			echo "not ok $1: $("$BORESIDE" status -c site.cfg)"
 	rm -f out/*
 	"$BORESIDE" replay -c site.cfg -p p --limit 64 --asap $patience scan.h5 >said 2>&1 &&
-		[ "$(find out -name 'scan*' | wc -l)" -ge 1 ] &&
+		[ "$(find out -name 'uid*' | wc -l)" -ge 1 ] &&
 			echo "ok $1: with room it goes on" ||
 		echo "not ok $1: with room: $(cat said)"
 	kill $server

@@ -89,7 +89,7 @@ static unsigned books(struct filed *out, unsigned cap)
 		const size_t len = strlen(e->d_name);
 
 		if (n < cap && len > 4 && strcmp(e->d_name + len - 4, ".cfl") == 0 &&
-		    sscanf(e->d_name, "scan%*8x-s%u-i%u-n%" SCNx64, &f->series, &f->index,
+		    sscanf(e->d_name, "uid%*8x-s%u-i%u-n%" SCNx64, &f->series, &f->index,
 			   &f->number) == 3)
 			n++;
 	}

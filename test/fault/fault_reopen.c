@@ -67,8 +67,8 @@ static size_t image(unsigned scan, unsigned number, unsigned char *out, size_t c
 	glob_t found;
 	FILE *f = NULL;
 
-	(void)snprintf(path, sizeof(path), "%s/%s/scan*-s%03u-i%05u*.cfl", service.dir, folder,
-		       scan, number);
+	(void)snprintf(path, sizeof(path), "%s/%s/uid*-s%03u-i%05u*.cfl", service.dir, folder, scan,
+		       number);
 	if (glob(path, 0, NULL, &found) == 0 && found.gl_pathc == 1)
 		f = fopen(found.gl_pathv[0], "rb");
 	globfree(&found);

@@ -69,7 +69,7 @@ static inline size_t image_bytes(const struct service *s, unsigned scan, unsigne
 	glob_t found;
 	FILE *f;
 
-	(void)snprintf(path, sizeof(path), "%s/out/scan*-s%03u-i%05u.cfl", s->dir, scan, number);
+	(void)snprintf(path, sizeof(path), "%s/out/uid*-s%03u-i%05u.cfl", s->dir, scan, number);
 	f = glob(path, 0, NULL, &found) == 0 ? fopen(found.gl_pathv[0], "rb") : NULL;
 	globfree(&found);
 	if (f == NULL)

@@ -84,11 +84,12 @@ in_table { in_table = 0; after_table = 1 }
 	next
 }
 /^- / && match($0, /^- (`[^`]*`|\*\*[^*]*\*\*):?/) {
+	long = RLENGTH
 	flush()
 	print ".TP"
-	print guard("\\fB" plain(substr($0, 3, RLENGTH - 2)) "\\fR")
+	print guard("\\fB" plain(substr($0, 3, long - 2)) "\\fR")
 	fresh = ended = 0
-	text = substr($0, RLENGTH + 1)
+	text = substr($0, long + 1)
 	sub(/^ +/, "", text)
 	next
 }
@@ -97,6 +98,13 @@ in_table { in_table = 0; after_table = 1 }
 	print ".IP \\(bu 3"
 	fresh = ended = 0
 	text = substr($0, 3)
+	next
+}
+/^  - / {
+	flush()
+	print ".br"
+	fresh = ended = 0
+	text = "- " substr($0, 5)
 	next
 }
 /^[0-9]+\. / {

@@ -6,7 +6,8 @@
 #include "board/tool/audit/outcomes.h"
 #include "board/tool/audit/part.h"
 
-/* Logs before stores: an image's scan is looked for among them. */
+/* Reads the folders of one kind. Logs come before stores: an image's scan is
+ * looked up among them. */
 static int read_folders(struct bs_audit *a, enum bs_audit_folder wanted, struct bs_fail *why)
 {
 	enum bs_audit_folder kind;
@@ -24,7 +25,7 @@ static int read_folders(struct bs_audit *a, enum bs_audit_folder wanted, struct 
 	return rc;
 }
 
-/* What could not be judged is said. */
+/* Prints how much was read, and what could not be judged. */
 static void sum_up(struct bs_audit *a)
 {
 	bool first = true;

@@ -14,12 +14,12 @@
 #include "core/err.h"
 
 struct bs_audit_request {
-	const char *const *dirs; /* of logs or of stores, NULL at the end */
-	const char *events;      /* the service's log; NULL: none. "-": standard input */
-	uint64_t store_bytes;    /* a store's bound; 0: not known */
+	const char *const *dirs; /* folders of logs or of stores; the last is NULL */
+	const char *events;      /* file of the service's log, "-": standard input; NULL: none */
+	uint64_t store_bytes;    /* most bytes that the store may have; 0: not known */
 };
 
-/* Findings are printed as they are kept. BS_ERR_IO, BS_ERR_NOMEM: it could not judge. */
+/* Judges, and prints findings as it goes. BS_ERR_IO, BS_ERR_NOMEM: it could not judge. */
 struct bs_audit_sum {
 	uint64_t logs, records, images, takers, bytes, outcomes, judged, found;
 };

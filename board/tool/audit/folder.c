@@ -13,14 +13,14 @@
 #include "ipc/wire/envelope.h"
 
 #define PATH_BYTES 1400u
-#define PART_NS    INT64_C(60000000000) /* no spare file takes so long to be filled */
+#define PART_NS    INT64_C(60000000000) /* longest time to fill a spare file */
 
 static void join(char path[PATH_BYTES], const char *dir, const char *name)
 {
 	(void)snprintf(path, PATH_BYTES, "%s/%s", dir, name);
 }
 
-/* 1: its first message is of the store; 0: of a scan; -1: it has none. */
+/* Returns 1 if the log's first message is of a store, 0 if of a scan, -1 if it has none. */
 static int looks_stored(const char *dir, const char *name)
 {
 	char path[PATH_BYTES];
@@ -40,7 +40,7 @@ static int looks_stored(const char *dir, const char *name)
 	return is;
 }
 
-/* An asker's or a taker's cursor: it stands beside images alone. */
+/* True for a taker's cursor, which stands in a folder of images alone. */
 static bool is_cursor(const struct dirent *e)
 {
 	const size_t len = strlen(e->d_name);
@@ -76,7 +76,7 @@ int bs_audit_kind(const char *dir, enum bs_audit_folder *kind, struct bs_fail *w
 	return 0;
 }
 
-/* True for a writer's files: "N.spare", "N.spare.part", 16 hexadecimal digits and ".part". */
+/* True for a spare file that is ready, "N.spare". */
 static bool is_spare(const char *name, unsigned long *number)
 {
 	char *end;
@@ -101,7 +101,8 @@ static void judge_spare(struct bs_audit *a, const char *path, unsigned long numb
 		bs_found(a->f, BS_PROMISE_SPARE, path, "%lld bytes", (long long)st->st_size);
 }
 
-/* newest_ns: when the newest log began; a service that began it has seen the file. */
+/* Judges a leftover ".part". newest_ns: when the newest log began; its service
+ * has seen the file. */
 static void judge_part(struct bs_audit *a, const char *path, int64_t newest_ns,
 		       const struct stat *st)
 {
@@ -122,7 +123,7 @@ static void judge_entry(struct bs_audit *a, const char *dir, const struct dirent
 
 	join(path, dir, e->d_name);
 	if (lstat(path, &st) != 0)
-		return; /* gone meanwhile */
+		return; /* the file was removed meanwhile */
 	if (is_spare(e->d_name, &number)) {
 		bs_judged(a->f, BS_PROMISE_SPARE);
 		judge_spare(a, path, number, &st);

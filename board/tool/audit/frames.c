@@ -10,25 +10,26 @@
 #include "core/thread/clock.h"
 #include "ipc/wire/bytes.h"
 
-#define QUIET_NS INT64_C(1000000000) /* since a file was written: its time has no finer steps */
-#define ZEROS_AT 76u                 /* of a head and of a seal, to the block's end */
+/* time after which a file counts as no longer written; file times have no finer steps */
+#define QUIET_NS INT64_C(1000000000)
+#define ZEROS_AT 76u /* offset in a block from which a head and a seal are zeros */
 
-/* One log as it is read. */
+/* State of reading one log. */
 struct look {
 	struct bs_findings *f;
 	struct bs_audit_frames *out;
 	struct bs_log_reader *r;
 	char *where;
-	int fd; /* of segment open_at; -1: none */
+	int fd; /* descriptor of segment open_at; -1: none is open */
 	uint32_t open_at;
-	struct bs_log_place behind; /* where the record before ended; offset 0: not known */
+	struct bs_log_place behind; /* end of the record before; offset 0: not known */
 	uint64_t durable;
 	bool heads; /* a finding about heads or seals was made */
 };
 
 /* ---- has it changed meanwhile? ---- */
 
-/* Of its files: sizes, times, numbers. */
+/* Hash of the sizes, times and numbers of the log's files; shows whether they changed. */
 static uint64_t mark_of(const struct bs_log_reader *r, int64_t *newest_ns)
 {
 	uint64_t mark = 1;
@@ -38,7 +39,7 @@ static uint64_t mark_of(const struct bs_log_reader *r, int64_t *newest_ns)
 	*newest_ns = 0;
 	for (uint32_t i = 0; (path = bs_log_path(r, i)) != NULL; i++) {
 		memset(&st, 0, sizeof(st));
-		(void)stat(path, &st); /* zeros: it is gone */
+		(void)stat(path, &st); /* a removed file leaves zeros */
 		const int64_t ns =
 			(int64_t)st.st_mtim.tv_sec * 1000000000 + (int64_t)st.st_mtim.tv_nsec;
 		mark = ((mark * 31 + (uint64_t)st.st_ino) * 31 + (uint64_t)st.st_size) * 31 +
@@ -70,7 +71,7 @@ static void judge_name(struct look *l, const char *path, const struct bs_log_hea
 	if ((st->st_mode & 0777 & ~(mode_t)BS_LOG_MODE) != 0)
 		bs_found(l->f, BS_PROMISE_MODE, path, "mode %03o", (unsigned)(st->st_mode & 0777));
 	if (!bs_log_split(slash != NULL ? slash + 1 : path, &stem, &index))
-		return; /* a file that was given by itself may be called anything */
+		return; /* a file given by itself may have any name */
 	bs_judged(l->f, BS_PROMISE_NAME);
 	bs_log_name(name, h);
 	if (strcmp(slash != NULL ? slash + 1 : path, name) != 0)
@@ -98,7 +99,7 @@ static bool judge_head(struct look *l, const char *path, const unsigned char *bl
 	return true;
 }
 
-/* A seal of another id means nothing; one that was being written is the reader's to judge. */
+/* Judges a seal. One of another id means nothing; a half-written one is left to the reader. */
 static bool judge_seal(struct look *l, const char *path, const unsigned char *block,
 		       const struct bs_log_head *h, struct bs_log_head *s, uint64_t bytes)
 {
@@ -126,7 +127,7 @@ static bool judge_seal(struct look *l, const char *path, const unsigned char *bl
 	return rc == 0;
 }
 
-/* What stands in the first two blocks of a segment; id 0: nothing that can be read. */
+/* The head and the seal in a segment's first two blocks; id 0: unreadable. */
 struct ends {
 	struct bs_log_head head, seal;
 	bool sealed;
@@ -160,7 +161,7 @@ static void read_ends(struct look *l, uint32_t i, struct ends *e)
 	(void)close(fd);
 }
 
-/* A segment and the one before it. */
+/* Judges how one segment follows the one before. */
 static void judge_turn(struct look *l, const char *path, uint32_t i, const struct ends *was,
 		       const struct ends *e)
 {
@@ -233,7 +234,7 @@ static void judge_durable(struct look *l, const struct bs_log_frame *f)
 		l->durable = f->durable;
 }
 
-/* Between the record before, of the same segment, and this one: nothing, or one padding. */
+/* Judges the bytes between two records of one segment: none, or one padding. */
 static void judge_padding(struct look *l, const struct bs_log_message *m)
 {
 	unsigned char raw[BS_LOG_FRAME + BS_LOG_BLOCK + BS_LOG_FRAME];
@@ -280,7 +281,7 @@ static void judge_frame(struct look *l, const struct bs_log_message *m)
 
 /* ---- the end ---- */
 
-/* What the reader says of a log that it cannot read to its end, or not without a remark. */
+/* Judges what the reader reports of a log: an early end, or a remark. */
 static void judge_damage(struct look *l, const char *path, const struct bs_fail *why)
 {
 	static const struct {

@@ -12,7 +12,7 @@
 #include "drivers/log/reader.h"
 
 struct bs_audit_frames {
-	struct bs_log_head begins; /* of its first file that has a head */
+	struct bs_log_head begins; /* head of the log's first readable file */
 	bool sealed, early;
 	bool damaged;  /* messages are lost */
 	bool uncut;    /* the log is sealed, and its file is longer than the seal says */
@@ -24,8 +24,8 @@ struct bs_audit_frames {
 };
 
 /*
- * path: of its first file. where, of BS_AUDIT_WHERE bytes, names the record that each is called
- * for.
+ * Reads a log whose first file is path. where, of BS_AUDIT_WHERE bytes, names the record that take
+ * is called for.
  */
 #define BS_AUDIT_WHERE 1200u
 void bs_audit_frames(struct bs_findings *f, const char *path, char *where,

@@ -9,15 +9,15 @@
 #include "ipc/wire/meta.h"
 #include "ipc/wire/mrd.h"
 
-#define SERIES   16384u /* scans' numbers are below, those of velocities so much more */
+#define SERIES   16384u /* offset of velocity images' series numbers; scans' numbers are below it */
 #define PREVIEWS 32768u
-#define RECENT   64u /* numbers that are known one by one */
+#define RECENT   64u /* newest image numbers that are known one by one */
 
-/* In the order of user_int[7]. */
+/* words of an image's quality, in the order of user_int[7] */
 static const char *const qualities[] = { "complete", "partial", "late", "degraded" };
 enum { COMPLETE, PARTIAL, LATE, DEGRADED, QUALITIES };
 
-/* What the attributes say. */
+/* What an image's attributes say. */
 struct said {
 	char protocol[64], quality[16], rung[16], budget[16], measurement[64];
 	uint64_t readouts, missing, gaps, rejected, counts;
@@ -30,7 +30,7 @@ static uint64_t number_of(const char *value)
 	return strtoull(value, NULL, 10);
 }
 
-static void hear(void *arg, const char *name, const char *value, unsigned index)
+static void hear_value(void *arg, const char *name, const char *value, unsigned index)
 {
 	static const char count[] = "boreside_count_";
 	struct said *s = arg;
@@ -112,7 +112,7 @@ static int32_t in_head(uint64_t n)
 	return n > INT32_MAX ? INT32_MAX : (int32_t)n;
 }
 
-/* Head and attributes speak of the same. "": they do. */
+/* Compares the quality in header and attributes. Returns "" if they agree, else what differs. */
 static const char *quality_fault(const struct bs_mrd_image *h, const struct said *s, bool preview)
 {
 	const int32_t quality = h->user_int[7];
@@ -153,7 +153,7 @@ static void judge_quality(struct bs_audit *a, const struct bs_wire *w, const str
 
 /* ---- its place among the others ---- */
 
-/* number: of the image, from 1. recent: bit n: number *last - n is there. */
+/* Judges an image's number, from 1. recent: bit n is set if image *last - n is there. */
 static void judge_number(struct bs_audit *a, uint64_t number, uint64_t *last, uint64_t *recent)
 {
 	bs_judged(a->f, BS_PROMISE_IMAGE_ONCE);
@@ -184,7 +184,7 @@ static void judge_order(struct bs_audit_images *i, const struct bs_wire *w,
 			before->shots.over = true;
 		if (s->over)
 			bs_found(a->f, BS_PROMISE_IMAGE_ORDER, a->where,
-				 "scan %016" PRIx64 " goes on behind another one's images",
+				 "session %016" PRIx64 " goes on behind another one's images",
 				 w->session);
 	}
 	if (i->session == 0)
@@ -213,13 +213,13 @@ static void judge_log(struct bs_audit_images *i, const struct bs_wire *w,
 		i->logged = true;
 		return;
 	}
-	/* without its outcome it is not known whether the log could be written */
+	/* without an outcome nobody knows whether the log could be written */
 	if (!i->logged || !o->known || (o->log_known && !o->has_log)) {
 		a->unlogged++;
 		return;
 	}
 	bs_found(a->f, BS_PROMISE_IMAGE_LOG, a->where,
-		 "no log of scan %016" PRIx64 " is there, those of older ones are", w->session);
+		 "no log of session %016" PRIx64 " is there, those of older ones are", w->session);
 }
 
 static void judge_scan(struct bs_audit *a, const struct bs_mrd_image *h, const struct said *s,
@@ -276,7 +276,7 @@ static int read_attributes(struct bs_audit_images *i, struct said *s, const unsi
 	}
 	memcpy(i->attributes, at, len);
 	i->attributes[len] = '\0';
-	if (bs_meta_read(i->attributes, hear, s, &bad) != 0)
+	if (bs_meta_read(i->attributes, hear_value, s, &bad) != 0)
 		bs_found(i->a->f, BS_PROMISE_IMAGE_HEAD, i->a->where, "attributes: %s", bad.text);
 	return 0;
 }
@@ -293,7 +293,7 @@ int bs_audit_image(struct bs_audit_images *i, const struct bs_wire *w, const uns
 	size_t pixels;
 
 	if (scan == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "scan %016" PRIx64, w->session);
+		return bs_fail(why, BS_ERR_NOMEM, "session %016" PRIx64, w->session);
 	bs_judged(a->f, BS_PROMISE_IMAGE_HEAD);
 	judge_order(i, w, scan);
 	judge_log(i, w, scan);

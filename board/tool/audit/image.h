@@ -12,14 +12,14 @@
 
 struct bs_audit_images {
 	struct bs_audit *a;
-	uint64_t session; /* of the image before; 0: none */
-	bool logged;      /* an earlier image's scan has its log here: so must each later one */
+	uint64_t session; /* session of the image before; 0: none */
+	bool logged;      /* an earlier image's scan has its log here, so each later one must */
 	bool all;         /* the store's oldest image is the first that it ever had */
 	char *attributes;
 	size_t room;
 };
 
-/* w, payload: of the IMAGE message. Of where: a->where. BS_ERR_NOMEM. */
+/* Judges the image of an IMAGE message (w, payload), at a->where. May return BS_ERR_NOMEM. */
 int bs_audit_image(struct bs_audit_images *i, const struct bs_wire *w, const unsigned char *payload,
 		   struct bs_fail *why);
 

@@ -4,7 +4,7 @@
 
 #include "board/tool/audit/part.h"
 
-/* Numbers that the log of a closed scan lacks. */
+/* Judges the numbers that the log of a closed scan lacks. */
 static void judge_gaps(struct bs_audit *a, const struct bs_audit_scan *s, const char *where)
 {
 	const struct bs_audit_log *log = &s->log;
@@ -14,7 +14,9 @@ static void judge_gaps(struct bs_audit *a, const struct bs_audit_scan *s, const 
 	if (log->logs != 1 || !log->sealed || !log->closed || log->damaged)
 		return;
 	if (log->missing > named && !o->known) {
-		a->unnamed++; /* refused, after the last image, or the log could not be written */
+		/* the log of a refused scan, of one after the last image, or one that
+		 * could not be written */
+		a->unnamed++;
 		return;
 	}
 	bs_judged(a->f, BS_PROMISE_GAPS);
@@ -25,7 +27,7 @@ static void judge_gaps(struct bs_audit *a, const struct bs_audit_scan *s, const 
 			 log->missing, log->first_missing, o->gaps, o->rejected, o->lacks);
 }
 
-/* True: the log that the outcome names is there. */
+/* Judges the log that the outcome names. True: it is there. */
 static bool judge_outcome_log(struct bs_audit *a, const struct bs_audit_scan *s, const char *where)
 {
 	const struct bs_audit_log *log = &s->log;
@@ -85,12 +87,13 @@ static bool is_settled(const struct bs_audit *a, const struct bs_audit_scan *s)
 
 	if (!a->stores || a->store_first[0] == '\0' || t->cut || (!t->over && !a->store_rests))
 		return false;
-	/* none: the store was there before the scan, and has lost nothing */
+	/* without images the store must be older than the scan and have lost nothing */
 	return t->images > 0 || (a->store_whole && a->store_rests && s->outcome.has_log &&
 				 strcmp(s->outcome.log, a->store_first) > 0);
 }
 
-/* Images made again after a kill of the service are counted once, by the service killed. */
+/* Judges the number of images. Those made again after a kill are counted once, by
+ * the first service. */
 static void judge_images(struct bs_audit *a, const struct bs_audit_scan *s, const char *where)
 {
 	const struct bs_audit_shots *t = &s->shots;
@@ -123,7 +126,7 @@ static void judge_scan(void *arg, struct bs_audit_scan *s)
 	struct bs_audit *a = arg;
 	char where[128];
 
-	(void)snprintf(where, sizeof(where), "scan %016" PRIx64 "%s%s", s->session,
+	(void)snprintf(where, sizeof(where), "session %016" PRIx64 "%s%s", s->session,
 		       s->log.name[0] != '\0' ? ", log " : "", s->log.name);
 	bs_found_begin(a->f);
 	judge_gaps(a, s, where);

@@ -8,8 +8,9 @@
 #include "ipc/wire/wire.h"
 #include "ipc/wire/xml.h"
 
-#define ABSURD 16777216u /* so far beyond the next number none is taken (WIRE.md, 8) */
-#define WINDOW 8192u     /* the largest one (WIRE.md, 4) */
+/* distance beyond the next number from which a message is refused (WIRE.md, 8) */
+#define ABSURD 16777216u
+#define WINDOW 8192u /* messages in the largest window (WIRE.md, 4) */
 
 void bs_audit_kspace_begin(struct bs_audit_kspace *k, struct bs_findings *f, const char *where,
 			   struct bs_audit_log *log)
@@ -18,12 +19,12 @@ void bs_audit_kspace_begin(struct bs_audit_kspace *k, struct bs_findings *f, con
 	k->f = f;
 	k->where = where;
 	k->log = log;
-	k->settled = 1; /* OPEN is number 0 */
+	k->settled = 1; /* number 0 is OPEN */
 }
 
 /* ---- numbers ---- */
 
-static void settle(struct bs_audit_kspace *k, uint64_t number)
+static void settle_number(struct bs_audit_kspace *k, uint64_t number)
 {
 	struct bs_audit_log *log = k->log;
 
@@ -34,13 +35,13 @@ static void settle(struct bs_audit_kspace *k, uint64_t number)
 	log->missing++;
 }
 
-/* Numbers before `before` are not awaited any more. */
+/* Ends the wait for numbers below `before`. */
 static void settle_to(struct bs_audit_kspace *k, uint64_t before)
 {
-	const uint64_t known = k->settled + BS_AUDIT_WINDOW; /* beyond: not one has come */
+	const uint64_t known = k->settled + BS_AUDIT_WINDOW; /* numbers beyond this have not come */
 
 	for (; k->settled < before && k->settled < known; k->settled++) {
-		settle(k, k->settled);
+		settle_number(k, k->settled);
 		k->there[k->settled % BS_AUDIT_WINDOW] = false;
 	}
 	if (k->settled >= before)
@@ -51,7 +52,7 @@ static void settle_to(struct bs_audit_kspace *k, uint64_t before)
 	k->settled = before;
 }
 
-/* False: it is not to be counted. */
+/* Notes a message's number. False: the message is not to be counted. */
 static bool take_number(struct bs_audit_kspace *k, const struct bs_wire *w)
 {
 	struct bs_audit_log *log = k->log;
@@ -103,7 +104,7 @@ static void take_open(struct bs_audit_kspace *k, const struct bs_wire *w,
 	if (bs_wire_get_open(k->log->protocol, &xml, &len, payload, (size_t)w->payload_len, &why) !=
 		    0 ||
 	    bs_mrdxml_read(&info, xml, len, &why) != 0) {
-		/* what a header says is its sender's: it may name a patient */
+		/* the header's text is its sender's and may name a patient: it is not printed */
 		bs_found(k->f, BS_PROMISE_OPEN, k->where, "%.*s", (int)bs_mrdxml_bare(why.text),
 			 why.text);
 		return;

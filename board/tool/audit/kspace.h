@@ -11,25 +11,26 @@
 #include "board/tool/audit/scans.h"
 #include "drivers/log/reader.h"
 
-#define BS_AUDIT_WINDOW 16384u /* twice the largest window (WIRE.md, 4); a power of two */
+/* numbers kept: twice the largest window (WIRE.md, 4); a power of two */
+#define BS_AUDIT_WINDOW 16384u
 
 struct bs_audit_kspace {
 	struct bs_findings *f;
-	const char *where; /* names the record at hand */
-	uint64_t session;  /* the log's */
+	const char *where; /* name of the current record */
+	uint64_t session;  /* session of the log */
 	struct bs_audit_log *log;
-	bool there[BS_AUDIT_WINDOW]; /* of number n: at n % BS_AUDIT_WINDOW */
+	bool there[BS_AUDIT_WINDOW]; /* message n came: at n % BS_AUDIT_WINDOW */
 	uint32_t crc[BS_AUDIT_WINDOW];
-	uint64_t settled; /* all numbers before this are counted, there or missing */
-	uint64_t close;   /* number of CLOSE; 0: it has not come */
+	uint64_t settled; /* first number that is not yet counted as there or missing */
+	uint64_t close;   /* number of CLOSE; 0: CLOSE has not come */
 	bool opened;
 };
 
 void bs_audit_kspace_begin(struct bs_audit_kspace *k, struct bs_findings *f, const char *where,
 			   struct bs_audit_log *log);
-/* arg: struct bs_audit_kspace */
+/* Takes one message of the log. arg: struct bs_audit_kspace. */
 void bs_audit_kspace_take(void *arg, const struct bs_log_message *m);
-/* path: of the log. all: it has been read to its end, and its count is to be judged. */
+/* Ends the log at path. all: the log was read to its end, so its count is judged. */
 void bs_audit_kspace_end(struct bs_audit_kspace *k, const char *path, bool all);
 
 #endif

@@ -7,7 +7,7 @@
 #include "core/thread/clock.h"
 #include "drivers/log/folder.h"
 
-/* Its sender miscounted, and was told so. */
+/* True if the sender miscounted, which its outcome says. */
 static bool miscounted(struct bs_audit *a, uint64_t session)
 {
 	const struct bs_audit_scan *scan = bs_audit_scan(&a->scans, session);
@@ -15,7 +15,7 @@ static bool miscounted(struct bs_audit *a, uint64_t session)
 	return scan != NULL && scan->outcome.known && scan->outcome.code == BS_ERR_SEQUENCE;
 }
 
-/* Once more, where it was being written meanwhile and something was found. */
+/* Reads the log again if it was being written and something was found. */
 static void read_log(struct bs_audit *a, const char *path, struct bs_audit_frames *fr,
 		     struct bs_audit_log *log, uint64_t *session)
 {
@@ -41,7 +41,7 @@ static void read_log(struct bs_audit *a, const char *path, struct bs_audit_frame
 	log->scan = fr->begins.scan;
 }
 
-/* Of several logs of one session the last one with readouts counts. */
+/* Notes a session's log. Of several the last one with readouts counts. */
 static int note_log(struct bs_audit *a, uint64_t session, const struct bs_audit_log *log,
 		    const char *name, struct bs_fail *why)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_MAX_ 16384u /* a longer line is none of an outcome */
+#define LINE_MAX_ 16384u /* longest line of an outcome; longer lines are skipped */
 
 static int code_of(const char *name)
 {
@@ -20,7 +20,7 @@ static int code_of(const char *name)
 	return code;
 }
 
-/* The number behind these words; false: they, or a number, are not there. */
+/* Reads the number after these words. False: the words, or a number, are missing. */
 static bool number_behind(const char *text, const char *words, int base, uint64_t *number)
 {
 	const char *at = strstr(text, words);
@@ -34,7 +34,7 @@ static bool number_behind(const char *text, const char *words, int base, uint64_
 	return end != at && errno == 0;
 }
 
-/* The end of an outcome's text: "log NAME", "log NAME lacks N messages", "no log: ...", nothing. */
+/* Reads an outcome's end: "log NAME", "log NAME lacks N messages", "no log: ...", or nothing. */
 static void take_log(struct bs_audit_outcome *o, const char *text)
 {
 	const char *at = NULL;
@@ -131,7 +131,7 @@ static bool take_line(const char *line, uint64_t *session, struct bs_audit_outco
 	return words != NULL && take_words(words, session, o);
 }
 
-/* False: the file has ended. A line that is too long is "". */
+/* Reads a line; one that is too long becomes "". False: the file has ended. */
 static bool next_line(FILE *f, char line[LINE_MAX_])
 {
 	size_t len;
@@ -167,7 +167,7 @@ int bs_audit_outcomes(struct bs_audit_scans *scans, const char *file, uint64_t *
 			continue;
 		scan = bs_audit_scan(scans, session);
 		if (scan == NULL)
-			rc = bs_fail(why, BS_ERR_NOMEM, "%s: scan %016" PRIx64, file, session);
+			rc = bs_fail(why, BS_ERR_NOMEM, "%s: session %016" PRIx64, file, session);
 		else
 			scan->outcome = o;
 		*lines += rc == 0;

@@ -10,7 +10,8 @@
 #include "board/tool/audit/scans.h"
 #include "core/err.h"
 
-/* file: "-" is standard input. *lines: that say how a scan ended. BS_ERR_IO, BS_ERR_NOMEM. */
+/* Reads file ("-": standard input). *lines: number of lines that say how a scan ended.
+ * BS_ERR_IO, BS_ERR_NOMEM. */
 int bs_audit_outcomes(struct bs_audit_scans *scans, const char *file, uint64_t *lines,
 		      struct bs_fail *why);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define PRINTED 3u   /* most printed findings of one promise and one log, file or folder */
-#define COLUMNS 116u /* of a line of the list of promises */
+#define COLUMNS 116u /* columns of a line in the list of promises */
 
 static const struct {
 	const char *name, *page, *rule;
@@ -120,7 +120,7 @@ const char *bs_promise_name(enum bs_promise p)
 	return promises[p].name;
 }
 
-/* An item of a list, in lines of at most COLUMNS. */
+/* Prints an item of a list in lines of at most COLUMNS. */
 static void print_item(FILE *to, const char *text)
 {
 	size_t column = 0;
@@ -152,7 +152,7 @@ void bs_promise_print(FILE *to)
 	}
 }
 
-/* What comes from files must not speak to a terminal. */
+/* Replaces control characters: text from files must not drive a terminal. */
 static void clean(char *text)
 {
 	for (; *text != '\0'; text++)

@@ -59,28 +59,28 @@ enum bs_promise {
 	BS_PROMISES
 };
 
-#define BS_FOUND_LINES 24u  /* of one object */
-#define BS_FOUND_LINE  900u /* bytes */
+#define BS_FOUND_LINES 24u  /* most findings kept of one object */
+#define BS_FOUND_LINE  900u /* bytes of one finding's text */
 
 struct bs_findings {
 	FILE *to;
-	uint64_t found;                /* in all that was kept */
-	uint64_t broken[BS_PROMISES];  /* of these, by promise */
-	bool judged[BS_PROMISES];      /* at least once */
-	uint64_t now, of[BS_PROMISES]; /* of the object at hand */
+	uint64_t found;                /* number of all findings that were kept */
+	uint64_t broken[BS_PROMISES];  /* findings of each promise */
+	bool judged[BS_PROMISES];      /* each promise was judged at least once */
+	uint64_t now, of[BS_PROMISES]; /* findings of the current object: in all, of each promise */
 	uint32_t lines;
 	char line[BS_FOUND_LINES][BS_FOUND_LINE];
 };
 
 const char *bs_promise_name(enum bs_promise p);
-/* All as a list in Markdown: board/doc/LOG.md has it. */
+/* Prints all promises as a list in Markdown, which board/doc/LOG.md holds. */
 void bs_promise_print(FILE *to);
 
 void bs_found_begin(struct bs_findings *f);
 void bs_judged(struct bs_findings *f, enum bs_promise p);
 __attribute__((format(printf, 4, 5))) void bs_found(struct bs_findings *f, enum bs_promise p,
 						    const char *where, const char *fmt, ...);
-/* What is no finding: it is printed at once. */
+/* Prints at once something that is no finding. */
 __attribute__((format(printf, 2, 3))) void bs_note(struct bs_findings *f, const char *fmt, ...);
 void bs_found_keep(struct bs_findings *f);
 void bs_found_drop(struct bs_findings *f);

@@ -13,7 +13,7 @@
 
 #include "drivers/log/name.h"
 
-/* What a scan's log holds. */
+/* Facts that a scan's log holds. */
 struct bs_audit_log {
 	char name[BS_LOG_NAME]; /* name of the log's first file; "": there is no log */
 	uint32_t logs;          /* number of logs of this session */
@@ -31,21 +31,22 @@ struct bs_audit_log {
 	char measurement[64];   /* measurementID in the scan's header */
 };
 
-/* What a scan's images say, read in the order in which they are stored. */
+/* Facts that a scan's images hold, read in the order of the store. */
 struct bs_audit_shots {
 	uint64_t images, previews, late;
-	uint64_t first, last, last_preview; /* numbers in the scan; 0: none */
-	uint64_t recent, recent_preview;    /* bit n: number last - n is there */
-	uint64_t named;                     /* the most gaps and rejected that one of them tells */
-	bool over;                          /* another scan's image followed */
-	bool cut; /* the oldest image of the store is of it, not its first */
+	uint64_t first, last, last_preview; /* numbers within the scan; 0: no image yet */
+	uint64_t recent, recent_preview;    /* bit n is set if image number last - n is there */
+	/* highest sum of gaps and rejected that one image names */
+	uint64_t named;
+	bool over; /* another scan's image followed */
+	bool cut;  /* the store's oldest image is of this scan, but not its first */
 };
 
 struct bs_audit_outcome {
 	bool known, log_known, has_log;
 	int code;
 	uint64_t scan, acquisitions, images, gaps, rejected, late, undelivered;
-	uint64_t lacks; /* messages that the log lacks */
+	uint64_t lacks; /* number of messages that the log lacks */
 	char log[BS_LOG_NAME];
 };
 
@@ -61,7 +62,7 @@ struct bs_audit_scans {
 	uint64_t count;
 };
 
-/* That of the session, or a new one. NULL: no memory. */
+/* Returns the session's entry, a new one if needed. NULL: no memory. */
 struct bs_audit_scan *bs_audit_scan(struct bs_audit_scans *s, uint64_t session);
 void bs_audit_scans_each(const struct bs_audit_scans *s,
 			 void (*each)(void *arg, struct bs_audit_scan *scan), void *arg);

@@ -10,17 +10,17 @@
 #include "drivers/log/folder.h"
 #include "drivers/log/store.h"
 
-#define TAKERS 64u /* that are looked at; a store knows fewer */
+#define TAKERS 64u /* most takers that are judged; a store knows fewer */
 
 struct taker {
 	char name[BS_WIRE_TAKER + 1];
 	uint64_t number;
-	bool there; /* an image of that number */
+	bool there; /* the image of that number is in the store */
 };
 
 /* State of reading a store's file. It changes struct store only when the reading is certain. */
 struct reading {
-	uint64_t first, last; /* numbers of images */
+	uint64_t first, last; /* numbers of the first and the last image */
 	bool broken;          /* records are damaged, or a file was removed meanwhile */
 	bool any;             /* the file being read has an image */
 	uint64_t begins;      /* number of that file's first image */
@@ -39,7 +39,7 @@ struct store {
 
 /* ---- takers ---- */
 
-/* Before the images: of what a cursor says now an image is there, or gone because it is old. */
+/* Reads the takers' cursors before the images. So what a cursor names is there, or gone as old. */
 static void read_takers(struct store *s)
 {
 	const size_t tail = strlen(BS_CURSOR_SUFFIX);
@@ -63,7 +63,7 @@ static void read_takers(struct store *s)
 			continue;
 		}
 		if (bs_cursor_get(path, &t->number, NULL) != 0)
-			continue; /* folder.c says so */
+			continue; /* folder.c reports this file */
 		askers += t->name[0] != '+';
 		s->takers++;
 	}
@@ -75,7 +75,7 @@ static void read_takers(struct store *s)
 	s->a->sum->takers += s->takers;
 }
 
-/* Of the site's own a number may be that of a scan's end, or ahead of what is stored. */
+/* Judges a cursor. One of the site's own takers may name a scan's end, or be ahead of the store. */
 static void judge_taker(struct store *s, const struct taker *t)
 {
 	const struct reading *r = &s->now;
@@ -203,7 +203,7 @@ static void audit_file(struct store *s, const struct bs_log_entry *e, bool newes
 		(void)snprintf(a->store_first, sizeof(a->store_first), "%s", e->name);
 }
 
-/* By the numbers of their first images. */
+/* Compares two files of images by the numbers of their first images. */
 static int by_number(const void *a, const void *b)
 {
 	const struct bs_log_entry *x = a;

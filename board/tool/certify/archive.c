@@ -15,9 +15,9 @@
 #include "ipc/collector.h"
 
 #define TURN_NS  INT64_C(50000000)
-#define OVERHEAD (64u << 10) /* more than envelope, header and attributes of an image */
+#define OVERHEAD (64u << 10) /* bytes, more than envelope, header and attributes of an image */
 
-#define COLUMNS BS_SPREAD_SENT /* the latencies that each image has, in their order */
+#define COLUMNS BS_SPREAD_SENT /* number of latencies kept for each image, in their order */
 
 struct bs_archive {
 	const struct bs_protocol *p;
@@ -25,17 +25,18 @@ struct bs_archive {
 	pthread_t thread;
 	bool running;
 	_Atomic bool quit;
-	pthread_mutex_t lock;       /* the receiving thread's numbers, and between runs: */
-	struct bs_certify_run *run; /* what it counts in */
-	struct bs_certify_run idle; /* what comes when there is no run */
+	/* guards the members below, which the receiving thread writes */
+	pthread_mutex_t lock;
+	struct bs_certify_run *run; /* run whose images are counted */
+	struct bs_certify_run idle; /* takes the counts between runs */
 	int64_t *column[COLUMNS];
 	size_t rows[COLUMNS];
 	_Atomic uint64_t count;
-	uint64_t session;  /* whose images are awaited */
-	uint64_t newest;   /* of them */
-	int64_t before_ns; /* when the last one of them came */
+	uint64_t session;  /* session whose images are awaited */
+	uint64_t newest;   /* number of that session's newest image */
+	int64_t before_ns; /* time when the image before came */
 	const struct bs_departures *left;
-	struct bs_canary *canary; /* [BS_CANARIES] */
+	struct bs_canary *canary; /* array of BS_CANARIES canaries */
 	struct bs_canaries canaries;
 };
 
@@ -57,7 +58,7 @@ void bs_archive_canaries(const struct bs_archive *g, struct bs_certificate *c)
 
 /* ---- an image ---- */
 
-/* What an image says of itself: its attributes. */
+/* The attributes of an image, its words about itself. */
 struct words {
 	const char *text;
 	size_t len;
@@ -92,14 +93,13 @@ static bool attribute_is(const struct words *w, const char *name, const char *wo
 	return value_is(attribute(w, name), word);
 }
 
-static void keep(struct bs_archive *g, int column, int64_t ns)
+static void keep_latency(struct bs_archive *g, int column, int64_t ns)
 {
 	if (g->rows[column] < BS_ARCHIVE_MAX)
 		g->column[column][g->rows[column]++] = ns;
 }
 
-/* The service's own times of an image that was handed on at handed_ns, its last readout's receipt.
- */
+/* Reads the service's own times of an image and the receipt of its last readout. */
 static bool read_own(const struct words *w, int64_t handed_ns, struct bs_own *s,
 		     int64_t *received_ns)
 {
@@ -129,7 +129,8 @@ static bool read_own(const struct words *w, int64_t handed_ns, struct bs_own *s,
 	return s->from_ns <= handed_ns;
 }
 
-/* The stages, and the service's own part: all but the operators and the transfers. */
+/* Keeps the latencies of the stages and of the service's own part, without
+ * operators and transfers. */
 static void keep_parts(struct bs_archive *g, const struct words *w, struct bs_own *s, int64_t now)
 {
 	static const bool operators[BS_BUDGET_STAGES] = { false, true, true,  true,
@@ -145,33 +146,33 @@ static void keep_parts(struct bs_archive *g, const struct words *w, struct bs_ow
 		if (!attribute_us(w, name, &ns))
 			continue;
 		any = true;
-		keep(g, BS_SPREAD_STAGE + i, ns);
+		keep_latency(g, BS_SPREAD_STAGE + i, ns);
 		s->operators_ns += operators[i] ? ns : 0;
 	}
 	if (!any)
 		return;
-	keep(g, BS_SPREAD_OWN, bs_own_part(s));
-	keep(g, BS_SPREAD_OWN_QUIET, bs_own_quiet(s, g->canary, g->canaries.count, now));
+	keep_latency(g, BS_SPREAD_OWN, bs_own_part(s));
+	keep_latency(g, BS_SPREAD_OWN_QUIET, bs_own_quiet(s, g->canary, g->canaries.count, now));
 }
 
 /*
- * What sockets took: to the service, and from it to here. A receipt that the service has dated back
- * (it did not run) may lie before the sending and tells nothing of the way.
+ * Keeps what sockets took, to the service and from it to here. A receipt that the service dated
+ * back (it did not run) may lie before the sending, and tells nothing of the way.
  */
 static void keep_transport(struct bs_archive *g, const struct bs_departure *left, int64_t received,
 			   int64_t handed, int64_t now)
 {
 	const int64_t in = received - left->sent_ns;
 
-	keep(g, BS_SPREAD_IN, received - left->due_ns);
-	keep(g, BS_SPREAD_OUT, now - handed);
+	keep_latency(g, BS_SPREAD_IN, received - left->due_ns);
+	keep_latency(g, BS_SPREAD_OUT, now - handed);
 	if (left->sent_ns == 0 || in < 0)
 		return;
-	keep(g, BS_SPREAD_WIRE, in);
-	keep(g, BS_SPREAD_TRANSPORT, in + now - handed);
+	keep_latency(g, BS_SPREAD_WIRE, in);
+	keep_latency(g, BS_SPREAD_TRANSPORT, in + now - handed);
 }
 
-/* The report of an image that says this of itself, as far as its budget depends on it. */
+/* Makes the report of an image from its attributes, as far as its budget depends on it. */
 static struct bs_report report_of(const struct words *w)
 {
 	struct bs_report r = { 0 };
@@ -231,7 +232,7 @@ static void keep_words(struct bs_archive *g, const struct words *w, const struct
 	}
 }
 
-/* True: of this scan, and it did not come before. Images come in order, numbered from 1. */
+/* True if the image is of this scan and new. Images come in order, numbered from 1. */
 static bool is_new(struct bs_archive *g, const struct bs_asked *image)
 {
 	if (image->session != g->session) {
@@ -282,12 +283,12 @@ void bs_archive_take(struct bs_archive *g, const unsigned char *msg, size_t len,
 		left = (struct bs_departure){ .due_ns = due };
 	g->run->calibrated += report.stage_ns[BS_BUDGET_CALIBRATION] > 0;
 	keep_words(g, &words, &report, latency);
-	keep(g, BS_SPREAD_DUE, image.handed_ns - due);
-	keep(g, BS_SPREAD_RECEIVED, latency);
-	keep(g, BS_SPREAD_ARRIVAL, now - due);
-	keep(g, BS_SPREAD_QUIET,
-	     latency - bs_canary_stalled(g->canary, g->canaries.count, own.from_ns, image.handed_ns,
-					 now));
+	keep_latency(g, BS_SPREAD_DUE, image.handed_ns - due);
+	keep_latency(g, BS_SPREAD_RECEIVED, latency);
+	keep_latency(g, BS_SPREAD_ARRIVAL, now - due);
+	keep_latency(g, BS_SPREAD_QUIET,
+		     latency - bs_canary_stalled(g->canary, g->canaries.count, own.from_ns,
+						 image.handed_ns, now));
 	keep_parts(g, &words, &own, now);
 	keep_transport(g, &left, received, image.handed_ns, now);
 	judge(g, &report, &left, own.from_ns, image.handed_ns, now);

@@ -1,5 +1,5 @@
 /* board/tool/certify/certify.c - see certify.h */
-#define _GNU_SOURCE /* open_memstream */
+#define _GNU_SOURCE /* for open_memstream */
 #include "board/tool/certify/certify.h"
 
 #include <sched.h>
@@ -23,9 +23,10 @@
 #include "drivers/tool/replay/replay.h"
 #include "ipc/endpoint.h"
 
-#define ARM_NS      INT64_C(1800000000000) /* the service may arm for half an hour */
+#define ARM_NS      INT64_C(1800000000000) /* longest time that the service may take to arm */
 #define PATIENCE_NS INT64_C(20000000000)
-#define LAST_NS     INT64_C(2000000000) /* a scan's images are here so soon after its outcome */
+/* longest time from a scan's outcome to its last image here */
+#define LAST_NS INT64_C(2000000000)
 
 struct certify {
 	struct bs_certificate *c;
@@ -39,7 +40,7 @@ struct certify {
 	struct bs_meter meter;
 	bool connected;
 	uint64_t session;
-	uint64_t images; /* that one scan of the recording makes */
+	uint64_t images; /* number of images that one scan of the recording makes */
 	char doc[BS_STATUS_MAX];
 };
 
@@ -72,11 +73,11 @@ static bool asked_to_stop(const struct certify *w)
 	return w->q->stop != NULL && *w->q->stop != 0;
 }
 
-/* 0 as well when the service refuses the protocol: then c->refused says why. */
+/* Waits until the service is ready. 0 also when it refuses the protocol: c->refused says why. */
 static int wait_ready(struct certify *w, struct bs_fail *why)
 {
 	int64_t until = bs_now_ns() + ARM_NS;
-	char reply[256]; /* yes or no */
+	char reply[256]; /* service's answer, yes or no */
 
 	for (;;) {
 		if (!bs_trial_alive(&w->trial)) {
@@ -99,7 +100,7 @@ static int wait_ready(struct certify *w, struct bs_fail *why)
 
 /* ---- a run ---- */
 
-static bool look(struct certify *w)
+static bool look_at_service(struct certify *w)
 {
 	for (int i = 0; i < 5; i++)
 		if (bs_trial_ask(&w->trial, "json", w->doc, sizeof(w->doc)))
@@ -108,8 +109,8 @@ static bool look(struct certify *w)
 }
 
 /*
- * Above the service where that is allowed: a scanner does not wait for this machine's processors.
- * The threads of endpoints that are opened later inherit it.
+ * Raises this thread above the service where that is allowed: a scanner does not wait for this
+ * machine's processors. Threads of endpoints that are opened later inherit it.
  */
 static void raise_priority(struct certify *w)
 {
@@ -121,7 +122,7 @@ static void raise_priority(struct certify *w)
 
 static int connect_sender(struct certify *w, struct bs_fail *why)
 {
-	struct bs_cpus where; /* by w->doc, as the service was ready */
+	struct bs_cpus where; /* processors of the service's threads, from w->doc */
 	char url[200];
 	int rc;
 
@@ -155,7 +156,7 @@ static void note_outcome(struct certify *w, struct bs_certify_run *r,
 		(void)snprintf(w->c->refused, sizeof(w->c->refused), "%s", r->fault);
 }
 
-/* The archive's thread may be behind: waits until it has counted so many images. */
+/* Waits until the archive's thread, which may be behind, has counted so many images. */
 static void wait_images(struct certify *w, uint64_t made)
 {
 	int64_t until = bs_now_ns() + LAST_NS;
@@ -196,7 +197,7 @@ static int play(struct certify *w, struct bs_certify_run *r, double speed, bool 
 		if (rc == 0)
 			note_outcome(w, r, &report);
 		wait_images(w, r->made);
-		if (first && r->scans == 1 && look(w))
+		if (first && r->scans == 1 && look_at_service(w))
 			bs_witness_threads(w->c, w->doc, !enough(w, r, start));
 	} while (rc == 0 && !enough(w, r, start));
 	r->seconds = (double)(bs_now_ns() - start) * 1e-9;
@@ -222,10 +223,11 @@ static int try_all(struct certify *w, struct bs_fail *why)
 	int rc;
 
 	bs_loads_go(&w->loads);
-	(void)bs_floor_start(&w->floor, c->machine.processors); /* not at the priority to come */
+	/* the floor's thread must not inherit the raised priority */
+	(void)bs_floor_start(&w->floor, c->machine.processors);
 	raise_priority(w);
 	rc = connect_sender(w, why);
-	if (rc == 0 && look(w)) /* if there is a single scan, its threads' counts are from here */
+	if (rc == 0 && look_at_service(w)) /* a single scan's thread counts start here */
 		bs_witness_threads(c, w->doc, true);
 	for (uint32_t i = 0; rc == 0 && i < (w->q->speed > 0.0 ? 2u : 1u); i++) {
 		rc = play(w, &c->run[i], i == 0 ? 1.0 : w->q->speed, i == 0, why);
@@ -233,7 +235,7 @@ static int try_all(struct certify *w, struct bs_fail *why)
 		spread_of(&c->run[i].spread[BS_SPREAD_SENT], bs_replay_lateness(w->replay));
 		spread_of(&c->run[i].spread[BS_SPREAD_SLEPT],
 			  &bs_replay_departures(w->replay)->overslept);
-		if (i == 0 && look(w)) {
+		if (i == 0 && look_at_service(w)) {
 			bs_witness_stages(c, w->doc);
 			bs_witness_threads(c, w->doc, false);
 			bs_witness_restarts(c, w->doc);
@@ -297,7 +299,7 @@ static int open_recording(struct certify *w, struct bs_fail *why)
 	while (w->session == 0)
 		if (getrandom(&w->session, sizeof(w->session), 0) != sizeof(w->session))
 			return bs_fail(why, BS_ERR_IO, "no random number for a session");
-	w->session >>= 1; /* room to count up */
+	w->session >>= 1; /* leaves room to count up */
 	return 0;
 }
 
@@ -337,7 +339,7 @@ int bs_certify_run(struct bs_certificate *c, const struct bs_certify_request *q,
 	bs_endpoint_tune_malloc(16u << 20);
 	if (rc == 0)
 		rc = wait_ready(w, why);
-	if (rc == 0 && c->refused[0] == '\0' && look(w))
+	if (rc == 0 && c->refused[0] == '\0' && look_at_service(w))
 		bs_witness_protocol(c, w->doc);
 	if (rc == 0 && c->refused[0] == '\0') {
 		bs_meter_open(&w->meter, &c->meter, NULL, &c->machine, c->engine);

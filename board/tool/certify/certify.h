@@ -18,15 +18,16 @@
 
 struct bs_certify_request {
 	const char *config, *protocol, *recording, *out;
-	double minutes;  /* of each run, to the end of a recording */
-	double speed;    /* of the second run, relative to the recording; 0: no second run */
+	double minutes; /* duration of each run, which ends with a recording */
+	/* pace of the second run, in multiples of the recording's; 0: no second run */
+	double speed;
 	uint64_t images; /* images after which a run may end early; 0: it never does */
-	unsigned loads;  /* BS_LOAD_* of load.h */
-	bool alone;      /* the site's other protocols are left out */
+	unsigned loads;  /* loads beside the trial, BS_LOAD_* of load.h */
+	bool alone;      /* only this protocol of the site is armed */
 	const volatile sig_atomic_t *stop;
 };
 
-/* 0: it was tried, and c->verdict says whether the contract held. Else it could not be tried. */
+/* Tries the budget. 0: c->verdict says whether the contract held; else it could not be tried. */
 int bs_certify_run(struct bs_certificate *c, const struct bs_certify_request *q,
 		   struct bs_fail *why);
 void bs_certify_free(struct bs_certificate *c);

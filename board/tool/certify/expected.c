@@ -11,7 +11,7 @@ struct count {
 	uint64_t images;
 };
 
-/* The protocol's frames, without what its method computes. */
+/* Reduces a protocol to its frames, without what its method computes. */
 static void bare(struct bs_protocol *p)
 {
 	p->method = p->plan.counting;
@@ -19,7 +19,8 @@ static void bare(struct bs_protocol *p)
 	p->backend = BS_BACKEND_HOST;
 	p->preview_every = 0;
 	p->on_miss = BS_MISS_FLAG;
-	if (p->combine == BS_COMBINE_SENSE) { /* without its maps */
+	/* no maps are loaded, so coils are not combined by them */
+	if (p->combine == BS_COMBINE_SENSE) {
 		p->combine = BS_COMBINE_RSS;
 		p->output = BS_OUTPUT_MAGNITUDE;
 	}

@@ -18,22 +18,22 @@
 
 #define BS_FLOOR_PROCESSORS 8u
 
-/* Of the gaps between two readings of the clock. */
+/* Gaps between two readings of the clock. */
 struct bs_floor_seen {
-	double seconds;              /* that it spun; 0: it did not run */
-	double max_us;               /* the longest gap */
-	uint64_t over_100, over_500; /* gaps of so many us and more */
+	double seconds;              /* time that the thread read the clock; 0: it did not run */
+	double max_us;               /* longest gap */
+	uint64_t over_100, over_500; /* gaps of at least 100 us, of at least 500 us */
 };
 
 struct bs_floor {
 	pthread_t thread;
 	_Atomic bool quit;
 	bool runs;
-	struct bs_floor_seen seen; /* after stop */
+	struct bs_floor_seen seen; /* result, valid after stop */
 };
 
 void bs_floor_note(struct bs_floor_seen *s, int64_t gap_ns);
-/* processors: of this machine. False: too few of them, or no thread. */
+/* Starts the thread. processors: number that this machine has. False: too few, or no thread. */
 bool bs_floor_start(struct bs_floor *f, uint32_t processors);
 void bs_floor_stop(struct bs_floor *f);
 

@@ -56,7 +56,7 @@ static void js_misses(struct bs_doc *d, const struct bs_certify_run *r)
 	bs_doc_close(d);
 }
 
-/* Two pairs of its members stand on one line each. */
+/* Writes a run. Two pairs of its members stand on one line each. */
 static void js_run(struct bs_doc *d, const struct bs_certify_run *r)
 {
 	char key[48];
@@ -202,7 +202,7 @@ void bs_report_json(struct bs_doc *d, const struct bs_certificate *c)
 	bs_doc_number(d, "acquisitions", c->acquisitions);
 	bs_doc_text(d, "pace", c->pace);
 	js_machine(d, c);
-	if (c->estimate[0] != '\0') /* JSON, as the service wrote it */
+	if (c->estimate[0] != '\0') /* the service wrote this text as JSON already */
 		bs_doc_value(d, "estimate", "%s", c->estimate);
 	if (c->realtime[0] != '\0')
 		bs_doc_value(d, "realtime", "%s", c->realtime);

@@ -8,7 +8,7 @@ enum bs_blame bs_late_blame(struct bs_late *m, int64_t budget_ns, const struct b
 	int64_t slept = bs_departure_overslept(&m->left);
 	int64_t woke = due + slept;
 
-	/* or a readout that was received before it was sent: it is not this one */
+	/* a readout received before it was sent cannot be this image's */
 	if (m->before_ns > due || woke > m->received_ns || woke > m->handed_ns)
 		woke = due;
 	m->overslept_ns = woke - due;

@@ -21,15 +21,16 @@
 enum bs_blame { BS_BLAME_SERVICE, BS_BLAME_MACHINE, BS_BLAME_SENDER };
 
 struct bs_late {
-	uint64_t image; /* of the run, from 1 */
+	uint64_t image; /* number of the image in the run, from 1 */
 	struct bs_departure left;
-	int64_t before_ns; /* when the archive had the image before it; 0: there was none */
+	int64_t before_ns; /* time when the archive had the image before; 0: there was none */
 	int64_t received_ns, handed_ns;
-	int64_t overslept_ns; /* that may be taken off for the sender */
-	int64_t stalled_ns;   /* that canaries were stalled, from due to handed on */
+	int64_t overslept_ns; /* time that may be subtracted for the sender's oversleeping */
+	int64_t stalled_ns;   /* time of canaries' stalls between due and handed on */
 };
 
-/* Fills in overslept_ns and stalled_ns. n canaries; now_ns: what the clock says. */
+/* Fills in overslept_ns and stalled_ns, and returns whose lateness it was. n: number of canaries;
+ * now_ns: the current time. */
 enum bs_blame bs_late_blame(struct bs_late *m, int64_t budget_ns, const struct bs_canary *c,
 			    uint32_t n, int64_t now_ns);
 

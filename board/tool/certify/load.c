@@ -74,7 +74,8 @@ static void spin(struct bs_load_done *done)
 	if (at == MAP_FAILED)
 		return;
 	for (;;) {
-		/* a step that the prefetcher does not follow across a page, every line once */
+		/* touches every line once, in steps that the prefetcher does not
+		 * follow across a page */
 		for (size_t i = 0, p = 0; i < CPU_BYTES / 64; i++) {
 			at[p]++;
 			p = (p + (size_t)64 * 4097) % CPU_BYTES;
@@ -97,7 +98,7 @@ static void write_on(struct bs_load_done *done, const char *file)
 		ssize_t n = pwrite(fd, piece, IO_PIECE, to);
 
 		if (n <= 0 || fsync(fd) != 0)
-			return; /* a full disk: done says how much was written */
+			return; /* the disk is full; done says how much was written */
 		atomic_fetch_add(&done->io_bytes, (uint64_t)n);
 		atomic_fetch_add(&done->io_syncs, 1);
 		to = to + n < IO_BYTES ? to + n : 0;
@@ -179,7 +180,7 @@ int bs_loads_start(struct bs_loads *l, unsigned set, const char *dir, uint32_t g
 	if (pipe2(gate, O_CLOEXEC) != 0)
 		return bs_fail(why, BS_ERR_IO, "loads: %s", strerror(errno));
 	l->gate = gate[1];
-	if (set & BS_LOAD_GPU) /* first: the earlier it forks, the less it inherits */
+	if (set & BS_LOAD_GPU) /* the GPU's process forks first, so that it inherits least */
 		rc = start_one(l, BS_LOAD_GPU, gate, why);
 	if (rc == 0 && (set & BS_LOAD_IO))
 		rc = start_one(l, BS_LOAD_IO, gate, why);
@@ -198,7 +199,7 @@ static void open_gate(struct bs_loads *l)
 	l->gate = -1;
 }
 
-/* One that was started runs; stop waits for its end all the same. */
+/* True if load i was started and has not ended. Its end is left for stop to wait for. */
 static bool is_running(const struct bs_loads *l, uint32_t i)
 {
 	siginfo_t end = { 0 };
@@ -208,7 +209,7 @@ static bool is_running(const struct bs_loads *l, uint32_t i)
 	       end.si_pid == 0;
 }
 
-/* In the order of bs_loads_start: each load has done something, or has ended. */
+/* True if each load has done something or has ended, in the order of bs_loads_start. */
 static bool are_there(const struct bs_loads *l)
 {
 	const uint32_t io = (l->set & BS_LOAD_GPU) != 0;

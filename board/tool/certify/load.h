@@ -23,13 +23,13 @@
 #define BS_LOAD_CPU 1u
 #define BS_LOAD_IO  2u
 #define BS_LOAD_GPU 4u
-#define BS_LOADS    66u /* processes, at most */
+#define BS_LOADS    66u /* most processes */
 
 struct bs_load_done {
-	_Atomic uint64_t cpu_passes; /* of 64 MiB, all processes together */
+	_Atomic uint64_t cpu_passes; /* passes over 64 MiB, of all processes together */
 	_Atomic uint64_t io_bytes, io_syncs;
 	_Atomic uint64_t gpu_kernels;
-	_Atomic uint32_t gpu; /* 1: the GPU is loaded; 2: it could not be, or is not any more */
+	_Atomic uint32_t gpu; /* 1: the GPU is loaded; 2: it could not be loaded, or no longer is */
 };
 
 struct bs_loads {
@@ -37,20 +37,20 @@ struct bs_loads {
 	pid_t pid[BS_LOADS];
 	uint32_t count;
 	uint32_t gpu_device;
-	int gate; /* they wait for this pipe's end */
+	int gate; /* pipe whose end the processes wait for */
 	char file[512];
-	struct bs_load_done *done; /* shared */
+	struct bs_load_done *done; /* counts of work, in memory shared with the processes */
 };
 
-/* "cpu,io": *set; BS_ERR_USAGE, or BS_ERR_UNSUPPORTED for gpu in a build without. */
+/* Reads a list such as "cpu,io" into *set. BS_ERR_USAGE; BS_ERR_UNSUPPORTED: gpu without CUDA. */
 int bs_loads_parse(unsigned *set, const char *list, struct bs_fail *why);
-/* "cpu, io", or "none" */
+/* Writes the loads as words: "cpu, io", or "none". */
 const char *bs_loads_words(unsigned set, char out[16]);
-/* gpu: the one that is loaded, by CUDA's number. */
+/* Starts the loads, which wait. gpu: CUDA's number of the GPU to load. */
 int bs_loads_start(struct bs_loads *l, unsigned set, const char *dir, uint32_t gpu,
 		   struct bs_fail *why);
 void bs_loads_go(struct bs_loads *l);
-/* Between go and stop: whether the GPU is loaded. */
+/* True if the GPU is loaded; call between go and stop. */
 bool bs_loads_gpu(const struct bs_loads *l);
 void bs_loads_stop(struct bs_loads *l);
 

@@ -7,7 +7,7 @@
 #include "config/config.h"
 #include "core/version.h"
 
-/* Quantiles in units of `ms` milliseconds. */
+/* Writes a row of quantiles in units of `ms` milliseconds. */
 static void md_row(struct bs_text *t, const char *what, double n, const double q[4], double ms)
 {
 	bs_text_put(t, "| %s | %.0f | %.3f | %.3f | %.3f | %.3f | %.3f |\n", what, n, q[0] * ms,
@@ -120,7 +120,7 @@ static void md_machine(struct bs_text *t, const struct bs_certificate *c)
 	bs_text_put(t, "\n");
 }
 
-/* In ms after the last readout's due time; what is not known: a dash. */
+/* Writes a time in ms after the last readout's due time, or a dash if it is not known. */
 static void md_after(struct bs_text *t, const struct bs_late *m, int64_t ns)
 {
 	if (ns == 0)

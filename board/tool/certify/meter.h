@@ -16,8 +16,8 @@
 #include "gpu/tool/energy.h"
 
 struct bs_meter_seen {
-	uint32_t gpus; /* whose energy it is, whole boards; 0: not measured */
-	char why[256]; /* that it was not; "": it was, or no GPU is used */
+	uint32_t gpus; /* number of boards whose whole energy was measured; 0: not measured */
+	char why[256]; /* why it was not measured; "": it was, or no GPU is used */
 	struct bs_energy_span idle;
 };
 
@@ -27,14 +27,15 @@ struct bs_meter {
 	struct bs_meter_seen *seen;
 };
 
-/* library: NULL, NVML. engine: of the protocol, as the status document names it. */
+/* library: path of NVML; NULL: the usual one. engine: the protocol's, as the status
+ * document names it. */
 void bs_meter_open(struct bs_meter *m, struct bs_meter_seen *seen, const char *library,
 		   const struct bs_machine *machine, const char *engine);
 void bs_meter_start(struct bs_meter *m);
 void bs_meter_stop(struct bs_meter *m, struct bs_energy_span *span);
-void bs_meter_close(struct bs_meter *m); /* for a zeroed one, too */
+void bs_meter_close(struct bs_meter *m); /* closes a meter, also a zeroed one */
 
-/* mJ an image of a run, and of them what the GPUs take when they are idle. */
+/* Returns a run's energy in mJ for each image; idle_each: the part that idle GPUs would take. */
 static inline double bs_meter_each(const struct bs_energy_span *run, uint64_t images)
 {
 	return images > 0 ? run->mj / (double)images : 0.0;

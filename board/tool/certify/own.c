@@ -18,14 +18,14 @@ static struct span within(const struct bs_own *s, int64_t begin, int64_t end)
 			      end < s->handed_ns ? end : s->handed_ns };
 }
 
-/* When the last readout was accumulated; empty when that is not known. */
+/* Returns the time in which the last readout was accumulated; empty if not known. */
 static struct span accumulated(const struct bs_own *s)
 {
 	return s->taken_ns != 0 && s->added_ns != 0 ? within(s, s->taken_ns, s->added_ns)
 						    : (struct span){ s->from_ns, s->from_ns };
 }
 
-/* When the image was finished, after that. */
+/* Returns the time in which the image was finished after accumulation. */
 static struct span finished(const struct bs_own *s)
 {
 	int64_t after = accumulated(s).end;
@@ -35,7 +35,7 @@ static struct span finished(const struct bs_own *s)
 		      known ? s->made_ns : s->handed_ns);
 }
 
-/* What the operators took of finishing the image. */
+/* Returns the operators' share of finishing the image. */
 static int64_t finishing(const struct bs_own *s)
 {
 	int64_t ns = s->operators_ns - length(accumulated(s));
@@ -58,7 +58,8 @@ int64_t bs_own_quiet(const struct bs_own *s, const struct bs_canary *c, uint32_t
 	int64_t all = bs_canary_stalled(c, n, s->from_ns, s->handed_ns, now_ns);
 	int64_t adding = bs_canary_stalled(c, n, add.begin, add.end, now_ns);
 	int64_t inside = bs_canary_stalled(c, n, finish.begin, finish.end, now_ns);
-	int64_t outside = all - adding - inside; /* negative: not all stalls were looked at */
+	/* time outside both intervals; negative if not all stalls were looked at */
+	int64_t outside = all - adding - inside;
 	int64_t own = bs_own_part(s);
 
 	inside -= finishing(s);

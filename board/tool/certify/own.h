@@ -19,11 +19,12 @@
 
 struct bs_own {
 	int64_t from_ns, taken_ns, added_ns, begun_ns, made_ns, handed_ns;
-	int64_t operators_ns; /* taken to added included */
+	int64_t operators_ns; /* time of the operators, from taken to added included */
 };
 
 int64_t bs_own_part(const struct bs_own *s);
-/* n canaries; now_ns: what the clock says. */
+/* Returns the service's own part without canaries' stalls. n: canaries;
+ * now_ns: the current time. */
 int64_t bs_own_quiet(const struct bs_own *s, const struct bs_canary *c, uint32_t n, int64_t now_ns);
 
 #endif

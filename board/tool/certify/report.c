@@ -46,7 +46,7 @@ int bs_report_write(const struct bs_certificate *c, const char *folder, struct b
 	return rc;
 }
 
-/* The words of a table's last column. */
+/* Writes the words of a table's last column. */
 static void verdict_words(const struct bs_certificate *c, char *out, size_t cap)
 {
 	uint64_t explained = c->run[0].explained;

@@ -16,20 +16,20 @@ static inline double bs_report_ms(int64_t ns)
 	return (double)ns * 1e-6;
 }
 
-/* False: there is nothing to draw, and no latency.svg is written. */
+/* False if there is nothing to draw; then latency.svg is not written. */
 static inline bool bs_report_pictured(const struct bs_certificate *c)
 {
 	return c->runs > 0 && c->run[0].latency != NULL && c->run[0].spread[BS_SPREAD_DUE].n > 0;
 }
 
-/* The files, into a folder that is there. */
+/* Writes the files into an existing folder. */
 int bs_report_write(const struct bs_certificate *c, const char *folder, struct bs_fail *why);
-/* One line for a table: protocol, images, quantiles, misses, verdict. */
+/* Writes one line of a table: protocol, images, quantiles, misses, verdict. */
 void bs_report_line(const struct bs_certificate *c, char *out, size_t cap);
 
 void bs_report_markdown(struct bs_text *t, const struct bs_certificate *c);
 void bs_report_json(struct bs_doc *d, const struct bs_certificate *c);
-/* Histogram of a certificate's first run: images by their time from due to handed on. */
+/* Draws the histogram of the first run: images by their time from due to handed on. */
 void bs_report_svg(struct bs_text *t, const struct bs_certificate *c);
 
 #endif

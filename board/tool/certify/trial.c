@@ -18,9 +18,9 @@
 #include "config/config.h"
 #include "core/thread/clock.h"
 
-#define END_NS   INT64_C(20000000000) /* the service may take so long to end */
+#define END_NS   INT64_C(20000000000) /* longest time that the service may take to end */
 #define ASK_MS   500
-#define KEEP_MIB 4096 /* of logs, at most: nobody reads them */
+#define KEEP_MIB 4096 /* most MiB of logs, which nobody reads */
 
 void bs_trial_url(const struct bs_trial *t, const char *endpoint, char *out, size_t cap)
 {
@@ -37,7 +37,7 @@ static int write_site(struct bs_trial *t, const struct bs_site *site, struct bs_
 	return fclose(f) == 0 ? 0 : bs_fail(why, BS_ERR_IO, "%s: %s", t->site, strerror(errno));
 }
 
-/* Logs go to the site's own disk, into a folder of their own: those of patients stay untouched. */
+/* Moves logs to a folder of their own on the site's disk: patients' logs stay untouched. */
 static int log_apart(struct bs_trial *t, struct bs_site *s, struct bs_fail *why)
 {
 	char dir[sizeof(t->logs)];
@@ -174,7 +174,7 @@ void bs_trial_stop(struct bs_trial *t)
 	(void)kill(t->service, SIGTERM);
 	while (bs_trial_alive(t) && bs_now_ns() < until)
 		bs_sleep_ns(10000000);
-	(void)kill(-group, SIGKILL); /* whatever is left of it */
+	(void)kill(-group, SIGKILL); /* ends what is left of the group */
 	if (t->service > 0)
 		(void)waitpid(t->service, NULL, 0);
 	t->service = 0;
@@ -200,7 +200,7 @@ void bs_trial_last_words(const struct bs_trial *t, char *out, size_t cap)
 		if (strstr(line, "error") != NULL || strstr(line, "BS_ERR") != NULL) {
 			(void)snprintf(out, cap, "%.*s", (int)strcspn(line, "\n"), line);
 			if (strstr(line, "budget.image_ms") != NULL)
-				break; /* the first cause says more than what followed */
+				break; /* the first error explains more than those after it */
 		}
 	if (f != NULL)
 		(void)fclose(f);

@@ -20,23 +20,26 @@
 
 struct bs_trial {
 	char dir[160], site[200], log[200];
-	char logs[sizeof(((struct bs_site *)0)->log.dir)]; /* "": none are kept */
-	pid_t service;                                     /* 0: it has ended */
-	int status;                                        /* of its end, as waitpid tells it */
+	/* folder of the trial's logs; "": no logs are kept */
+	char logs[sizeof(((struct bs_site *)0)->log.dir)];
+	pid_t service; /* 0: it has ended */
+	int status;    /* of its end, as waitpid tells it */
 };
 
-/* t: zeroed. alone: the only protocol of the copy; NULL: all of the site's. */
+/* Makes the copy in t, which is zeroed. alone: the copy's only protocol; NULL:
+ * all of the site's. */
 int bs_trial_make(struct bs_trial *t, const struct bs_site *site, const struct bs_protocol *alone,
 		  struct bs_fail *why);
 int bs_trial_start(struct bs_trial *t, struct bs_fail *why);
 bool bs_trial_alive(struct bs_trial *t);
 /* BS_ERR_ABORTED if a signal ended the service, which then has refused nothing; else 0. */
 int bs_trial_killed(const struct bs_trial *t, struct bs_fail *why);
-/* For a service that does not start: its log's last error, but a refused budget before others. */
+/* Writes the last error of a service's log that did not start; a refused budget
+ * goes before others. */
 void bs_trial_last_words(const struct bs_trial *t, char *out, size_t cap);
-/* Of one of its endpoints: "kspace", "archive", "status". */
+/* Writes the address of an endpoint: "kspace", "archive" or "status". */
 void bs_trial_url(const struct bs_trial *t, const char *endpoint, char *out, size_t cap);
-/* Its status socket's answer to a request (board/doc/STATUS.md); false: there was none. */
+/* Asks the status socket (board/doc/STATUS.md). False: there was no answer. */
 bool bs_trial_ask(const struct bs_trial *t, const char *request, char *reply, size_t cap);
 void bs_trial_stop(struct bs_trial *t);
 void bs_trial_remove(struct bs_trial *t);

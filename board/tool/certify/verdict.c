@@ -123,7 +123,7 @@ void bs_verdict_make(struct bs_certificate *c)
 		because(c, BS_VERDICT_BROKEN, "%.250s", c->refused);
 		return;
 	}
-	if (c->cut) /* the first reason: others may follow from it */
+	if (c->cut) /* the first reason is kept: others may follow from it */
 		because(c, BS_VERDICT_UNPROVEN, "it was told to stop after %.1f s of %g",
 			r->seconds, c->minutes * 60.0);
 	judge_images(c, r);

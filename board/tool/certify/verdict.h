@@ -19,15 +19,15 @@
 
 #include "board/tool/certify/certificate.h"
 
-/* So that no quantile up to p99.9 rests on images that the machine or the sender brought late. */
+/* images for each that may be excused: no quantile up to p99.9 rests on excused images */
 #define BS_CERTIFY_EXCUSED 1000u
 
-/* Fills c->verdict, c->why, c->whys from the rest of c. */
+/* Fills in c->verdict, c->why and c->whys from the rest of c. */
 void bs_verdict_make(struct bs_certificate *c);
 /*
- * NULL: a stall of these canaries is the machine's. Else why it may not be: they had no real-time
- * priority, so that the load or the service may have stalled them; or the kernel throttles them
- * together with a service that polls.
+ * Returns NULL if a stall of these canaries is the machine's, else why it may not be. They had no
+ * real-time priority, so that the load or the service may have stalled them; or the kernel
+ * throttles them together with a service that polls.
  */
 const char *bs_verdict_doubt(const struct bs_certificate *c);
 const char *bs_verdict_word(enum bs_verdict v);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* *value stays as it is where the object has no such number. */
+/* Reads a number; value keeps what it had if the object lacks it. */
 static void take_number(const json_t *object, const char *key, double *value)
 {
 	const json_t *n = json_object_get(object, key);
@@ -14,7 +14,7 @@ static void take_number(const json_t *object, const char *key, double *value)
 		*value = json_number_value(n);
 }
 
-/* Empty where the object has no such text. */
+/* Reads a text; out is empty if the object lacks it. */
 static void take_text(const json_t *object, const char *key, char *out, size_t cap)
 {
 	const char *text = json_string_value(json_object_get(object, key));
@@ -29,7 +29,7 @@ static bool is_text(const json_t *object, const char *key, const char *text)
 	return is != NULL && strcmp(is, text) == 0;
 }
 
-/* The value as JSON again; what does not fit, or is not there, leaves what was. */
+/* Writes a value as JSON again; out keeps what it had if the value is absent or does not fit. */
 static void take_json(const json_t *value, char *out, size_t cap)
 {
 	size_t n = json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_REAL_PRECISION(15));
@@ -40,7 +40,7 @@ static void take_json(const json_t *value, char *out, size_t cap)
 	}
 }
 
-/* at: an object with a count and quantiles. Room for it is there. */
+/* Adds a stage from an object with a count and quantiles. There must be room. */
 static struct bs_certify_stage *add_stage(struct bs_certificate *c, const json_t *at)
 {
 	static const char *const quantiles[] = { "p50_us", "p99_us", "p999_us", "max_us" };
@@ -67,7 +67,7 @@ void bs_witness_stages(struct bs_certificate *c, const char *doc)
 
 			take_text(at, "stage", s->name, sizeof(s->name));
 		}
-	if (lag != NULL) /* of all messages, held to durable */
+	if (lag != NULL) /* the times from held to durable, of all messages */
 		(void)snprintf(add_stage(c, lag)->name, sizeof(c->stage[0].name), "lag");
 	json_decref(root);
 }
@@ -151,7 +151,7 @@ void bs_witness_protocol(struct bs_certificate *c, const char *doc)
 	take_text(root, "lapack", c->lapack, sizeof(c->lapack));
 	c->mps = json_is_true(json_object_get(realtime, "mps"));
 	c->throttled = is_text(realtime, "unthrottled", "refused");
-	(void)json_object_del(realtime, "threads"); /* the settings alone */
+	(void)json_object_del(realtime, "threads"); /* only the settings are kept */
 	take_json(realtime, c->realtime, sizeof(c->realtime));
 	json_decref(root);
 }

@@ -11,14 +11,14 @@
 #include "board/tool/certify/certificate.h"
 #include "core/thread/cpus.h"
 
-/* Engine, estimate, refusal, the settings that are in force. */
+/* Reads engine, estimate, refusal, and the settings in force. */
 void bs_witness_protocol(struct bs_certificate *c, const char *doc);
 void bs_witness_stages(struct bs_certificate *c, const char *doc);
-/* before: what they counted so far is kept. What they counted since is in c->thread. */
+/* Reads the threads' counts. before: keeps them; else their growth since goes to c->thread. */
 void bs_witness_threads(struct bs_certificate *c, const char *doc, bool before);
-/* How often its processes were replaced. */
+/* Reads how often the service's processes were replaced. */
 void bs_witness_restarts(struct bs_certificate *c, const char *doc);
-/* The processors that the threads on an image's path may run on. */
+/* Reads the processors that the threads on an image's path may run on. */
 void bs_witness_may_run(struct bs_cpus *set, const char *doc);
 
 #endif

@@ -33,7 +33,7 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* Made by the one that will ask for it: the GPU's rounding is not the host's. */
+/* Makes Q where it will be used: the GPU's rounding differs from the host's. */
 static int get_q(float **q, bool gpu, const struct bs_protocol *p, const struct bs_tables *tables,
 		 struct bs_team *team, const char *cache_dir, enum bs_qcache_from *from,
 		 struct bs_fail *why)
@@ -46,7 +46,7 @@ static int get_q(float **q, bool gpu, const struct bs_protocol *p, const struct 
 	if (gpu)
 		return bs_lsq_cuda_q(q, p, tables, team, cache_dir, from, why);
 #else
-	(void)gpu; /* no engine here is on one */
+	(void)gpu; /* this build has no engine on a GPU */
 #endif
 	rc = bs_lsq_weights(&weight, p, tables, team, why);
 	bs_progress_begin(&progress, p->name, BS_PROGRESS_WHOLE, "");
@@ -109,7 +109,7 @@ static int tune_operator(const struct bs_tuner *tuner, const struct bs_site *sit
 	return rc;
 }
 
-/* The variants of the protocol's operator on the GPU that is current, for so many coils. */
+/* Measures the variants of the protocol's operator on the current GPU, for this number of coils. */
 static int tune_coils(const struct bs_tuner *tuner, const struct bs_site *site,
 		      const struct bs_protocol *whole, uint32_t coils, struct bs_fail *why)
 {
@@ -120,14 +120,15 @@ static int tune_coils(const struct bs_tuner *tuner, const struct bs_site *site,
 		return bs_fail(why, BS_ERR_NOMEM, "tuning");
 	*p = *whole;
 	p->coils = coils;
-	p->combine = BS_COMBINE_NONE; /* the maps are those of all coils, and not wanted here */
+	/* maps belong to all coils, so a share of the coils is tuned without them */
+	p->combine = BS_COMBINE_NONE;
 	p->maps_file[0] = '\0';
 	rc = tune_operator(tuner, site, p, why);
 	free(p);
 	return rc;
 }
 
-/* Where it runs on GPUs: for the shares of the coils, which differ by one at most. */
+/* Tunes a protocol that runs on GPUs, for each GPU's share of the coils; shares differ by one. */
 static int tune(const struct bs_site *site, const struct bs_protocol *p,
 		const struct bs_engine *engine, struct bs_fail *why)
 {
@@ -149,7 +150,7 @@ static int tune(const struct bs_site *site, const struct bs_protocol *p,
 							   : rc;
 }
 
-/* Whether it stays on the first of several GPUs; all that it needs for that is kept by now. */
+/* Finds whether the protocol stays on the first of several GPUs. What that needs is kept by now. */
 static int compare(const struct bs_site *site, const struct bs_protocol *p, struct bs_team *team,
 		   struct bs_fail *why)
 {
@@ -219,7 +220,7 @@ static bool arm_one(const struct bs_site *site, const struct bs_protocol *p, str
 	return good;
 }
 
-/* only: NULL: all of them. */
+/* Arms the protocol only, or all of them if it is NULL. */
 static int arm_all(const struct bs_site *site, const struct bs_protocol *only)
 {
 	struct bs_team *team = NULL;
@@ -240,7 +241,7 @@ static int arm_all(const struct bs_site *site, const struct bs_protocol *only)
 	return failed != 0;
 }
 
-static int run(int argc, char **argv)
+static int run_arm(int argc, char **argv)
 {
 	const struct bs_protocol *only = NULL;
 	struct request q = { 0 };
@@ -275,5 +276,5 @@ const struct bs_command bs_command_arm = {
 		 "another choice is another rounding of the same accuracy. With several GPUs "
 		 "(gpu.devices): says of each protocol whether it stays on the first (gpu.share).",
 	.options = options,
-	.run = run,
+	.run = run_arm,
 };

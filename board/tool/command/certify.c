@@ -56,7 +56,7 @@ static int certify(const struct bs_certify_request *q, struct bs_certificate *c)
 		(void)fprintf(stderr, "boreside certify: %s: %s\n", bs_err_name(rc), why.text);
 	if (c->p == NULL || (rc != 0 && c->runs == 0))
 		return 1;
-	if (rc != 0 && c->refused[0] == '\0') /* it broke down in the midst: the record says so */
+	if (rc != 0 && c->refused[0] == '\0') /* the trial broke off; the record says so */
 		(void)snprintf(c->refused, sizeof(c->refused), "the run broke down: %.360s",
 			       why.text);
 	if (rc != 0)
@@ -68,7 +68,7 @@ static int certify(const struct bs_certify_request *q, struct bs_certificate *c)
 	return c->verdict == BS_VERDICT_KEPT ? 0 : 1;
 }
 
-static int run(int argc, char **argv)
+static int run_certify(int argc, char **argv)
 {
 	struct request q = { .certify = { .minutes = 1.0, .out = "certificate" } };
 	struct bs_certificate *c;
@@ -78,7 +78,8 @@ static int run(int argc, char **argv)
 		return status;
 	if (q.seconds > 0.0)
 		q.certify.minutes = q.seconds / 60.0;
-	q.certify.stop = bs_command_stop(); /* the certificate is then of what was done */
+	/* a stop by the user: the certificate is of what was done until then */
+	q.certify.stop = bs_command_stop();
 	c = malloc(sizeof(*c));
 	if (c == NULL)
 		return bs_command_fail(&bs_command_certify, "no memory");
@@ -97,5 +98,5 @@ const struct bs_command bs_command_certify = {
 		 "protocol's own method, and handed on within budget.image_ms of its last "
 		 "readout's due time, but for misses that a stall of the machine explains, seen "
 		 "by canaries with a real-time priority. See board/doc/DEADLINES.md.",
-	.run = run,
+	.run = run_certify,
 };

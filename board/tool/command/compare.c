@@ -11,9 +11,9 @@
 #include "drivers/tool/written.h"
 
 struct request {
-	const char *name[2]; /* A, B */
+	const char *name[2]; /* files of images A and B */
 	const char *mask, *png;
-	double max_nrmse, max_unscaled; /* negative: none */
+	double max_nrmse, max_unscaled; /* largest values that pass; negative: no limit */
 };
 
 #define AT(field) offsetof(struct request, field)
@@ -31,7 +31,7 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* "64 x 64 x 16 x 4": up to the last dimension that is not 1 */
+/* Writes sizes such as "64 x 64 x 16 x 4", up to the last dimension that is not 1. */
 static const char *sizes(char out[400], const uint64_t dims[BS_CFL_DIMS])
 {
 	unsigned last = BS_CFL_DIMS - 1;
@@ -56,7 +56,7 @@ static int same_sizes(const struct bs_cfl *a, const struct bs_cfl *b, const stru
 		       sizes(x, a->dims), o->name[1], sizes(y, b->dims));
 }
 
-/* The mask at the image's size: a dimension of 1 stands for all. */
+/* Spreads the mask to the image's size: a mask's dimension of 1 applies to every index. */
 static int spread_mask(struct bs_cfl *mask, const struct bs_cfl *image, const char *name,
 		       struct bs_fail *why)
 {
@@ -90,7 +90,7 @@ static int spread_mask(struct bs_cfl *mask, const struct bs_cfl *image, const ch
 	return 0;
 }
 
-static int load(struct bs_cfl image[3], const struct request *o, struct bs_fail *why)
+static int load_images(struct bs_cfl image[3], const struct request *o, struct bs_fail *why)
 {
 	int rc = bs_imagefile_read(&image[0], o->name[0], why);
 
@@ -122,7 +122,7 @@ static void print(const struct bs_comparison *c)
 		     c->magnitude_nrmse);
 }
 
-/* a A, then B, then 10 (a A - B): three rows with one window. */
+/* Writes a picture of three rows with one gray scale: a A, then B, then 10 (a A - B). */
 static int picture(const struct request *o, const struct bs_cfl *a, const struct bs_cfl *b,
 		   const double scale[2], struct bs_fail *why)
 {
@@ -167,7 +167,7 @@ static bool above(double value, double limit, const char *what)
 			       limit) != 0;
 }
 
-static int run(int argc, char **argv)
+static int run_compare(int argc, char **argv)
 {
 	struct bs_cfl image[3] = { { .data = NULL }, { .data = NULL }, { .data = NULL } };
 	struct request o = { .max_nrmse = -1.0, .max_unscaled = -1.0 };
@@ -178,7 +178,7 @@ static int run(int argc, char **argv)
 
 	if (status != BS_OPTIONS_RUN)
 		return status;
-	rc = load(image, &o, &why);
+	rc = load_images(image, &o, &why);
 	if (rc == 0)
 		rc = bs_compare(&c, image[0].data, image[1].data, image[2].data, image[1].size,
 				&why);
@@ -203,5 +203,5 @@ const struct bs_command bs_command_compare = {
 		 "several). B is the reference: errors are relative to it. scaled: after the "
 		 "complex factor a that brings A nearest to B.",
 	.options = options,
-	.run = run,
+	.run = run_compare,
 };

@@ -47,7 +47,7 @@ static int open_lists(struct collected *c, const struct bs_mrd_acq *h, uint32_t 
 			       h->scan_counter, h->active_channels, BS_COILS_MAX);
 	c->spokes.samples = (uint32_t)samples;
 	c->spokes.coils = h->active_channels;
-	/* at most 4,096 spokes of 65,535 samples from 64 coils */
+	/* at most 4,096 spokes of 65,535 samples from 64 coils are kept */
 	c->k = calloc(most * samples, 2 * sizeof(*c->k));
 	c->data = calloc(most * samples * c->spokes.coils, 2 * sizeof(*c->data));
 	c->spokes.k = c->k;
@@ -57,7 +57,7 @@ static int open_lists(struct collected *c, const struct bs_mrd_acq *h, uint32_t 
 		       : bs_fail(why, BS_ERR_NOMEM, "%u spokes of %zu samples", most, samples);
 }
 
-static int take(struct collected *c, const struct bs_recorded *a, struct bs_fail *why)
+static int take_spoke(struct collected *c, const struct bs_recorded *a, struct bs_fail *why)
 {
 	const struct bs_mrd_acq *h = &a->head;
 	const size_t samples = c->spokes.samples;
@@ -100,14 +100,14 @@ static int collect(struct collected *c, const struct request *o, struct bs_fail 
 		if (c->k == NULL)
 			rc = open_lists(c, &a.head, o->spokes, why);
 		if (rc == 0)
-			rc = take(c, &a, why);
+			rc = take_spoke(c, &a, why);
 	}
 	if (in != NULL)
 		(void)bs_recording_close(in, NULL);
 	return rc;
 }
 
-static int run(int argc, char **argv)
+static int run_delays(int argc, char **argv)
 {
 	struct request o = { .spokes = 256 };
 	struct collected c = { .k = NULL };
@@ -142,5 +142,5 @@ const struct bs_command bs_command_delays = {
 		"By crossing spokes (RING, Rosenzweig et al. 2019). Delays belong to a scanner and "
 		"a sequence: what one recording shows holds for the scans to come.",
 	.options = options,
-	.run = run,
+	.run = run_delays,
 };

@@ -22,8 +22,8 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-static void tell(void *arg, enum bs_health health, const char *what, const char *figure,
-		 const char *remedy)
+static void tell_finding(void *arg, enum bs_health health, const char *what, const char *figure,
+			 const char *remedy)
 {
 	static const char *const words[BS_HEALTHS] = { "ok  ", "warn", "FAIL" };
 
@@ -31,7 +31,7 @@ static void tell(void *arg, enum bs_health health, const char *what, const char 
 		      remedy[0] != '\0' ? ": " : "", remedy);
 }
 
-/* The folder of MPS' pipes, by the variable that its daemon goes by. */
+/* Returns the folder of MPS' pipes, from the variable that its daemon uses. */
 static const char *mps(char out[320])
 {
 	const char *dir = getenv("CUDA_MPS_PIPE_DIRECTORY");
@@ -41,10 +41,10 @@ static const char *mps(char out[320])
 	return out;
 }
 
-static int run(int argc, char **argv)
+static int run_doctor(int argc, char **argv)
 {
 	struct request q = { .root = "" };
-	struct bs_doctor d = { .tell = tell, .arg = stdout };
+	struct bs_doctor d = { .tell = tell_finding, .arg = stdout };
 	struct bs_site *site = NULL;
 	char pipes[320];
 	int status = bs_options_read(&bs_command_doctor, &q, argc, argv);
@@ -58,7 +58,7 @@ static int run(int argc, char **argv)
 	}
 	d.root = q.root;
 	d.site = site;
-	/* first what asks the GPU: it forks */
+	/* the check of the GPU forks, so it comes first */
 	bs_doctor_gpu(&d, mps(pipes));
 	bs_doctor_priority(&d);
 	bs_doctor_throttle(&d);
@@ -87,5 +87,5 @@ const struct bs_command bs_command_doctor = {
 	.notes = "One line for each thing that was looked at: ok, warn or FAIL, what, the figure, "
 		 "and the remedy. Run it as the user, and with the limits, of the service. Exit "
 		 "status 1 where anything is FAIL.",
-	.run = run,
+	.run = run_doctor,
 };

@@ -1,5 +1,5 @@
 /* board/tool/command/init.c - boreside init: a site file from a recording, or from answers */
-#define _XOPEN_SOURCE 700 /* realpath */
+#define _XOPEN_SOURCE 700 /* for realpath */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@
 #include "drivers/sink/dicomstore.h"
 #include "drivers/source/recording.h"
 
-#define TRIES      6u    /* of protocols for one recording */
-#define MEMORY_MIB 4096u /* the default of node.memory_mib */
+#define TRIES      6u    /* most protocols tried for one recording */
+#define MEMORY_MIB 4096u /* MiB, default of node.memory_mib */
 
 struct request {
 	const char *from, *group, *out, *pacs;
@@ -83,7 +83,8 @@ struct job {
 	struct bs_survey survey;
 	struct bs_outline outline;
 	struct bs_outline_node node;
-	struct bs_site site, before; /* with the protocol; what it is added to */
+	/* site with the new protocol, and the site that it is added to */
+	struct bs_site site, before;
 	char file[BS_PATH_MAX_], recording[BS_PATH_MAX_], part[BS_PATH_MAX_ + 8];
 };
 
@@ -92,7 +93,7 @@ static int fail(const struct bs_fail *why)
 	return bs_command_fail(&bs_command_init, "%s", why->text);
 }
 
-/* The outline into the file's draft, beside which it will stand. */
+/* Writes the outline into the file's draft, which lies beside the file. */
 static int write_part(struct job *j, struct bs_fail *why)
 {
 	FILE *to;
@@ -100,7 +101,7 @@ static int write_part(struct job *j, struct bs_fail *why)
 	int rc = 0;
 
 	(void)unlink(j->part);
-	to = fopen(j->part, "wx"); /* not through a link */
+	to = fopen(j->part, "wx"); /* fails if the path is a link */
 	if (to == NULL) {
 		char hint[BS_PLACE_HINT];
 		const char *words = strerror(errno);
@@ -122,8 +123,8 @@ static int write_part(struct job *j, struct bs_fail *why)
 			       : 0;
 }
 
-/* As the service would judge it; with more memory where that is all it lacks. */
-static int check(struct job *j, struct bs_fail *why)
+/* Checks the site as the service would, with more memory if nothing else is lacking. */
+static int check_part(struct job *j, struct bs_fail *why)
 {
 	uint64_t plan_mib = 0;
 	int rc;
@@ -169,7 +170,7 @@ static void tell_trial(const struct job *j, const struct bs_tried *t)
 			      t->readout);
 }
 
-/* Protocols, from the best on, until one reconstructs the recording. */
+/* Tries protocols, the best first, until one reconstructs the recording. */
 static int from_recording(struct job *j, struct bs_tried *tried, struct bs_fail *why)
 {
 	const struct bs_choice choice = { &j->survey, j->recording, &j->outline };
@@ -184,7 +185,7 @@ static int from_recording(struct job *j, struct bs_tried *tried, struct bs_fail 
 	j->node.acq_slots = bs_choose_slots(&j->survey);
 	for (uint32_t i = 0; i < TRIES; i++) {
 		why->code = 0;
-		rc = check(j, why);
+		rc = check_part(j, why);
 		if (rc != 0 || j->q.untried)
 			break;
 		rc = bs_try_run(tried, &j->site, j->recording, why);
@@ -223,10 +224,10 @@ static int from_answers(struct job *j, struct bs_fail *why)
 	}
 	if (rc == 0)
 		rc = bs_answers_outline(&a, &j->outline, why);
-	return rc == 0 ? check(j, why) : rc;
+	return rc == 0 ? check_part(j, why) : rc;
 }
 
-/* FILE/GROUP */
+/* Cuts FILE/GROUP into the file and the group. */
 static bool cut_group(struct job *j)
 {
 	char *slash;
@@ -248,7 +249,7 @@ static void print_fault(void *arg, const char *line)
 	(void)fprintf(arg, "%s\n", line);
 }
 
-static int place(struct job *j, struct bs_fail *why)
+static int place_file(struct job *j, struct bs_fail *why)
 {
 	char *real;
 	int rc;
@@ -289,7 +290,7 @@ static int place(struct job *j, struct bs_fail *why)
 		       : bs_fail(why, BS_ERR_IO, "too long a path: %s", j->q.from);
 }
 
-static void tell(const struct job *j)
+static void tell_site(const struct job *j)
 {
 	const struct bs_protocol *p = &j->site.protocol[0];
 
@@ -320,7 +321,8 @@ static void tell_next(const struct job *j)
 		(void)printf("MRD clients: 127.0.0.1, port %u\n", j->q.mrd);
 }
 
-/* What the service of the unit reads at each start, but cannot see (ProtectHome, PrivateTmp). */
+/* Says which files the unit's service reads at each start but cannot see
+ * (ProtectHome, PrivateTmp). */
 static void say_hidden(struct job *j)
 {
 	static const char *const hidden[] = { "/home/", "/root/", "/run/user/", "/tmp/",
@@ -338,9 +340,9 @@ static void say_hidden(struct job *j)
 	}
 }
 
-static int finish(struct job *j, int rc, const struct bs_tried *tried, struct bs_fail *why)
+static int finish_job(struct job *j, int rc, const struct bs_tried *tried, struct bs_fail *why)
 {
-	/* what a retreat has said since is not in it yet */
+	/* what a retreat has said since is not yet in the file */
 	if (rc == 0) {
 		say_hidden(j);
 		rc = write_part(j, why);
@@ -353,14 +355,14 @@ static int finish(struct job *j, int rc, const struct bs_tried *tried, struct bs
 	}
 	(void)snprintf(j->site.file, sizeof(j->site.file), "%s", j->q.out);
 	bs_try_places(&j->site);
-	tell(j);
+	tell_site(j);
 	if (tried->images > 0)
 		tell_trial(j, tried);
 	tell_next(j);
 	return 0;
 }
 
-static int run(int argc, char **argv)
+static int run_init(int argc, char **argv)
 {
 	struct job *j = calloc(1, sizeof(*j));
 	struct bs_tried tried = { 0 };
@@ -382,12 +384,12 @@ static int run(int argc, char **argv)
 	} else if (rc == BS_OPTIONS_RUN) {
 		bs_log_init("init", BS_LOG_WARN);
 		bs_progress_use();
-		rc = place(j, &why);
+		rc = place_file(j, &why);
 		if (rc == 0)
 			rc = j->q.from != NULL ? from_recording(j, &tried, &why)
 					       : from_answers(j, &why);
 		rc = rc == BS_ERR_USAGE ? bs_options_wrong(&bs_command_init, "%s", why.text)
-					: finish(j, rc, &tried, &why);
+					: finish_job(j, rc, &tried, &why);
 	}
 	bs_survey_free(&j->survey);
 	free(j);
@@ -402,5 +404,5 @@ const struct bs_command bs_command_init = {
 		"From a recording: reads its header and its readouts, writes a commented site file "
 		"with the protocol that reconstructs them, and does so once to see that it holds. "
 		"What the recording cannot tell is assumed, and said.",
-	.run = run,
+	.run = run_init,
 };

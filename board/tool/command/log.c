@@ -2,7 +2,7 @@
  * board/tool/command/log.c - boreside log: the logs of scans: which there are, are they whole,
  * export
  */
-#define _POSIX_C_SOURCE 200809L /* gmtime_r */
+#define _POSIX_C_SOURCE 200809L /* for gmtime_r */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "board/tool/command/tools.h"
 #include "config/hint/near.h"
 #include "core/progress.h"
+#include "core/text.h"
 #include "drivers/log/folder.h"
 #include "drivers/source/logged.h"
 #include "drivers/source/recording.h"
@@ -45,7 +46,7 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* The status of all: 1 once one has failed. */
+/* Prints an error. Returns the exit status 1. */
 static int fail(const struct bs_fail *why)
 {
 	return bs_command_fail(&bs_command_log, "%s", why->text);
@@ -87,9 +88,10 @@ static int verify_one(const char *path)
 		return fail(&why);
 	sum = bs_logged_sum(l);
 	(void)printf("%s: %llu messages, %llu acquisitions, %llu waveforms, %.3f MB in %u "
-		     "segments: ",
+		     "segment%s: ",
 		     path, (unsigned long long)sum->messages, (unsigned long long)sum->acquisitions,
-		     (unsigned long long)sum->waveforms, (double)sum->bytes * 1e-6, sum->segments);
+		     (unsigned long long)sum->waveforms, (double)sum->bytes * 1e-6, sum->segments,
+		     bs_text_s(sum->segments));
 	if (damage.code != 0)
 		(void)printf("damaged\n");
 	else if (bs_logged_note(l)[0] != '\0')
@@ -103,7 +105,7 @@ static int verify_one(const char *path)
 	return status;
 }
 
-/* A folder: each of its logs. */
+/* Calls the function `one` for each log of a folder. */
 static int each(const char *path, int (*one)(const char *path))
 {
 	struct bs_log_entry *list;
@@ -125,7 +127,7 @@ static int each(const char *path, int (*one)(const char *path))
 	return status;
 }
 
-/* What can be read, also where what follows is damaged; then the status is 1. */
+/* Exports what can be read. Where later parts are damaged the status is 1. */
 static int export(const char *from, const char *to)
 {
 	struct bs_recording *out = NULL;
@@ -151,7 +153,7 @@ static int export(const char *from, const char *to)
 		bs_progress_at(&progress, i + 1);
 	}
 	bs_progress_end(&progress);
-	if (rc == 0) /* without it close drops the file */
+	if (rc == 0) /* a recording without its header is dropped at its close */
 		rc = bs_recording_put_xml(out, bs_logged_xml(l), &why);
 	closed = bs_recording_close(out, &late);
 	if (rc == 0 && closed != 0) {
@@ -183,7 +185,7 @@ static int prune(const struct request *q, const char *dir)
 	return rc == 0 ? 0 : fail(&why);
 }
 
-/* Adds the folders of a site: of its logs, of its images. dir: [2]. 1: told why not. */
+/* Adds the site's folders of logs and of images to dir, an array of 2. 1: an error was printed. */
 static int site_folders(const char *config, struct bs_audit_request *q,
 			char dir[2][BS_PATH_MAX_ + 8], const char **dirs)
 {
@@ -228,7 +230,7 @@ static int audit(const struct request *r, const struct bs_audit_request *q)
 	return sum.found != 0;
 }
 
-/* n: folders that are given; those of the site come first. */
+/* Runs the audit. n: number of folders given; the site's folders come first. */
 static int run_audit(const struct request *r, unsigned n)
 {
 	struct bs_audit_request q = { .events = r->events };
@@ -258,7 +260,7 @@ static int run_audit(const struct request *r, unsigned n)
 	return status;
 }
 
-static int run(int argc, char **argv)
+static int run_log(int argc, char **argv)
 {
 	static const char *const actions[] = { "list", "verify", "audit", "export", "prune", NULL };
 	struct request q = { 0 };
@@ -305,5 +307,5 @@ const struct bs_command bs_command_log = {
 	.after = "verify: exit status 1 when something that was committed cannot be read. export: "
 		 "the same, after what can be read is written. audit: exit status 1 when a promise "
 		 "of the pages is found broken; it reads only, also beside a service that runs.",
-	.run = run,
+	.run = run_log,
 };

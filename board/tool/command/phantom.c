@@ -21,14 +21,14 @@ struct request {
 	struct bs_phantom_scan scan;
 	const char *config, *site_protocol, *name, *out;
 	struct bs_sizes matrix, encoded, recon;
-	struct bs_sizes noise; /* readouts, samples */
+	struct bs_sizes noise; /* sizes of the noise scan: readouts, samples */
 	double motion[2], fov_mm[3];
-	uint32_t echoes;    /* 0: as the protocol has it */
-	uint32_t asymmetry; /* samples that lack at the begin of a line */
-	bool own_sizes;     /* an option that makes sense only without -c */
-	bool like_scanner;  /* an option of lines as a scanner sends them */
-	bool receiver;      /* an option of noise */
-	bool go_on;         /* angles from frame to frame */
+	uint32_t echoes;    /* number of echoes; 0: the protocol's */
+	uint32_t asymmetry; /* samples missing at the beginning of a line */
+	bool own_sizes;     /* an option was given that needs sizes of its own, so no -c */
+	bool like_scanner;  /* an option was given for lines as a scanner sends them */
+	bool receiver;      /* an option was given for noise */
+	bool go_on;         /* angles continue from frame to frame */
 };
 
 static int read_traj(void *to, const char *text, struct bs_fail *why)
@@ -239,7 +239,7 @@ static int from_site(struct request *q)
 	return rc;
 }
 
-/* The sizes of a Cartesian scan that the options leave open. */
+/* Fills in the sizes of a Cartesian scan that no option gave. */
 static int fill_cartesian(struct request *q)
 {
 	struct bs_protocol *p = &q->protocol;
@@ -258,13 +258,13 @@ static int fill_cartesian(struct request *q)
 		p->samples = p->encoded[0];
 	if (p->readouts == 0)
 		p->readouts = p->encoded[1] * p->encoded[2];
-	/* more samples than voxels: the readout is oversampled */
+	/* samples beyond the voxels mean an oversampled readout */
 	if (p->samples > p->encoded[0])
 		p->encoded[0] = p->samples;
 	return 0;
 }
 
-/* What the options leave open. */
+/* Fills in what no option gave. */
 static int fill_in(struct request *q)
 {
 	struct bs_protocol *p = &q->protocol;
@@ -301,7 +301,7 @@ static int fill_in(struct request *q)
 	return 0;
 }
 
-/* A scan as a scanner sends it chooses from all lines of the matrix. */
+/* Chooses the lines that a scanner would send, out of all lines of the matrix. */
 static int choose_lines(struct request *q)
 {
 	struct bs_protocol *p = &q->protocol;
@@ -347,7 +347,7 @@ static int set_receiver(struct request *q)
 	return 0;
 }
 
-static int complete(struct request *q)
+static int complete_request(struct request *q)
 {
 	int rc;
 
@@ -389,12 +389,12 @@ static int trajectory(struct bs_traj *t, struct bs_protocol *p, struct bs_fail *
 	if (p->traj.type != BS_TRAJ_FILE)
 		return bs_traj_make(t, p, why);
 	rc = bs_trajfile_load(t, p, why);
-	p->traj.unit = BS_UNIT_CYCLES_PER_VOXEL; /* loading converts */
+	p->traj.unit = BS_UNIT_CYCLES_PER_VOXEL; /* loading the trajectory has converted its unit */
 	return rc;
 }
 
-/* Where the readouts of all frames lie, one after the other. */
-static int go_on(struct bs_traj *all, const struct request *q, struct bs_fail *why)
+/* Makes the trajectory of all frames, one after the other. */
+static int make_all_frames(struct bs_traj *all, const struct request *q, struct bs_fail *why)
 {
 	struct bs_protocol p = q->protocol;
 
@@ -405,7 +405,7 @@ static int go_on(struct bs_traj *all, const struct request *q, struct bs_fail *w
 	return bs_traj_make(all, &p, why);
 }
 
-/* OUT.h5 -> OUT_what.cfl; false when too long */
+/* Makes a name beside OUT.h5, OUT_what.cfl. False: it is too long. */
 static bool beside(char *name, size_t size, const char *out, const char *what)
 {
 	size_t n = strlen(out);
@@ -415,7 +415,7 @@ static bool beside(char *name, size_t size, const char *out, const char *what)
 	return (size_t)snprintf(name, size, "%.*s_%s.cfl", (int)n, out, what) < size;
 }
 
-/* What is known of the scan: images, sensitivities, covariances. */
+/* Writes the true values of the scan: images, sensitivities, covariances. */
 static int write_truth(const struct request *q, const struct bs_phantom_scan *scan,
 		       struct bs_team *team, const char *image, const char *maps,
 		       struct bs_fail *why)
@@ -454,7 +454,7 @@ static int simulate(struct request *q, struct bs_fail *why)
 	scan.protocol = p;
 	scan.traj = &traj;
 	if (q->go_on)
-		rc = go_on(&all, q, why);
+		rc = make_all_frames(&all, q, why);
 	scan.paths = all.k;
 	if (rc == 0 && (!beside(image, sizeof(image), q->out, "true") ||
 			!beside(maps, sizeof(maps), q->out, "maps")))
@@ -478,7 +478,7 @@ static int simulate(struct request *q, struct bs_fail *why)
 	return rc;
 }
 
-static int run(int argc, char **argv)
+static int run_phantom(int argc, char **argv)
 {
 	struct request q = {
 		.name = "phantom",
@@ -496,7 +496,7 @@ static int run(int argc, char **argv)
 
 	if (status != BS_OPTIONS_RUN)
 		return status;
-	status = complete(&q);
+	status = complete_request(&q);
 	if (status == 0 && simulate(&q, &why) != 0)
 		status = bs_command_fail(&bs_command_phantom, "%s", why.text);
 	return status;
@@ -506,5 +506,5 @@ const struct bs_command bs_command_phantom = {
 	.name = "phantom",
 	.summary = "a simulated scan as a recording, and its true image",
 	.options = options,
-	.run = run,
+	.run = run_phantom,
 };

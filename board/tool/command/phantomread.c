@@ -9,7 +9,7 @@
 
 #include "drivers/tool/phantom/phantom.h"
 
-/* The place of text among words, which end with NULL. */
+/* Finds the index of text among words; the last word is NULL. */
 static int read_word(int *to, const char *text, size_t length, const char *const *words,
 		     struct bs_fail *why)
 {
@@ -41,7 +41,7 @@ int bs_phantom_read_order(void *to, const char *text, struct bs_fail *why)
 	return rc;
 }
 
-/* From least to most numbers with commas between them; their count, or -1. */
+/* Reads least to most numbers with commas between them. Returns their count, or -1. */
 static int numbers(double *to, int least, int most, const char *text)
 {
 	for (int n = 0; n < most; text++) {
@@ -74,7 +74,7 @@ int bs_phantom_read_three(void *to, const char *text, struct bs_fail *why)
 	return 0;
 }
 
-static bool whole(double x, double least, double most)
+static bool is_int(double x, double least, double most)
 {
 	return x >= least && x <= most && x == floor(x);
 }
@@ -84,8 +84,8 @@ int bs_phantom_read_accel(void *to, const char *text, struct bs_fail *why)
 	struct bs_scanplan *plan = to;
 	double x[3] = { 1.0, 1.0, 0.0 };
 
-	if (numbers(x, 1, 3, text) < 0 || !whole(x[0], 1, 16) || !whole(x[1], 1, 16) ||
-	    !whole(x[2], 0, x[1] - 1))
+	if (numbers(x, 1, 3, text) < 0 || !is_int(x[0], 1, 16) || !is_int(x[1], 1, 16) ||
+	    !is_int(x[2], 0, x[1] - 1))
 		return bs_fail(why, BS_ERR_USAGE,
 			       "not whole numbers from 1 to 16, and a shift below RZ");
 	plan->accel[0] = (uint32_t)x[0];
@@ -103,7 +103,8 @@ int bs_phantom_read_calibration(void *to, const char *text, struct bs_fail *why)
 	int kind = 0;
 
 	if (read_word(&kind, text, n, words, why) != 0 || kind == 0 || text[n] == '\0' ||
-	    numbers(x, 1, 2, text + n + 1) < 0 || !whole(x[0], 1, 65535) || !whole(x[1], 0, 65535))
+	    numbers(x, 1, 2, text + n + 1) < 0 || !is_int(x[0], 1, 65535) ||
+	    !is_int(x[1], 0, 65535))
 		return bs_fail(why, BS_ERR_USAGE,
 			       "not embedded, interleaved or separate, and a number of lines");
 	plan->calibration = (enum bs_calibration)kind;
@@ -117,7 +118,7 @@ int bs_phantom_read_multiband(void *to, const char *text, struct bs_fail *why)
 	struct bs_scanbands *m = to;
 	double x[2] = { 0.0, 0.0 };
 
-	if (numbers(x, 1, 2, text) < 0 || !whole(x[0], 2, 16) || !whole(x[1], 0, 64))
+	if (numbers(x, 1, 2, text) < 0 || !is_int(x[0], 2, 16) || !is_int(x[1], 0, 64))
 		return bs_fail(why, BS_ERR_USAGE, "not 2 to 16 slices, and a whole number");
 	m->bands = (uint32_t)x[0];
 	m->shift = (uint32_t)x[1];
@@ -137,7 +138,7 @@ int bs_phantom_read_single(void *to, const char *text, struct bs_fail *why)
 	    (kind == BS_SINGLE_NONE && first != text) ||
 	    (first[n] != '\0' &&
 	     (kind != BS_SINGLE_FLAGGED || numbers(&lines, 1, 1, first + n + 1) < 0 ||
-	      !whole(lines, 1, 65535))))
+	      !is_int(lines, 1, 65535))))
 		return bs_fail(why, BS_ERR_USAGE,
 			       "not flagged, flagged,LINES or first, as it is or after blipped-, "
 			       "nor none");

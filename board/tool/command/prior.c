@@ -12,7 +12,7 @@ struct request {
 	struct bs_prior_spec spec;
 	const char *mask, *out;
 	char **references;
-	float *images; /* all of them, one after the other */
+	float *images; /* all reference images, one after the other */
 };
 
 #define AT(field) offsetof(struct request, field)
@@ -31,7 +31,7 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* Sizes of the first reference are the constraint's; the others must agree. */
+/* Checks sizes: the first reference sets the constraint's size, and the others must agree. */
 static int check_size(struct request *q, const struct bs_cfl *c, const char *name,
 		      struct bs_fail *why)
 {
@@ -86,7 +86,7 @@ static int add_reference(struct request *q, const char *name, struct bs_fail *wh
 	return rc;
 }
 
-static int make(struct request *q, struct bs_fail *why)
+static int make_prior(struct request *q, struct bs_fail *why)
 {
 	struct bs_cfl mask = { .data = NULL };
 	struct bs_csr w;
@@ -115,7 +115,7 @@ static int make(struct request *q, struct bs_fail *why)
 	return rc;
 }
 
-static int run(int argc, char **argv)
+static int run_prior(int argc, char **argv)
 {
 	struct request q = { .spec = { .edge = 0.05, .outside = 1.0 } };
 	struct bs_fail why;
@@ -127,7 +127,7 @@ static int run(int argc, char **argv)
 	for (char **name = q.references; rc == 0 && *name != NULL; name++)
 		rc = add_reference(&q, *name, &why);
 	if (rc == 0)
-		rc = make(&q, &why);
+		rc = make_prior(&q, &why);
 	free(q.images);
 	return rc == 0 ? 0 : bs_command_fail(&bs_command_prior, "%s", why.text);
 }
@@ -140,5 +140,5 @@ const struct bs_command bs_command_prior = {
 		 "scale of its largest value; an edge that one of them has is kept in all: for "
 		 "echoes or contrasts of one anatomy.",
 	.options = options,
-	.run = run,
+	.run = run_prior,
 };

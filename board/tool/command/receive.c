@@ -56,7 +56,7 @@ struct job {
 	char cursor[BS_DRAFT_PATH], url[BS_PATH_MAX_];
 	int lock;
 	uint64_t filed;
-	void *pixels; /* aligned; in the message they are where they fall */
+	void *pixels; /* aligned copy of the pixels, which the message holds at any address */
 	char *attributes;
 	size_t pixels_room, attributes_room;
 };
@@ -76,8 +76,8 @@ static int grow(void **memory, size_t *room, size_t bytes, struct bs_fail *why)
 }
 
 /*
- * The file is named by the image's number, so that one that is filed again after a kill between the
- * file and the cursor takes the same file's place.
+ * Writes an image to a file named by its number. If the program is killed between file and cursor,
+ * the image comes again and replaces the same file.
  */
 static int file_image(struct job *j, uint64_t number, const struct bs_mrd_image *head,
 		      struct bs_fail *why)
@@ -87,7 +87,7 @@ static int file_image(struct job *j, uint64_t number, const struct bs_mrd_image 
 	int rc;
 	int end;
 
-	(void)snprintf(path, sizeof(path), "%s/scan%08x-s%05u-i%05u-n%016" PRIx64 "%s", j->q.dir,
+	(void)snprintf(path, sizeof(path), "%s/uid%08x-s%05u-i%05u-n%016" PRIx64 "%s", j->q.dir,
 		       head->measurement_uid, head->image_series_index, head->image_index, number,
 		       j->sink->ext);
 	rc = j->sink->open(&self, path, why);
@@ -98,8 +98,8 @@ static int file_image(struct job *j, uint64_t number, const struct bs_mrd_image 
 	return rc != 0 ? rc : end;
 }
 
-/* An image to its file, then its number to the cursor. */
-static int keep(struct job *j, const struct bs_asked *image, struct bs_fail *why)
+/* Writes an image to its file, then its number to the cursor. */
+static int keep_image(struct job *j, const struct bs_asked *image, struct bs_fail *why)
 {
 	int rc = grow((void **)&j->attributes, &j->attributes_room, image->attributes_len + 1, why);
 
@@ -114,7 +114,7 @@ static int keep(struct job *j, const struct bs_asked *image, struct bs_fail *why
 	return rc == 0 ? bs_cursor_put(j->cursor, j->images.hand, true, why) : rc;
 }
 
-static int work(struct job *j, struct bs_fail *why)
+static int receive_images(struct job *j, struct bs_fail *why)
 {
 	while (!*bs_command_stop()) {
 		struct pollfd fd = { j->images.socket.receive_fd, POLLIN, 0 };
@@ -123,7 +123,7 @@ static int work(struct job *j, struct bs_fail *why)
 
 		if (rc < 0)
 			return rc;
-		if (rc == 1 && keep(j, &image, why) == 0) {
+		if (rc == 1 && keep_image(j, &image, why) == 0) {
 			bs_collector_release(&j->images, true);
 			j->filed++;
 			continue;
@@ -165,7 +165,7 @@ static int find_url(struct job *j)
 		   : 0;
 }
 
-static int prepare(struct job *j, struct bs_fail *why)
+static int prepare_job(struct job *j, struct bs_fail *why)
 {
 	uint64_t has = 0;
 	int rc = bs_folder_make(j->q.dir, 0750, why);
@@ -186,7 +186,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 	return rc;
 }
 
-static int run(int argc, char **argv)
+static int run_receive(int argc, char **argv)
 {
 	struct job j = { .q = { .name = "archive", .type = "mrd", .message_mib = 512 },
 			 .images = { .socket = { .socket = -1 } } };
@@ -210,11 +210,11 @@ static int run(int argc, char **argv)
 	bs_log_init("receive", BS_LOG_INFO);
 	if (find_url(&j) != 0)
 		return 1;
-	rc = prepare(&j, &why);
+	rc = prepare_job(&j, &why);
 	if (rc == 0) {
 		bs_log(BS_LOG_INFO, "'%s' has all up to %" PRIu64 "; asks %s", j.q.name,
 		       j.images.has, j.url);
-		rc = work(&j, &why);
+		rc = receive_images(&j, &why);
 		bs_log(BS_LOG_INFO, "%" PRIu64 " images filed, up to %" PRIu64 "; %" PRIu64 " gaps",
 		       j.filed, j.images.has, j.images.missed);
 	}
@@ -234,5 +234,5 @@ const struct bs_command bs_command_receive = {
 	.options = options,
 	.notes = "Images lie in DIR, each named by its scan and its number; DIR/NAME.cursor is the "
 		 "number of the last one. Killed at any moment and started again it goes on.",
-	.run = run,
+	.run = run_receive,
 };

@@ -1,5 +1,5 @@
 /* board/tool/command/recon.c - boreside recon: the service's pipeline in one process */
-#define _POSIX_C_SOURCE 200809L /* open_memstream */
+#define _POSIX_C_SOURCE 200809L /* for open_memstream */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,21 +36,21 @@ struct job {
 		uint32_t count;
 	} before;
 	struct bs_site *site;
-	const struct bs_protocol *p; /* of the site */
+	const struct bs_protocol *p; /* protocol of the site that is used */
 	struct bs_pipeline pipeline;
 	const struct bs_sink *sink;
 	void *sink_self;
 	uint32_t images, previews;
-	char lacks[BS_LACKS_WORDS], remark[BS_REMARK_WORDS]; /* what was said of the last image */
+	char lacks[BS_LACKS_WORDS], remark[BS_REMARK_WORDS]; /* words logged for the last image */
 	struct bs_rounds rounds;
-	struct bs_protocol round; /* the protocol as rounds before the last image run it */
+	struct bs_protocol round; /* protocol as the rounds before the last run it */
 	const char *w_out;
-	bool collecting; /* images go to .rounds, not to the sink */
-	/* what several processes make together, or one and its successors */
+	bool collecting; /* images are added to .rounds instead of written */
+	/* The images' job, which several processes share, or one process and its successors. */
 	struct bs_ranks ranks;
-	char who[BS_RANKS_WORDS + 8]; /* in the lines of the log */
+	char who[BS_RANKS_WORDS + 8]; /* this process's name in lines of the log */
 	bool shared;
-	struct bs_protocol share_p; /* the protocol without previews */
+	struct bs_protocol share_p; /* copy of the protocol without previews */
 	struct bs_share share;
 	struct bs_job made;
 };
@@ -104,7 +104,7 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* Once for images in a row that lack the same, or of which there is the same to say. */
+/* Logs an image's words, once for a row of images that have the same. */
 static void log_words(struct job *j, const struct bs_recon_image *image)
 {
 	char remark[BS_REMARK_WORDS];
@@ -166,7 +166,7 @@ static int emit_ready(void *arg, struct bs_fail *why)
 		}
 		timing.made_ns = bs_now_ns();
 		timing.received_ns = image->last_ns;
-		if (image->missing != 0) /* its last readout was not the one at hand */
+		if (image->missing != 0) /* the image's last readout was an earlier one */
 			timing.taken_ns = timing.added_ns = 0;
 		timing.latency_ns =
 			timing.made_ns - (image->own ? timing.received_ns : timing.begun_ns);
@@ -184,7 +184,7 @@ static int emit_ready(void *arg, struct bs_fail *why)
 	return rc;
 }
 
-/* What is said of all images, once. */
+/* Logs once what applies to all images. */
 static void log_scan(const struct job *j)
 {
 	const struct bs_recon *r = j->pipeline.armed.recon;
@@ -196,7 +196,7 @@ static void log_scan(const struct job *j)
 		bs_log(BS_LOG_WARN, "%s", words);
 }
 
-/* A round: all images, W of them, and armed again with it. */
+/* Runs a round: makes all images, makes W from them, arms again with that W. */
 static int next_round(struct job *j, struct bs_fail *why)
 {
 	bool last = j->rounds.done + 1 == j->rounds.rounds;
@@ -210,7 +210,7 @@ static int next_round(struct job *j, struct bs_fail *why)
 		return rc;
 	bs_log(BS_LOG_INFO, "round %u of %u: %u images in %.1f ms", j->rounds.done + 1,
 	       j->rounds.rounds, j->rounds.images, (double)(bs_now_ns() - start_ns) * 1e-6);
-	bs_armed_close(&j->pipeline.armed); /* it may hold the W before */
+	bs_armed_close(&j->pipeline.armed); /* the armed protocol may still use the W before */
 	rc = bs_rounds_make(&j->rounds, &j->round, why);
 	if (rc == 0 && last && j->w_out != NULL)
 		rc = bs_mtx_write(j->w_out, &j->rounds.w, why);
@@ -222,7 +222,7 @@ static int next_round(struct job *j, struct bs_fail *why)
 	return bs_pipeline_arm(&j->pipeline, j->site, &j->round, &j->rounds.w, 0, why);
 }
 
-/* Rounds compare complex images on the matrix of W, whatever leaves in the end. */
+/* Prepares the rounds, which compare complex images on the matrix of W. */
 static int prepare_rounds(struct job *j, struct bs_fail *why)
 {
 	j->round = *j->p;
@@ -233,7 +233,7 @@ static int prepare_rounds(struct job *j, struct bs_fail *why)
 	return bs_rounds_check(&j->rounds, j->p, why);
 }
 
-/* "PROTOCOL=RECORDING", or the recording alone. */
+/* Takes an earlier recording, given as "PROTOCOL=RECORDING" or alone. */
 static int take_before(struct job *j, const char *text, struct bs_fail *why)
 {
 	const char *equals = strchr(text, '=');
@@ -261,7 +261,7 @@ static uint32_t gpus(void)
 #endif
 }
 
-/* What other than the recording and its protocol an image depends on. */
+/* Writes the key's settings that depend on neither recording nor protocol. */
 static int more_of_key(const struct job *j, FILE *to, struct bs_fail *why)
 {
 	uint64_t hash = 0;
@@ -311,7 +311,7 @@ static int make_key(struct job *j, struct bs_job_key *key, struct bs_fail *why)
 	return rc;
 }
 
-/* Images of a number that depends on nothing but the recording: no previews among them. */
+/* Opens a shared job. Its image numbers depend on the recording alone, so there are no previews. */
 static int open_shared(struct job *j, struct bs_fail *why)
 {
 	struct bs_job_key key;
@@ -371,7 +371,7 @@ static int reconstruct_shared(struct job *j, int64_t start_ns, struct bs_fail *w
 
 /* ---- one recording ---- */
 
-static int prepare(struct job *j, struct bs_fail *why)
+static int prepare_job(struct job *j, struct bs_fail *why)
 {
 	const struct bs_scan_info *info = &j->pipeline.info;
 	const struct bs_protocol *p;
@@ -386,10 +386,11 @@ static int prepare(struct job *j, struct bs_fail *why)
 	j->site = bs_command_site(&bs_command_recon, j->config);
 	if (j->site == NULL)
 		return bs_fail(why, BS_ERR_CONFIG, "%s is not valid", j->config);
-	if (j->site->cache_dir[0] != '\0') /* without it, arming says what it cannot keep */
+	/* if the folder cannot be made, arming says what it cannot keep */
+	if (j->site->cache_dir[0] != '\0')
 		(void)bs_folder_make(j->site->cache_dir, 0750, NULL);
 	rc = bs_pipeline_open(&j->pipeline, j->recording, why);
-	if (j->ranks.launched) /* behind open, which forks: this may start the CUDA runtime */
+	if (j->ranks.launched) /* open has forked; from here on the CUDA runtime may be started */
 		bs_ranks_share_host(&j->ranks, gpus(), j->site);
 	if (rc == 0 && j->noise != NULL)
 		rc = bs_pipeline_noise(&j->pipeline, j->noise, why);
@@ -421,7 +422,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 	return j->sink->open(&j->sink_self, j->out, why);
 }
 
-static int finish(struct job *j, int rc, struct bs_fail *why)
+static int finish_job(struct job *j, int rc, struct bs_fail *why)
 {
 	struct bs_fail late;
 
@@ -500,7 +501,7 @@ static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 	return rc;
 }
 
-/* asked: what every recording has in common. */
+/* Reconstructs one recording. asked: the settings common to all recordings. */
 static int one(const struct job *asked, const char *recording, const char *out)
 {
 	struct job *j = malloc(sizeof(*j));
@@ -516,11 +517,11 @@ static int one(const struct job *asked, const char *recording, const char *out)
 	*j = *asked;
 	j->recording = recording;
 	j->out = out;
-	rc = prepare(j, &why);
+	rc = prepare_job(j, &why);
 	if (rc == 0)
 		rc = j->shared ? reconstruct_shared(j, start_ns, &why)
 			       : reconstruct(j, start_ns, &why);
-	rc = finish(j, rc, &why);
+	rc = finish_job(j, rc, &why);
 	if (rc != 0)
 		bs_log(BS_LOG_ERROR, "%s: %s: %s%s", recording, bs_err_name(rc), why.text,
 		       bs_place_hint(recording, hint));
@@ -528,7 +529,7 @@ static int one(const struct job *asked, const char *recording, const char *out)
 	return rc;
 }
 
-/* The first that fails ends it: the others' images are made by whoever comes next. */
+/* Reconstructs a folder's recordings, up to the first failure; a later process makes the rest. */
 static int folder(struct job *j)
 {
 	struct bs_dealt *list = NULL;
@@ -557,7 +558,7 @@ static int folder(struct job *j)
 	return rc == 0 ? 0 : 1;
 }
 
-static int run(int argc, char **argv)
+static int run_recon(int argc, char **argv)
 {
 	static struct job j;
 	char words[BS_RANKS_WORDS];
@@ -595,5 +596,5 @@ const struct bs_command bs_command_recon = {
 		 "once. OUT.job says what they are of: the same command, with any N, makes what is "
 		 "missing and nothing again.",
 	.options = options,
-	.run = run,
+	.run = run_recon,
 };

@@ -1,5 +1,5 @@
 /* board/tool/command/record.c - boreside record: scans to logs, without reconstructing them */
-#define _POSIX_C_SOURCE 200809L /* nanosleep */
+#define _POSIX_C_SOURCE 200809L /* for nanosleep */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -15,7 +15,7 @@
 #include "ipc/gate.h"
 
 #define SILENCE_NS INT64_C(5000000000)
-#define WATCH_NS   INT64_C(100000000) /* a stop is looked at so often */
+#define WATCH_NS   INT64_C(100000000) /* time between two looks for a stop */
 #define MIB        (UINT64_C(1) << 20)
 
 struct request {
@@ -52,12 +52,12 @@ struct job {
 	struct bs_recorder recorder;
 	struct bs_stock stock;
 	int run_lock, dir_lock;
-	uint32_t taken; /* segments of the scan in flight, as the stock knows */
+	uint32_t taken; /* segments that the current scan has taken, as the stock knows */
 };
 
-/* A peer that is gone asks again when it comes back. */
-static bool say(void *arg, uint64_t peer, const unsigned char envelope[BS_WIRE_BYTES],
-		const void *payload, size_t len)
+/* Sends a message to a peer. A peer that is gone asks again when it comes back. */
+static bool say_to_peer(void *arg, uint64_t peer, const unsigned char envelope[BS_WIRE_BYTES],
+			const void *payload, size_t len)
 {
 	struct job *j = arg;
 
@@ -76,7 +76,7 @@ static void news(void *arg, const char *words)
 	bs_log(BS_LOG_INFO, "%s", words);
 }
 
-/* After a scan, and when it has taken a segment: the disk's other work. */
+/* Does the disk's other work, after a scan and when a scan has taken a segment. */
 static void look_after(struct job *j)
 {
 	const struct bs_recorder *r = &j->recorder;
@@ -87,7 +87,7 @@ static void look_after(struct job *j)
 	j->taken = segments;
 }
 
-/* Everything that has come, and at most so long that answers get their turn. */
+/* Receives what has come, but not for so long that answers wait. */
 static bool receive(struct job *j)
 {
 	struct bs_gate_message m;
@@ -110,7 +110,7 @@ static bool receive(struct job *j)
 	return any;
 }
 
-static int work(struct job *j, struct bs_fail *why)
+static int record_scans(struct job *j, struct bs_fail *why)
 {
 	const volatile sig_atomic_t *stop = bs_command_stop();
 	int rc = 0;
@@ -131,7 +131,7 @@ static int work(struct job *j, struct bs_fail *why)
 	return rc < 0 ? rc : 0;
 }
 
-/* The outcome must reach the sender before its connection is closed. */
+/* Waits until the outcome has reached the sender, before its connection is closed. */
 static void say_goodbye(struct job *j)
 {
 	const struct timespec moment = { 0, 20000000 };
@@ -145,7 +145,7 @@ static void say_goodbye(struct job *j)
 	}
 }
 
-static int prepare(struct job *j, struct bs_fail *why)
+static int prepare_job(struct job *j, struct bs_fail *why)
 {
 	const struct bs_recorder_options o = {
 		.dir = j->q.dir,
@@ -153,7 +153,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 		.segment_bytes = j->q.segment_mib * MIB,
 		.silence_ns = SILENCE_NS,
 		.heartbeat_ns = bs_ns_of_ms(j->site->heartbeat_ms),
-		.say = say,
+		.say = say_to_peer,
 		.here = here,
 		.news = news,
 		.arg = j,
@@ -173,7 +173,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 		rc = bs_recorder_open(&j->recorder, &o, why);
 	if (rc == 0)
 		(void)bs_log_folder_sweep(j->q.dir);
-	if (rc == 0) /* a folder that takes none is told before the scanner is */
+	if (rc == 0) /* a folder that takes no logs is reported before a scanner hears from us */
 		rc = bs_log_spare_fill(j->q.dir, 0, o.segment_bytes, why);
 	if (rc == 0)
 		rc = bs_stock_start(&j->stock,
@@ -190,7 +190,7 @@ static int prepare(struct job *j, struct bs_fail *why)
 		       : rc;
 }
 
-static int run(int argc, char **argv)
+static int run_record(int argc, char **argv)
 {
 	struct job j = { .q = { .message_mib = 16, .segment_mib = 64 },
 			 .gate = { .fd = -1, .listen_fd = -1 } };
@@ -207,10 +207,10 @@ static int run(int argc, char **argv)
 	j.site = bs_command_site(&bs_command_record, j.q.config);
 	if (j.site == NULL)
 		return 1;
-	rc = prepare(&j, &why);
+	rc = prepare_job(&j, &why);
 	if (rc == 0) {
 		bs_log(BS_LOG_INFO, "records what comes to %s in %s", j.site->kspace_url, j.q.dir);
-		rc = work(&j, &why);
+		rc = record_scans(&j, &why);
 		say_goodbye(&j);
 	}
 	if (rc != 0)
@@ -229,5 +229,5 @@ const struct bs_command bs_command_record = {
 	.options = options,
 	.notes = "In place of `boreside serve`, at the same endpoint. A message is acknowledged "
 		 "once it is on the disk.",
-	.run = run,
+	.run = run_record,
 };

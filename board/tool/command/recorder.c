@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "core/thread/clock.h"
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/xml.h"
@@ -23,8 +24,8 @@ static bool say_as(struct bs_recorder *r, struct bs_wire w, const void *payload,
 	return r->o.say(r->o.arg, peer, envelope, payload, len);
 }
 
-static bool say(struct bs_recorder *r, enum bs_wire_kind kind, uint64_t session, int64_t time_ns,
-		const void *payload, size_t len)
+static bool say_to_sender(struct bs_recorder *r, enum bs_wire_kind kind, uint64_t session,
+			  int64_t time_ns, const void *payload, size_t len)
 {
 	return say_as(
 		r,
@@ -43,8 +44,9 @@ static bool say_answer(struct bs_recorder *r, struct bs_wire w, int code, const 
 	return say_as(r, w, payload, sizeof(payload));
 }
 
-/* Told once; a sender that misses it asks again. w: of the message that is refused. */
-static void refuse(struct bs_recorder *r, const struct bs_wire *w, const struct bs_fail *why)
+/* Refuses a message w, once; a sender that misses the answer asks again. */
+static void refuse_message(struct bs_recorder *r, const struct bs_wire *w,
+			   const struct bs_fail *why)
 {
 	r->o.news(r->o.arg, why->text);
 	(void)say_answer(r,
@@ -65,8 +67,8 @@ static void fault(struct bs_recorder *r, const struct bs_fail *why)
 
 /* ---- the log ---- */
 
-/* The scan is over, its log sealed as far as that goes; what is not on the disk was not
- * acknowledged. */
+/* Ends the scan and seals its log as far as possible. What is not on the disk was
+ * never acknowledged. */
 static void end_scan(struct bs_recorder *r)
 {
 	struct bs_fail why;
@@ -76,10 +78,11 @@ static void end_scan(struct bs_recorder *r)
 	if (rc != 0)
 		fault(r, &why);
 	(void)snprintf(words, sizeof(words),
-		       "scan %016llx: %llu acquisitions, %llu messages in %s (%u segments)%s%s",
+		       "session %016llx: %llu acquisitions, %llu messages in %s (%u segment%s)%s%s",
 		       (unsigned long long)r->session, (unsigned long long)r->count.acquisitions,
 		       (unsigned long long)r->log.durable, r->log.name, r->log.head.index + 1,
-		       r->count.code != 0 ? ": " : "", r->count.text);
+		       bs_text_s(r->log.head.index + 1), r->count.code != 0 ? ": " : "",
+		       r->count.text);
 	r->o.news(r->o.arg, words);
 	if (r->count.code == 0)
 		(void)snprintf(r->count.text, sizeof(r->count.text),
@@ -91,7 +94,7 @@ static void end_scan(struct bs_recorder *r)
 	r->outcome_due = true;
 }
 
-/* Does it again in another segment, once. False: the scan has ended. */
+/* After a failure of the disk, writes again to another segment, once. False: the scan has ended. */
 static bool survives(struct bs_recorder *r, int rc, const struct bs_fail *why)
 {
 	struct bs_fail again;
@@ -110,7 +113,7 @@ static bool survives(struct bs_recorder *r, int rc, const struct bs_fail *why)
 }
 
 /* Appends a message to the log. False: the message is not in the log, and the scan has ended. */
-static bool keep(struct bs_recorder *r, const unsigned char *msg, size_t len, int64_t now_ns)
+static bool keep_msg(struct bs_recorder *r, const unsigned char *msg, size_t len, int64_t now_ns)
 {
 	struct bs_fail why;
 	int rc = bs_log_writer_append(&r->log, msg, len, now_ns, &why);
@@ -182,7 +185,7 @@ static bool wanted(struct bs_recorder *r, uint64_t seq, int64_t now_ns)
 		(void)bs_fail(&why, BS_ERR_SEQUENCE, "sequence number %llu is absurd: %llu is next",
 			      (unsigned long long)seq, (unsigned long long)r->order.next);
 		r->count.rejected++;
-		refuse(r, &(struct bs_wire){ .session = r->session, .seq = seq }, &why);
+		refuse_message(r, &(struct bs_wire){ .session = r->session, .seq = seq }, &why);
 		return false;
 	default:
 		break;
@@ -193,11 +196,11 @@ static bool wanted(struct bs_recorder *r, uint64_t seq, int64_t now_ns)
 		r->ack_due = true;
 		return false;
 	}
-	return !r->close_due; /* the close may have been among what was held */
+	return !r->close_due; /* CLOSE may have been among the held messages */
 }
 
-static int check(const struct bs_wire *w, const unsigned char *payload, struct bs_item *item,
-		 struct bs_fail *why)
+static int check_message(const struct bs_wire *w, const unsigned char *payload,
+			 struct bs_item *item, struct bs_fail *why)
 {
 	struct bs_mrd_acq head;
 	size_t traj;
@@ -208,7 +211,7 @@ static int check(const struct bs_wire *w, const unsigned char *payload, struct b
 		       : bs_item_check(item, w, payload, why);
 }
 
-/* What is refused uses up its number, and is not in the log. */
+/* Takes a numbered message. One that is refused uses up its number and is not logged. */
 static void take_numbered(struct bs_recorder *r, const struct bs_wire *w, const unsigned char *msg,
 			  size_t len, int64_t now_ns)
 {
@@ -219,12 +222,12 @@ static void take_numbered(struct bs_recorder *r, const struct bs_wire *w, const 
 
 	if (w->seq != r->order.next && !wanted(r, w->seq, now_ns))
 		return;
-	if (check(w, msg + BS_WIRE_BYTES, &item, &why) != 0) {
+	if (check_message(w, msg + BS_WIRE_BYTES, &item, &why) != 0) {
 		item.used = false;
 		r->count.rejected++;
 		fault(r, &why);
-		refuse(r, w, &why);
-	} else if (!keep(r, msg, len, now_ns)) {
+		refuse_message(r, w, &why);
+	} else if (!keep_msg(r, msg, len, now_ns)) {
 		return;
 	}
 	if (item.seq != r->order.next) {
@@ -237,8 +240,8 @@ static void take_numbered(struct bs_recorder *r, const struct bs_wire *w, const 
 		deliver_held(r, now_ns);
 }
 
-static void begin(struct bs_recorder *r, const struct bs_wire *w, const unsigned char *msg,
-		  size_t len, int64_t now_ns)
+static void begin_scan(struct bs_recorder *r, const struct bs_wire *w, const unsigned char *msg,
+		       size_t len, int64_t now_ns)
 {
 	static struct bs_scan_info info;
 	char name[BS_WIRE_OPEN_NAME];
@@ -257,7 +260,7 @@ static void begin(struct bs_recorder *r, const struct bs_wire *w, const unsigned
 		rc = bs_log_writer_open(&r->log, r->o.dir, w->session, bs_utc_ns(),
 					r->o.segment_bytes, r->buffer, r->cap, &why);
 	if (rc != 0) {
-		refuse(r, w, &why);
+		refuse_message(r, w, &why);
 		return;
 	}
 	r->scanning = true;
@@ -271,7 +274,7 @@ static void begin(struct bs_recorder *r, const struct bs_wire *w, const unsigned
 	bs_order_start(&r->order, 1);
 	r->order.window = BS_HELD_MAX;
 	r->order.room = BS_HELD_MAX;
-	r->accept_due = keep(r, msg, len, now_ns);
+	r->accept_due = keep_msg(r, msg, len, now_ns);
 }
 
 static void take_open(struct bs_recorder *r, const struct bs_wire *w, const unsigned char *msg,
@@ -284,7 +287,7 @@ static void take_open(struct bs_recorder *r, const struct bs_wire *w, const unsi
 		r->outcome_due = true;
 		return;
 	}
-	if (r->scanning && w->session == r->session) { /* sent again */
+	if (r->scanning && w->session == r->session) { /* the sender sent OPEN again */
 		r->count.duplicates++;
 		r->accept_due = true;
 		return;
@@ -292,7 +295,7 @@ static void take_open(struct bs_recorder *r, const struct bs_wire *w, const unsi
 	if (r->scanning && r->from != r->peer && now_ns - r->heard_ns <= BS_SILENT_NS &&
 	    (r->o.here(r->o.arg, r->peer) || now_ns - r->heard_ns <= BS_GONE_NS)) {
 		(void)bs_fail(&why, BS_ERR_STATE, "another scan is being recorded");
-		refuse(r, w, &why);
+		refuse_message(r, w, &why);
 		return;
 	}
 	if (r->scanning) {
@@ -301,9 +304,10 @@ static void take_open(struct bs_recorder *r, const struct bs_wire *w, const unsi
 			      (unsigned long long)w->session);
 		fault(r, &why);
 		end_scan(r);
-		bs_recorder_tick(r, now_ns); /* its outcome goes before the next one's answer */
+		/* the old scan's outcome goes out before the new scan's answer */
+		bs_recorder_tick(r, now_ns);
 	}
-	begin(r, w, msg, len, now_ns);
+	begin_scan(r, w, msg, len, now_ns);
 }
 
 void bs_recorder_take(struct bs_recorder *r, uint64_t peer, const unsigned char *msg, size_t len,
@@ -321,13 +325,13 @@ void bs_recorder_take(struct bs_recorder *r, uint64_t peer, const unsigned char 
 		r->count.rejected += sender;
 		if (why.code != BS_ERR_VERSION || !bs_wire_is_previous(&w, msg, len))
 			w = (struct bs_wire){ .session = sender ? r->session : 0 };
-		refuse(r, &w, &why);
+		refuse_message(r, &w, &why);
 		return;
 	}
 	ours = r->scanning && w.session == r->session;
 	if (ours) {
 		r->heard_ns = now_ns;
-		if (peer != r->peer) { /* its sender is back, and may not have heard either */
+		if (peer != r->peer) { /* the sender is back, and may have missed answers */
 			r->accept_due = r->accept_due || r->order.next == 1;
 			r->ack_due = true;
 		}
@@ -335,7 +339,7 @@ void bs_recorder_take(struct bs_recorder *r, uint64_t peer, const unsigned char 
 	}
 	if (w.kind == BS_WIRE_HEARTBEAT) {
 		if (!r->scanning && r->ended != 0 && w.session == r->ended &&
-		    peer != r->ended_peer) { /* it was away when the scan ended */
+		    peer != r->ended_peer) { /* the sender was away when the scan ended */
 			r->ended_peer = peer;
 			r->outcome_due = true;
 		}
@@ -353,16 +357,16 @@ void bs_recorder_take(struct bs_recorder *r, uint64_t peer, const unsigned char 
 		(void)bs_fail(&why, w.kind > BS_WIRE_CLOSE ? BS_ERR_KIND : BS_ERR_STATE,
 			      "message of kind %u, number %llu: session %016llx is not open",
 			      w.kind, (unsigned long long)w.seq, (unsigned long long)w.session);
-		refuse(r, &w, &why);
+		refuse_message(r, &w, &why);
 	}
 }
 
 /* ---- time ---- */
 
-/* Only what is on the disk is acknowledged. */
+/* Sends what is due. Only what is on the disk is acknowledged. */
 static void answer(struct bs_recorder *r, int64_t now_ns)
 {
-	const uint64_t held = r->order.next - 1; /* and all of it is on the disk */
+	const uint64_t held = r->order.next - 1; /* all of these are on the disk */
 	unsigned char number[BS_WIRE_ACK_BYTES];
 	unsigned char payload[BS_WIRE_OUTCOME_BYTES];
 
@@ -376,7 +380,7 @@ static void answer(struct bs_recorder *r, int64_t now_ns)
 		number,
 		&(struct bs_wire_ack){ .held = held, .durable = held, .log = BS_WIRE_LOG_DURABLE });
 	if (r->ack_due && !r->accept_due &&
-	    say(r, BS_WIRE_ACK, r->session, r->ack_time_ns, number, sizeof(number))) {
+	    say_to_sender(r, BS_WIRE_ACK, r->session, r->ack_time_ns, number, sizeof(number))) {
 		r->ack_due = false;
 		r->said_ns = now_ns;
 	}
@@ -385,7 +389,7 @@ static void answer(struct bs_recorder *r, int64_t now_ns)
 	if (!r->outcome_due)
 		return;
 	bs_wire_put_outcome(payload, &r->count);
-	if (say(r, BS_WIRE_OUTCOME, r->ended, now_ns, payload, sizeof(payload)))
+	if (say_to_sender(r, BS_WIRE_OUTCOME, r->ended, now_ns, payload, sizeof(payload)))
 		r->outcome_due = false;
 }
 
@@ -405,9 +409,10 @@ static void watch_sender(struct bs_recorder *r, int64_t now_ns)
 		return;
 	}
 	if (now_ns - r->said_ns >= r->o.heartbeat_ns) {
-		(void)say(r, BS_WIRE_HEARTBEAT, r->session, now_ns, NULL, 0);
+		(void)say_to_sender(r, BS_WIRE_HEARTBEAT, r->session, now_ns, NULL, 0);
 		r->said_ns = now_ns;
-		r->accept_due = r->accept_due || r->order.next == 1; /* it may be lost */
+		/* the sender may have missed ACCEPT */
+		r->accept_due = r->accept_due || r->order.next == 1;
 	}
 }
 
@@ -428,7 +433,7 @@ int64_t bs_recorder_due(const struct bs_recorder *r, int64_t now_ns)
 	int64_t due = r->scanning ? bs_log_writer_due(&r->log) : INT64_MAX;
 	int64_t beat = r->said_ns + r->o.heartbeat_ns;
 
-	/* an answer that could not go is tried again a moment later */
+	/* an answer that could not be sent is tried again 2 ms later */
 	if (r->outcome_due || r->accept_due || r->ack_due)
 		due = due < now_ns + 2000000 ? due : now_ns + 2000000;
 	if (r->scanning && beat < due)

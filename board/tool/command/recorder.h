@@ -21,15 +21,15 @@
 #include "ipc/wire/wire.h"
 
 struct bs_recorder_options {
-	const char *dir; /* of the logs; is there */
+	const char *dir; /* folder of the logs, which exists */
 	size_t message_max;
 	uint64_t segment_bytes;
 	int64_t silence_ns, heartbeat_ns;
-	/* Sends a message to this peer. False: the caller tries again. */
+	/* Sends a message to a peer. False: it could not be sent; the caller tries again. */
 	bool (*say)(void *arg, uint64_t peer, const unsigned char envelope[BS_WIRE_BYTES],
 		    const void *payload, size_t len);
-	bool (*here)(void *arg, uint64_t peer);     /* it is connected */
-	void (*news)(void *arg, const char *words); /* a line for people */
+	bool (*here)(void *arg, uint64_t peer);     /* true if the peer is connected */
+	void (*news)(void *arg, const char *words); /* prints a line for people */
 	void *arg;
 };
 
@@ -40,27 +40,27 @@ struct bs_recorder {
 	size_t cap;
 	bool scanning;
 	uint64_t session;
-	uint64_t from, peer; /* of the message at hand; the scan's, or the last one's */
+	uint64_t from, peer; /* peers: the current message's, the scan's (or the last scan's) */
 	struct bs_order order;
-	struct bs_wire_outcome count; /* of the scan; after it, its outcome */
-	uint64_t acqs;                /* ACQ messages, in the order, used or not */
+	struct bs_wire_outcome count; /* counts of the scan; after its end its outcome */
+	uint64_t acqs;                /* ACQ messages in the order of numbers, used or not */
 	int64_t heard_ns, said_ns, ack_time_ns;
-	/* what is to be said once all that waits is on the disk */
+	/* answers that are due once all waiting messages are on the disk */
 	bool accept_due, ack_due, close_due;
-	/* of the scan that ended last */
+	/* session and peer of the scan that ended last */
 	uint64_t ended, ended_peer;
 	bool outcome_due;
 };
 
 int bs_recorder_open(struct bs_recorder *r, const struct bs_recorder_options *o,
 		     struct bs_fail *why);
-/* peer: whose message it is; a number that no other peer has or will have, not 0. */
+/* Takes a message. peer: its sender, a number not 0 that no other peer will ever have. */
 void bs_recorder_take(struct bs_recorder *r, uint64_t peer, const unsigned char *msg, size_t len,
 		      int64_t now_ns);
 void bs_recorder_tick(struct bs_recorder *r, int64_t now_ns);
-/* When tick has something to do although no message came. */
+/* Returns the time at which tick has work to do although no message came. */
 int64_t bs_recorder_due(const struct bs_recorder *r, int64_t now_ns);
-/* Ends the scan, if there is one, with what came. */
+/* Ends a running scan with what came. */
 void bs_recorder_stop(struct bs_recorder *r);
 void bs_recorder_close(struct bs_recorder *r);
 

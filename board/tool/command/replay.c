@@ -16,14 +16,14 @@
 
 struct request {
 	const char *config, *url, *recording, *group, *plan, *key, *service;
-	struct bs_seal_keys keys; /* sealed: what the connection is sealed with */
+	struct bs_seal_keys keys; /* keys that seal the connection */
 	bool sealed;
 	struct bs_replay_options o;
 	uint64_t loops;
 	uint32_t limit, repeat;
 	double patience_s;
 	bool asap;
-	struct bs_faults faults; /* of the plan; count 0: none */
+	struct bs_faults faults; /* faults of the plan; count 0: no plan */
 };
 
 #define AT(field) offsetof(struct request, field)
@@ -60,7 +60,7 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* One line that overwrites itself, cut at the terminal's width; only on a terminal. */
+/* Shows one line that overwrites itself, cut at the terminal's width; only on a terminal. */
 static void show_progress(void *arg, const struct bs_replay_report *t)
 {
 	static const char *const words[] = { "", "waits for the answer", "streams",
@@ -84,7 +84,7 @@ static void show_progress(void *arg, const struct bs_replay_report *t)
 	(void)fflush(stderr);
 }
 
-/* The service's words, which must not drive a terminal. */
+/* Prints the service's words without what could drive a terminal. */
 static void print_text(const char *text)
 {
 	for (; *text != '\0'; text++)
@@ -145,7 +145,7 @@ static void print_lateness(const struct bs_hist *h)
 			     (unsigned long long)atomic_load(&h->count));
 }
 
-/* What was done, and when the service went on from there. */
+/* Prints the faults that were made, and when the service continued after each. */
 static void print_faults(const struct bs_faults *f)
 {
 	uint32_t struck = 0;
@@ -170,7 +170,7 @@ static void print_faults(const struct bs_faults *f)
 	}
 }
 
-/* All scans. Returns the exit status. */
+/* Plays all scans. Returns the exit status. */
 static int play(struct request *q, struct bs_replay *r, struct bs_endpoint *e)
 {
 	struct bs_replay_report report;
@@ -200,7 +200,7 @@ static int play(struct request *q, struct bs_replay *r, struct bs_endpoint *e)
 	return status;
 }
 
-/* The plan, which is printed as a file has it. */
+/* Reads the plan of faults and prints it in its file's form. */
 static int read_plan(struct request *q, uint32_t readouts, struct bs_fail *why)
 {
 	char words[BS_FAULTS_WORDS];
@@ -249,7 +249,8 @@ static int stream(struct request *q)
 	}
 	q->o.stop = bs_command_stop();
 	bs_endpoint_tune_malloc(16u << 20);
-	(void)prctl(PR_SET_TIMERSLACK, 1000UL); /* ns; the default, 50 us, is later than need be */
+	/* ns of timer slack; the default of 50 us makes wake-ups later than necessary */
+	(void)prctl(PR_SET_TIMERSLACK, 1000UL);
 	if (bs_endpoint_connect_sealed(&e, BS_ENDPOINT_KSPACE, q->url, BS_REPLAY_MESSAGE_MAX,
 				       q->sealed ? &q->keys : NULL, &why) != 0) {
 		status = bs_command_fail(&bs_command_replay, "%s", why.text);
@@ -262,7 +263,7 @@ static int stream(struct request *q)
 	return status;
 }
 
-static int run(int argc, char **argv)
+static int run_replay(int argc, char **argv)
 {
 	struct request q = { .loops = 1, .patience_s = 10.0, .o.protocol = "" };
 	struct bs_site *site = NULL;
@@ -311,5 +312,5 @@ const struct bs_command bs_command_replay = {
 		 "for stall's; 'for good' behind drop, corrupt and truncate: each time it is sent. "
 		 "board/doc/FAULTS.md says what each does. The same SEED draws the same faults; "
 		 "they are printed.",
-	.run = run,
+	.run = run_replay,
 };

@@ -55,9 +55,9 @@ struct work {
 	struct request q;
 	struct bs_site *site;
 	struct bs_protocol p;
-	uint32_t at[3]; /* the voxel of the impulse */
+	uint32_t at[3]; /* voxel of the impulse */
 	struct bs_loaded loaded;
-	float *weight; /* density compensation that the protocol asks for */
+	float *weight; /* the protocol's density compensation */
 	struct bs_team *team;
 	struct bs_solver s;
 	float *data, *fhd, *image;
@@ -138,7 +138,7 @@ static void close_work(struct work *w)
 	free(w->site);
 }
 
-/* Voxels that some coil sees. */
+/* True if some coil sees the voxel. */
 static bool is_seen(const struct work *w, size_t v)
 {
 	const float *maps = w->s.maps;
@@ -161,7 +161,7 @@ static double noise_of(struct work *w, double lambda)
 	double sum = 0.0;
 	size_t n = 0;
 
-	bs_random_seed(&random, 1); /* the same noise for each lambda */
+	bs_random_seed(&random, 1); /* each lambda gets the same noise */
 	for (uint32_t i = 0; i < w->q.trials; i++) {
 		for (size_t m = 0; m < w->s.samples * w->s.coils; m++) {
 			double z[2];
@@ -183,8 +183,7 @@ static double noise_of(struct work *w, double lambda)
 	return n ? sqrt(sum / (double)n) : 0.0;
 }
 
-/* The right-hand side of an impulse is F^H F (or its sum over coils) of it: coils are in already.
- */
+/* Measures the width of an impulse. Its right-hand side is F^H F of it, summed over coils. */
 static double width_of(struct work *w, double lambda, double *gain)
 {
 	const uint32_t *n = w->p.matrix;
@@ -210,7 +209,7 @@ static void print_row(double lambda, double noise, double width, double gain)
 	(void)printf("%12.4g %14.6g %14.3f %9.3f\n", lambda, noise, width, gain);
 }
 
-/* Finds where a curve over log lambda crosses a limit between two points; NAN: it does not. */
+/* Finds where a curve over log lambda crosses a limit between two points. NAN: nowhere. */
 static double crossing(const double *x, const double *y, uint32_t i, double limit)
 {
 	if ((y[i] - limit) * (y[i + 1] - limit) > 0.0 || y[i] == y[i + 1])
@@ -231,8 +230,7 @@ static int propose(struct work *w)
 	for (uint32_t i = 0; i < last; i++) {
 		double at = crossing(w->lambda, y, i, limit);
 
-		/* the last place where the width passes its limit, the first where the noise does
-		 */
+		/* takes the width's last crossing of its limit and the noise's first */
 		if (isfinite(at) && (by_width || !isfinite(found)))
 			found = at;
 	}
@@ -293,7 +291,7 @@ static int tune(struct work *w, struct bs_fail *why)
 	return w->q.svg == NULL ? 0 : draw(w, why);
 }
 
-static int run(int argc, char **argv)
+static int run_tune(int argc, char **argv)
 {
 	struct work w = {
 		.q = { .noise = 1.0, .lambda = { 1e-4, 1e2 }, .steps = 13, .trials = 4 }
@@ -333,5 +331,5 @@ const struct bs_command bs_command_tune = {
 		 "geometric mean over the axes). gain is the sum of that answer: below 1 where "
 		 "lambda takes signal along with noise.",
 	.options = options,
-	.run = run,
+	.run = run_tune,
 };

@@ -5,9 +5,8 @@
 #include "gpu/device/tune.h"
 
 /*
- * "NAME  gridding: adjoint 0.0213 ms, forward 0.0170 ms with taps 5 (without choices 0.0320,
- * 0.0180); from the cache", then a line for each variant. first, second: what the two times are
- * called.
+ * Prints "NAME  gridding: adjoint 0.0213 ms, forward 0.0170 ms with taps 5 (without choices 0.0320,
+ * 0.0180); from the cache", then a line for each variant. first, second: names of the two times.
  */
 void bs_tuning_print(const struct bs_tuning *t, const char *name, const char *first,
 		     const char *second);

@@ -7,11 +7,11 @@
 #include "board/service/throttle.h"
 
 #define CPU      "/sys/devices/system/cpu/"
-#define CANARIES 4u  /* the highest priority is so much above recon's (board/service/realtime.h) */
-#define RECON    60u /* recon's where a board has one */
-#define SYS_NICE 23  /* capabilities' numbers */
-#define WAKE_US  100 /* waking from an idle state, of an image's 1 ms */
-#define STATES   16u /* idle states that are looked at */
+#define CANARIES 4u  /* steps from recon's priority to the highest one (board/service/realtime.h) */
+#define RECON    60u /* recon's priority on nodes that grant one */
+#define SYS_NICE 23  /* number of the capability */
+#define WAKE_US  100 /* longest wake-up from an idle state, out of an image's 1 ms */
+#define STATES   16u /* most idle states that are read */
 
 void bs_doctor_priority(struct bs_doctor *d)
 {
@@ -64,7 +64,7 @@ void bs_doctor_throttle(struct bs_doctor *d)
 			      (long long)us);
 }
 
-/* The processors that a worker is to have: are they there, are they its own. */
+/* Checks that a worker's processors exist and are its own. */
 static void worker_cpus(struct bs_doctor *d, const char *key, const char *text,
 			const struct bs_cpus *online, const struct bs_cpus *isolated, bool alone)
 {
@@ -166,7 +166,7 @@ void bs_doctor_governor(struct bs_doctor *d)
 			      other, slow, told);
 }
 
-/* The slowest idle state that is not switched off wakes in so many us; -1: there are none. */
+/* Returns the wake-up time in us of the slowest idle state in use; -1: there is none. */
 static int64_t deepest(const struct bs_doctor *d, char name[32])
 {
 	int64_t worst = -1;

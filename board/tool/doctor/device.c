@@ -15,7 +15,7 @@ static bool there(const struct bs_doctor *d, const char *path)
 	       stat(full, &st) == 0;
 }
 
-/* The first protocol that must, or may, run on a GPU. */
+/* Returns the first protocol that must, or may, run on a GPU. */
 static const struct bs_protocol *wants(const struct bs_site *site, enum bs_backend backend)
 {
 	for (uint32_t i = 0; site != NULL && i < site->protocols; i++)
@@ -24,7 +24,7 @@ static const struct bs_protocol *wants(const struct bs_site *site, enum bs_backe
 	return NULL;
 }
 
-/* By the CUDA runtime, which is asked on the real machine only. */
+/* Checks the GPUs through the CUDA runtime, on the real machine only. */
 static void by_runtime(struct bs_doctor *d, bool needed)
 {
 	static struct bs_machine m;

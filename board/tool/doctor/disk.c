@@ -12,11 +12,12 @@
 #include "board/emit/folder.h"
 #include "core/thread/clock.h"
 
-#define WRITES      16u     /* each synced, for the disk's time */
-#define WRITE_BYTES 262144u /* the most that one commit of the log waits for */
-#define SLOW_MS     20.0    /* durable lags so far behind; held is not delayed */
-#define FEW_MIB     1024u   /* free */
-#define MIB         (UINT64_C(1) << 20)
+#define WRITES      16u     /* writes that measure the disk, each followed by a sync */
+#define WRITE_BYTES 262144u /* most bytes that one commit of the log waits for */
+/* lag of durable from which a disk is called slow; held is never delayed */
+#define SLOW_MS 20.0
+#define FEW_MIB 1024u /* free space below which a disk is called full */
+#define MIB     (UINT64_C(1) << 20)
 
 static int by_value(const void *a, const void *b)
 {
@@ -26,7 +27,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* ms that a write takes until it is on the disk: the median and the longest. */
+/* Finds the median and longest time in ms until a write is on the disk. */
 static int sync_times(const char *dir, double *median, double *longest)
 {
 	static const char zeros[WRITE_BYTES];
@@ -56,7 +57,7 @@ static int sync_times(const char *dir, double *median, double *longest)
 	return 0;
 }
 
-/* Free MiB where the folder is, or would be made; false: neither is there. */
+/* Finds the free MiB where the folder is or would be made. False: no such place. */
 static bool free_mib(const char *dir, uint64_t *mib)
 {
 	char parent[BS_PATH_MAX_];
@@ -74,7 +75,7 @@ static bool free_mib(const char *dir, uint64_t *mib)
 	return true;
 }
 
-/* Whether it can be used, and has room for want MiB. False: it cannot be used. */
+/* Checks a folder and its room for want MiB. False: it cannot be used. */
 static bool folder(struct bs_doctor *d, const char *key, const char *dir, uint64_t want)
 {
 	struct bs_fail why = { 0 };

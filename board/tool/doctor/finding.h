@@ -30,7 +30,7 @@ struct bs_doctor {
 	uint32_t count[BS_HEALTHS];
 };
 
-/* remedy: "" where all is well. figure: printf's. */
+/* Adds a finding; figure as in printf. remedy: "" if all is well. */
 __attribute__((format(printf, 5, 6))) void bs_doctor_say(struct bs_doctor *d, enum bs_health health,
 							 const char *what, const char *remedy,
 							 const char *figure, ...);
@@ -46,25 +46,25 @@ bool bs_doctor_cpus(const struct bs_doctor *d, const char *path, struct bs_cpus 
 /* True if this process has the capability of that number. */
 bool bs_doctor_capable(const struct bs_doctor *d, int number);
 
-/* cpu.c: priorities, throttling, processors, governor, idle states, clock. */
+/* cpu.c checks priorities, throttling, processors, governor, idle states, clock. */
 void bs_doctor_priority(struct bs_doctor *d);
 void bs_doctor_throttle(struct bs_doctor *d);
 void bs_doctor_processors(struct bs_doctor *d);
 void bs_doctor_governor(struct bs_doctor *d);
 void bs_doctor_idle(struct bs_doctor *d);
 void bs_doctor_clock(struct bs_doctor *d);
-/* memory.c: lock, amount, swap, overcommit, huge pages, open files, stacks, sizes of files. */
+/* memory.c checks locks, amount, swap, overcommit, huge pages, open files, stacks, file sizes. */
 void bs_doctor_lock(struct bs_doctor *d);
 void bs_doctor_memory(struct bs_doctor *d);
 void bs_doctor_paging(struct bs_doctor *d);
 void bs_doctor_files(struct bs_doctor *d);
 void bs_doctor_stack(struct bs_doctor *d);
 void bs_doctor_size(struct bs_doctor *d);
-/* device.c: GPU, driver, MPS. mps: the folder of its pipes. */
+/* device.c checks GPU, driver and MPS. mps: the folder of its pipes. */
 void bs_doctor_gpu(struct bs_doctor *d, const char *mps);
-/* disk.c: folders of the site (not below root). */
+/* disk.c checks the site's folders, which do not lie below root. */
 void bs_doctor_disks(struct bs_doctor *d);
-/* socket.c: endpoints of the site (their folders not below root). */
+/* socket.c checks the site's endpoints, whose folders do not lie below root. */
 void bs_doctor_sockets(struct bs_doctor *d);
 
 #endif

@@ -14,7 +14,8 @@
 #include "gpu/device/memory.h"
 #endif
 
-/* The first line of a file that begins with start, behind its colon where it has one. */
+/* Finds the first line of a file that begins with start; out: what follows,
+ * after a colon if any. */
 static void line_of(const char *path, const char *start, char *out, size_t cap)
 {
 	FILE *f = fopen(path, "r");

@@ -13,14 +13,14 @@
 
 struct bs_machine {
 	char host[65];
-	char system[160]; /* Linux 6.1.0 #1 SMP ..., x86_64 */
+	char system[160]; /* system, such as "Linux 6.1.0 #1 SMP ..., x86_64" */
 	char cpu[96];
 	uint32_t processors;
 	uint64_t memory_mib;
 	char governor[32];
-	char gpu[96], driver[96]; /* of the first of gpus; "" without one */
+	char gpu[96], driver[96]; /* name and driver of the first GPU; "": no GPU */
 	char bus[BS_DEVICES_MAX][BS_GPU_BUS];
-	uint32_t gpus; /* of those that are named; 0 unless all of them answer */
+	uint32_t gpus; /* number of the named GPUs; 0 unless all of them answer */
 };
 
 void bs_machine_read(struct bs_machine *m, const struct bs_devices *gpus);

@@ -5,10 +5,10 @@
 #include "board/arm/ready.h"
 #include "board/tool/doctor/finding.h"
 
-#define IPC_LOCK 14   /* the capability's number */
-#define FILES    1200 /* senders that the k-space endpoint may have at once, and the rest */
+#define IPC_LOCK 14   /* number of the capability */
+#define FILES    1200 /* files for the most senders of the k-space endpoint, and for all else */
 
-/* MiB of a line of /proc/meminfo, in kB; 0: there is none. */
+/* Returns a line of /proc/meminfo in MiB (it is in kB); 0: there is no such line. */
 static uint64_t meminfo_mib(const struct bs_doctor *d, const char *start)
 {
 	char text[64];
@@ -113,7 +113,8 @@ void bs_doctor_files(struct bs_doctor *d)
 
 	if (!bs_doctor_find(d, "/proc/self/limits", "Max open files", text, sizeof(text)))
 		return;
-	hard = text + strcspn(text, " \t"); /* the service raises its own to the hard limit */
+	/* the service itself raises its soft limit to the hard one */
+	hard = text + strcspn(text, " \t");
 	n = strstr(hard, "unlimited") != NULL ? UINT64_MAX : strtoull(hard, NULL, 10);
 	bs_doctor_say(d, n < FILES ? BS_HEALTH_WARN : BS_HEALTH_OK, "open files",
 		      n < FILES ? "LimitNOFILE=4096 in the unit: a crowd of senders finds no room "
@@ -122,7 +123,7 @@ void bs_doctor_files(struct bs_doctor *d)
 		      n == UINT64_MAX ? "any number" : "up to %llu", (unsigned long long)n);
 }
 
-/* KiB of a soft limit; UINT64_MAX: none. */
+/* Returns a soft limit in KiB; UINT64_MAX: unlimited. */
 static uint64_t limit_kib(const struct bs_doctor *d, const char *start)
 {
 	char text[96] = "";

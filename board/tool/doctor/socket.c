@@ -7,9 +7,9 @@
 #include "board/emit/folder.h"
 #include "ipc/url.h"
 
-#define BUFFER_BYTES (4 << 20) /* of a socket that waits for one message (ipc/WIRE.md) */
+#define BUFFER_BYTES (4 << 20) /* buffer of a socket for one waiting message (ipc/WIRE.md) */
 
-/* Everybody may come into the folder of the sockets. */
+/* Checks the folder of the sockets: only the group may enter it. */
 static void run_dir(struct bs_doctor *d, const char *dir)
 {
 	struct bs_fail why = { 0 };
@@ -18,7 +18,7 @@ static void run_dir(struct bs_doctor *d, const char *dir)
 	int fd = -1;
 
 	if (stat(dir, &st) != 0)
-		return; /* disks have said it */
+		return; /* a missing folder is reported by disk.c */
 	if ((st.st_mode & (S_IRWXO)) != 0)
 		bs_doctor_say(d, BS_HEALTH_WARN, "sockets' folder",
 			      "chmod 750: whoever may enter may stream scans and read images",
@@ -38,7 +38,7 @@ static bool endpoint(struct bs_doctor *d, const char *key, const char *url)
 
 	if (url[0] == '\0')
 		return false;
-	/* PUSH and PUB beyond loopback: the site's rules have refused them */
+	/* PUSH and PUB beyond loopback are refused by the site's rules */
 	if (bs_url_place(url, bs_site_seals(d->site, url), d->site->run_dir, &why) != 0)
 		bs_doctor_say(d, BS_HEALTH_FAIL, key, "another URL, or another owner of its folder",
 			      "%s", why.text);

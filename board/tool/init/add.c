@@ -6,7 +6,7 @@
 
 #include "config/text.h"
 
-/* Behind blanks and comments. */
+/* Skips blanks and comments. */
 static const char *skip(const char *p)
 {
 	for (;;) {
@@ -24,7 +24,7 @@ static const char *skip(const char *p)
 	}
 }
 
-/* Behind a string, a name, or one character else. */
+/* Skips a string, a name, or any one other character. */
 static const char *token_end(const char *p)
 {
 	if (*p == '"') {
@@ -39,7 +39,7 @@ static const char *token_end(const char *p)
 	return p;
 }
 
-/* Behind the bracket that opens the list of protocols; NULL: there is none. */
+/* Finds the place after the bracket that opens the list of protocols; NULL: no such list. */
 static const char *list_of(const char *text)
 {
 	static const char name[] = "protocols";

@@ -14,9 +14,9 @@
 #include "core/err.h"
 #include "core/protocol.h"
 
-/* The outline's name, where the site has it: another. */
+/* Renames the outline if the site has a protocol of that name. */
 void bs_add_name(struct bs_outline *o, const struct bs_site *site);
-/* The site file with the outline's protocol in it. BS_ERR_FORMAT: it has no list of protocols. */
+/* Writes the site file with the outline's protocol added. BS_ERR_FORMAT: no list of protocols. */
 int bs_add_write(FILE *to, const char *file, const struct bs_outline *o, struct bs_fail *why);
 
 #endif

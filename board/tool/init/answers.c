@@ -1,5 +1,5 @@
 /* board/tool/init/answers.c - see answers.h */
-#define _XOPEN_SOURCE 700 /* M_PI */
+#define _XOPEN_SOURCE 700 /* for M_PI */
 #include "board/tool/init/answers.h"
 
 #include <math.h>
@@ -15,10 +15,10 @@ const char *const bs_answers_kinds[] = {
 	[STACK] = "stack",         [RADIAL3D] = "radial3d", NULL
 };
 
-#define INTERLEAVES    16u /* of a spiral */
+#define INTERLEAVES    16u /* default number of a spiral's interleaves */
 #define SPIRAL_SAMPLES 4096u
 
-/* One answer into text; "" for an empty line. */
+/* Asks a question. text: the answer; "" for an empty line. */
 static int question(const char *words, char *text, size_t cap, struct bs_fail *why)
 {
 	size_t n;
@@ -49,7 +49,7 @@ static int find_kind(const char *word, enum kind *kind, struct bs_fail *why)
 		       bs_near_hint(&near, hint));
 }
 
-/* Up to three numbers with 'x', ',' or blanks between them. */
+/* Reads up to three numbers with 'x', ',' or blanks between them. */
 static bool read_matrix(uint32_t matrix[3], const char *text)
 {
 	uint32_t n = 0;

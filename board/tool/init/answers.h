@@ -15,12 +15,12 @@
 
 struct bs_answers {
 	const char *name, *kind; /* kind: one of bs_answers_kinds */
-	uint32_t matrix[3];      /* z 1 in 2D; x 0: not given */
+	uint32_t matrix[3];      /* voxels, z is 1 in 2D; x 0: not given */
 	uint32_t coils, slices;
-	char texts[2][64]; /* of answers */
+	char texts[2][64]; /* room for the answers' texts */
 };
 
-extern const char *const bs_answers_kinds[]; /* then NULL */
+extern const char *const bs_answers_kinds[]; /* names of the kinds; the last is NULL */
 
 int bs_answers_ask(struct bs_answers *a, struct bs_fail *why);
 int bs_answers_outline(const struct bs_answers *a, struct bs_outline *o, struct bs_fail *why);

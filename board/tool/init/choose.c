@@ -8,10 +8,10 @@
 #include "core/plan/scankey.h"
 
 #define POOL_BYTES   (UINT64_C(256) << 20)
-#define SLOTS        512u /* the default of node.acq_slots */
+#define SLOTS        512u /* default of node.acq_slots */
 #define SLOTS_LEAST  16u
-#define DISCARD      64u     /* the default of key discard */
-#define DRIFT        0.01    /* radians: 1 % of a line */
+#define DISCARD      64u     /* default of the key discard */
+#define DRIFT        0.01    /* largest phase drift in radians without correction: 1 % of a line */
 #define ITERATIONS   10000.0 /* the most of key ls.iterations */
 #define NOISE_SIGMAS 4.5     /* chance that white noise looks correlated: below 1 in 100,000 */
 
@@ -23,7 +23,8 @@ static void put_number(struct bs_outline *o, const char *path, uint32_t value, c
 	bs_outline_put(o, path, text, "%s", why);
 }
 
-/* As the header names it, so that the service finds it by itself; made fit for a file's name. */
+/* Puts the protocol's name: the header's, so that the service finds it, made
+ * fit for a file name. */
 static void put_name(const struct bs_choice *c)
 {
 	const char *header = c->survey->info.protocol;
@@ -66,7 +67,7 @@ uint32_t bs_choose_slots(const struct bs_survey *s)
 	return slots == SLOTS ? 0 : slots;
 }
 
-/* Frames beside each other, of a counter that may be larger than this recording shows. */
+/* Returns the number that a counter has: seen in this recording, or promised by the header. */
 static uint32_t counted(uint32_t seen, const struct bs_limit *limit)
 {
 	return limit->given && limit->max + 1 > seen ? limit->max + 1 : seen;
@@ -93,7 +94,8 @@ static void put_averages(const struct bs_choice *c, bool path)
 			   "images are of the mean of each line's averages");
 }
 
-/* Frames of one slice and contrast whose lines come in turns; pairs: of these. */
+/* Puts how many frames are open at once, of slices and contrasts whose lines come in turns. pairs:
+ * number of slices and contrasts. */
 static void put_turns(const struct bs_choice *c, uint32_t pairs)
 {
 	const struct bs_survey *s = c->survey;
@@ -144,7 +146,8 @@ static int put_frames(const struct bs_choice *c, bool path, struct bs_fail *why)
 	uint32_t slices = counted(s->slices, &s->info.slice);
 	uint32_t contrasts = counted(s->contrasts, &s->info.contrast);
 
-	if ((uint64_t)slices * contrasts > BS_FRAMES_MAX) { /* limits may promise too much */
+	/* the header's limits may promise more than the scan has */
+	if ((uint64_t)slices * contrasts > BS_FRAMES_MAX) {
 		slices = s->slices;
 		contrasts = s->contrasts;
 	}
@@ -246,7 +249,7 @@ static int refuse_mixed(const struct bs_survey *s, struct bs_fail *why)
 	return 0;
 }
 
-/* What nothing in a protocol can use. */
+/* Says what no protocol can use. */
 static void say_unused(const struct bs_choice *c)
 {
 	const struct bs_survey *s = c->survey;

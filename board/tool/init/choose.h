@@ -18,30 +18,30 @@
 
 struct bs_choice {
 	const struct bs_survey *survey;
-	const char *recording;  /* its absolute path, for trajectory.file */
-	struct bs_outline *out; /* zeroed */
+	const char *recording;  /* absolute path of the recording, for trajectory.file */
+	struct bs_outline *out; /* outline to fill in, zeroed */
 };
 
 int bs_choose(const struct bs_choice *c, struct bs_fail *why);
 bool bs_choose_retreat(const struct bs_choice *c, const struct bs_fail *refused);
 
-/* The header's word says lines of a grid. */
+/* True if the header says that the lines are those of a grid. */
 static inline bool bs_choose_on_header(const struct bs_survey *s)
 {
 	return strcmp(s->info.trajectory_name, "cartesian") == 0 ||
 	       strcmp(s->info.trajectory_name, "epi") == 0;
 }
-/* Of a scan on the grid (choose_grid.c), along paths (choose_path.c). */
+/* Choose for a scan on the grid (choose_grid.c) or along paths (choose_path.c). */
 int bs_choose_grid(const struct bs_choice *c, struct bs_fail *why);
 int bs_choose_path(const struct bs_choice *c, struct bs_fail *why);
 /*
- * What the matrix keeps of encodedSpace along an axis, its oversampling included: as much as
- * reconSpace does.
+ * Returns the matrix along an axis: the part of encodedSpace, oversampling included, that
+ * reconSpace keeps.
  */
 uint32_t bs_choose_kept(const struct bs_survey *s, int a, uint32_t oversampling);
-/* Matrix of the image that leaves, of a matrix [x, y, z] (choose_image.c). */
+/* Puts the matrix of the images that leave, made from a matrix [x, y, z] (choose_image.c). */
 void bs_choose_image(const struct bs_choice *c, const uint32_t matrix[3]);
-/* Slots of the readouts' pool that take no more than about 256 MiB; 0: the default does. */
+/* Returns slots for readouts that take no more than about 256 MiB; 0: the default takes less. */
 uint32_t bs_choose_slots(const struct bs_survey *s);
 
 #endif

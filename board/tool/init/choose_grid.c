@@ -12,18 +12,20 @@
 
 static const char axes[] = "xyz";
 
-/* Of the first frame's lines, calibration lines included that are lines of the image, too. */
+/* Lines of the first frame, with those calibration lines that are image lines, too. */
 struct lines {
 	uint32_t count;
-	uint32_t first[2], last[2]; /* along y and z */
-	uint32_t left_out;          /* between first and last, where any of their partition came */
-	bool by_header;             /* the header tells how many they are */
-	uint32_t readouts;          /* a frame waits for so many; 0: for what the header tells */
-	uint32_t unknown;           /* axes whose center is not known (core/frame/center.h) */
+	uint32_t first[2], last[2]; /* first and last line along y and z */
+	/* lines missing between first and last in partitions that have any */
+	uint32_t left_out;
+	bool by_header;    /* the header tells the number of lines */
+	uint32_t readouts; /* a frame waits for so many; 0: for what the header tells */
+	/* bits of axes whose center is not known (core/frame/center.h) */
+	uint32_t unknown;
 	bool embeds;
 };
 
-/* Oversampling of readouts that encodedSpace of the header lacks. */
+/* Returns the oversampling that readouts have beyond encodedSpace of the header. */
 static uint32_t oversampling(const struct bs_survey *s)
 {
 	return bs_readout_oversampling(s->samples.max, s->info.encoded[0]);
@@ -72,7 +74,7 @@ static int put_sizes(const struct bs_choice *c, struct bs_fail *why)
 	return 0;
 }
 
-/* Readouts lack samples behind k = 0, or on both sides: they are filled up to whole ones. */
+/* True if readouts lack samples after k = 0 or on both sides; these are filled with zeros. */
 static bool is_filled(const struct bs_survey *s)
 {
 	const uint32_t x = s->info.encoded[0] * oversampling(s);
@@ -134,7 +136,8 @@ static void look_at(struct lines *l, const struct bs_survey *s)
 	free(present);
 }
 
-/* Lines in a row about the center, more than any pattern has: they calibrate without a flag. */
+/* True if three neighbors around the center came, more than any pattern has: they
+ * calibrate without a flag. */
 static bool has_center(const struct bs_survey *s, const uint8_t *came)
 {
 	const uint32_t middle = s->size[0] / 2 + s->size[0] * (s->size[1] / 2);
@@ -144,7 +147,7 @@ static bool has_center(const struct bs_survey *s, const uint8_t *came)
 	       came[middle - step] != 0 && came[middle] != 0 && came[middle + step] != 0;
 }
 
-/* Lines between others that did not come. */
+/* Puts how lines are made that are missing between others. */
 static void put_parallel(const struct bs_choice *c, const struct lines *l)
 {
 	const struct bs_survey *s = c->survey;
@@ -193,7 +196,7 @@ static void put_parallel(const struct bs_choice *c, const struct lines *l)
 			       l->left_out);
 }
 
-/* One side of the center reaches farther than the other. */
+/* True if one side of the center reaches farther than the other by more than slack. */
 static bool lopsided(uint32_t size, uint32_t first, uint32_t last, uint32_t slack, bool *too_far)
 {
 	const int64_t below = (int64_t)(size / 2) - first;

@@ -19,7 +19,8 @@ uint32_t bs_choose_kept(const struct bs_survey *s, int a, uint32_t times)
 	n = share >= 1.0 ? encoded : (uint32_t)lround(share * encoded);
 	if (share < 1.0 && info->recon[a] > 0 && n + 1 >= info->recon[a] &&
 	    n <= info->recon[a] + 1 && info->recon[a] <= encoded)
-		n = info->recon[a]; /* rounded there, too */
+		/* reconSpace's size was rounded, too: it differs by 1 at most */
+		n = info->recon[a];
 	return n > 0 ? n : 1;
 }
 

@@ -1,5 +1,5 @@
 /* board/tool/init/choose_path.c - see choose.h: readouts that carry their trajectory */
-#define _XOPEN_SOURCE 700 /* M_PI */
+#define _XOPEN_SOURCE 700 /* for M_PI */
 #include "board/tool/init/choose.h"
 
 #include <math.h>
@@ -7,12 +7,13 @@
 
 #include "core/traj/traj.h"
 
-#define STRAIGHT 1e-3 /* of the reach: rounding of what is stored */
-#define EXTENT   0.25 /* the default of trajectory.min_extent */
+/* largest bend of a straight path, in parts of its reach (rounding of stored values) */
+#define STRAIGHT 1e-3
+#define EXTENT   0.25 /* default of trajectory.min_extent */
 
 static const char axes[] = "xyz";
 
-/* Cycles per voxel of the file's unit, along an axis; 0: the header lacks what it needs. */
+/* Returns cycles per voxel of one file unit along an axis; 0: the header lacks what that needs. */
 static double scale(const struct bs_survey *s, enum bs_traj_unit unit, int a)
 {
 	const double n = s->info.encoded[a];
@@ -32,7 +33,7 @@ static double scale(const struct bs_survey *s, enum bs_traj_unit unit, int a)
 	return 0.0;
 }
 
-/* The largest reach of the axes, and the smallest of those that have more than one voxel. */
+/* Finds the largest reach of all axes, and the smallest of those with more than one voxel. */
 static void reaches(const struct bs_survey *s, enum bs_traj_unit unit, double *largest,
 		    double *smallest)
 {
@@ -48,7 +49,8 @@ static void reaches(const struct bs_survey *s, enum bs_traj_unit unit, double *l
 	}
 }
 
-/* The unit in which the paths come nearest to filling k-space; *reach: in it, cycles per voxel. */
+/* Guesses the unit: the one in which paths come nearest to filling k-space. *reach:
+ * cycles per voxel in it. */
 static void guess_unit(const struct bs_survey *s, enum bs_traj_unit *unit, double *reach)
 {
 	double best = HUGE_VAL;
@@ -101,7 +103,7 @@ static int find_unit(const struct bs_choice *c, enum bs_traj_unit *unit, struct 
 	return 0;
 }
 
-/* Of reconSpace's field of view; a matrix alone does not tell a part of it from larger voxels. */
+/* Returns voxels of reconSpace's field of view, because a smaller matrix may mean larger voxels. */
 static uint32_t kept(const struct bs_survey *s, int a)
 {
 	return s->info.fov_mm[a] > 0.0f && s->info.encoded_fov_mm[a] > 0.0f
@@ -140,7 +142,7 @@ static int put_sizes(const struct bs_choice *c, struct bs_fail *why)
 	return 0;
 }
 
-/* In rad/m and 1/m the field of view of the matrix must stand in the site file. */
+/* Puts the unit; rad/m and 1/m need the matrix's field of view in the site file. */
 static void put_unit(const struct bs_choice *c, enum bs_traj_unit unit)
 {
 	const struct bs_scan_info *info = &c->survey->info;
@@ -160,7 +162,7 @@ static void put_unit(const struct bs_choice *c, enum bs_traj_unit unit)
 		       "the matrix's, by encodedSpace: the trajectory's unit needs it");
 }
 
-/* What trajectory.file takes for an MRD recording; a scan's log is none. */
+/* True if trajectory.file takes this file: an MRD recording, not a scan's log. */
 static bool is_mrd(const char *path)
 {
 	const size_t n = strlen(path);

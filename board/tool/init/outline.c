@@ -6,7 +6,7 @@
 
 #define WIDTH 90 /* columns of a comment */
 
-static struct bs_outline_row *find(struct bs_outline *o, const char *path)
+static struct bs_outline_row *find_row(struct bs_outline *o, const char *path)
 {
 	for (uint32_t i = 0; i < o->rows; i++)
 		if (strcmp(o->row[i].path, path) == 0)
@@ -14,10 +14,10 @@ static struct bs_outline_row *find(struct bs_outline *o, const char *path)
 	return NULL;
 }
 
-static void put(struct bs_outline *o, bool off, const char *path, const char *value,
-		const char *why, va_list args)
+static void put_row(struct bs_outline *o, bool off, const char *path, const char *value,
+		    const char *why, va_list args)
 {
-	struct bs_outline_row *row = find(o, path);
+	struct bs_outline_row *row = find_row(o, path);
 
 	if (row == NULL) {
 		if (o->rows == BS_OUTLINE_ROWS) {
@@ -42,7 +42,7 @@ void bs_outline_put(struct bs_outline *o, const char *path, const char *value, c
 	va_list args;
 
 	va_start(args, why);
-	put(o, false, path, value, why, args);
+	put_row(o, false, path, value, why, args);
 	va_end(args);
 }
 
@@ -51,13 +51,13 @@ void bs_outline_off(struct bs_outline *o, const char *path, const char *value, c
 	va_list args;
 
 	va_start(args, why);
-	put(o, true, path, value, why, args);
+	put_row(o, true, path, value, why, args);
 	va_end(args);
 }
 
 void bs_outline_drop(struct bs_outline *o, const char *path)
 {
-	struct bs_outline_row *row = find(o, path);
+	struct bs_outline_row *row = find_row(o, path);
 
 	if (row == NULL)
 		return;
@@ -101,7 +101,7 @@ const char *bs_outline_quoted(char *out, size_t cap, const char *text)
 	return out;
 }
 
-/* Words in lines of WIDTH columns, each behind the tabs and "# "; a line ends at a blank. */
+/* Writes words as comment lines of WIDTH columns behind tabs and "# "; breaks lines at blanks. */
 static void comment(FILE *to, const char *tabs, const char *words)
 {
 	while (*words != '\0') {
@@ -113,7 +113,8 @@ static void comment(FILE *to, const char *tabs, const char *words)
 			n = n == 0 ? strcspn(words, " ") : n;
 		}
 		(void)fprintf(to, "%s# ", tabs);
-		for (size_t i = 0; i < n; i++) /* text of the recording must not end the comment */
+		/* a line feed in the recording's text must not end the comment */
+		for (size_t i = 0; i < n; i++)
 			(void)fputc((unsigned char)words[i] < 0x20 ? ' ' : words[i], to);
 		(void)fputc('\n', to);
 		words += n;
@@ -121,7 +122,7 @@ static void comment(FILE *to, const char *tabs, const char *words)
 	}
 }
 
-/* Length of "group." in path, or 0: it is in no group. */
+/* Returns the length of "group." at the beginning of path; 0: no group. */
 static size_t group_of(const char *path)
 {
 	const char *dot = strchr(path, '.');
@@ -137,7 +138,7 @@ static void write_row(FILE *to, const struct bs_outline_row *row, const char *ta
 		      row->value);
 }
 
-/* The rows of a group stand together, where the first of them does. */
+/* Writes the rows of a group together, at the place of the first. */
 static void write_group(FILE *to, const struct bs_outline *o, uint32_t first, size_t group)
 {
 	const char *name = o->row[first].path;
@@ -145,7 +146,7 @@ static void write_group(FILE *to, const struct bs_outline *o, uint32_t first, si
 
 	for (uint32_t i = 0; i < first; i++)
 		if (strncmp(o->row[i].path, name, group) == 0)
-			return; /* written already */
+			return; /* an earlier row has written this group */
 	for (uint32_t i = first; i < o->rows; i++)
 		on = on || (strncmp(o->row[i].path, name, group) == 0 && !o->row[i].off);
 	if (on)
@@ -209,7 +210,7 @@ static void write_sinks(FILE *to, const struct bs_outline_node *n)
 	(void)fprintf(to, ");\n\n");
 }
 
-/* Images that somebody asks for by number are kept in the store: MRD clients', a PACS'. */
+/* Writes the takers. Images asked for by number are kept in the store: MRD clients', a PACS'. */
 static void write_takers(FILE *to, const struct bs_outline_node *n)
 {
 	const char *spill = n->system ? "/var/lib/boreside/spill" : "spill";

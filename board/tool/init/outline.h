@@ -25,7 +25,7 @@ struct bs_outline {
 	struct bs_outline_row {
 		char path[40];
 		char value[2 * BS_PATH_MAX_ + 8];
-		char why[BS_OUTLINE_WORDS]; /* "": none */
+		char why[BS_OUTLINE_WORDS]; /* reason for the key; "": none */
 		bool off;
 	} row[BS_OUTLINE_ROWS];
 	uint32_t rows;
@@ -34,7 +34,7 @@ struct bs_outline {
 	bool full;
 };
 
-/* why: NULL: the key needs none. */
+/* Puts a key. why: its reason; NULL: it needs none. */
 void bs_outline_put(struct bs_outline *o, const char *path, const char *value, const char *why, ...)
 	__attribute__((format(printf, 4, 5)));
 void bs_outline_off(struct bs_outline *o, const char *path, const char *value, const char *why, ...)
@@ -42,26 +42,27 @@ void bs_outline_off(struct bs_outline *o, const char *path, const char *value, c
 void bs_outline_drop(struct bs_outline *o, const char *path);
 void bs_outline_say(struct bs_outline *o, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The row's value, or NULL: there is none, or it is off. */
+/* Returns the value of a key; NULL: it is absent or off. */
 const char *bs_outline_value(const struct bs_outline *o, const char *path);
-/* text in quotes, as a site file has it; out of at least 2 strlen(text) + 3 bytes. */
+/* Writes text in quotes for a site file. out has at least 2 strlen(text) + 3 bytes. */
 const char *bs_outline_quoted(char *out, size_t cap, const char *text);
 
-#define BS_OUTLINE_NONE UINT32_MAX /* no such port */
+#define BS_OUTLINE_NONE UINT32_MAX /* value of a port that is not wanted */
 
-/* What stands around the protocol. */
+/* Settings around the protocol. */
 struct bs_outline_node {
-	const char *from;  /* the recording's path, or NULL */
-	const char *title; /* the file's own name */
+	const char *from;  /* path of the recording, or NULL */
+	const char *title; /* name of the site file itself */
 	uint32_t acq_slots, memory_mib;
-	bool system;       /* folders of an installed service instead of ones beside the file */
-	uint32_t mrd, web; /* ports on this machine: MRD clients, the page; 0: a free one */
-	const char *pacs;  /* title@host:port that images are sent to, or NULL */
+	bool system; /* folders are those of an installed service, not beside the file */
+	/* ports on this machine for MRD clients and for the page; 0: a free one */
+	uint32_t mrd, web;
+	const char *pacs; /* title@host:port to which images are sent, or NULL */
 };
 
-/* The protocol alone, as an element of the list. */
+/* Writes the protocol alone, as an element of the list. */
 void bs_outline_protocol(FILE *to, const struct bs_outline *o);
-/* The whole site file. */
+/* Writes the whole site file. */
 void bs_outline_write(FILE *to, const struct bs_outline *o, const struct bs_outline_node *node);
 
 #endif

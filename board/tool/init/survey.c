@@ -19,7 +19,7 @@
 #include "gpu/calibrate/echo.h"
 #include "ipc/wire/xml.h"
 
-#define GRID_MAX       1024u /* lines of an axis, as key encoded */
+#define GRID_MAX       1024u /* most lines of an axis, as the key encoded allows */
 #define PATHS_MAX      (1u << 20)
 #define NAVIGATORS_MAX 64u
 
@@ -31,12 +31,12 @@ struct first_navigator {
 
 struct reading {
 	struct bs_survey *s;
-	struct bs_mrd_idx frame; /* of the first frame */
+	struct bs_mrd_idx frame; /* counters of the first frame */
 	bool any;
-	float energy;           /* of the first frame's strongest line */
-	struct bs_mrd_idx last; /* of the imaging readout before; a hash of its path */
+	float energy;           /* energy of the first frame's strongest line */
+	struct bs_mrd_idx last; /* counters of the previous imaging readout */
 	uint64_t last_path;
-	struct bs_turns turns; /* all lines */
+	struct bs_turns turns; /* all lines that count for turns */
 	struct bs_echo echo;
 	uint64_t *path; /* hashes of the first frame's paths, sorted once used */
 	uint32_t paths;
@@ -67,8 +67,8 @@ static bool same_image(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b)
 	       a->average == b->average;
 }
 
-/* The line on the grid, as core/frame/admit.c has it. false: outside. */
-static bool place(const struct bs_survey *s, const struct bs_mrd_acq *head, size_t *row)
+/* Finds a line's row on the grid, as core/frame/admit.c does. False: it is outside. */
+static bool row_at(const struct bs_survey *s, const struct bs_mrd_acq *head, size_t *row)
 {
 	struct bs_center c;
 	int64_t line[2];
@@ -88,16 +88,16 @@ static bool embeds(const struct bs_survey *s)
 	return bs_scan_embeds(&p, &s->info);
 }
 
-/* The line joins those whose turns are counted; of calibration, where it is one of the image. */
+/* Adds a line to those counted for turns; of calibration, if it is an image line. */
 static int put_turn(struct reading *r, const struct bs_mrd_acq *head, bool image,
 		    struct bs_fail *why)
 {
 	const struct bs_mrd_idx key = bs_open_key(head);
 	size_t row = 0;
 
-	if (!image && !(head->encoding_space_ref == 0 && embeds(r->s) && place(r->s, head, &row)))
+	if (!image && !(head->encoding_space_ref == 0 && embeds(r->s) && row_at(r->s, head, &row)))
 		return 0;
-	if (image && !place(r->s, head, &row))
+	if (image && !row_at(r->s, head, &row))
 		row = 0;
 	return bs_turns_add(&r->turns, &key, head->flags, (uint32_t)row, why);
 }
@@ -108,7 +108,7 @@ static void put_line(struct reading *r, const struct bs_recorded *acq, bool imag
 	struct bs_survey *s = r->s;
 	size_t row;
 
-	if (!place(s, h, &row)) {
+	if (!row_at(s, h, &row)) {
 		s->outside++;
 		return;
 	}
@@ -137,14 +137,14 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Where all counters that tell images apart are 0: what trajectory.type file reads. */
+/* True if all counters that tell images apart are 0: trajectory.type file reads such readouts. */
 static bool of_table(const struct bs_mrd_idx *idx)
 {
 	return idx->slice == 0 && idx->contrast == 0 && idx->repetition == 0 && idx->set == 0 &&
 	       idx->phase == 0 && idx->average == 0;
 }
 
-/* But for the set it is as the one before, and the header has one set. */
+/* True if only the set differs from the readout before, and the header has one set. */
 static bool is_next_piece(const struct reading *r, const struct bs_mrd_idx *idx)
 {
 	return r->s->info.set.max == 0 && idx->set == r->last.set + 1u &&
@@ -160,7 +160,8 @@ static void put_hash(struct reading *r, const struct bs_mrd_acq *h, const float 
 	if (of_table(&h->idx)) {
 		r->s->path_frame++;
 		if (r->sorted || r->paths == PATHS_MAX)
-			r->s->repeats = false; /* its table is not in one piece, or too long */
+			/* the first frame's paths: in pieces, or too many */
+			r->s->repeats = false;
 		else
 			r->path[r->paths++] = hash;
 		return;
@@ -172,8 +173,7 @@ static void put_hash(struct reading *r, const struct bs_mrd_acq *h, const float 
 		r->s->repeats = false;
 }
 
-/* Reach, and how far the samples lie from the line through 0 and the farthest of them; of a third
- * component in 2D, which may be anything, the reach alone. */
+/* Measures a path's reach and bend; of a third component in 2D the reach alone. */
 static void measure_path(struct bs_survey *s, const float *k, uint32_t samples, uint32_t dims)
 {
 	const uint32_t axes = dims < 3 ? dims : 3;
@@ -210,7 +210,7 @@ static void measure_path(struct bs_survey *s, const float *k, uint32_t samples, 
 	}
 }
 
-/* It says something else than the line of the grid that the counters name. */
+/* True if the path is not the line of the grid that the counters name. */
 static bool is_off_line(const struct bs_survey *s, const struct bs_recorded *acq)
 {
 	const uint32_t samples =
@@ -219,7 +219,7 @@ static bool is_off_line(const struct bs_survey *s, const struct bs_recorded *acq
 	const uint32_t encoded[3] = { s->info.encoded[0] * (times > 0 ? times : 1), s->size[0],
 				      s->size[1] };
 	size_t row = 0;
-	const bool placed = place(s, &acq->head, &row);
+	const bool placed = row_at(s, &acq->head, &row);
 	const uint32_t line[2] = { (uint32_t)(row % s->size[0]), (uint32_t)(row / s->size[0]) };
 
 	return !bs_traj_on_line(&acq->head, acq->traj, &s->info, encoded, line) ||
@@ -244,10 +244,10 @@ static double length2(const float v[3])
 	return (double)v[0] * v[0] + (double)v[1] * v[1] + (double)v[2] * v[2];
 }
 
-/* To what files of images ask (drivers/sink/sink.h). */
+/* True if image files would refuse the directions (drivers/sink/sink.h). */
 static bool is_astray(const struct bs_mrd_acq *head)
 {
-	struct bs_mrd_acq h = *head; /* fields of a packed structure: by value */
+	struct bs_mrd_acq h = *head; /* a copy, since the structure's fields are packed */
 	float dir[3][3];
 
 	memcpy(dir[0], h.read_dir, sizeof(dir[0]));
@@ -265,7 +265,7 @@ static int put_imaging(struct reading *r, const struct bs_recorded *acq, struct 
 	const uint32_t discarded = (uint32_t)h->discard_pre + h->discard_post;
 	struct bs_survey *s = r->s;
 
-	if (h->number_of_samples <= discarded) /* nothing of it is left */
+	if (h->number_of_samples <= discarded) /* no sample is left after discarding */
 		return 0;
 	if (!r->any) {
 		bs_center_of(&s->center, s->size, &s->info, &h->idx);
@@ -316,7 +316,7 @@ static void put_noise(struct bs_survey *s, const struct bs_recorded *acq)
 		s->noise_broken = s->noise_broken || !isfinite(gram[i]);
 }
 
-/* Its phase against the first one of its slice and contrast. */
+/* Measures the phase of a navigator against the first one of its slice and contrast. */
 static int put_navigator(struct reading *r, const struct bs_recorded *acq, struct bs_fail *why)
 {
 	const struct bs_mrd_acq *h = &acq->head;
@@ -351,7 +351,7 @@ static int put_navigator(struct reading *r, const struct bs_recorded *acq, struc
 	return 0;
 }
 
-/* As a protocol would that has readouts like this one. */
+/* Marks the readout as a protocol with readouts of this size would. */
 static void mark(struct bs_survey *s, struct bs_mrd_acq *head)
 {
 	const uint32_t n = head->number_of_samples - head->discard_pre - head->discard_post;
@@ -377,14 +377,14 @@ static void label_echo(struct reading *r, struct bs_mrd_idx *idx)
 	bs_echo_came(&r->echo, &came, idx->contrast);
 }
 
-static int put(struct reading *r, struct bs_recorded *acq, struct bs_fail *why)
+static int put_readout(struct reading *r, struct bs_recorded *acq, struct bs_fail *why)
 {
 	const struct bs_survey *s = r->s;
 	const struct bs_mrd_acq *h = &acq->head;
 	const uint32_t used = (uint32_t)h->number_of_samples - h->discard_pre - h->discard_post;
 	enum bs_kind kind;
 
-	/* as the first line, or, before that, one of encodedSpace */
+	/* samples of the first line or, before one, of encodedSpace */
 	if (s->samples.count > 0 || bs_readout_oversampling(used, s->info.encoded[0]) > 0)
 		bs_kind_sort(&acq->head, s->coils != 0 ? s->coils : h->active_channels,
 			     s->samples.count > 0 ? s->samples.min : used);
@@ -409,7 +409,7 @@ static int put(struct reading *r, struct bs_recorded *acq, struct bs_fail *why)
 	}
 }
 
-static int begin(struct reading *r, const char *xml, struct bs_fail *why)
+static int begin_survey(struct reading *r, const char *xml, struct bs_fail *why)
 {
 	struct bs_survey *s = r->s;
 	int rc = bs_mrdxml_read(&s->info, xml, strlen(xml), why);
@@ -437,7 +437,7 @@ static int begin(struct reading *r, const char *xml, struct bs_fail *why)
 		       : bs_fail(why, BS_ERR_NOMEM, "no memory for a survey");
 }
 
-/* By the protocol that will be chosen, as far as frames depend on it. */
+/* Counts frames for turns, by the parts of the coming protocol that frames depend on. */
 static int count_turns(struct reading *r, struct bs_fail *why)
 {
 	struct bs_survey *s = r->s;
@@ -497,7 +497,7 @@ static int read_all(struct reading *r, struct bs_recording *in, struct bs_fail *
 {
 	struct bs_recorded acq;
 	struct bs_progress progress;
-	int rc = begin(r, bs_recording_xml(in), why);
+	int rc = begin_survey(r, bs_recording_xml(in), why);
 
 	if (rc == 0)
 		rc = count_coils(r->s, in, why);
@@ -513,7 +513,7 @@ static int read_all(struct reading *r, struct bs_recording *in, struct bs_fail *
 				     acq.head.number_of_samples, acq.head.discard_pre,
 				     acq.head.discard_post);
 		if (rc == 0)
-			rc = put(r, &acq, why);
+			rc = put_readout(r, &acq, why);
 		bs_progress_at(&progress, i + 1);
 	}
 	bs_progress_end(&progress);

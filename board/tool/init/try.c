@@ -18,7 +18,7 @@ static void print_fault(void *arg, const char *line)
 	(void)fprintf(arg, "%s\n", line);
 }
 
-/* Without words: a larger node.memory_mib may be all that is wanted. */
+/* Prints nothing: a larger node.memory_mib may be all that is needed. */
 static void keep_quiet(void *arg, const char *line)
 {
 	(void)arg;

@@ -18,15 +18,16 @@
 
 struct bs_tried {
 	uint32_t images;
-	uint32_t partial;               /* of them */
-	char lacks[BS_LACKS_WORDS];     /* what the first partial one lacks */
-	char words[BS_BANDS_WORDS];     /* what images should have said that were made before */
-	char readout[BS_READOUT_WORDS]; /* of the first image that has any */
+	uint32_t partial;           /* number of partial images */
+	char lacks[BS_LACKS_WORDS]; /* reason of the first partial image */
+	/* words that images lack which were made before the words were known */
+	char words[BS_BANDS_WORDS];
+	char readout[BS_READOUT_WORDS]; /* readout words of the first image that has any */
 	double armed_ms, ran_ms;
 };
 
 int bs_try_check(struct bs_site *site, const char *file, uint64_t *plan_mib);
-/* Folders and sockets that cannot be used yet, and programs that are not there: told, no more. */
+/* Says which folders, sockets and programs cannot be used yet; changes no result. */
 void bs_try_places(const struct bs_site *site);
 int bs_try_run(struct bs_tried *t, const struct bs_site *site, const char *recording,
 	       struct bs_fail *why);

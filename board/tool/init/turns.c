@@ -6,7 +6,7 @@
 
 #include "core/frame/open.h"
 
-#define LANES 512u /* more are no key's */
+#define LANES 512u /* most open frames; no key can ask for more */
 
 int bs_turns_add(struct bs_turns *t, const struct bs_mrd_idx *idx, uint64_t flags, uint32_t row,
 		 struct bs_fail *why)
@@ -73,7 +73,7 @@ int bs_turns_frames(const struct bs_turns *t, const struct bs_lines *lines,
 		    struct bs_turns_found *found, struct bs_fail *why)
 {
 	struct place *at = malloc((t->count > 0 ? t->count : 1) * sizeof(*at));
-	uint32_t first = 0; /* readouts of the slice's and contrast's first */
+	uint32_t first = 0; /* readouts of the first image of this slice and contrast */
 
 	*found = (struct bs_turns_found){ .alike = true, .phases = 1, .sets = 1, .repetitions = 1 };
 	if (at == NULL)
@@ -98,7 +98,8 @@ int bs_turns_frames(const struct bs_turns *t, const struct bs_lines *lines,
 	return 0;
 }
 
-/* Open frames of the pair that differ in what is looked at; the frame at hand among them. */
+/* Counts the pair's open frames that differ in one counter, the current one included. of:
+ * returns that counter. */
 static uint32_t different(const struct bs_opens *o, uint32_t pair, const struct bs_protocol *p,
 			  uint64_t (*of)(const struct bs_protocol *p, const struct bs_mrd_idx *idx))
 {
@@ -133,7 +134,7 @@ static uint64_t repetition_of(const struct bs_protocol *p, const struct bs_mrd_i
 	return (uint64_t)idx->repetition << 16 | (p->averages > 1 ? 0u : idx->average);
 }
 
-/* came [place][row]: averages, where they are summed. */
+/* Takes a line. came [frame][row]: averages that came, where they are summed. */
 static void take_line(struct bs_opens *o, const struct bs_protocol *p, const struct bs_turn *line,
 		      uint8_t *came, struct bs_turns_found *found)
 {

@@ -16,7 +16,7 @@ struct bs_turn {
 	uint32_t row;
 };
 
-/* All 0: none yet. */
+/* Lines by their counters; all 0: empty. */
 struct bs_turns {
 	struct bs_turn *line;
 	uint32_t count, room;
@@ -24,8 +24,8 @@ struct bs_turns {
 
 /* What frames and count find. phases, sets, repetitions: of one slice and contrast, most open. */
 struct bs_turns_found {
-	uint32_t frames; /* images, averages that are not summed counted one by one */
-	bool alike;      /* all of a slice and contrast have as many readouts */
+	uint32_t frames; /* number of images; averages that are not summed are images */
+	bool alike;      /* all images of a slice and contrast have as many readouts */
 	uint32_t lines;  /* different ones of the frame that has most */
 	bool beyond;     /* a line lies outside of what the header's limits promise */
 	uint32_t phases, sets, repetitions;

@@ -32,8 +32,8 @@ static struct bs_dealt *more(struct bs_dealt **list, size_t count)
 	return &grown[count];
 }
 
-static int add(struct bs_dealt **list, size_t *count, const char *name, size_t stem, uint64_t bytes,
-	       struct bs_fail *why)
+static int add_file(struct bs_dealt **list, size_t *count, const char *name, size_t stem,
+		    uint64_t bytes, struct bs_fail *why)
 {
 	struct bs_dealt *d = more(list, *count);
 
@@ -59,7 +59,7 @@ static int add_files(struct bs_dealt **list, size_t *count, const char *folder, 
 
 		if (n > 3 && e->d_name[0] != '.' && strcmp(e->d_name + n - 3, ".h5") == 0 &&
 		    fstatat(dirfd(dir), e->d_name, &st, 0) == 0 && S_ISREG(st.st_mode))
-			rc = add(list, count, e->d_name, n - 3, (uint64_t)st.st_size, why);
+			rc = add_file(list, count, e->d_name, n - 3, (uint64_t)st.st_size, why);
 	}
 	if (dir != NULL)
 		(void)closedir(dir);
@@ -77,7 +77,7 @@ static int add_logs(struct bs_dealt **list, size_t *count, const char *folder, s
 		size_t stem = strlen(logs[i].name);
 
 		(void)bs_log_split(logs[i].name, &stem, &index);
-		rc = add(list, count, logs[i].name, stem, logs[i].bytes, why);
+		rc = add_file(list, count, logs[i].name, stem, logs[i].bytes, why);
 	}
 	free(logs);
 	return rc;

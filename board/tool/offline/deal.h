@@ -23,11 +23,12 @@ struct bs_dealt {
 	uint64_t bytes;
 };
 
-/* *list: *count of them, to be freed. BS_ERR_IO, BS_ERR_NOMEM; BS_ERR_FORMAT: there are none. */
+/* Lists a folder's *count recordings; list is to be freed. BS_ERR_IO, BS_ERR_NOMEM;
+ * BS_ERR_FORMAT: no recording. */
 int bs_deal_list(const char *folder, struct bs_dealt **list, size_t *count, struct bs_fail *why);
-/* FOLDER/NAME, which was given, becomes FOLDER/STEM/NAME; FOLDER/STEM is made. */
+/* Makes FOLDER/STEM, and turns FOLDER/NAME, which was given, into FOLDER/STEM/NAME. */
 int bs_deal_place(char *out, size_t cap, const char *given, const char *stem, struct bs_fail *why);
-/* Of recording i of n: false: this rank has nothing of it; else it is part of so many parts. */
+/* Shares recording i of n. False: this rank has nothing of it; else it is one of several parts. */
 bool bs_deal_share(size_t i, size_t n, uint32_t rank, uint32_t size, uint32_t *part,
 		   uint32_t *parts);
 

@@ -1,5 +1,5 @@
 /* board/tool/offline/job.c - see job.h */
-#define _DEFAULT_SOURCE /* flock */
+#define _DEFAULT_SOURCE /* for flock */
 #include "board/tool/offline/job.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "core/hash.h"
 #include "core/version.h"
 
-#define KEY_BYTES 512 /* more than it ever has */
+#define KEY_BYTES 512 /* more bytes than the key file ever has */
 
 /* ---- what a job is of ---- */
 
@@ -61,7 +61,7 @@ static void put_file(FILE *to, const char *path)
 	}
 }
 
-/* The files that its keys name; of a .cfl both. */
+/* Writes the files that the protocol's keys name; a .cfl has two. */
 static void put_files(FILE *to, const struct bs_protocol *p)
 {
 	static const char *const endings[] = { "", ".cfl", ".hdr" };
@@ -123,7 +123,7 @@ static int64_t changed_ns(const struct stat *st)
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
-/* Opened and locked; close unlocks. */
+/* Opens the key file and locks it; closing unlocks it. */
 static int lock_key(const struct bs_job *j, int *fd, struct bs_fail *why)
 {
 	int rc;
@@ -141,7 +141,7 @@ static int lock_key(const struct bs_job *j, int *fd, struct bs_fail *why)
 	return rc;
 }
 
-/* The value of the line that begins so, up to its end; "" where there is none. */
+/* Finds the value of the line that begins with name; "": no such line. */
 static void find_line(char *value, size_t cap, const char *text, const char *name)
 {
 	const size_t n = strlen(name);
@@ -166,7 +166,7 @@ static int write_key(int fd, struct bs_job *j, const struct bs_job_key *key, str
 	return 0;
 }
 
-/* What is written there is this job's, or nobody's: then it is now. */
+/* Compares the key file with this job; an empty file becomes this job's. */
 static int compare_key(int fd, struct bs_job *j, const struct bs_job_key *key, struct bs_fail *why)
 {
 	const struct {
@@ -183,7 +183,8 @@ static int compare_key(int fd, struct bs_job *j, const struct bs_job_key *key, s
 	if (n < 0)
 		return fail_io(why, j->key, "cannot read");
 	text[n] = '\0';
-	find_line(value, sizeof(value), text, "maker "); /* its last line: it is whole */
+	/* maker is the last line: with it the file is whole */
+	find_line(value, sizeof(value), text, "maker ");
 	if (value[0] == '\0')
 		rc = write_key(fd, j, key, why);
 	for (size_t i = 0; value[0] != '\0' && i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -206,8 +207,8 @@ static int compare_key(int fd, struct bs_job *j, const struct bs_job_key *key, s
 }
 
 /*
- * The line that says that all are there, so many; 0: takes it away, where some are gone since. The
- * file stays as old as it is: images are younger.
+ * Writes the line that says how many images make the job complete; 0 removes it, since some are
+ * gone. The file keeps its time, because images must be younger.
  */
 static int write_complete(int fd, struct bs_job *j, uint64_t images, struct bs_fail *why)
 {
@@ -261,7 +262,8 @@ static bool is_there(const char *path, int64_t since_ns)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && changed_ns(&st) >= since_ns;
 }
 
-/* Of one program and one job: the struct as it is, the attributes with their end, the pixels. */
+/* Writes a piece for this program and job: the header's structure, attributes with
+ * their end, pixels. */
 static int put_piece(const struct bs_job *j, uint64_t number, const struct bs_mrd_image *head,
 		     const char *attributes, const void *pixels, struct bs_fail *why)
 {
@@ -306,7 +308,7 @@ static int read_piece(const char *path, char **bytes, size_t *size, struct bs_fa
 	return rc;
 }
 
-/* bytes: of a piece. Its pixels get a place of their own: attributes leave them unaligned. */
+/* Puts a piece's image into the sink. Pixels are copied, since attributes leave them unaligned. */
 static int put_bytes(const struct bs_job *j, void *self, const char *bytes, size_t size,
 		     struct bs_fail *why)
 {
@@ -346,7 +348,7 @@ static int move_piece(const struct bs_job *j, void *self, uint64_t number, struc
 	return rc;
 }
 
-static int gather(const struct bs_job *j, uint64_t images, struct bs_fail *why)
+static int gather_pieces(const struct bs_job *j, uint64_t images, struct bs_fail *why)
 {
 	struct bs_fail late;
 	void *self;
@@ -377,11 +379,12 @@ static void drop_pieces(const struct bs_job *j, uint64_t images)
 
 bool bs_job_made(void *job, uint64_t number)
 {
-	static const struct bs_mrd_image unread; /* a file name does not depend on it */
+	/* an unread header does: file names do not depend on it */
+	static const struct bs_mrd_image unread;
 	const struct bs_job *j = job;
 	char path[BS_DRAFT_PATH];
 
-	if (j->self == NULL) /* in this order: pieces go when OUT is there */
+	if (j->self == NULL) /* the order matters: pieces are removed when OUT is there */
 		return (piece_name(path, j, number, NULL) == 0 && is_there(path, j->since_ns)) ||
 		       is_there(j->out, j->since_ns);
 	j->sink->at(j->self, (uint32_t)number);
@@ -408,7 +411,7 @@ static void sweep(const char *path)
 	(void)bs_draft_sweep(slash != NULL ? dir : ".");
 }
 
-/* Behind the lock: OUT.job compared, the sink open, what is said there of all images checked. */
+/* Behind the lock: compares OUT.job, opens the sink, checks what OUT.job says of all images. */
 static int open_locked(struct bs_job *j, int fd, const struct bs_job_key *key, struct bs_fail *why)
 {
 	int rc = compare_key(fd, j, key, why);
@@ -472,7 +475,7 @@ static int end_locked(struct bs_job *j, int fd, uint64_t images, struct bs_fail 
 	if (j->complete > 0 || images == 0 || !all_made(j, images))
 		return 0;
 	if (j->self == NULL && !is_there(j->out, j->since_ns))
-		rc = gather(j, images, why);
+		rc = gather_pieces(j, images, why);
 	return rc == 0 ? write_complete(fd, j, images, why) : rc;
 }
 

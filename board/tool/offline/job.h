@@ -26,37 +26,38 @@
 #include "drivers/source/recording.h"
 
 struct bs_job_key {
-	char recording[17];           /* its content, hexadecimal */
-	char settings[BS_SHA256_HEX]; /* the protocol's, of the files that it names, and others */
-	char maker[64];               /* "0.2.0 ls/host" */
+	char recording[17]; /* hash of the recording's content, hexadecimal */
+	/* hash of the protocol's settings, of its files and of other settings */
+	char settings[BS_SHA256_HEX];
+	char maker[64]; /* program and engine, such as "0.2.0 ls/host" */
 };
 
 struct bs_job {
 	const struct bs_sink *sink;
-	void *self;                 /* the sink's; NULL: images are gathered */
-	char out[BS_DRAFT_PATH];    /* OUT */
-	char key[BS_DRAFT_PATH];    /* OUT.job */
-	char pieces[BS_DRAFT_PATH]; /* OUT.pieces */
-	int64_t since_ns;           /* OUT.job was made (the file system's clock) */
-	uint64_t complete;          /* all are made, so many; 0: not yet */
+	void *self;                 /* state of the sink; NULL: images are gathered in pieces */
+	char out[BS_DRAFT_PATH];    /* path of OUT */
+	char key[BS_DRAFT_PATH];    /* path of OUT.job */
+	char pieces[BS_DRAFT_PATH]; /* path of OUT.pieces */
+	int64_t since_ns;           /* time at which OUT.job was made (the file system's clock) */
+	uint64_t complete;          /* number of images once all are made; 0: not yet */
 };
 
-/* Header and readouts; reads all. */
+/* Hashes the header and all readouts, which it reads to the end. */
 int bs_job_hash(uint64_t *hash, struct bs_recording *r, struct bs_fail *why);
-/* more: what else the images depend on, in words. */
+/* Makes a job's key. more: settings in words that the images also depend on. */
 int bs_job_key(struct bs_job_key *key, struct bs_recording *r, const struct bs_protocol *p,
 	       const char *engine, const char *more, struct bs_fail *why);
 
 int bs_job_open(struct bs_job *j, const struct bs_sink *sink, const char *out,
 		const struct bs_job_key *key, struct bs_fail *why);
-/* Of an image's number, from 1; job: a struct bs_job. */
+/* True if the image of this number, from 1, is made. job: a struct bs_job. */
 bool bs_job_made(void *job, uint64_t number);
 int bs_job_put(struct bs_job *j, uint64_t number, const struct bs_mrd_image *head,
 	       const char *attributes, const void *pixels, struct bs_fail *why);
-/* This process has done its part of so many images. complete tells whether all are there. */
+/* Ends this process's part, of so many images. complete tells whether all are there. */
 int bs_job_end(struct bs_job *j, uint64_t images, struct bs_fail *why);
 void bs_job_close(struct bs_job *j);
-/* A line: the files of a recording's images, as drivers/sink/sink.h calls them. */
+/* Prints a line with the files of a recording's images, named as in drivers/sink/sink.h. */
 void bs_job_names(FILE *to, const char *out, uint32_t images);
 
 #endif

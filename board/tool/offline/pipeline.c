@@ -10,7 +10,7 @@
 #include "core/thread/clock.h"
 #include "ipc/wire/xml.h"
 
-#define GRAM ((size_t)BS_COILS_MAX * BS_COILS_MAX) /* of a readout of noise, at most */
+#define GRAM ((size_t)BS_COILS_MAX * BS_COILS_MAX) /* most values of a noise readout's covariance */
 
 int bs_pipeline_open(struct bs_pipeline *l, const char *recording, struct bs_fail *why)
 {
@@ -72,7 +72,7 @@ static void name_study(struct bs_scan_info *info)
 		(void)snprintf(info->study, sizeof(info->study), "given");
 }
 
-/* Its images are made as in the service, and left. */
+/* Pops the earlier recording's images and drops them. */
 static int leave_images(void *arg, struct bs_fail *why)
 {
 	struct bs_pipeline *l = arg;
@@ -136,8 +136,8 @@ static struct bs_study *study_of(const struct bs_pipeline *l)
 	return l->past != NULL ? l->past->study : NULL;
 }
 
-/* To later recordings. */
-static int leave(struct bs_pipeline *l, struct bs_fail *why)
+/* Leaves noise, maps and fields to later recordings. */
+static int leave_data(struct bs_pipeline *l, struct bs_fail *why)
 {
 	if (l->past != NULL && l->noise.own)
 		bs_noise_keep(&l->past->noise, &l->noise.noise);
@@ -219,7 +219,7 @@ int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail
 	} while (rc >= 0 && closed == BS_RECON_POP_FIRST);
 	if (rc >= 0 && closed < 0 && !lenient)
 		rc = closed;
-	return rc == 0 && !lenient ? leave(l, why) : rc;
+	return rc == 0 && !lenient ? leave_data(l, why) : rc;
 }
 
 void bs_pipeline_close(struct bs_pipeline *l)

@@ -18,39 +18,42 @@
 #include "core/frame/recon.h"
 #include "drivers/source/recording.h"
 
-/* What earlier recordings have left. */
+/* Noise and maps that earlier recordings have left. */
 struct bs_past {
 	struct bs_noise_kept noise;
-	struct bs_study *study; /* NULL: no protocol takes any */
+	struct bs_study *study; /* NULL: no protocol takes data of a study */
 };
 
 struct bs_pipeline {
 	struct bs_recording *in;
-	struct bs_scan_info info; /* its header */
-	struct bs_noise earlier;  /* of an earlier scan; no samples: none */
+	struct bs_scan_info info; /* the recording's header */
+	struct bs_noise earlier;  /* noise of an earlier scan; without samples: none */
 	struct bs_scan_noise noise;
-	struct bs_past *past; /* NULL: none */
-	bool borrowed;        /* it is another pipeline's */
+	struct bs_past *past; /* what earlier recordings left; NULL: nothing */
+	bool borrowed;        /* past belongs to another pipeline */
 	struct bs_scan_study scan_study;
 	struct bs_team *team;
-	const struct bs_site *site; /* that it was armed from */
+	const struct bs_site *site; /* site from which it was armed */
 	struct bs_armed armed;
-	struct bs_recon_image image; /* has room for one of what is armed */
-	void *readout;               /* one at a time */
-	size_t room;                 /* for it, bytes */
-	int64_t taken_ns; /* the last readout was read; there is no earlier time in a recording */
+	struct bs_recon_image image; /* room for an image of the armed protocol */
+	void *readout;               /* buffer of one readout */
+	size_t room;                 /* bytes of that buffer */
+	/* time at which the last readout was read; a recording has no earlier time */
+	int64_t taken_ns;
 };
 
 int bs_pipeline_open(struct bs_pipeline *l, const char *recording, struct bs_fail *why);
-/* Another recording's noise, for one that has none of its own; before arm. */
+/* Takes another recording's noise, for a recording that has none; call before arm. */
 int bs_pipeline_noise(struct bs_pipeline *l, const char *recording, struct bs_fail *why);
-/* protocol: its own name, or as bs_config_choose finds it ("" or NULL). */
+/* Runs an earlier recording. protocol: its name; "" or NULL: as bs_config_choose finds it. */
 int bs_pipeline_before(struct bs_pipeline *l, const struct bs_site *site, const char *protocol,
 		       const char *recording, struct bs_fail *why);
-/* w: in place of the protocol's own W, or NULL. threads: of the first call. */
+/* Arms a protocol. w: instead of the protocol's own W, or NULL. threads: those
+ * of the first call. */
 int bs_pipeline_arm(struct bs_pipeline *l, const struct bs_site *site, const struct bs_protocol *p,
 		    const struct bs_csr *w, uint32_t threads, struct bs_fail *why);
-/* take: 0, or negative to end. lenient: a readout that the service would refuse is left out. */
+/* Runs all readouts. take returns 0, or a negative value to end. lenient: skips readouts that the
+ * service would refuse. */
 int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail *why), void *arg,
 		    bool lenient, struct bs_fail *why);
 void bs_pipeline_close(struct bs_pipeline *l);

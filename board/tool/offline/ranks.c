@@ -13,7 +13,7 @@ static const struct launcher {
 	{ "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE" },
 };
 
-/* A number, alone or, as Slurm writes tasks of several hosts, before what repeats it: "4(x2)". */
+/* Reads a number, alone or with a repetition as Slurm writes tasks of several hosts: "4(x2)". */
 static bool read_number(const char *name, uint32_t *value)
 {
 	const char *text = getenv(name);
@@ -41,7 +41,7 @@ static int read_launcher(struct bs_ranks *r, const struct launcher *l, struct bs
 			       size != NULL ? size : "not set", BS_RANKS_MAX);
 	r->launched = true;
 	if (!read_number(l->local, &r->local) || !read_number(l->local_size, &r->local_size) ||
-	    r->local >= r->local_size) { /* all on one host: the safe side */
+	    r->local >= r->local_size) { /* assumes one host for all, the safe side */
 		r->local = r->rank;
 		r->local_size = r->size;
 	}

@@ -26,15 +26,16 @@
 #define BS_RANKS_WORDS 40u
 
 struct bs_ranks {
-	bool launched;              /* false: rank 0 of 1 */
-	uint32_t rank, size;        /* of all */
-	uint32_t local, local_size; /* of those of this host */
+	bool launched; /* a launcher started this process; false: rank 0 of 1 */
+	/* this process's number and the number of processes, of all hosts */
+	uint32_t rank, size;
+	uint32_t local, local_size; /* the same among the processes of this host */
 };
 
 int bs_ranks_read(struct bs_ranks *r, struct bs_fail *why);
-/* "rank 2 of 4", as mpirun counts: from 0; "" where nothing launched it. */
+/* Writes "rank 2 of 4", as mpirun counts from 0; "": no launcher. */
 const char *bs_ranks_words(char out[BS_RANKS_WORDS], const struct bs_ranks *r);
-/* gpus: that the host has; 0: none. */
+/* Gives this process its share of the host. gpus: number of GPUs of the host; 0: none. */
 void bs_ranks_share_host(const struct bs_ranks *r, uint32_t gpus, struct bs_site *site);
 
 #endif

@@ -17,27 +17,27 @@
 #include "core/frame/recon.h"
 
 #define BS_ROUNDS_MAX    16u
-#define BS_ROUNDS_IMAGES 64u /* of a round: contrasts x repetitions x coils */
+#define BS_ROUNDS_IMAGES 64u /* most images of a round: contrasts x repetitions x coils */
 
 struct bs_rounds {
-	uint32_t rounds;    /* 0: none */
-	uint32_t neighbors; /* 0: the least of the dimension */
-	double edge;        /* share of an image's top that is an edge, in the last round */
+	uint32_t rounds;    /* number of rounds; 0: none */
+	uint32_t neighbors; /* neighbors of a voxel; 0: the fewest in this dimension */
+	double edge;        /* size of an edge in the last round, as a share of an image's top */
 	uint32_t done, images;
 	uint16_t slice;
-	float *joint; /* [image][z][y][x] complex */
+	float *joint; /* [image][z][y][x] complex, the images of the round */
 	struct bs_csr w;
 };
 
-/* Does the protocol take rounds: ls or sense, lambda, whole frames. */
+/* Checks that the protocol can take rounds: ls or sense, lambda, whole frames. */
 int bs_rounds_check(const struct bs_rounds *r, const struct bs_protocol *p, struct bs_fail *why);
-/* An image of the protocol; BS_ERR_SIZE: of another slice, or too many. */
+/* Adds an image of the protocol. BS_ERR_SIZE: it is of another slice, or one too many. */
 int bs_rounds_add(struct bs_rounds *r, const struct bs_protocol *p,
 		  const struct bs_recon_image *image, struct bs_fail *why);
 int bs_rounds_make(struct bs_rounds *r, const struct bs_protocol *p, struct bs_fail *why);
 void bs_rounds_close(struct bs_rounds *r);
 
-/* What counts as an edge in round i of n: from three times the last round's share down to it. */
+/* Returns the size of an edge in round i of n: from three times the last round's down to it. */
 double bs_rounds_edge(double last, uint32_t i, uint32_t n);
 
 #endif

@@ -101,7 +101,7 @@ void bs_solver_solve(struct bs_solver *s, double lambda, const float *fhd, float
 	bs_ls_solve(s->ls, fhd, rho, &stop, result);
 }
 
-/* S_c rhs / sum |S|^2 for coil c: what the solver adds up with conj(S_c) is rhs again. */
+/* Makes S_c rhs / sum |S|^2 for coil c: the solver's sum with conj(S_c) is then rhs again. */
 static void spread_coils(struct bs_solver *s, const float *rhs)
 {
 	for (size_t v = 0; v < s->voxels; v++) {

@@ -16,32 +16,32 @@
 struct bs_solver {
 	const struct bs_protocol *p;
 	const float *maps;
-	float *spread;  /* sense: [coil][z][y][x], for solve_image */
-	uint32_t coils; /* images of fhd: 1 for ls */
+	float *spread;  /* [coil][z][y][x] for solve_image, with method sense */
+	uint32_t coils; /* number of images that fhd makes: 1 with method ls */
 	size_t voxels, samples;
 	struct bs_arena arena[2];
 	struct bs_encoder encoder;
 	struct bs_ls *ls;
-	double q_s; /* what Q took, seconds */
+	double q_s; /* seconds that Q took */
 };
 
-/* tables: trajectory, weight (or NULL), maps (sense), w; must outlive the solver. */
+/* Opens a solver. tables: trajectory, weight (or NULL), maps (sense), w; they must outlive it. */
 int bs_solver_open(struct bs_solver *s, const struct bs_protocol *p, const struct bs_tables *tables,
 		   struct bs_team *team, struct bs_fail *why);
 void bs_solver_close(struct bs_solver *s);
 
-/* data [coil][sample] -> [coil][z][y][x] */
+/* Computes F^H d: data [coil][sample] to image [coil][z][y][x]. */
 void bs_solver_fhd(struct bs_solver *s, const float *data, float *image);
-/* [coil][z][y][x] -> one image */
+/* Solves for one image from fhd [coil][z][y][x]. */
 void bs_solver_solve(struct bs_solver *s, double lambda, const float *fhd, float *rho,
 		     struct bs_pcg_result *result);
 /*
- * The same from the right-hand side itself, one image [z][y][x], zero where no coil sees, as gram
- * makes it.
+ * Solves from the right-hand side itself, one image [z][y][x] as gram makes it: zero where no coil
+ * sees.
  */
 void bs_solver_solve_image(struct bs_solver *s, double lambda, const float *rhs, float *rho,
 			   struct bs_pcg_result *result);
-/* out = F^H F in, or its sum over coils: what the scan makes of an image */
+/* Computes out = F^H F in, summed over coils: what the scan makes of an image. */
 void bs_solver_gram(struct bs_solver *s, const float *in, float *out);
 
 #endif

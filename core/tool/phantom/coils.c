@@ -11,7 +11,7 @@
 #define PERIODS 3.0
 #define NARROW  2.0 /* the same of coils that are seen in a cut: they differ more */
 
-/* The place of a coil, as a direction. */
+/* Finds the place of a coil, a unit vector; in 2D on a circle. */
 static void stand(double at[3], uint32_t coil, uint32_t coils, uint32_t dims, double radians)
 {
 	double up = dims > 2 ? (2.0 * coil + 1.0) / coils - 1.0 : 0.0;

@@ -26,8 +26,8 @@
 struct bs_coils {
 	uint32_t coils, dims, terms;
 	uint32_t matrix[3];
-	double f[BS_COIL_TERMS][3];               /* frequency of each term, cycles per voxel */
-	double a[BS_COILS_MAX][BS_COIL_TERMS][2]; /* amplitude of each term: real, imaginary */
+	double f[BS_COIL_TERMS][3];               /* frequency of each term in cycles per voxel */
+	double a[BS_COILS_MAX][BS_COIL_TERMS][2]; /* real and imaginary amplitude of each term */
 };
 
 int bs_coils_make(struct bs_coils *c, uint32_t coils, uint32_t dims, const uint32_t matrix[3],
@@ -40,7 +40,7 @@ int bs_coils_cut(struct bs_coils *c, uint32_t coils, const uint32_t matrix[3], d
 void bs_coils_at(const struct bs_coils *c, uint32_t coil, const double x[3], double out[2]);
 /* Writes all sensitivities to maps [coil][z][y][x] complex float. */
 void bs_coils_maps(const struct bs_coils *c, float *maps);
-/* Samples of the phantom through every coil: k [samples][dims], data [coil][samples] complex. */
+/* Samples the phantom through every coil: k [samples][dims], data [coil][samples] complex. */
 void bs_coils_sample(const struct bs_coils *c, const struct bs_phantom *ph, const float *k,
 		     uint32_t samples, float *data);
 

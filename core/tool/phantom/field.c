@@ -18,11 +18,11 @@ struct bs_field_object {
 	uint32_t matrix[3];
 	size_t count;
 	struct spot *spot;
-	double *seen; /* [spot][coil] complex: the image through each coil */
+	double *seen; /* [spot][coil] complex, the image through each coil */
 };
 
-/* The field's shape, from -0.95 to 0.92 over the cube. */
-static double shape(const double x[3])
+/* Returns the field's shape at x, from -0.95 to 0.92 over the cube. */
+static double shape_at(const double x[3])
 {
 	double r = (x[0] - 0.15) * (x[0] - 0.15) + (x[1] + 0.4) * (x[1] + 0.4) + x[2] * x[2];
 
@@ -43,7 +43,7 @@ void bs_field_map(uint32_t dims, const uint32_t matrix[3], double up, double amp
 							       ? ((double)z - n[2] / 2) * 2.0 / n[2]
 							       : up };
 
-				*hz++ = (float)(amplitude_hz * shape(at));
+				*hz++ = (float)(amplitude_hz * shape_at(at));
 			}
 }
 
@@ -112,7 +112,7 @@ size_t bs_field_work(const struct bs_field_object *o)
 	return 2 * axes(o) + 4 * o->count + (size_t)2 * o->coils;
 }
 
-static void turn(double out[2], double cycles)
+static void unit_phase(double out[2], double cycles)
 {
 	out[0] = cos(2.0 * PI * cycles);
 	out[1] = sin(2.0 * PI * cycles);
@@ -126,13 +126,13 @@ static void times(double a[2], const double b[2])
 	a[0] = re;
 }
 
-/* exp(-i 2 pi k n) for every n of each axis: [x], [y], [z] complex */
+/* Computes exp(-i 2 pi k n) for every n of each axis: [x], [y], [z] complex. */
 static void turn_axes(const struct bs_field_object *o, const float *k, double *to)
 {
 	for (uint32_t d = 0; d < 3; d++)
 		for (uint32_t i = 0; i < o->matrix[d]; i++, to += 2)
-			turn(to,
-			     d < o->dims ? -(double)k[d] * ((double)i - o->matrix[d] / 2) : 0.0);
+			unit_phase(to, d < o->dims ? -(double)k[d] * ((double)i - o->matrix[d] / 2)
+						   : 0.0);
 }
 
 void bs_field_sample(const struct bs_field_object *o, const float *k, double t0_s, double dwell_s,
@@ -146,8 +146,8 @@ void bs_field_sample(const struct bs_field_object *o, const float *k, double t0_
 	const double *z = y + 2 * (size_t)o->matrix[1];
 
 	for (size_t i = 0; i < o->count; i++) {
-		turn(phase + 2 * i, -o->spot[i].hz * t0_s);
-		turn(step + 2 * i, -o->spot[i].hz * dwell_s);
+		unit_phase(phase + 2 * i, -o->spot[i].hz * t0_s);
+		unit_phase(step + 2 * i, -o->spot[i].hz * dwell_s);
 	}
 	for (uint32_t s = 0; s < samples; s++, k += o->dims) {
 		turn_axes(o, k, along);

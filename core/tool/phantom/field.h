@@ -28,13 +28,13 @@ void bs_field_map(uint32_t dims, const uint32_t matrix[3], double up, double amp
 
 struct bs_field_object;
 
-/* image and hz [z][y][x] */
+/* Opens an object in a field; image and hz are [z][y][x]. */
 int bs_field_open(struct bs_field_object **o, const struct bs_coils *coils, const float *image,
 		  const float *hz, struct bs_fail *why);
 void bs_field_close(struct bs_field_object *o);
 /* Number of doubles in bs_field_sample's work. */
 size_t bs_field_work(const struct bs_field_object *o);
-/* k [samples][dims] cycles per voxel, data [coil][samples] complex; t_0 in seconds. */
+/* Samples it: k [samples][dims] cycles per voxel, data [coil][samples] complex; t0_s in seconds. */
 void bs_field_sample(const struct bs_field_object *o, const float *k, double t0_s, double dwell_s,
 		     uint32_t samples, float *data, double *work);
 

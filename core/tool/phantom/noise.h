@@ -24,11 +24,11 @@ struct bs_coil_noise {
 	uint32_t coils;
 	double correlation; /* magnitude of the correlation of neighbors */
 	double deviation[BS_COILS_MAX];
-	/* phase of the correlation of coils c and c-1: cosine, sine */
+	/* cosine and sine of the correlation's phase between coils c and c-1 */
 	double turn[BS_COILS_MAX][2];
 };
 
-/* spread 1 to 1000, correlation 0 to 0.99. */
+/* Makes the correlation of coils. spread: 1 to 1000; correlation: 0 to 0.99. */
 int bs_coil_noise_make(struct bs_coil_noise *n, uint32_t coils, double spread, double correlation,
 		       uint64_t seed, struct bs_fail *why);
 /* Writes the covariance: psi[i + coils j] = power x Psi_ij, complex. */

@@ -1,5 +1,5 @@
 /* core/tool/phantom/phantom.c - the head, the marker, the points: shapes, transform, image */
-#define _XOPEN_SOURCE 700 /* j1 */
+#define _XOPEN_SOURCE 700 /* for j1 */
 #include "core/tool/phantom/phantom.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define PI      3.141592653589793
-#define BEATING 4 /* index, in both tables, of the large round part */
+#define BEATING 4 /* index, in both tables, of the large round part that beats */
 
 struct shape {
 	double center[3], axis[3], degrees;
@@ -46,8 +46,8 @@ static const struct shape head3d[BS_PHANTOM_PARTS] = {
 };
 
 /*
- * The marker: a body; rods on the right, below and in a corner; a ball above. y points upwards as
- * in the tables.
+ * The marker's parts: a body; rods on the right, below and in a corner; a ball above. y points
+ * upwards as in the tables.
  */
 static const struct shape marker[] = {
 	{ { 0, 0, 0 }, { .86, .78, .95 }, 0, { .5, .4, .3 } },
@@ -65,7 +65,7 @@ static const struct shape points[BS_PHANTOM_POINTS_MADE] = {
 	{ { -.3187, -.3491, .3319 }, { 0 }, 0, { .45, .5, .6 } },
 };
 #define POINT_VOXELS 5.0
-#define POINT_DEPTH  2.0 /* depth of slices along z, phantom units */
+#define POINT_DEPTH  2.0 /* depth of slices along z in phantom units */
 
 void bs_phantom_point(uint32_t i, double center[3], double *intensity)
 {
@@ -129,7 +129,7 @@ int bs_phantom_of(struct bs_phantom *ph, enum bs_phantom_object object, uint32_t
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "phantom: contrast %u of %u", contrast,
 			       BS_PHANTOM_CONTRASTS);
 	if (!is_head && slices == 1)
-		z = 0.5; /* a cut through all of the marker's parts */
+		z = 0.5; /* this cut passes through all of the marker's parts */
 	ph->dims = dims;
 	for (uint32_t d = 0; d < 3; d++) {
 		ph->matrix[d] = d < dims ? matrix[d] : 1;
@@ -166,13 +166,13 @@ void bs_phantom_beat(struct bs_phantom *ph, double share)
 		ph->part[ph->beating].axis[d] *= 1.0 + share;
 }
 
-/* The transform of the unit disk at q cycles: J1(2 pi q)/q. */
+/* Returns the transform of the unit disk at q cycles: J1(2 pi q)/q. */
 static double disk(double q)
 {
 	return q < 1e-9 ? PI : j1(2.0 * PI * q) / q;
 }
 
-/* The transform of the unit ball: (sin x - x cos x)/(2 pi^2 q^3), x = 2 pi q. */
+/* Returns the transform of the unit ball: (sin x - x cos x)/(2 pi^2 q^3), x = 2 pi q. */
 static double ball(double q)
 {
 	double x = 2.0 * PI * q;
@@ -212,7 +212,7 @@ void bs_phantom_transform(const struct bs_phantom *ph, const double *k, double o
 }
 
 /*
- * The distance of x (phantom units) from the ellipsoid's center, as a share of its surface's
+ * Returns the distance of x (phantom units) from the ellipsoid's center, in parts of the surface's
  * distance.
  */
 static double depth(const struct bs_ellipsoid *e, const double x[3], uint32_t dims)
@@ -262,7 +262,7 @@ static double voxel(const struct bs_phantom *ph, uint32_t sub, const double x[3]
 
 	for (uint32_t d = 0; d < ph->dims; d++)
 		half += 1.0 / ((double)ph->matrix[d] * ph->matrix[d]);
-	half = sqrt(half); /* half a voxel's diagonal, phantom units */
+	half = sqrt(half); /* half of a voxel's diagonal in phantom units */
 	for (uint32_t i = 0; i < ph->parts; i++) {
 		const struct bs_ellipsoid *e = &ph->part[i];
 		double thin = fmin(e->axis[0], e->axis[1]);
@@ -271,7 +271,7 @@ static double voxel(const struct bs_phantom *ph, uint32_t sub, const double x[3]
 
 		if (ph->dims > 2)
 			thin = fmin(thin, e->axis[2]);
-		edge = half / thin; /* depth changes by no more than this within the voxel */
+		edge = half / thin; /* most that depth changes within the voxel */
 		if (sub > 1 && (e->soft || fabs(at - 1.0) <= edge))
 			sum += e->intensity * cover(ph, e, x, sub);
 		else

@@ -40,16 +40,18 @@ BS_C_BEGIN
 
 struct bs_ellipsoid {
 	double intensity;
-	double center[3], axis[3]; /* center and semi-axes, phantom units */
+	double center[3], axis[3]; /* center and semi-axes in phantom units */
 	double cosine, sine;       /* cosine and sine of the rotation about z */
-	bool soft; /* intensity exp(-pi r^2), with r = 1 at the surface, in place of 1 within it */
+	/* the intensity is exp(-pi r^2), with r = 1 at the surface; false: it is 1
+	 * within the surface */
+	bool soft;
 };
 
 enum bs_phantom_object { BS_PHANTOM_HEAD, BS_PHANTOM_MARKER, BS_PHANTOM_POINTS };
 
 struct bs_phantom {
 	uint32_t dims;
-	uint32_t matrix[3]; /* 1 beyond dims */
+	uint32_t matrix[3]; /* voxels of each axis; 1 beyond dims */
 	uint32_t parts;
 	/* index of the part that beat changes; parts: this slice has none of it */
 	uint32_t beating;

@@ -1,5 +1,5 @@
 /* drivers/tool/phantom/head.c - see head.h */
-#define _DEFAULT_SOURCE /* M_PI */
+#define _DEFAULT_SOURCE /* for M_PI */
 #include "drivers/tool/phantom/head.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #include "core/protocol.h"
 
-#define START_TICK 14760000u /* 10:15:00 in 2.5 ms */
+#define START_TICK 14760000u /* time stamp of 10:15:00, in ticks of 2.5 ms */
 #define TICK_US    2500
 
 static struct bs_limit limit(uint32_t max, uint32_t center)
@@ -42,7 +42,7 @@ static void put_text(char *to, size_t size, const char *text)
 	(void)snprintf(to, size, "%s", text != NULL ? text : "");
 }
 
-/* What a header says of a scan as a scanner sends it. */
+/* Fills in what a header says of a scan that comes as from a scanner. */
 static void set_scanner(const struct bs_phantom_scan *scan, const struct bs_scanlines *lines,
 			struct bs_scan_info *info)
 {
@@ -149,7 +149,7 @@ struct bs_scanxml_multiband bs_phantom_multiband(const struct bs_phantom_scan *s
 	};
 }
 
-/* Axes of the slices, and where this one lies. */
+/* Sets the axes of the slices and the position of this one. */
 static void set_pose(const struct bs_phantom_scan *scan, struct bs_mrd_acq *h, uint32_t slice)
 {
 	const struct bs_protocol *p = scan->protocol;
@@ -162,14 +162,14 @@ static void set_pose(const struct bs_phantom_scan *scan, struct bs_mrd_acq *h, u
 	const double normal[3] = { sin(a) * sin(b), -sin(a) * cos(b), cos(a) };
 
 	for (int d = 0; d < 3; d++) {
-		h->read_dir[d] = (float)(read[d] + 0.0); /* no zero has a sign */
+		h->read_dir[d] = (float)(read[d] + 0.0); /* adding 0 makes -0 positive */
 		h->phase_dir[d] = (float)(phase[d] + 0.0);
 		h->slice_dir[d] = (float)(normal[d] + 0.0);
 		h->position[d] = (float)(pose->position_mm[d] + off * normal[d] + 0.0);
 	}
 }
 
-/* What a line of a Cartesian scan, a navigator and the readouts of a noise scan differ in. */
+/* Sets what differs between a Cartesian line, a navigator and a readout of noise. */
 static void set_kind(const struct bs_phantom_scan *scan, const struct bs_scanlines *lines,
 		     const struct bs_scanline *line, struct bs_mrd_acq *h)
 {

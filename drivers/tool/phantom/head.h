@@ -13,13 +13,13 @@
 
 void bs_phantom_info(const struct bs_phantom_scan *scan, const struct bs_scanlines *lines,
 		     struct bs_scan_info *info);
-/* count: the readouts before. */
+/* Makes a readout's header. count: number of readouts before it. */
 struct bs_mrd_acq bs_phantom_head(const struct bs_phantom_scan *scan,
 				  const struct bs_scanlines *lines, const struct bs_scanline *line,
 				  uint32_t count);
-/* The sample of a line, as it is sampled forward, that is nearest to the center of k-space. */
+/* Returns the sample nearest to the center of k-space, for a line that runs forward. */
 uint32_t bs_phantom_center(const struct bs_protocol *p);
-/* Of a navigator. */
+/* Returns the number of samples of a navigator. */
 uint32_t bs_phantom_navigator_samples(const struct bs_phantom_scan *scan);
 /* What the header says of the bands. */
 struct bs_scanxml_multiband bs_phantom_multiband(const struct bs_phantom_scan *scan);

@@ -17,9 +17,9 @@
 
 #define PAUSE_US 2000.0
 
-/* What a run of the simulator holds. */
+/* State of a run of the simulator. */
 struct run {
-	struct bs_phantom_scan scan; /* with times and a plan that say all */
+	struct bs_phantom_scan scan; /* scan with all times and a complete plan */
 	const struct bs_protocol *p;
 	struct bs_scanlines *lines;
 	struct bs_phantom_source *source;
@@ -27,8 +27,8 @@ struct run {
 	double sigma, scan_sigma;
 	struct bs_random random;
 	struct bs_recording *out;
-	float *readout; /* the one that is written */
-	double *work;   /* of its noise */
+	float *readout; /* buffer of the current readout */
+	double *work;   /* memory for the readout's noise */
 	uint32_t count;
 };
 
@@ -102,7 +102,7 @@ static int check_tr(const struct bs_phantom_scan *scan, double least_us, struct 
 	return 0;
 }
 
-/* Least TR, for the echoes of a line; by default as for a train of all lines. */
+/* Sets the shortest TR that holds the echoes of a line, by default a train of all lines. */
 static int set_times(struct run *r, struct bs_fail *why)
 {
 	const struct bs_protocol *p = r->p;
@@ -124,7 +124,7 @@ static int set_times(struct run *r, struct bs_fail *why)
 	return rc;
 }
 
-/* The plan with what the scan says elsewhere, and its lines. */
+/* Completes the plan from the scan, and makes its lines. */
 static int set_plan(struct run *r, struct bs_fail *why)
 {
 	const struct bs_protocol *p = r->p;
@@ -166,8 +166,8 @@ static int set_noise(struct run *r, struct bs_team *team, struct bs_fail *why)
 	return rc;
 }
 
-static int begin(struct run *r, const struct bs_phantom_scan *scan, struct bs_team *team,
-		 struct bs_fail *why)
+static int begin_run(struct run *r, const struct bs_phantom_scan *scan, struct bs_team *team,
+		     struct bs_fail *why)
 {
 	int rc = bs_phantom_check(scan, why);
 
@@ -213,7 +213,7 @@ static int put_xml(struct run *r, struct bs_fail *why)
 	return rc != 0 ? rc : bs_recording_put_xml(r->out, xml, why);
 }
 
-/* The phase of a line: by drift, by its direction, by its band. */
+/* Returns the phase of a line in radians, by drift, its direction and its band. */
 static double turn_of(const struct run *r, const struct bs_scanline *line, uint32_t band)
 {
 	const uint32_t lines = r->scan.plan.lines[0];
@@ -288,7 +288,7 @@ int bs_phantom_record(const struct bs_phantom_scan *scan, struct bs_team *team, 
 		      uint32_t *written, struct bs_fail *why)
 {
 	struct run r;
-	int rc = begin(&r, scan, team, why);
+	int rc = begin_run(&r, scan, team, why);
 
 	if (rc == 0)
 		rc = bs_recording_create(&r.out, path, why);

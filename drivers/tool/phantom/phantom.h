@@ -44,69 +44,76 @@
 #include "core/traj/traj.h"
 #include "drivers/tool/phantom/scanlines.h"
 
-/* Where the slices lie, as the scanner's axes say it (mm, MRD's patient coordinates). */
+/* Place of the slices along the scanner's axes (mm, MRD's patient coordinates). */
 struct bs_phantom_pose {
 	bool given;
-	double turn_deg[2];    /* of all slices: about x, then about z */
-	double position_mm[3]; /* of the middle of all slices */
-	double spacing_mm;     /* between slices; 0: their thickness */
+	double turn_deg[2];    /* turn of all slices: about x, then about z */
+	double position_mm[3]; /* center of all slices */
+	double spacing_mm;     /* distance between slices; 0: their thickness */
 };
 
 struct bs_phantom_receiver {
-	double spread;          /* largest deviation of a coil over the smallest; 0: 1 */
-	double correlation;     /* of neighbors, 0 to 0.99 */
-	double bandwidth;       /* relativeReceiverNoiseBandwidth; 0: unsaid, and 1 */
-	double scan_dwell_us;   /* of the noise scan */
-	uint32_t scan_samples;  /* of its readouts; their number is in plan.noise */
+	double spread;      /* largest standard deviation of a coil over the smallest; 0: 1 */
+	double correlation; /* correlation of neighboring coils, 0 to 0.99 */
+	/* relativeReceiverNoiseBandwidth; 0: not in the header, taken as 1 */
+	double bandwidth;
+	double scan_dwell_us; /* dwell time of the noise scan */
+	/* samples of the noise scan's readouts; their number is in plan.noise */
+	uint32_t scan_samples;
 	const char *noise_scan; /* measurement that the header points to; NULL: none */
 };
 
 struct bs_phantom_scan {
-	const struct bs_protocol *protocol; /* sizes, name, method; unit cycles per voxel */
+	/* gives sizes, name and method; unit: cycles per voxel */
+	const struct bs_protocol *protocol;
 	const struct bs_traj *traj;
-	const float *paths; /* [repetition][readout][sample][dims] in the table's place; or NULL */
+	/* [repetition][readout][sample][dims], used instead of the table's paths; or NULL */
+	const float *paths;
 	uint32_t repetitions;
-	double snr;      /* 0: no noise */
-	uint64_t seed;   /* of the noise */
-	double dwell_us; /* between samples */
-	double tr_us;    /* between readouts; 0: what echoes and a pause of 2 ms take */
-	/* one part beats (core/tool/phantom/phantom.h) while the scan runs, from readout to
-	 * readout: its semi-axes times 1 + motion sin(2 pi t / motion_frames), t in frames. The
-	 * true image is that of t = 0. */
-	double motion; /* 0: at rest; below 1 */
+	double snr;      /* image's RMS over its noise; 0: no noise */
+	uint64_t seed;   /* seed of the noise */
+	double dwell_us; /* time between samples */
+	double tr_us;    /* time between readouts; 0: the echoes and a pause of 2 ms */
+	/* A part of the object beats during the scan (core/tool/phantom/phantom.h), from readout to
+	 * readout: its semi-axes are multiplied by 1 + motion sin(2 pi t / motion_frames), t in
+	 * frames. The true image is that of t = 0. */
+	double motion; /* amplitude of the beat, below 1; 0: at rest */
 	double motion_frames;
 	enum bs_phantom_object object;
-	/* what is said here of lines, calibration, noise and order; the rest follows from above */
+	/* plan of lines, calibration, noise and order; its other members follow
+	 * from this structure */
 	struct bs_scanplan plan;
-	uint32_t navigator_samples; /* 0: half of a line's */
-	double drift;               /* radians from navigator to navigator */
+	uint32_t navigator_samples; /* samples of a navigator; 0: half of a line's */
+	double drift;               /* phase in radians from navigator to navigator */
 	struct bs_phantom_pose pose;
 	struct bs_phantom_receiver receiver;
-	const char *measurement; /* its id; NULL: unsaid */
-	const char *study;       /* studyInstanceUID; NULL: unsaid */
-	/* measurements that the header points to for maps, for a field map; NULL: none */
+	const char *measurement; /* measurementID; NULL: not in the header */
+	const char *study;       /* studyInstanceUID; NULL: not in the header */
+	/* Measurements that the header points to, for maps and for a field map; NULL: none. */
 	const char *maps_scan, *field_scan;
-	bool coil_sphere;     /* coils around all slices, not around each */
-	double coil_turn_deg; /* from slice to slice: sensitivities of their own; 0: all the same */
-	double te_ms[BS_PHANTOM_CONTRASTS]; /* 0: unsaid */
-	double field_hz;                    /* core/tool/phantom/field.h; 0: none */
+	bool coil_sphere; /* coils around all slices, not around each */
+	/* turn of the coils from slice to slice; 0: all slices have the same sensitivities */
+	double coil_turn_deg;
+	double te_ms[BS_PHANTOM_CONTRASTS]; /* echo times; 0: not in the header */
+	double field_hz;                    /* largest field (core/tool/phantom/field.h); 0: none */
 	bool delayed;
-	double delay[3];               /* of radial2d's gradients: Sx, Sy, Sxy, in samples */
-	uint32_t ramp_us;              /* EPI: of ramps that are sampled; 0: they are not */
-	double epi_phase;              /* of lines that run backwards, radians */
-	double epi_shift;              /* of these along kx, samples */
+	double delay[3]; /* gradient delays of radial2d, Sx, Sy, Sxy, in samples */
+	/* EPI: ramp of a gradient during which samples are taken; 0: none */
+	uint32_t ramp_us;
+	double epi_phase;              /* phase in radians of lines that run backwards */
+	double epi_shift;              /* shift of those lines along kx, in samples */
 	double epi_drift;              /* of epi_phase from repetition to repetition */
-	struct bs_trapezoid trapezoid; /* follows from the above */
-	uint32_t recon[3];             /* reconSpace's matrix; 0: the protocol's */
+	struct bs_trapezoid trapezoid; /* gradient's shape, which follows from the members above */
+	uint32_t recon[3];             /* matrix of reconSpace; 0: the protocol's */
 };
 
-/* written: the acquisitions, or NULL. */
+/* Writes the recording. written: number of its acquisitions; or NULL. */
 int bs_phantom_record(const struct bs_phantom_scan *scan, struct bs_team *team, const char *path,
 		      uint32_t *written, struct bs_fail *why);
 int bs_phantom_truth(const struct bs_phantom_scan *scan, struct bs_team *team, const char *image,
 		     const char *maps, struct bs_fail *why);
 int bs_phantom_fields(const struct bs_phantom_scan *scan, const char *name, struct bs_fail *why);
-/* Psi of the lines and of the noise scan. */
+/* Computes the noise covariance Psi of the lines and of the noise scan. */
 int bs_phantom_covariances(const struct bs_phantom_scan *scan, struct bs_team *team,
 			   const char *lines, const char *noise, struct bs_fail *why);
 

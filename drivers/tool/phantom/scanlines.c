@@ -7,7 +7,7 @@
 
 #define NOISE_PACE_US 2000.0
 
-/* A line of a frame: its row in the trajectory's table, and what its flags say of calibration. */
+/* A line of a frame: its row in the trajectory's table, and its flags of calibration. */
 struct entry {
 	uint32_t row;
 	uint64_t flags;
@@ -15,18 +15,19 @@ struct entry {
 
 struct bs_scanlines {
 	struct bs_scanplan plan;
-	uint32_t first[2], end[2]; /* lines and partitions that partial Fourier leaves */
-	uint32_t block[2][2];      /* of calibration: first, end */
-	uint32_t count;            /* entries */
-	struct entry *entry;       /* of the repetition in hand */
-	/* of the walk */
+	/* first line and partition that partial Fourier leaves, and the ends of these */
+	uint32_t first[2], end[2];
+	uint32_t block[2][2]; /* calibration lines along each axis: first, end */
+	uint32_t count;       /* number of entries */
+	struct entry *entry;  /* lines of the current repetition */
+	/* The next members are the walk's. */
 	int (*put)(void *arg, const struct bs_scanline *line, struct bs_fail *why);
 	void *arg;
 	struct bs_fail *why;
-	double start_us; /* noise */
-	uint64_t shots;  /* TRs since then */
+	double start_us; /* time that noise readouts took */
+	uint64_t shots;  /* number of TRs since then */
 	double tr_us;
-	uint32_t navigated; /* groups of navigators */
+	uint32_t navigated; /* number of groups of navigators */
 	bool single;        /* slices alone: without multiband, and its references */
 };
 
@@ -161,7 +162,7 @@ struct bs_limit bs_scanlines_limit(const struct bs_scanlines *l, int axis)
 				  .given = 1 };
 }
 
-/* a - b is a multiple of n; all are far below 2^31 */
+/* True if a - b is a multiple of n; a, b and n are far below 2^31. */
 static bool on(int64_t a, int64_t b, uint32_t n)
 {
 	return (a - b) % (int64_t)n == 0;
@@ -186,7 +187,7 @@ static bool has_bands(const struct bs_scanlines *l)
 	return l->plan.multiband.bands > 1;
 }
 
-/* Slices, or groups of them, in turn. */
+/* Returns the number of slices, or of groups of them, that take turns. */
 static uint32_t turns(const struct bs_scanlines *l)
 {
 	return l->single ? l->plan.slices : l->plan.slices / l->plan.multiband.bands;
@@ -200,7 +201,7 @@ static uint32_t averages(const struct bs_scanlines *l)
 		       : l->plan.averages;
 }
 
-/* From now on a TR is as the plan says, or as long as a train of so many lines. */
+/* Sets the TR from now on: the plan's, or a longer one that holds a train of so many lines. */
 static void pace(struct bs_scanlines *l, uint32_t lines)
 {
 	const double train_us = l->plan.spacing_us * (3 + lines);
@@ -210,7 +211,7 @@ static void pace(struct bs_scanlines *l, uint32_t lines)
 	l->tr_us = l->plan.epi && train_us > l->plan.tr_us ? train_us : l->plan.tr_us;
 }
 
-/* The lines of a reference of one band. */
+/* Lists the lines of a reference of one band. */
 static void list_reference(struct bs_scanlines *l)
 {
 	const struct bs_scanbands *m = &l->plan.multiband;
@@ -226,7 +227,7 @@ static void list_reference(struct bs_scanlines *l)
 						.flags = flagged ? BS_MRD_IS_CALIBRATION : 0 };
 }
 
-/* The lines of a frame of this repetition. */
+/* Lists the lines of a frame of this repetition. */
 static void list_frame(struct bs_scanlines *l, uint32_t repetition)
 {
 	const struct bs_scanplan *p = &l->plan;
@@ -252,10 +253,11 @@ static void list_frame(struct bs_scanlines *l, uint32_t repetition)
 		}
 }
 
-/* Siemens' order: of an even number every second slice from the second, then the others. */
+/* Returns the slice at a place in Siemens' order: of an even number first slices 1, 3,
+ * ..., then 0, 2, ... */
 static uint32_t slice_at(const struct bs_scanlines *l, uint32_t turn)
 {
-	uint32_t odd = turns(l) / 2; /* slices 1, 3, ... */
+	uint32_t odd = turns(l) / 2; /* number of slices 1, 3, ... */
 	uint32_t even = turns(l) - odd;
 
 	if (l->plan.order == BS_SLICES_ASCENDING)
@@ -265,7 +267,8 @@ static uint32_t slice_at(const struct bs_scanlines *l, uint32_t turn)
 	return turn < even ? 2 * turn : 2 * (turn - even) + 1;
 }
 
-/* All FIRST and LAST flags, except those of averages, phases, sets and segments (one of each). */
+/* Returns all FIRST and LAST flags but those of averages, phases, sets and segments:
+ * there is one each. */
 static uint64_t plain_flags(const struct bs_scanlines *l, const struct bs_scanline *s)
 {
 	const struct bs_traj *t = l->plan.traj;
@@ -331,7 +334,7 @@ static uint32_t center_row(const struct bs_scanplan *p)
 	return p->lines[0] / 2 + p->lines[0] * (p->lines[1] / 2);
 }
 
-/* Of all contrasts, each within a TR of its own. */
+/* Puts navigators of all contrasts, each group within a TR of its own. */
 static int put_navigators(struct bs_scanlines *l, struct bs_scanline s)
 {
 	int rc = 0;
@@ -346,7 +349,7 @@ static int put_navigators(struct bs_scanlines *l, struct bs_scanline s)
 	return rc;
 }
 
-/* A line in all its contrasts; s has slice, average and repetition. */
+/* Puts a line in all its contrasts. s has slice, average and repetition. */
 static int put_shot(struct bs_scanlines *l, struct bs_scanline s, uint32_t i, bool first_slice,
 		    bool last_slice)
 {
@@ -368,7 +371,7 @@ static int put_shot(struct bs_scanlines *l, struct bs_scanline s, uint32_t i, bo
 	return rc;
 }
 
-/* The triple runs forward, back and forward again, so the first line runs back. */
+/* Puts a train of EPI. Its triple runs forward, back, forward, so the first line runs back. */
 static int put_train(struct bs_scanlines *l, struct bs_scanline s, bool last_slice)
 {
 	const struct bs_scanplan *p = &l->plan;
@@ -407,7 +410,7 @@ static int put_slice(struct bs_scanlines *l, struct bs_scanline s, bool last_sli
 	return rc;
 }
 
-/* All slices; s has repetition, phase and set. */
+/* Puts a frame's lines of all slices. s has repetition, phase and set. */
 static int put_frame(struct bs_scanlines *l, struct bs_scanline s)
 {
 	const struct bs_scanplan *p = &l->plan;
@@ -468,7 +471,7 @@ static int put_noise(struct bs_scanlines *l)
 	return rc;
 }
 
-/* The flagged references of a multiband scan. */
+/* Puts the flagged references of a multiband scan. */
 static int put_references(struct bs_scanlines *l)
 {
 	struct bs_scanline s = { 0 };
@@ -486,7 +489,7 @@ static int put_references(struct bs_scanlines *l)
 	return rc;
 }
 
-/* Dummies, and the lines of a separate calibration. */
+/* Puts dummies and the lines of a separate calibration. */
 static int put_before(struct bs_scanlines *l)
 {
 	const struct bs_scanplan *p = &l->plan;

@@ -42,13 +42,13 @@
 
 enum bs_slice_order {
 	BS_SLICES_ASCENDING,
-	BS_SLICES_INTERLEAVED, /* every second one; the last of them is the last but one or last */
-	BS_SLICES_EACH_TR      /* interleaved, and one line of each within a TR's pace */
+	BS_SLICES_INTERLEAVED, /* every second slice first, then those between */
+	BS_SLICES_EACH_TR      /* interleaved; a line of every slice comes before the next line */
 };
 
 struct bs_partial {
-	double share; /* of the lines that are measured; 0: all */
-	bool early;   /* the first ones are missing, else the last */
+	double share; /* share of the lines that are measured; 0: all */
+	bool early;   /* the first lines are missing; false: the last */
 };
 
 enum bs_single_band { BS_SINGLE_FLAGGED, BS_SINGLE_FIRST, BS_SINGLE_NONE };
@@ -64,24 +64,24 @@ struct bs_scanbands {
 struct bs_scanplan {
 	const struct bs_traj *traj;
 	bool like_scanner;
-	uint32_t lines[2]; /* of the encoded matrix, along y and z */
+	uint32_t lines[2]; /* lines of the encoded matrix, along y and z */
 	uint32_t slices, contrasts, repetitions;
-	uint32_t averages, phases, sets; /* 0: 1 */
-	uint32_t accel[2];               /* 0: 1 */
-	uint32_t shift;                  /* below accel[1] */
-	enum bs_calibration calibration; /* embedded, separate, interleaved */
-	uint32_t calibration_lines[2];   /* along y and z; z 0: all partitions */
-	struct bs_partial partial[2];    /* along y and z */
+	uint32_t averages, phases, sets; /* numbers of these; 0: 1 */
+	uint32_t accel[2];               /* acceleration along y and z; 0: 1 */
+	uint32_t shift;                  /* shift of CAIPIRINHA, below accel[1] */
+	enum bs_calibration calibration; /* kind of calibration: embedded, separate, interleaved */
+	uint32_t calibration_lines[2];   /* number of lines along y and z; z 0: all partitions */
+	struct bs_partial partial[2];    /* partial Fourier along y and z */
 	enum bs_slice_order order;
 	uint32_t dummies;
 	uint32_t navigate; /* lines from navigator to navigator; 0: no navigators */
-	bool reversed;     /* every second line */
+	bool reversed;     /* every second line runs backwards */
 	bool epi;
 	struct bs_scanbands multiband;
-	uint32_t noise; /* readouts */
+	uint32_t noise; /* number of noise readouts */
 	bool noise_only;
-	double tr_us;      /* of a line, or of a train */
-	double readout_us; /* sampling alone: what lies between contrasts */
+	double tr_us;      /* TR of a line, or of a train of lines */
+	double readout_us; /* time of sampling alone, which separates contrasts */
 	double spacing_us; /* time between two lines of EPI */
 };
 
@@ -96,15 +96,16 @@ enum bs_scanline_kind {
 
 struct bs_scanline {
 	enum bs_scanline_kind kind;
-	uint32_t row; /* of the trajectory */
+	uint32_t row; /* row in the trajectory's table */
 	uint16_t step1, step2, average, slice, contrast, repetition, phase, set;
-	uint32_t frame; /* repetitions, phases and sets before: what moves moves on with it */
+	/* number of repetitions, phases and sets before; gives the phase of motion */
+	uint32_t frame;
 	uint64_t flags;
 	bool reversed;
 	bool folded;        /* all bands of the group whose first slice this is */
 	bool turned;        /* by the phases of the bands */
-	uint32_t navigator; /* since the last navigator, from 0: what drifts */
-	double at_us;       /* from the scan's begin */
+	uint32_t navigator; /* navigator's number, from 0; gives the phase of drift */
+	double at_us;       /* time since the scan's beginning */
 };
 
 struct bs_scanlines;
@@ -121,9 +122,9 @@ void bs_scanlines_free(struct bs_scanlines *lines);
 int bs_scanlines_walk(struct bs_scanlines *lines,
 		      int (*put)(void *arg, const struct bs_scanline *line, struct bs_fail *why),
 		      void *arg, struct bs_fail *why);
-/* Lines of a frame, as of the last repetition of the last walk. */
+/* Returns the number of lines of a frame, in the last repetition of the last walk. */
 uint32_t bs_scanlines_frame(const struct bs_scanlines *lines);
-/* The numbers of lines or partitions (axis 0, 1), and which of them is the center. */
+/* Returns the range of line (axis 0) or partition (axis 1) numbers, and its center. */
 struct bs_limit bs_scanlines_limit(const struct bs_scanlines *lines, int axis);
 
 #endif

@@ -32,7 +32,7 @@ static void put_limit(struct bs_text *t, const char *name, const struct bs_limit
 			name, l->min, l->max, l->center, name);
 }
 
-/* The bands of each group, from its first slice. */
+/* Puts the places of each group's bands, counted from its first slice. */
 static void put_multiband(struct bs_text *t, const struct bs_scanxml_multiband *m)
 {
 	if (m->bands == 0)
@@ -51,7 +51,7 @@ static void put_multiband(struct bs_text *t, const struct bs_scanxml_multiband *
 		    m->delta_kz, m->bands);
 }
 
-/* Nothing of a header that says no acceleration. */
+/* Puts acceleration, which is left out of a header without any. */
 static void put_parallel(struct bs_text *t, const struct bs_scan_info *info,
 			 const struct bs_scanxml_multiband *multiband)
 {
@@ -86,7 +86,7 @@ static void put_dependency(struct bs_text *t, const char *type, const char *scan
 	bs_text_put(t, "</measurementDependency>");
 }
 
-/* Which scan this is, of which study, and the scans that it takes a part from. */
+/* Puts the scan's and the study's identity, and the scans that it depends on. */
 static void put_measurement(struct bs_text *t, const struct bs_scan_info *info)
 {
 	if (info->study[0] != '\0') {
@@ -120,7 +120,7 @@ static void put_long(struct bs_text *t, const char *name, double value)
 	bs_text_put(t, "<value>%.0f</value></userParameterLong>\n", value);
 }
 
-/* As Siemens' converter describes the readouts of EPI. */
+/* Puts the description of EPI readouts, in the form of Siemens' converter. */
 static void put_epi(struct bs_text *t, const struct bs_trapezoid *epi, uint32_t lines)
 {
 	bs_text_put(t, "<trajectoryDescription><identifier>ConventionalEPI</identifier>\n");

@@ -27,11 +27,11 @@ struct bs_scanxml_multiband {
 struct bs_scanxml {
 	const struct bs_scan_info *info;
 	double tr_ms;
-	const char *system;             /* what made the data */
-	const char *sequence;           /* in words */
-	double te_ms[3];                /* 0: unsaid */
-	const struct bs_trapezoid *epi; /* of its readouts; NULL: none */
-	uint32_t train;                 /* EPI: lines of a train */
+	const char *system;             /* name of the system that made the data */
+	const char *sequence;           /* name of the sequence */
+	double te_ms[3];                /* echo times; 0: not in the header */
+	const struct bs_trapezoid *epi; /* gradient's shape under EPI readouts; NULL: no EPI */
+	uint32_t train;                 /* lines of an EPI train */
 	struct bs_scanxml_multiband multiband;
 };
 

@@ -1,5 +1,5 @@
 /* drivers/tool/phantom/source.c - see source.h */
-#define _DEFAULT_SOURCE /* M_PI */
+#define _DEFAULT_SOURCE /* for M_PI */
 #include "drivers/tool/phantom/source.h"
 
 #include <math.h>
@@ -20,17 +20,18 @@ struct bs_phantom_source {
 	const struct bs_protocol *p;
 	const struct bs_traj *t;
 	struct bs_team *team;
-	struct bs_phantom ph[BS_PHANTOM_CONTRASTS];        /* of the slice that is sampled */
-	struct bs_field_object *lit[BS_PHANTOM_CONTRASTS]; /* the same in a field */
+	struct bs_phantom ph[BS_PHANTOM_CONTRASTS]; /* phantoms of the slice being sampled */
+	/* the same phantoms as voxels in a field */
+	struct bs_field_object *lit[BS_PHANTOM_CONTRASTS];
 	struct bs_coils coils;
-	uint32_t ways;   /* 2: lines that run backwards are sampled elsewhere */
-	uint32_t slices; /* slices in `data` */
-	uint32_t held;   /* the slice at hand, where it is one; or NONE */
-	uint32_t frame;  /* of what is at hand: it matters to what moves */
-	size_t row;      /* floats of a readout */
-	float *k;        /* [way][row][sample][dims] where they are not the table's; or NULL */
-	float *data;     /* [slice][contrast][way][row][coil][sample] */
-	double *work;    /* [member] of the field's sums */
+	uint32_t ways;   /* 2 if lines that run backwards are sampled elsewhere, else 1 */
+	uint32_t slices; /* number of slices in `data` */
+	uint32_t held;   /* slice in `data`, if it holds one; or NONE */
+	uint32_t frame;  /* frame in `data`, which matters to motion */
+	size_t row;      /* floats of one readout */
+	float *k;        /* [way][row][sample][dims] where paths are not the table's; or NULL */
+	float *data;     /* [slice][contrast][way][row][coil][sample] complex */
+	double *work;    /* [member] memory for the field's sums */
 	size_t work_each;
 };
 
@@ -59,7 +60,7 @@ static const float *k_at(const struct bs_phantom_source *s, uint32_t way, uint32
 			    : bs_phantom_path(s->scan, s->frame, row);
 }
 
-/* task: a row of a way of a contrast */
+/* Samples one row in one direction and contrast, the task. */
 static void sample_row(void *arg, int task, int member)
 {
 	struct bs_phantom_source *s = arg;
@@ -101,7 +102,7 @@ static void drop_field(struct bs_phantom_source *s)
 	s->work_each = 0;
 }
 
-/* The slice's contrasts as voxels in the field. */
+/* Prepares the slice's contrasts as voxels in the field. */
 static int light(struct bs_phantom_source *s, uint32_t slice, struct bs_fail *why)
 {
 	const struct bs_protocol *p = s->p;
@@ -123,7 +124,7 @@ static int light(struct bs_phantom_source *s, uint32_t slice, struct bs_fail *wh
 	if (rc != 0)
 		return rc;
 	if (s->work_each == 0)
-		return 0; /* nothing of this slice shines */
+		return 0; /* no voxel of this slice has a signal */
 	s->work = malloc((size_t)bs_team_members(s->team) * s->work_each * sizeof(*s->work));
 	return s->work != NULL
 		       ? 0
@@ -147,7 +148,7 @@ static int sample_slice(struct bs_phantom_source *s, uint32_t slice, struct bs_f
 	return rc;
 }
 
-/* Spokes beside their nominal place: k + [Sx Sxy; Sxy Sy] times the step between two samples. */
+/* Moves spokes beside their nominal place: k + [Sx Sxy; Sxy Sy] times the step between samples. */
 static void delay(const struct bs_phantom_source *s)
 {
 	const double *m = s->scan->delay;
@@ -156,7 +157,7 @@ static void delay(const struct bs_phantom_source *s)
 	for (uint32_t row = 0; row < s->t->readouts; row++) {
 		const float *from = bs_phantom_path(s->scan, s->frame, row);
 		float *to = s->k + (size_t)row * n * 2;
-		/* at the center, where no value is folded */
+		/* the center sample, where no value is folded */
 		double x = (double)from[n] - from[n - 2];
 		double y = (double)from[n + 1] - from[n - 1];
 
@@ -191,7 +192,7 @@ const float *bs_phantom_source_row(const struct bs_phantom_source *s, uint32_t s
 	return row_at(s, s->slices > 1 ? slice : 0, contrast, reversed && s->ways > 1 ? 1 : 0, row);
 }
 
-/* Lines along the trapezoid; those of way 1 shifted. */
+/* Places lines along the trapezoid; lines of way 1 are shifted. */
 static void run_epi(const struct bs_phantom_source *s)
 {
 	uint32_t n = s->t->samples;
@@ -215,7 +216,7 @@ static int take_memory(struct bs_phantom_source *s, struct bs_fail *why)
 	const bool epi = s->scan->plan.epi;
 	size_t floats;
 
-	s->row = (size_t)2 * p->coils * p->samples; /* at most 2 x 64 x 65535 */
+	s->row = (size_t)2 * p->coils * p->samples; /* at most 2 x 64 x 65535 floats */
 	s->slices = s->scan->plan.order == BS_SLICES_EACH_TR || s->scan->plan.multiband.bands > 1
 			    ? p->slices
 			    : 1;

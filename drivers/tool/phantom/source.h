@@ -14,7 +14,7 @@
 
 struct bs_phantom_source;
 
-/* Where a readout of a frame lies, as it carries it: [sample][dims]. */
+/* Returns the path that a readout of a frame carries: [sample][dims]. */
 const float *bs_phantom_path(const struct bs_phantom_scan *scan, uint32_t frame, uint32_t row);
 
 int bs_phantom_source_open(struct bs_phantom_source **source, const struct bs_phantom_scan *scan,
@@ -23,7 +23,7 @@ void bs_phantom_source_close(struct bs_phantom_source *source);
 /* Samples a slice in a frame, unless the source holds it already. */
 int bs_phantom_source_hold(struct bs_phantom_source *source, uint32_t slice, uint32_t frame,
 			   struct bs_fail *why);
-/* Of a slice at hand: [coil][sample] complex, in the order of k whichever way the line runs. */
+/* Returns a row of a held slice: [coil][sample] complex, in the order of k for both directions. */
 const float *bs_phantom_source_row(const struct bs_phantom_source *source, uint32_t slice,
 				   uint32_t contrast, uint32_t row, bool reversed);
 

@@ -1,5 +1,5 @@
 /* drivers/tool/phantom/truth.c - see truth.h and phantom.h */
-#define _DEFAULT_SOURCE /* M_PI */
+#define _DEFAULT_SOURCE /* for M_PI */
 #include "drivers/tool/phantom/truth.h"
 
 #include <math.h>
@@ -46,7 +46,7 @@ int bs_phantom_check(const struct bs_phantom_scan *s, struct bs_fail *why)
 
 static uint32_t supersample(uint32_t dims)
 {
-	return dims > 2 ? 4 : 8; /* 64 points a voxel */
+	return dims > 2 ? 4 : 8; /* grid points along each axis of a voxel: 64 in all */
 }
 
 void bs_phantom_truth_image(const struct bs_phantom *ph, float *image, struct bs_team *team)
@@ -54,7 +54,7 @@ void bs_phantom_truth_image(const struct bs_phantom *ph, float *image, struct bs
 	bs_phantom_image(ph, supersample(ph->dims), image, team);
 }
 
-/* Where a slice cuts along z, as in core/tool/phantom. */
+/* Returns where a slice cuts along z, as core/tool/phantom does. */
 static double place_of(const struct bs_protocol *p, uint32_t slice)
 {
 	return 1.6 * (slice + 0.5) / p->slices - 0.8;
@@ -95,7 +95,7 @@ double bs_phantom_noise_scale(const struct bs_phantom_scan *scan)
 	return v->scan_dwell_us > 0.0 ? sqrt(share * scan->dwell_us / v->scan_dwell_us) : 1.0;
 }
 
-/* From the energy of the first slice's true image in contrast 0. */
+/* Finds the noise's deviation from the energy of slice 0's true image in contrast 0. */
 int bs_phantom_sigma(const struct bs_phantom_scan *scan, struct bs_team *team, double *sigma,
 		     struct bs_fail *why)
 {
@@ -123,7 +123,7 @@ int bs_phantom_sigma(const struct bs_phantom_scan *scan, struct bs_team *team, d
 	return 0;
 }
 
-/* real -> complex, in place from the back: out and in share their start */
+/* Makes real values complex in place, from the end, because in and out begin together. */
 static void widen(float *image, size_t voxels)
 {
 	for (size_t v = voxels; v-- > 0;) {

@@ -10,22 +10,22 @@
 #include "core/tool/phantom/noise.h"
 #include "drivers/tool/phantom/phantom.h"
 
-/* The scan's sizes and figures make sense, and fit each other. */
+/* Checks that the scan's sizes and figures make sense and fit each other. */
 int bs_phantom_check(const struct bs_phantom_scan *scan, struct bs_fail *why);
-/* How the coils' noise goes together. */
+/* Makes the correlation of the coils' noise. */
 int bs_phantom_noise(const struct bs_phantom_scan *scan, struct bs_coil_noise *noise,
 		     struct bs_fail *why);
-/* The coils as a slice has them. */
+/* Makes the coils of a slice. */
 int bs_phantom_coils(const struct bs_phantom_scan *scan, uint32_t slice, struct bs_coils *coils,
 		     struct bs_fail *why);
-/* Standard deviation of the noise in a complex sample, over the coils; 0: none. */
+/* Finds the standard deviation of the noise in a complex sample, over all coils; 0: none. */
 int bs_phantom_sigma(const struct bs_phantom_scan *scan, struct bs_team *team, double *sigma,
 		     struct bs_fail *why);
-/* That of the noise scan over that of the lines. */
+/* Returns the noise deviation of the noise scan over that of the lines. */
 double bs_phantom_noise_scale(const struct bs_phantom_scan *scan);
-/* The true image of a slice and contrast: [z][y][x] real. */
+/* Makes the true image of a slice and contrast: [z][y][x] real. */
 void bs_phantom_truth_image(const struct bs_phantom *ph, float *image, struct bs_team *team);
-/* The field of a slice: [z][y][x] Hz. */
+/* Makes the field of a slice: [z][y][x] Hz. */
 void bs_phantom_field(const struct bs_phantom_scan *scan, uint32_t slice, float *hz);
 
 #endif

@@ -10,7 +10,7 @@ int64_t bs_departure_overslept(const struct bs_departure *d)
 	return d->woke_ns - d->due_ns;
 }
 
-/* Writes to every page, so that none is touched for the first time while time counts. */
+/* Writes to every page, so that no page is touched for the first time during a measurement. */
 void bs_departures_open(struct bs_departures *d)
 {
 	memset(d, 0, sizeof(*d));
@@ -56,7 +56,7 @@ bool bs_departures_find(const struct bs_departures *d, int64_t due_ns, struct bs
 		out->woke_ns = atomic_load(&d->at[at].woke_ns);
 		out->sent_ns = atomic_load(&d->at[at].sent_ns);
 		out->owed = atomic_load(&d->at[at].owed);
-		/* a place that may have been written to again meanwhile was not read */
+		/* a place that the writer may have reused meanwhile does not count */
 		if (atomic_load(&d->count) - i >= BS_DEPARTURES || out->due_ns < due_ns)
 			return false;
 		if (out->due_ns == due_ns)

@@ -26,15 +26,16 @@
 
 struct bs_departure {
 	int64_t due_ns;
-	int64_t slept_ns, woke_ns; /* the last sleep before the readout was taken up; 0: none */
-	int64_t sent_ns;           /* when it was about to be handed to the socket; 0: not yet */
+	/* beginning and end of the last sleep before the readout was taken up; 0: none */
+	int64_t slept_ns, woke_ns;
+	int64_t sent_ns; /* time just before the readout went to the socket; 0: not yet */
 	bool owed;
 };
 
 struct bs_departures {
-	_Atomic uint64_t count;  /* readouts queued */
-	uint64_t sent;           /* of them; the writer's */
-	struct bs_departure now; /* the sleep before the next one; the writer's */
+	_Atomic uint64_t count;  /* number of queued readouts */
+	uint64_t sent;           /* number of sent readouts, for the writer alone */
+	struct bs_departure now; /* sleep before the next readout, for the writer alone */
 	struct bs_hist overslept;
 	struct {
 		_Atomic int64_t due_ns, slept_ns, woke_ns, sent_ns;

@@ -12,13 +12,13 @@
 #include "ipc/wire/wire.h"
 
 #define LINE_MAX_BYTES 256
-#define LEFT_OPEN      1e5  /* bits and bytes below this are chosen */
-#define PATIENCE_MS    1000 /* of a second copy on a line that is full */
+#define LEFT_OPEN      1e5  /* figures below this are drawn when a plan leaves them open */
+#define PATIENCE_MS    1000 /* time to hand on a message's second copy when the line is full */
 
-/* One row says what a fault's words are: its name, what may follow, and what is taken without. */
+/* Words of each fault: its name, what may follow, and the default figure. */
 static const struct {
 	const char *name;
-	const char *before, *after; /* the figure's words; NULL: it takes none */
+	const char *before, *after; /* words around the figure; NULL: the fault has no figure */
 	uint64_t least, most, none;
 	bool may_be_for_good;
 } kinds[BS_FAULT_KINDS] = {
@@ -34,7 +34,7 @@ static const struct {
 
 /* ---- a plan ---- */
 
-static int add(struct bs_faults *f, const struct bs_fault *fault, struct bs_fail *why)
+static int add_fault(struct bs_faults *f, const struct bs_fault *fault, struct bs_fail *why)
 {
 	uint32_t i = f->count;
 
@@ -51,7 +51,7 @@ static int add(struct bs_faults *f, const struct bs_fault *fault, struct bs_fail
 	return 0;
 }
 
-/* The next word of a line, "" at its end. */
+/* Returns the next word of a line, "" at its end. */
 static const char *word(char **line)
 {
 	char *at = *line + strspn(*line, " \t");
@@ -62,7 +62,7 @@ static const char *word(char **line)
 	return at;
 }
 
-static bool number(uint64_t *n, const char *text, uint64_t most)
+static bool read_number(uint64_t *n, const char *text, uint64_t most)
 {
 	char *end;
 
@@ -73,7 +73,7 @@ static bool number(uint64_t *n, const char *text, uint64_t most)
 	return errno == 0 && *end == '\0' && *n <= most;
 }
 
-/* What follows a fault's name: its figure, "for good", both or nothing. */
+/* Reads what follows a fault's name: its figure, "for good", both or nothing. */
 static int read_rest(struct bs_fault *fault, char *line, struct bs_fail *why)
 {
 	const char *name = kinds[fault->kind].name;
@@ -87,7 +87,7 @@ static int read_rest(struct bs_fault *fault, char *line, struct bs_fail *why)
 				       name, before, after);
 		if (before[0] != '\0')
 			w = word(&line);
-		if (!number(&fault->by, w, kinds[fault->kind].most) ||
+		if (!read_number(&fault->by, w, kinds[fault->kind].most) ||
 		    fault->by < kinds[fault->kind].least)
 			return bs_fail(why, BS_ERR_CONFIG,
 				       "'%s' is no number from %llu to %llu, as %s takes it", w,
@@ -108,7 +108,7 @@ static int read_rest(struct bs_fault *fault, char *line, struct bs_fail *why)
 	return w[0] == '\0' ? 0 : bs_fail(why, BS_ERR_CONFIG, "'%s' after '%s'", w, name);
 }
 
-/* One line without its end. 0, with *any false where it holds nothing. */
+/* Reads a line. Returns 0, with *any false if the line holds nothing. */
 static int read_line(struct bs_fault *fault, char *line, bool *any, struct bs_fail *why)
 {
 	const char *w;
@@ -121,7 +121,7 @@ static int read_line(struct bs_fault *fault, char *line, bool *any, struct bs_fa
 	if (strcmp(w, "at") != 0)
 		return bs_fail(why, BS_ERR_CONFIG, "'%s' where a line begins with 'at NUMBER'", w);
 	w = word(&line);
-	if (!number(&fault->at, w, UINT32_MAX))
+	if (!read_number(&fault->at, w, UINT32_MAX))
 		return bs_fail(why, BS_ERR_CONFIG, "'%s' is no number of a message", w);
 	w = word(&line);
 	for (int k = 0; k < BS_FAULT_KINDS; k++)
@@ -136,8 +136,8 @@ static int read_line(struct bs_fault *fault, char *line, bool *any, struct bs_fa
 		       w);
 }
 
-/* What a plan leaves open; bits and lengths are taken modulo the message's. */
-static void choose(struct bs_faults *f, struct bs_random *r)
+/* Draws what a plan leaves open; bits and lengths are used modulo the message's. */
+static void choose_figures(struct bs_faults *f, struct bs_random *r)
 {
 	for (uint32_t i = 0; i < f->count; i++) {
 		uint64_t any = (uint64_t)(bs_random_uniform(r) * LEFT_OPEN);
@@ -166,7 +166,7 @@ int bs_faults_read(struct bs_faults *f, const char *path, struct bs_fail *why)
 			     ? bs_fail(&what, BS_ERR_CONFIG, "longer than %d bytes", LINE_MAX_BYTES)
 			     : read_line(&fault, line, &any, &what);
 		if (rc == 0 && any)
-			rc = add(f, &fault, &what);
+			rc = add_fault(f, &fault, &what);
 		if (rc != 0)
 			(void)bs_fail(why, rc, "%s, line %u: %s", path, n, what.text);
 	}
@@ -174,7 +174,7 @@ int bs_faults_read(struct bs_faults *f, const char *path, struct bs_fail *why)
 		rc = bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(errno));
 	(void)fclose(file);
 	bs_random_seed(&r, 0);
-	choose(f, &r);
+	choose_figures(f, &r);
 	if (rc != 0)
 		bs_faults_free(f);
 	return rc;
@@ -203,9 +203,9 @@ int bs_faults_draw(struct bs_faults *f, uint64_t seed, uint32_t readouts, struct
 		struct bs_fault fault = { .at = up_to(&r, (uint64_t)readouts + 1), .kind = k };
 
 		fault.by = longest[k] > 0 ? 1 + up_to(&r, longest[k] - 1) : kinds[k].none;
-		rc = add(f, &fault, why);
+		rc = add_fault(f, &fault, why);
 	}
-	choose(f, &r);
+	choose_figures(f, &r);
 	return rc;
 }
 
@@ -282,13 +282,12 @@ void bs_faults_heard(struct bs_faults *f, uint64_t next, int64_t now_ns)
 	}
 }
 
-/* The socket is closed, and opened again after so long. */
-static int leave(struct bs_endpoint *e, uint64_t ms, struct bs_fail *why)
+/* Closes the socket, and opens it again after ms milliseconds. */
+static int leave_line(struct bs_endpoint *e, uint64_t ms, struct bs_fail *why)
 {
 	const struct bs_endpoint old = *e;
 
-	if (e->link !=
-	    NULL) { /* it says hello when it is asked for something: not while it sleeps */
+	if (e->link != NULL) { /* this socket says hello only when asked, so not during the sleep */
 		(void)bs_endpoint_renew(e, why);
 		bs_sleep_ns(bs_ns_of_ms((double)ms));
 		return bs_endpoint_renew(e, why);
@@ -313,12 +312,12 @@ static int send_held(struct bs_faults *f, struct bs_endpoint *e, struct bs_fail 
 	int rc = bs_endpoint_send(e, f->held, f->held_len, NULL, 0, PATIENCE_MS, why);
 
 	f->held_for = 0;
-	return rc < 0 ? rc : 0; /* what no peer took is lost, as on a line */
+	return rc < 0 ? rc : 0; /* a message that no peer takes is lost, as on a real line */
 }
 
-/* The message as it is; behind it one that was to come later. */
-static int pass(struct bs_faults *f, struct bs_endpoint *e, const unsigned char *msg, size_t len,
-		struct bs_fail *why)
+/* Sends the message unchanged, and behind it one that was held back, if its time has come. */
+static int pass_message(struct bs_faults *f, struct bs_endpoint *e, const unsigned char *msg,
+			size_t len, struct bs_fail *why)
 {
 	int rc = bs_endpoint_send(e, msg, len, NULL, 0, 0, why);
 
@@ -327,7 +326,7 @@ static int pass(struct bs_faults *f, struct bs_endpoint *e, const unsigned char 
 	return rc;
 }
 
-/* The message as the fault makes it. */
+/* Sends the message as the fault changes it. */
 static int spoil(struct bs_faults *f, struct bs_fault *fault, struct bs_endpoint *e,
 		 const unsigned char *msg, size_t len, struct bs_fail *why)
 {
@@ -335,7 +334,7 @@ static int spoil(struct bs_faults *f, struct bs_fault *fault, struct bs_endpoint
 
 	switch (fault->kind) {
 	case BS_FAULT_DUPLICATE:
-		rc = pass(f, e, msg, len, why);
+		rc = pass_message(f, e, msg, len, why);
 		if (rc == 0)
 			rc = bs_endpoint_send(e, msg, len, NULL, 0, PATIENCE_MS, why);
 		break;
@@ -349,13 +348,13 @@ static int spoil(struct bs_faults *f, struct bs_fault *fault, struct bs_endpoint
 		rc = make_copy(&f->copy, msg, len, why);
 		if (rc == 0) {
 			f->copy[fault->by / 8 % len] ^= (unsigned char)(1u << fault->by % 8);
-			rc = pass(f, e, f->copy, len, why);
+			rc = pass_message(f, e, f->copy, len, why);
 		}
 		break;
 	case BS_FAULT_TRUNCATE:
-		rc = pass(f, e, msg, fault->by % len, why);
+		rc = pass_message(f, e, msg, fault->by % len, why);
 		break;
-	default: /* dropped */
+	default: /* the message is dropped */
 		break;
 	}
 	if (rc == 0)
@@ -363,7 +362,7 @@ static int spoil(struct bs_faults *f, struct bs_fault *fault, struct bs_endpoint
 	return rc;
 }
 
-/* A pause before the message. */
+/* Waits before the message, if the fault is a pause. */
 static int pause_for(struct bs_faults *f, struct bs_fault *fault, struct bs_endpoint *e,
 		     struct bs_fail *why)
 {
@@ -374,7 +373,7 @@ static int pause_for(struct bs_faults *f, struct bs_fault *fault, struct bs_endp
 		bs_sleep_ns(bs_ns_of_ms((double)fault->by));
 		return 0;
 	}
-	rc = leave(e, fault->by, why);
+	rc = leave_line(e, fault->by, why);
 	f->held_for = 0;
 	if (rc != 0)
 		return rc;
@@ -401,5 +400,5 @@ int bs_faults_send(struct bs_faults *f, struct bs_endpoint *e, const unsigned ch
 		if (rc != 0)
 			return rc;
 	}
-	return pass(f, e, msg, len, why);
+	return pass_message(f, e, msg, len, why);
 }

@@ -24,57 +24,60 @@
 #define BS_FAULTS_MAX    4096u
 #define BS_FAULTS_MS_MAX 600000u
 #define BS_FAULTS_WORDS  80u
-#define BS_FAULTS_ANEW   3 /* send returns: a new socket was opened; messages under way are lost */
-#define BS_FAULTS_KILLED 4 /* send returns: as ANEW, and the sender has forgotten everything */
+/* result of send: a new socket was opened; messages under way are lost */
+#define BS_FAULTS_ANEW   3
+#define BS_FAULTS_KILLED 4 /* result of send: as ANEW, and the sender has forgotten everything */
 
 enum bs_fault_kind {
-	BS_FAULT_DROP,       /* the message does not go out */
-	BS_FAULT_DUPLICATE,  /* it goes out twice */
-	BS_FAULT_REORDER,    /* it goes out after so many later ones */
-	BS_FAULT_CORRUPT,    /* one bit of it is another one */
-	BS_FAULT_TRUNCATE,   /* so many bytes of it go out */
-	BS_FAULT_STALL,      /* the sender stands still before it, milliseconds */
-	BS_FAULT_DISCONNECT, /* the sender's socket is closed before it; another opens after ms */
-	BS_FAULT_KILL,       /* as DISCONNECT, and the sender begins again with another session */
+	BS_FAULT_DROP,      /* the message is not sent */
+	BS_FAULT_DUPLICATE, /* the message is sent twice */
+	BS_FAULT_REORDER,   /* the message is sent after so many later ones */
+	BS_FAULT_CORRUPT,   /* one bit of the message is inverted */
+	BS_FAULT_TRUNCATE,  /* only so many bytes of the message are sent */
+	BS_FAULT_STALL,     /* the sender stops before the message, for so many ms */
+	/* the sender's socket closes before the message; another opens after so many ms */
+	BS_FAULT_DISCONNECT,
+	BS_FAULT_KILL, /* as DISCONNECT, and the sender begins again with another session */
 	BS_FAULT_KINDS
 };
 
 struct bs_fault {
-	uint64_t at; /* the message's number: 0 OPEN, then readouts, CLOSE last */
+	uint64_t at; /* message's number: 0 OPEN, then readouts, CLOSE last */
 	enum bs_fault_kind kind;
-	bool for_good; /* drop, corrupt, truncate: each time the message is sent */
-	uint64_t by; /* reorder: messages; corrupt: bit, truncate: bytes, both modulo the message's
-			* length; else ms */
-	/* in this scan */
+	bool for_good; /* drop, corrupt, truncate: strikes each time the message is sent */
+	/* figure of the fault. reorder: messages; corrupt: bit, truncate: bytes, both modulo the
+	 * message's length; else ms */
+	uint64_t by;
+	/* The next members are about the current scan. */
 	uint32_t struck;
-	int64_t struck_ns; /* the first time */
-	int64_t passed_ns; /* its number was acknowledged; 0: not yet */
+	int64_t struck_ns; /* time of the first strike */
+	int64_t passed_ns; /* time when the message was acknowledged; 0: not yet */
 };
 
 struct bs_faults {
-	struct bs_fault *fault;     /* [count], by number */
-	uint32_t count, pending;    /* struck and not acknowledged */
-	unsigned char *copy, *held; /* of a message that is changed; of one that goes out later */
+	struct bs_fault *fault;     /* array of count faults, sorted by message number */
+	uint32_t count, pending;    /* pending: faults that struck and are not acknowledged */
+	unsigned char *copy, *held; /* buffers: of a changed message, of one that is held back */
 	size_t held_len;
-	uint64_t held_for; /* so many more messages */
+	uint64_t held_for; /* messages until the held one is sent */
 };
 
-/* The reason names the line. */
+/* Reads a plan; the reason names the line. */
 int bs_faults_read(struct bs_faults *f, const char *path, struct bs_fail *why);
 /* Draws one fault of each kind, and one more for each 200 messages of a scan of this length. */
 int bs_faults_draw(struct bs_faults *f, uint64_t seed, uint32_t readouts, struct bs_fail *why);
-/* Whether a scan of so many readouts has the numbers, and can end. */
+/* Checks that a scan of so many readouts has the plan's numbers and can end. */
 int bs_faults_fit(const struct bs_faults *f, uint32_t readouts, struct bs_fail *why);
 void bs_faults_free(struct bs_faults *f);
 
-/* The fault as a line of a file says it; returns out. */
+/* Writes the fault as a line of a file says it; returns out. */
 const char *bs_fault_words(char out[BS_FAULTS_WORDS], const struct bs_fault *fault);
 
 void bs_faults_start(struct bs_faults *f);
-/* In place of bs_endpoint_send(..., 0, why): what it returns, or BS_FAULTS_ANEW, _KILLED. */
+/* Sends as bs_endpoint_send(..., 0, why). Returns its result, or BS_FAULTS_ANEW, _KILLED. */
 int bs_faults_send(struct bs_faults *f, struct bs_endpoint *e, const unsigned char *msg, size_t len,
 		   struct bs_fail *why);
-/* Numbers below next are acknowledged. */
+/* Notes that numbers below next are acknowledged. */
 void bs_faults_heard(struct bs_faults *f, uint64_t next, int64_t now_ns);
 
 #endif

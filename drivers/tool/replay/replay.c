@@ -12,25 +12,25 @@
 
 #define RING_BYTES     (64u << 20)
 #define PRELOAD_BYTES  (1u << 30)
-#define TICK_US        2500.0 /* of acquisition_time_stamp, by the field's habit */
+#define TICK_US        2500.0 /* customary length of a tick of acquisition_time_stamp */
 #define PROGRESS_NS    INT64_C(200000000)
-#define STUCK          3 /* connections on which nothing was heard */
+#define STUCK          3 /* connections without an answer after which a socket is replaced */
 #define QUIET_NS       INT64_C(2000000000)
-#define MESSAGES_AHEAD 64 /* sent before the socket is looked at again */
+#define MESSAGES_AHEAD 64 /* messages sent before the socket is looked at again */
 
-/* One acquisition, as it goes on the wire. */
+/* One acquisition's message. */
 struct readout {
-	unsigned char *payload; /* NULL: not in memory, read it when it is its turn */
+	unsigned char *payload; /* payload; NULL: not in memory, read when it is to be sent */
 	size_t len;
-	int64_t stamp_ns; /* after the first one, at the recording's own pace */
+	int64_t stamp_ns; /* time after the first readout, at the recording's own pace */
 };
 
 struct bs_replay {
 	struct bs_recording *recording;
 	struct bs_sender sender;
-	struct readout *readout; /* [count] */
+	struct readout *readout; /* [count] readouts */
 	uint32_t count;
-	uint32_t loaded; /* the first so many are in memory */
+	uint32_t loaded; /* number of readouts in memory, from the first on */
 	enum bs_replay_clock clock;
 	struct bs_repeat repeat; /* total: readouts of a scan; without repetition the recording's */
 	char *xml;               /* the header of such a scan; NULL: the recording's */
@@ -38,12 +38,12 @@ struct bs_replay {
 	struct bs_hist lateness;
 	struct bs_departures departures;
 
-	/* stamps are set in order: readouts 0 .. stamped - 1 have theirs */
+	/* number of readouts, from the first on, whose stamps are set */
 	uint32_t stamped;
-	struct bs_mrd_acq last; /* readout stamped - 1, and its stamp */
+	struct bs_mrd_acq last; /* header of readout stamped - 1, and its stamp */
 	double last_us;
 
-	/* the one that was last read from disk while playing: its payload, or NULL */
+	/* the readout last read from disk while playing; NULL: none */
 	uint32_t at;
 	unsigned char *spare;
 };
@@ -52,12 +52,12 @@ static double duration_us(const struct bs_mrd_acq *a)
 {
 	double us = (double)a->sample_time_us * a->number_of_samples;
 
-	return us > 0.0 && us < 1e9 ? us : 0.0; /* NaN and nonsense: no time at all */
+	return us > 0.0 && us < 1e9 ? us : 0.0; /* NaN and absurd times count as 0 */
 }
 
 /*
- * Time from one readout to the next; never negative. Both counters wrap, so differences are taken
- * in the counters' own width.
+ * Returns the time from one readout to the next, never negative. Counters wrap, so differences are
+ * taken in their own width.
  */
 static double step_us(enum bs_replay_clock clock, const struct bs_mrd_acq *from,
 		      const struct bs_mrd_acq *to)
@@ -88,8 +88,8 @@ static void set_stamp(struct bs_replay *r, uint32_t index, const struct bs_mrd_a
 }
 
 /*
- * user_int[0] may mean anything: it is taken for microseconds only if it leaves each readout at
- * least its own sampling time (less a tenth, for rounding).
+ * Chooses the clock. user_int[0] may mean anything: it counts as microseconds only if it leaves
+ * each readout its sampling time, less a tenth for rounding.
  */
 static int choose_clock(struct bs_replay *r, struct bs_fail *why)
 {
@@ -115,8 +115,9 @@ static int choose_clock(struct bs_replay *r, struct bs_fail *why)
 	return 0;
 }
 
-/* Reads one, as its message's payload; sets its length and stamp. */
-static int load(struct bs_replay *r, uint32_t index, unsigned char **payload, struct bs_fail *why)
+/* Reads one acquisition as its message's payload; sets its length and stamp. */
+static int load_readout(struct bs_replay *r, uint32_t index, unsigned char **payload,
+			struct bs_fail *why)
 {
 	struct bs_recorded acq;
 	size_t traj;
@@ -145,7 +146,7 @@ static int preload(struct bs_replay *r, struct bs_fail *why)
 	uint64_t total = 0;
 
 	while (r->loaded < r->count && total < PRELOAD_BYTES) {
-		int rc = load(r, r->loaded, &r->readout[r->loaded].payload, why);
+		int rc = load_readout(r, r->loaded, &r->readout[r->loaded].payload, why);
 
 		if (rc != 0)
 			return rc;
@@ -206,7 +207,7 @@ void bs_replay_close(struct bs_replay *r)
 	free(r);
 }
 
-/* Time from the begin of what comes again to its next begin. */
+/* Returns the time from the beginning of what comes again to its next beginning. */
 static int64_t period_of(const struct bs_replay *r)
 {
 	const uint32_t from = r->repeat.from;
@@ -280,26 +281,26 @@ const struct bs_departures *bs_replay_departures(const struct bs_replay *r)
 	return &r->departures;
 }
 
-/* One scan on its way. */
+/* State of playing one scan. */
 struct play {
 	struct bs_replay *r;
 	struct bs_endpoint *e;
 	const struct bs_replay_options *o;
 	struct bs_replay_report *report;
-	int64_t begun_ns; /* OPEN */
-	int64_t start_ns; /* ACCEPT: the recording's time 0 */
-	int64_t shown_ns; /* progress */
+	int64_t begun_ns; /* time of OPEN */
+	int64_t start_ns; /* time of ACCEPT, the recording's time 0 */
+	int64_t shown_ns; /* time of the last progress report */
 	uint64_t connections;
-	uint64_t heard_on;  /* connections when the service last said something */
-	int64_t renewed_ns; /* when the socket was last made anew */
+	uint64_t heard_on;  /* number of connections when the service last sent something */
+	int64_t renewed_ns; /* time when the socket was last replaced */
 	uint64_t session;
-	uint32_t next; /* acquisition to be queued */
+	uint32_t next; /* next acquisition to queue */
 	bool window_full, line_full;
 };
 
 /*
- * The payload of the n-th readout of a scan. One that is not in memory is read, and stays until the
- * next such.
+ * Gets the payload of the n-th readout of a scan. One that is not in memory is read, and stays
+ * until the next such.
  */
 static int fetch(struct bs_replay *r, uint32_t n, const unsigned char **payload,
 		 struct bs_fail *why)
@@ -318,13 +319,13 @@ static int fetch(struct bs_replay *r, uint32_t n, const unsigned char **payload,
 		free(r->spare);
 		r->spare = NULL;
 		r->at = index;
-		rc = load(r, index, &r->spare, why);
+		rc = load_readout(r, index, &r->spare, why);
 	}
 	*payload = index < r->loaded ? r->readout[index].payload : r->spare;
 	return rc;
 }
 
-/* When the next readout is due; at once when there is no pace. */
+/* Returns the time at which the next readout is due; without a pace, the present. */
 static int64_t due_ns(const struct play *p)
 {
 	const struct bs_repeat *repeat = &p->r->repeat;
@@ -343,7 +344,7 @@ static bool stopping(const struct play *p)
 	return p->o->stop != NULL && *p->o->stop != 0;
 }
 
-/* Queues the next readout, or CLOSE after the last. 1: queued; 0: it is not time, or no room. */
+/* Queues the next readout, or CLOSE after the last. Returns 1; 0: it is not due, or no room. */
 static int queue_one(struct play *p, int64_t now_ns, struct bs_fail *why)
 {
 	struct bs_replay *r = p->r;
@@ -385,9 +386,9 @@ static int queue_one(struct play *p, int64_t now_ns, struct bs_fail *why)
 }
 
 /*
- * After a new connection, what went out on the old one is sent again. A socket that is stuck is
- * replaced: one that connects again and again and hears nothing, or one that has heard nothing for
- * QUIET_NS (the service's heartbeats come faster).
+ * Sends again after a new connection what the old one had sent. Replaces a stuck socket: one that
+ * connects again and again without an answer, or that is silent for QUIET_NS (heartbeats come
+ * faster).
  */
 static int look_for_reconnect(struct play *p, struct bs_fail *why)
 {
@@ -401,26 +402,26 @@ static int look_for_reconnect(struct play *p, struct bs_fail *why)
 	if (n - p->heard_on < STUCK && now_ns - p->r->sender.heard_ns < QUIET_NS)
 		return 0;
 	if (now_ns - p->renewed_ns < QUIET_NS)
-		return 0; /* give the last one time to connect and be answered */
+		return 0; /* the last new socket has time to connect and get an answer */
 	rc = bs_endpoint_renew(p->e, why);
 	p->connections = p->heard_on = 0;
 	p->renewed_ns = now_ns;
 	return rc;
 }
 
-/* OPEN, of a scan that is played from its first readout. */
-static int begin(struct play *p, struct bs_fail *why)
+/* Sends OPEN of a scan, which is played from its first readout. */
+static int begin_scan(struct play *p, struct bs_fail *why)
 {
 	const char *xml = p->r->xml != NULL ? p->r->xml : bs_recording_xml(p->r->recording);
 
 	p->next = 0;
 	p->report->bytes = 0;
-	p->r->sender.state = BS_SENDER_IDLE; /* whatever was before */
+	p->r->sender.state = BS_SENDER_IDLE; /* forgets an earlier scan */
 	return bs_sender_begin(&p->r->sender, p->session, p->o->protocol, xml, strlen(xml),
 			       bs_now_ns(), why);
 }
 
-/* A message through the plan of faults: as bs_endpoint_send, without waiting. */
+/* Sends a message through the plan of faults, as bs_endpoint_send without waiting. */
 static int send_faulty(struct play *p, const unsigned char *msg, size_t len, struct bs_fail *why)
 {
 	struct bs_sender *s = &p->r->sender;
@@ -428,7 +429,7 @@ static int send_faulty(struct play *p, const unsigned char *msg, size_t len, str
 	int rc = bs_faults_send(p->o->faults, p->e, msg, len, why);
 	int64_t now_ns = bs_now_ns();
 
-	s->heard_ns += now_ns - before; /* nothing was heard, for nobody listened */
+	s->heard_ns += now_ns - before; /* nobody listened meanwhile, so that time is not silence */
 	if (rc != BS_FAULTS_ANEW && rc != BS_FAULTS_KILLED)
 		return rc;
 	p->connections = p->heard_on = 0;
@@ -436,12 +437,12 @@ static int send_faulty(struct play *p, const unsigned char *msg, size_t len, str
 	bs_sender_reconnected(s, now_ns);
 	if (rc == BS_FAULTS_KILLED) {
 		p->session = p->session + 1 == 0 ? 1 : p->session + 1;
-		rc = begin(p, why);
+		rc = begin_scan(p, why);
 	}
 	return rc < 0 ? rc : BS_ENDPOINT_TIMEOUT;
 }
 
-/* Hands what the sender has to the socket, until that is full. */
+/* Hands the sender's messages to the socket until it is full. */
 static int send_some(struct play *p, struct bs_fail *why)
 {
 	struct bs_sender *s = &p->r->sender;
@@ -487,7 +488,7 @@ static int receive_all(struct play *p, struct bs_fail *why)
 	}
 }
 
-static void tell(struct play *p, int64_t now_ns)
+static void tell_report(struct play *p, int64_t now_ns)
 {
 	const struct bs_sender *s = &p->r->sender;
 	struct bs_replay_report *t = p->report;
@@ -536,14 +537,14 @@ static int sleep_until_next(struct play *p, struct bs_fail *why)
 	    due_ns(p) < until)
 		until = due_ns(p);
 	until = until < silent ? until : silent;
-	/* at the latest then: a stop or a new connection is noticed */
+	/* wakes in time to notice a stop or a new connection */
 	until = until < shown ? until : shown;
 	rc = bs_endpoint_wait(fds, p->line_full ? 2 : 1, until, why);
 	bs_departures_slept(&p->r->departures, begin, bs_now_ns(), owed);
 	return rc < 0 ? rc : 0;
 }
 
-static int step(struct play *p, struct bs_fail *why)
+static int step_play(struct play *p, struct bs_fail *why)
 {
 	struct bs_sender *s = &p->r->sender;
 	const unsigned char *msg;
@@ -561,7 +562,7 @@ static int step(struct play *p, struct bs_fail *why)
 	rc = send_some(p, why);
 	if (rc != 0)
 		return rc;
-	tell(p, bs_now_ns());
+	tell_report(p, bs_now_ns());
 	if (s->state == BS_SENDER_OPENING && bs_endpoint_refused(p->e, why) != 0)
 		return BS_ERR_KEY;
 	if (bs_now_ns() - s->heard_ns >= p->o->patience_ns)
@@ -585,9 +586,9 @@ int bs_replay_run(struct bs_replay *r, struct bs_endpoint *e, const struct bs_re
 	p.connections = p.heard_on = bs_endpoint_connections(e);
 	if (o->faults != NULL)
 		bs_faults_start(o->faults);
-	rc = begin(&p, why);
+	rc = begin_scan(&p, why);
 	while (rc == 0 && r->sender.state != BS_SENDER_ENDED)
-		rc = step(&p, why);
-	tell(&p, bs_now_ns());
+		rc = step_play(&p, why);
+	tell_report(&p, bs_now_ns());
 	return rc;
 }

@@ -24,43 +24,47 @@
 #include "ipc/endpoint.h"
 
 enum bs_replay_clock {
-	BS_REPLAY_MICROSECONDS, /* user_int[0] */
-	BS_REPLAY_TICKS,        /* acquisition_time_stamp */
-	BS_REPLAY_SAMPLING,     /* number_of_samples x sample_time_us */
+	BS_REPLAY_MICROSECONDS, /* clock: user_int[0] */
+	BS_REPLAY_TICKS,        /* clock: acquisition_time_stamp */
+	BS_REPLAY_SAMPLING,     /* clock: number_of_samples x sample_time_us */
 };
 
-#define BS_REPLAY_MESSAGE_MAX 4096u /* bytes; the service's messages are shorter */
+#define BS_REPLAY_MESSAGE_MAX 4096u /* bytes, more than any message of the service */
 
 struct bs_replay;
 
-/* While it plays, and at the end. */
+/* Progress of a scan, and its result at the end. */
 struct bs_replay_report {
 	enum bs_sender_state state;
-	uint32_t sent, total;   /* acquisitions */
+	uint32_t sent, total;   /* acquisitions: sent, in all */
 	uint32_t kept;          /* messages that the service has not acknowledged */
-	uint64_t session;       /* the one that was begun last */
-	struct bs_wire_ack ack; /* of it, the newest */
-	uint64_t bytes;         /* of acquisitions, envelopes included, each once */
+	uint64_t session;       /* session that was begun last */
+	struct bs_wire_ack ack; /* newest ACK of that session */
+	uint64_t bytes;         /* bytes of acquisitions with their envelopes, each counted once */
 	uint64_t resent, complaints, strays;
-	int64_t elapsed_ns; /* since OPEN */
-	int code;           /* the service's outcome; valid when run returned 0 */
-	bool refused;       /* no scan took place */
+	int64_t elapsed_ns; /* time since OPEN */
+	int code;           /* code of the service's outcome; valid when run returned 0 */
+	bool refused;       /* the scan was refused */
 	struct bs_wire_outcome outcome;
-	struct bs_fail complaint; /* the latest refusal of a single message */
+	struct bs_fail complaint; /* latest refusal of a single message */
 };
 
 struct bs_replay_options {
-	const char *protocol;              /* "": by the header */
-	uint64_t session;                  /* not 0 */
-	double speed;                      /* of the recording's own pace; 0: as fast as it goes */
-	int64_t patience_ns;               /* longest silence of the service */
-	const volatile sig_atomic_t *stop; /* set: no more readouts, CLOSE, wait for the outcome */
-	void (*progress)(void *arg, const struct bs_replay_report *now); /* a few times a second */
+	const char *protocol; /* protocol to ask for; "": the header decides */
+	uint64_t session;     /* session number, not 0 */
+	/* multiple of the recording's own pace; 0: without a pace */
+	double speed;
+	int64_t patience_ns; /* longest silence of the service */
+	/* once set, the sender sends no more readouts, sends CLOSE and waits for the outcome */
+	const volatile sig_atomic_t *stop;
+	/* called a few times a second */
+	void (*progress)(void *arg, const struct bs_replay_report *now);
 	void *arg;
-	struct bs_faults *faults; /* NULL: none. Killed, the sender begins again: session + 1 */
+	/* plan of faults; NULL: none. A killed sender begins again with session + 1. */
+	struct bs_faults *faults;
 };
 
-/* limit: at most so many acquisitions; 0: all. */
+/* limit: most acquisitions to play; 0: all. */
 int bs_replay_open(struct bs_replay **r, const char *path, uint32_t limit, struct bs_fail *why);
 /*
  * Each scan has so many repetitions (drivers/tool/replay/repeat.h), bs_replay_count readouts then.
@@ -69,18 +73,18 @@ int bs_replay_open(struct bs_replay **r, const char *path, uint32_t limit, struc
 int bs_replay_repeat(struct bs_replay *r, uint32_t repetitions, struct bs_fail *why);
 enum bs_replay_clock bs_replay_clock(const struct bs_replay *r);
 const char *bs_replay_clock_name(enum bs_replay_clock clock);
-/* "", or what of the scan is not in the recording (bs_recording_note). */
+/* Returns the note on what the recording lacks of the scan (bs_recording_note), or "". */
 const char *bs_replay_note(const struct bs_replay *r);
 uint32_t bs_replay_count(const struct bs_replay *r);
 /*
- * One scan. e: a connected BS_ENDPOINT_KSPACE. 0: the service ended it, the report says how.
+ * Plays one scan. e: a connected BS_ENDPOINT_KSPACE. 0: the service ended it, the report says how.
  * BS_ERR_TIMEOUT: the service was silent for too long.
  */
 int bs_replay_run(struct bs_replay *r, struct bs_endpoint *e, const struct bs_replay_options *o,
 		  struct bs_replay_report *report, struct bs_fail *why);
-/* How long after its due time each readout was handed to the socket, over all runs at a pace. */
+/* Returns the lateness of each readout at the socket, over all runs at a pace. */
 const struct bs_hist *bs_replay_lateness(const struct bs_replay *r);
-/* When each was due, and when it went; until close. Any thread may look. */
+/* Returns when each readout was due and sent. Valid until close; any thread may look. */
 const struct bs_departures *bs_replay_departures(const struct bs_replay *r);
 void bs_replay_close(struct bs_replay *r);
 

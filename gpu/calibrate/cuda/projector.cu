@@ -24,8 +24,8 @@ struct bs_projector_cuda {
 	 * n: elements of the kernel; pitch: n rounded up to whole tiles, the length of a matrix row
 	 */
 	uint32_t n, pitch;
-	double2 *y;         /* [element][place] */
-	double2 *a, *b, *c; /* [pitch][pitch] */
+	double2 *y;         /* samples under the kernel, [element][place] */
+	double2 *a, *b, *c; /* matrices [pitch][pitch] */
 	double *trace;      /* trace of the matrix that is made last */
 };
 
@@ -56,7 +56,8 @@ struct shape {
 };
 
 /*
- * y[element][place] = the block's sample under the kernel; zeros beyond. blockIdx.y: the element.
+ * Sets y[element][place] to the block's sample under the kernel, zero beyond it. blockIdx.y: the
+ * element.
  */
 static __global__ void __launch_bounds__(THREADS)
 	gather(double2 *y, const float2 *block, const struct shape s)
@@ -152,7 +153,7 @@ static __device__ double block_sum(double v)
 	return v;
 }
 
-/* *to = trace of a. */
+/* Sets to = trace of a. */
 static __global__ void __launch_bounds__(SUMMING)
 	trace(double *to, const double2 *a, uint32_t pitch)
 {
@@ -165,7 +166,7 @@ static __global__ void __launch_bounds__(SUMMING)
 		*to = v;
 }
 
-/* *to = trace of a b^H divided by the trace of b; both are Hermitian. */
+/* Sets to = trace of a b^H divided by the trace of b; both are Hermitian. */
 static __global__ void __launch_bounds__(SUMMING)
 	quotient(double *to, const double2 *a, const double2 *b, uint32_t pitch)
 {
@@ -182,7 +183,7 @@ static __global__ void __launch_bounds__(SUMMING)
 		*to = over / under;
 }
 
-/* x = (a - threshold largest I) / largest for n elements; 0 beyond. blockIdx.y: the row. */
+/* Sets x = (a - threshold largest I) / largest for n elements, 0 beyond. blockIdx.y: the row. */
 static __global__ void __launch_bounds__(THREADS)
 	shift(double2 *x, const double2 *a, const double *largest, double threshold, uint32_t n,
 	      uint32_t pitch)
@@ -316,7 +317,7 @@ static int multiply(const struct bs_projector_cuda *p, double2 *c, const double2
 	return 0;
 }
 
-/* a = y y^H. */
+/* Queues a = y y^H. */
 static int gram(const struct bs_projector_cuda *p, const uint32_t size[3], const float2 *block,
 		cudaStream_t stream, struct bs_fail *why)
 {

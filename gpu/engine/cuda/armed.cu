@@ -23,7 +23,7 @@
 #define REST_SECONDS 0.3
 #define TUNE_SECONDS 0.5
 
-/* The time of each part of arming, for a line of the log. */
+/* Time of each part of arming, for a line of the log. */
 struct laps {
 	int64_t start_ns, last_ns;
 	char text[256];
@@ -44,7 +44,7 @@ static uint64_t readout_bytes(const struct bs_protocol *p)
 	return (uint64_t)p->samples * p->coils * 8;
 }
 
-/* Bytes of one slice's maps. */
+/* Returns the bytes of one slice's maps. */
 static uint64_t maps_bytes(const struct bs_protocol *p)
 {
 	return bs_protocol_map_sets(p) > 0 ? bs_protocol_voxels(p) * p->coils * 8 : 0;
@@ -111,7 +111,7 @@ static int pool_bytes(const struct bs_cuda_spec *s, uint64_t more, uint64_t *byt
 	return rc;
 }
 
-/* Bytes for the solver of methods ls and sense, or of unfolding; w: W or NULL. */
+/* Finds the bytes for the solver of methods ls and sense, or of unfolding; w: W or NULL. */
 static int solve_bytes(const struct bs_cuda_spec *s, const struct bs_csr *w, uint64_t *bytes,
 		       struct bs_fail *why)
 {
@@ -314,9 +314,10 @@ static int open_streams(struct bs_armed_cuda *e, struct bs_fail *why)
 	return rc;
 }
 
-/* What is made for a protocol before anything stays on the device, since making it takes memory. */
+/* Tables that are made for a protocol before anything stays on the device, since making
+ * them takes memory. */
 struct made {
-	struct bs_tables tables; /* the protocol's tables, with the weights */
+	struct bs_tables tables; /* tables of the protocol, with the weights */
 	float *density, *q;
 };
 

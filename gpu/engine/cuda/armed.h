@@ -49,16 +49,17 @@ enum bs_cuda_mark {
 struct bs_armed_cuda {
 	const struct bs_protocol *p;
 	const struct bs_cuda_operator *op;
-	void *plan; /* the operator's plan */
+	void *plan; /* plan of the operator */
 	bool share; /* this GPU is one of several (struct bs_cuda_spec) */
 	/* launches differ between frames, so no graphs: the operator varies, or flow does */
 	bool varies;
 	struct bs_flow flow;   /* velocity encoding of the next image */
-	struct bs_ls_cuda *ls; /* methods ls and sense; else NULL */
+	struct bs_ls_cuda *ls; /* solver of methods ls and sense; else NULL */
 	/* Cartesian SENSE, which runs between two graphs; else NULL */
 	struct bs_unfold_cuda *unfold;
-	struct bs_pocs_cuda *completes; /* partial Fourier of the solved image; NULL: none */
-	/* device memory: the solved image; workspace of completes */
+	/* plan of partial Fourier for the solved image; NULL: none */
+	struct bs_pocs_cuda *completes;
+	/* solved image, and workspace of completes, in device memory */
 	float *solved, *spare;
 	struct bs_segments_cuda *field; /* time segments of the operator; NULL: on resonance */
 	/* makes the weights of missing lines, on the host; NULL: missing lines are zeros */
@@ -74,24 +75,25 @@ struct bs_armed_cuda {
 	unsigned char *pinned_dev;
 	const unsigned char *pool; /* the pool of readouts, page-locked; NULL: it is not */
 	size_t pool_bytes;
-	float *image; /* pinned host memory */
+	float *image; /* image in pinned host memory */
 	/*
 	 * pinned host memory, [BS_CUDA_UPLOADS] readouts; NULL: readouts are read in mapped memory
 	 */
 	float *staging;
 	bool mapped;
-	float2 *coil_images; /* device memory */
-	float *out;          /* the image's address on the device */
-	float2 *maps;        /* device memory: maps of the current slice; NULL: no maps */
+	float2 *coil_images; /* images of the coils in device memory */
+	float *out;          /* address of the image on the device */
+	float2 *maps;        /* maps of the current slice in device memory; NULL: no maps */
 	/* device memory, [slice]: maps of all slices; NULL: there is one slice */
 	float2 *all_maps;
 	const float *host_maps;
-	const float *host_field; /* host memory: field map of all slices */
+	const float *host_field; /* field map of all slices in host memory */
 	/* complex values from the maps of one slice to those of the next, in host_maps */
 	uint64_t maps_step;
 	uint32_t slice; /* the current slice: maps holds its maps */
 	struct bs_partial_cuda window;
-	struct bs_combiner_cuda *combiner; /* NULL: this engine is one share of several GPUs */
+	/* combiner of coils; NULL: this engine is one share of several GPUs */
+	struct bs_combiner_cuda *combiner;
 	uint32_t frames;
 	cudaStream_t stream, up;
 	cudaEvent_t sent[BS_CUDA_UPLOADS], cleared, mark[BS_CUDA_MARKS];
@@ -115,8 +117,8 @@ static inline bool bs_armed_cuda_solves(const struct bs_armed_cuda *e)
 }
 
 /*
- * armed.cu: memory and set-up, all that the protocol fixes. device: as in core/engine.h. open
- * chooses the operator's variant.
+ * The next functions, in armed.cu, are about memory and set-up, all that the protocol fixes.
+ * device: as in core/engine.h. open chooses the operator's variant.
  */
 int bs_armed_cuda_need(const struct bs_cuda_spec *s, struct bs_need *need, struct bs_fail *why);
 int bs_armed_cuda_device(const struct bs_cuda_spec *s, const float *field, struct bs_need *need,

@@ -60,8 +60,8 @@ static int fetch(struct bs_armed_cuda *e, uint32_t frame, float *image, struct b
 }
 
 /*
- * True when the host queues the iterations: there is a deadline, fewer iterations are allowed than
- * the graph has, or the lines that came must be known first.
+ * Returns true when the host queues the iterations: there is a deadline, fewer iterations are
+ * allowed than the graph has, or the lines that came must be known first.
  */
 static bool is_watched(const struct bs_armed_cuda *e, int64_t deadline_ns,
 		       const struct bs_report *report)
@@ -214,7 +214,7 @@ struct bs_cuda_spec bs_cuda_spec_of(const struct bs_protocol *p)
 	return { p, row_of(p), p->plan.solve != BS_SOLVE_NONE, false, NULL };
 }
 
-/* True where missing lines are filled by GRAPPA, whose weights the host makes. */
+/* Returns true where missing lines are filled by GRAPPA, whose weights the host makes. */
 static bool fills(const struct bs_protocol *p)
 {
 	return bs_plan_has(&p->plan, BS_PLAN_FILL);
@@ -283,7 +283,8 @@ static int cuda_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 	}
 	e = (struct bs_armed_cuda *)*self;
 	e->scan_maps = mapped;
-	rc = make_maps_here(e, why); /* after the engine's own memory, which it cannot do without */
+	/* the engine's own memory, which it cannot do without, comes first */
+	rc = make_maps_here(e, why);
 	if (rc == 0 && fills(p))
 		rc = bs_filler_plan(&e->filler, p, bs_lines_spec(p).matrix[0], env->arena,
 				    env->team, why);

@@ -23,7 +23,7 @@ int bs_mapped_cuda_open(struct bs_mapped_cuda **self, struct bs_espirit *host, c
 			struct bs_fail *why);
 int bs_mapped_cuda_run(void *self, const uint32_t size[3], const float *block, float *maps,
 		       struct bs_fail *why);
-void bs_mapped_cuda_close(struct bs_mapped_cuda *self); /* self: may be NULL */
+void bs_mapped_cuda_close(struct bs_mapped_cuda *self); /* frees it; self may be NULL */
 
 BS_C_END
 #endif

@@ -25,7 +25,7 @@ struct bs_slicer;
 struct bs_segments_cuda;
 struct bs_toeplitz_cuda;
 
-/* What is armed on one GPU. need, open and plan get the same one. */
+/* What is armed on one GPU. need, open and plan get the same specification. */
 struct bs_cuda_spec {
 	const struct bs_protocol *p;
 	const struct bs_cuda_operator *op;
@@ -60,11 +60,11 @@ struct bs_cuda_operator {
 	int (*tuned)(struct bs_tuning *found, const struct bs_protocol *p, const float *k,
 		     const char *cache_dir, double seconds, struct bs_fail *why);
 	/*
-	 * With a field map: the time segments that finish adds up, and whose F^H F the solver
-	 * applies.
+	 * Returns, with a field map, the time segments that finish adds up, and whose F^H F the
+	 * solver applies.
 	 */
 	struct bs_segments_cuda *(*field)(void *op);
-	/* For lines of the grid: [line], not 0 where the line has come; host memory. */
+	/* Returns, for lines of the grid, [line] in host memory, not 0 where the line has come. */
 	const uint8_t *(*lines)(void *op, uint32_t frame);
 	/*
 	 * finish, or the solve, does not always queue the same launches, so they are not captured
@@ -96,7 +96,8 @@ struct bs_cuda_operator {
 		       struct bs_report *report, cudaStream_t stream);
 };
 
-/* One row for each encoding (core/plan/plan.h). The rows of the host: gpu/encode/encode.h. */
+/* Rows of operators, one for each encoding (core/plan/plan.h). The rows of the host:
+ * gpu/encode/encode.h. */
 extern const struct bs_cuda_operator bs_cuda_sum_nufft, bs_cuda_sum_exact, bs_cuda_sum_field,
 	bs_cuda_sum_path;
 /*
@@ -105,7 +106,8 @@ extern const struct bs_cuda_operator bs_cuda_sum_nufft, bs_cuda_sum_exact, bs_cu
  */
 extern const struct bs_cuda_operator bs_cuda_lines, bs_cuda_lines_varied;
 
-/* What a protocol's engine arms on one GPU. On one of several GPUs the caller sets share. */
+/* Returns what a protocol's engine arms on one GPU. On one of several GPUs the
+ * caller sets share. */
 struct bs_cuda_spec bs_cuda_spec_of(const struct bs_protocol *p);
 
 #endif

@@ -15,7 +15,7 @@
 
 struct frame {
 	uint32_t *missing; /* [chunk]: number of readouts that have not come */
-	uint32_t next;     /* chunk to be queued next */
+	uint32_t next;     /* number of the chunk to be queued next */
 };
 
 struct exact {

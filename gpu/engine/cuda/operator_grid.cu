@@ -62,7 +62,7 @@ static void close_grid(void *op)
 	free(op);
 }
 
-/* For method gridding, armed.cu has made the weights. */
+/* Plans the operator. For method gridding, armed.cu has made the weights. */
 static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables *tables,
 		struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
 {

@@ -13,7 +13,7 @@ struct pathed {
 	const struct bs_protocol *p;
 	struct bs_path_cuda *path;
 	uint32_t *came;    /* [frame]: number of readouts that have come */
-	float (*reach)[2]; /* [frame]: the largest |k| of their paths, on each axis */
+	float (*reach)[2]; /* [frame] largest |k| of their paths, on each axis */
 };
 
 static uint64_t coil_step(const struct bs_protocol *p)
@@ -107,7 +107,7 @@ static int finish(void *op, uint32_t frame, float2 *image, cudaStream_t stream, 
 	return bs_path_cuda_finish(((struct pathed *)op)->path, frame, image, stream, why);
 }
 
-/* The same check of the path's extent as in bs_paths_finish. */
+/* Checks the path's extent as bs_paths_finish does. */
 static int outcome(void *op, uint32_t frame, struct bs_fail *why)
 {
 	const struct pathed *f = (const struct pathed *)op;

@@ -335,7 +335,7 @@ int bs_armed_cuda_queue_finish(struct bs_armed_cuda *e, uint32_t frame, bool wat
 	return rc != 0 || watched ? rc : launch_tail(e);
 }
 
-/* Only queues; begin and slide wait. */
+/* Queues a fold only; begin and slide wait. */
 int bs_armed_cuda_fold(void *self, uint32_t frame, uint32_t group)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;

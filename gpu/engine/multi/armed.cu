@@ -57,7 +57,7 @@ static uint64_t all_maps_bytes(const struct bs_protocol *p)
 	return p->slices > 1 ? maps_bytes(p) * p->slices : 0;
 }
 
-/* Bytes on the first GPU beside its share, without the solve. */
+/* Returns the bytes on the first GPU beside its share, without the solve. */
 static uint64_t first_bytes(const struct bs_protocol *p)
 {
 	return bs_devmem_round(images_bytes(p)) + bs_devmem_round(maps_bytes(p)) +
@@ -70,7 +70,7 @@ static uint64_t pinned_bytes(const struct bs_protocol *p)
 	return BS_DEV_ALIGN + bs_devmem_round(bs_protocol_image_bytes(p));
 }
 
-/* What one GPU arms. A share of a joint solve ends with F^H d. */
+/* Returns what one GPU arms. A share of a joint solve ends with F^H d. */
 static struct bs_cuda_spec spec_of(const struct bs_armed_share *s, const struct bs_protocol *p)
 {
 	struct bs_cuda_spec own = bs_cuda_spec_of(&s->p);
@@ -97,8 +97,8 @@ int bs_armed_multi_need(const struct bs_protocol *p, struct bs_need *n, struct b
 }
 
 /*
- * Bytes of the solve on GPU i: its part of a joint solve with `coils` coils; for slabs the whole
- * solve, on the first GPU.
+ * Finds the bytes of the solve on GPU i: its part of a joint solve with `coils` coils; for slabs
+ * the whole solve, on the first GPU.
  */
 static int joint_bytes(const struct bs_protocol *p, uint32_t i, uint32_t coils, uint64_t *bytes,
 		       struct bs_fail *why)
@@ -194,7 +194,7 @@ static int arm_share(struct bs_armed_multi *e, uint32_t i, const struct bs_table
 	else if (tables->maps != NULL)
 		s->tables.maps += 2 * s->coils.first * bs_protocol_voxels(e->p);
 	s->tables.maps_step = bs_protocol_voxels(e->p) * e->p->coils;
-	/* This is the distance from the center of the image to the center of the slab, in rows. */
+	/* distance in rows from the center of the image to the center of the slab */
 	s->tables.slab_y =
 		(int32_t)(s->rows.first + s->rows.count / 2) - (int32_t)(e->p->matrix[1] / 2);
 	if (rc == 0)
@@ -205,7 +205,7 @@ static int arm_share(struct bs_armed_multi *e, uint32_t i, const struct bs_table
 	return rc;
 }
 
-/* more: bytes for the solve that is planned next. */
+/* Takes memory on each GPU. more: bytes for the solve that is planned next. */
 static int take_memory(struct bs_armed_multi *e, const struct bs_tables *tables,
 		       const struct bs_arm_env *env, uint64_t more, struct bs_fail *why)
 {

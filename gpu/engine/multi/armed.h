@@ -31,7 +31,7 @@ enum bs_multi_mark {
 	BS_MULTI_MARKS
 };
 
-/* One GPU's share: its coils, or its rows of y, are a protocol of their own. */
+/* Share of one GPU: its coils, or its rows of y, are a protocol of their own. */
 struct bs_armed_share {
 	struct bs_split coils, rows;
 	struct bs_protocol p;
@@ -48,16 +48,16 @@ struct bs_armed_multi {
 	struct bs_team *team;
 	uint32_t parts;
 	struct bs_armed_share share[BS_DEVICES_MAX];
-	struct bs_ls_multi *ls;  /* the joint solve, method sense; else NULL */
+	struct bs_ls_multi *ls;  /* joint solve of method sense; else NULL */
 	struct bs_ls_cuda *lone; /* slabs: the solver on the first GPU */
 	struct bs_report solved; /* report of the joint solve, or of the solve on the first GPU */
-	/* This memory and these arrays are on the first GPU. */
+	/* The next members are in memory of the first GPU. */
 	struct bs_devmem mem;
-	float2 *images;   /* [coil][voxel]; NULL for sense */
+	float2 *images;   /* images of the coils, [coil][voxel]; NULL for sense */
 	float2 *slabs;    /* [GPU][z][own y][x]; NULL where coils are shared out */
 	float2 *maps;     /* maps of the current slice; NULL: no maps */
 	float2 *all_maps; /* [slice]: maps of all slices; NULL: there is one slice */
-	uint32_t slice;   /* the current slice, here and in the joint solve */
+	uint32_t slice;   /* number of the current slice, here and in the joint solve */
 	struct bs_combiner_cuda *combiner;
 	float *out;
 	unsigned char *pinned; /* page-locked memory of the arena */
@@ -68,8 +68,8 @@ struct bs_armed_multi {
 };
 
 /*
- * True where the shares only sum F^H d, and all GPUs together (maps) or the first one (slabs)
- * solve.
+ * Returns true where the shares only sum F^H d, and all GPUs together (maps) or the first one
+ * (slabs) solve.
  */
 static inline bool bs_armed_multi_is_joint(const struct bs_armed_multi *e)
 {

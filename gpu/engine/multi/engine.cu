@@ -58,7 +58,8 @@ static void reading(void *self, bool wait, uint64_t *made, uint64_t *read)
 	}
 }
 
-/* True when each share's own solve is watched, as on one GPU (gpu/engine/cuda/engine.cu). */
+/* Returns true when each share's own solve is watched, as on one GPU
+ * (gpu/engine/cuda/engine.cu). */
 static bool is_watched(const struct bs_armed_multi *e, int64_t deadline_ns,
 		       const struct bs_report *report)
 {
@@ -120,7 +121,7 @@ static void add_report(struct bs_report *sum, const struct bs_report *r, bool fi
 }
 
 /*
- * Once the stream is idle: reads the stage times, and the solve's outcome where no thread watched
+ * Reads, once the stream is idle, the stage times, and the solve's outcome where no thread watched
  * it.
  */
 static void outcome(struct bs_armed_cuda *gpu, uint32_t frame, bool watched,

@@ -76,7 +76,8 @@ static __device__ __forceinline__ void form(const unsigned char *x, const unsign
 					    uint32_t (&hi)[EX_MT][4], uint32_t (&lo)[EX_MT][4])
 {
 	const int entry = PRODUCTS == 3 ? 16 : 8;
-	/* rows: y of q, y of q + 8, x; each {h, l} of samples 2t, then of 2t + 8 */
+	/* [row][value]; rows are y of q, y of q + 8, x; each has {h, l} of samples
+	 * 2t, then of 2t + 8 */
 	uint32_t v[3][4];
 
 	for (int i = 0; i < EX_MT; i++) {

@@ -96,8 +96,8 @@ __launch_bounds__(EX_THREADS) void product_simt(const __grid_constant__ struct e
 		__syncthreads();
 		for (int m = 0; m < EX_BLOCK; m += 2) {
 			/*
-			 * The offset of samples m, m + 1 within their sixteen (k16): by t = (m % 8)
-			 * / 2, then by the half.
+			 * offset of samples m, m + 1 within their sixteen (k16): by t = (m % 8) /
+			 * 2, then by the half
 			 */
 			const int at = (m & 7) / 2 * (row / 4) + (m >> 3 & 1) * (row / 8);
 

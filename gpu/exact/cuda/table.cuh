@@ -12,11 +12,11 @@
 #define TABLE_THREADS  128
 #define UNPACK_THREADS 128
 
-/* One factor of the exponential, along one axis of the image: positions (j + half) * stride. */
+/* A factor of the exponential along one axis of the image, at positions (j + half) * stride. */
 struct ex_axis {
-	int axis;     /* 0 x, 1 y, 2 z */
-	float stride; /* distance from one position to the next, voxels */
-	float half;   /* 0.5: mirrored positions; 0: position 0 and its mirror coincide */
+	int axis;     /* axis: 0 x, 1 y, 2 z */
+	float stride; /* distance in voxels from one position to the next */
+	float half;   /* 0.5: positions are mirrored; 0: position 0 and its mirror coincide */
 	int pairs;
 };
 
@@ -25,18 +25,18 @@ struct ex_tables {
 	const float *k, *weight;
 	const float2 *data;
 	size_t coil_stride;
-	long long first, samples; /* first sample of this chunk; samples of the frame */
-	float half[3]; /* phase put into the data, voxels on each axis: 0.5 less the offset */
+	long long first, samples; /* first sample of this chunk, and samples of the frame */
+	float half[3]; /* phase put into the data, in voxels on each axis: 0.5 less the offset */
 	int dims, ptiles, qtiles, ctiles, ctiles_coil, coils, groups;
-	/* 2: real and imaginary part of d (image); 1: real only (q) */
+	/* number of parts of d: 2, real and imaginary (image); 1, real (q) */
 	int parts;
-	/* the tiles of this launch, in q and in columns; all tiles in p */
+	/* tiles of this launch, in q and in columns; all tiles in p belong to it */
 	int first_q, count_q, first_c, count_c;
 	unsigned char *x, *y, *right;
 	float *scale;
 };
 
-/* The fractional part of k s, exact for any s. */
+/* Returns the fractional part of k s, exact for any s. */
 static __device__ __forceinline__ float turn_of(float k, float s)
 {
 	const float p = __fmul_rn(k, s);
@@ -45,7 +45,7 @@ static __device__ __forceinline__ float turn_of(float k, float s)
 	return (p - rintf(p)) + e;
 }
 
-/* exp(i 2 pi k s) */
+/* Returns exp(i 2 pi k s). */
 static __device__ __forceinline__ float2 unit_phase(float k, float s)
 {
 	float2 u;
@@ -98,7 +98,7 @@ static __device__ void side_tables(const struct ex_tables &a, const struct ex_ax
 	const float size = pair < axis.pairs ? (float)(1 << EX_SHIFT) : 0.0f;
 	const long long m = a.first + (long long)blockIdx.x * EX_BLOCK + k16 * 16 + 2 * t;
 	__half c[2][4];
-	__half n[2][4]; /* sines; [high, low][sample] */
+	__half n[2][4]; /* sines [high, low][sample] */
 	unsigned char *at = out +
 			    (((size_t)blockIdx.x * tiles + tile) * 4 + k16) * rows * 4 * bytes +
 			    (j * 4 + t) * bytes;
@@ -196,7 +196,7 @@ static __device__ __forceinline__ void put_column(unsigned char *at, const float
 template <int PRODUCTS> static __device__ void right_tables(const struct ex_tables &a, int ct)
 {
 	__shared__ float2 d[EX_BLOCK];
-	const int per = EX_COLS / 2 / a.parts; /* pairs of a tile */
+	const int per = EX_COLS / 2 / a.parts; /* number of pairs in a tile */
 	const int coil = ct / a.ctiles_coil;
 	const int shift = group_shift(a, coil);
 	const long long m = a.first + (long long)blockIdx.x * EX_BLOCK;
@@ -276,13 +276,13 @@ static __device__ __forceinline__ float gather(const struct ex_unpack &a, int p,
 	return sum;
 }
 
-/* Row (p or q) of pair j, in tiles of `rows` rows: cosines first, then sines. */
+/* Returns the row (p or q) of pair j, in tiles of `rows` rows: cosines first, then sines. */
 static __device__ __forceinline__ int row_of(int j, int sine, int rows)
 {
 	return j / (rows / 2) * rows + sine * (rows / 2) + j % (rows / 2);
 }
 
-/* The index of voxel (sp jp, sq jq, sr jr) in the image, or -1 outside of it. */
+/* Returns the index of voxel (sp jp, sq jq, sr jr) in the image, or -1 outside of it. */
 static __device__ __forceinline__ long long place(const struct ex_unpack &a, const int (&j)[3],
 						  const int (&sign)[3])
 {
@@ -350,8 +350,10 @@ static __global__ __launch_bounds__(UNPACK_THREADS) void unpack(const struct ex_
 				const float2 c = v[n];
 				const float2 s = v[n | bit];
 
-				v[n] = make_float2(c.x - s.y, c.y + s.x);       /* c + i s */
-				v[n | bit] = make_float2(c.x + s.y, c.y - s.x); /* c - i s */
+				/* this is c + i s */
+				v[n] = make_float2(c.x - s.y, c.y + s.x);
+				/* this is c - i s */
+				v[n | bit] = make_float2(c.x + s.y, c.y - s.x);
 			}
 #pragma unroll
 	for (int n = 0; n < 8; n++) {

@@ -25,15 +25,15 @@
 
 #include "core/err.h"
 
-#define EX_BLOCK   64  /* samples of a block */
-#define EX_GROUP   256 /* samples between flushes to fp32 */
+#define EX_BLOCK   64  /* samples in a block */
+#define EX_GROUP   256 /* samples between two flushes to fp32 */
 #define EX_BLOCKS  (EX_GROUP / EX_BLOCK)
 #define EX_COLS    128               /* columns of a tile */
 #define EX_ROWS    (16384 / EX_COLS) /* rows of a tile */
 #define EX_Q       16                /* rows q of a tile: 8 pairs, cosines first */
 #define EX_P       (EX_ROWS / EX_Q)  /* rows p of a tile: pairs, cosines first */
-#define EX_MT      (EX_P / 8)        /* fragments of 64 rows of a warpgroup */
-#define EX_NR      (EX_COLS / 2)     /* sums of a thread in one fragment */
+#define EX_MT      (EX_P / 8)        /* fragments of 64 rows that a warpgroup has */
+#define EX_NR      (EX_COLS / 2)     /* sums that a thread has in one fragment */
 #define EX_THREADS 256               /* threads that hold the sums of a tile, 64 sums each */
 #define EX_SUMS    64
 #define EX_SHIFT   6 /* tables are cos * 2^6, sin * 2^6: the low parts stay normal */
@@ -67,9 +67,9 @@ struct ex_product {
 	 */
 	int slices;
 	int groups; /* groups of this chunk */
-	int add;    /* not 0: the products are added to sums; 0: they replace sums */
+	int add;    /* not 0: products are added to sums; 0: they replace sums */
 	int stream; /* not 0: sums too many for the cache leave it first, so that the tables stay */
-	int first_q, count_q, first_c, count_c; /* the tiles of this launch */
+	int first_q, count_q, first_c, count_c; /* tiles of this launch, in q and in columns */
 	int stages;                             /* mma: blocks held in shared memory, 2 or 3 */
 };
 
@@ -79,8 +79,8 @@ static inline unsigned ex_tiles(const struct ex_product *a)
 }
 
 /*
- * The index of row (p, q), column col among the 64 sums of its thread; index i*EX_NR + r, thread =
- * 128 w + 32 v + lane.
+ * Returns the index of row (p, q), column col among the 64 sums of its thread: i*EX_NR + r, with
+ * thread = 128 w + 32 v + lane.
  */
 static __host__ __device__ inline int ex_sum_index(int p, int q, int col, int *thread)
 {
@@ -138,7 +138,8 @@ static __device__ __forceinline__ __half2 ex_half2(uint32_t u)
 }
 
 /*
- * hi + lo = (xh + xl)(yh + yl) less the product of the low parts: four operations for two values.
+ * Splits (xh + xl)(yh + yl), less the product of the low parts, into hi + lo: four operations for
+ * two values.
  */
 static __device__ __forceinline__ void ex_split(uint32_t xh, uint32_t xl, uint32_t yh, uint32_t yl,
 						uint32_t &hi, uint32_t &lo)

@@ -17,7 +17,7 @@
 #define EX_HOPPER 0
 #endif
 
-/* Number of blocks under way, each of 38 KiB, or of 19 KiB with one product. */
+/* Stages of the pipeline: blocks under way, each of 38 KiB, or of 19 KiB with one product. */
 template <int PRODUCTS> struct stage_layout {
 	static const int stages = PRODUCTS == 3 ? 5 : 10;
 	static const int right = 0, y = EX_RIGHT_BYTES(PRODUCTS), x = y + EX_Q_BYTES(PRODUCTS),
@@ -70,8 +70,8 @@ static __device__ __forceinline__ void copy_in(uint32_t to, const void *from, ui
 }
 
 /*
- * The descriptor of core matrices of 128 bytes: 8 columns further +128, 8 samples further
- * +EX_K8_BYTES; no swizzle.
+ * Returns the descriptor of core matrices of 128 bytes without a swizzle: 8 columns are +128
+ * further, 8 samples +EX_K8_BYTES.
  */
 static __device__ __forceinline__ uint64_t right_descriptor(uint32_t at)
 {
@@ -311,7 +311,7 @@ static __device__ void consume(const struct ex_product &a, const struct ex_where
 				 * The products of the other set have ended, so it may change now.
 				 */
 				keep<PRODUCTS, STEPS>(hi[1 - set], lo[1 - set]);
-				/* This thread has read the block before this one, too. */
+				/* this thread has read the block before this one, too */
 				if (k == 0 && n > 0)
 					barrier_arrive(empty + 8 * ((n - 1) % at::stages));
 			}
@@ -348,7 +348,7 @@ __launch_bounds__(EX_PRODUCER + EX_THREADS,
 			barrier_init(full + 8 * s, 1);
 			barrier_init(empty + 8 * s, EX_THREADS);
 		}
-		/* This makes the barriers visible to the copy engine. */
+		/* makes the barriers visible to the copy engine */
 		asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 	}
 	__syncthreads();

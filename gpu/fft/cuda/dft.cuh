@@ -26,7 +26,7 @@ static __device__ __forceinline__ float2 bs_csub(float2 a, float2 b)
 	return make_float2(a.x - b.x, a.y - b.y);
 }
 
-/* a conj(b) */
+/* Returns a conj(b). */
 static __device__ __forceinline__ float2 bs_cmul_conj(float2 a, float2 b)
 {
 	return make_float2(a.x * b.x + a.y * b.y, a.y * b.x - a.x * b.y);
@@ -51,20 +51,20 @@ __host__ __device__ constexpr double bs_cos_of(int k, int n)
 	k = (k % n + n) % n;
 	k = 2 * k > n ? n - k : k;
 	const double sign = 4 * k > n ? -1.0 : 1.0;
-	/* the angle as a part of 2n: 0 <= up <= n / 2 */
+	/* angle as a part of 2n: 0 <= up <= n / 2 */
 	const int up = 4 * k > n ? n - 2 * k : 2 * k;
 	const double turn = 3.14159265358979323846 / n;
 
 	return sign * (4 * up > n ? bs_series(turn * (0.5 * n - up), 1) : bs_series(turn * up, 0));
 }
 
-/* v exp(S i pi/2) */
+/* Returns v exp(S i pi/2). */
 template <int S> static __device__ __forceinline__ float2 bs_quarter(float2 v)
 {
 	return S > 0 ? make_float2(-v.y, v.x) : make_float2(v.y, -v.x);
 }
 
-/* v exp(S i2pi K / N) */
+/* Returns v exp(S i2pi K / N). */
 template <int N, int S, int K> static __device__ __forceinline__ float2 bs_turn(float2 v)
 {
 	constexpr int k = K % N;
@@ -136,8 +136,8 @@ template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[5])
 }
 
 /*
- * A transform of 6 = 3 x 2 points without twiddles (Good and Thomas): input 3a + 2b, output 3a +
- * 4b, mod 6.
+ * Transforms 6 = 3 x 2 points without twiddles (Good and Thomas): input 3a + 2b, output 3a + 4b,
+ * mod 6.
  */
 template <int S> static __device__ __forceinline__ void bs_small(float2 (&v)[6])
 {
@@ -261,7 +261,7 @@ __host__ __device__ constexpr int bs_first_factor(int n)
 				     : n;
 }
 
-/* A transform of N = R M points: M transforms of R, twiddle factors, R transforms of M. */
+/* Transforms N = R M points: M transforms of R, twiddle factors, R transforms of M. */
 template <int N, int S> struct bs_fft {
 	static const int R = bs_first_factor(N), M = N / R;
 
@@ -287,7 +287,7 @@ template <int N, int S> struct bs_fft {
 		if constexpr (M == 1) {
 			one<HALF>(v);
 		} else {
-			float2 w[N]; /* [t][k1] */
+			float2 w[N]; /* values between the two steps, [t][k1] */
 
 #pragma unroll
 			for (int t = 0; t < M; t++) {

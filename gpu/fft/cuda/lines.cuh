@@ -35,7 +35,7 @@ struct bs_line_plan {
 	const float2 *turn; /* exp(i2pi j/n), [n] */
 };
 
-/* i modulo n, for i < 2n */
+/* Returns i modulo n, for i < 2n. */
 static __device__ __forceinline__ uint32_t bs_line_wrap(uint32_t i, uint32_t n)
 {
 	return i >= n ? i - n : i;
@@ -52,7 +52,7 @@ static __device__ __forceinline__ uint64_t bs_line_shifted(uint64_t o, uint32_t 
 	return o / planes * planes + bs_line_wrap((uint32_t)(o % planes) + planes / 2, planes);
 }
 
-/* exp(S i2pi at/n) */
+/* Returns exp(S i2pi at/n). */
 template <int S>
 static __device__ __forceinline__ float2 bs_turn_of(const float2 *turn, uint32_t at)
 {
@@ -61,7 +61,7 @@ static __device__ __forceinline__ float2 bs_turn_of(const float2 *turn, uint32_t
 	return make_float2(w.x, (float)S * w.y);
 }
 
-/* The constants of one pass; done: the product of the radices of the passes before it. */
+/* Constants of one pass. done: the product of the radices of the passes before it. */
 struct bs_line_step {
 	uint32_t n, done, cols, shift, pitch;
 	const float2 *turn;
@@ -87,8 +87,7 @@ static __device__ void bs_radix_pass(const bs_line_step &s, const float2 *__rest
 			v[q] = a[(j + q * m) * s.pitch + c];
 		if (s.done >
 		    /*
-		     * One root is read and its powers are computed, since reads are what costs
-		     * time.
+		     * one root is read and its powers are computed, since reads are what costs time
 		     */
 		    1) {
 			float2 w[R];
@@ -122,7 +121,7 @@ static __device__ void bs_line_sum(const bs_line_step &s, uint32_t radix,
 		const uint32_t q = (i >> s.shift) / m;
 		const uint32_t hi = j / s.done;
 		const uint32_t lo = j % s.done;
-		/* the turn from one input to the next, < n */
+		/* turn from one input to the next, below n */
 		const uint32_t turn = lo * step + q * m;
 		float2 sum = a[j * s.pitch + c];
 		uint32_t at = 0;

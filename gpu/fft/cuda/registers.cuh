@@ -17,13 +17,13 @@
 template <int A, int B> struct reg_line {
 	static const int N = A * B;
 	static const int COLS = N <= 192 ? 16 : 8;
-	static const int THREADS = B * COLS; /* A <= B */
+	static const int THREADS = B * COLS; /* threads of a block, with A <= B */
 	/* step between rows, odd, so that lanes meet in no bank */
 	static const int STEP = B | 1;
 	static const int PITCH = A * STEP; /* points of one line as it is exchanged */
 	/* 3D has kernels for four channels; beyond this N, 99 KiB hold no more than two tiles */
 	static const bool FOURS_TOO = N <= 432;
-	/* With four channels, their lanes are four steps apart modulo the banks. */
+	/* the lanes of four channels are four steps apart modulo the banks */
 	static const int APART = PITCH + (FOURS_TOO ? ((4 - A) * STEP % 16 + 16) % 16 : 0);
 	static const int TILE = APART * COLS; /* most points of a tile, for any kind of lines */
 	static const size_t bytes = 2 * sizeof(float2) * TILE;
@@ -133,8 +133,8 @@ static __device__ __forceinline__ void reg_fetch(float2 *to, const bs_line_pass 
 }
 
 /*
- * The first step: scales and transforms the points that this thread fetched, multiplies them by
- * twiddle factors, and lays them out for the second step.
+ * Does the first step: scales and transforms the points that this thread fetched, multiplies them
+ * by twiddle factors, and lays them out for the second step.
  */
 template <int A, int B, int S, reg_kind K>
 static __device__ __forceinline__ void reg_first(float2 *tile, const bs_line_pass &p,
@@ -169,7 +169,7 @@ static __device__ __forceinline__ void reg_first(float2 *tile, const bs_line_pas
 			k == 0 ? v[0] : bs_cmul(v[k], w[k]);
 }
 
-/* The second step: A threads transform each line. */
+/* Does the second step: A threads transform each line. */
 template <int A, int B, int S, reg_kind K>
 static __device__ __forceinline__ void reg_second(const float2 *tile, const bs_line_pass &p,
 						  const float *scale, const reg_tile &at,
@@ -177,9 +177,7 @@ static __device__ __forceinline__ void reg_second(const float2 *tile, const bs_l
 {
 	using L = reg_line<A, B>;
 	const int i = (int)threadIdx.x;
-	/*
-	 * With four channels, those of a row are neighboring lanes, which write beside each other.
-	 */
+	/* the four channels of a row are neighboring lanes, which write beside each other */
 	const int c = K == FOURS ? i / (4 * A) * 4 + i % 4 : K == ROWS ? i / A : i % L::COLS;
 	const int k1 = K == FOURS ? i / 4 % A : K == ROWS ? i % A : i / L::COLS;
 	const uint32_t step = K == FOURS ? 4 : K == ROWS ? 1 : (uint32_t)p.inner;

@@ -116,7 +116,7 @@ static __device__ void find_row(row_places &r, const bs_nufft_dev &d, uint32_t r
 /* The sectors that reach one cell; found before their data are there. */
 struct cell_places {
 	uint4 x; /* x: count; y, z, w: sector << 8 | place */
-	/* [row of sectors][along x]: first task and number of copies; 0 copies: no sector */
+	/* [row of sectors][along x] first task and number of copies; 0 copies: no sector */
 	uint2 range[8];
 };
 
@@ -140,7 +140,7 @@ static __device__ __forceinline__ cell_places look_up(const bs_nufft_dev &d, con
 	return p;
 }
 
-/* Sums a cell of a grid of a few sectors: up to three an axis. */
+/* Sums a cell of a grid of a few sectors, up to three on an axis. */
 template <int CB>
 static __device__ __noinline__ cell_of<CB> gather_many(const bs_nufft_dev &d, const copies &c,
 						       uint32_t row, uint4 ax)
@@ -212,7 +212,8 @@ static __device__ __forceinline__ cell_of<CB> gathered(const bs_nufft_dev &d, co
 	return sum;
 }
 
-/* Each thread sums one complex value of a crowded sector's copies; the copies lie `step` apart. */
+/* Sums one complex value of a crowded sector's copies in each thread; the
+ * copies lie `step` apart. */
 static __global__ void __launch_bounds__(THREADS)
 	merge(const uint2 *crowd, uint64_t step, float2 *part)
 {
@@ -231,7 +232,7 @@ static __global__ void __launch_bounds__(THREADS)
 	*at = sum;
 }
 
-/* Each thread sums one cell of a group. blockIdx.x: rows, of which there may be many. */
+/* Sums one cell of a group in each thread. blockIdx.x: rows, of which there may be many. */
 template <int CB>
 static __global__ void __launch_bounds__(128) gather(const __grid_constant__ bs_nufft_dev d,
 						     const float2 *part, float2 *__restrict__ grid)
@@ -266,8 +267,8 @@ static __global__ void __launch_bounds__(128) gather(const __grid_constant__ bs_
  * cell in the first copy and the number of copies. near: cells can be counted in 32 bits.
  */
 struct row_table {
-	const uint2 *at;  /* the table of one row */
-	uint32_t sectors; /* sectors along x */
+	const uint2 *at;  /* table of one row */
+	uint32_t sectors; /* number of sectors along x */
 	uint32_t rows;    /* rows of sectors, at most 4 */
 };
 
@@ -458,7 +459,7 @@ int bs_nufft_gather_rows(const bs_nufft_dev *d, uint32_t lanes, const bs_line_pa
 	uint32_t cols =
 		bs_line_cols(pass->line.n, (uint64_t)rows * d->groups * lanes, lanes, pass->cols);
 
-	/* there are few rows, so each gets a block */
+	/* with few rows each gets a block */
 	if (pass->cols == 0 && lanes == 1 && cols == 2)
 		cols = 1;
 	const size_t bytes = bs_line_shared(pass->line.n, cols);

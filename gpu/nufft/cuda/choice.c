@@ -63,7 +63,7 @@ static bool window_of_taps(struct bs_nufft_choice *c, const struct bs_nufft_spec
 {
 	struct bs_sectors_spec *x = &c->sectors;
 	uint32_t g[3] = { 1, 1, 1 };
-	uint32_t o = 72; /* oversampling in 64ths: from 1.125 to 2.5 */
+	uint32_t o = 72; /* oversampling in 64ths, from 1.125 to 2.5 */
 
 	grids(s, x->dims, taps, o / 64.0, x->side, g);
 	while (o <= 160 && bs_window_reach(s, x->dims, taps, g, BS_WINDOW_CUDA) > s->accuracy)
@@ -100,7 +100,7 @@ static void window_by_cost(struct bs_nufft_choice *c, const struct bs_nufft_spec
 			if (t >= best)
 				continue;
 			e = bs_window_reach(s, x->dims, taps, g, BS_WINDOW_CUDA);
-			/* Until one is accurate enough, the best so far is kept. */
+			/* until one is accurate enough, the best so far is kept */
 			if (e > s->accuracy && (best < INFINITY || e >= least))
 				continue;
 			best = e <= s->accuracy ? t : INFINITY;
@@ -197,12 +197,12 @@ static int choose_window(struct bs_nufft_choice *c, const struct bs_nufft_spec *
 	return rc;
 }
 
-static int check(const struct bs_nufft_spec *s, struct bs_fail *why)
+static int check_spec(const struct bs_nufft_spec *s, struct bs_fail *why)
 {
 	if (s->dims != 2 && s->dims != 3)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "CUDA gridding in %u dimensions: 2 or 3",
 			       s->dims);
-	/* Density compensation doubles the matrix. In 3D the kernels number cells in 32 bits. */
+	/* density compensation doubles the matrix; in 3D the kernels number cells in 32 bits */
 	const uint32_t most = s->dims == 2 ? 2 * BS_AXIS_MAX : BS_AXIS_MAX;
 
 	for (uint32_t a = 0; a < 3; a++)
@@ -224,7 +224,8 @@ static uint32_t or_else(uint32_t tuned_value, uint32_t otherwise)
 }
 
 /*
- * True where windows reach no farther than the next sector: then cells can collect their samples.
+ * Returns true where windows reach no farther than the next sector: then cells can collect their
+ * samples.
  */
 static bool can_collect(const struct bs_nufft_choice *c)
 {
@@ -242,15 +243,10 @@ static bool can_collect(const struct bs_nufft_choice *c)
 static int choose_split(struct bs_nufft_choice *c, const struct bs_nufft_spec *s, bool stack,
 			struct bs_fail *why)
 {
-	/*
-	 * There should be enough tasks to fill the device, but so few that adding their borders
-	 * stays cheap.
-	 */
+	/* enough tasks fill the device, but with too many the adding of their borders costs more */
 	const uint64_t run = s->dims == 2 ? 256 : c->chunk / 4096;
 	const uint32_t lanes = c->channels == 1 ? 1 : c->channels == 2 || s->dims == 3 ? 2 : 4;
-	/*
-	 * Where the data of all channels fit the second-level cache, scattered reads cost little.
-	 */
+	/* where the data of all channels fit the second-level cache, scattered reads cost little */
 	const bool mixed =
 		stack || (c->channels > 1 && c->points * c->channels * 8 > UINT64_C(24) << 20);
 	const uint32_t want = tuned(s, BS_NUFFT_MIXED);
@@ -324,7 +320,7 @@ static void choose_turns(struct bs_nufft_choice *c, const struct bs_nufft_spec *
 	c->sums = c->turns > 1 && c->chunks > 1;
 }
 
-/* Most samples of a 3D sector for which several lanes share a sample (interpolate_volume.cuh). */
+/* most samples of a 3D sector for which several lanes share a sample (interpolate_volume.cuh) */
 #define SHARED_MOST 48u
 
 static void choose_launch(struct bs_nufft_choice *c, const struct bs_nufft_spec *s)
@@ -335,7 +331,7 @@ static void choose_launch(struct bs_nufft_choice *c, const struct bs_nufft_spec 
 
 	l->cols = tuned(s, BS_NUFFT_COLS);
 	l->cols = l->cols > 16 ? 32 : l->cols > 8 ? 16 : l->cols > 4 ? 8 : l->cols;
-	l->cols = l->cols == 3 ? 4 : l->cols; /* rounded up to a power of two */
+	l->cols = l->cols == 3 ? 4 : l->cols; /* the number is rounded up to a power of two */
 	l->parts = or_else(tuned(s, BS_NUFFT_PARTS), few ? 4 : 1);
 	l->parts = l->parts > 1 ? 4 : 1;
 	/* Transforms in registers round twice as much, which matters only at this accuracy. */
@@ -348,7 +344,7 @@ int bs_nufft_choose(struct bs_nufft_choice *c, const struct bs_nufft_spec *spec,
 		    uint64_t positions, struct bs_fail *why)
 {
 	struct bs_nufft_spec s = *spec;
-	int rc = check(spec, why);
+	int rc = check_spec(spec, why);
 
 	if (rc != 0)
 		return rc;
@@ -357,7 +353,7 @@ int bs_nufft_choose(struct bs_nufft_choice *c, const struct bs_nufft_spec *spec,
 	if (stack) {
 		s.dims = 2;
 		s.matrix[2] = 1;
-		/* the most samples of a plane, by the specification alone */
+		/* most samples of a plane, by the specification alone */
 		s.samples = spec->samples / spec->matrix[2] + 1;
 	}
 	c->channels = spec->coils * c->planes;
@@ -422,7 +418,7 @@ int bs_nufft_kernel_window(struct bs_kernel_window *w, const struct bs_nufft_cho
 
 		if (taps == NULL)
 			return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: window");
-		do { /* until the fit is as good as this many terms can be */
+		do { /* terms are added until the fit is as good as this many terms can be */
 			misfit *= 2.0;
 			worst = bs_window_taps(taps, &shape, 2, misfit);
 		} while (taps->coefs > terms);

@@ -19,7 +19,7 @@ BS_C_BEGIN
 #define BS_KERNEL_TAPS_MIN 4u
 #define BS_KERNEL_TAPS_MAX 8u
 #define BS_KERNEL_TERMS    9
-/* Number of polynomial terms that a kernel for this many taps evaluates. */
+/* number of polynomial terms that a kernel for this many taps evaluates */
 #define BS_KERNEL_TERMS_OF(taps) ((taps) <= 5 ? 7 : (taps) == 6 ? 8 : 9)
 
 /*
@@ -43,8 +43,8 @@ struct bs_nufft_launch {
 struct bs_nufft_choice {
 	struct bs_sectors_spec sectors;
 	uint32_t matrix[3];
-	uint32_t taps;         /* taps of the kernel, 4 .. 8 */
-	uint32_t padded_cells; /* cells of a padded sector */
+	uint32_t taps;         /* taps of the kernel, 4 to 8 */
+	uint32_t padded_cells; /* cells in a padded sector */
 	uint32_t planes;       /* partitions of a stack; else 1 */
 	/*
 	 * coils that share the scratch in one turn; number of turns. The last turn may have fewer
@@ -72,7 +72,7 @@ struct bs_nufft_choice {
  */
 int bs_nufft_choose(struct bs_nufft_choice *c, const struct bs_nufft_spec *spec, bool stack,
 		    uint64_t positions, struct bs_fail *why);
-/* The accuracy of a CUDA plan, as bs_nufft_accuracy for the host. */
+/* Returns the accuracy of a CUDA plan, as bs_nufft_accuracy does for the host. */
 double bs_nufft_cuda_accuracy(const struct bs_nufft_spec *spec);
 /*
  * Fits polynomials with as many terms as the kernel evaluates; BS_ERR_UNSUPPORTED when they do not

@@ -12,20 +12,21 @@
 #include "gpu/device/launch.cuh"
 #include "gpu/nufft/cuda/sample.cuh"
 
-#define WARPS 4 /* warps of a block; they share nothing */
+#define WARPS 4 /* warps of a block, which share nothing */
 #define SIDE  8
 
 template <int W, int CB> struct collected {
 	static const int PAD = SIDE - 1;
 	static const int ROW = (W + 2 * PAD) | 1; /* odd: lanes that write hit different banks */
-	static const int DEPTH = 12;              /* words: 8 weights along z, in 16-byte pieces */
+	/* words for 8 weights along z, in 16-byte pieces */
+	static const int DEPTH = 12;
 
-	float along[2][32][ROW]; /* weights along x, y, with zeros on both sides of the window */
+	float along[2][32][ROW]; /* weights along x and y, with zeros on both sides of the window */
 	float4 depth[32][DEPTH / 4];
 	float4 value[32];
 	/* x, y: index into `along` for cell 0; z, w: which halves of y and z are reached */
 	int4 base[32];
-	uint2 queue[64]; /* a sample's number; its first cell + 16 on each axis */
+	uint2 queue[64]; /* number of a sample; its first cell + 16 on each axis */
 };
 
 enum { LOW_Y = 1, HIGH_Y = 2, LOW_Z = 4, HIGH_Z = 8 };
@@ -55,7 +56,7 @@ static __device__ __forceinline__ void add_column(float2 (&acc)[SIDE][CB], float
 	}
 }
 
-/* Each lane writes one queued sample's weights and values. */
+/* Writes one queued sample's weights and values in each lane. */
 template <int W, int CB>
 static __device__ __forceinline__ void weigh(collected<W, CB> &s, const bs_nufft_dev &d,
 					     uint32_t channel, const float2 *data, int lane)

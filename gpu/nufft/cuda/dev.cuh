@@ -17,10 +17,10 @@
 struct bs_nufft_dev {
 	const uint32_t *order;
 	const uint32_t *cell;
-	const float *offset; /* [axis][points] */
-	const float *weight; /* in sorted order; NULL: the data are weighted already */
+	const float *offset; /* [axis][points] place of each point relative to its first cell */
+	const float *weight; /* weights in sorted order; NULL: the data are weighted already */
 	const struct bs_sector_task *task;
-	const uint2 *range; /* [sector]: first task, number of tasks; 1 after merging */
+	const uint2 *range; /* [sector] first task and number of tasks; 1 after merging */
 	/* crowded sectors, whose tasks are merged: first task, number of tasks */
 	const uint2 *crowd;
 	const uint2
@@ -56,7 +56,7 @@ typedef void (*bs_grid_kernel)(const bs_nufft_dev, const float2 *, float2 *);
 struct bs_nufft_kernels {
 	bs_grid_kernel spread, interpolate, interpolate_shared;
 	unsigned spread_threads, interpolate_threads, shared_threads, shared_lanes;
-	/* dynamic shared memory, bytes */
+	/* bytes of dynamic shared memory */
 	size_t spread_bytes, interpolate_bytes, interpolate_shared_bytes;
 };
 
@@ -88,14 +88,14 @@ int bs_nufft_direct(const bs_nufft_dev *d, uint32_t taps, const float2 *data, fl
 		    bool close, cudaStream_t stream, struct bs_fail *why);
 
 /*
- * collect.cu, 3D: sets grid to the gridded samples, or adds them (add). Each cell sums in a fixed
- * order.
+ * Sets grid to the gridded samples, or adds them (add). Each cell sums in a fixed order. In
+ * collect.cu, 3D.
  */
 int bs_nufft_collect(const bs_nufft_dev *d, uint32_t taps, uint32_t lanes, bool add,
 		     const float2 *data, float2 *grid, bool close, cudaStream_t stream,
 		     struct bs_fail *why);
 
-/* borders.cu */
+/* The next functions are in borders.cu. */
 int bs_nufft_gather_init(struct bs_fail *why);
 /*
  * Adds the copies of each crowded sector into its first copy, in order. Does nothing where no
@@ -107,13 +107,13 @@ int bs_nufft_merge(const bs_nufft_dev *d, uint32_t lanes, float2 *part, bool clo
 int bs_nufft_gather(const bs_nufft_dev *d, uint32_t lanes, const float2 *part, float2 *grid,
 		    cudaStream_t stream, struct bs_fail *why);
 /*
- * The sum of bs_nufft_gather, transformed along x and cropped in the same kernel. pass: the pass
- * along x.
+ * Queues the sum of bs_nufft_gather, transformed along x and cropped in the same kernel. pass: the
+ * pass along x.
  */
 int bs_nufft_gather_rows(const bs_nufft_dev *d, uint32_t lanes, const bs_line_pass *pass,
 			 const float2 *part, float2 *out, cudaStream_t stream, struct bs_fail *why);
 
-/* passes.cu */
+/* The next functions are in passes.cu. */
 int bs_nufft_passes_init(struct bs_fail *why);
 /*
  * data [coil][samples] -> mixed [sample][channel], weighted; for the samples first .. first + count
@@ -128,14 +128,15 @@ int bs_nufft_sum(float2 *to, const float2 *from, uint64_t count, cudaStream_t st
 		 struct bs_fail *why);
 
 struct bs_stack_dev {
-	bs_line_plan line;      /* a line of one point for each partition */
-	const uint32_t *source; /* [partition][position] */
-	const float *weight;    /* [sample]; NULL: ones */
+	bs_line_plan line;      /* lines of one point for each partition */
+	const uint32_t *source; /* number of each sample, [partition][position] */
+	const float *weight;    /* [sample] weights; NULL: ones */
 	uint64_t positions, samples;
 	uint32_t coils;
 };
 /*
- * stack_in: transforms data along kz into mixed [position][coil][bin of z]. stack_out: the reverse.
+ * stack_in transforms data along kz into mixed [position][coil][bin of z]; stack_out does the
+ * reverse.
  */
 int bs_nufft_stack_in(const bs_stack_dev *s, const float2 *data, float2 *mixed, cudaStream_t stream,
 		      struct bs_fail *why);

@@ -56,7 +56,7 @@ static __device__ __forceinline__ void lay(float (&table)[SIDE + 4], const float
 			table[first + j] = w[j];
 }
 
-/* Long: the turns of both warps share the samples' places. */
+/* Grids one sector. Long: the turns of both warps share the samples' places. */
 template <int W>
 static __global__ void __launch_bounds__(THREADS)
 	direct(const __grid_constant__ bs_nufft_dev d, const float2 *data, float2 *grid)

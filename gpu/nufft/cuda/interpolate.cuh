@@ -14,8 +14,8 @@
 #define INTERPOLATE_THREADS 128
 
 /*
- * The weights along z (2D: along y) of this thread's own planes (2D: rows) of the window, where
- * PARTS threads share a sample.
+ * Weights along z (2D: along y) of this thread's own planes (2D: rows) of the window, where PARTS
+ * threads share a sample.
  */
 template <int PARTS, int W>
 static __device__ __forceinline__ void own_part(float (&own)[(W + PARTS - 1) / PARTS],
@@ -31,7 +31,7 @@ static __device__ __forceinline__ void own_part(float (&own)[(W + PARTS - 1) / P
 	}
 }
 
-/* The layout of a padded sector in shared memory. */
+/* Layout of a padded sector in shared memory. */
 template <int DIM, int W> struct sector {
 	static const int PX = (DIM == 3 ? 8 : 15) + W - 1, PY = (DIM == 3 ? 8 : 16) + W - 1;
 	static const int PZ = DIM == 3 ? PY : 1;
@@ -122,7 +122,7 @@ static __device__ __forceinline__ void add_row(float2 (&sum)[CB], float w, const
 	}
 }
 
-/* The place of a sample in its sector. */
+/* Place of a sample in its sector. */
 template <int DIM> struct sample_spot {
 	uint64_t e;
 	uint32_t cell;
@@ -151,7 +151,7 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 {
 	using S = sector<DIM, W>;
 	const int MINE = (W + PARTS - 1) / PARTS;
-	extern __shared__ float2 cells_in[]; /* [channel][cell] */
+	extern __shared__ float2 cells_in[]; /* cells of the sector, [channel][cell] */
 	const bs_sector_task task = d.task[blockIdx.x];
 	const uint32_t channel = blockIdx.y * CB;
 	const int part = threadIdx.x % PARTS;

@@ -142,8 +142,8 @@ static __device__ __forceinline__ void bring_volume(float2 *to, const bs_nufft_d
 }
 
 /*
- * As bring_volume, for a grid where the four channels of a cell lie beside each other: copies
- * pieces.
+ * Copies a sector as bring_volume does, for a grid where the four channels of a cell lie beside
+ * each other: in pieces.
  */
 template <int W>
 static __device__ __forceinline__ void bring_fours(float2 *to, const bs_nufft_dev &d, uint3 start,
@@ -215,7 +215,7 @@ static __device__ __forceinline__ float2 channel_of(float4 v, int c)
 }
 
 /*
- * A lane's own rows of the window: their places relative to a sample's first cell, and their
+ * Rows of the window that a lane owns: their places relative to a sample's first cell, and their
  * weights in an entry.
  */
 template <int W, int CB> struct own_rows {

@@ -24,7 +24,7 @@ struct bench {
 	uint32_t count;
 	struct bs_devmem data; /* samples and images for both directions */
 	float *samples, *image;
-	struct slot slot[2]; /* the plan of the best variant so far, and that of its challenger */
+	struct slot slot[2]; /* plan of the best variant so far, and plan of its challenger */
 	struct bs_stopwatch watch;
 };
 
@@ -40,7 +40,7 @@ struct trial {
 	struct bench *bench;
 	struct slot *slot;
 	const struct bs_nufft_launch *launch;
-	int direction; /* 0: the adjoint after the last readout, 1: forward */
+	int direction; /* 0: the adjoint after the last readout is timed; 1: the forward */
 };
 
 static int run(void *arg, cudaStream_t stream, struct bs_fail *why)
@@ -150,7 +150,7 @@ static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *
 	int rc = bs_nufft_choose(&c, &s, b->stack, b->positions, why);
 
 	if (rc != 0)
-		return b->count > 0 ? 1 : rc; /* 1: this protocol has no such variant */
+		return b->count > 0 ? 1 : rc; /* 1 says that this protocol has no such variant */
 	for (uint32_t i = 0; i < b->count; i++)
 		if (memcmp(&b->tried[i], &c, sizeof(c)) == 0)
 			return 1;

@@ -5,8 +5,8 @@
 #define THREADS 256
 
 /*
- * Each block takes 32 samples of 8 coils and transposes them in shared memory, so that both sides
- * are whole memory sectors.
+ * Transposes 32 samples of 8 coils in each block, in shared memory, so that both sides are whole
+ * memory sectors.
  */
 static __global__ void __launch_bounds__(THREADS)
 	mix(const float2 *data, const float *__restrict__ weight, uint64_t samples, uint64_t first,
@@ -32,7 +32,7 @@ static __global__ void __launch_bounds__(THREADS)
 		mixed[(from + m) * coils + coil + c] = tile[c][m];
 }
 
-/* Each block takes cols positions of one coil, a line for each. */
+/* Transforms cols positions of one coil in each block, a line for each. */
 static __global__ void __launch_bounds__(THREADS)
 	stack_in(const __grid_constant__ bs_stack_dev s, uint32_t cols, const float2 *data,
 		 float2 *__restrict__ mixed)

@@ -11,7 +11,7 @@
 
 #include "gpu/nufft/cuda/dev.cuh"
 
-#define BS_PATH_TILE  8u  /* edge of a tile, cells */
+#define BS_PATH_TILE  8u  /* edge of a tile in cells */
 #define BS_PATH_CHUNK 32u /* samples of a box */
 /* a first cell outside every box of cells, with two equal bytes, so that memset can write it */
 #define BS_PATH_NEVER 0x7f7f
@@ -25,7 +25,7 @@ struct __align__(16) bs_path_place
 	float offset[2], weight;
 };
 
-/* The range of the first cells of a chunk's samples: from, to, in x and y. */
+/* Range of the first cells of a chunk's samples: from, to, in x and y. */
 struct __align__(8) bs_path_box
 {
 	short from[2], to[2];
@@ -37,12 +37,12 @@ struct bs_path_shape {
 	bool ramp, normalizes;
 };
 
-/* A grid and the places of the samples on it. */
+/* A grid and the places of samples on it. */
 struct bs_path_grid {
 	uint32_t size[2];
 	double window;
-	struct bs_path_place *place; /* [state][readout][sample] */
-	struct bs_path_box *box;     /* [state][readout][chunk] */
+	struct bs_path_place *place; /* places of samples, [state][readout][sample] */
+	struct bs_path_box *box;     /* boxes of chunks, [state][readout][chunk] */
 };
 
 /* Folds v over the block's threads by a fixed tree; all threads get the result. */
@@ -75,8 +75,8 @@ int bs_path_find(const struct bs_path_grid *image, const struct bs_path_grid *q,
 		 struct bs_fail *why);
 
 /*
- * What a launch collects. data [coil][sample] of the frame; NULL: ones. The readouts are from ..
- * to.
+ * Work of a launch that collects. data: [coil][sample] of the frame; NULL: ones. The readouts are
+ * from .. to.
  */
 struct bs_path_work {
 	const float2 *data;

@@ -9,7 +9,8 @@
 #define TILE    ((int)BS_PATH_TILE)
 #define PARTS   (THREADS / (TILE * TILE))
 
-/* True where windows with first cells in from .. to reach a tile's cells; the grid is periodic. */
+/* Returns true where windows with first cells in from .. to reach a tile's cells;
+ * the grid is periodic. */
 static __device__ bool reaches(int from, int to, int taps, int tile, int grid)
 {
 	return (from < tile + TILE && to + taps > tile) ||
@@ -55,9 +56,9 @@ static __device__ uint32_t before(uint32_t mine, uint32_t *all)
 	return at + sum - mine;
 }
 
-/* The tile of a block. */
+/* Tile of a block. */
 struct tile {
-	int from[2], size[2]; /* first cell; cells of the grid */
+	int from[2], size[2]; /* first cell, and number of cells, of the grid */
 };
 
 static __device__ bool near_tile(const short low[2], const short high[2], int taps,

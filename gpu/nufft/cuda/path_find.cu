@@ -4,7 +4,7 @@
 #include "gpu/device/check.h"
 
 #define THREADS 512
-#define CENTER  1e-6 /* as CENTER in gpu/nufft/density.c */
+#define CENTER  1e-6 /* same value as CENTER in gpu/nufft/density.c */
 
 static __device__ double radius(float2 k)
 {
@@ -20,7 +20,7 @@ static __device__ double ones_along(double k, uint32_t n, double *turn)
 	return fabs(s) < 1e-12 ? (double)n : sinpi(k * n) / s;
 }
 
-/* Re D(k), the transform of an image of ones. */
+/* Returns Re D(k), the transform of an image of ones. */
 static __device__ double ones(float2 k, const uint32_t matrix[2])
 {
 	double turn = 0.0;
@@ -30,7 +30,8 @@ static __device__ double ones(float2 k, const uint32_t matrix[2])
 	return x * y * cospi(turn);
 }
 
-/* As center_weight in gpu/nufft/density.c, from what each thread has found. */
+/* Returns the weight as center_weight in gpu/nufft/density.c does, from what
+ * each thread has found. */
 static __device__ double center_weight(double at_center, double step, bool through)
 {
 	at_center = bs_path_sum(at_center);

@@ -23,11 +23,11 @@ struct bs_nufft_chunk {
 };
 
 struct bs_nufft_cuda_state {
-	float2 *data; /* [coil][samples] */
+	float2 *data; /* samples [coil][samples] */
 	/* sum of several chunks: a grid, or with choice.sums images of all coils */
 	float2 *sum;
 	uint64_t *arrived; /* samples that have come, of each chunk; host memory */
-	uint64_t next;     /* the next chunk to be gridded */
+	uint64_t next;     /* next chunk to be gridded */
 };
 
 struct bs_nufft_cuda {
@@ -43,9 +43,9 @@ struct bs_nufft_cuda {
 	/* each cell is written once: there are few samples and the plan is untuned */
 	bool direct;
 	const float *weight; /* [sample]; used where samples are mixed */
-	float2 *mixed;       /* [point][channel] */
+	float2 *mixed;       /* samples laid out as [point][channel] */
 	float2 *scratch;     /* padded sectors; where there are none, what the passes need */
-	float2 *half;        /* [channel][gz][gy][nx] */
+	float2 *half;        /* images after the pass along x, [channel][gz][gy][nx] */
 	/* [channel][gz][gy][gx]; lies in scratch where no grid is kept */
 	float2 *grid;
 	float2 *spare;              /* peek: a grid to go on with; NULL where none is needed */

@@ -20,7 +20,7 @@ static struct turn turn_of(const struct bs_nufft_cuda *p, uint32_t i)
 	return { first, left < p->choice.turn ? left : p->choice.turn };
 }
 
-/* The arguments of the kernels for a chunk and the coils of a turn. */
+/* Returns the arguments of the kernels for a chunk and the coils of a turn. */
 static bs_nufft_dev dev_of(const struct bs_nufft_cuda *p, uint64_t chunk, struct turn t)
 {
 	const struct bs_nufft_choice *c = &p->choice;
@@ -226,7 +226,7 @@ static int turn_forward(struct bs_nufft_cuda *p, struct turn t, const float2 *fr
 	const bs_stack_dev stack = stack_of(p, t);
 	const bs_line_pass *last = &p->out[0];
 	bs_line_pass by_fours = *last;
-	/* The blocks of that kernel want the channels of a cell beside each other. */
+	/* the blocks of that kernel want the channels of a cell beside each other */
 	const bool fours = shared && p->kernels.shared_lanes == 4 && p->choice.sectors.dims == 3 &&
 			   t.coils % 4 == 0 && by_fours.registers &&
 			   bs_line_has_fours(by_fours.line.n);
@@ -374,7 +374,7 @@ int bs_nufft_cuda_part(struct bs_nufft_cuda *p, uint32_t state, uint64_t chunk, 
 {
 	const float2 *data = p->state[state].data;
 
-	/* With one chunk in the plan, the samples outside of the part are zeros. */
+	/* with one chunk in the plan, the samples outside of the part are zeros */
 	return chunk_image(p, p->choice.chunks == 1 ? 0 : chunk, data, (float2 *)image, false,
 			   (cudaStream_t)stream, why);
 }

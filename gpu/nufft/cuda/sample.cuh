@@ -8,7 +8,7 @@
 
 #include "gpu/nufft/cuda/dev.cuh"
 
-#define NO_CELL 0xffffffffu /* marks a place without a sample */
+#define NO_CELL 0xffffffffu /* mark of a place without a sample */
 
 template <int W>
 static __device__ __forceinline__ void window(float (&w)[W], float offset,
@@ -69,7 +69,7 @@ static __device__ __forceinline__ void values_of(float2 *v, const bs_nufft_dev &
 	}
 }
 
-/* What a lane reads of its next sample while the samples before it are added. */
+/* Values of a lane's next sample, which are read while the samples before it are added. */
 template <int DIM, int CB> struct sample_ahead {
 	uint32_t cell;
 	float offset[DIM], weight;

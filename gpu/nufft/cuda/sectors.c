@@ -71,7 +71,7 @@ static uint32_t sector_of(const struct bs_sectors *s, uint32_t a, uint32_t cell)
 }
 
 struct keyed {
-	uint64_t key; /* sector << 24 | first cell */
+	uint64_t key; /* sort key: sector << 24 | first cell */
 	uint32_t sample;
 };
 
@@ -135,8 +135,8 @@ void bs_sectors_deal(struct bs_sectors *s, const uint32_t *begin)
 	s->task_of[s->sectors] = s->tasks;
 }
 
-static void fill(struct bs_sectors *s, const struct keyed *list, const float *k, uint32_t stride,
-		 const uint32_t *index)
+static void fill_tables(struct bs_sectors *s, const struct keyed *list, const float *k,
+			uint32_t stride, const uint32_t *index)
 {
 	for (uint64_t j = 0; j < s->samples; j++) {
 		uint64_t m = list[j].sample;
@@ -161,7 +161,7 @@ static void find_sectors(const struct bs_sectors *s, const struct keyed *list, u
 	}
 }
 
-static int check(const struct bs_sectors_spec *p, uint64_t samples, struct bs_fail *why)
+static int check_spec(const struct bs_sectors_spec *p, uint64_t samples, struct bs_fail *why)
 {
 	if (p->dims < 1 || p->dims > 3 || !(p->window >= 1.0 && p->window <= 64.0) || p->run < 1 ||
 	    samples == 0 || samples > UINT32_MAX)
@@ -186,7 +186,7 @@ static int check(const struct bs_sectors_spec *p, uint64_t samples, struct bs_fa
 int bs_sectors_lay(struct bs_sectors *s, const struct bs_sectors_spec *spec, uint64_t samples,
 		   struct bs_fail *why)
 {
-	int rc = check(spec, samples, why);
+	int rc = check_spec(spec, samples, why);
 
 	memset(s, 0, sizeof(*s));
 	if (rc != 0)
@@ -236,7 +236,7 @@ int bs_sectors_open(struct bs_sectors *s, const struct bs_sectors_spec *spec, ui
 		sorted = sort(list, list + n, samples, (uint64_t)s->sectors << 24);
 		find_sectors(s, sorted, begin);
 		bs_sectors_deal(s, begin);
-		fill(s, sorted, k, stride, index);
+		fill_tables(s, sorted, k, stride, index);
 	}
 	free(list);
 	free(begin);

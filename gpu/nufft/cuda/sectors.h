@@ -24,14 +24,15 @@ struct bs_sector_task {
 	uint32_t sector, first, count;
 };
 
-/* The places of a grid cell in the padded sectors that contain it: at most 3 an axis. */
+/* Places of a grid cell in the padded sectors that contain it, at most 3 on an axis. */
 struct bs_sector_reach {
 	uint32_t count;
-	uint32_t at[3]; /* sector number on this axis << 8 | cell in the padded sector */
+	uint32_t at[3]; /* number of the sector on this axis << 8 | cell in the padded sector */
 };
 
 struct bs_sectors_spec {
-	uint32_t dims, grid[3], side[3]; /* sizes; 1 beyond dims */
+	/* dims: dimensions; grid, side: cells on each axis, 1 beyond dims */
+	uint32_t dims, grid[3], side[3];
 	double window;
 	uint32_t run;
 };
@@ -41,20 +42,20 @@ struct bs_sectors {
 	uint32_t taps;
 	uint64_t samples;
 	uint32_t axis[3];   /* number of sectors on each axis; 1 beyond dims */
-	uint32_t *start[3]; /* first cell of each sector, [axis + 1] */
-	uint32_t *order;    /* [sample] sample number in sorted order */
+	uint32_t *start[3]; /* [axis + 1] first cell of each sector */
+	uint32_t *order;    /* [sample] number of the sample in sorted order */
 	/* [dims][sample] first cell minus the lower end of the window, in cells, [0, 1] */
 	float *offset;
 	uint32_t *cell; /* [sample] first cell relative to its sector: x | y << 8 | z << 16 */
 	struct bs_sector_task *task;
 	uint32_t tasks;
 	uint32_t *task_of;                /* [sectors + 1] first task of each sector */
-	struct bs_sector_reach *reach[3]; /* [grid[a]] */
+	struct bs_sector_reach *reach[3]; /* [grid[a]] places of each grid cell */
 	uint32_t sectors;
 };
 
 uint64_t bs_sectors_count(const struct bs_sectors_spec *spec);
-/* The largest number of tasks for any trajectory of this many samples. */
+/* Returns the largest number of tasks for any trajectory of this many samples. */
 uint64_t bs_sectors_max_tasks(const struct bs_sectors_spec *spec, uint64_t samples);
 
 /*

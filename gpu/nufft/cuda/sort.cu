@@ -14,7 +14,7 @@ struct shape {
 	double window;
 };
 
-/* As locate of sectors.c, with each operation rounded by itself. */
+/* Finds a sample's place as locate of sectors.c does, with each operation rounded by itself. */
 static __device__ uint32_t locate(double k, uint32_t grid, double window, float *offset)
 {
 	const double left = __dsub_rn(__dmul_rn(k, grid), __dmul_rn(0.5, window));

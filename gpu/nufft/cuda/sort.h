@@ -22,15 +22,15 @@ struct bs_sorter {
 	struct bs_devmem mem;
 	uint64_t most;       /* most samples of a run */
 	uint32_t dims, bits; /* bits: number of bits of a sort key */
-	float *k;            /* [sample][dims] */
+	float *k;            /* path [sample][dims] */
 	uint64_t *key[2];
 	uint32_t *sample[2];
-	uint32_t *begin; /* [sector + 1] */
+	uint32_t *begin; /* [sector + 1] first sample of each sector */
 	void *work;
 	size_t work_bytes;
 };
 
-/* The sorted tables of a chunk, in device memory: [sample], and offset [dims][sample]. */
+/* Sorted tables of a chunk, in device memory: [sample], and offset [dims][sample]. */
 struct bs_sorted {
 	uint32_t *order, *cell;
 	float *offset, *weight;

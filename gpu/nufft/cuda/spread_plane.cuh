@@ -45,14 +45,15 @@ static __device__ __forceinline__ void fold_copies(const bs_nufft_dev &d, uint32
 
 		last = atomicAdd(done, 1u) == c.y - 1;
 		if (last)
-			*done = 0; /* zero again for the next launch */
+			*done = 0; /* the count is zero again for the next launch */
 	}
 	__syncthreads();
 	if (!last)
 		return;
 	__threadfence();
 	/*
-	 * Each thread takes two values and keeps sixteen copies under way: reading takes the time.
+	 * each thread takes two values and keeps sixteen copies under way, since reading takes the
+	 * time
 	 */
 	for (int i = threadIdx.x; i < VALUES / 2; i += THREADS) {
 		float4 sum = __ldcg((const float4 *)first + i);
@@ -68,7 +69,7 @@ static __device__ __forceinline__ void fold_copies(const bs_nufft_dev &d, uint32
 }
 
 /*
- * Each lane writes the window weights of one sample, along x, then y, into its row of the warp's
+ * Writes the window weights of one sample in each lane, along x, then y, into its row of the warp's
  * table.
  */
 template <int W>
@@ -125,15 +126,16 @@ static __global__ void __launch_bounds__(32 * WARPS)
 	const int P = plane<W, 1, WARPS>::P, CELLS = plane<W, 1, WARPS>::CELLS;
 	const int ROUNDS = (W * W + 31) / 32;
 	const int ROW = 2 * W | 1; /* odd: lanes that write their row hit different banks */
-	extern __shared__ __align__(16) float tiles[]; /* [warp][real, imaginary][cell] */
+	/* copies of the sector, [warp][real, imaginary][cell] */
+	extern __shared__ __align__(16) float tiles[];
 	__shared__ float tables[WARPS][32][ROW];
-	__shared__ float4 taken[WARPS][32]; /* the values and the first cell of a sample */
+	__shared__ float4 taken[WARPS][32]; /* values and first cell of a sample */
 	const int lane = threadIdx.x % 32;
 	const int warp = threadIdx.x / 32;
 	const bs_sector_task task = d.task[blockIdx.x];
 	const uint32_t share = (task.count + WARPS - 1) / WARPS;
 	const uint32_t begin = min(task.count, share * warp);
-	const uint32_t end = min(task.count, begin + share); /* at least one sample */
+	const uint32_t end = min(task.count, begin + share); /* there is at least one sample */
 	float *tile = tiles + warp * CELLS * 2;
 	int wx[ROUNDS], wy[ROUNDS];
 	/* An index past the last sample is the last sample again. */
@@ -211,7 +213,8 @@ static __global__ void __launch_bounds__(32 * WARPS)
 	const int P = plane<W, CB, WARPS>::P, CELLS = plane<W, CB, WARPS>::CELLS;
 	const int ROUNDS = (W * W + 31) / 32;
 	const int ROW = 2 * W | 1; /* odd: lanes that write their row hit different banks */
-	extern __shared__ __align__(16) float tiles[]; /* [warp][channel][real, imaginary][cell] */
+	/* copies of the sector, [warp][channel][real, imaginary][cell] */
+	extern __shared__ __align__(16) float tiles[];
 	__shared__ float tables[WARPS][32][ROW];
 	__shared__ float2 taken[WARPS][32][CB];
 	const int lane = threadIdx.x % 32;

@@ -44,7 +44,7 @@ template <int W, int CB> struct volume {
 			y++;
 		return y;
 	}
-	/* Shared-memory accesses for a plane of a window. */
+	/* Returns the shared-memory accesses for a plane of a window. */
 	static constexpr int accesses()
 	{
 		const int banks = 16 / CB;
@@ -69,7 +69,7 @@ template <int W, int CB> struct volume {
 	static const int SHARED = (P - 1) * STEP + P * P; /* cells of the copy in shared memory */
 };
 
-/* The type of a cell's CB channels. */
+/* Type of a cell's CB channels. */
 template <int CB> struct lanes_of;
 template <> struct lanes_of<1> {
 	typedef float2 type;
@@ -129,8 +129,8 @@ static __device__ __forceinline__ void write_volume(typename lanes_of<CB>::type 
 }
 
 /*
- * Each lane writes the weights and values of one sample, and the place in the copy where its window
- * begins, with y modulo W in the bits above.
+ * Writes the weights and values of one sample in each lane, and the place in the copy where its
+ * window begins, with y modulo W in the bits above.
  */
 template <int W, int CB>
 static __device__ __forceinline__ void
@@ -211,7 +211,7 @@ static __global__ void __launch_bounds__(W > 5 ? 64 : 32)
 	read_ahead(ahead, d, index(0), order, channel, data);
 	for (int i = threadIdx.x; i < (int)((sizeof(work.tile) + 15) / 16); i += V::THREADS)
 		shared[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-	/* Before the first sample it adds zeros, to cells that this lane owns. */
+	/* before the first sample this adds zeros, to cells that this lane owns */
 	auto flush = [&]() {
 #pragma unroll
 		for (int z = 0; z < W; z++)

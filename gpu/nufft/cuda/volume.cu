@@ -20,8 +20,8 @@ template <int W, int CB, int SHARED> static struct bs_nufft_kernels kernels()
 }
 
 /*
- * For wider windows, four channels of a sector are more than the shared memory of lesser GPUs
- * holds.
+ * Returns the kernels by channels. For wider windows, four channels of a sector are more than the
+ * shared memory of lesser GPUs holds.
  */
 template <int W, int CB> static struct bs_nufft_kernels by_channels(uint32_t channels)
 {

@@ -16,9 +16,9 @@ struct cg_vectors {
 	const float2 *b;
 	float2 *x, *r, *p, *q;
 	const float *inverse;
-	/* M^-1 r of the circulant preconditioner; NULL: inverse times r (Jacobi), or r */
+	/* M^-1 r of the circulant preconditioner; NULL: inverse times r (Jacobi), or r itself */
 	float2 *z;
-	double *partial; /* [image][2][blocks] */
+	double *partial; /* sums of blocks, [image][2][blocks] */
 	double *history; /* residuals [image][made] */
 	struct bs_cg_state *state;
 	/* [part][voxel]: their sum is A p without the constraint; NULL: there are none */
@@ -178,8 +178,8 @@ static __global__ __launch_bounds__(CG_THREADS) void direction(const struct cg_v
 }
 
 /*
- * The form of the constraint's part of A p: p itself (identity), or a product with a real or a
- * complex sparse matrix: W^H W times p, or W^H times the rows W p.
+ * Forms of the constraint's part of A p: p itself (identity), or a product with a real or a complex
+ * sparse matrix: W^H W times p, or W^H times the rows W p.
  */
 enum { CG_IDENTITY, CG_REAL, CG_COMPLEX };
 
@@ -248,7 +248,7 @@ static __global__ __launch_bounds__(CG_THREADS) void finish_apply(const struct c
 	}
 }
 
-/* rows = W p. */
+/* Sets rows = W p. */
 template <bool COMPLEX>
 static __global__ __launch_bounds__(CG_THREADS) void constraint_rows(const struct cg_vectors all,
 								     const struct bs_csr_cuda m,
@@ -263,7 +263,7 @@ static __global__ __launch_bounds__(CG_THREADS) void constraint_rows(const struc
 		rows[blockIdx.y * m.rows + at] = bs_csr_row<COMPLEX>(m, at, a.p);
 }
 
-/* x += alpha p, r -= alpha q, norms, beta. */
+/* Adds alpha p to x, subtracts alpha q from r, and finds norms and beta. */
 static __global__ __launch_bounds__(CG_THREADS) void update(const struct cg_vectors all)
 {
 	const uint64_t first = first_of(all);

@@ -22,14 +22,14 @@
 
 struct bs_precond_cuda {
 	const struct bs_protocol *p;
-	const float *maps; /* host memory, [set]; NULL: no maps */
+	const float *maps; /* [set] maps in host memory; NULL: no maps */
 	uint32_t sets;     /* number of sets; 1 without maps */
 	double mu;
-	float *inverse; /* device memory */
+	float *inverse; /* diagonal's inverse in device memory */
 	struct bs_circulant_cuda *circulant;
 	float *inverses; /* device memory, [set][voxel]; NULL where there is one set */
 	/* Host memory that a set's table is made from. */
-	float *r; /* the constraint's diagonal */
+	float *r; /* diagonal of the constraint */
 	double r_mean, q0;
 	float *table; /* table of Jacobi's preconditioner */
 	struct bs_circulant *eigen;
@@ -37,7 +37,7 @@ struct bs_precond_cuda {
 };
 
 uint64_t bs_precond_cuda_bytes(const struct bs_protocol *p, uint32_t sets);
-/* c: zeros except p, maps, sets and mu. q: host memory. */
+/* Plans a preconditioner. c: zeros except p, maps, sets and mu. q: host memory. */
 int bs_precond_cuda_plan(struct bs_precond_cuda *c, const struct bs_tables *tables, const float *q,
 			 struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why);
 void bs_precond_cuda_close(struct bs_precond_cuda *c);

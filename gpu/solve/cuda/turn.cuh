@@ -7,7 +7,7 @@
 
 #include "gpu/fft/cuda/dft.cuh"
 
-/* exp(-i2pi hz t) */
+/* Returns exp(-i2pi hz t). */
 static __device__ __forceinline__ float2 phase_of(float hz, double t)
 {
 	const double turns = (double)hz * t;

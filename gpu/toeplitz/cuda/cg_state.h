@@ -2,7 +2,7 @@
 #ifndef BS_GPU_TOEPLITZ_CUDA_CG_STATE_H
 #define BS_GPU_TOEPLITZ_CUDA_CG_STATE_H
 
-/* The state of the solve of one image. */
+/* State of the solve of one image. */
 struct bs_cg_state {
 	double bb, rr, rz; /* squared norms of b and r, and r^H z */
 	float alpha, beta;
@@ -10,7 +10,7 @@ struct bs_cg_state {
 	unsigned iterations; /* number of iterations made */
 	unsigned tickets;    /* blocks of this launch that have ended */
 	/*
-	 * For two launches an iteration (step.cuh): turn is the number of the iteration under way,
+	 * For two launches an iteration (step.cuh): turn is the number of the current iteration,
 	 * from 1. last[turn & 1] holds what the iteration before left for it.
 	 */
 	unsigned turn;

@@ -16,21 +16,21 @@ struct tp_flat_plan {
 	const struct tp_half *x, *y; /* kernels of each axis; NULL: the axis is too long */
 	struct tp_axis axis[2];
 	uint32_t coils;
-	float *spectrum; /* [half of ky][ky][half of kx][kx] */
-	float2 *rows;    /* [image or coil][y][half of kx][kx] */
-	float2 *addends; /* [coil][y][x] */
-	double *energy;  /* step.cuh: [image or coil][blocks of columns] */
-	double *norms;   /* step.cuh: [2][image][3][blocks of rows, at most voxels along y] */
+	float *spectrum; /* spectrum [half of ky][ky][half of kx][kx] */
+	float2 *rows;    /* lines along kx, [image or coil][y][half of kx][kx] */
+	float2 *addends; /* products of the coils, [coil][y][x] */
+	double *energy;  /* [image or coil][blocks of columns], for step.cuh */
+	double *norms;   /* [2][image][3][blocks of rows, at most voxels along y], for step.cuh */
 	/* step.cuh: at least this many of a block's lines belong to one line of the image */
 	int beside;
-	bool close; /* launches may overlap */
+	bool close; /* true: launches may overlap */
 };
 
 struct tp_flat_work {
 	uint32_t count; /* number of images; with maps, of coils */
 	const float *maps, *in;
-	float *out;      /* result, without maps */
-	const int *stop; /* as in toeplitz_cuda.h: where *stop is set nothing is done */
+	float *out;      /* result without maps */
+	const int *stop; /* stop flag, as in toeplitz_cuda.h: where *stop is set nothing is done */
 };
 
 /* Finds the sizes alone, so that need can be asked. */

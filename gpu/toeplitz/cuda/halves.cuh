@@ -22,7 +22,7 @@
 #define TP_ROW_THREADS 256
 #define TP_COLUMNS     8 /* columns of a block, side by side: two memory sectors */
 
-/* One axis. turns: exp(-i pi (2 k1 + half) s / H), [half][k1][B + 1: s], device memory. */
+/* One axis. turns: exp(-i pi (2 k1 + half) s / H), [half][k1][B + 1: s], in device memory. */
 struct tp_axis {
 	const float2 *turns;
 	int n; /* voxels of the axis */
@@ -30,15 +30,15 @@ struct tp_axis {
 
 struct tp_flat {
 	struct tp_axis x, y;
-	const float2 *in;           /* [image][y][x] */
+	const float2 *in;           /* input images [image][y][x] */
 	float2 *out;                /* [image][y][x], with maps [coil][y][x] */
-	float2 *rows;               /* [image or coil][y][half of kx][kx] */
-	const float2 *maps;         /* [coil][y][x]; NULL: none */
-	const float *q;             /* [half of ky][ky][half of kx][kx] */
+	float2 *rows;               /* lines along kx, [image or coil][y][half of kx][kx] */
+	const float2 *maps;         /* [coil][y][x] maps; NULL: none */
+	const float *q;             /* spectrum [half of ky][ky][half of kx][kx] */
 	int count;                  /* number of images or coils */
 	const int *stop;            /* nothing is done where *stop is set; NULL: never */
 	struct bs_cg_state *solves; /* [image]: used in place of stop; columns then write energy */
-	double *energy;             /* in^H out, [image or coil][block of columns] */
+	double *energy;             /* [image or coil][block of columns], in^H out */
 };
 
 static __device__ __forceinline__ bool flat_stopped(const struct tp_flat &a, int image)
@@ -126,7 +126,7 @@ template <int A, int B> struct halves {
 		for (int u = 0; u < P; u++) {
 			float2 v[A];
 
-			if (u > 0 && !has(t, u)) /* often true for a whole warp */
+			if (u > 0 && !has(t, u)) /* this is often true for a whole warp */
 				continue;
 			set(u, v);
 			turn_all<-1, 1>(v, half);
@@ -215,7 +215,7 @@ template <int A, int B> struct halves {
 	}
 };
 
-/* The exchange of a half line of rows: A lanes of one warp. */
+/* Exchange of a half line of rows between A lanes of one warp. */
 template <int B> struct row_exchange {
 	float2 *own;
 
@@ -238,8 +238,8 @@ template <int A, int B> struct rows_of {
 };
 
 /*
- * A thread's place among the rows of a block: lane t of one half of a line. mid: the block's shared
- * memory.
+ * Place of a thread among the rows of a block: lane t of one half of a line. mid: the block's
+ * shared memory.
  */
 template <int A, int B> struct row_lane {
 	int t, half, line;
@@ -255,14 +255,14 @@ template <int A, int B> struct row_lane {
 		exchange.own = mid + halves<A, B>::TABLE + threadIdx.x / A * (A * (B + 1));
 	}
 
-	/* The place of the frequencies of its half of line y, of an image or a coil. */
+	/* Returns the frequencies of its half of line y, of an image or a coil. */
 	__device__ __forceinline__ float2 *row(const struct tp_flat &a, int image, int y) const
 	{
 		return a.rows + (((long long)image * a.y.n + y) * 2 + half) * (A * B) + t;
 	}
 };
 
-/* blockIdx.y: number of the image or the coil. */
+/* Transforms rows of the input. blockIdx.y: number of the image or the coil. */
 template <int A, int B>
 static __global__ __launch_bounds__(TP_ROW_THREADS, 2) void rows_in(const struct tp_flat a)
 {
@@ -364,7 +364,7 @@ template <int A, int B> struct columns_of {
 	static const int blocks = (AHEAD ? 3 : 2) * 256 / THREADS;
 };
 
-/* A thread's own part of the spectrum: in registers, or on its way to shared memory. */
+/* Part of the spectrum that a thread owns: in registers, or on its way to shared memory. */
 template <int A, int B, bool AHEAD> struct column_spectrum {
 	float own[B];
 
@@ -476,7 +476,7 @@ static __global__ __launch_bounds__(columns_of<A, B>::THREADS,
 	bs_after_previous();
 	L::fill_set(begun, a.y.n, t, 0, load);
 	if (flat_stopped(a, (int)blockIdx.y)) {
-		spectrum.wait(); /* no copy may be under way when a block ends */
+		spectrum.wait(); /* no copy may be in progress when a block ends */
 		return;
 	}
 	L::in(w, turns, half, t, exchange, [&](int u, float2(&v)[A]) {

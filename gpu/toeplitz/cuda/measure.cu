@@ -143,7 +143,7 @@ void bs_toeplitz_use_tuned(struct bs_toeplitz_cuda *plan, const struct bs_toepli
 	struct bs_tuning *t = (struct bs_tuning *)calloc(1, sizeof(*t));
 	struct bs_fail why;
 
-	/* There is only one way in 2D. */
+	/* 2D has only one way, so there is nothing to measure */
 	if (t != NULL && spec->dims == 3 && cache_dir != NULL && cache_dir[0] != '\0') {
 		int rc = bs_toeplitz_tuned(t, spec, cache_dir, &why);
 		const struct bs_tune *best = &t->trial[t->best].tune;

@@ -39,21 +39,23 @@ struct turns_shared {
 struct tp_pass {
 	const float2 *in;
 	float2 *out;
-	const float *q;                /* middle pass: spectrum, at k * line + column */
-	const float2 *maps;            /* x passes of sense: [coil][z][y][x]; else NULL */
-	turns_global turns;            /* exp(-i2pi t k1 / G): [k1][t], then [t][k1] */
-	int n;                         /* voxels along the axis */
-	int columns;                   /* number of strided lines side by side */
-	int rows, planes;              /* plane pass: voxels along y and z; a.n is unused */
-	long long in_line, out_line;   /* complex values from one point of a line to the next */
-	long long in_outer, out_outer; /* from one set of columns, or line along x, to the next */
-	long long in_coil, out_coil;   /* from one coil to the next; 0: all coils read the same */
-	int lines;                     /* number of lines, in x passes */
-	int coils;                     /* coils of sense's last pass, or of the middle passes */
-	bool add;                      /* sense's last pass adds to what out holds */
-	bool turned;                   /* x passes: lines are stored as in struct turned */
-	struct bs_toeplitz_step step;  /* first pass of a step; else all NULL */
-	const int *stop;               /* nothing is done where *stop is set; NULL: never */
+	const float *q;              /* middle pass: spectrum, at k * line + column */
+	const float2 *maps;          /* x passes of sense: [coil][z][y][x] maps; else NULL */
+	turns_global turns;          /* exp(-i2pi t k1 / G), [k1][t], then [t][k1] */
+	int n;                       /* voxels along the axis */
+	int columns;                 /* number of strided lines side by side */
+	int rows, planes;            /* plane pass: voxels along y and z; a.n is unused */
+	long long in_line, out_line; /* complex values from one point of a line to the next */
+	/* complex values from one set of columns, or line along x, to the next */
+	long long in_outer, out_outer;
+	/* complex values from one coil to the next; 0: all coils read the same */
+	long long in_coil, out_coil;
+	int lines;                    /* number of lines, in x passes */
+	int coils;                    /* coils of sense's last pass, or of the middle passes */
+	bool add;                     /* sense's last pass adds to what out holds */
+	bool turned;                  /* x passes: lines are stored as in struct turned */
+	struct bs_toeplitz_step step; /* first pass of a step; in other passes all NULL */
+	const int *stop;              /* nothing is done where *stop is set; NULL: never */
 };
 
 static __device__ __forceinline__ bool stopped(const struct tp_pass &a)
@@ -147,9 +149,9 @@ static __device__ __forceinline__ float &part_of(float2 &v, int part)
 }
 
 /*
- * One line by A threads of one warp, so that the exchange needs no other warp. Their part of mid is
- * A (B + 1) floats: real parts first, then imaginary ones, which halves it. v: as filled. before:
- * called before the exchange is full. Result: w[k] = X[t + A k].
+ * Transforms one line by A threads of one warp, so that the exchange needs no other warp. Their
+ * part of mid is A (B + 1) floats: real parts first, then imaginary ones, which halves it. v: as
+ * filled. before: called before the exchange is full. Result: w[k] = X[t + A k].
  */
 template <int A, int B, class TURNS, class BEFORE>
 static __device__ __forceinline__ void row_in(float2 (&w)[B], float2 (&v)[sets<A, B>::P][A],
@@ -177,7 +179,7 @@ static __device__ __forceinline__ void row_in(float2 (&w)[B], float2 (&v)[sets<A
 	bs_fft<B, -1>::run(w);
 }
 
-/* The first step back, from thread k1's B values: transforms them, multiplies by the turns. */
+/* Does the first step back, from thread k1's B values: transforms them, multiplies by the turns. */
 template <int A, int B, class TURNS>
 static __device__ __forceinline__ void turn_back(float2 (&w)[B], int k1, TURNS turns)
 {
@@ -320,7 +322,7 @@ static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass 
 	const bool mine = line < a.lines;
 	float2 *out = a.out + blockIdx.y * a.out_coil + line * a.out_outer;
 	float *mid = (float *)exchange + threadIdx.x / A * (A * (B + 1));
-	float2 sum[S::P][A] = {}; /* the lower half of the sum */
+	float2 sum[S::P][A] = {}; /* lower half of the sum */
 
 	bs_after_previous();
 	if (stopped(a))

@@ -22,7 +22,7 @@
  */
 template <int A, int B, int CL, int RESIDENT> struct plane_of {
 	static const int G = A * B;
-	static const int ROWS = G / 2 / CL; /* rows of a block: one for each line of threads */
+	static const int ROWS = G / 2 / CL; /* rows of a block, one for each line of threads */
 	static const int THREADS = A * ROWS;
 	/* pitch of [ky][row]: lanes that write a row hit all banks */
 	static const int PITCH = ROWS + 1;
@@ -36,7 +36,7 @@ template <int A, int B, int CL, int RESIDENT> struct plane_of {
 };
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-/* A thread's part of a column of the spectrum. */
+/* Part of a column of the spectrum that a thread owns. */
 template <int A, int B, int VECTOR>
 static __device__ __forceinline__ void plane_spectrum(float (&to)[B], const float *q, int t)
 {
@@ -90,7 +90,7 @@ static __global__ __launch_bounds__(plane_of<A, B, CL, RESIDENT>::THREADS,
 	float2 v[S::P][A];
 	float2 w[B];
 
-	/* This keeps the compiler from loading all values into registers at once. */
+	/* keeps the compiler from loading all values into registers at once */
 #pragma unroll 1
 	for (int i = (int)threadIdx.x; i < 2 * P::G; i += P::THREADS)
 		table[i] = a.turns[i];

@@ -23,10 +23,10 @@
 
 struct tp_step {
 	struct bs_toeplitz_cg cg; /* vectors [image][y][x] */
-	double *norms;            /* [parity][image][r^H r, r^H u, u^H u][block] */
+	double *norms;            /* norms of blocks, [parity][image][r^H r, r^H u, u^H u][block] */
 	/* number of an image's parts of the energy, which columns have left */
 	int energies;
-	/* lines of a block that belong to one line of the image: its coils */
+	/* lines of a block that belong to one line of the image, one for each coil */
 	int beside;
 	bool first; /* first step: x = 0, r = b; there is no A u yet */
 };
@@ -64,7 +64,7 @@ struct tp_sums {
 	}
 };
 
-/* The sums of the iteration before, and bb of the first iteration. */
+/* Sums of the iteration before, and bb of the first iteration. */
 struct tp_before {
 	double bb, ru, pap;
 	/*
@@ -79,7 +79,7 @@ struct tp_choice {
 	bool goes; /* the solve has not ended */
 };
 
-/* One image's part of a step, with the state that the iteration before has left. */
+/* Part of a step for one image, with the state that the iteration before has left. */
 struct tp_solve {
 	const float2 *b;
 	const float *inverse;
@@ -164,8 +164,8 @@ struct tp_solve {
 		struct tp_choice choice;
 
 		/*
-		 * Where p^H A p is not positive, round-off has used up the accuracy that the system
-		 * allows.
+		 * where p^H A p is not positive, round-off has used up the accuracy that the system
+		 * allows
 		 */
 		choice.goes = rr > 0.0 && next > 0.0 && isfinite(rr) && isfinite(next) &&
 			      (turn == 1 || !(rr <= least * least * norm));
@@ -186,7 +186,7 @@ struct tp_solve {
 	}
 };
 
-/* A voxel's values before a step. */
+/* Values of a voxel before a step. */
 struct tp_voxel {
 	float2 x, r, p, s;
 
@@ -220,8 +220,8 @@ template <int A, int B> struct step_lane {
 	const struct tp_step &g;
 	const row_lane<A, B> lane;
 	float2 *lines,
-		*fresh; /* in shared memory: the coils' parts of A u, then u of the block's lines */
-	/* numbers of the block's first line, and of its own line within the block */
+		*fresh; /* coils' parts of A u in shared memory, then u of the block's lines */
+	/* numbers of the block's first line, and of the thread's line within the block */
 	int top, mine;
 	int slot, coils;
 	int n;    /* voxels of the thread's line */
@@ -246,7 +246,7 @@ template <int A, int B> struct step_lane {
 		return lane.row(a, a.maps != NULL ? coil : (int)blockIdx.y, top + mine);
 	}
 
-	/* The map of a coil at the first voxel of the thread's line. */
+	/* Returns the map of a coil at the first voxel of the thread's line. */
 	__device__ __forceinline__ const float2 *map(int coil) const
 	{
 		return a.maps + ((long long)coil * a.y.n + top + mine) * a.x.n;
@@ -266,7 +266,7 @@ template <int A, int B> struct step_lane {
 			const int coil = at + slot;
 			const int length = coil < coils ? n : 0;
 			float2 w[B];
-			float2 begun[A / 2]; /* the map, loaded ahead where registers allow it */
+			float2 begun[A / 2]; /* map values, loaded ahead where registers allow it */
 
 #pragma unroll
 			for (int k = 0; k < B; k++)

@@ -23,7 +23,7 @@ extern const struct bs_tune_kind bs_toeplitz_tunable;
 
 int bs_toeplitz_tuned(struct bs_tuning *t, const struct bs_toeplitz_spec *spec,
 		      const char *cache_dir, struct bs_fail *why);
-/* Without a cache, or after an error, the operator keeps its own choice. */
+/* Uses a measured choice. Without a cache, or after an error, the operator keeps its own choice. */
 struct bs_toeplitz_cuda;
 void bs_toeplitz_use_tuned(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_spec *spec,
 			   const char *cache_dir);

@@ -23,7 +23,7 @@ early=$!
 "$BORESIDE" serve -c site.cfg 2>log.txt &
 serve=$!
 check "a sender that was there before the service" wait $early
-check "its outcome" grep -q '^outcome 0: 64 readouts taken, 1 images, 0 undelivered' early.txt
+check "its outcome" grep -q '^outcome 0: 64 readouts taken, 1 image, 0 undelivered' early.txt
 check "an archive has its image" archive mine kept 1
 value() { # value X Y: the pixel's, 0 to 255
 	tail -c 4096 "$1" | od -An -v -tu1 -w64 |
@@ -45,7 +45,7 @@ await accepted
 pid=$(sed -n 's/.*"name":"ingest","pid":\([0-9]*\).*/\1/p' status.json)
 check "the receiving process is killed" kill -KILL "$pid"
 check "the sender goes on" wait $sender
-check "its outcome is well" grep -q '^outcome 0: 64 readouts taken, 1 images' killed.txt
+check "its outcome is well" grep -q '^outcome 0: 64 readouts taken, 1 image' killed.txt
 check "the archive, started again, has the second image" archive mine kept 1
 check "and no other" [ "$(find kept -name '*.pgm' | wc -l)" -eq 2 ]
 first=$(find kept -name '*.pgm' | sort | head -n 1)

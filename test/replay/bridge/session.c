@@ -485,7 +485,7 @@ static void shown(void)
 				      "\"refused\":1,\"last_error\":\"127.0.0.1:"),
 	      "is counted, and its image");
 	CHECK(service_ask(&service, "text", doc, sizeof(doc)) &&
-		      strstr(doc, "clients: 0 connected, 1 scans (0 now), 1 images, 1 errors; "
+		      strstr(doc, "clients: connected 0, scans 1 (now 0), images 1, errors 1; "
 				  "the last: 127.0.0.1:") != NULL,
 	      "in words, too");
 }

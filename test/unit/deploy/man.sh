@@ -51,6 +51,8 @@ words "$dir/man/man7/boreside-wire.7" | sed 's/  *//g' >"$dir/words"
 	grep '^[A-Z]' "$here/ipc/WIRE.md" | grep -v '](' | tr -d '*`'
 } | tr -d ' ' | missing >"$dir/lacks"
 check "boreside-wire(7) has all of WIRE.md" none "$dir/lacks"
+grep -n '^.fB.fR$' "$dir"/man/man?/* >"$dir/empty"
+check "an item's tag is not empty" none "$dir/empty"
 
 for tool in mandoc groff; do
 	command -v $tool >/dev/null || { echo "skip pages by $tool: it is not here"; continue; }

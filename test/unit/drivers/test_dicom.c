@@ -257,7 +257,7 @@ static void folder(void)
 	(void)bs_sink_dicom.close(self, NULL);
 	(void)run(said, sizeof(said), "ls -A '%s' | wc -l", in_dir("all"));
 	CHECK(strtol(said, NULL, 10) == 2 &&
-		      access(in_dir("all/scan0000abcd-s001-i00003-2.dcm"), F_OK) == 0,
+		      access(in_dir("all/uid0000abcd-s001-i00003-2.dcm"), F_OK) == 0,
 	      "two files, nothing overwritten, nothing left beside them: %s", said);
 }
 

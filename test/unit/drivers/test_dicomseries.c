@@ -99,7 +99,7 @@ static void one_scale(void)
 		}
 		CHECK(bs_sink_put(&bs_sink_dicom, self, &h, words, values, &why) == 0, "%s",
 		      why.text);
-		(void)snprintf(name, sizeof(name), "scale/scan0000abcd-s001-i%05d.dcm", i + 1);
+		(void)snprintf(name, sizeof(name), "scale/uid0000abcd-s001-i%05d.dcm", i + 1);
 		path = in_dir(name);
 		(void)snprintf(slope[i], 64, "%.60s", element(path, "0028,1053", 0));
 		(void)snprintf(window[i], 64, "%.60s", element(path, "0028,1051", 0));

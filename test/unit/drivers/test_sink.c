@@ -231,8 +231,8 @@ static void test_png(void)
 		CHECK(put_images(&bs_sink_png, folder, 2, run == 0, &why) == 0, "into a folder %s",
 		      why.text);
 	CHECK(count(folder, ".png") == 6, "%d files, none overwritten", count(folder, ".png"));
-	check_png(in_dir("pngs/scan0000abcd-s002-i00001.png"), true);
-	check_png(in_dir("pngs/scan0000abcd-s002-i00002-3.png"), false);
+	check_png(in_dir("pngs/uid0000abcd-s002-i00001.png"), true);
+	check_png(in_dir("pngs/uid0000abcd-s002-i00002-3.png"), false);
 }
 
 /* A phase's 0 is grey, whatever is in the image; -VENC of a velocity is black, VENC white. */
@@ -303,7 +303,7 @@ static void test_cfl(void)
 		      put_images(&bs_sink_cfl, folder, 2, false, &why) == 0,
 	      "into a folder, twice %s", why.text);
 	CHECK(count(folder, ".cfl") == 4 && count(folder, ".hdr") == 4, "four pairs");
-	CHECK(bs_cfl_read(&c, in_dir("cfls/scan0000abcd-s002-i00002-2"), &why) == 0, "the last %s",
+	CHECK(bs_cfl_read(&c, in_dir("cfls/uid0000abcd-s002-i00002-2"), &why) == 0, "the last %s",
 	      why.text);
 	for (uint32_t i = 0; c.size == N && i < N; i++)
 		same = same && c.data[2 * i] == pixels[i] && c.data[2 * i + 1] == 0.0f;
@@ -354,7 +354,7 @@ static void test_mrd(void)
 		      put_images(&bs_sink_mrd, folder, 2, false, &why) == 0,
 	      "into a folder, twice %s", why.text);
 	CHECK(count(folder, ".h5") == 4, "four files");
-	check_mrd(in_dir("mrds/scan0000abcd-s002-i00002-2.h5"), 1, 0, 2, false);
+	check_mrd(in_dir("mrds/uid0000abcd-s002-i00002-2.h5"), 1, 0, 2, false);
 
 	CHECK(bs_sink_mrd.open(&self, in_dir("d.h5"), &why) == 0 &&
 		      bs_sink_put(&bs_sink_mrd, self, &h, attributes, pixels, &why) == 0,
@@ -409,7 +409,7 @@ static void test_has(void)
 		CHECK(!s->has(self, &other, before), "%s: not another image", s->type);
 		(void)s->close(self, &why);
 	}
-	CHECK(unlink(in_dir("has_cfl/scan0000abcd-s002-i00001.hdr")) == 0 &&
+	CHECK(unlink(in_dir("has_cfl/uid0000abcd-s002-i00001.hdr")) == 0 &&
 		      bs_sink_cfl.open(&self, in_dir("has_cfl"), &why) == 0 &&
 		      !bs_sink_cfl.has(self, &image, before) &&
 		      count(in_dir("has_cfl"), ".cfl") == 0,

@@ -253,7 +253,7 @@ static void test_comes(void)
 	begin(true);
 	bs_clock_script(&now_ns);
 	CHECK(bs_endpoint_bind(&e.archive, BS_ENDPOINT_ARCHIVE_OUT, url, 1u << 20, &why) == 0 &&
-		      bs_archive_make(&e, &why) == 0,
+		      bs_push_make(&e, &why) == 0,
 	      "the service's end");
 	(void)queue_image(false);
 	(void)pthread_mutex_lock(&e.lock);
@@ -289,7 +289,7 @@ static void test_connection(void)
 	begin(true);
 	bs_clock_script(&now_ns);
 	CHECK(bs_endpoint_bind(&e.archive, BS_ENDPOINT_ARCHIVE_OUT, url, 1u << 20, &why) == 0 &&
-		      bs_archive_make(&e, &why) == 0,
+		      bs_push_make(&e, &why) == 0,
 	      "the service's end");
 	r = bs_emit_record(&e, BS_TAKER_ARCHIVE);
 	for (unsigned i = 0; i < SENT; i++)
@@ -343,7 +343,7 @@ static void test_lost_in_connection(bool breaks)
 	e.env->site.overload.archive = BS_POLICY_SPILL;
 	bs_clock_script(&now_ns);
 	CHECK(bs_endpoint_bind(&e.archive, BS_ENDPOINT_ARCHIVE_OUT, url, 1u << 20, &why) == 0 &&
-		      bs_images_open(&e, &why) == 0 && bs_archive_make(&e, &why) == 0,
+		      bs_images_open(&e, &why) == 0 && bs_push_make(&e, &why) == 0,
 	      "an archive that spills");
 	bs_front_open(&e);
 	r = bs_emit_record(&e, BS_TAKER_ARCHIVE);

@@ -17,7 +17,7 @@ static void replace(bool archive)
 	CHECK(bs_images_open(&e, &why) == 0 &&
 		      (archive ? bs_endpoint_bind(&e.archive, BS_ENDPOINT_ARCHIVE_OUT, url,
 						  1u << 20, &why) == 0 &&
-					 bs_archive_make(&e, &why) == 0
+					 bs_push_make(&e, &why) == 0
 			       : bs_taker_make(&e, 0, "folder", "+cfl-1", BS_POLICY_SPILL, nothing,
 					       &why) == 0),
 	      "emit is replaced");
