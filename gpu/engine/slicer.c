@@ -14,7 +14,7 @@
 #define TAU 6.28318530717958647692
 /* References that differ from the lines by more than this part of them are not theirs. */
 #define FITS 0.5
-/* Of the energy of another slice, as an amplitude: more is no leakage of weights that are right. */
+/* Weights that let a larger share of another slice through do not keep it out. */
 #define LEAKS 0.15
 /* Less of a difference, of the lines or in cycles, is none. */
 #define SAME 1e-3
@@ -207,9 +207,8 @@ static void find_grid(struct bs_slicer *s, uint32_t step, const uint8_t *have)
 		f->at.step = least;
 	for (uint32_t y = range[0]; y <= range[1]; y += f->at.step)
 		on += have[y] == 1;
-	s->gaps = on < s->count ||
-		  ((f->at.step == 1 || f->at.step != step) &&
-		   on < (range[1] - range[0]) / f->at.step + 1);
+	s->gaps = on < s->count || ((f->at.step == 1 || f->at.step != step) &&
+				    on < (range[1] - range[0]) / f->at.step + 1);
 	if (s->gaps)
 		f->at.step = 1;
 	f->at.first = range[0] % f->at.step;
@@ -431,8 +430,8 @@ static void put_report(const struct bs_slicer *s, struct bs_report *report)
 				      leakage[b]);
 	if (s->gaps)
 		(void)bs_fail(&report->why, 0,
-			      "lines between those that came are zeros: the slices' lines are not "
-			      "one or the header's acceleration apart");
+			      "lines between those that came are zeros: these do not come at one "
+			      "step");
 	if (k->left > FITS)
 		(void)bs_fail(&report->why, 0,
 			      "the slices' references do not add up to the lines, of which %.2f is "

@@ -4,13 +4,15 @@
  * single-band references are repetition 0, without their flag, or left out; its lines of several
  * bands come N times, as the repetitions after that.
  * multiband IN OUT again N: header and references as in IN, lines of several bands N times.
- * multiband IN OUT references|bands|again N WHAT: set: sets are the times, not repetitions; nothing:
- * no counter is; back: the last one's number is the first one's; cut: the first one has its first 8
- * lines alone; moved: those behind it lie 10 mm further along z; few: references are the 5 lines at
- * the center alone.
+ * multiband IN OUT references|bands|again N WHAT: set: sets are the times, not repetitions;
+ * nothing: no counter is; back: the last one's number is the first one's; cut: the first one has
+ * its first 8 lines alone; moved: those behind it lie 10 mm further along z; few: references are
+ * the 5 lines at the center alone.
  * multiband IN OUT every N [center]: an accelerated one. Of its lines of several bands each N-th
  * comes, and its header says so; center: and each of the middle third; all else is as in IN.
+ * multiband IN OUT header OLD NEW [OLD NEW]...: the same lines; the header's first OLD is NEW.
  */
+#define _GNU_SOURCE /* asprintf */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,23 +41,42 @@ static int put_header(struct bs_recording *to, struct bs_recording *from, struct
 	return rc;
 }
 
+/* The header with the first old as new, for each pair of an old and a new. */
+static int put_replaced(struct bs_recording *to, struct bs_recording *from, char **pair,
+			struct bs_fail *why)
+{
+	const char *xml = bs_recording_xml(from);
+	char *text = strdup(xml);
+	int rc = 0;
+
+	for (; rc == 0 && text != NULL && pair[0] != NULL && pair[1] != NULL; pair += 2) {
+		const char *at = strstr(text, pair[0]);
+		const int before = at != NULL ? (int)(at - text) : 0;
+		char *next = NULL;
+
+		if (at == NULL ||
+		    asprintf(&next, "%.*s%s%s", before, text, pair[1], at + strlen(pair[0])) < 0)
+			rc = bs_fail(why, BS_ERR_XML, "the header has no %s", pair[0]);
+		free(text);
+		text = next;
+	}
+	if (rc == 0 && text != NULL)
+		rc = bs_recording_put_xml(to, text, why);
+	free(text);
+	return rc;
+}
+
 /* The header with another acceleration along y. */
 static int put_accelerated(struct bs_recording *to, struct bs_recording *from, long every,
 			   struct bs_fail *why)
 {
-	static const char tag[] = "<accelerationFactor><kspace_encoding_step_1>";
-	const char *xml = bs_recording_xml(from);
-	const char *at = strstr(xml, tag);
-	char *text;
-	int rc;
+	char tag[] = "<accelerationFactor><kspace_encoding_step_1>1";
+	char other[sizeof(tag)];
+	char *pair[] = { tag, other, NULL };
 
-	if (at == NULL || (text = calloc(strlen(xml) + 1, 1)) == NULL)
-		return bs_fail(why, BS_ERR_XML, "the header has no acceleration");
-	memcpy(text, xml, strlen(xml));
-	text[at - xml + sizeof(tag) - 1] = (char)('0' + every);
-	rc = bs_recording_put_xml(to, text, why);
-	free(text);
-	return rc;
+	memcpy(other, tag, sizeof(tag));
+	other[sizeof(tag) - 2] = (char)('0' + every);
+	return put_replaced(to, from, pair, why);
 }
 
 /* The middle third of the lines. */
@@ -148,6 +169,20 @@ static int put_lines(struct bs_recording *to, struct bs_recording *from, const s
 	return rc;
 }
 
+static int put_same(struct bs_recording *to, struct bs_recording *from, char **pairs,
+		    struct bs_fail *why)
+{
+	int rc = put_replaced(to, from, pairs, why);
+	struct bs_recorded a;
+
+	for (uint32_t i = 0; rc == 0 && i < bs_recording_count(from); i++) {
+		rc = bs_recording_read(from, i, &a, why);
+		if (rc == 0)
+			rc = bs_recording_append(to, &a.head, a.traj, a.data, why);
+	}
+	return rc;
+}
+
 static int put_all(struct bs_recording *to, struct bs_recording *from, const struct wish *w,
 		   struct bs_fail *why)
 {
@@ -171,12 +206,15 @@ int main(int argc, char **argv)
 			  .again = strcmp(mode, "again") == 0,
 			  .times = argc >= 5 ? strtol(argv[4], NULL, 10) : 0,
 			  .what = argc > 5 ? argv[5] : "" };
-	int rc = w.times > 0 ? bs_recording_open(&from, argv[1], &why)
-			     : bs_fail(&why, BS_ERR_USAGE, "IN OUT MODE N [WHAT]");
+	const bool header = strcmp(mode, "header") == 0;
+	int rc = w.times > 0 || header ? bs_recording_open(&from, argv[1], &why)
+				       : bs_fail(&why, BS_ERR_USAGE, "IN OUT MODE N [WHAT]");
 
 	if (rc == 0)
 		rc = bs_recording_create(&to, argv[2], &why);
-	if (rc == 0) {
+	if (rc == 0 && header) {
+		rc = put_same(to, from, argv + 4, &why);
+	} else if (rc == 0) {
 		w.lines = lines_of(from);
 		rc = strcmp(mode, "every") == 0
 			     ? put_every(to, from, w.times, is(&w, "center"), &why)
