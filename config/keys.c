@@ -482,7 +482,7 @@ P("multiband.shift", BS_KEY_NUMBER, "fields of view", "0.0", -1, 1, NULL, multib
   "how far each slice is moved along y against the one before (blipped CAIPI); 0: as the header "
   "says, else 1 / factor; 1: not at all"),
 P("multiband.kernel", BS_KEY_INT3, "samples", "[5, 5, 1]", 0, 15, NULL, multiband.kernel,
-  "samples along x and lines along y that a sample of a slice is made of; odd"),
+  "samples along x, 7 at most, and lines along y that a sample of a slice is made of; odd"),
 P("multiband.lambda", BS_KEY_NUMBER, "", "0.0001", 0, 1e3, NULL, multiband.lambda,
   "regularization of the weights: times the mean of the diagonal"),
 P("multiband.split", BS_KEY_BOOL, "", "false", 0, 0, NULL, multiband.split,

@@ -86,9 +86,10 @@ static inline float bs_flow_scale(const struct bs_flow *f) /* Returns cm/s per r
 /* How a slice came apart from those that were excited with it (multiband). */
 struct bs_apartness {
 	uint32_t of;                 /* in: slices that the frame's lines hold; 0: its own alone */
+	uint32_t step;               /* in: the header's acceleration along y; 0: not said */
 	double cycles[BS_BANDS_MAX]; /* in: phase of each band from a line to the next */
 	bool phased; /* the references have their bands' phases, as the lines have */
-	/* ||sum of the references - lines|| / ||lines||, of the first frame made with them */
+	/* ||sum of the references - lines|| / ||lines||, of the first whole frame */
 	float left;
 	/* [band]: share of that band that comes through into this slice; 0 at its own */
 	float leakage[BS_BANDS_MAX];

@@ -42,7 +42,7 @@
 #define BS_MRD_OF_ANOTHER BS_MRD_FLAG(48)
 /* Boreside's own flag: the readout has other channels than the header says, or is empty. */
 #define BS_MRD_MISFIT BS_MRD_FLAG(47)
-/* Boreside's own flag: the line holds all slices of its group at once (core/frame/multiband.h). */
+/* Boreside's own flag: the line holds all slices of its group at once (core/multiband/apart.h). */
 #define BS_MRD_FOLDED BS_MRD_FLAG(45)
 /*
  * Boreside's own flag: the line was filled up with zeros; samples [user_int[0], user_int[1]) were

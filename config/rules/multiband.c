@@ -7,12 +7,16 @@
 static void without(const struct bs_reading *r, const struct bs_scope *s,
 		    const struct bs_multiband *m)
 {
+	/* the defaults of config/keys.c */
+	const bool usual = m->kernel[0] == 5 && m->kernel[1] == 5 && m->kernel[2] <= 1;
 	const struct {
 		const char *key;
 		bool set;
 	} keys[] = { { "multiband.factor", m->factor != 0 },
 		     { "multiband.references", m->references != BS_REFERENCES_AUTO },
 		     { "multiband.shift", m->shift != 0.0 },
+		     { "multiband.kernel", !usual },
+		     { "multiband.lambda", m->lambda != 1e-4 },
 		     { "multiband.split", m->split } };
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)

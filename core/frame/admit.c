@@ -179,21 +179,22 @@ static int check_calibration(const struct bs_protocol *p, const struct bs_scan_i
 	     !bs_plan_has(plan, BS_PLAN_APART)))
 		return 0;
 	return bs_fail(why, BS_ERR_CALIBRATION,
-		       "parallelImaging/calibrationMode is 'external' at acceleration %u x %u: "
+		       "parallelImaging/calibrationMode is 'external' at acceleration %u x %u%s: "
 		       "protocol '%s' calibrates by lines of the scan itself",
-		       info->acceleration[0], info->acceleration[1], p->name);
+		       info->acceleration[0], info->acceleration[1],
+		       bs_plan_has(plan, BS_PLAN_APART) ? ", slices at once" : "", p->name);
 }
 
 static int check_bands(const struct bs_protocol *p, const struct bs_scan_info *info,
 		       struct bs_fail *why)
 {
-	if (!bs_plan_has(&p->plan, BS_PLAN_APART) || info->bands <= 1 ||
+	if (!bs_plan_has(&p->plan, BS_PLAN_APART) || info->bands == 0 ||
 	    info->bands == p->multiband.factor)
 		return 0;
 	return bs_fail(why, BS_ERR_SIZE,
-		       "parallelImaging/multiband is of %u slices at once, multiband.factor of "
+		       "parallelImaging/multiband is of %u slice%s at once, multiband.factor of "
 		       "protocol '%s' is %u",
-		       info->bands, p->name, p->multiband.factor);
+		       info->bands, info->bands == 1 ? "" : "s", p->name, p->multiband.factor);
 }
 
 static bool header_on_grid(const struct bs_plan *plan, const struct bs_scan_info *info)

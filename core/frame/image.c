@@ -184,10 +184,13 @@ static void say_doubtful(const struct bs_recon *r, struct bs_recon_image *image)
 {
 	struct bs_text t = bs_text_behind(image->lacks, sizeof(image->lacks));
 
-	bs_text_put(&t,
-		    "%sthe image may hold %u slices: no single-band references were flagged, and "
-		    "no two slices of a group came one by one in the first repetition",
-		    bs_text_between(&t), r->apart.bands);
+	bs_text_put(&t, "%sthe image may hold %u slices: ", bs_text_between(&t), r->apart.bands);
+	if (r->apart.shown)
+		bs_text_put(&t, "an image with its counters was whole before it");
+	else
+		bs_text_put(&t,
+			    "%sno two slices of a group came one by one in the first repetition",
+			    r->apart.flagged ? "" : "no single-band references were flagged, and ");
 }
 
 /* Says why missing lines of the frame may have come in another frame. NULL: they cannot have. */
@@ -353,7 +356,7 @@ static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_im
 	if (r->bands.on)
 		bs_bands_lacks(&r->bands, f->first.idx.repetition, image->lacks,
 			       sizeof(image->lacks));
-	if (!image->preview && bs_apart_doubtful(&r->apart, &f->first))
+	if (bs_apart_doubtful(&r->apart, &f->first, r->opens.at[slot].again))
 		say_doubtful(r, image);
 }
 
@@ -445,6 +448,7 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 		bs_flows_aim(&r->flows, &f->first.idx, image);
 	image->report.order = order_of(r, &f->first);
 	image->report.apart.of = f->first.flags & BS_MRD_FOLDED ? r->apart.bands : 0;
+	image->report.apart.step = r->lines.step[0];
 	memcpy(image->report.apart.cycles, r->apart.cycles, sizeof(r->apart.cycles));
 	fill_head(r, f, image);
 	image->kinds = r->kinds;

@@ -57,16 +57,41 @@ static void see_slice(struct bs_apart *a, uint32_t slice)
 		a->shown = a->shown || (s != slice && a->came[s]);
 }
 
+/* The line's counters are those of the first line. Averages that are summed tell nothing. */
+static bool is_first(const struct bs_apart *a, const struct bs_mrd_idx *idx)
+{
+	return idx->repetition == a->first.repetition && idx->set == a->first.set &&
+	       idx->phase == a->first.phase &&
+	       (idx->average == a->first.average || a->p->averages > 1);
+}
+
+/* A line of a group: the group has no more references, and its lines' places count from here. */
+static void see_group(struct bs_apart *a, const struct bs_mrd_acq *head)
+{
+	const uint32_t slice = head->idx.slice;
+
+	a->past[slice % a->groups] = 1;
+	if (slice >= a->p->slices || a->began[slice])
+		return;
+	a->began[slice] = 1;
+	memcpy(a->start[slice], head->position, sizeof(a->start[slice]));
+}
+
 bool bs_apart_line(struct bs_apart *a, struct bs_mrd_acq *head)
 {
+	bool folded;
+
 	if (!a->begun) {
 		a->begun = true;
-		a->first = head->idx.repetition;
+		a->first = head->idx;
 		if (a->by == BS_REFERENCES_AUTO)
 			a->by = a->flagged ? BS_REFERENCES_FLAGGED : BS_REFERENCES_FIRST;
 	}
-	a->over = a->over || head->idx.repetition != a->first;
-	if (a->by == BS_REFERENCES_FLAGGED || head->idx.repetition != a->first) {
+	a->over = a->over || !is_first(a, &head->idx);
+	folded = a->by == BS_REFERENCES_FLAGGED || !is_first(a, &head->idx) ||
+		 a->past[head->idx.slice % a->groups];
+	if (folded) {
+		see_group(a, head);
 		head->flags &= ~BS_MRD_IS_CALIBRATION_TOO;
 		head->flags |= BS_MRD_FOLDED;
 		return true;
@@ -82,8 +107,10 @@ void bs_apart_band(const struct bs_apart *a, struct bs_mrd_acq *head, uint32_t b
 	const uint32_t own = head->idx.slice / a->groups;
 	const uint32_t slice = head->idx.slice % a->groups + band * a->groups;
 
-	if (slice < a->p->slices && a->known[slice])
-		memcpy(head->position, a->position[slice], sizeof(head->position));
+	if (own < a->bands && a->known[slice])
+		for (int i = 0; i < 3; i++)
+			head->position[i] = a->position[slice][i] +
+					    (head->position[i] - a->start[head->idx.slice][i]);
 	else if (band < a->places && own < a->places)
 		for (int i = 0; i < 3; i++)
 			head->position[i] +=
@@ -105,7 +132,7 @@ void bs_apart_hold(const struct bs_apart *a, struct bs_opens *o)
 			bs_opens_wait(o, i, wait, false);
 }
 
-bool bs_apart_doubtful(const struct bs_apart *a, const struct bs_mrd_acq *first)
+bool bs_apart_doubtful(const struct bs_apart *a, const struct bs_mrd_acq *first, bool again)
 {
-	return a->bands > 1 && (first->flags & BS_MRD_FOLDED) == 0 && !a->shown;
+	return a->bands > 1 && (first->flags & BS_MRD_FOLDED) == 0 && (!a->shown || again);
 }

@@ -7,11 +7,12 @@
  *
  * Lines of one slice alone are the references. Either they are flagged as calibration, and make no
  * image; or the first repetition has all slices one by one, which no flag tells, and makes images.
- * Where no flagged line has come before the first line of an image, it is taken for the latter. Two
+ * Where no flagged line has come before the first line of an image, it is taken for the latter; a
+ * line of another repetition, set, phase or average holds a group, and so do those behind it. Two
  * slices of one group show that it is so, and until then images of the first repetition wait: they
  * could hold a whole group each.
- * A slice's position is that of its references; else that of its group's lines, and the header's
- * places of the bands from there.
+ * A slice's position is that of its references, moved as its group's lines have moved since the
+ * first of them; else that of these lines, and the header's places of the bands from there.
  * No allocation; one thread. Test: test/unit/core/multiband/test_apart.c
  */
 #ifndef BS_CORE_MULTIBAND_APART_H
@@ -29,13 +30,16 @@ struct bs_apart {
 	double cycles[BS_BANDS_MAX]; /* phase of each band from a line to the next */
 	enum bs_references by;       /* AUTO until the first line of an image */
 	bool flagged;                /* a flagged reference has come */
-	uint16_t first;              /* the first repetition */
+	struct bs_mrd_idx first;     /* counters of the first line of an image */
 	bool begun;                  /* a line of an image has come */
 	bool shown;                  /* two slices of one group have come in the first repetition */
 	bool over;                   /* no more lines of the first repetition are expected */
 	uint8_t came[BS_FRAMES_MAX]; /* [slice]: 1: the first repetition has it */
 	uint8_t known[BS_FRAMES_MAX]; /* [slice]: 1: position is that of a reference */
 	float position[BS_FRAMES_MAX][3];
+	uint8_t past[BS_FRAMES_MAX];   /* [group]: 1: a line of the group has come */
+	uint8_t began[BS_FRAMES_MAX];  /* [slice]: 1: one has come by this slice's number, */
+	float start[BS_FRAMES_MAX][3]; /* and lay here */
 };
 
 void bs_apart_scan(struct bs_apart *a, const struct bs_protocol *p,
@@ -53,8 +57,11 @@ void bs_apart_band(const struct bs_apart *a, struct bs_mrd_acq *head, uint32_t b
 void bs_apart_close(struct bs_apart *a);
 /* Lets images wait that may turn out to hold a group, and no others. */
 void bs_apart_hold(const struct bs_apart *a, struct bs_opens *o);
-/* An image that is not said to hold a group may hold one after all: the frame of such a line. */
-bool bs_apart_doubtful(const struct bs_apart *a, const struct bs_mrd_acq *first);
+/*
+ * An image that is not said to hold a group may hold one after all: the frame of such a line.
+ * again: a frame with its counters was whole before, and references come once.
+ */
+bool bs_apart_doubtful(const struct bs_apart *a, const struct bs_mrd_acq *first, bool again);
 
 /* Which band of which group a slice is. */
 static inline uint32_t bs_apart_group(const struct bs_protocol *p, uint32_t slice)

@@ -14,12 +14,15 @@
 #define TAU 6.28318530717958647692
 /* References that differ from the lines by more than this part of them are not theirs. */
 #define FITS 0.5
+/* Weights that let a larger share of another slice through do not keep it out. */
+#define LEAKS 0.15
 /* Less of a difference, of the lines or in cycles, is none. */
 #define SAME 1e-3
 
 /* What is known of a group and contrast. */
 struct known {
 	uint32_t came;       /* reference lines so far, of all scans */
+	uint32_t compared;   /* lines of the frame that tells what follows */
 	bool phased, untold; /* untold: the lines do not tell whether they are */
 	double left;
 };
@@ -37,6 +40,8 @@ struct bs_slicer {
 	struct known *known;          /* [set]: group, contrast */
 	bool in_plane;                /* lines came that calibrate in plane alone */
 	struct bs_slicer_frame frame; /* the last prepared one */
+	uint32_t count;               /* its lines that have come */
+	bool gaps;                    /* between these, lines are missing that are not filled */
 	int64_t calibrated_ns;
 };
 
@@ -165,27 +170,49 @@ bool bs_slicer_side(struct bs_slicer *s, uint32_t frame, const struct bs_mrd_acq
 	return !of_image || !s->in_plane;
 }
 
-/* The lines of a frame: from its first to its last one, at the least distance of two. */
-static struct bs_slicer_pattern pattern_of(const uint8_t *have, uint32_t lines)
+/* Finds the first and the last line, their number, and the least distance of two. */
+static uint32_t range_of(const uint8_t *have, uint32_t lines, uint32_t range[2], uint32_t *least)
 {
-	struct bs_slicer_pattern l = { lines, 1, 0 };
-	uint32_t least = lines;
-	uint32_t last = 0;
+	uint32_t count = 0;
 
+	*least = lines;
+	range[0] = range[1] = 0;
 	for (uint32_t y = 0; y < lines; y++) {
 		if (have[y] != 1)
 			continue;
-		if (l.first == lines)
-			l.first = y;
-		else if (y - last < least)
-			least = y - last;
-		last = y;
+		if (count++ == 0)
+			range[0] = y;
+		else if (y - range[1] < *least)
+			*least = y - range[1];
+		range[1] = y;
 	}
-	if (l.first == lines)
-		return (struct bs_slicer_pattern){ 0, 1, 0 };
-	l.step = least < lines ? least : 1;
-	l.lines = (last - l.first) / l.step + 1;
-	return l;
+	return count;
+}
+
+/*
+ * Finds the grid of the frame's lines, which goes on to the ends of k-space, at the header's step,
+ * or at the lines' own where that is less or the header tells none. Where lines lie beside such a
+ * grid, or grid lines are missing that the header does not promise, it is the grid of all lines.
+ */
+static void find_grid(struct bs_slicer *s, uint32_t step, const uint8_t *have)
+{
+	struct bs_slicer_frame *f = &s->frame;
+	uint32_t range[2];
+	uint32_t on = 0;
+	uint32_t least;
+
+	s->count = range_of(have, s->lines, range, &least);
+	f->at.step = step > 1 ? step : 1;
+	if (s->count >= s->p->multiband.kernel[1] && (step <= 1 || least < step))
+		f->at.step = least;
+	for (uint32_t y = range[0]; y <= range[1]; y += f->at.step)
+		on += have[y] == 1;
+	s->gaps = on < s->count || ((f->at.step == 1 || f->at.step != step) &&
+				    on < (range[1] - range[0]) / f->at.step + 1);
+	if (s->gaps)
+		f->at.step = 1;
+	f->at.first = range[0] % f->at.step;
+	f->at.lines = (s->lines - f->at.first - 1) / f->at.step + 1;
 }
 
 static bool all_have(const struct bs_slicer *s, uint32_t y)
@@ -196,7 +223,7 @@ static bool all_have(const struct bs_slicer *s, uint32_t y)
 	return true;
 }
 
-/* The longest run of lines in the frame's pattern that all slices of its group have. */
+/* The longest run of lines on the frame's grid that all slices of its group have. */
 static struct bs_slicer_pattern common(const struct bs_slicer *s)
 {
 	const struct bs_slicer_pattern *at = &s->frame.at;
@@ -255,7 +282,7 @@ static void compare_line(const struct bs_slicer *s, const float *reference, size
 	}
 }
 
-/* The phase of each band at line y, as factors [band]; bare: references that have them already. */
+/* The phase of each band at line y, as factors [band]; bare: of references that have none. */
 static void find_turns(const struct bs_slicer *s, const double *cycles, uint32_t y, bool bare,
 		       double (*turn)[2])
 {
@@ -310,15 +337,17 @@ static int make_weights(struct bs_slicer *s, const struct bs_slicer_pattern *run
 	return bs_slice_prepare(s->slice, s->frame.set, &r, why);
 }
 
-/* Identifies the references of the frame's set, and the frame's pattern. */
+/* Identifies the references of the frame's set, and the frame's grid. */
 static uint64_t version_of(const struct bs_slicer *s)
 {
-	return (uint64_t)s->known[s->frame.set].came << 32 | s->frame.at.step << 16 |
+	const struct known *k = &s->known[s->frame.set];
+
+	return (uint64_t)k->came << 33 | (uint64_t)k->phased << 32 | s->frame.at.step << 16 |
 	       s->frame.at.first;
 }
 
 /* Finds the frame's lines, and which weights are theirs. */
-static void find_frame(struct bs_slicer *s, uint32_t frame, const uint8_t *have)
+static void find_frame(struct bs_slicer *s, uint32_t frame, uint32_t step, const uint8_t *have)
 {
 	const uint32_t slice = bs_protocol_frame_slice(s->p, frame);
 	struct bs_slicer_frame *f = &s->frame;
@@ -326,7 +355,7 @@ static void find_frame(struct bs_slicer *s, uint32_t frame, const uint8_t *have)
 	f->set = bs_apart_group(s->p, slice) * s->p->contrasts +
 		 bs_protocol_frame_contrast(s->p, frame);
 	f->band = bs_apart_band_of(s->p, slice);
-	f->at = pattern_of(have, s->lines);
+	find_grid(s, step, have);
 	f->came = s->came;
 	for (uint32_t i = 0; i < s->lines; i++)
 		s->came[i] = i < f->at.lines && have[f->at.first + i * f->at.step] == 1;
@@ -371,6 +400,7 @@ static int calibrate(struct bs_slicer *s, const uint8_t *have, const struct bs_s
 	if (run.lines < s->p->multiband.kernel[1])
 		return lacking(s, &report->why, words);
 	gather(s, &run);
+	k->compared = s->count;
 	bare = left_over(s, &run, have, lines, cycles, true);
 	k->left = left_over(s, &run, have, lines, cycles, false);
 	k->phased = k->left < bare;
@@ -392,6 +422,16 @@ static void put_report(const struct bs_slicer *s, struct bs_report *report)
 	a->left = (float)k->left;
 	for (uint32_t b = 0; b < s->bands; b++)
 		a->leakage[b] = (float)leakage[b];
+	for (uint32_t b = 0; b < s->bands; b++)
+		if (leakage[b] > LEAKS)
+			(void)bs_fail(&report->why, 0,
+				      "the slices are not kept apart: %.2f of another one comes "
+				      "through (too few lines of references, or coils too alike?)",
+				      leakage[b]);
+	if (s->gaps)
+		(void)bs_fail(&report->why, 0,
+			      "lines between those that came are zeros: these do not come at one "
+			      "step");
 	if (k->left > FITS)
 		(void)bs_fail(&report->why, 0,
 			      "the slices' references do not add up to the lines, of which %.2f is "
@@ -399,10 +439,11 @@ static void put_report(const struct bs_slicer *s, struct bs_report *report)
 			      k->left);
 }
 
-bool bs_slicer_stale(struct bs_slicer *s, uint32_t frame, const uint8_t *have)
+bool bs_slicer_stale(struct bs_slicer *s, uint32_t frame, uint32_t step, const uint8_t *have)
 {
-	find_frame(s, frame, have);
-	return bs_slice_version(s->slice, s->frame.set) != version_of(s);
+	find_frame(s, frame, step, have);
+	return bs_slice_version(s->slice, s->frame.set) != version_of(s) ||
+	       s->count > s->known[s->frame.set].compared;
 }
 
 int bs_slicer_prepare(struct bs_slicer *s, uint32_t frame, const uint8_t *have,
@@ -415,7 +456,7 @@ int bs_slicer_prepare(struct bs_slicer *s, uint32_t frame, const uint8_t *have,
 	s->calibrated_ns = 0;
 	if (report->apart.of <= 1)
 		return 0;
-	if (bs_slicer_stale(s, frame, have)) {
+	if (bs_slicer_stale(s, frame, report->apart.step, have)) {
 		rc = calibrate(s, have, lines, report);
 		s->calibrated_ns = bs_now_ns() - start_ns;
 	}

@@ -4,11 +4,11 @@
  * The host's and the GPU's engine share this, as they share filler.h. It keeps the references, the
  * lines of one slice alone, in hybrid space (gpu/image/cartesian.h), and the weights of each group
  * and contrast (gpu/grappa/slice.h). Weights are made when an image first needs them, and again
- * when its references have changed, of those lines of the frame's pattern (each line, or every
- * nth) that all slices of the group have, in a row.
+ * when its references have changed, of those lines of the frame's grid (each line, or every nth)
+ * that all slices of the group have, in a row; which lines a frame has makes no difference.
  * Nothing tells whether references have their bands' phases; the lines do. The references are added
- * up both ways, and that sum is taken which is closer to the first frame's lines. Where both are
- * far from them, the image lacks that.
+ * up both ways, and that sum is taken which is closer to the lines of the first frame, or of the
+ * next one that has more. Where both are far from them, the image lacks that.
  * need -> plan -> { scan -> { side | prepare -> apply }* }* -> close, as the functions of
  * core/engine.h. Only plan and close allocate. One caller.
  * Tests: test/replay/console/multiband.sh, test/twin/engine/twin_engine_apart.c
@@ -59,8 +59,8 @@ void bs_slicer_scan(struct bs_slicer *s);
  */
 bool bs_slicer_side(struct bs_slicer *s, uint32_t frame, const struct bs_mrd_acq *head,
 		    uint32_t row, const float *data, size_t coil_stride);
-/* The weights for this frame are to be made: prepare must be given the frame's lines. */
-bool bs_slicer_stale(struct bs_slicer *s, uint32_t frame, const uint8_t *have);
+/* Prepare must be given the frame's lines. step: report->apart.step. */
+bool bs_slicer_stale(struct bs_slicer *s, uint32_t frame, uint32_t step, const uint8_t *have);
 /*
  * have [line]: 1 where a line of the frame has come. lines: not read unless stale.
  * Returns 1: weights are there, and report->apart says of what; apply follows. 0: the lines hold

@@ -377,7 +377,7 @@ static int prepare_slice(struct cart *c, struct bs_slicer *slicer, const uint8_t
 	int rc = 0;
 
 	c->frame = NULL;
-	if (report->apart.of > 1 && bs_slicer_stale(slicer, frame, have))
+	if (report->apart.of > 1 && bs_slicer_stale(slicer, frame, report->apart.step, have))
 		rc = fetch_lines(c, slicer, frame, stream, &report->why);
 	if (rc == 0)
 		rc = bs_slicer_prepare(slicer, frame, have, &lines, report);

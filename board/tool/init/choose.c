@@ -124,13 +124,19 @@ static void put_turns(const struct bs_choice *c, uint32_t pairs)
 		put_number(c->out, "repetitions", repetitions, "their lines come in turns");
 }
 
+/* Slices may be groups of so many bands. */
+static bool are_groups(uint32_t bands, uint32_t slices)
+{
+	return bands <= BS_BANDS_MAX && slices % bands == 0;
+}
+
 /* Slices at once, where lines of each slice alone may be there, flagged or as a repetition. */
 static void put_bands(const struct bs_choice *c, uint32_t slices)
 {
 	const struct bs_survey *s = c->survey;
 	const uint32_t bands = s->info.bands;
 
-	if (bands < 2 || bands > BS_BANDS_MAX || slices % bands != 0 || s->channels.max < 2 ||
+	if (bands < 2 || !are_groups(bands, slices) || s->channels.max < 2 ||
 	    (s->kinds[BS_KIND_CALIBRATION] == 0 && s->repetitions < 2))
 		return;
 	bs_outline_put(c->out, "parallel", "\"slice_grappa\"",
@@ -290,8 +296,11 @@ static void say_unused(const struct bs_choice *c)
 		bs_outline_say(c->out,
 			       "the header says multiband %u: lines may hold so many slices at "
 			       "once, and nothing takes them apart (parallel = \"slice_grappa\" "
-			       "does, with lines of each slice alone): images are partial",
-			       s->info.bands);
+			       "%s): images are partial",
+			       s->info.bands,
+			       are_groups(s->info.bands, counted(s->slices, &s->info.slice))
+				       ? "does, with lines of each slice alone"
+				       : "neither: the slices are no such groups");
 	if (bs_encodings_words(words, sizeof(words), &s->left, &s->info, false)[0] != '\0')
 		bs_outline_say(c->out, "%s", words);
 }

@@ -22,6 +22,11 @@ near() { # near WORDS IMAGE REFERENCE SLICE MOST
 	part "$3" "$4"
 	check "$1: at most $5 of $3, slice $4" "$BORESIDE" compare --max-unscaled "$5" "$2" part.cfl
 }
+# partial NAME CONFIG: the number of recon's images of NAME.h5 that are partial
+partial() {
+	"$BORESIDE" recon -c "$2.cfg" -o "$1.o.h5" "$1.h5" >"$1.log" 2>&1
+	strings -n 8 "$1".o*.h5 | grep -c "quality</name><value>partial<"
+}
 meta() { sed -n "s/.*boreside_$2<\/name><value>\([^<]*\).*/\1/p" "$1.text"; } # meta NAME WHAT
 # row NAME X Y MOST LEAKAGE SLICE...: bounds; its images' slices in the order of their making
 row() {
@@ -95,12 +100,30 @@ x=30 y=30
 near "3 bands x 2" half_sms_mb3.cfl sms_mb3_true 0 0.15
 near "3 bands x 2" half_sms_mb3-0002.cfl sms_mb3_true 1 0.15
 near "3 bands x 2" half_sms_mb3-0003.cfl sms_mb3_true 2 0.15
-check "none partial" sh -c "! grep -q partial half_sms_mb3.log"
+check "too much for 8 coils: partial, and said" grep -q \
+	"image 1 is partial: the slices are not kept apart: 0.41 of another one" half_sms_mb3.log
 sed 's/factor = 2;/& shift = 1.0;/' sms_mb2.cfg >none.cfg
 "$BORESIDE" recon -c none.cfg -o none.cfl half_sms_mb2.h5 >none.log 2>&1
 x=30 y=36
 near "2 bands x 2, said to be not moved" none.cfl sms_mb2_true 0 0.030
 near "2 bands x 2, said to be not moved" none-0002.cfl sms_mb2_true 1 0.030
+
+"$multiband" "$from/sms_mb3.h5" center.h5 every 2 center >log 2>&1
+check "lines of two steps: none complete" test "$(partial center sms_mb3)" -eq 3
+check "in words" grep -q "is partial: lines between those that came are zeros" center.log
+
+# what a frame lacks is its own loss: the references make the weights
+"$multiband" "$from/sms_mb2.h5" cut.h5 again 2 cut >log 2>&1
+"$BORESIDE" recon -c sms_mb2.cfg -o cut.cfl cut.h5 >cut.log 2>&1
+check "a first frame of 8 lines is partial" grep -q \
+	"image 1 is partial: 28 of 36 readouts did not come$" cut.log
+for n in 1 2; do
+	check "the next one is as without it" cmp "cut-000$((2 * n)).cfl" \
+		"$(file_of sms_mb2 $n)"
+done
+"$multiband" "$from/sms_mb2.h5" few.h5 again 2 few >log 2>&1
+check "references of 5 lines: none complete" test "$(partial few sms_mb2)" -eq 4
+check "in words" grep -q "is partial: the slices are not kept apart: 0.40 of another" few.log
 
 # the first repetition has the slices one by one, and neither header nor flags say anything
 "$multiband" "$from/sms_mb2_groups.h5" first.h5 references 2 >log 2>&1
@@ -114,6 +137,24 @@ for n in 1 2 3 4; do
 			"$(file_of sms_mb2_groups $n)"
 	done
 done
+for counter in set back; do
+	"$multiband" "$from/sms_mb2_groups.h5" other.h5 references 2 $counter >log 2>&1
+	rm -f other*.cfl
+	"$BORESIDE" recon -c sms_mb2_groups.cfg -o other.cfl other.h5 >other.log 2>&1
+	check "by $counter: 12 images" grep -q "^12 images" other.log
+	check "by $counter: the same" cmp other-0012.cfl first-0012.cfl
+done
+"$multiband" "$from/sms_mb2_groups.h5" nothing.h5 references 2 nothing >log 2>&1
+check "no counter tells: all but the references are partial" test \
+	"$(partial nothing sms_mb2_groups)" -eq 4
+check "in words" grep -q \
+	"the image may hold 2 slices: an image with its counters was whole before it" nothing.log
+"$multiband" "$from/sms_mb2_groups.h5" moved.h5 again 2 moved >log 2>&1
+"$BORESIDE" recon -c sms_mb2_groups.cfg -o moved.nii moved.h5 >log 2>&1
+for image in moved-000[5678].nii; do
+	od -A n -t f4 -j 276 -N 4 "$image"
+done | tr -d ' ' | xargs >places
+check "a slice moves as its group's lines do" test "$(cat places)" = "10 40 25 55"
 x=20 y=24
 near "a reference is an image" first-0002.cfl sms_mb2_groups_true 1 0.026
 
@@ -144,6 +185,20 @@ sed 's/factor = 2;/factor = 3; /; s/slices = 2/slices = 3/' sms_mb2.cfg >three.c
 "$BORESIDE" recon -c three.cfg -o three.cfl "$from/sms_mb2.h5" >log 2>&1
 check "a header of another number is refused" grep -q \
 	"parallelImaging/multiband is of 2 slices at once, multiband.factor of protocol" log
+"$multiband" "$from/sms_mb2.h5" single.h5 header "<spacing>" "<!--" "<multiband_factor>2" \
+	"--><multiband_factor>1" >log 2>&1
+"$BORESIDE" recon -c sms_mb2.cfg -o single.cfl single.h5 >log 2>&1
+check "one of single slices, too" grep -q \
+	"parallelImaging/multiband is of 1 slice at once, multiband.factor of protocol" log
+"$multiband" "$from/sms_mb2.h5" odd.h5 header "<multiband_factor>2" "<multiband_factor>3" >log 2>&1
+"$BORESIDE" init --force --from odd.h5 -o odd.cfg >odd.log 2>&1
+check "init: 2 slices are no groups of 3" grep -q \
+	'(parallel = "slice_grappa" neither: the slices are no such groups)' odd.log
+mode="<calibrationMode>"
+"$multiband" "$from/sms_mb2.h5" external.h5 header "${mode}separate" "${mode}external" >log 2>&1
+"$BORESIDE" recon -c sms_mb2.cfg -o external.cfl external.h5 >log 2>&1
+check "calibration of another scan is refused" grep -q \
+	"calibrationMode is 'external' at acceleration 1 x 1, slices at once: protocol" log
 
 # recon and ingest are killed behind the first group's images: references and weights come again
 sed 's/^sinks = (/log: { dir = "kept"; mode = "relaxed"; };\n&/' sms_mb2_groups.cfg >again.cfg

@@ -52,10 +52,10 @@ static bool group(uint16_t slice, uint16_t repetition)
 	return is;
 }
 
-/* Slice and place of a band of the group that this slice is in. */
-static void band(uint16_t slice, uint32_t of, uint32_t want, float z)
+/* Slice and place of a band of a group whose line, by this slice's number, lies at from. */
+static void band(uint16_t slice, float from, uint32_t of, uint32_t want, float z)
 {
-	struct bs_mrd_acq head = line(slice, 1, 5.0f);
+	struct bs_mrd_acq head = line(slice, 1, from);
 
 	bs_apart_band(&a, &head, of);
 	CHECK(head.idx.slice == want && fabsf(head.position[2] - z) < 1e-4f &&
@@ -73,10 +73,13 @@ static void flagged(void)
 	for (uint16_t s = 0; s < 6; s++)
 		reference(s, 7.0f * s);
 	CHECK(group(0, 0) && group(1, 0) && group(3, 0), "any slice of a group names it");
-	band(1, 0, 1, 7.0f);
-	band(1, 2, 5, 35.0f);
-	band(3, 0, 1, 7.0f);
-	CHECK(!bs_apart_doubtful(&a, &(struct bs_mrd_acq){ .flags = BS_MRD_FOLDED }),
+	band(1, 10.0f, 0, 1, 7.0f);
+	band(1, 10.0f, 2, 5, 35.0f);
+	band(3, 30.0f, 0, 1, 7.0f);
+	band(3, 30.5f, 0, 1, 7.5f); /* moved since its group's first line */
+	CHECK(group(3, 1), "the next repetition");
+	band(3, 30.5f, 2, 5, 35.5f);
+	CHECK(!bs_apart_doubtful(&a, &(struct bs_mrd_acq){ .flags = BS_MRD_FOLDED }, true),
 	      "and nothing is in doubt");
 }
 
@@ -90,9 +93,9 @@ static void by_header(void)
 	scan(4, 2, BS_REFERENCES_FLAGGED);
 	CHECK(fabs(a.cycles[1] - 0.3) < 1e-6, "the header's shift: %g", a.cycles[1]);
 	CHECK(group(1, 0), "no reference has come");
-	band(1, 0, 1, 5.0f);
-	band(1, 1, 3, 35.0f);
-	band(3, 0, 1, -25.0f);
+	band(1, 5.0f, 0, 1, 5.0f);
+	band(1, 5.0f, 1, 3, 35.0f);
+	band(3, 5.0f, 0, 1, -25.0f);
 	p.multiband.shift = 0.25;
 	bs_apart_scan(&a, &p, &info);
 	CHECK(a.cycles[1] == 0.25, "the protocol's shift comes first");
@@ -128,25 +131,46 @@ static void first(void)
 	o.over = 1;
 	CHECK(waiting(&o) == 0, "but not those that may not wait longer");
 	at[0].urged = false;
-	CHECK(waiting(&o) == 1 && bs_apart_doubtful(&a, &own), "in doubt");
+	CHECK(waiting(&o) == 1 && bs_apart_doubtful(&a, &own, false), "in doubt");
 	CHECK(!group(2, 3) && waiting(&o) == 0 && o.over == 1, "slice 2 came by itself");
-	CHECK(!bs_apart_doubtful(&a, &own), "no doubt");
+	CHECK(!bs_apart_doubtful(&a, &own, false), "no doubt");
 	CHECK(group(0, 4), "the next repetition holds groups");
-	band(0, 1, 2, 20.0f);
+	band(0, 0.0f, 1, 2, 20.0f);
+	CHECK(!group(1, 3), "which may come in turns");
+	CHECK(group(0, 3), "and the group's lines hold it from there, whatever their repetition");
+	CHECK(bs_apart_doubtful(&a, &own, true), "references do not come twice");
 
 	scan(4, 2, BS_REFERENCES_AUTO);
 	CHECK(!group(0, 0) && waiting(&o) == 1, "slice 0 waits again");
-	CHECK(group(0, 1) && waiting(&o) == 0 && bs_apart_doubtful(&a, &own),
+	CHECK(group(0, 1) && waiting(&o) == 0 && bs_apart_doubtful(&a, &own, false),
 	      "slice 2 did not come before the next repetition: in doubt, and without waiting");
 	scan(4, 2, BS_REFERENCES_AUTO);
 	CHECK(!group(0, 0) && waiting(&o) == 1, "slice 0 waits");
 	bs_apart_close(&a);
-	CHECK(waiting(&o) == 0 && bs_apart_doubtful(&a, &own), "until the end: in doubt");
+	CHECK(waiting(&o) == 0 && bs_apart_doubtful(&a, &own, false), "until the end: in doubt");
 
 	scan(4, 2, BS_REFERENCES_FIRST);
 	reference(0, 3.0f);
 	CHECK(!group(0, 0), "flagged lines calibrate in plane where the protocol says so");
-	band(0, 0, 0, 0.0f);
+	CHECK(group(0, 1), "the next repetition");
+	band(0, 0.0f, 0, 0, 0.0f);
+}
+
+/* Other counters than the repetition tell references and groups, too. */
+static void counters(void)
+{
+	struct bs_mrd_acq head[4] = { line(0, 0, 0.0f), line(0, 0, 0.0f), line(0, 0, 0.0f),
+				      line(0, 0, 0.0f) };
+
+	head[1].idx.set = head[2].idx.phase = head[3].idx.average = 1;
+	memset(&info, 0, sizeof(info));
+	for (int i = 1; i < 4; i++) {
+		scan(4, 2, BS_REFERENCES_AUTO);
+		CHECK(!bs_apart_line(&a, &head[0]) && bs_apart_line(&a, &head[i]), "counter %d", i);
+	}
+	p.averages = 2;
+	bs_apart_scan(&a, &p, &info);
+	CHECK(!bs_apart_line(&a, &head[0]) && !bs_apart_line(&a, &head[3]), "summed averages");
 }
 
 int main(void)
@@ -154,10 +178,11 @@ int main(void)
 	flagged();
 	by_header();
 	first();
+	counters();
 	p.parallel = BS_PARALLEL_NONE;
 	bs_plan_make(&p);
 	bs_apart_scan(&a, &p, &info);
-	CHECK(a.bands == 0 && !bs_apart_doubtful(&a, &(struct bs_mrd_acq){ 0 }),
+	CHECK(a.bands == 0 && !bs_apart_doubtful(&a, &(struct bs_mrd_acq){ 0 }, true),
 	      "a protocol that takes none apart");
 	return check_done();
 }
