@@ -450,6 +450,9 @@ P("image.matrix", BS_KEY_INT3, "voxels", "[0, 0, 0]", 0, BS_AXIS_MAX, NULL, imag
   "size of the image that leaves, [x, y] or [x, y, z], 1 to 512 an axis, z 1 in 2D; the "
   "field of view stays: the k-space of each coil's image is zero-filled, or cut. Default the "
   "matrix"),
+P("image.volume", BS_KEY_BOOL, "", "false", 0, 0, NULL, volume,
+  "the slices of a repetition (contrast, phase, set) leave as one image, in the order of their "
+  "positions, with one latency and one budget; not with 3D, previews or sliding windows"),
 
 P("parallel", BS_KEY_WORD, "", "\"none\"", 0, 0, parallels, parallel,
   "method cartesian: how lines that the scan leaves out are made; none: they are zeros; grappa: "
@@ -548,37 +551,6 @@ P("frame.interval_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, interval_ms
 /* clang-format on */
 const size_t bs_keys_count = sizeof(bs_keys) / sizeof(bs_keys[0]);
 _Static_assert(sizeof(bs_keys) / sizeof(bs_keys[0]) <= BS_KEYS_MAX, "raise BS_KEYS_MAX");
-
-/* The defaults above that a board changes. */
-static const struct {
-	const char *board, *path, *fallback;
-} profiles[] = {
-	{ "workstation", "node.acq_slots", "2048" },
-	{ "workstation", "node.image_slots", "16" },
-	{ "workstation", "node.memory_mib", "32768" },
-	{ "jetson", "node.acq_slots", "256" },
-	{ "jetson", "node.image_slots", "4" },
-	{ "jetson", "node.memory_mib", "3072" },
-	{ "workstation", "realtime.priority", "60" },
-	{ "workstation", "realtime.lock_memory", "true" },
-	{ "jetson", "realtime.priority", "60" },
-	{ "jetson", "realtime.lock_memory", "true" },
-	{ "workstation", "overload.archive", "\"keep_newest\"" },
-	{ "workstation", "overload.sinks", "\"keep_newest\"" },
-	{ "jetson", "overload.archive", "\"keep_newest\"" },
-	{ "jetson", "overload.sinks", "\"keep_newest\"" },
-	{ "jetson", "realtime.gpu_wait", "\"block\"" },
-};
-
-const char *bs_key_fallback(const struct bs_key *key, const char *board)
-{
-	if (key->scope == BS_SCOPE_SITE)
-		for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++)
-			if (strcmp(profiles[i].board, board) == 0 &&
-			    strcmp(profiles[i].path, key->path) == 0)
-				return profiles[i].fallback;
-	return key->fallback;
-}
 
 const struct bs_key *bs_key_find(enum bs_key_scope scope, const char *path)
 {

@@ -137,7 +137,7 @@ static const struct bs_protocol *largest(const struct bs_site *site)
 	const struct bs_protocol *most = &site->protocol[0];
 
 	for (uint32_t i = 1; i < site->protocols; i++)
-		if (bs_protocol_image_bytes(&site->protocol[i]) > bs_protocol_image_bytes(most))
+		if (bs_protocol_leaving_bytes(&site->protocol[i]) > bs_protocol_leaving_bytes(most))
 			most = &site->protocol[i];
 	return most;
 }

@@ -246,6 +246,7 @@ struct bs_protocol {
 	uint32_t scan_keys;
 	/* voxels of the image that leaves, over the same field of view; 0: the matrix */
 	uint32_t image_matrix[3];
+	bool volume; /* slices leave joined in volumes (core/frame/volume.h) */
 
 	/* Methods ls and sense, and cartesian with parallel sense. */
 	double lambda;
@@ -585,10 +586,15 @@ static inline uint32_t bs_protocol_channels(const struct bs_protocol *p)
 {
 	return p->combine == BS_COMBINE_NONE && !p->plan.joint ? bs_protocol_inner_coils(p) : 1;
 }
+/* image_bytes: of a slice's or a slab's image. leaving_bytes: of the image that leaves, at most. */
 static inline uint64_t bs_protocol_image_bytes(const struct bs_protocol *p)
 {
 	return bs_protocol_image_voxels(p) * bs_protocol_channels(p) *
 	       (p->output == BS_OUTPUT_COMPLEX ? 8u : 4u);
+}
+static inline uint64_t bs_protocol_leaving_bytes(const struct bs_protocol *p)
+{
+	return bs_protocol_image_bytes(p) * (p->volume ? p->slices : 1);
 }
 
 #endif

@@ -350,11 +350,11 @@ static int take_memory(struct measuring *m, struct bs_fail *why)
 	if (m->env->samples == NULL)
 		m->own_samples = malloc((values + bs_protocol_path(m->p)) * sizeof(float));
 	if (m->env->image == NULL)
-		m->own_image = malloc((size_t)bs_protocol_image_bytes(m->p));
+		m->own_image = malloc((size_t)bs_protocol_leaving_bytes(m->p));
 	m->samples = m->env->samples != NULL ? m->env->samples : m->own_samples;
 	m->image = m->env->image != NULL ? m->env->image : m->own_image;
 	m->message = malloc(BS_WIRE_BYTES + BS_MRD_ACQ_BYTES + table + values * sizeof(float));
-	m->pixels = calloc(1, BS_WIRE_BYTES + (size_t)bs_protocol_image_bytes(m->p));
+	m->pixels = calloc(1, BS_WIRE_BYTES + (size_t)bs_protocol_leaving_bytes(m->p));
 	m->sweep_len = sweep_bytes();
 	m->sweep = calloc(m->sweep_len, 1);
 	if (m->samples == NULL || m->image == NULL || m->message == NULL || m->pixels == NULL ||

@@ -150,6 +150,7 @@ int bs_recon_need(const struct bs_protocol *p, const struct bs_engine *engine, s
 
 	if (rc == 0)
 		rc = bs_averages_need(p, bs_protocol_rows(p), need);
+	bs_volumes_need(p, need);
 	return rc != 0 ? rc : needs(p, engine, &host, why);
 }
 
@@ -244,6 +245,8 @@ int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struc
 	rc = bs_flows_arm(&r->flows, p, why);
 	if (rc == 0)
 		rc = bs_averages_arm(&r->averages, p, r->rows, env->arena, why);
+	if (rc == 0)
+		rc = bs_volumes_arm(&r->volumes, p, env->arena, why);
 	if (rc == 0)
 		rc = sit(&r->seat[0], engine, p, tables, env, why);
 	if (rc == 0)

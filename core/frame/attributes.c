@@ -93,6 +93,24 @@ static void put_corrected(struct bs_text *t, const struct bs_protocol *p,
 	put_text(t, "boreside_epi_ramps", c->ramps ? "yes" : "no");
 }
 
+/* Writes a volume's slices by their place: their counters in runs, "0-35", "1, 3, 5". */
+static void put_joined(struct bs_text *t, const struct bs_joined *j)
+{
+	if (j->slices == 0)
+		return;
+	put_count(t, "boreside_slices", j->slices);
+	if (j->thickness_mm > 0.0f)
+		bs_text_put(t, META("boreside_slice_thickness", "%.6g"), (double)j->thickness_mm);
+	bs_text_put(t, "<meta><name>boreside_slice_numbers</name><value>");
+	for (uint32_t z = 0, last; z < j->slices; z = last + 1) {
+		for (last = z; last + 1 < j->slices && j->number[last + 1] == j->number[last] + 1;)
+			last++;
+		bs_text_put(t, last > z ? "%s%u-%u" : "%s%u", z > 0 ? ", " : "", j->number[z],
+			    j->number[last]);
+	}
+	bs_text_put(t, "</value></meta>");
+}
+
 /* The qualities of an image, in the order of user_int[7]. */
 enum quality { COMPLETE, PARTIAL, LATE, DEGRADED };
 static const char *const qualities[] = { "complete", "partial", "late", "degraded" };
@@ -251,6 +269,7 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	if (image->averages > 0)
 		put_count(&t, "boreside_averages", image->averages);
 	put_count(&t, "boreside_missing", image->missing);
+	put_joined(&t, &image->joined);
 	if (image->lacks[0] != '\0')
 		put_text(&t, "boreside_lacks", image->lacks);
 	if (image->zeros[0] != '\0')

@@ -400,7 +400,7 @@ static void name_scan(const struct bs_recon *r, struct bs_recon_image *image)
 
 uint64_t bs_recon_images(const struct bs_recon *r)
 {
-	return r->images;
+	return r->volumes.places > 0 ? r->volumes.left : r->images;
 }
 
 void bs_frame_say_left(struct bs_recon_image *image)
@@ -483,7 +483,7 @@ uint32_t bs_recon_previews(const struct bs_recon *r)
 uint32_t bs_recon_ready(struct bs_recon *r)
 {
 	bs_flows_wait(&r->flows, &r->opens);
-	return bs_recon_previews(r) + r->opens.over;
+	return bs_recon_previews(r) + r->opens.over + bs_volumes_due(&r->volumes);
 }
 
 void bs_recon_skip_previews(struct bs_recon *r)

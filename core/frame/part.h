@@ -11,6 +11,7 @@
 #include "core/frame/lines.h"
 #include "core/frame/open.h"
 #include "core/frame/recon.h"
+#include "core/frame/volume.h"
 
 struct seat;
 
@@ -82,6 +83,7 @@ struct bs_recon {
 	uint64_t seen;         /* a hash of the scan's first readout; 0: none has come */
 	struct bs_bands bands;
 	struct bs_flows flows;
+	struct bs_volumes volumes;
 	bool embedded; /* calibration lines are lines of the image: other lines lie between them */
 	struct {
 		uint64_t count;
@@ -106,6 +108,12 @@ struct bs_recon {
 static inline bool bs_recon_previews_beside(const struct bs_recon *r)
 {
 	return r->preview.engine != NULL && r->preview.self != r->seat[0].self;
+}
+
+/* Another process, or an earlier run, has made this image. */
+static inline bool bs_share_made(const struct bs_share *s, uint64_t number)
+{
+	return s->made != NULL && s->made(s->arg, number);
 }
 
 /* All engines that a readout may go to, the protocol's own first; without an engine: none. */
@@ -166,6 +174,16 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 void bs_recon_see(struct bs_recon *r, const struct bs_mrd_acq *head, const float *data);
 /* Adds to a described image, once it is made, what it lacks. */
 void bs_frame_say_left(struct bs_recon_image *image);
+
+/*
+ * In recon.c, of a frame that is over and has left its place. make returns 1: the image is made.
+ * pass makes only what the image leaves for later frames, and describes it. Else what the engine
+ * says.
+ */
+int bs_frame_make(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image, bool preview,
+		  int64_t deadline_ns, struct bs_fail *why);
+int bs_frame_pass(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
+		  struct bs_fail *why);
 
 /*
  * In window.c. goes_on: a readout belongs to a later group than the one that is being filled.

@@ -227,6 +227,7 @@ static int prepare_rounds(struct job *j, struct bs_fail *why)
 	j->round = *j->p;
 	j->round.output = BS_OUTPUT_COMPLEX;
 	j->round.preview_every = 0;
+	j->round.volume = false;
 	memcpy(j->round.image_matrix, j->p->matrix, sizeof(j->round.image_matrix));
 	bs_plan_make(&j->round);
 	return bs_rounds_check(&j->rounds, j->p, why);
