@@ -1,0 +1,152 @@
+#!/bin/bash
+# test/replay/scan/volumes.sh - image.volume: slices in the order of their positions whatever the
+# order of acquisition, the pixels of slices that leave alone, the same bytes by the service, also
+# with a recon that is killed meanwhile; a slice that does not come; what is no stack is refused
+set -u
+cd "$(dirname "$0")/../../.." || exit 1
+. test/support/scratch.bash
+cd "$dir" || exit 1
+: >out.txt
+: >log.txt
+scan=0
+refused() { ! "$@"; }
+says() { # says WHAT WORDS FILE
+	grep -aqF "$2" "$3" && echo "ok $1: $2" || echo "not ok $1, not $2: $(tail -n 9 "$3")"
+}
+attribute() { # attribute NAME FILE: its values, image by image
+	local name=$1
+	shift
+	grep -a -h -o "<name>$name</name><value>[^<]*" "$@" | sed 's/.*>//' | xargs
+}
+site() { # site FILE KEYS...: what init wrote, with these keys of the protocol
+	local file=$1
+	shift
+	sed "s/^node: {/node: { $patient/; s/^\t\tmatrix = /\t\t$quiet $*\n&/
+		s/{ type = \"png\"; dir = \"images\"; }/{ type = \"cfl\"; dir = \"images\"; }/
+		s/{ type = \"mrd\"; dir = \"images\"; }/{ type = \"mrd\"; dir = \"mrd\"; }/" init.cfg >"$file"
+}
+phantom() { # phantom OUT OPTIONS...
+	local out=$1
+	shift
+	"$BORESIDE" phantom -o "$out" --traj cartesian --scanner --matrix 40,36 --slices 7 --coils 2 \
+		--snr 30 --fov-mm 160,144,3.2 --spacing-mm 4 --oblique 20,10 "$@"
+}
+# slices NAME ORDER...: those of one.h5 that left alone, in this order, as NAME
+slices() {
+	local name=$1 i
+	shift
+	for i in "$@"; do cat "$(printf 'one%s.cfl' "$([ "$i" = 1 ] || printf -- '-%04d' "$i")")"; done >"$name"
+}
+
+# ---- by one process
+for order in ascending interleaved each-tr; do
+	check "$order: a recording" phantom $order.h5 --repetitions 2 --slice-order $order
+	check "$order: a site by init" "$BORESIDE" init --force --from $order.h5 -o init.cfg
+	site one.cfg
+	site volume.cfg 'image: { volume = true; };'
+	check "$order: each slice alone" "$BORESIDE" recon -c one.cfg -o one.cfl $order.h5
+	check "$order: joined" "$BORESIDE" recon -c volume.cfg -o $order.cfl $order.h5
+	case $order in
+	ascending) slices want.cfl 1 2 3 4 5 6 7 && slices want-0002.cfl 8 9 10 11 12 13 14 ;;
+	*) slices want.cfl 1 5 2 6 3 7 4 && slices want-0002.cfl 8 12 9 13 10 14 11 ;;
+	esac
+	check "$order: by position" cmp $order.cfl want.cfl
+	check "$order: by position, the second repetition" cmp $order-0002.cfl want-0002.cfl
+	check "$order: no third image" test ! -e $order-0003.cfl
+done
+check "what it says" "$BORESIDE" recon -c volume.cfg -o volume.h5 interleaved.h5
+is() { # is WHAT WANTED FOUND
+	[ "$2" = "$3" ] && echo "ok $1: $2" || echo "not ok $1: $3, not $2"
+}
+is "both volumes" "complete complete" "$(attribute boreside_quality volume.h5)"
+is "its slices" "7 7" "$(attribute boreside_slices volume.h5)"
+is "by position" "0-6 0-6" "$(attribute boreside_slice_numbers volume.h5)"
+is "their thickness" "3.2 3.2" "$(attribute boreside_slice_thickness volume.h5)"
+says "gaps between them" "boreside_header</name><value>slices of 3.2 mm lie 4 mm apart<" volume.h5
+"$BORESIDE" check volume.cfg >check.txt 2>&1
+says "the plan" "lines > combine, join" check.txt
+says "the memory" "slices to join" check.txt
+check "two echoes" phantom echoes.h5 --slice-order each-tr --echoes 2 --te-ms 3,8
+check "a site by init" "$BORESIDE" init --force --from echoes.h5 -o init.cfg
+site one.cfg
+site echoes.cfg 'image: { volume = true; };'
+check "each slice alone" "$BORESIDE" recon -c one.cfg -o one.cfl echoes.h5
+check "a volume an echo" "$BORESIDE" recon -c echoes.cfg -o echoes.cfl echoes.h5
+slices want.cfl 1 9 3 11 5 13 7
+slices want-0002.cfl 2 10 4 12 6 14 8
+check "the first echo" cmp echoes.cfl want.cfl
+check "the second echo" cmp echoes-0002.cfl want-0002.cfl
+
+# ---- what cannot be joined
+site bad.cfg 'image: { volume = true; }; frame: { preview_every = 10; };'
+check "previews are refused" refused "$BORESIDE" check bad.cfg
+says "check" "image.volume: not with frame.preview_every: no slice leaves alone" out.txt
+sed 's/slices = 7/slices = 6/' volume.cfg >few.cfg
+check "fewer slices than the header promises" refused "$BORESIDE" recon -c few.cfg -o no.cfl \
+	interleaved.h5
+says "recon" "image.volume of protocol 'phantom' joins at most 6" out.txt
+
+# ---- by the service
+mkdir logs
+echo 'log: { dir = "logs"; mode = "relaxed"; };' >>volume.cfg
+"$BORESIDE" serve -c volume.cfg 2>log.txt &
+serve=$!
+"$BORESIDE" status -c volume.cfg $ready >/dev/null
+images() { ls images | grep -c "s00$scan-.*cfl"; }
+written() { [ "$(images)" -ge "$1" ]; } 2>/dev/null
+for order in ascending interleaved each-tr; do
+	scan=$((scan + 1))
+	check "$order: the service" "$BORESIDE" replay -c volume.cfg --asap $patience $order.h5
+	await written 2
+	check "$order: two images" [ "$(images)" -eq 2 ]
+	mapfile -t ours < <(ls images/*s00$scan-*.cfl)
+	check "$order: the same bytes" cmp "${ours[0]}" $order.cfl
+	check "$order: the second, too" cmp "${ours[1]}" $order-0002.cfl
+done
+
+# a recon that is killed, between slices of a volume and between volumes
+check "a longer recording" phantom long.h5 --repetitions 12 --slice-order interleaved
+check "in one process" "$BORESIDE" recon -c volume.cfg -o long.cfl long.h5
+scan=$((scan + 1))
+recon_pid() {
+	"$BORESIDE" status -c volume.cfg --json |
+		grep -o '"name":"recon"[^}]*' | grep -o '"pid":[0-9]*' | grep -o '[0-9]*'
+}
+"$BORESIDE" replay -c volume.cfg --speed 1 $patience long.h5 >replay.txt 2>&1 &
+sender=$!
+killed=0
+for n in 2 5 9; do
+	await written $n
+	pid=$(recon_pid)
+	[ -n "$pid" ] && kill -KILL "$pid" && killed=$((killed + 1))
+done
+wait $sender
+check "its scan is good all the same" [ $? -eq 0 ]
+check "recon was killed three times" [ $killed -eq 3 ]
+await written 12
+check "12 volumes" [ "$(images)" -eq 12 ]
+mapfile -t ours < <(ls images/*s00$scan-*.cfl)
+one=(long.cfl long-*.cfl)
+for i in $(seq 0 11); do
+	check "volume $((i + 1)) is the same in both" cmp "${ours[$i]}" "${one[$i]}"
+done
+
+# slice 2 of the first repetition does not come: 36 lines a slice, in ascending order
+scan=$((scan + 1))
+for n in $(seq 73 108); do echo "at $n drop for good"; done >faults.txt
+"$BORESIDE" replay -c volume.cfg --asap $patience --faults faults.txt ascending.h5 >replay.txt 2>&1
+says "the outcome" "36 messages from sequence number 73 on never came" replay.txt
+await written 2
+mapfile -t ours < <(ls images/*s00$scan-*.cfl)
+slice=$((40 * 36 * 8))
+await test -e mrd/scan00000001-s00$scan-i00002.h5
+is "it is partial" "partial complete" "$(attribute boreside_quality mrd/*s00$scan-*.h5 | xargs)"
+says "it says so" ">slice 2 is missing and zeros<" mrd/scan00000001-s00$scan-i00001.h5
+check "the others are as before" cmp -n $((2 * slice)) "${ours[0]}" ascending.cfl
+check "and behind it" cmp -i $((3 * slice)) "${ours[0]}" ascending.cfl
+check "it is zeros" cmp -n $slice -i $((2 * slice)):0 "${ours[0]}" /dev/zero
+check "the second volume is whole" cmp "${ours[1]}" ascending-0002.cfl
+kill -TERM $serve
+wait $serve
+check "the service ends with 0" [ $? -eq 0 ]
+serve=
