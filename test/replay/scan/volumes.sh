@@ -5,6 +5,7 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 . test/support/scratch.bash
+shifted=$BUILD/test/support/recording/shifted
 cd "$dir" || exit 1
 : >out.txt
 : >log.txt
@@ -77,6 +78,27 @@ slices want-0002.cfl 2 10 4 12 6 14 8
 check "the first echo" cmp echoes.cfl want.cfl
 check "the second echo" cmp echoes-0002.cfl want-0002.cfl
 
+# ---- files: where the slices lie, one by one and joined
+if command -v dump2dcm >/dev/null; then
+	site one.cfg
+	"$BORESIDE" init --force --from interleaved.h5 -o init.cfg >>out.txt 2>&1
+	site one.cfg
+	check "DICOM" "$BORESIDE" recon -c volume.cfg -o v.dcm interleaved.h5
+	check "DICOM, slice by slice" "$BORESIDE" recon -c one.cfg -o s.dcm interleaved.h5
+	element() { dcmdump +P "$1" "$2" | grep -o '\[[^]]*' | tr -d '['; }
+	is "an instance a volume" 7 "$(element 0028,0008 v.dcm)"
+	is "slices" 3.2 "$(element 0018,0050 v.dcm | sed 's/\(3\.2\)0*[0-9]$/\1/')"
+	is "their distance" 4 "$(element 0018,0088 v.dcm | cut -c1-6 | sed 's/^4\.0000$/4/')"
+	for i in 1 5 2 6 3 7 4; do # the first repetition's, by position
+		element 0020,0032 "$(printf 's%s.dcm' "$([ $i = 1 ] || printf -- '-%04d' $i)")"
+	done | cut -c1-60 | tr '\\' '\n' | awk '{ printf "%.3f\n", $1 }' >places.txt
+	element 0020,0032 v.dcm | tr '\\' '\n' | awk '{ printf "%.3f\n", $1 }' >joined.txt
+	check "21 coordinates" test "$(wc -l <joined.txt)" -eq 21
+	check "the slices' places" cmp places.txt joined.txt
+else
+	echo "skip DICOM: no dump2dcm"
+fi
+
 # ---- what cannot be joined
 site bad.cfg 'image: { volume = true; }; frame: { preview_every = 10; };'
 check "previews are refused" refused "$BORESIDE" check bad.cfg
@@ -85,6 +107,15 @@ sed 's/slices = 7/slices = 6/' volume.cfg >few.cfg
 check "fewer slices than the header promises" refused "$BORESIDE" recon -c few.cfg -o no.cfl \
 	interleaved.h5
 says "recon" "image.volume of protocol 'phantom' joins at most 6" out.txt
+
+check "slice 3 lies 1 mm nearer to slice 4" "$shifted" ascending.h5 unequal.h5 3 1 0
+check "that is no stack" refused "$BORESIDE" recon -c volume.cfg -o no.cfl unequal.h5
+said="slices lie 3 to 5 mm apart: image.volume joins slices that lie equally far apart"
+says "recon" "$said" out.txt
+check "it moves in the second repetition" "$shifted" ascending.h5 moved.h5 3 1 1
+check "recon" "$BORESIDE" recon -c volume.cfg -o moved.h5x.h5 moved.h5
+is "the second volume is partial" "complete partial" "$(attribute boreside_quality moved.h5x.h5)"
+says "it says so" ">slice 3 is moved against the others<" moved.h5x.h5
 
 # ---- by the service
 mkdir logs
@@ -146,6 +177,11 @@ check "the others are as before" cmp -n $((2 * slice)) "${ours[0]}" ascending.cf
 check "and behind it" cmp -i $((3 * slice)) "${ours[0]}" ascending.cfl
 check "it is zeros" cmp -n $slice -i $((2 * slice)):0 "${ours[0]}" /dev/zero
 check "the second volume is whole" cmp "${ours[1]}" ascending-0002.cfl
+scan=$((scan + 1))
+check "no stack is refused" refused "$BORESIDE" replay -c volume.cfg --asap $patience unequal.h5
+says "the outcome" "$said" out.txt
+check "it leaves no image" [ "$(images)" -eq 0 ]
+check "the next scan is good" "$BORESIDE" replay -c volume.cfg --asap $patience ascending.h5
 kill -TERM $serve
 wait $serve
 check "the service ends with 0" [ $? -eq 0 ]
