@@ -115,6 +115,8 @@ static int give(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *wh
 			     head.image_index, pixels_at - attr_at);
 	if (rc == 0)
 		rc = open_sink(t->e, t->id, why);
+	if (rc == 0 && t->e->sink[t->id].type->scan != NULL)
+		t->e->sink[t->id].type->scan(t->e->sink[t->id].self, w.session);
 	if (rc == 0 && !was_filed(t, &head, &w) && !is_filed(t, &head, o->number, w.time_ns)) {
 		memcpy(text, payload + attr_at, pixels_at - attr_at);
 		text[pixels_at - attr_at] = '\0';

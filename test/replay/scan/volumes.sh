@@ -1,7 +1,8 @@
 #!/bin/bash
 # test/replay/scan/volumes.sh - image.volume: slices in the order of their positions whatever the
 # order of acquisition, the pixels of slices that leave alone, the same bytes by the service, also
-# with a recon that is killed meanwhile; a slice that does not come; what is no stack is refused
+# with a recon and an emit that are killed meanwhile; a series as one file; a slice that does not
+# come; what is no stack is refused
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 . test/support/scratch.bash
@@ -119,6 +120,7 @@ says "it says so" ">slice 3 is moved against the others<" moved.h5x.h5
 
 # ---- by the service
 mkdir logs
+sed -i 's/{ type = "mrd"; dir = "mrd"; }/&, { type = "nifti_4d"; dir = "series"; }/' volume.cfg
 echo 'log: { dir = "logs"; mode = "relaxed"; };' >>volume.cfg
 "$BORESIDE" serve -c volume.cfg 2>log.txt &
 serve=$!
@@ -139,21 +141,22 @@ done
 check "a longer recording" phantom long.h5 --repetitions 12 --slice-order interleaved
 check "in one process" "$BORESIDE" recon -c volume.cfg -o long.cfl long.h5
 scan=$((scan + 1))
-recon_pid() {
+pid_of() { # pid_of WORKER
 	"$BORESIDE" status -c volume.cfg --json |
-		grep -o '"name":"recon"[^}]*' | grep -o '"pid":[0-9]*' | grep -o '[0-9]*'
+		grep -o "\"name\":\"$1\"[^}]*" | grep -o '"pid":[0-9]*' | grep -o '[0-9]*'
 }
 "$BORESIDE" replay -c volume.cfg --speed 1 $patience long.h5 >replay.txt 2>&1 &
 sender=$!
 killed=0
 for n in 2 5 9; do
 	await written $n
-	pid=$(recon_pid)
+	[ $n = 2 ] || kill -KILL "$(pid_of emit)"
+	pid=$(pid_of recon)
 	[ -n "$pid" ] && kill -KILL "$pid" && killed=$((killed + 1))
 done
 wait $sender
 check "its scan is good all the same" [ $? -eq 0 ]
-check "recon was killed three times" [ $killed -eq 3 ]
+check "recon was killed three times, emit twice" [ $killed -eq 3 ]
 await written 12
 check "12 volumes" [ "$(images)" -eq 12 ]
 mapfile -t ours < <(ls images/*s00$scan-*.cfl)
@@ -161,6 +164,17 @@ one=(long.cfl long-*.cfl)
 for i in $(seq 0 11); do
 	check "volume $((i + 1)) is the same in both" cmp "${ours[$i]}" "${one[$i]}"
 done
+
+check "in one process, as a series" "$BORESIDE" recon -c volume.cfg -o long.4d.nii long.h5
+count() { od -An -t d2 -j 48 -N 2 "$1" | tr -d ' '; } # dim[4]
+has_all() { [ "$(count series/scan00000001-s00$scan.4d.nii)" = 12 ]; }
+await has_all
+is "the series has each volume once" 12 "$(count series/scan00000001-s00$scan.4d.nii)"
+bytes=$((12 * 7 * 40 * 36 * 4))
+tail -c $bytes long.4d.nii >want.raw
+tail -c $bytes series/scan00000001-s00$scan.4d.nii >found.raw
+check "the same bytes" cmp want.raw found.raw
+is "a line each" 12 "$(wc -l <series/scan00000001-s00$scan.4d.txt)"
 
 # slice 2 of the first repetition does not come: 36 lines a slice, in ascending order
 scan=$((scan + 1))
