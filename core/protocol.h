@@ -246,7 +246,7 @@ struct bs_protocol {
 	uint32_t scan_keys;
 	/* voxels of the image that leaves, over the same field of view; 0: the matrix */
 	uint32_t image_matrix[3];
-	bool volume; /* slices leave joined in volumes (core/frame/volume.h) */
+	bool volume; /* slices leave joined in volumes (core/volume/volume.h) */
 
 	/* Methods ls and sense, and cartesian with parallel sense. */
 	double lambda;

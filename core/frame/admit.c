@@ -8,7 +8,7 @@
 #include "core/flow/flow.h"
 #include "core/frame/geometry.h"
 #include "core/frame/open.h"
-#include "core/frame/stack.h"
+#include "core/volume/stack.h"
 #include "core/protocol.h"
 
 static const char axes[] = "xyz";

@@ -11,7 +11,7 @@
 #include "core/frame/lines.h"
 #include "core/frame/open.h"
 #include "core/frame/recon.h"
-#include "core/frame/volume.h"
+#include "core/volume/volume.h"
 
 struct seat;
 

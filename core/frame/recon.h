@@ -124,7 +124,7 @@ enum bs_slice_state {
 	BS_SLICE_UNLIKE  /* its pixels mean something else: a magnitude among velocities */
 };
 
-/* The slices that an image was joined of (core/frame/volume.h). */
+/* The slices that an image was joined of (core/volume/volume.h). */
 struct bs_joined {
 	uint32_t slices;                /* 0: the image is no volume of slices */
 	float thickness_mm;             /* of a slice; 0: not told */

@@ -32,6 +32,7 @@
 struct bs_pose {
 	float position[3], read_dir[3], phase_dir[3], slice_dir[3];
 };
+void bs_pose_of(struct bs_pose *pose, const struct bs_mrd_acq *head);
 
 struct bs_kept {
 	_Atomic uint64_t number; /* 0: the slot is empty; grows with each scan that is kept */

@@ -7,9 +7,9 @@
  * header is replaced in one write. What a process that died has written behind the last counted
  * image is cut off. The header also names the scan (aux_file: its session) and the last image
  * (descrip), so that no image is there twice. An image of another size or place begins a file of
- * its own (-2, -3, ...), as does one behind 32767 others.
- * NAME.4d.txt has a line of fixed length for each image: its place along the fourth axis, number
- * and repetition, its quality, and what it lacks.
+ * its own (-n2, -n3, ...), as does one behind 32767 others.
+ * NAME.4d.txt has a line of fixed length for each image: its place along the fourth axis, number,
+ * repetition and quality, and what it lacks.
  */
 #define _GNU_SOURCE
 #include "drivers/sink/nifti.h"
@@ -33,14 +33,26 @@
 
 struct series {
 	struct bs_imagename name;
-	char scan[24]; /* the scan's session, or this process's own number */
-	bool is_own;   /* no session was told: the target is a file, of this process alone */
+	char scan[24]; /* session of the scan, or a number of this process alone */
+	bool is_own;   /* no session was told: the target is a file of this process alone */
 };
 
-/* What of an image's attributes a line of the list has, and the header. */
-struct told {
+/* An image, as its series' file and list have it. */
+struct entry {
+	const struct bs_mrd_image *head;
+	struct nifti_1_header h; /* of a file that has no other image */
+	size_t bytes;            /* bytes of its pixels */
 	char quality[16], lacks[LINE - 80];
 	double tr_ms;
+};
+
+/* A file of the series. */
+struct growing {
+	char path[BS_DRAFT_PATH];
+	struct bs_draft file;       /* the open file; fd -1: there is none of that name */
+	struct nifti_1_header have; /* its header */
+	bool is_ours;               /* it is of this scan, and whole as far as its header counts */
+	bool fits;                  /* ours, and the image belongs into it */
 };
 
 static int series_open(void **self, const char *target, struct bs_fail *why)
@@ -70,77 +82,56 @@ static void series_scan(void *self, uint64_t session)
 
 /* ---- names and headers ---- */
 
-static void put_counter(char *to, size_t cap, char letter, unsigned value)
-{
-	const size_t n = strlen(to);
-
-	if (value > 0)
-		(void)snprintf(to + n, cap - n, "-%c%u", letter, value);
-}
-
 static int make_name(const struct series *s, char path[BS_DRAFT_PATH], const struct bs_mrd_image *h,
 		     uint32_t number, const char *ext, struct bs_fail *why)
 {
-	char kind[64] = "";
+	const struct {
+		char letter;
+		uint32_t value;
+	} parts[] = { { 'c', h->contrast }, { 'p', h->phase }, { 'd', h->set },
+		      { 'z', h->slice },    { 'n', number },   { 0, 0 } };
+	char kind[96] = "";
+	int n = 0;
 
 	if (s->name.folder)
-		(void)snprintf(kind, sizeof(kind), "/scan%08x-s%03u", h->measurement_uid,
-			       h->image_series_index);
-	put_counter(kind, sizeof(kind), 'c', h->contrast);
-	put_counter(kind, sizeof(kind), 'p', h->phase);
-	put_counter(kind, sizeof(kind), 'd', h->set);
-	put_counter(kind, sizeof(kind), 'z', h->slice);
-	put_counter(kind, sizeof(kind), 'n', number > 0 ? number + 1 : 0);
+		n = snprintf(kind, sizeof(kind), "/scan%08x-s%03u", h->measurement_uid,
+			     h->image_series_index);
+	for (int i = 0; parts[i].letter != 0; i++)
+		if (parts[i].value > 0)
+			n += snprintf(kind + n, sizeof(kind) - (size_t)n, "-%c%u", parts[i].letter,
+				      parts[i].value);
 	if (snprintf(path, BS_DRAFT_PATH, "%s%s%s", s->name.target, kind, ext) >=
 	    (int)BS_DRAFT_PATH)
 		return bs_fail(why, BS_ERR_IO, "%s: the image's name is too long", s->name.target);
 	return 0;
 }
 
-static void take_told(void *arg, const char *name, const char *value, unsigned index)
+static void take_attribute(void *arg, const char *name, const char *value, unsigned index)
 {
-	struct told *t = arg;
+	struct entry *e = arg;
 
 	if (strcmp(name, "boreside_quality") == 0)
-		(void)snprintf(t->quality, sizeof(t->quality), "%s", value);
+		(void)snprintf(e->quality, sizeof(e->quality), "%s", value);
 	else if (strcmp(name, "boreside_lacks") == 0)
-		(void)snprintf(t->lacks, sizeof(t->lacks), "%.*s", (int)sizeof(t->lacks) - 1,
-			       value);
+		(void)snprintf(e->lacks, sizeof(e->lacks), "%.400s", value);
 	else if (strcmp(name, "mrd_TR") == 0 && index == 0)
-		t->tr_ms = strtod(value, NULL);
+		e->tr_ms = strtod(value, NULL);
 }
 
-/* The header of a file whose only image this is. */
-static int first_header(const struct series *s, struct nifti_1_header *h,
-			const struct bs_mrd_image *head, const char *attributes,
-			const struct told *told, struct bs_fail *why)
+static int make_entry(struct entry *e, const struct series *s, const struct bs_mrd_image *head,
+		      const char *attributes, struct bs_fail *why)
 {
-	int rc = bs_nifti_header(h, head, attributes, why);
+	int rc = bs_nifti_header(&e->h, head, attributes, why);
 
-	h->dim[0] = 4;
-	h->dim[4] = 1;
-	h->pixdim[4] =
-		told->tr_ms > 0.0 && isfinite(told->tr_ms) ? (float)(told->tr_ms * 1e-3) : 0.0f;
-	h->xyzt_units = (char)(h->xyzt_units | NIFTI_UNITS_SEC);
-	(void)snprintf(h->aux_file, sizeof(h->aux_file), "%s", s->scan);
+	e->head = head;
+	e->bytes = bs_nifti_pixel_bytes(head);
+	if (rc == 0 && attributes[0] != '\0')
+		rc = bs_meta_read(attributes, take_attribute, e, why);
+	e->h.dim[0] = 4;
+	e->h.pixdim[4] = e->tr_ms > 0.0 && isfinite(e->tr_ms) ? (float)(e->tr_ms * 1e-3) : 0.0f;
+	e->h.xyzt_units = (char)(e->h.xyzt_units | NIFTI_UNITS_SEC);
+	(void)snprintf(e->h.aux_file, sizeof(e->h.aux_file), "%s", s->scan);
 	return rc;
-}
-
-/* The file's bytes that its header counts; 0: the header is none of ours. */
-static uint64_t counted(const struct nifti_1_header *h, size_t bytes)
-{
-	return h->sizeof_hdr == (int)sizeof(*h) && h->dim[0] == 4 && h->dim[4] > 0 &&
-			       h->vox_offset >= (float)sizeof(*h)
-		       ? (uint64_t)h->vox_offset + (uint64_t)h->dim[4] * bytes
-		       : 0;
-}
-
-static bool is_of_scan(const struct nifti_1_header *have, const struct nifti_1_header *h)
-{
-	const char *end = strstr(h->descrip, " image ");
-
-	return memcmp(have->aux_file, h->aux_file, sizeof(h->aux_file)) == 0 && end != NULL &&
-	       strncmp(have->descrip, h->descrip, (size_t)(end - h->descrip)) == 0;
 }
 
 /* The number of the last image that a header counts. */
@@ -154,99 +145,109 @@ static uint16_t last_image(const struct nifti_1_header *h)
 	return at != NULL ? (uint16_t)strtoul(at + 7, NULL, 10) : 0;
 }
 
+/* The file's bytes that its header counts. */
+static uint64_t counted(const struct growing *g, size_t bytes)
+{
+	return (uint64_t)g->have.vox_offset + (uint64_t)g->have.dim[4] * bytes;
+}
+
 /* The image has the size, the type and the place of those in the file, which has room for it. */
 static bool fits(const struct nifti_1_header *have, const struct nifti_1_header *h)
 {
-	const float *a[3] = { have->srow_x, have->srow_y, have->srow_z };
-	const float *b[3] = { h->srow_x, h->srow_y, h->srow_z };
-	bool same = have->datatype == h->datatype && have->dim[4] < (short)BS_NIFTI_AXIS_MAX;
+	bool same = have->datatype == h->datatype && have->dim[4] < (short)BS_NIFTI_AXIS_MAX &&
+		    memcmp(&have->dim[1], &h->dim[1], 3 * sizeof(h->dim[1])) == 0;
 
-	for (int i = 1; i <= 3; i++)
-		same = same && have->dim[i] == h->dim[i];
-	for (int i = 0; i < 3; i++)
-		for (int j = 0; j < 4; j++)
-			same = same && fabs((double)a[i][j] - (double)b[i][j]) <= APART_MM;
+	for (int i = 0; i < 4; i++)
+		same = same && fabs((double)have->srow_x[i] - (double)h->srow_x[i]) <= APART_MM &&
+		       fabs((double)have->srow_y[i] - (double)h->srow_y[i]) <= APART_MM &&
+		       fabs((double)have->srow_z[i] - (double)h->srow_z[i]) <= APART_MM;
 	return same;
+}
+
+/* Opens the series' file of that number, and reads its header. The caller closes the file. */
+static int look(const struct series *s, struct growing *g, const struct entry *e, uint32_t number,
+		struct bs_fail *why)
+{
+	struct stat st;
+	int rc = make_name(s, g->path, e->head, number, s->name.ext, why);
+
+	g->is_ours = g->fits = false;
+	g->file.fd = rc == 0 ? open(g->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+	if (rc != 0 || (g->file.fd < 0 && errno == ENOENT))
+		return rc;
+	if (g->file.fd < 0)
+		return bs_fail(why, BS_ERR_IO, "%s: %s", g->path, strerror(errno));
+	(void)snprintf(g->file.temp, sizeof(g->file.temp), "%s", g->path);
+	if (pread(g->file.fd, &g->have, sizeof(g->have), 0) != (ssize_t)sizeof(g->have) ||
+	    fstat(g->file.fd, &st) != 0 ||
+	    memcmp(g->have.aux_file, e->h.aux_file, sizeof(e->h.aux_file)) != 0)
+		return 0;
+	g->fits = fits(&g->have, &e->h);
+	g->is_ours = !g->fits || (uint64_t)st.st_size >= counted(g, e->bytes);
+	g->fits = g->fits && g->is_ours;
+	return 0;
 }
 
 /* ---- files ---- */
 
-static int io_fail(struct bs_fail *why, const char *path, const char *what)
+/* Writes at this place of an open file, whatever was there or behind it, to the disk. */
+static int write_at(struct bs_draft *file, uint64_t at, const void *bytes, size_t len,
+		    struct bs_fail *why)
 {
-	return bs_fail(why, BS_ERR_IO, "%s: %s: %s", path, what, strerror(errno));
-}
+	int rc = lseek(file->fd, (off_t)at, SEEK_SET) < 0
+			 ? bs_fail(why, BS_ERR_IO, "%s: %s", file->temp, strerror(errno))
+			 : bs_draft_write(file, bytes, len, why);
 
-static bool write_at(int fd, const void *bytes, size_t len, uint64_t at)
-{
-	const unsigned char *from = bytes;
-
-	while (len > 0) {
-		const ssize_t n = pwrite(fd, from, len, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		from += n;
-		at += (uint64_t)n;
-		len -= (size_t)n;
-	}
-	return true;
-}
-
-/* Writes the line of the n-th image, from 0, and cuts off what lies behind it. */
-static int put_line(const struct series *s, const struct bs_mrd_image *head, uint32_t number,
-		    uint32_t n, const struct told *t, struct bs_fail *why)
-{
-	char path[BS_DRAFT_PATH];
-	char line[LINE + 1];
-	int fd;
-	int rc = make_name(s, path, head, number, ".4d.txt", why);
-	int len = snprintf(line, sizeof(line), "%5u image %5u repetition %5u %-8s %s", n,
-			   head->image_index, head->repetition, t->quality, t->lacks);
-
-	if (rc != 0)
-		return rc;
-	memset(line + len, ' ', LINE - (size_t)len);
-	line[LINE - 1] = '\n';
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
-	if (fd < 0)
-		return io_fail(why, path, "cannot be opened");
-	if (!write_at(fd, line, LINE, (uint64_t)n * LINE) ||
-	    ftruncate(fd, (off_t)(n + 1) * (off_t)LINE) != 0 || fdatasync(fd) != 0)
-		rc = io_fail(why, path, "cannot be written");
-	(void)close(fd);
+	if (rc == 0 && fdatasync(file->fd) != 0)
+		rc = bs_fail(why, BS_ERR_IO, "%s: %s", file->temp, strerror(errno));
 	return rc;
 }
 
-/* Appends an image to an open file: pixels, then the header that counts them. */
-static int append(int fd, const char *path, struct nifti_1_header *have,
-		  const struct nifti_1_header *h, const struct bs_mrd_image *head,
-		  const void *pixels, struct bs_fail *why)
+/* Writes the line of the n-th image, from 0, to the series' list. */
+static int put_line(const struct series *s, const struct entry *e, uint32_t number, uint32_t n,
+		    struct bs_fail *why)
 {
-	const size_t bytes = bs_nifti_pixel_bytes(head);
-	const uint64_t end = counted(have, bytes);
+	char line[LINE + 1];
+	struct bs_draft list = { .fd = -1 };
+	const int len = snprintf(line, sizeof(line), "%5u image %5u repetition %5u %-8s %s", n,
+				 e->head->image_index, e->head->repetition, e->quality, e->lacks);
+	int rc = make_name(s, list.temp, e->head, number, ".4d.txt", why);
 
-	if (ftruncate(fd, (off_t)end) != 0 || !write_at(fd, pixels, bytes, end) ||
-	    fdatasync(fd) != 0)
-		return io_fail(why, path, "cannot be written");
-	have->dim[4]++;
-	memcpy(have->descrip, h->descrip, sizeof(have->descrip));
-	if (!write_at(fd, have, sizeof(*have), 0) || fdatasync(fd) != 0)
-		return io_fail(why, path, "cannot be written");
-	return 0;
+	memset(line + len, ' ', LINE - (size_t)len);
+	line[LINE - 1] = '\n';
+	if (rc == 0)
+		list.fd = open(list.temp, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (rc == 0 && (list.fd < 0 || ftruncate(list.fd, (off_t)n * (off_t)LINE) != 0))
+		rc = bs_fail(why, BS_ERR_IO, "%s: %s", list.temp, strerror(errno));
+	if (rc == 0)
+		rc = write_at(&list, (uint64_t)n * LINE, line, LINE, why);
+	if (list.fd >= 0)
+		(void)close(list.fd);
+	return rc;
 }
 
-static int create(struct series *s, const char *path, const struct nifti_1_header *h,
-		  const struct bs_mrd_image *head, const char *attributes, const void *pixels,
-		  struct bs_fail *why)
+/* Pixels first, then the header that counts them. */
+static int append(struct growing *g, const struct entry *e, const void *pixels, struct bs_fail *why)
+{
+	const uint64_t end = counted(g, e->bytes);
+	int rc = ftruncate(g->file.fd, (off_t)end) == 0
+			 ? write_at(&g->file, end, pixels, e->bytes, why)
+			 : bs_fail(why, BS_ERR_IO, "%s: %s", g->path, strerror(errno));
+
+	g->have.dim[4]++;
+	memcpy(g->have.descrip, e->h.descrip, sizeof(e->h.descrip));
+	return rc == 0 ? write_at(&g->file, 0, &g->have, sizeof(g->have), why) : rc;
+}
+
+static int create(const struct series *s, const char *path, const struct entry *e,
+		  const char *attributes, const void *pixels, struct bs_fail *why)
 {
 	struct bs_draft d;
 	int rc = bs_draft_open(&d, path, why);
 
 	if (rc != 0)
 		return rc;
-	rc = bs_nifti_write(d.temp, h, head, attributes, pixels, false, why);
+	rc = bs_nifti_write(d.temp, &e->h, e->head, attributes, pixels, false, why);
 	if (rc == 0)
 		rc = bs_draft_commit(&d, path, s->is_own ? BS_DRAFT_REPLACE : BS_DRAFT_KEEP, why);
 	if (rc != 0)
@@ -254,105 +255,68 @@ static int create(struct series *s, const char *path, const struct nifti_1_heade
 	return rc;
 }
 
-/*
- * Looks at the file of that number. *fd: the open file, or -1: there is none. Returns whether it is
- * of the scan and whole as far as its header counts.
- */
-static bool look(int *fd, const char *path, struct nifti_1_header *have,
-		 const struct nifti_1_header *h, size_t bytes)
+/* Puts the image to the file of that number. BS_DRAFT_EXISTS: that is another one's. */
+static int put_to(const struct series *s, uint32_t number, const struct entry *e,
+		  const char *attributes, const void *pixels, struct bs_fail *why)
 {
-	struct stat st;
-	uint64_t end;
+	struct growing g;
+	int rc = look(s, &g, e, number, why);
 
-	*fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (*fd < 0)
-		return false;
-	if (pread(*fd, have, sizeof(*have), 0) != (ssize_t)sizeof(*have) || fstat(*fd, &st) != 0 ||
-	    !S_ISREG(st.st_mode) || !is_of_scan(have, h))
-		return false;
-	if (!fits(have, h)) /* it is of the scan: other images of it may fit */
-		return true;
-	end = counted(have, bytes);
-	return end > 0 && (uint64_t)st.st_size >= end;
-}
-
-/* Puts the image to the file of that number. BS_DRAFT_EXISTS: it belongs to another one. */
-static int put_to(struct series *s, uint32_t number, struct nifti_1_header *h,
-		  const struct bs_mrd_image *head, const char *attributes, const void *pixels,
-		  const struct told *told, struct bs_fail *why)
-{
-	struct nifti_1_header have;
-	char path[BS_DRAFT_PATH];
-	bool ours;
-	int fd;
-	int rc = make_name(s, path, head, number, s->name.ext, why);
-
-	if (rc != 0)
-		return rc;
-	ours = look(&fd, path, &have, h, bs_nifti_pixel_bytes(head));
-	if (fd < 0 && errno != ENOENT)
-		return io_fail(why, path, "cannot be opened");
-	if (ours ? !fits(&have, h) : fd >= 0 && !s->is_own)
+	if (rc == 0 && !g.fits && g.file.fd >= 0 && (g.is_ours || !s->is_own))
 		rc = BS_DRAFT_EXISTS;
 	if (rc == 0)
-		rc = put_line(s, head, number, ours ? (uint32_t)have.dim[4] : 0, told, why);
+		rc = put_line(s, e, number, g.fits ? (uint32_t)g.have.dim[4] : 0, why);
 	if (rc == 0)
-		rc = ours ? append(fd, path, &have, h, head, pixels, why)
-			  : create(s, path, h, head, attributes, pixels, why);
-	if (fd >= 0)
-		(void)close(fd);
+		rc = g.fits ? append(&g, e, pixels, why)
+			    : create(s, g.path, e, attributes, pixels, why);
+	if (g.file.fd >= 0)
+		(void)close(g.file.fd);
 	return rc;
+}
+
+/* The number behind a file's in its name: none, 2, 3, ... */
+static uint32_t following(uint32_t number)
+{
+	return number == 0 ? 2 : number + 1;
 }
 
 static int series_put(void *self, const struct bs_mrd_image *head, const char *attributes,
 		      const void *pixels, struct bs_fail *why)
 {
-	struct series *s = self;
-	struct told told = { "", "", 0.0 };
-	struct nifti_1_header h;
-	int rc;
+	const struct series *s = self;
+	struct entry e = { 0 };
+	int rc = head->channels == 1
+			 ? make_entry(&e, s, head, attributes, why)
+			 : bs_fail(why, BS_ERR_UNSUPPORTED,
+				   "image %u: %u channels: nifti_4d takes images of one",
+				   head->image_index, head->channels);
 
-	if (head->channels != 1)
-		return bs_fail(why, BS_ERR_UNSUPPORTED,
-			       "image %u: %u channels: nifti_4d takes images of one",
-			       head->image_index, head->channels);
-	if (attributes[0] != '\0' && (rc = bs_meta_read(attributes, take_told, &told, why)) != 0)
-		return rc;
-	rc = first_header(s, &h, head, attributes, &told, why);
 	if (rc != 0)
 		return rc;
 	rc = BS_DRAFT_EXISTS;
-	for (uint32_t n = 0; rc == BS_DRAFT_EXISTS && n < BS_IMAGENAME_TRIES; n++)
-		rc = put_to(s, n, &h, head, attributes, pixels, &told, why);
-	return rc == BS_DRAFT_EXISTS
-		       ? bs_fail(why, BS_ERR_IO, "%s: all names are taken", s->name.target)
-		       : rc;
+	for (uint32_t n = 0; rc == BS_DRAFT_EXISTS && n < BS_IMAGENAME_TRIES; n = following(n))
+		rc = put_to(s, n, &e, attributes, pixels, why);
+	return rc != BS_DRAFT_EXISTS
+		       ? rc
+		       : bs_fail(why, BS_ERR_IO, "%s: all names are taken", s->name.target);
 }
 
 /* A file of the scan counts this image, or a later one of its kind. */
 static bool series_has(void *self, const struct bs_mrd_image *head, int64_t since_ns)
 {
 	const struct series *s = self;
-	const struct told told = { "", "", 0.0 };
-	struct nifti_1_header h;
+	struct growing g = { .file.fd = 0 };
+	struct entry e = { 0 };
 	bool has = false;
 
 	(void)since_ns; /* the scan's session says it better */
-	if (first_header(s, &h, head, "", &told, NULL) != 0)
+	if (make_entry(&e, s, head, "", NULL) != 0)
 		return false;
-	for (uint32_t n = 0; !has && n < BS_IMAGENAME_TRIES; n++) {
-		struct nifti_1_header have;
-		char path[BS_DRAFT_PATH];
-		bool ours;
-		int fd = -1;
-
-		if (make_name(s, path, head, n, s->name.ext, NULL) != 0)
+	for (uint32_t n = 0; !has && n < BS_IMAGENAME_TRIES; n = following(n)) {
+		if (look(s, &g, &e, n, NULL) != 0 || g.file.fd < 0)
 			return false;
-		ours = look(&fd, path, &have, &h, bs_nifti_pixel_bytes(head));
-		if (fd < 0)
-			return false;
-		(void)close(fd);
-		has = ours && (int16_t)(last_image(&have) - head->image_index) >= 0;
+		(void)close(g.file.fd);
+		has = g.is_ours && (int16_t)(last_image(&g.have) - head->image_index) >= 0;
 	}
 	return has;
 }

@@ -25,19 +25,22 @@ site() { # site FILE KEYS...: what init wrote, with these keys of the protocol
 	shift
 	sed "s/^node: {/node: { $patient/; s/^\t\tmatrix = /\t\t$quiet $*\n&/
 		s/{ type = \"png\"; dir = \"images\"; }/{ type = \"cfl\"; dir = \"images\"; }/
-		s/{ type = \"mrd\"; dir = \"images\"; }/{ type = \"mrd\"; dir = \"mrd\"; }/" init.cfg >"$file"
+		s/{ type = \"mrd\"; dir = \"images\"; }/{ type = \"mrd\"; dir = \"mrd\"; }/" \
+		init.cfg >"$file"
 }
 phantom() { # phantom OUT OPTIONS...
 	local out=$1
 	shift
-	"$BORESIDE" phantom -o "$out" --traj cartesian --scanner --matrix 40,36 --slices 7 --coils 2 \
-		--snr 30 --fov-mm 160,144,3.2 --spacing-mm 4 --oblique 20,10 "$@"
+	"$BORESIDE" phantom -o "$out" --traj cartesian --scanner --matrix 40,36 --slices 7 \
+		--coils 2 --snr 30 --fov-mm 160,144,3.2 --spacing-mm 4 --oblique 20,10 "$@"
 }
 # slices NAME ORDER...: those of one.h5 that left alone, in this order, as NAME
 slices() {
 	local name=$1 i
 	shift
-	for i in "$@"; do cat "$(printf 'one%s.cfl' "$([ "$i" = 1 ] || printf -- '-%04d' "$i")")"; done >"$name"
+	for i in "$@"; do
+		cat "$(printf 'one%s.cfl' "$([ "$i" = 1 ] || printf -- '-%04d' "$i")")"
+	done >"$name"
 }
 
 # ---- by one process

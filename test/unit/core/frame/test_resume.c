@@ -1,7 +1,7 @@
 /*
  * test/unit/core/frame/test_resume.c - a scan's readouts that come once more: images that were
- * handed on before are passed over, the others are the same bytes, volumes too; a scan whose images several
- * processes share out; numbers that do not wrap
+ * handed on before are passed over, the others are the same bytes, volumes too; a scan whose images
+ * several processes share out; numbers that do not wrap
  */
 #include "test/support/window.h"
 #include "test/support/plan/planned.h"

@@ -1,8 +1,8 @@
 /*
- * test/unit/core/frame/test_stack.c - the order of slices: by position, whatever their numbers say;
- * what is no stack is refused at the line that shows it; where slices lie that never came
+ * test/unit/core/volume/test_stack.c - the order of slices: by position, whatever their numbers
+ * say; what is no stack is refused at the line that shows it; where slices lie that never came
  */
-#include "core/frame/stack.h"
+#include "core/volume/stack.h"
 #include "test/support/check.h"
 
 #include <string.h>
@@ -150,15 +150,7 @@ static void test_missing(void)
 	(void)see(1, 10.0);
 	CHECK(lies((const int[]){ 5, 4, 3, 2, 1, 0 }, 6) && fabs(start_from(1.0) + 2.0) < 1e-5,
 	      "by their numbers, downward");
-	/* 0 3 1 4 2 by place, and slice 4 is missing: the gap is its place */
-	begin(0, 4);
-	(void)see(0, 0.0);
-	(void)see(3, 2.0);
-	(void)see(1, 4.0);
-	(void)see(2, 8.0);
-	CHECK(lies((const int[]){ 0, 2, 4, 1, 3 }, 5) && !s.guessed && fabs(s.step - 2.0) < 1e-5,
-	      "in the gap");
-	/* as above, and slice 2, the last by place, is missing */
+	/* 0 3 1 4 2 by place, and slice 2 is missing */
 	begin(0, 4);
 	(void)see(0, 0.0);
 	(void)see(3, 2.0);
@@ -170,30 +162,19 @@ static void test_missing(void)
 	CHECK(lies((const int[]){ 0, 2, 4, 1, 3 }, 5) && !s.guessed, "until it comes");
 }
 
-/* The image of a slice, whose stack has moved by so many mm along its axis. */
-static struct bs_mrd_image image(uint32_t slice, double mm)
-{
-	const struct bs_mrd_acq h = line(slice, mm, 0.6);
-	struct bs_mrd_image to = { .slice = (uint16_t)slice };
-
-	memcpy(to.position, h.position, sizeof(to.position));
-	memcpy(to.read_dir, h.read_dir, sizeof(to.read_dir));
-	memcpy(to.phase_dir, h.phase_dir, sizeof(to.phase_dir));
-	memcpy(to.slice_dir, h.slice_dir, sizeof(to.slice_dir));
-	return to;
-}
-
 static void test_moved(void)
 {
-	const struct bs_mrd_image a = image(0, 8.0);
-	struct bs_mrd_image b = image(2, 14.0);
+	const struct bs_mrd_acq lines[] = { line(0, 8.0, 0.6), line(2, 14.0, 0.6),
+					    line(2, 15.0, 0.6) };
+	struct bs_pose pose[3];
 
 	begin(0, 2);
-	for (uint32_t i = 0; i < 3; i++)
+	for (uint32_t i = 0; i < 3; i++) {
 		(void)see(i, 3.0 * i);
-	CHECK(bs_stack_fits(&s, &a, &b), "the whole stack has moved");
-	b = image(2, 15.0);
-	CHECK(!bs_stack_fits(&s, &a, &b), "a slice has moved");
+		bs_pose_of(&pose[i], &lines[i]);
+	}
+	CHECK(bs_stack_fits(&s, &pose[0], 0, &pose[1], 2), "the whole stack has moved");
+	CHECK(!bs_stack_fits(&s, &pose[0], 0, &pose[2], 2), "a slice has moved");
 }
 
 int main(void)

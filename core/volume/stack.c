@@ -1,5 +1,5 @@
-/* core/frame/stack.c - see stack.h */
-#include "core/frame/stack.h"
+/* core/volume/stack.c - see stack.h */
+#include "core/volume/stack.h"
 
 #include <math.h>
 #include <string.h>
@@ -8,69 +8,41 @@
 #define ASIDE_MM 0.05 /* mm in the slice's plane, or off its place; headers round */
 #define EQUAL    0.02 /* of the distance from slice to slice, largest difference of one */
 
-/* A slice's place and directions, as a line or an image has them. */
-struct pose {
-	double position[3], dir[3][3]; /* dir: read, phase, slice */
-};
-
-static void set_pose(struct pose *to, const float position[3], const float read[3],
-		     const float phase[3], const float slice[3])
-{
-	for (int d = 0; d < 3; d++) {
-		to->position[d] = (double)position[d];
-		to->dir[0][d] = (double)read[d];
-		to->dir[1][d] = (double)phase[d];
-		to->dir[2][d] = (double)slice[d];
-	}
-}
-
-static struct pose pose_of_line(const struct bs_mrd_acq *h)
-{
-	struct pose to;
-
-	set_pose(&to, h->position, h->read_dir, h->phase_dir, h->slice_dir);
-	return to;
-}
-
-static struct pose pose_of_image(const struct bs_mrd_image *h)
-{
-	struct pose to;
-
-	set_pose(&to, h->position, h->read_dir, h->phase_dir, h->slice_dir);
-	return to;
-}
-
 /* The largest difference of the directions' components. */
-static double turned(const struct pose *a, const struct pose *b)
+static double turned(const struct bs_pose *a, const struct bs_pose *b)
 {
 	double most = 0.0;
 
-	for (int i = 0; i < 3; i++)
-		for (int d = 0; d < 3; d++)
-			most = fmax(most, fabs(a->dir[i][d] - b->dir[i][d]));
+	for (int d = 0; d < 3; d++) {
+		most = fmax(most, fabs((double)a->read_dir[d] - (double)b->read_dir[d]));
+		most = fmax(most, fabs((double)a->phase_dir[d] - (double)b->phase_dir[d]));
+		most = fmax(most, fabs((double)a->slice_dir[d] - (double)b->slice_dir[d]));
+	}
 	return most;
 }
 
 /*
- * mm from a to b along a's slice_dir. *aside: mm at right angles to it; 0 where there is no
- * direction.
+ * mm from a to b along a's slice_dir. *aside: mm at right angles to it. Both are 0 where there is
+ * no direction.
  */
-static double along(const struct pose *a, const struct pose *b, double *aside)
+static double along(const struct bs_pose *a, const struct bs_pose *b, double *aside)
 {
-	const double *dir = a->dir[2];
-	const double length = sqrt(dir[0] * dir[0] + dir[1] * dir[1] + dir[2] * dir[2]);
+	double length = 0.0;
 	double all = 0.0;
 	double t = 0.0;
 
-	*aside = 0.0;
-	if (!(length > 0.5))
-		return 0.0;
 	for (int d = 0; d < 3; d++) {
-		const double off = b->position[d] - a->position[d];
+		const double off = (double)b->position[d] - (double)a->position[d];
+		const double dir = (double)a->slice_dir[d];
 
+		length += dir * dir;
 		all += off * off;
-		t += off * dir[d] / length;
+		t += off * dir;
 	}
+	if (!(length > 0.25))
+		all = t = 0.0;
+	else
+		t /= sqrt(length);
 	*aside = sqrt(fmax(0.0, all - t * t));
 	return t;
 }
@@ -141,31 +113,30 @@ static int check_steps(const struct bs_stack *s, struct bs_fail *why)
 }
 
 /* The slice belongs to a stack with the first one, whose place is known. */
-static int check_stack(const struct bs_stack *s, const struct bs_mrd_acq *head, double *at,
-		       struct bs_fail *why)
+static int check_stack(const struct bs_stack *s, const struct bs_pose *pose, uint32_t slice,
+		       double *at, struct bs_fail *why)
 {
-	const struct pose a = pose_of_line(&s->first);
-	const struct pose b = pose_of_line(head);
 	double aside;
 
-	*at = along(&a, &b, &aside);
-	if (turned(&a, &b) > PARALLEL)
+	*at = along(&s->first, pose, &aside);
+	if (turned(&s->first, pose) > PARALLEL)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "slice %u is not parallel to slice %u, or is turned in its plane: "
 			       "image.volume joins parallel slices",
-			       head->idx.slice, s->first.idx.slice);
+			       slice, s->first_slice);
 	if (aside > tolerated(*at))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "slice %u lies %.3g mm aside of slice %u: image.volume joins slices "
 			       "that lie behind each other",
-			       head->idx.slice, aside, s->first.idx.slice);
+			       slice, aside, s->first_slice);
 	return 0;
 }
 
 int bs_stack_see(struct bs_stack *s, const struct bs_mrd_acq *head, struct bs_fail *why)
 {
 	const uint32_t i = (uint32_t)head->idx.slice - s->from;
-	double at = 0.0;
+	struct bs_pose pose;
+	double at;
 	int rc;
 
 	if (i >= s->slices)
@@ -176,9 +147,12 @@ int bs_stack_see(struct bs_stack *s, const struct bs_mrd_acq *head, struct bs_fa
 			       s->from + s->slices - 1);
 	if (s->told[i])
 		return 0;
-	if (s->known == 0)
-		s->first = *head;
-	rc = check_stack(s, head, &at, why);
+	bs_pose_of(&pose, head);
+	if (s->known == 0) {
+		s->first = pose;
+		s->first_slice = head->idx.slice;
+	}
+	rc = check_stack(s, &pose, head->idx.slice, &at, why);
 	if (rc != 0)
 		return rc;
 	s->at[i] = at;
@@ -212,33 +186,10 @@ static bool order_by_number(struct bs_stack *s)
 	return true;
 }
 
-/* Orders the known slices by their places, counted in the smallest gap between two of them. */
-static uint32_t order_by_place(struct bs_stack *s, uint16_t order[BS_FRAMES_MAX])
-{
-	double least = HUGE_VAL;
-	double most;
-
-	sort(s, order);
-	for (uint32_t i = 1; i < s->known; i++)
-		least = fmin(least, s->at[order[i]] - s->at[order[i - 1]]);
-	s->start = s->at[order[0]];
-	most = s->at[order[s->known - 1]] - s->start;
-	if (s->known == s->slices)
-		least = most / (s->slices - 1);
-	s->guessed = !(least > 0.0) || round(most / least) >= s->slices;
-	s->step = s->guessed ? 0.0 : least;
-	for (uint32_t i = 0; i < s->known; i++)
-		s->z[order[i]] =
-			(uint16_t)(s->guessed ? i : round((s->at[order[i]] - s->start) / least));
-	return s->guessed ? s->known : (uint32_t)round(most / least) + 1;
-}
-
 void bs_stack_order(struct bs_stack *s)
 {
 	uint16_t order[BS_FRAMES_MAX];
-	uint8_t taken[BS_FRAMES_MAX] = { 0 };
-	uint32_t span;
-	uint32_t hole = 0;
+	uint16_t behind = (uint16_t)s->known;
 
 	if (s->ordered == s->known)
 		return;
@@ -246,28 +197,23 @@ void bs_stack_order(struct bs_stack *s)
 	s->guessed = false;
 	if (order_by_number(s))
 		return;
-	span = order_by_place(s, order);
+	sort(s, order);
+	s->guessed = s->known < s->slices;
+	s->start = s->at[order[0]];
+	s->step = (s->at[order[s->known - 1]] - s->start) / (s->known - 1);
 	for (uint32_t i = 0; i < s->known; i++)
-		taken[s->z[order[i]]] = 1;
-	for (uint32_t i = 0; i < s->slices; i++) {
-		if (s->told[i])
-			continue;
-		while (taken[hole])
-			hole++;
-		s->z[i] = (uint16_t)hole++;
-		s->guessed = s->guessed || span < s->slices;
-	}
+		s->z[order[i]] = (uint16_t)i;
+	for (uint32_t i = 0; i < s->slices; i++)
+		if (!s->told[i])
+			s->z[i] = behind++;
 }
 
-bool bs_stack_fits(const struct bs_stack *s, const struct bs_mrd_image *a,
-		   const struct bs_mrd_image *b)
+bool bs_stack_fits(const struct bs_stack *s, const struct bs_pose *a, uint32_t slice_a,
+		   const struct bs_pose *b, uint32_t slice_b)
 {
-	const struct pose from = pose_of_image(a);
-	const struct pose to = pose_of_image(b);
-	const double t = s->at[b->slice - s->from] - s->at[a->slice - s->from];
+	const double t = s->at[slice_b - s->from] - s->at[slice_a - s->from];
 	double aside;
-	const double found = along(&from, &to, &aside);
+	const double found = along(a, b, &aside);
 
-	return turned(&from, &to) <= PARALLEL && aside <= tolerated(t) &&
-	       fabs(found - t) <= tolerated(t);
+	return turned(a, b) <= PARALLEL && aside <= tolerated(t) && fabs(found - t) <= tolerated(t);
 }

@@ -1,4 +1,4 @@
-/* core/frame/pop.c - the images that leave: of frames, or of volumes; see recon.h, part.h */
+/* core/volume/pop.c - the images that leave: of frames, or of volumes; see core/frame/recon.h */
 #include "core/frame/part.h"
 
 /* The image was handed on before, is another process's to make, or is made already. */
@@ -33,7 +33,7 @@ static int join_slice(struct bs_recon *r, uint32_t slot, struct bs_volume *to,
 	image->pixels = pixels;
 	if (rc < 0)
 		return rc;
-	bs_volumes_join(v, to, image);
+	bs_volumes_join(v, to, &r->frame[slot].first, image);
 	return 0;
 }
 

@@ -1,9 +1,9 @@
 /*
- * test/unit/core/frame/test_volume.c - slices joined into volumes: in any order, of two contrasts at
- * once, of odd sizes and several channels; volumes that lack slices, and what they say; volumes
- * that are passed over after a resume; the deadlines of slices
+ * test/unit/core/volume/test_volume.c - slices joined into volumes: in any order, of two contrasts
+ * at once, of odd sizes and several channels; volumes that lack slices, and what they say; more
+ * volumes than may be open; the deadlines of slices
  */
-#include "core/frame/volume.h"
+#include "core/volume/volume.h"
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
 
@@ -114,7 +114,7 @@ static int give(struct given g)
 	memcpy(slice.head.slice_dir, h.slice_dir, sizeof(h.slice_dir));
 	if (g.lacks != NULL)
 		(void)snprintf(slice.lacks, sizeof(slice.lacks), "%s", g.lacks);
-	bs_volumes_join(&v, to, &slice);
+	bs_volumes_join(&v, to, &h, &slice);
 	return 1;
 }
 
@@ -227,7 +227,7 @@ static void test_partial(void)
 		(void)give((struct given){
 			.slice = s, .z = s, .lacks = s == 2 ? "3 lines did not come" : NULL });
 	CHECK(leave() == 1 && out.missing == 1 &&
-		      strcmp(out.lacks, "slice 2: 3 lines did not come") == 0,
+		      strcmp(out.lacks, "slice 2 is partial; 3 lines did not come") == 0,
 	      "one slice is partial: %s", out.lacks);
 	for (uint32_t s = 0; s < 4; s++)
 		(void)give((struct given){ .repetition = 1,
@@ -242,8 +242,8 @@ static void test_partial(void)
 	for (uint32_t s = 0; s < 4; s++)
 		(void)give((struct given){
 			.repetition = 2, .slice = s, .z = s, .lacks = "it is accelerated" });
-	CHECK(leave() == 3 && strcmp(out.lacks, "it is accelerated") == 0, "all alike: %s",
-	      out.lacks);
+	CHECK(leave() == 3 && strcmp(out.lacks, "slices 0-3 are partial; it is accelerated") == 0,
+	      "all alike: %s", out.lacks);
 	for (uint32_t s = 0; s < 4; s++)
 		(void)give((struct given){ .repetition = 3, .slice = s, .z = s + (s == 3) });
 	CHECK(leave() == 4 && strcmp(out.lacks, "slice 3 is moved against the others") == 0,

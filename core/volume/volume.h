@@ -1,5 +1,5 @@
 /*
- * core/frame/volume.h - slices joined into volumes (image.volume)
+ * core/volume/volume.h - slices joined into volumes (image.volume)
  *
  * A volume has the slices of one contrast, phase, set, repetition, encoding, and average where each
  * average makes an image; of what a scan's stack.h says. Slices come as images that are made, in
@@ -16,13 +16,13 @@
  * known by how long before the volume's last line the slice's own came in volumes before.
  *
  * need, arm -> { scan -> { place -> join }* -> close }*, and leave wherever due says so. After arm
- * nothing is allocated. One thread. Test: test/unit/core/frame/test_volume.c
+ * nothing is allocated. One thread. Test: test/unit/core/volume/test_volume.c
  */
-#ifndef BS_CORE_FRAME_VOLUME_H
-#define BS_CORE_FRAME_VOLUME_H
+#ifndef BS_CORE_VOLUME_VOLUME_H
+#define BS_CORE_VOLUME_VOLUME_H
 
 #include "core/frame/recon.h"
-#include "core/frame/stack.h"
+#include "core/volume/stack.h"
 
 struct bs_volume {
 	enum { BS_VOLUME_EMPTY, BS_VOLUME_OPEN, BS_VOLUME_OVER } state;
@@ -36,6 +36,7 @@ struct bs_volume {
 	int64_t *last_ns;            /* [slice]: when the last line that it needed was received */
 	unsigned char *pixels;       /* [slice][channel][y][x] */
 	struct bs_mrd_image first;   /* the head of its first slice */
+	struct bs_pose pose;         /* where that slice lies */
 	struct bs_recon_image image; /* what its slices have in common, and their sums */
 	uint32_t worded;             /* the first slice that is partial; lacks has its words */
 	bool alike;                  /* all partial slices have the same words */
@@ -64,8 +65,8 @@ float *bs_volume_slice(const struct bs_volumes *v, const struct bs_volume *to, u
 /* The deadline of the slice's solver. due_ns: that of a volume whose last line is the slice's. */
 int64_t bs_volume_deadline(const struct bs_volumes *v, const struct bs_volume *to, uint32_t slice,
 			   int64_t due_ns, int64_t now_ns);
-/* The slice's image is made, or passed over. */
-void bs_volumes_join(struct bs_volumes *v, struct bs_volume *to,
+/* The slice's image is made, or passed over. line: one of its frame. */
+void bs_volumes_join(struct bs_volumes *v, struct bs_volume *to, const struct bs_mrd_acq *line,
 		     const struct bs_recon_image *slice);
 /* The scan has no more slices: open volumes are over. */
 void bs_volumes_end(struct bs_volumes *v);

@@ -1,5 +1,5 @@
-/* core/frame/volume.c - see volume.h */
-#include "core/frame/volume.h"
+/* core/volume/volume.c - see volume.h */
+#include "core/volume/volume.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -170,11 +170,12 @@ static void add_image(struct bs_volume *to, const struct bs_recon_image *slice)
 }
 
 static enum bs_slice_state state_of(const struct bs_volumes *v, const struct bs_volume *to,
-				    const struct bs_recon_image *slice)
+				    const struct bs_pose *pose, const struct bs_recon_image *slice)
 {
 	if (to->have > 0 && slice->head.image_type != to->first.image_type)
 		return BS_SLICE_UNLIKE;
-	if (to->have > 0 && !bs_stack_fits(&v->stack, &to->first, &slice->head))
+	if (to->have > 0 &&
+	    !bs_stack_fits(&v->stack, &to->pose, to->first.slice, pose, slice->head.slice))
 		return BS_SLICE_ASTRAY;
 	return slice->lacks[0] != '\0' || slice->missing > 0 ? BS_SLICE_PARTIAL : BS_SLICE_WHOLE;
 }
@@ -216,18 +217,22 @@ static void note_leads(struct bs_volumes *v, const struct bs_volume *whole)
 	v->led = true;
 }
 
-void bs_volumes_join(struct bs_volumes *v, struct bs_volume *to, const struct bs_recon_image *slice)
+void bs_volumes_join(struct bs_volumes *v, struct bs_volume *to, const struct bs_mrd_acq *line,
+		     const struct bs_recon_image *slice)
 {
 	const uint32_t number = slice->head.slice;
+	struct bs_pose pose;
 
+	bs_pose_of(&pose, line);
 	to->touched = ++v->slices;
-	to->state_of[number] = (uint8_t)state_of(v, to, slice);
+	to->state_of[number] = (uint8_t)state_of(v, to, &pose, slice);
 	to->last_ns[number] = slice->last_ns;
 	add_image(to, slice);
 	if (to->have++ == 0) {
 		to->state = BS_VOLUME_OPEN;
 		v->begun++;
 		to->first = slice->head;
+		to->pose = pose;
 		to->image.lacks[0] = '\0';
 	}
 	note_lacks(to, slice);
@@ -305,40 +310,32 @@ static void fill_head(const struct bs_volumes *v, const struct bs_volume *from,
 	h->image_index = (uint16_t)image->number;
 }
 
-/* Writes the numbers of the slices in this state, "3, 5-8". Returns how many there are. */
-static uint32_t list(char *out, size_t cap, const struct bs_volumes *v, const struct bs_volume *of,
-		     enum bs_slice_state state)
+/*
+ * Writes "slices 3, 5-8 are", of the slices in this state, and what they are. Returns how many there
+ * are. A list that is too long is their number.
+ */
+static uint32_t say_slices(struct bs_text *t, const struct bs_volumes *v,
+			   const struct bs_volume *of, enum bs_slice_state state, const char *what)
 {
-	struct bs_text t = { out, cap, 0, false };
-	uint32_t end = v->stack.from + v->stack.slices;
+	const uint32_t end = v->stack.from + v->stack.slices;
+	char list[120] = "";
+	struct bs_text to = { list, sizeof(list), 0, false };
 	uint32_t n = 0;
 
-	out[0] = '\0';
-	for (uint32_t i = v->stack.from; i < end; i++) {
-		uint32_t last = i;
-
+	for (uint32_t i = v->stack.from, last; i < end; i = last + 1) {
+		for (last = i; last + 1 < end && of->state_of[last + 1] == of->state_of[i];)
+			last++;
 		if (of->state_of[i] != state)
 			continue;
-		while (last + 1 < end && of->state_of[last + 1] == state)
-			last++;
+		bs_text_put(&to, last > i ? "%s%u-%u" : "%s%u", n > 0 ? ", " : "", i, last);
 		n += last - i + 1;
-		bs_text_put(&t, last > i ? "%s%u-%u" : "%s%u", t.len > 0 ? ", " : "", i, last);
-		i = last;
 	}
-	if (t.full)
-		(void)snprintf(out, cap, "(%u of them)", n);
-	return n;
-}
-
-static void say_slices(struct bs_text *t, const struct bs_volumes *v, const struct bs_volume *of,
-		       enum bs_slice_state state, const char *what)
-{
-	char numbers[120];
-	const uint32_t n = list(numbers, sizeof(numbers), v, of, state);
-
+	if (to.full)
+		(void)snprintf(list, sizeof(list), "(%u of them)", n);
 	if (n > 0)
-		bs_text_put(t, "%sslice%s %s %s %s", bs_text_between(t), bs_text_s(n), numbers,
+		bs_text_put(t, "%sslice%s %s %s %s", bs_text_between(t), bs_text_s(n), list,
 			    n == 1 ? "is" : "are", what);
+	return n;
 }
 
 /* Writes what the volume lacks, slice by slice. */
@@ -346,25 +343,20 @@ static void say_lacks(const struct bs_volumes *v, const struct bs_volume *of,
 		      struct bs_recon_image *image)
 {
 	struct bs_text t = { image->lacks, sizeof(image->lacks), 0, false };
-	char numbers[120];
-	const uint32_t n = list(numbers, sizeof(numbers), v, of, BS_SLICE_PARTIAL);
 
 	image->lacks[0] = '\0';
-	say_slices(&t, v, of, BS_SLICE_MISSING, "missing and zeros");
-	if (of->have < v->stack.slices && v->stack.guessed)
-		bs_text_put(&t, ", wherever they lie");
-	say_slices(&t, v, of, BS_SLICE_UNLIKE, "of another kind, and zeros");
-	say_slices(&t, v, of, BS_SLICE_ASTRAY, "moved against the others");
+	if (say_slices(&t, v, of, BS_SLICE_MISSING, "missing and zeros") > 0 && v->stack.guessed)
+		bs_text_put(&t, ", and where they lie is not known");
+	(void)say_slices(&t, v, of, BS_SLICE_UNLIKE, "of another kind, and zeros");
+	(void)say_slices(&t, v, of, BS_SLICE_ASTRAY, "moved against the others");
+	(void)say_slices(&t, v, of, BS_SLICE_PARTIAL, "partial");
 	if (of->worded == UINT32_MAX)
 		return;
-	if (n > 1 && !of->alike)
-		say_slices(&t, v, of, BS_SLICE_PARTIAL, "partial");
-	if (n == v->stack.slices && of->alike)
-		bs_text_put(&t, "%s%s", bs_text_between(&t), of->image.lacks);
-	else if (n > 1 && of->alike)
-		bs_text_put(&t, "%sslices %s: %s", bs_text_between(&t), numbers, of->image.lacks);
+	bs_text_put(&t, "%s", bs_text_between(&t));
+	if (of->alike)
+		bs_text_put(&t, "%s", of->image.lacks);
 	else
-		bs_text_put(&t, "%sslice %u: %s", bs_text_between(&t), of->worded, of->image.lacks);
+		bs_text_put(&t, "slice %u: %s", of->worded, of->image.lacks);
 }
 
 /* Writes how the slices lie, where a reader would take it otherwise. */
