@@ -476,4 +476,12 @@ void bs_measure_print(FILE *to, const struct bs_admission *a, const struct bs_pr
 		      " of a budget of %g; a readout every %.4f, a frame every %.3f can be kept up "
 		      "with\n",
 		      p->image_ms, (double)a->readout_ns * MS, (double)a->frame_ns * MS);
+	if (p->volume && p->slices > 1)
+		(void)fprintf(to,
+			      "%s  a volume waits for its last slice, as timed; where all %u end "
+			      "together, %.3f at most\n",
+			      prefix, p->slices,
+			      (double)(bs_admission_worst(a, false) +
+				       (p->slices - 1) * bs_admission_cost(a, BS_COST_FINISH)) *
+				      MS);
 }

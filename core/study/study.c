@@ -235,16 +235,6 @@ const struct bs_kept *bs_scan_study_taken(const struct bs_scan_study *scan,
 
 /* ---- what a scan's readouts tell ---- */
 
-void bs_pose_of(struct bs_pose *pose, const struct bs_mrd_acq *head)
-{
-	for (int a = 0; a < 3; a++) {
-		pose->position[a] = head->position[a];
-		pose->read_dir[a] = head->read_dir[a];
-		pose->phase_dir[a] = head->phase_dir[a];
-		pose->slice_dir[a] = head->slice_dir[a];
-	}
-}
-
 static bool lies_there(const struct bs_kept *k, const struct bs_pose *a, const struct bs_pose *b)
 {
 	const double most =

@@ -32,7 +32,15 @@
 struct bs_pose {
 	float position[3], read_dir[3], phase_dir[3], slice_dir[3];
 };
-void bs_pose_of(struct bs_pose *pose, const struct bs_mrd_acq *head);
+static inline void bs_pose_of(struct bs_pose *pose, const struct bs_mrd_acq *head)
+{
+	for (int a = 0; a < 3; a++) {
+		pose->position[a] = head->position[a];
+		pose->read_dir[a] = head->read_dir[a];
+		pose->phase_dir[a] = head->phase_dir[a];
+		pose->slice_dir[a] = head->slice_dir[a];
+	}
+}
 
 struct bs_kept {
 	_Atomic uint64_t number; /* 0: the slot is empty; grows with each scan that is kept */

@@ -311,8 +311,8 @@ static void fill_head(const struct bs_volumes *v, const struct bs_volume *from,
 }
 
 /*
- * Writes "slices 3, 5-8 are", of the slices in this state, and what they are. Returns how many there
- * are. A list that is too long is their number.
+ * Writes "slices 3, 5-8 are", of the slices in this state, and what they are. Returns how many
+ * there are. A list that is too long is their number.
  */
 static uint32_t say_slices(struct bs_text *t, const struct bs_volumes *v,
 			   const struct bs_volume *of, enum bs_slice_state state, const char *what)
