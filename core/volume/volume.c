@@ -129,14 +129,22 @@ int64_t bs_volume_deadline(const struct bs_volumes *v, const struct bs_volume *t
 	return bs_turn_end(due_ns + lead_ns, now_ns, v->stack.slices - to->have);
 }
 
-/* Adds the report of one more slice. together: both were waited for by the same readout. */
-static void add_report(struct bs_report *to, const struct bs_report *r, bool together)
+/* The ladder has cut the solve short; full: the iterations that the scan set. */
+static bool is_cut(const struct bs_report *r, uint32_t full)
 {
-	to->allowed = r->allowed < to->allowed && r->allowed > 0 ? r->allowed : to->allowed;
+	return r->allowed > 0 && r->allowed != full && r->iterations >= r->allowed;
+}
+
+/* Adds the report of another slice. together: both were waited for by the same readout. */
+static void add_report(struct bs_report *to, const struct bs_report *r, uint32_t full,
+		       bool together)
+{
+	const bool cut = is_cut(to, full) || is_cut(r, full);
+
+	bs_report_solve(to, false, r->iterations, r->residual);
+	to->allowed = cut ? to->iterations : to->allowed; /* it says so of the volume */
 	to->gridded = to->gridded || r->gridded;
 	to->deadline_stop = to->deadline_stop || r->deadline_stop;
-	to->iterations = r->iterations > to->iterations ? r->iterations : to->iterations;
-	to->residual = fmax(to->residual, r->residual);
 	for (int i = 0; together && i < BS_BUDGET_STAGES; i++)
 		to->stage_ns[i] += r->stage_ns[i];
 }
@@ -156,7 +164,8 @@ static void add_image(struct bs_volume *to, const struct bs_recon_image *slice)
 	*image = *slice;
 	if (to->have == 0)
 		return;
-	add_report(&image->report, &before.report, slice->last_ns == before.last_ns);
+	add_report(&image->report, &before.report, image->iterations,
+		   slice->last_ns == before.last_ns);
 	image->readouts += before.readouts;
 	image->missing += before.missing;
 	image->elsewhere = image->elsewhere || before.elsewhere;

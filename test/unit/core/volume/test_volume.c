@@ -21,6 +21,7 @@ static struct bs_volumes v;
 static struct bs_fail why;
 static float pixels[CHANNELS * SLICES * NY * NX];
 static struct bs_recon_image out;
+static struct bs_report solved; /* the report of each slice's solve */
 
 static void open_volumes(uint32_t contrasts, uint32_t repetitions)
 {
@@ -90,10 +91,11 @@ static int give(struct given g)
 					.missing = g.lacks != NULL,
 					.own = true,
 					.last_ns = g.last_ns,
-					.report.stage_ns[BS_BUDGET_SOLVE] = 10 };
+					.report = solved };
 	struct bs_volume *to;
 	float *at;
 
+	slice.report.stage_ns[BS_BUDGET_SOLVE] = 10;
 	CHECK(bs_stack_see(&v.stack, &h, &why) == 0, "slice %u is seen", g.slice);
 	to = bs_volumes_place(&v, &h);
 	if (to == NULL)
@@ -250,6 +252,28 @@ static void test_partial(void)
 	      "a slice that has moved: %s", out.lacks);
 }
 
+/* A volume's report is the worst of its slices', and says that one of them was cut short. */
+static void test_report(void)
+{
+	static const struct {
+		uint32_t allowed, iterations;
+		double residual;
+	} made[] = { { 15, 15, 0.2 }, { 15, 9, 0.1 }, { 30, 11, 0.3 } };
+
+	open_volumes(1, 1);
+	scan(2);
+	for (uint32_t i = 0; i < 3; i++) {
+		solved = (struct bs_report){ .allowed = made[i].allowed,
+					     .iterations = made[i].iterations,
+					     .residual = made[i].residual };
+		(void)give((struct given){ .slice = i, .z = i });
+	}
+	CHECK(leave() == 1 && out.report.iterations == 9 && out.report.residual == 0.3 &&
+		      out.report.iterations >= out.report.allowed && out.report.allowed > 0,
+	      "cut to %u of %u iterations", out.report.iterations, out.report.allowed);
+	solved = (struct bs_report){ 0 };
+}
+
 /* More volumes begin than may be open: the one that began first leaves. */
 static void test_crowded(void)
 {
@@ -296,6 +320,7 @@ int main(void)
 	test_contrasts();
 	test_lacking();
 	test_partial();
+	test_report();
 	test_crowded();
 	test_deadlines();
 	bs_arena_close(&arena);
