@@ -1,12 +1,12 @@
 #!/bin/bash
-# test/bench/volumes.sh - volumes at their pace for as long as asked: does the lag stay, and memory
+# test/bench/stream/volumes.sh - volumes at their pace for as long as asked: the lag, and memory
 #
-# usage: BORESIDE=path test/bench/volumes.sh [VOLUMES [TR_MS [SLICES [MATRIX [COILS]]]]]
+# usage: BORESIDE=path test/bench/stream/volumes.sh [VOLUMES [TR_MS [SLICES [MATRIX [COILS]]]]]
 # (120 500 12 48 2; an hour at 1 s: 3600 1000). EPI through serve, as MRD files and as one NIfTI
 # series. Prints the latency (last line received to volume handed on) of the first and the last
 # tenth, and the resident memory of each process by then. Judges nothing.
 set -u
-cd "$(dirname "$0")/../.." || exit 1
+cd "$(dirname "$0")/../../.." || exit 1
 . test/support/scratch.bash
 volumes=${1:-120} tr=${2:-500} slices=${3:-12} matrix=${4:-48} coils=${5:-2}
 cd "$dir" || exit 1
