@@ -50,9 +50,9 @@
 
 /* places for peers; fewer where the process may not open as many files */
 #define BS_GATE_PEERS   1024u
-#define BS_GATE_BUFFERS 9u
+#define BS_GATE_BUFFERS 10u
 /* messages that may be taken and not released, or kept, at the same time */
-#define BS_GATE_KEEP    7u
+#define BS_GATE_KEEP    8u
 #define BS_GATE_KEPT    UINT64_MAX
 #define BS_GATE_HEAD    64u
 #define BS_GATE_OUT     1024u /* bytes of the longest answer, its length field included */

@@ -59,6 +59,7 @@ static void go_on(struct ingest *in)
 
 	bs_keeper_go_on(in->log, &head, o->records, in->now.order.next - 1, bs_now_ns());
 	in->now.accept_due = true;
+	o->gone_on = 1;
 	atomic_store(&o->step, BS_REOPEN_OVER);
 }
 
@@ -84,6 +85,10 @@ void bs_ingest_reopen_read(struct ingest *in, uint64_t records)
 	for (uint32_t i = 0; i < BS_HELD_MAX && !o->sealed; i++)
 		if (in->now.order.held[i].kind != 0)
 			bs_keeper_has(in->log, in->now.order.held[i].seq);
+	if (o->gone_on) { /* the process that had read it before has died */
+		atomic_store(&o->step, BS_REOPEN_OVER);
+		return;
+	}
 	o->until_ns = bs_now_ns() + bs_ns_of_ms(s * 1000.0);
 	o->alone_ns = bs_now_ns() + BS_RETURN_NS;
 	if (bs_ingest_reopen_closed(in) && o->alone_ns < o->until_ns)

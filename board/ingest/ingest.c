@@ -72,7 +72,9 @@ static void watch_time(struct ingest *in, int64_t now)
 	struct bs_fail why;
 
 	if (in->now.state == BS_STATE_SCANNING && !bs_ingest_reopen_waits(in, now)) {
-		if (in->waiting != NULL) /* missing messages may lie in the socket meanwhile */
+		if (bs_ingest_waits(
+			    in,
+			    in->now.session)) /* missing messages may lie in the socket meanwhile */
 			in->now.heard_ns = in->now.order.gap_since_ns = now;
 		if (bs_order_lacks(&in->now.order) && now - in->now.order.gap_since_ns >= BS_GAP_NS)
 			bs_ingest_give_up_gap(in, &in->now, BS_NUMBER_NONE);
@@ -107,7 +109,7 @@ static bool watch_stop(struct ingest *in, int64_t now)
 	if (in->now.state == BS_STATE_IDLE ||
 	    (in->now.state == BS_STATE_STARTING && in->before.id == 0))
 		bs_ingest_step(in, &in->now, BS_ON_STOP, 0);
-	return in->now.state == BS_STATE_STOPPED && in->waiting == NULL && in->lined == 0;
+	return in->now.state == BS_STATE_STOPPED && !bs_ingest_waits(in, 0) && in->lined == 0;
 }
 
 /* Takes up a changed site. False: it cannot; only a new process helps. */
@@ -144,10 +146,10 @@ bool bs_ingest_has_work(const struct ingest *in)
 	if (in->now.state == BS_STATE_DRAINING || in->now.state == BS_STATE_ABORTING)
 		return false;
 	if (in->now.state == BS_STATE_IDLE &&
-	    (in->waiting != NULL || (in->lined > 0 && !bs_ingest_reopen_first(in))))
+	    (bs_ingest_waits(in, 0) || (in->lined > 0 && !bs_ingest_reopen_first(in))))
 		return true;
 	/* true if a message waits for a slot and a slot is free */
-	return in->now.state == BS_STATE_SCANNING && in->waiting != NULL &&
+	return in->now.state == BS_STATE_SCANNING && bs_ingest_waits(in, in->now.session) &&
 	       bs_pool_in_use(in->env->shm.acq_pool) < in->env->shm.acq_pool->slots;
 }
 

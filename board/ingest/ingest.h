@@ -30,16 +30,18 @@
 #include "ipc/gate.h"
 #include "ipc/wire/wire.h"
 
-#define BS_REFUSES_MAX 16u                /* refusals that wait for the scan's sender to read */
-#define BS_LINE_MAX    (BS_GATE_KEEP - 1) /* headers that wait for their scan to begin */
-#define BS_LOST_MAX    16u                /* sessions in ingest.lost */
-#define BS_OUTCOME_NS  INT64_C(200000000) /* least time between two sendings of an outcome */
-#define BS_LOOK_NS     INT64_C(4000000)   /* longest time between two reads of a scan's socket */
-#define BS_AWAY_NS     INT64_C(5000000)   /* after longer, messages may have waited in the socket */
-#define BS_OPEN_NS     INT64_C(60000000000) /* longest wait of a header */
-#define BS_RETURN_NS   INT64_C(1000000000)  /* time for a sender to reconnect after a start */
-#define BS_WINDOW_LOG  8192u                /* messages in the sender's window with a log */
-#define BS_DEATHS_MAX  5u /* processes that end at one message before its scan is given up */
+#define BS_REFUSES_MAX 16u /* refusals that wait for the scan's sender to read */
+#define BS_WAITING_MAX 2u  /* messages in ingest.waiting */
+/* headers that wait for their scan to begin */
+#define BS_LINE_MAX   (BS_GATE_KEEP - BS_WAITING_MAX)
+#define BS_LOST_MAX   16u                /* sessions in ingest.lost */
+#define BS_OUTCOME_NS INT64_C(200000000) /* least time between two sendings of an outcome */
+#define BS_LOOK_NS    INT64_C(4000000)   /* longest time between two reads of a scan's socket */
+#define BS_AWAY_NS    INT64_C(5000000)   /* after longer, messages may have waited in the socket */
+#define BS_OPEN_NS    INT64_C(60000000000) /* longest wait of a header */
+#define BS_RETURN_NS  INT64_C(1000000000)  /* time for a sender to reconnect after a start */
+#define BS_WINDOW_LOG 8192u                /* messages in the sender's window with a log */
+#define BS_DEATHS_MAX 5u /* processes that end at one message before its scan is given up */
 
 /*
  * One scan. A function that serves either of the two open scans gets the scan beside *in; a
@@ -98,11 +100,13 @@ struct ingest {
 	struct bs_ingest_scan now;    /* the newest scan, in flight or over */
 	struct bs_ingest_scan before; /* closed, its last images are being made; id 0: no scan */
 
-	/* a message of the scan that waits for a slot */
-	const unsigned char *waiting;
-	size_t waiting_len;
-	uint64_t waiting_peer;
-	int64_t waits_said_ns; /* time of the last heartbeat to waiting_peer */
+	/* messages that wait for a slot, or for their scan to be reopened: one of each session */
+	struct bs_waiting {
+		const unsigned char *msg; /* NULL: the place is free */
+		size_t len;
+		uint64_t peer;
+		int64_t said_ns; /* time of the last heartbeat to peer */
+	} waiting[BS_WAITING_MAX];
 
 	/* headers, oldest first, that wait for the open scan to end or for recon to arm */
 	struct bs_line {
@@ -134,7 +138,7 @@ struct ingest {
 		uint64_t peer;           /* the peer that the outcome is sent to */
 		bool due;
 		int64_t said_ns;
-	} outcome[2]; /* of the last two scans; scan number n is in place n % 2 */
+	} outcome[2]; /* of the two scans that ended last */
 };
 
 /* True if some protocol of the site whitens: then the noise of every scan is summed. */
@@ -162,6 +166,19 @@ static inline bool bs_ingest_lost(const struct bs_ingest_scan *scan, uint64_t se
 static inline bool bs_ingest_is_closed(const struct bs_ingest_scan *scan)
 {
 	return scan->state == BS_STATE_DRAINING || scan->state == BS_STATE_ABORTING;
+}
+
+/* True if the message in a place of ingest.waiting is of this session; 0: of any. */
+static inline bool bs_ingest_waits_at(const struct bs_waiting *m, uint64_t session)
+{
+	return m->msg != NULL && (session == 0 || bs_wire_session(m->msg) == session);
+}
+
+/* True if a message of this session waits; 0: of any. */
+static inline bool bs_ingest_waits(const struct ingest *in, uint64_t session)
+{
+	return bs_ingest_waits_at(&in->waiting[0], session) ||
+	       bs_ingest_waits_at(&in->waiting[1], session);
 }
 
 /* True if the scan's last image has left recon. */

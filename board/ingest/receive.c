@@ -237,7 +237,7 @@ static enum fate take_new(struct ingest *in, struct bs_ingest_scan *scan, const 
 
 /* ---- which message goes where ---- */
 
-/* Index in in->outcome if the session is one of the last two scans'; -1: it is not. */
+/* Index in in->outcome if the session is of the two scans that ended last; -1: it is not. */
 static int ended_at(const struct ingest *in, uint64_t session)
 {
 	for (int i = 0; i < 2; i++)
@@ -304,6 +304,17 @@ static void come_late(struct ingest *in, struct bs_ingest_scan *scan, const stru
 		count_late(in, scan);
 }
 
+/* Drops a session's waiting message: it was not acknowledged, and comes again. */
+static void drop_waiting(struct ingest *in, uint64_t session)
+{
+	for (uint32_t i = 0; i < BS_WAITING_MAX; i++) {
+		if (!bs_ingest_waits_at(&in->waiting[i], session))
+			continue;
+		bs_gate_release(&in->gate, in->waiting[i].peer);
+		in->waiting[i].msg = NULL;
+	}
+}
+
 /* Follows the scan's sender to the connection that its message came on. */
 static void follow(struct ingest *in, struct bs_ingest_scan *scan)
 {
@@ -314,10 +325,7 @@ static void follow(struct ingest *in, struct bs_ingest_scan *scan)
 		scan->peer = in->from;
 		return;
 	}
-	if (in->waiting != NULL) { /* the waiting message was not acknowledged: it comes again */
-		bs_gate_release(&in->gate, in->waiting_peer);
-		in->waiting = NULL;
-	}
+	drop_waiting(in, scan->session);
 	bs_ingest_follow(in, in->from);
 	if (scan->state == BS_STATE_SCANNING && scan->order.next == 1)
 		/* the sender may not have heard ACCEPT, and does not ask */
@@ -397,14 +405,24 @@ static enum fate take_message(struct ingest *in, const unsigned char *msg, size_
 			    &m);
 }
 
-static void settle(struct ingest *in, const unsigned char *msg, size_t len, int64_t received_ns)
+/* Keeps a message that waits; it replaces an earlier one of its session. */
+static void wait_with(struct ingest *in, const unsigned char *msg, size_t len)
 {
-	const bool waited = msg == in->waiting;
+	struct bs_waiting *m = in->waiting;
+
+	drop_waiting(in, bs_wire_session(msg));   /* its sender has changed connections */
+	if (m->msg != NULL && (++m)->msg != NULL) /* no third session waits */
+		drop_waiting(in, bs_wire_session(m->msg));
+	*m = (struct bs_waiting){ msg, len, in->from, m->said_ns };
+}
+
+/* waited: the message has waited before. */
+static void settle(struct ingest *in, const unsigned char *msg, size_t len, int64_t received_ns,
+		   bool waited)
+{
 	_Atomic uint32_t *in_hand = &in->now.record->in_hand; /* an OPEN may bring another scan */
 	enum fate fate;
 
-	if (waited) /* the message is being handled: nothing else may release it now */
-		in->waiting = NULL;
 	atomic_store_explicit(in_hand, 1, memory_order_relaxed);
 	fate = take_message(in, msg, len, received_ns);
 	atomic_store_explicit(in_hand, 0, memory_order_relaxed);
@@ -412,13 +430,22 @@ static void settle(struct ingest *in, const unsigned char *msg, size_t len, int6
 		bs_gate_release(&in->gate, in->from);
 	if (fate != LATER)
 		return;
-	if (in->waiting != NULL) /* another waiting message: its sender has changed connections */
-		bs_gate_release(&in->gate, in->waiting_peer);
-	else if (!waited)
+	if (!waited)
 		bs_count(&in->env->me->waits, 1);
-	in->waiting = msg;
-	in->waiting_len = len;
-	in->waiting_peer = in->from;
+	wait_with(in, msg, len);
+}
+
+static void settle_waiting(struct ingest *in)
+{
+	for (uint32_t i = 0; i < BS_WAITING_MAX; i++) {
+		const struct bs_waiting m = in->waiting[i];
+
+		if (m.msg == NULL)
+			continue;
+		in->waiting[i].msg = NULL; /* nothing else may release it now */
+		in->from = m.peer;
+		settle(in, m.msg, m.len, bs_now_ns(), true);
+	}
 }
 
 /* Rejects a message that is too long; only its envelope was received. */
@@ -439,16 +466,13 @@ bool bs_ingest_receive(struct ingest *in)
 {
 	bool any = false;
 
-	if (in->waiting != NULL) {
-		in->from = in->waiting_peer;
-		settle(in, in->waiting, in->waiting_len, bs_now_ns());
-	}
+	settle_waiting(in);
 	for (int i = 0; i < 64; i++) {
 		struct bs_gate_message m;
 		int64_t now;
 
 		if (!bs_gate_take(&in->gate, &m)) {
-			if (in->waiting == NULL) /* a waiting message's sender is not read */
+			if (!bs_ingest_waits(in, 0)) /* a waiting message's sender is not read */
 				in->empty_ns = bs_now_ns();
 			break;
 		}
@@ -457,7 +481,7 @@ bool bs_ingest_receive(struct ingest *in)
 		now = bs_now_ns();
 		in->from = m.peer;
 		if (m.whole)
-			settle(in, m.msg, (size_t)m.len, now);
+			settle(in, m.msg, (size_t)m.len, now, false);
 		else
 			too_long(in, &m);
 		bs_worker_beat(in->env);

@@ -44,6 +44,7 @@ static uint32_t look_into(struct ingest *in, struct bs_reopened *o, const struct
 	o->alone_ns = bs_now_ns() + BS_RETURN_NS;
 	o->early = early && bs_log_folder_made(dir) != o->session;
 	atomic_store(&o->scan, 0);
+	o->gone_on = 0;
 	return o->sealed && !o->early ? BS_REOPEN_ENDED : BS_REOPEN_FOUND;
 }
 
@@ -123,6 +124,20 @@ static void end_log(struct ingest *in, const struct bs_reopened *o)
 	bs_ingest_log_leave(in);
 }
 
+/*
+ * True if the messages that a dead process held beyond a gap are to be read again. Their sender may
+ * not send them again: the service before may have called them durable.
+ */
+static bool reads_again(const struct ingest *in, const struct bs_reopened *o)
+{
+	const uint32_t step = atomic_load(&o->step);
+
+	return in->now.state == BS_STATE_SCANNING &&
+	       (step == BS_REOPEN_WAITS ||
+		(step == BS_REOPEN_OVER && o->gone_on && atomic_load(&o->scan) == in->now.id &&
+		 bs_ingest_log_lacks(in, &in->now) == NULL));
+}
+
 void bs_ingest_reopen_start(struct ingest *in)
 {
 	if (atomic_load(&in->env->shm.s->reopened[1].step) == BS_REOPEN_NOT_LOOKED)
@@ -138,9 +153,7 @@ void bs_ingest_reopen_start(struct ingest *in)
 		leave(in, o, &ends);
 	else if (step > BS_REOPEN_OPENS && step < BS_REOPEN_OVER && !its)
 		end_log(in, o);
-	else if (step == BS_REOPEN_OPENS || step == BS_REOPEN_READS ||
-		 (step == BS_REOPEN_WAITS &&
-		  in->now.state == BS_STATE_SCANNING)) /* the held messages are read again */
+	else if (step == BS_REOPEN_OPENS || step == BS_REOPEN_READS || reads_again(in, o))
 		atomic_store(&o->step, BS_REOPEN_READS);
 	if (atomic_load(&o->step) == BS_REOPEN_READS && in->feed == NULL)
 		bs_ingest_feed_rest(in);
@@ -169,10 +182,11 @@ static bool open_scan(struct ingest *in, struct bs_fail *why)
 		rc = bs_fail(why, BS_ERR_KIND, "it does not begin with OPEN");
 	if (rc == 0) {
 		o->session = w.session;
-		in->from = in->waiting != NULL && bs_wire_session(in->waiting) == w.session &&
-					   bs_gate_here(&in->gate, in->waiting_peer)
-				   ? in->waiting_peer
-				   : 0;
+		in->from = 0;
+		for (uint32_t i = 0; i < BS_WAITING_MAX; i++)
+			if (bs_ingest_waits_at(&in->waiting[i], w.session) &&
+			    bs_gate_here(&in->gate, in->waiting[i].peer))
+				in->from = in->waiting[i].peer;
 		in->reopens = o->number;
 		rc = bs_ingest_open(in, &w, payload);
 		in->reopens = 0;

@@ -296,10 +296,13 @@ void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns)
 		in->now.accept_due = true;
 	if (in->before.id != 0)
 		(void)beat(in, in->before.peer, in->before.session, &in->before.said_ns, now_ns);
-	if (in->waiting != NULL && /* the message of a scan that will be reopened from its log */
-	    (!bs_ingest_in_scan(&in->now) || bs_wire_session(in->waiting) != in->now.session))
-		(void)beat(in, in->waiting_peer, bs_wire_session(in->waiting), &in->waits_said_ns,
-			   now_ns);
+	for (uint32_t i = 0; i < BS_WAITING_MAX; i++) {
+		struct bs_waiting *m = &in->waiting[i];
+
+		if (m->msg != NULL && /* the message of a scan that will be reopened from its log */
+		    (!bs_ingest_in_scan(&in->now) || bs_wire_session(m->msg) != in->now.session))
+			(void)beat(in, m->peer, bs_wire_session(m->msg), &m->said_ns, now_ns);
+	}
 	for (uint32_t i = 0; i < in->lined; i++)
 		(void)beat(in, in->line[i].peer, in->line[i].session, &in->line[i].said_ns, now_ns);
 }

@@ -58,9 +58,26 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info,
 	s->lacks[0] = s->words[0] = s->remark[0] = '\0';
 }
 
+/*
+ * True while emit still reads the record that the next scan takes. A scan that a dead recon has
+ * lost ends before all of its images have left.
+ */
+static bool record_is_read(const struct ingest *in)
+{
+	const struct bs_shared *s = in->env->shm.s;
+	uint64_t entry;
+
+	for (uint64_t at = atomic_load(&s->images.ready);
+	     bs_ring_look(in->env->shm.image_ring, at, &entry); at++)
+		if (bs_entry_kind(entry) == BS_ENTRY_IMAGE &&
+		    bs_entry_place(entry) == ((in->now.id + 1) & 1))
+			return true;
+	return false;
+}
+
 bool bs_ingest_may_open(struct ingest *in, bool alone)
 {
-	if (bs_ingest_reopen_first(in))
+	if (bs_ingest_reopen_first(in) || record_is_read(in))
 		return false;
 	if (in->before.id != 0 || in->now.state == BS_STATE_IDLE)
 		return in->before.id == 0;
@@ -285,12 +302,20 @@ static void judge(struct bs_ingest_scan *scan, struct bs_wire_outcome *o)
 
 _Static_assert(BS_SCAN_END_BYTES == BS_WIRE_OUTCOME_BYTES, "an outcome fits the shared memory");
 
+/* True if the scan that ended last is this one: a process before this one ended it, and died. */
+static bool is_kept(const struct bs_shared *s, uint64_t scan)
+{
+	const uint64_t n = atomic_load(&s->past_scans);
+
+	return n > 0 && s->past[(n - 1) % BS_SCANS_PAST].number == scan;
+}
+
 /* Keeps the ended scan for `boreside status`, the page and the audit line. */
 static void keep(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_wire_outcome *o)
 {
 	struct bs_shared *s = in->env->shm.s;
 	const uint64_t n = atomic_load(&s->past_scans);
-	const bool again = n > 0 && s->past[(n - 1) % BS_SCANS_PAST].number == scan->id;
+	const bool again = is_kept(s, scan->id);
 	struct bs_scan_past *p = &s->past[(again ? n - 1 : n) % BS_SCANS_PAST];
 
 	*p = (struct bs_scan_past){ .number = scan->id,
@@ -317,7 +342,10 @@ static void keep(struct ingest *in, struct bs_ingest_scan *scan, const struct bs
 void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happening on)
 {
 	struct bs_scan_record *s = scan->record;
-	struct bs_scan_end *end = in->outcome[scan->id & 1].end;
+	const struct bs_shared *shared = in->env->shm.s;
+	/* takes the place of the scan that ended the longest time ago */
+	const uint64_t at = (atomic_load(&shared->past_scans) - is_kept(shared, scan->id)) & 1;
+	struct bs_scan_end *end = in->outcome[at].end;
 	uint64_t undelivered = atomic_load(&s->undelivered);
 
 	drop_held(in, scan); /* before its count is read */
@@ -338,8 +366,8 @@ void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happe
 	bs_ingest_log_words(in, scan, o.text, sizeof(o.text));
 	scan->accept_due = scan->ack_due = false; /* OUTCOME acknowledges all that is left */
 	scan->unacked = 0;
-	in->outcome[scan->id & 1].due = true;
-	in->outcome[scan->id & 1].peer = scan->peer;
+	in->outcome[at].due = true;
+	in->outcome[at].peer = scan->peer;
 	atomic_store(&end->known, 0);
 	end->session = s->session;
 	bs_wire_put_outcome(end->outcome, &o);

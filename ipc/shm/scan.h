@@ -138,6 +138,7 @@ struct bs_reopened {
 	char log[64];          /* name of the first file of the scan's log */
 	uint32_t sealed;       /* 1: the scan's log has an end */
 	uint32_t early;        /* 1: the log had its end before the scan's images were made */
+	uint32_t gone_on; /* 1: its sender has come back, and the log goes on in another file */
 	uint64_t session, records;
 	uint64_t number;    /* number of the scan in the service that logged it */
 	int64_t started_ns; /* since 1970, UTC */

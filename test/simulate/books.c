@@ -65,7 +65,8 @@ struct book *books_find(uint64_t session)
  * log. */
 static bool is_safe(const struct book *b)
 {
-	return b->closed && b->durable + b->relaxed >= b->numbers && b->unprotected == 0;
+	return b->closed && b->held == b->numbers && b->durable + b->relaxed >= b->numbers &&
+	       b->unprotected == 0;
 }
 
 /* ---- readouts ---- */
@@ -266,7 +267,7 @@ void books_relaxed_lost(void)
 {
 	for (unsigned i = 0; i < books; i++)
 		if (book[i].relaxed)
-			book[i].durable = 0;
+			book[i].durable = book[i].held = 0;
 }
 
 void books_power_lost(void)

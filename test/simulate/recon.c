@@ -133,6 +133,7 @@ static void end_later(void)
 		return;
 	}
 	ending[at] = scan;
+	(void)bs_ring_push(shm->image_ring, bs_entry(BS_ENTRY_IMAGE, scan, 0));
 	ending_ns[at] = sim_now + (int64_t)sim_spread(5) * MS;
 	if (at == 1 && ending_ns[1] < ending_ns[0])
 		ending_ns[1] = ending_ns[0];
@@ -186,6 +187,8 @@ static void emit(void)
 {
 	if (ending[0] == 0 || sim_now < ending_ns[0])
 		return;
+	bs_ring_advance(shm->image_ring);
+	count(&shm->s->images.ready);
 	atomic_store(&shm->s->scan[ending[0] & 1].ended, ending[0]);
 	bs_shm_ring_bell(shm, BS_WORKER_INGEST);
 	books_passed(ending[0]);

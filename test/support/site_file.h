@@ -156,7 +156,7 @@ static const char every[] =
 	" coils = 1; samples = 64;\n"
 	"  readouts = 16; parallel = \"sense\"; partial_fourier = \"pocs\";"
 	" pocs: { iterations = 7; taper = 0.25; };\n"
-	"  image: { maps_file = \"whole\"; }; },\n"
+	"  image: { maps_file = \"whole\"; volume = true; }; },\n"
 	"{ name = \"f\"; method = \"gridding\"; matrix = [64, 32]; coils = 1; samples = 64;"
 	" readouts = 16;\n"
 	"  trajectory: { type = \"radial2d\"; };"

@@ -187,7 +187,11 @@ void lane_judge(struct lane *l, bool hindered)
 	/* ours waits for an outcome that was lost, unless its connection breaks (rule 6) */
 	const int64_t since_ns = l->peer.plain ? l->told_ns : l->begun_ns;
 
-	if (hindered || lane_is_idle(l) || network_is_hindered(l->link, since_ns))
+	/* a service that has lost the scan hears HEARTBEAT alone, which it does not answer (11) */
+	const bool unheard =
+		!lane_is_idle(l) && l->book->lost && network_swallows(peer_session(&l->peer));
+
+	if (hindered || unheard || lane_is_idle(l) || network_is_hindered(l->link, since_ns))
 		l->fair_ns = sim_now;
 	if (sim_now - l->fair_ns > SILENT_NS && sim_now - l->told_ns > SILENT_NS)
 		sim_broken("the sender on link %u reads, and is told nothing for %.1f s", l->link,

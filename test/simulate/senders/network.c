@@ -45,7 +45,7 @@ static uint64_t connections;
 static struct {
 	uint64_t session, seq, numbers;
 	int64_t until_ns;
-	bool struck;
+	bool struck, swallows; /* the scan's last message with a number fell into it */
 } hole;
 static unsigned char *lent[BS_GATE_KEEP]; /* to the service */
 static uint64_t lent_to[BS_GATE_KEEP];    /* of which peer, which is not read; 0: it is */
@@ -250,7 +250,12 @@ void network_hole(uint64_t session, uint64_t seq, uint64_t numbers, int64_t unti
 	hole.seq = seq;
 	hole.numbers = numbers;
 	hole.until_ns = until_ns;
-	hole.struck = false;
+	hole.struck = hole.swallows = false;
+}
+
+bool network_swallows(uint64_t session)
+{
+	return hole.session == session && hole.swallows;
 }
 
 static bool falls(const unsigned char *msg, size_t len)
@@ -258,9 +263,13 @@ static bool falls(const unsigned char *msg, size_t len)
 	const unsigned char *payload;
 	struct bs_wire w;
 
-	if (sim_now >= hole.until_ns || bs_wire_decode(&w, msg, len, &payload, NULL) != 0 ||
-	    w.session != hole.session || w.seq < hole.seq || w.seq - hole.seq >= hole.numbers ||
-	    (w.kind != BS_WIRE_ACQ && w.kind != BS_WIRE_WAVEFORM))
+	if (bs_wire_decode(&w, msg, len, &payload, NULL) != 0 || w.session != hole.session ||
+	    w.kind > BS_WIRE_CLOSE)
+		return false;
+	hole.swallows = sim_now < hole.until_ns && w.seq >= hole.seq &&
+			w.seq - hole.seq < hole.numbers &&
+			(w.kind == BS_WIRE_ACQ || w.kind == BS_WIRE_WAVEFORM);
+	if (!hole.swallows)
 		return false;
 	SAY("number %llu falls into the hole", (unsigned long long)w.seq);
 	if (!hole.struck)

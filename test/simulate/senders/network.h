@@ -56,6 +56,8 @@ void network_narrow(unsigned link, unsigned messages);
 void network_calm(void);
 /* Until then the service does not get these numbers of a scan, however often they are sent. */
 void network_hole(uint64_t session, uint64_t seq, uint64_t numbers, int64_t until_ns);
+/* True if the scan's last message with a number did not come for that reason. */
+bool network_swallows(uint64_t session);
 /* A message from nobody that the sender knows of. */
 void network_inject(unsigned link, const unsigned char *msg, size_t len);
 /* The service's process is gone, and its sockets with it. */

@@ -18,7 +18,7 @@ static bool follows;            /* the next scan does not wait for this one's ou
 static bool beside;             /* and has not begun yet; the one after it waits for both */
 static uint64_t connections;    /* that the sender knows of, */
 static bool unreported, renews; /* or of none but those that it makes itself, and it makes one */
-static int64_t heard_ns;        /* something of the service, or since it looks for that */
+static int64_t renewed_ns;      /* when it took its socket */
 static int64_t away_until_ns;
 static bool calm, once;
 static unsigned scans;
@@ -34,7 +34,7 @@ void scanner_reset(void)
 	connections = 0;
 	unreported = sim_chance(300);
 	renews = false;
-	heard_ns = away_until_ns = 0;
+	renewed_ns = away_until_ns = 0;
 	calm = once = false;
 	scans = 0;
 }
@@ -65,7 +65,6 @@ static uint64_t messages(void)
 
 static void begin(void)
 {
-	heard_ns = sim_now;
 	once = false;
 	beside = false;
 	lane_begin(now, messages());
@@ -74,7 +73,6 @@ static void begin(void)
 
 static void hear(const unsigned char *msg, size_t len)
 {
-	heard_ns = sim_now;
 	for (int i = 0; i < 2; i++) {
 		const bool was = lane[i].ended;
 
@@ -83,13 +81,27 @@ static void hear(const unsigned char *msg, size_t len)
 	}
 }
 
-/* It hears nothing, and takes another socket. */
+/* When it takes another socket, unless it hears something of each of its scans before. */
+static int64_t renew_due(void)
+{
+	int64_t heard_ns = INT64_MAX;
+
+	if (!unreported && !now->peer.plain)
+		return INT64_MAX;
+	for (int i = 0; i < 2; i++)
+		if (!lane_is_idle(&lane[i]) && lane[i].told_ns < heard_ns)
+			heard_ns = lane[i].told_ns;
+	if (heard_ns == INT64_MAX)
+		return INT64_MAX;
+	return (heard_ns > renewed_ns ? heard_ns : renewed_ns) + SILENCE_NS;
+}
+
 static bool renew(void)
 {
-	if (!(unreported || now->peer.plain) || all_idle() || sim_now - heard_ns < SILENCE_NS)
+	if (sim_now < renew_due())
 		return false;
 	SAY("the sender takes another socket");
-	heard_ns = sim_now;
+	renewed_ns = sim_now;
 	renews = true;
 	network_break(LINK, sim_now);
 	return true;
@@ -128,8 +140,8 @@ int64_t scanner_due(void)
 		return away_until_ns;
 	if (lane_is_idle(now))
 		due = may_begin() ? now->next_ns : INT64_MAX;
-	if ((unreported || now->peer.plain) && !all_idle() && heard_ns + SILENCE_NS < due)
-		due = heard_ns + SILENCE_NS;
+	if (renew_due() < due)
+		due = renew_due();
 	return lane_due(other()) < due ? lane_due(other()) : due;
 }
 
@@ -229,7 +241,7 @@ bool scanner_hole(uint64_t numbers, int64_t until_ns)
 {
 	const uint64_t window = peer_window(&now->peer);
 
-	if (!peer_streams(&now->peer))
+	if (!peer_streams(&now->peer) || now->book->overran)
 		return false;
 	/* what never comes is found missing by what comes beyond it, within the window */
 	if (until_ns == INT64_MAX && numbers > window / 2)

@@ -58,6 +58,7 @@ static void open_memory(void)
 static void test_scanning(void)
 {
 	struct bs_pool *pool = env.shm.acq_pool;
+	unsigned char message[BS_WIRE_BYTES];
 	uint32_t slot = 0;
 
 	in.now.state = BS_STATE_SCANNING;
@@ -77,13 +78,17 @@ static void test_scanning(void)
 	CHECK(bs_ingest_has_work(&in), "they are out");
 	atomic_store(&in.now.record->lacking, 0);
 	in.now.state = BS_STATE_SCANNING;
-	in.waiting = (const unsigned char *)"a message";
+	in.now.session = 3;
+	bs_wire_encode(message, &(struct bs_wire){ .kind = BS_WIRE_ACQ, .session = 4 }, NULL, 0);
+	in.waiting[0].msg = message;
 	for (uint32_t i = 0; i < pool->slots; i++)
 		(void)bs_pool_take(pool, BS_OWNER_INGEST, &slot);
 	CHECK(!bs_ingest_has_work(&in), "a message that waits for a slot, and none is free");
 	bs_pool_give(pool, slot);
+	CHECK(!bs_ingest_has_work(&in), "one is free, and another scan's message waits");
+	in.now.session = 4;
 	CHECK(bs_ingest_has_work(&in), "one is free");
-	in.waiting = NULL;
+	in.waiting[0].msg = NULL;
 }
 
 static void test_others(void)
@@ -231,12 +236,12 @@ static void test_open(void)
 	      "zeros: the scan begins");
 }
 
-/* A peer that says one WAVEFORM, number 1 of the scan. -1: it cannot. */
-static int say_waveform(const char *path)
+/* A peer that says one WAVEFORM, number 1 of a scan. -1: it cannot. */
+static int say_waveform(const char *path, uint64_t session)
 {
 	static const unsigned char hello[8] = { 0, 'S', 'P', 0, 0, 0x10, 0, 0 };
 	unsigned char message[9 + BS_WIRE_BYTES] = { 1, [8] = BS_WIRE_BYTES };
-	struct bs_wire w = { .kind = BS_WIRE_WAVEFORM, .session = in.now.session, .seq = 1 };
+	struct bs_wire w = { .kind = BS_WIRE_WAVEFORM, .session = session, .seq = 1 };
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
@@ -249,11 +254,11 @@ static int say_waveform(const char *path)
 	return fd;
 }
 
-/* The waiting message's peer has not been told that it was read. */
-static bool is_unread(void)
+/* The peer of the message that waits in this place has not been told that it was read. */
+static bool is_unread(uint32_t place)
 {
 	for (uint32_t i = 0; i < in.gate.places; i++)
-		if (in.gate.peer[i].id == in.waiting_peer)
+		if (in.gate.peer[i].id == in.waiting[place].peer)
 			return in.gate.peer[i].stage == BS_GATE_WHOLE;
 	return false;
 }
@@ -270,26 +275,107 @@ static void test_waiting(void)
 
 	(void)snprintf(url, sizeof(url), "ipc:///tmp/boreside-ingest-%d", (int)getpid());
 	CHECK(bs_gate_open(&in.gate, url, 4096, NULL) == 0 &&
-		      (fd = say_waveform(url + strlen("ipc://"))) >= 0,
+		      (fd = say_waveform(url + strlen("ipc://"), in.now.session)) >= 0,
 	      "a peer says a number of the scan");
 	o->sealed = 1;
 	atomic_store(&o->scan, in.now.id);
 	atomic_store(&o->step, BS_REOPEN_WAITS);
 	in.now.accept_due = false;
 	in.refuses = 0;
-	AWAIT((bs_ingest_receive(&in), in.waiting != NULL || in.now.count.waveforms != 0));
-	CHECK(in.waiting != NULL && in.now.order.next == 1,
+	AWAIT((bs_ingest_receive(&in), in.waiting[0].msg != NULL || in.now.count.waveforms != 0));
+	CHECK(in.waiting[0].msg != NULL && in.now.order.next == 1,
 	      "it is not taken: no log would have it");
 	in.now.peer = 0;
 	(void)close(fd);
 	(void)bs_ingest_receive(&in);
-	CHECK(in.waiting != NULL && is_unread(),
+	CHECK(in.waiting[0].msg != NULL && is_unread(0),
 	      "its peer hangs up: it is kept as long as it waits");
 	atomic_store(&o->step, BS_REOPEN_OVER);
 	(void)bs_ingest_receive(&in);
-	CHECK(in.waiting == NULL && in.now.count.waveforms == 1 && in.now.order.next == 2,
+	CHECK(in.waiting[0].msg == NULL && in.now.count.waveforms == 1 && in.now.order.next == 2,
 	      "once it can be taken it is");
 	bs_gate_close(&in.gate);
+}
+
+/* Two scans are to go on from their logs, and both senders are here: the message of each waits. */
+static void test_both_wait(void)
+{
+	struct bs_reopened *o = env.shm.s->reopened;
+	const uint64_t session = in.now.session;
+	char url[64];
+	int fd[2];
+
+	(void)snprintf(url, sizeof(url), "ipc:///tmp/boreside-ingest-%d", (int)getpid());
+	CHECK(bs_gate_open(&in.gate, url, 4096, NULL) == 0, "an endpoint");
+	in.now.state = BS_STATE_IDLE;
+	for (int i = 0; i < 2; i++) {
+		o[i].session = session + 10 + (uint64_t)i;
+		atomic_store(&o[i].step, BS_REOPEN_FOUND);
+		fd[i] = say_waveform(url + strlen("ipc://"), o[i].session);
+		AWAIT((bs_ingest_receive(&in), bs_ingest_waits(&in, o[i].session)));
+	}
+	CHECK(bs_ingest_waits(&in, o[0].session) && bs_ingest_waits(&in, o[1].session),
+	      "the second one that comes does not drop the first");
+	CHECK(is_unread(0) && is_unread(1), "neither sender is read on");
+	for (int i = 0; i < 2; i++) {
+		atomic_store(&o[i].step, BS_REOPEN_OVER);
+		(void)close(fd[i]);
+		in.waiting[i].msg = NULL;
+	}
+	bs_gate_close(&in.gate);
+}
+
+static bool is_known(uint64_t session)
+{
+	return in.outcome[0].end->session == session || in.outcome[1].end->session == session;
+}
+
+static void end_scan(struct bs_ingest_scan *scan, uint64_t id, uint64_t session)
+{
+	scan->id = id;
+	scan->state = BS_STATE_DRAINING;
+	scan->record = &env.shm.s->scan[id & 1];
+	scan->record->session = session;
+	bs_ingest_end(&in, scan, BS_ON_DONE);
+}
+
+/* The outcomes of the two scans that ended last are kept, also where the newer one ended first. */
+static void test_outcomes(void)
+{
+	const struct bs_ingest_scan now = in.now;
+
+	in.before = in.now;
+	end_scan(&in.now, 6, 106);
+	end_scan(&in.before, 5, 105);
+	CHECK(is_known(106) && is_known(105), "two have ended");
+	end_scan(&in.now, 7, 107);
+	CHECK(is_known(107) && is_known(105) && !is_known(106), "the one that ended first goes");
+	in.now = now;
+	in.before.id = 0;
+	in.outcome[0].due = in.outcome[1].due = false;
+}
+
+/*
+ * A scan that a dead recon lost has ended, and emit has not yet read its images' record: the scan
+ * after the next would take that record, with another patient's name in it.
+ */
+static void test_record(void)
+{
+	struct bs_ring *ring = env.shm.image_ring;
+
+	in.now.state = BS_STATE_IDLE;
+	in.before.id = 0;
+	CHECK(bs_ingest_may_open(&in, false), "nothing is open");
+	(void)bs_ring_push(ring, bs_entry(BS_ENTRY_IMAGE, in.now.id, 0));
+	CHECK(bs_ingest_may_open(&in, false), "an image of the scan whose place is not taken");
+	atomic_store(&env.shm.s->images.ready, 1);
+	(void)bs_ring_push(ring, bs_entry(BS_ENTRY_IMAGE, in.now.id + 1, 0));
+	CHECK(!bs_ingest_may_open(&in, false), "one of the scan before: it waits");
+	atomic_store(&env.shm.s->images.ready, 2);
+	CHECK(bs_ingest_may_open(&in, false), "emit has its message: it waits no longer");
+	atomic_store(&env.shm.s->images.ready, 0);
+	bs_ring_advance(ring);
+	bs_ring_advance(ring);
 }
 
 /* Two scans go on from their logs: what is said of the newer one waits until the older is over. */
@@ -339,7 +425,7 @@ static void test_unheard(void)
 	CHECK(in.now.accept_due && in.now.ack_due && in.refuses == 1 && in.outcome[0].due,
 	      "the sender is gone: all that is due to it stays due");
 	in.now.accept_due = in.outcome[0].due = false;
-	fd = say_waveform(url + strlen("ipc://"));
+	fd = say_waveform(url + strlen("ipc://"), in.now.session);
 	AWAIT((bs_ingest_receive(&in), in.now.peer != 0));
 	AWAIT((bs_ingest_flush(&in), !in.now.accept_due && !in.now.ack_due));
 	CHECK(!in.now.accept_due && !in.now.ack_due && in.refuses == 0,
@@ -416,6 +502,9 @@ int main(void)
 	test_clock();
 	test_open();
 	test_waiting();
+	test_both_wait();
+	test_outcomes();
+	test_record();
 	test_turn();
 	test_unheard();
 	test_lost();
