@@ -16,50 +16,37 @@ static uint32_t places_of(const struct bs_protocol *p)
 	return p->volume ? p->contrasts * (bs_protocol_lanes(p) + 1) : 0;
 }
 
-struct pieces {
-	uint8_t *state_of;
-	int64_t *last_ns;
-	unsigned char *pixels;
-};
-
-static void take_room(struct bs_room *r, struct bs_volumes *v, struct pieces *to,
+static void take_room(struct bs_room *r, struct bs_volumes *v, unsigned char **pixels,
 		      const struct bs_protocol *p)
 {
-	const uint64_t slices = (uint64_t)places_of(p) * p->slices;
+	const uint64_t places = places_of(p);
 
-	bs_room_take(r, &v->at, "volumes", 1, places_of(p) * sizeof(*v->at));
-	bs_room_take(r, &to->state_of, "slices of volumes", 1, slices);
-	bs_room_take(r, &to->last_ns, "times of slices", 1, slices * sizeof(*to->last_ns));
-	bs_room_take(r, &to->pixels, "slices to join", slices, bs_protocol_image_bytes(p));
+	bs_room_take(r, &v->at, "volumes", 1, places * sizeof(*v->at));
+	bs_room_take(r, pixels, "slices to join", places * p->slices, bs_protocol_image_bytes(p));
 }
 
 void bs_volumes_need(const struct bs_protocol *p, struct bs_need *need)
 {
 	struct bs_room room = { .need = need };
 	struct bs_volumes v;
-	struct pieces pieces;
+	unsigned char *pixels;
 
-	take_room(&room, &v, &pieces, p);
+	take_room(&room, &v, &pixels, p);
 }
 
 int bs_volumes_arm(struct bs_volumes *v, const struct bs_protocol *p, struct bs_arena *arena,
 		   struct bs_fail *why)
 {
 	struct bs_room room = { .arena = arena };
-	struct pieces pieces;
+	unsigned char *pixels;
 
 	*v = (struct bs_volumes){ .p = p, .places = places_of(p) };
 	v->slice_bytes = (size_t)bs_slot(bs_protocol_image_bytes(p));
-	take_room(&room, v, &pieces, p);
+	take_room(&room, v, &pixels, p);
 	if (room.full)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': no memory for volumes", p->name);
-	for (uint32_t i = 0; i < v->places; i++) {
-		const size_t at = (size_t)i * p->slices;
-
-		v->at[i].state_of = pieces.state_of + at;
-		v->at[i].last_ns = pieces.last_ns + at;
-		v->at[i].pixels = pieces.pixels + at * v->slice_bytes;
-	}
+	for (uint32_t i = 0; i < v->places; i++)
+		v->at[i].pixels = pixels + (size_t)i * p->slices * v->slice_bytes;
 	return 0;
 }
 
@@ -78,15 +65,7 @@ void bs_volumes_scan(struct bs_volumes *v, const struct bs_scan_info *info)
 
 static bool is_kind(const struct bs_volume *a, const struct bs_mrd_idx *key)
 {
-	return a->key.contrast == key->contrast && a->key.set == key->set &&
-	       a->key.phase == key->phase && a->key.user[7] == key->user[7];
-}
-
-/* How much later b is than a of the same kind. */
-static int64_t later_by(const struct bs_volume *a, const struct bs_volume *b)
-{
-	return (int64_t)(int16_t)(b->key.repetition - a->key.repetition) * 65536 + b->key.average -
-	       a->key.average;
+	return a->key.contrast == key->contrast && bs_open_alike(&a->key, key);
 }
 
 struct bs_volume *bs_volumes_place(struct bs_volumes *v, const struct bs_mrd_acq *first)
@@ -210,7 +189,7 @@ static void end_earlier(struct bs_volumes *v, const struct bs_volume *whole)
 		struct bs_volume *a = &v->at[i];
 
 		if (a->state == BS_VOLUME_OPEN && is_kind(a, &whole->key) &&
-		    later_by(a, whole) > 0 && a->touched <= whole->began)
+		    bs_open_later(&a->key, &whole->key) > 0 && a->touched <= whole->began)
 			a->state = BS_VOLUME_OVER;
 	}
 }

@@ -32,8 +32,9 @@ struct bs_volume {
 	uint64_t began, touched;
 	bool passed; /* no pixels are made here: it was handed on before, or is another process's */
 	uint32_t have;
-	uint8_t *state_of;           /* [slice]: enum bs_slice_state */
-	int64_t *last_ns;            /* [slice]: when the last line that it needed was received */
+	uint8_t state_of[BS_FRAMES_MAX]; /* [slice]: enum bs_slice_state */
+	int64_t last_ns
+		[BS_FRAMES_MAX];     /* [slice]: when the last line that it needed was received */
 	unsigned char *pixels;       /* [slice][channel][y][x] */
 	struct bs_mrd_image first;   /* the head of its first slice */
 	struct bs_pose pose;         /* where that slice lies */

@@ -88,8 +88,12 @@ static int make_name(const struct series *s, char path[BS_DRAFT_PATH], const str
 	const struct {
 		char letter;
 		uint32_t value;
-	} parts[] = { { 'c', h->contrast }, { 'p', h->phase }, { 'd', h->set },
-		      { 'z', h->slice },    { 'n', number },   { 0, 0 } };
+	} parts[] = { { 'c', h->contrast },
+		      { 'p', h->phase },
+		      { 'd', h->set },
+		      { 'z', h->slice },
+		      { 'n', number > 1 ? number : 0 },
+		      { 0, 0 } };
 	char kind[96] = "";
 	int n = 0;
 
@@ -274,12 +278,6 @@ static int put_to(const struct series *s, uint32_t number, const struct entry *e
 	return rc;
 }
 
-/* The number behind a file's in its name: none, 2, 3, ... */
-static uint32_t following(uint32_t number)
-{
-	return number == 0 ? 2 : number + 1;
-}
-
 static int series_put(void *self, const struct bs_mrd_image *head, const char *attributes,
 		      const void *pixels, struct bs_fail *why)
 {
@@ -294,7 +292,7 @@ static int series_put(void *self, const struct bs_mrd_image *head, const char *a
 	if (rc != 0)
 		return rc;
 	rc = BS_DRAFT_EXISTS;
-	for (uint32_t n = 0; rc == BS_DRAFT_EXISTS && n < BS_IMAGENAME_TRIES; n = following(n))
+	for (uint32_t n = 1; rc == BS_DRAFT_EXISTS && n < BS_IMAGENAME_TRIES; n++)
 		rc = put_to(s, n, &e, attributes, pixels, why);
 	return rc != BS_DRAFT_EXISTS
 		       ? rc
@@ -312,7 +310,7 @@ static bool series_has(void *self, const struct bs_mrd_image *head, int64_t sinc
 	(void)since_ns; /* the scan's session says it better */
 	if (make_entry(&e, s, head, "", NULL) != 0)
 		return false;
-	for (uint32_t n = 0; !has && n < BS_IMAGENAME_TRIES; n = following(n)) {
+	for (uint32_t n = 1; !has && n < BS_IMAGENAME_TRIES; n++) {
 		if (look(s, &g, &e, n, NULL) != 0 || g.file.fd < 0)
 			return false;
 		(void)close(g.file.fd);
