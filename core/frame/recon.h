@@ -115,21 +115,11 @@ struct bs_earlier {
 	struct bs_match match; /* match of the maps' coils */
 };
 
-/* What became of a slice of a volume. Of a missing one, and of an unlike one, pixels are zeros. */
-enum bs_slice_state {
-	BS_SLICE_MISSING,
-	BS_SLICE_WHOLE,
-	BS_SLICE_PARTIAL,
-	BS_SLICE_ASTRAY, /* it lies elsewhere than the volume's first slice and the scan's say */
-	BS_SLICE_UNLIKE  /* its pixels mean something else: a magnitude among velocities */
-};
-
 /* The slices that an image was joined of (core/volume/volume.h). */
 struct bs_joined {
 	uint32_t slices;                /* 0: the image is no volume of slices */
 	float thickness_mm;             /* of a slice; 0: not told */
 	uint16_t number[BS_FRAMES_MAX]; /* [z]: counter of the slice */
-	uint8_t state[BS_FRAMES_MAX];   /* [z]: enum bs_slice_state */
 };
 
 struct bs_recon_image {

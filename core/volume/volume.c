@@ -362,16 +362,6 @@ static void say_stack(const struct bs_stack *s, struct bs_recon_image *image)
 			    s->step);
 }
 
-static void note_slices(const struct bs_volumes *v, const struct bs_volume *of,
-			struct bs_joined *to)
-{
-	to->slices = v->stack.slices;
-	for (uint32_t i = 0; i < to->slices; i++) {
-		to->number[v->stack.z[i]] = (uint16_t)(v->stack.from + i);
-		to->state[v->stack.z[i]] = of->state_of[v->stack.from + i];
-	}
-}
-
 const struct bs_volume *bs_volumes_leave(struct bs_volumes *v, struct bs_recon_image *image)
 {
 	struct bs_volume *first = NULL;
@@ -391,7 +381,9 @@ const struct bs_volume *bs_volumes_leave(struct bs_volumes *v, struct bs_recon_i
 	image->missing +=
 		(image->readouts + image->missing) / first->have * (v->stack.slices - first->have);
 	fill_head(v, first, image);
-	note_slices(v, first, &image->joined);
+	image->joined.slices = v->stack.slices;
+	for (uint32_t i = 0; i < v->stack.slices; i++)
+		image->joined.number[v->stack.z[i]] = (uint16_t)(v->stack.from + i);
 	say_lacks(v, first, image);
 	say_stack(&v->stack, image);
 	if (!first->passed)

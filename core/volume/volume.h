@@ -24,6 +24,15 @@
 #include "core/frame/recon.h"
 #include "core/volume/stack.h"
 
+/* What became of a slice. Of a missing one, and of an unlike one, the pixels are zeros. */
+enum bs_slice_state {
+	BS_SLICE_MISSING,
+	BS_SLICE_WHOLE,
+	BS_SLICE_PARTIAL,
+	BS_SLICE_ASTRAY, /* it lies elsewhere than the volume's first slice and the scan's say */
+	BS_SLICE_UNLIKE  /* its pixels mean something else: a magnitude among velocities */
+};
+
 struct bs_volume {
 	enum { BS_VOLUME_EMPTY, BS_VOLUME_OPEN, BS_VOLUME_OVER } state;
 	struct bs_mrd_idx key; /* bs_open_key of its first slice */
