@@ -78,7 +78,7 @@ NVFLAGS = $(if $(NCCL),-DBS_NCCL) -DBS_GPU=1 -O3 -std=c++17 -I. -lineinfo \
           -Xcompiler -Wall,-Wextra --Werror all-warnings
 # One copy for every CC: nvcc's host compiler is its own choice.
 OBJ  += $(CUSRC:%.cu=build/cuda/%.cu.o)
-LDLIBS += -L$(CUDA)/lib64 -lcudart_static -lstdc++ -ldl -lrt -Wl,-rpath,$(CUDA)/lib64
+LDLIBS += -L$(CUDA)/lib64 -lcudart_static -lstdc++ -ldl -lrt
 endif
 
 LIB   := $(B)/libboreside.a
@@ -88,7 +88,7 @@ DAEMON := $(B)/daemon
 BENCH := $(B)/test/bench/bench
 PAPER := $(B)/test/paper/paper
 UNITS := $(patsubst %.c,$(B)/%,$(call find,test/fault test/replay,*.c) \
-         $(call find,test/unit,test_*.c) $(call find,test/twin,*.c)) \
+         $(call find,test/unit,test_*.c) $(if $(filter 1,$(GPU)),$(call find,test/twin,*.c))) \
          $(B)/test/simulate/simulate $(B)/test/mutate/mutate
 TOOLS := $(BENCH) $(PAPER)
 # Each takes a sanitizer a minute and runs what shorter tests run, too: WHOLE=1 runs them all.
@@ -96,7 +96,8 @@ LONG := $(addprefix test/replay/scan/,averages.sh delays.sh dual.sh field.sh pat
         $(addprefix test/replay/init/,kinds.sh real.sh) test/replay/recordings.sh \
         test/unit/board/tool/rounds.sh
 SCRIPTS := $(filter-out $(if $(SANITIZE),$(if $(WHOLE),,$(LONG))), \
-           $(call find,test/unit test/replay test/fault,*.sh))
+           $(call find,test/unit test/replay test/fault,*.sh)) \
+           $(if $(filter 0,$(GPU)),test/twin/skipped.sh)
 
 .PHONY: all help setup demo test tests units cross kill soak coverage covered simulate tools tsan \
         mutate walk walked lean bench rivals reproduce ladder fuzz fuzzers lint format limits \
@@ -271,12 +272,12 @@ cu_objects = $(if $(filter 1,$(GPU)),$(patsubst %.cu,build/cuda/%.cu.o,$(call fi
 objects    = $(patsubst %.c,$(B)/%.o,$(call find,$(1),*.c)) $(call cu_objects,$(1))
 $(BENCH): $(call objects,test/bench)
 $(BENCH): private LDLIBS += $(if $(FFTW),-lfftw3f_threads -lfftw3f) \
-	$(if $(filter 1,$(GPU)),-lcufft) # rivals in it
+	$(if $(filter 1,$(GPU)),-lcufft -Wl$(comma)-rpath$(comma)$(CUDA)/lib64) # rivals in it
 $(B)/test/bench/plain.o: CFLAGS += $(if $(FFTW),-DBS_FFTW)
 $(PAPER): $(call objects,test/paper) $(B)/test/bench/rows.o $(B)/test/bench/inputs.o
 $(B)/test/twin/twin_ladder: $(call cu_objects,test/paper/ladder)
 # Peers that know ipc/WIRE.md alone, and the tests that they take part in.
-PEERED := $(shell grep -rl --include='*.c' '"test/peers/' test/fault test/replay test/unit)
+PEERED := $(shell grep -rl --include='*.c' '"test/.*peers/' test/fault test/replay test/unit)
 $(PEERED:%.c=$(B)/%): $(call objects,test/peers)
 MUTATE := $(B)/test/mutate/mutate
 $(MUTATE): $(call objects,test/mutate test/peers)

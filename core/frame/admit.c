@@ -190,12 +190,6 @@ static bool header_on_grid(const struct bs_plan *plan, const struct bs_scan_info
 	       (strcmp(info->trajectory_name, "epi") == 0 && plan->encode == BS_ENCODE_LINES);
 }
 
-/* Readouts bring their path, or a table has it; that says more than the header's word. */
-static bool brings_paths(const struct bs_protocol *p)
-{
-	return p->plan.paths;
-}
-
 /* Readouts may be lines of the grid, whose samples show their oversampling. */
 static bool is_line(const struct bs_plan *plan, const struct bs_scan_info *info)
 {
@@ -224,7 +218,8 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 				       "encodedSpace/matrixSize/%c is %u, protocol '%s' has %u",
 				       "xyz"[a], info -> encoded[a], p -> name, want);
 	}
-	if (info->channels != 0 && info->channels != p->coils)
+	/* converters write how many channels a receiver has; a scan's lines may have fewer */
+	if (info->channels != 0 && info->channels < p->coils)
 		return bs_fail(why, BS_ERR_SIZE, "receiverChannels is %u, protocol '%s' has %u",
 			       info->channels, p->name, p->coils);
 	if (!plan->on_grid && info->trajectory_unit[0] != '\0' &&
@@ -232,8 +227,9 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 		return bs_fail(why, BS_ERR_TRAJECTORY,
 			       "trajectory_units is '%s', protocol '%s' declares '%s'",
 			       info->trajectory_unit, p->name, bs_traj_units[p->traj.unit]);
+	/* paths, of readouts or a table, say more than the header's word */
 	if (header_on_grid(plan, info) != plan->on_grid && info->trajectory_name[0] != '\0' &&
-	    plan->encode != BS_ENCODE_NOTHING && (plan->on_grid || !brings_paths(p)))
+	    plan->encode != BS_ENCODE_NOTHING && (plan->on_grid || !plan->paths))
 		return bs_fail(
 			why, BS_ERR_TRAJECTORY,
 			"encoding/trajectory is '%s', which protocol '%s' does not reconstruct",

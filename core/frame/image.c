@@ -169,34 +169,12 @@ static uint32_t unknown_axes(const struct bs_recon *r, uint32_t slot, bool previ
 				 r->frame[slot].strongest);
 }
 
-/* Says which lines came and are in no image. */
-static void say_others(const struct bs_recon *r, struct bs_recon_image *image)
-{
-	struct bs_text t = bs_text_behind(image->lacks, sizeof(image->lacks));
-	char words[BS_ENCODINGS_WORDS];
-
-	if (bs_encodings_words(words, sizeof(words), &r->others, &r->info, true)[0] != '\0')
-		bs_text_put(&t, "%s%s", bs_text_between(&t), words);
-}
-
-static void say_untold(const struct bs_recon *r, struct bs_recon_image *image)
-{
-	struct bs_text t = bs_text_behind(image->lacks, sizeof(image->lacks));
-	char words[BS_READOUT_WORDS];
-
-	bs_text_put(&t, "%s%s", bs_text_between(&t),
-		    bs_readouts_untold_words(words, sizeof(words), r->p));
-}
-
-/* Says that phase-correction lines came, for a reason, and are not used. */
-static void say_ghosts(struct bs_recon_image *image)
+/* Adds words about something that the image lacks; "": it is nothing. */
+static void say_lack(struct bs_recon_image *image, const char *words)
 {
 	struct bs_text t = bs_text_behind(image->lacks, sizeof(image->lacks));
 
-	bs_text_put(&t,
-		    "%sreversed lines may have a phase of their own (ghosts): this protocol "
-		    "does not use the phase-correction lines",
-		    bs_text_between(&t));
+	bs_text_put(&t, "%s%s", words[0] != '\0' ? bs_text_between(&t) : "", words);
 }
 
 /* Says why missing lines of the frame may have come in another frame. NULL: they cannot have. */
@@ -319,6 +297,7 @@ static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_im
 	const uint32_t rows = readouts_in(r, slot);
 	const bool sums = r->averages != NULL;
 	char how[160];
+	char words[BS_READOUT_WORDS];
 	struct bs_held held = { .lines = bs_recon_has_lines(r) ? &r->lines : NULL,
 				.present = r->opens.at[slot].row,
 				.rows = r->rows,
@@ -340,21 +319,25 @@ static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_im
 		held.how = "did not come or were refused";
 	image->report.unknown = held.unknown;
 	image->lacks[0] = image->zeros[0] = '\0';
-	if (!image->preview && !bs_lacks_nothing(r->p, &r->info, &held)) {
+	if (image->preview)
+		return;
+	if (!bs_lacks_nothing(r->p, &r->info, &held)) {
 		if (!r->p->by_header && held.lines != NULL && held.missing == 0)
 			held.shutter = shut_by_number(r, slot);
 		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
 		(void)bs_zeros_words(image->zeros, sizeof(image->zeros), r->p, &held);
 	}
-	if (!image->preview && r->readouts.doubtful &&
-	    bs_readouts_untold(&r->readouts, r->p, &r->info))
-		say_untold(r, image);
-	if (!image->preview && r->readouts.reversed &&
-	    r->kinds.unused[BS_KIND_PHASE_CORRECTION] > 0)
-		say_ghosts(image);
-	if (!image->preview && r->p->plan.encode != BS_ENCODE_NOTHING && r->others.ref > 0)
-		say_others(r, image);
-	if (!image->preview && r->p->plan.encode != BS_ENCODE_NOTHING && r->bands.on)
+	if (bs_readouts_untold(&r->readouts, r->p, &r->info))
+		say_lack(image, bs_readouts_untold_words(words, sizeof(words), &r->readouts, r->p));
+	if (r->readouts.reversed && r->kinds.unused[BS_KIND_PHASE_CORRECTION] > 0)
+		say_lack(image, "reversed lines may have a phase of their own (ghosts): this "
+				"protocol does not use the phase-correction lines");
+	if (r->p->plan.encode == BS_ENCODE_NOTHING)
+		return;
+	if (r->others.ref > 0)
+		say_lack(image,
+			 bs_encodings_words(words, sizeof(words), &r->others, &r->info, true));
+	if (r->bands.on)
 		bs_bands_lacks(&r->bands, f->first.idx.repetition, image->lacks,
 			       sizeof(image->lacks));
 }
@@ -374,6 +357,12 @@ const char *bs_recon_words(const struct bs_recon *r, char *out, size_t cap)
 		bs_text_put(&t, "; images 1 to %llu left before it was known",
 			    (unsigned long long)r->broken.before);
 	}
+	if (r->beyond > 0)
+		bs_text_put(&t,
+			    "%simages 1 to %llu left before it was known: lines came beyond the "
+			    "header's limits, in frames that were whole without them (%llu)",
+			    bs_text_between(&t), (unsigned long long)r->beyond,
+			    (unsigned long long)r->opens.beyond);
 	return out;
 }
 
@@ -405,11 +394,8 @@ uint64_t bs_recon_images(const struct bs_recon *r)
 
 void bs_frame_say_left(struct bs_recon_image *image)
 {
-	const size_t n = strlen(image->lacks);
-
-	if (image->report.why.code == 0 && image->report.why.text[0] != '\0')
-		(void)snprintf(image->lacks + n, sizeof(image->lacks) - n, "%s%s",
-			       n > 0 ? "; " : "", image->report.why.text);
+	if (image->report.why.code == 0)
+		say_lack(image, image->report.why.text);
 }
 
 /* The frame's order within its slice: by repetition, average, encoding, phase and set. */

@@ -164,11 +164,15 @@ static bool row_matches(const struct bs_protocol *p, const struct bs_traj *t, ui
 	return true;
 }
 
-static int check_range(const struct bs_protocol *p, const struct bs_mrd_acq *h,
-		       const unsigned char *traj, struct bs_fail *why)
+static int check_path(const struct bs_protocol *p, const struct bs_mrd_acq *h,
+		      const unsigned char *traj, struct bs_fail *why)
 {
+	if (h->trajectory_dimensions < p->dims || h->trajectory_dimensions > 3)
+		return bs_fail(why, BS_ERR_TRAJECTORY,
+			       "acquisition %u: %u trajectory dimensions, protocol '%s' has %u",
+			       h->scan_counter, h->trajectory_dimensions, p->name, p->dims);
 	for (uint32_t s = 0; s < h->number_of_samples; s++)
-		for (uint32_t a = 0; a < h->trajectory_dimensions && a < 3; a++) {
+		for (uint32_t a = 0; a < h->trajectory_dimensions; a++) {
 			double k = stream_k(traj, h->trajectory_dimensions, s, a);
 
 			if (a >= p->dims && p->traj.third_ignored)
@@ -187,15 +191,6 @@ static int check_range(const struct bs_protocol *p, const struct bs_mrd_acq *h,
 					h->scan_counter, s, axes[a], k);
 		}
 	return 0;
-}
-
-static int check_dims(const struct bs_protocol *p, const struct bs_mrd_acq *h, struct bs_fail *why)
-{
-	if (h->trajectory_dimensions >= p->dims && h->trajectory_dimensions <= 3)
-		return 0;
-	return bs_fail(why, BS_ERR_TRAJECTORY,
-		       "acquisition %u: %u trajectory dimensions, protocol '%s' has %u",
-		       h->scan_counter, h->trajectory_dimensions, p->name, p->dims);
 }
 
 static int find_row(const struct bs_protocol *p, const struct bs_traj *t,
@@ -241,9 +236,7 @@ static int admit_trajectory(const struct bs_protocol *p, const struct bs_traj *t
 				       h->scan_counter, p->name);
 		return find_row(p, t, h, traj, row, why);
 	}
-	rc = check_dims(p, h, why);
-	if (rc == 0)
-		rc = check_range(p, h, traj, why);
+	rc = check_path(p, h, traj, why);
 	if (rc == 0)
 		rc = find_row(p, t, h, traj, row, why);
 	for (uint32_t s = 0; rc == 0 && s < t->samples; s++)
@@ -282,9 +275,7 @@ static int admit_path(const struct bs_protocol *p, const struct bs_scan_info *in
 			       "acquisition %u carries no trajectory, and trajectory.type of "
 			       "protocol '%s' is stream",
 			       h->scan_counter, p->name);
-	rc = check_dims(p, h, why);
-	if (rc == 0)
-		rc = check_range(p, h, traj, why);
+	rc = check_path(p, h, traj, why);
 	if (rc == 0 && p->readouts <= 65536 && info->step2.given &&
 	    h->idx.kspace_encode_step_2 > info->step2.max)
 		rc = bs_fail(why, BS_ERR_INDEX,

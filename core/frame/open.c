@@ -64,6 +64,7 @@ void bs_opens_scan(struct bs_opens *o, const struct bs_protocol *p, const struct
 	o->lost = o->crowded = false;
 	o->line = o->ended = 0;
 	o->over = 0;
+	o->beyond = 0;
 	for (uint32_t i = 0; i < o->pairs * o->lanes; i++) {
 		o->at[i].state = BS_OPEN_EMPTY;
 		o->at[i].whole.have = 0;
@@ -156,20 +157,27 @@ void bs_opens_begin(struct bs_opens *o, uint32_t slot, const struct bs_mrd_idx *
 	f->state = BS_OPEN_FILLING;
 	f->idx = *idx;
 	f->have = f->inside = f->lacked = 0;
-	f->own = f->again = f->waits = f->urged = false;
-	for (uint32_t i = slot / o->lanes * o->lanes; i < (slot / o->lanes + 1) * o->lanes; i++)
-		f->again = f->again || (o->at[i].whole.have > 0 &&
-					bs_open_same(o->p, &o->at[i].whole.idx, idx));
+	f->own = f->again = f->within = f->waits = f->urged = false;
+	for (uint32_t i = slot / o->lanes * o->lanes; i < (slot / o->lanes + 1) * o->lanes; i++) {
+		const struct bs_open *before = &o->at[i];
+
+		if (before->whole.have == 0 || !bs_open_same(o->p, &before->whole.idx, idx))
+			continue;
+		f->again = true;
+		f->within = before->whole.have == before->whole.inside;
+	}
 	f->began = f->touched = o->line + 1;
 }
 
 void bs_opens_row(struct bs_opens *o, uint32_t slot, uint32_t row)
 {
 	struct bs_open *f = &o->at[slot];
+	const bool inside = o->lines != NULL && bs_lines_inside(o->lines, row);
 
 	f->row[row] = BS_ROW_IN;
 	f->have++;
-	f->inside += o->lines != NULL && bs_lines_inside(o->lines, row);
+	f->inside += inside;
+	o->beyond += f->within && !inside;
 }
 
 uint32_t bs_opens_missing(const struct bs_opens *o, uint32_t slot, uint32_t readouts,
@@ -264,6 +272,7 @@ static void end_whole(struct bs_opens *o, uint32_t slot)
 			o->at[i].whole.have = 0;
 	f->whole.idx = f->idx;
 	f->whole.have = f->have;
+	f->whole.inside = f->inside;
 	bs_opens_end(o, slot);
 }
 

@@ -56,15 +56,16 @@ struct bs_open {
 	uint32_t inside;
 	/* [rows]: BS_ROW_IN: this readout is in; BS_ROW_AGAIN: it came more than once; else 0 */
 	uint8_t *row;
-	bool again; /* a frame with these counters was whole before it */
-	bool own;   /* a line of its own ended the frame */
-	bool waits; /* the frame is over, and its image waits for another one (core/flow/flow.h) */
-	bool urged; /* the frame has waited, and may not wait any more */
+	bool again;  /* a frame with these counters was whole before it, */
+	bool within; /* and had no line beyond the header's limits */
+	bool own;    /* a line of its own ended the frame */
+	bool waits;  /* the frame is over, and its image waits for another one (core/flow/flow.h) */
+	bool urged;  /* the frame has waited, and may not wait any more */
 	/* began, touched: numbers of lines of the scan; ended: number among frames that are over */
 	uint64_t began, touched, ended;
 	struct { /* the last whole frame in this place; have 0: there was none */
 		struct bs_mrd_idx idx;
-		uint32_t have;
+		uint32_t have, inside;
 	} whole;
 };
 
@@ -79,6 +80,7 @@ struct bs_opens {
 	bool crowded;                 /* a frame of the scan was ended early */
 	uint64_t line, ended; /* numbers of the last line and of the last frame that ended */
 	uint32_t over;        /* frames that are over and wait for nothing */
+	uint64_t beyond; /* lines beyond the header's limits, of frames that were whole without */
 };
 
 #define BS_OPEN_NONE UINT32_MAX

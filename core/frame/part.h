@@ -94,7 +94,8 @@ struct bs_recon {
 		uint64_t lines;  /* lines with another number of echoes */
 		uint64_t before; /* images that had left when the first such line was seen */
 	} broken;
-	bool several;                 /* calibration lines have come of averages that are summed */
+	uint64_t beyond; /* images that had left when opens.beyond was first seen; 0: it is 0 */
+	bool several;    /* calibration lines have come of averages that are summed */
 	uint64_t images, previews;    /* numbers of the last image and the last preview */
 	uint64_t passed;              /* images up to this number were handed on before */
 	const struct bs_share *share; /* which images this process makes; NULL: all */

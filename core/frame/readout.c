@@ -90,6 +90,23 @@ bool bs_readout_late(const struct bs_protocol *p, const struct bs_mrd_acq *turne
 	       bs_readout_doubtful(p, turned);
 }
 
+/* A line that was filled up with zeros: all of an echo lie alike, but for longer ones. */
+static void see_filled(struct bs_readouts *all, const struct bs_mrd_acq *turned)
+{
+	const uint32_t from = (uint32_t)turned->user_int[0];
+	const uint32_t to = (uint32_t)turned->user_int[1];
+	const bool first = all->measured[1] == 0;
+	uint16_t *last = all->last[turned->idx.contrast % 8];
+
+	if (to - from == (uint32_t)last[1] - last[0] &&
+	    (from == last[0] + 1u || from + 1 == last[0]))
+		all->apart = to - from;
+	all->measured[0] = first || from > all->measured[0] ? from : all->measured[0];
+	all->measured[1] = first || to < all->measured[1] ? to : all->measured[1];
+	last[0] = (uint16_t)from;
+	last[1] = (uint16_t)to;
+}
+
 void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
 		     const struct bs_mrd_acq *turned)
 {
@@ -100,14 +117,8 @@ void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
 	all->beyond = all->beyond || beyond;
 	all->next = all->next || is_next(p, turned);
 	all->said = all->said || !(silent || beyond);
-	if (turned->flags & BS_MRD_FILLED) {
-		const uint32_t from = (uint32_t)turned->user_int[0];
-		const uint32_t to = (uint32_t)turned->user_int[1];
-		const bool first = all->measured[1] == 0;
-
-		all->measured[0] = first || from > all->measured[0] ? from : all->measured[0];
-		all->measured[1] = first || to < all->measured[1] ? to : all->measured[1];
-	}
+	if (turned->flags & BS_MRD_FILLED)
+		see_filled(all, turned);
 	all->reversed = all->reversed || (turned->flags & BS_MRD_IS_REVERSE) != 0;
 	all->doubtful = all->doubtful || bs_readout_doubtful(p, turned);
 	all->calibrates =
@@ -123,8 +134,9 @@ bool bs_readout_siemens(const struct bs_scan_info *info)
 bool bs_readouts_untold(const struct bs_readouts *all, const struct bs_protocol *p,
 			const struct bs_scan_info *info)
 {
-	return all->doubtful && !p->epi_correct && p->reversed_center == BS_REVERSED_AUTO &&
-	       !bs_readout_siemens(info);
+	return all->apart > 0 ||
+	       (all->doubtful && !p->epi_correct && p->reversed_center == BS_REVERSED_AUTO &&
+		!bs_readout_siemens(info));
 }
 
 /* ---- samples ---- */
@@ -207,10 +219,18 @@ const char *bs_readouts_words(char *out, size_t cap, const struct bs_readouts *a
 	return out;
 }
 
-const char *bs_readouts_untold_words(char *out, size_t cap, const struct bs_protocol *p)
+const char *bs_readouts_untold_words(char *out, size_t cap, const struct bs_readouts *all,
+				     const struct bs_protocol *p)
 {
 	struct bs_text t = { out, cap, 0, cap == 0 };
 
+	if (all->apart > 0) {
+		bs_text_put(&t,
+			    "center_sample of lines of %u samples differs by one: nothing "
+			    "tells which is right",
+			    all->apart);
+		return out;
+	}
 	put_reversed(&t, p, false);
 	bs_text_put(&t, "; nothing tells which is right but the key reversed_center: \"converter\" "
 			"or \"stored\"");

@@ -65,10 +65,15 @@ struct bs_readouts {
 	bool calibrates;           /* some lines are flagged for calibration */
 	/* range of samples of all lines that were filled up; 0, 0: none was */
 	uint32_t measured[2];
+	uint16_t last[8][2]; /* range of the last of them, by the last bits of its contrast */
+	uint32_t apart;      /* samples of such lines of an echo that lie a sample apart; 0: none */
 };
 void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
 		     const struct bs_mrd_acq *turned);
-/* There are two readings, and neither data nor header nor protocol tells which is right. */
+/*
+ * There are two readings of reversed lines or of short ones, and neither data nor header nor
+ * protocol tells which is right.
+ */
 bool bs_readouts_untold(const struct bs_readouts *all, const struct bs_protocol *p,
 			const struct bs_scan_info *info);
 
@@ -78,6 +83,7 @@ const char *bs_readouts_words(char *out, size_t cap, const struct bs_readouts *a
 			      const struct bs_protocol *p, const struct bs_scan_info *info,
 			      float epi_shift);
 /* Words about which of the two readings was taken, and what would tell. Returns out. */
-const char *bs_readouts_untold_words(char *out, size_t cap, const struct bs_protocol *p);
+const char *bs_readouts_untold_words(char *out, size_t cap, const struct bs_readouts *all,
+				     const struct bs_protocol *p);
 
 #endif

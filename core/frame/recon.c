@@ -25,10 +25,9 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	for (uint32_t i = 0; i < r->frames; i++) {
 		struct frame *f = &r->frame[i];
 
-		f->preview_due = f->imaged = false;
+		f->preview_due = f->imaged = f->w.unfolded = false;
 		f->calibration_ns = 0;
 		f->w.passed = 0;
-		f->w.unfolded = false;
 		if (r->groups > 0)
 			memset(f->w.held, 0, r->groups);
 	}
@@ -55,7 +54,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	r->several = false;
 	r->misfit.count = 0;
 	bs_echo_scan(&r->echo, info, r->groups == 0 ? r->p->contrasts : 1);
-	r->broken.lines = 0;
+	r->broken.lines = r->beyond = 0;
 	if (r->averages != NULL)
 		bs_averages_scan(r->averages, r->expected);
 	memset(&r->corrected, 0, sizeof(r->corrected));
@@ -272,6 +271,7 @@ static int add_row(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *h
 		return 0;
 	}
 	bs_opens_row(&r->opens, slot, row);
+	r->beyond = r->beyond == 0 && r->opens.beyond > 0 ? r->images : r->beyond;
 	f->summed += readouts;
 	f->calibrating.rows += calibrates;
 	f->calibrating.summed += calibrates ? readouts : 0;

@@ -31,46 +31,43 @@ static void enter(struct bs_client *c, enum bs_client_state state, int64_t now_n
 
 static void end_feed(struct bs_client *c)
 {
-	if (c->passing) {
-		c->passing = false;
-		c->env->scans--;
-		c->env->ended++;
-	}
-	if (!c->feeding)
+	if (!c->passing && !c->feeding)
 		return;
-	bs_feed_close(&c->feed);
-	c->feeding = c->finish_due = false;
+	if (c->feeding)
+		bs_feed_close(&c->feed);
+	c->feeding = c->passing = c->finish_due = false;
 	c->env->scans--;
 	c->env->ended++;
+}
+
+static void drop_connection(struct bs_client *c)
+{
+	if (c->fd >= 0)
+		(void)close(c->fd);
+	c->fd = -1;
+	bs_buffer_free(&c->in);
+	bs_buffer_free(&c->out);
+	bs_buffer_free(&c->album.bytes);
 }
 
 void bs_client_free(struct bs_client *c)
 {
 	end_feed(c);
-	if (c->fd >= 0)
-		(void)close(c->fd);
-	c->fd = -1;
+	drop_connection(c);
 	free(c->xml);
 	c->xml = NULL;
-	bs_buffer_free(&c->in);
-	bs_buffer_free(&c->out);
-	bs_buffer_free(&c->album.bytes);
 }
 
 void bs_client_gone(struct bs_client *c, int64_t now_ns)
 {
 	if (c->fd < 0)
 		return;
-	(void)close(c->fd);
-	c->fd = -1;
+	drop_connection(c);
 	if (c->state != BS_CLIENT_LINGERING && c->state != BS_CLIENT_CONFIG &&
 	    bs_client_may_log(c->env, now_ns))
 		bs_log(BS_LOG_WARN, "%s: the client is gone%s", c->peer,
 		       c->feeding ? "; its scan ends with what came" : "");
 	c->finish_due = c->feeding;
-	bs_buffer_free(&c->in);
-	bs_buffer_free(&c->out);
-	bs_buffer_free(&c->album.bytes);
 	enter(c, BS_CLIENT_LINGERING, now_ns);
 }
 

@@ -183,36 +183,16 @@ size_t bs_bridge_largest(const struct bs_bridge_limits *limits)
 	return ID + (size_t)most;
 }
 
-size_t bs_bridge_put_close(unsigned char out[BS_BRIDGE_HEAD])
+size_t bs_bridge_put(unsigned char out[BS_BRIDGE_HEAD], enum bs_bridge_id id, uint64_t correlation,
+		     uint64_t len)
 {
-	bs_put_le(out, BS_BRIDGE_CLOSE, ID);
-	return ID;
-}
+	const unsigned before = id == BS_BRIDGE_RESPONSE ? 8 : 0;
+	const unsigned width = id == BS_BRIDGE_TEXT                                     ? 4
+			       : id == BS_BRIDGE_RESPONSE || id == BS_BRIDGE_DEPENDENCY ? 8
+											: 0;
 
-size_t bs_bridge_put_text(unsigned char out[BS_BRIDGE_HEAD], uint32_t len)
-{
-	bs_put_le(out, BS_BRIDGE_TEXT, ID);
-	bs_put_le(out + ID, len, 4);
-	return ID + 4;
-}
-
-size_t bs_bridge_put_response(unsigned char out[BS_BRIDGE_HEAD], uint64_t correlation, uint64_t len)
-{
-	bs_put_le(out, BS_BRIDGE_RESPONSE, ID);
-	bs_put_le(out + ID, correlation, 8);
-	bs_put_le(out + ID + 8, len, 8);
-	return ID + 16;
-}
-
-size_t bs_bridge_put_dependency(unsigned char out[BS_BRIDGE_HEAD], uint64_t len)
-{
-	bs_put_le(out, BS_BRIDGE_DEPENDENCY, ID);
-	bs_put_le(out + ID, len, 8);
-	return ID + 8;
-}
-
-size_t bs_bridge_put_image(unsigned char out[BS_BRIDGE_HEAD])
-{
-	bs_put_le(out, BS_BRIDGE_IMAGE, ID);
-	return ID;
+	bs_put_le(out, id, ID);
+	bs_put_le(out + ID, correlation, before);
+	bs_put_le(out + ID + before, len, width);
+	return ID + before + width;
 }

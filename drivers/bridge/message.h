@@ -60,15 +60,13 @@ int bs_bridge_look(struct bs_bridge_message *m, const unsigned char *buf, size_t
 /* The largest *need that look returns. */
 size_t bs_bridge_largest(const struct bs_bridge_limits *limits);
 
-/* Write heads of messages that are sent; each returns the head's length. */
+/*
+ * Writes the head of a message that is sent; returns its length. len bytes of words follow a TEXT
+ * (never 0, since readers look at the last byte), RESPONSE (which has a correlation) or DEPENDENCY;
+ * MRD's header (198 bytes), u64 length of the attributes, attributes and pixels follow an IMAGE.
+ */
 #define BS_BRIDGE_HEAD 18u /* most bytes of a head */
-size_t bs_bridge_put_close(unsigned char out[BS_BRIDGE_HEAD]);
-/* len bytes of text follow; len is never 0, since readers look at the last byte. */
-size_t bs_bridge_put_text(unsigned char out[BS_BRIDGE_HEAD], uint32_t len);
-size_t bs_bridge_put_response(unsigned char out[BS_BRIDGE_HEAD], uint64_t correlation,
-			      uint64_t len);
-size_t bs_bridge_put_dependency(unsigned char out[BS_BRIDGE_HEAD], uint64_t len);
-/* MRD's header (198 bytes), u64 length of the attributes, attributes and pixels follow. */
-size_t bs_bridge_put_image(unsigned char out[BS_BRIDGE_HEAD]);
+size_t bs_bridge_put(unsigned char out[BS_BRIDGE_HEAD], enum bs_bridge_id id, uint64_t correlation,
+		     uint64_t len);
 
 #endif

@@ -163,19 +163,24 @@ bool bs_names_known(const struct bs_site *site, const char *config)
 	return named(site, config) != NULL;
 }
 
-/* Returns the only protocol that takes this header; NULL: none or several take it. */
+/*
+ * Returns the only protocol that takes this header, of several the only one with as many coils as
+ * receiverChannels; NULL: there is none.
+ */
 static const char *only_one(const struct bs_site *site, const struct bs_scan_info *info)
 {
-	const char *found = NULL;
+	const char *found[2] = { NULL, NULL }; /* with fewer coils, with as many */
+	uint32_t count[2] = { 0, 0 };
 
 	for (uint32_t i = 0; info != NULL && i < site->protocols; i++) {
+		const bool same = site->protocol[i].coils == info->channels;
+
 		if (bs_admit_scan(&site->protocol[i], info, NULL) != 0)
 			continue;
-		if (found != NULL)
-			return NULL;
-		found = site->protocol[i].name;
+		found[same] = site->protocol[i].name;
+		count[same]++;
 	}
-	return found;
+	return count[count[1] > 0] == 1 ? found[count[1] > 0] : NULL;
 }
 
 int bs_names_find(const char **protocol, const struct bs_site *site, const char *config,

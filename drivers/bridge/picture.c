@@ -250,7 +250,7 @@ static size_t put_message(unsigned char *to, const struct bs_mrd_image *head,
 	const size_t n = write_attributes(added, &h, shown);
 
 	h.attribute_string_len = (uint32_t)(own_len + n);
-	to += bs_bridge_put_image(to);
+	to += bs_bridge_put(to, BS_BRIDGE_IMAGE, 0, 0);
 	bs_mrd_put_image(to, &h);
 	to += BS_MRD_IMAGE_BYTES;
 	bs_put_le(to, own_len + n, 8);

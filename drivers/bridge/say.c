@@ -16,9 +16,18 @@ static void put(struct bs_client *c, const void *bytes, size_t len)
 		(void)bs_buffer_add(&c->out, bytes, len, BS_CLIENT_OUT_MOST);
 }
 
-void bs_client_text(struct bs_client *c, const char *level, const char *fmt, ...)
+/* A message of words, or, without, an end. */
+static void say(struct bs_client *c, enum bs_bridge_id id, uint64_t correlation, const char *words,
+		size_t len)
 {
 	unsigned char head[BS_BRIDGE_HEAD];
+
+	put(c, head, bs_bridge_put(head, id, correlation, len));
+	put(c, words, len);
+}
+
+void bs_client_text(struct bs_client *c, const char *level, const char *fmt, ...)
+{
 	char words[1024];
 	va_list args;
 	int n;
@@ -27,15 +36,12 @@ void bs_client_text(struct bs_client *c, const char *level, const char *fmt, ...
 	va_start(args, fmt);
 	(void)vsnprintf(words + n, sizeof(words) - (size_t)n, fmt, args);
 	va_end(args);
-	put(c, head, bs_bridge_put_text(head, (uint32_t)strlen(words)));
-	put(c, words, strlen(words));
+	say(c, BS_BRIDGE_TEXT, 0, words, strlen(words));
 }
 
 void bs_client_close(struct bs_client *c, int64_t now_ns)
 {
-	unsigned char head[BS_BRIDGE_HEAD];
-
-	put(c, head, bs_bridge_put_close(head));
+	say(c, BS_BRIDGE_CLOSE, 0, "", 0);
 	c->state = BS_CLIENT_LINGERING;
 	c->since_ns = now_ns;
 	bs_buffer_free(&c->in);
@@ -105,13 +111,11 @@ void bs_client_outcome(struct bs_client *c)
 
 void bs_client_noise(struct bs_client *c)
 {
-	unsigned char head[BS_BRIDGE_HEAD];
 	char words[1024];
 	const size_t n =
 		bs_bridge_noise_words(words, sizeof(words), &c->env->noises, c->noise_scan);
 
-	put(c, head, bs_bridge_put_dependency(head, n));
-	put(c, words, n);
+	say(c, BS_BRIDGE_DEPENDENCY, 0, words, n);
 }
 
 void bs_client_answer(struct bs_client *c, const struct bs_bridge_message *query)
@@ -119,13 +123,11 @@ void bs_client_answer(struct bs_client *c, const struct bs_bridge_message *query
 	static const char info[] = "Boreside " BS_VERSION ", MRD (ISMRMRD 1) over TCP\n";
 	static const char version[] = "1.4.1";
 	static const char unknown[] = "Unknown query";
-	unsigned char head[BS_BRIDGE_HEAD];
 	const char *words = unknown;
 
 	if (query->len == 15 && memcmp(query->body, "gadgetron::info", 15) == 0)
 		words = info;
 	else if (query->len == 16 && memcmp(query->body, "ismrmrd::version", 16) == 0)
 		words = version;
-	put(c, head, bs_bridge_put_response(head, query->correlation, strlen(words)));
-	put(c, words, strlen(words));
+	say(c, BS_BRIDGE_RESPONSE, query->correlation, words, strlen(words));
 }

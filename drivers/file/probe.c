@@ -56,6 +56,35 @@ static void child(int (*fn)(const char *path, struct bs_fail *why), const char *
 	_exit(write(to, &result, sizeof(result)) == (ssize_t)sizeof(result) ? 0 : 1);
 }
 
+/* Says why the child ended without a result: the file is damaged only if reading it can do that. */
+static int explain(int status, const char *path, struct bs_fail *why)
+{
+	switch (WIFSIGNALED(status) ? WTERMSIG(status) : 0) {
+	case 0:
+		return bs_fail(why, BS_ERR_IO, "%s: the child that tried it ended with status %d",
+			       path, WEXITSTATUS(status));
+	case SIGALRM:
+		return bs_fail(
+			why, BS_ERR_TIMEOUT,
+			"%s: it could not be read in time: its disk, or this machine, has no "
+			"time for it; it may be tried again",
+			path);
+	case SIGKILL:
+		return bs_fail(why, BS_ERR_NOMEM,
+			       "%s: the child that tried it was killed, perhaps by the system for "
+			       "want of memory; it may be tried again",
+			       path);
+	case SIGPROF:
+		return bs_fail(why, BS_ERR_FORMAT,
+			       "%s: damaged: HDF5 came to no end reading it (tried in a child)",
+			       path);
+	default:
+		return bs_fail(why, BS_ERR_FORMAT,
+			       "%s: damaged: HDF5 did not survive reading it (tried in a child)",
+			       path);
+	}
+}
+
 int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
 	     struct bs_fail *why)
 {
@@ -82,16 +111,8 @@ int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
 	(void)close(fd[0]);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	if (n != (ssize_t)sizeof(result) && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-		return bs_fail(
-			why, BS_ERR_TIMEOUT,
-			"%s: it could not be read in time: its disk, or this machine, has no "
-			"time for it; it may be tried again",
-			path);
 	if (n != (ssize_t)sizeof(result))
-		return bs_fail(why, BS_ERR_FORMAT,
-			       "%s: damaged: HDF5 did not survive reading it (tried in a child)",
-			       path);
+		return explain(status, path, why);
 	result.text[sizeof(result.text) - 1] = '\0';
 	return result.code == 0 ? 0 : bs_fail(why, result.code, "%s", result.text);
 }

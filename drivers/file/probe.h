@@ -24,7 +24,8 @@
 /*
  * Runs fn(path) in a child. Returns what it returned, with its reason; BS_ERR_FORMAT when the child
  * died or took too much of a processor; BS_ERR_TIMEOUT when it got too little of one, or of the
- * disk, to end; BS_ERR_IO when there is no child to be had. It dies with this process.
+ * disk, to end; BS_ERR_NOMEM when it was killed, as the system does for want of memory; BS_ERR_IO
+ * when there is no child to be had, or it ended of itself. It dies with this process.
  */
 int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
 	     struct bs_fail *why);

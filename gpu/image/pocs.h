@@ -18,7 +18,7 @@
  * need -> plan -> run* -> close. Beside the arena plan allocates the tables of the transforms; run
  * allocates nothing. The same bytes for any number of threads. One caller.
  * Twins: pocs.c (host), pocs.cu (CUDA).
- * Test: test/unit/gpu/test_pocs.c, test/replay/scan/cartesian.c
+ * Test: test/unit/gpu/test_pocs.c, test/replay/scan/left_out.sh
  * Source: Haacke, Lindskog & Lin, J Magn Reson 1991;92:126-145.
  */
 #ifndef BS_GPU_IMAGE_POCS_H

@@ -20,7 +20,7 @@
  * apply allocate nothing. Sums run in the order of the coils: the same bytes for any number of
  * threads.
  * One caller. Twins: unfold.c with unfold_simd.c (host), unfold.cu (CUDA, unfold_cuda.h).
- * Tests: test/unit/gpu/test_unfold.c, test/replay/scan/cartesian.c
+ * Tests: test/unit/gpu/test_unfold.c, test/replay/scan/left_out.sh
  * Sources: Pruessmann et al., Magn Reson Med 2001;46:638-651; Uecker et al., Magn Reson Med
  * 2014;71:990-1001 (sets of maps); Breuer et al., Magn Reson Med 2006;55:549-556 (CAIPIRINHA).
  */

@@ -15,7 +15,7 @@
  * Preconditioners: Jacobi (the diagonal); circulant (T. Chan's optimal circulant approximation of
  * the Toeplitz part, times the mean of sum_c |S_c|^2, plus mu times the mean of R's diagonal).
  * Twins: ls.c (host), ls.cu with pcg.cu (CUDA).
- * Tests: test/unit/gpu/test_ls.c, test/replay/brain_sense.c
+ * Tests: test/unit/gpu/test_ls.c, test/replay/recordings.sh
  * Sources: Stone et al., J Parallel Distrib Comput 2008;68:1307-1318; Pruessmann et al., Magn Reson
  * Med 2001;46:638-651; T. Chan, SIAM J Sci Stat Comput 1988;9:766-771.
  */

@@ -139,7 +139,8 @@ static const char *load(float *q, const struct header *h, const float *k, const 
 	return fault;
 }
 
-static void save(const float *q, const struct header *h, const float *k, const float *weight,
+/* False: it is not kept, which is logged. */
+static bool save(const float *q, const struct header *h, const float *k, const float *weight,
 		 const char *path, uint64_t key)
 {
 	uint64_t sum = bs_hash_words(key, q, h->q_bytes);
@@ -151,7 +152,7 @@ static void save(const float *q, const struct header *h, const float *k, const f
 	fd = mkostemp(temp, O_CLOEXEC);
 	if (fd < 0) {
 		bs_log(BS_LOG_WARN, "%s cannot be kept: %s", path, strerror(errno));
-		return;
+		return false;
 	}
 	/* The write is not waited for: a file torn by a loss of power is found by its checksum. */
 	good = write_all(fd, h, sizeof(*h)) && write_all(fd, k, h->k_bytes) &&
@@ -160,9 +161,10 @@ static void save(const float *q, const struct header *h, const float *k, const f
 	       fchmod(fd, 0640) == 0;
 	good = close(fd) == 0 && good;
 	if (good && rename(temp, path) == 0)
-		return;
+		return true;
 	bs_log(BS_LOG_WARN, "%s cannot be kept: %s", path, strerror(errno));
 	(void)unlink(temp);
+	return false;
 }
 
 int bs_qcache_get_by(float *q, const struct bs_q_spec *s, uint32_t maker, const float *k,
@@ -196,8 +198,8 @@ int bs_qcache_get_by(float *q, const struct bs_q_spec *s, uint32_t maker, const 
 	if (fault[0] != '\0')
 		bs_log(BS_LOG_WARN, "%s %s: Q is computed anew", path, fault);
 	rc = make(arg, q, why);
-	if (rc == 0 && path[0] != '\0')
-		save(q, &h, k, weight, path, key);
+	if (rc == 0 && path[0] != '\0' && !save(q, &h, k, weight, path, key) && from != NULL)
+		*from = BS_QCACHE_NOT_KEPT;
 	return rc;
 }
 

@@ -19,11 +19,12 @@
 
 BS_C_BEGIN
 
-enum bs_qcache_from { BS_QCACHE_COMPUTED, BS_QCACHE_DISK };
+enum bs_qcache_from { BS_QCACHE_COMPUTED, BS_QCACHE_DISK, BS_QCACHE_NOT_KEPT };
 
 /*
  * Gets what bs_q_make makes, or has made before, from the cache. cache_dir "": there is no cache.
- * from (may be NULL): tells which of the two. progress is called only while Q is computed.
+ * from (may be NULL): tells whether it was computed, and whether it could be kept then. progress is
+ * called only while Q is computed.
  */
 int bs_qcache_get(float *q, const struct bs_q_spec *spec, const float *k, const float *weight,
 		  struct bs_team *team, const char *cache_dir,

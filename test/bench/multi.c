@@ -23,7 +23,7 @@ int bs_bench_multi(struct bs_bench *b)
 #include "core/thread/clock.h"
 #include "gpu/device/memory.h"
 #include "test/bench/inputs.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/support/transport.h"
 #include "test/support/plan/planned.h"
 

@@ -270,8 +270,7 @@ int main(void)
 		test_protocol(names[i]);
 	bs_endpoint_close(&archive);
 	peer_close(&p);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
+	(void)service_end(&service);
 	(void)unlink(counts);
 	return check_done();
 }

@@ -180,6 +180,7 @@ static void fail_reload(void)
 int main(int argc, char **argv)
 {
 	/* what each calls at all, and how many are tried: a refused start is soon over */
+	/* clang-format off */
 	static const struct {
 		const char *role;
 		bool successor;
@@ -188,49 +189,21 @@ int main(int argc, char **argv)
 			int calls;
 		} call[12];
 	} all[] = {
-		{ "serve",
-		  false,
-		  { { "memory", 3 },
-		    { "mmap", 2 },
-		    { "open", 3 },
-		    { "file", 4 },
-		    { "read", 2 },
-		    { "write", 1 },
-		    { "descriptor", 6 },
-		    { "look", 4 },
-		    { "process", 1 },
-		    { "spawn", 3 } } },
-		{ "ingest",
-		  false,
-		  { { "memory", 1 },
-		    { "mmap", 1 },
-		    { "open", 2 },
-		    { "file", 3 },
-		    { "name", 1 },
-		    { "read", 2 },
-		    { "write", 1 },
-		    { "descriptor", 1 },
-		    { "peer", 3 },
-		    { "socket", 2 },
-		    { "process", 2 } } },
-		{ "recon",
-		  false,
-		  { { "memory", 1 }, { "mmap", 1 }, { "read", 1 }, { "write", 1 } } },
-		{ "emit",
-		  false,
-		  { { "memory", 1 },
-		    { "mmap", 1 },
-		    { "open", 1 },
-		    { "file", 1 },
-		    { "read", 1 },
-		    { "write", 1 },
-		    { "socket", 1 },
-		    { "peer", 3 },
-		    { "process", 1 } } },
+		{ "serve", false, { { "memory", 3 }, { "mmap", 2 }, { "open", 3 }, { "file", 4 }, {
+		  "read", 2 }, { "write", 1 }, { "descriptor", 6 }, { "look", 4 }, { "process", 1 },
+		  { "spawn", 3 } } },
+		{ "ingest", false, { { "memory", 1 }, { "mmap", 1 }, { "open", 2 }, { "file", 3 }, {
+		  "name", 1 }, { "read", 2 }, { "write", 1 }, { "descriptor", 1 }, { "peer", 3 }, {
+		  "socket", 2 }, { "process", 2 } } },
+		{ "recon", false, { { "memory", 1 }, { "mmap", 1 }, { "read", 1 }, { "write", 1 } }
+		  },
+		{ "emit", false, { { "memory", 1 }, { "mmap", 1 }, { "open", 1 }, { "file", 1 }, {
+		  "read", 1 }, { "write", 1 }, { "socket", 1 }, { "peer", 3 }, { "process", 1 } } },
 		{ "ingest", true, { { "memory", 1 }, { "open", 1 }, { "file", 1 } } },
 		{ "recon", true, { { "mmap", 1 } } },
 		{ "emit", true, { { "open", 1 } } },
 	};
+	/* clang-format on */
 	const int stride = argc > 1 && atoi(argv[1]) > 0 ? atoi(argv[1]) : 0;
 
 	(void)snprintf(hook, sizeof(hook), "%.256s/test/support/fail_hook.so",

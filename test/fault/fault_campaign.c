@@ -1,6 +1,7 @@
 /*
  * test/fault/fault_campaign.c - kill -9 over all that takes part in a scan: ingest, recon, emit,
- * supervisor, sender (boreside replay) and archive, each a real process, while scans run
+ * supervisor, sender and archive, each a real process, while scans run. Senders are boreside replay
+ * and the peers of test/peers in C and in Python, by turns; archives one in C and one in Python
  *
  * usage: BORESIDE=path fault_campaign [kills [seed]]; make kill KILLS=1000 SEED=1
  * A round is a scan and one kill at a random moment of it; each six rounds kill each once, in an
@@ -10,12 +11,11 @@
  * and stored images are judged by boreside log audit, beside the service, before the oldest go.
  */
 #define _GNU_SOURCE
-#include "test/support/book.h"
+#include "test/fault/peers/players.h"
 
 #define FRAMES     6u
 #define LINES      32u
 #define TR_US      400u /* a scan takes 77 ms */
-#define MOMENT_MS  110  /* the kill comes within, after the sender was started */
 #define ROUNDS_MAX 20000u
 #define ASK_MS     200    /* a question whose answer does not come is asked again */
 #define READ_LATER 12u    /* rounds after its own a scan's log is read, and goes */
@@ -35,6 +35,7 @@ enum promise {
 	COUNTS, /* what a scan of code 0 does not count as undelivered is in the archive's book */
 	LOGGED, /* what its sender was told is durable is in the scan's log, or told as in none */
 	WHOLE,  /* a scan whose sender lives has code 0, and all its readouts */
+	ACKS,   /* no ACK says less durable than one before, or more than there is; nor less held */
 	PROMISES
 };
 static const char *const promises[PROMISES] = {
@@ -44,6 +45,7 @@ static const char *const promises[PROMISES] = {
 	"an image of a scan of code 0 is in the archive or counted as undelivered",
 	"what was acknowledged as durable is in the log, or told as in none",
 	"the scan is whole all the same",
+	"no ACK goes back, but held after a new start, or beyond what was sent",
 };
 static const bool promised[PROMISES][VICTIMS] = {
 	[WORDS] = { true, true, true, true, true, true },
@@ -52,6 +54,7 @@ static const bool promised[PROMISES][VICTIMS] = {
 	[COUNTS] = { true, true, true, true, true, true },
 	[LOGGED] = { true, true, true, true, true, true },
 	[WHOLE] = { true, true, true, true, true, true },
+	[ACKS] = { true, true, true, true, true, true },
 };
 
 struct round {
@@ -59,9 +62,8 @@ struct round {
 	int64_t moment_ns;
 	uint64_t session; /* of the sender that lived to the end */
 	bool hit;         /* the scan had not ended */
-	bool words;       /* its end stands in its book */
-	int code;         /* 0: BS_OK */
-	unsigned long long acquisitions, held, durable, unprotected, undelivered;
+	enum player player;
+	struct words words;        /* of that sender */
 	unsigned long long logged; /* messages of its log */
 	double ready_ms;
 	unsigned images[FRAMES], wrong; /* of the archive's book */
@@ -72,63 +74,27 @@ static struct round *rounds;
 static unsigned kills;
 static pid_t archive, sender;
 static char book[160], exe[160], asked[160];
+static struct players players = {
+	.service = &service, .exe = exe, .frames = FRAMES, .lines = LINES, .tr_us = TR_US
+};
 static uint64_t state;
+/* The kill comes within, after the sender was started. */
+static const double moment_ms[PLAYERS] = { 110.0, 110.0, 250.0 };
+static uint32_t good[PLAYERS][FRAMES]; /* CRC-32C of the images of scans that nobody disturbs */
 
-/* ---- the archive ---- */
+static unsigned senders(void)
+{
+	return players.python ? PLAYERS : PLAYERS - 1;
+}
 
 static void start_archive(void)
 {
-	archive = process_start("/dev/null", (char *[]){ exe, "archive", asked, book, NULL });
+	archive = players_archive(&players, asked, book);
 }
 
-/* ---- the sender: boreside replay, its words in a file of its own ---- */
-
-static void words_of(char path[160], uint64_t session)
+static void start_sender(enum player who, uint64_t session)
 {
-	(void)snprintf(path, 160, "%s/words-%llu", service.dir, (unsigned long long)session);
-}
-
-static void start_sender(uint64_t session)
-{
-	char path[160], scan[160], number[32];
-
-	words_of(path, session);
-	(void)snprintf(scan, sizeof(scan), "%s/scan.h5", service.dir);
-	(void)snprintf(number, sizeof(number), "%llu", (unsigned long long)session);
-	sender = process_start(path, (char *[]){ getenv("BORESIDE"), "replay", "--url",
-						 service.kspace, "-p", "cart", "--patience", "60",
-						 "--session", number, scan, NULL });
-}
-
-static void read_words(struct round *r)
-{
-	char path[160], line[700], name[64];
-	FILE *f;
-
-	words_of(path, r->session);
-	f = fopen(path, "r");
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
-		unsigned long long images;
-		unsigned long long rest[5];
-
-		(void)sscanf(line,
-			     "  acknowledged: held up to number %llu, durable up to %llu, %llu "
-			     "messages of them in no log",
-			     &r->held, &r->durable, &r->unprotected);
-		(void)sscanf(line,
-			     "  service: acquisitions %llu, images %llu, gaps %llu, duplicates "
-			     "%llu, rejected %llu, late %llu, undelivered %llu",
-			     &r->acquisitions, &images, &rest[0], &rest[1], &rest[2], &rest[3],
-			     &r->undelivered);
-		if (sscanf(line, "  outcome: %63[A-Z_0-9]", name) != 1 &&
-		    sscanf(line, "  refused: %63[A-Z_0-9]", name) != 1)
-			continue;
-		r->words = true;
-		for (r->code = 0; r->code > -64 && strcmp(bs_err_name(r->code), name) != 0;)
-			r->code--;
-	}
-	if (f != NULL)
-		(void)fclose(f);
+	sender = players_start(&players, who, session);
 }
 
 /* The messages of its log, as boreside log verify counts them; of several the longest. */
@@ -184,9 +150,11 @@ static void settle(unsigned number)
 
 	read_log(&rounds[number]);
 	if (number == 0) {
-		(void)snprintf(command, sizeof(command), "rm -f %s/logs/*-%016x-*.bslog",
-			       service.dir, FIRST_SCAN);
-		(void)!system(command);
+		for (unsigned k = 0; k < PLAYERS; k++) {
+			(void)snprintf(command, sizeof(command), "rm -f %s/logs/*-%016x-*.bslog",
+				       service.dir, FIRST_SCAN + k);
+			(void)!system(command);
+		}
 	}
 	for (uint64_t first = 1000 + 10 * (uint64_t)number, k = 0; k < 2; k++) {
 		(void)snprintf(command, sizeof(command), "rm -f %s/logs/*-%016llx-*.bslog",
@@ -259,7 +227,7 @@ static void strike(struct round *r, pid_t old)
 		break;
 	case SENDER:
 		(void)process_end(sender);
-		start_sender(++r->session);
+		start_sender(r->player, ++r->session);
 		break;
 	case ARCHIVE:
 		(void)process_end(archive);
@@ -277,19 +245,20 @@ static void run(struct round *r, unsigned number)
 	r->session = 1000 + 10 * (uint64_t)number;
 	if (r->victim <= EMIT)
 		AWAIT((old = ready_pid(names[r->victim])) > 0);
-	start_sender(r->session);
+	start_sender(r->player, r->session);
 	bs_sleep_ns(r->moment_ns);
 	r->hit = !process_ended(sender);
 	strike(r, old);
 	AWAIT(process_ended(sender));
 	(void)process_end(sender);
-	read_words(r);
+	players_read(&players, r->session, &r->words);
 }
 
 /* ---- the books ---- */
 
-/* The images of the scan that nobody disturbed, by repetition; false: not all are there. */
-static bool read_book(uint64_t first, uint32_t crc[FRAMES])
+/* Takes the images of the scans that nobody disturbed, one of each sender, from session first on,
+ * and those of all rounds. False: not all of the former are there. */
+static bool read_book(uint64_t first)
 {
 	unsigned long long session;
 	unsigned long long image;
@@ -309,42 +278,49 @@ static bool read_book(uint64_t first, uint32_t crc[FRAMES])
 
 		if (repetition >= FRAMES)
 			continue;
-		if (session == first && quality != 1) {
-			crc[repetition] = sum;
+		if (session - first < PLAYERS && quality != 1) {
+			good[session - first][repetition] = sum;
 			found++;
 		}
 		if (r == NULL || (session - 1000) / 10 >= kills || r->session != session)
 			continue;
 		r->images[repetition]++;
-		r->wrong += quality != 1 && sum != crc[repetition];
+		r->wrong += quality != 1 && sum != good[r->player][repetition];
 	}
 	if (f != NULL)
 		(void)fclose(f);
-	return found == FRAMES;
+	return found == senders() * FRAMES;
 }
 
-static bool good_scan(uint64_t session)
+/* A scan of each sender, from session first on, that nobody disturbs. */
+static bool good_scans(uint64_t first)
 {
-	struct round r = { .session = session };
-	uint32_t crc[FRAMES];
+	bool good_ends = true;
 
-	start_sender(session);
-	AWAIT(process_ended(sender));
-	(void)process_end(sender);
-	read_words(&r);
-	AWAIT(read_book(session, crc));
-	return r.words && r.code == 0 && r.held == FRAMES * LINES + 1 && read_book(session, crc);
+	for (enum player who = 0; who < senders(); who++) {
+		struct words w = { 0 };
+
+		start_sender(who, first + who);
+		AWAIT(process_ended(sender));
+		(void)process_end(sender);
+		players_read(&players, first + who, &w);
+		good_ends = good_ends && w.ended && w.code == 0 && w.held == FRAMES * LINES + 1;
+	}
+	AWAIT(read_book(first));
+	return good_ends && read_book(first);
 }
 
 static void say_broken(unsigned number, unsigned there, unsigned twice)
 {
 	const struct round *r = &rounds[number];
+	const struct words *w = &r->words;
 
-	printf("# round %u: %s killed after %.1f ms: %s, %llu acquisitions, held %llu, "
-	       "durable %llu, %llu in the log, %u images, %u twice, undelivered %llu\n",
-	       number, names[r->victim], (double)r->moment_ns * 1e-6,
-	       r->words ? bs_err_name(r->code) : "no words", r->acquisitions, r->held, r->durable,
-	       r->logged, there, twice, r->undelivered);
+	printf("# round %u, %s: %s killed after %.1f ms: %s, %llu acquisitions, held %llu, "
+	       "durable %llu, %llu in the log, %u images, %u twice, undelivered %llu, back %llu "
+	       "%llu, wrong %llu\n",
+	       number, player_names[r->player], names[r->victim], (double)r->moment_ns * 1e-6,
+	       w->ended ? bs_err_name(w->code) : "no words", w->acquisitions, w->held, w->durable,
+	       r->logged, there, twice, w->undelivered, w->held_back, w->durable_back, w->wrong);
 }
 
 /* How often each promise was broken by a kill of each. */
@@ -352,6 +328,7 @@ static void judge(unsigned broken[PROMISES][VICTIMS])
 {
 	for (unsigned i = 0; i < kills; i++) {
 		const struct round *r = &rounds[i];
+		const struct words *w = &r->words;
 		unsigned there = 0;
 		unsigned twice = 0;
 		bool bad[PROMISES];
@@ -360,13 +337,15 @@ static void judge(unsigned broken[PROMISES][VICTIMS])
 			there += r->images[k] > 0;
 			twice += r->images[k] > 1;
 		}
-		bad[WORDS] = !r->words;
+		bad[WORDS] = !w->ended;
 		bad[SAME] = r->wrong > 0;
 		bad[ONCE] = twice > 0;
-		bad[COUNTS] = r->words && r->code == 0 && there + r->undelivered < FRAMES;
+		bad[COUNTS] = w->ended && w->code == 0 && there + w->undelivered < FRAMES;
 		bad[LOGGED] =
-			r->words && r->held > 0 && r->logged + r->unprotected < r->durable + 1;
-		bad[WHOLE] = r->words && (r->code != 0 || r->acquisitions != FRAMES * LINES);
+			w->ended && w->held > 0 && r->logged + w->unprotected < w->durable + 1;
+		bad[WHOLE] = w->ended && (w->code != 0 || w->acquisitions != FRAMES * LINES);
+		bad[ACKS] = w->durable_back + w->wrong > 0 ||
+			    (w->held_back > 0 && r->victim != SUPERVISOR);
 		for (int p = 0; p < PROMISES; p++) {
 			broken[p][r->victim] += bad[p];
 			if (bad[p])
@@ -440,9 +419,11 @@ static void print_table(void)
 	unsigned broken[PROMISES][VICTIMS] = { 0 };
 	unsigned count[VICTIMS] = { 0 };
 	unsigned hits[VICTIMS] = { 0 };
+	unsigned played[PLAYERS] = { 0 };
 
 	judge(broken);
 	for (unsigned i = 0; i < kills; i++) {
+		played[rounds[i].player]++;
 		count[rounds[i].victim]++;
 		hits[rounds[i].victim] += rounds[i].hit;
 	}
@@ -460,7 +441,9 @@ static void print_table(void)
 		for (int v = 0; v < VICTIMS; v++)
 			printf(" %9u%c", broken[p][v], promised[p][v] ? ' ' : '*');
 	}
-	printf("\n# *: not promised\n");
+	printf("\n# *: not promised; rounds of %s %u, %s %u, %s %u\n", player_names[REPLAY],
+	       played[REPLAY], player_names[PEER], played[PEER], player_names[PYTHON],
+	       played[PYTHON]);
 	for (int p = 0; p < PROMISES; p++) {
 		unsigned bad = 0;
 
@@ -470,7 +453,7 @@ static void print_table(void)
 	}
 }
 
-/* Whom and when: each six rounds each of the six. */
+/* Whom and when: each six rounds each of the six, of one sender. */
 static void plan(void)
 {
 	for (unsigned i = 0; i < kills; i++) {
@@ -480,7 +463,8 @@ static void plan(void)
 
 		r->victim = rounds[with].victim;
 		rounds[with].victim = (enum victim)(i % VICTIMS);
-		r->moment_ns = (int64_t)(check_uniform(&state) * MOMENT_MS * 1e6);
+		r->player = (enum player)(i / VICTIMS % senders());
+		r->moment_ns = (int64_t)(check_uniform(&state) * moment_ms[r->player] * 1e6);
 	}
 }
 
@@ -492,6 +476,8 @@ static bool prepare(const char *backend)
 	(void)snprintf(body, sizeof(body),
 		       "endpoints: { archive = \"\"; viewers = \"\"; images = "
 		       "\"ipc://run/images.ipc\"; };\nlog: { dir = \"logs\"; };\n"
+		       /* an archive that starts slowly finds all of its images */
+		       "overload: { spill_dir = \"spill\"; };\n"
 		       "protocols = ( { name = \"cart\"; " SERVICE_LINES
 		       "silence_ms = 60000.0;\n    backend = \"%s\"; } );\n",
 		       backend);
@@ -505,8 +491,10 @@ static bool prepare(const char *backend)
 		       getenv("BORESIDE"), service.site, FRAMES, TR_US, service.dir, service.log);
 	if (system(command) != 0)
 		return false;
+	if (!players_make(&players))
+		return false;
 	start_archive();
-	return good_scan(FIRST_SCAN);
+	return good_scans(FIRST_SCAN);
 }
 
 /* All rounds; what of them was not read yet is then. */
@@ -524,7 +512,8 @@ static void strike_all(void)
 			CHECK(false, "round %u: %s is ready again", done,
 			      names[rounds[done].victim]);
 	}
-	CHECK(good_scan(20), "after %u kills a scan that nobody disturbs is good", done);
+	CHECK(good_scans(20), "after %u kills a scan of each sender that nobody disturbs is good",
+	      done);
 	audit(done);
 	for (unsigned i = done > READ_LATER ? done - READ_LATER : 0; i < done; i++)
 		settle(i);
@@ -534,8 +523,9 @@ int main(int argc, char **argv)
 {
 	const char *backend = argc > 3 ? argv[3] : "host";
 	const bool judged = argc > 1; /* how soon all is ready again; make test has no times */
-	uint32_t crc[FRAMES];
 
+	if (argc > 10 && strcmp(argv[1], "send") == 0)
+		return players_play(argv);
 	if (argc == 4 && strcmp(argv[1], "archive") == 0)
 		return book_main(argv[2], argv[3], 5);
 	kills = argc > 1 ? (unsigned)atoi(argv[1]) : SHORT;
@@ -545,14 +535,16 @@ int main(int argc, char **argv)
 	rounds = calloc(kills + VICTIMS, sizeof(*rounds));
 	if (rounds == NULL || readlink("/proc/self/exe", exe, sizeof(exe) - 1) < 0)
 		return 1;
+	CHECK(prepare(backend), "a service (%s), an archive, and a scan of each of %u senders",
+	      backend, senders());
+	if (!players.python)
+		SKIP("the sender and archive in Python: no python3, or no %s", PLAY_PY);
 	plan();
-	CHECK(prepare(backend), "a service (%s), an archive, and a scan that nobody disturbs",
-	      backend);
 	strike_all();
 	CHECK(service_number(&service, "\"acquisitions\",\"slots\"", "in_use") == 0 &&
 		      service_number(&service, "\"images\",\"slots\"", "in_use") == 0,
 	      "no slot is lost");
-	CHECK(read_book(FIRST_SCAN, crc), "the archive's book is read");
+	CHECK(read_book(FIRST_SCAN), "the archive's book is read");
 	print_ready(judged ? ready_limit_ms(strcmp(backend, "host") == 0) : 0.0);
 	print_table();
 	CHECK(service_stop(&service) == 0, "the service ends with 0");

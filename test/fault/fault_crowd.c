@@ -523,8 +523,7 @@ static void test_flood(unsigned count, bool all)
 	(void)pthread_join(taker, NULL);
 	bs_endpoint_close(&archive);
 	peer_close(&p);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
+	(void)service_end(&service);
 }
 
 static void run_on(const char *endpoint)
@@ -547,8 +546,7 @@ static void run_on(const char *endpoint)
 	CHECK(service_number(&service, "\"acquisitions\",\"slots\"", "in_use") == 0,
 	      "no slot of the pool was lost");
 	peer_close(&p);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
+	(void)service_end(&service);
 }
 
 int main(int argc, char **argv)

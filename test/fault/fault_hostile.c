@@ -139,7 +139,5 @@ int main(int argc, char **argv)
 	      service_number(&service, "\"totals\"", "nonsense"));
 	(void)process_end(archive);
 	peer_close(&p);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
-	return check_done();
+	return service_end(&service);
 }

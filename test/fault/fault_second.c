@@ -504,7 +504,5 @@ int main(void)
 	      "after all that, no slot is lost");
 	bs_replay_close(recording[0]);
 	bs_replay_close(recording[1]);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
-	return check_done();
+	return service_end(&service);
 }

@@ -437,8 +437,7 @@ int main(int argc, char **argv)
 	      samples);
 	if (samples >= 10)
 		judge((double)scans * frames);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
+	(void)service_end(&service);
 	free(sample);
 	return check_done();
 }

@@ -43,8 +43,7 @@ static bool start(const char *body)
 static void stop(void)
 {
 	peer_close(&p);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
+	(void)service_end(&service);
 }
 
 static void frames(unsigned n)
@@ -440,8 +439,7 @@ static void test_forgotten(void)
 	CHECK(service_logs(&service, "any more: 3 images that are kept are not given to it") &&
 		      system(count) != 0,
 	      "which the log says, and its cursor is gone");
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
+	(void)service_end(&service);
 }
 
 /* Of all threads of the process: how often they went to sleep. */

@@ -8,8 +8,8 @@
 
 static void without_oversampling(struct scan *s)
 {
-	memcpy(s->header.encoded[0], s->header.recon[0], WORD);
-	memcpy(s->header.encoded_fov[0], s->header.recon_fov[0], WORD);
+	SET_WORD(s->header.encoded[0], "%u", s->plan.nx);
+	SET_WORD(s->header.encoded_fov[0], "%u", 5 * s->plan.nx);
 }
 
 static void odd_oversampling(struct scan *s)
@@ -280,7 +280,7 @@ const struct mutation header_mutations[] = {
 	{ "49a", REFUSE, "CR", "no encoding", NULL, no_encoding },
 	{ "49b", MIND, "CSEPGIRD", "no receiverChannels", NULL, no_channels },
 	{ "49c", MIND, "CR", "nothing of the system", NULL, no_channels_and_vendor },
-	{ "49d", REFUSE, "CSR", "receiverChannels 32 of fewer", NULL, more_channels },
+	{ "49d", TAKE, "CSEPGIRD", "receiverChannels 32 of fewer", NULL, more_channels },
 	{ "49e", MIND, "CSR", "receiverChannels 0", NULL, zero_channels },
 	{ "50a", TAKE, "CSEPGIRD", "no patientPosition", NULL, no_patient_position },
 	{ "50b", TAKE, "CSEPGIRD", "no measurementInformation", NULL, no_measurement },

@@ -13,6 +13,7 @@ enum verdict { RIGHT, PARTIAL, REFUSED, WRONG, VERDICTS };
 
 struct judgment {
 	enum verdict verdict;
+	uint32_t untold; /* partial images of a frame that no counter tells */
 	char words[400];
 };
 

@@ -64,7 +64,12 @@ static void reversed_and_early(struct plan *p)
 static void center_differs(struct scan *s)
 {
 	EACH_IMAGING(s, l)
-	l->head.center_sample = (uint16_t)(l->head.center_sample + l->ky % 2);
+	{
+		l->head.center_sample = (uint16_t)(l->head.center_sample + l->ky % 2);
+		/* by its center_sample it begins before the readout does */
+		s->lines_refused += s->plan.late > 0 && l->ky % 2 == 1;
+	}
+	s->center_differs = true;
 }
 
 static void center_one_late(struct scan *s)

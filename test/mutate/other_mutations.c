@@ -254,7 +254,7 @@ static void slice_too_many(struct scan *s)
 	const uint32_t from = s->count - 1;
 	const uint16_t slice = (uint16_t)s->plan.count[SLICE];
 
-	for (uint32_t i = 0; i < s->plan.ny; i++) {
+	for (uint32_t i = 0; i < s->plan.ny * s->plan.count[AVERAGE]; i++) {
 		const struct line was = s->lines[from];
 		struct line *l = scan_insert(s, s->count, was.head.number_of_samples,
 					     was.head.active_channels);
@@ -264,7 +264,8 @@ static void slice_too_many(struct scan *s)
 		l->head = was.head;
 		l->head.flags = 0;
 		l->head.idx.slice = slice;
-		l->head.idx.kspace_encode_step_1 = (uint16_t)i;
+		l->head.idx.average = (uint16_t)(i / s->plan.ny);
+		l->head.idx.kspace_encode_step_1 = (uint16_t)(i % s->plan.ny);
 	}
 	s->more_images = true;
 }

@@ -116,6 +116,7 @@ struct scan {
 	uint32_t count, room;
 	/* what is so, for reasons that may be given */
 	bool center_untold;     /* nothing tells where the center of k-space is */
+	bool center_differs;    /* among lines, by a sample */
 	bool reversed_untold;   /* nor which sample of reversed lines is its middle */
 	bool relabeled;         /* counters do not tell all frames apart */
 	bool limits_lie;        /* limits promise lines that were never to be measured */

@@ -181,7 +181,8 @@ bool console_waveform(struct console *c, unsigned id)
 	return out_id(c, 1026) && out(c, m, sizeof(m));
 }
 
-bool console_send_image(struct console *c, const int16_t *values, unsigned n, const char *meta)
+bool console_send_image(struct console *c, const int16_t *values, unsigned n, unsigned series,
+			unsigned index, const char *meta)
 {
 	const size_t words = strlen(meta);
 	unsigned char h[IMAGE_HEAD + 8] = { 1 };
@@ -192,7 +193,8 @@ bool console_send_image(struct console *c, const int16_t *values, unsigned n, co
 		put(h + 16 + 2 * (size_t)i, i < 2 ? n : 1, 2);
 	put(h + 34, 1, 2);
 	put(h + 124, 1, 2);
-	put(h + 126, 1, 2);
+	put(h + 126, index, 2);
+	put(h + 128, series, 2);
 	put(h + 194, words, 4);
 	put(h + IMAGE_HEAD, words, 8);
 	good = out_id(c, 1022) && out(c, h, sizeof(h)) && out(c, meta, words);

@@ -57,8 +57,9 @@ bool console_readout(struct console *c, const struct console_readout *r);
 /* Its first bytes alone. */
 bool console_cut_readout(struct console *c, const struct console_readout *r, size_t bytes);
 bool console_waveform(struct console *c, unsigned id);
-/* An image of type int16, n x n, with these values. */
-bool console_send_image(struct console *c, const int16_t *values, unsigned n, const char *meta);
+/* An image of type int16, n x n, with these values, of a series. */
+bool console_send_image(struct console *c, const int16_t *values, unsigned n, unsigned series,
+			unsigned index, const char *meta);
 bool console_close(struct console *c);
 /* Everything until the connection ends. */
 void console_listen(struct console *c);

@@ -20,114 +20,47 @@
 	"<experimentalConditions><H1resonanceFrequency_Hz>" n                                      \
 	"</H1resonanceFrequency_Hz></experimentalConditions>"
 
+/* clang-format off */
 const struct origin origin[ORIGINS] = {
-	{ .name = "a live tap",
-	  .x = "32",
-	  .y = "32",
-	  .z = "1",
-	  .fov = "192",
-	  .limits = STEP_1 STEP_2 LIMIT("slice", "2", "0") LIMIT("repetition", "0", "0"),
-	  .before = SYSTEM(SIEMENS, LABELS) HZ("123200000"),
-	  .after = "<userParameters><userParameterLong><name>BitsStored</name><value>12</value>"
-		   "</userParameterLong></userParameters>",
-	  .trajectory = "cartesian",
-	  .center = 32 },
-	{ .name = "siemens_to_ismrmrd",
-	  .x = "64",
-	  .y = "32",
-	  .z = "1",
-	  .fov = "384",
-	  .limits = STEP_1 STEP_2 LIMIT("slice", "2", "0") LIMIT("set", "0", "0"),
-	  .before = SYSTEM(SIEMENS, LABELS) HZ("123200000"),
-	  .after = "<parallelImaging><accelerationFactor><kspace_encoding_step_1>1"
-		   "</kspace_encoding_step_1><kspace_encoding_step_2>1</kspace_encoding_step_2>"
-		   "</accelerationFactor><calibrationMode>embedded</calibrationMode>"
-		   "</parallelImaging>",
-	  .trajectory = "cartesian",
-	  .center = 32,
-	  .flags = true },
-	{ .name = "ge_to_ismrmrd",
-	  .x = "64",
-	  .y = "32",
-	  .z = "1",
-	  .fov = "384",
-	  .limits = STEP_1 STEP_2 LIMIT("slice", "2", "1") LIMIT("contrast", "1", "0"),
-	  .before = SYSTEM("<systemVendor>GE</systemVendor>", "") HZ("127740000"),
-	  .after = "",
-	  .trajectory = "cartesian",
-	  .center = 32 },
-	{ .name = "philips_to_ismrmrd",
-	  .x = "64",
-	  .y = "32",
-	  .z = "1",
-	  .fov = "384",
-	  .limits = STEP_1 LIMIT("slice", "2", "1"),
-	  .before = SYSTEM("", "") HZ("0"),
-	  .after = "",
-	  .trajectory = "cartesian",
-	  .center = 32,
-	  .lost_directions = true },
-	{ .name = "bruker_to_ismrmrd",
-	  .x = "64",
-	  .y = "32",
-	  .z = "1",
-	  .fov = "384",
-	  .limits = STEP_1 LIMIT("slice", "2", "1"),
-	  .before = SYSTEM("", "") HZ("300000000"),
-	  .after = "",
-	  .trajectory = "cartesian",
-	  .center = 32,
-	  .each = true },
-	{ .name = "nexus-console",
-	  .x = "64.0",
-	  .y = "32.0",
-	  .z = "1.0",
-	  .fov = "384.0",
-	  .limits = STEP_1 STEP_2 LIMIT("slice", "2", "1"),
-	  .before = SYSTEM("", "") HZ("2046000.5"),
-	  .after = "",
-	  .trajectory = "cartesian",
-	  .center = 0,
-	  .dimensions = 3 },
-	{ .name = "KomaMRI",
-	  .x = "64",
-	  .y = "32",
-	  .z = "1",
-	  .fov = "384",
-	  .limits = STEP_1 LIMIT("kspace_encoding_step_2", "0", "1") LIMIT("slice", "0", "2")
-		  LIMIT("average", "0", "1"),
-	  .before = SYSTEM("<systemVendor>KomaMRI.jl</systemVendor>", "") HZ("63000000"),
-	  .after = "",
-	  .trajectory = "cartesian",
-	  .center = 32 },
-	{ .name = "python's generator",
-	  .x = "64",
-	  .y = "32",
-	  .z = "1",
-	  .fov = "384",
-	  .limits = STEP_1 LIMIT("slice", "2", "1"),
-	  .before = SYSTEM("", "") HZ("128000000"),
-	  .after = "",
-	  .trajectory = "cartesian",
-	  .center = 32 },
-	{ .name = "KomaMRI, custom",
-	  .x = "64",
-	  .y = "32",
-	  .z = "1",
-	  .fov = "384",
-	  .limits = STEP_1,
-	  .before = SYSTEM("", "") HZ("63000000"),
-	  .after = "",
-	  .trajectory = "custom",
-	  .center = 32,
-	  .words = "custom" },
-	{ .name = "MaRGE, without encoding",
-	  .x = NULL,
-	  .before = SYSTEM("", "") HZ("3.066"),
-	  .after = "",
-	  .center = 0,
-	  .words = "encoding" },
+	{ .name = "a live tap", .x = "32", .y = "32", .z = "1", .fov = "192", .limits = STEP_1
+	  STEP_2 LIMIT("slice", "2", "0") LIMIT("repetition", "0", "0"), .before =
+	  SYSTEM(SIEMENS, LABELS) HZ("123200000"), .after =
+	  "<userParameters><userParameterLong><name>BitsStored</name><value>12</value>"
+	  "</userParameterLong></userParameters>", .trajectory = "cartesian", .center = 32 },
+	{ .name = "siemens_to_ismrmrd", .x = "64", .y = "32", .z = "1", .fov = "384", .limits =
+	  STEP_1 STEP_2 LIMIT("slice", "2", "0") LIMIT("set", "0", "0"), .before =
+	  SYSTEM(SIEMENS, LABELS) HZ("123200000"), .after =
+	  "<parallelImaging><accelerationFactor><kspace_encoding_step_1>1"
+	  "</kspace_encoding_step_1><kspace_encoding_step_2>1</kspace_encoding_step_2>"
+	  "</accelerationFactor><calibrationMode>embedded</calibrationMode>" "</parallelImaging>",
+	  .trajectory = "cartesian", .center = 32, .flags = true },
+	{ .name = "ge_to_ismrmrd", .x = "64", .y = "32", .z = "1", .fov = "384", .limits = STEP_1
+	  STEP_2 LIMIT("slice", "2", "1") LIMIT("contrast", "1", "0"), .before =
+	  SYSTEM("<systemVendor>GE</systemVendor>", "") HZ("127740000"), .after = "", .trajectory =
+	  "cartesian", .center = 32 },
+	{ .name = "philips_to_ismrmrd", .x = "64", .y = "32", .z = "1", .fov = "384", .limits =
+	  STEP_1 LIMIT("slice", "2", "1"), .before = SYSTEM("", "") HZ("0"), .after = "",
+	  .trajectory = "cartesian", .center = 32, .lost_directions = true },
+	{ .name = "bruker_to_ismrmrd", .x = "64", .y = "32", .z = "1", .fov = "384", .limits =
+	  STEP_1 LIMIT("slice", "2", "1"), .before = SYSTEM("", "") HZ("300000000"), .after = "",
+	  .trajectory = "cartesian", .center = 32, .each = true },
+	{ .name = "nexus-console", .x = "64.0", .y = "32.0", .z = "1.0", .fov = "384.0", .limits =
+	  STEP_1 STEP_2 LIMIT("slice", "2", "1"), .before = SYSTEM("", "") HZ("2046000.5"), .after =
+	  "", .trajectory = "cartesian", .center = 0, .dimensions = 3 },
+	{ .name = "KomaMRI", .x = "64", .y = "32", .z = "1", .fov = "384", .limits = STEP_1
+	  LIMIT("kspace_encoding_step_2", "0", "1") LIMIT("slice", "0", "2") LIMIT("average", "0",
+	  "1"), .before = SYSTEM("<systemVendor>KomaMRI.jl</systemVendor>", "") HZ("63000000"),
+	  .after = "", .trajectory = "cartesian", .center = 32 },
+	{ .name = "python's generator", .x = "64", .y = "32", .z = "1", .fov = "384", .limits =
+	  STEP_1 LIMIT("slice", "2", "1"), .before = SYSTEM("", "") HZ("128000000"), .after = "",
+	  .trajectory = "cartesian", .center = 32 },
+	{ .name = "KomaMRI, custom", .x = "64", .y = "32", .z = "1", .fov = "384", .limits = STEP_1,
+	  .before = SYSTEM("", "") HZ("63000000"), .after = "", .trajectory = "custom", .center =
+	  32, .words = "custom" },
+	{ .name = "MaRGE, without encoding", .x = NULL, .before = SYSTEM("", "") HZ("3.066"), .after
+	  = "", .center = 0, .words = "encoding" },
 };
+/* clang-format on */
 
 void origin_header(char *to, size_t size, const struct origin *o)
 {

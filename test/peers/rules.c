@@ -224,6 +224,7 @@ static void hear_outcome(struct rules *r, const unsigned char *p)
 	struct sender_books *b = &r->books;
 
 	note(r, (int32_t)get(p, 4), p + 56);
+	b->undelivered = get(p + 4, 4);
 	b->acquisitions = get(p + 8, 8);
 	b->images = get(p + 16, 8);
 	b->gaps = get(p + 24, 8);

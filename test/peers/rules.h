@@ -49,7 +49,7 @@ struct sender_books {
 	bool refused;     /* the scan ended by REFUSE */
 	int32_t code;     /* of the last REFUSE, or of OUTCOME, as the next six */
 	char text[385];
-	uint64_t acquisitions, images, gaps, duplicates, rejected;
+	uint64_t undelivered, acquisitions, images, gaps, duplicates, rejected;
 };
 
 struct rules_kept {

@@ -17,8 +17,9 @@ static bool says_whole(const char *meta, const char *name)
 
 const char *wants_meta(const struct console_image *m, bool directions)
 {
-	static const char *const wanted[] = {
-		"<name>DataRole</name><value>Image<",
+	const char *const wanted[] = {
+		m->kind == 2 ? "<name>DataRole</name><value>Quantitative<"
+			     : "<name>DataRole</name><value>Image<",
 		"<name>ImageProcessingHistory</name>",
 		"<name>SequenceDescriptionAdditional</name>",
 		"<name>Keep_image_geometry</name><value>1<",

@@ -13,13 +13,7 @@ protocols = ( { name = "cart"; method = "cartesian"; matrix = [32, 32]; encoded 
 CFG
 cd "$dir" || exit 1
 "$BORESIDE" phantom -c site.cfg -p cart --repetitions 3 -o cart.h5 >out.txt 2>&1
-"$BORESIDE" serve -c site.cfg 2>log.txt &
-serve=$!
-until "$BORESIDE" status -c site.cfg --wait 2 >>out.txt 2>&1 || ! kill -0 $serve; do :; done
-if ! kill -0 $serve; then
-	echo "not ok the service starts: $(tail -n 3 log.txt)"
-	exit 1
-fi
+starts
 get() { # get PATH: the answer, headers and all
 	local url port
 	url=$(cat run/web.url 2>/dev/null) || return 1
@@ -38,7 +32,4 @@ check "it is killed" kill -KILL "$before"
 another() { local now; now=$(pid) && [ "${now:-0}" -gt 0 ] && [ "$now" != "$before" ]; }
 check "another takes its place" await another
 check "and has the last image again" await shows 3
-kill -TERM $serve
-wait $serve
-check "the service ends" [ $? -eq 0 ]
-serve=
+ends

@@ -13,13 +13,7 @@ protocols = ( { name = "cart"; method = "cartesian"; matrix = [32, 32]; encoded 
 CFG
 cd "$dir" || exit 1
 "$BORESIDE" phantom -c site.cfg -p cart --repetitions 3 -o cart.h5 >out.txt 2>&1
-"$BORESIDE" serve -c site.cfg 2>log.txt &
-serve=$!
-until "$BORESIDE" status -c site.cfg --wait 2 >>out.txt 2>&1 || ! kill -0 $serve; do :; done
-if ! kill -0 $serve; then
-	echo "not ok the service starts: $(tail -n 3 log.txt)"
-	exit 1
-fi
+starts
 check "a good scan" "$BORESIDE" replay -c site.cfg --asap $patience -p cart cart.h5
 audits() { grep -c '"audit":' log.txt; }
 are() { [ "$(audits)" -eq "$1" ]; }
@@ -43,10 +37,7 @@ check "numbers of audited scans rise by one" awk -v n=0 '/"audit":/ {
 	if (s != ++n) exit 1 }' log.txt
 status
 check "the status has them all" [ "$(grep -o '"ended":"2' status.txt | wc -l)" -eq $((count + 1)) ]
-kill -TERM $serve
-wait $serve
-check "the service ends" [ $? -eq 0 ]
-serve=
+ends
 bad=$(grep -cv '^{"time":"[0-9T:.-]*Z","process":"[a-z]*","level":"[a-z]*",".*}$' log.txt)
 check "each of $(wc -l <log.txt) lines is an object" [ "$bad" -eq 0 ]
 if python3 -c '' 2>/dev/null; then

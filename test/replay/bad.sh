@@ -2,14 +2,8 @@
 # test/replay/bad.sh - recordings that must be refused, each with its coded error, through the real
 # socket; the service stays up and a good scan right after each succeeds.
 set -u
-if [ ! -d "$DATA/bad" ]; then
-	echo "skip bad recordings: no folder of recordings at $DATA"
-	exit 0
-fi
-. "$(dirname "$0")/../support/await.bash"
-dir=$(mktemp -d)
-mkdir -p "$dir/run" "$dir/out"
-chmod 750 "$dir/run"
+. "$(dirname "$0")/../support/scratch.bash"
+needs "$DATA/bad" "bad recordings"
 cat >"$dir/site.cfg" <<END
 node: { name = "test"; run_dir = "run"; cache_dir = ""; threads = 1; acq_slots = 32; $patient };
 sinks: ( { type = "cfl"; dir = "out"; } );
@@ -31,10 +25,7 @@ protocols: (
     $quiet trajectory: { type = "spiral2d"; }; }
 );
 END
-"$BORESIDE" serve -c "$dir/site.cfg" 2>"$dir/serve.log" &
-server=$!
-trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
-"$BORESIDE" status -c "$dir/site.cfg" $ready
+starts
 
 replay() { "$BORESIDE" replay -c "$dir/site.cfg" -p "$1" --asap $patience "$2" \
 	>"$dir/replay.log" 2>&1; }
@@ -48,8 +39,8 @@ while read -r protocol file code words; do
 	else
 		echo "not ok $file: wanted $code with '$words': $(tail -n 2 "$dir/replay.log")"
 	fi
-	await grep -q "$code" "$dir/serve.log" && echo "ok $file: $code is in the log" ||
-		echo "not ok $file: $code is not in the log: $(tail -n 3 "$dir/serve.log")"
+	await grep -q "$code" "$dir/log.txt" && echo "ok $file: $code is in the log" ||
+		echo "not ok $file: $code is not in the log: $(tail -n 3 "$dir/log.txt")"
 	replay spiral "$DATA/spiral2d_bonn_clean_slc30.h5" && echo "ok a good scan after $file" ||
 		echo "not ok a good scan after $file: $(tail -n 2 "$dir/replay.log")"
 done <<END

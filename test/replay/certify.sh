@@ -174,6 +174,20 @@ certify 1 refused --images 5
 says refused certificate.json '^{"kept":false,' '"verdict":"broken"' \
 	'"refused":".*budget.image_ms is 1e-06'
 says refused certificate.md 'The service refused it'
+"$BORESIDE" certify -c "$dir/site.cfg" -p ample -o "$dir/killed" "$dir/scan.h5" >"$dir/out" \
+	2>"$dir/err" &
+asked=$!
+began() { # the service, after the child that tries the recording
+	service=$(cut -d ' ' -f 1 "/proc/$asked/task/$asked/children" 2>/dev/null)
+	[ -n "$service" ] && grep -qz '^serve$' "/proc/$service/cmdline"
+}
+await began
+kill -KILL "$service"
+wait $asked
+is "a service that is killed gives no certificate: exit status" $? 1
+grep -q 'ended by signal 9, Killed, perhaps by the system' "$dir/err" && echo "ok it says so" ||
+	echo "not ok killed: $(cat "$dir/out" "$dir/err")"
+[ ! -e "$dir/killed/certificate.json" ] && echo "ok none is there" || echo "not ok certificate"
 certify 1 none
 grep -q "declares no budget" "$dir/err" && echo "ok without a budget there is no contract" ||
 	echo "not ok $(cat "$dir/err")"

@@ -2,14 +2,8 @@
 # test/replay/deadline.sh - a least-squares protocol through the service: the image says its method,
 # lambda, iterations, residual, and whether the deadline stopped the solver; then it comes as well.
 set -u
-if [ ! -d "$DATA/ref" ]; then
-	echo "skip deadline: no folder of recordings at $DATA"
-	exit 0
-fi
-. "$(dirname "$0")/../support/await.bash"
-dir=$(mktemp -d)
-mkdir -p "$dir/run" "$dir/out"
-chmod 750 "$dir/run"
+. "$(dirname "$0")/../support/scratch.bash"
+needs "$DATA/ref" "deadline"
 protocol() { # protocol NAME LAMBDA ITERATIONS BUDGET
 	cat <<END
   { name = "$1"; method = "sense"; matrix = [64, 64, 16]; coils = 4; samples = 4162; readouts = 16;
@@ -27,10 +21,7 @@ node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2;
 sinks: ( { type = "mrd"; dir = "out"; } );
 protocols: ( $(protocol ample 0.1 12 600000.0), $(protocol tight 1e-7 10000 500.0) );
 END
-"$BORESIDE" serve -c "$dir/site.cfg" 2>"$dir/serve.log" &
-server=$!
-trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
-"$BORESIDE" status -c "$dir/site.cfg" $ready
+starts
 
 value() { # value NAME: of the one image's attribute
 	cat "$dir"/out/*.h5 | grep -a -o "<name>boreside_$1</name><value>[^<]*" | sed 's/.*>//' |
@@ -44,7 +35,7 @@ send() {
 	rc=$?
 	await image_left
 	[ $rc -eq 0 ] && echo "ok $1: the service takes the scan" ||
-		echo "not ok $1: $(tail -n 1 "$dir/replay.log") $(tail -n 2 "$dir/serve.log")"
+		echo "not ok $1: $(tail -n 1 "$dir/replay.log") $(tail -n 2 "$dir/log.txt")"
 }
 is() { # is WHAT VALUE WANTED
 	[ "$2" = "$3" ] && echo "ok $1 is $2" || echo "not ok $1 is '$2', not '$3'"
@@ -73,6 +64,6 @@ below residual "$(value residual)" 1
 echo "# latency $(value latency_us) us of a budget of 500 ms: $(value budget)," \
 	"quality $(value quality), $(value iterations) steps"
 is "rung" "$(value rung)" full
-await grep -q "protocol 'tight': full -> fewer" "$dir/serve.log"
+await grep -q "protocol 'tight': full -> fewer" "$dir/log.txt"
 is "the ladder's step after it, in the log" \
-	"$(grep -c "protocol 'tight': full -> fewer" "$dir/serve.log")" 1
+	"$(grep -c "protocol 'tight': full -> fewer" "$dir/log.txt")" 1

@@ -138,7 +138,5 @@ int main(void)
 	contradiction();
 	bs_endpoint_close(&archive);
 	peer_close(&p);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
-	return check_done();
+	return service_end(&service);
 }

@@ -5,12 +5,8 @@
 # weights is the FFT's image times the root of that number, and sense solves to the combination by
 # the same maps. Bounds: the NUFFT's own at 1e-6, 5e-6 (test_nufft.c), and twice that once solved.
 set -u
-if [ ! -d "$DATA/scan/ref" ]; then
-	echo "skip samples on the grid: no folder of recordings at $DATA/scan"
-	exit 0
-fi
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. "$(dirname "$0")/../support/scratch.bash"
+needs "$DATA/scan/ref" "samples on the grid"
 cd "$dir" || exit 1
 grid='trajectory: { type = "cartesian"; }; gridding: { accuracy = 1e-6; };'
 coils='image: { combine = "none"; output = "complex"; };'

@@ -3,14 +3,8 @@
 # images that it holds, each with its own number of readouts and in plain words what it lacks or
 # what of it is zeros, by recon and by serve + replay, the same bytes; what was not sent is missed.
 set -u
-if [ ! -d "$DATA/scan" ]; then
-	echo "skip readouts by the header: no folder of recordings at $DATA/scan"
-	exit 0
-fi
-. "$(dirname "$0")/../support/await.bash"
-dir=$(mktemp -d)
-mkdir -p "$dir/run" "$dir/out" "$dir/one"
-chmod 750 "$dir/run"
+. "$(dirname "$0")/../support/scratch.bash"
+needs "$DATA/scan" "readouts by the header"
 prisma='method = "cartesian"; matrix = [64, 64, 1]; encoded = [128, 64, 1]; coils = 20;'
 file() { # name, matrix, coils, samples, recording, its readouts
 	echo "{ name = \"$1\"; method = \"gridding\"; matrix = [$2, $2]; coils = $3; samples = $4;
@@ -34,20 +28,9 @@ protocols: (
   $(file radial 128 8 256 radial2d_delay_8ch 256)
 );
 END
-"$BORESIDE" serve -c "$dir/site.cfg" 2>"$dir/serve.log" &
-server=$!
-trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
-"$BORESIDE" status -c "$dir/site.cfg" $ready
+mkdir "$dir/one"
+starts
 
-check() { # words, then a command
-	local words=$1
-	shift
-	if "$@"; then echo "ok $words"; else
-		echo "not ok $words [$*]: $(
-			tail -n 2 "$dir/recon.log" "$dir/replay.log" | tr '\n' ' '
-		)"
-	fi
-}
 names() { find "$dir/$1" -name '*.cfl' | sort -V; }
 written() { [ "$(names out | wc -l)" -ge "$1" ]; }
 while IFS='|' read -r recording protocol images readouts lacks; do

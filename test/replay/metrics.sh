@@ -17,13 +17,7 @@ protocols = ( { name = "cart"; method = "cartesian"; matrix = [32, 32]; encoded 
 CFG
 cd "$dir" || exit 1
 "$BORESIDE" phantom -c site.cfg -p cart --repetitions 5 -o cart.h5 >out.txt 2>&1
-"$BORESIDE" serve -c site.cfg 2>log.txt &
-serve=$!
-until "$BORESIDE" status -c site.cfg --wait 2 >>out.txt 2>&1 || ! kill -0 $serve; do :; done
-if ! kill -0 $serve; then
-	echo "not ok the service starts: $(tail -n 3 log.txt)"
-	exit 1
-fi
+starts
 check "a scan of 5 images" "$BORESIDE" replay -c site.cfg --asap $patience -p cart cart.h5
 "$BORESIDE" receive -c site.cfg -o got --name pacs --once >>out.txt 2>&1
 
@@ -57,7 +51,4 @@ if command -v promtool >/dev/null; then
 else
 	echo "skip promtool is not installed: its check of the metrics"
 fi
-kill -TERM $serve
-wait $serve
-check "the service ends" [ $? -eq 0 ]
-serve=
+ends

@@ -3,15 +3,7 @@
 # steps down the ladder rung by rung, stop ends the scan with its code once the late image was sent.
 # Images are late by a budget that nothing can meet (a nanosecond), in time by one of ten minutes.
 set -u
-. "$(dirname "$0")/../support/await.bash"
-dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
-server=
-end() {
-	[ -z "$server" ] || kill $server 2>/dev/null
-	[ -z "$server" ] || wait $server 2>/dev/null
-	rm -rf "$dir"
-}
-trap end EXIT
+. "$(dirname "$0")/../support/scratch.bash"
 protocol() { # protocol NAME METHOD BUDGET ON_MISS [MORE]
 	cat <<END
   { name = "$1"; method = "$2"; matrix = [32, 32]; coils = 2; samples = 64; readouts = 24;
@@ -34,10 +26,7 @@ $(protocol stop gridding $never stop), $(protocol stop_ls ls $never stop),
 $(protocol stop_ample gridding $always stop) );
 END
 cd "$dir" || exit 1
-"$BORESIDE" serve -c site.cfg 2>log &
-server=$!
-"$BORESIDE" status -c site.cfg $ready >/dev/null ||
-	echo "not ok the service starts: $(tail -n 3 log)"
+starts
 make() { # make RECORDING REPETITIONS
 	"$BORESIDE" phantom --traj radial2d --matrix 32,32 --coils 2 --samples 64 --readouts 24 \
 		--repetitions "$2" -o "$1.h5" >/dev/null
@@ -96,8 +85,8 @@ rung() { # rung NAME IMAGES STEPS_DOWN
 counted "shed: steps and images of each rung" shed \
 	"[$(rung full 1 0),$(rung fewer 1 1),$(rung gridding 1 1),$(rung late 3 1)]"
 for step in "full -> fewer" "fewer -> gridding" "gridding -> late"; do
-	await grep -q "protocol 'shed': $step" log
-	is "shed: the log names $step" "$(grep -c "protocol 'shed': $step" log)" 1
+	await grep -q "protocol 'shed': $step" log.txt
+	is "shed: the log names $step" "$(grep -c "protocol 'shed': $step" log.txt)" 1
 done
 send shed six
 is "shed: the next scan begins on full" "$(values rung)" "full x1, fewer x1, gridding x1, late x3"

@@ -3,18 +3,10 @@
 # `boreside recon` and through `boreside serve` + `boreside replay --asap`; both give the same
 # bytes.
 set -u
-if [ ! -d "$DATA/ref" ]; then
-	echo "skip recordings: no folder of recordings at $DATA"
-	exit 0
-fi
-here=$(dirname "$0")
-. "$here/site.bash"
-dir=$(mktemp -d)
+. "$(dirname "$0")/site.bash"
+needs "$DATA/ref" "recordings"
 write_site "$dir"
-"$BORESIDE" serve -c "$dir/site.cfg" 2>"$dir/serve.log" &
-server=$!
-trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
-"$BORESIDE" status -c "$dir/site.cfg" $ready
+starts
 
 # the base name of the scan's first image in out/
 first_image() { find "$dir/out" -name '*.cfl' | sort | head -n 1 | sed 's/\.cfl$//'; }
@@ -45,7 +37,7 @@ while read -r protocol recording reference bound; do
 	rm -f "$dir"/out/*
 	if ! "$BORESIDE" replay -c "$dir/site.cfg" -p "$protocol" \
 		--asap $patience "$DATA/$recording.h5" >"$dir/replay.log" 2>&1; then
-		echo "not ok service $name: $(cat "$dir/replay.log" "$dir/serve.log" | tail -n 4)"
+		echo "not ok service $name: $(cat "$dir/replay.log" "$dir/log.txt" | tail -n 4)"
 		continue
 	fi
 	await has_image

@@ -4,24 +4,7 @@
 # and a receiving process that is killed in mid-scan cost nothing; keys that others may read, and
 # addresses that cannot be sealed, are refused before the start
 set -u
-. "$(dirname "$0")/../support/await.bash"
-dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
-serve= receive=
-cleanup() {
-	[ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null
-	[ -z "$receive" ] || kill -KILL "$receive" 2>/dev/null
-	rm -rf "$dir"
-}
-trap cleanup EXIT
-failed=0
-check() { # words, then a command
-	local words=$1
-	shift
-	if "$@" >>"$dir/out.txt" 2>&1; then echo "ok $words"; else
-		echo "not ok $words [$*]"
-		failed=1
-	fi
-}
+. "$(dirname "$0")/../support/scratch.bash"
 refused() { # words, text that must be said, then a command that must fail
 	local words=$1 text=$2 rc
 	shift 2
@@ -30,17 +13,15 @@ refused() { # words, text that must be said, then a command that must fail
 	done
 	if [ $rc -eq 0 ]; then
 		echo "not ok $words: it was not refused"
-		failed=1
 	elif grep -qF -- "$text" "$dir/said.txt"; then
 		echo "ok $words: $(head -n 1 "$dir/said.txt" | cut -c1-150)"
 	else
 		echo "not ok $words: $(head -n 3 "$dir/said.txt")"
-		failed=1
 	fi
 }
 cd "$dir" || exit 1
 umask 022
-for k in node scanner pacs viewer stranger; do "$BORESIDE" key new $k.key >$k.pub || failed=1; done
+for k in node scanner pacs viewer stranger; do "$BORESIDE" key new $k.key >$k.pub; done
 check "a key's file is of mode 600" [ "$(stat -c %a node.key)" = 600 ]
 check "show prints what new printed" [ "$("$BORESIDE" key show node.key)" = "$(cat node.pub)" ]
 refused "a key is not overwritten" "never overwritten" "$BORESIDE" key new node.key
@@ -148,7 +129,6 @@ check "nobody asks in another's name" await grep -q \
 	"'pacs' is asked for with the key of 'reading'" theft.txt
 kill "$receive"
 wait "$receive" 2>/dev/null
-receive=
 asked() { status >status.txt; }
 await asked
 check "status has the sessions" grep -q '^sealed kspace .*[1-9][0-9]* sessions' status.txt
@@ -174,9 +154,4 @@ check "the receiving process is known, and is killed" kill -KILL "$ingest"
 check "its scan goes on" wait "$sender"
 check "with another one" await gone
 check "nothing of it was lost" grep -q 'service: acquisitions 505, images 5, gaps 0' slow.txt
-kill -TERM "$serve"
-wait "$serve"
-check "the service ends with 0" [ $? -eq 0 ]
-serve=
-[ $failed -eq 0 ] || sed 's/^/# /' log.txt out.txt cuts.txt slow.txt status.txt 2>/dev/null
-exit $failed
+ends

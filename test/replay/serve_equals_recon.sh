@@ -3,20 +3,7 @@
 # recon` in one process: the same images, bit for bit; a sender that is interrupted and begins
 # again
 set -u
-. "$(dirname "$0")/../support/await.bash"
-dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
-serve=
-cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
-trap cleanup EXIT
-failed=0
-check() { # words, then a command
-	local words=$1
-	shift
-	if "$@" >>"$dir/out.txt" 2>&1; then echo "ok $words"; else
-		echo "not ok $words [$*]"
-		failed=1
-	fi
-}
+. "$(dirname "$0")/../support/scratch.bash"
 
 cat >"$dir/site.cfg" <<CFG
 node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2; $patient };
@@ -33,9 +20,7 @@ for p in radial cart; do
 	check "$p: a phantom recording of 5 frames" "$BORESIDE" phantom -c site.cfg -p $p \
 		--repetitions 5 --snr 20 -o $p.h5
 done
-"$BORESIDE" serve -c site.cfg 2>log.txt &
-serve=$!
-"$BORESIDE" status -c site.cfg $ready >/dev/null
+starts
 images() { ls images/ | grep -c "s00$scan-.*cfl"; }
 written() { [ "$(images)" -ge 5 ]; }
 scan=0
@@ -64,9 +49,4 @@ kill -KILL $sender
 wait $sender 2>/dev/null
 check "after a sender was killed, another one's scan is good" \
 	"$BORESIDE" replay -c site.cfg --asap $patience -p cart cart.h5
-kill -TERM "$serve"
-wait "$serve"
-check "the service ends with 0" [ $? -eq 0 ]
-serve=
-[ $failed -eq 0 ] || sed 's/^/# /' log.txt out.txt
-exit $failed
+ends

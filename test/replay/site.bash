@@ -1,5 +1,5 @@
 # test/replay/site.bash - sourced by the replay tests: a site file for the real recordings in $DATA
-. "$(dirname "${BASH_SOURCE[0]}")/../support/await.bash"
+. "$(dirname "${BASH_SOURCE[0]}")/../support/scratch.bash"
 # write_site DIR: DIR gets site.cfg, a run folder for sockets, a cache and out/ for .cfl images.
 write_site() {
 	mkdir -p "$1/run" "$1/cache" "$1/out"
@@ -49,8 +49,8 @@ END
 
 # protocol, recording, reference, largest relative l2 error with no scaling at all
 RECORDINGS="
-brain_fhd  brain3d_sos_4ch               brain3d_fhd_coils                     1e-4
-brain_sense       brain3d_sos_4ch        brain3d_cgsense_l0.1_i30              1e-3
+brain_fhd  brain3d_sos_4ch               brain3d_fhd_coils                     1e-5
+brain_sense       brain3d_sos_4ch        brain3d_cgsense_l0.1_i30              1e-4
 brain_sense_nufft brain3d_sos_4ch        brain3d_cgsense_l0.1_i30              2e-3
 lung       lung3d_radial_xe              lung3d_adj_r2_64                      1e-4
 spiral_dcf spiral2d_bonn_clean_slc30     spiral2d_bonn_clean_slc30_adj_dcf     1e-4

@@ -3,20 +3,7 @@
 # recon`: the same bytes; a sliding window at a pass's end is the plain frame; previews lead to
 # the frame that would have come without them, in a series of their own.
 set -u
-. "$(dirname "$0")/../support/await.bash"
-dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
-serve=
-cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
-trap cleanup EXIT
-failed=0
-check() { # words, then a command
-	local words=$1
-	shift
-	if "$@" >>"$dir/out.txt" 2>&1; then echo "ok $words"; else
-		echo "not ok $words [$*]"
-		failed=1
-	fi
-}
+. "$(dirname "$0")/../support/scratch.bash"
 close_to() { # A B BOUND: relative difference
 	"$BORESIDE" compare "$1" "$2" |
 		awk -v bound="$3" '{ print } /^unscaled/ { good = $3 <= bound } END { exit !good }'
@@ -54,9 +41,7 @@ done
 for p in volume volume_ls hasty quiet quiet_ls; do
 	check "$p: a phantom" "$BORESIDE" phantom -c site.cfg -p $p --repetitions 2 -o $p.h5
 done
-"$BORESIDE" serve -c site.cfg 2>log.txt &
-serve=$!
-"$BORESIDE" status -c site.cfg $ready >/dev/null
+starts
 scan=0
 frames_left() { ls images/*-s00"$scan"-*.cfl 2>/dev/null; } # the files of this scan
 previews_left() { ls images/*-s$((scan + 32768))-*.cfl 2>/dev/null; }
@@ -133,9 +118,4 @@ check "a preview of ls says what it is: $(words 32772-i00003)" \
 	[ "$(words 32772-i00003)" = "gridding/host partial 3 150 250" ]
 check "and its frame: $(words 004-i00002)" \
 	[ "$(words 004-i00002)" = "ls/host complete 400 0 5" ]
-kill -TERM "$serve"
-wait "$serve"
-check "the service ends with 0" [ $? -eq 0 ]
-serve=
-[ $failed -eq 0 ] || sed 's/^/# /' log.txt out.txt
-exit $failed
+ends

@@ -20,6 +20,7 @@
 #include "test/simulate/recon.h"
 #include "test/simulate/recorder.h"
 #include "test/simulate/wakes.h"
+#include "test/support/plan/planned.h"
 
 #define SITES      5u
 #define THREADS    3u     /* of ingest */
@@ -152,17 +153,8 @@ static void make_site(struct site *at, uint32_t slots, enum bs_log_mode mode, ui
 		.log = { .dir = DISK_DIR, .mode = mode, .buffer_mib = 1, .resume_s = 3.0 },
 		.protocols = 1
 	};
-	s.protocol[0] = (struct bs_protocol){ .name = "p",
-					      .method = BS_METHOD_CARTESIAN,
-					      .dims = 2,
-					      .matrix = { BOOK_SAMPLES, BOOK_LINES, 1 },
-					      .encoded = { BOOK_SAMPLES, BOOK_LINES, 1 },
-					      .coils = 1,
-					      .samples = BOOK_SAMPLES,
-					      .readouts = BOOK_LINES,
-					      .slices = 1,
-					      .contrasts = 1,
-					      .silence_ms = 5000 };
+	s.protocol[0] = with_name(lines_of(BOOK_SAMPLES, BOOK_LINES, 1, BOOK_SAMPLES, 1), "p");
+	s.protocol[0].silence_ms = 5000;
 	bs_plan_make(&s.protocol[0]);
 	memory_make(&at->shm, &s, BS_WORKER_INGEST);
 	if (ring != 0)

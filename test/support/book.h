@@ -13,7 +13,7 @@
 #include "ipc/wire/envelope.h"
 #include "test/support/service.h"
 
-/* argv[0] is its path; both of its outputs go to the end of out. */
+/* argv[0] is its path, or a name of PATH; both of its outputs go to the end of out. */
 static inline pid_t process_start(const char *out, char *const argv[])
 {
 	pid_t pid = fork();
@@ -23,7 +23,7 @@ static inline pid_t process_start(const char *out, char *const argv[])
 
 		(void)dup2(fd, STDOUT_FILENO);
 		(void)dup2(fd, STDERR_FILENO);
-		(void)execv(argv[0], argv);
+		(void)execvp(argv[0], argv);
 		_exit(127);
 	}
 	if (pid <= 0)

@@ -66,9 +66,7 @@ static inline int expect_run(void (*const tests[])(void), size_t n)
 	CHECK(service_number(&service, "\"acquisitions\",\"slots\"", "in_use") == 0,
 	      "no slot of the pool was lost");
 	peer_close(&p);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
-	return check_done();
+	return service_end(&service);
 }
 
 #endif

@@ -7,12 +7,12 @@
 #include <string.h>
 
 /* Files whose names go on before this ending. 0, too: no such folder. */
-static inline unsigned files_in(const char *dir, const char *ending)
+static inline unsigned files_in(const char *folder, const char *ending)
 {
 	const size_t end = strlen(ending);
 	struct dirent *e;
 	unsigned n = 0;
-	DIR *d = opendir(dir);
+	DIR *d = opendir(folder);
 
 	while (d != NULL && (e = readdir(d)) != NULL) {
 		const size_t len = strlen(e->d_name);

@@ -41,19 +41,7 @@ static inline const char *path(const char *name)
 /* 20 x ny x nz voxels, readouts of 40 samples. */
 static inline struct bs_protocol protocol(uint32_t ny, uint32_t nz)
 {
-	struct bs_protocol p = { .name = "lines",
-				 .method = BS_METHOD_CARTESIAN,
-				 .dims = nz > 1 ? 3 : 2,
-				 .coils = COILS,
-				 .slices = 1,
-				 .contrasts = 1,
-				 .samples = 40,
-				 .readouts = ny * nz,
-				 .matrix = { 20, ny, nz },
-				 .encoded = { 40, ny, nz } };
-
-	p.traj.type = BS_TRAJ_CARTESIAN;
-	return planned(p);
+	return planned(lines_of(20, ny, nz, 40, COILS));
 }
 
 static inline struct bs_phantom_scan like_scanner(void)

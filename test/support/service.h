@@ -34,6 +34,7 @@
 #include "test/support/await.h"
 #include "test/support/check.h"
 #include "test/support/files.h"
+#include "test/support/plan/planned.h"
 
 /* A pid that could not be told is -1, and kill(-1) is every process: here it is none. */
 static inline int service_kill(pid_t pid, int number)
@@ -284,6 +285,14 @@ static inline int service_stop(struct service *s)
 	return service_wait(s);
 }
 
+/* The end of a test's main, too. */
+static inline int service_end(struct service *s)
+{
+	CHECK(service_stop(s) == 0, "the service ends with 0");
+	service_remove(s);
+	return check_done();
+}
+
 /* ---- the sender ---- */
 
 struct peer {
@@ -495,17 +504,10 @@ static inline bool peer_begin(struct peer *p, const char *protocol)
 /* The table of protocol "radial", as the service makes it. */
 static inline const struct bs_traj *peer_spokes(void)
 {
-	static struct bs_protocol p = { .name = "radial",
-					.dims = 2,
-					.matrix = { 32, 32, 1 },
-					.coils = 2,
-					.samples = 64,
-					.readouts = 32,
-					.slices = 1,
-					.contrasts = 1,
-					.traj = { .type = BS_TRAJ_RADIAL2D } };
+	struct bs_protocol p = path_of(BS_METHOD_NOOP, BS_TRAJ_RADIAL2D, 32, 32, 1, 2);
 	static struct bs_traj t;
 
+	readouts_of(&p, 32, 64);
 	if (t.k == NULL && bs_traj_make(&t, &p, NULL) != 0)
 		exit(1);
 	return &t;

@@ -97,7 +97,7 @@ static inline void window_run(struct window_run *run, const struct window_site *
 	struct bs_scan_info info = { .channels = p->coils };
 	struct bs_need need = { 0 };
 	struct bs_arena arena = { 0 };
-	struct bs_team *team = NULL;
+	struct bs_team *crew = NULL;
 	struct bs_recon *r = NULL;
 
 	memset(run, 0, sizeof(*run));
@@ -107,9 +107,9 @@ static inline void window_run(struct window_run *run, const struct window_site *
 	if (run->rc == 0)
 		run->rc = bs_arena_open(&arena, need.total_bytes, &run->why);
 	if (run->rc == 0)
-		run->rc = bs_team_open(&team, threads, &run->why);
+		run->rc = bs_team_open(&crew, threads, &run->why);
 	if (run->rc == 0) {
-		struct bs_arm_env env = { .arena = &arena, .team = team, .cache_dir = "" };
+		struct bs_arm_env env = { .arena = &arena, .team = crew, .cache_dir = "" };
 
 		run->rc = bs_recon_arm(&r, p, engine, &tables, &env, &run->why);
 		arena.sealed = true;
@@ -144,7 +144,7 @@ static inline void window_run(struct window_run *run, const struct window_site *
 	      "arm takes what need states: %zu of %llu", arena.used,
 	      (unsigned long long)need.total_bytes);
 	bs_recon_disarm(r);
-	bs_team_close(team);
+	bs_team_close(crew);
 	bs_arena_close(&arena);
 }
 
@@ -276,31 +276,17 @@ static inline void window_previews(const struct bs_protocol *p, const struct bs_
 
 static inline struct bs_protocol window_golden(enum bs_method method, uint32_t step)
 {
-	struct bs_protocol p = { .name = "golden",
-				 .method = method,
-				 .backend = BS_BACKEND_HOST,
-				 .dims = 2,
-				 .matrix = { 24, 20, 1 },
-				 .coils = 3,
-				 .samples = 40,
-				 .readouts = 24,
-				 .slices = 1,
-				 .contrasts = 1,
-				 .width = 5.0,
-				 .oversampling = 2.0,
-				 .combine = BS_COMBINE_RSS,
-				 .frame_step = step,
-				 .lambda = 0.1,
-				 .iterations = 3,
-				 .traj = { .type = BS_TRAJ_RADIAL2D } };
+	struct bs_protocol p = path_of(method, BS_TRAJ_RADIAL2D, 24, 20, 1, 3);
 
-	if (method == BS_METHOD_LS || method == BS_METHOD_SENSE) {
-		p.fhd = p.q = BS_SUM_NUFFT;
-		p.density = BS_DENSITY_NONE;
-	}
-	if (method == BS_METHOD_SENSE)
-		p.combine = BS_COMBINE_SENSE;
-	return planned(p);
+	readouts_of(&p, 24, 40);
+	solved(&p, 0.1, 3);
+	p.accuracy = 0.0;
+	p.width = 5.0;
+	p.oversampling = 2.0;
+	p.combine = method == BS_METHOD_SENSE ? BS_COMBINE_SENSE : BS_COMBINE_RSS;
+	p.frame_step = step;
+	p.fhd = p.q = bs_methods[method].solves ? BS_SUM_NUFFT : BS_SUM_EXACT;
+	return planned_host(p);
 }
 
 /* Interleaves of one plane after the other: the gridding goes plane by plane, all at once. */

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "core/thread/team.h"
 #include "gpu/device/memory.h"
 #include "gpu/device/reach.h"
 #include "test/support/check.h"
@@ -76,15 +77,30 @@ static inline uint64_t hash_of(const float *v, size_t n)
 
 static struct bs_reach reach __attribute__((unused)); /* once a device has answered */
 
+static struct bs_gpu_info gpu __attribute__((unused));
+static struct bs_team *team __attribute__((unused)); /* where twin_main was asked for one */
+
 /* True when a device answers; else the skip line is written. */
-static inline int device_answers(const char *what, struct bs_gpu_info *gpu)
+static inline bool device_answers(const char *what)
 {
 	struct bs_fail why;
 
-	if (bs_gpu_probe(gpu, &why) == 0 && bs_reach(&reach, &why) == 0)
-		return 1;
+	if (bs_gpu_probe(&gpu, &why) == 0 && bs_reach(&reach, &why) == 0)
+		return true;
 	SKIP("%s: %s", what, why.text);
-	return 0;
+	return false;
+}
+
+/* All of main: `run` where a device answers, with a team of so many threads; 0: without one. */
+static inline int twin_main(const char *what, int threads, void (*run)(void))
+{
+	if (!device_answers(what))
+		return check_done();
+	if (threads > 0)
+		CHECK(bs_team_open(&team, threads, NULL) == 0, "a team of %d", threads);
+	run();
+	bs_team_close(team);
+	return check_done();
 }
 
 #endif

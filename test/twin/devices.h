@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/thread/team.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/support/transport.h"
 #include "test/support/plan/planned.h"
 #include "test/twin/allocations.h"
@@ -21,7 +21,6 @@
 #define COILS      5u
 
 static uint64_t seed = 88172645463325252u;
-static struct bs_team *team;
 
 /* Where the shares lie, and what passes between them. */
 struct layout {
@@ -137,52 +136,36 @@ static inline void free_pool(float *data)
 
 static inline struct bs_protocol protocol(enum bs_method method)
 {
-	struct bs_protocol p;
+	const bool grids = method == BS_METHOD_GRIDDING;
+	struct bs_protocol p =
+		path_of(method, grids ? BS_TRAJ_RADIAL2D : BS_TRAJ_RANDOM, 40, 27, 1, COILS);
 
-	memset(&p, 0, sizeof(p));
-	(void)snprintf(p.name, sizeof(p.name), "devices");
-	p.method = method;
-	p.dims = 2;
-	p.coils = COILS;
+	readouts_of(&p, 90, 96);
 	p.slices = 2;
-	p.contrasts = 1;
-	p.traj.type = method == BS_METHOD_GRIDDING ? BS_TRAJ_RADIAL2D : BS_TRAJ_RANDOM;
 	p.traj.seed = 5;
 	p.accuracy = 1e-6;
-	p.density = method == BS_METHOD_GRIDDING ? BS_DENSITY_RAMP : BS_DENSITY_NONE;
-	p.matrix[0] = 40;
-	p.matrix[1] = 27;
-	p.matrix[2] = 1;
 	for (int a = 0; a < 3; a++)
 		p.fov_mm[a] = 200.0f;
-	p.samples = 96;
-	p.readouts = 90;
 	p.combine = BS_COMBINE_RSS;
-	if (method != BS_METHOD_GRIDDING) { /* well conditioned: twelve steps agree as one does */
+	p.fhd = p.q = BS_SUM_EXACT;
+	if (!grids) { /* well conditioned: twelve steps agree as one does */
 		p.normalize = BS_NORMALIZE_NONE;
-		p.lambda = 0.5;
-		p.iterations = ITERATIONS;
-		p.fhd = p.q = BS_SUM_EXACT;
+		solved(&p, 0.5, ITERATIONS);
 	}
 	return planned(p);
 }
 
-/* A device to work on, the team and the layouts; false: none, which has been said. */
-static inline bool devices_open(const char *what, uint32_t *devices)
-{
-	struct bs_gpu_info gpu;
-	struct bs_fail why = { 0 };
+static uint32_t devices; /* that are here; with fewer than two the shares lie together */
 
-	if (!device_answers(what, &gpu))
-		return false;
-	*devices = transport_devices();
-	if (*devices < 2)
-		SKIP("%s, a GPU for each share: there is %u here, the shares lie on it together",
-		     what, *devices);
-	/* fewer threads than the most shares: some take turns */
-	CHECK(bs_team_open(&team, 3, &why) == 0, "team %s", why.text);
-	list_layouts(small() ? 1 : *devices);
-	return true;
+/* As twin_main; fewer threads than the most shares: some take turns. */
+static inline int devices_main(const char *what, void (*run)(void))
+{
+	devices = device_answers(what) ? transport_devices() : 0;
+	if (devices == 1)
+		SKIP("%s, a GPU for each share: there is 1 here, the shares lie on it together",
+		     what);
+	list_layouts(small() ? 1 : devices);
+	return devices > 0 ? twin_main(what, 3, run) : check_done();
 }
 
 #endif

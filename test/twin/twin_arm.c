@@ -8,17 +8,12 @@
 #define _GNU_SOURCE /* mkdtemp */
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
-
-#if BS_GPU
 #include <string.h>
 
 #include "core/thread/team.h"
 #include "gpu/engine/engines.h"
 #include "gpu/nufft/cuda/tune.h"
 #include "test/twin/device.h"
-
-static struct bs_team *team;
-static struct bs_gpu_info gpu;
 
 struct armed {
 	const struct bs_engine *engine;
@@ -31,28 +26,15 @@ struct armed {
 
 static struct bs_protocol protocol(enum bs_method method, enum bs_traj_type type)
 {
-	struct bs_protocol p;
+	struct bs_protocol p = path_of(method, type, 48, 48, 1, 3);
 
-	memset(&p, 0, sizeof(p));
-	(void)snprintf(p.name, sizeof(p.name), "arm");
-	p.method = method;
-	p.dims = 2;
-	p.matrix[0] = p.matrix[1] = 48;
-	p.matrix[2] = 1;
-	p.coils = 3;
+	readouts_of(&p, 70, 96);
+	solved(&p, 5.0, 6);
 	p.slices = 2;
-	p.contrasts = 1;
-	p.traj.type = type;
 	p.traj.seed = 3;
 	p.accuracy = 1e-4;
-	p.samples = 96;
-	p.readouts = 70;
 	p.combine = BS_COMBINE_RSS;
 	p.gpu_memory = BS_GPU_MEMORY_COPY;
-	p.density = method == BS_METHOD_GRIDDING ? BS_DENSITY_RAMP : BS_DENSITY_NONE;
-	p.fhd = p.q = BS_SUM_NUFFT;
-	p.lambda = 5.0;
-	p.iterations = 6;
 	return planned(p);
 }
 
@@ -301,21 +283,13 @@ static void check_refusals(void)
 	CHECK(bs_engine_cuda.need(&p, &need, &why) == 0, "10,000 iterations of one coil %s",
 	      why.text);
 }
-#endif
 
-int main(void)
+static void compare_all(void)
 {
-#if BS_GPU
 	char cache[] = "/tmp/boreside-arm-XXXXXX";
 	char clean[64];
-	struct bs_fail why;
 
-	if (!device_answers("arming on the GPU", &gpu))
-		return check_done();
-	if (mkdtemp(cache) == NULL || bs_team_open(&team, 2, &why) != 0) {
-		CHECK(false, "a folder and a team");
-		return check_done();
-	}
+	CHECK(mkdtemp(cache) != NULL, "a folder");
 	check_refusals();
 	if (!small()) /* under a sanitizer times say nothing */
 		check_choices(cache);
@@ -326,11 +300,11 @@ int main(void)
 		check_many(&bs_engine_cuda, BS_METHOD_GRIDDING, "gridding");
 		check_many(&bs_engine_cuda, BS_METHOD_LS, "ls");
 	}
-	bs_team_close(team);
 	(void)snprintf(clean, sizeof(clean), "rm -rf '%s'", cache);
 	CHECK(system(clean) == 0, "the folder is removed");
-#else
-	SKIP("arming on the GPU: built with GPU=0");
-#endif
-	return check_done();
+}
+
+int main(void)
+{
+	return twin_main("arming on the GPU", 2, compare_all);
 }

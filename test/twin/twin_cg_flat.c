@@ -9,16 +9,12 @@
  * of one size, a factor of 2.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include "core/solve/pcg.h"
 #include "gpu/solve/pcg_cuda.h"
 #include "test/twin/device.h"
 
 #define ITERATIONS 8u
 #define MOST       400u
-
-static struct bs_team *team;
 
 struct problem {
 	uint32_t n[2], coils; /* with maps: one image; else an image each */
@@ -310,21 +306,8 @@ static void check_all(void)
 		check_solve(p, 2);
 	}
 }
-#endif
 
 int main(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
-
-	if (!device_answers("conjugate gradients in 2D on the GPU", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 4, &why) == 0, "team");
-	check_all();
-	bs_team_close(team);
-#else
-	SKIP("conjugate gradients in 2D on the GPU: built with GPU=0");
-#endif
-	return check_done();
+	return twin_main("conjugate gradients in 2D on the GPU", 4, check_all);
 }

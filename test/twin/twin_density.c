@@ -12,11 +12,10 @@
  */
 #define _GNU_SOURCE /* M_PI, mkdtemp */
 #include "test/support/check.h"
-
-#if BS_GPU
+#include "test/support/plan/planned.h"
 #include "core/thread/team.h"
 #include "gpu/nufft/density_cuda.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/twin/device.h"
 
 #define STEP  2e-6
@@ -47,23 +46,14 @@ static const struct scan many[] = {
 	{ "stack 48x45x6", BS_TRAJ_STACK, 3, { 48, 45, 6 }, 500, 48, 8 },
 };
 
-static struct bs_team *team;
-
 static int open_scan(struct bs_protocol *p, struct bs_traj *traj, const struct scan *s,
 		     uint32_t iterations, enum bs_normalize normalize, struct bs_fail *why)
 {
-	memset(p, 0, sizeof(*p));
 	memset(traj, 0, sizeof(*traj));
-	(void)snprintf(p->name, sizeof(p->name), "weights");
-	p->method = BS_METHOD_GRIDDING;
+	*p = path_of(BS_METHOD_GRIDDING, s->type, s->matrix[0], s->matrix[1], s->matrix[2], 2);
+	readouts_of(p, s->readouts, s->samples);
 	p->dims = s->dims;
-	bs_plan_make(p);
-	memcpy(p->matrix, s->matrix, sizeof(p->matrix));
-	p->samples = s->samples;
-	p->readouts = s->readouts;
-	p->coils = 2;
-	p->slices = p->contrasts = 1;
-	p->traj.type = s->type;
+	p->fhd = p->q = BS_SUM_EXACT;
 	p->traj.interleaves = s->interleaves;
 	p->traj.seed = 1;
 	p->accuracy = 1e-4;
@@ -175,10 +165,9 @@ static void check_direct(const struct scan *s)
 
 static uint64_t free_bytes(void)
 {
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
+	struct bs_gpu_info now;
 
-	return bs_gpu_probe(&gpu, &why) == 0 ? gpu.free_bytes : 0;
+	return bs_gpu_probe(&now, NULL) == 0 ? now.free_bytes : 0;
 }
 
 static void check_twins(const struct scan *s, enum bs_normalize normalize)
@@ -350,18 +339,11 @@ static void check_measured(void)
 	(void)snprintf(clean, sizeof(clean), "rm -rf '%s'", cache);
 	CHECK(system(clean) == 0, "the folder is removed");
 }
-#endif
 
-int main(void)
+static void compare_all(void)
 {
-#if BS_GPU
 	static const struct scan wide = { "", BS_TRAJ_RANDOM, 3, { 300, 4, 4 }, 50, 40, 1 };
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
 
-	if (!device_answers("density compensation on the GPU", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 2, &why) == 0, "team");
 	for (size_t i = 0; i < sizeof(few) / sizeof(few[0]); i++)
 		check_direct(&few[i]);
 	for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++) {
@@ -378,9 +360,9 @@ int main(void)
 		check_measured();
 		check_full();
 	}
-	bs_team_close(team);
-#else
-	SKIP("density compensation on the GPU: built with GPU=0");
-#endif
-	return check_done();
+}
+
+int main(void)
+{
+	return twin_main("density compensation on the GPU", 2, compare_all);
 }

@@ -9,7 +9,6 @@
  */
 #include "test/support/check.h"
 
-#if BS_GPU
 #include "core/solve/csr.h"
 #include "core/thread/clock.h"
 #include "test/twin/devices.h"
@@ -325,7 +324,7 @@ static void with_sensitivities(void)
 
 /* ---- refusals ------------------------------------------------------------------------- */
 
-static void refusals(uint32_t devices)
+static void refusals(void)
 {
 	static const int zeros[2];
 	struct bs_protocol p = protocol(BS_METHOD_GRIDDING);
@@ -361,23 +360,17 @@ static void refusals(uint32_t devices)
 	bs_plan_make(&p);
 	CHECK(bs_engine_find(&engine, &p, &why) == 0 && engine == &bs_engine_host, "backend host");
 }
-#endif
 
-int main(void)
+static void all(void)
 {
-#if BS_GPU
-	uint32_t devices;
-
-	if (!devices_open("a scan on several GPUs", &devices))
-		return check_done();
-	refusals(devices);
+	refusals();
 	gridding();
 	least_squares();
 	slabs();
 	with_sensitivities();
-	bs_team_close(team);
-#else
-	SKIP("a scan on several GPUs: built with GPU=0");
-#endif
-	return check_done();
+}
+
+int main(void)
+{
+	return devices_main("a scan on several GPUs", all);
 }

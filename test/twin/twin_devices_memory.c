@@ -8,7 +8,6 @@
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
 
-#if BS_GPU
 #include <math.h>
 
 #include "test/twin/devices.h"
@@ -148,22 +147,16 @@ static void volumes(void)
 	bs_plan_make(&p);
 	check("ls, one coil, slabs", &p, NULL);
 }
-#endif
 
-int main(void)
+static void all(void)
 {
-#if BS_GPU
-	uint32_t devices;
-
-	if (!devices_open("the memory of a scan on several GPUs", &devices))
-		return check_done();
 	if (small())
 		SKIP("the memory of a scan on several GPUs: a checker would take too long");
 	else
 		volumes();
-	bs_team_close(team);
-#else
-	SKIP("the memory of a scan on several GPUs: built with GPU=0");
-#endif
-	return check_done();
+}
+
+int main(void)
+{
+	return devices_main("the memory of a scan on several GPUs", all);
 }

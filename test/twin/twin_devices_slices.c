@@ -7,7 +7,6 @@
  */
 #include "test/support/check.h"
 
-#if BS_GPU
 #include "core/thread/clock.h"
 #include "test/twin/devices.h"
 
@@ -125,19 +124,8 @@ static void all(void)
 	bs_plan_make(&p);
 	compare("cartesian, combined", p);
 }
-#endif
 
 int main(void)
 {
-#if BS_GPU
-	uint32_t devices;
-
-	if (!devices_open("slices with maps of their own", &devices))
-		return check_done();
-	all();
-	bs_team_close(team);
-#else
-	SKIP("slices with maps of their own: built with GPU=0");
-#endif
-	return check_done();
+	return devices_main("slices with maps of their own", all);
 }

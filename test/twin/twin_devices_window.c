@@ -7,7 +7,6 @@
  */
 #include "test/support/check.h"
 
-#if BS_GPU
 #include "test/twin/devices.h"
 
 static int slide_of(struct armed *a, const float *data, float *image)
@@ -121,19 +120,8 @@ static void parts_of_frames(void)
 	bs_plan_make(&p);
 	part_images("ls, one coil, weights by Pipe and Menon", &p, whole_of);
 }
-#endif
 
 int main(void)
 {
-#if BS_GPU
-	uint32_t devices;
-
-	if (!devices_open("windows and previews on several GPUs", &devices))
-		return check_done();
-	parts_of_frames();
-	bs_team_close(team);
-#else
-	SKIP("windows and previews on several GPUs: built with GPU=0");
-#endif
-	return check_done();
+	return devices_main("windows and previews on several GPUs", parts_of_frames);
 }

@@ -3,19 +3,17 @@
  * gives none
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include "gpu/device/memory.h"
 #include "test/twin/device.h"
 
 #include <string.h>
 
-static void check_device(const struct bs_gpu_info *gpu)
+static void check_device(void)
 {
 	struct bs_devmem m;
 	struct bs_fail why;
 
-	CHECK(bs_devmem_open(&m, 4096, "small", &why) == 0, "4,096 bytes on %s", gpu->name);
+	CHECK(bs_devmem_open(&m, 4096, "small", &why) == 0, "4,096 bytes on %s", gpu.name);
 	CHECK(bs_devmem_take(&m, 1000) == m.base, "the first piece lies at the base");
 	CHECK(bs_devmem_take(&m, 1000) == m.base + 1024, "the second is aligned");
 	CHECK(bs_devmem_take(&m, SIZE_MAX - 2048) == NULL, "a size that would wrap is refused");
@@ -37,19 +35,14 @@ static void check_pinned(void)
 	memset(m.host, 1, m.size);
 	bs_pinned_close(&m);
 }
-#endif
+
+static void compare_all(void)
+{
+	check_device();
+	check_pinned();
+}
 
 int main(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-
-	if (!device_answers("device memory", &gpu))
-		return check_done();
-	check_device(&gpu);
-	check_pinned();
-#else
-	SKIP("device memory: built with GPU=0");
-#endif
-	return check_done();
+	return twin_main("device memory", 0, compare_all);
 }

@@ -7,16 +7,12 @@
  * over the distance to the next eigenvalue (Davis and Kahan): TWINS, the bound of every operator.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include "core/thread/team.h"
 #include "gpu/calibrate/espirit_cuda.h"
 #include "test/twin/device.h"
 
 #define MATRIX 5e-6
 #define TWINS  1e-5
-
-static struct bs_team *team;
 
 /* Coils of smooth sensitivity over a point-like object, and noise. */
 static void fill_block(float *block, const struct bs_espirit_spec *s, uint64_t *seed)
@@ -90,7 +86,7 @@ static void one(const struct bs_espirit_spec *s, uint64_t seed)
 	const size_t samples = (size_t)s->block[0] * s->block[1] * s->block[2];
 	float *block = malloc(samples * s->coils * 8);
 	struct maps ours = { malloc(floats * 4), malloc(voxels * s->sets * 4) };
-	struct maps gpu = { malloc(floats * 4), malloc(voxels * s->sets * 4) };
+	struct maps theirs = { malloc(floats * 4), malloc(voxels * s->sets * 4) };
 	float *maps = device_copy(NULL, floats);
 	float *values = device_copy(NULL, voxels * s->sets);
 	struct bs_arena arena = { 0 };
@@ -113,17 +109,18 @@ static void one(const struct bs_espirit_spec *s, uint64_t seed)
 	      s->coils, s->matrix[0], s->matrix[1], s->matrix[2], why.text);
 	for (int round = 0; rc == 0 && round < 2; round++) {
 		rc = bs_espirit_cuda_run(twin, s->block, block, maps, values, NULL, &why);
-		CHECK(rc == 0 && fetch(gpu.maps, maps, floats) &&
-			      fetch(gpu.values, values, voxels * s->sets),
+		CHECK(rc == 0 && fetch(theirs.maps, maps, floats) &&
+			      fetch(theirs.values, values, voxels * s->sets),
 		      "run %d %s", round, why.text);
-		hash[round] = hash_of(gpu.maps, floats) ^ hash_of(gpu.values, voxels * s->sets);
+		hash[round] =
+			hash_of(theirs.maps, floats) ^ hash_of(theirs.values, voxels * s->sets);
 	}
 	CHECK(hash[0] == hash[1], "the same bytes again");
 	for (size_t v = 0; v < voxels * s->sets; v++)
-		worst = fmax(worst, fabs((double)gpu.values[v] - ours.values[v]) / MATRIX);
+		worst = fmax(worst, fabs((double)theirs.values[v] - ours.values[v]) / MATRIX);
 	CHECK(worst <= 1, "eigenvalues: %.2f of the bound", worst);
 	bs_espirit_lags(plan, &lags);
-	worst = maps_differ(&lags, voxels, &ours, &gpu);
+	worst = maps_differ(&lags, voxels, &ours, &theirs);
 	CHECK(worst <= 1, "maps: %.2f of the bound", worst);
 	bs_espirit_cuda_close(twin);
 	bs_devmem_close(&mem);
@@ -134,32 +131,23 @@ static void one(const struct bs_espirit_spec *s, uint64_t seed)
 	free(block);
 	free(ours.maps);
 	free(ours.values);
-	free(gpu.maps);
-	free(gpu.values);
+	free(theirs.maps);
+	free(theirs.values);
 }
 
-int main(void)
+static void compare_all(void)
 {
 	static const struct bs_espirit_spec specs[] = {
 		{ 12, 2, { 20, 18, 1 }, { 6, 6, 1 }, { 160, 131, 1 }, { 160, 131, 1 }, 1e-3, 0 },
 		{ 32, 2, { 10, 10, 1 }, { 4, 4, 1 }, { 66, 64, 1 }, { 33, 64, 1 }, 1e-3, 0 },
 		{ 5, 2, { 8, 7, 6 }, { 3, 3, 2 }, { 24, 19, 11 }, { 24, 19, 11 }, 1e-3, 0 },
 	};
-	struct bs_gpu_info info;
-	struct bs_fail why;
 
-	if (!device_answers("ESPIRiT on the GPU", &info))
-		return check_done();
-	CHECK(bs_team_open(&team, 2, &why) == 0, "team");
 	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++)
 		one(&specs[i], 3 + i);
-	bs_team_close(team);
-	return check_done();
 }
-#else
+
 int main(void)
 {
-	SKIP("ESPIRiT on the GPU: built without CUDA");
-	return check_done();
+	return twin_main("ESPIRiT on the GPU", 2, compare_all);
 }
-#endif

@@ -5,8 +5,6 @@
  * 1e-5. fast: three factors rounded to 11 bits, each 2^-11 at worst: 1.5e-3.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include "gpu/exact/exact.h"
 #include "gpu/exact/exact_cuda.h"
 #include "gpu/toeplitz/q.h"
@@ -27,8 +25,6 @@ static const struct shape shapes[] = {
 	{ 3, { 32, 32, 4 }, 2, 2000, 0 },     { 3, { 20, 33, 3 }, 1, 777, 0 },
 	{ 2, { 5, 7, 1 }, 2, 300, 0 },        { 2, { 1, 16, 1 }, 1, 300, 0 },
 };
-
-static struct bs_team *team;
 
 /* The host's F^H d in double, rounded to float: 6e-8. */
 static void host_sum(const struct shape *s, const float *k, const float *w, const float *d,
@@ -99,7 +95,7 @@ static int device_sum(const struct bs_exact_cuda_spec *s, const float *k, const 
 
 static const char *const routes[] = { "auto", "wgmma", "mma", "simt" };
 
-static void check_fhd(const struct shape *s, const struct bs_gpu_info *gpu)
+static void check_fhd(const struct shape *s)
 {
 	uint64_t seed = 17 + s->samples;
 	size_t voxels = (size_t)s->matrix[0] * s->matrix[1] * s->matrix[2];
@@ -132,8 +128,8 @@ static void check_fhd(const struct shape *s, const struct bs_gpu_info *gpu)
 
 			if ((route == BS_EXACT_WGMMA && !reach.wgmma) ||
 			    (route == BS_EXACT_MMA && !reach.tensor)) {
-				SKIP("%s: compute capability %u.%u%s", routes[route], gpu->major,
-				     gpu->minor, bs_reach_as());
+				SKIP("%s: compute capability %u.%u%s", routes[route], gpu.major,
+				     gpu.minor, bs_reach_as());
 				continue;
 			}
 			memcpy(e.matrix, s->matrix, sizeof(e.matrix));
@@ -379,22 +375,14 @@ static void check_refusals(void)
 	e.parts = 65;
 	CHECK(bs_exact_cuda_need(&e, &bytes, &why) == BS_ERR_SIZE, "refused: %s", why.text);
 }
-#endif
 
-int main(void)
+static void compare_all(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
-
-	if (!device_answers("exact sums on the GPU", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 4, &why) == 0, "team");
 	check_refusals();
 	const size_t count = small() ? 1 : sizeof(shapes) / sizeof(shapes[0]);
 
 	for (size_t i = 0; i < count; i++) {
-		check_fhd(&shapes[i], &gpu);
+		check_fhd(&shapes[i]);
 		check_q(&shapes[i]);
 	}
 	check_parts(BS_EXACT_FHD);
@@ -402,9 +390,9 @@ int main(void)
 	check_chunks();
 	if (!small())
 		check_full_size();
-	bs_team_close(team);
-#else
-	SKIP("exact sums on the GPU: built with GPU=0");
-#endif
-	return check_done();
+}
+
+int main(void)
+{
+	return twin_main("exact sums on the GPU", 4, compare_all);
 }

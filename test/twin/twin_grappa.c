@@ -6,8 +6,6 @@
  * is 2e-6, and the phases are applied to the samples here, to the weights there.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include "core/thread/team.h"
 #include "gpu/grappa/grappa_cuda.h"
 #include "test/twin/device.h"
@@ -69,7 +67,7 @@ static void compare(const struct bs_grappa_spec *s, const struct bs_grappa *host
 	free(out);
 }
 
-static void one(const struct bs_grappa_spec *s, struct bs_team *team, uint32_t step, uint32_t shift)
+static void one(const struct bs_grappa_spec *s, uint32_t step, uint32_t shift)
 {
 	const size_t lines = (size_t)s->encoded[1] * s->encoded[2];
 	const size_t n = 2 * lines * s->columns * s->coils;
@@ -113,7 +111,7 @@ static void one(const struct bs_grappa_spec *s, struct bs_team *team, uint32_t s
 	free(have);
 }
 
-int main(void)
+static void compare_all(void)
 {
 	static const struct bs_grappa_spec plane = { { 192, 160, 1 }, 160, 12,   { 5, 9, 1 }, 2, 32,
 						     { 24, 1 },       1,   3e-3, true };
@@ -123,24 +121,14 @@ int main(void)
 						      { 9, 9 },       1,  1e-2, false };
 	static const struct bs_grappa_spec many = { { 40, 24, 1 }, 40, 32,   { 3, 5, 1 }, 2, 16,
 						    { 16, 1 },     1,  1e-3, true };
-	struct bs_gpu_info gpu;
-	struct bs_team *team = NULL;
-	struct bs_fail why = { 0 };
 
-	if (!device_answers("GRAPPA on the device", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
-	one(&plane, team, 4, 0);
-	one(&odd, team, 2, 0);
-	one(&volume, team, 4, 2);
-	one(&many, team, 3, 0);
-	bs_team_close(team);
-	return check_done();
+	one(&plane, 4, 0);
+	one(&odd, 2, 0);
+	one(&volume, 4, 2);
+	one(&many, 3, 0);
 }
-#else
+
 int main(void)
 {
-	SKIP("GRAPPA on the device: built without CUDA");
-	return check_done();
+	return twin_main("GRAPPA on the device", 2, compare_all);
 }
-#endif

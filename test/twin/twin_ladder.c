@@ -8,8 +8,6 @@
  * all.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include "test/paper/ladder/ladder.h"
 #include "test/paper/ladder/truth.h"
 #include "test/twin/device.h"
@@ -165,17 +163,12 @@ static void check_grid(uint32_t cells, uint64_t samples, int clustered)
 	free(want);
 	free(got);
 }
-#endif
 
-int main(void)
+static void compare_all(void)
 {
-#if BS_GPU
 	static const uint32_t cube[3] = { 24, 20, 16 };
 	static const uint32_t odd[3] = { 17, 9, 13 };
-	struct bs_gpu_info gpu;
 
-	if (!device_answers("the papers' ladders", &gpu))
-		return check_done();
 	check_grid(64, 300, 0);
 	check_grid(64, 300, 1);
 	check_exact(odd, 333, 0);
@@ -186,8 +179,9 @@ int main(void)
 		check_exact(cube, 2500, 0);
 		check_exact(cube, 2500, 1);
 	}
-#else
-	SKIP("the papers' ladders: built with GPU=0");
-#endif
-	return check_done();
+}
+
+int main(void)
+{
+	return twin_main("the papers' ladders", 0, compare_all);
 }

@@ -7,21 +7,18 @@
  * same bytes.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
+#include "test/support/plan/planned.h"
 #include "core/thread/clock.h"
 #include "core/solve/pcg.h"
 #include "gpu/exact/exact.h"
 #include "gpu/toeplitz/q.h"
 #include "gpu/toeplitz/toeplitz.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/twin/device.h"
 
 #define READOUTS 90u
 #define PER      100u
 #define SAMPLES  ((uint64_t)READOUTS * PER)
-
-static struct bs_team *team;
 
 struct scan {
 	struct bs_protocol p;
@@ -158,23 +155,17 @@ static int open_scan(struct scan *s, enum bs_method method, uint32_t dims, uint3
 	uint64_t seed = 31 + x;
 
 	memset(s, 0, sizeof(*s));
-	s->p = (struct bs_protocol){ .name = "twin",
-				     .method = method,
-				     .backend = BS_BACKEND_CUDA,
-				     .dims = dims,
-				     .matrix = { x, y, z },
-				     .coils = coils,
-				     .samples = PER,
-				     .readouts = READOUTS,
-				     .slices = 1,
-				     .contrasts = 2,
-				     .combine = BS_COMBINE_RSS,
-				     .output = BS_OUTPUT_MAGNITUDE,
-				     .density = BS_DENSITY_NONE,
-				     .lambda = 0.5,
-				     .iterations = 10,
-				     .precond = precond,
-				     .basis = BS_BASIS_BOX };
+	s->p = path_of(method, BS_TRAJ_FILE, x, y, z, coils);
+	readouts_of(&s->p, READOUTS, PER);
+	solved(&s->p, 0.5, 10);
+	s->p.backend = BS_BACKEND_CUDA;
+	s->p.dims = dims;
+	s->p.accuracy = 0.0;
+	s->p.fhd = s->p.q = BS_SUM_EXACT;
+	s->p.contrasts = 2;
+	s->p.combine = BS_COMBINE_RSS;
+	s->p.precond = precond;
+	s->p.basis = BS_BASIS_BOX;
 	bs_plan_make(&s->p);
 	s->voxels = (size_t)x * y * z;
 	if (bs_traj_open(&s->traj, dims, PER, READOUTS, &why) != 0)
@@ -262,47 +253,37 @@ static void check_engine(const struct bs_engine *engine, struct scan *s)
 	armed_close(&a);
 	free(image);
 }
-#endif
+
+static void compare_all(void)
+{
+	static const struct {
+		const char *what;
+		enum bs_method method;
+		uint32_t dims, x, y, z, coils;
+	} scans[] = {
+		{ "sense, 2D", BS_METHOD_SENSE, 2, 32, 27, 1, 3 },
+		{ "ls, 3D", BS_METHOD_LS, 3, 16, 20, 17, 2 },
+		/* y and z large enough for the Toeplitz operator's planes */
+		{ "ls, 3D, by planes", BS_METHOD_LS, 3, 9, 40, 37, 1 },
+		{ "sense, a slab", BS_METHOD_SENSE, 3, 32, 32, 4, 2 },
+		{ "ls, one partition", BS_METHOD_LS, 3, 17, 16, 1, 2 },
+		{ "ls, 5 x 7", BS_METHOD_LS, 2, 5, 7, 1, 1 },
+		/* coils side by side */
+		{ "ls, 2D, 5 coils", BS_METHOD_LS, 2, 33, 20, 1, 5 },
+		{ "sense, 2D, odd", BS_METHOD_SENSE, 2, 31, 40, 1, 4 },
+	};
+	struct scan s;
+
+	for (size_t i = 0; i < sizeof(scans) / sizeof(scans[0]); i++) {
+		CHECK(open_scan(&s, scans[i].method, scans[i].dims, scans[i].x, scans[i].y,
+				scans[i].z, scans[i].coils, BS_PRECOND_NONE),
+		      "%s", scans[i].what);
+		check_engine(&bs_engine_cuda, &s);
+		close_scan(&s);
+	}
+}
 
 int main(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
-	struct scan s;
-
-	if (!device_answers("least squares on the GPU", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 4, &why) == 0, "team");
-	CHECK(open_scan(&s, BS_METHOD_SENSE, 2, 32, 27, 1, 3, BS_PRECOND_NONE), "sense, 2D");
-	check_engine(&bs_engine_cuda, &s);
-	close_scan(&s);
-	CHECK(open_scan(&s, BS_METHOD_LS, 3, 16, 20, 17, 2, BS_PRECOND_NONE), "ls, 3D");
-	check_engine(&bs_engine_cuda, &s);
-	close_scan(&s);
-	/* y and z large enough for the Toeplitz operator's planes */
-	CHECK(open_scan(&s, BS_METHOD_LS, 3, 9, 40, 37, 1, BS_PRECOND_NONE), "ls, 3D, by planes");
-	check_engine(&bs_engine_cuda, &s);
-	close_scan(&s);
-	CHECK(open_scan(&s, BS_METHOD_SENSE, 3, 32, 32, 4, 2, BS_PRECOND_NONE), "sense, a slab");
-	check_engine(&bs_engine_cuda, &s);
-	close_scan(&s);
-	CHECK(open_scan(&s, BS_METHOD_LS, 3, 17, 16, 1, 2, BS_PRECOND_NONE), "ls, one partition");
-	check_engine(&bs_engine_cuda, &s);
-	close_scan(&s);
-	CHECK(open_scan(&s, BS_METHOD_LS, 2, 5, 7, 1, 1, BS_PRECOND_NONE), "ls, 5 x 7");
-	check_engine(&bs_engine_cuda, &s);
-	close_scan(&s);
-	/* coils side by side */
-	CHECK(open_scan(&s, BS_METHOD_LS, 2, 33, 20, 1, 5, BS_PRECOND_NONE), "ls, 2D, 5 coils");
-	check_engine(&bs_engine_cuda, &s);
-	close_scan(&s);
-	CHECK(open_scan(&s, BS_METHOD_SENSE, 2, 31, 40, 1, 4, BS_PRECOND_NONE), "sense, 2D, odd");
-	check_engine(&bs_engine_cuda, &s);
-	close_scan(&s);
-	bs_team_close(team);
-#else
-	SKIP("least squares on the GPU: built with GPU=0");
-#endif
-	return check_done();
+	return twin_main("least squares on the GPU", 4, compare_all);
 }

@@ -5,8 +5,6 @@
  * the operators differ by (1e-6), so 1e-5 for the images.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include "core/thread/clock.h"
 #include "core/solve/pcg.h"
 #include "gpu/solve/csr.h"
@@ -22,7 +20,6 @@
 #define SAMPLES    20000u
 #define ITERATIONS 8u
 
-static struct bs_team *team;
 static float *q, *maps, *b;
 static uint32_t most = ITERATIONS;
 static size_t q_floats;
@@ -428,25 +425,17 @@ static void check_all(void)
 	bs_csr_close(&complex_w);
 	free(inverse);
 }
-#endif
 
-int main(void)
+static void compare_all(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
-
-	if (!device_answers("conjugate gradients on the GPU", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 4, &why) == 0, "team");
 	make_data();
 	check_all();
 	free(q);
 	free(maps);
 	free(b);
-	bs_team_close(team);
-#else
-	SKIP("conjugate gradients on the GPU: built with GPU=0");
-#endif
-	return check_done();
+}
+
+int main(void)
+{
+	return twin_main("conjugate gradients on the GPU", 4, compare_all);
 }

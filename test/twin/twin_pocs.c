@@ -7,8 +7,6 @@
  */
 #define _DEFAULT_SOURCE /* M_PI */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include "core/thread/team.h"
 #include "gpu/image/pocs_cuda.h"
 #include "test/twin/device.h"
@@ -44,8 +42,8 @@ static void fill_images(float *v, const struct bs_pocs_spec *s)
 				}
 }
 
-static int host_run(const struct problem *t, struct bs_team *team, const float *images, size_t n,
-		    float *out, struct bs_fail *why)
+static int host_run(const struct problem *t, const float *images, size_t n, float *out,
+		    struct bs_fail *why)
 {
 	struct bs_need need = { 0 };
 	struct bs_arena arena = { 0 };
@@ -66,7 +64,7 @@ static int host_run(const struct problem *t, struct bs_team *team, const float *
 	return rc;
 }
 
-static void compare(const struct problem *t, struct bs_team *team)
+static void compare(const struct problem *t)
 {
 	const size_t n = (size_t)2 * t->s.size[0] * t->s.size[1] * t->s.size[2] * t->s.images;
 	const size_t kept =
@@ -85,7 +83,7 @@ static void compare(const struct problem *t, struct bs_team *team)
 	int rc;
 
 	fill_images(images, &t->s);
-	rc = host_run(t, team, images, n, want, &why);
+	rc = host_run(t, images, n, want, &why);
 	if (rc == 0)
 		rc = bs_pocs_cuda_need(&t->s, &bytes, &why);
 	if (rc == 0)
@@ -117,60 +115,36 @@ static void compare(const struct problem *t, struct bs_team *team)
 	free(first);
 }
 
-static void all(struct bs_team *team)
+static void all(void)
 {
+	/* clang-format off */
 	static const struct problem problems[] = {
-		{ "lines end early, 160 x 192, 8 images",
-		  { { 160, 192, 1 }, { 160, 160, 1 }, 8, 10, 0.5 },
-		  { { 0, 160 }, { 0, 120 }, { 0, 1 } } },
-		{ "lines begin late, 220 x 220",
-		  { { 220, 220, 1 }, { 110, 220, 1 }, 3, 10, 0.5 },
-		  { { 0, 220 }, { 57, 220 }, { 0, 1 } } },
-		{ "asymmetric echo, odd sizes",
-		  { { 127, 61, 1 }, { 64, 33, 1 }, 5, 7, 0.3 },
-		  { { 31, 127 }, { 0, 61 }, { 0, 1 } } },
-		{ "echo and lines",
-		  { { 96, 90, 1 }, { 48, 90, 1 }, 2, 12, 1.0 },
-		  { { 20, 96 }, { 0, 60 }, { 0, 1 } } },
-		{ "a slab: partitions alone",
-		  { { 32, 32, 12 }, { 32, 32, 8 }, 4, 10, 0.5 },
-		  { { 0, 32 }, { 0, 32 }, { 4, 12 } } },
-		{ "3D, all three axes, no taper",
-		  { { 45, 38, 22 }, { 30, 38, 22 }, 2, 5, 0.0 },
-		  { { 12, 45 }, { 0, 27 }, { 3, 22 } } },
-		{ "3D, lines and partitions",
-		  { { 33, 40, 16 }, { 33, 20, 9 }, 1, 8, 0.5 },
-		  { { 0, 33 }, { 9, 40 }, { 0, 12 } } },
-		{ "whole: cropped",
-		  { { 50, 31, 3 }, { 20, 31, 2 }, 2, 4, 0.5 },
-		  { { 0, 50 }, { 0, 31 }, { 0, 3 } } },
-		{ "a partial axis without its center: cropped",
-		  { { 50, 30, 1 }, { 20, 30, 1 }, 2, 4, 0.5 },
-		  { { 0, 50 }, { 0, 14 }, { 0, 1 } } },
+		{ "lines end early, 160 x 192, 8 images", { { 160, 192, 1 }, { 160, 160, 1 }, 8, 10,
+		  0.5 }, { { 0, 160 }, { 0, 120 }, { 0, 1 } } },
+		{ "lines begin late, 220 x 220", { { 220, 220, 1 }, { 110, 220, 1 }, 3, 10, 0.5 }, {
+		  { 0, 220 }, { 57, 220 }, { 0, 1 } } },
+		{ "asymmetric echo, odd sizes", { { 127, 61, 1 }, { 64, 33, 1 }, 5, 7, 0.3 }, {
+		  { 31, 127 }, { 0, 61 }, { 0, 1 } } },
+		{ "echo and lines", { { 96, 90, 1 }, { 48, 90, 1 }, 2, 12, 1.0 }, { { 20, 96 },
+		  { 0, 60 }, { 0, 1 } } },
+		{ "a slab: partitions alone", { { 32, 32, 12 }, { 32, 32, 8 }, 4, 10, 0.5 }, {
+		  { 0, 32 }, { 0, 32 }, { 4, 12 } } },
+		{ "3D, all three axes, no taper", { { 45, 38, 22 }, { 30, 38, 22 }, 2, 5, 0.0 }, {
+		  { 12, 45 }, { 0, 27 }, { 3, 22 } } },
+		{ "3D, lines and partitions", { { 33, 40, 16 }, { 33, 20, 9 }, 1, 8, 0.5 }, {
+		  { 0, 33 }, { 9, 40 }, { 0, 12 } } },
+		{ "whole: cropped", { { 50, 31, 3 }, { 20, 31, 2 }, 2, 4, 0.5 }, { { 0, 50 },
+		  { 0, 31 }, { 0, 3 } } },
+		{ "a partial axis without its center: cropped", { { 50, 30, 1 }, { 20, 30, 1 }, 2,
+		  4, 0.5 }, { { 0, 50 }, { 0, 14 }, { 0, 1 } } },
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++)
-		compare(&problems[i], team);
+		compare(&problems[i]);
 }
-#endif
 
 int main(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_team *team;
-	struct bs_fail why;
-
-	if (!device_answers("partial Fourier on the GPU", &gpu))
-		return check_done();
-	if (bs_team_open(&team, 2, &why) != 0) {
-		CHECK(false, "%s", why.text);
-		return check_done();
-	}
-	all(team);
-	bs_team_close(team);
-#else
-	SKIP("partial Fourier on the GPU: built with GPU=0");
-#endif
-	return check_done();
+	return twin_main("partial Fourier on the GPU", 2, all);
 }

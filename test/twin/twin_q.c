@@ -7,8 +7,7 @@
  * drawn hold some of the squared error, not all: twice the bound.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
+#include "test/support/plan/planned.h"
 #include <complex.h>
 
 #include "core/thread/team.h"
@@ -42,8 +41,6 @@ static const struct shape {
 	{ "3D 160x160x160", 3, { 160, 160, 160 }, 200000, BS_BASIS_DELTA, 1e-3, true },
 	{ "a slab of 256x256x6", 3, { 256, 256, 6 }, 100000, BS_BASIS_DELTA, 1e-5, false },
 };
-
-static struct bs_team *team;
 
 static double complex direct(const struct shape *s, const float *k, const float *w,
 			     const int32_t n[3])
@@ -168,16 +165,11 @@ static void check_shape(const struct shape *s)
 /* All of the device's memory is taken: Q is the host's, byte for byte; what failed has words. */
 static void check_full(void)
 {
-	struct bs_protocol p = { .name = "full",
-				 .method = BS_METHOD_LS,
-				 .dims = 2,
-				 .matrix = { 96, 80, 1 },
-				 .samples = 200,
-				 .readouts = 100,
-				 .coils = 1,
-				 .density = BS_DENSITY_NONE,
-				 .q = BS_SUM_NUFFT,
-				 .accuracy = 1e-4 };
+	struct bs_protocol p = path_of(BS_METHOD_LS, BS_TRAJ_FILE, 96, 80, 1, 1);
+
+	readouts_of(&p, 100, 200);
+	p.fhd = BS_SUM_EXACT;
+	p.accuracy = 1e-4;
 	bs_plan_make(&p);
 	const uint64_t samples = bs_protocol_samples(&p);
 	float *k = malloc(samples * 2 * 4);
@@ -227,25 +219,17 @@ static void check_full(void)
 	free(host);
 	free(got);
 }
-#endif
 
-int main(void)
+static void compare_all(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
-
-	if (!device_answers("Q on the GPU", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 2, &why) == 0, "team");
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
 		if (!small() || shapes[i].samples < 1000)
 			check_shape(&shapes[i]);
 	if (!small())
 		check_full();
-	bs_team_close(team);
-#else
-	SKIP("Q on the GPU: built with GPU=0");
-#endif
-	return check_done();
+}
+
+int main(void)
+{
+	return twin_main("Q on the GPU", 2, compare_all);
 }

@@ -6,8 +6,6 @@
  * lengths.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include "core/thread/team.h"
 #include "gpu/image/combine.h"
 #include "gpu/image/resize.h"
@@ -73,7 +71,7 @@ static void one(const struct bs_resize_spec *s)
 }
 
 /* The same protocol on the host and on the device. */
-static void combine(const struct bs_protocol *p, struct bs_team *team)
+static void combine(const struct bs_protocol *p)
 {
 	const size_t n = 2 * (size_t)bs_protocol_voxels(p) * p->coils;
 	const size_t m = (size_t)bs_protocol_image_bytes(p) / 4;
@@ -134,10 +132,7 @@ static void combinations(void)
 {
 	static const uint32_t sizes[][2] = { { 40, 27 }, { 64, 48 }, { 21, 48 }, { 40, 13 } };
 	struct bs_protocol p;
-	struct bs_team *team;
-	struct bs_fail why = { 0 };
 
-	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
 	memset(&p, 0, sizeof(p));
 	p.dims = 2;
 	p.coils = 5;
@@ -154,31 +149,23 @@ static void combinations(void)
 				p.image_matrix[0] = sizes[i][0];
 				p.image_matrix[1] = sizes[i][1];
 				bs_plan_make(&p);
-				combine(&p, team);
+				combine(&p);
 				if (how != BS_COMBINE_SENSE)
 					continue;
 				p.method = BS_METHOD_SENSE;
 				bs_plan_make(&p);
-				combine(&p, team);
+				combine(&p);
 			}
-	bs_team_close(team);
 }
 
-int main(void)
+static void compare_all(void)
 {
-	struct bs_gpu_info gpu;
-
-	if (!device_answers("images on another matrix", &gpu))
-		return check_done();
 	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++)
 		one(&specs[i]);
 	combinations();
-	return check_done();
 }
-#else
+
 int main(void)
 {
-	SKIP("images on another matrix: built without CUDA");
-	return check_done();
+	return twin_main("images on another matrix", 2, compare_all);
 }
-#endif

@@ -12,20 +12,18 @@
  * twin_engine.c's systems.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
+#include "test/support/plan/planned.h"
 #include "core/thread/clock.h"
 #include "core/thread/team.h"
 #include "gpu/solve/interpolators.h"
 #include "gpu/solve/lagged_cuda.h"
 #include "gpu/solve/segments_cuda.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/twin/device.h"
 
 #define RUNS 3
 
 static uint64_t seed = 160192220;
-static struct bs_team *team;
 
 struct twin {
 	struct bs_segments_spec s;
@@ -350,28 +348,19 @@ struct scan {
 static int open_scan(struct scan *s, enum bs_method method)
 {
 	struct bs_fail why = { 0 };
-	const struct bs_protocol p = {
-		.name = "twin",
-		.method = method,
-		.dims = 2,
-		.matrix = { 33, 26, 1 },
-		.coils = 3,
-		.samples = 100,
-		.readouts = 60,
-		.slices = 2,
-		.contrasts = 1,
-		.traj = { .type = BS_TRAJ_RANDOM, .seed = 3 },
-		.accuracy = 1e-6,
-		.density = BS_DENSITY_NONE,
-		.normalize = BS_NORMALIZE_NONE,
-		.combine = method == BS_METHOD_SENSE ? BS_COMBINE_SENSE : BS_COMBINE_RSS,
-		.lambda = 0.5,
-		.iterations = 8,
-		.fhd = BS_SUM_NUFFT,
-		.q = BS_SUM_NUFFT,
-		.field = { "map", 100.0, 0.5, 1e-3 },
-	};
+	struct bs_protocol p = path_of(method, BS_TRAJ_RANDOM, 33, 26, 1, 3);
 
+	readouts_of(&p, 60, 100);
+	solved(&p, 0.5, 8);
+	p.traj.seed = 3;
+	p.slices = 2;
+	p.accuracy = 1e-6;
+	p.density = BS_DENSITY_NONE;
+	p.normalize = BS_NORMALIZE_NONE;
+	p.combine = method == BS_METHOD_SENSE ? BS_COMBINE_SENSE : BS_COMBINE_RSS;
+	p.field = (struct bs_field_spec){
+		.map_file = "map", .dwell_us = 100.0, .start_ms = 0.5, .error = 1e-3
+	};
 	memset(s, 0, sizeof(*s));
 	s->p = p;
 	const size_t voxels = (size_t)bs_protocol_voxels(&p);
@@ -565,25 +554,14 @@ static void engines(void)
 		close_scan(&s);
 	}
 }
-#endif
+
+static void compare_all(void)
+{
+	operators();
+	engines();
+}
 
 int main(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
-
-	if (!device_answers("time segments on the GPU", &gpu))
-		return check_done();
-	if (bs_team_open(&team, 2, &why) != 0) {
-		CHECK(false, "%s", why.text);
-		return check_done();
-	}
-	operators();
-	engines();
-	bs_team_close(team);
-#else
-	SKIP("time segments on the GPU: built with GPU=0");
-#endif
-	return check_done();
+	return twin_main("time segments on the GPU", 2, compare_all);
 }

@@ -1,7 +1,5 @@
 /* test/twin/twin_stream.c - the device, its streams and events are as the policy says */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include "gpu/device/stream.h"
 #include "test/twin/device.h"
 
@@ -40,21 +38,16 @@ static void check_policy(enum bs_wait wait, bool priority)
 	(void)cudaEventDestroy(event);
 	(void)cudaStreamDestroy(stream);
 }
-#endif
 
-int main(void)
+static void compare_all(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-
-	if (!device_answers("streams", &gpu))
-		return check_done();
 	check_policy(BS_WAIT_POLL, true);
 	check_policy(BS_WAIT_BLOCK, true);
 	check_policy(BS_WAIT_BLOCK, false);
 	check_policy(BS_WAIT_POLL, false);
-#else
-	SKIP("streams: built with GPU=0");
-#endif
-	return check_done();
+}
+
+int main(void)
+{
+	return twin_main("streams", 0, compare_all);
 }

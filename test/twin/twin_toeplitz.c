@@ -6,8 +6,6 @@
  */
 #define _GNU_SOURCE /* mkdtemp */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include "gpu/toeplitz/q.h"
 #include "gpu/toeplitz/toeplitz.h"
 #include "gpu/toeplitz/toeplitz_cuda.h"
@@ -17,7 +15,6 @@
 
 #define SAMPLES 200u
 
-static struct bs_team *team;
 static struct bs_gpu_info gpu;
 
 struct problem {
@@ -294,19 +291,13 @@ static void check_size(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, uint32
 	(void)cudaFree(q);
 	drop_problem(&p);
 }
-#endif
 
-int main(void)
+static void compare_all(void)
 {
-#if BS_GPU
 	static const uint32_t padded[] = { 64,  80,  96,  112, 128, 160, 192, 224, 256,
 					   288, 320, 384, 448, 512, 640, 768, 896, 1024 };
 	const int sizes = (int)(sizeof(padded) / sizeof(padded[0]));
-	struct bs_fail why;
 
-	if (!device_answers("Toeplitz operator on the GPU", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 8, &why) == 0, "team");
 	check_size(3, 16, 16, 16, 1, 2);
 	check_size(3, 37, 22, 19, 2, 2);
 	check_size(3, 65, 17, 33, 1, 2);
@@ -354,9 +345,9 @@ int main(void)
 		check_size(3, 48, 192, 191, 2, 2);
 		check_size(3, 33, 220, 219, 2, 2);
 	}
-	bs_team_close(team);
-#else
-	SKIP("Toeplitz operator on the GPU: built with GPU=0");
-#endif
-	return check_done();
+}
+
+int main(void)
+{
+	return twin_main("Toeplitz operator on the GPU", 8, compare_all);
 }

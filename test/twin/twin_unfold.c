@@ -5,16 +5,12 @@
  * to what the transforms differ by (1e-6), so 1e-5 for the images.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include "gpu/image/unfold.h"
 #include "gpu/image/unfold_cuda.h"
 #include "test/twin/device.h"
 
 #define RUNS       20
 #define ITERATIONS 12u
-
-static struct bs_team *team;
 
 struct problem {
 	const char *name;
@@ -151,7 +147,7 @@ static void one(const struct problem *t)
 	free(p.lines);
 }
 
-int main(void)
+static void compare_all(void)
 {
 	const struct problem problems[] = {
 		{ "2D", { { 64, 1 }, { 48, 64, 1 }, 8, 1, ITERATIONS, 0.05 }, 2, false },
@@ -169,21 +165,12 @@ int main(void)
 		  4,
 		  false },
 	};
-	struct bs_gpu_info gpu;
-	struct bs_fail why = { 0 };
 
-	if (!device_answers("twins of Cartesian SENSE", &gpu))
-		return 0;
-	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
 	for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++)
 		one(&problems[i]);
-	bs_team_close(team);
-	return check_done();
 }
-#else
+
 int main(void)
 {
-	SKIP("twins of Cartesian SENSE: built without CUDA");
-	return check_done();
+	return twin_main("twins of Cartesian SENSE", 2, compare_all);
 }
-#endif

@@ -8,8 +8,6 @@
  * 1e-6 1e-5, the bound of twin_nufft.c; least squares, whose Q has 3e-6 of its own, 1e-4.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include "test/twin/device.h"
 #include "test/support/window.h"
 
@@ -166,12 +164,8 @@ static void refusals(void)
 	      "a window of cartesian lines: %s", why.text);
 }
 
-int main(void)
+static void compare_all(void)
 {
-	struct bs_gpu_info gpu;
-
-	if (!device_answers("sliding windows on the device", &gpu))
-		return check_done();
 	refusals();
 	frames();
 	if (!small())
@@ -179,12 +173,9 @@ int main(void)
 	losses(BS_METHOD_GRIDDING, &bs_engine_cuda);
 	losses(BS_METHOD_LS, &bs_engine_cuda);
 	previews();
-	return check_done();
 }
-#else
+
 int main(void)
 {
-	SKIP("sliding windows on the device: built without CUDA");
-	return check_done();
+	return twin_main("sliding windows on the device", 0, compare_all);
 }
-#endif

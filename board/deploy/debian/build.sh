@@ -13,11 +13,10 @@ out=$(realpath "$3")
 here=$(cd "$(dirname "$0")" && pwd)
 TOP=$(cd "$here/../../.." && pwd)
 TELLS=${TELLS:-$PROGRAM}
-CUDA_LIB=${CUDA_LIB:-/usr/local/cuda/lib64}
 MAINTAINER=${MAINTAINER:-Boreside maintainers <maintainers@boreside.invalid>}
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$TOP" log -1 --format=%ct 2>/dev/null ||
 	stat -c %Y "$PROGRAM")}
-export TOP PACKAGE PROGRAM TELLS CUDA_LIB SOURCE_DATE_EPOCH
+export TOP PACKAGE PROGRAM TELLS SOURCE_DATE_EPOCH
 [ -x "$PROGRAM" ] || { echo "deb: $PROGRAM is not there: make, first" >&2; exit 1; }
 for tool in dh dpkg-gencontrol; do
 	command -v $tool >/dev/null ||

@@ -80,6 +80,8 @@ static int wait_ready(struct certify *w, struct bs_fail *why)
 
 	for (;;) {
 		if (!bs_trial_alive(&w->trial)) {
+			if (bs_trial_killed(&w->trial, why) != 0)
+				return why->code;
 			bs_trial_last_words(&w->trial, w->c->refused, sizeof(w->c->refused));
 			return 0;
 		}

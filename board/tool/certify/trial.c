@@ -158,7 +158,7 @@ int bs_trial_start(struct bs_trial *t, struct bs_fail *why)
 
 bool bs_trial_alive(struct bs_trial *t)
 {
-	if (t->service > 0 && waitpid(t->service, NULL, WNOHANG) == t->service)
+	if (t->service > 0 && waitpid(t->service, &t->status, WNOHANG) == t->service)
 		t->service = 0;
 	return t->service > 0;
 }
@@ -178,6 +178,16 @@ void bs_trial_stop(struct bs_trial *t)
 	if (t->service > 0)
 		(void)waitpid(t->service, NULL, 0);
 	t->service = 0;
+}
+
+int bs_trial_killed(const struct bs_trial *t, struct bs_fail *why)
+{
+	const int by = t->service == 0 && WIFSIGNALED(t->status) ? WTERMSIG(t->status) : 0;
+
+	return by == 0 ? 0
+		       : bs_fail(why, BS_ERR_ABORTED, "the service was ended by signal %d, %s%s",
+				 by, strsignal(by),
+				 by == SIGKILL ? ", perhaps by the system for want of memory" : "");
 }
 
 void bs_trial_last_words(const struct bs_trial *t, char *out, size_t cap)

@@ -21,7 +21,8 @@
 struct bs_trial {
 	char dir[160], site[200], log[200];
 	char logs[sizeof(((struct bs_site *)0)->log.dir)]; /* "": none are kept */
-	pid_t service;
+	pid_t service;                                     /* 0: it has ended */
+	int status;                                        /* of its end, as waitpid tells it */
 };
 
 /* t: zeroed. alone: the only protocol of the copy; NULL: all of the site's. */
@@ -29,6 +30,8 @@ int bs_trial_make(struct bs_trial *t, const struct bs_site *site, const struct b
 		  struct bs_fail *why);
 int bs_trial_start(struct bs_trial *t, struct bs_fail *why);
 bool bs_trial_alive(struct bs_trial *t);
+/* BS_ERR_ABORTED if a signal ended the service, which then has refused nothing; else 0. */
+int bs_trial_killed(const struct bs_trial *t, struct bs_fail *why);
 /* For a service that does not start: its log's last error, but a refused budget before others. */
 void bs_trial_last_words(const struct bs_trial *t, char *out, size_t cap);
 /* Of one of its endpoints: "kspace", "archive", "status". */

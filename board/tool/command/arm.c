@@ -71,6 +71,9 @@ static int arm(const struct bs_site *site, const struct bs_protocol *p,
 	if (rc != 0)
 		return rc;
 	rc = get_q(&q, gpu, p, &loaded.tables, team, site->cache_dir, &from, why);
+	if (rc == 0 && from == BS_QCACHE_NOT_KEPT)
+		rc = bs_fail(why, BS_ERR_IO, "Q was computed, and cannot be kept in %s",
+			     site->cache_dir);
 	if (rc == 0)
 		(void)printf("%-24s Q %s%s, %.2f s\n", p->name,
 			     from == BS_QCACHE_DISK ? "is in the cache" : "computed and kept",

@@ -496,7 +496,7 @@ static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 			     (double)(armed_ns - start_ns) * 1e-6,
 			     (double)(bs_now_ns() - armed_ns) * 1e-6);
 	if (rc == 0)
-		bs_job_names(stdout, j->out, j->images);
+		bs_job_names(stdout, j->out, j->sink->at != NULL ? j->images : 1);
 	return rc;
 }
 

@@ -5,13 +5,15 @@
 #include <string.h>
 
 #include "core/frame/recon.h"
+#include "core/plan/scankey.h"
 
 #define POOL_BYTES   (UINT64_C(256) << 20)
 #define SLOTS        512u /* the default of node.acq_slots */
 #define SLOTS_LEAST  16u
-#define DISCARD      64u  /* the default of key discard */
-#define DRIFT        0.01 /* radians: 1 % of a line */
-#define NOISE_SIGMAS 4.5  /* chance that white noise looks correlated: below 1 in 100,000 */
+#define DISCARD      64u     /* the default of key discard */
+#define DRIFT        0.01    /* radians: 1 % of a line */
+#define ITERATIONS   10000.0 /* the most of key ls.iterations */
+#define NOISE_SIGMAS 4.5     /* chance that white noise looks correlated: below 1 in 100,000 */
 
 static void put_number(struct bs_outline *o, const char *path, uint32_t value, const char *why)
 {
@@ -219,7 +221,7 @@ static int refuse_mixed(const struct bs_survey *s, struct bs_fail *why)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "%u channels: a protocol has at most %u coils", s->channels.max,
 			       BS_COILS_MAX);
-	if (s->info.channels != 0 && s->info.channels != s->channels.max)
+	if (s->info.channels != 0 && s->info.channels < s->channels.max)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "receiverChannels of the header is %u, the readouts have %u",
 			       s->info.channels, s->channels.max);
@@ -246,6 +248,11 @@ static void say_unused(const struct bs_choice *c)
 			bs_outline_say(c->out, "%llu readouts (%s) are counted and not used",
 				       (unsigned long long)n, bs_kind_name(unused[i]));
 	}
+	if (s->info.channels > s->channels.max)
+		bs_outline_say(c->out,
+			       "receiverChannels of the header is %u: lines have %u channels, "
+			       "which is taken",
+			       s->info.channels, s->channels.max);
 	if (s->misfit.count > 0)
 		bs_outline_say(c->out,
 			       "%llu readouts are left out: of %u to %u channels, where the header "
@@ -267,6 +274,49 @@ static void say_unused(const struct bs_choice *c)
 		bs_outline_say(c->out, "%s", words);
 }
 
+/* Coil sensitivities of the scan's own. */
+static void put_maps(struct bs_outline *o)
+{
+	bs_outline_put(o, "image.maps", "\"walsh\"", "sensitivities, of the scan itself");
+}
+
+/* Iterations that the scan sets bound a solver: least squares, with sensitivities on the grid. */
+static void put_solver(const struct bs_choice *c, bool grid, uint32_t iterations)
+{
+	struct bs_outline *o = c->out;
+
+	bs_outline_drop(o, "grappa.lacking");
+	bs_outline_drop(o, "gridding.density");
+	bs_outline_put(o, grid ? "parallel" : "method", grid ? "\"sense\"" : "\"ls\"",
+		       "the scan sets a bound of iterations: it was solved for");
+	if (grid)
+		put_maps(o);
+	put_number(o, "ls.iterations", iterations, "as many as the scan sets: the most it may");
+}
+
+/* Keys that the scan's header sets, in a protocol where they have an effect. */
+static void put_scan_keys(const struct bs_choice *c, bool grid)
+{
+	const struct bs_scan_info *info = &c->survey->info;
+	const double n = bs_scankey_of(info, BS_SCANKEY_ITERATIONS);
+	const bool solves = n >= 1.0 && n <= ITERATIONS && n == floor(n);
+	const bool flows = bs_scankey_of(info, BS_SCANKEY_VENC) > 0.0;
+	char list[64];
+
+	if (solves)
+		put_solver(c, grid, (uint32_t)n);
+	if (flows) {
+		bs_outline_put(c->out, "image.output", "\"velocity\"", "the scan sets a VENC");
+		bs_outline_put(c->out, "image.combine", "\"sense\"", NULL);
+		put_maps(c->out);
+	}
+	(void)snprintf(list, sizeof(list), "[%s%s%s]", solves ? "\"ls.iterations\"" : "",
+		       solves && flows ? ", " : "", flows ? "\"image.venc\"" : "");
+	if (solves || flows)
+		bs_outline_put(c->out, "scan_keys", list,
+			       "the recording's header sets them for itself, others may");
+}
+
 int bs_choose(const struct bs_choice *c, struct bs_fail *why)
 {
 	const struct bs_survey *s = c->survey;
@@ -286,6 +336,7 @@ int bs_choose(const struct bs_choice *c, struct bs_fail *why)
 			   "samples of a readout that are marked as discarded");
 	put_noise(c);
 	put_navigators(c);
+	put_scan_keys(c, grid);
 	say_unused(c);
 	bs_outline_off(c->out, "budget.image_ms", "50.0",
 		       "an image this long after its last readout is late; boreside check "

@@ -18,6 +18,7 @@ struct lines {
 	uint32_t first[2], last[2]; /* along y and z */
 	uint32_t left_out;          /* between first and last, where any of their partition came */
 	bool by_header;             /* the header tells how many they are */
+	uint32_t readouts;          /* a frame waits for so many; 0: for what the header tells */
 	uint32_t unknown;           /* axes whose center is not known (core/frame/center.h) */
 	bool embeds;
 };
@@ -129,6 +130,7 @@ static void look_at(struct lines *l, const struct bs_survey *s)
 			l->left_out += present[y + s->size[0] * z] == 0;
 	l->unknown = bs_center_unknown(&s->center, s->size, present, s->strongest);
 	l->by_header = bs_survey_promised(s, present);
+	l->readouts = bs_survey_lines(s, present);
 	free(present);
 }
 
@@ -252,28 +254,30 @@ static void put_partial(const struct bs_choice *c, const struct lines *l)
 
 static void put_readouts(const struct bs_choice *c, const struct lines *l)
 {
+	const bool alike = c->survey->alike;
 	char text[16];
 
-	(void)snprintf(text, sizeof(text), "%u", l->count);
 	if (l->by_header) {
 		bs_outline_put(c->out, "readouts", "\"header\"",
 			       "of a frame: the header's limits and acceleration tell (%u here)",
 			       l->count);
 		return;
 	}
-	if (!c->survey->alike) {
+	if (l->readouts == 0 && !alike) {
 		bs_outline_put(c->out, "readouts", "\"header\"", "of a frame");
 		bs_outline_say(c->out, "frames have different numbers of lines, and not those that "
 				       "the header promises: images are partial, and say so");
 		return;
 	}
+	(void)snprintf(text, sizeof(text), "%u", l->readouts);
 	bs_outline_put(c->out, "readouts", text,
-		       "of a frame, as they came; the header's limits and acceleration tell "
-		       "another number");
+		       "of %s frame, as they came; the header's limits "
+		       "and acceleration tell another number",
+		       alike ? "a" : "the longest");
 	bs_outline_say(c->out,
-		       "each frame has %u lines, the header promises others: a frame ends with "
+		       "%s frame has %u lines, the header promises others: a frame ends with "
 		       "that number",
-		       l->count);
+		       alike ? "each" : "the longest", l->readouts);
 }
 
 static void put_echoes(const struct bs_choice *c)

@@ -357,8 +357,7 @@ static void mark(struct bs_survey *s, struct bs_mrd_acq *head)
 	const uint32_t n = head->number_of_samples - head->discard_pre - head->discard_post;
 	struct bs_protocol like = { .method = BS_METHOD_CARTESIAN,
 				    .encoded = { n, s->size[0], s->size[1] },
-				    .coils = s->info.channels != 0 ? s->info.channels
-								   : head->active_channels,
+				    .coils = s->coils != 0 ? s->coils : head->active_channels,
 				    .samples = n };
 
 	bs_plan_make(&like);
@@ -387,8 +386,7 @@ static int put(struct reading *r, struct bs_recorded *acq, struct bs_fail *why)
 
 	/* as the first line, or, before that, one of encodedSpace */
 	if (s->samples.count > 0 || bs_readout_oversampling(used, s->info.encoded[0]) > 0)
-		bs_kind_sort(&acq->head,
-			     s->info.channels != 0 ? s->info.channels : h->active_channels,
+		bs_kind_sort(&acq->head, s->coils != 0 ? s->coils : h->active_channels,
 			     s->samples.count > 0 ? s->samples.min : used);
 	mark(r->s, &acq->head);
 	kind = bs_mrd_kind(h->flags);
@@ -455,21 +453,43 @@ static int count_turns(struct reading *r, struct bs_fail *why)
 
 	if (present == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "no memory for a survey");
-	p.readouts = grid ? 0 : s->first_readouts;
-	for (uint32_t i = 0; i < rows; i++) {
-		present[i] = s->present[i] || (embeds(s) && s->calibrates[i]);
-		p.readouts += grid && present[i];
-	}
-	p.by_header = grid && bs_survey_promised(s, present);
-	memcpy(p.encoded, s->info.encoded, sizeof(p.encoded));
-	bs_lines_about(&lines, &p, &s->info, &s->center);
-	rc = bs_turns_count(&r->turns, &p, &s->info, grid ? &lines : NULL, &found, why);
-	free(present);
+	bs_survey_promises(s, &lines);
+	rc = bs_turns_frames(&r->turns, grid ? &lines : NULL, &found, why);
 	s->frames = found.frames;
 	s->alike = found.alike;
+	s->beyond = found.beyond;
+	s->most_lines = found.lines;
+	for (uint32_t i = 0; i < rows; i++)
+		present[i] = s->present[i] || (embeds(s) && s->calibrates[i]);
+	p.readouts = grid ? bs_survey_lines(s, present) : s->first_readouts;
+	p.by_header = p.readouts == 0;
+	free(present);
+	memcpy(p.encoded, s->info.encoded, sizeof(p.encoded));
+	if (rc == 0)
+		rc = bs_turns_count(&r->turns, &p, &s->info, grid ? &lines : NULL, &found, why);
 	s->open[0] = found.phases;
 	s->open[1] = found.sets;
 	s->open[2] = found.repetitions;
+	return rc;
+}
+
+/* receiverChannels where a readout has as many, or where readouts differ; else what all have. */
+static int count_coils(struct bs_survey *s, struct bs_recording *in, struct bs_fail *why)
+{
+	struct bs_recorded acq;
+	uint32_t least = UINT32_MAX;
+	uint32_t most_of = 0;
+	int rc = 0;
+
+	s->coils = s->info.channels;
+	for (uint32_t i = 0; rc == 0 && s->coils > most_of && i < bs_recording_count(in); i++) {
+		rc = bs_recording_read(in, i, &acq, why);
+		if (rc != 0 || acq.head.active_channels == 0 || acq.head.flags & BS_MRD_IS_NOISE)
+			continue;
+		least = acq.head.active_channels < least ? acq.head.active_channels : least;
+		most(&most_of, acq.head.active_channels - 1u);
+	}
+	s->coils = least == most_of && least < s->coils ? least : s->coils;
 	return rc;
 }
 
@@ -479,6 +499,8 @@ static int read_all(struct reading *r, struct bs_recording *in, struct bs_fail *
 	struct bs_progress progress;
 	int rc = begin(r, bs_recording_xml(in), why);
 
+	if (rc == 0)
+		rc = count_coils(r->s, in, why);
 	(void)snprintf(r->s->note, sizeof(r->s->note), "%s", bs_recording_note(in));
 	r->s->readouts = bs_recording_count(in);
 	bs_progress_begin(&progress, "reading", r->s->readouts, "readouts");
@@ -535,37 +557,6 @@ void bs_survey_free(struct bs_survey *s)
 	free(s->calibrates);
 	free(s->together);
 	s->present = s->calibrates = s->together = NULL;
-}
-
-bool bs_survey_on_grid(const struct bs_survey *s)
-{
-	return (bs_choose_on_header(s) || s->info.trajectory_name[0] == '\0') &&
-	       (s->off_lines == 0 ||
-		(bs_admit_ramps(&s->info) && s->kinds[BS_KIND_PHASE_CORRECTION] >= 3));
-}
-
-bool bs_survey_promised(const struct bs_survey *s, const uint8_t *present)
-{
-	const uint32_t rows = s->size[0] * s->size[1];
-	struct bs_protocol p = { 0 };
-	struct bs_lines lines;
-
-	memcpy(p.encoded, s->info.encoded, sizeof(p.encoded));
-	bs_lines_about(&lines, &p, &s->info, &s->center);
-	for (uint32_t row = 0; row < rows; row++)
-		if (present[row] != 0 && !bs_lines_inside(&lines, row))
-			return false;
-	return s->outside == 0 && (bs_lines_missing(&lines, present, rows, NULL) == 0 ||
-				   bs_lines_shutter(&lines, present, rows));
-}
-
-uint32_t bs_survey_averages(const struct bs_survey *s, bool path)
-{
-	const struct bs_limit *limit = &s->info.average;
-	const uint32_t n =
-		limit->given && limit->max + 1 > s->averages ? limit->max + 1 : s->averages;
-
-	return n > 64 || (path && !s->repeats) ? 1 : n;
 }
 
 void bs_survey_noise(const struct bs_survey *s, double *correlation, double *ratio)

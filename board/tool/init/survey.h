@@ -34,6 +34,7 @@ struct bs_survey {
 	struct bs_range discarded, channels, dims, step[2];
 	struct bs_range
 		middle; /* center_sample, discarded samples off, of forward ones that say it */
+	uint32_t coils; /* of lines, where receiverChannels is given; 0: each line says it */
 	uint32_t slices, contrasts, averages, repetitions, sets, phases; /* largest, + 1 */
 	struct bs_range misfit;        /* channels of readouts that are no line's (BS_MRD_MISFIT) */
 	struct bs_encodings_left left; /* readouts of encodings that no protocol has a use of */
@@ -43,6 +44,8 @@ struct bs_survey {
 	uint32_t frames;         /* that their counters tell apart, averages among them */
 	uint32_t first_readouts; /* imaging readouts of the first */
 	bool alike;              /* all frames of a slice and contrast have as many readouts */
+	bool beyond;             /* a line lies outside of what the header's limits promise */
+	uint32_t most_lines;     /* different lines of the frame that has most */
 	uint32_t open[3];        /* phases, sets, repetitions that are at once (turns.h) */
 	/* lines on the grid, of size [y, z], as the center of k-space has them */
 	uint32_t size[2];
@@ -73,8 +76,12 @@ void bs_survey_free(struct bs_survey *s);
 
 /* It is reconstructed from lines of the grid, whatever its readouts carry. */
 bool bs_survey_on_grid(const struct bs_survey *s);
-/* These lines, of a frame, are those that the header promises, or all that a shutter leaves. */
+/* The lines that the header promises, about the center that the scan's first line has. */
+void bs_survey_promises(const struct bs_survey *s, struct bs_lines *lines);
+/* The first frame's lines are those that the header promises, or all that a shutter leaves. */
 bool bs_survey_promised(const struct bs_survey *s, const uint8_t *present);
+/* How many lines of the grid a protocol should wait for in a frame; 0: as the header promises. */
+uint32_t bs_survey_lines(const struct bs_survey *s, const uint8_t *present);
 /* Averages that a protocol sums; 1: none, or more than it can. path: each readout brings its own */
 uint32_t bs_survey_averages(const struct bs_survey *s, bool path);
 

@@ -30,45 +30,71 @@ void bs_turns_free(struct bs_turns *t)
 	*t = (struct bs_turns){ 0 };
 }
 
-/* What tells images apart, those of one slice and contrast in a row. */
-static void put_key(uint16_t key[6], const struct bs_mrd_idx *i)
-{
-	const uint16_t all[6] = {
-		i->slice, i->contrast, i->repetition, i->set, i->phase, i->average
-	};
+enum { KEY = 6 };
 
-	memcpy(key, all, sizeof(all));
+/* What tells images apart, those of one slice and contrast in a row; then the line. */
+struct place {
+	uint16_t key[KEY];
+	uint32_t row;
+};
+
+static struct place place_of(const struct bs_turn *line)
+{
+	const struct bs_mrd_idx *i = &line->idx;
+
+	return (struct place){
+		{ i->slice, i->contrast, i->repetition, i->set, i->phase, i->average }, line->row
+	};
 }
 
-static int by_key(const void *a, const void *b)
+static int by_key(const struct place *a, const struct place *b)
 {
-	const uint16_t *x = a;
-	const uint16_t *y = b;
-
-	for (int i = 0; i < 6; i++)
-		if (x[i] != y[i])
-			return x[i] < y[i] ? -1 : 1;
+	for (int i = 0; i < KEY; i++)
+		if (a->key[i] != b->key[i])
+			return a->key[i] < b->key[i] ? -1 : 1;
 	return 0;
 }
 
-static int count_frames(const struct bs_turns *t, struct bs_turns_found *found, struct bs_fail *why)
+static int by_place(const void *a, const void *b)
 {
-	uint16_t(*key)[6] = malloc((t->count > 0 ? t->count : 1) * sizeof(*key));
+	const struct place *x = a;
+	const struct place *y = b;
+	const int order = by_key(x, y);
+
+	return order != 0 ? order : (x->row > y->row) - (x->row < y->row);
+}
+
+static void most(uint32_t *n, uint32_t value)
+{
+	*n = value > *n ? value : *n;
+}
+
+int bs_turns_frames(const struct bs_turns *t, const struct bs_lines *lines,
+		    struct bs_turns_found *found, struct bs_fail *why)
+{
+	struct place *at = malloc((t->count > 0 ? t->count : 1) * sizeof(*at));
 	uint32_t first = 0; /* readouts of the slice's and contrast's first */
 
-	if (key == NULL)
+	*found = (struct bs_turns_found){ .alike = true, .phases = 1, .sets = 1, .repetitions = 1 };
+	if (at == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "no memory for %u readouts", t->count);
-	for (uint32_t i = 0; i < t->count; i++)
-		put_key(key[i], &t->line[i].idx);
-	qsort(key, t->count, sizeof(*key), by_key);
+	for (uint32_t i = 0; i < t->count; i++) {
+		at[i] = place_of(&t->line[i]);
+		found->beyond =
+			found->beyond || (lines != NULL && !bs_lines_inside(lines, t->line[i].row));
+	}
+	qsort(at, t->count, sizeof(*at), by_place);
 	for (uint32_t from = 0, to; from < t->count; from = to) {
-		for (to = from + 1; to < t->count && by_key(key[from], key[to]) == 0; to++)
-			;
+		uint32_t different = 1;
+
+		for (to = from + 1; to < t->count && by_key(&at[from], &at[to]) == 0; to++)
+			different += at[to].row != at[to - 1].row;
 		first = from > 0 ? first : to - from;
 		found->alike = found->alike && to - from == first;
+		most(&found->lines, different);
 		found->frames++;
 	}
-	free(key);
+	free(at);
 	return 0;
 }
 
@@ -107,11 +133,6 @@ static uint64_t repetition_of(const struct bs_protocol *p, const struct bs_mrd_i
 	return (uint64_t)idx->repetition << 16 | (p->averages > 1 ? 0u : idx->average);
 }
 
-static void most(uint32_t *n, uint32_t value)
-{
-	*n = value > *n ? value : *n;
-}
-
 /* came [place][row]: averages, where they are summed. */
 static void take_line(struct bs_opens *o, const struct bs_protocol *p, const struct bs_turn *line,
 		      uint8_t *came, struct bs_turns_found *found)
@@ -148,10 +169,8 @@ int bs_turns_count(struct bs_turns *t, const struct bs_protocol *p, const struct
 	uint8_t *came;
 	int rc;
 
-	*found = (struct bs_turns_found){ .alike = true, .phases = 1, .sets = 1, .repetitions = 1 };
-	rc = count_frames(t, found, why);
-	if (rc != 0 || pairs == 0 || pairs > BS_FRAMES_MAX)
-		return rc;
+	if (pairs == 0 || pairs > BS_FRAMES_MAX)
+		return 0;
 	const uint32_t room = BS_OPEN_MAX / pairs < LANES ? BS_OPEN_MAX / pairs : LANES;
 	const uint32_t lanes = found->frames < room ? found->frames : room;
 	came = calloc((size_t)pairs * lanes, rows);

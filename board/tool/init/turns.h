@@ -2,8 +2,8 @@
  * board/tool/init/turns.h - the frames of a recording, and how many of them are open at once
  *
  * The lines that a survey has seen, by their counters, go through the rule of core/frame/open.h, of
- * which as many places are given as there may be frames. { add }* -> count -> free. Allocates; one
- * thread. Test: test/unit/board/tool/init/test_survey.c
+ * which as many places are given as there may be frames. { add }* -> frames -> count -> free.
+ * Allocates; one thread. Test: test/unit/board/tool/init/test_survey.c
  */
 #ifndef BS_BOARD_TOOL_INIT_TURNS_H
 #define BS_BOARD_TOOL_INIT_TURNS_H
@@ -22,18 +22,23 @@ struct bs_turns {
 	uint32_t count, room;
 };
 
-/* What count finds. phases, sets, repetitions: of one slice and contrast, most that are open. */
+/* What frames and count find. phases, sets, repetitions: of one slice and contrast, most open. */
 struct bs_turns_found {
 	uint32_t frames; /* images, averages that are not summed counted one by one */
 	bool alike;      /* all of a slice and contrast have as many readouts */
+	uint32_t lines;  /* different ones of the frame that has most */
+	bool beyond;     /* a line lies outside of what the header's limits promise */
 	uint32_t phases, sets, repetitions;
 };
 
 int bs_turns_add(struct bs_turns *t, const struct bs_mrd_idx *idx, uint64_t flags, uint32_t row,
 		 struct bs_fail *why);
+/* Of all lines, whatever ends a frame. lines, p, BS_ERR_NOMEM: as below. */
+int bs_turns_frames(const struct bs_turns *t, const struct bs_lines *lines,
+		    struct bs_turns_found *found, struct bs_fail *why);
 /*
- * p: slices, contrasts, averages, by_header, readouts, as open.h reads them. lines NULL: none is on
- * the grid, rows mean nothing. BS_ERR_NOMEM.
+ * How many of them are open at once; after frames. p: slices, contrasts, averages, by_header,
+ * readouts, as open.h reads them. lines NULL: none is on the grid, rows mean nothing. BS_ERR_NOMEM.
  */
 int bs_turns_count(struct bs_turns *t, const struct bs_protocol *p, const struct bs_scan_info *info,
 		   const struct bs_lines *lines, struct bs_turns_found *found, struct bs_fail *why);

@@ -16,12 +16,22 @@ protocols = ( { name = "p"; method = "cartesian"; matrix = [64, 64]; encoded = [
 	samples = 64; readouts = 64; $quiet } );
 END
 
+cat >ls.cfg <<END
+node: { run_dir = "run"; cache_dir = "out/x-cache"; threads = 1; $patient };
+protocols = ( { name = "p"; method = "ls"; matrix = [32, 32]; coils = 2; samples = 64;
+	readouts = 50; $quiet trajectory: { type = "radial2d"; };
+	ls: { iterations = 4; lambda = 0.1; }; } );
+END
+
 # writer N TO: the Nth command that writes TO.*
 writer() {
 	local scan=(--matrix 64x64 --coils 2 --traj cartesian --repetitions 6)
 	case $1 in
 	1) "$BORESIDE" phantom "${scan[@]}" -o "$2.h5" ;;
 	2) "$BORESIDE" log export "$log" "$2.h5" ;;
+	9) "$BORESIDE" prior -o "$2.mtx" "$dir/scan_true.cfl" ;;
+	10) "$BORESIDE" tune -c "$dir/ls.cfg" -p p --svg "$2.svg" ;;
+	11) (cd "$dir" && "$BORESIDE" arm -c ls.cfg) ;;
 	*)
 		local types=(h5 cfl png nii nii.gz)
 		command -v dump2dcm >/dev/null && types+=(dcm)
@@ -41,8 +51,9 @@ log=$(echo "$dir"/logs/*.bslog)
 fails() {
 	local disk=$1 words=$2 n rc
 	shift 2
-	for n in 1 2 3 4 5 6 7 8; do
+	for n in {1..11}; do
 		[ "$n" -ne 8 ] || command -v dump2dcm >/dev/null || continue
+		[ "$n $disk" != '10 gone after 2 writes' ] || continue # it has no third
 		("$@" writer "$n" out/x) >said 2>&1
 		rc=$?
 		if [ $rc -eq 1 ] && grep -q "$words" said &&
@@ -51,18 +62,18 @@ fails() {
 		else
 			echo "not ok $disk: writer $n ends with $rc: $(tail -n 3 said; ls out)"
 		fi
-		rm -f out/x*
+		rm -rf out/x*
 	done
 }
 (
 	umask 022
-	for n in 1 2 3 4 5 6 7 8; do
+	for n in {1..11}; do
 		[ "$n" -ne 8 ] || command -v dump2dcm >/dev/null || continue
 		writer "$n" out/x >said 2>&1
 		[ "$(find out -type f -printf '%m\n' | sort -u)" = 640 ] &&
 			echo "ok writer $n: for owner and group alone" ||
 			echo "not ok writer $n: $(ls -l out; cat said)"
-		rm -f out/x*
+		rm -rf out/x*
 	done
 )
 limited() { # limited KIB COMMAND...: no file is larger

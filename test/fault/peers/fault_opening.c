@@ -123,7 +123,5 @@ int main(int argc, char **argv)
 	CHECK(back == 0, "%u ACKs went back", back);
 	sender_close(&one);
 	sender_close(&other);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
-	return check_done();
+	return service_end(&service);
 }

@@ -249,7 +249,5 @@ int main(void)
 	CHECK(bridge() == pid && (CHECK_SANITIZED || resident(pid) - before < GROWN),
 	      "it is the process of the beginning, %ld KiB larger",
 	      (resident(pid) - before) / 1024);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
-	return check_done();
+	return service_end(&service);
 }

@@ -3,26 +3,12 @@
 # running service and reads its images. PYTHON: the interpreter that has it (python3).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-. "$here/../../support/await.bash"
+. "$here/../../support/scratch.bash"
 python=${PYTHON:-python3}
 if ! "$python" -c 'import ismrmrd; ismrmrd.ProtocolSerializer; ismrmrd.ConfigFile' 2>/dev/null; then
 	echo "skip $python has no ismrmrd with ProtocolSerializer (PyPI's 1.15)"
 	exit 0
 fi
-dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
-serve=
-cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
-trap cleanup EXIT
-failed=0
-check() { # words, then a command
-	local words=$1
-	shift
-	if "$@" >>"$dir/out.txt" 2>&1; then echo "ok $words"; else
-		echo "not ok $words [$*]"
-		tail -n 12 "$dir/out.txt" "$dir/log.txt" | sed 's/^/# /'
-		failed=1
-	fi
-}
 cat >"$dir/site.cfg" <<CFG
 node: { name = "test"; run_dir = "run"; cache_dir = ""; threads = 1; $patient };
 endpoints: { archive = ""; images = "ipc://run/images.ipc"; };
@@ -49,8 +35,4 @@ timeout 120 "$python" "$here/client.py" "$port" unknown rec.h5 ref.cfl ref-0002.
 	ref-0003.cfl >said.txt 2>&1
 check "a config that nobody knows is the only protocol, in words" \
 	grep -q "config 'unknown' is none of this site's: protocol cart" said.txt
-kill "$serve"
-wait "$serve"
-check "the service ends with 0" [ $? -eq 0 ]
-serve=
-exit $failed
+ends

@@ -6,21 +6,10 @@
 # served NAME: the service by that site file, bit for bit recon's images, as many as these are.
 #   NAME.out: what replay says; NAME.json: the status; NAME.text: the images' words
 here=$(dirname "${BASH_SOURCE[0]}")
-serve=
+from=$DATA/console ref=$DATA/console/ref
 begin() {
-	if [ ! -d "$DATA/console" ]; then
-		echo "skip $1: no folder of recordings at $DATA/console"
-		exit 0
-	fi
-	from=$DATA/console ref=$DATA/console/ref
-	. "$here/../../support/await.bash"
 	. "$here/../init/init.bash"
-	trap '[ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"' EXIT
-}
-check() { # check WORDS COMMAND...
-	local words=$1
-	shift
-	if "$@" >out 2>&1; then echo "ok $words"; else echo "not ok $words: $(tail -n 3 out)"; fi
+	needs "$from" "$1"
 }
 bound() { # bound NAME REFERENCE MOST: unscaled
 	check "$1: at most $3 of $2" "$BORESIDE" compare --max-unscaled "$3" "$1.cfl" "$ref/$2.cfl"

@@ -5,20 +5,8 @@
 # each image is exact and complete, they leave as they become whole, and the service gives recon's
 # bytes.
 set -u
-if [ ! -d "$DATA/console" ]; then
-	echo "skip frames in turns: no folder of recordings at $DATA/console"
-	exit 0
-fi
-. "$(dirname "$0")/../../support/await.bash"
-. "$(dirname "$0")/../init/init.bash"
-serve=
-trap '[ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"' EXIT
-ref=$DATA/console/ref
-check() { # words, then a command
-	local words=$1
-	shift
-	if "$@" >out 2>&1; then echo "ok $words"; else echo "not ok $words: $(tail -n 3 out)"; fi
-}
+. "$(dirname "$0")/console.bash"
+begin "frames in turns"
 # part NAME X Y Z I: the reference's image I, which lie one behind the other, as part.cfl
 part() {
 	local bytes=$((8 * $2 * $3 * $4))
@@ -37,11 +25,6 @@ serve() { # serve NAME
 	"$BORESIDE" serve -c "$1/site.cfg" 2>"$1/serve.log" &
 	serve=$!
 	"$BORESIDE" status -c "$1/site.cfg" $ready >/dev/null
-}
-stop() {
-	kill -TERM $serve
-	wait $serve
-	serve=
 }
 same() { # same NAME N: the service's images are recon's
 	local name=$1 i=0 image

@@ -388,6 +388,22 @@ static void replays(void)
 	      "a log gives the bytes that the service gave, set keys and all");
 }
 
+/* By what init makes of a log, a scan that sets keys is taken as the service took it. */
+static void begins(const char *what, const char *says, const char *keys)
+{
+	char command[900];
+
+	(void)snprintf(
+		command, sizeof(command),
+		"cd %s && for log in scans/*.bslog; do grep -aq '%s' \"$log\" && break; done;"
+		" $BORESIDE init --from \"$log\" --force -o init.cfg >tools 2>&1 &&"
+		" grep -q 'scan_keys = \\[%s\\];' init.cfg && "
+		"$BORESIDE recon -c init.cfg \"$log\" -o init.h5 >>tools 2>&1 &&"
+		" grep -aq '<name>boreside_scan_keys</name>' init*.h5",
+		service.dir, says, keys);
+	CHECK(system(command) == 0, "%s: init's protocol takes the scan and lists %s", what, keys);
+}
+
 int main(void)
 {
 	CHECK(service_start_with(&service, SERVICE_PATIENT, SITE, NULL), "a service with a bridge");
@@ -403,6 +419,9 @@ int main(void)
 	names();
 	CHECK(service_stop(&service) == 0, "the service ends with 0");
 	replays();
+	begins("iterations", "boreside_iterations</name><value>3<", "\"ls.iterations\"");
+	begins("all lines, iterations", "boreside_iterations</name><value>5<", "\"ls.iterations\"");
+	begins("a VENC", "boreside_venc</name><value>60<", "\"image.venc\"");
 	service_remove(&service);
 	return check_done();
 }

@@ -126,7 +126,8 @@ static bool send_lines(struct console *c, const struct origin *o, unsigned from,
 		if (good && mixed && i % 10 == 3)
 			good = console_waveform(c, i / 10);
 		if (good && mixed && i == 40)
-			good = console_send_image(c, picture, 4, "<ismrmrdMeta></ismrmrdMeta>");
+			good = console_send_image(c, picture, 4, 0, 1,
+						  "<ismrmrdMeta></ismrmrdMeta>");
 	}
 	return good;
 }
@@ -336,7 +337,7 @@ static bool send_images(struct console *c)
 	for (unsigned i = 0; good && i < PASSED; i++) {
 		for (unsigned p = 0; p < 32 * 32; p++)
 			picture[p] = (int16_t)(p * 7 + i);
-		good = console_send_image(c, picture, 32, META) && console_waveform(c, i);
+		good = console_send_image(c, picture, 32, 0, 1, META) && console_waveform(c, i);
 	}
 	return good;
 }
@@ -579,7 +580,5 @@ int main(void)
 	CHECK(as_expected == sessions, "%u sessions, %u as expected", sessions, as_expected);
 	printf("# the slow client took %u bytes meanwhile\n", sips);
 	mrd_shut(&slow);
-	CHECK(service_stop(&service) == 0, "the service ends with 0");
-	service_remove(&service);
-	return check_done();
+	return service_end(&service);
 }

@@ -1,7 +1,6 @@
 # test/replay/init/init.bash - sourced by the tests of boreside init: a folder to work in, and words
 : "${BORESIDE:?}"
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. "$(dirname "${BASH_SOURCE[0]}")/../../support/scratch.bash"
 cd "$dir" || exit 1
 
 # init NAME RECORDING: NAME.cfg, which check takes, and NAME.cfl, NAME-0002.cfl, ... by it

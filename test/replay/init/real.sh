@@ -2,11 +2,8 @@
 # test/replay/init/real.sh - boreside init --from each real recording: within what
 # board/doc/SCANS.md says is reachable of the recording's independent reference.
 set -u
-if [ ! -d "$DATA/scan/ref" ]; then
-	echo "skip real recordings: no folder of recordings at $DATA"
-	exit 0
-fi
 . "$(dirname "$0")/init.bash"
+needs "$DATA/scan/ref" "real recordings"
 ref=$DATA/scan/ref
 mask="--mask $ref/prisma2d_mask.cfl"
 for recording in "$DATA"/*.h5 "$DATA"/scan/*.h5; do

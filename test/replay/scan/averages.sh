@@ -7,14 +7,9 @@
 # The noise of the mean of 4 is half that of each: of the 8192 values of an image and its mean
 # each spread has a standard deviation below 1 %, their ratio 1.4 %; 6 % is four of these.
 set -u
-. "$(dirname "$0")/../../support/await.bash"
-dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
-serve=
-cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
-trap cleanup EXIT
+. "$(dirname "$0")/../../support/scratch.bash"
 cd "$dir" || exit 1
-mkdir -p run out
-chmod 750 run
+mkdir out
 grid='method = "cartesian"; matrix = [64, 64, 1]; encoded = [128, 64, 1]; coils = 4; samples = 128;'
 grid+=" $quiet"' readouts = "header";'
 apart='image: { combine = "none"; output = "complex"; };'
@@ -53,9 +48,7 @@ phantom woven.h5 --slices 4 --slice-order interleaved
 phantom ascending.h5 --slices 4
 phantom turns.h5 $turns --repetitions 2 --sets 2 --phases 2
 
-"$BORESIDE" serve -c site.cfg 2>serve.log &
-serve=$!
-"$BORESIDE" status -c site.cfg $ready
+starts
 
 made() { find "$1" -name '*.cfl' | sort | sed -n "$(($2 + 1))p"; }
 recon() { # protocol, recording, folder
@@ -132,6 +125,4 @@ for i in 0 1 2 3; do # images come as slices are complete
 done
 [ $same -eq 4 ] && echo "ok interleaved slices 1, 3, 0, 2: each the one of the scan in order" ||
 	echo "not ok interleaved slices: $same of 4"
-kill $serve
-wait $serve
-serve=
+ends

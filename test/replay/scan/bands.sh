@@ -7,10 +7,7 @@ cd "$(dirname "$0")/../../.." || exit 1
 . test/support/scratch.bash
 make=$BUILD/test/support/recording/multiband
 scans=$DATA/console
-if [ ! -f "$scans/sms_mb2.h5" ]; then
-	echo "skip multiband: no recordings at $scans"
-	exit 0
-fi
+needs "$scans/sms_mb2.h5" "multiband"
 cd "$dir" || exit 1
 : >out.txt
 

@@ -3,22 +3,9 @@
 # held, a stage of its own in images and status, a bound of its own for the images that calibrate,
 # in certificates, too. No timing passes or fails here but those that no machine can or cannot keep.
 set -u
-. "$(dirname "$0")/../../support/await.bash"
-dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
+. "$(dirname "$0")/../../support/scratch.bash"
 mkdir "$dir/tmp"
 export TMPDIR=$dir/tmp
-serve=
-cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
-trap cleanup EXIT
-failed=0
-check() { # words, then a command
-	local words=$1
-	shift
-	if "$@" >>"$dir/out.txt" 2>&1; then echo "ok $words"; else
-		echo "not ok $words [$*]"
-		failed=1
-	fi
-}
 small='method = "cartesian"; backend = "host"; matrix = [32, 37, 1]; encoded = [64, 37, 1];
   coils = 6;
   samples = 64; slices = 2;'
@@ -41,9 +28,7 @@ cd "$dir" || exit 1
 check "a scan with calibration lines" "$BORESIDE" phantom -c site.cfg -p ample --accel 2 \
 	--calibration separate,18 --repetitions 3 --tr-us 500 -o scan.h5
 check "one without noise" "$BORESIDE" phantom -c site.cfg -p still --tr-us 500 -o still.h5
-"$BORESIDE" serve -c site.cfg 2>log.txt &
-serve=$!
-"$BORESIDE" status -c site.cfg $ready >/dev/null
+starts
 replay() { # protocol, status, words of its last lines
 	"$BORESIDE" replay -c site.cfg --asap $patience -p "$1" scan.h5 >replay.txt 2>&1
 	check "$1: exit status $2" [ $? -eq "$2" ]
@@ -59,10 +44,7 @@ check "and of maps" [ "$(count never)" -eq 2 ]
 "$BORESIDE" status -c site.cfg >status.txt
 check "refused when armed" grep -q 'protocol refused *refused' status.txt
 check "over their budget, counted" grep -q 'calibration *1e-06 ms: missed 2 times' status.txt
-kill -TERM "$serve"
-wait "$serve"
-check "the service ends with 0" [ $? -eq 0 ]
-serve=
+ends
 check "recon says the same" "$BORESIDE" recon -c site.cfg -p ample scan.h5 -o one.h5
 said() { grep -ao "boreside_$1</name><value>[^<]*" one.h5 | sed 's/.*>//'; }
 check "an image that calibrates may take both budgets" \
@@ -86,5 +68,3 @@ check "the contract says both" grep -q 'within 1e+06 ms of .* within 1e+06 ms mo
 	ample/certificate.md
 certify never 1 scan.h5 'took longer to calibrate than budget.calibration_ms: 4 of 4'
 certify still 1 still.h5 'budget.calibration_ms was not tried'
-[ $failed -eq 0 ] || sed 's/^/# /' log.txt out.txt status.txt latency.txt
-exit $failed

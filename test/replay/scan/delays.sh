@@ -2,16 +2,9 @@
 # test/replay/scan/delays.sh - a radial scan whose gradients were late: the delays that its spokes
 # show, and with them the image of the true trajectory, by recon and through the service
 set -u
-. "$(dirname "$0")/../../support/await.bash"
+. "$(dirname "$0")/../../support/scratch.bash"
 scan=$DATA/scan/radial2d_delay_8ch.h5
-if [ ! -f "$scan" ]; then
-	echo "skip delays: no recording at $scan"
-	exit 0
-fi
-dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
-serve=
-cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
-trap cleanup EXIT
+needs "$scan" "delays"
 cd "$dir" || exit 1
 
 # the true ones (the recording's README): 0.31, -0.22, 0.10; 2e-3 is what is asked for
@@ -59,9 +52,7 @@ off estimated.cfl "--max-unscaled 3.3e-3" >log && echo "ok estimated: $(grep uns
 off nominal.cfl "--max-unscaled 1e-2" >log && echo "not ok nominal is no nearer: $(cat log)" ||
 	echo "ok nominal: $(grep unscaled log)"
 
-"$BORESIDE" serve -c site.cfg 2>log.txt &
-serve=$!
-"$BORESIDE" status -c site.cfg $ready >/dev/null
+starts
 "$BORESIDE" replay -c site.cfg --asap $patience -p delayed "$scan" >log 2>&1 &&
 	echo "ok the stream, which has the trajectory that was asked for, is admitted" ||
 	echo "not ok replay: $(cat log)"

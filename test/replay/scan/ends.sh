@@ -6,14 +6,9 @@
 # 0.36 (late lines), 0.68 (early lines: the outermost has no mirror image that was measured), 0.30
 # (asymmetric echo) and 0.40 (partitions); unfolding adds an error of its own.
 set -u
-. "$(dirname "$0")/../../support/await.bash"
-dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
-serve=
-cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
-trap cleanup EXIT
+. "$(dirname "$0")/../../support/scratch.bash"
 cd "$dir" || exit 1
-mkdir -p run out
-chmod 750 run
+mkdir out
 flat='method = "cartesian"; matrix = [96, 96, 1]; encoded = [192, 96, 1]; coils = 8;'
 slab='method = "cartesian"; matrix = [32, 32, 24]; encoded = [40, 32, 24]; coils = 8;'
 all="$quiet"' readouts = "header";'
@@ -53,9 +48,7 @@ size=(--matrix 32,32,24 --encoded 40,32,24 --samples 40)
 phantom slab.h5 "${size[@]}" --scanner
 phantom parts.h5 "${size[@]}" --accel 2 --calibration embedded,16,12 --partial-z 0.75
 
-"$BORESIDE" serve -c site.cfg 2>serve.log &
-serve=$!
-"$BORESIDE" status -c site.cfg $ready
+starts
 
 recon() { # protocol, recording, image
 	"$BORESIDE" recon -c site.cfg -p "$1" "$2.h5" -o "$3.cfl" >recon.log 2>&1 ||
@@ -95,6 +88,4 @@ echo  echo_sense   whole_flat 0.6
 parts parts_grappa whole_slab 0.9
 parts parts_sense  whole_slab 0.9
 END
-kill $serve
-wait $serve
-serve=
+ends

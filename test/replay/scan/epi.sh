@@ -3,20 +3,7 @@
 # `boreside recon` give the same bytes; what is corrected is the undisturbed scan; a scan that lacks
 # what its protocol needs is refused in words; errors on real recordings are those of their README
 set -u
-. "$(dirname "$0")/../../support/await.bash"
-dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
-serve=
-cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
-trap cleanup EXIT
-failed=0
-check() { # words, then a command
-	local words=$1
-	shift
-	if "$@" >>"$dir/out.txt" 2>&1; then echo "ok $words"; else
-		echo "not ok $words [$*]"
-		failed=1
-	fi
-}
+. "$(dirname "$0")/../../support/scratch.bash"
 small='method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6; samples = 64;
   readouts = 37; slices = 2;'
 skips='method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6; samples = 64;
@@ -48,9 +35,7 @@ check "every second line" "${phantom[@]}" --accel 2 --calibration embedded,20 -o
 check "every second line, with both" "${phantom[@]}" --accel 2 --calibration embedded,20 \
 	--epi-phase 0.7 --epi-shift -0.4 -o torn.h5
 check "reversed lines without a triple" "$BORESIDE" phantom -c site.cfg -p epi --reversed -o bare.h5
-"$BORESIDE" serve -c site.cfg 2>log.txt &
-serve=$!
-"$BORESIDE" status -c site.cfg $ready >/dev/null
+starts
 scan=0
 of() { ls images/*s"$(printf %03d "$scan")"-*.cfl 2>/dev/null; } # its images
 replay() { # protocol, recording: its last line is the outcome
@@ -137,9 +122,4 @@ if [ -d "$DATA/scan" ]; then
 else
 	echo "skip navigators of a real scan: no folder of recordings at $DATA/scan"
 fi
-kill -TERM "$serve"
-wait "$serve"
-check "the service ends with 0" [ $? -eq 0 ]
-serve=
-[ $failed -eq 0 ] || sed 's/^/# /' log.txt out.txt
-exit $failed
+ends

@@ -2,7 +2,7 @@
 # test/replay/scan/field.sh - spirals through a field of +-150 Hz: with the field map sense brings
 # the object back, by recon and through the service the same bytes; without the map it does not
 set -u
-. "$(dirname "$0")/../../support/await.bash"
+. "$(dirname "$0")/../../support/scratch.bash"
 scans=$DATA/scan
 eight=$scans/spiral2d_b0_8shot_8ch.h5
 one=$scans/spiral2d_b0_1shot_8ch.h5
@@ -10,10 +10,6 @@ if [ ! -f "$eight" ] || [ ! -f "$one" ]; then
 	echo "skip field: no recordings at $scans"
 	exit 0
 fi
-dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
-serve=
-cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
-trap cleanup EXIT
 cd "$dir" || exit 1
 
 protocol() { # protocol NAME FILE SAMPLES READOUTS KEYS
@@ -64,9 +60,7 @@ off eight 5e-3 spiral2d_b0_8shot_8ch_corrected &&
 	echo "ok as the dense matrix: $(grep unscaled log)" ||
 	echo "not ok dense matrix: $(cat log)"
 
-"$BORESIDE" serve -c site.cfg 2>log.txt &
-serve=$!
-"$BORESIDE" status -c site.cfg $ready >/dev/null
+starts
 "$BORESIDE" replay -c site.cfg --asap $patience -p eight "$eight" >log 2>&1 &&
 	echo "ok replay" || echo "not ok replay: $(cat log)"
 written() { ls images/*.cfl mrd/*.h5 >/dev/null 2>&1; }
@@ -83,9 +77,7 @@ grep -q "outcome: $words" log && echo "ok another dwell time: $(grep outcome log
 	echo "not ok the log: $(grep "$words" log.txt)"
 "$BORESIDE" recon -c site.cfg -p wrong "$eight" -o wrong.cfl >log 2>&1 ||
 	grep -q "$words" log && echo "ok recon refuses it, too" || echo "not ok recon: $(cat log)"
-kill -TERM $serve
-wait $serve
-serve=
+ends
 strings -n 8 mrd/*.h5 | grep -o 'boreside_field_segments</name><value>[0-9]*' |
 	grep -qE '>([6-9]|1[0-2])$' && echo "ok the image says how many segments" ||
 	echo "not ok segments: $(

@@ -7,15 +7,8 @@
 # truth), both contrasts, over the mask, against the same lines in full. The Shepp-Logan phantom,
 # after scaling, against the object: 1.3 times what the same comparison gives pygrappa's image.
 set -u
-. "$(dirname "$0")/../../support/await.bash"
-if [ ! -d "$DATA/scan/ref" ]; then
-	echo "skip GRAPPA: no folder of recordings at $DATA/scan"
-	exit 0
-fi
-dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
-serve=
-cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
-trap cleanup EXIT
+. "$(dirname "$0")/../../support/scratch.bash"
+needs "$DATA/scan/ref" "GRAPPA"
 cd "$dir" || exit 1
 protocol() { # protocol NAME METHOD-KEYS READOUTS
 	echo "{ name = \"$1\"; method = \"cartesian\"; $2 matrix = [64, 64]; $quiet
@@ -78,9 +71,7 @@ sed 's/threads = 2/threads = 5/' site.cfg >five.cfg
 cmp -s five.cfl R3_acs24.cfl && cmp -s five-0002.cfl R3_acs24-0002.cfl &&
 	echo "ok five threads: the same bytes" || echo "not ok five threads: other bytes"
 
-"$BORESIDE" serve -c site.cfg 2>log.txt &
-serve=$!
-"$BORESIDE" status -c site.cfg $ready >/dev/null
+starts
 written() { [ "$(ls images/*s00$scan-*.cfl 2>/dev/null | wc -l)" -ge 2 ]; }
 scan=0
 for pair in R2_acs16,prisma2d_R2_acs16 R3_sep,prisma2d_R3_sep shepp,shepp2d_R4_acs24_8ch; do

@@ -3,14 +3,8 @@
 # the outcome, the status, the images' attributes and the words of `boreside recon`; lines that were
 # sampled backwards, or between navigators, give the image of those that were not
 set -u
-if [ ! -d "$DATA/scan" ]; then
-	echo "skip kinds of readouts: no folder of recordings at $DATA/scan"
-	exit 0
-fi
-. "$(dirname "$0")/../../support/await.bash"
-dir=$(mktemp -d)
-mkdir -p "$dir/run" "$dir/out" "$dir/cfl"
-chmod 750 "$dir/run"
+. "$(dirname "$0")/../../support/scratch.bash"
+needs "$DATA/scan" "kinds of readouts"
 cat >"$dir/site.cfg" <<END
 node: { name = "test"; run_dir = "run"; cache_dir = ""; threads = 1; acq_slots = 64; $patient };
 sinks: ( { type = "mrd"; dir = "out"; }, { type = "cfl"; dir = "cfl"; } );
@@ -24,10 +18,7 @@ protocols: (
     image: { output = "complex"; combine = "none"; }; }
 );
 END
-"$BORESIDE" serve -c "$dir/site.cfg" 2>"$dir/serve.log" &
-server=$!
-trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$dir"' EXIT
-"$BORESIDE" status -c "$dir/site.cfg" $ready
+starts
 
 says() { # what, words, where
 	if grep -q -- "$2" "$3"; then echo "ok $1: $2"; else

@@ -2,20 +2,7 @@
 # test/replay/scan/lacking.sh - a scan that lacks what its protocol needs is ended with one outcome
 # and the reason in words, logged once, at the readout that proves it; the next scan is served
 set -u
-. "$(dirname "$0")/../../support/await.bash"
-dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
-serve=
-cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
-trap cleanup EXIT
-failed=0
-check() { # words, then a command
-	local words=$1
-	shift
-	if "$@" >>"$dir/out.txt" 2>&1; then echo "ok $words"; else
-		echo "not ok $words [$*]"
-		failed=1
-	fi
-}
+. "$(dirname "$0")/../../support/scratch.bash"
 small='method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6; samples = 64;
   readouts = "header"; slices = 2;'
 cat >"$dir/site.cfg" <<CFG
@@ -39,16 +26,14 @@ check "every third line" "${phantom[@]}" 3 --accel 3 --calibration embedded,2 -o
 check "every third line, with calibration" "${phantom[@]}" 3 --accel 3 --calibration embedded,18 \
 	-o calibrated.h5
 check "every third line, calibrated elsewhere" "${phantom[@]}" 3 --accel 3 -o external.h5
-"$BORESIDE" serve -c site.cfg 2>log.txt &
-serve=$!
-"$BORESIDE" status -c site.cfg $ready >/dev/null
+starts
 # lines of the log with these words, without the one that sums up a scan that has ended
 told() { grep -v ': audit: ' log.txt | grep -c "$1"; }
 lacks() { # protocol, recording, images that its outcome says, words of the reason, how it ends
 	local before after
 	before=$(told "$4")
 	"$BORESIDE" replay -c site.cfg --asap $patience -p "$1" "$2.h5" >replay.txt 2>&1 &&
-		echo "not ok $1: $2 ends well" && failed=1
+		echo "not ok $1: $2 ends well"
 	cat replay.txt >>out.txt
 	check "$1: $2: the end" grep -q "$5: BS_ERR_CALIBRATION.*$4" replay.txt
 	[ "$5" = refused ] || check "$1: $2: $3 images" grep -q "images $3," replay.txt
@@ -90,9 +75,4 @@ check "zeros: a scan that is calibrated elsewhere, too" grep -q "outcome: BS_OK:
 check "zeros: one that brings its calibration is whole" \
 	sh -c "grep -q 'outcome: BS_OK' replay.txt &&
 	! grep -q partial replay.txt"
-kill -TERM "$serve"
-wait "$serve"
-check "the service ends with 0" [ $? -eq 0 ]
-serve=
-[ $failed -eq 0 ] || sed 's/^/# /' log.txt out.txt
-exit $failed
+ends

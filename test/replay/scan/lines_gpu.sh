@@ -6,15 +6,11 @@
 # an image of its own matrix, budgets that are measured when armed. lambda keeps the condition of
 # what is solved below a hundred, so that float rounding is carried on as it is.
 set -u
-. "$(dirname "$0")/../../support/await.bash"
+. "$(dirname "$0")/../../support/scratch.bash"
 if ! nvidia-smi -L >/dev/null 2>&1 || "$BORESIDE" --version | grep -q 'CUDA not built in'; then
 	echo "skip Cartesian scans on a GPU: there is none, or none in this build"
 	exit 0
 fi
-dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
-serve=
-cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
-trap cleanup EXIT
 cd "$dir" || exit 1
 mkdir -p run out
 chmod 750 run
@@ -93,6 +89,4 @@ sense_pocs  echo  unfold/cuda
 slab_grappa slab  cartesian/cuda
 slab_sense  slab  unfold/cuda
 END
-kill $serve
-wait $serve
-serve=
+ends

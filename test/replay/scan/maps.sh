@@ -4,20 +4,7 @@
 # central samples, also while a window slides; a combination by them is one by the maps of BART from
 # the same lines, and SENSE with them is as good as with the true ones
 set -u
-. "$(dirname "$0")/../../support/await.bash"
-dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
-serve=
-cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
-trap cleanup EXIT
-failed=0
-check() { # words, then a command
-	local words=$1
-	shift
-	if "$@" >>"$dir/out.txt" 2>&1; then echo "ok $words"; else
-		echo "not ok $words [$*]"
-		failed=1
-	fi
-}
+. "$(dirname "$0")/../../support/scratch.bash"
 small='matrix = [32, 37, 1]; coils = 6; readouts = 37; slices = 3;'
 prisma='method = "cartesian"; matrix = [64, 64, 1]; encoded = [128, 64, 1]; coils = 20;
   samples = 128; readouts = 64; contrasts = 2;'
@@ -72,9 +59,7 @@ check "too few spokes are refused where they are armed" \
 	sh -c "! \"$BORESIDE\" recon -c site.cfg -p few few.h5 -o few.cfl 2>few.txt"
 check "in words" grep "samples k-space without gaps over . points around its center" few.txt
 sed -i '/name = "few"/,/espirit/d' site.cfg
-"$BORESIDE" serve -c site.cfg 2>log.txt &
-serve=$!
-"$BORESIDE" status -c site.cfg $ready >/dev/null
+starts
 scan=0
 written() { [ "$(ls images/*s$(printf %03d $scan)-*.cfl 2>/dev/null | wc -l)" -ge "$1" ]; }
 same() { # protocol, recording, images
@@ -124,9 +109,4 @@ if [ -d "${DATA:-none}/scan" ]; then
 else
 	echo "skip maps of a real scan: no folder of recordings at ${DATA:-none}/scan"
 fi
-kill -TERM "$serve"
-wait "$serve"
-check "the service ends with 0" [ $? -eq 0 ]
-serve=
-[ $failed -eq 0 ] || sed 's/^/# /' log.txt out.txt
-exit $failed
+ends

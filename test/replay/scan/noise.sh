@@ -3,20 +3,7 @@
 # compression: the service and `boreside recon` give the same bytes; a scan that lacks the noise
 # that its protocol requires is refused in words; errors on a real recording are those of its README
 set -u
-. "$(dirname "$0")/../../support/await.bash"
-dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
-serve=
-cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
-trap cleanup EXIT
-failed=0
-check() { # words, then a command
-	local words=$1
-	shift
-	if "$@" >>"$dir/out.txt" 2>&1; then echo "ok $words"; else
-		echo "not ok $words [$*]"
-		failed=1
-	fi
-}
+. "$(dirname "$0")/../../support/scratch.bash"
 prisma='method = "cartesian"; matrix = [64, 64, 1]; encoded = [128, 64, 1]; coils = 20;
   samples = 128; readouts = 64;'
 small='method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6; samples = 64;
@@ -40,9 +27,7 @@ check "a noise scan" "${phantom[@]}" --noise-only --noise-scan 8,150 --measureme
 check "a scan that points to it" "${phantom[@]}" --noise-from 1_1 --measurement 1_2 -o points.h5
 check "a scan with its own" "${phantom[@]}" --noise-scan 8,150 --noise-from 1_1 --measurement 1_3 \
 	--seed 5 -o own.h5
-"$BORESIDE" serve -c site.cfg 2>log.txt &
-serve=$!
-"$BORESIDE" status -c site.cfg $ready >/dev/null
+starts
 scan=0
 replay() { # protocol, recording: its last line is the outcome
 	scan=$((scan + 1))
@@ -115,9 +100,4 @@ if [ -d "$DATA/scan" ]; then
 else
 	echo "skip noise and compression of a real scan: no folder of recordings at $DATA/scan"
 fi
-kill -TERM "$serve"
-wait "$serve"
-check "the service ends with 0" [ $? -eq 0 ]
-serve=
-[ $failed -eq 0 ] || sed 's/^/# /' log.txt out.txt
-exit $failed
+ends

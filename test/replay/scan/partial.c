@@ -17,7 +17,7 @@
 #include "drivers/file/cfl.h"
 #include "drivers/source/recording.h"
 #include "gpu/engine/engines.h"
-#include "test/support/check.h"
+#include "test/support/plan/engine.h"
 #include "test/support/plan/planned.h"
 
 #define E      64u /* lines; voxels of the image */
@@ -26,7 +26,6 @@
 #define VALUES (E * E)
 
 static float lines[E][COILS * COLS * 2];
-static struct bs_team *team;
 static const char *folder;
 
 static bool read_lines(void)
@@ -76,37 +75,29 @@ struct scan {
 
 static struct bs_protocol protocol(const struct scan *s, enum bs_parallel parallel)
 {
-	struct bs_protocol p = { .name = "partial",
-				 .method = BS_METHOD_CARTESIAN,
-				 .backend = BS_BACKEND_HOST,
-				 .dims = 2,
-				 .matrix = { E, E, 1 },
-				 .image_matrix = { E, E, 1 },
-				 .encoded = { COLS, E, 1 },
-				 .coils = COILS,
-				 .samples = s->samples,
-				 .readouts = E,
-				 .slices = 1,
-				 .contrasts = 1,
-				 .combine = BS_COMBINE_RSS,
-				 .parallel = parallel,
-				 .grappa_kernel = { 5, 9, 1 },
-				 .grappa_sources = 2,
-				 .grappa_lambda = 5e-3, /* the default */
-				 .partial_fourier = BS_PARTIAL_FOURIER_POCS,
-				 .pocs_iterations = 10,
-				 .pocs_taper = 0.5,
-				 .lambda = 1e-4,
-				 .iterations = 100 };
+	struct bs_protocol p = lines_of(E, E, 1, COLS, COILS);
+
+	p.samples = s->samples;
+	p.image_matrix[0] = p.image_matrix[1] = E;
+	p.image_matrix[2] = 1;
+	p.combine = BS_COMBINE_RSS;
+	p.parallel = parallel;
+	memcpy(p.grappa_kernel, (uint32_t[]){ 5, 9, 1 }, sizeof(p.grappa_kernel));
+	p.grappa_sources = 2;
+	p.grappa_lambda = 5e-3; /* the default */
+	p.partial_fourier = BS_PARTIAL_FOURIER_POCS;
+	p.pocs_iterations = 10;
+	p.pocs_taper = 0.5;
+	solved(&p, 1e-4, 100);
 
 	if (parallel == BS_PARALLEL_SENSE) {
 		p.method = bs_method_sense(p.method);
 		p.combine = BS_COMBINE_SENSE;
 	}
-	return planned(p);
+	return planned_host(p);
 }
 
-static void add_all(const struct bs_engine *engine, void *self, const struct scan *s)
+static void add_all(const struct armed *a, const struct scan *s)
 {
 	for (uint32_t ky = s->first; ky <= s->last; ky++) {
 		const bool calibrates = ky >= E / 2 - s->acs / 2 && ky < E / 2 + s->acs / 2;
@@ -114,9 +105,10 @@ static void add_all(const struct bs_engine *engine, void *self, const struct sca
 
 		if (!calibrates && (ky + E - E / 2) % s->step != 0)
 			continue;
-		(void)engine->add(self, 0, ky, NULL, data, COLS);
-		if (calibrates && engine->side != NULL)
-			(void)engine->side(self, 0, BS_KIND_CALIBRATION, ky, NULL, data, COLS);
+		(void)a->engine->add(a->self, 0, ky, NULL, data, COLS);
+		if (calibrates && a->engine->side != NULL)
+			(void)a->engine->side(a->self, 0, BS_KIND_CALIBRATION, ky, NULL, data,
+					      COLS);
 	}
 }
 
@@ -125,34 +117,17 @@ static bool image_of(const struct scan *s, enum bs_parallel parallel, const floa
 {
 	const struct bs_protocol p = protocol(s, parallel);
 	const struct bs_tables tables = { .maps = maps };
-	const struct bs_engine *engine = NULL;
 	struct bs_report report = { 0 };
-	struct bs_need need = { 0 };
-	struct bs_arena arena = { 0 };
-	struct bs_fail why = { 0 };
-	void *self = NULL;
-	int rc = bs_engine_find(&engine, &p, &why);
+	struct armed a;
+	bool good = armed_with(&a, &p, &tables, 2) && a.engine->begin(a.self, 0) == 0;
 
-	if (rc == 0)
-		rc = engine->need(&p, &need, &why);
-	if (rc == 0)
-		rc = bs_arena_open(&arena, need.total_bytes, &why);
-	if (rc == 0) {
-		const struct bs_arm_env env = { .arena = &arena, .team = team, .cache_dir = "" };
-
-		rc = engine->arm(&self, &p, &tables, &env, &why);
+	if (good) {
+		add_all(&a, s);
+		good = a.engine->image(a.self, 0, NULL, INT64_MAX, image, &report) == 0;
 	}
-	if (rc == 0)
-		rc = engine->begin(self, 0);
-	if (rc == 0) {
-		add_all(engine, self, s);
-		rc = engine->image(self, 0, NULL, INT64_MAX, image, &report);
-	}
-	CHECK(rc == 0, "%s: an image %s%s", s->name, why.text, report.why.text);
-	if (self != NULL)
-		engine->disarm(self);
-	bs_arena_close(&arena);
-	return rc == 0;
+	CHECK(good, "%s: an image %s", s->name, report.why.text);
+	armed_close(&a);
+	return good;
 }
 
 static double error_of(const float *image, const float *truth, const float *mask)
@@ -196,20 +171,17 @@ int main(void)
 	};
 	struct bs_cfl truth = { 0 };
 	struct bs_cfl mask = { 0 };
-	struct bs_fail why = { 0 };
 
 	folder = getenv("DATA");
 	if (folder == NULL) {
 		SKIP("no folder of recordings (DATA)");
 		return 0;
 	}
-	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
 	if (read_lines() && read_cfl(&truth, "prisma2d_full_rss", VALUES) &&
 	    read_cfl(&mask, "prisma2d_mask", VALUES))
 		for (size_t i = 0; i < sizeof(scans) / sizeof(scans[0]); i++)
 			compare(&scans[i], truth.data, mask.data);
 	bs_cfl_free(&truth);
 	bs_cfl_free(&mask);
-	bs_team_close(team);
 	return check_done();
 }

@@ -3,20 +3,7 @@
 # angles that never repeat, through the service and through `boreside recon` the same bytes;
 # measured recordings against their references; what no frame can be made of is refused
 set -u
-. "$(dirname "$0")/../../support/await.bash"
-dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
-serve=
-cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
-trap cleanup EXIT
-failed=0
-check() { # words, then a command
-	local words=$1
-	shift
-	if "$@" >>"$dir/out.txt" 2>&1; then echo "ok $words"; else
-		echo "not ok $words [$*]"
-		failed=1
-	fi
-}
+. "$(dirname "$0")/../../support/scratch.bash"
 close_to() { # A B BOUND: relative difference
 	"$BORESIDE" compare "$1" "$2" |
 		awk -v bound="$3" '{ print } /^unscaled/ { good = $3 <= bound } END { exit !good }'
@@ -73,9 +60,7 @@ check "a site file with all keys written out is as good" "$BORESIDE" check all_k
 recon() { # PROTOCOL RECORDING OUT
 	"$BORESIDE" recon -c site.cfg -p "$1" "$2" -o "$3.cfl"
 }
-"$BORESIDE" serve -c site.cfg 2>log.txt &
-serve=$!
-"$BORESIDE" status -c site.cfg $ready >/dev/null
+starts
 scan=0
 frames_left() { ls images/*-s00"$scan"-*.cfl 2>/dev/null; } # the files of this scan
 left() { [ "$(frames_left | wc -l)" -ge "$1" ]; }
@@ -168,9 +153,4 @@ CFG
 else
 	echo "skip recordings that others measured: none at $DATA"
 fi
-kill -TERM "$serve"
-wait "$serve"
-check "the service ends with 0" [ $? -eq 0 ]
-serve=
-[ $failed -eq 0 ] || sed 's/^/# /' log.txt out.txt
-exit $failed
+ends

@@ -47,9 +47,7 @@ run() { # run WHICH PROGRAM; again where the machine stood still so long that a 
 	await settled 3 && say "$1" between
 	"$BORESIDE" replay -c site.cfg --asap $patience -p radial radial.h5 >>out.txt 2>&1
 	await settled 6 && say "$1" after
-	kill -TERM $serve
-	wait $serve
-	serve=
+	ends
 	! grep -q '"errors":\["' "said.$1"
 }
 await run one "$BORESIDE"

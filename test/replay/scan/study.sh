@@ -3,20 +3,7 @@
 # and `boreside recon` give the same bytes; what does not fit is refused in words, most of it at
 # OPEN; the oldest goes first; recon's end in between costs nothing
 set -u
-. "$(dirname "$0")/../../support/await.bash"
-dir=$(mktemp -d /tmp/boreside-test-XXXXXX)
-serve=
-cleanup() { [ -z "$serve" ] || kill -KILL "$serve" 2>/dev/null; rm -rf "$dir"; }
-trap cleanup EXIT
-failed=0
-check() { # words, then a command
-	local words=$1
-	shift
-	if "$@" >>"$dir/out.txt" 2>&1; then echo "ok $words"; else
-		echo "not ok $words [$*]"
-		failed=1
-	fi
-}
+. "$(dirname "$0")/../../support/scratch.bash"
 grid='method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6; samples = 64;
   slices = 2;'
 cat >"$dir/site.cfg" <<CFG
@@ -70,9 +57,7 @@ phantom three three --study 1.2.3 --accel 2
 check "a phantom: a spiral" "$BORESIDE" phantom -c site.cfg -p spiral --oblique 1e-9,1e-9 \
 	--study 1.2.3 --measurement spiral -o spiral.h5
 
-"$BORESIDE" serve -c site.cfg 2>log.txt &
-serve=$!
-"$BORESIDE" status -c site.cfg $ready >/dev/null
+starts
 scan=0
 replay() { # protocol, recording: its last line is the outcome
 	"$BORESIDE" replay -c site.cfg --asap $patience -p "$1" "$2.h5" >replay.txt 2>&1
@@ -149,11 +134,6 @@ same "two sets of maps" -p folded2 --before makes2=full1.h5 named.h5
 check "recon without refuses, too" grep -q "BS_ERR_CALIBRATION: .*no scan came before" replay.txt
 filed() { ls mrd/*.h5 >/dev/null 2>&1; }
 await filed
-kill -TERM "$serve"
-wait "$serve"
-check "the service ends with 0" [ $? -eq 0 ]
-serve=
+ends
 check "images say whose maps they are" sh -c \
 	"strings -n 8 mrd/*.h5 | grep -q 'boreside_maps_scan</name><value>full2<'"
-[ $failed -eq 0 ] || sed 's/^/# /' log.txt out.txt
-exit $failed

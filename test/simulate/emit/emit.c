@@ -18,6 +18,7 @@
 #include "test/simulate/process.h"
 #include "test/simulate/totals.h"
 #include "test/simulate/wakes.h"
+#include "test/support/plan/planned.h"
 
 #define SITES      6u
 #define RESTART_NS (1500 * MS) /* a machine takes longer than a second */
@@ -100,17 +101,8 @@ static void make_site(struct site *at, const struct bs_overload *o, uint32_t sin
 		(void)snprintf(s.images_url, sizeof(s.images_url), "images");
 	for (uint32_t i = 0; i < sinks; i++)
 		s.sink[i] = (struct bs_sink_spec){ .type = "cfl", .dir = { 'f', (char)('0' + i) } };
-	s.protocol[0] = (struct bs_protocol){ .name = "p",
-					      .method = BS_METHOD_CARTESIAN,
-					      .dims = 2,
-					      .matrix = { 16, PICTURE_PIXELS / 16, 1 },
-					      .encoded = { 16, PICTURE_PIXELS / 16, 1 },
-					      .coils = 1,
-					      .samples = 16,
-					      .readouts = PICTURE_PIXELS / 16,
-					      .slices = 1,
-					      .contrasts = 1,
-					      .silence_ms = 5000 };
+	s.protocol[0] = with_name(lines_of(16, PICTURE_PIXELS / 16, 1, 16, 1), "p");
+	s.protocol[0].silence_ms = 5000;
 	bs_plan_make(&s.protocol[0]);
 	memory_make(&at->shm, &s, BS_WORKER_EMIT);
 	/* an archive has as many slots as its connection may hold: few are wanted here */

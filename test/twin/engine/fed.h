@@ -9,7 +9,7 @@
 #include <cuda_runtime_api.h>
 #include <string.h>
 
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 
 /* How readouts get to the device: through its own pinned memory, from a shared pool, in place. */
 enum way { STAGED, POOL, MAPPED, WAYS };
@@ -27,7 +27,7 @@ struct fed {
 
 static inline int fed_open(struct fed *f, const struct bs_engine *engine,
 			   const struct bs_protocol *p, const struct bs_tables *tables,
-			   struct bs_team *team, enum way way, struct bs_fail *why)
+			   enum way way, struct bs_fail *why)
 {
 	struct bs_arm_env env = { .team = team, .cache_dir = "" };
 	struct bs_protocol own = *p;

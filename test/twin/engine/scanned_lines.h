@@ -18,6 +18,7 @@
 #include "core/thread/team.h"
 #include "gpu/engine/engines.h"
 #include "test/twin/allocations.h"
+#include "test/support/plan/planned.h"
 #include "test/twin/device.h"
 #include "test/twin/engine/fed.h"
 
@@ -38,6 +39,22 @@ struct lines {
 	float *data;
 	uint8_t *came, *calibrates; /* [line] */
 };
+
+/* What the trials of lines have in common; members beyond encoded and matrix are the trial's. */
+static inline struct bs_protocol lines_protocol(const uint32_t encoded[3], const uint32_t matrix[3],
+						uint32_t samples, uint32_t coils)
+{
+	struct bs_protocol p = lines_of(matrix[0], encoded[1], encoded[2], encoded[0], coils);
+
+	memcpy(p.matrix, matrix, sizeof(p.matrix));
+	p.samples = samples;
+	p.uses = 1u << BS_KIND_CALIBRATION;
+	p.pocs_iterations = 6;
+	p.pocs_taper = 0.5;
+	p.iterations = small() ? 4 : 10;
+	mapped_by(&p, BS_MAPS_FILE, 24);
+	return p;
+}
 
 #define BLOBS 6
 #define WAVES 5
@@ -283,14 +300,14 @@ static inline void lines_again(const char *name, struct fed *f, const struct lin
 
 /* One way to the device. */
 static inline void lines_on_gpu(const char *name, const struct bs_engine *cuda, enum way way,
-				const struct bs_tables *tables, struct bs_team *team,
-				const struct lines scans[2], const struct lines_images *want)
+				const struct bs_tables *tables, const struct lines scans[2],
+				const struct lines_images *want)
 {
 	struct lines_images got = { 0 };
 	struct bs_fail why = { 0 };
 	struct fed f = { 0 };
 	char what[96];
-	int rc = fed_open(&f, cuda, &scans[0].p, tables, team, way, &why);
+	int rc = fed_open(&f, cuda, &scans[0].p, tables, way, &why);
 
 	(void)snprintf(what, sizeof(what), "%s, %s", name, way_name[way]);
 	CHECK(rc == 0, "%s: armed %s", what, why.text);
@@ -323,7 +340,7 @@ static inline void lines_on_gpu(const char *name, const struct bs_engine *cuda, 
  */
 static inline void lines_compare(const struct bs_protocol *p, const struct lines_plan *plan,
 				 const struct bs_tables *tables, const struct bs_engine *host,
-				 const struct bs_engine *cuda, struct bs_team *team)
+				 const struct bs_engine *cuda)
 {
 	const bool makes = p->plan.maps == BS_PLAN_MAPS_SCAN;
 	const size_t maps = 2 * bs_protocol_voxels(p) * p->coils * p->slices;
@@ -346,7 +363,7 @@ static inline void lines_compare(const struct bs_protocol *p, const struct lines
 		lines_open(&scans[i], p, &one, 7 * i);
 	}
 	if (rc == 0)
-		rc = fed_open(&f, host, p, &own, team, STAGED, &why);
+		rc = fed_open(&f, host, p, &own, STAGED, &why);
 	if (rc == 0)
 		rc = lines_images(&f, scans, &want);
 	CHECK(rc == 0 && lines_hold(want.of[0], want.floats), "%s: the host's images %s%s",
@@ -355,7 +372,7 @@ static inline void lines_compare(const struct bs_protocol *p, const struct lines
 	for (int way = STAGED; rc == 0 && way < WAYS; way++) {
 		if (makes)
 			memset(own.made, 0, maps * sizeof(float));
-		lines_on_gpu(plan->name, cuda, (enum way)way, &own, team, scans, &want);
+		lines_on_gpu(plan->name, cuda, (enum way)way, &own, scans, &want);
 	}
 	for (int i = 0; i < 2; i++)
 		lines_close(&scans[i]);

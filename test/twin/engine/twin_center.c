@@ -6,13 +6,11 @@
  * 1e-5 relative, is that of the engines with maps of a file (twin_engine.c).
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include <string.h>
 
 #include "core/thread/team.h"
 #include "core/traj/traj.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/support/plan/planned.h"
 #include "test/twin/device.h"
 
@@ -21,32 +19,14 @@
 
 static struct bs_protocol protocol(enum bs_method method, enum bs_maps_from maps, bool slides)
 {
-	struct bs_protocol p = { .name = "twin",
-				 .method = method,
-				 .dims = 2,
-				 .matrix = { 48, 45, 1 },
-				 .coils = COILS,
-				 .samples = 96,
-				 .readouts = 90,
-				 .slices = 1,
-				 .contrasts = 1,
-				 .traj.type = BS_TRAJ_RADIAL2D,
-				 .accuracy = 1e-6,
-				 .density = method == BS_METHOD_SENSE ? BS_DENSITY_NONE
-								      : BS_DENSITY_RAMP,
-				 .fhd = BS_SUM_NUFFT,
-				 .q = BS_SUM_NUFFT,
-				 .lambda = 10.0, /* all spokes meet: a condition below 100 */
-				 .iterations = 6,
-				 .combine = BS_COMBINE_SENSE,
-				 .maps = maps,
-				 .calibration_lines = 20,
-				 .espirit_threshold = 1e-3,
-				 .espirit_crop = 0.5,
-				 .walsh_block = 5,
-				 .frame_step = slides ? 30 : 0,
-				 .maps_every = slides ? 2 : 0,
-				 .output = BS_OUTPUT_COMPLEX };
+	struct bs_protocol p = path_of(method, BS_TRAJ_RADIAL2D, 48, 45, 1, COILS);
+
+	readouts_of(&p, 90, 96);
+	solved(&p, 10.0, 6); /* all spokes meet: a condition below 100 */
+	mapped_by(&p, maps, 20);
+	p.accuracy = 1e-6;
+	p.frame_step = slides ? 30 : 0;
+	p.maps_every = slides ? 2 : 0;
 
 	return planned(p);
 }
@@ -69,8 +49,7 @@ static void spoke(float *to, const struct bs_protocol *p, const struct bs_traj *
 
 /* Images of one frame, or of each group of two passes of a window, one after the other. */
 static int images(const struct bs_engine *engine, const struct bs_protocol *p,
-		  const struct bs_traj *traj, struct bs_team *team, float *to, float *maps,
-		  struct bs_fail *why)
+		  const struct bs_traj *traj, float *to, float *maps, struct bs_fail *why)
 {
 	const struct bs_arm_env env = { .team = team, .cache_dir = "" };
 	const struct bs_tables tables = { .traj = traj, .maps = maps, .made = maps };
@@ -110,8 +89,7 @@ static int images(const struct bs_engine *engine, const struct bs_protocol *p,
 	return rc;
 }
 
-static void compare(enum bs_method method, enum bs_maps_from maps, bool slides,
-		    struct bs_team *team)
+static void compare(enum bs_method method, enum bs_maps_from maps, bool slides)
 {
 	const uint32_t count = slides ? IMAGES : 1;
 	struct bs_protocol p = protocol(method, maps, slides);
@@ -133,7 +111,7 @@ static void compare(enum bs_method method, enum bs_maps_from maps, bool slides,
 		if (rc == 0)
 			rc = bs_engine_find(&engine, &p, &why);
 		if (rc == 0)
-			rc = images(engine, &p, &traj, team, image[i], made[i], &why);
+			rc = images(engine, &p, &traj, image[i], made[i], &why);
 	}
 	CHECK(rc == 0, "%s: %s", bs_method_name(method), why.text);
 	for (uint32_t g = 0; rc == 0 && g < count; g++) {
@@ -158,26 +136,15 @@ static void compare(enum bs_method method, enum bs_maps_from maps, bool slides,
 	bs_traj_close(&traj);
 }
 
-int main(void)
+static void compare_all(void)
 {
-	struct bs_team *team = NULL;
-	struct bs_gpu_info gpu;
-	struct bs_fail why = { 0 };
+	compare(BS_METHOD_SENSE, BS_MAPS_ESPIRIT, false);
+	compare(BS_METHOD_SENSE, BS_MAPS_WALSH, true);
+	compare(BS_METHOD_GRIDDING, BS_MAPS_WALSH, false);
+	compare(BS_METHOD_GRIDDING, BS_MAPS_ESPIRIT, true);
+}
 
-	if (!device_answers("maps from central samples before CUDA engines", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
-	compare(BS_METHOD_SENSE, BS_MAPS_ESPIRIT, false, team);
-	compare(BS_METHOD_SENSE, BS_MAPS_WALSH, true, team);
-	compare(BS_METHOD_GRIDDING, BS_MAPS_WALSH, false, team);
-	compare(BS_METHOD_GRIDDING, BS_MAPS_ESPIRIT, true, team);
-	bs_team_close(team);
-	return check_done();
-}
-#else
 int main(void)
 {
-	SKIP("maps from central samples before CUDA engines: built without CUDA");
-	return check_done();
+	return twin_main("maps from central samples before CUDA engines", 2, compare_all);
 }
-#endif

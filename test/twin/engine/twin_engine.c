@@ -9,8 +9,6 @@
  */
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
-
-#if BS_GPU
 #include <string.h>
 
 #include "core/thread/team.h"
@@ -19,7 +17,6 @@
 #include "test/twin/engine/fed.h"
 
 static uint64_t seed = 88172645463325252u;
-static struct bs_team *team;
 
 static int runs(void) /* "the same bytes" is said after so many */
 {
@@ -66,7 +63,7 @@ static void check_way(const char *name, const struct bs_protocol *p, uint32_t ro
 	float *a = malloc(floats * 4);
 	float *b = malloc(floats * 4);
 	int same = 1;
-	int rc = fed_open(&c, cuda, p, tables, team, way, &why);
+	int rc = fed_open(&c, cuda, p, tables, way, &why);
 
 	CHECK(rc == 0, "%s, %s: armed%s%s", name, way_name[way], rc != 0 ? ": " : "",
 	      rc != 0 ? why.text : "");
@@ -124,7 +121,7 @@ static void compare_with(const char *name, const struct bs_protocol *p, uint32_t
 		tables = *with;
 	tables.traj = &traj;
 	if (rc == 0)
-		rc = fed_open(&h, engine, p, &tables, team, STAGED, &why);
+		rc = fed_open(&h, engine, p, &tables, STAGED, &why);
 	if (rc == 0)
 		rc = image_of(&h, rows, 1, UINT32_MAX, data, host[0], &report) |
 		     image_of(&h, rows, 13, 3, data, host[1], &report);
@@ -148,25 +145,16 @@ static void compare(const char *name, const struct bs_protocol *p, uint32_t rows
 
 static struct bs_protocol protocol(enum bs_method method, uint32_t dims, enum bs_traj_type type)
 {
-	struct bs_protocol p;
+	struct bs_protocol p = path_of(method, type, 48, 48, dims == 3 ? 48 : 1, 3);
 
-	memset(&p, 0, sizeof(p));
-	(void)snprintf(p.name, sizeof(p.name), "twin");
-	p.method = method;
-	p.dims = dims;
-	p.coils = 3;
+	readouts_of(&p, small() ? 20 : 70, 96);
+	memcpy(p.encoded, p.matrix, sizeof(p.encoded));
+	for (int a = 0; a < 3; a++)
+		p.fov_mm[a] = 200.0f;
 	p.slices = 2;
-	p.contrasts = 1;
-	p.traj.type = type;
 	p.accuracy = 1e-6;
 	p.density = BS_DENSITY_RAMP;
-	for (int a = 0; a < 3; a++) {
-		p.matrix[a] = (uint32_t)a < dims ? 48 : 1;
-		p.encoded[a] = p.matrix[a];
-		p.fov_mm[a] = 200.0f;
-	}
-	p.samples = 96;
-	p.readouts = small() ? 20 : 70;
+	p.fhd = p.q = BS_SUM_EXACT;
 	p.combine = BS_COMBINE_RSS;
 	return planned(p);
 }
@@ -378,24 +366,8 @@ static void all(void)
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		off_resonance(i, protocol(BS_METHOD_LS, 2, BS_TRAJ_RANDOM));
 }
-#endif
 
 int main(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
-
-	if (!device_answers("CUDA engines", &gpu))
-		return check_done();
-	if (bs_team_open(&team, 2, &why) != 0) {
-		CHECK(false, "%s", why.text);
-		return check_done();
-	}
-	all();
-	bs_team_close(team);
-#else
-	SKIP("CUDA engines: built with GPU=0");
-#endif
-	return check_done();
+	return twin_main("CUDA engines", 2, all);
 }

@@ -11,20 +11,16 @@
  * solved to four steps, well conditioned: 1e-4.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include <math.h>
 #include <string.h>
 
 #include "core/thread/team.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/support/plan/planned.h"
 #include "test/twin/allocations.h"
 #include "test/twin/device.h"
 
 #define GIB (UINT64_C(1) << 30)
-
-static struct bs_team *team;
 
 struct made {
 	struct bs_protocol p;
@@ -37,29 +33,17 @@ struct made {
 
 static struct bs_protocol protocol(enum bs_method method, uint32_t n, uint32_t coils)
 {
-	struct bs_protocol p;
+	struct bs_protocol p = path_of(method, BS_TRAJ_RADIAL3D, n, n, n, coils);
 
-	memset(&p, 0, sizeof(p));
-	(void)snprintf(p.name, sizeof(p.name), "coils");
-	p.method = method;
-	p.dims = 3;
-	p.coils = coils;
-	p.slices = p.contrasts = 1;
-	p.traj.type = BS_TRAJ_RADIAL3D;
+	readouts_of(&p, n == 256 ? 20000 : 20 * n, n == 256 ? 500 : 2 * n);
+	solved(&p, 0.5, 4);
 	p.accuracy = 1e-3;
-	p.density = method == BS_METHOD_GRIDDING ? BS_DENSITY_RAMP : BS_DENSITY_NONE;
-	p.fhd = p.q = BS_SUM_NUFFT;
 	p.normalize = BS_NORMALIZE_NONE;
-	p.lambda = 0.5;
-	p.iterations = 4;
 	for (int a = 0; a < 3; a++) {
-		p.matrix[a] = p.encoded[a] = n;
+		p.encoded[a] = n;
 		p.fov_mm[a] = 200.0f;
 	}
-	p.samples = n == 256 ? 500 : 2 * n;
-	p.readouts = n == 256 ? 20000 : 20 * n;
 	p.combine = method == BS_METHOD_SENSE ? BS_COMBINE_SENSE : BS_COMBINE_RSS;
-	p.output = BS_OUTPUT_MAGNITUDE;
 	p.gpu_memory = BS_GPU_MEMORY_COPY;
 	return planned(p);
 }
@@ -222,20 +206,9 @@ static void check(enum bs_method method, uint32_t n, uint32_t coils, uint64_t mo
 	free(maps);
 	drop(&m);
 }
-#endif
 
-int main(void)
+static void compare_all(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
-
-	if (!device_answers("many coils", &gpu))
-		return check_done();
-	if (bs_team_open(&team, 8, &why) != 0) {
-		CHECK(false, "%s", why.text);
-		return check_done();
-	}
 	if (small()) {
 		SKIP("many coils: gigabytes take a checker too long");
 	} else if (gpu.free_bytes < 50 * GIB) {
@@ -245,9 +218,9 @@ int main(void)
 		check(BS_METHOD_GRIDDING, 256, 32, 24 * GIB);
 		check(BS_METHOD_SENSE, 256, 32, 48 * GIB);
 	}
-	bs_team_close(team);
-#else
-	SKIP("many coils: built with GPU=0");
-#endif
-	return check_done();
+}
+
+int main(void)
+{
+	return twin_main("many coils", 8, compare_all);
 }

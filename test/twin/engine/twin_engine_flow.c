@@ -5,7 +5,6 @@
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
 
-#if BS_GPU
 #include <complex.h>
 
 #include "test/twin/engine/scanned_lines.h"
@@ -20,24 +19,17 @@ static uint64_t seed = 21;
 static struct bs_protocol protocol(bool solves, enum bs_combine combine, uint32_t image,
 				   enum bs_output output)
 {
-	return planned((struct bs_protocol){
-		.name = "twin",
-		.method = solves ? BS_METHOD_CARTESIAN_SENSE : BS_METHOD_CARTESIAN,
-		.parallel = solves ? BS_PARALLEL_SENSE : BS_PARALLEL_NONE,
-		.dims = 2,
-		.matrix = { X, Y, 1 },
-		.encoded = { X, Y, 1 },
-		.image_matrix = { image, image, 1 },
-		.coils = C,
-		.samples = X,
-		.readouts = Y,
-		.slices = 2,
-		.contrasts = 1,
-		.traj.type = BS_TRAJ_CARTESIAN,
-		.lambda = 0.05,
-		.iterations = 6,
-		.combine = combine,
-		.output = output });
+	struct bs_protocol p = lines_of(X, Y, 1, X, C);
+
+	p.method = solves ? BS_METHOD_CARTESIAN_SENSE : BS_METHOD_CARTESIAN;
+	p.parallel = solves ? BS_PARALLEL_SENSE : BS_PARALLEL_NONE;
+	p.image_matrix[0] = p.image_matrix[1] = image;
+	p.image_matrix[2] = 1;
+	p.slices = 2;
+	solved(&p, 0.05, 6);
+	p.combine = combine;
+	p.output = output;
+	return planned(p);
 }
 
 /* The angle between two values of a circle that goes from -half to half. */
@@ -72,7 +64,7 @@ static void run(const struct bs_engine *engine[2], const struct bs_protocol *p, 
 
 	fill_random(data, 4 * Y * line, &seed);
 	for (int e = 0; rc == 0 && e < 2; e++)
-		rc = fed_open(&f[e], engine[e], p, &tables, team, STAGED, &why);
+		rc = fed_open(&f[e], engine[e], p, &tables, STAGED, &why);
 	CHECK(rc == 0, "armed %s", why.text);
 	allocations = 0;
 	for (size_t s = 0; rc == 0 && s < sizeof(steps) / sizeof(steps[0]); s++) {
@@ -124,14 +116,9 @@ static void compare_all(void)
 {
 	static const struct bs_engine *lines[2] = { &bs_engine_host, &bs_engine_cuda };
 	static const struct bs_engine *solves[2] = { &bs_engine_host, &bs_engine_cuda };
-	struct bs_gpu_info gpu;
-	struct bs_fail why = { 0 };
 	struct bs_protocol p = protocol(false, BS_COMBINE_SENSE, 0, BS_OUTPUT_PHASE);
 	float *maps = malloc(2 * bs_protocol_map_values(&p) * p.slices * sizeof(float));
 
-	if (!device_answers("velocities in the CUDA engine", &gpu))
-		return;
-	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
 	fill_random(maps, 2 * bs_protocol_map_values(&p) * p.slices, &seed);
 	for (int o = BS_OUTPUT_PHASE; o <= BS_OUTPUT_VELOCITY; o++)
 		for (uint32_t image = 0; image <= 56; image += 56) {
@@ -144,17 +131,10 @@ static void compare_all(void)
 			p = protocol(false, BS_COMBINE_RSS, image, (enum bs_output)o);
 			run(lines, &p, NULL, false);
 		}
-	bs_team_close(team);
 	free(maps);
 }
-#endif
 
 int main(void)
 {
-#if BS_GPU
-	compare_all();
-#else
-	SKIP("velocities in the CUDA engine: built with GPU=0");
-#endif
-	return check_done();
+	return twin_main("velocities in the CUDA engine", 2, compare_all);
 }

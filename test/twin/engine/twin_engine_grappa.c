@@ -8,10 +8,9 @@
  */
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
-
-#if BS_GPU
 #include "test/twin/engine/scanned_lines.h"
 
+/* clang-format off */
 static const struct trial {
 	struct lines_plan plan;
 	uint32_t encoded[3], matrix[3], samples;
@@ -21,130 +20,44 @@ static const struct trial {
 	bool pocs;
 } trials[] = {
 	{ { "45 x 63, R = 2, 2 slices x 2 contrasts", { 2, 1 }, 0, { 20, 1 }, false, false, 0 },
-	  { 90, 63, 1 },
-	  { 45, 63, 1 },
-	  90,
-	  { 5, 9, 1 },
-	  2,
-	  5,
-	  2,
-	  2,
-	  BS_COMBINE_RSS,
-	  false },
-	{ { "160 x 192, R = 3, calibration apart, then whole",
-	    { 3, 1 },
-	    0,
-	    { 24, 1 },
-	    true,
-	    true,
-	    0 },
-	  { 160, 192, 1 },
-	  { 160, 192, 1 },
-	  160,
-	  { 5, 9, 1 },
-	  2,
-	  8,
-	  1,
-	  1,
-	  BS_COMBINE_RSS,
-	  false },
-	{ { "220 x 120, R = 2, partial echo, maps of the scan",
-	    { 2, 1 },
-	    0,
-	    { 24, 1 },
-	    false,
-	    false,
-	    0 },
-	  { 220, 120, 1 },
-	  { 110, 120, 1 },
-	  190,
-	  { 3, 9, 1 },
-	  4,
-	  6,
-	  2,
-	  1,
-	  BS_COMBINE_SENSE,
-	  false },
+	  { 90, 63, 1 }, { 45, 63, 1 }, 90, { 5, 9, 1 }, 2, 5, 2, 2, BS_COMBINE_RSS, false },
+	{ { "160 x 192, R = 3, calibration apart, then whole", { 3, 1 }, 0, { 24, 1 }, true, true, 0
+	  }, { 160, 192, 1 }, { 160, 192, 1 }, 160, { 5, 9, 1 }, 2, 8, 1, 1, BS_COMBINE_RSS, false
+	  },
+	{ { "220 x 120, R = 2, partial echo, maps of the scan", { 2, 1 }, 0, { 24, 1 }, false,
+	  false, 0 }, { 220, 120, 1 }, { 110, 120, 1 }, 190, { 3, 9, 1 }, 4, 6, 2, 1,
+	  BS_COMBINE_SENSE, false },
 	{ { "40 x 36 x 20, R = 2 x 2, CAIPI", { 2, 2 }, 1, { 12, 12 }, false, false, 0 },
-	  { 40, 36, 20 },
-	  { 40, 36, 20 },
-	  40,
-	  { 5, 5, 5 },
-	  8,
-	  4,
-	  1,
-	  2,
-	  BS_COMBINE_RSS,
-	  false },
+	  { 40, 36, 20 }, { 40, 36, 20 }, 40, { 5, 5, 5 }, 8, 4, 1, 2, BS_COMBINE_RSS, false },
 	{ { "slab of 4, R = 3, coils apart", { 3, 1 }, 1, { 18, 4 }, true, false, 0 },
-	  { 32, 45, 4 },
-	  { 32, 45, 4 },
-	  32,
-	  { 1, 7, 3 },
-	  6,
-	  3,
-	  2,
-	  1,
-	  BS_COMBINE_NONE,
-	  false },
+	  { 32, 45, 4 }, { 32, 45, 4 }, 32, { 1, 7, 3 }, 6, 3, 2, 1, BS_COMBINE_NONE, false },
 	{ { "96 x 90, R = 2, then partial Fourier", { 2, 1 }, 0, { 20, 1 }, false, false, 66 },
-	  { 96, 90, 1 },
-	  { 48, 90, 1 },
-	  81,
-	  { 5, 9, 1 },
-	  2,
-	  4,
-	  2,
-	  1,
-	  BS_COMBINE_NONE,
-	  true },
-	{ { "64 x 60, 32 coils, R = 2", { 2, 1 }, 0, { 32, 1 }, false, false, 0 },
-	  { 64, 60, 1 },
-	  { 64, 60, 1 },
-	  64,
-	  { 5, 9, 1 },
-	  2,
-	  32,
-	  1,
-	  1,
-	  BS_COMBINE_RSS,
-	  false },
+	  { 96, 90, 1 }, { 48, 90, 1 }, 81, { 5, 9, 1 }, 2, 4, 2, 1, BS_COMBINE_NONE, true },
+	{ { "64 x 60, 32 coils, R = 2", { 2, 1 }, 0, { 32, 1 }, false, false, 0 }, { 64, 60, 1 },
+	  { 64, 60, 1 }, 64, { 5, 9, 1 }, 2, 32, 1, 1, BS_COMBINE_RSS, false },
 };
+/* clang-format on */
 
 static struct bs_protocol protocol(const struct trial *t)
 {
-	struct bs_protocol p = {
-		.name = "twin",
-		.method = BS_METHOD_CARTESIAN,
-		.parallel = BS_PARALLEL_GRAPPA,
-		.dims = t->encoded[2] > 1 ? 3 : 2,
-		.coils = t->coils,
-		.samples = t->samples,
-		.readouts = t->encoded[1] * t->encoded[2],
-		.slices = t->slices,
-		.contrasts = t->contrasts,
-		.uses = 1u << BS_KIND_CALIBRATION,
-		.traj.type = BS_TRAJ_CARTESIAN,
-		.grappa_sources = t->sources,
-		.grappa_lambda = 5e-3,
-		.partial_fourier = t->pocs ? BS_PARTIAL_FOURIER_POCS : BS_PARTIAL_FOURIER_NONE,
-		.pocs_iterations = 6,
-		.pocs_taper = 0.5,
-		.combine = t->combine,
-		.maps = t->combine == BS_COMBINE_SENSE ? BS_MAPS_WALSH : BS_MAPS_FILE,
-		.calibration_lines = 24,
-		.walsh_block = 5,
-		.output = t->combine == BS_COMBINE_RSS ? BS_OUTPUT_MAGNITUDE : BS_OUTPUT_COMPLEX
-	};
+	struct bs_protocol p = lines_protocol(t->encoded, t->matrix, t->samples, t->coils);
+	const bool rss = t->combine == BS_COMBINE_RSS;
 
-	memcpy(p.encoded, t->encoded, sizeof(p.encoded));
-	memcpy(p.matrix, t->matrix, sizeof(p.matrix));
+	p.parallel = BS_PARALLEL_GRAPPA;
+	p.slices = t->slices;
+	p.contrasts = t->contrasts;
+	p.grappa_sources = t->sources;
+	p.grappa_lambda = 5e-3;
+	p.partial_fourier = t->pocs ? BS_PARTIAL_FOURIER_POCS : BS_PARTIAL_FOURIER_NONE;
+	p.combine = t->combine;
+	p.maps = t->combine == BS_COMBINE_SENSE ? BS_MAPS_WALSH : BS_MAPS_FILE;
+	p.output = rss ? BS_OUTPUT_MAGNITUDE : BS_OUTPUT_COMPLEX;
 	memcpy(p.grappa_kernel, t->kernel, sizeof(p.grappa_kernel));
 	return planned(p);
 }
 
 /* A scan without calibration lines is refused in the host's words, and the next one is made. */
-static void refusal(struct bs_team *team)
+static void refusal(void)
 {
 	struct bs_protocol p = protocol(&trials[0]);
 	struct lines_plan plan = { "no calibration", { 3, 1 }, 0, { 0, 0 }, false, false, 0 };
@@ -154,7 +67,7 @@ static void refusal(struct bs_team *team)
 	struct fed f = { 0 };
 	struct lines scan;
 	float *images = malloc(bs_protocol_image_bytes(&p) * bs_protocol_frames(&p));
-	int rc = fed_open(&f, &bs_engine_cuda, &p, &none, team, STAGED, &why);
+	int rc = fed_open(&f, &bs_engine_cuda, &p, &none, STAGED, &why);
 
 	lines_open(&scan, &p, &plan, 0);
 	if (rc == 0)
@@ -170,29 +83,19 @@ static void refusal(struct bs_team *team)
 	free(images);
 }
 
-int main(void)
+static void compare_all(void)
 {
 	const struct bs_tables none = { 0 };
-	struct bs_team *team = NULL;
-	struct bs_gpu_info gpu;
-	struct bs_fail why = { 0 };
 
-	if (!device_answers("GRAPPA in the CUDA engine", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
 	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++) {
 		const struct bs_protocol p = protocol(&trials[i]);
 
-		lines_compare(&p, &trials[i].plan, &none, &bs_engine_host, &bs_engine_cuda, team);
+		lines_compare(&p, &trials[i].plan, &none, &bs_engine_host, &bs_engine_cuda);
 	}
-	refusal(team);
-	bs_team_close(team);
-	return check_done();
+	refusal();
 }
-#else
+
 int main(void)
 {
-	SKIP("GRAPPA in the CUDA engine: built without CUDA");
-	return check_done();
+	return twin_main("GRAPPA in the CUDA engine", 2, compare_all);
 }
-#endif

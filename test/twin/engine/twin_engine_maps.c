@@ -10,10 +10,9 @@
  */
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
-
-#if BS_GPU
 #include "test/twin/engine/scanned_lines.h"
 
+/* clang-format off */
 static const struct trial {
 	struct lines_plan plan;
 	enum bs_method method;
@@ -22,125 +21,48 @@ static const struct trial {
 	uint32_t encoded[3], matrix[3], samples, image_x;
 	uint32_t coils, slices, contrasts;
 } trials[] = {
-	{ { "cartesian 45 x 63, ESPIRiT, 2 slices x 2 contrasts",
-	    { 1, 1 },
-	    0,
-	    { 20, 1 },
-	    false,
-	    false,
-	    0 },
-	  BS_METHOD_CARTESIAN,
-	  BS_MAPS_ESPIRIT,
-	  BS_PRECOND_NONE,
-	  { 90, 63, 1 },
-	  { 45, 63, 1 },
-	  90,
-	  0,
-	  5,
-	  2,
-	  2 },
+	{ { "cartesian 45 x 63, ESPIRiT, 2 slices x 2 contrasts", { 1, 1 }, 0, { 20, 1 }, false,
+	  false, 0 }, BS_METHOD_CARTESIAN, BS_MAPS_ESPIRIT, BS_PRECOND_NONE, { 90, 63, 1 },
+	  { 45, 63, 1 }, 90, 0, 5, 2, 2 },
 	{ { "cartesian 160 x 192, 32 coils, Walsh", { 1, 1 }, 0, { 24, 1 }, false, false, 0 },
-	  BS_METHOD_CARTESIAN,
-	  BS_MAPS_WALSH,
-	  BS_PRECOND_NONE,
-	  { 160, 192, 1 },
-	  { 160, 192, 1 },
-	  160,
-	  0,
-	  32,
-	  1,
-	  1 },
+	  BS_METHOD_CARTESIAN, BS_MAPS_WALSH, BS_PRECOND_NONE, { 160, 192, 1 }, { 160, 192, 1 },
+	  160, 0, 32, 1, 1 },
 	{ { "cartesian slab 40 x 36 x 8, Walsh, resized", { 1, 1 }, 0, { 16, 8 }, true, false, 0 },
-	  BS_METHOD_CARTESIAN,
-	  BS_MAPS_WALSH,
-	  BS_PRECOND_NONE,
-	  { 40, 36, 8 },
-	  { 40, 36, 8 },
-	  33,
-	  61,
-	  4,
-	  2,
-	  1 },
+	  BS_METHOD_CARTESIAN, BS_MAPS_WALSH, BS_PRECOND_NONE, { 40, 36, 8 }, { 40, 36, 8 }, 33, 61,
+	  4, 2, 1 },
 	{ { "gridding 48 x 44, ESPIRiT", { 1, 1 }, 0, { 20, 1 }, true, false, 0 },
-	  BS_METHOD_GRIDDING,
-	  BS_MAPS_ESPIRIT,
-	  BS_PRECOND_NONE,
-	  { 48, 44, 1 },
-	  { 48, 44, 1 },
-	  48,
-	  0,
-	  4,
-	  2,
-	  1 },
+	  BS_METHOD_GRIDDING, BS_MAPS_ESPIRIT, BS_PRECOND_NONE, { 48, 44, 1 }, { 48, 44, 1 }, 48, 0,
+	  4, 2, 1 },
 	{ { "sense 37 x 40, ESPIRiT, Jacobi, 2 slices", { 2, 1 }, 0, { 20, 1 }, true, false, 0 },
-	  BS_METHOD_SENSE,
-	  BS_MAPS_ESPIRIT,
-	  BS_PRECOND_JACOBI,
-	  { 37, 40, 1 },
-	  { 37, 40, 1 },
-	  37,
-	  0,
-	  4,
-	  2,
-	  1 },
+	  BS_METHOD_SENSE, BS_MAPS_ESPIRIT, BS_PRECOND_JACOBI, { 37, 40, 1 }, { 37, 40, 1 }, 37, 0,
+	  4, 2, 1 },
 	{ { "sense 48 x 30, Walsh, circulant", { 2, 1 }, 0, { 20, 1 }, true, false, 0 },
-	  BS_METHOD_SENSE,
-	  BS_MAPS_WALSH,
-	  BS_PRECOND_CIRCULANT,
-	  { 48, 30, 1 },
-	  { 48, 30, 1 },
-	  48,
-	  0,
-	  4,
-	  1,
-	  2 },
+	  BS_METHOD_SENSE, BS_MAPS_WALSH, BS_PRECOND_CIRCULANT, { 48, 30, 1 }, { 48, 30, 1 }, 48, 0,
+	  4, 1, 2 },
 	{ { "sense 32 x 48, ESPIRiT, circulant, 2 slices", { 2, 1 }, 0, { 20, 1 }, true, false, 0 },
-	  BS_METHOD_SENSE,
-	  BS_MAPS_ESPIRIT,
-	  BS_PRECOND_CIRCULANT,
-	  { 32, 48, 1 },
-	  { 32, 48, 1 },
-	  32,
-	  0,
-	  3,
-	  2,
-	  1 },
+	  BS_METHOD_SENSE, BS_MAPS_ESPIRIT, BS_PRECOND_CIRCULANT, { 32, 48, 1 }, { 32, 48, 1 }, 32,
+	  0, 3, 2, 1 },
 };
+/* clang-format on */
 
 static struct bs_protocol protocol(const struct trial *t)
 {
-	struct bs_protocol p = { .name = "twin",
-				 .method = t->method,
-				 .dims = t->encoded[2] > 1 ? 3 : 2,
-				 .coils = t->coils,
-				 .samples = t->samples,
-				 .readouts = t->encoded[1] * t->encoded[2],
-				 .slices = t->slices,
-				 .contrasts = t->contrasts,
-				 .uses = 1u << BS_KIND_CALIBRATION,
-				 .traj.type = BS_TRAJ_CARTESIAN,
-				 .accuracy = 1e-6,
-				 .density = BS_DENSITY_NONE,
-				 .fhd = BS_SUM_NUFFT,
-				 .q = BS_SUM_NUFFT,
-				 .precond = t->precond,
-				 .lambda = 1.0,
-				 .iterations = small() ? 4 : 10,
-				 .combine = BS_COMBINE_SENSE,
-				 .maps = t->maps,
-				 .calibration_lines = 24,
-				 .espirit_threshold = 1e-3,
-				 .espirit_crop = 0.5,
-				 .walsh_block = 5,
-				 .image_matrix = { t->image_x },
-				 .output = BS_OUTPUT_COMPLEX };
+	struct bs_protocol p = lines_protocol(t->encoded, t->matrix, t->samples, t->coils);
 
-	memcpy(p.encoded, t->encoded, sizeof(p.encoded));
-	memcpy(p.matrix, t->matrix, sizeof(p.matrix));
+	p.method = t->method;
+	p.slices = t->slices;
+	p.contrasts = t->contrasts;
+	p.accuracy = 1e-6;
+	p.density = BS_DENSITY_NONE;
+	p.fhd = p.q = BS_SUM_NUFFT;
+	p.precond = t->precond;
+	p.lambda = 1.0;
+	p.maps = t->maps;
+	p.image_matrix[0] = t->image_x;
 	return planned(p);
 }
 
-static void run(const struct trial *t, struct bs_team *team)
+static void run(const struct trial *t)
 {
 	static const struct bs_engine *const twins[][2] = {
 		[BS_METHOD_CARTESIAN] = { &bs_engine_host, &bs_engine_cuda },
@@ -158,7 +80,7 @@ static void run(const struct trial *t, struct bs_team *team)
 		CHECK(make_w(&w, &p, &seed, &why) == 0, "W %s", why.text);
 		tables.w = &w;
 	}
-	lines_compare(&p, &t->plan, &tables, twins[t->method][0], twins[t->method][1], team);
+	lines_compare(&p, &t->plan, &tables, twins[t->method][0], twins[t->method][1]);
 	bs_csr_close(&w);
 }
 
@@ -241,7 +163,7 @@ static int slides(struct armed *a, const float *data, float *images, struct bs_r
 }
 
 static void window(enum bs_method method, const struct bs_engine *host,
-		   const struct bs_engine *cuda, struct bs_team *team)
+		   const struct bs_engine *cuda)
 {
 	const struct bs_protocol p = spokes(method);
 	const struct bs_arm_env env = { .team = team, .cache_dir = "" };
@@ -282,7 +204,7 @@ static void window(enum bs_method method, const struct bs_engine *host,
 }
 
 /* Maps that change between two scans (image.maps study): as an engine that is armed with them. */
-static void study(struct bs_team *team)
+static void study(void)
 {
 	const struct trial *t = &trials[4];
 	struct bs_protocol p = protocol(t);
@@ -310,7 +232,7 @@ static void study(struct bs_team *team)
 	tables.w = &w;
 	for (int armed = 0; rc == 0 && armed < 2; armed++) {
 		image[armed] = malloc(bytes);
-		rc = fed_open(&f, &bs_engine_cuda, &p, &tables, team, STAGED, &why);
+		rc = fed_open(&f, &bs_engine_cuda, &p, &tables, STAGED, &why);
 		for (size_t i = 0; armed == 0 && i < n; i++)
 			maps[i] = (float)cos(0.01 * (double)i) + 0.3f;
 		for (uint32_t s = 0; rc == 0 && armed == 0 && s < p.slices; s++)
@@ -356,7 +278,7 @@ static size_t free_now(void)
 }
 
 /* What the engine says beforehand, the maps' part apart, and what goes while it is armed. */
-static void memory(struct bs_team *team)
+static void memory(void)
 {
 	const struct bs_protocol p = protocol(&large);
 	const struct bs_engine *engine = &bs_engine_cuda;
@@ -397,7 +319,7 @@ static void memory(struct bs_team *team)
 }
 
 /* Its maps are then the host's: the same images as ever. */
-static void without_room(struct bs_team *team)
+static void without_room(void)
 {
 	const struct trial *t = &trials[0];
 	const struct bs_protocol p = protocol(t);
@@ -415,7 +337,7 @@ static void without_room(struct bs_team *team)
 	CHECK(rc == 0 && refused > 0, "the maps' part: %zu of %llu bytes %s", refused,
 	      (unsigned long long)need[0].total_bytes, why.text);
 	plan.name = "cartesian 45 x 63, no room for ESPIRiT on the GPU";
-	lines_compare(&p, &plan, &(struct bs_tables){ 0 }, &bs_engine_host, &bs_engine_cuda, team);
+	lines_compare(&p, &plan, &(struct bs_tables){ 0 }, &bs_engine_host, &bs_engine_cuda);
 	refused = SIZE_MAX;
 }
 
@@ -440,31 +362,20 @@ static void place(void)
 	CHECK(rc == 0 && strcmp(words, "host") == 0, "host: on %s", words);
 }
 
-int main(void)
+static void compare_all(void)
 {
-	struct bs_team *team = NULL;
-	struct bs_gpu_info gpu;
-	struct bs_fail why = { 0 };
-
-	if (!device_answers("maps of the scan before CUDA engines", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
 	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++)
-		run(&trials[i], team);
-	window(BS_METHOD_GRIDDING, &bs_engine_host, &bs_engine_cuda, team);
-	window(BS_METHOD_SENSE, &bs_engine_host, &bs_engine_cuda, team);
-	study(team);
+		run(&trials[i]);
+	window(BS_METHOD_GRIDDING, &bs_engine_host, &bs_engine_cuda);
+	window(BS_METHOD_SENSE, &bs_engine_host, &bs_engine_cuda);
+	study();
 	if (!small())
-		memory(team);
-	without_room(team);
+		memory();
+	without_room();
 	place();
-	bs_team_close(team);
-	return check_done();
 }
-#else
+
 int main(void)
 {
-	SKIP("maps of the scan before CUDA engines: built without CUDA");
-	return check_done();
+	return twin_main("maps of the scan before CUDA engines", 2, compare_all);
 }
-#endif

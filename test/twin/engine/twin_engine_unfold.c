@@ -8,10 +8,9 @@
  */
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
-
-#if BS_GPU
 #include "test/twin/engine/scanned_lines.h"
 
+/* clang-format off */
 static const struct trial {
 	struct lines_plan plan;
 	uint32_t encoded[3], matrix[3], samples, image_x;
@@ -19,114 +18,37 @@ static const struct trial {
 	enum bs_maps_from maps;
 	bool w, pocs;
 } trials[] = {
-	{ { "45 x 63, R = 2, ESPIRiT, 2 slices x 2 contrasts",
-	    { 2, 1 },
-	    0,
-	    { 20, 1 },
-	    false,
-	    false,
-	    0 },
-	  { 90, 63, 1 },
-	  { 45, 63, 1 },
-	  90,
-	  0,
-	  5,
-	  2,
-	  2,
-	  BS_MAPS_ESPIRIT,
-	  false,
-	  false },
-	{ { "160 x 192, R = 3, 32 coils", { 3, 1 }, 0, { 0, 0 }, false, false, 0 },
-	  { 160, 192, 1 },
-	  { 160, 192, 1 },
-	  160,
-	  0,
-	  32,
-	  1,
-	  1,
-	  BS_MAPS_FILE,
-	  false,
-	  false },
+	{ { "45 x 63, R = 2, ESPIRiT, 2 slices x 2 contrasts", { 2, 1 }, 0, { 20, 1 }, false, false,
+	  0 }, { 90, 63, 1 }, { 45, 63, 1 }, 90, 0, 5, 2, 2, BS_MAPS_ESPIRIT, false, false },
+	{ { "160 x 192, R = 3, 32 coils", { 3, 1 }, 0, { 0, 0 }, false, false, 0 }, { 160, 192, 1 },
+	  { 160, 192, 1 }, 160, 0, 32, 1, 1, BS_MAPS_FILE, false, false },
 	{ { "220 x 120, R = 2, partial echo, W, resized", { 2, 1 }, 0, { 0, 0 }, false, false, 0 },
-	  { 220, 120, 1 },
-	  { 110, 120, 1 },
-	  190,
-	  160,
-	  6,
-	  2,
-	  1,
-	  BS_MAPS_FILE,
-	  true,
-	  false },
+	  { 220, 120, 1 }, { 110, 120, 1 }, 190, 160, 6, 2, 1, BS_MAPS_FILE, true, false },
 	{ { "40 x 36 x 20, R = 2 x 2, CAIPI, Walsh", { 2, 2 }, 1, { 12, 12 }, true, false, 0 },
-	  { 40, 36, 20 },
-	  { 40, 36, 20 },
-	  40,
-	  0,
-	  6,
-	  1,
-	  2,
-	  BS_MAPS_WALSH,
-	  false,
-	  false },
+	  { 40, 36, 20 }, { 40, 36, 20 }, 40, 0, 6, 1, 2, BS_MAPS_WALSH, false, false },
 	{ { "96 x 90, R = 2, then partial Fourier", { 2, 1 }, 0, { 0, 0 }, false, false, 66 },
-	  { 96, 90, 1 },
-	  { 48, 90, 1 },
-	  81,
-	  0,
-	  4,
-	  2,
-	  1,
-	  BS_MAPS_FILE,
-	  false,
-	  true },
-	{ { "slab of 4, R = 3, W", { 3, 1 }, 1, { 0, 0 }, false, false, 0 },
-	  { 32, 45, 4 },
-	  { 32, 45, 4 },
-	  32,
-	  0,
-	  4,
-	  2,
-	  1,
-	  BS_MAPS_FILE,
-	  true,
-	  false },
+	  { 96, 90, 1 }, { 48, 90, 1 }, 81, 0, 4, 2, 1, BS_MAPS_FILE, false, true },
+	{ { "slab of 4, R = 3, W", { 3, 1 }, 1, { 0, 0 }, false, false, 0 }, { 32, 45, 4 },
+	  { 32, 45, 4 }, 32, 0, 4, 2, 1, BS_MAPS_FILE, true, false },
 };
+/* clang-format on */
 
 static struct bs_protocol protocol(const struct trial *t)
 {
-	struct bs_protocol p = { .name = "twin",
-				 .method = BS_METHOD_CARTESIAN_SENSE,
-				 .parallel = BS_PARALLEL_SENSE,
-				 .dims = t->encoded[2] > 1 ? 3 : 2,
-				 .coils = t->coils,
-				 .samples = t->samples,
-				 .readouts = t->encoded[1] * t->encoded[2],
-				 .slices = t->slices,
-				 .contrasts = t->contrasts,
-				 .uses = 1u << BS_KIND_CALIBRATION,
-				 .traj.type = BS_TRAJ_CARTESIAN,
-				 .partial_fourier = t->pocs ? BS_PARTIAL_FOURIER_POCS
-							    : BS_PARTIAL_FOURIER_NONE,
-				 .pocs_iterations = 6,
-				 .pocs_taper = 0.5,
-				 .lambda = 0.05,
-				 .iterations = small() ? 4 : 10,
-				 .combine = BS_COMBINE_SENSE,
-				 .maps = t->maps,
-				 .calibration_lines = 24,
-				 .espirit_threshold = 1e-3,
-				 .espirit_crop = 0.5,
-				 .walsh_block = 5,
-				 .image_matrix = { t->image_x },
-				 .output = BS_OUTPUT_COMPLEX };
+	struct bs_protocol p = lines_protocol(t->encoded, t->matrix, t->samples, t->coils);
 
-	memcpy(p.encoded, t->encoded, sizeof(p.encoded));
-	memcpy(p.matrix, t->matrix, sizeof(p.matrix));
+	p.method = BS_METHOD_CARTESIAN_SENSE;
+	p.parallel = BS_PARALLEL_SENSE;
+	p.slices = t->slices;
+	p.contrasts = t->contrasts;
+	p.partial_fourier = t->pocs ? BS_PARTIAL_FOURIER_POCS : BS_PARTIAL_FOURIER_NONE;
+	p.lambda = 0.05;
+	p.maps = t->maps;
+	p.image_matrix[0] = t->image_x;
 	return planned(p);
 }
 
-static void run(const struct trial *t, struct bs_team *team)
+static void run(const struct trial *t)
 {
 	const struct bs_protocol p = protocol(t);
 	struct bs_tables tables = { 0 };
@@ -142,7 +64,7 @@ static void run(const struct trial *t, struct bs_team *team)
 		CHECK(make_w(&w, &p, &seed, &why) == 0, "W %s", why.text);
 		tables.w = &w;
 	}
-	lines_compare(&p, &t->plan, &tables, &bs_engine_host, &bs_engine_cuda, team);
+	lines_compare(&p, &t->plan, &tables, &bs_engine_host, &bs_engine_cuda);
 	bs_csr_close(&w);
 	free(maps);
 }
@@ -166,25 +88,14 @@ static void place(void)
 	      "auto: %s%s", words, why.text);
 }
 
-int main(void)
+static void compare_all(void)
 {
-	struct bs_team *team = NULL;
-	struct bs_gpu_info gpu;
-	struct bs_fail why = { 0 };
-
-	if (!device_answers("SENSE of lines in the CUDA engine", &gpu))
-		return check_done();
-	CHECK(bs_team_open(&team, 2, &why) == 0, "team %s", why.text);
 	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++)
-		run(&trials[i], team);
+		run(&trials[i]);
 	place();
-	bs_team_close(team);
-	return check_done();
 }
-#else
+
 int main(void)
 {
-	SKIP("SENSE of lines in the CUDA engine: built without CUDA");
-	return check_done();
+	return twin_main("SENSE of lines in the CUDA engine", 2, compare_all);
 }
-#endif

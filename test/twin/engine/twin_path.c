@@ -8,12 +8,10 @@
  * GPU has Q, eight times.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include <math.h>
 
 #include "core/thread/team.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/support/plan/planned.h"
 #include "test/twin/device.h"
 
@@ -21,8 +19,8 @@
 #define MOST_SOLVED 1e-4
 
 static uint64_t seed = 20260128;
-static struct bs_team *team;
 
+/* clang-format off */
 static const struct trial {
 	const char *name;
 	uint32_t matrix[2], coils, samples, readouts;
@@ -32,97 +30,26 @@ static const struct trial {
 	bool spokes; /* else positions at random */
 	enum bs_method method;
 } trials[] = {
-	{ "spokes 96 x 90, 5 coils",
-	  { 96, 90 },
-	  5,
-	  200,
-	  60,
-	  BS_DENSITY_RAMP,
-	  BS_NORMALIZE_AUTO,
-	  1e-6,
-	  true,
-	  BS_METHOD_GRIDDING },
-	{ "spokes 256 x 256, 8 coils",
-	  { 256, 256 },
-	  8,
-	  512,
-	  34,
-	  BS_DENSITY_RAMP,
-	  BS_NORMALIZE_AUTO,
-	  1e-6,
-	  true,
-	  BS_METHOD_GRIDDING },
-	{ "at random 33 x 47, 1 coil",
-	  { 33, 47 },
-	  1,
-	  77,
-	  40,
-	  BS_DENSITY_NONE,
-	  BS_NORMALIZE_NONE,
-	  1e-6,
-	  false,
-	  BS_METHOD_GRIDDING },
-	{ "at random 8 x 9, 3 coils",
-	  { 8, 9 },
-	  3,
-	  31,
-	  12,
-	  BS_DENSITY_NONE,
-	  BS_NORMALIZE_UNIFORM,
-	  1e-6,
-	  false,
-	  BS_METHOD_GRIDDING },
-	{ "ramp, not normalized",
-	  { 40, 64 },
-	  2,
-	  64,
-	  20,
-	  BS_DENSITY_RAMP,
-	  BS_NORMALIZE_NONE,
-	  1e-6,
-	  true,
-	  BS_METHOD_GRIDDING },
-	{ "sense, spokes 96 x 90, 5 coils",
-	  { 96, 90 },
-	  5,
-	  200,
-	  60,
-	  BS_DENSITY_RAMP,
-	  BS_NORMALIZE_AUTO,
-	  1e-6,
-	  true,
-	  BS_METHOD_SENSE },
-	{ "sense, spokes 256 x 256, 8 coils",
-	  { 256, 256 },
-	  8,
-	  512,
-	  34,
-	  BS_DENSITY_RAMP,
-	  BS_NORMALIZE_AUTO,
-	  1e-6,
-	  true,
-	  BS_METHOD_SENSE },
-	{ "ls, at random 33 x 47, 3 coils",
-	  { 33, 47 },
-	  3,
-	  77,
-	  40,
-	  BS_DENSITY_NONE,
-	  BS_NORMALIZE_AUTO,
-	  1e-6,
-	  false,
-	  BS_METHOD_LS },
-	{ "sense, at random 160 x 220, 9 coils",
-	  { 160, 220 },
-	  9,
-	  333,
-	  130,
-	  BS_DENSITY_NONE,
-	  BS_NORMALIZE_AUTO,
-	  1e-6,
-	  false,
-	  BS_METHOD_SENSE },
+	{ "spokes 96 x 90, 5 coils", { 96, 90 }, 5, 200, 60, BS_DENSITY_RAMP, BS_NORMALIZE_AUTO,
+	  1e-6, true, BS_METHOD_GRIDDING },
+	{ "spokes 256 x 256, 8 coils", { 256, 256 }, 8, 512, 34, BS_DENSITY_RAMP, BS_NORMALIZE_AUTO,
+	  1e-6, true, BS_METHOD_GRIDDING },
+	{ "at random 33 x 47, 1 coil", { 33, 47 }, 1, 77, 40, BS_DENSITY_NONE, BS_NORMALIZE_NONE,
+	  1e-6, false, BS_METHOD_GRIDDING },
+	{ "at random 8 x 9, 3 coils", { 8, 9 }, 3, 31, 12, BS_DENSITY_NONE, BS_NORMALIZE_UNIFORM,
+	  1e-6, false, BS_METHOD_GRIDDING },
+	{ "ramp, not normalized", { 40, 64 }, 2, 64, 20, BS_DENSITY_RAMP, BS_NORMALIZE_NONE, 1e-6,
+	  true, BS_METHOD_GRIDDING },
+	{ "sense, spokes 96 x 90, 5 coils", { 96, 90 }, 5, 200, 60, BS_DENSITY_RAMP,
+	  BS_NORMALIZE_AUTO, 1e-6, true, BS_METHOD_SENSE },
+	{ "sense, spokes 256 x 256, 8 coils", { 256, 256 }, 8, 512, 34, BS_DENSITY_RAMP,
+	  BS_NORMALIZE_AUTO, 1e-6, true, BS_METHOD_SENSE },
+	{ "ls, at random 33 x 47, 3 coils", { 33, 47 }, 3, 77, 40, BS_DENSITY_NONE,
+	  BS_NORMALIZE_AUTO, 1e-6, false, BS_METHOD_LS },
+	{ "sense, at random 160 x 220, 9 coils", { 160, 220 }, 9, 333, 130, BS_DENSITY_NONE,
+	  BS_NORMALIZE_AUTO, 1e-6, false, BS_METHOD_SENSE },
 };
+/* clang-format on */
 
 static const struct {
 	const struct bs_engine *host, *cuda;
@@ -134,25 +61,17 @@ static const struct {
 
 static struct bs_protocol protocol_of(const struct trial *t)
 {
-	return planned((struct bs_protocol){ .name = "path",
-					     .method = t->method,
-					     .dims = 2,
-					     .matrix = { t->matrix[0], t->matrix[1], 1 },
-					     .coils = t->coils,
-					     .samples = t->samples,
-					     .readouts = t->readouts,
-					     .slices = 2,
-					     .contrasts = 1,
-					     .traj = { .type = BS_TRAJ_STREAM, .min_extent = 0.2 },
-					     .accuracy = t->accuracy,
-					     .density = t->density,
-					     .normalize = t->normalize,
-					     .fhd = BS_SUM_NUFFT,
-					     .q = BS_SUM_NUFFT,
-					     .lambda = 0.01,
-					     .iterations = 8,
-					     .combine = BS_COMBINE_NONE,
-					     .output = BS_OUTPUT_COMPLEX });
+	struct bs_protocol p =
+		path_of(t->method, BS_TRAJ_STREAM, t->matrix[0], t->matrix[1], 1, t->coils);
+
+	readouts_of(&p, t->readouts, t->samples);
+	solved(&p, 0.01, 8);
+	p.traj.min_extent = 0.2;
+	p.slices = 2;
+	p.accuracy = t->accuracy;
+	p.density = t->density;
+	p.normalize = t->normalize;
+	return coils_apart(p);
 }
 
 static void fill_path(float *k, const struct trial *t)
@@ -280,25 +199,14 @@ static void one(const struct trial *t)
 	free(again);
 	free(maps);
 }
-#endif
+
+static void compare_all(void)
+{
+	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++)
+		one(&trials[i]);
+}
 
 int main(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
-
-	if (!device_answers("paths on the GPU", &gpu))
-		return check_done();
-	if (bs_team_open(&team, 2, &why) != 0) {
-		CHECK(false, "%s", why.text);
-		return check_done();
-	}
-	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++)
-		one(&trials[i]);
-	bs_team_close(team);
-#else
-	SKIP("paths on the GPU: built with GPU=0");
-#endif
-	return check_done();
+	return twin_main("paths on the GPU", 2, compare_all);
 }

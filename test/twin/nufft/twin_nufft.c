@@ -7,13 +7,9 @@
  */
 #define _GNU_SOURCE /* M_PI */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include "test/twin/nufft/trial.h"
 
 #define POINTS 40 /* voxels and samples that are summed directly */
-
-static struct bs_team *team;
 
 static int prepare(struct fixture *f, const struct trial *t, struct bs_fail *why)
 {
@@ -212,24 +208,8 @@ static void all(void)
 			repeat(&t);
 	}
 }
-#endif
 
 int main(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
-
-	if (!device_answers("CUDA gridding", &gpu))
-		return check_done();
-	if (bs_team_open(&team, 2, &why) != 0) {
-		CHECK(false, "%s", why.text);
-		return check_done();
-	}
-	all();
-	bs_team_close(team);
-#else
-	SKIP("CUDA gridding: built with GPU=0");
-#endif
-	return check_done();
+	return twin_main("CUDA gridding", 2, all);
 }

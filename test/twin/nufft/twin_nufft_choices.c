@@ -6,14 +6,10 @@
  * with transforms in registers within 2e-6 of the general ones: two roundings of the same sums.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include "gpu/nufft/cuda/choice.h"
 #include "gpu/nufft/cuda/tune.h"
 #include "test/twin/nufft/trial.h"
 #include "test/twin/timing.h"
-
-static struct bs_team *team;
 
 static int run_adjoint(void *arg)
 {
@@ -254,27 +250,16 @@ static void all_candidates(void)
 		for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++)
 			candidates(&large[i]);
 }
-#endif
 
-int main(void)
+static void compare_all(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
-
-	if (!device_answers("choices of CUDA gridding", &gpu))
-		return check_done();
-	if (bs_team_open(&team, 2, &why) != 0) {
-		CHECK(false, "%s", why.text);
-		return check_done();
-	}
 	lengths();
 	if (!small())
 		after_last_readout();
 	all_candidates();
-	bs_team_close(team);
-#else
-	SKIP("choices of CUDA gridding: built with GPU=0");
-#endif
-	return check_done();
+}
+
+int main(void)
+{
+	return twin_main("choices of CUDA gridding", 2, compare_all);
 }

@@ -8,8 +8,6 @@
  */
 #define _GNU_SOURCE /* M_PI */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include <cuda_runtime_api.h>
 
 #include "gpu/nufft/cuda/choice.h"
@@ -122,18 +120,8 @@ static void all(void)
 		places_close(&p);
 	}
 }
-#endif
 
 int main(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-
-	if (!device_answers("CUDA gridding at every place", &gpu))
-		return check_done();
-	all();
-#else
-	SKIP("CUDA gridding at every place: built with GPU=0");
-#endif
-	return check_done();
+	return twin_main("CUDA gridding at every place", 0, all);
 }

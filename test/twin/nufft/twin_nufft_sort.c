@@ -6,8 +6,6 @@
  * place and of places at the very edges. One sorter serves chunks of several sizes.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include <string.h>
 
 #include "gpu/nufft/cuda/sort.h"
@@ -144,19 +142,14 @@ static void one(const struct trial *t)
 	free(k);
 	free(index);
 }
-#endif
+
+static void compare_all(void)
+{
+	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++)
+		one(&trials[i]);
+}
 
 int main(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-
-	if (!device_answers("sorting on the GPU", &gpu))
-		return check_done();
-	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++)
-		one(&trials[i]);
-#else
-	SKIP("sorting on the GPU: built with GPU=0");
-#endif
-	return check_done();
+	return twin_main("sorting on the GPU", 0, compare_all);
 }

@@ -7,13 +7,9 @@
  * but the same bytes for any turn, any order of arrival, with previews in between.
  */
 #include "test/support/check.h"
-
-#if BS_GPU
 #include "gpu/nufft/cuda/choice.h"
 #include "gpu/nufft/cuda/tune.h"
 #include "test/twin/nufft/trial.h"
-
-static struct bs_team *team;
 
 struct turns {
 	struct trial t;
@@ -216,24 +212,8 @@ static void all(void)
 	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++)
 		check_trial(&trials[i]);
 }
-#endif
 
 int main(void)
 {
-#if BS_GPU
-	struct bs_gpu_info gpu;
-	struct bs_fail why;
-
-	if (!device_answers("coils in turns", &gpu))
-		return check_done();
-	if (bs_team_open(&team, 2, &why) != 0) {
-		CHECK(false, "%s", why.text);
-		return check_done();
-	}
-	all();
-	bs_team_close(team);
-#else
-	SKIP("coils in turns: built with GPU=0");
-#endif
-	return check_done();
+	return twin_main("coils in turns", 2, all);
 }

@@ -78,41 +78,30 @@ static struct bs_random randoms;
 
 static struct bs_protocol protocol(const struct way *w)
 {
-	return planned((struct bs_protocol){
-		.name = "p",
-		.method = w->method,
-		.backend = BS_BACKEND_HOST,
-		.dims = w->partitions > 1 ? 3 : 2,
-		.matrix = { 59, LINES, w->partitions },
-		.encoded = { SAMPLES, LINES, w->partitions },
-		.coils = COILS,
-		.samples = SAMPLES,
-		.readouts = LINES * w->partitions,
-		.by_header = 1,
-		.slices = 1,
-		.contrasts = 1,
-		.averages = 1,
-		.uses = 1u << BS_KIND_CALIBRATION | 1u << BS_KIND_NOISE,
-		.traj = { .type = BS_TRAJ_CARTESIAN },
-		.parallel = w->parallel,
-		.maps = w->maps,
-		.combine = w->maps != BS_MAPS_FILE ? BS_COMBINE_SENSE : BS_COMBINE_RSS,
-		.partial_fourier = w->partial,
-		.pocs_iterations = 2,
-		.pocs_taper = 0.5,
-		.virtual_coils = w->virtual_coils,
-		.compression = w->compression,
-		.whiten = BS_WHITEN_AUTO,
-		.grappa_kernel = { 5, 5, w->partitions > 1 ? 3 : 1 },
-		.grappa_sources = 2,
-		.grappa_lambda = 5e-3,
-		.calibration_lines = 24,
-		.espirit_threshold = 0.001,
-		.espirit_crop = 0.8,
-		.walsh_block = 5,
-		.iterations = 3,
-		.lambda = 0.1,
-		.max_sample = 1e12 });
+	struct bs_protocol p = lines_of(59, LINES, w->partitions, SAMPLES, COILS);
+
+	p.method = w->method;
+	p.by_header = 1;
+	p.averages = 1;
+	p.uses = 1u << BS_KIND_CALIBRATION | 1u << BS_KIND_NOISE;
+	p.parallel = w->parallel;
+	mapped_by(&p, w->maps, 24);
+	p.espirit_crop = 0.8;
+	p.combine = w->maps != BS_MAPS_FILE ? BS_COMBINE_SENSE : BS_COMBINE_RSS;
+	p.output = BS_OUTPUT_MAGNITUDE;
+	p.partial_fourier = w->partial;
+	p.pocs_iterations = 2;
+	p.pocs_taper = 0.5;
+	p.virtual_coils = w->virtual_coils;
+	p.compression = w->compression;
+	p.whiten = BS_WHITEN_AUTO;
+	p.grappa_kernel[0] = p.grappa_kernel[1] = 5;
+	p.grappa_kernel[2] = w->partitions > 1 ? 3 : 1;
+	p.grappa_sources = 2;
+	p.grappa_lambda = 5e-3;
+	solved(&p, 0.1, 3);
+	p.max_sample = 1e12;
+	return planned_host(p);
 }
 
 static int give(const struct bs_armed *a, uint32_t row, uint64_t flags)

@@ -14,6 +14,7 @@
 #include "core/thread/clock.h"
 #include "test/support/await.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 static struct bs_worker_env env;
 static struct ingest in;
@@ -25,15 +26,8 @@ static void open_memory(void)
 	struct bs_fail why = { 0 };
 
 	site.protocols = 1;
-	site.protocol[0] = (struct bs_protocol){ .name = "p",
-						 .method = BS_METHOD_NOOP,
-						 .dims = 2,
-						 .matrix = { 8, 8, 1 },
-						 .coils = 1,
-						 .samples = 16,
-						 .readouts = 8,
-						 .slices = 1,
-						 .contrasts = 1 };
+	site.protocol[0] = with_name(path_of(BS_METHOD_NOOP, BS_TRAJ_FILE, 8, 8, 1, 1), "p");
+	readouts_of(&site.protocol[0], 8, 16);
 	site.acq_slots = 8;
 	site.image_slots = 2;
 	CHECK(bs_shm_create(&env.shm, &site, tables, &why) == 0, "shared memory %s", why.text);

@@ -24,31 +24,11 @@ static void beat(void *arg)
 
 static struct bs_protocol radial(enum bs_method method)
 {
-	return planned((struct bs_protocol){ .name = "p",
-					     .method = method,
-					     .backend = BS_BACKEND_HOST,
-					     .dims = 2,
-					     .matrix = { 32, 32, 1 },
-					     .coils = 2,
-					     .samples = 64,
-					     .readouts = 24,
-					     .slices = 1,
-					     .contrasts = 1,
-					     .traj = { .type = BS_TRAJ_RADIAL2D,
-						       .reach = 0.5,
-						       .tolerance = 1e-4,
-						       .min_extent = 0.25 },
-					     .accuracy = 1e-3,
-					     .density = method == BS_METHOD_LS ? BS_DENSITY_NONE
-									       : BS_DENSITY_RAMP,
-					     .combine = BS_COMBINE_RSS,
-					     .fhd = BS_SUM_NUFFT,
-					     .q = BS_SUM_NUFFT,
-					     .lambda = 0.1,
-					     .iterations = 5,
-					     .max_sample = 1e12,
-					     .image_ms = 1e6,
-					     .margin = 0.2 });
+	struct bs_protocol p = served_spokes(method, 32, 24);
+
+	solved(&p, 0.1, 5);
+	p.margin = 0.2;
+	return planned_host(with_name(p, "p"));
 }
 
 static int measure(const struct bs_protocol *p)

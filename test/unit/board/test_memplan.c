@@ -6,6 +6,7 @@
 #include "drivers/log/writer.h"
 #include "ipc/wire/wire.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #include <string.h>
 
@@ -46,19 +47,10 @@ static void make_site(void)
 	site.image_slots = 2;
 	site.memory_mib = 64;
 	site.protocols = 2;
-	p[0] = (struct bs_protocol){ .name = "a",
-				     .method = BS_METHOD_CARTESIAN,
-				     .backend = BS_BACKEND_HOST,
-				     .dims = 2,
-				     .matrix = { 64, 64, 1 },
-				     .encoded = { 128, 64, 1 },
-				     .coils = 4,
-				     .samples = 128,
-				     .readouts = 64,
-				     .slices = 3,
-				     .contrasts = 1,
-				     .combine = BS_COMBINE_RSS,
-				     .traj.type = BS_TRAJ_CARTESIAN };
+	p[0] = with_name(lines_of(64, 64, 1, 128, 4), "a");
+	p[0].backend = BS_BACKEND_HOST;
+	p[0].slices = 3;
+	p[0].combine = BS_COMBINE_RSS;
 	p[1] = p[0];
 	(void)snprintf(p[1].name, sizeof(p[1].name), "b");
 	p[1].method = BS_METHOD_NOOP;

@@ -6,6 +6,7 @@
 
 #include "board/status/table.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 static struct bs_site site;
 static char text[BS_METRICS_MAX + 8];
@@ -20,15 +21,10 @@ static void make_site(void)
 	site.log.mode = BS_LOG_MODE_DURABLE;
 	site.log.buffer_mib = 32;
 	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++) {
-		site.protocol[i] = (struct bs_protocol){ .dims = 2,
-							 .matrix = { 32, 32, 1 },
-							 .coils = 2,
-							 .samples = 64,
-							 .readouts = 4,
-							 .slices = 1,
-							 .contrasts = 1,
-							 .image_ms = 25.0,
-							 .stage_ms = { 1.0 } };
+		site.protocol[i] = path_of(BS_METHOD_GRIDDING, BS_TRAJ_FILE, 32, 32, 1, 2);
+		readouts_of(&site.protocol[i], 4, 64);
+		site.protocol[i].image_ms = 25.0;
+		site.protocol[i].stage_ms[0] = 1.0;
 		(void)snprintf(site.protocol[i].name, sizeof(site.protocol[i].name), "p%u", i);
 	}
 	memset(site.protocol[15].name, 'x', sizeof(site.protocol[15].name) - 1);

@@ -1,57 +1,16 @@
 /*
- * test/unit/board/test_resume.c - ingest ends between any two of its steps: its successor finds in
- * shared memory what was done, completes what was decided and does nothing twice
+ * test/unit/board/test_resume.c - ingest's successor: noise that was half summed, recons that are
+ * replaced, messages that end processes, two scans at once
+ *
+ * That it completes what was decided and does nothing twice, between any two steps: test/simulate.
  */
-#include <stdlib.h>
-
 #include "test/unit/board/ingest/successor.h"
-
-static struct bs_shared *before; /* the memory as a process left it */
-
-/* What a process leaves that ends right after its step holds: nothing is shown, nothing pushed. */
-static void undo_push(void)
-{
-	struct bs_scan_record *s = in.now.record;
-
-	atomic_fetch_sub(&env.shm.acq_ring->head, 1);
-	atomic_store(&s->id, 0);
-	atomic_store(&s->open, 0);
-	atomic_store(&s->state, 0);
-	atomic_store(&s->next_seq, 0);
-	atomic_store(&s->acquisitions, 0);
-}
 
 static uint64_t last_entry(void)
 {
 	const struct bs_ring *r = env.shm.acq_ring;
 
 	return r->entry[(atomic_load(&r->head) - 1) & r->mask];
-}
-
-static void replace_twice(enum bs_entry_kind kind, uint64_t count, const char *what)
-{
-	for (int i = 0; i < 2; i++) {
-		(void)bs_shm_recover(&env.shm, BS_WORKER_INGEST, NULL);
-		succeed();
-		CHECK(bs_ring_count(env.shm.acq_ring) == count &&
-			      bs_entry_kind(last_entry()) == kind &&
-			      bs_entry_of(last_entry(), atomic_load(&in.now.record->id)),
-		      "%s: pushed, once (%llu entries)", what,
-		      (unsigned long long)bs_ring_count(env.shm.acq_ring));
-	}
-}
-
-/* Between the step that opens a scan and its entry in recon's queue. */
-static void test_open(void)
-{
-	open_scan();
-	undo_push();
-	replace_twice(BS_ENTRY_OPEN, 1, "OPEN");
-	CHECK(in.now.state == BS_STATE_SCANNING && in.now.session == 7 && in.now.order.next == 1 &&
-		      in.now.accept_due && atomic_load(&in.now.record->id) == 1 &&
-		      atomic_load(&in.now.record->open) == 1 &&
-		      atomic_load(&in.now.record->state) == BS_STATE_SCANNING,
-	      "the scan is open, and its sender is told");
 }
 
 static uint32_t decide(uint64_t seq)
@@ -67,70 +26,10 @@ static uint32_t decide(uint64_t seq)
 	return slot;
 }
 
-/* Between the step that hands a readout on and its entry. */
-static void test_readout(void)
-{
-	uint32_t slot;
-
-	(void)decide(1);
-	slot = decide(2);
-	undo_push();
-	replace_twice(BS_ENTRY_ACQ, 3, "ACQ");
-	CHECK(bs_entry_slot(last_entry()) == slot &&
-		      env.shm.acq_pool->owner[slot] == BS_OWNER_INGEST,
-	      "its slot was kept");
-	CHECK(in.now.order.next == 3 && in.now.acqs == 2 && in.now.count.acquisitions == 2 &&
-		      in.now.ack_time_ns == 20 && in.now.ack_due && !in.now.accept_due &&
-		      atomic_load(&in.now.record->acquisitions) == 2 &&
-		      atomic_load(&in.now.record->next_seq) == 3,
-	      "the successor goes on at 3");
-}
-
-/* Before the step holds nothing was done; the slot is free, the sender sends it again. */
-static void test_before_step(void)
-{
-	uint32_t slot = 0;
-
-	CHECK(bs_pool_take(env.shm.acq_pool, BS_OWNER_INGEST, &slot), "a slot");
-	bs_order_passed(&in.now.order, 3);
-	in.now.acqs++;
-	CHECK(bs_shm_recover(&env.shm, BS_WORKER_INGEST, NULL) == 1, "its slot is freed");
-	succeed();
-	CHECK(in.now.order.next == 3 && in.now.acqs == 2 && bs_ring_count(env.shm.acq_ring) == 3,
-	      "a readout that was not handed on is due");
-}
-
-/* Gaps, held messages and the fault. */
-static void test_gap(void)
-{
-	struct bs_fail why;
-
-	in.now.order.gap[0] = (struct bs_gap){ 3, 2 };
-	in.now.order.gaps = 1;
-	in.now.order.next = 5;
-	in.now.count.gaps = 2;
-	(void)bs_fail(&why, BS_ERR_SEQUENCE, "two are missing");
-	bs_ingest_fault(&in.now, &why);
-	bs_ingest_commit(&in, &in.now, 0);
-	bs_order_hold(&in.now.order,
-		      &(struct bs_item){ .seq = 7, .kind = BS_WIRE_WAVEFORM, .used = true }, 1);
-	succeed();
-	CHECK(in.now.order.next == 5 && in.now.order.held_count == 0 &&
-		      bs_order_look(&in.now.order, 4) == BS_NUMBER_LATE &&
-		      bs_order_look(&in.now.order, 2) == BS_NUMBER_DUPLICATE &&
-		      bs_order_look(&in.now.order, 7) == BS_NUMBER_NEW,
-	      "what was given up is late, what was held is asked for again");
-	CHECK(in.now.fault.code == BS_ERR_SEQUENCE &&
-		      strcmp(in.now.fault.text, "two are missing") == 0,
-	      "its reason is kept");
-	CHECK(in.now.resumed_at == 5 + in.now.order.window,
-	      "what comes again because its predecessor ended is no duplicate");
-}
-
 /* A readout of noise whose sum was half made. */
 static void test_noise(void)
 {
-	struct bs_item item = { .seq = 5, .kind = BS_WIRE_ACQ, .used = true };
+	struct bs_item item = { .seq = 1, .kind = BS_WIRE_ACQ, .used = true };
 	struct bs_scan_noise *n = &in.now.record->noise;
 	static struct bs_scan_noise once;
 	double *gram;
@@ -149,48 +48,13 @@ static void test_noise(void)
 	CHECK(n->own == 0 && n->noise.samples == 0, "nothing of it stays without its step");
 	bs_ingest_add_noise(&in, &in.now, &item);
 	CHECK(memcmp(n, &once, sizeof(once)) == 0, "the second time it is the same");
-	bs_order_passed(&in.now.order, 5);
+	bs_order_passed(&in.now.order, 1);
+	in.now.acqs++;
 	bs_ingest_commit(&in, &in.now, bs_entry(BS_ENTRY_ACQ, in.now.id, item.slot));
 	succeed();
 	CHECK(memcmp(n, &once, sizeof(once)) == 0, "with its step it stays");
-}
-
-/* Between the step that closes the scan and its entry. */
-static void test_close(void)
-{
-	bs_order_passed(&in.now.order, 6);
-	bs_ingest_close(&in, &in.now,
-			&(struct bs_item){ .seq = 6, .kind = BS_WIRE_CLOSE, .count = 3 });
-	undo_push();
-	replace_twice(BS_ENTRY_CLOSE, 5, "CLOSE");
-	CHECK(in.now.state == BS_STATE_DRAINING && in.now.order.next == 7,
-	      "its last images are made");
-}
-
-/* Between the outcome and the step after it. */
-static void test_end(void)
-{
-	unsigned char outcome[BS_SCAN_END_BYTES];
-
-	memcpy(before, env.shm.s, sizeof(*before));
-	atomic_store(&in.now.record->ended, 1);
-	bs_ingest_end(&in, &in.now, BS_ON_DONE);
-	memcpy(outcome, in.outcome[1].end->outcome, sizeof(outcome));
-	CHECK(in.now.state == BS_STATE_IDLE && atomic_load(&in.now.record->open) == 0,
-	      "the scan is over");
-	memcpy(env.shm.s->scan, before->scan, sizeof(before->scan));
-	memcpy(env.shm.s->ended, before->ended, sizeof(before->ended));
-	succeed();
-	CHECK(in.now.state == BS_STATE_DRAINING, "its outcome is still to be made");
-	bs_ingest_end(&in, &in.now, BS_ON_DONE);
-	CHECK(memcmp(outcome, in.outcome[1].end->outcome, sizeof(outcome)) == 0, "it is the same");
-	succeed();
-	CHECK(in.now.state == BS_STATE_IDLE && in.now.id == 1, "and then the next scan may come");
-	open_scan();
-	CHECK(atomic_load(&in.now.record->id) == 2 &&
-		      atomic_load(&in.now.record->acquisitions) == 0 && in.now.count.gaps == 0 &&
-		      in.now.fault.code == 0 && in.now.resumed_at == 0,
-	      "which knows nothing of it");
+	CHECK(in.now.resumed_at == 2 + in.now.order.window && in.now.ack_due,
+	      "what comes again because its predecessor ended is no duplicate; ACK is due");
 }
 
 /* The next scan has the recon that was there before, and no log. */
@@ -450,15 +314,10 @@ static void test_one_of_two(void)
 int main(void)
 {
 	open_memory();
-	before = malloc(env.shm.bytes);
-	CHECK(before != NULL, "memory");
-	test_open();
-	test_readout();
-	test_before_step();
-	test_gap();
+	open_scan();
 	test_noise();
-	test_close();
-	test_end();
+	close_it();
+	end_and_open();
 	test_given_again();
 	test_taken_up();
 	test_suspect();
@@ -466,7 +325,6 @@ int main(void)
 	test_end_while_fed();
 	test_two();
 	test_one_of_two();
-	free(before);
 	bs_shm_close(&env.shm);
 	return check_done();
 }

@@ -30,17 +30,12 @@ static const char *path(const char *name)
 static struct bs_protocol protocol(enum bs_traj_type type, uint32_t nz, uint32_t samples,
 				   uint32_t readouts)
 {
-	struct bs_protocol p = { .dims = nz > 1 ? 3 : 2, .coils = 3, .slices = 1, .contrasts = 1 };
+	const bool lines = type == BS_TRAJ_CARTESIAN;
+	struct bs_protocol p =
+		path_of(lines ? BS_METHOD_CARTESIAN : BS_METHOD_GRIDDING, type, 20, 18, nz, 3);
 
-	strcpy(p.name, "a<b>&c");
-	p.method = type == BS_TRAJ_CARTESIAN ? BS_METHOD_CARTESIAN : BS_METHOD_GRIDDING;
-	p.matrix[0] = 20;
-	p.matrix[1] = 18;
-	p.matrix[2] = nz;
-	p.samples = samples;
-	p.readouts = readouts;
-	p.traj.type = type;
-	return planned(p);
+	readouts_of(&p, readouts, samples);
+	return planned(with_name(p, "a<b>&c"));
 }
 
 /* Records, and opens what was recorded; NULL after a failed check. */

@@ -5,6 +5,7 @@
 
 #include "board/status/table.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 static struct bs_site site;
 static char doc[BS_STATUS_MAX];
@@ -70,15 +71,11 @@ static void make_site(void)
 	site.image_slots = 3;
 	site.protocols = BS_PROTOCOLS_MAX;
 	memcpy(site.name, "a \"node\" with \\ and \033[2J", 25);
-	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++)
-		site.protocol[i] = (struct bs_protocol){ .name = "radial",
-							 .dims = 2,
-							 .matrix = { 32, 32, 1 },
-							 .coils = 2,
-							 .samples = 64,
-							 .readouts = 4,
-							 .slices = 1,
-							 .contrasts = 1 };
+	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++) {
+		site.protocol[i] = path_of(BS_METHOD_GRIDDING, BS_TRAJ_RADIAL2D, 32, 32, 1, 2);
+		site.protocol[i] = with_name(site.protocol[i], "radial");
+		readouts_of(&site.protocol[i], 4, 64);
+	}
 	memset(site.protocol[15].name, 'x', sizeof(site.protocol[15].name) - 1);
 }
 

@@ -142,19 +142,13 @@ struct small {
 
 static struct bs_protocol protocol(enum bs_method m, enum bs_miss on_miss, double image_ms)
 {
-	return planned((struct bs_protocol){ .name = "p",
-					     .method = m,
-					     .dims = 2,
-					     .matrix = { 16, 16, 1 },
-					     .coils = 1,
-					     .samples = 16,
-					     .readouts = 2,
-					     .slices = 1,
-					     .contrasts = 1,
-					     .iterations = ITERATIONS,
-					     .output = BS_OUTPUT_COMPLEX,
-					     .image_ms = image_ms,
-					     .on_miss = on_miss });
+	struct bs_protocol p = path_of(m, BS_TRAJ_FILE, 16, 16, 1, 1);
+
+	readouts_of(&p, 2, 16);
+	p.iterations = ITERATIONS;
+	p.image_ms = image_ms;
+	p.on_miss = on_miss;
+	return coils_apart(p);
 }
 
 static void open_small(struct small *s, const struct bs_protocol *p, bool gridding)

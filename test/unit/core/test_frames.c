@@ -13,17 +13,9 @@ static struct bs_fail why;
 
 static struct bs_protocol cartesian(void)
 {
-	struct bs_protocol p = { .name = "cart",
-				 .method = BS_METHOD_CARTESIAN,
-				 .dims = 2,
-				 .traj.type = BS_TRAJ_CARTESIAN,
-				 .matrix = { 16, 16, 1 },
-				 .encoded = { 32, 16, 1 },
-				 .coils = 2,
-				 .samples = 32,
-				 .readouts = 16,
-				 .slices = 2,
-				 .contrasts = 1 };
+	struct bs_protocol p = lines_of(16, 16, 1, 32, 2);
+
+	p.slices = 2;
 	return planned(p);
 }
 
@@ -325,6 +317,38 @@ static void promised(void)
 	bs_recon_disarm(r);
 }
 
+/* Lines beyond the header's limits, of a frame that left without them. */
+static void beyond(void)
+{
+	struct bs_scan_info info = { .step1 = { .min = 0, .max = 13, .center = 8, .given = 1 } };
+	struct bs_protocol p = cartesian();
+	struct bs_recon *r;
+	char words[512];
+
+	p.by_header = 1;
+	r = arm(&p, &info);
+	for (uint32_t row = 0; row < 14; row++)
+		(void)line(r, 0, row, 0, 0);
+	CHECK(pops(r, 14, 0, "") && bs_recon_words(r, words, sizeof(words))[0] == '\0',
+	      "as many as are promised: %s", words);
+	(void)line(r, 0, 14, 0, 0);
+	(void)line(r, 0, 15, 0, 0);
+	CHECK(strcmp(bs_recon_words(r, words, sizeof(words)),
+		     "images 1 to 1 left before it was known: lines came beyond the header's "
+		     "limits, in frames that were whole without them (2)") == 0,
+	      "two more: %s", words);
+	bs_recon_close(r);
+	CHECK(pops(r, 2, 14, image.lacks), "an image of their own, partial: %s", image.lacks);
+	bs_recon_scan(r, &info);
+	for (uint32_t row = 16; row-- > 0;)
+		(void)line(r, 0, row, 0, 0);
+	CHECK(pops(r, 16, 0, "") && bs_recon_words(r, words, sizeof(words))[0] == '\0',
+	      "they came first: %s", words);
+	(void)line(r, 0, 15, 0, 0);
+	CHECK(bs_recon_words(r, words, sizeof(words))[0] == '\0', "and once more: %s", words);
+	bs_recon_disarm(r);
+}
+
 /* R = 3 with lines 5, 8, .. 14 and calibration between them, of two contrasts in turns. */
 static void accelerated(void)
 {
@@ -526,6 +550,7 @@ int main(void)
 	beside();
 	embedded();
 	promised();
+	beyond();
 	accelerated();
 	partitions();
 	numbered();

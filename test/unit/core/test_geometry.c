@@ -22,18 +22,12 @@ static void three(float to[3], float x, float y, float z)
 /* Twofold readout oversampling, 6 of 22 partitions oversampled: voxels of 3.4375, 3.5 and 3 mm. */
 static struct bs_protocol slab(void)
 {
-	return planned((struct bs_protocol){ .name = "slab",
-					     .method = BS_METHOD_CARTESIAN,
-					     .dims = 3,
-					     .matrix = { 64, 60, 16 },
-					     .encoded = { 128, 60, 22 },
-					     .coils = 1,
-					     .samples = 128,
-					     .readouts = 60 * 22,
-					     .slices = 1,
-					     .contrasts = 1,
-					     .max_sample = 1e12,
-					     .output = BS_OUTPUT_COMPLEX });
+	struct bs_protocol p = lines_of(64, 60, 16, 128, 1);
+
+	p.encoded[2] = 22;
+	p.readouts = 60 * 22;
+	p.max_sample = 1e12;
+	return coils_apart(p);
 }
 
 static struct bs_scan_info slab_header(void)

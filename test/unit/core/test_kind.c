@@ -2,6 +2,7 @@
 #include "core/frame/admit.c"
 #include "core/frame/kind.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #include <string.h>
 
@@ -154,16 +155,7 @@ static void words(void)
 /* What calibrates is in another scan: known before the first readout. */
 static void admit_external(void)
 {
-	struct bs_protocol p = { .name = "cart",
-				 .method = BS_METHOD_CARTESIAN,
-				 .dims = 2,
-				 .matrix = { 16, 16, 1 },
-				 .encoded = { 32, 16, 1 },
-				 .coils = 2,
-				 .samples = 32,
-				 .readouts = 16,
-				 .slices = 2,
-				 .contrasts = 1 };
+	struct bs_protocol p = lines_of(16, 16, 1, 32, 2);
 	struct bs_scan_info info = { .encoded = { 32, 16, 1 },
 				     .acceleration = { 1, 1 },
 				     .calibration = BS_CALIBRATION_EXTERNAL };

@@ -13,19 +13,13 @@ static struct bs_fail why;
 
 static struct bs_protocol cartesian(void)
 {
-	struct bs_protocol p = { .name = "cart <&>",
-				 .method = BS_METHOD_CARTESIAN,
-				 .dims = 2,
-				 .matrix = { 16, 16, 1 },
-				 .encoded = { 32, 16, 1 },
-				 .coils = 2,
-				 .samples = 32,
-				 .readouts = 16,
-				 .slices = 2,
-				 .contrasts = 1,
-				 .max_sample = 1e12,
-				 .combine = BS_COMBINE_RSS,
-				 .image_ms = 5 };
+	struct bs_protocol p = with_name(lines_of(16, 16, 1, 32, 2), "cart <&>");
+
+	p.traj.type = BS_TRAJ_FILE;
+	p.slices = 2;
+	p.max_sample = 1e12;
+	p.combine = BS_COMBINE_RSS;
+	p.image_ms = 5;
 	return planned(p);
 }
 
@@ -57,8 +51,10 @@ static void admit_lines(void)
 	info.encoded[1] = 17;
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_SIZE, "%s", why.text);
 	info.encoded[1] = 16;
-	info.channels = 3;
+	info.channels = 1;
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_SIZE, "%s", why.text);
+	info.channels = 32;
+	CHECK(bs_admit_scan(&p, &info, &why) == 0, "a receiver that has more than a scan's lines");
 	info.channels = 2;
 	strcpy(info.trajectory_name, "radial");
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_TRAJECTORY, "%s", why.text);

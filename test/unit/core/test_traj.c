@@ -5,19 +5,14 @@
 
 #include "core/random.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 static struct bs_protocol protocol(enum bs_traj_type type, uint32_t nx, uint32_t ny, uint32_t nz,
 				   uint32_t samples, uint32_t readouts)
 {
-	struct bs_protocol p = { 0 };
+	struct bs_protocol p = path_of(BS_METHOD_GRIDDING, type, nx, ny, nz, 0);
 
-	p.dims = nz > 1 ? 3 : 2;
-	p.matrix[0] = nx;
-	p.matrix[1] = ny;
-	p.matrix[2] = nz;
-	p.samples = samples;
-	p.readouts = readouts;
-	p.traj.type = type;
+	readouts_of(&p, readouts, samples);
 	p.traj.seed = 7;
 	return p;
 }

@@ -8,15 +8,7 @@ here=$(cd "$(dirname "$0")/../../.." && pwd)
 man=$here/board/deploy/man
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-check() { # check WHAT COMMAND...
-	local what=$1
-	shift
-	if "$@" >"$dir/said" 2>&1; then
-		echo "ok $what"
-	else
-		echo "not ok $what: $(head -n 5 "$dir/said" | tr '\n' ' ')"
-	fi
-}
+. "$here/test/support/said.bash"
 none() { [ ! -s "$1" ] || { cat "$1"; false; }; } # a file has nothing in it
 
 check "the pages are made" sh "$man/make.sh" "$BORESIDE" "$dir/man"

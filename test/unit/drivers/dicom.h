@@ -15,13 +15,14 @@
 #include "drivers/sink/tool.h"
 #include "drivers/sink/uid.h"
 #include "test/support/check.h"
+#define FOLDER "/tmp/boreside test-XXXXXX" /* a blank, as a site's folder may have */
+#include "test/support/folder.h"
 
 #define NX 7u
 #define NY 6u
 #define NZ 3u
 #define N  (NX * NY * NZ)
 
-static char dir[] = "/tmp/boreside test-XXXXXX"; /* a blank, as a site's folder may have */
 static float pixels[2 * N];
 static char words[4096] = "";
 
@@ -44,16 +45,6 @@ static void make_words(char out[4096], const char *const said[], size_t n)
 		bs_text_put(&t, "</meta>");
 	}
 	bs_text_put(&t, "</ismrmrdMeta>");
-}
-
-static const char *in_dir(const char *name)
-{
-	static char path[4][256];
-	static int turn;
-
-	turn = (turn + 1) % 4;
-	(void)snprintf(path[turn], sizeof(path[turn]), "%s/%s", dir, name);
-	return path[turn];
 }
 
 static struct bs_mrd_image head(uint16_t nz)
@@ -233,20 +224,9 @@ static bool dicom_open(void)
 {
 	uint64_t seed = 5;
 
-	if (mkdtemp(dir) == NULL)
-		exit(1);
 	for (size_t i = 0; i < 2 * N; i++)
 		pixels[i] = (float)check_uniform(&seed);
 	return there("dump2dcm") && there("dcmdump") && there("storescu");
-}
-
-static void dicom_close(void)
-{
-	char clean[128];
-
-	(void)snprintf(clean, sizeof(clean), "rm -rf '%s'", dir);
-	if (system(clean) != 0)
-		printf("# %s stays\n", dir);
 }
 
 #endif

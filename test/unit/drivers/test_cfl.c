@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "test/support/check.h"
+#include "test/support/folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,18 +19,6 @@
 
 #include "drivers/file/cfl.h"
 #include "drivers/file/draft.h"
-
-static char dir[] = "/tmp/boreside-test-XXXXXX";
-
-static const char *in_dir(const char *name)
-{
-	static char path[4][256];
-	static int turn;
-
-	turn = (turn + 1) % 4;
-	(void)snprintf(path[turn], sizeof(path[turn]), "%s/%s", dir, name);
-	return path[turn];
-}
 
 static void put(const char *path, const void *bytes, size_t n)
 {
@@ -290,10 +279,6 @@ static void test_data(void)
 
 int main(void)
 {
-	char clean[128];
-
-	if (mkdtemp(dir) == NULL)
-		return 1;
 	test_round_trip();
 	test_headers();
 	test_bad_files();
@@ -302,6 +287,5 @@ int main(void)
 	test_sweep();
 	test_no_litter();
 	test_data();
-	(void)snprintf(clean, sizeof(clean), "rm -rf '%s'", dir);
-	return system(clean) != 0 || check_done();
+	return check_done();
 }

@@ -248,6 +248,5 @@ int main(void)
 		odd_values();
 		folder();
 	}
-	dicom_close();
 	return check_done();
 }

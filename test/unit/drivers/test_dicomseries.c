@@ -149,6 +149,5 @@ int main(void)
 	} else {
 		printf("skip DICOM files: the tools of package dcmtk are not here\n");
 	}
-	dicom_close();
 	return check_done();
 }

@@ -4,6 +4,8 @@
  */
 #define _GNU_SOURCE
 #include "test/support/check.h"
+#define FOLDER "/tmp/boreside test-XXXXXX" /* a blank, as a site's folder may have */
+#include "test/support/folder.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -16,18 +18,7 @@
 #include "drivers/sink/sink.h"
 #include "drivers/sink/tool.h"
 
-static char dir[] = "/tmp/boreside test-XXXXXX";
 static const float pixels[4] = { 1.0f, 2.0f, 3.0f, 4.0f };
-
-static const char *in_dir(const char *name)
-{
-	static char path[4][256];
-	static int turn;
-
-	turn = (turn + 1) % 4;
-	(void)snprintf(path[turn], sizeof(path[turn]), "%s/%s", dir, name);
-	return path[turn];
-}
 
 static struct bs_mrd_image head(void)
 {
@@ -212,10 +203,6 @@ static void answers(void)
 
 int main(void)
 {
-	char clean[128];
-
-	if (mkdtemp(dir) == NULL)
-		return 1;
 	tools();
 	addresses();
 	if (bs_tool_there("dump2dcm", "", NULL) != 0 || bs_tool_there("storescu", "", NULL) != 0) {
@@ -224,6 +211,5 @@ int main(void)
 		away();
 		answers();
 	}
-	(void)snprintf(clean, sizeof(clean), "rm -rf '%s'", dir);
-	return system(clean) != 0 || check_done();
+	return check_done();
 }

@@ -54,8 +54,25 @@ static int falls(const char *path, struct bs_fail *why)
 {
 	(void)why;
 	visit(path);
+	(void)signal(SIGSEGV, SIG_DFL);
+	(void)raise(SIGSEGV);
+	return 0;
+}
+
+/* As the system does where memory runs out. */
+static int killed(const char *path, struct bs_fail *why)
+{
+	(void)why;
+	visit(path);
 	(void)raise(SIGKILL);
 	return 0;
+}
+
+static int leaves(const char *path, struct bs_fail *why)
+{
+	(void)why;
+	visit(path);
+	_exit(3);
 }
 
 static int hangs(const char *path, struct bs_fail *why)
@@ -154,7 +171,8 @@ static int locks(const char *path, struct bs_fail *why)
 	return 0;
 }
 
-static void check(const char *name, int (*fn)(const char *path, struct bs_fail *why), int code)
+static void check(const char *name, int (*fn)(const char *path, struct bs_fail *why), int code,
+		  const char *words)
 {
 	char path[] = "/tmp/boreside-test-XXXXXX";
 	struct bs_fail why = { 0 };
@@ -165,8 +183,9 @@ static void check(const char *name, int (*fn)(const char *path, struct bs_fail *
 
 	CHECK(rc == code, "%s: %d, %d expected: %s", name, rc, code, why.text);
 	CHECK(visits(path) == 1, "%s: %zu children, 1 expected", name, visits(path));
-	if (code == BS_ERR_SIZE)
-		CHECK(strcmp(why.text, "too large by 7") == 0, "%s: %s", name, why.text);
+	CHECK(strstr(why.text, words) != NULL &&
+		      (strstr(why.text, "damaged") != NULL) == (code == BS_ERR_FORMAT),
+	      "%s: '%s' says '%s'", name, why.text, words);
 	(void)close(fd);
 	(void)unlink(path);
 }
@@ -179,17 +198,19 @@ static void test_team(void)
 
 	(void)sem_init(&start_lock, 0, 1);
 	CHECK(bs_team_open(&team, 2, &why) == 0, "a team of two %s", why.text);
-	check("a child that needs what a thread locks when it starts", locks, 0);
+	check("a child that needs what a thread locks when it starts", locks, 0, "");
 	bs_team_close(team);
 }
 
 int main(void)
 {
-	check("a good file", good, 0);
-	check("a file that is refused", refused, BS_ERR_SIZE);
-	check("a child that dies", falls, BS_ERR_FORMAT);
-	check("a child that hangs", hangs, BS_ERR_FORMAT);
-	check("a child that got no processor", starves, BS_ERR_TIMEOUT);
+	check("a good file", good, 0, "");
+	check("a file that is refused", refused, BS_ERR_SIZE, "too large by 7");
+	check("a child that dies", falls, BS_ERR_FORMAT, "did not survive");
+	check("a child that hangs", hangs, BS_ERR_FORMAT, "came to no end");
+	check("a child that got no processor", starves, BS_ERR_TIMEOUT, "tried again");
+	check("a child that is killed", killed, BS_ERR_NOMEM, "killed, perhaps by the system");
+	check("a child that ends", leaves, BS_ERR_IO, "ended with status 3");
 	test_orphan();
 	test_team();
 	return check_done();

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "test/support/check.h"
+#include "test/support/folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,7 +17,6 @@
 
 #include "drivers/source/recording.h"
 
-static char dir[] = "/tmp/boreside-test-XXXXXX";
 static char name[4][128];
 static const char xml[] = "<?xml version=\"1.0\"?><ismrmrdHeader>\xc3\xa4</ismrmrdHeader>";
 
@@ -414,8 +414,6 @@ static void test_groups(void)
 
 int main(void)
 {
-	if (mkdtemp(dir) == NULL)
-		return 1;
 	for (int i = 0; i < 4; i++)
 		(void)snprintf(name[i], sizeof(name[i]), "%s/%d.h5", dir, i);
 	test_round_trip();
@@ -427,8 +425,5 @@ int main(void)
 	test_locked();
 	test_data();
 	test_groups();
-	for (int i = 0; i < 4; i++)
-		(void)unlink(name[i]);
-	(void)rmdir(dir);
 	return check_done();
 }

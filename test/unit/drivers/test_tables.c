@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "drivers/tool/written.h"
 #include "test/support/check.h"
+#include "test/support/folder.h"
 #include "test/support/plan/planned.h"
 
 #include <string.h>
@@ -19,24 +20,14 @@
 #define READOUTS 4u
 #define MATRIX   16u
 
-static char dir[] = "/tmp/boreside-test-XXXXXX";
 static char h5[128], cfl[128], weights[128], maps[128], w[128];
 
 static struct bs_protocol protocol(void)
 {
-	struct bs_protocol p;
+	struct bs_protocol p = path_of(BS_METHOD_GRIDDING, BS_TRAJ_FILE, MATRIX, MATRIX, 1, 2);
 
-	memset(&p, 0, sizeof(p));
-	(void)snprintf(p.name, sizeof(p.name), "test");
-	p.method = BS_METHOD_GRIDDING;
-	p.dims = 2;
-	p.matrix[0] = p.matrix[1] = MATRIX;
-	p.matrix[2] = 1;
-	p.coils = 2;
-	p.samples = SAMPLES;
-	p.readouts = READOUTS;
-	p.slices = p.contrasts = 1;
-	p.traj.type = BS_TRAJ_FILE;
+	readouts_of(&p, READOUTS, SAMPLES);
+	p.accuracy = 0.0;
 	p.traj.min_extent = 0.25;
 	p.traj.tolerance = 1e-4;
 	return planned(p);
@@ -516,10 +507,6 @@ static void test_data(void)
 
 int main(void)
 {
-	char clean[128];
-
-	if (mkdtemp(dir) == NULL)
-		return 1;
 	(void)snprintf(h5, sizeof(h5), "%s/traj.h5", dir);
 	(void)snprintf(cfl, sizeof(cfl), "%s/traj.cfl", dir);
 	(void)snprintf(weights, sizeof(weights), "%s/w.cfl", dir);
@@ -532,6 +519,5 @@ int main(void)
 	test_field();
 	test_w();
 	test_data();
-	(void)snprintf(clean, sizeof(clean), "rm -rf '%s'", dir);
-	return system(clean) != 0 || check_done();
+	return check_done();
 }

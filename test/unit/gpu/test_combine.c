@@ -1,6 +1,7 @@
 /* test/unit/gpu/test_combine.c - coil combination against double precision */
 #include "gpu/image/combine.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #include <complex.h>
 #include <string.h>
@@ -80,20 +81,18 @@ static size_t leaves(const struct bs_protocol *p, const float *images, const flo
  */
 static void two_sets(struct bs_team *team, bool solved, uint32_t image)
 {
-	struct bs_protocol p = { .name = "two",
-				 .method = solved ? BS_METHOD_SENSE : BS_METHOD_GRIDDING,
-				 .dims = 2,
-				 .matrix = { VOXELS / 10, 10, 1 },
-				 .image_matrix = { image, image, 1 },
-				 .coils = COILS / 2,
-				 .combine = BS_COMBINE_SENSE,
-				 .output = BS_OUTPUT_COMPLEX };
+	const enum bs_method method = solved ? BS_METHOD_SENSE : BS_METHOD_GRIDDING;
+	struct bs_protocol p = path_of(method, BS_TRAJ_FILE, VOXELS / 10, 10, 1, COILS / 2);
 	const size_t set = 2 * (size_t)p.coils * (VOXELS / 10) * 10;
 	const size_t step = 2 * (size_t)(VOXELS / 10) * 10;
 	float *one[2] = { malloc(sizeof(out)), malloc(sizeof(out)) };
 	size_t n = 0;
 	double worst = 0;
 
+	p.image_matrix[0] = p.image_matrix[1] = image;
+	p.image_matrix[2] = 1;
+	p.combine = BS_COMBINE_SENSE;
+	p.output = BS_OUTPUT_COMPLEX;
 	bs_plan_make(&p);
 	for (int m = 0; m < 2; m++)
 		n = leaves(&p, solved ? in + (size_t)m * step : in, maps + (size_t)m * set, team,
@@ -122,17 +121,8 @@ static void two_sets(struct bs_team *team, bool solved, uint32_t image)
 static void velocities(struct bs_team *team, enum bs_combine how, uint32_t image)
 {
 	const uint32_t nx = VOXELS / 10;
-	struct bs_protocol p = { .name = "flow",
-				 .method = BS_METHOD_GRIDDING,
-				 .dims = 2,
-				 .matrix = { nx, 10, 1 },
-				 .image_matrix = { image, image, 1 },
-				 .slices = 2,
-				 .contrasts = 1,
-				 .coils = COILS / 2,
-				 .combine = how,
-				 .output = BS_OUTPUT_VELOCITY };
-	struct bs_protocol each = p;
+	struct bs_protocol p = path_of(BS_METHOD_GRIDDING, BS_TRAJ_FILE, nx, 10, 1, COILS / 2);
+	struct bs_protocol each;
 	const struct bs_flow set[4] = { { 2, 0, 80 }, { 1, 0, 80 }, { 0, 2, 80 }, { 0, 0, 80 } };
 	const float *own[2] = { in, in + 2 * (size_t)p.coils * nx * 10 };
 	struct bs_need need = { 0 };
@@ -144,13 +134,16 @@ static void velocities(struct bs_team *team, enum bs_combine how, uint32_t image
 	double worst = 0;
 	int rc;
 
+	p.image_matrix[0] = p.image_matrix[1] = image;
+	p.image_matrix[2] = 1;
+	p.slices = 2;
+	p.combine = how;
+	p.output = BS_OUTPUT_VELOCITY;
 	bs_plan_make(&p);
 	rc = bs_combiner_need(&p, &need, &why);
 
 	/* each coil by itself, as it leaves */
-	each.combine = BS_COMBINE_NONE;
-	each.output = BS_OUTPUT_COMPLEX;
-	bs_plan_make(&each);
+	each = coils_apart(p);
 	for (int s = 0; s < 2; s++)
 		n = leaves(&each, own[s], maps, team, one[s]);
 	each = p;

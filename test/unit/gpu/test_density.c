@@ -16,16 +16,13 @@ static struct bs_team *team;
 static struct bs_protocol protocol(uint32_t dims, enum bs_density density,
 				   enum bs_normalize normalize)
 {
-	struct bs_protocol p = { .name = "test",
-				 .dims = dims,
-				 .matrix = { 32, 30, dims == 3 ? 16 : 1 },
-				 .samples = 64,
-				 .readouts = 60,
-				 .density = density,
-				 .density_iterations = 30,
-				 .normalize = normalize };
+	struct bs_protocol p =
+		path_of(BS_METHOD_GRIDDING, BS_TRAJ_RADIAL2D, 32, 30, dims == 3 ? 16 : 1, 0);
 
-	p.traj.type = BS_TRAJ_RADIAL2D;
+	readouts_of(&p, 60, 64);
+	p.density = density;
+	p.density_iterations = 30;
+	p.normalize = normalize;
 	p.traj.min_extent = 0.25;
 	return planned(p);
 }

@@ -380,26 +380,19 @@ static void refused(const char *what, struct bs_exact_spec s)
 
 int main(void)
 {
+	/* clang-format off */
 	const struct bs_exact_spec cases[] = {
 		{ .dims = 2, .matrix = { 16, 16, 1 }, .coils = 1, .samples = SAMPLES },
-		{ .dims = 2,
-		  .matrix = { 33, 18, 1 },
-		  .coils = 3,
-		  .samples = 1024,
-		  .basis = BS_BASIS_BOX },
+		{ .dims = 2, .matrix = { 33, 18, 1 }, .coils = 3, .samples = 1024, .basis =
+		  BS_BASIS_BOX },
 		{ .dims = 3, .matrix = { 16, 12, 10 }, .coils = 2, .samples = SAMPLES },
-		{ .dims = 3,
-		  .matrix = { 7, 5, 9 },
-		  .coils = 1,
-		  .samples = 77,
-		  .basis = BS_BASIS_BOX },
+		{ .dims = 3, .matrix = { 7, 5, 9 }, .coils = 1, .samples = 77, .basis = BS_BASIS_BOX
+		  },
 		{ .dims = 3, .matrix = { 1, 34, 3 }, .coils = 1, .samples = 300 },
-		{ .dims = 3,
-		  .matrix = { 15, 11, 7 },
-		  .coils = 1,
-		  .samples = SAMPLES,
-		  .real_data = true },
+		{ .dims = 3, .matrix = { 15, 11, 7 }, .coils = 1, .samples = SAMPLES, .real_data =
+		  true },
 	};
+	/* clang-format on */
 	const size_t n = sizeof(cases) / sizeof(cases[0]);
 	enum bs_isa best = bs_isa();
 

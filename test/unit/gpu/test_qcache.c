@@ -159,8 +159,8 @@ int main(void)
 	other("another trajectory", 8);
 	CHECK(bs_qcache_get(q, &spec, k, weight, team, "/nonexistent/folder", NULL, NULL, &from,
 			    &why) == 0 &&
-		      from == BS_QCACHE_COMPUTED,
-	      "a cache that cannot be written costs nothing but time %s", why.text);
+		      from == BS_QCACHE_NOT_KEPT,
+	      "a cache that cannot be written costs nothing but time, and says so %s", why.text);
 	spec.matrix[0] = 0;
 	CHECK(bs_qcache_get(q, &spec, k, weight, team, folder, NULL, NULL, NULL, &why) ==
 		      BS_ERR_CONFIG,

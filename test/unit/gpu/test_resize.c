@@ -7,7 +7,8 @@
 
 #include "gpu/image/combine.h"
 #include "test/support/check.h"
-#include "test/support/engine.h"
+#include "test/support/plan/planned.h"
+#include "test/support/plan/engine.h"
 #include "test/support/isa.h"
 #include "test/support/resized.h"
 #include "test/support/window.h"
@@ -228,11 +229,7 @@ static void combine_one(struct bs_protocol p, const float *in, const float *maps
 
 static void combinations(void)
 {
-	struct bs_protocol p = { .name = "resized",
-				 .method = BS_METHOD_GRIDDING,
-				 .dims = 2,
-				 .matrix = { 40, 27, 1 },
-				 .coils = COILS };
+	struct bs_protocol p = path_of(BS_METHOD_GRIDDING, BS_TRAJ_FILE, 40, 27, 1, COILS);
 	const size_t n = bs_protocol_voxels(&p) * COILS;
 	float *in = random_values(2 * n);
 	float *maps = random_values(2 * n);
@@ -320,17 +317,7 @@ static void stream(const char *what, struct bs_protocol p, const struct bs_engin
 /* Readout oversampling is cropped first: what is zero-filled is the field of view of the matrix. */
 static void cartesian(void)
 {
-	struct bs_protocol p = { .name = "lines",
-				 .method = BS_METHOD_CARTESIAN,
-				 .dims = 2,
-				 .matrix = { 20, 27, 1 },
-				 .encoded = { 40, 27, 1 },
-				 .coils = 2,
-				 .samples = 40,
-				 .readouts = 27,
-				 .slices = 1,
-				 .contrasts = 1,
-				 .output = BS_OUTPUT_COMPLEX };
+	struct bs_protocol p = coils_apart(lines_of(20, 27, 1, 40, 2));
 	float *data = random_values(2 * 27 * 2 * 40);
 	float *image[2] = { malloc(MOST * 8), malloc(MOST * 8) };
 	struct bs_tables tables = { 0 };

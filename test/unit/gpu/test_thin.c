@@ -11,7 +11,8 @@
 #include <complex.h>
 
 #include "test/support/direct.h"
-#include "test/support/engine.h"
+#include "test/support/plan/planned.h"
+#include "test/support/plan/engine.h"
 
 #define COILS    2u
 #define READOUTS 8u
@@ -109,22 +110,16 @@ static void open_trial(struct trial *t, uint32_t dims, uint32_t x, uint32_t y, u
 	struct bs_protocol *p = &t->p;
 
 	memset(t, 0, sizeof(*t));
-	*p = (struct bs_protocol){ .name = "thin",
-				   .backend = BS_BACKEND_HOST,
-				   .dims = dims,
-				   .matrix = { x, y, z },
-				   .coils = COILS,
-				   .readouts = READOUTS,
-				   .slices = 1,
-				   .contrasts = 1,
-				   .accuracy = 1e-5,
-				   .combine = BS_COMBINE_NONE,
-				   .output = BS_OUTPUT_COMPLEX,
-				   .lambda = 1e-7,
-				   .iterations = 200,
-				   .tolerance = 1e-6,
-				   .density = BS_DENSITY_NONE,
-				   .density_iterations = 4 };
+	*p = path_of(BS_METHOD_GRIDDING, BS_TRAJ_FILE, x, y, z, COILS);
+	solved(p, 1e-7, 200);
+	p->backend = BS_BACKEND_HOST;
+	p->dims = dims;
+	p->readouts = READOUTS;
+	p->output = BS_OUTPUT_COMPLEX;
+	p->tolerance = 1e-6;
+	p->density = BS_DENSITY_NONE;
+	p->density_iterations = 4;
+	p->fhd = p->q = BS_SUM_EXACT;
 	t->voxels = (size_t)bs_protocol_voxels(p);
 	p->samples = (uint32_t)(2 * t->voxels + READOUTS - 1) / READOUTS + 1;
 	t->samples = (size_t)bs_protocol_samples(p);

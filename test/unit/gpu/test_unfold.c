@@ -317,49 +317,27 @@ static void refusals(void)
 
 int main(void)
 {
+	/* clang-format off */
 	const struct problem problems[] = {
 		{ "R 2", { { 9, 1 }, { 5, 9, 1 }, 4, 1, 400, 0.05 }, REGULAR, 2, false, 2 },
-		{ "R 3, 17 columns",
-		  { { 12, 1 }, { 17, 12, 1 }, 5, 1, 400, 0.02 },
-		  REGULAR,
-		  3,
-		  false,
-		  3 },
-		{ "every line",
-		  { { 11, 1 }, { 18, 11, 1 }, 5, 1, 400, 0.0 },
-		  REGULAR,
-		  1,
-		  false,
-		  2 },
-		{ "fewer rows than lines",
-		  { { 16, 1 }, { 9, 11, 1 }, 3, 1, 400, 0.05 },
-		  IRREGULAR,
-		  0,
-		  false,
-		  2 },
-		{ "irregular lines",
-		  { { 14, 1 }, { 7, 14, 1 }, 4, 1, 400, 0.05 },
-		  IRREGULAR,
-		  0,
-		  false,
-		  2 },
-		{ "two sets of maps",
-		  { { 10, 1 }, { 6, 10, 1 }, 6, 2, 400, 0.05 },
-		  REGULAR,
-		  2,
-		  false,
-		  2 },
+		{ "R 3, 17 columns", { { 12, 1 }, { 17, 12, 1 }, 5, 1, 400, 0.02 }, REGULAR, 3,
+		  false, 3 },
+		{ "every line", { { 11, 1 }, { 18, 11, 1 }, 5, 1, 400, 0.0 }, REGULAR, 1, false, 2
+		  },
+		{ "fewer rows than lines", { { 16, 1 }, { 9, 11, 1 }, 3, 1, 400, 0.05 }, IRREGULAR,
+		  0, false, 2 },
+		{ "irregular lines", { { 14, 1 }, { 7, 14, 1 }, 4, 1, 400, 0.05 }, IRREGULAR, 0,
+		  false, 2 },
+		{ "two sets of maps", { { 10, 1 }, { 6, 10, 1 }, 6, 2, 400, 0.05 }, REGULAR, 2,
+		  false, 2 },
 		{ "W", { { 9, 1 }, { 7, 9, 1 }, 3, 1, 400, 0.2 }, REGULAR, 2, true, 2 },
 		{ "3D, CAIPI", { { 7, 6 }, { 3, 7, 5 }, 5, 1, 400, 0.05 }, CAIPI, 3, false, 2 },
-		{ "3D, irregular, W",
-		  { { 6, 5 }, { 4, 5, 5 }, 3, 1, 400, 0.2 },
-		  IRREGULAR,
-		  0,
-		  true,
+		{ "3D, irregular, W", { { 6, 5 }, { 4, 5, 5 }, 3, 1, 400, 0.2 }, IRREGULAR, 0, true,
 		  2 },
 		{ "3D, two sets, W", { { 5, 4 }, { 3, 5, 4 }, 4, 2, 400, 0.2 }, CAIPI, 2, true, 2 },
 		{ "32 coils", { { 13, 1 }, { 3, 13, 1 }, 32, 1, 400, 0.05 }, REGULAR, 4, false, 2 },
 	};
+	/* clang-format on */
 
 	const enum bs_isa best = bs_isa();
 

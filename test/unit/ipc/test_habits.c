@@ -2,31 +2,9 @@
  * test/unit/ipc/test_habits.c - the MRD XML header as tools write it: what is taken, what is said
  */
 #include "core/text.h"
-#include "ipc/wire/xml.h"
-#include "test/support/check.h"
+#include "test/unit/ipc/mrdxml.h"
 
 #include <string.h>
-
-#define ENCODED(inner)                                                                             \
-	"<encodedSpace><matrixSize>" inner "</matrixSize><fieldOfView_mm><x>600</x><y>300.5</y>"   \
-	"<z> 6 </z></fieldOfView_mm></encodedSpace>"
-#define RECON                                                                                      \
-	"<reconSpace><matrixSize><x>256</x><y>255</y><z>1</z></matrixSize><fieldOfView_mm>"        \
-	"<x>3e2</x><y>300</y><z>6</z></fieldOfView_mm></reconSpace>"
-#define SIZES            "<x>512</x><y>256</y><z>1</z>"
-#define ENCODING         "<encoding>" ENCODED(SIZES) RECON "</encoding>"
-#define HEADER(rest)     "<?xml version=\"1.0\"?><ismrmrdHeader>" ENCODING rest "</ismrmrdHeader>"
-#define BARE(encoding)   "<ismrmrdHeader>" encoding "</ismrmrdHeader>"
-#define USER(kind, what) HEADER("<userParameters><" kind ">" what "</" kind "></userParameters>")
-
-static struct bs_scan_info info;
-static struct bs_fail why;
-
-static int read_text(const char *xml)
-{
-	why.text[0] = '\0';
-	return bs_mrdxml_read(&info, xml, strlen(xml), &why);
-}
 
 #define GRID(inner, rest)                                                                          \
 	BARE("<encoding>" ENCODED(inner) RECON "<encodingLimits>" rest                             \

@@ -11,6 +11,7 @@
 
 #include "test/support/await.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 static struct bs_site site;
 static struct bs_traj tables[BS_PROTOCOLS_MAX];
@@ -22,14 +23,7 @@ static void make_site(void)
 	site.acq_slots = 16;
 	site.image_slots = 3;
 	site.protocols = 2;
-	*p = (struct bs_protocol){ .name = "radial",
-				   .dims = 2,
-				   .matrix = { 32, 32, 1 },
-				   .coils = 2,
-				   .samples = 64,
-				   .readouts = 4,
-				   .slices = 1,
-				   .contrasts = 1 };
+	*p = with_name(served_spokes(BS_METHOD_GRIDDING, 32, 4), "radial");
 	site.protocol[1] = *p;
 	site.protocol[1].method = BS_METHOD_CARTESIAN;
 	if (bs_traj_open(&tables[0], 2, 64, 4, NULL) != 0)

@@ -3,43 +3,13 @@
  *
  * With DATA set, the headers of the recordings there are read, too (through libismrmrd).
  */
-#include "ipc/wire/xml.h"
 #include "core/text.h"
 #include "ipc/wire/meta.h"
 #include "ipc/wire/wire.h"
-#include "test/support/check.h"
+#include "test/unit/ipc/mrdxml.h"
 
 #include <ismrmrd/dataset.h>
 #include <string.h>
-
-#define ENCODED(inner)                                                                             \
-	"<encodedSpace><matrixSize>" inner "</matrixSize><fieldOfView_mm><x>600</x><y>300.5</y>"   \
-	"<z> 6 </z></fieldOfView_mm></encodedSpace>"
-#define RECON                                                                                      \
-	"<reconSpace><matrixSize><x>256</x><y>255</y><z>1</z></matrixSize><fieldOfView_mm>"        \
-	"<x>3e2</x><y>300</y><z>6</z></fieldOfView_mm></reconSpace>"
-#define SIZES            "<x>512</x><y>256</y><z>1</z>"
-#define ENCODING         "<encoding>" ENCODED(SIZES) RECON "</encoding>"
-#define HEADER(rest)     "<?xml version=\"1.0\"?><ismrmrdHeader>" ENCODING rest "</ismrmrdHeader>"
-#define BARE(encoding)   "<ismrmrdHeader>" encoding "</ismrmrdHeader>"
-#define USER(kind, what) HEADER("<userParameters><" kind ">" what "</" kind "></userParameters>")
-
-static struct bs_scan_info info;
-static struct bs_fail why;
-
-static int read_text(const char *xml)
-{
-	/* a copy of this very size, for the sanitizer: the reader must not need an end */
-	size_t n = strlen(xml);
-	char *copy = malloc(n > 0 ? n : 1);
-	int rc;
-
-	why.text[0] = '\0';
-	memcpy(copy, xml, n);
-	rc = bs_mrdxml_read(&info, copy, n, &why);
-	free(copy);
-	return rc;
-}
 
 #define BANDS(inner)                                                                               \
 	BARE("<encoding>" ENCODED(SIZES) RECON "<parallelImaging><multiband>" inner                \
@@ -265,6 +235,7 @@ static void whole(void)
 	      "Latin-1 comes as UTF-8");
 }
 
+/* clang-format off */
 static const struct {
 	const char *what, *xml, *says;
 } bad[] = {
@@ -282,37 +253,30 @@ static const struct {
 	{ "no matrix", BARE("<encoding/>"), "encodedSpace/matrixSize/x" },
 	{ "half a matrix", BARE("<encoding>" ENCODED("<x>1</x><z>1</z>") RECON "</encoding>"),
 	  "encodedSpace/matrixSize/y" },
-	{ "a word for a number",
-	  BARE("<encoding>" ENCODED("<x>many</x><y>1</y><z>1</z>") RECON "</encoding>"), "many" },
-	{ "a negative number",
-	  BARE("<encoding>" ENCODED("<x>-16</x><y>1</y><z>1</z>") RECON "</encoding>"), "-16" },
-	{ "a fraction",
-	  BARE("<encoding>" ENCODED("<x>16.5</x><y>1</y><z>1</z>") RECON "</encoding>"), "16.5" },
-	{ "nothing for a number",
-	  BARE("<encoding>" ENCODED("<x/><y>1</y><z>1</z>") RECON "</encoding>"), "number" },
-	{ "2^32",
-	  BARE("<encoding>" ENCODED("<x>4294967296</x><y>1</y><z>1</z>") RECON "</encoding>"),
-	  "4294967296" },
-	{ "2^64 + 16",
-	  BARE("<encoding>" ENCODED("<x>18446744073709551632</x><y>1</y><z>1</z>") RECON
-	       "</encoding>"),
-	  "18446744073709551632" },
+	{ "a word for a number", BARE("<encoding>" ENCODED("<x>many</x><y>1</y><z>1</z>") RECON
+	  "</encoding>"), "many" },
+	{ "a negative number", BARE("<encoding>" ENCODED("<x>-16</x><y>1</y><z>1</z>") RECON
+	  "</encoding>"), "-16" },
+	{ "a fraction", BARE("<encoding>" ENCODED("<x>16.5</x><y>1</y><z>1</z>") RECON
+	  "</encoding>"), "16.5" },
+	{ "nothing for a number", BARE("<encoding>" ENCODED("<x/><y>1</y><z>1</z>") RECON
+	  "</encoding>"), "number" },
+	{ "2^32", BARE("<encoding>" ENCODED("<x>4294967296</x><y>1</y><z>1</z>") RECON
+	  "</encoding>"), "4294967296" },
+	{ "2^64 + 16", BARE("<encoding>" ENCODED("<x>18446744073709551632</x><y>1</y><z>1</z>")
+	  RECON "</encoding>"), "18446744073709551632" },
 	{ "a field of view that is none",
 	  BARE("<encoding><encodedSpace><fieldOfView_mm><x>NaN</x></fieldOfView_mm>"
-	       "</encodedSpace></encoding>"),
-	  "NaN" },
+	  "</encodedSpace></encoding>"), "NaN" },
 	{ "an infinite field of view",
 	  BARE("<encoding><encodedSpace><fieldOfView_mm><x>1e999</x></fieldOfView_mm>"
-	       "</encodedSpace></encoding>"),
-	  "1e999" },
+	  "</encodedSpace></encoding>"), "1e999" },
 	{ "a limit that is none",
 	  BARE("<encoding><encodingLimits><slice><maximum>x</maximum></slice>"
-	       "</encodingLimits></encoding>"),
-	  "number" },
+	  "</encodingLimits></encoding>"), "number" },
 	{ "channels that are none",
 	  HEADER("<acquisitionSystemInformation><receiverChannels>two</receiverChannels>"
-		 "</acquisitionSystemInformation>"),
-	  "two" },
+	  "</acquisitionSystemInformation>"), "two" },
 	{ "a parameter without value", USER("userParameterDouble", "<name>dwellTime_us</name>"),
 	  "dwellTime_us" },
 	{ "a parameter without name", USER("userParameterString", "<value>1</value>"),
@@ -320,32 +284,27 @@ static const struct {
 	{ "a parameter without both", USER("userParameterLong", ""), "without name" },
 	{ "a parameter without its own value, after one that has it",
 	  HEADER("<userParameters><userParameterLong><name>a</name><value>1</value>"
-		 "</userParameterLong><userParameterLong><name>b</name></userParameterLong>"
-		 "</userParameters>"),
-	  "without value: b" },
-	{ "a long of the trajectory that is none",
-	  BARE("<encoding>" ENCODED(SIZES) RECON
-	       "<trajectoryDescription><userParameterLong><name>numSamples</name><value>true"
-	       "</value></userParameterLong></trajectoryDescription></encoding>"),
+	  "</userParameterLong><userParameterLong><name>b</name></userParameterLong>"
+	  "</userParameters>"), "without value: b" },
+	{ "a long of the trajectory that is none", BARE("<encoding>" ENCODED(SIZES) RECON
+	  "<trajectoryDescription><userParameterLong><name>numSamples</name><value>true"
+	  "</value></userParameterLong></trajectoryDescription></encoding>"),
 	  "no number: numSamples" },
-	{ "a unit as long as a book",
-	  USER("userParameterString", "<name>trajectory_units</name><value>cycles per "
-				      "millimeter and furlong</value>"),
+	{ "a unit as long as a book", USER("userParameterString",
+	  "<name>trajectory_units</name><value>cycles per " "millimeter and furlong</value>"),
 	  "trajectory_units" },
 	{ "a document type", "<!DOCTYPE ismrmrdHeader>" BARE(ENCODING), "entities" },
-	{ "an external document type",
-	  "<!DOCTYPE ismrmrdHeader SYSTEM 'file:///etc/passwd'>" BARE(ENCODING), "entities" },
-	{ "an external entity",
-	  "<!DOCTYPE h [<!ENTITY e SYSTEM 'file:///etc/passwd'>]>"
-	  "<ismrmrdHeader>" ENCODING "&e;</ismrmrdHeader>",
-	  "entities" },
+	{ "an external document type", "<!DOCTYPE ismrmrdHeader SYSTEM 'file:///etc/passwd'>"
+	  BARE(ENCODING), "entities" },
+	{ "an external entity", "<!DOCTYPE h [<!ENTITY e SYSTEM 'file:///etc/passwd'>]>"
+	  "<ismrmrdHeader>" ENCODING "&e;</ismrmrdHeader>", "entities" },
 	{ "a billion laughs",
 	  "<!DOCTYPE h [<!ENTITY a 'ha'><!ENTITY b '&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;'>"
-	  "<!ENTITY c '&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;'>]>"
-	  "<ismrmrdHeader>" ENCODING "&c;</ismrmrdHeader>",
-	  "entities" },
+	  "<!ENTITY c '&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;'>]>" "<ismrmrdHeader>" ENCODING
+	  "&c;</ismrmrdHeader>", "entities" },
 	{ "an entity that nobody declared", HEADER("<a>&nbsp;</a>"), "malformed" },
 };
+/* clang-format on */
 
 /* Where a header's own words may get into the reason. */
 static const char *const named[] = {

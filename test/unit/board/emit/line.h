@@ -17,6 +17,7 @@
 #include "ipc/wire/wire.h"
 #include "test/support/await.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #define MS   INT64_C(1000000)
 #define SENT 6u
@@ -129,16 +130,7 @@ static void line_setup(void)
 	(void)snprintf(site.archive_url, sizeof(site.archive_url), "%s", url);
 	site.sinks = 1;
 	site.overload.sinks = BS_POLICY_SPILL;
-	site.protocol[0] = (struct bs_protocol){ .name = "p",
-						 .method = BS_METHOD_CARTESIAN,
-						 .dims = 2,
-						 .matrix = { 16, 16, 1 },
-						 .encoded = { 16, 16, 1 },
-						 .coils = 1,
-						 .samples = 16,
-						 .readouts = 16,
-						 .slices = 1,
-						 .contrasts = 1 };
+	site.protocol[0] = with_name(lines_of(16, 16, 1, 16, 1), "p");
 }
 
 static void line_remove(void)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 static struct bs_worker_env env;
 static struct ingest in;
@@ -37,15 +38,8 @@ static void open_memory(void)
 	struct bs_fail why = { 0 };
 
 	site.protocols = 1;
-	site.protocol[0] = (struct bs_protocol){ .name = "p",
-						 .method = BS_METHOD_NOOP,
-						 .dims = 2,
-						 .matrix = { 8, 8, 1 },
-						 .coils = 2,
-						 .samples = 16,
-						 .readouts = 8,
-						 .slices = 1,
-						 .contrasts = 1 };
+	site.protocol[0] = with_name(path_of(BS_METHOD_NOOP, BS_TRAJ_FILE, 8, 8, 1, 2), "p");
+	readouts_of(&site.protocol[0], 8, 16);
 	site.protocol[1] = site.protocol[0];
 	(void)strcpy(site.protocol[1].name, "taker");
 	site.protocol[1].maps = BS_MAPS_STUDY;

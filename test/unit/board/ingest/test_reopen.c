@@ -51,6 +51,7 @@ static void start(void)
 
 int main(void)
 {
+	/* clang-format off */
 	static const struct {
 		const char *what;
 		struct {
@@ -63,24 +64,17 @@ int main(void)
 		{ "the one before it was closed", { { 6, 5, EARLY }, { 7, 5, NONE } }, 0, 6 },
 		{ "and had its images", { { 6, 5, EARLY }, { 7, 5, NONE } }, 6, 0 },
 		{ "or was over", { { 6, 5, WHOLE }, { 7, 5, NONE } }, 0, 0 },
-		{ "ingest died when it had logged another OPEN",
-		  { { 5, 5, EARLY }, { 6, 1, NONE }, { 7, 5, NONE } },
-		  0,
-		  5 },
-		{ "twice, and a start has sealed one of these logs",
-		  { { 4, 5, EARLY }, { 5, 1, WHOLE }, { 6, 1, NONE }, { 7, 5, NONE } },
-		  0,
-		  4 },
-		{ "a scan between them was over",
-		  { { 5, 5, EARLY }, { 6, 5, WHOLE }, { 7, 5, NONE } },
-		  0,
-		  0 },
-		{ "the older one did not go on, and its sender began anew",
-		  { { 7, 5, EARLY }, { 7, 5, NONE } },
-		  0,
-		  0 },
+		{ "ingest died when it had logged another OPEN", { { 5, 5, EARLY }, { 6, 1, NONE },
+		  { 7, 5, NONE } }, 0, 5 },
+		{ "twice, and a start has sealed one of these logs", { { 4, 5, EARLY },
+		  { 5, 1, WHOLE }, { 6, 1, NONE }, { 7, 5, NONE } }, 0, 4 },
+		{ "a scan between them was over", { { 5, 5, EARLY }, { 6, 5, WHOLE }, { 7, 5, NONE }
+		  }, 0, 0 },
+		{ "the older one did not go on, and its sender began anew", { { 7, 5, EARLY },
+		  { 7, 5, NONE } }, 0, 0 },
 		{ "with an OPEN alone", { { 7, 1, EARLY }, { 7, 1, WHOLE } }, 0, 0 },
 	};
+	/* clang-format on */
 	const struct bs_reopened *o = shared.reopened;
 
 	CHECK(mkdtemp(scanlog_dir) != NULL, "a folder");

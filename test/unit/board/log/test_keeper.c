@@ -20,6 +20,7 @@
 #include "drivers/log/reader.h"
 #include "test/support/await.h"
 #include "test/support/check.h"
+#include "test/support/folder.h"
 #include "test/support/files.h"
 #include "test/unit/board/log/baddisk.h"
 
@@ -29,7 +30,6 @@
 #define MOST    100000u
 #define KILLS   8
 
-static char dir[] = "/tmp/boreside-keeper-XXXXXX";
 static struct bs_log_spec spec = { .mode = BS_LOG_MODE_DURABLE };
 static struct bs_keeper k;
 static struct bs_fail why;
@@ -566,11 +566,9 @@ static void test_half_resumed(void)
 
 int main(void)
 {
-	char command[64];
-
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
-	if (shared == MAP_FAILED || mkdtemp(dir) == NULL)
+	if (shared == MAP_FAILED)
 		return 1;
 	(void)snprintf(spec.dir, sizeof(spec.dir), "%s", dir);
 	CHECK(bs_log_spare_fill(dir, 0, SEGMENT, &why) == 0 && start(), "starts: %s", why.text);
@@ -587,8 +585,5 @@ int main(void)
 	test_between(true);
 	test_half_resumed();
 	test_killed();
-	(void)snprintf(command, sizeof(command), "rm -rf '%s'", dir);
-	if (system(command) != 0)
-		printf("# %s stays\n", dir);
 	return check_done();
 }

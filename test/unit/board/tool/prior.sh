@@ -1,20 +1,7 @@
 # test/unit/board/tool/prior.sh - boreside prior: a constraint from the phantom's true images, and
 # refusals
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-
-# expect STATUS WORDS -- OPTIONS: exit status, and the reason names the fault
-expect() {
-	status=$1 words=$2
-	shift 3
-	"$BORESIDE" prior "$@" >"$dir/log" 2>&1
-	rc=$?
-	if [ $rc -eq "$status" ] && grep -q -- "$words" "$dir/log"; then
-		echo "ok prior $* -> $rc $words"
-	else
-		echo "not ok prior $* -> $rc: $(head -n 1 "$dir/log")"
-	fi
-}
+. "$(dirname "$0")/../../../support/scratch.bash"
+command=prior
 
 "$BORESIDE" phantom --matrix 32x24 --echoes 3 -o "$dir/a.h5" >/dev/null 2>&1 ||
 	echo "not ok phantom"

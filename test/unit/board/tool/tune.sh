@@ -1,7 +1,7 @@
 # test/unit/board/tool/tune.sh - boreside tune: predictions where theory knows them, proposals,
 # refusals
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. "$(dirname "$0")/../../../support/scratch.bash"
+command=tune
 cat >"$dir/site.cfg" <<'END'
 node: { run_dir = "run"; cache_dir = ""; };
 protocols = (
@@ -15,18 +15,6 @@ protocols = (
 END
 "$BORESIDE" phantom --matrix 16x16 --coils 4 -o "$dir/m.h5" >/dev/null || echo "not ok phantom"
 
-# expect STATUS WORDS -- OPTIONS: exit status, and the words
-expect() {
-	status=$1 words=$2
-	shift 3
-	"$BORESIDE" tune "$@" >"$dir/log" 2>&1
-	rc=$?
-	if [ $rc -eq "$status" ] && grep -q -- "$words" "$dir/log"; then
-		echo "ok tune $* -> $rc $words"
-	else
-		echo "not ok tune $* -> $rc: $(tail -n 2 "$dir/log")"
-	fi
-}
 c="-c $dir/site.cfg"
 expect 2 "-p PROTOCOL is missing" -- $c
 expect 2 "HI must be above LO" -- $c -p grid --lambda 1:0.1

@@ -103,19 +103,11 @@ static const struct bs_engine keeper = { .need = kept_need,
 
 static struct bs_protocol protocol(uint32_t averages)
 {
-	struct bs_protocol p = { .name = "avg",
-				 .method = BS_METHOD_CARTESIAN,
-				 .dims = 2,
-				 .traj.type = BS_TRAJ_CARTESIAN,
-				 .matrix = { SAMPLES, ROWS, 1 },
-				 .encoded = { SAMPLES, ROWS, 1 },
-				 .coils = COILS,
-				 .samples = SAMPLES,
-				 .discard = DISCARD + 1,
-				 .readouts = ROWS,
-				 .slices = 2,
-				 .contrasts = 1,
-				 .averages = averages };
+	struct bs_protocol p = lines_of(SAMPLES, ROWS, 1, SAMPLES, COILS);
+
+	p.discard = DISCARD + 1;
+	p.slices = 2;
+	p.averages = averages;
 	return planned(p);
 }
 
@@ -335,7 +327,7 @@ static void by_header(void)
 
 	info.average.max = AVERAGES;
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_SIZE &&
-		      strstr(why.text, "averages 0 to 4 of each line, averages of protocol 'avg' "
+		      strstr(why.text, "averages 0 to 4 of each line, averages of protocol 'lines' "
 				       "is 4") != NULL,
 	      "%s", why.text);
 	info.average.max = 1;

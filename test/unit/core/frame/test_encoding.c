@@ -7,6 +7,7 @@
 #include "core/frame/geometry.h"
 #include "core/frame/recon.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 static struct bs_protocol p;
 static struct bs_scan_info info;
@@ -29,18 +30,9 @@ static void begin(void)
 {
 	memset(&info, 0, sizeof(info));
 	memset(&head, 0, sizeof(head));
-	p = (struct bs_protocol){ .name = "scan",
-				  .method = BS_METHOD_CARTESIAN,
-				  .dims = 2,
-				  .matrix = { 40, 48, 1 },
-				  .encoded = { 40, 48, 1 },
-				  .coils = 2,
-				  .samples = 40,
-				  .readouts = 48,
-				  .slices = 1,
-				  .contrasts = 1,
-				  .uses = 1u << BS_KIND_CALIBRATION,
-				  .parallel = BS_PARALLEL_GRAPPA };
+	p = lines_of(40, 48, 1, 40, 2);
+	p.uses = 1u << BS_KIND_CALIBRATION;
+	p.parallel = BS_PARALLEL_GRAPPA;
 	bs_plan_make(&p);
 	memcpy(info.encoded, p.encoded, sizeof(info.encoded));
 	memcpy(info.recon, p.encoded, sizeof(info.recon));

@@ -4,6 +4,7 @@
  */
 #include "core/frame/open.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +20,9 @@ static uint64_t seed = 9;
 
 static void begin(uint32_t y, uint32_t z, uint32_t lanes)
 {
-	p = (struct bs_protocol){ .name = "p",
-				  .method = BS_METHOD_CARTESIAN,
-				  .traj.type = BS_TRAJ_CARTESIAN,
-				  .encoded = { 8, y, z },
-				  .readouts = y * z,
-				  .by_header = 1,
-				  .slices = 2,
-				  .contrasts = 2 };
+	p = lines_of(8, y, z, 8, 1);
+	p.by_header = 1;
+	p.slices = p.contrasts = 2;
 	bs_opens_free(&o);
 	CHECK(bs_opens_make(&o, 4, lanes, y * z) == 0, "places");
 	bs_lines_of(&lines, &p, &info);

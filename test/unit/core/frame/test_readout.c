@@ -152,7 +152,7 @@ static void words(void)
 	      "%s", said(&all, &siemens, 0.0f));
 	CHECK(said(&all, &other, 0.0f)[0] == '\0' && bs_readouts_untold(&all, &p, &other),
 	      "another vendor's");
-	CHECK(strcmp(bs_readouts_untold_words(text, sizeof(text), &p),
+	CHECK(strcmp(bs_readouts_untold_words(text, sizeof(text), &all, &p),
 		     COPIED "; nothing tells which is right but the key reversed_center: "
 			    "\"converter\" or \"stored\"") == 0,
 	      "%s", text);
@@ -269,6 +269,38 @@ static void filled(uint32_t at)
 	      "%s", words);
 }
 
+/* Short lines that begin at a and b; the second is of this contrast, and longer by so much. */
+static bool are_apart(uint32_t a, uint32_t b, uint16_t contrast, int32_t longer)
+{
+	struct bs_mrd_acq h = { .flags = BS_MRD_FILLED, .number_of_samples = 8 };
+	struct bs_readouts all = { 0 };
+	const struct bs_scan_info info = { 0 };
+
+	h.user_int[0] = (int32_t)a;
+	h.user_int[1] = (int32_t)a + 5;
+	bs_readouts_see(&all, &p, &h);
+	h.idx.contrast = contrast;
+	h.user_int[0] = (int32_t)b;
+	h.user_int[1] = (int32_t)b + 5 + longer;
+	bs_readouts_see(&all, &p, &h);
+	return bs_readouts_untold(&all, &p, &info);
+}
+
+static void short_apart(void)
+{
+	char text[BS_READOUT_WORDS];
+	const struct bs_readouts all = { .apart = 5 };
+
+	CHECK(are_apart(1, 2, 0, 0) && are_apart(2, 1, 0, 0), "a sample apart: which is right?");
+	CHECK(!are_apart(1, 1, 0, 0) && !are_apart(0, 2, 0, 0) && !are_apart(1, 2, 1, 0) &&
+		      !are_apart(2, 1, 0, 1),
+	      "alike, farther apart, of another echo, a sample more in front: all well");
+	CHECK(strcmp(bs_readouts_untold_words(text, sizeof(text), &all, &p),
+		     "center_sample of lines of 5 samples differs by one: nothing tells which is "
+		     "right") == 0,
+	      "%s", text);
+}
+
 static void short_ones(void)
 {
 	struct bs_mrd_acq h = line(2 + 4, false);
@@ -297,5 +329,6 @@ int main(void)
 	words();
 	oversampled();
 	short_ones();
+	short_apart();
 	return check_done();
 }

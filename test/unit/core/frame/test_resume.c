@@ -31,21 +31,15 @@ static struct bs_fail why;
 
 static struct bs_protocol spokes(enum bs_method method)
 {
-	return planned((struct bs_protocol){ .name = "p",
-					     .method = method,
-					     .dims = 2,
-					     .matrix = { 20, 20, 1 },
-					     .coils = 3,
-					     .samples = 40,
-					     .readouts = 15,
-					     .slices = 1,
-					     .contrasts = 1,
-					     .window = BS_WINDOW_KAISER_BESSEL,
-					     .accuracy = 1e-3,
-					     .combine = BS_COMBINE_RSS,
-					     .iterations = 4,
-					     .lambda = 1e-2,
-					     .traj = { .type = BS_TRAJ_RADIAL2D } });
+	struct bs_protocol p = path_of(method, BS_TRAJ_RADIAL2D, 20, 20, 1, 3);
+
+	readouts_of(&p, 15, 40);
+	solved(&p, 1e-2, 4);
+	p.accuracy = 1e-3;
+	p.density = BS_DENSITY_RAMP;
+	p.fhd = p.q = BS_SUM_EXACT;
+	p.combine = BS_COMBINE_RSS;
+	return planned(p);
 }
 
 static bool subject_open(struct subject *s)

@@ -9,6 +9,7 @@
 
 #include "core/memory/arena.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 static struct bs_site site;
 static struct bs_study *study;
@@ -21,14 +22,10 @@ static struct bs_fail why;
 
 static void make_site(void)
 {
-	*MAKES = (struct bs_protocol){ .name = "makes",
-				       .method = BS_METHOD_CARTESIAN,
-				       .matrix = { 6, 5, 1 },
-				       .coils = 3,
-				       .slices = 2,
-				       .contrasts = 1,
-				       .combine = BS_COMBINE_SENSE,
-				       .maps = BS_MAPS_ESPIRIT };
+	*MAKES = with_name(lines_of(6, 5, 1, 6, 3), "makes");
+	MAKES->slices = 2;
+	MAKES->combine = BS_COMBINE_SENSE;
+	MAKES->maps = BS_MAPS_ESPIRIT;
 	bs_plan_make(MAKES);
 	*TAKES = *MAKES;
 	memcpy(TAKES->name, "takes", 6);

@@ -21,7 +21,7 @@ static struct bs_volumes v;
 static struct bs_fail why;
 static float pixels[CHANNELS * SLICES * NY * NX];
 static struct bs_recon_image out;
-static struct bs_report solved; /* the report of each slice's solve */
+static struct bs_report each_report; /* the report of each slice's solve */
 
 static void open_volumes(uint32_t contrasts, uint32_t repetitions)
 {
@@ -91,7 +91,7 @@ static int give(struct given g)
 					.missing = g.lacks != NULL,
 					.own = true,
 					.last_ns = g.last_ns,
-					.report = solved };
+					.report = each_report };
 	struct bs_volume *to;
 	float *at;
 
@@ -261,15 +261,15 @@ static void test_report(void)
 	open_volumes(1, 1);
 	scan(2);
 	for (uint32_t i = 0; i < 3; i++) {
-		solved = (struct bs_report){ .allowed = made[i].allowed,
-					     .iterations = made[i].iterations,
-					     .residual = made[i].residual };
+		each_report = (struct bs_report){ .allowed = made[i].allowed,
+						  .iterations = made[i].iterations,
+						  .residual = made[i].residual };
 		(void)give((struct given){ .slice = i, .z = i });
 	}
 	CHECK(leave() == 1 && out.report.iterations == 9 && out.report.residual == 0.3 &&
 		      out.report.iterations >= out.report.allowed && out.report.allowed > 0,
 	      "cut to %u of %u iterations", out.report.iterations, out.report.allowed);
-	solved = (struct bs_report){ 0 };
+	each_report = (struct bs_report){ 0 };
 }
 
 /* More volumes begin than may be open: the one that began first leaves. */

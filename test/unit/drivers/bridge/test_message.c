@@ -239,11 +239,10 @@ static void heads(void)
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		unsigned char out[BS_BRIDGE_HEAD] = { 0 };
-		const size_t n = i == 0   ? bs_bridge_put_close(out)
-				 : i == 1 ? bs_bridge_put_text(out, 0x01020304)
-				 : i == 2 ? bs_bridge_put_response(out, 9, 10000)
-				 : i == 3 ? bs_bridge_put_dependency(out, 10000)
-					  : bs_bridge_put_image(out);
+		static const enum bs_bridge_id id[] = { BS_BRIDGE_CLOSE, BS_BRIDGE_TEXT,
+							BS_BRIDGE_RESPONSE, BS_BRIDGE_DEPENDENCY,
+							BS_BRIDGE_IMAGE };
+		const size_t n = bs_bridge_put(out, id[i], 9, i == 1 ? 0x01020304 : 10000);
 
 		CHECK(n == wanted[i].len && memcmp(out, wanted[i].bytes, n) == 0, "%s is written",
 		      wanted[i].what);

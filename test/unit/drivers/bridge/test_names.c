@@ -77,6 +77,15 @@ static void headers(void)
 	(void)strcpy(site.protocol[1].name, "radial.xml");
 	CHECK(finds("t2_tse", NULL) && finds("", NULL) && finds("header", ""),
 	      "of two none is taken");
+	info.channels = 8;
+	CHECK(finds("t2_tse", NULL), "nor where receiverChannels are more than either has");
+	site.protocol[1].coils = 8;
+	CHECK(finds("t2_tse", "radial.xml"), "but the only one that has as many coils");
+	info.channels = 16;
+	CHECK(finds("t2_tse", NULL), "and none where both have fewer");
+	info.channels = 4;
+	CHECK(finds("t2_tse", "cart"), "the one that does not have more");
+	info.channels = 0;
 	header = NULL;
 	CHECK(finds("openrecon", "") && finds("t2_tse", NULL),
 	      "a header that cannot be read is the service's to refuse");

@@ -13,12 +13,12 @@
 
 #include "core/thread/clock.h"
 #include "test/support/check.h"
+#include "test/support/folder.h"
 
 #define MESSAGE 20000u
 #define IMAGES  5u
 #define ALWAYS  1000u
 
-static char dir[64];
 static struct bs_fail why;
 static _Alignas(8) unsigned char image[MESSAGE], answer[MESSAGE + 200];
 static unsigned misses;
@@ -231,11 +231,6 @@ static void test_cursor(void)
 
 int main(void)
 {
-	char command[100];
-
-	(void)snprintf(dir, sizeof(dir), "/tmp/boreside-faults-XXXXXX");
-	if (mkdtemp(dir) == NULL)
-		return 1;
 	fill();
 	test_open();
 	test_reading();
@@ -243,7 +238,5 @@ int main(void)
 	test_cursor();
 	if (reader.fd >= 0)
 		(void)close(reader.fd);
-	(void)snprintf(command, sizeof(command), "rm -rf '%s'", dir);
-	CHECK(system(command) == 0, "%s is removed", dir);
 	return check_done();
 }

@@ -1,19 +1,6 @@
 # test/unit/drivers/tool/phantom.sh - boreside phantom's options: what it makes, what it refuses
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-
-# expect STATUS WORDS -- OPTIONS: exit status, and the reason names the fault
-expect() {
-	status=$1 words=$2
-	shift 3
-	"$BORESIDE" phantom "$@" >"$dir/log" 2>&1
-	rc=$?
-	if [ $rc -eq "$status" ] && grep -q -- "$words" "$dir/log"; then
-		echo "ok phantom $* -> $rc $words"
-	else
-		echo "not ok phantom $* -> $rc: $(head -n 1 "$dir/log")"
-	fi
-}
+. "$(dirname "$0")/../../../support/scratch.bash"
+command=phantom
 
 expect 2 "-o RECORDING.h5 is missing" -- --matrix 32,32
 expect 2 "matrix" -- -o "$dir/a.h5"

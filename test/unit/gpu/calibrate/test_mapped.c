@@ -6,7 +6,7 @@
  */
 #include "core/frame/recon.h"
 #include "core/thread/team.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/support/plan/planned.h"
 
 #include <string.h>
@@ -24,36 +24,20 @@ struct one {
 
 static struct bs_protocol protocol(const struct one *o)
 {
-	struct bs_protocol p = { .name = "mapped",
-				 .method = o->method,
-				 .backend = BS_BACKEND_HOST,
-				 .dims = 2,
-				 .matrix = { 20, 18, 1 },
-				 .encoded = { 20, 18, 1 },
-				 .coils = COILS,
-				 .samples = 20,
-				 .readouts = 18,
-				 .slices = 1,
-				 .contrasts = 1,
-				 .uses = 1u << BS_KIND_CALIBRATION,
-				 .traj.type = BS_TRAJ_CARTESIAN,
-				 .accuracy = 1e-4,
-				 .density = BS_DENSITY_NONE,
-				 .fhd = BS_SUM_NUFFT,
-				 .q = BS_SUM_NUFFT,
-				 .precond = o->precond,
-				 .lambda = 0.01,
-				 .iterations = 4,
-				 .combine = BS_COMBINE_SENSE,
-				 .maps = o->maps,
-				 .map_images = o->images,
-				 .calibration_lines = 12,
-				 .espirit_threshold = 1e-3,
-				 .espirit_crop = o->images > 1 ? 0.1 : 0.5,
-				 .walsh_block = 5,
-				 .output = BS_OUTPUT_COMPLEX };
+	struct bs_protocol p = lines_of(20, 18, 1, 20, COILS);
 
-	return planned(p);
+	p.method = o->method;
+	p.uses = 1u << BS_KIND_CALIBRATION;
+	p.accuracy = 1e-4;
+	p.density = BS_DENSITY_NONE;
+	p.fhd = p.q = BS_SUM_NUFFT;
+	p.precond = o->precond;
+	solved(&p, 0.01, 4);
+	mapped_by(&p, o->maps, 12);
+	p.map_images = o->images;
+	p.espirit_crop = o->images > 1 ? 0.1 : 0.5;
+
+	return planned_host(p);
 }
 
 /* k-space of smooth coils, k in samples of the field of view; what: another object. */

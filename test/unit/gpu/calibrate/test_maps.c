@@ -26,22 +26,12 @@ struct rig {
 
 static struct bs_protocol protocol(uint32_t x, uint32_t y, uint32_t z, uint32_t coils)
 {
-	struct bs_protocol p = { .name = "maps",
-				 .method = BS_METHOD_CARTESIAN,
-				 .combine = BS_COMBINE_SENSE,
-				 .maps = BS_MAPS_ESPIRIT,
-				 .dims = z > 1 ? 3 : 2,
-				 .matrix = { x, y, z },
-				 .encoded = { 2 * x, y, z },
-				 .samples = 2 * x,
-				 .coils = coils,
-				 .slices = 1,
-				 .contrasts = 1,
-				 .calibration_lines = 24,
-				 .espirit_threshold = 1e-3,
-				 .espirit_crop = 0.8,
-				 .walsh_block = 7 };
+	struct bs_protocol p = lines_of(x, y, z, 2 * x, coils);
 
+	mapped_by(&p, BS_MAPS_ESPIRIT, 24);
+	p.espirit_crop = 0.8;
+	p.walsh_block = 7;
+	p.output = BS_OUTPUT_MAGNITUDE;
 	return planned(p);
 }
 

@@ -31,23 +31,13 @@ struct scan {
 
 static struct bs_protocol protocol(const struct scan *s)
 {
-	struct bs_protocol p = { .name = "center",
-				 .method = BS_METHOD_SENSE,
-				 .dims = s->matrix[2] > 1 ? 3 : 2,
-				 .matrix = { s->matrix[0], s->matrix[1], s->matrix[2] },
-				 .coils = COILS,
-				 .samples = s->samples,
-				 .readouts = s->readouts,
-				 .slices = 1,
-				 .contrasts = 1,
-				 .traj.type = s->type,
-				 .traj.interleaves = s->interleaves,
-				 .combine = BS_COMBINE_SENSE,
-				 .maps = BS_MAPS_ESPIRIT,
-				 .calibration_lines = 24,
-				 .espirit_threshold = 1e-3,
-				 .espirit_crop = 0.8 };
+	struct bs_protocol p =
+		path_of(BS_METHOD_SENSE, s->type, s->matrix[0], s->matrix[1], s->matrix[2], COILS);
 
+	readouts_of(&p, s->readouts, s->samples);
+	mapped_by(&p, BS_MAPS_ESPIRIT, 24);
+	p.traj.interleaves = s->interleaves;
+	p.espirit_crop = 0.8;
 	return planned(p);
 }
 

@@ -5,7 +5,7 @@
  */
 #include "core/frame/recon.h"
 #include "core/thread/team.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/support/plan/planned.h"
 
 #include <math.h>
@@ -22,25 +22,18 @@ static float turn[SLICES * VOXELS];
 
 static struct bs_protocol protocol(enum bs_method method, enum bs_field_from from)
 {
-	struct bs_protocol p = { .name = "echoes",
-				 .method = method,
-				 .backend = BS_BACKEND_HOST,
-				 .dims = 2,
-				 .matrix = { NX, NY, 1 },
-				 .encoded = { NX, NY, 1 },
-				 .coils = COILS,
-				 .samples = NX,
-				 .readouts = NY,
-				 .slices = SLICES,
-				 .contrasts = 3,
-				 .traj.type = BS_TRAJ_CARTESIAN,
-				 .accuracy = 1e-4,
-				 .density = BS_DENSITY_NONE,
-				 .combine = BS_COMBINE_RSS,
-				 .image_matrix = { 16, 10, 1 },
-				 .field.from = from };
+	struct bs_protocol p = lines_of(NX, NY, 1, NX, COILS);
 
-	return planned(p);
+	p.method = method;
+	p.slices = SLICES;
+	p.contrasts = 3;
+	p.accuracy = 1e-4;
+	p.density = BS_DENSITY_NONE;
+	p.combine = BS_COMBINE_RSS;
+	memcpy(p.image_matrix, (uint32_t[]){ 16, 10, 1 }, sizeof(p.image_matrix));
+	p.field.from = from;
+
+	return planned_host(p);
 }
 
 /* A frame whose coils are bright around the middle, all of it turned by so much. */

@@ -8,7 +8,7 @@
 #define _DEFAULT_SOURCE /* M_PI */
 #include "gpu/engine/engines.h"
 #include "gpu/image/pocs.h"
-#include "test/support/check.h"
+#include "test/support/plan/engine.h"
 #include "test/support/plan/planned.h"
 
 #include <complex.h>
@@ -69,73 +69,30 @@ static void simulate(void)
 static struct bs_protocol protocol(enum bs_parallel parallel, enum bs_partial_fourier partial,
 				   uint32_t samples)
 {
-	struct bs_protocol p = { .name = "p",
-				 .method = BS_METHOD_CARTESIAN,
-				 .backend = BS_BACKEND_HOST,
-				 .dims = 2,
-				 .matrix = { NX, NY, 1 },
-				 .image_matrix = { NX, NY, 1 },
-				 .encoded = { EX, NY, 1 },
-				 .coils = COILS,
-				 .samples = samples,
-				 .readouts = NY,
-				 .slices = 1,
-				 .contrasts = 2,
-				 .combine = BS_COMBINE_SENSE,
-				 .output = BS_OUTPUT_COMPLEX,
-				 .parallel = parallel,
-				 .partial_fourier = partial,
-				 .pocs_iterations = 10,
-				 .pocs_taper = 0.5,
-				 .lambda = 1e-8,
-				 .iterations = 300,
-				 .tolerance = 1e-7 };
+	struct bs_protocol p = lines_of(NX, NY, 1, EX, COILS);
+
+	memcpy(p.image_matrix, p.matrix, sizeof(p.image_matrix));
+	p.samples = samples;
+	p.contrasts = 2;
+	p.combine = BS_COMBINE_SENSE;
+	p.output = BS_OUTPUT_COMPLEX;
+	p.parallel = parallel;
+	p.partial_fourier = partial;
+	p.pocs_iterations = 10;
+	p.pocs_taper = 0.5;
+	solved(&p, 1e-8, 300);
+	p.tolerance = 1e-7;
 
 	if (parallel == BS_PARALLEL_SENSE)
 		p.method = bs_method_sense(p.method);
-	return planned(p);
+	return planned_host(p);
 }
-
-struct armed {
-	const struct bs_engine *engine;
-	void *self;
-	struct bs_arena arena;
-	struct bs_team *team;
-};
 
 static bool arm(struct armed *a, const struct bs_protocol *p, int members)
 {
 	const struct bs_tables tables = { .maps = maps };
-	struct bs_need need = { 0 };
-	struct bs_fail why = { 0 };
-	int rc = bs_engine_find(&a->engine, p, &why);
 
-	if (rc == 0)
-		rc = a->engine->need(p, &need, &why);
-	if (rc == 0)
-		rc = bs_arena_open(&a->arena, need.total_bytes, &why);
-	if (rc == 0)
-		rc = bs_team_open(&a->team, members, &why);
-	if (rc == 0) {
-		const struct bs_arm_env env = { .arena = &a->arena,
-						.team = a->team,
-						.cache_dir = "" };
-
-		rc = a->engine->arm(&a->self, p, &tables, &env, &why);
-	}
-	CHECK(rc == 0 && need.total_bytes - a->arena.used < BS_ALIGN,
-	      "%s: arm takes what need states: %llu of %llu %s",
-	      bs_plan_engine(&p->plan, a->engine->place), (unsigned long long)a->arena.used,
-	      (unsigned long long)need.total_bytes, why.text);
-	a->arena.sealed = true;
-	return rc == 0;
-}
-
-static void disarm(struct armed *a)
-{
-	a->engine->disarm(a->self);
-	bs_team_close(a->team);
-	bs_arena_close(&a->arena);
+	return armed_with(a, p, &tables, members);
 }
 
 /* Every step-th line from first up to last, or down; those samples of it that a readout has. */
@@ -182,7 +139,7 @@ static void unfolds(void)
 	(void)a.engine->image(a.self, 1, NULL, 0, out[1], &late);
 	CHECK(late.iterations == 1 && late.deadline_stop, "a deadline in the past: %u iteration",
 	      late.iterations);
-	disarm(&a);
+	armed_close(&a);
 }
 
 static double error_of(enum bs_parallel parallel, enum bs_partial_fourier partial, uint32_t samples,
@@ -198,7 +155,7 @@ static double error_of(enum bs_parallel parallel, enum bs_partial_fourier partia
 		return 1.0;
 	add_lines(&a, 1, samples, 0, last, step, false);
 	(void)a.engine->image(a.self, 1, NULL, INT64_MAX, out, &report);
-	disarm(&a);
+	armed_close(&a);
 	return check_rel(out, x, VOXELS * 2);
 }
 
@@ -264,7 +221,7 @@ static bool run_every(const struct bs_protocol *p, uint32_t step, uint32_t last,
 				     lines[ky] + 2 * (EX - p->samples), EX);
 	rc = a.engine->image(a.self, 0, NULL, INT64_MAX, out, &report);
 	CHECK(rc == 0, "an image %s", report.why.text);
-	disarm(&a);
+	armed_close(&a);
 	return rc == 0;
 }
 

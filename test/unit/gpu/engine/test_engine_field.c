@@ -7,7 +7,7 @@
  */
 #define _GNU_SOURCE /* M_PI */
 #include "gpu/engine/engines.h"
-#include "test/support/check.h"
+#include "test/support/plan/engine.h"
 #include "test/support/plan/planned.h"
 
 #include <string.h>
@@ -92,70 +92,27 @@ static void simulate(void)
 
 static struct bs_protocol protocol(enum bs_method method)
 {
-	struct bs_protocol p = { .method = method,
-				 .backend = BS_BACKEND_HOST,
-				 .dims = 2,
-				 .matrix = { N, N, 1 },
-				 .coils = COILS,
-				 .samples = SAMPLES,
-				 .readouts = READOUTS,
-				 .slices = SLICES,
-				 .contrasts = 1,
-				 .accuracy = 1e-5,
-				 .density = BS_DENSITY_NONE,
-				 .combine = BS_COMBINE_NONE,
-				 .output = BS_OUTPUT_COMPLEX,
-				 .lambda = 1e-7,
-				 .iterations = 150,
-				 .tolerance = 1e-6,
-				 .fhd = BS_SUM_NUFFT,
-				 .q = BS_SUM_NUFFT,
-				 .field = { .map_file = "map",
-					    .dwell_us = DWELL_S * 1e6,
-					    .start_ms = START_S * 1e3,
-					    .error = 1e-5 } };
+	struct bs_protocol p = path_of(method, BS_TRAJ_FILE, N, N, 1, COILS);
 
-	(void)strcpy(p.name, "test");
-	return planned(p);
+	readouts_of(&p, READOUTS, SAMPLES);
+	solved(&p, 1e-7, 150);
+	p.slices = SLICES;
+	p.density = BS_DENSITY_NONE;
+	p.output = BS_OUTPUT_COMPLEX;
+	p.tolerance = 1e-6;
+	p.field = (struct bs_field_spec){ .map_file = "map",
+					  .dwell_us = DWELL_S * 1e6,
+					  .start_ms = START_S * 1e3,
+					  .error = 1e-5 };
+
+	return planned_host(p);
 }
-
-struct armed {
-	const struct bs_engine *engine;
-	void *self;
-	struct bs_arena arena;
-	struct bs_team *team;
-};
 
 static bool arm(struct armed *a, const struct bs_protocol *p, int members)
 {
-	struct bs_tables tables = { .traj = &traj, .maps = maps, .field = hz };
-	struct bs_need need = { 0 };
-	struct bs_fail why = { 0 };
-	int rc = bs_engine_find(&a->engine, p, &why);
+	const struct bs_tables tables = { .traj = &traj, .maps = maps, .field = hz };
 
-	if (rc == 0)
-		rc = a->engine->need(p, &need, &why);
-	if (rc == 0)
-		rc = bs_arena_open(&a->arena, need.total_bytes, &why);
-	if (rc == 0)
-		rc = bs_team_open(&a->team, members, &why);
-	if (rc == 0) {
-		struct bs_arm_env env = { .arena = &a->arena, .team = a->team, .cache_dir = "" };
-
-		rc = a->engine->arm(&a->self, p, &tables, &env, &why);
-	}
-	CHECK(rc == 0 && a->arena.used == need.total_bytes &&
-		      strstr(bs_plan_engine(&p->plan, a->engine->place), "/host"),
-	      "%s: arm takes what need states %s", bs_method_name(p->method), why.text);
-	a->arena.sealed = true;
-	return rc == 0;
-}
-
-static void disarm(struct armed *a)
-{
-	a->engine->disarm(a->self);
-	bs_team_close(a->team);
-	bs_arena_close(&a->arena);
+	return armed_with(a, p, &tables, members);
 }
 
 static double off(const float *a, const float *b, size_t values)
@@ -211,7 +168,7 @@ static void images(enum bs_method method)
 			      "a preview of all readouts is the image");
 			run(&a, &p, image[i], &report);
 		}
-		disarm(&a);
+		armed_close(&a);
 	}
 	CHECK(memcmp(image[0], image[1], sizeof(image[0])) == 0, "the same bytes for 1 and 3");
 	CHECK(report.segments >= 3 && report.field_error <= 1.01e-5, "%u segments, error %.1e",
@@ -243,7 +200,7 @@ static void window(enum bs_method method)
 
 	if (arm(&a, &p, 1)) {
 		run(&a, &p, whole, &report);
-		disarm(&a);
+		armed_close(&a);
 	}
 	p.frame_step = READOUTS / 4;
 	bs_plan_make(&p);
@@ -261,7 +218,7 @@ static void window(enum bs_method method)
 	CHECK(off(image, whole[1], bs_protocol_channels(&p) * (size_t)VOXELS) < 1e-3,
 	      "%s: a window of all groups: %.1e from the frame", bs_method_name(method),
 	      off(image, whole[1], bs_protocol_channels(&p) * (size_t)VOXELS));
-	disarm(&a);
+	armed_close(&a);
 }
 
 int main(void)

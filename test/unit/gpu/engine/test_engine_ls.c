@@ -9,7 +9,7 @@
 #define _GNU_SOURCE /* M_PI */
 #include "gpu/engine/engines.h"
 #include "core/thread/clock.h"
-#include "test/support/check.h"
+#include "test/support/plan/engine.h"
 #include "test/support/direct.h"
 #include "test/support/plan/planned.h"
 
@@ -60,68 +60,24 @@ static void simulate(void)
 
 static struct bs_protocol protocol(enum bs_method method, enum bs_sum sum)
 {
-	struct bs_protocol p = { .method = method,
-				 .backend = BS_BACKEND_HOST,
-				 .dims = 2,
-				 .matrix = { N, N, 1 },
-				 .coils = COILS,
-				 .samples = SAMPLES,
-				 .readouts = READOUTS,
-				 .slices = 1,
-				 .contrasts = 2,
-				 .accuracy = 1e-5,
-				 .density = BS_DENSITY_NONE,
-				 .combine = BS_COMBINE_NONE,
-				 .output = BS_OUTPUT_COMPLEX,
-				 .lambda = 1e-7,
-				 .iterations = 150,
-				 .tolerance = 1e-6,
-				 .fhd = sum,
-				 .q = sum };
+	struct bs_protocol p = path_of(method, BS_TRAJ_FILE, N, N, 1, COILS);
 
-	(void)strcpy(p.name, "test");
-	return planned(p);
+	readouts_of(&p, READOUTS, SAMPLES);
+	solved(&p, 1e-7, 150);
+	p.contrasts = 2;
+	p.output = BS_OUTPUT_COMPLEX;
+	p.tolerance = 1e-6;
+	p.fhd = p.q = sum;
+
+	return planned_host(p);
 }
-
-struct armed {
-	const struct bs_engine *engine;
-	void *self;
-	struct bs_arena arena;
-	struct bs_team *team;
-};
 
 static bool arm(struct armed *a, const struct bs_protocol *p, int members)
 {
-	struct bs_tables tables = { .traj = &traj,
-				    .maps = bs_protocol_map_sets(p) > 0 ? maps : NULL };
-	struct bs_need need = { 0 };
-	struct bs_fail why = { 0 };
-	int rc = bs_engine_find(&a->engine, p, &why);
+	const struct bs_tables tables = { .traj = &traj,
+					  .maps = bs_protocol_map_sets(p) > 0 ? maps : NULL };
 
-	if (rc == 0)
-		rc = a->engine->need(p, &need, &why);
-	if (rc == 0)
-		rc = bs_arena_open(&a->arena, need.total_bytes, &why);
-	if (rc == 0)
-		rc = bs_team_open(&a->team, members, &why);
-	if (rc == 0) {
-		struct bs_arm_env env = { .arena = &a->arena, .team = a->team, .cache_dir = "" };
-
-		rc = a->engine->arm(&a->self, p, &tables, &env, &why);
-	}
-	CHECK(rc == 0 && a->arena.used == need.total_bytes,
-	      "%s: arm takes what need states: %llu of %llu %s",
-	      bs_plan_engine(&p->plan, a->engine->place), (unsigned long long)a->arena.used,
-	      (unsigned long long)need.total_bytes, why.text);
-	a->arena.sealed = true;
-	return rc == 0;
-}
-
-static void disarm(struct armed *a)
-{
-	a->engine->disarm(a->self);
-	bs_team_close(a->team);
-	bs_arena_close(&a->arena);
+	return armed_with(a, p, &tables, members);
 }
 
 static void add(struct armed *a, uint32_t frame, uint32_t readout, const float *d)
@@ -169,7 +125,7 @@ static void back_to_x(enum bs_method method, enum bs_sum sum, enum bs_precond pr
 		(void)a.engine->image(a.self, 1, NULL, INT64_MAX, image, &report);
 		CHECK(memcmp(first, image, values * 4) == 0,
 		      "a second frame, readouts out of order, %d threads: the same bits", members);
-		disarm(&a);
+		armed_close(&a);
 	}
 	free(first);
 	free(image);
@@ -208,7 +164,7 @@ static void late_and_missing(void)
 		      report.residual > 1e-6,
 	      "a deadline already past: %u iteration, residual %.2f, and it is said",
 	      report.iterations, report.residual);
-	disarm(&a);
+	armed_close(&a);
 }
 
 /* Each slice has its own maps: frames of several, in turn, come back to the one image. */
@@ -238,7 +194,7 @@ static void slices(enum bs_method method, enum bs_precond precond)
 		CHECK(e <= 1e-4, "%s, preconditioner %d, slice %u by its maps: %.1e of the image",
 		      bs_plan_engine(&p.plan, a.engine->place), (int)precond, order[i], e);
 	}
-	disarm(&a);
+	armed_close(&a);
 }
 
 static void without_maps(void)

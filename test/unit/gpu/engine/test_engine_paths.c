@@ -8,7 +8,7 @@
 #define _GNU_SOURCE /* M_PI */
 #include "core/tool/phantom/coils.h"
 #include "core/traj/delay.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
 #include "test/support/direct.h"
 #include "test/support/plan/planned.h"
 
@@ -60,26 +60,17 @@ static void free_frame(struct frame *f)
 
 static struct bs_protocol protocol(const struct trial *t, enum bs_method method)
 {
-	struct bs_protocol p = { .name = "test",
-				 .method = method,
-				 .dims = t->dims,
-				 .matrix = { t->n[0], t->n[1], t->n[2] },
-				 .coils = t->coils,
-				 .samples = t->samples,
-				 .readouts = t->readouts,
-				 .slices = 2,
-				 .contrasts = 1,
-				 .traj = { .type = BS_TRAJ_STREAM, .min_extent = 0.25 },
-				 .accuracy = 1e-5,
-				 .density = BS_DENSITY_NONE,
-				 .density_iterations = 5,
-				 .combine = BS_COMBINE_NONE,
-				 .output = BS_OUTPUT_COMPLEX,
-				 .lambda = 1e-7,
-				 .iterations = 150,
-				 .tolerance = 1e-6,
-				 .fhd = BS_SUM_NUFFT,
-				 .q = BS_SUM_NUFFT };
+	struct bs_protocol p = path_of(method, BS_TRAJ_STREAM, t->n[0], t->n[1], t->n[2], t->coils);
+
+	readouts_of(&p, t->readouts, t->samples);
+	solved(&p, 1e-7, 150);
+	p.dims = t->dims;
+	p.slices = 2;
+	p.traj.min_extent = 0.25;
+	p.density = BS_DENSITY_NONE;
+	p.density_iterations = 5;
+	p.output = BS_OUTPUT_COMPLEX;
+	p.tolerance = 1e-6;
 
 	return planned(p);
 }

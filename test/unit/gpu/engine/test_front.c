@@ -32,22 +32,13 @@ static cf data[2][2][LINES][COILS][SAMPLES]; /* [slice][contrast] */
 
 static struct bs_protocol protocol(enum bs_whiten whiten, uint32_t virtual_coils)
 {
-	return planned(
-		(struct bs_protocol){ .name = "front",
-				      .method = BS_METHOD_CARTESIAN,
-				      .dims = 2,
-				      .matrix = { 16, LINES, 1 },
-				      .encoded = { SAMPLES, LINES, 1 },
-				      .coils = COILS,
-				      .samples = SAMPLES,
-				      .readouts = LINES,
-				      .slices = 2,
-				      .contrasts = 2,
-				      .whiten = whiten,
-				      .virtual_coils = virtual_coils,
-				      .uses = whiten != BS_WHITEN_OFF ? 1u << BS_KIND_NOISE : 0,
-				      .combine = BS_COMBINE_NONE,
-				      .output = BS_OUTPUT_COMPLEX });
+	struct bs_protocol p = lines_of(16, LINES, 1, SAMPLES, COILS);
+
+	p.slices = p.contrasts = 2;
+	p.whiten = whiten;
+	p.virtual_coils = virtual_coils;
+	p.uses = whiten != BS_WHITEN_OFF ? 1u << BS_KIND_NOISE : 0;
+	return coils_apart(p);
 }
 
 struct run {

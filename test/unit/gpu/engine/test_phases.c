@@ -15,6 +15,7 @@
 #include "core/tool/ramps.h"
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"
+#include "test/support/plan/planned.h"
 
 #define MOST  64
 #define COILS 5
@@ -40,22 +41,13 @@ static void open_stage(uint32_t encoded, uint32_t samples, bool epi, enum bs_nav
 	struct bs_arm_env env = { .arena = &arena, .team = team };
 	const struct bs_engine *engine = &bs_engine_host;
 
-	p = (struct bs_protocol){ .name = "epi",
-				  .method = BS_METHOD_CARTESIAN,
-				  .dims = 2,
-				  .matrix = { encoded, 4, 1 },
-				  .encoded = { encoded, 4, 1 },
-				  .coils = COILS,
-				  .samples = samples,
-				  .discard = 8,
-				  .readouts = 4,
-				  .slices = 2,
-				  .contrasts = 2,
-				  .epi_correct = epi,
-				  .navigators = navigators,
-				  .combine = BS_COMBINE_NONE,
-				  .output = BS_OUTPUT_COMPLEX };
-	bs_plan_make(&p);
+	p = lines_of(encoded, 4, 1, encoded, COILS);
+	p.samples = samples;
+	p.discard = 8;
+	p.slices = p.contrasts = 2;
+	p.epi_correct = epi;
+	p.navigators = navigators;
+	p = coils_apart(p);
 	p.uses = (epi ? 1u << BS_KIND_PHASE_CORRECTION : 0) |
 		 (navigators != BS_NAVIGATE_OFF ? 1u << BS_KIND_NAVIGATION : 0);
 	if (bs_recon_need(&p, engine, &need, &why) != 0 || bs_phases_need(&p, &need, &why) != 0 ||
@@ -254,23 +246,14 @@ static void path(void)
 	struct bs_mrd_acq head;
 	int rc;
 
-	p = (struct bs_protocol){ .name = "own",
-				  .method = BS_METHOD_GRIDDING,
-				  .dims = 2,
-				  .matrix = { 16, 16, 1 },
-				  .coils = COILS,
-				  .samples = 16,
-				  .discard = 8,
-				  .readouts = 4,
-				  .slices = 1,
-				  .contrasts = 1,
-				  .traj = { .type = BS_TRAJ_STREAM },
-				  .accuracy = 1e-2,
-				  .density = BS_DENSITY_NONE,
-				  .navigators = BS_NAVIGATE_PHASE,
-				  .uses = 1u << BS_KIND_NAVIGATION,
-				  .combine = BS_COMBINE_NONE,
-				  .output = BS_OUTPUT_COMPLEX };
+	p = path_of(BS_METHOD_GRIDDING, BS_TRAJ_STREAM, 16, 16, 1, COILS);
+	readouts_of(&p, 4, 16);
+	p.discard = 8;
+	p.accuracy = 1e-2;
+	p.density = BS_DENSITY_NONE;
+	p.navigators = BS_NAVIGATE_PHASE;
+	p.uses = 1u << BS_KIND_NAVIGATION;
+	p.output = BS_OUTPUT_COMPLEX;
 	bs_plan_make(&p);
 	CHECK(bs_recon_need(&p, &bs_engine_host, &need, &why) == 0 &&
 		      bs_phases_need(&p, &need, &why) == 0 &&

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "gpu/image/combine.h"
-#include "test/support/engine.h"
+#include "test/support/plan/engine.h"
+#include "test/support/plan/planned.h"
 
 #define N      12u
 #define COILS  2u
@@ -38,29 +39,23 @@ static void combined(enum bs_method method)
 	static const uint32_t order[] = { 1, 2, 0, 1 };
 	static float maps[SLICES * COILS * VOXELS * 2], data[N * N * COILS * 2];
 	static float coils[COILS * VOXELS * 2], got[VOXELS * 2], want[VOXELS * 2];
-	struct bs_protocol p = { .name = "slices",
-				 .method = method,
-				 .backend = BS_BACKEND_HOST,
-				 .dims = 2,
-				 .matrix = { N, N, 1 },
-				 .encoded = { N, N, 1 },
-				 .coils = COILS,
-				 .samples = N,
-				 .readouts = N,
-				 .slices = SLICES,
-				 .contrasts = 2,
-				 .accuracy = 1e-4,
-				 .density = BS_DENSITY_NONE,
-				 .traj.type = BS_TRAJ_CARTESIAN,
-				 .output = BS_OUTPUT_COMPLEX };
+	struct bs_protocol p = lines_of(N, N, 1, N, COILS);
 	const struct bs_arm_env env = { .team = team, .cache_dir = "" };
 	struct bs_traj traj = { 0 };
 	struct bs_tables tables = { .traj = &traj, .maps = maps };
 	struct armed none;
 	struct armed sense;
 	struct bs_fail why = { 0 };
-	int rc = bs_traj_make(&traj, &p, &why);
+	int rc;
 
+	p.method = method;
+	p.backend = BS_BACKEND_HOST;
+	p.slices = SLICES;
+	p.contrasts = 2;
+	p.accuracy = 1e-4;
+	p.density = BS_DENSITY_NONE;
+	p.output = BS_OUTPUT_COMPLEX;
+	rc = bs_traj_make(&traj, &p, &why);
 	fill(maps, sizeof(maps) / 4);
 	p.combine = BS_COMBINE_NONE;
 	bs_plan_make(&p);

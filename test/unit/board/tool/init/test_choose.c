@@ -148,9 +148,12 @@ static void of_ends(void)
 	CHECK(choose() == BS_ERR_UNSUPPORTED && strstr(why.text, "64 to 96 samples"), "%s",
 	      why.text);
 	grid();
-	s.info.channels = 8;
+	s.info.channels = 2;
 	CHECK(choose() == BS_ERR_UNSUPPORTED && strstr(why.text, "receiverChannels"), "%s",
 	      why.text);
+	s.info.channels = 8;
+	CHECK(choose() == 0 && has("coils", "4") && said("receiverChannels of the header is 8"),
+	      "a receiver that has more: %s", why.text);
 	grid();
 	s.reversed = 32;
 	s.kinds[BS_KIND_PHASE_CORRECTION] = 3;

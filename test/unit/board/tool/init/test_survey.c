@@ -26,6 +26,8 @@ static struct bs_fail why;
 static struct bs_mrd_acq h; /* of the next readout */
 static float data[2 * SAMPLES * 80], traj[4 * SAMPLES];
 
+static const char *system_of = ""; /* acquisitionSystemInformation of the header */
+
 static void begin_sized(const char *trajectory, unsigned y, unsigned z)
 {
 	char xml[2000];
@@ -33,7 +35,7 @@ static void begin_sized(const char *trajectory, unsigned y, unsigned z)
 	(void)snprintf(
 		xml, sizeof(xml),
 		"<ismrmrdHeader><experimentalConditions><H1resonanceFrequency_Hz>64000000"
-		"</H1resonanceFrequency_Hz></experimentalConditions><encoding><encodedSpace>"
+		"</H1resonanceFrequency_Hz></experimentalConditions>%s<encoding><encodedSpace>"
 		"<matrixSize><x>16</x><y>%u</y><z>%u</z></matrixSize><fieldOfView_mm>"
 		"<x>200</x><y>200</y><z>5</z></fieldOfView_mm></encodedSpace><reconSpace>"
 		"<matrixSize><x>16</x><y>8</y><z>1</z></matrixSize><fieldOfView_mm><x>200</x>"
@@ -41,7 +43,7 @@ static void begin_sized(const char *trajectory, unsigned y, unsigned z)
 		"<kspace_encoding_step_1><minimum>0</minimum><maximum>7</maximum>"
 		"<center>4</center></kspace_encoding_step_1></encodingLimits>"
 		"<trajectory>%s</trajectory></encoding></ismrmrdHeader>",
-		y, z, trajectory);
+		system_of, y, z, trajectory);
 	if (bs_recording_create(&out, path, &why) != 0 ||
 	    bs_recording_put_xml(out, xml, &why) != 0) {
 		printf("# %s\n", why.text);
@@ -129,6 +131,17 @@ static void of_frames(void)
 	CHECK(make() == 0 && s.alike && s.frames == 4 && s.open[0] == 1 && s.open[1] == 1 &&
 		      s.open[2] == 1,
 	      "one after the other: %u phases, %u repetitions", s.open[0], s.open[2]);
+	/* the header promises lines 1 to 8 of 10, as it has the center */
+	begin_sized("cartesian", LINES + 2, 1);
+	add_frame(LINES);
+	h.idx.repetition = 1;
+	add_frame(LINES + 1);
+	h.idx.repetition = 2;
+	add_frame(LINES - 1);
+	CHECK(make() == 0 && !s.alike && s.beyond && !bs_survey_promised(&s, s.present) &&
+		      bs_survey_lines(&s, s.present) == LINES + 1,
+	      "one more than the header promises, in one frame: all wait for %u",
+	      bs_survey_lines(&s, s.present));
 	begin("cartesian");
 	add_frame(LINES);
 	add(0, 3); /* once more */
@@ -152,6 +165,42 @@ static void of_frames(void)
 		      s.outside == 1 && s.kinds[BS_KIND_DUMMY] == 1 && s.left.lines == 0 &&
 		      s.channels.min == 1 && s.channels.max == CHANNELS && s.readouts == 6,
 	      "lines that calibrate, run backwards, are of an encoding that is not there");
+}
+
+/* Channels of lines, where receiverChannels is 4. */
+static void of_channels(void)
+{
+	system_of = "<acquisitionSystemInformation><receiverChannels>4</receiverChannels>"
+		    "</acquisitionSystemInformation>";
+	begin("cartesian");
+	h.active_channels = h.available_channels = 4;
+	add(BS_MRD_IS_NOISE, 0);
+	h.active_channels = CHANNELS;
+	add_frame(LINES);
+	CHECK(make() == 0 && s.coils == CHANNELS && s.channels.min == CHANNELS &&
+		      s.channels.max == CHANNELS && s.misfit.count == 0 && s.first_lines == LINES,
+	      "fewer, all alike: they are lines (%s)", why.text);
+	begin("cartesian");
+	for (unsigned i = 0; i < 2 * LINES; i++) {
+		h.active_channels = h.available_channels = i % 2 == 0 ? 1 : 4;
+		add(0, i / 2);
+	}
+	CHECK(make() == 0 && s.coils == 4 && s.misfit.count == LINES && s.first_lines == LINES,
+	      "a body coil's between the array's are none");
+	begin("cartesian");
+	for (unsigned i = 0; i < LINES; i++) {
+		h.active_channels = h.available_channels = i % 2 == 0 ? 1 : 2;
+		add(0, i);
+	}
+	CHECK(make() == BS_ERR_UNSUPPORTED && strstr(why.text, "receiverChannels") != NULL,
+	      "fewer, and not alike: %s", why.text);
+	begin("cartesian");
+	h.active_channels = h.available_channels = 5;
+	add_frame(LINES);
+	CHECK(make() == BS_ERR_UNSUPPORTED && strstr(why.text, "receiverChannels") != NULL,
+	      "more: %s", why.text);
+	h.active_channels = h.available_channels = CHANNELS;
+	system_of = "";
 }
 
 static void of_sizes(void)
@@ -348,6 +397,7 @@ int main(void)
 		return 1;
 	(void)snprintf(path, sizeof(path), "%s/made.h5", dir);
 	of_frames();
+	of_channels();
 	of_sizes();
 	of_paths();
 	of_noise();

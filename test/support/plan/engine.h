@@ -1,14 +1,15 @@
 /*
- * test/support/engine.h - an engine armed as the service arms it, a frame through it, and a W
+ * test/support/plan/engine.h - an engine armed as the service arms it, a frame through it, and a W
  *
  * The arena is what need asks for, and sealed once armed. One thread.
  */
-#ifndef BS_TEST_SUPPORT_ENGINE_H
-#define BS_TEST_SUPPORT_ENGINE_H
+#ifndef BS_TEST_SUPPORT_PLAN_ENGINE_H
+#define BS_TEST_SUPPORT_PLAN_ENGINE_H
 
 #include <string.h>
 
 #include "core/solve/csr.h"
+#include "core/thread/team.h"
 #include "gpu/engine/engines.h"
 #include "test/support/check.h"
 
@@ -17,6 +18,7 @@ struct armed {
 	struct bs_arena arena;
 	struct bs_protocol p;
 	void *self;
+	struct bs_team *own; /* armed_with's */
 };
 
 /* engine NULL: the one that the service would choose. env: all but the arena. */
@@ -55,6 +57,25 @@ static inline void armed_close(struct armed *a)
 	if (a->self != NULL)
 		a->engine->disarm(a->self);
 	bs_arena_close(&a->arena);
+	bs_team_close(a->own);
+}
+
+/* The service's engine with a team of so many; need says what arm takes, up to an alignment. */
+static inline bool armed_with(struct armed *a, const struct bs_protocol *p,
+			      const struct bs_tables *tables, int members)
+{
+	struct bs_team *team = NULL;
+	struct bs_fail why = { 0 };
+	int rc = bs_team_open(&team, members, &why);
+
+	if (rc == 0)
+		rc = armed_open(a, NULL, p, tables,
+				(struct bs_arm_env){ .team = team, .cache_dir = "" }, &why);
+	a->own = team;
+	CHECK(rc == 0 && a->arena.size - a->arena.used < BS_ALIGN,
+	      "%s: arm takes what need states: %zu of %zu %s", armed_name(a), a->arena.used,
+	      a->arena.size, why.text);
+	return rc == 0;
 }
 
 /* The image of all readouts in their order; data [readout][coil][sample] complex. */

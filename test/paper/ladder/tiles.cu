@@ -1,10 +1,13 @@
-/* test/paper/ladder/fasttrig.cu - FastTrig: ConstMem, sine and cosine by special function units */
+/*
+ * test/paper/ladder/tiles.cu - ConstMem: tiles of samples in constant memory, a launch each;
+ * FastTrig: the same, sine and cosine by special function units
+ */
 #include "test/paper/ladder/exact.cuh"
 
 static __constant__ struct ladder_sample tile[LADDER_TILE];
 
 /* Adds the tile's `count` samples. */
-static __global__ void fasttrig(const struct ladder_sum a, int count)
+template <bool FAST> static __global__ void tiles(const struct ladder_sum a, int count)
 {
 	const uint64_t n = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -19,8 +22,8 @@ static __global__ void fasttrig(const struct ladder_sum a, int count)
 #pragma unroll 1
 	for (int m = 0; m < count; m++) {
 		const float t = LADDER_TURN * (tile[m].kx * x + tile[m].ky * y + tile[m].kz * z);
-		const float c = __cosf(t);
-		const float s = __sinf(t);
+		const float c = FAST ? __cosf(t) : cosf(t);
+		const float s = FAST ? __sinf(t) : sinf(t);
 
 		re += a.q ? c : tile[m].dr * c - tile[m].di * s;
 		im += a.q ? s : tile[m].di * c + tile[m].dr * s;
@@ -29,8 +32,8 @@ static __global__ void fasttrig(const struct ladder_sum a, int count)
 	a.im[n] = im;
 }
 
-int ladder_fasttrig(const struct ladder_sum *a, uint64_t samples, cudaStream_t s,
-		    struct bs_fail *why)
+template <bool FAST>
+static int run(const struct ladder_sum *a, uint64_t samples, cudaStream_t s, struct bs_fail *why)
 {
 	for (uint64_t m = 0; m < samples; m += LADDER_TILE) {
 		const int count = (int)(samples - m < LADDER_TILE ? samples - m : LADDER_TILE);
@@ -39,9 +42,21 @@ int ladder_fasttrig(const struct ladder_sum *a, uint64_t samples, cudaStream_t s
 						(size_t)count * sizeof(tile[0]), 0,
 						cudaMemcpyDeviceToDevice, s),
 			why);
-		fasttrig<<<ladder_blocks(a->voxels, LADDER_THREADS), LADDER_THREADS, 0, s>>>(*a,
-											     count);
+		tiles<FAST><<<ladder_blocks(a->voxels, LADDER_THREADS), LADDER_THREADS, 0, s>>>(
+			*a, count);
 		BS_CUDA(cudaGetLastError(), why);
 	}
 	return 0;
+}
+
+int ladder_constmem(const struct ladder_sum *a, uint64_t samples, cudaStream_t s,
+		    struct bs_fail *why)
+{
+	return run<false>(a, samples, s, why);
+}
+
+int ladder_fasttrig(const struct ladder_sum *a, uint64_t samples, cudaStream_t s,
+		    struct bs_fail *why)
+{
+	return run<true>(a, samples, s, why);
 }
