@@ -469,7 +469,8 @@ uint32_t bs_recon_previews(const struct bs_recon *r)
 uint32_t bs_recon_ready(struct bs_recon *r)
 {
 	bs_flows_wait(&r->flows, &r->opens);
-	return bs_recon_previews(r) + r->opens.over + bs_volumes_due(&r->volumes);
+	return bs_recon_previews(r) + r->opens.over +
+	       (r->volumes.places > 0 ? bs_volumes_due(&r->volumes) : 0);
 }
 
 void bs_recon_skip_previews(struct bs_recon *r)
