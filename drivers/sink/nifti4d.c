@@ -34,7 +34,6 @@
 struct series {
 	struct bs_imagename name;
 	char scan[24]; /* session of the scan, or a number of this process alone */
-	bool is_own;   /* no session was told: the target is a file of this process alone */
 };
 
 /* An image, as its series' file and list have it. */
@@ -65,7 +64,6 @@ static int series_open(void **self, const char *target, struct bs_fail *why)
 		free(s);
 		return rc;
 	}
-	s->is_own = true;
 	(void)snprintf(s->scan, sizeof(s->scan), "%016llx",
 		       (unsigned long long)bs_utc_ns() ^ (unsigned long long)getpid() << 48);
 	*self = s;
@@ -76,7 +74,6 @@ static void series_scan(void *self, uint64_t session)
 {
 	struct series *s = self;
 
-	s->is_own = false;
 	(void)snprintf(s->scan, sizeof(s->scan), "%016llx", (unsigned long long)session);
 }
 
@@ -253,7 +250,7 @@ static int create(const struct series *s, const char *path, const struct entry *
 		return rc;
 	rc = bs_nifti_write(d.temp, &e->h, e->head, attributes, pixels, false, why);
 	if (rc == 0)
-		rc = bs_draft_commit(&d, path, s->is_own ? BS_DRAFT_REPLACE : BS_DRAFT_KEEP, why);
+		rc = bs_draft_commit(&d, path, s->name.mode, why);
 	if (rc != 0)
 		bs_draft_drop(&d);
 	return rc;
@@ -266,7 +263,7 @@ static int put_to(const struct series *s, uint32_t number, const struct entry *e
 	struct growing g;
 	int rc = look(s, &g, e, number, why);
 
-	if (rc == 0 && !g.fits && g.file.fd >= 0 && (g.is_ours || !s->is_own))
+	if (rc == 0 && !g.fits && g.file.fd >= 0 && (g.is_ours || s->name.folder))
 		rc = BS_DRAFT_EXISTS;
 	if (rc == 0)
 		rc = put_line(s, e, number, g.fits ? (uint32_t)g.have.dim[4] : 0, why);
