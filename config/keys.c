@@ -26,7 +26,8 @@ static const char *const whitens[] = { "off", "auto", "require", NULL };
 static const char *const navigations[] = { "off", "phase", NULL };
 static const char *const maps_from[] = { "file", "espirit", "walsh", "study", NULL };
 static const char *const fields_from[] = { "file", "study", "echoes", NULL };
-static const char *const parallels[] = { "none", "grappa", "sense", NULL };
+static const char *const parallels[] = { "none", "grappa", "sense", "slice_grappa", NULL };
+static const char *const references[] = { "auto", "flagged", "first", NULL };
 static const char *const reverseds[] = { "auto", "converter", "stored", NULL };
 static const char *const lackings[] = { "refuse", "zeros", NULL };
 static const char *const partial_fouriers[] = { "none", "pocs", NULL };
@@ -458,7 +459,8 @@ P("image.volume", BS_KEY_BOOL, "", "false", 0, 0, NULL, volume,
 P("parallel", BS_KEY_WORD, "", "\"none\"", 0, 0, parallels, parallel,
   "method cartesian: how lines that the scan leaves out are made; none: they are zeros; grappa: "
   "from their neighbors, with weights from the scan's calibration lines; sense: by conjugate "
-  "gradients with image.maps and keys ls.*, whichever lines come. readouts then counts the "
+  "gradients with image.maps and keys ls.*, whichever lines come; slice_grappa: slices that were "
+  "excited at once come apart (keys multiband.*), then grappa. readouts then counts the "
   "lines that come, embedded calibration lines included, separate ones not"),
 P("grappa.kernel", BS_KEY_INT3, "samples", "[0, 0, 0]", 0, 63, NULL, grappa_kernel,
   "samples along x, and the window's lines along y and z, measured or not; odd. Default [5, 9] in "
@@ -473,6 +475,22 @@ P("grappa.lambda", BS_KEY_NUMBER, "", "0.0", 0, 1e3, NULL, grappa_lambda,
 P("grappa.lacking", BS_KEY_WORD, "", "\"refuse\"", 0, 0, lackings, grappa_lacking,
   "a scan without the calibration lines that the weights need; refuse: it is ended, with the "
   "reason; zeros: lines that it leaves out stay zeros, its images are partial and say so"),
+
+P("multiband.factor", BS_KEY_INT, "slices", "0", 0, BS_BANDS_MAX, NULL, multiband.factor,
+  "parallel slice_grappa: slices that are excited at once, 2 or more; slice s comes with s + "
+  "slices / factor, and so on; slices is a multiple of it"),
+P("multiband.references", BS_KEY_WORD, "", "\"auto\"", 0, 0, references, multiband.references,
+  "lines of one slice alone, by which slices come apart; flagged: as calibration (flag 20); first: "
+  "the first repetition's images; auto: flagged, if one comes before any line of an image"),
+P("multiband.shift", BS_KEY_NUMBER, "fields of view", "0.0", -1, 1, NULL, multiband.shift,
+  "how far each slice is moved along y against the one before (blipped CAIPI); 0: as the header "
+  "says, else 1 / factor; 1: not at all"),
+P("multiband.kernel", BS_KEY_INT3, "samples", "[5, 5, 1]", 0, 15, NULL, multiband.kernel,
+  "samples along x and lines along y that a sample of a slice is made of; odd"),
+P("multiband.lambda", BS_KEY_NUMBER, "", "0.0001", 0, 1e3, NULL, multiband.lambda,
+  "regularization of the weights: times the mean of the diagonal"),
+P("multiband.split", BS_KEY_BOOL, "", "false", 0, 0, NULL, multiband.split,
+  "weights keep other slices out (split slice-GRAPPA), instead of making the best of their sum"),
 
 P("calibration.lines", BS_KEY_INT, "lines", "24", 4, 128, NULL, calibration_lines,
   "lines and samples around the center of k-space that are calibrated from, an axis, at most; "

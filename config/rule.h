@@ -1,6 +1,6 @@
 /*
- * config/rule.h - functions that rules are written with: for rules.c, fieldrules.c, streamrules.c
- * and siterules.c alone
+ * config/rule.h - functions that rules are written with: for rules.c, siterules.c and config/rules
+ * alone
  */
 #ifndef BS_CONFIG_RULE_H
 #define BS_CONFIG_RULE_H

@@ -56,7 +56,7 @@ void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 		p->uses |= 1u << BS_KIND_NOISE;
 	if (p->parallel != BS_PARALLEL_NONE)
 		p->uses |= 1u << BS_KIND_CALIBRATION;
-	if (p->parallel == BS_PARALLEL_GRAPPA)
+	if (p->parallel == BS_PARALLEL_GRAPPA || p->parallel == BS_PARALLEL_SLICES)
 		derive_grappa(p);
 	if (p->navigators != BS_NAVIGATE_OFF)
 		p->uses |= 1u << BS_KIND_NAVIGATION;
@@ -461,19 +461,20 @@ static void rule_parallel(const struct bs_reading *r, const struct bs_scope *s,
 			  const struct bs_protocol *p)
 {
 	const uint32_t *kernel = p->grappa_kernel;
+	const bool fills = bs_plan_has(&p->plan, BS_PLAN_FILL);
 
 	if (!sound(s, "method", "parallel", NULL))
 		return;
 	if (p->parallel != BS_PARALLEL_NONE && p->plan.encode != BS_ENCODE_LINES)
 		fault(r, s, "parallel", "method %s has no lines that are left out",
 		      bs_method_name(p->method));
-	if (p->parallel != BS_PARALLEL_GRAPPA && (kernel[0] | kernel[1] | kernel[2]) != 0)
+	if (!fills && (kernel[0] | kernel[1] | kernel[2]) != 0)
 		fault(r, s, "grappa.kernel", "has no effect without parallel grappa");
-	if (p->parallel != BS_PARALLEL_GRAPPA && p->grappa_sources != 0)
+	if (!fills && p->grappa_sources != 0)
 		fault(r, s, "grappa.sources", "has no effect without parallel grappa");
-	if (p->parallel != BS_PARALLEL_GRAPPA && p->grappa_lacking != BS_LACKING_REFUSE)
+	if (!fills && p->grappa_lacking != BS_LACKING_REFUSE)
 		fault(r, s, "grappa.lacking", "has no effect without parallel grappa");
-	if (p->parallel != BS_PARALLEL_GRAPPA || !sound(s, "grappa.kernel", "encoded", NULL))
+	if (!fills || !sound(s, "grappa.kernel", "encoded", NULL))
 		return;
 	for (int a = 0; a < 3; a++)
 		if (kernel[a] % 2 != 1)

@@ -82,6 +82,17 @@ static inline float bs_flow_scale(const struct bs_flow *f) /* cm/s per radian */
 	return (float)((double)f->venc / 3.14159265358979323846);
 }
 
+/* How a slice came apart from those that were excited with it (multiband). */
+struct bs_apartness {
+	uint32_t of;                 /* in: slices that the frame's lines hold; 0: its own alone */
+	double cycles[BS_BANDS_MAX]; /* in: phase of each band from a line to the next */
+	bool phased; /* the references have their bands' phases, as the lines have */
+	/* ||sum of the references - lines|| / ||lines||, of the first frame made with them */
+	float left;
+	/* [band]: share of that band that comes through into this slice; 0 at its own */
+	float leakage[BS_BANDS_MAX];
+};
+
 /*
  * What the engine reports of an image that it makes, for the image's attributes. The caller clears
  * the struct and may set the members marked "in", which the engine leaves as they are.
@@ -91,6 +102,7 @@ struct bs_report {
 	bool gridded;     /* in: made by the gridding that replaces a solve (core/frame/recon.h) */
 	uint32_t unknown; /* in: axes that partial Fourier leaves as zeros (core/frame/center.h) */
 	struct bs_flow flow; /* in: what is done for output velocity */
+	struct bs_apartness apart;
 	/*
 	 * in: rises with the frames of a slice; the same for frames that differ in contrast alone
 	 * (core/frame/image.c)

@@ -42,6 +42,8 @@
 #define BS_MRD_OF_ANOTHER BS_MRD_FLAG(48)
 /* Boreside's own flag: the readout has other channels than the header says, or is empty. */
 #define BS_MRD_MISFIT BS_MRD_FLAG(47)
+/* Boreside's own flag: the line holds all slices of its group at once (core/frame/multiband.h). */
+#define BS_MRD_FOLDED BS_MRD_FLAG(45)
 /*
  * Boreside's own flag: the line was filled up with zeros; samples [user_int[0], user_int[1]) were
  * measured (bs_admit_copy).
@@ -151,6 +153,14 @@ struct bs_scan_info {
 	uint32_t acceleration[2]; /* parallelImaging/accelerationFactor, steps 1 and 2 */
 	enum bs_calibration calibration;
 	uint32_t bands; /* parallelImaging/multiband: slices at once; 0: the header does not say */
+	/*
+	 * multiband: place of each band, mm from the first one along slice_dir, in the first group;
+	 * deltaKz, cycles/mm from a line to the next
+	 */
+	float band_mm[16];
+	float delta_kz;
+	uint32_t places; /* bands whose place the header says */
+	uint32_t steps;  /* 1: the header says deltaKz */
 	/* encoding/trajectoryDescription: its identifier, and the parameters of ConventionalEPI */
 	char description[32];
 	float ramp_up_us, ramp_down_us, flat_us; /* rampUpTime, rampDownTime, flatTopTime */

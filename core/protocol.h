@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/multiband/spec.h"
 #include "core/plan/plan.h"
 
 #define BS_NAME_MAX      64u
@@ -36,7 +37,7 @@ enum bs_normalize { BS_NORMALIZE_AUTO, BS_NORMALIZE_NONE, BS_NORMALIZE_UNIFORM }
 enum bs_partial_fourier { BS_PARTIAL_FOURIER_NONE, BS_PARTIAL_FOURIER_POCS };
 enum bs_combine { BS_COMBINE_NONE, BS_COMBINE_RSS, BS_COMBINE_SENSE };
 /* How the lines that a Cartesian scan leaves out are made (key parallel). */
-enum bs_parallel { BS_PARALLEL_NONE, BS_PARALLEL_GRAPPA, BS_PARALLEL_SENSE };
+enum bs_parallel { BS_PARALLEL_NONE, BS_PARALLEL_GRAPPA, BS_PARALLEL_SENSE, BS_PARALLEL_SLICES };
 /* How center_sample of reversed lines is read, which has two readings (core/frame/readout.h). */
 enum bs_reversed { BS_REVERSED_AUTO, BS_REVERSED_CONVERTER, BS_REVERSED_STORED };
 /* What is done with a scan that lacks the lines that GRAPPA calibrates by. */
@@ -265,6 +266,7 @@ struct bs_protocol {
 	/* regularization of the weights, relative; 0: derived from the noise */
 	double grappa_lambda;
 	enum bs_lacking grappa_lacking;
+	struct bs_multiband multiband;
 	enum bs_partial_fourier partial_fourier;
 	uint32_t pocs_iterations;
 	double pocs_taper; /* width of the taper, of the symmetric center */
@@ -523,10 +525,7 @@ static inline uint32_t bs_protocol_map_sets(const struct bs_protocol *p)
 {
 	return p->plan.maps != BS_PLAN_MAPS_NONE ? p->slices : 0;
 }
-/*
- * Voxels of the image that leaves, along an axis and in all: of the matrix, or of the resized
- * image.
- */
+/* Voxels of an image along an axis and in all: of the matrix, or of the resized image. */
 static inline uint32_t bs_protocol_image_axis(const struct bs_protocol *p, int axis)
 {
 	return p->image_matrix[axis] > 0 ? p->image_matrix[axis] : p->matrix[axis];

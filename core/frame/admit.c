@@ -172,16 +172,29 @@ static int check_calibration(const struct bs_protocol *p, const struct bs_scan_i
 	 * own.
 	 */
 	const bool made =
-		(p->parallel == BS_PARALLEL_GRAPPA && p->grappa_lacking == BS_LACKING_REFUSE) ||
+		(bs_plan_has(plan, BS_PLAN_FILL) && p->grappa_lacking == BS_LACKING_REFUSE) ||
 		(plan->maps == BS_PLAN_MAPS_SCAN && p->maps == BS_MAPS_ESPIRIT && plan->on_grid);
 
 	if (info->calibration != BS_CALIBRATION_EXTERNAL || !made ||
-	    (info->acceleration[0] <= 1 && info->acceleration[1] <= 1))
+	    (info->acceleration[0] <= 1 && info->acceleration[1] <= 1 &&
+	     !bs_plan_has(plan, BS_PLAN_APART)))
 		return 0;
 	return bs_fail(why, BS_ERR_CALIBRATION,
 		       "parallelImaging/calibrationMode is 'external' at acceleration %u x %u: "
 		       "protocol '%s' calibrates by lines of the scan itself",
 		       info->acceleration[0], info->acceleration[1], p->name);
+}
+
+static int check_bands(const struct bs_protocol *p, const struct bs_scan_info *info,
+		       struct bs_fail *why)
+{
+	if (!bs_plan_has(&p->plan, BS_PLAN_APART) || info->bands <= 1 ||
+	    info->bands == p->multiband.factor)
+		return 0;
+	return bs_fail(why, BS_ERR_SIZE,
+		       "parallelImaging/multiband is of %u slices at once, multiband.factor of "
+		       "protocol '%s' is %u",
+		       info->bands, p->name, p->multiband.factor);
 }
 
 static bool header_on_grid(const struct bs_plan *plan, const struct bs_scan_info *info)
@@ -256,6 +269,8 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 		rc = bs_flow_admit(p, info, why);
 	if (rc == 0)
 		rc = check_calibration(p, info, why);
+	if (rc == 0)
+		rc = check_bands(p, info, why);
 	return rc == 0 ? bs_geometry_check(p, info, why) : rc;
 }
 

@@ -2,6 +2,9 @@
 #include "core/frame/part.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "core/frame/geometry.h"
 
 /* A gridding engine can be armed beside one that solves along a trajectory. */
 static bool gridding_beside(const struct bs_protocol *p, const struct bs_engine *engine)
@@ -202,12 +205,13 @@ static int arm_stand_in(struct bs_recon *r, const struct bs_tables *tables,
 
 /*
  * A frame leaves nothing for later frames. Else it may leave maps, a field map and GRAPPA's weights
- * of its slice, and the delays of its scan.
+ * of its slice or its group, and the delays of its scan.
  */
 static bool stands_alone(const struct bs_protocol *p, const struct bs_tables *tables)
 {
-	return tables->made == NULL && tables->turn == NULL && p->parallel != BS_PARALLEL_GRAPPA &&
-	       !p->traj.estimate_delay && p->frame_step == 0 && p->output != BS_OUTPUT_VELOCITY;
+	return tables->made == NULL && tables->turn == NULL &&
+	       !bs_plan_has(&p->plan, BS_PLAN_FILL) && !p->traj.estimate_delay &&
+	       p->frame_step == 0 && p->output != BS_OUTPUT_VELOCITY;
 }
 
 static bool open_frame(const struct bs_recon *r, struct frame *f)
@@ -281,6 +285,65 @@ void bs_recon_disarm(struct bs_recon *r)
 	free(r->frame);
 	bs_opens_free(&r->opens);
 	free(r);
+}
+
+/* ---- a scan ---- */
+
+void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
+{
+	struct seat seats[BS_SEATS];
+
+	for (uint32_t i = 0; i < r->frames; i++) {
+		struct frame *f = &r->frame[i];
+
+		f->preview_due = f->imaged = f->w.unfolded = false;
+		f->calibration_ns = 0;
+		f->w.passed = 0;
+		if (r->groups > 0)
+			memset(f->w.held, 0, r->groups);
+	}
+	bs_recon_seats(r, seats);
+	for (int i = 0; i < BS_SEATS; i++)
+		if (seats[i].engine != NULL && seats[i].engine->scan != NULL)
+			seats[i].engine->scan(seats[i].self);
+	memset(&r->kinds, 0, sizeof(r->kinds));
+	r->seen = 0;
+	bs_bands_scan(&r->bands, r->p, info);
+	bs_apart_scan(&r->apart, r->p, info);
+	bs_flows_scan(&r->flows, r->p, info);
+	memset(&r->prepared, 0, sizeof(r->prepared));
+	memset(&r->earlier, 0, sizeof(r->earlier));
+	r->embedded = bs_scan_embeds(r->p, info);
+	r->info = *info;
+	r->centered = false;
+	memset(&r->readouts, 0, sizeof(r->readouts));
+	memset(&r->others, 0, sizeof(r->others));
+	bs_center_of(&r->center, &r->p->encoded[1], info, NULL);
+	bs_lines_of(&r->lines, r->p, info);
+	bs_volumes_scan(&r->volumes, info);
+	bs_opens_scan(&r->opens, r->p, info, bs_recon_has_lines(r) ? &r->lines : NULL);
+	r->expected = bs_averages_expected(r->p, info);
+	r->several = false;
+	r->misfit.count = 0;
+	bs_echo_scan(&r->echo, info, r->groups == 0 ? r->p->contrasts : 1);
+	r->broken.lines = r->beyond = 0;
+	if (r->averages != NULL)
+		bs_averages_scan(r->averages, r->expected);
+	memset(&r->corrected, 0, sizeof(r->corrected));
+	r->images = r->previews = r->passed = r->begun = 0;
+	r->series = (uint16_t)((r->series + 1u) % BS_VELOCITY_SERIES);
+	bs_geometry_fov(r->fov_mm, r->p, info);
+}
+
+void bs_recon_resume(struct bs_recon *r, uint64_t images, uint64_t previews)
+{
+	r->passed = images;
+	r->previews = previews;
+}
+
+void bs_recon_share(struct bs_recon *r, const struct bs_share *share)
+{
+	r->share = share;
 }
 
 int bs_recon_maps(struct bs_recon *r, struct bs_fail *why)

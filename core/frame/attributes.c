@@ -111,6 +111,25 @@ static void put_joined(struct bs_text *t, const struct bs_joined *j)
 	bs_text_put(t, "</value></meta>");
 }
 
+/* Writes what the slice came apart from, by what, and how well. */
+static void put_apart(struct bs_text *t, const struct bs_recon_image *image)
+{
+	const struct bs_apartness *a = &image->report.apart;
+
+	if (a->of <= 1)
+		return;
+	put_count(t, "boreside_bands", a->of);
+	if (a->left == 0.0f)
+		return;
+	bs_text_put(t,
+		    META("boreside_references", "%s their bands' phases, %.4f of the lines left"),
+		    a->phased ? "with" : "without", (double)a->left);
+	bs_text_put(t, "<meta><name>boreside_leakage</name><value>");
+	for (uint32_t b = 0; b < a->of; b++)
+		bs_text_put(t, "%s%.4f", b > 0 ? " " : "", (double)a->leakage[b]);
+	bs_text_put(t, "</value></meta>");
+}
+
 /* The qualities of an image, in the order of user_int[7]. */
 enum quality { COMPLETE, PARTIAL, LATE, DEGRADED };
 static const char *const qualities[] = { "complete", "partial", "late", "degraded" };
@@ -288,6 +307,7 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	put_kinds(&t, &image->kinds);
 	put_prepared(&t, &image->prepared);
 	put_corrected(&t, p, &image->corrected);
+	put_apart(&t, image);
 	if (image->earlier.maps[0] != '\0') {
 		put_text(&t, "boreside_maps_scan", image->earlier.maps);
 		put_match(&t, "boreside_maps_channels", &image->earlier.match);

@@ -79,7 +79,7 @@ void bs_encoding_mark(const struct bs_protocol *p, const struct bs_scan_info *in
 	enum bs_kind kind;
 	bool fits = false;
 
-	head->flags &= ~(BS_MRD_OF_ANOTHER | BS_MRD_MISFIT | BS_MRD_FILLED);
+	head->flags &= ~(BS_MRD_OF_ANOTHER | BS_MRD_MISFIT | BS_MRD_FILLED | BS_MRD_FOLDED);
 	kind = bs_mrd_kind(head->flags);
 	if (kind != BS_KIND_NOISE && is_misfit(p, info, head)) {
 		head->flags |= BS_MRD_MISFIT;

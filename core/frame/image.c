@@ -177,6 +177,17 @@ static void say_lack(struct bs_recon_image *image, const char *words)
 	bs_text_put(&t, "%s%s", words[0] != '\0' ? bs_text_between(&t) : "", words);
 }
 
+/* Says that a frame of the first repetition may be no single slice. */
+static void say_doubtful(const struct bs_recon *r, struct bs_recon_image *image)
+{
+	struct bs_text t = bs_text_behind(image->lacks, sizeof(image->lacks));
+
+	bs_text_put(&t,
+		    "%sthe image may hold %u slices: no single-band references were flagged, and "
+		    "no two slices of a group came one by one in the first repetition",
+		    bs_text_between(&t), r->apart.bands);
+}
+
 /* Says why missing lines of the frame may have come in another frame. NULL: they cannot have. */
 static const char *elsewhere(const struct bs_recon *r, uint32_t slot, char *out, size_t cap)
 {
@@ -340,6 +351,8 @@ static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_im
 	if (r->bands.on)
 		bs_bands_lacks(&r->bands, f->first.idx.repetition, image->lacks,
 			       sizeof(image->lacks));
+	if (!image->preview && bs_apart_doubtful(&r->apart, &f->first))
+		say_doubtful(r, image);
 }
 
 const char *bs_recon_words(const struct bs_recon *r, char *out, size_t cap)
@@ -429,6 +442,8 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 	if (r->flows.places > 0)
 		bs_flows_aim(&r->flows, &f->first.idx, image);
 	image->report.order = order_of(r, &f->first);
+	image->report.apart.of = f->first.flags & BS_MRD_FOLDED ? r->apart.bands : 0;
+	memcpy(image->report.apart.cycles, r->apart.cycles, sizeof(r->apart.cycles));
 	fill_head(r, f, image);
 	image->kinds = r->kinds;
 	image->prepared = r->prepared;
@@ -468,7 +483,7 @@ uint32_t bs_recon_previews(const struct bs_recon *r)
 
 uint32_t bs_recon_ready(struct bs_recon *r)
 {
-	bs_flows_wait(&r->flows, &r->opens);
+	bs_recon_wait(r);
 	return bs_recon_previews(r) + r->opens.over +
 	       (r->volumes.places > 0 ? bs_volumes_due(&r->volumes) : 0);
 }

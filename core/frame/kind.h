@@ -84,11 +84,15 @@ static inline bool bs_kind_used(const struct bs_protocol *p, enum bs_kind kind)
 	return kind == BS_KIND_IMAGING || (p->uses >> (unsigned)kind & 1u) != 0;
 }
 
-/* This scan's calibration lines are lines of its images, too, whatever their flags. */
+/*
+ * This scan's calibration lines are lines of its images, too, whatever their flags. Lines of one
+ * slice are none of an image of several.
+ */
 static inline bool bs_scan_embeds(const struct bs_protocol *p, const struct bs_scan_info *info)
 {
-	return p->parallel != BS_PARALLEL_NONE && (info->calibration == BS_CALIBRATION_EMBEDDED ||
-						   info->calibration == BS_CALIBRATION_INTERLEAVED);
+	return p->parallel != BS_PARALLEL_NONE && p->parallel != BS_PARALLEL_SLICES &&
+	       (info->calibration == BS_CALIBRATION_EMBEDDED ||
+		info->calibration == BS_CALIBRATION_INTERLEAVED);
 }
 
 /*

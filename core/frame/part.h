@@ -4,8 +4,9 @@
 #ifndef BS_CORE_FRAME_PART_H
 #define BS_CORE_FRAME_PART_H
 
+#include "core/multiband/apart.h"
 #include "core/frame/averages.h"
-#include "core/frame/bands.h"
+#include "core/multiband/bands.h"
 #include "core/frame/encoding.h"
 #include "core/flow/flow.h"
 #include "core/frame/lines.h"
@@ -82,6 +83,7 @@ struct bs_recon {
 	struct bs_kinds kinds; /* readouts of the scan so far */
 	uint64_t seen;         /* a hash of the scan's first readout; 0: none has come */
 	struct bs_bands bands;
+	struct bs_apart apart;
 	struct bs_flows flows;
 	struct bs_volumes volumes;
 	bool embedded; /* calibration lines are lines of the image: other lines lie between them */
@@ -147,6 +149,14 @@ static inline int64_t bs_recon_take_calibration(struct bs_recon *r, uint32_t slo
 
 	first->calibration_ns = 0;
 	return spent_ns;
+}
+
+/* Which frames that are over wait for others is looked at anew. */
+static inline void bs_recon_wait(struct bs_recon *r)
+{
+	bs_flows_wait(&r->flows, &r->opens);
+	if (r->apart.bands > 1)
+		bs_apart_hold(&r->apart, &r->opens);
 }
 
 /* A preview is due; a frame that is complete needs none any more. */

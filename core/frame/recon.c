@@ -16,63 +16,7 @@ bool bs_recon_stands_in(const struct bs_recon *r)
 	return r->seat[1].engine != NULL;
 }
 
-/* ---- a scan ---- */
-
-void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
-{
-	struct seat seats[BS_SEATS];
-
-	for (uint32_t i = 0; i < r->frames; i++) {
-		struct frame *f = &r->frame[i];
-
-		f->preview_due = f->imaged = f->w.unfolded = false;
-		f->calibration_ns = 0;
-		f->w.passed = 0;
-		if (r->groups > 0)
-			memset(f->w.held, 0, r->groups);
-	}
-	bs_recon_seats(r, seats);
-	for (int i = 0; i < BS_SEATS; i++)
-		if (seats[i].engine != NULL && seats[i].engine->scan != NULL)
-			seats[i].engine->scan(seats[i].self);
-	memset(&r->kinds, 0, sizeof(r->kinds));
-	r->seen = 0;
-	bs_bands_scan(&r->bands, r->p, info);
-	bs_flows_scan(&r->flows, r->p, info);
-	memset(&r->prepared, 0, sizeof(r->prepared));
-	memset(&r->earlier, 0, sizeof(r->earlier));
-	r->embedded = bs_scan_embeds(r->p, info);
-	r->info = *info;
-	r->centered = false;
-	memset(&r->readouts, 0, sizeof(r->readouts));
-	memset(&r->others, 0, sizeof(r->others));
-	bs_center_of(&r->center, &r->p->encoded[1], info, NULL);
-	bs_lines_of(&r->lines, r->p, info);
-	bs_volumes_scan(&r->volumes, info);
-	bs_opens_scan(&r->opens, r->p, info, bs_recon_has_lines(r) ? &r->lines : NULL);
-	r->expected = bs_averages_expected(r->p, info);
-	r->several = false;
-	r->misfit.count = 0;
-	bs_echo_scan(&r->echo, info, r->groups == 0 ? r->p->contrasts : 1);
-	r->broken.lines = r->beyond = 0;
-	if (r->averages != NULL)
-		bs_averages_scan(r->averages, r->expected);
-	memset(&r->corrected, 0, sizeof(r->corrected));
-	r->images = r->previews = r->passed = r->begun = 0;
-	r->series = (uint16_t)((r->series + 1u) % BS_VELOCITY_SERIES);
-	bs_geometry_fov(r->fov_mm, r->p, info);
-}
-
-void bs_recon_resume(struct bs_recon *r, uint64_t images, uint64_t previews)
-{
-	r->passed = images;
-	r->previews = previews;
-}
-
-void bs_recon_share(struct bs_recon *r, const struct bs_share *share)
-{
-	r->share = share;
-}
+/* ---- a scan's frames ---- */
 
 /* The number of the frame's image is known: no other frame is open, which could end first. */
 static bool is_next(const struct bs_recon *r)
@@ -197,7 +141,7 @@ static int find_frame(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_
 	*slot = pair;
 	if (r->groups > 0)
 		return find_window(r, pair, head, row, why);
-	bs_flows_wait(&r->flows, &r->opens);
+	bs_recon_wait(r);
 	*slot = bs_opens_place(&r->opens, pair, &key);
 	return *slot == BS_OPEN_NONE ? BS_RECON_POP_FIRST : 0;
 }
@@ -315,18 +259,18 @@ static int line_taken(struct bs_recon *r, uint32_t slot, uint64_t flags)
 	return r->opens.at[slot].own ? bs_window_end(r, slot) : 0;
 }
 
-static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
-		     const float *data, int64_t now_ns, struct bs_fail *why)
+/* Takes a line of one slice. */
+static int take_own(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
+		    const float *data, int64_t now_ns, struct bs_fail *why)
 {
 	uint32_t slot;
 	struct frame *f;
 	struct bs_mean mean;
-	int rc = bs_recon_has_lines(r) ? bs_recon_center(r, head, why) : 0;
+	int rc;
 
-	if (rc != 0)
-		bs_recon_lost(r);
-	if (rc == 0)
-		rc = find_frame(r, head, row, &slot, why);
+	if (r->bands.on)
+		bs_bands_line(&r->bands, &head->idx, head->flags);
+	rc = find_frame(r, head, row, &slot, why);
 	if (rc != 0)
 		return rc;
 	f = &r->frame[slot];
@@ -363,6 +307,39 @@ static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	return 0;
 }
 
+/* Takes a line of a group for each of its slices, once all of them have places. */
+static int take_apart(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
+		      const float *data, int64_t now_ns, struct bs_fail *why)
+{
+	const uint32_t bands = r->apart.bands;
+	uint32_t slot;
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < 2 * bands; i++) {
+		struct bs_mrd_acq own = *head;
+
+		bs_apart_band(&r->apart, &own, i % bands);
+		rc = i < bands ? find_frame(r, &own, row, &slot, why)
+			       : take_own(r, &own, row, data, now_ns, why);
+	}
+	return rc;
+}
+
+static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
+		     const float *data, int64_t now_ns, struct bs_fail *why)
+{
+	struct bs_mrd_acq own = *head;
+	const bool group = r->apart.bands > 1 && bs_apart_line(&r->apart, &own);
+	int rc = bs_recon_has_lines(r) ? bs_recon_center(r, head, why) : 0;
+
+	if (rc != 0) {
+		bs_recon_lost(r);
+		return rc;
+	}
+	return group ? take_apart(r, &own, row, data, now_ns, why)
+		     : take_own(r, &own, row, data, now_ns, why);
+}
+
 /* A calibration line, used or not, may be the last of its frame. */
 static void end_by_calibration(struct bs_recon *r, const struct bs_mrd_acq *head, int64_t now_ns)
 {
@@ -397,10 +374,10 @@ static int take_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint3
 	if (!uses) {
 		r->kinds.unused[kind]++;
 	} else if (kind == BS_KIND_IMAGING || (kind == BS_KIND_CALIBRATION && embedded)) {
-		if (r->bands.on)
-			bs_bands_line(&r->bands, &head->idx, head->flags);
 		rc = take_line(r, head, row, data, now_ns, why);
 	} else {
+		if (r->apart.bands > 1 && kind == BS_KIND_CALIBRATION)
+			bs_apart_reference(&r->apart, head);
 		rc = take_beside(r, kind, head, row, data, why);
 	}
 	r->kinds.used[kind] += rc == 0 && uses;
@@ -468,6 +445,7 @@ void bs_recon_close(struct bs_recon *r)
 		cut = cut || (r->opens.at[i].state == BS_OPEN_FILLING &&
 			      r->frame[i].first.idx.repetition == r->bands.now);
 	bs_bands_close(&r->bands, cut);
+	bs_apart_close(&r->apart);
 	look_at_echoes(r, NULL);
 	for (uint32_t i = 0; r->groups > 0 && i < r->frames; i++) {
 		struct frame *f = &r->frame[i];

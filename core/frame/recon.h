@@ -54,7 +54,7 @@
 
 #include "core/latency/budget.h"
 #include "core/engine.h"
-#include "core/frame/bands.h"
+#include "core/multiband/bands.h"
 #include "core/frame/intake.h"
 #include "core/frame/lines.h"
 #include "core/frame/readout.h"
@@ -265,9 +265,9 @@ void bs_recon_calibrated(struct bs_recon *r, uint32_t slice, int64_t spent_ns);
 uint64_t bs_recon_images(const struct bs_recon *r);
 /* Counts of the scan's readouts so far. */
 const struct bs_kinds *bs_recon_kinds(const struct bs_recon *r);
-/* Words that images should have said that left before it was known (core/frame/bands.h). */
+/* Words that images should have said that left before it was known (core/multiband/bands.h). */
 const char *bs_recon_words(const struct bs_recon *r, char *out, size_t cap);
-/* Images of the scan may hold several slices each (core/frame/bands.h). */
+/* Images of the scan may hold several slices each (core/multiband/bands.h). */
 bool bs_recon_folded(const struct bs_recon *r);
 /* The name of the engine that made the image: "gridding/host". */
 const char *bs_recon_engine(const struct bs_recon *r, const struct bs_recon_image *image);

@@ -75,7 +75,9 @@ static uint32_t stages_of(const struct bs_protocol *p)
 	       (uint32_t)(p->whiten != BS_WHITEN_OFF) << BS_PLAN_WHITEN |
 	       (uint32_t)(p->virtual_coils > 0) << BS_PLAN_COMPRESS |
 	       (uint32_t)(p->averages > 1) << BS_PLAN_AVERAGE |
-	       (uint32_t)(p->parallel == BS_PARALLEL_GRAPPA) << BS_PLAN_FILL |
+	       (uint32_t)(p->parallel == BS_PARALLEL_SLICES) << BS_PLAN_APART |
+	       (uint32_t)(p->parallel == BS_PARALLEL_GRAPPA || p->parallel == BS_PARALLEL_SLICES)
+		       << BS_PLAN_FILL |
 	       (uint32_t)(p->partial_fourier == BS_PARTIAL_FOURIER_POCS) << BS_PLAN_POCS |
 	       (uint32_t)(p->field.from == BS_FIELD_ECHOES) << BS_PLAN_ECHOES |
 	       (uint32_t)combines(p) << BS_PLAN_COMBINE | (uint32_t)resizes(p) << BS_PLAN_RESIZE |
@@ -163,10 +165,10 @@ static const char *const maps[] = { "", " by maps_file", " by maps of the scan",
 static void put_stages(struct bs_text *t, const struct bs_plan *plan, enum bs_plan_stage first,
 		       enum bs_plan_stage end)
 {
-	static const char *const names[] = { "EPI",     "navigate", "whiten", "compress",
-					     "average", "GRAPPA",   "POCS",   "measure field",
-					     "combine", "resize",   "phase",  "velocity",
-					     "join" };
+	static const char *const names[] = { "EPI",           "navigate",     "whiten", "compress",
+					     "average",       "slice-GRAPPA", "GRAPPA", "POCS",
+					     "measure field", "combine",      "resize", "phase",
+					     "velocity",      "join" };
 	_Static_assert(sizeof(names) / sizeof(names[0]) == BS_PLAN_STAGES, "a name for each");
 	const char *between = t->len > 0 ? " > " : "";
 

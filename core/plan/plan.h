@@ -45,6 +45,7 @@ enum bs_plan_stage {
 	BS_PLAN_WHITEN,   /* whitens by the noise (gpu/engine/front.h) */
 	BS_PLAN_COMPRESS, /* compresses to virtual coils */
 	BS_PLAN_AVERAGE,  /* averages a line that came several times (core/frame/averages.h) */
+	BS_PLAN_APART,    /* slice-GRAPPA: takes slices at once apart (gpu/engine/slicer.h) */
 	BS_PLAN_FILL,     /* GRAPPA: fills lines that were left out (gpu/engine/filler.h) */
 	/* fills the end of k-space that was left out; from here on the stages are an image's */
 	BS_PLAN_POCS,

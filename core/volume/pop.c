@@ -61,7 +61,7 @@ static int pop_volume(struct bs_recon *r, struct bs_recon_image *image, int64_t 
 		uint32_t slot;
 		int rc;
 
-		bs_flows_wait(&r->flows, &r->opens);
+		bs_recon_wait(r);
 		slot = bs_opens_over(&r->opens);
 		if (slot == BS_OPEN_NONE && !(r->volumes.closed && bs_volumes_due(&r->volumes) > 0))
 			return 0;
@@ -85,8 +85,7 @@ int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadl
 {
 	if (r->volumes.places > 0)
 		return pop_volume(r, image, deadline_ns, why);
-	for (uint32_t slot; bs_flows_wait(&r->flows, &r->opens),
-			    (slot = bs_opens_over(&r->opens)) != BS_OPEN_NONE;) {
+	for (uint32_t slot; bs_recon_wait(r), (slot = bs_opens_over(&r->opens)) != BS_OPEN_NONE;) {
 		struct frame *f = &r->frame[slot];
 
 		bs_opens_empty(&r->opens, slot);

@@ -130,7 +130,8 @@ void bs_filler_add(struct bs_filler *f, uint32_t frame, uint32_t row, const floa
 		   size_t coil_stride)
 {
 	f->have[frame * f->lines + row] = 1;
-	bs_region_add(f->region, frame, row, false, data, coil_stride);
+	if (!bs_plan_has(&f->p->plan, BS_PLAN_APART))
+		bs_region_add(f->region, frame, row, false, data, coil_stride);
 }
 
 void bs_filler_side(struct bs_filler *f, uint32_t frame, uint32_t row, const float *data,
@@ -227,6 +228,11 @@ int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why)
 	rc = rc == BS_ERR_VALUE ? lacking(p) : rc;
 	return bs_fail(why, rc, "slice %u, contrast %u: %s%s", bs_protocol_frame_slice(p, frame),
 		       bs_protocol_frame_contrast(p, frame), reason.text, rc == 0 ? zeros : "");
+}
+
+const uint8_t *bs_filler_have(const struct bs_filler *f, uint32_t frame)
+{
+	return f->have + frame * f->lines;
 }
 
 int64_t bs_filler_calibrated_ns(const struct bs_filler *f)

@@ -33,7 +33,7 @@ void bs_filler_scan(struct bs_filler *f);
 void bs_filler_begin(struct bs_filler *f, uint32_t frame);
 /*
  * add: a line of the image. side: a line of calibration, or of both kinds, which is given to add
- * first.
+ * first. Lines of the image of a protocol that takes slices apart do not calibrate.
  */
 void bs_filler_add(struct bs_filler *f, uint32_t frame, uint32_t row, const float *data,
 		   size_t coil_stride);
@@ -47,6 +47,8 @@ void bs_filler_side(struct bs_filler *f, uint32_t frame, uint32_t row, const flo
  * the image lacks.
  */
 int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why);
+/* [line]: 1 where the line of the frame has come; before prepare. */
+const uint8_t *bs_filler_have(const struct bs_filler *f, uint32_t frame);
 /* Time that the last prepare took to make weights, ns, for the image's report; 0: it made none. */
 int64_t bs_filler_calibrated_ns(const struct bs_filler *f);
 struct bs_grappa *bs_filler_grappa(struct bs_filler *f);

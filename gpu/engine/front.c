@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/frame/open.h"
+#include "core/multiband/apart.h"
 #include "core/thread/clock.h"
 #include "gpu/calibrate/along.h"
 #include "gpu/calibrate/compress.h"
@@ -24,6 +25,7 @@ struct waiting {
 	uint32_t next;
 };
 
+/* A slice, or a group of them (core/multiband/apart.h). */
 struct slice {
 	bool known; /* the slice's matrix is known */
 	uint32_t first, last, count;
@@ -41,6 +43,7 @@ struct bs_front {
 	const struct bs_protocol *p;
 	struct bs_recon *recon;
 	uint32_t inner_coils, slices, rows, quota; /* quota: most readouts of a slice that wait */
+	uint32_t bands;                            /* slices that share a matrix */
 	/* number of calibrating rows; off the grid, distance from one to the next in rows */
 	uint32_t calibrating, stride;
 	size_t room; /* floats of a readout */
@@ -81,7 +84,6 @@ static uint32_t places_of(const struct bs_protocol *p)
 	return p->virtual_coils > 0 && p->compression == BS_COMPRESSION_GEOMETRIC ? p->samples : 1;
 }
 
-/* Number of readouts of a frame. */
 static uint64_t readouts_of(const struct bs_protocol *p)
 {
 	return (uint64_t)p->readouts * (p->averages > 1 ? p->averages : 1);
@@ -98,7 +100,7 @@ static void lay(struct bs_front *f, struct bs_room *r)
 	const uint64_t places = f->places;
 	const uint64_t square = (uint64_t)p->coils * p->coils;
 	const uint64_t room = ((uint64_t)p->samples + p->discard) * 8;
-	const uint64_t wait = p->virtual_coils > 0 ? quota_of(p) : 0;
+	const uint64_t wait = p->virtual_coils > 0 ? f->quota : 0;
 
 	bs_room_take(r, &f->matrix, "coil matrices", f->slices, square * 8);
 	bs_room_take(r, &f->w, "whitening", 1, square * 16);
@@ -127,14 +129,16 @@ static void set_out(struct bs_front *f, const struct bs_protocol *p)
 {
 	*f = (struct bs_front){ .p = p };
 	f->inner_coils = bs_protocol_inner_coils(p);
-	f->slices = p->virtual_coils > 0 ? p->slices : 1;
-	f->rows = bs_protocol_rows(p);
-	f->quota = (uint32_t)quota_of(p);
+	f->bands = bs_plan_has(&p->plan, BS_PLAN_APART) ? p->multiband.factor : 1;
+	f->slices = p->virtual_coils > 0 ? p->slices / f->bands : 1;
+	f->rows = bs_protocol_rows(p) * f->bands;
+	f->quota = (uint32_t)quota_of(p) * f->bands;
 	f->room = 2 * ((size_t)p->samples + p->discard) * p->coils + bs_protocol_path(p);
 	f->stride = (p->readouts + SPREAD - 1) / SPREAD;
 	f->calibrating = f->p->plan.encode == BS_ENCODE_LINES
 				 ? least(p->encoded[1], 2 * HALF) * least(p->encoded[2], 2 * HALF)
 				 : (p->readouts + f->stride - 1) / f->stride;
+	f->calibrating *= f->bands;
 	f->places = places_of(p);
 }
 
@@ -273,6 +277,14 @@ static int begin(struct bs_front *f, const struct bs_mrd_acq *head, struct bs_fa
 		       reason.text);
 }
 
+/* The row among those of all slices that share a matrix. */
+static uint32_t row_of(const struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row)
+{
+	return f->bands > 1 && row < f->rows / f->bands
+		       ? row + bs_apart_band_of(f->p, head->idx.slice) * (f->rows / f->bands)
+		       : row;
+}
+
 static uint32_t used_samples(const struct bs_mrd_acq *head)
 {
 	return (uint32_t)head->number_of_samples - head->discard_pre - head->discard_post;
@@ -286,7 +298,7 @@ static void mix(struct bs_front *f, const struct bs_mrd_acq *head, const float *
 {
 	const uint32_t samples = used_samples(head);
 	const size_t size = 2 * (size_t)f->inner_coils * f->p->coils;
-	const uint32_t slice = f->p->virtual_coils > 0 ? head->idx.slice : 0;
+	const uint32_t slice = f->p->virtual_coils > 0 ? bs_apart_slot(f->p, head->idx.slice) : 0;
 	const float *from = data + 2 * (size_t)head->discard_pre;
 
 	if (f->along != NULL && samples == f->places)
@@ -317,6 +329,8 @@ static int pass(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row,
 /* The index of a row among the calibrating ones; NONE: it does not calibrate. */
 static uint32_t place_of(const struct bs_front *f, uint32_t row)
 {
+	const uint32_t band = row / (f->rows / f->bands);
+	const uint32_t line = row % (f->rows / f->bands);
 	uint32_t at[2];
 
 	if (row >= f->rows)
@@ -327,11 +341,12 @@ static uint32_t place_of(const struct bs_front *f, uint32_t row)
 		const uint32_t size = f->p->encoded[1 + i];
 		const uint32_t first = size > 2 * HALF ? size / 2 - HALF : 0;
 
-		at[i] = (i == 0 ? row % f->p->encoded[1] : row / f->p->encoded[1]) - first;
+		at[i] = (i == 0 ? line % f->p->encoded[1] : line / f->p->encoded[1]) - first;
 		if (at[i] >= least(size, 2 * HALF))
 			return NONE;
 	}
-	return at[0] + least(f->p->encoded[1], 2 * HALF) * at[1];
+	return at[0] + least(f->p->encoded[1], 2 * HALF) * at[1] +
+	       band * (f->calibrating / f->bands);
 }
 
 /* True for a repeat of a line: of averages that are summed, only the first calibrates. */
@@ -354,11 +369,11 @@ static float *samples_of(const struct bs_front *f, uint32_t item)
 static void hold(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row, const float *data,
 		 int64_t now_ns)
 {
-	struct slice *s = &f->slice[head->idx.slice];
+	struct slice *s = &f->slice[bs_apart_slot(f->p, head->idx.slice)];
 	struct frame *frame = frame_of(f, head);
 	const uint32_t item = f->free;
 	struct waiting *w = &f->waiting[item];
-	const uint32_t place = is_again(f, head) ? NONE : place_of(f, row);
+	const uint32_t place = is_again(f, head) ? NONE : place_of(f, row_of(f, head, row));
 
 	f->free = w->next;
 	*w = (struct waiting){ *head, row, now_ns, NONE };
@@ -392,7 +407,7 @@ static uint32_t sort_rows(struct bs_front *f, const struct slice *s)
 	for (uint32_t r = 0; r < f->rows; r++)
 		f->by_row[r] = NONE;
 	for (uint32_t i = s->first; i != NONE; i = f->waiting[i].next) {
-		const uint32_t row = f->waiting[i].row;
+		const uint32_t row = row_of(f, &f->waiting[i].head, f->waiting[i].row);
 
 		if (row >= f->rows || f->by_row[row] != NONE || is_again(f, &f->waiting[i].head))
 			continue;
@@ -504,26 +519,28 @@ static int refused(struct bs_front *f, struct bs_fail *why)
 
 static bool complete(const struct bs_front *f, const struct bs_mrd_acq *head)
 {
-	const struct slice *s = &f->slice[head->idx.slice];
+	const struct slice *s = &f->slice[bs_apart_slot(f->p, head->idx.slice)];
 	const struct frame *frame = frame_of(f, head);
 
-	return s->rows == f->calibrating || frame->lines == readouts_of(f->p) ||
-	       s->count == f->quota ||
-	       (f->p->by_header && (head->flags & BS_MRD_LAST) != 0 &&
-		bs_open_same(f->p, &frame->idx, &head->idx));
+	if (s->rows == f->calibrating || s->count == f->quota)
+		return true;
+	/* of several slices that share a matrix a frame may be one's alone */
+	return f->bands == 1 && (frame->lines == readouts_of(f->p) ||
+				 (f->p->by_header && (head->flags & BS_MRD_LAST) != 0 &&
+				  bs_open_same(f->p, &frame->idx, &head->idx)));
 }
 
 static int compress(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row,
 		    const float *data, int64_t now_ns, struct bs_fail *why)
 {
-	const uint32_t slice = head->idx.slice;
+	const uint32_t slice = bs_apart_slot(f->p, head->idx.slice);
 	const int64_t start_ns = bs_now_ns();
 	struct slice *s = &f->slice[slice];
 	int rc = 0;
 
-	if (slice >= f->slices || head->idx.contrast >= f->p->contrasts)
+	if (head->idx.slice >= f->p->slices || head->idx.contrast >= f->p->contrasts)
 		return bs_fail(why, BS_ERR_INDEX, "acquisition %u: slice %u, contrast %u",
-			       head->scan_counter, slice, head->idx.contrast);
+			       head->scan_counter, head->idx.slice, head->idx.contrast);
 	if (!s->known) {
 		hold(f, head, row, data, now_ns);
 		if (!complete(f, head))

@@ -15,6 +15,7 @@
 #include "gpu/engine/filler.h"
 #include "gpu/engine/left_out.h"
 #include "gpu/engine/mapped.h"
+#include "gpu/engine/slicer.h"
 #include "gpu/image/combine.h"
 #include "gpu/image/partial.h"
 #include "gpu/solve/lsq.h"
@@ -27,6 +28,7 @@ struct engine {
 	void *solver;
 	struct bs_mapped *mapped; /* NULL: maps are not made from the scan */
 	struct bs_partial window;
+	struct bs_slicer *slicer;    /* NULL: lines hold one slice */
 	struct bs_filler *filler;    /* NULL: missing lines are zeros */
 	struct bs_left_out left_out; /* which lines have come, where the protocol needs that */
 	struct bs_combiner *combiner;
@@ -42,7 +44,7 @@ struct engine {
 
 static bool fills(const struct bs_protocol *p)
 {
-	return bs_encoder_of(p).row->lacking != NULL && p->parallel == BS_PARALLEL_GRAPPA;
+	return bs_encoder_of(p).row->lacking != NULL && bs_plan_has(&p->plan, BS_PLAN_FILL);
 }
 
 static bool completes(const struct bs_protocol *p)
@@ -141,7 +143,12 @@ static int need_solver(const struct bs_protocol *p, struct bs_need *need, struct
 
 static int need_filler(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
-	return fills(p) ? bs_filler_need(p, bs_lines_spec(p).matrix[0], need, why) : 0;
+	const uint32_t columns = fills(p) ? bs_lines_spec(p).matrix[0] : 0;
+	int rc = fills(p) ? bs_filler_need(p, columns, need, why) : 0;
+
+	return rc == 0 && bs_plan_has(&p->plan, BS_PLAN_APART)
+		       ? bs_slicer_need(p, columns, need, why)
+		       : rc;
 }
 
 /* True for Cartesian SENSE, which needs to know which lines came. */
@@ -190,6 +197,7 @@ static void host_disarm(void *self)
 	if (e->solving != NULL)
 		e->solving->close(e->solver);
 	bs_filler_close(e->filler);
+	bs_slicer_close(e->slicer);
 	bs_left_out_close(&e->left_out);
 	bs_combiner_close(e->combiner);
 	bs_mapped_disarm(e->mapped);
@@ -222,6 +230,8 @@ static int plan_lines(struct engine *e, const struct bs_arm_env *env, struct bs_
 
 	if (fills(p))
 		rc = bs_filler_plan(&e->filler, p, s.matrix[0], env->arena, env->team, why);
+	if (rc == 0 && bs_plan_has(&p->plan, BS_PLAN_APART))
+		rc = bs_slicer_plan(&e->slicer, p, s.matrix[0], env->arena, env->team, why);
 	if (rc == 0 && keeps_lines(p))
 		rc = bs_left_out_arm(&e->left_out, p, s.matrix, images_of(p), env, why);
 	return rc;
@@ -286,6 +296,8 @@ static void host_scan(void *self)
 		e->encoder.row->scan(&e->encoder);
 	if (e->filler != NULL)
 		bs_filler_scan(e->filler);
+	if (e->slicer != NULL)
+		bs_slicer_scan(e->slicer);
 }
 
 static int host_begin(void *self, uint32_t frame)
@@ -320,26 +332,44 @@ static int host_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row
 {
 	struct engine *e = self;
 
-	(void)head; /* admission has checked that it has as many samples as any line */
 	bs_mapped_side(e->mapped, frame, kind, row, data, coil_stride);
-	if (e->filler != NULL && kind == BS_KIND_CALIBRATION)
+	/* admission has checked that it has as many samples as any line */
+	if (e->filler != NULL && kind == BS_KIND_CALIBRATION &&
+	    (e->slicer == NULL || bs_slicer_side(e->slicer, frame, head, row, data, coil_stride)))
 		bs_filler_side(e->filler, frame, row, data, coil_stride);
 	return 0;
 }
 
 /* ---- images ---- */
 
+/* Takes the frame's slice out of the lines of its group. Returns 0 or an error. */
+static int take_apart(struct engine *e, uint32_t frame, bool apply, struct bs_report *report)
+{
+	const uint8_t *have = bs_filler_have(e->filler, frame);
+	float *hybrid = e->encoder.row->lacking(&e->encoder, frame);
+	const struct bs_slicer_lines lines = { hybrid, true, 1.0 };
+	int rc = bs_slicer_prepare(e->slicer, frame, have, &lines, report);
+
+	report->stage_ns[BS_BUDGET_CALIBRATION] += bs_slicer_calibrated_ns(e->slicer);
+	if (rc == 1 && apply)
+		bs_slicer_apply(e->slicer, hybrid);
+	return rc < 0 ? rc : 0;
+}
+
 /*
  * Returns 1 where the filler makes the frame's missing lines. A slice's weights are made with its
- * first image.
+ * first image. apply: the image is wanted, not only what it leaves.
  */
-static int prepare(struct engine *e, uint32_t frame, const uint8_t *held, struct bs_report *report)
+static int prepare(struct engine *e, uint32_t frame, const uint8_t *held, bool apply,
+		   struct bs_report *report)
 {
 	int rc = e->encoder.row->settle != NULL
 			 ? e->encoder.row->settle(&e->encoder, frame, held, report)
 			 : 0;
 
-	if (rc != 0 || e->filler == NULL)
+	if (rc == 0 && e->slicer != NULL)
+		rc = take_apart(e, frame, apply, report);
+	if (rc != 0 || e->filler == NULL || (report->apart.of > 1 && !bs_slicer_fills(e->slicer)))
 		return rc;
 	rc = bs_filler_prepare(e->filler, frame, &report->why);
 	report->stage_ns[BS_BUDGET_CALIBRATION] += bs_filler_calibrated_ns(e->filler);
@@ -353,7 +383,7 @@ static int prepare(struct engine *e, uint32_t frame, const uint8_t *held, struct
 static int sum_up(struct engine *e, uint32_t frame, const uint8_t *held, struct bs_report *report)
 {
 	const struct bs_encoder *encoder = &e->encoder;
-	int rc = prepare(e, frame, held, report);
+	int rc = prepare(e, frame, held, true, report);
 
 	if (rc < 0)
 		return rc;
@@ -423,7 +453,7 @@ static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t
 static int pass_by(struct engine *e, uint32_t frame, const uint8_t *held, struct bs_report *report)
 {
 	int rc = e->echoes != NULL ? sum_up(e, frame, held, report)
-				   : prepare(e, frame, held, report);
+				   : prepare(e, frame, held, false, report);
 
 	if (rc < 0 || e->echoes == NULL)
 		return rc < 0 ? rc : 0;

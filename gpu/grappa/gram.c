@@ -65,14 +65,15 @@ static uint64_t around_of(const struct bs_grappa_spec *s)
 	return (uint64_t)AROUND * s->coils;
 }
 
-int bs_gram_need(const struct bs_grappa_spec *s, struct bs_need *need, struct bs_fail *why)
+int bs_gram_need(const struct bs_grappa_spec *s, uint32_t step, struct bs_need *need,
+		 struct bs_fail *why)
 {
 	if (s->encoded[0] < 2 * s->kernel[0])
 		return bs_fail(why, BS_ERR_CONFIG,
 			       "grappa: a kernel of %u samples, a readout of %u", s->kernel[0],
 			       s->encoded[0]);
 	bs_need_add(need, "calibration lines", 2, lines_bytes(s));
-	if (s->columns < s->encoded[0])
+	if (step > 0 || s->columns < s->encoded[0])
 		bs_need_add(need, "calibration readouts", (uint64_t)BS_TEAM_MAX * 2,
 			    block_size(s) * sizeof(float));
 	bs_need_add(need, "calibration inner products", 1,
@@ -85,7 +86,7 @@ int bs_gram_need(const struct bs_grappa_spec *s, struct bs_need *need, struct bs
 
 static bool plan_crop(struct bs_gram *m, const struct bs_grappa_spec *s, struct bs_arena *arena)
 {
-	if (s->columns == s->encoded[0])
+	if (!m->inside && s->columns == s->encoded[0])
 		return true;
 	m->fft = BS_ISA_PICK(bs_fft_kernels);
 	m->block_size = block_size(s);
@@ -95,8 +96,8 @@ static bool plan_crop(struct bs_gram *m, const struct bs_grappa_spec *s, struct 
 	       bs_fft_plan(&m->to_k, s->columns) == 0;
 }
 
-int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *s, struct bs_arena *arena,
-		 struct bs_team *team, struct bs_fail *why)
+int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *s, uint32_t step,
+		 struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
 {
 	memset(m, 0, sizeof(*m));
 	memcpy(m->kernel, s->kernel, sizeof(m->kernel));
@@ -105,6 +106,8 @@ int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *s, struct bs_ar
 	m->samples = s->columns;
 	m->coils = s->coils;
 	m->order = order_of(s);
+	m->inside = step > 0;
+	m->step = m->inside ? step : 1;
 	m->team = team;
 	m->simd = BS_ISA_PICK(bs_grappa_kernels);
 	m->row = row_size(s);
@@ -148,26 +151,39 @@ static void turn(float *to, const float *from, uint32_t rows, size_t cell, bool 
 	memcpy(to + (size_t)rows * cell - half, from, half * sizeof(float));
 }
 
-/*
- * Crops lines to the kept field of view, for as many coils as a vector has lanes: returns [samples]
- * rows of a block, in the order of k. The middle of a line's image stays in the middle.
- */
-static const float *crop(const struct bs_gram *m, const float *const *from, float *a)
+/* The image of lines in a, cropped to the kept field of view: its middle stays in the middle. */
+static float *crop(const struct bs_gram *m, float *a, float *b)
 {
 	const uint32_t E = m->encoded;
-	const uint32_t N = m->samples;
 	const size_t cell = 2 * (size_t)m->fft->lanes;
-	float *b = a + m->block_size;
 	float *image;
 	float *other;
 
-	m->fft->lines_in(a, from, E, NULL);
 	turn(b, a, E, cell, false);
 	image = m->fft->run(&m->to_image, b, a, true);
 	other = image == a ? b : a;
 	turn(other, image, E, cell, true);
-	for (size_t i = 0; i < N * cell; i++)
-		image[i] = other[(E / 2 - N / 2) * cell + i] / (float)E;
+	for (size_t i = 0; i < m->samples * cell; i++)
+		image[i] = other[(E / 2 - m->samples / 2) * cell + i] / (float)E;
+	return image;
+}
+
+/*
+ * Brings lines to the samples of the kept field of view, for as many coils as a vector has lanes:
+ * returns [samples] rows of a block, in the order of k.
+ */
+static const float *resample(const struct bs_gram *m, const float *const *from, float *a)
+{
+	const uint32_t N = m->samples;
+	const size_t cell = 2 * (size_t)m->fft->lanes;
+	float *b = a + m->block_size;
+	float *image = a;
+	float *other;
+
+	m->fft->lines_in(a, from, m->encoded, NULL);
+	if (!m->inside)
+		image = crop(m, a, b);
+	other = image == a ? b : a;
 	turn(other, image, N, cell, false);
 	image = m->fft->run(&m->to_k, other, image, false);
 	other = image == a ? b : a;
@@ -175,14 +191,23 @@ static const float *crop(const struct bs_gram *m, const float *const *from, floa
 	return other;
 }
 
+/* The samples at each end of a line that `middle` lacks. */
+static uint32_t edge_of(const struct bs_gram *m)
+{
+	const uint32_t reach = m->kernel[0] / 2;
+
+	return m->inside && !m->centers ? 2 * reach : reach;
+}
+
 /* Stores a sample of a line. */
 static void keep(struct bs_gram *m, size_t at, uint32_t x, float re, float im)
 {
-	const uint32_t reach = m->kernel[0] / 2;
-	const bool inside = x >= reach && x < m->samples - reach;
+	const bool inside = x >= edge_of(m) && x < m->samples - edge_of(m);
 
-	m->lines[at + x] = re;
-	m->lines[at + m->row + x] = im;
+	if (!m->centers) {
+		m->lines[at + x] = re;
+		m->lines[at + m->row + x] = im;
+	}
 	m->middle[at + x] = inside ? re : 0.0f;
 	m->middle[at + m->row + x] = inside ? im : 0.0f;
 }
@@ -205,8 +230,9 @@ static void take_line(void *arg, int task, int member)
 		for (uint32_t j = 0; j < lanes; j++) /* the last coil fills up the lanes */
 			lane[j] = first +
 				  2 * l->coil_step * (c + j < m->coils ? c + j : m->coils - 1);
-		rows = m->fft != NULL ? crop(m, lane, m->block + (size_t)member * 2 * m->block_size)
-				      : lane[0];
+		rows = m->fft != NULL
+			       ? resample(m, lane, m->block + (size_t)member * 2 * m->block_size)
+			       : lane[0];
 		for (uint32_t j = 0; j < lanes && c + j < m->coils; j++)
 			for (uint32_t x = 0; x < m->samples; x++)
 				keep(m, at + (size_t)j * 2 * m->row, x,
@@ -215,10 +241,13 @@ static void take_line(void *arg, int task, int member)
 	}
 }
 
-/* Correlates two coils' lines with all coils' of another line: to[difference][2][coils] complex. */
-static void correlate(const struct bs_gram *m, const float *a, const float *b, double *to)
+/*
+ * Correlates two coils' lines with all coils' of another line, for shifts up to `reach`:
+ * to[shift][2][coils] complex.
+ */
+static void correlate(const struct bs_gram *m, const float *a, const float *b, int reach,
+		      double *to)
 {
-	const int reach = (int)m->kernel[0] - 1; /* largest difference of shifts */
 	const uint32_t coils = coils_up(m->coils);
 
 	for (int d = -reach; d <= reach; d++)
@@ -264,6 +293,8 @@ static void make_pairs(const struct bs_gram *m, const float *a, const float *b, 
 {
 	const int kx = (int)m->kernel[0];
 	const int reach = kx / 2;
+	const int edge = (int)edge_of(m);
+	const int in = m->inside ? reach : 0; /* first sample that is a place */
 	const int n = (int)m->samples;
 	const size_t block = (size_t)2 * BS_GRAPPA_PAIR * coils_up(m->coils);
 
@@ -276,8 +307,8 @@ static void make_pairs(const struct bs_gram *m, const float *a, const float *b, 
 
 			memcpy(pair, sum + (size_t)(x2 - x1 + kx - 1) * block,
 			       block * sizeof(double));
-			add_end(m, a, b, x2 - x1, o > 0 ? o : 0, reach, pair);
-			add_end(m, a, b, x2 - x1, n - reach, o < 0 ? n + o : n, pair);
+			add_end(m, a, b, x2 - x1, in + o > 0 ? in + o : 0, edge, pair);
+			add_end(m, a, b, x2 - x1, n - edge, o < in ? n - in + o : n, pair);
 		}
 }
 
@@ -303,6 +334,14 @@ static void add_pairs(const struct bs_gram *m, uint32_t o1, uint32_t o2, uint32_
 			}
 }
 
+/* True for line y of the places, whose number of lines is `lines` with a kernel of `kernel`. */
+static bool is_place(const struct bs_gram *m, int y, uint32_t lines, uint32_t kernel)
+{
+	const int edge = m->inside ? (int)(m->step * (kernel / 2)) : 0;
+
+	return y >= edge && y < (int)lines - edge;
+}
+
 /*
  * Adds a line and its partner for every pair of offsets whose place lies among the calibration
  * lines.
@@ -314,20 +353,20 @@ static void add_line(const struct bs_gram *m, const int line[2], const int apart
 	const int kz = (int)m->kernel[2];
 	const size_t first = (size_t)coil * 2 * m->row;
 	const size_t a = line_at(m, (uint32_t)line[0], (uint32_t)line[1]) + first;
-	const float *b = m->lines +
-			 line_at(m, (uint32_t)(line[0] + apart[0]), (uint32_t)(line[1] + apart[1]));
+	const int step = (int)m->step;
+	const float *b = m->lines + line_at(m, (uint32_t)(line[0] + step * apart[0]),
+					    (uint32_t)(line[1] + apart[1]));
 	double *pairs = work + middle_size(m->kernel[0], m->coils);
 
-	correlate(m, m->middle + a, b, work);
+	correlate(m, m->middle + a, b, (int)m->kernel[0] - 1, work);
 	make_pairs(m, m->lines + a, b, work, pairs);
 	for (int z = 0; z < kz; z++)
 		for (int y = 0; y < ky; y++) {
-			const int at[2] = { line[0] - (y - ky / 2), line[1] - (z - kz / 2) };
 			const int other[2] = { y + apart[0], z + apart[1] };
 
-			if (at[0] >= 0 && at[0] < (int)m->box[0] && at[1] >= 0 &&
-			    at[1] < (int)m->box[1] && other[0] >= 0 && other[0] < ky &&
-			    other[1] >= 0 && other[1] < kz)
+			if (is_place(m, line[0] - step * (y - ky / 2), m->box[0], m->kernel[1]) &&
+			    is_place(m, line[1] - (z - kz / 2), m->box[1], m->kernel[2]) &&
+			    other[0] >= 0 && other[0] < ky && other[1] >= 0 && other[1] < kz)
 				add_pairs(m, (uint32_t)(z * ky + y),
 					  (uint32_t)(other[1] * ky + other[0]), coil, pairs);
 		}
@@ -344,33 +383,101 @@ static void make_difference(void *arg, int task, int member)
 	const int wide = 2 * (int)m->kernel[1] - 1;
 	const uint32_t coil = (uint32_t)(task % pairs) * BS_GRAPPA_PAIR;
 	const int apart[2] = { task / pairs % wide - (int)m->kernel[1] + 1, task / pairs / wide };
+	const int far = (int)m->step * apart[0];
 
 	if (apart[1] == 0 && apart[0] < 0)
 		return;
 	for (int z = 0; z + apart[1] < (int)m->box[1]; z++)
-		for (int y = apart[0] < 0 ? -apart[0] : 0;
-		     y < (int)m->box[0] && y + apart[0] < (int)m->box[0]; y++)
+		for (int y = far < 0 ? -far : 0; y < (int)m->box[0] && y + far < (int)m->box[0];
+		     y++)
 			add_line(m, (const int[2]){ y, z }, apart, coil,
 				 m->work + (size_t)member * m->work_size);
 }
 
-int bs_gram_make(struct bs_gram *m, const struct bs_grappa_lines *l, struct bs_fail *why)
+static int take_lines(struct bs_gram *m, const struct bs_grappa_lines *l, bool centers,
+		      struct bs_fail *why)
 {
-	const uint32_t pairs = coils_up(m->coils) / BS_GRAPPA_PAIR;
-
 	if (l->lines[0] == 0 || l->lines[1] == 0 || l->lines[0] > m->most[0] ||
 	    l->lines[1] > m->most[1])
 		return bs_fail(why, BS_ERR_SIZE,
 			       "grappa: %u x %u calibration lines, at most %u x %u", l->lines[0],
 			       l->lines[1], m->most[0], m->most[1]);
 	memcpy(m->box, l->lines, sizeof(m->box));
-	memset(m->lines, 0, line_at(m, 0, m->box[1]) * sizeof(float));
+	if (!centers)
+		memset(m->lines, 0, line_at(m, 0, m->box[1]) * sizeof(float));
 	memset(m->middle, 0, line_at(m, 0, m->box[1]) * sizeof(float));
 	m->from = l;
+	m->centers = centers;
 	bs_team_run(m->team, take_line, m, (int)(m->box[0] * m->box[1]));
+	m->centers = false;
+	return 0;
+}
+
+void bs_gram_clear(struct bs_gram *m)
+{
 	memset(m->g, 0, (size_t)m->order * m->order * 16u);
-	bs_team_run(m->team, make_difference, m,
-		    (int)(pairs * (2 * m->kernel[1] - 1) * m->kernel[2]));
+}
+
+int bs_gram_join(struct bs_gram *m, const struct bs_grappa_lines *l, struct bs_fail *why)
+{
+	const uint32_t pairs = coils_up(m->coils) / BS_GRAPPA_PAIR;
+	const int rc = take_lines(m, l, false, why);
+
+	if (rc == 0)
+		bs_team_run(m->team, make_difference, m,
+			    (int)(pairs * (2 * m->kernel[1] - 1) * m->kernel[2]));
+	return rc;
+}
+
+int bs_gram_make(struct bs_gram *m, const struct bs_grappa_lines *l, struct bs_fail *why)
+{
+	bs_gram_clear(m);
+	return bs_gram_join(m, l, why);
+}
+
+/* Each task takes two coils of the centers and a line of the kernel. */
+static void make_right(void *arg, int task, int member)
+{
+	struct bs_gram *m = arg;
+	const uint32_t pairs = coils_up(m->coils) / BS_GRAPPA_PAIR;
+	const uint32_t coil = (uint32_t)task % pairs * BS_GRAPPA_PAIR;
+	const uint32_t line = (uint32_t)task / pairs;
+	const int far = (int)m->step * ((int)line - (int)m->kernel[1] / 2);
+	double *work = m->work + (size_t)member * m->work_size;
+
+	for (int y = 0; y < (int)m->box[0]; y++) {
+		if (!is_place(m, y, m->box[0], m->kernel[1]))
+			continue;
+		correlate(m, m->middle + line_at(m, (uint32_t)y, 0) + (size_t)coil * 2 * m->row,
+			  m->lines + line_at(m, (uint32_t)(y + far), 0), (int)m->kernel[0] / 2,
+			  work);
+		for (uint32_t i = 0; i < BS_GRAPPA_PAIR && coil + i < m->coils; i++)
+			for (uint32_t u = 0; u < m->kernel[0] * m->coils; u++) {
+				const double *from =
+					work + 2 * ((size_t)(u / m->coils * BS_GRAPPA_PAIR + i) *
+							    coils_up(m->coils) +
+						    u % m->coils);
+				double *to =
+					m->centers_to + 2 * ((size_t)(coil + i) * m->order +
+							     line * m->kernel[0] * m->coils + u);
+
+				to[0] += from[0];
+				to[1] -= from[1];
+			}
+	}
+}
+
+int bs_gram_centers(struct bs_gram *m, const struct bs_grappa_lines *l, double *to,
+		    struct bs_fail *why)
+{
+	const int rc = take_lines(m, l, true, why);
+
+	if (rc != 0)
+		return rc;
+	memset(to, 0, (size_t)m->order * m->coils * 16u);
+	m->centers_to = to;
+	bs_team_run(m->team, make_right, m,
+		    (int)(coils_up(m->coils) / BS_GRAPPA_PAIR * m->kernel[1]));
 	return 0;
 }
 

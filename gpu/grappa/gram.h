@@ -12,9 +12,11 @@
  * places, estimated from the calibration lines. It is what the neighboring samples of all coils,
  * on the sample's own line and the two beside it, do not explain of a sample by least squares;
  * these have noise themselves. For lines without noise it is what their smoothness leaves.
- * need -> plan -> { make -> noise }* -> close, which may follow anything. Only plan allocates; make
- * gives the same bytes for any team.
- * Test: test/unit/gpu/calibrate/test_grappa.c
+ * step > 0, for gpu/grappa/slice.h: offsets along y are so many lines apart, places are those whose
+ * whole kernel lies inside the lines, and lines are hybrid space, of `columns` columns.
+ * need -> plan -> { make -> noise }* -> close, which may follow anything; make is clear and join,
+ * which adds further lines. Only plan allocates; results are the same bytes for any team.
+ * Test: test/unit/gpu/calibrate/test_grappa.c, test_slice.c
  */
 #ifndef BS_GPU_GRAPPA_GRAM_H
 #define BS_GPU_GRAPPA_GRAM_H
@@ -26,6 +28,9 @@
 struct bs_gram {
 	uint32_t kernel[3], encoded, samples, coils, most[2]; /* samples: of a cropped readout */
 	uint32_t order;                                       /* rows of G */
+	uint32_t step;
+	bool inside;  /* the whole kernel lies inside the lines */
+	bool centers; /* the lines that are taken are centers, in `middle` alone */
 	struct bs_team *team;
 	const struct bs_grappa_kernels *simd;
 	/* floats of one coil's line: its real or imaginary parts with zeros around them */
@@ -42,14 +47,24 @@ struct bs_gram {
 	size_t work_size;
 	const struct bs_grappa_lines *from; /* the lines of the make in progress */
 	uint32_t box[2];
+	double *centers_to; /* sums of the run in progress */
 };
 
-int bs_gram_need(const struct bs_grappa_spec *spec, struct bs_need *need, struct bs_fail *why);
-int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *spec, struct bs_arena *arena,
-		 struct bs_team *team, struct bs_fail *why);
+int bs_gram_need(const struct bs_grappa_spec *spec, uint32_t step, struct bs_need *need,
+		 struct bs_fail *why);
+int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *spec, uint32_t step,
+		 struct bs_arena *arena, struct bs_team *team, struct bs_fail *why);
 void bs_gram_close(struct bs_gram *m);
 /* BS_ERR_SIZE: there are more lines than planned, or none. */
 int bs_gram_make(struct bs_gram *m, const struct bs_grappa_lines *lines, struct bs_fail *why);
+void bs_gram_clear(struct bs_gram *m);
+int bs_gram_join(struct bs_gram *m, const struct bs_grappa_lines *lines, struct bs_fail *why);
+/*
+ * The neighborhoods of the lines that were joined last against other centers, as many: to
+ * [coil][order] complex, sum over places p of conj(d(p + o_i)) center(p). step > 0, one partition.
+ */
+int bs_gram_centers(struct bs_gram *m, const struct bs_grappa_lines *centers, double *to,
+		    struct bs_fail *why);
 double bs_gram_noise(struct bs_gram *m);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "core/protocol.h"
 #include "gpu/device/check.h"
+#include "gpu/grappa/times.cuh"
 
 #define COLUMNS 128u
 #define MADE    4u /* coils of a line that a thread makes */
@@ -206,17 +207,6 @@ int bs_grappa_cuda_load(struct bs_grappa_cuda *g, const struct bs_grappa *host, 
 		why);
 	BS_CUDA(cudaStreamSynchronize(stream), why);
 	return 0;
-}
-
-static __device__ __forceinline__ float2 times(float2 a, float2 b)
-{
-	return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
-}
-
-static __device__ __forceinline__ void add_times(float2 *sum, float2 a, float2 b)
-{
-	sum->x = fmaf(a.x, b.x, fmaf(-a.y, b.y, sum->x));
-	sum->y = fmaf(a.x, b.y, fmaf(a.y, b.x, sum->y));
 }
 
 /* Where a line starts in a coil of hybrid, in complex values. */

@@ -156,8 +156,58 @@ static void fill(const float *weights, uint32_t sources, uint32_t coils, size_t 
 	}
 }
 
+static void dots(const float *line, uint32_t floats, const float *wave, size_t step, uint32_t count,
+		 float *to)
+{
+	for (uint32_t i = 0; i < count; i++, wave += step, to += 2) {
+		vf straight = { 0 };
+		vf crossed = { 0 };
+
+		for (uint32_t x = 0; x < floats; x += VW) {
+			const uint32_t left = floats - x;
+			vf d = left < VW ? load_some(line + x, left) : loadu(line + x);
+
+			straight += d * loadu(wave + x);
+			crossed += d * loadu(wave + step / 2 + x);
+		}
+		to[0] = to[1] = 0.0f;
+		for (int l = 0; l < VW; l += 2) {
+			to[0] += straight[l] - crossed[l + 1];
+			to[1] += straight[l + 1] + crossed[l];
+		}
+	}
+}
+
+static void add(float *line, uint32_t floats, const float *wave, size_t step, uint32_t count,
+		const float *with)
+{
+	for (uint32_t x = 0; x < floats; x += VW) {
+		const uint32_t left = floats - x < VW ? floats - x : VW;
+		const float *w = wave + x;
+		vf straight = { 0 };
+		vf crossed = { 0 };
+		vf sum;
+
+		/* conj(w) s = (re w) s - i (im w) s */
+		for (uint32_t i = 0; i < count; i++, w += step) {
+			vf s;
+
+			for (int l = 0; l < VW; l += 2) {
+				s[l] = with[2 * i];
+				s[l + 1] = with[2 * i + 1];
+			}
+			straight += loadu(w) * s;
+			crossed += loadu(w + step / 2) * s;
+		}
+		sum = load_some(line + x, left) + straight - turned(crossed);
+		memcpy(line + x, &sum, left * sizeof(float));
+	}
+}
+
 const struct bs_grappa_kernels BS_ISA_NAME(bs_grappa_kernels) = {
 	.correlate = correlate,
 	.expand = expand,
 	.fill = fill,
+	.dots = dots,
+	.add = add,
 };

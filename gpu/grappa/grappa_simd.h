@@ -37,6 +37,15 @@ struct bs_grappa_kernels {
 	void (*fill)(const float *weights, uint32_t sources, uint32_t coils, size_t coil_step,
 		     const float *hybrid, float *out, const uint32_t *at, const uint32_t *from,
 		     uint32_t count, uint32_t width);
+	/*
+	 * Sums of a line times each of `count` waves, and their return: to[i] = sum over x of
+	 * line[x] wave[i][x]; line[x] += sum over i of with[i] conj(wave[i][x]). wave: as `phase`
+	 * of expand, the next wave a step further. floats: of the line, two a column.
+	 */
+	void (*dots)(const float *line, uint32_t floats, const float *wave, size_t step,
+		     uint32_t count, float *to);
+	void (*add)(float *line, uint32_t floats, const float *wave, size_t step, uint32_t count,
+		    const float *with);
 };
 
 BS_ISA_DECLARE(const struct bs_grappa_kernels, bs_grappa_kernels);

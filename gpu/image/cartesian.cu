@@ -16,9 +16,11 @@
 #include "gpu/engine/cuda/operator.h"
 #include "gpu/engine/filler.h"
 #include "gpu/engine/left_out.h"
+#include "gpu/engine/slicer.h"
 #include "gpu/device/check.h"
 #include "gpu/fft/lines_cuda.h"
 #include "gpu/grappa/grappa_cuda.h"
+#include "gpu/grappa/slice_cuda.h"
 #include "gpu/image/pocs_cuda.h"
 
 struct cart {
@@ -34,6 +36,11 @@ struct cart {
 	uint32_t unknown;
 	uint8_t *came;                 /* [frame][line]: 1 where the line has come; host memory */
 	struct bs_grappa_cuda *grappa; /* NULL: missing lines are zeros */
+	struct bs_slice_cuda *slice;   /* NULL: lines hold one slice */
+	float2 *apart;                 /* lines of a slice, as a and b */
+	uint64_t *loaded;              /* [set]: version of the weights that the GPU has */
+	/* the current frame, whose slice is taken out of its lines; NULL: they are its own */
+	const struct bs_slicer_frame *frame;
 };
 
 static uint64_t lines_of(const struct bs_protocol *p)
@@ -72,6 +79,11 @@ static bool fills(const struct bs_protocol *p)
 	return bs_plan_has(&p->plan, BS_PLAN_FILL);
 }
 
+static bool takes_apart(const struct bs_protocol *p)
+{
+	return bs_plan_has(&p->plan, BS_PLAN_APART);
+}
+
 static uint64_t half_bytes(const struct bs_protocol *p)
 {
 	return bs_devmem_round(lines_of(p) * columns_of(p) * p->coils * 8);
@@ -108,6 +120,12 @@ static int cart_need(const struct bs_cuda_spec *s, struct bs_need *need, struct 
 	bs_need_add(need, "device partial Fourier", 1, bytes);
 	if (fills(p))
 		bs_need_add(need, "device weights of lines", 1, bs_grappa_cuda_bytes(&grappa));
+	if (takes_apart(p)) {
+		const struct bs_slice_spec slice = bs_slicer_spec(p, pocs.size[0]);
+
+		bs_need_add(need, "device weights of slices", 1, bs_slice_cuda_bytes(&slice));
+		bs_need_add(need, "device lines of a slice", 1, half_bytes(p));
+	}
 	return rc;
 }
 
@@ -154,6 +172,8 @@ static void cart_close(void *op)
 
 	bs_pocs_cuda_close(c->pocs);
 	bs_grappa_cuda_close(c->grappa);
+	bs_slice_cuda_close(c->slice);
+	free(c->loaded);
 	free(c->came);
 	free(c);
 }
@@ -163,6 +183,25 @@ static int plan_pocs(struct cart *c, struct bs_devmem *mem, struct bs_fail *why)
 	const struct bs_pocs_spec s = pocs_of(c->p);
 
 	return bs_pocs_cuda_plan(&c->pocs, &s, mem, why);
+}
+
+/* Plans to take slices apart, and does it once, so that no kernel is loaded later. */
+static int plan_slice(struct cart *c, struct bs_devmem *mem, struct bs_fail *why)
+{
+	const struct bs_slice_spec s = bs_slicer_spec(c->p, c->size[0]);
+	int rc;
+
+	c->apart = (float2 *)bs_devmem_take(mem, half_bytes(c->p));
+	c->loaded = (uint64_t *)calloc(s.groups, sizeof(*c->loaded));
+	if (c->apart == NULL || c->loaded == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "cartesian: lines of a slice");
+	rc = bs_slice_cuda_plan(&c->slice, &s, mem, why);
+	if (rc == 0)
+		rc = bs_slice_cuda_apply(c->slice, 0, 0, (float *)c->a, false, (float *)c->apart,
+					 cudaStreamLegacy, why);
+	if (rc == 0)
+		BS_CUDA(cudaStreamSynchronize(cudaStreamLegacy), why);
+	return rc;
 }
 
 static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_tables *tables,
@@ -196,6 +235,8 @@ static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_ta
 		rc = plan_pocs(c, mem, why);
 	if (rc == 0 && fills(p))
 		rc = bs_grappa_cuda_plan(&c->grappa, &grappa, mem, why);
+	if (rc == 0 && takes_apart(p))
+		rc = plan_slice(c, mem, why);
 	if (rc != 0) {
 		cart_close(c);
 		return rc;
@@ -260,6 +301,38 @@ static int complete(struct cart *c, uint32_t frame, float2 *grid, float2 *image,
 				(float *)(grid == c->a ? c->b : c->a), (float *)image, stream, why);
 }
 
+/* Copies the frame's lines from the grid to b, one behind the other, or from a slice's back. */
+static int move_lines(const struct cart *c, bool back, cudaStream_t stream, struct bs_fail *why)
+{
+	const struct bs_slicer_pattern *at = &c->frame->at;
+	const size_t line = c->size[0] * sizeof(float2);
+
+	for (uint32_t coil = 0; coil < c->p->coils; coil++) {
+		const size_t first = (size_t)coil * c->p->encoded[1] * c->size[0];
+		float2 *grid = c->a + first + (size_t)at->first * c->size[0];
+		float2 *dense = (back ? c->apart : c->b) + first;
+
+		BS_CUDA(cudaMemcpy2DAsync(back ? grid : dense, back ? line * at->step : line,
+					  back ? dense : grid, back ? line : line * at->step, line,
+					  at->lines, cudaMemcpyDeviceToDevice, stream),
+			why);
+	}
+	return 0;
+}
+
+/* Makes the frame's slice of the lines in a, in their place. */
+static int take_apart(struct cart *c, cudaStream_t stream, struct bs_fail *why)
+{
+	int rc;
+
+	BS_CUDA(cudaMemsetAsync(c->b, 0, (size_t)half_bytes(c->p), stream), why);
+	rc = move_lines(c, false, stream, why);
+	if (rc == 0)
+		rc = bs_slice_cuda_apply(c->slice, c->frame->set, c->frame->band, (float *)c->b,
+					 false, (float *)c->apart, stream, why);
+	return rc == 0 ? move_lines(c, true, stream, why) : rc;
+}
+
 static int cart_finish(void *op, uint32_t frame, float2 *image, cudaStream_t stream,
 		       struct bs_fail *why)
 {
@@ -267,6 +340,8 @@ static int cart_finish(void *op, uint32_t frame, float2 *image, cudaStream_t str
 	float2 *end = c->pocs == NULL ? image : c->passes == 3 ? c->a : c->b;
 	int rc = bs_line_launch(&c->pass[0], 1, cart_samples(op, frame), c->a, stream, why);
 
+	if (rc == 0 && c->frame != NULL)
+		rc = take_apart(c, stream, why);
 	if (rc == 0 && c->grappa != NULL)
 		rc = bs_grappa_cuda_fill(c->grappa, (float *)c->a, false, stream, why);
 	if (rc == 0)
@@ -276,16 +351,64 @@ static int cart_finish(void *op, uint32_t frame, float2 *image, cudaStream_t str
 	return rc != 0 || c->pocs == NULL ? rc : complete(c, frame, end, image, stream, why);
 }
 
-/* Puts the weights of this frame's missing lines where the graph reads them. */
-static int cart_prepare(void *op, struct bs_filler *filler, uint32_t frame, uint32_t unknown,
-			cudaStream_t stream, struct bs_fail *why)
+/* Brings the frame's lines, transformed along x, to the host, where weights are made of them. */
+static int fetch_lines(struct cart *c, struct bs_slicer *slicer, uint32_t frame,
+		       cudaStream_t stream, struct bs_fail *why)
+{
+	const size_t bytes = lines_of(c->p) * c->size[0] * c->p->coils * sizeof(float2);
+	int rc = bs_line_launch(&c->pass[0], 1, cart_samples(c, frame), c->a, stream, why);
+
+	if (rc != 0)
+		return rc;
+	BS_CUDA(cudaMemcpyAsync(bs_slicer_space(slicer), c->a, bytes, cudaMemcpyDeviceToHost,
+				stream),
+		why);
+	BS_CUDA(cudaStreamSynchronize(stream), why);
+	return 0;
+}
+
+/* Finds out how the frame's slice is taken out of its lines, and gives the GPU the weights. */
+static int prepare_slice(struct cart *c, struct bs_slicer *slicer, const uint8_t *have,
+			 uint32_t frame, struct bs_report *report, cudaStream_t stream)
+{
+	const struct bs_slicer_lines lines = { bs_slicer_space(slicer), false,
+					       sqrt((double)c->p->encoded[0]) };
+	const struct bs_slice *host = bs_slicer_slice(slicer);
+	int rc = 0;
+
+	c->frame = NULL;
+	if (report->apart.of > 1 && bs_slicer_stale(slicer, frame, have))
+		rc = fetch_lines(c, slicer, frame, stream, &report->why);
+	if (rc == 0)
+		rc = bs_slicer_prepare(slicer, frame, have, &lines, report);
+	if (rc != 1)
+		return rc;
+	c->frame = bs_slicer_prepared(slicer);
+	if (c->loaded[c->frame->set] != bs_slice_version(host, c->frame->set))
+		rc = bs_slice_cuda_load(c->slice, c->frame->set, host, stream, &report->why);
+	if (rc < 0)
+		return rc;
+	c->loaded[c->frame->set] = bs_slice_version(host, c->frame->set);
+	return bs_slice_cuda_lines(c->slice, c->frame->came, stream, &report->why);
+}
+
+/* Puts the weights of this frame's slice and missing lines where finish reads them. */
+static int cart_prepare(void *op, struct bs_filler *filler, struct bs_slicer *slicer,
+			uint32_t frame, struct bs_report *report, cudaStream_t stream)
 {
 	struct cart *c = (struct cart *)op;
-	int rc;
+	struct bs_fail *why = &report->why;
+	int rc = 0;
 
-	c->unknown = unknown;
+	c->unknown = report->unknown;
 	if (filler == NULL)
 		return 0;
+	if (slicer != NULL)
+		rc = prepare_slice(c, slicer, bs_filler_have(filler, frame), frame, report, stream);
+	if (rc < 0)
+		return rc;
+	if (report->apart.of > 1 && !bs_slicer_fills(slicer))
+		return bs_grappa_cuda_none(c->grappa, stream, why);
 	rc = bs_filler_prepare(filler, frame, why);
 	if (rc < 0)
 		return rc;
@@ -299,8 +422,8 @@ const struct bs_cuda_operator bs_cuda_lines = {
 	false,       NULL,        NULL,      NULL,       NULL,         cart_prepare,
 };
 
-/* With completion the launches depend on which lines have come. */
-const struct bs_cuda_operator bs_cuda_lines_completed = {
+/* With completion the launches depend on which lines have come, with slices at once on whose. */
+const struct bs_cuda_operator bs_cuda_lines_varied = {
 	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin,   cart_arrived,
 	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,         cart_lines,
 	true,        NULL,        NULL,      NULL,       NULL,         cart_prepare,

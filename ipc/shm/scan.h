@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "core/err.h"
-#include "core/frame/bands.h"
+#include "core/multiband/bands.h"
 #include "core/frame/kind.h"
 #include "core/frame/lines.h"
 #include "core/study/noise.h"

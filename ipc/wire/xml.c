@@ -20,6 +20,7 @@
 #include "ipc/wire/about.h"
 #include "ipc/wire/encodings.h"
 #include "ipc/wire/limits.h"
+#include "ipc/wire/multiband.h"
 #include "ipc/wire/wire.h"
 
 #define DEPTH_MAX 32
@@ -41,7 +42,7 @@ struct reader {
 	struct bs_encoding_written more;       /* the present later encoding */
 	char depends_type[16], depends_on[64]; /* the present measurementDependency */
 	uint32_t echo_times;                   /* number of TE read */
-	uint32_t bands;                        /* the present spacing */
+	struct bs_multiband_read bands;        /* the present spacing */
 	struct {
 		bool named, valued;
 		bool value_cut;
@@ -143,20 +144,18 @@ static void end_limit(struct reader *r)
 		(void)bs_limits_put(&r->limits, r->name[3], r->name[4], (int64_t)n);
 }
 
-/*
- * Reads encoding/parallelImaging/multiband: the larger of its factor and the number of bands that a
- * spacing lists. Either may be missing.
- */
+/* Reads encoding/parallelImaging/multiband. */
 static void end_bands(struct reader *r)
 {
-	uint32_t n = 0;
+	const char *text = r->text_cut ? "" : r->text;
+	uint32_t n;
 
 	if (at(r, "encoding/parallelImaging/multiband/spacing/dZ"))
-		n = ++r->bands;
-	else if (!at(r, "encoding/parallelImaging/multiband/multiband_factor") || !read_u32(r, &n))
-		return;
-	if (n > r->info->bands)
-		r->info->bands = n;
+		bs_multiband_place(&r->bands, r->info, text);
+	else if (at(r, "encoding/parallelImaging/multiband/deltaKz"))
+		bs_multiband_step(r->info, text);
+	else if (at(r, "encoding/parallelImaging/multiband/multiband_factor") && read_u32(r, &n))
+		bs_multiband_factor(r->info, n);
 }
 
 static bool read_ms(struct reader *r, double *ms)
@@ -444,7 +443,7 @@ static void XMLCALL on_start(void *arg, const XML_Char *name, const XML_Char **a
 	if (at(r, "encoding"))
 		r->info->encodings++;
 	if (at(r, "encoding/parallelImaging/multiband/spacing"))
-		r->bands = 0;
+		bs_multiband_spacing(&r->bands);
 	if (at(r, "measurementInformation/measurementDependency"))
 		r->depends_type[0] = r->depends_on[0] = '\0';
 	start_label(r);

@@ -122,6 +122,22 @@ static void put_turns(const struct bs_choice *c, uint32_t pairs)
 		put_number(c->out, "repetitions", repetitions, "their lines come in turns");
 }
 
+/* Slices at once, where lines of each slice alone may be there, flagged or as a repetition. */
+static void put_bands(const struct bs_choice *c, uint32_t slices)
+{
+	const struct bs_survey *s = c->survey;
+	const uint32_t bands = s->info.bands;
+
+	if (bands < 2 || bands > BS_BANDS_MAX || slices % bands != 0 || s->channels.max < 2 ||
+	    (s->kinds[BS_KIND_CALIBRATION] == 0 && s->repetitions < 2))
+		return;
+	bs_outline_put(c->out, "parallel", "\"slice_grappa\"",
+		       "the header says multiband %u: slices come apart by weights from lines of "
+		       "each slice alone",
+		       bands);
+	put_number(c->out, "multiband.factor", bands, "slices at once");
+}
+
 static int put_frames(const struct bs_choice *c, bool path, struct bs_fail *why)
 {
 	const struct bs_survey *s = c->survey;
@@ -139,6 +155,8 @@ static int put_frames(const struct bs_choice *c, bool path, struct bs_fail *why)
 			       slices, contrasts, BS_FRAMES_MAX);
 	if (slices > 1)
 		put_number(c->out, "slices", slices, "frames of so many slices are open at once");
+	if (!path)
+		put_bands(c, slices);
 	if (contrasts > 1)
 		put_number(c->out, "contrasts", contrasts, "echoes");
 	put_averages(c, path);
@@ -265,10 +283,11 @@ static void say_unused(const struct bs_choice *c)
 			"read_dir, phase_dir and slice_dir of %llu readouts are not of length "
 			"1: where their images lie is not known, NIfTI and DICOM need it",
 			(unsigned long long)s->astray);
-	if (s->info.bands > 1)
+	if (s->info.bands > 1 && bs_outline_value(c->out, "multiband.factor") == NULL)
 		bs_outline_say(c->out,
 			       "the header says multiband %u: lines may hold so many slices at "
-			       "once, and nothing takes them apart: images are partial",
+			       "once, and nothing takes them apart (parallel = \"slice_grappa\" "
+			       "does, with lines of each slice alone): images are partial",
 			       s->info.bands);
 	if (bs_encodings_words(words, sizeof(words), &s->left, &s->info, false)[0] != '\0')
 		bs_outline_say(c->out, "%s", words);
@@ -360,6 +379,14 @@ bool bs_choose_retreat(const struct bs_choice *c, const struct bs_fail *refused)
 		bs_outline_say(o,
 			       "lines are left out and cannot be made by GRAPPA (%.200s): images "
 			       "are folded",
+			       refused->text);
+		return true;
+	}
+	if (refused->code == BS_ERR_CALIBRATION && is(o, "parallel", "\"slice_grappa\"")) {
+		bs_outline_drop(o, "parallel");
+		bs_outline_drop(o, "multiband.factor");
+		bs_outline_say(o,
+			       "slices at once cannot be taken apart (%.200s): images are partial",
 			       refused->text);
 		return true;
 	}

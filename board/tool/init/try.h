@@ -11,7 +11,7 @@
 #ifndef BS_BOARD_TOOL_INIT_TRY_H
 #define BS_BOARD_TOOL_INIT_TRY_H
 
-#include "core/frame/bands.h"
+#include "core/multiband/bands.h"
 #include "core/frame/lines.h"
 #include "core/frame/readout.h"
 #include "core/protocol.h"

@@ -189,6 +189,7 @@ void bs_armed_cuda_close(void *self)
 	bs_partial_cuda_close(&e->window);
 	bs_devmem_close(&e->mem);
 	bs_filler_close(e->filler);
+	bs_slicer_close(e->slicer);
 	bs_mapped_cuda_close(e->makes);
 	bs_mapped_disarm(e->scan_maps);
 	free(e);

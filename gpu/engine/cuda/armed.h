@@ -18,6 +18,7 @@
 #include "gpu/engine/cuda/operator.h"
 #include "gpu/engine/filler.h"
 #include "gpu/engine/mapped.h"
+#include "gpu/engine/slicer.h"
 #include "gpu/device/memory.h"
 #include "gpu/image/combine.h"
 #include "gpu/image/partial_cuda.h"
@@ -62,6 +63,8 @@ struct bs_armed_cuda {
 	struct bs_segments_cuda *field; /* time segments of the operator; NULL: on resonance */
 	/* makes the weights of missing lines, on the host; NULL: missing lines are zeros */
 	struct bs_filler *filler;
+	/* makes the weights that take slices apart, on the host; NULL: lines hold one slice */
+	struct bs_slicer *slicer;
 	/* coil maps made from the scan; NULL: the protocol has none */
 	struct bs_mapped *scan_maps;
 	struct bs_mapped_cuda *makes; /* makes scan_maps on the GPU; NULL: the host makes them */

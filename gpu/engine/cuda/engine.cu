@@ -147,7 +147,7 @@ static int prepare_lines(struct bs_armed_cuda *e, uint32_t frame, struct bs_repo
 	*spent_ns = 0;
 	if (e->op->prepare == NULL)
 		return 0;
-	rc = e->op->prepare(e->plan, e->filler, frame, report->unknown, e->stream, &report->why);
+	rc = e->op->prepare(e->plan, e->filler, e->slicer, frame, report, e->stream);
 	*spent_ns = bs_now_ns() - from_ns;
 	return rc;
 }
@@ -166,6 +166,7 @@ int bs_armed_cuda_image(void *self, uint32_t frame, const uint8_t *held, int64_t
 	if (rc == 0)
 		rc = bs_armed_cuda_made(e, frame, held, deadline_ns, image, report);
 	calibrated_ns = e->filler != NULL ? bs_filler_calibrated_ns(e->filler) : 0;
+	calibrated_ns += e->slicer != NULL ? bs_slicer_calibrated_ns(e->slicer) : 0;
 	report->stage_ns[BS_BUDGET_CALIBRATION] += calibrated_ns;
 	report->stage_ns[BS_BUDGET_ACCUMULATE] += spent_ns - calibrated_ns;
 	return rc;
@@ -197,8 +198,9 @@ static const struct bs_cuda_operator *row_of(const struct bs_protocol *p)
 	case BS_ENCODE_PATH:
 		return &bs_cuda_sum_path;
 	case BS_ENCODE_LINES:
-		return bs_left_out_wanted(p) && p->plan.solve == BS_SOLVE_NONE
-			       ? &bs_cuda_lines_completed
+		return (bs_left_out_wanted(p) && p->plan.solve == BS_SOLVE_NONE) ||
+				       bs_plan_has(&p->plan, BS_PLAN_APART)
+			       ? &bs_cuda_lines_varied
 			       : &bs_cuda_lines;
 	case BS_ENCODE_NOTHING:
 	case BS_ENCODES:
@@ -227,7 +229,11 @@ static int cuda_need(const struct bs_protocol *p, struct bs_need *need, struct b
 		rc = bs_ls_cuda_check(p, why);
 	if (rc == 0)
 		rc = bs_armed_cuda_need(&s, need, why);
-	return rc == 0 && fills(p) ? bs_filler_need(p, bs_lines_spec(p).matrix[0], need, why) : rc;
+	if (rc == 0 && fills(p))
+		rc = bs_filler_need(p, bs_lines_spec(p).matrix[0], need, why);
+	return rc == 0 && bs_plan_has(&p->plan, BS_PLAN_APART)
+		       ? bs_slicer_need(p, bs_lines_spec(p).matrix[0], need, why)
+		       : rc;
 }
 
 static int cuda_device(const struct bs_protocol *p, const float *field, struct bs_need *need,
@@ -280,6 +286,9 @@ static int cuda_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 	rc = make_maps_here(e, why); /* after the engine's own memory, which it cannot do without */
 	if (rc == 0 && fills(p))
 		rc = bs_filler_plan(&e->filler, p, bs_lines_spec(p).matrix[0], env->arena,
+				    env->team, why);
+	if (rc == 0 && bs_plan_has(&p->plan, BS_PLAN_APART))
+		rc = bs_slicer_plan(&e->slicer, p, bs_lines_spec(p).matrix[0], env->arena,
 				    env->team, why);
 	if (rc != 0) {
 		bs_armed_cuda_close(e);

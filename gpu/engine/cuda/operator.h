@@ -21,6 +21,7 @@
 
 struct bs_cuda_operator;
 struct bs_filler;
+struct bs_slicer;
 struct bs_segments_cuda;
 struct bs_toeplitz_cuda;
 
@@ -88,21 +89,21 @@ struct bs_cuda_operator {
 		      struct bs_fail *why);
 	/*
 	 * For lines of the grid, before finish is launched: puts the weights of the frame's missing
-	 * lines where the graph reads them. filler makes the weights; NULL: missing lines are
-	 * zeros. unknown: as in struct bs_report.
+	 * lines where the graph reads them, and those that take its slice out of its lines. filler
+	 * and slicer make the weights; NULL: missing lines are zeros, lines hold one slice.
 	 */
-	int (*prepare)(void *op, struct bs_filler *filler, uint32_t frame, uint32_t unknown,
-		       cudaStream_t stream, struct bs_fail *why);
+	int (*prepare)(void *op, struct bs_filler *filler, struct bs_slicer *slicer, uint32_t frame,
+		       struct bs_report *report, cudaStream_t stream);
 };
 
 /* One row for each encoding (core/plan/plan.h). The rows of the host: gpu/encode/encode.h. */
 extern const struct bs_cuda_operator bs_cuda_sum_nufft, bs_cuda_sum_exact, bs_cuda_sum_field,
 	bs_cuda_sum_path;
 /*
- * Lines of the grid; in _completed, partial Fourier completes each coil's image at the end of
- * finish.
+ * Lines of the grid. _varied: frames differ in what is launched; partial Fourier completes each
+ * coil's image at the end of finish, or slices are taken apart.
  */
-extern const struct bs_cuda_operator bs_cuda_lines, bs_cuda_lines_completed;
+extern const struct bs_cuda_operator bs_cuda_lines, bs_cuda_lines_varied;
 
 /* What a protocol's engine arms on one GPU. On one of several GPUs the caller sets share. */
 struct bs_cuda_spec bs_cuda_spec_of(const struct bs_protocol *p);

@@ -141,6 +141,8 @@ void bs_armed_cuda_scan(void *self)
 
 	if (e->filler != NULL)
 		bs_filler_scan(e->filler);
+	if (e->slicer != NULL)
+		bs_slicer_scan(e->slicer);
 	bs_mapped_scan(e->scan_maps);
 }
 
@@ -149,8 +151,9 @@ int bs_armed_cuda_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t r
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 
-	(void)head; /* admission has checked that it has as many samples as any line */
-	if (e->filler != NULL && kind == BS_KIND_CALIBRATION)
+	/* admission has checked that it has as many samples as any line */
+	if (e->filler != NULL && kind == BS_KIND_CALIBRATION &&
+	    (e->slicer == NULL || bs_slicer_side(e->slicer, frame, head, row, data, coil_stride)))
 		bs_filler_side(e->filler, frame, row, data, coil_stride);
 	bs_mapped_side(e->scan_maps, frame, kind, row, data, coil_stride);
 	return 0;

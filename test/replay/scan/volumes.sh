@@ -82,6 +82,20 @@ slices want-0002.cfl 2 10 4 12 6 14 8
 check "the first echo" cmp echoes.cfl want.cfl
 check "the second echo" cmp echoes-0002.cfl want-0002.cfl
 
+# slices that were excited at once: 0 with 2, then 1 with 3
+groups=$DATA/console/sms_mb2_groups.h5
+if [ -f "$groups" ]; then
+	check "multiband: a site by init" "$BORESIDE" init --force --from "$groups" -o init.cfg
+	site one.cfg
+	site bands.cfg 'image: { volume = true; };'
+	check "multiband: each slice alone" "$BORESIDE" recon -c one.cfg -o one.cfl "$groups"
+	check "multiband: joined" "$BORESIDE" recon -c bands.cfg -o bands.cfl "$groups"
+	slices want.cfl 1 3 2 4
+	check "multiband: by position" cmp bands.cfl want.cfl
+else
+	echo "skip multiband: no $groups"
+fi
+
 # ---- files: where the slices lie, one by one and joined
 if command -v dump2dcm >/dev/null; then
 	site one.cfg

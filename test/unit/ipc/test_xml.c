@@ -40,6 +40,17 @@ static void bands(void)
 		      "multiband %zu: %u, %s", i, info.bands, why.text);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		CHECK(read_text(bad[i]) == BS_ERR_XML, "no factor: %s", why.text);
+	CHECK(read_text(good[0].xml) == 0 && info.places == 3 && info.band_mm[2] == 60.0f &&
+		      info.steps == 1 && info.delta_kz == 0.01f,
+	      "their places, and the phase from line to line");
+	CHECK(read_text(BANDS("<spacing><dZ>0</dZ><dZ>x</dZ><dZ>60</dZ></spacing><deltaKz/>")) ==
+			      0 &&
+		      info.bands == 3 && info.places == 1 && info.steps == 0,
+	      "a text that is no number counts as missing");
+	CHECK(read_text(BANDS("<spacing><dZ>0</dZ></spacing><spacing><dZ>9</dZ><dZ>8</dZ>"
+			      "</spacing>")) == 0 &&
+		      info.bands == 2 && info.places == 1,
+	      "places of the first group alone");
 }
 
 #define LABEL(number, name)                                                                        \

@@ -117,6 +117,8 @@ static void of_calibration(void)
 	CHECK(kind(0, BS_MRD_IS_NOISE) == BS_KIND_NOISE, "noise may be of other channels");
 	head.active_channels = 2;
 	CHECK(kind(0, BS_MRD_MISFIT) == BS_KIND_IMAGING, "nobody else's mark counts");
+	CHECK(kind(0, BS_MRD_FOLDED) == BS_KIND_IMAGING && (head.flags & BS_MRD_FOLDED) == 0,
+	      "nor that of several slices");
 	info.channels = 0;
 	head.active_channels = 1;
 	CHECK(kind(0, 0) == BS_KIND_IMAGING, "nor without a word of the header");

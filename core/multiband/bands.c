@@ -1,5 +1,5 @@
-/* core/frame/bands.c - see bands.h */
-#include "core/frame/bands.h"
+/* core/multiband/bands.c - see bands.h */
+#include "core/multiband/bands.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@ void bs_bands_scan(struct bs_bands *b, const struct bs_protocol *p, const struct
 {
 	memset(b, 0, sizeof(*b));
 	b->on = p->slices > 1 || info->bands > 1;
-	b->told = info->bands;
+	b->told = bs_plan_has(&p->plan, BS_PLAN_APART) ? 0 : info->bands;
 	if (info->slice.given && info->slice.max > info->slice.min) {
 		b->from = info->slice.min;
 		b->to = info->slice.max;

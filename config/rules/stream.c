@@ -1,4 +1,4 @@
-/* config/streamrules.c - the rules of paths that come with the stream; see rules.h */
+/* config/rules/stream.c - the rules of paths that come with the stream; see rules.h */
 #include "config/rules.h"
 
 #include "config/rule.h"

@@ -1,8 +1,8 @@
 /*
- * test/unit/core/frame/test_bands.c - what a scan shows of several slices in one image, and what an
- * ordinary scan never shows; slices that the header promises
+ * test/unit/core/multiband/test_bands.c - what a scan shows of several slices in one image, and
+ * what an ordinary scan never shows; slices that the header promises
  */
-#include "core/frame/bands.h"
+#include "core/multiband/bands.h"
 #include "test/support/check.h"
 
 #include <string.h>

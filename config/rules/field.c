@@ -1,5 +1,5 @@
 /*
- * config/fieldrules.c - the rules of where a field map comes from, and of image.output and
+ * config/rules/field.c - the rules of where a field map comes from, and of image.output and
  * image.volume; see rules.h
  */
 #include "config/rules.h"

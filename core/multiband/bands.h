@@ -1,8 +1,7 @@
 /*
- * core/frame/bands.h - does an image hold several slices at once (multiband), and did all slices
- * come
+ * core/multiband/bands.h - does an image hold several slices at once, and did all slices come
  *
- * No protocol separates such slices. Two sources tell of them: the header
+ * For protocols that do not take such slices apart (apart.h). Two sources tell of them: the header
  * (parallelImaging/multiband); or the scan, when its first repetition has all slices one by one, as
  * references, and each later repetition has a proper divisor of their number, the same one each
  * time. Flags LAST_IN_REPETITION and LAST_IN_MEASUREMENT end a repetition for this count, unless a
@@ -10,10 +9,10 @@
  * suspicion for good: slices and repetitions are then nested in another order. Only at the end it
  * is known which slices the header's limits promise but never came. Neither source is proof, and
  * the words claim no more than what was counted.
- * No allocation; one thread. Test: test/unit/core/frame/test_bands.c, test/replay/scan/bands.sh
+ * No allocation; one thread. Test: test/unit/core/multiband/test_bands.c, test/replay/scan/bands.sh
  */
-#ifndef BS_CORE_FRAME_BANDS_H
-#define BS_CORE_FRAME_BANDS_H
+#ifndef BS_CORE_MULTIBAND_BANDS_H
+#define BS_CORE_MULTIBAND_BANDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

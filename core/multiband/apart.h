@@ -1,0 +1,74 @@
+/*
+ * core/multiband/apart.h - lines that hold several slices at once: which lines these are, and whose
+ *
+ * For protocols with the stage BS_PLAN_APART. A line of a group is a line of each of its slices: it
+ * goes to the frame of every one, and the engine takes the slices apart when it makes their images.
+ * So each slice's image has a number, a position and words of its own, as if it were excited alone.
+ *
+ * Lines of one slice alone are the references. Either they are flagged as calibration, and make no
+ * image; or the first repetition has all slices one by one, which no flag tells, and makes images.
+ * Where no flagged line has come before the first line of an image, it is taken for the latter. Two
+ * slices of one group show that it is so, and until then images of the first repetition wait: they
+ * could hold a whole group each.
+ * A slice's position is that of its references; else that of its group's lines, and the header's
+ * places of the bands from there.
+ * No allocation; one thread. Test: test/unit/core/multiband/test_apart.c
+ */
+#ifndef BS_CORE_MULTIBAND_APART_H
+#define BS_CORE_MULTIBAND_APART_H
+
+#include "core/frame/open.h"
+
+struct bs_apart {
+	const struct bs_protocol *p;
+	uint32_t bands;  /* slices of a group; 0: the protocol takes none apart */
+	uint32_t groups; /* number of groups */
+	/* the header's place of each band, mm from the first one */
+	float band_mm[BS_BANDS_MAX];
+	uint32_t places;             /* bands whose place the header says */
+	double cycles[BS_BANDS_MAX]; /* phase of each band from a line to the next */
+	enum bs_references by;       /* AUTO until the first line of an image */
+	bool flagged;                /* a flagged reference has come */
+	uint16_t first;              /* the first repetition */
+	bool begun;                  /* a line of an image has come */
+	bool shown;                  /* two slices of one group have come in the first repetition */
+	bool over;                   /* no more lines of the first repetition are expected */
+	uint8_t came[BS_FRAMES_MAX]; /* [slice]: 1: the first repetition has it */
+	uint8_t known[BS_FRAMES_MAX]; /* [slice]: 1: position is that of a reference */
+	float position[BS_FRAMES_MAX][3];
+};
+
+void bs_apart_scan(struct bs_apart *a, const struct bs_protocol *p,
+		   const struct bs_scan_info *info);
+/* A line flagged as calibration. */
+void bs_apart_reference(struct bs_apart *a, const struct bs_mrd_acq *head);
+/*
+ * A line of an image; it may be given twice in a row. true: it holds a group. false: it is a
+ * reference, too, and is flagged so.
+ */
+bool bs_apart_line(struct bs_apart *a, struct bs_mrd_acq *head);
+/* Makes head, of a line of a group, that of a line of one of its slices. */
+void bs_apart_band(const struct bs_apart *a, struct bs_mrd_acq *head, uint32_t band);
+/* No more lines come. */
+void bs_apart_close(struct bs_apart *a);
+/* Lets images wait that may turn out to hold a group, and no others. */
+void bs_apart_hold(const struct bs_apart *a, struct bs_opens *o);
+/* An image that is not said to hold a group may hold one after all: the frame of such a line. */
+bool bs_apart_doubtful(const struct bs_apart *a, const struct bs_mrd_acq *first);
+
+/* Which band of which group a slice is. */
+static inline uint32_t bs_apart_group(const struct bs_protocol *p, uint32_t slice)
+{
+	return slice % bs_multiband_groups(&p->multiband, p->slices);
+}
+static inline uint32_t bs_apart_band_of(const struct bs_protocol *p, uint32_t slice)
+{
+	return slice / bs_multiband_groups(&p->multiband, p->slices);
+}
+/* The number of what is one for the slices of a group, where slices come apart; else the slice. */
+static inline uint32_t bs_apart_slot(const struct bs_protocol *p, uint32_t slice)
+{
+	return bs_plan_has(&p->plan, BS_PLAN_APART) ? bs_apart_group(p, slice) : slice;
+}
+
+#endif

@@ -1,0 +1,484 @@
+/* gpu/engine/slicer.c - see slicer.h */
+#include "gpu/engine/slicer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/multiband/apart.h"
+#include "core/text.h"
+#include "core/thread/clock.h"
+#include "gpu/image/cartesian.h"
+
+#define TAU 6.28318530717958647692
+/* References that differ from the lines by more than this part of them are not theirs. */
+#define FITS 0.5
+/* Less of a difference, of the lines or in cycles, is none. */
+#define SAME 1e-3
+
+/* What is known of a group and contrast. */
+struct known {
+	uint32_t came;       /* reference lines so far, of all scans */
+	bool phased, untold; /* untold: the lines do not tell whether they are */
+	double left;
+};
+
+struct bs_slicer {
+	const struct bs_protocol *p;
+	uint32_t columns, lines, bands, sets;
+	struct bs_slice *slice;
+	struct bs_cart *cart; /* states: pairs of slice and contrast */
+	uint8_t *have;        /* [pair][line]: 1: the reference has come */
+	float *references;    /* [band][coil][line][x] complex, of the run in progress */
+	/* [coil][line][x] complex: the lines of a frame, the first one first; those of its slice */
+	float *folded, *out;
+	uint8_t *came;                /* [line of folded]: 1: it has come */
+	struct known *known;          /* [set]: group, contrast */
+	bool in_plane;                /* lines came that calibrate in plane alone */
+	struct bs_slicer_frame frame; /* the last prepared one */
+	int64_t calibrated_ns;
+};
+
+struct bs_slice_spec bs_slicer_spec(const struct bs_protocol *p, uint32_t columns)
+{
+	const struct bs_multiband *m = &p->multiband;
+
+	return (struct bs_slice_spec){ .lines_y = p->encoded[1],
+				       .columns = columns,
+				       .coils = p->coils,
+				       .bands = m->factor,
+				       .groups = bs_multiband_groups(m, p->slices) * p->contrasts,
+				       .kernel = { m->kernel[0], m->kernel[1] },
+				       .step = 1, /* lines are gathered before */
+				       .reference_lines = p->encoded[1],
+				       .lambda = m->lambda,
+				       .split = m->split };
+}
+
+static struct bs_cart_spec cart_of(const struct bs_protocol *p, uint32_t columns)
+{
+	return (struct bs_cart_spec){ .encoded = { p->encoded[0], p->encoded[1], 1 },
+				      .matrix = { columns, p->encoded[1], 1 },
+				      .samples = p->samples,
+				      .coils = p->coils,
+				      .states = bs_protocol_pairs(p) };
+}
+
+static size_t plane_bytes(const struct bs_protocol *p, uint32_t columns)
+{
+	return (size_t)p->coils * p->encoded[1] * columns * 8;
+}
+
+int bs_slicer_need(const struct bs_protocol *p, uint32_t columns, struct bs_need *need,
+		   struct bs_fail *why)
+{
+	const struct bs_slice_spec s = bs_slicer_spec(p, columns);
+	const struct bs_cart_spec c = cart_of(p, columns);
+	int rc = bs_cart_need(&c, need, why);
+
+	if (rc == 0)
+		rc = bs_slice_need(&s, need, why);
+	if (rc != 0)
+		return rc;
+	bs_need_add(need, "references that have come", 1, c.states * (uint64_t)p->encoded[1]);
+	bs_need_add(need, "references of a group", s.bands, plane_bytes(p, columns));
+	bs_need_add(need, "lines of a frame and a slice", 2, plane_bytes(p, columns));
+	bs_need_add(need, "lines that have come", 1, p->encoded[1]);
+	return 0;
+}
+
+int bs_slicer_plan(struct bs_slicer **slicer, const struct bs_protocol *p, uint32_t columns,
+		   struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
+{
+	const struct bs_slice_spec spec = bs_slicer_spec(p, columns);
+	const struct bs_cart_spec c = cart_of(p, columns);
+	struct bs_slicer *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (s == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
+	s->p = p;
+	s->columns = columns;
+	s->lines = p->encoded[1];
+	s->bands = spec.bands;
+	s->sets = spec.groups;
+	s->known = calloc(spec.groups, sizeof(*s->known));
+	rc = bs_cart_plan(&s->cart, &c, arena, team, why);
+	if (rc == 0)
+		rc = bs_slice_plan(&s->slice, &spec, arena, team, why);
+	s->have = bs_arena_take(arena, (size_t)c.states * s->lines, BS_ALIGN);
+	s->references = bs_arena_take(arena, spec.bands * plane_bytes(p, columns), BS_ALIGN);
+	s->folded = bs_arena_take(arena, plane_bytes(p, columns), BS_ALIGN);
+	s->out = bs_arena_take(arena, plane_bytes(p, columns), BS_ALIGN);
+	s->came = bs_arena_take(arena, s->lines, BS_ALIGN);
+	if (rc == 0 && (s->known == NULL || s->have == NULL || s->references == NULL ||
+			s->folded == NULL || s->out == NULL || s->came == NULL))
+		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': references", p->name);
+	if (rc != 0) {
+		bs_slicer_close(s);
+		return rc;
+	}
+	*slicer = s;
+	return 0;
+}
+
+void bs_slicer_close(struct bs_slicer *s)
+{
+	if (s == NULL)
+		return;
+	bs_slice_close(s->slice);
+	bs_cart_close(s->cart);
+	free(s->known);
+	free(s);
+}
+
+void bs_slicer_scan(struct bs_slicer *s)
+{
+	for (uint32_t i = 0; i < s->sets; i++)
+		s->known[i].came++; /* so that weights of the scan before count no more */
+	memset(s->have, 0, (size_t)bs_protocol_pairs(s->p) * s->lines);
+	s->in_plane = false;
+}
+
+/* The pair of slice and contrast that is a band of a set. */
+static uint32_t pair_of(const struct bs_slicer *s, uint32_t set, uint32_t band)
+{
+	const uint32_t groups = bs_multiband_groups(&s->p->multiband, s->p->slices);
+
+	return set + band * groups * s->p->contrasts;
+}
+
+bool bs_slicer_side(struct bs_slicer *s, uint32_t frame, const struct bs_mrd_acq *head,
+		    uint32_t row, const float *data, size_t coil_stride)
+{
+	const uint32_t pair = frame / bs_protocol_lanes(s->p);
+	const bool of_image = (head->flags & BS_MRD_IS_CALIBRATION_TOO) != 0;
+
+	if (!of_image && s->p->multiband.references == BS_REFERENCES_FIRST) {
+		s->in_plane = true;
+		return true;
+	}
+	bs_cart_add(s->cart, pair, row, data, coil_stride);
+	s->have[(size_t)pair * s->lines + row] = 1;
+	s->known[pair % s->sets].came++;
+	return !of_image || !s->in_plane;
+}
+
+/* The lines of a frame: from its first to its last one, at the least distance of two. */
+static struct bs_slicer_pattern pattern_of(const uint8_t *have, uint32_t lines)
+{
+	struct bs_slicer_pattern l = { lines, 1, 0 };
+	uint32_t least = lines;
+	uint32_t last = 0;
+
+	for (uint32_t y = 0; y < lines; y++) {
+		if (have[y] != 1)
+			continue;
+		if (l.first == lines)
+			l.first = y;
+		else if (y - last < least)
+			least = y - last;
+		last = y;
+	}
+	if (l.first == lines)
+		return (struct bs_slicer_pattern){ 0, 1, 0 };
+	l.step = least < lines ? least : 1;
+	l.lines = (last - l.first) / l.step + 1;
+	return l;
+}
+
+static bool all_have(const struct bs_slicer *s, uint32_t y)
+{
+	for (uint32_t b = 0; b < s->bands; b++)
+		if (!s->have[(size_t)pair_of(s, s->frame.set, b) * s->lines + y])
+			return false;
+	return true;
+}
+
+/* The longest run of lines in the frame's pattern that all slices of its group have. */
+static struct bs_slicer_pattern common(const struct bs_slicer *s)
+{
+	const struct bs_slicer_pattern *at = &s->frame.at;
+	struct bs_slicer_pattern best = { 0, at->step, 0 };
+	uint32_t run = 0;
+
+	for (uint32_t i = 0; i < at->lines; i++) {
+		run = all_have(s, at->first + i * at->step) ? run + 1 : 0;
+		if (run > best.lines) {
+			best.first = at->first + (i + 1 - run) * at->step;
+			best.lines = run;
+		}
+	}
+	return best;
+}
+
+static uint32_t wrapped(const struct bs_slicer *s, uint32_t y)
+{
+	return (y + s->lines - s->lines / 2) % s->lines;
+}
+
+/* Copies the references' lines of the run, in the order of y. */
+static void gather(struct bs_slicer *s, const struct bs_slicer_pattern *run)
+{
+	const size_t line = 2 * (size_t)s->columns;
+	float *to = s->references;
+
+	for (uint32_t b = 0; b < s->bands; b++) {
+		const float *from = bs_cart_hybrid(s->cart, pair_of(s, s->frame.set, b));
+
+		for (uint32_t i = 0; i < s->p->coils * run->lines; i++, to += line) {
+			const uint32_t y = wrapped(s, run->first + i % run->lines * run->step);
+
+			memcpy(to, from + ((size_t)(i / run->lines) * s->lines + y) * line,
+			       line * sizeof(*to));
+		}
+	}
+}
+
+/* Adds ||sum of the references - line||^2 and ||line||^2 of one line and coil; turn [band]. */
+static void compare_line(const struct bs_slicer *s, const float *reference, size_t band_step,
+			 const double (*turn)[2], const float *line, double scale, double sums[2])
+{
+	for (uint32_t x = 0; x < s->columns; x++) {
+		double re = -scale * line[2 * x];
+		double im = -scale * line[2 * x + 1];
+
+		sums[1] += re * re + im * im;
+		for (uint32_t b = 0; b < s->bands; b++) {
+			const float *r = reference + b * band_step + 2 * x;
+
+			re += r[0] * turn[b][0] - r[1] * turn[b][1];
+			im += r[0] * turn[b][1] + r[1] * turn[b][0];
+		}
+		sums[0] += re * re + im * im;
+	}
+}
+
+/* The phase of each band at line y, as factors [band]; bare: references that have them already. */
+static void find_turns(const struct bs_slicer *s, const double *cycles, uint32_t y, bool bare,
+		       double (*turn)[2])
+{
+	for (uint32_t b = 0; b < s->bands; b++) {
+		const double angle = bare ? TAU * cycles[b] * ((double)y - s->lines / 2) : 0.0;
+
+		turn[b][0] = cos(angle);
+		turn[b][1] = sin(angle);
+	}
+}
+
+/* ||sum of the references - lines|| / ||lines||, over the lines that both have. */
+static double left_over(const struct bs_slicer *s, const struct bs_slicer_pattern *run,
+			const uint8_t *have, const struct bs_slicer_lines *lines,
+			const double *cycles, bool bare)
+{
+	const size_t line = 2 * (size_t)s->columns;
+	double sums[2] = { 0.0, 0.0 };
+	double turn[BS_BANDS_MAX][2];
+
+	for (uint32_t i = 0; i < run->lines; i++) {
+		const uint32_t y = run->first + i * run->step;
+		const uint32_t at = lines->wrapped ? wrapped(s, y) : y;
+
+		find_turns(s, cycles, y, bare, turn);
+		for (uint32_t c = 0; have[y] == 1 && c < s->p->coils; c++)
+			compare_line(s, s->references + ((size_t)c * run->lines + i) * line,
+				     s->p->coils * run->lines * line, (const double(*)[2])turn,
+				     lines->at + ((size_t)c * s->lines + at) * line, lines->scale,
+				     sums);
+	}
+	return sums[1] > 0.0 ? sqrt(sums[0] / sums[1]) : INFINITY;
+}
+
+static int make_weights(struct bs_slicer *s, const struct bs_slicer_pattern *run, uint64_t version,
+			const double *cycles, struct bs_fail *why)
+{
+	const struct bs_slicer_pattern *at = &s->frame.at;
+	const size_t line = s->columns;
+	struct bs_slice_references r = { .coil_step = run->lines * line,
+					 .line_step = line,
+					 .first = (run->first - at->first) / run->step,
+					 .lines = run->lines,
+					 .center = ((double)(s->lines / 2) - at->first) / at->step,
+					 .phased = s->known[s->frame.set].phased,
+					 .version = version };
+
+	for (uint32_t b = 0; b < s->bands; b++) {
+		r.band[b] = s->references + 2 * b * s->p->coils * r.coil_step;
+		r.cycles[b] = cycles[b] * run->step;
+	}
+	return bs_slice_prepare(s->slice, s->frame.set, &r, why);
+}
+
+/* Identifies the references of the frame's set, and the frame's pattern. */
+static uint64_t version_of(const struct bs_slicer *s)
+{
+	return (uint64_t)s->known[s->frame.set].came << 32 | s->frame.at.step << 16 |
+	       s->frame.at.first;
+}
+
+/* Finds the frame's lines, and which weights are theirs. */
+static void find_frame(struct bs_slicer *s, uint32_t frame, const uint8_t *have)
+{
+	const uint32_t slice = bs_protocol_frame_slice(s->p, frame);
+	struct bs_slicer_frame *f = &s->frame;
+
+	f->set = bs_apart_group(s->p, slice) * s->p->contrasts +
+		 bs_protocol_frame_contrast(s->p, frame);
+	f->band = bs_apart_band_of(s->p, slice);
+	f->at = pattern_of(have, s->lines);
+	f->came = s->came;
+	for (uint32_t i = 0; i < s->lines; i++)
+		s->came[i] = i < f->at.lines && have[f->at.first + i * f->at.step] == 1;
+}
+
+/* The answer where references are missing: an error, or 0 where the site file takes such images. */
+static int lacking(const struct bs_slicer *s, struct bs_fail *why, const char *reason)
+{
+	const bool zeros = s->p->grappa_lacking == BS_LACKING_ZEROS;
+
+	return bs_fail(why, zeros ? 0 : BS_ERR_CALIBRATION, "group %u of %u slices: %s%s",
+		       s->frame.set / s->p->contrasts, s->bands, reason,
+		       zeros ? ": its slices lie on each other" : "");
+}
+
+/* Some band has a phase that grows from line to line. */
+static bool turns(const struct bs_slicer *s, const double *cycles)
+{
+	bool any = false;
+
+	for (uint32_t b = 0; b < s->bands; b++)
+		any = any || fabs(cycles[b] - round(cycles[b])) > SAME;
+	return any;
+}
+
+/* Makes the frame's weights. Returns 1, or what prepare returns. */
+static int calibrate(struct bs_slicer *s, const uint8_t *have, const struct bs_slicer_lines *lines,
+		     struct bs_report *report)
+{
+	const struct bs_slicer_pattern run = common(s);
+	const double *cycles = report->apart.cycles;
+	struct known *k = &s->known[s->frame.set];
+	struct bs_fail reason;
+	char words[160];
+	double bare;
+	int rc;
+
+	(void)snprintf(words, sizeof(words),
+		       "slice-GRAPPA needs %u lines in a row of each slice alone, its references; "
+		       "%u have come",
+		       s->p->multiband.kernel[1], run.lines);
+	if (run.lines < s->p->multiband.kernel[1])
+		return lacking(s, &report->why, words);
+	gather(s, &run);
+	bare = left_over(s, &run, have, lines, cycles, true);
+	k->left = left_over(s, &run, have, lines, cycles, false);
+	k->phased = k->left < bare;
+	k->untold = turns(s, cycles) && fabs(k->left - bare) < SAME;
+	k->left = k->phased ? k->left : bare;
+	rc = make_weights(s, &run, version_of(s), cycles, &reason);
+	if (rc == BS_ERR_VALUE)
+		return lacking(s, &report->why, reason.text);
+	return rc == 0 ? 1 : bs_fail(&report->why, rc, "%s", reason.text);
+}
+
+static void put_report(const struct bs_slicer *s, struct bs_report *report)
+{
+	const struct known *k = &s->known[s->frame.set];
+	const double *leakage = bs_slice_leakage(s->slice, s->frame.set) + s->frame.band * s->bands;
+	struct bs_apartness *a = &report->apart;
+
+	a->phased = k->phased;
+	a->left = (float)k->left;
+	for (uint32_t b = 0; b < s->bands; b++)
+		a->leakage[b] = (float)leakage[b];
+	if (k->left > FITS)
+		(void)bs_fail(&report->why, 0,
+			      "the slices' references do not add up to the lines, of which %.2f is "
+			      "left (motion, another contrast, another shift of the bands?)",
+			      k->left);
+}
+
+bool bs_slicer_stale(struct bs_slicer *s, uint32_t frame, const uint8_t *have)
+{
+	find_frame(s, frame, have);
+	return bs_slice_version(s->slice, s->frame.set) != version_of(s);
+}
+
+int bs_slicer_prepare(struct bs_slicer *s, uint32_t frame, const uint8_t *have,
+		      const struct bs_slicer_lines *lines, struct bs_report *report)
+{
+	const int64_t start_ns = bs_now_ns();
+	const struct known *k;
+	int rc = 1;
+
+	s->calibrated_ns = 0;
+	if (report->apart.of <= 1)
+		return 0;
+	if (bs_slicer_stale(s, frame, have)) {
+		rc = calibrate(s, have, lines, report);
+		s->calibrated_ns = bs_now_ns() - start_ns;
+	}
+	k = &s->known[s->frame.set];
+	if (rc == 1 && bs_slicer_fills(s) && !s->in_plane && (k->phased || k->untold))
+		rc = lacking(s, &report->why,
+			     k->untold ? "the references calibrate in plane, too, and lines do not "
+					 "tell whether they have their bands' phases "
+					 "(multiband.shift = 1: they have none)"
+				       : "references with their bands' phases cannot calibrate the "
+					 "lines that are left out in plane");
+	if (rc == 1)
+		put_report(s, report);
+	return rc;
+}
+
+/* Copies the frame's lines from hybrid space to the folded ones, or from a slice's to there. */
+static void move_lines(const struct bs_slicer *s, float *to, const float *from, bool gathers)
+{
+	const size_t line = 2 * (size_t)s->columns;
+
+	for (uint32_t c = 0; c < s->p->coils; c++)
+		for (uint32_t i = 0; i < s->frame.at.lines; i++) {
+			const uint32_t y = wrapped(s, s->frame.at.first + i * s->frame.at.step);
+			const size_t dense = ((size_t)c * s->lines + i) * line;
+			const size_t grid = ((size_t)c * s->lines + y) * line;
+
+			memcpy(to + (gathers ? dense : grid), from + (gathers ? grid : dense),
+			       line * sizeof(*to));
+		}
+}
+
+void bs_slicer_apply(struct bs_slicer *s, float *hybrid)
+{
+	const struct bs_slicer_frame *f = &s->frame;
+
+	memset(s->folded, 0, plane_bytes(s->p, s->columns));
+	move_lines(s, s->folded, hybrid, true);
+	bs_slice_apply(s->slice, f->set, f->band, s->folded, f->came, false, s->out);
+	move_lines(s, hybrid, s->out, false);
+}
+
+const struct bs_slicer_frame *bs_slicer_prepared(const struct bs_slicer *s)
+{
+	return &s->frame;
+}
+
+const struct bs_slice *bs_slicer_slice(const struct bs_slicer *s)
+{
+	return s->slice;
+}
+
+float *bs_slicer_space(struct bs_slicer *s)
+{
+	return s->folded;
+}
+
+bool bs_slicer_fills(const struct bs_slicer *s)
+{
+	return s->frame.at.step > 1;
+}
+
+int64_t bs_slicer_calibrated_ns(const struct bs_slicer *s)
+{
+	return s->calibrated_ns;
+}

@@ -1,0 +1,85 @@
+/*
+ * gpu/engine/slicer.h - takes the slices of a group apart, for an engine (slice-GRAPPA)
+ *
+ * The host's and the GPU's engine share this, as they share filler.h. It keeps the references, the
+ * lines of one slice alone, in hybrid space (gpu/image/cartesian.h), and the weights of each group
+ * and contrast (gpu/grappa/slice.h). Weights are made when an image first needs them, and again
+ * when its references have changed, of those lines of the frame's pattern (each line, or every
+ * nth) that all slices of the group have, in a row.
+ * Nothing tells whether references have their bands' phases; the lines do. The references are added
+ * up both ways, and that sum is taken which is closer to the first frame's lines. Where both are
+ * far from them, the image lacks that.
+ * need -> plan -> { scan -> { side | prepare -> apply }* }* -> close, as the functions of
+ * core/engine.h. Only plan and close allocate. One caller.
+ * Tests: test/replay/console/multiband.sh, test/twin/engine/twin_engine_apart.c
+ */
+#ifndef BS_GPU_ENGINE_SLICER_H
+#define BS_GPU_ENGINE_SLICER_H
+
+#include "core/engine.h"
+#include "gpu/grappa/slice.h"
+
+BS_C_BEGIN
+
+struct bs_slicer;
+
+/*
+ * Lines of a frame in hybrid space, [coil][line][x] complex: as bs_cart_hybrid has them, or, not
+ * wrapped, line y at y. scale: factor to the values of bs_cart_hybrid.
+ */
+struct bs_slicer_lines {
+	const float *at;
+	bool wrapped;
+	double scale;
+};
+
+/* Lines at one distance from each other: the i-th one is y = first + i * step. */
+struct bs_slicer_pattern {
+	uint32_t first, step, lines;
+};
+
+/* A frame that was prepared: its lines, as the weights take them. */
+struct bs_slicer_frame {
+	uint32_t set, band; /* of the weights */
+	struct bs_slicer_pattern at;
+	const uint8_t *came; /* [most lines]: 1 where the i-th line has come */
+};
+
+/* columns: number of columns of the engine's hybrid space. */
+struct bs_slice_spec bs_slicer_spec(const struct bs_protocol *p, uint32_t columns);
+int bs_slicer_need(const struct bs_protocol *p, uint32_t columns, struct bs_need *need,
+		   struct bs_fail *why);
+int bs_slicer_plan(struct bs_slicer **slicer, const struct bs_protocol *p, uint32_t columns,
+		   struct bs_arena *arena, struct bs_team *team, struct bs_fail *why);
+void bs_slicer_close(struct bs_slicer *s);
+void bs_slicer_scan(struct bs_slicer *s);
+/*
+ * A line of calibration, or of an image and calibration. Returns whether it also calibrates the
+ * filling of lines that are left out.
+ */
+bool bs_slicer_side(struct bs_slicer *s, uint32_t frame, const struct bs_mrd_acq *head,
+		    uint32_t row, const float *data, size_t coil_stride);
+/* The weights for this frame are to be made: prepare must be given the frame's lines. */
+bool bs_slicer_stale(struct bs_slicer *s, uint32_t frame, const uint8_t *have);
+/*
+ * have [line]: 1 where a line of the frame has come. lines: not read unless stale.
+ * Returns 1: weights are there, and report->apart says of what; apply follows. 0: the lines hold
+ * one slice alone, or stay as they are, and report->why says what the image lacks.
+ * BS_ERR_CALIBRATION: the scan has not brought the references, or these do not determine the
+ * weights; with grappa.lacking zeros it is 0 instead.
+ */
+int bs_slicer_prepare(struct bs_slicer *s, uint32_t frame, const uint8_t *have,
+		      const struct bs_slicer_lines *lines, struct bs_report *report);
+/* Makes the last prepared frame's slice of the lines of its group, in place. */
+void bs_slicer_apply(struct bs_slicer *s, float *hybrid);
+/* For an engine that applies the weights itself. space: memory for lines that stale asks for. */
+const struct bs_slicer_frame *bs_slicer_prepared(const struct bs_slicer *s);
+const struct bs_slice *bs_slicer_slice(const struct bs_slicer *s);
+float *bs_slicer_space(struct bs_slicer *s);
+/* The last prepared frame is accelerated in plane: lines between its own are to be filled. */
+bool bs_slicer_fills(const struct bs_slicer *s);
+/* Time that the last prepare took to make weights, ns; 0: it made none. */
+int64_t bs_slicer_calibrated_ns(const struct bs_slicer *s);
+
+BS_C_END
+#endif

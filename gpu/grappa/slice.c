@@ -1,0 +1,395 @@
+/* gpu/grappa/slice.c - host twin; see slice.h */
+#include "gpu/grappa/slice.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/calibrate/dense.h"
+#include "gpu/grappa/gram.h"
+#include "gpu/grappa/separate.h"
+
+#define TAU 6.28318530717958647692
+
+struct bs_slice {
+	struct bs_slice_spec s;
+	struct bs_gram gram;
+	struct bs_separate separate;
+	uint64_t *version; /* [group] */
+	float *weights;    /* [group][band][coil out][line][coil in][tap] complex */
+	float *turns;      /* [group][band][y] complex */
+	double *leakage;   /* [group][band][band] */
+	double *right;     /* [band][coil][unknown] complex */
+	double *energy;    /* [band][coil] */
+	float *separated;  /* [band][coil][reference line][column] */
+};
+
+/* The same sizes in words of GRAPPA, for gram. */
+static struct bs_grappa_spec grappa_of(const struct bs_slice_spec *s)
+{
+	return (struct bs_grappa_spec){ .encoded = { s->columns, 1, 1 },
+					.columns = s->columns,
+					.coils = s->coils,
+					.kernel = { s->kernel[0], s->kernel[1], 1 },
+					.lines = { s->reference_lines, 1 } };
+}
+
+/* Refuses what cannot be; finds sizes. */
+static int check_spec(struct bs_slice *p, const struct bs_slice_spec *s, struct bs_fail *why)
+{
+	const uint64_t extent = (uint64_t)s->step * (s->kernel[1] - 1) + 1;
+
+	if (s->kernel[0] % 2 != 1 || s->kernel[1] % 2 != 1 || s->kernel[0] > BS_GRAPPA_KERNEL_X ||
+	    s->kernel[1] > BS_WINDOW_LINES)
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "slice-GRAPPA: a kernel of %u samples x %u lines: both odd, at most "
+			       "%u x %u",
+			       s->kernel[0], s->kernel[1], BS_GRAPPA_KERNEL_X, BS_WINDOW_LINES);
+	if (s->bands < 2 || s->bands > BS_SLICE_BANDS || s->groups == 0 || s->step == 0 ||
+	    s->coils == 0 || s->columns == 0 || s->lines_y == 0 || !(s->lambda >= 0.0) ||
+	    (s->groups | s->step | s->coils | s->columns | s->lines_y) > UINT16_MAX)
+		return bs_fail(
+			why, BS_ERR_CONFIG,
+			"slice-GRAPPA: %u bands (2 to %u), %u groups, %u coils, a step of %u",
+			s->bands, BS_SLICE_BANDS, s->groups, s->coils, s->step);
+	if (s->reference_lines > s->lines_y || extent > s->reference_lines)
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "slice-GRAPPA: references of %u lines (of %u) for a kernel of %u "
+			       "lines, %u apart",
+			       s->reference_lines, s->lines_y, s->kernel[1], s->step);
+	if ((uint64_t)s->kernel[0] * s->kernel[1] * s->coils > BS_DENSE_MAX ||
+	    !bs_separate_size(&p->separate, s))
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "slice-GRAPPA: %u x %u voxels, %u coils, %u bands are too many",
+			       s->columns, s->lines_y, s->coils, s->bands);
+	p->s = *s;
+	return 0;
+}
+
+/* States what plan takes, or takes it. */
+static void take_all(struct bs_slice *p, struct bs_room *r)
+{
+	const struct bs_slice_spec *s = &p->s;
+	const uint64_t n = bs_slice_unknowns(s);
+	const uint64_t outs = bs_slice_outputs(s);
+
+	bs_room_take(r, &p->version, "slice versions", 1, s->groups * sizeof(uint64_t));
+	bs_room_take(r, &p->weights, "slice weights", 1, s->groups * n * outs * 8);
+	bs_room_take(r, &p->turns, "slice phases", 1,
+		     (uint64_t)s->groups * s->bands * s->lines_y * 8);
+	bs_room_take(r, &p->leakage, "slice leakage", 1,
+		     (uint64_t)s->groups * s->bands * s->bands * sizeof(double));
+	bs_room_take(r, &p->right, "slice right sides", outs, n * 16);
+	bs_room_take(r, &p->energy, "slice energies", 1, outs * sizeof(double));
+	bs_separate_take(&p->separate, r);
+	bs_room_take(r, &p->separated, "slice references", outs,
+		     (uint64_t)s->reference_lines * s->columns * 8);
+}
+
+int bs_slice_need(const struct bs_slice_spec *s, struct bs_need *need, struct bs_fail *why)
+{
+	const struct bs_grappa_spec grappa = grappa_of(s);
+	struct bs_slice p = { 0 };
+	struct bs_room room = { .need = need };
+	int rc = check_spec(&p, s, why);
+
+	if (rc == 0)
+		rc = bs_gram_need(&grappa, s->step, need, why);
+	if (rc != 0)
+		return rc;
+	take_all(&p, &room);
+	return 0;
+}
+
+int bs_slice_plan(struct bs_slice **plan, const struct bs_slice_spec *s, struct bs_arena *arena,
+		  struct bs_team *team, struct bs_fail *why)
+{
+	const struct bs_grappa_spec grappa = grappa_of(s);
+	struct bs_slice *p = calloc(1, sizeof(*p));
+	struct bs_room room = { .arena = arena };
+	int rc;
+
+	if (p == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "slice-GRAPPA plan");
+	rc = check_spec(p, s, why);
+	if (rc == 0)
+		rc = bs_gram_plan(&p->gram, &grappa, s->step, arena, team, why);
+	if (rc == 0) {
+		take_all(p, &room);
+		if (room.full)
+			rc = bs_fail(why, BS_ERR_NOMEM, "slice-GRAPPA: weights and lines");
+	}
+	if (rc == 0)
+		rc = bs_dense_open(why);
+	if (rc != 0) {
+		bs_slice_close(p);
+		return rc;
+	}
+	bs_separate_tables(&p->separate, team);
+	*plan = p;
+	return 0;
+}
+
+void bs_slice_close(struct bs_slice *p)
+{
+	if (p == NULL)
+		return;
+	bs_gram_close(&p->gram);
+	free(p);
+}
+
+/* ---- separation ---- */
+
+void bs_slice_apply(struct bs_slice *p, uint32_t group, uint32_t band, const float *folded,
+		    const uint8_t *have, bool wrapped, float *out)
+{
+	const struct bs_slice_spec *s = &p->s;
+	const size_t weights = (size_t)2 * band * s->coils * bs_slice_unknowns(s);
+	const size_t turns = (size_t)2 * band * s->lines_y;
+	struct bs_separate *sep = &p->separate;
+
+	bs_separate_clear(sep);
+	for (uint32_t i = 0; i < s->coils * s->lines_y; i++) {
+		const uint32_t c = i / s->lines_y;
+		const uint32_t y = i % s->lines_y;
+		const uint32_t from = c * s->lines_y + bs_slice_index(y, s->lines_y, wrapped);
+
+		memcpy(sep->padded + (size_t)2 * (c * sep->rows + sep->pad + y) * sep->row,
+		       folded + (size_t)2 * from * s->columns, (size_t)s->columns * 8);
+	}
+	bs_separate_run(sep,
+			&(struct bs_separation){ .bands = 1,
+						 .weights = bs_slice_weights(p, group) + weights,
+						 .turns = bs_slice_turns(p, group) + turns,
+						 .have = have,
+						 .lines = s->lines_y,
+						 .wrapped = wrapped,
+						 .out = out });
+}
+
+/* ---- weights ---- */
+
+/* Adds a reference with its phase to lines, whose steps are in complex values. */
+static void add_reference(const struct bs_slice *p, const float *turns,
+			  const struct bs_slice_references *r, uint32_t band, float *to,
+			  size_t coil_step, size_t line_step)
+{
+	static const float none[2] = { 1.0f, 0.0f };
+
+	for (uint32_t c = 0; c < p->s.coils; c++)
+		for (uint32_t y = 0; y < r->lines; y++) {
+			const float *from =
+				r->band[band] + 2 * (c * r->coil_step + y * r->line_step);
+			const float *turn =
+				r->phased
+					? none
+					: turns + 2 * ((size_t)band * p->s.lines_y + r->first + y);
+			float *line = to + 2 * (c * coil_step + y * line_step);
+
+			/* turns take the phase off: the conjugate brings it in */
+			for (uint32_t x = 0; x < 2 * p->s.columns; x += 2) {
+				line[x] += from[x] * turn[0] + from[x + 1] * turn[1];
+				line[x + 1] += from[x + 1] * turn[0] - from[x] * turn[1];
+			}
+		}
+}
+
+static void make_turns(const struct bs_slice *p, const struct bs_slice_references *r, float *turns)
+{
+	for (uint32_t b = 0; b < p->s.bands; b++)
+		for (uint32_t y = 0; y < p->s.lines_y; y++, turns += 2) {
+			const double cycles = r->cycles[b] * (y - r->center);
+
+			turns[0] = (float)cos(TAU * (cycles - round(cycles)));
+			turns[1] = (float)-sin(TAU * (cycles - round(cycles)));
+		}
+}
+
+/* Clears lines for as many references as are added: a box as gram takes it. */
+static struct bs_grappa_lines clear_box(const struct bs_slice *p, float *at, uint32_t lines)
+{
+	const size_t size = (size_t)lines * p->s.columns;
+
+	memset(at, 0, p->s.coils * size * 8);
+	return (struct bs_grappa_lines){ .at = at,
+					 .coil_step = size,
+					 .z_step = size,
+					 .y_step = p->s.columns,
+					 .lines = { lines, 1 } };
+}
+
+/* Makes S^H S and S^H T of all bands; separated has room for two bands, which are used here. */
+static int make_equations(struct bs_slice *p, const float *turns,
+			  const struct bs_slice_references *r, struct bs_fail *why)
+{
+	const size_t right = (size_t)2 * bs_slice_unknowns(&p->s) * p->s.coils;
+	struct bs_grappa_lines sum = clear_box(p, p->separated, r->lines);
+	float *one = p->separated + (size_t)2 * p->s.coils * sum.coil_step;
+	int rc = 0;
+
+	bs_gram_clear(&p->gram);
+	for (uint32_t b = 0; b < p->s.bands && !p->s.split; b++)
+		add_reference(p, turns, r, b, p->separated, sum.coil_step, sum.y_step);
+	if (!p->s.split)
+		rc = bs_gram_join(&p->gram, &sum, why);
+	for (uint32_t b = 0; rc == 0 && b < p->s.bands; b++) {
+		const struct bs_grappa_lines own = clear_box(p, one, r->lines);
+
+		add_reference(p, turns, r, b, one, own.coil_step, own.y_step);
+		if (p->s.split)
+			rc = bs_gram_join(&p->gram, &own, why);
+		if (rc == 0)
+			rc = bs_gram_centers(&p->gram, &own, p->right + b * right, why);
+	}
+	return rc;
+}
+
+/*
+ * Solves for the weights of all bands in place of the equations. G is the upper triangle, row by
+ * row; the conjugate of it is the lower one, column by column.
+ */
+static int solve(struct bs_slice *p, struct bs_fail *why)
+{
+	const uint32_t n = bs_slice_unknowns(&p->s);
+	double *a = p->gram.g;
+	double trace = 0.0;
+
+	for (size_t i = 1; i < (size_t)2 * n * n; i += 2)
+		a[i] = -a[i];
+	for (size_t j = 0; j < n; j++)
+		trace += a[2 * j * (n + 1)];
+	for (size_t j = 0; j < n; j++)
+		a[2 * j * (n + 1)] += p->s.lambda * trace / n;
+	return bs_dense_solve(n, bs_slice_outputs(&p->s), a, p->right, why);
+}
+
+/* Stores weights [output][line][tap][coil in] as float [output][line][coil in][tap]. */
+static int store_weights(const struct bs_slice *p, float *to)
+{
+	const uint32_t kx = p->s.kernel[0];
+	const uint32_t coils = p->s.coils;
+	const double *from = p->right;
+
+	for (uint32_t o = 0; o < bs_slice_outputs(&p->s) * p->s.kernel[1];
+	     o++, from += 2 * kx * coils)
+		for (uint32_t i = 0; i < kx * coils; i++, to += 2) {
+			const double *w = from + 2 * ((size_t)(i % kx) * coils + i / kx);
+
+			to[0] = (float)w[0];
+			to[1] = (float)w[1];
+			if (!isfinite(to[0]) || !isfinite(to[1]))
+				return BS_ERR_VALUE;
+		}
+	return 0;
+}
+
+static double energy_of_reference(const struct bs_slice *p, const struct bs_slice_references *r,
+				  uint32_t band)
+{
+	double sum = 0.0;
+
+	for (uint32_t c = 0; c < p->s.coils; c++)
+		for (uint32_t y = 0; y < r->lines; y++)
+			sum += bs_separate_energy(r->band[band] +
+							  2 * (c * r->coil_step + y * r->line_step),
+						  p->s.columns);
+	return sum;
+}
+
+/* Separates each reference alone: what comes out for the other bands has leaked. */
+static void find_leakage(struct bs_slice *p, uint32_t group, const struct bs_slice_references *r)
+{
+	const uint32_t bands = p->s.bands;
+	struct bs_separate *sep = &p->separate;
+	double *leakage = p->leakage + (size_t)group * bands * bands;
+
+	for (uint32_t t = 0; t < bands; t++) {
+		const double whole = energy_of_reference(p, r, t);
+
+		bs_separate_clear(sep);
+		add_reference(p, bs_slice_turns(p, group), r, t,
+			      sep->padded + (size_t)2 * sep->pad * sep->row,
+			      (size_t)sep->rows * sep->row, sep->row);
+		bs_separate_run(sep, &(struct bs_separation){ .bands = bands,
+							      .weights = bs_slice_weights(p, group),
+							      .lines = r->lines,
+							      .out = p->separated,
+							      .energy = p->energy });
+		for (uint32_t s = 0; s < bands; s++) {
+			double sum = 0.0;
+
+			for (uint32_t c = 0; c < p->s.coils; c++)
+				sum += p->energy[s * p->s.coils + c];
+			leakage[s * bands + t] = s == t || whole == 0.0 ? 0.0 : sqrt(sum / whole);
+		}
+	}
+}
+
+static int check_references(const struct bs_slice_spec *s, uint32_t group,
+			    const struct bs_slice_references *r, struct bs_fail *why)
+{
+	const uint32_t least = s->step * (s->kernel[1] - 1) + 1;
+
+	if (r->lines > s->reference_lines || r->lines < least || r->first > s->lines_y - r->lines)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "slice-GRAPPA: group %u has references of %u lines from line %u; %u "
+			       "to %u of %u lines are needed",
+			       group, r->lines, r->first, least, s->reference_lines, s->lines_y);
+	for (uint32_t b = 0; b < s->bands; b++)
+		if (!isfinite(r->cycles[b]) || !isfinite(r->center))
+			return bs_fail(
+				why, BS_ERR_VALUE,
+				"slice-GRAPPA: group %u: band %u turns by %g cycles per line "
+				"about line %g",
+				group, b, r->cycles[b], r->center);
+	return 0;
+}
+
+int bs_slice_prepare(struct bs_slice *p, uint32_t group, const struct bs_slice_references *r,
+		     struct bs_fail *why)
+{
+	float *turns = (float *)bs_slice_turns(p, group);
+	int rc;
+
+	if (p->version[group] != 0 && p->version[group] == r->version)
+		return 0;
+	p->version[group] = 0;
+	rc = check_references(&p->s, group, r, why);
+	if (rc != 0)
+		return rc;
+	make_turns(p, r, turns);
+	rc = make_equations(p, turns, r, why);
+	if (rc != 0)
+		return rc;
+	rc = solve(p, NULL);
+	if (rc == 0)
+		rc = store_weights(p, (float *)bs_slice_weights(p, group));
+	if (rc != 0)
+		return bs_fail(why, BS_ERR_VALUE,
+			       "slice-GRAPPA: the references of group %u, %u lines, do not "
+			       "determine its weights",
+			       group, r->lines);
+	find_leakage(p, group, r);
+	p->version[group] = r->version;
+	return 0;
+}
+
+uint64_t bs_slice_version(const struct bs_slice *p, uint32_t group)
+{
+	return p->version[group];
+}
+
+const double *bs_slice_leakage(const struct bs_slice *p, uint32_t group)
+{
+	return p->leakage + (size_t)group * p->s.bands * p->s.bands;
+}
+
+const float *bs_slice_weights(const struct bs_slice *p, uint32_t group)
+{
+	return p->weights + (size_t)group * 2 * bs_slice_outputs(&p->s) * bs_slice_unknowns(&p->s);
+}
+
+const float *bs_slice_turns(const struct bs_slice *p, uint32_t group)
+{
+	return p->turns + (size_t)group * 2 * p->s.bands * p->s.lines_y;
+}
