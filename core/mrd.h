@@ -187,10 +187,11 @@ struct bs_scan_info {
 	 */
 	char remark[BS_HEADER_WORDS];
 	/*
-	 * <meta> elements about patient, study, series, scanner and sequence, for the attributes of
-	 * the scan's images (ipc/wire/about.h).
+	 * What it says of patient, study, series, scanner and sequence, for the attributes of the
+	 * scan's images: pairs (core/text.h; ipc/wire/about.h).
 	 */
 	char about[BS_SCAN_ABOUT];
+	uint32_t about_bytes; /* as XML; BS_SCAN_ABOUT at most */
 };
 
 #endif

@@ -60,6 +60,42 @@ void bs_text_xml(struct bs_text *t, const char *s)
 		}
 }
 
+/* Ends a word of a list, and the list, which has one byte more. */
+static void end_word(struct bs_text *t)
+{
+	t->full = t->full || t->len + 2 > t->cap;
+	if (!t->full)
+		t->out[++t->len] = '\0';
+}
+
+void bs_text_pair(struct bs_text *t, const char *name, const char *fmt, ...)
+{
+	va_list args;
+
+	bs_text_put(t, "%s", name);
+	end_word(t);
+	va_start(args, fmt);
+	bs_text_vput(t, fmt, args);
+	va_end(args);
+	end_word(t);
+}
+
+size_t bs_text_pairs(const char *list, bs_pair_each *each, void *arg)
+{
+	const char *name = "";
+	const char *value;
+	const char *at = list;
+	unsigned index = 0;
+
+	for (; *at != '\0'; at = value + strlen(value) + 1) {
+		value = at + strlen(at) + 1;
+		index = strcmp(at, "+") == 0 ? index + 1 : 0;
+		name = index > 0 ? name : at;
+		each(arg, name, value, index);
+	}
+	return (size_t)(at - list);
+}
+
 size_t bs_text_cut(const char *s, size_t n, size_t max)
 {
 	if (n <= max)

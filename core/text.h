@@ -3,7 +3,7 @@
  *
  * The struct starts as { buffer, its bytes, 0, false }. Each put appends, always NUL-terminated
  * within cap (cap > 0). Text that does not fit is left out and full stays set; the caller then
- * gives the text up. Allocates nothing. Users: core/frame/attributes.c, ipc/wire/xml.c,
+ * gives the text up. Allocates nothing. Users: core/frame/attributes.c, ipc/wire/about.c,
  * drivers/tool/phantom/scanxml.c, board/status/doc.h (and their tests).
  */
 #ifndef BS_CORE_TEXT_H
@@ -47,6 +47,15 @@ static inline const char *bs_text_s(unsigned long long n)
 void bs_text_json(struct bs_text *t, const char *s, size_t max);
 /* Puts s as XML character data: <, > and & as entities. */
 void bs_text_xml(struct bs_text *t, const char *s);
+/*
+ * A list of pairs: name NUL value NUL, again and again; an empty name ends it. The name "+": one
+ * more value of the name before. pair appends one, and the list's end. pairs calls each in their
+ * order (index: 0 for the first of a name's values), and returns the list's bytes.
+ */
+typedef void bs_pair_each(void *arg, const char *name, const char *value, unsigned index);
+void bs_text_pair(struct bs_text *t, const char *name, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+size_t bs_text_pairs(const char *list, bs_pair_each *each, void *arg);
 /*
  * The largest number of the n bytes of UTF-8 at s that is at most max and ends with a whole
  * character.

@@ -65,13 +65,16 @@ static int receive_once(struct measuring *m, struct bs_fail *why)
 
 static int hand_once(struct measuring *m, struct bs_fail *why)
 {
-	char text[BS_POOLS_ATTRIBUTES];
+	char words[BS_POOLS_ATTRIBUTES];
+	char xml[BS_POOLS_ATTRIBUTES];
 	const struct bs_recon_image image = { 0 };
 	const struct bs_image_timing timing = { .latency_ns = 1, .sender_ns = 1 };
 	struct bs_wire w = { .kind = BS_WIRE_IMAGE, .session = 1, .seq = 1 };
-	int n = bs_attributes_write(text, sizeof(text), m->p, bs_armed_engine(m->a), &image,
+	int n = bs_attributes_write(words, sizeof(words), m->p, bs_armed_engine(m->a), &image,
 				    &timing, NULL);
 
+	if (n == 0)
+		n = bs_attributes_xml(xml, sizeof(xml), words);
 	if (n < 0)
 		return bs_fail(why, n, "attributes");
 	bs_wire_encode(m->pixels, &w, m->pixels + BS_WIRE_BYTES,

@@ -35,6 +35,7 @@ struct bs_taker;
 struct emit {
 	struct bs_worker_env *env;
 	struct bs_endpoint archive, viewers; /* socket -1: not configured */
+	bool unsent; /* no message is made of images: all takers are sinks that take pairs */
 	struct {
 		const struct bs_sink *type;
 		void *self;

@@ -30,6 +30,14 @@ struct bs_message bs_message_of(const struct bs_image_meta *m, unsigned char *pi
 	return (struct bs_message){ pixels - head, head + (size_t)m->pixel_bytes };
 }
 
+struct bs_wire bs_message_wire(const struct bs_image_meta *m)
+{
+	return (struct bs_wire){ .kind = BS_WIRE_IMAGE,
+				 .session = m->session,
+				 .seq = m->image.number + (m->image.preview ? BS_WIRE_PREVIEWS : 0),
+				 .time_ns = m->handed_ns };
+}
+
 uint32_t bs_message_stages_missed(const struct bs_image_meta *m, const struct bs_protocol *p,
 				  int64_t until_ns)
 {
@@ -40,28 +48,32 @@ uint32_t bs_message_stages_missed(const struct bs_image_meta *m, const struct bs
 	return bs_budget_stages_missed(p, stage_ns);
 }
 
-/* Writes head and attributes, with the times up to passed_ns. */
+/* Writes attributes, head, and the message's text of both, with the times up to passed_ns. */
 static int write_words(struct bs_image_meta *m, const struct bs_message_env *env,
 		       unsigned char *pixels, int64_t passed_ns)
 {
-	char attributes[BS_POOLS_ATTRIBUTES];
+	char xml[BS_POOLS_ATTRIBUTES];
 	struct bs_image_timing timing = timing_of(m, passed_ns);
 	unsigned char *payload;
 	int n;
+	int rc;
 
 	timing.gaps = env->gaps;
 	timing.duplicates = env->duplicates;
 	timing.rejected = env->rejected;
-	n = bs_attributes_write(attributes, sizeof(attributes), env->p, m->engine, &m->image,
-				&timing, env->about);
+	rc = bs_attributes_write(m->attributes, sizeof(m->attributes), env->p, m->engine, &m->image,
+				 &timing, env->about);
+	bs_attributes_fill(&m->image.head, env->p, &m->image, &timing);
+	if (rc != 0 || env->unsent)
+		return rc;
+	n = bs_attributes_xml(xml, sizeof(xml), m->attributes);
 	if (n < 0)
 		return n;
-	bs_attributes_fill(&m->image.head, env->p, &m->image, &timing);
 	m->attributes_len = m->image.head.attribute_string_len = (uint32_t)n;
 	payload = bs_message_of(m, pixels).at + BS_WIRE_BYTES;
 	bs_mrd_put_image(payload, &m->image.head);
 	bs_put_le(payload + BS_MRD_IMAGE_BYTES, (uint64_t)n, 8);
-	memcpy(payload + BS_MRD_IMAGE_BYTES + 8, attributes, (size_t)n);
+	memcpy(payload + BS_MRD_IMAGE_BYTES + 8, xml, (size_t)n);
 	return 0;
 }
 
@@ -78,10 +90,8 @@ static bool agrees(const struct bs_image_meta *m, const struct bs_protocol *p, i
 int bs_message_make(struct bs_image_meta *m, const struct bs_message_env *env,
 		    unsigned char *pixels, int64_t taken_ns)
 {
-	struct bs_wire w = { .kind = BS_WIRE_IMAGE,
-			     .session = m->session,
-			     .seq = m->image.number + (m->image.preview ? BS_WIRE_PREVIEWS : 0) };
 	int64_t passed = taken_ns;
+	struct bs_wire w;
 	struct bs_wire_sum sum;
 
 	m->pixel_bytes = bs_protocol_image_bytes(env->p) *
@@ -93,9 +103,12 @@ int bs_message_make(struct bs_image_meta *m, const struct bs_message_env *env,
 			return rc;
 		struct bs_message msg = bs_message_of(m, pixels);
 
-		bs_wire_sum(&sum, msg.at + BS_WIRE_BYTES, msg.len - BS_WIRE_BYTES);
-		w.time_ns = m->handed_ns = env->now();
-		bs_wire_seal(msg.at, &w, &sum);
+		if (!env->unsent)
+			bs_wire_sum(&sum, msg.at + BS_WIRE_BYTES, msg.len - BS_WIRE_BYTES);
+		m->handed_ns = env->now();
+		w = bs_message_wire(m);
+		if (!env->unsent)
+			bs_wire_seal(msg.at, &w, &sum);
 		if (agrees(m, env->p, passed))
 			return 0;
 		passed = m->handed_ns;

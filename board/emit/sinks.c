@@ -56,71 +56,107 @@ static bool made_again(struct emit *e, uint32_t sink)
 	return true;
 }
 
-static int put(struct bs_taker *t, const struct bs_mrd_image *head, const char *text,
-	       const unsigned char *pixels, struct bs_fail *why)
+/* An image as a sink takes it: its attributes as pairs or, where there are none, as XML. */
+struct given {
+	struct bs_mrd_image head;
+	struct bs_wire w; /* session, number and time of its message */
+	const char *pairs;
+	char xml[BS_POOLS_ATTRIBUTES + 1];
+	const unsigned char *pixels;
+};
+
+/*
+ * The image by its message. Where pixels begin in one depends on the attributes: those of the
+ * store's go to the buffer's start, since sinks read them as numbers.
+ */
+static int read_message(struct given *g, struct bs_taker *t, const struct bs_offer *o,
+			struct bs_fail *why)
+{
+	const unsigned char *payload = o->msg + BS_WIRE_BYTES;
+	size_t attr_at = 0;
+	size_t pixels_at = 0;
+	int rc = bs_mrd_parse_image(&g->head, &attr_at, &pixels_at, payload, o->len - BS_WIRE_BYTES,
+				    why);
+
+	if (rc == 0 &&
+	    (pixels_at - attr_at > BS_POOLS_ATTRIBUTES || !bs_wire_is_ours(&g->w, o->msg, o->len)))
+		rc = bs_fail(why, BS_ERR_LENGTH, "image %u: attributes of %zu bytes",
+			     g->head.image_index, pixels_at - attr_at);
+	if (rc != 0)
+		return rc;
+	memcpy(g->xml, payload + attr_at, pixels_at - attr_at);
+	g->xml[pixels_at - attr_at] = '\0';
+	g->pixels = payload + pixels_at;
+	if (o->m == NULL)
+		g->pixels = memmove(t->buffer, g->pixels, o->len - BS_WIRE_BYTES - pixels_at);
+	return 0;
+}
+
+/* The image in its slot, without what its message says of it. */
+static void take_slot(struct given *g, const struct bs_offer *o)
+{
+	g->head = o->m->image.head;
+	g->w = bs_message_wire(o->m);
+	g->pairs = o->m->attributes;
+	g->pixels = o->msg + o->len - o->m->pixel_bytes;
+}
+
+static int put(struct bs_taker *t, const struct given *g, struct bs_fail *why)
 {
 	const struct bs_sink *type = t->e->sink[t->id].type;
 	void *self = t->e->sink[t->id].self;
-	int rc = bs_sink_put(type, self, head, text, pixels, why);
 
-	if (rc != 0 && made_again(t->e, t->id)) {
-		*why = (struct bs_fail){ 0 };
-		rc = bs_sink_put(type, self, head, text, pixels, why);
-	}
-	return rc;
+	return g->pairs != NULL ? bs_sink_put_pairs(type, self, &g->head, g->pairs, g->pixels, why)
+				: bs_sink_put(type, self, &g->head, g->xml, g->pixels, why);
 }
 
 /*
  * True if an earlier service, killed during this image's scan, had filed the image already: after a
  * restart the scan's images are made again. A file's name has 16 bits of an image's number.
  */
-static bool was_filed(struct bs_taker *t, const struct bs_mrd_image *head, const struct bs_wire *w)
+static bool was_filed(struct bs_taker *t, const struct given *g)
 {
 	const struct bs_reopened *o = t->e->env->shm.s->reopened;
 
-	o += w->session == o[1].session;
-	return atomic_load(&o->scan) != 0 && w->session == o->session &&
-	       w->seq % BS_WIRE_PREVIEWS <= UINT16_MAX &&
-	       t->e->sink[t->id].type->has(t->e->sink[t->id].self, head, o->started_ns);
+	o += g->w.session == o[1].session;
+	return atomic_load(&o->scan) != 0 && g->w.session == o->session &&
+	       g->w.seq % BS_WIRE_PREVIEWS <= UINT16_MAX &&
+	       t->e->sink[t->id].type->has(t->e->sink[t->id].self, &g->head, o->started_ns);
 }
 
 /*
  * True if a predecessor process had filed the image already. It ended with the image in hand, or
  * before it moved the taker's cursor in the store.
  */
-static bool is_filed(struct bs_taker *t, const struct bs_mrd_image *head, uint64_t number,
-		     int64_t handed_ns)
+static bool is_filed(struct bs_taker *t, const struct given *g, uint64_t number)
 {
-	const int64_t handed_utc_ns = bs_utc_ns() - (bs_now_ns() - handed_ns);
+	const int64_t handed_utc_ns = bs_utc_ns() - (bs_now_ns() - g->w.time_ns);
 
 	return (atomic_load(&t->r->blame) != 0 || number <= t->e->env->shm.s->images.base) &&
-	       t->e->sink[t->id].type->has(t->e->sink[t->id].self, head,
+	       t->e->sink[t->id].type->has(t->e->sink[t->id].self, &g->head,
 					   handed_utc_ns - FILE_CLOCK_NS);
 }
 
 static int give(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why)
 {
-	const unsigned char *payload = o->msg + BS_WIRE_BYTES;
-	char text[BS_POOLS_ATTRIBUTES + 1];
-	struct bs_mrd_image head;
-	struct bs_wire w = { 0 };
-	size_t attr_at = 0;
-	size_t pixels_at = 0;
-	int rc = bs_mrd_parse_image(&head, &attr_at, &pixels_at, payload, o->len - BS_WIRE_BYTES,
-				    why);
+	struct given g;
+	int rc = 0;
 
-	if (rc == 0 &&
-	    (pixels_at - attr_at > BS_POOLS_ATTRIBUTES || !bs_wire_is_ours(&w, o->msg, o->len)))
-		rc = bs_fail(why, BS_ERR_LENGTH, "image %u: attributes of %zu bytes",
-			     head.image_index, pixels_at - attr_at);
+	g.pairs = NULL;
+	if (o->m != NULL && t->e->sink[t->id].type->put_pairs != NULL)
+		take_slot(&g, o);
+	else
+		rc = read_message(&g, t, o, why);
 	if (rc == 0)
 		rc = open_sink(t->e, t->id, why);
 	if (rc == 0 && t->e->sink[t->id].type->scan != NULL)
-		t->e->sink[t->id].type->scan(t->e->sink[t->id].self, w.session);
-	if (rc == 0 && !was_filed(t, &head, &w) && !is_filed(t, &head, o->number, w.time_ns)) {
-		memcpy(text, payload + attr_at, pixels_at - attr_at);
-		text[pixels_at - attr_at] = '\0';
-		rc = put(t, &head, text, payload + pixels_at, why);
+		t->e->sink[t->id].type->scan(t->e->sink[t->id].self, g.w.session);
+	if (rc == 0 && !was_filed(t, &g) && !is_filed(t, &g, o->number)) {
+		rc = put(t, &g, why);
+		if (rc != 0 && made_again(t->e, t->id)) {
+			*why = (struct bs_fail){ 0 };
+			rc = put(t, &g, why);
+		}
 	}
 	(void)snprintf(t->r->refusal, sizeof(t->r->refusal), "%s", rc != 0 ? why->text : "");
 	return rc == BS_ERR_ABORTED || rc == BS_ERR_TIMEOUT ? BS_ERR_IO : rc;

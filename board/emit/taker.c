@@ -13,12 +13,10 @@
 #include "board/service/realtime.h"
 #include "core/thread/clock.h"
 #include "core/thread/thread.h"
-#include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 
 #define RETRY_NS INT64_C(200000000)
 #define BACK_NS  INT64_C(20000000) /* time between two looks for an archive that is away */
-#define ALIGNED  16u               /* bytes */
 
 /* ---- one image ---- */
 
@@ -57,33 +55,29 @@ static void count_refusal(struct bs_taker *t, uint64_t session, int rc, const st
 }
 
 /*
- * Settles an image in hand that the store has lost, and that counts as lost so far. m NULL: the
- * image was read from the store and cannot be read again if the taker does not take it now.
+ * Settles an image in hand that the store has lost, and that counts as lost so far. An image that
+ * was read from the store cannot be read again if the taker does not take it now.
  */
-static void settle_gone(struct bs_taker *t, const struct bs_offer *o, const struct bs_image_meta *m,
-			int rc)
+static void settle_gone(struct bs_taker *t, const struct bs_offer *o, int rc)
 {
 	const bool later = t->retry_ns != 0;
 
-	if (atomic_load(&t->r->hand_gone) != o->number || (later && m != NULL))
+	if (atomic_load(&t->r->hand_gone) != o->number || (later && o->m != NULL))
 		return;
 	atomic_store(&t->r->hand_gone, 0);
 	if (later) {
-		bs_emit_undelivered(t->e, bs_wire_session(o->msg), 1);
+		bs_emit_undelivered(t->e, o->session, 1);
 	} else if (rc != 0 || t->id != BS_TAKER_ARCHIVE || bs_flight_gone(t, o->number)) {
 		atomic_fetch_sub(&t->r->lost, 1);
 	}
 }
 
 /*
- * Settles what became of the image in hand. m: its slot's meta; NULL: it came from the store. An
- * image that the taker does not get is counted before the cursor moves beyond it: none is forgotten
- * whenever this process ends. With the lock held.
+ * Settles what became of the image in hand. An image that the taker does not get is counted before
+ * the cursor moves beyond it: none is forgotten whenever this process ends. With the lock held.
  */
-static void settle(struct bs_taker *t, const struct bs_offer *o, struct bs_image_meta *m, int rc,
-		   const struct bs_fail *why)
+static void settle(struct bs_taker *t, const struct bs_offer *o, int rc, const struct bs_fail *why)
 {
-	const uint64_t session = bs_wire_session(o->msg);
 	struct bs_taker_record *r = t->r;
 
 	if (rc == BS_ENDPOINT_TIMEOUT || (rc != BS_ERR_ABORTED && may_pass(t, rc))) {
@@ -91,7 +85,7 @@ static void settle(struct bs_taker *t, const struct bs_offer *o, struct bs_image
 			bs_emit_say(t->e, BS_EVENT_LIMIT, rc, why->text);
 		t->refused = rc < 0;
 		t->retry_ns = bs_now_ns() + (rc < 0 ? RETRY_NS : BACK_NS);
-		settle_gone(t, o, m, rc);
+		settle_gone(t, o, rc);
 		return;
 	}
 	bool again = rc < 0 && t->refused && t->id == BS_TAKER_IMAGES;
@@ -99,13 +93,13 @@ static void settle(struct bs_taker *t, const struct bs_offer *o, struct bs_image
 	t->refused = rc < 0;
 	t->retry_ns = 0;
 	if (rc != 0)
-		count_refusal(t, session, rc, why, again);
-	if (m != NULL)
-		atomic_fetch_add(&m->takers, rc == 0);
+		count_refusal(t, o->session, rc, why, again);
+	if (o->m != NULL)
+		atomic_fetch_add(&o->m->takers, rc == 0);
 	else
 		atomic_store(&r->had, o->number);
 	bs_front_drop(t->e, t->id);
-	if (m == NULL && atomic_load(&r->hand_gone) != o->number)
+	if (o->m == NULL && atomic_load(&r->hand_gone) != o->number)
 		bs_front_no_more_behind(t);
 	if (rc == 0) {
 		t->nobody = false;
@@ -113,7 +107,7 @@ static void settle(struct bs_taker *t, const struct bs_offer *o, struct bs_image
 		if (t->id == BS_TAKER_ARCHIVE)
 			bs_flight_sent(t, o);
 	}
-	settle_gone(t, o, m, rc);
+	settle_gone(t, o, rc);
 }
 
 static int give(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why)
@@ -123,20 +117,28 @@ static int give(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *wh
 	return t->deliver(t, o, why);
 }
 
+/* The image in hand, in its slot. */
+static struct bs_offer offer_of(const struct bs_taker *t, uint32_t slot)
+{
+	const struct bs_message msg = bs_emit_message(t->e, slot);
+	struct bs_image_meta *m = &t->e->env->shm.image_meta[slot];
+
+	return (struct bs_offer){ msg.at, msg.len,
+				  bs_emit_base(t->e) + atomic_load(&t->r->hand_at) + 1, m->session,
+				  m };
+}
+
 /* Gives the taker its image in hand from the slot. With the lock held, released meanwhile. */
 static void give_slot(struct bs_taker *t)
 {
-	const uint32_t slot = (uint32_t)(atomic_load(&t->r->hand) - 1);
-	const struct bs_message msg = bs_emit_message(t->e, slot);
-	const struct bs_offer o = { msg.at, msg.len,
-				    bs_emit_base(t->e) + atomic_load(&t->r->hand_at) + 1 };
+	const struct bs_offer o = offer_of(t, (uint32_t)(atomic_load(&t->r->hand) - 1));
 	struct bs_fail why = { 0 };
 	int rc;
 
 	(void)pthread_mutex_unlock(&t->e->lock);
 	rc = give(t, &o, &why);
 	(void)pthread_mutex_lock(&t->e->lock);
-	settle(t, &o, &t->e->env->shm.image_meta[slot], rc, &why);
+	settle(t, &o, rc, &why);
 }
 
 /*
@@ -168,27 +170,6 @@ static void count_stored(struct bs_taker *t, struct bs_store *store)
 }
 
 /*
- * Moves an IMAGE message of len bytes in the buffer so that its pixels begin at a multiple of
- * ALIGNED bytes, since sinks read them as numbers. Where they begin depends on the attributes.
- */
-static const unsigned char *aligned(unsigned char *msg, size_t len)
-{
-	struct bs_mrd_image head;
-	struct bs_fail why;
-	size_t attr_at = 0;
-	size_t pixels_at = 0;
-	size_t by;
-
-	if (bs_mrd_parse_image(&head, &attr_at, &pixels_at, msg + BS_WIRE_BYTES,
-			       len - BS_WIRE_BYTES, &why) != 0)
-		return msg; /* the taker finds and reports the error */
-	by = -(uintptr_t)(msg + BS_WIRE_BYTES + pixels_at) % ALIGNED;
-	if (by != 0)
-		memmove(msg + by, msg, len);
-	return msg + by;
-}
-
-/*
  * Gives the taker its next image from the store, if the queue has it no more. An image that is
  * being stored is not skipped before it is known whether that succeeds. With the lock held,
  * released meanwhile. False: there was nothing to do.
@@ -216,8 +197,8 @@ static bool give_stored(struct bs_taker *t)
 	       rc != BS_ERR_TIMEOUT)
 		bs_emit_fault(t->e, &why); /* the image is gone; the store has told the taker */
 	if (rc == 1 && bs_wire_is_ours(&w, t->buffer, len))
-		o = (struct bs_offer){ aligned(t->buffer + BS_STORE_HEAD, len - BS_STORE_HEAD),
-				       len - BS_STORE_HEAD, w.seq };
+		o = (struct bs_offer){ t->buffer + BS_STORE_HEAD, len - BS_STORE_HEAD, w.seq,
+				       bs_wire_session(t->buffer + BS_STORE_HEAD), NULL };
 	(void)pthread_mutex_lock(&t->e->lock);
 	if (rc == BS_ERR_TIMEOUT) {
 		t->retry_ns = bs_now_ns() + RETRY_NS;
@@ -236,7 +217,7 @@ static bool give_stored(struct bs_taker *t)
 	(void)pthread_mutex_unlock(&t->e->lock);
 	rc = give(t, &o, &why);
 	(void)pthread_mutex_lock(&t->e->lock);
-	settle(t, &o, NULL, rc, &why);
+	settle(t, &o, rc, &why);
 	t->read = false;
 	(void)pthread_mutex_unlock(&t->e->lock);
 	bs_taker_ack(t, store);
@@ -301,9 +282,7 @@ void bs_taker_offered(struct bs_taker *t)
 	    bs_front_next(t->e, t->id) + 1 != atomic_load(&t->e->env->shm.s->images.ready) ||
 	    !bs_front_take(t->e, t->id, &slot))
 		return;
-	const struct bs_message msg = bs_emit_message(t->e, slot);
-	const struct bs_offer o = { msg.at, msg.len,
-				    bs_emit_base(t->e) + atomic_load(&t->r->hand_at) + 1 };
+	const struct bs_offer o = offer_of(t, slot);
 	int rc;
 
 	t->direct = true; /* the taker's thread does nothing meanwhile */
@@ -312,7 +291,7 @@ void bs_taker_offered(struct bs_taker *t)
 	(void)pthread_mutex_lock(&t->e->lock);
 	t->direct = false;
 	if (rc == 0)
-		settle(t, &o, &t->e->env->shm.image_meta[slot], 0, NULL);
+		settle(t, &o, 0, NULL);
 }
 
 void bs_taker_ack(struct bs_taker *t, struct bs_store *store)
@@ -375,7 +354,7 @@ int bs_taker_make(struct emit *e, uint32_t id, const char *name, const char *cur
 		const size_t cap = bs_store_answer_max((size_t)e->env->shm.s->pools.image_bytes);
 
 		(void)snprintf(t->cursor, sizeof(t->cursor), "%s", cursor);
-		t->buffer = malloc(cap + ALIGNED);
+		t->buffer = malloc(cap);
 		if (t->buffer == NULL)
 			return bs_fail(why, BS_ERR_NOMEM, "%s: an image of %zu bytes", name, cap);
 	}

@@ -17,9 +17,12 @@
 
 /* An image that is offered to a taker. */
 struct bs_offer {
-	const unsigned char *msg; /* an IMAGE message */
+	const unsigned char
+		*msg; /* an IMAGE message; with emit.unsent its pixels alone are there */
 	size_t len;
 	uint64_t number; /* of the image, over the life of the store */
+	uint64_t session;
+	struct bs_image_meta *m; /* of its slot; NULL: the image was read from the store */
 };
 
 /* Delivers an image. 0: done. BS_ENDPOINT_TIMEOUT: not now. Negative: refused. May block. */

@@ -24,6 +24,7 @@ static int make_message(struct emit *e, uint32_t slot, int64_t taken_ns)
 				      .duplicates = atomic_load(&scan->duplicates),
 				      .rejected = atomic_load(&scan->rejected),
 				      .about = scan->info.about,
+				      .unsent = e->unsent,
 				      .now = bs_now_ns };
 
 	return bs_message_make(m, &env, bs_shm_image(&e->env->shm, slot) + BS_POOLS_PIXELS,
@@ -263,6 +264,16 @@ static void work(struct emit *e)
 	}
 }
 
+static bool messages_unasked(const struct emit *e)
+{
+	bool none = e->images == NULL && !bs_endpoint_is_open(&e->archive) &&
+		    !bs_endpoint_is_open(&e->viewers);
+
+	for (uint32_t i = 0; i < e->env->site.sinks; i++)
+		none = none && e->sink[i].type->put_pairs != NULL;
+	return none;
+}
+
 /* Opens everything; the store first, since takers that spill find their cursors in it. */
 static int open_all(struct emit *e, struct bs_status_server **status, struct bs_fail *why)
 {
@@ -279,6 +290,7 @@ static int open_all(struct emit *e, struct bs_status_server **status, struct bs_
 	if (rc != 0)
 		return rc;
 	bs_images_find_kept(e);
+	e->unsent = messages_unasked(e);
 	if (bs_endpoint_is_open(&e->viewers)) {
 		struct bs_taker_record *r = bs_emit_record(e, BS_TAKER_VIEWERS);
 

@@ -21,7 +21,7 @@ static float venc_of(const struct bs_protocol *p, const struct bs_scan_info *inf
 
 int bs_flow_admit(const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why)
 {
-	if (p->output != BS_OUTPUT_VELOCITY)
+	if (!bs_plan_has(&p->plan, BS_PLAN_VELOCITY))
 		return 0;
 	if (info->encodings > 1)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,

@@ -51,8 +51,8 @@ static void derive_preview(struct bs_protocol *out, const struct bs_protocol *p)
  */
 static bool alone_has_phase(const struct bs_protocol *p)
 {
-	return p->output == BS_OUTPUT_VELOCITY ||
-	       (p->output == BS_OUTPUT_PHASE && p->plan.maps == BS_PLAN_MAPS_SCAN);
+	return bs_plan_has(&p->plan, BS_PLAN_VELOCITY) ||
+	       (bs_plan_has(&p->plan, BS_PLAN_PHASE) && p->plan.maps == BS_PLAN_MAPS_SCAN);
 }
 
 /*
@@ -103,9 +103,10 @@ static int check_ways(const struct bs_protocol *p, const struct bs_engine *e, st
 			       "protocol '%s': frame.preview_every: a sliding window has none",
 			       p->name);
 	/* a preview has no maps, and measures no field */
-	if (p->preview_every > 0 && (!plan->previews || measures ||
-				     (plan->maps == BS_PLAN_MAPS_SCAN &&
-				      (!gridding_beside(p, e) || p->output == BS_OUTPUT_PHASE))))
+	if (p->preview_every > 0 &&
+	    (!plan->previews || measures ||
+	     (plan->maps == BS_PLAN_MAPS_SCAN &&
+	      (!gridding_beside(p, e) || bs_plan_has(plan, BS_PLAN_PHASE)))))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': frame.preview_every: engine %s makes no previews",
 			       p->name, name);
@@ -211,7 +212,7 @@ static bool stands_alone(const struct bs_protocol *p, const struct bs_tables *ta
 {
 	return tables->made == NULL && tables->turn == NULL &&
 	       !bs_plan_has(&p->plan, BS_PLAN_FILL) && !p->traj.estimate_delay &&
-	       p->frame_step == 0 && p->output != BS_OUTPUT_VELOCITY;
+	       p->frame_step == 0 && !bs_plan_has(&p->plan, BS_PLAN_VELOCITY);
 }
 
 static bool open_frame(const struct bs_recon *r, struct frame *f)

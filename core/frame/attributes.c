@@ -6,18 +6,14 @@
 
 #include "core/text.h"
 
-#define META(name, format) "<meta><name>" name "</name><value>" format "</value></meta>"
-
 static void put_text(struct bs_text *t, const char *name, const char *value)
 {
-	bs_text_put(t, "<meta><name>%s</name><value>", name);
-	bs_text_xml(t, value);
-	bs_text_put(t, "</value></meta>");
+	bs_text_pair(t, name, "%s", value);
 }
 
 static void put_count(struct bs_text *t, const char *name, uint64_t value)
 {
-	bs_text_put(t, META("%s", "%llu"), name, (unsigned long long)value);
+	bs_text_pair(t, name, "%llu", (unsigned long long)value);
 }
 
 static void put_kinds(struct bs_text *t, const struct bs_kinds *k)
@@ -54,6 +50,16 @@ static void put_match(struct bs_text *t, const char *name, const struct bs_match
 	put_text(t, name, words);
 }
 
+static void put_deviations(struct bs_text *t, const struct bs_prepared *p)
+{
+	char words[BS_COILS_MAX * 11 + 1] = "";
+	struct bs_text each = { words, sizeof(words), 0, false };
+
+	for (uint32_t c = 0; c < p->coils && c < BS_COILS_MAX; c++)
+		bs_text_put(&each, "%s%.3e", c > 0 ? " " : "", (double)p->deviation[c]);
+	put_text(t, "boreside_noise_deviation", words);
+}
+
 /* Writes which noise the channels were whitened by, and what they were compressed to. */
 static void put_prepared(struct bs_text *t, const struct bs_prepared *p)
 {
@@ -65,69 +71,67 @@ static void put_prepared(struct bs_text *t, const struct bs_prepared *p)
 		put_text(t, "boreside_noise_scan", p->noise_scan);
 		put_match(t, "boreside_noise_channels", &p->match);
 		put_count(t, "boreside_noise_samples", p->noise_samples);
-		bs_text_put(t, META("boreside_noise_scale", "%.6g"), (double)p->noise_scale);
-		bs_text_put(t, "<meta><name>boreside_noise_deviation</name><value>");
-		for (uint32_t c = 0; c < p->coils && c < BS_COILS_MAX; c++)
-			bs_text_put(t, "%s%.3e", c > 0 ? " " : "", (double)p->deviation[c]);
-		bs_text_put(t, "</value></meta>");
+		bs_text_pair(t, "boreside_noise_scale", "%.6g", (double)p->noise_scale);
+		put_deviations(t, p);
 	}
 	if (p->virtual_coils > 0) {
 		put_count(t, "boreside_virtual_coils", p->virtual_coils);
-		bs_text_put(t, META("boreside_virtual_coils_kept", "%.6f"), (double)p->kept);
+		bs_text_pair(t, "boreside_virtual_coils_kept", "%.6f", (double)p->kept);
 	}
 }
 
 static void put_corrected(struct bs_text *t, const struct bs_protocol *p,
 			  const struct bs_corrected *c)
 {
-	if (p->navigators != BS_NAVIGATE_OFF) {
+	if (bs_plan_has(&p->plan, BS_PLAN_NAVIGATE)) {
 		put_count(t, "boreside_navigators", c->navigators);
-		bs_text_put(t, META("boreside_navigator_phase", "%.6g"),
-			    (double)c->navigator_phase);
+		bs_text_pair(t, "boreside_navigator_phase", "%.6g", (double)c->navigator_phase);
 	}
-	if (!p->epi_correct)
+	if (!bs_plan_has(&p->plan, BS_PLAN_EPI))
 		return;
 	put_count(t, "boreside_epi_triples", c->triples);
-	bs_text_put(t, META("boreside_epi_phase", "%.6g"), (double)c->epi_phase);
-	bs_text_put(t, META("boreside_epi_shift", "%.6g"), (double)c->epi_shift);
+	bs_text_pair(t, "boreside_epi_phase", "%.6g", (double)c->epi_phase);
+	bs_text_pair(t, "boreside_epi_shift", "%.6g", (double)c->epi_shift);
 	put_text(t, "boreside_epi_ramps", c->ramps ? "yes" : "no");
 }
 
 /* Writes a volume's slices by their place: their counters in runs, "0-35", "1, 3, 5". */
 static void put_joined(struct bs_text *t, const struct bs_joined *j)
 {
+	char words[BS_FRAMES_MAX * 5] = "";
+	struct bs_text list = { words, sizeof(words), 0, false };
+
 	if (j->slices == 0)
 		return;
 	put_count(t, "boreside_slices", j->slices);
 	if (j->thickness_mm > 0.0f)
-		bs_text_put(t, META("boreside_slice_thickness", "%.6g"), (double)j->thickness_mm);
-	bs_text_put(t, "<meta><name>boreside_slice_numbers</name><value>");
+		bs_text_pair(t, "boreside_slice_thickness", "%.6g", (double)j->thickness_mm);
 	for (uint32_t z = 0, last; z < j->slices; z = last + 1) {
 		for (last = z; last + 1 < j->slices && j->number[last + 1] == j->number[last] + 1;)
 			last++;
-		bs_text_put(t, last > z ? "%s%u-%u" : "%s%u", z > 0 ? ", " : "", j->number[z],
+		bs_text_put(&list, last > z ? "%s%u-%u" : "%s%u", z > 0 ? ", " : "", j->number[z],
 			    j->number[last]);
 	}
-	bs_text_put(t, "</value></meta>");
+	put_text(t, "boreside_slice_numbers", words);
 }
 
 /* Writes what the slice came apart from, by what, and how well. */
 static void put_apart(struct bs_text *t, const struct bs_recon_image *image)
 {
 	const struct bs_apartness *a = &image->report.apart;
+	char words[BS_BANDS_MAX * 12] = "";
+	struct bs_text list = { words, sizeof(words), 0, false };
 
 	if (a->of <= 1)
 		return;
 	put_count(t, "boreside_bands", a->of);
 	if (a->left == 0.0f)
 		return;
-	bs_text_put(t,
-		    META("boreside_references", "%s their bands' phases, %.4f of the lines left"),
-		    a->phased ? "with" : "without", (double)a->left);
-	bs_text_put(t, "<meta><name>boreside_leakage</name><value>");
+	bs_text_pair(t, "boreside_references", "%s their bands' phases, %.4f of the lines left",
+		     a->phased ? "with" : "without", (double)a->left);
 	for (uint32_t b = 0; b < a->of; b++)
-		bs_text_put(t, "%s%.4f", b > 0 ? " " : "", (double)a->leakage[b]);
-	bs_text_put(t, "</value></meta>");
+		bs_text_put(&list, "%s%.4f", b > 0 ? " " : "", (double)a->leakage[b]);
+	put_text(t, "boreside_leakage", words);
 }
 
 /* The qualities of an image, in the order of user_int[7]. */
@@ -162,7 +166,10 @@ void bs_image_stages(const struct bs_image_timing *t, const struct bs_report *re
 
 static void put_us(struct bs_text *t, const char *what, const char *name, int64_t ns)
 {
-	bs_text_put(t, META("boreside_%s_%s_us", "%.3f"), what, name, (double)ns * 1e-3);
+	char both[64];
+
+	(void)snprintf(both, sizeof(both), "boreside_%s_%s_us", what, name);
+	bs_text_pair(t, both, "%.3f", (double)ns * 1e-3);
 }
 
 static void put_stages(struct bs_text *t, const struct bs_protocol *p,
@@ -179,7 +186,7 @@ static void put_stages(struct bs_text *t, const struct bs_protocol *p,
 
 	if (timing->received_ns == 0)
 		return;
-	bs_text_put(t, META("boreside_received_ns", "%lld"), (long long)timing->received_ns);
+	bs_text_pair(t, "boreside_received_ns", "%lld", (long long)timing->received_ns);
 	for (size_t i = 0; i < sizeof(stamps) / sizeof(stamps[0]); i++)
 		if (stamps[i].ns != 0)
 			put_us(t, "at", stamps[i].name, stamps[i].ns - timing->received_ns);
@@ -232,16 +239,16 @@ _Static_assert(BS_BUDGET_EMIT == 6, "one user_float each, after the residual");
 
 static void put_estimated(struct bs_text *t, const float delay[3])
 {
-	bs_text_put(t, META("boreside_delay", "%.6g %.6g 0"), (double)delay[0], (double)delay[1]);
-	bs_text_put(t, META("boreside_delay_cross", "%.6g 0 0"), (double)delay[2]);
+	bs_text_pair(t, "boreside_delay", "%.6g %.6g 0", (double)delay[0], (double)delay[1]);
+	bs_text_pair(t, "boreside_delay_cross", "%.6g 0 0", (double)delay[2]);
 }
 
 static void put_delays(struct bs_text *t, const struct bs_traj_spec *traj)
 {
-	bs_text_put(t, META("boreside_delay", "%.6g %.6g %.6g"), (double)traj->delay[0],
-		    (double)traj->delay[1], (double)traj->delay[2]);
-	bs_text_put(t, META("boreside_delay_cross", "%.6g %.6g %.6g"), (double)traj->delay_cross[0],
-		    (double)traj->delay_cross[1], (double)traj->delay_cross[2]);
+	bs_text_pair(t, "boreside_delay", "%.6g %.6g %.6g", (double)traj->delay[0],
+		     (double)traj->delay[1], (double)traj->delay[2]);
+	bs_text_pair(t, "boreside_delay_cross", "%.6g %.6g %.6g", (double)traj->delay_cross[0],
+		     (double)traj->delay_cross[1], (double)traj->delay_cross[2]);
 }
 
 static void put_field(struct bs_text *t, const struct bs_protocol *p,
@@ -256,18 +263,26 @@ static void put_field(struct bs_text *t, const struct bs_protocol *p,
 	if (report->segments == 0)
 		return;
 	put_count(t, "boreside_field_segments", report->segments);
-	bs_text_put(t, META("boreside_field_error", "%.2e"), report->field_error);
+	bs_text_pair(t, "boreside_field_error", "%.2e", report->field_error);
 }
 
 /* Writes the unit of pixels that are no signal. */
 static void put_unit(struct bs_text *t, const struct bs_protocol *p,
 		     const struct bs_recon_image *image)
 {
+	const bool velocity = bs_plan_has(&p->plan, BS_PLAN_VELOCITY);
+
 	if (image->head.image_type != BS_MRD_PHASE)
 		return;
-	put_text(t, "boreside_unit", p->output == BS_OUTPUT_VELOCITY ? "cm/s" : "rad");
-	if (p->output == BS_OUTPUT_VELOCITY)
-		bs_text_put(t, META("boreside_venc", "%.9g"), (double)image->report.flow.venc);
+	put_text(t, "boreside_unit", velocity ? "cm/s" : "rad");
+	if (velocity)
+		bs_text_pair(t, "boreside_venc", "%.9g", (double)image->report.flow.venc);
+}
+
+/* Writes what the scan's header says again. */
+static void put_about(void *arg, const char *name, const char *value, unsigned index)
+{
+	put_text(arg, index > 0 ? "+" : name, value);
 }
 
 int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, const char *engine,
@@ -277,7 +292,6 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	const struct bs_plan *plan = &p->plan;
 	struct bs_text t = { out, cap, 0, cap == 0 };
 
-	bs_text_put(&t, "<ismrmrdMeta>");
 	put_text(&t, "boreside_protocol", p->name);
 	put_text(&t, "boreside_engine", engine);
 	put_text(&t, "boreside_quality", qualities[quality_of(p, image, timing)]);
@@ -322,25 +336,48 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	if (plan->off_resonance)
 		put_field(&t, p, image);
 	if (plan->solve != BS_SOLVE_NONE && !image->preview) {
-		bs_text_put(&t, META("boreside_lambda", "%.9g"), p->lambda);
+		bs_text_pair(&t, "boreside_lambda", "%.9g", p->lambda);
 		put_count(&t, "boreside_iterations", image->report.iterations);
-		bs_text_put(&t, META("boreside_residual", "%.6e"), image->report.residual);
+		bs_text_pair(&t, "boreside_residual", "%.6e", image->report.residual);
 		put_count(&t, "boreside_deadline_stop", image->report.deadline_stop);
 	}
 	if (timing->latency_ns > 0)
-		bs_text_put(&t, META("boreside_latency_us", "%.3f"),
-			    (double)timing->latency_ns * 1e-3);
+		bs_text_pair(&t, "boreside_latency_us", "%.3f", (double)timing->latency_ns * 1e-3);
 	if (timing->sender_ns != 0)
-		bs_text_put(&t, META("boreside_sender_ns", "%lld"), (long long)timing->sender_ns);
+		bs_text_pair(&t, "boreside_sender_ns", "%lld", (long long)timing->sender_ns);
 	if (p->image_ms > 0.0 && !image->preview) {
-		bs_text_put(&t, META("boreside_budget_ms", "%.6g"),
-			    bs_budget_image_ms(p, &image->report));
+		bs_text_pair(&t, "boreside_budget_ms", "%.6g",
+			     bs_budget_image_ms(p, &image->report));
 		if (timing->latency_ns > 0)
 			put_text(&t, "boreside_budget",
 				 bs_budget_missed(p, &image->report, timing->latency_ns) ? "missed"
 											 : "met");
 	}
 	put_stages(&t, p, image, timing);
-	bs_text_put(&t, "%s</ismrmrdMeta>", about != NULL ? about : "");
+	(void)bs_text_pairs(about != NULL ? about : "", put_about, &t);
+	return t.full ? BS_ERR_NOMEM : 0;
+}
+
+#define OPENING "<ismrmrdMeta>"
+
+static void put_meta(void *arg, const char *name, const char *value, unsigned index)
+{
+	struct bs_text *t = arg;
+
+	if (index == 0)
+		bs_text_put(t, "%s<meta><name>%s</name>",
+			    t->len >= sizeof(OPENING) ? "</meta>" : "", name);
+	bs_text_put(t, "<value>");
+	bs_text_xml(t, value);
+	bs_text_put(t, "</value>");
+}
+
+int bs_attributes_xml(char *out, size_t cap, const char *attributes)
+{
+	struct bs_text t = { out, cap, 0, cap == 0 };
+
+	bs_text_put(&t, OPENING);
+	(void)bs_text_pairs(attributes, put_meta, &t);
+	bs_text_put(&t, "%s</ismrmrdMeta>", attributes[0] != '\0' ? "</meta>" : "");
 	return t.full ? BS_ERR_NOMEM : (int)t.len;
 }

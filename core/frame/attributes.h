@@ -1,8 +1,8 @@
 /*
- * core/frame/attributes.h - the <ismrmrdMeta> text that travels with an image
+ * core/frame/attributes.h - the attributes that travel with an image: names and values
  *
  * Names and units are documented in ipc/WIRE.md. Writes into the caller's buffer, allocates
- * nothing, never cuts an element: returns the length, or BS_ERR_NOMEM when cap is too small.
+ * nothing, never cuts an element: BS_ERR_NOMEM when cap is too small.
  * Test: test/unit/core/test_attributes.c, test/unit/core/test_recon.c
  */
 #ifndef BS_CORE_FRAME_ATTRIBUTES_H
@@ -35,14 +35,16 @@ void bs_image_stages(const struct bs_image_timing *t, const struct bs_report *re
 		     int64_t until_ns, int64_t stage_ns[BS_BUDGET_STAGES]);
 
 /*
- * fill writes numbers into the image head's user_int and user_float; write makes the text of all
- * attributes. about: what the scan's header says that takers may want (struct bs_scan_info), or
- * NULL.
+ * fill writes numbers into the image head's user_int and user_float; write makes the list of all
+ * attributes, as pairs (core/text.h). about: what the scan's header says that takers may want
+ * (struct bs_scan_info), or NULL.
  */
 void bs_attributes_fill(struct bs_mrd_image *head, const struct bs_protocol *p,
 			const struct bs_recon_image *image, const struct bs_image_timing *timing);
 int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, const char *engine,
 			const struct bs_recon_image *image, const struct bs_image_timing *timing,
 			const char *about);
+/* Writes such a list as MRD's XML, <ismrmrdMeta>; returns its length. */
+int bs_attributes_xml(char *out, size_t cap, const char *attributes);
 
 #endif

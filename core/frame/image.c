@@ -112,7 +112,8 @@ static void fill_head(const struct bs_recon *r, const struct frame *f, struct bs
 	struct bs_mrd_image *h = &image->head;
 	const struct bs_mrd_acq *a = &f->first;
 	const bool complex_out = r->p->output == BS_OUTPUT_COMPLEX;
-	const bool phase = r->p->output == BS_OUTPUT_PHASE || image->report.flow.against > 0;
+	const bool phase =
+		bs_plan_has(&r->p->plan, BS_PLAN_PHASE) || image->report.flow.against > 0;
 	const struct bs_mrd_encoding *e = bs_encoding_of(&r->info, a);
 	float fov_mm[3];
 

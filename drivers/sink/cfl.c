@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "drivers/file/cfl.h"
-#include "drivers/sink/name.h"
 
 static int cfl_open(void **self, const char *target, struct bs_fail *why)
 {
@@ -69,6 +68,7 @@ const struct bs_sink bs_sink_cfl = { .type = "cfl",
 				     .ext = ".cfl",
 				     .open = cfl_open,
 				     .put = cfl_put,
+				     .put_pairs = cfl_put,
 				     .at = bs_imagename_at,
 				     .has = cfl_has,
 				     .close = bs_imagename_free };

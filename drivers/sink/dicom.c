@@ -18,7 +18,6 @@
 #include "drivers/file/montage.h"
 #include "drivers/sink/dicomhead.h"
 #include "drivers/sink/dicomstore.h"
-#include "drivers/sink/name.h"
 #include "drivers/sink/tool.h"
 #include "ipc/wire/meta.h"
 #include "ipc/sha256.h"
@@ -405,41 +404,21 @@ static int send_file(struct dicom *d, const struct bs_mrd_image *head, const str
 	return bs_dicomstore_send(&d->store, out->temp, why);
 }
 
-static int dicom_put(void *self, const struct bs_mrd_image *head, const char *attributes,
-		     const void *pixels, struct bs_fail *why)
+/* Makes the file, and sends and names it. BS_ERR_UNSUPPORTED: filed, but the PACS refused it. */
+static int put_file(struct dicom *d, struct bs_dicomhead *data, const float *pixels,
+		    struct bs_fail *why)
 {
-	struct dicom *d = self;
+	const struct bs_mrd_image *head = data->image;
 	struct bs_draft out = { .fd = -1 };
-	struct bs_dicomwords *words;
-	struct bs_place place;
-	struct bs_dicomhead data = { .image = head, .place = &place };
 	char path[BS_DRAFT_PATH];
-	int refused;
-	int rc;
+	bool refused;
+	int rc = bs_imagename_make(&d->name, path, head, 0, why);
 
-	if (head->channels != 1)
-		return bs_fail(why, BS_ERR_UNSUPPORTED,
-			       "image %u: %u channels (image.combine none): DICOM has one",
-			       head->image_index, head->channels);
-	if (d->stores && !bs_dicomstore_due(&d->store, why))
-		return BS_ERR_IO;
-	rc = bs_place_of(&place, head, why);
 	if (rc == 0)
-		rc = bs_imagename_make(&d->name, path, head, 0, why);
-	if (rc != 0)
-		return rc;
-	words = malloc(sizeof(*words));
-	if (words == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "image %u: no memory", head->image_index);
-	data.words = words;
-	data.reach = bs_meta_reach(head, attributes, strlen(attributes));
-	rc = bs_dicomwords_read(words, attributes, head->contrast, why);
-	if (rc == 0)
-		rc = make_file(d, &data, pixels, path, &out, why);
+		rc = make_file(d, data, pixels, path, &out, why);
 	if (rc == 0)
 		rc = send_file(d, head, &out, why);
-	free(words);
-	refused = rc == BS_ERR_UNSUPPORTED && out.fd >= 0; /* the PACS refused it: it is filed */
+	refused = rc == BS_ERR_UNSUPPORTED && out.fd >= 0;
 	if (rc != 0 && !refused) {
 		bs_draft_drop(&out);
 		return rc;
@@ -448,10 +427,62 @@ static int dicom_put(void *self, const struct bs_mrd_image *head, const char *at
 	return refused ? BS_ERR_UNSUPPORTED : rc;
 }
 
+/* Checks what does not depend on the attributes, then gives the image a place. */
+static int check(struct dicom *d, struct bs_place *place, const struct bs_mrd_image *head,
+		 struct bs_fail *why)
+{
+	if (head->channels != 1)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "image %u: %u channels (image.combine none): DICOM has one",
+			       head->image_index, head->channels);
+	if (d->stores && !bs_dicomstore_due(&d->store, why))
+		return BS_ERR_IO;
+	return bs_place_of(place, head, why);
+}
+
+static int put(struct dicom *d, const struct bs_mrd_image *head, const char *attributes, bool pairs,
+	       const void *pixels, struct bs_fail *why)
+{
+	struct bs_place place;
+	struct bs_dicomhead data = { .image = head, .place = &place };
+	struct bs_dicomwords *words;
+	int rc = check(d, &place, head, why);
+
+	if (rc != 0)
+		return rc;
+	words = calloc(1, sizeof(*words));
+	if (words == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "image %u: no memory", head->image_index);
+	words->contrast = head->contrast;
+	if (pairs)
+		(void)bs_text_pairs(attributes, bs_dicomwords_take, words);
+	else
+		rc = bs_meta_read(attributes, bs_dicomwords_take, words, why);
+	data.words = words;
+	data.reach = bs_meta_reach_of(head, bs_dicomwords_value(words, "boreside_venc"));
+	if (rc == 0)
+		rc = put_file(d, &data, pixels, why);
+	free(words);
+	return rc;
+}
+
+static int dicom_put(void *self, const struct bs_mrd_image *head, const char *attributes,
+		     const void *pixels, struct bs_fail *why)
+{
+	return put(self, head, attributes, false, pixels, why);
+}
+
+static int dicom_put_pairs(void *self, const struct bs_mrd_image *head, const char *attributes,
+			   const void *pixels, struct bs_fail *why)
+{
+	return put(self, head, attributes, true, pixels, why);
+}
+
 const struct bs_sink bs_sink_dicom = { .type = "dicom",
 				       .ext = ".dcm",
 				       .open = dicom_open,
 				       .put = dicom_put,
+				       .put_pairs = dicom_put_pairs,
 				       .at = dicom_at,
 				       .has = dicom_has,
 				       .close = dicom_close,

@@ -17,8 +17,7 @@
 
 #include "core/mrd.h"
 #include "drivers/sink/dicomwords.h"
-#include "drivers/sink/place.h"
-#include "drivers/sink/uid.h"
+#include "drivers/sink/sink.h"
 
 #define BS_DICOM_DECIMAL 17u /* bytes of a decimal string with its NUL */
 

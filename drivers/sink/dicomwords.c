@@ -8,7 +8,7 @@
 
 #include "core/date.h"
 #include "core/text.h"
-#include "ipc/wire/meta.h"
+#include "ipc/sha256.h"
 
 enum as { NOT, TEXT, DATE, TIME, SEX, NUMBER, MEGAHERTZ };
 
@@ -71,6 +71,7 @@ static const struct row {
 	{ "boreside_readouts", 0, "", NOT, 0, false },
 	{ "boreside_scan", 0, "", NOT, 0, false },
 	{ "boreside_slice_thickness", 0, "", NOT, 0, false },
+	{ "boreside_venc", 0, "", NOT, 0, false },
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 _Static_assert(ROWS <= BS_DICOM_ROWS, "a place for each");
@@ -93,7 +94,7 @@ void bs_dicom_cut(char to[BS_DICOM_WORD], const char *from, size_t chars)
 	copy(to, n + 1 < BS_DICOM_WORD ? n + 1 : BS_DICOM_WORD, from);
 }
 
-static void take(void *arg, const char *name, const char *value, unsigned index)
+void bs_dicomwords_take(void *arg, const char *name, const char *value, unsigned index)
 {
 	struct bs_dicomwords *w = arg;
 
@@ -104,14 +105,6 @@ static void take(void *arg, const char *name, const char *value, unsigned index)
 	for (size_t i = 0; i < ROWS; i++)
 		if (strcmp(rows[i].name, name) == 0)
 			copy(w->value[i], BS_DICOM_WORD, value);
-}
-
-int bs_dicomwords_read(struct bs_dicomwords *w, const char *attributes, unsigned contrast,
-		       struct bs_fail *why)
-{
-	memset(w, 0, sizeof(*w));
-	w->contrast = contrast;
-	return bs_meta_read(attributes, take, w, why);
 }
 
 const char *bs_dicomwords_value(const struct bs_dicomwords *w, const char *name)
@@ -203,5 +196,43 @@ void bs_dicomwords_put(const struct bs_dicomwords *w, FILE *to)
 		convert(value, &rows[i], w->value[i]);
 		if (value[0] != '\0' || rows[i].always)
 			bs_dicom_text(to, rows[i].tag, rows[i].vr, value, rows[i].chars);
+	}
+}
+
+/* ---- identifiers ---- */
+
+void bs_uid_of(char uid[BS_UID_MAX], const char *words)
+{
+	char hex[BS_SHA256_HEX];
+	char digits[40];
+	size_t n = sizeof(digits);
+	unsigned __int128 v = 0;
+
+	bs_sha256(hex, words, strlen(words));
+	for (int i = 0; i < 32; i++)
+		v = v << 4 | (unsigned)(hex[i] <= '9' ? hex[i] - '0' : hex[i] - 'a' + 10);
+	v &= ~((unsigned __int128)0xf << 76); /* digit 13: the version */
+	v |= (unsigned __int128)8 << 76;
+	v &= ~((unsigned __int128)3 << 62); /* the two highest bits of digit 17: the variant */
+	v |= (unsigned __int128)2 << 62;
+	digits[--n] = '\0';
+	for (; v != 0; v /= 10)
+		digits[--n] = (char)('0' + (int)(v % 10));
+	(void)snprintf(uid, BS_UID_MAX, "2.25.%s", digits + n);
+}
+
+bool bs_uid_good(const char *uid)
+{
+	const size_t len = strlen(uid);
+
+	if (len == 0 || len >= BS_UID_MAX || uid[strspn(uid, "0123456789.")] != '\0')
+		return false;
+	for (const char *c = uid;; c += strcspn(c, ".") + 1) {
+		const size_t n = strcspn(c, ".");
+
+		if (n == 0 || (n > 1 && c[0] == '0'))
+			return false;
+		if (c[n] == '\0')
+			return true;
 	}
 }

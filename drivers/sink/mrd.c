@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "drivers/file/hdf5.h"
-#include "drivers/sink/name.h"
 #include "ipc/wire/mrd.h"
 
 _Static_assert(sizeof(ISMRMRD_ImageHeader) == BS_MRD_IMAGE_BYTES, "the wire's own layout");

@@ -14,8 +14,6 @@
 #include <string.h>
 
 #include "core/frame/recon.h"
-#include "drivers/sink/name.h"
-#include "drivers/sink/place.h"
 #include "drivers/sink/sink.h"
 #include "ipc/wire/meta.h"
 

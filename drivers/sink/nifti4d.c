@@ -24,7 +24,6 @@
 #include <unistd.h>
 
 #include "core/thread/clock.h"
-#include "drivers/sink/name.h"
 #include "drivers/sink/sink.h"
 #include "ipc/wire/meta.h"
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "drivers/sink/name.h"
 #include "drivers/file/png.h"
 #include "ipc/wire/meta.h"
 

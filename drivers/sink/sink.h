@@ -2,19 +2,18 @@
  * drivers/sink/sink.h - sinks: folders or files that images are written to
  *
  * open -> put* -> close, in the emit worker or in `boreside recon`. Call put through bs_sink_put,
- * which checks the head. put may block and allocate (emit is not on the reconstruction's path); it
- * leaves a whole file behind, or none.
+ * put_pairs through bs_sink_put_pairs, which check the head. put may block and allocate (emit is
+ * not on the reconstruction's path); it leaves a whole file behind, or none.
  * attributes: the MRD meta XML, NUL-terminated. pixels [channel][z][y][x], float or complex float
  * (the head's data_type), 4-byte aligned. The reason of an error names the file.
- * drivers/sink/name.h names the files. put may be called again after a failure. close frees self,
- * whatever it returns.
+ * put may be called again after a failure. close frees self, whatever it returns.
  *   png  one picture per image (drivers/file/montage.h)
  *   cfl  one .cfl/.hdr pair per image: x, y, z, channel; a magnitude gets the imaginary part 0
  *   mrd  .h5: in a folder one file per image; as a file name all images in that one file, which
  *        has its name only after close; group /dataset/image_SERIES, readable by ISMRMRD's tools
  *   nifti, nifti_gz
  *        .nii or .nii.gz (NIfTI-1): x, y, z, 1, channel; sform and qform from the image's place
- *        (drivers/sink/place.h), both of code 0 if its head does not say it; the attributes as
+ *        (bs_place_of), both of code 0 if its head does not say it; the attributes as
  *        a comment extension
  *   nifti_4d
  *        .4d.nii: the repetitions of a contrast, phase, set and slice in one file, volume by
@@ -22,7 +21,7 @@
  *   dicom .dcm, magnitude in 16 bits, by DCMTK's dump2dcm: one slice MR Image Storage, a volume
  *        Enhanced MR Image Storage; one channel, and a head that says where it lies
  *        (drivers/sink/dicomhead.h); sent on by C-STORE (drivers/sink/dicomstore.h)
- * Test: test/unit/drivers/test_sink.c, test_nifti.c, test_nifti4d.c, test_dicom.c
+ * Test: test/unit/drivers/test_sink.c, test_nifti.c, test_nifti4d.c, test_dicom.c, test_place.c
  */
 #ifndef BS_DRIVERS_SINK_SINK_H
 #define BS_DRIVERS_SINK_SINK_H
@@ -32,6 +31,7 @@
 #include "core/err.h"
 #include "core/mrd.h"
 #include "core/protocol.h"
+#include "drivers/file/draft.h"
 
 struct bs_sink {
 	const char *type; /* "png", "cfl", "mrd", ... */
@@ -40,6 +40,12 @@ struct bs_sink {
 	int (*open)(void **self, const char *target, struct bs_fail *why);
 	int (*put)(void *self, const struct bs_mrd_image *head, const char *attributes,
 		   const void *pixels, struct bs_fail *why);
+	/*
+	 * The same by the image's attributes as pairs (core/text.h), without the XML. NULL: put
+	 * writes the XML itself.
+	 */
+	int (*put_pairs)(void *self, const struct bs_mrd_image *head, const char *attributes,
+			 const void *pixels, struct bs_fail *why);
 	/*
 	 * For a target that is a file: sets the number (from 1) of the image that put and has are
 	 * called for next. NULL: all images are in that one file.
@@ -66,8 +72,82 @@ extern const struct bs_sink bs_sink_nifti, bs_sink_nifti_gz, bs_sink_nifti_4d, b
 /* Finds a sink by type or by a file name's ending (".png", ".cfl", ".h5", ".nii", ...), or NULL. */
 const struct bs_sink *bs_sink_find(const char *type_or_name);
 
-/* Checks the head, then calls put. BS_ERR_UNSUPPORTED, BS_ERR_SIZE: the head is of no image. */
+/*
+ * Checks the head, then calls put or put_pairs. BS_ERR_UNSUPPORTED, BS_ERR_SIZE: the head is of no
+ * image.
+ */
 int bs_sink_put(const struct bs_sink *sink, void *self, const struct bs_mrd_image *head,
 		const char *attributes, const void *pixels, struct bs_fail *why);
+int bs_sink_put_pairs(const struct bs_sink *sink, void *self, const struct bs_mrd_image *head,
+		      const char *attributes, const void *pixels, struct bs_fail *why);
+
+/*
+ * ---- names of a sink's image files ----
+ *
+ * If the target is a folder, names are FOLDER/scanUUUUUUUU-sSSS-iIIIII.ext, from the measurement's
+ * uid (hex), the image's series and its index; a name that is taken gets -2, -3, ... before the
+ * extension, so that nothing is overwritten. If the target ends in the sink's extension, the first
+ * image gets that name, the others NAME-0002.ext, NAME-0003.ext, ...; files of an earlier run are
+ * replaced.
+ */
+#define BS_IMAGENAME_TRIES 100000u
+
+struct bs_imagename {
+	char target[BS_DRAFT_PATH]; /* folder, or a file's name without its extension */
+	const char *ext;            /* ".png" */
+	bool folder;
+	uint32_t images; /* images that have a name so far */
+	enum bs_draft_mode mode;
+};
+
+/* open and close of a sink that has no other state than a name. */
+int bs_imagename_new(void **self, const char *target, const char *ext, struct bs_fail *why);
+int bs_imagename_free(void *self, struct bs_fail *why);
+int bs_imagename_open(struct bs_imagename *n, const char *target, const char *ext,
+		      struct bs_fail *why);
+/* Makes the name of an image for a try (0, 1, ...; only a folder needs more than one). */
+int bs_imagename_make(const struct bs_imagename *n, char out[BS_DRAFT_PATH],
+		      const struct bs_mrd_image *head, uint32_t try_number, struct bs_fail *why);
+/* Finds a name for a finished draft and commits it; drops it on failure. Counts the image. */
+int bs_imagename_commit(struct bs_imagename *n, struct bs_draft *d, const struct bs_mrd_image *head,
+			struct bs_fail *why);
+/*
+ * Sets the number, from 1, of the next image if the target is a file. self: a sink whose first
+ * member is a struct bs_imagename.
+ */
+void bs_imagename_at(void *self, uint32_t number);
+/* Finds an image's last file in a folder; returns when it was written, ns; -1: there is none. */
+int64_t bs_imagename_newest(const struct bs_imagename *n, char path[BS_DRAFT_PATH],
+			    const struct bs_mrd_image *head);
+/*
+ * True if this image has a file that was written at since_ns (since 1970, UTC) or later. In a
+ * folder the last of the image's names is looked at; with a file name, the next image's name. last:
+ * if an image has two files, the ending of the one that is written last. A pair without that file
+ * was left by a process that died, and is removed from a folder.
+ */
+bool bs_imagename_has(const struct bs_imagename *n, const struct bs_mrd_image *head,
+		      const char *last, int64_t since_ns);
+
+/*
+ * ---- where an image's voxels lie in the patient, by its MRD head ----
+ *
+ * Coordinates are the patient's as in MRD and DICOM, mm: x to the left, y to the back, z to the
+ * head (LPS). The MRD head's position is the center of voxel matrix/2 along each axis (a matrix of
+ * 1: voxel 0), whose phase no gradient turns (core/frame/geometry.h has the sizes). x runs along
+ * read_dir, y along phase_dir, z along slice_dir; z of a 2D image is its slice's thickness.
+ * Voxel (i, j, k) has its center at first + i step[0] + j step[1] + k step[2].
+ */
+struct bs_place {
+	double spacing[3]; /* mm between two voxels along x, y, z */
+	double dir[3][3];  /* directions of x, y, z: length 1, at right angles */
+	double step[3][3]; /* spacing times dir */
+	double first[3];   /* the center of voxel (0, 0, 0) */
+};
+
+/*
+ * BS_ERR_SIZE: the head does not say the place: a field of view is 0, a value is not finite, or the
+ * directions are not of length 1 at right angles (to 1e-3). The reason names the value.
+ */
+int bs_place_of(struct bs_place *p, const struct bs_mrd_image *head, struct bs_fail *why);
 
 #endif

@@ -81,6 +81,13 @@ bool bs_tune_settled(const struct bs_tune_match *m, int direction, int pairs)
 	       (pairs == FAR_OFF && won(m, direction, pairs, FAR) == 0);
 }
 
+bool bs_tune_turns_settled(void *arg, int pairs)
+{
+	const struct bs_tune_turns *t = arg;
+
+	return bs_tune_settled(t->match, t->direction, pairs);
+}
+
 bool bs_tune_lost(const struct bs_tune_match *m)
 {
 	return !wins(m, m->direction);

@@ -102,6 +102,12 @@ typedef int (*bs_tune_measure)(void *arg, const struct bs_tune *tune, const stru
 			       struct bs_tune_match *match, struct bs_fail *why);
 /* For a measure function: true when this many pairs of a direction already settle the outcome. */
 bool bs_tune_settled(const struct bs_tune_match *match, int direction, int pairs);
+/* The same, for a stopwatch (gpu/device/stopwatch.h); arg: a struct bs_tune_turns. */
+struct bs_tune_turns {
+	struct bs_tune_match *match;
+	int direction;
+};
+bool bs_tune_turns_settled(void *arg, int pairs);
 /*
  * For a measure function: true when the deciding direction rules the choice out, so that the other
  * direction need not be measured: its own.n stays 0.

@@ -53,7 +53,7 @@ static void lay(struct bs_phases *f, struct bs_room *r)
 	const bool epi = p->epi_correct;
 	const uint64_t n = f->n;
 	const uint64_t line = n * p->coils * 8;
-	const uint64_t frames = p->navigators != BS_NAVIGATE_OFF ? bs_protocol_pairs(p) : 0;
+	const uint64_t frames = bs_plan_has(&p->plan, BS_PLAN_NAVIGATE) ? bs_protocol_pairs(p) : 0;
 
 	bs_room_take(r, &f->navigated, "navigators' phases", frames, sizeof(struct navigated));
 	bs_room_take(r, &f->first, "first navigators", frames, f->room * sizeof(float));

@@ -55,7 +55,10 @@ struct bs_slice_spec {
 	bool split;
 };
 
-/* The references of a group's bands: fully sampled lines, of one band each. */
+/*
+ * The references of a group's bands, lines of one band each. They may lack lines, which are 0 then,
+ * if those that are there are a step apart: only whole neighborhoods count.
+ */
 struct bs_slice_references {
 	const float *band[BS_SLICE_BANDS]; /* hybrid space, [coil][line][x] complex */
 	size_t coil_step, line_step;       /* complex values; x is contiguous */

@@ -12,6 +12,7 @@
 
 #include "core/frame/recon.h"
 #include "core/latency/budget.h"
+#include "core/memory/pools.h"
 #include "core/mrd.h"
 
 /* An entry of a ring: its kind, the low bits of the scan's number, and a slot. */
@@ -81,8 +82,8 @@ struct bs_image_meta {
 	int64_t handed_ns;          /* emit: when the image was handed to the first sink */
 	int64_t sender_ns;          /* time_ns of the last readout that the image needed */
 	uint64_t pixel_bytes;       /* emit: pixel bytes of the image's message */
-	/* emit: bytes of the attributes, which end right before the pixels */
-	uint32_t attributes_len;
+	char attributes[BS_POOLS_ATTRIBUTES]; /* emit: as pairs (core/text.h) */
+	uint32_t attributes_len; /* emit: bytes of the message's XML, right before the pixels */
 	/* emit: the image could not be made a message, and there is none */
 	_Atomic uint32_t failed;
 	_Atomic uint32_t stored; /* emit: the image is in the store */

@@ -10,8 +10,6 @@
 #include "core/plan/scankey.h"
 #include "core/text.h"
 
-#define END "</meta>"
-
 static const struct {
 	const char *section, *element;
 } known[] = {
@@ -114,40 +112,45 @@ static void check_date(struct bs_scan_info *info, const char *element, const cha
 					dates[i].is_time ? "time" : "date");
 }
 
+struct listed {
+	const char *name, *last;
+	bool there;
+};
+
+static void look_for(void *arg, const char *name, const char *value, unsigned index)
+{
+	struct listed *l = arg;
+
+	(void)value;
+	(void)index;
+	l->last = name;
+	l->there = l->there || strcmp(name, l->name) == 0;
+}
+
 void bs_about_add(struct bs_scan_info *info, const char *section, const char *element,
 		  const char *text)
 {
-	const size_t before = strlen(info->about);
-	struct bs_text t = { info->about, sizeof(info->about), before, false };
-	char value[BS_ABOUT_VALUE + 1];
-	char name[64];
-	size_t n = strlen(text);
-	const char *last;
+	const size_t n = bs_text_cut(text, strlen(text), BS_ABOUT_VALUE);
+	char name[64], value[BS_ABOUT_VALUE + 1], xml[5 * BS_ABOUT_VALUE + 1];
+	struct bs_text t = { info->about, sizeof(info->about), 0, false };
+	struct bs_text x = { xml, sizeof(xml), 0, false };
+	struct listed l = { name, "", false };
 
 	if (n == 0 || !is_known(section, element))
 		return;
 	check_date(info, element, text);
-	n = bs_text_cut(text, n, BS_ABOUT_VALUE);
-	memcpy(value, text, n);
-	value[n] = '\0';
-	(void)snprintf(name, sizeof(name), "<name>mrd_%s</name>", element);
-	last = strstr(info->about, name);
-	/* the text has the element already: the value is added if that is the last element */
-	if (last != NULL) {
-		if (strstr(last, END) != info->about + before - strlen(END))
-			return;
-		t.len -= strlen(END);
-	} else {
-		bs_text_put(&t, "<meta>%s", name);
-	}
-	bs_text_put(&t, "<value>");
-	bs_text_xml(&t, value);
-	bs_text_put(&t, "</value>" END);
-	if (t.full) { /* the text is restored as it was without this value */
-		info->about[before - (last != NULL ? strlen(END) : 0)] = '\0';
-		if (last != NULL)
-			memcpy(info->about + before - strlen(END), END, sizeof(END));
-	}
+	(void)snprintf(name, sizeof(name), "mrd_%s", element);
+	(void)snprintf(value, sizeof(value), "%.*s", (int)n, text);
+	bs_text_xml(&x, value);
+	t.len = bs_text_pairs(info->about, look_for, &l);
+	x.len += strlen(l.there ? "<value></value>" : "<meta><name></name><value></value></meta>") +
+		 (l.there ? 0 : strlen(name));
+	/* the list has the element already: the value is added if that is the last element */
+	if ((l.there && strcmp(l.last, name) != 0) ||
+	    info->about_bytes + x.len >= sizeof(info->about))
+		return;
+	info->about_bytes += (uint32_t)x.len;
+	bs_text_pair(&t, l.there ? "+" : name, "%s", value);
 }
 
 static void take_venc(struct bs_scan_info *info, const char *name, const char *text, double value)

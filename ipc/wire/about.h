@@ -1,10 +1,11 @@
 /*
  * ipc/wire/about.h - what a scan's MRD header says of patient, study, series, scanner and sequence
  *
- * None of it is used here: it goes on to the takers of the scan's images as attributes, <meta>
- * elements named mrd_ELEMENT (ipc/WIRE.md has the list), with one value for each time that the
- * element occurs. A value of more than BS_ABOUT_VALUE bytes is cut, between two characters; values
- * that no longer fit are left out. An invalid date or time is remarked. No state; any thread.
+ * None of it is used here: it goes on to the takers of the scan's images as attributes named
+ * mrd_ELEMENT (ipc/WIRE.md has the list), with one value for each time that the element occurs. A
+ * value of more than BS_ABOUT_VALUE bytes is cut, between two characters; values with which they
+ * would be more than BS_SCAN_ABOUT bytes of XML are left out. An invalid date or time is remarked.
+ * No state; any thread.
  * Test: test/unit/ipc/test_xml.c, test/unit/ipc/test_habits.c
  */
 #ifndef BS_IPC_WIRE_ABOUT_H

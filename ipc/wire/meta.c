@@ -3,6 +3,7 @@
 
 #include <expat.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 
 struct reader {
 	XML_Parser parser;
-	bs_meta_each *each;
+	bs_pair_each *each;
 	void *arg;
 	int depth; /* number of elements that are open */
 	bool refused;
@@ -74,7 +75,7 @@ static void XMLCALL on_doctype(void *arg, const XML_Char *name, const XML_Char *
 	(void)XML_StopParser(r->parser, XML_FALSE);
 }
 
-static int read_bytes(const char *attributes, size_t len, bs_meta_each *each, void *arg,
+static int read_bytes(const char *attributes, size_t len, bs_pair_each *each, void *arg,
 		      struct bs_fail *why)
 {
 	struct reader r = { .each = each, .arg = arg };
@@ -99,27 +100,24 @@ static int read_bytes(const char *attributes, size_t len, bs_meta_each *each, vo
 	return rc;
 }
 
-int bs_meta_read(const char *attributes, bs_meta_each *each, void *arg, struct bs_fail *why)
+int bs_meta_read(const char *attributes, bs_pair_each *each, void *arg, struct bs_fail *why)
 {
 	return read_bytes(attributes, strlen(attributes), each, arg, why);
 }
 
+#define VENC 64u /* bytes of a number */
+
 static void take_venc(void *arg, const char *name, const char *value, unsigned index)
 {
-	double *reach = arg;
-	double venc;
-
-	if (index == 0 && strcmp(name, "boreside_venc") == 0 && bs_text_number(value, &venc) &&
-	    venc > 0.0 && venc <= 1e9)
-		*reach = venc;
+	if (index == 0 && strcmp(name, "boreside_venc") == 0)
+		(void)snprintf(arg, VENC, "%s", value);
 }
 
 double bs_meta_reach(const struct bs_mrd_image *head, const char *attributes, size_t len)
 {
-	double reach = 3.14159265358979323846;
+	char venc[VENC] = "";
 
-	if (head->image_type != BS_MRD_PHASE || head->data_type != BS_MRD_FLOAT)
-		return 0.0;
-	(void)read_bytes(attributes, len, take_venc, &reach, NULL);
-	return reach;
+	if (head->image_type == BS_MRD_PHASE)
+		(void)read_bytes(attributes, len, take_venc, venc, NULL);
+	return bs_meta_reach_of(head, venc);
 }

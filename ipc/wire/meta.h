@@ -12,20 +12,26 @@
 
 #include "core/err.h"
 #include "core/mrd.h"
+#include "core/text.h"
 
 #define BS_META_TEXT 1024u
 
-/*
- * Is called for each value of each <meta>, in their order. index: 0 for the first of a name's
- * values.
- */
-typedef void bs_meta_each(void *arg, const char *name, const char *value, unsigned index);
-
-int bs_meta_read(const char *attributes, bs_meta_each *each, void *arg, struct bs_fail *why);
+/* Calls each for each value of each <meta>, in their order. */
+int bs_meta_read(const char *attributes, bs_pair_each *each, void *arg, struct bs_fail *why);
 /*
  * The largest magnitude that pixels of a phase image reach on both sides of 0: pi, or, of a
  * velocity, the VENC in the attributes (of len bytes). 0: an image of another type.
  */
 double bs_meta_reach(const struct bs_mrd_image *head, const char *attributes, size_t len);
+
+/* The same by the value of boreside_venc; "": there is none. */
+static inline double bs_meta_reach_of(const struct bs_mrd_image *head, const char *venc)
+{
+	double v;
+
+	if (head->image_type != BS_MRD_PHASE || head->data_type != BS_MRD_FLOAT)
+		return 0.0;
+	return bs_text_number(venc, &v) && v > 0.0 && v <= 1e9 ? v : 3.14159265358979323846;
+}
 
 #endif

@@ -38,7 +38,8 @@ protocols = (
 END
 }
 recon() { # site, protocol, image
-	"$BORESIDE" recon -c "$dir/$1.cfg" -p "$2" "$dir/$2.h5" -o "$dir/$3" 2>&1 | tail -n 1
+	"$BORESIDE" recon -c "$dir/$1.cfg" -p "$2" "$dir/$2.h5" -o "$dir/$3" 2>&1 |
+		grep -v "^  " | tail -n 1 # the files are named last
 }
 site host host "[0]"
 site single cuda "[0]"

@@ -259,7 +259,7 @@ static void check_full(void)
 			size /= 2;
 	}
 	(void)cudaGetLastError();
-	check_refused("a full device", &many[3], BS_ERR_NOMEM, "weights (density weights) needs");
+	check_refused("a full device", &many[3], BS_ERR_NOMEM, "(density weights) needs");
 	while (n > 0)
 		(void)cudaFree(held[--n]);
 }

@@ -125,6 +125,8 @@ static const struct bs_option options[] = {
 	  .help = "the coils turn about z by so much from slice to slice, which then have "
 		  "sensitivities of their own (0)",
 	  .min = -360, .max = 360 },
+	{ BS_OPTION_FLAG, 0, "coil-sphere", NULL, AT(scan.coil_sphere),
+	  .help = "2D: the coils stand on a sphere around all slices, not around each of them" },
 	{ BS_OPTION_OWN, 0, "te-ms", "T[,T[,T]]", AT(scan.te_ms),
 	  .help = "echo times, in the header and for --field-hz (0)",
 	  .read = bs_phantom_read_times },
@@ -173,6 +175,16 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_U32, 0, "ramp-us", "T", AT(scan.ramp_us),
 	  .help = "EPI samples on the gradient's ramps, which take T each (0: it does not)",
 	  .min = 0, .max = 10000 },
+	{ BS_OPTION_REAL, 0, "epi-drift", "RAD", AT(scan.epi_drift),
+	  .help = "of --epi-phase from repetition to repetition (0)", .min = -7, .max = 7 },
+	{ BS_OPTION_OWN, 0, "multiband", "B[,F]", AT(scan.plan.multiband),
+	  .help = "B slices at once, each moved by a field of view over F from the one before "
+		  "(B RY), through coils on a sphere",
+	  .read = bs_phantom_read_multiband },
+	{ BS_OPTION_OWN, 0, "single-band", "KIND", AT(scan.plan.multiband),
+	  .help = "references of each slice alone: flagged (20) or flagged,LINES; first: the first "
+		  "repetition; blipped- before these: moved as their band is; none (flagged)",
+	  .read = bs_phantom_read_single },
 	{ BS_OPTION_U32, 0, "averages", "N", AT(scan.plan.averages), .help = "of each line (1)",
 	  .min = 1, .max = 65535 },
 	{ BS_OPTION_U32, 0, "phases", "N", AT(scan.plan.phases),
@@ -348,10 +360,12 @@ static int complete(struct request *q)
 		return bs_options_wrong(&bs_command_phantom, "--motion: A must be below 1");
 	for (int i = 0; i < 3; i++)
 		q->scan.delayed = q->scan.delayed || q->scan.delay[i] != 0.0;
-	if (!q->scan.plan.epi &&
-	    (q->scan.ramp_us > 0 || q->scan.epi_phase != 0.0 || q->scan.epi_shift != 0.0))
+	if (!q->scan.plan.epi && (q->scan.ramp_us > 0 || q->scan.epi_phase != 0.0 ||
+				  q->scan.epi_shift != 0.0 || q->scan.epi_drift != 0.0))
 		return bs_options_wrong(&bs_command_phantom,
-					"--ramp-us, --epi-phase and --epi-shift go with --epi");
+					"--ramp-us, --epi-phase, --epi-shift and --epi-drift go "
+					"with --epi");
+	q->scan.coil_sphere = q->scan.coil_sphere || q->scan.plan.multiband.bands > 1;
 	q->scan.motion = q->motion[0];
 	q->scan.motion_frames = q->motion[1];
 	q->protocol.traj.seed = q->scan.seed;

@@ -112,6 +112,41 @@ int bs_phantom_read_calibration(void *to, const char *text, struct bs_fail *why)
 	return 0;
 }
 
+int bs_phantom_read_multiband(void *to, const char *text, struct bs_fail *why)
+{
+	struct bs_scanbands *m = to;
+	double x[2] = { 0.0, 0.0 };
+
+	if (numbers(x, 1, 2, text) < 0 || !whole(x[0], 2, 16) || !whole(x[1], 0, 64))
+		return bs_fail(why, BS_ERR_USAGE, "not 2 to 16 slices, and a whole number");
+	m->bands = (uint32_t)x[0];
+	m->shift = (uint32_t)x[1];
+	return 0;
+}
+
+int bs_phantom_read_single(void *to, const char *text, struct bs_fail *why)
+{
+	static const char *const words[] = { "flagged", "first", "none", NULL };
+	struct bs_scanbands *m = to;
+	const char *const first = text + (strncmp(text, "blipped-", 8) == 0 ? 8 : 0);
+	const size_t n = strcspn(first, ",");
+	double lines = 0.0;
+	int kind = 0;
+
+	if (read_word(&kind, first, n, words, why) != 0 ||
+	    (kind == BS_SINGLE_NONE && first != text) ||
+	    (first[n] != '\0' &&
+	     (kind != BS_SINGLE_FLAGGED || numbers(&lines, 1, 1, first + n + 1) < 0 ||
+	      !whole(lines, 1, 65535))))
+		return bs_fail(why, BS_ERR_USAGE,
+			       "not flagged, flagged,LINES or first, as it is or after blipped-, "
+			       "nor none");
+	m->single = (enum bs_single_band)kind;
+	m->lines = (uint32_t)lines;
+	m->blipped = first != text;
+	return 0;
+}
+
 int bs_phantom_read_partial(void *to, const char *text, struct bs_fail *why)
 {
 	struct bs_partial *partial = to;

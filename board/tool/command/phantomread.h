@@ -18,6 +18,9 @@ int bs_phantom_read_times(void *to, const char *text, struct bs_fail *why);  /* 
 /* struct bs_scanplan: accel and shift; calibration and its lines */
 int bs_phantom_read_accel(void *to, const char *text, struct bs_fail *why);
 int bs_phantom_read_calibration(void *to, const char *text, struct bs_fail *why);
+/* struct bs_scanbands: bands and shift; references */
+int bs_phantom_read_multiband(void *to, const char *text, struct bs_fail *why);
+int bs_phantom_read_single(void *to, const char *text, struct bs_fail *why);
 int bs_phantom_read_partial(void *to, const char *text, struct bs_fail *why); /* bs_partial */
 
 #endif

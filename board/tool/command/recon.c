@@ -121,20 +121,28 @@ static void log_words(struct job *j, const struct bs_recon_image *image)
 		       image->lacks);
 }
 
-/* The same bytes whoever makes it, and when: no times. */
-static void forget_times(struct bs_recon_image *image, struct bs_image_timing *timing)
+static int put_image(struct job *j, struct bs_recon_image *image,
+		     const struct bs_image_timing *timing, struct bs_fail *why)
 {
-	memset(image->report.stage_ns, 0, sizeof(image->report.stage_ns));
-	memset(timing, 0, sizeof(*timing));
-}
+	const struct bs_armed *armed = &j->pipeline.armed;
+	char pairs[BS_POOLS_ATTRIBUTES];
+	char xml[BS_POOLS_ATTRIBUTES];
+	int rc = bs_attributes_write(pairs, sizeof(pairs), armed->protocol,
+				     bs_recon_engine(armed->recon, image), image, timing,
+				     j->pipeline.info.about);
 
-static int put_image(struct job *j, const struct bs_recon_image *image, const char *attributes,
-		     struct bs_fail *why)
-{
+	bs_attributes_fill(&image->head, armed->protocol, image, timing);
+	if (rc == 0 && !j->shared && j->sink->put_pairs != NULL)
+		return bs_sink_put_pairs(j->sink, j->sink_self, &image->head, pairs, image->pixels,
+					 why);
+	if (rc == 0)
+		rc = bs_attributes_xml(xml, sizeof(xml), pairs);
+	if (rc < 0)
+		return bs_fail(why, rc, "attributes longer than %u bytes", BS_POOLS_ATTRIBUTES);
+	image->head.attribute_string_len = (uint32_t)rc;
 	if (j->shared)
-		return bs_job_put(&j->made, image->number, &image->head, attributes, image->pixels,
-				  why);
-	return bs_sink_put(j->sink, j->sink_self, &image->head, attributes, image->pixels, why);
+		return bs_job_put(&j->made, image->number, &image->head, xml, image->pixels, why);
+	return bs_sink_put(j->sink, j->sink_self, &image->head, xml, image->pixels, why);
 }
 
 static int emit_ready(void *arg, struct bs_fail *why)
@@ -143,7 +151,6 @@ static int emit_ready(void *arg, struct bs_fail *why)
 	struct bs_armed *armed = &j->pipeline.armed;
 	struct bs_recon_image *image = &j->pipeline.image;
 	struct bs_image_timing timing = { .taken_ns = j->pipeline.taken_ns };
-	char attributes[BS_POOLS_ATTRIBUTES];
 	int rc;
 
 	for (;;) {
@@ -163,17 +170,11 @@ static int emit_ready(void *arg, struct bs_fail *why)
 			timing.taken_ns = timing.added_ns = 0;
 		timing.latency_ns =
 			timing.made_ns - (image->own ? timing.received_ns : timing.begun_ns);
-		if (j->shared)
-			forget_times(image, &timing);
-		rc = bs_attributes_write(attributes, sizeof(attributes), armed->protocol,
-					 bs_recon_engine(armed->recon, image), image, &timing,
-					 j->pipeline.info.about);
-		if (rc < 0)
-			return bs_fail(why, rc, "attributes longer than %u bytes",
-				       BS_POOLS_ATTRIBUTES);
-		bs_attributes_fill(&image->head, armed->protocol, image, &timing);
-		image->head.attribute_string_len = (uint32_t)rc;
-		rc = put_image(j, image, attributes, why);
+		if (j->shared) { /* no times: the same bytes whoever makes it, and when */
+			memset(image->report.stage_ns, 0, sizeof(image->report.stage_ns));
+			memset(&timing, 0, sizeof(timing));
+		}
+		rc = put_image(j, image, &timing, why);
 		if (rc != 0)
 			return rc;
 		j->images += !image->preview;

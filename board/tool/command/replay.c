@@ -20,7 +20,7 @@ struct request {
 	bool sealed;
 	struct bs_replay_options o;
 	uint64_t loops;
-	uint32_t limit;
+	uint32_t limit, repeat;
 	double patience_s;
 	bool asap;
 	struct bs_faults faults; /* of the plan; count 0: none */
@@ -45,6 +45,10 @@ static const struct bs_option options[] = {
 	  .help = "N scans, one after the other; 0: until interrupted (1)" },
 	{ BS_OPTION_U32, 0, "limit", "N", AT(limit), .help = "the first N acquisitions only",
 	  .min = 1 },
+	{ BS_OPTION_U32, 0, "repeat", "N", AT(repeat),
+	  .help = "a scan of N repetitions: those after the recording's first one come again and "
+		  "again, with counters and times that go on",
+	  .min = 2, .max = 65535 },
 	{ BS_OPTION_U64, 0, "session", "ID", AT(o.session),
 	  .help = "of the first scan, the next ones count up; else random", .min = 1 },
 	{ BS_OPTION_POSITIVE, 0, "patience", "S", AT(patience_s),
@@ -227,6 +231,11 @@ static int stream(struct request *q)
 	if (bs_replay_open(&r, q->recording, q->limit, &why) != 0)
 		return bs_command_fail(&bs_command_replay, "%s%s", why.text,
 				       bs_place_hint(q->recording, hint));
+	if (q->repeat > 0 && bs_replay_repeat(r, q->repeat, &why) != 0) {
+		bs_replay_close(r);
+		return bs_command_fail(&bs_command_replay, "--repeat: %s: %s", q->recording,
+				       why.text);
+	}
 	(void)printf("%s: %u acquisitions, %s\n", q->recording, bs_replay_count(r),
 		     q->asap ? "as fast as the service takes them"
 			     : bs_replay_clock_name(bs_replay_clock(r)));

@@ -244,7 +244,7 @@ static double length2(const float v[3])
 	return (double)v[0] * v[0] + (double)v[1] * v[1] + (double)v[2] * v[2];
 }
 
-/* To what files of images ask (drivers/sink/place.h). */
+/* To what files of images ask (drivers/sink/sink.h). */
 static bool is_astray(const struct bs_mrd_acq *head)
 {
 	struct bs_mrd_acq h = *head; /* fields of a packed structure: by value */

@@ -56,7 +56,7 @@ int bs_job_put(struct bs_job *j, uint64_t number, const struct bs_mrd_image *hea
 /* This process has done its part of so many images. complete tells whether all are there. */
 int bs_job_end(struct bs_job *j, uint64_t images, struct bs_fail *why);
 void bs_job_close(struct bs_job *j);
-/* A line: the files of a recording's images, as drivers/sink/name.h calls them. */
+/* A line: the files of a recording's images, as drivers/sink/sink.h calls them. */
 void bs_job_names(FILE *to, const char *out, uint32_t images);
 
 #endif

@@ -2,12 +2,14 @@
 #include "core/tool/phantom/coils.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define PI     3.141592653589793
 #define GOLDEN 0.6180339887498949
 /* period of a cosine in fields of view: with 3 it does not fall below -1/2 across the field */
 #define PERIODS 3.0
+#define NARROW  2.0 /* the same of coils that are seen in a cut: they differ more */
 
 /* The place of a coil, as a direction. */
 static void stand(double at[3], uint32_t coil, uint32_t coils, uint32_t dims, double radians)
@@ -67,6 +69,51 @@ int bs_coils_turned(struct bs_coils *c, uint32_t coils, uint32_t dims, const uin
 			}
 			c->a[i][t][0] = height * cos(turn);
 			c->a[i][t][1] = height * sin(turn);
+		}
+	}
+	return 0;
+}
+
+/*
+ * A harmonic, m from -2 to 2, of ((1 + cos) / 2)^2 along an axis: 1 at the coil's place, at/2
+ * fields of view out, and 0 a field of view from it. Its halves are unequal, too.
+ */
+static void harmonic(int m, double at, double w[2])
+{
+	static const double height[3] = { 0.375, 0.25, 0.0625 };
+	const double unequal = m == 0 ? 1.0 : m > 0 ? 1.0 + 0.3 * at : 1.0 - 0.3 * at;
+	const double turn = -2.0 * PI * m / NARROW * at / 2.0;
+
+	w[0] = height[abs(m)] * unequal * cos(turn);
+	w[1] = height[abs(m)] * unequal * sin(turn);
+}
+
+int bs_coils_cut(struct bs_coils *c, uint32_t coils, const uint32_t matrix[3], double up,
+		 struct bs_fail *why)
+{
+	const int rc = bs_coils_make(c, coils, 2, matrix, why);
+
+	if (rc != 0 || coils == 1)
+		return rc;
+	c->terms = BS_COIL_TERMS;
+	for (uint32_t t = 0; t < c->terms; t++)
+		for (uint32_t d = 0; d < 2; d++)
+			c->f[t][d] = ((int)(d > 0 ? t / 5 : t % 5) - 2) / (NARROW * matrix[d]);
+	for (uint32_t i = 0; i < coils; i++) {
+		double at[3];
+		double high;
+
+		stand(at, i, coils, 3, 0.0);
+		high = 0.5 + 0.5 * cos(2.0 * PI / NARROW * (up - at[2]) / 2.0);
+		for (uint32_t t = 0; t < c->terms; t++) {
+			double x[2];
+			double y[2];
+			double *a = c->a[i][t];
+
+			harmonic((int)(t % 5) - 2, at[0], x);
+			harmonic((int)(t / 5) - 2, at[1], y);
+			a[0] = high * high * (x[0] * y[0] - x[1] * y[1]);
+			a[1] = high * high * (x[0] * y[1] + x[1] * y[0]);
 		}
 	}
 	return 0;

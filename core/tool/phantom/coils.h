@@ -7,6 +7,9 @@
  * Coils stand on a ring in 2D, on a sphere in 3D (golden spiral); |s| runs from about 1 beside the
  * coil to 0 in the farthest corner. One coil alone is uniform: s = 1.
  * turned: makes coils whose ring or sphere is rotated about z, as it is seen from slice to slice.
+ * cut: makes the sensitivities that coils on a sphere have in a slice, up along z (phantom units):
+ * each is a product of ((1 + cos) / 2)^2 along three axes, with a period of two fields of view, so
+ * that many coils tell many places apart.
  * Thread rules: made coils are read-only. Allocates nothing. Test:
  * test/unit/core/tool/test_phantom.c
  */
@@ -18,7 +21,7 @@
 #include "core/tool/phantom/phantom.h"
 #include "core/protocol.h"
 
-#define BS_COIL_TERMS 7u
+#define BS_COIL_TERMS 25u /* most of them */
 
 struct bs_coils {
 	uint32_t coils, dims, terms;
@@ -31,6 +34,8 @@ int bs_coils_make(struct bs_coils *c, uint32_t coils, uint32_t dims, const uint3
 		  struct bs_fail *why);
 int bs_coils_turned(struct bs_coils *c, uint32_t coils, uint32_t dims, const uint32_t matrix[3],
 		    double radians, struct bs_fail *why);
+int bs_coils_cut(struct bs_coils *c, uint32_t coils, const uint32_t matrix[3], double up,
+		 struct bs_fail *why);
 /* The sensitivity of one coil at x (voxels, the center is 0). */
 void bs_coils_at(const struct bs_coils *c, uint32_t coil, const double x[3], double out[2]);
 /* Writes all sensitivities to maps [coil][z][y][x] complex float. */

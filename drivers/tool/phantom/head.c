@@ -56,7 +56,11 @@ static void set_scanner(const struct bs_phantom_scan *scan, const struct bs_scan
 	for (int a = 0; a < 2; a++)
 		info->acceleration[a] = plan->accel[a] > 0 ? plan->accel[a] : 1;
 	info->calibration = plan->calibration;
-	if (plan->calibration == BS_CALIBRATION_UNSAID)
+	if (plan->multiband.bands > 1)
+		info->calibration = plan->multiband.single == BS_SINGLE_FLAGGED
+					    ? BS_CALIBRATION_SEPARATE
+					    : BS_CALIBRATION_OTHER;
+	else if (plan->calibration == BS_CALIBRATION_UNSAID)
 		info->calibration = info->acceleration[0] * info->acceleration[1] > 1
 					    ? BS_CALIBRATION_EXTERNAL
 					    : BS_CALIBRATION_OTHER;
@@ -123,6 +127,28 @@ uint32_t bs_phantom_navigator_samples(const struct bs_phantom_scan *scan)
 	return scan->navigator_samples > 0 ? scan->navigator_samples : scan->protocol->samples / 2;
 }
 
+static double spacing_mm(const struct bs_phantom_scan *scan)
+{
+	const struct bs_protocol *p = scan->protocol;
+	const double thick = p->fov_mm[2] > 0.0f ? (double)p->fov_mm[2] : p->matrix[2];
+
+	return scan->pose.spacing_mm > 0.0 ? scan->pose.spacing_mm : thick;
+}
+
+struct bs_scanxml_multiband bs_phantom_multiband(const struct bs_phantom_scan *scan)
+{
+	const struct bs_scanbands *m = &scan->plan.multiband;
+	const uint32_t groups = scan->protocol->slices / m->bands;
+	const double gap = groups * spacing_mm(scan);
+
+	return (struct bs_scanxml_multiband){
+		.bands = m->bands,
+		.groups = groups,
+		.gap_mm = gap,
+		.delta_kz = 1.0 / (bs_scanplan_shift(&scan->plan) * gap),
+	};
+}
+
 /* Axes of the slices, and where this one lies. */
 static void set_pose(const struct bs_phantom_scan *scan, struct bs_mrd_acq *h, uint32_t slice)
 {
@@ -130,9 +156,7 @@ static void set_pose(const struct bs_phantom_scan *scan, struct bs_mrd_acq *h, u
 	const struct bs_phantom_pose *pose = &scan->pose;
 	double a = pose->turn_deg[0] * M_PI / 180.0;
 	double b = pose->turn_deg[1] * M_PI / 180.0;
-	double thick = p->fov_mm[2] > 0.0f ? (double)p->fov_mm[2] : p->matrix[2];
-	double off = ((double)slice - (p->slices - 1) / 2.0) *
-		     (pose->spacing_mm > 0.0 ? pose->spacing_mm : thick);
+	double off = ((double)slice - (p->slices - 1) / 2.0) * spacing_mm(scan);
 	const double read[3] = { cos(b), sin(b), 0.0 };
 	const double phase[3] = { -cos(a) * sin(b), cos(a) * cos(b), sin(a) };
 	const double normal[3] = { sin(a) * sin(b), -sin(a) * cos(b), cos(a) };

@@ -9,6 +9,7 @@
 #define BS_DRIVERS_TOOL_PHANTOM_HEAD_H
 
 #include "drivers/tool/phantom/phantom.h"
+#include "drivers/tool/phantom/scanxml.h"
 
 void bs_phantom_info(const struct bs_phantom_scan *scan, const struct bs_scanlines *lines,
 		     struct bs_scan_info *info);
@@ -20,5 +21,7 @@ struct bs_mrd_acq bs_phantom_head(const struct bs_phantom_scan *scan,
 uint32_t bs_phantom_center(const struct bs_protocol *p);
 /* Of a navigator. */
 uint32_t bs_phantom_navigator_samples(const struct bs_phantom_scan *scan);
+/* What the header says of the bands. */
+struct bs_scanxml_multiband bs_phantom_multiband(const struct bs_phantom_scan *scan);
 
 #endif

@@ -1,4 +1,5 @@
 /* drivers/tool/phantom/phantom.c - see phantom.h */
+#define _DEFAULT_SOURCE /* M_PI */
 #include "drivers/tool/phantom/phantom.h"
 
 #include <math.h>
@@ -83,12 +84,25 @@ static int check_physics(const struct bs_phantom_scan *s, struct bs_fail *why)
 	if (s->paths != NULL && s->plan.like_scanner)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "phantom: paths that go on are those of plain scans");
+	if (s->coil_sphere && (p->dims != 2 || s->coil_turn_deg != 0.0))
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "phantom: coils on a sphere around 2D slices do not turn");
 	if (s->plan.epi && !s->plan.like_scanner)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "phantom: EPI is cartesian");
 	return 0;
 }
 
-/* Least TR, for the echoes of a line or for a train of lines. */
+static int check_tr(const struct bs_phantom_scan *scan, double least_us, struct bs_fail *why)
+{
+	if (scan->tr_us < least_us)
+		return bs_fail(why, BS_ERR_USAGE,
+			       "phantom: a TR of %g us is shorter than its %g us "
+			       "of sampling",
+			       scan->tr_us, least_us);
+	return 0;
+}
+
+/* Least TR, for the echoes of a line; by default as for a train of all lines. */
 static int set_times(struct run *r, struct bs_fail *why)
 {
 	const struct bs_protocol *p = r->p;
@@ -103,11 +117,8 @@ static int set_times(struct run *r, struct bs_fail *why)
 		least = scan->plan.spacing_us * (3 + p->readouts);
 	}
 	scan->tr_us = scan->tr_us > 0.0 ? scan->tr_us : ceil(least + PAUSE_US);
-	if (rc == 0 && scan->tr_us < least)
-		return bs_fail(why, BS_ERR_USAGE,
-			       "phantom: a TR of %g us is shorter than its %g us "
-			       "of sampling",
-			       scan->tr_us, least);
+	if (rc == 0 && !scan->plan.epi)
+		rc = check_tr(scan, least, why);
 	scan->plan.tr_us = scan->tr_us;
 	scan->plan.readout_us = scan->dwell_us * p->samples;
 	return rc;
@@ -129,7 +140,12 @@ static int set_plan(struct run *r, struct bs_fail *why)
 	plan->repetitions = r->scan.repetitions;
 	if (rc == 0)
 		rc = bs_scanlines_make(&r->lines, plan, why);
-	return rc != 0 ? rc : bs_scanlines_walk(r->lines, count_line, &count, why);
+	if (rc == 0)
+		rc = bs_scanlines_walk(r->lines, count_line, &count, why);
+	return rc != 0 || !plan->epi
+		       ? rc
+		       : check_tr(&r->scan, plan->spacing_us * (3 + bs_scanlines_frame(r->lines)),
+				  why);
 }
 
 static int set_noise(struct run *r, struct bs_team *team, struct bs_fail *why)
@@ -189,20 +205,35 @@ static int put_xml(struct run *r, struct bs_fail *why)
 		x.te_ms[c] = r->scan.te_ms[c];
 	x.epi = r->scan.plan.epi ? &r->scan.trapezoid : NULL;
 	x.train = bs_scanlines_frame(r->lines);
+	if (r->scan.plan.multiband.bands > 1)
+		x.multiband = bs_phantom_multiband(&r->scan);
 
 	bs_phantom_info(&r->scan, r->lines, &info);
 	rc = bs_scanxml_write(xml, sizeof(xml), &x, why);
 	return rc != 0 ? rc : bs_recording_put_xml(r->out, xml, why);
 }
 
-/* What a readout has without noise: [coil][sample], samples of a line from first on. */
-static void copy_line(struct run *r, const struct bs_scanline *line, uint32_t first, uint32_t n)
+/* The phase of a line: by drift, by its direction, by its band. */
+static double turn_of(const struct run *r, const struct bs_scanline *line, uint32_t band)
+{
+	const uint32_t lines = r->scan.plan.lines[0];
+	double turn = r->scan.drift * line->navigator;
+
+	if (r->scan.plan.epi && line->reversed)
+		turn += r->scan.epi_phase + r->scan.epi_drift * line->repetition;
+	if (line->turned)
+		turn += 2.0 * M_PI * band / bs_scanplan_shift(&r->scan.plan) *
+			((double)(line->row % lines) - lines / 2);
+	return turn;
+}
+
+/* Adds a slice to the readout: [coil][sample], samples of a line from first on. */
+static void add_slice(struct run *r, const struct bs_scanline *line, uint32_t slice, double turn,
+		      uint32_t first, uint32_t n)
 {
 	uint32_t samples = r->p->samples;
-	const float *from = bs_phantom_source_row(r->source, line->slice, line->contrast, line->row,
-						  line->reversed);
-	double turn = r->scan.drift * line->navigator +
-		      (r->scan.plan.epi && line->reversed ? r->scan.epi_phase : 0.0);
+	const float *from =
+		bs_phantom_source_row(r->source, slice, line->contrast, line->row, line->reversed);
 	double re = cos(turn);
 	double im = sin(turn);
 	double scale = line->kind == BS_SCANLINE_DUMMY ? 3.0 : 1.0;
@@ -213,10 +244,22 @@ static void copy_line(struct run *r, const struct bs_scanline *line, uint32_t fi
 			const float *d = from + 2 * ((size_t)c * samples + at);
 			float *to = r->readout + 2 * ((size_t)c * n + s);
 
-			/* plus 0: no zero has a sign */
-			to[0] = (float)(scale * (d[0] * re - d[1] * im) + 0.0);
-			to[1] = (float)(scale * (d[1] * re + d[0] * im) + 0.0);
+			to[0] += (float)(scale * (d[0] * re - d[1] * im));
+			to[1] += (float)(scale * (d[1] * re + d[0] * im));
 		}
+}
+
+/* Adds what a readout has without noise to zeros, so that no zero has a sign. */
+static void add_line(struct run *r, const struct bs_scanline *line, uint32_t first, uint32_t n)
+{
+	const uint32_t bands = r->scan.plan.multiband.bands;
+	const uint32_t groups = bands > 1 ? r->p->slices / bands : r->p->slices;
+
+	for (uint32_t slice = line->slice; slice < r->p->slices; slice += groups) {
+		add_slice(r, line, slice, turn_of(r, line, slice / groups), first, n);
+		if (!line->folded)
+			break;
+	}
 }
 
 static int put_line(void *arg, const struct bs_scanline *line, struct bs_fail *why)
@@ -230,12 +273,11 @@ static int put_line(void *arg, const struct bs_scanline *line, struct bs_fail *w
 
 	if (rc != 0)
 		return rc;
-	if (noise)
-		memset(r->readout, 0, (size_t)2 * r->p->coils * n * sizeof(float));
-	else if (line->kind == BS_SCANLINE_NAVIGATOR)
-		copy_line(r, line, bs_phantom_center(r->p) - n / 2, n);
-	else
-		copy_line(r, line, 0, n);
+	memset(r->readout, 0, (size_t)2 * r->p->coils * n * sizeof(float));
+	if (line->kind == BS_SCANLINE_NAVIGATOR)
+		add_line(r, line, bs_phantom_center(r->p) - n / 2, n);
+	else if (!noise)
+		add_line(r, line, 0, n);
 	if (r->sigma > 0.0)
 		bs_coil_noise_add(&r->noise, &r->random, noise ? r->scan_sigma : r->sigma, n,
 				  r->readout, r->work);

@@ -19,10 +19,11 @@
  * image that uses it. A navigator is the middle of the center line; it and the lines up to the next
  * one are turned by exp(i drift n), n its number from 0.
  *
- * EPI: the lines that run backwards are d(kx + epi_shift/Ex, ky) exp(i epi_phase), d what the
- * others sample. Delays: spokes are sampled at k + [Sx Sxy; Sxy Sy] dk, dk the step between two
- * samples, and carry k. A field turns each sample's voxels by exp(-i 2 pi f t), t = TE + the time
- * from the sample at the center of k-space (on a grid) or from the first one.
+ * EPI: the lines that run backwards are d(kx + epi_shift/Ex, ky) exp(i (epi_phase + r epi_drift)),
+ * d what the others sample, r the repetition. Delays: spokes are sampled at
+ * k + [Sx Sxy; Sxy Sy] dk, dk the step between two samples, and carry k. A field turns each
+ * sample's voxels by exp(-i 2 pi f t), t = TE + the time from the sample at the center of k-space
+ * (on a grid) or from the first one.
  *
  * With paths each repetition is sampled along its own, which its readouts carry: plain scans alone.
  *
@@ -85,6 +86,7 @@ struct bs_phantom_scan {
 	const char *study;       /* studyInstanceUID; NULL: unsaid */
 	/* measurements that the header points to for maps, for a field map; NULL: none */
 	const char *maps_scan, *field_scan;
+	bool coil_sphere;     /* coils around all slices, not around each */
 	double coil_turn_deg; /* from slice to slice: sensitivities of their own; 0: all the same */
 	double te_ms[BS_PHANTOM_CONTRASTS]; /* 0: unsaid */
 	double field_hz;                    /* core/tool/phantom/field.h; 0: none */
@@ -93,6 +95,7 @@ struct bs_phantom_scan {
 	uint32_t ramp_us;              /* EPI: of ramps that are sampled; 0: they are not */
 	double epi_phase;              /* of lines that run backwards, radians */
 	double epi_shift;              /* of these along kx, samples */
+	double epi_drift;              /* of epi_phase from repetition to repetition */
 	struct bs_trapezoid trapezoid; /* follows from the above */
 	uint32_t recon[3];             /* reconSpace's matrix; 0: the protocol's */
 };

@@ -23,9 +23,11 @@ struct bs_scanlines {
 	int (*put)(void *arg, const struct bs_scanline *line, struct bs_fail *why);
 	void *arg;
 	struct bs_fail *why;
-	double start_us;    /* noise */
-	uint64_t shots;     /* TRs since then */
+	double start_us; /* noise */
+	uint64_t shots;  /* TRs since then */
+	double tr_us;
 	uint32_t navigated; /* groups of navigators */
+	bool single;        /* slices alone: without multiband, and its references */
 };
 
 static int set_range(struct bs_scanlines *l, int axis, struct bs_fail *why)
@@ -59,6 +61,34 @@ static int set_range(struct bs_scanlines *l, int axis, struct bs_fail *why)
 	return 0;
 }
 
+uint32_t bs_scanplan_shift(const struct bs_scanplan *p)
+{
+	const uint32_t accel = p->accel[0] > 0 ? p->accel[0] : 1;
+
+	return p->multiband.shift > 0 ? p->multiband.shift : p->multiband.bands * accel;
+}
+
+static int check_multiband(const struct bs_scanplan *p, struct bs_fail *why)
+{
+	const struct bs_scanbands *m = &p->multiband;
+
+	if (m->bands < 2)
+		return 0;
+	if (p->slices % m->bands != 0 || p->lines[1] > 1)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "multiband: %u slices of %u x %u lines are no groups of %u bands in "
+			       "2D",
+			       p->slices, p->lines[0], p->lines[1], m->bands);
+	if (p->calibration != BS_CALIBRATION_UNSAID)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "multiband is calibrated by its references, not by other lines");
+	if (m->single == BS_SINGLE_FIRST && p->repetitions < 2)
+		return bs_fail(why, BS_ERR_SIZE,
+			       "multiband: the first repetition is the reference, and there is no "
+			       "other");
+	return 0;
+}
+
 static int check_plan(const struct bs_scanplan *p, struct bs_fail *why)
 {
 	if (p->traj->readouts != (uint64_t)p->lines[0] * p->lines[1])
@@ -74,7 +104,7 @@ static int check_plan(const struct bs_scanplan *p, struct bs_fail *why)
 	if (p->epi && (p->navigate != 0 || p->calibration == BS_CALIBRATION_SEPARATE))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "EPI has neither navigators nor separate calibration here");
-	return 0;
+	return check_multiband(p, why);
 }
 
 int bs_scanlines_make(struct bs_scanlines **lines, const struct bs_scanplan *plan,
@@ -151,6 +181,51 @@ static bool in_block(const struct bs_scanlines *l, uint32_t line, uint32_t part)
 	       part < l->block[1][1];
 }
 
+static bool has_bands(const struct bs_scanlines *l)
+{
+	return l->plan.multiband.bands > 1;
+}
+
+/* Slices, or groups of them, in turn. */
+static uint32_t turns(const struct bs_scanlines *l)
+{
+	return l->single ? l->plan.slices : l->plan.slices / l->plan.multiband.bands;
+}
+
+/* Flagged references are not averaged. */
+static uint32_t averages(const struct bs_scanlines *l)
+{
+	return l->single && has_bands(l) && l->plan.multiband.single == BS_SINGLE_FLAGGED
+		       ? 1
+		       : l->plan.averages;
+}
+
+/* From now on a TR is as the plan says, or as long as a train of so many lines. */
+static void pace(struct bs_scanlines *l, uint32_t lines)
+{
+	const double train_us = l->plan.spacing_us * (3 + lines);
+
+	l->start_us += (double)l->shots * l->tr_us;
+	l->shots = 0;
+	l->tr_us = l->plan.epi && train_us > l->plan.tr_us ? train_us : l->plan.tr_us;
+}
+
+/* The lines of a reference of one band. */
+static void list_reference(struct bs_scanlines *l)
+{
+	const struct bs_scanbands *m = &l->plan.multiband;
+	const bool flagged = m->single == BS_SINGLE_FLAGGED;
+	const uint32_t center = l->plan.lines[0] / 2;
+	const uint32_t begin = center - (m->lines < center ? m->lines / 2 : center);
+
+	l->count = 0;
+	for (uint32_t line = l->first[0]; line < l->end[0]; line++)
+		if (!flagged || m->lines == 0 || (line >= begin && line - begin < m->lines))
+			l->entry[l->count++] =
+				(struct entry){ .row = line,
+						.flags = flagged ? BS_MRD_IS_CALIBRATION : 0 };
+}
+
 /* The lines of a frame of this repetition. */
 static void list_frame(struct bs_scanlines *l, uint32_t repetition)
 {
@@ -178,14 +253,14 @@ static void list_frame(struct bs_scanlines *l, uint32_t repetition)
 }
 
 /* Siemens' order: of an even number every second slice from the second, then the others. */
-static uint32_t slice_at(const struct bs_scanplan *p, uint32_t turn)
+static uint32_t slice_at(const struct bs_scanlines *l, uint32_t turn)
 {
-	uint32_t odd = p->slices / 2; /* slices 1, 3, ... */
-	uint32_t even = p->slices - odd;
+	uint32_t odd = turns(l) / 2; /* slices 1, 3, ... */
+	uint32_t even = turns(l) - odd;
 
-	if (p->order == BS_SLICES_ASCENDING)
+	if (l->plan.order == BS_SLICES_ASCENDING)
 		return turn;
-	if (p->slices % 2 == 0)
+	if (turns(l) % 2 == 0)
 		return turn < odd ? 2 * turn + 1 : 2 * (turn - odd);
 	return turn < even ? 2 * turn : 2 * (turn - even) + 1;
 }
@@ -212,7 +287,7 @@ static void set_flags(const struct bs_scanlines *l, struct bs_scanline *s, uint3
 		      bool last_slice)
 {
 	const struct bs_scanplan *p = &l->plan;
-	bool last = i + 1 == l->count && s->average + 1u == p->averages;
+	bool last = i + 1 == l->count && s->average + 1u == averages(l);
 	bool last_frame = s->phase + 1u == p->phases && s->set + 1u == p->sets;
 
 	if (!p->like_scanner) {
@@ -235,13 +310,15 @@ static int put_line(struct bs_scanlines *l, struct bs_scanline *s, uint32_t row,
 	const struct bs_scanplan *p = &l->plan;
 
 	s->row = row;
+	s->folded = !l->single;
+	s->turned = s->folded || (has_bands(l) && p->multiband.blipped);
 	s->step1 = p->traj->step1[row];
 	s->step2 = p->traj->step2[row];
 	if (p->like_scanner) {
 		s->step1 = (uint16_t)(s->step1 - l->first[0]);
 		s->step2 = (uint16_t)(s->step2 - l->first[1]);
 	}
-	s->at_us = l->start_us + (double)l->shots * p->tr_us + after_us;
+	s->at_us = l->start_us + (double)l->shots * l->tr_us + after_us;
 	s->navigator = l->navigated > 0 ? l->navigated - 1 : 0;
 	if (s->at_us > INT32_MAX)
 		return bs_fail(l->why, BS_ERR_SIZE,
@@ -318,7 +395,7 @@ static int put_slice(struct bs_scanlines *l, struct bs_scanline s, bool last_sli
 	const struct bs_scanplan *p = &l->plan;
 	int rc = 0;
 
-	for (uint32_t a = 0; rc == 0 && a < p->averages; a++) {
+	for (uint32_t a = 0; rc == 0 && a < averages(l); a++) {
 		s.average = (uint16_t)a;
 		for (uint32_t c = 0; p->epi && rc == 0 && c < p->contrasts; c++) {
 			s.contrast = (uint16_t)c;
@@ -337,18 +414,18 @@ static int put_frame(struct bs_scanlines *l, struct bs_scanline s)
 	int rc = 0;
 
 	if (p->order != BS_SLICES_EACH_TR) {
-		for (uint32_t n = 0; rc == 0 && n < p->slices; n++) {
-			s.slice = (uint16_t)slice_at(p, n);
-			rc = put_slice(l, s, n + 1 == p->slices);
+		for (uint32_t n = 0; rc == 0 && n < turns(l); n++) {
+			s.slice = (uint16_t)slice_at(l, n);
+			rc = put_slice(l, s, n + 1 == turns(l));
 		}
 		return rc;
 	}
 	for (uint32_t a = 0; a < p->averages; a++)
 		for (uint32_t i = 0; i < l->count; i++)
-			for (uint32_t n = 0; rc == 0 && n < p->slices; n++) {
+			for (uint32_t n = 0; rc == 0 && n < turns(l); n++) {
 				s.average = (uint16_t)a;
-				s.slice = (uint16_t)slice_at(p, n);
-				rc = put_shot(l, s, i, n == 0, n + 1 == p->slices);
+				s.slice = (uint16_t)slice_at(l, n);
+				rc = put_shot(l, s, i, n == 0, n + 1 == turns(l));
 			}
 	return rc;
 }
@@ -359,7 +436,13 @@ static int put_repetition(struct bs_scanlines *l, uint32_t repetition)
 	struct bs_scanline s = { .repetition = (uint16_t)repetition };
 	int rc = 0;
 
-	list_frame(l, repetition);
+	l->single = !has_bands(l) || (p->multiband.single == BS_SINGLE_FIRST && repetition == 0);
+	if (has_bands(l) && l->single)
+		list_reference(l);
+	else
+		list_frame(l, repetition);
+	if (has_bands(l))
+		pace(l, l->count);
 	s.frame = repetition * p->phases * p->sets;
 	for (uint32_t phase = 0; rc == 0 && phase < p->phases; phase++)
 		for (uint32_t set = 0; rc == 0 && set < p->sets; set++, s.frame++) {
@@ -385,6 +468,24 @@ static int put_noise(struct bs_scanlines *l)
 	return rc;
 }
 
+/* The flagged references of a multiband scan. */
+static int put_references(struct bs_scanlines *l)
+{
+	struct bs_scanline s = { 0 };
+	int rc = 0;
+
+	if (!has_bands(l) || l->plan.multiband.single != BS_SINGLE_FLAGGED)
+		return 0;
+	l->single = true;
+	list_reference(l);
+	pace(l, l->count);
+	for (uint32_t n = 0; rc == 0 && n < turns(l); n++) {
+		s.slice = (uint16_t)slice_at(l, n);
+		rc = put_slice(l, s, false);
+	}
+	return rc;
+}
+
 /* Dummies, and the lines of a separate calibration. */
 static int put_before(struct bs_scanlines *l)
 {
@@ -392,9 +493,12 @@ static int put_before(struct bs_scanlines *l)
 	struct bs_scanline s = { .kind = BS_SCANLINE_DUMMY, .flags = BS_MRD_IS_DUMMY };
 	int rc = 0;
 
-	s.slice = (uint16_t)slice_at(p, 0);
+	l->single = !has_bands(l);
+	s.slice = (uint16_t)slice_at(l, 0);
 	for (uint32_t i = 0; rc == 0 && i < p->dummies; i++, l->shots++)
 		rc = put_line(l, &s, center_row(p), 0.0);
+	if (rc == 0)
+		rc = put_references(l);
 	if (p->calibration != BS_CALIBRATION_SEPARATE)
 		return rc;
 	s.kind = BS_SCANLINE_CALIBRATION;
@@ -403,7 +507,7 @@ static int put_before(struct bs_scanlines *l)
 		for (uint32_t part = l->block[1][0]; part < l->block[1][1]; part++)
 			for (uint32_t line = l->block[0][0]; rc == 0 && line < l->block[0][1];
 			     line++, l->shots++) {
-				s.slice = (uint16_t)slice_at(p, n);
+				s.slice = (uint16_t)slice_at(l, n);
 				rc = put_line(l, &s, line + p->lines[0] * part, 0.0);
 			}
 	return rc;
@@ -420,6 +524,7 @@ int bs_scanlines_walk(struct bs_scanlines *l,
 	l->why = why;
 	l->start_us = 0.0;
 	l->shots = 0;
+	l->tr_us = l->plan.tr_us;
 	l->navigated = 0;
 	rc = put_noise(l);
 	if (rc == 0 && !l->plan.noise_only)

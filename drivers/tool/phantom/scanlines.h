@@ -21,6 +21,13 @@
  * accel[1] (CAIPIRINHA). Interleaved calibration moves the grid by one line each repetition.
  * Lines are numbered from the first that partial Fourier leaves; center is then the number of the
  * center line.
+ *
+ * Multiband: slices of the 2D scan are excited together, the bands of a group: groups = slices /
+ * bands, group g has slices g + groups b. A line of a group has the number of its first slice.
+ * Every line is then turned, for band b, by b / shift cycles a line from the center one. References
+ * of single slices have all lines that partial Fourier leaves, or the central ones: flagged (20),
+ * before the first repetition, or as the first repetition, without a flag. Their trains take longer
+ * than a TR where they must.
  * make allocates, walk does not. One thread. Test: test/unit/drivers/tool/test_phantomscan.c
  * Sources: Breuer et al., Magn Reson Med 2006;55:549-556 (CAIPIRINHA).
  */
@@ -44,6 +51,16 @@ struct bs_partial {
 	bool early;   /* the first ones are missing, else the last */
 };
 
+enum bs_single_band { BS_SINGLE_FLAGGED, BS_SINGLE_FIRST, BS_SINGLE_NONE };
+
+struct bs_scanbands {
+	uint32_t bands; /* 0, 1: each slice alone */
+	uint32_t shift; /* a field of view over it lies between neighboring bands; 0: default */
+	enum bs_single_band single;
+	uint32_t lines; /* of a flagged reference; 0: all */
+	bool blipped;   /* references are turned as their band is */
+};
+
 struct bs_scanplan {
 	const struct bs_traj *traj;
 	bool like_scanner;
@@ -60,6 +77,7 @@ struct bs_scanplan {
 	uint32_t navigate; /* lines from navigator to navigator; 0: no navigators */
 	bool reversed;     /* every second line */
 	bool epi;
+	struct bs_scanbands multiband;
 	uint32_t noise; /* readouts */
 	bool noise_only;
 	double tr_us;      /* of a line, or of a train */
@@ -83,12 +101,16 @@ struct bs_scanline {
 	uint32_t frame; /* repetitions, phases and sets before: what moves moves on with it */
 	uint64_t flags;
 	bool reversed;
+	bool folded;        /* all bands of the group whose first slice this is */
+	bool turned;        /* by the phases of the bands */
 	uint32_t navigator; /* since the last navigator, from 0: what drifts */
 	double at_us;       /* from the scan's begin */
 };
 
 struct bs_scanlines;
 
+/* plan.multiband.shift, or bands x accel[0]: by 1 / bands of a cycle from line to line measured. */
+uint32_t bs_scanplan_shift(const struct bs_scanplan *plan);
 int bs_scanlines_make(struct bs_scanlines **lines, const struct bs_scanplan *plan,
 		      struct bs_fail *why);
 void bs_scanlines_free(struct bs_scanlines *lines);

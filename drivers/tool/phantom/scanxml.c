@@ -32,8 +32,28 @@ static void put_limit(struct bs_text *t, const char *name, const struct bs_limit
 			name, l->min, l->max, l->center, name);
 }
 
+/* The bands of each group, from its first slice. */
+static void put_multiband(struct bs_text *t, const struct bs_scanxml_multiband *m)
+{
+	if (m->bands == 0)
+		return;
+	bs_text_put(t, "<multiband>");
+	for (uint32_t g = 0; g < m->groups; g++) {
+		bs_text_put(t, "<spacing>");
+		for (uint32_t b = 0; b < m->bands; b++)
+			bs_text_put(t, "<dZ>%.9g</dZ>", m->gap_mm * b);
+		bs_text_put(t, "</spacing>");
+	}
+	bs_text_put(t,
+		    "<deltaKz>%.9g</deltaKz><multiband_factor>%u</multiband_factor>"
+		    "<calibration>separable2D</calibration>"
+		    "<calibration_encoding>0</calibration_encoding></multiband>",
+		    m->delta_kz, m->bands);
+}
+
 /* Nothing of a header that says no acceleration. */
-static void put_parallel(struct bs_text *t, const struct bs_scan_info *info)
+static void put_parallel(struct bs_text *t, const struct bs_scan_info *info,
+			 const struct bs_scanxml_multiband *multiband)
 {
 	static const char *const modes[] = {
 		[BS_CALIBRATION_EMBEDDED] = "embedded",
@@ -52,6 +72,7 @@ static void put_parallel(struct bs_text *t, const struct bs_scan_info *info)
 		    info->acceleration[0], info->acceleration[1]);
 	if (info->calibration != BS_CALIBRATION_UNSAID)
 		put_element(t, "calibrationMode", modes[info->calibration]);
+	put_multiband(t, multiband);
 	bs_text_put(t, "</parallelImaging>\n");
 }
 
@@ -118,9 +139,10 @@ static void put_epi(struct bs_text *t, const struct bs_trapezoid *epi, uint32_t 
 		    epi->dwell_us);
 }
 
-static void put_encoding(struct bs_text *t, const struct bs_scan_info *info,
-			 const struct bs_trapezoid *epi, uint32_t train)
+static void put_encoding(struct bs_text *t, const struct bs_scanxml *x)
 {
+	const struct bs_scan_info *info = x->info;
+
 	bs_text_put(t, "<encoding>\n");
 	put_space(t, "encodedSpace", info->encoded, info->encoded_fov_mm);
 	put_space(t, "reconSpace", info->recon, info->fov_mm);
@@ -136,9 +158,9 @@ static void put_encoding(struct bs_text *t, const struct bs_scan_info *info,
 	bs_text_put(t, "</encodingLimits>\n");
 	put_element(t, "trajectory", info->trajectory_name);
 	bs_text_put(t, "\n");
-	if (epi != NULL)
-		put_epi(t, epi, train);
-	put_parallel(t, info);
+	if (x->epi != NULL)
+		put_epi(t, x->epi, x->train);
+	put_parallel(t, info, &x->multiband);
 	bs_text_put(t, "</encoding>\n");
 }
 
@@ -160,7 +182,7 @@ int bs_scanxml_write(char *out, size_t size, const struct bs_scanxml *x, struct 
 		    info->channels);
 	bs_text_put(&t, "<experimentalConditions><H1resonanceFrequency_Hz>123200000"
 			"</H1resonanceFrequency_Hz></experimentalConditions>\n");
-	put_encoding(&t, info, x->epi, x->train);
+	put_encoding(&t, x);
 	bs_text_put(&t, "<sequenceParameters><TR>%.9g</TR>", x->tr_ms);
 	for (size_t i = 0; i < sizeof(x->te_ms) / sizeof(x->te_ms[0]) && x->te_ms[i] > 0.0; i++)
 		bs_text_put(&t, "<TE>%.9g</TE>", x->te_ms[i]);

@@ -216,7 +216,9 @@ static int take_memory(struct bs_phantom_source *s, struct bs_fail *why)
 	size_t floats;
 
 	s->row = (size_t)2 * p->coils * p->samples; /* at most 2 x 64 x 65535 */
-	s->slices = s->scan->plan.order == BS_SLICES_EACH_TR ? p->slices : 1;
+	s->slices = s->scan->plan.order == BS_SLICES_EACH_TR || s->scan->plan.multiband.bands > 1
+			    ? p->slices
+			    : 1;
 	s->ways = epi ? 2 : 1;
 	floats = s->row * p->readouts;
 	if (floats > SIZE_MAX / sizeof(float) / p->contrasts / s->slices / s->ways ||

@@ -54,12 +54,17 @@ void bs_phantom_truth_image(const struct bs_phantom *ph, float *image, struct bs
 	bs_phantom_image(ph, supersample(ph->dims), image, team);
 }
 
+/* Where a slice cuts along z, as in core/tool/phantom. */
+static double place_of(const struct bs_protocol *p, uint32_t slice)
+{
+	return 1.6 * (slice + 0.5) / p->slices - 0.8;
+}
+
 void bs_phantom_field(const struct bs_phantom_scan *scan, uint32_t slice, float *hz)
 {
 	const struct bs_protocol *p = scan->protocol;
-	double up = 1.6 * (slice + 0.5) / p->slices - 0.8; /* as the cuts lie: core/tool/phantom */
 
-	bs_field_map(p->dims, p->matrix, up, scan->field_hz, hz);
+	bs_field_map(p->dims, p->matrix, place_of(p, slice), scan->field_hz, hz);
 }
 
 int bs_phantom_coils(const struct bs_phantom_scan *scan, uint32_t slice, struct bs_coils *coils,
@@ -68,6 +73,8 @@ int bs_phantom_coils(const struct bs_phantom_scan *scan, uint32_t slice, struct 
 	const struct bs_protocol *p = scan->protocol;
 	double radians = scan->coil_turn_deg * slice * M_PI / 180.0;
 
+	if (scan->coil_sphere)
+		return bs_coils_cut(coils, p->coils, p->matrix, place_of(p, slice), why);
 	return bs_coils_turned(coils, p->coils, p->dims, p->matrix, radians, why);
 }
 

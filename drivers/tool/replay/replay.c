@@ -7,6 +7,7 @@
 
 #include "core/thread/clock.h"
 #include "drivers/source/recording.h"
+#include "drivers/tool/replay/repeat.h"
 #include "ipc/wire/mrd.h"
 
 #define RING_BYTES     (64u << 20)
@@ -31,6 +32,9 @@ struct bs_replay {
 	uint32_t count;
 	uint32_t loaded; /* the first so many are in memory */
 	enum bs_replay_clock clock;
+	struct bs_repeat repeat; /* total: readouts of a scan; without repetition the recording's */
+	char *xml;               /* the header of such a scan; NULL: the recording's */
+	struct bs_mrd_acq *head; /* [count] as recorded, of what comes again; or NULL */
 	struct bs_hist lateness;
 	struct bs_departures departures;
 
@@ -172,6 +176,7 @@ int bs_replay_open(struct bs_replay **out, const char *path, uint32_t limit, str
 		if (r->readout == NULL)
 			rc = bs_fail(why, BS_ERR_NOMEM, "%s: %u acquisitions", path, r->count);
 	}
+	r->repeat = (struct bs_repeat){ .count = r->count, .total = r->count };
 	if (rc == 0)
 		rc = choose_clock(r, why);
 	if (rc == 0)
@@ -193,10 +198,49 @@ void bs_replay_close(struct bs_replay *r)
 		free(r->readout[i].payload);
 	free(r->readout);
 	free(r->spare);
+	free(r->xml);
+	free(r->head);
 	bs_sender_close(&r->sender);
 	if (r->recording != NULL)
 		(void)bs_recording_close(r->recording, NULL);
 	free(r);
+}
+
+/* Time from the begin of what comes again to its next begin. */
+static int64_t period_of(const struct bs_replay *r)
+{
+	const uint32_t from = r->repeat.from;
+	const int64_t *last = &r->readout[r->count - 1].stamp_ns;
+	/* from the end of the last repetition to the first: as to the second from the first */
+	const int64_t pause_ns = r->readout[from].stamp_ns - r->readout[from - 1].stamp_ns;
+
+	return *last - r->readout[from].stamp_ns + pause_ns;
+}
+
+int bs_replay_repeat(struct bs_replay *r, uint32_t repetitions, struct bs_fail *why)
+{
+	uint16_t *of = malloc(r->count * sizeof(*of));
+	int rc;
+
+	r->head = malloc(r->count * sizeof(*r->head));
+	if (of == NULL || r->head == NULL || r->loaded < r->count) {
+		free(of);
+		return bs_fail(why, BS_ERR_NOMEM,
+			       "a recording whose repetitions come again must fit in memory");
+	}
+	for (uint32_t i = 0; i < r->count; i++) {
+		bs_mrd_get_acq(&r->head[i], r->readout[i].payload);
+		of[i] = r->head[i].idx.repetition;
+	}
+	rc = bs_repeat_find(&r->repeat, of, r->count, repetitions, why);
+	free(of);
+	if (rc != 0)
+		return rc;
+	r->repeat.microseconds = r->clock == BS_REPLAY_MICROSECONDS;
+	r->repeat.last = (r->head[r->count - 1].flags & BS_MRD_LAST_IN_MEASUREMENT) != 0;
+	r->repeat.period_ns = period_of(r);
+	r->xml = bs_repeat_xml(bs_recording_xml(r->recording), repetitions);
+	return r->xml != NULL ? 0 : bs_fail(why, BS_ERR_NOMEM, "the header");
 }
 
 enum bs_replay_clock bs_replay_clock(const struct bs_replay *r)
@@ -223,7 +267,7 @@ const char *bs_replay_note(const struct bs_replay *r)
 
 uint32_t bs_replay_count(const struct bs_replay *r)
 {
-	return r->count;
+	return r->repeat.total;
 }
 
 const struct bs_hist *bs_replay_lateness(const struct bs_replay *r)
@@ -253,12 +297,23 @@ struct play {
 	bool window_full, line_full;
 };
 
-/* The payload of a readout. One that is not in memory is read, and stays until the next such. */
-static int fetch(struct bs_replay *r, uint32_t index, const unsigned char **payload,
+/*
+ * The payload of the n-th readout of a scan. One that is not in memory is read, and stays until the
+ * next such.
+ */
+static int fetch(struct bs_replay *r, uint32_t n, const unsigned char **payload,
 		 struct bs_fail *why)
 {
+	uint32_t round;
+	const uint32_t index = bs_repeat_at(&r->repeat, n, &round);
 	int rc = 0;
 
+	if (r->head != NULL) {
+		struct bs_mrd_acq head = r->head[index];
+
+		bs_repeat_turn(&r->repeat, n, &head);
+		bs_mrd_put_acq(r->readout[index].payload, &head);
+	}
 	if (index >= r->loaded && (r->spare == NULL || r->at != index)) {
 		free(r->spare);
 		r->spare = NULL;
@@ -272,9 +327,15 @@ static int fetch(struct bs_replay *r, uint32_t index, const unsigned char **payl
 /* When the next readout is due; at once when there is no pace. */
 static int64_t due_ns(const struct play *p)
 {
+	const struct bs_repeat *repeat = &p->r->repeat;
+	uint32_t round;
+	const uint32_t index = bs_repeat_at(repeat, p->next, &round);
+
 	if (p->o->speed <= 0.0)
 		return p->start_ns;
-	return p->start_ns + llrint((double)p->r->readout[p->next].stamp_ns / p->o->speed);
+	return p->start_ns +
+	       llrint((double)(p->r->readout[index].stamp_ns + repeat->period_ns * round) /
+		      p->o->speed);
 }
 
 static bool stopping(const struct play *p)
@@ -288,13 +349,15 @@ static int queue_one(struct play *p, int64_t now_ns, struct bs_fail *why)
 	struct bs_replay *r = p->r;
 	struct bs_sender *s = &r->sender;
 	const unsigned char *payload;
+	uint32_t round;
+	size_t len;
 	int64_t due;
 	int rc;
 
 	p->window_full = false;
 	if (s->state != BS_SENDER_STREAMING)
 		return 0;
-	if (p->next == r->count || stopping(p)) {
+	if (p->next == r->repeat.total || stopping(p)) {
 		rc = bs_sender_finish(s, now_ns, why);
 		p->window_full = rc == BS_SENDER_FULL;
 		return rc == 0 ? 1 : rc == BS_SENDER_FULL ? 0 : rc;
@@ -307,7 +370,8 @@ static int queue_one(struct play *p, int64_t now_ns, struct bs_fail *why)
 		return 0;
 	if (p->o->speed <= 0.0)
 		due = now_ns;
-	rc = bs_sender_put(s, BS_WIRE_ACQ, payload, r->readout[p->next].len, due, why);
+	len = r->readout[bs_repeat_at(&r->repeat, p->next, &round)].len;
+	rc = bs_sender_put(s, BS_WIRE_ACQ, payload, len, due, why);
 	p->window_full = rc == BS_SENDER_FULL;
 	if (rc != 0)
 		return p->window_full ? 0 : rc;
@@ -315,7 +379,7 @@ static int queue_one(struct play *p, int64_t now_ns, struct bs_fail *why)
 		bs_hist_add(&r->lateness, now_ns - due);
 		bs_departures_queued(&r->departures, due);
 	}
-	p->report->bytes += BS_WIRE_BYTES + r->readout[p->next].len;
+	p->report->bytes += BS_WIRE_BYTES + len;
 	p->next++;
 	return 1;
 }
@@ -347,7 +411,7 @@ static int look_for_reconnect(struct play *p, struct bs_fail *why)
 /* OPEN, of a scan that is played from its first readout. */
 static int begin(struct play *p, struct bs_fail *why)
 {
-	const char *xml = bs_recording_xml(p->r->recording);
+	const char *xml = p->r->xml != NULL ? p->r->xml : bs_recording_xml(p->r->recording);
 
 	p->next = 0;
 	p->report->bytes = 0;
@@ -438,7 +502,7 @@ static void tell(struct play *p, int64_t now_ns)
 	t->ack = s->ack;
 	t->state = s->state;
 	t->sent = p->next;
-	t->total = p->r->count;
+	t->total = p->r->repeat.total;
 	t->kept = s->count;
 	t->resent = s->resent;
 	t->complaints = s->complaints;
@@ -468,7 +532,7 @@ static int sleep_until_next(struct play *p, struct bs_fail *why)
 	bool owed = s->state != BS_SENDER_STREAMING || s->count > 0;
 	int rc;
 
-	if (s->state == BS_SENDER_STREAMING && !p->window_full && p->next < p->r->count &&
+	if (s->state == BS_SENDER_STREAMING && !p->window_full && p->next < p->r->repeat.total &&
 	    due_ns(p) < until)
 		until = due_ns(p);
 	until = until < silent ? until : silent;

@@ -62,6 +62,11 @@ struct bs_replay_options {
 
 /* limit: at most so many acquisitions; 0: all. */
 int bs_replay_open(struct bs_replay **r, const char *path, uint32_t limit, struct bs_fail *why);
+/*
+ * Each scan has so many repetitions (drivers/tool/replay/repeat.h), bs_replay_count readouts then.
+ * The recording must fit in memory. Before the first run.
+ */
+int bs_replay_repeat(struct bs_replay *r, uint32_t repetitions, struct bs_fail *why);
 enum bs_replay_clock bs_replay_clock(const struct bs_replay *r);
 const char *bs_replay_clock_name(enum bs_replay_clock clock);
 /* "", or what of the scan is not in the recording (bs_recording_note). */

@@ -274,7 +274,7 @@ int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why)
 		rc = try_unfold(e, why);
 	else if (rc == 0 && !e->varies && (split || (window && !e->share)))
 		rc = record(e, 0, BS_CUDA_SOLVE | BS_CUDA_IMAGE, &e->tail, why);
-	if (rc == 0 && e->p->output == BS_OUTPUT_VELOCITY)
+	if (rc == 0 && bs_plan_has(&e->p->plan, BS_PLAN_VELOCITY))
 		rc = try_flow(e, why);
 	else if (rc == 0 && bs_armed_cuda_solves(e) && !e->share)
 		rc = record(e, 0, BS_CUDA_IMAGE, &e->combine, why);

@@ -133,19 +133,6 @@ static int make_beside(struct bench *b, struct slot **mine, struct slot **theirs
 	return make_plan(b, *mine, tune, why);
 }
 
-/* The runs of the direction that is measured. */
-struct pairs {
-	struct bs_tune_match *match;
-	int direction;
-};
-
-static bool settled(void *arg, int pairs)
-{
-	const struct pairs *p = (const struct pairs *)arg;
-
-	return bs_tune_settled(p->match, p->direction, pairs);
-}
-
 /*
  * Measures a variant in turns with the rival. Where memory does not hold the rival's plan as well,
  * the variant makes all its runs, to be compared with the rival's runs from before.
@@ -183,7 +170,7 @@ static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *
 	for (int i = 0; rc == 0 && i < 2; i++) {
 		const int d = i == 0 ? m->direction : 1 - m->direction;
 		double *const ms[2] = { m->against.ms[d], m->own.ms[d] };
-		struct pairs pairs = { m, d };
+		struct bs_tune_turns pairs = { m, d };
 		struct trial trial[2] = { { b, theirs, &best.launch, d },
 					  { b, mine, &c.launch, d } };
 		void *const both[2] = { theirs != NULL ? &trial[0] : NULL, &trial[1] };
@@ -193,7 +180,7 @@ static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *
 
 		m->own.n[d] = rival != NULL ? BS_TUNE_RUNS : bs_tune_alone(d);
 		rc = bs_stopwatch_turns(&b->watch, run, both, ms, &m->own.n[d],
-					theirs != NULL ? settled : NULL, &pairs, why);
+					theirs != NULL ? bs_tune_turns_settled : NULL, &pairs, why);
 		if (theirs != NULL)
 			m->against.n[d] = m->own.n[d];
 	}

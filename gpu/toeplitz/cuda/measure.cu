@@ -49,19 +49,6 @@ static int applications(void *arg, cudaStream_t stream, struct bs_fail *why)
 	return rc;
 }
 
-/* The runs of the direction that is measured. */
-struct pairs {
-	struct bs_tune_match *match;
-	int direction;
-};
-
-static bool settled(void *arg, int pairs)
-{
-	const struct pairs *p = (const struct pairs *)arg;
-
-	return bs_tune_settled(p->match, p->direction, pairs);
-}
-
 static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *rival,
 		   struct bs_tune_match *m, struct bs_fail *why)
 {
@@ -73,14 +60,14 @@ static int measure(void *arg, const struct bs_tune *tune, const struct bs_tune *
 	m->own.n[0] = m->own.n[1] = 0;
 	for (int d = 0; rc == 0 && d < 2; d++) { /* the first direction decides in all stages */
 		double *const ms[2] = { m->against.ms[d], m->own.ms[d] };
-		struct pairs pairs = { m, d };
+		struct bs_tune_turns pairs = { m, d };
 
 		if (d == 1 && rival != NULL && bs_tune_lost(m))
 			break;
 		b->coils = d == 0 ? 1 : b->spec.coils;
 		m->own.n[d] = rival != NULL ? BS_TUNE_RUNS : bs_tune_alone(d);
 		rc = bs_stopwatch_turns(&b->watch, applications, both, ms, &m->own.n[d],
-					rival != NULL ? settled : NULL, &pairs, why);
+					rival != NULL ? bs_tune_turns_settled : NULL, &pairs, why);
 		if (rival != NULL)
 			m->against.n[d] = m->own.n[d];
 		for (int i = 0; rc == 0 && i < m->own.n[d]; i++) {

@@ -73,11 +73,6 @@ static inline bool break_shot(const char *dir, struct break_shot j)
 	return log_rewrite(break_store(dir), break_shot_edit, &j);
 }
 
-static inline void edit_store_session(struct bs_log_head *h, struct bs_log_head *s)
-{
-	h->session++;
-	s->session++;
-}
 /* Of the file and of its name. */
 static inline bool break_store_session(const char *dir)
 {

@@ -64,14 +64,14 @@ static inline void armed_close(struct armed *a)
 static inline bool armed_with(struct armed *a, const struct bs_protocol *p,
 			      const struct bs_tables *tables, int members)
 {
-	struct bs_team *team = NULL;
+	struct bs_team *own = NULL;
 	struct bs_fail why = { 0 };
-	int rc = bs_team_open(&team, members, &why);
+	int rc = bs_team_open(&own, members, &why);
 
 	if (rc == 0)
 		rc = armed_open(a, NULL, p, tables,
-				(struct bs_arm_env){ .team = team, .cache_dir = "" }, &why);
-	a->own = team;
+				(struct bs_arm_env){ .team = own, .cache_dir = "" }, &why);
+	a->own = own;
 	CHECK(rc == 0 && a->arena.size - a->arena.used < BS_ALIGN,
 	      "%s: arm takes what need states: %zu of %zu %s", armed_name(a), a->arena.used,
 	      a->arena.size, why.text);

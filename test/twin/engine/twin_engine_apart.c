@@ -9,12 +9,9 @@
  */
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
+#include "test/twin/engine/scanned_lines.h"
 
 #include <math.h>
-
-#include "test/twin/allocations.h"
-#include "test/twin/device.h"
-#include "test/twin/engine/fed.h"
 
 #define GROUPS 2u
 #define TAU    6.28318530717958647692

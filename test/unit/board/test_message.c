@@ -124,6 +124,38 @@ static void test_agrees(void)
 	CHECK(told == 1 && !has(&msg, "boreside_budget<"), "a preview has no budget");
 }
 
+/* Where nobody takes messages none is made; attributes, head and times are what they would be. */
+static void test_unsent(void)
+{
+	const struct bs_message_env env = { .p = &p, .now = scripted, .unsent = true };
+	static unsigned char before[sizeof(slot)];
+	static struct bs_image_meta sent;
+	char xml[BS_POOLS_ATTRIBUTES];
+	struct bs_message msg;
+	int n;
+
+	image();
+	msg = make(5100, 10001, 10050);
+	sent = m;
+	n = bs_attributes_xml(xml, sizeof(xml), m.attributes);
+	CHECK(n == (int)m.attributes_len &&
+		      memcmp(msg.at + msg.len - m.pixel_bytes - n, xml, (size_t)n) == 0,
+	      "the message's XML is the image's pairs");
+	memcpy(before, slot, sizeof(slot));
+	image();
+	told = 0;
+	CHECK(bs_message_make(&m, &env, slot + BS_POOLS_PIXELS, zero_ns + 5100 * US) == 0 &&
+		      told == 2 && memcmp(before, slot, sizeof(slot)) == 0,
+	      "no message is written");
+	CHECK(m.handed_ns == sent.handed_ns && m.pixel_bytes == sent.pixel_bytes &&
+		      strcmp(m.attributes, sent.attributes) == 0 &&
+		      memcmp(m.image.head.user_int, sent.image.head.user_int,
+			     sizeof(sent.image.head.user_int)) == 0 &&
+		      bs_attributes_xml(xml, sizeof(xml), m.attributes) == n &&
+		      memcmp(msg.at + msg.len - m.pixel_bytes - n, xml, (size_t)n) == 0,
+	      "attributes and times are the same");
+}
+
 /* The same messages, as a certificate reads them. */
 static struct bs_certify_run run;
 static struct bs_archive *archive;
@@ -362,6 +394,7 @@ int main(void)
 	zero_ns = bs_now_ns();
 	image();
 	test_agrees();
+	test_unsent();
 	if (mkdtemp(dir) == NULL)
 		return 1;
 	(void)snprintf(url, sizeof(url), "ipc://%s/a", dir);

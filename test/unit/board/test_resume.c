@@ -26,6 +26,13 @@ static uint32_t decide(uint64_t seq)
 	return slot;
 }
 
+static void test_told(void)
+{
+	open_scan();
+	succeed();
+	CHECK(in.now.accept_due, "a scan of which nothing has come: its sender is told once more");
+}
+
 /* A readout of noise whose sum was half made. */
 static void test_noise(void)
 {
@@ -53,7 +60,7 @@ static void test_noise(void)
 	bs_ingest_commit(&in, &in.now, bs_entry(BS_ENTRY_ACQ, in.now.id, item.slot));
 	succeed();
 	CHECK(memcmp(n, &once, sizeof(once)) == 0, "with its step it stays");
-	CHECK(in.now.resumed_at == 2 + in.now.order.window && in.now.ack_due,
+	CHECK(in.now.resumed_at == 2 + in.now.order.window && in.now.ack_due && !in.now.accept_due,
 	      "what comes again because its predecessor ended is no duplicate; ACK is due");
 }
 
@@ -264,8 +271,7 @@ static void test_two(void)
 	      "the first one is over");
 	bs_ingest_end(&in, &in.before, BS_ON_DONE);
 	CHECK(in.before.id == 0 && in.now.id == first + 1 && in.now.state == BS_STATE_DRAINING &&
-		      in.outcome[first & 1].due && in.outcome[first & 1].end->session == 7 &&
-		      bs_scan_before(env.shm.s->scan) == NULL,
+		      due_of(7) != NULL && bs_scan_before(env.shm.s->scan) == NULL,
 	      "and has its outcome");
 	atomic_store(&in.before.record->open, 1); /* its end held, and nobody was shown */
 	succeed();
@@ -279,6 +285,7 @@ static uint64_t open_two(void)
 {
 	in.now.state = BS_STATE_IDLE;
 	in.before.id = 0;
+	in.outcome[0].due = in.outcome[1].due = false;
 	open_scan();
 	close_it();
 	CHECK(ask("p", 8) == 0 && in.before.id == in.now.id - 1, "two scans are open");
@@ -296,7 +303,7 @@ static void test_one_of_two(void)
 	in.before.record->log.whole = 0;
 	atomic_store(&recon->epoch, in.recon_epoch + 1);
 	bs_ingest_feed_begin(&in);
-	CHECK(in.before.id == 0 && in.outcome[(last - 1) & 1].due && in.feed != NULL,
+	CHECK(in.before.id == 0 && due_of(7) != NULL && in.feed != NULL,
 	      "the older one ends, the newer one is given");
 	succeed();
 	CHECK(in.now.id == last && in.feed != NULL, "which a successor knows: that has not been");
@@ -306,7 +313,7 @@ static void test_one_of_two(void)
 	atomic_store(&in.before.record->ended, last - 1); /* as emit has told, not seen yet */
 	atomic_store(&recon->epoch, in.recon_epoch + 1);
 	bs_ingest_feed_begin(&in);
-	CHECK(in.before.id == last - 1 && in.feed == NULL && in.outcome[last & 1].due &&
+	CHECK(in.before.id == last - 1 && in.feed == NULL && due_of(8) != NULL &&
 		      in.recon_epoch == atomic_load(&recon->epoch),
 	      "the newer one ends: the older one is not given once more for that");
 }
@@ -314,7 +321,7 @@ static void test_one_of_two(void)
 int main(void)
 {
 	open_memory();
-	open_scan();
+	test_told();
 	test_noise();
 	close_it();
 	end_and_open();

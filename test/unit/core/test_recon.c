@@ -3,6 +3,7 @@
 #include "core/memory/pools.h"
 #include "core/traj/delay.h"
 #include "gpu/engine/engines.h"
+#include "test/unit/core/attributes.h"
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
 
@@ -542,7 +543,7 @@ static void frames(void)
 	      "close ends the last frame");
 
 	timing.sender_ns = 123456789012345;
-	n = bs_attributes_write(text, sizeof(text), &p, "cartesian/host", &image, &timing, NULL);
+	n = attributes_xml(text, sizeof(text), &p, "cartesian/host", &image, &timing, NULL);
 	CHECK(n > 0 && strstr(text, "<name>boreside_missing</name><value>15</value>") != NULL &&
 		      strstr(text, "<value>partial</value>") != NULL &&
 		      strstr(text, "<value>cart &lt;&amp;&gt;</value>") != NULL &&
@@ -551,7 +552,7 @@ static void frames(void)
 	CHECK(n > 0 && strstr(text, "<name>boreside_sender_ns</name><value>123456789012345<") !=
 			       NULL,
 	      "the sender's clock comes back: %s", text);
-	CHECK(bs_attributes_write(text, (size_t)n, &p, "cartesian/host", &image, &timing, NULL) ==
+	CHECK(attributes_xml(text, (size_t)n, &p, "cartesian/host", &image, &timing, NULL) ==
 		      BS_ERR_NOMEM,
 	      "attributes are never cut");
 	bs_recon_disarm(r);

@@ -13,7 +13,7 @@
 #include "core/text.h"
 #include "drivers/sink/sink.h"
 #include "drivers/sink/tool.h"
-#include "drivers/sink/uid.h"
+#include "drivers/sink/dicomwords.h"
 #include "test/support/check.h"
 #define FOLDER "/tmp/boreside test-XXXXXX" /* a blank, as a site's folder may have */
 #include "test/support/folder.h"

@@ -3,6 +3,7 @@
  * by whatever validators are installed; identifiers, refusals
  */
 #define _GNU_SOURCE
+#include "ipc/wire/meta.h"
 #include "test/unit/drivers/dicom.h"
 
 #include <time.h>
@@ -207,6 +208,33 @@ static void odd_values(void)
 	CHECK(put("none/x.dcm", &h, "", &why) == BS_ERR_IO, "%s", why.text);
 }
 
+static void list(void *arg, const char *name, const char *value, unsigned index)
+{
+	bs_text_pair(arg, index > 0 ? "+" : name, "%s", value);
+}
+
+/* The same file, whether the attributes come as XML or as pairs. */
+static void by_pairs(void)
+{
+	char pairs[4096] = "";
+	struct bs_text t = { pairs, sizeof(pairs), 0, false };
+	const struct bs_mrd_image h = head(1);
+	struct bs_fail why = { 0 };
+	void *self = NULL;
+	char said[64];
+
+	(void)setenv("SOURCE_DATE_EPOCH", "1700000000", 1);
+	CHECK(put("xml.dcm", &h, words, &why) == 0 && bs_meta_read(words, list, &t, &why) == 0 &&
+		      !t.full && bs_sink_dicom.open(&self, in_dir("pairs.dcm"), &why) == 0 &&
+		      bs_sink_put_pairs(&bs_sink_dicom, self, &h, pairs, pixels, &why) == 0,
+	      "an image by pairs %s", why.text);
+	(void)bs_sink_dicom.close(self, NULL);
+	(void)unsetenv("SOURCE_DATE_EPOCH");
+	says(in_dir("pairs.dcm"), "0018,0081", 0, "7.4");
+	CHECK(run(said, sizeof(said), "cd '%s' && cmp xml.dcm pairs.dcm 2>&1", in_dir("")) == 0,
+	      "the same bytes: %s", said);
+}
+
 static void folder(void)
 {
 	struct bs_mrd_image h = head(1);
@@ -246,6 +274,7 @@ int main(void)
 		volume();
 		identifiers();
 		odd_values();
+		by_pairs();
 		folder();
 	}
 	return check_done();

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "drivers/sink/place.h"
+#include "drivers/sink/sink.h"
 
 static struct bs_mrd_image head(void)
 {

@@ -3,6 +3,7 @@
  *
  * With DATA set, the headers of the recordings there are read, too (through libismrmrd).
  */
+#include "core/frame/attributes.h"
 #include "core/text.h"
 #include "ipc/wire/meta.h"
 #include "ipc/wire/wire.h"
@@ -473,16 +474,24 @@ static void collect(void *arg, const char *name, const char *value, unsigned ind
 	bs_text_put(t, "%s[%u]=%s;", name, index, value);
 }
 
-/* As takers of the images have it: through the attributes' reader. */
+static int about_bytes; /* of the XML */
+
+/* As takers of the images have it: by way of XML and the attributes' reader. */
 static const char *about(void)
 {
 	static char said[2 * BS_SCAN_ABOUT];
+	static char pairs[2 * BS_SCAN_ABOUT];
 	char text[BS_SCAN_ABOUT + 64];
 	struct bs_text t = { said, sizeof(said), 0, false };
+	struct bs_text listed = { pairs, sizeof(pairs), 0, false };
 
-	said[0] = '\0';
-	(void)snprintf(text, sizeof(text), "<ismrmrdMeta>%s</ismrmrdMeta>", info.about);
-	CHECK(bs_meta_read(text, collect, &t, &why) == 0 && !t.full, "attributes: %s", why.text);
+	said[0] = pairs[0] = '\0';
+	about_bytes = bs_attributes_xml(text, sizeof(text), info.about) -
+		      (int)strlen("<ismrmrdMeta></ismrmrdMeta>");
+	CHECK(about_bytes >= 0 && bs_meta_read(text, collect, &t, &why) == 0 && !t.full,
+	      "attributes: %s", why.text);
+	(void)bs_text_pairs(info.about, collect, &listed);
+	CHECK(strcmp(said, pairs) == 0, "the list says what the XML says: %s, %s", pairs, said);
 	return said;
 }
 
@@ -517,10 +526,10 @@ static void about_scan(void)
 		bs_text_put(&t, "<TI>%d</TI>", 100 + i);
 	bs_text_put(&t, "</sequenceParameters><subjectInformation><patientID>7</patientID>"
 			"</subjectInformation></ismrmrdHeader>");
-	CHECK(!t.full && read_text(xml) == 0 && strlen(info.about) < sizeof(info.about) &&
+	CHECK(!t.full && read_text(xml) == 0 && about_bytes < (int)BS_SCAN_ABOUT &&
 		      strstr(about(), "mrd_TI[199]=299;") != NULL &&
 		      strstr(about(), "mrd_TI[300]") == NULL,
-	      "what does not fit is left out, the rest whole: %zu bytes", strlen(info.about));
+	      "what does not fit is left out, the rest whole: %d bytes", about_bytes);
 	CHECK(bs_meta_read("<!DOCTYPE a []><ismrmrdMeta/>", collect, &t, &why) == BS_ERR_XML &&
 		      bs_meta_read("<ismrmrdMeta><meta>", collect, &t, &why) == BS_ERR_XML,
 	      "attributes that are none: %s", why.text);

@@ -217,7 +217,7 @@ static void look(int64_t *now_ns)
 static void send_image(uint64_t number)
 {
 	static unsigned char msg[2000];
-	const struct bs_offer o = { msg, sizeof(msg), number };
+	const struct bs_offer o = { msg, sizeof(msg), number, 0, NULL };
 	int rc = 1;
 
 	AWAIT((rc = bs_flight_send(e.taker[BS_TAKER_ARCHIVE], &o, &why)) != 1);
@@ -245,7 +245,7 @@ int __wrap_nn_sendmsg(int s, const struct nn_msghdr *msg, int flags)
 static void test_comes(void)
 {
 	static unsigned char msg[2000];
-	const struct bs_offer o = { msg, sizeof(msg), 1 };
+	const struct bs_offer o = { msg, sizeof(msg), 1, 0, NULL };
 	struct bs_endpoint in = { .socket = -1 };
 	int64_t now_ns = 1000000 * MS; /* the last look was in another test */
 	int rc;

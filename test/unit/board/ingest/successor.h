@@ -95,6 +95,15 @@ static void close_it(void)
 			&(struct bs_item){ .kind = BS_WIRE_CLOSE, .count = in.now.acqs });
 }
 
+/* The outcome that is to be said of this scan. NULL: none is. */
+static inline const struct bs_scan_end *due_of(uint64_t session)
+{
+	for (int i = 0; i < 2; i++)
+		if (in.outcome[i].due && in.outcome[i].end->session == session)
+			return in.outcome[i].end;
+	return NULL;
+}
+
 static void keep_log(void)
 {
 	static _Alignas(64) unsigned char ring[4096];

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "gpu/engine/engines.h"
+#include "test/unit/core/attributes.h"
 #include "test/support/check.h"
 
 #define NX    16u
@@ -340,8 +341,7 @@ static void words(void)
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct bs_image_timing timing = { 0 };
 
-		(void)bs_attributes_write(text, sizeof(text), &protocol, "e", &got[i], &timing,
-					  NULL);
+		(void)attributes_xml(text, sizeof(text), &protocol, "e", &got[i], &timing, NULL);
 		CHECK((strstr(text, "<name>boreside_unit</name><value>cm/s</value>") != NULL &&
 		       strstr(text, "<name>boreside_venc</name><value>60</value>") != NULL) ==
 			      (i == 1),

@@ -45,6 +45,15 @@ expect 2 "coil-turn" -- $lines --coil-turn 400
 expect 2 "phases" -- $lines --phases 0
 expect 2 "epi-phase" -- $lines --epi --epi-phase 8
 expect 2 "go with --epi" -- $lines --ramp-us 80
+expect 2 "go with --epi" -- $lines --epi-drift 0.1
+expect 2 "not 2 to 16 slices" -- $lines --multiband 1
+expect 2 "not 2 to 16 slices" -- $lines --multiband 2,0.5
+for kind in first,8 blipped-none flagged,0 once; do
+	expect 2 "nor none" -- $lines --slices 4 --multiband 2 --single-band $kind
+done
+expect 1 "no groups of 2 bands" -- $lines --slices 3 --multiband 2
+expect 1 "there is no other" -- $lines --slices 4 --multiband 2 --single-band first
+expect 1 "do not turn" -- $lines --slices 4 --multiband 2 --coil-turn 10
 expect 2 "rising times" -- $lines --te-ms 5,4
 expect 2 "field-hz" -- $lines --field-hz 1e6
 expect 2 "three numbers" -- --matrix 32x32 -o "$dir/a.h5" --delay 0.1,0.2
@@ -70,6 +79,9 @@ expect 0 "b.h5: 35 acquisitions, lines of 56 samples" -- --matrix 32x24 --traj c
 	--noise-scan 16,64 --noise-spread 3 --object marker -o "$dir/b.h5"
 expect 0 "f.h5: 27 acquisitions" -- --matrix 32x24 --traj cartesian --epi --epi-phase -0.3 \
 	--epi-shift 0.4 --dwell-us 5 --ramp-us 40 -o "$dir/f.h5"
+# 4 references of 8 lines and 3, then 2 x 2 groups of 12 lines and 3
+expect 0 "m.h5: 104 acquisitions" -- --matrix 32x24 --traj cartesian --epi --slices 4 --accel 2 \
+	--multiband 2 --single-band blipped-flagged,8 --repetitions 2 -o "$dir/m.h5"
 expect 0 "2 x 6 readouts" -- --matrix 32x24 --traj spiral2d --samples 400 --readouts 6 --echoes 2 \
 	--te-ms 2,4.5 --field-hz 80 -o "$dir/b.h5"
 for f in b_true b_maps b_psi b_psi_lines b_field; do

@@ -20,9 +20,9 @@
 /* A trial: sizes, references, the folded lines. */
 struct trial {
 	struct bs_slice_spec s;
-	uint32_t first, lines; /* of the references */
-	bool phased, wrapped, drawn;
-	uint32_t measured; /* every so many lines of the folded ones */
+	uint32_t first, lines;               /* of the references */
+	bool phased, wrapped, drawn, sparse; /* sparse: references have measured lines alone */
+	uint32_t measured;                   /* every so many lines of the folded ones */
 	/* These are made. */
 	struct bs_need need;
 	struct bs_arena arena;
@@ -216,6 +216,10 @@ static void make_trial(struct trial *t, uint64_t *seed)
 			memset(t->folded + 2 * ((size_t)c * t->s.lines_y + y) * t->s.columns, 0,
 			       (size_t)t->s.columns * 8);
 	}
+	for (uint32_t i = 0; i < t->s.bands * t->s.coils * t->lines && t->sparse; i++)
+		if (t->have[t->first + i % t->lines] != 1)
+			memset(t->reference + (size_t)2 * i * t->s.columns, 0,
+			       (size_t)t->s.columns * 8);
 	transform(t);
 }
 
@@ -476,7 +480,8 @@ static void trials(void)
 			      .first = 1,
 			      .lines = 24,
 			      .measured = 2,
-			      .drawn = true };
+			      .drawn = true,
+			      .sparse = true };
 	struct trial random = { .s = { 19, 33, 3, 2, 1, { 7, 3 }, 3, 19, 1e-3, true },
 				.lines = 19,
 				.measured = 3,

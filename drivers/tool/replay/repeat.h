@@ -1,0 +1,45 @@
+/*
+ * drivers/tool/replay/repeat.h - a recording's repetitions, played again and again with counters
+ * that go on
+ *
+ * What comes up to the end of the first repetition is played once (references among it); the
+ * repetitions after it come one after the other until the scan has as many as are wanted. Each time
+ * their repetition, scan_counter and times go on (acquisition_time_stamp, and user_int[0] where it
+ * counts microseconds); physiological stamps stay. LAST_IN_MEASUREMENT is on the last readout
+ * alone, if at all.
+ * find -> { at, turn }*. xml: allocates; the rest does not. Any thread. Test:
+ * test/unit/drivers/tool/test_repeat.c
+ */
+#ifndef BS_DRIVERS_TOOL_REPLAY_REPEAT_H
+#define BS_DRIVERS_TOOL_REPLAY_REPEAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/err.h"
+#include "core/mrd.h"
+
+struct bs_repeat {
+	uint32_t from, count; /* readouts of the recording: the first that comes again, all */
+	uint32_t repetitions; /* that come again */
+	uint32_t total;       /* readouts that are played */
+	/* The caller sets these after find. */
+	int64_t period_ns; /* of these repetitions */
+	bool microseconds; /* user_int[0] is a time */
+	bool last;         /* the recording's last readout is flagged LAST_IN_MEASUREMENT */
+};
+
+/*
+ * repetition [count]: of each readout. wanted: repetitions of the scan. BS_ERR_UNSUPPORTED: the
+ * recording has one repetition, or does not have them one after the other.
+ */
+int bs_repeat_find(struct bs_repeat *r, const uint16_t *repetition, uint32_t count, uint32_t wanted,
+		   struct bs_fail *why);
+/* The readout of the recording that is the n-th of the scan; round: how often it was played. */
+uint32_t bs_repeat_at(const struct bs_repeat *r, uint32_t n, uint32_t *round);
+/* Turns a readout as the recording has it into the n-th of the scan. */
+void bs_repeat_turn(const struct bs_repeat *r, uint32_t n, struct bs_mrd_acq *head);
+/* The header with limits of so many repetitions; NULL: no memory. The caller frees it. */
+char *bs_repeat_xml(const char *xml, uint32_t wanted);
+
+#endif
