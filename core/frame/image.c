@@ -443,6 +443,7 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 	if (r->flows.places > 0)
 		bs_flows_aim(&r->flows, &f->first.idx, image);
 	image->report.order = order_of(r, &f->first);
+	image->joined.slices = 0; /* the slot's last image may have been a volume */
 	image->report.apart.of = f->first.flags & BS_MRD_FOLDED ? r->apart.bands : 0;
 	memcpy(image->report.apart.cycles, r->apart.cycles, sizeof(r->apart.cycles));
 	fill_head(r, f, image);

@@ -8,6 +8,25 @@
 #define ASIDE_MM 0.05 /* mm in the slice's plane, or off its place; headers round */
 #define EQUAL    0.02 /* of the distance from slice to slice, largest difference of one */
 
+double bs_dir_length(const float dir[3])
+{
+	double sum = 0.0;
+
+	for (int d = 0; d < 3; d++)
+		sum += (double)dir[d] * (double)dir[d];
+	return sum > 0.25 ? sqrt(sum) : 0.0;
+}
+
+static bool is_finite(const struct bs_pose *p)
+{
+	bool is = true;
+
+	for (int d = 0; d < 3; d++)
+		is = is && isfinite(p->position[d]) && isfinite(p->read_dir[d]) &&
+		     isfinite(p->phase_dir[d]) && isfinite(p->slice_dir[d]);
+	return is;
+}
+
 /* The largest difference of the directions' components. */
 static double turned(const struct bs_pose *a, const struct bs_pose *b)
 {
@@ -27,22 +46,20 @@ static double turned(const struct bs_pose *a, const struct bs_pose *b)
  */
 static double along(const struct bs_pose *a, const struct bs_pose *b, double *aside)
 {
-	double length = 0.0;
+	const double length = bs_dir_length(a->slice_dir);
 	double all = 0.0;
 	double t = 0.0;
 
 	for (int d = 0; d < 3; d++) {
 		const double off = (double)b->position[d] - (double)a->position[d];
-		const double dir = (double)a->slice_dir[d];
 
-		length += dir * dir;
 		all += off * off;
-		t += off * dir;
+		t += off * (double)a->slice_dir[d];
 	}
-	if (!(length > 0.25))
+	if (length == 0.0)
 		all = t = 0.0;
 	else
-		t /= sqrt(length);
+		t /= length;
 	*aside = sqrt(fmax(0.0, all - t * t));
 	return t;
 }
@@ -119,12 +136,12 @@ static int check_stack(const struct bs_stack *s, const struct bs_pose *pose, uin
 	double aside;
 
 	*at = along(&s->first, pose, &aside);
-	if (turned(&s->first, pose) > PARALLEL)
+	if (!(turned(&s->first, pose) <= PARALLEL))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "slice %u is not parallel to slice %u, or is turned in its plane: "
 			       "image.volume joins parallel slices",
 			       slice, s->first_slice);
-	if (aside > tolerated(*at))
+	if (!(aside <= tolerated(*at)))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "slice %u lies %.3g mm aside of slice %u: image.volume joins slices "
 			       "that lie behind each other",
@@ -145,9 +162,14 @@ int bs_stack_see(struct bs_stack *s, const struct bs_mrd_acq *head, struct bs_fa
 			       "image.volume joins",
 			       head->scan_counter, head->idx.slice, s->from,
 			       s->from + s->slices - 1);
+	bs_pose_of(&pose, head);
+	if (!is_finite(&pose))
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "acquisition %u: position or a direction of slice %u is not finite: "
+			       "image.volume joins slices by where they lie",
+			       head->scan_counter, head->idx.slice);
 	if (s->told[i])
 		return 0;
-	bs_pose_of(&pose, head);
 	if (s->known == 0) {
 		s->first = pose;
 		s->first_slice = head->idx.slice;
@@ -186,10 +208,49 @@ static bool order_by_number(struct bs_stack *s)
 	return true;
 }
 
+/* The smallest gap of known slices, if all gaps are multiples of it; else 0: it is not told. */
+static double common_gap(const struct bs_stack *s, const uint16_t *order)
+{
+	double least = HUGE_VAL;
+
+	for (uint32_t i = 1; i < s->known; i++)
+		least = fmin(least, s->at[order[i]] - s->at[order[i - 1]]);
+	for (uint32_t i = 1; i < s->known; i++) {
+		const double n = (s->at[order[i]] - s->at[order[i - 1]]) / least;
+
+		if (!(fabs(n - round(n)) <= EQUAL * round(n)))
+			return 0.0;
+	}
+	return least;
+}
+
+/* Orders the known slices by their positions. Returns the number of places until the last one. */
+static uint32_t order_by_place(struct bs_stack *s, const uint16_t *order)
+{
+	const double gap = common_gap(s, order);
+	double place = 0.0;
+
+	s->start = s->at[order[0]];
+	s->step = 0.0;
+	for (uint32_t i = 1; gap > 0.0 && i < s->known; i++)
+		place += round((s->at[order[i]] - s->at[order[i - 1]]) / gap);
+	if (place > 0.0 && place < s->slices)
+		s->step = (s->at[order[s->known - 1]] - s->start) / place;
+	s->z[order[0]] = 0;
+	for (uint32_t i = 1; i < s->known; i++)
+		s->z[order[i]] = (uint16_t)(
+			s->z[order[i - 1]] +
+			(s->step > 0.0 ? lround((s->at[order[i]] - s->at[order[i - 1]]) / gap)
+				       : 1));
+	return s->z[order[s->known - 1]] + 1u;
+}
+
 void bs_stack_order(struct bs_stack *s)
 {
 	uint16_t order[BS_FRAMES_MAX];
-	uint16_t behind = (uint16_t)s->known;
+	bool taken[BS_FRAMES_MAX] = { false };
+	uint16_t free_place = 0;
+	uint32_t span;
 
 	if (s->ordered == s->known)
 		return;
@@ -198,14 +259,17 @@ void bs_stack_order(struct bs_stack *s)
 	if (order_by_number(s))
 		return;
 	sort(s, order);
-	s->guessed = s->known < s->slices;
-	s->start = s->at[order[0]];
-	s->step = (s->at[order[s->known - 1]] - s->start) / (s->known - 1);
+	span = order_by_place(s, order);
+	s->guessed = s->known < s->slices && (s->known + 1 < s->slices || span < s->slices);
 	for (uint32_t i = 0; i < s->known; i++)
-		s->z[order[i]] = (uint16_t)i;
-	for (uint32_t i = 0; i < s->slices; i++)
-		if (!s->told[i])
-			s->z[i] = behind++;
+		taken[s->z[order[i]]] = true;
+	for (uint32_t i = 0; i < s->slices; i++) {
+		if (s->told[i])
+			continue;
+		while (taken[free_place])
+			free_place++;
+		s->z[i] = free_place++;
+	}
 }
 
 bool bs_stack_fits(const struct bs_stack *s, const struct bs_pose *a, uint32_t slice_a,

@@ -7,7 +7,8 @@
  * its first line. Where no position tells slices apart, or no direction is told, they lie in the
  * order of their numbers, as far apart as they are thick.
  * The place of a slice that never came follows from its number, where the others lie in the order
- * of their numbers; else it is not known, and the slice is put behind the others.
+ * of their numbers, or from the one gap that it left. Else it is not known: the slice is put into a
+ * gap, or behind the others. Where gaps are no multiples of the smallest, no distance is told.
  * scan -> see* -> order. No allocation; one thread. Test: test/unit/core/volume/test_stack.c
  */
 #ifndef BS_CORE_VOLUME_STACK_H
@@ -33,6 +34,8 @@ struct bs_stack {
 	bool guessed;       /* nothing tells where the slices lie that did not come */
 };
 
+/* The length of a direction; 0: it is told by none (shorter than 0.5). */
+double bs_dir_length(const float dir[3]);
 /* Checks the header: no more slices than the protocol has. */
 int bs_stack_admit(const struct bs_protocol *p, const struct bs_scan_info *info,
 		   struct bs_fail *why);
@@ -40,7 +43,7 @@ void bs_stack_scan(struct bs_stack *s, const struct bs_protocol *p,
 		   const struct bs_scan_info *info);
 /*
  * A line of a frame that begins. BS_ERR_INDEX: the slice is none of the header's.
- * BS_ERR_UNSUPPORTED: the slices are no stack.
+ * BS_ERR_UNSUPPORTED: the slices are no stack, or a place is not finite.
  */
 int bs_stack_see(struct bs_stack *s, const struct bs_mrd_acq *head, struct bs_fail *why);
 /* Makes z, start, step and guessed. */

@@ -114,7 +114,17 @@ static bool is_cut(const struct bs_report *r, uint32_t full)
 	return r->allowed > 0 && r->allowed != full && r->iterations >= r->allowed;
 }
 
-/* Adds the report of another slice. together: both were waited for by the same readout. */
+/* Slices that came apart: the worst of them. */
+static void add_apart(struct bs_apartness *to, const struct bs_apartness *a)
+{
+	to->of = to->of > a->of ? to->of : a->of;
+	to->phased = to->phased && a->phased;
+	to->left = fmaxf(to->left, a->left);
+	for (uint32_t b = 0; b < BS_BANDS_MAX; b++)
+		to->leakage[b] = fmaxf(to->leakage[b], a->leakage[b]);
+}
+
+/* Adds the report of another slice. together: all of it was made behind the last readout. */
 static void add_report(struct bs_report *to, const struct bs_report *r, uint32_t full,
 		       bool together)
 {
@@ -124,6 +134,9 @@ static void add_report(struct bs_report *to, const struct bs_report *r, uint32_t
 	to->allowed = cut ? to->iterations : to->allowed; /* it says so of the volume */
 	to->gridded = to->gridded || r->gridded;
 	to->deadline_stop = to->deadline_stop || r->deadline_stop;
+	to->segments = to->segments > r->segments ? to->segments : r->segments;
+	to->field_error = fmax(to->field_error, r->field_error);
+	add_apart(&to->apart, &r->apart);
 	for (int i = 0; together && i < BS_BUDGET_STAGES; i++)
 		to->stage_ns[i] += r->stage_ns[i];
 }
@@ -144,7 +157,7 @@ static void add_image(struct bs_volume *to, const struct bs_recon_image *slice)
 	if (to->have == 0)
 		return;
 	add_report(&image->report, &before.report, image->iterations,
-		   slice->last_ns == before.last_ns);
+		   slice->last_ns <= before.last_ns);
 	image->readouts += before.readouts;
 	image->missing += before.missing;
 	image->elsewhere = image->elsewhere || before.elsewhere;
@@ -290,7 +303,8 @@ static void fill_head(const struct bs_volumes *v, const struct bs_volume *from,
 	memcpy(h->physiology_time_stamp, physiology, sizeof(physiology));
 	h->matrix_size[2] = (uint16_t)s->slices;
 	for (int d = 0; d < 3 && s->step > 0.0; d++)
-		h->position[d] = (float)((double)h->position[d] + mm * (double)h->slice_dir[d]);
+		h->position[d] = (float)((double)h->position[d] +
+					 mm / bs_dir_length(h->slice_dir) * (double)h->slice_dir[d]);
 	image->joined.thickness_mm = h->field_of_view[2];
 	h->field_of_view[2] = s->step > 0.0 ? (float)(s->step * s->slices)
 					    : h->field_of_view[2] * (float)s->slices;
@@ -353,10 +367,13 @@ static void say_stack(const struct bs_stack *s, struct bs_recon_image *image)
 	struct bs_text t = bs_text_behind(image->header, sizeof(image->header));
 	const double thick = (double)image->joined.thickness_mm;
 
-	if (s->slices > 1 && s->step == 0.0)
-		bs_text_put(&t,
-			    "%sno position tells the slices' order: it is that of their numbers",
+	if (s->slices > 1 && s->step == 0.0 && s->guessed)
+		bs_text_put(&t, "%sno position tells the slices' distance: it is their thickness",
 			    bs_text_between(&t));
+	else if (s->slices > 1 && s->step == 0.0)
+		bs_text_put(&t, "%sno %s tells the slices' order: it is that of their numbers",
+			    bs_text_between(&t),
+			    bs_dir_length(s->first.slice_dir) > 0.0 ? "position" : "direction");
 	else if (s->slices > 1 && thick > 0.0 && fabs(s->step - thick) > 0.01 * thick)
 		bs_text_put(&t, "%sslices of %.4g mm lie %.4g mm apart", bs_text_between(&t), thick,
 			    s->step);

@@ -137,6 +137,58 @@ static void test_refused(void)
 	      "as many");
 }
 
+static void test_not_finite(void)
+{
+	static const float bad[] = { NAN, INFINITY };
+	bool refused = true;
+
+	for (uint32_t i = 0; i < 24; i++) {
+		struct bs_mrd_acq h = line(i % 2, 3.0 * (i % 2), 0.6);
+		float *const member[] = { h.position, h.read_dir, h.phase_dir, h.slice_dir };
+
+		begin(0, 3);
+		if (i % 2 == 1)
+			(void)see(0, 0.0);
+		member[i / 6][i % 3] = bad[i / 3 % 2];
+		why.text[0] = '\0';
+		refused = refused && bs_stack_see(&s, &h, &why) == BS_ERR_UNSUPPORTED &&
+			  strstr(why.text, i % 2 ? "slice 1 is not finite" : "slice 0 is not finite");
+	}
+	CHECK(refused, "a place that is not finite, of the first slice or a later one: %s",
+	      why.text);
+	begin(0, 1);
+	CHECK(see(0, 0.0) == 0 && see(1, 3.0) == 0 && see(0, 0.0) == 0 &&
+		      see(0, (double)NAN) == BS_ERR_UNSUPPORTED,
+	      "and of a frame behind that: %s", why.text);
+}
+
+/* Numbers in the order of excitation, 2 mm apart, without one slice; its place, and the step. */
+static void test_gap(void)
+{
+	for (uint32_t missing = 0; missing < 5; missing++) {
+		bool same = true;
+
+		begin(0, 4);
+		for (uint32_t i = 0; i < 5; i++)
+			if (i != missing)
+				(void)see(i, 2.0 * (i < 3 ? 2 * i : 2 * i - 5));
+		bs_stack_order(&s);
+		for (uint32_t i = 0; missing > 0 && i < 5; i++)
+			same = same && s.z[i] == (i < 3 ? 2 * i : 2 * i - 5);
+		CHECK(missing == 2 || (same && fabs(s.step - 2.0) < 1e-5),
+		      "without slice %u: %g mm apart", missing, s.step);
+		CHECK(s.guessed == (missing == 0 || missing == 2),
+		      "slice %u is in the gap, or at an end", missing);
+	}
+	begin(0, 5);
+	(void)see(0, 0.0);
+	(void)see(2, 4.0);
+	(void)see(1, 9.0);
+	(void)see(4, 11.5);
+	CHECK(lies((const int[]){ 0, 2, 1, 4, 3, 5 }, 6) && s.step == 0.0 && s.guessed,
+	      "gaps of 4, 5 and 2.5 mm: no step is told, not %g", s.step);
+}
+
 static void test_missing(void)
 {
 	begin(0, 5);
@@ -182,6 +234,8 @@ int main(void)
 	test_orders();
 	test_untold();
 	test_refused();
+	test_not_finite();
+	test_gap();
 	test_missing();
 	test_moved();
 	return check_done();

@@ -22,6 +22,7 @@ static struct bs_fail why;
 static float pixels[CHANNELS * SLICES * NY * NX];
 static struct bs_recon_image out;
 static struct bs_report each_report; /* the report of each slice's solve */
+static float each_dir = 1.0f;	     /* the length of slice_dir */
 
 static void open_volumes(uint32_t contrasts, uint32_t repetitions)
 {
@@ -66,7 +67,7 @@ static struct bs_mrd_acq line(const struct given *g)
 {
 	struct bs_mrd_acq h = { .read_dir = { 1, 0, 0 },
 				.phase_dir = { 0, 1, 0 },
-				.slice_dir = { 0, 0, 1 },
+				.slice_dir = { 0, 0, each_dir },
 				.position = { 2, 3, (float)(STEP * g->z) } };
 
 	h.idx.slice = (uint16_t)g->slice;
@@ -269,7 +270,53 @@ static void test_report(void)
 	CHECK(leave() == 1 && out.report.iterations == 9 && out.report.residual == 0.3 &&
 		      out.report.iterations >= out.report.allowed && out.report.allowed > 0,
 	      "cut to %u of %u iterations", out.report.iterations, out.report.allowed);
+	for (uint32_t i = 0; i < 3; i++) {
+		const float most = i == 1 ? 0.2f : 0.1f;
+
+		each_report = (struct bs_report){
+			.segments = i == 0 ? 5 : 3,
+			.field_error = (double)most,
+			.apart = { .of = 2, .left = most, .phased = i != 1, .leakage = { most } }
+		};
+		each_report.apart.leakage[1] = i == 0 ? 0.3f : 0.0f;
+		(void)give((struct given){
+			.repetition = 1, .slice = i, .z = i, .last_ns = i == 0 ? 50 : 40 });
+	}
+	CHECK(leave() == 2 && out.report.apart.left == 0.2f && !out.report.apart.phased &&
+		      out.report.apart.leakage[0] == 0.2f && out.report.apart.leakage[1] == 0.3f,
+	      "the worst of its slices came apart with %g left, %g and %g through",
+	      (double)out.report.apart.left, (double)out.report.apart.leakage[0],
+	      (double)out.report.apart.leakage[1]);
+	CHECK(out.report.segments == 5 && out.report.field_error == (double)0.2f,
+	      "the worst field error, %g", out.report.field_error);
+	CHECK(out.report.stage_ns[BS_BUDGET_SOLVE] == 30, "three solves behind the last line");
 	each_report = (struct bs_report){ 0 };
+}
+
+/* What tells no order is told, and a direction that is not of length 1 moves nothing astray. */
+static void test_direction(void)
+{
+	open_volumes(1, 1);
+	each_dir = 1.5f;
+	scan(2);
+	for (uint32_t i = 0; i < 3; i++)
+		(void)give((struct given){ .slice = i, .z = i });
+	CHECK(leave() == 1 && fabs((double)out.head.position[2] - STEP) < 1e-5,
+	      "a direction of length 1.5: about %g mm", (double)out.head.position[2]);
+	each_dir = 0.0f;
+	scan(2);
+	for (uint32_t i = 0; i < 3; i++)
+		(void)give((struct given){ .slice = i, .z = i });
+	CHECK(leave() == 1 && strcmp(out.header, "no direction tells the slices' order: it is that "
+						 "of their numbers") == 0,
+	      "no direction: %s", out.header);
+	each_dir = 1.0f;
+	scan(2);
+	for (uint32_t i = 0; i < 3; i++)
+		(void)give((struct given){ .slice = i });
+	CHECK(leave() == 1 && strcmp(out.header, "no position tells the slices' order: it is that "
+						 "of their numbers") == 0,
+	      "no position: %s", out.header);
 }
 
 /* More volumes begin than may be open: the one that began first leaves. */
@@ -319,6 +366,7 @@ int main(void)
 	test_lacking();
 	test_partial();
 	test_report();
+	test_direction();
 	test_crowded();
 	test_deadlines();
 	bs_arena_close(&arena);
