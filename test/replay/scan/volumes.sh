@@ -237,6 +237,8 @@ for i in $(seq 1 14); do
 	was=one$([ "$i" = 1 ] || printf -- '-%04d' "$i").cfl
 	check "slice's image $i" cmp "$was" "images/scan00000001-s002-i$(printf %05d "$i").cfl"
 done
+await test -e mrd/scan00000001-s002-i00014.h5
+check "14 files" [ "$(find mrd -name '*s002-*.h5' | wc -l)" -eq 14 ]
 is "no slice says that it is a volume" "" "$(attribute boreside_slices mrd/*s002-*.h5)"
 check "the last volume" cmp ascending-0002.cfl images/scan00000001-s003-i00002.cfl
 kill -TERM $serve
