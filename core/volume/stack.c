@@ -238,10 +238,11 @@ static uint32_t order_by_place(struct bs_stack *s, const uint16_t *order)
 		s->step = (s->at[order[s->known - 1]] - s->start) / place;
 	s->z[order[0]] = 0;
 	for (uint32_t i = 1; i < s->known; i++)
-		s->z[order[i]] = (uint16_t)(
-			s->z[order[i - 1]] +
-			(s->step > 0.0 ? lround((s->at[order[i]] - s->at[order[i - 1]]) / gap)
-				       : 1));
+		s->z[order[i]] =
+			(uint16_t)(s->z[order[i - 1]] +
+				   (s->step > 0.0
+					    ? lround((s->at[order[i]] - s->at[order[i - 1]]) / gap)
+					    : 1));
 	return s->z[order[s->known - 1]] + 1u;
 }
 

@@ -303,8 +303,8 @@ static void fill_head(const struct bs_volumes *v, const struct bs_volume *from,
 	memcpy(h->physiology_time_stamp, physiology, sizeof(physiology));
 	h->matrix_size[2] = (uint16_t)s->slices;
 	for (int d = 0; d < 3 && s->step > 0.0; d++)
-		h->position[d] = (float)((double)h->position[d] +
-					 mm / bs_dir_length(h->slice_dir) * (double)h->slice_dir[d]);
+		h->position[d] = (float)((double)h->position[d] + mm / bs_dir_length(h->slice_dir) *
+									  (double)h->slice_dir[d]);
 	image->joined.thickness_mm = h->field_of_view[2];
 	h->field_of_view[2] = s->step > 0.0 ? (float)(s->step * s->slices)
 					    : h->field_of_view[2] * (float)s->slices;

@@ -33,6 +33,7 @@
 struct series {
 	struct bs_imagename name;
 	char scan[24]; /* session of the scan, or a number of this process alone */
+	bool failed;   /* the last put: its image may be there, and come again */
 };
 
 /* An image, as its series' file and list have it. */
@@ -51,6 +52,7 @@ struct growing {
 	struct nifti_1_header have; /* its header */
 	bool is_ours;               /* it is of this scan, and whole as far as its header counts */
 	bool fits;                  /* ours, and the image belongs into it */
+	bool counts;                /* its last image is this one, whose put failed */
 };
 
 static int series_open(void **self, const char *target, struct bs_fail *why)
@@ -84,7 +86,8 @@ static int make_name(const struct series *s, char path[BS_DRAFT_PATH], const str
 	const struct {
 		char letter;
 		uint32_t value;
-	} parts[] = { { 'c', h->contrast },
+	} parts[] = { { 'a', h->average },
+		      { 'c', h->contrast },
 		      { 'p', h->phase },
 		      { 'd', h->set },
 		      { 'z', h->slice },
@@ -152,9 +155,10 @@ static uint64_t counted(const struct growing *g, size_t bytes)
 }
 
 /* The image has the size, the type and the place of those in the file, which has room for it. */
-static bool fits(const struct nifti_1_header *have, const struct nifti_1_header *h)
+static bool fits(const struct nifti_1_header *have, const struct nifti_1_header *h, bool counts)
 {
-	bool same = have->datatype == h->datatype && have->dim[4] < (short)BS_NIFTI_AXIS_MAX &&
+	bool same = have->datatype == h->datatype &&
+		    (counts || have->dim[4] < (short)BS_NIFTI_AXIS_MAX) &&
 		    memcmp(&have->dim[1], &h->dim[1], 3 * sizeof(h->dim[1])) == 0;
 
 	for (int i = 0; i < 4; i++)
@@ -171,7 +175,7 @@ static int look(const struct series *s, struct growing *g, const struct entry *e
 	struct stat st;
 	int rc = make_name(s, g->path, e->head, number, s->name.ext, why);
 
-	g->is_ours = g->fits = false;
+	g->is_ours = g->fits = g->counts = false;
 	g->file.fd = rc == 0 ? open(g->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
 	if (rc != 0 || (g->file.fd < 0 && errno == ENOENT))
 		return rc;
@@ -182,7 +186,8 @@ static int look(const struct series *s, struct growing *g, const struct entry *e
 	    fstat(g->file.fd, &st) != 0 ||
 	    memcmp(g->have.aux_file, e->h.aux_file, sizeof(e->h.aux_file)) != 0)
 		return 0;
-	g->fits = fits(&g->have, &e->h);
+	g->counts = s->failed && memcmp(g->have.descrip, e->h.descrip, sizeof(e->h.descrip)) == 0;
+	g->fits = fits(&g->have, &e->h, g->counts);
 	g->is_ours = !g->fits || (uint64_t)st.st_size >= counted(g, e->bytes);
 	g->fits = g->fits && g->is_ours;
 	return 0;
@@ -226,16 +231,22 @@ static int put_line(const struct series *s, const struct entry *e, uint32_t numb
 	return rc;
 }
 
-/* Pixels first, then the header that counts them. */
+/*
+ * Pixels first, then the header that counts them. Where it counts them already, it may not be on
+ * the disk: put has failed there.
+ */
 static int append(struct growing *g, const struct entry *e, const void *pixels, struct bs_fail *why)
 {
 	const uint64_t end = counted(g, e->bytes);
-	int rc = ftruncate(g->file.fd, (off_t)end) == 0
-			 ? write_at(&g->file, end, pixels, e->bytes, why)
-			 : bs_fail(why, BS_ERR_IO, "%s: %s", g->path, strerror(errno));
+	int rc = 0;
 
-	g->have.dim[4]++;
-	memcpy(g->have.descrip, e->h.descrip, sizeof(e->h.descrip));
+	if (!g->counts) {
+		rc = ftruncate(g->file.fd, (off_t)end) == 0
+			     ? write_at(&g->file, end, pixels, e->bytes, why)
+			     : bs_fail(why, BS_ERR_IO, "%s: %s", g->path, strerror(errno));
+		g->have.dim[4]++;
+		memcpy(g->have.descrip, e->h.descrip, sizeof(e->h.descrip));
+	}
 	return rc == 0 ? write_at(&g->file, 0, &g->have, sizeof(g->have), why) : rc;
 }
 
@@ -265,7 +276,7 @@ static int put_to(const struct series *s, uint32_t number, const struct entry *e
 	if (rc == 0 && !g.fits && g.file.fd >= 0 && (g.is_ours || s->name.folder))
 		rc = BS_DRAFT_EXISTS;
 	if (rc == 0)
-		rc = put_line(s, e, number, g.fits ? (uint32_t)g.have.dim[4] : 0, why);
+		rc = put_line(s, e, number, g.fits ? (uint32_t)(g.have.dim[4] - g.counts) : 0, why);
 	if (rc == 0)
 		rc = g.fits ? append(&g, e, pixels, why)
 			    : create(s, g.path, e, attributes, pixels, why);
@@ -277,7 +288,7 @@ static int put_to(const struct series *s, uint32_t number, const struct entry *e
 static int series_put(void *self, const struct bs_mrd_image *head, const char *attributes,
 		      const void *pixels, struct bs_fail *why)
 {
-	const struct series *s = self;
+	struct series *s = self;
 	struct entry e = { 0 };
 	int rc = head->channels == 1
 			 ? make_entry(&e, s, head, attributes, why)
@@ -290,12 +301,17 @@ static int series_put(void *self, const struct bs_mrd_image *head, const char *a
 	rc = BS_DRAFT_EXISTS;
 	for (uint32_t n = 1; rc == BS_DRAFT_EXISTS && n < BS_IMAGENAME_TRIES; n++)
 		rc = put_to(s, n, &e, attributes, pixels, why);
+	s->failed = rc != 0;
 	return rc != BS_DRAFT_EXISTS
 		       ? rc
 		       : bs_fail(why, BS_ERR_IO, "%s: all names are taken", s->name.target);
 }
 
-/* A file of the scan counts this image, or a later one of its kind. */
+/*
+ * A file of the scan counts this image, or a later one of its kind. Images come in the order of
+ * their numbers, those that wait in the store before those in the ring (board/emit/taker.c): one
+ * that is not there behind a later one was refused for good.
+ */
 static bool series_has(void *self, const struct bs_mrd_image *head, int64_t since_ns)
 {
 	const struct series *s = self;

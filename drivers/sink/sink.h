@@ -16,8 +16,8 @@
  *        (bs_place_of), both of code 0 if its head does not say it; the attributes as
  *        a comment extension
  *   nifti_4d
- *        .4d.nii: the repetitions of a contrast, phase, set and slice in one file, volume by
- *        volume (drivers/sink/nifti4d.c)
+ *        .4d.nii: the repetitions of an average, contrast, phase, set and slice in one file, volume
+ *        by volume (drivers/sink/nifti4d.c)
  *   dicom .dcm, magnitude in 16 bits, by DCMTK's dump2dcm: one slice MR Image Storage, a volume
  *        Enhanced MR Image Storage; one channel, and a head that says where it lies
  *        (drivers/sink/dicomhead.h); sent on by C-STORE (drivers/sink/dicomstore.h)

@@ -183,6 +183,7 @@ for i in $(seq 0 11); do
 done
 
 check "in one process, as a series" "$BORESIDE" recon -c volume.cfg -o long.4d.nii long.h5
+is "it lists the one file" "  long.4d.nii" "$(tail -n 1 out.txt)"
 count() { od -An -t d2 -j 48 -N 2 "$1" | tr -d ' '; } # dim[4]
 has_all() { [ "$(count series/scan00000001-s00$scan.4d.nii)" = 12 ]; }
 await has_all
@@ -229,7 +230,8 @@ serve=$!
 "$BORESIDE" status -c two.cfg $ready >/dev/null
 for turn in 1:phantom:2 2:one:14 3:phantom:2; do
 	IFS=: read -r scan name wanted <<<"$turn"
-	check "$name, scan $scan" "$BORESIDE" replay -c two.cfg -p $name --asap $patience ascending.h5
+	check "$name, scan $scan" "$BORESIDE" replay -c two.cfg -p $name --asap $patience \
+		ascending.h5
 	await written "$wanted"
 	check "$name: $wanted images" [ "$(images)" -eq "$wanted" ]
 done

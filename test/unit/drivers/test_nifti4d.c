@@ -6,10 +6,12 @@
 #define _GNU_SOURCE
 #include "test/support/check.h"
 
+#include <errno.h>
 #include <nifti1_io.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,7 +27,17 @@
 static char dir[] = "/tmp/boreside-test-XXXXXX";
 static float pixels[N];
 static uint64_t random_state = 4;
-static int64_t counted; /* bytes of the last file that was read, as far as its header counts */
+static int failing_syncs; /* the n-th fdatasync from now on fails; 0: none does */
+static int64_t counted;   /* bytes of the last file that was read, as far as its header counts */
+
+int fdatasync(int fd)
+{
+	if (failing_syncs > 0 && --failing_syncs == 0) {
+		errno = EIO;
+		return -1;
+	}
+	return (int)syscall(SYS_fdatasync, fd);
+}
 
 static struct bs_mrd_image head(uint16_t number)
 {
@@ -192,6 +204,50 @@ static void test_file(void)
 	}
 }
 
+/* A sync fails, of list, pixels or header. The image is given again, and is there once. */
+static void test_syncs(void)
+{
+	void *self = opened(dir, 0x55);
+	struct bs_mrd_image h = head(1);
+	struct bs_fail why = { 0 };
+	struct stat st;
+
+	h.measurement_uid = 5;
+	(void)put(self, &h, "");
+	for (uint16_t i = 2; i <= 4; i++) {
+		h.image_index = i;
+		fill(i);
+		failing_syncs = i - 1;
+		CHECK(bs_sink_put(&bs_sink_nifti_4d, self, &h, "", pixels, &why) == BS_ERR_IO &&
+			      failing_syncs == 0,
+		      "sync %u fails: %s", i - 1u, why.text);
+		(void)put(self, &h, "");
+		CHECK(images_in("scan00000005-s007.4d.nii", 1, 1) == i, "image %u is there once",
+		      i);
+	}
+	CHECK(stat(in_dir("scan00000005-s007.4d.txt"), &st) == 0 && st.st_size == 4 * 512,
+	      "and a line for each");
+	(void)bs_sink_nifti_4d.close(self, NULL);
+}
+
+/* Averages that are kept apart are series of their own. */
+static void test_averages(void)
+{
+	void *self = opened(dir, 0x66);
+
+	for (uint16_t i = 1; i <= 4; i++) {
+		struct bs_mrd_image h = head(i);
+
+		h.measurement_uid = 6;
+		h.average = (i - 1) % 2;
+		(void)put(self, &h, "");
+	}
+	CHECK(images_in("scan00000006-s007.4d.nii", 1, 2) == 2 &&
+		      images_in("scan00000006-s007-a1.4d.nii", 2, 2) == 2,
+	      "two of each average");
+	(void)bs_sink_nifti_4d.close(self, NULL);
+}
+
 /* What an emit does that takes the place of one that died: images that are there are left out. */
 static void write_rest(const char *folder)
 {
@@ -279,6 +335,8 @@ int main(void)
 		return 1;
 	test_series();
 	test_file();
+	test_syncs();
+	test_averages();
 	test_kills();
 	test_reader();
 	(void)snprintf(command, sizeof(command), "rm -rf %s", dir);

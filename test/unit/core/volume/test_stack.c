@@ -151,8 +151,9 @@ static void test_not_finite(void)
 			(void)see(0, 0.0);
 		member[i / 6][i % 3] = bad[i / 3 % 2];
 		why.text[0] = '\0';
-		refused = refused && bs_stack_see(&s, &h, &why) == BS_ERR_UNSUPPORTED &&
-			  strstr(why.text, i % 2 ? "slice 1 is not finite" : "slice 0 is not finite");
+		refused =
+			refused && bs_stack_see(&s, &h, &why) == BS_ERR_UNSUPPORTED &&
+			strstr(why.text, i % 2 ? "slice 1 is not finite" : "slice 0 is not finite");
 	}
 	CHECK(refused, "a place that is not finite, of the first slice or a later one: %s",
 	      why.text);

@@ -22,7 +22,7 @@ static struct bs_fail why;
 static float pixels[CHANNELS * SLICES * NY * NX];
 static struct bs_recon_image out;
 static struct bs_report each_report; /* the report of each slice's solve */
-static float each_dir = 1.0f;	     /* the length of slice_dir */
+static float each_dir = 1.0f;        /* the length of slice_dir */
 
 static void open_volumes(uint32_t contrasts, uint32_t repetitions)
 {
