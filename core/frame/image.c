@@ -175,7 +175,8 @@ static void say_lack(struct bs_recon_image *image, const char *words)
 {
 	struct bs_text t = bs_text_behind(image->lacks, sizeof(image->lacks));
 
-	bs_text_put(&t, "%s%s", words[0] != '\0' ? bs_text_between(&t) : "", words);
+	if (words[0] != '\0')
+		bs_text_put(&t, "%s%s", bs_text_between(&t), words);
 }
 
 /* Says that a frame of the first repetition may be no single slice. */

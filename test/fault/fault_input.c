@@ -311,8 +311,8 @@ static void test_headers(void)
 	bad_header("another encoded matrix", "cart", xml, n, BS_ERR_SIZE);
 	n = peer_xml(xml, "cart", true);
 	edit = strstr(xml, "<receiverChannels>2");
-	edit[18] = '4';
-	bad_header("another number of channels", "cart", xml, n, BS_ERR_SIZE);
+	edit[18] = '1';
+	bad_header("fewer channels than the protocol has", "cart", xml, n, BS_ERR_SIZE);
 	n = peer_xml(xml, "radial", false);
 	bad_header("a radial header for the Cartesian protocol", "cart", xml, n, BS_ERR_SIZE);
 	n = peer_xml(xml, "cart", true);

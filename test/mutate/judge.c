@@ -415,6 +415,9 @@ static void judge_image(struct judgment *j, struct scan *s, const struct answer 
 	if (strcmp(quality, "partial") == 0) {
 		if (lacks[0] == '\0')
 			find_wrong(j, "image %u is partial and does not say why", number + 1);
+		/* frames of which counters make one frame have no images of their own */
+		if (s->relabeled && strstr(lacks, "(no counter tells what they differ in)") != NULL)
+			j->untold += s->frame_count - 1;
 		find_partial(j, lacks);
 		return;
 	}

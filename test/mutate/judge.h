@@ -13,7 +13,7 @@ enum verdict { RIGHT, PARTIAL, REFUSED, WRONG, VERDICTS };
 
 struct judgment {
 	enum verdict verdict;
-	uint32_t untold; /* partial images of a frame that no counter tells */
+	uint32_t untold; /* frames that no counter tells, of which partial images say so */
 	char words[400];
 };
 
