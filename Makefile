@@ -223,6 +223,7 @@ tests: $(UNITS) $(EXE) $(BENCH) $(PAPER) $(B)/test/support/alloc_hook.so \
        $(B)/test/support/block_hook.so $(B)/test/support/fail_hook.so \
        $(B)/test/support/disk/gone_hook.so $(B)/test/support/nvml_hook.so \
        $(B)/test/support/recording/flow $(B)/test/support/recording/multiband \
+       $(B)/test/support/recording/shifted \
        $(B)/test/unit/board/thread_hook.so
 tools: $(TOOLS)
 

@@ -10,7 +10,8 @@
 
 /* Words, in the order of the enums in core/protocol.h. */
 static const char *const boards[] = { "host", "workstation", "jetson", NULL };
-static const char *const sink_types[] = { "png", "cfl", "mrd", "nifti", "nifti_gz", "dicom", NULL };
+static const char *const sink_types[] = { "png",      "cfl",      "mrd",   "nifti",
+					  "nifti_gz", "nifti_4d", "dicom", NULL };
 static const char *const roles[] = { "scanner", "archive", "viewer", "status", NULL };
 static const char *const backends[] = { "auto", "host", "cuda", NULL };
 static const char *const gpu_memories[] = { "auto", "copy", "mapped", NULL };
@@ -253,8 +254,8 @@ S("keys.own", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, keys.own,
 
 K("type", BS_KEY_WORD_TEXT, "", NULL, 0, 0, sink_types, type,
   "png: windowed magnitude for looking; cfl: BART files; mrd: one MRD .h5 for each image; nifti, "
-  "nifti_gz: NIfTI-1 (.nii, .nii.gz) with its place in the patient; dicom: MR Image and Enhanced "
-  "MR Image, by DCMTK's tools"),
+  "nifti_gz: NIfTI-1 (.nii, .nii.gz) with its place in the patient; nifti_4d: the repetitions of "
+  "a series in one growing .nii; dicom: MR Image and Enhanced MR Image, by DCMTK's tools"),
 K("dir", BS_KEY_PATH, "", NULL, 0, 0, NULL, dir,
   "folder that the files go to"),
 K("store", BS_KEY_TEXT, "", "\"\"", 0, 0, NULL, store,
@@ -451,6 +452,9 @@ P("image.matrix", BS_KEY_INT3, "voxels", "[0, 0, 0]", 0, BS_AXIS_MAX, NULL, imag
   "size of the image that leaves, [x, y] or [x, y, z], 1 to 512 an axis, z 1 in 2D; the "
   "field of view stays: the k-space of each coil's image is zero-filled, or cut. Default the "
   "matrix"),
+P("image.volume", BS_KEY_BOOL, "", "false", 0, 0, NULL, volume,
+  "the slices of a repetition (contrast, phase, set) leave as one image, in the order of their "
+  "positions, with one latency and one budget; not with 3D, previews or sliding windows"),
 
 P("parallel", BS_KEY_WORD, "", "\"none\"", 0, 0, parallels, parallel,
   "method cartesian: how lines that the scan leaves out are made; none: they are zeros; grappa: "

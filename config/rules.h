@@ -25,7 +25,7 @@ void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 /* Rules of a protocol about slices that are excited at once. */
 void bs_rules_multiband(const struct bs_reading *r, const struct bs_scope *s,
 			const struct bs_protocol *p);
-/* Rules of a protocol about image.output. */
+/* Rules of a protocol about image.output and image.volume. */
 void bs_rules_output(const struct bs_reading *r, const struct bs_scope *s,
 		     const struct bs_protocol *p);
 /* Rules of the site. sinks, protocols: the scopes of the site's lists. */

@@ -117,7 +117,8 @@ static void rule_memory(const struct bs_reading *r, const struct bs_scope *s,
 
 	for (uint32_t i = 0; i < site->protocols; i++)
 		if (!sound(&protocols[i], "matrix", "coils", "samples", "discard", "image.combine",
-			   "image.output", "image.matrix", "method", NULL))
+			   "image.output", "image.matrix", "image.volume", "slices", "method",
+			   NULL))
 			return;
 	if (!sound(s, "node.acq_slots", "node.image_slots", "node.memory_mib", NULL))
 		return;
@@ -137,7 +138,7 @@ static const struct bs_protocol *largest(const struct bs_site *site)
 	const struct bs_protocol *most = &site->protocol[0];
 
 	for (uint32_t i = 1; i < site->protocols; i++)
-		if (bs_protocol_image_bytes(&site->protocol[i]) > bs_protocol_image_bytes(most))
+		if (bs_protocol_leaving_bytes(&site->protocol[i]) > bs_protocol_leaving_bytes(most))
 			most = &site->protocol[i];
 	return most;
 }
@@ -161,7 +162,7 @@ static void rule_spill(const struct bs_reading *r, const struct bs_scope *s,
 			   "must be given: images are spilled to it");
 	for (uint32_t i = 0; i < site->protocols; i++)
 		if (!sound(&protocols[i], "matrix", "coils", "image.combine", "image.output",
-			   "image.matrix", "method", NULL))
+			   "image.matrix", "image.volume", "slices", "method", NULL))
 			return;
 	if (!bs_site_spills(site) || site->protocols == 0 || bs_pools_size(&pools, site, &why) != 0)
 		return;

@@ -247,6 +247,7 @@ struct bs_protocol {
 	uint32_t scan_keys;
 	/* voxels of the image that leaves, over the same field of view; 0: the matrix */
 	uint32_t image_matrix[3];
+	bool volume; /* slices leave joined in volumes (core/volume/volume.h) */
 
 	/* Methods ls and sense, and cartesian with parallel sense. */
 	double lambda;
@@ -528,10 +529,7 @@ static inline uint32_t bs_protocol_map_sets(const struct bs_protocol *p)
 {
 	return p->plan.maps != BS_PLAN_MAPS_NONE ? p->slices : 0;
 }
-/*
- * Voxels of the image that leaves, along an axis and in all: of the matrix, or of the resized
- * image.
- */
+/* Voxels of an image along an axis and in all: of the matrix, or of the resized image. */
 static inline uint32_t bs_protocol_image_axis(const struct bs_protocol *p, int axis)
 {
 	return p->image_matrix[axis] > 0 ? p->image_matrix[axis] : p->matrix[axis];
@@ -591,10 +589,15 @@ static inline uint32_t bs_protocol_channels(const struct bs_protocol *p)
 {
 	return p->combine == BS_COMBINE_NONE && !p->plan.joint ? bs_protocol_inner_coils(p) : 1;
 }
+/* image_bytes: of a slice's or a slab's image. leaving_bytes: of the image that leaves, at most. */
 static inline uint64_t bs_protocol_image_bytes(const struct bs_protocol *p)
 {
 	return bs_protocol_image_voxels(p) * bs_protocol_channels(p) *
 	       (p->output == BS_OUTPUT_COMPLEX ? 8u : 4u);
+}
+static inline uint64_t bs_protocol_leaving_bytes(const struct bs_protocol *p)
+{
+	return bs_protocol_image_bytes(p) * (p->volume ? p->slices : 1);
 }
 
 #endif

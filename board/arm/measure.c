@@ -354,11 +354,11 @@ static int take_memory(struct measuring *m, struct bs_fail *why)
 	if (m->env->samples == NULL)
 		m->own_samples = malloc((values + bs_protocol_path(m->p)) * sizeof(float));
 	if (m->env->image == NULL)
-		m->own_image = malloc((size_t)bs_protocol_image_bytes(m->p));
+		m->own_image = malloc((size_t)bs_protocol_leaving_bytes(m->p));
 	m->samples = m->env->samples != NULL ? m->env->samples : m->own_samples;
 	m->image = m->env->image != NULL ? m->env->image : m->own_image;
 	m->message = malloc(BS_WIRE_BYTES + BS_MRD_ACQ_BYTES + table + values * sizeof(float));
-	m->pixels = calloc(1, BS_WIRE_BYTES + (size_t)bs_protocol_image_bytes(m->p));
+	m->pixels = calloc(1, BS_WIRE_BYTES + (size_t)bs_protocol_leaving_bytes(m->p));
 	m->sweep_len = sweep_bytes();
 	m->sweep = calloc(m->sweep_len, 1);
 	if (m->samples == NULL || m->image == NULL || m->message == NULL || m->pixels == NULL ||
@@ -480,4 +480,12 @@ void bs_measure_print(FILE *to, const struct bs_admission *a, const struct bs_pr
 		      " of a budget of %g; a readout every %.4f, a frame every %.3f can be kept up "
 		      "with\n",
 		      p->image_ms, (double)a->readout_ns * MS, (double)a->frame_ns * MS);
+	if (p->volume && p->slices > 1)
+		(void)fprintf(to,
+			      "%s  a volume waits for its last slice, as timed; where all %u end "
+			      "together, %.3f at most\n",
+			      prefix, p->slices,
+			      (double)(bs_admission_worst(a, false) +
+				       (p->slices - 1) * bs_admission_cost(a, BS_COST_FINISH)) *
+				      MS);
 }

@@ -27,10 +27,10 @@
 #define BS_MEASURE_SECONDS 0.3
 
 struct bs_measure_env {
-	float *samples; /* where readouts lie, a slot of the pool; NULL: own memory */
-	float *image;   /* where images go, bs_protocol_image_bytes; NULL: own memory */
-	/* Canaries run during the timings. A timing counts as disturbed when they were stalled for
-	 * more than a twentieth of it; with 0 canaries none does. */
+	float *samples; /* where readouts lie: a slot of the pool; NULL: own */
+	float *image;   /* where images go: bs_protocol_leaving_bytes; NULL: own */
+	/* They run meanwhile: a timing counts as disturbed when they were stalled for more than a
+	 * twentieth of it. 0 canaries: none does. */
 	const struct bs_canary *canary;
 	uint32_t canaries;
 	double seconds;

@@ -248,8 +248,8 @@ static void print_budget(FILE *to, const struct bs_protocol *p)
 					      "the end of its scan" };
 
 	if (p->image_ms > 0.0)
-		(void)fprintf(to, "budget %g ms an image, a late one is %s", p->image_ms,
-			      misses[p->on_miss]);
+		(void)fprintf(to, "budget %g ms %s, a late one is %s", p->image_ms,
+			      p->volume ? "a volume" : "an image", misses[p->on_miss]);
 	else
 		(void)fputs("no budget declared", to);
 }

@@ -78,7 +78,7 @@ static int hand_once(struct measuring *m, struct bs_fail *why)
 	if (n < 0)
 		return bs_fail(why, n, "attributes");
 	bs_wire_encode(m->pixels, &w, m->pixels + BS_WIRE_BYTES,
-		       (size_t)bs_protocol_image_bytes(m->p));
+		       (size_t)bs_protocol_leaving_bytes(m->p));
 	return 0;
 }
 

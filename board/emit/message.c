@@ -94,7 +94,8 @@ int bs_message_make(struct bs_image_meta *m, const struct bs_message_env *env,
 	struct bs_wire w;
 	struct bs_wire_sum sum;
 
-	m->pixel_bytes = bs_protocol_image_bytes(env->p);
+	m->pixel_bytes =
+		bs_protocol_image_bytes(env->p) * (env->p->volume ? m->image.joined.slices : 1);
 	for (;;) {
 		int rc = write_words(m, env, pixels, passed);
 

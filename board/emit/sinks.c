@@ -149,6 +149,8 @@ static int give(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *wh
 		rc = read_message(&g, t, o, why);
 	if (rc == 0)
 		rc = open_sink(t->e, t->id, why);
+	if (rc == 0 && t->e->sink[t->id].type->scan != NULL)
+		t->e->sink[t->id].type->scan(t->e->sink[t->id].self, g.w.session);
 	if (rc == 0 && !was_filed(t, &g) && !is_filed(t, &g, o->number)) {
 		rc = put(t, &g, why);
 		if (rc != 0 && made_again(t->e, t->id)) {

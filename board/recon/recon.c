@@ -420,7 +420,7 @@ static int take_readout(struct recon_worker *w, uint32_t slot, int64_t taken_ns)
 	} while (rc == BS_RECON_POP_FIRST && !w->lacking);
 	if (rc < 0)
 		bs_count(&recon_record(w)->unused, 1);
-	if (rc == BS_ERR_CALIBRATION) {
+	if (rc == BS_ERR_CALIBRATION || rc == BS_ERR_UNSUPPORTED) {
 		give_up(w, &why);
 	} else if (rc == BS_ERR_GPU) { /* another process gets the scan again */
 		bs_worker_say(w->env, BS_EVENT_FAULT, rc, NULL, why.text);

@@ -1,6 +1,6 @@
 /*
- * config/rules/field.c - the rules of where a field map comes from, and of image.output; see
- * rules.h
+ * config/rules/field.c - the rules of where a field map comes from, and of image.output and
+ * image.volume; see rules.h
  */
 #include "config/rules.h"
 
@@ -45,6 +45,18 @@ void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 		echoes(r, s, p);
 }
 
+/* Slices leave joined, and only when they are whole. */
+static void volume(const struct bs_reading *r, const struct bs_scope *s,
+		   const struct bs_protocol *p)
+{
+	if (p->matrix[2] > 1)
+		fault(r, s, "image.volume", "not in 3D: it joins slices");
+	if (p->preview_every > 0)
+		fault(r, s, "image.volume", "not with frame.preview_every: no slice leaves alone");
+	if (p->frame_step > 0)
+		fault(r, s, "image.volume", "not with a sliding window (frame.step)");
+}
+
 void bs_rules_output(const struct bs_reading *r, const struct bs_scope *s,
 		     const struct bs_protocol *p)
 {
@@ -60,6 +72,9 @@ void bs_rules_output(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "image.venc", "has no effect without image.output velocity");
 	if (!flows && (p->scan_keys >> BS_SCANKEY_VENC & 1u))
 		fault(r, s, "scan_keys", "image.venc has no effect without image.output velocity");
+	if (p->volume &&
+	    sound(s, "image.volume", "matrix", "frame.preview_every", "frame.step", NULL))
+		volume(r, s, p);
 	if (p->plan.solve == BS_SOLVE_NONE && (p->scan_keys >> BS_SCANKEY_ITERATIONS & 1u))
 		fault(r, s, "scan_keys", "ls.iterations has no effect without a solver");
 }

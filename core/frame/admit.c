@@ -8,6 +8,7 @@
 #include "core/flow/flow.h"
 #include "core/frame/geometry.h"
 #include "core/frame/open.h"
+#include "core/volume/stack.h"
 #include "core/protocol.h"
 
 static const char axes[] = "xyz";
@@ -261,6 +262,8 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 			       "header are %g and %g ms, not two echo times",
 			       p->name, (double)info->te_ms[0], (double)info->te_ms[1]);
 	rc = check_ramps(p, info, why);
+	if (rc == 0)
+		rc = bs_stack_admit(p, info, why);
 	if (rc == 0)
 		rc = bs_scankey_admit(p, info, why);
 	if (rc == 0)

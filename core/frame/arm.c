@@ -154,6 +154,7 @@ int bs_recon_need(const struct bs_protocol *p, const struct bs_engine *engine, s
 
 	if (rc == 0)
 		rc = bs_averages_need(p, bs_protocol_rows(p), need);
+	bs_volumes_need(p, need);
 	return rc != 0 ? rc : needs(p, engine, &host, why);
 }
 
@@ -250,6 +251,8 @@ int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struc
 	if (rc == 0)
 		rc = bs_averages_arm(&r->averages, p, r->rows, env->arena, why);
 	if (rc == 0)
+		rc = bs_volumes_arm(&r->volumes, p, env->arena, why);
+	if (rc == 0)
 		rc = sit(&r->seat[0], engine, p, tables, env, why);
 	if (rc == 0)
 		rc = arm_preview(r, tables, env, why);
@@ -318,6 +321,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info)
 	memset(&r->others, 0, sizeof(r->others));
 	bs_center_of(&r->center, &r->p->encoded[1], info, NULL);
 	bs_lines_of(&r->lines, r->p, info);
+	bs_volumes_scan(&r->volumes, info);
 	bs_opens_scan(&r->opens, r->p, info, bs_recon_has_lines(r) ? &r->lines : NULL);
 	r->expected = bs_averages_expected(r->p, info);
 	r->several = false;

@@ -95,6 +95,26 @@ static void put_corrected(struct bs_text *t, const struct bs_protocol *p,
 	put_text(t, "boreside_epi_ramps", c->ramps ? "yes" : "no");
 }
 
+/* Writes a volume's slices by their place: their counters in runs, "0-35", "1, 3, 5". */
+static void put_joined(struct bs_text *t, const struct bs_joined *j)
+{
+	char words[BS_FRAMES_MAX * 5] = "";
+	struct bs_text list = { words, sizeof(words), 0, false };
+
+	if (j->slices == 0)
+		return;
+	put_count(t, "boreside_slices", j->slices);
+	if (j->thickness_mm > 0.0f)
+		bs_text_pair(t, "boreside_slice_thickness", "%.6g", (double)j->thickness_mm);
+	for (uint32_t z = 0, last; z < j->slices; z = last + 1) {
+		for (last = z; last + 1 < j->slices && j->number[last + 1] == j->number[last] + 1;)
+			last++;
+		bs_text_put(&list, last > z ? "%s%u-%u" : "%s%u", z > 0 ? ", " : "", j->number[z],
+			    j->number[last]);
+	}
+	put_text(t, "boreside_slice_numbers", words);
+}
+
 /* Writes what the slice came apart from, by what, and how well. */
 static void put_apart(struct bs_text *t, const struct bs_recon_image *image)
 {
@@ -282,6 +302,7 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	if (image->averages > 0)
 		put_count(&t, "boreside_averages", image->averages);
 	put_count(&t, "boreside_missing", image->missing);
+	put_joined(&t, &image->joined);
 	if (image->lacks[0] != '\0')
 		put_text(&t, "boreside_lacks", image->lacks);
 	if (image->zeros[0] != '\0')

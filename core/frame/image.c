@@ -407,7 +407,7 @@ static void name_scan(const struct bs_recon *r, struct bs_recon_image *image)
 
 uint64_t bs_recon_images(const struct bs_recon *r)
 {
-	return r->images;
+	return r->volumes.places > 0 ? r->volumes.left : r->images;
 }
 
 void bs_frame_say_left(struct bs_recon_image *image)
@@ -447,6 +447,7 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 	if (r->flows.places > 0)
 		bs_flows_aim(&r->flows, &f->first.idx, image);
 	image->report.order = order_of(r, &f->first);
+	image->joined.slices = 0; /* the slot's last image may have been a volume */
 	image->report.apart.of = f->first.flags & BS_MRD_FOLDED ? r->apart.bands : 0;
 	image->report.apart.step = r->lines.step[0];
 	memcpy(image->report.apart.cycles, r->apart.cycles, sizeof(r->apart.cycles));
@@ -490,7 +491,8 @@ uint32_t bs_recon_previews(const struct bs_recon *r)
 uint32_t bs_recon_ready(struct bs_recon *r)
 {
 	bs_recon_wait(r);
-	return bs_recon_previews(r) + r->opens.over;
+	return bs_recon_previews(r) + r->opens.over +
+	       (r->volumes.places > 0 ? bs_volumes_due(&r->volumes) : 0);
 }
 
 void bs_recon_skip_previews(struct bs_recon *r)

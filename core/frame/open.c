@@ -71,13 +71,12 @@ void bs_opens_scan(struct bs_opens *o, const struct bs_protocol *p, const struct
 	}
 }
 
-/* How much later frame b is than frame a of the same kind. */
-static int64_t later_by(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b)
+int64_t bs_open_later(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b)
 {
 	return (int64_t)(int16_t)(b->repetition - a->repetition) * 65536 + b->average - a->average;
 }
 
-static bool is_alike(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b)
+bool bs_open_alike(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b)
 {
 	return a->set == b->set && a->phase == b->phase && a->user[7] == b->user[7];
 }
@@ -85,7 +84,7 @@ static bool is_alike(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b)
 bool bs_open_same(const struct bs_protocol *p, const struct bs_mrd_idx *a,
 		  const struct bs_mrd_idx *b)
 {
-	return is_alike(a, b) && a->repetition == b->repetition &&
+	return bs_open_alike(a, b) && a->repetition == b->repetition &&
 	       (p->averages > 1 || a->average == b->average);
 }
 
@@ -212,7 +211,7 @@ static uint32_t as_many(const struct bs_opens *o, uint32_t slot)
 	const uint32_t first = slot / o->lanes * o->lanes;
 
 	for (uint32_t i = first; i < first + o->lanes; i++)
-		if (o->at[i].whole.have > 0 && is_alike(&o->at[i].whole.idx, &f->idx))
+		if (o->at[i].whole.have > 0 && bs_open_alike(&o->at[i].whole.idx, &f->idx))
 			return o->at[i].whole.have;
 	return 0;
 }
@@ -269,7 +268,7 @@ static void end_whole(struct bs_opens *o, uint32_t slot)
 
 	/* only the last whole frame of each kind is kept */
 	for (uint32_t i = first; i < first + o->lanes; i++)
-		if (is_alike(&o->at[i].whole.idx, &f->idx))
+		if (bs_open_alike(&o->at[i].whole.idx, &f->idx))
 			o->at[i].whole.have = 0;
 	f->whole.idx = f->idx;
 	f->whole.have = f->have;
@@ -289,8 +288,8 @@ static bool end_earlier(struct bs_opens *o, uint32_t slot, bool whole)
 	for (uint32_t i = first; i < first + o->lanes; i++) {
 		struct bs_open *f = &o->at[i];
 
-		if (f->state != BS_OPEN_FILLING || !is_alike(&f->idx, &g->idx) ||
-		    later_by(&f->idx, &g->idx) <= 0 || f->touched >= g->began ||
+		if (f->state != BS_OPEN_FILLING || !bs_open_alike(&f->idx, &g->idx) ||
+		    bs_open_later(&f->idx, &g->idx) <= 0 || f->touched >= g->began ||
 		    (!whole && g->have < f->have))
 			continue;
 		if (o->p->by_header && !lacks(o, i)) {

@@ -104,7 +104,10 @@ static inline struct bs_mrd_idx bs_open_key(const struct bs_mrd_acq *head)
 	return key;
 }
 
-/* Returns true if lines with these keys, both of one slice and contrast, belong to one frame. */
+/* These frames, of one slice and contrast, are of one kind; how much later b is than a. */
+bool bs_open_alike(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b);
+int64_t bs_open_later(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b);
+/* Lines with these keys, both of one slice and contrast, belong to one frame. */
 bool bs_open_same(const struct bs_protocol *p, const struct bs_mrd_idx *a,
 		  const struct bs_mrd_idx *b);
 /* The place where the frame with these counters is open; BS_OPEN_NONE: nowhere. */

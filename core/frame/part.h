@@ -12,6 +12,7 @@
 #include "core/frame/lines.h"
 #include "core/frame/open.h"
 #include "core/frame/recon.h"
+#include "core/volume/volume.h"
 
 struct seat;
 
@@ -85,6 +86,7 @@ struct bs_recon {
 	struct bs_bands bands;
 	struct bs_apart apart;
 	struct bs_flows flows;
+	struct bs_volumes volumes;
 	bool embedded; /* calibration lines are lines of the image: other lines lie between them */
 	struct {
 		uint64_t count;
@@ -112,7 +114,13 @@ static inline bool bs_recon_previews_beside(const struct bs_recon *r)
 	return r->preview.engine != NULL && r->preview.self != r->seat[0].self;
 }
 
-/* Lists all engines that a readout may go to, the protocol's own first; without an engine: none. */
+/* Another process, or an earlier run, has made this image. */
+static inline bool bs_share_made(const struct bs_share *s, uint64_t number)
+{
+	return s->made != NULL && s->made(s->arg, number);
+}
+
+/* All engines that a readout may go to, the protocol's own first; without an engine: none. */
 #define BS_SEATS 3
 static inline void bs_recon_seats(const struct bs_recon *r, struct seat to[BS_SEATS])
 {
@@ -178,6 +186,16 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 void bs_recon_see(struct bs_recon *r, const struct bs_mrd_acq *head, const float *data);
 /* Adds to a described image, once it is made, what it lacks. */
 void bs_frame_say_left(struct bs_recon_image *image);
+
+/*
+ * In recon.c, of a frame that is over and has left its place. make returns 1: the image is made.
+ * pass makes only what the image leaves for later frames, and describes it. Else what the engine
+ * says.
+ */
+int bs_frame_make(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image, bool preview,
+		  int64_t deadline_ns, struct bs_fail *why);
+int bs_frame_pass(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
+		  struct bs_fail *why);
 
 /*
  * In window.c. goes_on: a readout belongs to a later group than the one that is being filled.

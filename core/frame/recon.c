@@ -18,11 +18,6 @@ bool bs_recon_stands_in(const struct bs_recon *r)
 
 /* ---- a scan's frames ---- */
 
-static bool has_made(const struct bs_share *s, uint64_t number)
-{
-	return s->made != NULL && s->made(s->arg, number);
-}
-
 /* The number of the frame's image is known: no other frame is open, which could end first. */
 static bool is_next(const struct bs_recon *r)
 {
@@ -38,9 +33,10 @@ static void share_out(struct bs_recon *r, struct frame *f)
 	const struct bs_share *s = r->share;
 
 	f->passed = f->absent = false;
-	if (s == NULL || r->groups > 0)
+	if (s == NULL || r->groups > 0 || r->volumes.places > 0)
 		return;
-	f->passed = r->begun++ % s->parts != s->part || (is_next(r) && has_made(s, r->images + 1));
+	f->passed =
+		r->begun++ % s->parts != s->part || (is_next(r) && bs_share_made(s, r->images + 1));
 	f->absent = f->passed && r->alone;
 }
 
@@ -136,6 +132,12 @@ static int find_frame(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_
 		return bs_fail(why, BS_ERR_INDEX,
 			       "acquisition %u: readout %u of slice %u, contrast %u",
 			       head->scan_counter, row, head->idx.slice, head->idx.contrast);
+	if (r->volumes.places > 0) {
+		const int rc = bs_stack_see(&r->volumes.stack, head, why);
+
+		if (rc != 0)
+			return rc;
+	}
 	*slot = pair;
 	if (r->groups > 0)
 		return find_window(r, pair, head, row, why);
@@ -380,7 +382,7 @@ static int take_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint3
 	}
 	r->kinds.used[kind] += rc == 0 && uses;
 	if ((head->flags & BS_MRD_OF_ANOTHER) != 0)
-		bs_encodings_see(&r->others, head, r->images);
+		bs_encodings_see(&r->others, head, bs_recon_images(r));
 	if (head->flags & BS_MRD_MISFIT) {
 		r->misfit.count++;
 		r->misfit.channels = head->active_channels;
@@ -395,7 +397,7 @@ static int take_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint3
 static void look_at_echoes(struct bs_recon *r, const struct bs_mrd_idx *idx)
 {
 	if (bs_echo_breaks(&r->echo, idx, r->p->contrasts) && r->broken.lines++ == 0)
-		r->broken.before = r->images;
+		r->broken.before = bs_recon_images(r);
 }
 
 int bs_recon_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
@@ -459,7 +461,7 @@ void bs_recon_close(struct bs_recon *r)
 			bs_opens_end(&r->opens, i);
 	}
 	bs_opens_close(&r->opens);
-	r->flows.closed = true;
+	r->flows.closed = r->volumes.closed = true;
 }
 
 void bs_recon_lost(struct bs_recon *r)
@@ -477,20 +479,8 @@ static int not_made(const struct bs_recon *r, const struct bs_recon_image *image
 		       image->report.why.code != 0 ? ": " : "", image->report.why.text);
 }
 
-/* The image was handed on before, is another process's to make, or is made already. */
-static bool passes(const struct bs_recon *r, const struct frame *f)
-{
-	const struct bs_share *s = r->share;
-
-	if (r->images < r->passed || f->passed)
-		return true;
-	return s != NULL &&
-	       ((r->groups > 0 && r->images % s->parts != s->part) || has_made(s, r->images + 1));
-}
-
-/* Makes only what the image leaves for later frames. */
-static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
-		      struct bs_fail *why)
+int bs_frame_pass(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
+		  struct bs_fail *why)
 {
 	struct frame *f = &r->frame[slot];
 	struct bs_report *report = &image->report;
@@ -513,14 +503,14 @@ static int pass_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	if (r->flows.places > 0)
 		bs_flows_made(&r->flows, &f->first.idx, image);
 	(void)bs_recon_take_calibration(r, slot);
-	if (r->bands.on)
+	if (r->bands.on && r->volumes.places == 0)
 		bs_bands_image(&r->bands, f->first.idx.repetition, image->number);
 	f->imaged = f->imaged || !report->gridded;
 	return 0;
 }
 
-static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image, bool preview,
-		      int64_t deadline_ns, struct bs_fail *why)
+int bs_frame_make(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image, bool preview,
+		  int64_t deadline_ns, struct bs_fail *why)
 {
 	struct frame *f = &r->frame[slot];
 	int rc = preview ? 0 : add_rest(r, slot);
@@ -545,34 +535,10 @@ static int make_image(struct bs_recon *r, uint32_t slot, struct bs_recon_image *
 	bs_frame_say_left(image);
 	if (r->flows.places > 0)
 		bs_flows_made(&r->flows, &f->first.idx, image);
-	if (!preview && r->bands.on)
+	if (!preview && r->bands.on && r->volumes.places == 0)
 		bs_bands_image(&r->bands, f->first.idx.repetition, image->number);
 	if (!preview)
 		image->report.stage_ns[BS_BUDGET_CALIBRATION] += bs_recon_take_calibration(r, slot);
 	f->imaged = f->imaged || (!preview && !image->report.gridded);
 	return 1;
-}
-
-int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
-		 struct bs_fail *why)
-{
-	for (uint32_t slot; bs_recon_wait(r), (slot = bs_opens_over(&r->opens)) != BS_OPEN_NONE;) {
-		struct frame *f = &r->frame[slot];
-
-		bs_opens_empty(&r->opens, slot);
-		f->preview_due = false;
-		if (!passes(r, f))
-			return make_image(r, slot, image, false, deadline_ns, why);
-		int rc = pass_image(r, slot, image, why);
-
-		if (rc != 0)
-			return rc;
-	}
-	for (uint32_t slot = 0; slot < r->frames; slot++) {
-		if (!bs_frame_previews(r, slot))
-			continue;
-		r->frame[slot].preview_due = false;
-		return make_image(r, slot, image, true, deadline_ns, why);
-	}
-	return 0;
 }

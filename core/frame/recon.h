@@ -115,9 +115,16 @@ struct bs_earlier {
 	struct bs_match match; /* match of the maps' coils with the scan's */
 };
 
+/* The slices that an image was joined of (core/volume/volume.h). */
+struct bs_joined {
+	uint32_t slices;                /* 0: the image is no volume of slices */
+	float thickness_mm;             /* of a slice; 0: not told */
+	uint16_t number[BS_FRAMES_MAX]; /* [z]: counter of the slice */
+};
+
 struct bs_recon_image {
 	struct bs_mrd_image head;
-	float *pixels; /* caller's memory that pop writes to, bs_protocol_image_bytes */
+	float *pixels; /* where pop writes: memory of the caller, bs_protocol_leaving_bytes */
 	struct bs_report report;
 	uint64_t number; /* number in the scan, from 1; image_index is its lower 16 bits */
 	bool preview; /* the image is of an incomplete frame; previews have numbers of their own */
@@ -142,6 +149,7 @@ struct bs_recon_image {
 	struct bs_prepared prepared;
 	struct bs_corrected corrected;
 	struct bs_earlier earlier;
+	struct bs_joined joined;
 	bool own;        /* a line of its own made the frame whole: the latest readout */
 	int64_t last_ns; /* time at which the last readout that it needed was received */
 	uint32_t last_scan_counter;

@@ -19,7 +19,7 @@ static void slot_bytes(const struct bs_protocol *p, uint64_t *acq, uint64_t *ima
 
 	*acq = bs_pools_acq_message(p);
 	*acq = p->whiten != BS_WHITEN_OFF && gram > *acq ? gram : *acq;
-	*image = BS_POOLS_PIXELS + bs_protocol_image_bytes(p);
+	*image = BS_POOLS_PIXELS + bs_protocol_leaving_bytes(p);
 }
 
 int bs_pools_hold(const struct bs_pools *pools, const struct bs_site *site, struct bs_fail *why)

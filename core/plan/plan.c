@@ -82,7 +82,8 @@ static uint32_t stages_of(const struct bs_protocol *p)
 	       (uint32_t)(p->field.from == BS_FIELD_ECHOES) << BS_PLAN_ECHOES |
 	       (uint32_t)combines(p) << BS_PLAN_COMBINE | (uint32_t)resizes(p) << BS_PLAN_RESIZE |
 	       (uint32_t)(p->output == BS_OUTPUT_PHASE) << BS_PLAN_PHASE |
-	       (uint32_t)(p->output == BS_OUTPUT_VELOCITY) << BS_PLAN_VELOCITY;
+	       (uint32_t)(p->output == BS_OUTPUT_VELOCITY) << BS_PLAN_VELOCITY |
+	       (uint32_t)p->volume << BS_PLAN_JOIN;
 }
 
 /*
@@ -167,7 +168,7 @@ static void put_stages(struct bs_text *t, const struct bs_plan *plan, enum bs_pl
 	static const char *const names[] = { "EPI",           "navigate",     "whiten", "compress",
 					     "average",       "slice-GRAPPA", "GRAPPA", "POCS",
 					     "measure field", "combine",      "resize", "phase",
-					     "velocity" };
+					     "velocity",      "join" };
 	_Static_assert(sizeof(names) / sizeof(names[0]) == BS_PLAN_STAGES, "a name for each");
 	const char *between = t->len > 0 ? " > " : "";
 

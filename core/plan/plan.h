@@ -57,6 +57,7 @@ enum bs_plan_stage {
 	BS_PLAN_RESIZE,   /* stage that resizes the image to another matrix (gpu/image/resize.h) */
 	BS_PLAN_PHASE,    /* takes the image's phase */
 	BS_PLAN_VELOCITY, /* makes the velocity of a set against set 0 (core/flow/flow.h) */
+	BS_PLAN_JOIN,     /* joins slices to a volume (core/volume/volume.h) */
 	BS_PLAN_STAGES
 };
 

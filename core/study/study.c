@@ -237,16 +237,6 @@ const struct bs_kept *bs_scan_study_taken(const struct bs_scan_study *scan,
 
 /* ---- what a scan's readouts tell ---- */
 
-static void pose_of(struct bs_pose *pose, const struct bs_mrd_acq *head)
-{
-	for (int a = 0; a < 3; a++) {
-		pose->position[a] = head->position[a];
-		pose->read_dir[a] = head->read_dir[a];
-		pose->phase_dir[a] = head->phase_dir[a];
-		pose->slice_dir[a] = head->slice_dir[a];
-	}
-}
-
 static bool lies_there(const struct bs_kept *k, const struct bs_pose *a, const struct bs_pose *b)
 {
 	const double most =
@@ -305,7 +295,7 @@ int bs_scan_study_line(struct bs_scan_study *scan, const struct bs_study *study,
 	if (slice >= p->slices || bs_scan_study_posed(scan, slice))
 		return 0;
 	pose = &scan->pose[slice];
-	pose_of(pose, head);
+	bs_pose_of(pose, head);
 	for (int k = 0; k < BS_KEPT_KINDS; k++) {
 		const struct bs_kept *kept = bs_scan_study_taken(scan, study, (enum bs_kept_kind)k);
 

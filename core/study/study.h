@@ -32,6 +32,15 @@
 struct bs_pose {
 	float position[3], read_dir[3], phase_dir[3], slice_dir[3];
 };
+static inline void bs_pose_of(struct bs_pose *pose, const struct bs_mrd_acq *head)
+{
+	for (int a = 0; a < 3; a++) {
+		pose->position[a] = head->position[a];
+		pose->read_dir[a] = head->read_dir[a];
+		pose->phase_dir[a] = head->phase_dir[a];
+		pose->slice_dir[a] = head->slice_dir[a];
+	}
+}
 
 struct bs_kept {
 	/* number that grows with each scan that is kept; 0: the slot is empty */

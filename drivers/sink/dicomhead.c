@@ -414,10 +414,13 @@ static void put_shared(const struct bs_dicomhead *d, FILE *to)
 	const double axes[6] = { p->dir[0][0], p->dir[0][1], p->dir[0][2],
 				 p->dir[1][0], p->dir[1][1], p->dir[1][2] };
 	const double spacing[2] = { p->spacing[1], p->spacing[0] };
+	/* joined slices may have gaps between them */
+	const double thickness =
+		bs_dicomwords_number(d->words, "boreside_slice_thickness", p->spacing[2]);
 
 	sequence(to, 0x52009229);
 	sequence(to, 0x00289110);
-	decimals(to, 0x00180050, &p->spacing[2], 1);
+	decimals(to, 0x00180050, &thickness, 1);
 	decimals(to, 0x00180088, &p->spacing[2], 1);
 	decimals(to, 0x00280030, spacing, 2);
 	sequence_end(to);

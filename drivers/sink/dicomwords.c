@@ -70,6 +70,7 @@ static const struct row {
 	{ "boreside_missing", 0, "", NOT, 0, false },
 	{ "boreside_readouts", 0, "", NOT, 0, false },
 	{ "boreside_scan", 0, "", NOT, 0, false },
+	{ "boreside_slice_thickness", 0, "", NOT, 0, false },
 	{ "boreside_venc", 0, "", NOT, 0, false },
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))

@@ -15,7 +15,7 @@
 #include "core/err.h"
 
 #define BS_DICOM_WORD  136u /* bytes of a value with its NUL */
-#define BS_DICOM_ROWS  49u
+#define BS_DICOM_ROWS  52u
 #define BS_DICOM_LACKS 600u
 
 struct bs_dicomwords {

@@ -6,7 +6,7 @@
  * NIfTI's patient coordinates are to the right, front and head (RAS), MRD's to the left, back and
  * head: the first two change their sign.
  */
-#include "drivers/sink/sink.h"
+#include "drivers/sink/nifti.h"
 
 #include <errno.h>
 #include <nifti1_io.h>
@@ -14,13 +14,13 @@
 #include <string.h>
 
 #include "core/frame/recon.h"
+#include "drivers/sink/sink.h"
 #include "ipc/wire/meta.h"
 
-#define AXIS_MAX   32767u /* the header counts in 16 bits with a sign */
-#define EXT_HEAD   8u     /* an extension's size and code */
-#define EXT_UNIT   16u    /* bytes; an extension's size is a multiple of this */
-#define EXT_AT     352u   /* offset of the extension, behind the header and its four-byte flag */
-#define ECODE_TEXT 6      /* NIFTI_ECODE_COMMENT */
+#define EXT_HEAD   8u   /* an extension's size and code */
+#define EXT_UNIT   16u  /* bytes; an extension's size is a multiple of this */
+#define EXT_AT     352u /* offset of the extension, behind the header and its four-byte flag */
+#define ECODE_TEXT 6    /* NIFTI_ECODE_COMMENT */
 
 static int nifti_open(void **self, const char *target, struct bs_fail *why)
 {
@@ -71,8 +71,14 @@ static void set_values(nifti_image *im, const struct bs_mrd_image *head, const c
 			       head->image_series_index & BS_VELOCITY_SERIES ? "cm/s" : "rad");
 }
 
-static int make_header(struct nifti_1_header *h, const struct bs_mrd_image *head,
-		       const char *attributes, size_t extension, struct bs_fail *why)
+/* The bytes of the extension: its text is padded with zeros to EXT_UNIT. */
+static size_t extension_of(const char *attributes)
+{
+	return (EXT_HEAD + strlen(attributes) + EXT_UNIT - 1) / EXT_UNIT * EXT_UNIT;
+}
+
+int bs_nifti_header(struct nifti_1_header *h, const struct bs_mrd_image *head,
+		    const char *attributes, struct bs_fail *why)
 {
 	const int dims[8] = { head->channels > 1         ? 5
 			      : head->matrix_size[2] > 1 ? 3
@@ -87,17 +93,17 @@ static int make_header(struct nifti_1_header *h, const struct bs_mrd_image *head
 	nifti_image *im;
 
 	for (int a = 1; a <= 5; a++)
-		if (dims[a] > (int)AXIS_MAX)
+		if (dims[a] > (int)BS_NIFTI_AXIS_MAX)
 			return bs_fail(why, BS_ERR_SIZE,
 				       "image %u: %d along one axis, NIfTI-1 has at most %u",
-				       head->image_index, dims[a], AXIS_MAX);
+				       head->image_index, dims[a], BS_NIFTI_AXIS_MAX);
 	im = nifti_make_new_nim(dims, head->data_type == BS_MRD_CXFLOAT ? DT_COMPLEX64 : DT_FLOAT32,
 				0);
 	if (im == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "image %u: no memory for a header",
 			       head->image_index);
 	im->nifti_type = NIFTI_FTYPE_NIFTI1_1;
-	im->iname_offset = (int)(EXT_AT + extension);
+	im->iname_offset = (int)(EXT_AT + extension_of(attributes));
 	set_place(im, head);
 	set_values(im, head, attributes);
 	(void)snprintf(im->descrip, sizeof(im->descrip), "boreside scan %08x series %u image %u",
@@ -114,35 +120,28 @@ static bool write_all(znzFile f, const void *bytes, size_t len)
 	return len == 0 || znzwrite(bytes, 1, len, f) == len;
 }
 
-/* Writes header, extension and pixels. The extension's text is padded with zeros to EXT_UNIT. */
-static int write_to(const char *path, const struct bs_mrd_image *head, const char *attributes,
-		    const void *pixels, bool packed, struct bs_fail *why)
+int bs_nifti_write(const char *path, const struct nifti_1_header *h,
+		   const struct bs_mrd_image *head, const char *attributes, const void *pixels,
+		   bool packed, struct bs_fail *why)
 {
 	static const char zeros[EXT_UNIT];
 	const size_t text = strlen(attributes);
-	const size_t extension = (EXT_HEAD + text + EXT_UNIT - 1) / EXT_UNIT * EXT_UNIT;
+	const size_t extension = extension_of(attributes);
 	const int ext_head[2] = { (int)extension, ECODE_TEXT };
 	const char extended[4] = { 1, 0, 0, 0 };
-	uint64_t bytes = (uint64_t)head->matrix_size[0] * head->matrix_size[1] *
-			 head->matrix_size[2] * head->channels *
-			 (head->data_type == BS_MRD_CXFLOAT ? 8 : 4);
-	struct nifti_1_header h;
 	znzFile f;
 	bool good;
 	int cause;
-	int rc = make_header(&h, head, attributes, extension, why);
 
-	if (rc != 0)
-		return rc;
 	f = znzopen(path, packed ? "wb1" : "wb", packed);
 	if (znz_isnull(f))
 		return bs_fail(why, BS_ERR_IO, "%s: cannot be opened to write", path);
 	errno = 0;
-	good = write_all(f, &h, sizeof(h)) && write_all(f, extended, sizeof(extended)) &&
+	good = write_all(f, h, sizeof(*h)) && write_all(f, extended, sizeof(extended)) &&
 	       write_all(f, ext_head, sizeof(ext_head)) && write_all(f, attributes, text) &&
 	       write_all(f, zeros, extension - EXT_HEAD - text) &&
-	       write_all(f, pixels, (size_t)bytes);
-	cause = errno; /* cause of the first failure */
+	       write_all(f, pixels, bs_nifti_pixel_bytes(head));
+	cause = errno; /* of the first failure */
 	good = znzclose(f) == 0 && good;
 	return good ? 0
 		    : bs_fail(why, BS_ERR_IO, "%s: cannot be written: %s", path,
@@ -156,13 +155,17 @@ static int nifti_put(void *self, const struct bs_mrd_image *head, const char *at
 	struct bs_imagename *n = self;
 	struct bs_draft d;
 	char path[BS_DRAFT_PATH];
-	int rc = bs_imagename_make(n, path, head, 0, why);
+	struct nifti_1_header h;
+	int rc = bs_nifti_header(&h, head, attributes, why);
 
+	if (rc == 0)
+		rc = bs_imagename_make(n, path, head, 0, why);
 	if (rc == 0)
 		rc = bs_draft_open(&d, path, why);
 	if (rc != 0)
 		return rc;
-	rc = write_to(d.temp, head, attributes, pixels, strcmp(n->ext, ".nii.gz") == 0, why);
+	rc = bs_nifti_write(d.temp, &h, head, attributes, pixels, strcmp(n->ext, ".nii.gz") == 0,
+			    why);
 	if (rc != 0) {
 		bs_draft_drop(&d);
 		return rc;

@@ -15,11 +15,13 @@
  *        .nii or .nii.gz (NIfTI-1): x, y, z, 1, channel; sform and qform from the image's place
  *        (bs_place_of), both of code 0 if its head does not say it; the attributes as
  *        a comment extension
+ *   nifti_4d
+ *        .4d.nii: the repetitions of an average, contrast, phase, set and slice in one file, volume
+ *        by volume (drivers/sink/nifti4d.c)
  *   dicom .dcm, magnitude in 16 bits, by DCMTK's dump2dcm: one slice MR Image Storage, a volume
  *        Enhanced MR Image Storage; one channel, and a head that says where it lies
  *        (drivers/sink/dicomhead.h); sent on by C-STORE (drivers/sink/dicomstore.h)
- * Test: test/unit/drivers/test_sink.c, test_nifti.c, test_dicom.c,
- * test_place.c
+ * Test: test/unit/drivers/test_sink.c, test_nifti.c, test_nifti4d.c, test_dicom.c, test_place.c
  */
 #ifndef BS_DRIVERS_SINK_SINK_H
 #define BS_DRIVERS_SINK_SINK_H
@@ -52,8 +54,9 @@ struct bs_sink {
 	/* True if this image's file exists, whole, written at since_ns (since 1970) or later. */
 	bool (*has)(void *self, const struct bs_mrd_image *head, int64_t since_ns);
 	int (*close)(void *self, struct bs_fail *why);
-	/* Checks that this machine has the programs that the sink needs, else
-	 * BS_ERR_UNSUPPORTED. May be NULL. */
+	/* May be NULL. Before put and has: the session number of the image's scan. */
+	void (*scan)(void *self, uint64_t session);
+	/* May be NULL. BS_ERR_UNSUPPORTED: this machine lacks a program that the sink needs. */
 	int (*usable)(struct bs_fail *why);
 	/* Makes put send each image there, too (sinks[].store). Call after open.
 	 * NULL: the sink cannot. */
@@ -61,10 +64,11 @@ struct bs_sink {
 };
 
 extern const struct bs_sink bs_sink_png, bs_sink_cfl, bs_sink_mrd;
-extern const struct bs_sink bs_sink_nifti, bs_sink_nifti_gz, bs_sink_dicom;
+extern const struct bs_sink bs_sink_nifti, bs_sink_nifti_gz, bs_sink_nifti_4d, bs_sink_dicom;
 /* All sinks, as a list for an initializer. */
 #define BS_SINKS                                                                                   \
-	&bs_sink_mrd, &bs_sink_cfl, &bs_sink_png, &bs_sink_nifti, &bs_sink_nifti_gz, &bs_sink_dicom
+	&bs_sink_mrd, &bs_sink_cfl, &bs_sink_png, &bs_sink_nifti_4d, &bs_sink_nifti,               \
+		&bs_sink_nifti_gz, &bs_sink_dicom
 
 /* Finds a sink by type or by a file name's ending (".png", ".cfl", ".h5", ".nii", ...), or NULL. */
 const struct bs_sink *bs_sink_find(const char *type_or_name);

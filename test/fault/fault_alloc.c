@@ -20,9 +20,9 @@
 #define TEXT_(x) #x
 
 /*
- * Every host method, and all that is made from the scan or corrected by a field map; ls by both
- * sums and both preconditioners, along paths that come with the readouts, and down the ladder to
- * its end.
+ * Every host method, and all that is made from the scan, corrected by a field map or joined; ls by
+ * both sums and both preconditioners, along paths that come with the readouts, and down the ladder
+ * to its end.
  */
 /* clang-format off */
 #define PROTOCOL(name, method, more) \
@@ -56,7 +56,7 @@ static const char protocols[] = "protocols = (\n" SERVICE_CART
 	CART("cart_walsh", "24", "image: { combine = \"sense\"; maps = \"walsh\"; };\n"
 	     "partial_fourier = \"pocs\"; pocs: { iterations = 3; }; averages = 2;")
 	CART("cart_epi", "32", "epi: { correct = true; }; navigators = \"phase\";\n"
-	     "virtual_coils = 1; compression = \"geometric\";")
+	     "virtual_coils = 1; compression = \"geometric\"; image: { volume = true; };")
 	PROTOCOL("field_sense", "sense", FIELD LS "}; image: { maps_file = \"maps\"; };")
 	"{ name = \"noop\"; method = \"noop\"; " SERVICE_SPOKES "} );\n";
 /* clang-format on */

@@ -156,7 +156,7 @@ static const char every[] =
 	" coils = 1; samples = 64;\n"
 	"  readouts = 16; parallel = \"sense\"; partial_fourier = \"pocs\";"
 	" pocs: { iterations = 7; taper = 0.25; };\n"
-	"  image: { maps_file = \"whole\"; }; },\n"
+	"  image: { maps_file = \"whole\"; volume = true; }; },\n"
 	"{ name = \"m\"; method = \"cartesian\"; matrix = [64, 32]; encoded = [64, 32, 1];"
 	" coils = 3; samples = 64;\n"
 	"  readouts = 32; slices = 6; parallel = \"slice_grappa\"; multiband: { factor = 3;"

@@ -346,7 +346,7 @@ int bs_archive_open(struct bs_archive **out, const struct bs_protocol *p, const 
 	if (rc != 0 || g->canary == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "no memory for the images' numbers");
 	rc = bs_endpoint_connect(&g->archive, BS_ENDPOINT_ARCHIVE_IN, url,
-				 (size_t)bs_protocol_image_bytes(p) + OVERHEAD, why);
+				 (size_t)bs_protocol_leaving_bytes(p) + OVERHEAD, why);
 	if (rc != 0)
 		return rc;
 	bs_canaries_start(&g->canaries, g->canary, BS_CANARIES, where, 0);

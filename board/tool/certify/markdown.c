@@ -25,8 +25,8 @@ static void md_contract(struct bs_text *t, const struct bs_certificate *c)
 	static const char *const misses[] = { "marked", "followed by doing less",
 					      "the end of its scan" };
 
-	bs_text_put(t, "Contract: every image within %g ms of its last readout's due time; ",
-		    c->p->image_ms);
+	bs_text_put(t, "Contract: every %s within %g ms of its last readout's due time; ",
+		    c->p->volume ? "volume" : "image", c->p->image_ms);
 	if (c->p->stage_ms[BS_BUDGET_CALIBRATION] > 0.0)
 		bs_text_put(t,
 			    "one that calibrates within %g ms more, and the calibration itself "

@@ -228,6 +228,7 @@ static int prepare_rounds(struct job *j, struct bs_fail *why)
 	j->round = *j->p;
 	j->round.output = BS_OUTPUT_COMPLEX;
 	j->round.preview_every = 0;
+	j->round.volume = false;
 	memcpy(j->round.image_matrix, j->p->matrix, sizeof(j->round.image_matrix));
 	bs_plan_make(&j->round);
 	return bs_rounds_check(&j->rounds, j->p, why);
@@ -497,7 +498,7 @@ static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 			     (double)(armed_ns - start_ns) * 1e-6,
 			     (double)(bs_now_ns() - armed_ns) * 1e-6);
 	if (rc == 0)
-		bs_job_names(stdout, j->out, j->images);
+		bs_job_names(stdout, j->out, j->sink->at != NULL ? j->images : 1);
 	return rc;
 }
 

@@ -111,7 +111,7 @@ int bs_pipeline_before(struct bs_pipeline *l, const struct bs_site *site, const 
 int bs_pipeline_arm(struct bs_pipeline *l, const struct bs_site *site, const struct bs_protocol *p,
 		    const struct bs_csr *w, uint32_t threads, struct bs_fail *why)
 {
-	size_t bytes = (size_t)bs_protocol_image_bytes(p);
+	size_t bytes = (size_t)bs_protocol_leaving_bytes(p);
 	int rc = l->team != NULL ? 0 : bs_team_open(&l->team, (int)threads, why);
 
 	if (rc != 0)

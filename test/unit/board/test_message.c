@@ -106,6 +106,11 @@ static void test_agrees(void)
 		      has(&msg, IS("latency_us", "5100.000")),
 	      "in time when it was complete: met, made once");
 	image();
+	m.image.joined.slices = 7;
+	(void)make(5100, 9999, 0);
+	CHECK(m.pixel_bytes == sizeof(float[16][16]), "a protocol that joins no slices: %llu bytes",
+	      (unsigned long long)m.pixel_bytes);
+	image();
 	msg = make(5100, 10001, 10050);
 	CHECK(told == 2 && has(&msg, IS("budget", "missed")) && has(&msg, IS("quality", "late")) &&
 		      m.image.head.user_int[2] == 1 && m.handed_ns == zero_ns + 10050 * US,

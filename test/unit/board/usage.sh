@@ -136,7 +136,7 @@ wrong 'prune: a folder' log prune x y --keep 1
 wrong 'one of -c FILE and --url URL' receive -o x
 wrong 'one of -c FILE and --url URL' receive -c x --url ipc:///y -o x
 wrong "--name 'a/b': letters" receive -c x -o y --name a/b
-wrong "--type 'tif': mrd, cfl, png, nifti, nifti_gz or dicom" receive -c x -o y --type tif
+wrong "--type 'tif': mrd, cfl, png, nifti_4d, nifti, nifti_gz or dicom" receive -c x -o y --type tif
 wrong '--segment 8: not larger' record -c x -o y --segment 8 --message 8
 
 # numbers: every option that takes one, what is none, and what is out of its range

@@ -287,6 +287,8 @@ static const struct {
 	  PROTOCOL("frame: { step = 30; };") },
 	{ 4, "protocols.[0].gridding.chunk_readouts: frame.step, 25, is no multiple of 10",
 	  PROTOCOL("gridding: { chunk_readouts = 10; }; frame: { step = 25; };") },
+	{ 4, "protocols.[0].image.volume: not with a sliding window (frame.step)",
+	  PROTOCOL("image: { volume = true; }; frame: { step = 50; };") },
 	{ 4, "protocols.[0].frame.preview_every: a sliding window (frame.step) has no previews",
 	  PROTOCOL("frame: { step = 25; preview_every = 30; };") },
 	{ 4, "protocols.[0].frame.step: method cartesian has no sliding window",

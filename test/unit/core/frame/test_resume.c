@@ -1,7 +1,7 @@
 /*
  * test/unit/core/frame/test_resume.c - a scan's readouts that come once more: images that were
- * handed on before are passed over, the others are the same bytes; a scan whose images several
- * processes share out; numbers that do not wrap
+ * handed on before are passed over, the others are the same bytes, volumes too; a scan whose images
+ * several processes share out; numbers that do not wrap
  */
 #include "test/support/window.h"
 #include "test/support/plan/planned.h"
@@ -48,7 +48,7 @@ static bool subject_open(struct subject *s)
 	int rc = window_site_open(&s->site, &s->p, s->passes) ? 0 : BS_ERR_NOMEM;
 	struct bs_tables tables = { .traj = &s->site.traj, .maps = s->site.maps };
 
-	s->floats = (size_t)bs_protocol_image_bytes(&s->p) / sizeof(float);
+	s->floats = (size_t)bs_protocol_leaving_bytes(&s->p) / sizeof(float);
 	if (rc == 0)
 		rc = bs_recon_need(&s->p, s->engine, &need, &why);
 	if (rc == 0)
@@ -102,7 +102,8 @@ static void run(struct subject *s, uint64_t resume, struct outcome *o)
 					.active_channels = (uint16_t)s->p.coils,
 					.scan_counter = i };
 
-		h.idx.repetition = (uint16_t)(i / s->p.readouts);
+		h.idx.slice = (uint16_t)(i / s->p.readouts % s->p.slices);
+		h.idx.repetition = (uint16_t)(i / s->p.readouts / s->p.slices);
 		do {
 			rc = bs_recon_readout(s->r, &h, row, s->site.data + i * s->site.row, i,
 					      &why);
@@ -243,10 +244,16 @@ int main(void)
 		  .p = spokes(BS_METHOD_SENSE),
 		  .engine = &bs_engine_host,
 		  .passes = 4 },
+		{ .name = "gridding, volumes",
+		  .p = spokes(BS_METHOD_GRIDDING),
+		  .engine = &bs_engine_host,
+		  .passes = 17 },
 	};
 
 	all[1].p.frame_step = all[3].p.frame_step = 5;
 	all[0].p.preview_every = 4;
+	all[4].p.slices = 2;
+	all[4].p.volume = true;
 	all[3].p.combine = BS_COMBINE_SENSE;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		test_subject(&all[i]);
