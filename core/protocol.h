@@ -31,9 +31,7 @@ enum bs_window { BS_WINDOW_KAISER_BESSEL, BS_WINDOW_GAUSS };
 enum bs_density { BS_DENSITY_RAMP, BS_DENSITY_PIPE, BS_DENSITY_FILE, BS_DENSITY_NONE };
 /* uniform: the image of an object of ones is one at the center voxel. */
 enum bs_normalize { BS_NORMALIZE_AUTO, BS_NORMALIZE_NONE, BS_NORMALIZE_UNIFORM };
-/*
- * Filling of the end of k-space that a scan leaves out: zeros, or projections (gpu/image/pocs.h).
- */
+/* Filling of the end of k-space that a scan leaves out: zeros, or POCS (gpu/image/pocs.h). */
 enum bs_partial_fourier { BS_PARTIAL_FOURIER_NONE, BS_PARTIAL_FOURIER_POCS };
 enum bs_combine { BS_COMBINE_NONE, BS_COMBINE_RSS, BS_COMBINE_SENSE };
 /* How the lines that a Cartesian scan leaves out are made (key parallel). */
@@ -123,9 +121,7 @@ enum bs_budget_stage {
 	BS_BUDGET_COMBINE,    /* stage of combining the coils to one image */
 	BS_BUDGET_DOWNLOAD,   /* stage of the image's way from the device; 0 on the host */
 	BS_BUDGET_EMIT,       /* stage from the image's making until the first sink has it */
-	/*
-	 * making coil matrices, weights and maps from the scan; comes on top of the image's budget
-	 */
+	/* making coil matrices, weights and maps from the scan; on top of the image's budget */
 	BS_BUDGET_CALIBRATION,
 	BS_BUDGET_STAGES
 };
