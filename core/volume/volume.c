@@ -293,6 +293,7 @@ static void fill_head(const struct bs_volumes *v, const struct bs_volume *from,
 {
 	const struct bs_stack *s = &v->stack;
 	struct bs_mrd_image *h = &image->head;
+	const double length = bs_dir_length(from->pose.slice_dir);
 	const double mm = s->start + s->step * (s->slices / 2) - s->at[from->first.slice - s->from];
 	const uint32_t stamp = h->acquisition_time_stamp;
 	uint32_t physiology[3];
@@ -302,9 +303,9 @@ static void fill_head(const struct bs_volumes *v, const struct bs_volume *from,
 	h->acquisition_time_stamp = stamp;
 	memcpy(h->physiology_time_stamp, physiology, sizeof(physiology));
 	h->matrix_size[2] = (uint16_t)s->slices;
-	for (int d = 0; d < 3 && s->step > 0.0; d++)
-		h->position[d] = (float)((double)h->position[d] + mm / bs_dir_length(h->slice_dir) *
-									  (double)h->slice_dir[d]);
+	for (int d = 0; d < 3 && s->step > 0.0 && length > 0.0; d++)
+		h->position[d] =
+			(float)((double)h->position[d] + mm / length * (double)h->slice_dir[d]);
 	image->joined.thickness_mm = h->field_of_view[2];
 	h->field_of_view[2] = s->step > 0.0 ? (float)(s->step * s->slices)
 					    : h->field_of_view[2] * (float)s->slices;

@@ -5,6 +5,7 @@
 #include "core/volume/stack.h"
 #include "test/support/check.h"
 
+#include <stddef.h>
 #include <string.h>
 
 static struct bs_protocol p = { .name = "p", .slices = 16, .volume = true };
@@ -140,16 +141,20 @@ static void test_refused(void)
 static void test_not_finite(void)
 {
 	static const float bad[] = { NAN, INFINITY };
+	static const size_t member[] = { offsetof(struct bs_mrd_acq, position),
+					 offsetof(struct bs_mrd_acq, read_dir),
+					 offsetof(struct bs_mrd_acq, phase_dir),
+					 offsetof(struct bs_mrd_acq, slice_dir) };
 	bool refused = true;
 
 	for (uint32_t i = 0; i < 24; i++) {
 		struct bs_mrd_acq h = line(i % 2, 3.0 * (i % 2), 0.6);
-		float *const member[] = { h.position, h.read_dir, h.phase_dir, h.slice_dir };
 
 		begin(0, 3);
 		if (i % 2 == 1)
 			(void)see(0, 0.0);
-		member[i / 6][i % 3] = bad[i / 3 % 2];
+		memcpy((char *)&h + member[i / 6] + i % 3 * sizeof(float), &bad[i / 3 % 2],
+		       sizeof(float));
 		why.text[0] = '\0';
 		refused =
 			refused && bs_stack_see(&s, &h, &why) == BS_ERR_UNSUPPORTED &&
