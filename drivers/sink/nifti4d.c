@@ -2,7 +2,7 @@
  * drivers/sink/nifti4d.c - a series of images as one NIfTI-1 file that grows; see sink.h
  *
  * A file has the images of one contrast, phase, set and slice of a scan, along the fourth axis, in
- * the order in which they come: FOLDER/scanUUUUUUUU-sSSS[-cN][-pN][-dN][-zN].4d.nii. It can be read
+ * the order in which they come: FOLDER/uidUUUUUUUU-sSSS[-cN][-pN][-dN][-zN].4d.nii. It can be read
  * at any time: an image's pixels are on the disk before the header counts them (dim[4]), and the
  * header is replaced in one write. What a process that died has written behind the last counted
  * image is cut off. The header also names the scan (aux_file: its session) and the last image
@@ -97,7 +97,7 @@ static int make_name(const struct series *s, char path[BS_DRAFT_PATH], const str
 	int n = 0;
 
 	if (s->name.folder)
-		n = snprintf(kind, sizeof(kind), "/scan%08x-s%03u", h->measurement_uid,
+		n = snprintf(kind, sizeof(kind), "/uid%08x-s%03u", h->measurement_uid,
 			     h->image_series_index);
 	for (int i = 0; parts[i].letter != 0; i++)
 		if (parts[i].value > 0)

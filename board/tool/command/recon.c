@@ -490,16 +490,14 @@ static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 		log_scan(j);
 	if (rc == 0 && j->field_out != NULL)
 		rc = write_field(j, why);
-	if (rc == 0)
-		(void)printf("%u image%s%s, %s, %s, armed in %.0f ms, reconstructed in %.1f ms\n",
-			     j->images, j->images == 1 ? "" : "s",
-			     j->previews > 0 ? " (and previews)" : "",
-			     bs_armed_engine(&j->pipeline.armed), place,
-			     (double)(armed_ns - start_ns) * 1e-6,
-			     (double)(bs_now_ns() - armed_ns) * 1e-6);
-	if (rc == 0)
-		bs_job_names(stdout, j->out, j->sink->at != NULL ? j->images : 1);
-	return rc;
+	if (rc != 0)
+		return rc;
+	(void)printf("%u image%s%s, %s, %s, armed in %.0f ms, reconstructed in %.1f ms\n",
+		     j->images, j->images == 1 ? "" : "s", j->previews > 0 ? " (and previews)" : "",
+		     bs_armed_engine(&j->pipeline.armed), place,
+		     (double)(armed_ns - start_ns) * 1e-6, (double)(bs_now_ns() - armed_ns) * 1e-6);
+	bs_job_names(stdout, j->out, j->sink->at != NULL ? j->images : 1);
+	return 0;
 }
 
 /* Reconstructs one recording. asked: the settings common to all recordings. */

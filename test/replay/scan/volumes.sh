@@ -185,14 +185,14 @@ done
 check "in one process, as a series" "$BORESIDE" recon -c volume.cfg -o long.4d.nii long.h5
 is "it lists the one file" "  long.4d.nii" "$(tail -n 1 out.txt)"
 count() { od -An -t d2 -j 48 -N 2 "$1" | tr -d ' '; } # dim[4]
-has_all() { [ "$(count series/scan00000001-s00$scan.4d.nii)" = 12 ]; }
+has_all() { [ "$(count series/uid00000001-s00$scan.4d.nii)" = 12 ]; }
 await has_all
-is "the series has each volume once" 12 "$(count series/scan00000001-s00$scan.4d.nii)"
+is "the series has each volume once" 12 "$(count series/uid00000001-s00$scan.4d.nii)"
 bytes=$((12 * 7 * 40 * 36 * 4))
 tail -c $bytes long.4d.nii >want.raw
-tail -c $bytes series/scan00000001-s00$scan.4d.nii >found.raw
+tail -c $bytes series/uid00000001-s00$scan.4d.nii >found.raw
 check "the same bytes" cmp want.raw found.raw
-is "a line each" 12 "$(wc -l <series/scan00000001-s00$scan.4d.txt)"
+is "a line each" 12 "$(wc -l <series/uid00000001-s00$scan.4d.txt)"
 
 # slice 2 of the first repetition does not come: 36 lines a slice, in ascending order
 scan=$((scan + 1))
@@ -202,9 +202,9 @@ says "the outcome" "36 messages from sequence number 73 on never came" replay.tx
 await written 2
 mapfile -t ours < <(ls images/*s00$scan-*.cfl)
 slice=$((40 * 36 * 8))
-await test -e mrd/scan00000001-s00$scan-i00002.h5
+await test -e mrd/uid00000001-s00$scan-i00002.h5
 is "it is partial" "partial complete" "$(attribute boreside_quality mrd/*s00$scan-*.h5 | xargs)"
-says "it says so" ">slice 2 is missing and zeros<" mrd/scan00000001-s00$scan-i00001.h5
+says "it says so" ">slice 2 is missing and zeros<" mrd/uid00000001-s00$scan-i00001.h5
 check "the others are as before" cmp -n $((2 * slice)) "${ours[0]}" ascending.cfl
 check "and behind it" cmp -i $((3 * slice)) "${ours[0]}" ascending.cfl
 check "it is zeros" cmp -n $slice -i $((2 * slice)):0 "${ours[0]}" /dev/zero
@@ -237,12 +237,12 @@ for turn in 1:phantom:2 2:one:14 3:phantom:2; do
 done
 for i in $(seq 1 14); do
 	was=one$([ "$i" = 1 ] || printf -- '-%04d' "$i").cfl
-	check "slice's image $i" cmp "$was" "images/scan00000001-s002-i$(printf %05d "$i").cfl"
+	check "slice's image $i" cmp "$was" "images/uid00000001-s002-i$(printf %05d "$i").cfl"
 done
-await test -e mrd/scan00000001-s002-i00014.h5
+await test -e mrd/uid00000001-s002-i00014.h5
 check "14 files" [ "$(find mrd -name '*s002-*.h5' | wc -l)" -eq 14 ]
 is "no slice says that it is a volume" "" "$(attribute boreside_slices mrd/*s002-*.h5)"
-check "the last volume" cmp ascending-0002.cfl images/scan00000001-s003-i00002.cfl
+check "the last volume" cmp ascending-0002.cfl images/uid00000001-s003-i00002.cfl
 kill -TERM $serve
 wait $serve
 check "the service of two protocols ends with 0" [ $? -eq 0 ]

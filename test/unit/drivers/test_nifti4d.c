@@ -141,14 +141,14 @@ static void test_series(void)
 		h.image_index = (uint16_t)(i + 2);
 		CHECK(!bs_sink_nifti_4d.has(self, &h, 0), "and not the next one");
 	}
-	CHECK(images_in("scan0000abcd-s007.4d.nii", 1, 2) == 3, "three of the first contrast");
-	CHECK(images_in("scan0000abcd-s007-c1.4d.nii", 2, 2) == 3, "three of the second");
-	im = nifti_image_read(in_dir("scan0000abcd-s007.4d.nii"), 0);
+	CHECK(images_in("uid0000abcd-s007.4d.nii", 1, 2) == 3, "three of the first contrast");
+	CHECK(images_in("uid0000abcd-s007-c1.4d.nii", 2, 2) == 3, "three of the second");
+	im = nifti_image_read(in_dir("uid0000abcd-s007.4d.nii"), 0);
 	CHECK(im != NULL && fabs((double)im->dt - 0.8) < 1e-6 &&
 		      im->time_units == NIFTI_UNITS_SEC && im->sform_code > 0,
 	      "its repetition time is 0.8 s, and it has a place");
 	nifti_image_free(im);
-	f = fopen(in_dir("scan0000abcd-s007.4d.txt"), "r");
+	f = fopen(in_dir("uid0000abcd-s007.4d.txt"), "r");
 	CHECK(f != NULL && fread(line[0], 1, 512, f) == 512 && fread(line[1], 1, 512, f) == 512 &&
 		      strstr(line[0], "    0 image     1 repetition     0 complete") == line[0] &&
 		      strstr(line[1], "    1 image     3 repetition     2 partial  slice 4 is "
@@ -159,16 +159,16 @@ static void test_series(void)
 	h = head(7);
 	h.position[2] += 0.5f;
 	(void)put(self, &h, "");
-	CHECK(images_in("scan0000abcd-s007.4d.nii", 1, 2) == 3 &&
-		      images_in("scan0000abcd-s007-n2.4d.nii", 7, 1) == 1,
+	CHECK(images_in("uid0000abcd-s007.4d.nii", 1, 2) == 3 &&
+		      images_in("uid0000abcd-s007-n2.4d.nii", 7, 1) == 1,
 	      "an image elsewhere begins another file");
 	(void)bs_sink_nifti_4d.close(self, NULL);
 	self = opened(dir, 0x1235);
 	h = head(9);
 	CHECK(!bs_sink_nifti_4d.has(self, &h, 0), "another scan has none");
 	(void)put(self, &h, "");
-	CHECK(images_in("scan0000abcd-s007.4d.nii", 1, 2) == 3 &&
-		      images_in("scan0000abcd-s007-n3.4d.nii", 9, 1) == 1,
+	CHECK(images_in("uid0000abcd-s007.4d.nii", 1, 2) == 3 &&
+		      images_in("uid0000abcd-s007-n3.4d.nii", 9, 1) == 1,
 	      "and begins another file");
 	(void)bs_sink_nifti_4d.close(self, NULL);
 }
@@ -222,10 +222,10 @@ static void test_syncs(void)
 			      failing_syncs == 0,
 		      "sync %u fails: %s", i - 1u, why.text);
 		(void)put(self, &h, "");
-		CHECK(images_in("scan00000005-s007.4d.nii", 1, 1) == i, "image %u is there once",
+		CHECK(images_in("uid00000005-s007.4d.nii", 1, 1) == i, "image %u is there once",
 		      i);
 	}
-	CHECK(stat(in_dir("scan00000005-s007.4d.txt"), &st) == 0 && st.st_size == 4 * 512,
+	CHECK(stat(in_dir("uid00000005-s007.4d.txt"), &st) == 0 && st.st_size == 4 * 512,
 	      "and a line for each");
 	(void)bs_sink_nifti_4d.close(self, NULL);
 }
@@ -242,8 +242,8 @@ static void test_averages(void)
 		h.average = (i - 1) % 2;
 		(void)put(self, &h, "");
 	}
-	CHECK(images_in("scan00000006-s007.4d.nii", 1, 2) == 2 &&
-		      images_in("scan00000006-s007-a1.4d.nii", 2, 2) == 2,
+	CHECK(images_in("uid00000006-s007.4d.nii", 1, 2) == 2 &&
+		      images_in("uid00000006-s007-a1.4d.nii", 2, 2) == 2,
 	      "two of each average");
 	(void)bs_sink_nifti_4d.close(self, NULL);
 }
@@ -264,7 +264,7 @@ static void write_rest(const char *folder)
 
 static void test_kills(void)
 {
-	static const char name[] = "kills/scan0000abcd-s007.4d.nii";
+	static const char name[] = "kills/uid0000abcd-s007.4d.nii";
 	unsigned torn = 0;
 	bool readable = true;
 	struct stat st;
@@ -295,17 +295,17 @@ static void test_kills(void)
 	CHECK(readable, "behind each kill the images that the header counts are whole");
 	CHECK(status == 0 && images_in(name, 1, 1) == (int)IMAGES,
 	      "each of %u images is there once, in their order", IMAGES);
-	CHECK(stat(in_dir("kills/scan0000abcd-s007.4d.txt"), &st) == 0 &&
+	CHECK(stat(in_dir("kills/uid0000abcd-s007.4d.txt"), &st) == 0 &&
 		      st.st_size == (off_t)IMAGES * 512,
 	      "and a line for each");
-	CHECK(stat(in_dir("kills/scan0000abcd-s007-n2.4d.nii"), &st) != 0, "in one file");
+	CHECK(stat(in_dir("kills/uid0000abcd-s007-n2.4d.nii"), &st) != 0, "in one file");
 	printf("# %u kills left pixels that no header counted\n", torn);
 }
 
 /* A reader meanwhile: what the header counts is there. */
 static void test_reader(void)
 {
-	static const char name[] = "grow/scan0000abcd-s007.4d.nii";
+	static const char name[] = "grow/uid0000abcd-s007.4d.nii";
 	unsigned looks = 0;
 	unsigned bad = 0;
 	int status;
