@@ -222,8 +222,7 @@ static void test_syncs(void)
 			      failing_syncs == 0,
 		      "sync %u fails: %s", i - 1u, why.text);
 		(void)put(self, &h, "");
-		CHECK(images_in("uid00000005-s007.4d.nii", 1, 1) == i, "image %u is there once",
-		      i);
+		CHECK(images_in("uid00000005-s007.4d.nii", 1, 1) == i, "image %u is there once", i);
 	}
 	CHECK(stat(in_dir("uid00000005-s007.4d.txt"), &st) == 0 && st.st_size == 4 * 512,
 	      "and a line for each");
