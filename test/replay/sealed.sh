@@ -131,7 +131,7 @@ kill "$receive"
 wait "$receive" 2>/dev/null
 asked() { status >status.txt; }
 await asked
-check "status has the sessions" grep -q '^sealed kspace .*[1-9][0-9]* sessions' status.txt
+check "status has the sessions" grep -q '^sealed kspace .*sessions [1-9][0-9]*' status.txt
 check "and who was kept out, and why" grep -q \
 	'of unknown keys, [1-9][0-9]* without the role.*: a key that is not known' status.txt
 
