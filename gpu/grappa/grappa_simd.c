@@ -190,7 +190,7 @@ static void add(float *line, uint32_t floats, const float *wave, size_t step, ui
 
 		/* conj(w) s = (re w) s - i (im w) s */
 		for (uint32_t i = 0; i < count; i++, w += step) {
-			vf s;
+			vf s = { 0 };
 
 			for (int l = 0; l < VW; l += 2) {
 				s[l] = with[2 * i];
