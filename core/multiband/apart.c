@@ -118,11 +118,6 @@ void bs_apart_band(const struct bs_apart *a, struct bs_mrd_acq *head, uint32_t b
 	head->idx.slice = (uint16_t)slice;
 }
 
-void bs_apart_close(struct bs_apart *a)
-{
-	a->over = true;
-}
-
 void bs_apart_hold(const struct bs_apart *a, struct bs_opens *o)
 {
 	const bool wait = a->by != BS_REFERENCES_FLAGGED && !a->shown && !a->over;
@@ -130,9 +125,4 @@ void bs_apart_hold(const struct bs_apart *a, struct bs_opens *o)
 	for (uint32_t i = 0; i < o->pairs * o->lanes; i++)
 		if (o->at[i].state == BS_OPEN_OVER && !o->at[i].urged && o->at[i].waits != wait)
 			bs_opens_wait(o, i, wait, false);
-}
-
-bool bs_apart_doubtful(const struct bs_apart *a, const struct bs_mrd_acq *first, bool again)
-{
-	return a->bands > 1 && (first->flags & BS_MRD_FOLDED) == 0 && (!a->shown || again);
 }

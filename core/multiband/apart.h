@@ -54,14 +54,21 @@ bool bs_apart_line(struct bs_apart *a, struct bs_mrd_acq *head);
 /* Makes head, of a line of a group, that of a line of one of its slices. */
 void bs_apart_band(const struct bs_apart *a, struct bs_mrd_acq *head, uint32_t band);
 /* No more lines come. */
-void bs_apart_close(struct bs_apart *a);
+static inline void bs_apart_close(struct bs_apart *a)
+{
+	a->over = true;
+}
 /* Lets images wait that may turn out to hold a group, and no others. */
 void bs_apart_hold(const struct bs_apart *a, struct bs_opens *o);
 /*
  * An image that is not said to hold a group may hold one after all: the frame of such a line.
  * again: a frame with its counters was whole before, and references come once.
  */
-bool bs_apart_doubtful(const struct bs_apart *a, const struct bs_mrd_acq *first, bool again);
+static inline bool bs_apart_doubtful(const struct bs_apart *a, const struct bs_mrd_acq *first,
+				     bool again)
+{
+	return a->bands > 1 && (first->flags & BS_MRD_FOLDED) == 0 && (!a->shown || again);
+}
 
 /* Which band of which group a slice is. */
 static inline uint32_t bs_apart_group(const struct bs_protocol *p, uint32_t slice)
