@@ -61,7 +61,8 @@ static int explain(int status, const char *path, struct bs_fail *why)
 {
 	switch (WIFSIGNALED(status) ? WTERMSIG(status) : 0) {
 	case 0:
-		return bs_fail(why, BS_ERR_IO, "%s: the child that tried it ended with status %d",
+		return bs_fail(why, BS_ERR_FORMAT,
+			       "%s: damaged: HDF5 ended with status %d reading it (in a child)",
 			       path, WEXITSTATUS(status));
 	case SIGALRM:
 		return bs_fail(

@@ -210,7 +210,7 @@ int main(void)
 	check("a child that hangs", hangs, BS_ERR_FORMAT, "came to no end");
 	check("a child that got no processor", starves, BS_ERR_TIMEOUT, "tried again");
 	check("a child that is killed", killed, BS_ERR_NOMEM, "killed, perhaps by the system");
-	check("a child that ends", leaves, BS_ERR_IO, "ended with status 3");
+	check("a child that ends", leaves, BS_ERR_FORMAT, "ended with status 3");
 	test_orphan();
 	test_team();
 	return check_done();
