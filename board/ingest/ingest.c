@@ -73,9 +73,8 @@ static void watch_time(struct ingest *in, int64_t now)
 	struct bs_fail why;
 
 	if (in->now.state == BS_STATE_SCANNING && !bs_ingest_reopen_waits(in, now)) {
-		if (bs_ingest_waits(
-			    in,
-			    in->now.session)) /* missing messages may lie in the socket meanwhile */
+		/* while one waits, missing messages may lie in the socket */
+		if (bs_ingest_waits(in, in->now.session))
 			in->now.heard_ns = in->now.order.gap_since_ns = now;
 		if (bs_order_lacks(&in->now.order) && now - in->now.order.gap_since_ns >= BS_GAP_NS)
 			bs_ingest_give_up_gap(in, &in->now, BS_NUMBER_NONE);

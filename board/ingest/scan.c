@@ -302,21 +302,24 @@ static void judge(struct bs_ingest_scan *scan, struct bs_wire_outcome *o)
 
 _Static_assert(BS_SCAN_END_BYTES == BS_WIRE_OUTCOME_BYTES, "an outcome fits the shared memory");
 
-/* True if the scan that ended last is this one: a process before this one ended it, and died. */
-static bool is_kept(const struct bs_shared *s, uint64_t scan)
+/*
+ * Returns how many scans have ended before this one. It may be the last that has: a process before
+ * this one ended it, and died.
+ */
+static uint64_t ended_before(const struct bs_shared *s, uint64_t scan)
 {
 	const uint64_t n = atomic_load(&s->past_scans);
 
-	return n > 0 && s->past[(n - 1) % BS_SCANS_PAST].number == scan;
+	return n > 0 && s->past[(n - 1) % BS_SCANS_PAST].number == scan ? n - 1 : n;
 }
 
 /* Keeps the ended scan for `boreside status`, the page and the audit line. */
 static void keep(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_wire_outcome *o)
 {
 	struct bs_shared *s = in->env->shm.s;
-	const uint64_t n = atomic_load(&s->past_scans);
-	const bool again = is_kept(s, scan->id);
-	struct bs_scan_past *p = &s->past[(again ? n - 1 : n) % BS_SCANS_PAST];
+	const uint64_t n = ended_before(s, scan->id);
+	const bool again = n != atomic_load(&s->past_scans);
+	struct bs_scan_past *p = &s->past[n % BS_SCANS_PAST];
 
 	*p = (struct bs_scan_past){ .number = scan->id,
 				    .session = scan->record->session,
@@ -342,9 +345,8 @@ static void keep(struct ingest *in, struct bs_ingest_scan *scan, const struct bs
 void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happening on)
 {
 	struct bs_scan_record *s = scan->record;
-	const struct bs_shared *shared = in->env->shm.s;
 	/* takes the place of the scan that ended the longest time ago */
-	const uint64_t at = (atomic_load(&shared->past_scans) - is_kept(shared, scan->id)) & 1;
+	const uint64_t at = ended_before(in->env->shm.s, scan->id) & 1;
 	struct bs_scan_end *end = in->outcome[at].end;
 	uint64_t undelivered = atomic_load(&s->undelivered);
 

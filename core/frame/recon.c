@@ -328,16 +328,23 @@ static int take_apart(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_
 static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t row,
 		     const float *data, int64_t now_ns, struct bs_fail *why)
 {
-	struct bs_mrd_acq own = *head;
-	const bool group = r->apart.bands > 1 && bs_apart_line(&r->apart, &own);
-	int rc = bs_recon_has_lines(r) ? bs_recon_center(r, head, why) : 0;
+	const struct bs_mrd_acq *line = head;
+	struct bs_mrd_acq own;
+	bool group = false;
+	int rc;
 
+	if (r->apart.bands > 1) { /* its flags say what it is of the group */
+		own = *head;
+		group = bs_apart_line(&r->apart, &own);
+		line = &own;
+	}
+	rc = bs_recon_has_lines(r) ? bs_recon_center(r, head, why) : 0;
 	if (rc != 0) {
 		bs_recon_lost(r);
 		return rc;
 	}
-	return group ? take_apart(r, &own, row, data, now_ns, why)
-		     : take_own(r, &own, row, data, now_ns, why);
+	return group ? take_apart(r, line, row, data, now_ns, why)
+		     : take_own(r, line, row, data, now_ns, why);
 }
 
 /* A calibration line, used or not, may be the last of its frame. */

@@ -9,6 +9,7 @@
 #include "core/multiband/apart.h"
 #include "core/text.h"
 #include "core/thread/clock.h"
+#include "gpu/grappa/separate.h"
 #include "gpu/image/cartesian.h"
 
 #define TAU 6.28318530717958647692
@@ -240,11 +241,6 @@ static struct bs_slicer_pattern common(const struct bs_slicer *s)
 	return best;
 }
 
-static uint32_t wrapped(const struct bs_slicer *s, uint32_t y)
-{
-	return (y + s->lines - s->lines / 2) % s->lines;
-}
-
 /* Copies the references' lines of the run, in the order of y. */
 static void gather(struct bs_slicer *s, const struct bs_slicer_pattern *run)
 {
@@ -255,7 +251,8 @@ static void gather(struct bs_slicer *s, const struct bs_slicer_pattern *run)
 		const float *from = bs_cart_hybrid(s->cart, pair_of(s, s->frame.set, b));
 
 		for (uint32_t i = 0; i < s->p->coils * run->lines; i++, to += line) {
-			const uint32_t y = wrapped(s, run->first + i % run->lines * run->step);
+			const uint32_t y = bs_slice_index(run->first + i % run->lines * run->step,
+							  s->lines, true);
 
 			memcpy(to, from + ((size_t)(i / run->lines) * s->lines + y) * line,
 			       line * sizeof(*to));
@@ -305,7 +302,7 @@ static double left_over(const struct bs_slicer *s, const struct bs_slicer_patter
 
 	for (uint32_t i = 0; i < run->lines; i++) {
 		const uint32_t y = run->first + i * run->step;
-		const uint32_t at = lines->wrapped ? wrapped(s, y) : y;
+		const uint32_t at = bs_slice_index(y, s->lines, lines->wrapped);
 
 		find_turns(s, cycles, y, bare, turn);
 		for (uint32_t c = 0; have[y] == 1 && c < s->p->coils; c++)
@@ -480,7 +477,8 @@ static void move_lines(const struct bs_slicer *s, float *to, const float *from, 
 
 	for (uint32_t c = 0; c < s->p->coils; c++)
 		for (uint32_t i = 0; i < s->frame.at.lines; i++) {
-			const uint32_t y = wrapped(s, s->frame.at.first + i * s->frame.at.step);
+			const uint32_t y = bs_slice_index(s->frame.at.first + i * s->frame.at.step,
+							  s->lines, true);
 			const size_t dense = ((size_t)c * s->lines + i) * line;
 			const size_t grid = ((size_t)c * s->lines + y) * line;
 
