@@ -9,6 +9,7 @@
 #include "core/multiband/apart.h"
 #include "core/text.h"
 #include "core/thread/clock.h"
+#include "gpu/engine/filler.h"
 #include "gpu/grappa/separate.h"
 #include "gpu/image/cartesian.h"
 
@@ -56,7 +57,6 @@ struct bs_slice_spec bs_slicer_spec(const struct bs_protocol *p, uint32_t column
 				       .bands = m->factor,
 				       .groups = bs_multiband_groups(m, p->slices) * p->contrasts,
 				       .kernel = { m->kernel[0], m->kernel[1] },
-				       .step = 1, /* lines are gathered before */
 				       .reference_lines = p->encoded[1],
 				       .lambda = m->lambda,
 				       .split = m->split };
@@ -358,14 +358,13 @@ static void find_frame(struct bs_slicer *s, uint32_t frame, uint32_t step, const
 		s->came[i] = i < f->at.lines && have[f->at.first + i * f->at.step] == 1;
 }
 
-/* The answer where references are missing: an error, or 0 where the site file takes such images. */
+/* The answer where references are missing, in words. */
 static int lacking(const struct bs_slicer *s, struct bs_fail *why, const char *reason)
 {
-	const bool zeros = s->p->grappa_lacking == BS_LACKING_ZEROS;
+	const int rc = bs_filler_lacking(s->p);
 
-	return bs_fail(why, zeros ? 0 : BS_ERR_CALIBRATION, "group %u of %u slices: %s%s",
-		       s->frame.set / s->p->contrasts, s->bands, reason,
-		       zeros ? ": its slices lie on each other" : "");
+	return bs_fail(why, rc, "group %u of %u slices: %s%s", s->frame.set / s->p->contrasts,
+		       s->bands, reason, rc == 0 ? ": its slices lie on each other" : "");
 }
 
 /* Some band has a phase that grows from line to line. */

@@ -25,7 +25,7 @@
 
 /* The arguments of the kernels. */
 struct shape {
-	uint32_t lines, columns, coils, outputs, taps, kernel_lines, step;
+	uint32_t lines, columns, coils, outputs, taps, kernel_lines;
 	bool wrapped;
 	const uint32_t *order;         /* number of measured lines, these, and then the others */
 	const float2 *wave;            /* [end][column], as in slice.c */
@@ -233,7 +233,7 @@ static __device__ __forceinline__ uint32_t line_start(const struct shape &s, uin
 /* The line that line k of the kernel reads for line y; at least s.lines: none. */
 static __device__ __forceinline__ uint32_t source_of(const struct shape &s, uint32_t y, uint32_t k)
 {
-	return (uint32_t)((int)y + (int)s.step * ((int)k - (int)s.kernel_lines / 2));
+	return (uint32_t)((int)y + (int)k - (int)s.kernel_lines / 2);
 }
 
 /* Adds the products of one line of the kernel: a sum for each output and line. */
@@ -393,7 +393,6 @@ int bs_slice_cuda_apply(struct bs_slice_cuda *p, uint32_t group, uint32_t band, 
 				     s->coils,
 				     s->kernel[0],
 				     s->kernel[1],
-				     s->step,
 				     wrapped,
 				     p->order,
 				     p->wave,
