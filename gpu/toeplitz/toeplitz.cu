@@ -34,13 +34,9 @@ struct bs_toeplitz_cuda {
 	bool close;      /* launches may overlap (launch.cuh) */
 	bool can_close;
 	size_t shared_bytes; /* most bytes of shared memory of a block */
-	int streams;         /* blocks that the streamed middle pass launches; 0: it is not used */
-	/* most of them that the device holds at once; 0: no such kernel */
-	int fits;
-	bool pays;       /* each of these blocks would have several tiles */
-	bool can_plane;  /* a kernel does y and z at once, and the device can hold it */
-	bool planes;     /* the y-z kernel is used, and the spectrum is in its order */
-	const int *stop; /* stop flag of the call in progress */
+	bool can_plane;      /* a kernel does y and z at once, and the device can hold it */
+	bool planes;         /* the y-z kernel is used, and the spectrum is in its order */
+	const int *stop;     /* stop flag of the call in progress */
 };
 
 /* Bytes of shared memory of a kernel. is_turned: x passes whose outer lines are turned. */
@@ -53,10 +49,7 @@ static int shared_of(const struct tp_size *s, int kind, bool is_turned)
 
 	if (kind < TP_Y_IN)
 		return is_turned && turned > line ? turned : line;
-	if (kind == TP_PLANE)
-		return s->plane_bytes;
-	/* A streamed pass also holds half of the next tile's input and half of its spectrum. */
-	return kind == TP_STREAMED ? 2 * tile : tile;
+	return kind == TP_PLANE ? s->plane_bytes : tile;
 }
 
 /* Returns the least size that a line of n voxels fits. */
@@ -193,31 +186,6 @@ uint64_t bs_toeplitz_cuda_bytes(const struct bs_toeplitz_cuda *p, uint32_t coils
 	       all * sizeof(float);
 }
 
-/* Chooses the middle pass. Streaming pays where each block has several tiles. */
-static int choose_middle(struct bs_toeplitz_cuda *p, struct bs_fail *why)
-{
-	const struct tp_size *s = p->size[2];
-	const long long columns = (long long)p->grid[0] * p->grid[1];
-	const int per = TP_THREADS / s->a;
-	const long long tiles = columns / per * p->turn;
-	int count = 0;
-	int each = 0;
-
-	/* the pass copies whole tiles */
-	if (s->kernel[TP_STREAMED] == NULL || columns % per != 0 ||
-	    (size_t)shared_of(s, TP_STREAMED, false) > p->shared_bytes)
-		return 0;
-	BS_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, bs_cuda_device()),
-		why);
-	BS_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-			&each, (const void *)s->kernel[TP_STREAMED], TP_THREADS,
-			(size_t)shared_of(s, TP_STREAMED, false)),
-		why);
-	p->fits = count * each;
-	p->pays = each > 0 && tiles >= 2LL * p->fits;
-	return 0;
-}
-
 static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 {
 	const struct tp_size *s = p->size[1];
@@ -269,23 +237,21 @@ static int use_planes(struct bs_toeplitz_cuda *p, bool planes, struct bs_fail *w
 }
 
 /*
- * The plan's own choice is by planes where possible, else streamed where that pays. Launches
- * overlap only where that was measured to be faster.
+ * The plan's own choice is by planes where possible. Launches overlap only where that was measured
+ * to be faster.
  */
 int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *p, uint32_t middle, uint32_t close,
 			    struct bs_fail *why)
 {
-	const bool planes = middle == 3 || (middle == 0 && p->can_plane);
+	const bool planes = middle == 2 || (middle == 0 && p->can_plane);
 
-	if ((middle == 2 && p->fits == 0) || (close == 2 && !p->can_close) ||
-	    (middle == 3 && !p->can_plane))
+	if ((close == 2 && !p->can_close) || (middle == 2 && !p->can_plane))
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: no such launch here");
 	if (p->spec.dims == 2) {
 		p->flat.close = close != 1 && p->can_close;
 		return 0;
 	}
-	p->streams = middle == 2 || (middle == 0 && !planes && p->pays) ? p->fits : 0;
-	p->close = close == 2 || (close == 0 && p->can_close && p->streams == 0 && !planes);
+	p->close = close == 2 || (close == 0 && p->can_close && !planes);
 	return use_planes(p, planes, why);
 }
 
@@ -318,8 +284,6 @@ static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_
 				err = bs_cuda_shared((const void *)s->kernel[kind],
 						     (size_t)shared_of(s, kind, true), why);
 	}
-	if (err == 0)
-		err = choose_middle(p, why);
 	return err != 0 ? err : choose_planes(p, why);
 }
 
@@ -371,12 +335,10 @@ static int launch(const struct bs_toeplitz_cuda *p, int axis, int kind, dim3 blo
 	a->turns.turn = p->turns[axis];
 	a->n = (int)p->spec.matrix[axis];
 	a->stop = p->stop;
-	/* Long-lived blocks that start early would be placed unevenly. */
 	return bs_launch_clusters(s->kernel[kind], blocks,
 				  kind == TP_PLANE ? (unsigned)s->cluster : 1,
 				  kind == TP_PLANE ? (unsigned)s->plane_threads : TP_THREADS,
-				  (size_t)shared_of(s, kind, p->planes),
-				  p->close && kind != TP_STREAMED, stream, why, *a);
+				  (size_t)shared_of(s, kind, p->planes), p->close, stream, why, *a);
 }
 
 /*
@@ -469,8 +431,6 @@ static int middle_pass(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStr
 	a.out_coil = plane * p->spec.matrix[2];
 	a.columns = (int)plane;
 	a.coils = (int)coils;
-	if (p->streams > 0 && plane / per * coils >= p->streams)
-		return launch(p, 2, TP_STREAMED, dim3((unsigned)p->streams), &a, stream, why);
 	return launch(p, 2, TP_MIDDLE, dim3((unsigned)((plane + per - 1) / per * coils)), &a,
 		      stream, why);
 }

@@ -15,10 +15,10 @@
 
 const struct bs_tune_kind bs_toeplitz_tunable = { "Toeplitz operator",
 						  BS_TOEPLITZ_FIELDS,
-						  { { "middle", 1, 3 }, { "close", 1, 2 } } };
+						  { { "middle", 1, 2 }, { "close", 1, 2 } } };
 
 static const struct bs_tune_stage stages[] = {
-	{ BS_TOEPLITZ_MIDDLE, 0, { 1, 2, 3 } },
+	{ BS_TOEPLITZ_MIDDLE, 0, { 1, 2 } },
 	{ BS_TOEPLITZ_CLOSE, 0, { 1, 2 } },
 };
 
@@ -117,7 +117,7 @@ int bs_toeplitz_tuned(struct bs_tuning *t, const struct bs_toeplitz_spec *spec,
 	if (rc != 0)
 		return rc;
 	(void)snprintf(key, sizeof(key),
-		       "Toeplitz 4 on %s, driver %" PRIu32 ": %" PRIu32 "D %" PRIu32 "x%" PRIu32
+		       "Toeplitz 5 on %s, driver %" PRIu32 ": %" PRIu32 "D %" PRIu32 "x%" PRIu32
 		       "x%" PRIu32 ", %" PRIu32 " coils",
 		       gpu.name, gpu.driver, spec->dims, spec->matrix[0], spec->matrix[1],
 		       spec->matrix[2], spec->coils);

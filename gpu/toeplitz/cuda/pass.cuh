@@ -10,8 +10,7 @@
 #include "gpu/device/launch.cuh"
 #include "gpu/toeplitz/toeplitz_cuda.h"
 
-#define TP_THREADS       256
-#define TP_MIDDLE_BLOCKS 3 /* blocks of a multiprocessor: 80 registers a thread, 64 KiB each */
+#define TP_THREADS 256
 
 /* The turns, read from global memory, or from the block's shared memory. */
 struct turns_global {
@@ -369,14 +368,14 @@ template <int A, int B> struct tile {
 	 * Blocks of a multiprocessor. A thread holds P A + B complex values and part of the
 	 * spectrum.
 	 */
-	static const int blocks = A < 32 && B <= 16 ? TP_MIDDLE_BLOCKS : A < 32 && B <= 28 ? 2 : 1;
+	static const int blocks = A < 32 && B <= 16 ? 3 : A < 32 && B <= 28 ? 2 : 1;
 };
 
-/* before: called before the exchange is full; after: called once the input has been read. */
-template <int A, int B, class BEFORE, class AFTER>
+/* before: called before the exchange is full. */
+template <int A, int B, class BEFORE>
 static __device__ __forceinline__ void strided_in(float2 (&w)[B], const float2 *in, long long line,
 						  int n, float2 *exchange, int t, int c,
-						  turns_global turns, BEFORE before, AFTER after)
+						  turns_global turns, BEFORE before)
 {
 	using S = sets<A, B>;
 	const int C = tile<A, B>::cols;
@@ -392,7 +391,6 @@ static __device__ __forceinline__ void strided_in(float2 (&w)[B], const float2 *
 				exchange[(k * B + t + A * u) * C + c] = v[u][k];
 	before();
 	__syncthreads();
-	after();
 #pragma unroll
 	for (int s = 0; s < B; s++)
 		w[s] = exchange[(t * B + s) * C + c];
@@ -446,8 +444,7 @@ static __global__ __launch_bounds__(TP_THREADS) void y_in(const struct tp_pass a
 	bs_after_previous();
 	if (stopped(a))
 		return;
-	strided_in<A, B>(
-		w, in, a.in_line, mine ? a.n : 0, exchange, t, c, a.turns, []() {}, []() {});
+	strided_in<A, B>(w, in, a.in_line, mine ? a.n : 0, exchange, t, c, a.turns, []() {});
 	if (!mine)
 		return;
 #pragma unroll
@@ -497,89 +494,16 @@ static __global__ __launch_bounds__(TP_THREADS,
 	bs_after_previous();
 	if (stopped(a))
 		return;
-	strided_in<A, B>(
-		w, data, a.out_line, n, exchange, t, c, a.turns,
-		[&]() {
+	strided_in<A, B>(w, data, a.out_line, n, exchange, t, c, a.turns, [&]() {
 #pragma unroll
-			for (int k = 0; k < B; k++)
-				spectrum[k] = __ldcs(q + (t + A * k) * a.out_line);
-		},
-		[]() {});
+		for (int k = 0; k < B; k++)
+			spectrum[k] = __ldcs(q + (t + A * k) * a.out_line);
+	});
 #pragma unroll
 	for (int k = 0; k < B; k++)
 		w[k] = make_float2(w[k].x * spectrum[k], w[k].y * spectrum[k]);
 	__syncthreads();
 	strided_out<A, B>(w, data, a.out_line, n, exchange, t, c, a.turns);
-}
-
-static __device__ __forceinline__ void copy16(void *to, const void *from)
-{
-	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-			     (uint32_t)__cvta_generic_to_shared(to)),
-		     "l"(from)
-		     : "memory");
-}
-
-/* Queues the copies of one tile's columns and of its part of the spectrum. */
-template <int A, int B>
-static __device__ __forceinline__ void fetch_tile(const struct tp_pass &a, int tile_index,
-						  int tiles, float2 *in, float *spectrum)
-{
-	const int C = tile<A, B>::cols;
-	const float2 *from =
-		a.out + tile_index % a.coils * a.out_coil + (long long)(tile_index / a.coils) * C;
-	const float *q = a.q + (long long)(tile_index / a.coils) * C;
-
-	if (tile_index < tiles) {
-		for (int i = (int)threadIdx.x; i < a.n * (C / 2); i += TP_THREADS)
-			copy16(in + i * 2, from + i / (C / 2) * a.out_line + i % (C / 2) * 2);
-		for (int i = (int)threadIdx.x; i < A * B * (C / 4); i += TP_THREADS)
-			copy16(spectrum + i * 4, q + i / (C / 4) * a.out_line + i % (C / 4) * 4);
-	}
-	asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-/*
- * The middle pass where there are many tiles. A block goes through several; the next tile is read
- * while this one is transformed, so that memory never waits for arithmetic.
- */
-template <int A, int B>
-static __global__ __launch_bounds__(TP_THREADS,
-				    TP_MIDDLE_BLOCKS) void middle_stream(const struct tp_pass a)
-{
-	extern __shared__ __align__(16) float2 exchange[];
-	const int C = tile<A, B>::cols;
-	float2 *in = exchange + A * B * C;
-	float *q = (float *)(in + A * B / 2 * C);
-	const int t = (int)threadIdx.x / C;
-	const int c = (int)threadIdx.x % C;
-	const int tiles = a.columns / C * a.coils;
-
-	bs_after_previous();
-	if (stopped(a))
-		return;
-	fetch_tile<A, B>(a, (int)blockIdx.x, tiles, in, q);
-	for (int i = (int)blockIdx.x; i < tiles; i += (int)gridDim.x) {
-		float2 *data = a.out + i % a.coils * a.out_coil + (long long)(i / a.coils) * C + c;
-		float spectrum[B];
-		float2 w[B];
-
-		asm volatile("cp.async.wait_group 0;" ::: "memory");
-		__syncthreads();
-		strided_in<A, B>(
-			w, in + c, C, a.n, exchange, t, c, a.turns,
-			[&]() {
-#pragma unroll
-				for (int k = 0; k < B; k++)
-					spectrum[k] = q[(t + A * k) * C + c];
-			},
-			[&]() { fetch_tile<A, B>(a, i + (int)gridDim.x, tiles, in, q); });
-#pragma unroll
-		for (int k = 0; k < B; k++)
-			w[k] = make_float2(w[k].x * spectrum[k], w[k].y * spectrum[k]);
-		__syncthreads();
-		strided_out<A, B>(w, data, a.out_line, a.n, exchange, t, c, a.turns);
-	}
 }
 
 #endif

@@ -20,7 +20,6 @@ enum tp_kind {
 	TP_Y_IN,
 	TP_Y_OUT,
 	TP_MIDDLE,
-	TP_STREAMED,
 	TP_PLANE,
 	TP_KINDS
 };
@@ -38,15 +37,15 @@ struct tp_size {
 	{                                                                                          \
 		A, B, 0, 0, 0,                                                                     \
 		{                                                                                  \
-			TP_PASSES(A, B), NULL, NULL                                                \
+			TP_PASSES(A, B), NULL                                                      \
 		}                                                                                  \
 	}
-#define TP_SIZE_PLANE(A, B, CLUSTER, RESIDENT, STREAM)                                             \
+#define TP_SIZE_PLANE(A, B, CLUSTER, RESIDENT)                                                     \
 	{                                                                                          \
 		A, B, CLUSTER, plane_of<A, B, CLUSTER, RESIDENT>::THREADS,                         \
 			plane_of<A, B, CLUSTER, RESIDENT>::bytes,                                  \
 		{                                                                                  \
-			TP_PASSES(A, B), STREAM, (plane<A, B, CLUSTER, RESIDENT>)                  \
+			TP_PASSES(A, B), (plane<A, B, CLUSTER, RESIDENT>)                          \
 		}                                                                                  \
 	}
 

@@ -1,10 +1,9 @@
 /*
  * gpu/toeplitz/cuda/tune.h - ways to launch the CUDA Toeplitz operator, chosen by measuring
  *
- * middle: 1 one block for each tile; 2 blocks that go through many tiles, reading the next one
- * meanwhile; 3 y and z in one pass, a plane in the shared memory of a cluster of blocks. close: 1 a
- * pass waits for the one before it; 2 its blocks may start while that one ends (never with middle
- * 2, whose long-lived blocks would be placed unevenly). All give the same bytes.
+ * middle: 1 a pass for each axis; 2 y and z in one pass, a plane in the shared memory of a cluster
+ * of blocks. close: 1 a pass waits for the one before it; 2 its blocks may start while that one
+ * ends. All give the same bytes.
  * tuned: from the cache or measured (device memory beside the arenas, freed before it returns), for
  * one image and for all coils; one thread, at arm. Test: test/twin/twin_toeplitz.c
  */
