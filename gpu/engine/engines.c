@@ -168,11 +168,9 @@ const struct bs_tuner *bs_engine_tuner(const struct bs_protocol *p)
 {
 	const struct bs_plan *plan = &p->plan;
 
-	if (plan->encode != BS_ENCODE_GRID && plan->encode != BS_ENCODE_EXACT)
-		return NULL;
-	return plan->solve == BS_SOLVE_NONE ? CUDA(bs_gridding_tuner)
-	       : plan->joint                ? CUDA(bs_sense_tuner)
-					    : CUDA(bs_ls_tuner);
+	return plan->encode == BS_ENCODE_GRID && plan->solve == BS_SOLVE_NONE
+		       ? CUDA(bs_gridding_tuner)
+		       : NULL;
 }
 
 void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,

@@ -4,12 +4,10 @@
  * Both run in single precision, about 8 roundings a point and axis: a few 1e-7, so 1e-5 for the
  * twin.
  */
-#define _GNU_SOURCE /* mkdtemp */
 #include "test/support/check.h"
 #include "gpu/toeplitz/q.h"
 #include "gpu/toeplitz/toeplitz.h"
 #include "gpu/toeplitz/toeplitz_cuda.h"
-#include "gpu/toeplitz/cuda/tune.h"
 #include "test/twin/device.h"
 #include "test/twin/timing.h"
 
@@ -232,35 +230,6 @@ static void turns(const struct problem *p, struct bs_toeplitz_cuda *plan, const 
 	free(got);
 }
 
-/* Measured, then from the cache; what was found serves the plan as any other way. */
-static void check_tuned(const struct problem *p, struct bs_toeplitz_cuda *plan)
-{
-	char cache[] = "/tmp/boreside-toeplitz-XXXXXX";
-	char clean[64];
-	struct bs_tuning *t = calloc(1, sizeof(*t));
-	struct bs_fail why = { 0 };
-	int rc = 0;
-
-	CHECK(t != NULL && mkdtemp(cache) != NULL, "a cache folder");
-	for (int i = 0; i < 2 && rc == 0; i++) {
-		memset(t, 0, sizeof(*t));
-		rc = bs_toeplitz_tuned(t, &p->spec, cache, &why);
-		CHECK(rc == 0 && t->trials >= 3 && t->from_disk == (i == 1), "%u trials, %s %s",
-		      t->trials, t->from_disk ? "kept" : "measured", why.text);
-	}
-	const struct bs_tune *best = &t->trial[t->best].tune;
-
-	rc = rc != 0 ? rc
-		     : bs_toeplitz_cuda_choose(plan, best->v[BS_TOEPLITZ_MIDDLE],
-					       best->v[BS_TOEPLITZ_CLOSE], &why);
-	CHECK(rc == 0, "the best: middle %u, close %u %s", best->v[BS_TOEPLITZ_MIDDLE],
-	      best->v[BS_TOEPLITZ_CLOSE], why.text);
-	compare(p, plan, 2);
-	(void)snprintf(clean, sizeof(clean), "rm -rf '%s'", cache);
-	CHECK(system(clean) == 0, "the folder is removed");
-	free(t);
-}
-
 static void check_size(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, uint32_t coils, int runs)
 {
 	struct problem p;
@@ -283,8 +252,6 @@ static void check_size(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, uint32
 		launches(&p, plan);
 		if (dims == 3 && coils > 2 && coils < 8)
 			turns(&p, plan, q);
-		if (has_planes(&p.spec) && x == z && !small())
-			check_tuned(&p, plan);
 	}
 	bs_toeplitz_cuda_close(plan);
 	bs_devmem_close(&mem);

@@ -146,8 +146,7 @@ static int tune(const struct bs_site *site, const struct bs_protocol *p,
 	if (tuner == NULL)
 		return 0;
 	rc = tune_coils(tuner, site, p, most, why);
-	return rc == 0 && least != most && tuner->by_coils ? tune_coils(tuner, site, p, least, why)
-							   : rc;
+	return rc == 0 && least != most ? tune_coils(tuner, site, p, least, why) : rc;
 }
 
 /* Finds whether the protocol stays on the first of several GPUs. What that needs is kept by now. */

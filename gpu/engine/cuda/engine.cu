@@ -16,7 +16,6 @@
 #include "gpu/encode/encode.h"
 #include "gpu/engine/left_out.h"
 #include "gpu/solve/segments_cuda.h"
-#include "gpu/toeplitz/cuda/tune.h"
 
 void bs_armed_cuda_times(const struct bs_armed_cuda *e, uint32_t frame, struct bs_report *report)
 {
@@ -321,20 +320,3 @@ static constexpr struct bs_engine engine(void)
 }
 
 const struct bs_engine bs_engine_cuda = engine();
-
-static int tune_toeplitz(struct bs_tuning *found, const struct bs_protocol *p, const float *k,
-			 const char *cache_dir, double seconds, struct bs_fail *why)
-{
-	struct bs_toeplitz_spec t;
-
-	(void)k;
-	(void)seconds;
-	memset(&t, 0, sizeof(t));
-	t.dims = p->dims;
-	memcpy(t.matrix, p->matrix, sizeof(t.matrix));
-	t.coils = p->plan.joint ? p->coils : 1;
-	return bs_toeplitz_tuned(found, &t, cache_dir, why);
-}
-
-const struct bs_tuner bs_ls_tuner = { tune_toeplitz, { "one image", "all coils" }, false };
-const struct bs_tuner bs_sense_tuner = { tune_toeplitz, { "one image", "all coils" }, true };
