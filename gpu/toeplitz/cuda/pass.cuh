@@ -12,6 +12,17 @@
 
 #define TP_THREADS 256
 
+enum tp_kind {
+	TP_X_IN,
+	TP_X_OUT,
+	TP_X_OUT_SENSE,
+	TP_Y_IN,
+	TP_Y_OUT,
+	TP_MIDDLE,
+	TP_PLANE,
+	TP_KINDS
+};
+
 /* The turns, read from global memory, or from the block's shared memory. */
 struct turns_global {
 	const float2 *turn;
@@ -361,14 +372,17 @@ static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass 
 	});
 }
 
-/* Strided lines: neighboring columns share a block, so that accesses are whole memory sectors. */
-template <int A, int B> struct tile {
-	static const int cols = TP_THREADS / A;
-	/*
-	 * Blocks of a multiprocessor. A thread holds P A + B complex values and part of the
-	 * spectrum.
-	 */
-	static const int blocks = A < 32 && B <= 16 ? 3 : A < 32 && B <= 28 ? 2 : 1;
+/*
+ * Strided lines: neighboring columns share a block, so that accesses are whole memory sectors.
+ * blocks: of a multiprocessor, 0: not
+ * said. A thread holds P A + B complex values and part of the spectrum.
+ */
+template <int A, int B, tp_kind KIND> struct tile {
+	static const int blocks = KIND != TP_MIDDLE ? 0
+				  : A == 32         ? 1
+				  : B <= 16         ? 3
+				  : B <= 28         ? 2
+						    : 1;
 };
 
 /* before: called before the exchange is full. */
@@ -378,7 +392,7 @@ static __device__ __forceinline__ void strided_in(float2 (&w)[B], const float2 *
 						  turns_global turns, BEFORE before)
 {
 	using S = sets<A, B>;
-	const int C = tile<A, B>::cols;
+	const int C = TP_THREADS / A;
 	float2 v[S::P][A];
 
 	S::fill(v, t, n, [&](int at, int, int) { return in[at * line]; });
@@ -403,7 +417,7 @@ static __device__ __forceinline__ void strided_out(float2 (&w)[B], float2 *out, 
 						   turns_global turns)
 {
 	using S = sets<A, B>;
-	const int C = tile<A, B>::cols;
+	const int C = TP_THREADS / A;
 
 	turn_back<A, B>(w, t, turns);
 #pragma unroll
@@ -428,65 +442,26 @@ static __device__ __forceinline__ void strided_out(float2 (&w)[B], float2 *out, 
 	}
 }
 
-template <int A, int B>
-static __global__ __launch_bounds__(TP_THREADS) void y_in(const struct tp_pass a)
-{
-	extern __shared__ float2 exchange[];
-	const int C = tile<A, B>::cols;
-	const int t = (int)threadIdx.x / C;
-	const int c = (int)threadIdx.x % C;
-	const int column = min((int)blockIdx.x * C + c, a.columns - 1);
-	const bool mine = (int)blockIdx.x * C + c < a.columns;
-	const float2 *in = a.in + blockIdx.z * a.in_coil + blockIdx.y * a.in_outer + column;
-	float2 *out = a.out + blockIdx.z * a.out_coil + blockIdx.y * a.out_outer + column;
-	float2 w[B];
-
-	bs_after_previous();
-	if (stopped(a))
-		return;
-	strided_in<A, B>(w, in, a.in_line, mine ? a.n : 0, exchange, t, c, a.turns, []() {});
-	if (!mine)
-		return;
-#pragma unroll
-	for (int k = 0; k < B; k++)
-		out[(t + A * k) * a.out_line] = w[k];
-}
-
-template <int A, int B>
-static __global__ __launch_bounds__(TP_THREADS) void y_out(const struct tp_pass a)
-{
-	extern __shared__ float2 exchange[];
-	const int C = tile<A, B>::cols;
-	const int t = (int)threadIdx.x / C;
-	const int c = (int)threadIdx.x % C;
-	const int column = min((int)blockIdx.x * C + c, a.columns - 1);
-	const bool mine = (int)blockIdx.x * C + c < a.columns;
-	const float2 *in = a.in + blockIdx.z * a.in_coil + blockIdx.y * a.in_outer + column;
-	float2 *out = a.out + blockIdx.z * a.out_coil + blockIdx.y * a.out_outer + column;
-	float2 w[B];
-
-	bs_after_previous();
-	if (stopped(a))
-		return;
-#pragma unroll
-	for (int k = 0; k < B; k++)
-		w[k] = in[(t + A * k) * a.in_line];
-	strided_out<A, B>(w, out, a.out_line, mine ? a.n : 0, exchange, t, c, a.turns);
-}
-
-/* Works in place. Coils run side by side, so that Q's spectrum stays in the cache. */
-template <int A, int B>
+/*
+ * A pass along y, in or out, or the middle one: along z and back, in place, with the spectrum in
+ * between; coils then run side by side, so that the spectrum stays in the cache.
+ */
+template <int A, int B, tp_kind KIND>
 static __global__ __launch_bounds__(TP_THREADS,
-				    tile<A, B>::blocks) void middle(const struct tp_pass a)
+				    tile<A, B, KIND>::blocks) void strided(const struct tp_pass a)
 {
 	extern __shared__ float2 exchange[];
-	const int C = tile<A, B>::cols;
+	constexpr bool MIDDLE = KIND == TP_MIDDLE;
+	const int C = TP_THREADS / A;
 	const int t = (int)threadIdx.x / C;
 	const int c = (int)threadIdx.x % C;
-	const int first = (int)blockIdx.x / a.coils * C + c;
-	const int column = min(first, a.columns - 1);
-	const int n = first < a.columns ? a.n : 0;
-	float2 *data = a.out + (int)blockIdx.x % a.coils * a.out_coil + column;
+	const int own = (int)(MIDDLE ? blockIdx.x / (unsigned)a.coils : blockIdx.x) * C + c;
+	const int column = min(own, a.columns - 1);
+	const unsigned coil = MIDDLE ? blockIdx.x % (unsigned)a.coils : blockIdx.z;
+	const unsigned outer = MIDDLE ? 0 : blockIdx.y;
+	const int n = own < a.columns ? a.n : 0;
+	float2 *out = a.out + coil * a.out_coil + outer * a.out_outer + column;
+	const float2 *in = MIDDLE ? out : a.in + coil * a.in_coil + outer * a.in_outer + column;
 	const float *q = a.q + column;
 	float spectrum[B];
 	float2 w[B];
@@ -494,16 +469,33 @@ static __global__ __launch_bounds__(TP_THREADS,
 	bs_after_previous();
 	if (stopped(a))
 		return;
-	strided_in<A, B>(w, data, a.out_line, n, exchange, t, c, a.turns, [&]() {
+	if constexpr (KIND == TP_Y_OUT) {
+		const float2 *from = in + t * a.in_line;
+
+#pragma unroll
+		for (int k = 0; k < B; k++, from += A * a.in_line)
+			w[k] = *from;
+	} else {
+		strided_in<A, B>(w, in, MIDDLE ? a.out_line : a.in_line, n, exchange, t, c, a.turns,
+				 [&]() {
+#pragma unroll
+					 for (int k = 0; MIDDLE && k < B; k++)
+						 spectrum[k] = __ldcs(q + (t + A * k) * a.out_line);
+				 });
+	}
+	if constexpr (MIDDLE) {
 #pragma unroll
 		for (int k = 0; k < B; k++)
-			spectrum[k] = __ldcs(q + (t + A * k) * a.out_line);
-	});
+			w[k] = make_float2(w[k].x * spectrum[k], w[k].y * spectrum[k]);
+		__syncthreads();
+	}
+	if constexpr (KIND != TP_Y_IN) {
+		strided_out<A, B>(w, out, a.out_line, n, exchange, t, c, a.turns);
+	} else if (own < a.columns) {
 #pragma unroll
-	for (int k = 0; k < B; k++)
-		w[k] = make_float2(w[k].x * spectrum[k], w[k].y * spectrum[k]);
-	__syncthreads();
-	strided_out<A, B>(w, data, a.out_line, n, exchange, t, c, a.turns);
+		for (int k = 0; k < B; k++)
+			out[(t + A * k) * a.out_line] = w[k];
+	}
 }
 
 #endif
