@@ -27,6 +27,8 @@ struct bs_toeplitz_cuda {
 	const struct tp_size *size[3];
 	uint32_t turn; /* coils that share first and last; more coils take turns */
 	int grid[3];   /* points of the padded axes */
+	/* points of the padded grid; complex values of a coil in first and in last */
+	size_t whole, narrow, wide;
 	float2 *turns[3];
 	float *spectrum; /* [gz][gy][gx], or by planes: [gx], then gpu/toeplitz/cuda/plane.cuh */
 	float2 *first;   /* [coil][z Nz][y Ny][gx], or by planes [coil][gx][z Nz][y Ny] */
@@ -69,30 +71,14 @@ int bs_toeplitz_cuda_padded(uint32_t dims, uint32_t n)
 	return dims == 2 ? tp_flat_padded(n) : s != NULL ? s->a * s->b : 0;
 }
 
-/* Finds the complex values of a coil's two intermediate arrays and of the spectrum. */
-static void array_sizes(const struct bs_toeplitz_cuda *p, size_t *first, size_t *last, size_t *all)
-{
-	const uint32_t *n = p->spec.matrix;
-
-	*all = (size_t)p->grid[0] * p->grid[1] * p->grid[2];
-	*first = (size_t)p->grid[0] * n[1] * n[2];
-	*last = (size_t)p->grid[0] * p->grid[1] * n[2];
-}
-
 /* Most bytes of the two intermediate arrays; beyond it coils take turns, as equal as possible. */
 #define TURN_BYTES (UINT64_C(4) << 30)
 
 static void choose_turn(struct bs_toeplitz_cuda *p)
 {
 	const uint32_t coils = p->spec.coils;
-	size_t first;
-	size_t last;
-	size_t all;
-
-	array_sizes(p, &first, &last, &all);
-	uint64_t most = p->spec.turn != 0
-				? p->spec.turn
-				: TURN_BYTES / ((uint64_t)(first + last) * sizeof(float2));
+	uint64_t most = p->spec.turn != 0 ? p->spec.turn
+					  : TURN_BYTES / ((p->narrow + p->wide) * sizeof(float2));
 
 	most = most < 1 ? 1 : most < coils ? most : coils;
 	const uint32_t turns = (uint32_t)((coils + most - 1) / most);
@@ -127,63 +113,51 @@ static int lay_out(struct bs_toeplitz_cuda *p, const struct bs_toeplitz_spec *sp
 				       n);
 		p->grid[i] = p->size[i]->a * p->size[i]->b;
 	}
+	p->narrow = (size_t)p->grid[0] * spec->matrix[1] * spec->matrix[2];
+	p->wide = (size_t)p->grid[0] * p->grid[1] * spec->matrix[2];
+	p->whole = (size_t)p->grid[0] * p->grid[1] * p->grid[2];
 	choose_turn(p);
 	return 0;
 }
 
-/* Bytes of the array last, which also holds the spectrum while that is reordered. */
-static uint64_t last_bytes(const struct bs_toeplitz_cuda *p)
+/* Takes the arrays. last also holds the spectrum while that is reordered. */
+static void take_all(struct bs_toeplitz_cuda *p, struct bs_devroom *r)
 {
-	size_t first;
-	size_t last;
-	size_t all;
+	const size_t last = p->wide * p->turn * sizeof(float2);
+	const size_t spectrum = p->whole * sizeof(float);
 
-	array_sizes(p, &first, &last, &all);
-	const uint64_t bytes = (uint64_t)last * p->turn * sizeof(float2);
-
-	return bytes > all * sizeof(float) ? bytes : all * sizeof(float);
-}
-
-static uint64_t need_of(const struct bs_toeplitz_cuda *p)
-{
-	size_t first;
-	size_t last;
-	size_t all;
-	uint64_t bytes = 0;
-
-	if (p->spec.dims == 2)
-		return tp_flat_need(&p->flat);
-	array_sizes(p, &first, &last, &all);
+	bs_devroom_take(r, &p->spectrum, spectrum);
+	bs_devroom_take(r, &p->first, p->narrow * p->turn * sizeof(float2));
+	bs_devroom_take(r, &p->last, last > spectrum ? last : spectrum);
 	for (int i = 0; i < 3; i++)
-		bytes += bs_devmem_round((uint64_t)p->grid[i] * 2 * sizeof(float2));
-	return bytes + bs_devmem_round(all * sizeof(float)) +
-	       bs_devmem_round(first * p->turn * sizeof(float2)) + bs_devmem_round(last_bytes(p));
+		bs_devroom_take(r, &p->turns[i], (uint64_t)p->grid[i] * 2 * sizeof(float2));
 }
 
 int bs_toeplitz_cuda_need(const struct bs_toeplitz_spec *spec, uint64_t *bytes, struct bs_fail *why)
 {
 	struct bs_toeplitz_cuda p;
+	struct bs_devroom room = {};
 	int err = lay_out(&p, spec, why);
 
-	if (err == 0)
-		*bytes = need_of(&p);
-	return err;
+	if (err != 0)
+		return err;
+	if (spec->dims == 2)
+		tp_flat_take(&p.flat, &room);
+	else
+		take_all(&p, &room);
+	*bytes = room.bytes;
+	return 0;
 }
 
 uint64_t bs_toeplitz_cuda_bytes(const struct bs_toeplitz_cuda *p, uint32_t coils)
 {
-	size_t first;
-	size_t last;
-	size_t all;
 	const uint64_t voxels = (uint64_t)p->spec.matrix[0] * p->spec.matrix[1] * p->spec.matrix[2];
+	const uint64_t wide = p->planes ? 0 : p->wide;
 
-	if (p->spec.dims == 2)
-		return tp_flat_bytes(&p->flat, coils);
-	array_sizes(p, &first, &last, &all);
-	if (p->planes)
-		last = 0;
-	return coils * sizeof(float2) * (2 * voxels + 4 * (uint64_t)first + 4 * (uint64_t)last) +
-	       all * sizeof(float);
+	return p->spec.dims == 2
+		       ? tp_flat_bytes(&p->flat, coils)
+		       : coils * sizeof(float2) * (2 * voxels + 4 * p->narrow + 4 * wide) +
+				 p->whole * sizeof(float);
 }
 
 static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
@@ -222,11 +196,11 @@ static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 /* Brings the spectrum into the order by planes, or out of it. */
 static int use_planes(struct bs_toeplitz_cuda *p, bool planes, struct bs_fail *why)
 {
-	const size_t bytes = (size_t)p->grid[0] * p->grid[1] * p->grid[2] * sizeof(float);
-
 	if (planes == p->planes)
 		return 0;
-	BS_CUDA(cudaMemcpy(p->last, p->spectrum, bytes, cudaMemcpyDeviceToDevice), why);
+	BS_CUDA(cudaMemcpy(p->last, p->spectrum, p->whole * sizeof(float),
+			   cudaMemcpyDeviceToDevice),
+		why);
 	int err = bs_toeplitz_lay_spectrum(p->spectrum, (const float *)p->last, p->grid,
 					   p->size[2]->a, planes, why);
 
@@ -257,23 +231,11 @@ int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *p, uint32_t middle, uint32_
 
 static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
 {
-	size_t first;
-	size_t last;
-	size_t all;
-	int err = 0;
+	struct bs_devroom room = { mem };
 
-	array_sizes(p, &first, &last, &all);
-	p->spectrum = (float *)bs_devmem_take(mem, all * sizeof(float));
-	p->first = (float2 *)bs_devmem_take(mem, first * p->turn * sizeof(float2));
-	p->last = (float2 *)bs_devmem_take(mem, last_bytes(p));
-	for (int i = 0; i < 3; i++)
-		p->turns[i] =
-			(float2 *)bs_devmem_take(mem, (size_t)p->grid[i] * 2 * sizeof(float2));
-	if (p->spectrum == NULL || p->first == NULL || p->last == NULL || p->turns[0] == NULL ||
-	    p->turns[1] == NULL || p->turns[2] == NULL)
-		return bs_fail(why, BS_ERR_NOMEM,
-			       "Toeplitz operator: %llu bytes do not fit the device arena",
-			       (unsigned long long)need_of(p));
+	take_all(p, &room);
+	int err = bs_devroom_check(&room, "Toeplitz operator", why);
+
 	for (uint32_t i = 0; i < 3 && err == 0; i++) {
 		const struct tp_size *s = p->size[i];
 

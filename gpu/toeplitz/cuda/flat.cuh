@@ -4,7 +4,7 @@
  * An application takes three launches: rows of all images or coils, columns and back, rows back
  * (halves.cuh). With maps each coil's addend is left in addends; sum adds them up. An iteration of
  * conjugate gradients takes two launches (step.cuh).
- * need -> plan -> { set | queue }*; where q is NULL, set gives it later. Everything else as in
+ * take -> plan -> { set | queue }*; where q is NULL, set gives it later. Everything else as in
  * toeplitz_cuda.h, which checks the arguments. Only gpu/toeplitz uses this.
  */
 #ifndef BS_GPU_TOEPLITZ_CUDA_FLAT_CUH
@@ -36,7 +36,7 @@ struct tp_flat_work {
 /* Finds the sizes alone, so that need can be asked. */
 int tp_flat_lay_out(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec,
 		    struct bs_fail *why);
-uint64_t tp_flat_need(const struct tp_flat_plan *p);
+void tp_flat_take(struct tp_flat_plan *p, struct bs_devroom *r);
 int tp_flat_plan(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec, const float *q,
 		 struct bs_devmem *mem, struct bs_fail *why);
 int tp_flat_set(const struct tp_flat_plan *p, const float2 *transform, cudaStream_t stream,
