@@ -478,35 +478,9 @@ int bs_ls_cuda_begin(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_fail *
 	return rc != 0 ? rc : bs_pcg_cuda_begin(s->pcg, stream, why);
 }
 
-int bs_ls_cuda_product(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_fail *why)
+struct bs_pcg_cuda *bs_ls_cuda_pcg(struct bs_ls_cuda *s)
 {
-	return bs_pcg_cuda_product(s->pcg, stream, why);
-}
-
-int bs_ls_cuda_step(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_fail *why)
-{
-	return bs_pcg_cuda_step(s->pcg, stream, why);
-}
-
-int bs_ls_cuda_last_product(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_fail *why)
-{
-	return bs_pcg_cuda_last_product(s->pcg, stream, why);
-}
-
-int bs_ls_cuda_last_step(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_fail *why)
-{
-	return bs_pcg_cuda_last_step(s->pcg, stream, why);
-}
-
-int bs_ls_cuda_wait(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_report *report,
-		    struct bs_fail *why)
-{
-	struct bs_pcg_result result;
-	int rc = bs_pcg_cuda_wait(s->pcg, stream, &result, why);
-
-	if (rc == 0)
-		bs_report_solve(report, true, result.iterations, result.residual);
-	return rc;
+	return s->pcg;
 }
 
 const float2 *bs_ls_cuda_image(const struct bs_ls_cuda *s)
