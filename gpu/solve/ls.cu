@@ -336,7 +336,7 @@ static int plan_pcg(struct bs_ls_cuda *s, struct bs_devmem *mem, struct bs_fail 
 	system.normal = s->normal;
 	system.apply = s->field != NULL ? apply_field : NULL;
 	system.self = s;
-	system.varies = s->field != NULL && bs_segments_cuda_launches(s->field) == 0;
+	system.varies = s->field != NULL && !bs_segments_cuda_lagged(s->field);
 	system.coils = s->coils;
 	system.maps = s->sense ? (const float *)s->maps : NULL;
 	system.mu = s->mu;

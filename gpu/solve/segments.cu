@@ -290,9 +290,9 @@ int bs_segments_cuda_lag(struct bs_segments_cuda *p, const float *k, const float
 	return rc == BS_ERR_UNSUPPORTED || rc == BS_ERR_NOMEM ? 0 : rc;
 }
 
-uint32_t bs_segments_cuda_launches(const struct bs_segments_cuda *p)
+bool bs_segments_cuda_lagged(const struct bs_segments_cuda *p)
 {
-	return p->lagged != NULL ? 2 + 3 * bs_lagged_cuda_times(p->lagged) : 0;
+	return p->lagged != NULL;
 }
 
 struct bs_segments_info bs_segments_cuda_info(const struct bs_segments_cuda *p)

@@ -47,6 +47,7 @@ int tp_flat_lay_out(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec,
 	p->axis[0].n = (int)spec->matrix[0];
 	p->axis[1].n = (int)spec->matrix[1];
 	p->coils = spec->coils;
+	p->operators = spec->operators > 1 ? spec->operators : 1;
 	return 0;
 }
 
@@ -78,7 +79,7 @@ void tp_flat_take(struct tp_flat_plan *p, struct bs_devroom *r)
 {
 	bs_devroom_take(r, &p->axis[0].turns, table_bytes(p->x));
 	bs_devroom_take(r, &p->axis[1].turns, table_bytes(p->y));
-	bs_devroom_take(r, &p->spectrum, spectrum_bytes(p));
+	bs_devroom_take(r, &p->spectrum, p->operators * spectrum_bytes(p));
 	bs_devroom_take(r, &p->rows, rows_bytes(p));
 	bs_devroom_take(r, &p->addends, p->coils * voxels_of(p) * sizeof(float2));
 	bs_devroom_take(r, &p->energy,
@@ -154,7 +155,6 @@ static int plan_axis(const struct tp_axis *axis, const struct tp_half *h, struct
 int tp_flat_plan(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec, const float *q,
 		 struct bs_devmem *mem, struct bs_fail *why)
 {
-	const int size[3] = { 2 * points_of(p->x), 2 * points_of(p->y), 1 };
 	struct bs_devroom room = { mem };
 	struct bs_reach reach;
 	int err = bs_reach(&reach, why);
@@ -173,13 +173,20 @@ int tp_flat_plan(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec, co
 	if (err != 0)
 		return err;
 	p->close = reach.overlaps;
-	if (q == NULL)
-		return bs_cuda_copied(why);
-	err = bs_toeplitz_spectrum((float *)p->rows, spec, size, q, why);
+	return q != NULL ? tp_flat_put(p, spec, 0, q, why) : bs_cuda_copied(why);
+}
+
+int tp_flat_put(const struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec, uint32_t which,
+		const float *q, struct bs_fail *why)
+{
+	const int size[3] = { 2 * points_of(p->x), 2 * points_of(p->y), 1 };
+	int err = bs_toeplitz_spectrum((float *)p->rows, spec, size, q, why);
+
 	if (err != 0)
 		return err;
 	part_spectrum<<<dim3((unsigned)(size[0] + THREADS - 1) / THREADS, (unsigned)size[1]),
-			THREADS>>>(p->spectrum, (const float *)p->rows, size[0], size[1]);
+			THREADS>>>(p->spectrum + (size_t)which * size[0] * size[1],
+				   (const float *)p->rows, size[0], size[1]);
 	BS_CUDA(cudaGetLastError(), why);
 	BS_CUDA(cudaDeviceSynchronize(), why);
 	return 0;
@@ -217,7 +224,9 @@ static int queue_columns(const struct tp_flat_plan *p, const struct tp_flat *a, 
 {
 	const int width = 2 * points_of(p->x);
 
-	return bs_launch(p->y->columns, dim3((unsigned)(width / TP_COLUMNS), (unsigned)a->count),
+	return bs_launch(p->y->columns,
+			 dim3((unsigned)(width / TP_COLUMNS), (unsigned)a->count / p->operators,
+			      p->operators),
 			 (unsigned)p->y->column_threads, (size_t)p->y->column_bytes, p->close,
 			 stream, why, *a, width);
 }

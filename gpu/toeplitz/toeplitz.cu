@@ -89,7 +89,11 @@ static void choose_turn(struct bs_toeplitz_cuda *p)
 static int lay_out(struct bs_toeplitz_cuda *p, const struct bs_toeplitz_spec *spec,
 		   struct bs_fail *why)
 {
-	if ((spec->dims != 2 && spec->dims != 3) || spec->coils < 1 || spec->coils > BS_COILS_MAX)
+	const uint32_t operators = spec->operators > 1 ? spec->operators : 1;
+
+	if ((spec->dims != 2 && spec->dims != 3) || spec->coils < 1 ||
+	    spec->coils / operators > BS_COILS_MAX || spec->coils % operators != 0 ||
+	    (operators > 1 && spec->dims != 2))
 		return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: %u dimensions, %u coils",
 			       spec->dims, spec->coils);
 	struct bs_reach reach;
@@ -282,6 +286,14 @@ int bs_toeplitz_cuda_set(struct bs_toeplitz_cuda *plan, const float *transform,
 	return plan->spec.dims == 2
 		       ? tp_flat_set(&plan->flat, (const float2 *)transform, stream, why)
 		       : bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: Q in 3D");
+}
+
+int bs_toeplitz_cuda_put(struct bs_toeplitz_cuda *plan, uint32_t which, const float *q,
+			 struct bs_fail *why)
+{
+	return plan->spec.dims == 2 && which < plan->flat.operators
+		       ? tp_flat_put(&plan->flat, &plan->spec, which, q, why)
+		       : bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: Q %u", which);
 }
 
 void bs_toeplitz_cuda_close(struct bs_toeplitz_cuda *plan)

@@ -34,6 +34,11 @@ struct bs_toeplitz_spec {
 	uint32_t matrix[3]; /* size N of the image; 1 beyond dims */
 	uint32_t coils;     /* most images of one apply, most coils of one sense */
 	uint32_t turn;      /* CUDA, 3D: most coils done together; 0: as many as 4 GiB hold */
+	/*
+	 * CUDA, 2D: number of Q's, each for an equal part of the coils of an apply, in order;
+	 * 0: one
+	 */
+	uint32_t operators;
 };
 
 struct bs_toeplitz;

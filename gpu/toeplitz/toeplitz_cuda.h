@@ -50,6 +50,10 @@ void bs_toeplitz_cuda_close(struct bs_toeplitz_cuda *plan);
 int bs_toeplitz_cuda_set(struct bs_toeplitz_cuda *plan, const float *transform,
 			 struct CUstream_st *stream, struct bs_fail *why);
 
+/* 2D, for a plan made without Q: sets that of one of its operators. It waits. */
+int bs_toeplitz_cuda_put(struct bs_toeplitz_cuda *plan, uint32_t which, const float *q,
+			 struct bs_fail *why);
+
 int bs_toeplitz_cuda_apply(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *in,
 			   float *out, struct CUstream_st *stream, struct bs_fail *why);
 /* stop: device memory; where *stop is set, out is not written. NULL: out is always written. */
