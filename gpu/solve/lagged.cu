@@ -12,7 +12,6 @@
 #include "gpu/toeplitz/q_cuda.h"
 #include "gpu/toeplitz/toeplitz_cuda.h"
 
-#define THREADS    256
 #define SIDE       32u /* voxels in a block of from_times */
 #define TOGETHER   8u  /* times that such a block sums in parallel */
 #define QUANTILES  128u
@@ -29,26 +28,6 @@ struct bs_lagged_cuda {
 };
 
 /* ---- kernels --------------------------------------------------------------------------------- */
-
-/* Sets images[l][c] = exp(-i2pi hz tau_l) S_c in. blockIdx.y: the time l. */
-static __global__ void __launch_bounds__(THREADS)
-	to_times(float2 *images, const float2 *in, const float2 *maps, const float *hz,
-		 double first_s, double step_s, uint32_t coils, uint64_t voxels)
-{
-	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-
-	if (v >= voxels)
-		return;
-	const float2 turned = bs_cmul(phase_of(hz[v], first_s + blockIdx.y * step_s), in[v]);
-
-	images += (uint64_t)blockIdx.y * coils * voxels;
-	if (maps == NULL) {
-		images[v] = turned;
-		return;
-	}
-	for (uint32_t c = 0; c < coils; c++)
-		images[c * voxels + v] = bs_cmul(turned, __ldg(maps + c * voxels + v));
-}
 
 /*
  * Sets out = sum_l exp(+i2pi hz tau_l) sum_c conj(S_c) images[l][c]; each row of threads sums times
@@ -329,11 +308,12 @@ int bs_lagged_cuda_apply(struct bs_lagged_cuda *p, const float *maps, const floa
 			 const float *in, float *out, struct CUstream_st *stream,
 			 struct bs_fail *why)
 {
-	const dim3 each((unsigned)((p->voxels + THREADS - 1) / THREADS), p->times);
+	const dim3 each((unsigned)((p->voxels + TURN_THREADS - 1) / TURN_THREADS), p->times);
 	int rc;
 
-	to_times<<<each, THREADS, 0, stream>>>(p->images, (const float2 *)in, (const float2 *)maps,
-					       hz, p->first_s, p->step_s, p->coils, p->voxels);
+	to_times<<<each, TURN_THREADS, 0, stream>>>(p->images, (const float2 *)in,
+						    (const float2 *)maps, hz, p->first_s, p->step_s,
+						    p->coils, p->voxels);
 	BS_CUDA(cudaGetLastError(), why);
 	rc = bs_toeplitz_cuda_apply(p->normal, p->times * p->coils, (const float *)p->images,
 				    (float *)p->images, stream, why);
