@@ -34,10 +34,8 @@ struct bs_toeplitz_cuda {
 	float2 *first;   /* [coil][z Nz][y Ny][gx], or by planes [coil][gx][z Nz][y Ny] */
 	float2 *last;    /* [coil][z Nz][gy][gx]; while the plan is made, the spectrum */
 	bool close;      /* launches may overlap (launch.cuh) */
-	bool can_close;
 	size_t shared_bytes; /* most bytes of shared memory of a block */
-	bool can_plane;      /* a kernel does y and z at once, and the device can hold it */
-	bool planes;         /* the y-z kernel is used, and the spectrum is in its order */
+	bool planes;         /* one kernel does y and z, and the spectrum is in its order */
 	const int *stop;     /* stop flag of the call in progress */
 };
 
@@ -104,7 +102,7 @@ static int lay_out(struct bs_toeplitz_cuda *p, const struct bs_toeplitz_spec *sp
 
 	if (err != 0)
 		return err;
-	p->can_close = reach.overlaps;
+	p->close = reach.overlaps;
 	p->shared_bytes = reach.shared_bytes;
 	if (spec->dims == 2)
 		return tp_flat_lay_out(&p->flat, spec, why);
@@ -164,6 +162,7 @@ uint64_t bs_toeplitz_cuda_bytes(const struct bs_toeplitz_cuda *p, uint32_t coils
 				 p->whole * sizeof(float);
 }
 
+/* Finds whether a cluster of blocks can hold a plane of y and z. */
 static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 {
 	const struct tp_size *s = p->size[1];
@@ -172,7 +171,7 @@ static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 	cudaFuncAttributes its;
 	int clusters = 0;
 
-	if (p->size[2] != s || s->kernel[TP_PLANE] == NULL || !p->can_close ||
+	if (p->size[2] != s || s->kernel[TP_PLANE] == NULL || !p->close || p->spec.apart ||
 	    (size_t)s->plane_bytes > p->shared_bytes)
 		return 0;
 	BS_CUDA(cudaFuncGetAttributes(&its, (const void *)s->kernel[TP_PLANE]), why);
@@ -193,44 +192,9 @@ static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 	BS_CUDA(cudaOccupancyMaxActiveClusters(&clusters, (const void *)s->kernel[TP_PLANE],
 					       &config),
 		why);
-	p->can_plane = clusters > 0;
+	p->planes = clusters > 0;
+	p->close = !p->planes; /* overlap was measured to be slower with planes */
 	return 0;
-}
-
-/* Brings the spectrum into the order by planes, or out of it. */
-static int use_planes(struct bs_toeplitz_cuda *p, bool planes, struct bs_fail *why)
-{
-	if (planes == p->planes)
-		return 0;
-	BS_CUDA(cudaMemcpy(p->last, p->spectrum, p->whole * sizeof(float),
-			   cudaMemcpyDeviceToDevice),
-		why);
-	int err = bs_toeplitz_lay_spectrum(p->spectrum, (const float *)p->last, p->grid,
-					   p->size[2]->a, planes, why);
-
-	if (err != 0)
-		return err;
-	p->planes = planes;
-	return 0;
-}
-
-/*
- * The plan's own choice is by planes where possible. Launches overlap only where that was measured
- * to be faster.
- */
-int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *p, uint32_t middle, uint32_t close,
-			    struct bs_fail *why)
-{
-	const bool planes = middle == 2 || (middle == 0 && p->can_plane);
-
-	if ((close == 2 && !p->can_close) || (middle == 2 && !p->can_plane))
-		return bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: no such launch here");
-	if (p->spec.dims == 2) {
-		p->flat.close = close != 1 && p->can_close;
-		return 0;
-	}
-	p->close = close == 2 || (close == 0 && p->can_close && !planes);
-	return use_planes(p, planes, why);
 }
 
 static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
@@ -268,10 +232,12 @@ int bs_toeplitz_cuda_plan(struct bs_toeplitz_cuda **plan, const struct bs_toepli
 	} else if (err == 0) {
 		err = prepare(p, mem, why);
 		if (err == 0)
-			err = bs_toeplitz_spectrum(p->spectrum, &p->spec, p->grid, q, why);
+			err = bs_toeplitz_spectrum(p->planes ? (float *)p->last : p->spectrum,
+						   &p->spec, p->grid, q, why);
+		if (err == 0 && p->planes)
+			err = bs_toeplitz_lay_spectrum(p->spectrum, (const float *)p->last, p->grid,
+						       p->size[2]->a, why);
 	}
-	if (err == 0)
-		err = bs_toeplitz_cuda_choose(p, 0, 0, why);
 	if (err != 0) {
 		bs_toeplitz_cuda_close(p);
 		return err;

@@ -23,6 +23,8 @@
 #ifndef BS_GPU_TOEPLITZ_TOEPLITZ_H
 #define BS_GPU_TOEPLITZ_TOEPLITZ_H
 
+#include <stdbool.h>
+
 #include "core/memory/arena.h"
 #include "core/err.h"
 #include "core/thread/team.h"
@@ -39,6 +41,7 @@ struct bs_toeplitz_spec {
 	 * 0: one
 	 */
 	uint32_t operators;
+	bool apart; /* CUDA, 3D: y and z have passes of their own wherever they are */
 };
 
 struct bs_toeplitz;

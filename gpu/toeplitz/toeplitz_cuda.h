@@ -101,14 +101,6 @@ struct bs_toeplitz_cg {
 };
 int bs_toeplitz_cuda_iterate(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_cg *cg,
 			     bool first, struct CUstream_st *stream, struct bs_fail *why);
-/*
- * Chooses another way to launch the same sums, with the same bytes; 0: as plan chose. middle: 1 a
- * pass for each axis; 2 y and z in one pass. close: 1 a pass waits for the one before it; 2 its
- * blocks may start while that one ends. BS_ERR_UNSUPPORTED where the size or the device has no such
- * kernel. It may lay the spectrum out again; it then waits.
- */
-int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *plan, uint32_t middle, uint32_t close,
-			    struct bs_fail *why);
 /* The number of points that an axis of n voxels is padded to; 0 where n is too large. */
 int bs_toeplitz_cuda_padded(uint32_t dims, uint32_t n);
 /* The bytes that one apply of this many images must move at least. */

@@ -108,21 +108,6 @@ static void compare(const struct problem *p, struct bs_toeplitz_cuda *plan, int 
 	free(got);
 }
 
-struct queued {
-	struct bs_toeplitz_cuda *plan;
-	uint32_t coils;
-	float *in, *out;
-	cudaStream_t stream;
-};
-
-static int queue_apply(void *arg)
-{
-	struct queued *q = arg;
-	struct bs_fail why;
-
-	return bs_toeplitz_cuda_apply(q->plan, q->coils, q->in, q->out, q->stream, &why);
-}
-
 /* 3D, y and z padded to one size of 80 to 512: a plane fits a cluster. */
 static bool has_planes(const struct bs_toeplitz_spec *s)
 {
@@ -132,46 +117,43 @@ static bool has_planes(const struct bs_toeplitz_spec *s)
 	       g >= 80 && g <= 512;
 }
 
-/* Each way to launch the passes: the sums are the same, so are the bytes. */
-static void launches(const struct problem *p, struct bs_toeplitz_cuda *plan)
+/* By planes and with a pass for each axis the sums are the same, so are the bytes. */
+static void passes(const struct problem *p, struct bs_toeplitz_cuda *plan, const float *q)
 {
 	const size_t n = p->voxels * p->spec.coils * 2;
-	struct queued q = { .plan = plan, .coils = p->spec.coils };
+	struct bs_toeplitz_spec s = p->spec;
+	struct bs_toeplitz_cuda *own = NULL;
+	struct bs_devmem mem = { 0 };
+	struct bs_fail why = { 0 };
+	float *in = device_copy(p->in, n);
+	float *out = device_copy(NULL, n);
 	float *got = malloc(n * 4);
-	uint64_t first = 0;
-	int tried = 0;
-	int planes = 0;
+	uint64_t hash[2] = { 0, 1 };
+	uint64_t bytes = 0;
+	int rc = bs_toeplitz_cuda_apply(plan, s.coils, in, out, NULL, &why);
 
-	q.in = device_copy(p->in, n);
-	q.out = device_copy(NULL, n);
-	for (uint32_t i = 0; i < 9; i++) {
-		struct bs_fail why = { 0 };
-		int rc = bs_toeplitz_cuda_choose(plan, i / 3, i % 3, &why);
-
-		if (rc == BS_ERR_UNSUPPORTED)
-			continue;
-		const double ms = rc == 0 && !small() ? time_ms(queue_apply, &q, &q.stream) : 0.0;
-
-		q.stream = NULL;
-		if (cudaMemset(q.out, 0xff, n * 4) != cudaSuccess)
-			rc = bs_fail(&why, BS_ERR_GPU, "poison");
-		planes += i / 3 == 2;
-		rc = rc == 0 ? queue_apply(&q) : rc;
-		if (rc == 0 && !fetch(got, q.out, n))
-			rc = bs_fail(&why, BS_ERR_GPU, "fetch");
-		first = tried++ == 0 ? hash_of(got, n) : first;
-		CHECK(rc == 0 && check_rel(got, p->want, n) <= 1e-5 && hash_of(got, n) == first,
-		      "apply %ux%ux%u, %u coils, middle %u, close %u: %.2e from the host, same "
-		      "bytes; "
-		      "%.4f ms %s",
-		      p->spec.matrix[0], p->spec.matrix[1], p->spec.matrix[2], p->spec.coils, i / 3,
-		      i % 3, check_rel(got, p->want, n), ms, why.text);
-	}
-	CHECK(tried >= 4 && planes == (has_planes(&p->spec) ? 3 : 0),
-	      "%d ways to launch, %d of them by planes", tried, planes);
-	(void)bs_toeplitz_cuda_choose(plan, 0, 0, &(struct bs_fail){ 0 });
-	(void)cudaFree(q.in);
-	(void)cudaFree(q.out);
+	hash[0] = rc == 0 && fetch(got, out, n) ? hash_of(got, n) : 0;
+	s.apart = true;
+	rc = rc == 0 ? bs_toeplitz_cuda_need(&s, &bytes, &why) : rc;
+	if (rc == 0)
+		rc = bs_devmem_open(&mem, bytes, "twin_toeplitz", &why);
+	if (rc == 0)
+		rc = bs_toeplitz_cuda_plan(&own, &s, q, &mem, &why);
+	if (rc == 0 && cudaMemset(out, 0xff, n * 4) != cudaSuccess)
+		rc = bs_fail(&why, BS_ERR_GPU, "poison");
+	if (rc == 0)
+		rc = bs_toeplitz_cuda_apply(own, s.coils, in, out, NULL, &why);
+	hash[1] = rc == 0 && fetch(got, out, n) ? hash_of(got, n) : 1;
+	CHECK(rc == 0 && check_rel(got, p->want, n) <= 1e-5 && hash[0] == hash[1],
+	      "apply %ux%ux%u, %u coils, a pass an axis: the bytes of planes %s", s.matrix[0],
+	      s.matrix[1], s.matrix[2], s.coils, why.text);
+	CHECK(own == NULL ||
+		      bs_toeplitz_cuda_bytes(own, s.coils) > bs_toeplitz_cuda_bytes(plan, s.coils),
+	      "the plan itself is by planes");
+	bs_toeplitz_cuda_close(own);
+	bs_devmem_close(&mem);
+	(void)cudaFree(in);
+	(void)cudaFree(out);
 	free(got);
 }
 
@@ -249,7 +231,8 @@ static void check_size(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, uint32
 	CHECK(rc == 0, "plan %ux%ux%u %s", x, y, z, why.text);
 	if (rc == 0) {
 		compare(&p, plan, runs);
-		launches(&p, plan);
+		if (has_planes(&p.spec))
+			passes(&p, plan, q);
 		if (dims == 3 && coils > 2 && coils < 8)
 			turns(&p, plan, q);
 	}
