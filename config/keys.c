@@ -16,7 +16,7 @@ static const char *const roles[] = { "scanner", "archive", "viewer", "status", N
 static const char *const backends[] = { "auto", "host", "cuda", NULL };
 static const char *const gpu_memories[] = { "auto", "copy", "mapped", NULL };
 static const char *const gpu_shares[] = { "auto", "always", NULL };
-static const char *const gpu_routes[] = { "auto", "sm_90", "sm_80", "sm_86", "plain", NULL };
+static const char *const gpu_routes[] = { "auto", "sm_90", "sm_80", "sm_86", NULL };
 static const char *const windows[] = { "kaiser_bessel", "gauss", NULL };
 static const char *const densities[] = { "ramp", "pipe", "file", "none", NULL };
 static const char *const normalizes[] = { "auto", "none", "uniform", NULL };
@@ -135,7 +135,7 @@ S("gpu.share", BS_KEY_WORD, "", "\"auto\"", 0, 0, gpu_shares, gpu_share,
 S("gpu.route", BS_KEY_WORD, "", "\"auto\"", 0, 0, gpu_routes, gpu_route,
   "kernels that need no more than a lesser GPU offers, to try them on this one; sm_90: no matrix "
   "products of warpgroups; sm_80: nor clusters, early launches, more than 163 KiB of shared "
-  "memory; sm_86: nor more than 99 KiB; plain: nor tensor cores; auto: all that the GPU has"),
+  "memory; sm_86: nor more than 99 KiB; auto: all that the GPU has"),
 S("gpu.shared", BS_KEY_BOOL, "", "false", 0, 0, NULL, gpu_shared,
   "other programs use the GPUs beside a scan: their kernels must run beside the service's, in a "
   "part of the GPU (CUDA MPS, board/doc/DEADLINES.md); where they would take turns the service "

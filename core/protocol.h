@@ -88,8 +88,7 @@ enum bs_gpu_route {
 	BS_GPU_ROUTE_SM_90, /* all but matrix products of warpgroups */
 	/* as SM_90, without clusters, early launches, over 163 KiB shared memory per block */
 	BS_GPU_ROUTE_SM_80,
-	BS_GPU_ROUTE_SM_86, /* as SM_80, without more than 99 KiB shared memory per block */
-	BS_GPU_ROUTE_PLAIN  /* as SM_86, without tensor cores */
+	BS_GPU_ROUTE_SM_86 /* as SM_80, without more than 99 KiB shared memory per block */
 };
 /* auto: a scan that is faster on the first of several GPUs alone stays there. */
 enum bs_gpu_share { BS_GPU_SHARE_AUTO, BS_GPU_SHARE_ALWAYS };
