@@ -30,7 +30,7 @@ struct CUstream_st; /* what a cudaStream_t points to */
 
 enum bs_exact_class { BS_EXACT_SINGLE, BS_EXACT_FAST };
 enum bs_exact_sum { BS_EXACT_FHD, BS_EXACT_Q };
-/* Ways to multiply. auto: wgmma on compute capability 9.0, else mma, which every device from 8.0 on has. */
+/* Ways to multiply. auto: wgmma on compute capability 9.0, else mma (8.0 and more). */
 enum bs_exact_route { BS_EXACT_AUTO, BS_EXACT_WGMMA, BS_EXACT_MMA };
 
 struct bs_exact_cuda_spec {
