@@ -27,7 +27,6 @@ struct bs_pcg_cuda {
 	cudaGraphExec_t whole, first, one, last;
 	struct bs_watch watch;
 	bool close;
-	bool leads;       /* 3D: the first pass of the operator makes the direction */
 	bool whole_steps; /* 2D, identity as constraint: iterations are bs_toeplitz_cuda_iterate */
 };
 
@@ -119,29 +118,19 @@ static int product(struct bs_pcg_cuda *c, const float2 *images, const int *stop,
 		return s->apply(s->self, in, q, stream, why);
 	if (c->v.parts > 0)
 		return bs_toeplitz_cuda_each(s->normal, s->coils, s->maps, in, stream, why);
-	if (s->maps != NULL)
-		return bs_toeplitz_cuda_sense(s->normal, s->coils, s->maps, in, stop, q, stream,
-					      why);
+	if (s->maps != NULL || !bs_toeplitz_cuda_flat(s->normal))
+		return bs_toeplitz_cuda_sense(s->normal,
+					      s->maps != NULL ? s->coils : images_of(&c->spec),
+					      s->maps, in, stop, q, stream, why);
 	return bs_toeplitz_cuda_apply(s->normal, images_of(&c->spec), in, q, stream, why);
 }
 
 /* Makes the direction and the product of A with it. */
 int bs_pcg_cuda_product(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
 {
-	const struct bs_pcg_cuda_system *s = &c->system;
-	struct bs_toeplitz_step step;
-	int err;
+	int err = bs_launch(direction, grid_of(c), CG_THREADS, 0, c->close, stream, why, c->v);
 
-	if (!c->leads) {
-		err = bs_launch(direction, grid_of(c), CG_THREADS, 0, c->close, stream, why, c->v);
-		return err != 0 ? err : product(c, c->v.p, &c->v.state->stop, stream, why);
-	}
-	step.residual = (const float *)(c->v.z != NULL ? c->v.z : c->v.r);
-	step.inverse = c->v.inverse;
-	step.direction = (float *)c->v.p;
-	step.beta = &c->v.state->beta;
-	step.stop = &c->v.state->stop;
-	return bs_toeplitz_cuda_step(s->normal, &step, (float *)c->v.q, stream, why);
+	return err != 0 ? err : product(c, c->v.p, &c->v.state->stop, stream, why);
 }
 
 /* Adds mu times the constraint applied to v.p to q. v: c->v or c->check. */
@@ -383,7 +372,6 @@ int bs_pcg_cuda_plan(struct bs_pcg_cuda **plan, const struct bs_pcg_cuda_spec *s
 		const bool own = system->apply == NULL && system->parts == 0;
 		const bool flat = own && bs_toeplitz_cuda_flat(system->normal);
 
-		c->leads = own && !flat && system->maps == NULL;
 		c->whole_steps = flat && system->gram == NULL && system->w == NULL &&
 				 system->circulant == NULL;
 		if (flat && system->maps != NULL) {

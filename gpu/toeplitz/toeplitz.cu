@@ -286,8 +286,8 @@ static int launch(const struct bs_toeplitz_cuda *p, int axis, int kind, dim3 blo
  * plane after plane. add: sense adds to the sum in out.
  */
 static int x_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, const float2 *in,
-		  float2 *out, const float2 *maps, bool add, const struct bs_toeplitz_step *step,
-		  cudaStream_t stream, struct bs_fail *why)
+		  float2 *out, const float2 *maps, bool add, cudaStream_t stream,
+		  struct bs_fail *why)
 {
 	const uint32_t *n = p->spec.matrix;
 	const bool inward = kind == TP_X_IN;
@@ -300,8 +300,6 @@ static int x_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, co
 	a.out = out;
 	a.maps = maps;
 	a.add = add;
-	if (step != NULL)
-		a.step = *step;
 	a.turned = p->planes;
 	a.lines = (int)(n[1] * n[2]);
 	a.coils = (int)coils;
@@ -396,23 +394,21 @@ static int check_count(const struct bs_toeplitz_cuda *p, uint32_t count, struct 
 
 /* Runs the coils of one turn, to whom maps (NULL: none), in and out belong. */
 static int run_turn(struct bs_toeplitz_cuda *p, uint32_t coils, const float2 *maps, bool add,
-		    const float2 *in, const struct bs_toeplitz_step *step, float2 *out,
-		    cudaStream_t stream, struct bs_fail *why)
+		    const float2 *in, float2 *out, cudaStream_t stream, struct bs_fail *why)
 {
-	int err = x_pass(p, TP_X_IN, coils, in, p->first, maps, false, step, stream, why);
+	int err = x_pass(p, TP_X_IN, coils, in, p->first, maps, false, stream, why);
 
 	if (err == 0)
 		err = p->planes ? plane_pass(p, coils, stream, why)
 				: strided_passes(p, coils, stream, why);
 	return err == 0 ? x_pass(p, maps != NULL ? TP_X_OUT_SENSE : TP_X_OUT, coils, p->first, out,
-				 maps, add, NULL, stream, why)
+				 maps, add, stream, why)
 			: err;
 }
 
 /* Runs the 3D operator. */
 static int run(struct bs_toeplitz_cuda *p, uint32_t coils, const float *maps, const float *in,
-	       const struct bs_toeplitz_step *step, float *out, cudaStream_t stream,
-	       struct bs_fail *why)
+	       float *out, cudaStream_t stream, struct bs_fail *why)
 {
 	const size_t voxels = (size_t)p->spec.matrix[0] * p->spec.matrix[1] * p->spec.matrix[2];
 	int err = 0;
@@ -426,8 +422,7 @@ static int run(struct bs_toeplitz_cuda *p, uint32_t coils, const float *maps, co
 		const size_t at = maps != NULL ? 0 : c * voxels;
 
 		err = run_turn(p, count, maps != NULL ? (const float2 *)maps + c * voxels : NULL,
-			       c > 0, (const float2 *)in + at, step, (float2 *)out + at, stream,
-			       why);
+			       c > 0, (const float2 *)in + at, (float2 *)out + at, stream, why);
 	}
 	return err;
 }
@@ -442,7 +437,7 @@ int bs_toeplitz_cuda_apply(struct bs_toeplitz_cuda *plan, uint32_t coils, const 
 		return err;
 	plan->stop = NULL;
 	return plan->spec.dims == 2 ? tp_flat_queue(&plan->flat, &work, stream, why)
-				    : run(plan, coils, NULL, in, NULL, out, stream, why);
+				    : run(plan, coils, NULL, in, out, stream, why);
 }
 
 int bs_toeplitz_cuda_sense(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
@@ -456,7 +451,7 @@ int bs_toeplitz_cuda_sense(struct bs_toeplitz_cuda *plan, uint32_t coils, const 
 		return err;
 	plan->stop = stop;
 	if (plan->spec.dims == 3)
-		return run(plan, coils, maps, in, NULL, out, stream, why);
+		return run(plan, coils, maps, in, out, stream, why);
 	err = tp_flat_queue(&plan->flat, &work, stream, why);
 	return err != 0 ? err : tp_flat_sum(&plan->flat, coils, stop, out, stream, why);
 }
@@ -478,15 +473,6 @@ int bs_toeplitz_cuda_each(struct bs_toeplitz_cuda *plan, uint32_t coils, const f
 	int err = check_count(plan, coils, why);
 
 	return err != 0 ? err : tp_flat_queue(&plan->flat, &work, stream, why);
-}
-
-int bs_toeplitz_cuda_step(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_step *step,
-			  float *out, struct CUstream_st *stream, struct bs_fail *why)
-{
-	if (plan->spec.dims == 2)
-		return bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: no such step in 2D");
-	plan->stop = step->stop;
-	return run(plan, 1, NULL, step->direction, step, out, stream, why);
 }
 
 int bs_toeplitz_cuda_iterate(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_cg *cg,

@@ -56,30 +56,19 @@ int bs_toeplitz_cuda_put(struct bs_toeplitz_cuda *plan, uint32_t which, const fl
 
 int bs_toeplitz_cuda_apply(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *in,
 			   float *out, struct CUstream_st *stream, struct bs_fail *why);
-/* stop: device memory; where *stop is set, out is not written. NULL: out is always written. */
+/*
+ * stop: device memory; where *stop is set, out is not written. NULL: out is always written. maps
+ * NULL, 3D: applies it to as many images.
+ */
 int bs_toeplitz_cuda_sense(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
 			   const float *in, const int *stop, float *out, struct CUstream_st *stream,
 			   struct bs_fail *why);
-/* Returns true for a 2D plan: each and iterate can be called; else step. */
+/* Returns true for a 2D plan: each and iterate can be called. */
 bool bs_toeplitz_cuda_flat(const struct bs_toeplitz_cuda *plan);
 /* Writes the addends of sense, not added up, to addends [coil][y][x] complex, device memory. */
 int bs_toeplitz_cuda_each(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
 			  const float *in, struct CUstream_st *stream, struct bs_fail *why);
 const float *bs_toeplitz_cuda_addends(const struct bs_toeplitz_cuda *plan);
-/*
- * Makes the new direction and its product in one call, for conjugate gradients in 3D, one image, no
- * maps. direction = inverse residual + *beta direction, out = T direction; vectors [voxel], inverse
- * [voxel] float or NULL (ones). beta and stop are in device memory. Where *stop is set nothing is
- * read or written.
- */
-struct bs_toeplitz_step {
-	const float *residual, *inverse;
-	float *direction;
-	const float *beta;
-	const int *stop;
-};
-int bs_toeplitz_cuda_step(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_step *step,
-			  float *out, struct CUstream_st *stream, struct bs_fail *why);
 /*
  * Conjugate gradients in 2D on (T + mu) x = b, for several images side by side with their own sums,
  * or, with maps, for one image on the sum over coils. first: starts with x = 0; else one iteration,

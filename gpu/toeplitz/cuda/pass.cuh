@@ -60,34 +60,16 @@ struct tp_pass {
 	long long in_outer, out_outer;
 	/* complex values from one coil to the next; 0: all coils read the same */
 	long long in_coil, out_coil;
-	int lines;                    /* number of lines, in x passes */
-	int coils;                    /* coils of sense's last pass, or of the middle passes */
-	bool add;                     /* sense's last pass adds to what out holds */
-	bool turned;                  /* x passes: lines are stored as in struct turned */
-	struct bs_toeplitz_step step; /* first pass of a step; in other passes all NULL */
-	const int *stop;              /* nothing is done where *stop is set; NULL: never */
+	int lines;       /* number of lines, in x passes */
+	int coils;       /* coils of sense's last pass, or of the middle passes */
+	bool add;        /* sense's last pass adds to what out holds */
+	bool turned;     /* x passes: lines are stored as in struct turned */
+	const int *stop; /* nothing is done where *stop is set; NULL: never */
 };
 
 static __device__ __forceinline__ bool stopped(const struct tp_pass &a)
 {
 	return a.stop != NULL && *a.stop != 0;
-}
-
-/* p = z + beta p of one voxel, where z is the preconditioned residual; written back. */
-static __device__ __forceinline__ float2 next_direction(const struct bs_toeplitz_step &s,
-							long long at, float beta)
-{
-	const float2 old = ((const float2 *)s.direction)[at];
-	float2 z = ((const float2 *)s.residual)[at];
-
-	if (s.inverse != NULL) {
-		const float w = __ldg(s.inverse + at);
-
-		z = make_float2(z.x * w, z.y * w);
-	}
-	z = make_float2(fmaf(beta, old.x, z.x), fmaf(beta, old.y, z.y));
-	((float2 *)s.direction)[at] = z;
-	return z;
 }
 
 /*
@@ -296,13 +278,7 @@ static __global__ __launch_bounds__(TP_THREADS) void x_in(const struct tp_pass a
 	bs_after_previous();
 	if (stopped(a))
 		return;
-	if (a.step.direction != NULL) {
-		const float beta = *a.step.beta;
-
-		sets<A, B>::fill(v, t, n, [&](int at, int, int) {
-			return next_direction(a.step, (long long)line * a.n + at, beta);
-		});
-	} else if (a.maps != NULL) {
+	if (a.maps != NULL) {
 		sets<A, B>::fill(v, t, n, [&](int at, int, int) {
 			return bs_cmul(in[at], __ldg(map + at));
 		});
