@@ -162,11 +162,13 @@ static int need_of(const struct bs_lagged_cuda *p, const struct bs_segments_spec
 	const struct bs_toeplitz_spec t = toeplitz_of(p, s);
 	int rc = bs_toeplitz_cuda_need(&t, bytes, why);
 
+	if (rc != 0)
+		return rc;
 	*bytes += bs_devmem_round(image_bytes(p));
-	return rc == 0 && *bytes > BYTES_MOST
+	return *bytes > BYTES_MOST
 		       ? bs_fail(why, BS_ERR_UNSUPPORTED, "%u Toeplitz operators of %u coils",
 				 p->times, p->coils)
-		       : rc;
+		       : 0;
 }
 
 static int take_memory(struct bs_lagged_cuda *p, const struct bs_segments_spec *s,
