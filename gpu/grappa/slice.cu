@@ -362,7 +362,7 @@ static __global__ void finish_lines(const struct shape s, const float2 *samples,
 
 			add_times(&sum, beside[c * ends + e], make_float2(-w.x, w.y));
 		}
-		*to = times(sum, turn);
+		*to = bs_cmul(sum, turn);
 	}
 }
 

@@ -90,11 +90,6 @@ int bs_unfold_cuda_need(const struct bs_unfold_spec *s, const struct bs_csr *w, 
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-static __device__ __forceinline__ float2 times(float2 a, float2 b)
-{
-	return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
-}
-
 /* Sets coils[c] to the sum over sets of S x. blockIdx.y: the coil. */
 static __global__ void weigh(float2 *coils, const float2 *x, const float2 *maps, uint32_t sets,
 			     uint32_t n, uint64_t voxels)
@@ -106,7 +101,8 @@ static __global__ void weigh(float2 *coils, const float2 *x, const float2 *maps,
 	if (v >= voxels)
 		return;
 	for (uint32_t m = 0; m < sets; m++) {
-		const float2 p = times(maps[((uint64_t)m * n + c) * voxels + v], x[m * voxels + v]);
+		const float2 p =
+			bs_cmul(maps[((uint64_t)m * n + c) * voxels + v], x[m * voxels + v]);
 
 		sum.x += p.x;
 		sum.y += p.y;
@@ -126,7 +122,7 @@ static __global__ void gather(float2 *out, const float2 *coils, const float2 *ma
 		return;
 	for (uint32_t c = 0; c < n; c++) {
 		const float2 s = maps[(m * n + c) * voxels + v];
-		const float2 p = times(make_float2(s.x, -s.y), coils[c * voxels + v]);
+		const float2 p = bs_cmul_conj(coils[c * voxels + v], s);
 
 		sum.x += p.x;
 		sum.y += p.y;

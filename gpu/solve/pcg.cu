@@ -456,10 +456,10 @@ int bs_pcg_cuda_sum(float *out, const float *addends, uint32_t parts, uint64_t v
 		    struct CUstream_st *stream, struct bs_fail *why)
 {
 	/* this kernel is not launched early, since its input comes from other GPUs */
-	add_parts<<<(unsigned)((voxels + CG_THREADS - 1) / CG_THREADS), CG_THREADS, 0, stream>>>(
-		(float2 *)out, (const float2 *)addends, parts, voxels);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return bs_launch(add_addends,
+			 dim3((unsigned)((voxels + ADDENDS_THREADS - 1) / ADDENDS_THREADS)),
+			 ADDENDS_THREADS, 0, false, stream, why, (float2 *)out,
+			 (const float2 *)addends, parts, voxels, (const int *)NULL);
 }
 
 static int sum_own(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)

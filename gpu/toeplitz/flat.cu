@@ -292,23 +292,13 @@ int tp_flat_step(const struct tp_flat_plan *p, const struct bs_toeplitz_cg *cg, 
 			 why, a, g);
 }
 
-static __global__ __launch_bounds__(THREADS) void add_coils(float2 *out, const float2 *addends,
-							    uint32_t coils, uint64_t voxels,
-							    const int *stop)
-{
-	const uint64_t at = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-
-	bs_after_previous();
-	if (at >= voxels || (stop != NULL && *stop != 0))
-		return;
-	out[at] = bs_sum_addends(addends, coils, voxels, at);
-}
-
 int tp_flat_sum(const struct tp_flat_plan *p, uint32_t coils, const int *stop, float *out,
 		cudaStream_t stream, struct bs_fail *why)
 {
 	const uint64_t voxels = voxels_of(p);
 
-	return bs_launch(add_coils, dim3((unsigned)((voxels + THREADS - 1) / THREADS)), THREADS, 0,
-			 p->close, stream, why, (float2 *)out, p->addends, coils, voxels, stop);
+	return bs_launch(add_addends,
+			 dim3((unsigned)((voxels + ADDENDS_THREADS - 1) / ADDENDS_THREADS)),
+			 ADDENDS_THREADS, 0, p->close, stream, why, (float2 *)out, p->addends,
+			 coils, voxels, stop);
 }
