@@ -204,6 +204,20 @@ bool bs_keeper_void(const struct bs_keeper *k)
 	       atomic_load(&r->state) == BS_SPOOL_NO_LOG;
 }
 
+bool bs_keeper_full(const struct bs_keeper *k)
+{
+	/* the longest message may have to skip the end of the ring */
+	return k->o.required && atomic_load(&k->r->head) - atomic_load(&k->r->tail) +
+						2 * bs_spool_bytes(k->o.message_max) >
+					k->o.ring_bytes;
+}
+
+bool bs_keeper_broken(const struct bs_keeper *k)
+{
+	return k->o.required && (atomic_load(&k->r->failed) != 0 || k->r->skips ||
+				 bs_keeper_void(k) || lacking(k, false) > 0);
+}
+
 bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct bs_wire_ack *ack)
 {
 	struct bs_log_record *r = k->r;
@@ -211,13 +225,16 @@ bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct b
 	const uint64_t mark = atomic_load(&r->mark);
 	const uint64_t all = atomic_load(&r->put);
 	const bool in_no_log = bs_keeper_void(k);
+	bool slow;
 	bool open;
 
 	if (done != k->seen_done)
 		k->progress_ns = now_ns;
 	k->seen_done = done;
-	if (atomic_load(&r->failed) != 0 ||
-	    (done < all && now_ns - k->progress_ns >= BS_KEEPER_SLOW_NS) || r->skips ||
+	if (bs_keeper_broken(k))
+		return false;
+	slow = !k->o.required && done < all && now_ns - k->progress_ns >= BS_KEEPER_SLOW_NS;
+	if (atomic_load(&r->failed) != 0 || slow || r->skips ||
 	    in_no_log) /* owed stays when the scan has ended */
 		r->owed = all;
 	open = done < r->owed || r->skips || in_no_log;
@@ -248,7 +265,8 @@ int64_t bs_keeper_due(const struct bs_keeper *k)
 	const int64_t over = k->ended_ns + BS_KEEPER_SLOW_NS;
 	int64_t due = INT64_MAX;
 
-	if (atomic_load(&r->done) < atomic_load(&r->put) && !atomic_load(&r->unprotected))
+	if (atomic_load(&r->done) < atomic_load(&r->put) && !atomic_load(&r->unprotected) &&
+	    !k->o.required)
 		due = k->progress_ns + BS_KEEPER_SLOW_NS;
 	if (atomic_load(&r->done) < atomic_load(&r->end) && over < due && bs_now_ns() < over)
 		due = over;

@@ -474,7 +474,7 @@ static bool is_kept(const struct bs_protocol *p, const struct bs_mrd_acq *head)
 {
 	const enum bs_kind kind = bs_mrd_kind(head->flags);
 
-	return kind != BS_KIND_NOISE && bs_kind_used(p, kind);
+	return p != NULL && kind != BS_KIND_NOISE && bs_kind_used(p, kind);
 }
 
 void bs_intake_put(const struct bs_intake *in, struct bs_mrd_acq *head, uint32_t row,
