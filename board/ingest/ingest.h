@@ -148,7 +148,7 @@ static inline bool bs_ingest_sums_noise(const struct bs_site *site)
 	bool whitens = false;
 
 	for (uint32_t i = 0; i < site->protocols; i++)
-		whitens |= site->protocol[i].whiten != BS_WHITEN_OFF;
+		whitens |= bs_plan_has(&site->protocol[i].plan, BS_PLAN_WHITEN);
 	return whitens;
 }
 

@@ -20,7 +20,7 @@ static int check_index(const struct bs_protocol *p, const struct bs_scan_info *i
 {
 	const uint32_t averages = bs_averages_expected(p, info);
 
-	if (p->averages > 1 && h->idx.average >= averages)
+	if (bs_plan_has(&p->plan, BS_PLAN_AVERAGE) && h->idx.average >= averages)
 		return bs_fail(why, BS_ERR_INDEX, "acquisition %u: average %u of %u",
 			       h->scan_counter, h->idx.average, averages);
 	if (h->idx.slice >= p->slices)
@@ -224,7 +224,7 @@ static int admit_trajectory(const struct bs_protocol *p, const struct bs_traj *t
 
 	if (h->trajectory_dimensions ==
 	    0) { /* the armed table is used if the counters identify a row */
-		if (p->traj.type == BS_TRAJ_FILE && strcmp(info->trajectory_name, "cartesian") == 0)
+		if (p->plan.from_file && strcmp(info->trajectory_name, "cartesian") == 0)
 			return bs_fail(why, BS_ERR_TRAJECTORY,
 				       "acquisition %u carries no trajectory, and the header says "
 				       "cartesian: protocol '%s' is for readouts that do",
@@ -337,7 +337,8 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 			       h->scan_counter, reversed ? " (reversed)" : "", h->center_sample,
 			       p->name, bs_readout_center(p, reversed) + h->discard_pre);
 	}
-	if (p->plan.encode != BS_ENCODE_NOTHING && !(p->epi_correct && bs_admit_ramps(info)) &&
+	if (p->plan.encode != BS_ENCODE_NOTHING &&
+	    !(bs_plan_has(&p->plan, BS_PLAN_EPI) && bs_admit_ramps(info)) &&
 	    !bs_traj_on_line(h, traj, info, p->encoded,
 			     (const uint32_t[]){ (uint32_t)line[0], (uint32_t)line[1] }))
 		return bs_fail(why, BS_ERR_TRAJECTORY,
@@ -436,7 +437,7 @@ void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *
 	const uint16_t pre = head->discard_pre;
 
 	if (!(head->flags & BS_MRD_IS_REVERSE) ||
-	    (!p->plan.on_grid && (head->trajectory_dimensions > 0 || p->traj.type == BS_TRAJ_FILE)))
+	    (!p->plan.on_grid && (head->trajectory_dimensions > 0 || p->plan.from_file)))
 		return;
 	for (size_t c = 0; c < head->active_channels; c++)
 		for (size_t i = 0; i < n / 2; i++) {

@@ -138,7 +138,7 @@ static inline bool bs_recon_has_lines(const struct bs_recon *r)
 /* Frames must know their strongest line: partial Fourier is completed about the center. */
 static inline bool bs_recon_weighs(const struct bs_recon *r)
 {
-	return r->p->partial_fourier == BS_PARTIAL_FOURIER_POCS && bs_recon_has_lines(r);
+	return bs_plan_has(&r->p->plan, BS_PLAN_POCS) && bs_recon_has_lines(r);
 }
 
 /* The calibration time that the slice's next image has waited for; it is given once. */
