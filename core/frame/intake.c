@@ -468,6 +468,30 @@ bool bs_intake_sums(const struct bs_intake *in, const struct bs_mrd_acq *head)
 	       (uint64_t)head->active_channels * head->active_channels * sizeof(double) <= in->room;
 }
 
+void bs_admit_copy(const struct bs_protocol *p, struct bs_mrd_acq *head, uint32_t row, float *to,
+		   const void *from)
+{
+	const size_t has = (size_t)head->number_of_samples - head->discard_pre - head->discard_post;
+	const size_t n = head->number_of_samples;
+	const unsigned char *data = from;
+	uint32_t at;
+
+	if (row == BS_ROW_NONE || !bs_readout_short(p, head, &at)) {
+		memcpy(to, from, n * head->active_channels * 8);
+		return;
+	}
+	memset(to, 0, (size_t)p->samples * head->active_channels * 8);
+	for (size_t c = 0; c < head->active_channels; c++)
+		memcpy(to + 2 * (c * p->samples + at), data + (c * n + head->discard_pre) * 8,
+		       has * 8);
+	head->flags |= BS_MRD_FILLED;
+	head->user_int[0] = (int32_t)at;
+	head->user_int[1] = (int32_t)(at + has);
+	head->discard_pre = head->discard_post = 0;
+	head->number_of_samples = (uint16_t)p->samples;
+	head->center_sample = (uint16_t)bs_readout_center(p, false);
+}
+
 /*
  * The readout's samples go to an engine: the checks have bounded them by the protocol's readouts.
  */

@@ -103,7 +103,10 @@ struct bs_recon {
 	uint64_t passed;              /* images up to this number were handed on before */
 	const struct bs_share *share; /* images that this process makes; NULL: all */
 	uint64_t begun;               /* frames that have begun */
-	bool alone;                   /* a frame leaves the engine nothing for later ones */
+	/* pops volumes (bs_volume_pop); NULL: frames leave */
+	int (*pop)(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
+		   struct bs_fail *why);
+	bool alone; /* a frame leaves the engine nothing for later ones */
 	uint16_t series;
 	float fov_mm[3];
 };
@@ -195,6 +198,10 @@ void bs_frame_say_left(struct bs_recon_image *image);
 int bs_frame_make(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image, bool preview,
 		  int64_t deadline_ns, struct bs_fail *why);
 int bs_frame_pass(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
+		  struct bs_fail *why);
+
+/* In core/volume/pop.c. Pops a volume once its slices are made, as bs_recon_pop pops an image. */
+int bs_volume_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
 		  struct bs_fail *why);
 
 /*

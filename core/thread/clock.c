@@ -1,26 +1,11 @@
 /* core/thread/clock.c - see clock.h */
 #include "core/thread/clock.h"
 
-#include <stddef.h>
-
-static const int64_t *scripted;
-
-static int64_t read_clock(clockid_t clock)
-{
-	struct timespec t = { 0 };
-
-	(void)clock_gettime(clock, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-int64_t bs_now_ns(void)
-{
-	return scripted != NULL ? *scripted : read_clock(CLOCK_MONOTONIC);
-}
+const int64_t *bs_clock_scripted;
 
 int64_t bs_utc_ns(void)
 {
-	return read_clock(CLOCK_REALTIME);
+	return bs_clock_read(CLOCK_REALTIME);
 }
 
 void bs_sleep_ns(int64_t ns)
@@ -32,5 +17,5 @@ void bs_sleep_ns(int64_t ns)
 
 void bs_clock_script(const int64_t *script)
 {
-	scripted = script;
+	bs_clock_scripted = script;
 }
