@@ -356,6 +356,7 @@ void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happe
 	const uint64_t at = ended_before(in->env->shm.s, scan->id) & 1;
 	struct bs_scan_end *end = in->outcome[at].end;
 	uint64_t undelivered = atomic_load(&s->undelivered);
+	const char *lacks;
 
 	drop_held(in, scan); /* held messages are dropped before their count is read */
 	if (s->noise.own)
@@ -372,6 +373,11 @@ void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happe
 	};
 
 	judge(scan, &o);
+	lacks = in->env->record_bytes != 0 ? bs_ingest_log_lacks(in, scan) : NULL;
+	if (o.code == 0 && lacks != NULL) {
+		o.code = BS_ERR_IO;
+		(void)snprintf(o.text, sizeof(o.text), "%s", lacks);
+	}
 	bs_ingest_log_words(in, scan, o.text, sizeof(o.text));
 	scan->accept_due = scan->ack_due = false; /* OUTCOME acknowledges all that is left */
 	scan->unacked = 0;

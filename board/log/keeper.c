@@ -185,8 +185,8 @@ bool bs_keeper_closed(const struct bs_keeper *k)
 
 bool bs_keeper_ended(const struct bs_keeper *k, int64_t now_ns)
 {
-	return bs_keeper_closed(k) ||
-	       (atomic_load(&k->r->end) != 0 && now_ns - k->ended_ns >= BS_KEEPER_SLOW_NS);
+	return bs_keeper_closed(k) || (atomic_load(&k->r->end) != 0 && !k->o.required &&
+				       now_ns - k->ended_ns >= BS_KEEPER_SLOW_NS);
 }
 
 bool bs_keeper_news(const struct bs_keeper *k)
@@ -214,7 +214,11 @@ bool bs_keeper_full(const struct bs_keeper *k)
 
 bool bs_keeper_broken(const struct bs_keeper *k)
 {
-	return k->o.required && (atomic_load(&k->r->failed) != 0 || k->r->skips ||
+	const struct bs_log_record *r = k->r;
+	/* a failure before that is the log's of the scan before */
+	const bool begun = atomic_load(&r->done) >= atomic_load(&r->begun);
+
+	return k->o.required && ((begun && atomic_load(&r->failed) != 0) || r->skips ||
 				 bs_keeper_void(k) || lacking(k, false) > 0);
 }
 
@@ -233,10 +237,9 @@ bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct b
 	k->seen_done = done;
 	if (bs_keeper_broken(k))
 		return false;
-	slow = !k->o.required && done < all && now_ns - k->progress_ns >= BS_KEEPER_SLOW_NS;
-	if (atomic_load(&r->failed) != 0 || slow || r->skips ||
-	    in_no_log) /* owed stays when the scan has ended */
-		r->owed = all;
+	slow = done < all && now_ns - k->progress_ns >= BS_KEEPER_SLOW_NS;
+	if (!k->o.required && (atomic_load(&r->failed) != 0 || slow || r->skips || in_no_log))
+		r->owed = all; /* owed stays when the scan has ended */
 	open = done < r->owed || r->skips || in_no_log;
 	atomic_store(&r->unprotected, open);
 	*ack = (struct bs_wire_ack){ .held = held,

@@ -106,7 +106,10 @@ void bs_keeper_end(struct bs_keeper *k, bool early, int64_t now_ns);
 void bs_keeper_made(struct bs_keeper *k, uint64_t session);
 /* True if the log does not change any more: it is sealed, or its thread has given it up. */
 bool bs_keeper_closed(const struct bs_keeper *k);
-/* True if the log is closed, or BS_KEEPER_SLOW_NS have passed since end: do not wait for it. */
+/*
+ * True if the log is closed, or, unless it is required, BS_KEEPER_SLOW_NS have passed since end: do
+ * not wait for it.
+ */
 bool bs_keeper_ended(const struct bs_keeper *k, int64_t now_ns);
 
 /*
