@@ -218,6 +218,6 @@ const struct bs_command bs_command_record = {
 	.summary = "take scans from the scanner into logs, without reconstructing",
 	.options = options,
 	.notes = "In place of `boreside serve`, at the same endpoint. A message is acknowledged "
-		 "once it is on the disk.",
+		 "as durable once it is on the disk.",
 	.run = run_record,
 };
