@@ -33,7 +33,7 @@ static inline const struct bs_mrd_encoding *bs_encoding_of(const struct bs_scan_
 									    : NULL;
 }
 
-/* The readout is a misfit: of a body coil between an array's readouts, or empty. */
+/* Returns true if the readout is a misfit: of a body coil between an array's readouts, or empty. */
 static inline bool bs_encoding_misfit(const struct bs_protocol *p, const struct bs_scan_info *info,
 				      const struct bs_mrd_acq *head)
 {
@@ -62,7 +62,7 @@ static inline void bs_encoding_mark(const struct bs_protocol *p, const struct bs
 struct bs_encodings_left {
 	/* counts of readouts; rest: neither lines nor calibration */
 	uint64_t lines, calibration, rest;
-	uint64_t before; /* images that had left when the first of these lines came */
+	uint64_t before; /* number of images that had left when the first marked line came */
 	uint16_t ref;    /* encoding_space_ref of the last marked readout */
 };
 /* Counts a marked readout. images: number of images that have left. */

@@ -1,7 +1,7 @@
 /* core/volume/pop.c - the volumes that leave; see core/frame/part.h */
 #include "core/frame/part.h"
 
-/* An image of a slice is made, or passed over, and joins its volume. */
+/* Adds an image of a slice, which was made or passed over, to its volume. */
 static int join_slice(struct bs_recon *r, uint32_t slot, struct bs_volume *to,
 		      struct bs_recon_image *image, int64_t deadline_ns, struct bs_fail *why)
 {
@@ -11,7 +11,7 @@ static int join_slice(struct bs_recon *r, uint32_t slot, struct bs_volume *to,
 	float *pixels = image->pixels;
 	int rc;
 
-	/* at most places - 1 volumes that begin later leave before it */
+	/* at most places - 1 volumes that begin later leave before this one */
 	to->passed = to->number + v->places - 1 <= r->passed ||
 		     (s != NULL && to->number % s->parts != s->part);
 	image->pixels = bs_volume_slice(v, to, slice);
@@ -26,7 +26,7 @@ static int join_slice(struct bs_recon *r, uint32_t slot, struct bs_volume *to,
 	return 0;
 }
 
-/* True: a volume is in *image that is to be handed on. */
+/* Takes the next volume that leaves. True: it is in *image and is to be handed on. */
 static bool leaves(struct bs_recon *r, struct bs_recon_image *image)
 {
 	const struct bs_volume *v;
