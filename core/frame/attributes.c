@@ -256,7 +256,7 @@ static void put_field(struct bs_text *t, const struct bs_protocol *p,
 {
 	const struct bs_report *report = &image->report;
 
-	if (p->field.from == BS_FIELD_FILE)
+	if (!p->plan.takes[BS_KEPT_FIELD])
 		put_text(t, "boreside_field", p->field.map_file);
 	else
 		put_text(t, "boreside_field_scan", image->earlier.field);

@@ -343,7 +343,7 @@ static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_im
 		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
 		(void)bs_zeros_words(image->zeros, sizeof(image->zeros), r->p, &held);
 	}
-	if (bs_readouts_untold(&r->readouts, r->p, &r->info))
+	if (r->p->plan.on_grid && bs_readouts_untold(&r->readouts, r->p, &r->info))
 		say_lack(image, bs_readouts_untold_words(words, sizeof(words), &r->readouts, r->p));
 	if (r->readouts.reversed && r->kinds.unused[BS_KIND_PHASE_CORRECTION] > 0)
 		say_lack(image, "reversed lines may have a phase of their own (ghosts): this "

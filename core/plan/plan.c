@@ -108,6 +108,16 @@ static bool takes_path(const struct bs_plan *plan)
 		!bs_plan_has(plan, BS_PLAN_ECHOES));
 }
 
+/*
+ * GRAPPA's weights, and ESPIRiT's maps on the grid, are made of lines as the scan measures them.
+ * Walsh's maps need no more than the central line, and a trajectory has a center of its own.
+ */
+static bool own_calibration(const struct bs_plan *plan, const struct bs_protocol *p)
+{
+	return (bs_plan_has(plan, BS_PLAN_FILL) && p->grappa_lacking == BS_LACKING_REFUSE) ||
+	       (plan->maps == BS_PLAN_MAPS_SCAN && p->maps == BS_MAPS_ESPIRIT && plan->on_grid);
+}
+
 static void make(struct bs_plan *plan, const struct bs_protocol *p)
 {
 	const struct bs_method_traits *method = &bs_methods[p->method];
@@ -126,13 +136,15 @@ static void make(struct bs_plan *plan, const struct bs_protocol *p)
 	plan->joint = method->uses_maps;
 	plan->on_grid = on_grid(p);
 	plan->streams = streams(p);
-	plan->paths = streams(p) || p->traj.type == BS_TRAJ_FILE;
+	plan->from_file = p->traj.type == BS_TRAJ_FILE;
 	plan->passes = method->passes;
 	plan->windows = method->windows;
 	plan->previews = method->previews;
 	plan->off_resonance = off_resonance(p);
 	plan->takes[BS_KEPT_MAPS] = plan->maps == BS_PLAN_MAPS_STUDY && p->slices > 0;
 	plan->takes[BS_KEPT_FIELD] = p->field.from == BS_FIELD_STUDY;
+	plan->embeds = p->parallel != BS_PARALLEL_NONE && p->parallel != BS_PARALLEL_SLICES;
+	plan->own_calibration = own_calibration(plan, p);
 	plan->accelerated = p->parallel != BS_PARALLEL_NONE;
 	plan->corrects = p->epi_correct || p->navigators != BS_NAVIGATE_OFF;
 	plan->prepares = p->whiten != BS_WHITEN_OFF || p->virtual_coils > 0;

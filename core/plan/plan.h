@@ -138,14 +138,17 @@ struct bs_plan {
 	bool joint;   /* coils are solved for all at once, with maps; false: coil by coil */
 	bool on_grid; /* samples are lines of the grid `encoded`, identified by their counters */
 	bool streams; /* readouts say where their samples lie, which is not known before the scan */
-	bool paths;   /* samples lie on paths: each readout says where, or a file's table does */
-	bool passes;  /* the protocol takes no scan */
+	bool from_file; /* a file's table says where samples lie */
+	bool passes;    /* the protocol takes no scan */
 	/* the protocol has sliding windows; it has previews (core/method.h) */
 	bool windows, previews;
 	bool off_resonance;        /* images are corrected by a field map */
 	bool takes[BS_KEPT_KINDS]; /* works with what an earlier scan has left */
-	bool accelerated;          /* an image made of fewer lines than `encoded` has is whole */
-	bool corrects;             /* readouts pass gpu/engine/phases.h */
+	/* calibration lines that a scan measures among its others are lines of its images, too */
+	bool embeds;
+	bool own_calibration; /* what is made of calibration lines needs the scan's own */
+	bool accelerated;     /* an image made of fewer lines than `encoded` has is whole */
+	bool corrects;        /* readouts pass gpu/engine/phases.h */
 	bool prepares;    /* readouts then pass gpu/engine/front.h, before an engine sees them */
 	bool calibrates;  /* makes maps or weights from calibration lines */
 	bool waits;       /* some images wait for maps, weights or coil matrices of the scan */

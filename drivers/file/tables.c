@@ -200,13 +200,12 @@ static int load_field(float **out, const struct bs_protocol *p, struct bs_fail *
 
 static const char *field_key(const struct bs_protocol *p)
 {
-	return p->field.from == BS_FIELD_STUDY ? "field.from" : "field.map_file";
+	return p->plan.takes[BS_KEPT_FIELD] ? "field.from" : "field.map_file";
 }
 
 static int make_field(float **out, const struct bs_protocol *p, struct bs_fail *why)
 {
-	return p->field.from == BS_FIELD_STUDY ? room_for_field(out, p, why)
-					       : load_field(out, p, why);
+	return p->plan.takes[BS_KEPT_FIELD] ? room_for_field(out, p, why) : load_field(out, p, why);
 }
 
 int bs_tables_field(float **field, const struct bs_protocol *p, struct bs_fail *why)
@@ -221,7 +220,7 @@ int bs_tables_field(float **field, const struct bs_protocol *p, struct bs_fail *
 
 static int load_traj(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail *why)
 {
-	return p->traj.type == BS_TRAJ_FILE ? bs_trajfile_load(t, p, why) : bs_traj_make(t, p, why);
+	return p->plan.from_file ? bs_trajfile_load(t, p, why) : bs_traj_make(t, p, why);
 }
 
 /* Makes the trajectory with delays, with which the engine computes. The stream
@@ -274,7 +273,7 @@ static int load_all(struct bs_loaded *l, const struct bs_protocol *p, const char
 	int rc = 0;
 
 	if (plan->encode != BS_ENCODE_LINES && !plan->streams) {
-		*key = p->traj.type == BS_TRAJ_FILE ? "trajectory.file" : "trajectory.type";
+		*key = p->plan.from_file ? "trajectory.file" : "trajectory.type";
 		rc = load_traj(&l->traj, p, why);
 		l->tables.traj = &l->traj;
 		found.readouts = l->traj.readouts;

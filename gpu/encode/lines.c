@@ -10,7 +10,7 @@
 struct bs_cart_spec bs_lines_spec(const struct bs_protocol *p)
 {
 	const bool completed =
-		p->partial_fourier == BS_PARTIAL_FOURIER_POCS && p->plan.solve == BS_SOLVE_NONE;
+		bs_plan_has(&p->plan, BS_PLAN_POCS) && p->plan.solve == BS_SOLVE_NONE;
 	struct bs_cart_spec s = { .samples = p->samples,
 				  .coils = p->coils,
 				  .states = bs_protocol_frames(p) };

@@ -203,7 +203,7 @@ void bs_front_scan(struct bs_front *f, const struct bs_scan_info *info,
 	f->noise = noise;
 	f->begun = f->taken = false;
 	f->broken.code = f->refused.code = 0;
-	f->said = (struct bs_prepared){ .asked = f->p->whiten != BS_WHITEN_OFF,
+	f->said = (struct bs_prepared){ .asked = bs_plan_has(&f->p->plan, BS_PLAN_WHITEN),
 					.coils = f->p->coils,
 					.virtual_coils = f->p->virtual_coils,
 					.kept = 1.0f };
@@ -256,7 +256,7 @@ static int begin(struct bs_front *f, const struct bs_mrd_acq *head, struct bs_fa
 	int rc = 0;
 
 	f->begun = true;
-	if (f->p->whiten == BS_WHITEN_OFF)
+	if (!bs_plan_has(&f->p->plan, BS_PLAN_WHITEN))
 		return 0;
 	if (f->noise != NULL && f->noise->match.by == BS_MATCHED_NONE)
 		rc = bs_fail(&reason, BS_ERR_CALIBRATION, "%s", f->noise->match.words);
@@ -352,7 +352,7 @@ static uint32_t place_of(const struct bs_front *f, uint32_t row)
 /* Returns true for a repeat of a line: of averages that are summed, only the first calibrates. */
 static bool is_again(const struct bs_front *f, const struct bs_mrd_acq *head)
 {
-	return f->p->averages > 1 && head->idx.average > 0;
+	return bs_plan_has(&f->p->plan, BS_PLAN_AVERAGE) && head->idx.average > 0;
 }
 
 static struct frame *frame_of(const struct bs_front *f, const struct bs_mrd_acq *head)
