@@ -1,7 +1,9 @@
 /* board/tool/main.c - the program: the daemon and its tools */
 #include <stddef.h>
+#include <string.h>
 
 #include "board/tool/command/tools.h"
+#include "drivers/tool/load/load.h"
 
 static const struct bs_command *const commands[] = {
 	&bs_command_init,   &bs_command_doctor,  &bs_command_serve,   &bs_command_check,
@@ -14,5 +16,7 @@ static const struct bs_command *const commands[] = {
 
 int main(int argc, char **argv)
 {
+	if (bs_load_asked(argc, argv))
+		return bs_load_main(argv[2]);
 	return bs_command_run(commands, argc, argv);
 }

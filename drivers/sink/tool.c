@@ -1,12 +1,11 @@
 /* drivers/sink/tool.c - see tool.h */
-#define _GNU_SOURCE /* for posix_spawn_file_actions_addchdir_np, addclosefrom_np, pipe2 */
+#define _GNU_SOURCE /* for pipe2 */
 #include "drivers/sink/tool.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,14 +15,13 @@
 #include <unistd.h>
 
 #include "core/thread/clock.h"
+#include "drivers/file/program.h"
 
 /*
  * Exit status of a child that could not run the program. posix_spawn learns of the error by memory
  * that it shares with the child; under qemu-user no memory is shared, and only this status tells.
  */
 #define NOT_RUN 127
-
-extern char **environ;
 
 int bs_tool_there(const char *name, const char *package, struct bs_fail *why)
 {
@@ -47,38 +45,6 @@ int bs_tool_there(const char *name, const char *package, struct bs_fail *why)
 static int64_t now_ms(void)
 {
 	return bs_now_ns() / 1000000;
-}
-
-static int spawn(pid_t *pid, const char *const argv[], const char *folder, int out)
-{
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attr;
-	sigset_t none, all;
-	int rc;
-
-	(void)sigemptyset(&none);
-	(void)sigfillset(&all);
-	(void)posix_spawnattr_init(&attr);
-	(void)posix_spawnattr_setsigmask(&attr, &none);
-	(void)posix_spawnattr_setsigdefault(&attr, &all);
-	(void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	rc = posix_spawn_file_actions_init(&files);
-	if (rc == 0)
-		rc = posix_spawn_file_actions_adddup2(&files, out, 1);
-	if (rc == 0)
-		rc = posix_spawn_file_actions_adddup2(&files, out, 2);
-	if (rc == 0)
-		rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-	if (rc == 0)
-		rc = posix_spawn_file_actions_addclosefrom_np(&files, 3);
-	if (rc == 0)
-		rc = posix_spawn_file_actions_addchdir_np(&files, folder);
-	if (rc == 0) /* the program's own arguments are not written to */
-		rc = posix_spawnp(pid, argv[0], &files, &attr, (char *const *)(uintptr_t)argv,
-				  environ);
-	(void)posix_spawn_file_actions_destroy(&files);
-	(void)posix_spawnattr_destroy(&attr);
-	return rc;
 }
 
 /* Waits for the program's end after it has closed its output. False: it did not end in time. */
@@ -134,7 +100,10 @@ int bs_tool_run(const char *const argv[], const char *folder, int limit_ms, char
 	said[0] = '\0';
 	if (pipe2(end, O_CLOEXEC | O_NONBLOCK) != 0)
 		return bs_fail(why, BS_ERR_IO, "%s: no pipe: %s", argv[0], strerror(errno));
-	rc = spawn(&pid, argv, folder, end[1]);
+	rc = bs_program_start(&pid, &(struct bs_program){ .argv = argv,
+							  .folder = folder,
+							  .fd = (int[]){ -1, end[1], end[1] },
+							  .fds = 3 });
 	(void)close(end[1]);
 	if (rc != 0) {
 		(void)close(end[0]);

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "drivers/file/cfl.h"
+#include "drivers/tool/load/cfl.h"
 #include "drivers/file/montage.h"
 #include "drivers/sink/sink.h"
 

@@ -13,7 +13,8 @@
 
 #include "core/solve/csr.h"
 #include "drivers/file/cfl.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/load.h"
+#include "drivers/tool/load/recording.h"
 #include "drivers/file/tables.h"
 
 #define SAMPLES  6u
@@ -505,8 +506,10 @@ static void test_data(void)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (bs_load_asked(argc, argv)) /* what bs_tables_load starts is this program */
+		return bs_load_main(argv[2]);
 	(void)snprintf(h5, sizeof(h5), "%s/traj.h5", dir);
 	(void)snprintf(cfl, sizeof(cfl), "%s/traj.cfl", dir);
 	(void)snprintf(weights, sizeof(weights), "%s/w.cfl", dir);
