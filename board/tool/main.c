@@ -1,8 +1,8 @@
 /* board/tool/main.c - the program: the daemon and its tools */
 #include <stddef.h>
-#include <string.h>
 
 #include "board/tool/command/tools.h"
+#include "board/tool/page/page.h"
 #include "drivers/tool/load/load.h"
 
 static const struct bs_command *const commands[] = {
@@ -16,7 +16,7 @@ static const struct bs_command *const commands[] = {
 
 int main(int argc, char **argv)
 {
-	if (bs_load_asked(argc, argv))
-		return bs_load_main(argv[2]);
-	return bs_command_run(commands, argc, argv);
+	int status = bs_load_asked(argc, argv) ? bs_load_main(argv[2]) : bs_page_main(argc, argv);
+
+	return status >= 0 ? status : bs_command_run(commands, argc, argv);
 }
