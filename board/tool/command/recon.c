@@ -302,7 +302,7 @@ static int make_key(struct job *j, struct bs_job_key *key, struct bs_fail *why)
 	rc = more_of_key(j, to, why);
 	if (fclose(to) != 0 && rc == 0)
 		rc = bs_fail(why, BS_ERR_NOMEM, "no memory for the settings");
-	bs_front_inner(&inner, j->p);
+	bs_mixer_inner(&inner, j->p);
 	if (rc == 0)
 		rc = bs_engine_find(&engine, &inner, why);
 	if (rc == 0)
