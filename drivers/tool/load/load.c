@@ -210,34 +210,36 @@ static bool answer(int rc, struct bs_load_answer *a)
 static bool put_traj(const struct bs_protocol *p)
 {
 	struct bs_load_answer a = { 0 };
-	struct bs_traj t;
+	struct bs_traj t = { 0 };
 	const int rc = bs_trajfile_load(&t, p, &a.why);
+	bool good;
 
-	if (rc == 0) {
-		a.size[0] = t.readouts;
-		a.size[1] = t.keyed;
-	}
-	return answer(rc, &a) &&
+	a.size[0] = t.readouts;
+	a.size[1] = t.keyed;
+	good = answer(rc, &a) &&
 	       write_all(t.k, (size_t)t.readouts * t.samples * t.dims * sizeof(*t.k)) &&
 	       write_all(t.step1, t.readouts * sizeof(*t.step1)) &&
 	       write_all(t.step2, t.readouts * sizeof(*t.step2));
+	bs_traj_close(&t);
+	return good;
 }
 
 static bool put_w(const struct bs_protocol *p)
 {
 	struct bs_load_answer a = { 0 };
-	struct bs_csr m;
+	struct bs_csr m = { 0 };
 	const int rc = load_w(&m, p, &a.why);
+	bool good;
 
-	if (rc == 0) {
-		a.size[0] = m.rows;
-		a.size[1] = m.cols;
-		a.size[2] = m.entries;
-		a.size[3] = m.is_complex;
-	}
-	return answer(rc, &a) && write_all(m.start, (m.rows + 1) * sizeof(*m.start)) &&
+	a.size[0] = m.rows;
+	a.size[1] = m.cols;
+	a.size[2] = m.entries;
+	a.size[3] = m.is_complex;
+	good = answer(rc, &a) && write_all(m.start, (m.rows + 1) * sizeof(*m.start)) &&
 	       write_all(m.col, m.entries * sizeof(*m.col)) &&
 	       write_all(m.value, m.entries * (m.is_complex ? 2 : 1) * sizeof(*m.value));
+	bs_csr_close(&m);
+	return good;
 }
 
 static bool put_values(int (*load)(float **out, const struct bs_protocol *p, struct bs_fail *why),
@@ -246,8 +248,10 @@ static bool put_values(int (*load)(float **out, const struct bs_protocol *p, str
 	struct bs_load_answer a = { 0 };
 	float *v = NULL;
 	const int rc = load(&v, p, &a.why);
+	const bool good = answer(rc, &a) && write_all(v, (size_t)values * sizeof(*v));
 
-	return answer(rc, &a) && write_all(v, (size_t)values * sizeof(*v));
+	free(v);
+	return good;
 }
 
 static bool put(const char *what, const struct bs_protocol *p)
