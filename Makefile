@@ -290,7 +290,8 @@ STEPPED  := $(patsubst %.c,$(B)/stepped/%.o,$(call find,board/emit board/ingest 
 $(SIMULATE): $(call objects,test/simulate) $(B)/test/peers/rules.o $(STEPPED)
 $(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock bs_rt_enter_log \
 	bs_rt_leave bs_log bs_log_open bs_log_next bs_log_again bs_log_close bs_log_folder_list \
-	bs_store_append bs_status_serve bs_status_stop bs_sink_find bs_folder_make \
+	bs_store_append bs_status_serve bs_status_stop bs_sink_find bs_sink_open \
+	bs_sink_close bs_folder_make \
 	bs_folder_gone bs_draft_sweep bs_endpoint_bind bs_endpoint_bind_sealed bs_endpoint_asker \
 	bs_endpoint_send bs_endpoint_recv \
 	bs_endpoint_connections bs_endpoint_connections_now bs_endpoint_unsent \

@@ -43,7 +43,7 @@ enum bs_plan_stage {
 	/* stage that corrects reversed lines, and readouts on ramps (gpu/engine/phases.h) */
 	BS_PLAN_EPI,
 	BS_PLAN_NAVIGATE, /* takes the phase of navigators off */
-	BS_PLAN_WHITEN,   /* stage that whitens by the noise (gpu/engine/front.h) */
+	BS_PLAN_WHITEN,   /* stage that whitens by the noise (gpu/engine/mixer.h) */
 	BS_PLAN_COMPRESS, /* stage that compresses to virtual coils */
 	BS_PLAN_AVERAGE,  /* averages a line that came several times (core/frame/averages.h) */
 	BS_PLAN_APART,    /* slice-GRAPPA: takes slices at once apart (gpu/engine/slicer.h) */
@@ -149,7 +149,7 @@ struct bs_plan {
 	bool own_calibration; /* what is made of calibration lines needs the scan's own */
 	bool accelerated;     /* an image made of fewer lines than `encoded` has is whole */
 	bool corrects;        /* readouts pass gpu/engine/phases.h */
-	bool prepares;    /* readouts then pass gpu/engine/front.h, before an engine sees them */
+	bool prepares;    /* readouts then pass gpu/engine/mixer.h, before an engine sees them */
 	bool calibrates;  /* makes maps or weights from calibration lines */
 	bool waits;       /* some images wait for maps, weights or coil matrices of the scan */
 	bool keeps_phase; /* the image that leaves has the phase of one image */

@@ -7,7 +7,7 @@
  * do not depend on the number of threads. One run at a time, from the thread that opened the team.
  * Only open allocates. Members spin briefly between runs and then sleep; from the end of open on
  * they hold no lock between runs, not even malloc's, and the process may fork then
- * (drivers/file/probe.h).
+ * (drivers/tool/load/probe.h).
  */
 #ifndef BS_CORE_THREAD_TEAM_H
 #define BS_CORE_THREAD_TEAM_H

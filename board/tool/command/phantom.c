@@ -10,7 +10,7 @@
 #include "config/hint/near.h"
 #include "config/keys.h"
 #include "core/protocol.h"
-#include "drivers/file/traj.h"
+#include "drivers/tool/load/traj.h"
 #include "drivers/tool/phantom/phantom.h"
 
 #define BANDWIDTH  0.793 /* relativeReceiverNoiseBandwidth of Siemens' receivers */

@@ -12,7 +12,7 @@
 #include "drivers/tool/phantom/head.h"
 #include "drivers/tool/phantom/source.h"
 #include "drivers/tool/phantom/truth.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/recording.h"
 #include "drivers/tool/phantom/scanxml.h"
 
 #define PAUSE_US 2000.0

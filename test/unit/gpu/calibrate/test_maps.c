@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "core/frame/kind.h"
-#include "drivers/file/cfl.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/cfl.h"
+#include "drivers/tool/load/recording.h"
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
 

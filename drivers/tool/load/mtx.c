@@ -1,6 +1,6 @@
-/* drivers/file/mtx.c - see mtx.h */
+/* drivers/tool/load/mtx.c - see mtx.h */
 #define _POSIX_C_SOURCE 200809L
-#include "drivers/file/mtx.h"
+#include "drivers/tool/load/mtx.h"
 
 #include <ctype.h>
 #include <errno.h>

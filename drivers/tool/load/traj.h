@@ -1,5 +1,5 @@
 /*
- * drivers/file/traj.h - a protocol's trajectory table from a file
+ * drivers/tool/load/traj.h - a protocol's trajectory table from a file
  *
  * MRD .h5: the first `readouts` imaging acquisitions (core/frame/kind.h; none without samples)
  * of slice 0, contrast 0, repetition 0, discarded samples left out, counters kept. Its header must
@@ -10,8 +10,8 @@
  * back checked (bs_traj_check). Errors: BS_ERR_SIZE with both sizes, BS_ERR_TRAJECTORY, BS_ERR_XML,
  * and those of the file. Allocates; at start only. Test: test/unit/drivers/test_tables.c
  */
-#ifndef BS_DRIVERS_FILE_TRAJ_H
-#define BS_DRIVERS_FILE_TRAJ_H
+#ifndef BS_DRIVERS_TOOL_LOAD_TRAJ_H
+#define BS_DRIVERS_TOOL_LOAD_TRAJ_H
 
 #include "core/traj/traj.h"
 

@@ -1,8 +1,8 @@
-/* board/status/fields.c - prints the table of board/doc/STATUS.md; see table.h, status.h */
+/* board/tool/page/fields.c - the table of board/doc/STATUS.md; see page.h, board/status/table.h */
 #include <stdio.h>
 
-#include "board/status/status.h"
 #include "board/status/table.h"
+#include "board/tool/page/page.h"
 #include "core/text.h"
 
 static const char *type_of(const struct bs_row *r)

@@ -1,12 +1,12 @@
 /*
- * drivers/source/recording.c - see recording.h
+ * drivers/tool/load/recording.c - see recording.h
  *
  * Writing goes through libismrmrd. Reading uses HDF5 itself: libismrmrd 1.8 opens recordings for
  * writing (and adds the group where it is missing), believes a header's sizes without comparing
  * them with what is stored, and goes on after a failed read.
  */
 #define _POSIX_C_SOURCE 200809L /* for strdup */
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/recording.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,10 +15,9 @@
 #include <sys/stat.h>
 
 #include "core/text.h"
-#include "drivers/file/hdf5.h"
-#include "drivers/file/probe.h"
-#include "drivers/log/name.h"
-#include "drivers/source/logged.h"
+#include "drivers/tool/load/h5.h"
+#include "drivers/tool/load/probe.h"
+#include "drivers/tool/load/logged.h"
 #include "ipc/wire/mrd.h"
 
 #define GROUP      "dataset" /* ISMRMRD's own name of the group */
@@ -391,7 +390,7 @@ int bs_recording_open(struct bs_recording **out, const char *path, struct bs_fai
 {
 	int rc;
 
-	if (bs_log_is(path))
+	if (bs_logged_is(path))
 		return open_log(out, path, why);
 	rc = bs_probe(read_all, path, why);
 

@@ -1,6 +1,6 @@
-/* drivers/file/probe.c - see probe.h */
+/* drivers/tool/load/probe.c - see probe.h */
 #define _GNU_SOURCE /* for pipe2 */
-#include "drivers/file/probe.h"
+#include "drivers/tool/load/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,13 +1,13 @@
-/* drivers/sink/tool.c - see tool.h */
-#define _GNU_SOURCE /* for posix_spawn_file_actions_addchdir_np, addclosefrom_np, pipe2 */
-#include "drivers/sink/tool.h"
+/* drivers/file/program.c - see program.h */
+#define _GNU_SOURCE /* for posix_spawn_file_actions_..._np, pipe2, environ */
+#include "drivers/file/program.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,15 +17,60 @@
 
 #include "core/thread/clock.h"
 
+static int set_files(posix_spawn_file_actions_t *files, const struct bs_program *p)
+{
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < p->fds; i++)
+		rc = p->fd[i] < 0
+			     ? posix_spawn_file_actions_addopen(files, i, "/dev/null", O_RDONLY, 0)
+			     : posix_spawn_file_actions_adddup2(files, p->fd[i], i);
+	if (rc == 0)
+		rc = posix_spawn_file_actions_addclosefrom_np(files, p->fds);
+	if (rc == 0 && p->folder != NULL)
+		rc = posix_spawn_file_actions_addchdir_np(files, p->folder);
+	return rc;
+}
+
+int bs_program_start(pid_t *pid, const struct bs_program *p)
+{
+	const struct sched_param ordinary = { 0 };
+	char *const *argv = (char *const *)(uintptr_t)p->argv; /* it is not written to */
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	sigset_t none, all;
+	int rc = posix_spawn_file_actions_init(&files);
+
+	if (rc != 0)
+		return rc;
+	(void)sigemptyset(&none);
+	(void)sigfillset(&all);
+	(void)posix_spawnattr_init(&attr);
+	(void)posix_spawnattr_setsigmask(&attr, &none);
+	(void)posix_spawnattr_setsigdefault(&attr, &all);
+	(void)posix_spawnattr_setschedpolicy(&attr, SCHED_OTHER);
+	(void)posix_spawnattr_setschedparam(&attr, &ordinary);
+	(void)posix_spawnattr_setflags(&attr,
+				       (short)(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+					       (p->ordinary ? POSIX_SPAWN_SETSCHEDULER : 0)));
+	rc = set_files(&files, p);
+	if (rc == 0)
+		rc = p->path != NULL ? posix_spawn(pid, p->path, &files, &attr, argv, environ)
+				     : posix_spawnp(pid, argv[0], &files, &attr, argv, environ);
+	(void)posix_spawn_file_actions_destroy(&files);
+	(void)posix_spawnattr_destroy(&attr);
+	return rc;
+}
+
+/* ---- run to its end ---- */
+
 /*
  * Exit status of a child that could not run the program. posix_spawn learns of the error by memory
  * that it shares with the child; under qemu-user no memory is shared, and only this status tells.
  */
 #define NOT_RUN 127
 
-extern char **environ;
-
-int bs_tool_there(const char *name, const char *package, struct bs_fail *why)
+int bs_program_there(const char *name, const char *package, struct bs_fail *why)
 {
 	const char *path = getenv("PATH");
 
@@ -47,38 +92,6 @@ int bs_tool_there(const char *name, const char *package, struct bs_fail *why)
 static int64_t now_ms(void)
 {
 	return bs_now_ns() / 1000000;
-}
-
-static int spawn(pid_t *pid, const char *const argv[], const char *folder, int out)
-{
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attr;
-	sigset_t none, all;
-	int rc;
-
-	(void)sigemptyset(&none);
-	(void)sigfillset(&all);
-	(void)posix_spawnattr_init(&attr);
-	(void)posix_spawnattr_setsigmask(&attr, &none);
-	(void)posix_spawnattr_setsigdefault(&attr, &all);
-	(void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	rc = posix_spawn_file_actions_init(&files);
-	if (rc == 0)
-		rc = posix_spawn_file_actions_adddup2(&files, out, 1);
-	if (rc == 0)
-		rc = posix_spawn_file_actions_adddup2(&files, out, 2);
-	if (rc == 0)
-		rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-	if (rc == 0)
-		rc = posix_spawn_file_actions_addclosefrom_np(&files, 3);
-	if (rc == 0)
-		rc = posix_spawn_file_actions_addchdir_np(&files, folder);
-	if (rc == 0) /* the program's own arguments are not written to */
-		rc = posix_spawnp(pid, argv[0], &files, &attr, (char *const *)(uintptr_t)argv,
-				  environ);
-	(void)posix_spawn_file_actions_destroy(&files);
-	(void)posix_spawnattr_destroy(&attr);
-	return rc;
 }
 
 /* Waits for the program's end after it has closed its output. False: it did not end in time. */
@@ -121,8 +134,8 @@ static bool listen_to(int fd, int64_t until_ms, char *said, size_t cap)
 	}
 }
 
-int bs_tool_run(const char *const argv[], const char *folder, int limit_ms, char *said, size_t cap,
-		struct bs_fail *why)
+int bs_program_run(const char *const argv[], const char *folder, int limit_ms, char *said,
+		   size_t cap, struct bs_fail *why)
 {
 	const int64_t until_ms = now_ms() + limit_ms;
 	int end[2];
@@ -134,7 +147,10 @@ int bs_tool_run(const char *const argv[], const char *folder, int limit_ms, char
 	said[0] = '\0';
 	if (pipe2(end, O_CLOEXEC | O_NONBLOCK) != 0)
 		return bs_fail(why, BS_ERR_IO, "%s: no pipe: %s", argv[0], strerror(errno));
-	rc = spawn(&pid, argv, folder, end[1]);
+	rc = bs_program_start(&pid, &(struct bs_program){ .argv = argv,
+							  .folder = folder,
+							  .fd = (int[]){ -1, end[1], end[1] },
+							  .fds = 3 });
 	(void)close(end[1]);
 	if (rc != 0) {
 		(void)close(end[0]);

@@ -1,16 +1,16 @@
 /*
- * drivers/source/recording.h - recordings on disk: MRD's HDF5 (group /dataset) through libismrmrd,
- * and, to read, a scan's log (drivers/log)
+ * drivers/tool/load/recording.h - recordings on disk: MRD's HDF5 (group /dataset) through
+ * libismrmrd, and, to read, a scan's log (drivers/log)
  *
  * reading: open -> xml, count, read* -> close.  writing: create -> xml, append* -> close.
  * A damaged file is refused with BS_ERR_FORMAT and the reason; sizes in it are checked before
- * they are used. open reads the whole recording once, in a child process (drivers/file/probe.h),
- * because HDF5 itself crashes on some damage. A new recording has its name only after a close that
+ * they are used. open reads the whole recording once, in a child process (probe.h), because HDF5
+ * itself crashes on some damage. A new recording has its name only after a close that
  * succeeded; it replaces an older one; without a header it is dropped. Not for real-time threads:
  * libismrmrd and HDF5 allocate. One thread. Test: test/unit/drivers/test_recording.c
  */
-#ifndef BS_DRIVERS_SOURCE_RECORDING_H
-#define BS_DRIVERS_SOURCE_RECORDING_H
+#ifndef BS_DRIVERS_TOOL_LOAD_RECORDING_H
+#define BS_DRIVERS_TOOL_LOAD_RECORDING_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /*
- * test/unit/gpu/engine/test_front.c - whitening and compression of readouts before an engine sees
+ * test/unit/gpu/engine/test_mixer.c - whitening and compression of readouts before an engine sees
  * them
  *
  * Against the Cartesian reconstruction of readouts that the test itself multiplied, in double, by
@@ -7,7 +7,7 @@
  * the rounding of floats, 2^-24 in each of the coils' products and each transform. Which readouts
  * calibrate, what waits and for how long is told by what the reconstruction has taken.
  */
-#include "gpu/engine/front.h"
+#include "gpu/engine/mixer.h"
 
 #include <complex.h>
 #include <string.h>
@@ -45,7 +45,7 @@ struct run {
 	struct bs_protocol p, inner;
 	struct bs_arena arena;
 	struct bs_recon *recon;
-	struct bs_front *front;
+	struct bs_mixer *mixer;
 	cf image[8][COILS * VOXELS];
 	struct bs_recon_image said[8];
 	uint32_t images, refused;
@@ -61,12 +61,12 @@ static void open_run(struct run *r, const struct bs_protocol *p)
 
 	memset(r, 0, sizeof(*r));
 	r->p = *p;
-	bs_front_inner(&r->inner, p);
+	bs_mixer_inner(&r->inner, p);
 	if (bs_recon_need(&r->inner, engine, &need, &why) != 0 ||
-	    bs_front_need(&r->p, &need, &why) != 0 ||
+	    bs_mixer_need(&r->p, &need, &why) != 0 ||
 	    bs_arena_open(&r->arena, need.total_bytes, &why) != 0 ||
 	    bs_recon_arm(&r->recon, &r->inner, engine, &tables, &env, &why) != 0 ||
-	    bs_front_arm(&r->front, &r->p, r->recon, &r->arena, &why) != 0) {
+	    bs_mixer_arm(&r->mixer, &r->p, r->recon, &r->arena, &why) != 0) {
 		CHECK(0, "armed: %s", why.text);
 		exit(1);
 	}
@@ -75,7 +75,7 @@ static void open_run(struct run *r, const struct bs_protocol *p)
 
 static void close_run(struct run *r)
 {
-	bs_front_disarm(r->front);
+	bs_mixer_disarm(r->mixer);
 	bs_recon_disarm(r->recon);
 	bs_arena_close(&r->arena);
 }
@@ -108,7 +108,7 @@ static int give(struct run *r, const struct bs_mrd_acq *h, uint32_t row, const v
 	int rc;
 
 	do {
-		rc = bs_front_readout(r->front, h, row, samples, 1, &why);
+		rc = bs_mixer_readout(r->mixer, h, row, samples, 1, &why);
 		pop(r);
 	} while (rc == BS_RECON_POP_FIRST);
 	r->refused += rc < 0;
@@ -128,7 +128,7 @@ static int finish(struct run *r)
 	int rc;
 
 	do {
-		rc = bs_front_close(r->front, &why);
+		rc = bs_mixer_close(r->mixer, &why);
 		pop(r);
 	} while (rc == BS_RECON_POP_FIRST);
 	return rc;
@@ -174,7 +174,7 @@ static void direct(cf *image, const double complex *a, uint32_t rows, uint32_t s
 
 	p.coils = rows;
 	bs_plan_make(&p);
-	p.virtual_coils = rows; /* so that there is a front to arm, which is not used */
+	p.virtual_coils = rows; /* so that there is a mixer to arm, which is not used */
 	bs_plan_make(&p);
 	open_run(&plain, &p);
 	bs_recon_scan(plain.recon, &(struct bs_scan_info){ 0 });
@@ -213,7 +213,7 @@ static void test_whitening(const struct bs_noise *noise)
 	double complex w[COILS * COILS];
 
 	open_run(&r, &p);
-	bs_front_scan(r.front, &info, noise);
+	bs_mixer_scan(r.mixer, &info, noise);
 	for (uint32_t row = 0; row < LINES; row++) {
 		give_line(&r, 0, 0, row);
 		if (row == 0)
@@ -241,7 +241,7 @@ static void test_without_noise(void)
 	double complex one[COILS * COILS] = { 0 };
 
 	open_run(&r, &p);
-	bs_front_scan(r.front, &info, NULL);
+	bs_mixer_scan(r.mixer, &info, NULL);
 	for (uint32_t row = 0; row < 3; row++)
 		give_line(&r, 0, 0, row);
 	CHECK(r.refused == 3 && finish(&r) == BS_ERR_CALIBRATION && r.images == 0, "required: %s",
@@ -249,7 +249,7 @@ static void test_without_noise(void)
 	make_noise(&dead);
 	for (uint32_t i = 0; i < COILS; i++)
 		dead.sum[3 * COILS + i] = dead.sum[i * COILS + 3] = 0.0;
-	bs_front_scan(r.front, &info, &dead);
+	bs_mixer_scan(r.mixer, &info, &dead);
 	give_line(&r, 0, 0, 0);
 	CHECK(r.refused == 4 && strstr(why.text, "row 3") != NULL, "a dead channel: %s", why.text);
 	close_run(&r);
@@ -259,7 +259,7 @@ static void test_without_noise(void)
 	for (uint32_t i = 0; i < COILS; i++)
 		one[i + COILS * i] = 1.0;
 	open_run(&plain, &p);
-	bs_front_scan(plain.front, &info, NULL);
+	bs_mixer_scan(plain.mixer, &info, NULL);
 	for (uint32_t row = 0; row < LINES; row++)
 		give_line(&plain, 0, 0, row);
 	direct(plain.image[1], one, COILS, 0, 0);
@@ -296,7 +296,7 @@ static void test_compression(const struct bs_noise *noise)
 	double worst = 0.0;
 
 	open_run(&r, &p);
-	bs_front_scan(r.front, &info, noise);
+	bs_mixer_scan(r.mixer, &info, noise);
 	/* lines of both slices and contrasts by turns: what waits is handed on in its order */
 	for (uint32_t row = 0; row < LINES; row++)
 		for (uint32_t i = 0; i < 4; i++) {
@@ -318,7 +318,7 @@ static void test_compression(const struct bs_noise *noise)
 	close_run(&r);
 
 	open_run(&back, &p);
-	bs_front_scan(back.front, &info, noise);
+	bs_mixer_scan(back.mixer, &info, noise);
 	for (uint32_t row = LINES; row-- > 0;)
 		give_line(&back, 0, 0, row);
 	CHECK(back.images == 1 && memcmp(back.image[0], r.image[0], sizeof(cf) * 3 * VOXELS) == 0,
@@ -335,7 +335,7 @@ static void test_partial(void)
 	struct bs_mrd_acq h;
 
 	open_run(&r, &p);
-	bs_front_scan(r.front, &info, NULL);
+	bs_mixer_scan(r.mixer, &info, NULL);
 	for (uint32_t row = 0; row < 9; row++) /* two calibrate */
 		give_line(&r, 0, 0, row);
 	for (uint32_t row = 0; row < 5; row++) /* none does */
@@ -346,7 +346,7 @@ static void test_partial(void)
 	CHECK(finish(&r) == 0 && r.images == 3 && taken(&r) == 15 && r.said[0].missing == LINES - 9,
 	      "the scan's end ends all: %u images, %u missing", r.images, r.said[0].missing);
 	memset(data[0][0][12], 0, sizeof(data[0][0][12]));
-	bs_front_scan(r.front, &info, NULL);
+	bs_mixer_scan(r.mixer, &info, NULL);
 	r.refused = 0;
 	give_line(&r, 0, 0, 12);
 	CHECK(finish(&r) == BS_ERR_CALIBRATION, "nothing but zeros: %s", why.text);
@@ -363,7 +363,7 @@ static void test_flagged(void)
 
 	p.by_header = 1;
 	open_run(&r, &p);
-	bs_front_scan(r.front, &info, NULL);
+	bs_mixer_scan(r.mixer, &info, NULL);
 	for (uint32_t row = 0; row < 9; row++) /* two calibrate */
 		give_line(&r, 0, 0, row);
 	CHECK(taken(&r) == 0, "9 lines wait");
@@ -385,7 +385,7 @@ static void test_what_calibrates(void)
 	open_run(&r, &p);
 	r.inner.parallel = BS_PARALLEL_GRAPPA; /* something behind uses them, too */
 	bs_plan_make(&r.inner);
-	bs_front_scan(r.front, &info, NULL);
+	bs_mixer_scan(r.mixer, &info, NULL);
 	h.flags = BS_MRD_IS_CALIBRATION;
 	for (uint32_t row = 7; row < 23; row++) {
 		CHECK(bs_recon_kinds(r.recon)->used[BS_KIND_CALIBRATION] == 0, "line %u waits",
@@ -403,7 +403,7 @@ static void test_what_calibrates(void)
 	bs_plan_make(&p);
 	p.readouts = 130; /* every third calibrates: 0 .. 129 */
 	open_run(&r, &p);
-	bs_front_scan(r.front, &info, NULL);
+	bs_mixer_scan(r.mixer, &info, NULL);
 	for (uint32_t row = 129; row > 0; row--)
 		give(&r,
 		     &(struct bs_mrd_acq){ .number_of_samples = SAMPLES, .active_channels = COILS },
@@ -450,18 +450,18 @@ static void test_geometric(void)
 				data[0][0][row][c][s] = (cf)sum;
 			}
 	}
-	p.whiten = BS_WHITEN_AUTO; /* so that there is a front; without noise it passes all */
+	p.whiten = BS_WHITEN_AUTO; /* so that there is a mixer; without noise it passes all */
 	bs_plan_make(&p);
 	open_run(&full, &p);
-	bs_front_scan(full.front, &info, NULL);
+	bs_mixer_scan(full.mixer, &info, NULL);
 	p.whiten = BS_WHITEN_OFF;
 	p.virtual_coils = 2;
 	bs_plan_make(&p);
 	open_run(&one, &p);
-	bs_front_scan(one.front, &info, NULL);
+	bs_mixer_scan(one.mixer, &info, NULL);
 	p.compression = BS_COMPRESSION_GEOMETRIC;
 	open_run(&each, &p);
-	bs_front_scan(each.front, &info, NULL);
+	bs_mixer_scan(each.mixer, &info, NULL);
 	for (uint32_t row = 0; row < LINES; row++) {
 		give_line(&full, 0, 0, row);
 		give_line(&one, 0, 0, row);
@@ -496,7 +496,7 @@ static void test_averages(void)
 	open_run(&r, &p);
 	for (int order = 0; order < 4;
 	     order++) { /* one after the other, by lines; both backwards */
-		bs_front_scan(r.front, &info, NULL);
+		bs_mixer_scan(r.mixer, &info, NULL);
 		r.images = 0;
 		for (uint32_t i = 0; i < 2 * LINES; i++) {
 			const uint32_t at = order < 2 ? i : 2 * LINES - 1 - i;

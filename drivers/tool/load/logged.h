@@ -1,5 +1,5 @@
 /*
- * drivers/source/logged.h - a scan's log (drivers/log) as a recording: its header and acquisitions
+ * drivers/tool/load/logged.h - a scan's log (drivers/log) as a recording: header and acquisitions
  *
  * open reads the whole log once. The acquisitions are those of its ACQ messages, in the order of
  * their numbers on the wire, whatever order they came in. The log of a scan that was never closed
@@ -7,8 +7,8 @@
  * messages before the damage. Allocates; not for real-time threads; one thread.
  * Test: test/unit/drivers/log/test_logged.c, test/replay/record.sh
  */
-#ifndef BS_DRIVERS_SOURCE_LOGGED_H
-#define BS_DRIVERS_SOURCE_LOGGED_H
+#ifndef BS_DRIVERS_TOOL_LOAD_LOGGED_H
+#define BS_DRIVERS_TOOL_LOAD_LOGGED_H
 
 #include "core/mrd.h"
 #include "drivers/log/reader.h"
@@ -28,6 +28,8 @@ struct bs_logged_sum {
 	char where[1200]; /* file and offset of the log's end */
 };
 
+/* True if path is a log's file, by its name or its first bytes. */
+bool bs_logged_is(const char *path);
 /* Opens a log. BS_ERR_IO; BS_ERR_FORMAT: no log, or no header in it; BS_ERR_STATE: empty. */
 int bs_logged_open(struct bs_logged **l, const char *path, struct bs_fail *damage,
 		   struct bs_fail *why);

@@ -1,5 +1,5 @@
 /*
- * drivers/file/probe.h - tries a file in a child process before this one believes it
+ * drivers/tool/load/probe.h - tries a file in a child process before this one believes it
  *
  * HDF5 1.10 crashes or loops on some damaged files (one flipped byte in a global heap is enough),
  * and no check made beforehand can tell. The child reads the file with the same code as its parent
@@ -13,8 +13,8 @@
  * lock is held while a thread starts. Not for real-time threads: forks, blocks.
  * Test: test/unit/drivers/test_probe.c, test/unit/drivers/test_recording.c
  */
-#ifndef BS_DRIVERS_FILE_PROBE_H
-#define BS_DRIVERS_FILE_PROBE_H
+#ifndef BS_DRIVERS_TOOL_LOAD_PROBE_H
+#define BS_DRIVERS_TOOL_LOAD_PROBE_H
 
 #include "core/err.h"
 

@@ -1,12 +1,13 @@
-/* drivers/file/traj.c - see traj.h */
-#include "drivers/file/traj.h"
+/* drivers/tool/load/traj.c - see traj.h */
+#include "drivers/tool/load/traj.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "core/frame/kind.h"
-#include "drivers/file/cfl.h"
-#include "drivers/source/recording.h"
+#include "core/tool/trajcheck.h"
+#include "drivers/tool/load/cfl.h"
+#include "drivers/tool/load/recording.h"
 #include "ipc/wire/xml.h"
 
 static const char axes[] = "xyz";

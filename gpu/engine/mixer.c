@@ -1,5 +1,5 @@
-/* gpu/engine/front.c - see front.h */
-#include "gpu/engine/front.h"
+/* gpu/engine/mixer.c - see mixer.h */
+#include "gpu/engine/mixer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ struct frame {
 	uint32_t lines;
 };
 
-struct bs_front {
+struct bs_mixer {
 	const struct bs_protocol *p;
 	struct bs_recon *recon;
 	uint32_t inner_coils, slices, rows, quota; /* quota: most readouts of a slice that wait */
@@ -69,7 +69,7 @@ struct bs_front {
 
 /* ---- memory ---- */
 
-void bs_front_inner(struct bs_protocol *inner, const struct bs_protocol *p)
+void bs_mixer_inner(struct bs_protocol *inner, const struct bs_protocol *p)
 {
 	*inner = *p;
 	inner->coils = bs_protocol_inner_coils(p);
@@ -94,7 +94,7 @@ static uint64_t quota_of(const struct bs_protocol *p)
 	return readouts_of(p) * p->contrasts * bs_protocol_lanes(p);
 }
 
-static void lay(struct bs_front *f, struct bs_room *r)
+static void lay(struct bs_mixer *f, struct bs_room *r)
 {
 	const struct bs_protocol *p = f->p;
 	const uint64_t places = f->places;
@@ -125,9 +125,9 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-static void set_out(struct bs_front *f, const struct bs_protocol *p)
+static void set_out(struct bs_mixer *f, const struct bs_protocol *p)
 {
-	*f = (struct bs_front){ .p = p };
+	*f = (struct bs_mixer){ .p = p };
 	f->inner_coils = bs_protocol_inner_coils(p);
 	f->bands = bs_plan_has(&p->plan, BS_PLAN_APART) ? p->multiband.factor : 1;
 	f->slices = p->virtual_coils > 0 ? p->slices / f->bands : 1;
@@ -142,10 +142,10 @@ static void set_out(struct bs_front *f, const struct bs_protocol *p)
 	f->places = places_of(p);
 }
 
-int bs_front_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+int bs_mixer_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
 	struct bs_room room = { .need = need };
-	struct bs_front f;
+	struct bs_mixer f;
 
 	if (!p->plan.prepares)
 		return 0;
@@ -154,11 +154,11 @@ int bs_front_need(const struct bs_protocol *p, struct bs_need *need, struct bs_f
 	return f.places > 1 ? bs_along_need(p->samples, p->coils, need, why) : 0;
 }
 
-int bs_front_arm(struct bs_front **out, const struct bs_protocol *p, struct bs_recon *recon,
+int bs_mixer_arm(struct bs_mixer **out, const struct bs_protocol *p, struct bs_recon *recon,
 		 struct bs_arena *arena, struct bs_fail *why)
 {
 	struct bs_room room = { .arena = arena };
-	struct bs_front *f;
+	struct bs_mixer *f;
 	int rc;
 
 	*out = NULL;
@@ -187,7 +187,7 @@ int bs_front_arm(struct bs_front **out, const struct bs_protocol *p, struct bs_r
 	return 0;
 }
 
-void bs_front_disarm(struct bs_front *f)
+void bs_mixer_disarm(struct bs_mixer *f)
 {
 	if (f != NULL)
 		bs_along_close(f->along);
@@ -196,7 +196,7 @@ void bs_front_disarm(struct bs_front *f)
 
 /* ---- a scan ---- */
 
-void bs_front_scan(struct bs_front *f, const struct bs_scan_info *info,
+void bs_mixer_scan(struct bs_mixer *f, const struct bs_scan_info *info,
 		   const struct bs_noise *noise)
 {
 	bs_recon_scan(f->recon, info);
@@ -221,7 +221,7 @@ void bs_front_scan(struct bs_front *f, const struct bs_scan_info *info,
 }
 
 /* Makes the whitening matrix, and what the images' reports say of it. */
-static int whiten(struct bs_front *f, const struct bs_mrd_acq *head, struct bs_fail *why)
+static int whiten(struct bs_mixer *f, const struct bs_mrd_acq *head, struct bs_fail *why)
 {
 	const struct bs_noise *n = f->noise;
 	struct bs_prepared *said = &f->said;
@@ -249,7 +249,7 @@ static int whiten(struct bs_front *f, const struct bs_mrd_acq *head, struct bs_f
  * Called with the scan's first readout that is used and is no noise; the noise is fixed from here
  * on.
  */
-static int begin(struct bs_front *f, const struct bs_mrd_acq *head, struct bs_fail *why)
+static int begin(struct bs_mixer *f, const struct bs_mrd_acq *head, struct bs_fail *why)
 {
 	const int64_t start_ns = bs_now_ns();
 	struct bs_fail reason = { 0 };
@@ -278,7 +278,7 @@ static int begin(struct bs_front *f, const struct bs_mrd_acq *head, struct bs_fa
 }
 
 /* Returns the row's number among the rows of all slices that share a matrix. */
-static uint32_t row_of(const struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row)
+static uint32_t row_of(const struct bs_mixer *f, const struct bs_mrd_acq *head, uint32_t row)
 {
 	return f->bands > 1 && row < f->rows / f->bands
 		       ? row + bs_apart_band_of(f->p, head->idx.slice) * (f->rows / f->bands)
@@ -294,7 +294,7 @@ static uint32_t used_samples(const struct bs_mrd_acq *head)
  * Multiplies a readout by its matrix. One that is shorter than a line, a navigator, gets the
  * center's.
  */
-static void mix(struct bs_front *f, const struct bs_mrd_acq *head, const float *data)
+static void mix(struct bs_mixer *f, const struct bs_mrd_acq *head, const float *data)
 {
 	const uint32_t samples = used_samples(head);
 	const size_t size = 2 * (size_t)f->inner_coils * f->p->coils;
@@ -310,7 +310,7 @@ static void mix(struct bs_front *f, const struct bs_mrd_acq *head, const float *
 }
 
 /* Hands one readout on to the engines. */
-static int pass(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row, const float *data,
+static int pass(struct bs_mixer *f, const struct bs_mrd_acq *head, uint32_t row, const float *data,
 		int64_t now_ns, struct bs_fail *why)
 {
 	struct bs_mrd_acq inner = *head;
@@ -327,7 +327,7 @@ static int pass(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row,
 /* ---- compression: readouts that calibrate, and readouts that wait ---- */
 
 /* The index of a row among the calibrating ones; NONE: it does not calibrate. */
-static uint32_t place_of(const struct bs_front *f, uint32_t row)
+static uint32_t place_of(const struct bs_mixer *f, uint32_t row)
 {
 	const uint32_t band = row / (f->rows / f->bands);
 	const uint32_t line = row % (f->rows / f->bands);
@@ -350,23 +350,23 @@ static uint32_t place_of(const struct bs_front *f, uint32_t row)
 }
 
 /* Returns true for a repeat of a line: of averages that are summed, only the first calibrates. */
-static bool is_again(const struct bs_front *f, const struct bs_mrd_acq *head)
+static bool is_again(const struct bs_mixer *f, const struct bs_mrd_acq *head)
 {
 	return bs_plan_has(&f->p->plan, BS_PLAN_AVERAGE) && head->idx.average > 0;
 }
 
-static struct frame *frame_of(const struct bs_front *f, const struct bs_mrd_acq *head)
+static struct frame *frame_of(const struct bs_mixer *f, const struct bs_mrd_acq *head)
 {
 	return &f->frame[bs_protocol_pair(f->p, head->idx.slice, head->idx.contrast)];
 }
 
-static float *samples_of(const struct bs_front *f, uint32_t item)
+static float *samples_of(const struct bs_mixer *f, uint32_t item)
 {
 	return f->data + item * f->room;
 }
 
 /* Appends a copy of a readout to its slice's list; the caller has checked that there is room. */
-static void hold(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row, const float *data,
+static void hold(struct bs_mixer *f, const struct bs_mrd_acq *head, uint32_t row, const float *data,
 		 int64_t now_ns)
 {
 	struct slice *s = &f->slice[bs_apart_slot(f->p, head->idx.slice)];
@@ -400,7 +400,7 @@ static void hold(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row
  * Finds for each row the first waiting readout of the slice that has it. Returns how many
  * calibrate.
  */
-static uint32_t sort_rows(struct bs_front *f, const struct slice *s)
+static uint32_t sort_rows(struct bs_mixer *f, const struct slice *s)
 {
 	uint32_t calibrate = 0;
 
@@ -418,7 +418,7 @@ static uint32_t sort_rows(struct bs_front *f, const struct slice *s)
 }
 
 /* Sums the Gram matrix of a slice's calibrating readouts, one for each place that has a matrix. */
-static void sum_rows(struct bs_front *f, const struct slice *s)
+static void sum_rows(struct bs_mixer *f, const struct slice *s)
 {
 	const bool all = sort_rows(f, s) == 0; /* no waiting readout calibrates: sum all */
 	const size_t square = (size_t)f->p->coils * f->p->coils;
@@ -442,7 +442,7 @@ static void sum_rows(struct bs_front *f, const struct slice *s)
 }
 
 /* Makes a slice's matrix, or those of its places, from the Gram matrix. */
-static int solve(struct bs_front *f, uint32_t slice, double *kept, struct bs_fail *why)
+static int solve(struct bs_mixer *f, uint32_t slice, double *kept, struct bs_fail *why)
 {
 	const uint32_t coils = f->p->coils;
 	const size_t size = (size_t)f->inner_coils * coils;
@@ -464,7 +464,7 @@ static int solve(struct bs_front *f, uint32_t slice, double *kept, struct bs_fai
 	return 0;
 }
 
-static int make_matrix(struct bs_front *f, uint32_t slice, struct bs_fail *why)
+static int make_matrix(struct bs_mixer *f, uint32_t slice, struct bs_fail *why)
 {
 	struct slice *s = &f->slice[slice];
 	struct bs_fail reason;
@@ -485,7 +485,7 @@ static int make_matrix(struct bs_front *f, uint32_t slice, struct bs_fail *why)
  * Hands on the readouts that wait in the slice's list. BS_RECON_POP_FIRST: call again for the rest.
  * A refused readout does not keep the others back; the first reason is kept.
  */
-static int flush(struct bs_front *f, uint32_t slice)
+static int flush(struct bs_mixer *f, uint32_t slice)
 {
 	struct slice *s = &f->slice[slice];
 
@@ -509,7 +509,7 @@ static int flush(struct bs_front *f, uint32_t slice)
 }
 
 /* Returns 0, or once the error of a readout that waited and was refused. */
-static int refused(struct bs_front *f, struct bs_fail *why)
+static int refused(struct bs_mixer *f, struct bs_fail *why)
 {
 	const int rc = f->refused.code;
 
@@ -517,7 +517,7 @@ static int refused(struct bs_front *f, struct bs_fail *why)
 	return rc == 0 ? 0 : bs_fail(why, rc, "%s", f->refused.text);
 }
 
-static bool complete(const struct bs_front *f, const struct bs_mrd_acq *head)
+static bool complete(const struct bs_mixer *f, const struct bs_mrd_acq *head)
 {
 	const struct slice *s = &f->slice[bs_apart_slot(f->p, head->idx.slice)];
 	const struct frame *frame = frame_of(f, head);
@@ -530,7 +530,7 @@ static bool complete(const struct bs_front *f, const struct bs_mrd_acq *head)
 				  bs_open_same(f->p, &frame->idx, &head->idx)));
 }
 
-static int compress(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row,
+static int compress(struct bs_mixer *f, const struct bs_mrd_acq *head, uint32_t row,
 		    const float *data, int64_t now_ns, struct bs_fail *why)
 {
 	const uint32_t slice = bs_apart_slot(f->p, head->idx.slice);
@@ -565,7 +565,7 @@ static int compress(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t 
 	return rc != 0 ? rc : refused(f, why);
 }
 
-int bs_front_readout(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row,
+int bs_mixer_readout(struct bs_mixer *f, const struct bs_mrd_acq *head, uint32_t row,
 		     const float *data, int64_t now_ns, struct bs_fail *why)
 {
 	const enum bs_kind kind = bs_mrd_kind(head->flags);
@@ -581,7 +581,7 @@ int bs_front_readout(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t
 				       : pass(f, head, row, data, now_ns, why);
 }
 
-int bs_front_close(struct bs_front *f, struct bs_fail *why)
+int bs_mixer_close(struct bs_mixer *f, struct bs_fail *why)
 {
 	for (uint32_t s = 0; f->p->virtual_coils > 0 && s < f->slices; s++) {
 		struct bs_fail reason;

@@ -1,5 +1,5 @@
 /*
- * drivers/file/mtx.h - sparse matrices as Matrix Market files (.mtx)
+ * drivers/tool/load/mtx.h - sparse matrices as Matrix Market files (.mtx)
  *
  * Read: "%%MatrixMarket matrix coordinate real|integer|complex general", comments, the sizes
  * "rows columns entries", then one entry a line, "row column value" or "row column re im", counted
@@ -10,8 +10,8 @@
  * Source: Boisvert, Pozo, Remington, The Matrix Market Exchange Formats, NISTIR 5935, 1996.
  * Test: test/unit/drivers/test_mtx.c
  */
-#ifndef BS_DRIVERS_FILE_MTX_H
-#define BS_DRIVERS_FILE_MTX_H
+#ifndef BS_DRIVERS_TOOL_LOAD_MTX_H
+#define BS_DRIVERS_TOOL_LOAD_MTX_H
 
 #include "core/solve/csr.h"
 

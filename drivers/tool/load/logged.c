@@ -1,10 +1,14 @@
-/* drivers/source/logged.c - see logged.h */
-#include "drivers/source/logged.h"
+/* drivers/tool/load/logged.c - see logged.h */
+#define _GNU_SOURCE
+#include "drivers/tool/load/logged.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "drivers/log/name.h"
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 
@@ -22,6 +26,25 @@ struct bs_logged {
 	struct bs_logged_sum sum;
 	char note[256];
 };
+
+bool bs_logged_is(const char *path)
+{
+	const size_t len = strlen(path);
+	const size_t tail = strlen(BS_LOG_SUFFIX);
+	char first[8];
+	bool is = false;
+	int fd;
+
+	if (len > tail && strcmp(path + len - tail, BS_LOG_SUFFIX) == 0)
+		return true;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0) {
+		is = pread(fd, first, sizeof(first), 0) == (ssize_t)sizeof(first) &&
+		     memcmp(first, "BSLOGSEG", sizeof(first)) == 0;
+		(void)close(fd);
+	}
+	return is;
+}
 
 static int take_open(struct bs_logged *l, const unsigned char *payload, size_t len,
 		     struct bs_fail *why)
