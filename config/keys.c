@@ -400,6 +400,9 @@ P("field.dwell_us", BS_KEY_NUMBER, "us", "0.0", 0, 1e6, NULL, field.dwell_us,
 P("field.start_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 1e6, NULL, field.start_ms,
   "t of a readout's first sample that is not discarded: 0 where the map's phase is in the "
   "sensitivities or not wanted, the echo time where it is"),
+P("field.echo_spacing_us", BS_KEY_NUMBER, "us", "0.0", 0, 1e6, NULL, field.echo_spacing_us,
+  "method cartesian: the map moves voxels back along y (EPI), by this time from a line of k-space "
+  "to the next one: the train's echo spacing over acceleration and shots (EffectiveEchoSpacing)"),
 P("field.error", BS_KEY_NUMBER, "", "1.0e-3", 1e-5, 0.1, NULL, field.error,
   "error of the time segments, root mean square over the map's voxels at any t; it says how many "
   "there are, 64 at most"),

@@ -33,6 +33,9 @@ void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 	const struct bs_plan *plan = &p->plan;
 	const bool off = plan->off_resonance;
 
+	if (!bs_plan_has(plan, BS_PLAN_UNWARP) && p->field.echo_spacing_us != 0.0)
+		fault(r, s, "field.echo_spacing_us",
+		      "has no effect without method cartesian and field.map_file or from study");
 	if (!off && p->field.dwell_us != 0.0)
 		fault(r, s, "field.dwell_us", "has no effect without field.map_file");
 	if (!off && p->field.start_ms != 0.0)
@@ -43,6 +46,25 @@ void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "field.map_file", "has no effect without field.from file");
 	if (bs_plan_has(plan, BS_PLAN_ECHOES))
 		echoes(r, s, p);
+}
+
+void bs_rules_blips(const struct bs_reading *r, const struct bs_scope *s,
+		    const struct bs_protocol *p, const char *key)
+{
+	const enum bs_plan_maps maps = p->plan.maps;
+
+	if (sound(s, "field.echo_spacing_us", NULL) && p->field.echo_spacing_us == 0.0)
+		fault_near(r, s, "field.echo_spacing_us", key, "missing; %s needs it", key);
+	if (p->field.dwell_us != 0.0 || p->field.start_ms != 0.0)
+		fault(r, s, p->field.dwell_us != 0.0 ? "field.dwell_us" : "field.start_ms",
+		      "has no effect with method cartesian: field.echo_spacing_us");
+	if (sound(s, "matrix", "encoded", NULL) &&
+	    (p->matrix[2] > 1 || p->matrix[1] != p->encoded[1]))
+		fault(r, s, key, "on the grid: in 2D, with as many voxels along y as lines");
+	if (p->plan.solve != BS_SOLVE_NONE || maps == BS_PLAN_MAPS_SCAN)
+		fault(r, s, key, "on the grid: not with %s", p->plan.solve != BS_SOLVE_NONE ?
+		      "a solver, whose maps lie where the lines put the voxels" :
+		      "maps made from the scan, which lie where its lines put the voxels");
 }
 
 /* Slices leave joined, and only when they are whole. */

@@ -18,6 +18,7 @@
 #include "gpu/engine/slicer.h"
 #include "gpu/image/combine.h"
 #include "gpu/image/partial.h"
+#include "gpu/image/unwarp.h"
 #include "gpu/solve/lsq.h"
 #include "gpu/solve/solve.h"
 
@@ -31,6 +32,7 @@ struct engine {
 	struct bs_slicer *slicer;    /* takes slices apart; NULL: lines hold one slice */
 	struct bs_filler *filler;    /* filler of missing lines; NULL: missing lines are zeros */
 	struct bs_left_out left_out; /* lines that have come, where the protocol needs that */
+	struct bs_unwarp *unwarp; /* moves voxels back; NULL: they stay */
 	struct bs_combiner *combiner;
 	struct bs_echoes *echoes; /* echoes that measure a field map; NULL: none is measured */
 	const float *maps;
@@ -169,10 +171,11 @@ static int need_lines(const struct bs_protocol *p, struct bs_need *need, struct 
 /* Parts are added in the order in which the check command lists them. */
 static int host_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
-	static int (*const parts[BS_SOLVES][9])(const struct bs_protocol *p, struct bs_need *need,
+	static int (*const parts[BS_SOLVES][10])(const struct bs_protocol *p, struct bs_need *need,
 						struct bs_fail *why) = {
-		[BS_SOLVE_NONE] = { bs_mapped_need, bs_echoes_need, bs_combiner_need, need_images,
-				    need_window, need_filler, need_lines, need_encoder },
+		[BS_SOLVE_NONE] = { bs_mapped_need, bs_echoes_need, bs_unwarp_need, bs_combiner_need,
+				    need_images, need_window, need_filler, need_lines,
+				    need_encoder },
 		[BS_SOLVE_CG] = { bs_mapped_need, bs_combiner_need, need_images, need_window,
 				  need_encoder, need_solver },
 		[BS_SOLVE_UNFOLD] = { bs_mapped_need, need_encoder, need_images, need_solver,
@@ -199,6 +202,7 @@ static void host_disarm(void *self)
 	bs_filler_close(e->filler);
 	bs_slicer_close(e->slicer);
 	bs_left_out_close(&e->left_out);
+	bs_unwarp_close(e->unwarp);
 	bs_combiner_close(e->combiner);
 	bs_mapped_disarm(e->mapped);
 	bs_echoes_disarm(e->echoes);
@@ -265,6 +269,8 @@ static int host_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 		rc = bs_mapped_arm(&e->mapped, p, tables, env, why);
 	if (rc == 0)
 		rc = bs_echoes_arm(&e->echoes, p, tables, env, why);
+	if (rc == 0)
+		rc = bs_unwarp_plan(&e->unwarp, p, tables->field, env->arena, env->team, why);
 	if (rc == 0)
 		rc = take_images(e, env->arena, why);
 	if (rc == 0)
@@ -423,6 +429,7 @@ static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t
 		     float *image, struct bs_report *report)
 {
 	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
+	const float *images = e->whole;
 	int64_t summed_ns;
 	int64_t solved_ns;
 	int64_t spent_ns;
@@ -437,7 +444,9 @@ static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t
 		solved_ns = bs_now_ns();
 		complete(e, frame, report);
 	}
-	bs_combiner_run(e->combiner, e->whole, bs_maps_of(e->maps, e->p, slice), &report->flow,
+	if (e->unwarp != NULL)
+		images = bs_unwarp_run(e->unwarp, slice, report->falling, e->whole);
+	bs_combiner_run(e->combiner, images, bs_maps_of(e->maps, e->p, slice), &report->flow,
 			image);
 	if (e->echoes != NULL)
 		bs_echoes_measure(e->echoes, frame, report->order, e->whole);

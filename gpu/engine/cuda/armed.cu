@@ -91,6 +91,7 @@ static int device_need(const struct bs_cuda_spec *s, struct bs_need *need, struc
 	bs_need_add(need, "device sensitivities", 1,
 		    bs_devmem_round(maps_bytes(p)) + bs_devmem_round(all_maps_bytes(p)));
 	bs_need_add(need, "device window", 1, bs_partial_cuda_bytes(p));
+	bs_need_add(need, "device images moved back", 1, bs_unwarp_cuda_bytes(p));
 	if (!s->share)
 		bs_need_add(need, "device images that leave", 1, bs_combiner_cuda_bytes(p));
 	return s->op->need(s, need, why);
@@ -169,6 +170,7 @@ void bs_armed_cuda_close(void *self)
 	free(e->added);
 	bs_ls_cuda_close(e->ls);
 	bs_armed_cuda_unfold_close(e);
+	bs_unwarp_cuda_close(e->unwarp);
 	bs_combiner_cuda_close(e->combiner);
 	if (e->plan != NULL)
 		e->op->close(e->plan);
@@ -260,6 +262,8 @@ int bs_armed_cuda_maps(void *self, uint32_t slice)
 		rc = bs_segments_cuda_field(e->field, slice,
 					    e->host_field + slice * bs_protocol_voxels(e->p),
 					    e->stream, NULL);
+	if (rc == 0 && e->unwarp != NULL)
+		rc = bs_unwarp_cuda_changed(e->unwarp, slice, e->stream, NULL);
 	if (rc != 0 || bytes == 0)
 		return rc;
 	BS_CUDA(cudaMemcpyAsync(to, e->host_maps + 2 * slice * e->maps_step, bytes,
@@ -339,6 +343,8 @@ static int open_parts(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
 	lap(laps, "memory");
 	if (rc == 0)
 		rc = bs_partial_cuda_open(&e->window, p, &e->mem, why);
+	if (rc == 0)
+		rc = bs_unwarp_cuda_plan(&e->unwarp, p, tables->field, &e->mem, why);
 	if (rc == 0 && !s->share)
 		rc = bs_combiner_cuda_plan(&e->combiner, p, &e->mem, why);
 	if (rc == 0)
@@ -347,7 +353,7 @@ static int open_parts(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
 	if (rc == 0 && s->op->field != NULL)
 		e->field = s->op->field(e->plan);
 	e->varies =
-		bs_plan_has(&p->plan, BS_PLAN_VELOCITY) ||
+		bs_plan_has(&p->plan, BS_PLAN_VELOCITY) || e->unwarp != NULL ||
 		(s->op->varies && (e->field == NULL || bs_segments_cuda_launches(e->field) == 0));
 	e->host_field = tables->field;
 	if (rc == 0 && e->ls != NULL && e->field != NULL)

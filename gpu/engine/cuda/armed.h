@@ -22,6 +22,7 @@
 #include "gpu/device/memory.h"
 #include "gpu/image/combine.h"
 #include "gpu/image/partial_cuda.h"
+#include "gpu/image/unwarp.h"
 #include "gpu/image/unfold_cuda.h"
 #include "gpu/solve/ls_cuda.h"
 
@@ -92,6 +93,7 @@ struct bs_armed_cuda {
 	uint64_t maps_step;
 	uint32_t slice; /* the current slice: maps holds its maps */
 	struct bs_partial_cuda window;
+	struct bs_unwarp_cuda *unwarp; /* moves voxels back; NULL: they stay */
 	/* combiner of coils; NULL: this engine is one share of several GPUs */
 	struct bs_combiner_cuda *combiner;
 	uint32_t frames;
