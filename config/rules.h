@@ -22,9 +22,6 @@ void bs_rules_stream(const struct bs_reading *r, const struct bs_scope *s,
 /* Rules of a protocol about a field map's source, and about a scan that measures one. */
 void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 		    const struct bs_protocol *p);
-/* The rules of a field map on the grid. key: the key that asks for it. */
-void bs_rules_blips(const struct bs_reading *r, const struct bs_scope *s,
-		    const struct bs_protocol *p, const char *key);
 /* Rules of a protocol about slices that are excited at once. */
 void bs_rules_multiband(const struct bs_reading *r, const struct bs_scope *s,
 			const struct bs_protocol *p);

@@ -27,6 +27,24 @@ static void echoes(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "backend", "field.from echoes has no CUDA engine: host, or auto");
 }
 
+/* Rules of a field map on the grid. */
+static void blips(const struct bs_reading *r, const struct bs_scope *s, const struct bs_protocol *p)
+{
+	const char *key = p->field.from == BS_FIELD_STUDY ? "field.from" : "field.map_file";
+
+	if (sound(s, "field.echo_spacing_us", NULL) && p->field.echo_spacing_us == 0.0)
+		fault_near(r, s, "field.echo_spacing_us", key, "missing; %s needs it", key);
+	if (p->field.dwell_us != 0.0 || p->field.start_ms != 0.0)
+		fault(r, s, p->field.dwell_us != 0.0 ? "field.dwell_us" : "field.start_ms",
+		      "has no effect with method cartesian: field.echo_spacing_us");
+	if (sound(s, "matrix", "encoded", NULL) &&
+	    (p->matrix[2] > 1 || p->matrix[1] != p->encoded[1]))
+		fault(r, s, key, "on the grid: in 2D, with as many voxels along y as lines");
+	if (p->plan.solve != BS_SOLVE_NONE || p->plan.maps == BS_PLAN_MAPS_SCAN)
+		fault(r, s, key,
+		      "on the grid: not with a solver, nor with maps made from the scan");
+}
+
 void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 		    const struct bs_protocol *p)
 {
@@ -46,25 +64,8 @@ void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "field.map_file", "has no effect without field.from file");
 	if (bs_plan_has(plan, BS_PLAN_ECHOES))
 		echoes(r, s, p);
-}
-
-void bs_rules_blips(const struct bs_reading *r, const struct bs_scope *s,
-		    const struct bs_protocol *p, const char *key)
-{
-	const enum bs_plan_maps maps = p->plan.maps;
-
-	if (sound(s, "field.echo_spacing_us", NULL) && p->field.echo_spacing_us == 0.0)
-		fault_near(r, s, "field.echo_spacing_us", key, "missing; %s needs it", key);
-	if (p->field.dwell_us != 0.0 || p->field.start_ms != 0.0)
-		fault(r, s, p->field.dwell_us != 0.0 ? "field.dwell_us" : "field.start_ms",
-		      "has no effect with method cartesian: field.echo_spacing_us");
-	if (sound(s, "matrix", "encoded", NULL) &&
-	    (p->matrix[2] > 1 || p->matrix[1] != p->encoded[1]))
-		fault(r, s, key, "on the grid: in 2D, with as many voxels along y as lines");
-	if (p->plan.solve != BS_SOLVE_NONE || maps == BS_PLAN_MAPS_SCAN)
-		fault(r, s, key, "on the grid: not with %s", p->plan.solve != BS_SOLVE_NONE ?
-		      "a solver, whose maps lie where the lines put the voxels" :
-		      "maps made from the scan, which lie where its lines put the voxels");
+	if (bs_plan_has(plan, BS_PLAN_UNWARP))
+		blips(r, s, p);
 }
 
 /* Slices leave joined, and only when they are whole. */

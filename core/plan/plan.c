@@ -168,10 +168,10 @@ static const char *const maps[] = { "", " by maps_file", " by maps of the scan",
 static void put_stages(struct bs_text *t, const struct bs_plan *plan, enum bs_plan_stage first,
 		       enum bs_plan_stage end)
 {
-	static const char *const names[] = { "EPI",           "navigate",     "whiten", "compress",
-					     "average",  "slice-GRAPPA",  "GRAPPA",  "POCS",
-					     "unwarp",   "measure field", "combine", "resize",
-					     "phase",    "velocity",      "join" };
+	static const char *const names[] = { "EPI",     "navigate",      "whiten",  "compress",
+					     "average", "slice-GRAPPA",  "GRAPPA",  "POCS",
+					     "unwarp",  "measure field", "combine", "resize",
+					     "phase",   "velocity",      "join" };
 	_Static_assert(sizeof(names) / sizeof(names[0]) == BS_PLAN_STAGES, "a name for each");
 	const char *between = t->len > 0 ? " > " : "";
 

@@ -32,13 +32,15 @@ struct engine {
 	struct bs_slicer *slicer;    /* takes slices apart; NULL: lines hold one slice */
 	struct bs_filler *filler;    /* filler of missing lines; NULL: missing lines are zeros */
 	struct bs_left_out left_out; /* lines that have come, where the protocol needs that */
-	struct bs_unwarp *unwarp; /* moves voxels back; NULL: they stay */
 	struct bs_combiner *combiner;
 	struct bs_echoes *echoes; /* echoes that measure a field map; NULL: none is measured */
 	const float *maps;
 	float *fhd;      /* sums F^H d, [coil][voxel] complex */
 	float *images;   /* [image][voxel] complex, the solver's result; else fhd */
 	float *whole;    /* images completed by partial Fourier; else images */
+	float *moved;    /* images moved back along the blips; NULL: they stay */
+	const float *hz; /* field map [slice][voxel] for that */
+	struct bs_team *team;
 	int64_t tail_ns; /* time kept free before the deadline for what follows the solver, ns */
 };
 
@@ -103,6 +105,14 @@ static int need_images(const struct bs_protocol *p, struct bs_need *need, struct
 	return 0;
 }
 
+static int need_moved(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	(void)why;
+	if (bs_plan_has(&p->plan, BS_PLAN_UNWARP))
+		bs_need_add(need, "images moved back", 1, image_bytes(p) * p->coils);
+	return 0;
+}
+
 static int take_images(struct engine *e, struct bs_arena *arena, struct bs_fail *why)
 {
 	const struct bs_protocol *p = e->p;
@@ -119,7 +129,10 @@ static int take_images(struct engine *e, struct bs_arena *arena, struct bs_fail 
 		e->whole = bs_arena_take(arena, images, BS_ALIGN);
 	else if (completes(p))
 		e->fhd = e->images = bs_arena_take(arena, grid, BS_ALIGN);
-	return e->fhd == NULL || e->images == NULL || e->whole == NULL
+	if (bs_plan_has(&p->plan, BS_PLAN_UNWARP))
+		e->moved = bs_arena_take(arena, (size_t)image_bytes(p) * p->coils, BS_ALIGN);
+	return e->fhd == NULL || e->images == NULL || e->whole == NULL ||
+			       (bs_plan_has(&p->plan, BS_PLAN_UNWARP) && e->moved == NULL)
 		       ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': images", p->name)
 		       : 0;
 }
@@ -172,9 +185,9 @@ static int need_lines(const struct bs_protocol *p, struct bs_need *need, struct 
 static int host_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
 	static int (*const parts[BS_SOLVES][10])(const struct bs_protocol *p, struct bs_need *need,
-						struct bs_fail *why) = {
-		[BS_SOLVE_NONE] = { bs_mapped_need, bs_echoes_need, bs_unwarp_need, bs_combiner_need,
-				    need_images, need_window, need_filler, need_lines,
+						 struct bs_fail *why) = {
+		[BS_SOLVE_NONE] = { bs_mapped_need, bs_echoes_need, bs_combiner_need, need_images,
+				    need_moved, need_window, need_filler, need_lines,
 				    need_encoder },
 		[BS_SOLVE_CG] = { bs_mapped_need, bs_combiner_need, need_images, need_window,
 				  need_encoder, need_solver },
@@ -202,7 +215,6 @@ static void host_disarm(void *self)
 	bs_filler_close(e->filler);
 	bs_slicer_close(e->slicer);
 	bs_left_out_close(&e->left_out);
-	bs_unwarp_close(e->unwarp);
 	bs_combiner_close(e->combiner);
 	bs_mapped_disarm(e->mapped);
 	bs_echoes_disarm(e->echoes);
@@ -262,6 +274,8 @@ static int host_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 	e->encoder = bs_encoder_of(p);
 	e->solving = bs_solving_of(e->p->plan.solve);
 	e->maps = tables->maps;
+	e->hz = tables->field;
+	e->team = env->team;
 	if (e->p->plan.joint && tables->maps == NULL)
 		rc = bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method %s needs maps_file",
 			     p->name, bs_method_name(p->method));
@@ -269,8 +283,6 @@ static int host_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 		rc = bs_mapped_arm(&e->mapped, p, tables, env, why);
 	if (rc == 0)
 		rc = bs_echoes_arm(&e->echoes, p, tables, env, why);
-	if (rc == 0)
-		rc = bs_unwarp_plan(&e->unwarp, p, tables->field, env->arena, env->team, why);
 	if (rc == 0)
 		rc = take_images(e, env->arena, why);
 	if (rc == 0)
@@ -429,7 +441,6 @@ static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t
 		     float *image, struct bs_report *report)
 {
 	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
-	const float *images = e->whole;
 	int64_t summed_ns;
 	int64_t solved_ns;
 	int64_t spent_ns;
@@ -444,10 +455,11 @@ static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t
 		solved_ns = bs_now_ns();
 		complete(e, frame, report);
 	}
-	if (e->unwarp != NULL)
-		images = bs_unwarp_run(e->unwarp, slice, report->falling, e->whole);
-	bs_combiner_run(e->combiner, images, bs_maps_of(e->maps, e->p, slice), &report->flow,
-			image);
+	if (e->moved != NULL)
+		bs_unwarp(e->team, e->p, e->hz + slice * bs_protocol_voxels(e->p), report->falling,
+			  e->whole, e->moved);
+	bs_combiner_run(e->combiner, e->moved != NULL ? e->moved : e->whole,
+			bs_maps_of(e->maps, e->p, slice), &report->flow, image);
 	if (e->echoes != NULL)
 		bs_echoes_measure(e->echoes, frame, report->order, e->whole);
 	spent_ns = bs_now_ns() - solved_ns;

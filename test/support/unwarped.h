@@ -42,11 +42,13 @@ static inline void unwarped(float *out, const struct bs_protocol *p, const float
 		double complex sum = 0;
 
 		for (int k = -half; k <= half; k++) {
-			const double share = lines % 2 == 0 && (k == half || k == -half) ? 0.5 : 1.0;
+			const double share =
+				lines % 2 == 0 && (k == half || k == -half) ? 0.5 : 1.0;
 			double complex line = 0;
 
 			for (uint32_t n = 0; n < lines; n++)
-				line += (in[2 * n * columns] + I * (double)in[2 * n * columns + 1]) *
+				line += (in[2 * n * columns] +
+					 I * (double)in[2 * n * columns + 1]) *
 					cexp(-tau * I * k * (double)n / lines);
 			sum += share * line * cexp(tau * I * k * to / lines);
 		}

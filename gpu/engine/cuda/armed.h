@@ -62,6 +62,9 @@ struct bs_armed_cuda {
 	struct bs_pocs_cuda *completes;
 	/* solved image, and workspace of completes, in device memory */
 	float *solved, *spare;
+	/* device memory: images moved back along the blips (NULL: they stay), the map for that */
+	float *moved, *hz;
+	bool falling;                   /* order of the current frame's lines */
 	struct bs_segments_cuda *field; /* time segments of the operator; NULL: on resonance */
 	/* makes the weights of missing lines, on the host; NULL: missing lines are zeros */
 	struct bs_filler *filler;
@@ -93,7 +96,6 @@ struct bs_armed_cuda {
 	uint64_t maps_step;
 	uint32_t slice; /* the current slice: maps holds its maps */
 	struct bs_partial_cuda window;
-	struct bs_unwarp_cuda *unwarp; /* moves voxels back; NULL: they stay */
 	/* combiner of coils; NULL: this engine is one share of several GPUs */
 	struct bs_combiner_cuda *combiner;
 	uint32_t frames;

@@ -51,10 +51,10 @@ int bs_armed_cuda_queue_image(struct bs_armed_cuda *e, unsigned flag, struct bs_
 
 	if (e->share)
 		return rc;
-	if (rc == 0 && e->unwarp != NULL)
-		rc = bs_unwarp_cuda_run(e->unwarp, &images, e->stream, why);
+	if (rc == 0 && e->moved != NULL)
+		rc = bs_unwarp_cuda(e->p, e->hz, e->falling, images, e->moved, e->stream, why);
 	if (rc == 0)
-		rc = bs_combiner_cuda_run(e->combiner, images,
+		rc = bs_combiner_cuda_run(e->combiner, e->moved != NULL ? e->moved : images,
 					  (const float *)e->maps, &e->flow, e->out, e->stream, why);
 	if (rc == 0)
 		rc = bs_armed_cuda_pass(e, BS_CUDA_COMBINED, flag, why);

@@ -115,6 +115,6 @@ bad "field.echo_spacing_us: missing" "$file = 0.0; };"
 bad "field.echo_spacing_us: has no effect without" 'field: { echo_spacing_us = 300.0; };'
 bad "field.dwell_us: has no effect with method cartesian" "$file = 300.0; dwell_us = 2.0; };"
 (epi=${epi/42]; enc/40]; enc} && bad "with as many voxels along y as lines" "$file = 300.0; };")
-bad "not with maps made from the scan" "$file = 300.0; }; image: { combine = \"sense\";
+bad "not with a solver, nor with maps made from the scan" "$file = 300.0; }; image: { combine = \"sense\";
 	maps = \"walsh\"; };"
 bad "not with a solver" "$file = 300.0; }; parallel = \"sense\"; image: { maps = \"espirit\"; };"

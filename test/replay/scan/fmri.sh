@@ -2,8 +2,9 @@
 # test/replay/scan/fmri.sh - EPI whole, two slices at once, joined to volumes: on ramps, with a ghost
 # that drifts from volume to volume, partial Fourier, every second line, references of both habits;
 # each is the undisturbed scan, the service has recon's bytes, weights are ready for the first volume.
-# Without references a scan is refused, or its volumes are partial. A volume that would be late is
-# made with fewer iterations, and certificates speak of volumes.
+# Budgets are measured when arming. Without references a scan is refused, or its volumes are
+# partial. A volume that would be late is made with fewer iterations, and certificates speak of
+# volumes.
 set -u
 . "$(dirname "$0")/../../support/scratch.bash"
 cd "$dir" || exit 1
@@ -18,7 +19,7 @@ endpoints: { archive = ""; };
 sinks = ( { type = "cfl"; dir = "images"; }, { type = "mrd"; dir = "mrd"; } );
 protocols = (
 	{ name = "fmri"; $bands $quiet epi: { correct = true; };
-	  budget: { image_ms = 60000.0; calibration_ms = 60000.0; admission = "trust"; }; },
+	  budget: { image_ms = 60000.0; calibration_ms = 60000.0; }; },
 	{ name = "pocs"; $bands $quiet epi: { correct = true; }; partial_fourier = "pocs"; },
 	{ name = "ghost"; $bands $quiet },
 	{ name = "zeros"; $bands $quiet epi: { correct = true; }; grappa: { lacking = "zeros"; }; },

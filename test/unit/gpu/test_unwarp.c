@@ -36,24 +36,12 @@ static float *random_values(size_t n, double most)
 static void run(float *out, const struct bs_protocol *p, const float *hz, bool falling,
 		const float *images, int members)
 {
-	struct bs_need need = { 0 };
-	struct bs_unwarp *u = NULL;
-	struct bs_arena arena;
 	struct bs_team *team;
-	int rc = bs_unwarp_need(p, &need, &why);
 
-	rc = rc == 0 ? bs_arena_open(&arena, need.total_bytes, &why) : rc;
-	rc = rc == 0 ? bs_team_open(&team, members, &why) : rc;
-	rc = rc == 0 ? bs_unwarp_plan(&u, p, hz, &arena, team, &why) : rc;
-	CHECK(rc == 0 && u != NULL && arena.size - arena.used < BS_ALIGN,
-	      "need says what plan takes %s", why.text);
-	if (rc != 0)
+	if (bs_team_open(&team, members, &why) != 0)
 		exit(1);
-	memcpy(out, bs_unwarp_run(u, 1, falling, images),
-	       (size_t)bs_protocol_voxels(p) * p->coils * 8);
-	bs_unwarp_close(u);
+	bs_unwarp(team, p, hz + bs_protocol_voxels(p), falling, images, out);
 	bs_team_close(team);
-	bs_arena_close(&arena);
 }
 
 /* hz: largest field, over which neighbors in y may also change places */
@@ -108,8 +96,8 @@ static void comes_back(bool falling)
 	for (int y = 0; y < 64; y++)
 		worst = fmax(worst, fabs(out[2 * y] - exp(-(y - 30) * (y - 30) / 50.0)));
 	/* differences of neighbors are the slope to h^2/6 v''' = 3 (pi/32)^3/6: 5e-4 */
-	CHECK(worst <= 1e-3, "what was moved comes back, %s: %.1e",
-	      falling ? "falling" : "rising", worst);
+	CHECK(worst <= 1e-3, "what was moved comes back, %s: %.1e", falling ? "falling" : "rising",
+	      worst);
 }
 
 int main(void)
