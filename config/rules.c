@@ -334,8 +334,6 @@ static void rule_field(const struct bs_reading *r, const struct bs_scope *s,
 	}
 	if (!study)
 		file_exists(r, s, "field.map_file", p->field.map_file, true);
-	if (study && sound(s, "field.range_hz", NULL) && p->field.range_hz == 0.0)
-		fault_near(r, s, "field.range_hz", key, "missing; field.from study needs it");
 	if (method->on_grid)
 		return;
 	if (sound(s, "field.dwell_us", NULL) && p->field.dwell_us == 0.0)

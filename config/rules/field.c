@@ -60,6 +60,10 @@ void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "field.start_ms", "has no effect without field.map_file");
 	if (p->field.from != BS_FIELD_STUDY && p->field.range_hz != 0.0)
 		fault(r, s, "field.range_hz", "has no effect without field.from study");
+	if (p->field.from == BS_FIELD_STUDY && sound(s, "field.range_hz", NULL) &&
+	    p->field.range_hz == 0.0)
+		fault_near(r, s, "field.range_hz", "field.from",
+			   "missing; field.from study needs it");
 	if (p->field.from != BS_FIELD_FILE && p->field.map_file[0] != '\0')
 		fault(r, s, "field.map_file", "has no effect without field.from file");
 	if (bs_plan_has(plan, BS_PLAN_ECHOES))

@@ -18,7 +18,7 @@
 #include "gpu/engine/slicer.h"
 #include "gpu/image/combine.h"
 #include "gpu/image/partial.h"
-#include "gpu/image/unwarp.h"
+#include "gpu/encode/unwarp.h"
 #include "gpu/solve/lsq.h"
 #include "gpu/solve/solve.h"
 

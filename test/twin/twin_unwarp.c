@@ -1,10 +1,10 @@
 /*
- * test/twin/twin_unwarp.c - voxels moved back along EPI's blips on the device: against the definition
- * in double precision, and the same bytes again
+ * test/twin/twin_unwarp.c - voxels moved back along EPI's blips on the device: against the
+ * definition in double precision, and the same bytes again
  *
  * The bound is that of test/unit/gpu/test_unwarp.c: single precision of the weights and the sums.
  */
-#include "test/support/unwarped.h"
+#include "test/support/plan/unwarped.h"
 
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"

@@ -22,7 +22,7 @@
 #include "gpu/device/memory.h"
 #include "gpu/image/combine.h"
 #include "gpu/image/partial_cuda.h"
-#include "gpu/image/unwarp.h"
+#include "gpu/encode/unwarp.h"
 #include "gpu/image/unfold_cuda.h"
 #include "gpu/solve/ls_cuda.h"
 

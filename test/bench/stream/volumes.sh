@@ -20,7 +20,10 @@ for word in "$@"; do
 	case $word in
 	hour) eval "$host volumes=3600" ;;
 	host) eval "$host" ;;
-	h200) eval "$host tr=800 slices=72 matrix=104 coils=32 bands=4 ry=2 backend=cuda threads=8" ;;
+	h200)
+		eval "$host tr=800 slices=72 matrix=104 coils=32 bands=4 ry=2"
+		backend=cuda threads=8
+		;;
 	volumes=* | tr=* | slices=* | matrix=* | coils=* | virtual=* | bands=* | ry=* | \
 		backend=* | threads=* | keep=*) eval "$word" ;;
 	*) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 2 ;;
@@ -33,7 +36,8 @@ cd "$dir" || exit 1
 	--accel "$ry" --repetitions 3 --slice-order interleaved --dwell-us 1 --snr 40 \
 	--tr-us $((1000 * tr * bands / slices)) --epi-phase 0.4 --epi-drift 0.01 >out.txt || exit 1
 cat >site.cfg <<CFG
-node: { name = "volumes"; run_dir = "run"; cache_dir = ""; threads = $threads; memory_mib = 16384; };
+node: { name = "volumes"; run_dir = "run"; cache_dir = ""; threads = $threads;
+	memory_mib = 16384; };
 endpoints: { archive = ""; images = "ipc://run/images.ipc"; };
 sinks = ( { type = "nifti_4d"; dir = "series"; } );
 protocols = ( { name = "phantom"; method = "cartesian"; backend = "$backend";
@@ -49,7 +53,8 @@ serve=$!
 memory() { # KiB, private and shared: the service's processes by their names
 	local pid
 	for pid in $serve $(ps -o pid= --ppid $serve); do
-		echo "$(tr '\0' ' ' <"/proc/$pid/cmdline" | awk '{ print $2 == "worker" ? $3 : $2 }')" \
+		echo "$(tr '\0' ' ' <"/proc/$pid/cmdline" |
+			awk '{ print $2 == "worker" ? $3 : $2 }')" \
 			"$(awk '/RssAnon/ { a = $2 } /RssShmem/ { s = $2 } END { print a "+" s }' \
 				"/proc/$pid/status")"
 	done | xargs
@@ -79,14 +84,18 @@ said() { # said NAME: boreside_NAME of each volume that the follower has, in the
 	done
 }
 said latency_us | awk '{ print $1 / 1000 }' >lags.txt
-spread() { sort -g | awk '{ v[NR] = $1 } END { if (NR > 0) printf "p50 %.3f p99 %.3f max %.3f ms (N %d)\n",
-	v[int((NR + 1) / 2)], v[int((99 * NR + 99) / 100)], v[NR], NR }'; }
+spread() { # of the numbers, one a line
+	sort -g | awk '{ v[NR] = $1 } END { if (NR > 0)
+		printf "p50 %.3f p99 %.3f max %.3f ms (N %d)\n", v[int((NR + 1) / 2)],
+			v[int((99 * NR + 99) / 100)], v[NR], NR }'
+}
 grep -E 'outcome|due time' replay.txt
 echo "$volumes volumes of $slices slices of $matrix^2, multiband $bands x $ry, $coils coils" \
 	"($virtual virtual), every $tr ms, on: $("$BORESIDE" status -c site.cfg --json |
 		grep -o '"place":"[^"]*' | sed 's/.*"//'), $threads of $(nproc) threads"
 echo "first volume:     $(head -n 1 lags.txt) ms, of it calibration" \
-	"$(said stage_calibration_us | awk '{ s += $1 } END { printf "%.1f ms (N %d)", s / 1e3, NR }')"
+	"$(said stage_calibration_us |
+		awk '{ s += $1 } END { printf "%.1f ms (N %d)", s / 1e3, NR }')"
 echo "lag, first tenth: $(sed 1d lags.txt | head -n $tenth | spread)"
 echo "lag, last tenth:  $(tail -n $tenth lags.txt | spread)"
 echo "lag, all others:  $(sed 1d lags.txt | spread)"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # test/replay/scan/blips.sh - EPI through a field: with its map voxels go back to where they belong,
-# whichever way the lines come, accelerated, with slices at once, in volumes; the map may be a file's
-# or that of an earlier scan of the study; the service has recon's bytes; what cannot be is refused
+# whichever way the lines come, accelerated, with slices at once, in volumes; the map is a file's or
+# that of an earlier scan of the study; the service has recon's bytes; what cannot be is refused
 set -u
 . "$(dirname "$0")/../../support/scratch.bash"
 cd "$dir" || exit 1
@@ -115,6 +115,7 @@ bad "field.echo_spacing_us: missing" "$file = 0.0; };"
 bad "field.echo_spacing_us: has no effect without" 'field: { echo_spacing_us = 300.0; };'
 bad "field.dwell_us: has no effect with method cartesian" "$file = 300.0; dwell_us = 2.0; };"
 (epi=${epi/42]; enc/40]; enc} && bad "with as many voxels along y as lines" "$file = 300.0; };")
-bad "not with a solver, nor with maps made from the scan" "$file = 300.0; }; image: { combine = \"sense\";
+bad "not with a solver, nor with maps made from the scan" "$file = 300.0; };
+	image: { combine = \"sense\";
 	maps = \"walsh\"; };"
 bad "not with a solver" "$file = 300.0; }; parallel = \"sense\"; image: { maps = \"espirit\"; };"

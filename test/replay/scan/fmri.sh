@@ -1,7 +1,7 @@
 #!/bin/bash
-# test/replay/scan/fmri.sh - EPI whole, two slices at once, joined to volumes: on ramps, with a ghost
-# that drifts from volume to volume, partial Fourier, every second line, references of both habits;
-# each is the undisturbed scan, the service has recon's bytes, weights are ready for the first volume.
+# test/replay/scan/fmri.sh - EPI whole, two slices at once, joined to volumes: on ramps, with a
+# ghost that drifts from volume to volume, partial Fourier, every second line, references of both
+# habits; each is the undisturbed scan, the service has recon's bytes, weights are ready in time.
 # Budgets are measured when arming. Without references a scan is refused, or its volumes are
 # partial. A volume that would be late is made with fewer iterations, and certificates speak of
 # volumes.
@@ -97,12 +97,13 @@ for name in ramps skips; do
 	is "$name: their quality" "complete complete complete" "$(value quality)"
 	is "$name: their budget" "met met met" "$(value budget)"
 done
-is "the volume that waited for the weights has their time" 1 "$(value stage_calibration_us | wc -w)"
+is "the volume that waited for weights says how long" 1 \
+	"$(value stage_calibration_us | wc -w)"
 replay fmri none
 says "without references" "BS_ERR_CALIBRATION.*of each slice alone, its references; 0 have come"
 is "it leaves no volume" 0 "$(of images cfl | wc -l)"
 replay zeros none
-says "or as they come" "3 images are partial, the first: .*the image may hold 2 slices: no single-band"
+says "or as they come" "3 images are partial, .* may hold 2 slices: no single-band references"
 await written 3
 is "each partial" "partial partial partial" "$(value quality)"
 

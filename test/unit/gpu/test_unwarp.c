@@ -1,9 +1,9 @@
 /*
- * test/unit/gpu/test_unwarp.c - voxels moved back along EPI's blips: against the definition in double
- * precision on random images, for any team; what moves nothing, and what was moved comes back
+ * test/unit/gpu/test_unwarp.c - voxels moved back along EPI's blips: against the definition in
+ * double precision on random images, for any team; what was moved comes back
  */
 #define _GNU_SOURCE /* for M_PI */
-#include "test/support/unwarped.h"
+#include "test/support/plan/unwarped.h"
 
 #include <string.h>
 

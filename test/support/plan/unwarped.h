@@ -1,16 +1,16 @@
 /*
- * test/support/unwarped.h - voxels moved back along y by the definition in gpu/image/unwarp.h: sums
- * over k in double precision, term by term
+ * test/support/plan/unwarped.h - voxels moved back along y by the definition in
+ * gpu/encode/unwarp.h: sums over k in double precision, term by term
  */
-#ifndef BS_TEST_SUPPORT_UNWARPED_H
-#define BS_TEST_SUPPORT_UNWARPED_H
+#ifndef BS_TEST_SUPPORT_PLAN_UNWARPED_H
+#define BS_TEST_SUPPORT_PLAN_UNWARPED_H
 
 #include <complex.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "gpu/image/unwarp.h"
+#include "gpu/encode/unwarp.h"
 
 /* The factor J at a voxel. v: voxels to move, [y][x] */
 static inline double unwarped_size(const double *v, uint32_t lines, uint32_t columns, uint32_t y)

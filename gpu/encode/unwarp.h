@@ -1,13 +1,13 @@
 /*
- * gpu/image/unwarp.h - moves EPI's voxels back along the blips, by a field map
+ * gpu/encode/unwarp.h - moves EPI's voxels back along the blips, by a field map
  *
- * Lines come one after the other, T = field.echo_spacing_us from line k to line k + 1 of E (-T where
- * they come in falling order). So a voxel at y that is off by f(y) Hz lies at y + v(y), v = f T E.
+ * Lines come one after the other, T = field.echo_spacing_us from line k to line k + 1 of E (-T
+ * where they come in falling order). A voxel at y of f(y) Hz lies at y + v(y), v = f T E.
  * out[y] = J(y) 1/E sum_k h_k exp(+i2pi k (y + v(y))/E) sum_n in[n] exp(-i2pi k n/E),
  * k = -E/2 .. E/2, h = 1, where E is even 1/2 at both ends; J(y) = 1 + (v(y+1) - v(y-1))/2, at the
- * ends of y the difference to its only neighbor, and 0 where that is negative. The first factor
- * gives a voxel the size that it had; the rest is conjugate phase, as an interpolation along y. Where
- * several voxels came to one place, no map tells them apart. The phase exp(-i2pi f TE) stays.
+ * ends of y the difference to its only neighbor, and 0 where that is negative. J gives a voxel the
+ * size that it had; the rest is conjugate phase, as an interpolation along y. Where several voxels
+ * came to one place, no map tells them apart. The phase exp(-i2pi f TE) stays.
  * images, out: [coil][y][x] complex float, p->coils of them; they do not overlap. hz: f, [y][x].
  *
  * Each voxel has a sum of its own: the same bytes for any team. Allocates nothing. One caller.
@@ -16,8 +16,8 @@
  * Sources: Jezzard, Balaban, Magn Reson Med 1995;34:65-73 (shift and size); Weisskoff, Davis, Proc
  * SMRM 1992:4515 (conjugate phase).
  */
-#ifndef BS_GPU_IMAGE_UNWARP_H
-#define BS_GPU_IMAGE_UNWARP_H
+#ifndef BS_GPU_ENCODE_UNWARP_H
+#define BS_GPU_ENCODE_UNWARP_H
 
 #include "core/err.h"
 #include "core/protocol.h"

@@ -1,5 +1,5 @@
-/* gpu/image/unwarp.cu - CUDA twin of unwarp.c; see unwarp.h */
-#include "gpu/image/unwarp.h"
+/* gpu/encode/unwarp.cu - CUDA twin of unwarp.c; see unwarp.h */
+#include "gpu/encode/unwarp.h"
 
 #include "gpu/device/check.h"
 

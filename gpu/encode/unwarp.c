@@ -1,6 +1,6 @@
-/* gpu/image/unwarp.c - host twin; see unwarp.h */
+/* gpu/encode/unwarp.c - host twin; see unwarp.h */
 #define _DEFAULT_SOURCE /* for M_PI */
-#include "gpu/image/unwarp.h"
+#include "gpu/encode/unwarp.h"
 
 #include <math.h>
 
