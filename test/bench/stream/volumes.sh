@@ -75,9 +75,12 @@ until [ "$(count follower)" -ge $tenth ] || ! kill -0 $sender; do sleep 0.2; don
 first=$(memory) load=$(cut -d' ' -f1-3 /proc/loadavg)
 wait $sender
 behind=$((volumes - $(count follower)))
+busy() { # s of a processor, by the service's processes
+	ps -o cputimes= -p $serve --ppid $serve | awk '{ s += $1 } END { print s }'
+}
 all() { [ "$(count follower)" -ge "$volumes" ]; }
 await all
-last=$(memory)
+last=$(memory) used=$(busy)
 said() { # said NAME: boreside_NAME of each volume that the follower has, in their order
 	for i in follower/*.h5; do
 		grep -a -h -o "boreside_$1</name><value>[^<]*" "$i" | sed 's/.*>//'
@@ -112,6 +115,7 @@ echo "images once: follower $(count follower), numbers 1 to $(ls follower | sed 
 	tr -d ' '); the stalled archive has $(count stalled)"
 echo "KiB private+shared, first tenth: $first"
 echo "KiB private+shared, at the end:  $last"
+echo "the service's processes took $used s of processors for $volumes volumes, arming included"
 echo "load: $load at a tenth, $(cut -d' ' -f1-3 /proc/loadavg) at the end"
 kill -TERM $serve
 wait $serve
