@@ -10,11 +10,6 @@ void bs_mix(float *out, size_t out_stride, const float *matrix, uint32_t virtual
 		->mix(out, out_stride, matrix, virtual_coils, coils, samples, data, stride);
 }
 
-void bs_mix_across(float *out, const float *matrix, uint32_t n, uint32_t coils, const float *in)
-{
-	BS_ISA_PICK(bs_mix_kernels)->across(out, matrix, n, bs_mix_lanes(coils), in);
-}
-
 void bs_mix_matrix(float *matrix, const double *a, uint32_t virtual_coils, uint32_t coils)
 {
 	for (size_t v = 0; v < virtual_coils; v++)

@@ -12,19 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BS_MIX_LANES 16u
-/* Coils that one element of bs_mix_across has room for. */
-static inline uint32_t bs_mix_lanes(uint32_t coils)
-{
-	return (coils + BS_MIX_LANES - 1) / BS_MIX_LANES * BS_MIX_LANES;
-}
-
-/*
- * Along samples: out[j] = sum_s matrix[j][s] in[s], in the order of s. in, out [n][real parts of
- * bs_mix_lanes(coils), then imaginary parts]; matrix [n][n] complex.
- */
-void bs_mix_across(float *out, const float *matrix, uint32_t n, uint32_t coils, const float *in);
-
 void bs_mix(float *out, size_t out_stride, const float *matrix, uint32_t virtual_coils,
 	    uint32_t coils, uint32_t samples, const float *data, size_t stride);
 

@@ -2,7 +2,6 @@
 #include "gpu/calibrate/mix_simd.h"
 
 #include "core/protocol.h"
-#include "gpu/calibrate/mix.h"
 
 #define BLOCK 64u /* samples of a block: the parts of all coils fit the first-level cache */
 
@@ -50,26 +49,4 @@ static void mix(float *out, size_t out_stride, const float *matrix, uint32_t vir
 	}
 }
 
-static void across(float *out, const float *matrix, uint32_t n, uint32_t lanes, const float *in)
-{
-	for (uint32_t at = 0; at < n * lanes; at += BS_MIX_LANES) {
-		const uint32_t j = at / lanes;
-		const float *m = matrix + 2 * (size_t)j * n;
-		const float *x = in + at % lanes;
-		float *y = out + 2 * (size_t)j * lanes + at % lanes;
-		float re[BS_MIX_LANES] = { 0 };
-		float im[BS_MIX_LANES] = { 0 };
-
-		for (uint32_t s = 0; s < n; s++, x += 2 * (size_t)lanes)
-			for (uint32_t i = 0; i < BS_MIX_LANES; i++) {
-				re[i] += m[2 * s] * x[i] - m[2 * s + 1] * x[lanes + i];
-				im[i] += m[2 * s] * x[lanes + i] + m[2 * s + 1] * x[i];
-			}
-		for (uint32_t i = 0; i < BS_MIX_LANES; i++) {
-			y[i] = re[i];
-			y[lanes + i] = im[i];
-		}
-	}
-}
-
-const struct bs_mix_kernels BS_ISA_NAME(bs_mix_kernels) = { mix, across };
+const struct bs_mix_kernels BS_ISA_NAME(bs_mix_kernels) = { mix };

@@ -13,9 +13,6 @@ struct bs_mix_kernels {
 	/* does the work of bs_mix */
 	void (*mix)(float *out, size_t out_stride, const float *matrix, uint32_t virtual_coils,
 		    uint32_t coils, uint32_t samples, const float *data, size_t stride);
-	/* does the work of bs_mix_across; lanes: bs_mix_lanes of the coils */
-	void (*across)(float *out, const float *matrix, uint32_t n, uint32_t lanes,
-		       const float *in);
 };
 
 BS_ISA_DECLARE(const struct bs_mix_kernels, bs_mix_kernels);

@@ -7,7 +7,6 @@
 
 #include "gpu/calibrate/dense.h"
 #include "gpu/calibrate/echo.h"
-#include "gpu/calibrate/mix.h"
 #include "gpu/fft/fft.h"
 
 #define PI 3.14159265358979323846
@@ -61,8 +60,7 @@ static void lay(struct bs_phases *f, struct bs_room *r)
 	bs_room_take(r, &f->line, "corrected readout", 1, line + bs_protocol_path(p) * 4);
 	bs_room_take(r, &f->triple, "phase-correction lines", epi ? 3 : 0, line);
 	bs_room_take(r, &f->ramps, "ramps' matrix", epi ? n : 0, n * 8);
-	bs_room_take(r, &f->across, "readout across coils", epi ? 2 : 0,
-		     n * bs_mix_lanes(p->coils) * 8);
+	bs_room_take(r, &f->across, "readout across coils", epi ? 2 : 0, line);
 	bs_room_take(r, &f->off, "reversed lines' phases", epi ? p->slices : 0, n * 8);
 	bs_room_take(r, &f->known, "slices' triples", epi ? p->slices : 0, 1);
 	bs_room_take(r, &f->blocks, "profiles", epi, n * 16 + 2 * n * 8 * BS_FFT_LANES_MAX);
@@ -188,18 +186,34 @@ void bs_phases_trial(struct bs_phases *f)
 /* Multiplies lines of n samples by the ramps' matrix, in place. */
 static void straighten(const struct bs_phases *f, float *line)
 {
-	const size_t lanes = bs_mix_lanes(f->p->coils);
+	const size_t coils = f->p->coils;
 	const size_t n = f->n;
 	float *in = f->across; /* [sample][real parts of coils, imaginary parts of coils] */
-	float *out = in + 2 * n * lanes;
+	float *out = in + 2 * n * coils;
 
-	for (size_t c = 0; c < f->p->coils; c++)
-		for (size_t s = 0; s < 2 * n; s++)
-			in[s * lanes + c] = line[2 * c * n + s];
-	bs_mix_across(out, f->ramps, f->n, f->p->coils, in);
-	for (size_t c = 0; c < f->p->coils; c++)
-		for (size_t s = 0; s < 2 * n; s++)
-			line[2 * c * n + s] = out[s * lanes + c];
+	for (size_t c = 0; c < coils; c++)
+		for (size_t s = 0; s < n; s++) {
+			in[2 * s * coils + c] = line[2 * (c * n + s)];
+			in[(2 * s + 1) * coils + c] = line[2 * (c * n + s) + 1];
+		}
+	memset(out, 0, 2 * n * coils * sizeof(*out));
+	for (size_t j = 0; j < n; j++)
+		for (size_t s = 0; s < n; s++) {
+			const float re = f->ramps[2 * (j * n + s)];
+			const float im = f->ramps[2 * (j * n + s) + 1];
+			const float *restrict x = in + 2 * s * coils;
+			float *restrict y = out + 2 * j * coils;
+
+			for (size_t c = 0; c < coils; c++) {
+				y[c] += re * x[c] - im * x[coils + c];
+				y[coils + c] += re * x[coils + c] + im * x[c];
+			}
+		}
+	for (size_t c = 0; c < coils; c++)
+		for (size_t j = 0; j < n; j++) {
+			line[2 * (c * n + j)] = out[2 * j * coils + c];
+			line[2 * (c * n + j) + 1] = out[(2 * j + 1) * coils + c];
+		}
 }
 
 /* Copies a whole line [coil][n] of the grid, with zeros before a late echo. */

@@ -319,43 +319,6 @@ static void test_mix(void)
 	}
 }
 
-/* One matrix along the samples, all coils at once, against sums in double precision. */
-static void test_across(uint32_t n, uint32_t coils)
-{
-	const uint32_t lanes = bs_mix_lanes(coils);
-	float *in = malloc(n * 2u * lanes * sizeof(*in));
-	float *out = malloc(n * 2u * lanes * sizeof(*out));
-	float *matrix = malloc(n * 2u * n * sizeof(*matrix));
-	double worst = 0.0;
-
-	for (uint32_t i = 0; i < n * 2 * lanes; i++)
-		in[i] = (float)normal();
-	for (uint32_t i = 0; i < n * 2 * n; i++)
-		matrix[i] = (float)normal();
-	bs_mix_across(out, matrix, n, coils, in);
-	for (uint32_t j = 0; j < n; j++)
-		for (uint32_t c = 0; c < coils; c++) {
-			const float *got = out + 2 * j * lanes + c;
-			double size = 1e-30;
-			z want = 0.0;
-
-			for (uint32_t s = 0; s < n; s++) {
-				const float *m = matrix + 2 * (j * n + s);
-				const float *d = in + 2 * s * lanes + c;
-				const z part = (m[0] + I * m[1]) * (d[0] + I * d[lanes]);
-
-				want += part;
-				size += cabs(part);
-			}
-			worst = fmax(worst, cabs(got[0] + I * got[lanes] - want) / size);
-		}
-	CHECK(worst < 2.0 * (n + 1) * 0x1p-24, "%u samples, %u coils at once: %.1e", n, coils,
-	      worst);
-	free(in);
-	free(out);
-	free(matrix);
-}
-
 /* By definition: to places and back by direct sums in double, a matrix at each. */
 static void test_along(uint32_t n)
 {
@@ -431,10 +394,6 @@ int main(void)
 	test_compress();
 	test_aligned();
 	test_mix();
-	test_across(1, 1);
-	test_across(37, 16);
-	test_across(64, 38);
-	test_across(131, 5);
 	test_along(10);
 	test_along(9);
 	test_along(1);
