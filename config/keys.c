@@ -385,7 +385,7 @@ P("trajectory.min_extent", BS_KEY_NUMBER, "cycles/voxel", "0.25", 0, 0.5, NULL, 
   "in the stated unit; type stream: that of each whole frame"),
 
 P("field.map_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, field.map_file,
-  "gridding, ls, sense: the field map in Hz that corrects for off resonance, as .cfl "
+  "the field map in Hz that corrects for off resonance (method cartesian: of EPI), as .cfl "
   "[x, y, z], slices along dimension 13; a voxel of f turns by exp(-i 2 pi f t); \"\": none"),
 P("field.from", BS_KEY_WORD, "", "\"file\"", 0, 0, fields_from, field.from,
   "where the field map comes from; file: map_file; study: from an earlier scan of the study; a "
@@ -400,6 +400,10 @@ P("field.dwell_us", BS_KEY_NUMBER, "us", "0.0", 0, 1e6, NULL, field.dwell_us,
 P("field.start_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 1e6, NULL, field.start_ms,
   "t of a readout's first sample that is not discarded: 0 where the map's phase is in the "
   "sensitivities or not wanted, the echo time where it is"),
+P("field.echo_spacing_us", BS_KEY_NUMBER, "us", "0.0", 0, 1e6, NULL, field.echo_spacing_us,
+  "method cartesian, EPI: time from a line of k-space to the next one along y, by which the field "
+  "map moves voxels back: the train's echo spacing over acceleration and shots (what BIDS calls "
+  "EffectiveEchoSpacing)"),
 P("field.error", BS_KEY_NUMBER, "", "1.0e-3", 1e-5, 0.1, NULL, field.error,
   "error of the time segments, root mean square over the map's voxels at any t; it says how many "
   "there are, 64 at most"),

@@ -328,14 +328,14 @@ static void rule_field(const struct bs_reading *r, const struct bs_scope *s,
 	bs_rules_field(r, s, p);
 	if (!plan->off_resonance || bs_plan_has(plan, BS_PLAN_ECHOES))
 		return;
-	if (method->on_grid || method->empty) {
+	if (method->empty) {
 		fault(r, s, key, "has no effect with method %s", bs_method_name(p->method));
 		return;
 	}
 	if (!study)
 		file_exists(r, s, "field.map_file", p->field.map_file, true);
-	if (study && sound(s, "field.range_hz", NULL) && p->field.range_hz == 0.0)
-		fault_near(r, s, "field.range_hz", key, "missing; field.from study needs it");
+	if (method->on_grid)
+		return;
 	if (sound(s, "field.dwell_us", NULL) && p->field.dwell_us == 0.0)
 		fault_near(r, s, "field.dwell_us", key, "missing; %s needs it", key);
 	for (size_t i = 0; i < 2 && method->solves; i++)

@@ -105,6 +105,7 @@ struct bs_report {
 	/* in: the image is made by the gridding that replaces a solve (core/frame/recon.h) */
 	bool gridded;
 	uint32_t unknown; /* in: axes that partial Fourier leaves as zeros (core/frame/center.h) */
+	bool falling;     /* in: the frame's lines along y came in falling order */
 	struct bs_flow flow; /* in: what the image is for output velocity */
 	struct bs_apartness apart;
 	/*

@@ -157,9 +157,10 @@ enum bs_field_from { BS_FIELD_FILE, BS_FIELD_STUDY, BS_FIELD_ECHOES };
 struct bs_field_spec {
 	/* file of the field map, Hz, .cfl [x][y][z], slices in dimension 13; "": none */
 	char map_file[BS_PATH_MAX_];
-	double dwell_us; /* time in us between two samples */
-	double start_ms; /* time of the first sample */
-	double error;    /* largest error of the time segments (gpu/solve/segments.h) */
+	double dwell_us;        /* time in us between two samples */
+	double start_ms;        /* time of the first sample */
+	double echo_spacing_us; /* method cartesian: time from a line along y to the next */
+	double error;           /* largest error of the time segments (gpu/solve/segments.h) */
 	enum bs_field_from from;
 	double range_hz; /* largest |f| in Hz that arm prepares for, with maps from study */
 };

@@ -260,6 +260,8 @@ static void put_field(struct bs_text *t, const struct bs_protocol *p,
 		put_text(t, "boreside_field", p->field.map_file);
 	else
 		put_text(t, "boreside_field_scan", image->earlier.field);
+	if (bs_plan_has(&p->plan, BS_PLAN_UNWARP))
+		put_text(t, "boreside_field_blips", report->falling ? "falling" : "rising");
 	if (report->segments == 0)
 		return;
 	put_count(t, "boreside_field_segments", report->segments);

@@ -447,6 +447,8 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 	if (r->flows.places > 0)
 		bs_flows_aim(&r->flows, &f->first.idx, image);
 	image->report.order = order_of(r, &f->first);
+	image->report.falling =
+		f->last.idx.kspace_encode_step_1 < f->first.idx.kspace_encode_step_1;
 	image->joined.slices = 0; /* the slot's last image may have been a volume */
 	image->report.apart.of = f->first.flags & BS_MRD_FOLDED ? r->apart.bands : 0;
 	image->report.apart.step = r->lines.step[0];

@@ -403,7 +403,7 @@ int bs_admit_dwell(const struct bs_protocol *p, const struct bs_mrd_acq *head, s
 {
 	const double dwell_us = head->sample_time_us;
 
-	if (!p->plan.off_resonance || bs_mrd_kind(head->flags) != BS_KIND_IMAGING ||
+	if (p->plan.encode != BS_ENCODE_FIELD || bs_mrd_kind(head->flags) != BS_KIND_IMAGING ||
 	    !(dwell_us > 0.0) || fabs(dwell_us - p->field.dwell_us) <= 1e-3 * p->field.dwell_us)
 		return 0;
 	return bs_fail(why, BS_ERR_TRAJECTORY,

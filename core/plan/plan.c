@@ -70,6 +70,8 @@ static bool resizes(const struct bs_protocol *p)
 
 static uint32_t stages_of(const struct bs_protocol *p)
 {
+	const struct bs_method_traits *method = &bs_methods[p->method];
+
 	return (uint32_t)p->epi_correct << BS_PLAN_EPI |
 	       (uint32_t)(p->navigators != BS_NAVIGATE_OFF) << BS_PLAN_NAVIGATE |
 	       (uint32_t)(p->whiten != BS_WHITEN_OFF) << BS_PLAN_WHITEN |
@@ -79,6 +81,7 @@ static uint32_t stages_of(const struct bs_protocol *p)
 	       (uint32_t)(p->parallel == BS_PARALLEL_GRAPPA || p->parallel == BS_PARALLEL_SLICES)
 		       << BS_PLAN_FILL |
 	       (uint32_t)(p->partial_fourier == BS_PARTIAL_FOURIER_POCS) << BS_PLAN_POCS |
+	       (uint32_t)(method->on_grid && off_resonance(p)) << BS_PLAN_UNWARP |
 	       (uint32_t)(p->field.from == BS_FIELD_ECHOES) << BS_PLAN_ECHOES |
 	       (uint32_t)combines(p) << BS_PLAN_COMBINE | (uint32_t)resizes(p) << BS_PLAN_RESIZE |
 	       (uint32_t)(p->output == BS_OUTPUT_PHASE) << BS_PLAN_PHASE |
@@ -178,10 +181,10 @@ static const char *const maps[] = { "", " by maps_file", " by maps of the scan",
 static void put_stages(struct bs_text *t, const struct bs_plan *plan, enum bs_plan_stage first,
 		       enum bs_plan_stage end)
 {
-	static const char *const names[] = { "EPI",           "navigate",     "whiten", "compress",
-					     "average",       "slice-GRAPPA", "GRAPPA", "POCS",
-					     "measure field", "combine",      "resize", "phase",
-					     "velocity",      "join" };
+	static const char *const names[] = { "EPI",     "navigate",      "whiten",  "compress",
+					     "average", "slice-GRAPPA",  "GRAPPA",  "POCS",
+					     "unwarp",  "measure field", "combine", "resize",
+					     "phase",   "velocity",      "join" };
 	_Static_assert(sizeof(names) / sizeof(names[0]) == BS_PLAN_STAGES, "a name for each");
 	const char *between = t->len > 0 ? " > " : "";
 

@@ -50,6 +50,7 @@ enum bs_plan_stage {
 	BS_PLAN_FILL,     /* GRAPPA: fills lines that were left out (gpu/engine/filler.h) */
 	/* fills the end of k-space that was left out; from here on the stages are an image's */
 	BS_PLAN_POCS,
+	BS_PLAN_UNWARP, /* moves voxels back along EPI's blips (gpu/encode/unwarp.h) */
 	/* stage that measures a field map by two contrasts (gpu/engine/echoes.h) */
 	BS_PLAN_ECHOES,
 	/* stage that combines coils, or images with maps of their own, to one image */

@@ -18,6 +18,7 @@
 #include "gpu/engine/slicer.h"
 #include "gpu/image/combine.h"
 #include "gpu/image/partial.h"
+#include "gpu/encode/unwarp.h"
 #include "gpu/solve/lsq.h"
 #include "gpu/solve/solve.h"
 
@@ -37,6 +38,9 @@ struct engine {
 	float *fhd;      /* sums F^H d, [coil][voxel] complex */
 	float *images;   /* [image][voxel] complex, the solver's result; else fhd */
 	float *whole;    /* images completed by partial Fourier; else images */
+	float *moved;    /* images moved back along the blips; NULL: they stay */
+	const float *hz; /* field map [slice][voxel] for that */
+	struct bs_team *team;
 	int64_t tail_ns; /* time kept free before the deadline for what follows the solver, ns */
 };
 
@@ -101,6 +105,14 @@ static int need_images(const struct bs_protocol *p, struct bs_need *need, struct
 	return 0;
 }
 
+static int need_moved(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	(void)why;
+	if (bs_plan_has(&p->plan, BS_PLAN_UNWARP))
+		bs_need_add(need, "images moved back", 1, image_bytes(p) * p->coils);
+	return 0;
+}
+
 static int take_images(struct engine *e, struct bs_arena *arena, struct bs_fail *why)
 {
 	const struct bs_protocol *p = e->p;
@@ -117,7 +129,10 @@ static int take_images(struct engine *e, struct bs_arena *arena, struct bs_fail 
 		e->whole = bs_arena_take(arena, images, BS_ALIGN);
 	else if (completes(p))
 		e->fhd = e->images = bs_arena_take(arena, grid, BS_ALIGN);
-	return e->fhd == NULL || e->images == NULL || e->whole == NULL
+	if (bs_plan_has(&p->plan, BS_PLAN_UNWARP))
+		e->moved = bs_arena_take(arena, (size_t)image_bytes(p) * p->coils, BS_ALIGN);
+	return e->fhd == NULL || e->images == NULL || e->whole == NULL ||
+			       (bs_plan_has(&p->plan, BS_PLAN_UNWARP) && e->moved == NULL)
 		       ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': images", p->name)
 		       : 0;
 }
@@ -169,10 +184,11 @@ static int need_lines(const struct bs_protocol *p, struct bs_need *need, struct 
 /* Parts are added in the order in which the check command lists them. */
 static int host_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
-	static int (*const parts[BS_SOLVES][9])(const struct bs_protocol *p, struct bs_need *need,
-						struct bs_fail *why) = {
+	static int (*const parts[BS_SOLVES][10])(const struct bs_protocol *p, struct bs_need *need,
+						 struct bs_fail *why) = {
 		[BS_SOLVE_NONE] = { bs_mapped_need, bs_echoes_need, bs_combiner_need, need_images,
-				    need_window, need_filler, need_lines, need_encoder },
+				    need_moved, need_window, need_filler, need_lines,
+				    need_encoder },
 		[BS_SOLVE_CG] = { bs_mapped_need, bs_combiner_need, need_images, need_window,
 				  need_encoder, need_solver },
 		[BS_SOLVE_UNFOLD] = { bs_mapped_need, need_encoder, need_images, need_solver,
@@ -258,6 +274,8 @@ static int host_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 	e->encoder = bs_encoder_of(p);
 	e->solving = bs_solving_of(e->p->plan.solve);
 	e->maps = tables->maps;
+	e->hz = tables->field;
+	e->team = env->team;
 	if (e->p->plan.joint && tables->maps == NULL)
 		rc = bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method %s needs maps_file",
 			     p->name, bs_method_name(p->method));
@@ -437,8 +455,11 @@ static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t
 		solved_ns = bs_now_ns();
 		complete(e, frame, report);
 	}
-	bs_combiner_run(e->combiner, e->whole, bs_maps_of(e->maps, e->p, slice), &report->flow,
-			image);
+	if (e->moved != NULL)
+		bs_unwarp(e->team, e->p, e->hz + slice * bs_protocol_voxels(e->p), report->falling,
+			  e->whole, e->moved);
+	bs_combiner_run(e->combiner, e->moved != NULL ? e->moved : e->whole,
+			bs_maps_of(e->maps, e->p, slice), &report->flow, image);
 	if (e->echoes != NULL)
 		bs_echoes_measure(e->echoes, frame, report->order, e->whole);
 	spent_ns = bs_now_ns() - solved_ns;

@@ -461,7 +461,8 @@ int bs_slicer_prepare(struct bs_slicer *s, uint32_t frame, const uint8_t *have,
 		s->calibrated_ns = bs_now_ns() - start_ns;
 	}
 	k = &s->known[s->frame.set];
-	if (rc == 1 && bs_slicer_fills(s) && !s->in_plane && (k->phased || k->untold))
+	if (rc == 1 && bs_slicer_fills(s) && !s->in_plane && k->left <= FITS &&
+	    (k->phased || k->untold))
 		rc = lacking(s, &report->why,
 			     k->untold ? "the references calibrate in plane, too, and lines do not "
 					 "tell whether they have their bands' phases "

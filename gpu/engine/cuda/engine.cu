@@ -128,6 +128,14 @@ int bs_armed_cuda_made(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *h
 	int rc;
 
 	e->flow = report->flow;
+	e->falling = report->falling;
+	if (e->moved != NULL)
+		BS_CUDA(cudaMemcpyAsync(e->hz,
+					e->host_field + bs_protocol_frame_slice(e->p, frame) *
+								bs_protocol_voxels(e->p),
+					bs_protocol_voxels(e->p) * sizeof(float),
+					cudaMemcpyHostToDevice, e->stream),
+			NULL);
 	rc = held != NULL ? bs_armed_cuda_queue_slide(e, frame, held, watched)
 			  : bs_armed_cuda_queue_finish(e, frame, watched);
 	if (rc != 0)
