@@ -91,7 +91,7 @@ static inline bool bs_kind_used(const struct bs_protocol *p, enum bs_kind kind)
  */
 static inline bool bs_scan_embeds(const struct bs_protocol *p, const struct bs_scan_info *info)
 {
-	return p->parallel != BS_PARALLEL_NONE && p->parallel != BS_PARALLEL_SLICES &&
+	return p->parallel != BS_PARALLEL_NONE && !bs_plan_has(&p->plan, BS_PLAN_APART) &&
 	       (info->calibration == BS_CALIBRATION_EMBEDDED ||
 		info->calibration == BS_CALIBRATION_INTERLEAVED);
 }

@@ -75,7 +75,7 @@ static uint32_t stages_of(const struct bs_protocol *p)
 	       (uint32_t)(p->whiten != BS_WHITEN_OFF) << BS_PLAN_WHITEN |
 	       (uint32_t)(p->virtual_coils > 0) << BS_PLAN_COMPRESS |
 	       (uint32_t)(p->averages > 1) << BS_PLAN_AVERAGE |
-	       (uint32_t)(p->parallel == BS_PARALLEL_SLICES) << BS_PLAN_APART |
+	       (uint32_t)(p->parallel >= BS_PARALLEL_SLICES) << BS_PLAN_APART |
 	       (uint32_t)(p->parallel == BS_PARALLEL_GRAPPA || p->parallel == BS_PARALLEL_SLICES)
 		       << BS_PLAN_FILL |
 	       (uint32_t)(p->partial_fourier == BS_PARTIAL_FOURIER_POCS) << BS_PLAN_POCS |
@@ -174,7 +174,8 @@ static void put_stages(struct bs_text *t, const struct bs_plan *plan, enum bs_pl
 
 	for (unsigned s = first; s < end; s++)
 		if (bs_plan_has(plan, (enum bs_plan_stage)s)) {
-			bs_text_put(t, "%s%s%s", between, names[s],
+			bs_text_put(t, "%s%s%s", between,
+				    s == BS_PLAN_APART && plan->joint ? "slices at once" : names[s],
 				    s == BS_PLAN_COMBINE && !plan->joint ? maps[plan->maps] : "");
 			between = ", ";
 		}

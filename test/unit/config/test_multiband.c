@@ -7,6 +7,11 @@
 	"encoded = [64, 48, 1]; coils = 4; samples = 64; readouts = 48; slices = " slices ";\n"    \
 	"parallel = \"slice_grappa\"; " more " } );"
 
+#define JOINT(more)                                                                                \
+	"protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 48];\n"              \
+	"encoded = [64, 48, 1]; coils = 4; samples = 64; readouts = 48; slices = 4;\n"             \
+	"parallel = \"sense_sms\"; " more " } );"
+
 /* clang-format off */
 static const struct {
 	const char *text, *want;
@@ -42,6 +47,19 @@ static const struct {
 	  "encoded = [64, 48, 8]; coils = 4; samples = 64; readouts = 48; slices = 2;\n"
 	  "parallel = \"slice_grappa\"; multiband: { factor = 2; }; } );",
 	  "4: protocols.[0].parallel: slice_grappa is for slices: encoded z is 8" },
+	{ JOINT("image: { maps = \"espirit\"; };"),
+	  "4: protocols.[0].multiband.factor: sense_sms is for 2 slices at once or more" },
+	{ JOINT("image: { maps = \"walsh\"; }; multiband: { factor = 3; };"),
+	  "4: protocols.[0].multiband.factor: 4 slices are no groups of 3" },
+	{ JOINT("image: { maps = \"espirit\"; }; multiband: { factor = 2; lambda = 0.1; };"),
+	  "4: protocols.[0].multiband.lambda: has no effect without parallel slice_grappa" },
+	{ JOINT("image: { maps = \"espirit\"; }; multiband: { factor = 2; split = true; };"),
+	  "4: protocols.[0].multiband.split: has no effect without parallel slice_grappa" },
+	{ JOINT("image: { maps = \"espirit\"; map_sets = 2; }; multiband: { factor = 2; };"),
+	  "4: protocols.[0].image.map_sets: one set: not with parallel sense_sms" },
+	{ JOINT("image: { maps = \"espirit\"; output = \"velocity\"; };"
+		" multiband: { factor = 2; };"),
+	  "4: protocols.[0].parallel: sense_sms: not with image.output velocity" },
 };
 /* clang-format on */
 
@@ -63,6 +81,11 @@ int main(void)
 	      "lines that are left out are made, too");
 	(void)bs_plan_words(plan, sizeof(plan), &site.protocol[0].plan);
 	CHECK(strcmp(plan, "slice-GRAPPA, GRAPPA > lines > combine") == 0, "the plan: %s", plan);
+	CHECK(load(&site, JOINT("image: { maps = \"walsh\"; }; multiband: { factor = 2; };")) == 0,
+	      "two slices solved for together: %s", told);
+	(void)bs_plan_words(plan, sizeof(plan), &site.protocol[0].plan);
+	CHECK(strcmp(plan, "slices at once > lines > unfold by maps of the scan") == 0,
+	      "the plan: %s", plan);
 	close_folder();
 	return check_done();
 }
