@@ -462,8 +462,8 @@ P("parallel", BS_KEY_WORD, "", "\"none\"", 0, 0, parallels, parallel,
   "from their neighbors, with weights from the scan's calibration lines; sense: by conjugate "
   "gradients with image.maps and keys ls.*, whichever lines come; slice_grappa: slices that were "
   "excited at once come apart (keys multiband.*), then grappa; sense_sms: these by sense, with "
-  "maps of all of them. readouts then counts the lines that come, embedded calibration lines "
-  "included, separate ones not"),
+  "maps of all of them, of method sense, too. readouts then counts the lines that come, embedded "
+  "calibration lines included, separate ones not"),
 P("grappa.kernel", BS_KEY_INT3, "samples", "[0, 0, 0]", 0, 63, NULL, grappa_kernel,
   "samples along x, and the window's lines along y and z, measured or not; odd. Default [5, 9] in "
   "2D, [5, 5, 5] in 3D"),

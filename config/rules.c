@@ -465,7 +465,7 @@ static void rule_parallel(const struct bs_reading *r, const struct bs_scope *s,
 
 	if (!sound(s, "method", "parallel", NULL))
 		return;
-	if (p->parallel != BS_PARALLEL_NONE && p->plan.encode != BS_ENCODE_LINES)
+	if (p->plan.accelerated && p->plan.encode != BS_ENCODE_LINES && !bs_plan_groups(&p->plan))
 		fault(r, s, "parallel", "method %s has no lines that are left out",
 		      bs_method_name(p->method));
 	if (!fills && (kernel[0] | kernel[1] | kernel[2]) != 0)

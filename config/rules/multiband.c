@@ -43,6 +43,28 @@ static void rule_kernel(const struct bs_reading *r, const struct bs_scope *s,
 		      p->encoded[1]);
 }
 
+/* Rules of slices at once along a trajectory, which are solved for as a volume. */
+static void rule_path(const struct bs_reading *r, const struct bs_scope *s,
+		      const struct bs_protocol *p)
+{
+	const struct {
+		const char *key, *why;
+		bool set;
+	} keys[] = { { "trajectory.type", "stream", p->plan.streams },
+		     { "image.maps", "of the scan", p->plan.maps == BS_PLAN_MAPS_SCAN },
+		     { "multiband.references", "references along a trajectory",
+		       p->multiband.references != BS_REFERENCES_AUTO },
+		     { "gridding.density", "weights", p->density != BS_DENSITY_NONE },
+		     { "ls.basis", "box", p->basis == BS_BASIS_BOX },
+		     { "field.map_file", "off resonance", p->plan.off_resonance },
+		     { "parallel", "volumes", p->dims != 2 } };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (keys[i].set && sound(s, keys[i].key, NULL))
+			fault(r, s, keys[i].key, "%s: not with parallel sense_sms and method sense",
+			      keys[i].why);
+}
+
 /* Rules of slices at once that are solved for together. */
 static void rule_joint(const struct bs_reading *r, const struct bs_scope *s,
 		       const struct bs_protocol *p)
@@ -51,6 +73,8 @@ static void rule_joint(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "image.map_sets", "one set: not with parallel sense_sms");
 	if (sound(s, "ls.w_file", NULL) && p->w_file[0] != '\0')
 		fault(r, s, "ls.w_file", "not with parallel sense_sms");
+	if (!p->plan.on_grid)
+		rule_path(r, s, p);
 }
 
 void bs_rules_multiband(const struct bs_reading *r, const struct bs_scope *s,

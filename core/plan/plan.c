@@ -127,8 +127,8 @@ static void make(struct bs_plan *plan, const struct bs_protocol *p)
 	plan->streams = streams(p);
 	plan->paths = streams(p) || p->traj.type == BS_TRAJ_FILE;
 	plan->passes = method->passes;
-	plan->windows = method->windows;
-	plan->previews = method->previews;
+	plan->windows = method->windows && !bs_plan_groups(plan);
+	plan->previews = method->previews && !bs_plan_groups(plan);
 	plan->off_resonance = off_resonance(p);
 	plan->takes[BS_KEPT_MAPS] = plan->maps == BS_PLAN_MAPS_STUDY && p->slices > 0;
 	plan->takes[BS_KEPT_FIELD] = p->field.from == BS_FIELD_STUDY;

@@ -12,6 +12,11 @@
 	"encoded = [64, 48, 1]; coils = 4; samples = 64; readouts = 48; slices = 4;\n"             \
 	"parallel = \"sense_sms\"; " more " } );"
 
+#define SPOKES(type, more)                                                                         \
+	"protocols = (\n{ name = \"p\"; method = \"sense\"; matrix = [32, 32]; coils = 4;\n"       \
+	"samples = 64; readouts = 24; slices = 4; trajectory: { type = \"" type "\"; };\n"         \
+	"parallel = \"sense_sms\"; multiband: { factor = 2; }; " more " } );"
+
 /* clang-format off */
 static const struct {
 	const char *text, *want;
@@ -60,6 +65,14 @@ static const struct {
 	{ JOINT("image: { maps = \"espirit\"; output = \"velocity\"; };"
 		" multiband: { factor = 2; };"),
 	  "4: protocols.[0].parallel: sense_sms: not with image.output velocity" },
+	{ SPOKES("radial2d", "image: { maps = \"espirit\"; };"),
+	  "4: protocols.[0].image.maps: of the scan: not with parallel sense_sms and method sense" },
+	{ SPOKES("radial2d", "image: { maps = \"study\"; }; gridding: { density = \"ramp\"; };"),
+	  "4: protocols.[0].gridding.density: weights: not with parallel sense_sms" },
+	{ SPOKES("spiral2d", "image: { maps = \"study\"; }; ls: { basis = \"box\"; };"),
+	  "4: protocols.[0].ls.basis: box: not with parallel sense_sms and method sense" },
+	{ SPOKES("stream", "image: { maps = \"study\"; };"),
+	  "3: protocols.[0].trajectory.type: stream: not with parallel sense_sms" },
 };
 /* clang-format on */
 
@@ -86,6 +99,11 @@ int main(void)
 	(void)bs_plan_words(plan, sizeof(plan), &site.protocol[0].plan);
 	CHECK(strcmp(plan, "slices at once > lines > unfold by maps of the scan") == 0,
 	      "the plan: %s", plan);
+	CHECK(load(&site, SPOKES("spiral2d", "image: { maps = \"study\"; };")) == 0,
+	      "two slices along a spiral: %s", told);
+	(void)bs_plan_words(plan, sizeof(plan), &site.protocol[0].plan);
+	CHECK(strcmp(plan, "slices at once > grid > cg by maps of the study") == 0, "the plan: %s",
+	      plan);
 	close_folder();
 	return check_done();
 }
