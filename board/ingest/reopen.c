@@ -134,8 +134,7 @@ static bool reads_again(const struct ingest *in, const struct bs_reopened *o)
 
 	return in->now.state == BS_STATE_SCANNING &&
 	       (step == BS_REOPEN_WAITS ||
-		(step == BS_REOPEN_OVER && o->gone_on && atomic_load(&o->scan) == in->now.id &&
-		 bs_ingest_log_lacks(in, &in->now) == NULL));
+		(step == BS_REOPEN_OVER && o->gone_on && atomic_load(&o->scan) == in->now.id));
 }
 
 void bs_ingest_reopen_start(struct ingest *in)
