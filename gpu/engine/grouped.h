@@ -1,10 +1,10 @@
 /*
  * gpu/engine/grouped.h - slices at once along a trajectory, solved for together, as one engine
  *
- * A group's slices are the planes of a volume: a readout that holds slice b with the phase of b
- * turns lies at kz = the turn, in cycles per slice. So the engine of the protocol's place, armed for
- * that volume and its maps, solves for them (methods sense), and each frame, which is a slice's,
- * has its own plane of the result. Frames of one group that hold the same lines share a solve.
+ * A group's slices are the planes of a volume. A readout whose phase turns by so much from slice to
+ * slice lies at a kz of as many cycles per plane. So the engine of the protocol's place, armed for
+ * that volume and its maps, solves for the slices, and each slice's frame has its own plane of the
+ * result. Frames of one group that hold the same lines share a solve.
  *
  * The phase from a readout to the next is fixed when the protocol is armed: multiband.shift, else
  * 1 / factor. A scan whose header says another one is refused at its first image.

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test/replay/console/multiband_path.sh - slices that were excited at once along a trajectory, solved
-# for together by maps of a file: each slice is an image of its own, complete, and that of an
+# test/replay/console/multiband_path.sh - slices that were excited at once along a trajectory,
+# solved for together by maps of a file: each slice is an image of its own, complete, and that of an
 # independent least squares, phase included; the service gives recon's bytes, as 1 and 7 threads do.
 # What does not fit is refused in words.
 set -u
@@ -9,7 +9,8 @@ begin "slices at once along spokes"
 name=sms_radial_mb2
 multiband=$BUILD/test/support/recording/multiband
 # lambda is 1e-3 of the mean diagonal of the system: of 1632 samples, sum |S|^2 0.5912, 1152 voxels
-solver='ls: { fhd = "exact"; q = "exact"; lambda = 8.3752e-4; iterations = 1000; tolerance = 1e-9; };'
+solver='ls: { fhd = "exact"; q = "exact"; lambda = 8.3752e-4; iterations = 1000; '
+solver+='tolerance = 1e-9; };'
 
 part() { # part NAME I: slice I of a reference of 24 x 24 as part.cfl
 	tail -c +$((4608 * $2 + 1)) "$ref/$1.cfl" | head -c 4608 >part.cfl
@@ -20,8 +21,9 @@ run() { # run CONFIG NAME: recon's images, with what it says in NAME.log
 	"$BORESIDE" recon -c "$1.cfg" -o "$2.cfl" "$from/$name.h5" >"$2.log" 2>&1
 }
 "$BORESIDE" init --from "$from/$name.h5" -o gridded.cfg >log 2>&1
-sed -e "s|method = \"gridding\";|method = \"sense\"; $solver parallel = \"sense_sms\"; \
-multiband: { factor = 2; }; image: { output = \"complex\"; maps_file = \"$ref/${name}_maps.cfl\"; };|" \
+image="image: { output = \"complex\"; maps_file = \"$ref/${name}_maps.cfl\"; };"
+bands="parallel = \"sense_sms\"; multiband: { factor = 2; };"
+sed -e "s|method = \"gridding\";|method = \"sense\"; $solver $bands $image|" \
 	-e '/^\t\tgridding: {/,/};/d' gridded.cfg >$name.cfg
 run $name $name
 served $name

@@ -66,7 +66,7 @@ static const struct {
 		" multiband: { factor = 2; };"),
 	  "4: protocols.[0].parallel: sense_sms: not with image.output velocity" },
 	{ SPOKES("radial2d", "image: { maps = \"espirit\"; };"),
-	  "4: protocols.[0].image.maps: of the scan: not with parallel sense_sms and method sense" },
+	  "4: protocols.[0].image.maps: of the scan: not with parallel sense_sms" },
 	{ SPOKES("radial2d", "image: { maps = \"study\"; }; gridding: { density = \"ramp\"; };"),
 	  "4: protocols.[0].gridding.density: weights: not with parallel sense_sms" },
 	{ SPOKES("spiral2d", "image: { maps = \"study\"; }; ls: { basis = \"box\"; };"),
