@@ -55,7 +55,7 @@ static inline const float *bs_maps_of(const float *maps, const struct bs_protoco
 }
 
 struct bs_arm_env {
-	struct bs_arena *arena; /* memory with exactly what need asked for left */
+	struct bs_arena *arena; /* arena, with exactly the memory left that need asked for */
 	struct bs_team *team;
 	const char *cache_dir; /* folder of the cache; "": no cache */
 	/*
@@ -85,15 +85,16 @@ static inline float bs_flow_scale(const struct bs_flow *f) /* Returns cm/s per r
 
 /* How a slice came apart from those that were excited with it (multiband). */
 struct bs_apartness {
-	uint32_t of; /* in: slices that the frame's lines hold; 0: its own alone */
+	/* in: number of slices that the frame's lines hold; 0: the frame's own alone */
+	uint32_t of;
 	/* in: images with the same number are of the same lines; 0: it is not known */
 	uint64_t lines;
-	uint32_t step;               /* in: the header's acceleration along y; 0: not said */
-	double cycles[BS_BANDS_MAX]; /* in: phase of each band from a line to the next */
+	uint32_t step; /* in: acceleration along y by the header; 0: the header does not say */
+	double cycles[BS_BANDS_MAX]; /* in: phase of each band from one line to the next */
 	bool phased; /* the references have their bands' phases, as the lines have */
 	/* ||sum of the references - lines|| / ||lines||, of the first whole frame */
 	float left;
-	/* [band]: share of that band that comes through into this slice; 0 at its own */
+	/* [band]: share of the band that comes through into this slice; 0 at the slice's own */
 	float leakage[BS_BANDS_MAX];
 };
 
@@ -102,11 +103,11 @@ struct bs_apartness {
  * the structure and may set the members marked "in", which the engine leaves as they are.
  */
 struct bs_report {
-	uint32_t allowed; /* in: most iterations; 0: the protocol's number */
+	uint32_t allowed; /* in: most iterations of the solve; 0: the protocol's number */
 	/* in: the image is made by the gridding that replaces a solve (core/frame/recon.h) */
 	bool gridded;
 	uint32_t unknown; /* in: axes that partial Fourier leaves as zeros (core/frame/center.h) */
-	struct bs_flow flow; /* in: output velocity's part in this image */
+	struct bs_flow flow; /* in: what the image is for output velocity */
 	struct bs_apartness apart;
 	/*
 	 * in: order of the frames of a slice; frames that differ in contrast alone share it
@@ -114,12 +115,15 @@ struct bs_report {
 	 */
 	uint64_t order;
 	uint32_t iterations; /* iterations made; 0 for direct methods */
-	double residual;     /* relative residual after these iterations */
-	bool deadline_stop;  /* the next iteration would not have fitted */
-	uint32_t segments;   /* number of time segments where a field map corrects; else 0 */
-	double field_error;  /* largest error of the time segments (gpu/solve/segments.h) */
-	bool delayed;   /* the trajectory was moved by delays estimated from the scan's spokes */
-	float delay[3]; /* those delays in samples, xx, yy, xy (core/traj/delay.h) */
+	double residual;     /* relative residual after the iterations that were made */
+	/* the solve ended because the next iteration would not have ended in time */
+	bool deadline_stop;
+	uint32_t segments;  /* number of time segments where a field map corrects; else 0 */
+	double field_error; /* largest error of the time segments (gpu/solve/segments.h) */
+	/* the trajectory was moved by delays that were estimated from the scan's spokes */
+	bool delayed;
+	/* estimated delays of the trajectory in samples, xx, yy, xy (core/traj/delay.h) */
+	float delay[3];
 	/*
 	 * Time spent in image on upload, accumulate, solve, combine and download, by the device's
 	 * clock where there is one; 0 where the method has no such stage.
@@ -185,7 +189,9 @@ static inline void bs_once_make(struct bs_once *o, const struct bs_report *r)
 	o->residual = r->residual;
 }
 
-/* The end of the next of `turns` equal shares of the time until the deadline. */
+/*
+ * Returns the time at which the next of `turns` equal shares of the time until the deadline ends.
+ */
 static inline int64_t bs_turn_end(int64_t deadline_ns, int64_t now_ns, int64_t turns)
 {
 	return deadline_ns == INT64_MAX ? INT64_MAX : now_ns + (deadline_ns - now_ns) / turns;

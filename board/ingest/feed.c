@@ -11,7 +11,7 @@
 /* A log has its messages as they came: out of order by fewer than BS_HELD_MAX numbers. */
 struct bs_feed {
 	struct bs_log_reader *log; /* reader of the log; NULL: not open yet */
-	bool before;               /* true: in->before is fed; false: in->now is */
+	bool before;               /* the scan that is fed is in->before; false: it is in->now */
 	uint32_t epoch;            /* epoch of the recon that is fed */
 	bool again;                /* recon replaced another: it gets the scan from its OPEN on */
 	uint64_t next;             /* number of the message that is fed next */
@@ -340,7 +340,7 @@ static bool give(struct ingest *in, struct bs_ingest_scan *scan)
 	int rc = 0;
 
 	waits = feed.log == NULL && (waits_for_recon(in) || !is_written(in, scan));
-	/* asked after log_written: the log counts given-up messages before it calls them done */
+	/* asked after is_written: the log counts given-up messages before it calls them done */
 	if (lack(in, scan) != NULL) {
 		give_up(in, scan, lack(in, scan));
 		return true;

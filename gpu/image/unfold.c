@@ -36,7 +36,7 @@ struct bs_unfold {
 	struct bs_unfold_group group; /* slices that the lines of the next solve hold */
 	float *turns;                 /* their phases, as bs_unfold_turns */
 	float *b;
-	float *wx; /* rows W x, [rows of W] complex */
+	float *wx; /* product W x, [rows of W] complex */
 	/* The next members belong to the operation in progress. */
 	const float *given; /* maps of the caller */
 	const float *in;
