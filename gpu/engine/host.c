@@ -169,11 +169,14 @@ static bool keeps_lines(const struct bs_protocol *p)
 
 static int need_lines(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
+	const struct bs_cart_spec s = bs_lines_spec(p);
+
 	if (!keeps_lines(p))
 		return 0;
 	if (p->plan.solve == BS_SOLVE_NONE)
 		bs_need_add(need, "coil images on the grid", p->coils, grid_bytes(p));
-	return bs_left_out_need(p, bs_lines_spec(p).matrix, completed_of(p), need, why);
+	return bs_left_out_need(p, p->plan.joint ? p->matrix : s.matrix, completed_of(p), need,
+				why);
 }
 
 /* Parts are added in the order in which the check command lists them. */
@@ -243,7 +246,8 @@ static int plan_lines(struct engine *e, const struct bs_arm_env *env, struct bs_
 	if (rc == 0 && bs_slicer_wanted(p))
 		rc = bs_slicer_plan(&e->slicer, p, s.matrix[0], env->arena, env->team, why);
 	if (rc == 0 && keeps_lines(p))
-		rc = bs_left_out_arm(&e->left_out, p, s.matrix, completed_of(p), env, why);
+		rc = bs_left_out_arm(&e->left_out, p, p->plan.joint ? p->matrix : s.matrix,
+				     completed_of(p), env, why);
 	return rc;
 }
 

@@ -80,7 +80,7 @@ static const struct trial {
 	  BY_MAPS },
 	{ "64 x 48, 2 bands, by maps, partial Fourier, oversampled",
 	  { 64, 48, 1 },
-	  { 32, 48, 1 },
+	  { 32, 46, 1 },
 	  2,
 	  6,
 	  1,
