@@ -26,7 +26,8 @@ static const char *const whitens[] = { "off", "auto", "require", NULL };
 static const char *const navigations[] = { "off", "phase", NULL };
 static const char *const maps_from[] = { "file", "espirit", "walsh", "study", NULL };
 static const char *const fields_from[] = { "file", "study", "echoes", NULL };
-static const char *const parallels[] = { "none", "grappa", "sense", "slice_grappa", NULL };
+static const char *const parallels[] = { "none",         "grappa",    "sense",
+					 "slice_grappa", "sense_sms", NULL };
 static const char *const references[] = { "auto", "flagged", "first", NULL };
 static const char *const reverseds[] = { "auto", "converter", "stored", NULL };
 static const char *const lackings[] = { "refuse", "zeros", NULL };
@@ -464,8 +465,9 @@ P("parallel", BS_KEY_WORD, "", "\"none\"", 0, 0, parallels, parallel,
   "method cartesian: how lines that the scan leaves out are made; none: they are zeros; grappa: "
   "from their neighbors, with weights from the scan's calibration lines; sense: by conjugate "
   "gradients with image.maps and keys ls.*, whichever lines come; slice_grappa: slices that were "
-  "excited at once come apart (keys multiband.*), then grappa. readouts then counts the "
-  "lines that come, embedded calibration lines included, separate ones not"),
+  "excited at once come apart (keys multiband.*), then grappa; sense_sms: these by sense, with "
+  "maps of all of them, of method sense, too. readouts then counts the lines that come, embedded "
+  "calibration lines included, separate ones not"),
 P("grappa.kernel", BS_KEY_INT3, "samples", "[0, 0, 0]", 0, 63, NULL, grappa_kernel,
   "samples along x, and the window's lines along y and z, measured or not; odd. Default [5, 9] in "
   "2D, [5, 5, 5] in 3D"),
@@ -481,8 +483,8 @@ P("grappa.lacking", BS_KEY_WORD, "", "\"refuse\"", 0, 0, lackings, grappa_lackin
   "reason; zeros: lines that it leaves out stay zeros, its images are partial and say so"),
 
 P("multiband.factor", BS_KEY_INT, "slices", "0", 0, BS_BANDS_MAX, NULL, multiband.factor,
-  "parallel slice_grappa: slices that are excited at once, 2 or more; slice s comes with s + "
-  "slices / factor, and so on; slices is a multiple of it"),
+  "parallel slice_grappa and sense_sms: slices that are excited at once, 2 or more; slice s comes "
+  "with s + slices / factor, and so on; slices is a multiple of it"),
 P("multiband.references", BS_KEY_WORD, "", "\"auto\"", 0, 0, references, multiband.references,
   "lines of one slice alone, by which slices come apart; flagged: as calibration (flag 20); first: "
   "the first repetition's images; auto: flagged, if one comes before any line of an image"),

@@ -40,9 +40,9 @@ static void derive_grappa(struct bs_protocol *p)
 
 void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 {
-	if (p->parallel == BS_PARALLEL_SENSE)
+	if (p->parallel == BS_PARALLEL_SENSE || p->parallel == BS_PARALLEL_SENSE_SLICES)
 		p->method = bs_method_sense(p->method);
-	if (bs_methods[p->method].parallel && bs_methods[p->method].uses_maps)
+	else if (bs_methods[p->method].parallel && bs_methods[p->method].uses_maps)
 		p->parallel = BS_PARALLEL_SENSE;
 	if (p->dims == 0)
 		p->dims = p->matrix[2] <= 1 ? 2 : 3;
@@ -465,7 +465,7 @@ static void rule_parallel(const struct bs_reading *r, const struct bs_scope *s,
 
 	if (!sound(s, "method", "parallel", NULL))
 		return;
-	if (p->parallel != BS_PARALLEL_NONE && p->plan.encode != BS_ENCODE_LINES)
+	if (p->plan.accelerated && p->plan.encode != BS_ENCODE_LINES && !bs_plan_groups(&p->plan))
 		fault(r, s, "parallel", "method %s has no lines that are left out",
 		      bs_method_name(p->method));
 	if (!fills && (kernel[0] | kernel[1] | kernel[2]) != 0)

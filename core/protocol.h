@@ -34,8 +34,6 @@ enum bs_normalize { BS_NORMALIZE_AUTO, BS_NORMALIZE_NONE, BS_NORMALIZE_UNIFORM }
 /* Filling of the end of k-space that a scan leaves out: zeros, or POCS (gpu/image/pocs.h). */
 enum bs_partial_fourier { BS_PARTIAL_FOURIER_NONE, BS_PARTIAL_FOURIER_POCS };
 enum bs_combine { BS_COMBINE_NONE, BS_COMBINE_RSS, BS_COMBINE_SENSE };
-/* How the lines that a Cartesian scan leaves out are made (key parallel). */
-enum bs_parallel { BS_PARALLEL_NONE, BS_PARALLEL_GRAPPA, BS_PARALLEL_SENSE, BS_PARALLEL_SLICES };
 /* How center_sample of reversed lines is read, which has two readings (core/frame/readout.h). */
 enum bs_reversed { BS_REVERSED_AUTO, BS_REVERSED_CONVERTER, BS_REVERSED_STORED };
 /* Treatment of a scan that lacks the lines that GRAPPA calibrates by. */

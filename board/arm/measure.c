@@ -72,7 +72,9 @@ static uint64_t lines_of(const struct bs_protocol *p)
 /* Readouts of one timed frame. Accelerated frames of any number of lines get every second line. */
 static uint32_t readouts_of(const struct bs_protocol *p)
 {
-	if (p->plan.accelerated && p->by_header && p->readouts == lines_of(p))
+	/* every second line of slices at once may not tell what their references are like */
+	if (p->plan.accelerated && p->by_header && p->readouts == lines_of(p) &&
+	    !bs_plan_has(&p->plan, BS_PLAN_APART))
 		return (p->readouts + 1) / 2;
 	return p->readouts;
 }
@@ -80,7 +82,8 @@ static uint32_t readouts_of(const struct bs_protocol *p)
 /* Line number i of a timed frame. Lines of an accelerated frame are spread over the grid. */
 static uint32_t row_of(const struct bs_protocol *p, uint32_t i)
 {
-	return p->plan.accelerated ? (uint32_t)(i * lines_of(p) / readouts_of(p)) : i;
+	return p->plan.accelerated && p->plan.on_grid ? (uint32_t)(i * lines_of(p) / readouts_of(p))
+						      : i;
 }
 
 /* Fills a readout with noise: no solver stops early on it, no calibration finds

@@ -451,6 +451,8 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 		f->last.idx.kspace_encode_step_1 < f->first.idx.kspace_encode_step_1;
 	image->joined.slices = 0; /* the slot's last image may have been a volume */
 	image->report.apart.of = f->first.flags & BS_MRD_FOLDED ? r->apart.bands : 0;
+	image->report.apart.lines =
+		image->report.apart.of > 1 ? (uint64_t)f->began << 32 | f->ended : 0;
 	image->report.apart.step = r->lines.step[0];
 	memcpy(image->report.apart.cycles, r->apart.cycles, sizeof(r->apart.cycles));
 	fill_head(r, f, image);

@@ -41,6 +41,7 @@ struct frame {
 	float energy;       /* energy of the strongest line */
 	const struct seat *seat; /* the engine that the frame began with */
 	struct bs_mrd_acq first, last;
+	uint32_t began, ended; /* numbers of the first and the last line of its group */
 	int64_t last_ns;
 	/* ns that the slice's calibration took, not reported yet; kept in its first contrast */
 	int64_t calibration_ns;

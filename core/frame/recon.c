@@ -75,6 +75,7 @@ static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 	f->energy = 0.0f;
 	f->preview_due = false;
 	f->first = *head;
+	f->began = r->apart.lines;
 	return 0;
 }
 
@@ -301,6 +302,7 @@ static int take_own(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t 
 	}
 	if (rc == 0) {
 		f->last = *head;
+		f->ended = r->apart.lines;
 		f->last_ns = now_ns;
 		rc = line_taken(r, slot, head->flags);
 	}
@@ -322,6 +324,7 @@ static int take_apart(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_
 		struct bs_mrd_acq own = *head;
 
 		bs_apart_band(&r->apart, &own, i % bands);
+		r->apart.lines += i == bands;
 		rc = i < bands ? find_frame(r, &own, row, &slot, why)
 			       : take_own(r, &own, row, data, now_ns, why);
 	}

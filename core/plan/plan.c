@@ -77,7 +77,7 @@ static uint32_t stages_of(const struct bs_protocol *p)
 	       (uint32_t)(p->whiten != BS_WHITEN_OFF) << BS_PLAN_WHITEN |
 	       (uint32_t)(p->virtual_coils > 0) << BS_PLAN_COMPRESS |
 	       (uint32_t)(p->averages > 1) << BS_PLAN_AVERAGE |
-	       (uint32_t)(p->parallel == BS_PARALLEL_SLICES) << BS_PLAN_APART |
+	       (uint32_t)(p->parallel >= BS_PARALLEL_SLICES) << BS_PLAN_APART |
 	       (uint32_t)(p->parallel == BS_PARALLEL_GRAPPA || p->parallel == BS_PARALLEL_SLICES)
 		       << BS_PLAN_FILL |
 	       (uint32_t)(p->partial_fourier == BS_PARTIAL_FOURIER_POCS) << BS_PLAN_POCS |
@@ -141,12 +141,12 @@ static void make(struct bs_plan *plan, const struct bs_protocol *p)
 	plan->streams = streams(p);
 	plan->from_file = p->traj.type == BS_TRAJ_FILE;
 	plan->passes = method->passes;
-	plan->windows = method->windows;
-	plan->previews = method->previews;
+	plan->windows = method->windows && !bs_plan_groups(plan);
+	plan->previews = method->previews && !bs_plan_groups(plan);
 	plan->off_resonance = off_resonance(p);
 	plan->takes[BS_KEPT_MAPS] = plan->maps == BS_PLAN_MAPS_STUDY && p->slices > 0;
 	plan->takes[BS_KEPT_FIELD] = p->field.from == BS_FIELD_STUDY;
-	plan->embeds = p->parallel != BS_PARALLEL_NONE && p->parallel != BS_PARALLEL_SLICES;
+	plan->embeds = p->parallel != BS_PARALLEL_NONE && !bs_plan_has(plan, BS_PLAN_APART);
 	plan->own_calibration = own_calibration(plan, p);
 	plan->accelerated = p->parallel != BS_PARALLEL_NONE;
 	plan->corrects = p->epi_correct || p->navigators != BS_NAVIGATE_OFF;
@@ -190,7 +190,8 @@ static void put_stages(struct bs_text *t, const struct bs_plan *plan, enum bs_pl
 
 	for (unsigned s = first; s < end; s++)
 		if (bs_plan_has(plan, (enum bs_plan_stage)s)) {
-			bs_text_put(t, "%s%s%s", between, names[s],
+			bs_text_put(t, "%s%s%s", between,
+				    s == BS_PLAN_APART && plan->joint ? "slices at once" : names[s],
 				    s == BS_PLAN_COMBINE && !plan->joint ? maps[plan->maps] : "");
 			between = ", ";
 		}

@@ -46,7 +46,7 @@ enum bs_plan_stage {
 	BS_PLAN_WHITEN,   /* stage that whitens by the noise (gpu/engine/mixer.h) */
 	BS_PLAN_COMPRESS, /* stage that compresses to virtual coils */
 	BS_PLAN_AVERAGE,  /* averages a line that came several times (core/frame/averages.h) */
-	BS_PLAN_APART,    /* slice-GRAPPA: takes slices at once apart (gpu/engine/slicer.h) */
+	BS_PLAN_APART,    /* takes slices at once apart: slice-GRAPPA, or the solver with maps */
 	BS_PLAN_FILL,     /* GRAPPA: fills lines that were left out (gpu/engine/filler.h) */
 	/* fills the end of k-space that was left out; from here on the stages are an image's */
 	BS_PLAN_POCS,
@@ -169,6 +169,12 @@ const char *bs_plan_words(char *to, size_t size, const struct bs_plan *plan);
 static inline bool bs_plan_has(const struct bs_plan *plan, enum bs_plan_stage stage)
 {
 	return (plan->stages >> (unsigned)stage & 1u) != 0;
+}
+
+/* Slices at once are solved for together, by maps of all of them; else, if at all, one by one. */
+static inline bool bs_plan_groups(const struct bs_plan *plan)
+{
+	return bs_plan_has(plan, BS_PLAN_APART) && plan->joint;
 }
 
 static inline bool bs_plan_on_gpu(enum bs_plan_place place)

@@ -17,6 +17,9 @@ struct bs_cart_spec bs_lines_spec(const struct bs_protocol *p)
 
 	memcpy(s.encoded, p->encoded, sizeof(s.encoded));
 	memcpy(s.matrix, completed ? p->encoded : p->matrix, sizeof(s.matrix));
+	/* The phases of slices at once are those of the encoded lines. */
+	if (bs_plan_groups(&p->plan))
+		s.matrix[1] = p->encoded[1];
 	/* Readout oversampling is cropped at once, unless the readout is to be completed. */
 	if (p->samples >= p->encoded[0])
 		s.matrix[0] = p->matrix[0];

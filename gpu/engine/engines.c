@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "gpu/encode/encode.h"
+#include "gpu/engine/grouped.h"
 #include "gpu/nufft/cuda/choice.h"
 
 #if BS_GPU
@@ -159,7 +160,9 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 	rc = choose_place(&place, p, why);
 	if (rc == 0 && p->plan.absent != BS_ABSENT_NOT)
 		rc = refuse_absent(p, place, why);
-	if (rc == 0)
+	if (rc == 0 && bs_grouped(p))
+		*engine = place == BS_PLACE_HOST ? &bs_engine_grouped : &bs_engine_grouped_cuda;
+	else if (rc == 0)
 		*engine = places[place];
 	return rc;
 }

@@ -205,9 +205,11 @@ static bool arm_one(const struct bs_site *site, const struct bs_protocol *p, str
 	if (tune(site, p, engine, &why) != 0)
 		good = bs_command_fail(&bs_command_arm, "protocol '%s': variants: %s", p->name,
 				       why.text) == 0;
-	if (plan->solve == BS_SOLVE_CG && !bs_lsq_keeps_q(p))
+	if (plan->solve == BS_SOLVE_CG && (!bs_lsq_keeps_q(p) || bs_plan_groups(plan)))
 		(void)printf("%-24s %s: no Q to keep\n", p->name,
-			     plan->streams ? "trajectory.type stream" : "off resonance");
+			     plan->streams          ? "trajectory.type stream"
+			     : bs_plan_groups(plan) ? "slices at once"
+						    : "off resonance");
 	else if (plan->solve != BS_SOLVE_CG)
 		(void)printf("%-24s method %s keeps nothing\n", p->name, bs_method_name(p->method));
 	else if (arm(site, p, engine, team, &why) != 0)

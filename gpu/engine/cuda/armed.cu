@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "core/thread/clock.h"
 #include "gpu/device/check.h"
+#include "gpu/encode/encode.h"
 #include "gpu/nufft/density_cuda.h"
 #include "gpu/solve/lsq_cuda.h"
 #include "gpu/solve/segments_cuda.h"
@@ -81,6 +82,14 @@ static uint64_t samples_bytes(const struct bs_cuda_spec *s)
 	return bs_devmem_round(s->op->coil_step(s->p) * s->p->coils * 8) * bs_protocol_frames(s->p);
 }
 
+/* Bytes of the coils' images, on the encoded lines where slices at once are solved for. */
+static uint64_t coils_bytes(const struct bs_protocol *p)
+{
+	const uint64_t lines = bs_plan_groups(&p->plan) ? bs_lines_spec(p).matrix[1] : p->matrix[1];
+
+	return p->matrix[0] * lines * p->matrix[2] * p->coils * 8;
+}
+
 static uint64_t image_bytes(const struct bs_cuda_spec *s)
 {
 	return s->share ? 0 : bs_protocol_image_bytes(s->p);
@@ -98,8 +107,7 @@ static int device_need(const struct bs_cuda_spec *s, struct bs_need *need, struc
 {
 	const struct bs_protocol *p = s->p;
 
-	bs_need_add(need, "device coil images", 1,
-		    bs_devmem_round(bs_protocol_voxels(p) * p->coils * 8));
+	bs_need_add(need, "device coil images", 1, bs_devmem_round(coils_bytes(p)));
 	bs_need_add(need, "device image", 1, bs_devmem_round(image_bytes(s)));
 	bs_need_add(need, "device sensitivities", 1,
 		    bs_devmem_round(maps_bytes(p)) + bs_devmem_round(all_maps_bytes(p)));
@@ -270,6 +278,7 @@ int bs_armed_cuda_maps(void *self, uint32_t slice)
 	float2 *to = e->all_maps != NULL ? e->all_maps + slice * (bytes / 8) : e->maps;
 	int rc = 0;
 
+	e->once.lines = 0;
 	if (e->field != NULL)
 		rc = bs_segments_cuda_field(e->field, slice,
 					    e->host_field + slice * bs_protocol_voxels(e->p),
@@ -299,7 +308,7 @@ static int take_memory(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
 		rc = take_pinned(e, s, env, why);
 	if (rc != 0)
 		return rc;
-	e->coil_images = (float2 *)bs_devmem_take(&e->mem, bs_protocol_voxels(p) * p->coils * 8);
+	e->coil_images = (float2 *)bs_devmem_take(&e->mem, coils_bytes(p));
 	float *out = (float *)bs_devmem_take(&e->mem, image_bytes(s));
 	float2 *maps = (float2 *)bs_devmem_take(&e->mem, maps_bytes(p));
 	float2 *all_maps = (float2 *)bs_devmem_take(&e->mem, all_maps_bytes(p));

@@ -60,6 +60,7 @@ struct bs_armed_cuda {
 	struct bs_unfold_cuda *unfold;
 	/* plan of partial Fourier for the solved image; NULL: none */
 	struct bs_pocs_cuda *completes;
+	struct bs_once once; /* the last unfold */
 	/* solved image, and workspace of completes, in device memory */
 	float *solved, *spare;
 	/* device memory: images moved back along the blips (NULL: they stay), the map for that */

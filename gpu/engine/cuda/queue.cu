@@ -233,7 +233,7 @@ static int try_window(struct bs_armed_cuda *e, uint32_t frame, struct bs_fail *w
 /* Runs the solve of Cartesian SENSE both ways, on zeros. */
 static int try_unfold(struct bs_armed_cuda *e, struct bs_fail *why)
 {
-	struct bs_report report;
+	struct bs_report report = {};
 	int rc = bs_armed_cuda_unfold(e, 0, e->p->iterations, INT64_MAX, &report, why);
 
 	return rc != 0 ? rc : bs_armed_cuda_unfold(e, 0, 1, INT64_MAX - 1, &report, why);

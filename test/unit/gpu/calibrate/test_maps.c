@@ -87,7 +87,7 @@ static void send(struct rig *r, uint32_t frame, uint32_t line, bool flagged, int
 static int make(struct rig *r, uint32_t frame, bool *made, struct bs_fail *why)
 {
 	*made = false;
-	return bs_maps_due(r->maps, frame) ? bs_maps_make(r->maps, frame, made, why) : 0;
+	return bs_maps_due(r->maps, frame, 0.0) ? bs_maps_make(r->maps, frame, 0.0, made, why) : 0;
 }
 
 static double norm(const float *v, size_t n)
