@@ -87,10 +87,9 @@ busy() { # s of a processor, by the service's processes
 all() { [ "$(count follower)" -ge "$volumes" ]; }
 await all
 last=$(memory) used=$(busy)
+LC_ALL=C grep -a -h -o 'boreside_[a-z_]*</name><value>[^<]*' follower/*.h5 >words.txt
 said() { # said NAME: boreside_NAME of each volume that the follower has, in their order
-	for i in follower/*.h5; do
-		grep -a -h -o "boreside_$1</name><value>[^<]*" "$i" | sed 's/.*>//'
-	done
+	sed -n "s/^boreside_$1<.*>//p" words.txt
 }
 said latency_us | awk '{ print $1 / 1000 }' >lags.txt
 spread() { # of the numbers, one a line
