@@ -47,6 +47,12 @@ protocols = ( { name = "phantom"; method = "cartesian"; backend = "$backend";
 	image: { volume = true; }; budget: { image_ms = $tr.0; calibration_ms = $tr.0;
 	admission = "trust"; }; } );
 CFG
+# slice by slice, what the weights of all of them took; of a volume its last group's are told
+sed 's/image: { volume = true; };//' site.cfg >slices.cfg
+"$BORESIDE" recon -c slices.cfg -o slices.h5 scan.h5 >>out.txt 2>&1
+weights=$(grep -a -h -o 'boreside_stage_calibration_us</name><value>[^<]*' slices*.h5 |
+	sed 's/.*>//' | awk '{ s += $1 } END { printf "%.1f ms (N %d groups)", s / 1e3, NR }')
+rm -f slices*.h5
 "$BORESIDE" serve -c site.cfg 2>log.txt &
 serve=$!
 "$BORESIDE" status -c site.cfg $ready >/dev/null
@@ -81,10 +87,9 @@ busy() { # s of a processor, by the service's processes
 all() { [ "$(count follower)" -ge "$volumes" ]; }
 await all
 last=$(memory) used=$(busy)
+LC_ALL=C grep -a -h -o 'boreside_[a-z_]*</name><value>[^<]*' follower/*.h5 >words.txt
 said() { # said NAME: boreside_NAME of each volume that the follower has, in their order
-	for i in follower/*.h5; do
-		grep -a -h -o "boreside_$1</name><value>[^<]*" "$i" | sed 's/.*>//'
-	done
+	sed -n "s/^boreside_$1<.*>//p" words.txt
 }
 said latency_us | awk '{ print $1 / 1000 }' >lags.txt
 spread() { # of the numbers, one a line
@@ -96,9 +101,9 @@ grep -E 'outcome|due time' replay.txt
 echo "$volumes volumes of $slices slices of $matrix^2, multiband $bands x $ry, $coils coils" \
 	"($virtual virtual), every $tr ms, on: $("$BORESIDE" status -c site.cfg --json |
 		grep -o '"place":"[^"]*' | sed 's/.*"//'), $threads of $(nproc) threads"
-echo "first volume:     $(head -n 1 lags.txt) ms, of it calibration" \
-	"$(said stage_calibration_us |
-		awk '{ s += $1 } END { printf "%.1f ms (N %d)", s / 1e3, NR }')"
+echo "weights of all $slices slices, one after the other, by recon: $weights"
+echo "first volume:     $(head -n 1 lags.txt) ms, of it its last group's weights" \
+	"$(said stage_calibration_us | awk '{ printf "%.1f ms ", $1 / 1e3 }')"
 echo "lag, first tenth: $(sed 1d lags.txt | head -n $tenth | spread)"
 echo "lag, last tenth:  $(tail -n $tenth lags.txt | spread)"
 echo "lag, all others:  $(sed 1d lags.txt | spread)"
