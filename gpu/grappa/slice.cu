@@ -122,7 +122,7 @@ int bs_slice_cuda_plan(struct bs_slice_cuda **plan, const struct bs_slice_spec *
 		       struct bs_devmem *mem, struct bs_fail *why)
 {
 	struct bs_slice_cuda *p = (struct bs_slice_cuda *)calloc(1, sizeof(*p));
-	struct bs_devroom room = { mem };
+	struct bs_devroom room = { mem, 0, false };
 	int rc = 0;
 
 	if (p == NULL)

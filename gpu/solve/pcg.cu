@@ -304,7 +304,7 @@ static size_t states_end(const struct bs_pcg_cuda_spec *s)
 
 static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail *why)
 {
-	struct bs_devroom room = { mem };
+	struct bs_devroom room = { mem, 0, false };
 
 	take_all(c, &room);
 	struct bs_cg_state *const checked = c->check.state;

@@ -155,7 +155,7 @@ static int plan_axis(const struct tp_axis *axis, const struct tp_half *h, struct
 int tp_flat_plan(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec, const float *q,
 		 struct bs_devmem *mem, struct bs_fail *why)
 {
-	struct bs_devroom room = { mem };
+	struct bs_devroom room = { mem, 0, false };
 	struct bs_reach reach;
 	int err = bs_reach(&reach, why);
 

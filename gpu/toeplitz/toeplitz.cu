@@ -199,7 +199,7 @@ static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 
 static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
 {
-	struct bs_devroom room = { mem };
+	struct bs_devroom room = { mem, 0, false };
 
 	take_all(p, &room);
 	int err = bs_devroom_check(&room, "Toeplitz operator", why);
