@@ -80,10 +80,7 @@ void bs_hello_say(struct bs_ik *n, const struct bs_seal_keys *k, const char *end
 {
 	start_handshake(n, k, endpoint, suite, k->peer[0].key);
 	hello[0] = (uint8_t)suite;
-	/*
-	 * Returns true if the service's key is of small order: it gives a hello that nobody
-	 * answers.
-	 */
+	/* a service's key of small order gives a hello that nobody answers */
 	(void)bs_ik_first(n, hello + 1, NULL, 0);
 }
 
