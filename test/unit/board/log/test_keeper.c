@@ -1,19 +1,17 @@
 /*
  * test/unit/board/log/test_keeper.c - messages on their way to a log: what an ACK may say at each
- * moment, a disk that fails, hangs or is full, a process that is killed and succeeded
+ * moment, a disk that fails, hangs or is full
  *
- * The log is read with the reader, message by message: what was said to be durable is in it.
+ * The log is read with the reader, message by message: what was said to be durable is in it. That
+ * it is where the process is killed between any two steps, and each message once: test/simulate.
  */
 #define _GNU_SOURCE /* mkdtemp */
 #include "board/log/keeper.h"
 
 #include <dirent.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/thread/clock.h"
@@ -28,18 +26,13 @@
 #define SEGMENT (1u << 20)
 #define MESSAGE 1000u
 #define MOST    100000u
-#define KILLS   8
 
 static struct bs_log_spec spec = { .mode = BS_LOG_MODE_DURABLE };
 static struct bs_keeper k;
 static struct bs_fail why;
 
-/* In memory that a successor finds. */
-static struct shared {
-	struct bs_log_record record;
-	_Atomic uint64_t next, durable; /* numbers: to be put next; said to be durable */
-	_Alignas(64) unsigned char ring[RING];
-} * shared;
+static struct bs_log_record record;
+static _Alignas(64) unsigned char ring[RING];
 
 static void nothing(void *arg)
 {
@@ -56,8 +49,8 @@ static bool start(void)
 			       &(struct bs_keeper_options){ .spec = &spec,
 							    .message_max = 4096,
 							    .segment_bytes = SEGMENT,
-							    .record = &shared->record,
-							    .ring = shared->ring,
+							    .record = &record,
+							    .ring = ring,
 							    .ring_bytes = RING,
 							    .enter = nothing,
 							    .leave = nothing_more,
@@ -170,7 +163,7 @@ static void clean(void)
 static void end_scan(void)
 {
 	bs_keeper_end(&k, false, bs_now_ns());
-	AWAIT(atomic_load(&shared->record.done) == atomic_load(&shared->record.put));
+	AWAIT(atomic_load(&record.done) == atomic_load(&record.put));
 	CHECK(bs_keeper_ended(&k, bs_now_ns()), "the scan's log is done with");
 }
 
@@ -193,23 +186,23 @@ static void test_whole(void)
 	CHECK(ack.durable == 100 && ack.unprotected == 0 && ack.log == BS_WIRE_LOG_DURABLE,
 	      "all 100 are durable");
 	atomic_store(&disk_hangs, true);
-	commits = atomic_load(&shared->record.commits);
+	commits = atomic_load(&record.commits);
 	for (uint64_t n = 101; n <= 150; n++)
 		put(1, n);
 	await_pause_ms(5); /* each is older than a commit waits */
 	atomic_store(&disk_hangs, false);
 	AWAIT(durable(150));
-	CHECK(durable(150) && atomic_load(&shared->record.commits) <= commits + 3,
+	CHECK(durable(150) && atomic_load(&record.commits) <= commits + 3,
 	      "50 that came while the disk was busy are committed together: %llu commits",
-	      (unsigned long long)(atomic_load(&shared->record.commits) - commits));
-	read_log(shared->record.name);
+	      (unsigned long long)(atomic_load(&record.commits) - commits));
+	read_log(record.name);
 	CHECK(got.count == 151 && got.twice == 0 && !got.sealed && !got.damaged,
 	      "and in the log: %llu messages", (unsigned long long)got.count);
 	end_scan();
 	bs_keeper_words(&k, words, sizeof(words));
-	read_log(shared->record.name);
+	read_log(record.name);
 	CHECK(got.count == 151 && got.sealed && got.mode == 0640 &&
-		      strncmp(words, "log ", 4) == 0 && strcmp(words + 4, shared->record.name) == 0,
+		      strncmp(words, "log ", 4) == 0 && strcmp(words + 4, record.name) == 0,
 	      "sealed, of mode %o: \"%s\"", got.mode, words);
 	clean();
 }
@@ -225,20 +218,19 @@ static void test_fails(void)
 	atomic_store(&disk_full, true);
 	for (uint64_t n = 2; n <= 50; n++)
 		put(2, n);
-	AWAIT(atomic_load(&shared->record.failed) != 0);
+	AWAIT(atomic_load(&record.failed) != 0);
 	ack = look(50);
-	CHECK(ack.durable == 50 && ack.unprotected == 49 &&
-		      atomic_load(&shared->record.unprotected) == 1 &&
-		      strstr(shared->record.fault, strerror(ENOSPC)) != NULL,
+	CHECK(ack.durable == 50 && ack.unprotected == 49 && atomic_load(&record.unprotected) == 1 &&
+		      strstr(record.fault, strerror(ENOSPC)) != NULL,
 	      "a full disk: all goes on, 49 are said to be unprotected (%llu): %s",
-	      (unsigned long long)ack.unprotected, shared->record.fault);
+	      (unsigned long long)ack.unprotected, record.fault);
 	atomic_store(&disk_full, false);
 	AWAIT(look(50).unprotected == 0);
 	ack = look(50);
-	CHECK(ack.durable == 50 && atomic_load(&shared->record.unprotected) == 0,
+	CHECK(ack.durable == 50 && atomic_load(&record.unprotected) == 0,
 	      "there is room again: protected again, nothing is lacking");
 	end_scan();
-	read_log(shared->record.name);
+	read_log(record.name);
 	CHECK(got.count == 51 && got.twice == 0 && got.sealed && !got.damaged,
 	      "and all are in the log: %llu: %s", (unsigned long long)got.count, why.text);
 	clean();
@@ -256,21 +248,19 @@ static void test_full_ring(void)
 	atomic_store(&disk_full, true);
 	for (; n <= 1000; n++)
 		put(3, n);
-	AWAIT(atomic_load(&shared->record.failed) != 0);
+	AWAIT(atomic_load(&record.failed) != 0);
 	ack = look(1000);
-	CHECK(ack.durable == 1000 && atomic_load(&shared->record.dropped) > 0,
-	      "%llu of 1000 found no room",
-	      (unsigned long long)atomic_load(&shared->record.dropped));
+	CHECK(ack.durable == 1000 && atomic_load(&record.dropped) > 0, "%llu of 1000 found no room",
+	      (unsigned long long)atomic_load(&record.dropped));
 	atomic_store(&disk_full, false);
-	AWAIT((ack = look(1000)).unprotected == atomic_load(&shared->record.dropped));
-	CHECK(atomic_load(&shared->record.unprotected) == 0, "protected again");
+	AWAIT((ack = look(1000)).unprotected == atomic_load(&record.dropped));
+	CHECK(atomic_load(&record.unprotected) == 0, "protected again");
 	for (; n <= 1100; n++)
 		put(3, n);
-	AWAIT(look(1100).durable == 1100 &&
-	      atomic_load(&shared->record.done) == atomic_load(&shared->record.put));
+	AWAIT(look(1100).durable == 1100 && atomic_load(&record.done) == atomic_load(&record.put));
 	end_scan();
 	bs_keeper_words(&k, words, sizeof(words));
-	read_log(shared->record.name);
+	read_log(record.name);
 	(void)snprintf(want, sizeof(want), " lacks %llu messages",
 		       (unsigned long long)(1101 - got.count));
 	CHECK(got.count < 1101 && got.has[1100] && got.has[0] && got.sealed && !got.damaged &&
@@ -305,11 +295,11 @@ static void test_goes_on(void)
 	atomic_store(&disk_full, true);
 	for (; n <= 1000; n++)
 		put(7, n);
-	AWAIT(atomic_load(&shared->record.failed) != 0);
-	CHECK(look(1000).durable == 1000 && atomic_load(&shared->record.dropped) > 0,
+	AWAIT(atomic_load(&record.failed) != 0);
+	CHECK(look(1000).durable == 1000 && atomic_load(&record.dropped) > 0,
 	      "a full disk, and no room in memory: all 1000 are said to be durable, unprotected");
 	atomic_store(&disk_full, false);
-	AWAIT(look(1000).unprotected == atomic_load(&shared->record.dropped));
+	AWAIT(look(1000).unprotected == atomic_load(&record.dropped));
 	atomic_store(&disk_hangs, true);
 	now = bs_now_ns();
 	put_at(7, 1001, now);
@@ -350,8 +340,8 @@ static void test_hangs(void)
 	atomic_store(&disk_hangs, false);
 	AWAIT(durable(1));
 	end_scan();
-	read_log(shared->record.name);
-	CHECK(got.count == 2 && got.sealed && atomic_load(&shared->record.unprotected) == 0,
+	read_log(record.name);
+	CHECK(got.count == 2 && got.sealed && atomic_load(&record.unprotected) == 0,
 	      "the next scan has its log, and is protected");
 	clean();
 }
@@ -391,13 +381,13 @@ static void test_ends_failed(void)
 	AWAIT(durable(1));
 	atomic_store(&disk_full, true);
 	put(6, 2);
-	AWAIT(atomic_load(&shared->record.failed) != 0);
+	AWAIT(atomic_load(&record.failed) != 0);
 	end_scan();
 	bs_keeper_words(&k, words, sizeof(words));
-	read_log(shared->record.name);
+	read_log(record.name);
 	CHECK(got.count == 2 && !got.sealed && !got.damaged && strstr(words, "lacks 1") != NULL,
 	      "the log has what was durable: %s", words);
-	const uint64_t tail = atomic_load(&shared->record.tail);
+	const uint64_t tail = atomic_load(&record.tail);
 
 	open_scan(7);
 	AWAIT(look(0).unprotected == 1);
@@ -407,169 +397,14 @@ static void test_ends_failed(void)
 	atomic_store(&disk_full, false);
 	clean();
 	bs_keeper_stop(&k);
-	atomic_store(&shared->record.tail, tail); /* it was killed right before it moved that */
+	atomic_store(&record.tail, tail); /* it was killed right before it moved that */
 	CHECK(start(), "a successor starts");
-	AWAIT(atomic_load(&shared->record.tail) == atomic_load(&shared->record.head));
+	AWAIT(atomic_load(&record.tail) == atomic_load(&record.head));
 	CHECK(files_in(dir, BS_LOG_SUFFIX) == 0, "what was given up is not begun again");
-}
-
-/* What a process does until it is killed; its successor goes on and ends the scan. */
-static void feed(uint64_t session, uint64_t last)
-{
-	struct bs_wire_ack ack = { 0 };
-
-	while (atomic_load(&shared->next) <= last) {
-		const uint64_t n = atomic_load(&shared->next);
-
-		put(session, n);
-		atomic_store(&shared->next, n + 1);
-		if (bs_keeper_look(&k, n, bs_now_ns(), &ack) && ack.unprotected == 0)
-			atomic_store(&shared->durable, ack.durable);
-		if (n % 16 == 0)
-			AWAIT((ack = look(n)).log != BS_WIRE_LOG_OFF && ack.unprotected == 0 &&
-			      ack.durable + 100 > n);
-	}
-}
-
-static void test_killed(void)
-{
-	const uint64_t last = 1000;
-	uint64_t seed = 5;
-	uint64_t kills = 0;
-	int bad = 0;
-
-	for (uint64_t session = 100; session < 100 + KILLS; session++) {
-		uint64_t said;
-		pid_t pid;
-
-		atomic_store(&shared->next, 0);
-		atomic_store(&shared->durable, 0);
-		pid = fork();
-		if (pid == 0) {
-			if (!start())
-				_exit(1);
-			open_scan(session);
-			atomic_store(&shared->next, 1);
-			feed(session, last);
-			_exit(0);
-		}
-		const uint64_t until = (uint64_t)(check_uniform(&seed) * (double)last);
-		int status;
-
-		AWAIT(atomic_load(&shared->next) > until);
-		if (pid <= 0)
-			exit(1);
-		(void)kill(pid, SIGKILL);
-		(void)waitpid(pid, &status, 0);
-		kills += WIFSIGNALED(status);
-		said = atomic_load(&shared->durable);
-		if (!start())
-			exit(1);
-		feed(session, last);
-		end_scan();
-		bs_keeper_stop(&k);
-		read_log(shared->record.name);
-		for (uint64_t n = 0; n <= said; n++)
-			bad += !got.has[n];
-		if (got.count != last + 1 || got.twice != 0 || !got.sealed || got.damaged) {
-			printf("# killed at %llu: %llu messages, %llu twice, %s\n",
-			       (unsigned long long)said, (unsigned long long)got.count,
-			       (unsigned long long)got.twice, got.damaged ? why.text : "open");
-			bad++;
-		}
-		clean();
-	}
-	CHECK(bad == 0 && kills > KILLS / 2,
-	      "killed %llu times: all messages are in the log, each once (%d are not)",
-	      (unsigned long long)kills, bad);
-}
-
-/*
- * The moments between two steps of a process that is killed, each made by hand: its commit is done
- * and not published (counted: or half of it), its message is put and the scan's own step is not.
- */
-static void test_between(bool counted)
-{
-	uint64_t tail, done, mark;
-
-	CHECK(start(), "starts");
-	open_scan(50);
-	put(50, 1);
-	AWAIT(durable(1));
-	tail = atomic_load(&shared->record.tail);
-	done = atomic_load(&shared->record.done);
-	mark = atomic_load(&shared->record.mark);
-	for (uint64_t n = 2; n <= 20; n++)
-		put(50, n);
-	AWAIT(durable(20));
-	bs_keeper_stop(&k);
-	atomic_store(&shared->record.tail, tail);
-	if (!counted) {
-		atomic_store(&shared->record.done, done);
-		atomic_store(&shared->record.mark, mark);
-	}
-	CHECK(start(), "a successor starts");
-	put(50, 20); /* it comes again */
-	for (uint64_t n = 21; n <= 30; n++)
-		put(50, n);
-	AWAIT(durable(30));
-	end_scan();
-	bs_keeper_stop(&k);
-	read_log(shared->record.name);
-	CHECK(got.count == 31 && got.twice == 0 && got.sealed && !got.damaged,
-	      "each message once: %llu, %llu twice", (unsigned long long)got.count,
-	      (unsigned long long)got.twice);
-	clean();
-}
-
-/* A process that died over a scan's OPEN has put it; its successor puts it once more. */
-static void test_open_again(void)
-{
-	char words[128];
-
-	clean();
-	open_scan(77);
-	AWAIT(durable(0));
-	open_scan(77);
-	AWAIT(durable(0));
-	CHECK(atomic_load(&shared->record.done) == atomic_load(&shared->record.put),
-	      "what is in the log already is waited for no longer");
-	bs_keeper_words(&k, words, sizeof(words));
-	CHECK(strncmp(words, "log ", 4) == 0 && strstr(words, "lacks") == NULL,
-	      "and the log has its name: %s", words);
-	end_scan();
-}
-
-/* A successor that is killed while it takes the log up, its writer half made; and the next one. */
-static void test_half_resumed(void)
-{
-	clean();
-	CHECK(start(), "starts");
-	open_scan(51);
-	for (uint64_t n = 1; n <= 10; n++)
-		put(51, n);
-	AWAIT(durable(10));
-	bs_keeper_stop(&k);
-	memset(shared->record.writer, 0, sizeof(shared->record.writer));
-	CHECK(start(), "a successor of a successor starts");
-	for (uint64_t n = 11; n <= 20; n++)
-		put(51, n);
-	AWAIT(durable(20));
-	end_scan();
-	bs_keeper_stop(&k);
-	read_log(shared->record.name);
-	CHECK(got.count == 21 && got.twice == 0 && got.sealed && !got.damaged,
-	      "all that was durable is in the scan's log: %llu, %llu twice",
-	      (unsigned long long)got.count, (unsigned long long)got.twice);
-	clean();
 }
 
 int main(void)
 {
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	if (shared == MAP_FAILED)
-		return 1;
 	(void)snprintf(spec.dir, sizeof(spec.dir), "%s", dir);
 	CHECK(bs_log_spare_fill(dir, 0, SEGMENT, &why) == 0 && start(), "starts: %s", why.text);
 	test_whole();
@@ -579,11 +414,6 @@ int main(void)
 	test_hangs();
 	test_ends_full();
 	test_ends_failed();
-	test_open_again();
 	bs_keeper_stop(&k);
-	test_between(false);
-	test_between(true);
-	test_half_resumed();
-	test_killed();
 	return check_done();
 }
