@@ -21,15 +21,6 @@ struct loading {
 		protocol[BS_PROTOCOLS_MAX];
 };
 
-/* What a list of groups is read into: most elements, step bytes apart, and a scope for each. */
-struct array {
-	enum bs_key_scope scope;
-	struct bs_scope *scopes;
-	void *base;
-	size_t step;
-	uint32_t most;
-};
-
 /* Offers the keys of the scope, and their groups, that may have been meant. */
 static void offer_keys(struct bs_near *near, enum bs_key_scope scope)
 {
@@ -101,7 +92,8 @@ static void unknown(struct loading *l, const struct bs_scope *s, const char *pat
 }
 
 static uint32_t read_list(struct loading *l, const config_setting_t *list, const char *name,
-			  const struct array *to);
+			  enum bs_key_scope scope, struct bs_scope *scopes, void *base, size_t step,
+			  uint32_t most);
 
 /* The setting is the list bridges.mrd.configs, which stands within a group. */
 static bool is_configs(const struct bs_scope *s, const char *path)
@@ -113,9 +105,8 @@ static void read_configs(struct loading *l, const struct bs_scope *s, const conf
 {
 	struct bs_mrd_site *m = &((struct bs_site *)s->base)->mrd;
 
-	m->configs = read_list(l, v, "bridges.mrd.configs",
-			       &(struct array){ BS_SCOPE_CONFIG, l->config, m->config,
-						sizeof(m->config[0]), BS_CONFIGS_MAX });
+	m->configs = read_list(l, v, "bridges.mrd.configs", BS_SCOPE_CONFIG, l->config, m->config,
+			       sizeof(m->config[0]), BS_CONFIGS_MAX);
 }
 
 /* Reads another list that stands within a group. */
@@ -126,9 +117,8 @@ static bool read_inner(struct loading *l, struct bs_scope *s, const config_setti
 
 	if (s->scope != BS_SCOPE_SITE || strcmp(path, "keys.peers") != 0)
 		return false;
-	site->keys.peers = read_list(l, v, path,
-				     &(struct array){ BS_SCOPE_PEER, l->peer, site->keys.peer,
-						      sizeof(site->keys.peer[0]), BS_KEYED_MAX });
+	site->keys.peers = read_list(l, v, path, BS_SCOPE_PEER, l->peer, site->keys.peer,
+				     sizeof(site->keys.peer[0]), BS_KEYED_MAX);
 	return true;
 }
 
@@ -203,8 +193,10 @@ static void fill_defaults(struct loading *l, struct bs_scope *s, const struct bs
 	}
 }
 
+/* Reads a list of groups. base: the array that they fill, its elements step bytes apart. */
 static uint32_t read_list(struct loading *l, const config_setting_t *list, const char *name,
-			  const struct array *to)
+			  enum bs_key_scope scope, struct bs_scope *scopes, void *base, size_t step,
+			  uint32_t most)
 {
 	uint32_t n = 0;
 
@@ -215,20 +207,20 @@ static uint32_t read_list(struct loading *l, const config_setting_t *list, const
 	}
 	for (int i = 0; i < config_setting_length(list); i++) {
 		const config_setting_t *v = config_setting_get_elem(list, (unsigned)i);
-		struct bs_scope *s = &to->scopes[n];
+		struct bs_scope *s = &scopes[n];
 		char label[sizeof(s->label)];
 
 		(void)snprintf(label, sizeof(label), "%s.[%d]", name, i);
-		if (n == to->most) {
-			bs_fault(&l->faults, v->line, label, "more than %u", to->most);
+		if (n == most) {
+			bs_fault(&l->faults, v->line, label, "more than %u", most);
 			break;
 		}
 		if (!config_setting_is_group(v)) {
 			bs_fault(&l->faults, v->line, label, "a group { } is wanted here");
 			continue;
 		}
-		s->scope = to->scope;
-		s->base = (unsigned char *)to->base + n * to->step;
+		s->scope = scope;
+		s->base = (unsigned char *)base + n * step;
 		s->line = v->line;
 		memcpy(s->label, label, sizeof(label));
 		read_group(l, s, v, "");
@@ -245,16 +237,13 @@ static void read_top(struct loading *l, struct bs_site *site, const config_setti
 		const config_setting_t *v = config_setting_get_elem(root, (unsigned)i);
 
 		if (strcmp(v->name, "sinks") == 0) {
-			site->sinks =
-				read_list(l, v, v->name,
-					  &(struct array){ BS_SCOPE_SINK, l->sink, site->sink,
-							   sizeof(site->sink[0]), BS_SINKS_MAX });
+			site->sinks = read_list(l, v, v->name, BS_SCOPE_SINK, l->sink, site->sink,
+						sizeof(site->sink[0]), BS_SINKS_MAX);
 		} else if (strcmp(v->name, "protocols") == 0) {
 			protocols = true;
-			site->protocols = read_list(
-				l, v, v->name,
-				&(struct array){ BS_SCOPE_PROTOCOL, l->protocol, site->protocol,
-						 sizeof(site->protocol[0]), BS_PROTOCOLS_MAX });
+			site->protocols = read_list(l, v, v->name, BS_SCOPE_PROTOCOL, l->protocol,
+						    site->protocol, sizeof(site->protocol[0]),
+						    BS_PROTOCOLS_MAX);
 			if (config_setting_is_list(v) && config_setting_length(v) == 0)
 				bs_fault(&l->faults, v->line, "protocols", "the list is empty");
 		} else if (!bs_key_is_group(BS_SCOPE_SITE, v->name)) {

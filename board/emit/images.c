@@ -440,9 +440,11 @@ static int bind_socket(struct bs_images *im, const struct bs_site *site, struct 
 	if (!bs_site_seals(site, site->images_url))
 		return bs_endpoint_bind(&im->socket, BS_ENDPOINT_IMAGES, site->images_url,
 					REQUEST_MAX, why);
-	return bs_endpoint_bind_sealed(&im->socket, BS_ENDPOINT_IMAGES, site->images_url,
-				       REQUEST_MAX, bs_store_answer_max(im->message_max),
-				       &site->keys, &im->e->env->shm.s->seal[BS_SEAL_IMAGES], why);
+	return bs_endpoint_bind_sealed(
+		&im->socket, BS_ENDPOINT_IMAGES, site->images_url, REQUEST_MAX,
+		&(struct bs_endpoint_seal){ bs_store_answer_max(im->message_max), &site->keys,
+					    &im->e->env->shm.s->seal[BS_SEAL_IMAGES] },
+		why);
 }
 
 int bs_images_open(struct emit *e, struct bs_fail *why)

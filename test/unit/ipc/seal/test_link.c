@@ -471,8 +471,9 @@ static bool open_desk(bool first)
 			choose_url();
 		else
 			await_pause_ms(10);
-		rc = bs_endpoint_bind_sealed(&desk, BS_ENDPOINT_IMAGES, url, 256, LONG, &spec,
-					     &record, &why);
+		rc = bs_endpoint_bind_sealed(&desk, BS_ENDPOINT_IMAGES, url, 256,
+					     &(struct bs_endpoint_seal){ LONG, &spec, &record },
+					     &why);
 	}
 	CHECK(rc == 0, "a desk %s", why.text);
 	return rc == 0;
