@@ -324,8 +324,11 @@ static int make_room(struct bs_store *s, size_t len, uint64_t number, struct bs_
 	if (w->fd >= 0 && !w->failed)
 		(void)bs_log_writer_seal(w, NULL); /* records can be read even if the seal fails */
 	bs_log_writer_close(w);
-	rc = bs_log_writer_open(w, s->dir, number, bs_utc_ns(), s->segment_bytes, s->buffer,
-				bs_log_writer_bytes(bs_store_answer_max(s->spec.message_max)), why);
+	rc = bs_log_writer_open(w,
+				&(struct bs_log_room){ s->dir, s->segment_bytes, s->buffer,
+						       bs_log_writer_bytes(bs_store_answer_max(
+							       s->spec.message_max)) },
+				number, bs_utc_ns(), why);
 	if (rc != 0)
 		return rc;
 	w->relaxed = true;

@@ -257,8 +257,10 @@ static void begin_scan(struct bs_recorder *r, const struct bs_wire *w, const uns
 		rc = bs_fail(&why, BS_ERR_STATE, "OPEN has session %llx and number %llu: not 0, 0",
 			     (unsigned long long)w->session, (unsigned long long)w->seq);
 	if (rc == 0)
-		rc = bs_log_writer_open(&r->log, r->o.dir, w->session, bs_utc_ns(),
-					r->o.segment_bytes, r->buffer, r->cap, &why);
+		rc = bs_log_writer_open(
+			&r->log,
+			&(struct bs_log_room){ r->o.dir, r->o.segment_bytes, r->buffer, r->cap },
+			w->session, bs_utc_ns(), &why);
 	if (rc != 0) {
 		refuse_message(r, w, &why);
 		return;
