@@ -90,8 +90,8 @@ struct bs_endpoint_seal {
 
 /*
  * Bind and connect over tcp, sealed. IMAGES and STATUS are bound so, with the site's keys (the
- * k-space endpoint is ipc/gate.h's). KSPACE, IMAGES_ASK and STATUS_ASK connect so; keys: a client's,
- * copied, or NULL: plain connect.
+ * k-space endpoint is ipc/gate.h's). KSPACE, IMAGES_ASK and STATUS_ASK connect so; keys: those of a
+ * client, copied, or NULL: plain connect.
  */
 int bs_endpoint_bind_sealed(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
 			    size_t message_max, const struct bs_endpoint_seal *seal,
