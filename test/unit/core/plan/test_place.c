@@ -79,5 +79,11 @@ int main(void)
 	bs_plan_make(&p);
 	check("a path of its own", &p, 1, "GPU 63 alone: its path comes with the readouts");
 	CHECK(p.plan.host_only == BS_HOST_ONLY_NOT, "and is for a GPU as where there is one");
+	p = protocol(BS_METHOD_CARTESIAN_SENSE, 8, 1);
+	p.parallel = BS_PARALLEL_SENSE_SLICES;
+	p.multiband.factor = 2;
+	bs_plan_make(&p);
+	CHECK(p.plan.host_only == BS_HOST_ONLY_GROUPS && p.plan.place == BS_PLACE_HOST,
+	      "slices at once are solved for on the host");
 	return check_done();
 }
