@@ -373,9 +373,8 @@ static int open_parts(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
 	lap(laps, "plan");
 	if (rc == 0 && s->op->field != NULL)
 		e->field = s->op->field(e->plan);
-	e->varies =
-		bs_plan_has(&p->plan, BS_PLAN_VELOCITY) || e->moved != NULL ||
-		(s->op->varies && (e->field == NULL || !bs_segments_cuda_lagged(e->field)));
+	e->varies = bs_plan_has(&p->plan, BS_PLAN_VELOCITY) || e->moved != NULL ||
+		    (s->op->varies && (e->field == NULL || !bs_segments_cuda_lagged(e->field)));
 	e->host_field = tables->field;
 	if (rc == 0 && e->ls != NULL && e->field != NULL)
 		bs_ls_cuda_given(e->ls, e->field);
