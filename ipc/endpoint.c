@@ -115,18 +115,18 @@ static const struct {
 	[BS_ENDPOINT_IMAGES_ASK] = { BS_GATE_PAIR, "images", BS_ROLE_ARCHIVE | BS_ROLE_VIEWER },
 };
 
-static int open_desk(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
-		     size_t message_max, size_t out_max, const struct bs_keys_spec *keys,
-		     struct bs_seal_record *record, struct bs_fail *why)
+int bs_endpoint_bind_sealed(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
+			    size_t message_max, const struct bs_endpoint_seal *seal,
+			    struct bs_fail *why)
 {
 	const bool silent = desks[role].pattern != BS_GATE_REP;
 	const struct bs_desk_spec spec = { .pattern = desks[role].pattern,
 					   .message_max = silent ? 0 : message_max,
-					   .out_max = out_max,
-					   .keys = keys,
+					   .out_max = seal->answer_max,
+					   .keys = seal->keys,
 					   .endpoint = desks[role].name,
 					   .roles = desks[role].roles,
-					   .record = record };
+					   .record = seal->record };
 	int rc;
 
 	*e = (struct bs_endpoint){ .socket = -1, .receive_fd = -1, .send_fd = -1, .role = role };
@@ -147,7 +147,9 @@ int bs_endpoint_bind(struct bs_endpoint *e, enum bs_endpoint_role role, const ch
 	int rc;
 
 	if (desks[role].pattern != BS_GATE_PAIR)
-		return open_desk(e, role, url, message_max, INT_MAX, NULL, NULL, why);
+		return bs_endpoint_bind_sealed(e, role, url, message_max,
+					       &(struct bs_endpoint_seal){ .answer_max = INT_MAX },
+					       why);
 	rc = open_socket(e, role, url, message_max, why);
 	if (rc != 0)
 		return rc;
@@ -177,13 +179,6 @@ int bs_endpoint_connect(struct bs_endpoint *e, enum bs_endpoint_role role, const
 		bs_endpoint_close(e);
 	}
 	return rc;
-}
-
-int bs_endpoint_bind_sealed(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
-			    size_t message_max, size_t answer_max, const struct bs_keys_spec *keys,
-			    struct bs_seal_record *record, struct bs_fail *why)
-{
-	return open_desk(e, role, url, message_max, answer_max, keys, record, why);
 }
 
 int bs_endpoint_connect_sealed(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,

@@ -81,14 +81,21 @@ int bs_endpoint_bind(struct bs_endpoint *e, enum bs_endpoint_role role, const ch
 int bs_endpoint_connect(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
 			size_t message_max, struct bs_fail *why);
 
+/* What a sealed endpoint of the service needs. */
+struct bs_endpoint_seal {
+	size_t answer_max; /* bytes of the longest answer */
+	const struct bs_keys_spec *keys;
+	struct bs_seal_record *record;
+};
+
 /*
  * Bind and connect over tcp, sealed. IMAGES and STATUS are bound so, with the site's keys (the
- * k-space endpoint is ipc/gate.h's); answer_max: bytes of the longest answer. KSPACE, IMAGES_ASK
- * and STATUS_ASK connect so; keys: a client's, copied, or NULL: plain connect.
+ * k-space endpoint is ipc/gate.h's). KSPACE, IMAGES_ASK and STATUS_ASK connect so; keys: those of a
+ * client, copied, or NULL: plain connect.
  */
 int bs_endpoint_bind_sealed(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
-			    size_t message_max, size_t answer_max, const struct bs_keys_spec *keys,
-			    struct bs_seal_record *record, struct bs_fail *why);
+			    size_t message_max, const struct bs_endpoint_seal *seal,
+			    struct bs_fail *why);
 int bs_endpoint_connect_sealed(struct bs_endpoint *e, enum bs_endpoint_role role, const char *url,
 			       size_t message_max, const struct bs_seal_keys *keys,
 			       struct bs_fail *why);

@@ -28,21 +28,25 @@ void bs_gate_end(struct bs_gate *g, const struct bs_gate_peer *p, enum bs_gate_e
 size_t bs_gate_hello(struct bs_gate *g, const struct bs_gate_peer *p, struct bs_gate_sealed *s,
 		     unsigned char *out)
 {
-	const struct bs_seal_peer *who;
+	struct bs_hello_answer a = { 0 };
 	struct bs_fail why;
-	size_t len;
-	int rc = bs_hello_answer(g->spec.keys, g->spec.endpoint, g->spec.roles, s->hello,
-				 (size_t)p->len, out, &len, &s->out, &s->in, &who, &why);
+	int rc = bs_hello_answer(&a, g->spec.keys, g->spec.endpoint, g->spec.roles, s->hello,
+				 (size_t)p->len, &why);
 
 	sodium_memzero(s->hello, sizeof(s->hello));
-	s->who = rc == 0 ? who : NULL;
+	memcpy(out, a.bytes, a.len);
+	s->out = a.out;
+	s->in = a.in;
+	s->who = rc == 0 ? a.who : NULL;
 	if (rc < 0)
 		bs_gate_end(g, p,
-			    who == NULL || len == 0 ? BS_GATE_UNKNOWN
-			    : rc == BS_ERR_STATE    ? BS_GATE_CROWDED
-						    : BS_GATE_REFUSED,
+			    a.who == NULL || a.len == 0 ? BS_GATE_UNKNOWN
+			    : rc == BS_ERR_STATE        ? BS_GATE_CROWDED
+							: BS_GATE_REFUSED,
 			    why.text);
-	return len;
+	sodium_memzero(&a.out, sizeof(a.out));
+	sodium_memzero(&a.in, sizeof(a.in));
+	return a.len;
 }
 
 /* Returns the entry of a peer's key among the gate's keys. */

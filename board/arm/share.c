@@ -56,8 +56,7 @@ static int receive_once(struct measuring *m, struct bs_fail *why)
 		rc = bs_mrd_parse_acq(&head, &traj_at, &data_at, payload, (size_t)w.payload_len,
 				      why);
 	if (rc == 0)
-		rc = bs_admit_acq(in.p, in.table, in.info, &head, payload + traj_at,
-				  payload + data_at, &row, why);
+		rc = bs_admit_acq(&in, &head, payload + traj_at, payload + data_at, &row, why);
 	if (rc == 0)
 		bs_intake_put(&in, &head, row, payload + traj_at, payload + data_at, m->samples);
 	return rc;

@@ -35,7 +35,7 @@ static const char *spelled(const struct bs_option *o, char out[40])
 	return out;
 }
 
-/* Returns the number that text begins with, and where it ends. false: none, or not a finite one. */
+/* Reads the number that text begins with, and finds where it ends. false: none, or infinite. */
 static bool real(const char *text, char **end, double *value)
 {
 	*value = strtod(text, end);

@@ -31,7 +31,7 @@ struct answer {
 	char file[BS_PATH_MAX_], state[64], text[400];
 };
 
-/* Returns the next line of the answer, as far as it fits. */
+/* Copies the next line of the answer, as far as it fits. */
 static void take_line(char *out, size_t cap, char **at)
 {
 	const size_t n = strcspn(*at, "\n");

@@ -437,12 +437,14 @@ static uint64_t find_kept(struct bs_images *im, uint64_t at, uint32_t place)
 
 static int bind_socket(struct bs_images *im, const struct bs_site *site, struct bs_fail *why)
 {
+	const struct bs_endpoint_seal seal = { bs_store_answer_max(im->message_max), &site->keys,
+					       &im->e->env->shm.s->seal[BS_SEAL_IMAGES] };
+
 	if (!bs_site_seals(site, site->images_url))
 		return bs_endpoint_bind(&im->socket, BS_ENDPOINT_IMAGES, site->images_url,
 					REQUEST_MAX, why);
 	return bs_endpoint_bind_sealed(&im->socket, BS_ENDPOINT_IMAGES, site->images_url,
-				       REQUEST_MAX, bs_store_answer_max(im->message_max),
-				       &site->keys, &im->e->env->shm.s->seal[BS_SEAL_IMAGES], why);
+				       REQUEST_MAX, &seal, why);
 }
 
 int bs_images_open(struct emit *e, struct bs_fail *why)
@@ -459,7 +461,7 @@ int bs_images_open(struct emit *e, struct bs_fail *why)
 	if (im == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "the store of images");
 	im->e = e;
-	im->socket.socket = -1;
+	im->socket.socket = im->reader.fd = -1;
 	im->message_max = (size_t)e->env->shm.s->pools.image_bytes;
 	im->most_bytes = spill[0] != '\0' ? (uint64_t)site->overload.spill_mib << 20
 					  : site->overload.queue * (uint64_t)im->message_max;
@@ -467,7 +469,6 @@ int bs_images_open(struct emit *e, struct bs_fail *why)
 	(void)snprintf(im->dir, sizeof(im->dir), "%s/images",
 		       spill[0] != '\0' ? spill : site->run_dir);
 	im->answer = malloc(bs_store_answer_max(im->message_max));
-	im->reader.fd = -1;
 	if (im->answer == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "an answer of %zu bytes", im->message_max);
 	if (site->images_url[0] != '\0')

@@ -12,8 +12,8 @@
  * Sends a message. 0: sent. BS_ENDPOINT_TIMEOUT: the peer has not read its earlier messages yet.
  * Else the peer is gone, and its replies stay due: the sender comes back under another peer number.
  */
-static int say_as(struct ingest *in, struct bs_ingest_scan *scan, uint64_t peer, struct bs_wire w,
-		  const void *payload, size_t len)
+static int say(struct ingest *in, struct bs_ingest_scan *scan, uint64_t peer, struct bs_wire w,
+	       const void *payload, size_t len)
 {
 	unsigned char envelope[BS_WIRE_BYTES];
 	int rc;
@@ -23,16 +23,6 @@ static int say_as(struct ingest *in, struct bs_ingest_scan *scan, uint64_t peer,
 	if (rc == 0 && peer == scan->peer)
 		scan->said_ns = bs_now_ns();
 	return rc;
-}
-
-static int say(struct ingest *in, struct bs_ingest_scan *scan, uint64_t peer,
-	       enum bs_wire_kind kind, uint64_t session, int64_t time_ns, const void *payload,
-	       size_t len)
-{
-	return say_as(
-		in, scan, peer,
-		(struct bs_wire){ .kind = (uint16_t)kind, .session = session, .time_ns = time_ns },
-		payload, len);
 }
 
 void bs_ingest_follow(struct ingest *in, uint64_t peer)
@@ -54,7 +44,7 @@ static int say_answer(struct ingest *in, uint64_t peer, struct bs_wire w, int co
 	(void)snprintf(v.text, sizeof(v.text), "%s", text);
 	bs_wire_put_answer(payload, &v);
 	w.time_ns = bs_now_ns();
-	return say_as(in, &in->now, peer, w, payload, sizeof(payload));
+	return say(in, &in->now, peer, w, payload, sizeof(payload));
 }
 
 /* Returns the open scan of this session; NULL: there is none. */
@@ -197,8 +187,11 @@ static bool flush_ack(struct ingest *in, struct bs_ingest_scan *scan)
 	if (scan->order.next < scan->heard_from || !bs_ingest_log_ack(in, scan, &ack))
 		return true;
 	bs_wire_put_ack(payload, &ack);
-	rc = say(in, scan, scan->peer, BS_WIRE_ACK, scan->session, scan->ack_time_ns, payload,
-		 sizeof(payload));
+	rc = say(in, scan, scan->peer,
+		 (struct bs_wire){ .kind = BS_WIRE_ACK,
+				   .session = scan->session,
+				   .time_ns = scan->ack_time_ns },
+		 payload, sizeof(payload));
 	if (rc != 0)
 		return rc != BS_ENDPOINT_TIMEOUT;
 	scan->ack_due = false;
@@ -237,8 +230,11 @@ static bool flush_outcomes(struct ingest *in, bool reads)
 
 		if (!in->outcome[i].due || (newest && !reads))
 			continue;
-		rc = say(in, &in->now, in->outcome[i].peer, BS_WIRE_OUTCOME, end->session,
-			 bs_now_ns(), end->outcome, BS_WIRE_OUTCOME_BYTES);
+		rc = say(in, &in->now, in->outcome[i].peer,
+			 (struct bs_wire){ .kind = BS_WIRE_OUTCOME,
+					   .session = end->session,
+					   .time_ns = bs_now_ns() },
+			 end->outcome, BS_WIRE_OUTCOME_BYTES);
 		if (rc == BS_ENDPOINT_TIMEOUT && newest)
 			reads = false;
 		if (rc != 0)
@@ -283,7 +279,10 @@ static bool beat(struct ingest *in, uint64_t peer, uint64_t session, int64_t *sa
 	if (now_ns - *said_ns < bs_ns_of_ms(in->env->site.heartbeat_ms))
 		return false;
 	*said_ns = now_ns;
-	(void)say(in, &in->now, peer, BS_WIRE_HEARTBEAT, session, now_ns, NULL, 0);
+	(void)say(in, &in->now, peer,
+		  (struct bs_wire){
+			  .kind = BS_WIRE_HEARTBEAT, .session = session, .time_ns = now_ns },
+		  NULL, 0);
 	return true;
 }
 

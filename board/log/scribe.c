@@ -157,6 +157,18 @@ static bool enter_open(struct bs_keeper *k, const struct bs_spool_entry *e)
 	return next > 0 || append(k, e);
 }
 
+/* Continues the log of head's scan, in another file, with record number `next`. */
+static int resume_log(const struct bs_keeper *k, const struct bs_log_head *head, uint64_t next,
+		      struct bs_fail *why)
+{
+	const struct bs_log_room room = { k->o.spec->dir, k->segment_bytes, k->buffer,
+					  k->buffer_bytes };
+	const int rc = bs_log_writer_resume(k->writer, &room, head, next, why);
+
+	k->writer->relaxed = rc == 0 && k->o.spec->mode == BS_LOG_MODE_RELAXED;
+	return rc;
+}
+
 /* Opens the log of the scan that this OPEN begins. A predecessor may have begun the log. */
 static bool begin_log(struct bs_keeper *k, const struct bs_spool_entry *e)
 {
@@ -173,12 +185,10 @@ static bool begin_log(struct bs_keeper *k, const struct bs_spool_entry *e)
 		close_log(k);
 	make_folder(k);
 	/* a predecessor process may have made the first file and died right after */
-	if (bs_log_writer_resume(k->writer, k->o.spec->dir, &head, e->records, k->segment_bytes,
-				 k->buffer, k->buffer_bytes, &why) != 0) {
+	if (resume_log(k, &head, e->records, &why) != 0) {
 		atomic_fetch_add(&r->failures, 1);
 		return fail_log(k, &why);
 	}
-	k->writer->relaxed = k->o.spec->mode == BS_LOG_MODE_RELAXED;
 	r->session = head.session;
 	r->started_ns = head.started_ns;
 	r->scan = head.scan;
@@ -396,9 +406,7 @@ static void resume(struct bs_keeper *k)
 	}
 	name_log(r, r->name);
 	r->state = BS_SPOOL_WRITTEN;
-	if (bs_log_writer_resume(k->writer, k->o.spec->dir, &head, durable, k->segment_bytes,
-				 k->buffer, k->buffer_bytes, &why) == 0) {
-		k->writer->relaxed = k->o.spec->mode == BS_LOG_MODE_RELAXED;
+	if (resume_log(k, &head, durable, &why) == 0) {
 		note_segments(k);
 		return;
 	}

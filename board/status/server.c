@@ -90,9 +90,11 @@ int bs_status_serve(struct bs_status_server **server, const struct bs_shm *shm, 
 		return bs_fail(why, BS_ERR_NOMEM, "the status server");
 	s->shm = shm;
 	if (bs_site_seals(&shm->s->site, url))
-		rc = bs_endpoint_bind_sealed(&s->socket, BS_ENDPOINT_STATUS, url, REQUEST_MAX,
-					     BS_METRICS_MAX, &shm->s->site.keys,
-					     &shm->s->seal[BS_SEAL_STATUS], why);
+		rc = bs_endpoint_bind_sealed(
+			&s->socket, BS_ENDPOINT_STATUS, url, REQUEST_MAX,
+			&(struct bs_endpoint_seal){ BS_METRICS_MAX, &shm->s->site.keys,
+						    &shm->s->seal[BS_SEAL_STATUS] },
+			why);
 	else
 		rc = bs_endpoint_bind(&s->socket, BS_ENDPOINT_STATUS, url, REQUEST_MAX, why);
 	if (rc != 0) {

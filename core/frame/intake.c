@@ -366,10 +366,11 @@ static uint32_t line_samples(const struct bs_protocol *p, const struct bs_mrd_ac
 		       : p->samples;
 }
 
-int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
-		 const struct bs_scan_info *info, struct bs_mrd_acq *head, const void *traj,
+int bs_admit_acq(const struct bs_intake *in, struct bs_mrd_acq *head, const void *traj,
 		 const void *data, uint32_t *row, struct bs_fail *why)
 {
+	const struct bs_protocol *p = in->p;
+	const struct bs_scan_info *info = in->info;
 	enum bs_kind kind;
 	bool line;
 	int rc;
@@ -392,8 +393,8 @@ int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
 	if (rc == 0 && line && p->plan.streams)
 		rc = admit_path(p, info, head, traj, row, why);
 	else if (rc == 0 && line)
-		rc = p->plan.on_grid ? admit_line(p, table, info, head, traj, row, why)
-				     : admit_trajectory(p, table, info, head, traj, row, why);
+		rc = p->plan.on_grid ? admit_line(p, in->table, info, head, traj, row, why)
+				     : admit_trajectory(p, in->table, info, head, traj, row, why);
 	if (rc == 0)
 		rc = check_values(p, head, data, why);
 	return rc;

@@ -55,11 +55,10 @@ int bs_intake_fits(const struct bs_intake *in, const struct bs_mrd_acq *head, st
  * have; other kinds that it uses have BS_ROW_NONE and may be shorter than a line. Flags are sorted
  * out first (bs_kind_sort). A readout of another encoding that the protocol has no use for is
  * marked (encoding.h) and is of an unused kind from here on.
- * table: not read for method cartesian and trajectory.type stream. Checks every value it is given
- * once; O(values), no state.
+ * The intake's protocol, table and header are read: the table not for method cartesian and
+ * trajectory.type stream. Checks every value it is given once; O(values), no state.
  */
-int bs_admit_acq(const struct bs_protocol *p, const struct bs_traj *table,
-		 const struct bs_scan_info *info, struct bs_mrd_acq *head, const void *traj,
+int bs_admit_acq(const struct bs_intake *in, struct bs_mrd_acq *head, const void *traj,
 		 const void *data, uint32_t *row, struct bs_fail *why);
 
 /*

@@ -4,8 +4,8 @@
 
 /*
  * Finds what of the protocol only the host can do. Of streams, a GPU can do 2D, whole frames,
- * weights that each readout tells, no preconditioner. Only the host measures a field map, and lets
- * two images explain a voxel together.
+ * weights that each readout tells, no preconditioner. Only the host measures a field map, solves for
+ * slices at once together, and lets two images explain a voxel together.
  */
 static enum bs_host_only host_only(const struct bs_plan *plan, const struct bs_protocol *p)
 {
@@ -18,6 +18,8 @@ static enum bs_host_only host_only(const struct bs_plan *plan, const struct bs_p
 		return BS_HOST_ONLY_STREAM;
 	if (p->field.from == BS_FIELD_ECHOES)
 		return BS_HOST_ONLY_ECHOES;
+	if (bs_plan_groups(plan))
+		return BS_HOST_ONLY_GROUPS;
 	return bs_protocol_map_images(p) > 1 ? BS_HOST_ONLY_MAP_SETS : BS_HOST_ONLY_NOT;
 }
 
@@ -80,6 +82,7 @@ const char *bs_host_only_words(enum bs_host_only reason)
 					 "density ramp or none, without a preconditioner,"),
 		[BS_HOST_ONLY_ECHOES] = "field.from echoes",
 		[BS_HOST_ONLY_MAP_SETS] = "image.map_sets 2",
+		[BS_HOST_ONLY_GROUPS] = "parallel sense_sms",
 	};
 	_Static_assert(sizeof(words) / sizeof(words[0]) == BS_HOST_ONLY_REASONS, "words for each");
 

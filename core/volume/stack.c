@@ -111,7 +111,7 @@ static void sort(const struct bs_stack *s, uint16_t order[BS_FRAMES_MAX])
 	}
 }
 
-/* Returns true once all slices are known, if they lie equally far apart or all in one place. */
+/* Checks, once all slices are known, that they lie equally far apart or all in one place. */
 static int check_steps(const struct bs_stack *s, struct bs_fail *why)
 {
 	uint16_t order[BS_FRAMES_MAX];
@@ -133,7 +133,7 @@ static int check_steps(const struct bs_stack *s, struct bs_fail *why)
 		       least, most);
 }
 
-/* Returns true if the slice belongs to a stack with the first one, whose place is known. */
+/* Checks that the slice belongs to a stack with the first one, whose place is known. */
 static int check_stack(const struct bs_stack *s, const struct bs_pose *pose, uint32_t slice,
 		       double *at, struct bs_fail *why)
 {

@@ -206,10 +206,11 @@ int bs_store_open(struct bs_store **out, const struct bs_store_spec *spec, struc
 	s->log.fd = s->log.dir_fd = -1;
 	(void)snprintf(s->dir, sizeof(s->dir), "%s", spec->dir);
 	(void)pthread_mutex_init(&s->lock, NULL);
-	s->segment_bytes = bs_store_segment(spec->message_max, spec->most_bytes);
-	s->buffer = malloc(bs_log_writer_bytes(answer));
+	s->log_room = (struct bs_log_room){ .dir = s->dir, .cap = bs_log_writer_bytes(answer) };
+	s->log_room.segment_bytes = bs_store_segment(spec->message_max, spec->most_bytes);
+	s->log_room.buffer = malloc(s->log_room.cap);
 	s->message = malloc(answer);
-	if (s->buffer == NULL || s->message == NULL)
+	if (s->log_room.buffer == NULL || s->message == NULL)
 		rc = bs_fail(why, BS_ERR_NOMEM, "%s: messages of %zu bytes", s->dir, answer);
 	if (rc == 0)
 		rc = find_files(s, why);
@@ -234,7 +235,7 @@ void bs_store_close(struct bs_store *s)
 	for (uint32_t i = 0; i < s->files; i++)
 		free(s->file[i].record);
 	free(s->file);
-	free(s->buffer);
+	free(s->log_room.buffer);
 	free(s->message);
 	(void)pthread_mutex_destroy(&s->lock);
 	free(s);
@@ -319,13 +320,12 @@ static int make_room(struct bs_store *s, size_t len, uint64_t number, struct bs_
 	int rc;
 
 	if (w->fd >= 0 && !w->failed && !bs_store_file_gone(w->fd) &&
-	    w->at + need <= s->segment_bytes)
+	    w->at + need <= s->log_room.segment_bytes)
 		return 0;
 	if (w->fd >= 0 && !w->failed)
 		(void)bs_log_writer_seal(w, NULL); /* records can be read even if the seal fails */
 	bs_log_writer_close(w);
-	rc = bs_log_writer_open(w, s->dir, number, bs_utc_ns(), s->segment_bytes, s->buffer,
-				bs_log_writer_bytes(bs_store_answer_max(s->spec.message_max)), why);
+	rc = bs_log_writer_open(w, &s->log_room, number, bs_utc_ns(), why);
 	if (rc != 0)
 		return rc;
 	w->relaxed = true;

@@ -34,12 +34,12 @@ struct bs_store {
 	pthread_mutex_t lock;
 	struct file *file;
 	uint32_t files, room, takers;
-	uint64_t bytes, last, made, segment_bytes;
+	uint64_t bytes, last, made;
 	struct bs_store_taker taker[BS_STORE_TAKERS];
 	bool unsaved[BS_STORE_TAKERS]; /* the taker's file may have another cursor */
 	struct bs_log_writer log;
-	/* buffer: of the log's writer; message: the record that is being made */
-	unsigned char *buffer, *message;
+	struct bs_log_room log_room; /* where each file is written */
+	unsigned char *message;      /* the record that is being made */
 };
 
 #endif

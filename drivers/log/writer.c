@@ -314,10 +314,12 @@ size_t bs_log_writer_bytes(size_t message_max)
 }
 
 /* Prepares the writer; it has no segment yet. */
-static int prepare_writer(struct bs_log_writer *w, const char *dir, uint64_t segment_bytes,
-			  void *buffer, size_t cap, struct bs_fail *why)
+static int prepare_writer(struct bs_log_writer *w, const struct bs_log_room *room,
+			  struct bs_fail *why)
 {
-	const size_t len = strlen(dir);
+	const uint64_t segment_bytes = room->segment_bytes;
+	const size_t len = strlen(room->dir);
+	const size_t cap = room->cap;
 
 	memset(w, 0, sizeof(*w));
 	w->dir_fd = w->fd = -1;
@@ -330,19 +332,18 @@ static int prepare_writer(struct bs_log_writer *w, const char *dir, uint64_t seg
 			       "a log's segments of %llu bytes, its buffer of %zu: segments are "
 			       "whole blocks of %u bytes, three more than the buffer",
 			       (unsigned long long)segment_bytes, cap, BS_LOG_BLOCK);
-	memcpy(w->dir, dir, len + 1);
+	memcpy(w->dir, room->dir, len + 1);
 	w->segment_bytes = segment_bytes;
-	w->buffer = buffer;
+	w->buffer = room->buffer;
 	w->cap = cap;
-	w->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return w->dir_fd >= 0 ? 0 : io_fail(why, "cannot open the folder", dir, "");
+	w->dir_fd = open(w->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return w->dir_fd >= 0 ? 0 : io_fail(why, "cannot open the folder", w->dir, "");
 }
 
-int bs_log_writer_open(struct bs_log_writer *w, const char *dir, uint64_t session,
-		       int64_t started_ns, uint64_t segment_bytes, void *buffer, size_t cap,
-		       struct bs_fail *why)
+int bs_log_writer_open(struct bs_log_writer *w, const struct bs_log_room *room, uint64_t session,
+		       int64_t started_ns, struct bs_fail *why)
 {
-	int rc = prepare_writer(w, dir, segment_bytes, buffer, cap, why);
+	int rc = prepare_writer(w, room, why);
 
 	if (rc != 0)
 		return rc;
@@ -354,13 +355,12 @@ int bs_log_writer_open(struct bs_log_writer *w, const char *dir, uint64_t sessio
 	return rc;
 }
 
-int bs_log_writer_resume(struct bs_log_writer *w, const char *dir, const struct bs_log_head *head,
-			 uint64_t durable, uint64_t segment_bytes, void *buffer, size_t cap,
-			 struct bs_fail *why)
+int bs_log_writer_resume(struct bs_log_writer *w, const struct bs_log_room *room,
+			 const struct bs_log_head *head, uint64_t durable, struct bs_fail *why)
 {
 	const struct bs_log_head was = *head; /* head may point into *w */
 	char name[BS_LOG_NAME];
-	int rc = prepare_writer(w, dir, segment_bytes, buffer, cap, why);
+	int rc = prepare_writer(w, room, why);
 
 	if (rc != 0)
 		return rc;

@@ -61,22 +61,24 @@ struct bs_log_writer {
 /* Bytes that a buffer needs for messages of at most message_max bytes. */
 size_t bs_log_writer_bytes(size_t message_max);
 
-/*
- * Begins the log of a scan: makes its first segment in dir, an existing folder. buffer: cap bytes,
- * used until close. segment_bytes: a multiple of BS_LOG_BLOCK, with room for the buffer and three
- * blocks. BS_ERR_SIZE, BS_ERR_IO: nothing is open.
- */
-int bs_log_writer_open(struct bs_log_writer *w, const char *dir, uint64_t session,
-		       int64_t started_ns, uint64_t segment_bytes, void *buffer, size_t cap,
-		       struct bs_fail *why);
+/* Where a log is written, and in what memory its records wait. */
+struct bs_log_room {
+	const char *dir;        /* an existing folder */
+	uint64_t segment_bytes; /* whole blocks (BS_LOG_BLOCK), three more than the buffer */
+	void *buffer;           /* cap bytes, used until close */
+	size_t cap;
+};
+
+/* Begins the log of a scan: makes its first segment. BS_ERR_SIZE, BS_ERR_IO: nothing is open. */
+int bs_log_writer_open(struct bs_log_writer *w, const struct bs_log_room *room, uint64_t session,
+		       int64_t started_ns, struct bs_fail *why);
 /*
  * Continues, in another segment, the log of a process that ended while it wrote. The next record is
  * number `durable`. head: session, started_ns and scan are used; the segment gets the first index
- * from head's index on that has no file. The other arguments and errors are those of open.
+ * from head's index on that has no file. Errors: those of open.
  */
-int bs_log_writer_resume(struct bs_log_writer *w, const char *dir, const struct bs_log_head *head,
-			 uint64_t durable, uint64_t segment_bytes, void *buffer, size_t cap,
-			 struct bs_fail *why);
+int bs_log_writer_resume(struct bs_log_writer *w, const struct bs_log_room *room,
+			 const struct bs_log_head *head, uint64_t durable, struct bs_fail *why);
 /*
  * Appends a message. now_ns: bs_now_ns. BS_ERR_SIZE: the message is longer than the buffer was made
  * for. After any error the message is not in the log.

@@ -11,22 +11,13 @@
 /* voxels of one task: a few coils of it stay in the first-level cache */
 #define BLOCK 1024u
 
-struct combine {
-	enum bs_combine how;
-	enum bs_output output;
-	uint32_t coils;
-	uint64_t voxels;
-	const float *in, *maps;
-	float *out;
-};
-
 static float phase(float re, float im)
 {
 	return re == 0.0f && im == 0.0f ? 0.0f : atan2f(im, re);
 }
 
-static void store_values(const struct combine *c, uint64_t at, const float *re, const float *im,
-			 uint32_t n)
+static void store_values(const struct bs_combination *c, uint64_t at, const float *re,
+			 const float *im, uint32_t n)
 {
 	if (c->output == BS_OUTPUT_COMPLEX)
 		for (uint32_t i = 0; i < n; i++) {
@@ -41,7 +32,7 @@ static void store_values(const struct combine *c, uint64_t at, const float *re, 
 			c->out[at + i] = sqrtf(re[i] * re[i] + im[i] * im[i]);
 }
 
-static void block_none(const struct combine *c, uint64_t from, uint32_t n)
+static void block_none(const struct bs_combination *c, uint64_t from, uint32_t n)
 {
 	for (uint32_t coil = 0; coil < c->coils; coil++) {
 		const float *in = c->in + 2 * (coil * c->voxels + from);
@@ -60,7 +51,7 @@ static void block_none(const struct combine *c, uint64_t from, uint32_t n)
 	}
 }
 
-static void block_rss(const struct combine *c, uint64_t from, uint32_t n)
+static void block_rss(const struct bs_combination *c, uint64_t from, uint32_t n)
 {
 	float sum[BLOCK] = { 0 };
 	const float zero[BLOCK] = { 0 };
@@ -79,7 +70,7 @@ static void block_rss(const struct combine *c, uint64_t from, uint32_t n)
 		memcpy(c->out + from, sum, (size_t)n * 4);
 }
 
-static void block_sense(const struct combine *c, uint64_t from, uint32_t n)
+static void block_sense(const struct bs_combination *c, uint64_t from, uint32_t n)
 {
 	float re[BLOCK] = { 0 };
 	float im[BLOCK] = { 0 };
@@ -106,7 +97,7 @@ static void block_sense(const struct combine *c, uint64_t from, uint32_t n)
 
 static void block(void *arg, int task, int member)
 {
-	const struct combine *c = arg;
+	const struct bs_combination *c = arg;
 	uint64_t from = (uint64_t)task * BLOCK;
 	uint32_t n = c->voxels - from < BLOCK ? (uint32_t)(c->voxels - from) : BLOCK;
 
@@ -124,12 +115,9 @@ static void block(void *arg, int task, int member)
 	}
 }
 
-void bs_combine(struct bs_team *team, enum bs_combine how, enum bs_output output, uint32_t coils,
-		uint64_t voxels, const float *coil_images, const float *maps, float *out)
+void bs_combine(struct bs_team *team, struct bs_combination c)
 {
-	struct combine c = { how, output, coils, voxels, coil_images, maps, out };
-
-	bs_team_run(team, block, &c, (int)((voxels + BLOCK - 1) / BLOCK));
+	bs_team_run(team, block, &c, (int)((c.voxels + BLOCK - 1) / BLOCK));
 }
 
 /* ---- with the protocol's own matrix ---- */
@@ -306,8 +294,9 @@ static void put_one(struct bs_combiner *c, const float *in, float *out)
 
 	bs_resize_run(c->resize, in, whole ? out : c->resized);
 	if (!whole)
-		bs_combine(c->team, BS_COMBINE_NONE, c->output, 1, c->image_voxels, c->resized,
-			   NULL, out);
+		bs_combine(c->team,
+			   (struct bs_combination){ BS_COMBINE_NONE, c->output, 1, c->image_voxels,
+						    c->resized, NULL, out });
 }
 
 static void resize_and_combine(struct bs_combiner *c, const float *coil_images, const float *maps,
@@ -316,8 +305,9 @@ static void resize_and_combine(struct bs_combiner *c, const float *coil_images, 
 	const uint64_t step = c->image_voxels * (c->output == BS_OUTPUT_COMPLEX ? 2 : 1);
 
 	if (c->how == BS_COMBINE_SENSE) {
-		bs_combine(c->team, c->how, BS_OUTPUT_COMPLEX, c->coils, c->voxels, coil_images,
-			   maps, c->joint);
+		bs_combine(c->team,
+			   (struct bs_combination){ c->how, BS_OUTPUT_COMPLEX, c->coils, c->voxels,
+						    coil_images, maps, c->joint });
 		put_one(c, c->joint, image);
 		return;
 	}
@@ -394,9 +384,10 @@ void bs_combiner_run(struct bs_combiner *c, const float *coil_images, const floa
 		     const struct bs_flow *flow, float *image)
 {
 	for (uint32_t m = 0; c->mixed > 0 && m < c->coils; m++)
-		bs_combine(c->team, BS_COMBINE_SENSE, BS_OUTPUT_COMPLEX, c->mixed, c->voxels,
-			   coil_images, maps + 2 * m * c->mixed * c->voxels,
-			   c->joint + 2 * m * c->voxels);
+		bs_combine(c->team, (struct bs_combination){ BS_COMBINE_SENSE, BS_OUTPUT_COMPLEX,
+							     c->mixed, c->voxels, coil_images,
+							     maps + 2 * m * c->mixed * c->voxels,
+							     c->joint + 2 * m * c->voxels });
 	if (c->mixed > 0)
 		coil_images = c->joint;
 	if (flow->against > 0) {
@@ -408,6 +399,6 @@ void bs_combiner_run(struct bs_combiner *c, const float *coil_images, const floa
 	if (c->resize != NULL)
 		resize_and_combine(c, coil_images, maps, image);
 	else
-		bs_combine(c->team, c->how, c->output, c->coils, c->voxels, coil_images, maps,
-			   image);
+		bs_combine(c->team, (struct bs_combination){ c->how, c->output, c->coils, c->voxels,
+							     coil_images, maps, image });
 }

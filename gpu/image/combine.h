@@ -42,8 +42,16 @@
 
 BS_C_BEGIN
 
-void bs_combine(struct bs_team *team, enum bs_combine how, enum bs_output output, uint32_t coils,
-		uint64_t voxels, const float *coil_images, const float *maps, float *out);
+struct bs_combination {
+	enum bs_combine how;
+	enum bs_output output;
+	uint32_t coils;
+	uint64_t voxels;
+	const float *in, *maps; /* [coil][voxel] complex: the coils' images, their maps or NULL */
+	float *out;
+};
+
+void bs_combine(struct bs_team *team, struct bs_combination c);
 
 struct bs_combiner;
 

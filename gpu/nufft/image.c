@@ -134,25 +134,34 @@ static uint32_t x_blocks(const struct bs_nufft *n)
 	return (n->shape.matrix[1] + rows - 1) / rows;
 }
 
+/* The image plane of each coil, or its mid plane. */
+struct planes {
+	float *base;    /* plane of coil 0 */
+	size_t stride;  /* floats from one coil's plane to the next */
+	uint32_t coils; /* lanes of the batch that hold a coil */
+};
+
 /*
- * Finds the places of the block's lanes in the image (or the mid planes): row y of coil `coil` for
- * each lane. Lanes without a place get the line that nobody reads.
+ * Finds the places of the block's lanes in the planes: rows from y on, coils from `coil` on. Lanes
+ * without a place get the line that nobody reads.
  */
-static void places(float **to, float *base, size_t lane_stride, size_t row_stride, uint32_t y,
-		   uint32_t rows, uint32_t coil, uint32_t width, uint32_t coils, uint32_t lanes,
-		   float *dummy)
+static void places(const struct bs_nufft *n, float **to, const struct planes *at, uint32_t y,
+		   uint32_t coil, float *dummy)
 {
-	for (uint32_t l = 0; l < lanes; l++) {
+	const uint32_t *N = n->shape.matrix;
+	const uint32_t width = min32(n->shape.width, n->simd->lanes);
+
+	for (uint32_t l = 0; l < n->simd->lanes; l++) {
 		uint32_t c = coil + l % width;
 		uint32_t r = y + l / width;
 
-		to[l] = c < coils && r < rows ? base + c * lane_stride + r * row_stride : dummy;
+		to[l] = c < at->coils && r < N[1] ? at->base + c * at->stride + 2 * (size_t)r * N[0]
+						  : dummy;
 	}
 }
 
-/* base: the image plane of lane 0; lanes lie lane_stride floats apart. */
-static void x_adjoint(const struct bs_nufft *n, float *plane, float *base, size_t lane_stride,
-		      uint32_t lanes, uint32_t b, const struct bs_scratch *s)
+static void x_adjoint(const struct bs_nufft *n, float *plane, const struct planes *image,
+		      uint32_t b, const struct bs_scratch *s)
 {
 	const struct bs_grid_shape *g = &n->shape;
 	const struct bs_fft_kernels *v = n->simd;
@@ -165,7 +174,7 @@ static void x_adjoint(const struct bs_nufft *n, float *plane, float *base, size_
 
 	for (uint32_t i = 0; i < v->lanes / width; i++)
 		from[i] = plane + min32(y + i, g->matrix[1] - 1) * row;
-	for (uint32_t coil = 0; coil < lanes; coil += width) {
+	for (uint32_t coil = 0; coil < image->coils; coil += width) {
 		float *r;
 
 		if (g->width >= v->lanes)
@@ -176,8 +185,7 @@ static void x_adjoint(const struct bs_nufft *n, float *plane, float *base, size_
 		else
 			v->cells_in(s->a, from, width, g->grid[0], NULL);
 		r = v->run(&n->fft[0], s->a, s->b, true);
-		places(to, base, lane_stride, 2 * (size_t)g->matrix[0], y, g->matrix[1], coil,
-		       width, lanes, v->lanes, s->dummy);
+		places(n, to, image, y, coil, s->dummy);
 		v->lines_out(to, block_at(v, r, g->grid[0] - low), low, n->deapodize[0]);
 		for (uint32_t l = 0; l < v->lanes; l++)
 			to[l] += 2 * (size_t)low;
@@ -185,8 +193,8 @@ static void x_adjoint(const struct bs_nufft *n, float *plane, float *base, size_
 	}
 }
 
-static void x_forward(const struct bs_nufft *n, float *plane, float *base, size_t lane_stride,
-		      uint32_t lanes, uint32_t b, const struct bs_scratch *s)
+static void x_forward(const struct bs_nufft *n, float *plane, const struct planes *image,
+		      uint32_t b, const struct bs_scratch *s)
 {
 	const struct bs_grid_shape *g = &n->shape;
 	const struct bs_fft_kernels *v = n->simd;
@@ -205,8 +213,7 @@ static void x_forward(const struct bs_nufft *n, float *plane, float *base, size_
 
 		/* The dummy line is also written here, but must read as zeros. */
 		memset(s->dummy, 0, 2 * (size_t)g->matrix[0] * sizeof(float));
-		places(from, base, lane_stride, 2 * (size_t)g->matrix[0], y, g->matrix[1], coil,
-		       width, lanes, v->lanes, s->dummy);
+		places(n, from, image, y, coil, s->dummy);
 		v->lines_in(block_at(v, s->a, g->grid[0] - low), (const float *const *)from, low,
 			    n->deapodize[0]);
 		for (uint32_t l = 0; l < v->lanes; l++)
@@ -289,9 +296,9 @@ static void x_task(void *arg, int task, int member)
 {
 	const struct job *j = arg;
 	struct bs_scratch s = bs_nufft_scratch(j->n, member);
+	const struct planes image = { j->image, 2 * j->voxels, j->lanes };
 
-	(j->adjoint ? x_adjoint : x_forward)(j->n, j->grid, j->image, 2 * j->voxels, j->lanes,
-					     (uint32_t)task, &s);
+	(j->adjoint ? x_adjoint : x_forward)(j->n, j->grid, &image, (uint32_t)task, &s);
 }
 
 /* Writes the halo of row y of a plane, and the row's copy below the plane where it has one. */
@@ -329,13 +336,12 @@ static void plane_task(void *arg, int task, int member)
 	float *plane = plane_at(j, z);
 	float *beyond = z < g->halo[2] ? plane_at(j, z + g->grid[2]) : NULL;
 	size_t pixels = 2 * (size_t)g->matrix[0] * g->matrix[1];
-	float *mid = n->mid + z * pixels;
+	const struct planes mid = { n->mid + z * pixels, pixels * g->grid[2], j->lanes };
 
 	for (uint32_t b = 0; j->adjoint && b < y_blocks(n); b++)
 		y_adjoint(n, plane, beyond, b, &s);
 	for (uint32_t b = 0; b < x_blocks(n); b++)
-		(j->adjoint ? x_adjoint : x_forward)(n, plane, mid, pixels * g->grid[2], j->lanes,
-						     b, &s);
+		(j->adjoint ? x_adjoint : x_forward)(n, plane, &mid, b, &s);
 	if (j->adjoint)
 		return;
 	for (uint32_t b = 0; b < y_blocks(n); b++)

@@ -31,43 +31,41 @@ static int may(char words[BS_HELLO_WORDS], const struct bs_seal_keys *k,
 	return BS_ERR_STATE;
 }
 
-int bs_hello_answer(const struct bs_seal_keys *k, const char *endpoint, uint32_t roles,
-		    const uint8_t *hello, size_t len, uint8_t answer[BS_HELLO_SECOND],
-		    size_t *answer_len, struct bs_seal *out, struct bs_seal *in,
-		    const struct bs_seal_peer **who, struct bs_fail *why)
+int bs_hello_answer(struct bs_hello_answer *a, const struct bs_seal_keys *k, const char *endpoint,
+		    uint32_t roles, const uint8_t *hello, size_t len, struct bs_fail *why)
 {
 	const enum bs_suite suite = len > 0 ? (enum bs_suite)hello[0] : 0;
 	char words[BS_HELLO_WORDS];
 	struct bs_ik n;
 	int rc;
 
-	*answer_len = 0;
-	*who = NULL;
+	a->len = 0;
+	a->who = NULL;
 	if (len != BS_HELLO_FIRST || (suite != BS_SUITE_AESGCM && suite != BS_SUITE_CHACHAPOLY))
 		return bs_fail(why, BS_ERR_KEY, "a peer did not say hello with a key");
 	if (suite == BS_SUITE_AESGCM && k->suite != BS_SUITE_AESGCM) {
-		answer[0] = BS_SUITE_CHACHAPOLY;
-		*answer_len = 1;
+		a->bytes[0] = BS_SUITE_CHACHAPOLY;
+		a->len = 1;
 		return BS_HELLO_AGAIN;
 	}
 	start_handshake(&n, k, endpoint, suite, NULL);
 	rc = bs_ik_read_first(&n, hello + 1, len - 1);
 	if (rc == 0)
-		*who = bs_seal_keys_find(k, n.rs);
-	if (*who == NULL)
+		a->who = bs_seal_keys_find(k, n.rs);
+	if (a->who == NULL)
 		rc = bs_fail(why, BS_ERR_KEY, "a key that is not known%s",
 			     rc != 0 ? ", or meant for another service or endpoint" : "");
 	else if (bs_ik_read_rest(&n, hello + 1, len - 1, NULL) != 0)
 		rc = bs_fail(why, BS_ERR_KEY, "a peer that has not the key that it named");
 	if (rc == 0) {
-		const int barred = may(words, k, *who, endpoint, roles);
+		const int barred = may(words, k, a->who, endpoint, roles);
 
-		rc = bs_ik_second(&n, answer, words, strlen(words));
-		*answer_len = rc == 0 ? BS_IK_SECOND + strlen(words) : 0;
+		rc = bs_ik_second(&n, a->bytes, words, strlen(words));
+		a->len = rc == 0 ? BS_IK_SECOND + strlen(words) : 0;
 		if (rc == 0 && barred != 0)
 			rc = bs_fail(why, barred, "%s", words);
 		else if (rc == 0)
-			bs_ik_split(&n, out, in);
+			bs_ik_split(&n, &a->out, &a->in);
 		else
 			(void)bs_fail(why, rc, "a hello with a key of small order");
 	}
@@ -80,10 +78,7 @@ void bs_hello_say(struct bs_ik *n, const struct bs_seal_keys *k, const char *end
 {
 	start_handshake(n, k, endpoint, suite, k->peer[0].key);
 	hello[0] = (uint8_t)suite;
-	/*
-	 * Returns true if the service's key is of small order: it gives a hello that nobody
-	 * answers.
-	 */
+	/* a service's key of small order gives a hello that nobody answers */
 	(void)bs_ik_first(n, hello + 1, NULL, 0);
 }
 

@@ -24,16 +24,20 @@
 #define BS_HELLO_SECOND (BS_IK_SECOND + BS_HELLO_WORDS) /* bytes of an answer, at most */
 #define BS_HELLO_AGAIN  1
 
+struct bs_hello_answer {
+	uint8_t bytes[BS_HELLO_SECOND];
+	size_t len;                     /* bytes of the answer; 0: there is none */
+	const struct bs_seal_peer *who; /* whose key it is; NULL: it is not known */
+	struct bs_seal out, in;         /* set where the peer may connect */
+};
+
 /*
- * Answers the hello of one connection, on the service's side. answer_len: bytes of the answer, 0:
- * none. who: whose key it is, or NULL. Returns 0: out and in are set, and who may connect.
+ * Answers the hello of one connection, on the service's side. Returns 0: the peer may connect.
  * BS_HELLO_AGAIN: the answer asks for the other suite. BS_ERR_KEY, or BS_ERR_STATE (too many
  * connections of this key): the connection is to be closed; the reason is in why.
  */
-int bs_hello_answer(const struct bs_seal_keys *k, const char *endpoint, uint32_t roles,
-		    const uint8_t *hello, size_t len, uint8_t answer[BS_HELLO_SECOND],
-		    size_t *answer_len, struct bs_seal *out, struct bs_seal *in,
-		    const struct bs_seal_peer **who, struct bs_fail *why);
+int bs_hello_answer(struct bs_hello_answer *a, const struct bs_seal_keys *k, const char *endpoint,
+		    uint32_t roles, const uint8_t *hello, size_t len, struct bs_fail *why);
 
 /* The client's side: writes its hello. k: from bs_seal_keys_client. */
 void bs_hello_say(struct bs_ik *n, const struct bs_seal_keys *k, const char *endpoint,

@@ -97,8 +97,10 @@ static int turn(const struct stream *s, bool filled, struct times *t, struct bs_
 	int64_t begin;
 
 	if (rc == 0)
-		rc = bs_log_writer_open(&w, dir, 1, bs_now_ns(), BS_LOG_SEGMENT, buffer,
-					bs_log_writer_bytes(s->bytes), why);
+		rc = bs_log_writer_open(&w,
+					&(struct bs_log_room){ dir, BS_LOG_SEGMENT, buffer,
+							       bs_log_writer_bytes(s->bytes) },
+					1, bs_now_ns(), why);
 	if (rc != 0)
 		return rc;
 	begin = bs_now_ns() + 20000000;

@@ -74,12 +74,10 @@ static void suite_speed(enum bs_suite suite, const char *name, unsigned char *ms
 static void hello_times(const struct bs_seal_keys *service, const struct bs_seal_keys *client)
 {
 	static double say[HELLOS], answer[HELLOS];
-	uint8_t hello[BS_HELLO_FIRST], said[BS_HELLO_SECOND];
-	const struct bs_seal_peer *who;
-	struct bs_seal a, b;
+	uint8_t hello[BS_HELLO_FIRST];
+	struct bs_hello_answer a;
 	struct bs_fail why;
 	struct bs_ik n;
-	size_t len;
 	int rc = 0;
 
 	for (int i = 0; i < HELLOS; i++) {
@@ -88,8 +86,8 @@ static void hello_times(const struct bs_seal_keys *service, const struct bs_seal
 		bs_hello_say(&n, client, "kspace", client->suite, hello);
 		say[i] = (double)(bs_now_ns() - at);
 		at = bs_now_ns();
-		rc = bs_hello_answer(service, "kspace", BS_ROLE_SCANNER, hello, BS_HELLO_FIRST,
-				     said, &len, &a, &b, &who, &why);
+		rc = bs_hello_answer(&a, service, "kspace", BS_ROLE_SCANNER, hello, BS_HELLO_FIRST,
+				     &why);
 		answer[i] = (double)(bs_now_ns() - at);
 	}
 	(void)printf("hello, %-9s: the client %.0f us, the service %.0f us (medians of %d)\n",

@@ -1,7 +1,7 @@
 /*
  * test/fault/fault_kill.c - workers that die or stop: replaced, the sender told, the next scan
  * good; and the service's own end. Times are printed and judged by nobody (the aim is 200 ms to a
- * new start). A scan that outlives its ingest: fault_resume.c
+ * new start). A scan that outlives its ingest: fault_campaign.c
  */
 #define _GNU_SOURCE
 #include "test/support/service.h"

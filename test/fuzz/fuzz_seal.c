@@ -36,15 +36,11 @@ static void prepare(void)
 
 static void hello(const uint8_t *p, size_t n)
 {
-	uint8_t answer[BS_HELLO_SECOND];
-	const struct bs_seal_peer *who;
-	struct bs_seal out, in;
+	struct bs_hello_answer a;
 	struct bs_fail why;
-	size_t len = 0;
-	int rc = bs_hello_answer(&service, "kspace", BS_ROLE_SCANNER, p, n, answer, &len, &out, &in,
-				 &who, &why);
+	int rc = bs_hello_answer(&a, &service, "kspace", BS_ROLE_SCANNER, p, n, &why);
 
-	must(rc != 0 && len <= 1 && (rc == BS_HELLO_AGAIN) == (len == 1));
+	must(rc != 0 && a.len <= 1 && (rc == BS_HELLO_AGAIN) == (a.len == 1));
 }
 
 static void answer(const uint8_t *p, size_t n)

@@ -1,9 +1,7 @@
 #!/bin/bash
 # test/replay/arm.sh - boreside arm fills the cache that recon then reads; what is wrong is said
 set -u
-. "$(dirname "$0")/../support/await.bash"
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. "$(dirname "$0")/../support/scratch.bash"
 mkdir -m 750 "$dir/run"
 protocol() { # protocol NAME METHOD MORE
 	echo "{ name = \"$1\"; method = \"$2\"; matrix = [33, 30]; coils = 2; samples = 66;
@@ -16,12 +14,6 @@ node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2; $patie
 protocols: ( $(protocol exact ls "$exact"), $(protocol nufft ls "$nufft"),
 	$(protocol grid gridding "") );
 END
-check() { # check WHAT COMMAND...: ok when it succeeds
-	what=$1
-	shift
-	"$@" >"$dir/log" 2>&1 && echo "ok $what" ||
-		echo "not ok $what: $(tail -n 2 "$dir/log" | tr '\n' ' ')"
-}
 refuse() { # refuse STATUS TEXT WHAT COMMAND...
 	status=$1 text=$2 what=$3
 	shift 3

@@ -83,7 +83,7 @@ void bs_survey_free(struct bs_survey *s);
 bool bs_survey_on_grid(const struct bs_survey *s);
 /* Returns true if lines of calibration are lines of images, too, once these are unfolded. */
 bool bs_survey_embeds(const struct bs_survey *s);
-/* Returns the lines that the header promises, about the center that the scan's first line has. */
+/* Finds the lines that the header promises, about the center that the scan's first line has. */
 void bs_survey_promises(const struct bs_survey *s, struct bs_lines *lines);
 /*
  * Returns true if the first frame's lines are those that the header promises, or all that a shutter

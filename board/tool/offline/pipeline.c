@@ -158,8 +158,8 @@ static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
 				      .room = l->room };
 	struct bs_fail refusal;
 	uint32_t row;
-	int rc = bs_admit_acq(in.p, in.table, in.info, &acq->head, acq->traj, acq->data, &row,
-			      lenient ? &refusal : why);
+	int rc =
+		bs_admit_acq(&in, &acq->head, acq->traj, acq->data, &row, lenient ? &refusal : why);
 
 	if (rc != 0)
 		bs_recon_lost(l->armed.recon);

@@ -49,18 +49,26 @@ static bool of_first_frame(const struct bs_mrd_acq *h)
 	       h->idx.set == 0;
 }
 
-/* Puts one sample into the table. what: "acquisition" or "readout", for the reason. */
-static int put_sample(struct bs_traj *t, const struct bs_protocol *p, uint32_t readout,
-		      uint32_t sample, const float *k, uint32_t dims, const char *what,
-		      uint32_t which, struct bs_fail *why)
+/* A sample of a readout, and where the file has that, for the reason: acquisition 17. */
+struct place {
+	uint32_t readout, sample;
+	const char *what;
+	uint32_t which;
+};
+
+/* Puts one sample, k [dims], into the table. */
+static int put_sample(struct bs_traj *t, const struct bs_protocol *p, const struct place *at,
+		      const float *k, uint32_t dims, struct bs_fail *why)
 {
-	memcpy(t->k + ((size_t)readout * t->samples + sample) * t->dims, k, t->dims * sizeof(*k));
+	memcpy(t->k + ((size_t)at->readout * t->samples + at->sample) * t->dims, k,
+	       t->dims * sizeof(*k));
 	for (uint32_t a = t->dims; a < dims; a++)
 		if (!p->traj.third_ignored && !(k[a] == 0.0f))
 			return bs_fail(why, BS_ERR_TRAJECTORY,
 				       "%s: %s %u: sample %u has k%c = %g in a 2D protocol "
 				       "(trajectory.third_ignored is false)",
-				       p->traj.file, what, which, sample, axes[a], (double)k[a]);
+				       p->traj.file, at->what, at->which, at->sample, axes[a],
+				       (double)k[a]);
 	return 0;
 }
 
@@ -82,8 +90,8 @@ static int put_acquisition(struct bs_traj *t, const struct bs_protocol *p, uint3
 			       "%s: acquisition %u: %u trajectory dimensions, protocol '%s' has %u",
 			       p->traj.file, index, dims, p->name, t->dims);
 	for (uint32_t s = 0; rc == 0 && s < t->samples; s++)
-		rc = put_sample(t, p, readout, s, acq->traj + (size_t)(h->discard_pre + s) * dims,
-				dims, "acquisition", index, why);
+		rc = put_sample(t, p, &(struct place){ readout, s, "acquisition", index },
+				acq->traj + (size_t)(h->discard_pre + s) * dims, dims, why);
 	t->step1[readout] = h->idx.kspace_encode_step_1;
 	t->step2[readout] = h->idx.kspace_encode_step_2;
 	return rc;
@@ -145,7 +153,7 @@ static int put_array(struct bs_traj *t, const struct bs_protocol *p, const struc
 						"part %g",
 						p->traj.file, r, s, axes[a], (double)at[2 * a + 1]);
 			}
-			rc = put_sample(t, p, r, s, k, dims, "readout", r, why);
+			rc = put_sample(t, p, &(struct place){ r, s, "readout", r }, k, dims, why);
 			if (rc != 0)
 				return rc;
 		}

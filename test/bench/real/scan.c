@@ -102,6 +102,9 @@ static void print_fault(void *arg, const char *line)
 static int admit(struct real_armed *a, struct bs_fail *why)
 {
 	const struct bs_protocol *p = a->armed.protocol;
+	const struct bs_intake in = { .p = p,
+				      .table = &a->armed.loaded.traj,
+				      .info = &a->from->info };
 	double *gram = malloc(sizeof(*gram) * BS_COILS_MAX * BS_COILS_MAX);
 	int rc = gram == NULL ? bs_fail(why, BS_ERR_NOMEM, "a Gram matrix")
 			      : bs_admit_scan(p, &a->from->info, why);
@@ -111,8 +114,7 @@ static int admit(struct real_armed *a, struct bs_fail *why)
 		const struct real_readout *one = &a->from->readout[i];
 		struct bs_mrd_acq head = one->head;
 
-		rc = bs_admit_acq(p, &a->armed.loaded.traj, &a->from->info, &head, one->traj,
-				  one->data, &a->row[i], why);
+		rc = bs_admit_acq(&in, &head, one->traj, one->data, &a->row[i], why);
 		if (rc == 0 && bs_mrd_kind(head.flags) == BS_KIND_NOISE) {
 			bs_noise_gram(gram, &head, one->data);
 			(void)bs_scan_noise_add(&a->noise, &a->from->info, &head, gram);

@@ -79,8 +79,8 @@ static inline bool log_rewrite(const char *path, log_edit_fn *edit, void *arg)
 	if (rc == 0)
 		rc = bs_log_open(&r, path, &why);
 	if (rc == 0)
-		rc = bs_log_writer_resume(&w, dir, bs_log_begins(r), 0, 4u << 20, buffer, cap,
-					  &why);
+		rc = bs_log_writer_resume(&w, &(struct bs_log_room){ dir, 4u << 20, buffer, cap },
+					  bs_log_begins(r), 0, &why);
 	if (rc == 0)
 		w.relaxed = true;
 	while (rc == 0 && (rc = bs_log_next(r, &m, &why)) == 1)

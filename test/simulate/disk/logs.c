@@ -20,7 +20,9 @@ void logs_make_spare(uint64_t bytes)
 	unsigned char msg[BS_WIRE_BYTES + 400] = { 0 };
 	struct bs_log_writer w;
 	struct bs_fail why;
-	int rc = bs_log_writer_open(&w, DISK_DIR, 7, sim_now, bytes, buffer, sizeof(buffer), &why);
+	int rc = bs_log_writer_open(
+		&w, &(struct bs_log_room){ DISK_DIR, bytes, buffer, sizeof(buffer) }, 7, sim_now,
+		&why);
 
 	for (uint64_t seq = 0; rc == 0 && seq < 2000; seq++) {
 		struct bs_wire wire = { .kind = BS_WIRE_WAVEFORM, .session = 7, .seq = seq };

@@ -138,21 +138,17 @@ uint64_t bs_gate_nonsense(void)
 
 /* Nothing is sealed here. */
 int __wrap_bs_endpoint_bind_sealed(struct bs_endpoint *e, enum bs_endpoint_role role,
-				   const char *url, size_t message_max, size_t answer_max,
-				   const struct bs_keys_spec *keys, struct bs_seal_record *record,
-				   struct bs_fail *why);
+				   const char *url, size_t message_max,
+				   const struct bs_endpoint_seal *seal, struct bs_fail *why);
 int __wrap_bs_endpoint_bind_sealed(struct bs_endpoint *e, enum bs_endpoint_role role,
-				   const char *url, size_t message_max, size_t answer_max,
-				   const struct bs_keys_spec *keys, struct bs_seal_record *record,
-				   struct bs_fail *why)
+				   const char *url, size_t message_max,
+				   const struct bs_endpoint_seal *seal, struct bs_fail *why)
 {
 	(void)e;
 	(void)role;
 	(void)url;
 	(void)message_max;
-	(void)answer_max;
-	(void)keys;
-	(void)record;
+	(void)seal;
 	return bs_fail(why, BS_ERR_UNSUPPORTED, "the simulated network is not sealed");
 }
 

@@ -5,19 +5,8 @@
 set -u
 : "${BORESIDE:?}"
 here=$(cd "$(dirname "$0")/../../.." && pwd)
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-check() { # check WHAT COMMAND...
-	local what=$1
-	shift
-	if "$@" >"$dir/said" 2>&1; then
-		echo "ok $what"
-	else
-		echo "not ok $what: $(tail -n 5 "$dir/said" | tr '\n' ' ')"
-	fi
-	cp "$dir/said" "$dir/log"
-}
-refused() { ! "$@"; }
+. "$here/test/support/scratch.bash"
+. "$here/test/support/said.bash"
 
 # installs PREFIX: everything below it, and uninstall leaves nothing
 installs() {
@@ -68,7 +57,7 @@ cp "$here/Makefile" "$here/.clang-format" "$here/.clang-tidy" "$repo/"
 cp "$here/.ci/pre-commit" "$repo/.ci/"
 cd "$repo" || exit 1
 git init -q . && git config user.name test && git config user.email test@localhost
-commit() { git commit -q -m x; }
+commit() { git commit -q -m x 2>&1 | tee "$dir/why"; return "${PIPESTATUS[0]}"; }
 check "make hooks" make -s GPU=0 hooks
 printf '#include <stdlib.h>\n\nint one(const char *text)\n{\n\treturn atoi(text);\n}\n' >../atoi.c
 printf 'int one(void);\n\nint one(void)\n{\n\treturn 1;\n}\n' >../good.c
@@ -79,7 +68,7 @@ check "what is formatted and lints is committed" commit
 cp ../bad.h core/one.h
 git add core
 check "a header that is not formatted is refused" refused commit
-check "and named" grep -q 'core/one.h' "$dir/log"
+check "and named" grep -q 'core/one.h' "$dir/why"
 printf 'int one(void);\n' >core/one.h
 check "it is what is staged that counts" refused commit
 git add core
@@ -88,7 +77,7 @@ check "not what the working tree holds" commit
 cp ../atoi.c core/two.c
 git add core/two.c
 check "a finding of clang-tidy is refused" refused commit
-check "and named" grep -q 'core/two.c.*cert-err34-c' "$dir/log"
+check "and named" grep -q 'core/two.c.*cert-err34-c' "$dir/why"
 git rm -q -f --cached core/two.c
 cp ../bad.h kernel.cuh
 git add kernel.cuh

@@ -45,6 +45,7 @@ static void admit_lines(void)
 	struct bs_scan_info info = { .encoded = { 32, 16, 1 }, .channels = 2, .encodings = 1 };
 	float data[2 * 2 * 32] = { 0 };
 	struct bs_mrd_acq h = line_head(3);
+	const struct bs_intake in = { .p = &p, .info = &info };
 	uint32_t row = 77;
 
 	strcpy(info.trajectory_name, "cartesian");
@@ -60,46 +61,40 @@ static void admit_lines(void)
 	strcpy(info.trajectory_name, "radial");
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_TRAJECTORY, "%s", why.text);
 
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 && row == 3,
-	      "line 3 is row %u", row);
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == 0 && row == 3, "line 3 is row %u",
+	      row);
 	info.step1 = (struct bs_limit){ .center = 4, .given = 1 };
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 && row == 7,
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == 0 && row == 7,
 	      "a partial field whose center is line 4: row %u", row);
 	h.idx.kspace_encode_step_1 = 12;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_INDEX, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == BS_ERR_INDEX, "%s", why.text);
 	h = line_head(3);
 	h.idx.slice = 2;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_INDEX, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == BS_ERR_INDEX, "%s", why.text);
 	h = line_head(3);
 	h.number_of_samples = 34;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s", why.text);
 	h = line_head(3);
 	h.discard_pre = 40000;
 	h.discard_post = 40000;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s", why.text);
 	h = line_head(3);
 	h.active_channels = 1, info.channels = 0;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s", why.text);
 	h = line_head(3);
 	h.center_sample = 20;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s", why.text);
 	h = line_head(3);
 	static const float bad[] = { NAN, INFINITY, -INFINITY, 2.4e38f };
 
 	for (int i = 0; i < 4; i++) {
 		data[2 * 33 + 1] = bad[i];
-		CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_VALUE,
-		      "%s", why.text);
+		CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == BS_ERR_VALUE, "%s",
+		      why.text);
 	}
 	h.flags = BS_MRD_IS_NOISE;
 	h.number_of_samples = 7;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 && row == BS_ROW_NONE,
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == 0 && row == BS_ROW_NONE,
 	      "a noise measurement passes and has no row");
 }
 
@@ -167,6 +162,7 @@ static void admit_path(void)
 	float at[2 * PATH];
 	float moved[2 * PATH];
 	struct bs_traj t = { .dims = 2, .samples = PATH, .readouts = 1, .k = at };
+	const struct bs_intake in = { .p = &p, .info = &info };
 	uint32_t row;
 
 	for (uint32_t i = 0; i < PATH + 3; i++) {
@@ -175,8 +171,8 @@ static void admit_path(void)
 	}
 	k[3 * 5] = 16.0f;
 	h.idx.kspace_encode_step_1 = 3;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == 0 && row == 3,
-	      "row 3 of a frame: %s", why.text);
+	CHECK(bs_admit_acq(&in, &h, k, data, &row, &why) == 0 && row == 3, "row 3 of a frame: %s",
+	      why.text);
 	bs_admit_path(&p, &info, &h, k, at);
 	CHECK(at[0] == -8.0f / 32 && at[1] == 7.5f / 16 && at[2 * 3] == -0.5f &&
 		      at[2 * 5 + 1] == 1.875f / 16 && h.idx.repetition == 0,
@@ -191,48 +187,47 @@ static void admit_path(void)
 
 	h.idx.kspace_encode_step_1 = 65535;
 	h.idx.repetition = 2;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == 0 && row == 5,
-	      "row 5 of frame 6553");
+	CHECK(bs_admit_acq(&in, &h, k, data, &row, &why) == 0 && row == 5, "row 5 of frame 6553");
 	bs_admit_path(&p, &info, &h, k, at);
 	CHECK(h.idx.repetition == 6555, "which counts as a repetition: %u", h.idx.repetition);
 	info.step2.given = 1;
 	info.step2.max = 4;
 	h.idx = (struct bs_mrd_idx){ .kspace_encode_step_1 = 7, .kspace_encode_step_2 = 3 };
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == 0 && row == 8,
+	CHECK(bs_admit_acq(&in, &h, k, data, &row, &why) == 0 && row == 8,
 	      "5 partitions: row 38 modulo 10");
 	h.idx.kspace_encode_step_2 = 5;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == BS_ERR_INDEX &&
+	CHECK(bs_admit_acq(&in, &h, k, data, &row, &why) == BS_ERR_INDEX &&
 		      strstr(why.text, "acquisition 7: kspace_encode_step_2 is 5") != NULL,
 	      "%s", why.text);
 	p.readouts = 65546;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == 0 && row == 327687 % 65546,
+	CHECK(bs_admit_acq(&in, &h, k, data, &row, &why) == 0 && row == 327687 % 65546,
 	      "a frame of more than 65536: step_2 counts these");
 	p.readouts = 10;
 	h.idx.kspace_encode_step_2 = 0;
 
 	k[3 * 4 + 1] = -8.1f;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == BS_ERR_TRAJECTORY &&
+	CHECK(bs_admit_acq(&in, &h, k, data, &row, &why) == BS_ERR_TRAJECTORY &&
 		      strstr(why.text, "acquisition 7: sample 4 has ky = -8.1, out of range") !=
 			      NULL,
 	      "%s", why.text);
 	k[3 * 4 + 1] = NAN;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == BS_ERR_TRAJECTORY &&
+	CHECK(bs_admit_acq(&in, &h, k, data, &row, &why) == BS_ERR_TRAJECTORY &&
 		      strstr(why.text, "acquisition 7: sample 4 has ky = ") != NULL,
 	      "%s", why.text);
 	k[3 * 4 + 1] = 6.0f;
 	k[3 * 6 + 2] = 1e-3f;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == BS_ERR_TRAJECTORY &&
+	CHECK(bs_admit_acq(&in, &h, k, data, &row, &why) == BS_ERR_TRAJECTORY &&
 		      strstr(why.text, "sample 6 has kz") != NULL,
 	      "%s", why.text);
 	p.traj.third_ignored = true;
 	bs_plan_make(&p);
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == 0, "the third is ignored");
+	CHECK(bs_admit_acq(&in, &h, k, data, &row, &why) == 0, "the third is ignored");
 	h.trajectory_dimensions = 1;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == BS_ERR_TRAJECTORY &&
+	CHECK(bs_admit_acq(&in, &h, k, data, &row, &why) == BS_ERR_TRAJECTORY &&
 		      strstr(why.text, "acquisition 7: 1 trajectory dimensions") != NULL,
 	      "%s", why.text);
 	h.trajectory_dimensions = 0;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, k, data, &row, &why) == BS_ERR_TRAJECTORY &&
+	CHECK(bs_admit_acq(&in, &h, k, data, &row, &why) == BS_ERR_TRAJECTORY &&
 		      strstr(why.text, "acquisition 7 carries no trajectory") != NULL,
 	      "%s", why.text);
 }
@@ -248,6 +243,7 @@ static void turn(void)
 	float back[2][2 * 27];
 	float data[2][2 * 27];
 	uint64_t seed = 4;
+	const struct bs_intake in = { .p = &p, .info = &info };
 	uint32_t row;
 
 	p.samples = 24; /* lacks its first 8, and 2 and 1 are discarded */
@@ -264,10 +260,10 @@ static void turn(void)
 	h.discard_post = 2;
 	h.center_sample = 1 + 15; /* forward it would be 2 + 8 */
 	p.discard = 2;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE,
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == BS_ERR_SIZE,
 	      "more are discarded than there is room for: %s", why.text);
 	p.discard = 3;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 && row == 3,
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == 0 && row == 3,
 	      "a reversed line states its center as it is stored: %s", why.text);
 	bs_admit_turn(&p, &h, data[0]);
 	CHECK(memcmp(data, forth, sizeof(data)) == 0 && h.discard_pre == 2 && h.discard_post == 1 &&
@@ -275,7 +271,7 @@ static void turn(void)
 	      "turned, each coil by itself; discarded %u and %u, center %u", h.discard_pre,
 	      h.discard_post, h.center_sample);
 	h.flags = 0;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0,
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == 0,
 	      "it is then what a forward line is: %s", why.text);
 	bs_admit_turn(&p, &h, data[0]);
 	CHECK(memcmp(data, forth, sizeof(data)) == 0, "a forward line stays");
@@ -283,8 +279,7 @@ static void turn(void)
 	h.discard_pre = 1;
 	h.discard_post = 2;
 	h.center_sample = 1 + 17; /* 1 + 16 has two readings: test_readout.c */
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s", why.text);
 
 	p.method = BS_METHOD_GRIDDING;
 	p.traj.type = BS_TRAJ_RADIAL2D;
@@ -310,46 +305,41 @@ static void admit_beside(void)
 	struct bs_scan_info info = { .encoded = { 32, 16, 1 }, .channels = 2, .encodings = 1 };
 	float data[2 * 2 * 40] = { 0 };
 	struct bs_mrd_acq h = line_head(3);
+	const struct bs_intake in = { .p = &p, .info = &info };
 	uint32_t row = 77;
 
 	p.discard = 8;
 	h.flags = BS_MRD_IS_CALIBRATION;
 	h.number_of_samples = 7;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 && row == BS_ROW_NONE,
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == 0 && row == BS_ROW_NONE,
 	      "calibration that is not used is not looked at");
 	p.uses = 1u << BS_KIND_CALIBRATION | 1u << BS_KIND_NAVIGATION | 1u << BS_KIND_NOISE;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s", why.text);
 	h.number_of_samples = 32;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 && row == 3,
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == 0 && row == 3,
 	      "a calibration line has the row of its line: %u", row);
 	h.flags = BS_MRD_IS_NAVIGATION;
 	h.number_of_samples = 20;
 	h.center_sample = 10;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 && row == BS_ROW_NONE,
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == 0 && row == BS_ROW_NONE,
 	      "a navigator may be shorter than a line and has no row");
 	data[2 * 20 + 1] = NAN;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_VALUE, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == BS_ERR_VALUE, "%s", why.text);
 	data[2 * 20 + 1] = 0;
 	h.number_of_samples = 41;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s", why.text);
 	h.number_of_samples = 20;
 	h.discard_pre = 15;
 	h.discard_post = 6;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s", why.text);
 	h.discard_pre = h.discard_post = 0;
 	h.idx.slice = 2;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_INDEX, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == BS_ERR_INDEX, "%s", why.text);
 	h.flags = BS_MRD_IS_NOISE;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == 0 && row == BS_ROW_NONE,
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == 0 && row == BS_ROW_NONE,
 	      "noise is of no slice");
 	h.active_channels = 1, info.channels = 0;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s", why.text);
 }
 
 /* Other methods than the FFT on the grid: rows are the lines that their table has. */
@@ -360,6 +350,7 @@ static void admit_on_grid(void)
 	struct bs_scan_info info = { .encoded = { 32, 16, 1 }, .channels = 2 };
 	float data[2 * 2 * 32] = { 0 };
 	struct bs_mrd_acq h = line_head(3);
+	const struct bs_intake in = { .p = &p, .table = &table, .info = &info };
 	uint32_t row = 77;
 
 	p.method = BS_METHOD_SENSE;
@@ -376,21 +367,19 @@ static void admit_on_grid(void)
 	info.encoded[0] = 32;
 	strcpy(info.trajectory_name, "spiral");
 	CHECK(bs_admit_scan(&p, &info, &why) == BS_ERR_TRAJECTORY, "%s", why.text);
-	CHECK(bs_admit_acq(&p, &table, &info, &h, NULL, data, &row, &why) == 0 && row == 3,
-	      "line 3 is row %u", row);
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == 0 && row == 3, "line 3 is row %u",
+	      row);
 	info.step1 = (struct bs_limit){ .center = 4, .given = 1 };
-	CHECK(bs_admit_acq(&p, &table, &info, &h, NULL, data, &row, &why) == 0 && row == 7,
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == 0 && row == 7,
 	      "counted from the header's center: row %u", row);
 	h.idx.kspace_encode_step_1 = 8;
-	CHECK(bs_admit_acq(&p, &table, &info, &h, NULL, data, &row, &why) == BS_ERR_INDEX, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == BS_ERR_INDEX, "%s", why.text);
 	h = line_head(3);
 	h.center_sample = 20;
-	CHECK(bs_admit_acq(&p, &table, &info, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == BS_ERR_SIZE, "%s", why.text);
 	p.samples = h.number_of_samples = 24; /* its first eight are missing */
 	h.center_sample = 8;
-	CHECK(bs_admit_acq(&p, &table, &info, &h, NULL, data, &row, &why) == 0 && row == 7,
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == 0 && row == 7,
 	      "a partial echo whose center is sample 8: row %u %s", row, why.text);
 	p.method = BS_METHOD_GRIDDING;
 	p.traj.type = BS_TRAJ_RADIAL2D;
@@ -412,6 +401,7 @@ static void admit_trajectory(void)
 	float stream[8 * 3] = { 0 };
 	float data[2 * 2 * 8] = { 0 };
 	struct bs_mrd_acq h = line_head(2);
+	const struct bs_intake in = { .p = &p, .table = &table, .info = &info };
 	uint32_t row = 77;
 	uint64_t seed = 5;
 
@@ -426,7 +416,7 @@ static void admit_trajectory(void)
 	bs_plan_make(&p);
 	h.number_of_samples = 8;
 	h.center_sample = 0;
-	CHECK(bs_admit_acq(&p, &table, &info, &h, NULL, data, &row, &why) == 0 && row == 2,
+	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == 0 && row == 2,
 	      "no trajectory in the stream: the counters name row %u", row);
 	h.trajectory_dimensions = 3;
 	for (int s = 0; s < 8; s++)
@@ -434,40 +424,33 @@ static void admit_trajectory(void)
 			stream[3 * s + a] = k[(2 * 8 + s) * 2 + a] * 16;
 	p.traj.unit = BS_UNIT_CYCLES_PER_FOV;
 	bs_plan_make(&p);
-	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == 0 && row == 2,
+	CHECK(bs_admit_acq(&in, &h, stream, data, &row, &why) == 0 && row == 2,
 	      "the armed trajectory in cycles/fov: row %u %s", row, why.text);
 	table.keyed = false;
 	h.idx.kspace_encode_step_1 = 0;
-	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == 0 && row == 2,
+	CHECK(bs_admit_acq(&in, &h, stream, data, &row, &why) == 0 && row == 2,
 	      "counters that are not unique: found by its trajectory, row %u", row);
 	stream[3 * 7] += 0.1f;
-	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
-	      "%s", why.text);
+	CHECK(bs_admit_acq(&in, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY, "%s", why.text);
 	stream[3 * 7] -= 0.1f;
 	table.keyed = true;
-	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
-	      "%s", why.text);
+	CHECK(bs_admit_acq(&in, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY, "%s", why.text);
 	h.idx.kspace_encode_step_1 = 4;
-	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_INDEX, "%s",
-	      why.text);
+	CHECK(bs_admit_acq(&in, &h, stream, data, &row, &why) == BS_ERR_INDEX, "%s", why.text);
 	h.idx.kspace_encode_step_1 = 2;
 	stream[3 * 4 + 2] = 0.25f;
-	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
-	      "%s", why.text);
+	CHECK(bs_admit_acq(&in, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY, "%s", why.text);
 	p.traj.third_ignored = true;
 	bs_plan_make(&p);
-	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == 0,
+	CHECK(bs_admit_acq(&in, &h, stream, data, &row, &why) == 0,
 	      "a third dimension that the protocol ignores");
 	p.traj.unit = BS_UNIT_CYCLES_PER_VOXEL;
 	bs_plan_make(&p);
-	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
-	      "%s", why.text);
+	CHECK(bs_admit_acq(&in, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY, "%s", why.text);
 	stream[1] = NAN;
-	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
-	      "%s", why.text);
+	CHECK(bs_admit_acq(&in, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY, "%s", why.text);
 	h.trajectory_dimensions = 1;
-	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY,
-	      "%s", why.text);
+	CHECK(bs_admit_acq(&in, &h, stream, data, &row, &why) == BS_ERR_TRAJECTORY, "%s", why.text);
 	k[1] = -0.5f; /* the edge of k-space: 0.5 in the stream is the same place */
 	stream[1] = 0.5f;
 	stream[0] = k[0];
@@ -476,7 +459,7 @@ static void admit_trajectory(void)
 			stream[3 * s + a] = k[s * 2 + a];
 	h.trajectory_dimensions = 3;
 	h.idx.kspace_encode_step_1 = 0;
-	CHECK(bs_admit_acq(&p, &table, &info, &h, stream, data, &row, &why) == 0 && row == 0,
+	CHECK(bs_admit_acq(&in, &h, stream, data, &row, &why) == 0 && row == 0,
 	      "0.5 and -0.5 are the same place: %s", why.text);
 }
 

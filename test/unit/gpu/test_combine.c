@@ -191,7 +191,8 @@ static void zeros(struct bs_team *team)
 	const float z[8] = { 0.0f, 0.0f, -0.0f, 0.0f, -0.0f, -0.0f, 0.0f, -0.0f };
 	float phase[4] = { 1, 1, 1, 1 };
 
-	bs_combine(team, BS_COMBINE_NONE, BS_OUTPUT_PHASE, 1, 4, z, NULL, phase);
+	bs_combine(team, (struct bs_combination){ BS_COMBINE_NONE, BS_OUTPUT_PHASE, 1, 4, z, NULL,
+						  phase });
 	CHECK(phase[0] == 0 && phase[1] == 0 && phase[2] == 0 && phase[3] == 0, "phases of 0");
 }
 
@@ -216,8 +217,9 @@ int main(void)
 
 				if (how == BS_COMBINE_RSS && o == BS_OUTPUT_PHASE)
 					continue; /* it has none, and rules refuse it */
-				bs_combine(team, (enum bs_combine)how, (enum bs_output)o, COILS,
-					   VOXELS, in, maps, out);
+				bs_combine(team, (struct bs_combination){ (enum bs_combine)how,
+									  (enum bs_output)o, COILS,
+									  VOXELS, in, maps, out });
 				e = check_rel(out, want, n);
 				/* a few roundings of 6e-8 a voxel; cancellation in sense's sum */
 				CHECK(e <= 1e-6, "%s, output %d, %d threads: error %.1e",

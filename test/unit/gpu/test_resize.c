@@ -163,7 +163,8 @@ static size_t combined(float *want, const struct bs_protocol *p, const float *in
 
 	CHECK(bs_team_open(&team, 1, &why) == 0, "team %s", why.text);
 	if (p->combine == BS_COMBINE_SENSE)
-		bs_combine(team, BS_COMBINE_SENSE, BS_OUTPUT_COMPLEX, p->coils, n, in, maps, joint);
+		bs_combine(team, (struct bs_combination){ BS_COMBINE_SENSE, BS_OUTPUT_COMPLEX,
+							  p->coils, n, in, maps, joint });
 	for (uint32_t c = 0; c < images; c++)
 		resized(large + 2 * c * m, p->combine == BS_COMBINE_SENSE ? joint : in + 2 * c * n,
 			p->matrix, p->image_matrix);
@@ -210,8 +211,8 @@ static void combine_one(struct bs_protocol p, const float *in, const float *maps
 	      "need says what plan takes %s", why.text);
 	bs_combiner_run(c, in, maps, &(struct bs_flow){ 0 }, out);
 	if (same) {
-		bs_combine(team, p.combine, p.output, p.coils, bs_protocol_voxels(&p), in, maps,
-			   want);
+		bs_combine(team, (struct bs_combination){ p.combine, p.output, p.coils,
+							  bs_protocol_voxels(&p), in, maps, want });
 		CHECK(memcmp(out, want, bs_protocol_image_bytes(&p)) == 0,
 		      "%s, output %d: on its own matrix the bytes of the combination alone",
 		      names[p.combine], p.output);

@@ -50,8 +50,9 @@ static void test_numbers(void)
 	      (unsigned long long)shm.s->images.base);
 	end();
 	begin(false);
-	CHECK(bs_log_writer_open(&w, folder, FAR + 7, 0, 1u << 20, buffer, sizeof(buffer), &why) ==
-		      0,
+	CHECK(bs_log_writer_open(&w,
+				 &(struct bs_log_room){ folder, 1u << 20, buffer, sizeof(buffer) },
+				 FAR + 7, 0, &why) == 0,
 	      "a file that was begun for an image that was never stored");
 	bs_log_writer_close(&w);
 	CHECK(bs_images_open(&e, &why) == 0 && shm.s->images.base == FAR + 7,

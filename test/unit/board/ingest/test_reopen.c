@@ -20,8 +20,8 @@ static bool write_log(uint64_t session, int64_t at, uint64_t messages, enum end 
 {
 	struct bs_log_writer w;
 	struct bs_fail why = { 0 };
-	int rc = bs_log_writer_open(&w, scanlog_dir, session, 1700000000000000000 + at * 1000000000,
-				    SCANLOG_SEGMENT, scanlog_buffer, SCANLOG_CAP, &why);
+	int rc = bs_log_writer_open(&w, &scanlog_room, session,
+				    1700000000000000000 + at * 1000000000, &why);
 
 	for (uint64_t i = 0; rc == 0 && i < messages; i++)
 		rc = scanlog_append(&w, i, &why);

@@ -30,7 +30,6 @@ static struct bs_fail why;
 /* In memory that a successor finds. */
 static struct shared {
 	struct bs_log_record record;
-	_Atomic uint64_t next, durable; /* numbers: to be put next; said to be durable */
 	_Alignas(64) unsigned char ring[RING];
 } * shared;
 

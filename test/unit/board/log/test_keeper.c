@@ -1,20 +1,17 @@
 /*
  * test/unit/board/log/test_keeper.c - messages on their way to a log: what an ACK may say at each
- * moment, a disk that fails, hangs or is full, a process that is killed and succeeded
+ * moment, a disk that fails, hangs or is full
  *
- * The log is read with the reader, message by message: what was said to be durable is in it.
+ * The log is read with the reader, message by message: what was said to be durable is in it. That
+ * it is where the process is killed between any two steps, and each message once: test/simulate.
  */
 #define _GNU_SOURCE /* mkdtemp */
 #include "test/unit/board/log/keeping.h"
 
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "test/support/files.h"
-
-#define KILLS 8
 
 static void test_whole(void)
 {
@@ -255,157 +252,6 @@ static void test_ends_failed(void)
 	CHECK(files_in(dir, BS_LOG_SUFFIX) == 0, "what was given up is not begun again");
 }
 
-/* What a process does until it is killed; its successor goes on and ends the scan. */
-static void feed(uint64_t session, uint64_t last)
-{
-	struct bs_wire_ack ack = { 0 };
-
-	while (atomic_load(&shared->next) <= last) {
-		const uint64_t n = atomic_load(&shared->next);
-
-		put(session, n);
-		atomic_store(&shared->next, n + 1);
-		if (bs_keeper_look(&k, n, bs_now_ns(), &ack) && ack.unprotected == 0)
-			atomic_store(&shared->durable, ack.durable);
-		if (n % 16 == 0)
-			AWAIT((ack = look(n)).log != BS_WIRE_LOG_OFF && ack.unprotected == 0 &&
-			      ack.durable + 100 > n);
-	}
-}
-
-static void test_killed(void)
-{
-	const uint64_t last = 1000;
-	uint64_t seed = 5;
-	uint64_t kills = 0;
-	int bad = 0;
-
-	for (uint64_t session = 100; session < 100 + KILLS; session++) {
-		uint64_t said;
-		pid_t pid;
-
-		atomic_store(&shared->next, 0);
-		atomic_store(&shared->durable, 0);
-		pid = fork();
-		if (pid == 0) {
-			if (!start())
-				_exit(1);
-			open_scan(session);
-			atomic_store(&shared->next, 1);
-			feed(session, last);
-			_exit(0);
-		}
-		const uint64_t until = (uint64_t)(check_uniform(&seed) * (double)last);
-		int status;
-
-		AWAIT(atomic_load(&shared->next) > until);
-		if (pid <= 0)
-			exit(1);
-		(void)kill(pid, SIGKILL);
-		(void)waitpid(pid, &status, 0);
-		kills += WIFSIGNALED(status);
-		said = atomic_load(&shared->durable);
-		if (!start())
-			exit(1);
-		feed(session, last);
-		end_scan();
-		bs_keeper_stop(&k);
-		read_log(shared->record.name);
-		for (uint64_t n = 0; n <= said; n++)
-			bad += !got.has[n];
-		if (got.count != last + 1 || got.twice != 0 || !got.sealed || got.damaged) {
-			printf("# killed at %llu: %llu messages, %llu twice, %s\n",
-			       (unsigned long long)said, (unsigned long long)got.count,
-			       (unsigned long long)got.twice, got.damaged ? why.text : "open");
-			bad++;
-		}
-		clean();
-	}
-	CHECK(bad == 0 && kills > KILLS / 2,
-	      "killed %llu times: all messages are in the log, each once (%d are not)",
-	      (unsigned long long)kills, bad);
-}
-
-/*
- * The moments between two steps of a process that is killed, each made by hand: its commit is done
- * and not published (counted: or half of it), its message is put and the scan's own step is not.
- */
-static void test_between(bool counted)
-{
-	uint64_t tail, done, mark;
-
-	CHECK(start(), "starts");
-	open_scan(50);
-	put(50, 1);
-	AWAIT(durable(1));
-	tail = atomic_load(&shared->record.tail);
-	done = atomic_load(&shared->record.done);
-	mark = atomic_load(&shared->record.mark);
-	for (uint64_t n = 2; n <= 20; n++)
-		put(50, n);
-	AWAIT(durable(20));
-	bs_keeper_stop(&k);
-	atomic_store(&shared->record.tail, tail);
-	if (!counted) {
-		atomic_store(&shared->record.done, done);
-		atomic_store(&shared->record.mark, mark);
-	}
-	CHECK(start(), "a successor starts");
-	put(50, 20); /* it comes again */
-	for (uint64_t n = 21; n <= 30; n++)
-		put(50, n);
-	AWAIT(durable(30));
-	end_scan();
-	bs_keeper_stop(&k);
-	read_log(shared->record.name);
-	CHECK(got.count == 31 && got.twice == 0 && got.sealed && !got.damaged,
-	      "each message once: %llu, %llu twice", (unsigned long long)got.count,
-	      (unsigned long long)got.twice);
-	clean();
-}
-
-/* A process that died over a scan's OPEN has put it; its successor puts it once more. */
-static void test_open_again(void)
-{
-	char words[128];
-
-	clean();
-	open_scan(77);
-	AWAIT(durable(0));
-	open_scan(77);
-	AWAIT(durable(0));
-	CHECK(atomic_load(&shared->record.done) == atomic_load(&shared->record.put),
-	      "what is in the log already is waited for no longer");
-	bs_keeper_words(&k, words, sizeof(words));
-	CHECK(strncmp(words, "log ", 4) == 0 && strstr(words, "lacks") == NULL,
-	      "and the log has its name: %s", words);
-	end_scan();
-}
-
-/* A successor that is killed while it takes the log up, its writer half made; and the next one. */
-static void test_half_resumed(void)
-{
-	clean();
-	CHECK(start(), "starts");
-	open_scan(51);
-	for (uint64_t n = 1; n <= 10; n++)
-		put(51, n);
-	AWAIT(durable(10));
-	bs_keeper_stop(&k);
-	memset(shared->record.writer, 0, sizeof(shared->record.writer));
-	CHECK(start(), "a successor of a successor starts");
-	for (uint64_t n = 11; n <= 20; n++)
-		put(51, n);
-	AWAIT(durable(20));
-	end_scan();
-	bs_keeper_stop(&k);
-	read_log(shared->record.name);
-	CHECK(got.count == 21 && got.twice == 0 && got.sealed && !got.damaged,
-	      "all that was durable is in the scan's log: %llu, %llu twice",
-	      (unsigned long long)got.count, (unsigned long long)got.twice);
-	clean();
-}
-
 int main(void)
 {
 	CHECK(begin_keeping(), "starts: %s", why.text);
@@ -416,11 +262,6 @@ int main(void)
 	test_hangs();
 	test_ends_full();
 	test_ends_failed();
-	test_open_again();
 	bs_keeper_stop(&k);
-	test_between(false);
-	test_between(true);
-	test_half_resumed();
-	test_killed();
 	return check_done();
 }

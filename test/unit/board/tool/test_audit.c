@@ -90,7 +90,8 @@ static int write_log(void)
 	const struct bs_log_head head = { .session = SESSION, .started_ns = STARTED, .scan = 3 };
 	struct bs_log_writer w;
 	struct bs_fail why;
-	int rc = bs_log_writer_resume(&w, logs, &head, 0, SEGMENT, buffer, CAP, &why);
+	int rc = bs_log_writer_resume(&w, &(struct bs_log_room){ logs, SEGMENT, buffer, CAP },
+				      &head, 0, &why);
 
 	rc = rc != 0 || put_open(&w);
 	for (uint64_t n = 1; rc == 0 && n <= ACQS; n++)
@@ -138,7 +139,8 @@ static int write_store(void)
 {
 	struct bs_log_writer w;
 	struct bs_fail why;
-	int rc = bs_log_writer_open(&w, images, NUMBER + 1, STARTED, SEGMENT, buffer, CAP, &why);
+	int rc = bs_log_writer_open(&w, &(struct bs_log_room){ images, SEGMENT, buffer, CAP },
+				    NUMBER + 1, STARTED, &why);
 
 	for (uint64_t n = 1; rc == 0 && n <= IMAGES; n++)
 		rc = put_image(&w, n);

@@ -333,14 +333,15 @@ static void by_header(void)
 	info.average.max = 1;
 	CHECK(bs_admit_scan(&p, &info, &why) == 0, "%s", why.text);
 
+	const struct bs_intake in = { .p = &p, .info = &info };
 	struct bs_mrd_acq h = head_of(2, 0);
 	uint32_t row;
 
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, sent[2][0], &row, &why) == BS_ERR_INDEX &&
+	CHECK(bs_admit_acq(&in, &h, NULL, sent[2][0], &row, &why) == BS_ERR_INDEX &&
 		      strstr(why.text, "average 2 of 2") != NULL,
 	      "%s", why.text);
 	h.idx.average = 1;
-	CHECK(bs_admit_acq(&p, NULL, &info, &h, NULL, sent[1][0], &row, &why) == 0, "%s", why.text);
+	CHECK(bs_admit_acq(&in, &h, NULL, sent[1][0], &row, &why) == 0, "%s", why.text);
 	close_recon(&a);
 }
 

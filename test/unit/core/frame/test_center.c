@@ -234,11 +234,12 @@ static int put(struct bs_recon *r, const struct bs_scan_info *info, uint16_t ky,
 				.center_sample = 4,
 				.scan_counter = ky };
 	float data[16] = { [8] = ky == strongest ? 9.0f : 1.0f };
+	const struct bs_intake in = { .p = &partial, .info = info };
 	uint32_t row;
 	int rc;
 
 	h.idx = line(ky, 0, said, 0);
-	rc = bs_admit_acq(&partial, NULL, info, &h, NULL, data, &row, &why);
+	rc = bs_admit_acq(&in, &h, NULL, data, &row, &why);
 	return rc == 0 ? bs_recon_readout(r, &h, row, data, 1, &why) : rc;
 }
 

@@ -63,7 +63,8 @@ static enum bs_kind kind(uint16_t ref, uint64_t flags)
 
 static int admit(uint32_t *row, struct bs_fail *why)
 {
-	return bs_admit_acq(&p, NULL, &info, &head, NULL, data, row, why);
+	return bs_admit_acq(&(struct bs_intake){ .p = &p, .info = &info }, &head, NULL, data, row,
+			    why);
 }
 
 static void of_lines(void)

@@ -41,9 +41,10 @@ static struct bs_mrd_acq line(uint16_t center, bool reversed)
 static bool admitted(uint16_t center, bool reversed)
 {
 	struct bs_mrd_acq h = line(center, reversed);
+	const struct bs_intake in = { .p = &p, .info = &other };
 	uint32_t row;
 
-	return bs_admit_acq(&p, NULL, &other, &h, NULL, data, &row, &why) == 0;
+	return bs_admit_acq(&in, &h, NULL, data, &row, &why) == 0;
 }
 
 static void admission(void)

@@ -23,6 +23,8 @@
 
 static char scanlog_dir[] = "/tmp/boreside-log-XXXXXX";
 static _Alignas(64) unsigned char scanlog_buffer[SCANLOG_CAP];
+static const struct bs_log_room scanlog_room = { scanlog_dir, SCANLOG_SEGMENT, scanlog_buffer,
+						 SCANLOG_CAP };
 
 /* Message i: bytes that follow from i, of a length that is never twice the same in a row. */
 static inline size_t scanlog_message(unsigned char out[SCANLOG_LONGEST], uint64_t i)
@@ -44,8 +46,7 @@ static inline int scanlog_append(struct bs_log_writer *w, uint64_t i, struct bs_
 
 static inline int scanlog_open(struct bs_log_writer *w, struct bs_fail *why)
 {
-	return bs_log_writer_open(w, scanlog_dir, SCANLOG_SESSION, 1700000000123456789,
-				  SCANLOG_SEGMENT, scanlog_buffer, SCANLOG_CAP, why);
+	return bs_log_writer_open(w, &scanlog_room, SCANLOG_SESSION, 1700000000123456789, why);
 }
 
 static inline bool scanlog_is(const struct bs_log_message *m, uint64_t i)

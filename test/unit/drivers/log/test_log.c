@@ -272,16 +272,19 @@ static void test_used_again(void)
 static void test_limits(void)
 {
 	static unsigned char big[SCANLOG_CAP];
+	struct bs_log_room room = scanlog_room;
 	struct bs_log_writer w;
+	bool refused;
 
 	(void)scanlog_clean();
-	CHECK(bs_log_writer_open(&w, scanlog_dir, 1, 0, SCANLOG_SEGMENT + 1, scanlog_buffer,
-				 SCANLOG_CAP, &why) == BS_ERR_SIZE &&
-		      bs_log_writer_open(&w, scanlog_dir, 1, 0, 16384, scanlog_buffer, SCANLOG_CAP,
-					 &why) == BS_ERR_SIZE,
+	room.segment_bytes = SCANLOG_SEGMENT + 1;
+	refused = bs_log_writer_open(&w, &room, 1, 0, &why) == BS_ERR_SIZE;
+	room.segment_bytes = 16384;
+	CHECK(refused && bs_log_writer_open(&w, &room, 1, 0, &why) == BS_ERR_SIZE,
 	      "segments and buffers that do not fit: %s", why.text);
-	CHECK(bs_log_writer_open(&w, "/tmp/boreside-none", 1, 0, SCANLOG_SEGMENT, scanlog_buffer,
-				 SCANLOG_CAP, &why) == BS_ERR_IO &&
+	room = scanlog_room;
+	room.dir = "/tmp/boreside-none";
+	CHECK(bs_log_writer_open(&w, &room, 1, 0, &why) == BS_ERR_IO &&
 		      strstr(why.text, "/tmp/boreside-none") != NULL,
 	      "a folder that is not there is not made: %s", why.text);
 	CHECK(scanlog_open(&w, &why) == 0, "a log");
@@ -306,8 +309,11 @@ static void test_by_bytes(void)
 	unsigned char *buffer = calloc(2, cap);
 	struct bs_log_writer w;
 
-	CHECK(buffer != NULL && bs_log_writer_open(&w, scanlog_dir, 2, 1, BS_LOG_SEGMENT / 16,
-						   buffer, cap, &why) == 0,
+	CHECK(buffer != NULL &&
+		      bs_log_writer_open(&w,
+					 &(struct bs_log_room){ scanlog_dir, BS_LOG_SEGMENT / 16,
+								buffer, cap },
+					 2, 1, &why) == 0,
 	      "a log of large messages: %s", why.text);
 	for (unsigned i = 0; i < 3; i++)
 		CHECK(bs_log_writer_due(&w) > 1000 &&
@@ -349,8 +355,7 @@ static void test_resumed(bool early, bool late)
 		head.index += early;
 		bs_log_writer_close(&w);
 		if (rc == 0)
-			rc = bs_log_writer_resume(&w, scanlog_dir, &head, durable, SCANLOG_SEGMENT,
-						  scanlog_buffer, SCANLOG_CAP, &why);
+			rc = bs_log_writer_resume(&w, &scanlog_room, &head, durable, &why);
 		for (uint64_t i = durable; rc == 0 && i < 60; i++)
 			rc = scanlog_append(&w, i, &why);
 		if (rc == 0)
@@ -379,8 +384,7 @@ static void test_unbegun(void)
 	for (int i = 0; rc == 0 && i < 4; i++) {
 		bs_log_writer_close(&w);
 		rc = i == 0 ? scanlog_open(&w, &why)
-			    : bs_log_writer_resume(&w, scanlog_dir, &head, 0, SCANLOG_SEGMENT,
-						   scanlog_buffer, SCANLOG_CAP, &why);
+			    : bs_log_writer_resume(&w, &scanlog_room, &head, 0, &why);
 		if (i == 0)
 			head = w.head;
 		head.index = 0; /* none of them could say how far it came */

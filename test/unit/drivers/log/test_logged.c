@@ -149,9 +149,10 @@ static bool three(struct bs_log_writer w[3])
 
 	(void)scanlog_clean();
 	for (unsigned i = 0; i < 3; i++) {
-		if (bs_log_writer_open(&w[i], scanlog_dir, i + 1,
-				       1700000000000000000 + i * 1000000000, SCANLOG_SEGMENT,
-				       buffer[i], SCANLOG_CAP, &why) != 0)
+		if (bs_log_writer_open(&w[i],
+				       &(struct bs_log_room){ scanlog_dir, SCANLOG_SEGMENT,
+							      buffer[i], SCANLOG_CAP },
+				       i + 1, 1700000000000000000 + i * 1000000000, &why) != 0)
 			return false;
 		memcpy(name[i], w[i].name, BS_LOG_NAME);
 		for (unsigned m = 0; w[i].head.index == 0; m++) {

@@ -71,8 +71,9 @@ static void combined(enum bs_method method)
 		rc = image_of(&none, frame, data, coils);
 		if (rc == 0)
 			rc = image_of(&sense, frame, data, got);
-		bs_combine(team, BS_COMBINE_SENSE, p.output, COILS, VOXELS, coils,
-			   maps + (size_t)order[i] * COILS * VOXELS * 2, want);
+		bs_combine(team, (struct bs_combination){
+					 BS_COMBINE_SENSE, p.output, COILS, VOXELS, coils,
+					 maps + (size_t)order[i] * COILS * VOXELS * 2, want });
 		CHECK(rc == 0 && memcmp(got, want, sizeof(got)) == 0, "%s: slice %u by its maps",
 		      bs_method_name(method), order[i]);
 	}

@@ -88,11 +88,12 @@ static void example(const char *page)
 static int answer(const uint8_t *hello, size_t len, const char *endpoint, uint32_t roles,
 		  uint8_t out[BS_HELLO_SECOND], size_t *out_len, struct bs_fail *why)
 {
-	const struct bs_seal_peer *who;
-	struct bs_seal a, b;
+	struct bs_hello_answer a;
+	int rc = bs_hello_answer(&a, &service, endpoint, roles, hello, len, why);
 
-	return bs_hello_answer(&service, endpoint, roles, hello, len, out, out_len, &a, &b, &who,
-			       why);
+	memcpy(out, a.bytes, a.len);
+	*out_len = a.len;
+	return rc;
 }
 
 static void answers(void)

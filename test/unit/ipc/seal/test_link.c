@@ -463,6 +463,7 @@ static struct bs_keys_spec spec;
 
 static bool open_desk(bool first)
 {
+	const struct bs_endpoint_seal seal = { LONG, &spec, &record };
 	struct bs_fail why = { 0 };
 	int rc = BS_ERR_IO;
 
@@ -471,8 +472,7 @@ static bool open_desk(bool first)
 			choose_url();
 		else
 			await_pause_ms(10);
-		rc = bs_endpoint_bind_sealed(&desk, BS_ENDPOINT_IMAGES, url, 256, LONG, &spec,
-					     &record, &why);
+		rc = bs_endpoint_bind_sealed(&desk, BS_ENDPOINT_IMAGES, url, 256, &seal, &why);
 	}
 	CHECK(rc == 0, "a desk %s", why.text);
 	return rc == 0;
