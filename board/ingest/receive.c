@@ -35,9 +35,8 @@ static int admit_readout(const struct bs_intake *k, const struct message *m, str
 	r->traj = m->payload + traj_at;
 	r->data = m->payload + data_at;
 	r->row = BS_ROW_NONE;
-	return rc == 0 && k->p != NULL
-		       ? bs_admit_acq(k, &r->head, r->traj, r->data, &r->row, why)
-		       : rc;
+	return rc == 0 && k->p != NULL ? bs_admit_acq(k, &r->head, r->traj, r->data, &r->row, why)
+				       : rc;
 }
 
 /* Copies the samples to the slot's start, aligned: the only copy between kernel and engine. */

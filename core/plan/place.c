@@ -4,8 +4,8 @@
 
 /*
  * Finds what of the protocol only the host can do. Of streams, a GPU can do 2D, whole frames,
- * weights that each readout tells, no preconditioner. Only the host measures a field map, solves for
- * slices at once together, and lets two images explain a voxel together.
+ * weights that each readout tells, no preconditioner. Only the host measures a field map, solves
+ * for slices at once together, and lets two images explain a voxel together.
  */
 static enum bs_host_only host_only(const struct bs_plan *plan, const struct bs_protocol *p)
 {
