@@ -165,7 +165,10 @@ static const char every[] =
 	"{ name = \"f\"; method = \"gridding\"; matrix = [64, 32]; coils = 1; samples = 64;"
 	" readouts = 16;\n"
 	"  trajectory: { type = \"radial2d\"; };"
-	" field: { from = \"study\"; range_hz = 150.5; dwell_us = 2.5; }; } );\n";
+	" field: { from = \"study\"; range_hz = 150.5; dwell_us = 2.5; }; },\n"
+	"{ name = \"e\"; method = \"cartesian\"; matrix = [64, 32]; encoded = [64, 32, 1];"
+	" coils = 1; samples = 64;\n"
+	"  readouts = 32; field: { map_file = \"whole\"; echo_spacing_us = 500.5; }; } );\n";
 /* clang-format on */
 
 static inline void open_folder(void)

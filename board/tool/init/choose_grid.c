@@ -102,7 +102,6 @@ static void put_readout(const struct bs_choice *c)
 
 static void look_at(struct lines *l, const struct bs_survey *s)
 {
-	struct bs_protocol p = { .parallel = BS_PARALLEL_GRAPPA };
 	const uint32_t rows = s->size[0] * s->size[1];
 	uint8_t *present = calloc(rows, 1);
 	bool any = false;
@@ -110,8 +109,7 @@ static void look_at(struct lines *l, const struct bs_survey *s)
 	memset(l, 0, sizeof(*l));
 	if (present == NULL)
 		return;
-	memcpy(p.encoded, s->info.encoded, sizeof(p.encoded));
-	l->embeds = bs_scan_embeds(&p, &s->info);
+	l->embeds = bs_survey_embeds(s);
 	for (uint32_t row = 0; row < rows; row++) {
 		const uint32_t at[2] = { row % s->size[0], row / s->size[0] };
 

@@ -81,10 +81,11 @@ static bool row_at(const struct bs_survey *s, const struct bs_mrd_acq *head, siz
 	return true;
 }
 
-static bool embeds(const struct bs_survey *s)
+bool bs_survey_embeds(const struct bs_survey *s)
 {
-	const struct bs_protocol p = { .parallel = BS_PARALLEL_GRAPPA };
+	struct bs_protocol p = { .method = BS_METHOD_CARTESIAN, .parallel = BS_PARALLEL_GRAPPA };
 
+	bs_plan_make(&p);
 	return bs_scan_embeds(&p, &s->info);
 }
 
@@ -95,7 +96,8 @@ static int put_turn(struct reading *r, const struct bs_mrd_acq *head, bool image
 	const struct bs_mrd_idx key = bs_open_key(head);
 	size_t row = 0;
 
-	if (!image && !(head->encoding_space_ref == 0 && embeds(r->s) && row_at(r->s, head, &row)))
+	if (!image &&
+	    !(head->encoding_space_ref == 0 && bs_survey_embeds(r->s) && row_at(r->s, head, &row)))
 		return 0;
 	if (image && !row_at(r->s, head, &row))
 		row = 0;
@@ -460,11 +462,12 @@ static int count_turns(struct reading *r, struct bs_fail *why)
 	s->beyond = found.beyond;
 	s->most_lines = found.lines;
 	for (uint32_t i = 0; i < rows; i++)
-		present[i] = s->present[i] || (embeds(s) && s->calibrates[i]);
+		present[i] = s->present[i] || (s->calibrates[i] && bs_survey_embeds(s));
 	p.readouts = grid ? bs_survey_lines(s, present) : s->first_readouts;
 	p.by_header = p.readouts == 0;
 	free(present);
 	memcpy(p.encoded, s->info.encoded, sizeof(p.encoded));
+	bs_plan_make(&p);
 	if (rc == 0)
 		rc = bs_turns_count(&r->turns, &p, &s->info, grid ? &lines : NULL, &found, why);
 	s->open[0] = found.phases;

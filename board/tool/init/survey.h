@@ -81,6 +81,8 @@ void bs_survey_free(struct bs_survey *s);
 
 /* Returns true if the scan is reconstructed from lines of the grid, whatever its readouts carry. */
 bool bs_survey_on_grid(const struct bs_survey *s);
+/* Returns true if lines of calibration are lines of images, too, once these are unfolded. */
+bool bs_survey_embeds(const struct bs_survey *s);
 /* Finds the lines that the header promises, about the center that the scan's first line has. */
 void bs_survey_promises(const struct bs_survey *s, struct bs_lines *lines);
 /*

@@ -98,16 +98,21 @@ static void admit_lines(void)
 	      "a noise measurement passes and has no row");
 }
 
-/* A field map is applied by the time of each sample. */
+/* A field map is applied by the time of each sample; on the grid, by the time of each line. */
 static void admit_dwell(void)
 {
-	struct bs_protocol p = cartesian();
+	const struct bs_field_spec field = { .map_file = "map", .dwell_us = 2.5 };
+	struct bs_protocol p = path_of(BS_METHOD_GRIDDING, BS_TRAJ_RADIAL2D, 16, 16, 1, 2);
+	struct bs_protocol lines = cartesian();
 	struct bs_mrd_acq h = line_head(3);
 
 	h.sample_time_us = 5.0f;
-	CHECK(bs_admit_dwell(&p, &h, &why) == 0, "no field map: any dwell time");
-	p.field = (struct bs_field_spec){ .map_file = "map", .dwell_us = 2.5 };
 	bs_plan_make(&p);
+	CHECK(bs_admit_dwell(&p, &h, &why) == 0, "no field map: any dwell time");
+	p.field = lines.field = field;
+	bs_plan_make(&p);
+	bs_plan_make(&lines);
+	CHECK(bs_admit_dwell(&lines, &h, &why) == 0, "lines on the grid: any dwell time");
 	CHECK(bs_admit_dwell(&p, &h, &why) == BS_ERR_TRAJECTORY &&
 		      strstr(why.text, "sample_time_us is 5, field.dwell_us of protocol") != NULL,
 	      "twice the dwell time: %s", why.text);

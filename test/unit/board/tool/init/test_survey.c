@@ -27,6 +27,7 @@ static struct bs_mrd_acq h; /* of the next readout */
 static float data[2 * SAMPLES * 80], traj[4 * SAMPLES];
 
 static const char *system_of = ""; /* acquisitionSystemInformation of the header */
+static const char *parallel_of = "";
 
 static void begin_sized(const char *trajectory, unsigned y, unsigned z)
 {
@@ -42,8 +43,8 @@ static void begin_sized(const char *trajectory, unsigned y, unsigned z)
 		"<y>200</y><z>5</z></fieldOfView_mm></reconSpace><encodingLimits>"
 		"<kspace_encoding_step_1><minimum>0</minimum><maximum>7</maximum>"
 		"<center>4</center></kspace_encoding_step_1></encodingLimits>"
-		"<trajectory>%s</trajectory></encoding></ismrmrdHeader>",
-		system_of, y, z, trajectory);
+		"<trajectory>%s</trajectory>%s</encoding></ismrmrdHeader>",
+		system_of, y, z, trajectory, parallel_of);
 	if (bs_recording_create(&out, path, &why) != 0 ||
 	    bs_recording_put_xml(out, xml, &why) != 0) {
 		printf("# %s\n", why.text);
@@ -165,6 +166,40 @@ static void of_frames(void)
 		      s.outside == 1 && s.kinds[BS_KIND_DUMMY] == 1 && s.left.lines == 0 &&
 		      s.channels.min == 1 && s.channels.max == CHANNELS && s.readouts == 6,
 	      "lines that calibrate, run backwards, are of an encoding that is not there");
+}
+
+/* Lines that calibrate an accelerated scan are its images' lines, if the header says so. */
+static void of_embedded(const char *mode, uint32_t lines)
+{
+	char words[256];
+
+	(void)snprintf(words, sizeof(words),
+		       "<parallelImaging><accelerationFactor><kspace_encoding_step_1>2"
+		       "</kspace_encoding_step_1><kspace_encoding_step_2>1"
+		       "</kspace_encoding_step_2></accelerationFactor>"
+		       "<calibrationMode>%s</calibrationMode></parallelImaging>",
+		       mode);
+	parallel_of = words;
+	begin("cartesian");
+	for (unsigned i = 0; i < LINES; i++)
+		if (i % 2 == 0 || i == 3 || i == 5)
+			add(i % 2 == 0 ? 0 : BS_MRD_IS_CALIBRATION, i);
+	CHECK(make() == 0 && s.most_lines == lines && s.frames == 1,
+	      "4 lines and 2 that calibrate, %s: %u lines", mode, s.most_lines);
+	parallel_of = "";
+}
+
+/* Averages are summed: line by line two of them fill one frame, and no other is open beside it. */
+static void of_averages(void)
+{
+	begin("cartesian");
+	for (unsigned i = 0; i < 3 * LINES * 2; i++) {
+		h.idx.repetition = (uint16_t)(i / (LINES * 2));
+		h.idx.average = (uint16_t)(i % 2);
+		add(0, i / 2 % LINES);
+	}
+	CHECK(make() == 0 && s.averages == 2 && s.open[0] == 1 && s.open[1] == 1 && s.open[2] == 1,
+	      "3 repetitions of 2 averages: %u are open", s.open[2]);
 }
 
 /* Channels of lines, where receiverChannels is 4. */
@@ -397,6 +432,10 @@ int main(void)
 		return 1;
 	(void)snprintf(path, sizeof(path), "%s/made.h5", dir);
 	of_frames();
+	of_embedded("embedded", 6);
+	of_embedded("interleaved", 6);
+	of_embedded("external", 4);
+	of_averages();
 	of_channels();
 	of_sizes();
 	of_paths();
