@@ -96,6 +96,21 @@ enum bs_gpu_share { BS_GPU_SHARE_AUTO, BS_GPU_SHARE_ALWAYS };
 enum bs_sum { BS_SUM_EXACT, BS_SUM_NUFFT };
 enum bs_basis { BS_BASIS_DELTA, BS_BASIS_BOX };
 enum bs_precond { BS_PRECOND_NONE, BS_PRECOND_JACOBI, BS_PRECOND_CIRCULANT };
+/*
+ * What an image is expected to be, beside being small (gpu/penalty/penalty.h): sparse in wavelets, of
+ * small total variation in space, along frames or around a cycle of frames, of low rank in blocks,
+ * small by W.
+ */
+enum bs_prior {
+	BS_PRIOR_NONE,
+	BS_PRIOR_WAVELET,
+	BS_PRIOR_TV,
+	BS_PRIOR_TV_FRAMES,
+	BS_PRIOR_TV_CYCLE,
+	BS_PRIOR_LOW_RANK,
+	BS_PRIOR_W,
+	BS_PRIORS
+};
 enum bs_miss { BS_MISS_FLAG, BS_MISS_SHED, BS_MISS_STOP };
 /*
  * How coils are compressed to virtual coils: by one matrix, or by one for each place along the

@@ -371,16 +371,23 @@ static void take_lines(struct bs_unfold *u, const uint8_t *lines)
 		}
 }
 
-void bs_unfold_solve(struct bs_unfold *u, const float *maps, const uint8_t *lines,
-		     const float *coil_images, float *rho, const struct bs_pcg_stop *stop,
-		     struct bs_pcg_result *result)
+const float *bs_unfold_begin(struct bs_unfold *u, const float *maps, const uint8_t *lines,
+			     const float *coil_images)
 {
-	const struct bs_pcg_system system = { u, apply_system, NULL };
-
 	take_lines(u, lines);
 	u->given = maps;
 	u->in = coil_images;
 	u->out = u->b;
 	bs_team_run(u->team, combine_block, u, (int)u->blocks);
-	bs_pcg_solve(u->pcg, &system, u->b, rho, stop, result);
+	return u->b;
+}
+
+void bs_unfold_solve(struct bs_unfold *u, const float *maps, const uint8_t *lines,
+		     const float *coil_images, float *rho, const struct bs_pcg_stop *stop,
+		     struct bs_pcg_result *result)
+{
+	const struct bs_pcg_system system = { u, apply_system, NULL };
+	const float *b = bs_unfold_begin(u, maps, lines, coil_images);
+
+	bs_pcg_solve(u->pcg, &system, b, rho, stop, result);
 }

@@ -14,8 +14,8 @@
  * coil_images [coil][z][y][x] complex float: F^H M d_c, cropped (bs_cart_finish)
  * rho         [set][z][y][x] complex float
  *
- * need -> plan -> { solve | apply }* -> close. w is the caller's and must live as long; solve
- * copies maps and lines, so that those of another slice are only another argument. Beside the arena
+ * need -> plan -> { solve | begin | apply }* -> close. w is the caller's and must live as long;
+ * begin copies maps and lines, so that those of another slice are only another argument. Beside the arena
  * plan allocates the tables of the transforms and one vector, as long as W has rows; solve and
  * apply allocate nothing. Sums run in the order of the coils: the same bytes for any number of
  * threads.
@@ -52,11 +52,17 @@ int bs_unfold_plan(struct bs_unfold **plan, const struct bs_unfold_spec *spec,
 		   struct bs_fail *why);
 void bs_unfold_close(struct bs_unfold *plan);
 
+/*
+ * Takes maps and lines for what follows, and returns the right-hand side, sum_c S_c^H of the coils'
+ * images: valid until the next call. solve does so by itself.
+ */
+const float *bs_unfold_begin(struct bs_unfold *plan, const float *maps, const uint8_t *lines,
+			     const float *coil_images);
 void bs_unfold_solve(struct bs_unfold *plan, const float *maps, const uint8_t *lines,
 		     const float *coil_images, float *rho, const struct bs_pcg_stop *stop,
 		     struct bs_pcg_result *result);
 /* Computes out = (sum_c S_c^H F^H M F S_c + lambda R) in, with the maps and lines
- * of the last solve. */
+ * taken last. */
 void bs_unfold_apply(struct bs_unfold *plan, const float *in, float *out);
 
 BS_C_END

@@ -402,6 +402,14 @@ static void apply_circulant(void *self, const float *in, float *out)
 	bs_circulant_apply(((struct bs_ls *)self)->circulant, in, out);
 }
 
+const float *bs_ls_begin(struct bs_ls *p, const float *fhd)
+{
+	if (p->s.coils == 0)
+		return fhd;
+	bs_ls_combine(p, fhd, p->b);
+	return p->b;
+}
+
 void bs_ls_solve(struct bs_ls *p, const float *fhd, float *rho, const struct bs_pcg_stop *stop,
 		 struct bs_pcg_result *result)
 {
@@ -411,9 +419,5 @@ void bs_ls_solve(struct bs_ls *p, const float *fhd, float *rho, const struct bs_
 		system.precond = apply_jacobi;
 	if (p->s.precond == BS_PRECOND_CIRCULANT)
 		system.precond = apply_circulant;
-	if (p->s.coils > 0) {
-		bs_ls_combine(p, fhd, p->b);
-		fhd = p->b;
-	}
-	bs_pcg_solve(p->pcg, &system, fhd, rho, stop, result);
+	bs_pcg_solve(p->pcg, &system, bs_ls_begin(p, fhd), rho, stop, result);
 }

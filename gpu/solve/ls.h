@@ -71,6 +71,11 @@ void bs_ls_weights(struct bs_ls *plan, double sum);
 /* Sets lambda for the following solves. */
 void bs_ls_lambda(struct bs_ls *plan, double lambda);
 
+/*
+ * Returns the right-hand side of fhd, sum_c S_c^H of the coils', or fhd without sensitivities:
+ * valid until the next call. solve does so by itself.
+ */
+const float *bs_ls_begin(struct bs_ls *plan, const float *fhd);
 /* Solves. fhd: F^H d, with sensitivities [coil][z][y][x], else one image. rho: the images. */
 void bs_ls_solve(struct bs_ls *plan, const float *fhd, float *rho, const struct bs_pcg_stop *stop,
 		 struct bs_pcg_result *result);
