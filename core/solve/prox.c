@@ -10,9 +10,9 @@
 #include "core/solve/dot.h"
 #include "core/thread/clock.h"
 
-#define SUMS 3 /* sums of one block */
-/* Rise of the objective, relative to its gain, that float sums cannot tell from none. */
-#define ROUND_OFF 1e-7
+#define SUMS 2 /* sums of one block */
+/* Rise of the objective, relative to its gain, that float vectors cannot tell from none. */
+#define ROUND_OFF 1e-9
 
 struct bs_prox {
 	struct bs_prox_spec s;
@@ -102,26 +102,35 @@ static size_t span(const struct bs_prox *g, int task, size_t *from)
 	return (size_t)n * 2;
 }
 
-/* Sums z.Az, z.b, and (y - z).(z - x), which is above 0 where the momentum points uphill. */
+/*
+ * Sums (z - x).((A z + A x) / 2 - b), by which the objective without the penalty changes from x to
+ * z (a difference of the two objectives would be all rounding near the end); and (y - z).(z - x),
+ * which is above 0 where the momentum points uphill.
+ */
 static void judge(void *arg, int task, int member)
 {
 	struct bs_prox *g = arg;
 	size_t from;
 	const size_t n = span(g, task, &from);
-	const float *z = g->z + from;
-	const float *x = g->x + from;
-	const float *y = g->y + from;
+	double change[BS_DOT_SUMS] = { 0 };
 	double turn[BS_DOT_SUMS] = { 0 };
+	double *to = g->partial + (size_t)task * SUMS;
 
 	(void)member;
-	g->partial[task * SUMS] = bs_dot(z, g->hz + from, n);
-	g->partial[task * SUMS + 1] = bs_dot(z, g->b + from, n);
-	for (size_t i = 0; i < n; i++)
-		turn[i % BS_DOT_SUMS] +=
-			((double)y[i] - (double)z[i]) * ((double)z[i] - (double)x[i]);
-	g->partial[task * SUMS + 2] = 0.0;
-	for (int j = 0; j < BS_DOT_SUMS; j++)
-		g->partial[task * SUMS + 2] += turn[j];
+	for (size_t i = from; i < from + n; i += 2)
+		for (size_t j = i; j < i + 2; j++) {
+			const double z = (double)g->z[j];
+			const double d = z - (double)g->x[j];
+
+			change[j % BS_DOT_SUMS] +=
+				d * (0.5 * ((double)g->hz[j] + (double)g->hx[j]) - (double)g->b[j]);
+			turn[j % BS_DOT_SUMS] += ((double)g->y[j] - z) * d;
+		}
+	to[0] = to[1] = 0.0;
+	for (int j = 0; j < BS_DOT_SUMS; j++) {
+		to[0] += change[j];
+		to[1] += turn[j];
+	}
 }
 
 /*
@@ -176,7 +185,7 @@ static void swap(float **a, float **b)
 	*b = was;
 }
 
-static void norm(void *arg, int task, int member) /* Sums |z|^2 in place of z.Az. */
+static void norm(void *arg, int task, int member) /* Sums |z|^2. */
 {
 	struct bs_prox *g = arg;
 	size_t from;
@@ -221,32 +230,33 @@ double bs_prox_power(struct bs_prox *g, const struct bs_prox_system *system)
 
 /* Sets x and A x to where the solve starts; returns the objective there. */
 static double start(struct bs_prox *g, const struct bs_prox_system *system, const float *x,
-		    bool warm)
+		    bool warm, double *penalty)
 {
 	const size_t bytes = (size_t)g->s.size * 8;
 
-	if (!warm) {
-		memset(g->x, 0, bytes);
-		memset(g->hx, 0, bytes);
+	memset(g->x, 0, bytes);
+	memset(g->hx, 0, bytes);
+	*penalty = 0.0;
+	if (!warm)
 		return 0.0;
-	}
 	memcpy(g->z, x, bytes);
-	memcpy(g->x, x, bytes);
-	memcpy(g->y, x, bytes);
 	system->apply(system->self, g->z, g->hz);
 	run(g, judge);
+	swap(&g->x, &g->z);
 	swap(&g->hx, &g->hz);
-	return 0.5 * g->sum[0] - g->sum[1] + system->penalty->value(system->penalty->self, x);
+	*penalty = system->penalty->value(system->penalty->self, x);
+	return g->sum[0] + *penalty;
 }
 
 /* Where the solve stands between two iterations. */
 struct state {
 	double objective;
-	double t;    /* FISTA's sequence */
-	double step; /* 1 / largest eigenvalue */
-	bool plain;  /* there is no momentum in the next step */
-	int still;   /* iterations in succession that gained next to nothing */
-	bool ended;  /* nothing is to be gained */
+	double penalty; /* P(x), which is a part of it */
+	double t;       /* FISTA's sequence */
+	double step;    /* 1 / largest eigenvalue */
+	bool plain;     /* there is no momentum in the next step */
+	int still;      /* iterations in succession that gained next to nothing */
+	bool ended;     /* nothing is to be gained */
 };
 
 static void begin_plain(struct bs_prox *g, struct state *s)
@@ -262,29 +272,28 @@ static void begin_plain(struct bs_prox *g, struct state *s)
  * the proximal step not exact enough.
  */
 static void reject(struct bs_prox *g, const struct bs_penalty *penalty, struct state *s,
-		   double objective)
+		   double rise)
 {
 	if (s->plain) {
-		s->ended = !(objective - s->objective > ROUND_OFF * fabs(s->objective));
-		s->step *= 0.5;
-		if (penalty->refine != NULL)
-			penalty->refine(penalty->self);
+		s->ended = !(rise > ROUND_OFF * fabs(s->objective));
+		if (penalty->refine == NULL || !penalty->refine(penalty->self))
+			s->step *= 0.5;
 	}
 	begin_plain(g, s);
 }
 
-static void accept(struct bs_prox *g, struct state *s, double objective, double tolerance)
+static void accept(struct bs_prox *g, struct state *s, double rise, double tolerance)
 {
-	const bool uphill = g->sum[2] > 0.0;
+	const bool uphill = g->sum[1] > 0.0;
 	const double next = uphill ? 1.0 : 0.5 * (1.0 + sqrt(1.0 + 4.0 * s->t * s->t));
 
 	g->c = uphill ? 0.0f : (float)((s->t - 1.0) / next);
 	bs_team_run(g->team, advance, g, bs_blocks(g->s.size));
 	swap(&g->x, &g->z);
 	swap(&g->hx, &g->hz);
-	s->still = fabs(s->objective - objective) <= tolerance * fabs(objective) ? s->still + 1 : 0;
+	s->objective += rise;
+	s->still = fabs(rise) <= tolerance * fabs(s->objective) ? s->still + 1 : 0;
 	s->ended = s->still == 2;
-	s->objective = objective;
 	s->t = next;
 	s->plain = !(g->c > 0.0f);
 }
@@ -294,15 +303,17 @@ static void iterate(struct bs_prox *g, const struct bs_prox_system *system, uint
 {
 	const struct bs_penalty *p = system->penalty;
 	const double penalty = p->prox(p->self, s->step, iteration, g->z);
-	double objective;
+	double rise;
 
 	system->apply(system->self, g->z, g->hz);
 	run(g, judge);
-	objective = 0.5 * g->sum[0] - g->sum[1] + penalty;
-	if (objective <= s->objective || (p->changes && isfinite(objective)))
-		accept(g, s, objective, tolerance);
-	else
-		reject(g, p, s, objective);
+	rise = g->sum[0] + (penalty - s->penalty);
+	if (rise <= 0.0 || (p->changes && isfinite(rise))) {
+		accept(g, s, rise, tolerance);
+		s->penalty = penalty;
+	} else {
+		reject(g, p, s, rise);
+	}
 }
 
 void bs_prox_solve(struct bs_prox *g, const struct bs_prox_system *system, const float *b, float *x,
@@ -317,7 +328,7 @@ void bs_prox_solve(struct bs_prox *g, const struct bs_prox_system *system, const
 
 	g->b = b;
 	*result = (struct bs_prox_result){ .history = g->history };
-	s.objective = g->history[0] = start(g, system, x, stop->warm);
+	s.objective = g->history[0] = start(g, system, x, stop->warm, &s.penalty);
 	begin_plain(g, &s);
 	for (i = 0; i < most && !s.ended; i++) {
 		const int64_t began_ns = bs_now_ns();

@@ -48,9 +48,9 @@ struct bs_penalty {
 	 * iteration counts from 0 in each solve, and starts what the penalty remembers anew.
 	 */
 	double (*prox)(void *self, double step, uint32_t iteration, float *x);
-	/* Makes prox more exact for the rest of the solve; NULL: it is exact. */
-	void (*refine)(void *self);
-	bool changes; /* P changes from one iteration to the next */
+	/* Makes prox more exact for the rest of the solve; false: it is as exact as it gets. */
+	bool (*refine)(void *self); /* NULL: prox is exact */
+	bool changes;               /* P changes from one iteration to the next */
 };
 
 struct bs_prox_system {

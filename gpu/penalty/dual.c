@@ -322,11 +322,13 @@ static double dual_prox(void *self, double step, uint32_t iteration, float *x)
 	return dual_value(p, x);
 }
 
-static void dual_refine(void *self)
+static bool dual_refine(void *self)
 {
 	struct bs_penalty_plan *p = self;
+	const bool could = p->inner_now < INNER_MAX;
 
-	p->inner_now = 2 * p->inner_now < INNER_MAX ? 2 * p->inner_now : INNER_MAX;
+	p->inner_now *= could ? 2 : 1;
+	return could;
 }
 
 const struct bs_penalty_row bs_penalty_dual = {

@@ -17,7 +17,7 @@ struct bs_penalty_row {
 	int (*ready)(struct bs_penalty_plan *plan, struct bs_fail *why);
 	double (*value)(void *self, const float *x);
 	double (*prox)(void *self, double step, uint32_t iteration, float *x);
-	void (*refine)(void *self);
+	bool (*refine)(void *self);
 };
 
 extern const struct bs_penalty_row bs_penalty_wavelet, bs_penalty_dual, bs_penalty_lowrank;
