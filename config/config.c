@@ -277,6 +277,7 @@ static void check_all(struct loading *l, struct bs_site *site)
 		site->protocol[i].gpu_share = site->gpu_share;
 		bs_rules_derive(&l->protocol[i], &site->protocol[i]);
 		bs_rules_protocol(&l->reading, &l->protocol[i], &site->protocol[i]);
+		bs_rules_prior(&l->reading, &l->protocol[i], &site->protocol[i]);
 		bs_rules_multiband(&l->reading, &l->protocol[i], &site->protocol[i]);
 	}
 	bs_rules_site(&l->reading, &l->node, site, l->sink, l->protocol);

@@ -1,8 +1,6 @@
 /* config/keys.c - see keys.h: the table itself */
 #include "config/keys.h"
 
-#include <string.h>
-
 #include "core/plan/scankey.h"
 #include "core/study/study.h"
 #include "core/log.h"
@@ -38,6 +36,8 @@ static const char *const traj_types[] = { "file",     "cartesian", "radial2d", "
 static const char *const sums[] = { "exact", "nufft", NULL };
 static const char *const bases[] = { "delta", "box", NULL };
 static const char *const preconds[] = { "none", "jacobi", "circulant", NULL };
+static const char *const priors[] = { "none",     "wavelet",  "tv", "tv_frames",
+				      "tv_cycle", "low_rank", "w",  NULL };
 static const char *const pixels[] = { "int16", "float", NULL };
 static const char *const formats[] = { "text", "json", NULL };
 static const char *const admissions[] = { "measure", "trust", NULL };
@@ -517,9 +517,10 @@ P("ls.lambda", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, lambda,
   "weight of the constraint: lambda times the number of voxels times the squared norm of W rho is "
   "added to the squared error of the samples (the scale of BART's pics -r)"),
 P("ls.iterations", BS_KEY_INT, "", "20", 1, 10000, NULL, iterations,
-  "iterations of the conjugate gradients, at most"),
+  "iterations of the solver, at most"),
 P("ls.tolerance", BS_KEY_NUMBER, "", "0.0", 0, 1, NULL, tolerance,
-  "relative residual at which the solver stops; 0: by iterations alone"),
+  "relative residual at which the solver stops; with solve.prior the relative gain of two "
+  "iterations; 0: by iterations alone"),
 P("ls.fhd", BS_KEY_WORD, "", "\"nufft\"", 0, 0, sums, fhd,
   "how F^H d is computed: the exact sum, or the NUFFT at gridding.accuracy"),
 P("ls.q", BS_KEY_WORD, "", "\"nufft\"", 0, 0, sums, q,
@@ -531,6 +532,23 @@ P("ls.preconditioner", BS_KEY_WORD, "", "\"none\"", 0, 0, preconds, precond,
 P("ls.w_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, w_file,
   "the constraint W as a Matrix Market file, made by boreside prior of reference images or by "
   "boreside recon --rounds of an earlier scan's contrasts; \"\": identity"),
+
+P("solve.prior", BS_KEY_WORD, "", "\"none\"", 0, 0, priors, prior.kind,
+  "what images are expected to be; ls, sense: sparse in wavelets, of small total variation, or small "
+  "by the W of ls.w_file (the sum of |W rho|), beside ls.lambda's quadratic term. tv_frames, tv_cycle "
+  "(the last frame beside the first) and low_rank: a sliding window's groups are frames, solved for "
+  "together, and the newest leaves. Around the rims wavelets and tv go on at the far rim"),
+P("solve.lambda", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, prior.lambda,
+  "weight of the prior, in the image's unit: lambda times it is added to half the squared error over "
+  "the number of voxels (the scale of BART's pics -R, with -w 1 and k-space over the root of that)"),
+P("solve.lambda_noise", BS_KEY_NUMBER, "", "0.0", 0, 1e3, NULL, prior.noise,
+  "weight of the prior from the noise: so many standard deviations of the noise that one voxel of "
+  "F^H d has. Needs noise.whiten require; 0.8 suits wavelets"),
+P("solve.block", BS_KEY_INT, "voxels", "8", 1, 32, NULL, prior.block,
+  "low_rank: size of a block on each axis; a block at the far rim is smaller"),
+P("solve.shifts", BS_KEY_BOOL, "", "true", 0, 0, NULL, prior.shifts,
+  "wavelet: each iteration has another grid, of a fixed sequence: fewer errors, no seams; false: one "
+  "grid, and an objective that never rises"),
 
 P("budget.image_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, image_ms,
   "latency budget, from the last readout received to the image handed on; 0: none declared"),
@@ -570,22 +588,3 @@ P("frame.interval_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, interval_ms
 /* clang-format on */
 const size_t bs_keys_count = sizeof(bs_keys) / sizeof(bs_keys[0]);
 _Static_assert(sizeof(bs_keys) / sizeof(bs_keys[0]) <= BS_KEYS_MAX, "raise BS_KEYS_MAX");
-
-const struct bs_key *bs_key_find(enum bs_key_scope scope, const char *path)
-{
-	for (size_t i = 0; i < bs_keys_count; i++)
-		if (bs_keys[i].scope == scope && strcmp(bs_keys[i].path, path) == 0)
-			return &bs_keys[i];
-	return NULL;
-}
-
-bool bs_key_is_group(enum bs_key_scope scope, const char *group)
-{
-	size_t n = strlen(group);
-
-	for (size_t i = 0; i < bs_keys_count; i++)
-		if (bs_keys[i].scope == scope && strncmp(bs_keys[i].path, group, n) == 0 &&
-		    bs_keys[i].path[n] == '.')
-			return true;
-	return false;
-}

@@ -22,6 +22,9 @@ void bs_rules_stream(const struct bs_reading *r, const struct bs_scope *s,
 /* Rules of a protocol about a field map's source, and about a scan that measures one. */
 void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 		    const struct bs_protocol *p);
+/* Rules of a protocol about the prior of a solver. */
+void bs_rules_prior(const struct bs_reading *r, const struct bs_scope *s,
+		    const struct bs_protocol *p);
 /* Rules of a protocol about slices that are excited at once. */
 void bs_rules_multiband(const struct bs_reading *r, const struct bs_scope *s,
 			const struct bs_protocol *p);

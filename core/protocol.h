@@ -169,6 +169,17 @@ struct bs_traj_spec {
 /* Source of a field map: map_file, an earlier scan, or the echoes of this scan. */
 enum bs_field_from { BS_FIELD_FILE, BS_FIELD_STUDY, BS_FIELD_ECHOES };
 
+/* The prior of ls, sense, and cartesian with parallel sense; key group solve. */
+struct bs_prior_keys {
+	enum bs_prior kind;
+	double lambda; /* weight in the image's unit; 0: by the noise */
+	double noise;  /* weight in the noise's standard deviation; 0: by lambda */
+	uint32_t block;
+	bool shifts;
+	bool from_last; /* a solve starts from the last image */
+	double damp;    /* weight of the squared difference from the last image */
+};
+
 /* Correction of off resonance: exp(-i2pi f t) at each voxel, t from a readout's first sample. */
 struct bs_field_spec {
 	/* file of the field map, Hz, .cfl [x][y][z], slices in dimension 13; "": none */
@@ -269,6 +280,7 @@ struct bs_protocol {
 	enum bs_basis basis;
 	enum bs_precond precond;
 	char w_file[BS_PATH_MAX_]; /* file of W, Matrix Market; "": W is the identity */
+	struct bs_prior_keys prior;
 
 	/* The next members are for method cartesian. */
 	enum bs_parallel parallel;

@@ -9,7 +9,7 @@
 /* A gridding engine can be armed beside one that solves along a trajectory. */
 static bool gridding_beside(const struct bs_protocol *p, const struct bs_engine *engine)
 {
-	return engine->preview != NULL && p->plan.solve == BS_SOLVE_CG;
+	return engine->preview != NULL && bs_methods[p->method].uses_q;
 }
 
 /*

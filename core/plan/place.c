@@ -4,8 +4,8 @@
 
 /*
  * Finds what of the protocol only the host can do. Of streams, a GPU can do 2D, whole frames,
- * weights that each readout tells, no preconditioner. Only the host measures a field map, and lets
- * two images explain a voxel together.
+ * weights that each readout tells, no preconditioner. Only the host measures a field map, solves
+ * with a prior, and lets two images explain a voxel together.
  */
 static enum bs_host_only host_only(const struct bs_plan *plan, const struct bs_protocol *p)
 {
@@ -18,6 +18,8 @@ static enum bs_host_only host_only(const struct bs_plan *plan, const struct bs_p
 		return BS_HOST_ONLY_STREAM;
 	if (p->field.from == BS_FIELD_ECHOES)
 		return BS_HOST_ONLY_ECHOES;
+	if (plan->solve == BS_SOLVE_PROX)
+		return BS_HOST_ONLY_PRIOR;
 	return bs_protocol_map_images(p) > 1 ? BS_HOST_ONLY_MAP_SETS : BS_HOST_ONLY_NOT;
 }
 
@@ -80,6 +82,7 @@ const char *bs_host_only_words(enum bs_host_only reason)
 					 "density ramp or none, without a preconditioner,"),
 		[BS_HOST_ONLY_ECHOES] = "field.from echoes",
 		[BS_HOST_ONLY_MAP_SETS] = "image.map_sets 2",
+		[BS_HOST_ONLY_PRIOR] = "solve.prior",
 	};
 	_Static_assert(sizeof(words) / sizeof(words[0]) == BS_HOST_ONLY_REASONS, "words for each");
 
@@ -95,8 +98,10 @@ const char *bs_plan_engine(const struct bs_plan *plan, enum bs_plan_place place)
 		{ "ls/host", "ls/cuda" },
 		{ "sense/host", "sense/cuda" },
 		{ "unfold/host", "unfold/cuda" },
+		{ "prox/host", "prox/cuda" },
 	};
-	const int row = plan->solve == BS_SOLVE_UNFOLD    ? 5
+	const int row = plan->solve == BS_SOLVE_PROX      ? 6
+			: plan->solve == BS_SOLVE_UNFOLD  ? 5
 			: plan->solve == BS_SOLVE_CG      ? 3 + plan->joint
 			: plan->encode == BS_ENCODE_LINES ? 2
 							  : plan->encode != BS_ENCODE_NOTHING;

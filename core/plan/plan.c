@@ -113,9 +113,10 @@ static void make(struct bs_plan *plan, const struct bs_protocol *p)
 
 	memset(plan, 0, sizeof(*plan)); /* plans are compared byte by byte */
 	plan->encode = encode_of(p);
-	plan->solve = method->uses_q   ? BS_SOLVE_CG
-		      : method->solves ? BS_SOLVE_UNFOLD
-				       : BS_SOLVE_NONE;
+	plan->solve = method->solves && p->prior.kind != BS_PRIOR_NONE ? BS_SOLVE_PROX
+		      : method->uses_q                                 ? BS_SOLVE_CG
+		      : method->solves                                 ? BS_SOLVE_UNFOLD
+								       : BS_SOLVE_NONE;
 	plan->together = method->solves && !method->uses_maps ? 1 : p->coils;
 	plan->stages = stages_of(p);
 	plan->maps = maps_of(p);
@@ -184,7 +185,7 @@ const char *bs_plan_words(char *to, size_t size, const struct bs_plan *plan)
 {
 	static const char *const encodings[] = { "nothing", "grid", "exact",
 						 "field",   "path", "lines" };
-	static const char *const solvers[] = { "", " > cg", " > unfold" };
+	static const char *const solvers[] = { "", " > cg", " > unfold", " > prox" };
 	_Static_assert(sizeof(encodings) / sizeof(encodings[0]) == BS_ENCODES, "a name for each");
 	_Static_assert(sizeof(solvers) / sizeof(solvers[0]) == BS_SOLVES, "a name for each");
 	struct bs_text t = { to, size, 0, false };

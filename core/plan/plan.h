@@ -35,6 +35,7 @@ enum bs_solve {
 	BS_SOLVE_NONE,   /* the sums are the coils' images already */
 	BS_SOLVE_CG,     /* solver: conjugate gradients on F^H F */
 	BS_SOLVE_UNFOLD, /* Cartesian SENSE: solves for the lines that came, with maps */
+	BS_SOLVE_PROX,   /* solver: with a prior, around F^H F of either of these two */
 	BS_SOLVES
 };
 
@@ -94,6 +95,7 @@ enum bs_host_only {
 	BS_HOST_ONLY_STREAM, /* the GPU cannot take what the readouts themselves tell */
 	BS_HOST_ONLY_ECHOES,
 	BS_HOST_ONLY_MAP_SETS,
+	BS_HOST_ONLY_PRIOR,
 	BS_HOST_ONLY_REASONS
 };
 

@@ -115,3 +115,25 @@ void bs_csr_gram_diagonal(const struct bs_csr *m, float *diagonal)
 		diagonal[c] = (float)sum;
 	}
 }
+
+/* Returns the largest sum of the moduli in a row. */
+static double largest_sum(const uint64_t *start, const float *value, uint64_t rows, bool is_complex)
+{
+	double largest = 0.0;
+
+	for (uint64_t i = 0; i < rows; i++) {
+		double sum = 0.0;
+
+		for (uint64_t e = start[i]; e < start[i + 1]; e++)
+			sum += is_complex ? hypot((double)value[2 * e], (double)value[2 * e + 1])
+					  : fabs((double)value[e]);
+		largest = sum > largest ? sum : largest;
+	}
+	return largest;
+}
+
+double bs_csr_bound(const struct bs_csr *m)
+{
+	return largest_sum(m->start, m->value, m->rows, m->is_complex) *
+	       largest_sum(m->t_start, m->t_value, m->cols, m->is_complex);
+}

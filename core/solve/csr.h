@@ -38,6 +38,11 @@ void bs_csr_close(struct bs_csr *m);
 
 /* Computes diagonal[col], the sum over rows of |value|^2: the diagonal of W^H W. */
 void bs_csr_gram_diagonal(const struct bs_csr *m, float *diagonal);
+/*
+ * Returns a bound of the largest eigenvalue of W^H W: the largest sum of a row's moduli times the
+ * largest of a column's.
+ */
+double bs_csr_bound(const struct bs_csr *m);
 
 BS_C_END
 #endif

@@ -13,6 +13,8 @@
 #define SUMS 2 /* sums of one block */
 /* Rise of the objective, relative to its gain, that float vectors cannot tell from none. */
 #define ROUND_OFF 1e-9
+/* Largest t of FISTA's sequence while the penalty changes. */
+#define CHANGES_MOST 2.0
 
 struct bs_prox {
 	struct bs_prox_spec s;
@@ -282,9 +284,10 @@ static void reject(struct bs_prox *g, const struct bs_penalty *penalty, struct s
 	begin_plain(g, s);
 }
 
-static void accept(struct bs_prox *g, struct state *s, double rise, double tolerance)
+static void accept(struct bs_prox *g, struct state *s, double rise, double tolerance, bool changes)
 {
-	const bool uphill = g->sum[1] > 0.0;
+	/* a penalty that changes is averaged over its grids only while the momentum is short */
+	const bool uphill = g->sum[1] > 0.0 || (changes && s->t > CHANGES_MOST);
 	const double next = uphill ? 1.0 : 0.5 * (1.0 + sqrt(1.0 + 4.0 * s->t * s->t));
 
 	g->c = uphill ? 0.0f : (float)((s->t - 1.0) / next);
@@ -309,7 +312,7 @@ static void iterate(struct bs_prox *g, const struct bs_prox_system *system, uint
 	run(g, judge);
 	rise = g->sum[0] + (penalty - s->penalty);
 	if (rise <= 0.0 || (p->changes && isfinite(rise))) {
-		accept(g, s, rise, tolerance);
+		accept(g, s, rise, tolerance, p->changes);
 		s->penalty = penalty;
 	} else {
 		reject(g, p, s, rise);

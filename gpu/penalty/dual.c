@@ -8,6 +8,7 @@
 #include "gpu/penalty/rows.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/solve/blocks.h"
@@ -32,12 +33,14 @@ static void lay_out(struct bs_penalty_plan *p, struct bs_room *r)
 	const uint32_t *n = p->s.matrix;
 	uint64_t values;
 
-	p->rows = p->s.kind == BS_PRIOR_W ? p->w->rows * p->s.images : p->size;
+	if (p->s.kind == BS_PRIOR_W)
+		return;
+	p->rows = p->size;
 	if (p->s.kind == BS_PRIOR_TV) {
 		add_axis(p, n[0], 1, false);
 		add_axis(p, n[1], n[0], false);
 		add_axis(p, n[2], (uint64_t)n[0] * n[1], false);
-	} else if (p->s.kind != BS_PRIOR_W) {
+	} else {
 		add_axis(p, p->s.images, p->voxels, p->s.kind == BS_PRIOR_TV_FRAMES);
 	}
 	values = p->rows * components(p);
@@ -45,47 +48,42 @@ static void lay_out(struct bs_penalty_plan *p, struct bs_room *r)
 	bs_room_take(r, &p->q, "dual of the prior", 1, values * 8);
 	bs_room_take(r, &p->r, "dual of the prior", 1, values * 8);
 	bs_room_take(r, &p->spare, "dual of the prior", 1, p->size * 8);
-	bs_room_take(r, &p->partial, "partial sums", 1, 2 * (uint64_t)bs_blocks(p->rows) * 8);
+	bs_room_take(r, &p->partial, "partial sums", 1, (uint64_t)bs_blocks(p->rows) * 8);
 }
 
-static int check(const struct bs_penalty_spec *s, const struct bs_csr *w, struct bs_fail *why)
+/* Takes what W needs, whose rows no protocol says, and touches it, so that no fault comes later. */
+static int take_w(struct bs_penalty_plan *p, struct bs_fail *why)
 {
-	const uint64_t voxels = (uint64_t)s->matrix[0] * s->matrix[1] * s->matrix[2];
+	const uint64_t vectors = 3 * p->w->rows * p->s.images + p->size;
+	const uint64_t sums = (uint64_t)bs_blocks(p->w->rows * p->s.images);
 
-	if (s->kind == BS_PRIOR_W && (w == NULL || w->cols != voxels))
-		return bs_fail(
-			why, BS_ERR_SIZE, "prior w: W has %llu columns, an image %llu voxels",
-			(unsigned long long)(w != NULL ? w->cols : 0), (unsigned long long)voxels);
+	p->own = malloc(vectors * 8 + sums * 8);
+	if (p->own == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "prior w");
+	memset(p->own, 0, vectors * 8 + sums * 8);
+	p->rows = p->w->rows * p->s.images;
+	p->p = p->own;
+	p->q = p->p + 2 * p->rows;
+	p->r = p->q + 2 * p->rows;
+	p->spare = p->r + 2 * p->rows;
+	p->partial = (double *)p->own + vectors;
 	return 0;
 }
 
-/* Returns the largest sum of |entries| in a row (or, of the transpose, in a column). */
-static double largest_sum(const uint64_t *start, const float *value, uint64_t rows, bool complex)
-{
-	double largest = 0.0;
-
-	for (uint64_t i = 0; i < rows; i++) {
-		double sum = 0.0;
-
-		for (uint64_t e = start[i]; e < start[i + 1]; e++)
-			sum += complex ? hypot((double)value[2 * e], (double)value[2 * e + 1])
-				       : fabs((double)value[e]);
-		largest = sum > largest ? sum : largest;
-	}
-	return largest;
-}
-
-/* ||D||^2 is at most 4 an axis of differences; ||W||^2 at most its row sum times its column sum. */
+/* ||D||^2 is at most 4 an axis of differences, and W's bound. */
 static int ready(struct bs_penalty_plan *p, struct bs_fail *why)
 {
-	double bound = 4.0 * p->axes;
+	const bool by_w = p->s.kind == BS_PRIOR_W;
+	double bound;
 
-	(void)why;
-	if (p->s.kind == BS_PRIOR_W)
-		bound = largest_sum(p->w->start, p->w->value, p->w->rows, p->w->is_complex) *
-			largest_sum(p->w->t_start, p->w->t_value, p->w->cols, p->w->is_complex);
+	if (by_w && (p->w == NULL || p->w->cols != p->voxels))
+		return bs_fail(why, BS_ERR_SIZE,
+			       "prior w: W has %llu columns, an image %llu voxels",
+			       (unsigned long long)(p->w != NULL ? p->w->cols : 0),
+			       (unsigned long long)p->voxels);
+	bound = by_w ? bs_csr_bound(p->w) : 4.0 * p->axes;
 	p->tau = bound > 0.0 ? 1.0 / bound : 1.0;
-	return 0;
+	return by_w ? take_w(p, why) : 0;
 }
 
 /*
@@ -332,7 +330,6 @@ static bool dual_refine(void *self)
 }
 
 const struct bs_penalty_row bs_penalty_dual = {
-	.check = check,
 	.lay_out = lay_out,
 	.ready = ready,
 	.value = dual_value,

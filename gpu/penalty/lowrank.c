@@ -77,15 +77,6 @@ static void lay_out(struct bs_penalty_plan *p, struct bs_room *r)
 	bs_room_take(r, &p->partial, "partial sums", 1, all_blocks(p) * 8);
 }
 
-static int check(const struct bs_penalty_spec *s, const struct bs_csr *w, struct bs_fail *why)
-{
-	(void)w;
-	if (s->block == 0 || s->block > BS_PENALTY_BLOCK_MAX)
-		return bs_fail(why, BS_ERR_CONFIG, "prior low_rank: blocks of %u voxels, 1 to %u",
-			       s->block, BS_PENALTY_BLOCK_MAX);
-	return 0;
-}
-
 static int ready(struct bs_penalty_plan *p, struct bs_fail *why)
 {
 	(void)p;
@@ -274,7 +265,6 @@ static double lowrank_value(void *self, const float *x)
 }
 
 const struct bs_penalty_row bs_penalty_lowrank = {
-	.check = check,
 	.lay_out = lay_out,
 	.ready = ready,
 	.value = lowrank_value,

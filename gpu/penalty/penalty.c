@@ -26,8 +26,7 @@ static const struct bs_penalty_row *shape(struct bs_penalty_plan *p,
 	return rows[s->kind];
 }
 
-int bs_penalty_need(const struct bs_penalty_spec *s, const struct bs_csr *w, struct bs_need *need,
-		    struct bs_fail *why)
+int bs_penalty_need(const struct bs_penalty_spec *s, struct bs_need *need, struct bs_fail *why)
 {
 	struct bs_room room = { .need = need };
 	struct bs_penalty_plan p;
@@ -41,9 +40,10 @@ int bs_penalty_need(const struct bs_penalty_spec *s, const struct bs_csr *w, str
 	    s->images > BS_PENALTY_IMAGES_MAX)
 		return bs_fail(why, BS_ERR_CONFIG, "prior %d: %u images, 1 to %u", (int)s->kind,
 			       s->images, BS_PENALTY_IMAGES_MAX);
-	row = shape(&p, s, w);
-	if (row->check != NULL && row->check(s, w, why) != 0)
-		return why != NULL ? why->code : BS_ERR_CONFIG;
+	if (s->block == 0 || s->block > BS_PENALTY_BLOCK_MAX)
+		return bs_fail(why, BS_ERR_CONFIG, "prior: blocks of %u voxels, 1 to %u", s->block,
+			       BS_PENALTY_BLOCK_MAX);
+	row = shape(&p, s, NULL);
 	row->lay_out(&p, &room);
 	return 0;
 }
@@ -67,7 +67,7 @@ int bs_penalty_plan(struct bs_penalty_plan **plan, const struct bs_penalty_spec 
 	if (rc == 0 && row->ready != NULL)
 		rc = row->ready(p, why);
 	if (rc != 0) {
-		free(p);
+		bs_penalty_close(p);
 		return rc;
 	}
 	p->penalty = (struct bs_penalty){ p, row->value, row->prox, row->refine,
@@ -78,6 +78,8 @@ int bs_penalty_plan(struct bs_penalty_plan **plan, const struct bs_penalty_spec 
 
 void bs_penalty_close(struct bs_penalty_plan *p)
 {
+	if (p != NULL)
+		free(p->own);
 	free(p);
 }
 

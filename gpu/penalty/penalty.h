@@ -47,8 +47,8 @@ struct bs_penalty_spec {
 
 struct bs_penalty_plan;
 
-int bs_penalty_need(const struct bs_penalty_spec *spec, const struct bs_csr *w,
-		    struct bs_need *need, struct bs_fail *why);
+/* What w takes is not in need: no protocol says how many rows W has; plan allocates it. */
+int bs_penalty_need(const struct bs_penalty_spec *spec, struct bs_need *need, struct bs_fail *why);
 int bs_penalty_plan(struct bs_penalty_plan **plan, const struct bs_penalty_spec *spec,
 		    const struct bs_csr *w, struct bs_arena *arena, struct bs_team *team,
 		    struct bs_fail *why);

@@ -9,9 +9,6 @@
 struct bs_penalty_plan;
 
 struct bs_penalty_row {
-	/* Refuses what the prior cannot have; NULL: it can have everything. */
-	int (*check)(const struct bs_penalty_spec *spec, const struct bs_csr *w,
-		     struct bs_fail *why);
 	void (*lay_out)(struct bs_penalty_plan *plan, struct bs_room *room);
 	/* Prepares what lay_out took. NULL: there is nothing to prepare. */
 	int (*ready)(struct bs_penalty_plan *plan, struct bs_fail *why);
@@ -34,6 +31,7 @@ struct bs_penalty_plan {
 	struct bs_penalty penalty;
 	uint64_t voxels, size; /* voxels of an image; of all images */
 	double lambda;
+	void *own;       /* memory beside the arena; or NULL */
 	double *partial; /* a sum for each task */
 	float *spare;    /* a vector */
 	/* wavelet, low_rank: work of a team member, `slot` bytes each */

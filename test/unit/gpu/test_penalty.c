@@ -17,7 +17,7 @@
 
 #define FRAMES_MAX 20
 
-static const uint32_t at[4] = { 10, 20, 30, 50 };
+static const uint32_t counts[4] = { 10, 20, 30, 50 };
 
 struct bench {
 	struct bs_team *team;
@@ -29,7 +29,6 @@ struct bench {
 	float *maps, *b;
 	const struct prior_problem *p;
 	double largest;
-	float *images[4]; /* images after at[] iterations */
 };
 
 /* (A^H A + l2) of the frames, one after the other, in the problems' scale. */
@@ -79,7 +78,7 @@ static struct bs_penalty_spec penalty_of(const struct prior_problem *p, bool shi
 	return (struct bs_penalty_spec){ .kind = p->kind,
 					 .matrix = { p->columns, p->n1, p->n2 },
 					 .images = p->frames,
-					 .block = p->block,
+					 .block = p->block > 0 ? p->block : 8,
 					 .shifts = shifts };
 }
 
@@ -88,7 +87,7 @@ static int need_of(const struct prior_problem *p, const struct bs_penalty_spec *
 {
 	const struct bs_unfold_spec u = unfold_of(p);
 	const struct bs_toeplitz_spec z = toeplitz_of(p);
-	int rc = bs_penalty_need(penalty, NULL, need, why);
+	int rc = bs_penalty_need(penalty, need, why);
 
 	if (rc == 0)
 		rc = bs_prox_need(prox, need, why);
@@ -225,7 +224,7 @@ static void converges(const struct prior_problem *p)
 	for (int i = 0; i < 4; i++) {
 		double excess;
 
-		r = solve(&b, x, at[i], 0.0);
+		r = solve(&b, x, counts[i], 0.0);
 		excess = prior_objective(p, x) / p->minimum - 1.0;
 		CHECK(excess <= 2.0 * p->excess[i],
 		      "%s after %u: %.2e above the minimum, not %.1e, L %.4g", p->name,
@@ -241,6 +240,84 @@ static void converges(const struct prior_problem *p)
 	      prior_objective(p, x) / p->minimum - 1.0, check_rel(x, p->reference, 2 * n),
 	      bs_prox_reason_words(r.reason));
 	free(x);
+	close_bench(&b);
+}
+
+/* The truth of wav3d: ellipsoids, the mean over each voxel's box, and a smooth phase. */
+static float *truth3d(uint32_t n)
+{
+	static const double part[6][7] = {
+		{ 0.7, 0, 0, 0, 20, 18, 19 }, { 0.3, -7, 5, 2, 6, 5, 4 },
+		{ -0.5, 8, 2, -3, 4, 6, 5 },  { 0.4, 2, -10, 4, 3, 3, 8 },
+		{ 0.3, -3, -4, -9, 5, 2, 2 }, { -0.3, 0, 12, 0, 2, 2, 10 }
+	};
+	const size_t voxels = (size_t)n * n * n;
+	float *truth = malloc(voxels * 8);
+
+	for (size_t v = 0; v < voxels; v++) {
+		const double at[3] = { (double)(v % n) - n / 2, (double)(v / n % n) - n / 2,
+				       (double)(v / n / n) - n / 2 };
+		double sum = 0.0;
+		double complex e;
+
+		for (int i = 0; i < 6 * 64; i++) {
+			const double *e3 = part[i / 64];
+			const int sub[3] = { i % 4, i / 4 % 4, i / 16 % 4 };
+			double r = 0.0;
+
+			for (int a = 0; a < 3; a++) {
+				const double q =
+					(at[a] + (sub[a] + 0.5) / 4 - 0.5 - e3[1 + a]) / e3[4 + a];
+
+				r += q * q;
+			}
+			sum += r <= 1.0 ? e3[0] / 64 : 0.0;
+		}
+		e = sum * cexp((1.5 * at[0] * at[0] / n / n + at[1] / n - 0.7 * at[2] / n) * I);
+		truth[2 * v] = (float)creal(e);
+		truth[2 * v + 1] = (float)cimag(e);
+	}
+	return truth;
+}
+
+/* NRMSE where the truth's modulus is above 0.05. */
+static double error_of(const float *x, const float *truth, size_t n)
+{
+	double e = 0.0;
+	double r = 0.0;
+
+	for (size_t i = 0; i < 2 * n; i += 2)
+		if (hypot((double)truth[i], (double)truth[i + 1]) > 0.05)
+			for (size_t j = i; j < i + 2; j++) {
+				const double d = (double)x[j] - (double)truth[j];
+
+				e += d * d;
+				r += (double)truth[j] * (double)truth[j];
+			}
+	return sqrt(e / r);
+}
+
+static void shifts(const struct prior_problem *p, double most)
+{
+	const size_t n = prior_voxels(p);
+	float *x = malloc(n * 8);
+	struct bs_cfl file = { 0 };
+	float *truth;
+	struct bench b;
+
+	if (p->columns == 1)
+		(void)prior_file(&file, "ref/wav2d_truth");
+	truth = p->columns == 1 ? file.data : truth3d(p->columns);
+	printf("# reference %.4f\n", error_of(p->reference, truth, n));
+	if (!open_bench(&b, p, 2, true))
+		return;
+	for (uint32_t i = 10; i < 100; i += i < 40 ? 10 : 20) {
+		const struct bs_prox_result r = solve(&b, x, i, 0.0);
+		CHECK(error_of(x, truth, n) <= most, "%s with shifts after %u: %.4f", p->name,
+		      r.iterations, error_of(x, truth, n));
+	}
+	free(x);
+	free(truth);
 	close_bench(&b);
 }
 
@@ -312,8 +389,14 @@ int main(void)
 		return check_done();
 	}
 	for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++) {
-		if (prior_load(&problems[i]))
-			converges(&problems[i]);
+		if (getenv("ONLY") && strcmp(getenv("ONLY"), problems[i].name))
+			continue;
+		if (prior_load(&problems[i])) {
+			if (i < 2)
+				shifts(&problems[i], i == 0 ? 0.067 : 0.076);
+			if (!getenv("ONLY"))
+				converges(&problems[i]);
+		}
 		prior_free(&problems[i]);
 	}
 	return check_done();
