@@ -36,8 +36,6 @@ static const char *const traj_types[] = { "file",     "cartesian", "radial2d", "
 static const char *const sums[] = { "exact", "nufft", NULL };
 static const char *const bases[] = { "delta", "box", NULL };
 static const char *const preconds[] = { "none", "jacobi", "circulant", NULL };
-static const char *const priors[] = { "none",     "wavelet",  "tv", "tv_frames",
-				      "tv_cycle", "low_rank", "w",  NULL };
 static const char *const pixels[] = { "int16", "float", NULL };
 static const char *const formats[] = { "text", "json", NULL };
 static const char *const admissions[] = { "measure", "trust", NULL };
@@ -533,7 +531,7 @@ P("ls.w_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, w_file,
   "the constraint W as a Matrix Market file, made by boreside prior of reference images or by "
   "boreside recon --rounds of an earlier scan's contrasts; \"\": identity"),
 
-P("solve.prior", BS_KEY_WORD, "", "\"none\"", 0, 0, priors, prior.kind,
+P("solve.prior", BS_KEY_WORD, "", "\"none\"", 0, 0, bs_prior_names, prior.kind,
   "what images are expected to be; ls, sense: sparse in wavelets, of small total variation, or small "
   "by the W of ls.w_file (the sum of |W rho|), beside ls.lambda's quadratic term. tv_frames, tv_cycle "
   "(the last frame beside the first) and low_rank: a sliding window's groups are frames, solved for "

@@ -20,6 +20,7 @@
 #include "core/frame/kind.h"
 #include "core/mrd.h"
 #include "core/protocol.h"
+#include "core/solve/prox.h"
 #include "core/thread/team.h"
 #include "core/traj/traj.h"
 
@@ -111,11 +112,14 @@ struct bs_report {
 	 * (core/frame/image.c)
 	 */
 	uint64_t order;
-	uint32_t iterations; /* iterations made; 0 for direct methods */
-	double residual;     /* relative residual after these iterations */
-	bool deadline_stop;  /* the next iteration would not have fitted */
-	uint32_t segments;   /* number of time segments where a field map corrects; else 0 */
-	double field_error;  /* largest error of the time segments (gpu/solve/segments.h) */
+	uint32_t iterations;      /* iterations made; 0 for direct methods */
+	double residual;          /* relative residual after these iterations; 0 with a prior */
+	double prior_lambda;      /* the prior's weight, in the image's unit */
+	double objective;         /* with a prior: what the solve has come to (core/solve/prox.h) */
+	enum bs_prox_reason stop; /* with a prior: why the solve ended */
+	bool deadline_stop;       /* the next iteration would not have fitted */
+	uint32_t segments;        /* number of time segments where a field map corrects; else 0 */
+	double field_error;       /* largest error of the time segments (gpu/solve/segments.h) */
 	bool delayed;   /* the trajectory was moved by delays estimated from the scan's spokes */
 	float delay[3]; /* those delays in samples, xx, yy, xy (core/traj/delay.h) */
 	/*

@@ -111,6 +111,7 @@ enum bs_prior {
 	BS_PRIOR_W,
 	BS_PRIORS
 };
+extern const char *const bs_prior_names[BS_PRIORS + 1]; /* words of solve.prior, and NULL */
 enum bs_miss { BS_MISS_FLAG, BS_MISS_SHED, BS_MISS_STOP };
 /*
  * How coils are compressed to virtual coils: by one matrix, or by one for each place along the

@@ -266,6 +266,15 @@ static void put_field(struct bs_text *t, const struct bs_protocol *p,
 	bs_text_pair(t, "boreside_field_error", "%.2e", report->field_error);
 }
 
+static void put_prior(struct bs_text *t, const struct bs_protocol *p,
+		      const struct bs_report *report)
+{
+	put_text(t, "boreside_prior", bs_prior_names[p->prior.kind]);
+	bs_text_pair(t, "boreside_prior_lambda", "%.9g", report->prior_lambda);
+	bs_text_pair(t, "boreside_objective", "%.9g", report->objective);
+	put_text(t, "boreside_stop", bs_prox_reason_words(report->stop));
+}
+
 /* Writes the unit of pixels that are no signal. */
 static void put_unit(struct bs_text *t, const struct bs_protocol *p,
 		     const struct bs_recon_image *image)
@@ -338,7 +347,10 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	if (plan->solve != BS_SOLVE_NONE && !image->preview) {
 		bs_text_pair(&t, "boreside_lambda", "%.9g", p->lambda);
 		put_count(&t, "boreside_iterations", image->report.iterations);
-		bs_text_pair(&t, "boreside_residual", "%.6e", image->report.residual);
+		if (plan->solve == BS_SOLVE_PROX)
+			put_prior(&t, p, &image->report);
+		else
+			bs_text_pair(&t, "boreside_residual", "%.6e", image->report.residual);
 		put_count(&t, "boreside_deadline_stop", image->report.deadline_stop);
 	}
 	if (timing->latency_ns > 0)

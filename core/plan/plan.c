@@ -159,6 +159,11 @@ bool bs_plan_holds(const struct bs_protocol *p)
 	return memcmp(&now, &p->plan, sizeof(now)) == 0;
 }
 
+const char *const bs_prior_names[] = { "none",     "wavelet",  "tv", "tv_frames",
+				       "tv_cycle", "low_rank", "w",  NULL };
+_Static_assert(sizeof(bs_prior_names) / sizeof(bs_prior_names[0]) == BS_PRIORS + 1,
+	       "a name for each prior");
+
 static const char *const maps[] = { "", " by maps_file", " by maps of the scan",
 				    " by maps of the study" };
 

@@ -209,7 +209,7 @@ static void shrink(void *arg, int task, int member) /* Sets x = step z. */
 		g->x[i] = g->step * g->z[i];
 }
 
-double bs_prox_power(struct bs_prox *g, const struct bs_prox_system *system)
+double bs_prox_power(struct bs_prox *g, const struct bs_prox_system *system, uint32_t steps)
 {
 	struct bs_random random;
 	double largest = 0.0;
@@ -217,14 +217,14 @@ double bs_prox_power(struct bs_prox *g, const struct bs_prox_system *system)
 	bs_random_seed(&random, 1);
 	for (size_t i = 0; i < 2 * g->s.size; i++)
 		g->z[i] = (float)(bs_random_uniform(&random) - 0.5);
-	for (uint32_t i = 0; i <= BS_PROX_POWER_STEPS; i++) {
+	for (uint32_t i = 0; i <= steps; i++) {
 		run(g, norm);
 		largest = sqrt(g->sum[0]);
 		if (!(largest > 0.0) || !isfinite(largest))
 			return 0.0;
 		g->step = (float)(1.0 / largest);
 		bs_team_run(g->team, shrink, g, bs_blocks(g->s.size));
-		if (i < BS_PROX_POWER_STEPS)
+		if (i < steps)
 			system->apply(system->self, g->x, g->z);
 	}
 	return BS_PROX_POWER_MARGIN * largest;

@@ -31,7 +31,7 @@
 
 BS_C_BEGIN
 
-#define BS_PROX_POWER_STEPS  60u  /* applications of A by which its largest eigenvalue is found */
+#define BS_PROX_POWER_STEPS  60u  /* applications of A that find its largest eigenvalue well */
 #define BS_PROX_POWER_MARGIN 1.02 /* factor on what they find */
 
 struct bs_prox_spec {
@@ -92,10 +92,10 @@ int bs_prox_plan(struct bs_prox **plan, const struct bs_prox_spec *spec, struct 
 void bs_prox_close(struct bs_prox *plan);
 
 /*
- * Returns a bound of A's largest eigenvalue: power iteration from a fixed start, with the margin
- * above. The penalty may be NULL.
+ * Returns A's largest eigenvalue, by power iteration from a fixed start, times the margin above. The
+ * penalty may be NULL. Should it be too small, a solve finds out and halves its step.
  */
-double bs_prox_power(struct bs_prox *plan, const struct bs_prox_system *system);
+double bs_prox_power(struct bs_prox *plan, const struct bs_prox_system *system, uint32_t steps);
 void bs_prox_solve(struct bs_prox *plan, const struct bs_prox_system *system, const float *b,
 		   float *x, const struct bs_prox_stop *stop, struct bs_prox_result *result);
 /* Returns a reason in words: "iterations", "tolerance", "deadline". */

@@ -34,10 +34,11 @@ struct engine {
 	struct bs_combiner *combiner;
 	struct bs_echoes *echoes; /* echoes that measure a field map; NULL: none is measured */
 	const float *maps;
-	float *fhd;      /* sums F^H d, [coil][voxel] complex */
-	float *images;   /* [image][voxel] complex, the solver's result; else fhd */
-	float *whole;    /* images completed by partial Fourier; else images */
-	int64_t tail_ns; /* time kept free before the deadline for what follows the solver, ns */
+	float *fhd;       /* sums F^H d, [coil][voxel] complex */
+	float *images;    /* [image][voxel] complex, the solver's result; else fhd */
+	float *whole;     /* images completed by partial Fourier; else images */
+	uint32_t *newest; /* [frame] the group of a window that was folded last */
+	int64_t tail_ns;  /* time kept free before the deadline for what follows the solver, ns */
 };
 
 /* ---- memory ---- */
@@ -83,20 +84,14 @@ static int need_images(const struct bs_protocol *p, struct bs_need *need, struct
 	const uint64_t bytes = image_bytes(p);
 
 	(void)why;
-	switch (p->plan.solve) {
-	case BS_SOLVE_NONE:
+	if (p->plan.solve == BS_SOLVE_NONE) {
 		bs_need_add(need, "coil images", p->coils, bytes);
-		break;
-	case BS_SOLVE_CG:
-		bs_need_add(need, "F^H d", p->coils, bytes);
-		bs_need_add(need, "solutions", images_of(p), bytes);
-		break;
-	case BS_SOLVE_UNFOLD:
+	} else if (p->plan.encode == BS_ENCODE_LINES) {
 		bs_need_add(need, "coil images", p->coils, rounded(bytes));
 		bs_need_add(need, "solution", completes(p) ? 2 : 1, rounded(images_of(p) * bytes));
-		break;
-	case BS_SOLVES:
-		break;
+	} else {
+		bs_need_add(need, "F^H d", p->coils, bytes);
+		bs_need_add(need, "solutions", images_of(p), bytes);
 	}
 	return 0;
 }
@@ -106,7 +101,7 @@ static int take_images(struct engine *e, struct bs_arena *arena, struct bs_fail 
 	const struct bs_protocol *p = e->p;
 	const size_t coils = (size_t)(rounded(image_bytes(p)) * p->coils);
 	const size_t grid = (size_t)(rounded(grid_bytes(p)) * p->coils);
-	const size_t images = e->p->plan.solve == BS_SOLVE_CG
+	const size_t images = p->plan.encode != BS_ENCODE_LINES
 				      ? (size_t)(rounded(image_bytes(p)) * images_of(p))
 				      : (size_t)rounded(image_bytes(p) * images_of(p));
 
@@ -154,7 +149,8 @@ static int need_filler(const struct bs_protocol *p, struct bs_need *need, struct
 /* True for Cartesian SENSE, which needs to know which lines came. */
 static bool keeps_lines(const struct bs_protocol *p)
 {
-	return completes(p) || p->plan.solve == BS_SOLVE_UNFOLD;
+	return completes(p) ||
+	       (p->plan.encode == BS_ENCODE_LINES && p->plan.solve != BS_SOLVE_NONE);
 }
 
 static int need_lines(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
@@ -177,6 +173,8 @@ static int host_need(const struct bs_protocol *p, struct bs_need *need, struct b
 				  need_encoder, need_solver },
 		[BS_SOLVE_UNFOLD] = { bs_mapped_need, need_encoder, need_images, need_solver,
 				      need_lines, bs_combiner_need },
+		[BS_SOLVE_PROX] = { bs_mapped_need, bs_combiner_need, need_images, need_window,
+				    need_encoder, need_solver, need_lines },
 	};
 	const enum bs_solve solve = p->plan.solve;
 	int rc = 0;
@@ -202,6 +200,7 @@ static void host_disarm(void *self)
 	bs_combiner_close(e->combiner);
 	bs_mapped_disarm(e->mapped);
 	bs_echoes_disarm(e->echoes);
+	free(e->newest);
 	free(e);
 }
 
@@ -258,6 +257,9 @@ static int host_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 	e->encoder = bs_encoder_of(p);
 	e->solving = bs_solving_of(e->p->plan.solve);
 	e->maps = tables->maps;
+	e->newest = calloc(bs_protocol_frames(p), sizeof(*e->newest));
+	if (e->newest == NULL)
+		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	if (e->p->plan.joint && tables->maps == NULL)
 		rc = bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method %s needs maps_file",
 			     p->name, bs_method_name(p->method));
@@ -396,8 +398,10 @@ static int sum_up(struct engine *e, uint32_t frame, const uint8_t *held, struct 
 	return 0;
 }
 
-static void solve(struct engine *e, uint32_t frame, int64_t deadline_ns, struct bs_report *report)
+static void solve(struct engine *e, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+		  struct bs_report *report)
 {
+	const struct bs_partial *w = &e->window;
 	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
 	const struct bs_task task = {
 		.encoder = &e->encoder,
@@ -405,6 +409,10 @@ static void solve(struct engine *e, uint32_t frame, int64_t deadline_ns, struct 
 		.maps = bs_maps_of(e->maps, e->p, slice),
 		.lines = e->left_out.lines != NULL ? bs_left_out_lines(&e->left_out, frame) : NULL,
 		.fhd = e->fhd,
+		.parts = w->part != NULL ? w->part + (uint64_t)frame * w->groups * w->stride : NULL,
+		.part_step = w->stride,
+		.held = held,
+		.newest = e->newest[frame],
 		.images = e->images,
 		.deadline_ns = deadline_ns == INT64_MAX ? INT64_MAX : deadline_ns - e->tail_ns,
 	};
@@ -418,9 +426,9 @@ static void complete(struct engine *e, uint32_t frame, const struct bs_report *r
 		bs_left_out_run(&e->left_out, frame, report->unknown, e->images, e->whole);
 }
 
-/* Makes the image from fhd. start_ns: when the work began whose result is in fhd. */
-static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t deadline_ns,
-		     float *image, struct bs_report *report)
+/* Makes the image from fhd, or from the groups that a window holds. start_ns: when the work began whose result is in fhd. */
+static void to_image(struct engine *e, uint32_t frame, const uint8_t *held, int64_t start_ns,
+		     int64_t deadline_ns, float *image, struct bs_report *report)
 {
 	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
 	int64_t summed_ns;
@@ -433,7 +441,7 @@ static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t
 	if (e->encoder.row->slice != NULL)
 		e->encoder.row->slice(&e->encoder, slice, report);
 	if (e->solving != NULL) {
-		solve(e, frame, deadline_ns, report);
+		solve(e, frame, held, deadline_ns, report);
 		solved_ns = bs_now_ns();
 		complete(e, frame, report);
 	}
@@ -475,7 +483,7 @@ static int host_image(void *self, uint32_t frame, const uint8_t *held, int64_t d
 	if (rc == 0)
 		rc = sum_up(e, frame, held, report);
 	if (rc == 0)
-		to_image(e, frame, start_ns, deadline_ns, image, report);
+		to_image(e, frame, held, start_ns, deadline_ns, image, report);
 	return rc;
 }
 
@@ -485,6 +493,7 @@ static int host_fold(void *self, uint32_t frame, uint32_t group)
 	struct engine *e = self;
 	const int rc = bs_mapped_fold(e->mapped, frame, group);
 
+	e->newest[frame] = group;
 	return rc != 0 || e->window.groups == 0
 		       ? rc
 		       : e->encoder.row->finish(&e->encoder, frame, NULL,
@@ -498,7 +507,7 @@ static int host_peek(void *self, uint32_t frame, float *image)
 	int rc = e->encoder.row->peek(&e->encoder, frame, NULL, e->fhd, &unread.why);
 
 	if (rc == 0)
-		to_image(e, frame, 0, INT64_MAX, image, &unread);
+		to_image(e, frame, NULL, 0, INT64_MAX, image, &unread);
 	return rc;
 }
 

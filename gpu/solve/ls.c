@@ -265,6 +265,11 @@ void bs_ls_weights(struct bs_ls *p, double sum)
 	p->q0 = sum;
 }
 
+double bs_ls_level(const struct bs_ls *p)
+{
+	return p->q0 * p->power_mean[p->set];
+}
+
 void bs_ls_lambda(struct bs_ls *p, double lambda)
 {
 	p->mu = lambda * (double)p->voxels;

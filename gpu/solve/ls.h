@@ -68,6 +68,8 @@ void bs_ls_given(struct bs_ls *plan,
  * that is solved.
  */
 void bs_ls_weights(struct bs_ls *plan, double sum);
+/* Returns the mean of the diagonal of F^H F, with the set in use. */
+double bs_ls_level(const struct bs_ls *plan);
 /* Sets lambda for the following solves. */
 void bs_ls_lambda(struct bs_ls *plan, double lambda);
 

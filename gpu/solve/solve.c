@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#include "core/progress.h"
 #include "core/thread/clock.h"
 #include "gpu/solve/lsq.h"
+#include "gpu/solve/proximal.h"
 
 /* ---- conjugate gradients (gpu/solve/ls.h): coil by coil, or all of them with maps ---- */
 
@@ -29,22 +29,9 @@ static int cg_need(const struct bs_protocol *p, struct bs_need *need, struct bs_
 static int cg_plan(void **plan, struct bs_encoder *encoder, const struct bs_tables *tables,
 		   const float *weight, const struct bs_arm_env *env, struct bs_fail *why)
 {
-	const struct bs_protocol *p = encoder->p;
-	const struct bs_ls_spec s = bs_lsq_spec(p);
-	/* progress of a solve, for commands that arm it; the service sets none */
-	struct bs_progress progress;
 	struct bs_ls *ls = NULL;
-	float *q = NULL;
-	int rc;
+	const int rc = bs_lsq_solver(&ls, encoder->p, tables, weight, env, why);
 
-	bs_progress_begin(&progress, "arming: Q", BS_PROGRESS_WHOLE, "");
-	rc = bs_lsq_q(&q, p, tables, weight, env->team, env->cache_dir, bs_progress_part, &progress,
-		      NULL, why);
-	bs_progress_end(&progress);
-	if (rc == 0)
-		rc = bs_ls_plan(&ls, &s, q, by_maps(p) ? tables->maps : NULL, tables->w, env->arena,
-				env->team, why);
-	free(q);
 	if (rc == 0 && encoder->row->normal != NULL)
 		bs_ls_given(ls, encoder->row->normal, encoder);
 	*plan = ls;
@@ -163,6 +150,8 @@ const struct bs_solving *bs_solving_of(enum bs_solve solve)
 		return &cg;
 	case BS_SOLVE_UNFOLD:
 		return &unfold;
+	case BS_SOLVE_PROX:
+		return &bs_solving_proximal;
 	case BS_SOLVE_NONE:
 	case BS_SOLVES:
 		break;

@@ -21,6 +21,14 @@ struct bs_task {
 	/* lines of the grid [kz][ky], not 0 where the line came; NULL off the grid */
 	const uint8_t *lines;
 	const float *fhd;
+	/*
+	 * a sliding window: F^H d of its groups, part_step floats apart; whether each is held; the
+	 * newest
+	 */
+	const float *parts;
+	uint64_t part_step;
+	const uint8_t *held;
+	uint32_t newest;
 	float *images;
 	int64_t deadline_ns; /* deadline in ns by the clock of bs_now_ns; INT64_MAX: none */
 };

@@ -207,7 +207,7 @@ static struct bs_prox_result solve(struct bench *b, float *x, uint32_t iteration
 	const struct bs_prox_stop stop = { iterations, tolerance, INT64_MAX, false };
 	struct bs_prox_result result;
 
-	system.largest = b->largest = bs_prox_power(b->prox, &system);
+	system.largest = b->largest = bs_prox_power(b->prox, &system, BS_PROX_POWER_STEPS);
 	bs_prox_solve(b->prox, &system, b->b, x, &stop, &result);
 	return result;
 }
