@@ -36,6 +36,7 @@ static const char *const traj_types[] = { "file",     "cartesian", "radial2d", "
 static const char *const sums[] = { "exact", "nufft", NULL };
 static const char *const bases[] = { "delta", "box", NULL };
 static const char *const preconds[] = { "none", "jacobi", "circulant", NULL };
+static const char *const starts[] = { "zero", "last", NULL };
 static const char *const pixels[] = { "int16", "float", NULL };
 static const char *const formats[] = { "text", "json", NULL };
 static const char *const admissions[] = { "measure", "trust", NULL };
@@ -544,6 +545,12 @@ P("solve.lambda_noise", BS_KEY_NUMBER, "", "0.0", 0, 1e3, NULL, prior.noise,
   "F^H d has. Needs noise.whiten require; 0.8 suits wavelets"),
 P("solve.block", BS_KEY_INT, "voxels", "8", 1, 32, NULL, prior.block,
   "low_rank: size of a block on each axis; a block at the far rim is smaller"),
+P("solve.start", BS_KEY_WORD, "", "\"zero\"", 0, 0, starts, prior.start,
+  "ls, sense: where a solve starts; last: from the last image of its slice and contrast in the scan, "
+  "for frames that follow each other; fewer iterations then do"),
+P("solve.damp", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, prior.damp,
+  "weight of the squared difference from 0.9 times the last image of its slice and contrast, on the "
+  "scale of ls.lambda; the first of a scan has 0 there; 0: none"),
 P("solve.shifts", BS_KEY_BOOL, "", "true", 0, 0, NULL, prior.shifts,
   "wavelet: each iteration has another grid, of a fixed sequence: fewer errors, no seams; false: one "
   "grid, and an objective that never rises"),

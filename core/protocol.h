@@ -111,6 +111,9 @@ enum bs_prior {
 	BS_PRIOR_W,
 	BS_PRIORS
 };
+/* Where a solve starts. */
+enum bs_start { BS_START_ZERO, BS_START_LAST };
+#define BS_DAMP_KEEP 0.9
 extern const char *const bs_prior_names[BS_PRIORS + 1]; /* words of solve.prior, and NULL */
 enum bs_miss { BS_MISS_FLAG, BS_MISS_SHED, BS_MISS_STOP };
 /*
@@ -177,8 +180,8 @@ struct bs_prior_keys {
 	double noise;  /* weight in the noise's standard deviation; 0: by lambda */
 	uint32_t block;
 	bool shifts;
-	bool from_last; /* a solve starts from the last image */
-	double damp;    /* weight of the squared difference from the last image */
+	enum bs_start start;
+	double damp; /* weight of the squared difference from BS_DAMP_KEEP times the last image */
 };
 
 /* Correction of off resonance: exp(-i2pi f t) at each voxel, t from a readout's first sample. */

@@ -41,16 +41,46 @@ static void rule_frames(const struct bs_reading *r, const struct bs_scope *s,
 		      p->readouts / p->frame_step);
 }
 
+/*
+ * An image that is made again starts from the one before it, made again, too: as many iterations
+ * must have been made then.
+ */
+static void rule_last(const struct bs_reading *r, const struct bs_scope *s,
+		      const struct bs_protocol *p)
+{
+	const bool damps = p->prior.damp > 0.0;
+	const char *key = damps ? "solve.damp" : "solve.start";
+
+	if (!sound(s, "method", "solve.start", "solve.damp", "solve.prior", "budget.on_miss",
+		   NULL) ||
+	    (!damps && p->prior.start != BS_START_LAST))
+		return;
+	if (!p->plan.follows)
+		fault(r, s, key, "has no effect without a solver");
+	else if (p->on_miss != BS_MISS_FLAG)
+		fault(r, s, key,
+		      "needs budget.on_miss flag: an image made again would start from one "
+		      "with other iterations");
+	else if (damps && along_frames(p->prior.kind))
+		fault(r, s, key, "not along frames, which hold each other");
+	else if (p->plan.maps == BS_PLAN_MAPS_SCAN && p->maps_every > 0)
+		fault(r, s, key, "not with maps that change within the scan");
+}
+
 void bs_rules_prior(const struct bs_reading *r, const struct bs_scope *s,
 		    const struct bs_protocol *p)
 {
 	static const char *const alone[] = { "solve.lambda", "solve.lambda_noise" };
 
+	rule_last(r, s, p);
 	if (!sound(s, "method", "solve.prior", NULL))
 		return;
 	for (int i = 0; i < 2 && p->prior.kind == BS_PRIOR_NONE; i++)
 		if (sound(s, alone[i], NULL) && (i == 0 ? p->prior.lambda : p->prior.noise) > 0.0)
 			fault(r, s, alone[i], "has no effect without solve.prior");
+	if (p->plan.solve == BS_SOLVE_PROX && sound(s, "ls.preconditioner", NULL) &&
+	    p->precond != BS_PRECOND_NONE)
+		fault(r, s, "ls.preconditioner", "not with solve.prior, start or damp");
 	if (p->prior.kind == BS_PRIOR_NONE)
 		return;
 	if (p->plan.solve != BS_SOLVE_PROX) {
@@ -61,6 +91,4 @@ void bs_rules_prior(const struct bs_reading *r, const struct bs_scope *s,
 	rule_frames(r, s, p);
 	if (p->prior.kind == BS_PRIOR_W && sound(s, "ls.w_file", NULL) && p->w_file[0] == '\0')
 		fault(r, s, "solve.prior", "w: needs ls.w_file");
-	if (sound(s, "ls.preconditioner", NULL) && p->precond != BS_PRECOND_NONE)
-		fault(r, s, "ls.preconditioner", "not with solve.prior");
 }

@@ -269,6 +269,14 @@ static void put_field(struct bs_text *t, const struct bs_protocol *p,
 static void put_prior(struct bs_text *t, const struct bs_protocol *p,
 		      const struct bs_report *report)
 {
+	if (p->prior.start == BS_START_LAST)
+		put_text(t, "boreside_start", "last");
+	if (p->prior.damp > 0.0)
+		bs_text_pair(t, "boreside_damp", "%.9g", p->prior.damp);
+	if (p->prior.kind == BS_PRIOR_NONE) {
+		bs_text_pair(t, "boreside_residual", "%.6e", report->residual);
+		return;
+	}
 	put_text(t, "boreside_prior", bs_prior_names[p->prior.kind]);
 	bs_text_pair(t, "boreside_prior_lambda", "%.9g", report->prior_lambda);
 	bs_text_pair(t, "boreside_objective", "%.9g", report->objective);

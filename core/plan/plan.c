@@ -25,6 +25,12 @@ static bool keeps_phase(const struct bs_protocol *p)
 	return p->output == BS_OUTPUT_COMPLEX || p->output == BS_OUTPUT_PHASE;
 }
 
+static bool follows(const struct bs_protocol *p)
+{
+	return bs_methods[p->method].solves &&
+	       (p->prior.start == BS_START_LAST || p->prior.damp > 0.0);
+}
+
 static enum bs_encode encode_of(const struct bs_protocol *p)
 {
 	const struct bs_method_traits *method = &bs_methods[p->method];
@@ -113,10 +119,11 @@ static void make(struct bs_plan *plan, const struct bs_protocol *p)
 
 	memset(plan, 0, sizeof(*plan)); /* plans are compared byte by byte */
 	plan->encode = encode_of(p);
-	plan->solve = method->solves && p->prior.kind != BS_PRIOR_NONE ? BS_SOLVE_PROX
-		      : method->uses_q                                 ? BS_SOLVE_CG
-		      : method->solves                                 ? BS_SOLVE_UNFOLD
-								       : BS_SOLVE_NONE;
+	plan->solve = method->solves && (p->prior.kind != BS_PRIOR_NONE || follows(p))
+			      ? BS_SOLVE_PROX
+		      : method->uses_q ? BS_SOLVE_CG
+		      : method->solves ? BS_SOLVE_UNFOLD
+				       : BS_SOLVE_NONE;
 	plan->together = method->solves && !method->uses_maps ? 1 : p->coils;
 	plan->stages = stages_of(p);
 	plan->maps = maps_of(p);
@@ -139,6 +146,7 @@ static void make(struct bs_plan *plan, const struct bs_protocol *p)
 	plan->calibrates = bs_plan_has(plan, BS_PLAN_FILL) ||
 			   (plan->maps == BS_PLAN_MAPS_SCAN && plan->on_grid);
 	plan->waits = plan->calibrates || plan->maps == BS_PLAN_MAPS_SCAN || plan->prepares;
+	plan->follows = follows(p);
 	plan->keeps_phase = keeps_phase(p);
 	plan->absent = !has_stages(plan)                    ? BS_ABSENT_STAGES
 		       : plan->streams && !takes_path(plan) ? BS_ABSENT_PATH

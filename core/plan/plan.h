@@ -151,6 +151,7 @@ struct bs_plan {
 	bool prepares;    /* readouts then pass gpu/engine/front.h, before an engine sees them */
 	bool calibrates;  /* makes maps or weights from calibration lines */
 	bool waits;       /* some images wait for maps, weights or coil matrices of the scan */
+	bool follows;     /* an image depends on the one before (solve.start, solve.damp) */
 	bool keeps_phase; /* the image that leaves has the phase of one image */
 };
 

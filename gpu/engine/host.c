@@ -296,6 +296,8 @@ static void host_scan(void *self)
 	bs_echoes_scan(e->echoes);
 	if (e->encoder.row->scan != NULL)
 		e->encoder.row->scan(&e->encoder);
+	if (e->solving != NULL && e->solving->scan != NULL)
+		e->solving->scan(e->solver);
 	if (e->filler != NULL)
 		bs_filler_scan(e->filler);
 	if (e->slicer != NULL)
@@ -406,6 +408,7 @@ static void solve(struct engine *e, uint32_t frame, const uint8_t *held, int64_t
 	const struct bs_task task = {
 		.encoder = &e->encoder,
 		.slice = slice,
+		.pair = frame / bs_protocol_lanes(e->p),
 		.maps = bs_maps_of(e->maps, e->p, slice),
 		.lines = e->left_out.lines != NULL ? bs_left_out_lines(&e->left_out, frame) : NULL,
 		.fhd = e->fhd,
@@ -426,6 +429,12 @@ static void complete(struct engine *e, uint32_t frame, const struct bs_report *r
 		bs_left_out_run(&e->left_out, frame, report->unknown, e->images, e->whole);
 }
 
+static void select_slice(struct engine *e, uint32_t frame, struct bs_report *report)
+{
+	if (e->encoder.row->slice != NULL)
+		e->encoder.row->slice(&e->encoder, bs_protocol_frame_slice(e->p, frame), report);
+}
+
 /* Makes the image from fhd, or from the groups that a window holds. start_ns: when the work began whose result is in fhd. */
 static void to_image(struct engine *e, uint32_t frame, const uint8_t *held, int64_t start_ns,
 		     int64_t deadline_ns, float *image, struct bs_report *report)
@@ -438,8 +447,7 @@ static void to_image(struct engine *e, uint32_t frame, const uint8_t *held, int6
 	if (e->solving == NULL)
 		complete(e, frame, report);
 	summed_ns = solved_ns = bs_now_ns();
-	if (e->encoder.row->slice != NULL)
-		e->encoder.row->slice(&e->encoder, slice, report);
+	select_slice(e, frame, report);
 	if (e->solving != NULL) {
 		solve(e, frame, held, deadline_ns, report);
 		solved_ns = bs_now_ns();
@@ -457,14 +465,23 @@ static void to_image(struct engine *e, uint32_t frame, const uint8_t *held, int6
 	e->tail_ns = bs_tail_longest(e->tail_ns, spent_ns);
 }
 
-/* Finds, for an image that was skipped, what later images need of it: maps, a field, delays. */
+/*
+ * Finds, for an image that was skipped, what later images need of it: maps, a field, delays, the
+ * solution that they start from.
+ */
 static int pass_by(struct engine *e, uint32_t frame, const uint8_t *held, struct bs_report *report)
 {
-	int rc = e->echoes != NULL ? sum_up(e, frame, held, report)
-				   : prepare(e, frame, held, false, report);
+	const bool whole = e->echoes != NULL || e->p->plan.follows;
+	int rc = whole ? sum_up(e, frame, held, report) : prepare(e, frame, held, false, report);
 
-	if (rc < 0 || e->echoes == NULL)
+	if (rc < 0 || !whole)
 		return rc < 0 ? rc : 0;
+	if (e->p->plan.follows) {
+		select_slice(e, frame, report);
+		solve(e, frame, held, INT64_MAX, report);
+	}
+	if (e->echoes == NULL)
+		return 0;
 	complete(e, frame, report);
 	bs_echoes_measure(e->echoes, frame, report->order, e->whole);
 	return 0;

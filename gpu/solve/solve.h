@@ -17,6 +17,7 @@ BS_C_BEGIN
 struct bs_task {
 	const struct bs_encoder *encoder;
 	uint32_t slice;
+	uint32_t pair;     /* pair of slice and contrast, whose images follow each other */
 	const float *maps; /* maps of the slice; NULL: no maps */
 	/* lines of the grid [kz][ky], not 0 where the line came; NULL off the grid */
 	const uint8_t *lines;
@@ -46,6 +47,8 @@ struct bs_solving {
 	 * from maps.
 	 */
 	void (*changed)(void *plan, uint32_t slice);
+	/* Begins another scan: forgets the last images. NULL: the solver keeps none. */
+	void (*scan)(void *plan);
 };
 
 /* Returns NULL for BS_SOLVE_NONE: the sums F^H d are the images. */
