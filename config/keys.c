@@ -6,7 +6,7 @@
 #include "core/log.h"
 #include "core/traj/traj.h"
 
-/* Words, in the order of the enums in core/protocol.h. */
+/* Words that keys may have, in the order of the enums in core/protocol.h. */
 static const char *const boards[] = { "host", "workstation", "jetson", NULL };
 static const char *const sink_types[] = { "png",      "cfl",      "mrd",   "nifti",
 					  "nifti_gz", "nifti_4d", "dicom", NULL };
@@ -41,7 +41,7 @@ static const char *const pixels[] = { "int16", "float", NULL };
 static const char *const formats[] = { "text", "json", NULL };
 static const char *const admissions[] = { "measure", "trust", NULL };
 
-/* Words that the status uses, too. */
+/* The status uses these words, too. */
 const char *const bs_policy_words[] = { [BS_POLICY_WAIT] = "wait",
 					[BS_POLICY_KEEP_NEWEST] = "keep_newest",
 					[BS_POLICY_SPILL] = "spill",

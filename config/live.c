@@ -48,7 +48,7 @@ static void tell_change(struct telling *t, const char *key)
 	t->report(t->arg, line);
 }
 
-/* The key has the same value in a and b, two structs of its scope. */
+/* Returns true if the key has the same value in a and b, two structs of its scope. */
 static bool same(const struct bs_key *k, const void *a, const void *b)
 {
 	const char *x = (const char *)a + k->offset;

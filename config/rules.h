@@ -34,10 +34,10 @@ void bs_rules_output(const struct bs_reading *r, const struct bs_scope *s,
 /* Rules of the site. sinks, protocols: the scopes of the site's lists. */
 void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const struct bs_site *site,
 		   const struct bs_scope *sinks, const struct bs_scope *protocols);
-/* Rules of bridges.*. configs: the scopes of bridges.mrd.configs. */
+/* Rules of bridges. configs: the scopes of the list bridges.mrd.configs. */
 void bs_rules_bridges(const struct bs_reading *r, const struct bs_scope *s,
 		      const struct bs_site *site, const struct bs_scope *configs);
-/* Rules of keys.*. peers: the scopes of keys.peers. */
+/* Rules of the keys in group keys. peers: the scopes of the list keys.peers. */
 void bs_rules_keys(const struct bs_reading *r, const struct bs_scope *s, const struct bs_site *site,
 		   const struct bs_scope *peers);
 

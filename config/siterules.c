@@ -334,13 +334,13 @@ void bs_rules_bridges(const struct bs_reading *r, const struct bs_scope *s,
 
 #define ALNUM "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-/* The name is valid, as a taker's name on the wire is: ipc/wire/wire.h. */
+/* Returns true if the name is valid as a taker's name on the wire (ipc/wire/wire.h). */
 static bool good_name(const char *name)
 {
 	return name[0] != '.' && strspn(name, ALNUM "._-") == strlen(name);
 }
 
-/* The text is a key: 32 bytes in base64; ipc/seal/keys.h reads them. */
+/* Returns true if the text is a key: 32 bytes in base64, as ipc/seal/keys.h reads them. */
 static bool good_key(const char *key)
 {
 	return strspn(key, ALNUM "+/") == 43 && strcmp(key + 43, "=") == 0;

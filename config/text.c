@@ -123,7 +123,10 @@ static void spot(struct bs_text *t, unsigned line, const struct names *at, const
 	(void)snprintf(s->why, sizeof(s->why), "%.60s %s", token, why);
 }
 
-/* Why libconfig would misread the number in token; NULL: it would not, or token is no number. */
+/*
+ * Returns why libconfig would misread the number in token; NULL: it would not, or token is no
+ * number.
+ */
 static const char *number_fault(const char *token)
 {
 	const char *digits = token + (*token == '-' || *token == '+');
@@ -155,7 +158,9 @@ static const char *number_fault(const char *token)
 	return NULL;
 }
 
-/* The end of a number's characters: digits, letters, dots, and a sign behind an exponent's e. */
+/*
+ * Finds the end of a number's characters: digits, letters, dots, and a sign behind an exponent's e.
+ */
 static const char *number_end(const char *p)
 {
 	bool hex = p[0] == '0' && (p[1] == 'x' || p[1] == 'X');

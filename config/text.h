@@ -20,10 +20,10 @@
 struct bs_text_spot {
 	unsigned line;
 	unsigned key_line; /* line of the key that the literal belongs to */
-	/* name of that key, before the last '=' or ':'; "": none */
+	/* name of the literal's key, before the last '=' or ':'; "": none */
 	char key[BS_TEXT_KEY_MAX];
 	char why[160];
-	bool told; /* the caller's mark: it was reported under its full key */
+	bool told; /* the caller's mark: the literal was reported under its full key */
 };
 
 struct bs_text {

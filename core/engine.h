@@ -56,7 +56,7 @@ static inline const float *bs_maps_of(const float *maps, const struct bs_protoco
 }
 
 struct bs_arm_env {
-	struct bs_arena *arena; /* memory with exactly what need asked for left */
+	struct bs_arena *arena; /* arena, with exactly the memory left that need asked for */
 	struct bs_team *team;
 	const char *cache_dir; /* folder of the cache; "": no cache */
 	/*
@@ -86,13 +86,14 @@ static inline float bs_flow_scale(const struct bs_flow *f) /* Returns cm/s per r
 
 /* How a slice came apart from those that were excited with it (multiband). */
 struct bs_apartness {
-	uint32_t of;                 /* in: slices that the frame's lines hold; 0: its own alone */
-	uint32_t step;               /* in: the header's acceleration along y; 0: not said */
-	double cycles[BS_BANDS_MAX]; /* in: phase of each band from a line to the next */
+	/* in: number of slices that the frame's lines hold; 0: the frame's own alone */
+	uint32_t of;
+	uint32_t step; /* in: acceleration along y by the header; 0: the header does not say */
+	double cycles[BS_BANDS_MAX]; /* in: phase of each band from one line to the next */
 	bool phased; /* the references have their bands' phases, as the lines have */
 	/* ||sum of the references - lines|| / ||lines||, of the first whole frame */
 	float left;
-	/* [band]: share of that band that comes through into this slice; 0 at its own */
+	/* [band]: share of the band that comes through into this slice; 0 at the slice's own */
 	float leakage[BS_BANDS_MAX];
 };
 
@@ -101,27 +102,31 @@ struct bs_apartness {
  * the structure and may set the members marked "in", which the engine leaves as they are.
  */
 struct bs_report {
-	uint32_t allowed; /* in: most iterations; 0: the protocol's number */
+	uint32_t allowed; /* in: most iterations of the solve; 0: the protocol's number */
 	/* in: the image is made by the gridding that replaces a solve (core/frame/recon.h) */
 	bool gridded;
 	uint32_t unknown; /* in: axes that partial Fourier leaves as zeros (core/frame/center.h) */
-	struct bs_flow flow; /* in: output velocity's part in this image */
+	struct bs_flow flow; /* in: what the image is for output velocity */
 	struct bs_apartness apart;
 	/*
 	 * in: order of the frames of a slice; frames that differ in contrast alone share it
 	 * (core/frame/image.c)
 	 */
 	uint64_t order;
-	uint32_t iterations;      /* iterations made; 0 for direct methods */
-	double residual;          /* relative residual after these iterations; 0 with a prior */
+	uint32_t iterations; /* iterations made; 0 for direct methods */
+	/* relative residual after the iterations that were made; 0 with a prior */
+	double residual;
 	double prior_lambda;      /* the prior's weight, in the image's unit */
 	double objective;         /* with a prior: what the solve has come to (core/solve/prox.h) */
 	enum bs_prox_reason stop; /* with a prior: why the solve ended */
-	bool deadline_stop;       /* the next iteration would not have fitted */
-	uint32_t segments;        /* number of time segments where a field map corrects; else 0 */
-	double field_error;       /* largest error of the time segments (gpu/solve/segments.h) */
-	bool delayed;   /* the trajectory was moved by delays estimated from the scan's spokes */
-	float delay[3]; /* those delays in samples, xx, yy, xy (core/traj/delay.h) */
+	/* the solve ended because the next iteration would not have ended in time */
+	bool deadline_stop;
+	uint32_t segments;  /* number of time segments where a field map corrects; else 0 */
+	double field_error; /* largest error of the time segments (gpu/solve/segments.h) */
+	/* the trajectory was moved by delays that were estimated from the scan's spokes */
+	bool delayed;
+	/* estimated delays of the trajectory in samples, xx, yy, xy (core/traj/delay.h) */
+	float delay[3];
 	/*
 	 * Time spent in image on upload, accumulate, solve, combine and download, by the device's
 	 * clock where there is one; 0 where the method has no such stage.
@@ -164,7 +169,9 @@ static inline void bs_report_solve(struct bs_report *r, bool first, uint32_t ite
 		r->residual = residual;
 }
 
-/* The end of the next of `turns` equal shares of the time until the deadline. */
+/*
+ * Returns the time at which the next of `turns` equal shares of the time until the deadline ends.
+ */
 static inline int64_t bs_turn_end(int64_t deadline_ns, int64_t now_ns, int64_t turns)
 {
 	return deadline_ns == INT64_MAX ? INT64_MAX : now_ns + (deadline_ns - now_ns) / turns;

@@ -41,7 +41,7 @@ const char *bs_err_name(int code)
 	return names[-code];
 }
 
-#undef bs_fail /* the function itself follows */
+#undef bs_fail /* the function, which the macro of this name calls, follows */
 int bs_fail(struct bs_fail *why, int code, const char *fmt, ...)
 {
 	va_list ap;

@@ -95,7 +95,8 @@ struct bs_mrd_image {
 enum bs_calibration {
 	BS_CALIBRATION_UNSAID,
 	BS_CALIBRATION_EMBEDDED,
-	BS_CALIBRATION_INTERLEAVED, /* lines differ in each repetition; together they are all */
+	/* the repetitions measure different lines, which together are all */
+	BS_CALIBRATION_INTERLEAVED,
 	BS_CALIBRATION_SEPARATE,
 	BS_CALIBRATION_EXTERNAL,
 	BS_CALIBRATION_OTHER
@@ -146,7 +147,7 @@ struct bs_scan_info {
 	/* userParameterLong BitsStored, for images that go back to an MRD client */
 	uint32_t bits_stored;
 	uint32_t scan_keys; /* bits of enum bs_scankey: which userParameters boreside_ID came */
-	/* values of these userParameters; NaN: the value is not a number */
+	/* values of the userParameters that scankeys names; NaN: the value is not a number */
 	double scan_value[BS_SCANKEYS];
 	uint32_t user_at; /* bytes of the header up to the end of userParameters */
 	/* 1 if there are userParameters; 0: user_at is the header's own end */
@@ -161,15 +162,16 @@ struct bs_scan_info {
 	float band_mm[16];
 	float delta_kz;
 	uint32_t places; /* bands whose place the header says */
-	uint32_t steps;  /* 1: the header says deltaKz */
+	uint32_t steps;  /* number of deltaKz in the header, 0 or 1 */
 	/* Members of encoding/trajectoryDescription: its identifier, and parameters
 	 * of ConventionalEPI. */
 	char description[32];
-	/* parameters rampUpTime, rampDownTime, flatTopTime */
+	/* parameters rampUpTime, rampDownTime and flatTopTime of the trajectoryDescription */
 	float ramp_up_us, ramp_down_us, flat_us;
-	/* parameter acqDelayTime, from the gradient's rise */
+	/* parameter acqDelayTime of the trajectoryDescription, from the gradient's rise */
 	float acquisition_delay_us;
-	float readout_samples, readout_dwell_us; /* parameters numSamples, dwellTime */
+	/* parameters numSamples and dwellTime of the trajectoryDescription */
+	float readout_samples, readout_dwell_us;
 	struct bs_limit {
 		uint32_t min, max, center;
 		uint32_t given; /* 0 if the header does not give these limits */
@@ -186,16 +188,16 @@ struct bs_scan_info {
 	} more[BS_ENCODINGS_MORE];
 	struct bs_labels labels;
 	/*
-	 * What is not taken as the header has it, and what is taken instead; "": all is taken as it
-	 * is.
+	 * Words: what is not taken as the header has it, and what is taken instead; "": all is
+	 * taken as it is.
 	 */
 	char remark[BS_HEADER_WORDS];
 	/*
-	 * What it says of patient, study, series, scanner and sequence, for the attributes of the
-	 * scan's images: pairs (core/text.h; ipc/wire/about.h).
+	 * What the header says of patient, study, series, scanner and sequence, for the attributes
+	 * of the scan's images: pairs (core/text.h; ipc/wire/about.h).
 	 */
 	char about[BS_SCAN_ABOUT];
-	uint32_t about_bytes; /* as XML; BS_SCAN_ABOUT at most */
+	uint32_t about_bytes; /* bytes of about as XML, at most BS_SCAN_ABOUT */
 };
 
 #endif

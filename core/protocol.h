@@ -86,10 +86,10 @@ enum bs_gpu_memory { BS_GPU_MEMORY_AUTO, BS_GPU_MEMORY_COPY, BS_GPU_MEMORY_MAPPE
 enum bs_gpu_route {
 	BS_GPU_ROUTE_AUTO,
 	BS_GPU_ROUTE_SM_90, /* all but matrix products of warpgroups */
-	/* as SM_90, without clusters, early launches, over 163 KiB shared memory per block */
+	/* all that SM_90 has but clusters, early launches, over 163 KiB shared memory per block */
 	BS_GPU_ROUTE_SM_80,
-	BS_GPU_ROUTE_SM_86, /* as SM_80, without more than 99 KiB shared memory per block */
-	BS_GPU_ROUTE_PLAIN  /* as SM_86, without tensor cores */
+	BS_GPU_ROUTE_SM_86, /* all that SM_80 has but over 99 KiB shared memory per block */
+	BS_GPU_ROUTE_PLAIN  /* all that SM_86 has but tensor cores */
 };
 /* auto: a scan that is faster on the first of several GPUs alone stays there. */
 enum bs_gpu_share { BS_GPU_SHARE_AUTO, BS_GPU_SHARE_ALWAYS };
@@ -134,11 +134,11 @@ enum bs_admit { BS_ADMIT_MEASURE, BS_ADMIT_TRUST };
 enum bs_budget_stage {
 	/* stage from the last readout's receipt until recon takes it up: checks, copy, queue */
 	BS_BUDGET_RECEIVE,
-	BS_BUDGET_UPLOAD,     /* stage of the last samples' way to the device; 0 on the host */
+	BS_BUDGET_UPLOAD,     /* stage of uploading the last samples to the device; 0 on the host */
 	BS_BUDGET_ACCUMULATE, /* stage of the rest of the sum after the last readout */
 	BS_BUDGET_SOLVE,      /* stage of the iterations of ls and sense */
 	BS_BUDGET_COMBINE,    /* stage of combining the coils to one image */
-	BS_BUDGET_DOWNLOAD,   /* stage of the image's way from the device; 0 on the host */
+	BS_BUDGET_DOWNLOAD,   /* stage of downloading the image from the device; 0 on the host */
 	BS_BUDGET_EMIT,       /* stage from the image's making until the first sink has it */
 	/* making coil matrices, weights and maps from the scan; on top of the image's budget */
 	BS_BUDGET_CALIBRATION,
@@ -170,7 +170,7 @@ struct bs_traj_spec {
 	double min_extent; /* |k| that the table must reach on each axis, cycles per voxel */
 };
 
-/* Source of a field map: map_file, an earlier scan, or the echoes of this scan. */
+/* Where a field map comes from: map_file, an earlier scan, or the echoes of this scan. */
 enum bs_field_from { BS_FIELD_FILE, BS_FIELD_STUDY, BS_FIELD_ECHOES };
 
 /* The prior of ls, sense, and cartesian with parallel sense; key group solve. */
@@ -233,10 +233,10 @@ struct bs_protocol {
 	 */
 	uint32_t slices;
 	uint32_t contrasts;
-	uint32_t phases, sets, repetitions; /* numbers of these; 0 counts as 1 */
+	uint32_t phases, sets, repetitions; /* number of each; 0 counts as 1 */
 	/* averages of a line that are summed, at most; 0, 1: each average makes its own image */
 	uint32_t averages;
-	/* bits of enum bs_kind: kinds of readouts that it uses beside the lines of its images */
+	/* bits of enum bs_kind: kinds of readouts that are used beside the lines of images */
 	uint32_t uses;
 	double max_sample; /* largest legal |sample| */
 	double silence_ms; /* a scan whose sender is silent for longer is aborted */
@@ -469,32 +469,32 @@ struct bs_site {
 	uint32_t protocols;
 };
 
-/* Messages at the endpoint url are sealed. */
+/* Returns true if messages at the endpoint url are sealed. */
 static inline bool bs_site_seals(const struct bs_site *s, const char *url)
 {
 	return s->keys.own[0] != '\0' && url[0] == 't';
 }
 
-/* The site keeps logs of its scans. */
+/* Returns true if the site keeps logs of its scans. */
 static inline bool bs_site_logs(const struct bs_site *s)
 {
 	return s->log.dir[0] != '\0' && s->log.mode != BS_LOG_MODE_OFF;
 }
 
-/* The site keeps images in a store: some taker is given them from there, or asks for them. */
+/* Returns true if the site keeps images in a store, for takers that fall behind or ask. */
 static inline bool bs_site_stores(const struct bs_site *s)
 {
 	return (s->archive_url[0] != '\0' && s->overload.archive == BS_POLICY_SPILL) ||
 	       (s->sinks > 0 && s->overload.sinks == BS_POLICY_SPILL) || s->images_url[0] != '\0';
 }
 
-/* The site's store of images is in spill_dir. */
+/* Returns true if the site's store of images is in spill_dir. */
 static inline bool bs_site_spills(const struct bs_site *s)
 {
 	return bs_site_stores(s) && s->overload.spill_dir[0] != '\0';
 }
 
-/* The trajectory has delays: readouts lie elsewhere than the stream says. */
+/* Returns true if the trajectory has delays: readouts lie elsewhere than the stream says. */
 static inline bool bs_traj_delayed(const struct bs_traj_spec *t)
 {
 	for (int a = 0; a < 3; a++)

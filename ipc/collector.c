@@ -30,7 +30,7 @@ void bs_collector_close(struct bs_collector *a)
 	bs_endpoint_close(&a->socket);
 }
 
-/* The number whose follower the question is for. */
+/* Returns the number of the image whose follower the question asks for. */
 static uint64_t *front(struct bs_collector *a)
 {
 	return a->session != 0 ? &a->after : &a->has;

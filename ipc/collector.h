@@ -21,7 +21,10 @@
 struct bs_collector {
 	struct bs_endpoint socket;
 	const char *name; /* name that the service knows this taker by */
-	/* true: unreadable images are skipped and counted as missed; false: they are errors */
+	/*
+	 * what to do with unreadable images; true: they are skipped and counted as missed; false:
+	 * they are errors
+	 */
 	bool skips;
 	const unsigned char *msg; /* current image message, valid until release */
 	uint64_t hand;            /* number of the image in hand */
@@ -43,7 +46,7 @@ struct bs_collector {
 	char said[384]; /* why there was no image the last time */
 };
 
-/* Parts of an image message. */
+/* The parts of an image message. */
 struct bs_asked {
 	uint64_t session, number; /* number of the scan, and of the image in the scan */
 	int64_t handed_ns;        /* time of handing over, by the service's clock */

@@ -35,7 +35,7 @@ struct bs_desk {
 	bool has_room; /* room_fd is readable */
 };
 
-/* The desk is PUSH or PUB: its peers only listen. */
+/* Returns true if the desk is PUSH or PUB: its peers only listen. */
 static bool hands_out(const struct bs_desk *d)
 {
 	return d->gate.spec.pattern != BS_GATE_REP;

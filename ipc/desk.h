@@ -24,16 +24,17 @@ struct bs_desk_spec {
 	enum bs_gate_pattern pattern;
 	/* bytes of the longest message that comes in, and that goes out */
 	size_t message_max, out_max;
-	const struct bs_keys_spec *keys; /* sealed: the keys that may connect; else NULL */
-	const char *endpoint;            /* sealed: the endpoint's name as in hello.h */
-	uint32_t roles;                  /* sealed: roles that may connect */
-	struct bs_seal_record *record;   /* sealed: where events are counted */
+	/* keys that may connect, where messages are sealed; else NULL */
+	const struct bs_keys_spec *keys;
+	const char *endpoint;          /* name of a sealed endpoint, as in hello.h */
+	uint32_t roles;                /* roles of which a peer of a sealed endpoint needs one */
+	struct bs_seal_record *record; /* where a sealed endpoint counts its events */
 };
 
 int bs_desk_open(struct bs_desk **d, const char *url, const struct bs_desk_spec *spec,
 		 struct bs_fail *why);
 void bs_desk_close(struct bs_desk *d);
-/* These work as bs_endpoint_recv and bs_endpoint_send do. */
+/* These functions work as bs_endpoint_recv and bs_endpoint_send do. */
 int bs_desk_recv(struct bs_desk *d, void *buf, size_t cap, size_t *len, int timeout_ms);
 int bs_desk_send(struct bs_desk *d, const void *head, size_t head_len, const void *tail,
 		 size_t tail_len, int timeout_ms, struct bs_fail *why);

@@ -99,7 +99,8 @@ failed:
  * and the roles that may connect.
  */
 static const struct {
-	enum bs_gate_pattern pattern; /* pattern; PAIR: a client's socket, or nanomsg's own */
+	/* pattern of the service's side; PAIR: the socket is a client's, or nanomsg's own */
+	enum bs_gate_pattern pattern;
 	const char *name;
 	uint32_t roles;
 } desks[] = {

@@ -57,7 +57,7 @@ struct bs_endpoint {
 	enum bs_endpoint_role role;
 	size_t message_max;
 	char url[128]; /* URL, at most of nanomsg's length */
-	/* socket is -1 where one of these is not NULL. */
+	/* socket is -1 where one of the next two members is not NULL. */
 	struct bs_seal_link *link; /* connection of a sealed client */
 	struct bs_desk *desk;      /* desk of a service */
 };
@@ -67,7 +67,7 @@ static inline bool bs_endpoint_is_open(const struct bs_endpoint *e)
 	return e->socket >= 0 || e->link != NULL || e->desk != NULL;
 }
 
-/* The endpoint is a service's, and asks its peers for keys. */
+/* Returns true if the endpoint is a service's, and asks its peers for keys. */
 bool bs_endpoint_is_sealed(const struct bs_endpoint *e);
 
 /*

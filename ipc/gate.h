@@ -91,7 +91,7 @@ struct bs_gate_peer {
 		BS_GATE_SHAKING,
 		BS_GATE_HELLO,    /* the peer's hello is awaited, with keys */
 		BS_GATE_LENGTH,   /* the length of the next message is awaited */
-		BS_GATE_BODY,     /* the bytes of that message are awaited */
+		BS_GATE_BODY,     /* the bytes of a message whose length has come are awaited */
 		BS_GATE_DROPPING, /* the message is too long, and its bytes are discarded */
 		BS_GATE_WHOLE     /* the message was taken and is not released */
 	} stage;
@@ -104,9 +104,10 @@ struct bs_gate_peer {
 	_Alignas(8) unsigned char head[BS_GATE_HEAD + BS_SEAL_TAG];
 	/* bytes that the peer did not take yet, up to BS_GATE_OUT */
 	unsigned char out[BS_GATE_OUT];
-	unsigned char *out_long; /* the same bytes, if there are more */
-	size_t out_len, out_at;  /* out_at: bytes that it took, of out_long */
-	size_t out_room;         /* bytes of out_long */
+	/* bytes that the peer did not take yet, if they are more than BS_GATE_OUT */
+	unsigned char *out_long;
+	size_t out_len, out_at; /* out_at: number of bytes of out_long that the peer took */
+	size_t out_room;        /* size of the buffer out_long, bytes */
 };
 
 struct bs_gate {
@@ -148,7 +149,11 @@ struct bs_gate_message {
 	uint64_t peer;            /* id of the sender, never 0 */
 	const unsigned char *msg; /* message, aligned to 8 bytes */
 	uint64_t len;
-	bool whole; /* false: the message was too long, and msg has its first BS_GATE_HEAD bytes */
+	/*
+	 * msg is the whole message; false: it was too long, and these are its first BS_GATE_HEAD
+	 * bytes
+	 */
+	bool whole;
 };
 
 /*
@@ -163,11 +168,11 @@ void bs_gate_close(struct bs_gate *g);
 
 /* Gives the next message of any peer, without waiting; false: there is none. */
 bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m);
-/* The message that take gave is no longer needed. The peer may be gone. */
+/* Releases the message that take gave, which is no longer needed. The peer may be gone. */
 void bs_gate_release(struct bs_gate *g, uint64_t peer);
 /*
- * The message that take gave stays in its buffer until forgo, and its peer is read on. False: it
- * has at most BS_GATE_HEAD bytes, and is released.
+ * Keeps the message that take gave in its buffer until forgo; its peer is read on. False: the
+ * message has at most BS_GATE_HEAD bytes, and is released.
  */
 bool bs_gate_keep(struct bs_gate *g, uint64_t peer);
 void bs_gate_forgo(struct bs_gate *g, const unsigned char *msg);
@@ -199,9 +204,9 @@ int bs_gate_send(struct bs_gate *g, uint64_t peer, const void *head, size_t head
 
 /* The peer that the key belongs to; NULL: there are no keys. */
 const struct bs_seal_peer *bs_gate_who(const struct bs_gate *g, uint64_t peer);
-/* The peer is still connected, as far as is known. */
+/* Returns true if the peer is still connected, as far as is known. */
 bool bs_gate_here(const struct bs_gate *g, uint64_t peer);
-/* A scan of this peer was accepted. */
+/* Notes that a scan of this peer was accepted. */
 void bs_gate_vouch(struct bs_gate *g, uint64_t peer);
 /* Names the peer whose scan runs (0: none). The peer favored before gets the rank below. */
 void bs_gate_favor(struct bs_gate *g, uint64_t peer);

@@ -149,7 +149,7 @@ int bs_gate_send(struct bs_gate *g, uint64_t peer, const void *head, size_t head
 	return rc == 0 && bs_gate_here(g, peer) ? 0 : BS_ERR_IO;
 }
 
-/* The peer has shaken hands and has not hung up. */
+/* Returns true if the peer has shaken hands and has not hung up. */
 static bool is_ready(const struct bs_gate_peer *p)
 {
 	return p->id != 0 && !p->gone && p->stage > BS_GATE_HELLO;

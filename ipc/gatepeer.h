@@ -20,7 +20,7 @@ static inline struct bs_gate_peer *bs_gate_find(const struct bs_gate *g, uint64_
 	return id != 0 && place < g->places && g->peer[place].id == id ? &g->peer[place] : NULL;
 }
 
-/* The gate's peers may only listen. */
+/* Returns true if the gate's peers may only listen. */
 static inline bool bs_gate_is_silent(const struct bs_gate *g)
 {
 	return g->spec.pattern == BS_GATE_PUSH || g->spec.pattern == BS_GATE_PUB;
@@ -61,7 +61,10 @@ static inline void bs_gate_forget_buffer(struct bs_gate *g, struct bs_gate_peer 
 /* Forgets what is kept of a message on its way to the peer. */
 void bs_gate_forget_rest(struct bs_gate *g, struct bs_gate_peer *p);
 void bs_gate_let_go(struct bs_gate *g, struct bs_gate_peer *p);
-/* The peer hung up, or cannot be written to. A message that was taken stays valid until release. */
+/*
+ * Handles a peer that hung up, or that cannot be written to. A message that was taken stays valid
+ * until release.
+ */
 void bs_gate_lose(struct bs_gate *g, struct bs_gate_peer *p);
 void bs_gate_speaks_nonsense(struct bs_gate *g, struct bs_gate_peer *p);
 /* Writes the bytes before a message of len bytes. */
@@ -85,8 +88,8 @@ size_t bs_gate_hello(struct bs_gate *g, const struct bs_gate_peer *p, struct bs_
 void bs_gate_end(struct bs_gate *g, const struct bs_gate_peer *p, enum bs_gate_end how,
 		 const char *words);
 /*
- * The peer's first message has opened: it counts among its key's connections. False: they are too
- * many.
+ * Counts the peer among its key's connections, since its first message has opened. False: they are
+ * too many.
  */
 bool bs_gate_prove(struct bs_gate *g, struct bs_gate_sealed *s);
 /* Forgets what was known of the peer at a place, above all its keys. */

@@ -40,7 +40,7 @@ static int pair(struct bs_tune_match *m, int i, bs_alone_frame frame, void *arg,
 	return rc;
 }
 
-/* Nothing that further pairs show would change what is chosen. */
+/* Returns true if nothing that further pairs could show would change what is chosen. */
 static bool is_settled(const struct bs_tune_match *m, int pairs)
 {
 	return bs_tune_settled(m, 0, pairs) && (bs_tune_lost(m) || bs_tune_settled(m, 1, pairs));
@@ -182,7 +182,7 @@ bool bs_alone_known(struct bs_alone *s, const struct bs_armed *a, const char *ca
 	return known;
 }
 
-/* One measured reconstruction for each of the two trials, each with its own memory for frames. */
+/* The measured reconstructions of the two trials, each with its own memory for frames. */
 struct both {
 	struct measuring *m[2];
 };

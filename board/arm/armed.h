@@ -37,8 +37,9 @@ struct bs_armed {
 	const struct bs_protocol *protocol; /* &own; NULL: not armed */
 	/* the protocol as the engine sees it; its address must not change */
 	struct bs_protocol inner;
-	struct bs_phases *phases; /* NULL: the protocol has no phase correction */
-	struct bs_front *front;   /* NULL: coils are neither whitened nor combined */
+	struct bs_phases *phases; /* phase correction; NULL: the protocol has none */
+	/* whitening and combination of coils; NULL: the protocol has neither */
+	struct bs_front *front;
 	const struct bs_engine *engine;
 	struct bs_loaded loaded;
 	struct bs_arena arena;

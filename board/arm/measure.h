@@ -29,8 +29,10 @@
 struct bs_measure_env {
 	float *samples; /* where readouts lie: a slot of the pool; NULL: own */
 	float *image;   /* where images go: bs_protocol_leaving_bytes; NULL: own */
-	/* They run meanwhile: a timing counts as disturbed when they were stalled for more than a
-	 * twentieth of it. 0 canaries: none does. */
+	/*
+	 * Canaries that run meanwhile: a timing counts as disturbed when they were stalled for more
+	 * than a twentieth of it. 0 canaries: no timing does.
+	 */
 	const struct bs_canary *canary;
 	uint32_t canaries;
 	double seconds;

@@ -19,7 +19,7 @@
 struct bs_memplan {
 	struct bs_pools pools;
 	struct bs_memplan_protocol {
-		/* NULL: this build or machine has no engine for the protocol */
+		/* engine of the protocol; NULL: this build or machine has none */
 		const struct bs_engine *engine;
 		struct bs_need need;   /* host bytes that arm takes from its arena */
 		struct bs_need device; /* GPU bytes that arm takes, without W */
@@ -32,7 +32,7 @@ struct bs_memplan {
 	} protocol[BS_PROTOCOLS_MAX];
 	uint32_t spilling;    /* number of takers that get images from the store */
 	uint64_t total_bytes; /* bytes of the whole site, refused protocols included */
-	int code;             /* not 0: error that forbids the pools themselves */
+	int code;             /* error that forbids the pools themselves, or 0 */
 };
 
 /* Returns 0, or the first fault's code: BS_ERR_UNSUPPORTED, BS_ERR_NOMEM, or the engine's. */

@@ -26,7 +26,7 @@ int bs_command_run(const struct bs_command *const *list, int argc, char **argv);
 /* Prints "boreside NAME: ..." on standard error. Returns 1, the exit status. */
 __attribute__((format(printf, 2, 3))) int bs_command_fail(const struct bs_command *c,
 							  const char *fmt, ...);
-/* The site file read, to be freed; NULL: its faults were told on standard error. */
+/* Returns the site file read, to be freed; NULL: its faults were told on standard error. */
 struct bs_site *bs_command_site(const struct bs_command *c, const char *file);
 /*
  * Finds the keys that a client at this URL seals with: from --key and --service-key, or, on the
@@ -39,7 +39,9 @@ int bs_command_seal(const struct bs_command *c, struct bs_seal_keys *keys,
 		    const char *service);
 #define BS_COMMAND_KEY_HELP         "this side's secret key, for an endpoint that is sealed"
 #define BS_COMMAND_SERVICE_KEY_HELP "the service's public key (boreside key show, there)"
-/* Lines for standard error from here on, under this name, at the site's level, in its format. */
+/*
+ * Sends lines to standard error from here on, under this name, at the site's level, in its format.
+ */
 void bs_command_log_as(const struct bs_site *site, const char *name);
 /*
  * Makes a program that the service started end with it, and ignore SIGINT, which a terminal sends

@@ -35,7 +35,7 @@ static const char *spelled(const struct bs_option *o, char out[40])
 	return out;
 }
 
-/* The number that text begins with, and where it ends. false: none, or not a finite one. */
+/* Returns the number that text begins with, and where it ends. false: none, or not a finite one. */
 static bool real(const char *text, char **end, double *value)
 {
 	*value = strtod(text, end);
@@ -159,7 +159,9 @@ static int wrong_value(const struct bs_command *c, const struct bs_option *o, co
 	return bs_options_wrong(c, "%s %s: not %s", spelled(o, name), text, want);
 }
 
-/* The row of "-cVALUE" or "--name=VALUE"; *value: what follows in the word, NULL: nothing. */
+/*
+ * Returns the row of "-cVALUE" or "--name=VALUE"; *value: what follows in the word, NULL: nothing.
+ */
 static const struct bs_option *find_option(const struct bs_option *o, const char *word,
 					   const char **value)
 {
@@ -195,7 +197,7 @@ static int no_option(const struct bs_command *c, const char *word)
 	return bs_options_wrong(c, "no option '%s'%s", word, bs_near_hint(&near, hint));
 }
 
-/* The option at argv[*i], with its value, which may be the next word: *i is then that. */
+/* Returns the option at argv[*i], with its value, which may be the next word: *i is then that. */
 static int read_option(const struct bs_command *c, void *request, char **argv, int *i, bool given[])
 {
 	const char *text;

@@ -19,8 +19,9 @@
 #define BS_OPTIONS_MAX 80u /* most rows of a command */
 
 enum bs_option_kind {
-	BS_OPTION_GROUP,    /* a heading in --help; bool, or to 0: an option below was given */
-	BS_OPTION_FLAG,     /* bool: it was given */
+	/* a heading in --help; the field is bool, or there is none: an option below was given */
+	BS_OPTION_GROUP,
+	BS_OPTION_FLAG,     /* the field is bool: the option was given */
 	BS_OPTION_TEXT,     /* the field is const char * */
 	BS_OPTION_U32,      /* the field is uint32_t, min to max; 0x... is allowed */
 	BS_OPTION_U64,      /* the field is uint64_t, min to max; 0x... is allowed */
@@ -31,8 +32,9 @@ enum bs_option_kind {
 	BS_OPTION_SIZES,
 	/* the row's read makes the field from the text; only such an option may be given again */
 	BS_OPTION_OWN,
-	BS_OPERAND,  /* const char *: the next word that is no option */
-	BS_OPERANDS, /* char **, NULL at the end: all that are left; the last row */
+	BS_OPERAND, /* the field is const char *: the next word that is no option */
+	/* the field is char **, NULL at the end: all words that are left; the last row */
+	BS_OPERANDS,
 };
 
 struct bs_sizes {

@@ -31,7 +31,7 @@ struct answer {
 	char file[BS_PATH_MAX_], state[64], text[400];
 };
 
-/* The next line, as far as it fits. */
+/* Returns the next line of the answer, as far as it fits. */
 static void take_line(char *out, size_t cap, char **at)
 {
 	const size_t n = strcspn(*at, "\n");
@@ -88,7 +88,7 @@ static int await_end(int fd, const char *url, unsigned long long before)
 	return 0;
 }
 
-/* file: what it is to have been started with; NULL: whatever. */
+/* file: the site file that the service is to have been started with; NULL: any file. */
 static int reload(const char *run_dir, const char *url, const char *file)
 {
 	struct bs_fail why;

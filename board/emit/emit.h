@@ -50,8 +50,8 @@ struct emit {
 	_Atomic bool quit;
 	struct {
 		_Atomic uint64_t scan, session;
-	} scan[2];                   /* the last two scans with images; scan n is in place n % 2 */
-	_Atomic bool swept[2];       /* the store's folder was removed during that scan */
+	} scan[2];             /* the last two scans with images; scan n is in place n % 2 */
+	_Atomic bool swept[2]; /* the store's folder was removed during this scan of the two */
 	_Atomic int64_t archived_ns; /* when the last image went into the archive's connection */
 	/* when a predecessor's archive must be back; 0: there is none */
 	_Atomic int64_t back_by_ns;

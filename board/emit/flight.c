@@ -11,7 +11,7 @@
 /* Images that were sent and are not known to be safe, in the order of sending. */
 static struct {
 	struct {
-		uint64_t number, end; /* end: value of `total` behind the image */
+		uint64_t number, end; /* end: value of the member total behind the image */
 		/* number up to which all images are safe, once this image is */
 		uint64_t safe;
 		bool gone; /* the store has lost the image */
@@ -65,7 +65,7 @@ static void pop(const struct bs_taker *t)
 		atomic_fetch_sub(&t->r->lost, 1);
 	}
 	flight.count--;
-	/* stored first: a safe image never counts as lost */
+	/* the count is stored first, so that a safe image never counts as lost */
 	atomic_store(&t->r->unsafe, flight.count);
 	atomic_store(&t->r->safe, flight.count > 0 ? flight.image[flight.first].safe
 						   : bs_emit_before(t->e, t->id));

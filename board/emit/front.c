@@ -176,7 +176,7 @@ static bool has_in_hand(const struct bs_taker *t, uint64_t number)
 
 void bs_front_gone(struct bs_taker *t, uint64_t session, uint64_t number)
 {
-	/* the store was to give it, now or later */
+	/* the store was to give the image, now or later */
 	const bool due = atomic_load(&t->r->had) < number;
 
 	t->losses++;
@@ -221,7 +221,7 @@ static void let_go(struct emit *e, uint32_t taker, uint64_t index, const struct 
 	const bool kept = is_kept(e, taker, m);
 
 	if (!kept && spills && is_stored(e, index, m)) {
-		/* the cursor stays: the store will give the image */
+		/* the taker's cursor stays: the store will give it the image */
 		atomic_fetch_add(&r->behind, 1);
 		return;
 	}

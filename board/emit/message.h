@@ -36,7 +36,7 @@ int bs_message_make(struct bs_image_meta *m, const struct bs_message_env *env,
 		    unsigned char *pixels, int64_t taken_ns);
 /* Returns where the message is, once it is made. */
 struct bs_message bs_message_of(const struct bs_image_meta *m, unsigned char *pixels);
-/* Its envelope. */
+/* Returns the envelope of the message. */
 struct bs_wire bs_message_wire(const struct bs_image_meta *m);
 /* Stages that had taken too long at until_ns, as bits of bs_budget_stages_missed. */
 uint32_t bs_message_stages_missed(const struct bs_image_meta *m, const struct bs_protocol *p,

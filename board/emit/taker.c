@@ -103,7 +103,7 @@ static void settle(struct bs_taker *t, const struct bs_offer *o, int rc, const s
 		bs_front_no_more_behind(t);
 	if (rc == 0) {
 		t->nobody = false;
-		/* counted before flight, since rewind subtracts sent images */
+		/* the image is counted before flight, since rewind subtracts sent images */
 		atomic_fetch_add(&r->handed, 1);
 		if (t->id == BS_TAKER_ARCHIVE)
 			bs_flight_sent(t, o);

@@ -81,7 +81,8 @@ static void stop_scan(struct emit *e, const struct bs_image_meta *m, const struc
 		scan->emit_code = BS_ERR_BUDGET;
 	}
 	bs_count(&s->budget[m->protocol].stopped, 1);
-	atomic_store(&scan->over_budget, m->scan); /* stored last: ingest then reads the reason */
+	/* the scan's number is stored last: ingest then reads the reason */
+	atomic_store(&scan->over_budget, m->scan);
 	bs_shm_ring_bell(&e->env->shm, BS_WORKER_INGEST);
 }
 
@@ -143,7 +144,7 @@ static void take_image(struct emit *e, uint32_t slot)
 	if (m->scan == atomic_load(&shm->s->scan[m->scan & 1].id))
 		bs_emit_note_scan(e, m->scan, m->session);
 	atomic_store(&r->hand_at, atomic_load(&shm->s->images.ready));
-	/* noted in hand: an image whose message ends emit too often is given up */
+	/* the image is noted as in hand: one whose message ends emit too often is given up */
 	atomic_store(&r->hand, slot + UINT64_C(1));
 	if (bs_emit_blamed(e, r, &why) || make_message(e, slot, taken) != 0) {
 		give_up(e, m, &why);

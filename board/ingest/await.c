@@ -2,7 +2,7 @@
 #include "board/ingest/ingest.h"
 #include "core/thread/clock.h"
 
-/* ---- before its OPEN ---- */
+/* ---- before the OPEN of a reopened scan ---- */
 
 /* True if this session is the newest log's, and the older log's scan is reopened before it. */
 static bool waits_its_turn(struct ingest *in, uint64_t session)
@@ -29,7 +29,7 @@ bool bs_ingest_reopen_due(struct ingest *in, uint64_t session)
 	o = bs_ingest_reopened(in);
 	if (o->session != session || bs_ingest_in_scan(&in->now))
 		return false;
-	/* its sender asks: it never got the outcome */
+	/* the sender asks, because it never got the outcome */
 	if (atomic_load(&o->step) == BS_REOPEN_ENDED)
 		atomic_store(&o->step, BS_REOPEN_FOUND);
 	return atomic_load(&o->step) == BS_REOPEN_FOUND;
@@ -44,7 +44,7 @@ bool bs_ingest_reopen_first(const struct ingest *in)
 	       (newest == BS_REOPEN_ENDED && bs_now_ns() < o[1].alone_ns);
 }
 
-/* ---- once its log is read ---- */
+/* ---- once a reopened scan's log is read ---- */
 
 /*
  * Continues the reopened scan's log in another file, now that its sender is connected. ACCEPT, and

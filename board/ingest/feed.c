@@ -11,7 +11,7 @@
 /* A log has its messages as they came: out of order by fewer than BS_HELD_MAX numbers. */
 struct bs_feed {
 	struct bs_log_reader *log; /* reader of the log; NULL: not open yet */
-	bool before;               /* true: in->before is fed; false: in->now is */
+	bool before;               /* the scan that is fed is in->before; false: it is in->now */
 	uint32_t epoch;            /* epoch of the recon that is fed */
 	bool again;                /* recon replaced another: it gets the scan from its OPEN on */
 	uint64_t next;             /* number of the message that is fed next */
@@ -158,6 +158,24 @@ static bool reads(const struct ingest *in, const struct bs_ingest_scan *scan)
 	       bs_ingest_log_apart(in, scan);
 }
 
+/* True if the feed reads the log that a dead process left, not the one that is written now. */
+static bool reads_left(const struct ingest *in, const struct bs_ingest_scan *scan)
+{
+	return reads(in, scan) && !feed.again;
+}
+
+/* Why the log that the feed reads cannot be used; NULL: it can be. */
+static const char *lack(const struct ingest *in, const struct bs_ingest_scan *scan)
+{
+	return reads_left(in, scan) ? NULL : bs_ingest_log_lacks(in, scan);
+}
+
+/* True if the log that the feed reads has all that was put into it. */
+static bool is_written(const struct ingest *in, const struct bs_ingest_scan *scan)
+{
+	return reads_left(in, scan) || bs_ingest_log_written(in, scan);
+}
+
 static bool is_full(const struct ingest *in, const struct bs_ingest_scan *scan)
 {
 	const struct bs_shm *shm = &in->env->shm;
@@ -180,10 +198,10 @@ bool bs_ingest_feed_has_work(const struct ingest *in)
 
 	if (atomic_load(&recon->epoch) != feed.epoch || is_done_with(in))
 		return true;
-	if (!feed.before && bs_ingest_log_lacks(in, &in->now) != NULL)
+	if (!feed.before && lack(in, &in->now) != NULL)
 		return true;
 	if (feed.log == NULL)
-		return !waits_for_recon(in) && (feed.before || bs_ingest_log_written(in, &in->now));
+		return !waits_for_recon(in) && (feed.before || is_written(in, &in->now));
 	return !is_full(in, feed.before ? &in->before : &in->now);
 }
 
@@ -321,10 +339,10 @@ static bool give(struct ingest *in, struct bs_ingest_scan *scan)
 	bool waits;
 	int rc = 0;
 
-	waits = feed.log == NULL && (waits_for_recon(in) || !bs_ingest_log_written(in, scan));
-	/* asked after log_written: the log counts given-up messages before it calls them done */
-	if (bs_ingest_log_lacks(in, scan) != NULL) {
-		give_up(in, scan, bs_ingest_log_lacks(in, scan));
+	waits = feed.log == NULL && (waits_for_recon(in) || !is_written(in, scan));
+	/* asked after is_written: the log counts given-up messages before it calls them done */
+	if (lack(in, scan) != NULL) {
+		give_up(in, scan, lack(in, scan));
 		return true;
 	}
 	if (waits)

@@ -64,7 +64,7 @@ struct bs_ingest_scan {
 	struct bs_fail fault; /* first fault of the scan; code 0: none */
 	struct bs_scan_counts count;
 	uint64_t resumed_at; /* numbers below this are resent after a restart: no duplicates */
-	uint32_t deaths;     /* this and the next three members are as in struct bs_scan_step */
+	uint32_t deaths; /* the members from this one to died_at are as in struct bs_scan_step */
 	uint64_t died_at;
 	uint32_t recon_deaths;
 	uint64_t recon_died_at;
@@ -98,12 +98,13 @@ struct ingest {
 	uint32_t recon_epoch; /* epoch of the recon process that has the open scans' readouts */
 	bool keeps_noise;     /* every scan's noise is summed: some protocol of the site whitens */
 
-	struct bs_ingest_scan now;    /* the newest scan, in flight or over */
-	struct bs_ingest_scan before; /* closed, its last images are being made; id 0: no scan */
+	struct bs_ingest_scan now; /* the scan that was opened last, in flight or over */
+	/* the scan before, closed, whose last images are being made; id 0: there is none */
+	struct bs_ingest_scan before;
 
 	/* messages that wait for a slot, or for their scan to be reopened: one of each session */
 	struct bs_waiting {
-		const unsigned char *msg; /* NULL: the place is free */
+		const unsigned char *msg; /* message that waits; NULL: the place is free */
 		size_t len;
 		uint64_t peer;
 		int64_t said_ns; /* time of the last heartbeat to peer */
@@ -124,7 +125,7 @@ struct ingest {
 	int64_t empty_ns;     /* when the socket was last seen empty */
 
 	/* log of the newest scan */
-	struct bs_keeper *log; /* NULL: no log is kept */
+	struct bs_keeper *log; /* keeper of that log; NULL: no log is kept */
 	bool unprotected;      /* value last reported */
 	bool was_early;        /* the ending scan's log was sealed before its images were made */
 
@@ -139,7 +140,7 @@ struct ingest {
 		uint64_t peer;           /* the peer that the outcome is sent to */
 		bool due;
 		int64_t said_ns;
-	} outcome[2]; /* of the two scans that ended last */
+	} outcome[2]; /* sessions and outcomes of the two scans that ended last */
 };
 
 /* True if some protocol of the site whitens: then the noise of every scan is summed. */
@@ -395,7 +396,7 @@ void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_
 void bs_ingest_flush(struct ingest *in);
 void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns);
 
-/* log.c; without a log these do nothing, and ACK's durable equals its held. */
+/* In log.c: without a log these do nothing, and ACK's durable equals its held. */
 int bs_ingest_log_start(struct ingest *in, struct bs_fail *why);
 /* True if the scan was reopened from an earlier service's log that is not continued yet. */
 bool bs_ingest_log_apart(const struct ingest *in, const struct bs_ingest_scan *scan);

@@ -107,7 +107,7 @@ void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len)
 void bs_ingest_log_put(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq,
 		       const unsigned char *msg, size_t len)
 {
-	if (!bs_ingest_log_apart(in, scan)) /* otherwise the message comes from that log */
+	if (!bs_ingest_log_apart(in, scan)) /* the messages of a log that is apart come from it */
 		bs_keeper_put(in->log, seq, seq == scan->order.next ? seq : scan->order.next - 1,
 			      msg, len, bs_now_ns());
 }

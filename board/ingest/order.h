@@ -39,9 +39,9 @@
 struct bs_item {
 	uint64_t seq;
 	int64_t time_ns; /* time_ns of the sender */
-	uint32_t slot;   /* valid for an ACQ message that is used */
+	uint32_t slot;   /* slot of the samples, valid for an ACQ message that is used */
 	enum bs_wire_kind kind;
-	bool used;      /* false: the message was rejected, only its number counts */
+	bool used; /* the message is used; false: it was rejected, and only its number counts */
 	uint64_t count; /* CLOSE: number of ACQ messages that were sent */
 };
 

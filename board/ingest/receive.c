@@ -411,7 +411,8 @@ static void wait_with(struct ingest *in, const unsigned char *msg, size_t len)
 {
 	struct bs_waiting *m = in->waiting;
 
-	drop_waiting(in, bs_wire_session(msg));   /* its sender has changed connections */
+	/* the waiting message's sender has changed connections */
+	drop_waiting(in, bs_wire_session(msg));
 	if (m->msg != NULL && (++m)->msg != NULL) /* no third session waits */
 		drop_waiting(in, bs_wire_session(m->msg));
 	*m = (struct bs_waiting){ msg, len, in->from, m->said_ns };

@@ -134,8 +134,7 @@ static bool reads_again(const struct ingest *in, const struct bs_reopened *o)
 
 	return in->now.state == BS_STATE_SCANNING &&
 	       (step == BS_REOPEN_WAITS ||
-		(step == BS_REOPEN_OVER && o->gone_on && atomic_load(&o->scan) == in->now.id &&
-		 bs_ingest_log_lacks(in, &in->now) == NULL));
+		(step == BS_REOPEN_OVER && o->gone_on && atomic_load(&o->scan) == in->now.id));
 }
 
 void bs_ingest_reopen_start(struct ingest *in)
@@ -159,7 +158,7 @@ void bs_ingest_reopen_start(struct ingest *in)
 		bs_ingest_feed_rest(in);
 }
 
-/* ---- its OPEN ---- */
+/* ---- the OPEN of a reopened scan ---- */
 
 /* Opens the scan by the log's first message, as any OPEN is. False: the scan is not opened. */
 static bool open_scan(struct ingest *in, struct bs_fail *why)
@@ -222,7 +221,7 @@ void bs_ingest_reopen(struct ingest *in)
 	leave(in, o, &why);
 }
 
-/* ---- once its log is read ---- */
+/* ---- once a reopened scan's log is read ---- */
 
 bool bs_ingest_reopen_waits(struct ingest *in, int64_t now)
 {

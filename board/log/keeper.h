@@ -60,11 +60,11 @@ struct bs_keeper {
 	atomic_bool stop;
 	struct bs_bell bell;
 	int bell_fd;
-	/* used by the caller's thread */
+	/* the caller's thread alone uses the next members */
 	uint64_t seen_done; /* entries that were done when the keeper last looked */
 	int64_t progress_ns;
 	int64_t ended_ns;
-	/* used by the keeper's thread */
+	/* the keeper's thread alone uses the next members */
 	struct bs_log_writer *writer; /* lies in the record */
 	unsigned char *buffer;
 	size_t buffer_bytes;

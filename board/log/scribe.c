@@ -35,7 +35,8 @@ static void publish(struct bs_keeper *k, bool kept)
 	}
 	atomic_store(&r->mark, k->read_mark);
 	atomic_store(&r->done, k->read_entries);
-	atomic_store(&r->tail, k->read); /* stored last: a successor starts to count here */
+	/* the value is stored last: a successor starts to count here */
+	atomic_store(&r->tail, k->read);
 	k->o.wake(k->o.arg);
 }
 
@@ -271,7 +272,7 @@ static void give_up(struct bs_keeper *k, uint64_t entries)
 		if (e->kind != BS_SPOOL_SKIP)
 			k->read_entries = e->index + 1;
 		if (e->kind == BS_SPOOL_OPEN || e->kind == BS_SPOOL_MESSAGE)
-			/* an OPEN's mark replaces that of the scan before */
+			/* the mark of an OPEN replaces that of the scan before */
 			k->read_mark = e->mark;
 		k->read = bs_spool_behind(k, k->read);
 	}

@@ -293,7 +293,7 @@ static int make_images(struct recon_worker *w, int64_t told_ns, int64_t ready_ns
 
 /* ---- readouts, and the slots they lie in ---- */
 
-/* The slots that have been read go back to ingest. wait: all of them. */
+/* Gives the slots that have been read back to ingest. wait: all slots. */
 static void give_back(struct recon_worker *w, bool wait)
 {
 	struct bs_shm *shm = &w->env->shm;

@@ -28,7 +28,10 @@ static void drop_next(struct recon_worker *w)
 	w->has_next = false;
 }
 
-/* Beside the old ones, which stay as they are until all of the new ones can be. */
+/*
+ * Arms the new protocols beside the old ones, which stay as they are until all of the new ones can
+ * be.
+ */
 static int arm_next(struct recon_worker *w, struct bs_fail *why)
 {
 	struct bs_reload *r = &w->env->shm.s->reload;
@@ -74,7 +77,7 @@ static void arm(struct recon_worker *w)
 	set_phase(w, BS_PHASE_READY);
 }
 
-/* The site has changed: what it no longer has is given up, the rest takes its place. */
+/* Gives up what the changed site no longer has; the rest takes its place. */
 static void take_over(struct recon_worker *w)
 {
 	const uint32_t *from = w->env->shm.s->reload.from;

@@ -94,7 +94,7 @@ static const struct bs_row kspace_rows[] = {
 
 static const char *const places[] = { "kspace", "images", "status", NULL };
 
-/* One reason for which sealed endpoints ended connections, and their number. */
+/* A reason for which sealed endpoints ended connections, and their number. */
 struct kept_out {
 	const char *why;
 	uint64_t n;

@@ -62,11 +62,14 @@ struct bs_row {
 	/* The document shows the word for a number, a metric the number itself. */
 	const char *(*word)(uint32_t);
 	const char *const *words; /* words for 0, 1, ...; the last is NULL */
-	/* While this row's value is 0 or "", so is the value, and an item is absent. */
+	/*
+	 * While this row's value is 0 or "", the row with `when` has no value, and an item is
+	 * absent.
+	 */
 	const struct bs_row *when;
 	bool only;     /* together with `when`: the member is then absent */
 	bool less_one; /* 1 is subtracted from the value if it is not 0 */
-	uint32_t is;   /* not 0: the value is yes if it equals this number */
+	uint32_t is;   /* number for which the value is yes; 0: the value is shown as it is */
 	double q;      /* quantile, between 0 and 1 */
 	enum bs_metric metric;
 	const char *as;    /* metric's name after "boreside_"; NULL: made from group and member */
@@ -76,7 +79,8 @@ struct bs_row {
 	/* The members below are for rows that have rows of their own. */
 	/* the last has neither type nor rows; NULL: this row is a value */
 	const struct bs_row *rows;
-	bool (*view)(struct bs_item *x); /* false: the item is not there */
+	/* makes the item's view; returns false where the item is not there */
+	bool (*view)(struct bs_item *x);
 	/* terminal's text: once above all items, and for each (lines.c) */
 	const char *heading, *line;
 	const char *prefix; /* prefix of the names of its metrics */

@@ -121,7 +121,7 @@ static int compose_metrics(struct bs_documents *d, char *out, size_t cap, const 
 
 static void renew(struct bs_documents *d, enum bs_document which)
 {
-	static char service[BS_METRICS_MAX]; /* used by this thread alone */
+	static char service[BS_METRICS_MAX]; /* this thread alone uses the buffer */
 	const struct bs_keyed self = { BS_PEER_PAGE, d->site->web.key };
 	const size_t cap = (which == BS_DOCUMENT_STATUS    ? BS_STATUS_MAX
 			    : which == BS_DOCUMENT_METRICS ? BS_METRICS_MAX

@@ -20,8 +20,9 @@
 
 struct bs_near {
 	const char *word; /* unknown word, which outlives this structure */
-	unsigned steps;   /* distance of best; one step too many: there is none yet */
-	unsigned begun;   /* number of words that begin with the unknown one */
+	/* distance of the nearest word offered so far; a step above the limit: none was near */
+	unsigned steps;
+	unsigned begun; /* number of words that begin with the unknown one */
 	char best[BS_NEAR_MAX], begins[BS_NEAR_MAX];
 };
 

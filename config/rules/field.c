@@ -45,7 +45,7 @@ void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 		echoes(r, s, p);
 }
 
-/* Slices leave joined, and only when they are whole. */
+/* Rules of joined slices: they leave together, and only when all of them are whole. */
 static void volume(const struct bs_reading *r, const struct bs_scope *s,
 		   const struct bs_protocol *p)
 {

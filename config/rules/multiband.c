@@ -7,7 +7,7 @@
 static void without(const struct bs_reading *r, const struct bs_scope *s,
 		    const struct bs_multiband *m)
 {
-	/* the defaults of config/keys.c */
+	/* these are the defaults that config/keys.c has */
 	const bool usual = m->kernel[0] == 5 && m->kernel[1] == 5 && m->kernel[2] <= 1;
 	const struct {
 		const char *key;

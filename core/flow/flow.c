@@ -77,8 +77,8 @@ void bs_flows_scan(struct bs_flows *f, const struct bs_protocol *p, const struct
 }
 
 /*
- * The kept set 0 belongs to the frame: both have all other counters in common. Where averages are
- * summed, the average does not count.
+ * Returns true if the kept set 0 belongs to the frame: both have all other counters in common.
+ * Where averages are summed, the average does not count.
  */
 static bool is_of(const struct bs_flows *f, const struct bs_flow_kept *k,
 		  const struct bs_mrd_idx *idx)

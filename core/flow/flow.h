@@ -25,9 +25,9 @@ struct bs_flow_kept {
 	bool held;
 	bool cut; /* the image's solver was stopped by a deadline */
 	struct bs_mrd_idx idx;
-	uint64_t number; /* number of its image; the least is the oldest */
+	uint64_t number; /* number of the kept frame's image; the oldest frame has the least */
 	int64_t last_ns;
-	char lacks[160]; /* what the image lacks, cut to size; "": nothing */
+	char lacks[160]; /* what the kept frame's image lacks, cut to size; "": nothing */
 };
 
 struct bs_flows {
@@ -65,7 +65,7 @@ void bs_flows_aim(const struct bs_flows *f, const struct bs_mrd_idx *idx,
 /* Adds to the described image what its set 0 lacks, and when that set 0 was there. */
 void bs_flows_say(const struct bs_flows *f, const struct bs_mrd_idx *idx,
 		  struct bs_recon_image *image);
-/* The image is made; where it is of set 0, it is kept from now on. */
+/* Notes that the image is made; an image of set 0 is kept from now on. */
 void bs_flows_made(struct bs_flows *f, const struct bs_mrd_idx *idx, struct bs_recon_image *image);
 
 #endif

@@ -15,7 +15,9 @@ static const char axes[] = "xyz";
 
 /* ---- the field of view: see geometry.h ---- */
 
-/* The scan has one partition, and reconSpace's z is the thickness of the slice in it. */
+/*
+ * Returns true if the scan has one partition, so that reconSpace's z is the thickness of the slice.
+ */
 static bool is_slice(const struct bs_scan_info *info, int a)
 {
 	return a == 2 && info->encoded[2] == 1 && info->fov_mm[2] > 0.0f &&

@@ -6,7 +6,7 @@
 
 #include "core/frame/geometry.h"
 
-/* A gridding engine can be armed beside one that solves along a trajectory. */
+/* Returns true if a gridding engine can be armed beside one that solves along a trajectory. */
 static bool gridding_beside(const struct bs_protocol *p, const struct bs_engine *engine)
 {
 	return engine->preview != NULL && bs_methods[p->method].uses_q;
@@ -56,8 +56,8 @@ static bool alone_has_phase(const struct bs_protocol *p)
 }
 
 /*
- * A gridding stand-in is wanted. A sliding window has none: it has no first readout at which its
- * data could go to another engine.
+ * Returns true if a gridding stand-in is wanted. A sliding window has none: it has no first readout
+ * at which its data could go to another engine.
  */
 static bool wants_stand_in(const struct bs_protocol *p, const struct bs_engine *engine)
 {
@@ -205,8 +205,8 @@ static int arm_stand_in(struct bs_recon *r, const struct bs_tables *tables,
 }
 
 /*
- * A frame leaves nothing for later frames. Else it may leave maps, a field map and GRAPPA's weights
- * of its slice or its group, and the delays of its scan.
+ * Returns true if a frame leaves nothing for later frames. Else it may leave maps, a field map and
+ * GRAPPA's weights of its slice or its group, and the delays of its scan.
  */
 static bool stands_alone(const struct bs_protocol *p, const struct bs_tables *tables)
 {

@@ -45,7 +45,7 @@ void bs_attributes_fill(struct bs_mrd_image *head, const struct bs_protocol *p,
 int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, const char *engine,
 			const struct bs_recon_image *image, const struct bs_image_timing *timing,
 			const char *about);
-/* Writes such a list as MRD's XML, <ismrmrdMeta>; returns its length. */
+/* Writes the list of attributes as MRD's XML, <ismrmrdMeta>; returns its length. */
 int bs_attributes_xml(char *out, size_t cap, const char *attributes);
 
 #endif

@@ -18,7 +18,7 @@ struct row {
 };
 
 struct frame {
-	struct item *item; /* [items] kept readouts */
+	struct item *item; /* [rows]: the kept readouts of each row, as a list */
 	struct row *row;   /* [rows] list of each row */
 	float *data;       /* [item][coil][samples] complex: data of kept readouts */
 	uint32_t free;     /* index of the first item of the list of free ones */

@@ -37,8 +37,9 @@ struct bs_averages;
 /* The mean of a row's readouts: data [coil][samples] complex, valid until the next call. */
 struct bs_mean {
 	const float *data;
-	uint32_t row, count; /* count: readouts that it is the mean of */
-	bool calibrates;     /* one of its readouts is flagged as calibration (MRD flags 20, 21) */
+	uint32_t row, count; /* count: number of readouts that the mean is made of */
+	/* one of the mean's readouts is flagged as calibration (MRD flags 20, 21) */
+	bool calibrates;
 };
 
 /*
@@ -60,7 +61,7 @@ void bs_averages_begin(struct bs_averages *a, uint32_t frame);
 int bs_averages_put(struct bs_averages *a, uint32_t frame, uint32_t row,
 		    const struct bs_mrd_acq *head, const float *data, size_t coil_stride,
 		    struct bs_mean *mean, struct bs_fail *why);
-/* Some rows lack some of their averages. */
+/* Returns true if some rows lack some of their averages. */
 bool bs_averages_wait(const struct bs_averages *a, uint32_t frame);
 /*
  * Gives, after a frame's end, the mean of the next row, in the order of rows, that lacks some of

@@ -89,11 +89,11 @@ float bs_center_energy(const float *data, size_t stride, uint32_t channels, uint
 	return energy;
 }
 
-/* The span of came [n], nonzero where a line came. */
+/* Finds the span of the lines that came. came [n]: not 0 where a line came. */
 static struct bs_span span_of(const uint8_t *came, uint32_t n)
 {
 	struct bs_span s = { n, 0, 1 };
-	uint32_t gap[2] = { 1, 1 }; /* the first gap and the last one */
+	uint32_t gap[2] = { 1, 1 }; /* width of the first gap between lines, and of the last one */
 	int64_t sides;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -126,7 +126,7 @@ void bs_center_spans(struct bs_span spans[2], const uint8_t *lines, const uint32
 		spans[a] = span_of(came[a], size[a]);
 }
 
-/* Partial Fourier leaves this axis as zeros. at: the strongest line. */
+/* Returns true if partial Fourier leaves this axis as zeros. at: the strongest line. */
 static bool is_unknown(const struct bs_span *s, uint32_t size, bool told, uint32_t at)
 {
 	const int64_t low = (int64_t)(size / 2) - s->from;

@@ -20,7 +20,7 @@ static uint32_t factor(uint32_t written)
 	return written > 0 ? written : 1;
 }
 
-/* The encoding is the same as the first one, but for its field of view. */
+/* Returns true if the encoding is the same as the first one, but for its field of view. */
 static bool is_same(const struct bs_mrd_encoding *e, const struct bs_scan_info *info)
 {
 	return memcmp(e->encoded, info->encoded, sizeof(e->encoded)) == 0 &&
@@ -30,7 +30,7 @@ static bool is_same(const struct bs_mrd_encoding *e, const struct bs_scan_info *
 	       same_limit(&e->step1, &info->step1) && same_limit(&e->step2, &info->step2);
 }
 
-/* The encoding's lines lie as far apart in k as those of the first one. */
+/* Returns true if the encoding's lines lie as far apart in k as those of the first one. */
 static bool has_steps(const struct bs_mrd_encoding *e, const struct bs_scan_info *info)
 {
 	for (int a = 0; a < 3; a++) {
@@ -64,7 +64,7 @@ static bool calibrates(const struct bs_protocol *p, const struct bs_scan_info *i
 	       is_line(p, info, head);
 }
 
-/* The readout is a misfit: of a body coil between an array's readouts, or empty. */
+/* Returns true if the readout is a misfit: of a body coil between an array's readouts, or empty. */
 static bool is_misfit(const struct bs_protocol *p, const struct bs_scan_info *info,
 		      const struct bs_mrd_acq *head)
 {

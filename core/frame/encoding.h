@@ -47,7 +47,7 @@ void bs_encoding_mark(const struct bs_protocol *p, const struct bs_scan_info *in
 struct bs_encodings_left {
 	/* counts of readouts; rest: neither lines nor calibration */
 	uint64_t lines, calibration, rest;
-	uint64_t before; /* images that had left when the first of these lines came */
+	uint64_t before; /* number of images that had left when the first marked line came */
 	uint16_t ref;    /* encoding_space_ref of the last marked readout */
 };
 /* Counts a marked readout. images: number of images that have left. */

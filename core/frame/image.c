@@ -161,7 +161,7 @@ static uint32_t readouts_in(const struct bs_recon *r, uint32_t slot)
 	return sum;
 }
 
-/* The axes whose center partial Fourier does not know. */
+/* Returns the axes whose center partial Fourier does not know, as bits. */
 static uint32_t unknown_axes(const struct bs_recon *r, uint32_t slot, bool preview)
 {
 	if (preview || !bs_recon_weighs(r))
@@ -260,7 +260,7 @@ static void say_lines(struct bs_text *t, const char *what, uint32_t again, uint3
 			    bs_text_between(t), again, of, what);
 }
 
-/* Says that echoes identified by their order did not come in that order. */
+/* Says that nothing tells which echo is which, since some lines had more or fewer. */
 static void say_broken(const struct bs_recon *r, struct bs_text *t)
 {
 	bs_text_put(

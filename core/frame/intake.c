@@ -355,7 +355,7 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 	return 0;
 }
 
-/* The samples of such a line, discarded ones not counted. */
+/* Returns the samples of a line that may be a partial echo; discarded ones do not count. */
 static uint32_t line_samples(const struct bs_protocol *p, const struct bs_mrd_acq *head)
 {
 	uint32_t at;

@@ -29,7 +29,7 @@ struct bs_intake {
 	size_t room;     /* bytes of a readout's place: at least what the protocol needs */
 };
 
-/* The readout is noise, and is summed. */
+/* Returns true if the readout is noise, and is summed. */
 bool bs_intake_sums(const struct bs_intake *in, const struct bs_mrd_acq *head);
 /*
  * Writes an admitted readout into its place, 8-byte aligned: the samples in the order of k with the
@@ -93,8 +93,8 @@ void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *
 void bs_admit_path(const struct bs_protocol *p, const struct bs_scan_info *info,
 		   struct bs_mrd_acq *head, const void *traj, float *path);
 
-/* Where the path of a readout lies: behind the samples as they came. */
-static inline size_t bs_path_at(const struct bs_mrd_acq *head) /* offset in floats */
+/* Returns the place of a readout's path, in floats: it is behind the samples as they came. */
+static inline size_t bs_path_at(const struct bs_mrd_acq *head) /* floats */
 {
 	return 2 * (size_t)head->number_of_samples * head->active_channels;
 }

@@ -35,8 +35,8 @@ enum bs_kind {
 };
 
 struct bs_kinds {
-	uint64_t used[BS_KINDS];   /* readouts that the protocol uses */
-	uint64_t unused[BS_KINDS]; /* readouts that it does not */
+	uint64_t used[BS_KINDS];   /* numbers of readouts that the protocol uses */
+	uint64_t unused[BS_KINDS]; /* numbers of readouts that the protocol does not use */
 };
 
 /*
@@ -78,7 +78,8 @@ static inline void bs_kind_sort(struct bs_mrd_acq *head, uint32_t coils, uint32_
 const char *bs_kind_name(enum bs_kind kind);
 
 /*
- * The protocol uses readouts of this kind: lines of the image, and the kinds that its .uses names.
+ * Returns true if the protocol uses readouts of this kind: lines of the image, and the kinds that
+ * its .uses names.
  */
 static inline bool bs_kind_used(const struct bs_protocol *p, enum bs_kind kind)
 {
@@ -97,8 +98,8 @@ static inline bool bs_scan_embeds(const struct bs_protocol *p, const struct bs_s
 }
 
 /*
- * The protocol uses this readout of the scan. Calibration lines beside the images are used only by
- * methods that calibrate, and of summed averages only those of the first.
+ * Returns true if the protocol uses this readout of the scan. Calibration lines beside the images
+ * are used only by methods that calibrate, and of summed averages only those of the first.
  */
 static inline bool bs_scan_uses(const struct bs_protocol *p, const struct bs_scan_info *info,
 				enum bs_kind kind, uint32_t average)
@@ -115,7 +116,7 @@ uint64_t bs_kinds_sum(const struct bs_kinds *k);
  * Writes one sentence about unused readouts: "33 of 69 readouts are calibration and this protocol
  * does not use them"; "" when all are used. Returns out, NUL-terminated within cap.
  */
-#define BS_KINDS_WORDS 384u /* bytes that always suffice */
+#define BS_KINDS_WORDS 384u /* bytes of a text that bs_kinds_words always fits in */
 const char *bs_kinds_words(char *out, size_t cap, const struct bs_kinds *k);
 
 BS_C_END

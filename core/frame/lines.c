@@ -148,7 +148,7 @@ static uint32_t pattern(const struct bs_lines *l, const uint8_t *present, uint32
 	return best;
 }
 
-/* Chooses the way that more lines fit. *which: where the pattern's lines begin. */
+/* Chooses inner 0 or 1, which more lines fit. *which: where the pattern's lines begin. */
 static int way_of(const struct bs_lines *l, const uint8_t *present, uint32_t rows, uint32_t *come,
 		  uint32_t *total, uint32_t *which)
 {
@@ -359,7 +359,7 @@ static bool completes(const struct bs_protocol *p)
 
 static const char *const axis_lines[2] = { "line", "partition" };
 
-/* Lines that an accelerated scan leaves out appear as folds in the protocol's images. */
+/* Returns true where lines that an accelerated scan leaves out appear as folds in the images. */
 static bool folds(const struct bs_protocol *p)
 {
 	const struct bs_plan *plan = &p->plan;

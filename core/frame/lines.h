@@ -33,7 +33,7 @@ struct bs_lines {
  * center.
  */
 void bs_lines_of(struct bs_lines *l, const struct bs_protocol *p, const struct bs_scan_info *info);
-/* Fills *l likewise, but with the center c. */
+/* Does what bs_lines_of does, but with the center c in place of the header's. */
 void bs_lines_about(struct bs_lines *l, const struct bs_protocol *p,
 		    const struct bs_scan_info *info, const struct bs_center *c);
 
@@ -61,9 +61,9 @@ uint32_t bs_lines_missing(const struct bs_lines *l, const uint8_t *present, uint
 /* The fewest lines that any pattern may have. */
 uint32_t bs_lines_least(const struct bs_lines *l);
 /*
- * The scan has an elliptical shutter: the missing lines are exactly the lines of the pattern
- * outside one ellipse. Its center is the grid's, or half a line beside it; its axes are along ky
- * and kz and end within a line (of the pattern) of the limits. false in 2D.
+ * Returns true if the scan has an elliptical shutter: the missing lines are exactly the lines of
+ * the pattern outside one ellipse. Its center is the grid's, or half a line beside it; its axes are
+ * along ky and kz and end within a line (of the pattern) of the limits. false in 2D.
  */
 bool bs_lines_shutter(const struct bs_lines *l, const uint8_t *present, uint32_t rows);
 

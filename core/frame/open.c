@@ -196,7 +196,7 @@ uint32_t bs_opens_missing(const struct bs_opens *o, uint32_t slot, uint32_t read
 	return 0;
 }
 
-/* A line of the frame is known to be missing. */
+/* Returns true if a line of the frame is known to be missing. */
 static bool lacks(const struct bs_opens *o, uint32_t slot)
 {
 	uint32_t shutter;
@@ -204,7 +204,7 @@ static bool lacks(const struct bs_opens *o, uint32_t slot)
 	return bs_opens_missing(o, slot, o->at[slot].have, &shutter) > 0;
 }
 
-/* The number of lines of the whole frame of its kind before; 0: there was none. */
+/* Returns the number of lines of the whole frame of its kind before; 0: there was none. */
 static uint32_t as_many(const struct bs_opens *o, uint32_t slot)
 {
 	const struct bs_open *f = &o->at[slot];
@@ -231,7 +231,7 @@ static bool is_whole(const struct bs_opens *o, uint32_t slot)
 	return before > 0 && f->have >= before && !lacks(o, slot);
 }
 
-/* Lines that may come, out of order, after the line that is flagged as the last. */
+/* Most lines that may still come, out of order, after the line that is flagged as the last. */
 #define LATE_MOST 16u
 
 /*
@@ -354,7 +354,7 @@ void bs_echo_scan(struct bs_echo *e, const struct bs_scan_info *info, uint32_t c
 	e->state = untold ? BS_ECHO_NONE : BS_ECHO_BY_COUNTER;
 }
 
-/* The counters that identify a line are those of the line before. */
+/* Returns true if the counters that identify a line are those of the line before. */
 static bool is_same(const struct bs_echo *e, const struct bs_mrd_idx *idx)
 {
 	return memcmp(idx, &e->last, offsetof(struct bs_mrd_idx, segment)) == 0;

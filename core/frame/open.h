@@ -56,8 +56,8 @@ struct bs_open {
 	uint32_t inside;
 	/* [rows]: BS_ROW_IN: this readout is in; BS_ROW_AGAIN: it came more than once; else 0 */
 	uint8_t *row;
-	bool again;  /* a frame with these counters was whole before it, */
-	bool within; /* and had no line beyond the header's limits */
+	bool again;  /* a frame with the same counters was whole before this one */
+	bool within; /* that earlier frame had no line beyond the header's limits */
 	bool own;    /* a line of its own ended the frame */
 	bool waits;  /* the frame is over, and its image waits for another one (core/flow/flow.h) */
 	bool urged;  /* the frame has waited, and may not wait any more */
@@ -75,12 +75,13 @@ struct bs_opens {
 	uint32_t pairs, lanes, rows;
 	const struct bs_protocol *p;
 	const struct bs_lines *lines; /* lines of the scan; NULL: frames have readouts, not lines */
-	bool exact;                   /* no lines lie between the lines of the pattern */
+	bool exact;                   /* the pattern is exact: no lines lie between its lines */
 	bool lost;                    /* a readout of the scan did not arrive, or was refused */
 	bool crowded;                 /* a frame of the scan was ended early */
 	uint64_t line, ended; /* numbers of the last line and of the last frame that ended */
-	uint32_t over;        /* frames that are over and wait for nothing */
-	uint64_t beyond; /* lines beyond the header's limits, of frames that were whole without */
+	uint32_t over;        /* number of frames that are over and wait for nothing */
+	/* number of lines beyond the header's limits whose frames were whole without them */
+	uint64_t beyond;
 };
 
 #define BS_OPEN_NONE UINT32_MAX
@@ -104,10 +105,13 @@ static inline struct bs_mrd_idx bs_open_key(const struct bs_mrd_acq *head)
 	return key;
 }
 
-/* These frames, of one slice and contrast, are of one kind; how much later b is than a. */
+/*
+ * alike: the frames a and b, of one slice and contrast, are of one kind. later: returns how much
+ * later b is than a.
+ */
 bool bs_open_alike(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b);
 int64_t bs_open_later(const struct bs_mrd_idx *a, const struct bs_mrd_idx *b);
-/* Lines with these keys, both of one slice and contrast, belong to one frame. */
+/* Returns true if lines with these keys, both of one slice and contrast, belong to one frame. */
 bool bs_open_same(const struct bs_protocol *p, const struct bs_mrd_idx *a,
 		  const struct bs_mrd_idx *b);
 /* The place where the frame with these counters is open; BS_OPEN_NONE: nowhere. */
@@ -118,12 +122,14 @@ uint32_t bs_opens_find(const struct bs_opens *o, uint32_t pair, const struct bs_
  */
 uint32_t bs_opens_place(struct bs_opens *o, uint32_t pair, const struct bs_mrd_idx *idx);
 void bs_opens_begin(struct bs_opens *o, uint32_t slot, const struct bs_mrd_idx *idx);
-/* A row has come, with as many averages as it should be the mean of. */
+/* Notes that a row has come, with as many averages as it should be the mean of. */
 void bs_opens_row(struct bs_opens *o, uint32_t slot, uint32_t row);
-/* A line of the frame was taken, or only looked at. waits: some rows lack some averages. */
+/*
+ * Notes that a line of the frame was taken, or only looked at. waits: some rows lack some averages.
+ */
 void bs_opens_line(struct bs_opens *o, uint32_t slot, uint64_t flags, bool waits);
 void bs_opens_end(struct bs_opens *o, uint32_t slot);
-/* The frame has left, and its place is free again. */
+/* Notes that the frame has left; its place is free again. */
 void bs_opens_empty(struct bs_opens *o, uint32_t slot);
 /* Ends all open frames: slice by slice, contrast by contrast, in the order in which they began. */
 void bs_opens_close(struct bs_opens *o);

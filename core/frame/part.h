@@ -31,12 +31,12 @@ struct window {
  * each group of a window).
  */
 struct frame {
-	uint32_t summed; /* readouts that the frame's rows are made of */
-	struct {         /* the rows that calibrate, and the readouts that these are made of */
+	uint32_t summed; /* number of readouts that the frame's rows are made of */
+	struct { /* number of rows that calibrate, and of the readouts that they are made of */
 		uint32_t rows, summed;
 	} calibrating;
-	uint32_t again[2];  /* rows that came more than once: [0] lines, [1] calibration */
-	uint32_t spare;     /* readouts beyond all averages of their row */
+	uint32_t again[2]; /* number of rows that came more than once: [0] lines, [1] calibration */
+	uint32_t spare;    /* number of readouts beyond all averages of their row */
 	uint32_t strongest; /* row of the strongest line; only where partial Fourier is completed */
 	float energy;       /* energy of the strongest line */
 	const struct seat *seat; /* the engine that the frame began with */
@@ -46,7 +46,7 @@ struct frame {
 	int64_t calibration_ns;
 	bool preview_due;
 	bool passed; /* no image is made here: another process makes it, or it is made already */
-	bool absent; /* passed, and its readouts reach no engine */
+	bool absent; /* the frame is passed over, and its readouts reach no engine */
 	/* the frame's slice and contrast had an image in this scan, by the protocol's own engine */
 	bool imaged;
 	struct window w;
@@ -68,20 +68,21 @@ struct bs_recon {
 	struct bs_opens opens;
 	struct frame *frame; /* [frames] indexed as opens.at */
 	uint32_t frames, rows;
-	uint32_t groups;             /* groups of a window; 0: there is no window */
-	struct bs_scan_info info;    /* header of the scan */
-	struct bs_lines lines;       /* lines of the scan, on the grid */
-	struct bs_center center;     /* center of these lines */
-	bool centered;               /* a line has come, and center is known */
-	struct bs_readouts readouts; /* on the grid: what lines and calibration were like */
+	uint32_t groups;          /* groups of a window; 0: there is no window */
+	struct bs_scan_info info; /* header of the scan */
+	struct bs_lines lines;    /* lines of the scan, on the grid */
+	struct bs_center center;  /* center of the scan's lines */
+	bool centered;            /* a line has come, and center is known */
+	/* on the grid: facts about the lines and calibration that came */
+	struct bs_readouts readouts;
 	struct bs_encodings_left others;
 	/* averages of rows; NULL: each average makes an image of its own */
 	struct bs_averages *averages;
-	uint32_t expected; /* averages expected of a row in this scan */
+	uint32_t expected; /* number of averages expected of a row in this scan */
 	struct bs_prepared prepared;
 	struct bs_corrected corrected;
 	struct bs_earlier earlier;
-	struct bs_kinds kinds; /* readouts of the scan so far */
+	struct bs_kinds kinds; /* counts of the scan's readouts so far */
 	uint64_t seen;         /* a hash of the scan's first readout; 0: none has come */
 	struct bs_bands bands;
 	struct bs_apart apart;
@@ -91,30 +92,35 @@ struct bs_recon {
 	struct {
 		uint64_t count;
 		uint16_t channels, samples; /* channels and samples of the last misfit */
-	} misfit; /* readouts marked BS_MRD_MISFIT (core/frame/encoding.h) */
+	} misfit; /* the readouts that are marked BS_MRD_MISFIT (core/frame/encoding.h) */
 	struct bs_echo echo;
 	struct {
-		uint64_t lines;  /* lines with another number of echoes */
-		uint64_t before; /* images that had left when the first such line was seen */
+		uint64_t lines; /* number of lines with another number of echoes than before */
+		/*
+		 * number of images that had left when the first line with another number of echoes
+		 * came
+		 */
+		uint64_t before;
 	} broken;
-	uint64_t beyond; /* images that had left when opens.beyond was first seen; 0: it is 0 */
-	bool several;    /* calibration lines have come of averages that are summed */
+	/* number of images that had left when opens.beyond first was above 0; 0: it is 0 */
+	uint64_t beyond;
+	bool several;                 /* calibration lines have come of averages that are summed */
 	uint64_t images, previews;    /* numbers of the last image and the last preview */
-	uint64_t passed;              /* images up to this number were handed on before */
+	uint64_t passed;              /* number of the last image that was handed on before */
 	const struct bs_share *share; /* images that this process makes; NULL: all */
-	uint64_t begun;               /* frames that have begun */
+	uint64_t begun;               /* number of frames that have begun */
 	bool alone;                   /* a frame leaves the engine nothing for later ones */
 	uint16_t series;
 	float fov_mm[3];
 };
 
-/* Previews have an engine of their own. */
+/* Returns true if previews have an engine of their own. */
 static inline bool bs_recon_previews_beside(const struct bs_recon *r)
 {
 	return r->preview.engine != NULL && r->preview.self != r->seat[0].self;
 }
 
-/* Another process, or an earlier run, has made this image. */
+/* Returns true if another process, or an earlier run, has made this image. */
 static inline bool bs_share_made(const struct bs_share *s, uint64_t number)
 {
 	return s->made != NULL && s->made(s->arg, number);
@@ -129,13 +135,19 @@ static inline void bs_recon_seats(const struct bs_recon *r, struct seat to[BS_SE
 	to[2] = bs_recon_previews_beside(r) ? r->preview : (struct seat){ NULL, NULL, NULL };
 }
 
-/* The scan's readouts are lines of the grid, and the header says which lines there are. */
+/*
+ * Returns true if the scan's readouts are lines of the grid, and the header says which lines there
+ * are.
+ */
 static inline bool bs_recon_has_lines(const struct bs_recon *r)
 {
 	return r->p->plan.on_grid && r->groups == 0;
 }
 
-/* Frames must know their strongest line: partial Fourier is completed about the center. */
+/*
+ * Returns true if frames must know their strongest line: partial Fourier is completed about the
+ * center.
+ */
 static inline bool bs_recon_weighs(const struct bs_recon *r)
 {
 	return r->p->partial_fourier == BS_PARTIAL_FOURIER_POCS && bs_recon_has_lines(r);
@@ -152,7 +164,7 @@ static inline int64_t bs_recon_take_calibration(struct bs_recon *r, uint32_t slo
 	return spent_ns;
 }
 
-/* Which frames that are over wait for others is looked at anew. */
+/* Decides anew which of the frames that are over wait for others. */
 static inline void bs_recon_wait(struct bs_recon *r)
 {
 	bs_flows_wait(&r->flows, &r->opens);
@@ -160,7 +172,7 @@ static inline void bs_recon_wait(struct bs_recon *r)
 		bs_apart_hold(&r->apart, &r->opens);
 }
 
-/* A preview is due; a frame that is complete needs none any more. */
+/* Returns true if a preview is due; a frame that is complete needs none any more. */
 static inline bool bs_frame_previews(const struct bs_recon *r, uint32_t slot)
 {
 	return r->frame[slot].preview_due && r->opens.at[slot].state == BS_OPEN_FILLING;
@@ -172,8 +184,8 @@ static inline bool bs_frame_previews(const struct bs_recon *r, uint32_t slot)
  */
 int bs_recon_center(struct bs_recon *r, const struct bs_mrd_acq *head, struct bs_fail *why);
 /*
- * Where bs_recon_weighs: notes this row when it is the frame's strongest; of equals the first
- * counts.
+ * Notes this row if it is the frame's strongest so far, where bs_recon_weighs is true; of equally
+ * strong rows the first counts.
  */
 void bs_frame_weigh(const struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
 		    uint32_t row, const float *data);
@@ -188,9 +200,9 @@ void bs_recon_see(struct bs_recon *r, const struct bs_mrd_acq *head, const float
 void bs_frame_say_left(struct bs_recon_image *image);
 
 /*
- * In recon.c, of a frame that is over and has left its place. make returns 1: the image is made.
- * pass makes only what the image leaves for later frames, and describes it. Else what the engine
- * says.
+ * In recon.c. make makes the image of a frame that is over and has left its place; it returns 1.
+ * pass makes only what that image leaves for later frames, and describes it; it returns 0. Both
+ * return the engine's error where it has one.
  */
 int bs_frame_make(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image, bool preview,
 		  int64_t deadline_ns, struct bs_fail *why);

@@ -50,7 +50,7 @@ static bool is_next(const struct bs_protocol *p, const struct bs_mrd_acq *head)
 	       head->center_sample == bs_readout_center(p, false) + head->discard_pre + 1u;
 }
 
-#define SHORT 2u /* samples; a line that lacks no more than these is a mistake */
+#define SHORT 2u /* samples; a line that lacks no more samples than this is a mistake */
 
 bool bs_readout_short(const struct bs_protocol *p, const struct bs_mrd_acq *head, uint32_t *at)
 {
@@ -90,7 +90,10 @@ bool bs_readout_late(const struct bs_protocol *p, const struct bs_mrd_acq *turne
 	       bs_readout_doubtful(p, turned);
 }
 
-/* A line that was filled up with zeros: all of an echo lie alike, but for longer ones. */
+/*
+ * Notes which samples of a line that was filled up with zeros were measured: those that all such
+ * lines have, and those of an echo whose lines lie one sample apart.
+ */
 static void see_filled(struct bs_readouts *all, const struct bs_mrd_acq *turned)
 {
 	const uint32_t from = (uint32_t)turned->user_int[0];

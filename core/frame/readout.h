@@ -34,7 +34,7 @@ uint32_t bs_readout_oversampling(uint32_t samples, uint32_t encoded_x);
  */
 uint32_t bs_readout_oversampled(const struct bs_protocol *p, const struct bs_scan_info *info);
 
-/* The header's systemVendor is Siemens. */
+/* Returns true if the header's systemVendor is Siemens. */
 bool bs_readout_siemens(const struct bs_scan_info *info);
 
 /*
@@ -54,25 +54,27 @@ bool bs_readout_short(const struct bs_protocol *p, const struct bs_mrd_acq *head
  * with two readings. By the second its samples belong one place later.
  */
 bool bs_readout_doubtful(const struct bs_protocol *p, const struct bs_mrd_acq *turned);
-/* The line's second reading is taken, and nothing else will correct the shift. */
+/* Returns true if the line's second reading is taken, and nothing else will correct the shift. */
 bool bs_readout_late(const struct bs_protocol *p, const struct bs_mrd_acq *turned);
 
 /* Facts about the center_sample of a scan's lines. */
 struct bs_readouts {
 	bool reversed, doubtful;
-	bool said, silent, beyond; /* silent: some were 0; beyond: some were N or more */
-	bool next;                 /* some were the sample behind k = 0 */
-	bool calibrates;           /* some lines are flagged for calibration */
+	/* silent: some center_samples were 0; beyond: some were N or more */
+	bool said, silent, beyond;
+	bool next;       /* some center_samples were the sample behind k = 0 */
+	bool calibrates; /* some lines are flagged for calibration */
 	/* range of samples of all lines that were filled up; 0, 0: none was */
 	uint32_t measured[2];
-	uint16_t last[8][2]; /* range of the last of them, by the last bits of its contrast */
-	uint32_t apart;      /* samples of such lines of an echo that lie a sample apart; 0: none */
+	/* measured samples of the last line that was filled up, by the last bits of its contrast */
+	uint16_t last[8][2];
+	uint32_t apart; /* samples of filled lines of one echo that lie a sample apart; 0: none */
 };
 void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
 		     const struct bs_mrd_acq *turned);
 /*
- * There are two readings of reversed lines or of short ones, and neither data nor header nor
- * protocol tells which is right.
+ * Returns true if there are two readings of reversed lines or of short ones, and neither data nor
+ * header nor protocol tells which is right.
  */
 bool bs_readouts_untold(const struct bs_readouts *all, const struct bs_protocol *p,
 			const struct bs_scan_info *info);

@@ -18,7 +18,10 @@ bool bs_recon_stands_in(const struct bs_recon *r)
 
 /* ---- a scan's frames ---- */
 
-/* The number of the frame's image is known: no other frame is open, which could end first. */
+/*
+ * Returns true if the number of the frame's image is known: no other frame is open, which could end
+ * first.
+ */
 static bool is_next(const struct bs_recon *r)
 {
 	for (uint32_t i = 0; i < r->frames; i++)
@@ -166,7 +169,7 @@ static int take_beside(struct bs_recon *r, enum bs_kind kind, const struct bs_mr
 	uint32_t slot = 0;
 	int rc = 0;
 
-	/* these kinds were used before (core/study/noise.h, gpu/engine/phases.h) */
+	/* calibration of these kinds was used before (core/study/noise.h, gpu/engine/phases.h) */
 	if (kind == BS_KIND_NOISE || kind == BS_KIND_NAVIGATION || kind == BS_KIND_PHASE_CORRECTION)
 		return 0;
 	if (head->idx.slice >= r->p->slices || head->idx.contrast >= r->p->contrasts)
@@ -333,7 +336,7 @@ static int take_line(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t
 	bool group = false;
 	int rc;
 
-	if (r->apart.bands > 1) { /* its flags say what it is of the group */
+	if (r->apart.bands > 1) { /* the line's flags say what the line is of its group */
 		own = *head;
 		group = bs_apart_line(&r->apart, &own);
 		line = &own;

@@ -74,7 +74,8 @@ static inline void bs_acq_trim(struct bs_mrd_acq *h, uint32_t samples)
 }
 
 /*
- * How readouts were prepared before an engine saw them (gpu/engine/front.h). All 0: they were not.
+ * How readouts were prepared before an engine saw them (gpu/engine/front.h). All members 0: the
+ * readouts were not prepared.
  */
 struct bs_prepared {
 	bool asked; /* whitening was asked for, where the noise is known */
@@ -117,8 +118,8 @@ struct bs_earlier {
 
 /* The slices that an image was joined of (core/volume/volume.h). */
 struct bs_joined {
-	uint32_t slices;                /* 0: the image is no volume of slices */
-	float thickness_mm;             /* of a slice; 0: not told */
+	uint32_t slices;                /* number of slices of a volume; 0: the image is none */
+	float thickness_mm;             /* thickness of a slice, mm; 0: not told */
 	uint16_t number[BS_FRAMES_MAX]; /* [z]: counter of the slice */
 };
 
@@ -130,8 +131,8 @@ struct bs_recon_image {
 	bool preview; /* the image is of an incomplete frame; previews have numbers of their own */
 	/* averages of each line that it should hold; 0: averages are kept apart */
 	uint32_t averages;
-	uint32_t readouts; /* readouts that the image holds, averages counted */
-	uint32_t missing;  /* readouts that it should also hold */
+	uint32_t readouts; /* number of readouts that the image holds, averages counted */
+	uint32_t missing;  /* number of readouts that the image lacks */
 	bool elsewhere;    /* missing readouts may have come, in another frame */
 	/* what the image lacks (core/frame/lines.h); "": nothing; always "" in a preview */
 	char lacks[BS_LACKS_WORDS];
@@ -174,7 +175,7 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info,
 const char *bs_admit_words(char words[BS_ADMIT_WORDS], const struct bs_protocol *p,
 			   const struct bs_scan_info *info);
 
-/* The header describes EPI whose readouts begin on the gradient's ramp. */
+/* Returns true if the header describes EPI whose readouts begin on the gradient's ramp. */
 bool bs_admit_ramps(const struct bs_scan_info *info);
 
 /*
@@ -248,7 +249,7 @@ uint32_t bs_recon_ready(struct bs_recon *r);
  */
 uint32_t bs_recon_previews(const struct bs_recon *r);
 void bs_recon_skip_previews(struct bs_recon *r);
-/* Images say this from now on, until the next scan. */
+/* These set what images say of their preparation from now on, until the next scan. */
 void bs_recon_prepared(struct bs_recon *r, const struct bs_prepared *prepared);
 void bs_recon_corrected(struct bs_recon *r, const struct bs_corrected *corrected);
 void bs_recon_earlier(struct bs_recon *r, const struct bs_earlier *earlier);

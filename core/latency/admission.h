@@ -30,7 +30,7 @@ enum bs_cost {
 	BS_COST_RECEIVE,
 	BS_COST_WAKE,   /* cost of waking: ingest wakes recon, recon wakes emit */
 	BS_COST_ADD,    /* cost of the engine's add of the last readout */
-	BS_COST_FINISH, /* the engine makes the image */
+	BS_COST_FINISH, /* cost of making the image in the engine */
 	BS_COST_HAND,   /* cost of writing the image's attributes and checksum */
 	/* cost of calibration in images that calibrate; timed with synthetic lines */
 	BS_COST_CALIBRATION,
@@ -56,7 +56,7 @@ struct bs_admission {
 	bool measured;
 	double margin;
 	struct bs_estimate cost[BS_COSTS][BS_CONDITIONS];
-	/* making an image whose deadline has passed; with on_miss shed alone */
+	/* cost of making an image whose deadline has passed; with on_miss shed alone */
 	struct bs_estimate least;
 	/* Medians over whole frames, warm: readouts must not come faster than this. */
 	uint32_t frames;

@@ -85,10 +85,16 @@ static inline int64_t bs_budget_later(const struct bs_protocol *p, int64_t deadl
 	return deadline_ns == INT64_MAX ? INT64_MAX
 					: deadline_ns + (spent_ns < most_ns ? spent_ns : most_ns);
 }
-/* *rung: the rung that the image was made on. True: a step was taken (b->rung tells to where). */
+/*
+ * Notes the result of an image. *rung: the rung that it was made on. True: a step was taken
+ * (b->rung tells to where).
+ */
 bool bs_budget_made(struct bs_budget *b, const struct bs_report *report, int64_t from_ns,
 		    int64_t made_ns, enum bs_rung *rung);
-/* An image of that rung was handed on, emit_ns after it was made. True: a step was taken. */
+/*
+ * Notes that an image of this rung was handed on, emit_ns after it was made. True: a step was
+ * taken.
+ */
 bool bs_budget_handed(struct bs_budget *b, enum bs_rung rung, enum bs_budget_result v,
 		      int64_t emit_ns);
 

@@ -21,7 +21,7 @@ uint64_t bs_hist_quantile(const struct bs_hist *h, double q)
 	/* count is read first: buckets and maximum then have all that it counts */
 	uint64_t count = atomic_load_explicit(&h->count, memory_order_acquire);
 	uint64_t max = atomic_load_explicit(&h->max_ns, memory_order_relaxed);
-	/* a little less than q: in floating point, i/n times n may be just above i */
+	/* q is taken a little less: in floating point, i/n times n may be just above i */
 	uint64_t want = (uint64_t)ceil(q * (double)count * (1.0 - 1e-12));
 	uint64_t seen = 0;
 

@@ -47,7 +47,7 @@ void bs_apart_reference(struct bs_apart *a, const struct bs_mrd_acq *head)
 		see_position(a, head);
 }
 
-/* Slice s has come in the first repetition: another slice of its group may have, too. */
+/* Notes that slice s has come in the first repetition: another slice of its group may have, too. */
 static void see_slice(struct bs_apart *a, uint32_t slice)
 {
 	if (slice >= a->p->slices)
@@ -57,7 +57,10 @@ static void see_slice(struct bs_apart *a, uint32_t slice)
 		a->shown = a->shown || (s != slice && a->came[s]);
 }
 
-/* The line's counters are those of the first line. Averages that are summed tell nothing. */
+/*
+ * Returns true if the line's counters are those of the first line. Averages that are summed tell
+ * nothing.
+ */
 static bool is_first(const struct bs_apart *a, const struct bs_mrd_idx *idx)
 {
 	return idx->repetition == a->first.repetition && idx->set == a->first.set &&
@@ -65,7 +68,9 @@ static bool is_first(const struct bs_apart *a, const struct bs_mrd_idx *idx)
 	       (idx->average == a->first.average || a->p->averages > 1);
 }
 
-/* A line of a group: the group has no more references, and its lines' places count from here. */
+/*
+ * Notes a line of a group: the group has no more references, and its lines' places count from here.
+ */
 static void see_group(struct bs_apart *a, const struct bs_mrd_acq *head)
 {
 	const uint32_t slice = head->idx.slice;

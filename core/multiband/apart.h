@@ -28,7 +28,8 @@ struct bs_apart {
 	float band_mm[BS_BANDS_MAX];
 	uint32_t places;             /* bands whose place the header says */
 	double cycles[BS_BANDS_MAX]; /* phase of each band from a line to the next */
-	enum bs_references by;       /* AUTO until the first line of an image */
+	/* how references are told from other lines; AUTO until the first line of an image */
+	enum bs_references by;
 	bool flagged;                /* a flagged reference has come */
 	struct bs_mrd_idx first;     /* counters of the first line of an image */
 	bool begun;                  /* a line of an image has come */
@@ -37,23 +38,24 @@ struct bs_apart {
 	uint8_t came[BS_FRAMES_MAX]; /* [slice]: 1: the first repetition has it */
 	uint8_t known[BS_FRAMES_MAX]; /* [slice]: 1: position is that of a reference */
 	float position[BS_FRAMES_MAX][3];
-	uint8_t past[BS_FRAMES_MAX];   /* [group]: 1: a line of the group has come */
-	uint8_t began[BS_FRAMES_MAX];  /* [slice]: 1: one has come by this slice's number, */
-	float start[BS_FRAMES_MAX][3]; /* and lay here */
+	uint8_t past[BS_FRAMES_MAX]; /* [group]: 1: a line of the group has come */
+	/* [slice]: 1: a line of a group has come that names this slice */
+	uint8_t began[BS_FRAMES_MAX];
+	float start[BS_FRAMES_MAX][3]; /* [slice]: position of that first line of a group */
 };
 
 void bs_apart_scan(struct bs_apart *a, const struct bs_protocol *p,
 		   const struct bs_scan_info *info);
-/* A line flagged as calibration. */
+/* Notes a line that is flagged as calibration. */
 void bs_apart_reference(struct bs_apart *a, const struct bs_mrd_acq *head);
 /*
- * A line of an image; it may be given twice in a row. true: it holds a group. false: it is a
- * reference, too, and is flagged so.
+ * Takes a line of an image, which may be given twice in a row. Returns true if it holds a group;
+ * else it is a reference, too, and is flagged so.
  */
 bool bs_apart_line(struct bs_apart *a, struct bs_mrd_acq *head);
 /* Makes head, of a line of a group, that of a line of one of its slices. */
 void bs_apart_band(const struct bs_apart *a, struct bs_mrd_acq *head, uint32_t band);
-/* No more lines come. */
+/* Notes that no more lines come. */
 static inline void bs_apart_close(struct bs_apart *a)
 {
 	a->over = true;
@@ -70,7 +72,7 @@ static inline bool bs_apart_doubtful(const struct bs_apart *a, const struct bs_m
 	return a->bands > 1 && (first->flags & BS_MRD_FOLDED) == 0 && (!a->shown || again);
 }
 
-/* Which band of which group a slice is. */
+/* group: the group that a slice belongs to. band_of: the slice's number in its group. */
 static inline uint32_t bs_apart_group(const struct bs_protocol *p, uint32_t slice)
 {
 	return slice % bs_multiband_groups(&p->multiband, p->slices);
@@ -79,7 +81,10 @@ static inline uint32_t bs_apart_band_of(const struct bs_protocol *p, uint32_t sl
 {
 	return slice / bs_multiband_groups(&p->multiband, p->slices);
 }
-/* The number of what is one for the slices of a group, where slices come apart; else the slice. */
+/*
+ * Returns the place of what the slices of a group share: the group's number where slices come
+ * apart, else the slice's own.
+ */
 static inline uint32_t bs_apart_slot(const struct bs_protocol *p, uint32_t slice)
 {
 	return bs_plan_has(&p->plan, BS_PLAN_APART) ? bs_apart_group(p, slice) : slice;

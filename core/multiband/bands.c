@@ -17,7 +17,7 @@ void bs_bands_scan(struct bs_bands *b, const struct bs_protocol *p, const struct
 	b->slices = p->slices;
 }
 
-/* Ends a repetition; one behind the first is compared with those before. */
+/* Ends a repetition; one behind the first is compared with the repetitions before. */
 static void end_run(struct bs_bands *b)
 {
 	if (b->now == b->first)

@@ -22,7 +22,7 @@
 #include "core/protocol.h"
 
 struct bs_bands {
-	bool on;       /* false: the scan has one slice, and nothing is counted here */
+	bool on;       /* slices are counted; false: the scan has one slice */
 	uint32_t told; /* slices at once by the header; 0: the header does not say */
 	/* range of slices that the header's limits promise; equal: one at most */
 	uint32_t from, to;
@@ -59,10 +59,12 @@ void bs_bands_scan(struct bs_bands *b, const struct bs_protocol *p,
 void bs_bands_line(struct bs_bands *b, const struct bs_mrd_idx *idx, uint64_t flags);
 /* Notes that no more lines come. cut: a frame of the last line's repetition lacks some lines. */
 void bs_bands_close(struct bs_bands *b, bool cut);
-/* An image of this repetition has left. */
+/* Notes that an image of this repetition has left. */
 void bs_bands_image(struct bs_bands *b, uint16_t repetition, uint64_t number);
 
-/* Images may hold several slices: maps and fields made from them are not reliable. */
+/*
+ * Returns true if images may hold several slices: maps and fields made from them are not reliable.
+ */
 bool bs_bands_folded(const struct bs_bands *b);
 /* Appends to the words in out what an image of this repetition is now known to lack. */
 void bs_bands_lacks(const struct bs_bands *b, uint16_t repetition, char *out, size_t cap);

@@ -24,9 +24,9 @@ enum bs_references {
 struct bs_multiband {
 	uint32_t factor; /* slices of a group; 0: slices are excited one by one */
 	enum bs_references references;
-	double shift;       /* 0: as the header says, else 1 / factor; 1: none */
+	double shift; /* shift from band to band; 0: as the header says, else 1 / factor; 1: none */
 	uint32_t kernel[3]; /* samples along x, lines along y; z is 1 */
-	double lambda;      /* regularization of the weights, of the mean diagonal */
+	double lambda;      /* regularization of the weights, relative to the mean diagonal */
 	bool split;         /* the weights' sources are the bands one by one, not their sum */
 };
 

@@ -23,7 +23,7 @@ static enum bs_host_only host_only(const struct bs_plan *plan, const struct bs_p
 	return bs_protocol_map_images(p) > 1 ? BS_HOST_ONLY_MAP_SETS : BS_HOST_ONLY_NOT;
 }
 
-/* Why one coil's exact sum is not divided by rows: each GPU would take some of them. */
+/* Returns why one coil's exact sum is not divided by rows, of which each GPU would take some. */
 static enum bs_undivided by_rows(const struct bs_plan *plan, const struct bs_protocol *p)
 {
 	if (plan->solve != BS_SOLVE_CG || plan->joint || p->fhd != BS_SUM_EXACT)

@@ -56,8 +56,8 @@ static enum bs_plan_maps maps_of(const struct bs_protocol *p)
 }
 
 /*
- * The plan combines. Images that explain the coils together are combined again, where one image
- * leaves.
+ * Returns true if the plan combines. Images that explain the coils together are combined again,
+ * where one image leaves.
  */
 static bool combines(const struct bs_protocol *p)
 {
@@ -93,8 +93,9 @@ static uint32_t stages_of(const struct bs_protocol *p)
 }
 
 /*
- * An engine has the plan's stages. It can measure a field map where the sums are the coils' images.
- * It can make maps from the scan there, and where it solves for all coils with them.
+ * Returns true if an engine has the plan's stages. It can measure a field map where the sums are
+ * the coils' images. It can make maps from the scan there, and where it solves for all coils with
+ * them.
  */
 static bool has_stages(const struct bs_plan *plan)
 {
@@ -105,7 +106,7 @@ static bool has_stages(const struct bs_plan *plan)
 	       (plan->maps != BS_PLAN_MAPS_SCAN || direct || (works && plan->joint));
 }
 
-/* An engine can work with a path that is known only when a frame is whole. */
+/* Returns true if an engine can work with a path that is known only when a frame is whole. */
 static bool takes_path(const struct bs_plan *plan)
 {
 	return plan->encode == BS_ENCODE_NOTHING ||

@@ -159,7 +159,7 @@ struct bs_protocol;
 
 /* Makes p->plan from all other members of p. */
 void bs_plan_make(struct bs_protocol *p);
-/* p->plan is still the plan of p: what it depends on has not been changed. */
+/* Returns true if p->plan is still the plan of p: what it depends on has not been changed. */
 bool bs_plan_holds(const struct bs_protocol *p);
 #define BS_PLAN_WORDS 192u /* bytes that always suffice */
 /* Writes the plan in words, "whiten, compress > grid > cg > combine", cut to size. Returns to. */

@@ -25,7 +25,7 @@ extern const char *const bs_scankey_names[BS_SCANKEYS + 1];
 const char *bs_scankey_id(enum bs_scankey k);
 /* The key with this id; -1: there is none. */
 int bs_scankey_find(const char *id);
-/* Takes a parameter of the header, with its value as text. False: it is none of these keys. */
+/* Takes a parameter of the header, with its value as text. False: no key has this name. */
 bool bs_scankey_take(struct bs_scan_info *info, const char *name, const char *text);
 /* Returns 0, or BS_ERR_CONFIG or BS_ERR_VALUE with the name and what the protocol accepts. */
 int bs_scankey_admit(const struct bs_protocol *p, const struct bs_scan_info *info,

@@ -56,7 +56,7 @@ struct bs_pcg_stop {
 
 struct bs_pcg_result {
 	uint32_t iterations; /* iterations that were made */
-	double residual;     /* residual after them, ||b - A x|| / ||b|| */
+	double residual;     /* residual after the last iteration, ||b - A x|| / ||b|| */
 	bool deadline_stop;
 	/*
 	 * [0 .. iterations] residuals by the recurrence; the last one is `residual`. Valid until

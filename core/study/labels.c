@@ -13,7 +13,7 @@ static const char *name_of(const struct bs_named *s, uint32_t i)
 	return s->labels->name[i];
 }
 
-/* The label with that name; NONE: there is none. */
+/* Returns the label with that name; NONE: there is none. */
 #define NONE UINT32_MAX
 static uint32_t find_channel(const struct bs_named *s, const char *name, uint32_t channels)
 {
@@ -30,7 +30,10 @@ static void put_scan(struct bs_text *t, const struct bs_named *s, bool own)
 		bs_text_put(t, " '%s'", s->scan);
 }
 
-/* The scan's labels identify its channels one by one; else t gets the reason why not. */
+/*
+ * Returns true if the scan's labels identify its channels one by one; else t gets the reason why
+ * not.
+ */
 static bool tells(const struct bs_named *s, bool own, uint32_t channels, struct bs_text *t)
 {
 	if (s->labels->count != channels) {

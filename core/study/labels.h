@@ -45,7 +45,7 @@ struct bs_match {
 
 void bs_match_channels(struct bs_match *m, struct bs_named earlier, struct bs_named own,
 		       uint32_t channels);
-/* The channels stand in another order in this scan. */
+/* Returns true if the channels stand in another order in this scan. */
 bool bs_match_moves(const struct bs_match *m, uint32_t channels);
 
 #endif

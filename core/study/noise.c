@@ -155,7 +155,8 @@ void bs_noise_keep(struct bs_noise_kept *k, const struct bs_noise *n)
 	for (uint32_t i = 0; i < BS_NOISE_KEPT; i++)
 		if (strcmp(k->noise[i].scan, n->scan) == 0)
 			at = i;
-	k->noise[at] = *n; /* written before the count: when repeated, it goes to the same place */
+	/* the noise is written before the count: when repeated, it goes to the same place */
+	k->noise[at] = *n;
 	k->next += at == k->next % BS_NOISE_KEPT;
 }
 

@@ -28,12 +28,14 @@
 struct bs_noise {
 	/* scan that the noise was measured in */
 	char scan[sizeof(((struct bs_scan_info *)0)->measurement)];
-	float bandwidth; /* relative noise bandwidth of that scan's header; 0: not said */
-	float dwell_us;  /* dwell time of the noise; 0: not said */
+	/* relative noise bandwidth in the header of the noise's scan; 0: not said */
+	float bandwidth;
+	float dwell_us; /* dwell time of the noise; 0: not said */
 	uint32_t coils, readouts;
 	uint64_t samples;        /* samples of each coil; 0: none yet */
 	struct bs_labels labels; /* coil labels of the scan that brought the noise */
-	struct bs_match match;   /* match of that scan's coils with those of the present scan */
+	/* how the coils of the noise's scan match those of the present scan */
+	struct bs_match match;
 	/* Gram matrix, packed as in core/study/gram.h */
 	double sum[(size_t)BS_COILS_MAX * BS_COILS_MAX];
 };
@@ -54,7 +56,10 @@ void bs_noise_covariance(const struct bs_noise *n, double scale, double *psi);
 /* Returns the standard deviation of a coil's complex noise after scaling, the root of Psi_ii. */
 double bs_noise_deviation(const struct bs_noise *n, double scale, uint32_t coil);
 
-/* A readout of noise can be summed: its number of channels and of discarded samples allow it. */
+/*
+ * Returns true if a readout of noise can be summed: its number of channels and of discarded samples
+ * allow it.
+ */
 static inline bool bs_noise_fits(const struct bs_mrd_acq *head)
 {
 	return head->active_channels >= 1 && head->active_channels <= BS_COILS_MAX &&
@@ -109,7 +114,7 @@ struct bs_noise_kept {
  * is not kept.
  */
 void bs_noise_keep(struct bs_noise_kept *k, const struct bs_noise *n);
-/* Returns NULL where there is none of that scan. */
+/* Returns NULL where there is no noise of the scan that is named. */
 const struct bs_noise *bs_noise_find(const struct bs_noise_kept *k, const char *scan);
 
 #endif

@@ -317,8 +317,8 @@ int bs_scan_study_line(struct bs_scan_study *scan, const struct bs_study *study,
 /* ---- what a scan leaves ---- */
 
 /*
- * The protocol makes what later scans may take. Virtual coils differ in each scan, so their maps
- * are of no use to another one.
+ * Returns true if the protocol makes what later scans may take. Virtual coils differ in each scan,
+ * so their maps are of no use to another one.
  */
 static bool makes(const struct bs_protocol *p, enum bs_kept_kind kind)
 {

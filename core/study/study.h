@@ -70,7 +70,7 @@ struct bs_study {
 uint64_t bs_study_bytes(const struct bs_site *site);
 /* Lays out a store in s: bs_study_bytes of memory, all zeros. */
 void bs_study_init(struct bs_study *s, const struct bs_site *site);
-/* The store has room for what protocols of this site take and leave. */
+/* Returns true if the store has room for what protocols of this site take and leave. */
 bool bs_study_holds(const struct bs_study *s, const struct bs_site *site);
 /* The data of a slot, aligned to BS_ALIGN from the store's begin. */
 void *bs_study_data(struct bs_study *s, enum bs_kept_kind kind, uint32_t slot);
@@ -80,9 +80,10 @@ void *bs_study_data(struct bs_study *s, enum bs_kept_kind kind, uint32_t slot);
  * memory.
  */
 struct bs_scan_study {
-	uint32_t taken[BS_KEPT_KINDS]; /* slot of each kind; BS_SCAN_TAKES_NONE: none */
-	struct bs_match match;         /* match of the coils of the maps that it takes */
-	uint32_t begun;                /* a readout that the protocol uses has come */
+	/* slot that the scan takes of each kind; BS_SCAN_TAKES_NONE: none */
+	uint32_t taken[BS_KEPT_KINDS];
+	struct bs_match match; /* how the scan's coils match those of the maps that it takes */
+	uint32_t begun;        /* a readout that the protocol uses has come */
 	uint64_t whitened; /* hash of the noise that readouts are whitened by; 0: not whitened */
 	uint32_t named;    /* 1 if the labels identify each coil */
 	uint8_t posed[BS_FRAMES_MAX]; /* the slice's pose is known */
@@ -114,12 +115,13 @@ int bs_scan_study_line(struct bs_scan_study *scan, const struct bs_study *study,
 const struct bs_kept *bs_scan_study_taken(const struct bs_scan_study *scan,
 					  const struct bs_study *study, enum bs_kept_kind kind);
 
-/* Some protocol of the site may take what a scan of p makes. */
+/* Returns true if some protocol of the site may take what a scan of p makes. */
 bool bs_study_wants(const struct bs_site *site, enum bs_kept_kind kind,
 		    const struct bs_protocol *p);
 /*
- * A slot to fill, that of the same scan or the oldest, with what header and readouts tell. *data:
- * where its data go. NULL: neither scan nor study has a name. Call bs_study_keep when it is filled.
+ * Finds a slot to fill, the same scan's or the oldest, and writes what header and readouts tell
+ * into it. *data: where the slot's data go. Returns NULL where neither scan nor study has a name.
+ * Call bs_study_keep when the slot is filled.
  */
 struct bs_kept *bs_study_fill(struct bs_study *s, enum bs_kept_kind kind,
 			      const struct bs_scan_study *scan, const struct bs_protocol *p,

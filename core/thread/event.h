@@ -23,18 +23,22 @@
 enum bs_event_number {
 	/* a transition. arg: enum bs_state before, enum bs_happening, enum bs_state after */
 	BS_EVENT_STATE,
-	BS_EVENT_ARMED,    /* text: protocol and engine; arg[0]: bytes, arg[1]: us that it took */
-	BS_EVENT_READY,    /* the worker is ready; arg[0]: us since it was started */
-	BS_EVENT_OPEN,     /* a scan was opened. arg[0]: scan, arg[1]: session; text: protocol */
-	BS_EVENT_REFUSED,  /* code, text: why a header was refused */
-	BS_EVENT_REJECTED, /* code, text: why a message was rejected; arg[0]: scan or 0 */
+	/* a protocol was armed; text: it and its engine; arg[0]: bytes, arg[1]: us taken */
+	BS_EVENT_ARMED,
+	BS_EVENT_READY,   /* the worker is ready; arg[0]: us since it was started */
+	BS_EVENT_OPEN,    /* a scan was opened. arg[0]: scan, arg[1]: session; text: protocol */
+	BS_EVENT_REFUSED, /* a header was refused, for the reason in code and text */
+	/* a message was rejected, for the reason in code and text; arg[0]: scan or 0 */
+	BS_EVENT_REJECTED,
 	/* messages did not come. arg[0]: scan, arg[1]: first number, arg[2]: how many */
 	BS_EVENT_GAP,
 	/* a scan ended, with code and text. arg[0]: scan, arg[1]: acquisitions, arg[2]: images */
 	BS_EVENT_OUTCOME,
 	BS_EVENT_FAULT, /* something in the service failed, with code and text */
-	BS_EVENT_LIMIT, /* text: the machine refuses something; the service goes on without it */
-	BS_EVENT_NOTE,  /* arg[0]: scan; text: what its images lack from the start */
+	/* the machine refuses something, which text names; the service goes on without it */
+	BS_EVENT_LIMIT,
+	/* the images lack something from the start, which text names; arg[0]: scan */
+	BS_EVENT_NOTE,
 	/* the ladder moved. arg: scan, enum bs_rung before, after; text: protocol */
 	BS_EVENT_RUNG,
 	BS_EVENTS

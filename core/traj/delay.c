@@ -90,7 +90,7 @@ struct search {
  */
 static void weigh_samples(double w[TAPS], double at, int taps)
 {
-	/* the sine of the next tap is the same with its sign changed */
+	/* the sine of the next tap differs in its sign alone */
 	const double sine = sin(PI * at) / PI;
 
 	for (int n = 0; n < taps; n++) {
@@ -219,7 +219,7 @@ static int find_pairs(struct search *q, struct bs_fail *why)
 }
 
 /*
- * The difference [coil] of the two spokes where S makes them cross. Returns the power of both
+ * Finds the difference [coil] of the two spokes where S makes them cross. Returns the power of both
  * there.
  */
 static double differ(const struct search *q, const struct pair *p, const double s[UNKNOWNS],

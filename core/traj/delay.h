@@ -23,7 +23,10 @@
 /* Moves every sample of a readout k [sample][dims] by S; axis: xx, yy, zz; cross: xy, xz, yz. */
 void bs_delay_readout(float *k, uint32_t dims, uint32_t samples, const float axis[3],
 		      const float cross[3]);
-/* Moves every sample of each readout of a table by S, likewise. */
+/*
+ * Moves every sample of each readout of a table by S, as bs_delay_readout moves those of one
+ * readout.
+ */
 void bs_delay_apply(struct bs_traj *t, const float axis[3], const float cross[3]);
 
 struct bs_spokes {

@@ -1,7 +1,9 @@
 /* core/volume/pop.c - the images that leave: of frames, or of volumes; see core/frame/recon.h */
 #include "core/frame/part.h"
 
-/* The image was handed on before, is another process's to make, or is made already. */
+/*
+ * Returns true if the image was handed on before, is another process's to make, or is made already.
+ */
 static bool passes(const struct bs_recon *r, const struct frame *f)
 {
 	const struct bs_share *s = r->share;
@@ -12,7 +14,7 @@ static bool passes(const struct bs_recon *r, const struct frame *f)
 			     bs_share_made(s, r->images + 1));
 }
 
-/* An image of a slice is made, or passed over, and joins its volume. */
+/* Adds an image of a slice, which was made or passed over, to its volume. */
 static int join_slice(struct bs_recon *r, uint32_t slot, struct bs_volume *to,
 		      struct bs_recon_image *image, int64_t deadline_ns, struct bs_fail *why)
 {
@@ -22,7 +24,7 @@ static int join_slice(struct bs_recon *r, uint32_t slot, struct bs_volume *to,
 	float *pixels = image->pixels;
 	int rc;
 
-	/* at most places - 1 volumes that begin later leave before it */
+	/* at most places - 1 volumes that begin later leave before this one */
 	to->passed = to->number + v->places - 1 <= r->passed ||
 		     (s != NULL && to->number % s->parts != s->part);
 	image->pixels = bs_volume_slice(v, to, slice);
@@ -37,7 +39,7 @@ static int join_slice(struct bs_recon *r, uint32_t slot, struct bs_volume *to,
 	return 0;
 }
 
-/* True: a volume is in *image that is to be handed on. */
+/* Takes the next volume that leaves. True: it is in *image and is to be handed on. */
 static bool leaves(struct bs_recon *r, struct bs_recon_image *image)
 {
 	const struct bs_volume *v;
@@ -52,7 +54,7 @@ static bool leaves(struct bs_recon *r, struct bs_recon_image *image)
 	return false;
 }
 
-/* Slices that are made become volumes. Returns as bs_recon_pop. */
+/* Makes volumes of the slices that are made. Returns what bs_recon_pop does. */
 static int pop_volume(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
 		      struct bs_fail *why)
 {

@@ -4,9 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-#define PARALLEL 1e-3 /* largest difference of a direction's component */
-#define ASIDE_MM 0.05 /* mm in the slice's plane, or off its place; headers round */
-#define EQUAL    0.02 /* of the distance from slice to slice, largest difference of one */
+/* largest difference between two directions' components of slices that are parallel */
+#define PARALLEL 1e-3
+/* mm that a slice may be beside the stack or off its place, because headers round */
+#define ASIDE_MM 0.05
+/* largest difference of two distances between slices that count as equal, relative */
+#define EQUAL 0.02
 
 double bs_dir_length(const float dir[3])
 {
@@ -41,8 +44,8 @@ static double turned(const struct bs_pose *a, const struct bs_pose *b)
 }
 
 /*
- * mm from a to b along a's slice_dir. *aside: mm at right angles to it. Both are 0 where there is
- * no direction.
+ * Returns mm from a to b along a's slice_dir. *aside: mm at right angles to it. Both are 0 where
+ * there is no direction.
  */
 static double along(const struct bs_pose *a, const struct bs_pose *b, double *aside)
 {
@@ -107,7 +110,7 @@ static void sort(const struct bs_stack *s, uint16_t order[BS_FRAMES_MAX])
 	}
 }
 
-/* Once all slices are known: they lie equally far apart, or all in one place. */
+/* Returns true once all slices are known, if they lie equally far apart or all in one place. */
 static int check_steps(const struct bs_stack *s, struct bs_fail *why)
 {
 	uint16_t order[BS_FRAMES_MAX];
@@ -129,7 +132,7 @@ static int check_steps(const struct bs_stack *s, struct bs_fail *why)
 		       least, most);
 }
 
-/* The slice belongs to a stack with the first one, whose place is known. */
+/* Returns true if the slice belongs to a stack with the first one, whose place is known. */
 static int check_stack(const struct bs_stack *s, const struct bs_pose *pose, uint32_t slice,
 		       double *at, struct bs_fail *why)
 {
@@ -208,7 +211,7 @@ static bool order_by_number(struct bs_stack *s)
 	return true;
 }
 
-/* The smallest gap of known slices, if all gaps are multiples of it; else 0: it is not told. */
+/* Returns the smallest gap of known slices, if all gaps are multiples of it; else 0. */
 static double common_gap(const struct bs_stack *s, const uint16_t *order)
 {
 	double least = HUGE_VAL;

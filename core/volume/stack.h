@@ -23,15 +23,17 @@
 
 struct bs_stack {
 	uint32_t from, slices;       /* the first slice's number, and how many there are */
-	uint32_t known;              /* slices whose place is known */
-	uint8_t told[BS_FRAMES_MAX]; /* [slice - from]: 1: its place is known */
-	double at[BS_FRAMES_MAX];    /* [slice - from]: mm along slice_dir */
-	struct bs_pose first;        /* of the slice that came first, at 0 mm */
-	uint32_t first_slice;        /* its number */
-	uint32_t ordered;            /* slices that were known when the members below were made */
-	uint16_t z[BS_FRAMES_MAX];   /* [slice - from]: place in the stack, from 0 */
-	double start, step; /* mm: place 0, and from one place to the next; step 0: not told */
-	bool guessed;       /* nothing tells where the slices lie that did not come */
+	uint32_t known;              /* number of slices whose place is known */
+	uint8_t told[BS_FRAMES_MAX]; /* [slice - from]: 1: the slice's place is known */
+	double at[BS_FRAMES_MAX];    /* [slice - from]: the slice's place along slice_dir, mm */
+	/* position and directions of the slice that came first, whose place is 0 mm */
+	struct bs_pose first;
+	uint32_t first_slice; /* number of the slice that came first */
+	uint32_t ordered; /* number of slices that were known when the members below were made */
+	uint16_t z[BS_FRAMES_MAX]; /* [slice - from]: place in the stack, from 0 */
+	/* mm: start is place 0, step is from one place to the next; step 0: not told */
+	double start, step;
+	bool guessed; /* nothing tells where the slices lie that did not come */
 };
 
 /* The length of a direction; 0: it is told by none (shorter than 0.5). */
@@ -42,13 +44,15 @@ int bs_stack_admit(const struct bs_protocol *p, const struct bs_scan_info *info,
 void bs_stack_scan(struct bs_stack *s, const struct bs_protocol *p,
 		   const struct bs_scan_info *info);
 /*
- * A line of a frame that begins. BS_ERR_INDEX: the slice is none of the header's.
+ * Takes a line of a frame that begins. BS_ERR_INDEX: the slice is none of the header's.
  * BS_ERR_UNSUPPORTED: the slices are no stack, or a place is not finite.
  */
 int bs_stack_see(struct bs_stack *s, const struct bs_mrd_acq *head, struct bs_fail *why);
 /* Makes z, start, step and guessed. */
 void bs_stack_order(struct bs_stack *s);
-/* Two slices lie to each other as the stack says: the whole stack may have moved. */
+/*
+ * Returns true if two slices lie to each other as the stack says: the whole stack may have moved.
+ */
 bool bs_stack_fits(const struct bs_stack *s, const struct bs_pose *a, uint32_t slice_a,
 		   const struct bs_pose *b, uint32_t slice_b);
 

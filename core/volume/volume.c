@@ -10,7 +10,10 @@
 
 /* ---- memory ---- */
 
-/* One volume more than frames of a slice may be open: an earlier frame ends with a later one. */
+/*
+ * One volume more than frames of a slice may be open, because an earlier frame ends with a later
+ * one.
+ */
 static uint32_t places_of(const struct bs_protocol *p)
 {
 	return p->volume ? p->contrasts * (bs_protocol_lanes(p) + 1) : 0;
@@ -83,7 +86,7 @@ struct bs_volume *bs_volumes_place(struct bs_volumes *v, const struct bs_mrd_acq
 		to->state = BS_VOLUME_OVER;
 		return NULL;
 	}
-	to->key = key; /* it is open from its first slice on */
+	to->key = key; /* the volume is open from its first slice on */
 	to->number = v->begun + 1;
 	to->began = v->slices;
 	to->passed = false;
@@ -108,13 +111,13 @@ int64_t bs_volume_deadline(const struct bs_volumes *v, const struct bs_volume *t
 	return bs_turn_end(due_ns + lead_ns, now_ns, v->stack.slices - to->have);
 }
 
-/* The ladder has cut the solve short; full: the iterations that the scan set. */
+/* Returns true if the ladder has cut the solve short; full: the iterations that the scan set. */
 static bool is_cut(const struct bs_report *r, uint32_t full)
 {
 	return r->allowed > 0 && r->allowed != full && r->iterations >= r->allowed;
 }
 
-/* Slices that came apart: the worst of them. */
+/* Adds a slice that came apart: the report has the worst of all slices. */
 static void add_apart(struct bs_apartness *to, const struct bs_apartness *a)
 {
 	to->of = to->of > a->of ? to->of : a->of;
@@ -124,14 +127,18 @@ static void add_apart(struct bs_apartness *to, const struct bs_apartness *a)
 		to->leakage[b] = fmaxf(to->leakage[b], a->leakage[b]);
 }
 
-/* Adds the report of another slice. together: all of it was made behind the last readout. */
+/*
+ * Adds the report of another slice. together: all of the slice's image was made behind the last
+ * readout.
+ */
 static void add_report(struct bs_report *to, const struct bs_report *r, uint32_t full,
 		       bool together)
 {
 	const bool cut = is_cut(to, full) || is_cut(r, full);
 
 	bs_report_solve(to, false, r->iterations, r->residual);
-	to->allowed = cut ? to->iterations : to->allowed; /* it says so of the volume */
+	/* the report of a cut slice makes the whole volume's say so */
+	to->allowed = cut ? to->iterations : to->allowed;
 	to->gridded = to->gridded || r->gridded;
 	to->deadline_stop = to->deadline_stop || r->deadline_stop;
 	to->segments = to->segments > r->segments ? to->segments : r->segments;
@@ -314,8 +321,8 @@ static void fill_head(const struct bs_volumes *v, const struct bs_volume *from,
 }
 
 /*
- * Writes "slices 3, 5-8 are", of the slices in this state, and what they are. Returns how many
- * there are. A list that is too long is their number.
+ * Writes "slices 3, 5-8 are", the slices in this state, and what they are. Returns how many there
+ * are. A list that is too long is replaced by their number.
  */
 static uint32_t say_slices(struct bs_text *t, const struct bs_volumes *v,
 			   const struct bs_volume *of, enum bs_slice_state state, const char *what)

@@ -29,38 +29,43 @@ enum bs_slice_state {
 	BS_SLICE_MISSING,
 	BS_SLICE_WHOLE,
 	BS_SLICE_PARTIAL,
-	BS_SLICE_ASTRAY, /* it lies elsewhere than the volume's first slice and the scan's say */
-	BS_SLICE_UNLIKE  /* its pixels mean something else: a magnitude among velocities */
+	/* the slice lies elsewhere than the volume's first slice and the scan's stack say */
+	BS_SLICE_ASTRAY,
+	BS_SLICE_UNLIKE /* the slice's pixels mean something else: a magnitude among velocities */
 };
 
 struct bs_volume {
 	enum { BS_VOLUME_EMPTY, BS_VOLUME_OPEN, BS_VOLUME_OVER } state;
-	struct bs_mrd_idx key; /* bs_open_key of its first slice */
-	uint64_t number;       /* in the order of beginning, from 1 */
+	struct bs_mrd_idx key; /* bs_open_key of the volume's first slice */
+	uint64_t number;       /* number of the volume in the order of beginning, from 1 */
 	/* numbers of the slices' images: before the volume began, and its last one */
 	uint64_t began, touched;
-	bool passed; /* no pixels are made here: it was handed on before, or is another process's */
+	/* no pixels are made: the volume was handed on before, or is another process's */
+	bool passed;
 	uint32_t have;
 	uint8_t state_of[BS_FRAMES_MAX]; /* [slice]: enum bs_slice_state */
 	int64_t last_ns
-		[BS_FRAMES_MAX];     /* [slice]: when the last line that it needed was received */
-	unsigned char *pixels;       /* [slice][channel][y][x] */
-	struct bs_mrd_image first;   /* the head of its first slice */
-	struct bs_pose pose;         /* where that slice lies */
-	struct bs_recon_image image; /* what its slices have in common, and their sums */
-	uint32_t worded;             /* the first slice that is partial; lacks has its words */
-	bool alike;                  /* all partial slices have the same words */
+		[BS_FRAMES_MAX];   /* [slice]: when the last line that it needed was received */
+	unsigned char *pixels;     /* pixels of all slices, [slice][channel][y][x] */
+	struct bs_mrd_image first; /* image head of the volume's first slice */
+	struct bs_pose pose;       /* position and directions of the volume's first slice */
+	/* the volume's image: what its slices have in common, and their sums */
+	struct bs_recon_image image;
+	uint32_t worded; /* the first slice that is partial; lacks has its words */
+	bool alike;      /* all partial slices have the same words */
 };
 
 struct bs_volumes {
 	const struct bs_protocol *p;
 	struct bs_stack stack;
-	struct bs_volume *at;           /* [places], a ring: number % places */
-	uint32_t places;                /* 0: slices are not joined */
-	size_t slice_bytes;             /* from one slice to the next in pixels */
-	uint64_t begun, slices, left;   /* volumes that began, slices joined, volumes that left */
-	int64_t lead_ns[BS_FRAMES_MAX]; /* [slice - from]: shortest time before the volume's end */
-	bool led;                       /* a whole volume has told these times */
+	struct bs_volume *at; /* [places]: volume number n is in place n % places */
+	uint32_t places;      /* number of places; 0: slices are not joined */
+	size_t slice_bytes;   /* bytes from one slice's pixels to the next slice's */
+	/* numbers of volumes that began, of slices joined, of volumes that left */
+	uint64_t begun, slices, left;
+	/* [slice - from]: shortest time from the slice's last line to the volume's end */
+	int64_t lead_ns[BS_FRAMES_MAX];
+	bool led; /* a whole volume has told lead_ns */
 	bool closed;
 };
 
@@ -68,23 +73,29 @@ void bs_volumes_need(const struct bs_protocol *p, struct bs_need *need);
 int bs_volumes_arm(struct bs_volumes *v, const struct bs_protocol *p, struct bs_arena *arena,
 		   struct bs_fail *why);
 void bs_volumes_scan(struct bs_volumes *v, const struct bs_scan_info *info);
-/* The open volume of this slice, or a new one. NULL: another volume is over and leaves first. */
+/*
+ * Returns the open volume of this slice, or a new one. NULL: another volume is over and leaves
+ * first.
+ */
 struct bs_volume *bs_volumes_place(struct bs_volumes *v, const struct bs_mrd_acq *first);
-/* Where the slice's image is made. */
+/* Returns where the slice's image is made. */
 float *bs_volume_slice(const struct bs_volumes *v, const struct bs_volume *to, uint32_t slice);
-/* The deadline of the slice's solver. due_ns: that of a volume whose last line is the slice's. */
+/*
+ * Returns the deadline of the slice's solver. due_ns: that of a volume whose last line is the
+ * slice's.
+ */
 int64_t bs_volume_deadline(const struct bs_volumes *v, const struct bs_volume *to, uint32_t slice,
 			   int64_t due_ns, int64_t now_ns);
-/* The slice's image is made, or passed over. line: one of its frame. */
+/* Notes that the slice's image is made, or passed over. line: a line of the slice's frame. */
 void bs_volumes_join(struct bs_volumes *v, struct bs_volume *to, const struct bs_mrd_acq *line,
 		     const struct bs_recon_image *slice);
-/* The scan has no more slices: open volumes are over. */
+/* Notes that the scan has no more slices: open volumes are over. */
 void bs_volumes_end(struct bs_volumes *v);
-/* The volumes that are over, or, of a closed scan, open. */
+/* Returns the number of volumes that are over; of a closed scan, of those that are open, too. */
 uint32_t bs_volumes_due(const struct bs_volumes *v);
 /*
- * The first volume that is over leaves: *image is all of it, its pixels too unless it is passed.
- * Returns it, or NULL: none is over.
+ * Lets the first volume that is over leave: *image is all of it, with its pixels unless it is
+ * passed over. Returns the volume; NULL: none is over.
  */
 const struct bs_volume *bs_volumes_leave(struct bs_volumes *v, struct bs_recon_image *image);
 

@@ -19,9 +19,10 @@
 struct bs_album {
 	struct bs_buffer bytes;
 	struct bs_picture_form form;
-	uint64_t has, newest; /* last image that counts as sent; the scan's last in the store */
-	uint64_t hand;        /* the large image that is being sent; 0: none */
-	size_t sent;          /* bytes of image `hand` that were sent */
+	/* number of the last image that counts as sent; that of the scan's last one in the store */
+	uint64_t has, newest;
+	uint64_t hand; /* the large image that is being sent; 0: none */
+	size_t sent;   /* bytes of image `hand` that were sent */
 	double scale, hand_scale;
 	bool hand_frame;       /* image `hand` is no preview */
 	uint64_t images, lost; /* frames that the client has; images that could not be put */

@@ -53,14 +53,15 @@ struct bs_client_env {
 	uint64_t opened, ended, images; /* scans opened and ended, images sent; in all */
 	/* time since which lines about clients' errors are counted */
 	int64_t said_ns;
-	uint32_t said, unsaid; /* such lines that were logged, and that were left out */
-	uint64_t refused;      /* clients that were told of an error */
-	char error[160];       /* text of the last error */
+	/* number of lines that were logged, and of lines that were left out */
+	uint32_t said, unsaid;
+	uint64_t refused; /* clients that were told of an error */
+	char error[160];  /* text of the last error */
 };
 
 struct bs_client {
 	struct bs_client_env *env;
-	int fd;        /* -1: the client is gone; its scan may not be over yet */
+	int fd;        /* socket; -1: the client is gone, but its scan may not be over */
 	char peer[32]; /* address of the client, "192.168.2.1:40123" */
 	enum bs_client_state state;
 	struct bs_buffer in, out;
@@ -82,7 +83,7 @@ struct bs_client {
 	size_t xml_len;
 	const char *protocol;
 	/* the client's scan */
-	bool passing;    /* the client's images go back to it; counts in env->scans */
+	bool passing;    /* the client's images go back to it; the client counts in env->scans */
 	bool feeding;    /* feed is open; counts in env->scans */
 	bool finish_due; /* CLOSE is to be sent to the service */
 	struct bs_feed feed;

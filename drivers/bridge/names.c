@@ -169,7 +169,8 @@ bool bs_names_known(const struct bs_site *site, const char *config)
  */
 static const char *only_one(const struct bs_site *site, const struct bs_scan_info *info)
 {
-	const char *found[2] = { NULL, NULL }; /* with fewer coils, with as many */
+	/* protocols that fit: with fewer coils, with as many */
+	const char *found[2] = { NULL, NULL };
 	uint32_t count[2] = { 0, 0 };
 
 	for (uint32_t i = 0; info != NULL && i < site->protocols; i++) {

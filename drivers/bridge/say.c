@@ -16,7 +16,7 @@ static void put(struct bs_client *c, const void *bytes, size_t len)
 		(void)bs_buffer_add(&c->out, bytes, len, BS_CLIENT_OUT_MOST);
 }
 
-/* A message of words, or, without, an end. */
+/* Sends a message of words; without words, one that ends the conversation. */
 static void say(struct bs_client *c, enum bs_bridge_id id, uint64_t correlation, const char *words,
 		size_t len)
 {

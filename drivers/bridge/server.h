@@ -29,9 +29,9 @@ struct bs_server {
 	struct bs_client_env env;
 	struct bs_peers peers;
 	struct bs_collector images;
-	struct bs_client *client; /* [BS_SERVER_PLACES]; bs_client_over: the place is free */
+	struct bs_client *client; /* [BS_SERVER_PLACES] clients; bs_client_over: a free place */
 	uint32_t dealt;           /* index of the client that the store was last asked for */
-	int64_t again_ns;         /* an image had no room: the store is asked again then */
+	int64_t again_ns;         /* when the store is asked again, because an image had no room */
 	int listen_fd;
 	unsigned char *spill; /* takes bytes of lingering clients, which are dropped */
 	uint64_t strangers, dropped;

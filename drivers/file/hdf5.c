@@ -23,7 +23,7 @@ struct member {
 	const char *name;
 	size_t offset;
 	enum base base;
-	unsigned count; /* 1: one number; more: an array of that length */
+	unsigned count; /* number of elements; 1: one number; more: an array */
 };
 
 #define ACQ(f, base, n)                                                                            \

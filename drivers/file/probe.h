@@ -29,8 +29,10 @@
  */
 int bs_probe(int (*fn)(const char *path, struct bs_fail *why), const char *path,
 	     struct bs_fail *why);
-/* Limits the next piece of fn's work, which calls this before each: the child is killed when the
- * work uses more processor time, or 30 times as long by the clock. No effect outside of a child. */
+/*
+ * Limits what fn does next, until its next call of this: the child is killed when that uses more
+ * processor time, or 30 times as long by the clock. No effect outside of a child.
+ */
 void bs_probe_allow(unsigned seconds);
 
 #endif

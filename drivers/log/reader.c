@@ -533,7 +533,7 @@ int bs_log_again(struct bs_log_reader *r, struct bs_log_place at, struct bs_log_
 	return 0;
 }
 
-/* ---- what is known of it ---- */
+/* ---- what is known of the log ---- */
 
 bool bs_log_read_failed(const struct bs_log_reader *r)
 {

@@ -300,7 +300,7 @@ static void prune(struct bs_store *s)
 	while (s->files > 1) {
 		bool had = s->takers > 0;
 
-		/* a file's numbers end before the first number of the next file */
+		/* the numbers in a file end before the first number of the next file */
 		for (uint32_t t = 0; t < s->takers; t++)
 			had = had && s->taker[t].cursor + 1 >= s->file[1].first;
 		if (!had && s->bytes - s->file[0].bytes < s->spec.most_bytes)

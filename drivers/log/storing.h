@@ -19,7 +19,10 @@ struct record {
 struct file {
 	char name[BS_LOG_NAME];
 	uint64_t first, bytes;
-	struct record *record; /* valid if known; an earlier process's file is read when needed */
+	/*
+	 * list of the file's images, valid if known; an earlier process's file is read when needed
+	 */
+	struct record *record;
 	uint32_t records, room, rounds;
 	int64_t again_ns;
 	bool known;

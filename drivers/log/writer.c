@@ -49,7 +49,7 @@ static bool put_at(int fd, const void *bytes, size_t len, uint64_t at)
 	return true;
 }
 
-/* ---- files before they are a segment ---- */
+/* ---- files that are no segments yet ---- */
 
 /* Makes a file of zeros and syncs it. NULL: done; else what failed (errno says why). */
 static const char *make_zeros(int dir, const char *name, uint64_t bytes)

@@ -43,7 +43,7 @@ static int cfl_put(void *self, const struct bs_mrd_image *head, const char *attr
 	float *data;
 	int rc;
 
-	(void)attributes; /* the format has no place for them */
+	(void)attributes; /* the format has no place for attributes */
 	if (head->data_type == BS_MRD_CXFLOAT)
 		return write_named(self, head, real, why);
 	data = malloc((size_t)values * 2 * sizeof(*data));

@@ -256,7 +256,10 @@ static void put_identity(const struct bs_dicomhead *d, FILE *to, bool enhanced)
 	text(to, 0x00200013, "IS", "%u", h.image_index);
 	text(to, 0x00200052, "UI", "%s", d->frame);
 	bs_dicom_text(to, 0x00201040, "LO", "", 0);
-	/* also in a volume, beside the standard's groups, which want values that no header has */
+	/*
+	 * the private group is in a volume, too, beside the standard's groups, which want values
+	 * that no header has
+	 */
 	number(d, to, 0x00180080, "mrd_TR");
 	number(d, to, 0x00180082, "mrd_TI");
 	number(d, to, 0x00180087, "mrd_systemFieldStrength_T");

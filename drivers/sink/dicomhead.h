@@ -30,8 +30,8 @@ struct bs_dicomhead {
 	char intercept[BS_DICOM_DECIMAL], slope[BS_DICOM_DECIMAL];
 	double window_center, window_width; /* window in the image's values, not as stored */
 	double reach;           /* largest phase or velocity (ipc/wire/meta.h); else 0 */
-	int smallest, largest;  /* stored pixel values; signed if reach is not 0 */
-	bool rescaled;          /* the series had another scale until now */
+	int smallest, largest;  /* stored pixel values; they have a sign if reach is not 0 */
+	bool rescaled;          /* the series had another scale before this image */
 	uint64_t not_numbers;   /* pixels that were not finite, stored as 0 */
 	const char *pixel_file; /* file of 16-bit little-endian pixels, beside the dump */
 };

@@ -19,7 +19,7 @@
 
 #define BS_DICOM_AET   17u        /* bytes of an application entity's title with its NUL */
 #define BS_DICOM_HOST  240u       /* bytes of a host's name with its NUL */
-#define BS_DICOM_OURS  "BORESIDE" /* this program's own title */
+#define BS_DICOM_OURS  "BORESIDE" /* title of this program as an application entity */
 #define BS_DICOM_WORDS 240u
 
 struct bs_dicomstore {

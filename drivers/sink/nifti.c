@@ -141,7 +141,7 @@ int bs_nifti_write(const char *path, const struct nifti_1_header *h,
 	       write_all(f, ext_head, sizeof(ext_head)) && write_all(f, attributes, text) &&
 	       write_all(f, zeros, extension - EXT_HEAD - text) &&
 	       write_all(f, pixels, bs_nifti_pixel_bytes(head));
-	cause = errno; /* of the first failure */
+	cause = errno; /* errno of the first call that failed */
 	good = znzclose(f) == 0 && good;
 	return good ? 0
 		    : bs_fail(why, BS_ERR_IO, "%s: cannot be written: %s", path,

@@ -16,7 +16,7 @@
 
 #define BS_NIFTI_AXIS_MAX 32767u /* the header counts in 16 bits with a sign */
 
-/* Of an image with these attributes. BS_ERR_SIZE: an axis is too long. */
+/* Makes the header of an image with these attributes. BS_ERR_SIZE: an axis is too long. */
 int bs_nifti_header(struct nifti_1_header *h, const struct bs_mrd_image *head,
 		    const char *attributes, struct bs_fail *why);
 /* Writes a whole file; h: bs_nifti_header's, of which the caller may have changed fields. */

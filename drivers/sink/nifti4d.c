@@ -33,14 +33,14 @@
 struct series {
 	struct bs_imagename name;
 	char scan[24]; /* session of the scan, or a number of this process alone */
-	bool failed;   /* the last put: its image may be there, and come again */
+	bool failed;   /* the last put failed: its image may be in the file, and may come again */
 };
 
 /* An image, as its series' file and list have it. */
 struct entry {
 	const struct bs_mrd_image *head;
-	struct nifti_1_header h; /* of a file that has no other image */
-	size_t bytes;            /* bytes of its pixels */
+	struct nifti_1_header h; /* header of a file that has no other image */
+	size_t bytes;            /* bytes of the image's pixels */
 	char quality[16], lacks[LINE - 80];
 	double tr_ms;
 };
@@ -49,10 +49,10 @@ struct entry {
 struct growing {
 	char path[BS_DRAFT_PATH];
 	struct bs_draft file;       /* the open file; fd -1: there is none of that name */
-	struct nifti_1_header have; /* its header */
-	bool is_ours;               /* it is of this scan, and whole as far as its header counts */
-	bool fits;                  /* ours, and the image belongs into it */
-	bool counts;                /* its last image is this one, whose put failed */
+	struct nifti_1_header have; /* header of the open file */
+	bool is_ours; /* the file is of this scan, and whole as far as its header counts */
+	bool fits;    /* the file is ours, and the image belongs into it */
+	bool counts;  /* the file's last image is the one to be put, whose earlier put failed */
 };
 
 static int series_open(void **self, const char *target, struct bs_fail *why)
@@ -137,7 +137,7 @@ static int make_entry(struct entry *e, const struct series *s, const struct bs_m
 	return rc;
 }
 
-/* The number of the last image that a header counts. */
+/* Returns the number of the last image that a header counts. */
 static uint16_t last_image(const struct nifti_1_header *h)
 {
 	char words[sizeof(h->descrip) + 1] = "";
@@ -148,13 +148,16 @@ static uint16_t last_image(const struct nifti_1_header *h)
 	return at != NULL ? (uint16_t)strtoul(at + 7, NULL, 10) : 0;
 }
 
-/* The file's bytes that its header counts. */
+/* Returns how many of the file's bytes its header counts. */
 static uint64_t counted(const struct growing *g, size_t bytes)
 {
 	return (uint64_t)g->have.vox_offset + (uint64_t)g->have.dim[4] * bytes;
 }
 
-/* The image has the size, the type and the place of those in the file, which has room for it. */
+/*
+ * Returns true if the image has the size, the type and the place of those in the file, which has
+ * room for it.
+ */
 static bool fits(const struct nifti_1_header *have, const struct nifti_1_header *h, bool counts)
 {
 	bool same = have->datatype == h->datatype &&
@@ -266,7 +269,7 @@ static int create(const struct series *s, const char *path, const struct entry *
 	return rc;
 }
 
-/* Puts the image to the file of that number. BS_DRAFT_EXISTS: that is another one's. */
+/* Puts the image to the file of that number. BS_DRAFT_EXISTS: the file is another image's. */
 static int put_to(const struct series *s, uint32_t number, const struct entry *e,
 		  const char *attributes, const void *pixels, struct bs_fail *why)
 {
@@ -308,9 +311,9 @@ static int series_put(void *self, const struct bs_mrd_image *head, const char *a
 }
 
 /*
- * A file of the scan counts this image, or a later one of its kind. Images come in the order of
- * their numbers, those that wait in the store before those in the ring (board/emit/taker.c): one
- * that is not there behind a later one was refused for good.
+ * Returns true if a file of the scan counts this image, or a later one of its kind. Images come in
+ * the order of their numbers, those that wait in the store before those in the ring
+ * (board/emit/taker.c): one that is not there behind a later one was refused for good.
  */
 static bool series_has(void *self, const struct bs_mrd_image *head, int64_t since_ns)
 {
@@ -319,7 +322,7 @@ static bool series_has(void *self, const struct bs_mrd_image *head, int64_t sinc
 	struct entry e = { 0 };
 	bool has = false;
 
-	(void)since_ns; /* the scan's session says it better */
+	(void)since_ns; /* the session of the scan says better whose file this is */
 	if (make_entry(&e, s, head, "", NULL) != 0)
 		return false;
 	for (uint32_t n = 1; !has && n < BS_IMAGENAME_TRIES; n++) {

@@ -158,7 +158,7 @@ static int64_t written_ns(const char *path)
 		       : -1;
 }
 
-/* When the file of the same name with extension `last` was written; -1: there is none. */
+/* Returns when the file of the same name with extension `last` was written; -1: there is none. */
 static int64_t other_ns(const struct bs_imagename *n, const char *path, const char *last)
 {
 	char other[BS_DRAFT_PATH + 8];

@@ -41,8 +41,8 @@ struct bs_sink {
 	int (*put)(void *self, const struct bs_mrd_image *head, const char *attributes,
 		   const void *pixels, struct bs_fail *why);
 	/*
-	 * The same by the image's attributes as pairs (core/text.h), without the XML. NULL: put
-	 * writes the XML itself.
+	 * Does what put does, by the image's attributes as pairs (core/text.h), without the XML.
+	 * NULL: put writes the XML itself.
 	 */
 	int (*put_pairs)(void *self, const struct bs_mrd_image *head, const char *attributes,
 			 const void *pixels, struct bs_fail *why);
@@ -54,12 +54,17 @@ struct bs_sink {
 	/* True if this image's file exists, whole, written at since_ns (since 1970) or later. */
 	bool (*has)(void *self, const struct bs_mrd_image *head, int64_t since_ns);
 	int (*close)(void *self, struct bs_fail *why);
-	/* May be NULL. Before put and has: the session number of the image's scan. */
+	/* Gives the session number of the image's scan; called before put and has. May be NULL. */
 	void (*scan)(void *self, uint64_t session);
-	/* May be NULL. BS_ERR_UNSUPPORTED: this machine lacks a program that the sink needs. */
+	/*
+	 * Returns BS_ERR_UNSUPPORTED if this machine lacks a program that the sink needs. May be
+	 * NULL.
+	 */
 	int (*usable)(struct bs_fail *why);
-	/* Makes put send each image there, too (sinks[].store). Call after open.
-	 * NULL: the sink cannot. */
+	/*
+	 * Gives an address to which put also sends each image (sinks[].store). Called after open.
+	 * NULL: the sink cannot send.
+	 */
 	int (*send_to)(void *self, const char *address, struct bs_fail *why);
 };
 

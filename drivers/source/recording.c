@@ -21,7 +21,7 @@
 #include "drivers/source/logged.h"
 #include "ipc/wire/mrd.h"
 
-#define GROUP      "dataset" /* ISMRMRD's own name of it */
+#define GROUP      "dataset" /* ISMRMRD's own name of the group */
 #define GROUP_MAX  64
 #define GROUPS_MAX 64 /* most groups of a file that are looked at */
 #define NOTE_BYTES 256
@@ -215,7 +215,7 @@ static void note_groups(struct bs_recording *r)
 			*c = '?';
 }
 
-/* A file of images where a recording was meant: the first of them. */
+/* Returns true if the file holds images where a recording was meant; name: the first of them. */
 static bool holds_image(const struct bs_recording *r, char name[GROUP_MAX])
 {
 	char at[2 * GROUP_MAX + 8];

@@ -25,7 +25,7 @@ struct bs_recorded {
 	float *data; /* [channels][samples] complex values */
 };
 
-/* path: a file, or FILE/GROUP: a group of it that is not /dataset. */
+/* path: a file, or FILE/GROUP for a group of the file that is not /dataset. */
 int bs_recording_open(struct bs_recording **r, const char *path, struct bs_fail *why);
 /* Returns FILE/GROUP, valid until the next call; group NULL: path itself. */
 #define BS_RECORDING_GROUP "a group of the HDF5 file (dataset), as FILE/NAME names it, too"

@@ -41,7 +41,7 @@ int bs_whiten(double *w, const struct bs_noise *noise, double scale, struct bs_f
 	return rc;
 }
 
-/* out[m][n] = left[m][k] right[k][n]. */
+/* Computes out[m][n] = left[m][k] right[k][n]. */
 static void multiply_matrices(z *out, const z *left, const z *right, size_t m, size_t k, size_t n)
 {
 	memset(out, 0, sizeof(*out) * m * n);
@@ -51,7 +51,7 @@ static void multiply_matrices(z *out, const z *left, const z *right, size_t m, s
 				out[i + m * j] += left[i + m * p] * right[p + k * j];
 }
 
-/* out[m][n] = left[m][k] right[n][k]^H. */
+/* Computes out[m][n] = left[m][k] right[n][k]^H. */
 static void multiply_adjoint(z *out, const z *left, const z *right, size_t m, size_t k, size_t n)
 {
 	memset(out, 0, sizeof(*out) * m * n);

@@ -14,7 +14,7 @@ struct bs_walsh {
 	struct bs_walsh_spec s;
 	struct bs_team *team;
 	const struct bs_maps_kernels *simd;
-	double *gram, *value; /* [coils][coils] complex, [coils] */
+	double *gram, *value; /* [coils][coils] complex matrix, then its vector [coils] */
 	void *work;           /* workspace of LAPACK */
 	float *reference;     /* phase reference [coil] complex */
 	float *rows;          /* rows under the box, [member][coil][row][re, im][width] */

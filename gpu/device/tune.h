@@ -103,7 +103,10 @@ typedef int (*bs_tune_measure)(void *arg, const struct bs_tune *tune, const stru
 /* Returns true to a measure function when this many pairs of a direction already
  * settle the outcome. */
 bool bs_tune_settled(const struct bs_tune_match *match, int direction, int pairs);
-/* The same, for a stopwatch (gpu/device/stopwatch.h); arg: a struct bs_tune_turns. */
+/*
+ * Returns what bs_tune_settled does, for a stopwatch (gpu/device/stopwatch.h); arg: a struct
+ * bs_tune_turns.
+ */
 struct bs_tune_turns {
 	struct bs_tune_match *match;
 	int direction;

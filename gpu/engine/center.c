@@ -51,7 +51,8 @@ static uint64_t volume(const uint32_t n[3])
 }
 
 /*
- * Finds the points of the largest block, and the protocol of the small image if all samples count.
+ * Finds the points of the largest block, and the protocol of the small image if all samples
+ * counted.
  */
 static void size(struct bs_center *c, const struct bs_protocol *p)
 {
@@ -148,7 +149,7 @@ int bs_center_need(const struct bs_protocol *p, struct bs_need *need, struct bs_
 	return rc;
 }
 
-/* ---- which samples count, and whether they suffice ---- */
+/* ---- which samples count, and whether there are enough ---- */
 
 /* The place of a sample along an axis, in points of the block; index size/2 is k = 0. */
 static double place(const struct bs_center *c, const struct bs_protocol *p, const float *k,
@@ -311,7 +312,7 @@ static int weigh(struct bs_center *c, const struct bs_traj *alone, float *weight
 	return rc;
 }
 
-/* ---- its life ---- */
+/* ---- a center's memory and run ---- */
 
 static void make_turns(struct bs_center *c)
 {

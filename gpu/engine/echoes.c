@@ -12,8 +12,9 @@
 struct bs_echoes {
 	const struct bs_protocol *p;
 	float *earlier;     /* [slice][coil][voxel] complex, of the contrast that came first */
-	uint32_t *contrast; /* [slice] number of that contrast; NEITHER */
-	uint64_t *order;    /* [slice] order of that contrast's frame (core/engine.h) */
+	uint32_t *contrast; /* [slice] number of the contrast that came first; NEITHER */
+	/* [slice] order of the frame of the contrast that came first (core/engine.h) */
+	uint64_t *order;
 	struct bs_turn *turn;
 	float *turns; /* the array tables->turn */
 };

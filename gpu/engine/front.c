@@ -277,7 +277,7 @@ static int begin(struct bs_front *f, const struct bs_mrd_acq *head, struct bs_fa
 		       reason.text);
 }
 
-/* The row among those of all slices that share a matrix. */
+/* Returns the row's number among the rows of all slices that share a matrix. */
 static uint32_t row_of(const struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row)
 {
 	return f->bands > 1 && row < f->rows / f->bands
@@ -324,7 +324,7 @@ static int pass(struct bs_front *f, const struct bs_mrd_acq *head, uint32_t row,
 	return bs_recon_readout(f->recon, &inner, row, f->mixed, now_ns, why);
 }
 
-/* ---- compression: which readouts calibrate, and those that wait ---- */
+/* ---- compression: readouts that calibrate, and readouts that wait ---- */
 
 /* The index of a row among the calibrating ones; NONE: it does not calibrate. */
 static uint32_t place_of(const struct bs_front *f, uint32_t row)
@@ -349,7 +349,7 @@ static uint32_t place_of(const struct bs_front *f, uint32_t row)
 	       band * (f->calibrating / f->bands);
 }
 
-/* True for a repeat of a line: of averages that are summed, only the first calibrates. */
+/* Returns true for a repeat of a line: of averages that are summed, only the first calibrates. */
 static bool is_again(const struct bs_front *f, const struct bs_mrd_acq *head)
 {
 	return f->p->averages > 1 && head->idx.average > 0;
@@ -524,7 +524,7 @@ static bool complete(const struct bs_front *f, const struct bs_mrd_acq *head)
 
 	if (s->rows == f->calibrating || s->count == f->quota)
 		return true;
-	/* of several slices that share a matrix a frame may be one's alone */
+	/* where several slices share a matrix, a frame may hold one slice alone */
 	return f->bands == 1 && (frame->lines == readouts_of(f->p) ||
 				 (f->p->by_header && (head->flags & BS_MRD_LAST) != 0 &&
 				  bs_open_same(f->p, &frame->idx, &head->idx)));

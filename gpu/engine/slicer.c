@@ -17,14 +17,14 @@
 #define FITS 0.5
 /* Weights that let a larger share of another slice through do not keep it out. */
 #define LEAKS 0.15
-/* Less of a difference, of the lines or in cycles, is none. */
+/* A difference below this, relative to the lines or in cycles, is none. */
 #define SAME 1e-3
 
 /* What is known of a group and contrast. */
 struct known {
 	uint32_t came;       /* reference lines so far, of all scans */
 	uint32_t compared;   /* lines of the frame that tells what follows */
-	bool phased, untold; /* untold: the lines do not tell whether they are */
+	bool phased, untold; /* untold: the lines do not tell whether the references are phased */
 	double left;
 };
 
@@ -35,14 +35,17 @@ struct bs_slicer {
 	struct bs_cart *cart; /* states: pairs of slice and contrast */
 	uint8_t *have;        /* [pair][line]: 1: the reference has come */
 	float *references;    /* [band][coil][line][x] complex, of the run in progress */
-	/* [coil][line][x] complex: the lines of a frame, the first one first; those of its slice */
+	/*
+	 * lines [coil][line][x] complex: folded: of a frame, its first line first; out: of the
+	 * frame's slice
+	 */
 	float *folded, *out;
 	uint8_t *came;                /* [line of folded]: 1: it has come */
 	struct known *known;          /* [set]: group, contrast */
 	bool in_plane;                /* lines came that calibrate in plane alone */
-	struct bs_slicer_frame frame; /* the last prepared one */
-	uint32_t count;               /* its lines that have come */
-	bool gaps;                    /* between these, lines are missing that are not filled */
+	struct bs_slicer_frame frame; /* the frame that was prepared last */
+	uint32_t count;               /* number of that frame's lines that have come */
+	bool gaps; /* between that frame's lines, lines are missing that nothing fills */
 	int64_t calibrated_ns;
 };
 
@@ -56,7 +59,7 @@ struct bs_slice_spec bs_slicer_spec(const struct bs_protocol *p, uint32_t column
 				       .bands = m->factor,
 				       .groups = bs_multiband_groups(m, p->slices) * p->contrasts,
 				       .kernel = { m->kernel[0], m->kernel[1] },
-				       .step = 1, /* lines are gathered before */
+				       .step = 1, /* the lines are gathered without gaps before */
 				       .reference_lines = p->encoded[1],
 				       .lambda = m->lambda,
 				       .split = m->split };
@@ -142,12 +145,13 @@ void bs_slicer_close(struct bs_slicer *s)
 void bs_slicer_scan(struct bs_slicer *s)
 {
 	for (uint32_t i = 0; i < s->sets; i++)
-		s->known[i].came++; /* so that weights of the scan before count no more */
+		/* a new version, so that weights of the scan before count no more */
+		s->known[i].came++;
 	memset(s->have, 0, (size_t)bs_protocol_pairs(s->p) * s->lines);
 	s->in_plane = false;
 }
 
-/* The pair of slice and contrast that is a band of a set. */
+/* Returns the pair of slice and contrast that is a band of a set. */
 static uint32_t pair_of(const struct bs_slicer *s, uint32_t set, uint32_t band)
 {
 	const uint32_t groups = bs_multiband_groups(&s->p->multiband, s->p->slices);
@@ -368,7 +372,7 @@ static int lacking(const struct bs_slicer *s, struct bs_fail *why, const char *r
 		       zeros ? ": its slices lie on each other" : "");
 }
 
-/* Some band has a phase that grows from line to line. */
+/* Returns true if some band has a phase that grows from line to line. */
 static bool turns(const struct bs_slicer *s, const double *cycles)
 {
 	bool any = false;

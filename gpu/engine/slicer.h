@@ -40,7 +40,7 @@ struct bs_slicer_pattern {
 
 /* A frame that was prepared: its lines, as the weights take them. */
 struct bs_slicer_frame {
-	uint32_t set, band; /* of the weights */
+	uint32_t set, band; /* numbers of the set and the band whose weights the frame takes */
 	struct bs_slicer_pattern at;
 	const uint8_t *came; /* [most lines]: 1 where the i-th line has come */
 };
@@ -54,12 +54,12 @@ int bs_slicer_plan(struct bs_slicer **slicer, const struct bs_protocol *p, uint3
 void bs_slicer_close(struct bs_slicer *s);
 void bs_slicer_scan(struct bs_slicer *s);
 /*
- * A line of calibration, or of an image and calibration. Returns whether it also calibrates the
- * filling of lines that are left out.
+ * Takes a line of calibration, or of an image and calibration. Returns true if the line also
+ * calibrates the filling of lines that are left out.
  */
 bool bs_slicer_side(struct bs_slicer *s, uint32_t frame, const struct bs_mrd_acq *head,
 		    uint32_t row, const float *data, size_t coil_stride);
-/* Prepare must be given the frame's lines. step: report->apart.step. */
+/* Returns true if prepare must be given the frame's lines. step: report->apart.step. */
 bool bs_slicer_stale(struct bs_slicer *s, uint32_t frame, uint32_t step, const uint8_t *have);
 /*
  * have [line]: 1 where a line of the frame has come. lines: not read unless stale.
@@ -72,11 +72,14 @@ int bs_slicer_prepare(struct bs_slicer *s, uint32_t frame, const uint8_t *have,
 		      const struct bs_slicer_lines *lines, struct bs_report *report);
 /* Makes the last prepared frame's slice of the lines of its group, in place. */
 void bs_slicer_apply(struct bs_slicer *s, float *hybrid);
-/* For an engine that applies the weights itself. space: memory for lines that stale asks for. */
+/* An engine that applies the weights itself calls these. space: memory for the lines of prepare. */
 const struct bs_slicer_frame *bs_slicer_prepared(const struct bs_slicer *s);
 const struct bs_slice *bs_slicer_slice(const struct bs_slicer *s);
 float *bs_slicer_space(struct bs_slicer *s);
-/* The last prepared frame is accelerated in plane: lines between its own are to be filled. */
+/*
+ * Returns true if the last prepared frame is accelerated in plane: lines between its own are to be
+ * filled.
+ */
 bool bs_slicer_fills(const struct bs_slicer *s);
 /* Time that the last prepare took to make weights, ns; 0: it made none. */
 int64_t bs_slicer_calibrated_ns(const struct bs_slicer *s);

@@ -292,7 +292,7 @@ static void form_panel(const struct bs_exact *p, unsigned char *panel, uint64_t 
 
 #define FRESH UINT64_MAX /* no sample has come since begin */
 
-/* Adds one panel of one plane, the task. */
+/* A task adds one panel of one plane. */
 static void add_panel(void *arg, int task, int member)
 {
 	struct bs_exact *p = arg;
@@ -315,7 +315,7 @@ static void add_panel(void *arg, int task, int member)
 	}
 }
 
-/* Adds the samples first .. first + count - 1 to the state; data points at the first of them. */
+/* Adds the samples first .. first + count - 1 to the state; data points at sample first. */
 static void sum_samples(struct bs_exact *p, uint32_t state, uint64_t first, uint64_t count,
 			const float *data, size_t stride)
 {
@@ -363,7 +363,7 @@ static void sum_kept(struct bs_exact *p, uint32_t state)
 			    p->s.samples);
 }
 
-/* Keeps samples of one chunk; those of it that never come will count as zeros. */
+/* Keeps samples of one chunk; the chunk's samples that never come will count as zeros. */
 static void keep_samples(struct bs_exact *p, uint32_t state, uint64_t chunk, uint64_t first,
 			 uint64_t n, const float *data, size_t coil_stride)
 {
@@ -437,7 +437,7 @@ static void gather_row(const struct bs_exact *p, uint32_t coil, uint64_t row, in
 	}
 }
 
-/* Unfolds one outer voxel of a coil, the task. */
+/* A task unfolds one outer voxel of a coil. */
 static void unfold(void *arg, int task, int member)
 {
 	struct bs_exact *p = arg;

@@ -42,7 +42,7 @@ struct bs_exact_spec {
 	uint32_t coils;     /* number of sums that share the trajectory */
 	uint64_t samples;
 	uint64_t chunk; /* samples of a chunk in incremental use; 0: the plan chooses */
-	/* as in nufft.h: between begin and finish come the samples of one part alone */
+	/* samples of one part, the only ones that come between begin and finish, as in nufft.h */
 	uint64_t part;
 	uint32_t states; /* number of accumulators, that is of frames open at once */
 	enum bs_basis basis;

@@ -54,7 +54,7 @@ struct bs_exact_cuda_spec {
 	 * part; 0: the plan chooses
 	 */
 	uint32_t parts;
-	/* 1: the caches keep the sums; 2: the sums leave the caches first; 0: the plan chooses */
+	/* order of leaving the caches; 1: sums stay; 2: sums leave first; 0: the plan chooses */
 	uint32_t stream;
 };
 

@@ -25,7 +25,7 @@ static double *block_of(const struct job *j, int member)
 	return j->blocks + (size_t)member * 2 * j->block_size;
 }
 
-/* Transforms a group of columns at one index of the other axis, y or z, the task. */
+/* A task transforms a group of columns at one index of the other axis, y or z. */
 static void columns(void *arg, int task, int member)
 {
 	const struct job *j = arg;
@@ -78,8 +78,9 @@ static void pair_in(const struct job *j, double *lane, const double *a, const do
 	}
 }
 
-/* Transforms a group of pairs of rows, the task. A last row without a partner is
- * paired with itself. */
+/*
+ * A task transforms a group of pairs of rows. A last row without a partner is paired with itself.
+ */
 static void rows(void *arg, int task, int member)
 {
 	const struct job *j = arg;

@@ -30,8 +30,8 @@ void bs_grappa_ends_need(const struct bs_grappa_spec *s, struct bs_need *need)
 }
 
 /*
- * The sample of the readout that index i of wave and samples stands for: the first 2 reach, then
- * the last 2 reach.
+ * Returns the sample of the readout that index i of wave and samples stands for: the first 2 reach,
+ * then the last 2 reach.
  */
 static uint32_t sample_of(const struct bs_grappa_ends *e, uint32_t i)
 {
@@ -68,7 +68,7 @@ int bs_grappa_ends_plan(struct bs_grappa_ends *e, const struct bs_grappa_spec *s
 	return 0;
 }
 
-/* Finds the sums of a line of hybrid, the task. The sums of missing lines are not read. */
+/* A task finds the sums of a line of hybrid. The sums of missing lines are not read. */
 static void find_samples(void *arg, int task, int member)
 {
 	struct bs_grappa_ends *e = arg;
@@ -96,14 +96,14 @@ static void find_samples(void *arg, int task, int member)
 }
 
 /*
- * The index of the sample that tap `tap` of the kernel at end `end` reads, where the readout wraps
- * around.
+ * Returns the index of the sample that tap `tap` of the kernel at end `end` reads, where the
+ * readout wraps around.
  */
 static uint32_t meets(const struct bs_grappa_ends *e, uint32_t end, uint32_t tap)
 {
 	const int n = (int)(4 * e->reach);
 	const int at =
-		/* sample from the start; those of the last ends count from -n/2 */
+		/* sample counted from the start; samples of the last ends count from -n/2 */
 		(int)end + (int)tap - (int)e->reach;
 
 	if (end < e->reach)
@@ -146,7 +146,7 @@ static void add_sample(const struct bs_grappa_ends *e, uint32_t end, const float
 	}
 }
 
-/* Corrects one coil of a neighborhood's missing lines, the task. */
+/* A task corrects one coil of a neighborhood's missing lines. */
 static void mend_lines(void *arg, int task, int member)
 {
 	struct bs_grappa_ends *e = arg;

@@ -212,7 +212,7 @@ static void keep(struct bs_gram *m, size_t at, uint32_t x, float re, float im)
 	m->middle[at + m->row + x] = inside ? im : 0.0f;
 }
 
-/* Takes a line of all coils, the task. */
+/* A task takes a line of all coils. */
 static void take_line(void *arg, int task, int member)
 {
 	struct bs_gram *m = arg;
@@ -373,8 +373,8 @@ static void add_line(const struct bs_gram *m, const int line[2], const int apart
 }
 
 /*
- * Sums two coils and a difference of offsets (all y, z from 0), the task; no other task writes
- * these sums.
+ * A task sums two coils and a difference of offsets (all y, z from 0); no other task writes these
+ * sums.
  */
 static void make_difference(void *arg, int task, int member)
 {

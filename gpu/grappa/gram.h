@@ -28,17 +28,17 @@
 struct bs_gram {
 	/* sizes of the matrix; samples: of a cropped readout */
 	uint32_t kernel[3], encoded, samples, coils, most[2];
-	uint32_t order; /* number of rows of G */
+	uint32_t order; /* order of the matrix G: its number of rows */
 	uint32_t step;
 	bool inside;  /* the whole kernel lies inside the lines */
-	bool centers; /* the lines that are taken are centers, in `middle` alone */
+	bool centers; /* the lines that are taken are centers, which lie in `middle` alone */
 	struct bs_team *team;
 	const struct bs_grappa_kernels *simd;
 	/* floats of one coil's line: its real or imaginary parts with zeros around them */
 	size_t row;
 	float *lines;  /* lines with zeros around, [z][y][coil][re, im][row] */
 	float *middle; /* the lines, with zeros where a shift would leave the readout */
-	struct bs_fft to_image, to_k; /* n 0: the readout is not cropped */
+	struct bs_fft to_image, to_k; /* transforms that crop the readout; n 0: it is not cropped */
 	const struct bs_fft_kernels *fft;
 	float *block; /* lines of one vector of coils, [BS_TEAM_MAX][2][block_size] */
 	size_t block_size;
@@ -61,7 +61,7 @@ int bs_gram_make(struct bs_gram *m, const struct bs_grappa_lines *lines, struct 
 void bs_gram_clear(struct bs_gram *m);
 int bs_gram_join(struct bs_gram *m, const struct bs_grappa_lines *lines, struct bs_fail *why);
 /*
- * The neighborhoods of the lines that were joined last against other centers, as many: to
+ * Correlates the neighborhoods of the lines that were joined last with as many centers: to
  * [coil][order] complex, sum over places p of conj(d(p + o_i)) center(p). step > 0, one partition.
  */
 int bs_gram_centers(struct bs_gram *m, const struct bs_grappa_lines *centers, double *to,

@@ -47,9 +47,10 @@ struct bs_grappa {
 	const float **weights; /* weights [neighborhood] */
 	uint32_t *todo;        /* neighborhoods whose weights must be made */
 	uint32_t todos;
-	uint32_t *at;   /* [missing line] where it starts in a coil of hybrid */
-	uint32_t *from; /* [missing line][near.most] where sources start */
-	float *phase;   /* phases [tap][re, im][column], each number twice */
+	uint32_t *at; /* [missing line]: where the line starts in a coil of hybrid */
+	/* [missing line][near.most]: where the line's sources start in a coil of hybrid */
+	uint32_t *from;
+	float *phase; /* phases [tap][re, im][column], each number twice */
 	size_t phase_step;
 	float *expanded; /* expanded weights [BS_TEAM_MAX] */
 	size_t expanded_size;
@@ -271,7 +272,7 @@ static size_t weights_size(const struct bs_grappa *g, const struct bs_neighborho
 	return (size_t)2 * unknowns_of(g, p) * g->s.coils;
 }
 
-/* Finds places among the set's weights for all of them, and lists those still to be made. */
+/* Finds places among the set's weights for all neighborhoods, and lists those still to be made. */
 static bool place_weights(struct bs_grappa *g, struct kept *k)
 {
 	g->todos = 0;
@@ -442,7 +443,7 @@ static void solve_some(void *arg, int task, int member)
 	}
 }
 
-/* Subtracts a solved neighborhood's wrapping weights from those of the ends, the task. */
+/* A task subtracts a solved neighborhood's wrapping weights from those of the ends. */
 static void subtract(void *arg, int task, int member)
 {
 	struct bs_grappa *g = arg;
@@ -563,7 +564,7 @@ static void find_lines(struct bs_grappa *g, bool wrapped)
 	}
 }
 
-/* Fills a block of columns of one coil, the task. */
+/* A task fills a block of columns of one coil. */
 static void fill_block(void *arg, int task, int member)
 {
 	struct bs_grappa *g = arg;

@@ -64,8 +64,8 @@ struct bs_grappa_spec {
 struct bs_grappa_lines {
 	const float *at;
 	size_t coil_step, z_step, y_step;
-	uint32_t lines[2]; /* lines of the box along y and z */
-	uint64_t version;  /* changes whenever the lines have changed; never 0 */
+	uint32_t lines[2]; /* number of lines of the box along y and z */
+	uint64_t version;  /* number that changes whenever the lines have changed; never 0 */
 };
 
 struct bs_grappa;

@@ -7,12 +7,14 @@
 #include "core/thread/team.h"
 #include "gpu/grappa/grappa.h"
 
-#define TAU    6.28318530717958647692
-#define PAIRS  12u                             /* of a kernel of BS_GRAPPA_KERNEL_X samples */
-#define CHOICE ((size_t)4 * BS_GRAPPA_COLUMNS) /* floats of choice of a tap */
+#define TAU 6.28318530717958647692
+/* most pairs of an end's samples and taps, in a kernel of BS_GRAPPA_KERNEL_X samples */
+#define PAIRS  12u
+#define CHOICE ((size_t)4 * BS_GRAPPA_COLUMNS) /* floats that a tap has in the array choice */
 
 struct pair {
-	uint32_t end, tap, sample; /* end, sample: from the start of the line, then from its end */
+	/* end, sample: numbers from the start of the line, then from its end */
+	uint32_t end, tap, sample;
 };
 
 /* Most lines that are separated at once. */
@@ -176,7 +178,7 @@ static const float *find_beyond(const struct bs_separate *p, const float *weight
 	return beyond;
 }
 
-/* Takes it off a line. */
+/* Takes off a line what taps have read beyond its ends. */
 static void mend_line(const struct bs_separate *p, const struct pair *pair, uint32_t pairs,
 		      const float *beyond, float *line)
 {
@@ -259,7 +261,8 @@ void bs_separate_run(struct bs_separate *p, const struct bs_separation *now)
 		if (now->have != NULL && now->have[y] != 1)
 			continue;
 		for (uint32_t i = 0; i < s->kernel[1]; i++)
-			from[i] = (y + s->step * i) * p->row; /* the first is y - pad */
+			/* the first kernel line lies at y - pad */
+			from[i] = (y + s->step * i) * p->row;
 		p->at_beyond[p->count] = p->count * width_of(s);
 		p->at[p->count++] = bs_slice_index(y, now->lines, now->wrapped) * s->columns;
 	}

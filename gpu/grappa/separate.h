@@ -14,7 +14,7 @@
 #include "gpu/grappa/grappa_simd.h"
 #include "gpu/grappa/slice.h"
 
-/* A separation of the lines in padded, all of them or those that `have` says. */
+/* A separation of the lines in padded: of all, or of the lines that `have` marks. */
 struct bs_separation {
 	uint32_t bands; /* bands that are made; weights, turns and out begin with the first one */
 	const float *weights; /* [band][coil out][kernel line][coil in][tap] complex */
@@ -31,18 +31,22 @@ struct bs_separate {
 	struct bs_team *team;
 	const struct bs_grappa_kernels *simd;
 	uint32_t pad, rows,
-		row;   /* lines of zeros around those in padded; its lines; their columns */
+		/*
+		 * lines of zeros around the lines in padded; number of padded's lines; length of
+		 * one
+		 */
+		row;
 	float *padded; /* [coil][rows][row] complex */
 	float *phase;  /* [tap][re, im][column], each number twice */
-	float *wave;   /* [end][re, im][column]: exp(-i2pi k n / columns), the same */
+	float *wave;   /* [end][re, im][column]: exp(-i2pi k n / columns), each number twice */
 	size_t phase_step;
 	float *choice;   /* [tap][re, im][pair]: 1 where a pair has that tap, each number twice */
 	float *expanded; /* [BS_TEAM_MAX]: the weights of a coil, of a block of columns */
 	size_t expanded_size;
 	float *beyond;       /* [BS_TEAM_MAX][line][pair]: what taps have read beyond the ends */
 	uint32_t *at;        /* where measured lines start in a coil of out */
-	uint32_t *at_beyond; /* the same in beyond */
-	uint32_t *from;      /* [line][source] of these lines in padded */
+	uint32_t *at_beyond; /* where measured lines start in a member's part of beyond */
+	uint32_t *from; /* where the sources of measured lines start in padded, [line][source] */
 	uint32_t count;
 	struct bs_separation now;
 };
@@ -58,13 +62,13 @@ static inline uint32_t bs_slice_outputs(const struct bs_slice_spec *s)
 	return s->bands * s->coils;
 }
 
-/* Line y stands there, as bs_slice_apply says. */
+/* Returns the index of line y in an array of lines, as bs_slice_apply says. */
 static inline uint32_t bs_slice_index(uint32_t y, uint32_t lines, bool wrapped)
 {
 	return wrapped ? (y + lines - lines / 2) % lines : y;
 }
 
-/* The sum of squares of a line. */
+/* Returns the sum of squares of a line. */
 double bs_separate_energy(const float *line, uint32_t columns);
 
 /* Finds the sizes; true where they are small enough. */

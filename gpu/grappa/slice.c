@@ -15,16 +15,16 @@ struct bs_slice {
 	struct bs_slice_spec s;
 	struct bs_gram gram;
 	struct bs_separate separate;
-	uint64_t *version; /* [group] */
-	float *weights;    /* [group][band][coil out][line][coil in][tap] complex */
-	float *turns;      /* [group][band][y] complex */
-	double *leakage;   /* [group][band][band] */
-	double *right;     /* [band][coil][unknown] complex */
-	double *energy;    /* [band][coil] */
-	float *separated;  /* [band][coil][reference line][column] */
+	uint64_t *version; /* versions of the references that the weights were made of, [group] */
+	float *weights;    /* weights [group][band][coil out][line][coil in][tap] complex */
+	float *turns;      /* factors that take the bands' phases off, [group][band][y] complex */
+	double *leakage;   /* leakage from band to band, [group][band][band] */
+	double *right;     /* right-hand sides [band][coil][unknown] complex */
+	double *energy;    /* energy of what was separated, [band][coil] */
+	float *separated;  /* separated references [band][coil][reference line][column] */
 };
 
-/* The same sizes in words of GRAPPA, for gram. */
+/* Returns these sizes as GRAPPA names them, for gram. */
 static struct bs_grappa_spec grappa_of(const struct bs_slice_spec *s)
 {
 	return (struct bs_grappa_spec){ .encoded = { s->columns, 1, 1 },
@@ -34,7 +34,7 @@ static struct bs_grappa_spec grappa_of(const struct bs_slice_spec *s)
 					.lines = { s->reference_lines, 1 } };
 }
 
-/* Refuses what cannot be; finds sizes. */
+/* Refuses sizes that cannot be, and finds those that follow. */
 static int check_spec(struct bs_slice *p, const struct bs_slice_spec *s, struct bs_fail *why)
 {
 	const uint64_t extent = (uint64_t)s->step * (s->kernel[1] - 1) + 1;

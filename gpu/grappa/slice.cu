@@ -27,10 +27,12 @@
 struct shape {
 	uint32_t lines, columns, coils, outputs, taps, kernel_lines, step;
 	bool wrapped;
-	const uint32_t *order;         /* number of measured lines, these, and then the others */
+	/* number of measured lines, then the numbers of these, then those of the others */
+	const uint32_t *order;
 	const float2 *wave;            /* [end][column], as in slice.c */
-	const float2 *weights, *turns; /* of the band */
-	const float2 *spread;          /* its weights [output][input][column] */
+	const float2 *weights, *turns; /* weights and phases of the band */
+	/* the band's weights spread over the columns, [output][input][column] */
+	const float2 *spread;
 };
 
 struct bs_slice_cuda {
@@ -38,7 +40,7 @@ struct bs_slice_cuda {
 	uint32_t *order, *order_host;
 	float2 *wave, *shift; /* shift [tap][column] */
 	float2 *weights, *turns, *spread;
-	float2 *samples; /* [coil][line][end]: the first and the last of a line */
+	float2 *samples; /* samples [coil][line][end]: the first and the last ones of a line */
 };
 
 static uint32_t outputs(const struct bs_slice_spec *s)
@@ -56,7 +58,7 @@ static uint32_t ends_of(const struct bs_slice_spec *s)
 	return s->kernel[0] / 2 * 2;
 }
 
-/* Values of a group. */
+/* Returns the number of complex weights of a group. */
 static uint64_t weights_of(const struct bs_slice_spec *s)
 {
 	return (uint64_t)outputs(s) * inputs(s) * s->kernel[0];

@@ -64,9 +64,9 @@ struct bs_slice_references {
 	size_t coil_step, line_step;       /* complex values; x is contiguous */
 	uint32_t first, lines;             /* first line as y of k-space; number of lines */
 	double cycles[BS_SLICE_BANDS];     /* phase of each band, cycles per line */
-	double center;                     /* line at which these phases are 0 */
-	bool phased;                       /* the references have these phases already */
-	uint64_t version; /* changes whenever something above has changed; never 0 */
+	double center;                     /* line at which the bands' phases are 0 */
+	bool phased;                       /* the references have their bands' phases already */
+	uint64_t version; /* number that changes whenever a member above has changed; never 0 */
 };
 
 struct bs_slice;
@@ -83,7 +83,10 @@ void bs_slice_close(struct bs_slice *plan);
  */
 int bs_slice_prepare(struct bs_slice *plan, uint32_t group,
 		     const struct bs_slice_references *references, struct bs_fail *why);
-/* Version of the references that the group's weights were made of; 0: it has no weights. */
+/*
+ * Returns the version of the references that the group's weights were made of; 0: it has no
+ * weights.
+ */
 uint64_t bs_slice_version(const struct bs_slice *plan, uint32_t group);
 /*
  * Separates folded, after prepare. have [y]: 1 where a line was measured. wrapped: line y stands at

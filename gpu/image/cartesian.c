@@ -205,7 +205,7 @@ static void transform_axis(const struct bs_cart *c, int axis, float complex *at,
 	}
 }
 
-/* Transforms one kz of a coil, the task. */
+/* A task transforms one kz of a coil. */
 static void finish_plane(void *arg, int task, int member)
 {
 	struct bs_cart *c = arg;
@@ -214,7 +214,7 @@ static void finish_plane(void *arg, int task, int member)
 	transform_axis(c, 1, plane, c->s.matrix[0], member);
 }
 
-static void finish_row(void *arg, int task, int member) /* Transforms one y of a coil, the task. */
+static void finish_row(void *arg, int task, int member) /* A task transforms one y of a coil. */
 {
 	struct bs_cart *c = arg;
 	const uint32_t *N = c->s.matrix;

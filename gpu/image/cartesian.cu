@@ -39,7 +39,10 @@ struct cart {
 	struct bs_slice_cuda *slice;   /* takes slices apart; NULL: lines hold one slice */
 	float2 *apart;                 /* lines of a slice, as a and b */
 	uint64_t *loaded;              /* [set]: version of the weights that the GPU has */
-	/* the current frame, whose slice is taken out of its lines; NULL: they are its own */
+	/*
+	 * the frame whose slice is taken out of its group's lines; NULL: the lines are the slice's
+	 * own
+	 */
 	const struct bs_slicer_frame *frame;
 };
 
@@ -301,7 +304,7 @@ static int complete(struct cart *c, uint32_t frame, float2 *grid, float2 *image,
 				(float *)(grid == c->a ? c->b : c->a), (float *)image, stream, why);
 }
 
-/* Copies the frame's lines from the grid to b, one behind the other, or from a slice's back. */
+/* Copies the frame's lines from the grid to b, one behind the other, or the slice's lines back. */
 static int move_lines(const struct cart *c, bool back, cudaStream_t stream, struct bs_fail *why)
 {
 	const struct bs_slicer_pattern *at = &c->frame->at;
@@ -320,7 +323,7 @@ static int move_lines(const struct cart *c, bool back, cudaStream_t stream, stru
 	return 0;
 }
 
-/* Makes the frame's slice of the lines in a, in their place. */
+/* Replaces the lines in a, which hold a group of slices, by those of the frame's slice. */
 static int take_apart(struct cart *c, cudaStream_t stream, struct bs_fail *why)
 {
 	int rc;
@@ -422,7 +425,10 @@ const struct bs_cuda_operator bs_cuda_lines = {
 	false,       NULL,        NULL,      NULL,       NULL,         cart_prepare,
 };
 
-/* Operator whose launches depend on which lines have come, with slices at once on whose. */
+/*
+ * The operator of protocols whose launches depend on which lines have come; with slices at once, on
+ * whose lines these are, too.
+ */
 const struct bs_cuda_operator bs_cuda_lines_varied = {
 	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin,   cart_arrived,
 	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,         cart_lines,

@@ -128,7 +128,7 @@ static uint32_t images_of(const struct bs_protocol *p)
 	return p->plan.joint ? 1 : p->coils;
 }
 
-/* The images that are resized: all coils together, or the one that the maps make of them. */
+/* Returns the resize of the images: all coils together, or the one that the maps make of them. */
 static struct bs_resize_spec resize_of(const struct bs_protocol *p)
 {
 	struct bs_resize_spec s;
@@ -201,7 +201,7 @@ int bs_combiner_cuda_plan(struct bs_combiner_cuda **plan, const struct bs_protoc
 	return 0;
 }
 
-/* Does either step of a velocity. Returns 1 when it has made the image. */
+/* Does one of the two steps of a velocity, as flow says. Returns 1 when it has made the image. */
 static int run_flow(const struct bs_combiner_cuda *c, const float *coil_images,
 		    const struct bs_flow *flow, float *image, struct CUstream_st *stream,
 		    struct bs_fail *why)

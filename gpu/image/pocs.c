@@ -415,7 +415,7 @@ static void do_piece(void *arg, int task, int member)
 			memcpy(row_of(p, &w, p->first + slot, y, z), at, (size_t)w.n[0] * 8);
 }
 
-static void crop(void *arg, int task, int member) /* Crops one z of an image, the task. */
+static void crop(void *arg, int task, int member) /* A task crops one z of an image. */
 {
 	const struct bs_pocs *p = arg;
 	const uint32_t *E = p->s.size;

@@ -18,7 +18,8 @@
 struct bs_resize_cuda {
 	uint32_t passes;
 	bs_line_pass pass[PASSES];
-	float2 *between[2]; /* used in turns: the result of one pass is the input of the next */
+	/* two arrays, used in turns: the result of one pass is the input of the next */
+	float2 *between[2];
 };
 
 struct step {

@@ -31,7 +31,7 @@ struct bs_unfold {
 	/* keep [kz][ky]: the line came; any [ky]: some partition of it came; k = 0 first */
 	uint8_t *keep, *any;
 	float *b;
-	float *wx; /* rows W x, [rows of W] complex */
+	float *wx; /* product W x, [rows of W] complex */
 	/* The next members belong to the operation in progress. */
 	const float *given; /* maps of the caller */
 	const float *in;

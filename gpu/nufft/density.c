@@ -311,12 +311,12 @@ int bs_density_by(bs_density_pipe pipe, float *weight, const struct bs_protocol 
 	return uniform ? normalize(weight, p, traj, NULL, team, why) : 0;
 }
 
-/* ---- of a path that is known later ---- */
+/* ---- weights of a path that is known only during the scan ---- */
 
 struct bs_density_plan {
 	const struct bs_protocol *p;
 	struct bs_team *team;
-	struct pipe pipe; /* used where the protocol asks for pipe */
+	struct pipe pipe; /* the iteration that is used where the protocol asks for pipe */
 };
 
 static struct bs_nufft_spec later(const struct bs_protocol *p)

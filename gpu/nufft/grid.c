@@ -8,7 +8,7 @@ struct job {
 	float *grid;
 	const struct bs_lanes *lanes;
 	uint64_t samples; /* samples of the chunk that are mixed */
-	bool adjoint;     /* true: onto the grid; false: off it */
+	bool adjoint;     /* true: samples go onto the grid; false: off the grid */
 	uint32_t run;     /* the first of the runs that are done in parallel */
 	bs_spread_fn kernel;
 };

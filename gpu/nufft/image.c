@@ -16,7 +16,7 @@ struct job {
 	float *image;
 	size_t voxels;
 	uint32_t lanes; /* lanes of this batch that hold a coil */
-	bool adjoint;   /* true: to the image; false: from it */
+	bool adjoint;   /* true: the grid goes to the image; false: the image to the grid */
 };
 
 static uint32_t min32(uint32_t a, uint32_t b)

@@ -76,7 +76,8 @@ struct bs_nufft {
 	struct bs_fft fft[3], fft_stack;
 	float *deapodize[3];
 	struct bs_sample_table table;
-	float *weight;   /* spec.repath: the table's weights, also while it has none */
+	/* with spec.repath: memory for the table's weights, also while the table has none */
+	float *weight;
 	void *sort_room; /* memory for sorting, with spec.repath */
 	bool stacked;
 	struct bs_stack_table stack;

@@ -40,9 +40,12 @@ double bs_window_transform(const struct bs_window_shape *w, double v);
  * its sample lies between two cells.
  */
 struct bs_window_error {
-	/* root mean square of that error over those places, or over the field, where it is worst */
+	/*
+	 * root mean square of the error over the sample's places, or over the field, where it is
+	 * worst
+	 */
 	double rms;
-	double most;  /* largest of that error */
+	double most;  /* largest error of a place and a term */
 	double gain;  /* gain of a cell's roundoff: the window's l2 norm over its transform */
 	double least; /* least magnitude of the transform */
 };

@@ -151,7 +151,7 @@ static double fit_error(const struct fit *f, uint32_t l, const double *column)
 		double re = f->wave[2 * j];
 		double im = f->wave[2 * j + 1];
 
-		for (uint32_t i = 0; i < l; i++) { /* this subtracts b_l conj(atom) */
+		for (uint32_t i = 0; i < l; i++) { /* takes off b_l conj(atom) */
 			const double *a = f->atom + 2 * ((size_t)i * f->bins + j);
 
 			re -= column[2 * i] * a[0] + column[2 * i + 1] * a[1];

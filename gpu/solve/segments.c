@@ -22,9 +22,9 @@ struct bs_segments {
 	 * exp(-i2pi f step)
 	 */
 	float *phase, *step;
-	float *images;  /* [together][voxel] complex, of the current segment */
-	float *samples; /* [together][sample] complex, of the current segment */
-	float *sum;     /* [together][sample] complex, summed over the segments */
+	float *images;  /* images of the current segment, [together][voxel] complex */
+	float *samples; /* samples of the current segment, [together][sample] complex */
+	float *sum;     /* sum over the segments, [together][sample] complex */
 	float *data;    /* samples [state][coil][sample] complex */
 	uint8_t *seen;  /* [state][readout]: the readout has come */
 	/* The next members belong to the operation in progress. */

@@ -28,10 +28,10 @@ struct bs_segments_cuda {
 	float *hz; /* field map in Hz, [slice][voxel] */
 	/* map of the current slice: hz where there is one slice, else a copy behind hz */
 	float *now;
-	float2 *images;  /* [together][voxel], of the current segment */
-	float2 *samples; /* [together][sample], of the current segment */
-	float2 *sum;     /* [together][sample], summed over the segments */
-	float2 *data;    /* [state][coil][sample]; states are data_step apart */
+	float2 *images;  /* images of the current segment, [together][voxel] */
+	float2 *samples; /* samples of the current segment, [together][sample] */
+	float2 *sum;     /* sum over the segments, [together][sample] */
+	float2 *data;    /* samples [state][coil][sample]; states are data_step apart */
 	uint64_t data_step;
 	uint32_t slice; /* the current slice; UINT32_MAX: its map has changed */
 };

@@ -267,7 +267,7 @@ static void plane_inverse(void *arg, int z, int member)
 		along_x(p, member, plane, plane, p->matrix[1], y, true);
 }
 
-/* Transforms, in 3D, the lines along z at one y, the task. */
+/* A task transforms, in 3D, the lines along z at one y. */
 static void lines_z(void *arg, int y, int member)
 {
 	const struct bs_circulant *p = arg;

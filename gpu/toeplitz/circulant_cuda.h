@@ -20,7 +20,7 @@ BS_C_BEGIN
 struct CUstream_st; /* what a cudaStream_t points to */
 struct bs_circulant_cuda;
 
-/* bytes of device memory */
+/* Returns the bytes of device memory that a plan takes. */
 uint64_t bs_circulant_cuda_need(uint32_t dims, const uint32_t matrix[3]);
 int bs_circulant_cuda_plan(struct bs_circulant_cuda **plan, uint32_t dims, const uint32_t matrix[3],
 			   const float *inverse, struct bs_devmem *mem, struct bs_fail *why);

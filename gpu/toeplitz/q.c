@@ -101,7 +101,7 @@ static void mirror(float *q, const struct bs_q_spec *s)
 
 			a[0] = b[0] = re;
 			a[1] = im;
-			b[1] = -im; /* at the center a is b, and im is 0 */
+			b[1] = -im; /* at the center a is b, and its imaginary part is 0 */
 		}
 	q[1] = 0.0f;
 }

@@ -139,7 +139,7 @@ static const char *load_q(float *q, const struct header *h, const float *k, cons
 	return fault;
 }
 
-/* False: it is not kept, which is logged. */
+/* Keeps Q in the cache. False: it is not kept, which is logged. */
 static bool save(const float *q, const struct header *h, const float *k, const float *weight,
 		 const char *path, uint64_t key)
 {

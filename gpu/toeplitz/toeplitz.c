@@ -213,7 +213,7 @@ static uint64_t voxels_of(const struct bs_toeplitz *t)
 
 /* --- 3D, one coil: lines along z, planes, lines along z ------------------------------------- */
 
-/* Transforms the lines along z of one y, the task, into hybrid. */
+/* A task transforms the lines along z of one y into hybrid. */
 static void volume_in(void *arg, int y, int member)
 {
 	struct bs_toeplitz *t = arg;
@@ -232,9 +232,7 @@ static void volume_in(void *arg, int y, int member)
 	}
 }
 
-/*
- * Transforms the plane at one z of the padded grid, the task; multiplies it and transforms it back.
- */
+/* A task transforms the plane at one z of the padded grid; multiplies it and transforms it back. */
 static void volume_plane(void *arg, int z, int member)
 {
 	struct bs_toeplitz *t = arg;
@@ -256,7 +254,7 @@ static void volume_plane(void *arg, int z, int member)
 				 t->s.matrix[1], &w);
 }
 
-/* Transforms the lines along z of one y, the task, back to the image. */
+/* A task transforms the lines along z of one y back to the image. */
 static void volume_out(void *arg, int y, int member)
 {
 	struct bs_toeplitz *t = arg;
@@ -278,7 +276,7 @@ static void volume_out(void *arg, int y, int member)
 
 /* --- 2D, all coils: lines along y, squares, lines along y ----------------------------------- */
 
-/* Transforms lines along y of a block of a coil, the task, into hybrid. */
+/* A task transforms lines along y of a block of a coil into hybrid. */
 static void image_in(void *arg, int task, int member)
 {
 	struct bs_toeplitz *t = arg;
@@ -293,7 +291,7 @@ static void image_in(void *arg, int task, int member)
 		       &w);
 }
 
-/* Transforms a square of padded lines of a coil, the task, and multiplies it. */
+/* A task transforms a square of padded lines of a coil and multiplies it. */
 static void image_cross(void *arg, int task, int member)
 {
 	struct bs_toeplitz *t = arg;
@@ -305,8 +303,10 @@ static void image_cross(void *arg, int task, int member)
 		    t->s.matrix[0], t->spectrum + (size_t)i * t->lanes * t->grid[0], &w);
 }
 
-/* Transforms a block of a coil, the task, back; for sense, a block of all coils in
- * order, onto one image. */
+/*
+ * A task transforms a block of a coil back; for sense, a block of all coils in order, onto one
+ * image.
+ */
 static void image_out(void *arg, int task, int member)
 {
 	struct bs_toeplitz *t = arg;

@@ -35,9 +35,9 @@ struct bs_toeplitz_cuda {
 	bool can_close;
 	size_t shared_bytes; /* most bytes of shared memory of a block */
 	int streams;         /* blocks that the streamed middle pass launches; 0: it is not used */
-	/* most of them that the device holds at once; 0: no such kernel */
+	/* most of the streamed pass's blocks that the device holds at once; 0: no such kernel */
 	int fits;
-	bool pays;       /* each of these blocks would have several tiles */
+	bool pays;       /* each block of the streamed pass would have several tiles */
 	bool can_plane;  /* a kernel does y and z at once, and the device can hold it */
 	bool planes;     /* the y-z kernel is used, and the spectrum is in its order */
 	const int *stop; /* stop flag of the call in progress */

@@ -13,7 +13,7 @@ static void start_handshake(struct bs_ik *n, const struct bs_seal_keys *k, const
 	bs_ik_start(n, suite, prologue, &k->own, remote);
 }
 
-/* Returns 0, or why a known key is refused, in words, too. */
+/* Returns 0 if the known key may come in; else the reason, which is also written to words. */
 static int may(char words[BS_HELLO_WORDS], const struct bs_seal_keys *k,
 	       const struct bs_seal_peer *who, const char *endpoint, uint32_t roles)
 {
@@ -80,7 +80,10 @@ void bs_hello_say(struct bs_ik *n, const struct bs_seal_keys *k, const char *end
 {
 	start_handshake(n, k, endpoint, suite, k->peer[0].key);
 	hello[0] = (uint8_t)suite;
-	/* A service's key of small order gives a hello that nobody answers. */
+	/*
+	 * Returns true if the service's key is of small order: it gives a hello that nobody
+	 * answers.
+	 */
 	(void)bs_ik_first(n, hello + 1, NULL, 0);
 }
 

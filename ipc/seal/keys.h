@@ -62,7 +62,7 @@ int bs_seal_keys_node(struct bs_seal_keys *k, const struct bs_keys_spec *spec,
 		      const struct bs_keyed *who, struct bs_fail *why);
 void bs_seal_keys_wipe(struct bs_seal_keys *k);
 void bs_seal_wipe_bytes(void *at, size_t bytes);
-/* The peer has as many connections as it may. */
+/* Returns true if the peer has as many connections as it may. */
 static inline bool bs_seal_keys_full(const struct bs_seal_keys *k, const struct bs_seal_peer *p)
 {
 	return k->connections != 0 && p->here >= k->connections && (p->roles & BS_ROLE_NODE) == 0;

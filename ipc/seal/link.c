@@ -46,7 +46,7 @@ struct bs_seal_link {
 	unsigned refusals;
 	struct bs_fail refusal;
 
-	/* one message, framed and sealed; bytes from out_at on are not sent yet */
+	/* a message that is framed and sealed; its bytes from out_at on are not sent yet */
 	unsigned char *out;
 	size_t out_room, out_at, out_len;
 	unsigned char length[LENGTH], *in;

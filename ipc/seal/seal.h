@@ -55,7 +55,10 @@ static inline void bs_seal_skip(struct bs_seal *s)
  */
 void bs_suite_encrypt(enum bs_suite suite, uint8_t *out, const void *in, size_t len, const void *ad,
 		      size_t ad_len, uint64_t n, const uint8_t key[32]);
-/* Decrypts likewise. out: len - BS_SEAL_TAG bytes; len: at least BS_SEAL_TAG. */
+/*
+ * Decrypts with this key, nonce and associated data. out: len - BS_SEAL_TAG bytes; len: at least
+ * BS_SEAL_TAG.
+ */
 bool bs_suite_decrypt(enum bs_suite suite, uint8_t *out, const void *in, size_t len, const void *ad,
 		      size_t ad_len, uint64_t n, const uint8_t key[32]);
 

@@ -12,17 +12,19 @@
 
 /* The stages that have a histogram of times, for each protocol. */
 enum bs_stage {
-	BS_STAGE_SEND,    /* the sender's stamp -> received, where its clock is this host's */
-	BS_STAGE_RECEIVE, /* from received to handed to recon: checks and the copy */
-	BS_STAGE_QUEUE,   /* from handed to recon to taken up by recon */
-	BS_STAGE_ADD,     /* from taken up to accumulated (the engine's add) */
-	BS_STAGE_SLOT,    /* from frame complete to image slot free */
+	/* time from the sender's stamp to receipt, where the sender's clock is this host's */
+	BS_STAGE_SEND,
+	BS_STAGE_RECEIVE, /* time from receipt to handing to recon: checks and the copy */
+	BS_STAGE_QUEUE,   /* time from handing to recon until recon takes the readout up */
+	BS_STAGE_ADD,     /* time of accumulating the readout (the engine's add) */
+	BS_STAGE_SLOT,    /* time from the frame's completion until an image slot is free */
 	BS_STAGE_FINISH,  /* time of the engine's finish */
-	BS_STAGE_PASS,    /* image made -> taken up by emit */
-	/* from taken up by emit to handed to the first sink: attributes, checksum */
+	BS_STAGE_PASS,    /* time from the image's making until emit takes it up */
+	/* time from emit's taking it up to handing it to the first sink: attributes, checksum */
 	BS_STAGE_HAND,
-	BS_STAGE_IMAGE, /* from last readout received to image handed to the first sink */
-	BS_STAGE_SINKS, /* from handed to the first sink to done with all */
+	/* time from the last readout's receipt to handing the image to the first sink */
+	BS_STAGE_IMAGE,
+	BS_STAGE_SINKS, /* time from handing the image to the first sink until all sinks are done */
 	/* handed to the first sink -> an archive that asks says that it has the image */
 	BS_STAGE_TAKEN,
 	/* Parts of finish, as the engine reports them (struct bs_report), where it has them. */

@@ -22,14 +22,15 @@
 
 struct bs_log_record {
 	/* The receiving thread writes the next members. */
-	_Alignas(64) _Atomic uint64_t head; /* bytes that were ever put into the ring */
-	_Atomic uint64_t put;               /* entries that were ever put */
-	_Atomic uint64_t dropped;           /* messages of the scan for which there was no room */
+	_Alignas(64) _Atomic uint64_t head; /* number of bytes that were ever put into the ring */
+	_Atomic uint64_t put;               /* number of entries that were ever put into the ring */
+	/* number of messages of the scan for which the ring had no room */
+	_Atomic uint64_t dropped;
 	/* entries before this one are given up, because the scan is over */
 	_Atomic uint64_t abandon;
 	_Atomic uint32_t unprotected; /* 1 if the scan's log has failed, or lags too far behind */
-	_Atomic uint64_t lacking;     /* messages of all scans that are in no scan's log */
-	_Atomic uint64_t begun;       /* number of the entry of the scan's OPEN */
+	_Atomic uint64_t lacking; /* number of messages of all scans that are in no scan's log */
+	_Atomic uint64_t begun;   /* number of the entry of the scan's OPEN */
 	_Atomic uint64_t end;  /* number after the entry of the scan's end; 0: it has not ended */
 	uint32_t skips;        /* 1 if there was no room for the scan's OPEN: the scan has no log */
 	uint32_t endless;      /* 1 if there was no room for the scan's end */
@@ -37,18 +38,19 @@ struct bs_log_record {
 	uint64_t owed;         /* unprotected stays 1 until this many entries are done */
 	uint64_t given_before; /* value of given_up when the scan began */
 	uint64_t told;         /* number of the scan's last message that was reported as durable */
-	/* [number % BS_LOG_SEEN]: number + 1 once that message was put */
+	/* [number % BS_LOG_SEEN]: number + 1 once the message of that number was put */
 	uint64_t seen[BS_LOG_SEEN];
 	/* number of the last message; head when it was about to be put */
 	uint64_t seen_number, seen_at;
 	/* The log thread writes the next members. */
-	_Alignas(64) _Atomic uint64_t tail; /* bytes that the ring does not need any longer */
-	_Atomic uint64_t done;              /* entries that are durable, or given up */
-	/* all message numbers up to this one were held once the last of them was put */
+	/* number of bytes that the ring does not need any longer */
+	_Alignas(64) _Atomic uint64_t tail;
+	_Atomic uint64_t done; /* number of entries that are durable, or given up */
+	/* all message numbers up to this one were held once the last entry that is done was put */
 	_Atomic uint64_t mark;
 	_Atomic uint32_t failed; /* 1 if the scan's log cannot be written; fault says why */
 	_Atomic uint64_t
-		given_up; /* messages of the scan in flight that were given up while in the ring */
+		given_up; /* number of the scan's messages that were given up while in the ring */
 	/* counts since the service started */
 	_Atomic uint64_t failures, commits, bytes, segments, unprepared;
 	/*
@@ -61,7 +63,7 @@ struct bs_log_record {
 	int64_t started_ns;
 	uint32_t scan;
 	_Atomic uint64_t first, first_before, open_at;
-	char fault[BS_EVENT_TEXT]; /* written before failed is set */
+	char fault[BS_EVENT_TEXT]; /* why the scan's log failed; written before failed is set */
 	char name[64];             /* name of the first file of the scan's log; "": there is none */
 	/* state of the writer, a struct bs_log_writer */
 	_Alignas(16) unsigned char writer[BS_LOG_WRITER_BYTES];

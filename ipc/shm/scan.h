@@ -55,9 +55,9 @@ struct bs_scan_step {
 	int64_t ack_time_ns;
 	uint32_t gaps;
 	uint32_t deaths;  /* ingests in a row that died handling a message while next was died_at */
-	uint64_t died_at; /* value of next at these deaths */
+	uint64_t died_at; /* value of next at the deaths that are counted */
 	uint32_t recon_deaths;  /* recons in a row that died while recon_at was recon_died_at */
-	uint64_t recon_died_at; /* value of recon_at at these deaths */
+	uint64_t recon_died_at; /* value of recon_at at the deaths that are counted */
 	struct bs_gap gap[BS_GAPS_MAX];
 	struct bs_scan_counts count;
 	struct bs_fail fault; /* first fault of the scan; code 0: none */
@@ -108,7 +108,7 @@ static inline bool bs_unused_put(struct bs_unused *u, uint64_t scan, uint64_t se
 	return true;
 }
 
-/* For ingest: copies number i, below count. False: it has been written over. */
+/* For ingest: copies number i, below count. False: its place has been written over. */
 static inline bool bs_unused_get(const struct bs_unused *u, uint64_t i,
 				 struct bs_unused_readout *out)
 {
@@ -207,7 +207,7 @@ struct bs_scan_record {
 	int32_t recon_code;
 	char recon_text[BS_EVENT_TEXT];
 	_Atomic uint64_t lacking; /* number of the scan that lacks what its protocol needs */
-	_Atomic uint64_t lost;    /* written by ingest: step.count.lost */
+	_Atomic uint64_t lost;    /* written by ingest: count.lost of the valid step */
 	/* Emit writes the next members. */
 	/*
 	 * images_left: given to some taker, or to its queue; undelivered: times that a taker did
@@ -277,16 +277,17 @@ struct bs_kspace_record {
 	/* peers: connected now; waiting: of these, peers with a header that waits */
 	_Atomic uint32_t peers, waiting;
 	_Atomic uint32_t here;    /* the sender of the newest scan is connected */
-	_Atomic uint32_t clock;   /* clock of that scan's sender, enum bs_clock */
-	_Atomic int64_t since_ns; /* when that scan was opened */
-	_Atomic int64_t heard_ns; /* when that scan's last message was taken */
+	_Atomic uint32_t clock;   /* clock of the newest scan's sender, enum bs_clock */
+	_Atomic int64_t since_ns; /* when the newest scan was opened */
+	_Atomic int64_t heard_ns; /* when the newest scan's last message was taken */
 	_Atomic int64_t line_ns;  /* when the first waiting header came; 0: none waits */
 	_Atomic uint64_t connected, let_go, nonsense; /* counts of ipc/gate.h, of this ingest */
-	char sender[64];              /* sender of that scan, as bs_gate_name writes it */
-	char before[64];              /* sender of the scan before, while that is open */
-	_Atomic uint32_t before_here; /* 1 if that sender is connected */
-	_Atomic uint32_t before_same; /* 1 if that sender also sends the newest scan */
-	_Atomic int64_t closed_ns;    /* when the earlier scan's last readout or close was taken */
+	char sender[64]; /* sender of the newest scan, as bs_gate_name writes it */
+	char before[64]; /* sender of the scan before the newest, while that scan is open */
+	_Atomic uint32_t before_here; /* 1 if the earlier scan's sender is connected */
+	/* 1 if the earlier scan's sender also sends the newest scan */
+	_Atomic uint32_t before_same;
+	_Atomic int64_t closed_ns; /* when the earlier scan's last readout or close was taken */
 };
 
 /* Counts since the service started; each is written by one worker. */

@@ -108,7 +108,7 @@ static void set_views(struct bs_shm *m)
 	m->log = l->log != 0 ? base + l->log : NULL;
 }
 
-/* ---- the area of a site and its tables ---- */
+/* ---- the area of a site and of the site's tables ---- */
 
 /* Computes how many bytes a site and its tables take, and where each table lies. */
 static uint64_t lay_area(struct bs_area *area, const struct bs_site *site,
@@ -184,7 +184,7 @@ int bs_shm_staged_site(const struct bs_shm *m, const struct bs_area *area, struc
 		       : BS_ERR_IO;
 }
 
-/* The tables lie as their own sizes require. */
+/* Returns true if the tables lie as their own sizes require. */
 static bool area_sound(const struct bs_shm *m, const struct bs_area *a, unsigned char *at)
 {
 	struct bs_traj tables[BS_PROTOCOLS_MAX] = { 0 };
@@ -274,7 +274,7 @@ static void take_armed(struct bs_shared *s, uint32_t i)
 	atomic_store(&s->armed[i], 1);
 }
 
-/* A protocol's place among those of the next site; UINT32_MAX: it is not among them. */
+/* Returns a protocol's place among those of the next site; UINT32_MAX: the site lacks it. */
 static uint32_t place_of(const uint32_t *from, uint32_t protocols, uint32_t old)
 {
 	uint32_t i = 0;
@@ -399,11 +399,12 @@ int bs_shm_create(struct bs_shm *m, const struct bs_site *site, const struct bs_
 		bs_study_init(m->study, site);
 	m->s->struct_bytes = sizeof(struct bs_shared);
 	m->s->version = BS_SHM_VERSION;
-	m->s->magic = BS_SHM_MAGIC; /* written last: a memory without it was never finished */
+	/* the magic is written last: a memory without it was never finished */
+	m->s->magic = BS_SHM_MAGIC;
 	return 0;
 }
 
-/* The memory, its rings and its pools are laid out as its sizes require. */
+/* Returns true if the memory, its rings and its pools are laid out as its sizes require. */
 static bool sound(struct bs_shm *m)
 {
 	const struct bs_shared *s = m->s;

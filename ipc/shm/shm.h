@@ -66,7 +66,7 @@ struct bs_shared {
 	uint32_t locked;            /* the supervisor: 1 when this memory cannot be swapped out */
 	_Atomic uint32_t stop;      /* the supervisor: how many workers, in order, are to end */
 	_Atomic int64_t stop_by_ns; /* the supervisor: a scan in flight has until this time */
-	/* the supervisor: the images of that scan have until this time */
+	/* the supervisor: the images of a scan in flight at the end have until this time */
 	_Atomic int64_t end_by_ns;
 	struct bs_worker_state worker[BS_WORKERS];
 	struct bs_bridge_state bridge[BS_BRIDGES];

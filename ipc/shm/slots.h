@@ -55,7 +55,7 @@ struct bs_acq_meta {
 	struct bs_mrd_acq head;
 	uint32_t row;
 	int64_t received_ns; /* when ingest had the whole message */
-	int64_t handed_ns;   /* when it had been checked, copied and given to recon */
+	int64_t handed_ns;   /* when the message had been checked, copied and given to recon */
 	int64_t sender_ns;   /* time_ns of the message's envelope, by the sender's clock */
 	uint64_t seq;        /* number of the message's envelope */
 	bool lost;           /* a readout of the scan before it did not arrive, or was refused */
@@ -75,7 +75,7 @@ struct bs_image_meta {
 	int64_t from_ns;
 	/* when the last readout was given to recon */
 	int64_t acq_handed_ns;
-	/* when taken up and accumulated; 0: not known (a partial frame) */
+	/* when the last readout was taken up and accumulated; 0: not known (a partial frame) */
 	int64_t taken_ns, added_ns;
 	enum bs_rung rung;         /* the rung that the image was made on */
 	int64_t ready_ns;          /* when the frame was complete in recon */
@@ -83,7 +83,8 @@ struct bs_image_meta {
 	int64_t handed_ns;         /* emit: when the image was handed to the first sink */
 	int64_t sender_ns;         /* time_ns of the last readout that the image needed */
 	uint64_t pixel_bytes;      /* emit's: bytes of pixels in the image's message */
-	char attributes[BS_POOLS_ATTRIBUTES]; /* emit: as pairs (core/text.h) */
+	/* emit: the image's attributes as pairs (core/text.h) */
+	char attributes[BS_POOLS_ATTRIBUTES];
 	uint32_t attributes_len; /* emit: bytes of the message's XML, right before the pixels */
 	/* emit: the image could not be made a message, and there is none */
 	_Atomic uint32_t failed;

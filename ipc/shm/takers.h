@@ -21,20 +21,25 @@ enum { BS_TAKER_ARCHIVE = BS_SINKS_MAX, BS_TAKER_VIEWERS, BS_TAKER_IMAGES, BS_TA
  * images that it did not get.
  */
 struct bs_taker_record {
-	char name[64]; /* emit; "": there is no such taker */
+	char name[64]; /* name of the taker, written by emit; "": there is no such taker */
 	/*
-	 * emit; policy: enum bs_policy; queue: images that may wait; viewers: nanomsg keeps the
-	 * newest
+	 * written by emit; policy: enum bs_policy; queue: most images that wait; viewers: nanomsg
+	 * keeps the newest
 	 */
 	uint32_t policy, queue;
 	/* emit: taken = handed + failed + shed + lost + behind + images that wait in the pool */
 	_Atomic uint64_t taken, handed, failed, shed, lost;
 	_Atomic uint64_t behind; /* images that the taker will be given from the store */
-	_Atomic uint64_t had;    /* emit, with its lock held, as all members below */
-	_Atomic uint64_t safe; /* the archive: up to this number no image lies in its connection; */
-	/* the archive: number of images beyond safe that may lie in its connection */
+	/* the taker's cursor; emit writes it and the members below with its lock held */
+	_Atomic uint64_t had;
+	/* of the archive: up to this number no image lies in its connection */
+	_Atomic uint64_t safe;
+	/* of the archive: number of images beyond safe that may lie in its connection */
 	_Atomic uint64_t unsafe;
-	/* the archive: number of these that nobody has any more: lost, until they are safe */
+	/*
+	 * of the archive: number of unsafe images that nobody has any more: they are lost until
+	 * they are safe
+	 */
 	_Atomic uint64_t gone;
 	_Atomic uint64_t hand_at; /* number of the queue's entry in hand */
 	_Atomic uint64_t hand;    /* slot of the image in hand, plus 1; 0: none is in hand */
@@ -43,11 +48,11 @@ struct bs_taker_record {
 	/* points by which the image in hand is blamed for the ends of processes (emit.h) */
 	_Atomic uint32_t blame;
 	_Atomic int64_t since_ns; /* time since which an image is in hand; 0: none is */
-	_Atomic uint32_t there;   /* the archive: 1: it was connected at the last look */
+	_Atomic uint32_t there;   /* of the archive: 1: connected at the last look */
 	/* emit: why the taker did not take the last image that it was given; "": it did */
 	char refusal[384];
 };
-#define BS_HAND_STORED UINT64_MAX /* value of hand: the image is from the store */
+#define BS_HAND_STORED UINT64_MAX /* value of the member hand: the image is from the store */
 
 /* Number of images that wait for the taker in the pool, the one in hand included. */
 static inline uint64_t bs_taker_waiting(const struct bs_taker_record *r)
@@ -64,7 +69,7 @@ static inline uint64_t bs_taker_waiting(const struct bs_taker_record *r)
 #define BS_ASKERS 8u
 struct bs_asker {
 	char name[64]; /* name of the asker; "": there is no such asker */
-	/* cursor: number of the last image that it has; missed: images not kept for it */
+	/* cursor: number of the last image that the asker has; missed: images not kept for it */
 	_Atomic uint64_t cursor, missed;
 };
 struct bs_images_record {

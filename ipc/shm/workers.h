@@ -72,10 +72,10 @@ static inline const char *bs_bridge_name(enum bs_bridge b)
  * supervisor through a pipe.
  */
 struct bs_bridge_clients {
-	uint64_t scans, images;     /* scans opened; images sent to clients */
-	uint64_t refused;           /* clients that an error was reported to */
+	uint64_t scans, images;     /* number of scans opened; number of images sent to clients */
+	uint64_t refused;           /* number of clients that an error was reported to */
 	uint32_t connected, active; /* number of clients connected now; number of scans under way */
-	char error[160];            /* last of these errors, with its client */
+	char error[160];            /* text of the last error that was reported, with its client */
 };
 
 struct bs_bridge_state {     /* The supervisor writes this structure. */

@@ -17,7 +17,7 @@
 #define BS_WIRE_BYTES   64u         /* bytes of the envelope */
 #define BS_WIRE_MAGIC   0x31445342u /* the letters "BSD1" */
 #define BS_WIRE_VERSION 2u
-/* the version before; a sender of it is refused in an envelope of that version */
+/* version before; its senders are refused in an envelope of that version */
 #define BS_WIRE_PREVIOUS 1u
 
 enum bs_wire_kind {
@@ -38,7 +38,7 @@ enum bs_wire_kind {
 	/* payload: u64, number of the image before, then an IMAGE message; seq:
 	 * the image's number */
 	BS_WIRE_STORED = 34,
-	BS_WIRE_NONE = 35, /* empty: nothing follows yet */
+	BS_WIRE_NONE = 35, /* payload: none; no image follows yet */
 };
 
 static inline bool bs_wire_kind_known(unsigned kind)

@@ -81,7 +81,7 @@ static bool fits(const struct bs_limits_written *w, int64_t center, int64_t size
 	return w->value[MIN] + size / 2 - center >= 0 && w->value[MAX] + size / 2 - center < size;
 }
 
-/* Takes the limits of lines on a grid of size lines. */
+/* Takes the limits of lines on a grid of `size` lines. */
 static void take_step(const struct bs_limits_written *w, const char *name, uint32_t size,
 		      struct bs_limit *to, struct bs_scan_info *info)
 {

@@ -24,7 +24,7 @@ int bs_meta_read(const char *attributes, bs_pair_each *each, void *arg, struct b
  */
 double bs_meta_reach(const struct bs_mrd_image *head, const char *attributes, size_t len);
 
-/* The same by the value of boreside_venc; "": there is none. */
+/* Returns what bs_meta_reach does, by the value of boreside_venc; "": the image has none. */
 static inline double bs_meta_reach_of(const struct bs_mrd_image *head, const char *venc)
 {
 	double v;

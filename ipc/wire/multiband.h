@@ -13,8 +13,8 @@
 #include "core/mrd.h"
 
 struct bs_multiband_read {
-	uint32_t spacings; /* spacings so far */
-	uint32_t bands;    /* bands of the present one */
+	uint32_t spacings; /* number of spacings that were read so far */
+	uint32_t bands;    /* number of bands of the spacing that is being read */
 };
 
 void bs_multiband_spacing(struct bs_multiband_read *r);

@@ -34,7 +34,8 @@ struct bs_wire_outcome {
 	/* code of the outcome; 0: no line was lost or refused, and every image was
 	 * given to some taker */
 	int32_t code;
-	uint32_t undelivered; /* times so far that a taker did not get an image after all */
+	/* number of times so far that a taker did not get an image after all */
+	uint32_t undelivered;
 	uint64_t acquisitions, images, gaps, duplicates, rejected, late;
 	char text[384];
 	struct bs_kinds kinds; /* acquisitions of each kind */

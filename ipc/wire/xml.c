@@ -64,7 +64,7 @@ static void fail_at(struct reader *r, const char *what, const char *detail)
 	(void)XML_StopParser(r->parser, XML_FALSE);
 }
 
-/* The local name: "mrd:encoding" and "encoding" are the same element. */
+/* Returns the local name: "mrd:encoding" and "encoding" are the same element. */
 static const char *local(const char *name)
 {
 	const char *colon = strrchr(name, ':');
@@ -72,7 +72,7 @@ static const char *local(const char *name)
 	return colon != NULL ? colon + 1 : name;
 }
 
-/* The innermost element is root/path, with path as "a/b/c" below <ismrmrdHeader>. */
+/* Returns true if the innermost element is root/path, a path such as "a/b/c". */
 static bool at(const struct reader *r, const char *path)
 {
 	int level = 1;

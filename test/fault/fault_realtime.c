@@ -78,19 +78,36 @@ static void read_costs(long out[4][COSTS])
 			out[t][c] = cost(threads[t], costs[c]);
 }
 
+/* Pages that the kernel has moved since it started, locked ones among them (compaction). */
+static long moved(void)
+{
+	FILE *f = fopen("/proc/vmstat", "r");
+	char line[96];
+	long n = -1;
+
+	while (f != NULL && n < 0 && fgets(line, sizeof(line), f) != NULL)
+		(void)sscanf(line, "pgmigrate_success %ld", &n);
+	if (f != NULL)
+		(void)fclose(f);
+	return n;
+}
+
 /* locked: page faults must not grow at all; without, the kernel may take a page back at any time:
  * counted and shown, the allocations alone are judged. */
 static void test_protocol(const char *protocol, bool locked)
 {
 	long before[4][COSTS];
 	long after[4][COSTS];
+	long pages;
 	bool good = peer_begin(&p, protocol);
 
 	sent = 0;
 	good = good && frames(protocol, WARM);
 	read_costs(before);
+	pages = moved();
 	good = good && frames(protocol, FRAMES);
 	read_costs(after);
+	printf("# %s: the kernel moved %ld pages meanwhile\n", protocol, moved() - pages);
 	CHECK(good, "%s: %u frames went through", protocol, FRAMES);
 	for (int t = 0; t < 4; t++) {
 		CHECK(after[t][3] > before[t][3], "%s, %s: wrote it down %ld times meanwhile",

@@ -27,7 +27,7 @@ struct look {
 	bool heads; /* a finding about heads or seals was made */
 };
 
-/* ---- has it changed meanwhile? ---- */
+/* ---- whether a log has changed meanwhile ---- */
 
 /* Hash of the sizes, times and numbers of the log's files; shows whether they changed. */
 static uint64_t mark_of(const struct bs_log_reader *r, int64_t *newest_ns)

@@ -151,7 +151,7 @@ static void judge_quality(struct bs_audit *a, const struct bs_wire *w, const str
 			 h->user_int[6], h->user_int[4], h->user_int[5], h->user_int[2]);
 }
 
-/* ---- its place among the others ---- */
+/* ---- an image's place among the others ---- */
 
 /* Judges an image's number, from 1. recent: bit n is set if image *last - n is there. */
 static void judge_number(struct bs_audit *a, uint64_t number, uint64_t *last, uint64_t *recent)
@@ -200,7 +200,7 @@ static void judge_order(struct bs_audit_images *i, const struct bs_wire *w,
 	judge_number(a, w->seq, &s->last, &s->recent);
 }
 
-/* ---- its scan's log ---- */
+/* ---- the log of an image's scan ---- */
 
 static void judge_log(struct bs_audit_images *i, const struct bs_wire *w,
 		      const struct bs_audit_scan *scan)

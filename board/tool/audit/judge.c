@@ -14,8 +14,10 @@ static void judge_gaps(struct bs_audit *a, const struct bs_audit_scan *s, const 
 	if (log->logs != 1 || !log->sealed || !log->closed || log->damaged)
 		return;
 	if (log->missing > named && !o->known) {
-		/* the log of a refused scan, of one after the last image, or one that
-		 * could not be written */
+		/*
+		 * the log may be of a refused scan, of one after the last image, or one that could
+		 * not be written
+		 */
 		a->unnamed++;
 		return;
 	}

@@ -208,7 +208,7 @@ void bs_audit_kspace_take(void *arg, const struct bs_log_message *m)
 		take_kind(k, &w, payload);
 }
 
-/* ---- all of it ---- */
+/* ---- the messages of a whole log ---- */
 
 static void judge_count(struct bs_audit_kspace *k, const char *path)
 {

@@ -33,7 +33,7 @@ struct bs_archive {
 	size_t rows[COLUMNS];
 	_Atomic uint64_t count;
 	uint64_t session;  /* session whose images are awaited */
-	uint64_t newest;   /* number of that session's newest image */
+	uint64_t newest;   /* number of the newest image of the session that is awaited */
 	int64_t before_ns; /* time when the image before came */
 	const struct bs_departures *left;
 	struct bs_canary *canary; /* array of BS_CANARIES canaries */

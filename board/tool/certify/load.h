@@ -29,7 +29,8 @@ struct bs_load_done {
 	_Atomic uint64_t cpu_passes; /* passes over 64 MiB, of all processes together */
 	_Atomic uint64_t io_bytes, io_syncs;
 	_Atomic uint64_t gpu_kernels;
-	_Atomic uint32_t gpu; /* 1: the GPU is loaded; 2: it could not be loaded, or no longer is */
+	/* state of the GPU's load; 1: it runs; 2: it could not start, or no longer runs */
+	_Atomic uint32_t gpu;
 };
 
 struct bs_loads {

@@ -22,8 +22,8 @@ struct bs_trial {
 	char dir[160], site[200], log[200];
 	/* folder of the trial's logs; "": no logs are kept */
 	char logs[sizeof(((struct bs_site *)0)->log.dir)];
-	pid_t service; /* 0: it has ended */
-	int status;    /* of its end, as waitpid tells it */
+	pid_t service; /* process of the service; 0: it has ended */
+	int status;    /* how the service's process ended, as waitpid tells it */
 };
 
 /* Makes the copy in t, which is zeroed. alone: the copy's only protocol; NULL:

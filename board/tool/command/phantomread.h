@@ -10,17 +10,18 @@
 
 #include "core/err.h"
 
-int bs_phantom_read_object(void *to, const char *text, struct bs_fail *why); /* to: an enum */
-int bs_phantom_read_order(void *to, const char *text, struct bs_fail *why);  /* to: an enum */
-int bs_phantom_read_two(void *to, const char *text, struct bs_fail *why);    /* to: double[2] */
-int bs_phantom_read_three(void *to, const char *text, struct bs_fail *why);  /* to: double[3] */
-int bs_phantom_read_times(void *to, const char *text, struct bs_fail *why);  /* to: double[3] */
-/* to: members of struct bs_scanplan (accel and shift; calibration and its lines). */
+int bs_phantom_read_object(void *to, const char *text, struct bs_fail *why); /* writes an enum */
+int bs_phantom_read_order(void *to, const char *text, struct bs_fail *why);  /* writes an enum */
+int bs_phantom_read_two(void *to, const char *text, struct bs_fail *why);    /* writes double[2] */
+int bs_phantom_read_three(void *to, const char *text, struct bs_fail *why);  /* writes double[3] */
+int bs_phantom_read_times(void *to, const char *text, struct bs_fail *why);  /* writes double[3] */
+/* These write members of struct bs_scanplan: accel and shift; calibration and its lines. */
 int bs_phantom_read_accel(void *to, const char *text, struct bs_fail *why);
 int bs_phantom_read_calibration(void *to, const char *text, struct bs_fail *why);
-/* to: members of struct bs_scanbands (bands and shift; references). */
+/* These write members of struct bs_scanbands: bands and shift; references. */
 int bs_phantom_read_multiband(void *to, const char *text, struct bs_fail *why);
 int bs_phantom_read_single(void *to, const char *text, struct bs_fail *why);
-int bs_phantom_read_partial(void *to, const char *text, struct bs_fail *why); /* to: bs_partial */
+/* writes bs_partial */
+int bs_phantom_read_partial(void *to, const char *text, struct bs_fail *why);
 
 #endif

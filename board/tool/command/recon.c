@@ -170,7 +170,7 @@ static int emit_ready(void *arg, struct bs_fail *why)
 			timing.taken_ns = timing.added_ns = 0;
 		timing.latency_ns =
 			timing.made_ns - (image->own ? timing.received_ns : timing.begun_ns);
-		if (j->shared) { /* no times: the same bytes whoever makes it, and when */
+		if (j->shared) { /* its bytes shall not depend on who makes the image, and when */
 			memset(image->report.stage_ns, 0, sizeof(image->report.stage_ns));
 			memset(&timing, 0, sizeof(timing));
 		}

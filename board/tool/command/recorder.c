@@ -366,7 +366,7 @@ void bs_recorder_take(struct bs_recorder *r, uint64_t peer, const unsigned char 
 /* Sends what is due. Only what is on the disk is acknowledged. */
 static void answer(struct bs_recorder *r, int64_t now_ns)
 {
-	const uint64_t held = r->order.next - 1; /* all of these are on the disk */
+	const uint64_t held = r->order.next - 1; /* all acknowledged messages are on the disk */
 	unsigned char number[BS_WIRE_ACK_BYTES];
 	unsigned char payload[BS_WIRE_OUTCOME_BYTES];
 

@@ -124,13 +124,16 @@ static void put_turns(const struct bs_choice *c, uint32_t pairs)
 		put_number(c->out, "repetitions", repetitions, "their lines come in turns");
 }
 
-/* Slices may be groups of so many bands. */
+/* Returns true if the slices can be groups of so many bands. */
 static bool are_groups(uint32_t bands, uint32_t slices)
 {
 	return bands <= BS_BANDS_MAX && slices % bands == 0;
 }
 
-/* Slices at once, where lines of each slice alone may be there, flagged or as a repetition. */
+/*
+ * Puts the keys of slices at once, where lines of each slice alone may be there, flagged or as a
+ * repetition.
+ */
 static void put_bands(const struct bs_choice *c, uint32_t slices)
 {
 	const struct bs_survey *s = c->survey;
@@ -305,13 +308,13 @@ static void say_unused(const struct bs_choice *c)
 		bs_outline_say(c->out, "%s", words);
 }
 
-/* Coil sensitivities of the scan's own. */
+/* Puts the keys of coil sensitivities, made from the scan itself. */
 static void put_maps(struct bs_outline *o)
 {
 	bs_outline_put(o, "image.maps", "\"walsh\"", "sensitivities, of the scan itself");
 }
 
-/* Iterations that the scan sets bound a solver: least squares, with sensitivities on the grid. */
+/* Puts a solver, whose iterations the scan bounds: ls, or on the grid sense. */
 static void put_solver(const struct bs_choice *c, bool grid, uint32_t iterations)
 {
 	struct bs_outline *o = c->out;
@@ -325,7 +328,7 @@ static void put_solver(const struct bs_choice *c, bool grid, uint32_t iterations
 	put_number(o, "ls.iterations", iterations, "as many as the scan sets: the most it may");
 }
 
-/* Keys that the scan's header sets, in a protocol where they have an effect. */
+/* Puts the keys that the scan's header sets, in a protocol where they have an effect. */
 static void put_scan_keys(const struct bs_choice *c, bool grid)
 {
 	const struct bs_scan_info *info = &c->survey->info;

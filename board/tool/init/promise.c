@@ -23,7 +23,7 @@ bool bs_survey_promised(const struct bs_survey *s, const uint8_t *present)
 		bs_lines_shutter(&lines, present, rows));
 }
 
-/* Frames that end by the header would lack the lines beyond it. */
+/* Tells of lines beyond the header's, which frames that end by the header would lack. */
 uint32_t bs_survey_lines(const struct bs_survey *s, const uint8_t *present)
 {
 	uint32_t count = 0;

@@ -88,7 +88,7 @@ static bool embeds(const struct bs_survey *s)
 	return bs_scan_embeds(&p, &s->info);
 }
 
-/* Adds a line to those counted for turns; of calibration, if it is an image line. */
+/* Adds a line to the lines counted for turns; a line of calibration, if it is an image line. */
 static int put_turn(struct reading *r, const struct bs_mrd_acq *head, bool image,
 		    struct bs_fail *why)
 {

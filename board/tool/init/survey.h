@@ -34,7 +34,8 @@ struct bs_survey {
 	struct bs_range discarded, channels, dims, step[2];
 	struct bs_range
 		middle; /* center_sample less discarded samples, of forward readouts that tell it */
-	uint32_t coils; /* of lines, where receiverChannels is given; 0: each line says it */
+	/* channels of lines, where the header has receiverChannels; 0: each line says it */
+	uint32_t coils;
 	/* largest counters, plus 1 */
 	uint32_t slices, contrasts, averages, repetitions, sets, phases;
 	struct bs_range misfit;        /* channels of readouts that are no line's (BS_MRD_MISFIT) */
@@ -78,13 +79,19 @@ struct bs_survey {
 int bs_survey_make(struct bs_survey *s, const char *recording, struct bs_fail *why);
 void bs_survey_free(struct bs_survey *s);
 
-/* True if the scan is reconstructed from lines of the grid, whatever its readouts carry. */
+/* Returns true if the scan is reconstructed from lines of the grid, whatever its readouts carry. */
 bool bs_survey_on_grid(const struct bs_survey *s);
-/* The lines that the header promises, about the center that the scan's first line has. */
+/* Returns the lines that the header promises, about the center that the scan's first line has. */
 void bs_survey_promises(const struct bs_survey *s, struct bs_lines *lines);
-/* The first frame's lines are those that the header promises, or all that a shutter leaves. */
+/*
+ * Returns true if the first frame's lines are those that the header promises, or all that a shutter
+ * leaves.
+ */
 bool bs_survey_promised(const struct bs_survey *s, const uint8_t *present);
-/* How many lines of the grid a protocol should wait for in a frame; 0: as the header promises. */
+/*
+ * Returns how many lines of the grid a protocol should wait for in a frame; 0: as the header
+ * promises.
+ */
 uint32_t bs_survey_lines(const struct bs_survey *s, const uint8_t *present);
 /* Returns the averages that a protocol sums; 1: none, or too many. path: each
  * readout brings its path. */

@@ -32,7 +32,7 @@ void bs_turns_free(struct bs_turns *t)
 
 enum { KEY = 6 };
 
-/* What tells images apart, those of one slice and contrast in a row; then the line. */
+/* The counters that tell images apart, those of one slice and contrast in a row; then the line. */
 struct place {
 	uint16_t key[KEY];
 	uint32_t row;

@@ -21,7 +21,8 @@
 /* Noise and maps that earlier recordings have left. */
 struct bs_past {
 	struct bs_noise_kept noise;
-	struct bs_study *study; /* NULL: no protocol takes data of a study */
+	/* data that scans leave to later ones; NULL: no protocol takes any */
+	struct bs_study *study;
 };
 
 struct bs_pipeline {
@@ -37,7 +38,7 @@ struct bs_pipeline {
 	struct bs_armed armed;
 	struct bs_recon_image image; /* room for an image of the armed protocol */
 	void *readout;               /* buffer of one readout */
-	size_t room;                 /* bytes of that buffer */
+	size_t room;                 /* bytes of the readout's buffer */
 	/* time at which the last readout was read; a recording has no earlier time */
 	int64_t taken_ns;
 };

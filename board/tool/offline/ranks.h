@@ -29,7 +29,8 @@ struct bs_ranks {
 	bool launched; /* a launcher started this process; false: rank 0 of 1 */
 	/* this process's number and the number of processes, of all hosts */
 	uint32_t rank, size;
-	uint32_t local, local_size; /* the same among the processes of this host */
+	/* this process's number and the number of processes, of this host alone */
+	uint32_t local, local_size;
 };
 
 int bs_ranks_read(struct bs_ranks *r, struct bs_fail *why);

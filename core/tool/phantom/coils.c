@@ -9,7 +9,8 @@
 #define GOLDEN 0.6180339887498949
 /* period of a cosine in fields of view: with 3 it does not fall below -1/2 across the field */
 #define PERIODS 3.0
-#define NARROW  2.0 /* the same of coils that are seen in a cut: they differ more */
+/* period, in fields of view, for coils that are seen in a cut: they differ more */
+#define NARROW 2.0
 
 /* Finds the place of a coil, a unit vector; in 2D on a circle. */
 static void stand(double at[3], uint32_t coil, uint32_t coils, uint32_t dims, double radians)

@@ -21,7 +21,7 @@
 #include "core/tool/phantom/phantom.h"
 #include "core/protocol.h"
 
-#define BS_COIL_TERMS 25u /* most of them */
+#define BS_COIL_TERMS 25u /* most terms of a coil */
 
 struct bs_coils {
 	uint32_t coils, dims, terms;

@@ -100,9 +100,9 @@ struct bs_phantom_scan {
 	double delay[3]; /* gradient delays of radial2d, Sx, Sy, Sxy, in samples */
 	/* EPI: ramp of a gradient during which samples are taken; 0: none */
 	uint32_t ramp_us;
-	double epi_phase;              /* phase in radians of lines that run backwards */
-	double epi_shift;              /* shift of those lines along kx, in samples */
-	double epi_drift;              /* of epi_phase from repetition to repetition */
+	double epi_phase; /* phase in radians of lines that run backwards */
+	double epi_shift; /* shift of lines that run backwards along kx, in samples */
+	double epi_drift; /* growth of epi_phase from repetition to repetition, radians */
 	struct bs_trapezoid trapezoid; /* gradient's shape, which follows from the members above */
 	uint32_t recon[3];             /* matrix of reconSpace; 0: the protocol's */
 };

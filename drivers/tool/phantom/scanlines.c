@@ -15,7 +15,10 @@ struct entry {
 
 struct bs_scanlines {
 	struct bs_scanplan plan;
-	/* first line and partition that partial Fourier leaves, and the ends of these */
+	/*
+	 * first: line and partition with which partial Fourier begins; end: those behind its last
+	 * ones
+	 */
 	uint32_t first[2], end[2];
 	uint32_t block[2][2]; /* calibration lines along each axis: first, end */
 	uint32_t count;       /* number of entries */
@@ -25,10 +28,10 @@ struct bs_scanlines {
 	void *arg;
 	struct bs_fail *why;
 	double start_us; /* time that noise readouts took */
-	uint64_t shots;  /* number of TRs since then */
+	uint64_t shots;  /* number of TRs since the noise readouts */
 	double tr_us;
 	uint32_t navigated; /* number of groups of navigators */
-	bool single;        /* slices alone: without multiband, and its references */
+	bool single;        /* slices come alone: without multiband, and its references */
 };
 
 static int set_range(struct bs_scanlines *l, int axis, struct bs_fail *why)
@@ -162,7 +165,7 @@ struct bs_limit bs_scanlines_limit(const struct bs_scanlines *l, int axis)
 				  .given = 1 };
 }
 
-/* True if a - b is a multiple of n; a, b and n are far below 2^31. */
+/* Returns true if a - b is a multiple of n; a, b and n are far below 2^31. */
 static bool on(int64_t a, int64_t b, uint32_t n)
 {
 	return (a - b) % (int64_t)n == 0;

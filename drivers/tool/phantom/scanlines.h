@@ -43,7 +43,8 @@
 enum bs_slice_order {
 	BS_SLICES_ASCENDING,
 	BS_SLICES_INTERLEAVED, /* every second slice first, then those between */
-	BS_SLICES_EACH_TR      /* interleaved; a line of every slice comes before the next line */
+	/* interleaved slices, where a line of every slice comes before the next line */
+	BS_SLICES_EACH_TR
 };
 
 struct bs_partial {
@@ -55,10 +56,10 @@ enum bs_single_band { BS_SINGLE_FLAGGED, BS_SINGLE_FIRST, BS_SINGLE_NONE };
 
 struct bs_scanbands {
 	uint32_t bands; /* 0, 1: each slice alone */
-	uint32_t shift; /* a field of view over it lies between neighboring bands; 0: default */
+	uint32_t shift; /* neighboring bands lie a field of view over this apart; 0: the default */
 	enum bs_single_band single;
-	uint32_t lines; /* of a flagged reference; 0: all */
-	bool blipped;   /* references are turned as their band is */
+	uint32_t lines; /* number of lines of a flagged reference; 0: all */
+	bool blipped;   /* references have the phases of their bands */
 };
 
 struct bs_scanplan {
@@ -66,7 +67,7 @@ struct bs_scanplan {
 	bool like_scanner;
 	uint32_t lines[2]; /* lines of the encoded matrix, along y and z */
 	uint32_t slices, contrasts, repetitions;
-	uint32_t averages, phases, sets; /* numbers of these; 0: 1 */
+	uint32_t averages, phases, sets; /* numbers of averages, phases and sets; 0 counts as 1 */
 	uint32_t accel[2];               /* acceleration along y and z; 0: 1 */
 	uint32_t shift;                  /* shift of CAIPIRINHA, below accel[1] */
 	enum bs_calibration calibration; /* kind of calibration: embedded, separate, interleaved */
@@ -102,8 +103,8 @@ struct bs_scanline {
 	uint32_t frame;
 	uint64_t flags;
 	bool reversed;
-	bool folded;        /* all bands of the group whose first slice this is */
-	bool turned;        /* by the phases of the bands */
+	bool folded;        /* the line holds all bands of the group whose first slice this is */
+	bool turned;        /* the line has the phases of its bands */
 	uint32_t navigator; /* navigator's number, from 0; gives the phase of drift */
 	double at_us;       /* time since the scan's beginning */
 };

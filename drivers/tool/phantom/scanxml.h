@@ -16,12 +16,13 @@
 
 #define BS_SCANXML_BYTES 32768u /* enough for any info, and the bands of 1000 slices */
 
-/* Slices at once: a header says these lengths, and leaves their units open. */
+/* Slices at once. A header says gap and delta_kz, and leaves their units open. */
 struct bs_scanxml_multiband {
-	uint32_t bands; /* 0: each slice alone */
+	uint32_t bands; /* number of slices at once; 0: each slice alone */
 	uint32_t groups;
-	double gap_mm;   /* between neighboring bands (dZ) */
-	double delta_kz; /* cycles/mm a line: a band dZ away is turned by delta_kz dZ cycles */
+	double gap_mm; /* distance of neighboring bands (dZ) */
+	/* cycles/mm from a line to the next: a band dZ away is turned by delta_kz dZ cycles */
+	double delta_kz;
 };
 
 struct bs_scanxml {

@@ -21,7 +21,7 @@ struct bs_phantom_source {
 	const struct bs_traj *t;
 	struct bs_team *team;
 	struct bs_phantom ph[BS_PHANTOM_CONTRASTS]; /* phantoms of the slice being sampled */
-	/* the same phantoms as voxels in a field */
+	/* phantoms of the slice being sampled, as voxels in a field */
 	struct bs_field_object *lit[BS_PHANTOM_CONTRASTS];
 	struct bs_coils coils;
 	uint32_t ways;   /* 2 if lines that run backwards are sampled elsewhere, else 1 */
@@ -60,7 +60,7 @@ static const float *k_at(const struct bs_phantom_source *s, uint32_t way, uint32
 			    : bs_phantom_path(s->scan, s->frame, row);
 }
 
-/* Samples one row in one direction and contrast, the task. */
+/* A task samples one row in one direction and contrast. */
 static void sample_row(void *arg, int task, int member)
 {
 	struct bs_phantom_source *s = arg;

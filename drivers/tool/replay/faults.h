@@ -25,8 +25,9 @@
 #define BS_FAULTS_MS_MAX 600000u
 #define BS_FAULTS_WORDS  80u
 /* result of send: a new socket was opened; messages under way are lost */
-#define BS_FAULTS_ANEW   3
-#define BS_FAULTS_KILLED 4 /* result of send: as ANEW, and the sender has forgotten everything */
+#define BS_FAULTS_ANEW 3
+/* result of send: as BS_FAULTS_ANEW, and the sender has forgotten everything */
+#define BS_FAULTS_KILLED 4
 
 enum bs_fault_kind {
 	BS_FAULT_DROP,      /* the message is not sent */
@@ -37,7 +38,8 @@ enum bs_fault_kind {
 	BS_FAULT_STALL,     /* the sender stops before the message, for so many ms */
 	/* the sender's socket closes before the message; another opens after so many ms */
 	BS_FAULT_DISCONNECT,
-	BS_FAULT_KILL, /* as DISCONNECT, and the sender begins again with another session */
+	/* the sender's socket closes, and the sender begins again with another session */
+	BS_FAULT_KILL,
 	BS_FAULT_KINDS
 };
 

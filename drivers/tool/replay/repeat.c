@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TICK_NS INT64_C(2500000) /* of acquisition_time_stamp, by the field's habit */
+/* length of a tick of acquisition_time_stamp, by the field's habit */
+#define TICK_NS INT64_C(2500000)
 
-/* The first readout of a repetition, as many after the one at `from`; or count. */
+/* Returns the first readout at least `after` repetitions behind the one at `from`; else count. */
 static uint32_t begin_of(const struct bs_repeat *r, const uint16_t *repetition, uint32_t after)
 {
 	uint32_t i = r->from;
@@ -65,7 +66,7 @@ void bs_repeat_turn(const struct bs_repeat *r, uint32_t n, struct bs_mrd_acq *he
 	head->idx.repetition = (uint16_t)(head->idx.repetition + round * r->repetitions);
 	head->scan_counter += n - at;
 	head->acquisition_time_stamp += (uint32_t)(later_ns / TICK_NS);
-	if (r->microseconds) /* it wraps around, as a counter does */
+	if (r->microseconds) /* the counter wraps around, as a counter does */
 		head->user_int[0] =
 			(int32_t)((uint32_t)head->user_int[0] + (uint32_t)(later_ns / 1000));
 	head->flags &= ~(uint64_t)BS_MRD_LAST_IN_MEASUREMENT;
@@ -85,7 +86,7 @@ char *bs_repeat_xml(const char *xml, uint32_t wanted)
 
 	if (out == NULL)
 		return NULL;
-	if (end == NULL || at == NULL || at > end) { /* it says nothing of repetitions */
+	if (end == NULL || at == NULL || at > end) { /* the header says nothing of repetitions */
 		memcpy(out, xml, strlen(xml) + 1);
 		return out;
 	}

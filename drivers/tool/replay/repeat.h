@@ -20,26 +20,31 @@
 #include "core/mrd.h"
 
 struct bs_repeat {
-	uint32_t from, count; /* readouts of the recording: the first that comes again, all */
-	uint32_t repetitions; /* that come again */
-	uint32_t total;       /* readouts that are played */
+	/*
+	 * numbers of readouts of the recording: from is the first that comes again; count: of all
+	 */
+	uint32_t from, count;
+	uint32_t repetitions; /* number of the repetitions that come again */
+	uint32_t total;       /* number of readouts that are played in all */
 	/* The caller sets these after find. */
-	int64_t period_ns; /* of these repetitions */
-	bool microseconds; /* user_int[0] is a time */
+	int64_t period_ns; /* time from these repetitions' beginning to their next one */
+	bool microseconds; /* user_int[0] is a time in microseconds */
 	bool last;         /* the recording's last readout is flagged LAST_IN_MEASUREMENT */
 };
 
 /*
- * repetition [count]: of each readout. wanted: repetitions of the scan. BS_ERR_UNSUPPORTED: the
- * recording has one repetition, or does not have them one after the other.
+ * repetition [count]: that of each readout. wanted: number of the scan's repetitions.
+ * BS_ERR_UNSUPPORTED: the recording has one repetition, or does not have them one after the other.
  */
 int bs_repeat_find(struct bs_repeat *r, const uint16_t *repetition, uint32_t count, uint32_t wanted,
 		   struct bs_fail *why);
-/* The readout of the recording that is the n-th of the scan; round: how often it was played. */
+/*
+ * Returns which readout of the recording is the n-th of the scan; round: how often it was played.
+ */
 uint32_t bs_repeat_at(const struct bs_repeat *r, uint32_t n, uint32_t *round);
 /* Turns a readout as the recording has it into the n-th of the scan. */
 void bs_repeat_turn(const struct bs_repeat *r, uint32_t n, struct bs_mrd_acq *head);
-/* The header with limits of so many repetitions; NULL: no memory. The caller frees it. */
+/* Returns the header with limits of so many repetitions; NULL: no memory. The caller frees it. */
 char *bs_repeat_xml(const char *xml, uint32_t wanted);
 
 #endif

@@ -33,8 +33,9 @@ struct bs_replay {
 	uint32_t loaded; /* number of readouts in memory, from the first on */
 	enum bs_replay_clock clock;
 	struct bs_repeat repeat; /* total: readouts of a scan; without repetition the recording's */
-	char *xml;               /* the header of such a scan; NULL: the recording's */
-	struct bs_mrd_acq *head; /* [count] as recorded, of what comes again; or NULL */
+	char *xml; /* the header of a scan with more repetitions; NULL: the recording's */
+	/* [count] heads as recorded, of the readouts that come again; or NULL */
+	struct bs_mrd_acq *head;
 	struct bs_hist lateness;
 	struct bs_departures departures;
 
@@ -212,7 +213,10 @@ static int64_t period_of(const struct bs_replay *r)
 {
 	const uint32_t from = r->repeat.from;
 	const int64_t *last = &r->readout[r->count - 1].stamp_ns;
-	/* from the end of the last repetition to the first: as to the second from the first */
+	/*
+	 * time from the end of the last repetition to the first one, as from the first to the
+	 * second
+	 */
 	const int64_t pause_ns = r->readout[from].stamp_ns - r->readout[from - 1].stamp_ns;
 
 	return *last - r->readout[from].stamp_ns + pause_ns;

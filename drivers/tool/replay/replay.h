@@ -36,10 +36,10 @@ struct bs_replay;
 /* Progress of a scan, and its result at the end. */
 struct bs_replay_report {
 	enum bs_sender_state state;
-	uint32_t sent, total;   /* acquisitions: sent, in all */
+	uint32_t sent, total;   /* number of acquisitions: sent so far, and of the whole scan */
 	uint32_t kept;          /* messages that the service has not acknowledged */
 	uint64_t session;       /* session that was begun last */
-	struct bs_wire_ack ack; /* newest ACK of that session */
+	struct bs_wire_ack ack; /* newest ACK of the session that was begun last */
 	uint64_t bytes;         /* bytes of acquisitions with their envelopes, each counted once */
 	uint64_t resent, complaints, strays;
 	int64_t elapsed_ns; /* time since OPEN */

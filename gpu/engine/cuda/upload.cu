@@ -53,7 +53,7 @@ void bs_armed_cuda_reading(void *self, bool wait, uint64_t *made, uint64_t *read
 		 */
 		if ((wait ? cudaEventSynchronize(next) : cudaEventQuery(next)) ==
 		    cudaErrorNotReady) {
-			/* clears the error, which is not the next launch's */
+			/* clears the error, for which the next launch is not to blame */
 			(void)cudaGetLastError();
 			break;
 		}
@@ -97,7 +97,10 @@ static int send(struct bs_armed_cuda *e, float2 *to, const float *data, size_t c
 	BS_CUDA(cudaMemcpy2DAsync(to, step, data, coil_stride * 8, row, p->coils,
 				  cudaMemcpyHostToDevice, e->up),
 		NULL);
-	/* This comes before `sent`, so that whoever waits for `sent` finds the mark recorded. */
+	/*
+	 * The mark comes before the event `sent`, so that whoever waits for it finds the mark
+	 * recorded.
+	 */
 	BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADED], e->up), NULL);
 	e->marked |= 1u << BS_CUDA_UPLOADING | 1u << BS_CUDA_UPLOADED;
 	BS_CUDA(cudaEventRecord(sent, e->up), NULL);

@@ -15,7 +15,7 @@ struct bs_ls_multi {
 	size_t image_bytes;
 	struct bs_ls_cuda *part[BS_DEVICES_MAX];
 	struct bs_devmem mem[BS_DEVICES_MAX];
-	struct bs_watch watch; /* watches the first GPU: all GPUs make the same iterations */
+	struct bs_watch watch; /* watch of the first GPU: all GPUs make the same iterations */
 };
 
 static int open_part(struct bs_ls_multi *s, uint32_t i, const struct bs_protocol *p,

@@ -350,9 +350,9 @@ static __global__ __launch_bounds__(UNPACK_THREADS) void unpack(const struct ex_
 				const float2 c = v[n];
 				const float2 s = v[n | bit];
 
-				/* this is c + i s */
+				/* this sum is c + i s */
 				v[n] = make_float2(c.x - s.y, c.y + s.x);
-				/* this is c - i s */
+				/* this difference is c - i s */
 				v[n | bit] = make_float2(c.x + s.y, c.y - s.x);
 			}
 #pragma unroll

@@ -67,8 +67,9 @@ struct ex_product {
 	 */
 	int slices;
 	int groups; /* groups of this chunk */
-	int add;    /* not 0: products are added to sums; 0: they replace sums */
-	int stream; /* not 0: sums too many for the cache leave it first, so that the tables stay */
+	int add;    /* products are added to sums; 0: they replace the sums */
+	/* the sums leave the cache first, since they are too many, so that the tables stay */
+	int stream;
 	int first_q, count_q, first_c, count_c; /* tiles of this launch, in q and in columns */
 	int stages;                             /* mma: blocks held in shared memory, 2 or 3 */
 };

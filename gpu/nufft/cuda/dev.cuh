@@ -123,7 +123,7 @@ int bs_nufft_mix(const float2 *data, const float *weight, uint64_t samples, uint
 		 uint64_t count, uint32_t coils, float2 *mixed, cudaStream_t stream,
 		 struct bs_fail *why);
 
-/* Adds from to to, count values. */
+/* Adds `count` values of the array `from` to those of the array `to`. */
 int bs_nufft_sum(float2 *to, const float2 *from, uint64_t count, cudaStream_t stream,
 		 struct bs_fail *why);
 

@@ -40,7 +40,8 @@ struct trial {
 	struct bench *bench;
 	struct slot *slot;
 	const struct bs_nufft_launch *launch;
-	int direction; /* 0: the adjoint after the last readout is timed; 1: the forward */
+	/* what is timed: 0: the adjoint after the last readout; 1: the forward transform */
+	int direction;
 };
 
 static int run(void *arg, cudaStream_t stream, struct bs_fail *why)

@@ -27,7 +27,7 @@ struct bs_nufft_cuda_state {
 	/* sum of several chunks: a grid, or with choice.sums images of all coils */
 	float2 *sum;
 	uint64_t *arrived; /* samples that have come, of each chunk; host memory */
-	uint64_t next;     /* next chunk to be gridded */
+	uint64_t next;     /* number of the next chunk to be gridded */
 };
 
 struct bs_nufft_cuda {

@@ -226,7 +226,7 @@ static int turn_forward(struct bs_nufft_cuda *p, struct turn t, const float2 *fr
 	const bs_stack_dev stack = stack_of(p, t);
 	const bs_line_pass *last = &p->out[0];
 	bs_line_pass by_fours = *last;
-	/* the blocks of that kernel want the channels of a cell beside each other */
+	/* the blocks of interpolate_shared want the channels of a cell beside each other */
 	const bool fours = shared && p->kernels.shared_lanes == 4 && p->choice.sectors.dims == 3 &&
 			   t.coils % 4 == 0 && by_fours.registers &&
 			   bs_line_has_fours(by_fours.line.n);

@@ -180,7 +180,7 @@ static __global__ void __launch_bounds__(W > 5 ? 64 : 32)
 	volume_work<W, CB> &work = *(volume_work<W, CB> *)shared;
 	const int lane = V::WARPS > 1 ? threadIdx.x % 32 : threadIdx.x;
 	const int first_y = V::WARPS > 1 ? threadIdx.x / 32 * V::ROWS : 0;
-	/* Lanes past this one do the same as it does. */
+	/* Lanes past this one do what this one does. */
 	const int last = min(V::ROWS, W - first_y) * W - 1;
 	const int own_y = first_y + min(lane, last) / W;
 	const int dx = min(lane, last) % W;

@@ -23,7 +23,7 @@ struct tp_flat_plan {
 	double *norms;   /* [2][image][3][blocks of rows, at most voxels along y], for step.cuh */
 	/* step.cuh: at least this many of a block's lines belong to one line of the image */
 	int beside;
-	bool close; /* true: launches may overlap */
+	bool close; /* launches may overlap */
 };
 
 struct tp_flat_work {
@@ -33,7 +33,7 @@ struct tp_flat_work {
 	const int *stop; /* stop flag, as in toeplitz_cuda.h: where *stop is set nothing is done */
 };
 
-/* Finds the sizes alone, so that need can be asked. */
+/* Finds the plan's sizes without taking memory, so that need can be asked. */
 int tp_flat_lay_out(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec,
 		    struct bs_fail *why);
 uint64_t tp_flat_need(const struct tp_flat_plan *p);

@@ -115,7 +115,7 @@ template <int A, int B> struct halves {
 				act(t + A * u + B * j, j);
 	}
 
-	/* turns: those of this half; set(u, v) gives the values of set u. */
+	/* turns: the roots of this half; set(u, v) gives the values of set u. */
 	template <class EXCHANGE, class SET>
 	static __device__ __forceinline__ void in(float2 (&w)[B], const float2 *turns, int half,
 						  int t, EXCHANGE exchange, SET set)
@@ -126,7 +126,7 @@ template <int A, int B> struct halves {
 		for (int u = 0; u < P; u++) {
 			float2 v[A];
 
-			if (u > 0 && !has(t, u)) /* this is often true for a whole warp */
+			if (u > 0 && !has(t, u)) /* threads without set u often fill a whole warp */
 				continue;
 			set(u, v);
 			turn_all<-1, 1>(v, half);

@@ -85,7 +85,7 @@ struct tp_solve {
 	const float *inverse;
 	float2 *x, *r, *p, *s;
 	struct bs_cg_state *state;
-	double *norms; /* norms of even turns; those of odd turns lie `odd` further */
+	double *norms; /* norms of even iterations; norms of odd iterations lie `odd` further */
 	long long odd;
 	const double *energy;
 	float mu;
