@@ -533,27 +533,27 @@ P("ls.w_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, w_file,
   "boreside recon --rounds of an earlier scan's contrasts; \"\": identity"),
 
 P("solve.prior", BS_KEY_WORD, "", "\"none\"", 0, 0, bs_prior_names, prior.kind,
-  "what images are expected to be; ls, sense: sparse in wavelets, of small total variation, or small "
-  "by the W of ls.w_file (the sum of |W rho|), beside ls.lambda's quadratic term. tv_frames, tv_cycle "
-  "(the last frame beside the first) and low_rank: a sliding window's groups are frames, solved for "
-  "together, and the newest leaves. Around the rims wavelets and tv go on at the far rim"),
+  "what images are expected to be; ls, sense: sparse in wavelets, of small total variation, or "
+  "small by the W of ls.w_file (the sum of |W rho|), beside ls.lambda's quadratic term. tv_frames, "
+  "tv_cycle (the last frame beside the first) and low_rank: a sliding window's groups are frames, "
+  "solved for together, and the newest leaves. At the rims wavelets and tv go on at the far rim"),
 P("solve.lambda", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, prior.lambda,
-  "weight of the prior, in the image's unit: lambda times it is added to half the squared error over "
-  "the number of voxels (the scale of BART's pics -R, with -w 1 and k-space over the root of that)"),
+  "weight of the prior, in the image's unit: lambda times it is added to half the squared error "
+  "over the number of voxels (BART's pics -R with -w 1, and k-space over the root of that number)"),
 P("solve.lambda_noise", BS_KEY_NUMBER, "", "0.0", 0, 1e3, NULL, prior.noise,
   "weight of the prior from the noise: so many standard deviations of the noise that one voxel of "
   "F^H d has. Needs noise.whiten require; 0.8 suits wavelets"),
 P("solve.block", BS_KEY_INT, "voxels", "8", 1, 32, NULL, prior.block,
   "low_rank: size of a block on each axis; a block at the far rim is smaller"),
 P("solve.start", BS_KEY_WORD, "", "\"zero\"", 0, 0, starts, prior.start,
-  "ls, sense: where a solve starts; last: from the last image of its slice and contrast in the scan, "
-  "for frames that follow each other; fewer iterations then do"),
+  "ls, sense: where a solve starts; last: from the last image of its slice and contrast in the "
+  "scan, for frames that follow each other; fewer iterations then do"),
 P("solve.damp", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, prior.damp,
-  "weight of the squared difference from 0.9 times the last image of its slice and contrast, on the "
-  "scale of ls.lambda; the first of a scan has 0 there; 0: none"),
+  "weight of the squared difference from 0.9 times the last image of its slice and contrast, on "
+  "the scale of ls.lambda; the first of a scan has 0 there; 0: none"),
 P("solve.shifts", BS_KEY_BOOL, "", "true", 0, 0, NULL, prior.shifts,
-  "wavelet: each iteration has another grid, of a fixed sequence: fewer errors, no seams; false: one "
-  "grid, and an objective that never rises"),
+  "wavelet: each iteration has another grid, of a fixed sequence: fewer errors, no seams; false: "
+  "one grid, and an objective that never rises"),
 
 P("budget.image_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, image_ms,
   "latency budget, from the last readout received to the image handed on; 0: none declared"),

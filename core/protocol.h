@@ -14,6 +14,7 @@
 
 #include "core/multiband/spec.h"
 #include "core/plan/plan.h"
+#include "core/solve/prior.h"
 
 #define BS_NAME_MAX      64u
 #define BS_PATH_MAX_     256u
@@ -79,10 +80,7 @@ struct bs_devices {
 
 /* Way of readouts to the GPU. auto: mapped where the GPU shares the host's memory, else copy. */
 enum bs_gpu_memory { BS_GPU_MEMORY_AUTO, BS_GPU_MEMORY_COPY, BS_GPU_MEMORY_MAPPED };
-/*
- * Features of a GPU that may be used: each route leaves out more than the one before
- * (gpu/device/reach.h).
- */
+/* Features of a GPU in use: each route leaves out more than the last (gpu/device/reach.h). */
 enum bs_gpu_route {
 	BS_GPU_ROUTE_AUTO,
 	BS_GPU_ROUTE_SM_90, /* all but matrix products of warpgroups */
@@ -96,25 +94,6 @@ enum bs_gpu_share { BS_GPU_SHARE_AUTO, BS_GPU_SHARE_ALWAYS };
 enum bs_sum { BS_SUM_EXACT, BS_SUM_NUFFT };
 enum bs_basis { BS_BASIS_DELTA, BS_BASIS_BOX };
 enum bs_precond { BS_PRECOND_NONE, BS_PRECOND_JACOBI, BS_PRECOND_CIRCULANT };
-/*
- * What an image is expected to be, beside being small (gpu/penalty/penalty.h): sparse in wavelets, of
- * small total variation in space, along frames or around a cycle of frames, of low rank in blocks,
- * small by W.
- */
-enum bs_prior {
-	BS_PRIOR_NONE,
-	BS_PRIOR_WAVELET,
-	BS_PRIOR_TV,
-	BS_PRIOR_TV_FRAMES,
-	BS_PRIOR_TV_CYCLE,
-	BS_PRIOR_LOW_RANK,
-	BS_PRIOR_W,
-	BS_PRIORS
-};
-/* Where a solve starts. */
-enum bs_start { BS_START_ZERO, BS_START_LAST };
-#define BS_DAMP_KEEP 0.9
-extern const char *const bs_prior_names[BS_PRIORS + 1]; /* words of solve.prior, and NULL */
 enum bs_miss { BS_MISS_FLAG, BS_MISS_SHED, BS_MISS_STOP };
 /*
  * How coils are compressed to virtual coils: by one matrix, or by one for each place along the
@@ -172,17 +151,6 @@ struct bs_traj_spec {
 
 /* Where a field map comes from: map_file, an earlier scan, or the echoes of this scan. */
 enum bs_field_from { BS_FIELD_FILE, BS_FIELD_STUDY, BS_FIELD_ECHOES };
-
-/* The prior of ls, sense, and cartesian with parallel sense; key group solve. */
-struct bs_prior_keys {
-	enum bs_prior kind;
-	double lambda; /* weight in the image's unit; 0: by the noise */
-	double noise;  /* weight in the noise's standard deviation; 0: by lambda */
-	uint32_t block;
-	bool shifts;
-	enum bs_start start;
-	double damp; /* weight of the squared difference from BS_DAMP_KEEP times the last image */
-};
 
 /* Correction of off resonance: exp(-i2pi f t) at each voxel, t from a readout's first sample. */
 struct bs_field_spec {

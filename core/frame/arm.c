@@ -212,8 +212,7 @@ static bool stands_alone(const struct bs_protocol *p, const struct bs_tables *ta
 {
 	return tables->made == NULL && tables->turn == NULL &&
 	       !bs_plan_has(&p->plan, BS_PLAN_FILL) && !p->traj.estimate_delay &&
-	       p->frame_step == 0 && !p->plan.follows &&
-	       !bs_plan_has(&p->plan, BS_PLAN_VELOCITY);
+	       p->frame_step == 0 && !p->plan.follows && !bs_plan_has(&p->plan, BS_PLAN_VELOCITY);
 }
 
 static bool open_frame(const struct bs_recon *r, struct frame *f)

@@ -82,7 +82,7 @@ const char *bs_host_only_words(enum bs_host_only reason)
 					 "density ramp or none, without a preconditioner,"),
 		[BS_HOST_ONLY_ECHOES] = "field.from echoes",
 		[BS_HOST_ONLY_MAP_SETS] = "image.map_sets 2",
-		[BS_HOST_ONLY_PRIOR] = "solve.prior",
+		[BS_HOST_ONLY_PRIOR] = "solve.prior, start or damp",
 	};
 	_Static_assert(sizeof(words) / sizeof(words[0]) == BS_HOST_ONLY_REASONS, "words for each");
 

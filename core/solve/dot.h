@@ -1,7 +1,8 @@
 /*
  * core/solve/dot.h - the dot product of two float vectors in double precision
  *
- * By sums side by side, whose additions do not wait for each other; they are added in a fixed order.
+ * By sums side by side, whose additions do not wait for each other; they are added in a fixed
+ * order.
  */
 #ifndef BS_CORE_SOLVE_DOT_H
 #define BS_CORE_SOLVE_DOT_H

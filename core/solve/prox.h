@@ -13,9 +13,9 @@
  * iteration is always made. A penalty that changes from one iteration to the next has no one
  * objective: each iteration is accepted then, and what is reported is told by the last one's.
  *
- * need -> plan -> { power | solve }* -> close. power and solve allocate nothing. Sums are in double,
- * in blocks of fixed size added in a fixed order: the same bytes for any number of threads, and for
- * equal numbers of iterations. One caller. Test: test/unit/core/test_prox.c
+ * need -> plan -> { power | solve }* -> close. power and solve allocate nothing. Sums are in
+ * double, in blocks of fixed size added in a fixed order: the same bytes for any number of threads,
+ * and for equal numbers of iterations. One caller. Test: test/unit/core/test_prox.c
  * Sources: Beck & Teboulle, SIAM J Imaging Sci 2009;2:183-202; IEEE Trans Image Process
  * 2009;18:2419-2434 (monotone); O'Donoghue & Candes, Found Comput Math 2015;15:715-732 (restart).
  */
@@ -63,7 +63,7 @@ struct bs_prox_system {
 
 struct bs_prox_stop {
 	uint32_t iterations;
-	/* relative gain at which a solve stops; 0: only iterations, deadline and rounding stop it */
+	/* relative gain at which a solve stops; 0: iterations, deadline and rounding alone stop it */
 	double tolerance;
 	/* end of the time for the solve, by bs_now_ns's clock; INT64_MAX: none */
 	int64_t deadline_ns;
@@ -92,8 +92,8 @@ int bs_prox_plan(struct bs_prox **plan, const struct bs_prox_spec *spec, struct 
 void bs_prox_close(struct bs_prox *plan);
 
 /*
- * Returns A's largest eigenvalue, by power iteration from a fixed start, times the margin above. The
- * penalty may be NULL. Should it be too small, a solve finds out and halves its step.
+ * Returns A's largest eigenvalue, by power iteration from a fixed start, times the margin above.
+ * The penalty may be NULL. Should it be too small, a solve finds out and halves its step.
  */
 double bs_prox_power(struct bs_prox *plan, const struct bs_prox_system *system, uint32_t steps);
 void bs_prox_solve(struct bs_prox *plan, const struct bs_prox_system *system, const float *b,

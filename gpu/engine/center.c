@@ -83,6 +83,7 @@ static void size(struct bs_center *c, const struct bs_protocol *p)
 	low->lambda = LAMBDA;
 	low->iterations = STEPS;
 	low->tolerance = 0.0;
+	low->prior = (struct bs_prior_keys){ 0 };
 	for (int a = 0; a < 3; a++) {
 		c->lines[a] = least(p->calibration_lines, p->matrix[a]);
 		low->matrix[a] = least(c->lines[a] + (c->lines[a] + 1) / 2, p->matrix[a]);

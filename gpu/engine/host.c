@@ -435,7 +435,10 @@ static void select_slice(struct engine *e, uint32_t frame, struct bs_report *rep
 		e->encoder.row->slice(&e->encoder, bs_protocol_frame_slice(e->p, frame), report);
 }
 
-/* Makes the image from fhd, or from the groups that a window holds. start_ns: when the work began whose result is in fhd. */
+/*
+ * Makes the image from fhd, or from the groups that a window holds. start_ns: when the work began
+ * whose result is in fhd.
+ */
 static void to_image(struct engine *e, uint32_t frame, const uint8_t *held, int64_t start_ns,
 		     int64_t deadline_ns, float *image, struct bs_report *report)
 {

@@ -15,10 +15,9 @@
  * rho         [set][z][y][x] complex float
  *
  * need -> plan -> { solve | begin | apply }* -> close. w is the caller's and must live as long;
- * begin copies maps and lines, so that those of another slice are only another argument. Beside the arena
- * plan allocates the tables of the transforms and one vector, as long as W has rows; solve and
- * apply allocate nothing. Sums run in the order of the coils: the same bytes for any number of
- * threads.
+ * begin copies maps and lines, so that those of another slice are only another argument. Beside the
+ * arena plan allocates the tables of the transforms and one vector, as long as W has rows; the rest
+ * allocates nothing. Sums run in the order of the coils: the same bytes for any number of threads.
  * One caller. Twins: unfold.c with unfold_simd.c (host), unfold.cu (CUDA, unfold_cuda.h).
  * Tests: test/unit/gpu/test_unfold.c, test/replay/scan/left_out.sh
  * Sources: Pruessmann et al., Magn Reson Med 2001;46:638-651; Uecker et al., Magn Reson Med

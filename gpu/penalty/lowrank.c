@@ -159,7 +159,7 @@ static double make_gram(const struct sides *s, const float *block, double *g)
 	return trace;
 }
 
-/* map [j][i] = sum_m V(i, m) f_m conj(V(j, m)), so that a row of B times it is a row of the result. */
+/* map [j][i] = sum_m V(i, m) f_m conj(V(j, m)): a row of B times it is a row of the result. */
 static void make_map(uint32_t n, const double *v, const double *f, double *map)
 {
 	memset(map, 0, (size_t)n * n * 16);

@@ -22,8 +22,8 @@
  * Tests: test/unit/gpu/test_penalty.c, test_priors.c
  * Sources: Daubechies, Comm Pure Appl Math 1988;41:909-996; Lustig et al., Magn Reson Med
  * 2007;58:1182-1195; Figueiredo & Nowak, IEEE Trans Image Process 2003;12:906-916 (shifts); Beck &
- * Teboulle, IEEE Trans Image Process 2009;18:2419-2434 (dual of total variation); Zhang et al., Magn
- * Reson Med 2015;73:655-661 (locally low rank).
+ * Teboulle, IEEE Trans Image Process 2009;18:2419-2434 (dual of total variation); Zhang et al.,
+ * Magn Reson Med 2015;73:655-661 (locally low rank).
  */
 #ifndef BS_GPU_PENALTY_PENALTY_H
 #define BS_GPU_PENALTY_PENALTY_H

@@ -5,7 +5,7 @@
 
 #include "core/thread/clock.h"
 #include "gpu/solve/lsq.h"
-#include "gpu/solve/proximal.h"
+#include "gpu/penalty/proximal.h"
 
 /* ---- conjugate gradients (gpu/solve/ls.h): coil by coil, or all of them with maps ---- */
 

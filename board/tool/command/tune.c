@@ -82,6 +82,11 @@ static int open_protocol(struct work *w, struct bs_fail *why)
 	if (plan->solve == BS_SOLVE_NONE)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s' is not of method %s",
 			       p->name, bs_method_solvers(solvers, sizeof(solvers)));
+	if (plan->solve == BS_SOLVE_PROX)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "protocol '%s': what least squares alone do is measured, without "
+			       "solve.prior, start or damp",
+			       p->name);
 	if (plan->solve != BS_SOLVE_CG)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': method %s has no Q to measure by", p->name,

@@ -34,18 +34,24 @@ static const struct {
 	  "4: protocols.[0].solve.prior: " },
 	{ SOLVES("solve: { prior = \"low_rank\"; lambda = 0.1; };"),
 	  "4: protocols.[0].solve.prior: goes along the frames of a sliding window: needs" },
-	{ SOLVES("solve: { prior = \"low_rank\"; lambda = 0.1; block = 33; }; frame: { step = 6; };"),
+	{ SOLVES("solve: { prior = \"low_rank\"; lambda = 0.1; block = 33; };"
+		 " frame: { step = 6; };"),
 	  "4: protocols.[0].solve.block: " },
 	{ "protocols = (\n{ name = \"p\"; method = \"ls\"; matrix = [64, 64]; coils = 4;\n"
 	  "samples = 64; readouts = 60; frame: { step = 6; }; trajectory: { type = \"stream\"; };\n"
 	  "solve: { prior = \"tv_frames\"; lambda = 0.1; }; } );",
 	  "4: protocols.[0].solve.prior: not along frames whose paths come with the stream" },
-	{ SOLVES("solve: { prior = \"tv_frames\"; lambda = 0.1; damp = 1.0; }; frame: { step = 6; };"),
+	{ SOLVES("solve: { prior = \"tv_frames\"; lambda = 0.1; damp = 1.0; };"
+		 " frame: { step = 6; };"),
 	  "4: protocols.[0].solve.damp: not along frames" },
 	{ SOLVES("solve: { prior = \"w\"; lambda = 0.1; };"),
 	  "4: protocols.[0].solve.prior: w: needs ls.w_file" },
 	{ SOLVES("solve: { prior = \"tv\"; lambda = 0.1; }; ls: { preconditioner = \"jacobi\"; };"),
 	  "4: protocols.[0].ls.preconditioner: not with solve.prior" },
+	{ "protocols = (\n{ name = \"p\"; method = \"ls\"; matrix = [64, 64]; coils = 4;\n"
+	  "samples = 64; readouts = 60; trajectory: { type = \"radial2d\"; };\n"
+	  "backend = \"cuda\"; solve: { prior = \"tv\"; lambda = 0.1; }; } );",
+	  "4: protocols.[0].backend: solve.prior, start or damp has no CUDA engine" },
 	{ SOLVES("solve: { start = \"last\"; }; budget: { image_ms = 9.0; on_miss = \"shed\"; };"),
 	  "4: protocols.[0].solve.start: needs budget.on_miss flag" },
 };

@@ -7,7 +7,7 @@
  */
 #include "gpu/penalty/penalty.h"
 #include "test/support/check.h"
-#include "test/support/prior.h"
+#include "test/support/plan/prior.h"
 
 struct step {
 	enum bs_prior kind;

@@ -1,7 +1,7 @@
 /*
  * test/unit/gpu/test_priors.c - the solver with each prior on the problems of DATA/prior
  *
- * They are judged by direct sums in double precision (test/support/prior.h). The bounds are those
+ * They are judged by direct sums in double precision (test/support/plan/prior.h). The bounds are those
  * of the data's README: objective within 1e-4 of the minimum, image within 1e-3, the excess after
  * 10, 20, 30 and 50 applications at most twice its table's; and no step is above the last.
  */
@@ -10,7 +10,7 @@
 #include "gpu/toeplitz/q.h"
 #include "gpu/toeplitz/toeplitz.h"
 #include "test/support/check.h"
-#include "test/support/prior.h"
+#include "test/support/plan/prior.h"
 
 #define FRAMES_MAX 20
 

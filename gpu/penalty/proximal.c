@@ -1,5 +1,5 @@
-/* gpu/solve/proximal.c - see proximal.h */
-#include "gpu/solve/proximal.h"
+/* gpu/penalty/proximal.c - see proximal.h */
+#include "gpu/penalty/proximal.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /*
- * test/support/prior.h - the problems of DATA/prior, and their objectives in double precision
+ * test/support/plan/prior.h - the problems of DATA/prior, and their objectives in double precision
  *
  * 1/2 ||A x - y||^2 + l2/2 ||x||^2 + lambda P(x), A = V^-1/2 sum_c S_c exp(-i2pi k.n), V = voxels.
  * An image is [frame][n2][n1][column]: samples lie anywhere in (k1, k2), and along the columns
- * every place is sampled, so that data are transformed along it. All by direct sums: nothing of what
- * is under test is used but, for singular values, gpu/calibrate/dense.h.
+ * every place is sampled, so that data are transformed along it. All by direct sums: nothing of
+ * what is under test is used but, for singular values, gpu/calibrate/dense.h.
  */
-#ifndef BS_TEST_SUPPORT_PRIOR_H
-#define BS_TEST_SUPPORT_PRIOR_H
+#ifndef BS_TEST_SUPPORT_PLAN_PRIOR_H
+#define BS_TEST_SUPPORT_PLAN_PRIOR_H
 
 #include <complex.h>
 #include <string.h>
