@@ -1,8 +1,9 @@
 /*
  * test/unit/core/test_prox.c - the proximal solver on a problem whose minimum is known
  *
- * A is a diagonal a and P the sum of |x|: the minimum is b/a, shrunk by the weight over a.
- * Tolerance 1e-5 of the solution: vectors are floats, the condition is 40.
+ * A is a diagonal a and P the sum of |x|: the minimum is b/a, shrunk by the weight over a. Float
+ * vectors tell objectives apart to 1e-9 of their gain; at a smallest a of 1/40 an image that is so
+ * near in its objective is within 1e-4 of the minimum.
  */
 #include "core/solve/prox.h"
 #include "core/thread/clock.h"
@@ -12,6 +13,7 @@
 
 #define N      9000 /* more than one block of sums */
 #define WEIGHT 0.2
+#define BOUND  1e-4
 
 struct problem {
 	double a[N];
@@ -147,7 +149,7 @@ static void minimum(void)
 		      "%d threads: the same bytes", members);
 		close_bench(&b);
 	}
-	CHECK(check_rel(x, problem.want, (size_t)2 * N) < 1e-5 && r.reason == BS_PROX_TOLERANCE,
+	CHECK(check_rel(x, problem.want, (size_t)2 * N) < BOUND && r.reason == BS_PROX_TOLERANCE,
 	      "%.1e from the minimum after %u, %s", check_rel(x, problem.want, (size_t)2 * N),
 	      r.iterations, bs_prox_reason_words(r.reason));
 	open_bench(&b, 1);
@@ -168,14 +170,14 @@ static void found_out(void)
 
 	open_bench(&b, 2);
 	r = solve(&b, 0.26, x, &stop);
-	CHECK(check_rel(x, problem.want, (size_t)2 * N) < 1e-5,
+	CHECK(check_rel(x, problem.want, (size_t)2 * N) < BOUND,
 	      "a step too long: %.1e from the minimum after %u",
 	      check_rel(x, problem.want, (size_t)2 * N), r.iterations);
 	close_bench(&b);
 	open_bench(&b, 2);
 	problem.exact_after = 2;
 	r = solve(&b, 1.05, x, &stop);
-	CHECK(problem.refined >= 2 && check_rel(x, problem.want, (size_t)2 * N) < 1e-5,
+	CHECK(problem.refined >= 2 && check_rel(x, problem.want, (size_t)2 * N) < BOUND,
 	      "refined %d times: %.1e from the minimum after %u", problem.refined,
 	      check_rel(x, problem.want, (size_t)2 * N), r.iterations);
 	close_bench(&b);
