@@ -512,26 +512,6 @@ P("pocs.iterations", BS_KEY_INT, "", "10", 1, 1000, NULL, pocs_iterations,
 P("pocs.taper", BS_KEY_NUMBER, "", "0.5", 0, 1, NULL, pocs_taper,
   "partial_fourier pocs: share of the symmetric center over which its weights fall to 0"),
 
-P("ls.lambda", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, lambda,
-  "weight of the constraint: lambda times the number of voxels times the squared norm of W rho is "
-  "added to the squared error of the samples (the scale of BART's pics -r)"),
-P("ls.iterations", BS_KEY_INT, "", "20", 1, 10000, NULL, iterations,
-  "iterations of the solver, at most"),
-P("ls.tolerance", BS_KEY_NUMBER, "", "0.0", 0, 1, NULL, tolerance,
-  "relative residual at which the solver stops; with solve.prior the relative gain of two "
-  "iterations; 0: by iterations alone"),
-P("ls.fhd", BS_KEY_WORD, "", "\"nufft\"", 0, 0, sums, fhd,
-  "how F^H d is computed: the exact sum, or the NUFFT at gridding.accuracy"),
-P("ls.q", BS_KEY_WORD, "", "\"nufft\"", 0, 0, sums, q,
-  "how Q is computed when armed"),
-P("ls.basis", BS_KEY_WORD, "", "\"delta\"", 0, 0, bases, basis,
-  "shape of a voxel"),
-P("ls.preconditioner", BS_KEY_WORD, "", "\"none\"", 0, 0, preconds, precond,
-  "preconditioner of the conjugate gradients"),
-P("ls.w_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, w_file,
-  "the constraint W as a Matrix Market file, made by boreside prior of reference images or by "
-  "boreside recon --rounds of an earlier scan's contrasts; \"\": identity"),
-
 P("solve.prior", BS_KEY_WORD, "", "\"none\"", 0, 0, bs_prior_names, prior.kind,
   "what images are expected to be; ls, sense: sparse in wavelets, of small total variation, or "
   "small by the W of ls.w_file (the sum of |W rho|), beside ls.lambda's quadratic term. tv_frames, "
@@ -552,8 +532,28 @@ P("solve.damp", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, prior.damp,
   "weight of the squared difference from 0.9 times the last image of its slice and contrast, on "
   "the scale of ls.lambda; the first of a scan has 0 there; 0: none"),
 P("solve.shifts", BS_KEY_BOOL, "", "true", 0, 0, NULL, prior.shifts,
-  "wavelet: each iteration has another grid, of a fixed sequence: fewer errors, no seams; false: "
-  "one grid, and an objective that never rises"),
+  "wavelet on the grid's lines: each iteration has another grid of wavelets, of a fixed sequence: "
+  "fewer errors, no seams; false, and along trajectories: one, and an objective that never rises"),
+
+P("ls.lambda", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, lambda,
+  "weight of the constraint: lambda times the number of voxels times the squared norm of W rho is "
+  "added to the squared error of the samples (the scale of BART's pics -r)"),
+P("ls.iterations", BS_KEY_INT, "", "20", 1, 10000, NULL, iterations,
+  "iterations of the solver, at most"),
+P("ls.tolerance", BS_KEY_NUMBER, "", "0.0", 0, 1, NULL, tolerance,
+  "relative residual at which the solver stops; with solve.prior the relative gain of two "
+  "iterations; 0: by iterations alone"),
+P("ls.fhd", BS_KEY_WORD, "", "\"nufft\"", 0, 0, sums, fhd,
+  "how F^H d is computed: the exact sum, or the NUFFT at gridding.accuracy"),
+P("ls.q", BS_KEY_WORD, "", "\"nufft\"", 0, 0, sums, q,
+  "how Q is computed when armed"),
+P("ls.basis", BS_KEY_WORD, "", "\"delta\"", 0, 0, bases, basis,
+  "shape of a voxel"),
+P("ls.preconditioner", BS_KEY_WORD, "", "\"none\"", 0, 0, preconds, precond,
+  "preconditioner of the conjugate gradients"),
+P("ls.w_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, w_file,
+  "the constraint W as a Matrix Market file, made by boreside prior of reference images or by "
+  "boreside recon --rounds of an earlier scan's contrasts; \"\": identity"),
 
 P("budget.image_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, image_ms,
   "latency budget, from the last readout received to the image handed on; 0: none declared"),

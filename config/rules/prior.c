@@ -81,6 +81,10 @@ void bs_rules_prior(const struct bs_reading *r, const struct bs_scope *s,
 	if (p->plan.solve == BS_SOLVE_PROX && sound(s, "ls.preconditioner", NULL) &&
 	    p->precond != BS_PRECOND_NONE)
 		fault(r, s, "ls.preconditioner", "not with solve.prior, start or damp");
+	if (p->plan.solve == BS_SOLVE_PROX && sound(s, "backend", NULL) &&
+	    p->backend == BS_BACKEND_CUDA)
+		fault(r, s, "backend",
+		      "solve.prior, start or damp has no CUDA engine: host, or auto");
 	if (p->prior.kind == BS_PRIOR_NONE)
 		return;
 	if (p->plan.solve != BS_SOLVE_PROX) {

@@ -109,7 +109,8 @@ static struct bs_penalty_spec penalty_of(const struct bs_protocol *p)
 		.matrix = { p->matrix[0], p->matrix[1], p->matrix[2] },
 		.images = images_of(p) * frames_of(p),
 		.block = p->prior.block,
-		.shifts = p->prior.shifts,
+		/* along trajectories too few steps reach where shifts average */
+		.shifts = p->prior.shifts && on_lines(p),
 	};
 }
 

@@ -165,7 +165,16 @@ static const char every[] =
 	"{ name = \"f\"; method = \"gridding\"; matrix = [64, 32]; coils = 1; samples = 64;"
 	" readouts = 16;\n"
 	"  trajectory: { type = \"radial2d\"; };"
-	" field: { from = \"study\"; range_hz = 150.5; dwell_us = 2.5; }; } );\n";
+	" field: { from = \"study\"; range_hz = 150.5; dwell_us = 2.5; }; },\n"
+	"{ name = \"q\"; method = \"cartesian\"; matrix = [64, 32]; encoded = [64, 32, 1];"
+	" coils = 3; samples = 64;\n"
+	"  readouts = 16; parallel = \"sense\"; noise: { whiten = \"require\"; };"
+	" image: { maps = \"espirit\"; };\n  solve: { prior = \"wavelet\"; lambda_noise = 0.75;"
+	" shifts = false; start = \"last\"; damp = 0.5; }; },\n"
+	"{ name = \"r\"; method = \"ls\"; backend = \"host\"; matrix = [64, 32]; coils = 1;"
+	" samples = 64; readouts = 16;\n"
+	"  trajectory: { type = \"radial2d\"; }; frame: { step = 4; };"
+	" solve: { prior = \"low_rank\"; lambda = 0.03; block = 5; }; } );\n";
 /* clang-format on */
 
 static inline void open_folder(void)

@@ -16,7 +16,7 @@ protocols: (
   { name = "wavelet"; $sense readouts = 26; $quiet $image ls: { iterations = 30; };
     solve: { prior = "wavelet"; lambda = 0.1; }; },
   { name = "grid"; $sense readouts = 26; $quiet $image ls: { iterations = 300; tolerance = 1e-5; };
-    solve: { prior = "wavelet"; lambda = 0.1; shifts = false; }; },
+    solve: { prior = "wavelet"; lambda = 0.1; }; },
   { name = "tv"; $sense readouts = 26; $quiet $image ls: { iterations = 30; };
     solve: { prior = "tv"; lambda = 0.1; }; },
   { name = "follow"; $sense readouts = 26; $quiet $image ls: { iterations = 4; };
@@ -51,7 +51,8 @@ while read -r protocol recording images; do
 		"$dir/$recording.h5" >"$dir/replay.log" 2>&1
 	written() { [ "$(find "$dir/out" -name '*.hdr' | wc -l)" -ge "$images" ]; }
 	await written
-	recon "$protocol" "$recording" "$dir/one/i-0001.cfl"
+	recon "$protocol" "$recording" "$dir/one/i.cfl"
+	for e in cfl hdr; do mv "$dir/one/i.$e" "$dir/one/i-0001.$e"; done
 	same=0
 	for ((i = 1; i <= images; i++)); do
 		a=$(find "$dir/one" -name '*.cfl' | sort | sed -n "${i}p")
