@@ -252,7 +252,7 @@ static void use_slice(struct proximal *x, uint32_t slice)
 
 	if (x->encoder->row->slice != NULL)
 		x->encoder->row->slice(x->encoder, slice, &unread);
-	for (uint32_t t = 0; t < x->frames && x->p->plan.joint; t++)
+	for (uint32_t t = 0; t < x->frames && x->p->plan.joint && x->unfold == NULL; t++)
 		bs_ls_use(x->ls[t], slice);
 }
 
