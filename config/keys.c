@@ -532,7 +532,7 @@ P("solve.damp", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, prior.damp,
   "weight of the squared difference from 0.9 times the last image of its slice and contrast, on "
   "the scale of ls.lambda; the first of a scan has 0 there; 0: none"),
 P("solve.shifts", BS_KEY_BOOL, "", "true", 0, 0, NULL, prior.shifts,
-  "wavelet on the grid's lines: each iteration has another grid of wavelets, of a fixed sequence: "
+  "wavelet on the grid's lines: each iteration has two other grids, of a fixed sequence: "
   "fewer errors, no seams; false, and along trajectories: one, and an objective that never rises"),
 
 P("ls.lambda", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, lambda,

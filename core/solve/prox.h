@@ -63,7 +63,7 @@ struct bs_prox_system {
 
 struct bs_prox_stop {
 	uint32_t iterations;
-	/* relative gain at which a solve stops; 0: iterations, deadline and rounding alone stop it */
+	/* relative gain that stops a solve; 0: iterations, deadline and rounding alone stop it */
 	double tolerance;
 	/* end of the time for the solve, by bs_now_ns's clock; INT64_MAX: none */
 	int64_t deadline_ns;

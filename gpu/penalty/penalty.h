@@ -3,8 +3,8 @@
  *
  * wavelet    sum |c| over c = W x of each image, W the orthonormal periodic Daubechies transform
  *            with 4 taps; an axis is halved while its length is at least min(n, 16) and even;
- *            every coefficient is penalized. shifts: each iteration has another grid, from one
- *            fixed sequence, so that the result has no seams of any
+ *            every coefficient is penalized. shifts: the step is the mean of the steps on two
+ *            grids, others in each iteration, from one fixed sequence: no grid leaves seams
  * tv         sum (sum_d |x(n) - x(n - e_d)|^2)^1/2 of each image, isotropic, around its rims
  * tv_frames  sum |x_t - x_{t-1}| from the second frame on; tv_cycle: from the first on, against the
  *            last
@@ -58,8 +58,11 @@ void bs_penalty_lambda(struct bs_penalty_plan *plan, double lambda);
 const struct bs_penalty *bs_penalty_get(const struct bs_penalty_plan *plan);
 /* Halvings of an axis of n voxels. */
 uint32_t bs_penalty_levels(uint32_t n);
-/* The shift of an iteration's grid along an axis that is halved `levels` times, in voxels. */
-uint32_t bs_penalty_shift(uint32_t iteration, uint32_t axis, uint32_t levels);
+/*
+ * The shift, in voxels, of a grid along an axis that is halved `levels` times. Iteration i has the
+ * grids 2 i and 2 i + 1.
+ */
+uint32_t bs_penalty_shift(uint32_t grid, uint32_t axis, uint32_t levels);
 
 BS_C_END
 #endif

@@ -31,12 +31,12 @@ uint32_t bs_penalty_levels(uint32_t n)
 	return levels;
 }
 
-uint32_t bs_penalty_shift(uint32_t iteration, uint32_t axis, uint32_t levels)
+uint32_t bs_penalty_shift(uint32_t grid, uint32_t axis, uint32_t levels)
 {
 	/* multiples of irrational numbers, one an axis, fill the shifts evenly in any order */
 	static const double turn[3] = { 0.6180339887498949, 0.7548776662466927,
 					0.8191725133961645 };
-	const double at = (double)iteration * turn[axis];
+	const double at = (double)grid * turn[axis];
 
 	return (uint32_t)((at - floor(at)) * (double)(2u << levels));
 }
@@ -265,18 +265,46 @@ static void shrink(void *arg, int task, int member)
 	p->partial[task] = sum[0] + sum[1] + (sum[2] + sum[3]);
 }
 
+/* Takes the step of one grid; returns what is left of its coefficients. */
+static double step_on_grid(struct bs_penalty_plan *p, const uint32_t shift[3], double threshold,
+			   float *x)
+{
+	transform(p, x, shift, false);
+	p->threshold = threshold;
+	bs_team_run(p->team, shrink, p, bs_blocks(p->size));
+	transform(p, x, shift, true);
+	return bs_penalty_sum(p, (uint64_t)bs_blocks(p->size));
+}
+
+static void average(void *arg, int task, int member) /* Sets x to the mean of it and spare. */
+{
+	const struct bs_penalty_plan *p = arg;
+	uint64_t from;
+	const uint64_t n = bs_block(p->size, task, &from);
+	const float *restrict other = p->spare + 2 * from;
+	float *restrict x = p->x + 2 * from;
+
+	(void)member;
+	for (uint64_t i = 0; i < 2 * n; i++)
+		x[i] = 0.5f * (x[i] + other[i]);
+}
+
 static double wavelet_prox(void *self, double step, uint32_t iteration, float *x)
 {
 	struct bs_penalty_plan *p = self;
-	uint32_t shift[3] = { 0 };
+	uint32_t shift[2][3] = { { 0 } };
+	double sum;
 
-	for (uint32_t a = 0; a < 3 && p->s.shifts; a++)
-		shift[a] = bs_penalty_shift(iteration, a, p->levels[a]);
-	transform(p, x, shift, false);
-	p->threshold = p->lambda * step;
-	bs_team_run(p->team, shrink, p, bs_blocks(p->size));
-	transform(p, x, shift, true);
-	return p->lambda * bs_penalty_sum(p, (uint64_t)bs_blocks(p->size));
+	if (!p->s.shifts)
+		return p->lambda * step_on_grid(p, shift[0], p->lambda * step, x);
+	for (uint32_t i = 0; i < 6; i++)
+		shift[i / 3][i % 3] =
+			bs_penalty_shift(2 * iteration + i / 3, i % 3, p->levels[i % 3]);
+	memcpy(p->spare, x, (size_t)p->size * 8);
+	sum = step_on_grid(p, shift[1], p->lambda * step, p->spare);
+	sum += step_on_grid(p, shift[0], p->lambda * step, x);
+	bs_team_run(p->team, average, p, bs_blocks(p->size));
+	return 0.5 * p->lambda * sum;
 }
 
 static double wavelet_value(void *self, const float *x)

@@ -1,9 +1,9 @@
 /*
  * test/unit/gpu/test_priors.c - the solver with each prior on the problems of DATA/prior
  *
- * They are judged by direct sums in double precision (test/support/plan/prior.h). The bounds are those
- * of the data's README: objective within 1e-4 of the minimum, image within 1e-3, the excess after
- * 10, 20, 30 and 50 applications at most twice its table's; and no step is above the last.
+ * They are judged by direct sums in double precision (test/support/plan/prior.h). The bounds are
+ * those of the data's README: objective within 1e-4 of the minimum, image within 1e-3, the excess
+ * after 10, 20, 30 and 50 applications at most twice its table's; no step is above the last.
  */
 #include "gpu/image/unfold.h"
 #include "gpu/penalty/penalty.h"

@@ -2,8 +2,8 @@
  * test/unit/gpu/engine/test_engine_prior.c - engine prox/host: what it minimizes, and on what scale
  *
  * The objective is summed in double precision from its definition (gpu/penalty/proximal.h): direct
- * sums along the path, the wavelet transform of test/support/plan/prior.h. Bounds: 1e-5 of the objective
- * (float vectors, a direct sum for F^H d); images of two ways to one solution 2e-3.
+ * sums along the path, the wavelet transform of test/support/plan/prior.h. Bounds: 1e-5 of the
+ * objective (float vectors, a direct sum for F^H d); images of two ways to one solution 2e-3.
  */
 #define _GNU_SOURCE /* M_PI */
 #include "core/thread/clock.h"
