@@ -286,12 +286,12 @@ $(MUTATE): $(call objects,test/mutate test/peers)
 # it, with each step counted and their variables in sections that it can set anew (but gcov's).
 SIMULATE := $(B)/test/simulate/simulate
 STEPPED  := $(patsubst %.c,$(B)/stepped/%.o,$(call find,board/emit board/ingest board/log,*.c) \
-            $(addprefix drivers/log/,cursor.c store.c storefile.c storesize.c writer.c) \
-            board/tool/command/recorder.c)
+            $(addprefix drivers/log/,cursor.c store.c storefile.c storesize.c writer.c))
 $(SIMULATE): $(call objects,test/simulate) $(B)/test/peers/rules.o $(STEPPED)
 $(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock bs_rt_enter_log \
 	bs_rt_leave bs_log bs_log_open bs_log_next bs_log_again bs_log_close bs_log_folder_list \
-	bs_store_append bs_status_serve bs_status_stop bs_sink_find bs_folder_make \
+	bs_store_append bs_status_serve bs_status_stop bs_sink_find bs_sink_open \
+	bs_sink_close bs_folder_make \
 	bs_folder_gone bs_draft_sweep bs_endpoint_bind bs_endpoint_bind_sealed bs_endpoint_asker \
 	bs_endpoint_send bs_endpoint_recv \
 	bs_endpoint_connections bs_endpoint_connections_now bs_endpoint_unsent \
@@ -330,8 +330,9 @@ $(B)/test/unit/drivers/log/test_log_faults: private SAN += $(call wrap,open open
 # as is test_store_faults
 $(B)/test/unit/drivers/log/test_store_faults: private SAN += $(call wrap,pread pwrite)
 
-# and test_keeper one that is full, or hangs
-$(B)/test/unit/board/log/test_keeper: private SAN += $(call wrap,pwrite fdatasync)
+# and test_keeper and test_required one that is full, or hangs
+$(addprefix $(B)/test/unit/board/log/,test_keeper test_required): private SAN += \
+	$(call wrap,pwrite fdatasync)
 
 # in test_ingest the machine's clocks are the test's
 $(B)/test/unit/board/test_ingest: private SAN += $(call wrap,clock_gettime)

@@ -17,8 +17,7 @@ struct loading {
 	struct bs_faults faults;
 	struct bs_text text;
 	struct bs_reading reading;
-	struct bs_scope node, sink[BS_SINKS_MAX], config[BS_CONFIGS_MAX], peer[BS_KEYED_MAX],
-		protocol[BS_PROTOCOLS_MAX];
+	struct bs_scope node, item[BS_SCOPES][BS_KEY_LIST_MAX]; /* item: of lists, by their scope */
 };
 
 /* Offers the keys of the scope, and their groups, that may have been meant. */
@@ -65,13 +64,6 @@ static const char *elsewhere(enum bs_key_scope scope, const char *path)
 
 static void unknown(struct loading *l, const struct bs_scope *s, const char *path, unsigned line)
 {
-	static const char *const places[BS_SCOPES] = {
-		[BS_SCOPE_SITE] = "",
-		[BS_SCOPE_SINK] = "sinks.[..].",
-		[BS_SCOPE_CONFIG] = "bridges.mrd.configs.[..].",
-		[BS_SCOPE_PEER] = "keys.peers.[..].",
-		[BS_SCOPE_PROTOCOL] = "protocols.[..].",
-	};
 	const char *found;
 	struct bs_near near;
 	char hint[BS_NEAR_HINT + 16] = "";
@@ -80,10 +72,14 @@ static void unknown(struct loading *l, const struct bs_scope *s, const char *pat
 	bs_near_begin(&near, path);
 	offer_keys(&near, s->scope);
 	(void)bs_near_hint(&near, hint);
-	for (int i = 0; i < BS_SCOPES && hint[0] == '\0'; i++)
+	for (int i = 0; i < BS_SCOPES && hint[0] == '\0'; i++) {
+		const char *list = bs_key_lists[i].path;
+
 		if (bs_key_find((enum bs_key_scope)i, path) != NULL)
-			(void)snprintf(hint, sizeof(hint), " (did you mean %s%s?)", places[i],
+			(void)snprintf(hint, sizeof(hint), " (did you mean %s%s%.64s?)",
+				       list != NULL ? list : "", list != NULL ? ".[..]." : "",
 				       path);
+	}
 	found = hint[0] == '\0' ? elsewhere(s->scope, path) : NULL;
 	if (found != NULL)
 		(void)snprintf(hint, sizeof(hint), " (did you mean %s?)", found);
@@ -91,35 +87,15 @@ static void unknown(struct loading *l, const struct bs_scope *s, const char *pat
 	bs_fault(&l->faults, line, name, "unknown key%s", hint);
 }
 
-static uint32_t read_list(struct loading *l, const config_setting_t *list, const char *name,
-			  enum bs_key_scope scope, struct bs_scope *scopes, void *base, size_t step,
-			  uint32_t most);
+static void read_list(struct loading *l, const config_setting_t *list, enum bs_key_scope scope);
 
-/* The setting is the list bridges.mrd.configs, which stands within a group. */
-static bool is_configs(const struct bs_scope *s, const char *path)
+/* The scope of the list of that path; BS_SCOPE_SITE: there is none. */
+static enum bs_key_scope list_of(const struct bs_scope *s, const char *path)
 {
-	return s->scope == BS_SCOPE_SITE && strcmp(path, "bridges.mrd.configs") == 0;
-}
-
-static void read_configs(struct loading *l, const struct bs_scope *s, const config_setting_t *v)
-{
-	struct bs_mrd_site *m = &((struct bs_site *)s->base)->mrd;
-
-	m->configs = read_list(l, v, "bridges.mrd.configs", BS_SCOPE_CONFIG, l->config, m->config,
-			       sizeof(m->config[0]), BS_CONFIGS_MAX);
-}
-
-/* Reads another list that stands within a group. */
-static bool read_inner(struct loading *l, struct bs_scope *s, const config_setting_t *v,
-		       const char *path)
-{
-	struct bs_site *site = s->base;
-
-	if (s->scope != BS_SCOPE_SITE || strcmp(path, "keys.peers") != 0)
-		return false;
-	site->keys.peers = read_list(l, v, path, BS_SCOPE_PEER, l->peer, site->keys.peer,
-				     sizeof(site->keys.peer[0]), BS_KEYED_MAX);
-	return true;
+	for (int i = 0; s->scope == BS_SCOPE_SITE && i < BS_SCOPES; i++)
+		if (bs_key_lists[i].path != NULL && strcmp(bs_key_lists[i].path, path) == 0)
+			return (enum bs_key_scope)i;
+	return BS_SCOPE_SITE;
 }
 
 /* Reads the members of one group. prefix: its path within the scope, "" at the top. */
@@ -138,10 +114,8 @@ static void read_group(struct loading *l, struct bs_scope *s, const config_setti
 		bs_scope_name(name, s, path);
 		if (key != NULL)
 			bs_value_set(&l->reading, s, key, v);
-		else if (is_configs(s, path))
-			read_configs(l, s, v);
-		else if (read_inner(l, s, v, path))
-			continue;
+		else if (list_of(s, path) != BS_SCOPE_SITE)
+			read_list(l, v, list_of(s, path));
 		else if (!bs_key_is_group(s->scope, path))
 			unknown(l, s, path, v->line);
 		else if (config_setting_is_group(v))
@@ -193,26 +167,28 @@ static void fill_defaults(struct loading *l, struct bs_scope *s, const struct bs
 	}
 }
 
-/* Reads a list of groups. base: the array that they fill, its elements step bytes apart. */
-static uint32_t read_list(struct loading *l, const config_setting_t *list, const char *name,
-			  enum bs_key_scope scope, struct bs_scope *scopes, void *base, size_t step,
-			  uint32_t most)
+/* Reads a list of groups. */
+static void read_list(struct loading *l, const config_setting_t *list, enum bs_key_scope scope)
 {
+	const struct bs_key_list *its = &bs_key_lists[scope];
+	struct bs_site *site = l->node.base;
 	uint32_t n = 0;
 
 	if (!config_setting_is_list(list)) {
-		bs_fault(&l->faults, list->line, name,
+		bs_fault(&l->faults, list->line, its->path,
 			 "a list ( { ... }, { ... } ) is wanted here");
-		return 0;
+		return;
 	}
+	if (scope == BS_SCOPE_PROTOCOL && config_setting_length(list) == 0)
+		bs_fault(&l->faults, list->line, its->path, "the list is empty");
 	for (int i = 0; i < config_setting_length(list); i++) {
 		const config_setting_t *v = config_setting_get_elem(list, (unsigned)i);
-		struct bs_scope *s = &scopes[n];
+		struct bs_scope *s = &l->item[scope][n];
 		char label[sizeof(s->label)];
 
-		(void)snprintf(label, sizeof(label), "%s.[%d]", name, i);
-		if (n == most) {
-			bs_fault(&l->faults, v->line, label, "more than %u", most);
+		(void)snprintf(label, sizeof(label), "%s.[%d]", its->path, i);
+		if (n == its->most) {
+			bs_fault(&l->faults, v->line, label, "more than %u", n);
 			break;
 		}
 		if (!config_setting_is_group(v)) {
@@ -220,42 +196,12 @@ static uint32_t read_list(struct loading *l, const config_setting_t *list, const
 			continue;
 		}
 		s->scope = scope;
-		s->base = (unsigned char *)base + n * step;
+		s->base = bs_key_item(site, scope, n++);
 		s->line = v->line;
 		memcpy(s->label, label, sizeof(label));
 		read_group(l, s, v, "");
-		n++;
 	}
-	return n;
-}
-
-static void read_top(struct loading *l, struct bs_site *site, const config_setting_t *root)
-{
-	bool protocols = false;
-
-	for (int i = 0; i < config_setting_length(root); i++) {
-		const config_setting_t *v = config_setting_get_elem(root, (unsigned)i);
-
-		if (strcmp(v->name, "sinks") == 0) {
-			site->sinks = read_list(l, v, v->name, BS_SCOPE_SINK, l->sink, site->sink,
-						sizeof(site->sink[0]), BS_SINKS_MAX);
-		} else if (strcmp(v->name, "protocols") == 0) {
-			protocols = true;
-			site->protocols = read_list(l, v, v->name, BS_SCOPE_PROTOCOL, l->protocol,
-						    site->protocol, sizeof(site->protocol[0]),
-						    BS_PROTOCOLS_MAX);
-			if (config_setting_is_list(v) && config_setting_length(v) == 0)
-				bs_fault(&l->faults, v->line, "protocols", "the list is empty");
-		} else if (!bs_key_is_group(BS_SCOPE_SITE, v->name)) {
-			unknown(l, &l->node, v->name, v->line);
-		} else if (config_setting_is_group(v)) {
-			read_group(l, &l->node, v, v->name);
-		} else {
-			bs_fault(&l->faults, v->line, v->name, "a group { } is wanted here");
-		}
-	}
-	if (!protocols)
-		bs_fault(&l->faults, 1, "protocols", "missing");
+	*(uint32_t *)(void *)((char *)site + its->count) = n;
 }
 
 static void check_all(struct loading *l, struct bs_site *site)
@@ -263,26 +209,26 @@ static void check_all(struct loading *l, struct bs_site *site)
 	fill_defaults(l, &l->node, site);
 	if (site->threads == 0)
 		site->threads = (uint32_t)bs_team_whole();
-	for (uint32_t i = 0; i < site->sinks; i++)
-		fill_defaults(l, &l->sink[i], site);
-	for (uint32_t i = 0; i < site->mrd.configs; i++)
-		fill_defaults(l, &l->config[i], site);
-	for (uint32_t i = 0; i < site->keys.peers; i++)
-		fill_defaults(l, &l->peer[i], site);
+	for (int k = BS_SCOPE_SINK; k < BS_SCOPE_PROTOCOL; k++)
+		for (uint32_t i = 0; i < bs_key_items(site, (enum bs_key_scope)k); i++)
+			fill_defaults(l, &l->item[k][i], site);
 	for (uint32_t i = 0; i < site->protocols; i++) {
-		fill_defaults(l, &l->protocol[i], site);
+		struct bs_scope *s = &l->item[BS_SCOPE_PROTOCOL][i];
+
+		fill_defaults(l, s, site);
 		site->protocol[i].gpu_memory = site->gpu_memory;
 		site->protocol[i].gpu_route = site->gpu_route;
 		site->protocol[i].gpu_devices = site->gpu_devices;
 		site->protocol[i].gpu_share = site->gpu_share;
-		bs_rules_derive(&l->protocol[i], &site->protocol[i]);
-		bs_rules_protocol(&l->reading, &l->protocol[i], &site->protocol[i]);
-		bs_rules_prior(&l->reading, &l->protocol[i], &site->protocol[i]);
-		bs_rules_multiband(&l->reading, &l->protocol[i], &site->protocol[i]);
+		bs_rules_derive(s, &site->protocol[i]);
+		bs_rules_protocol(&l->reading, s, &site->protocol[i]);
+		bs_rules_prior(&l->reading, s, &site->protocol[i]);
+		bs_rules_multiband(&l->reading, s, &site->protocol[i]);
 	}
-	bs_rules_site(&l->reading, &l->node, site, l->sink, l->protocol);
-	bs_rules_bridges(&l->reading, &l->node, site, l->config);
-	bs_rules_keys(&l->reading, &l->node, site, l->peer);
+	bs_rules_site(&l->reading, &l->node, site, l->item[BS_SCOPE_SINK],
+		      l->item[BS_SCOPE_PROTOCOL]);
+	bs_rules_bridges(&l->reading, &l->node, site, l->item[BS_SCOPE_CONFIG]);
+	bs_rules_keys(&l->reading, &l->node, site, l->item[BS_SCOPE_PEER]);
 }
 
 /* Reports literals that the scan of the text found, of keys that the table lacks. */
@@ -311,7 +257,9 @@ static void parse(struct loading *l, struct bs_site *site)
 	} else if (config_setting_length(config_root_setting(&c)) == 0) {
 		bs_fault(&l->faults, 1, "", "the file is empty");
 	} else {
-		read_top(l, site, config_root_setting(&c));
+		read_group(l, &l->node, config_root_setting(&c), "");
+		if (config_lookup(&c, "protocols") == NULL)
+			bs_fault(&l->faults, 1, "protocols", "missing");
 		check_all(l, site);
 	}
 	config_destroy(&c);

@@ -17,8 +17,6 @@
 
 int bs_config_load(struct bs_site *site, const char *path,
 		   void (*report)(void *arg, const char *line), void *arg);
-/* Prints the table of keys as Markdown documentation. */
-void bs_config_print_keys(FILE *to);
 /* Prints the resolved configuration, every key with its value. */
 void bs_config_print(FILE *to, const struct bs_site *site);
 /* Prints one protocol of the configuration. */

@@ -14,7 +14,7 @@ static const char *const roles[] = { "scanner", "archive", "viewer", "status", N
 static const char *const backends[] = { "auto", "host", "cuda", NULL };
 static const char *const gpu_memories[] = { "auto", "copy", "mapped", NULL };
 static const char *const gpu_shares[] = { "auto", "always", NULL };
-static const char *const gpu_routes[] = { "auto", "sm_90", "sm_80", "sm_86", "plain", NULL };
+static const char *const gpu_routes[] = { "auto", "sm_90", "sm_80", "sm_86", NULL };
 static const char *const windows[] = { "kaiser_bessel", "gauss", NULL };
 static const char *const densities[] = { "ramp", "pipe", "file", "none", NULL };
 static const char *const normalizes[] = { "auto", "none", "uniform", NULL };
@@ -24,7 +24,8 @@ static const char *const whitens[] = { "off", "auto", "require", NULL };
 static const char *const navigations[] = { "off", "phase", NULL };
 static const char *const maps_from[] = { "file", "espirit", "walsh", "study", NULL };
 static const char *const fields_from[] = { "file", "study", "echoes", NULL };
-static const char *const parallels[] = { "none", "grappa", "sense", "slice_grappa", NULL };
+static const char *const parallels[] = { "none",         "grappa",    "sense",
+					 "slice_grappa", "sense_sms", NULL };
 static const char *const references[] = { "auto", "flagged", "first", NULL };
 static const char *const reverseds[] = { "auto", "converter", "stored", NULL };
 static const char *const lackings[] = { "refuse", "zeros", NULL };
@@ -134,7 +135,7 @@ S("gpu.share", BS_KEY_WORD, "", "\"auto\"", 0, 0, gpu_shares, gpu_share,
 S("gpu.route", BS_KEY_WORD, "", "\"auto\"", 0, 0, gpu_routes, gpu_route,
   "kernels that need no more than a lesser GPU offers, to try them on this one; sm_90: no matrix "
   "products of warpgroups; sm_80: nor clusters, early launches, more than 163 KiB of shared "
-  "memory; sm_86: nor more than 99 KiB; plain: nor tensor cores; auto: all that the GPU has"),
+  "memory; sm_86: nor more than 99 KiB; auto: all that the GPU has"),
 S("gpu.shared", BS_KEY_BOOL, "", "false", 0, 0, NULL, gpu_shared,
   "other programs use the GPUs beside a scan: their kernels must run beside the service's, in a "
   "part of the GPU (CUDA MPS, board/doc/DEADLINES.md); where they would take turns the service "
@@ -384,7 +385,7 @@ P("trajectory.min_extent", BS_KEY_NUMBER, "cycles/voxel", "0.25", 0, 0.5, NULL, 
   "in the stated unit; type stream: that of each whole frame"),
 
 P("field.map_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, field.map_file,
-  "gridding, ls, sense: the field map in Hz that corrects for off resonance, as .cfl "
+  "the field map in Hz that corrects for off resonance (method cartesian: of EPI), as .cfl "
   "[x, y, z], slices along dimension 13; a voxel of f turns by exp(-i 2 pi f t); \"\": none"),
 P("field.from", BS_KEY_WORD, "", "\"file\"", 0, 0, fields_from, field.from,
   "where the field map comes from; file: map_file; study: from an earlier scan of the study; a "
@@ -399,6 +400,10 @@ P("field.dwell_us", BS_KEY_NUMBER, "us", "0.0", 0, 1e6, NULL, field.dwell_us,
 P("field.start_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 1e6, NULL, field.start_ms,
   "t of a readout's first sample that is not discarded: 0 where the map's phase is in the "
   "sensitivities or not wanted, the echo time where it is"),
+P("field.echo_spacing_us", BS_KEY_NUMBER, "us", "0.0", 0, 1e6, NULL, field.echo_spacing_us,
+  "method cartesian, EPI: time from a line of k-space to the next one along y, by which the field "
+  "map moves voxels back: the train's echo spacing over acceleration and shots (what BIDS calls "
+  "EffectiveEchoSpacing)"),
 P("field.error", BS_KEY_NUMBER, "", "1.0e-3", 1e-5, 0.1, NULL, field.error,
   "error of the time segments, root mean square over the map's voxels at any t; it says how many "
   "there are, 64 at most"),
@@ -459,8 +464,9 @@ P("parallel", BS_KEY_WORD, "", "\"none\"", 0, 0, parallels, parallel,
   "method cartesian: how lines that the scan leaves out are made; none: they are zeros; grappa: "
   "from their neighbors, with weights from the scan's calibration lines; sense: by conjugate "
   "gradients with image.maps and keys ls.*, whichever lines come; slice_grappa: slices that were "
-  "excited at once come apart (keys multiband.*), then grappa. readouts then counts the "
-  "lines that come, embedded calibration lines included, separate ones not"),
+  "excited at once come apart (keys multiband.*), then grappa; sense_sms: these by sense, with "
+  "maps of all of them, of method sense, too. readouts then counts the lines that come, embedded "
+  "calibration lines included, separate ones not"),
 P("grappa.kernel", BS_KEY_INT3, "samples", "[0, 0, 0]", 0, 63, NULL, grappa_kernel,
   "samples along x, and the window's lines along y and z, measured or not; odd. Default [5, 9] in "
   "2D, [5, 5, 5] in 3D"),
@@ -476,8 +482,8 @@ P("grappa.lacking", BS_KEY_WORD, "", "\"refuse\"", 0, 0, lackings, grappa_lackin
   "reason; zeros: lines that it leaves out stay zeros, its images are partial and say so"),
 
 P("multiband.factor", BS_KEY_INT, "slices", "0", 0, BS_BANDS_MAX, NULL, multiband.factor,
-  "parallel slice_grappa: slices that are excited at once, 2 or more; slice s comes with s + "
-  "slices / factor, and so on; slices is a multiple of it"),
+  "parallel slice_grappa and sense_sms: slices that are excited at once, 2 or more; slice s comes "
+  "with s + slices / factor, and so on; slices is a multiple of it"),
 P("multiband.references", BS_KEY_WORD, "", "\"auto\"", 0, 0, references, multiband.references,
   "lines of one slice alone, by which slices come apart; flagged: as calibration (flag 20); first: "
   "the first repetition's images; auto: flagged, if one comes before any line of an image"),
@@ -512,48 +518,7 @@ P("pocs.iterations", BS_KEY_INT, "", "10", 1, 1000, NULL, pocs_iterations,
 P("pocs.taper", BS_KEY_NUMBER, "", "0.5", 0, 1, NULL, pocs_taper,
   "partial_fourier pocs: share of the symmetric center over which its weights fall to 0"),
 
-P("solve.prior", BS_KEY_WORD, "", "\"none\"", 0, 0, bs_prior_names, prior.kind,
-  "what images are expected to be; ls, sense: sparse in wavelets, of small total variation, or "
-  "small by the W of ls.w_file (the sum of |W rho|), beside ls.lambda's quadratic term. tv_frames, "
-  "tv_cycle (the last frame beside the first) and low_rank: a sliding window's groups are frames, "
-  "solved for together, and the newest leaves. At the rims wavelets and tv go on at the far rim"),
-P("solve.lambda", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, prior.lambda,
-  "weight of the prior, in the image's unit: lambda times it is added to half the squared error "
-  "over the number of voxels (BART's pics -R with -w 1, and k-space over the root of that number)"),
-P("solve.lambda_noise", BS_KEY_NUMBER, "", "0.0", 0, 1e3, NULL, prior.noise,
-  "weight of the prior from the noise: so many standard deviations of the noise that one voxel of "
-  "F^H d has. Needs noise.whiten require; 0.8 suits wavelets"),
-P("solve.block", BS_KEY_INT, "voxels", "8", 1, 32, NULL, prior.block,
-  "low_rank: size of a block on each axis; a block at the far rim is smaller"),
-P("solve.start", BS_KEY_WORD, "", "\"zero\"", 0, 0, starts, prior.start,
-  "ls, sense: where a solve starts; last: from the last image of its slice and contrast in the "
-  "scan, for frames that follow each other; fewer iterations then do"),
-P("solve.damp", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, prior.damp,
-  "weight of the squared difference from 0.9 times the last image of its slice and contrast, on "
-  "the scale of ls.lambda; the first of a scan has 0 there; 0: none"),
-P("solve.shifts", BS_KEY_BOOL, "", "true", 0, 0, NULL, prior.shifts,
-  "wavelet on the grid's lines: each iteration has two other grids, of a fixed sequence: "
-  "fewer errors, no seams; false, and along trajectories: one, and an objective that never rises"),
-
-P("ls.lambda", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, lambda,
-  "weight of the constraint: lambda times the number of voxels times the squared norm of W rho is "
-  "added to the squared error of the samples (the scale of BART's pics -r)"),
-P("ls.iterations", BS_KEY_INT, "", "20", 1, 10000, NULL, iterations,
-  "iterations of the solver, at most"),
-P("ls.tolerance", BS_KEY_NUMBER, "", "0.0", 0, 1, NULL, tolerance,
-  "relative residual at which the solver stops; with solve.prior the relative gain of two "
-  "iterations; 0: by iterations alone"),
-P("ls.fhd", BS_KEY_WORD, "", "\"nufft\"", 0, 0, sums, fhd,
-  "how F^H d is computed: the exact sum, or the NUFFT at gridding.accuracy"),
-P("ls.q", BS_KEY_WORD, "", "\"nufft\"", 0, 0, sums, q,
-  "how Q is computed when armed"),
-P("ls.basis", BS_KEY_WORD, "", "\"delta\"", 0, 0, bases, basis,
-  "shape of a voxel"),
-P("ls.preconditioner", BS_KEY_WORD, "", "\"none\"", 0, 0, preconds, precond,
-  "preconditioner of the conjugate gradients"),
-P("ls.w_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, w_file,
-  "the constraint W as a Matrix Market file, made by boreside prior of reference images or by "
-  "boreside recon --rounds of an earlier scan's contrasts; \"\": identity"),
+#include "config/keys_solve.h"
 
 P("budget.image_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, image_ms,
   "latency budget, from the last readout received to the image handed on; 0: none declared"),

@@ -67,6 +67,18 @@ extern const char *const bs_policy_words[], *const bs_log_mode_words[],
 extern const struct bs_key bs_keys[];
 extern const size_t bs_keys_count;
 
+/* A list of groups in a site file, and the array of struct bs_site that it fills. */
+struct bs_key_list {
+	const char *path;       /* "sinks", "bridges.mrd.configs"; NULL: the scope is no list */
+	size_t at, step, count; /* offset of the array, bytes of an item, offset of their number */
+	uint32_t most;
+};
+#define BS_KEY_LIST_MAX 32u /* largest `most` */
+extern const struct bs_key_list bs_key_lists[BS_SCOPES];
+/* Returns item i of a scope's list. */
+void *bs_key_item(const struct bs_site *site, enum bs_key_scope scope, uint32_t i);
+uint32_t bs_key_items(const struct bs_site *site, enum bs_key_scope scope);
+
 /* The key's default on a board; NULL: the key is required. */
 const char *bs_key_fallback(const struct bs_key *key, const char *board);
 /* Returns the row of a key, or NULL. */

@@ -59,12 +59,28 @@ static bool same(const struct bs_key *k, const void *a, const void *b)
 	return text ? strcmp(x, y) == 0 : memcmp(x, y, k->size) == 0;
 }
 
-bool bs_live_same(const struct bs_protocol *a, const struct bs_protocol *b)
+/* All keys of the scope have the same values in a and b. */
+static bool same_keys(enum bs_key_scope scope, const void *a, const void *b)
 {
 	for (size_t i = 0; i < bs_keys_count; i++)
-		if (bs_keys[i].scope == BS_SCOPE_PROTOCOL && !same(&bs_keys[i], a, b))
+		if (bs_keys[i].scope == scope && !same(&bs_keys[i], a, b))
 			return false;
-	return a->by_header == b->by_header;
+	return true;
+}
+
+bool bs_live_same(const struct bs_protocol *a, const struct bs_protocol *b)
+{
+	return same_keys(BS_SCOPE_PROTOCOL, a, b) && a->by_header == b->by_header;
+}
+
+static bool same_items(enum bs_key_scope scope, const struct bs_site *a, const struct bs_site *b)
+{
+	const uint32_t n = bs_key_items(a, scope);
+	bool same_so_far = n == bs_key_items(b, scope);
+
+	for (uint32_t i = 0; same_so_far && i < n; i++)
+		same_so_far = same_keys(scope, bs_key_item(a, scope, i), bs_key_item(b, scope, i));
+	return same_so_far;
 }
 
 static bool is_live(const char *path)
@@ -79,24 +95,14 @@ int bs_live_check(const struct bs_site *is, const struct bs_site *wanted,
 		  void (*report)(void *arg, const char *line), void *arg)
 {
 	struct telling t = { report, arg, wanted->file, 0 };
-	bool sinks = is->sinks == wanted->sinks;
 
 	for (size_t i = 0; i < bs_keys_count; i++)
 		if (bs_keys[i].scope == BS_SCOPE_SITE && !is_live(bs_keys[i].path) &&
 		    !same(&bs_keys[i], is, wanted))
 			tell_change(&t, bs_keys[i].path);
-	for (uint32_t i = 0; sinks && i < is->sinks; i++)
-		sinks = strcmp(is->sink[i].type, wanted->sink[i].type) == 0 &&
-			strcmp(is->sink[i].dir, wanted->sink[i].dir) == 0 &&
-			strcmp(is->sink[i].store, wanted->sink[i].store) == 0;
-	if (!sinks)
-		tell_change(&t, "sinks");
-	if (is->mrd.configs != wanted->mrd.configs ||
-	    memcmp(is->mrd.config, wanted->mrd.config, sizeof(is->mrd.config)) != 0)
-		tell_change(&t, "bridges.mrd.configs");
-	if (is->keys.peers != wanted->keys.peers ||
-	    memcmp(is->keys.peer, wanted->keys.peer, sizeof(is->keys.peer)) != 0)
-		tell_change(&t, "keys.peers");
+	for (int s = BS_SCOPE_SINK; s < BS_SCOPE_PROTOCOL; s++)
+		if (!same_items((enum bs_key_scope)s, is, wanted))
+			tell_change(&t, bs_key_lists[s].path);
 	return t.first;
 }
 

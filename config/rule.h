@@ -1,6 +1,5 @@
 /*
- * config/rule.h - functions that rules are written with: for rules.c, siterules.c and config/rules
- * alone
+ * config/rule.h - functions that rules are written with: for rules.c and config/rules alone
  */
 #ifndef BS_CONFIG_RULE_H
 #define BS_CONFIG_RULE_H

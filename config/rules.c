@@ -40,9 +40,9 @@ static void derive_grappa(struct bs_protocol *p)
 
 void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 {
-	if (p->parallel == BS_PARALLEL_SENSE)
+	if (p->parallel == BS_PARALLEL_SENSE || p->parallel == BS_PARALLEL_SENSE_SLICES)
 		p->method = bs_method_sense(p->method);
-	if (bs_methods[p->method].parallel && bs_methods[p->method].uses_maps)
+	else if (bs_methods[p->method].parallel && bs_methods[p->method].uses_maps)
 		p->parallel = BS_PARALLEL_SENSE;
 	if (p->dims == 0)
 		p->dims = p->matrix[2] <= 1 ? 2 : 3;
@@ -328,14 +328,14 @@ static void rule_field(const struct bs_reading *r, const struct bs_scope *s,
 	bs_rules_field(r, s, p);
 	if (!plan->off_resonance || bs_plan_has(plan, BS_PLAN_ECHOES))
 		return;
-	if (method->on_grid || method->empty) {
+	if (method->empty) {
 		fault(r, s, key, "has no effect with method %s", bs_method_name(p->method));
 		return;
 	}
 	if (!study)
 		file_exists(r, s, "field.map_file", p->field.map_file, true);
-	if (study && sound(s, "field.range_hz", NULL) && p->field.range_hz == 0.0)
-		fault_near(r, s, "field.range_hz", key, "missing; field.from study needs it");
+	if (method->on_grid)
+		return;
 	if (sound(s, "field.dwell_us", NULL) && p->field.dwell_us == 0.0)
 		fault_near(r, s, "field.dwell_us", key, "missing; %s needs it", key);
 	for (size_t i = 0; i < 2 && method->solves; i++)
@@ -465,7 +465,7 @@ static void rule_parallel(const struct bs_reading *r, const struct bs_scope *s,
 
 	if (!sound(s, "method", "parallel", NULL))
 		return;
-	if (p->parallel != BS_PARALLEL_NONE && p->plan.encode != BS_ENCODE_LINES)
+	if (p->plan.accelerated && p->plan.encode != BS_ENCODE_LINES && !bs_plan_groups(&p->plan))
 		fault(r, s, "parallel", "method %s has no lines that are left out",
 		      bs_method_name(p->method));
 	if (!fills && (kernel[0] | kernel[1] | kernel[2]) != 0)

@@ -88,6 +88,8 @@ static inline float bs_flow_scale(const struct bs_flow *f) /* Returns cm/s per r
 struct bs_apartness {
 	/* in: number of slices that the frame's lines hold; 0: the frame's own alone */
 	uint32_t of;
+	/* in: images with the same number are of the same lines; 0: it is not known */
+	uint64_t lines;
 	uint32_t step; /* in: acceleration along y by the header; 0: the header does not say */
 	double cycles[BS_BANDS_MAX]; /* in: phase of each band from one line to the next */
 	bool phased; /* the references have their bands' phases, as the lines have */
@@ -106,6 +108,7 @@ struct bs_report {
 	/* in: the image is made by the gridding that replaces a solve (core/frame/recon.h) */
 	bool gridded;
 	uint32_t unknown; /* in: axes that partial Fourier leaves as zeros (core/frame/center.h) */
+	bool falling;     /* in: the frame's lines along y came in falling order */
 	struct bs_flow flow; /* in: what the image is for output velocity */
 	struct bs_apartness apart;
 	/*
@@ -167,6 +170,29 @@ static inline void bs_report_solve(struct bs_report *r, bool first, uint32_t ite
 		r->iterations = iterations;
 	if (first || residual > r->residual)
 		r->residual = residual;
+}
+
+/* The last solve of slices at once, which is made with the image of the first of them. */
+struct bs_once {
+	uint64_t lines; /* report.apart.lines; 0: there is none that others can use */
+	uint32_t allowed, iterations;
+	double residual;
+};
+/* The image's solve is made, and the report says what it was. */
+static inline bool bs_once_made(const struct bs_once *o, struct bs_report *r)
+{
+	if (o->lines == 0 || o->lines != r->apart.lines || o->allowed != r->allowed)
+		return false;
+	r->deadline_stop = false;
+	bs_report_solve(r, true, o->iterations, o->residual);
+	return true;
+}
+static inline void bs_once_make(struct bs_once *o, const struct bs_report *r)
+{
+	o->lines = r->deadline_stop ? 0 : r->apart.lines;
+	o->allowed = r->allowed;
+	o->iterations = r->iterations;
+	o->residual = r->residual;
 }
 
 /*

@@ -26,6 +26,15 @@ enum bs_method {
 	BS_METHODS
 };
 
+/* How lines that a scan leaves out are made, and slices at once come apart (key parallel). */
+enum bs_parallel {
+	BS_PARALLEL_NONE,
+	BS_PARALLEL_GRAPPA,
+	BS_PARALLEL_SENSE,
+	BS_PARALLEL_SLICES,      /* slices at once: slice-GRAPPA */
+	BS_PARALLEL_SENSE_SLICES /* slices at once are solved for together, with maps */
+};
+
 /* Whether samples get weights: density compensation, or the key gridding.density. */
 enum bs_weighing { BS_WEIGHS_NEVER, BS_WEIGHS_WHEN_ASKED, BS_WEIGHS_ALWAYS };
 

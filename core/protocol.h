@@ -35,8 +35,6 @@ enum bs_normalize { BS_NORMALIZE_AUTO, BS_NORMALIZE_NONE, BS_NORMALIZE_UNIFORM }
 /* Filling of the end of k-space that a scan leaves out: zeros, or POCS (gpu/image/pocs.h). */
 enum bs_partial_fourier { BS_PARTIAL_FOURIER_NONE, BS_PARTIAL_FOURIER_POCS };
 enum bs_combine { BS_COMBINE_NONE, BS_COMBINE_RSS, BS_COMBINE_SENSE };
-/* How the lines that a Cartesian scan leaves out are made (key parallel). */
-enum bs_parallel { BS_PARALLEL_NONE, BS_PARALLEL_GRAPPA, BS_PARALLEL_SENSE, BS_PARALLEL_SLICES };
 /* How center_sample of reversed lines is read, which has two readings (core/frame/readout.h). */
 enum bs_reversed { BS_REVERSED_AUTO, BS_REVERSED_CONVERTER, BS_REVERSED_STORED };
 /* Treatment of a scan that lacks the lines that GRAPPA calibrates by. */
@@ -86,8 +84,7 @@ enum bs_gpu_route {
 	BS_GPU_ROUTE_SM_90, /* all but matrix products of warpgroups */
 	/* all that SM_90 has but clusters, early launches, over 163 KiB shared memory per block */
 	BS_GPU_ROUTE_SM_80,
-	BS_GPU_ROUTE_SM_86, /* all that SM_80 has but over 99 KiB shared memory per block */
-	BS_GPU_ROUTE_PLAIN  /* all that SM_86 has but tensor cores */
+	BS_GPU_ROUTE_SM_86 /* all that SM_80 has but over 99 KiB shared memory per block */
 };
 /* auto: a scan that is faster on the first of several GPUs alone stays there. */
 enum bs_gpu_share { BS_GPU_SHARE_AUTO, BS_GPU_SHARE_ALWAYS };
@@ -156,9 +153,10 @@ enum bs_field_from { BS_FIELD_FILE, BS_FIELD_STUDY, BS_FIELD_ECHOES };
 struct bs_field_spec {
 	/* file of the field map, Hz, .cfl [x][y][z], slices in dimension 13; "": none */
 	char map_file[BS_PATH_MAX_];
-	double dwell_us; /* time in us between two samples */
-	double start_ms; /* time of the first sample */
-	double error;    /* largest error of the time segments (gpu/solve/segments.h) */
+	double dwell_us;        /* time in us between two samples */
+	double start_ms;        /* time of the first sample */
+	double echo_spacing_us; /* method cartesian: time from a line along y to the next */
+	double error;           /* largest error of the time segments (gpu/solve/segments.h) */
 	enum bs_field_from from;
 	double range_hz; /* largest |f| in Hz that arm prepares for, with maps from study */
 };

@@ -9,7 +9,7 @@
 void bs_armed_close(struct bs_armed *a)
 {
 	bs_phases_disarm(a->phases);
-	bs_front_disarm(a->front);
+	bs_mixer_disarm(a->mixer);
 	bs_recon_disarm(a->recon);
 	bs_arena_close(&a->arena);
 	bs_tables_free(&a->loaded);
@@ -19,8 +19,8 @@ void bs_armed_close(struct bs_armed *a)
 void bs_armed_scan(const struct bs_armed *a, const struct bs_scan_info *info,
 		   const struct bs_noise *noise)
 {
-	if (a->front != NULL)
-		bs_front_scan(a->front, info, noise);
+	if (a->mixer != NULL)
+		bs_mixer_scan(a->mixer, info, noise);
 	else
 		bs_recon_scan(a->recon, info);
 	bs_phases_scan(a->phases, info);
@@ -42,14 +42,14 @@ int bs_armed_correct(const struct bs_armed *a, const struct bs_mrd_acq *head, ui
 	if (rc < 0)
 		return rc;
 	/* a readout that serves phase correction alone is only counted, by recon */
-	return a->front != NULL && rc == 0 ? bs_front_readout(a->front, &h, row, data, now_ns, why)
+	return a->mixer != NULL && rc == 0 ? bs_mixer_readout(a->mixer, &h, row, data, now_ns, why)
 					   : bs_recon_readout(a->recon, &h, row, data, now_ns, why);
 }
 
 int bs_armed_scan_close(const struct bs_armed *a, struct bs_fail *why)
 {
-	if (a->front != NULL)
-		return bs_front_close(a->front, why);
+	if (a->mixer != NULL)
+		return bs_mixer_close(a->mixer, why);
 	bs_recon_close(a->recon);
 	return 0;
 }

@@ -7,7 +7,7 @@
  * open_with: the same with this W, which must outlive it, in place of the protocol's file.
  * open_on: for a process whose readouts all lie in one shared pool (core/engine.h: env->pool).
  * on_gpu: whether any protocol that the service has armed runs on a GPU. Any thread.
- * scan, readout, scan_close: those of core/frame/recon.h, or of gpu/engine/front.h where the
+ * scan, readout, scan_close: those of core/frame/recon.h, or of gpu/engine/mixer.h where the
  * protocol asks for it; images are popped from .recon.
  * Where gpu.share is auto they also find out whether a scan stays on the first of several GPUs, and
  * are the longer the first time (board/arm/alone.h). place: where it runs, in words, and why.
@@ -25,7 +25,7 @@
 #include "core/protocol.h"
 #include "core/study/study.h"
 #include "drivers/file/tables.h"
-#include "gpu/engine/front.h"
+#include "gpu/engine/mixer.h"
 #include "gpu/engine/phases.h"
 
 struct bs_shared; /* defined in ipc/shm/shm.h */
@@ -39,7 +39,7 @@ struct bs_armed {
 	struct bs_protocol inner;
 	struct bs_phases *phases; /* phase correction; NULL: the protocol has none */
 	/* whitening and combination of coils; NULL: the protocol has neither */
-	struct bs_front *front;
+	struct bs_mixer *mixer;
 	const struct bs_engine *engine;
 	struct bs_loaded loaded;
 	struct bs_arena arena;
@@ -67,7 +67,7 @@ static inline const char *bs_armed_engine(const struct bs_armed *a)
 }
 void bs_armed_place(char *words, size_t size, const struct bs_armed *a);
 
-/* Begins a scan. noise: as in bs_front_scan. */
+/* Begins a scan. noise: as in bs_mixer_scan. */
 void bs_armed_scan(const struct bs_armed *a, const struct bs_scan_info *info,
 		   const struct bs_noise *noise);
 /* Begins a scan for timing: as bs_armed_scan, but EPI needs no phase-correction lines. */
@@ -82,7 +82,7 @@ static inline int bs_armed_readout(const struct bs_armed *a, const struct bs_mrd
 {
 	if (a->phases != NULL)
 		return bs_armed_correct(a, head, row, data, now_ns, why);
-	return a->front != NULL ? bs_front_readout(a->front, head, row, data, now_ns, why)
+	return a->mixer != NULL ? bs_mixer_readout(a->mixer, head, row, data, now_ns, why)
 				: bs_recon_readout(a->recon, head, row, data, now_ns, why);
 }
 int bs_armed_scan_close(const struct bs_armed *a, struct bs_fail *why);

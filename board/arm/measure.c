@@ -72,7 +72,9 @@ static uint64_t lines_of(const struct bs_protocol *p)
 /* Readouts of one timed frame. Accelerated frames of any number of lines get every second line. */
 static uint32_t readouts_of(const struct bs_protocol *p)
 {
-	if (p->plan.accelerated && p->by_header && p->readouts == lines_of(p))
+	/* every second line of slices at once may not tell what their references are like */
+	if (p->plan.accelerated && p->by_header && p->readouts == lines_of(p) &&
+	    !bs_plan_has(&p->plan, BS_PLAN_APART))
 		return (p->readouts + 1) / 2;
 	return p->readouts;
 }
@@ -80,7 +82,8 @@ static uint32_t readouts_of(const struct bs_protocol *p)
 /* Line number i of a timed frame. Lines of an accelerated frame are spread over the grid. */
 static uint32_t row_of(const struct bs_protocol *p, uint32_t i)
 {
-	return p->plan.accelerated ? (uint32_t)(i * lines_of(p) / readouts_of(p)) : i;
+	return p->plan.accelerated && p->plan.on_grid ? (uint32_t)(i * lines_of(p) / readouts_of(p))
+						      : i;
 }
 
 /* Fills a readout with noise: no solver stops early on it, no calibration finds
@@ -123,10 +126,15 @@ static int give_readout(struct measuring *m, const struct bs_mrd_acq *h, uint32_
 	return rc;
 }
 
-/* Gives recon the block of lines around the center of k-space that calibrates all frames. */
+/*
+ * Gives recon the block of lines around the center of k-space that calibrates all frames; of slices
+ * at once each of the first group's.
+ */
 static int calibrate(struct measuring *m, struct bs_fail *why)
 {
 	const uint32_t *E = m->p->encoded;
+	const uint32_t groups = bs_multiband_groups(&m->p->multiband, m->p->slices);
+	const uint32_t bands = m->p->slices / groups;
 	uint32_t lines[2];
 	int64_t added_ns;
 	int rc = 0;
@@ -135,12 +143,15 @@ static int calibrate(struct measuring *m, struct bs_fail *why)
 		return 0;
 	for (int a = 0; a < 2; a++)
 		lines[a] = E[a + 1] < CALIBRATION ? E[a + 1] : CALIBRATION;
-	for (uint32_t i = 0; rc == 0 && i < lines[0] * lines[1]; i++) {
-		const uint32_t y = E[1] / 2 - lines[0] / 2 + i % lines[0];
-		const uint32_t z = E[2] / 2 - lines[1] / 2 + i / lines[0];
+	for (uint32_t i = 0; rc == 0 && i < lines[0] * lines[1] * bands; i++) {
+		const uint32_t y = E[1] / 2 - lines[0] / 2 + i / bands % lines[0];
+		const uint32_t z = E[2] / 2 - lines[1] / 2 + i / bands / lines[0];
 		struct bs_mrd_acq h = bs_measuring_head(m, y + E[1] * z);
 
-		h.flags = BS_MRD_IS_CALIBRATION;
+		h.flags = m->p->multiband.references == BS_REFERENCES_FIRST
+				  ? BS_MRD_IS_CALIBRATION_TOO
+				  : BS_MRD_IS_CALIBRATION;
+		h.idx.slice = (uint16_t)(i % bands * groups);
 		make_samples(m);
 		rc = give_readout(m, &h, y + E[1] * z, &added_ns, false, why);
 	}
@@ -464,6 +475,8 @@ static void print_line(FILE *to, const char *prefix, const char *cost, const cha
 void bs_measure_print(FILE *to, const struct bs_admission *a, const struct bs_protocol *p,
 		      const char *prefix)
 {
+	const uint32_t groups = bs_multiband_groups(&p->multiband, p->slices);
+
 	(void)fprintf(to, "%sprotocol '%s', measured (ms; worst: with a margin of %g)\n", prefix,
 		      p->name, a->margin);
 	(void)fprintf(to, "%s  %-8s %-7s %6s %6s %10s %10s %10s\n", prefix, "cost", "", "N",
@@ -482,10 +495,10 @@ void bs_measure_print(FILE *to, const struct bs_admission *a, const struct bs_pr
 		      p->image_ms, (double)a->readout_ns * MS, (double)a->frame_ns * MS);
 	if (p->volume && p->slices > 1)
 		(void)fprintf(to,
-			      "%s  a volume waits for its last slice, as timed; where all %u end "
+			      "%s  a volume waits for its last %s, as timed; where all %u end "
 			      "together, %.3f at most\n",
-			      prefix, p->slices,
+			      prefix, groups < p->slices ? "group of slices" : "slice", groups,
 			      (double)(bs_admission_worst(a, false) +
-				       (p->slices - 1) * bs_admission_cost(a, BS_COST_FINISH)) *
+				       (groups - 1) * bs_admission_cost(a, BS_COST_FINISH)) *
 				      MS);
 }

@@ -9,7 +9,7 @@
 #include "drivers/file/tables.h"
 #include "drivers/log/store.h"
 #include "gpu/engine/engines.h"
-#include "gpu/engine/front.h"
+#include "gpu/engine/mixer.h"
 #include "gpu/engine/phases.h"
 #include "ipc/wire/wire.h"
 
@@ -85,13 +85,13 @@ static int sum_of(uint64_t *bytes, const struct bs_protocol *p, const struct bs_
 	struct bs_protocol inner;
 	int rc;
 
-	bs_front_inner(&inner, p);
+	bs_mixer_inner(&inner, p);
 	tables_need(&need, &inner);
 	rc = bs_recon_need(&inner, engine, &need, why);
 	if (rc == 0)
 		rc = bs_recon_device(&inner, engine, NULL, &need, why);
 	if (rc == 0)
-		rc = bs_front_need(p, &need, why);
+		rc = bs_mixer_need(p, &need, why);
 	if (rc == 0)
 		rc = bs_phases_need(p, &need, why);
 	*bytes = need.total_bytes;
@@ -123,7 +123,7 @@ static void plan_protocol(struct bs_memplan_protocol *m, const struct bs_protoco
 	struct bs_protocol inner;
 	int rc;
 
-	bs_front_inner(&inner, p);
+	bs_mixer_inner(&inner, p);
 	rc = bs_engine_find(&m->engine, &inner, why);
 	tables_need(&m->tables, &inner);
 	if (rc == 0)
@@ -133,7 +133,7 @@ static void plan_protocol(struct bs_memplan_protocol *m, const struct bs_protoco
 	if (rc == 0)
 		rc = device_need(&m->device, &inner, m->engine, why);
 	if (rc == 0)
-		rc = bs_front_need(p, &m->need, why);
+		rc = bs_mixer_need(p, &m->need, why);
 	if (rc == 0)
 		rc = bs_phases_need(p, &m->need, why);
 	if (rc == 0 && (m->need.overflow || m->device.overflow || m->tables.overflow))
@@ -276,7 +276,7 @@ static void print_accuracy(FILE *to, const char *prefix, const struct bs_engine 
 
 	if (engine == NULL)
 		return;
-	bs_front_inner(&inner, p);
+	bs_mixer_inner(&inner, p);
 	has = bs_gridding_accuracy(&inner, engine);
 	if (has > p->accuracy)
 		(void)fprintf(to,
@@ -332,7 +332,7 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 			struct bs_protocol inner;
 			char place[96];
 
-			bs_front_inner(&inner, &site->protocol[i]);
+			bs_mixer_inner(&inner, &site->protocol[i]);
 			bs_engine_place(place, sizeof(place), m->engine, &inner);
 			(void)fprintf(to, "%s%s, ", place,
 				      bs_alone_asked(m->engine, &inner, site->cache_dir)

@@ -16,7 +16,7 @@ static int begin_armed(struct bs_armed *a, const struct bs_protocol *p, const st
 	memset(a, 0, sizeof(*a));
 	a->own = *p;
 	a->protocol = &a->own;
-	bs_front_inner(&a->inner, a->protocol);
+	bs_mixer_inner(&a->inner, a->protocol);
 	rc = bs_engine_find(&a->engine, &a->inner, why);
 	if (rc == 0)
 		rc = bs_tables_load(&a->loaded, &a->inner, why);
@@ -37,7 +37,7 @@ static int arm_begun(struct bs_armed *a, const char *cache_dir, const struct bs_
 	env.arena = &a->arena;
 	env.cache_dir = cache_dir;
 	if (rc == 0)
-		rc = bs_front_need(p, &a->need, why);
+		rc = bs_mixer_need(p, &a->need, why);
 	if (rc == 0)
 		rc = bs_phases_need(p, &a->need, why);
 	if (rc == 0 && a->need.overflow)
@@ -48,7 +48,7 @@ static int arm_begun(struct bs_armed *a, const char *cache_dir, const struct bs_
 	if (rc == 0)
 		rc = bs_recon_arm(&a->recon, &a->inner, a->engine, &a->loaded.tables, &env, why);
 	if (rc == 0)
-		rc = bs_front_arm(&a->front, p, a->recon, &a->arena, why);
+		rc = bs_mixer_arm(&a->mixer, p, a->recon, &a->arena, why);
 	if (rc == 0)
 		rc = bs_phases_arm(&a->phases, p, a->recon, &a->arena, why);
 	a->arena.sealed = true;

@@ -136,10 +136,8 @@ static int run_check(int argc, char **argv)
 	if ((q.file == NULL) != q.keys || (q.measure && q.keys))
 		return bs_options_wrong(&bs_command_check,
 					q.keys ? "--keys goes alone" : "FILE is missing");
-	if (q.keys) {
-		bs_config_print_keys(stdout);
-		return 0;
-	}
+	if (q.keys)
+		return bs_command_page(&bs_command_check, "keys");
 	site = bs_command_site(&bs_command_check, q.file);
 	if (site == NULL)
 		return 1;

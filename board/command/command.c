@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* for prctl.h's names */
 #include "board/command/command.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "config/config.h"
 #include "core/log.h"
+#include "drivers/file/program.h"
 
 int bs_command_fail(const struct bs_command *c, const char *fmt, ...)
 {
@@ -22,6 +24,12 @@ int bs_command_fail(const struct bs_command *c, const char *fmt, ...)
 	va_end(ap);
 	(void)fputc('\n', stderr);
 	return 1;
+}
+
+int bs_command_page(const struct bs_command *c, const char *what)
+{
+	(void)execl(BS_PROGRAM_SELF, "boreside", "page", what, (char *)NULL);
+	return bs_command_fail(c, BS_PROGRAM_SELF ": %s", strerror(errno));
 }
 
 static void print_fault(void *arg, const char *line)

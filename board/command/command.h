@@ -26,6 +26,8 @@ int bs_command_run(const struct bs_command *const *list, int argc, char **argv);
 /* Prints "boreside NAME: ..." on standard error. Returns 1, the exit status. */
 __attribute__((format(printf, 2, 3))) int bs_command_fail(const struct bs_command *c,
 							  const char *fmt, ...);
+/* Becomes the tool that prints a page of documentation (board/tool/page/page.h). Returns 1: not. */
+int bs_command_page(const struct bs_command *c, const char *what);
 /* Returns the site file read, to be freed; NULL: its faults were told on standard error. */
 struct bs_site *bs_command_site(const struct bs_command *c, const char *file);
 /*

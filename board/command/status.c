@@ -80,13 +80,8 @@ static int run_status(int argc, char **argv)
 
 	if (status != BS_OPTIONS_RUN)
 		return status;
-	if (q.fields) {
-		static char fields[BS_STATUS_MAX];
-
-		(void)bs_status_fields(fields, sizeof(fields));
-		(void)fputs(fields, stdout);
-		return 0;
-	}
+	if (q.fields)
+		return bs_command_page(&bs_command_status, "fields");
 	if (q.config != NULL) {
 		site = bs_command_site(&bs_command_status, q.config);
 		if (site == NULL)

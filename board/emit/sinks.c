@@ -19,12 +19,12 @@ static int open_type(struct emit *e, uint32_t sink, struct bs_fail *why)
 	const struct bs_sink_spec *spec = &e->env->site.sink[sink];
 	const struct bs_sink *type = e->sink[sink].type;
 	void *self = NULL;
-	int rc = type->open(&self, spec->dir, why);
+	int rc = bs_sink_open(type, &self, spec->dir, why);
 
 	if (rc == 0 && spec->store[0] != '\0')
 		rc = type->send_to(self, spec->store, why);
 	if (rc != 0 && self != NULL)
-		(void)type->close(self, NULL);
+		(void)bs_sink_close(type, self, NULL);
 	e->sink[sink].self = rc == 0 ? self : NULL;
 	return rc;
 }
@@ -121,7 +121,7 @@ static bool was_filed(struct bs_taker *t, const struct given *g)
 	o += g->w.session == o[1].session;
 	return atomic_load(&o->scan) != 0 && g->w.session == o->session &&
 	       g->w.seq % BS_WIRE_PREVIEWS <= UINT16_MAX &&
-	       t->e->sink[t->id].type->has(t->e->sink[t->id].self, &g->head, o->started_ns);
+	       bs_sink_has(t->e->sink[t->id].type, t->e->sink[t->id].self, &g->head, o->started_ns);
 }
 
 /*
@@ -133,8 +133,8 @@ static bool is_filed(struct bs_taker *t, const struct given *g, uint64_t number)
 	const int64_t handed_utc_ns = bs_utc_ns() - (bs_now_ns() - g->w.time_ns);
 
 	return (atomic_load(&t->r->blame) != 0 || number <= t->e->env->shm.s->images.base) &&
-	       t->e->sink[t->id].type->has(t->e->sink[t->id].self, &g->head,
-					   handed_utc_ns - FILE_CLOCK_NS);
+	       bs_sink_has(t->e->sink[t->id].type, t->e->sink[t->id].self, &g->head,
+			   handed_utc_ns - FILE_CLOCK_NS);
 }
 
 static int give(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why)
@@ -210,6 +210,7 @@ void bs_sinks_close_all(struct emit *e)
 	struct bs_fail why = { 0 };
 
 	for (uint32_t i = 0; i < e->env->site.sinks; i++)
-		if (e->sink[i].self != NULL && e->sink[i].type->close(e->sink[i].self, &why) != 0)
+		if (e->sink[i].self != NULL &&
+		    bs_sink_close(e->sink[i].type, e->sink[i].self, &why) != 0)
 			bs_emit_fault(e, &why);
 }

@@ -92,7 +92,7 @@ struct bs_intake bs_ingest_intake(struct ingest *in, struct bs_ingest_scan *scan
 {
 	struct bs_scan_record *s = scan->record;
 
-	return (struct bs_intake){ .p = scan->p,
+	return (struct bs_intake){ .p = in->env->record_bytes != 0 ? NULL : scan->p,
 				   .table = scan->has_table ? &scan->table : NULL,
 				   .info = &s->info,
 				   .noise = &s->noise,

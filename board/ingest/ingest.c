@@ -8,16 +8,20 @@
 #include "core/thread/clock.h"
 
 /*
- * Returns why another worker wants the scan to end: recon lacks what the protocol needs, or emit
- * has handed on a late image of a protocol that ends the scan then. NULL: no worker does.
+ * Returns why the scan has to end: recon lacks what the protocol needs, emit has handed on a late
+ * image of a protocol that ends the scan then, or a recorder's disk has failed. NULL: it goes on.
  */
 static const char *ends(const struct ingest *in, int *code)
 {
 	const struct bs_scan_record *s = in->now.record;
+	const struct bs_log_record *log = &in->env->shm.s->log;
 	const uint64_t id = atomic_load(&s->id);
 
 	if (in->now.state != BS_STATE_SCANNING)
 		return NULL;
+	*code = BS_ERR_IO;
+	if (in->log != NULL && bs_keeper_broken(in->log))
+		return atomic_load(&log->failed) != 0 ? log->fault : "its log lacks messages";
 	*code = atomic_load(&s->lacking) == id ? BS_ERR_CALIBRATION : BS_ERR_BUDGET;
 	if (*code == BS_ERR_CALIBRATION)
 		return s->recon_text;
@@ -148,8 +152,9 @@ bool bs_ingest_has_work(const struct ingest *in)
 	if (in->now.state == BS_STATE_IDLE &&
 	    (bs_ingest_waits(in, 0) || (in->lined > 0 && !bs_ingest_reopen_first(in))))
 		return true;
-	/* true if a message waits for a slot and a slot is free */
+	/* true if a message waits for a place and a place is free */
 	return in->now.state == BS_STATE_SCANNING && bs_ingest_waits(in, in->now.session) &&
+	       !bs_ingest_log_full(in) &&
 	       bs_pool_in_use(in->env->shm.acq_pool) < in->env->shm.acq_pool->slots;
 }
 
@@ -303,6 +308,8 @@ int bs_worker_ingest(struct bs_worker_env *env)
 		in.outcome[i].end = &env->shm.s->ended[i];
 	in.keeps_noise = bs_ingest_sums_noise(&env->site);
 	in.message_max = bs_wire_kspace_max(env->shm.s->pools.acq_bytes);
+	if (in.message_max < env->record_bytes)
+		in.message_max = env->record_bytes;
 	/* Held messages take half of the pool at most: slots are left for the missing messages. */
 	in.now.order.room = slots / 2 < BS_HELD_MAX ? slots / 2 : BS_HELD_MAX;
 	in.now.order.window = env->shm.log != NULL ? BS_WINDOW_LOG : in.now.order.room;

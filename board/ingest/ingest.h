@@ -149,7 +149,7 @@ static inline bool bs_ingest_sums_noise(const struct bs_site *site)
 	bool whitens = false;
 
 	for (uint32_t i = 0; i < site->protocols; i++)
-		whitens |= site->protocol[i].whiten != BS_WHITEN_OFF;
+		whitens |= bs_plan_has(&site->protocol[i].plan, BS_PLAN_WHITEN);
 	return whitens;
 }
 
@@ -415,6 +415,11 @@ void bs_ingest_log_put(struct ingest *in, struct bs_ingest_scan *scan, uint64_t 
  * have been told of more durable messages than this log has.
  */
 bool bs_ingest_log_ack(struct ingest *in, struct bs_ingest_scan *scan, struct bs_wire_ack *ack);
+/* True if a recorded message has to wait until there is room on its way to the log. */
+static inline bool bs_ingest_log_full(const struct ingest *in)
+{
+	return in->log != NULL && bs_keeper_full(in->log);
+}
 /* Ends the log of a scan whose messages have all come: it is to be sealed. */
 void bs_ingest_log_end(struct ingest *in, struct bs_ingest_scan *scan);
 /*

@@ -45,7 +45,10 @@ int bs_ingest_log_start(struct ingest *in, struct bs_fail *why)
 		&keeper,
 		&(struct bs_keeper_options){ .spec = &in->env->site.log,
 					     .message_max = in->message_max,
-					     .segment_bytes = BS_LOG_SEGMENT,
+					     .segment_bytes = in->env->segment_bytes != 0
+								      ? in->env->segment_bytes
+								      : BS_LOG_SEGMENT,
+					     .required = in->env->record_bytes != 0,
 					     .record = &shm->s->log,
 					     .ring = shm->log,
 					     .ring_bytes = (size_t)shm->s->pools.log_bytes,

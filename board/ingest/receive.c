@@ -34,9 +34,10 @@ static int admit_readout(const struct bs_intake *k, const struct message *m, str
 
 	r->traj = m->payload + traj_at;
 	r->data = m->payload + data_at;
-	return rc == 0 ? bs_admit_acq(k->p, k->table, k->info, &r->head, r->traj, r->data, &r->row,
-				      why)
-		       : rc;
+	r->row = BS_ROW_NONE;
+	return rc == 0 && k->p != NULL ? bs_admit_acq(k->p, k->table, k->info, &r->head, r->traj,
+						      r->data, &r->row, why)
+				       : rc;
 }
 
 /* Copies the samples to the slot's start, aligned: the only copy between kernel and engine. */
@@ -225,8 +226,8 @@ bool bs_ingest_take_logged(struct ingest *in, struct bs_ingest_scan *scan, const
 /* Takes a message of the scan from its sender. */
 static enum fate take_new(struct ingest *in, struct bs_ingest_scan *scan, const struct message *m)
 {
-	/* recon is still fed from a log: new messages wait */
-	if (in->feed != NULL)
+	/* recon is still fed from a log, or a recorder's disk is behind: new messages wait */
+	if (in->feed != NULL || bs_ingest_log_full(in))
 		return LATER;
 	/* a sealed log takes no more messages; its scan does not either, and is about to end */
 	return bs_ingest_may_reopen(in) && bs_ingest_log_sealed(in, scan)

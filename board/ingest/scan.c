@@ -23,13 +23,29 @@ void bs_ingest_step(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happ
 		      NULL);
 }
 
-/* Refuses a scan whose protocol recon could not arm, with recon's reason. */
-static int admit_armed(const struct ingest *in, const struct bs_protocol *p, struct bs_fail *why)
+/*
+ * Chooses the scan's protocol. Refuses a scan that does not fit it, or whose protocol recon could
+ * not arm, with recon's reason. A recorder takes any scan.
+ */
+static int choose(const struct ingest *in, const char *name, const struct bs_scan_info *info,
+		  const struct bs_protocol **p, struct bs_fail *why)
 {
+	const struct bs_site *site = &in->env->site;
 	const struct bs_shared *s = in->env->shm.s;
-	uint32_t i = (uint32_t)(p - in->env->site.protocol);
+	size_t i;
+	int rc;
 
-	return s->refused[i] != 0 ? bs_fail(why, s->refused[i], "%s", s->refusal[i]) : 0;
+	*p = site->protocol;
+	if (in->env->record_bytes != 0)
+		return 0;
+	*p = bs_config_choose(site, name, info->protocol, why);
+	if (*p == NULL)
+		return BS_ERR_PROTOCOL;
+	i = (size_t)(*p - site->protocol);
+	if (s->refused[i] != 0)
+		return bs_fail(why, s->refused[i], "%s", s->refusal[i]);
+	rc = bs_admit_scan(*p, info, why);
+	return rc == 0 ? bs_admission_rate(&s->admission[i], *p, info, why) : rc;
 }
 
 /* Replaces an earlier scan's data in the record; the step that opens the new scan follows. */
@@ -172,17 +188,8 @@ int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned ch
 
 	if (rc == 0)
 		rc = bs_mrdxml_read(&info, xml, xml_len, &why);
-	if (rc == 0) {
-		p = bs_config_choose(&in->env->site, name, info.protocol, &why);
-		rc = p != NULL ? 0 : BS_ERR_PROTOCOL;
-	}
 	if (rc == 0)
-		rc = admit_armed(in, p, &why);
-	if (rc == 0)
-		rc = bs_admit_scan(p, &info, &why);
-	if (rc == 0)
-		rc = bs_admission_rate(&in->env->shm.s->admission[p - in->env->site.protocol], p,
-				       &info, &why);
+		rc = choose(in, name, &info, &p, &why);
 	if (rc == 0 && (w->session == 0 || w->seq != 0))
 		rc = bs_fail(&why, BS_ERR_STATE,
 			     "OPEN has session %llx and number %llu: not 0, and 0",
@@ -349,6 +356,7 @@ void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happe
 	const uint64_t at = ended_before(in->env->shm.s, scan->id) & 1;
 	struct bs_scan_end *end = in->outcome[at].end;
 	uint64_t undelivered = atomic_load(&s->undelivered);
+	const char *lacks;
 
 	drop_held(in, scan); /* held messages are dropped before their count is read */
 	if (s->noise.own)
@@ -365,6 +373,11 @@ void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happe
 	};
 
 	judge(scan, &o);
+	lacks = in->env->record_bytes != 0 ? bs_ingest_log_lacks(in, scan) : NULL;
+	if (o.code == 0 && lacks != NULL) {
+		o.code = BS_ERR_IO;
+		(void)snprintf(o.text, sizeof(o.text), "%s", lacks);
+	}
 	bs_ingest_log_words(in, scan, o.text, sizeof(o.text));
 	scan->accept_due = scan->ack_due = false; /* OUTCOME acknowledges all that is left */
 	scan->unacked = 0;

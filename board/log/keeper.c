@@ -185,8 +185,8 @@ bool bs_keeper_closed(const struct bs_keeper *k)
 
 bool bs_keeper_ended(const struct bs_keeper *k, int64_t now_ns)
 {
-	return bs_keeper_closed(k) ||
-	       (atomic_load(&k->r->end) != 0 && now_ns - k->ended_ns >= BS_KEEPER_SLOW_NS);
+	return bs_keeper_closed(k) || (atomic_load(&k->r->end) != 0 && !k->o.required &&
+				       now_ns - k->ended_ns >= BS_KEEPER_SLOW_NS);
 }
 
 bool bs_keeper_news(const struct bs_keeper *k)
@@ -204,6 +204,24 @@ bool bs_keeper_void(const struct bs_keeper *k)
 	       atomic_load(&r->state) == BS_SPOOL_NO_LOG;
 }
 
+bool bs_keeper_full(const struct bs_keeper *k)
+{
+	/* the longest message may have to skip the end of the ring */
+	return k->o.required && atomic_load(&k->r->head) - atomic_load(&k->r->tail) +
+						2 * bs_spool_bytes(k->o.message_max) >
+					k->o.ring_bytes;
+}
+
+bool bs_keeper_broken(const struct bs_keeper *k)
+{
+	const struct bs_log_record *r = k->r;
+	/* a failure before that is the log's of the scan before */
+	const bool begun = atomic_load(&r->done) >= atomic_load(&r->begun);
+
+	return k->o.required && ((begun && atomic_load(&r->failed) != 0) || r->skips ||
+				 bs_keeper_void(k) || lacking(k, false) > 0);
+}
+
 bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct bs_wire_ack *ack)
 {
 	struct bs_log_record *r = k->r;
@@ -211,15 +229,17 @@ bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct b
 	const uint64_t mark = atomic_load(&r->mark);
 	const uint64_t all = atomic_load(&r->put);
 	const bool in_no_log = bs_keeper_void(k);
+	bool slow;
 	bool open;
 
 	if (done != k->seen_done)
 		k->progress_ns = now_ns;
 	k->seen_done = done;
-	if (atomic_load(&r->failed) != 0 ||
-	    (done < all && now_ns - k->progress_ns >= BS_KEEPER_SLOW_NS) || r->skips ||
-	    in_no_log) /* owed stays when the scan has ended */
-		r->owed = all;
+	if (bs_keeper_broken(k))
+		return false;
+	slow = done < all && now_ns - k->progress_ns >= BS_KEEPER_SLOW_NS;
+	if (!k->o.required && (atomic_load(&r->failed) != 0 || slow || r->skips || in_no_log))
+		r->owed = all; /* owed stays when the scan has ended */
 	open = done < r->owed || r->skips || in_no_log;
 	atomic_store(&r->unprotected, open);
 	*ack = (struct bs_wire_ack){ .held = held,
@@ -248,7 +268,8 @@ int64_t bs_keeper_due(const struct bs_keeper *k)
 	const int64_t over = k->ended_ns + BS_KEEPER_SLOW_NS;
 	int64_t due = INT64_MAX;
 
-	if (atomic_load(&r->done) < atomic_load(&r->put) && !atomic_load(&r->unprotected))
+	if (atomic_load(&r->done) < atomic_load(&r->put) && !atomic_load(&r->unprotected) &&
+	    !k->o.required)
 		due = k->progress_ns + BS_KEEPER_SLOW_NS;
 	if (atomic_load(&r->done) < atomic_load(&r->end) && over < due && bs_now_ns() < over)
 		due = over;

@@ -19,7 +19,7 @@
  * continues with the messages that had not been written, in another segment of the same log, and
  * put skips messages that were put before. The thread allocates nothing, unless a seal fails. One
  * thread calls these functions; the keeper's thread calls wake and enter.
- * Tests: test/unit/board/log/test_keeper.c, test_no_log.c, test/fault/fault_log.c
+ * Tests: test/unit/board/log/test_keeper.c, test_required.c, test_no_log.c, test/fault/fault_log.c
  */
 #ifndef BS_BOARD_LOG_KEEPER_H
 #define BS_BOARD_LOG_KEEPER_H
@@ -38,6 +38,7 @@
 struct bs_keeper_options {
 	const struct bs_log_spec *spec; /* specification; it must outlive the keeper */
 	size_t message_max;             /* bytes of the largest message */
+	bool required;                  /* the disk is waited for (bs_keeper_full) */
 	uint64_t segment_bytes;         /* least size of a segment; more if messages are large */
 	struct bs_log_record *record;
 	unsigned char *ring; /* ring of ring_bytes, a multiple of 64 */
@@ -105,7 +106,10 @@ void bs_keeper_end(struct bs_keeper *k, bool early, int64_t now_ns);
 void bs_keeper_made(struct bs_keeper *k, uint64_t session);
 /* True if the log does not change any more: it is sealed, or its thread has given it up. */
 bool bs_keeper_closed(const struct bs_keeper *k);
-/* True if the log is closed, or BS_KEEPER_SLOW_NS have passed since end: do not wait for it. */
+/*
+ * True if the log is closed, or, unless it is required, BS_KEEPER_SLOW_NS have passed since end: do
+ * not wait for it.
+ */
 bool bs_keeper_ended(const struct bs_keeper *k, int64_t now_ns);
 
 /*
@@ -113,6 +117,13 @@ bool bs_keeper_ended(const struct bs_keeper *k, int64_t now_ns);
  * ACK may be sent.
  */
 bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct bs_wire_ack *ack);
+/*
+ * Where the log is required a sender waits for the disk. full: the ring has no room for the longest
+ * message. broken: a message may be in no log: the scan has to end, and look fills in no ACK any
+ * more. Where it is not required both are false.
+ */
+bool bs_keeper_full(const struct bs_keeper *k);
+bool bs_keeper_broken(const struct bs_keeper *k);
 /* True if look would find something new. */
 bool bs_keeper_news(const struct bs_keeper *k);
 /*

@@ -278,6 +278,8 @@ static void give_up(struct bs_keeper *k, uint64_t entries)
 	}
 	if (k->r->state != BS_SPOOL_NO_LOG)
 		close_log(k);
+	if (k->o.required) /* the next scan's log is tried at once */
+		atomic_store(&k->r->failed, 0);
 	publish(k, false);
 }
 

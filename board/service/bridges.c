@@ -1,9 +1,7 @@
 /* board/service/bridges.c - processes outside the stream; see supervising.h */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -13,11 +11,10 @@
 #include "board/service/herald.h"
 #include "board/service/supervising.h"
 #include "core/thread/clock.h"
+#include "drivers/file/program.h"
 
 #define LAST_NS INT64_C(5000000000)  /* time for a bridge's last words; WatchdogSec is longer */
 #define LONG_NS INT64_C(10000000000) /* a bridge that ran this long had started well */
-
-extern char **environ;
 
 static bool wants_mrd(const struct bs_site *site)
 {
@@ -28,8 +25,6 @@ static bool wants_web(const struct bs_site *site)
 {
 	return site->web.listen[0] != '\0';
 }
-
-#define REPORT 3 /* descriptor on which a bridge reports its clients */
 
 /* The bridges' commands: `boreside COMMAND -c FILE --parent PID [NAME --report 3]`. One with
  * protocols begins once the service is ready, and anew at a reload. */
@@ -46,43 +41,28 @@ static const struct {
 static int start_bridge(struct supervisor *v, int which)
 {
 	struct bridge *b = &v->bridge[which];
-	const struct sched_param ordinary = { 0 };
 	char self[16];
-	char *argv[] = { "boreside",
-			 (char *)(uintptr_t)bridges[which].command,
-			 "-c",
-			 v->shm.s->site.file,
-			 "--parent",
-			 self,
-			 (char *)(uintptr_t)bridges[which].name,
-			 "--report",
-			 "3",
-			 NULL };
+	const char *argv[] = { "boreside",
+			       bridges[which].command,
+			       "-c",
+			       v->shm.s->site.file,
+			       "--parent",
+			       self,
+			       bridges[which].name,
+			       "--report",
+			       "3",
+			       NULL };
 	int report[2] = { 0, 0 };
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attr;
-	sigset_t none;
-	sigset_t all;
 	int rc;
 
 	(void)snprintf(self, sizeof(self), "%d", (int)getpid());
-	(void)posix_spawnattr_init(&attr);
-	(void)sigemptyset(&none);
-	(void)sigfillset(&all);
-	(void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-						      POSIX_SPAWN_SETSCHEDULER);
-	(void)posix_spawnattr_setsigmask(&attr, &none);
-	(void)posix_spawnattr_setsigdefault(&attr, &all);
-	(void)posix_spawnattr_setschedpolicy(&attr, SCHED_OTHER);
-	(void)posix_spawnattr_setschedparam(&attr, &ordinary);
-	(void)posix_spawn_file_actions_init(&files);
-	if (bridges[which].name != NULL && pipe2(report, O_CLOEXEC | O_NONBLOCK) == 0)
-		(void)posix_spawn_file_actions_adddup2(&files, report[1], REPORT);
-	else
+	if (bridges[which].name == NULL || pipe2(report, O_CLOEXEC | O_NONBLOCK) != 0)
 		argv[7] = NULL;
-	rc = posix_spawn(&b->pid, "/proc/self/exe", &files, &attr, argv, environ);
-	(void)posix_spawn_file_actions_destroy(&files);
-	(void)posix_spawnattr_destroy(&attr);
+	rc = bs_program_start(&b->pid, &(struct bs_program){ .path = BS_PROGRAM_SELF,
+							     .argv = argv,
+							     .fd = (int[]){ 0, 1, 2, report[1] },
+							     .fds = report[1] > 0 ? 4 : 3,
+							     .ordinary = true });
 	if (report[1] > 0)
 		(void)close(report[1]);
 	if (rc != 0 && report[0] > 0)
@@ -94,7 +74,7 @@ static int start_bridge(struct supervisor *v, int which)
 		return 0;
 	}
 	b->pid = 0;
-	bs_herald_say(&v->shm, BS_LOG_ERROR, "starting bridge %s: /proc/self/exe: %s",
+	bs_herald_say(&v->shm, BS_LOG_ERROR, "starting bridge %s: " BS_PROGRAM_SELF ": %s",
 		      bs_bridge_name((enum bs_bridge)which), strerror(rc));
 	return BS_ERR_IO;
 }

@@ -26,6 +26,12 @@ struct bs_worker_env {
 	int64_t tick_ns;      /* longest sleep between two beats */
 	enum bs_thread place; /* place of the worker's first thread */
 	bool polls;           /* the first thread polls during scans (realtime.h) */
+	/*
+	 * `boreside record`: bytes of the longest message. Nothing is made of a scan but its log,
+	 * and a scan whose log fails ends. 0: a service
+	 */
+	size_t record_bytes;
+	size_t segment_bytes; /* least size of a log's segment */
 	_Atomic bool stuck;   /* another thread of the worker hangs: the worker does not beat */
 };
 

@@ -34,8 +34,6 @@ int bs_status_reload(char *out, size_t cap, const struct bs_shm *shm);
 /* Writes the metrics in Prometheus' text format 0.0.4 (board/doc/WEB.md has the names). */
 int bs_status_metrics(char *out, size_t cap, const struct bs_shm *shm);
 int bs_status_ready(char *out, size_t cap, const struct bs_shm *shm);
-/* Writes the table of board/doc/STATUS.md, which explains the document's members. */
-int bs_status_fields(char *out, size_t cap);
 
 struct bs_status_server;
 /* Starts the thread that answers. shm must outlive the server. */

@@ -2,6 +2,8 @@
 #include <stddef.h>
 
 #include "board/tool/command/tools.h"
+#include "board/tool/page/page.h"
+#include "drivers/tool/load/load.h"
 
 static const struct bs_command *const commands[] = {
 	&bs_command_init,   &bs_command_doctor,  &bs_command_serve,   &bs_command_check,
@@ -14,5 +16,7 @@ static const struct bs_command *const commands[] = {
 
 int main(int argc, char **argv)
 {
-	return bs_command_run(commands, argc, argv);
+	int status = bs_load_asked(argc, argv) ? bs_load_main(argv[2]) : bs_page_main(argc, argv);
+
+	return status >= 0 ? status : bs_command_run(commands, argc, argv);
 }

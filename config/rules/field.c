@@ -27,22 +27,49 @@ static void echoes(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "backend", "field.from echoes has no CUDA engine: host, or auto");
 }
 
+/* Rules of a field map on the grid. */
+static void blips(const struct bs_reading *r, const struct bs_scope *s, const struct bs_protocol *p)
+{
+	const char *key = p->field.from == BS_FIELD_STUDY ? "field.from" : "field.map_file";
+
+	if (sound(s, "field.echo_spacing_us", NULL) && p->field.echo_spacing_us == 0.0)
+		fault_near(r, s, "field.echo_spacing_us", key, "missing; %s needs it", key);
+	if (p->field.dwell_us != 0.0 || p->field.start_ms != 0.0)
+		fault(r, s, p->field.dwell_us != 0.0 ? "field.dwell_us" : "field.start_ms",
+		      "has no effect with method cartesian: field.echo_spacing_us");
+	if (sound(s, "matrix", "encoded", NULL) &&
+	    (p->matrix[2] > 1 || p->matrix[1] != p->encoded[1]))
+		fault(r, s, key, "on the grid: in 2D, with as many voxels along y as lines");
+	if (p->plan.solve != BS_SOLVE_NONE || p->plan.maps == BS_PLAN_MAPS_SCAN)
+		fault(r, s, key,
+		      "on the grid: not with a solver, nor with maps made from the scan");
+}
+
 void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 		    const struct bs_protocol *p)
 {
 	const struct bs_plan *plan = &p->plan;
 	const bool off = plan->off_resonance;
 
+	if (!bs_plan_has(plan, BS_PLAN_UNWARP) && p->field.echo_spacing_us != 0.0)
+		fault(r, s, "field.echo_spacing_us",
+		      "has no effect without method cartesian and field.map_file or from study");
 	if (!off && p->field.dwell_us != 0.0)
 		fault(r, s, "field.dwell_us", "has no effect without field.map_file");
 	if (!off && p->field.start_ms != 0.0)
 		fault(r, s, "field.start_ms", "has no effect without field.map_file");
 	if (p->field.from != BS_FIELD_STUDY && p->field.range_hz != 0.0)
 		fault(r, s, "field.range_hz", "has no effect without field.from study");
+	if (p->field.from == BS_FIELD_STUDY && sound(s, "field.range_hz", NULL) &&
+	    p->field.range_hz == 0.0)
+		fault_near(r, s, "field.range_hz", "field.from",
+			   "missing; field.from study needs it");
 	if (p->field.from != BS_FIELD_FILE && p->field.map_file[0] != '\0')
 		fault(r, s, "field.map_file", "has no effect without field.from file");
 	if (bs_plan_has(plan, BS_PLAN_ECHOES))
 		echoes(r, s, p);
+	if (bs_plan_has(plan, BS_PLAN_UNWARP))
+		blips(r, s, p);
 }
 
 /* Rules of joined slices: they leave together, and only when all of them are whole. */

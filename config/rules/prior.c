@@ -85,6 +85,9 @@ void bs_rules_prior(const struct bs_reading *r, const struct bs_scope *s,
 	    p->backend == BS_BACKEND_CUDA)
 		fault(r, s, "backend",
 		      "solve.prior, start or damp has no CUDA engine: host, or auto");
+	if (p->plan.solve == BS_SOLVE_PROX && sound(s, "parallel", NULL) &&
+	    bs_plan_groups(&p->plan))
+		fault(r, s, "parallel", "sense_sms: not with solve.prior, start or damp");
 	if (p->prior.kind == BS_PRIOR_NONE)
 		return;
 	if (p->plan.solve != BS_SOLVE_PROX) {

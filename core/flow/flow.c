@@ -87,7 +87,7 @@ static bool is_of(const struct bs_flows *f, const struct bs_flow_kept *k,
 
 	return k->held && own->slice == idx->slice && own->contrast == idx->contrast &&
 	       own->phase == idx->phase && own->repetition == idx->repetition &&
-	       (f->p->averages > 1 || own->average == idx->average);
+	       (bs_plan_has(&f->p->plan, BS_PLAN_AVERAGE) || own->average == idx->average);
 }
 
 static const struct bs_flow_kept *find_kept(const struct bs_flows *f, const struct bs_mrd_idx *idx)

@@ -142,7 +142,7 @@ static int check_ramps(const struct bs_protocol *p, const struct bs_scan_info *i
 
 	if (!bs_admit_ramps(info) || p->plan.encode == BS_ENCODE_NOTHING)
 		return 0;
-	if (!p->epi_correct)
+	if (!bs_plan_has(&p->plan, BS_PLAN_EPI))
 		return bs_fail(why, BS_ERR_TRAJECTORY,
 			       "trajectoryDescription: readouts begin %g us into a ramp of %g us, "
 			       "and epi.correct of protocol '%s' is false",
@@ -169,15 +169,8 @@ static int check_calibration(const struct bs_protocol *p, const struct bs_scan_i
 			     struct bs_fail *why)
 {
 	const struct bs_plan *plan = &p->plan;
-	/*
-	 * Walsh's maps need no more than the central line, and a trajectory has a center of its
-	 * own.
-	 */
-	const bool made =
-		(bs_plan_has(plan, BS_PLAN_FILL) && p->grappa_lacking == BS_LACKING_REFUSE) ||
-		(plan->maps == BS_PLAN_MAPS_SCAN && p->maps == BS_MAPS_ESPIRIT && plan->on_grid);
 
-	if (info->calibration != BS_CALIBRATION_EXTERNAL || !made ||
+	if (info->calibration != BS_CALIBRATION_EXTERNAL || !plan->own_calibration ||
 	    (info->acceleration[0] <= 1 && info->acceleration[1] <= 1 &&
 	     !bs_plan_has(plan, BS_PLAN_APART)))
 		return 0;
@@ -245,14 +238,16 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 			       info->trajectory_unit, p->name, bs_traj_units[p->traj.unit]);
 	/* paths, of readouts or a table, say more than the header's word */
 	if (header_on_grid(plan, info) != plan->on_grid && info->trajectory_name[0] != '\0' &&
-	    plan->encode != BS_ENCODE_NOTHING && (plan->on_grid || !plan->paths))
+	    plan->encode != BS_ENCODE_NOTHING &&
+	    (plan->on_grid || !(plan->streams || plan->from_file)))
 		return bs_fail(
 			why, BS_ERR_TRAJECTORY,
 			"encoding/trajectory is '%s', which protocol '%s' does not reconstruct",
 			info->trajectory_name, p->name);
 	if (plan->on_grid && p->by_header && bs_lines_admit(p, info, why) != 0)
 		return BS_ERR_SIZE;
-	if (p->averages > 1 && info->average.given && info->average.max >= p->averages)
+	if (bs_plan_has(plan, BS_PLAN_AVERAGE) && info->average.given &&
+	    info->average.max >= p->averages)
 		return bs_fail(why, BS_ERR_SIZE,
 			       "the header promises averages 0 to %u of each line, averages of "
 			       "protocol '%s' is %u",

@@ -252,6 +252,7 @@ int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struc
 		rc = bs_averages_arm(&r->averages, p, r->rows, env->arena, why);
 	if (rc == 0)
 		rc = bs_volumes_arm(&r->volumes, p, env->arena, why);
+	r->pop = r->volumes.places > 0 ? bs_volume_pop : NULL;
 	if (rc == 0)
 		rc = sit(&r->seat[0], engine, p, tables, env, why);
 	if (rc == 0)

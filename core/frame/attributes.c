@@ -116,7 +116,8 @@ static void put_joined(struct bs_text *t, const struct bs_joined *j)
 }
 
 /* Writes what the slice came apart from, by what, and how well. */
-static void put_apart(struct bs_text *t, const struct bs_recon_image *image)
+static void put_apart(struct bs_text *t, const struct bs_protocol *p,
+		      const struct bs_recon_image *image)
 {
 	const struct bs_apartness *a = &image->report.apart;
 	char words[BS_BANDS_MAX * 12] = "";
@@ -129,6 +130,8 @@ static void put_apart(struct bs_text *t, const struct bs_recon_image *image)
 		return;
 	bs_text_pair(t, "boreside_references", "%s their bands' phases, %.4f of the lines left",
 		     a->phased ? "with" : "without", (double)a->left);
+	if (p->plan.joint)
+		return;
 	for (uint32_t b = 0; b < a->of; b++)
 		bs_text_put(&list, "%s%.4f", b > 0 ? " " : "", (double)a->leakage[b]);
 	put_text(t, "boreside_leakage", words);
@@ -256,10 +259,12 @@ static void put_field(struct bs_text *t, const struct bs_protocol *p,
 {
 	const struct bs_report *report = &image->report;
 
-	if (p->field.from == BS_FIELD_FILE)
+	if (!p->plan.takes[BS_KEPT_FIELD])
 		put_text(t, "boreside_field", p->field.map_file);
 	else
 		put_text(t, "boreside_field_scan", image->earlier.field);
+	if (bs_plan_has(&p->plan, BS_PLAN_UNWARP))
+		put_text(t, "boreside_field_blips", report->falling ? "falling" : "rising");
 	if (report->segments == 0)
 		return;
 	put_count(t, "boreside_field_segments", report->segments);
@@ -338,7 +343,7 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 	put_kinds(&t, &image->kinds);
 	put_prepared(&t, &image->prepared);
 	put_corrected(&t, p, &image->corrected);
-	put_apart(&t, image);
+	put_apart(&t, p, image);
 	if (image->earlier.maps[0] != '\0') {
 		put_text(&t, "boreside_maps_scan", image->earlier.maps);
 		put_match(&t, "boreside_maps_channels", &image->earlier.match);

@@ -48,7 +48,7 @@ int bs_averages_need(const struct bs_protocol *p, uint32_t rows, struct bs_need 
 {
 	const uint64_t frames = bs_protocol_frames(p);
 
-	if (p->averages <= 1)
+	if (!bs_plan_has(&p->plan, BS_PLAN_AVERAGE))
 		return 0;
 	bs_need_add(need, "averages", 1, sizeof(struct bs_averages));
 	bs_need_add(need, "their mean", 1, line_bytes(p));
@@ -67,7 +67,7 @@ int bs_averages_arm(struct bs_averages **out, const struct bs_protocol *p, uint3
 	bool full;
 
 	*out = NULL;
-	if (p->averages <= 1)
+	if (!bs_plan_has(&p->plan, BS_PLAN_AVERAGE))
 		return 0;
 	a = bs_arena_take(arena, sizeof(*a), BS_ALIGN);
 	full = a == NULL;

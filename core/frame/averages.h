@@ -26,7 +26,7 @@
 static inline uint32_t bs_averages_expected(const struct bs_protocol *p,
 					    const struct bs_scan_info *info)
 {
-	if (p->averages <= 1)
+	if (!bs_plan_has(&p->plan, BS_PLAN_AVERAGE))
 		return 1;
 	return info->average.given && info->average.max < p->averages ? info->average.max + 1
 								      : p->averages;

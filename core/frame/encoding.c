@@ -64,24 +64,14 @@ static bool calibrates(const struct bs_protocol *p, const struct bs_scan_info *i
 	       is_line(p, info, head);
 }
 
-/* Returns true if the readout is a misfit: of a body coil between an array's readouts, or empty. */
-static bool is_misfit(const struct bs_protocol *p, const struct bs_scan_info *info,
-		      const struct bs_mrd_acq *head)
-{
-	return head->number_of_samples == 0 || head->active_channels == 0 ||
-	       (info->channels == p->coils && head->active_channels != p->coils);
-}
-
-void bs_encoding_mark(const struct bs_protocol *p, const struct bs_scan_info *info,
-		      struct bs_mrd_acq *head)
+void bs_encoding_judge(const struct bs_protocol *p, const struct bs_scan_info *info,
+		       struct bs_mrd_acq *head)
 {
 	const struct bs_mrd_encoding *e = bs_encoding_of(info, head);
-	enum bs_kind kind;
+	const enum bs_kind kind = bs_mrd_kind(head->flags);
 	bool fits = false;
 
-	head->flags &= ~(BS_MRD_OF_ANOTHER | BS_MRD_MISFIT | BS_MRD_FILLED | BS_MRD_FOLDED);
-	kind = bs_mrd_kind(head->flags);
-	if (kind != BS_KIND_NOISE && is_misfit(p, info, head)) {
+	if (kind != BS_KIND_NOISE && bs_encoding_misfit(p, info, head)) {
 		head->flags |= BS_MRD_MISFIT;
 		return;
 	}

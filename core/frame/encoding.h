@@ -33,12 +33,27 @@ static inline const struct bs_mrd_encoding *bs_encoding_of(const struct bs_scan_
 									    : NULL;
 }
 
+/* Returns true if the readout is a misfit: of a body coil between an array's readouts, or empty. */
+static inline bool bs_encoding_misfit(const struct bs_protocol *p, const struct bs_scan_info *info,
+				      const struct bs_mrd_acq *head)
+{
+	return head->number_of_samples == 0 || head->active_channels == 0 ||
+	       (info->channels == p->coils && head->active_channels != p->coils);
+}
+/* Sets the marks of a readout that may have one. */
+void bs_encoding_judge(const struct bs_protocol *p, const struct bs_scan_info *info,
+		       struct bs_mrd_acq *head);
 /*
  * Sets or clears two marks in head: BS_MRD_OF_ANOTHER, and, for any encoding, BS_MRD_MISFIT where a
  * readout has other channels than header and protocol, or no channel, or no sample.
  */
-void bs_encoding_mark(const struct bs_protocol *p, const struct bs_scan_info *info,
-		      struct bs_mrd_acq *head);
+static inline void bs_encoding_mark(const struct bs_protocol *p, const struct bs_scan_info *info,
+				    struct bs_mrd_acq *head)
+{
+	head->flags &= ~(BS_MRD_OF_ANOTHER | BS_MRD_MISFIT | BS_MRD_FILLED | BS_MRD_FOLDED);
+	if (head->encoding_space_ref != 0 || bs_encoding_misfit(p, info, head))
+		bs_encoding_judge(p, info, head);
+}
 
 /*
  * Counts of a scan's marked readouts, by what their flags make of them: lines of images, or

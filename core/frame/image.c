@@ -343,7 +343,7 @@ static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_im
 		(void)bs_lacks_words(image->lacks, sizeof(image->lacks), r->p, &r->info, &held);
 		(void)bs_zeros_words(image->zeros, sizeof(image->zeros), r->p, &held);
 	}
-	if (bs_readouts_untold(&r->readouts, r->p, &r->info))
+	if (r->p->plan.on_grid && bs_readouts_untold(&r->readouts, r->p, &r->info))
 		say_lack(image, bs_readouts_untold_words(words, sizeof(words), &r->readouts, r->p));
 	if (r->readouts.reversed && r->kinds.unused[BS_KIND_PHASE_CORRECTION] > 0)
 		say_lack(image, "reversed lines may have a phase of their own (ghosts): this "
@@ -447,8 +447,12 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 	if (r->flows.places > 0)
 		bs_flows_aim(&r->flows, &f->first.idx, image);
 	image->report.order = order_of(r, &f->first);
+	image->report.falling =
+		f->last.idx.kspace_encode_step_1 < f->first.idx.kspace_encode_step_1;
 	image->joined.slices = 0; /* the slot's last image may have been a volume */
 	image->report.apart.of = f->first.flags & BS_MRD_FOLDED ? r->apart.bands : 0;
+	image->report.apart.lines =
+		image->report.apart.of > 1 ? (uint64_t)f->began << 32 | f->ended : 0;
 	image->report.apart.step = r->lines.step[0];
 	memcpy(image->report.apart.cycles, r->apart.cycles, sizeof(r->apart.cycles));
 	fill_head(r, f, image);

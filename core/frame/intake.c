@@ -20,7 +20,7 @@ static int check_index(const struct bs_protocol *p, const struct bs_scan_info *i
 {
 	const uint32_t averages = bs_averages_expected(p, info);
 
-	if (p->averages > 1 && h->idx.average >= averages)
+	if (bs_plan_has(&p->plan, BS_PLAN_AVERAGE) && h->idx.average >= averages)
 		return bs_fail(why, BS_ERR_INDEX, "acquisition %u: average %u of %u",
 			       h->scan_counter, h->idx.average, averages);
 	if (h->idx.slice >= p->slices)
@@ -224,7 +224,7 @@ static int admit_trajectory(const struct bs_protocol *p, const struct bs_traj *t
 
 	if (h->trajectory_dimensions ==
 	    0) { /* the armed table is used if the counters identify a row */
-		if (p->traj.type == BS_TRAJ_FILE && strcmp(info->trajectory_name, "cartesian") == 0)
+		if (p->plan.from_file && strcmp(info->trajectory_name, "cartesian") == 0)
 			return bs_fail(why, BS_ERR_TRAJECTORY,
 				       "acquisition %u carries no trajectory, and the header says "
 				       "cartesian: protocol '%s' is for readouts that do",
@@ -337,7 +337,8 @@ static int admit_line(const struct bs_protocol *p, const struct bs_traj *table,
 			       h->scan_counter, reversed ? " (reversed)" : "", h->center_sample,
 			       p->name, bs_readout_center(p, reversed) + h->discard_pre);
 	}
-	if (p->plan.encode != BS_ENCODE_NOTHING && !(p->epi_correct && bs_admit_ramps(info)) &&
+	if (p->plan.encode != BS_ENCODE_NOTHING &&
+	    !(bs_plan_has(&p->plan, BS_PLAN_EPI) && bs_admit_ramps(info)) &&
 	    !bs_traj_on_line(h, traj, info, p->encoded,
 			     (const uint32_t[]){ (uint32_t)line[0], (uint32_t)line[1] }))
 		return bs_fail(why, BS_ERR_TRAJECTORY,
@@ -402,7 +403,7 @@ int bs_admit_dwell(const struct bs_protocol *p, const struct bs_mrd_acq *head, s
 {
 	const double dwell_us = head->sample_time_us;
 
-	if (!p->plan.off_resonance || bs_mrd_kind(head->flags) != BS_KIND_IMAGING ||
+	if (p->plan.encode != BS_ENCODE_FIELD || bs_mrd_kind(head->flags) != BS_KIND_IMAGING ||
 	    !(dwell_us > 0.0) || fabs(dwell_us - p->field.dwell_us) <= 1e-3 * p->field.dwell_us)
 		return 0;
 	return bs_fail(why, BS_ERR_TRAJECTORY,
@@ -436,7 +437,7 @@ void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *
 	const uint16_t pre = head->discard_pre;
 
 	if (!(head->flags & BS_MRD_IS_REVERSE) ||
-	    (!p->plan.on_grid && (head->trajectory_dimensions > 0 || p->traj.type == BS_TRAJ_FILE)))
+	    (!p->plan.on_grid && (head->trajectory_dimensions > 0 || p->plan.from_file)))
 		return;
 	for (size_t c = 0; c < head->active_channels; c++)
 		for (size_t i = 0; i < n / 2; i++) {
@@ -467,6 +468,30 @@ bool bs_intake_sums(const struct bs_intake *in, const struct bs_mrd_acq *head)
 	       (uint64_t)head->active_channels * head->active_channels * sizeof(double) <= in->room;
 }
 
+void bs_admit_copy(const struct bs_protocol *p, struct bs_mrd_acq *head, uint32_t row, float *to,
+		   const void *from)
+{
+	const size_t has = (size_t)head->number_of_samples - head->discard_pre - head->discard_post;
+	const size_t n = head->number_of_samples;
+	const unsigned char *data = from;
+	uint32_t at;
+
+	if (row == BS_ROW_NONE || !bs_readout_short(p, head, &at)) {
+		memcpy(to, from, n * head->active_channels * 8);
+		return;
+	}
+	memset(to, 0, (size_t)p->samples * head->active_channels * 8);
+	for (size_t c = 0; c < head->active_channels; c++)
+		memcpy(to + 2 * (c * p->samples + at), data + (c * n + head->discard_pre) * 8,
+		       has * 8);
+	head->flags |= BS_MRD_FILLED;
+	head->user_int[0] = (int32_t)at;
+	head->user_int[1] = (int32_t)(at + has);
+	head->discard_pre = head->discard_post = 0;
+	head->number_of_samples = (uint16_t)p->samples;
+	head->center_sample = (uint16_t)bs_readout_center(p, false);
+}
+
 /*
  * The readout's samples go to an engine: the checks have bounded them by the protocol's readouts.
  */
@@ -474,7 +499,7 @@ static bool is_kept(const struct bs_protocol *p, const struct bs_mrd_acq *head)
 {
 	const enum bs_kind kind = bs_mrd_kind(head->flags);
 
-	return kind != BS_KIND_NOISE && bs_kind_used(p, kind);
+	return p != NULL && kind != BS_KIND_NOISE && bs_kind_used(p, kind);
 }
 
 void bs_intake_put(const struct bs_intake *in, struct bs_mrd_acq *head, uint32_t row,

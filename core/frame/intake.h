@@ -19,7 +19,7 @@
 
 /* Facts of the scan that readouts are taken into. */
 struct bs_intake {
-	const struct bs_protocol *p;
+	const struct bs_protocol *p; /* NULL: readouts are recorded, whatever they are */
 	const struct bs_traj *table; /* table of the trajectory; NULL: the protocol has no table */
 	const struct bs_scan_info *info;
 	struct bs_scan_noise *noise;

@@ -92,9 +92,8 @@ static inline bool bs_kind_used(const struct bs_protocol *p, enum bs_kind kind)
  */
 static inline bool bs_scan_embeds(const struct bs_protocol *p, const struct bs_scan_info *info)
 {
-	return p->parallel != BS_PARALLEL_NONE && p->parallel != BS_PARALLEL_SLICES &&
-	       (info->calibration == BS_CALIBRATION_EMBEDDED ||
-		info->calibration == BS_CALIBRATION_INTERLEAVED);
+	return p->plan.embeds && (info->calibration == BS_CALIBRATION_EMBEDDED ||
+				  info->calibration == BS_CALIBRATION_INTERLEAVED);
 }
 
 /*
@@ -104,7 +103,7 @@ static inline bool bs_scan_embeds(const struct bs_protocol *p, const struct bs_s
 static inline bool bs_scan_uses(const struct bs_protocol *p, const struct bs_scan_info *info,
 				enum bs_kind kind, uint32_t average)
 {
-	const bool first = p->averages <= 1 || average == 0;
+	const bool first = !bs_plan_has(&p->plan, BS_PLAN_AVERAGE) || average == 0;
 
 	return bs_kind_used(p, kind) && (kind != BS_KIND_CALIBRATION ||
 					 (p->plan.calibrates && first) || bs_scan_embeds(p, info));

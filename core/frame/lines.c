@@ -354,7 +354,7 @@ static void put_outside(struct bs_text *t, const char *what, uint32_t size, uint
 
 static bool completes(const struct bs_protocol *p)
 {
-	return p->partial_fourier == BS_PARTIAL_FOURIER_POCS;
+	return bs_plan_has(&p->plan, BS_PLAN_POCS);
 }
 
 static const char *const axis_lines[2] = { "line", "partition" };

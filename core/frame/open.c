@@ -15,7 +15,8 @@ const char *bs_open_words(char *out, size_t cap, const struct bs_protocol *p,
 			  const struct bs_scan_info *info)
 {
 	const uint32_t lanes = bs_protocol_lanes(p);
-	const uint64_t averages = p->averages > 1 ? 1 : promised(&info->average);
+	const uint64_t averages =
+		bs_plan_has(&p->plan, BS_PLAN_AVERAGE) ? 1 : promised(&info->average);
 	const uint64_t frames[2] = { promised(&info->phase), promised(&info->set) };
 
 	out[0] = '\0';
@@ -85,7 +86,7 @@ bool bs_open_same(const struct bs_protocol *p, const struct bs_mrd_idx *a,
 		  const struct bs_mrd_idx *b)
 {
 	return bs_open_alike(a, b) && a->repetition == b->repetition &&
-	       (p->averages > 1 || a->average == b->average);
+	       (bs_plan_has(&p->plan, BS_PLAN_AVERAGE) || a->average == b->average);
 }
 
 uint32_t bs_opens_find(const struct bs_opens *o, uint32_t pair, const struct bs_mrd_idx *idx)

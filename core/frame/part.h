@@ -41,6 +41,7 @@ struct frame {
 	float energy;       /* energy of the strongest line */
 	const struct seat *seat; /* the engine that the frame began with */
 	struct bs_mrd_acq first, last;
+	uint32_t began, ended; /* numbers of the first and the last line of its group */
 	int64_t last_ns;
 	/* ns that the slice's calibration took, not reported yet; kept in its first contrast */
 	int64_t calibration_ns;
@@ -109,7 +110,10 @@ struct bs_recon {
 	uint64_t passed;              /* number of the last image that was handed on before */
 	const struct bs_share *share; /* images that this process makes; NULL: all */
 	uint64_t begun;               /* number of frames that have begun */
-	bool alone;                   /* a frame leaves the engine nothing for later ones */
+	/* pops volumes (bs_volume_pop); NULL: frames leave */
+	int (*pop)(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
+		   struct bs_fail *why);
+	bool alone; /* a frame leaves the engine nothing for later ones */
 	uint16_t series;
 	float fov_mm[3];
 };
@@ -150,7 +154,7 @@ static inline bool bs_recon_has_lines(const struct bs_recon *r)
  */
 static inline bool bs_recon_weighs(const struct bs_recon *r)
 {
-	return r->p->partial_fourier == BS_PARTIAL_FOURIER_POCS && bs_recon_has_lines(r);
+	return bs_plan_has(&r->p->plan, BS_PLAN_POCS) && bs_recon_has_lines(r);
 }
 
 /* The calibration time that the slice's next image has waited for; it is given once. */
@@ -207,6 +211,10 @@ void bs_frame_say_left(struct bs_recon_image *image);
 int bs_frame_make(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image, bool preview,
 		  int64_t deadline_ns, struct bs_fail *why);
 int bs_frame_pass(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
+		  struct bs_fail *why);
+
+/* In core/volume/pop.c. Pops a volume once its slices are made, as bs_recon_pop pops an image. */
+int bs_volume_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
 		  struct bs_fail *why);
 
 /*

@@ -23,11 +23,6 @@ uint32_t bs_readout_center(const struct bs_protocol *p, bool reversed)
 	return reversed ? p->samples - 1 - center : center;
 }
 
-static bool is_whole(const struct bs_protocol *p)
-{
-	return p->samples == p->encoded[0];
-}
-
 static bool is_beyond(const struct bs_mrd_acq *head)
 {
 	return head->center_sample >= head->number_of_samples;
@@ -37,7 +32,7 @@ uint32_t bs_readout_oversampled(const struct bs_protocol *p, const struct bs_sca
 {
 	if (info->encoded[0] == p->encoded[0])
 		return 1;
-	return is_whole(p) ? bs_readout_oversampling(p->samples, info->encoded[0]) : 0;
+	return bs_readout_whole(p) ? bs_readout_oversampling(p->samples, info->encoded[0]) : 0;
 }
 
 /*
@@ -46,13 +41,13 @@ uint32_t bs_readout_oversampled(const struct bs_protocol *p, const struct bs_sca
  */
 static bool is_next(const struct bs_protocol *p, const struct bs_mrd_acq *head)
 {
-	return is_whole(p) && (head->flags & BS_MRD_IS_REVERSE) == 0 &&
+	return bs_readout_whole(p) && (head->flags & BS_MRD_IS_REVERSE) == 0 &&
 	       head->center_sample == bs_readout_center(p, false) + head->discard_pre + 1u;
 }
 
 #define SHORT 2u /* samples; a line that lacks no more samples than this is a mistake */
 
-bool bs_readout_short(const struct bs_protocol *p, const struct bs_mrd_acq *head, uint32_t *at)
+bool bs_readout_lacks(const struct bs_protocol *p, const struct bs_mrd_acq *head, uint32_t *at)
 {
 	const uint32_t discarded = (uint32_t)head->discard_pre + head->discard_post;
 	const uint32_t has = head->number_of_samples - discarded;
@@ -60,8 +55,7 @@ bool bs_readout_short(const struct bs_protocol *p, const struct bs_mrd_acq *head
 		(int64_t)bs_readout_center(p, false) + head->discard_pre - head->center_sample;
 
 	*at = from > 0 ? (uint32_t)from : 0;
-	return p->plan.encode == BS_ENCODE_LINES && is_whole(p) &&
-	       (head->flags & BS_MRD_IS_REVERSE) == 0 && discarded < head->number_of_samples &&
+	return (head->flags & BS_MRD_IS_REVERSE) == 0 && discarded < head->number_of_samples &&
 	       has + SHORT < p->samples && 2 * has > p->samples &&
 	       head->center_sample > head->discard_pre &&
 	       head->center_sample < head->discard_pre + has && from >= 0 &&
@@ -75,7 +69,7 @@ bool bs_readout_fits(const struct bs_protocol *p, const struct bs_mrd_acq *head)
 
 	return head->center_sample == 0 || head->center_sample == center ||
 	       (reversed && head->center_sample == center + 1) || is_next(p, head) ||
-	       (is_beyond(head) && is_whole(p));
+	       (is_beyond(head) && bs_readout_whole(p));
 }
 
 bool bs_readout_doubtful(const struct bs_protocol *p, const struct bs_mrd_acq *turned)
@@ -86,8 +80,8 @@ bool bs_readout_doubtful(const struct bs_protocol *p, const struct bs_mrd_acq *t
 
 bool bs_readout_late(const struct bs_protocol *p, const struct bs_mrd_acq *turned)
 {
-	return p->plan.on_grid && p->reversed_center == BS_REVERSED_STORED && !p->epi_correct &&
-	       bs_readout_doubtful(p, turned);
+	return p->plan.on_grid && p->reversed_center == BS_REVERSED_STORED &&
+	       !bs_plan_has(&p->plan, BS_PLAN_EPI) && bs_readout_doubtful(p, turned);
 }
 
 /*
@@ -138,34 +132,8 @@ bool bs_readouts_untold(const struct bs_readouts *all, const struct bs_protocol 
 			const struct bs_scan_info *info)
 {
 	return all->apart > 0 ||
-	       (all->doubtful && !p->epi_correct && p->reversed_center == BS_REVERSED_AUTO &&
-		!bs_readout_siemens(info));
-}
-
-/* ---- samples ---- */
-
-void bs_admit_copy(const struct bs_protocol *p, struct bs_mrd_acq *head, uint32_t row, float *to,
-		   const void *from)
-{
-	const size_t has = (size_t)head->number_of_samples - head->discard_pre - head->discard_post;
-	const size_t n = head->number_of_samples;
-	const unsigned char *data = from;
-	uint32_t at;
-
-	if (row == BS_ROW_NONE || !bs_readout_short(p, head, &at)) {
-		memcpy(to, from, n * head->active_channels * 8);
-		return;
-	}
-	memset(to, 0, (size_t)p->samples * head->active_channels * 8);
-	for (size_t c = 0; c < head->active_channels; c++)
-		memcpy(to + 2 * (c * p->samples + at), data + (c * n + head->discard_pre) * 8,
-		       has * 8);
-	head->flags |= BS_MRD_FILLED;
-	head->user_int[0] = (int32_t)at;
-	head->user_int[1] = (int32_t)(at + has);
-	head->discard_pre = head->discard_post = 0;
-	head->number_of_samples = (uint16_t)p->samples;
-	head->center_sample = (uint16_t)bs_readout_center(p, false);
+	       (all->doubtful && !bs_plan_has(&p->plan, BS_PLAN_EPI) &&
+		p->reversed_center == BS_REVERSED_AUTO && !bs_readout_siemens(info));
 }
 
 /* ---- words ---- */
@@ -194,10 +162,11 @@ const char *bs_readouts_words(char *out, size_t cap, const struct bs_readouts *a
 		out[0] = '\0';
 	if (all->doubtful && !bs_readouts_untold(all, p, info)) {
 		put_reversed(&t, p,
-			     p->epi_correct ? epi_shift >= 0.5f
-					    : p->reversed_center == BS_REVERSED_STORED);
+			     bs_plan_has(&p->plan, BS_PLAN_EPI)
+				     ? epi_shift >= 0.5f
+				     : p->reversed_center == BS_REVERSED_STORED);
 		bs_text_put(&t, ", by %s",
-			    p->epi_correct ? "the phase-correction lines"
+			    bs_plan_has(&p->plan, BS_PLAN_EPI) ? "the phase-correction lines"
 			    : p->reversed_center != BS_REVERSED_AUTO
 				    ? "reversed_center of the protocol"
 				    : "systemVendor of the header");

@@ -43,12 +43,23 @@ bool bs_readout_siemens(const struct bs_scan_info *info);
 uint32_t bs_readout_center(const struct bs_protocol *p, bool reversed);
 /* Returns true if the line's center_sample agrees with the protocol. */
 bool bs_readout_fits(const struct bs_protocol *p, const struct bs_mrd_acq *head);
+/* Whole lines are measured: no partial echoes. */
+static inline bool bs_readout_whole(const struct bs_protocol *p)
+{
+	return p->samples == p->encoded[0];
+}
+bool bs_readout_lacks(const struct bs_protocol *p, const struct bs_mrd_acq *head, uint32_t *at);
 /*
  * A forward line that lacks more than two samples of a whole line and less than half of them, at
  * either end: its center_sample tells which. *at: the line's first sample, counted in the whole
  * line.
  */
-bool bs_readout_short(const struct bs_protocol *p, const struct bs_mrd_acq *head, uint32_t *at);
+static inline bool bs_readout_short(const struct bs_protocol *p, const struct bs_mrd_acq *head,
+				    uint32_t *at)
+{
+	return p->plan.encode == BS_ENCODE_LINES && bs_readout_whole(p) &&
+	       bs_readout_lacks(p, head, at);
+}
 /*
  * A reversed line that was put into the order of k, its center_sample, too, has a center_sample
  * with two readings. By the second its samples belong one place later.

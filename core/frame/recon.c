@@ -75,6 +75,7 @@ static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 	f->energy = 0.0f;
 	f->preview_due = false;
 	f->first = *head;
+	f->began = r->apart.lines;
 	return 0;
 }
 
@@ -301,6 +302,7 @@ static int take_own(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_t 
 	}
 	if (rc == 0) {
 		f->last = *head;
+		f->ended = r->apart.lines;
 		f->last_ns = now_ns;
 		rc = line_taken(r, slot, head->flags);
 	}
@@ -322,6 +324,7 @@ static int take_apart(struct bs_recon *r, const struct bs_mrd_acq *head, uint32_
 		struct bs_mrd_acq own = *head;
 
 		bs_apart_band(&r->apart, &own, i % bands);
+		r->apart.lines += i == bands;
 		rc = i < bands ? find_frame(r, &own, row, &slot, why)
 			       : take_own(r, &own, row, data, now_ns, why);
 	}
@@ -553,4 +556,43 @@ int bs_frame_make(struct bs_recon *r, uint32_t slot, struct bs_recon_image *imag
 		image->report.stage_ns[BS_BUDGET_CALIBRATION] += bs_recon_take_calibration(r, slot);
 	f->imaged = f->imaged || (!preview && !image->report.gridded);
 	return 1;
+}
+
+/*
+ * Returns true if the image was handed on before, is another process's to make, or is made already.
+ */
+static bool passes(const struct bs_recon *r, const struct frame *f)
+{
+	const struct bs_share *s = r->share;
+
+	if (r->images < r->passed || f->passed)
+		return true;
+	return s != NULL && ((r->groups > 0 && r->images % s->parts != s->part) ||
+			     bs_share_made(s, r->images + 1));
+}
+
+int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
+		 struct bs_fail *why)
+{
+	if (r->pop != NULL)
+		return r->pop(r, image, deadline_ns, why);
+	for (uint32_t slot; bs_recon_wait(r), (slot = bs_opens_over(&r->opens)) != BS_OPEN_NONE;) {
+		struct frame *f = &r->frame[slot];
+
+		bs_opens_empty(&r->opens, slot);
+		f->preview_due = false;
+		if (!passes(r, f))
+			return bs_frame_make(r, slot, image, false, deadline_ns, why);
+		int rc = bs_frame_pass(r, slot, image, why);
+
+		if (rc != 0)
+			return rc;
+	}
+	for (uint32_t slot = 0; slot < r->frames; slot++) {
+		if (!bs_frame_previews(r, slot))
+			continue;
+		r->frame[slot].preview_due = false;
+		return bs_frame_make(r, slot, image, true, deadline_ns, why);
+	}
+	return 0;
 }

@@ -74,7 +74,7 @@ static inline void bs_acq_trim(struct bs_mrd_acq *h, uint32_t samples)
 }
 
 /*
- * How readouts were prepared before an engine saw them (gpu/engine/front.h). All members 0: the
+ * How readouts were prepared before an engine saw them (gpu/engine/mixer.h). All members 0: the
  * readouts were not prepared.
  */
 struct bs_prepared {
@@ -260,7 +260,7 @@ int bs_recon_maps(struct bs_recon *r, struct bs_fail *why);
 bool bs_recon_imaged(const struct bs_recon *r);
 /*
  * The time that the slice's next image has waited for calibration before its readouts came here
- * (gpu/engine/front.h).
+ * (gpu/engine/mixer.h).
  */
 void bs_recon_calibrated(struct bs_recon *r, uint32_t slice, int64_t spent_ns);
 /* The number of the last image, made or passed over. */

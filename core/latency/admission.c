@@ -164,7 +164,8 @@ static bool many_images(const struct bs_protocol *p, const struct bs_scan_info *
 {
 	const struct bs_limit *all[] = { &info->repetition, &info->slice, &info->set, &info->phase,
 					 &info->average };
-	const size_t n = sizeof(all) / sizeof(all[0]) - (p->averages > 1 ? 1 : 0);
+	const size_t n =
+		sizeof(all) / sizeof(all[0]) - (bs_plan_has(&p->plan, BS_PLAN_AVERAGE) ? 1 : 0);
 
 	for (size_t i = 0; i < n; i++)
 		if (all[i]->given && all[i]->max > all[i]->min)

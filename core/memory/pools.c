@@ -18,7 +18,7 @@ static void slot_bytes(const struct bs_protocol *p, uint64_t *acq, uint64_t *ima
 	const uint64_t gram = (uint64_t)p->coils * p->coils * 8u;
 
 	*acq = bs_pools_acq_message(p);
-	*acq = p->whiten != BS_WHITEN_OFF && gram > *acq ? gram : *acq;
+	*acq = bs_plan_has(&p->plan, BS_PLAN_WHITEN) && gram > *acq ? gram : *acq;
 	*image = BS_POOLS_PIXELS + bs_protocol_leaving_bytes(p);
 }
 

@@ -90,7 +90,8 @@ bool bs_apart_line(struct bs_apart *a, struct bs_mrd_acq *head)
 		a->begun = true;
 		a->first = head->idx;
 		if (a->by == BS_REFERENCES_AUTO)
-			a->by = a->flagged ? BS_REFERENCES_FLAGGED : BS_REFERENCES_FIRST;
+			a->by = a->flagged || !a->p->plan.calibrates ? BS_REFERENCES_FLAGGED
+								     : BS_REFERENCES_FIRST;
 	}
 	a->over = a->over || !is_first(a, &head->idx);
 	folded = a->by == BS_REFERENCES_FLAGGED || !is_first(a, &head->idx) ||

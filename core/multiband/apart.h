@@ -35,6 +35,7 @@ struct bs_apart {
 	bool begun;                  /* a line of an image has come */
 	bool shown;                  /* two slices of one group have come in the first repetition */
 	bool over;                   /* no more lines of the first repetition are expected */
+	uint32_t lines;              /* lines of groups that were taken */
 	uint8_t came[BS_FRAMES_MAX]; /* [slice]: 1: the first repetition has it */
 	uint8_t known[BS_FRAMES_MAX]; /* [slice]: 1: position is that of a reference */
 	float position[BS_FRAMES_MAX][3];
@@ -80,6 +81,15 @@ static inline uint32_t bs_apart_group(const struct bs_protocol *p, uint32_t slic
 static inline uint32_t bs_apart_band_of(const struct bs_protocol *p, uint32_t slice)
 {
 	return slice / bs_multiband_groups(&p->multiband, p->slices);
+}
+/* The frame of another band of a frame's group, with the same counters otherwise. */
+static inline uint32_t bs_apart_frame(const struct bs_protocol *p, uint32_t frame, uint32_t band)
+{
+	const uint32_t own = bs_protocol_frame_slice(p, frame);
+	const uint32_t slice =
+		bs_apart_group(p, own) + band * bs_multiband_groups(&p->multiband, p->slices);
+
+	return frame - bs_protocol_frame(p, own, 0) + bs_protocol_frame(p, slice, 0);
 }
 /*
  * Returns the place of what the slices of a group share: the group's number where slices come

@@ -43,7 +43,7 @@ static enum bs_undivided undivided(const struct bs_plan *plan, const struct bs_p
 		return BS_UNDIVIDED_PATH;
 	if (bs_plan_has(plan, BS_PLAN_VELOCITY))
 		return BS_UNDIVIDED_VELOCITY;
-	if (plan->encode == BS_ENCODE_LINES)
+	if (plan->encode == BS_ENCODE_LINES || bs_plan_groups(plan))
 		return BS_UNDIVIDED_METHOD;
 	if (plan->off_resonance)
 		return BS_UNDIVIDED_FIELD;

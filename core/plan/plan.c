@@ -76,15 +76,18 @@ static bool resizes(const struct bs_protocol *p)
 
 static uint32_t stages_of(const struct bs_protocol *p)
 {
+	const struct bs_method_traits *method = &bs_methods[p->method];
+
 	return (uint32_t)p->epi_correct << BS_PLAN_EPI |
 	       (uint32_t)(p->navigators != BS_NAVIGATE_OFF) << BS_PLAN_NAVIGATE |
 	       (uint32_t)(p->whiten != BS_WHITEN_OFF) << BS_PLAN_WHITEN |
 	       (uint32_t)(p->virtual_coils > 0) << BS_PLAN_COMPRESS |
 	       (uint32_t)(p->averages > 1) << BS_PLAN_AVERAGE |
-	       (uint32_t)(p->parallel == BS_PARALLEL_SLICES) << BS_PLAN_APART |
+	       (uint32_t)(p->parallel >= BS_PARALLEL_SLICES) << BS_PLAN_APART |
 	       (uint32_t)(p->parallel == BS_PARALLEL_GRAPPA || p->parallel == BS_PARALLEL_SLICES)
 		       << BS_PLAN_FILL |
 	       (uint32_t)(p->partial_fourier == BS_PARTIAL_FOURIER_POCS) << BS_PLAN_POCS |
+	       (uint32_t)(method->on_grid && off_resonance(p)) << BS_PLAN_UNWARP |
 	       (uint32_t)(p->field.from == BS_FIELD_ECHOES) << BS_PLAN_ECHOES |
 	       (uint32_t)combines(p) << BS_PLAN_COMBINE | (uint32_t)resizes(p) << BS_PLAN_RESIZE |
 	       (uint32_t)(p->output == BS_OUTPUT_PHASE) << BS_PLAN_PHASE |
@@ -114,6 +117,16 @@ static bool takes_path(const struct bs_plan *plan)
 		!bs_plan_has(plan, BS_PLAN_ECHOES));
 }
 
+/*
+ * GRAPPA's weights, and ESPIRiT's maps on the grid, are made of lines as the scan measures them.
+ * Walsh's maps need no more than the central line, and a trajectory has a center of its own.
+ */
+static bool own_calibration(const struct bs_plan *plan, const struct bs_protocol *p)
+{
+	return (bs_plan_has(plan, BS_PLAN_FILL) && p->grappa_lacking == BS_LACKING_REFUSE) ||
+	       (plan->maps == BS_PLAN_MAPS_SCAN && p->maps == BS_MAPS_ESPIRIT && plan->on_grid);
+}
+
 static void make(struct bs_plan *plan, const struct bs_protocol *p)
 {
 	const struct bs_method_traits *method = &bs_methods[p->method];
@@ -134,13 +147,15 @@ static void make(struct bs_plan *plan, const struct bs_protocol *p)
 	plan->joint = method->uses_maps;
 	plan->on_grid = on_grid(p);
 	plan->streams = streams(p);
-	plan->paths = streams(p) || p->traj.type == BS_TRAJ_FILE;
+	plan->from_file = p->traj.type == BS_TRAJ_FILE;
 	plan->passes = method->passes;
-	plan->windows = method->windows;
-	plan->previews = method->previews;
+	plan->windows = method->windows && !bs_plan_groups(plan);
+	plan->previews = method->previews && !bs_plan_groups(plan);
 	plan->off_resonance = off_resonance(p);
 	plan->takes[BS_KEPT_MAPS] = plan->maps == BS_PLAN_MAPS_STUDY && p->slices > 0;
 	plan->takes[BS_KEPT_FIELD] = p->field.from == BS_FIELD_STUDY;
+	plan->embeds = p->parallel != BS_PARALLEL_NONE && !bs_plan_has(plan, BS_PLAN_APART);
+	plan->own_calibration = own_calibration(plan, p);
 	plan->accelerated = p->parallel != BS_PARALLEL_NONE;
 	plan->corrects = p->epi_correct || p->navigators != BS_NAVIGATE_OFF;
 	plan->prepares = p->whiten != BS_WHITEN_OFF || p->virtual_coils > 0;
@@ -180,16 +195,17 @@ static const char *const maps[] = { "", " by maps_file", " by maps of the scan",
 static void put_stages(struct bs_text *t, const struct bs_plan *plan, enum bs_plan_stage first,
 		       enum bs_plan_stage end)
 {
-	static const char *const names[] = { "EPI",           "navigate",     "whiten", "compress",
-					     "average",       "slice-GRAPPA", "GRAPPA", "POCS",
-					     "measure field", "combine",      "resize", "phase",
-					     "velocity",      "join" };
+	static const char *const names[] = { "EPI",     "navigate",      "whiten",  "compress",
+					     "average", "slice-GRAPPA",  "GRAPPA",  "POCS",
+					     "unwarp",  "measure field", "combine", "resize",
+					     "phase",   "velocity",      "join" };
 	_Static_assert(sizeof(names) / sizeof(names[0]) == BS_PLAN_STAGES, "a name for each");
 	const char *between = t->len > 0 ? " > " : "";
 
 	for (unsigned s = first; s < end; s++)
 		if (bs_plan_has(plan, (enum bs_plan_stage)s)) {
-			bs_text_put(t, "%s%s%s", between, names[s],
+			bs_text_put(t, "%s%s%s", between,
+				    s == BS_PLAN_APART && plan->joint ? "slices at once" : names[s],
 				    s == BS_PLAN_COMBINE && !plan->joint ? maps[plan->maps] : "");
 			between = ", ";
 		}

@@ -44,13 +44,14 @@ enum bs_plan_stage {
 	/* stage that corrects reversed lines, and readouts on ramps (gpu/engine/phases.h) */
 	BS_PLAN_EPI,
 	BS_PLAN_NAVIGATE, /* takes the phase of navigators off */
-	BS_PLAN_WHITEN,   /* stage that whitens by the noise (gpu/engine/front.h) */
+	BS_PLAN_WHITEN,   /* stage that whitens by the noise (gpu/engine/mixer.h) */
 	BS_PLAN_COMPRESS, /* stage that compresses to virtual coils */
 	BS_PLAN_AVERAGE,  /* averages a line that came several times (core/frame/averages.h) */
-	BS_PLAN_APART,    /* slice-GRAPPA: takes slices at once apart (gpu/engine/slicer.h) */
+	BS_PLAN_APART,    /* takes slices at once apart: slice-GRAPPA, or the solver with maps */
 	BS_PLAN_FILL,     /* GRAPPA: fills lines that were left out (gpu/engine/filler.h) */
 	/* fills the end of k-space that was left out; from here on the stages are an image's */
 	BS_PLAN_POCS,
+	BS_PLAN_UNWARP, /* moves voxels back along EPI's blips (gpu/encode/unwarp.h) */
 	/* stage that measures a field map by two contrasts (gpu/engine/echoes.h) */
 	BS_PLAN_ECHOES,
 	/* stage that combines coils, or images with maps of their own, to one image */
@@ -140,15 +141,18 @@ struct bs_plan {
 	bool joint;   /* coils are solved for all at once, with maps; false: coil by coil */
 	bool on_grid; /* samples are lines of the grid `encoded`, identified by their counters */
 	bool streams; /* readouts say where their samples lie, which is not known before the scan */
-	bool paths;   /* samples lie on paths: each readout says where, or a file's table does */
-	bool passes;  /* the protocol takes no scan */
+	bool from_file; /* a file's table says where samples lie */
+	bool passes;    /* the protocol takes no scan */
 	/* the protocol has sliding windows; it has previews (core/method.h) */
 	bool windows, previews;
 	bool off_resonance;        /* images are corrected by a field map */
 	bool takes[BS_KEPT_KINDS]; /* works with what an earlier scan has left */
-	bool accelerated;          /* an image made of fewer lines than `encoded` has is whole */
-	bool corrects;             /* readouts pass gpu/engine/phases.h */
-	bool prepares;    /* readouts then pass gpu/engine/front.h, before an engine sees them */
+	/* calibration lines that a scan measures among its others are lines of its images, too */
+	bool embeds;
+	bool own_calibration; /* what is made of calibration lines needs the scan's own */
+	bool accelerated;     /* an image made of fewer lines than `encoded` has is whole */
+	bool corrects;        /* readouts pass gpu/engine/phases.h */
+	bool prepares;    /* readouts then pass gpu/engine/mixer.h, before an engine sees them */
 	bool calibrates;  /* makes maps or weights from calibration lines */
 	bool waits;       /* some images wait for maps, weights or coil matrices of the scan */
 	bool follows;     /* an image depends on the one before (solve.start, solve.damp) */
@@ -168,6 +172,12 @@ const char *bs_plan_words(char *to, size_t size, const struct bs_plan *plan);
 static inline bool bs_plan_has(const struct bs_plan *plan, enum bs_plan_stage stage)
 {
 	return (plan->stages >> (unsigned)stage & 1u) != 0;
+}
+
+/* Slices at once are solved for together, by maps of all of them; else, if at all, one by one. */
+static inline bool bs_plan_groups(const struct bs_plan *plan)
+{
+	return bs_plan_has(plan, BS_PLAN_APART) && plan->joint;
 }
 
 static inline bool bs_plan_on_gpu(enum bs_plan_place place)

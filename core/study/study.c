@@ -256,7 +256,7 @@ static uint64_t whitening(const struct bs_protocol *p, const struct bs_noise *n)
 {
 	uint64_t h = BS_HASH_START;
 
-	if (p->whiten == BS_WHITEN_OFF || n->samples == 0 || n->coils != p->coils)
+	if (!bs_plan_has(&p->plan, BS_PLAN_WHITEN) || n->samples == 0 || n->coils != p->coils)
 		return 0;
 	h = bs_hash_bytes(h, &n->samples, sizeof(n->samples));
 	h = bs_hash_words(h, n->sum, (size_t)n->coils * n->coils * sizeof(n->sum[0]));
@@ -324,8 +324,9 @@ static bool makes(const struct bs_protocol *p, enum bs_kept_kind kind)
 {
 	const struct bs_plan *plan = &p->plan;
 
-	return kind == BS_KEPT_MAPS ? plan->maps == BS_PLAN_MAPS_SCAN && p->virtual_coils == 0
-				    : bs_plan_has(plan, BS_PLAN_ECHOES);
+	return kind == BS_KEPT_MAPS
+		       ? plan->maps == BS_PLAN_MAPS_SCAN && !bs_plan_has(plan, BS_PLAN_COMPRESS)
+		       : bs_plan_has(plan, BS_PLAN_ECHOES);
 }
 
 bool bs_study_wants(const struct bs_site *site, enum bs_kept_kind kind, const struct bs_protocol *p)

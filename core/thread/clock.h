@@ -10,6 +10,7 @@
 #ifndef BS_CORE_THREAD_CLOCK_H
 #define BS_CORE_THREAD_CLOCK_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -17,10 +18,26 @@
 
 BS_C_BEGIN
 
-int64_t bs_now_ns(void);
-int64_t bs_utc_ns(void);
-void bs_sleep_ns(int64_t ns);
+extern const int64_t *bs_clock_scripted; /* NULL: the machine's clock is read */
 void bs_clock_script(const int64_t *script);
+
+static inline int64_t bs_clock_read(clockid_t clock)
+{
+	struct timespec t = { 0, 0 };
+
+	(void)clock_gettime(clock, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static inline int64_t bs_now_ns(void)
+{
+	return bs_clock_scripted != NULL ? *bs_clock_scripted : bs_clock_read(CLOCK_MONOTONIC);
+}
+
+static inline int64_t bs_utc_ns(void)
+{
+	return bs_clock_read(CLOCK_REALTIME);
+}
 
 static inline void bs_pause(void)
 {
@@ -38,6 +55,13 @@ static inline struct timespec bs_timespec(int64_t ns)
 	t.tv_sec = (time_t)(ns / 1000000000);
 	t.tv_nsec = (long)(ns % 1000000000);
 	return t;
+}
+
+static inline void bs_sleep_ns(int64_t ns)
+{
+	const struct timespec t = bs_timespec(ns);
+
+	(void)nanosleep(&t, NULL);
 }
 
 /* Converts milliseconds, as a configuration has them, to nanoseconds. */

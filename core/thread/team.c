@@ -22,7 +22,8 @@
  */
 #define SPINS 2000
 
-struct bs_team {
+struct threads {
+	struct bs_team team;
 	_Atomic uint32_t round; /* futex: a new number is a new run */
 	_Atomic uint32_t busy;  /* futex: members still working on this run */
 	_Atomic int next;       /* next task to take */
@@ -31,10 +32,9 @@ struct bs_team {
 	void *arg;
 	int tasks;
 	bool each; /* each member takes the task of its own number */
-	int members;
 	pthread_t thread[BS_TEAM_MAX];
 	struct member {
-		struct bs_team *team;
+		struct threads *team;
 		int index;
 	} member[BS_TEAM_MAX];
 };
@@ -56,7 +56,7 @@ static void wake(_Atomic uint32_t *word)
 	(void)syscall(SYS_futex, (uint32_t *)word, FUTEX_WAKE_PRIVATE, BS_TEAM_MAX, NULL, NULL, 0);
 }
 
-static void take_tasks(struct bs_team *t, int member)
+static void take_tasks(struct threads *t, int member)
 {
 	if (t->each) {
 		t->fn(t->arg, member, member);
@@ -74,7 +74,7 @@ static void take_tasks(struct bs_team *t, int member)
 static void *member_main(void *arg)
 {
 	struct member *m = arg;
-	struct bs_team *t = m->team;
+	struct threads *t = m->team;
 	uint32_t seen = 0;
 
 	for (;;) {
@@ -104,7 +104,7 @@ static void nothing(void *arg, int task, int member)
 
 int bs_team_open(struct bs_team **team, int members, struct bs_fail *why)
 {
-	struct bs_team *t;
+	struct threads *t;
 
 	if (members < 1 || members > BS_TEAM_MAX)
 		return bs_fail(why, BS_ERR_CONFIG, "team of %d threads: 1 to %d", members,
@@ -112,33 +112,33 @@ int bs_team_open(struct bs_team **team, int members, struct bs_fail *why)
 	t = calloc(1, sizeof(*t));
 	if (t == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "team of %d threads", members);
-	t->members = 1;
+	t->team.members = 1;
 	for (int i = 1; i < members; i++) {
 		t->member[i] = (struct member){ t, i };
 		int rc = bs_thread_start(&t->thread[i], member_main, &t->member[i]);
 
 		if (rc != 0) {
-			bs_team_close(t);
+			bs_team_close(&t->team);
 			return bs_fail(why, BS_ERR_NOMEM, "thread %d of %d: %s", i, members,
 				       strerror(rc));
 		}
-		t->members++;
+		t->team.members++;
 	}
-	*team = t;
+	*team = &t->team;
 	/* when each member has begun, its start holds no lock any more */
-	bs_team_each(t, nothing, NULL);
+	bs_team_each(&t->team, nothing, NULL);
 	return 0;
 }
 
 /* Does one round: wakes the other members, takes the caller's share and waits for them. */
-static void go_round(struct bs_team *t, void (*fn)(void *arg, int task, int member), void *arg)
+static void go_round(struct threads *t, void (*fn)(void *arg, int task, int member), void *arg)
 {
 	uint32_t left;
 
 	t->fn = fn;
 	t->arg = arg;
 	atomic_store_explicit(&t->next, 0, memory_order_relaxed);
-	atomic_store_explicit(&t->busy, (uint32_t)t->members - 1, memory_order_relaxed);
+	atomic_store_explicit(&t->busy, (uint32_t)t->team.members - 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&t->round, 1, memory_order_release);
 	wake(&t->round);
 	take_tasks(t, 0);
@@ -146,22 +146,26 @@ static void go_round(struct bs_team *t, void (*fn)(void *arg, int task, int memb
 		sleep_while(&t->busy, left);
 }
 
-void bs_team_run(struct bs_team *t, void (*fn)(void *arg, int task, int member), void *arg,
-		 int tasks)
+static struct threads *threads_of(struct bs_team *team)
 {
-	if (t->members == 1 || tasks == 1) {
-		for (int i = 0; i < tasks; i++)
-			fn(arg, i, 0);
-		return;
-	}
+	return (struct threads *)(void *)team; /* its first member */
+}
+
+void bs_team_spread(struct bs_team *team, void (*fn)(void *arg, int task, int member), void *arg,
+		    int tasks)
+{
+	struct threads *t = threads_of(team);
+
 	t->tasks = tasks;
 	t->each = false;
 	go_round(t, fn, arg);
 }
 
-void bs_team_each(struct bs_team *t, void (*fn)(void *arg, int task, int member), void *arg)
+void bs_team_each(struct bs_team *team, void (*fn)(void *arg, int task, int member), void *arg)
 {
-	if (t->members == 1) {
+	struct threads *t = threads_of(team);
+
+	if (team->members == 1) {
 		fn(arg, 0, 0);
 		return;
 	}
@@ -169,19 +173,16 @@ void bs_team_each(struct bs_team *t, void (*fn)(void *arg, int task, int member)
 	go_round(t, fn, arg);
 }
 
-int bs_team_members(const struct bs_team *t)
+void bs_team_close(struct bs_team *team)
 {
-	return t->members;
-}
+	struct threads *t = threads_of(team);
 
-void bs_team_close(struct bs_team *t)
-{
-	if (t == NULL)
+	if (team == NULL)
 		return;
 	atomic_store(&t->quit, true);
 	atomic_fetch_add_explicit(&t->round, 1, memory_order_release);
 	wake(&t->round);
-	for (int i = 1; i < t->members; i++)
+	for (int i = 1; i < team->members; i++)
 		(void)pthread_join(t->thread[i], NULL);
 	free(t);
 }

@@ -7,7 +7,7 @@
  * do not depend on the number of threads. One run at a time, from the thread that opened the team.
  * Only open allocates. Members spin briefly between runs and then sleep; from the end of open on
  * they hold no lock between runs, not even malloc's, and the process may fork then
- * (drivers/file/probe.h).
+ * (drivers/tool/load/probe.h).
  */
 #ifndef BS_CORE_THREAD_TEAM_H
 #define BS_CORE_THREAD_TEAM_H
@@ -18,7 +18,9 @@ BS_C_BEGIN
 
 #define BS_TEAM_MAX 64
 
-struct bs_team;
+struct bs_team {
+	int members;
+};
 
 /*
  * The members of a team for the whole machine: one per processor that is online, at most
@@ -27,11 +29,25 @@ struct bs_team;
 int bs_team_whole(void);
 /* members: 1 .. BS_TEAM_MAX, the caller included (1: no thread is made, run is a plain loop). */
 int bs_team_open(struct bs_team **team, int members, struct bs_fail *why);
-void bs_team_run(struct bs_team *team, void (*fn)(void *arg, int task, int member), void *arg,
-		 int tasks);
+/* Spreads tasks over a team of several members. */
+void bs_team_spread(struct bs_team *team, void (*fn)(void *arg, int task, int member), void *arg,
+		    int tasks);
+static inline void bs_team_run(struct bs_team *team, void (*fn)(void *arg, int task, int member),
+			       void *arg, int tasks)
+{
+	if (team->members > 1 && tasks > 1) {
+		bs_team_spread(team, fn, arg, tasks);
+		return;
+	}
+	for (int i = 0; i < tasks; i++)
+		fn(arg, i, 0);
+}
 /* Calls fn once in each member, the caller included; returns when all have returned. */
 void bs_team_each(struct bs_team *team, void (*fn)(void *arg, int task, int member), void *arg);
-int bs_team_members(const struct bs_team *team);
+static inline int bs_team_members(const struct bs_team *team)
+{
+	return team->members;
+}
 void bs_team_close(struct bs_team *team);
 
 BS_C_END

@@ -2,7 +2,7 @@
  * core/traj/traj.h - trajectory tables: where in k-space each sample of a frame lies
  *
  * k     [readout][sample][dims] float, cycles per voxel, every component in [-0.5, 0.5)
- * Tables of analytic types (bs_traj_make) and tables from files (drivers/file/traj.h) end in the
+ * Tables of analytic types (bs_traj_make) and tables from files (drivers/file/loader.h) end in the
  * same struct. A table is made when a protocol is armed and never changed after that. open
  * allocates.
  * Sources: golden angle 2D: Winkelmann et al., IEEE Trans Med Imaging 2007;26:68-76; koosh ball
@@ -61,13 +61,6 @@ static inline double bs_traj_unit_scale(const struct bs_protocol *p, uint32_t ax
 	}
 	return 1.0;
 }
-
-/*
- * Checks a table that was read from a file. It is converted to cycles per voxel in place; each
- * value (finite, in [-0.5, 0.5) after folding +0.5 to -0.5) and the extent (min_extent, along axes
- * of more than one voxel) are checked; keyed is set. The reason names readout, sample and axis.
- */
-int bs_traj_check(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail *why);
 
 BS_C_END
 #endif

@@ -1,18 +1,5 @@
-/* core/volume/pop.c - the images that leave: of frames, or of volumes; see core/frame/recon.h */
+/* core/volume/pop.c - the volumes that leave; see core/frame/part.h */
 #include "core/frame/part.h"
-
-/*
- * Returns true if the image was handed on before, is another process's to make, or is made already.
- */
-static bool passes(const struct bs_recon *r, const struct frame *f)
-{
-	const struct bs_share *s = r->share;
-
-	if (r->images < r->passed || f->passed)
-		return true;
-	return s != NULL && ((r->groups > 0 && r->images % s->parts != s->part) ||
-			     bs_share_made(s, r->images + 1));
-}
 
 /* Adds an image of a slice, which was made or passed over, to its volume. */
 static int join_slice(struct bs_recon *r, uint32_t slot, struct bs_volume *to,
@@ -54,9 +41,8 @@ static bool leaves(struct bs_recon *r, struct bs_recon_image *image)
 	return false;
 }
 
-/* Makes volumes of the slices that are made. Returns what bs_recon_pop does. */
-static int pop_volume(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
-		      struct bs_fail *why)
+int bs_volume_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
+		  struct bs_fail *why)
 {
 	while (!leaves(r, image)) {
 		struct bs_volume *to;
@@ -80,30 +66,4 @@ static int pop_volume(struct bs_recon *r, struct bs_recon_image *image, int64_t 
 			return rc;
 	}
 	return 1;
-}
-
-int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
-		 struct bs_fail *why)
-{
-	if (r->volumes.places > 0)
-		return pop_volume(r, image, deadline_ns, why);
-	for (uint32_t slot; bs_recon_wait(r), (slot = bs_opens_over(&r->opens)) != BS_OPEN_NONE;) {
-		struct frame *f = &r->frame[slot];
-
-		bs_opens_empty(&r->opens, slot);
-		f->preview_due = false;
-		if (!passes(r, f))
-			return bs_frame_make(r, slot, image, false, deadline_ns, why);
-		int rc = bs_frame_pass(r, slot, image, why);
-
-		if (rc != 0)
-			return rc;
-	}
-	for (uint32_t slot = 0; slot < r->frames; slot++) {
-		if (!bs_frame_previews(r, slot))
-			continue;
-		r->frame[slot].preview_due = false;
-		return bs_frame_make(r, slot, image, true, deadline_ns, why);
-	}
-	return 0;
 }

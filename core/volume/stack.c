@@ -75,7 +75,8 @@ static double tolerated(double t)
 int bs_stack_admit(const struct bs_protocol *p, const struct bs_scan_info *info,
 		   struct bs_fail *why)
 {
-	if (!p->volume || !info->slice.given || info->slice.max < p->slices)
+	if (!bs_plan_has(&p->plan, BS_PLAN_JOIN) || !info->slice.given ||
+	    info->slice.max < p->slices)
 		return 0;
 	return bs_fail(why, BS_ERR_SIZE,
 		       "the header promises slices %u to %u, and image.volume of protocol '%s' "

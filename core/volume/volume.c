@@ -16,7 +16,7 @@
  */
 static uint32_t places_of(const struct bs_protocol *p)
 {
-	return p->volume ? p->contrasts * (bs_protocol_lanes(p) + 1) : 0;
+	return bs_plan_has(&p->plan, BS_PLAN_JOIN) ? p->contrasts * (bs_protocol_lanes(p) + 1) : 0;
 }
 
 static void take_room(struct bs_room *r, struct bs_volumes *v, unsigned char **pixels,

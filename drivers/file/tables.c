@@ -2,126 +2,34 @@
 #define _GNU_SOURCE /* for M_PI */
 #include "drivers/file/tables.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/solve/csr.h"
 #include "core/traj/delay.h"
-#include "drivers/file/cfl.h"
-#include "drivers/file/mtx.h"
-#include "drivers/file/traj.h"
+#include "drivers/file/loader.h"
 
-/* True for sizes [1, samples, readouts], or without the leading 1 if readouts
- * have several samples. */
-static bool weight_sizes_fit(const struct bs_cfl *c, const struct bs_protocol *p)
+/* Asks for values that a file has, as many as the protocol needs. */
+static int load_values(float **out, enum bs_load what, uint64_t values, const struct bs_protocol *p,
+		       struct bs_fail *why)
 {
-	unsigned first = c->dims[0] == 1 && p->samples != 1 ? 1 : 0;
-
-	if (c->dims[0] == 1 && p->samples == 1)
-		return c->size == bs_protocol_samples(p);
-	return c->dims[first] == p->samples && c->size == bs_protocol_samples(p);
-}
-
-static int take_weights(float **out, const struct bs_cfl *c, const struct bs_protocol *p,
-			struct bs_fail *why)
-{
-	float *w = malloc((size_t)c->size * sizeof(*w));
-	double sum = 0.0;
-
-	if (w == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for the weights", p->density_file);
-	for (uint64_t i = 0; i < c->size; i++) {
-		float re = c->data[2 * i];
-		float im = c->data[2 * i + 1];
-
-		if (!isfinite(re) || re < 0.0f || !(im == 0.0f)) {
-			free(w);
-			return bs_fail(why, BS_ERR_VALUE,
-				       "%s: readout %" PRIu64 ", sample %" PRIu64
-				       ": the weight is %g %+gi",
-				       p->density_file, i / p->samples, i % p->samples, (double)re,
-				       (double)im);
-		}
-		w[i] = re;
-		sum += re;
-	}
-	if (!(sum > 0.0)) {
-		free(w);
-		return bs_fail(why, BS_ERR_VALUE, "%s: all weights are 0", p->density_file);
-	}
-	*out = w;
-	return 0;
-}
-
-static int load_weights(float **out, const struct bs_protocol *p, struct bs_fail *why)
-{
-	struct bs_cfl c;
-	int rc = bs_cfl_read(&c, p->density_file, why);
+	const size_t bytes = (size_t)values * sizeof(**out);
+	struct bs_loader l;
+	int rc = bs_loader_ask(&l, what, p, why);
 
 	if (rc != 0)
 		return rc;
-	if (!weight_sizes_fit(&c, p))
-		rc = bs_fail(why, BS_ERR_SIZE,
-			     "%s: weights are [%" PRIu64 ", %" PRIu64 ", %" PRIu64
-			     "], protocol '%s' "
-			     "needs [1, %u, %u] (samples, readouts)",
-			     p->density_file, c.dims[0], c.dims[1], c.dims[2], p->name, p->samples,
-			     p->readouts);
+	*out = malloc(bytes);
+	if (*out != NULL)
+		bs_loader_take(&l, *out, bytes);
 	else
-		rc = take_weights(out, &c, p, why);
-	bs_cfl_free(&c);
-	return rc;
-}
-
-#define SLICE_DIM 13 /* BART's dimension of slices */
-#define IMAGE_DIM 4  /* BART's dimension of sets of maps */
-
-static int check_maps(const struct bs_cfl *c, const struct bs_protocol *p, struct bs_fail *why)
-{
-	uint64_t voxels = bs_protocol_voxels(p);
-	double sum = 0.0;
-
-	if (c->dims[0] != p->matrix[0] || c->dims[1] != p->matrix[1] ||
-	    c->dims[2] != p->matrix[2] || c->dims[3] != p->coils ||
-	    c->dims[IMAGE_DIM] != bs_protocol_map_images(p) || c->dims[SLICE_DIM] != p->slices ||
-	    c->size != bs_protocol_map_values(p) * p->slices)
-		return bs_fail(
-			why, BS_ERR_SIZE,
-			"%s: maps are [%" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
-			"] with %" PRIu64 " in dimension 13, %" PRIu64
-			" values in all; protocol '%s' needs [%u, %u, %u, %u, %u] with %u in "
-			"dimension 13, the slices",
-			p->maps_file, c->dims[0], c->dims[1], c->dims[2], c->dims[3],
-			c->dims[IMAGE_DIM], c->dims[SLICE_DIM], c->size, p->name, p->matrix[0],
-			p->matrix[1], p->matrix[2], p->coils, bs_protocol_map_images(p), p->slices);
-	for (uint64_t i = 0; i < 2 * c->size; i++) {
-		double v = c->data[i];
-
-		if (!isfinite(v))
-			return bs_fail(why, BS_ERR_VALUE,
-				       "%s: slice %" PRIu64 ", coil %" PRIu64 ", voxel %" PRIu64
-				       " is %g",
-				       p->maps_file, i / 2 / bs_protocol_map_values(p),
-				       i / 2 / voxels % p->coils, i / 2 % voxels, v);
-		sum += v * v;
+		rc = bs_fail(why, BS_ERR_NOMEM, "no memory for %zu bytes", bytes);
+	rc = bs_loader_end(&l, rc, why);
+	if (rc != 0) {
+		free(*out);
+		*out = NULL;
 	}
-	return sum > 0.0 ? 0 : bs_fail(why, BS_ERR_VALUE, "%s: all maps are 0", p->maps_file);
-}
-
-static int load_maps(float **out, const struct bs_protocol *p, struct bs_fail *why)
-{
-	struct bs_cfl c;
-	int rc = bs_cfl_read(&c, p->maps_file, why);
-
-	if (rc == 0)
-		rc = check_maps(&c, p, why);
-	if (rc == 0) {
-		*out = c.data;
-		c.data = NULL;
-	}
-	bs_cfl_free(&c);
 	return rc;
 }
 
@@ -137,36 +45,6 @@ static int room_for_maps(float **out, const struct bs_protocol *p, struct bs_fai
 	for (uint64_t i = 0; taken && i < size; i++)
 		/* equal maps, for timing before a scan */
 		(*out)[2 * i] = 1.0f / sqrtf((float)p->coils);
-	return 0;
-}
-
-static int take_field(float **out, const struct bs_cfl *c, const struct bs_protocol *p,
-		      struct bs_fail *why)
-{
-	const char *name = p->field.map_file;
-	float *hz;
-
-	if (c->dims[0] != p->matrix[0] || c->dims[1] != p->matrix[1] ||
-	    c->dims[2] != p->matrix[2] || c->dims[13] != p->slices ||
-	    c->size != bs_protocol_voxels(p) * p->slices)
-		return bs_fail(why, BS_ERR_SIZE,
-			       "%s: the field map is [%" PRIu64 ", %" PRIu64 ", %" PRIu64
-			       "], %" PRIu64 " slices, of %" PRIu64
-			       " values, protocol '%s' needs [%u, %u, %u], %u slices",
-			       name, c->dims[0], c->dims[1], c->dims[2], c->dims[13], c->size,
-			       p->name, p->matrix[0], p->matrix[1], p->matrix[2], p->slices);
-	hz = malloc((size_t)c->size * sizeof(*hz));
-	if (hz == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for the field map", name);
-	for (uint64_t v = 0; v < c->size; v++) {
-		if (!isfinite(c->data[2 * v]) || !(c->data[2 * v + 1] == 0.0f)) {
-			free(hz);
-			return bs_fail(why, BS_ERR_VALUE, "%s: voxel %" PRIu64 " is %g %+gi Hz",
-				       name, v, (double)c->data[2 * v], (double)c->data[2 * v + 1]);
-		}
-		hz[v] = c->data[2 * v];
-	}
-	*out = hz;
 	return 0;
 }
 
@@ -187,26 +65,16 @@ static int room_for_field(float **out, const struct bs_protocol *p, struct bs_fa
 	return 0;
 }
 
-static int load_field(float **out, const struct bs_protocol *p, struct bs_fail *why)
-{
-	struct bs_cfl c;
-	int rc = bs_cfl_read(&c, p->field.map_file, why);
-
-	if (rc == 0)
-		rc = take_field(out, &c, p, why);
-	bs_cfl_free(&c);
-	return rc;
-}
-
 static const char *field_key(const struct bs_protocol *p)
 {
-	return p->field.from == BS_FIELD_STUDY ? "field.from" : "field.map_file";
+	return p->plan.takes[BS_KEPT_FIELD] ? "field.from" : "field.map_file";
 }
 
 static int make_field(float **out, const struct bs_protocol *p, struct bs_fail *why)
 {
-	return p->field.from == BS_FIELD_STUDY ? room_for_field(out, p, why)
-					       : load_field(out, p, why);
+	return p->plan.takes[BS_KEPT_FIELD]
+		       ? room_for_field(out, p, why)
+		       : load_values(out, BS_LOAD_FIELD, bs_protocol_voxels(p) * p->slices, p, why);
 }
 
 int bs_tables_field(float **field, const struct bs_protocol *p, struct bs_fail *why)
@@ -221,7 +89,27 @@ int bs_tables_field(float **field, const struct bs_protocol *p, struct bs_fail *
 
 static int load_traj(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail *why)
 {
-	return p->traj.type == BS_TRAJ_FILE ? bs_trajfile_load(t, p, why) : bs_traj_make(t, p, why);
+	struct bs_loader l;
+	const uint64_t *size = l.answer.size;
+	int rc;
+
+	if (!p->plan.from_file)
+		return bs_traj_make(t, p, why);
+	rc = bs_loader_ask(&l, BS_LOAD_TRAJ, p, why);
+	if (rc != 0)
+		return rc;
+	if (size[0] > p->readouts)
+		rc = bs_fail(why, BS_ERR_SIZE, "%llu readouts, of %u", (unsigned long long)size[0],
+			     p->readouts);
+	else
+		rc = bs_traj_open(t, p->dims, p->samples, (uint32_t)size[0], why);
+	if (rc == 0) {
+		bs_loader_take(&l, t->k, size[0] * t->samples * t->dims * sizeof(*t->k));
+		bs_loader_take(&l, t->step1, size[0] * sizeof(*t->step1));
+		bs_loader_take(&l, t->step2, size[0] * sizeof(*t->step2));
+		t->keyed = size[1] != 0;
+	}
+	return bs_loader_end(&l, rc, why);
 }
 
 /* Makes the trajectory with delays, with which the engine computes. The stream
@@ -241,28 +129,33 @@ static int move(struct bs_traj *moved, const struct bs_traj *t, const struct bs_
 	return 0;
 }
 
-/* Loads W, which has one column for each voxel. The file's faults are named with their line. */
 static int load_w(struct bs_csr **w, const struct bs_protocol *p, struct bs_fail *why)
 {
-	uint64_t voxels = bs_protocol_voxels(p);
+	struct bs_loader l;
+	const uint64_t *size = l.answer.size;
 	struct bs_csr *m = calloc(1, sizeof(*m));
-	int rc;
+	int rc = m == NULL ? bs_fail(why, BS_ERR_NOMEM, "%s", p->w_file)
+			   : bs_loader_ask(&l, BS_LOAD_W, p, why);
 
-	if (m == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "%s", p->w_file);
-	rc = bs_mtx_read(m, p->w_file, why);
-	if (rc == 0 && m->cols != voxels) {
-		rc = bs_fail(why, BS_ERR_SIZE,
-			     "%s has %" PRIu64 " columns, the image %" PRIu64 " voxels", p->w_file,
-			     m->cols, voxels);
+	if (rc == 0) {
+		rc = bs_csr_open(m, size[0], size[1], size[2], size[3] != 0, why);
+		if (rc == 0) {
+			bs_loader_take(&l, m->start, (m->rows + 1) * sizeof(*m->start));
+			bs_loader_take(&l, m->col, m->entries * sizeof(*m->col));
+			bs_loader_take(&l, m->value,
+				       m->entries * (m->is_complex ? 2 : 1) * sizeof(*m->value));
+		}
+		rc = bs_loader_end(&l, rc, why);
+	}
+	if (rc == 0)
+		rc = bs_csr_seal(m, why);
+	if (rc != 0 && m != NULL)
 		bs_csr_close(m);
-	}
-	if (rc != 0) {
+	if (rc != 0)
 		free(m);
-		return rc;
-	}
-	*w = m;
-	return 0;
+	else
+		*w = m;
+	return rc;
 }
 
 /* Loads each table in turn. On failure *key is the site file's key of the table. */
@@ -274,7 +167,7 @@ static int load_all(struct bs_loaded *l, const struct bs_protocol *p, const char
 	int rc = 0;
 
 	if (plan->encode != BS_ENCODE_LINES && !plan->streams) {
-		*key = p->traj.type == BS_TRAJ_FILE ? "trajectory.file" : "trajectory.type";
+		*key = p->plan.from_file ? "trajectory.file" : "trajectory.type";
 		rc = load_traj(&l->traj, p, why);
 		l->tables.traj = &l->traj;
 		found.readouts = l->traj.readouts;
@@ -285,11 +178,13 @@ static int load_all(struct bs_loaded *l, const struct bs_protocol *p, const char
 	}
 	if (rc == 0 && p->density == BS_DENSITY_FILE && p->density_file[0] != '\0') {
 		*key = "gridding.density_file";
-		rc = load_weights(&l->weight, &found, why);
+		rc = load_values(&l->weight, BS_LOAD_WEIGHTS, bs_protocol_samples(&found), &found,
+				 why);
 	}
 	if (rc == 0 && p->maps_file[0] != '\0') {
 		*key = "image.maps_file";
-		rc = load_maps(&l->maps, p, why);
+		rc = load_values(&l->maps, BS_LOAD_MAPS, 2 * bs_protocol_map_values(p) * p->slices,
+				 p, why);
 	}
 	if (rc == 0 && (plan->maps == BS_PLAN_MAPS_SCAN || plan->maps == BS_PLAN_MAPS_STUDY)) {
 		*key = "image.maps";

@@ -1,15 +1,11 @@
 /*
  * drivers/file/tables.h - loads what a protocol names before it is armed: trajectory, weights, maps
  *
- * Trajectory: analytic (core/traj/traj.h) or from a file (drivers/file/traj.h); none for cartesian
- * and where it comes with the stream.
- * Weights: .cfl [1, samples, readouts] or [samples, readouts], real, finite, not negative, not all
- * zero; further dimensions that multiply up to the readouts are as good. Maps: .cfl [x, y, z,
- * coil] of each slice (dimension 13, as BART counts them), finite, not all zero. Field map: .cfl
- * [x, y, z] of each slice likewise, in Hz, real, finite. Sizes that differ from the protocol's are
- * refused with both sizes. W: Matrix Market (drivers/file/mtx.h), one column a voxel. On failure
- * nothing is left to free, and the reason begins with the key of the site file. Allocates; at start
- * only. Test: test/unit/drivers/test_tables.c
+ * Trajectory: analytic (core/traj/traj.h) or from a file; none for cartesian and where it comes
+ * with the stream. What is in a file is read by a process of its own (drivers/file/loader.h;
+ * drivers/tool/load/load.h says what each file may be). On failure nothing is left to free, and the
+ * reason begins with the key of the site file. Allocates; at start only.
+ * Test: test/unit/drivers/test_tables.c
  */
 #ifndef BS_DRIVERS_FILE_TABLES_H
 #define BS_DRIVERS_FILE_TABLES_H

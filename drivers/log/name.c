@@ -2,11 +2,9 @@
 #define _GNU_SOURCE
 #include "drivers/log/name.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define INDEX_DIGITS 5u
 
@@ -39,23 +37,4 @@ bool bs_log_split(const char *name, size_t *stem, uint32_t *index)
 	}
 	*stem = len - tail;
 	return true;
-}
-
-bool bs_log_is(const char *path)
-{
-	const size_t len = strlen(path);
-	const size_t tail = strlen(BS_LOG_SUFFIX);
-	char first[8];
-	bool is = false;
-	int fd;
-
-	if (len > tail && strcmp(path + len - tail, BS_LOG_SUFFIX) == 0)
-		return true;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd >= 0) {
-		is = pread(fd, first, sizeof(first), 0) == (ssize_t)sizeof(first) &&
-		     memcmp(first, "BSLOGSEG", sizeof(first)) == 0;
-		(void)close(fd);
-	}
-	return is;
 }

@@ -20,7 +20,4 @@ void bs_log_name(char name[BS_LOG_NAME], const struct bs_log_head *h);
  */
 bool bs_log_split(const char *name, size_t *stem, uint32_t *index);
 
-/* True if path is a log's file, by its name or its first bytes. */
-bool bs_log_is(const char *path);
-
 #endif

@@ -5,11 +5,6 @@
 
 #include "drivers/file/cfl.h"
 
-static int cfl_open(void **self, const char *target, struct bs_fail *why)
-{
-	return bs_imagename_new(self, target, ".cfl", why);
-}
-
 static int write_named(struct bs_imagename *n, const struct bs_mrd_image *head, const float *data,
 		       struct bs_fail *why)
 {
@@ -59,16 +54,10 @@ static int cfl_put(void *self, const struct bs_mrd_image *head, const char *attr
 	return rc;
 }
 
-static bool cfl_has(void *self, const struct bs_mrd_image *head, int64_t since_ns)
-{
-	return bs_imagename_has(self, head, ".hdr", since_ns);
-}
-
 const struct bs_sink bs_sink_cfl = { .type = "cfl",
 				     .ext = ".cfl",
-				     .open = cfl_open,
+				     .last = ".hdr",
+				     .bytes = sizeof(struct bs_imagename),
 				     .put = cfl_put,
 				     .put_pairs = cfl_put,
-				     .at = bs_imagename_at,
-				     .has = cfl_has,
-				     .close = bs_imagename_free };
+				     .at = bs_imagename_at };

@@ -18,7 +18,7 @@
 #include "drivers/file/montage.h"
 #include "drivers/sink/dicomhead.h"
 #include "drivers/sink/dicomstore.h"
-#include "drivers/sink/tool.h"
+#include "drivers/file/program.h"
 #include "ipc/wire/meta.h"
 #include "ipc/sha256.h"
 
@@ -47,24 +47,7 @@ struct dicom {
 
 static int dicom_usable(struct bs_fail *why)
 {
-	return bs_tool_there("dump2dcm", "dcmtk", why);
-}
-
-static int dicom_open(void **self, const char *target, struct bs_fail *why)
-{
-	struct dicom *d = calloc(1, sizeof(*d));
-	int rc;
-
-	if (d == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a sink", target);
-	rc = dicom_usable(why);
-	if (rc == 0)
-		rc = bs_imagename_open(&d->name, target, ".dcm", why);
-	if (rc != 0)
-		free(d);
-	else
-		*self = d;
-	return rc;
+	return bs_program_there("dump2dcm", "dcmtk", why);
 }
 
 static int dicom_send_to(void *self, const char *address, struct bs_fail *why)
@@ -76,26 +59,12 @@ static int dicom_send_to(void *self, const char *address, struct bs_fail *why)
 	return rc;
 }
 
-static int dicom_close(void *self, struct bs_fail *why)
-{
-	(void)why;
-	free(self);
-	return 0;
-}
-
 static void dicom_at(void *self, uint32_t number)
 {
 	struct dicom *d = self;
 
 	bs_imagename_at(&d->name, number);
 	d->shared_out = true;
-}
-
-static bool dicom_has(void *self, const struct bs_mrd_image *head, int64_t since_ns)
-{
-	const struct dicom *d = self;
-
-	return bs_imagename_has(&d->name, head, ".dcm", since_ns);
 }
 
 /* ---- pixels ---- */
@@ -187,7 +156,7 @@ static bool read_scale(struct scale *to, const char *path)
 	memcpy(all, argv, sizeof(argv));
 	all[n] = base(path);
 	folder_of(folder, path);
-	if (bs_tool_run(all, folder, TOOL_MS, said, sizeof(said), NULL) != 0)
+	if (bs_program_run(all, folder, TOOL_MS, said, sizeof(said), NULL) != 0)
 		return false;
 	uid = dumped(said, "(0020,000e)");
 	to->intercept = strtod(dumped(said, "(0028,1052)"), NULL);
@@ -324,7 +293,7 @@ static int run_dump2dcm(const char *folder, const char *dump, const char *out, s
 	/* +l: longest line of the text */
 	const char *const argv[] = { "dump2dcm", "-q", "+l", "16384", dump, out, NULL };
 	char said[400];
-	int rc = bs_tool_run(argv, folder, TOOL_MS, said, sizeof(said), why);
+	int rc = bs_program_run(argv, folder, TOOL_MS, said, sizeof(said), why);
 
 	if (rc > 0)
 		rc = bs_fail(why, BS_ERR_IO, "%s/%s: dump2dcm ended with %d: %s", folder, out, rc,
@@ -481,11 +450,9 @@ static int dicom_put_pairs(void *self, const struct bs_mrd_image *head, const ch
 
 const struct bs_sink bs_sink_dicom = { .type = "dicom",
 				       .ext = ".dcm",
-				       .open = dicom_open,
+				       .bytes = sizeof(struct dicom),
 				       .put = dicom_put,
 				       .put_pairs = dicom_put_pairs,
 				       .at = dicom_at,
-				       .has = dicom_has,
-				       .close = dicom_close,
 				       .usable = dicom_usable,
 				       .send_to = dicom_send_to };

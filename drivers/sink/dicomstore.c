@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/thread/clock.h"
-#include "drivers/sink/tool.h"
+#include "drivers/file/program.h"
 
 #define LIMIT_MS   90000
 #define WAIT_MAX_S 10u
@@ -57,7 +57,7 @@ int bs_dicomstore_open(struct bs_dicomstore *s, const char *address, struct bs_f
 {
 	int rc = bs_dicomstore_parse(s, address, why);
 
-	return rc != 0 ? rc : bs_tool_there("storescu", "dcmtk", why);
+	return rc != 0 ? rc : bs_program_there("storescu", "dcmtk", why);
 }
 
 bool bs_dicomstore_due(const struct bs_dicomstore *s, struct bs_fail *why)
@@ -76,7 +76,7 @@ int bs_dicomstore_send(struct bs_dicomstore *s, const char *path, struct bs_fail
 				     s->host,    s->port, path,   NULL };
 	char said[300];
 	char status[16] = "";
-	int rc = bs_tool_run(argv, ".", LIMIT_MS, said, sizeof(said), why);
+	int rc = bs_program_run(argv, ".", LIMIT_MS, said, sizeof(said), why);
 
 	if (rc == 0 || rc == WARNED) {
 		s->again_ns = 0;

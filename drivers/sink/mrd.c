@@ -100,21 +100,6 @@ static int append(struct mrd *m, const struct bs_mrd_image *head, const char *at
 	return 0;
 }
 
-static int mrd_open(void **self, const char *target, struct bs_fail *why)
-{
-	struct mrd *m = calloc(1, sizeof(*m));
-	int rc;
-
-	if (m == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a sink", target);
-	rc = bs_imagename_open(&m->name, target, ".h5", why);
-	if (rc != 0)
-		free(m);
-	else
-		*self = m;
-	return rc;
-}
-
 static int mrd_put(void *self, const struct bs_mrd_image *head, const char *attributes,
 		   const void *pixels, struct bs_fail *why)
 {
@@ -135,27 +120,15 @@ static int mrd_put(void *self, const struct bs_mrd_image *head, const char *attr
 	return rc;
 }
 
-static int mrd_close(void *self, struct bs_fail *why)
+static int mrd_end(void *self, struct bs_fail *why)
 {
 	static const struct bs_mrd_image unnamed; /* a file name does not depend on the image */
 	struct mrd *m = self;
-	int rc = m->is_open ? file_close(m, &unnamed, why) : 0;
 
 	free(m->series);
-	free(m);
-	return rc;
+	return m->is_open ? file_close(m, &unnamed, why) : 0;
 }
 
-static bool mrd_has(void *self, const struct bs_mrd_image *head, int64_t since_ns)
-{
-	struct mrd *m = self;
-
-	return bs_imagename_has(&m->name, head, ".h5", since_ns);
-}
-
-const struct bs_sink bs_sink_mrd = { .type = "mrd",
-				     .ext = ".h5",
-				     .open = mrd_open,
-				     .put = mrd_put,
-				     .has = mrd_has,
-				     .close = mrd_close };
+const struct bs_sink bs_sink_mrd = {
+	.type = "mrd", .ext = ".h5", .bytes = sizeof(struct mrd), .put = mrd_put, .end = mrd_end
+};

@@ -22,16 +22,6 @@
 #define EXT_AT     352u /* offset of the extension, behind the header and its four-byte flag */
 #define ECODE_TEXT 6    /* NIFTI_ECODE_COMMENT */
 
-static int nifti_open(void **self, const char *target, struct bs_fail *why)
-{
-	return bs_imagename_new(self, target, ".nii", why);
-}
-
-static int nifti_gz_open(void **self, const char *target, struct bs_fail *why)
-{
-	return bs_imagename_new(self, target, ".nii.gz", why);
-}
-
 /* Sets both transforms and the unit mm; none if the head does not say the place. */
 static void set_place(nifti_image *im, const struct bs_mrd_image *head)
 {
@@ -173,24 +163,13 @@ static int nifti_put(void *self, const struct bs_mrd_image *head, const char *at
 	return bs_imagename_commit(n, &d, head, why);
 }
 
-static bool nifti_has(void *self, const struct bs_mrd_image *head, int64_t since_ns)
-{
-	const struct bs_imagename *n = self;
-
-	return bs_imagename_has(n, head, n->ext, since_ns);
-}
-
 const struct bs_sink bs_sink_nifti = { .type = "nifti",
 				       .ext = ".nii",
-				       .open = nifti_open,
+				       .bytes = sizeof(struct bs_imagename),
 				       .put = nifti_put,
-				       .at = bs_imagename_at,
-				       .has = nifti_has,
-				       .close = bs_imagename_free };
+				       .at = bs_imagename_at };
 const struct bs_sink bs_sink_nifti_gz = { .type = "nifti_gz",
 					  .ext = ".nii.gz",
-					  .open = nifti_gz_open,
+					  .bytes = sizeof(struct bs_imagename),
 					  .put = nifti_put,
-					  .at = bs_imagename_at,
-					  .has = nifti_has,
-					  .close = bs_imagename_free };
+					  .at = bs_imagename_at };

@@ -55,20 +55,12 @@ struct growing {
 	bool counts;  /* the file's last image is the one to be put, whose earlier put failed */
 };
 
-static int series_open(void **self, const char *target, struct bs_fail *why)
+static void series_begin(void *self)
 {
-	struct series *s = calloc(1, sizeof(*s));
-	int rc = s == NULL ? bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a sink", target)
-			   : bs_imagename_open(&s->name, target, ".4d.nii", why);
+	struct series *s = self;
 
-	if (rc != 0) {
-		free(s);
-		return rc;
-	}
 	(void)snprintf(s->scan, sizeof(s->scan), "%016llx",
 		       (unsigned long long)bs_utc_ns() ^ (unsigned long long)getpid() << 48);
-	*self = s;
-	return 0;
 }
 
 static void series_scan(void *self, uint64_t session)
@@ -336,8 +328,8 @@ static bool series_has(void *self, const struct bs_mrd_image *head, int64_t sinc
 
 const struct bs_sink bs_sink_nifti_4d = { .type = "nifti_4d",
 					  .ext = ".4d.nii",
-					  .open = series_open,
+					  .bytes = sizeof(struct series),
+					  .begin = series_begin,
 					  .put = series_put,
 					  .scan = series_scan,
-					  .has = series_has,
-					  .close = bs_imagename_free };
+					  .has = series_has };

@@ -7,11 +7,6 @@
 #include "drivers/file/png.h"
 #include "ipc/wire/meta.h"
 
-static int png_open(void **self, const char *target, struct bs_fail *why)
-{
-	return bs_imagename_new(self, target, ".png", why);
-}
-
 static int png_put(void *self, const struct bs_mrd_image *head, const char *attributes,
 		   const void *pixels, struct bs_fail *why)
 {
@@ -41,15 +36,8 @@ static int png_put(void *self, const struct bs_mrd_image *head, const char *attr
 	return bs_imagename_commit(n, &d, head, why);
 }
 
-static bool png_has(void *self, const struct bs_mrd_image *head, int64_t since_ns)
-{
-	return bs_imagename_has(self, head, ".png", since_ns);
-}
-
 const struct bs_sink bs_sink_png = { .type = "png",
 				     .ext = ".png",
-				     .open = png_open,
+				     .bytes = sizeof(struct bs_imagename),
 				     .put = png_put,
-				     .at = bs_imagename_at,
-				     .has = png_has,
-				     .close = bs_imagename_free };
+				     .at = bs_imagename_at };

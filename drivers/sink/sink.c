@@ -61,6 +61,40 @@ int bs_sink_put_pairs(const struct bs_sink *sink, void *self, const struct bs_mr
 	return rc == 0 ? sink->put_pairs(self, head, attributes, pixels, why) : rc;
 }
 
+int bs_sink_open(const struct bs_sink *sink, void **self, const char *target, struct bs_fail *why)
+{
+	void *state = calloc(1, sink->bytes);
+	int rc = state == NULL ? bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a sink", target)
+			       : bs_imagename_open(state, target, sink->ext, why);
+
+	if (rc == 0 && sink->usable != NULL)
+		rc = sink->usable(why);
+	if (rc == 0 && sink->begin != NULL)
+		sink->begin(state);
+	if (rc != 0)
+		free(state);
+	else
+		*self = state;
+	return rc;
+}
+
+int bs_sink_close(const struct bs_sink *sink, void *self, struct bs_fail *why)
+{
+	int rc = sink->end != NULL ? sink->end(self, why) : 0;
+
+	free(self);
+	return rc;
+}
+
+bool bs_sink_has(const struct bs_sink *sink, void *self, const struct bs_mrd_image *head,
+		 int64_t since_ns)
+{
+	return sink->has != NULL
+		       ? sink->has(self, head, since_ns)
+		       : bs_imagename_has(self, head, sink->last != NULL ? sink->last : sink->ext,
+					  since_ns);
+}
+
 /* ---- names ---- */
 
 int bs_imagename_open(struct bs_imagename *n, const char *target, const char *ext,
@@ -83,26 +117,6 @@ int bs_imagename_open(struct bs_imagename *n, const char *target, const char *ex
 		return bs_fail(why, BS_ERR_IO, "%s: is no folder and does not end in %s", target,
 			       ext);
 	n->target[len - e] = '\0';
-	return 0;
-}
-
-int bs_imagename_new(void **self, const char *target, const char *ext, struct bs_fail *why)
-{
-	struct bs_imagename *n = malloc(sizeof(*n));
-	int rc = n == NULL ? bs_fail(why, BS_ERR_NOMEM, "%s: no memory for a sink", target)
-			   : bs_imagename_open(n, target, ext, why);
-
-	if (rc != 0)
-		free(n);
-	else
-		*self = n;
-	return rc;
-}
-
-int bs_imagename_free(void *self, struct bs_fail *why)
-{
-	(void)why;
-	free(self);
 	return 0;
 }
 

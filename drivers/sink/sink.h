@@ -1,12 +1,12 @@
 /*
  * drivers/sink/sink.h - sinks: folders or files that images are written to
  *
- * open -> put* -> close, in the emit worker or in `boreside recon`. Call put through bs_sink_put,
- * put_pairs through bs_sink_put_pairs, which check the head. put may block and allocate (emit is
+ * open -> put* -> close, in the emit worker or in `boreside recon`. All by the functions below,
+ * which check the head and do what is the same for all sinks. put may block and allocate (emit is
  * not on the reconstruction's path); it leaves a whole file behind, or none.
  * attributes: the MRD meta XML, NUL-terminated. pixels [channel][z][y][x], float or complex float
  * (the head's data_type), 4-byte aligned. The reason of an error names the file.
- * put may be called again after a failure. close frees self, whatever it returns.
+ * put may be called again after a failure.
  *   png  one picture per image (drivers/file/montage.h)
  *   cfl  one .cfl/.hdr pair per image: x, y, z, channel; a magnitude gets the imaginary part 0
  *   mrd  .h5: in a folder one file per image; as a file name all images in that one file, which
@@ -36,8 +36,11 @@
 struct bs_sink {
 	const char *type; /* name of the type: "png", "cfl", "mrd", ... */
 	const char *ext;  /* extension of the files: ".png", ".cfl", ".h5", ... */
-	/* target: a folder (in the service; scan and image name the files) or a file (in recon) */
-	int (*open)(void **self, const char *target, struct bs_fail *why);
+	/* extension of the file of an image that is written last; NULL: it has one */
+	const char *last;
+	size_t bytes; /* bytes of its state, whose first member is a struct bs_imagename */
+	/* May be NULL: the state, zeros and a name, needs no more. */
+	void (*begin)(void *self);
 	int (*put)(void *self, const struct bs_mrd_image *head, const char *attributes,
 		   const void *pixels, struct bs_fail *why);
 	/*
@@ -51,9 +54,10 @@ struct bs_sink {
 	 * target is a file. NULL: all images are in that one file.
 	 */
 	void (*at)(void *self, uint32_t number);
-	/* True if this image's file exists, whole, written at since_ns (since 1970) or later. */
+	/* NULL: it has an image if the image's file is there (bs_imagename_has). */
 	bool (*has)(void *self, const struct bs_mrd_image *head, int64_t since_ns);
-	int (*close)(void *self, struct bs_fail *why);
+	/* Ends what put has begun; self is freed behind it, whatever it returns. May be NULL. */
+	int (*end)(void *self, struct bs_fail *why);
 	/* Gives the session number of the image's scan; called before put and has. May be NULL. */
 	void (*scan)(void *self, uint64_t session);
 	/*
@@ -78,6 +82,12 @@ extern const struct bs_sink bs_sink_nifti, bs_sink_nifti_gz, bs_sink_nifti_4d, b
 /* Finds a sink by type or by a file name's ending (".png", ".cfl", ".h5", ".nii", ...), or NULL. */
 const struct bs_sink *bs_sink_find(const char *type_or_name);
 
+/* target: a folder (in the service; scan and image name the files) or a file (in recon). */
+int bs_sink_open(const struct bs_sink *sink, void **self, const char *target, struct bs_fail *why);
+int bs_sink_close(const struct bs_sink *sink, void *self, struct bs_fail *why);
+/* True if this image's file exists, whole, written at since_ns (since 1970) or later. */
+bool bs_sink_has(const struct bs_sink *sink, void *self, const struct bs_mrd_image *head,
+		 int64_t since_ns);
 /*
  * Checks the head, then calls put or put_pairs. BS_ERR_UNSUPPORTED, BS_ERR_SIZE: the head is of no
  * image.
@@ -106,9 +116,6 @@ struct bs_imagename {
 	enum bs_draft_mode mode;
 };
 
-/* open and close of a sink that has no other state than a name. */
-int bs_imagename_new(void **self, const char *target, const char *ext, struct bs_fail *why);
-int bs_imagename_free(void *self, struct bs_fail *why);
 int bs_imagename_open(struct bs_imagename *n, const char *target, const char *ext,
 		      struct bs_fail *why);
 /* Makes the name of an image for a try (0, 1, ...; only a folder needs more than one). */

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "drivers/file/draft.h"
-#include "drivers/file/hdf5.h"
-#include "drivers/file/probe.h"
+#include "drivers/tool/load/h5.h"
+#include "drivers/tool/load/probe.h"
 
 #define NAME_BYTES 128u
 #define LINKS_MAX  4096u /* most links in a group; a file with more is none of images */

@@ -5,13 +5,13 @@
  * and the images of the series as 10. Where a file holds several series the name says which:
  * FILE.h5#SERIES or FILE.h5#GROUP/SERIES; without it BS_ERR_FORMAT lists them. Any number type is
  * converted to single precision. Else a BART .cfl. Sizes are checked against what is stored before
- * memory is asked for; an .h5 is tried in a child process first (drivers/file/probe.h).
+ * memory is asked for; an .h5 is tried in a child process first (drivers/tool/load/probe.h).
  * Allocates; bs_cfl_free. Test: test/unit/core/tool/test_compare.c
  */
 #ifndef BS_DRIVERS_TOOL_IMAGE_H
 #define BS_DRIVERS_TOOL_IMAGE_H
 
-#include "drivers/file/cfl.h"
+#include "drivers/tool/load/cfl.h"
 
 int bs_imagefile_read(struct bs_cfl *image, const char *name, struct bs_fail *why);
 

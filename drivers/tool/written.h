@@ -14,7 +14,7 @@
 #include "core/text.h"
 #include "drivers/file/montage.h"
 
-/* Writes a matrix; drivers/file/mtx.h reads the same bits back. */
+/* Writes a matrix; drivers/tool/load/mtx.h reads the same bits back. */
 int bs_mtx_write(const char *path, const struct bs_csr *m, struct bs_fail *why);
 /* Writes a text to a file. BS_ERR_NOMEM: the text did not fit its buffer. */
 int bs_text_save(const char *path, const struct bs_text *t, struct bs_fail *why);

@@ -33,6 +33,7 @@ struct bs_maps {
 	uint64_t *version;
 	uint32_t *leader; /* [slice]: the frame with whose images the maps are made */
 	uint32_t *passed; /* [slice]: images of a sliding window since the maps were made */
+	double *turned;   /* [slice]: phase from a line to the next that was taken off */
 	/* These are for Walsh's maps. */
 	float *images; /* images of the block, [coil][z][y][x] complex */
 	/* [member] memory for the rows of a coil: [kz][ky], then [kz][y], then one row */
@@ -44,6 +45,7 @@ struct bs_maps {
 	const float *block; /* block that calibrates, [coil][z][y][x] complex */
 	/* samples of the block; lines of the box before the block along y and z */
 	uint32_t size[3], skipped[2];
+	double cycles; /* phase from a line to the next that is taken off */
 };
 
 static uint32_t least_of(uint32_t a, uint32_t b)
@@ -131,6 +133,7 @@ static void lay_out(struct bs_maps *m, struct bs_room *r)
 	bs_room_take(r, &m->version, "", 1, p->slices * 8u);
 	bs_room_take(r, &m->leader, "", 1, p->slices * 4u);
 	bs_room_take(r, &m->passed, "", 1, p->slices * 4u);
+	bs_room_take(r, &m->turned, "", 1, p->slices * 8u);
 	bs_room_take(r, &m->images, "", walsh, p->coils * bs_protocol_voxels(p) * 8);
 	bs_room_take(r, &m->rows, "", walsh, BS_TEAM_MAX * m->rows_stride * 4);
 	bs_room_take(r, &m->phase[0], "", walsh, (uint64_t)n[0] * m->width * 8);
@@ -337,6 +340,8 @@ static void trim(void *arg, int task, int member)
 		m->box.at + 2 * (coil * m->box.coil_step + (z + m->skipped[1]) * m->box.z_step +
 				 (y + m->skipped[0]) * m->box.y_step);
 	float *out = m->own + 2 * (size_t)task * m->size[0];
+	/* A phase of the whole slice changes no map. */
+	const double turn[2] = { cos(TAU * m->cycles * y), -sin(TAU * m->cycles * y) };
 
 	(void)member;
 	for (uint32_t i = 0; i < m->size[0]; i++) {
@@ -348,8 +353,8 @@ static void trim(void *arg, int task, int member)
 			re += (double)t[2 * j] * in[2 * j] - (double)t[2 * j + 1] * in[2 * j + 1];
 			im += (double)t[2 * j] * in[2 * j + 1] + (double)t[2 * j + 1] * in[2 * j];
 		}
-		out[2 * i] = (float)re;
-		out[2 * i + 1] = (float)im;
+		out[2 * i] = (float)(re * turn[0] - im * turn[1]);
+		out[2 * i + 1] = (float)(im * turn[0] + re * turn[1]);
 	}
 }
 
@@ -392,7 +397,7 @@ uint32_t bs_maps_fewest(const struct bs_protocol *p)
 	return least_of(p->calibration_lines, by_walsh(p) ? 8 : 2 * espirit_of(p, most).kernel[0]);
 }
 
-bool bs_maps_due(struct bs_maps *m, uint32_t frame)
+bool bs_maps_due(struct bs_maps *m, uint32_t frame, double cycles)
 {
 	const struct bs_protocol *p = m->p;
 	const uint32_t slice = bs_protocol_frame_slice(p, frame);
@@ -400,7 +405,7 @@ bool bs_maps_due(struct bs_maps *m, uint32_t frame)
 			       : p->frame_step > 0 ? p->readouts / p->frame_step
 						   : 1;
 
-	if (m->version[slice] == 0)
+	if (m->version[slice] == 0 || m->turned[slice] != cycles)
 		return true;
 	if (m->leader[slice] != frame)
 		return false;
@@ -435,10 +440,11 @@ static int make_frame(struct bs_maps *m, uint32_t frame, uint64_t version, struc
 	m->version[slice] = version;
 	m->leader[slice] = frame;
 	m->passed[slice] = 0;
+	m->turned[slice] = m->cycles;
 	return 0;
 }
 
-int bs_maps_make(struct bs_maps *m, uint32_t frame, bool *made, struct bs_fail *why)
+int bs_maps_make(struct bs_maps *m, uint32_t frame, double cycles, bool *made, struct bs_fail *why)
 {
 	const struct bs_protocol *p = m->p;
 	const uint32_t slice = bs_protocol_frame_slice(p, frame);
@@ -454,8 +460,9 @@ int bs_maps_make(struct bs_maps *m, uint32_t frame, bool *made, struct bs_fail *
 			       "slice %u: coil maps need %u x %u calibration lines, there are "
 			       "%u x %u",
 			       slice, few[0], few[1], m->box.lines[0], m->box.lines[1]);
-	if (m->version[slice] == m->box.version)
+	if (m->version[slice] == m->box.version && m->turned[slice] == cycles)
 		return 0;
+	m->cycles = cycles;
 	m->size[0] = m->most[0];
 	for (int a = 0; a < 2; a++) {
 		m->size[a + 1] = least_of(m->box.lines[a], m->most[a + 1]);

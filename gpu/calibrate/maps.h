@@ -15,6 +15,8 @@
  * again when that contrast's calibration lines have come anew, once a slice and repetition. In a
  * sliding window: again with every maps_every-th image (0: as many as make a pass of the window),
  * counted in images, never by time. Elsewhere the maps stay until the next scan.
+ * cycles: the phase that each line has against the one before, which is taken off; where it is
+ * another than the present maps were made with, they are due. 0 but for slices at once.
  * due: asked once before each image of a frame; true when its slice's maps are to be made.
  * wants: true when maps may still need what comes of the frame.
  * make: on the grid; *made is false where the result would be the present maps.
@@ -43,9 +45,10 @@ void bs_maps_scan(struct bs_maps *plan);
 /* Adds a line of the grid, as bs_region_add. */
 void bs_maps_add(struct bs_maps *plan, uint32_t frame, uint32_t line, bool flagged,
 		 const float *data, size_t coil_stride);
-bool bs_maps_due(struct bs_maps *plan, uint32_t frame);
+bool bs_maps_due(struct bs_maps *plan, uint32_t frame, double cycles);
 bool bs_maps_wants(const struct bs_maps *plan, uint32_t frame);
-int bs_maps_make(struct bs_maps *plan, uint32_t frame, bool *made, struct bs_fail *why);
+int bs_maps_make(struct bs_maps *plan, uint32_t frame, double cycles, bool *made,
+		 struct bs_fail *why);
 /*
  * Makes maps from a block [coil][z][y][x] complex with k = 0 at index size/2 and samples 1 / (field
  * of view) apart. size: samples along x, y, z.

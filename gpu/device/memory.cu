@@ -84,6 +84,24 @@ int bs_gpu_use(uint32_t device, struct bs_fail *why)
 	return 0;
 }
 
+void bs_devroom_take(struct bs_devroom *r, void *to, uint64_t bytes)
+{
+	r->bytes += bs_devmem_round(bytes);
+	if (r->mem == NULL)
+		return;
+	void *at = bs_devmem_take(r->mem, (size_t)bytes);
+
+	r->full = r->full || at == NULL;
+	memcpy(to, &at, sizeof(at));
+}
+
+int bs_devroom_check(const struct bs_devroom *r, const char *what, struct bs_fail *why)
+{
+	return r->full ? bs_fail(why, BS_ERR_NOMEM, "%s: %llu bytes do not fit the device arena",
+				 what, (unsigned long long)r->bytes)
+		       : 0;
+}
+
 int bs_devmem_open(struct bs_devmem *m, uint64_t bytes, const char *protocol, struct bs_fail *why)
 {
 	size_t free_bytes = 0;

@@ -97,6 +97,19 @@ static inline void *bs_devmem_take(struct bs_devmem *m, size_t bytes)
 	return m->base + at;
 }
 
+/*
+ * A part's memory in one list of calls, which sum its bytes up or take them, as struct bs_room does
+ * on the host. to: the address of the pointer to the piece, which is set where there is memory.
+ */
+struct bs_devroom {
+	struct bs_devmem *mem; /* memory to take from; NULL: none is taken */
+	uint64_t bytes;
+	bool full; /* there was no room for a piece */
+};
+void bs_devroom_take(struct bs_devroom *r, void *to, uint64_t bytes);
+/* Returns 0, or BS_ERR_NOMEM in words where a piece found no room. what: the part's name. */
+int bs_devroom_check(const struct bs_devroom *r, const char *what, struct bs_fail *why);
+
 /* Takes memory for readouts: from the mapped memory, where there is any. */
 static inline void *bs_devmem_take_readouts(struct bs_devmem *m, size_t bytes)
 {

@@ -19,8 +19,7 @@ extern "C" void bs_reach_hold(enum bs_gpu_route route)
 
 extern "C" const char *bs_reach_as(void)
 {
-	static const char *const words[] = { "", ", as sm_90", ", as sm_80", ", as sm_86",
-					     ", plain" };
+	static const char *const words[] = { "", ", as sm_90", ", as sm_80", ", as sm_86" };
 
 	return words[held];
 }
@@ -51,7 +50,6 @@ extern "C" int bs_reach(struct bs_reach *r, struct bs_fail *why)
 
 	r->wgmma = r->major == 9 && r->minor == 0 && held < BS_GPU_ROUTE_SM_90;
 	r->overlaps = r->major >= 9 && held < BS_GPU_ROUTE_SM_80;
-	r->tensor = r->major >= 8 && held < BS_GPU_ROUTE_PLAIN;
 	r->shared_bytes = most < (size_t)shared ? most : (size_t)shared;
 	r->l2_bytes = (uint64_t)l2;
 	return 0;

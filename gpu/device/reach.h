@@ -25,7 +25,6 @@ struct bs_reach {
 	bool wgmma;       /* the device has wgmma, matrix products of warpgroups: 9.0 alone */
 	/* launches may begin early and blocks may form clusters: from 9.0 on */
 	bool overlaps;
-	bool tensor;         /* the device has mma.sync of fp16 and cp.async: from 8.0 on */
 	size_t shared_bytes; /* most bytes of shared memory of a block */
 	uint64_t l2_bytes;
 };

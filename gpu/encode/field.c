@@ -9,7 +9,7 @@ struct bs_segments_spec bs_gridding_segments(const struct bs_protocol *p, uint32
 		.states = bs_protocol_frames(p),
 		.readout = p->samples,
 		.slices = p->slices,
-		.replaced = p->field.from == BS_FIELD_STUDY,
+		.replaced = p->plan.takes[BS_KEPT_FIELD],
 		.dwell_s = p->field.dwell_us * 1e-6,
 		.start_s = p->field.start_ms * 1e-3,
 		.error = p->field.error,

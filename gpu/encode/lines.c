@@ -10,13 +10,16 @@
 struct bs_cart_spec bs_lines_spec(const struct bs_protocol *p)
 {
 	const bool completed =
-		p->partial_fourier == BS_PARTIAL_FOURIER_POCS && p->plan.solve == BS_SOLVE_NONE;
+		bs_plan_has(&p->plan, BS_PLAN_POCS) && p->plan.solve == BS_SOLVE_NONE;
 	struct bs_cart_spec s = { .samples = p->samples,
 				  .coils = p->coils,
 				  .states = bs_protocol_frames(p) };
 
 	memcpy(s.encoded, p->encoded, sizeof(s.encoded));
 	memcpy(s.matrix, completed ? p->encoded : p->matrix, sizeof(s.matrix));
+	/* The phases of slices at once are those of the encoded lines. */
+	if (bs_plan_groups(&p->plan))
+		s.matrix[1] = p->encoded[1];
 	/* Readout oversampling is cropped at once, unless the readout is to be completed. */
 	if (p->samples >= p->encoded[0])
 		s.matrix[0] = p->matrix[0];

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "gpu/encode/encode.h"
+#include "gpu/engine/grouped.h"
 #include "gpu/nufft/cuda/choice.h"
 
 #if BS_GPU
@@ -159,7 +160,9 @@ int bs_engine_find(const struct bs_engine **engine, const struct bs_protocol *p,
 	rc = choose_place(&place, p, why);
 	if (rc == 0 && p->plan.absent != BS_ABSENT_NOT)
 		rc = refuse_absent(p, place, why);
-	if (rc == 0)
+	if (rc == 0 && bs_grouped(p))
+		*engine = place == BS_PLACE_HOST ? &bs_engine_grouped : &bs_engine_grouped_cuda;
+	else if (rc == 0)
 		*engine = places[place];
 	return rc;
 }
@@ -168,11 +171,9 @@ const struct bs_tuner *bs_engine_tuner(const struct bs_protocol *p)
 {
 	const struct bs_plan *plan = &p->plan;
 
-	if (plan->encode != BS_ENCODE_GRID && plan->encode != BS_ENCODE_EXACT)
-		return NULL;
-	return plan->solve == BS_SOLVE_NONE ? CUDA(bs_gridding_tuner)
-	       : plan->joint                ? CUDA(bs_sense_tuner)
-					    : CUDA(bs_ls_tuner);
+	return plan->encode == BS_ENCODE_GRID && plan->solve == BS_SOLVE_NONE
+		       ? CUDA(bs_gridding_tuner)
+		       : NULL;
 }
 
 void bs_engine_place(char *words, size_t size, const struct bs_engine *engine,

@@ -45,12 +45,11 @@ struct bs_tuner {
 	int (*tune)(struct bs_tuning *found, const struct bs_protocol *p, const float *k,
 		    const char *cache_dir, double seconds, struct bs_fail *why);
 	const char *times[2]; /* names of the two times that are measured for a variant */
-	bool by_coils;        /* the times depend on the number of coils */
 };
 
 /* Returns NULL where the protocol has no variants. */
 const struct bs_tuner *bs_engine_tuner(const struct bs_protocol *p);
-extern const struct bs_tuner bs_gridding_tuner, bs_ls_tuner, bs_sense_tuner;
+extern const struct bs_tuner bs_gridding_tuner;
 
 extern const struct bs_engine bs_engine_noop, bs_engine_host;
 

@@ -190,19 +190,12 @@ static bool leave_beyond(uint8_t *have, const uint32_t size[2])
 
 static const char zeros[] = ": lines that were left out are zeros";
 
-/*
- * The answer where calibration lines are missing: an error, or 0 where the site file takes zeros.
- */
-static int lacking(const struct bs_protocol *p)
-{
-	return p->grappa_lacking == BS_LACKING_ZEROS ? 0 : BS_ERR_CALIBRATION;
-}
-
 int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why)
 {
 	const struct bs_protocol *p = f->p;
 	const uint32_t want[2] = { least(p->grappa_kernel[1], p->encoded[1]),
 				   least(p->grappa_kernel[2], p->encoded[2]) };
+	const int lacking = bs_filler_lacking(p);
 	uint8_t *have = f->have + frame * f->lines;
 	struct bs_grappa_lines box;
 	const int64_t start_ns = bs_now_ns();
@@ -214,18 +207,18 @@ int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why)
 		return 0;
 	if (!bs_region_box(f->region, frame, want, &box))
 		return bs_fail(
-			why, lacking(p),
+			why, lacking,
 			"slice %u, contrast %u: parallel grappa needs %u x %u lines in a row "
 			"around the center of k-space to calibrate (MRD flags 20, 21, or of "
 			"the image); %u x %u have come%s",
 			bs_protocol_frame_slice(p, frame), bs_protocol_frame_contrast(p, frame),
-			want[0], want[1], box.lines[0], box.lines[1], lacking(p) == 0 ? zeros : "");
+			want[0], want[1], box.lines[0], box.lines[1], lacking == 0 ? zeros : "");
 	rc = bs_grappa_prepare(f->grappa, frame, have, &box, &reason);
 	if (bs_grappa_made(f->grappa))
 		f->calibrated_ns = bs_now_ns() - start_ns;
 	if (rc == 0)
 		return bs_grappa_neighbors(f->grappa)->missed > 0;
-	rc = rc == BS_ERR_VALUE ? lacking(p) : rc;
+	rc = rc == BS_ERR_VALUE ? lacking : rc;
 	return bs_fail(why, rc, "slice %u, contrast %u: %s%s", bs_protocol_frame_slice(p, frame),
 		       bs_protocol_frame_contrast(p, frame), reason.text, rc == 0 ? zeros : "");
 }

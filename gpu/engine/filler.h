@@ -20,6 +20,15 @@ BS_C_BEGIN
 struct bs_filler;
 
 /*
+ * The answer where calibration lines are missing: an error, or 0 where the site file takes images
+ * without them.
+ */
+static inline int bs_filler_lacking(const struct bs_protocol *p)
+{
+	return p->grappa_lacking == BS_LACKING_ZEROS ? 0 : BS_ERR_CALIBRATION;
+}
+
+/*
  * Returns the specification of GRAPPA. columns: number of columns of the engine's hybrid space.
  * spec: for the code that applies the weights.
  */

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "core/multiband/apart.h"
 #include "core/thread/clock.h"
 #include "gpu/encode/encode.h"
 #include "gpu/engine/echoes.h"
@@ -18,6 +19,7 @@
 #include "gpu/engine/slicer.h"
 #include "gpu/image/combine.h"
 #include "gpu/image/partial.h"
+#include "gpu/encode/unwarp.h"
 #include "gpu/solve/lsq.h"
 #include "gpu/solve/solve.h"
 
@@ -37,8 +39,12 @@ struct engine {
 	float *fhd;       /* sums F^H d, [coil][voxel] complex */
 	float *images;    /* [image][voxel] complex, the solver's result; else fhd */
 	float *whole;     /* images completed by partial Fourier; else images */
+	float *moved;     /* images moved back along the blips; NULL: they stay */
+	const float *hz;  /* field map [slice][voxel] for that */
 	uint32_t *newest; /* [frame] the group of a window that was folded last */
-	int64_t tail_ns;  /* time kept free before the deadline for what follows the solver, ns */
+	struct bs_team *team;
+	struct bs_once once;
+	int64_t tail_ns; /* time kept free before the deadline for what follows the solver, ns */
 };
 
 /* ---- memory ---- */
@@ -59,6 +65,12 @@ static uint32_t images_of(const struct bs_protocol *p)
 	const struct bs_solving *solving = bs_solving_of(p->plan.solve);
 
 	return solving != NULL ? solving->images(p) : p->coils;
+}
+
+/* Number of images that partial Fourier completes. */
+static uint32_t completed_of(const struct bs_protocol *p)
+{
+	return p->plan.joint ? bs_protocol_map_images(p) : p->coils;
 }
 
 static uint64_t rounded(uint64_t bytes)
@@ -87,7 +99,7 @@ static int need_images(const struct bs_protocol *p, struct bs_need *need, struct
 	if (p->plan.solve == BS_SOLVE_NONE) {
 		bs_need_add(need, "coil images", p->coils, bytes);
 	} else if (p->plan.encode == BS_ENCODE_LINES) {
-		bs_need_add(need, "coil images", p->coils, rounded(bytes));
+		bs_need_add(need, "coil images", p->coils, rounded(grid_bytes(p)));
 		bs_need_add(need, "solution", completes(p) ? 2 : 1, rounded(images_of(p) * bytes));
 	} else {
 		bs_need_add(need, "F^H d", p->coils, bytes);
@@ -96,11 +108,20 @@ static int need_images(const struct bs_protocol *p, struct bs_need *need, struct
 	return 0;
 }
 
+static int need_moved(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	(void)why;
+	if (bs_plan_has(&p->plan, BS_PLAN_UNWARP))
+		bs_need_add(need, "images moved back", 1, image_bytes(p) * p->coils);
+	return 0;
+}
+
 static int take_images(struct engine *e, struct bs_arena *arena, struct bs_fail *why)
 {
 	const struct bs_protocol *p = e->p;
-	const size_t coils = (size_t)(rounded(image_bytes(p)) * p->coils);
 	const size_t grid = (size_t)(rounded(grid_bytes(p)) * p->coils);
+	const bool solves = p->plan.encode == BS_ENCODE_LINES && e->solving != NULL;
+	const size_t coils = solves ? grid : (size_t)(rounded(image_bytes(p)) * p->coils);
 	const size_t images = p->plan.encode != BS_ENCODE_LINES
 				      ? (size_t)(rounded(image_bytes(p)) * images_of(p))
 				      : (size_t)rounded(image_bytes(p) * images_of(p));
@@ -112,7 +133,10 @@ static int take_images(struct engine *e, struct bs_arena *arena, struct bs_fail 
 		e->whole = bs_arena_take(arena, images, BS_ALIGN);
 	else if (completes(p))
 		e->fhd = e->images = bs_arena_take(arena, grid, BS_ALIGN);
-	return e->fhd == NULL || e->images == NULL || e->whole == NULL
+	if (bs_plan_has(&p->plan, BS_PLAN_UNWARP))
+		e->moved = bs_arena_take(arena, (size_t)image_bytes(p) * p->coils, BS_ALIGN);
+	return e->fhd == NULL || e->images == NULL || e->whole == NULL ||
+			       (bs_plan_has(&p->plan, BS_PLAN_UNWARP) && e->moved == NULL)
 		       ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': images", p->name)
 		       : 0;
 }
@@ -141,8 +165,8 @@ static int need_filler(const struct bs_protocol *p, struct bs_need *need, struct
 	const uint32_t columns = fills(p) ? bs_lines_spec(p).matrix[0] : 0;
 	int rc = fills(p) ? bs_filler_need(p, columns, need, why) : 0;
 
-	return rc == 0 && bs_plan_has(&p->plan, BS_PLAN_APART)
-		       ? bs_slicer_need(p, columns, need, why)
+	return rc == 0 && bs_slicer_wanted(p)
+		       ? bs_slicer_need(p, bs_lines_spec(p).matrix[0], need, why)
 		       : rc;
 }
 
@@ -155,24 +179,28 @@ static bool keeps_lines(const struct bs_protocol *p)
 
 static int need_lines(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
+	const struct bs_cart_spec s = bs_lines_spec(p);
+
 	if (!keeps_lines(p))
 		return 0;
 	if (p->plan.solve == BS_SOLVE_NONE)
 		bs_need_add(need, "coil images on the grid", p->coils, grid_bytes(p));
-	return bs_left_out_need(p, bs_lines_spec(p).matrix, images_of(p), need, why);
+	return bs_left_out_need(p, p->plan.joint ? p->matrix : s.matrix, completed_of(p), need,
+				why);
 }
 
 /* Parts are added in the order in which the check command lists them. */
 static int host_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
-	static int (*const parts[BS_SOLVES][9])(const struct bs_protocol *p, struct bs_need *need,
-						struct bs_fail *why) = {
+	static int (*const parts[BS_SOLVES][10])(const struct bs_protocol *p, struct bs_need *need,
+						 struct bs_fail *why) = {
 		[BS_SOLVE_NONE] = { bs_mapped_need, bs_echoes_need, bs_combiner_need, need_images,
-				    need_window, need_filler, need_lines, need_encoder },
+				    need_moved, need_window, need_filler, need_lines,
+				    need_encoder },
 		[BS_SOLVE_CG] = { bs_mapped_need, bs_combiner_need, need_images, need_window,
 				  need_encoder, need_solver },
 		[BS_SOLVE_UNFOLD] = { bs_mapped_need, need_encoder, need_images, need_solver,
-				      need_lines, bs_combiner_need },
+				      need_lines, bs_combiner_need, need_filler },
 		[BS_SOLVE_PROX] = { bs_mapped_need, bs_combiner_need, need_images, need_window,
 				    need_encoder, need_solver, need_lines },
 	};
@@ -229,10 +257,11 @@ static int plan_lines(struct engine *e, const struct bs_arm_env *env, struct bs_
 
 	if (fills(p))
 		rc = bs_filler_plan(&e->filler, p, s.matrix[0], env->arena, env->team, why);
-	if (rc == 0 && bs_plan_has(&p->plan, BS_PLAN_APART))
+	if (rc == 0 && bs_slicer_wanted(p))
 		rc = bs_slicer_plan(&e->slicer, p, s.matrix[0], env->arena, env->team, why);
 	if (rc == 0 && keeps_lines(p))
-		rc = bs_left_out_arm(&e->left_out, p, s.matrix, images_of(p), env, why);
+		rc = bs_left_out_arm(&e->left_out, p, p->plan.joint ? p->matrix : s.matrix,
+				     completed_of(p), env, why);
 	return rc;
 }
 
@@ -240,6 +269,7 @@ static int host_maps(void *self, uint32_t slice)
 {
 	struct engine *e = self;
 
+	e->once.lines = 0;
 	if (e->p->plan.joint && e->solving->changed != NULL)
 		e->solving->changed(e->solver, slice);
 	return 0;
@@ -257,6 +287,8 @@ static int host_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 	e->encoder = bs_encoder_of(p);
 	e->solving = bs_solving_of(e->p->plan.solve);
 	e->maps = tables->maps;
+	e->hz = tables->field;
+	e->team = env->team;
 	e->newest = calloc(bs_protocol_frames(p), sizeof(*e->newest));
 	if (e->newest == NULL)
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
@@ -292,6 +324,7 @@ static void host_scan(void *self)
 {
 	struct engine *e = self;
 
+	e->once.lines = 0;
 	bs_mapped_scan(e->mapped);
 	bs_echoes_scan(e->echoes);
 	if (e->encoder.row->scan != NULL)
@@ -328,7 +361,10 @@ static int host_add(void *self, uint32_t frame, uint32_t readout, const float *k
 		bs_filler_add(e->filler, frame, readout, data, coil_stride);
 	if (e->left_out.lines != NULL)
 		bs_left_out_add(&e->left_out, frame, readout);
-	return e->mapped != NULL ? bs_mapped_add(e->mapped, frame, readout, data, coil_stride) : 0;
+	/* of slices at once only references make maps, and these come to host_side */
+	return e->mapped != NULL && e->slicer == NULL
+		       ? bs_mapped_add(e->mapped, frame, readout, data, coil_stride)
+		       : 0;
 }
 
 static int host_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
@@ -338,8 +374,9 @@ static int host_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row
 
 	bs_mapped_side(e->mapped, frame, kind, row, data, coil_stride);
 	/* admission has checked that it has as many samples as any line */
-	if (e->filler != NULL && kind == BS_KIND_CALIBRATION &&
-	    (e->slicer == NULL || bs_slicer_side(e->slicer, frame, head, row, data, coil_stride)))
+	if (kind == BS_KIND_CALIBRATION &&
+	    (e->slicer == NULL || bs_slicer_side(e->slicer, frame, head, row, data, coil_stride)) &&
+	    e->filler != NULL)
 		bs_filler_side(e->filler, frame, row, data, coil_stride);
 	return 0;
 }
@@ -349,7 +386,8 @@ static int host_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row
 /* Takes the frame's slice out of the lines of its group. Returns 0 or an error. */
 static int take_apart(struct engine *e, uint32_t frame, bool apply, struct bs_report *report)
 {
-	const uint8_t *have = bs_filler_have(e->filler, frame);
+	const uint8_t *have = e->filler != NULL ? bs_filler_have(e->filler, frame)
+						: bs_left_out_lines(&e->left_out, frame);
 	float *hybrid = e->encoder.row->lacking(&e->encoder, frame);
 	const struct bs_slicer_lines lines = { hybrid, true, 1.0 };
 	int rc = bs_slicer_prepare(e->slicer, frame, have, &lines, report);
@@ -371,7 +409,7 @@ static int prepare(struct engine *e, uint32_t frame, const uint8_t *held, bool a
 			 ? e->encoder.row->settle(&e->encoder, frame, held, report)
 			 : 0;
 
-	if (rc == 0 && e->slicer != NULL)
+	if (rc == 0 && e->slicer != NULL && e->mapped == NULL)
 		rc = take_apart(e, frame, apply, report);
 	if (rc != 0 || e->filler == NULL || (report->apart.of > 1 && !bs_slicer_fills(e->slicer)))
 		return rc;
@@ -405,11 +443,12 @@ static void solve(struct engine *e, uint32_t frame, const uint8_t *held, int64_t
 {
 	const struct bs_partial *w = &e->window;
 	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
+	const uint32_t first = bs_plan_groups(&e->p->plan) ? bs_apart_group(e->p, slice) : slice;
 	const struct bs_task task = {
 		.encoder = &e->encoder,
 		.slice = slice,
 		.pair = frame / bs_protocol_lanes(e->p),
-		.maps = bs_maps_of(e->maps, e->p, slice),
+		.maps = bs_maps_of(e->maps, e->p, first),
 		.lines = e->left_out.lines != NULL ? bs_left_out_lines(&e->left_out, frame) : NULL,
 		.fhd = e->fhd,
 		.parts = w->part != NULL ? w->part + (uint64_t)frame * w->groups * w->stride : NULL,
@@ -420,13 +459,23 @@ static void solve(struct engine *e, uint32_t frame, const uint8_t *held, int64_t
 		.deadline_ns = deadline_ns == INT64_MAX ? INT64_MAX : deadline_ns - e->tail_ns,
 	};
 
+	if (bs_once_made(&e->once, report))
+		return;
 	e->solving->solve(e->solver, &task, report);
+	bs_once_make(&e->once, report);
 }
 
-static void complete(struct engine *e, uint32_t frame, const struct bs_report *report)
+/* Completes the images of the frame's slice. Returns where they are. */
+static const float *complete(struct engine *e, uint32_t frame, const struct bs_report *report)
 {
-	if (e->left_out.pocs != NULL)
-		bs_left_out_run(&e->left_out, frame, report->unknown, e->images, e->whole);
+	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
+	const uint64_t before = bs_plan_groups(&e->p->plan) ? bs_apart_band_of(e->p, slice) : 0;
+	float *own = e->images + 2 * before * bs_protocol_voxels(e->p);
+
+	if (e->left_out.pocs == NULL)
+		return own;
+	bs_left_out_run(&e->left_out, frame, report->unknown, own, e->whole);
+	return e->whole;
 }
 
 static void select_slice(struct engine *e, uint32_t frame, struct bs_report *report)
@@ -443,23 +492,25 @@ static void to_image(struct engine *e, uint32_t frame, const uint8_t *held, int6
 		     int64_t deadline_ns, float *image, struct bs_report *report)
 {
 	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
+	const float *whole = e->solving == NULL ? complete(e, frame, report) : NULL;
 	int64_t summed_ns;
 	int64_t solved_ns;
 	int64_t spent_ns;
 
-	if (e->solving == NULL)
-		complete(e, frame, report);
 	summed_ns = solved_ns = bs_now_ns();
 	select_slice(e, frame, report);
 	if (e->solving != NULL) {
 		solve(e, frame, held, deadline_ns, report);
 		solved_ns = bs_now_ns();
-		complete(e, frame, report);
+		whole = complete(e, frame, report);
 	}
-	bs_combiner_run(e->combiner, e->whole, bs_maps_of(e->maps, e->p, slice), &report->flow,
-			image);
+	if (e->moved != NULL)
+		bs_unwarp(e->team, e->p, e->hz + slice * bs_protocol_voxels(e->p), report->falling,
+			  whole, e->moved);
+	bs_combiner_run(e->combiner, e->moved != NULL ? e->moved : whole,
+			bs_maps_of(e->maps, e->p, slice), &report->flow, image);
 	if (e->echoes != NULL)
-		bs_echoes_measure(e->echoes, frame, report->order, e->whole);
+		bs_echoes_measure(e->echoes, frame, report->order, whole);
 	spent_ns = bs_now_ns() - solved_ns;
 	report->stage_ns[BS_BUDGET_ACCUMULATE] =
 		summed_ns - start_ns - report->stage_ns[BS_BUDGET_CALIBRATION];
@@ -483,10 +534,8 @@ static int pass_by(struct engine *e, uint32_t frame, const uint8_t *held, struct
 		select_slice(e, frame, report);
 		solve(e, frame, held, INT64_MAX, report);
 	}
-	if (e->echoes == NULL)
-		return 0;
-	complete(e, frame, report);
-	bs_echoes_measure(e->echoes, frame, report->order, e->whole);
+	if (e->echoes != NULL)
+		bs_echoes_measure(e->echoes, frame, report->order, complete(e, frame, report));
 	return 0;
 }
 
@@ -495,9 +544,11 @@ static int host_image(void *self, uint32_t frame, const uint8_t *held, int64_t d
 {
 	struct engine *e = self;
 	const int64_t start_ns = bs_now_ns();
-	int rc = e->mapped != NULL ? bs_mapped_make(e->mapped, frame, held, &deadline_ns, report)
-				   : 0;
+	/* whether references have phases is known before maps are made of them */
+	int rc = e->slicer != NULL && e->mapped != NULL ? take_apart(e, frame, false, report) : 0;
 
+	if (rc == 0 && e->mapped != NULL)
+		rc = bs_mapped_make(e->mapped, frame, held, &deadline_ns, report);
 	if (rc == 0 && image == NULL)
 		return pass_by(e, frame, held, report);
 	if (rc == 0)

@@ -26,7 +26,7 @@ struct bs_left_out {
 
 static inline bool bs_left_out_wanted(const struct bs_protocol *p)
 {
-	return p->partial_fourier == BS_PARTIAL_FOURIER_POCS;
+	return bs_plan_has(&p->plan, BS_PLAN_POCS);
 }
 
 /* Returns the specification for images completed on a grid of this size; host and CUDA share it. */

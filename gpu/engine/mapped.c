@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/latency/budget.h"
+#include "core/multiband/apart.h"
 #include "core/thread/clock.h"
 #include "gpu/calibrate/maps.h"
 #include "gpu/engine/center.h"
@@ -111,8 +112,8 @@ int bs_mapped_fold(struct bs_mapped *m, uint32_t frame, uint32_t group)
 	return center != NULL ? bs_center_fold(center, frame, group) : 0;
 }
 
-int bs_mapped_make(struct bs_mapped *m, uint32_t frame, const uint8_t *held, int64_t *deadline_ns,
-		   struct bs_report *report)
+static int make_one(struct bs_mapped *m, uint32_t frame, double cycles, const uint8_t *held,
+		    int64_t *deadline_ns, struct bs_report *report)
 {
 	const int64_t start_ns = bs_now_ns();
 	uint32_t size[3];
@@ -121,10 +122,10 @@ int bs_mapped_make(struct bs_mapped *m, uint32_t frame, const uint8_t *held, int
 	int64_t spent_ns;
 	int rc;
 
-	if (m == NULL || !bs_maps_due(m->maps, frame))
+	if (!bs_maps_due(m->maps, frame, cycles))
 		return 0;
 	if (m->center == NULL) {
-		rc = bs_maps_make(m->maps, frame, &made, &report->why);
+		rc = bs_maps_make(m->maps, frame, cycles, &made, &report->why);
 	} else {
 		rc = bs_center_block(m->center, frame, held, size, &block, &report->why);
 		if (rc == 0)
@@ -139,6 +140,22 @@ int bs_mapped_make(struct bs_mapped *m, uint32_t frame, const uint8_t *held, int
 	spent_ns = bs_now_ns() - start_ns;
 	report->stage_ns[BS_BUDGET_CALIBRATION] += spent_ns;
 	*deadline_ns = bs_budget_later(m->p, *deadline_ns, spent_ns);
+	return rc;
+}
+
+int bs_mapped_make(struct bs_mapped *m, uint32_t frame, const uint8_t *held, int64_t *deadline_ns,
+		   struct bs_report *report)
+{
+	const struct bs_apartness *a = &report->apart;
+	int rc = 0;
+
+	if (m == NULL)
+		return 0;
+	if (a->of <= 1)
+		return make_one(m, frame, 0.0, held, deadline_ns, report);
+	for (uint32_t b = 0; rc == 0 && b < a->of; b++)
+		rc = make_one(m, bs_apart_frame(m->p, frame, b), a->phased ? a->cycles[b] : 0.0,
+			      held, deadline_ns, report);
 	return rc;
 }
 

@@ -8,8 +8,10 @@
  * make }* }* -> disarm, as the functions of core/engine.h. For protocols that make no maps need
  * adds nothing and *mapped is NULL, which all other functions accept. told: gives the engine's
  * function `maps` of core/engine.h, which is called for each slice whose maps have changed.
- * make: fails, with the reason in report->why, where the scan has not brought what calibrates. Its
- * time is the report's for calibration, and is added to *deadline_ns as far as the budget goes.
+ * make: of lines that hold several slices (report->apart) the maps of all of them, made of their
+ * references, whose phases are taken off where they have any. It fails, with the reason in
+ * report->why, where the scan has not brought what calibrates. Its time is the report's for
+ * calibration, and is added to *deadline_ns as far as the budget goes.
  * Tests: test/unit/gpu/calibrate/test_mapped.c, test/twin/engine/twin_engine_maps.c
  */
 #ifndef BS_GPU_ENGINE_MAPPED_H

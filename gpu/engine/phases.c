@@ -50,7 +50,7 @@ struct bs_phases {
 static void lay(struct bs_phases *f, struct bs_room *r)
 {
 	const struct bs_protocol *p = f->p;
-	const bool epi = p->epi_correct;
+	const bool epi = bs_plan_has(&p->plan, BS_PLAN_EPI);
 	const uint64_t n = f->n;
 	const uint64_t line = n * p->coils * 8;
 	const uint64_t frames = bs_plan_has(&p->plan, BS_PLAN_NAVIGATE) ? bs_protocol_pairs(p) : 0;
@@ -70,7 +70,7 @@ static void lay(struct bs_phases *f, struct bs_room *r)
 static void set_out(struct bs_phases *f, const struct bs_protocol *p)
 {
 	*f = (struct bs_phases){ .p = p };
-	f->n = p->epi_correct ? p->encoded[0] : p->samples;
+	f->n = bs_plan_has(&p->plan, BS_PLAN_EPI) ? p->encoded[0] : p->samples;
 	f->room = 2 * ((size_t)p->samples + p->discard) * p->coils;
 }
 
@@ -105,7 +105,8 @@ int bs_phases_arm(struct bs_phases **out, const struct bs_protocol *p, struct bs
 	rc = bs_dense_open(why);
 	if (rc == 0)
 		lay(f, &room);
-	if (rc == 0 && (room.full || (p->epi_correct && bs_fft_plan(&f->fft, f->n) != 0)))
+	if (rc == 0 &&
+	    (room.full || (bs_plan_has(&p->plan, BS_PLAN_EPI) && bs_fft_plan(&f->fft, f->n) != 0)))
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': navigators and EPI", p->name);
 	if (rc != 0) {
 		bs_phases_disarm(f);
@@ -152,7 +153,7 @@ void bs_phases_scan(struct bs_phases *f, const struct bs_scan_info *info)
 	f->came = 0;
 	for (uint32_t i = 0; f->navigated != NULL && i < bs_protocol_pairs(f->p); i++)
 		f->navigated[i] = (struct navigated){ 0, 1.0f, 0.0f };
-	if (!f->p->epi_correct)
+	if (!bs_plan_has(&f->p->plan, BS_PLAN_EPI))
 		return;
 	memset(f->known, 0, f->p->slices);
 	if (bs_admit_ramps(info))
@@ -168,7 +169,7 @@ void bs_phases_trial(struct bs_phases *f)
 		return;
 	bs_phases_scan(f, &info);
 	f->trial = true;
-	if (!f->p->epi_correct)
+	if (!bs_plan_has(&f->p->plan, BS_PLAN_EPI))
 		return;
 	memset(f->known, 1, f->p->slices);
 	memset(f->off, 0, (size_t)f->p->slices * f->n * 8);
@@ -392,7 +393,8 @@ static int correct(struct bs_phases *f, struct bs_mrd_acq *head, const float **d
 		   struct bs_fail *why)
 {
 	const uint32_t at = bs_protocol_pair(f->p, head->idx.slice, head->idx.contrast);
-	const bool back = f->p->epi_correct && (f->trial || (head->flags & BS_MRD_IS_REVERSE) != 0);
+	const bool back = bs_plan_has(&f->p->plan, BS_PLAN_EPI) &&
+			  (f->trial || (head->flags & BS_MRD_IS_REVERSE) != 0);
 	const struct navigated *v = f->navigated != NULL ? &f->navigated[at] : NULL;
 	const size_t count = (size_t)f->n * f->p->coils;
 

@@ -1,7 +1,7 @@
 /*
  * gpu/engine/phases.h - corrects a readout's phase and sampling, before anything else is done to it
  *
- * It lies around the bs_recon of a protocol whose plan corrects, in front of gpu/engine/front.h;
+ * It lies around the bs_recon of a protocol whose plan corrects, in front of gpu/engine/mixer.h;
  * the coils are as they came. Navigators (navigators = phase): the phase of each navigator against
  * the scan's first one of its slice and contrast (gpu/calibrate/echo.h) is subtracted from the
  * lines of that slice and contrast, those of the image and of calibration, until the next

@@ -9,6 +9,7 @@
 #include "core/multiband/apart.h"
 #include "core/text.h"
 #include "core/thread/clock.h"
+#include "gpu/engine/filler.h"
 #include "gpu/grappa/separate.h"
 #include "gpu/image/cartesian.h"
 
@@ -26,15 +27,16 @@ struct known {
 	uint32_t compared;   /* lines of the frame that tells what follows */
 	bool phased, untold; /* untold: the lines do not tell whether the references are phased */
 	double left;
+	uint64_t version; /* of the references that tell it; 0: none do */
 };
 
 struct bs_slicer {
 	const struct bs_protocol *p;
 	uint32_t columns, lines, bands, sets;
-	struct bs_slice *slice;
-	struct bs_cart *cart; /* states: pairs of slice and contrast */
-	uint8_t *have;        /* [pair][line]: 1: the reference has come */
-	float *references;    /* [band][coil][line][x] complex, of the run in progress */
+	struct bs_slice *slice; /* weights; NULL: slices are solved for together */
+	struct bs_cart *cart;   /* states: pairs of slice and contrast */
+	uint8_t *have;          /* [pair][line]: 1: the reference has come */
+	float *references;      /* [band][coil][line][x] complex, of the run in progress */
 	/*
 	 * lines [coil][line][x] complex: folded: of a frame, its first line first; out: of the
 	 * frame's slice
@@ -59,7 +61,6 @@ struct bs_slice_spec bs_slicer_spec(const struct bs_protocol *p, uint32_t column
 				       .bands = m->factor,
 				       .groups = bs_multiband_groups(m, p->slices) * p->contrasts,
 				       .kernel = { m->kernel[0], m->kernel[1] },
-				       .step = 1, /* the lines are gathered without gaps before */
 				       .reference_lines = p->encoded[1],
 				       .lambda = m->lambda,
 				       .split = m->split };
@@ -86,7 +87,7 @@ int bs_slicer_need(const struct bs_protocol *p, uint32_t columns, struct bs_need
 	const struct bs_cart_spec c = cart_of(p, columns);
 	int rc = bs_cart_need(&c, need, why);
 
-	if (rc == 0)
+	if (rc == 0 && !p->plan.joint)
 		rc = bs_slice_need(&s, need, why);
 	if (rc != 0)
 		return rc;
@@ -114,7 +115,7 @@ int bs_slicer_plan(struct bs_slicer **slicer, const struct bs_protocol *p, uint3
 	s->sets = spec.groups;
 	s->known = calloc(spec.groups, sizeof(*s->known));
 	rc = bs_cart_plan(&s->cart, &c, arena, team, why);
-	if (rc == 0)
+	if (rc == 0 && !p->plan.joint)
 		rc = bs_slice_plan(&s->slice, &spec, arena, team, why);
 	s->have = bs_arena_take(arena, (size_t)c.states * s->lines, BS_ALIGN);
 	s->references = bs_arena_take(arena, spec.bands * plane_bytes(p, columns), BS_ALIGN);
@@ -362,14 +363,13 @@ static void find_frame(struct bs_slicer *s, uint32_t frame, uint32_t step, const
 		s->came[i] = i < f->at.lines && have[f->at.first + i * f->at.step] == 1;
 }
 
-/* The answer where references are missing: an error, or 0 where the site file takes such images. */
+/* The answer where references are missing, in words. */
 static int lacking(const struct bs_slicer *s, struct bs_fail *why, const char *reason)
 {
-	const bool zeros = s->p->grappa_lacking == BS_LACKING_ZEROS;
+	const int rc = bs_filler_lacking(s->p);
 
-	return bs_fail(why, zeros ? 0 : BS_ERR_CALIBRATION, "group %u of %u slices: %s%s",
-		       s->frame.set / s->p->contrasts, s->bands, reason,
-		       zeros ? ": its slices lie on each other" : "");
+	return bs_fail(why, rc, "group %u of %u slices: %s%s", s->frame.set / s->p->contrasts,
+		       s->bands, reason, rc == 0 ? ": its slices lie on each other" : "");
 }
 
 /* Returns true if some band has a phase that grows from line to line. */
@@ -394,11 +394,14 @@ static int calibrate(struct bs_slicer *s, const uint8_t *have, const struct bs_s
 	double bare;
 	int rc;
 
+	const uint32_t least = s->slice != NULL ? s->p->multiband.kernel[1] : 1;
+
 	(void)snprintf(words, sizeof(words),
-		       "slice-GRAPPA needs %u lines in a row of each slice alone, its references; "
+		       "%s needs %u line%s in a row of each slice alone, its references; "
 		       "%u have come",
-		       s->p->multiband.kernel[1], run.lines);
-	if (run.lines < s->p->multiband.kernel[1])
+		       s->slice != NULL ? "slice-GRAPPA" : "SENSE", least, least > 1 ? "s" : "",
+		       run.lines);
+	if (run.lines < least)
 		return lacking(s, &report->why, words);
 	gather(s, &run);
 	k->compared = s->count;
@@ -407,6 +410,9 @@ static int calibrate(struct bs_slicer *s, const uint8_t *have, const struct bs_s
 	k->phased = k->left < bare;
 	k->untold = turns(s, cycles) && fabs(k->left - bare) < SAME;
 	k->left = k->phased ? k->left : bare;
+	k->version = version_of(s);
+	if (s->slice == NULL)
+		return 1;
 	rc = make_weights(s, &run, version_of(s), cycles, &reason);
 	if (rc == BS_ERR_VALUE)
 		return lacking(s, &report->why, reason.text);
@@ -416,20 +422,22 @@ static int calibrate(struct bs_slicer *s, const uint8_t *have, const struct bs_s
 static void put_report(const struct bs_slicer *s, struct bs_report *report)
 {
 	const struct known *k = &s->known[s->frame.set];
-	const double *leakage = bs_slice_leakage(s->slice, s->frame.set) + s->frame.band * s->bands;
 	struct bs_apartness *a = &report->apart;
 
 	a->phased = k->phased;
 	a->left = (float)k->left;
-	for (uint32_t b = 0; b < s->bands; b++)
-		a->leakage[b] = (float)leakage[b];
-	for (uint32_t b = 0; b < s->bands; b++)
-		if (leakage[b] > LEAKS)
+	for (uint32_t b = 0; s->slice != NULL && b < s->bands; b++) {
+		const double leakage =
+			bs_slice_leakage(s->slice, s->frame.set)[s->frame.band * s->bands + b];
+
+		a->leakage[b] = (float)leakage;
+		if (leakage > LEAKS)
 			(void)bs_fail(&report->why, 0,
 				      "the slices are not kept apart: %.2f of another one comes "
 				      "through (too few lines of references, or coils too alike?)",
-				      leakage[b]);
-	if (s->gaps)
+				      leakage);
+	}
+	if (s->gaps && s->slice != NULL)
 		(void)bs_fail(&report->why, 0,
 			      "lines between those that came are zeros: these do not come at one "
 			      "step");
@@ -442,9 +450,13 @@ static void put_report(const struct bs_slicer *s, struct bs_report *report)
 
 bool bs_slicer_stale(struct bs_slicer *s, uint32_t frame, uint32_t step, const uint8_t *have)
 {
+	const struct known *k;
+
 	find_frame(s, frame, step, have);
-	return bs_slice_version(s->slice, s->frame.set) != version_of(s) ||
-	       s->count > s->known[s->frame.set].compared;
+	k = &s->known[s->frame.set];
+	return (s->slice != NULL ? bs_slice_version(s->slice, s->frame.set) : k->version) !=
+		       version_of(s) ||
+	       s->count > k->compared;
 }
 
 int bs_slicer_prepare(struct bs_slicer *s, uint32_t frame, const uint8_t *have,
@@ -462,7 +474,12 @@ int bs_slicer_prepare(struct bs_slicer *s, uint32_t frame, const uint8_t *have,
 		s->calibrated_ns = bs_now_ns() - start_ns;
 	}
 	k = &s->known[s->frame.set];
-	if (rc == 1 && bs_slicer_fills(s) && !s->in_plane && (k->phased || k->untold))
+	if (rc == 1 && s->slice == NULL && k->untold)
+		rc = lacking(s, &report->why,
+			     "lines do not tell whether the references have their bands' phases "
+			     "(multiband.shift = 1: they have none)");
+	if (rc == 1 && s->slice != NULL && bs_slicer_fills(s) && !s->in_plane && k->left <= FITS &&
+	    (k->phased || k->untold))
 		rc = lacking(s, &report->why,
 			     k->untold ? "the references calibrate in plane, too, and lines do not "
 					 "tell whether they have their bands' phases "

@@ -1,6 +1,9 @@
 /*
  * gpu/engine/slicer.h - takes the slices of a group apart, for an engine (slice-GRAPPA)
  *
+ * Where slices at once are solved for together, with maps of the scan, there are no weights, and
+ * prepare only finds what nothing else tells of the references (below).
+ *
  * The host's and the GPU's engine share this, as they share filler.h. It keeps the references, the
  * lines of one slice alone, in hybrid space (gpu/image/cartesian.h), and the weights of each group
  * and contrast (gpu/grappa/slice.h). Weights are made when an image first needs them, and again
@@ -45,6 +48,12 @@ struct bs_slicer_frame {
 	const uint8_t *came; /* [most lines]: 1 where the i-th line has come */
 };
 
+/* The protocol has references. */
+static inline bool bs_slicer_wanted(const struct bs_protocol *p)
+{
+	return bs_plan_has(&p->plan, BS_PLAN_APART) && p->plan.calibrates;
+}
+
 /* columns: number of columns of the engine's hybrid space. */
 struct bs_slice_spec bs_slicer_spec(const struct bs_protocol *p, uint32_t columns);
 int bs_slicer_need(const struct bs_protocol *p, uint32_t columns, struct bs_need *need,
@@ -63,8 +72,8 @@ bool bs_slicer_side(struct bs_slicer *s, uint32_t frame, const struct bs_mrd_acq
 bool bs_slicer_stale(struct bs_slicer *s, uint32_t frame, uint32_t step, const uint8_t *have);
 /*
  * have [line]: 1 where a line of the frame has come. lines: not read unless stale.
- * Returns 1: weights are there, and report->apart says of what; apply follows. 0: the lines hold
- * one slice alone, or stay as they are, and report->why says what the image lacks.
+ * Returns 1: weights are there, if any, and report->apart says of what; apply follows. 0: the lines
+ * hold one slice alone, or stay as they are, and report->why says what the image lacks.
  * BS_ERR_CALIBRATION: the scan has not brought the references, or these do not determine the
  * weights; with grappa.lacking zeros it is 0 instead.
  */

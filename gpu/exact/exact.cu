@@ -108,8 +108,8 @@ static int choose_route(enum bs_exact_route *route, const struct bs_exact_cuda_s
 {
 	*route = spec->route;
 	if (*route == BS_EXACT_AUTO)
-		*route = r->wgmma ? BS_EXACT_WGMMA : r->tensor ? BS_EXACT_MMA : BS_EXACT_SIMT;
-	if ((*route == BS_EXACT_WGMMA && !r->wgmma) || (*route == BS_EXACT_MMA && !r->tensor))
+		*route = r->wgmma ? BS_EXACT_WGMMA : BS_EXACT_MMA;
+	if ((*route == BS_EXACT_WGMMA && !r->wgmma) || r->major < 8)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "%s, this device has %d.%d, or gpu.route keeps it from that",
 			       *route == BS_EXACT_MMA ? "mma needs compute capability 8.0 or more"
@@ -331,9 +331,7 @@ void bs_exact_cuda_info(const struct bs_exact_cuda *e, struct bs_exact_cuda_info
 	info->parts = (uint32_t)(e->parts_q * e->parts_c);
 	info->streamed =
 		streams(e, divide_up(p->qtiles, e->parts_q), divide_up(p->ctiles, e->parts_c));
-	info->route = e->route == BS_EXACT_WGMMA ? "wgmma"
-		      : e->route == BS_EXACT_MMA ? "mma"
-						 : "simt";
+	info->route = e->route == BS_EXACT_WGMMA ? "wgmma" : "mma";
 	info->state_bytes = e->state_floats * sizeof(float);
 	info->table_bytes = table_bytes(e, part);
 	info->products = (double)p->ptiles * p->qtiles * p->ctiles * EX_ROWS * EX_COLS *
@@ -362,14 +360,8 @@ static int run_product(struct bs_exact_cuda *e, const struct ex_product *p, cuda
 {
 	const int products = e->spec.precision == BS_EXACT_SINGLE ? 3 : 1;
 
-	switch (e->route) {
-	case BS_EXACT_WGMMA:
-		return ex_product_wgmma(p, products, stream, why);
-	case BS_EXACT_MMA:
-		return ex_product_mma(p, products, stream, why);
-	default:
-		return ex_product_simt(p, products, stream, why);
-	}
+	return e->route == BS_EXACT_WGMMA ? ex_product_wgmma(p, products, stream, why)
+					  : ex_product_mma(p, products, stream, why);
 }
 
 /* A range of tiles of q and of columns. */

@@ -30,8 +30,8 @@ struct CUstream_st; /* what a cudaStream_t points to */
 
 enum bs_exact_class { BS_EXACT_SINGLE, BS_EXACT_FAST };
 enum bs_exact_sum { BS_EXACT_FHD, BS_EXACT_Q };
-/* Ways to multiply. auto: wgmma on compute capability 9.0, mma from 8.0 on, else simt. */
-enum bs_exact_route { BS_EXACT_AUTO, BS_EXACT_WGMMA, BS_EXACT_MMA, BS_EXACT_SIMT };
+/* Ways to multiply. auto: wgmma on compute capability 9.0, else mma (8.0 and more). */
+enum bs_exact_route { BS_EXACT_AUTO, BS_EXACT_WGMMA, BS_EXACT_MMA };
 
 struct bs_exact_cuda_spec {
 	enum bs_exact_sum sum;
@@ -62,7 +62,7 @@ struct bs_exact_cuda_info {
 	uint32_t chunk, chunks; /* samples in a chunk, and chunks in a frame */
 	uint32_t parts;         /* parts of the voxels, which sum does one after the other */
 	bool streamed;          /* the sums are the first to leave the caches */
-	const char *route;      /* way to multiply: "wgmma", "mma", "simt" */
+	const char *route;      /* way to multiply: "wgmma", "mma" */
 	uint64_t state_bytes;   /* bytes of one accumulator */
 	uint64_t table_bytes;   /* bytes of one chunk's tables */
 	double products;        /* multiply-adds that the tensor cores do for a whole frame */

@@ -107,102 +107,76 @@ uint32_t bs_line_cols(uint32_t n, uint64_t lines, uint32_t least, uint32_t most)
 
 /* ---- kernels ---- */
 
+/* Calls act(point, line) for this thread's points of a block's lines, in the order of memory. */
+template <bool ROWS, class DO>
+static __device__ __forceinline__ void each_point(uint32_t count, uint32_t cols, DO act)
+{
+	const uint32_t shift = (uint32_t)__ffs((int)cols) - 1;
+
+	for (uint32_t c = 0; ROWS && c < cols; c++)
+		for (uint32_t i = threadIdx.x; i < count; i += THREADS)
+			act(i, c);
+	for (uint32_t i = threadIdx.x; !ROWS && i < count << shift; i += THREADS)
+		act(i >> shift, i & (cols - 1));
+}
+
 /*
- * The pass of lines along an axis with inner > 1: columns beside each other in memory are the
- * lines. For inner = 1 `rows` does whole rows.
+ * ROWS: lines lie along memory, one after the other. Else columns beside each other in memory are
+ * the lines.
  */
-template <int S>
+template <int S, bool ROWS>
 static __global__ void __launch_bounds__(THREADS)
-	strided(const __grid_constant__ bs_line_pass p, uint32_t cols, const float2 *in,
-		float2 *__restrict__ out)
+	transform_lines(const __grid_constant__ bs_line_pass p, uint32_t cols, const float2 *in,
+			float2 *__restrict__ out)
 {
 	extern __shared__ float2 shared[];
 	const uint32_t n = p.line.n;
 	const uint32_t pitch = bs_line_pitch(cols);
-	const uint32_t shift = (uint32_t)__ffs((int)cols) - 1;
-	const uint64_t column = (uint64_t)blockIdx.x * cols;
-	const uint64_t o = blockIdx.y + (uint64_t)blockIdx.z * 65535u;
+	const uint64_t first = (uint64_t)blockIdx.x * cols;
+	const uint64_t o = ROWS ? 0 : blockIdx.y + (uint64_t)blockIdx.z * 65535u;
+	const uint64_t lines = ROWS ? p.outer : p.inner;
 	float2 *a = shared;
 	float2 *b = shared + n * pitch;
 
-	if (o >= p.outer)
+	if (!ROWS && o >= p.outer)
 		return;
 	bs_after_previous();
-	const float2 *from = in + bs_line_shifted(o, p.in_planes) * p.in_count * p.inner;
-	float2 *to = out + bs_line_shifted(o, p.out_planes) * p.out_count * p.inner;
+	const float2 *from =
+		ROWS ? in : in + bs_line_shifted(o, p.in_planes) * p.in_count * p.inner;
+	float2 *to = ROWS ? out : out + bs_line_shifted(o, p.out_planes) * p.out_count * p.inner;
 
-	for (uint32_t i = threadIdx.x; i < n << shift; i += THREADS) {
-		const uint32_t c = i & (cols - 1);
-		const uint32_t j = bs_line_wrap((i >> shift) + p.in_half, n);
+	each_point<ROWS>(n, cols, [&](uint32_t i, uint32_t c) {
+		const uint32_t j = bs_line_wrap(i + p.in_half, n);
 		float2 v = make_float2(0.0f, 0.0f);
 
-		if (j < p.in_count && column + c < p.inner) {
-			v = from[j * p.inner + column + c];
+		if (j < p.in_count && first + c < lines) {
+			v = from[ROWS ? (first + c) * p.in_count + j : j * p.inner + first + c];
 			if (p.scale_in != NULL) {
 				float s = __ldg(p.scale_in + j);
 
 				v = make_float2(v.x * s, v.y * s);
 			}
 		}
-		a[(i >> shift) * pitch + c] = v;
-	}
+		a[i * pitch + c] = v;
+	});
 	__syncthreads();
 	a = bs_lines_run<S>(p.line, a, b, cols, pitch);
-	for (uint32_t i = threadIdx.x; i < p.out_count << shift; i += THREADS) {
-		const uint32_t c = i & (cols - 1);
-		const uint32_t k = i >> shift;
+	each_point<ROWS>(p.out_count, cols, [&](uint32_t k, uint32_t c) {
 		float2 v = a[bs_line_wrap(k + n - p.out_half, n) * pitch + c];
 		float s = p.scale_out != NULL ? __ldg(p.scale_out + k) : 1.0f;
 
-		if (column + c < p.inner)
-			to[k * p.inner + column + c] = make_float2(v.x * s, v.y * s);
-	}
-}
-
-template <int S>
-static __global__ void __launch_bounds__(THREADS)
-	rows(const __grid_constant__ bs_line_pass p, uint32_t cols, const float2 *in,
-	     float2 *__restrict__ out)
-{
-	extern __shared__ float2 shared[];
-	const uint32_t n = p.line.n;
-	const uint32_t pitch = bs_line_pitch(cols);
-	const uint64_t first = (uint64_t)blockIdx.x * cols;
-	float2 *a = shared;
-	float2 *b = shared + n * pitch;
-
-	bs_after_previous();
-	for (uint32_t c = 0; c < cols; c++)
-		for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
-			const uint32_t j = bs_line_wrap(i + p.in_half, n);
-			float2 v = make_float2(0.0f, 0.0f);
-
-			if (j < p.in_count && first + c < p.outer) {
-				v = in[(first + c) * p.in_count + j];
-				if (p.scale_in != NULL) {
-					float s = __ldg(p.scale_in + j);
-
-					v = make_float2(v.x * s, v.y * s);
-				}
-			}
-			a[i * pitch + c] = v;
-		}
-	__syncthreads();
-	a = bs_lines_run<S>(p.line, a, b, cols, pitch);
-	for (uint32_t c = 0; c < cols; c++)
-		for (uint32_t k = threadIdx.x; k < p.out_count; k += THREADS) {
-			float2 v = a[bs_line_wrap(k + n - p.out_half, n) * pitch + c];
-			float s = p.scale_out != NULL ? __ldg(p.scale_out + k) : 1.0f;
-
-			if (first + c < p.outer)
-				out[(first + c) * p.out_count + k] = make_float2(v.x * s, v.y * s);
-		}
+		if (first + c < lines)
+			to[ROWS ? (first + c) * p.out_count + k : k * p.inner + first + c] =
+				make_float2(v.x * s, v.y * s);
+	});
 }
 
 int bs_lines_cuda_init(struct bs_fail *why)
 {
-	const void *kernel[] = { (const void *)strided<1>, (const void *)strided<-1>,
-				 (const void *)rows<1>, (const void *)rows<-1> };
+	const void *kernel[] = { (const void *)transform_lines<1, false>,
+				 (const void *)transform_lines<-1, false>,
+				 (const void *)transform_lines<1, true>,
+				 (const void *)transform_lines<-1, true> };
 	int rc = 0;
 
 	for (const void *k : kernel)
@@ -227,6 +201,7 @@ int bs_line_launch(const struct bs_line_pass *p, int sign, const float2 *in, flo
 	if (along)
 		blocks = dim3((unsigned)((p->outer + cols - 1) / cols));
 	return bs_launch(
-		along ? (sign > 0 ? rows<1> : rows<-1>) : (sign > 0 ? strided<1> : strided<-1>),
+		along ? (sign > 0 ? transform_lines<1, true> : transform_lines<-1, true>)
+		      : (sign > 0 ? transform_lines<1, false> : transform_lines<-1, false>),
 		blocks, THREADS, bytes, p->close, stream, why, *p, cols, in, out);
 }

@@ -65,7 +65,7 @@ static uint64_t around_of(const struct bs_grappa_spec *s)
 	return (uint64_t)AROUND * s->coils;
 }
 
-int bs_gram_need(const struct bs_grappa_spec *s, uint32_t step, struct bs_need *need,
+int bs_gram_need(const struct bs_grappa_spec *s, bool inside, struct bs_need *need,
 		 struct bs_fail *why)
 {
 	if (s->encoded[0] < 2 * s->kernel[0])
@@ -73,7 +73,7 @@ int bs_gram_need(const struct bs_grappa_spec *s, uint32_t step, struct bs_need *
 			       "grappa: a kernel of %u samples, a readout of %u", s->kernel[0],
 			       s->encoded[0]);
 	bs_need_add(need, "calibration lines", 2, lines_bytes(s));
-	if (step > 0 || s->columns < s->encoded[0])
+	if (inside || s->columns < s->encoded[0])
 		bs_need_add(need, "calibration readouts", (uint64_t)BS_TEAM_MAX * 2,
 			    block_size(s) * sizeof(float));
 	bs_need_add(need, "calibration inner products", 1,
@@ -96,7 +96,7 @@ static bool plan_crop(struct bs_gram *m, const struct bs_grappa_spec *s, struct 
 	       bs_fft_plan(&m->to_k, s->columns) == 0;
 }
 
-int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *s, uint32_t step,
+int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *s, bool inside,
 		 struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
 {
 	memset(m, 0, sizeof(*m));
@@ -106,8 +106,7 @@ int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *s, uint32_t ste
 	m->samples = s->columns;
 	m->coils = s->coils;
 	m->order = order_of(s);
-	m->inside = step > 0;
-	m->step = m->inside ? step : 1;
+	m->inside = inside;
 	m->team = team;
 	m->simd = BS_ISA_PICK(bs_grappa_kernels);
 	m->row = row_size(s);
@@ -337,7 +336,7 @@ static void add_pairs(const struct bs_gram *m, uint32_t o1, uint32_t o2, uint32_
 /* True for line y of the places, whose number of lines is `lines` with a kernel of `kernel`. */
 static bool is_place(const struct bs_gram *m, int y, uint32_t lines, uint32_t kernel)
 {
-	const int edge = m->inside ? (int)(m->step * (kernel / 2)) : 0;
+	const int edge = m->inside ? (int)(kernel / 2) : 0;
 
 	return y >= edge && y < (int)lines - edge;
 }
@@ -353,9 +352,8 @@ static void add_line(const struct bs_gram *m, const int line[2], const int apart
 	const int kz = (int)m->kernel[2];
 	const size_t first = (size_t)coil * 2 * m->row;
 	const size_t a = line_at(m, (uint32_t)line[0], (uint32_t)line[1]) + first;
-	const int step = (int)m->step;
-	const float *b = m->lines + line_at(m, (uint32_t)(line[0] + step * apart[0]),
-					    (uint32_t)(line[1] + apart[1]));
+	const float *b = m->lines +
+			 line_at(m, (uint32_t)(line[0] + apart[0]), (uint32_t)(line[1] + apart[1]));
 	double *pairs = work + middle_size(m->kernel[0], m->coils);
 
 	correlate(m, m->middle + a, b, (int)m->kernel[0] - 1, work);
@@ -364,7 +362,7 @@ static void add_line(const struct bs_gram *m, const int line[2], const int apart
 		for (int y = 0; y < ky; y++) {
 			const int other[2] = { y + apart[0], z + apart[1] };
 
-			if (is_place(m, line[0] - step * (y - ky / 2), m->box[0], m->kernel[1]) &&
+			if (is_place(m, line[0] - (y - ky / 2), m->box[0], m->kernel[1]) &&
 			    is_place(m, line[1] - (z - kz / 2), m->box[1], m->kernel[2]) &&
 			    other[0] >= 0 && other[0] < ky && other[1] >= 0 && other[1] < kz)
 				add_pairs(m, (uint32_t)(z * ky + y),
@@ -383,7 +381,7 @@ static void make_difference(void *arg, int task, int member)
 	const int wide = 2 * (int)m->kernel[1] - 1;
 	const uint32_t coil = (uint32_t)(task % pairs) * BS_GRAPPA_PAIR;
 	const int apart[2] = { task / pairs % wide - (int)m->kernel[1] + 1, task / pairs / wide };
-	const int far = (int)m->step * apart[0];
+	const int far = apart[0]; /* along y */
 
 	if (apart[1] == 0 && apart[0] < 0)
 		return;
@@ -442,7 +440,7 @@ static void make_right(void *arg, int task, int member)
 	const uint32_t pairs = coils_up(m->coils) / BS_GRAPPA_PAIR;
 	const uint32_t coil = (uint32_t)task % pairs * BS_GRAPPA_PAIR;
 	const uint32_t line = (uint32_t)task / pairs;
-	const int far = (int)m->step * ((int)line - (int)m->kernel[1] / 2);
+	const int far = (int)line - (int)m->kernel[1] / 2;
 	double *work = m->work + (size_t)member * m->work_size;
 
 	for (int y = 0; y < (int)m->box[0]; y++) {

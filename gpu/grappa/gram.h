@@ -12,8 +12,8 @@
  * places, estimated from the calibration lines. It is what the neighboring samples of all coils,
  * on the sample's own line and the two beside it, do not explain of a sample by least squares;
  * these have noise themselves. For lines without noise it is what their smoothness leaves.
- * step > 0, for gpu/grappa/slice.h: offsets along y are so many lines apart, places are those whose
- * whole kernel lies inside the lines, and lines are hybrid space, of `columns` columns.
+ * inside, for gpu/grappa/slice.h: places are those whose whole kernel lies inside the lines, and
+ * lines are hybrid space, of `columns` columns.
  * need -> plan -> { make -> noise }* -> close, which may follow anything; make is clear and join,
  * which adds further lines. Only plan allocates; results are the same bytes for any team.
  * Test: test/unit/gpu/calibrate/test_grappa.c, test_slice.c
@@ -29,9 +29,8 @@ struct bs_gram {
 	/* sizes of the matrix; samples: of a cropped readout */
 	uint32_t kernel[3], encoded, samples, coils, most[2];
 	uint32_t order; /* order of the matrix G: its number of rows */
-	uint32_t step;
-	bool inside;  /* the whole kernel lies inside the lines */
-	bool centers; /* the lines that are taken are centers, which lie in `middle` alone */
+	bool inside;    /* the whole kernel lies inside the lines */
+	bool centers;   /* the lines that are taken are centers, which lie in `middle` alone */
 	struct bs_team *team;
 	const struct bs_grappa_kernels *simd;
 	/* floats of one coil's line: its real or imaginary parts with zeros around them */
@@ -51,9 +50,9 @@ struct bs_gram {
 	double *centers_to; /* sums of the run in progress */
 };
 
-int bs_gram_need(const struct bs_grappa_spec *spec, uint32_t step, struct bs_need *need,
+int bs_gram_need(const struct bs_grappa_spec *spec, bool inside, struct bs_need *need,
 		 struct bs_fail *why);
-int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *spec, uint32_t step,
+int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *spec, bool inside,
 		 struct bs_arena *arena, struct bs_team *team, struct bs_fail *why);
 void bs_gram_close(struct bs_gram *m);
 /* BS_ERR_SIZE: there are more lines than planned, or none. */
@@ -62,7 +61,7 @@ void bs_gram_clear(struct bs_gram *m);
 int bs_gram_join(struct bs_gram *m, const struct bs_grappa_lines *lines, struct bs_fail *why);
 /*
  * Correlates the neighborhoods of the lines that were joined last with as many centers: to
- * [coil][order] complex, sum over places p of conj(d(p + o_i)) center(p). step > 0, one partition.
+ * [coil][order] complex, sum over places p of conj(d(p + o_i)) center(p). inside, one partition.
  */
 int bs_gram_centers(struct bs_gram *m, const struct bs_grappa_lines *centers, double *to,
 		    struct bs_fail *why);

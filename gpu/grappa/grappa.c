@@ -138,7 +138,7 @@ int bs_grappa_need(const struct bs_grappa_spec *s, struct bs_need *need, struct 
 	int rc = check_spec(s, why);
 
 	if (rc == 0)
-		rc = bs_gram_need(s, 0, need, why);
+		rc = bs_gram_need(s, false, need, why);
 	if (rc != 0)
 		return rc;
 	const uint64_t n = unknowns(s);
@@ -233,7 +233,7 @@ int bs_grappa_plan(struct bs_grappa **plan, const struct bs_grappa_spec *s, stru
 	g->kept_size = kept_floats(s);
 	g->phase_step = phase_floats(s);
 	g->expanded_size = expanded_floats(s);
-	rc = bs_gram_plan(&g->gram, s, 0, arena, team, why);
+	rc = bs_gram_plan(&g->gram, s, false, arena, team, why);
 	if (rc == 0)
 		rc = bs_neighbors_plan(&g->near, arena, why);
 	if (rc == 0)

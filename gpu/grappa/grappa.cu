@@ -246,7 +246,7 @@ static __global__ void fill_lines(const struct shape s, float2 *hybrid)
 					x];
 
 		for (uint32_t t = 0; t < s.taps; t++) {
-			const float2 v = times(d, __ldg(&s.phase[(size_t)t * s.columns + x]));
+			const float2 v = bs_cmul(d, __ldg(&s.phase[(size_t)t * s.columns + x]));
 
 			for (uint32_t o = 0; o < MADE && first + o < s.coils; o++)
 				add_times(&sum[o],

@@ -55,7 +55,7 @@ bool bs_separate_size(struct bs_separate *p, const struct bs_slice_spec *s)
 	const uint32_t blocks = (s->columns + BS_GRAPPA_COLUMNS - 1) / BS_GRAPPA_COLUMNS;
 
 	p->s = *s;
-	p->pad = s->step * (s->kernel[1] / 2);
+	p->pad = s->kernel[1] / 2;
 	p->rows = most_lines(s) + 2 * p->pad;
 	p->row = s->columns + width_of(s);
 	p->phase_step = (size_t)4 * blocks * BS_GRAPPA_COLUMNS;
@@ -261,8 +261,7 @@ void bs_separate_run(struct bs_separate *p, const struct bs_separation *now)
 		if (now->have != NULL && now->have[y] != 1)
 			continue;
 		for (uint32_t i = 0; i < s->kernel[1]; i++)
-			/* the first kernel line lies at y - pad */
-			from[i] = (y + s->step * i) * p->row;
+			from[i] = (y + i) * p->row; /* the first kernel line lies at y - pad */
 		p->at_beyond[p->count] = p->count * width_of(s);
 		p->at[p->count++] = bs_slice_index(y, now->lines, now->wrapped) * s->columns;
 	}

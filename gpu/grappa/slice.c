@@ -37,26 +37,23 @@ static struct bs_grappa_spec grappa_of(const struct bs_slice_spec *s)
 /* Refuses sizes that cannot be, and finds those that follow. */
 static int check_spec(struct bs_slice *p, const struct bs_slice_spec *s, struct bs_fail *why)
 {
-	const uint64_t extent = (uint64_t)s->step * (s->kernel[1] - 1) + 1;
-
 	if (s->kernel[0] % 2 != 1 || s->kernel[1] % 2 != 1 || s->kernel[0] > BS_GRAPPA_KERNEL_X ||
 	    s->kernel[1] > BS_WINDOW_LINES)
 		return bs_fail(why, BS_ERR_CONFIG,
 			       "slice-GRAPPA: a kernel of %u samples x %u lines: both odd, at most "
 			       "%u x %u",
 			       s->kernel[0], s->kernel[1], BS_GRAPPA_KERNEL_X, BS_WINDOW_LINES);
-	if (s->bands < 2 || s->bands > BS_SLICE_BANDS || s->groups == 0 || s->step == 0 ||
-	    s->coils == 0 || s->columns == 0 || s->lines_y == 0 || !(s->lambda >= 0.0) ||
-	    (s->groups | s->step | s->coils | s->columns | s->lines_y) > UINT16_MAX)
-		return bs_fail(
-			why, BS_ERR_CONFIG,
-			"slice-GRAPPA: %u bands (2 to %u), %u groups, %u coils, a step of %u",
-			s->bands, BS_SLICE_BANDS, s->groups, s->coils, s->step);
-	if (s->reference_lines > s->lines_y || extent > s->reference_lines)
+	if (s->bands < 2 || s->bands > BS_SLICE_BANDS || s->groups == 0 || s->coils == 0 ||
+	    s->columns == 0 || s->lines_y == 0 || !(s->lambda >= 0.0) ||
+	    (s->groups | s->coils | s->columns | s->lines_y) > UINT16_MAX)
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "slice-GRAPPA: %u bands (2 to %u), %u groups, %u coils", s->bands,
+			       BS_SLICE_BANDS, s->groups, s->coils);
+	if (s->reference_lines > s->lines_y || s->kernel[1] > s->reference_lines)
 		return bs_fail(why, BS_ERR_CONFIG,
 			       "slice-GRAPPA: references of %u lines (of %u) for a kernel of %u "
-			       "lines, %u apart",
-			       s->reference_lines, s->lines_y, s->kernel[1], s->step);
+			       "lines",
+			       s->reference_lines, s->lines_y, s->kernel[1]);
 	if ((uint64_t)s->kernel[0] * s->kernel[1] * s->coils > BS_DENSE_MAX ||
 	    !bs_separate_size(&p->separate, s))
 		return bs_fail(why, BS_ERR_CONFIG,
@@ -94,7 +91,7 @@ int bs_slice_need(const struct bs_slice_spec *s, struct bs_need *need, struct bs
 	int rc = check_spec(&p, s, why);
 
 	if (rc == 0)
-		rc = bs_gram_need(&grappa, s->step, need, why);
+		rc = bs_gram_need(&grappa, true, need, why);
 	if (rc != 0)
 		return rc;
 	take_all(&p, &room);
@@ -113,7 +110,7 @@ int bs_slice_plan(struct bs_slice **plan, const struct bs_slice_spec *s, struct 
 		return bs_fail(why, BS_ERR_NOMEM, "slice-GRAPPA plan");
 	rc = check_spec(p, s, why);
 	if (rc == 0)
-		rc = bs_gram_plan(&p->gram, &grappa, s->step, arena, team, why);
+		rc = bs_gram_plan(&p->gram, &grappa, true, arena, team, why);
 	if (rc == 0) {
 		take_all(p, &room);
 		if (room.full)
@@ -328,7 +325,7 @@ static void find_leakage(struct bs_slice *p, uint32_t group, const struct bs_sli
 static int check_references(const struct bs_slice_spec *s, uint32_t group,
 			    const struct bs_slice_references *r, struct bs_fail *why)
 {
-	const uint32_t least = s->step * (s->kernel[1] - 1) + 1;
+	const uint32_t least = s->kernel[1];
 
 	if (r->lines > s->reference_lines || r->lines < least || r->first > s->lines_y - r->lines)
 		return bs_fail(why, BS_ERR_SIZE,

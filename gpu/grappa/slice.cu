@@ -25,7 +25,7 @@
 
 /* The arguments of the kernels. */
 struct shape {
-	uint32_t lines, columns, coils, outputs, taps, kernel_lines, step;
+	uint32_t lines, columns, coils, outputs, taps, kernel_lines;
 	bool wrapped;
 	/* number of measured lines, then the numbers of these, then those of the others */
 	const uint32_t *order;
@@ -74,39 +74,28 @@ static uint64_t turns_of(const struct bs_slice_spec *s)
 	return (uint64_t)s->bands * s->lines_y;
 }
 
-/* Device memory of all parts, taken where there is any; returns the bytes. */
-static uint64_t take_all(struct bs_slice_cuda *p, struct bs_devmem *mem)
+static void take_all(struct bs_slice_cuda *p, struct bs_devroom *r)
 {
 	const struct bs_slice_spec *s = &p->s;
-	const struct {
-		void **to;
-		uint64_t bytes;
-	} part[] = {
-		{ (void **)&p->order, (s->lines_y + 1) * sizeof(uint32_t) },
-		{ (void **)&p->wave, (uint64_t)ends_of(s) * s->columns * sizeof(float2) },
-		{ (void **)&p->shift, (uint64_t)s->kernel[0] * s->columns * sizeof(float2) },
-		{ (void **)&p->weights, s->groups * weights_of(s) * sizeof(float2) },
-		{ (void **)&p->turns, s->groups * turns_of(s) * sizeof(float2) },
-		{ (void **)&p->spread, s->groups * spread_of(s) * sizeof(float2) },
-		{ (void **)&p->samples,
-		  (uint64_t)s->coils * s->lines_y * ends_of(s) * sizeof(float2) },
-	};
-	uint64_t bytes = 0;
 
-	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
-		bytes += bs_devmem_round(part[i].bytes);
-		if (mem != NULL && part[i].bytes > 0)
-			*part[i].to = bs_devmem_take(mem, part[i].bytes);
-	}
-	return bytes;
+	bs_devroom_take(r, &p->order, (s->lines_y + 1) * sizeof(uint32_t));
+	bs_devroom_take(r, &p->wave, (uint64_t)ends_of(s) * s->columns * sizeof(float2));
+	bs_devroom_take(r, &p->shift, (uint64_t)s->kernel[0] * s->columns * sizeof(float2));
+	bs_devroom_take(r, &p->weights, s->groups * weights_of(s) * sizeof(float2));
+	bs_devroom_take(r, &p->turns, s->groups * turns_of(s) * sizeof(float2));
+	bs_devroom_take(r, &p->spread, s->groups * spread_of(s) * sizeof(float2));
+	bs_devroom_take(r, &p->samples,
+			(uint64_t)s->coils * s->lines_y * ends_of(s) * sizeof(float2));
 }
 
 uint64_t bs_slice_cuda_bytes(const struct bs_slice_spec *s)
 {
 	struct bs_slice_cuda p = {};
+	struct bs_devroom room = {};
 
 	p.s = *s;
-	return take_all(&p, NULL);
+	take_all(&p, &room);
+	return room.bytes;
 }
 
 /*
@@ -133,16 +122,15 @@ int bs_slice_cuda_plan(struct bs_slice_cuda **plan, const struct bs_slice_spec *
 		       struct bs_devmem *mem, struct bs_fail *why)
 {
 	struct bs_slice_cuda *p = (struct bs_slice_cuda *)calloc(1, sizeof(*p));
+	struct bs_devroom room = { mem, 0, false };
 	int rc = 0;
 
 	if (p == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "slice-GRAPPA plan");
 	p->s = *s;
-	(void)take_all(p, mem);
+	take_all(p, &room);
 	p->order_host = (uint32_t *)calloc(s->lines_y + 1, sizeof(uint32_t));
-	if (p->order == NULL || p->shift == NULL || p->weights == NULL || p->turns == NULL ||
-	    p->spread == NULL || p->order_host == NULL ||
-	    (ends_of(s) > 0 && (p->wave == NULL || p->samples == NULL)))
+	if (room.full || p->order_host == NULL)
 		BS_CUDA_GO(cudaErrorMemoryAllocation, why, rc, fail);
 	make_waves<<<s->kernel[0], WARP>>>(s->columns, s->kernel[0], false, p->shift);
 	BS_CUDA_GO(cudaGetLastError(), why, rc, fail);
@@ -235,7 +223,7 @@ static __device__ __forceinline__ uint32_t line_start(const struct shape &s, uin
 /* The line that line k of the kernel reads for line y; at least s.lines: none. */
 static __device__ __forceinline__ uint32_t source_of(const struct shape &s, uint32_t y, uint32_t k)
 {
-	return (uint32_t)((int)y + (int)s.step * ((int)k - (int)s.kernel_lines / 2));
+	return (uint32_t)((int)y + (int)k - (int)s.kernel_lines / 2);
 }
 
 /* Adds the products of one line of the kernel: a sum for each output and line. */
@@ -376,7 +364,7 @@ static __global__ void finish_lines(const struct shape s, const float2 *samples,
 
 			add_times(&sum, beside[c * ends + e], make_float2(-w.x, w.y));
 		}
-		*to = times(sum, turn);
+		*to = bs_cmul(sum, turn);
 	}
 }
 
@@ -395,7 +383,6 @@ int bs_slice_cuda_apply(struct bs_slice_cuda *p, uint32_t group, uint32_t band, 
 				     s->coils,
 				     s->kernel[0],
 				     s->kernel[1],
-				     s->step,
 				     wrapped,
 				     p->order,
 				     p->wave,

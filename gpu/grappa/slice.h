@@ -3,9 +3,9 @@
  *
  * The lines of several bands are the sum of the bands' lines, each turned by its band's phase,
  * exp(i 2pi cycles (y - center)): the band then lies `cycles` fields of view nearer to the start of
- * y. A sample of a band is the sum over its neighborhood in the folded lines: kernel[1] lines,
- * `step` lines apart (the in-plane acceleration, so that all of them were measured), kernel[0]
- * samples along the readout, all coils. The band's phase is taken off afterwards.
+ * y. A sample of a band is the sum over its neighborhood in the folded lines: kernel[1] lines
+ * beside each other, kernel[0] samples along the readout, all coils. The band's phase is taken off
+ * afterwards. In-plane acceleration: the caller gathers the lines that were measured.
  *
  * weights of a band = (S^H S + l I)^-1 S^H T, l = lambda x the mean diagonal of S^H S, in double
  * precision. S: the neighborhoods in the sum of the references with their phases, T: the centers in
@@ -49,16 +49,12 @@ struct bs_slice_spec {
 	uint32_t bands;           /* slices that are excited together, 2 .. BS_SLICE_BANDS */
 	uint32_t groups;          /* number of such groups, each with weights of its own */
 	uint32_t kernel[2];       /* samples x and lines y of the kernel, odd */
-	uint32_t step;            /* lines from a line of the kernel to the next, >= 1 */
 	uint32_t reference_lines; /* most lines of a reference */
 	double lambda;
 	bool split;
 };
 
-/*
- * The references of a group's bands, lines of one band each. They may lack lines, which are 0 then,
- * if those that are there are a step apart: only whole neighborhoods count.
- */
+/* The references of a group's bands, lines of one band each. */
 struct bs_slice_references {
 	const float *band[BS_SLICE_BANDS]; /* hybrid space, [coil][line][x] complex */
 	size_t coil_step, line_step;       /* complex values; x is contiguous */

@@ -2,10 +2,7 @@
 #ifndef BS_GPU_GRAPPA_TIMES_CUH
 #define BS_GPU_GRAPPA_TIMES_CUH
 
-static __device__ __forceinline__ float2 times(float2 a, float2 b)
-{
-	return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
-}
+#include "gpu/fft/cuda/dft.cuh"
 
 static __device__ __forceinline__ void add_times(float2 *sum, float2 a, float2 b)
 {

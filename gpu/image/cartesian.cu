@@ -84,7 +84,7 @@ static bool fills(const struct bs_protocol *p)
 
 static bool takes_apart(const struct bs_protocol *p)
 {
-	return bs_plan_has(&p->plan, BS_PLAN_APART);
+	return bs_plan_has(&p->plan, BS_PLAN_APART) && !p->plan.joint;
 }
 
 static uint64_t half_bytes(const struct bs_protocol *p)
@@ -384,8 +384,8 @@ static int prepare_slice(struct cart *c, struct bs_slicer *slicer, const uint8_t
 		rc = fetch_lines(c, slicer, frame, stream, &report->why);
 	if (rc == 0)
 		rc = bs_slicer_prepare(slicer, frame, have, &lines, report);
-	if (rc != 1)
-		return rc;
+	if (rc != 1 || c->slice == NULL)
+		return rc < 0 ? rc : 0;
 	c->frame = bs_slicer_prepared(slicer);
 	if (c->loaded[c->frame->set] != bs_slice_version(host, c->frame->set))
 		rc = bs_slice_cuda_load(c->slice, c->frame->set, host, stream, &report->why);
@@ -404,11 +404,12 @@ static int cart_prepare(void *op, struct bs_filler *filler, struct bs_slicer *sl
 	int rc = 0;
 
 	c->unknown = report->unknown;
-	if (filler == NULL)
-		return 0;
 	if (slicer != NULL)
-		rc = prepare_slice(c, slicer, bs_filler_have(filler, frame), frame, report, stream);
-	if (rc < 0)
+		rc = prepare_slice(c, slicer,
+				   filler != NULL ? bs_filler_have(filler, frame)
+						  : cart_lines(c, frame),
+				   frame, report, stream);
+	if (rc < 0 || filler == NULL)
 		return rc;
 	if (report->apart.of > 1 && !bs_slicer_fills(slicer))
 		return bs_grappa_cuda_none(c->grappa, stream, why);

@@ -6,12 +6,15 @@
  */
 #include "gpu/image/unfold.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu/fft/fft.h"
 #include "gpu/image/unfold_simd.h"
 #include "gpu/solve/csr.h"
+
+#define TAU 6.28318530717958647692
 
 struct bs_unfold {
 	struct bs_unfold_spec s;
@@ -30,6 +33,8 @@ struct bs_unfold {
 	float *maps; /* maps [block][coil][set][z][y] */
 	/* keep [kz][ky]: the line came; any [ky]: some partition of it came; k = 0 first */
 	uint8_t *keep, *any;
+	struct bs_unfold_group group; /* slices that the lines of the next solve hold */
+	float *turns;                 /* their phases, as bs_unfold_turns */
 	float *b;
 	float *wx; /* product W x, [rows of W] complex */
 	/* The next members belong to the operation in progress. */
@@ -90,6 +95,8 @@ static void lay_out(struct bs_unfold *u, struct bs_room *r)
 	bs_room_take(r, &u->work, "blocks of columns", u->slots, u->slot * sizeof(float));
 	bs_room_take(r, &u->maps, "maps by blocks", 1, u->blocks * maps_of(u) * sizeof(float));
 	bs_room_take(r, &u->keep, "lines that came", 1, lines_of(s) + s->encoded[0]);
+	bs_room_take(r, &u->turns, "phases of slices", s->group > 0,
+		     (uint64_t)s->matrix[2] * s->encoded[0] * 8);
 	bs_room_take(r, &u->b, "right-hand side", s->sets, u->voxels * 8);
 }
 
@@ -100,10 +107,14 @@ int bs_unfold_need(const struct bs_unfold_spec *s, struct bs_need *need, struct 
 	struct bs_pcg_spec g;
 
 	for (int a = 0; a < 2; a++)
-		if (s->matrix[a + 1] == 0 || s->matrix[a + 1] > s->encoded[a] ||
-		    s->encoded[a] > 4096)
+		if (s->matrix[a + 1] == 0 || s->encoded[a] > 4096 ||
+		    (s->matrix[a + 1] > s->encoded[a] && (a == 0 || s->group == 0)))
 			return bs_fail(why, BS_ERR_CONFIG, "matrix %c is %u, encoded %u", "yz"[a],
 				       s -> matrix[a + 1], s -> encoded[a]);
+	if (s->group > 0 && (s->encoded[1] != 1 || s->sets != 1 || s->matrix[2] > 4096))
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "SENSE: %u slices at once, %u partitions, %u sets", s->matrix[2],
+			       s->encoded[1], s->sets);
 	if (s->matrix[0] == 0 || s->matrix[0] > 4096 || s->coils == 0 || s->coils > 4096 ||
 	    s->sets == 0 || s->sets > BS_UNFOLD_SETS_MAX)
 		return bs_fail(why, BS_ERR_CONFIG, "SENSE: matrix x is %u, %u coils, %u sets",
@@ -244,6 +255,32 @@ static void cross_partitions(const struct bs_unfold *u, float *grid, float *line
 	}
 }
 
+/* The blocks in which a transform along y from w.a ends, and begins. */
+static float *end_of(const struct bs_unfold *u, struct work w)
+{
+	return u->along[0].passes % 2 != 0 ? w.b : w.a;
+}
+
+/* Transforms back from the block where forward transforms end, and adds S^H of it to sum. */
+static void gather_coil(const struct bs_unfold *u, uint32_t coil, int task, struct work w,
+			uint32_t first)
+{
+	const uint32_t *N = u->s.matrix;
+	const size_t set = rows_of(u) * u->cell;
+	const size_t plane = (size_t)N[1] * u->cell;
+	float *r = end_of(u, w);
+	float *t = r == w.b ? w.a : w.b;
+
+	for (uint32_t z = 0; z < N[2]; z++) {
+		const float *a =
+			u->fft->run(&u->along[0], r + z * u->plane, t + z * u->plane, true);
+
+		for (uint32_t m = 0; m < u->s.sets; m++)
+			u->k->gather(w.sum + m * set + z * plane, a + first * u->cell,
+				     map_of(u, coil, m, task) + z * plane, N[1]);
+	}
+}
+
 /* Adds the sum over sets of S^H F^H M F S x, not scaled, to sum, for one
  * coil's block of columns. */
 static void through_coil(const struct bs_unfold *u, uint32_t coil, int task, struct work w)
@@ -251,9 +288,7 @@ static void through_coil(const struct bs_unfold *u, uint32_t coil, int task, str
 	const uint32_t *N = u->s.matrix;
 	const size_t set = rows_of(u) * u->cell;
 	const size_t plane = (size_t)N[1] * u->cell;
-	const bool odd = u->along[0].passes % 2 != 0; /* says in which block a transform ends */
-	float *r = odd ? w.b : w.a;
-	float *t = odd ? w.a : w.b;
+	float *r = end_of(u, w);
 
 	for (uint32_t z = 0; z < N[2]; z++) {
 		float *a = w.a + z * u->plane;
@@ -264,18 +299,13 @@ static void through_coil(const struct bs_unfold *u, uint32_t coil, int task, str
 		zero(u, a + plane, u->s.encoded[0] - N[1]);
 		(void)u->fft->run(&u->along[0], a, w.b + z * u->plane, false);
 	}
-	if (u->s.encoded[1] == 1)
+	if (u->s.group > 0)
+		u->k->cross(r, u->plane, u->turns, N[2], u->s.encoded[0], true);
+	else if (u->s.encoded[1] == 1)
 		keep_rows(u, u->keep, r);
 	else
 		cross_partitions(u, r, w.line);
-	for (uint32_t z = 0; z < N[2]; z++) {
-		const float *a =
-			u->fft->run(&u->along[0], r + z * u->plane, t + z * u->plane, true);
-
-		for (uint32_t m = 0; m < u->s.sets; m++)
-			u->k->gather(w.sum + m * set + z * plane, a,
-				     map_of(u, coil, m, task) + z * plane, N[1]);
-	}
+	gather_coil(u, coil, task, w, 0);
 }
 
 static void columns_in(const struct bs_unfold *u, int task, float *to, const float *from,
@@ -310,12 +340,34 @@ static void apply_block(void *arg, int task, int member)
 /* Copies the maps of a block side by side, since an iteration reads them from end to end. */
 static void take_maps(const struct bs_unfold *u, const float *maps, int task)
 {
-	const size_t rows = rows_of(u);
+	const uint32_t slices = u->s.group > 0 ? u->s.matrix[2] : 1;
+	const size_t rows = rows_of(u) / slices;
+	const size_t coil = (size_t)u->voxels / slices;
 
 	for (uint32_t m = 0; m < u->s.sets; m++)
 		for (uint32_t c = 0; c < u->s.coils; c++)
-			columns_in(u, task, map_of(u, c, m, task),
-				   maps + 2 * ((size_t)m * u->s.coils + c) * u->voxels, rows);
+			for (uint32_t b = 0; b < slices; b++)
+				columns_in(u, task, map_of(u, c, m, task) + b * rows * u->cell,
+					   maps + 2 * (b * u->s.group +
+						       ((size_t)m * u->s.coils + c) * coil),
+					   rows);
+}
+
+/* Sets b = sum_c S_c^H F^H P^H F times the coils' images, which are on the encoded grid. */
+static void combine_group(const struct bs_unfold *u, int task, struct work w)
+{
+	const uint32_t E = u->s.encoded[0];
+	const size_t coil = (size_t)E * u->s.matrix[0];
+
+	for (uint32_t c = 0; c < u->s.coils; c++) {
+		columns_in(u, task, w.a, u->in + 2 * c * coil, E);
+		(void)u->fft->run(&u->along[0], w.a, w.b, false);
+		u->k->cross(end_of(u, w), u->plane, u->turns, u->s.matrix[2], E, false);
+		gather_coil(u, c, task, w, E / 2 - u->s.matrix[1] / 2);
+	}
+	zero(u, w.x, (uint32_t)rows_of(u));
+	u->k->mix(w.sum, (float)(1.0 / E), w.x, 0.0f, rows_of(u));
+	columns_out(u, task, u->out, w.sum, rows_of(u));
 }
 
 /* Sets b = sum_c S_c^H times the coils' images. */
@@ -327,6 +379,10 @@ static void combine_block(void *arg, int task, int member)
 
 	take_maps(u, u->given, task);
 	memset(w.sum, 0, u->s.sets * rows * u->cell * sizeof(float));
+	if (u->s.group > 0) {
+		combine_group(u, task, w);
+		return;
+	}
 	for (uint32_t c = 0; c < u->s.coils; c++) {
 		columns_in(u, task, w.x, u->in + 2 * c * u->voxels, rows);
 		for (uint32_t m = 0; m < u->s.sets; m++)
@@ -371,10 +427,34 @@ static void take_lines(struct bs_unfold *u, const uint8_t *lines)
 		}
 }
 
+void bs_unfold_hold(struct bs_unfold *u, const struct bs_unfold_group *group)
+{
+	u->group = *group;
+}
+
+void bs_unfold_turns(float *turns, const struct bs_unfold_spec *s,
+		     const struct bs_unfold_group *group, const uint8_t *lines, uint32_t middle)
+{
+	const uint32_t E = s->encoded[0];
+
+	for (uint32_t b = 0; b < s->matrix[2]; b++)
+		for (uint32_t ky = 0; ky < E; ky++) {
+			const bool held = lines[ky] != 0 && b >= group->from && b < group->to;
+			const double angle = TAU * group->cycles[b] * ((double)ky - E / 2);
+			float *to = turns + 2 * ((size_t)b * E + (ky + E - E / 2 + middle) % E);
+
+			to[0] = held ? (float)cos(angle) : 0.0f;
+			to[1] = held ? (float)sin(angle) : 0.0f;
+		}
+}
+
 const float *bs_unfold_begin(struct bs_unfold *u, const float *maps, const uint8_t *lines,
 			     const float *coil_images)
 {
-	take_lines(u, lines);
+	if (u->s.group > 0)
+		bs_unfold_turns(u->turns, &u->s, &u->group, lines, 0);
+	else
+		take_lines(u, lines);
 	u->given = maps;
 	u->in = coil_images;
 	u->out = u->b;

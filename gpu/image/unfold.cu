@@ -21,9 +21,16 @@ struct bs_unfold_cuda {
 	const float2 *maps, *coil_images;
 	/* coils [coil][z][y][x]; grid: the same on the encoded y, then on the encoded z, too */
 	float2 *b, *coils, *grid;
-	float *keep;             /* [kz][ky]: 1 where the line came, else 0; device memory */
+	/*
+	 * device memory [kz][ky]: 1 where the line came, else 0; of slices at once their phases
+	 * (bs_unfold_turns)
+	 */
+	float *keep;
 	struct bs_pinned staged; /* copy of keep on the host */
 	bs_line_pass forward[2], back[2];
+	bs_line_pass whole;           /* forward along y, of coil images on the encoded grid */
+	struct bs_unfold_group group; /* slices that the lines of the next solve hold */
+	uint64_t first;               /* values before the maps of the group's first slice */
 	struct bs_csr_cuda plain, adjoint;
 	struct bs_pcg_cuda *pcg;
 };
@@ -38,10 +45,27 @@ static uint64_t voxels_of(const struct bs_unfold_spec *s)
 	return (uint64_t)s->matrix[0] * s->matrix[1] * s->matrix[2];
 }
 
+/* Number of slices that are solved for together. */
+static uint32_t slices_of(const struct bs_unfold_spec *s)
+{
+	return s->group > 0 ? s->matrix[2] : 1;
+}
+
+/* Number of axes along which lines are transformed. */
+static int axes_of(const struct bs_unfold_spec *s)
+{
+	return s->group > 0 ? 1 : 2;
+}
+
 /* Returns the complex values of the coils' images on the encoded grid. */
 static uint64_t grid_of(const struct bs_unfold_spec *s)
 {
-	return lines_of(s) * s->matrix[0] * s->coils;
+	return lines_of(s) * s->matrix[0] * s->coils * slices_of(s);
+}
+
+static uint64_t keep_bytes(const struct bs_unfold_spec *s)
+{
+	return lines_of(s) * (s->group > 0 ? 2 * slices_of(s) : 1) * sizeof(float);
 }
 
 static struct bs_pcg_cuda_spec pcg_of(const struct bs_unfold_spec *s, const struct bs_csr *w,
@@ -79,9 +103,8 @@ int bs_unfold_cuda_need(const struct bs_unfold_spec *s, const struct bs_csr *w, 
 	if (rc != 0)
 		return rc;
 	*bytes += bs_devmem_round(voxels_of(s) * s->sets * 8) +
-		  2 * bs_devmem_round(grid_of(s) * 8) +
-		  bs_devmem_round(lines_of(s) * sizeof(float));
-	for (int a = 0; a < 2; a++)
+		  2 * bs_devmem_round(grid_of(s) * 8) + bs_devmem_round(keep_bytes(s));
+	for (int a = 0; a < axes_of(s); a++)
 		*bytes += bs_line_bytes(s->encoded[a]);
 	if (w != NULL)
 		*bytes += bs_csr_cuda_need(w, BS_CSR_PLAIN) + bs_csr_cuda_need(w, BS_CSR_ADJOINT);
@@ -90,48 +113,84 @@ int bs_unfold_cuda_need(const struct bs_unfold_spec *s, const struct bs_csr *w, 
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-static __device__ __forceinline__ float2 times(float2 a, float2 b)
-{
-	return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
-}
-
-/* Sets coils[c] to the sum over sets of S x. blockIdx.y: the coil. */
+/*
+ * Sets coils[c] to the sum over sets of S x. blockIdx.y: the coil, z: the slice, of `voxels` each,
+ * whose maps lie `step` values apart.
+ */
 static __global__ void weigh(float2 *coils, const float2 *x, const float2 *maps, uint32_t sets,
-			     uint32_t n, uint64_t voxels)
+			     uint32_t n, uint64_t voxels, uint64_t step)
 {
 	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
 	const uint64_t c = blockIdx.y;
+	const uint64_t slice = blockIdx.z * voxels;
+	const uint64_t all = gridDim.z * voxels;
 	float2 sum = make_float2(0.0f, 0.0f);
 
 	if (v >= voxels)
 		return;
+	maps += blockIdx.z * step;
 	for (uint32_t m = 0; m < sets; m++) {
-		const float2 p = times(maps[((uint64_t)m * n + c) * voxels + v], x[m * voxels + v]);
+		const float2 p =
+			bs_cmul(maps[((uint64_t)m * n + c) * voxels + v], x[m * all + slice + v]);
 
 		sum.x += p.x;
 		sum.y += p.y;
 	}
-	coils[c * voxels + v] = sum;
+	coils[c * all + slice + v] = sum;
 }
 
-/* Sets out[set] = scale sum_c conj(S) coils[c]. blockIdx.y: the set. */
+/* Sets out[set] = scale sum_c conj(S) coils[c]. blockIdx.y: the set, z: as of weigh. */
 static __global__ void gather(float2 *out, const float2 *coils, const float2 *maps, uint32_t n,
-			      uint64_t voxels, float scale)
+			      uint64_t voxels, uint64_t step, float scale)
 {
 	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
 	const uint64_t m = blockIdx.y;
+	const uint64_t slice = blockIdx.z * voxels;
+	const uint64_t all = gridDim.z * voxels;
 	float2 sum = make_float2(0.0f, 0.0f);
 
 	if (v >= voxels)
 		return;
+	maps += blockIdx.z * step;
 	for (uint32_t c = 0; c < n; c++) {
 		const float2 s = maps[(m * n + c) * voxels + v];
-		const float2 p = times(make_float2(s.x, -s.y), coils[c * voxels + v]);
+		const float2 p = bs_cmul_conj(coils[c * all + slice + v], s);
 
 		sum.x += p.x;
 		sum.y += p.y;
 	}
-	out[m * voxels + v] = make_float2(scale * sum.x, scale * sum.y);
+	out[m * all + slice + v] = make_float2(scale * sum.x, scale * sum.y);
+}
+
+/*
+ * grid [coil][slice][ky][x]: adds up each line's slices times their turns [slice][ky], or takes sum
+ * [coil][ky][x] where it is not NULL. Sets each slice to the sum times its turn's conjugate.
+ * blockIdx.y: the line.
+ */
+static __global__ void cross(float2 *grid, const float2 *sum, const float2 *turns, uint32_t columns,
+			     uint32_t coils, uint32_t slices)
+{
+	const uint32_t i = blockIdx.x * THREADS + threadIdx.x;
+	const uint64_t slice = (uint64_t)gridDim.y * columns;
+	const uint64_t at = (uint64_t)blockIdx.y * columns + i % columns;
+	float2 *own = grid + i / columns * slices * slice + at;
+	float2 all = make_float2(0.0f, 0.0f);
+
+	if (i >= columns * coils)
+		return;
+	if (sum != NULL)
+		all = sum[i / columns * slice + at];
+	for (uint32_t b = 0; sum == NULL && b < slices; b++) {
+		const float2 p = bs_cmul(turns[b * gridDim.y + blockIdx.y], own[b * slice]);
+
+		all.x += p.x;
+		all.y += p.y;
+	}
+	for (uint32_t b = 0; b < slices; b++) {
+		const float2 t = turns[b * gridDim.y + blockIdx.y];
+
+		own[b * slice] = bs_cmul_conj(all, t);
+	}
 }
 
 /* Zeroes the lines of grid [coil][kz][ky][x] that did not come; blockIdx.y: the line. */
@@ -152,9 +211,36 @@ static int launched(struct bs_fail *why)
 	return 0;
 }
 
-static dim3 over(uint64_t voxels, uint32_t y)
+static dim3 over(uint64_t voxels, uint32_t y, uint32_t z)
 {
-	return dim3((unsigned)((voxels + THREADS - 1) / THREADS), y);
+	return dim3((unsigned)((voxels + THREADS - 1) / THREADS), y, z);
+}
+
+static int gather_coils(const struct bs_unfold_cuda *u, float2 *out, const float2 *coils,
+			float scale, struct CUstream_st *stream, struct bs_fail *why)
+{
+	const uint32_t slices = slices_of(&u->s);
+
+	gather<<<over(u->voxels / slices, u->s.sets, slices), THREADS, 0, stream>>>(
+		out, coils, u->maps + u->first, u->s.coils, u->voxels / slices, u->s.group, scale);
+	return launched(why);
+}
+
+/* Keeps the lines that came, which hold one slice or several. sum: NULL, or as of cross. */
+static int keep(const struct bs_unfold_cuda *u, float2 *grid, const float2 *sum,
+		struct CUstream_st *stream, struct bs_fail *why)
+{
+	const struct bs_unfold_spec *s = &u->s;
+	const uint32_t lines = (uint32_t)lines_of(s);
+	const dim3 blocks = over((uint64_t)s->matrix[0] * s->coils, lines, 1);
+
+	if (s->group > 0)
+		cross<<<blocks, THREADS, 0, stream>>>(grid, sum, (const float2 *)u->keep,
+						      s->matrix[0], s->coils, s->matrix[2]);
+	else
+		keep_lines<<<blocks, THREADS, 0, stream>>>(
+			grid, u->keep, s->matrix[0], (uint64_t)lines * s->matrix[0], s->coils);
+	return launched(why);
 }
 
 /* Queues out = sum_c S_c^H F^H M F S_c in. */
@@ -163,13 +249,14 @@ static int apply(void *self, const float *in, float *out, struct CUstream_st *st
 {
 	struct bs_unfold_cuda *u = (struct bs_unfold_cuda *)self;
 	const struct bs_unfold_spec *s = &u->s;
-	const uint32_t *N = s->matrix;
+	const uint32_t slices = slices_of(s);
 	const bool volume = s->encoded[1] > 1;
 	float2 *full = volume ? u->coils : u->grid;
 	int rc;
 
-	weigh<<<over(u->voxels, s->coils), THREADS, 0, stream>>>(
-		u->coils, (const float2 *)in, u->maps, s->sets, s->coils, u->voxels);
+	weigh<<<over(u->voxels / slices, s->coils, slices), THREADS, 0, stream>>>(
+		u->coils, (const float2 *)in, u->maps + u->first, s->sets, s->coils,
+		u->voxels / slices, s->group);
 	rc = launched(why);
 	if (rc == 0)
 		rc = bs_line_launch(&u->forward[0], -1, u->coils, u->grid, stream, why);
@@ -177,18 +264,31 @@ static int apply(void *self, const float *in, float *out, struct CUstream_st *st
 		rc = bs_line_launch(&u->forward[1], -1, u->grid, u->coils, stream, why);
 	if (rc != 0)
 		return rc;
-	keep_lines<<<over((uint64_t)N[0] * s->coils, (uint32_t)lines_of(s)), THREADS, 0, stream>>>(
-		full, u->keep, N[0], lines_of(s) * N[0], s->coils);
-	rc = launched(why);
+	rc = keep(u, full, NULL, stream, why);
 	if (rc == 0 && volume)
 		rc = bs_line_launch(&u->back[1], 1, u->coils, u->grid, stream, why);
 	if (rc == 0)
 		rc = bs_line_launch(&u->back[0], 1, u->grid, u->coils, stream, why);
-	if (rc != 0)
-		return rc;
-	gather<<<over(u->voxels, s->sets), THREADS, 0, stream>>>(
-		(float2 *)out, u->coils, u->maps, s->coils, u->voxels, (float)(1.0 / lines_of(s)));
-	return launched(why);
+	return rc != 0 ? rc
+		       : gather_coils(u, (float2 *)out, u->coils, (float)(1.0 / lines_of(s)),
+				      stream, why);
+}
+
+/* Queues b = sum_c S_c^H of the coil images, of slices at once with their phases taken off. */
+static int combine(const struct bs_unfold_cuda *u, struct CUstream_st *stream, struct bs_fail *why)
+{
+	int rc = 0;
+
+	if (u->s.group == 0)
+		return gather_coils(u, u->b, u->coil_images, 1.0f, stream, why);
+	rc = bs_line_launch(&u->whole, -1, u->coil_images, u->coils, stream, why);
+	if (rc == 0)
+		rc = keep(u, u->grid, u->coils, stream, why);
+	if (rc == 0)
+		rc = bs_line_launch(&u->back[0], 1, u->grid, u->coils, stream, why);
+	return rc != 0 ? rc
+		       : gather_coils(u, u->b, u->coils, (float)(1.0 / lines_of(&u->s)), stream,
+				      why);
 }
 
 /* ---- plan ------------------------------------------------------------------------------------ */
@@ -214,6 +314,10 @@ static int plan_axis(struct bs_unfold_cuda *u, int a, struct bs_devmem *mem, str
 	u->back[a].in_half = E / 2;
 	u->back[a].out_count = N;
 	u->back[a].out_half = N / 2;
+	u->whole = u->forward[0];
+	u->whole.in_count = s->encoded[0];
+	u->whole.in_half = s->encoded[0] / 2;
+	u->whole.outer = s->coils;
 	return 0;
 }
 
@@ -249,7 +353,7 @@ int bs_unfold_cuda_plan(struct bs_unfold_cuda **plan, const struct bs_unfold_spe
 	int rc = u == NULL ? bs_fail(why, BS_ERR_NOMEM, "SENSE plan") : bs_lines_cuda_init(why);
 
 	if (rc == 0)
-		rc = bs_pinned_open(&u->staged, lines_of(s) * sizeof(float), why);
+		rc = bs_pinned_open(&u->staged, keep_bytes(s), why);
 	if (rc == 0) {
 		u->s = *s;
 		u->voxels = voxels_of(s);
@@ -258,11 +362,11 @@ int bs_unfold_cuda_plan(struct bs_unfold_cuda **plan, const struct bs_unfold_spe
 		u->b = (float2 *)bs_devmem_take(mem, u->voxels * s->sets * 8);
 		u->coils = (float2 *)bs_devmem_take(mem, grid_of(s) * 8);
 		u->grid = (float2 *)bs_devmem_take(mem, grid_of(s) * 8);
-		u->keep = (float *)bs_devmem_take(mem, lines_of(s) * sizeof(float));
+		u->keep = (float *)bs_devmem_take(mem, keep_bytes(s));
 		if (u->b == NULL || u->coils == NULL || u->grid == NULL || u->keep == NULL)
 			rc = bs_fail(why, BS_ERR_NOMEM, "SENSE: coil images");
 	}
-	for (int a = 0; a < 2 && rc == 0; a++)
+	for (int a = 0; a < axes_of(s) && rc == 0; a++)
 		rc = plan_axis(u, a, mem, why);
 	if (rc == 0)
 		rc = plan_pcg(u, w, rho, tolerance, mem, why);
@@ -283,6 +387,13 @@ void bs_unfold_cuda_close(struct bs_unfold_cuda *u)
 	free(u);
 }
 
+void bs_unfold_cuda_hold(struct bs_unfold_cuda *u, const struct bs_unfold_group *group,
+			 uint64_t first)
+{
+	u->group = *group;
+	u->first = first;
+}
+
 int bs_unfold_cuda_solve(struct bs_unfold_cuda *u, const uint8_t *lines, uint32_t iterations,
 			 int64_t deadline_ns, struct CUstream_st *stream,
 			 struct bs_pcg_result *result, struct bs_fail *why)
@@ -290,13 +401,14 @@ int bs_unfold_cuda_solve(struct bs_unfold_cuda *u, const uint8_t *lines, uint32_
 	float *staged = (float *)u->staged.host;
 
 	/* The last solve has waited for the stream, so nothing reads this memory any more. */
-	for (uint64_t l = 0; l < lines_of(&u->s); l++)
+	if (u->s.group > 0)
+		bs_unfold_turns(staged, &u->s, &u->group, lines, u->s.encoded[0] / 2);
+	for (uint64_t l = 0; u->s.group == 0 && l < lines_of(&u->s); l++)
 		staged[l] = lines[l] != 0 ? 1.0f : 0.0f;
-	BS_CUDA(cudaMemcpyAsync(u->keep, staged, lines_of(&u->s) * sizeof(float),
-				cudaMemcpyHostToDevice, stream),
+	BS_CUDA(cudaMemcpyAsync(u->keep, staged, keep_bytes(&u->s), cudaMemcpyHostToDevice, stream),
 		why);
-	gather<<<over(u->voxels, u->s.sets), THREADS, 0, stream>>>(u->b, u->coil_images, u->maps,
-								   u->s.coils, u->voxels, 1.0f);
-	BS_CUDA(cudaGetLastError(), why);
-	return bs_pcg_cuda_solve(u->pcg, iterations, deadline_ns, stream, result, why);
+	const int rc = combine(u, stream, why);
+
+	return rc != 0 ? rc
+		       : bs_pcg_cuda_solve(u->pcg, iterations, deadline_ns, stream, result, why);
 }

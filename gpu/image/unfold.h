@@ -9,9 +9,15 @@
  * Any lines will do: regular, shifted from partition to partition (CAIPI), irregular. Two sets of
  * maps (soft SENSE) explain a voxel by two images: rho and R have one of each set.
  *
+ * Slices at once (spec.group): z are the slices of a group, which the same lines hold. There is one
+ * partition, and line ky has slice b with the phase exp(i 2pi cycles_b ky), k = 0 at size/2:
+ * (sum_c S_cb^H F^H P_b^H M sum_b' P_b' F S_cb' + lambda) rho = sum_c S_cb^H F^H P_b^H M d_c.
+ *
  * maps        [set][coil][z][y][x] complex float
  * lines       [kz][ky], not 0: it came; k = 0 at index size/2 of an axis
- * coil_images [coil][z][y][x] complex float: F^H M d_c, cropped (bs_cart_finish)
+ *             of slices at once [coil][y][x], each slice's `group` values behind the one before
+ * coil_images [coil][z][y][x] complex float: F^H M d_c, cropped (bs_cart_finish);
+ *             of slices at once [coil][encoded y][x]
  * rho         [set][z][y][x] complex float
  *
  * need -> plan -> { solve | begin | apply }* -> close. w is the caller's and must live as long;
@@ -21,7 +27,8 @@
  * One caller. Twins: unfold.c with unfold_simd.c (host), unfold.cu (CUDA, unfold_cuda.h).
  * Tests: test/unit/gpu/test_unfold.c, test/replay/scan/left_out.sh
  * Sources: Pruessmann et al., Magn Reson Med 2001;46:638-651; Uecker et al., Magn Reson Med
- * 2014;71:990-1001 (sets of maps); Breuer et al., Magn Reson Med 2006;55:549-556 (CAIPIRINHA).
+ * 2014;71:990-1001 (sets of maps); Breuer et al., Magn Reson Med 2006;55:549-556 (CAIPIRINHA);
+ * Breuer et al., Magn Reson Med 2005;53:684-691 (slices at once).
  */
 #ifndef BS_GPU_IMAGE_UNFOLD_H
 #define BS_GPU_IMAGE_UNFOLD_H
@@ -40,6 +47,14 @@ struct bs_unfold_spec {
 	uint32_t coils, sets;
 	uint32_t iterations; /* most iterations of any solve */
 	double lambda;
+	/* slices at once: values from one slice's maps to the next one's; 0: z are partitions */
+	uint64_t group;
+};
+
+/* The slices that a group's lines hold. */
+struct bs_unfold_group {
+	uint32_t from, to;    /* slices from .. to-1 of the group; rho of the others is 0 */
+	const double *cycles; /* [slice] phase from a line to the next */
 };
 
 struct bs_unfold;
@@ -51,6 +66,14 @@ int bs_unfold_plan(struct bs_unfold **plan, const struct bs_unfold_spec *spec,
 		   struct bs_fail *why);
 void bs_unfold_close(struct bs_unfold *plan);
 
+/* For slices at once, before each solve or begin. */
+void bs_unfold_hold(struct bs_unfold *plan, const struct bs_unfold_group *group);
+/*
+ * Writes the phases of a group's slices [slice][ky], complex, k = 0 at index `middle`: 0 where the
+ * slice is not in the line, or the line has not come. Host and CUDA share it.
+ */
+void bs_unfold_turns(float *turns, const struct bs_unfold_spec *spec,
+		     const struct bs_unfold_group *group, const uint8_t *lines, uint32_t middle);
 /*
  * Takes maps and lines for what follows, and returns the right-hand side, sum_c S_c^H of the coils'
  * images: valid until the next call. solve does so by itself.

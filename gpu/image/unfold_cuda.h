@@ -30,6 +30,12 @@ int bs_unfold_cuda_plan(struct bs_unfold_cuda **plan, const struct bs_unfold_spe
 			const struct bs_csr *w, const float *maps, const float *coil_images,
 			float *rho, double tolerance, struct bs_devmem *mem, struct bs_fail *why);
 void bs_unfold_cuda_close(struct bs_unfold_cuda *plan);
+/*
+ * For slices at once, before each solve, as bs_unfold_hold. first: values in front of the maps of
+ * the group's first slice.
+ */
+void bs_unfold_cuda_hold(struct bs_unfold_cuda *plan, const struct bs_unfold_group *group,
+			 uint64_t first);
 int bs_unfold_cuda_solve(struct bs_unfold_cuda *plan, const uint8_t *lines, uint32_t iterations,
 			 int64_t deadline_ns, struct CUstream_st *stream,
 			 struct bs_pcg_result *result, struct bs_fail *why);

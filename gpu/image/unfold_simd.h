@@ -19,6 +19,13 @@ struct bs_unfold_kernels {
 	void (*gather)(float *sum, const float *in, const float *map, size_t rows);
 	/* Sets out = a out + b x. */
 	void (*mix)(float *out, float a, const float *x, float b, size_t rows);
+	/*
+	 * Adds up the slices of each line, slice b times turns [b][line], complex, or takes those
+	 * of slice 0 as the sum. Sets each slice to the sum times the conjugate of its turn. Slices
+	 * lie `plane` floats apart.
+	 */
+	void (*cross)(float *rows, size_t plane, const float *turns, uint32_t slices,
+		      uint32_t lines, bool add);
 };
 
 BS_ISA_DECLARE(const struct bs_unfold_kernels, bs_unfold_kernels);

@@ -19,7 +19,7 @@
  *
  * need -> plan -> { lambda | penalty's functions }* -> close. w is the caller's and must live as
  * long. After plan nothing is allocated. The same bytes for any number of threads. One caller.
- * Tests: test/unit/gpu/test_penalty.c, test_priors.c
+ * Tests: test/unit/gpu/penalty/test_penalty.c, test_priors.c
  * Sources: Daubechies, Comm Pure Appl Math 1988;41:909-996; Lustig et al., Magn Reson Med
  * 2007;58:1182-1195; Figueiredo & Nowak, IEEE Trans Image Process 2003;12:906-916 (shifts); Beck &
  * Teboulle, IEEE Trans Image Process 2009;18:2419-2434 (dual of total variation); Zhang et al.,

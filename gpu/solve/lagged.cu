@@ -7,16 +7,13 @@
 
 #include "gpu/device/check.h"
 #include "gpu/device/memory.h"
-#include "gpu/device/stream.h"
 #include "gpu/solve/cuda/turn.cuh"
 #include "gpu/solve/interpolators.h"
 #include "gpu/toeplitz/q_cuda.h"
 #include "gpu/toeplitz/toeplitz_cuda.h"
 
-#define THREADS    256
 #define SIDE       32u /* voxels in a block of from_times */
 #define TOGETHER   8u  /* times that such a block sums in parallel */
-#define BRANCHES   4   /* operators that run in parallel */
 #define QUANTILES  128u
 #define LOOKED_AT  16384u              /* about so many voxels are looked at for the quantiles */
 #define BYTES_MOST (UINT64_C(4) << 30) /* most bytes of all operators and images */
@@ -26,33 +23,11 @@ struct bs_lagged_cuda {
 	uint64_t voxels;
 	double first_s, step_s;
 	struct bs_devmem mem;
-	struct bs_toeplitz_cuda *normal[BS_SEGMENTS_MAX];
-	float2 *images; /* images at each time, [time][coil][voxel] */
-	cudaStream_t branch[BRANCHES];
-	cudaEvent_t fork, join[BRANCHES];
+	struct bs_toeplitz_cuda *normal; /* the operators of all times */
+	float2 *images;                  /* images at each time, [time][coil][voxel] */
 };
 
 /* ---- kernels --------------------------------------------------------------------------------- */
-
-/* Sets images[l][c] = exp(-i2pi hz tau_l) S_c in. blockIdx.y: the time l. */
-static __global__ void __launch_bounds__(THREADS)
-	to_times(float2 *images, const float2 *in, const float2 *maps, const float *hz,
-		 double first_s, double step_s, uint32_t coils, uint64_t voxels)
-{
-	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-
-	if (v >= voxels)
-		return;
-	const float2 turned = bs_cmul(phase_of(hz[v], first_s + blockIdx.y * step_s), in[v]);
-
-	images += (uint64_t)blockIdx.y * coils * voxels;
-	if (maps == NULL) {
-		images[v] = turned;
-		return;
-	}
-	for (uint32_t c = 0; c < coils; c++)
-		images[c * voxels + v] = bs_cmul(turned, __ldg(maps + c * voxels + v));
-}
 
 /*
  * Sets out = sum_l exp(+i2pi hz tau_l) sum_c conj(S_c) images[l][c]; each row of threads sums times
@@ -163,14 +138,16 @@ static int find_times(struct bs_lagged_cuda *p, const struct bs_segments_spec *s
 	return 0;
 }
 
-static struct bs_toeplitz_spec toeplitz_of(const struct bs_segments_spec *s)
+static struct bs_toeplitz_spec toeplitz_of(const struct bs_lagged_cuda *p,
+					   const struct bs_segments_spec *s)
 {
 	struct bs_toeplitz_spec t;
 
 	memset(&t, 0, sizeof(t));
 	t.dims = s->nufft.dims;
 	memcpy(t.matrix, s->nufft.matrix, sizeof(t.matrix));
-	t.coils = s->together;
+	t.coils = p->times * p->coils;
+	t.operators = p->times;
 	return t;
 }
 
@@ -182,14 +159,16 @@ static uint64_t image_bytes(const struct bs_lagged_cuda *p)
 static int need_of(const struct bs_lagged_cuda *p, const struct bs_segments_spec *s,
 		   uint64_t *bytes, struct bs_fail *why)
 {
-	const struct bs_toeplitz_spec t = toeplitz_of(s);
+	const struct bs_toeplitz_spec t = toeplitz_of(p, s);
 	int rc = bs_toeplitz_cuda_need(&t, bytes, why);
 
-	*bytes = *bytes * p->times + bs_devmem_round(image_bytes(p));
-	return rc == 0 && *bytes > BYTES_MOST
+	if (rc != 0)
+		return rc;
+	*bytes += bs_devmem_round(image_bytes(p));
+	return *bytes > BYTES_MOST
 		       ? bs_fail(why, BS_ERR_UNSUPPORTED, "%u Toeplitz operators of %u coils",
 				 p->times, p->coils)
-		       : rc;
+		       : 0;
 }
 
 static int take_memory(struct bs_lagged_cuda *p, const struct bs_segments_spec *s,
@@ -211,7 +190,6 @@ static int make_operator(struct bs_lagged_cuda *p, const struct bs_segments_spec
 			 struct bs_fail *why)
 {
 	const double accuracy = s->nufft.accuracy > 0.0 ? 0.1 * s->nufft.accuracy : 1e-4;
-	const struct bs_toeplitz_spec t = toeplitz_of(s);
 	struct bs_devmem temporary;
 	struct bs_q_spec spec;
 	int rc;
@@ -234,9 +212,7 @@ static int make_operator(struct bs_lagged_cuda *p, const struct bs_segments_spec
 	BS_CUDA_GO(
 		cudaMemcpy(temporary.base, q, (size_t)bs_q_size(&spec) * 8, cudaMemcpyHostToDevice),
 		why, rc, out);
-	rc = bs_toeplitz_cuda_plan(&p->normal[l], &t, (const float *)temporary.base, &p->mem, why);
-	if (rc == 0) /* branches run in parallel, so the launches of one need not overlap */
-		rc = bs_toeplitz_cuda_choose(p->normal[l], 0, 1, why);
+	rc = bs_toeplitz_cuda_put(p->normal, l, (const float *)temporary.base, why);
 out:
 	bs_devmem_close(&temporary);
 	return rc;
@@ -245,8 +221,9 @@ out:
 static int make_operators(struct bs_lagged_cuda *p, const struct bs_segments_spec *s,
 			  const float *k, const float *weight, const float *b, struct bs_fail *why)
 {
+	const struct bs_toeplitz_spec t = toeplitz_of(p, s);
 	struct bs_q_spec spec;
-	int rc = 0;
+	int rc = bs_toeplitz_cuda_plan(&p->normal, &t, NULL, &p->mem, why);
 
 	memset(&spec, 0, sizeof(spec));
 	spec.dims = s->nufft.dims;
@@ -256,24 +233,12 @@ static int make_operators(struct bs_lagged_cuda *p, const struct bs_segments_spe
 	float *w = (float *)malloc((size_t)s->nufft.samples * sizeof(*w));
 	float *q = (float *)malloc((size_t)bs_q_size(&spec) * 8);
 
-	if (w == NULL || q == NULL)
+	if (rc == 0 && (w == NULL || q == NULL))
 		rc = bs_fail(why, BS_ERR_NOMEM, "Toeplitz operators of a field map");
 	for (uint32_t l = 0; rc == 0 && l < p->times; l++)
 		rc = make_operator(p, s, l, k, weight, b, w, q, why);
 	free(w);
 	free(q);
-	return rc;
-}
-
-static int open_branches(struct bs_lagged_cuda *p, struct bs_fail *why)
-{
-	int rc = bs_stream_event(&p->fork, why);
-
-	for (int i = 0; rc == 0 && i < BRANCHES; i++) {
-		rc = bs_stream_open(&p->branch[i], why);
-		if (rc == 0)
-			rc = bs_stream_event(&p->join[i], why);
-	}
 	return rc;
 }
 
@@ -323,8 +288,6 @@ int bs_lagged_cuda_plan(struct bs_lagged_cuda **plan, const struct bs_segments_s
 	if (rc == 0)
 		rc = make_operators(*plan, s, k, weight, b, why);
 	if (rc == 0)
-		rc = open_branches(*plan, why);
-	if (rc == 0)
 		rc = bs_cuda_copied(why);
 	free(b);
 	if (rc != 0) {
@@ -338,62 +301,24 @@ void bs_lagged_cuda_close(struct bs_lagged_cuda *p)
 {
 	if (p == NULL)
 		return;
-	for (int i = 0; i < BRANCHES; i++) {
-		if (p->branch[i] != NULL)
-			(void)cudaStreamDestroy(p->branch[i]);
-		if (p->join[i] != NULL)
-			(void)cudaEventDestroy(p->join[i]);
-	}
-	if (p->fork != NULL)
-		(void)cudaEventDestroy(p->fork);
-	for (uint32_t l = 0; l < p->times; l++)
-		if (p->normal[l] != NULL)
-			bs_toeplitz_cuda_close(p->normal[l]);
+	bs_toeplitz_cuda_close(p->normal);
 	bs_devmem_close(&p->mem);
 	free(p);
-}
-
-uint32_t bs_lagged_cuda_times(const struct bs_lagged_cuda *p)
-{
-	return p->times;
-}
-
-/* ---- the product ----------------------------------------------------------------------------- */
-
-/* Applies the operators in place; each branch takes every BRANCHES-th one. */
-static int operate(struct bs_lagged_cuda *p, cudaStream_t stream, struct bs_fail *why)
-{
-	const uint64_t step = p->coils * p->voxels;
-	int rc = 0;
-
-	BS_CUDA(cudaEventRecord(p->fork, stream), why);
-	for (uint32_t i = 0; rc == 0 && i < BRANCHES && i < p->times; i++) {
-		BS_CUDA(cudaStreamWaitEvent(p->branch[i], p->fork, 0), why);
-		for (uint32_t l = i; rc == 0 && l < p->times; l += BRANCHES) {
-			float *image = (float *)(p->images + l * step);
-
-			rc = bs_toeplitz_cuda_apply(p->normal[l], p->coils, image, image,
-						    p->branch[i], why);
-		}
-		if (rc != 0)
-			return rc;
-		BS_CUDA(cudaEventRecord(p->join[i], p->branch[i]), why);
-		BS_CUDA(cudaStreamWaitEvent(stream, p->join[i], 0), why);
-	}
-	return rc;
 }
 
 int bs_lagged_cuda_apply(struct bs_lagged_cuda *p, const float *maps, const float *hz,
 			 const float *in, float *out, struct CUstream_st *stream,
 			 struct bs_fail *why)
 {
-	const dim3 each((unsigned)((p->voxels + THREADS - 1) / THREADS), p->times);
+	const dim3 each((unsigned)((p->voxels + TURN_THREADS - 1) / TURN_THREADS), p->times);
 	int rc;
 
-	to_times<<<each, THREADS, 0, stream>>>(p->images, (const float2 *)in, (const float2 *)maps,
-					       hz, p->first_s, p->step_s, p->coils, p->voxels);
+	to_times<<<each, TURN_THREADS, 0, stream>>>(p->images, (const float2 *)in,
+						    (const float2 *)maps, hz, p->first_s, p->step_s,
+						    p->coils, p->voxels);
 	BS_CUDA(cudaGetLastError(), why);
-	rc = operate(p, stream, why);
+	rc = bs_toeplitz_cuda_apply(p->normal, p->times * p->coils, (const float *)p->images,
+				    (float *)p->images, stream, why);
 	if (rc != 0)
 		return rc;
 	from_times<<<(unsigned)((p->voxels + SIDE - 1) / SIDE), dim3(SIDE, TOGETHER), 0, stream>>>(

@@ -8,8 +8,8 @@
  * w_m b_l(t_m) between two turns of phase. b_l is fitted to the differences of the map's
  * frequencies, which lie as much on one side of 0 as on the other: it is real. They reach twice as
  * far as the frequencies (where other maps come in this one's place, evenly to there), so there are
- * more times than segments (9 for 6, 30 for 18), but each is three passes over a grid that holds no
- * samples, all coils together, and several times run side by side. The error is segments.h's:
+ * more times than segments (9 for 6, 30 for 18), but all of them are three passes over grids that
+ * hold no samples, all coils and times together. The error is segments.h's:
  * `error` beside that of Q, of the spec's accuracy.
  *
  * in, out [z][y][x] complex, maps [together][voxel] complex or NULL (together is 1 and S is 1), hz
@@ -43,7 +43,6 @@ void bs_lagged_cuda_close(struct bs_lagged_cuda *plan); /* frees a plan, which m
 int bs_lagged_cuda_apply(struct bs_lagged_cuda *plan, const float *maps, const float *hz,
 			 const float *in, float *out, struct CUstream_st *stream,
 			 struct bs_fail *why);
-uint32_t bs_lagged_cuda_times(const struct bs_lagged_cuda *plan);
 
 BS_C_END
 #endif

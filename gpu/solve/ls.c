@@ -63,10 +63,9 @@ static const float *maps_of(const struct bs_ls *p, uint32_t set)
 
 static struct bs_toeplitz_spec toeplitz_of(const struct bs_ls_spec *s)
 {
-	return (struct bs_toeplitz_spec){ s->dims,
-					  { s->matrix[0], s->matrix[1], s->matrix[2] },
-					  s->coils > 0 ? s->coils : 1,
-					  0 };
+	return (struct bs_toeplitz_spec){ .dims = s->dims,
+					  .matrix = { s->matrix[0], s->matrix[1], s->matrix[2] },
+					  .coils = s->coils > 0 ? s->coils : 1 };
 }
 
 static struct bs_pcg_spec pcg_of(const struct bs_ls_spec *s)

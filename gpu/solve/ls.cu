@@ -11,7 +11,7 @@
 #include "gpu/solve/lsq_cuda.h"
 #include "gpu/solve/pcg_cuda.h"
 #include "gpu/solve/segments_cuda.h"
-#include "gpu/toeplitz/cuda/tune.h"
+#include "gpu/toeplitz/toeplitz_cuda.h"
 
 #define THREADS 256
 
@@ -277,8 +277,8 @@ static int plan_constraint(struct bs_ls_cuda *s, struct bs_devmem *mem, struct b
 /*
  * Plans the operator of F^H F. q is copied to temporary memory; its tables are made on the device.
  */
-static int plan_normal(struct bs_ls_cuda *s, const float *q, const char *cache_dir,
-		       struct bs_devmem *mem, struct bs_fail *why)
+static int plan_normal(struct bs_ls_cuda *s, const float *q, struct bs_devmem *mem,
+		       struct bs_fail *why)
 {
 	const struct bs_q_spec spec = bs_lsq_q_spec(s->p);
 	const size_t bytes = (size_t)bs_q_size(&spec) * 8;
@@ -293,8 +293,6 @@ static int plan_normal(struct bs_ls_cuda *s, const float *q, const char *cache_d
 		return rc;
 	BS_CUDA_GO(cudaMemcpy(temporary.base, q, bytes, cudaMemcpyHostToDevice), why, rc, out);
 	rc = bs_toeplitz_cuda_plan(&s->normal, &t, (const float *)temporary.base, mem, why);
-	if (rc == 0)
-		bs_toeplitz_use_tuned(s->normal, &t, cache_dir);
 out:
 	bs_devmem_close(&temporary);
 	return rc;
@@ -338,7 +336,7 @@ static int plan_pcg(struct bs_ls_cuda *s, struct bs_devmem *mem, struct bs_fail 
 	system.normal = s->normal;
 	system.apply = s->field != NULL ? apply_field : NULL;
 	system.self = s;
-	system.varies = s->field != NULL && bs_segments_cuda_launches(s->field) == 0;
+	system.varies = s->field != NULL && !bs_segments_cuda_lagged(s->field);
 	system.coils = s->coils;
 	system.maps = s->sense ? (const float *)s->maps : NULL;
 	system.mu = s->mu;
@@ -369,7 +367,7 @@ int bs_ls_cuda_plan(struct bs_ls_cuda *s, const float *q, const struct bs_tables
 	if (rc == 0 && (s->b == NULL || s->x == NULL || (s->parts > 0 && s->addends == NULL)))
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': solver's vectors", s->p->name);
 	if (rc == 0 && s->field == NULL)
-		rc = plan_normal(s, q, env->cache_dir, mem, why);
+		rc = plan_normal(s, q, mem, why);
 	if (rc == 0)
 		rc = plan_constraint(s, mem, why);
 	bs_csr_close(&s->gram_host); /* the matrix has been copied to the device */
@@ -480,35 +478,9 @@ int bs_ls_cuda_begin(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_fail *
 	return rc != 0 ? rc : bs_pcg_cuda_begin(s->pcg, stream, why);
 }
 
-int bs_ls_cuda_product(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_fail *why)
+struct bs_pcg_cuda *bs_ls_cuda_pcg(struct bs_ls_cuda *s)
 {
-	return bs_pcg_cuda_product(s->pcg, stream, why);
-}
-
-int bs_ls_cuda_step(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_fail *why)
-{
-	return bs_pcg_cuda_step(s->pcg, stream, why);
-}
-
-int bs_ls_cuda_last_product(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_fail *why)
-{
-	return bs_pcg_cuda_last_product(s->pcg, stream, why);
-}
-
-int bs_ls_cuda_last_step(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_fail *why)
-{
-	return bs_pcg_cuda_last_step(s->pcg, stream, why);
-}
-
-int bs_ls_cuda_wait(struct bs_ls_cuda *s, cudaStream_t stream, struct bs_report *report,
-		    struct bs_fail *why)
-{
-	struct bs_pcg_result result;
-	int rc = bs_pcg_cuda_wait(s->pcg, stream, &result, why);
-
-	if (rc == 0)
-		bs_report_solve(report, true, result.iterations, result.residual);
-	return rc;
+	return s->pcg;
 }
 
 const float2 *bs_ls_cuda_image(const struct bs_ls_cuda *s)

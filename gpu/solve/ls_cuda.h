@@ -66,11 +66,8 @@ int bs_ls_cuda_run(struct bs_ls_cuda *ls, float2 *images, uint32_t iterations, i
  * A solve with maps on several GPUs (gpu/engine/multi/ls.h), each of which makes the same
  * iterations. p and tables are those of all coils; plan's maps, and images, are of this GPU's
  * `coils`. load writes this GPU's addend of the right-hand side to its place in addends
- * [part][z][y][x] complex, device memory; begin follows once all addends are there. In each
- * iteration product writes this GPU's addend of A p there, and step follows once all are there;
- * last_product and last_step do the same, once, at the end. They only queue. wait: waits for the
- * stream; sets iterations and residual. image: [z][y][x], device memory. bytes: as
- * bs_ls_cuda_bytes.
+ * [part][z][y][x] complex, device memory; begin follows once all addends are there, then pcg's
+ * iterations. They only queue. image: [z][y][x], device memory. bytes: as bs_ls_cuda_bytes.
  */
 int bs_ls_cuda_bytes_share(const struct bs_protocol *p, const struct bs_csr *w, uint32_t coils,
 			   uint32_t parts, uint64_t *bytes, struct bs_fail *why);
@@ -81,12 +78,8 @@ int bs_ls_cuda_load(struct bs_ls_cuda *ls, const float2 *images, cudaStream_t st
 		    struct bs_fail *why);
 float *bs_ls_cuda_addends(struct bs_ls_cuda *ls);
 int bs_ls_cuda_begin(struct bs_ls_cuda *ls, cudaStream_t stream, struct bs_fail *why);
-int bs_ls_cuda_product(struct bs_ls_cuda *ls, cudaStream_t stream, struct bs_fail *why);
-int bs_ls_cuda_step(struct bs_ls_cuda *ls, cudaStream_t stream, struct bs_fail *why);
-int bs_ls_cuda_last_product(struct bs_ls_cuda *ls, cudaStream_t stream, struct bs_fail *why);
-int bs_ls_cuda_last_step(struct bs_ls_cuda *ls, cudaStream_t stream, struct bs_fail *why);
-int bs_ls_cuda_wait(struct bs_ls_cuda *ls, cudaStream_t stream, struct bs_report *report,
-		    struct bs_fail *why);
+struct bs_pcg_cuda;
+struct bs_pcg_cuda *bs_ls_cuda_pcg(struct bs_ls_cuda *ls);
 const float2 *bs_ls_cuda_image(const struct bs_ls_cuda *ls);
 
 #endif

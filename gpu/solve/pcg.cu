@@ -27,7 +27,6 @@ struct bs_pcg_cuda {
 	cudaGraphExec_t whole, first, one, last;
 	struct bs_watch watch;
 	bool close;
-	bool leads;       /* 3D: the first pass of the operator makes the direction */
 	bool whole_steps; /* 2D, identity as constraint: iterations are bs_toeplitz_cuda_iterate */
 };
 
@@ -64,6 +63,24 @@ static size_t state_bytes(const struct bs_pcg_cuda_spec *s)
 	return images_of(s) * sizeof(struct bs_cg_state);
 }
 
+static void take_all(struct bs_pcg_cuda *c, struct bs_devroom *r)
+{
+	const struct bs_pcg_cuda_spec *s = &c->spec;
+	const uint64_t images = images_of(s);
+	const uint64_t vector = images * s->voxels * sizeof(float2);
+
+	bs_devroom_take(r, &c->v.r, vector);
+	bs_devroom_take(r, &c->v.p, vector);
+	bs_devroom_take(r, &c->v.q, vector);
+	if (s->circulant)
+		bs_devroom_take(r, &c->v.z, vector);
+	bs_devroom_take(r, &c->rows, images * s->rows * sizeof(float2));
+	bs_devroom_take(r, &c->v.partial, images * 2 * blocks_of(s) * sizeof(double));
+	bs_devroom_take(r, &c->v.history, history_bytes(s));
+	bs_devroom_take(r, &c->v.state, state_bytes(s));
+	bs_devroom_take(r, &c->check.state, state_bytes(s));
+}
+
 int bs_pcg_cuda_need(const struct bs_pcg_cuda_spec *spec, uint64_t *bytes, struct bs_fail *why)
 {
 	if (spec->voxels < 1 || spec->voxels > UINT64_C(1) << 32 || spec->iterations < 1 ||
@@ -72,12 +89,12 @@ int bs_pcg_cuda_need(const struct bs_pcg_cuda_spec *spec, uint64_t *bytes, struc
 		return bs_fail(why, BS_ERR_SIZE,
 			       "conjugate gradients: %llu voxels, %u iterations, %u images",
 			       (unsigned long long)spec->voxels, spec->iterations, spec->images);
-	const uint64_t images = images_of(spec);
+	struct bs_pcg_cuda c = {};
+	struct bs_devroom room = {};
 
-	*bytes = (3 + spec->circulant) * bs_devmem_round(images * spec->voxels * sizeof(float2)) +
-		 bs_devmem_round(images * spec->rows * sizeof(float2)) +
-		 bs_devmem_round(images * 2 * blocks_of(spec) * sizeof(double)) +
-		 bs_devmem_round(history_bytes(spec)) + 2 * bs_devmem_round(state_bytes(spec));
+	c.spec = *spec;
+	take_all(&c, &room);
+	*bytes = room.bytes;
 	return 0;
 }
 
@@ -101,29 +118,19 @@ static int product(struct bs_pcg_cuda *c, const float2 *images, const int *stop,
 		return s->apply(s->self, in, q, stream, why);
 	if (c->v.parts > 0)
 		return bs_toeplitz_cuda_each(s->normal, s->coils, s->maps, in, stream, why);
-	if (s->maps != NULL)
-		return bs_toeplitz_cuda_sense(s->normal, s->coils, s->maps, in, stop, q, stream,
-					      why);
+	if (s->maps != NULL || !bs_toeplitz_cuda_flat(s->normal))
+		return bs_toeplitz_cuda_sense(s->normal,
+					      s->maps != NULL ? s->coils : images_of(&c->spec),
+					      s->maps, in, stop, q, stream, why);
 	return bs_toeplitz_cuda_apply(s->normal, images_of(&c->spec), in, q, stream, why);
 }
 
 /* Makes the direction and the product of A with it. */
-static int apply(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+int bs_pcg_cuda_product(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
 {
-	const struct bs_pcg_cuda_system *s = &c->system;
-	struct bs_toeplitz_step step;
-	int err;
+	int err = bs_launch(direction, grid_of(c), CG_THREADS, 0, c->close, stream, why, c->v);
 
-	if (!c->leads) {
-		err = bs_launch(direction, grid_of(c), CG_THREADS, 0, c->close, stream, why, c->v);
-		return err != 0 ? err : product(c, c->v.p, &c->v.state->stop, stream, why);
-	}
-	step.residual = (const float *)(c->v.z != NULL ? c->v.z : c->v.r);
-	step.inverse = c->v.inverse;
-	step.direction = (float *)c->v.p;
-	step.beta = &c->v.state->beta;
-	step.stop = &c->v.state->stop;
-	return bs_toeplitz_cuda_step(s->normal, &step, (float *)c->v.q, stream, why);
+	return err != 0 ? err : product(c, c->v.p, &c->v.state->stop, stream, why);
 }
 
 /* Adds mu times the constraint applied to v.p to q. v: c->v or c->check. */
@@ -190,7 +197,7 @@ static struct bs_toeplitz_cg cg_of(const struct bs_pcg_cuda *c)
 	return cg;
 }
 
-static int start(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
+int bs_pcg_cuda_begin(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
 {
 	if (c->whole_steps) {
 		const struct bs_toeplitz_cg cg = cg_of(c);
@@ -219,7 +226,7 @@ static int iterate(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *w
 
 		return bs_toeplitz_cuda_iterate(c->system.normal, &cg, false, stream, why);
 	}
-	int err = apply(c, stream, why);
+	int err = bs_pcg_cuda_product(c, stream, why);
 
 	return err != 0 ? err : advance(c, stream, why);
 }
@@ -235,9 +242,14 @@ static int measure(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *w
 				    stream, why, c->v, c->check.state, c->whole_steps);
 }
 
+int bs_pcg_cuda_last_product(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
+{
+	return product(c, c->v.x, NULL, stream, why);
+}
+
 static int finish(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
 {
-	int err = product(c, c->v.x, NULL, stream, why);
+	int err = bs_pcg_cuda_last_product(c, stream, why);
 
 	return err != 0 ? err : measure(c, stream, why);
 }
@@ -246,7 +258,7 @@ static int finish(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *wh
 static int launch_all(struct bs_pcg_cuda *c, bool from_start, uint32_t iterations, bool to_end,
 		      cudaStream_t stream, struct bs_fail *why)
 {
-	int err = from_start ? start(c, stream, why) : 0;
+	int err = from_start ? bs_pcg_cuda_begin(c, stream, why) : 0;
 
 	for (uint32_t i = 0; i < iterations && err == 0; i++)
 		err = iterate(c, stream, why);
@@ -292,30 +304,17 @@ static size_t states_end(const struct bs_pcg_cuda_spec *s)
 
 static int prepare(struct bs_pcg_cuda *c, struct bs_devmem *mem, struct bs_fail *why)
 {
-	const uint64_t vector = images_of(&c->spec) * c->spec.voxels * sizeof(float2);
-	int err;
+	struct bs_devroom room = { mem, 0, false };
 
-	c->v.r = (float2 *)bs_devmem_take(mem, vector);
-	c->v.p = (float2 *)bs_devmem_take(mem, vector);
-	c->v.q = (float2 *)bs_devmem_take(mem, vector);
-	if (c->spec.circulant)
-		c->v.z = (float2 *)bs_devmem_take(mem, vector);
-	c->rows =
-		(float2 *)bs_devmem_take(mem, images_of(&c->spec) * c->spec.rows * sizeof(float2));
-	c->v.partial = (double *)bs_devmem_take(
-		mem, images_of(&c->spec) * 2 * (size_t)blocks_of(&c->spec) * sizeof(double));
-	c->v.history = (double *)bs_devmem_take(mem, history_bytes(&c->spec));
-	c->v.state = (struct bs_cg_state *)bs_devmem_take(mem, state_bytes(&c->spec));
+	take_all(c, &room);
+	struct bs_cg_state *const checked = c->check.state;
+	int err = bs_devroom_check(&room, "conjugate gradients", why);
+
+	if (err != 0)
+		return err;
 	c->check = c->v;
 	c->check.p = c->v.x;
-	c->check.state = (struct bs_cg_state *)bs_devmem_take(mem, state_bytes(&c->spec));
-	if (c->v.r == NULL || c->v.p == NULL || c->v.q == NULL || c->rows == NULL ||
-	    c->v.partial == NULL || c->v.history == NULL || c->v.state == NULL ||
-	    c->check.state == NULL || (c->spec.circulant && c->v.z == NULL))
-		return bs_fail(
-			why, BS_ERR_NOMEM,
-			"conjugate gradients: vectors of %llu bytes do not fit the device arena",
-			(unsigned long long)vector);
+	c->check.state = checked;
 	err = bs_pinned_open(&c->pinned, states_end(&c->spec) + history_bytes(&c->spec), why);
 	if (err != 0)
 		return err;
@@ -373,7 +372,6 @@ int bs_pcg_cuda_plan(struct bs_pcg_cuda **plan, const struct bs_pcg_cuda_spec *s
 		const bool own = system->apply == NULL && system->parts == 0;
 		const bool flat = own && bs_toeplitz_cuda_flat(system->normal);
 
-		c->leads = own && !flat && system->maps == NULL;
 		c->whole_steps = flat && system->gram == NULL && system->w == NULL &&
 				 system->circulant == NULL;
 		if (flat && system->maps != NULL) {
@@ -435,7 +433,7 @@ int bs_pcg_cuda_queue(struct bs_pcg_cuda *c, uint32_t iterations, struct CUstrea
 		BS_CUDA(cudaGraphLaunch(c->whole, stream), why);
 		return 0;
 	}
-	int err = queue_part(c, c->first, start, stream, why);
+	int err = queue_part(c, c->first, bs_pcg_cuda_begin, stream, why);
 
 	for (uint32_t i = 0; i < iterations && err == 0; i++)
 		err = queue_part(c, c->one, iterate, stream, why);
@@ -458,20 +456,10 @@ int bs_pcg_cuda_sum(float *out, const float *addends, uint32_t parts, uint64_t v
 		    struct CUstream_st *stream, struct bs_fail *why)
 {
 	/* this kernel is not launched early, since its input comes from other GPUs */
-	add_parts<<<(unsigned)((voxels + CG_THREADS - 1) / CG_THREADS), CG_THREADS, 0, stream>>>(
-		(float2 *)out, (const float2 *)addends, parts, voxels);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
-}
-
-int bs_pcg_cuda_begin(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
-{
-	return start(c, stream, why);
-}
-
-int bs_pcg_cuda_product(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
-{
-	return apply(c, stream, why);
+	return bs_launch(add_addends,
+			 dim3((unsigned)((voxels + ADDENDS_THREADS - 1) / ADDENDS_THREADS)),
+			 ADDENDS_THREADS, 0, false, stream, why, (float2 *)out,
+			 (const float2 *)addends, parts, voxels, (const int *)NULL);
 }
 
 static int sum_own(struct bs_pcg_cuda *c, cudaStream_t stream, struct bs_fail *why)
@@ -485,11 +473,6 @@ int bs_pcg_cuda_step(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct b
 	int err = sum_own(c, stream, why);
 
 	return err != 0 ? err : advance(c, stream, why);
-}
-
-int bs_pcg_cuda_last_product(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
-{
-	return product(c, c->v.x, NULL, stream, why);
 }
 
 int bs_pcg_cuda_last_step(struct bs_pcg_cuda *c, struct CUstream_st *stream, struct bs_fail *why)
@@ -541,7 +524,7 @@ static int watch(struct bs_pcg_cuda *c, uint32_t iterations, int64_t deadline_ns
 		 cudaStream_t stream, bool *late, struct bs_fail *why)
 {
 	struct queue q = { c, stream };
-	int err = queue_part(c, c->first, start, stream, why);
+	int err = queue_part(c, c->first, bs_pcg_cuda_begin, stream, why);
 
 	if (err != 0)
 		return err;

@@ -3,7 +3,7 @@
  *
  * The twin of core/solve/pcg.h. It uses the Toeplitz operator (gpu/toeplitz/toeplitz_cuda.h; with
  * maps, its sum over coils), the constraint W (identity or a sparse matrix), and Jacobi's
- * preconditioner, the circulant one or none. An iteration takes seven launches in 3D, five by
+ * preconditioner, the circulant one or none. An iteration takes eight launches in 3D, six by
  * planes, and six in 2D; a circulant preconditioner takes six to eight more. In 2D it takes two
  * where the constraint is the identity, the preconditioner is not circulant, and there is one GPU
  * (gpu/toeplitz/cuda/step.cuh). A whole solve is one CUDA graph, or part of the caller's (record).

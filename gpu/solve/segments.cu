@@ -15,7 +15,7 @@
 #include "gpu/solve/interpolators.h"
 #include "gpu/solve/lagged_cuda.h"
 
-#define THREADS 256
+#define THREADS TURN_THREADS /* what to_times takes */
 
 struct bs_segments_cuda {
 	struct bs_segments_spec s;
@@ -38,54 +38,26 @@ struct bs_segments_cuda {
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* Sets images[c] = phase S_c in. blockIdx.y: the coil. */
-static __global__ void to_segment(float2 *images, const float2 *in, const float2 *maps,
-				  const float *hz, double tau, uint64_t voxels)
+/*
+ * Sets out to conj(phase) sum_c conj(S_c) images[c], or adds it; without maps, for each image of
+ * its own, blockIdx.y.
+ */
+static __global__ void from_segment(float2 *out, const float2 *images, const float2 *maps,
+				    uint32_t coils, const float *hz, double tau, bool first,
+				    uint64_t voxels)
 {
 	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
 	const uint64_t at = blockIdx.y * voxels + v;
 
 	if (v >= voxels)
 		return;
-	const float2 turned = bs_cmul(phase_of(hz[v], tau), in[v]);
+	float2 sum = maps == NULL ? images[at] : make_float2(0.0f, 0.0f);
 
-	images[at] = maps != NULL ? bs_cmul(turned, maps[at]) : turned;
-}
-
-/* Sets out[c] to conj(phase) images[c], or adds it. blockIdx.y: the coil. */
-static __global__ void from_segment(float2 *out, const float2 *images, const float *hz, double tau,
-				    bool first, uint64_t voxels)
-{
-	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-	const uint64_t at = blockIdx.y * voxels + v;
-
-	if (v >= voxels)
-		return;
+	for (uint32_t c = 0; maps != NULL && c < coils; c++)
+		sum = bs_cadd(sum, bs_cmul_conj(images[c * voxels + v], maps[c * voxels + v]));
 	const float2 before = first ? make_float2(0.0f, 0.0f) : out[at];
-	const float2 turned = bs_cmul_conj(images[at], phase_of(hz[v], tau));
 
-	out[at] = make_float2(before.x + turned.x, before.y + turned.y);
-}
-
-/* Sets out to conj(phase) sum_c conj(S_c) images[c], or adds it. */
-static __global__ void combine_segment(float2 *out, const float2 *images, const float2 *maps,
-				       uint32_t coils, const float *hz, double tau, bool first,
-				       uint64_t voxels)
-{
-	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-	float2 sum = make_float2(0.0f, 0.0f);
-
-	if (v >= voxels)
-		return;
-	for (uint32_t c = 0; c < coils; c++) {
-		const float2 seen = bs_cmul_conj(images[c * voxels + v], maps[c * voxels + v]);
-
-		sum = make_float2(sum.x + seen.x, sum.y + seen.y);
-	}
-	const float2 before = first ? make_float2(0.0f, 0.0f) : out[v];
-	const float2 turned = bs_cmul_conj(sum, phase_of(hz[v], tau));
-
-	out[v] = make_float2(before.x + turned.x, before.y + turned.y);
+	out[at] = bs_cadd(before, bs_cmul_conj(sum, phase_of(hz[v], tau)));
 }
 
 /* Sets to[c] = conj(b) from[c]. blockIdx.y: the coil. */
@@ -290,9 +262,9 @@ int bs_segments_cuda_lag(struct bs_segments_cuda *p, const float *k, const float
 	return rc == BS_ERR_UNSUPPORTED || rc == BS_ERR_NOMEM ? 0 : rc;
 }
 
-uint32_t bs_segments_cuda_launches(const struct bs_segments_cuda *p)
+bool bs_segments_cuda_lagged(const struct bs_segments_cuda *p)
 {
-	return p->lagged != NULL ? 2 + 3 * bs_lagged_cuda_times(p->lagged) : 0;
+	return p->lagged != NULL;
 }
 
 struct bs_segments_info bs_segments_cuda_info(const struct bs_segments_cuda *p)
@@ -331,13 +303,8 @@ static int adjoint(struct bs_segments_cuda *p, const float2 *maps, const float2 
 						   (float *)p->images, stream, why);
 		if (rc != 0)
 			return rc;
-		if (maps != NULL)
-			combine_segment<<<over(p->voxels, 1), THREADS, 0, stream>>>(
-				image, p->images, maps, coils, p->now, tau_of(p, l), l == 0,
-				p->voxels);
-		else
-			from_segment<<<over(p->voxels, coils), THREADS, 0, stream>>>(
-				image, p->images, p->now, tau_of(p, l), l == 0, p->voxels);
+		from_segment<<<over(p->voxels, maps != NULL ? 1 : coils), THREADS, 0, stream>>>(
+			image, p->images, maps, coils, p->now, tau_of(p, l), l == 0, p->voxels);
 		rc = launched(why);
 	}
 	return rc;
@@ -366,9 +333,9 @@ int bs_segments_cuda_normal(struct bs_segments_cuda *p, const float *maps, const
 	if (p->lagged != NULL)
 		return bs_lagged_cuda_apply(p->lagged, maps, p->now, in, out, stream, why);
 	for (uint32_t l = 0; rc == 0 && l < p->fit.segments; l++) {
-		to_segment<<<over(p->voxels, coils), THREADS, 0, stream>>>(
+		to_times<<<over(p->voxels, 1), THREADS, 0, stream>>>(
 			p->images, (const float2 *)in, (const float2 *)maps, p->now, tau_of(p, l),
-			p->voxels);
+			0.0, coils, p->voxels);
 		rc = launched(why);
 		if (rc == 0)
 			rc = bs_nufft_cuda_forward(p->nufft, (const float *)p->images,

@@ -12,7 +12,7 @@
  * lag, called after plan: in 2D normal is applied by Toeplitz operators from then on
  * (gpu/solve/lagged_cuda.h; k, weight, hz as plan's), as near to the exact one as the segments
  * are. It takes device memory of its own where there is enough; else, and in 3D, the segments
- * stay. launches: number of launches of normal by these operators; 0: normal is by segments, too
+ * stay. lagged: normal is by these operators, always the same launches; by segments they are too
  * many for a graph. field: gives another map of a slice, [z][y][x] Hz in host memory, within the
  * range of the first maps, for which the interpolators are made. It waits for the stream and
  * allocates nothing. plan takes device memory from mem alone; host memory that it allocates it
@@ -39,7 +39,7 @@ int bs_segments_cuda_plan(struct bs_segments_cuda **plan, const struct bs_segmen
 void bs_segments_cuda_close(struct bs_segments_cuda *plan); /* frees a plan, which may be NULL */
 int bs_segments_cuda_lag(struct bs_segments_cuda *plan, const float *k, const float *weight,
 			 const float *hz, struct bs_fail *why);
-uint32_t bs_segments_cuda_launches(const struct bs_segments_cuda *plan);
+bool bs_segments_cuda_lagged(const struct bs_segments_cuda *plan);
 int bs_segments_cuda_field(struct bs_segments_cuda *plan, uint32_t slice, const float *hz,
 			   struct CUstream_st *stream, struct bs_fail *why);
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/multiband/apart.h"
 #include "core/thread/clock.h"
 #include "gpu/solve/lsq.h"
 #include "gpu/penalty/proximal.h"
@@ -89,14 +90,35 @@ static const struct bs_solving cg = {
 
 struct bs_unfold_spec bs_unfolding_spec(const struct bs_protocol *p)
 {
+	const bool groups = bs_plan_groups(&p->plan);
+
 	return (struct bs_unfold_spec){
 		.encoded = { p->encoded[1], p->encoded[2] },
-		.matrix = { p->matrix[0], p->matrix[1], p->matrix[2] },
+		.matrix = { p->matrix[0], p->matrix[1],
+			    groups ? p->multiband.factor : p->matrix[2] },
+		.group = groups ? bs_multiband_groups(&p->multiband, p->slices) *
+					  bs_protocol_map_values(p)
+				: 0,
 		.coils = p->coils,
 		.sets = bs_protocol_map_images(p),
 		.iterations = p->iterations,
 		.lambda = p->lambda,
 	};
+}
+
+struct bs_unfold_group bs_unfolding_group(const struct bs_protocol *p, uint32_t slice,
+					  const struct bs_apartness *a)
+{
+	static const double alone[BS_BANDS_MAX]; /* no phase */
+	const uint32_t band = bs_apart_band_of(p, slice);
+
+	return a->of > 1 ? (struct bs_unfold_group){ 0, a->of, a->cycles }
+			 : (struct bs_unfold_group){ band, band + 1, alone };
+}
+
+static uint32_t unfold_images(const struct bs_protocol *p)
+{
+	return bs_protocol_map_images(p) * (bs_plan_groups(&p->plan) ? p->multiband.factor : 1);
 }
 
 static int unfold_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
@@ -128,15 +150,18 @@ static void unfold_solve(void *plan, const struct bs_task *t, struct bs_report *
 	const struct bs_protocol *p = t->encoder->p;
 	const struct bs_pcg_stop stop = { bs_report_most(report, p->iterations), p->tolerance,
 					  t->deadline_ns };
+	const struct bs_unfold_group group = bs_unfolding_group(p, t->slice, &report->apart);
 	struct bs_pcg_result result;
 
+	if (bs_plan_groups(&p->plan))
+		bs_unfold_hold(plan, &group);
 	bs_unfold_solve(plan, t->maps, t->lines, t->fhd, t->images, &stop, &result);
 	bs_report_solve(report, true, result.iterations, result.residual);
 	report->deadline_stop = result.deadline_stop;
 }
 
 static const struct bs_solving unfold = {
-	.images = bs_protocol_map_images,
+	.images = unfold_images,
 	.need = unfold_need,
 	.plan = unfold_plan,
 	.close = unfold_close,

@@ -17,8 +17,9 @@ BS_C_BEGIN
 struct bs_task {
 	const struct bs_encoder *encoder;
 	uint32_t slice;
-	uint32_t pair;     /* pair of slice and contrast, whose images follow each other */
-	const float *maps; /* maps of the slice; NULL: no maps */
+	uint32_t pair; /* pair of slice and contrast, whose images follow each other */
+	/* maps of the slice, or of the first of slices at once; NULL: no maps */
+	const float *maps;
 	/* lines of the grid [kz][ky], not 0 where the line came; NULL off the grid */
 	const uint8_t *lines;
 	const float *fhd;
@@ -56,6 +57,9 @@ const struct bs_solving *bs_solving_of(enum bs_solve solve);
 
 /* Returns the specification of Cartesian SENSE, which host and CUDA share. */
 struct bs_unfold_spec bs_unfolding_spec(const struct bs_protocol *p);
+/* Returns which slices of a slice's group its lines hold. It is valid as long as `a`. */
+struct bs_unfold_group bs_unfolding_group(const struct bs_protocol *p, uint32_t slice,
+					  const struct bs_apartness *a);
 
 BS_C_END
 #endif

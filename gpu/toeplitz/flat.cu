@@ -47,6 +47,7 @@ int tp_flat_lay_out(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec,
 	p->axis[0].n = (int)spec->matrix[0];
 	p->axis[1].n = (int)spec->matrix[1];
 	p->coils = spec->coils;
+	p->operators = spec->operators > 1 ? spec->operators : 1;
 	return 0;
 }
 
@@ -74,22 +75,16 @@ static uint64_t rows_bytes(const struct tp_flat_plan *p)
 	return bytes > spectrum_bytes(p) ? bytes : spectrum_bytes(p);
 }
 
-static uint64_t energy_bytes(const struct tp_flat_plan *p)
+void tp_flat_take(struct tp_flat_plan *p, struct bs_devroom *r)
 {
-	return (uint64_t)p->coils * 2 * points_of(p->x) / TP_COLUMNS * sizeof(double);
-}
-
-static uint64_t norm_bytes(const struct tp_flat_plan *p)
-{
-	return 2 * (uint64_t)p->coils * 3 * p->axis[1].n * sizeof(double);
-}
-
-uint64_t tp_flat_need(const struct tp_flat_plan *p)
-{
-	return bs_devmem_round(table_bytes(p->x)) + bs_devmem_round(table_bytes(p->y)) +
-	       bs_devmem_round(spectrum_bytes(p)) + bs_devmem_round(rows_bytes(p)) +
-	       bs_devmem_round((uint64_t)p->coils * voxels_of(p) * sizeof(float2)) +
-	       bs_devmem_round(energy_bytes(p)) + bs_devmem_round(norm_bytes(p));
+	bs_devroom_take(r, &p->axis[0].turns, table_bytes(p->x));
+	bs_devroom_take(r, &p->axis[1].turns, table_bytes(p->y));
+	bs_devroom_take(r, &p->spectrum, p->operators * spectrum_bytes(p));
+	bs_devroom_take(r, &p->rows, rows_bytes(p));
+	bs_devroom_take(r, &p->addends, p->coils * voxels_of(p) * sizeof(float2));
+	bs_devroom_take(r, &p->energy,
+			(uint64_t)p->coils * 2 * points_of(p->x) / TP_COLUMNS * sizeof(double));
+	bs_devroom_take(r, &p->norms, 2 * (uint64_t)p->coils * 3 * p->axis[1].n * sizeof(double));
 }
 
 uint64_t tp_flat_bytes(const struct tp_flat_plan *p, uint32_t coils)
@@ -144,20 +139,13 @@ static size_t step_bytes(const struct tp_half *h, int beside)
 	return h->row_bytes + (size_t)(h->row_lines / beside) * points_of(h) * sizeof(float2);
 }
 
-static int plan_axis(struct tp_axis *axis, const struct tp_half *h, struct bs_devmem *mem,
-		     struct bs_fail *why)
+static int plan_axis(const struct tp_axis *axis, const struct tp_half *h, struct bs_fail *why)
 {
-	float2 *table = (float2 *)bs_devmem_take(mem, table_bytes(h));
-	int err;
-
-	if (table == NULL)
-		return bs_fail(why, BS_ERR_NOMEM,
-			       "Toeplitz operator: tables do not fit the device arena");
-	axis->turns = table;
 	make_turns<<<(unsigned)(2 * h->a * (h->b + 1) + THREADS - 1) / THREADS, THREADS>>>(
-		table, h->a, h->b);
+		(float2 *)axis->turns, h->a, h->b);
 	BS_CUDA(cudaGetLastError(), why);
-	err = bs_cuda_shared((const void *)h->rows_in, (size_t)h->row_bytes, why);
+	int err = bs_cuda_shared((const void *)h->rows_in, (size_t)h->row_bytes, why);
+
 	if (err == 0)
 		err = bs_cuda_shared((const void *)h->rows_out, (size_t)h->row_bytes, why);
 	return err != 0 ? err
@@ -167,14 +155,17 @@ static int plan_axis(struct tp_axis *axis, const struct tp_half *h, struct bs_de
 int tp_flat_plan(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec, const float *q,
 		 struct bs_devmem *mem, struct bs_fail *why)
 {
-	const int size[3] = { 2 * points_of(p->x), 2 * points_of(p->y), 1 };
+	struct bs_devroom room = { mem, 0, false };
 	struct bs_reach reach;
 	int err = bs_reach(&reach, why);
 
+	tp_flat_take(p, &room);
 	if (err == 0)
-		err = plan_axis(&p->axis[0], p->x, mem, why);
+		err = bs_devroom_check(&room, "Toeplitz operator", why);
 	if (err == 0)
-		err = plan_axis(&p->axis[1], p->y, mem, why);
+		err = plan_axis(&p->axis[0], p->x, why);
+	if (err == 0)
+		err = plan_axis(&p->axis[1], p->y, why);
 	if (err != 0)
 		return err;
 	p->beside = step_bytes(p->x, 1) <= reach.shared_bytes ? 1 : 2;
@@ -182,23 +173,20 @@ int tp_flat_plan(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec, co
 	if (err != 0)
 		return err;
 	p->close = reach.overlaps;
-	p->spectrum = (float *)bs_devmem_take(mem, spectrum_bytes(p));
-	p->rows = (float2 *)bs_devmem_take(mem, rows_bytes(p));
-	p->addends = (float2 *)bs_devmem_take(mem, p->coils * voxels_of(p) * sizeof(float2));
-	p->energy = (double *)bs_devmem_take(mem, energy_bytes(p));
-	p->norms = (double *)bs_devmem_take(mem, norm_bytes(p));
-	if (p->spectrum == NULL || p->rows == NULL || p->addends == NULL || p->energy == NULL ||
-	    p->norms == NULL)
-		return bs_fail(why, BS_ERR_NOMEM,
-			       "Toeplitz operator: %llu bytes do not fit the device arena",
-			       (unsigned long long)tp_flat_need(p));
-	if (q == NULL)
-		return bs_cuda_copied(why);
-	err = bs_toeplitz_spectrum((float *)p->rows, spec, size, q, why);
+	return q != NULL ? tp_flat_put(p, spec, 0, q, why) : bs_cuda_copied(why);
+}
+
+int tp_flat_put(const struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec, uint32_t which,
+		const float *q, struct bs_fail *why)
+{
+	const int size[3] = { 2 * points_of(p->x), 2 * points_of(p->y), 1 };
+	int err = bs_toeplitz_spectrum((float *)p->rows, spec, size, q, why);
+
 	if (err != 0)
 		return err;
 	part_spectrum<<<dim3((unsigned)(size[0] + THREADS - 1) / THREADS, (unsigned)size[1]),
-			THREADS>>>(p->spectrum, (const float *)p->rows, size[0], size[1]);
+			THREADS>>>(p->spectrum + (size_t)which * size[0] * size[1],
+				   (const float *)p->rows, size[0], size[1]);
 	BS_CUDA(cudaGetLastError(), why);
 	BS_CUDA(cudaDeviceSynchronize(), why);
 	return 0;
@@ -236,7 +224,9 @@ static int queue_columns(const struct tp_flat_plan *p, const struct tp_flat *a, 
 {
 	const int width = 2 * points_of(p->x);
 
-	return bs_launch(p->y->columns, dim3((unsigned)(width / TP_COLUMNS), (unsigned)a->count),
+	return bs_launch(p->y->columns,
+			 dim3((unsigned)(width / TP_COLUMNS), (unsigned)a->count / p->operators,
+			      p->operators),
 			 (unsigned)p->y->column_threads, (size_t)p->y->column_bytes, p->close,
 			 stream, why, *a, width);
 }
@@ -302,23 +292,13 @@ int tp_flat_step(const struct tp_flat_plan *p, const struct bs_toeplitz_cg *cg, 
 			 why, a, g);
 }
 
-static __global__ __launch_bounds__(THREADS) void add_coils(float2 *out, const float2 *addends,
-							    uint32_t coils, uint64_t voxels,
-							    const int *stop)
-{
-	const uint64_t at = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-
-	bs_after_previous();
-	if (at >= voxels || (stop != NULL && *stop != 0))
-		return;
-	out[at] = bs_sum_addends(addends, coils, voxels, at);
-}
-
 int tp_flat_sum(const struct tp_flat_plan *p, uint32_t coils, const int *stop, float *out,
 		cudaStream_t stream, struct bs_fail *why)
 {
 	const uint64_t voxels = voxels_of(p);
 
-	return bs_launch(add_coils, dim3((unsigned)((voxels + THREADS - 1) / THREADS)), THREADS, 0,
-			 p->close, stream, why, (float2 *)out, p->addends, coils, voxels, stop);
+	return bs_launch(add_addends,
+			 dim3((unsigned)((voxels + ADDENDS_THREADS - 1) / ADDENDS_THREADS)),
+			 ADDENDS_THREADS, 0, p->close, stream, why, (float2 *)out, p->addends,
+			 coils, voxels, stop);
 }

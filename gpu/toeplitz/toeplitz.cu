@@ -27,20 +27,16 @@ struct bs_toeplitz_cuda {
 	const struct tp_size *size[3];
 	uint32_t turn; /* coils that share first and last; more coils take turns */
 	int grid[3];   /* points of the padded axes */
+	/* points of the padded grid; complex values of a coil in first and in last */
+	size_t whole, narrow, wide;
 	float2 *turns[3];
 	float *spectrum; /* [gz][gy][gx], or by planes: [gx], then gpu/toeplitz/cuda/plane.cuh */
 	float2 *first;   /* [coil][z Nz][y Ny][gx], or by planes [coil][gx][z Nz][y Ny] */
 	float2 *last;    /* [coil][z Nz][gy][gx]; while the plan is made, the spectrum */
 	bool close;      /* launches may overlap (launch.cuh) */
-	bool can_close;
 	size_t shared_bytes; /* most bytes of shared memory of a block */
-	int streams;         /* blocks that the streamed middle pass launches; 0: it is not used */
-	/* most of the streamed pass's blocks that the device holds at once; 0: no such kernel */
-	int fits;
-	bool pays;       /* each block of the streamed pass would have several tiles */
-	bool can_plane;  /* a kernel does y and z at once, and the device can hold it */
-	bool planes;     /* the y-z kernel is used, and the spectrum is in its order */
-	const int *stop; /* stop flag of the call in progress */
+	bool planes;         /* one kernel does y and z, and the spectrum is in its order */
+	const int *stop;     /* stop flag of the call in progress */
 };
 
 /* Bytes of shared memory of a kernel. is_turned: x passes whose outer lines are turned. */
@@ -53,10 +49,7 @@ static int shared_of(const struct tp_size *s, int kind, bool is_turned)
 
 	if (kind < TP_Y_IN)
 		return is_turned && turned > line ? turned : line;
-	if (kind == TP_PLANE)
-		return s->plane_bytes;
-	/* A streamed pass also holds half of the next tile's input and half of its spectrum. */
-	return kind == TP_STREAMED ? 2 * tile : tile;
+	return kind == TP_PLANE ? s->plane_bytes : tile;
 }
 
 /* Returns the least size that a line of n voxels fits. */
@@ -76,30 +69,14 @@ int bs_toeplitz_cuda_padded(uint32_t dims, uint32_t n)
 	return dims == 2 ? tp_flat_padded(n) : s != NULL ? s->a * s->b : 0;
 }
 
-/* Finds the complex values of a coil's two intermediate arrays and of the spectrum. */
-static void array_sizes(const struct bs_toeplitz_cuda *p, size_t *first, size_t *last, size_t *all)
-{
-	const uint32_t *n = p->spec.matrix;
-
-	*all = (size_t)p->grid[0] * p->grid[1] * p->grid[2];
-	*first = (size_t)p->grid[0] * n[1] * n[2];
-	*last = (size_t)p->grid[0] * p->grid[1] * n[2];
-}
-
 /* Most bytes of the two intermediate arrays; beyond it coils take turns, as equal as possible. */
 #define TURN_BYTES (UINT64_C(4) << 30)
 
 static void choose_turn(struct bs_toeplitz_cuda *p)
 {
 	const uint32_t coils = p->spec.coils;
-	size_t first;
-	size_t last;
-	size_t all;
-
-	array_sizes(p, &first, &last, &all);
-	uint64_t most = p->spec.turn != 0
-				? p->spec.turn
-				: TURN_BYTES / ((uint64_t)(first + last) * sizeof(float2));
+	uint64_t most = p->spec.turn != 0 ? p->spec.turn
+					  : TURN_BYTES / ((p->narrow + p->wide) * sizeof(float2));
 
 	most = most < 1 ? 1 : most < coils ? most : coils;
 	const uint32_t turns = (uint32_t)((coils + most - 1) / most);
@@ -110,7 +87,11 @@ static void choose_turn(struct bs_toeplitz_cuda *p)
 static int lay_out(struct bs_toeplitz_cuda *p, const struct bs_toeplitz_spec *spec,
 		   struct bs_fail *why)
 {
-	if ((spec->dims != 2 && spec->dims != 3) || spec->coils < 1 || spec->coils > BS_COILS_MAX)
+	const uint32_t operators = spec->operators > 1 ? spec->operators : 1;
+
+	if ((spec->dims != 2 && spec->dims != 3) || spec->coils < 1 ||
+	    spec->coils / operators > BS_COILS_MAX || spec->coils % operators != 0 ||
+	    (operators > 1 && spec->dims != 2))
 		return bs_fail(why, BS_ERR_SIZE, "Toeplitz operator: %u dimensions, %u coils",
 			       spec->dims, spec->coils);
 	struct bs_reach reach;
@@ -121,7 +102,7 @@ static int lay_out(struct bs_toeplitz_cuda *p, const struct bs_toeplitz_spec *sp
 
 	if (err != 0)
 		return err;
-	p->can_close = reach.overlaps;
+	p->close = reach.overlaps;
 	p->shared_bytes = reach.shared_bytes;
 	if (spec->dims == 2)
 		return tp_flat_lay_out(&p->flat, spec, why);
@@ -134,90 +115,54 @@ static int lay_out(struct bs_toeplitz_cuda *p, const struct bs_toeplitz_spec *sp
 				       n);
 		p->grid[i] = p->size[i]->a * p->size[i]->b;
 	}
+	p->narrow = (size_t)p->grid[0] * spec->matrix[1] * spec->matrix[2];
+	p->wide = (size_t)p->grid[0] * p->grid[1] * spec->matrix[2];
+	p->whole = (size_t)p->grid[0] * p->grid[1] * p->grid[2];
 	choose_turn(p);
 	return 0;
 }
 
-/* Bytes of the array last, which also holds the spectrum while that is reordered. */
-static uint64_t last_bytes(const struct bs_toeplitz_cuda *p)
+/* Takes the arrays. last also holds the spectrum while that is reordered. */
+static void take_all(struct bs_toeplitz_cuda *p, struct bs_devroom *r)
 {
-	size_t first;
-	size_t last;
-	size_t all;
+	const size_t last = p->wide * p->turn * sizeof(float2);
+	const size_t spectrum = p->whole * sizeof(float);
 
-	array_sizes(p, &first, &last, &all);
-	const uint64_t bytes = (uint64_t)last * p->turn * sizeof(float2);
-
-	return bytes > all * sizeof(float) ? bytes : all * sizeof(float);
-}
-
-static uint64_t need_of(const struct bs_toeplitz_cuda *p)
-{
-	size_t first;
-	size_t last;
-	size_t all;
-	uint64_t bytes = 0;
-
-	if (p->spec.dims == 2)
-		return tp_flat_need(&p->flat);
-	array_sizes(p, &first, &last, &all);
+	bs_devroom_take(r, &p->spectrum, spectrum);
+	bs_devroom_take(r, &p->first, p->narrow * p->turn * sizeof(float2));
+	bs_devroom_take(r, &p->last, last > spectrum ? last : spectrum);
 	for (int i = 0; i < 3; i++)
-		bytes += bs_devmem_round((uint64_t)p->grid[i] * 2 * sizeof(float2));
-	return bytes + bs_devmem_round(all * sizeof(float)) +
-	       bs_devmem_round(first * p->turn * sizeof(float2)) + bs_devmem_round(last_bytes(p));
+		bs_devroom_take(r, &p->turns[i], (uint64_t)p->grid[i] * 2 * sizeof(float2));
 }
 
 int bs_toeplitz_cuda_need(const struct bs_toeplitz_spec *spec, uint64_t *bytes, struct bs_fail *why)
 {
 	struct bs_toeplitz_cuda p;
+	struct bs_devroom room = {};
 	int err = lay_out(&p, spec, why);
 
-	if (err == 0)
-		*bytes = need_of(&p);
-	return err;
+	if (err != 0)
+		return err;
+	if (spec->dims == 2)
+		tp_flat_take(&p.flat, &room);
+	else
+		take_all(&p, &room);
+	*bytes = room.bytes;
+	return 0;
 }
 
 uint64_t bs_toeplitz_cuda_bytes(const struct bs_toeplitz_cuda *p, uint32_t coils)
 {
-	size_t first;
-	size_t last;
-	size_t all;
 	const uint64_t voxels = (uint64_t)p->spec.matrix[0] * p->spec.matrix[1] * p->spec.matrix[2];
+	const uint64_t wide = p->planes ? 0 : p->wide;
 
-	if (p->spec.dims == 2)
-		return tp_flat_bytes(&p->flat, coils);
-	array_sizes(p, &first, &last, &all);
-	if (p->planes)
-		last = 0;
-	return coils * sizeof(float2) * (2 * voxels + 4 * (uint64_t)first + 4 * (uint64_t)last) +
-	       all * sizeof(float);
+	return p->spec.dims == 2
+		       ? tp_flat_bytes(&p->flat, coils)
+		       : coils * sizeof(float2) * (2 * voxels + 4 * p->narrow + 4 * wide) +
+				 p->whole * sizeof(float);
 }
 
-/* Chooses the middle pass. Streaming pays where each block has several tiles. */
-static int choose_middle(struct bs_toeplitz_cuda *p, struct bs_fail *why)
-{
-	const struct tp_size *s = p->size[2];
-	const long long columns = (long long)p->grid[0] * p->grid[1];
-	const int per = TP_THREADS / s->a;
-	const long long tiles = columns / per * p->turn;
-	int count = 0;
-	int each = 0;
-
-	/* the pass copies whole tiles */
-	if (s->kernel[TP_STREAMED] == NULL || columns % per != 0 ||
-	    (size_t)shared_of(s, TP_STREAMED, false) > p->shared_bytes)
-		return 0;
-	BS_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, bs_cuda_device()),
-		why);
-	BS_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-			&each, (const void *)s->kernel[TP_STREAMED], TP_THREADS,
-			(size_t)shared_of(s, TP_STREAMED, false)),
-		why);
-	p->fits = count * each;
-	p->pays = each > 0 && tiles >= 2LL * p->fits;
-	return 0;
-}
-
+/* Finds whether a cluster of blocks can hold a plane of y and z. */
 static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 {
 	const struct tp_size *s = p->size[1];
@@ -226,7 +171,7 @@ static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 	cudaFuncAttributes its;
 	int clusters = 0;
 
-	if (p->size[2] != s || s->kernel[TP_PLANE] == NULL || !p->can_close ||
+	if (p->size[2] != s || s->kernel[TP_PLANE] == NULL || !p->close || p->spec.apart ||
 	    (size_t)s->plane_bytes > p->shared_bytes)
 		return 0;
 	BS_CUDA(cudaFuncGetAttributes(&its, (const void *)s->kernel[TP_PLANE]), why);
@@ -247,67 +192,18 @@ static int choose_planes(struct bs_toeplitz_cuda *p, struct bs_fail *why)
 	BS_CUDA(cudaOccupancyMaxActiveClusters(&clusters, (const void *)s->kernel[TP_PLANE],
 					       &config),
 		why);
-	p->can_plane = clusters > 0;
+	p->planes = clusters > 0;
+	p->close = !p->planes; /* overlap was measured to be slower with planes */
 	return 0;
-}
-
-/* Brings the spectrum into the order by planes, or out of it. */
-static int use_planes(struct bs_toeplitz_cuda *p, bool planes, struct bs_fail *why)
-{
-	const size_t bytes = (size_t)p->grid[0] * p->grid[1] * p->grid[2] * sizeof(float);
-
-	if (planes == p->planes)
-		return 0;
-	BS_CUDA(cudaMemcpy(p->last, p->spectrum, bytes, cudaMemcpyDeviceToDevice), why);
-	int err = bs_toeplitz_lay_spectrum(p->spectrum, (const float *)p->last, p->grid,
-					   p->size[2]->a, planes, why);
-
-	if (err != 0)
-		return err;
-	p->planes = planes;
-	return 0;
-}
-
-/*
- * The plan's own choice is by planes where possible, else streamed where that pays. Launches
- * overlap only where that was measured to be faster.
- */
-int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *p, uint32_t middle, uint32_t close,
-			    struct bs_fail *why)
-{
-	const bool planes = middle == 3 || (middle == 0 && p->can_plane);
-
-	if ((middle == 2 && p->fits == 0) || (close == 2 && !p->can_close) ||
-	    (middle == 3 && !p->can_plane))
-		return bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: no such launch here");
-	if (p->spec.dims == 2) {
-		p->flat.close = close != 1 && p->can_close;
-		return 0;
-	}
-	p->streams = middle == 2 || (middle == 0 && !planes && p->pays) ? p->fits : 0;
-	p->close = close == 2 || (close == 0 && p->can_close && p->streams == 0 && !planes);
-	return use_planes(p, planes, why);
 }
 
 static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
 {
-	size_t first;
-	size_t last;
-	size_t all;
-	int err = 0;
+	struct bs_devroom room = { mem, 0, false };
 
-	array_sizes(p, &first, &last, &all);
-	p->spectrum = (float *)bs_devmem_take(mem, all * sizeof(float));
-	p->first = (float2 *)bs_devmem_take(mem, first * p->turn * sizeof(float2));
-	p->last = (float2 *)bs_devmem_take(mem, last_bytes(p));
-	for (int i = 0; i < 3; i++)
-		p->turns[i] =
-			(float2 *)bs_devmem_take(mem, (size_t)p->grid[i] * 2 * sizeof(float2));
-	if (p->spectrum == NULL || p->first == NULL || p->last == NULL || p->turns[0] == NULL ||
-	    p->turns[1] == NULL || p->turns[2] == NULL)
-		return bs_fail(why, BS_ERR_NOMEM,
-			       "Toeplitz operator: %llu bytes do not fit the device arena",
-			       (unsigned long long)need_of(p));
+	take_all(p, &room);
+	int err = bs_devroom_check(&room, "Toeplitz operator", why);
+
 	for (uint32_t i = 0; i < 3 && err == 0; i++) {
 		const struct tp_size *s = p->size[i];
 
@@ -318,8 +214,6 @@ static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_
 				err = bs_cuda_shared((const void *)s->kernel[kind],
 						     (size_t)shared_of(s, kind, true), why);
 	}
-	if (err == 0)
-		err = choose_middle(p, why);
 	return err != 0 ? err : choose_planes(p, why);
 }
 
@@ -338,10 +232,12 @@ int bs_toeplitz_cuda_plan(struct bs_toeplitz_cuda **plan, const struct bs_toepli
 	} else if (err == 0) {
 		err = prepare(p, mem, why);
 		if (err == 0)
-			err = bs_toeplitz_spectrum(p->spectrum, &p->spec, p->grid, q, why);
+			err = bs_toeplitz_spectrum(p->planes ? (float *)p->last : p->spectrum,
+						   &p->spec, p->grid, q, why);
+		if (err == 0 && p->planes)
+			err = bs_toeplitz_lay_spectrum(p->spectrum, (const float *)p->last, p->grid,
+						       p->size[2]->a, why);
 	}
-	if (err == 0)
-		err = bs_toeplitz_cuda_choose(p, 0, 0, why);
 	if (err != 0) {
 		bs_toeplitz_cuda_close(p);
 		return err;
@@ -358,6 +254,14 @@ int bs_toeplitz_cuda_set(struct bs_toeplitz_cuda *plan, const float *transform,
 		       : bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: Q in 3D");
 }
 
+int bs_toeplitz_cuda_put(struct bs_toeplitz_cuda *plan, uint32_t which, const float *q,
+			 struct bs_fail *why)
+{
+	return plan->spec.dims == 2 && which < plan->flat.operators
+		       ? tp_flat_put(&plan->flat, &plan->spec, which, q, why)
+		       : bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: Q %u", which);
+}
+
 void bs_toeplitz_cuda_close(struct bs_toeplitz_cuda *plan)
 {
 	free(plan);
@@ -371,12 +275,10 @@ static int launch(const struct bs_toeplitz_cuda *p, int axis, int kind, dim3 blo
 	a->turns.turn = p->turns[axis];
 	a->n = (int)p->spec.matrix[axis];
 	a->stop = p->stop;
-	/* Long-lived blocks that start early would be placed unevenly. */
 	return bs_launch_clusters(s->kernel[kind], blocks,
 				  kind == TP_PLANE ? (unsigned)s->cluster : 1,
 				  kind == TP_PLANE ? (unsigned)s->plane_threads : TP_THREADS,
-				  (size_t)shared_of(s, kind, p->planes),
-				  p->close && kind != TP_STREAMED, stream, why, *a);
+				  (size_t)shared_of(s, kind, p->planes), p->close, stream, why, *a);
 }
 
 /*
@@ -384,8 +286,8 @@ static int launch(const struct bs_toeplitz_cuda *p, int axis, int kind, dim3 blo
  * plane after plane. add: sense adds to the sum in out.
  */
 static int x_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, const float2 *in,
-		  float2 *out, const float2 *maps, bool add, const struct bs_toeplitz_step *step,
-		  cudaStream_t stream, struct bs_fail *why)
+		  float2 *out, const float2 *maps, bool add, cudaStream_t stream,
+		  struct bs_fail *why)
 {
 	const uint32_t *n = p->spec.matrix;
 	const bool inward = kind == TP_X_IN;
@@ -398,8 +300,6 @@ static int x_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, co
 	a.out = out;
 	a.maps = maps;
 	a.add = add;
-	if (step != NULL)
-		a.step = *step;
 	a.turned = p->planes;
 	a.lines = (int)(n[1] * n[2]);
 	a.coils = (int)coils;
@@ -469,8 +369,6 @@ static int middle_pass(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStr
 	a.out_coil = plane * p->spec.matrix[2];
 	a.columns = (int)plane;
 	a.coils = (int)coils;
-	if (p->streams > 0 && plane / per * coils >= p->streams)
-		return launch(p, 2, TP_STREAMED, dim3((unsigned)p->streams), &a, stream, why);
 	return launch(p, 2, TP_MIDDLE, dim3((unsigned)((plane + per - 1) / per * coils)), &a,
 		      stream, why);
 }
@@ -496,23 +394,21 @@ static int check_count(const struct bs_toeplitz_cuda *p, uint32_t count, struct 
 
 /* Runs the coils of one turn, to whom maps (NULL: none), in and out belong. */
 static int run_turn(struct bs_toeplitz_cuda *p, uint32_t coils, const float2 *maps, bool add,
-		    const float2 *in, const struct bs_toeplitz_step *step, float2 *out,
-		    cudaStream_t stream, struct bs_fail *why)
+		    const float2 *in, float2 *out, cudaStream_t stream, struct bs_fail *why)
 {
-	int err = x_pass(p, TP_X_IN, coils, in, p->first, maps, false, step, stream, why);
+	int err = x_pass(p, TP_X_IN, coils, in, p->first, maps, false, stream, why);
 
 	if (err == 0)
 		err = p->planes ? plane_pass(p, coils, stream, why)
 				: strided_passes(p, coils, stream, why);
 	return err == 0 ? x_pass(p, maps != NULL ? TP_X_OUT_SENSE : TP_X_OUT, coils, p->first, out,
-				 maps, add, NULL, stream, why)
+				 maps, add, stream, why)
 			: err;
 }
 
 /* Runs the 3D operator. */
 static int run(struct bs_toeplitz_cuda *p, uint32_t coils, const float *maps, const float *in,
-	       const struct bs_toeplitz_step *step, float *out, cudaStream_t stream,
-	       struct bs_fail *why)
+	       float *out, cudaStream_t stream, struct bs_fail *why)
 {
 	const size_t voxels = (size_t)p->spec.matrix[0] * p->spec.matrix[1] * p->spec.matrix[2];
 	int err = 0;
@@ -526,8 +422,7 @@ static int run(struct bs_toeplitz_cuda *p, uint32_t coils, const float *maps, co
 		const size_t at = maps != NULL ? 0 : c * voxels;
 
 		err = run_turn(p, count, maps != NULL ? (const float2 *)maps + c * voxels : NULL,
-			       c > 0, (const float2 *)in + at, step, (float2 *)out + at, stream,
-			       why);
+			       c > 0, (const float2 *)in + at, (float2 *)out + at, stream, why);
 	}
 	return err;
 }
@@ -542,7 +437,7 @@ int bs_toeplitz_cuda_apply(struct bs_toeplitz_cuda *plan, uint32_t coils, const 
 		return err;
 	plan->stop = NULL;
 	return plan->spec.dims == 2 ? tp_flat_queue(&plan->flat, &work, stream, why)
-				    : run(plan, coils, NULL, in, NULL, out, stream, why);
+				    : run(plan, coils, NULL, in, out, stream, why);
 }
 
 int bs_toeplitz_cuda_sense(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
@@ -556,7 +451,7 @@ int bs_toeplitz_cuda_sense(struct bs_toeplitz_cuda *plan, uint32_t coils, const 
 		return err;
 	plan->stop = stop;
 	if (plan->spec.dims == 3)
-		return run(plan, coils, maps, in, NULL, out, stream, why);
+		return run(plan, coils, maps, in, out, stream, why);
 	err = tp_flat_queue(&plan->flat, &work, stream, why);
 	return err != 0 ? err : tp_flat_sum(&plan->flat, coils, stop, out, stream, why);
 }
@@ -578,15 +473,6 @@ int bs_toeplitz_cuda_each(struct bs_toeplitz_cuda *plan, uint32_t coils, const f
 	int err = check_count(plan, coils, why);
 
 	return err != 0 ? err : tp_flat_queue(&plan->flat, &work, stream, why);
-}
-
-int bs_toeplitz_cuda_step(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_step *step,
-			  float *out, struct CUstream_st *stream, struct bs_fail *why)
-{
-	if (plan->spec.dims == 2)
-		return bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: no such step in 2D");
-	plan->stop = step->stop;
-	return run(plan, 1, NULL, step->direction, step, out, stream, why);
 }
 
 int bs_toeplitz_cuda_iterate(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_cg *cg,

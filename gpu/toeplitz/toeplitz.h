@@ -23,6 +23,8 @@
 #ifndef BS_GPU_TOEPLITZ_TOEPLITZ_H
 #define BS_GPU_TOEPLITZ_TOEPLITZ_H
 
+#include <stdbool.h>
+
 #include "core/memory/arena.h"
 #include "core/err.h"
 #include "core/thread/team.h"
@@ -34,6 +36,12 @@ struct bs_toeplitz_spec {
 	uint32_t matrix[3]; /* size N of the image; 1 beyond dims */
 	uint32_t coils;     /* most images of one apply, most coils of one sense */
 	uint32_t turn;      /* CUDA, 3D: most coils done together; 0: as many as 4 GiB hold */
+	/*
+	 * CUDA, 2D: number of Q's, each for an equal part of the coils of an apply, in order;
+	 * 0: one
+	 */
+	uint32_t operators;
+	bool apart; /* CUDA, 3D: y and z have passes of their own wherever they are */
 };
 
 struct bs_toeplitz;

@@ -50,32 +50,25 @@ void bs_toeplitz_cuda_close(struct bs_toeplitz_cuda *plan);
 int bs_toeplitz_cuda_set(struct bs_toeplitz_cuda *plan, const float *transform,
 			 struct CUstream_st *stream, struct bs_fail *why);
 
+/* 2D, for a plan made without Q: sets that of one of its operators. It waits. */
+int bs_toeplitz_cuda_put(struct bs_toeplitz_cuda *plan, uint32_t which, const float *q,
+			 struct bs_fail *why);
+
 int bs_toeplitz_cuda_apply(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *in,
 			   float *out, struct CUstream_st *stream, struct bs_fail *why);
-/* stop: device memory; where *stop is set, out is not written. NULL: out is always written. */
+/*
+ * stop: device memory; where *stop is set, out is not written. NULL: out is always written. maps
+ * NULL, 3D: applies it to as many images.
+ */
 int bs_toeplitz_cuda_sense(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
 			   const float *in, const int *stop, float *out, struct CUstream_st *stream,
 			   struct bs_fail *why);
-/* Returns true for a 2D plan: each and iterate can be called; else step. */
+/* Returns true for a 2D plan: each and iterate can be called. */
 bool bs_toeplitz_cuda_flat(const struct bs_toeplitz_cuda *plan);
 /* Writes the addends of sense, not added up, to addends [coil][y][x] complex, device memory. */
 int bs_toeplitz_cuda_each(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
 			  const float *in, struct CUstream_st *stream, struct bs_fail *why);
 const float *bs_toeplitz_cuda_addends(const struct bs_toeplitz_cuda *plan);
-/*
- * Makes the new direction and its product in one call, for conjugate gradients in 3D, one image, no
- * maps. direction = inverse residual + *beta direction, out = T direction; vectors [voxel], inverse
- * [voxel] float or NULL (ones). beta and stop are in device memory. Where *stop is set nothing is
- * read or written.
- */
-struct bs_toeplitz_step {
-	const float *residual, *inverse;
-	float *direction;
-	const float *beta;
-	const int *stop;
-};
-int bs_toeplitz_cuda_step(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_step *step,
-			  float *out, struct CUstream_st *stream, struct bs_fail *why);
 /*
  * Conjugate gradients in 2D on (T + mu) x = b, for several images side by side with their own sums,
  * or, with maps, for one image on the sum over coils. first: starts with x = 0; else one iteration,
@@ -97,13 +90,6 @@ struct bs_toeplitz_cg {
 };
 int bs_toeplitz_cuda_iterate(struct bs_toeplitz_cuda *plan, const struct bs_toeplitz_cg *cg,
 			     bool first, struct CUstream_st *stream, struct bs_fail *why);
-/*
- * Chooses another way to launch the same sums (gpu/toeplitz/cuda/tune.h); 0: as plan chose.
- * BS_ERR_UNSUPPORTED where the size or the device has no such kernel. It may lay the spectrum out
- * again; it then waits.
- */
-int bs_toeplitz_cuda_choose(struct bs_toeplitz_cuda *plan, uint32_t middle, uint32_t close,
-			    struct bs_fail *why);
 /* The number of points that an axis of n voxels is padded to; 0 where n is too large. */
 int bs_toeplitz_cuda_padded(uint32_t dims, uint32_t n);
 /* The bytes that one apply of this many images must move at least. */

@@ -10,16 +10,9 @@ _Static_assert(sizeof(float) == 4, "MRD's floats are IEEE single precision");
 _Static_assert(sizeof(struct bs_mrd_acq) == BS_MRD_ACQ_BYTES, "no gaps");
 _Static_assert(sizeof(struct bs_mrd_image) == BS_MRD_IMAGE_BYTES, "no gaps");
 
-#define MRD_VERSION 1u
-
 void bs_mrd_put_acq(unsigned char out[BS_MRD_ACQ_BYTES], const struct bs_mrd_acq *a)
 {
 	memcpy(out, a, sizeof(*a));
-}
-
-void bs_mrd_get_acq(struct bs_mrd_acq *a, const unsigned char in[BS_MRD_ACQ_BYTES])
-{
-	memcpy(a, in, sizeof(*a));
 }
 
 void bs_mrd_put_image(unsigned char out[BS_MRD_IMAGE_BYTES], const struct bs_mrd_image *h)
@@ -30,45 +23,6 @@ void bs_mrd_put_image(unsigned char out[BS_MRD_IMAGE_BYTES], const struct bs_mrd
 void bs_mrd_get_image(struct bs_mrd_image *h, const unsigned char in[BS_MRD_IMAGE_BYTES])
 {
 	memcpy(h, in, sizeof(*h));
-}
-
-/* Products of two u16 and a constant: the sum is at most 2^34 + 2^35 and a little. */
-uint64_t bs_mrd_acq_bytes(const struct bs_mrd_acq *a)
-{
-	uint64_t samples = a->number_of_samples;
-
-	return BS_MRD_ACQ_BYTES + samples * a->trajectory_dimensions * 4 +
-	       samples * a->active_channels * 8;
-}
-
-int bs_mrd_parse_acq(struct bs_mrd_acq *a, size_t *traj_at, size_t *data_at,
-		     const unsigned char *buf, size_t len, struct bs_fail *why)
-{
-	if (len < BS_MRD_ACQ_BYTES)
-		return bs_fail(why, BS_ERR_LENGTH, "acquisition of %zu bytes, its header has %u",
-			       len, BS_MRD_ACQ_BYTES);
-	bs_mrd_get_acq(a, buf);
-	if (a->version != MRD_VERSION)
-		return bs_fail(why, BS_ERR_VERSION, "acquisition %u: MRD version %u, not %u",
-			       a->scan_counter, a->version, MRD_VERSION);
-	if (len != bs_mrd_acq_bytes(a))
-		return bs_fail(
-			why, BS_ERR_LENGTH,
-			"acquisition %u: %u samples, %u channels, %u trajectory dimensions make "
-			"%llu bytes, %zu came",
-			a->scan_counter, a->number_of_samples, a->active_channels,
-			a->trajectory_dimensions, (unsigned long long)bs_mrd_acq_bytes(a), len);
-	if (a->active_channels > a->available_channels)
-		return bs_fail(why, BS_ERR_SIZE,
-			       "acquisition %u: %u active of %u available channels",
-			       a->scan_counter, a->active_channels, a->available_channels);
-	if ((uint32_t)a->discard_pre + a->discard_post > a->number_of_samples)
-		return bs_fail(why, BS_ERR_SIZE, "acquisition %u: discards %u + %u of %u samples",
-			       a->scan_counter, a->discard_pre, a->discard_post,
-			       a->number_of_samples);
-	*traj_at = BS_MRD_ACQ_BYTES;
-	*data_at = BS_MRD_ACQ_BYTES + (size_t)a->number_of_samples * a->trajectory_dimensions * 4;
-	return 0;
 }
 
 unsigned bs_mrd_pixel_bytes(uint16_t data_type)
@@ -91,9 +45,9 @@ int bs_mrd_parse_image(struct bs_mrd_image *h, size_t *attr_at, size_t *pixels_a
 			       fixed);
 	bs_mrd_get_image(h, buf);
 	attr = bs_get_le(buf + BS_MRD_IMAGE_BYTES, 8);
-	if (h->version != MRD_VERSION)
+	if (h->version != BS_MRD_VERSION)
 		return bs_fail(why, BS_ERR_VERSION, "image %u: MRD version %u, not %u",
-			       h->image_index, h->version, MRD_VERSION);
+			       h->image_index, h->version, BS_MRD_VERSION);
 	if (bs_mrd_pixel_bytes(h->data_type) == 0)
 		return bs_fail(why, BS_ERR_SIZE, "image %u: no data type %u", h->image_index,
 			       h->data_type);

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "drivers/tool/load/load.h"
+
 /*
  * Without a word the groups run that are not `named`, and those whose word the pattern begins with.
  */
@@ -102,6 +104,8 @@ int main(int argc, char **argv)
 	const char *word;
 	int rc;
 
+	if (bs_load_asked(argc, argv)) /* what arms here starts this program to read files */
+		return bs_load_main(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "--bare") == 0)
 		bs_bench_bare_receiver(argv[2]);
 	if (argc == 4 && strcmp(argv[1], "--second") == 0)

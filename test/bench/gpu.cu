@@ -352,7 +352,6 @@ static int bench_2008(struct bench *b)
 		{ "exact F^H d 128^3 x 284592 single", BS_EXACT_SINGLE, BS_EXACT_AUTO },
 		{ "exact F^H d 128^3 x 284592 fast", BS_EXACT_FAST, BS_EXACT_AUTO },
 		{ "exact F^H d 128^3 x 284592 single, mma.sync", BS_EXACT_SINGLE, BS_EXACT_MMA },
-		{ "exact F^H d 128^3 x 284592 single, CUDA cores", BS_EXACT_SINGLE, BS_EXACT_SIMT },
 	};
 	const struct bs_exact_cuda_spec q = exact_of(BS_EXACT_Q, BS_EXACT_SINGLE);
 	struct problem p;

@@ -8,7 +8,6 @@
 #if BS_GPU
 #include "board/tool/command/tuning.h"
 #include "gpu/nufft/cuda/tune.h"
-#include "gpu/toeplitz/cuda/tune.h"
 #include "test/bench/gpu.h"
 #include "test/bench/inputs.h"
 
@@ -62,33 +61,6 @@ static int gridding(struct bs_bench *b, const struct bs_bench_case *c, struct bs
 	return 0;
 }
 
-static int toeplitz(struct bs_bench *b, struct bs_tuning *t, struct bs_fail *why)
-{
-	static const struct bs_toeplitz_spec specs[] = {
-		{ 3, { 128, 128, 128 }, 1, 0 },
-		{ 3, { 64, 64, 64 }, 1, 0 },
-		{ 2, { 256, 256, 1 }, 8, 0 },
-	};
-	int failed = 0;
-
-	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
-		char name[64];
-
-		(void)snprintf(name, sizeof(name), "gpu tune toeplitz %u^%u %u coil%s",
-			       specs[i].matrix[0], specs[i].dims, specs[i].coils,
-			       specs[i].coils > 1 ? "s" : "");
-		if (!bs_bench_wanted(b, name))
-			continue;
-		if (bs_toeplitz_tuned(t, &specs[i], "", why) != 0) {
-			(void)printf("%-34s %s\n", name, why->text);
-			failed = 1;
-			continue;
-		}
-		show(b, name, t, i == 0 ? 0.15 : 0.0, "apply", "apply of every coil");
-	}
-	return failed;
-}
-
 static int wanted(void *arg, const char *name)
 {
 	return bs_bench_wanted(arg, name);
@@ -123,8 +95,7 @@ int bs_bench_tune(struct bs_bench *b)
 
 	for (size_t i = 0; i < BS_BENCH_CASES; i++)
 		failed |= gridding(b, &bs_bench_cases[i], &t, &why);
-	failed |= exact(b, &why);
-	return toeplitz(b, &t, &why) | failed;
+	return exact(b, &why) | failed;
 }
 #else
 int bs_bench_tune(struct bs_bench *b)

@@ -23,7 +23,6 @@
 #include "board/tool/certify/load.h"
 #include "board/tool/certify/trial.h"
 #include "board/log/keeper.h"
-#include "board/tool/command/recorder.h"
 #include "board/tool/offline/solver.h"
 #include "board/status/status.h"
 #include "core/tool/prior.h"
@@ -280,48 +279,6 @@ static int solver(struct bs_fail *why)
 	return rc;
 }
 
-static bool say_nothing(void *arg, uint64_t peer, const unsigned char envelope[BS_WIRE_BYTES],
-			const void *payload, size_t len)
-{
-	(void)arg;
-	(void)peer;
-	(void)envelope;
-	(void)payload;
-	(void)len;
-	return true;
-}
-
-static bool is_here(void *arg, uint64_t peer)
-{
-	(void)arg;
-	(void)peer;
-	return true;
-}
-
-static void no_news(void *arg, const char *words)
-{
-	(void)arg;
-	(void)words;
-}
-
-static int recorder(struct bs_fail *why)
-{
-	const struct bs_recorder_options o = { .dir = dir,
-					       .message_max = 4096,
-					       .segment_bytes = 65536,
-					       .silence_ns = 1000000000,
-					       .heartbeat_ns = 100000000,
-					       .say = say_nothing,
-					       .here = is_here,
-					       .news = no_news };
-	static struct bs_recorder r;
-	int rc = bs_recorder_open(&r, &o, why);
-
-	if (rc == 0)
-		bs_recorder_close(&r);
-	return rc;
-}
-
 static void nothing(void *arg)
 {
 	(void)arg;
@@ -551,7 +508,6 @@ int main(int argc, char **argv)
 	fail_all("lines, armed and timed", armed_cartesian);
 	fail_all("boreside check", checked);
 	fail_all("a solver", solver);
-	fail_all("a recorder", recorder);
 	fail_all("a log's keeper", keeper);
 	fail_all("the status", status);
 	fail_all("what certify has", certify);

@@ -17,7 +17,7 @@
 #include "core/thread/clock.h"
 #include "drivers/log/reader.h"
 #include "drivers/log/name.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/recording.h"
 #include "drivers/tool/replay/replay.h"
 #include "ipc/wire/mrd.h"
 #include "test/support/await.h"

@@ -1,7 +1,7 @@
 /* test/fuzz/fuzz_cfl.c - the .hdr reader on any text: refuses, or gives sizes that multiply up */
 #include <stdlib.h>
 
-#include "drivers/file/cfl.h"
+#include "drivers/tool/load/cfl.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t len);
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "core/tool/phantom/phantom.h"
-#include "drivers/file/cfl.h"
+#include "drivers/tool/load/cfl.h"
 
 #define POINTS BS_PHANTOM_POINTS_MADE
 #define VALUES (UINT32_C(1) << 17)

@@ -1,7 +1,8 @@
 #!/bin/bash
 # test/replay/record.sh - scans to logs, and logs in place of recordings: `boreside record` takes
-# what `boreside replay` sends; the log, its export and the recording itself give the same images,
-# byte by byte; `boreside log` lists, verifies and prunes.
+# what `boreside replay` sends, plain or sealed, and goes on with the scan that it was killed in;
+# the log, its export and the recording itself give the same images, byte by byte; `boreside log`
+# lists, verifies and prunes.
 set -u
 : "${BORESIDE:?}"
 . "$(dirname "$0")/../support/await.bash"
@@ -36,7 +37,7 @@ record
 for i in 1 2; do
 	good "scan $i is recorded" "$BORESIDE" replay -c site.cfg --asap $patience a.h5
 	says out 'acquisitions 192, images 0, gaps 0, duplicates 0, rejected 0'
-	says out 'BS_OK: recorded, not reconstructed: [0-9T.]*-[0-9a-f]*-0000[0-9].bslog'
+	says out 'BS_OK: recorded, not reconstructed; log [0-9T.]*-[0-9a-f]*-0000[0-9].bslog'
 done
 if "$BORESIDE" record -c site.cfg -o other 2>err; then
 	echo "not ok two recorders at one endpoint"
@@ -76,6 +77,59 @@ third=$(ls logs/*-00000.bslog | tail -n 1)
 good 'recon of the log of a log' "$BORESIDE" recon -c site.cfg -p p "$third" -o third.cfl
 cmp -s a.h5.cfl third.cfl && echo "ok the same bytes" || echo "not ok other bytes"
 
+# a recorder that is killed in mid-scan, while the sender pauses: the next one goes on, in the log
+record
+printf 'at 100 stall 3000 ms\n' >pause.plan
+logs() { find logs -name '*-00000.bslog' | wc -l; }
+before=$(logs)
+"$BORESIDE" replay -c site.cfg --asap $patience --faults pause.plan a.h5 >resumed 2>err &
+replay=$!
+begun() { [ "$(logs)" -gt "$before" ]; }
+await begun || echo "not ok no fourth log: $(cat record.log)"
+kill -KILL $recorder
+wait $recorder 2>/dev/null
+rm -f run/kspace.ipc
+record
+wait $replay && echo "ok a scan outlives its recorder" ||
+	echo "not ok replay: $(cat resumed err)"
+says resumed 'acquisitions 192, images 0, gaps 0, .*rejected 0'
+says record.log 'the service before was killed in that scan, which goes on from the log'
+[ "$(logs)" -eq $((before + 1)) ] && echo "ok one log" || echo "not ok logs: $(ls logs)"
+fourth=$(find logs -name '*-00000.bslog' | sort | tail -n 1)
+good 'verify' "$BORESIDE" log verify "$fourth"
+says out '194 messages, 192 acquisitions, 0 waveforms.*: whole$'
+good 'recon of it' "$BORESIDE" recon -c site.cfg -p p "$fourth" -o fourth.cfl
+cmp -s a.h5.cfl fourth.cfl && echo "ok the same bytes" || echo "not ok other bytes"
+kill -TERM $recorder
+wait $recorder
+
+# what crosses tcp is sealed: a stranger is not heard
+for k in node scanner stranger; do "$BORESIDE" key new $k.key >$k.pub; done
+port=10000
+while (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null || [ $port -eq 10000 ]; do
+	port=$((RANDOM % 20000 + 10001))
+done
+cat >sealed.cfg <<END
+$(sed '/^protocols/,$d' site.cfg)
+endpoints: { kspace = "tcp://127.0.0.1:$port"; };
+keys: { own = "node.key"; peers = (
+	{ name = "mr1"; key = "$(cat scanner.pub)"; roles = [ "scanner" ]; } ); };
+$(sed -n '/^protocols/,$p' site.cfg)
+END
+"$BORESIDE" record -c sealed.cfg -o logs --message 1 --segment 2 2>>record.log &
+recorder=$!
+url=tcp://127.0.0.1:$port
+send() { # send KEY
+	"$BORESIDE" replay --url "$url" --key "$1" --service-key "$(cat node.pub)" --asap \
+		$patience a.h5
+}
+good 'a sealed scan' send scanner.key
+says out 'BS_OK: recorded, not reconstructed; log '
+send stranger.key >out 2>err && echo "not ok a stranger is heard" ||
+	says err 'does not know this key'
+kill -TERM $recorder
+wait $recorder
+
 # one byte of a readout in the middle
 cp "$third" damaged.bslog
 printf '\377' | dd of=damaged.bslog bs=1 seek=60000 conv=notrunc 2>/dev/null
@@ -96,7 +150,7 @@ head -c 60000 "$third" >cut.bslog
 before=$(ls logs/*.bslog | wc -l)
 good 'nothing is too old' "$BORESIDE" log prune logs --keep-hours 1
 says out '^0 logs'
-size=$(stat -c %s "$third")
+last=$(ls logs/*-00000.bslog | tail -n 1)
 good 'prune' "$BORESIDE" log prune logs --keep 1
-[ "$(ls logs/*.bslog | wc -l)" -lt "$before" ] && [ -e "$third" ] &&
-	echo "ok the oldest went" || echo "not ok prune: $(cat out) $size $(ls -l logs)"
+[ "$(ls logs/*.bslog | wc -l)" -lt "$before" ] && [ -e "$last" ] &&
+	echo "ok the oldest went" || echo "not ok prune: $(cat out) $(ls -l logs)"

@@ -114,7 +114,7 @@ void books_saw(const struct bs_mrd_acq *head, const float *samples)
 		sim_broken("the reconstruction has a readout that nobody sent");
 		return;
 	}
-	if (b->mark[seq] & MARK_BAD)
+	if ((b->mark[seq] & MARK_BAD) && !service_records())
 		sim_broken("readout %llu was to be refused", (unsigned long long)seq);
 	if (b->over)
 		return;
@@ -143,7 +143,7 @@ void books_saw(const struct bs_mrd_acq *head, const float *samples)
 				   (unsigned long long)before);
 			break;
 		}
-	if (!(head->flags & BS_MRD_IS_DUMMY))
+	if (!(head->flags & BS_MRD_IS_DUMMY) && !service_records())
 		for (uint32_t i = 0; i < BOOK_SAMPLES * 2; i++)
 			if (samples[i] != sample(b->session, seq, i)) {
 				sim_broken("sample %u of readout %llu is not what was sent", i,
@@ -236,7 +236,7 @@ void books_said(const char *words)
 
 void books_judge_made(void)
 {
-	for (unsigned i = 0; i < books && !service_records(); i++) {
+	for (unsigned i = 0; i < books; i++) {
 		const struct book *b = &book[i];
 
 		if (is_safe(b) && !b->passed && !b->named && !b->told)

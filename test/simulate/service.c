@@ -18,15 +18,15 @@
 #include "test/simulate/senders/network.h"
 #include "test/simulate/process.h"
 #include "test/simulate/recon.h"
-#include "test/simulate/recorder.h"
 #include "test/simulate/wakes.h"
 #include "test/support/plan/planned.h"
 
-#define SITES      5u
+#define SITES      6u
 #define THREADS    3u     /* of ingest */
 #define RING_SMALL 24576u /* is full before a slow disk is given up */
 /* Of ingest's logs, bytes; the Makefile says so to its sources. */
 #define INGEST_SEGMENT 65536u
+#define RECORD_BYTES   4096u
 #define GRACE_BITS     13u /* ms, for what is under way when it is told to end */
 
 static struct site {
@@ -36,7 +36,6 @@ static struct site {
 
 static struct site *now_on;
 static struct bs_shm *shm;
-static bool records; /* `boreside record` in place of the service */
 static int64_t ingest_start_ns, recon_start_ns, recon_ready_ns;
 static uint64_t session;       /* of the scan that events are about */
 static uint64_t session_of[2]; /* of scan n in place n % 2 */
@@ -141,7 +140,9 @@ void __wrap_bs_log(enum bs_log_level level, const char *words, ...)
 
 /* ---- the memory ---- */
 
-static void make_site(struct site *at, uint32_t slots, enum bs_log_mode mode, uint64_t ring)
+/* record_bytes: not 0: `boreside record` in place of the service */
+static void make_site(struct site *at, uint32_t slots, enum bs_log_mode mode, uint64_t ring,
+		      size_t record_bytes)
 {
 	static struct bs_site s;
 
@@ -165,6 +166,7 @@ static void make_site(struct site *at, uint32_t slots, enum bs_log_mode mode, ui
 					  .me = &at->shm.s->worker[BS_WORKER_INGEST],
 					  .site = s,
 					  .tick_ns = 50 * MS,
+					  .record_bytes = record_bytes,
 					  .place = BS_THREAD_INGEST };
 }
 
@@ -174,14 +176,16 @@ void service_make(void)
 		uint32_t slots;
 		enum bs_log_mode log;
 		uint64_t ring; /* bytes of the log's; 0: the site file's least */
-	} kind[SITES] = { { 8, BS_LOG_MODE_OFF, 0 },
-			  { 24, BS_LOG_MODE_DURABLE, 0 },
-			  { 96, BS_LOG_MODE_DURABLE, 0 },
-			  { 24, BS_LOG_MODE_RELAXED, 0 },
-			  { 24, BS_LOG_MODE_DURABLE, RING_SMALL } };
+		size_t record_bytes;
+	} kind[SITES] = { { 8, BS_LOG_MODE_OFF, 0, 0 },
+			  { 24, BS_LOG_MODE_DURABLE, 0, 0 },
+			  { 96, BS_LOG_MODE_DURABLE, 0, 0 },
+			  { 24, BS_LOG_MODE_RELAXED, 0, 0 },
+			  { 24, BS_LOG_MODE_DURABLE, RING_SMALL, 0 },
+			  { 96, BS_LOG_MODE_DURABLE, RING_SMALL, RECORD_BYTES } };
 
 	for (unsigned i = 0; i < SITES; i++)
-		make_site(&site[i], kind[i].slots, kind[i].log, kind[i].ring);
+		make_site(&site[i], kind[i].slots, kind[i].log, kind[i].ring, kind[i].record_bytes);
 }
 
 /* A service that starts. */
@@ -193,7 +197,6 @@ static void begin(int64_t start_ns)
 	recon_start_ns = start_ns;
 	recon_ready_ns = start_ns + (int64_t)sim_spread(8) * MS;
 	stopping = false;
-	recorder_stop(false);
 }
 
 void service_reset(void)
@@ -202,11 +205,8 @@ void service_reset(void)
 	shm = &now_on->shm;
 	session = 0;
 	two_ns = 0;
-	records = sim_chance(250);
 	process_kill();
-	if (records && sim_chance(500))
-		logs_make_spare(RECORDER_SEGMENT);
-	else if (now_on->env.site.log.mode != BS_LOG_MODE_OFF && sim_chance(300))
+	if (now_on->env.site.log.mode != BS_LOG_MODE_OFF && sim_chance(300))
 		logs_make_spare(INGEST_SEGMENT);
 	begin(sim_now);
 }
@@ -318,9 +318,9 @@ void service_supervise(void)
 	kill_in_two();
 	if (process_state == PROCESS_DOWN && sim_now >= ingest_start_ns) {
 		SAY("ingest starts");
-		process_start(records ? recorder_run : run_ingest, &now_on->env);
+		process_start(run_ingest, &now_on->env);
 	}
-	if (!records && !recon_lives() && sim_now >= recon_start_ns) {
+	if (!recon_lives() && sim_now >= recon_start_ns) {
 		SAY("recon starts");
 		recon_start(recon_ready_ns);
 	}
@@ -330,7 +330,7 @@ int64_t service_due(void)
 {
 	int64_t due = process_state == PROCESS_DOWN ? ingest_start_ns : process_due();
 
-	if (!records && !recon_lives() && recon_start_ns < due)
+	if (!recon_lives() && recon_start_ns < due)
 		due = recon_start_ns;
 	return due;
 }
@@ -341,21 +341,19 @@ enum bs_state service_state(void)
 		return emit_state();
 	if (process_state == PROCESS_DOWN)
 		return BS_STATES;
-	if (records)
-		return recorder_scans() ? BS_STATE_SCANNING : BS_STATE_IDLE;
 	return (enum bs_state)atomic_load(&bs_scan_newest(shm->s->scan)->state);
 }
 
 bool service_takes(uint64_t of)
 {
-	if (records || process_state == PROCESS_DOWN)
-		return service_state() == BS_STATE_SCANNING;
+	if (process_state == PROCESS_DOWN)
+		return false;
 	return service_state() == BS_STATE_SCANNING && bs_scan_newest(shm->s->scan)->session == of;
 }
 
 bool service_records(void)
 {
-	return records;
+	return now_on->env.record_bytes != 0;
 }
 
 bool service_is_narrow(void)
@@ -365,7 +363,7 @@ bool service_is_narrow(void)
 
 bool service_relaxed(void)
 {
-	return !records && now_on->env.site.log.mode == BS_LOG_MODE_RELAXED;
+	return now_on->env.site.log.mode == BS_LOG_MODE_RELAXED;
 }
 
 bool service_rests(void)
@@ -382,8 +380,6 @@ bool service_kill_ingest(int64_t start_ns)
 {
 	if (process_state == PROCESS_DOWN)
 		return false;
-	if (records) /* it has no successor that knows of the scan */
-		books_forgotten();
 	books_killed();
 	ingest_gone("killed by signal 9", start_ns);
 	return true;
@@ -410,7 +406,7 @@ bool service_kill_at(enum sim_fault what, int64_t after_ns)
 
 bool service_kill_in_two(int64_t after_ns)
 {
-	if (two_ns != 0 || records || now_on->env.site.log.mode == BS_LOG_MODE_OFF)
+	if (two_ns != 0 || now_on->env.site.log.mode == BS_LOG_MODE_OFF)
 		return false;
 	two_ns = after_ns;
 	return true;
@@ -457,7 +453,6 @@ bool service_stop(void)
 	if (stopping || process_state == PROCESS_DOWN)
 		return false;
 	stopping = true;
-	recorder_stop(true);
 	atomic_store(&shm->s->stop_by_ns, sim_now + (int64_t)sim_spread(GRACE_BITS) * MS);
 	atomic_store(&shm->s->stop, 1);
 	bs_shm_ring_bell(shm, BS_WORKER_INGEST);

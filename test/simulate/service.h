@@ -11,7 +11,7 @@
 
 /* Once. */
 void service_make(void);
-/* Everything from its start, on one of the sites; or `boreside record` in its place. */
+/* Everything from its start, on one of the sites: the last is that of `boreside record`. */
 void service_reset(void);
 bool service_records(void);
 bool service_is_narrow(void); /* its log's ring may be full on a disk that is well */

@@ -12,7 +12,6 @@
  *              changes messages (network.c)
  * books.c      what the sender knows of each scan, and what it must find in the end
  * service.c    the shared memory, ingest as a process, the supervisor's part
- * recorder.c   `boreside record` in its place, with its real code and the real log
  * disk/logs.c  the logs, read back by their real reader
  * recon.c      a model of the reconstruction: takes ring entries and books what it saw
  * disk/disk.c  the system's calls on files, over a disk that fails, and loses what it was not told

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "drivers/tool/phantom/phantom.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/recording.h"
 #include "ipc/wire/xml.h"
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"

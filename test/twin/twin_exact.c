@@ -93,7 +93,7 @@ static int device_sum(const struct bs_exact_cuda_spec *s, const float *k, const 
 	return rc;
 }
 
-static const char *const routes[] = { "auto", "wgmma", "mma", "simt" };
+static const char *const routes[] = { "auto", "wgmma", "mma" };
 
 static void check_fhd(const struct shape *s)
 {
@@ -113,7 +113,7 @@ static void check_fhd(const struct shape *s)
 		for (uint32_t c = 0; c < 2 * s->coils; c++)
 			d[(c / 2 * s->samples + m) * 2 + c % 2] *= 1e4f;
 	host_sum(s, k, w, d, want);
-	for (int route = BS_EXACT_WGMMA; route <= BS_EXACT_SIMT; route++)
+	for (int route = BS_EXACT_WGMMA; route <= BS_EXACT_MMA; route++)
 		for (int fast = 0; fast < 2; fast++) {
 			struct bs_exact_cuda_spec e = { .sum = BS_EXACT_FHD,
 							.precision = fast ? BS_EXACT_FAST
@@ -126,8 +126,7 @@ static void check_fhd(const struct shape *s)
 							.chunk = s->chunk };
 			double error;
 
-			if ((route == BS_EXACT_WGMMA && !reach.wgmma) ||
-			    (route == BS_EXACT_MMA && !reach.tensor)) {
+			if (route == BS_EXACT_WGMMA && !reach.wgmma) {
 				SKIP("%s: compute capability %u.%u%s", routes[route], gpu.major,
 				     gpu.minor, bs_reach_as());
 				continue;

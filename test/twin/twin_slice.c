@@ -159,20 +159,20 @@ static void one(const struct trial *t)
 static void all_trials(void)
 {
 	static const struct trial all[] = {
-		{ .s = { 104, 104, 12, 4, 1, { 5, 5 }, 2, 104, 1e-4, false },
+		{ .s = { 104, 104, 12, 4, 1, { 5, 5 }, 104, 1e-4, false },
 		  .measured = 2,
 		  .late = 26 },
-		{ .s = { 33, 31, 3, 2, 2, { 3, 5 }, 1, 24, 1e-4, true },
+		{ .s = { 33, 31, 3, 2, 2, { 3, 5 }, 24, 1e-4, true },
 		  .measured = 1,
 		  .wrapped = true },
-		{ .s = { 40, 45, 5, 8, 1, { 7, 3 }, 3, 40, 1e-3, false },
+		{ .s = { 40, 45, 5, 8, 1, { 7, 3 }, 40, 1e-3, false },
 		  .measured = 3,
 		  .wrapped = true },
-		{ .s = { 24, 20, 2, 3, 1, { 1, 3 }, 1, 20, 1e-4, false }, .measured = 1 },
-		{ .s = { 48, 130, 33, 2, 1, { 3, 3 }, 1, 30, 1e-3, false }, .measured = 1 },
+		{ .s = { 24, 20, 2, 3, 1, { 1, 3 }, 20, 1e-4, false }, .measured = 1 },
+		{ .s = { 48, 130, 33, 2, 1, { 3, 3 }, 30, 1e-3, false }, .measured = 1 },
 	};
 	static const struct trial volume = {
-		.s = { 104, 104, 12, 4, 18, { 5, 5 }, 2, 32, 1e-4, false },
+		.s = { 104, 104, 12, 4, 18, { 5, 5 }, 32, 1e-4, false },
 		.measured = 2,
 		.timed = true
 	};

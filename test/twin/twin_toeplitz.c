@@ -4,12 +4,10 @@
  * Both run in single precision, about 8 roundings a point and axis: a few 1e-7, so 1e-5 for the
  * twin.
  */
-#define _GNU_SOURCE /* mkdtemp */
 #include "test/support/check.h"
 #include "gpu/toeplitz/q.h"
 #include "gpu/toeplitz/toeplitz.h"
 #include "gpu/toeplitz/toeplitz_cuda.h"
-#include "gpu/toeplitz/cuda/tune.h"
 #include "test/twin/device.h"
 #include "test/twin/timing.h"
 
@@ -110,21 +108,6 @@ static void compare(const struct problem *p, struct bs_toeplitz_cuda *plan, int 
 	free(got);
 }
 
-struct queued {
-	struct bs_toeplitz_cuda *plan;
-	uint32_t coils;
-	float *in, *out;
-	cudaStream_t stream;
-};
-
-static int queue_apply(void *arg)
-{
-	struct queued *q = arg;
-	struct bs_fail why;
-
-	return bs_toeplitz_cuda_apply(q->plan, q->coils, q->in, q->out, q->stream, &why);
-}
-
 /* 3D, y and z padded to one size of 80 to 512: a plane fits a cluster. */
 static bool has_planes(const struct bs_toeplitz_spec *s)
 {
@@ -134,46 +117,43 @@ static bool has_planes(const struct bs_toeplitz_spec *s)
 	       g >= 80 && g <= 512;
 }
 
-/* Each way to launch the passes: the sums are the same, so are the bytes. */
-static void launches(const struct problem *p, struct bs_toeplitz_cuda *plan)
+/* By planes and with a pass for each axis the sums are the same, so are the bytes. */
+static void passes(const struct problem *p, struct bs_toeplitz_cuda *plan, const float *q)
 {
 	const size_t n = p->voxels * p->spec.coils * 2;
-	struct queued q = { .plan = plan, .coils = p->spec.coils };
+	struct bs_toeplitz_spec s = p->spec;
+	struct bs_toeplitz_cuda *own = NULL;
+	struct bs_devmem mem = { 0 };
+	struct bs_fail why = { 0 };
+	float *in = device_copy(p->in, n);
+	float *out = device_copy(NULL, n);
 	float *got = malloc(n * 4);
-	uint64_t first = 0;
-	int tried = 0;
-	int planes = 0;
+	uint64_t hash[2] = { 0, 1 };
+	uint64_t bytes = 0;
+	int rc = bs_toeplitz_cuda_apply(plan, s.coils, in, out, NULL, &why);
 
-	q.in = device_copy(p->in, n);
-	q.out = device_copy(NULL, n);
-	for (uint32_t i = 0; i < 12; i++) {
-		struct bs_fail why = { 0 };
-		int rc = bs_toeplitz_cuda_choose(plan, i / 3, i % 3, &why);
-
-		if (rc == BS_ERR_UNSUPPORTED)
-			continue;
-		const double ms = rc == 0 && !small() ? time_ms(queue_apply, &q, &q.stream) : 0.0;
-
-		q.stream = NULL;
-		if (cudaMemset(q.out, 0xff, n * 4) != cudaSuccess)
-			rc = bs_fail(&why, BS_ERR_GPU, "poison");
-		planes += i / 3 == 3;
-		rc = rc == 0 ? queue_apply(&q) : rc;
-		if (rc == 0 && !fetch(got, q.out, n))
-			rc = bs_fail(&why, BS_ERR_GPU, "fetch");
-		first = tried++ == 0 ? hash_of(got, n) : first;
-		CHECK(rc == 0 && check_rel(got, p->want, n) <= 1e-5 && hash_of(got, n) == first,
-		      "apply %ux%ux%u, %u coils, middle %u, close %u: %.2e from the host, same "
-		      "bytes; "
-		      "%.4f ms %s",
-		      p->spec.matrix[0], p->spec.matrix[1], p->spec.matrix[2], p->spec.coils, i / 3,
-		      i % 3, check_rel(got, p->want, n), ms, why.text);
-	}
-	CHECK(tried >= 4 && planes == (has_planes(&p->spec) ? 3 : 0),
-	      "%d ways to launch, %d of them by planes", tried, planes);
-	(void)bs_toeplitz_cuda_choose(plan, 0, 0, &(struct bs_fail){ 0 });
-	(void)cudaFree(q.in);
-	(void)cudaFree(q.out);
+	hash[0] = rc == 0 && fetch(got, out, n) ? hash_of(got, n) : 0;
+	s.apart = true;
+	rc = rc == 0 ? bs_toeplitz_cuda_need(&s, &bytes, &why) : rc;
+	if (rc == 0)
+		rc = bs_devmem_open(&mem, bytes, "twin_toeplitz", &why);
+	if (rc == 0)
+		rc = bs_toeplitz_cuda_plan(&own, &s, q, &mem, &why);
+	if (rc == 0 && cudaMemset(out, 0xff, n * 4) != cudaSuccess)
+		rc = bs_fail(&why, BS_ERR_GPU, "poison");
+	if (rc == 0)
+		rc = bs_toeplitz_cuda_apply(own, s.coils, in, out, NULL, &why);
+	hash[1] = rc == 0 && fetch(got, out, n) ? hash_of(got, n) : 1;
+	CHECK(rc == 0 && check_rel(got, p->want, n) <= 1e-5 && hash[0] == hash[1],
+	      "apply %ux%ux%u, %u coils, a pass an axis: the bytes of planes %s", s.matrix[0],
+	      s.matrix[1], s.matrix[2], s.coils, why.text);
+	CHECK(own == NULL ||
+		      bs_toeplitz_cuda_bytes(own, s.coils) > bs_toeplitz_cuda_bytes(plan, s.coils),
+	      "the plan itself is by planes");
+	bs_toeplitz_cuda_close(own);
+	bs_devmem_close(&mem);
+	(void)cudaFree(in);
+	(void)cudaFree(out);
 	free(got);
 }
 
@@ -232,35 +212,6 @@ static void turns(const struct problem *p, struct bs_toeplitz_cuda *plan, const 
 	free(got);
 }
 
-/* Measured, then from the cache; what was found serves the plan as any other way. */
-static void check_tuned(const struct problem *p, struct bs_toeplitz_cuda *plan)
-{
-	char cache[] = "/tmp/boreside-toeplitz-XXXXXX";
-	char clean[64];
-	struct bs_tuning *t = calloc(1, sizeof(*t));
-	struct bs_fail why = { 0 };
-	int rc = 0;
-
-	CHECK(t != NULL && mkdtemp(cache) != NULL, "a cache folder");
-	for (int i = 0; i < 2 && rc == 0; i++) {
-		memset(t, 0, sizeof(*t));
-		rc = bs_toeplitz_tuned(t, &p->spec, cache, &why);
-		CHECK(rc == 0 && t->trials >= 3 && t->from_disk == (i == 1), "%u trials, %s %s",
-		      t->trials, t->from_disk ? "kept" : "measured", why.text);
-	}
-	const struct bs_tune *best = &t->trial[t->best].tune;
-
-	rc = rc != 0 ? rc
-		     : bs_toeplitz_cuda_choose(plan, best->v[BS_TOEPLITZ_MIDDLE],
-					       best->v[BS_TOEPLITZ_CLOSE], &why);
-	CHECK(rc == 0, "the best: middle %u, close %u %s", best->v[BS_TOEPLITZ_MIDDLE],
-	      best->v[BS_TOEPLITZ_CLOSE], why.text);
-	compare(p, plan, 2);
-	(void)snprintf(clean, sizeof(clean), "rm -rf '%s'", cache);
-	CHECK(system(clean) == 0, "the folder is removed");
-	free(t);
-}
-
 static void check_size(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, uint32_t coils, int runs)
 {
 	struct problem p;
@@ -280,11 +231,10 @@ static void check_size(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, uint32
 	CHECK(rc == 0, "plan %ux%ux%u %s", x, y, z, why.text);
 	if (rc == 0) {
 		compare(&p, plan, runs);
-		launches(&p, plan);
+		if (has_planes(&p.spec))
+			passes(&p, plan, q);
 		if (dims == 3 && coils > 2 && coils < 8)
 			turns(&p, plan, q);
-		if (has_planes(&p.spec) && x == z && !small())
-			check_tuned(&p, plan);
 	}
 	bs_toeplitz_cuda_close(plan);
 	bs_devmem_close(&mem);

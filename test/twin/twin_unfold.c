@@ -17,12 +17,14 @@ struct problem {
 	struct bs_unfold_spec s;
 	uint32_t step; /* of lines, shifted by one from partition to partition */
 	bool w;
+	uint32_t alone; /* slice that lines hold alone; 0: they hold all */
 };
 
 struct parts {
-	size_t voxels, values; /* of an image; of the maps */
+	size_t voxels, values, input; /* of an image; of the maps; of the coil images */
 	float *maps, *images, *want, *got;
 	uint8_t *lines;
+	struct bs_unfold_group group;
 	struct bs_csr w;
 };
 
@@ -60,6 +62,8 @@ static int host(const struct problem *t, const struct parts *p, struct bs_pcg_re
 	if (rc == 0)
 		rc = bs_unfold_plan(&plan, &t->s, t->w ? &p->w : NULL, &arena, team, &why);
 	CHECK(rc == 0, "%s: host %s", t->name, why.text);
+	if (rc == 0 && t->s.group > 0)
+		bs_unfold_hold(plan, &p->group);
 	if (rc == 0)
 		bs_unfold_solve(plan, p->maps, p->lines, p->images, p->want, &stop, result);
 	bs_unfold_close(plan);
@@ -74,7 +78,7 @@ static void device(const struct problem *t, const struct parts *p, struct bs_pcg
 	struct bs_devmem mem = { 0 };
 	struct bs_fail why = { 0 };
 	float *maps = device_copy(p->maps, p->values * 2);
-	float *images = device_copy(p->images, p->voxels * t->s.coils * 2);
+	float *images = device_copy(p->images, p->input * 2);
 	float *rho = device_copy(NULL, n);
 	uint64_t bytes = 0;
 	uint64_t first = 0;
@@ -89,6 +93,8 @@ static void device(const struct problem *t, const struct parts *p, struct bs_pcg
 	CHECK(rc == 0 && bs_devmem_round(mem.used) == mem.size,
 	      "%s: plan takes what need states: %zu of %zu %s", t->name, mem.used, mem.size,
 	      why.text);
+	if (rc == 0 && t->s.group > 0)
+		bs_unfold_cuda_hold(plan, &p->group, 0);
 	for (int run = 0; rc == 0 && run < (small() ? 2 : RUNS); run++) {
 		/* every other one watched: under a deadline that is far */
 		rc = bs_unfold_cuda_solve(plan, p->lines, t->s.iterations,
@@ -111,7 +117,10 @@ static void device(const struct problem *t, const struct parts *p, struct bs_pcg
 static void one(const struct problem *t)
 {
 	const struct bs_unfold_spec *s = &t->s;
-	struct parts p = { .voxels = (size_t)s->matrix[0] * s->matrix[1] * s->matrix[2] };
+	const double cycles[] = { 0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0 };
+	struct parts p = { .voxels = (size_t)s->matrix[0] * s->matrix[1] * s->matrix[2],
+			   .group = { t->alone, t->alone > 0 ? t->alone + 1 : s->matrix[2],
+				      cycles } };
 	struct bs_pcg_result a = { 0 };
 	struct bs_pcg_result b = { 0 };
 	uint64_t seed = 77;
@@ -119,12 +128,14 @@ static void one(const struct problem *t)
 
 	p.values = p.voxels * s->coils * s->sets;
 	p.maps = malloc(p.values * 8);
-	p.images = malloc(p.voxels * s->coils * 8);
+	p.input = s->group > 0 ? (size_t)s->coils * s->encoded[0] * s->matrix[0]
+			       : p.voxels * s->coils;
+	p.images = malloc(p.input * 8);
 	p.want = malloc(p.voxels * s->sets * 8);
 	p.got = malloc(p.voxels * s->sets * 8);
 	p.lines = malloc((size_t)s->encoded[0] * s->encoded[1]);
 	fill_random(p.maps, p.values * 2, &seed);
-	fill_random(p.images, p.voxels * s->coils * 2, &seed);
+	fill_random(p.images, p.input * 2, &seed);
 	for (uint32_t l = 0; l < s->encoded[0] * s->encoded[1]; l++)
 		p.lines[l] = (l % s->encoded[0] + l / s->encoded[0]) % t->step == 0;
 	if (t->w)
@@ -150,20 +161,42 @@ static void one(const struct problem *t)
 static void compare_all(void)
 {
 	const struct problem problems[] = {
-		{ "2D", { { 64, 1 }, { 48, 64, 1 }, 8, 1, ITERATIONS, 0.05 }, 2, false },
-		{ "2D, odd", { { 45, 1 }, { 31, 45, 1 }, 5, 1, ITERATIONS, 0.05 }, 3, false },
+		{ "2D", { { 64, 1 }, { 48, 64, 1 }, 8, 1, ITERATIONS, 0.05, 0 }, 2, false, 0 },
+		{ "2D, odd", { { 45, 1 }, { 31, 45, 1 }, 5, 1, ITERATIONS, 0.05, 0 }, 3, false, 0 },
 		{ "2D, fewer rows than lines",
-		  { { 40, 1 }, { 33, 30, 1 }, 4, 1, ITERATIONS, 0.1 },
+		  { { 40, 1 }, { 33, 30, 1 }, 4, 1, ITERATIONS, 0.1, 0 },
 		  2,
-		  false },
-		{ "two sets", { { 36, 1 }, { 20, 36, 1 }, 8, 2, ITERATIONS, 0.1 }, 2, false },
-		{ "W", { { 32, 1 }, { 32, 32, 1 }, 4, 1, ITERATIONS, 0.1 }, 2, true },
-		{ "3D", { { 24, 20 }, { 18, 24, 17 }, 6, 1, ITERATIONS, 0.1 }, 3, false },
-		{ "3D, W", { { 20, 12 }, { 16, 20, 12 }, 4, 1, ITERATIONS, 0.1 }, 2, true },
+		  false,
+		  0 },
+		{ "two sets", { { 36, 1 }, { 20, 36, 1 }, 8, 2, ITERATIONS, 0.1, 0 }, 2, false, 0 },
+		{ "W", { { 32, 1 }, { 32, 32, 1 }, 4, 1, ITERATIONS, 0.1, 0 }, 2, true, 0 },
+		{ "3D", { { 24, 20 }, { 18, 24, 17 }, 6, 1, ITERATIONS, 0.1, 0 }, 3, false, 0 },
+		{ "3D, W", { { 20, 12 }, { 16, 20, 12 }, 4, 1, ITERATIONS, 0.1, 0 }, 2, true, 0 },
 		{ "160 x 192, 32 coils",
-		  { { 192, 1 }, { 160, 192, 1 }, 32, 1, ITERATIONS, 0.05 },
+		  { { 192, 1 }, { 160, 192, 1 }, 32, 1, ITERATIONS, 0.05, 0 },
 		  4,
-		  false },
+		  false,
+		  0 },
+		{ "2 slices at once, odd",
+		  { { 45, 1 }, { 31, 45, 2 }, 6, 1, ITERATIONS, 0.05, 31 * 45 * 6 },
+		  1,
+		  false,
+		  0 },
+		{ "3 slices at once, R = 2, fewer rows",
+		  { { 40, 1 }, { 33, 29, 3 }, 8, 1, ITERATIONS, 0.1, 33 * 29 * 8 },
+		  2,
+		  false,
+		  0 },
+		{ "4 slices at once",
+		  { { 104, 1 }, { 104, 104, 4 }, 12, 1, ITERATIONS, 0.1, 104 * 104 * 12 },
+		  2,
+		  false,
+		  0 },
+		{ "one of 3 slices alone",
+		  { { 36, 1 }, { 20, 36, 3 }, 5, 1, ITERATIONS, 0.1, 20 * 36 * 5 },
+		  1,
+		  false,
+		  1 },
 	};
 
 	for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++)

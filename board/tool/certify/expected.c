@@ -14,6 +14,13 @@ struct count {
 /* Reduces a protocol to its frames, without what its method computes. */
 static void bare(struct bs_protocol *p)
 {
+	/* which lines are references shows only where something is made of them */
+	if (bs_plan_groups(&p->plan) && p->plan.calibrates) {
+		p->parallel = BS_PARALLEL_SLICES;
+		p->grappa_kernel[0] = p->grappa_kernel[1] = 5;
+		p->grappa_kernel[2] = p->grappa_sources = 1;
+		p->grappa_lacking = BS_LACKING_ZEROS;
+	}
 	p->method = p->plan.counting;
 	p->density = BS_DENSITY_NONE;
 	p->backend = BS_BACKEND_HOST;

@@ -4,7 +4,7 @@
  * The recording's readouts go through the checks and the frames of core/frame/recon.h with a method
  * that reconstructs nothing. The result is what a service that loses nothing hands on for one scan,
  * previews not counted. A readout that the service would refuse is left out. Reading forks
- * (drivers/file/probe.h): call it with one thread. Allocates and frees. Test:
+ * (drivers/tool/load/probe.h): call it with one thread. Allocates and frees. Test:
  * test/replay/certify.sh
  */
 #ifndef BS_BOARD_TOOL_CERTIFY_EXPECTED_H

@@ -146,8 +146,7 @@ static int tune(const struct bs_site *site, const struct bs_protocol *p,
 	if (tuner == NULL)
 		return 0;
 	rc = tune_coils(tuner, site, p, most, why);
-	return rc == 0 && least != most && tuner->by_coils ? tune_coils(tuner, site, p, least, why)
-							   : rc;
+	return rc == 0 && least != most ? tune_coils(tuner, site, p, least, why) : rc;
 }
 
 /* Finds whether the protocol stays on the first of several GPUs. What that needs is kept by now. */
@@ -207,9 +206,11 @@ static bool arm_one(const struct bs_site *site, const struct bs_protocol *p, str
 	if (tune(site, p, engine, &why) != 0)
 		good = bs_command_fail(&bs_command_arm, "protocol '%s': variants: %s", p->name,
 				       why.text) == 0;
-	if (solves && !bs_lsq_keeps_q(p))
+	if (solves && (!bs_lsq_keeps_q(p) || bs_plan_groups(plan)))
 		(void)printf("%-24s %s: no Q to keep\n", p->name,
-			     plan->streams ? "trajectory.type stream" : "off resonance");
+			     plan->streams          ? "trajectory.type stream"
+			     : bs_plan_groups(plan) ? "slices at once"
+						    : "off resonance");
 	else if (!solves)
 		(void)printf("%-24s method %s keeps nothing\n", p->name, bs_method_name(p->method));
 	else if (arm(site, p, engine, team, &why) != 0)

@@ -11,7 +11,7 @@
 #include "core/frame/kind.h"
 #include "core/protocol.h"
 #include "core/traj/delay.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/recording.h"
 
 struct request {
 	const char *recording;

@@ -16,7 +16,7 @@
 #include "core/log.h"
 #include "core/progress.h"
 #include "drivers/sink/dicomstore.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/recording.h"
 
 #define TRIES      6u    /* most protocols tried for one recording */
 #define MEMORY_MIB 4096u /* MiB, default of node.memory_mib */

@@ -15,8 +15,8 @@
 #include "core/progress.h"
 #include "core/text.h"
 #include "drivers/log/folder.h"
-#include "drivers/source/logged.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/logged.h"
+#include "drivers/tool/load/recording.h"
 
 struct request {
 	const char *action, *config, *events;

@@ -10,7 +10,7 @@
 #include "config/hint/near.h"
 #include "config/keys.h"
 #include "core/protocol.h"
-#include "drivers/file/traj.h"
+#include "drivers/tool/load/traj.h"
 #include "drivers/tool/phantom/phantom.h"
 
 #define BANDWIDTH  0.793 /* relativeReceiverNoiseBandwidth of Siemens' receivers */
@@ -168,6 +168,8 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_FLAG, 0, "epi", NULL, AT(scan.plan.epi),
 	  .help = "each slice in one train of lines, every second one backwards, behind three "
 		  "readouts for phase correction (flag 24)" },
+	{ BS_OPTION_FLAG, 0, "falling", NULL, AT(scan.plan.falling),
+	  .help = "EPI's lines come from the last to the first" },
 	{ BS_OPTION_REAL, 0, "epi-phase", "RAD", AT(scan.epi_phase),
 	  .help = "of lines that run backwards (0)", .min = -7, .max = 7 },
 	{ BS_OPTION_REAL, 0, "epi-shift", "N", AT(scan.epi_shift),

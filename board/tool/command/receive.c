@@ -90,11 +90,11 @@ static int file_image(struct job *j, uint64_t number, const struct bs_mrd_image 
 	(void)snprintf(path, sizeof(path), "%s/uid%08x-s%05u-i%05u-n%016" PRIx64 "%s", j->q.dir,
 		       head->measurement_uid, head->image_series_index, head->image_index, number,
 		       j->sink->ext);
-	rc = j->sink->open(&self, path, why);
+	rc = bs_sink_open(j->sink, &self, path, why);
 	if (rc != 0)
 		return rc;
 	rc = bs_sink_put(j->sink, self, head, j->attributes, j->pixels, why);
-	end = j->sink->close(self, rc == 0 ? why : NULL);
+	end = bs_sink_close(j->sink, self, rc == 0 ? why : NULL);
 	return rc != 0 ? rc : end;
 }
 

@@ -302,7 +302,7 @@ static int make_key(struct job *j, struct bs_job_key *key, struct bs_fail *why)
 	rc = more_of_key(j, to, why);
 	if (fclose(to) != 0 && rc == 0)
 		rc = bs_fail(why, BS_ERR_NOMEM, "no memory for the settings");
-	bs_front_inner(&inner, j->p);
+	bs_mixer_inner(&inner, j->p);
 	if (rc == 0)
 		rc = bs_engine_find(&engine, &inner, why);
 	if (rc == 0)
@@ -420,7 +420,7 @@ static int prepare_job(struct job *j, struct bs_fail *why)
 		rc = bs_pipeline_arm(&j->pipeline, j->site, p, NULL, j->site->threads, why);
 	if (rc != 0)
 		return rc;
-	return j->sink->open(&j->sink_self, j->out, why);
+	return bs_sink_open(j->sink, &j->sink_self, j->out, why);
 }
 
 static int finish_job(struct job *j, int rc, struct bs_fail *why)
@@ -428,7 +428,7 @@ static int finish_job(struct job *j, int rc, struct bs_fail *why)
 	struct bs_fail late;
 
 	if (j->sink_self != NULL) {
-		int closed = j->sink->close(j->sink_self, &late);
+		int closed = bs_sink_close(j->sink, j->sink_self, &late);
 
 		if (rc == 0 && closed != 0) {
 			*why = late;

@@ -1,21 +1,27 @@
-/* board/tool/command/record.c - boreside record: scans to logs, without reconstructing them */
-#define _POSIX_C_SOURCE 200809L /* for nanosleep */
+/*
+ * board/tool/command/record.c - boreside record: scans to logs, without reconstructing them
+ *
+ * The service's own ingest and log (board/ingest, board/log) run in this process, in the memory
+ * that a service would share. A second thread stands behind them in recon's place, and says what
+ * they report.
+ */
+#include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "board/tool/command/tools.h"
 #include "board/emit/folder.h"
-#include "board/tool/command/recorder.h"
-#include "board/log/stock.h"
-#include "core/log.h"
+#include "board/ingest/order.h"
+#include "board/service/herald.h"
+#include "board/service/worker.h"
+#include "board/tool/command/tools.h"
 #include "core/thread/clock.h"
-#include "drivers/log/folder.h"
-#include "ipc/endpoint.h"
+#include "drivers/log/writer.h"
 #include "ipc/gate.h"
 
-#define SILENCE_NS INT64_C(5000000000)
-#define WATCH_NS   INT64_C(100000000) /* time between two looks for a stop */
+#define SILENCE_MS 5000.0
+#define WATCH_MS   100 /* longest time between two looks for a stop */
+#define TICK_MS    50.0
 #define MIB        (UINT64_C(1) << 20)
 
 struct request {
@@ -45,155 +51,145 @@ static const struct bs_option options[] = {
 
 struct job {
 	struct request q;
-	struct bs_site *site;
-	struct bs_gate gate;
-	struct bs_seal_keys keys;
-	struct bs_seal_record sealed;
-	struct bs_recorder recorder;
-	struct bs_stock stock;
+	struct bs_worker_env *env; /* ingest's */
+	const volatile sig_atomic_t *stop;
 	int run_lock, dir_lock;
-	uint32_t taken; /* segments that the current scan has taken, as the stock knows */
+	_Atomic bool ended; /* ingest has ended */
 };
 
-/* Sends a message to a peer. A peer that is gone asks again when it comes back. */
-static bool say_to_peer(void *arg, uint64_t peer, const unsigned char envelope[BS_WIRE_BYTES],
-			const void *payload, size_t len)
+/* Leaves of the site what a recorder needs: one protocol, which any scan has, and its logs. */
+static void reduce_site(struct bs_site *s, const struct request *q)
+{
+	const uint32_t most_mib = 4 * q->message_mib;
+
+	s->realtime = (struct bs_realtime){ 0 };
+	s->archive_url[0] = s->images_url[0] = '\0';
+	s->sinks = s->study_scans = 0;
+	s->acq_slots = 2 * BS_HELD_MAX;
+	s->log.mode = BS_LOG_MODE_DURABLE;
+	s->log.keep_mib = q->keep_mib;
+	s->log.keep_hours = q->keep_hours;
+	if (s->log.buffer_mib < most_mib)
+		s->log.buffer_mib = most_mib;
+	(void)snprintf(s->log.dir, sizeof(s->log.dir), "%s", q->dir);
+	s->protocols = 1;
+	s->protocol[0] = (struct bs_protocol){ .name = "record",
+					       .silence_ms = SILENCE_MS,
+					       .frame_step = 1, /* frames are not counted */
+					       .uses = UINT32_MAX,
+					       .plan = { .calibrates = true } };
+}
+
+/* Takes what ingest hands on. Nothing is made of it. */
+static void take_handed(struct bs_shm *m)
+{
+	uint64_t entry;
+
+	while (bs_ring_peek(m->acq_ring, &entry)) {
+		struct bs_scan_record *s = &m->s->scan[bs_entry_place(entry)];
+
+		if (bs_entry_kind(entry) == BS_ENTRY_ACQ) {
+			bs_pool_give(m->acq_pool, bs_entry_slot(entry));
+		} else if (bs_entry_kind(entry) == BS_ENTRY_CLOSE) {
+			(void)snprintf(s->words, sizeof(s->words), "recorded, not reconstructed");
+			atomic_store(&s->ended, atomic_load(&s->id));
+		}
+		bs_ring_advance(m->acq_ring);
+		bs_shm_ring_bell(m, BS_WORKER_INGEST);
+	}
+}
+
+static void pass_stop(struct bs_shm *m)
+{
+	atomic_store(&m->s->stop_by_ns, bs_now_ns());
+	atomic_store(&m->s->stop, 1);
+	bs_shm_ring_bell(m, BS_WORKER_INGEST);
+}
+
+static void *stand_behind(void *arg)
 {
 	struct job *j = arg;
+	struct bs_shm *m = &j->env->shm;
+	struct bs_bell *handed = &m->s->worker[BS_WORKER_RECON].bell;
+	struct pollfd fds[2] = { { m->bell_fd[BS_WORKER_RECON], POLLIN, 0 },
+				 { m->bell_fd[BS_SUPERVISOR], POLLIN, 0 } };
+	bool ended;
 
-	return bs_gate_send(&j->gate, peer, envelope, BS_WIRE_BYTES, payload, len) !=
-	       BS_ENDPOINT_TIMEOUT;
+	do {
+		ended = atomic_load(&j->ended);
+		if (*j->stop && atomic_load(&m->s->stop) == 0)
+			pass_stop(m);
+		take_handed(m);
+		bs_herald_drain(m);
+		bs_bell_announce(handed);
+		bs_bell_announce(&m->s->supervisor_bell);
+		if (!ended && bs_ring_count(m->acq_ring) == 0)
+			(void)poll(fds, 2, WATCH_MS);
+		bs_bell_awake(handed, fds[0].fd);
+		bs_bell_awake(&m->s->supervisor_bell, fds[1].fd);
+	} while (!ended);
+	return NULL;
 }
 
-static bool here(void *arg, uint64_t peer)
+static int prepare_folders(struct job *j, struct bs_fail *why)
 {
-	return bs_gate_here(&((struct job *)arg)->gate, peer);
+	const struct bs_site *s = &j->env->site;
+	int rc = bs_folder_make(s->run_dir, 0750, why);
+
+	if (rc == 0)
+		rc = bs_folder_lock(&j->run_lock, s->run_dir, BS_FOLDER_PID, why);
+	if (rc == 0)
+		rc = bs_folder_make(s->log.dir, 0750, why);
+	if (rc == 0)
+		rc = bs_folder_lock(&j->dir_lock, s->log.dir, "boreside.lock", why);
+	/* a folder that takes no logs is reported before a scanner hears from us */
+	return rc == 0 ? bs_log_spare_fill(s->log.dir, 0, j->env->segment_bytes, why) : rc;
 }
 
-static void news(void *arg, const char *words)
+static int prepare_memory(struct bs_worker_env *env, struct bs_fail *why)
 {
-	(void)arg;
-	bs_log(BS_LOG_INFO, "%s", words);
-}
+	static const struct bs_traj none[BS_PROTOCOLS_MAX];
+	const double beat_ms = env->site.heartbeat_ms / 2;
+	int rc = bs_shm_create(&env->shm, &env->site, none, why);
 
-/* Does the disk's other work, after a scan and when a scan has taken a segment. */
-static void look_after(struct job *j)
-{
-	const struct bs_recorder *r = &j->recorder;
-	const uint32_t segments = r->scanning ? r->log.head.index + 1 : 0;
-
-	if (segments != j->taken)
-		bs_stock_wake(&j->stock);
-	j->taken = segments;
-}
-
-/* Receives what has come, but not for so long that answers wait. */
-static bool receive(struct job *j)
-{
-	struct bs_gate_message m;
-	bool any = false;
-
-	for (int i = 0; i < 64 && bs_gate_take(&j->gate, &m); i++) {
-		const int64_t now = bs_now_ns();
-
-		if (m.whole)
-			bs_recorder_take(&j->recorder, m.peer, m.msg, (size_t)m.len, now);
-		else
-			bs_log(BS_LOG_WARN, "a message of %llu bytes is dropped: see --message",
-			       (unsigned long long)m.len);
-		bs_gate_release(&j->gate, m.peer);
-		bs_recorder_tick(&j->recorder, bs_now_ns());
-		if (j->recorder.scanning && j->gate.favored != j->recorder.peer)
-			bs_gate_favor(&j->gate, j->recorder.peer);
-		any = true;
-	}
-	return any;
+	if (rc != 0)
+		return rc;
+	env->who = BS_WORKER_INGEST;
+	env->place = BS_THREAD_INGEST;
+	env->me = &env->shm.s->worker[BS_WORKER_INGEST];
+	env->tick_ns = bs_ns_of_ms(beat_ms < TICK_MS ? beat_ms : TICK_MS);
+	atomic_store(&env->me->generation, 1);
+	atomic_store(&env->me->started_ns, bs_now_ns());
+	atomic_store(&env->shm.s->worker[BS_WORKER_RECON].phase, BS_PHASE_READY);
+	return 0;
 }
 
 static int record_scans(struct job *j, struct bs_fail *why)
 {
-	const volatile sig_atomic_t *stop = bs_command_stop();
-	int rc = 0;
+	pthread_t behind;
+	int rc = prepare_folders(j, why);
 
-	while (rc >= 0 && !*stop) {
-		const bool any = receive(j);
-		const int64_t now = bs_now_ns();
-		struct pollfd fd = { j->gate.fd, POLLIN, 0 };
-		int64_t due;
-
-		bs_recorder_tick(&j->recorder, now);
-		look_after(j);
-		if (any)
-			continue;
-		due = bs_recorder_due(&j->recorder, now);
-		rc = bs_endpoint_wait(&fd, 1, due < now + WATCH_NS ? due : now + WATCH_NS, why);
+	if (rc == 0)
+		rc = prepare_memory(j->env, why);
+	if (rc == 0 && pthread_create(&behind, NULL, stand_behind, j) != 0)
+		rc = bs_fail(why, BS_ERR_NOMEM, "no second thread");
+	if (rc != 0) {
+		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(rc), why->text);
+		return rc;
 	}
-	return rc < 0 ? rc : 0;
-}
-
-/* Waits until the outcome has reached the sender, before its connection is closed. */
-static void say_goodbye(struct job *j)
-{
-	const struct timespec moment = { 0, 20000000 };
-
-	if (!j->recorder.scanning)
-		return;
-	bs_recorder_stop(&j->recorder);
-	for (int i = 0; i < 5; i++) {
-		bs_recorder_tick(&j->recorder, bs_now_ns());
-		(void)nanosleep(&moment, NULL);
-	}
-}
-
-static int prepare_job(struct job *j, struct bs_fail *why)
-{
-	const struct bs_recorder_options o = {
-		.dir = j->q.dir,
-		.message_max = j->q.message_mib * (size_t)MIB,
-		.segment_bytes = j->q.segment_mib * MIB,
-		.silence_ns = SILENCE_NS,
-		.heartbeat_ns = bs_ns_of_ms(j->site->heartbeat_ms),
-		.say = say_to_peer,
-		.here = here,
-		.news = news,
-		.arg = j,
-	};
-	struct bs_gate_spec spec = { .endpoint = "kspace",
-				     .roles = BS_ROLE_SCANNER,
-				     .record = &j->sealed };
-	int rc = bs_folder_make(j->site->run_dir, 0750, why);
-
-	if (rc == 0)
-		rc = bs_folder_lock(&j->run_lock, j->site->run_dir, BS_FOLDER_PID, why);
-	if (rc == 0)
-		rc = bs_folder_make(j->q.dir, 0750, why);
-	if (rc == 0)
-		rc = bs_folder_lock(&j->dir_lock, j->q.dir, "boreside.lock", why);
-	if (rc == 0)
-		rc = bs_recorder_open(&j->recorder, &o, why);
-	if (rc == 0)
-		(void)bs_log_folder_sweep(j->q.dir);
-	if (rc == 0) /* a folder that takes no logs is reported before a scanner hears from us */
-		rc = bs_log_spare_fill(j->q.dir, 0, o.segment_bytes, why);
-	if (rc == 0)
-		rc = bs_stock_start(&j->stock,
-				    &(struct bs_stock_options){ .dir = j->q.dir,
-								.segment_bytes = o.segment_bytes,
-								.keep_mib = j->q.keep_mib,
-								.keep_hours = j->q.keep_hours },
-				    why);
-	if (rc == 0 && bs_site_seals(j->site, j->site->kspace_url)) {
-		rc = bs_seal_keys_load(&j->keys, &j->site->keys, why);
-		spec.keys = &j->keys;
-	}
-	return rc == 0 ? bs_gate_open_by(&j->gate, j->site->kspace_url, o.message_max, &spec, why)
-		       : rc;
+	bs_log(BS_LOG_INFO, "records what comes to %s in %s", j->env->site.kspace_url, j->q.dir);
+	rc = bs_worker_ingest(j->env);
+	atomic_store(&j->ended, true);
+	(void)pthread_join(behind, NULL);
+	bs_shm_close(&j->env->shm);
+	return rc;
 }
 
 static int run_record(int argc, char **argv)
 {
-	struct job j = { .q = { .message_mib = 16, .segment_mib = 64 },
-			 .gate = { .fd = -1, .listen_fd = -1 } };
+	static struct bs_worker_env env;
+	struct job j = { .q = { .message_mib = 16, .segment_mib = 64 }, .env = &env };
+	struct bs_site *site;
 	struct bs_fail why = { 0 };
 	int rc = bs_options_read(&bs_command_record, &j.q, argc, argv);
 
@@ -204,22 +200,16 @@ static int run_record(int argc, char **argv)
 					"--segment %u: not larger than --message %u",
 					j.q.segment_mib, j.q.message_mib);
 	bs_log_init("record", BS_LOG_INFO);
-	j.site = bs_command_site(&bs_command_record, j.q.config);
-	if (j.site == NULL)
+	site = bs_command_site(&bs_command_record, j.q.config);
+	if (site == NULL)
 		return 1;
-	rc = prepare_job(&j, &why);
-	if (rc == 0) {
-		bs_log(BS_LOG_INFO, "records what comes to %s in %s", j.site->kspace_url, j.q.dir);
-		rc = record_scans(&j, &why);
-		say_goodbye(&j);
-	}
-	if (rc != 0)
-		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(rc), why.text);
-	bs_gate_close(&j.gate);
-	bs_seal_keys_wipe(&j.keys);
-	bs_stock_stop(&j.stock);
-	bs_recorder_close(&j.recorder);
-	free(j.site);
+	env.site = *site;
+	free(site);
+	reduce_site(&env.site, &j.q);
+	env.record_bytes = j.q.message_mib * MIB;
+	env.segment_bytes = j.q.segment_mib * MIB;
+	j.stop = bs_command_stop();
+	rc = record_scans(&j, &why);
 	return rc == 0 ? 0 : 1;
 }
 
@@ -228,6 +218,6 @@ const struct bs_command bs_command_record = {
 	.summary = "take scans from the scanner into logs, without reconstructing",
 	.options = options,
 	.notes = "In place of `boreside serve`, at the same endpoint. A message is acknowledged "
-		 "once it is on the disk.",
+		 "as durable once it is on the disk.",
 	.run = run_record,
 };

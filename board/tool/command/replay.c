@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "board/tool/command/tools.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/recording.h"
 #include "config/hint/place.h"
 #include "drivers/tool/replay/replay.h"
 #include "ipc/seal/keys.h"

@@ -15,7 +15,7 @@
 #include "core/hash.h"
 #include "core/progress.h"
 #include "core/traj/online.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/recording.h"
 #include "gpu/calibrate/echo.h"
 #include "ipc/wire/xml.h"
 

@@ -352,13 +352,13 @@ static int gather_pieces(const struct bs_job *j, uint64_t images, struct bs_fail
 {
 	struct bs_fail late;
 	void *self;
-	int rc = j->sink->open(&self, j->out, why);
+	int rc = bs_sink_open(j->sink, &self, j->out, why);
 
 	if (rc != 0)
 		return rc;
 	for (uint64_t i = 1; rc == 0 && i <= images; i++)
 		rc = move_piece(j, self, i, why);
-	if (j->sink->close(self, &late) != 0 && rc == 0) {
+	if (bs_sink_close(j->sink, self, &late) != 0 && rc == 0) {
 		*why = late;
 		rc = late.code;
 	}
@@ -388,7 +388,7 @@ bool bs_job_made(void *job, uint64_t number)
 		return (piece_name(path, j, number, NULL) == 0 && is_there(path, j->since_ns)) ||
 		       is_there(j->out, j->since_ns);
 	j->sink->at(j->self, (uint32_t)number);
-	return j->sink->has(j->self, &unread, j->since_ns);
+	return bs_sink_has(j->sink, j->self, &unread, j->since_ns);
 }
 
 static bool all_made(struct bs_job *j, uint64_t images)
@@ -420,7 +420,7 @@ static int open_locked(struct bs_job *j, int fd, const struct bs_job_key *key, s
 		return rc;
 	sweep(j->out);
 	if (j->sink->at != NULL)
-		rc = j->sink->open(&j->self, j->out, why);
+		rc = bs_sink_open(j->sink, &j->self, j->out, why);
 	else
 		(void)bs_draft_sweep(j->pieces);
 	if (rc == 0 && !all_made(j, j->complete))
@@ -496,7 +496,7 @@ int bs_job_end(struct bs_job *j, uint64_t images, struct bs_fail *why)
 void bs_job_close(struct bs_job *j)
 {
 	if (j->self != NULL)
-		(void)j->sink->close(j->self, NULL);
+		(void)bs_sink_close(j->sink, j->self, NULL);
 	j->self = NULL;
 }
 

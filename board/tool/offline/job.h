@@ -23,7 +23,7 @@
 #include "ipc/sha256.h"
 #include "drivers/file/draft.h"
 #include "drivers/sink/sink.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/recording.h"
 
 struct bs_job_key {
 	char recording[17]; /* hash of the recording's content, hexadecimal */

@@ -2,7 +2,7 @@
  * board/tool/offline/pipeline.h - a recording through an armed protocol, in this process
  *
  * open -> { arm -> run }* -> close, of a zeroed struct. open reads the recording's header, which
- * forks (drivers/file/probe.h): call it with one thread. arm takes the place of what was armed
+ * forks (drivers/tool/load/probe.h): call it with one thread. arm takes the place of what was armed
  * before.
  * before: a recording of an earlier scan, through its own protocol and without its images, for what
  * it leaves to this one (noise, maps): as the service would have kept it. Recordings whose header
@@ -16,7 +16,7 @@
 
 #include "board/arm/armed.h"
 #include "core/frame/recon.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/recording.h"
 
 /* Noise and maps that earlier recordings have left. */
 struct bs_past {

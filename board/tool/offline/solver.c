@@ -45,9 +45,9 @@ int bs_solver_open(struct bs_solver *s, const struct bs_protocol *p, const struc
 
 	memset(s, 0, sizeof(*s));
 	s->encoder = bs_encoder_of(p);
-	if (s->encoder.row->adjoint == NULL)
-		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': not off resonance",
-			       p->name);
+	if (s->encoder.row->adjoint == NULL || bs_plan_groups(plan))
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s': not %s", p->name,
+			       bs_plan_groups(plan) ? "of slices at once" : "off resonance");
 	s->p = p;
 	s->maps = plan->joint ? tables->maps : NULL;
 	s->coils = plan->joint ? p->coils : 1;

@@ -12,7 +12,7 @@
 #include "drivers/tool/phantom/head.h"
 #include "drivers/tool/phantom/source.h"
 #include "drivers/tool/phantom/truth.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/recording.h"
 #include "drivers/tool/phantom/scanxml.h"
 
 #define PAUSE_US 2000.0
@@ -75,7 +75,7 @@ static int check_physics(const struct bs_phantom_scan *s, struct bs_fail *why)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "phantom: delays of up to 8 samples are those of radial2d, not %g",
 			       most);
-	if (s->field_hz != 0.0 && (s->motion > 0.0 || s->plan.epi || s->plan.reversed))
+	if (s->field_hz != 0.0 && (s->motion > 0.0 || (s->plan.reversed && !s->plan.epi)))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "phantom: a field acts neither on what moves nor on lines that run "
 			       "backwards");

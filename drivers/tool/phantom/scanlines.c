@@ -214,6 +214,17 @@ static void pace(struct bs_scanlines *l, uint32_t lines)
 	l->tr_us = l->plan.epi && train_us > l->plan.tr_us ? train_us : l->plan.tr_us;
 }
 
+/* Turns the order of a train's lines round, where the plan says so. */
+static void turn_round(struct bs_scanlines *l)
+{
+	for (uint32_t i = 0; l->plan.epi && l->plan.falling && i < l->count / 2; i++) {
+		const struct entry e = l->entry[i];
+
+		l->entry[i] = l->entry[l->count - 1 - i];
+		l->entry[l->count - 1 - i] = e;
+	}
+}
+
 /* Lists the lines of a reference of one band. */
 static void list_reference(struct bs_scanlines *l)
 {
@@ -228,6 +239,7 @@ static void list_reference(struct bs_scanlines *l)
 			l->entry[l->count++] =
 				(struct entry){ .row = line,
 						.flags = flagged ? BS_MRD_IS_CALIBRATION : 0 };
+	turn_round(l);
 }
 
 /* Lists the lines of a frame of this repetition. */
@@ -254,6 +266,7 @@ static void list_frame(struct bs_scanlines *l, uint32_t repetition)
 					(struct entry){ .row = line + p->lines[0] * part,
 							.flags = block ? flags : 0 };
 		}
+	turn_round(l);
 }
 
 /* Returns the slice at a place in Siemens' order: of an even number first slices 1, 3,

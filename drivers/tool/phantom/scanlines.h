@@ -78,6 +78,7 @@ struct bs_scanplan {
 	uint32_t navigate; /* lines from navigator to navigator; 0: no navigators */
 	bool reversed;     /* every second line runs backwards */
 	bool epi;
+	bool falling; /* EPI: the last line comes first */
 	struct bs_scanbands multiband;
 	uint32_t noise; /* number of noise readouts */
 	bool noise_only;

@@ -74,11 +74,17 @@ static void sample_row(void *arg, int task, int member)
 	struct bs_phantom moved;
 
 	if (s->lit[contrast] != NULL) {
-		uint32_t first = s->p->plan.on_grid ? bs_phantom_center(s->p) : 0;
-		double t0_us = 1e3 * scan->te_ms[contrast] - scan->dwell_us * first;
+		const bool epi = scan->plan.epi; /* the field acts from line to line alone */
+		const double dwell_us = epi ? 0.0 : scan->dwell_us;
+		const uint32_t first = s->p->plan.on_grid ? bs_phantom_center(s->p) : 0;
+		const uint32_t step = scan->plan.accel[0] > 1 ? scan->plan.accel[0] : 1;
+		const double up = scan->plan.falling ? -1.0 : 1.0;
+		const double line = up * ((double)row - s->p->encoded[1] / 2);
+		const double t0_us = 1e3 * scan->te_ms[contrast] - dwell_us * first +
+				     (epi ? line * scan->plan.spacing_us / step : 0.0);
 
-		bs_field_sample(s->lit[contrast], k, 1e-6 * t0_us, 1e-6 * scan->dwell_us,
-				s->t->samples, to, s->work + s->work_each * (size_t)member);
+		bs_field_sample(s->lit[contrast], k, 1e-6 * t0_us, 1e-6 * dwell_us, s->t->samples,
+				to, s->work + s->work_each * (size_t)member);
 		return;
 	}
 	if (scan->motion > 0.0) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/thread/clock.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/recording.h"
 #include "drivers/tool/replay/repeat.h"
 #include "ipc/wire/mrd.h"
 

@@ -7,7 +7,7 @@
  * back to back. A readout is due at the scan's start plus its stamp over the speed; what the
  * service or the machine delays is sent as soon as possible after that.
  * One thread; open and run allocate. Open before any endpoint: reading forks
- * (drivers/file/probe.h).
+ * (drivers/tool/load/probe.h).
  * Test: test/unit/drivers/tool/test_replay.c
  */
 #ifndef BS_DRIVERS_TOOL_REPLAY_REPLAY_H

@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "core/thread/clock.h"
 #include "gpu/device/check.h"
+#include "gpu/encode/encode.h"
 #include "gpu/nufft/density_cuda.h"
 #include "gpu/solve/lsq_cuda.h"
 #include "gpu/solve/segments_cuda.h"
@@ -56,6 +57,19 @@ static uint64_t all_maps_bytes(const struct bs_protocol *p)
 	return bs_protocol_map_sets(p) > 1 ? maps_bytes(p) * bs_protocol_map_sets(p) : 0;
 }
 
+/* Bytes of images that are moved back along the blips, and of a slice's map for that. */
+static uint64_t moved_bytes(const struct bs_protocol *p)
+{
+	return bs_plan_has(&p->plan, BS_PLAN_UNWARP)
+		       ? bs_devmem_round(bs_protocol_voxels(p) * p->coils * 8)
+		       : 0;
+}
+
+static uint64_t hz_bytes(const struct bs_protocol *p)
+{
+	return moved_bytes(p) > 0 ? bs_devmem_round(bs_protocol_voxels(p) * 4) : 0;
+}
+
 static bool is_mapped(const struct bs_protocol *p)
 {
 	return p->gpu_memory == BS_GPU_MEMORY_MAPPED ||
@@ -66,6 +80,14 @@ static bool is_mapped(const struct bs_protocol *p)
 static uint64_t samples_bytes(const struct bs_cuda_spec *s)
 {
 	return bs_devmem_round(s->op->coil_step(s->p) * s->p->coils * 8) * bs_protocol_frames(s->p);
+}
+
+/* Bytes of the coils' images, on the encoded lines where slices at once are solved for. */
+static uint64_t coils_bytes(const struct bs_protocol *p)
+{
+	const uint64_t lines = bs_plan_groups(&p->plan) ? bs_lines_spec(p).matrix[1] : p->matrix[1];
+
+	return p->matrix[0] * lines * p->matrix[2] * p->coils * 8;
 }
 
 static uint64_t image_bytes(const struct bs_cuda_spec *s)
@@ -85,12 +107,12 @@ static int device_need(const struct bs_cuda_spec *s, struct bs_need *need, struc
 {
 	const struct bs_protocol *p = s->p;
 
-	bs_need_add(need, "device coil images", 1,
-		    bs_devmem_round(bs_protocol_voxels(p) * p->coils * 8));
+	bs_need_add(need, "device coil images", 1, bs_devmem_round(coils_bytes(p)));
 	bs_need_add(need, "device image", 1, bs_devmem_round(image_bytes(s)));
 	bs_need_add(need, "device sensitivities", 1,
 		    bs_devmem_round(maps_bytes(p)) + bs_devmem_round(all_maps_bytes(p)));
 	bs_need_add(need, "device window", 1, bs_partial_cuda_bytes(p));
+	bs_need_add(need, "device images moved back", 1, moved_bytes(p) + hz_bytes(p));
 	if (!s->share)
 		bs_need_add(need, "device images that leave", 1, bs_combiner_cuda_bytes(p));
 	return s->op->need(s, need, why);
@@ -256,6 +278,7 @@ int bs_armed_cuda_maps(void *self, uint32_t slice)
 	float2 *to = e->all_maps != NULL ? e->all_maps + slice * (bytes / 8) : e->maps;
 	int rc = 0;
 
+	e->once.lines = 0;
 	if (e->field != NULL)
 		rc = bs_segments_cuda_field(e->field, slice,
 					    e->host_field + slice * bs_protocol_voxels(e->p),
@@ -285,15 +308,19 @@ static int take_memory(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
 		rc = take_pinned(e, s, env, why);
 	if (rc != 0)
 		return rc;
-	e->coil_images = (float2 *)bs_devmem_take(&e->mem, bs_protocol_voxels(p) * p->coils * 8);
+	e->coil_images = (float2 *)bs_devmem_take(&e->mem, coils_bytes(p));
 	float *out = (float *)bs_devmem_take(&e->mem, image_bytes(s));
 	float2 *maps = (float2 *)bs_devmem_take(&e->mem, maps_bytes(p));
 	float2 *all_maps = (float2 *)bs_devmem_take(&e->mem, all_maps_bytes(p));
+	float *moved = (float *)bs_devmem_take(&e->mem, moved_bytes(p));
 
-	if (e->coil_images == NULL || out == NULL || maps == NULL || all_maps == NULL)
+	e->hz = (float *)bs_devmem_take(&e->mem, hz_bytes(p));
+	if (e->coil_images == NULL || out == NULL || maps == NULL || all_maps == NULL ||
+	    moved == NULL || e->hz == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': images", p->name);
 	if (!e->mapped)
 		e->out = out;
+	e->moved = moved_bytes(p) > 0 ? moved : NULL;
 	e->maps = maps_bytes(p) > 0 ? maps : NULL;
 	e->all_maps = all_maps_bytes(p) > 0 ? all_maps : NULL;
 	return copy_maps(e, tables, why);
@@ -346,9 +373,8 @@ static int open_parts(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
 	lap(laps, "plan");
 	if (rc == 0 && s->op->field != NULL)
 		e->field = s->op->field(e->plan);
-	e->varies =
-		bs_plan_has(&p->plan, BS_PLAN_VELOCITY) ||
-		(s->op->varies && (e->field == NULL || bs_segments_cuda_launches(e->field) == 0));
+	e->varies = bs_plan_has(&p->plan, BS_PLAN_VELOCITY) || e->moved != NULL ||
+		    (s->op->varies && (e->field == NULL || !bs_segments_cuda_lagged(e->field)));
 	e->host_field = tables->field;
 	if (rc == 0 && e->ls != NULL && e->field != NULL)
 		bs_ls_cuda_given(e->ls, e->field);

@@ -22,6 +22,7 @@
 #include "gpu/device/memory.h"
 #include "gpu/image/combine.h"
 #include "gpu/image/partial_cuda.h"
+#include "gpu/encode/unwarp.h"
 #include "gpu/image/unfold_cuda.h"
 #include "gpu/solve/ls_cuda.h"
 
@@ -59,8 +60,12 @@ struct bs_armed_cuda {
 	struct bs_unfold_cuda *unfold;
 	/* plan of partial Fourier for the solved image; NULL: none */
 	struct bs_pocs_cuda *completes;
+	struct bs_once once; /* the last unfold */
 	/* solved image, and workspace of completes, in device memory */
 	float *solved, *spare;
+	/* device memory: images moved back along the blips (NULL: they stay), the map for that */
+	float *moved, *hz;
+	bool falling;                   /* order of the current frame's lines */
 	struct bs_segments_cuda *field; /* time segments of the operator; NULL: on resonance */
 	/* makes the weights of missing lines, on the host; NULL: missing lines are zeros */
 	struct bs_filler *filler;

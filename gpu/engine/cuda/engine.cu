@@ -16,7 +16,6 @@
 #include "gpu/encode/encode.h"
 #include "gpu/engine/left_out.h"
 #include "gpu/solve/segments_cuda.h"
-#include "gpu/toeplitz/cuda/tune.h"
 
 void bs_armed_cuda_times(const struct bs_armed_cuda *e, uint32_t frame, struct bs_report *report)
 {
@@ -129,6 +128,14 @@ int bs_armed_cuda_made(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *h
 	int rc;
 
 	e->flow = report->flow;
+	e->falling = report->falling;
+	if (e->moved != NULL)
+		BS_CUDA(cudaMemcpyAsync(e->hz,
+					e->host_field + bs_protocol_frame_slice(e->p, frame) *
+								bs_protocol_voxels(e->p),
+					bs_protocol_voxels(e->p) * sizeof(float),
+					cudaMemcpyHostToDevice, e->stream),
+			NULL);
 	rc = held != NULL ? bs_armed_cuda_queue_slide(e, frame, held, watched)
 			  : bs_armed_cuda_queue_finish(e, frame, watched);
 	if (rc != 0)
@@ -158,11 +165,15 @@ int bs_armed_cuda_image(void *self, uint32_t frame, const uint8_t *held, int64_t
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 	int64_t calibrated_ns;
 	int64_t spent_ns;
-	int rc = bs_mapped_make(e->scan_maps, frame, held, &deadline_ns, report);
+	/* of slices at once it is known before maps are made whether references have phases */
+	const bool later = bs_plan_groups(&e->p->plan);
+	int rc = later ? 0 : bs_mapped_make(e->scan_maps, frame, held, &deadline_ns, report);
 
 	if (rc != 0)
 		return rc;
 	rc = prepare_lines(e, frame, report, &spent_ns);
+	if (rc == 0 && later)
+		rc = bs_mapped_make(e->scan_maps, frame, held, &deadline_ns, report);
 	if (rc == 0)
 		rc = bs_armed_cuda_made(e, frame, held, deadline_ns, image, report);
 	calibrated_ns = e->filler != NULL ? bs_filler_calibrated_ns(e->filler) : 0;
@@ -199,7 +210,7 @@ static const struct bs_cuda_operator *row_of(const struct bs_protocol *p)
 		return &bs_cuda_sum_path;
 	case BS_ENCODE_LINES:
 		return (bs_left_out_wanted(p) && p->plan.solve == BS_SOLVE_NONE) ||
-				       bs_plan_has(&p->plan, BS_PLAN_APART)
+				       (bs_plan_has(&p->plan, BS_PLAN_APART) && !p->plan.joint)
 			       ? &bs_cuda_lines_varied
 			       : &bs_cuda_lines;
 	case BS_ENCODE_NOTHING:
@@ -231,7 +242,7 @@ static int cuda_need(const struct bs_protocol *p, struct bs_need *need, struct b
 		rc = bs_armed_cuda_need(&s, need, why);
 	if (rc == 0 && fills(p))
 		rc = bs_filler_need(p, bs_lines_spec(p).matrix[0], need, why);
-	return rc == 0 && bs_plan_has(&p->plan, BS_PLAN_APART)
+	return rc == 0 && bs_slicer_wanted(p)
 		       ? bs_slicer_need(p, bs_lines_spec(p).matrix[0], need, why)
 		       : rc;
 }
@@ -288,7 +299,7 @@ static int cuda_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 	if (rc == 0 && fills(p))
 		rc = bs_filler_plan(&e->filler, p, bs_lines_spec(p).matrix[0], env->arena,
 				    env->team, why);
-	if (rc == 0 && bs_plan_has(&p->plan, BS_PLAN_APART))
+	if (rc == 0 && bs_slicer_wanted(p))
 		rc = bs_slicer_plan(&e->slicer, p, bs_lines_spec(p).matrix[0], env->arena,
 				    env->team, why);
 	if (rc != 0) {
@@ -321,20 +332,3 @@ static constexpr struct bs_engine engine(void)
 }
 
 const struct bs_engine bs_engine_cuda = engine();
-
-static int tune_toeplitz(struct bs_tuning *found, const struct bs_protocol *p, const float *k,
-			 const char *cache_dir, double seconds, struct bs_fail *why)
-{
-	struct bs_toeplitz_spec t;
-
-	(void)k;
-	(void)seconds;
-	memset(&t, 0, sizeof(t));
-	t.dims = p->dims;
-	memcpy(t.matrix, p->matrix, sizeof(t.matrix));
-	t.coils = p->plan.joint ? p->coils : 1;
-	return bs_toeplitz_tuned(found, &t, cache_dir, why);
-}
-
-const struct bs_tuner bs_ls_tuner = { tune_toeplitz, { "one image", "all coils" }, false };
-const struct bs_tuner bs_sense_tuner = { tune_toeplitz, { "one image", "all coils" }, true };

@@ -47,7 +47,7 @@ static int tuned(struct bs_tuning *found, const struct bs_protocol *p, const flo
 	return bs_nufft_tuned(found, &s, k, cache_dir, seconds, why);
 }
 
-const struct bs_tuner bs_gridding_tuner = { tuned, { "last readout", "forward" }, true };
+const struct bs_tuner bs_gridding_tuner = { tuned, { "last readout", "forward" } };
 
 static int need(const struct bs_cuda_spec *c, struct bs_need *n, struct bs_fail *why)
 {

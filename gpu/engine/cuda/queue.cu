@@ -46,12 +46,15 @@ int bs_armed_cuda_slice(struct bs_armed_cuda *e, uint32_t frame)
 /* Queues the steps from the coil images to the image in pinned memory. */
 int bs_armed_cuda_queue_image(struct bs_armed_cuda *e, unsigned flag, struct bs_fail *why)
 {
+	const float *images = (const float *)e->coil_images;
 	int rc = bs_armed_cuda_pass(e, BS_CUDA_SOLVED, flag, why);
 
 	if (e->share)
 		return rc;
+	if (rc == 0 && e->moved != NULL)
+		rc = bs_unwarp_cuda(e->p, e->hz, e->falling, images, e->moved, e->stream, why);
 	if (rc == 0)
-		rc = bs_combiner_cuda_run(e->combiner, (const float *)e->coil_images,
+		rc = bs_combiner_cuda_run(e->combiner, e->moved != NULL ? e->moved : images,
 					  (const float *)e->maps, &e->flow, e->out, e->stream, why);
 	if (rc == 0)
 		rc = bs_armed_cuda_pass(e, BS_CUDA_COMBINED, flag, why);
@@ -230,7 +233,7 @@ static int try_window(struct bs_armed_cuda *e, uint32_t frame, struct bs_fail *w
 /* Runs the solve of Cartesian SENSE both ways, on zeros. */
 static int try_unfold(struct bs_armed_cuda *e, struct bs_fail *why)
 {
-	struct bs_report report;
+	struct bs_report report = {};
 	int rc = bs_armed_cuda_unfold(e, 0, e->p->iterations, INT64_MAX, &report, why);
 
 	return rc != 0 ? rc : bs_armed_cuda_unfold(e, 0, 1, INT64_MAX - 1, &report, why);

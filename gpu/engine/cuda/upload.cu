@@ -119,7 +119,8 @@ int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float 
 
 	if (e->filler != NULL)
 		bs_filler_add(e->filler, frame, readout, data, coil_stride);
-	if (rc == 0)
+	/* of slices at once only references make maps, and these come to side */
+	if (rc == 0 && e->slicer == NULL)
 		rc = bs_mapped_add(e->scan_maps, frame, readout, data, coil_stride);
 	if (rc != 0)
 		return rc;
@@ -142,6 +143,7 @@ void bs_armed_cuda_scan(void *self)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 
+	e->once.lines = 0;
 	if (e->filler != NULL)
 		bs_filler_scan(e->filler);
 	if (e->slicer != NULL)
@@ -155,8 +157,9 @@ int bs_armed_cuda_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t r
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 
 	/* admission has checked that it has as many samples as any line */
-	if (e->filler != NULL && kind == BS_KIND_CALIBRATION &&
-	    (e->slicer == NULL || bs_slicer_side(e->slicer, frame, head, row, data, coil_stride)))
+	if (kind == BS_KIND_CALIBRATION &&
+	    (e->slicer == NULL || bs_slicer_side(e->slicer, frame, head, row, data, coil_stride)) &&
+	    e->filler != NULL)
 		bs_filler_side(e->filler, frame, row, data, coil_stride);
 	bs_mapped_side(e->scan_maps, frame, kind, row, data, coil_stride);
 	return 0;

@@ -7,6 +7,7 @@
 #include "gpu/device/check.h"
 #include "gpu/solve/ls_cuda.h"
 #include "gpu/solve/lsq_cuda.h"
+#include "gpu/solve/pcg_cuda.h"
 #include "gpu/solve/watch.h"
 
 struct bs_ls_multi {
@@ -90,7 +91,7 @@ static int exchange(struct bs_ls_multi *s, struct bs_fail *why)
 	return bs_link_allgather(s->link, all, s->image_bytes, why);
 }
 
-typedef int (*step)(struct bs_ls_cuda *part, cudaStream_t stream, struct bs_fail *why);
+typedef int (*step)(struct bs_pcg_cuda *part, cudaStream_t stream, struct bs_fail *why);
 
 static int on_all(struct bs_ls_multi *s, step queue, struct bs_fail *why)
 {
@@ -99,7 +100,7 @@ static int on_all(struct bs_ls_multi *s, step queue, struct bs_fail *why)
 	for (uint32_t i = 0; i < s->parts && rc == 0; i++) {
 		rc = bs_link_enter(s->link, i, why);
 		if (rc == 0)
-			rc = queue(s->part[i], bs_link_stream(s->link, i), why);
+			rc = queue(bs_ls_cuda_pcg(s->part[i]), bs_link_stream(s->link, i), why);
 	}
 	return rc;
 }
@@ -116,7 +117,12 @@ static int begin(struct bs_ls_multi *s, const float2 *const *images, struct bs_f
 	}
 	if (rc == 0)
 		rc = exchange(s, why);
-	return rc != 0 ? rc : on_all(s, bs_ls_cuda_begin, why);
+	for (uint32_t i = 0; i < s->parts && rc == 0; i++) {
+		rc = bs_link_enter(s->link, i, why);
+		if (rc == 0)
+			rc = bs_ls_cuda_begin(s->part[i], bs_link_stream(s->link, i), why);
+	}
+	return rc;
 }
 
 static int together(struct bs_ls_multi *s, step product, step then, struct bs_fail *why)
@@ -130,7 +136,7 @@ static int together(struct bs_ls_multi *s, step product, step then, struct bs_fa
 
 static int iterate(struct bs_ls_multi *s, struct bs_fail *why)
 {
-	return together(s, bs_ls_cuda_product, bs_ls_cuda_step, why);
+	return together(s, bs_pcg_cuda_product, bs_pcg_cuda_step, why);
 }
 
 static int iterate_all(struct bs_ls_multi *s, uint32_t most, struct bs_fail *why)
@@ -177,6 +183,7 @@ int bs_ls_multi_use(struct bs_ls_multi *s, uint32_t slice, struct bs_fail *why)
 int bs_ls_multi_run(struct bs_ls_multi *s, const float2 *const *images, uint32_t most,
 		    int64_t deadline_ns, struct bs_report *report, struct bs_fail *why)
 {
+	struct bs_pcg_result result;
 	bool late = false;
 	int rc = begin(s, images, why);
 
@@ -184,13 +191,16 @@ int bs_ls_multi_run(struct bs_ls_multi *s, const float2 *const *images, uint32_t
 		rc = deadline_ns == INT64_MAX ? iterate_all(s, most, why)
 					      : watch(s, most, deadline_ns, &late, why);
 	if (rc == 0)
-		rc = together(s, bs_ls_cuda_last_product, bs_ls_cuda_last_step, why);
+		rc = together(s, bs_pcg_cuda_last_product, bs_pcg_cuda_last_step, why);
 	if (rc == 0)
 		rc = bs_link_enter(s->link, 0, why);
 	if (rc == 0)
-		rc = bs_ls_cuda_wait(s->part[0], bs_link_stream(s->link, 0), report, why);
-	if (rc == 0)
+		rc = bs_pcg_cuda_wait(bs_ls_cuda_pcg(s->part[0]), bs_link_stream(s->link, 0),
+				      &result, why);
+	if (rc == 0) {
+		bs_report_solve(report, true, result.iterations, result.residual);
 		report->deadline_stop = late && report->iterations < most;
+	}
 	return bs_link_leave(s->link, rc, why);
 }
 

@@ -95,8 +95,6 @@ int ex_product_wgmma(const struct ex_product *a, int products, cudaStream_t stre
 		     struct bs_fail *why);
 int ex_product_mma(const struct ex_product *a, int products, cudaStream_t stream,
 		   struct bs_fail *why);
-int ex_product_simt(const struct ex_product *a, int products, cudaStream_t stream,
-		    struct bs_fail *why);
 /* Raises the shared-memory limits of the kernels; called at plan, not in the warm path. */
 int ex_prepare_wgmma(struct bs_fail *why);
 int ex_prepare_mma(int *stages, struct bs_fail *why);

@@ -399,15 +399,6 @@ static __global__ __launch_bounds__(CG_THREADS) void distance(const struct cg_ve
 		a.history[a.state->iterations] = sqrt(sum.x / a.state->bb);
 }
 
-static __global__ __launch_bounds__(CG_THREADS) void add_parts(float2 *out, const float2 *addends,
-							       uint32_t parts, uint64_t voxels)
-{
-	const uint64_t at = (uint64_t)blockIdx.x * CG_THREADS + threadIdx.x;
-
-	if (at < voxels)
-		out[at] = bs_sum_addends(addends, parts, voxels, at);
-}
-
 /* Writes the outcome of each image; one thread an image. */
 static __global__ void tell_outcome(const struct cg_vectors a, struct bs_pcg_outcome *out)
 {

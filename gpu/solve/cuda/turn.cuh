@@ -1,11 +1,13 @@
 /*
- * gpu/solve/cuda/turn.cuh - the phase of an off-resonance frequency after a time; for segments.cu
- * and lagged.cu
+ * gpu/solve/cuda/turn.cuh - what off resonance does to images by some times; for segments.cu and
+ * lagged.cu
  */
 #ifndef BS_GPU_SOLVE_CUDA_TURN_CUH
 #define BS_GPU_SOLVE_CUDA_TURN_CUH
 
 #include "gpu/fft/cuda/dft.cuh"
+
+#define TURN_THREADS 256
 
 /* Returns exp(-i2pi hz t). */
 static __device__ __forceinline__ float2 phase_of(float hz, double t)
@@ -15,6 +17,26 @@ static __device__ __forceinline__ float2 phase_of(float hz, double t)
 
 	sincospif(-2.0f * (float)(turns - rint(turns)), &phase.y, &phase.x);
 	return phase;
+}
+
+/* Sets images[l][c] = exp(-i2pi hz tau_l) S_c in. blockIdx.y: the time l. */
+static __global__ void __launch_bounds__(TURN_THREADS)
+	to_times(float2 *images, const float2 *in, const float2 *maps, const float *hz,
+		 double first_s, double step_s, uint32_t coils, uint64_t voxels)
+{
+	const uint64_t v = (uint64_t)blockIdx.x * TURN_THREADS + threadIdx.x;
+
+	if (v >= voxels)
+		return;
+	const float2 turned = bs_cmul(phase_of(hz[v], first_s + blockIdx.y * step_s), in[v]);
+
+	images += (uint64_t)blockIdx.y * coils * voxels;
+	if (maps == NULL) {
+		images[v] = turned;
+		return;
+	}
+	for (uint32_t c = 0; c < coils; c++)
+		images[c * voxels + v] = bs_cmul(turned, __ldg(maps + c * voxels + v));
 }
 
 #endif

@@ -11,6 +11,8 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+#include "gpu/device/launch.cuh"
+
 static __device__ __forceinline__ float2 bs_sum_addends(const float2 *addends, uint32_t parts,
 							uint64_t voxels, uint64_t at)
 {
@@ -23,6 +25,19 @@ static __device__ __forceinline__ float2 bs_sum_addends(const float2 *addends, u
 		sum.y += s.y;
 	}
 	return sum;
+}
+
+#define ADDENDS_THREADS 256
+
+/* Sums all voxels, unless *stop is set; stop may be NULL. */
+static __global__ __launch_bounds__(ADDENDS_THREADS) void add_addends(
+	float2 *out, const float2 *addends, uint32_t parts, uint64_t voxels, const int *stop)
+{
+	const uint64_t at = (uint64_t)blockIdx.x * ADDENDS_THREADS + threadIdx.x;
+
+	bs_after_previous();
+	if (at < voxels && (stop == NULL || *stop == 0))
+		out[at] = bs_sum_addends(addends, parts, voxels, at);
 }
 
 #endif

@@ -4,7 +4,7 @@
  * An application takes three launches: rows of all images or coils, columns and back, rows back
  * (halves.cuh). With maps each coil's addend is left in addends; sum adds them up. An iteration of
  * conjugate gradients takes two launches (step.cuh).
- * need -> plan -> { set | queue }*; where q is NULL, set gives it later. Everything else as in
+ * take -> plan -> { set | queue }*; where q is NULL, set gives it later. Everything else as in
  * toeplitz_cuda.h, which checks the arguments. Only gpu/toeplitz uses this.
  */
 #ifndef BS_GPU_TOEPLITZ_CUDA_FLAT_CUH
@@ -15,12 +15,12 @@
 struct tp_flat_plan {
 	const struct tp_half *x, *y; /* kernels of each axis; NULL: the axis is too long */
 	struct tp_axis axis[2];
-	uint32_t coils;
-	float *spectrum; /* spectrum [half of ky][ky][half of kx][kx] */
-	float2 *rows;    /* lines along kx, [image or coil][y][half of kx][kx] */
-	float2 *addends; /* products of the coils, [coil][y][x] */
-	double *energy;  /* [image or coil][blocks of columns], for step.cuh */
-	double *norms;   /* [2][image][3][blocks of rows, at most voxels along y], for step.cuh */
+	uint32_t coils, operators; /* coils: of all operators */
+	float *spectrum;           /* spectrum [operator][half of ky][ky][half of kx][kx] */
+	float2 *rows;              /* lines along kx, [image or coil][y][half of kx][kx] */
+	float2 *addends;           /* products of the coils, [coil][y][x] */
+	double *energy;            /* [image or coil][blocks of columns], for step.cuh */
+	double *norms; /* [2][image][3][blocks of rows, at most voxels along y], for step.cuh */
 	/* step.cuh: at least this many of a block's lines belong to one line of the image */
 	int beside;
 	bool close; /* launches may overlap */
@@ -36,9 +36,11 @@ struct tp_flat_work {
 /* Finds the plan's sizes without taking memory, so that need can be asked. */
 int tp_flat_lay_out(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec,
 		    struct bs_fail *why);
-uint64_t tp_flat_need(const struct tp_flat_plan *p);
+void tp_flat_take(struct tp_flat_plan *p, struct bs_devroom *r);
 int tp_flat_plan(struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec, const float *q,
 		 struct bs_devmem *mem, struct bs_fail *why);
+int tp_flat_put(const struct tp_flat_plan *p, const struct bs_toeplitz_spec *spec, uint32_t which,
+		const float *q, struct bs_fail *why);
 int tp_flat_set(const struct tp_flat_plan *p, const float2 *transform, cudaStream_t stream,
 		struct bs_fail *why);
 int tp_flat_queue(const struct tp_flat_plan *p, const struct tp_flat_work *work,

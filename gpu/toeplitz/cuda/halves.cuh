@@ -34,7 +34,7 @@ struct tp_flat {
 	float2 *out;                /* [image][y][x], with maps [coil][y][x] */
 	float2 *rows;               /* lines along kx, [image or coil][y][half of kx][kx] */
 	const float2 *maps;         /* [coil][y][x] maps; NULL: none */
-	const float *q;             /* spectrum [half of ky][ky][half of kx][kx] */
+	const float *q;             /* spectra [half of ky][ky][half of kx][kx] */
 	int count;                  /* number of images or coils */
 	const int *stop;            /* nothing is done where *stop is set; NULL: never */
 	struct bs_cg_state *solves; /* [image]: used in place of stop; columns then write energy */
@@ -448,7 +448,10 @@ static __device__ __forceinline__ void keep_energy(const struct tp_flat &a, cons
 		a.solves[image].turn++;
 }
 
-/* Works in place. width: points of a row, both halves; blockIdx.y: the image or the coil. */
+/*
+ * Works in place. width: points of a row, both halves; blockIdx.y: the image or the coil, of
+ * operator blockIdx.z.
+ */
 template <int A, int B>
 static __global__ __launch_bounds__(columns_of<A, B>::THREADS,
 				    columns_of<A, B>::blocks) void columns(const struct tp_flat a,
@@ -464,10 +467,12 @@ static __global__ __launch_bounds__(columns_of<A, B>::THREADS,
 	const int column = (int)blockIdx.x * TP_COLUMNS + c;
 	const float2 *turns = mid + half * (L::TABLE / 2);
 	const column_exchange<B> exchange = { mid + L::TABLE + half * C::HALF + c };
-	const float *spectra = a.q + ((long long)half * L::H + t) * width + column;
+	const float *spectra =
+		a.q + ((long long)(2 * blockIdx.z + half) * L::H + t) * width + column;
 	const column_spectrum<A, B, C::AHEAD> spectrum(spectra, A * width,
 						       (float *)(mid + L::TABLE + 2 * C::HALF));
-	float2 *data = a.rows + (long long)blockIdx.y * a.y.n * width + column;
+	float2 *data =
+		a.rows + (long long)(blockIdx.z * gridDim.y + blockIdx.y) * a.y.n * width + column;
 	const auto load = [&](int at) { return data[at * width]; };
 	float2 begun[A];
 	float2 w[B];

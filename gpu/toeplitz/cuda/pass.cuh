@@ -10,8 +10,18 @@
 #include "gpu/device/launch.cuh"
 #include "gpu/toeplitz/toeplitz_cuda.h"
 
-#define TP_THREADS       256
-#define TP_MIDDLE_BLOCKS 3 /* blocks of a multiprocessor: 80 registers a thread, 64 KiB each */
+#define TP_THREADS 256
+
+enum tp_kind {
+	TP_X_IN,
+	TP_X_OUT,
+	TP_X_OUT_SENSE,
+	TP_Y_IN,
+	TP_Y_OUT,
+	TP_MIDDLE,
+	TP_PLANE,
+	TP_KINDS
+};
 
 /* The turns, read from global memory, or from the block's shared memory. */
 struct turns_global {
@@ -50,34 +60,16 @@ struct tp_pass {
 	long long in_outer, out_outer;
 	/* complex values from one coil to the next; 0: all coils read the same */
 	long long in_coil, out_coil;
-	int lines;                    /* number of lines, in x passes */
-	int coils;                    /* coils of sense's last pass, or of the middle passes */
-	bool add;                     /* sense's last pass adds to what out holds */
-	bool turned;                  /* x passes: lines are stored as in struct turned */
-	struct bs_toeplitz_step step; /* first pass of a step; in other passes all NULL */
-	const int *stop;              /* nothing is done where *stop is set; NULL: never */
+	int lines;       /* number of lines, in x passes */
+	int coils;       /* coils of sense's last pass, or of the middle passes */
+	bool add;        /* sense's last pass adds to what out holds */
+	bool turned;     /* x passes: lines are stored as in struct turned */
+	const int *stop; /* nothing is done where *stop is set; NULL: never */
 };
 
 static __device__ __forceinline__ bool stopped(const struct tp_pass &a)
 {
 	return a.stop != NULL && *a.stop != 0;
-}
-
-/* p = z + beta p of one voxel, where z is the preconditioned residual; written back. */
-static __device__ __forceinline__ float2 next_direction(const struct bs_toeplitz_step &s,
-							long long at, float beta)
-{
-	const float2 old = ((const float2 *)s.direction)[at];
-	float2 z = ((const float2 *)s.residual)[at];
-
-	if (s.inverse != NULL) {
-		const float w = __ldg(s.inverse + at);
-
-		z = make_float2(z.x * w, z.y * w);
-	}
-	z = make_float2(fmaf(beta, old.x, z.x), fmaf(beta, old.y, z.y));
-	((float2 *)s.direction)[at] = z;
-	return z;
 }
 
 /*
@@ -286,13 +278,7 @@ static __global__ __launch_bounds__(TP_THREADS) void x_in(const struct tp_pass a
 	bs_after_previous();
 	if (stopped(a))
 		return;
-	if (a.step.direction != NULL) {
-		const float beta = *a.step.beta;
-
-		sets<A, B>::fill(v, t, n, [&](int at, int, int) {
-			return next_direction(a.step, (long long)line * a.n + at, beta);
-		});
-	} else if (a.maps != NULL) {
+	if (a.maps != NULL) {
 		sets<A, B>::fill(v, t, n, [&](int at, int, int) {
 			return bs_cmul(in[at], __ldg(map + at));
 		});
@@ -362,24 +348,27 @@ static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass 
 	});
 }
 
-/* Strided lines: neighboring columns share a block, so that accesses are whole memory sectors. */
-template <int A, int B> struct tile {
-	static const int cols = TP_THREADS / A;
-	/*
-	 * Blocks of a multiprocessor. A thread holds P A + B complex values and part of the
-	 * spectrum.
-	 */
-	static const int blocks = A < 32 && B <= 16 ? TP_MIDDLE_BLOCKS : A < 32 && B <= 28 ? 2 : 1;
+/*
+ * Strided lines: neighboring columns share a block, so that accesses are whole memory sectors.
+ * blocks: of a multiprocessor, 0: not
+ * said. A thread holds P A + B complex values and part of the spectrum.
+ */
+template <int A, int B, tp_kind KIND> struct tile {
+	static const int blocks = KIND != TP_MIDDLE ? 0
+				  : A == 32         ? 1
+				  : B <= 16         ? 3
+				  : B <= 28         ? 2
+						    : 1;
 };
 
-/* before: called before the exchange is full; after: called once the input has been read. */
-template <int A, int B, class BEFORE, class AFTER>
+/* before: called before the exchange is full. */
+template <int A, int B, class BEFORE>
 static __device__ __forceinline__ void strided_in(float2 (&w)[B], const float2 *in, long long line,
 						  int n, float2 *exchange, int t, int c,
-						  turns_global turns, BEFORE before, AFTER after)
+						  turns_global turns, BEFORE before)
 {
 	using S = sets<A, B>;
-	const int C = tile<A, B>::cols;
+	const int C = TP_THREADS / A;
 	float2 v[S::P][A];
 
 	S::fill(v, t, n, [&](int at, int, int) { return in[at * line]; });
@@ -392,7 +381,6 @@ static __device__ __forceinline__ void strided_in(float2 (&w)[B], const float2 *
 				exchange[(k * B + t + A * u) * C + c] = v[u][k];
 	before();
 	__syncthreads();
-	after();
 #pragma unroll
 	for (int s = 0; s < B; s++)
 		w[s] = exchange[(t * B + s) * C + c];
@@ -405,7 +393,7 @@ static __device__ __forceinline__ void strided_out(float2 (&w)[B], float2 *out, 
 						   turns_global turns)
 {
 	using S = sets<A, B>;
-	const int C = tile<A, B>::cols;
+	const int C = TP_THREADS / A;
 
 	turn_back<A, B>(w, t, turns);
 #pragma unroll
@@ -430,66 +418,26 @@ static __device__ __forceinline__ void strided_out(float2 (&w)[B], float2 *out, 
 	}
 }
 
-template <int A, int B>
-static __global__ __launch_bounds__(TP_THREADS) void y_in(const struct tp_pass a)
-{
-	extern __shared__ float2 exchange[];
-	const int C = tile<A, B>::cols;
-	const int t = (int)threadIdx.x / C;
-	const int c = (int)threadIdx.x % C;
-	const int column = min((int)blockIdx.x * C + c, a.columns - 1);
-	const bool mine = (int)blockIdx.x * C + c < a.columns;
-	const float2 *in = a.in + blockIdx.z * a.in_coil + blockIdx.y * a.in_outer + column;
-	float2 *out = a.out + blockIdx.z * a.out_coil + blockIdx.y * a.out_outer + column;
-	float2 w[B];
-
-	bs_after_previous();
-	if (stopped(a))
-		return;
-	strided_in<A, B>(
-		w, in, a.in_line, mine ? a.n : 0, exchange, t, c, a.turns, []() {}, []() {});
-	if (!mine)
-		return;
-#pragma unroll
-	for (int k = 0; k < B; k++)
-		out[(t + A * k) * a.out_line] = w[k];
-}
-
-template <int A, int B>
-static __global__ __launch_bounds__(TP_THREADS) void y_out(const struct tp_pass a)
-{
-	extern __shared__ float2 exchange[];
-	const int C = tile<A, B>::cols;
-	const int t = (int)threadIdx.x / C;
-	const int c = (int)threadIdx.x % C;
-	const int column = min((int)blockIdx.x * C + c, a.columns - 1);
-	const bool mine = (int)blockIdx.x * C + c < a.columns;
-	const float2 *in = a.in + blockIdx.z * a.in_coil + blockIdx.y * a.in_outer + column;
-	float2 *out = a.out + blockIdx.z * a.out_coil + blockIdx.y * a.out_outer + column;
-	float2 w[B];
-
-	bs_after_previous();
-	if (stopped(a))
-		return;
-#pragma unroll
-	for (int k = 0; k < B; k++)
-		w[k] = in[(t + A * k) * a.in_line];
-	strided_out<A, B>(w, out, a.out_line, mine ? a.n : 0, exchange, t, c, a.turns);
-}
-
-/* Works in place. Coils run side by side, so that Q's spectrum stays in the cache. */
-template <int A, int B>
+/*
+ * A pass along y, in or out, or the middle one: along z and back, in place, with the spectrum in
+ * between; coils then run side by side, so that the spectrum stays in the cache.
+ */
+template <int A, int B, tp_kind KIND>
 static __global__ __launch_bounds__(TP_THREADS,
-				    tile<A, B>::blocks) void middle(const struct tp_pass a)
+				    tile<A, B, KIND>::blocks) void strided(const struct tp_pass a)
 {
 	extern __shared__ float2 exchange[];
-	const int C = tile<A, B>::cols;
+	constexpr bool MIDDLE = KIND == TP_MIDDLE;
+	const int C = TP_THREADS / A;
 	const int t = (int)threadIdx.x / C;
 	const int c = (int)threadIdx.x % C;
-	const int first = (int)blockIdx.x / a.coils * C + c;
-	const int column = min(first, a.columns - 1);
-	const int n = first < a.columns ? a.n : 0;
-	float2 *data = a.out + (int)blockIdx.x % a.coils * a.out_coil + column;
+	const int own = (int)(MIDDLE ? blockIdx.x / (unsigned)a.coils : blockIdx.x) * C + c;
+	const int column = min(own, a.columns - 1);
+	const unsigned coil = MIDDLE ? blockIdx.x % (unsigned)a.coils : blockIdx.z;
+	const unsigned outer = MIDDLE ? 0 : blockIdx.y;
+	const int n = own < a.columns ? a.n : 0;
+	float2 *out = a.out + coil * a.out_coil + outer * a.out_outer + column;
+	const float2 *in = MIDDLE ? out : a.in + coil * a.in_coil + outer * a.in_outer + column;
 	const float *q = a.q + column;
 	float spectrum[B];
 	float2 w[B];
@@ -497,88 +445,32 @@ static __global__ __launch_bounds__(TP_THREADS,
 	bs_after_previous();
 	if (stopped(a))
 		return;
-	strided_in<A, B>(
-		w, data, a.out_line, n, exchange, t, c, a.turns,
-		[&]() {
+	if constexpr (KIND == TP_Y_OUT) {
+		const float2 *from = in + t * a.in_line;
+
 #pragma unroll
-			for (int k = 0; k < B; k++)
-				spectrum[k] = __ldcs(q + (t + A * k) * a.out_line);
-		},
-		[]() {});
+		for (int k = 0; k < B; k++, from += A * a.in_line)
+			w[k] = *from;
+	} else {
+		strided_in<A, B>(w, in, MIDDLE ? a.out_line : a.in_line, n, exchange, t, c, a.turns,
+				 [&]() {
 #pragma unroll
-	for (int k = 0; k < B; k++)
-		w[k] = make_float2(w[k].x * spectrum[k], w[k].y * spectrum[k]);
-	__syncthreads();
-	strided_out<A, B>(w, data, a.out_line, n, exchange, t, c, a.turns);
-}
-
-static __device__ __forceinline__ void copy16(void *to, const void *from)
-{
-	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-			     (uint32_t)__cvta_generic_to_shared(to)),
-		     "l"(from)
-		     : "memory");
-}
-
-/* Queues the copies of one tile's columns and of its part of the spectrum. */
-template <int A, int B>
-static __device__ __forceinline__ void fetch_tile(const struct tp_pass &a, int tile_index,
-						  int tiles, float2 *in, float *spectrum)
-{
-	const int C = tile<A, B>::cols;
-	const float2 *from =
-		a.out + tile_index % a.coils * a.out_coil + (long long)(tile_index / a.coils) * C;
-	const float *q = a.q + (long long)(tile_index / a.coils) * C;
-
-	if (tile_index < tiles) {
-		for (int i = (int)threadIdx.x; i < a.n * (C / 2); i += TP_THREADS)
-			copy16(in + i * 2, from + i / (C / 2) * a.out_line + i % (C / 2) * 2);
-		for (int i = (int)threadIdx.x; i < A * B * (C / 4); i += TP_THREADS)
-			copy16(spectrum + i * 4, q + i / (C / 4) * a.out_line + i % (C / 4) * 4);
+					 for (int k = 0; MIDDLE && k < B; k++)
+						 spectrum[k] = __ldcs(q + (t + A * k) * a.out_line);
+				 });
 	}
-	asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-/*
- * The middle pass where there are many tiles. A block goes through several; the next tile is read
- * while this one is transformed, so that memory never waits for arithmetic.
- */
-template <int A, int B>
-static __global__ __launch_bounds__(TP_THREADS,
-				    TP_MIDDLE_BLOCKS) void middle_stream(const struct tp_pass a)
-{
-	extern __shared__ __align__(16) float2 exchange[];
-	const int C = tile<A, B>::cols;
-	float2 *in = exchange + A * B * C;
-	float *q = (float *)(in + A * B / 2 * C);
-	const int t = (int)threadIdx.x / C;
-	const int c = (int)threadIdx.x % C;
-	const int tiles = a.columns / C * a.coils;
-
-	bs_after_previous();
-	if (stopped(a))
-		return;
-	fetch_tile<A, B>(a, (int)blockIdx.x, tiles, in, q);
-	for (int i = (int)blockIdx.x; i < tiles; i += (int)gridDim.x) {
-		float2 *data = a.out + i % a.coils * a.out_coil + (long long)(i / a.coils) * C + c;
-		float spectrum[B];
-		float2 w[B];
-
-		asm volatile("cp.async.wait_group 0;" ::: "memory");
-		__syncthreads();
-		strided_in<A, B>(
-			w, in + c, C, a.n, exchange, t, c, a.turns,
-			[&]() {
-#pragma unroll
-				for (int k = 0; k < B; k++)
-					spectrum[k] = q[(t + A * k) * C + c];
-			},
-			[&]() { fetch_tile<A, B>(a, i + (int)gridDim.x, tiles, in, q); });
+	if constexpr (MIDDLE) {
 #pragma unroll
 		for (int k = 0; k < B; k++)
 			w[k] = make_float2(w[k].x * spectrum[k], w[k].y * spectrum[k]);
 		__syncthreads();
-		strided_out<A, B>(w, data, a.out_line, a.n, exchange, t, c, a.turns);
+	}
+	if constexpr (KIND != TP_Y_IN) {
+		strided_out<A, B>(w, out, a.out_line, n, exchange, t, c, a.turns);
+	} else if (own < a.columns) {
+#pragma unroll
+		for (int k = 0; k < B; k++)
+			out[(t + A * k) * a.out_line] = w[k];
 	}
 }
 

@@ -13,18 +13,6 @@
 #include "gpu/toeplitz/cuda/pass.cuh"
 #include "gpu/toeplitz/cuda/plane.cuh"
 
-enum tp_kind {
-	TP_X_IN,
-	TP_X_OUT,
-	TP_X_OUT_SENSE,
-	TP_Y_IN,
-	TP_Y_OUT,
-	TP_MIDDLE,
-	TP_STREAMED,
-	TP_PLANE,
-	TP_KINDS
-};
-
 struct tp_size {
 	int a, b;
 	/* threads and bytes of each block of the cluster */
@@ -32,23 +20,18 @@ struct tp_size {
 	void (*kernel[TP_KINDS])(const struct tp_pass);
 };
 
-#define TP_PASSES(A, B)                                                                            \
-	x_in<A, B>, x_out<A, B, false>, x_out<A, B, true>, y_in<A, B>, y_out<A, B>, middle<A, B>
-#define TP_SIZE(A, B)                                                                              \
+#define TP_SIZE_OF(A, B, CLUSTER, THREADS, BYTES, PLANE)                                           \
 	{                                                                                          \
-		A, B, 0, 0, 0,                                                                     \
+		A, B, CLUSTER, THREADS, BYTES,                                                     \
 		{                                                                                  \
-			TP_PASSES(A, B), NULL, NULL                                                \
+			x_in<A, B>, x_out<A, B, false>, x_out<A, B, true>, strided<A, B, TP_Y_IN>, \
+				strided<A, B, TP_Y_OUT>, strided<A, B, TP_MIDDLE>, PLANE           \
 		}                                                                                  \
 	}
-#define TP_SIZE_PLANE(A, B, CLUSTER, RESIDENT, STREAM)                                             \
-	{                                                                                          \
-		A, B, CLUSTER, plane_of<A, B, CLUSTER, RESIDENT>::THREADS,                         \
-			plane_of<A, B, CLUSTER, RESIDENT>::bytes,                                  \
-		{                                                                                  \
-			TP_PASSES(A, B), STREAM, (plane<A, B, CLUSTER, RESIDENT>)                  \
-		}                                                                                  \
-	}
+#define TP_SIZE(A, B) TP_SIZE_OF(A, B, 0, 0, 0, NULL)
+#define TP_SIZE_PLANE(A, B, CLUSTER, RESIDENT)                                                     \
+	TP_SIZE_OF(A, B, CLUSTER, (plane_of<A, B, CLUSTER, RESIDENT>::THREADS),                    \
+		   (plane_of<A, B, CLUSTER, RESIDENT>::bytes), (plane<A, B, CLUSTER, RESIDENT>))
 
 extern const struct tp_size tp_sizes_8[], tp_sizes_16[], tp_sizes_16_long[], tp_sizes_32[];
 extern const int tp_count_8, tp_count_16, tp_count_16_long, tp_count_32;

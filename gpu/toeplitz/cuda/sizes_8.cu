@@ -3,9 +3,9 @@
 
 const struct tp_size tp_sizes_8[] = {
 	TP_SIZE(8, 8),
-	TP_SIZE_PLANE(8, 10, 2, 4, NULL),
-	TP_SIZE_PLANE(8, 12, 2, 4, NULL),
-	TP_SIZE_PLANE(8, 14, 2, 3, NULL),
-	TP_SIZE_PLANE(8, 16, 2, 3, (middle_stream<8, 16>)),
+	TP_SIZE_PLANE(8, 10, 2, 4),
+	TP_SIZE_PLANE(8, 12, 2, 4),
+	TP_SIZE_PLANE(8, 14, 2, 3),
+	TP_SIZE_PLANE(8, 16, 2, 3),
 };
 const int tp_count_8 = (int)(sizeof(tp_sizes_8) / sizeof(tp_sizes_8[0]));

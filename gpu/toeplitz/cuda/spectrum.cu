@@ -121,7 +121,7 @@ int bs_toeplitz_spectrum(float *spectrum, const struct bs_toeplitz_spec *spec, c
 	return err;
 }
 
-static __global__ void lay_spectrum(float *to, const float *from, int3 g, int a, bool planes)
+static __global__ void lay_spectrum(float *to, const float *from, int3 g, int a)
 {
 	const int x = (int)(blockIdx.x * blockDim.x + threadIdx.x);
 	const int y = (int)blockIdx.y;
@@ -129,18 +129,16 @@ static __global__ void lay_spectrum(float *to, const float *from, int3 g, int a,
 
 	if (x >= g.x)
 		return;
-	const long long line = ((long long)z * g.y + y) * g.x + x;
-	const long long plane = (long long)x * g.y * g.z + bs_toeplitz_plane_at(a, g.z, y, z);
-
-	to[planes ? plane : line] = from[planes ? line : plane];
+	to[(long long)x * g.y * g.z + bs_toeplitz_plane_at(a, g.z, y, z)] =
+		from[((long long)z * g.y + y) * g.x + x];
 }
 
-int bs_toeplitz_lay_spectrum(float *to, const float *from, const int size[3], int a, bool planes,
+int bs_toeplitz_lay_spectrum(float *to, const float *from, const int size[3], int a,
 			     struct bs_fail *why)
 {
 	const int3 g = make_int3(size[0], size[1], size[2]);
 
-	lay_spectrum<<<blocks_of(g), THREADS>>>(to, from, g, a, planes);
+	lay_spectrum<<<blocks_of(g), THREADS>>>(to, from, g, a);
 	BS_CUDA(cudaGetLastError(), why);
 	BS_CUDA(cudaDeviceSynchronize(), why);
 	return 0;

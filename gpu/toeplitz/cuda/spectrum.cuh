@@ -37,8 +37,8 @@ static __host__ __device__ __forceinline__ int bs_toeplitz_plane_at(int a, int g
 
 int bs_toeplitz_spectrum(float *spectrum, const struct bs_toeplitz_spec *spec, const int size[3],
 			 const float *q, struct bs_fail *why);
-/* Copies the spectrum into the order by planes (planes true), or out of it. */
-int bs_toeplitz_lay_spectrum(float *to, const float *from, const int size[3], int a, bool planes,
+/* Copies the spectrum into the order by planes. */
+int bs_toeplitz_lay_spectrum(float *to, const float *from, const int size[3], int a,
 			     struct bs_fail *why);
 /* Writes exp(-i2pi t k1 / (a b)), [k1][t], then [t][k1], for the lines of pass.cuh; only queues. */
 int bs_toeplitz_turns(float2 *turns, int a, int b, struct bs_fail *why);

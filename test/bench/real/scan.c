@@ -8,7 +8,7 @@
 #include "config/config.h"
 #include "core/protocol.h"
 #include "core/thread/clock.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/recording.h"
 #include "ipc/wire/xml.h"
 
 #define PAGE 4096u

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/thread/clock.h"
-#include "drivers/file/cfl.h"
+#include "drivers/tool/load/cfl.h"
 
 #define RUNS 3
 

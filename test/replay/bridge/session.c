@@ -5,8 +5,8 @@
 #define _GNU_SOURCE
 #include "test/support/service.h"
 
-#include "drivers/file/cfl.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/cfl.h"
+#include "drivers/tool/load/recording.h"
 #include "test/support/mrd_client.h"
 
 #define FRAMES 3u

@@ -14,8 +14,8 @@
  */
 #include <string.h>
 
-#include "drivers/file/cfl.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/cfl.h"
+#include "drivers/tool/load/recording.h"
 #include "gpu/engine/engines.h"
 #include "test/support/plan/engine.h"
 #include "test/support/plan/planned.h"

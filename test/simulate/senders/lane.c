@@ -92,8 +92,8 @@ static void end(struct lane *l)
 
 	SAY("scan %016llx has ended: %d%s %s", (unsigned long long)l->book->session, code,
 	    refused ? " (refused)" : "", words);
-	/* without a readout it is no success, but for a recorder, which makes no images */
-	l->well = code == (l->book->acqs > 0 || service_records() ? 0 : BS_ERR_LENGTH);
+	l->well =
+		code == (l->book->acqs > 0 ? 0 : BS_ERR_LENGTH); /* without a readout no success */
 	l->ended = true;
 	if (refused)
 		sim_saw(SEEN_REFUSED);

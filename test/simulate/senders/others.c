@@ -30,7 +30,7 @@ static bool calm;
 void others_reset(void)
 {
 	/* a schedule of images has no senders, and what the one before it was says nothing */
-	const bool some = !emit_runs() && !service_records() && sim_chance(500);
+	const bool some = !emit_runs() && sim_chance(500);
 
 	calm = false;
 	for (unsigned i = 0; i < LINKS - FIRST; i++) {

@@ -68,7 +68,7 @@ static void begin(void)
 	once = false;
 	beside = false;
 	lane_begin(now, messages());
-	follows = !calm && !service_records() && sim_chance(500);
+	follows = !calm && sim_chance(500);
 }
 
 static void hear(const unsigned char *msg, size_t len)

@@ -12,7 +12,7 @@
 #include <complex.h>
 #include <string.h>
 
-#include "drivers/file/cfl.h"
+#include "drivers/tool/load/cfl.h"
 #include "gpu/calibrate/dense.h"
 #include "gpu/penalty/penalty.h"
 #include "test/support/check.h"

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/file/cfl.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/cfl.h"
+#include "drivers/tool/load/recording.h"
 
 #define NX    24
 #define NY    20

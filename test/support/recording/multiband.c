@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/recording.h"
 
 static int put_header(struct bs_recording *to, struct bs_recording *from, struct bs_fail *why)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/recording.h"
 
 static int put_lines(struct bs_recording *to, struct bs_recording *from, char **argv,
 		     struct bs_fail *why)

@@ -106,6 +106,10 @@ static void calibrations(void)
 		  BS_WHITEN_OFF },
 		{ "all", BS_METHOD_CARTESIAN, BS_PARALLEL_GRAPPA, BS_MAPS_WALSH, 3,
 		  BS_WHITEN_AUTO },
+		{ "slices at once", BS_METHOD_CARTESIAN, BS_PARALLEL_SLICES, BS_MAPS_FILE, 0,
+		  BS_WHITEN_OFF },
+		{ "slices at once by sense", BS_METHOD_CARTESIAN_SENSE, BS_PARALLEL_SENSE_SLICES,
+		  BS_MAPS_ESPIRIT, 0, BS_WHITEN_OFF },
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -136,6 +140,12 @@ static void calibrations(void)
 		p.espirit_crop = 0.5;
 		p.epi_correct = all[i].parallel == BS_PARALLEL_GRAPPA;
 		p.walsh_block = 5;
+		if (p.parallel >= BS_PARALLEL_SLICES) {
+			p.slices = 4;
+			p.multiband.factor = 2;
+			p.multiband.kernel[0] = p.multiband.kernel[1] = 5;
+			p.multiband.lambda = 1e-4;
+		}
 		p.matrix[1] = 32;
 		p.stage_ms[BS_BUDGET_CALIBRATION] = 1e6;
 		bs_plan_make(&p);

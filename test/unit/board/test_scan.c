@@ -7,8 +7,8 @@
 
 #include "core/tool/phantom/coils.h"
 #include "core/tool/phantom/phantom.h"
-#include "drivers/file/cfl.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/cfl.h"
+#include "drivers/tool/load/recording.h"
 #include "drivers/tool/phantom/scanxml.h"
 #include "ipc/wire/xml.h"
 #include "test/support/check.h"

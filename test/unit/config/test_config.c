@@ -383,10 +383,10 @@ static const struct {
 	  STREAM("ls", "ls: { basis = \"box\"; };") },
 	{ 5, "protocols.[0].ls.preconditioner: circulant is made from Q: not with trajectory.type",
 	  STREAM("ls", "ls: { preconditioner = \"circulant\"; };") },
-	{ 5, "protocols.[0].field.map_file: has no effect with method cartesian",
+	{ 5, "protocols.[0].field.dwell_us: has no effect with method cartesian",
 	  "protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 64];\n"
 	  "encoded = [64, 64]; coils = 1; samples = 64; readouts = 64;\n"
-	  "field: {\nmap_file = \"whole\"; dwell_us = 2.5; }; } );" },
+	  "field: {\necho_spacing_us = 9.0; map_file = \"whole\"; dwell_us = 2.5; }; } );" },
 	{ 4, "protocols.[0].field.dwell_us: has no effect without field.map_file",
 	  PROTOCOL("field: { dwell_us = 2.5; };") },
 	{ 4, "protocols.[0].field.dwell_us: missing; field.map_file needs it",

@@ -3,6 +3,7 @@
  * the same
  */
 #define _GNU_SOURCE /* open_memstream, memmem, mkdtemp */
+#include "config/tool/keypage.h"
 #include "config/value.h"
 #include "core/traj/traj.h"
 #include "test/support/site_file.h"

@@ -7,6 +7,16 @@
 	"encoded = [64, 48, 1]; coils = 4; samples = 64; readouts = 48; slices = " slices ";\n"    \
 	"parallel = \"slice_grappa\"; " more " } );"
 
+#define JOINT(more)                                                                                \
+	"protocols = (\n{ name = \"p\"; method = \"cartesian\"; matrix = [64, 48];\n"              \
+	"encoded = [64, 48, 1]; coils = 4; samples = 64; readouts = 48; slices = 4;\n"             \
+	"parallel = \"sense_sms\"; " more " } );"
+
+#define SPOKES(type, more)                                                                         \
+	"protocols = (\n{ name = \"p\"; method = \"sense\"; matrix = [32, 32]; coils = 4;\n"       \
+	"samples = 64; readouts = 24; slices = 4; trajectory: { type = \"" type "\"; };\n"         \
+	"parallel = \"sense_sms\"; multiband: { factor = 2; }; " more " } );"
+
 /* clang-format off */
 static const struct {
 	const char *text, *want;
@@ -42,6 +52,36 @@ static const struct {
 	  "encoded = [64, 48, 8]; coils = 4; samples = 64; readouts = 48; slices = 2;\n"
 	  "parallel = \"slice_grappa\"; multiband: { factor = 2; }; } );",
 	  "4: protocols.[0].parallel: slice_grappa is for slices: encoded z is 8" },
+	{ JOINT("image: { maps = \"espirit\"; };"),
+	  "4: protocols.[0].multiband.factor: sense_sms is for 2 slices at once or more" },
+	{ JOINT("image: { maps = \"walsh\"; }; multiband: { factor = 3; };"),
+	  "4: protocols.[0].multiband.factor: 4 slices are no groups of 3" },
+	{ JOINT("image: { maps = \"espirit\"; }; multiband: { factor = 2; lambda = 0.1; };"),
+	  "4: protocols.[0].multiband.lambda: has no effect without parallel slice_grappa" },
+	{ JOINT("image: { maps = \"espirit\"; }; multiband: { factor = 2; split = true; };"),
+	  "4: protocols.[0].multiband.split: has no effect without parallel slice_grappa" },
+	{ JOINT("image: { maps = \"espirit\"; map_sets = 2; }; multiband: { factor = 2; };"),
+	  "4: protocols.[0].image.map_sets: one set: not with parallel sense_sms" },
+	{ JOINT("image: { maps = \"espirit\"; output = \"velocity\"; };"
+		" multiband: { factor = 2; };"),
+	  "4: protocols.[0].parallel: sense_sms: not with image.output velocity" },
+	{ SPOKES("radial2d", "image: { maps = \"espirit\"; };"),
+	  "4: protocols.[0].image.maps: of the scan: not with parallel sense_sms" },
+	{ SPOKES("radial2d", "image: { maps = \"study\"; }; gridding: { density = \"ramp\"; };"),
+	  "4: protocols.[0].gridding.density: weights: not with parallel sense_sms" },
+	{ SPOKES("spiral2d", "image: { maps = \"study\"; }; ls: { basis = \"box\"; };"),
+	  "4: protocols.[0].ls.basis: box: not with parallel sense_sms and method sense" },
+	{ SPOKES("stream", "image: { maps = \"study\"; };"),
+	  "3: protocols.[0].trajectory.type: stream: not with parallel sense_sms" },
+	{ JOINT("image: { maps = \"espirit\"; }; multiband: { factor = 2; };"
+		" solve: { prior = \"wavelet\"; lambda = 0.1; };"),
+	  "4: protocols.[0].parallel: sense_sms: not with solve.prior, start or damp" },
+	{ JOINT("image: { maps = \"study\"; }; multiband: { factor = 2; };"
+		" solve: { start = \"last\"; };"),
+	  "4: protocols.[0].parallel: sense_sms: not with solve.prior, start or damp" },
+	{ SPOKES("radial2d", "image: { maps = \"study\"; }; solve: { prior = \"tv\";"
+		 " lambda = 0.1; };"),
+	  "4: protocols.[0].parallel: sense_sms: not with solve.prior, start or damp" },
 };
 /* clang-format on */
 
@@ -63,6 +103,16 @@ int main(void)
 	      "lines that are left out are made, too");
 	(void)bs_plan_words(plan, sizeof(plan), &site.protocol[0].plan);
 	CHECK(strcmp(plan, "slice-GRAPPA, GRAPPA > lines > combine") == 0, "the plan: %s", plan);
+	CHECK(load(&site, JOINT("image: { maps = \"walsh\"; }; multiband: { factor = 2; };")) == 0,
+	      "two slices solved for together: %s", told);
+	(void)bs_plan_words(plan, sizeof(plan), &site.protocol[0].plan);
+	CHECK(strcmp(plan, "slices at once > lines > unfold by maps of the scan") == 0,
+	      "the plan: %s", plan);
+	CHECK(load(&site, SPOKES("spiral2d", "image: { maps = \"study\"; };")) == 0,
+	      "two slices along a spiral: %s", told);
+	(void)bs_plan_words(plan, sizeof(plan), &site.protocol[0].plan);
+	CHECK(strcmp(plan, "slices at once > grid > cg by maps of the study") == 0, "the plan: %s",
+	      plan);
 	close_folder();
 	return check_done();
 }

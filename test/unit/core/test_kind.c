@@ -172,6 +172,7 @@ static void admit_external(void)
 	CHECK(bs_admit_scan(&p, &info, &why) == 0, "separate lines are the scan's own");
 	info.calibration = BS_CALIBRATION_EXTERNAL;
 	p.grappa_lacking = BS_LACKING_ZEROS;
+	bs_plan_make(&p);
 	CHECK(bs_admit_scan(&p, &info, &why) == 0, "the site file takes zeros");
 	p.parallel = BS_PARALLEL_NONE;
 	bs_plan_make(&p);

@@ -1,4 +1,5 @@
 /* test/unit/core/test_traj.c - analytic trajectories: range, coverage, density; refusals */
+#include "core/tool/trajcheck.h"
 #include "core/traj/traj.h"
 
 #include <string.h>

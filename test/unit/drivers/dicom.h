@@ -12,7 +12,7 @@
 #include "core/frame/recon.h"
 #include "core/text.h"
 #include "drivers/sink/sink.h"
-#include "drivers/sink/tool.h"
+#include "drivers/file/program.h"
 #include "drivers/sink/dicomwords.h"
 #include "test/support/check.h"
 #define FOLDER "/tmp/boreside test-XXXXXX" /* a blank, as a site's folder may have */
@@ -144,11 +144,11 @@ static int put_values(const char *name, const struct bs_mrd_image *h, const char
 		      const float *values, struct bs_fail *why)
 {
 	void *self = NULL;
-	int rc = bs_sink_dicom.open(&self, in_dir(name), why);
+	int rc = bs_sink_open(&bs_sink_dicom, &self, in_dir(name), why);
 
 	if (rc == 0) {
 		rc = bs_sink_put(&bs_sink_dicom, self, h, attributes, values, why);
-		(void)bs_sink_dicom.close(self, NULL);
+		(void)bs_sink_close(&bs_sink_dicom, self, NULL);
 	}
 	return rc;
 }
@@ -161,7 +161,7 @@ static int put(const char *name, const struct bs_mrd_image *h, const char *attri
 
 static bool there(const char *tool)
 {
-	return bs_tool_there(tool, "", NULL) == 0;
+	return bs_program_there(tool, "", NULL) == 0;
 }
 
 static void validate(const char *path)

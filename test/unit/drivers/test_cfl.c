@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "drivers/file/cfl.h"
+#include "drivers/tool/load/cfl.h"
 #include "drivers/file/draft.h"
 
 static void put(const char *path, const void *bytes, size_t n)

@@ -225,10 +225,11 @@ static void by_pairs(void)
 
 	(void)setenv("SOURCE_DATE_EPOCH", "1700000000", 1);
 	CHECK(put("xml.dcm", &h, words, &why) == 0 && bs_meta_read(words, list, &t, &why) == 0 &&
-		      !t.full && bs_sink_dicom.open(&self, in_dir("pairs.dcm"), &why) == 0 &&
+		      !t.full &&
+		      bs_sink_open(&bs_sink_dicom, &self, in_dir("pairs.dcm"), &why) == 0 &&
 		      bs_sink_put_pairs(&bs_sink_dicom, self, &h, pairs, pixels, &why) == 0,
 	      "an image by pairs %s", why.text);
-	(void)bs_sink_dicom.close(self, NULL);
+	(void)bs_sink_close(&bs_sink_dicom, self, NULL);
 	(void)unsetenv("SOURCE_DATE_EPOCH");
 	says(in_dir("pairs.dcm"), "0018,0081", 0, "7.4");
 	CHECK(run(said, sizeof(said), "cd '%s' && cmp xml.dcm pairs.dcm 2>&1", in_dir("")) == 0,
@@ -247,14 +248,14 @@ static void folder(void)
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	since = (int64_t)now.tv_sec * 1000000000 - 1000000000;
 	CHECK(mkdir(in_dir("all"), 0700) == 0 &&
-		      bs_sink_dicom.open(&self, in_dir("all"), &why) == 0 &&
-		      !bs_sink_dicom.has(self, &h, since),
+		      bs_sink_open(&bs_sink_dicom, &self, in_dir("all"), &why) == 0 &&
+		      !bs_sink_has(&bs_sink_dicom, self, &h, since),
 	      "a folder %s", why.text);
 	for (int i = 0; i < 2; i++)
 		CHECK(bs_sink_put(&bs_sink_dicom, self, &h, words, pixels, &why) == 0 &&
-			      bs_sink_dicom.has(self, &h, since),
+			      bs_sink_has(&bs_sink_dicom, self, &h, since),
 		      "an image in it %s", why.text);
-	(void)bs_sink_dicom.close(self, NULL);
+	(void)bs_sink_close(&bs_sink_dicom, self, NULL);
 	(void)run(said, sizeof(said), "ls -A '%s' | wc -l", in_dir("all"));
 	CHECK(strtol(said, NULL, 10) == 2 &&
 		      access(in_dir("all/uid0000abcd-s001-i00003-2.dcm"), F_OK) == 0,

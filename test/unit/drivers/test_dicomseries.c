@@ -82,7 +82,7 @@ static void one_scale(void)
 	void *self = NULL;
 
 	CHECK(mkdir(in_dir("scale"), 0700) == 0 &&
-		      bs_sink_dicom.open(&self, in_dir("scale"), &why) == 0,
+		      bs_sink_open(&bs_sink_dicom, &self, in_dir("scale"), &why) == 0,
 	      "a folder %s", why.text);
 	for (int i = 0; i < 5; i++) {
 		char name[64];
@@ -93,9 +93,9 @@ static void one_scale(void)
 		h.image_index = (uint16_t)(i + 1);
 		h.slice = (uint16_t)i;
 		if (i == 2) { /* emit is started again */
-			(void)bs_sink_dicom.close(self, NULL);
-			CHECK(bs_sink_dicom.open(&self, in_dir("scale"), &why) == 0, "again: %s",
-			      why.text);
+			(void)bs_sink_close(&bs_sink_dicom, self, NULL);
+			CHECK(bs_sink_open(&bs_sink_dicom, &self, in_dir("scale"), &why) == 0,
+			      "again: %s", why.text);
 		}
 		CHECK(bs_sink_put(&bs_sink_dicom, self, &h, words, values, &why) == 0, "%s",
 		      why.text);
@@ -108,7 +108,7 @@ static void one_scale(void)
 			      (i == 4),
 		      "image %d: %s", i, element(path, "0020,4000", 0));
 	}
-	(void)bs_sink_dicom.close(self, NULL);
+	(void)bs_sink_close(&bs_sink_dicom, self, NULL);
 	for (int i = 2; i < 4; i++)
 		CHECK(strcmp(slope[1], slope[i]) == 0 && strcmp(window[1], window[i]) == 0,
 		      "image %d has image 1's scale %s, and window %s", i, slope[i], window[i]);

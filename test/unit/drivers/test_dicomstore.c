@@ -16,7 +16,7 @@
 #include "core/thread/clock.h"
 #include "drivers/sink/dicomstore.h"
 #include "drivers/sink/sink.h"
-#include "drivers/sink/tool.h"
+#include "drivers/file/program.h"
 
 static const float pixels[4] = { 1.0f, 2.0f, 3.0f, 4.0f };
 
@@ -54,28 +54,28 @@ static void tools(void)
 	struct bs_fail why = { 0 };
 	char said[64];
 
-	CHECK(bs_tool_run(exits, "/", 60000, said, sizeof(said), &why) == 7 &&
+	CHECK(bs_program_run(exits, "/", 60000, said, sizeof(said), &why) == 7 &&
 		      strncmp(said, "one two", 7) == 0,
 	      "its exit status and what it said: %s", said);
-	CHECK(bs_tool_run(hangs, "/", 50, said, sizeof(said), &why) == BS_ERR_TIMEOUT, "%s",
+	CHECK(bs_program_run(hangs, "/", 50, said, sizeof(said), &why) == BS_ERR_TIMEOUT, "%s",
 	      why.text);
-	CHECK(bs_tool_run(silent, "/", 50, said, sizeof(said), &why) == BS_ERR_TIMEOUT,
+	CHECK(bs_program_run(silent, "/", 50, said, sizeof(said), &why) == BS_ERR_TIMEOUT,
 	      "its output closed, and no end: %s", why.text);
-	CHECK(bs_tool_run(killed, "/", 60000, said, sizeof(said), &why) == BS_ERR_IO, "%s",
+	CHECK(bs_program_run(killed, "/", 60000, said, sizeof(said), &why) == BS_ERR_IO, "%s",
 	      why.text);
 	why.text[0] = '\0';
-	CHECK(bs_tool_run(lacks, "/", 60000, said, sizeof(said), &why) == BS_ERR_IO &&
+	CHECK(bs_program_run(lacks, "/", 60000, said, sizeof(said), &why) == BS_ERR_IO &&
 		      strstr(why.text, "cannot be run") != NULL,
 	      "a program that is not there: %s", why.text);
 	why.text[0] = '\0';
-	CHECK(bs_tool_run(unfound, "/", 60000, said, sizeof(said), &why) == BS_ERR_IO &&
+	CHECK(bs_program_run(unfound, "/", 60000, said, sizeof(said), &why) == BS_ERR_IO &&
 		      strstr(why.text, "cannot be run") != NULL,
 	      "nor one that ends as such: %s", why.text);
-	CHECK(bs_tool_run(files, "/usr", 60000, said, sizeof(said), &why) == 0 &&
+	CHECK(bs_program_run(files, "/usr", 60000, said, sizeof(said), &why) == 0 &&
 		      strncmp(said, "4 /usr", 6) == 0, /* ls has the folder itself open, too */
 	      "it has our files not, and the folder: %s", said);
-	CHECK(bs_tool_there("sh", "dash", &why) == 0 &&
-		      bs_tool_there("boreside-no-such-program", "nowhere", &why) ==
+	CHECK(bs_program_there("sh", "dash", &why) == 0 &&
+		      bs_program_there("boreside-no-such-program", "nowhere", &why) ==
 			      BS_ERR_UNSUPPORTED,
 	      "%s", why.text);
 }
@@ -125,7 +125,7 @@ static void away(void)
 		return;
 	}
 	(void)snprintf(address, sizeof(address), "PACS@127.0.0.1:%u", ntohs(at.sin_port));
-	CHECK(bs_sink_dicom.open(&self, in_dir("k.dcm"), &why) == 0 &&
+	CHECK(bs_sink_open(&bs_sink_dicom, &self, in_dir("k.dcm"), &why) == 0 &&
 		      bs_sink_dicom.send_to(self, address, &why) == 0,
 	      "a sink that sends %s", why.text);
 	for (int i = 0; i < 2; i++)
@@ -134,13 +134,13 @@ static void away(void)
 		      "nobody there: %s", why.text);
 	CHECK(access(in_dir("k.dcm"), F_OK) != 0, "what is not stored is not filed");
 	h.image_series_index |= 0x8000u;
-	(void)bs_sink_dicom.close(self, NULL);
-	CHECK(bs_sink_dicom.open(&self, in_dir("k.dcm"), &why) == 0 &&
+	(void)bs_sink_close(&bs_sink_dicom, self, NULL);
+	CHECK(bs_sink_open(&bs_sink_dicom, &self, in_dir("k.dcm"), &why) == 0 &&
 		      bs_sink_dicom.send_to(self, address, &why) == 0 &&
 		      bs_sink_put(&bs_sink_dicom, self, &h, "", pixels, &why) == 0 &&
 		      access(in_dir("k.dcm"), F_OK) == 0,
 	      "a preview is filed and not sent %s", why.text);
-	(void)bs_sink_dicom.close(self, NULL);
+	(void)bs_sink_close(&bs_sink_dicom, self, NULL);
 	(void)close(fd);
 }
 
@@ -182,7 +182,7 @@ static void answers(void)
 		(void)chmod(in_dir("bin/storescu"), 0700);
 		(void)unlink(in_dir("runs"));
 		(void)unlink(in_dir("l.dcm"));
-		if (bs_sink_dicom.open(&self, in_dir("l.dcm"), &why) == 0 &&
+		if (bs_sink_open(&bs_sink_dicom, &self, in_dir("l.dcm"), &why) == 0 &&
 		    bs_sink_dicom.send_to(self, "PACS@pacs.example:104", &why) == 0)
 			first = bs_sink_put(&bs_sink_dicom, self, &h, "", pixels, &why);
 		CHECK(first == all[i].want && (access(in_dir("l.dcm"), F_OK) == 0) == all[i].filed,
@@ -196,7 +196,7 @@ static void answers(void)
 		/* unless this process stood still meanwhile */
 		CHECK(runs() == 1 || bs_now_ns() - before_ns > 900000000, "it ran once");
 		if (self != NULL)
-			(void)bs_sink_dicom.close(self, NULL);
+			(void)bs_sink_close(&bs_sink_dicom, self, NULL);
 	}
 	(void)setenv("PATH", was != NULL ? was : "/usr/bin:/bin", 1);
 }
@@ -205,7 +205,8 @@ int main(void)
 {
 	tools();
 	addresses();
-	if (bs_tool_there("dump2dcm", "", NULL) != 0 || bs_tool_there("storescu", "", NULL) != 0) {
+	if (bs_program_there("dump2dcm", "", NULL) != 0 ||
+	    bs_program_there("storescu", "", NULL) != 0) {
 		printf("skip a PACS: the tools of package dcmtk are not here\n");
 	} else {
 		away();

@@ -3,7 +3,7 @@
  * its line
  */
 #define _POSIX_C_SOURCE 200809L
-#include "drivers/file/mtx.h"
+#include "drivers/tool/load/mtx.h"
 #include "drivers/tool/written.h"
 #include "test/support/check.h"
 

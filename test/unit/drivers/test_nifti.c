@@ -60,11 +60,11 @@ static nifti_image *written(const char *name, const struct bs_mrd_image *h)
 	const struct bs_sink *s = bs_sink_find(name);
 	struct bs_fail why = { 0 };
 	void *self;
-	int rc = s->open(&self, in_dir(name), &why);
+	int rc = bs_sink_open(s, &self, in_dir(name), &why);
 
 	if (rc == 0) {
 		rc = bs_sink_put(s, self, h, attributes, pixels, &why);
-		(void)s->close(self, NULL);
+		(void)bs_sink_close(s, self, NULL);
 	}
 	CHECK(rc == 0, "%s: %s", name, why.text);
 	return rc == 0 ? nifti_image_read(in_dir(name), 1) : NULL;
@@ -176,10 +176,10 @@ static void refused(void)
 
 	h.matrix_size[0] = 40000;
 	h.matrix_size[1] = h.matrix_size[2] = 1;
-	CHECK(bs_sink_nifti.open(&self, in_dir("f.nii"), &why) == 0 &&
+	CHECK(bs_sink_open(&bs_sink_nifti, &self, in_dir("f.nii"), &why) == 0 &&
 		      bs_sink_put(&bs_sink_nifti, self, &h, "", pixels, &why) == BS_ERR_SIZE,
 	      "too long an axis: %s", why.text);
-	(void)bs_sink_nifti.close(self, NULL);
+	(void)bs_sink_close(&bs_sink_nifti, self, NULL);
 	CHECK(access(in_dir("f.nii"), F_OK) != 0, "and no file");
 }
 

@@ -94,7 +94,8 @@ static void *opened(const char *target, uint64_t session)
 	struct bs_fail why = { 0 };
 	void *self = NULL;
 
-	CHECK(bs_sink_nifti_4d.open(&self, target, &why) == 0, "%s is opened %s", target, why.text);
+	CHECK(bs_sink_open(&bs_sink_nifti_4d, &self, target, &why) == 0, "%s is opened %s", target,
+	      why.text);
 	if (session != 0)
 		bs_sink_nifti_4d.scan(self, session);
 	return self;
@@ -137,9 +138,9 @@ static void test_series(void)
 		h = head(i);
 		h.contrast = (i - 1) % 2;
 		(void)put(self, &h, i == 3 ? "slice 4 is missing and zeros" : "");
-		CHECK(bs_sink_nifti_4d.has(self, &h, 0), "it has image %u", i);
+		CHECK(bs_sink_has(&bs_sink_nifti_4d, self, &h, 0), "it has image %u", i);
 		h.image_index = (uint16_t)(i + 2);
-		CHECK(!bs_sink_nifti_4d.has(self, &h, 0), "and not the next one");
+		CHECK(!bs_sink_has(&bs_sink_nifti_4d, self, &h, 0), "and not the next one");
 	}
 	CHECK(images_in("uid0000abcd-s007.4d.nii", 1, 2) == 3, "three of the first contrast");
 	CHECK(images_in("uid0000abcd-s007-c1.4d.nii", 2, 2) == 3, "three of the second");
@@ -162,15 +163,15 @@ static void test_series(void)
 	CHECK(images_in("uid0000abcd-s007.4d.nii", 1, 2) == 3 &&
 		      images_in("uid0000abcd-s007-n2.4d.nii", 7, 1) == 1,
 	      "an image elsewhere begins another file");
-	(void)bs_sink_nifti_4d.close(self, NULL);
+	(void)bs_sink_close(&bs_sink_nifti_4d, self, NULL);
 	self = opened(dir, 0x1235);
 	h = head(9);
-	CHECK(!bs_sink_nifti_4d.has(self, &h, 0), "another scan has none");
+	CHECK(!bs_sink_has(&bs_sink_nifti_4d, self, &h, 0), "another scan has none");
 	(void)put(self, &h, "");
 	CHECK(images_in("uid0000abcd-s007.4d.nii", 1, 2) == 3 &&
 		      images_in("uid0000abcd-s007-n3.4d.nii", 9, 1) == 1,
 	      "and begins another file");
-	(void)bs_sink_nifti_4d.close(self, NULL);
+	(void)bs_sink_close(&bs_sink_nifti_4d, self, NULL);
 }
 
 static void test_file(void)
@@ -184,7 +185,7 @@ static void test_file(void)
 			h = head(i);
 			(void)put(self, &h, "");
 		}
-		(void)bs_sink_nifti_4d.close(self, NULL);
+		(void)bs_sink_close(&bs_sink_nifti_4d, self, NULL);
 		CHECK(images_in("run.4d.nii", 1, 1) == 2, "run %d has its own two images", run);
 	}
 	CHECK(bs_sink_find("x.4d.nii") == &bs_sink_nifti_4d &&
@@ -200,7 +201,7 @@ static void test_file(void)
 		CHECK(bs_sink_put(&bs_sink_nifti_4d, self, &h, "", pixels, &why) ==
 			      BS_ERR_UNSUPPORTED,
 		      "two channels: %s", why.text);
-		(void)bs_sink_nifti_4d.close(self, NULL);
+		(void)bs_sink_close(&bs_sink_nifti_4d, self, NULL);
 	}
 }
 
@@ -226,7 +227,7 @@ static void test_syncs(void)
 	}
 	CHECK(stat(in_dir("uid00000005-s007.4d.txt"), &st) == 0 && st.st_size == 4 * 512,
 	      "and a line for each");
-	(void)bs_sink_nifti_4d.close(self, NULL);
+	(void)bs_sink_close(&bs_sink_nifti_4d, self, NULL);
 }
 
 /* Averages that are kept apart are series of their own. */
@@ -244,7 +245,7 @@ static void test_averages(void)
 	CHECK(images_in("uid00000006-s007.4d.nii", 1, 2) == 2 &&
 		      images_in("uid00000006-s007-a1.4d.nii", 2, 2) == 2,
 	      "two of each average");
-	(void)bs_sink_nifti_4d.close(self, NULL);
+	(void)bs_sink_close(&bs_sink_nifti_4d, self, NULL);
 }
 
 /* What an emit does that takes the place of one that died: images that are there are left out. */
@@ -255,7 +256,7 @@ static void write_rest(const char *folder)
 	for (uint16_t i = 1; i <= IMAGES; i++) {
 		const struct bs_mrd_image h = head(i);
 
-		if (!bs_sink_nifti_4d.has(self, &h, 0) && put(self, &h, "") != 0)
+		if (!bs_sink_has(&bs_sink_nifti_4d, self, &h, 0) && put(self, &h, "") != 0)
 			_exit(1);
 	}
 	_exit(0);

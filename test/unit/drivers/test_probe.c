@@ -1,4 +1,4 @@
-/* test/unit/drivers/test_probe.c - files tried in a child: drivers/file/probe.h */
+/* test/unit/drivers/test_probe.c - files tried in a child: drivers/tool/load/probe.h */
 #define _GNU_SOURCE
 #include "test/support/check.h"
 
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/thread/team.h"
-#include "drivers/file/probe.h"
+#include "drivers/tool/load/probe.h"
 #include "test/support/await.h"
 
 /* The path is a file that says what has happened so far: each child adds a letter. */

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/recording.h"
 
 static char name[4][128];
 static const char xml[] = "<?xml version=\"1.0\"?><ismrmrdHeader>\xc3\xa4</ismrmrdHeader>";

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "drivers/file/cfl.h"
+#include "drivers/tool/load/cfl.h"
 #include "drivers/file/montage.h"
 #include "drivers/sink/sink.h"
 
@@ -201,16 +201,16 @@ static int put_images(const struct bs_sink *sink, const char *target, int images
 		      struct bs_fail *why)
 {
 	void *self;
-	int rc = sink->open(&self, target, why);
+	int rc = bs_sink_open(sink, &self, target, why);
 
 	for (int i = 0; rc == 0 && i < images; i++) {
 		struct bs_mrd_image h = head(cx, (uint16_t)(i + 1));
 
 		rc = bs_sink_put(sink, self, &h, attributes, pixels, why);
 		if (rc != 0)
-			(void)sink->close(self, NULL);
+			(void)bs_sink_close(sink, self, NULL);
 	}
-	return rc == 0 ? sink->close(self, why) : rc;
+	return rc == 0 ? bs_sink_close(sink, self, why) : rc;
 }
 
 static void test_png(void)
@@ -255,12 +255,12 @@ static void test_signs(void)
 		void *self = NULL;
 		uint32_t x = 0;
 		uint32_t y = 0;
-		int rc = bs_sink_png.open(&self, in_dir("sign.png"), &why);
+		int rc = bs_sink_open(&bs_sink_png, &self, in_dir("sign.png"), &why);
 
 		if (rc == 0)
 			rc = bs_sink_put(&bs_sink_png, self, &h, p == 0 ? venc : attributes,
 					 p == 0 ? flow : phase, &why);
-		(void)bs_sink_png.close(self, NULL);
+		(void)bs_sink_close(&bs_sink_png, self, NULL);
 		got = read_png(in_dir("sign.png"), &x, &y);
 		CHECK(rc == 0 && got != NULL && x == 5 && memcmp(got, want[p], 5) == 0,
 		      "%s: %u %u %u %u %u %s", p == 0 ? "velocity" : "phase", got ? got[0] : 0,
@@ -356,7 +356,7 @@ static void test_mrd(void)
 	CHECK(count(folder, ".h5") == 4, "four files");
 	check_mrd(in_dir("mrds/uid0000abcd-s002-i00002-2.h5"), 1, 0, 2, false);
 
-	CHECK(bs_sink_mrd.open(&self, in_dir("d.h5"), &why) == 0 &&
+	CHECK(bs_sink_open(&bs_sink_mrd, &self, in_dir("d.h5"), &why) == 0 &&
 		      bs_sink_put(&bs_sink_mrd, self, &h, attributes, pixels, &why) == 0,
 	      "an image");
 	CHECK(access(in_dir("d.h5"), F_OK) != 0, "no file before close");
@@ -369,10 +369,11 @@ static void test_mrd(void)
 	h = head(true, 3);
 	CHECK(bs_sink_put(&bs_sink_mrd, self, &h, attributes, pixels, &why) == 0,
 	      "the sink goes on");
-	CHECK(bs_sink_mrd.close(self, &why) == 0, "closed %s", why.text);
+	CHECK(bs_sink_close(&bs_sink_mrd, self, &why) == 0, "closed %s", why.text);
 	check_mrd(in_dir("d.h5"), 2, 1, 3, true);
-	CHECK(bs_sink_mrd.open(&self, in_dir("e.h5"), &why) == 0 &&
-		      bs_sink_mrd.close(self, &why) == 0 && access(in_dir("e.h5"), F_OK) != 0,
+	CHECK(bs_sink_open(&bs_sink_mrd, &self, in_dir("e.h5"), &why) == 0 &&
+		      bs_sink_close(&bs_sink_mrd, self, &why) == 0 &&
+		      access(in_dir("e.h5"), F_OK) != 0,
 	      "no image, no file");
 }
 
@@ -400,21 +401,22 @@ static void test_has(void)
 		const struct bs_sink *s = all[i].sink;
 		struct bs_mrd_image other = head(false, 2);
 
-		CHECK(s->open(&self, make_dir(all[i].folder), &why) == 0 &&
-			      !s->has(self, &image, before),
+		CHECK(bs_sink_open(s, &self, make_dir(all[i].folder), &why) == 0 &&
+			      !bs_sink_has(s, self, &image, before),
 		      "%s: nothing is there", s->type);
 		CHECK(bs_sink_put(s, self, &image, "", pixels, &why) == 0 &&
-			      s->has(self, &image, before) && !s->has(self, &image, later),
+			      bs_sink_has(s, self, &image, before) &&
+			      !bs_sink_has(s, self, &image, later),
 		      "%s: what was filed since a time, and not before it", s->type);
-		CHECK(!s->has(self, &other, before), "%s: not another image", s->type);
-		(void)s->close(self, &why);
+		CHECK(!bs_sink_has(s, self, &other, before), "%s: not another image", s->type);
+		(void)bs_sink_close(s, self, &why);
 	}
 	CHECK(unlink(in_dir("has_cfl/uid0000abcd-s002-i00001.hdr")) == 0 &&
-		      bs_sink_cfl.open(&self, in_dir("has_cfl"), &why) == 0 &&
-		      !bs_sink_cfl.has(self, &image, before) &&
+		      bs_sink_open(&bs_sink_cfl, &self, in_dir("has_cfl"), &why) == 0 &&
+		      !bs_sink_has(&bs_sink_cfl, self, &image, before) &&
 		      count(in_dir("has_cfl"), ".cfl") == 0,
 	      "half a pair is no image, and goes");
-	(void)bs_sink_cfl.close(self, &why);
+	(void)bs_sink_close(&bs_sink_cfl, self, &why);
 }
 
 static void test_refusals(void)
@@ -430,15 +432,15 @@ static void test_refusals(void)
 		struct bs_mrd_image h = head(true, 1);
 		char path[256];
 
-		CHECK(s->open(&self, in_dir("none"), &why) == BS_ERR_IO, "%s: %s", s->type,
+		CHECK(bs_sink_open(s, &self, in_dir("none"), &why) == BS_ERR_IO, "%s: %s", s->type,
 		      why.text);
 		(void)snprintf(path, sizeof(path), "%s/nonexistent/x%s", dir, ext);
-		CHECK(s->open(&self, path, &why) == 0 &&
+		CHECK(bs_sink_open(s, &self, path, &why) == 0 &&
 			      bs_sink_put(s, self, &h, attributes, pixels, &why) == BS_ERR_IO,
 		      "%s: %s", s->type, why.text);
-		(void)s->close(self, NULL);
+		(void)bs_sink_close(s, self, NULL);
 		(void)snprintf(path, sizeof(path), "%s/x%s", dir, ext);
-		if (s->open(&self, path, &why) != 0)
+		if (bs_sink_open(s, &self, path, &why) != 0)
 			CHECK(0, "%s: %s", s->type, why.text);
 		h.data_type = 6;
 		CHECK(bs_sink_put(s, self, &h, attributes, pixels, &why) == BS_ERR_UNSUPPORTED,
@@ -450,8 +452,8 @@ static void test_refusals(void)
 		h.channels = h.matrix_size[0] = h.matrix_size[1] = h.matrix_size[2] = 65535;
 		CHECK(bs_sink_put(s, self, &h, attributes, pixels, &why) == BS_ERR_SIZE, "%s: %s",
 		      s->type, why.text);
-		CHECK(s->close(self, &why) == 0 && access(path, F_OK) != 0, "%s: nothing is left",
-		      s->type);
+		CHECK(bs_sink_close(s, self, &why) == 0 && access(path, F_OK) != 0,
+		      "%s: nothing is left", s->type);
 		CHECK(bs_sink_find(s->type) == s && bs_sink_find(path) == s, "%s: found", s->type);
 	}
 	CHECK(strcmp(bs_sink_find("a.nii")->ext, ".nii") == 0 &&

@@ -8,12 +8,17 @@
 #include "test/support/folder.h"
 #include "test/support/plan/planned.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/solve/csr.h"
 #include "drivers/file/cfl.h"
-#include "drivers/source/recording.h"
+#include "drivers/file/loader.h"
+#include "drivers/tool/load/load.h"
+#include "drivers/tool/load/recording.h"
 #include "drivers/file/tables.h"
 
 #define SAMPLES  6u
@@ -505,14 +510,57 @@ static void test_data(void)
 	}
 }
 
-int main(void)
+/* A loader that ends before all is said, by a signal or by itself, is said, and waited for. */
+static void test_loader_ends(void)
 {
+	static const struct {
+		const char *how, *words;
+	} ends[] = { { "killed", "signal 9" }, { "mute", "status 3" }, { "half", "status 3" } };
+	struct bs_protocol p = protocol();
+	struct bs_fail why;
+	struct bs_loaded l;
+
+	(void)strcpy(p.traj.file, h5);
+	write_recording(&good);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		int rc;
+
+		(void)setenv("LOADER", ends[i].how, 1);
+		rc = bs_tables_load(&l, &p, &why);
+		(void)unsetenv("LOADER");
+		CHECK(rc == BS_ERR_IO && strstr(why.text, ends[i].words) != NULL &&
+			      waitpid(-1, NULL, 0) < 0 && errno == ECHILD,
+		      "a loader that is %s: %s", ends[i].how, rc == 0 ? "loaded" : why.text);
+	}
+	expect_table(&p, "after these", 12, 3);
+}
+
+/* What bs_tables_load starts is this program: the loader, or one that ends too early. */
+static int load(const char *what)
+{
+	const char *how = getenv("LOADER");
+	const struct bs_load_answer answer = { .size = { READOUTS, 1 } };
+
+	if (how == NULL)
+		return bs_load_main(what);
+	if (strcmp(how, "killed") == 0)
+		(void)raise(SIGKILL);
+	if (strcmp(how, "half") == 0)
+		(void)!write(STDOUT_FILENO, &answer, sizeof(answer));
+	return 3;
+}
+
+int main(int argc, char **argv)
+{
+	if (bs_load_asked(argc, argv))
+		return load(argv[2]);
 	(void)snprintf(h5, sizeof(h5), "%s/traj.h5", dir);
 	(void)snprintf(cfl, sizeof(cfl), "%s/traj.cfl", dir);
 	(void)snprintf(weights, sizeof(weights), "%s/w.cfl", dir);
 	(void)snprintf(maps, sizeof(maps), "%s/maps.cfl", dir);
 	(void)snprintf(w, sizeof(w), "%s/w.mtx", dir);
 	test_recordings();
+	test_loader_ends();
 	test_arrays();
 	test_weights();
 	test_maps();

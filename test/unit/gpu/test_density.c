@@ -2,6 +2,7 @@
  * normalization */
 #include "gpu/nufft/density.h"
 #include "gpu/solve/lsq.h"
+#include "core/tool/trajcheck.h"
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
 

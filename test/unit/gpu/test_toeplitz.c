@@ -118,7 +118,7 @@ static void sense_truth(const struct bs_exact_spec *e, const float *maps, const 
 static void against_direct(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, uint32_t coils,
 			   enum bs_basis basis)
 {
-	struct bs_toeplitz_spec s = { dims, { x, y, z }, coils, 0 };
+	struct bs_toeplitz_spec s = { dims, { x, y, z }, coils, 0, 0, false };
 	struct bs_q_spec qs = { dims, { x, y, z }, SAMPLES, basis, BS_SUM_EXACT, 0.0 };
 	struct bs_exact_spec e = { .dims = dims,
 				   .matrix = { x, y, z },
@@ -179,7 +179,7 @@ static void identity(void)
 	double worst = 0.0;
 
 	for (uint32_t n = 1; n <= 300; n += n < 70 ? 1 : 7) {
-		struct bs_toeplitz_spec s = { 2, { n, 301 - n, 1 }, 1, 0 };
+		struct bs_toeplitz_spec s = { 2, { n, 301 - n, 1 }, 1, 0, 0, false };
 		struct bs_q_spec qs = {
 			2, { n, 301 - n, 1 }, 1, BS_BASIS_DELTA, BS_SUM_EXACT, 0.0
 		};
@@ -216,7 +216,7 @@ static void identity(void)
 
 static void threads(void)
 {
-	struct bs_toeplitz_spec s = { 3, { 20, 18, 9 }, 3, 0 };
+	struct bs_toeplitz_spec s = { 3, { 20, 18, 9 }, 3, 0, 0, false };
 	struct bs_q_spec qs = { 3, { 20, 18, 9 }, SAMPLES, BS_BASIS_DELTA, BS_SUM_EXACT, 0.0 };
 	size_t values = (size_t)20 * 18 * 9 * 2;
 	float *q = malloc(bs_q_size(&qs) * 8);
@@ -257,7 +257,7 @@ int main(void)
 	enum bs_isa best = bs_isa();
 	struct bs_need need = { 0 };
 	struct bs_fail why = { 0 };
-	struct bs_toeplitz_spec bad = { 3, { 16, 16, 0 }, 1, 0 };
+	struct bs_toeplitz_spec bad = { .dims = 3, .matrix = { 16, 16, 0 }, .coils = 1 };
 
 	(void)bs_team_open(&team, 2, NULL);
 	for (int isa = BS_ISA_V2; isa <= (int)best; isa++) {

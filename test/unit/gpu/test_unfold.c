@@ -265,7 +265,7 @@ static void one(const struct problem *t)
 /* A deadline in the past leaves one iteration, and says so. */
 static void deadline(void)
 {
-	const struct problem t = { "deadline", { { 16, 1 }, { 33, 16, 1 }, 3, 1, 40, 0.05 },
+	const struct problem t = { "deadline", { { 16, 1 }, { 33, 16, 1 }, 3, 1, 40, 0.05, 0 },
 				   REGULAR,    2,
 				   false,      2 };
 	const size_t voxels = 33 * 16;
@@ -299,11 +299,11 @@ static void deadline(void)
 static void refusals(void)
 {
 	const struct bs_unfold_spec bad[] = {
-		{ { 16, 1 }, { 16, 17, 1 }, 2, 1, 10, 0.0 }, /* matrix y beyond the lines */
-		{ { 16, 2 }, { 16, 16, 3 }, 2, 1, 10, 0.0 },
-		{ { 16, 1 }, { 16, 16, 1 }, 0, 1, 10, 0.0 },
-		{ { 16, 1 }, { 16, 16, 1 }, 2, 3, 10, 0.0 },
-		{ { 16, 1 }, { 16, 16, 1 }, 2, 1, 0, 0.0 },
+		{ { 16, 1 }, { 16, 17, 1 }, 2, 1, 10, 0.0, 0 }, /* matrix y beyond the lines */
+		{ { 16, 2 }, { 16, 16, 3 }, 2, 1, 10, 0.0, 0 },
+		{ { 16, 1 }, { 16, 16, 1 }, 0, 1, 10, 0.0, 0 },
+		{ { 16, 1 }, { 16, 16, 1 }, 2, 3, 10, 0.0, 0 },
+		{ { 16, 1 }, { 16, 16, 1 }, 2, 1, 0, 0.0, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -319,23 +319,28 @@ int main(void)
 {
 	/* clang-format off */
 	const struct problem problems[] = {
-		{ "R 2", { { 9, 1 }, { 5, 9, 1 }, 4, 1, 400, 0.05 }, REGULAR, 2, false, 2 },
-		{ "R 3, 17 columns", { { 12, 1 }, { 17, 12, 1 }, 5, 1, 400, 0.02 }, REGULAR, 3,
+		{ "R 2", { { 9, 1 }, { 5, 9, 1 }, 4, 1, 400, 0.05, 0 }, REGULAR, 2, false, 2 },
+		{ "R 3, 17 columns", { { 12, 1 }, { 17, 12, 1 }, 5, 1, 400, 0.02, 0 }, REGULAR, 3,
 		  false, 3 },
-		{ "every line", { { 11, 1 }, { 18, 11, 1 }, 5, 1, 400, 0.0 }, REGULAR, 1, false, 2
+		{ "every line", { { 11, 1 },
+		  { 18, 11, 1 }, 5, 1, 400, 0.0, 0 }, REGULAR, 1, false, 2
 		  },
-		{ "fewer rows than lines", { { 16, 1 }, { 9, 11, 1 }, 3, 1, 400, 0.05 }, IRREGULAR,
+		{ "fewer rows than lines", { { 16, 1 },
+		  { 9, 11, 1 }, 3, 1, 400, 0.05, 0 }, IRREGULAR,
 		  0, false, 2 },
-		{ "irregular lines", { { 14, 1 }, { 7, 14, 1 }, 4, 1, 400, 0.05 }, IRREGULAR, 0,
+		{ "irregular lines", { { 14, 1 }, { 7, 14, 1 }, 4, 1, 400, 0.05, 0 }, IRREGULAR, 0,
 		  false, 2 },
-		{ "two sets of maps", { { 10, 1 }, { 6, 10, 1 }, 6, 2, 400, 0.05 }, REGULAR, 2,
+		{ "two sets of maps", { { 10, 1 }, { 6, 10, 1 }, 6, 2, 400, 0.05, 0 }, REGULAR, 2,
 		  false, 2 },
-		{ "W", { { 9, 1 }, { 7, 9, 1 }, 3, 1, 400, 0.2 }, REGULAR, 2, true, 2 },
-		{ "3D, CAIPI", { { 7, 6 }, { 3, 7, 5 }, 5, 1, 400, 0.05 }, CAIPI, 3, false, 2 },
-		{ "3D, irregular, W", { { 6, 5 }, { 4, 5, 5 }, 3, 1, 400, 0.2 }, IRREGULAR, 0, true,
+		{ "W", { { 9, 1 }, { 7, 9, 1 }, 3, 1, 400, 0.2, 0 }, REGULAR, 2, true, 2 },
+		{ "3D, CAIPI", { { 7, 6 }, { 3, 7, 5 }, 5, 1, 400, 0.05, 0 }, CAIPI, 3, false, 2 },
+		{ "3D, irregular, W", { { 6, 5 },
+		  { 4, 5, 5 }, 3, 1, 400, 0.2, 0 }, IRREGULAR, 0, true,
 		  2 },
-		{ "3D, two sets, W", { { 5, 4 }, { 3, 5, 4 }, 4, 2, 400, 0.2 }, CAIPI, 2, true, 2 },
-		{ "32 coils", { { 13, 1 }, { 3, 13, 1 }, 32, 1, 400, 0.05 }, REGULAR, 4, false, 2 },
+		{ "3D, two sets, W", { { 5, 4 },
+		  { 3, 5, 4 }, 4, 2, 400, 0.2, 0 }, CAIPI, 2, true, 2 },
+		{ "32 coils", { { 13, 1 },
+		  { 3, 13, 1 }, 32, 1, 400, 0.05, 0 }, REGULAR, 4, false, 2 },
 	};
 	/* clang-format on */
 

@@ -389,6 +389,7 @@ static void alone(bool lacks)
 
 	p.parallel = BS_PARALLEL_GRAPPA;
 	p.uses = 1u << BS_KIND_CALIBRATION;
+	bs_plan_make(&p);
 	open_recon(&a, &p);
 	info.calibration = BS_CALIBRATION_EMBEDDED;
 	bs_recon_scan(a.r, &info);

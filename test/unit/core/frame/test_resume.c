@@ -255,8 +255,10 @@ int main(void)
 	all[4].p.slices = 2;
 	all[4].p.volume = true;
 	all[3].p.combine = BS_COMBINE_SENSE;
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		bs_plan_make(&all[i].p);
 		test_subject(&all[i]);
+	}
 	test_numbers();
 	return check_done();
 }

@@ -47,6 +47,9 @@ static const struct {
 	{ "cartesian", { .method = BS_METHOD_CARTESIAN, .parallel = BS_PARALLEL_GRAPPA,
 	  .partial_fourier = BS_PARTIAL_FOURIER_POCS }, { BS_ENCODE_LINES, BS_SOLVE_NONE, 3 },
 	  "GRAPPA > lines > POCS" },
+	{ "cartesian, of EPI off resonance", { .method = BS_METHOD_CARTESIAN, .epi_correct = true,
+	  .field.from = BS_FIELD_STUDY, .combine = BS_COMBINE_RSS },
+	  { BS_ENCODE_LINES, BS_SOLVE_NONE, 3 }, "EPI > lines > unwarp, combine" },
 	{ "cartesian with parallel sense", { .method = BS_METHOD_CARTESIAN_SENSE, .maps =
 	  BS_MAPS_ESPIRIT }, { BS_ENCODE_LINES, BS_SOLVE_UNFOLD, 3 },
 	  "lines > unfold by maps of the scan" },

@@ -131,7 +131,7 @@ static void put_images(const char *path, int images, uint16_t series, bool cx)
 	h.matrix_size[1] = NY;
 	h.matrix_size[2] = NZ;
 	h.channels = 1;
-	if (sink == NULL || sink->open(&self, path, NULL) != 0) {
+	if (sink == NULL || bs_sink_open(sink, &self, path, NULL) != 0) {
 		CHECK(0, "cannot open %s", path);
 		return;
 	}
@@ -141,7 +141,7 @@ static void put_images(const char *path, int images, uint16_t series, bool cx)
 		if (bs_sink_put(sink, self, &h, "<ismrmrdMeta/>", values, NULL) != 0)
 			CHECK(0, "cannot write into %s", path);
 	}
-	if (sink->close(self, NULL) != 0)
+	if (bs_sink_close(sink, self, NULL) != 0)
 		CHECK(0, "cannot close %s", path);
 }
 

@@ -237,6 +237,7 @@ static void test_moved(void)
 
 int main(void)
 {
+	bs_plan_make(&p);
 	test_orders();
 	test_untold();
 	test_refused();

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "test/unit/drivers/log/scanlog.h"
 
+#include "drivers/tool/load/logged.h"
 #include "ipc/wire/envelope.h"
 
 #define MESSAGES 18u
@@ -90,8 +91,8 @@ static void test_whole(void)
 	CHECK(got.rc == 0 && got.messages == MESSAGES && got.same && got.end == BS_LOG_END_OPEN,
 	      "an open end loses nothing");
 	CHECK(bs_log_open(&r, "/tmp/boreside-none/x.bslog", &why) == BS_ERR_IO &&
-		      bs_log_open(&r, "/dev/null", &why) == BS_ERR_IO && bs_log_is(path[0]) &&
-		      !bs_log_is("/dev/null"),
+		      bs_log_open(&r, "/dev/null", &why) == BS_ERR_IO && bs_logged_is(path[0]) &&
+		      !bs_logged_is("/dev/null"),
 	      "what is no log: %s", why.text);
 }
 

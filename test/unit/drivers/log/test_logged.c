@@ -6,8 +6,8 @@
 #include "test/unit/drivers/log/scanlog.h"
 
 #include "drivers/log/folder.h"
-#include "drivers/source/logged.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/logged.h"
+#include "drivers/tool/load/recording.h"
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 

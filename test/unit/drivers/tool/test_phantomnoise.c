@@ -1,6 +1,6 @@
 /* test/unit/drivers/tool/test_phantomnoise.c - noise scans: kinds, headers, covariances */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
-#include "drivers/file/cfl.h"
+#include "drivers/tool/load/cfl.h"
 #include "test/support/scanned.h"
 
 /* Entries of the sample covariance of n vectors that are more than 5 deviations off psi. */

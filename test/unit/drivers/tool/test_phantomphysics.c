@@ -4,7 +4,7 @@
  */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include "core/tool/phantom/coils.h"
-#include "drivers/file/cfl.h"
+#include "drivers/tool/load/cfl.h"
 #include "test/support/scanned.h"
 
 #define PI 3.141592653589793

@@ -7,7 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "core/thread/clock.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/recording.h"
 #include "drivers/tool/replay/replay.h"
 #include "ipc/wire/mrd.h"
 #include "test/support/await.h"

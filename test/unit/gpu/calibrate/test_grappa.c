@@ -530,10 +530,10 @@ static double noise_of(double signal, double noise)
 		lines[2 * i] = (float)(creal(k) + noise * (check_uniform(&seed) - 0.5));
 		lines[2 * i + 1] = (float)(cimag(k) + noise * (check_uniform(&seed) - 0.5));
 	}
-	CHECK(bs_gram_need(&s, 0, &need, &why) == 0, "need %s", why.text);
+	CHECK(bs_gram_need(&s, false, &need, &why) == 0, "need %s", why.text);
 	CHECK(bs_arena_open(&arena, need.total_bytes, &why) == 0, "arena %s", why.text);
 	CHECK(bs_team_open(&team, 1, &why) == 0, "team %s", why.text);
-	CHECK(bs_gram_plan(&gram, &s, 0, &arena, team, &why) == 0, "plan %s", why.text);
+	CHECK(bs_gram_plan(&gram, &s, false, &arena, team, &why) == 0, "plan %s", why.text);
 	CHECK(bs_dense_open(&why) == 0, "LAPACK %s", why.text);
 	if (bs_gram_make(&gram, &l, &why) == 0)
 		got = bs_gram_noise(&gram) / (20 * 48);

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "core/frame/kind.h"
-#include "drivers/file/cfl.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/cfl.h"
+#include "drivers/tool/load/recording.h"
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
 
@@ -87,7 +87,7 @@ static void send(struct rig *r, uint32_t frame, uint32_t line, bool flagged, int
 static int make(struct rig *r, uint32_t frame, bool *made, struct bs_fail *why)
 {
 	*made = false;
-	return bs_maps_due(r->maps, frame) ? bs_maps_make(r->maps, frame, made, why) : 0;
+	return bs_maps_due(r->maps, frame, 0.0) ? bs_maps_make(r->maps, frame, 0.0, made, why) : 0;
 }
 
 static double norm(const float *v, size_t n)

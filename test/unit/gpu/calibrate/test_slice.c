@@ -20,9 +20,9 @@
 /* A trial: sizes, references, the folded lines. */
 struct trial {
 	struct bs_slice_spec s;
-	uint32_t first, lines;               /* of the references */
-	bool phased, wrapped, drawn, sparse; /* sparse: references have measured lines alone */
-	uint32_t measured;                   /* every so many lines of the folded ones */
+	uint32_t first, lines; /* of the references */
+	bool phased, wrapped, drawn;
+	uint32_t measured; /* every so many lines of the folded ones */
 	/* These are made. */
 	struct bs_need need;
 	struct bs_arena arena;
@@ -216,10 +216,6 @@ static void make_trial(struct trial *t, uint64_t *seed)
 			memset(t->folded + 2 * ((size_t)c * t->s.lines_y + y) * t->s.columns, 0,
 			       (size_t)t->s.columns * 8);
 	}
-	for (uint32_t i = 0; i < t->s.bands * t->s.coils * t->lines && t->sparse; i++)
-		if (t->have[t->first + i % t->lines] != 1)
-			memset(t->reference + (size_t)2 * i * t->s.columns, 0,
-			       (size_t)t->s.columns * 8);
 	transform(t);
 }
 
@@ -245,7 +241,7 @@ static void window(const struct trial *t, const double complex *from, uint32_t l
 	for (uint32_t c = 0; c < t->s.coils; c++)
 		for (int i = 0; i < ky; i++)
 			for (int j = 0; j < kx; j++) {
-				const int at_y = y + (int)t->s.step * (i - ky / 2);
+				const int at_y = y + i - ky / 2;
 				const int at_k = k + j - kx / 2;
 				const bool in = at_y >= 0 && at_y < (int)lines && at_k >= 0 &&
 						at_k < (int)t->s.columns;
@@ -266,7 +262,7 @@ static void add_places(const struct trial *t, const double complex *from, uint32
 {
 	const uint32_t C = t->s.coils;
 	const uint32_t n = t->s.kernel[0] * t->s.kernel[1] * C;
-	const int edge_y = (int)(t->s.step * (t->s.kernel[1] / 2));
+	const int edge_y = (int)(t->s.kernel[1] / 2);
 	const int edge_k = (int)t->s.kernel[0] / 2;
 	double complex *row = malloc(n * sizeof(*row));
 
@@ -456,37 +452,36 @@ static void one(struct trial *t, const char *what, uint64_t seed)
 
 static void trials(void)
 {
-	struct trial plain = { .s = { 20, 24, 4, 2, 1, { 5, 5 }, 1, 20, 1e-4, false },
+	struct trial plain = { .s = { 20, 24, 4, 2, 1, { 5, 5 }, 20, 1e-4, false },
 			       .lines = 20,
 			       .measured = 1,
 			       .drawn = true };
-	struct trial split = { .s = { 20, 24, 4, 2, 3, { 5, 5 }, 1, 20, 1e-4, true },
+	struct trial split = { .s = { 20, 24, 4, 2, 3, { 5, 5 }, 20, 1e-4, true },
 			       .lines = 20,
 			       .measured = 1,
 			       .drawn = true,
 			       .phased = true };
-	struct trial odd = { .s = { 21, 25, 3, 3, 1, { 5, 3 }, 1, 20, 1e-4, false },
+	struct trial odd = { .s = { 21, 25, 3, 3, 1, { 5, 3 }, 20, 1e-4, false },
 			     .first = 2,
 			     .lines = 16,
 			     .measured = 1,
 			     .wrapped = true,
 			     .drawn = true };
-	struct trial odd_split = { .s = { 23, 31, 5, 3, 2, { 3, 5 }, 1, 23, 1e-4, true },
+	struct trial odd_split = { .s = { 23, 31, 5, 3, 2, { 3, 5 }, 23, 1e-4, true },
 				   .lines = 23,
 				   .measured = 1,
 				   .drawn = true,
 				   .wrapped = true };
-	struct trial fast = { .s = { 27, 20, 4, 4, 1, { 5, 5 }, 2, 24, 1e-4, false },
+	struct trial fast = { .s = { 27, 20, 4, 4, 1, { 5, 5 }, 24, 1e-4, false },
 			      .first = 1,
 			      .lines = 24,
 			      .measured = 2,
-			      .drawn = true,
-			      .sparse = true };
-	struct trial random = { .s = { 19, 33, 3, 2, 1, { 7, 3 }, 3, 19, 1e-3, true },
+			      .drawn = true };
+	struct trial random = { .s = { 19, 33, 3, 2, 1, { 7, 3 }, 19, 1e-3, true },
 				.lines = 19,
 				.measured = 3,
 				.wrapped = true };
-	struct trial narrow = { .s = { 16, 17, 2, 2, 1, { 1, 3 }, 1, 12, 1e-4, false },
+	struct trial narrow = { .s = { 16, 17, 2, 2, 1, { 1, 3 }, 12, 1e-4, false },
 				.first = 4,
 				.lines = 12,
 				.measured = 1 };
@@ -503,7 +498,7 @@ static void trials(void)
 /* References that nothing can be learned from are refused; weights of a version are kept. */
 static void refused(void)
 {
-	struct trial t = { .s = { 20, 24, 2, 2, 2, { 5, 5 }, 2, 16, 1e-4, false },
+	struct trial t = { .s = { 20, 24, 2, 2, 2, { 5, 5 }, 16, 1e-4, false },
 			   .first = 2,
 			   .lines = 16,
 			   .measured = 1 };
@@ -524,10 +519,10 @@ static void refused(void)
 	CHECK(bs_slice_prepare(t.plan, 1, &t.refs, &why) == 0 && weights[0] != 12.0f,
 	      "another version: they are made again");
 	t.refs.version = 9;
-	t.refs.lines = 8;
+	t.refs.lines = 4;
 	CHECK(bs_slice_prepare(t.plan, 1, &t.refs, &why) == BS_ERR_SIZE &&
 		      strstr(why.text, "group 1") != NULL && bs_slice_version(t.plan, 1) == 0,
-	      "8 lines for a kernel of 5, 2 apart: %s", why.text);
+	      "4 lines for a kernel of 5: %s", why.text);
 	t.refs.lines = 16;
 	t.refs.first = 5;
 	CHECK(bs_slice_prepare(t.plan, 1, &t.refs, &why) == BS_ERR_SIZE, "lines outside: %s",
@@ -547,7 +542,7 @@ static void refused(void)
 /* A band without signal has no leakage of its own, and takes none of the others' weights. */
 static void empty_band(void)
 {
-	struct trial t = { .s = { 20, 24, 2, 2, 1, { 5, 5 }, 1, 20, 1e-4, true },
+	struct trial t = { .s = { 20, 24, 2, 2, 1, { 5, 5 }, 20, 1e-4, true },
 			   .lines = 20,
 			   .measured = 1 };
 	struct bs_fail why = { 0 };
@@ -568,17 +563,16 @@ static void empty_band(void)
 static void sizes(void)
 {
 	static const struct bs_slice_spec bad[] = {
-		{ 20, 24, 2, 1, 1, { 5, 5 }, 1, 20, 1e-4, true },
-		{ 20, 24, 2, 17, 1, { 5, 5 }, 1, 20, 1e-4, true },
-		{ 20, 24, 2, 2, 1, { 4, 5 }, 1, 20, 1e-4, true },
-		{ 20, 24, 2, 2, 1, { 9, 5 }, 1, 20, 1e-4, true },
-		{ 20, 24, 2, 2, 1, { 5, 5 }, 5, 20, 1e-4, true },
-		{ 20, 24, 2, 2, 1, { 5, 5 }, 1, 21, 1e-4, true },
-		{ 20, 24, 2, 2, 1, { 5, 5 }, 0, 20, 1e-4, true },
-		{ 20, 9, 2, 2, 1, { 5, 5 }, 1, 20, 1e-4, true },
-		{ 20, 24, 2, 2, 1, { 5, 5 }, 1, 20, -1.0, true },
-		{ 20, 24, 4000, 2, 1, { 5, 5 }, 1, 20, 1e-4, true },
-		{ UINT32_MAX, 24, 2, 2, 1, { 5, 5 }, 1, 20, 1e-4, true },
+		{ 20, 24, 2, 1, 1, { 5, 5 }, 20, 1e-4, true },
+		{ 20, 24, 2, 17, 1, { 5, 5 }, 20, 1e-4, true },
+		{ 20, 24, 2, 2, 1, { 4, 5 }, 20, 1e-4, true },
+		{ 20, 24, 2, 2, 1, { 9, 5 }, 20, 1e-4, true },
+		{ 20, 24, 2, 2, 1, { 5, 5 }, 4, 1e-4, true },
+		{ 20, 24, 2, 2, 1, { 5, 5 }, 21, 1e-4, true },
+		{ 20, 9, 2, 2, 1, { 5, 5 }, 20, 1e-4, true },
+		{ 20, 24, 2, 2, 1, { 5, 5 }, 20, -1.0, true },
+		{ 20, 24, 4000, 2, 1, { 5, 5 }, 20, 1e-4, true },
+		{ UINT32_MAX, 24, 2, 2, 1, { 5, 5 }, 20, 1e-4, true },
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/mrd.h"
-#include "drivers/source/recording.h"
+#include "drivers/tool/load/recording.h"
 #include "test/support/check.h"
 
 #define SAMPLES  16u
