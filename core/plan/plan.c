@@ -133,6 +133,7 @@ static void make(struct bs_plan *plan, const struct bs_protocol *p)
 	plan->off_resonance = off_resonance(p);
 	plan->takes[BS_KEPT_MAPS] = plan->maps == BS_PLAN_MAPS_STUDY && p->slices > 0;
 	plan->takes[BS_KEPT_FIELD] = p->field.from == BS_FIELD_STUDY;
+	plan->takes[BS_KEPT_IMAGE] = method->solves && p->w.from == BS_W_STUDY;
 	plan->accelerated = p->parallel != BS_PARALLEL_NONE;
 	plan->corrects = p->epi_correct || p->navigators != BS_NAVIGATE_OFF;
 	plan->prepares = p->whiten != BS_WHITEN_OFF || p->virtual_coils > 0;

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "core/solve/live.h"
 #include "core/thread/clock.h"
 #include "gpu/encode/encode.h"
 #include "gpu/engine/echoes.h"
@@ -33,6 +34,7 @@ struct engine {
 	struct bs_left_out left_out; /* lines that have come, where the protocol needs that */
 	struct bs_combiner *combiner;
 	struct bs_echoes *echoes; /* echoes that measure a field map; NULL: none is measured */
+	struct bs_live *live;     /* W of each scan; NULL: W is of a file, or there is none */
 	const float *maps;
 	float *fhd;      /* sums F^H d, [coil][voxel] complex */
 	float *images;   /* [image][voxel] complex, the solver's result; else fhd */
@@ -258,6 +260,7 @@ static int host_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 	e->encoder = bs_encoder_of(p);
 	e->solving = bs_solving_of(e->p->plan.solve);
 	e->maps = tables->maps;
+	e->live = e->solving != NULL ? tables->live : NULL;
 	if (e->p->plan.joint && tables->maps == NULL)
 		rc = bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method %s needs maps_file",
 			     p->name, bs_method_name(p->method));
@@ -396,7 +399,30 @@ static int sum_up(struct engine *e, uint32_t frame, const uint8_t *held, struct 
 	return 0;
 }
 
-static void solve(struct engine *e, uint32_t frame, int64_t deadline_ns, struct bs_report *report)
+/*
+ * Waits, with a scan's first image, for its W, and solves without it to learn how far it is off:
+ * with the protocol's iterations, so that a process that passes over this image learns the same.
+ */
+static int align(struct engine *e, struct bs_task task, struct bs_report *report)
+{
+	struct bs_report unread = { 0 };
+	struct bs_live *live = e->live;
+	int rc = live->settle(live->self, &report->why);
+
+	if (rc != 0)
+		return rc;
+	live->aligned = true;
+	if (live->made && live->limit > 0.0) {
+		e->solving->hold(e->solver, false);
+		task.deadline_ns = bs_turn_end(task.deadline_ns, bs_now_ns(), 2);
+		e->solving->solve(e->solver, &task, &unread);
+		bs_live_judge(live, task.images, images_of(e->p));
+	}
+	e->solving->hold(e->solver, bs_live_used(live));
+	return 0;
+}
+
+static int solve(struct engine *e, uint32_t frame, int64_t deadline_ns, struct bs_report *report)
 {
 	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
 	const struct bs_task task = {
@@ -409,7 +435,16 @@ static void solve(struct engine *e, uint32_t frame, int64_t deadline_ns, struct 
 		.deadline_ns = deadline_ns == INT64_MAX ? INT64_MAX : deadline_ns - e->tail_ns,
 	};
 
+	if (e->live != NULL && !e->live->aligned) {
+		int rc = align(e, task, report);
+
+		if (rc != 0)
+			return rc;
+	}
+	if (e->live != NULL)
+		report->w = e->live->report;
 	e->solving->solve(e->solver, &task, report);
+	return 0;
 }
 
 static void complete(struct engine *e, uint32_t frame, const struct bs_report *report)
@@ -419,13 +454,14 @@ static void complete(struct engine *e, uint32_t frame, const struct bs_report *r
 }
 
 /* Makes the image from fhd. start_ns: when the work began whose result is in fhd. */
-static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t deadline_ns,
-		     float *image, struct bs_report *report)
+static int to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t deadline_ns,
+		    float *image, struct bs_report *report)
 {
 	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
 	int64_t summed_ns;
 	int64_t solved_ns;
 	int64_t spent_ns;
+	int rc;
 
 	if (e->solving == NULL)
 		complete(e, frame, report);
@@ -433,7 +469,9 @@ static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t
 	if (e->encoder.row->slice != NULL)
 		e->encoder.row->slice(&e->encoder, slice, report);
 	if (e->solving != NULL) {
-		solve(e, frame, deadline_ns, report);
+		rc = solve(e, frame, deadline_ns, report);
+		if (rc != 0)
+			return rc;
 		solved_ns = bs_now_ns();
 		complete(e, frame, report);
 	}
@@ -447,14 +485,20 @@ static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t
 	report->stage_ns[BS_BUDGET_SOLVE] = solved_ns - summed_ns;
 	report->stage_ns[BS_BUDGET_COMBINE] = spent_ns;
 	e->tail_ns = bs_tail_longest(e->tail_ns, spent_ns);
+	return 0;
 }
 
 /* Finds, for an image that was skipped, what later images need of it: maps, a field, delays. */
 static int pass_by(struct engine *e, uint32_t frame, const uint8_t *held, struct bs_report *report)
 {
-	int rc = e->echoes != NULL ? sum_up(e, frame, held, report)
-				   : prepare(e, frame, held, false, report);
+	const bool aligns = e->live != NULL && !e->live->aligned;
+	int rc = e->echoes != NULL || aligns ? sum_up(e, frame, held, report)
+					     : prepare(e, frame, held, false, report);
 
+	if (rc >= 0 && aligns && e->encoder.row->slice != NULL)
+		e->encoder.row->slice(&e->encoder, bs_protocol_frame_slice(e->p, frame), report);
+	if (rc >= 0 && aligns)
+		return solve(e, frame, INT64_MAX, report);
 	if (rc < 0 || e->echoes == NULL)
 		return rc < 0 ? rc : 0;
 	complete(e, frame, report);
@@ -474,9 +518,7 @@ static int host_image(void *self, uint32_t frame, const uint8_t *held, int64_t d
 		return pass_by(e, frame, held, report);
 	if (rc == 0)
 		rc = sum_up(e, frame, held, report);
-	if (rc == 0)
-		to_image(e, frame, start_ns, deadline_ns, image, report);
-	return rc;
+	return rc == 0 ? to_image(e, frame, start_ns, deadline_ns, image, report) : rc;
 }
 
 /* Does nothing where a window's groups are not summed one by one: samples and path stay. */
@@ -497,9 +539,7 @@ static int host_peek(void *self, uint32_t frame, float *image)
 	struct bs_report unread = { 0 };
 	int rc = e->encoder.row->peek(&e->encoder, frame, NULL, e->fhd, &unread.why);
 
-	if (rc == 0)
-		to_image(e, frame, 0, INT64_MAX, image, &unread);
-	return rc;
+	return rc == 0 ? to_image(e, frame, 0, INT64_MAX, image, &unread) : rc;
 }
 
 const struct bs_engine bs_engine_host = {

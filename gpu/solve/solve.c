@@ -89,6 +89,11 @@ static void cg_changed(void *plan, uint32_t slice)
 	bs_ls_changed(plan, slice);
 }
 
+static void cg_hold(void *plan, bool hold)
+{
+	bs_ls_hold(plan, hold);
+}
+
 static const struct bs_solving cg = {
 	.images = cg_images,
 	.need = cg_need,
@@ -96,6 +101,7 @@ static const struct bs_solving cg = {
 	.close = cg_close,
 	.solve = cg_solve,
 	.changed = cg_changed,
+	.hold = cg_hold,
 };
 
 /* ---- Cartesian SENSE (gpu/image/unfold.h) ---- */
@@ -109,6 +115,7 @@ struct bs_unfold_spec bs_unfolding_spec(const struct bs_protocol *p)
 		.sets = bs_protocol_map_images(p),
 		.iterations = p->iterations,
 		.lambda = p->lambda,
+		.l2 = p->w.l2,
 	};
 }
 
@@ -148,12 +155,18 @@ static void unfold_solve(void *plan, const struct bs_task *t, struct bs_report *
 	report->deadline_stop = result.deadline_stop;
 }
 
+static void unfold_hold(void *plan, bool hold)
+{
+	bs_unfold_hold(plan, hold);
+}
+
 static const struct bs_solving unfold = {
 	.images = bs_protocol_map_images,
 	.need = unfold_need,
 	.plan = unfold_plan,
 	.close = unfold_close,
 	.solve = unfold_solve,
+	.hold = unfold_hold,
 };
 
 const struct bs_solving *bs_solving_of(enum bs_solve solve)

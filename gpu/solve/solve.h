@@ -38,6 +38,8 @@ struct bs_solving {
 	 * from maps.
 	 */
 	void (*changed)(void *plan, uint32_t slice);
+	/* Solves from now on with W, whose values may have changed, or without it. */
+	void (*hold)(void *plan, bool hold);
 };
 
 /* Returns NULL for BS_SOLVE_NONE: the sums F^H d are the images. */

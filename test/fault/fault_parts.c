@@ -26,7 +26,7 @@
 #include "board/tool/command/recorder.h"
 #include "board/tool/offline/solver.h"
 #include "board/status/status.h"
-#include "core/tool/prior.h"
+#include "core/solve/prior.h"
 #include "core/thread/canaries.h"
 #include "drivers/bridge/server.h"
 #include "ipc/endpoint.h"
