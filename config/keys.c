@@ -29,6 +29,8 @@ static const char *const parallels[] = { "none",         "grappa",    "sense",
 static const char *const references[] = { "auto", "flagged", "first", NULL };
 static const char *const reverseds[] = { "auto", "converter", "stored", NULL };
 static const char *const lackings[] = { "refuse", "zeros", NULL };
+static const char *const ws_from[] = { "file", "study", NULL };
+static const char *const w_lackings[] = { "refuse", "without", NULL };
 static const char *const partial_fouriers[] = { "none", "pocs", NULL };
 static const char *const outputs[] = { "magnitude", "complex", "phase", "velocity", NULL };
 static const char *const traj_types[] = { "file",     "cartesian", "radial2d", "spiral2d",
@@ -107,8 +109,8 @@ S("node.acq_slots", BS_KEY_INT, "slots", "512", 8, 65536, NULL, acq_slots,
 S("node.image_slots", BS_KEY_INT, "slots", "8", 2, 256, NULL, image_slots,
   "images that the shared pool holds"),
 S("node.study_scans", BS_KEY_INT, "scans", "4", 1, BS_STUDY_SCANS_MAX, NULL, study_scans,
-  "scans whose coil maps, and scans whose field maps, are kept for later ones; no memory is taken "
-  "where no protocol takes any (image.maps, field.from: study)"),
+  "scans whose coil maps, field maps and images are kept for later ones; no memory is taken "
+  "where no protocol takes any (image.maps, field.from, ls.w: study)"),
 S("node.memory_mib", BS_KEY_INT, "MiB", "4096", 64, 1048576, NULL, memory_mib,
   "shared pools and all protocols' plans together may take at most this"),
 S("node.heartbeat_ms", BS_KEY_NUMBER, "ms", "500.0", 10, 60000, NULL, heartbeat_ms,

@@ -17,6 +17,9 @@ __attribute__((format(printf, 5, 6))) void bs_rule_fault(const struct bs_reading
 							 const struct bs_scope *s, const char *path,
 							 const char *near, const char *fmt, ...);
 
+/* Adds a fault: the key has no effect without a method that solves. */
+void bs_rule_fault_solves(const struct bs_reading *r, const struct bs_scope *s, const char *path);
+
 #define given                  bs_rule_given
 #define sound                  bs_rule_sound
 #define fault_near             bs_rule_fault

@@ -96,6 +96,7 @@ void bs_rules_prior(const struct bs_reading *r, const struct bs_scope *s,
 	}
 	rule_weight(r, s, p);
 	rule_frames(r, s, p);
-	if (p->prior.kind == BS_PRIOR_W && sound(s, "ls.w_file", NULL) && p->w_file[0] == '\0')
+	if (p->prior.kind == BS_PRIOR_W && sound(s, "ls.w_file", "ls.w", NULL) &&
+	    p->w_file[0] == '\0' && p->w.from == BS_W_FILE)
 		fault(r, s, "solve.prior", "w: needs ls.w_file");
 }

@@ -37,6 +37,19 @@ static void put_kinds(struct bs_text *t, const struct bs_kinds *k)
 		put_text(t, "boreside_not_used", words);
 }
 
+/* Writes the scan whose image W was made of, and how far this one lies from it, in voxels. */
+static void put_w(struct bs_text *t, const struct bs_recon_image *image)
+{
+	const struct bs_w_report *w = &image->report.w;
+
+	if (image->earlier.image[0] != '\0')
+		put_text(t, "boreside_w_scan", image->earlier.image);
+	if (w->measured)
+		bs_text_pair(t, "boreside_w_offset", "%.2f %.2f %.2f", (double)w->offset[0],
+			     (double)w->offset[1], (double)w->offset[2]);
+	put_text(t, "boreside_w", w->lacks[0] == '\0' ? "used" : "not used");
+}
+
 /* Writes how the coils of an earlier scan were matched with those of this one. */
 static void put_match(struct bs_text *t, const char *name, const struct bs_match *m)
 {
@@ -359,6 +372,10 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 		put_field(&t, p, image);
 	if (plan->solve != BS_SOLVE_NONE && !image->preview) {
 		bs_text_pair(&t, "boreside_lambda", "%.9g", p->lambda);
+		if (p->w.l2 > 0.0)
+			bs_text_pair(&t, "boreside_l2", "%.9g", p->w.l2);
+		if (image->report.w.asked)
+			put_w(&t, image);
 		put_count(&t, "boreside_iterations", image->report.iterations);
 		if (plan->solve == BS_SOLVE_PROX)
 			put_prior(&t, p, &image->report);

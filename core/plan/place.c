@@ -20,6 +20,8 @@ static enum bs_host_only host_only(const struct bs_plan *plan, const struct bs_p
 		return BS_HOST_ONLY_ECHOES;
 	if (plan->solve == BS_SOLVE_PROX)
 		return BS_HOST_ONLY_PRIOR;
+	if (solves && (plan->takes[BS_KEPT_IMAGE] || p->w.l2 > 0.0))
+		return BS_HOST_ONLY_W;
 	return bs_protocol_map_images(p) > 1 ? BS_HOST_ONLY_MAP_SETS : BS_HOST_ONLY_NOT;
 }
 
@@ -83,6 +85,7 @@ const char *bs_host_only_words(enum bs_host_only reason)
 		[BS_HOST_ONLY_ECHOES] = "field.from echoes",
 		[BS_HOST_ONLY_MAP_SETS] = "image.map_sets 2",
 		[BS_HOST_ONLY_PRIOR] = "solve.prior, start or damp",
+		[BS_HOST_ONLY_W] = "ls.w study or ls.l2",
 	};
 	_Static_assert(sizeof(words) / sizeof(words[0]) == BS_HOST_ONLY_REASONS, "words for each");
 

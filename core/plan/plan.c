@@ -154,6 +154,7 @@ static void make(struct bs_plan *plan, const struct bs_protocol *p)
 	plan->off_resonance = off_resonance(p);
 	plan->takes[BS_KEPT_MAPS] = plan->maps == BS_PLAN_MAPS_STUDY && p->slices > 0;
 	plan->takes[BS_KEPT_FIELD] = p->field.from == BS_FIELD_STUDY;
+	plan->takes[BS_KEPT_IMAGE] = method->solves && p->w.from == BS_W_STUDY;
 	plan->embeds = p->parallel != BS_PARALLEL_NONE && !bs_plan_has(plan, BS_PLAN_APART);
 	plan->own_calibration = own_calibration(plan, p);
 	plan->accelerated = p->parallel != BS_PARALLEL_NONE;

@@ -97,6 +97,7 @@ enum bs_host_only {
 	BS_HOST_ONLY_ECHOES,
 	BS_HOST_ONLY_MAP_SETS,
 	BS_HOST_ONLY_PRIOR,
+	BS_HOST_ONLY_W,
 	BS_HOST_ONLY_REASONS
 };
 
@@ -110,7 +111,7 @@ enum bs_absent {
 };
 
 /* Kinds of data that a scan leaves to later ones. */
-enum bs_kept_kind { BS_KEPT_MAPS, BS_KEPT_FIELD, BS_KEPT_KINDS };
+enum bs_kept_kind { BS_KEPT_MAPS, BS_KEPT_FIELD, BS_KEPT_IMAGE, BS_KEPT_KINDS };
 
 /* The sensitivity maps that a protocol works with. */
 enum bs_plan_maps {

@@ -1,41 +1,44 @@
 /*
- * core/solve/prior.h - what a protocol's solver expects of images: key group solve
+ * core/solve/prior.h - the anatomical constraint W from reference images
  *
- * Plain data of struct bs_protocol. The priors themselves: gpu/penalty/penalty.h.
+ * One row for each pair of neighbors (i, j) inside the mask: w_ij (rho_i - rho_j). The weight falls
+ * where the references have an edge:
+ *   w_ij^2 = 1/(distance^2 (1 + t^2)^2),  t^2 = sum over images of (|r_i - r_j| / (edge top))^2
+ * with top the image's largest magnitude: an edge in one image counts for all. One row for each
+ * voxel outside the mask: `outside` rho_i. No differences are taken across the mask's rim.
+ * images [image][z][y][x] complex float. mask [z][y][x] complex float; a voxel is inside where it
+ * is not 0.
+ * Rows go voxel by voxel, x fastest, with neighbors in a fixed order. make allocates the matrix,
+ * and seals it. images NULL: there is no image yet, and no edge.
+ * whole: W has every row that any mask can ask for, those that this one does not ask for with
+ * zeros. So fill makes it of another image in place: values change, rows and columns do not, and a
+ * product has the same bytes as one with the W of asked rows alone. fill allocates nothing; after
+ * its error W's values are those before. bytes: what make allocates for a whole W.
+ * Errors: BS_ERR_SIZE: sizes, neighborhood or an empty mask; BS_ERR_VALUE: an image that is not
+ * finite or all zero. Test: test/unit/core/solve/test_prior.c
+ * Sources: Haldar, Hernando, Song, Liang, Magn Reson Med 2008;59:810-818 (weighted differences);
+ * Haldar, Liang, IEEE Int Symp Biomed Imaging 2008:752-755 (edges shared by a set); Geman, McClure,
+ * Bull Int Stat Inst 1987;52:5-21 (the weight's shape).
  */
 #ifndef BS_CORE_SOLVE_PRIOR_H
 #define BS_CORE_SOLVE_PRIOR_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "core/solve/csr.h"
 
-enum bs_prior {
-	BS_PRIOR_NONE,
-	BS_PRIOR_WAVELET,
-	BS_PRIOR_TV,
-	BS_PRIOR_TV_FRAMES,
-	BS_PRIOR_TV_CYCLE,
-	BS_PRIOR_LOW_RANK,
-	BS_PRIOR_W,
-	BS_PRIORS
+struct bs_prior_spec {
+	uint32_t dims;      /* number of dimensions, 2 or 3 */
+	uint32_t matrix[3]; /* voxels of each axis; 1 beyond dims */
+	uint32_t neighbors; /* number of a voxel's neighbors: 4 or 8 in 2D, 6 or 26 in 3D */
+	uint32_t images;    /* number of reference images, at least 1 */
+	double edge;        /* fraction of top at which a difference counts as an edge; > 0 */
+	double outside;     /* weight of voxels outside the mask; > 0 */
+	bool whole;         /* W can be filled again */
 };
-extern const char *const bs_prior_names[BS_PRIORS + 1]; /* words of solve.prior, and NULL */
 
-/* Where a solve starts. */
-enum bs_start { BS_START_ZERO, BS_START_LAST };
-
-/* Share of the last image that solve.damp draws an image to. */
-#define BS_DAMP_KEEP 0.9
-
-/* The prior of ls, sense, and cartesian with parallel sense; key group solve. */
-struct bs_prior_keys {
-	enum bs_prior kind;
-	double lambda; /* weight in the image's unit; 0: by the noise */
-	double noise;  /* weight in the noise's standard deviation; 0: by lambda */
-	uint32_t block;
-	bool shifts;
-	enum bs_start start;
-	double damp; /* weight of the squared difference from BS_DAMP_KEEP times the last image */
-};
+int bs_prior_make(struct bs_csr *w, const struct bs_prior_spec *spec, const float *images,
+		  const float *mask, struct bs_fail *why);
+int bs_prior_fill(struct bs_csr *w, const struct bs_prior_spec *spec, const float *images,
+		  const float *mask, struct bs_fail *why);
+uint64_t bs_prior_bytes(const struct bs_prior_spec *spec);
 
 #endif

@@ -70,6 +70,7 @@ static void size(struct bs_center *c, const struct bs_protocol *p)
 	low->field.map_file[0] = '\0';
 	low->field.from = BS_FIELD_FILE;
 	low->w_file[0] = '\0';
+	memset(&low->w, 0, sizeof(low->w));
 	low->window = BS_WINDOW_KAISER_BESSEL;
 	low->accuracy = 1e-4;
 	low->width = low->oversampling = 0.0;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/multiband/apart.h"
+#include "core/solve/live.h"
 #include "core/thread/clock.h"
 #include "gpu/encode/encode.h"
 #include "gpu/engine/echoes.h"
@@ -35,6 +36,7 @@ struct engine {
 	struct bs_left_out left_out; /* lines that have come, where the protocol needs that */
 	struct bs_combiner *combiner;
 	struct bs_echoes *echoes; /* echoes that measure a field map; NULL: none is measured */
+	struct bs_live *live;     /* W of each scan; NULL: W is of a file, or there is none */
 	const float *maps;
 	float *fhd;       /* sums F^H d, [coil][voxel] complex */
 	float *images;    /* [image][voxel] complex, the solver's result; else fhd */
@@ -98,6 +100,8 @@ static int need_images(const struct bs_protocol *p, struct bs_need *need, struct
 	(void)why;
 	if (p->plan.solve == BS_SOLVE_NONE) {
 		bs_need_add(need, "coil images", p->coils, bytes);
+		if (bs_plan_has(&p->plan, BS_PLAN_UNWARP))
+			bs_need_add(need, "images moved back", 1, bytes * p->coils);
 	} else if (p->plan.encode == BS_ENCODE_LINES) {
 		bs_need_add(need, "coil images", p->coils, rounded(grid_bytes(p)));
 		bs_need_add(need, "solution", completes(p) ? 2 : 1, rounded(images_of(p) * bytes));
@@ -105,14 +109,6 @@ static int need_images(const struct bs_protocol *p, struct bs_need *need, struct
 		bs_need_add(need, "F^H d", p->coils, bytes);
 		bs_need_add(need, "solutions", images_of(p), bytes);
 	}
-	return 0;
-}
-
-static int need_moved(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
-{
-	(void)why;
-	if (bs_plan_has(&p->plan, BS_PLAN_UNWARP))
-		bs_need_add(need, "images moved back", 1, image_bytes(p) * p->coils);
 	return 0;
 }
 
@@ -192,11 +188,10 @@ static int need_lines(const struct bs_protocol *p, struct bs_need *need, struct 
 /* Parts are added in the order in which the check command lists them. */
 static int host_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
-	static int (*const parts[BS_SOLVES][10])(const struct bs_protocol *p, struct bs_need *need,
-						 struct bs_fail *why) = {
+	static int (*const parts[BS_SOLVES][9])(const struct bs_protocol *p, struct bs_need *need,
+						struct bs_fail *why) = {
 		[BS_SOLVE_NONE] = { bs_mapped_need, bs_echoes_need, bs_combiner_need, need_images,
-				    need_moved, need_window, need_filler, need_lines,
-				    need_encoder },
+				    need_window, need_filler, need_lines, need_encoder },
 		[BS_SOLVE_CG] = { bs_mapped_need, bs_combiner_need, need_images, need_window,
 				  need_encoder, need_solver },
 		[BS_SOLVE_UNFOLD] = { bs_mapped_need, need_encoder, need_images, need_solver,
@@ -287,6 +282,7 @@ static int host_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 	e->encoder = bs_encoder_of(p);
 	e->solving = bs_solving_of(e->p->plan.solve);
 	e->maps = tables->maps;
+	e->live = e->solving != NULL ? tables->live : NULL;
 	e->hz = tables->field;
 	e->team = env->team;
 	e->newest = calloc(bs_protocol_frames(p), sizeof(*e->newest));
@@ -438,8 +434,8 @@ static int sum_up(struct engine *e, uint32_t frame, const uint8_t *held, struct 
 	return 0;
 }
 
-static void solve(struct engine *e, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
-		  struct bs_report *report)
+static int solve(struct engine *e, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+		 struct bs_report *report)
 {
 	const struct bs_partial *w = &e->window;
 	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
@@ -459,10 +455,13 @@ static void solve(struct engine *e, uint32_t frame, const uint8_t *held, int64_t
 		.deadline_ns = deadline_ns == INT64_MAX ? INT64_MAX : deadline_ns - e->tail_ns,
 	};
 
+	int rc;
+
 	if (bs_once_made(&e->once, report))
-		return;
-	e->solving->solve(e->solver, &task, report);
+		return 0;
+	rc = bs_solving_run(e->solving, e->solver, &task, e->live, report);
 	bs_once_make(&e->once, report);
+	return rc;
 }
 
 /* Completes the images of the frame's slice. Returns where they are. */
@@ -488,19 +487,22 @@ static void select_slice(struct engine *e, uint32_t frame, struct bs_report *rep
  * Makes the image from fhd, or from the groups that a window holds. start_ns: when the work began
  * whose result is in fhd.
  */
-static void to_image(struct engine *e, uint32_t frame, const uint8_t *held, int64_t start_ns,
-		     int64_t deadline_ns, float *image, struct bs_report *report)
+static int to_image(struct engine *e, uint32_t frame, const uint8_t *held, int64_t start_ns,
+		    int64_t deadline_ns, float *image, struct bs_report *report)
 {
 	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
 	const float *whole = e->solving == NULL ? complete(e, frame, report) : NULL;
 	int64_t summed_ns;
 	int64_t solved_ns;
 	int64_t spent_ns;
+	int rc;
 
 	summed_ns = solved_ns = bs_now_ns();
 	select_slice(e, frame, report);
 	if (e->solving != NULL) {
-		solve(e, frame, held, deadline_ns, report);
+		rc = solve(e, frame, held, deadline_ns, report);
+		if (rc != 0)
+			return rc;
 		solved_ns = bs_now_ns();
 		whole = complete(e, frame, report);
 	}
@@ -517,6 +519,7 @@ static void to_image(struct engine *e, uint32_t frame, const uint8_t *held, int6
 	report->stage_ns[BS_BUDGET_SOLVE] = solved_ns - summed_ns;
 	report->stage_ns[BS_BUDGET_COMBINE] = spent_ns;
 	e->tail_ns = bs_tail_longest(e->tail_ns, spent_ns);
+	return 0;
 }
 
 /*
@@ -525,18 +528,20 @@ static void to_image(struct engine *e, uint32_t frame, const uint8_t *held, int6
  */
 static int pass_by(struct engine *e, uint32_t frame, const uint8_t *held, struct bs_report *report)
 {
-	const bool whole = e->echoes != NULL || e->p->plan.follows;
+	const bool solves = (e->live != NULL && !e->live->aligned) || e->p->plan.follows;
+	const bool whole = e->echoes != NULL || solves;
 	int rc = whole ? sum_up(e, frame, held, report) : prepare(e, frame, held, false, report);
 
 	if (rc < 0 || !whole)
 		return rc < 0 ? rc : 0;
-	if (e->p->plan.follows) {
+	rc = 0;
+	if (solves) {
 		select_slice(e, frame, report);
-		solve(e, frame, held, INT64_MAX, report);
+		rc = solve(e, frame, held, INT64_MAX, report);
 	}
-	if (e->echoes != NULL)
+	if (rc == 0 && e->echoes != NULL)
 		bs_echoes_measure(e->echoes, frame, report->order, complete(e, frame, report));
-	return 0;
+	return rc;
 }
 
 static int host_image(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
@@ -553,9 +558,7 @@ static int host_image(void *self, uint32_t frame, const uint8_t *held, int64_t d
 		return pass_by(e, frame, held, report);
 	if (rc == 0)
 		rc = sum_up(e, frame, held, report);
-	if (rc == 0)
-		to_image(e, frame, held, start_ns, deadline_ns, image, report);
-	return rc;
+	return rc == 0 ? to_image(e, frame, held, start_ns, deadline_ns, image, report) : rc;
 }
 
 /* Does nothing where a window's groups are not summed one by one: samples and path stay. */
@@ -577,9 +580,7 @@ static int host_peek(void *self, uint32_t frame, float *image)
 	struct bs_report unread = { 0 };
 	int rc = e->encoder.row->peek(&e->encoder, frame, NULL, e->fhd, &unread.why);
 
-	if (rc == 0)
-		to_image(e, frame, NULL, 0, INT64_MAX, image, &unread);
-	return rc;
+	return rc == 0 ? to_image(e, frame, NULL, 0, INT64_MAX, image, &unread) : rc;
 }
 
 const struct bs_engine bs_engine_host = {

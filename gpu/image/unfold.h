@@ -1,7 +1,7 @@
 /*
  * gpu/image/unfold.h - Cartesian SENSE: the image whose coils' lines are those that came
  *
- * (sum_c S_c^H F^H M F S_c + lambda R) rho = sum_c S_c^H F^H M d_c,  R = W^H W, or the identity
+ * (sum_c S_c^H F^H M F S_c + lambda R + l2) rho = sum_c S_c^H F^H M d_c,  R = W^H W, or 1
  * F is the unitary transform along y and z of the encoded grid, M keeps the lines that came. x is
  * sampled in full: the lines are transformed along it as they arrive (gpu/image/cartesian.h), and
  * only y and z are left, for each column of x by itself. lambda means what it does in
@@ -49,6 +49,7 @@ struct bs_unfold_spec {
 	double lambda;
 	/* slices at once: values from one slice's maps to the next one's; 0: z are partitions */
 	uint64_t group;
+	double l2; /* weight of the identity beside R */
 };
 
 /* The slices that a group's lines hold. */
@@ -65,6 +66,8 @@ int bs_unfold_plan(struct bs_unfold **plan, const struct bs_unfold_spec *spec,
 		   const struct bs_csr *w, struct bs_arena *arena, struct bs_team *team,
 		   struct bs_fail *why);
 void bs_unfold_close(struct bs_unfold *plan);
+/* As bs_ls_hold (gpu/solve/ls.h). */
+void bs_unfold_use_w(struct bs_unfold *plan, bool use);
 
 /* For slices at once, before each solve or begin. */
 void bs_unfold_hold(struct bs_unfold *plan, const struct bs_unfold_group *group);
@@ -83,7 +86,7 @@ const float *bs_unfold_begin(struct bs_unfold *plan, const float *maps, const ui
 void bs_unfold_solve(struct bs_unfold *plan, const float *maps, const uint8_t *lines,
 		     const float *coil_images, float *rho, const struct bs_pcg_stop *stop,
 		     struct bs_pcg_result *result);
-/* Computes out = (sum_c S_c^H F^H M F S_c + lambda R) in, with the maps and lines
+/* Computes out = (sum_c S_c^H F^H M F S_c + lambda R + l2) in, with the maps and lines
  * taken last. */
 void bs_unfold_apply(struct bs_unfold *plan, const float *in, float *out);
 

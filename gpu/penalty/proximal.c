@@ -284,7 +284,7 @@ static struct scale measure_maps(const struct proximal *x, const float *maps)
 		s.largest = power > s.largest ? power : s.largest;
 		s.level += power / (double)voxels;
 	}
-	s.largest += p->lambda * x->w_bound + x->damp;
+	s.largest += p->lambda * x->w_bound + p->w.l2 + x->damp;
 	return s;
 }
 

@@ -1,7 +1,7 @@
 /*
  * gpu/solve/ls.h - regularized least squares: the system and its solution
  *
- * (F^H F + mu R) rho = F^H d,  mu = lambda Nvox,  R = W^H W, or the identity without W;
+ * (F^H F + mu R) rho = F^H d,  mu = lambda Nvox,  R = W^H W (1 without W) + l2/lambda;
  * with sensitivities F^H F is sum_c S_c^H F^H F S_c and F^H d is sum_c S_c^H F^H d_c. Two images
  * with maps each (soft SENSE) explain what coils measure by their sum: S_c is a row of two, rho and
  * R have one of each. They have no preconditioner.
@@ -40,6 +40,7 @@ struct bs_ls_spec {
 	enum bs_precond precond;
 	uint32_t iterations; /* most iterations of any solve */
 	double lambda;
+	double l2;  /* weight of the identity beside R, on the scale of lambda */
 	bool given; /* F^H F is not made from Q: bs_ls_given gives it */
 };
 
@@ -72,6 +73,11 @@ void bs_ls_weights(struct bs_ls *plan, double sum);
 double bs_ls_level(const struct bs_ls *plan);
 /* Sets lambda for the following solves. */
 void bs_ls_lambda(struct bs_ls *plan, double lambda);
+/*
+ * Solves from now on with W, whose values may have changed, or with l2 alone in its place: lambda
+ * where l2 is 0.
+ */
+void bs_ls_hold(struct bs_ls *plan, bool hold);
 
 /*
  * Returns the right-hand side of fhd, sum_c S_c^H of the coils', or fhd without sensitivities:

@@ -45,6 +45,7 @@ struct bs_ls_spec bs_lsq_spec(const struct bs_protocol *p)
 		.precond = p->precond,
 		.iterations = p->iterations,
 		.lambda = p->lambda,
+		.l2 = p->w.l2,
 		.given = !bs_lsq_keeps_q(p),
 	};
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/multiband/apart.h"
+#include "core/solve/live.h"
 #include "core/thread/clock.h"
 #include "gpu/solve/lsq.h"
 #include "gpu/penalty/proximal.h"
@@ -77,6 +78,11 @@ static void cg_changed(void *plan, uint32_t slice)
 	bs_ls_changed(plan, slice);
 }
 
+static void cg_hold(void *plan, bool hold)
+{
+	bs_ls_hold(plan, hold);
+}
+
 static const struct bs_solving cg = {
 	.images = cg_images,
 	.need = cg_need,
@@ -84,6 +90,7 @@ static const struct bs_solving cg = {
 	.close = cg_close,
 	.solve = cg_solve,
 	.changed = cg_changed,
+	.hold = cg_hold,
 };
 
 /* ---- Cartesian SENSE (gpu/image/unfold.h) ---- */
@@ -103,6 +110,7 @@ struct bs_unfold_spec bs_unfolding_spec(const struct bs_protocol *p)
 		.sets = bs_protocol_map_images(p),
 		.iterations = p->iterations,
 		.lambda = p->lambda,
+		.l2 = p->w.l2,
 	};
 }
 
@@ -160,12 +168,18 @@ static void unfold_solve(void *plan, const struct bs_task *t, struct bs_report *
 	report->deadline_stop = result.deadline_stop;
 }
 
+static void unfold_hold(void *plan, bool hold)
+{
+	bs_unfold_use_w(plan, hold);
+}
+
 static const struct bs_solving unfold = {
 	.images = unfold_images,
 	.need = unfold_need,
 	.plan = unfold_plan,
 	.close = unfold_close,
 	.solve = unfold_solve,
+	.hold = unfold_hold,
 };
 
 const struct bs_solving *bs_solving_of(enum bs_solve solve)
@@ -182,4 +196,36 @@ const struct bs_solving *bs_solving_of(enum bs_solve solve)
 		break;
 	}
 	return NULL;
+}
+
+static int align(const struct bs_solving *solving, void *plan, struct bs_task task,
+		 struct bs_live *live, struct bs_report *report)
+{
+	struct bs_report unread = { 0 };
+	int rc = live->settle(live->self, &report->why);
+
+	if (rc != 0)
+		return rc;
+	live->aligned = true;
+	if (live->made && live->limit > 0.0) {
+		solving->hold(plan, false);
+		task.deadline_ns = bs_turn_end(task.deadline_ns, bs_now_ns(), 2);
+		solving->solve(plan, &task, &unread);
+		bs_live_judge(live, task.images, solving->images(task.encoder->p));
+	}
+	solving->hold(plan, bs_live_used(live));
+	return 0;
+}
+
+int bs_solving_run(const struct bs_solving *solving, void *plan, const struct bs_task *task,
+		   struct bs_live *live, struct bs_report *report)
+{
+	int rc = live != NULL && !live->aligned ? align(solving, plan, *task, live, report) : 0;
+
+	if (rc != 0)
+		return rc;
+	if (live != NULL)
+		report->w = live->report;
+	solving->solve(plan, task, report);
+	return 0;
 }

@@ -50,7 +50,17 @@ struct bs_solving {
 	void (*changed)(void *plan, uint32_t slice);
 	/* Begins another scan: forgets the last images. NULL: the solver keeps none. */
 	void (*scan)(void *plan);
+	/* Solves from now on with W, whose values may have changed, or without it. */
+	void (*hold)(void *plan, bool hold);
 };
+
+/*
+ * Solves. live: W of each scan, or NULL. With a scan's first image it waits for W, and solves
+ * without it to learn how far it is off: with the protocol's iterations, so that a process that
+ * passes over this image learns the same. Returns 0, or an error where the scan has no W.
+ */
+int bs_solving_run(const struct bs_solving *solving, void *plan, const struct bs_task *task,
+		   struct bs_live *live, struct bs_report *report);
 
 /* Returns NULL for BS_SOLVE_NONE: the sums F^H d are the images. */
 const struct bs_solving *bs_solving_of(enum bs_solve solve);

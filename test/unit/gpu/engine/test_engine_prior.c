@@ -182,6 +182,24 @@ static void wavelets(void)
 	      "as many iterations without a deadline: the same bytes");
 }
 
+/* Without W ls.l2 adds to ls.lambda's identity. */
+static void beside(void)
+{
+	const struct bs_protocol whole = protocol(BS_PRIOR_WAVELET, 0.3, 1.05);
+	struct bs_protocol parts = protocol(BS_PRIOR_WAVELET, 0.3, 0.05);
+	float image[VOXELS * 2];
+	float want[VOXELS * 2];
+	struct bs_report report;
+
+	parts.w.l2 = 1.0;
+	bs_plan_make(&parts);
+	if (!image_of(&parts, 2, INT64_MAX, image, &report) ||
+	    !image_of(&whole, 2, INT64_MAX, want, &report))
+		return;
+	CHECK(check_rel(image, want, (size_t)VOXELS * 2) < 1e-5, "l2 1 beside lambda: %.1e",
+	      check_rel(image, want, (size_t)VOXELS * 2));
+}
+
 /* Along frames that a great weight makes all alike, the window is one frame of all readouts. */
 static void frames(enum bs_prior kind)
 {
@@ -344,6 +362,7 @@ int main(void)
 		SKIP("damping: no data (DATA)");
 	simulate();
 	wavelets();
+	beside();
 	frames(BS_PRIOR_TV_FRAMES);
 	frames(BS_PRIOR_TV_CYCLE);
 	newest(BS_PRIOR_TV_FRAMES);
