@@ -222,6 +222,7 @@ static void check_all(struct loading *l, struct bs_site *site)
 		site->protocol[i].gpu_share = site->gpu_share;
 		bs_rules_derive(s, &site->protocol[i]);
 		bs_rules_protocol(&l->reading, s, &site->protocol[i]);
+		bs_rules_prior(&l->reading, s, &site->protocol[i]);
 		bs_rules_multiband(&l->reading, s, &site->protocol[i]);
 	}
 	bs_rules_site(&l->reading, &l->node, site, l->item[BS_SCOPE_SINK],

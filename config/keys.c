@@ -1,8 +1,6 @@
 /* config/keys.c - see keys.h: the table itself */
 #include "config/keys.h"
 
-#include <string.h>
-
 #include "core/plan/scankey.h"
 #include "core/study/study.h"
 #include "core/log.h"
@@ -31,6 +29,8 @@ static const char *const parallels[] = { "none",         "grappa",    "sense",
 static const char *const references[] = { "auto", "flagged", "first", NULL };
 static const char *const reverseds[] = { "auto", "converter", "stored", NULL };
 static const char *const lackings[] = { "refuse", "zeros", NULL };
+static const char *const ws_from[] = { "file", "study", NULL };
+static const char *const w_lackings[] = { "refuse", "without", NULL };
 static const char *const partial_fouriers[] = { "none", "pocs", NULL };
 static const char *const outputs[] = { "magnitude", "complex", "phase", "velocity", NULL };
 static const char *const traj_types[] = { "file",     "cartesian", "radial2d", "spiral2d",
@@ -39,6 +39,7 @@ static const char *const traj_types[] = { "file",     "cartesian", "radial2d", "
 static const char *const sums[] = { "exact", "nufft", NULL };
 static const char *const bases[] = { "delta", "box", NULL };
 static const char *const preconds[] = { "none", "jacobi", "circulant", NULL };
+static const char *const starts[] = { "zero", "last", NULL };
 static const char *const pixels[] = { "int16", "float", NULL };
 static const char *const formats[] = { "text", "json", NULL };
 static const char *const admissions[] = { "measure", "trust", NULL };
@@ -108,8 +109,8 @@ S("node.acq_slots", BS_KEY_INT, "slots", "512", 8, 65536, NULL, acq_slots,
 S("node.image_slots", BS_KEY_INT, "slots", "8", 2, 256, NULL, image_slots,
   "images that the shared pool holds"),
 S("node.study_scans", BS_KEY_INT, "scans", "4", 1, BS_STUDY_SCANS_MAX, NULL, study_scans,
-  "scans whose coil maps, and scans whose field maps, are kept for later ones; no memory is taken "
-  "where no protocol takes any (image.maps, field.from: study)"),
+  "scans whose coil maps, field maps and images are kept for later ones; no memory is taken "
+  "where no protocol takes any (image.maps, field.from, ls.w: study)"),
 S("node.memory_mib", BS_KEY_INT, "MiB", "4096", 64, 1048576, NULL, memory_mib,
   "shared pools and all protocols' plans together may take at most this"),
 S("node.heartbeat_ms", BS_KEY_NUMBER, "ms", "500.0", 10, 60000, NULL, heartbeat_ms,
@@ -519,24 +520,7 @@ P("pocs.iterations", BS_KEY_INT, "", "10", 1, 1000, NULL, pocs_iterations,
 P("pocs.taper", BS_KEY_NUMBER, "", "0.5", 0, 1, NULL, pocs_taper,
   "partial_fourier pocs: share of the symmetric center over which its weights fall to 0"),
 
-P("ls.lambda", BS_KEY_NUMBER, "", "0.0", 0, 1e12, NULL, lambda,
-  "weight of the constraint: lambda times the number of voxels times the squared norm of W rho is "
-  "added to the squared error of the samples (the scale of BART's pics -r)"),
-P("ls.iterations", BS_KEY_INT, "", "20", 1, 10000, NULL, iterations,
-  "iterations of the conjugate gradients, at most"),
-P("ls.tolerance", BS_KEY_NUMBER, "", "0.0", 0, 1, NULL, tolerance,
-  "relative residual at which the solver stops; 0: by iterations alone"),
-P("ls.fhd", BS_KEY_WORD, "", "\"nufft\"", 0, 0, sums, fhd,
-  "how F^H d is computed: the exact sum, or the NUFFT at gridding.accuracy"),
-P("ls.q", BS_KEY_WORD, "", "\"nufft\"", 0, 0, sums, q,
-  "how Q is computed when armed"),
-P("ls.basis", BS_KEY_WORD, "", "\"delta\"", 0, 0, bases, basis,
-  "shape of a voxel"),
-P("ls.preconditioner", BS_KEY_WORD, "", "\"none\"", 0, 0, preconds, precond,
-  "preconditioner of the conjugate gradients"),
-P("ls.w_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, w_file,
-  "the constraint W as a Matrix Market file, made by boreside prior of reference images or by "
-  "boreside recon --rounds of an earlier scan's contrasts; \"\": identity"),
+#include "config/keys_solve.h"
 
 P("budget.image_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, image_ms,
   "latency budget, from the last readout received to the image handed on; 0: none declared"),
@@ -576,22 +560,3 @@ P("frame.interval_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, interval_ms
 /* clang-format on */
 const size_t bs_keys_count = sizeof(bs_keys) / sizeof(bs_keys[0]);
 _Static_assert(sizeof(bs_keys) / sizeof(bs_keys[0]) <= BS_KEYS_MAX, "raise BS_KEYS_MAX");
-
-const struct bs_key *bs_key_find(enum bs_key_scope scope, const char *path)
-{
-	for (size_t i = 0; i < bs_keys_count; i++)
-		if (bs_keys[i].scope == scope && strcmp(bs_keys[i].path, path) == 0)
-			return &bs_keys[i];
-	return NULL;
-}
-
-bool bs_key_is_group(enum bs_key_scope scope, const char *group)
-{
-	size_t n = strlen(group);
-
-	for (size_t i = 0; i < bs_keys_count; i++)
-		if (bs_keys[i].scope == scope && strncmp(bs_keys[i].path, group, n) == 0 &&
-		    bs_keys[i].path[n] == '.')
-			return true;
-	return false;
-}

@@ -58,7 +58,7 @@ struct bs_key {
 	size_t offset, size; /* offset and size of the key's field */
 };
 
-#define BS_KEYS_MAX 176u
+#define BS_KEYS_MAX 208u
 
 /* Words of enums that other files use, too; NULL-ended. */
 extern const char *const bs_policy_words[], *const bs_log_mode_words[],

@@ -1,6 +1,5 @@
 /*
- * config/rule.h - functions that rules are written with: for rules.c, siterules.c and config/rules
- * alone
+ * config/rule.h - functions that rules are written with: for rules.c and config/rules alone
  */
 #ifndef BS_CONFIG_RULE_H
 #define BS_CONFIG_RULE_H
@@ -17,6 +16,9 @@ bool bs_rule_sound(const struct bs_scope *s, ...);
 __attribute__((format(printf, 5, 6))) void bs_rule_fault(const struct bs_reading *r,
 							 const struct bs_scope *s, const char *path,
 							 const char *near, const char *fmt, ...);
+
+/* Adds a fault: the key has no effect without a method that solves. */
+void bs_rule_fault_solves(const struct bs_reading *r, const struct bs_scope *s, const char *path);
 
 #define given                  bs_rule_given
 #define sound                  bs_rule_sound

@@ -16,14 +16,6 @@
 static const char axes[] = "xyz";
 static const char *const of_q[] = { "ls.fhd", "ls.q" };
 
-static void fault_solves(const struct bs_reading *r, const struct bs_scope *s, const char *path)
-{
-	char solvers[64];
-
-	fault(r, s, path, "has no effect without method %s",
-	      bs_method_solvers(solvers, sizeof(solvers)));
-}
-
 static void derive_grappa(struct bs_protocol *p)
 {
 	const bool volume = p->encoded[2] > 1;
@@ -77,6 +69,7 @@ void bs_rules_derive(const struct bs_scope *s, struct bs_protocol *p)
 		p->readouts = p->readouts_max > 0 ? p->readouts_max : bs_protocol_lines(p);
 	if (!given(s, "image.matrix"))
 		memcpy(p->image_matrix, p->matrix, sizeof(p->image_matrix));
+	bs_rules_derive_w(s, p);
 	bs_plan_make(p);
 	if (p->plan.maps == BS_PLAN_MAPS_SCAN && p->plan.on_grid)
 		p->uses |= 1u << BS_KIND_CALIBRATION;
@@ -512,16 +505,11 @@ static void rule_solver(const struct bs_reading *r, const struct bs_scope *s,
 
 	if (!sound(s, "method", NULL))
 		return;
-	if (sound(s, "ls.w_file", NULL) && p->w_file[0] != '\0') {
-		if (!solves)
-			fault_solves(r, s, "ls.w_file");
-		else
-			file_exists(r, s, "ls.w_file", p->w_file, false);
-		if (solves && sound(s, "ls.lambda", NULL) && p->lambda == 0.0)
-			fault(r, s, "ls.lambda", "is 0: w_file would have no effect");
-	}
+	bs_rules_w(r, s, p);
+	if (solves && p->w_file[0] != '\0' && sound(s, "ls.w_file", NULL))
+		file_exists(r, s, "ls.w_file", p->w_file, false);
 	if (p->basis == BS_BASIS_BOX && sound(s, "ls.basis", NULL) && !solves)
-		fault_solves(r, s, "ls.basis");
+		bs_rule_fault_solves(r, s, "ls.basis");
 }
 
 /* Rules of keys about all that a scan on the grid leaves out. */
@@ -570,7 +558,7 @@ static void rule_budget(const struct bs_reading *r, const struct bs_scope *s,
 			fault(r, s, path, "%g is more than the whole image's %g", p->stage_ms[i],
 			      p->image_ms);
 		if (i == BS_BUDGET_SOLVE && plan->solve == BS_SOLVE_NONE)
-			fault_solves(r, s, path);
+			bs_rule_fault_solves(r, s, path);
 		if ((i == BS_BUDGET_UPLOAD || i == BS_BUDGET_DOWNLOAD) &&
 		    p->backend == BS_BACKEND_HOST)
 			fault(r, s, path, "has no effect with backend host");

@@ -22,9 +22,18 @@ void bs_rules_stream(const struct bs_reading *r, const struct bs_scope *s,
 /* Rules of a protocol about a field map's source, and about a scan that measures one. */
 void bs_rules_field(const struct bs_reading *r, const struct bs_scope *s,
 		    const struct bs_protocol *p);
+/* Rules of a protocol about the prior of a solver. */
+void bs_rules_prior(const struct bs_reading *r, const struct bs_scope *s,
+		    const struct bs_protocol *p);
 /* Rules of a protocol about slices that are excited at once. */
 void bs_rules_multiband(const struct bs_reading *r, const struct bs_scope *s,
 			const struct bs_protocol *p);
+/* derive_w: the part of derive about W. rules_w: rules of a protocol about W and l2. */
+void bs_rules_derive_w(const struct bs_scope *s, struct bs_protocol *p);
+void bs_rules_w(const struct bs_reading *r, const struct bs_scope *s, const struct bs_protocol *p);
+/* Rule of the site: the protocol that p takes images of is there, and leaves such images. */
+void bs_rules_w_source(const struct bs_reading *r, const struct bs_scope *s,
+		       const struct bs_site *site, const struct bs_protocol *p);
 /* Rules of a protocol about image.output and image.volume. */
 void bs_rules_output(const struct bs_reading *r, const struct bs_scope *s,
 		     const struct bs_protocol *p);

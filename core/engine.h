@@ -20,6 +20,7 @@
 #include "core/frame/kind.h"
 #include "core/mrd.h"
 #include "core/protocol.h"
+#include "core/solve/prox.h"
 #include "core/thread/team.h"
 #include "core/traj/traj.h"
 
@@ -38,6 +39,7 @@ struct bs_tables {
 	 */
 	float *turn;
 	const struct bs_csr *w; /* W, the anatomical constraint; NULL: identity */
+	struct bs_live *live;   /* W is made for each scan (core/solve/live.h); NULL: it is not */
 	/* rows from the image's center to the center of a GPU's slab; without slabs 0 */
 	int32_t slab_y;
 	/*
@@ -98,6 +100,8 @@ struct bs_apartness {
 	float leakage[BS_BANDS_MAX];
 };
 
+#define BS_W_WORDS 240u
+
 /*
  * What the engine reports of an image that it makes, for the image's attributes. The caller clears
  * the structure and may set the members marked "in", which the engine leaves as they are.
@@ -116,11 +120,21 @@ struct bs_report {
 	 */
 	uint64_t order;
 	uint32_t iterations; /* iterations made; 0 for direct methods */
-	double residual;     /* relative residual after the iterations that were made */
+	/* relative residual after the iterations that were made; 0 with a prior */
+	double residual;
+	double prior_lambda;      /* the prior's weight, in the image's unit */
+	double objective;         /* with a prior: what the solve has come to (core/solve/prox.h) */
+	enum bs_prox_reason stop; /* with a prior: why the solve ended */
 	/* the solve ended because the next iteration would not have ended in time */
 	bool deadline_stop;
 	uint32_t segments;  /* number of time segments where a field map corrects; else 0 */
 	double field_error; /* largest error of the time segments (gpu/solve/segments.h) */
+	struct bs_w_report {
+		bool asked;             /* the scan should have a W of its study */
+		bool measured;          /* how far the scan lies from W's image was found */
+		float offset[3];        /* that in voxels along x, y, z */
+		char lacks[BS_W_WORDS]; /* why W is not used; "": it is */
+	} w;
 	/* the trajectory was moved by delays that were estimated from the scan's spokes */
 	bool delayed;
 	/* estimated delays of the trajectory in samples, xx, yy, xy (core/traj/delay.h) */

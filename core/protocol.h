@@ -14,6 +14,8 @@
 
 #include "core/multiband/spec.h"
 #include "core/plan/plan.h"
+#include "core/solve/priorspec.h"
+#include "core/solve/wspec.h"
 
 #define BS_NAME_MAX      64u
 #define BS_PATH_MAX_     256u
@@ -77,10 +79,7 @@ struct bs_devices {
 
 /* Way of readouts to the GPU. auto: mapped where the GPU shares the host's memory, else copy. */
 enum bs_gpu_memory { BS_GPU_MEMORY_AUTO, BS_GPU_MEMORY_COPY, BS_GPU_MEMORY_MAPPED };
-/*
- * Features of a GPU that may be used: each route leaves out more than the one before
- * (gpu/device/reach.h).
- */
+/* Features of a GPU in use: each route leaves out more than the last (gpu/device/reach.h). */
 enum bs_gpu_route {
 	BS_GPU_ROUTE_AUTO,
 	BS_GPU_ROUTE_SM_90, /* all but matrix products of warpgroups */
@@ -173,8 +172,7 @@ struct bs_protocol {
 	enum bs_gpu_share gpu_share;   /* copy of the site's gpu_share */
 	uint32_t dims;                 /* number of dimensions, 2 or 3 */
 	uint32_t matrix[3];            /* voxels x, y, z that are reconstructed */
-	/* cartesian: size of the k-space matrix, with readout oversampling */
-	uint32_t encoded[3];
+	uint32_t encoded[3]; /* cartesian: size of the k-space matrix, with oversampling */
 	float fov_mm[3];
 	uint32_t coils;
 	/* virtual coils that readouts are compressed to; 0: no compression */
@@ -252,6 +250,8 @@ struct bs_protocol {
 	enum bs_basis basis;
 	enum bs_precond precond;
 	char w_file[BS_PATH_MAX_]; /* file of W, Matrix Market; "": W is the identity */
+	struct bs_w_spec w;
+	struct bs_prior_keys prior;
 
 	/* The next members are for method cartesian. */
 	enum bs_parallel parallel;
@@ -279,7 +279,6 @@ struct bs_protocol {
 	struct bs_plan plan; /* the plan made of all members above (bs_plan_make) */
 };
 
-/* A sink of the node, which writes or sends images. */
 struct bs_sink_spec {
 	char type[16]; /* type of the sink: "png", "cfl", "mrd", ... (drivers/sink/sink.h) */
 	char dir[BS_PATH_MAX_];

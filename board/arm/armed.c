@@ -13,6 +13,7 @@ void bs_armed_close(struct bs_armed *a)
 	bs_recon_disarm(a->recon);
 	bs_arena_close(&a->arena);
 	bs_tables_free(&a->loaded);
+	bs_anatomy_close(a->anatomy);
 	memset(a, 0, sizeof(*a));
 }
 

@@ -21,6 +21,7 @@
 #define BS_BOARD_ARM_ARMED_H
 
 #include "board/arm/alone.h"
+#include "board/arm/anatomy.h"
 #include "core/frame/recon.h"
 #include "core/protocol.h"
 #include "core/study/study.h"
@@ -41,6 +42,7 @@ struct bs_armed {
 	/* whitening and combination of coils; NULL: the protocol has neither */
 	struct bs_mixer *mixer;
 	const struct bs_engine *engine;
+	struct bs_anatomy *anatomy; /* NULL: the protocol takes no image of its study */
 	struct bs_loaded loaded;
 	struct bs_arena arena;
 	struct bs_need need;
@@ -80,15 +82,17 @@ static inline int bs_armed_readout(const struct bs_armed *a, const struct bs_mrd
 				   uint32_t row, const float *data, int64_t now_ns,
 				   struct bs_fail *why)
 {
+	if (a->anatomy != NULL && bs_mrd_kind(head->flags) == BS_KIND_IMAGING)
+		bs_anatomy_pose(a->anatomy, head);
 	if (a->phases != NULL)
 		return bs_armed_correct(a, head, row, data, now_ns, why);
 	return a->mixer != NULL ? bs_mixer_readout(a->mixer, head, row, data, now_ns, why)
 				: bs_recon_readout(a->recon, head, row, data, now_ns, why);
 }
 int bs_armed_scan_close(const struct bs_armed *a, struct bs_fail *why);
-/* Takes maps or a field of earlier scans; study may be NULL. Any failure is the engine's. */
+/* Takes what earlier scans left; study may be NULL. Any failure is the engine's. */
 int bs_armed_take(struct bs_armed *a, struct bs_study *study, const struct bs_scan_study *scan,
-		  struct bs_fail *why);
+		  const struct bs_scan_info *info, struct bs_fail *why);
 /* Leaves maps or a field to later scans. BS_ERR_CALIBRATION: the field map is not
  * reliable; the rest is kept. */
 int bs_armed_leave(const struct bs_armed *a, const struct bs_site *site, struct bs_study *study,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "board/arm/alone.h"
+#include "board/arm/anatomy.h"
 #include "core/frame/recon.h"
 #include "drivers/file/tables.h"
 #include "drivers/log/store.h"
@@ -49,6 +50,8 @@ static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 	if (bs_protocol_map_sets(p) > 0)
 		bs_need_add(need, "sensitivities", bs_protocol_map_sets(p),
 			    bs_protocol_map_values(p) * 8u);
+	if (plan->takes[BS_KEPT_IMAGE])
+		bs_need_add(need, "W of the study", 1, bs_anatomy_bytes(p));
 	if (plan->off_resonance)
 		bs_need_add(need, "field map", p->slices, bs_protocol_voxels(p) * sizeof(float));
 	if (bs_plan_has(plan, BS_PLAN_ECHOES))

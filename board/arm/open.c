@@ -22,6 +22,12 @@ static int begin_armed(struct bs_armed *a, const struct bs_protocol *p, const st
 		rc = bs_tables_load(&a->loaded, &a->inner, why);
 	if (rc == 0 && a->loaded.tables.traj != NULL)
 		a->own.readouts = a->inner.readouts = a->loaded.traj.readouts;
+	if (rc == 0 && a->inner.plan.takes[BS_KEPT_IMAGE] && w == NULL)
+		rc = bs_anatomy_open(&a->anatomy, &a->inner, why);
+	if (a->anatomy != NULL) {
+		a->loaded.tables.live = bs_anatomy_live(a->anatomy);
+		w = &a->loaded.tables.live->w;
+	}
 	if (w != NULL)
 		a->loaded.tables.w = w;
 	return rc;

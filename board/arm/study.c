@@ -76,10 +76,11 @@ static int take_kept(struct bs_armed *a, struct bs_study *study, const struct bs
 }
 
 int bs_armed_take(struct bs_armed *a, struct bs_study *study, const struct bs_scan_study *scan,
-		  struct bs_fail *why)
+		  const struct bs_scan_info *info, struct bs_fail *why)
 {
 	const struct bs_kept *maps = bs_scan_study_taken(scan, study, BS_KEPT_MAPS);
 	const struct bs_kept *field = bs_scan_study_taken(scan, study, BS_KEPT_FIELD);
+	const struct bs_kept *image = bs_scan_study_taken(scan, study, BS_KEPT_IMAGE);
 	struct bs_earlier earlier = { .maps = "" };
 	int rc;
 
@@ -89,6 +90,10 @@ int bs_armed_take(struct bs_armed *a, struct bs_study *study, const struct bs_sc
 	}
 	if (field != NULL)
 		name_it(earlier.field, sizeof(earlier.field), field);
+	if (image != NULL)
+		name_it(earlier.image, sizeof(earlier.image), image);
+	if (a->anatomy != NULL)
+		bs_anatomy_scan(a->anatomy, study, scan, info);
 	bs_recon_earlier(a->recon, &earlier);
 	rc = take_kept(a, study, scan, BS_KEPT_MAPS, why);
 	return rc != 0 ? rc : take_kept(a, study, scan, BS_KEPT_FIELD, why);

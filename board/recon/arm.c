@@ -261,3 +261,18 @@ void bs_recon_worker_disarm(struct recon_worker *w)
 	bs_team_close(w->team);
 	free(w->held);
 }
+
+void bs_recon_worker_leave(struct recon_worker *w, const struct bs_recon_image *image)
+{
+	const struct bs_scan_record *scan = recon_record(w);
+	struct bs_study *study = w->env->shm.study;
+	const uint32_t slot = study == NULL
+				      ? BS_SCAN_TAKES_NONE
+				      : bs_study_image(study, &w->env->site, &scan->study,
+						       w->current->protocol, &scan->info, image);
+
+	for (uint32_t i = 0; slot != BS_SCAN_TAKES_NONE && i < w->env->site.protocols; i++)
+		if (w->armed[i] != NULL && w->armed[i] != w->current &&
+		    w->armed[i]->anatomy != NULL)
+			bs_anatomy_ahead(w->armed[i]->anatomy, study, slot);
+}

@@ -284,6 +284,7 @@ static int make_images(struct recon_worker *w, int64_t told_ns, int64_t ready_ns
 		describe(w, m, told_ns);
 		if (!m->image.preview)
 			add_times(w, m);
+		bs_recon_worker_leave(w, &m->image);
 		hand_on(w, slot);
 		bs_worker_beat(w->env);
 		w->unnoted = true;
@@ -344,7 +345,7 @@ static void open_scan(struct recon_worker *w, uint64_t entry)
 	aim(w);
 	bs_armed_scan(w->current, &scan->info, &scan->noise.noise);
 	restore(w);
-	if (bs_armed_take(w->current, w->env->shm.study, &scan->study, &why) != 0) {
+	if (bs_armed_take(w->current, w->env->shm.study, &scan->study, &scan->info, &why) != 0) {
 		bs_worker_say(w->env, BS_EVENT_FAULT, why.code, NULL, why.text);
 		scan_fault(w, &why);
 	}

@@ -66,6 +66,8 @@ int bs_recon_worker_arm_one(struct recon_worker *w, struct bs_armed **at,
 void bs_recon_worker_drop(struct bs_armed **at);
 /* Measures protocols again that were refused while the machine was busy. */
 void bs_recon_worker_measure(struct recon_worker *w);
+/* Keeps an image that later scans take, and begins to make W of it for their protocols. */
+void bs_recon_worker_leave(struct recon_worker *w, const struct bs_recon_image *image);
 
 /* The next functions are in reload.c. */
 /* Does recon's part of a reload under way. Call when no scan is open and the queue is empty. */

@@ -9,7 +9,7 @@
 /* Returns true if a gridding engine can be armed beside one that solves along a trajectory. */
 static bool gridding_beside(const struct bs_protocol *p, const struct bs_engine *engine)
 {
-	return engine->preview != NULL && p->plan.solve == BS_SOLVE_CG;
+	return engine->preview != NULL && bs_methods[p->method].uses_q;
 }
 
 /*
@@ -210,9 +210,9 @@ static int arm_stand_in(struct bs_recon *r, const struct bs_tables *tables,
  */
 static bool stands_alone(const struct bs_protocol *p, const struct bs_tables *tables)
 {
-	return tables->made == NULL && tables->turn == NULL &&
+	return tables->made == NULL && tables->turn == NULL && tables->live == NULL &&
 	       !bs_plan_has(&p->plan, BS_PLAN_FILL) && !p->traj.estimate_delay &&
-	       p->frame_step == 0 && !bs_plan_has(&p->plan, BS_PLAN_VELOCITY);
+	       p->frame_step == 0 && !p->plan.follows && !bs_plan_has(&p->plan, BS_PLAN_VELOCITY);
 }
 
 static bool open_frame(const struct bs_recon *r, struct frame *f)

@@ -37,6 +37,19 @@ static void put_kinds(struct bs_text *t, const struct bs_kinds *k)
 		put_text(t, "boreside_not_used", words);
 }
 
+/* Writes the scan whose image W was made of, and how far this one lies from it, in voxels. */
+static void put_w(struct bs_text *t, const struct bs_recon_image *image)
+{
+	const struct bs_w_report *w = &image->report.w;
+
+	if (image->earlier.image[0] != '\0')
+		put_text(t, "boreside_w_scan", image->earlier.image);
+	if (w->measured)
+		bs_text_pair(t, "boreside_w_offset", "%.2f %.2f %.2f", (double)w->offset[0],
+			     (double)w->offset[1], (double)w->offset[2]);
+	put_text(t, "boreside_w", w->lacks[0] == '\0' ? "used" : "not used");
+}
+
 /* Writes how the coils of an earlier scan were matched with those of this one. */
 static void put_match(struct bs_text *t, const char *name, const struct bs_match *m)
 {
@@ -271,6 +284,23 @@ static void put_field(struct bs_text *t, const struct bs_protocol *p,
 	bs_text_pair(t, "boreside_field_error", "%.2e", report->field_error);
 }
 
+static void put_prior(struct bs_text *t, const struct bs_protocol *p,
+		      const struct bs_report *report)
+{
+	if (p->prior.start == BS_START_LAST)
+		put_text(t, "boreside_start", "last");
+	if (p->prior.damp > 0.0)
+		bs_text_pair(t, "boreside_damp", "%.9g", p->prior.damp);
+	if (p->prior.kind == BS_PRIOR_NONE) {
+		bs_text_pair(t, "boreside_residual", "%.6e", report->residual);
+		return;
+	}
+	put_text(t, "boreside_prior", bs_prior_names[p->prior.kind]);
+	bs_text_pair(t, "boreside_prior_lambda", "%.9g", report->prior_lambda);
+	bs_text_pair(t, "boreside_objective", "%.9g", report->objective);
+	put_text(t, "boreside_stop", bs_prox_reason_words(report->stop));
+}
+
 /* Writes the unit of pixels that are no signal. */
 static void put_unit(struct bs_text *t, const struct bs_protocol *p,
 		     const struct bs_recon_image *image)
@@ -342,8 +372,15 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 		put_field(&t, p, image);
 	if (plan->solve != BS_SOLVE_NONE && !image->preview) {
 		bs_text_pair(&t, "boreside_lambda", "%.9g", p->lambda);
+		if (p->w.l2 > 0.0)
+			bs_text_pair(&t, "boreside_l2", "%.9g", p->w.l2);
+		if (image->report.w.asked)
+			put_w(&t, image);
 		put_count(&t, "boreside_iterations", image->report.iterations);
-		bs_text_pair(&t, "boreside_residual", "%.6e", image->report.residual);
+		if (plan->solve == BS_SOLVE_PROX)
+			put_prior(&t, p, &image->report);
+		else
+			bs_text_pair(&t, "boreside_residual", "%.6e", image->report.residual);
 		put_count(&t, "boreside_deadline_stop", image->report.deadline_stop);
 	}
 	if (timing->latency_ns > 0)

@@ -96,6 +96,7 @@ const char *bs_image_remark(char *out, size_t cap, const struct bs_recon_image *
 		     { "", image->zeros },
 		     { "", image->readout },
 		     { "not whitened: ", p->asked && !p->whitened ? p->match.words : "" },
+		     { "without W: ", image->report.w.lacks },
 		     { "", image->header } };
 	size_t n = 0;
 

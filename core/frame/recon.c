@@ -504,8 +504,10 @@ int bs_frame_pass(struct bs_recon *r, uint32_t slot, struct bs_recon_image *imag
 	image->number = ++r->images;
 	image->preview = false;
 	bs_frame_describe(r, slot, image);
-	/* coil images that are kept are made with the same iterations as before */
-	report->allowed = report->flow.keep > 0 ? bs_scankey_iterations(&r->info, 0) : 1;
+	/* images that later ones need are made with the same iterations as before */
+	report->allowed = report->flow.keep > 0 || r->p->plan.follows
+				  ? bs_scankey_iterations(&r->info, 0)
+				  : 1;
 	if (rc == 0 && r->groups > 0)
 		rc = bs_window_image(r, slot, NULL, INT64_MAX, report);
 	else if (rc == 0 && !f->absent)

@@ -109,10 +109,14 @@ struct bs_corrected {
 	bool ramps;      /* readouts on gradient ramps were regridded */
 };
 
-/* The earlier scans that maps and a field map were taken from (core/study/study.h). "": none. */
+/*
+ * The earlier scans that maps, a field map and W's image were taken from (core/study/study.h). "":
+ * none.
+ */
 struct bs_earlier {
 	char maps[sizeof(((struct bs_scan_info *)0)->study)];
 	char field[sizeof(((struct bs_scan_info *)0)->study)];
+	char image[sizeof(((struct bs_scan_info *)0)->study)];
 	struct bs_match match; /* match of the maps' coils with the scan's */
 };
 

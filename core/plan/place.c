@@ -5,7 +5,7 @@
 /*
  * Finds what of the protocol only the host can do. Of streams, a GPU can do 2D, whole frames,
  * weights that each readout tells, no preconditioner. Only the host measures a field map, solves
- * for slices at once together, and lets two images explain a voxel together.
+ * for slices at once together or with a prior, and lets two images explain a voxel together.
  */
 static enum bs_host_only host_only(const struct bs_plan *plan, const struct bs_protocol *p)
 {
@@ -20,6 +20,10 @@ static enum bs_host_only host_only(const struct bs_plan *plan, const struct bs_p
 		return BS_HOST_ONLY_ECHOES;
 	if (bs_plan_groups(plan))
 		return BS_HOST_ONLY_GROUPS;
+	if (plan->solve == BS_SOLVE_PROX)
+		return BS_HOST_ONLY_PRIOR;
+	if (solves && (plan->takes[BS_KEPT_IMAGE] || p->w.l2 > 0.0))
+		return BS_HOST_ONLY_W;
 	return bs_protocol_map_images(p) > 1 ? BS_HOST_ONLY_MAP_SETS : BS_HOST_ONLY_NOT;
 }
 
@@ -83,6 +87,8 @@ const char *bs_host_only_words(enum bs_host_only reason)
 		[BS_HOST_ONLY_ECHOES] = "field.from echoes",
 		[BS_HOST_ONLY_MAP_SETS] = "image.map_sets 2",
 		[BS_HOST_ONLY_GROUPS] = "parallel sense_sms",
+		[BS_HOST_ONLY_PRIOR] = "solve.prior, start or damp",
+		[BS_HOST_ONLY_W] = "ls.w study or ls.l2",
 	};
 	_Static_assert(sizeof(words) / sizeof(words[0]) == BS_HOST_ONLY_REASONS, "words for each");
 
@@ -98,8 +104,10 @@ const char *bs_plan_engine(const struct bs_plan *plan, enum bs_plan_place place)
 		{ "ls/host", "ls/cuda" },
 		{ "sense/host", "sense/cuda" },
 		{ "unfold/host", "unfold/cuda" },
+		{ "prox/host", "prox/cuda" },
 	};
-	const int row = plan->solve == BS_SOLVE_UNFOLD    ? 5
+	const int row = plan->solve == BS_SOLVE_PROX      ? 6
+			: plan->solve == BS_SOLVE_UNFOLD  ? 5
 			: plan->solve == BS_SOLVE_CG      ? 3 + plan->joint
 			: plan->encode == BS_ENCODE_LINES ? 2
 							  : plan->encode != BS_ENCODE_NOTHING;

@@ -25,6 +25,12 @@ static bool keeps_phase(const struct bs_protocol *p)
 	return p->output == BS_OUTPUT_COMPLEX || p->output == BS_OUTPUT_PHASE;
 }
 
+static bool follows(const struct bs_protocol *p)
+{
+	return bs_methods[p->method].solves &&
+	       (p->prior.start == BS_START_LAST || p->prior.damp > 0.0);
+}
+
 static enum bs_encode encode_of(const struct bs_protocol *p)
 {
 	const struct bs_method_traits *method = &bs_methods[p->method];
@@ -127,7 +133,9 @@ static void make(struct bs_plan *plan, const struct bs_protocol *p)
 
 	memset(plan, 0, sizeof(*plan)); /* plans are compared byte by byte */
 	plan->encode = encode_of(p);
-	plan->solve = method->uses_q   ? BS_SOLVE_CG
+	plan->solve = method->solves && (p->prior.kind != BS_PRIOR_NONE || follows(p))
+			      ? BS_SOLVE_PROX
+		      : method->uses_q ? BS_SOLVE_CG
 		      : method->solves ? BS_SOLVE_UNFOLD
 				       : BS_SOLVE_NONE;
 	plan->together = method->solves && !method->uses_maps ? 1 : p->coils;
@@ -146,6 +154,7 @@ static void make(struct bs_plan *plan, const struct bs_protocol *p)
 	plan->off_resonance = off_resonance(p);
 	plan->takes[BS_KEPT_MAPS] = plan->maps == BS_PLAN_MAPS_STUDY && p->slices > 0;
 	plan->takes[BS_KEPT_FIELD] = p->field.from == BS_FIELD_STUDY;
+	plan->takes[BS_KEPT_IMAGE] = method->solves && p->w.from == BS_W_STUDY;
 	plan->embeds = p->parallel != BS_PARALLEL_NONE && !bs_plan_has(plan, BS_PLAN_APART);
 	plan->own_calibration = own_calibration(plan, p);
 	plan->accelerated = p->parallel != BS_PARALLEL_NONE;
@@ -154,6 +163,7 @@ static void make(struct bs_plan *plan, const struct bs_protocol *p)
 	plan->calibrates = bs_plan_has(plan, BS_PLAN_FILL) ||
 			   (plan->maps == BS_PLAN_MAPS_SCAN && plan->on_grid);
 	plan->waits = plan->calibrates || plan->maps == BS_PLAN_MAPS_SCAN || plan->prepares;
+	plan->follows = follows(p);
 	plan->keeps_phase = keeps_phase(p);
 	plan->absent = !has_stages(plan)                    ? BS_ABSENT_STAGES
 		       : plan->streams && !takes_path(plan) ? BS_ABSENT_PATH
@@ -173,6 +183,11 @@ bool bs_plan_holds(const struct bs_protocol *p)
 	make(&now, p);
 	return memcmp(&now, &p->plan, sizeof(now)) == 0;
 }
+
+const char *const bs_prior_names[] = { "none",     "wavelet",  "tv", "tv_frames",
+				       "tv_cycle", "low_rank", "w",  NULL };
+_Static_assert(sizeof(bs_prior_names) / sizeof(bs_prior_names[0]) == BS_PRIORS + 1,
+	       "a name for each prior");
 
 static const char *const maps[] = { "", " by maps_file", " by maps of the scan",
 				    " by maps of the study" };
@@ -201,7 +216,7 @@ const char *bs_plan_words(char *to, size_t size, const struct bs_plan *plan)
 {
 	static const char *const encodings[] = { "nothing", "grid", "exact",
 						 "field",   "path", "lines" };
-	static const char *const solvers[] = { "", " > cg", " > unfold" };
+	static const char *const solvers[] = { "", " > cg", " > unfold", " > prox" };
 	_Static_assert(sizeof(encodings) / sizeof(encodings[0]) == BS_ENCODES, "a name for each");
 	_Static_assert(sizeof(solvers) / sizeof(solvers[0]) == BS_SOLVES, "a name for each");
 	struct bs_text t = { to, size, 0, false };

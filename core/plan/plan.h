@@ -35,6 +35,7 @@ enum bs_solve {
 	BS_SOLVE_NONE,   /* the sums are the coils' images already */
 	BS_SOLVE_CG,     /* solver: conjugate gradients on F^H F */
 	BS_SOLVE_UNFOLD, /* Cartesian SENSE: solves for the lines that came, with maps */
+	BS_SOLVE_PROX,   /* solver: with a prior, around F^H F of either of these two */
 	BS_SOLVES
 };
 
@@ -96,6 +97,8 @@ enum bs_host_only {
 	BS_HOST_ONLY_ECHOES,
 	BS_HOST_ONLY_MAP_SETS,
 	BS_HOST_ONLY_GROUPS, /* the GPU's images of slices solved for together are not right yet */
+	BS_HOST_ONLY_PRIOR,
+	BS_HOST_ONLY_W,
 	BS_HOST_ONLY_REASONS
 };
 
@@ -109,7 +112,7 @@ enum bs_absent {
 };
 
 /* Kinds of data that a scan leaves to later ones. */
-enum bs_kept_kind { BS_KEPT_MAPS, BS_KEPT_FIELD, BS_KEPT_KINDS };
+enum bs_kept_kind { BS_KEPT_MAPS, BS_KEPT_FIELD, BS_KEPT_IMAGE, BS_KEPT_KINDS };
 
 /* The sensitivity maps that a protocol works with. */
 enum bs_plan_maps {
@@ -154,6 +157,7 @@ struct bs_plan {
 	bool prepares;    /* readouts then pass gpu/engine/mixer.h, before an engine sees them */
 	bool calibrates;  /* makes maps or weights from calibration lines */
 	bool waits;       /* some images wait for maps, weights or coil matrices of the scan */
+	bool follows;     /* an image depends on the one before (solve.start, solve.damp) */
 	bool keeps_phase; /* the image that leaves has the phase of one image */
 };
 

@@ -62,19 +62,11 @@ static int check_matrix(const struct bs_csr *m, struct bs_fail *why)
 	return 0;
 }
 
-int bs_csr_seal(struct bs_csr *m, struct bs_fail *why)
+void bs_csr_turn(struct bs_csr *m)
 {
 	const size_t parts = m->is_complex ? 2 : 1;
-	int rc = check_matrix(m, why);
 
-	if (rc != 0)
-		return rc;
-	m->t_start = calloc(m->cols + 2, sizeof(*m->t_start));
-	m->t_row = calloc(m->entries + 1, sizeof(*m->t_row));
-	m->t_value = calloc(m->entries + 1, sizeof(*m->t_value) * parts);
-	if (m->t_start == NULL || m->t_row == NULL || m->t_value == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "transpose of %llu entries",
-			       (unsigned long long)m->entries);
+	memset(m->t_start, 0, (m->cols + 2) * sizeof(*m->t_start));
 	/*
 	 * Entries are counted two places ahead, because filling moves each start on by one place.
 	 */
@@ -89,6 +81,22 @@ int bs_csr_seal(struct bs_csr *m, struct bs_fail *why)
 			m->t_row[to] = (uint32_t)i;
 			memcpy(m->t_value + to * parts, m->value + e * parts, parts * 4);
 		}
+}
+
+int bs_csr_seal(struct bs_csr *m, struct bs_fail *why)
+{
+	const size_t parts = m->is_complex ? 2 : 1;
+	int rc = check_matrix(m, why);
+
+	if (rc != 0)
+		return rc;
+	m->t_start = calloc(m->cols + 2, sizeof(*m->t_start));
+	m->t_row = calloc(m->entries + 1, sizeof(*m->t_row));
+	m->t_value = calloc(m->entries + 1, sizeof(*m->t_value) * parts);
+	if (m->t_start == NULL || m->t_row == NULL || m->t_value == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "transpose of %llu entries",
+			       (unsigned long long)m->entries);
+	bs_csr_turn(m);
 	return 0;
 }
 
@@ -114,4 +122,26 @@ void bs_csr_gram_diagonal(const struct bs_csr *m, float *diagonal)
 			sum += (double)m->t_value[e] * (double)m->t_value[e];
 		diagonal[c] = (float)sum;
 	}
+}
+
+/* Returns the largest sum of the moduli in a row. */
+static double largest_sum(const uint64_t *start, const float *value, uint64_t rows, bool is_complex)
+{
+	double largest = 0.0;
+
+	for (uint64_t i = 0; i < rows; i++) {
+		double sum = 0.0;
+
+		for (uint64_t e = start[i]; e < start[i + 1]; e++)
+			sum += is_complex ? hypot((double)value[2 * e], (double)value[2 * e + 1])
+					  : fabs((double)value[e]);
+		largest = sum > largest ? sum : largest;
+	}
+	return largest;
+}
+
+double bs_csr_bound(const struct bs_csr *m)
+{
+	return largest_sum(m->start, m->value, m->rows, m->is_complex) *
+	       largest_sum(m->t_start, m->t_value, m->cols, m->is_complex);
 }

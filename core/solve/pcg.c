@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/solve/dot.h"
 #include "core/thread/clock.h"
 
 /* Values of one task: the blocks of four vectors stay in the second-level cache. */
 #define BLOCK 8192u
-#define SUMS  8
 
 struct bs_pcg {
 	struct bs_pcg_spec s;
@@ -78,26 +78,6 @@ void bs_pcg_close(struct bs_pcg *g)
 	free(g);
 }
 
-/*
- * The dot product by SUMS sums side by side, whose additions do not wait for each other; they are
- * added in a fixed order.
- */
-static double dot(const float *a, const float *b, size_t n)
-{
-	double sum[SUMS] = { 0 };
-	double total = 0.0;
-	size_t i = 0;
-
-	for (; i + SUMS <= n; i += SUMS)
-		for (int j = 0; j < SUMS; j++)
-			sum[j] += (double)a[i + (size_t)j] * (double)b[i + (size_t)j];
-	for (; i < n; i++)
-		sum[0] += (double)a[i] * (double)b[i];
-	for (int j = 0; j < SUMS; j++)
-		total += sum[j];
-	return total;
-}
-
 static size_t span(const struct bs_pcg *g, int task, size_t *from)
 {
 	uint64_t at = (uint64_t)task * BLOCK;
@@ -127,7 +107,7 @@ static void start_solve(void *arg, int task, int member) /* Sets x = 0 and r = b
 	(void)member;
 	memset(g->x + from, 0, n * 4);
 	memcpy(g->r + from, g->b + from, n * 4);
-	g->partial[task] = dot(g->r + from, g->r + from, n);
+	g->partial[task] = bs_dot(g->r + from, g->r + from, n);
 }
 
 static void dot_rz(void *arg, int task, int member)
@@ -137,7 +117,7 @@ static void dot_rz(void *arg, int task, int member)
 	size_t n = span(g, task, &from);
 
 	(void)member;
-	g->partial[task] = dot(g->r + from, g->z + from, n);
+	g->partial[task] = bs_dot(g->r + from, g->z + from, n);
 }
 
 static void dot_pap(void *arg, int task, int member)
@@ -147,7 +127,7 @@ static void dot_pap(void *arg, int task, int member)
 	size_t n = span(g, task, &from);
 
 	(void)member;
-	g->partial[task] = dot(g->p + from, g->ap + from, n);
+	g->partial[task] = bs_dot(g->p + from, g->ap + from, n);
 }
 
 /* Adds alpha p to x, subtracts alpha A p from r, and sums r.r. */
@@ -167,7 +147,7 @@ static void step_along(void *arg, int task, int member)
 		x[i] += alpha * p[i];
 	for (size_t i = 0; i < n; i++)
 		r[i] -= alpha * ap[i];
-	g->partial[task] = dot(r, r, n);
+	g->partial[task] = bs_dot(r, r, n);
 }
 
 static void turn_direction(void *arg, int task, int member) /* Sets p = z + beta p. */

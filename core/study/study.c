@@ -2,19 +2,22 @@
 #include "core/study/study.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/frame/geometry.h"
+#include "core/frame/recon.h"
 #include "core/hash.h"
 #include "core/memory/arena.h"
 #include "core/memory/stamp.h"
 #include "core/protocol.h"
+#include "core/text.h"
 
-static const char *const what[BS_KEPT_KINDS] = { "image.maps", "field.from" };
+static const char *const what[BS_KEPT_KINDS] = { "image.maps", "field.from", "ls.w" };
 
 /* ---- layout ---- */
 
-/* The bytes of what the protocol takes; a field map may be on any matrix. */
+/* The bytes of what the protocol takes; a field map or an image may be on any matrix. */
 static uint64_t taken_bytes(const struct bs_protocol *p, enum bs_kept_kind kind)
 {
 	if (!p->plan.takes[kind])
@@ -22,8 +25,11 @@ static uint64_t taken_bytes(const struct bs_protocol *p, enum bs_kept_kind kind)
 	return kind == BS_KEPT_MAPS ? p->slices * bs_protocol_map_values(p) * 8 : 1;
 }
 
-static uint64_t left_bytes(const struct bs_protocol *p, enum bs_kept_kind kind)
+static uint64_t left_bytes(const struct bs_site *site, const struct bs_protocol *p,
+			   enum bs_kept_kind kind)
 {
+	if (kind == BS_KEPT_IMAGE && bs_study_wants(site, kind, p))
+		return (p->volume ? p->slices : 1) * bs_protocol_image_voxels(p) * sizeof(float);
 	if (kind != BS_KEPT_FIELD || !bs_plan_has(&p->plan, BS_PLAN_ECHOES))
 		return 0;
 	return p->slices * bs_protocol_voxels(p) * sizeof(float);
@@ -37,7 +43,7 @@ static uint64_t slot_bytes(const struct bs_site *site, enum bs_kept_kind kind)
 
 	for (uint32_t i = 0; i < site->protocols; i++) {
 		const uint64_t a = taken_bytes(&site->protocol[i], kind);
-		const uint64_t b = left_bytes(&site->protocol[i], kind);
+		const uint64_t b = left_bytes(site, &site->protocol[i], kind);
 
 		taken = a > taken ? a : taken;
 		left = b > left ? b : left;
@@ -103,6 +109,44 @@ static void match(struct bs_match *m, const struct bs_kept *k, const struct bs_s
 			  (struct bs_named){ &info->labels, info->measurement }, k->coils);
 }
 
+struct patient {
+	char *patient, *lies;
+};
+
+static void take_patient(void *arg, const char *name, const char *value, unsigned index)
+{
+	const struct patient *to = arg;
+
+	if (index == 0 && strcmp(name, "mrd_patientID") == 0)
+		(void)snprintf(to->patient, sizeof(((struct bs_kept *)0)->patient), "%s", value);
+	if (index == 0 && strcmp(name, "mrd_patientPosition") == 0)
+		(void)snprintf(to->lies, sizeof(((struct bs_kept *)0)->lies), "%s", value);
+}
+
+/* Writes the patient's ID and position by the header into a slot. */
+static void name_patient(struct bs_kept *k, const struct bs_scan_info *info)
+{
+	k->patient[0] = k->lies[0] = '\0';
+	(void)bs_text_pairs(info->about, take_patient, &(struct patient){ k->patient, k->lies });
+}
+
+/* Checks that both headers tell the same patient, as far as they tell. */
+static int same_patient(const struct bs_kept *k, const struct bs_scan_info *info,
+			struct bs_fail *why)
+{
+	struct bs_kept own = { 0 };
+
+	name_patient(&own, info);
+	if (k->patient[0] != '\0' && own.patient[0] != '\0' && strcmp(k->patient, own.patient) != 0)
+		return bs_fail(why, BS_ERR_CALIBRATION,
+			       "the image of scan '%s' is of another patient", k->scan);
+	if (k->lies[0] != '\0' && own.lies[0] != '\0' && strcmp(k->lies, own.lies) != 0)
+		return bs_fail(why, BS_ERR_CALIBRATION,
+			       "the patient lay %s in scan '%s', and lies %s now", k->lies, k->scan,
+			       own.lies);
+	return 0;
+}
+
 /* Checks a kept scan against the present one's header. */
 static int fits(const struct bs_kept *k, enum bs_kept_kind kind, const struct bs_protocol *p,
 		const struct bs_scan_info *info, struct bs_fail *why)
@@ -111,8 +155,9 @@ static int fits(const struct bs_kept *k, enum bs_kept_kind kind, const struct bs
 	struct bs_match m;
 	float fov_mm[3];
 
+	if (kind == BS_KEPT_IMAGE)
+		return same_patient(k, info, why);
 	bs_geometry_fov(fov_mm, p, info);
-
 	if (k->slices != p->slices)
 		return bs_fail(why, BS_ERR_CALIBRATION, "scan '%s' has %u slices, this one %u",
 			       k->scan, k->slices, p->slices);
@@ -158,7 +203,8 @@ static uint32_t newest(const struct bs_study *s, enum bs_kept_kind kind, size_t 
 		const uint64_t its = atomic_load(&k->number);
 		struct bs_fail reason = { 0 };
 
-		if (its == 0 || strcmp((const char *)k + at, text) != 0)
+		if (its == 0 || strcmp((const char *)k + at, text) != 0 ||
+		    (kind == BS_KEPT_IMAGE && strcmp(k->protocol, p->w.protocol) != 0))
 			continue;
 		if (fits(k, kind, p, info, &reason) != 0) {
 			if (its > misfit)
@@ -177,7 +223,9 @@ static int slot_of(uint32_t *slot, const struct bs_study *s, enum bs_kept_kind k
 		   const struct bs_protocol *p, const struct bs_scan_info *info,
 		   struct bs_fail *why)
 {
-	const char *scan = kind == BS_KEPT_MAPS ? info->maps_scan : info->field_scan;
+	const char *scan = kind == BS_KEPT_MAPS    ? info->maps_scan
+			   : kind == BS_KEPT_FIELD ? info->field_scan
+						   : "";
 	struct bs_fail reason = { 0 };
 
 	*slot = BS_SCAN_TAKES_NONE;
@@ -213,16 +261,24 @@ int bs_scan_study_open(struct bs_scan_study *scan, const struct bs_study *study,
 		       const struct bs_protocol *p, const struct bs_scan_info *info,
 		       struct bs_fail *why)
 {
+	struct bs_fail lacks;
 	int rc = 0;
 
+	scan->lacks[0] = '\0';
 	scan->begun = 0;
 	scan->whitened = 0;
 	memset(scan->posed, 0, sizeof(scan->posed));
 	for (int k = 0; k < BS_KEPT_KINDS; k++) {
 		scan->taken[k] = BS_SCAN_TAKES_NONE;
 		if (rc == 0 && p->plan.takes[k])
-			rc = slot_of(&scan->taken[k], study, (enum bs_kept_kind)k, p, info, why);
+			rc = slot_of(&scan->taken[k], study, (enum bs_kept_kind)k, p, info, &lacks);
+		if (rc != 0 && k == BS_KEPT_IMAGE && p->w.lacking == BS_W_LACKING_WITHOUT) {
+			(void)snprintf(scan->lacks, sizeof(scan->lacks), "%.199s", lacks.text);
+			rc = 0;
+		}
 	}
+	if (rc != 0)
+		return bs_fail(why, rc, "%s", lacks.text);
 	if (scan->taken[BS_KEPT_MAPS] != BS_SCAN_TAKES_NONE)
 		match(&scan->match, bs_scan_study_taken(scan, study, BS_KEPT_MAPS), info);
 	return rc;
@@ -299,7 +355,8 @@ int bs_scan_study_line(struct bs_scan_study *scan, const struct bs_study *study,
 	for (int k = 0; k < BS_KEPT_KINDS; k++) {
 		const struct bs_kept *kept = bs_scan_study_taken(scan, study, (enum bs_kept_kind)k);
 
-		if (kept != NULL && !lies_there(kept, &kept->pose[slice], pose))
+		if (kept != NULL && k != BS_KEPT_IMAGE &&
+		    !lies_there(kept, &kept->pose[slice], pose))
 			return bs_fail(why, BS_ERR_CALIBRATION,
 				       "%s of protocol '%s': slice %u of scan '%s' lies at (%g, "
 				       "%g, %g) mm, this one at (%g, %g, %g), or its axes differ",
@@ -324,9 +381,18 @@ static bool makes(const struct bs_protocol *p, enum bs_kept_kind kind)
 {
 	const struct bs_plan *plan = &p->plan;
 
+	if (kind == BS_KEPT_IMAGE)
+		return bs_study_images(p);
 	return kind == BS_KEPT_MAPS
 		       ? plan->maps == BS_PLAN_MAPS_SCAN && !bs_plan_has(plan, BS_PLAN_COMPRESS)
 		       : bs_plan_has(plan, BS_PLAN_ECHOES);
+}
+
+bool bs_study_images(const struct bs_protocol *p)
+{
+	return p->plan.encode != BS_ENCODE_NOTHING && bs_protocol_channels(p) == 1 &&
+	       (p->output == BS_OUTPUT_MAGNITUDE || p->output == BS_OUTPUT_COMPLEX) &&
+	       (p->slices == 1 || p->volume);
 }
 
 bool bs_study_wants(const struct bs_site *site, enum bs_kept_kind kind, const struct bs_protocol *p)
@@ -334,7 +400,10 @@ bool bs_study_wants(const struct bs_site *site, enum bs_kept_kind kind, const st
 	for (uint32_t i = 0; makes(p, kind) && i < site->protocols; i++) {
 		const struct bs_protocol *q = &site->protocol[i];
 
-		if (q->plan.takes[kind] && q->slices == p->slices &&
+		if (kind == BS_KEPT_IMAGE && q->plan.takes[kind] &&
+		    strcmp(q->w.protocol, p->name) == 0)
+			return true;
+		if (kind != BS_KEPT_IMAGE && q->plan.takes[kind] && q->slices == p->slices &&
 		    (kind == BS_KEPT_FIELD ||
 		     (q->coils == p->coils &&
 		      bs_protocol_map_images(q) == bs_protocol_map_images(p) &&
@@ -364,6 +433,8 @@ struct bs_kept *bs_study_fill(struct bs_study *s, enum bs_kept_kind kind,
 	bs_stamp_before(); /* the writes below are not seen under the slot's old number */
 	memcpy(k->scan, info->measurement, sizeof(k->scan));
 	memcpy(k->study, info->study, sizeof(k->study));
+	memcpy(k->protocol, p->name, sizeof(k->protocol));
+	name_patient(k, info);
 	memcpy(k->matrix, p->matrix, sizeof(k->matrix));
 	k->slices = p->slices;
 	k->coils = p->coils;
@@ -383,4 +454,48 @@ void bs_study_keep(struct bs_study *s, struct bs_kept *kept)
 
 	atomic_store(&s->number, number);
 	atomic_store(&kept->number, number);
+}
+
+/* The image is whole, made as the protocol makes images, and the first of its kinds. */
+static bool serves(const struct bs_recon_image *image)
+{
+	const struct bs_mrd_image *h = &image->head;
+
+	return !image->preview && !image->report.gridded && image->lacks[0] == '\0' &&
+	       image->missing == 0 && h->channels == 1 && h->contrast == 0 && h->phase == 0 &&
+	       h->set == 0;
+}
+
+uint32_t bs_study_image(struct bs_study *s, const struct bs_site *site,
+			const struct bs_scan_study *scan, const struct bs_protocol *p,
+			const struct bs_scan_info *info, const struct bs_recon_image *image)
+{
+	const struct bs_mrd_image *h = &image->head;
+	const uint64_t voxels = (uint64_t)h->matrix_size[0] * h->matrix_size[1] * h->matrix_size[2];
+	const uint32_t parts = h->data_type == BS_MRD_CXFLOAT ? 2 : 1;
+	struct bs_kept *k;
+	void *data;
+	float *to;
+
+	if (!serves(image) || !bs_study_wants(site, BS_KEPT_IMAGE, p) ||
+	    voxels * sizeof(float) > s->bytes[BS_KEPT_IMAGE])
+		return BS_SCAN_TAKES_NONE;
+	k = bs_study_fill(s, BS_KEPT_IMAGE, scan, p, info, &data);
+	if (k == NULL)
+		return BS_SCAN_TAKES_NONE;
+	to = data;
+	for (int a = 0; a < 3; a++) {
+		k->matrix[a] = h->matrix_size[a];
+		k->fov_mm[a] = h->field_of_view[a];
+		k->table_mm[a] = h->patient_table_position[a];
+		k->pose[0].position[a] = h->position[a];
+		k->pose[0].read_dir[a] = h->read_dir[a];
+		k->pose[0].phase_dir[a] = h->phase_dir[a];
+		k->pose[0].slice_dir[a] = h->slice_dir[a];
+	}
+	for (uint64_t v = 0; v < voxels; v++)
+		to[v] = parts == 1 ? image->pixels[v]
+				   : hypotf(image->pixels[2 * v], image->pixels[2 * v + 1]);
+	bs_study_keep(s, k);
+	return (uint32_t)(k - s->kept[BS_KEPT_IMAGE]);
 }

@@ -1,5 +1,5 @@
 /*
- * core/study/study.h - what a scan leaves to later scans of its study: coil maps and field maps
+ * core/study/study.h - what a scan leaves to later scans of its study: maps, field maps, an image
  *
  * A store of slots, a number of them for each kind, laid out once from the site; it has no slots
  * where no protocol takes any. It lies in memory that outlives the process that fills it. There is
@@ -11,10 +11,13 @@
  * SenMap or FieldMap), else the newest of the same studyInstanceUID that fits. A slot fits with the
  * same slices and field of view (to 0.1 %); maps also with the same matrix and coils, by their
  * names (labels.h), whatever their order. open checks all that the header tells, so that a scan is
- * refused at OPEN. What only readouts tell is checked with the first readout that has it: position
+ * refused at OPEN. An image (ls.w study) is the newest of the study that protocol w_protocol has
+ * made, whatever its grid, of the same patient, who lies in the same way. Where there is none, key
+ * ls.w_lacking decides; what only readouts tell of it is looked at by board/arm/anatomy.h.
+ * What only readouts tell of the others is checked with the first readout that has it: position
  * (to 0.1 % of the largest field of view) and directions (to 1e-3) of each slice, and that the
  * maps' coils were whitened by the same noise, or not at all.
- * No I/O, no allocation. Test: test/unit/core/study/test_study.c
+ * No I/O, no allocation. Test: test/unit/core/study/test_study.c, test_image.c
  */
 #ifndef BS_CORE_STUDY_STUDY_H
 #define BS_CORE_STUDY_STUDY_H
@@ -56,6 +59,9 @@ struct bs_kept {
 	/* maps: hash of the noise that their coils were whitened by; 0: not whitened */
 	uint64_t whitened;
 	uint32_t named; /* 1 if the labels identified each coil of the maps */
+	/* image: the protocol that made it, the patient by the header, and where the table was */
+	char protocol[BS_NAME_MAX], patient[64], lies[8];
+	float table_mm[3];
 	struct bs_pose pose[BS_FRAMES_MAX];
 };
 
@@ -75,6 +81,9 @@ bool bs_study_holds(const struct bs_study *s, const struct bs_site *site);
 /* The data of a slot, aligned to BS_ALIGN from the store's begin. */
 void *bs_study_data(struct bs_study *s, enum bs_kept_kind kind, uint32_t slot);
 
+/* The protocol makes images that W may be made of: a volume or one slice, of one channel. */
+bool bs_study_images(const struct bs_protocol *p);
+
 /*
  * The scan in flight: which slots it takes, and what it tells of itself. It may lie in shared
  * memory.
@@ -83,6 +92,7 @@ struct bs_scan_study {
 	/* slot that the scan takes of each kind; BS_SCAN_TAKES_NONE: none */
 	uint32_t taken[BS_KEPT_KINDS];
 	struct bs_match match; /* how the scan's coils match those of the maps that it takes */
+	char lacks[200];       /* why it takes no image, which it would; "": it takes one */
 	uint32_t begun;        /* a readout that the protocol uses has come */
 	uint64_t whitened; /* hash of the noise that readouts are whitened by; 0: not whitened */
 	uint32_t named;    /* 1 if the labels identify each coil */
@@ -127,5 +137,13 @@ struct bs_kept *bs_study_fill(struct bs_study *s, enum bs_kept_kind kind,
 			      const struct bs_scan_study *scan, const struct bs_protocol *p,
 			      const struct bs_scan_info *info, void **data);
 void bs_study_keep(struct bs_study *s, struct bs_kept *kept);
+/*
+ * Keeps the magnitude of an image, if it is whole, of the first contrast, phase and set, and some
+ * protocol takes it. Returns the slot; BS_SCAN_TAKES_NONE: it is not kept.
+ */
+struct bs_recon_image; /* core/frame/recon.h */
+uint32_t bs_study_image(struct bs_study *s, const struct bs_site *site,
+			const struct bs_scan_study *scan, const struct bs_protocol *p,
+			const struct bs_scan_info *info, const struct bs_recon_image *image);
 
 #endif

@@ -3,6 +3,7 @@
 #include "drivers/tool/image.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,8 +174,67 @@ static int read_series(struct bs_cfl *im, hid_t file, const char *series, const 
 	return rc;
 }
 
-/* Reads FILE.h5 or FILE.h5#SERIES. */
-static int read_h5(struct bs_cfl *im, const char *name, struct bs_fail *why)
+/* The type of an image's head in memory, of the members that tell its place. */
+static hid_t head_type(void)
+{
+	static const struct {
+		const char *name;
+		size_t at;
+	} member[] = {
+		{ "matrix_size", offsetof(struct bs_mrd_image, matrix_size) },
+		{ "field_of_view", offsetof(struct bs_mrd_image, field_of_view) },
+		{ "position", offsetof(struct bs_mrd_image, position) },
+		{ "read_dir", offsetof(struct bs_mrd_image, read_dir) },
+		{ "phase_dir", offsetof(struct bs_mrd_image, phase_dir) },
+		{ "slice_dir", offsetof(struct bs_mrd_image, slice_dir) },
+	};
+	const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(struct bs_mrd_image));
+
+	for (size_t i = 0; i < sizeof(member) / sizeof(member[0]); i++) {
+		const hid_t three = H5Tarray_create2(i == 0 ? H5T_NATIVE_UINT16 : H5T_NATIVE_FLOAT,
+						     1, (const hsize_t[]){ 3 });
+
+		(void)H5Tinsert(type, member[i].name, member[i].at, three);
+		(void)H5Tclose(three);
+	}
+	return type;
+}
+
+static int read_head(struct bs_mrd_image *head, hid_t file, const char *series, const char *path,
+		     struct bs_fail *why)
+{
+	char at[2 * NAME_BYTES + 16];
+	hid_t set;
+	hid_t in;
+	hid_t out = H5Screate(H5S_SCALAR);
+	hid_t type = head_type();
+	hsize_t zero[H5S_MAX_RANK] = { 0 };
+	hsize_t one[H5S_MAX_RANK];
+	herr_t rc;
+
+	for (int i = 0; i < H5S_MAX_RANK; i++)
+		one[i] = 1;
+	memset(head, 0, sizeof(*head));
+	(void)snprintf(at, sizeof(at), "/%s/header", series);
+	set = H5Dopen2(file, at, H5P_DEFAULT);
+	in = set < 0 ? -1 : H5Dget_space(set);
+	rc = in < 0 ? -1 : H5Sselect_hyperslab(in, H5S_SELECT_SET, zero, NULL, one, NULL);
+	if (rc >= 0)
+		rc = H5Dread(set, type, out, in, H5P_DEFAULT, head);
+	if (in >= 0)
+		(void)H5Sclose(in);
+	if (set >= 0)
+		(void)H5Dclose(set);
+	(void)H5Tclose(type);
+	(void)H5Sclose(out);
+	return rc >= 0 ? 0
+		       : bs_mrdh5_fail(why, BS_ERR_FORMAT, path,
+				       "the images' heads cannot be read");
+}
+
+/* Reads FILE.h5 or FILE.h5#SERIES. head: NULL if it is not wanted. */
+static int read_h5(struct bs_cfl *im, struct bs_mrd_image *head, const char *name,
+		   struct bs_fail *why)
 {
 	const char *hash = strrchr(name, '#');
 	size_t n = hash != NULL ? (size_t)(hash - name) : strlen(name);
@@ -202,6 +262,8 @@ static int read_h5(struct bs_cfl *im, const char *name, struct bs_fail *why)
 			     f.list);
 	else
 		rc = read_series(im, file, f.first, path, why);
+	if (rc == 0 && head != NULL)
+		rc = read_head(head, file, f.first, path, why);
 	(void)H5Fclose(file);
 	if (rc != 0)
 		bs_cfl_free(im);
@@ -210,15 +272,17 @@ static int read_h5(struct bs_cfl *im, const char *name, struct bs_fail *why)
 
 static int try_h5(const char *name, struct bs_fail *why)
 {
+	struct bs_mrd_image head;
 	struct bs_cfl im;
-	int rc = read_h5(&im, name, why);
+	int rc = read_h5(&im, &head, name, why);
 
 	if (rc == 0)
 		bs_cfl_free(&im);
 	return rc;
 }
 
-int bs_imagefile_read(struct bs_cfl *image, const char *name, struct bs_fail *why)
+int bs_imagefile_placed(struct bs_cfl *image, struct bs_mrd_image *head, const char *name,
+			struct bs_fail *why)
 {
 	const char *ext = strstr(name, ".h5");
 	bool h5 = false;
@@ -227,8 +291,16 @@ int bs_imagefile_read(struct bs_cfl *image, const char *name, struct bs_fail *wh
 	for (; ext != NULL && !h5; ext = strstr(ext + 1, ".h5"))
 		h5 = ext[3] == '\0' || ext[3] == '#';
 	memset(image, 0, sizeof(*image));
+	if (!h5 && head != NULL)
+		return bs_fail(why, BS_ERR_FORMAT, "%s: only MRD images (.h5) tell their place",
+			       name);
 	if (!h5)
 		return bs_cfl_read(image, name, why);
 	rc = bs_probe(try_h5, name, why);
-	return rc == 0 ? read_h5(image, name, why) : rc;
+	return rc == 0 ? read_h5(image, head, name, why) : rc;
+}
+
+int bs_imagefile_read(struct bs_cfl *image, const char *name, struct bs_fail *why)
+{
+	return bs_imagefile_placed(image, NULL, name, why);
 }

@@ -11,8 +11,12 @@
 #ifndef BS_DRIVERS_TOOL_IMAGE_H
 #define BS_DRIVERS_TOOL_IMAGE_H
 
+#include "core/mrd.h"
 #include "drivers/tool/load/cfl.h"
 
 int bs_imagefile_read(struct bs_cfl *image, const char *name, struct bs_fail *why);
+/* head: of the series' first image, what it says of sizes and place; BS_ERR_FORMAT: a .cfl. */
+int bs_imagefile_placed(struct bs_cfl *image, struct bs_mrd_image *head, const char *name,
+			struct bs_fail *why);
 
 #endif

@@ -70,6 +70,7 @@ static void size(struct bs_center *c, const struct bs_protocol *p)
 	low->field.map_file[0] = '\0';
 	low->field.from = BS_FIELD_FILE;
 	low->w_file[0] = '\0';
+	memset(&low->w, 0, sizeof(low->w));
 	low->window = BS_WINDOW_KAISER_BESSEL;
 	low->accuracy = 1e-4;
 	low->width = low->oversampling = 0.0;
@@ -83,6 +84,7 @@ static void size(struct bs_center *c, const struct bs_protocol *p)
 	low->lambda = LAMBDA;
 	low->iterations = STEPS;
 	low->tolerance = 0.0;
+	low->prior = (struct bs_prior_keys){ 0 };
 	for (int a = 0; a < 3; a++) {
 		c->lines[a] = least(p->calibration_lines, p->matrix[a]);
 		low->matrix[a] = least(c->lines[a] + (c->lines[a] + 1) / 2, p->matrix[a]);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/multiband/apart.h"
+#include "core/solve/live.h"
 #include "core/thread/clock.h"
 #include "gpu/encode/encode.h"
 #include "gpu/engine/echoes.h"
@@ -35,12 +36,14 @@ struct engine {
 	struct bs_left_out left_out; /* lines that have come, where the protocol needs that */
 	struct bs_combiner *combiner;
 	struct bs_echoes *echoes; /* echoes that measure a field map; NULL: none is measured */
+	struct bs_live *live;     /* W of each scan; NULL: W is of a file, or there is none */
 	const float *maps;
-	float *fhd;      /* sums F^H d, [coil][voxel] complex */
-	float *images;   /* [image][voxel] complex, the solver's result; else fhd */
-	float *whole;    /* images completed by partial Fourier; else images */
-	float *moved;    /* images moved back along the blips; NULL: they stay */
-	const float *hz; /* field map [slice][voxel] for that */
+	float *fhd;       /* sums F^H d, [coil][voxel] complex */
+	float *images;    /* [image][voxel] complex, the solver's result; else fhd */
+	float *whole;     /* images completed by partial Fourier; else images */
+	float *moved;     /* images moved back along the blips; NULL: they stay */
+	const float *hz;  /* field map [slice][voxel] for that */
+	uint32_t *newest; /* [frame] the group of a window that was folded last */
 	struct bs_team *team;
 	struct bs_once once;
 	int64_t tail_ns; /* time kept free before the deadline for what follows the solver, ns */
@@ -95,29 +98,17 @@ static int need_images(const struct bs_protocol *p, struct bs_need *need, struct
 	const uint64_t bytes = image_bytes(p);
 
 	(void)why;
-	switch (p->plan.solve) {
-	case BS_SOLVE_NONE:
+	if (p->plan.solve == BS_SOLVE_NONE) {
 		bs_need_add(need, "coil images", p->coils, bytes);
-		break;
-	case BS_SOLVE_CG:
-		bs_need_add(need, "F^H d", p->coils, bytes);
-		bs_need_add(need, "solutions", images_of(p), bytes);
-		break;
-	case BS_SOLVE_UNFOLD:
+		if (bs_plan_has(&p->plan, BS_PLAN_UNWARP))
+			bs_need_add(need, "images moved back", 1, bytes * p->coils);
+	} else if (p->plan.encode == BS_ENCODE_LINES) {
 		bs_need_add(need, "coil images", p->coils, rounded(grid_bytes(p)));
 		bs_need_add(need, "solution", completes(p) ? 2 : 1, rounded(images_of(p) * bytes));
-		break;
-	case BS_SOLVES:
-		break;
+	} else {
+		bs_need_add(need, "F^H d", p->coils, bytes);
+		bs_need_add(need, "solutions", images_of(p), bytes);
 	}
-	return 0;
-}
-
-static int need_moved(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
-{
-	(void)why;
-	if (bs_plan_has(&p->plan, BS_PLAN_UNWARP))
-		bs_need_add(need, "images moved back", 1, image_bytes(p) * p->coils);
 	return 0;
 }
 
@@ -125,10 +116,9 @@ static int take_images(struct engine *e, struct bs_arena *arena, struct bs_fail 
 {
 	const struct bs_protocol *p = e->p;
 	const size_t grid = (size_t)(rounded(grid_bytes(p)) * p->coils);
-	const size_t coils = p->plan.solve == BS_SOLVE_UNFOLD
-				     ? grid
-				     : (size_t)(rounded(image_bytes(p)) * p->coils);
-	const size_t images = e->p->plan.solve == BS_SOLVE_CG
+	const bool solves = p->plan.encode == BS_ENCODE_LINES && e->solving != NULL;
+	const size_t coils = solves ? grid : (size_t)(rounded(image_bytes(p)) * p->coils);
+	const size_t images = p->plan.encode != BS_ENCODE_LINES
 				      ? (size_t)(rounded(image_bytes(p)) * images_of(p))
 				      : (size_t)rounded(image_bytes(p) * images_of(p));
 
@@ -179,7 +169,8 @@ static int need_filler(const struct bs_protocol *p, struct bs_need *need, struct
 /* True for Cartesian SENSE, which needs to know which lines came. */
 static bool keeps_lines(const struct bs_protocol *p)
 {
-	return completes(p) || p->plan.solve == BS_SOLVE_UNFOLD;
+	return completes(p) ||
+	       (p->plan.encode == BS_ENCODE_LINES && p->plan.solve != BS_SOLVE_NONE);
 }
 
 static int need_lines(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
@@ -197,15 +188,16 @@ static int need_lines(const struct bs_protocol *p, struct bs_need *need, struct 
 /* Parts are added in the order in which the check command lists them. */
 static int host_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
 {
-	static int (*const parts[BS_SOLVES][10])(const struct bs_protocol *p, struct bs_need *need,
-						 struct bs_fail *why) = {
+	static int (*const parts[BS_SOLVES][9])(const struct bs_protocol *p, struct bs_need *need,
+						struct bs_fail *why) = {
 		[BS_SOLVE_NONE] = { bs_mapped_need, bs_echoes_need, bs_combiner_need, need_images,
-				    need_moved, need_window, need_filler, need_lines,
-				    need_encoder },
+				    need_window, need_filler, need_lines, need_encoder },
 		[BS_SOLVE_CG] = { bs_mapped_need, bs_combiner_need, need_images, need_window,
 				  need_encoder, need_solver },
 		[BS_SOLVE_UNFOLD] = { bs_mapped_need, need_encoder, need_images, need_solver,
 				      need_lines, bs_combiner_need, need_filler },
+		[BS_SOLVE_PROX] = { bs_mapped_need, bs_combiner_need, need_images, need_window,
+				    need_encoder, need_solver, need_lines },
 	};
 	const enum bs_solve solve = p->plan.solve;
 	int rc = 0;
@@ -231,6 +223,7 @@ static void host_disarm(void *self)
 	bs_combiner_close(e->combiner);
 	bs_mapped_disarm(e->mapped);
 	bs_echoes_disarm(e->echoes);
+	free(e->newest);
 	free(e);
 }
 
@@ -289,8 +282,12 @@ static int host_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 	e->encoder = bs_encoder_of(p);
 	e->solving = bs_solving_of(e->p->plan.solve);
 	e->maps = tables->maps;
+	e->live = e->solving != NULL ? tables->live : NULL;
 	e->hz = tables->field;
 	e->team = env->team;
+	e->newest = calloc(bs_protocol_frames(p), sizeof(*e->newest));
+	if (e->newest == NULL)
+		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	if (e->p->plan.joint && tables->maps == NULL)
 		rc = bs_fail(why, BS_ERR_CONFIG, "protocol '%s': method %s needs maps_file",
 			     p->name, bs_method_name(p->method));
@@ -328,6 +325,8 @@ static void host_scan(void *self)
 	bs_echoes_scan(e->echoes);
 	if (e->encoder.row->scan != NULL)
 		e->encoder.row->scan(&e->encoder);
+	if (e->solving != NULL && e->solving->scan != NULL)
+		e->solving->scan(e->solver);
 	if (e->filler != NULL)
 		bs_filler_scan(e->filler);
 	if (e->slicer != NULL)
@@ -435,24 +434,34 @@ static int sum_up(struct engine *e, uint32_t frame, const uint8_t *held, struct 
 	return 0;
 }
 
-static void solve(struct engine *e, uint32_t frame, int64_t deadline_ns, struct bs_report *report)
+static int solve(struct engine *e, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
+		 struct bs_report *report)
 {
+	const struct bs_partial *w = &e->window;
 	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
 	const uint32_t first = bs_plan_groups(&e->p->plan) ? bs_apart_group(e->p, slice) : slice;
 	const struct bs_task task = {
 		.encoder = &e->encoder,
 		.slice = slice,
+		.pair = frame / bs_protocol_lanes(e->p),
 		.maps = bs_maps_of(e->maps, e->p, first),
 		.lines = e->left_out.lines != NULL ? bs_left_out_lines(&e->left_out, frame) : NULL,
 		.fhd = e->fhd,
+		.parts = w->part != NULL ? w->part + (uint64_t)frame * w->groups * w->stride : NULL,
+		.part_step = w->stride,
+		.held = held,
+		.newest = e->newest[frame],
 		.images = e->images,
 		.deadline_ns = deadline_ns == INT64_MAX ? INT64_MAX : deadline_ns - e->tail_ns,
 	};
 
+	int rc;
+
 	if (bs_once_made(&e->once, report))
-		return;
-	e->solving->solve(e->solver, &task, report);
+		return 0;
+	rc = bs_solving_run(e->solving, e->solver, &task, e->live, report);
 	bs_once_make(&e->once, report);
+	return rc;
 }
 
 /* Completes the images of the frame's slice. Returns where they are. */
@@ -468,21 +477,32 @@ static const float *complete(struct engine *e, uint32_t frame, const struct bs_r
 	return e->whole;
 }
 
-/* Makes the image from fhd. start_ns: when the work began whose result is in fhd. */
-static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t deadline_ns,
-		     float *image, struct bs_report *report)
+static void select_slice(struct engine *e, uint32_t frame, struct bs_report *report)
+{
+	if (e->encoder.row->slice != NULL)
+		e->encoder.row->slice(&e->encoder, bs_protocol_frame_slice(e->p, frame), report);
+}
+
+/*
+ * Makes the image from fhd, or from the groups that a window holds. start_ns: when the work began
+ * whose result is in fhd.
+ */
+static int to_image(struct engine *e, uint32_t frame, const uint8_t *held, int64_t start_ns,
+		    int64_t deadline_ns, float *image, struct bs_report *report)
 {
 	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
 	const float *whole = e->solving == NULL ? complete(e, frame, report) : NULL;
 	int64_t summed_ns;
 	int64_t solved_ns;
 	int64_t spent_ns;
+	int rc;
 
 	summed_ns = solved_ns = bs_now_ns();
-	if (e->encoder.row->slice != NULL)
-		e->encoder.row->slice(&e->encoder, slice, report);
+	select_slice(e, frame, report);
 	if (e->solving != NULL) {
-		solve(e, frame, deadline_ns, report);
+		rc = solve(e, frame, held, deadline_ns, report);
+		if (rc != 0)
+			return rc;
 		solved_ns = bs_now_ns();
 		whole = complete(e, frame, report);
 	}
@@ -499,18 +519,29 @@ static void to_image(struct engine *e, uint32_t frame, int64_t start_ns, int64_t
 	report->stage_ns[BS_BUDGET_SOLVE] = solved_ns - summed_ns;
 	report->stage_ns[BS_BUDGET_COMBINE] = spent_ns;
 	e->tail_ns = bs_tail_longest(e->tail_ns, spent_ns);
+	return 0;
 }
 
-/* Finds, for an image that was skipped, what later images need of it: maps, a field, delays. */
+/*
+ * Finds, for an image that was skipped, what later images need of it: maps, a field, delays, the
+ * solution that they start from.
+ */
 static int pass_by(struct engine *e, uint32_t frame, const uint8_t *held, struct bs_report *report)
 {
-	int rc = e->echoes != NULL ? sum_up(e, frame, held, report)
-				   : prepare(e, frame, held, false, report);
+	const bool solves = (e->live != NULL && !e->live->aligned) || e->p->plan.follows;
+	const bool whole = e->echoes != NULL || solves;
+	int rc = whole ? sum_up(e, frame, held, report) : prepare(e, frame, held, false, report);
 
-	if (rc < 0 || e->echoes == NULL)
+	if (rc < 0 || !whole)
 		return rc < 0 ? rc : 0;
-	bs_echoes_measure(e->echoes, frame, report->order, complete(e, frame, report));
-	return 0;
+	rc = 0;
+	if (solves) {
+		select_slice(e, frame, report);
+		rc = solve(e, frame, held, INT64_MAX, report);
+	}
+	if (rc == 0 && e->echoes != NULL)
+		bs_echoes_measure(e->echoes, frame, report->order, complete(e, frame, report));
+	return rc;
 }
 
 static int host_image(void *self, uint32_t frame, const uint8_t *held, int64_t deadline_ns,
@@ -527,9 +558,7 @@ static int host_image(void *self, uint32_t frame, const uint8_t *held, int64_t d
 		return pass_by(e, frame, held, report);
 	if (rc == 0)
 		rc = sum_up(e, frame, held, report);
-	if (rc == 0)
-		to_image(e, frame, start_ns, deadline_ns, image, report);
-	return rc;
+	return rc == 0 ? to_image(e, frame, held, start_ns, deadline_ns, image, report) : rc;
 }
 
 /* Does nothing where a window's groups are not summed one by one: samples and path stay. */
@@ -538,6 +567,7 @@ static int host_fold(void *self, uint32_t frame, uint32_t group)
 	struct engine *e = self;
 	const int rc = bs_mapped_fold(e->mapped, frame, group);
 
+	e->newest[frame] = group;
 	return rc != 0 || e->window.groups == 0
 		       ? rc
 		       : e->encoder.row->finish(&e->encoder, frame, NULL,
@@ -550,9 +580,7 @@ static int host_peek(void *self, uint32_t frame, float *image)
 	struct bs_report unread = { 0 };
 	int rc = e->encoder.row->peek(&e->encoder, frame, NULL, e->fhd, &unread.why);
 
-	if (rc == 0)
-		to_image(e, frame, 0, INT64_MAX, image, &unread);
-	return rc;
+	return rc == 0 ? to_image(e, frame, NULL, 0, INT64_MAX, image, &unread) : rc;
 }
 
 const struct bs_engine bs_engine_host = {

@@ -24,6 +24,7 @@ struct bs_unfold {
 	struct bs_fft along[2]; /* transforms along y and z */
 	struct bs_pcg *pcg;
 	const struct bs_csr *w;
+	bool off; /* W is not used */
 	uint64_t voxels;
 	uint32_t blocks, slots;
 	/* floats in a row of a block; floats in a partition of a block on the encoded grid */
@@ -183,6 +184,11 @@ void bs_unfold_close(struct bs_unfold *u)
 	free(u);
 }
 
+void bs_unfold_use_w(struct bs_unfold *u, bool use)
+{
+	u->off = !use;
+}
+
 static struct work work_of(const struct bs_unfold *u, int task, int member)
 {
 	/* where there are more members than slots, each block has a slot of its own */
@@ -327,7 +333,8 @@ static void apply_block(void *arg, int task, int member)
 	const struct bs_unfold *u = arg;
 	const struct work w = work_of(u, task, member);
 	const size_t rows = u->s.sets * rows_of(u);
-	const float mu = u->w == NULL ? (float)u->s.lambda : 0.0f;
+	const bool stands_in = u->w == NULL || (u->off && u->s.l2 == 0.0);
+	const float mu = (float)(u->s.l2 + (stands_in ? u->s.lambda : 0.0));
 
 	columns_in(u, task, w.x, u->in, rows);
 	memset(w.sum, 0, rows * u->cell * sizeof(float));
@@ -396,7 +403,7 @@ void bs_unfold_apply(struct bs_unfold *u, const float *in, float *out)
 	u->in = in;
 	u->out = out;
 	bs_team_run(u->team, apply_block, u, (int)u->blocks);
-	if (u->w == NULL || u->s.lambda == 0.0)
+	if (u->w == NULL || u->off || u->s.lambda == 0.0)
 		return;
 	for (uint32_t m = 0; m < u->s.sets; m++) {
 		bs_csr_forward(u->team, u->w, in + 2 * m * u->voxels, u->wx);
@@ -448,12 +455,9 @@ void bs_unfold_turns(float *turns, const struct bs_unfold_spec *s,
 		}
 }
 
-void bs_unfold_solve(struct bs_unfold *u, const float *maps, const uint8_t *lines,
-		     const float *coil_images, float *rho, const struct bs_pcg_stop *stop,
-		     struct bs_pcg_result *result)
+const float *bs_unfold_begin(struct bs_unfold *u, const float *maps, const uint8_t *lines,
+			     const float *coil_images)
 {
-	const struct bs_pcg_system system = { u, apply_system, NULL };
-
 	if (u->s.group > 0)
 		bs_unfold_turns(u->turns, &u->s, &u->group, lines, 0);
 	else
@@ -462,5 +466,15 @@ void bs_unfold_solve(struct bs_unfold *u, const float *maps, const uint8_t *line
 	u->in = coil_images;
 	u->out = u->b;
 	bs_team_run(u->team, combine_block, u, (int)u->blocks);
-	bs_pcg_solve(u->pcg, &system, u->b, rho, stop, result);
+	return u->b;
+}
+
+void bs_unfold_solve(struct bs_unfold *u, const float *maps, const uint8_t *lines,
+		     const float *coil_images, float *rho, const struct bs_pcg_stop *stop,
+		     struct bs_pcg_result *result)
+{
+	const struct bs_pcg_system system = { u, apply_system, NULL };
+	const float *b = bs_unfold_begin(u, maps, lines, coil_images);
+
+	bs_pcg_solve(u->pcg, &system, b, rho, stop, result);
 }

@@ -1,7 +1,7 @@
 /*
  * gpu/image/unfold.h - Cartesian SENSE: the image whose coils' lines are those that came
  *
- * (sum_c S_c^H F^H M F S_c + lambda R) rho = sum_c S_c^H F^H M d_c,  R = W^H W, or the identity
+ * (sum_c S_c^H F^H M F S_c + lambda R + l2) rho = sum_c S_c^H F^H M d_c,  R = W^H W, or 1
  * F is the unitary transform along y and z of the encoded grid, M keeps the lines that came. x is
  * sampled in full: the lines are transformed along it as they arrive (gpu/image/cartesian.h), and
  * only y and z are left, for each column of x by itself. lambda means what it does in
@@ -20,11 +20,10 @@
  *             of slices at once [coil][encoded y][x]
  * rho         [set][z][y][x] complex float
  *
- * need -> plan -> { solve | apply }* -> close. w is the caller's and must live as long; solve
- * copies maps and lines, so that those of another slice are only another argument. Beside the arena
- * plan allocates the tables of the transforms and one vector, as long as W has rows; solve and
- * apply allocate nothing. Sums run in the order of the coils: the same bytes for any number of
- * threads.
+ * need -> plan -> { solve | begin | apply }* -> close. w is the caller's and must live as long;
+ * begin copies maps and lines, so that those of another slice are only another argument. Beside the
+ * arena plan allocates the tables of the transforms and one vector, as long as W has rows; the rest
+ * allocates nothing. Sums run in the order of the coils: the same bytes for any number of threads.
  * One caller. Twins: unfold.c with unfold_simd.c (host), unfold.cu (CUDA, unfold_cuda.h).
  * Tests: test/unit/gpu/test_unfold.c, test/replay/scan/left_out.sh
  * Sources: Pruessmann et al., Magn Reson Med 2001;46:638-651; Uecker et al., Magn Reson Med
@@ -50,6 +49,7 @@ struct bs_unfold_spec {
 	double lambda;
 	/* slices at once: values from one slice's maps to the next one's; 0: z are partitions */
 	uint64_t group;
+	double l2; /* weight of the identity beside R */
 };
 
 /* The slices that a group's lines hold. */
@@ -66,8 +66,10 @@ int bs_unfold_plan(struct bs_unfold **plan, const struct bs_unfold_spec *spec,
 		   const struct bs_csr *w, struct bs_arena *arena, struct bs_team *team,
 		   struct bs_fail *why);
 void bs_unfold_close(struct bs_unfold *plan);
+/* As bs_ls_hold (gpu/solve/ls.h). */
+void bs_unfold_use_w(struct bs_unfold *plan, bool use);
 
-/* For slices at once, before each solve. */
+/* For slices at once, before each solve or begin. */
 void bs_unfold_hold(struct bs_unfold *plan, const struct bs_unfold_group *group);
 /*
  * Writes the phases of a group's slices [slice][ky], complex, k = 0 at index `middle`: 0 where the
@@ -75,11 +77,17 @@ void bs_unfold_hold(struct bs_unfold *plan, const struct bs_unfold_group *group)
  */
 void bs_unfold_turns(float *turns, const struct bs_unfold_spec *spec,
 		     const struct bs_unfold_group *group, const uint8_t *lines, uint32_t middle);
+/*
+ * Takes maps and lines for what follows, and returns the right-hand side, sum_c S_c^H of the coils'
+ * images: valid until the next call. solve does so by itself.
+ */
+const float *bs_unfold_begin(struct bs_unfold *plan, const float *maps, const uint8_t *lines,
+			     const float *coil_images);
 void bs_unfold_solve(struct bs_unfold *plan, const float *maps, const uint8_t *lines,
 		     const float *coil_images, float *rho, const struct bs_pcg_stop *stop,
 		     struct bs_pcg_result *result);
-/* Computes out = (sum_c S_c^H F^H M F S_c + lambda R) in, with the maps and lines
- * of the last solve. */
+/* Computes out = (sum_c S_c^H F^H M F S_c + lambda R + l2) in, with the maps and lines
+ * taken last. */
 void bs_unfold_apply(struct bs_unfold *plan, const float *in, float *out);
 
 BS_C_END

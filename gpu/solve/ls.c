@@ -23,13 +23,14 @@ struct bs_ls {
 	uint64_t step;      /* Jacobi: floats from the diagonals of one set to those of the next */
 	const float *maps;  /* [set] maps of all sets */
 	const struct bs_csr *w;
-	double mu;
+	bool off;           /* W is not used */
+	double mu, l2;      /* lambda and l2 times the number of voxels */
 	double *power_mean; /* [set]: mean of sum_c |S_c|^2 */
 	double r_mean;      /* mean of R's diagonal */
 	double q0;          /* diagonal Q(0) of the Toeplitz matrix */
 	float *b;           /* sum_c S_c^H fhd_c, the right-hand side */
 	float *power;       /* Jacobi: [set] Q(0) sum_c |S_c|^2 */
-	float *r;           /* Jacobi: diagonal of R */
+	float *r;           /* diagonal of R, for a preconditioner */
 	float *inverse;     /* Jacobi: [set] 1 / (power + mu r) */
 	float *wx;          /* rows W x, [rows of W] complex */
 	/* with two images and more: [coil] what each coil measures of their sum */
@@ -80,7 +81,9 @@ static void lay_out(struct bs_ls *p, struct bs_room *r)
 	const uint64_t voxels = voxels_of(s);
 
 	bs_room_take(r, &p->power, "Jacobi preconditioner",
-		     s->precond == BS_PRECOND_JACOBI ? 2ull * sets_of(s) + 1 : 0, voxels * 4);
+		     s->precond == BS_PRECOND_JACOBI ? 2ull * sets_of(s) : 0, voxels * 4);
+	bs_room_take(r, &p->r, "diagonal of the constraint", s->precond != BS_PRECOND_NONE,
+		     voxels * 4);
 	bs_room_take(r, &p->b, "right-hand side", s->coils > 0, images_of(s) * voxels * 8);
 	bs_room_take(r, &p->seen, "what the coils see", images_of(s) > 1, s->coils * voxels * 8);
 }
@@ -121,23 +124,15 @@ static void measure_set(struct bs_ls *p, uint32_t set)
 	}
 }
 
-/* Measures the diagonals of the system that the preconditioners need, and their means. */
-static int measure(struct bs_ls *p, struct bs_fail *why)
+/* Measures the diagonal of R that the preconditioners need, and its mean. */
+static void measure_constraint(struct bs_ls *p)
 {
-	float *r = p->r;
-
-	if (r == NULL)
-		r = malloc(p->voxels * 4);
-	if (r == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "diagonal of the constraint");
-	bs_precond_diagonal(r, p->w, p->voxels);
+	if (p->r == NULL)
+		return;
+	p->r_mean = 0.0;
+	bs_precond_diagonal(p->r, p->w, p->voxels);
 	for (uint64_t v = 0; v < p->voxels; v++)
-		p->r_mean += (double)r[v] / (double)p->voxels;
-	for (uint32_t set = 0; set < p->sets; set++)
-		measure_set(p, set);
-	if (r != p->r)
-		free(r);
-	return 0;
+		p->r_mean += (double)p->r[v] / (double)p->voxels;
 }
 
 int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, const float *maps,
@@ -161,6 +156,7 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 	p->step = bs_slot(p->voxels * 4) / 4;
 	p->power_mean = calloc(p->sets, sizeof(*p->power_mean));
 	p->w = w;
+	p->l2 = s->l2 * (double)p->voxels;
 	p->q0 = (double)q[0];
 	if (!s->given)
 		rc = bs_toeplitz_plan(&p->toeplitz, &t, q, arena, team, why);
@@ -170,10 +166,8 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 		rc = bs_circulant_plan(&p->circulant, s->dims, s->matrix, q, arena, team, why);
 	if (rc == 0)
 		lay_out(p, &room);
-	if (p->power != NULL) {
+	if (p->power != NULL)
 		p->inverse = p->power + p->sets * p->step;
-		p->r = p->inverse + p->sets * p->step;
-	}
 	failed = room.full || p->power_mean == NULL;
 	if (rc == 0 && w != NULL) {
 		p->wx = malloc(w->rows * 8);
@@ -188,12 +182,13 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 		rc = bs_fail(why, BS_ERR_SIZE, "least squares: %u coils %s maps; W of %llu columns",
 			     s->coils, maps != NULL ? "with" : "without",
 			     (unsigned long long)(w != NULL ? w->cols : 0));
-	if (rc == 0)
-		rc = measure(p, why);
 	if (rc != 0) {
 		bs_ls_close(p);
 		return rc;
 	}
+	measure_constraint(p);
+	for (uint32_t set = 0; set < p->sets; set++)
+		measure_set(p, set);
 	bs_ls_lambda(p, s->lambda);
 	*plan = p;
 	return 0;
@@ -211,11 +206,24 @@ void bs_ls_close(struct bs_ls *p)
 	free(p);
 }
 
+/* The weight of W, or without W of the identity in its place. */
+static double weight(const struct bs_ls *p)
+{
+	return p->off ? 0.0 : p->mu;
+}
+
+/* The weight of the identity beside W; or in its place, where lambda stands in for an l2 of 0. */
+static double alone(const struct bs_ls *p)
+{
+	return p->off && p->l2 == 0.0 ? p->mu : p->l2;
+}
+
 /* Sets the circulant preconditioner to the set in use. */
 static void shift(struct bs_ls *p)
 {
 	if (p->circulant != NULL)
-		bs_circulant_shift(p->circulant, p->power_mean[p->set], p->mu * p->r_mean);
+		bs_circulant_shift(p->circulant, p->power_mean[p->set],
+				   weight(p) * p->r_mean + alone(p));
 }
 
 void bs_ls_use(struct bs_ls *p, uint32_t set)
@@ -228,15 +236,16 @@ void bs_ls_use(struct bs_ls *p, uint32_t set)
 
 static void invert(struct bs_ls *p, const float *power, float *inverse)
 {
+	const double mu = weight(p);
 	double most = 0.0;
 
 	for (uint64_t v = 0; v < p->voxels; v++) {
-		double d = (double)power[v] + p->mu * (double)p->r[v];
+		double d = (double)power[v] + mu * (double)p->r[v] + alone(p);
 
 		most = d > most ? d : most;
 	}
 	for (uint64_t v = 0; v < p->voxels; v++) {
-		double d = (double)power[v] + p->mu * (double)p->r[v];
+		double d = (double)power[v] + mu * (double)p->r[v] + alone(p);
 
 		inverse[v] = bs_precond_inverse(d, most);
 	}
@@ -264,12 +273,30 @@ void bs_ls_weights(struct bs_ls *p, double sum)
 	p->q0 = sum;
 }
 
-void bs_ls_lambda(struct bs_ls *p, double lambda)
+double bs_ls_level(const struct bs_ls *p)
 {
-	p->mu = lambda * (double)p->voxels;
+	return p->q0 * p->power_mean[p->set];
+}
+
+/* Makes the preconditioner anew. */
+static void refresh(struct bs_ls *p)
+{
 	shift(p);
 	for (uint32_t set = 0; p->inverse != NULL && set < p->sets; set++)
 		invert(p, p->power + set * p->step, p->inverse + set * p->step);
+}
+
+void bs_ls_lambda(struct bs_ls *p, double lambda)
+{
+	p->mu = lambda * (double)p->voxels;
+	refresh(p);
+}
+
+void bs_ls_hold(struct bs_ls *p, bool hold)
+{
+	p->off = p->w != NULL && !hold;
+	measure_constraint(p);
+	refresh(p);
 }
 
 static void add_identity(void *arg, int task, int member)
@@ -280,7 +307,7 @@ static void add_identity(void *arg, int task, int member)
 	uint64_t n = bs_block(p->voxels, task % bs_blocks(p->voxels), &from);
 	const float *restrict in = p->in + 2 * (image + from);
 	float *restrict out = p->out + 2 * (image + from);
-	const float mu = (float)p->mu;
+	const float mu = (float)(alone(p) + (p->w == NULL ? p->mu : 0.0));
 
 	(void)member;
 	for (uint64_t i = 0; i < 2 * n; i++)
@@ -362,13 +389,11 @@ void bs_ls_apply(struct bs_ls *p, const float *in, float *out)
 		bs_toeplitz_sense(p->toeplitz, p->s.coils, maps_of(p, p->set), in, out);
 	else
 		bs_toeplitz_apply(p->toeplitz, 1, in, out);
-	if (p->mu == 0.0)
-		return;
-	for (uint32_t m = 0; p->w != NULL && m < images_of(&p->s); m++) {
+	for (uint32_t m = 0; p->w != NULL && weight(p) != 0.0 && m < images_of(&p->s); m++) {
 		bs_csr_forward(p->team, p->w, in + 2 * m * p->voxels, p->wx);
 		bs_csr_adjoint_add(p->team, p->w, (float)p->mu, p->wx, out + 2 * m * p->voxels);
 	}
-	if (p->w != NULL)
+	if (alone(p) == 0.0 && (p->w != NULL || p->mu == 0.0))
 		return;
 	p->in = in;
 	p->out = out;
@@ -401,6 +426,14 @@ static void apply_circulant(void *self, const float *in, float *out)
 	bs_circulant_apply(((struct bs_ls *)self)->circulant, in, out);
 }
 
+const float *bs_ls_begin(struct bs_ls *p, const float *fhd)
+{
+	if (p->s.coils == 0)
+		return fhd;
+	bs_ls_combine(p, fhd, p->b);
+	return p->b;
+}
+
 void bs_ls_solve(struct bs_ls *p, const float *fhd, float *rho, const struct bs_pcg_stop *stop,
 		 struct bs_pcg_result *result)
 {
@@ -410,9 +443,5 @@ void bs_ls_solve(struct bs_ls *p, const float *fhd, float *rho, const struct bs_
 		system.precond = apply_jacobi;
 	if (p->s.precond == BS_PRECOND_CIRCULANT)
 		system.precond = apply_circulant;
-	if (p->s.coils > 0) {
-		bs_ls_combine(p, fhd, p->b);
-		fhd = p->b;
-	}
-	bs_pcg_solve(p->pcg, &system, fhd, rho, stop, result);
+	bs_pcg_solve(p->pcg, &system, bs_ls_begin(p, fhd), rho, stop, result);
 }

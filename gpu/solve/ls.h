@@ -1,7 +1,7 @@
 /*
  * gpu/solve/ls.h - regularized least squares: the system and its solution
  *
- * (F^H F + mu R) rho = F^H d,  mu = lambda Nvox,  R = W^H W, or the identity without W;
+ * (F^H F + mu R) rho = F^H d,  mu = lambda Nvox,  R = W^H W (1 without W) + l2/lambda;
  * with sensitivities F^H F is sum_c S_c^H F^H F S_c and F^H d is sum_c S_c^H F^H d_c. Two images
  * with maps each (soft SENSE) explain what coils measure by their sum: S_c is a row of two, rho and
  * R have one of each. They have no preconditioner.
@@ -40,6 +40,7 @@ struct bs_ls_spec {
 	enum bs_precond precond;
 	uint32_t iterations; /* most iterations of any solve */
 	double lambda;
+	double l2;  /* weight of the identity beside R, on the scale of lambda */
 	bool given; /* F^H F is not made from Q: bs_ls_given gives it */
 };
 
@@ -68,9 +69,21 @@ void bs_ls_given(struct bs_ls *plan,
  * that is solved.
  */
 void bs_ls_weights(struct bs_ls *plan, double sum);
+/* Returns the mean of the diagonal of F^H F, with the set in use. */
+double bs_ls_level(const struct bs_ls *plan);
 /* Sets lambda for the following solves. */
 void bs_ls_lambda(struct bs_ls *plan, double lambda);
+/*
+ * Solves from now on with W, whose values may have changed, or with l2 alone in its place: lambda
+ * where l2 is 0.
+ */
+void bs_ls_hold(struct bs_ls *plan, bool hold);
 
+/*
+ * Returns the right-hand side of fhd, sum_c S_c^H of the coils', or fhd without sensitivities:
+ * valid until the next call. solve does so by itself.
+ */
+const float *bs_ls_begin(struct bs_ls *plan, const float *fhd);
 /* Solves. fhd: F^H d, with sensitivities [coil][z][y][x], else one image. rho: the images. */
 void bs_ls_solve(struct bs_ls *plan, const float *fhd, float *rho, const struct bs_pcg_stop *stop,
 		 struct bs_pcg_result *result);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/progress.h"
 #include "gpu/exact/basis.h"
 #include "gpu/nufft/density.h"
 
@@ -44,6 +45,7 @@ struct bs_ls_spec bs_lsq_spec(const struct bs_protocol *p)
 		.precond = p->precond,
 		.iterations = p->iterations,
 		.lambda = p->lambda,
+		.l2 = p->w.l2,
 		.given = !bs_lsq_keeps_q(p),
 	};
 }
@@ -120,5 +122,25 @@ int bs_lsq_q(float **q, const struct bs_protocol *p, const struct bs_tables *tab
 		free(*q);
 		*q = NULL;
 	}
+	return rc;
+}
+
+int bs_lsq_solver(struct bs_ls **ls, const struct bs_protocol *p, const struct bs_tables *tables,
+		  const float *weight, const struct bs_arm_env *env, struct bs_fail *why)
+{
+	const struct bs_ls_spec s = bs_lsq_spec(p);
+	/* progress of a solve, for commands that arm it; the service sets none */
+	struct bs_progress progress;
+	float *q = NULL;
+	int rc;
+
+	bs_progress_begin(&progress, "arming: Q", BS_PROGRESS_WHOLE, "");
+	rc = bs_lsq_q(&q, p, tables, weight, env->team, env->cache_dir, bs_progress_part, &progress,
+		      NULL, why);
+	bs_progress_end(&progress);
+	if (rc == 0)
+		rc = bs_ls_plan(ls, &s, q, p->plan.joint ? tables->maps : NULL, tables->w,
+				env->arena, env->team, why);
+	free(q);
 	return rc;
 }

@@ -43,6 +43,9 @@ int bs_lsq_q(float **q, const struct bs_protocol *p, const struct bs_tables *tab
 	     const float *weight, struct bs_team *team, const char *cache_dir,
 	     void (*progress)(void *arg, double done), void *arg, enum bs_qcache_from *from,
 	     struct bs_fail *why);
+/* Plans least squares of a protocol on the host: Q, from the cache where it is, and the solver. */
+int bs_lsq_solver(struct bs_ls **ls, const struct bs_protocol *p, const struct bs_tables *tables,
+		  const float *weight, const struct bs_arm_env *env, struct bs_fail *why);
 
 BS_C_END
 #endif

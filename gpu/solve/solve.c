@@ -4,9 +4,10 @@
 #include <stdlib.h>
 
 #include "core/multiband/apart.h"
-#include "core/progress.h"
+#include "core/solve/live.h"
 #include "core/thread/clock.h"
 #include "gpu/solve/lsq.h"
+#include "gpu/penalty/proximal.h"
 
 /* ---- conjugate gradients (gpu/solve/ls.h): coil by coil, or all of them with maps ---- */
 
@@ -30,22 +31,9 @@ static int cg_need(const struct bs_protocol *p, struct bs_need *need, struct bs_
 static int cg_plan(void **plan, struct bs_encoder *encoder, const struct bs_tables *tables,
 		   const float *weight, const struct bs_arm_env *env, struct bs_fail *why)
 {
-	const struct bs_protocol *p = encoder->p;
-	const struct bs_ls_spec s = bs_lsq_spec(p);
-	/* progress of a solve, for commands that arm it; the service sets none */
-	struct bs_progress progress;
 	struct bs_ls *ls = NULL;
-	float *q = NULL;
-	int rc;
+	const int rc = bs_lsq_solver(&ls, encoder->p, tables, weight, env, why);
 
-	bs_progress_begin(&progress, "arming: Q", BS_PROGRESS_WHOLE, "");
-	rc = bs_lsq_q(&q, p, tables, weight, env->team, env->cache_dir, bs_progress_part, &progress,
-		      NULL, why);
-	bs_progress_end(&progress);
-	if (rc == 0)
-		rc = bs_ls_plan(&ls, &s, q, by_maps(p) ? tables->maps : NULL, tables->w, env->arena,
-				env->team, why);
-	free(q);
 	if (rc == 0 && encoder->row->normal != NULL)
 		bs_ls_given(ls, encoder->row->normal, encoder);
 	*plan = ls;
@@ -90,6 +78,11 @@ static void cg_changed(void *plan, uint32_t slice)
 	bs_ls_changed(plan, slice);
 }
 
+static void cg_hold(void *plan, bool hold)
+{
+	bs_ls_hold(plan, hold);
+}
+
 static const struct bs_solving cg = {
 	.images = cg_images,
 	.need = cg_need,
@@ -97,6 +90,7 @@ static const struct bs_solving cg = {
 	.close = cg_close,
 	.solve = cg_solve,
 	.changed = cg_changed,
+	.hold = cg_hold,
 };
 
 /* ---- Cartesian SENSE (gpu/image/unfold.h) ---- */
@@ -116,6 +110,7 @@ struct bs_unfold_spec bs_unfolding_spec(const struct bs_protocol *p)
 		.sets = bs_protocol_map_images(p),
 		.iterations = p->iterations,
 		.lambda = p->lambda,
+		.l2 = p->w.l2,
 	};
 }
 
@@ -173,12 +168,18 @@ static void unfold_solve(void *plan, const struct bs_task *t, struct bs_report *
 	report->deadline_stop = result.deadline_stop;
 }
 
+static void unfold_hold(void *plan, bool hold)
+{
+	bs_unfold_use_w(plan, hold);
+}
+
 static const struct bs_solving unfold = {
 	.images = unfold_images,
 	.need = unfold_need,
 	.plan = unfold_plan,
 	.close = unfold_close,
 	.solve = unfold_solve,
+	.hold = unfold_hold,
 };
 
 const struct bs_solving *bs_solving_of(enum bs_solve solve)
@@ -188,9 +189,43 @@ const struct bs_solving *bs_solving_of(enum bs_solve solve)
 		return &cg;
 	case BS_SOLVE_UNFOLD:
 		return &unfold;
+	case BS_SOLVE_PROX:
+		return &bs_solving_proximal;
 	case BS_SOLVE_NONE:
 	case BS_SOLVES:
 		break;
 	}
 	return NULL;
+}
+
+static int align(const struct bs_solving *solving, void *plan, struct bs_task task,
+		 struct bs_live *live, struct bs_report *report)
+{
+	struct bs_report unread = { 0 };
+	int rc = live->settle(live->self, &report->why);
+
+	if (rc != 0)
+		return rc;
+	live->aligned = true;
+	if (live->made && live->limit > 0.0) {
+		solving->hold(plan, false);
+		task.deadline_ns = bs_turn_end(task.deadline_ns, bs_now_ns(), 2);
+		solving->solve(plan, &task, &unread);
+		bs_live_judge(live, task.images, solving->images(task.encoder->p));
+	}
+	solving->hold(plan, bs_live_used(live));
+	return 0;
+}
+
+int bs_solving_run(const struct bs_solving *solving, void *plan, const struct bs_task *task,
+		   struct bs_live *live, struct bs_report *report)
+{
+	int rc = live != NULL && !live->aligned ? align(solving, plan, *task, live, report) : 0;
+
+	if (rc != 0)
+		return rc;
+	if (live != NULL)
+		report->w = live->report;
+	solving->solve(plan, task, report);
+	return 0;
 }

@@ -17,11 +17,20 @@ BS_C_BEGIN
 struct bs_task {
 	const struct bs_encoder *encoder;
 	uint32_t slice;
+	uint32_t pair; /* pair of slice and contrast, whose images follow each other */
 	/* maps of the slice, or of the first of slices at once; NULL: no maps */
 	const float *maps;
 	/* lines of the grid [kz][ky], not 0 where the line came; NULL off the grid */
 	const uint8_t *lines;
 	const float *fhd;
+	/*
+	 * a sliding window: F^H d of its groups, part_step floats apart; whether each is held; the
+	 * newest
+	 */
+	const float *parts;
+	uint64_t part_step;
+	const uint8_t *held;
+	uint32_t newest;
 	float *images;
 	int64_t deadline_ns; /* deadline in ns by the clock of bs_now_ns; INT64_MAX: none */
 };
@@ -39,7 +48,19 @@ struct bs_solving {
 	 * from maps.
 	 */
 	void (*changed)(void *plan, uint32_t slice);
+	/* Begins another scan: forgets the last images. NULL: the solver keeps none. */
+	void (*scan)(void *plan);
+	/* Solves from now on with W, whose values may have changed, or without it. */
+	void (*hold)(void *plan, bool hold);
 };
+
+/*
+ * Solves. live: W of each scan, or NULL. With a scan's first image it waits for W, and solves
+ * without it to learn how far it is off: with the protocol's iterations, so that a process that
+ * passes over this image learns the same. Returns 0, or an error where the scan has no W.
+ */
+int bs_solving_run(const struct bs_solving *solving, void *plan, const struct bs_task *task,
+		   struct bs_live *live, struct bs_report *report);
 
 /* Returns NULL for BS_SOLVE_NONE: the sums F^H d are the images. */
 const struct bs_solving *bs_solving_of(enum bs_solve solve);

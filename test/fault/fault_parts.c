@@ -25,7 +25,7 @@
 #include "board/log/keeper.h"
 #include "board/tool/offline/solver.h"
 #include "board/status/status.h"
-#include "core/tool/prior.h"
+#include "core/solve/prior.h"
 #include "core/thread/canaries.h"
 #include "drivers/bridge/server.h"
 #include "ipc/endpoint.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "test/paper/trial.h"
-#include "core/tool/prior.h"
+#include "core/solve/prior.h"
 #include "gpu/exact/exact.h"
 #include "test/support/plan/planned.h"
 

@@ -15,7 +15,7 @@
 
 #include "board/tool/offline/rounds.h"
 #include "test/paper/trial.h"
-#include "core/tool/prior.h"
+#include "core/solve/prior.h"
 #include "core/tool/spread.h"
 #include "test/support/plan/planned.h"
 

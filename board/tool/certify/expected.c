@@ -2,6 +2,7 @@
 #include "board/tool/certify/expected.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "board/tool/offline/pipeline.h"
 
@@ -34,6 +35,7 @@ static void bare(struct bs_protocol *p)
 	p->maps = BS_MAPS_FILE;
 	p->field.from = BS_FIELD_FILE;
 	p->field.map_file[0] = '\0';
+	memset(&p->w, 0, sizeof(p->w));
 	p->maps_file[0] = p->w_file[0] = p->density_file[0] = '\0';
 	bs_plan_make(p);
 }

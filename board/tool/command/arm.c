@@ -196,6 +196,7 @@ static int compare(const struct bs_site *site, const struct bs_protocol *p, stru
 static bool arm_one(const struct bs_site *site, const struct bs_protocol *p, struct bs_team *team)
 {
 	const struct bs_plan *plan = &p->plan;
+	const bool solves = bs_methods[p->method].uses_q;
 	const struct bs_engine *engine = NULL;
 	struct bs_fail why = { 0 };
 	bool good = true;
@@ -205,12 +206,12 @@ static bool arm_one(const struct bs_site *site, const struct bs_protocol *p, str
 	if (tune(site, p, engine, &why) != 0)
 		good = bs_command_fail(&bs_command_arm, "protocol '%s': variants: %s", p->name,
 				       why.text) == 0;
-	if (plan->solve == BS_SOLVE_CG && (!bs_lsq_keeps_q(p) || bs_plan_groups(plan)))
+	if (solves && (!bs_lsq_keeps_q(p) || bs_plan_groups(plan)))
 		(void)printf("%-24s %s: no Q to keep\n", p->name,
 			     plan->streams          ? "trajectory.type stream"
 			     : bs_plan_groups(plan) ? "slices at once"
 						    : "off resonance");
-	else if (plan->solve != BS_SOLVE_CG)
+	else if (!solves)
 		(void)printf("%-24s method %s keeps nothing\n", p->name, bs_method_name(p->method));
 	else if (arm(site, p, engine, team, &why) != 0)
 		good = bs_command_fail(&bs_command_arm, "protocol '%s': %s", p->name, why.text) ==

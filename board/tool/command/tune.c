@@ -82,10 +82,20 @@ static int open_protocol(struct work *w, struct bs_fail *why)
 	if (plan->solve == BS_SOLVE_NONE)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s' is not of method %s",
 			       p->name, bs_method_solvers(solvers, sizeof(solvers)));
+	if (plan->solve == BS_SOLVE_PROX)
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "protocol '%s': what least squares alone do is measured, without "
+			       "solve.prior, start or damp",
+			       p->name);
 	if (plan->solve != BS_SOLVE_CG)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': method %s has no Q to measure by", p->name,
 			       bs_method_name(p->method));
+	if (plan->takes[BS_KEPT_IMAGE])
+		return bs_fail(why, BS_ERR_UNSUPPORTED,
+			       "protocol '%s': ls.w is study, and there is no scan: give its W as "
+			       "ls.w_file (boreside prior --scan)",
+			       p->name);
 	if (plan->streams)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': trajectory.type is stream: there is no table to "

@@ -66,6 +66,11 @@ static int open_past(struct bs_pipeline *l, const struct bs_site *site, struct b
 	return 0;
 }
 
+static struct bs_study *study_of(const struct bs_pipeline *l)
+{
+	return l->past != NULL ? l->past->study : NULL;
+}
+
 static void name_study(struct bs_scan_info *info)
 {
 	if (info->study[0] == '\0')
@@ -78,9 +83,10 @@ static int leave_images(void *arg, struct bs_fail *why)
 	struct bs_pipeline *l = arg;
 	int rc;
 
-	do
-		rc = bs_recon_pop(l->armed.recon, &l->image, INT64_MAX, why);
-	while (rc == 1);
+	while ((rc = bs_recon_pop(l->armed.recon, &l->image, INT64_MAX, why)) == 1)
+		if (study_of(l) != NULL)
+			(void)bs_study_image(study_of(l), l->site, &l->scan_study,
+					     l->armed.protocol, &l->info, &l->image);
 	return rc;
 }
 
@@ -129,11 +135,6 @@ int bs_pipeline_arm(struct bs_pipeline *l, const struct bs_site *site, const str
 	return l->image.pixels != NULL && l->readout != NULL
 		       ? 0
 		       : bs_fail(why, BS_ERR_NOMEM, "no memory for an image of %zu bytes", bytes);
-}
-
-static struct bs_study *study_of(const struct bs_pipeline *l)
-{
-	return l->past != NULL ? l->past->study : NULL;
 }
 
 /* Leaves noise, maps and fields to later recordings. */
@@ -202,7 +203,7 @@ int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail
 	rc = bs_scan_study_open(&l->scan_study, study_of(l), l->armed.protocol, &l->info, why);
 	bs_armed_scan(&l->armed, &l->info, &l->noise.noise);
 	if (rc == 0)
-		rc = bs_armed_take(&l->armed, study_of(l), &l->scan_study, why);
+		rc = bs_armed_take(&l->armed, study_of(l), &l->scan_study, &l->info, why);
 	bs_progress_begin(&progress, "reconstructing", n, "readouts");
 	for (uint32_t i = 0; rc == 0 && i < n; i++) {
 		rc = bs_recording_read(l->in, i, &acq, why);

@@ -3,7 +3,7 @@
  * reconstruction
  *
  * For contrasts (echoes) of one anatomy: reconstruct all, make W of all of the images
- * (core/tool/prior.h), reconstruct again with W, a set number of rounds. An edge that one image
+ * (core/solve/prior.h), reconstruct again with W, a set number of rounds. An edge that one image
  * shows counts for all; as noise falls from round to round, smaller steps count as edges.
  * check -> { add for each image, make }, once a round -> close. make allocates .w anew and forgets
  * the images; whatever is armed with the old .w is closed before. One thread.
@@ -13,7 +13,7 @@
 #ifndef BS_BOARD_TOOL_OFFLINE_ROUNDS_H
 #define BS_BOARD_TOOL_OFFLINE_ROUNDS_H
 
-#include "core/tool/prior.h"
+#include "core/solve/prior.h"
 #include "core/frame/recon.h"
 
 #define BS_ROUNDS_MAX    16u

@@ -23,6 +23,9 @@ protocols: (
     $(maps acs24 '') $pics },
   { name = "sep_pics"; $grid samples = 128; readouts = 21; $quiet parallel = "sense";
     $(maps acs24 '') $pics },
+  { name = "R3_wavelet"; $grid samples = 128; readouts = 37; $quiet parallel = "sense";
+    backend = "host"; $(maps acs24 '') ls: { iterations = 40; };
+    solve: { prior = "wavelet"; lambda = 2.0e-6; }; },
   { name = "full16"; $grid samples = 128; readouts = 64; $quiet
     $(maps acs16 'combine = "sense";') },
   { name = "full24"; $grid samples = 128; readouts = 64; $quiet
@@ -110,6 +113,7 @@ done <<'END'
 R2 prisma2d_R2_acs16 2 full16 6.8e-3 prisma2d_mask
 R3 prisma2d_R3_acs24 2 full24 1.68e-2 prisma2d_mask
 sep prisma2d_R3_sep 2 full24 1.94e-2 prisma2d_mask
+R3_wavelet prisma2d_R3_acs24 2 full24 1.0e-2 prisma2d_mask
 R2_pics prisma2d_R2_acs16 2 prisma2d_R2_acs16_pics 1e-5 -
 R3_pics prisma2d_R3_acs24 2 prisma2d_R3_acs24_pics 1e-5 -
 sep_pics prisma2d_R3_sep 2 prisma2d_R3_sep_pics 1e-5 -

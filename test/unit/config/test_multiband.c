@@ -73,6 +73,15 @@ static const struct {
 	  "4: protocols.[0].ls.basis: box: not with parallel sense_sms and method sense" },
 	{ SPOKES("stream", "image: { maps = \"study\"; };"),
 	  "3: protocols.[0].trajectory.type: stream: not with parallel sense_sms" },
+	{ JOINT("image: { maps = \"espirit\"; }; multiband: { factor = 2; };"
+		" solve: { prior = \"wavelet\"; lambda = 0.1; };"),
+	  "4: protocols.[0].parallel: sense_sms: not with solve.prior, start or damp" },
+	{ JOINT("image: { maps = \"study\"; }; multiband: { factor = 2; };"
+		" solve: { start = \"last\"; };"),
+	  "4: protocols.[0].parallel: sense_sms: not with solve.prior, start or damp" },
+	{ SPOKES("radial2d", "image: { maps = \"study\"; }; solve: { prior = \"tv\";"
+		 " lambda = 0.1; };"),
+	  "4: protocols.[0].parallel: sense_sms: not with solve.prior, start or damp" },
 };
 /* clang-format on */
 

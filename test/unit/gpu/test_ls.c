@@ -31,6 +31,8 @@ struct problem {
 };
 
 static struct bs_team *team;
+static double l2;
+static bool off; /* W is not used */
 
 struct parts {
 	size_t voxels, coils, images;
@@ -110,7 +112,8 @@ static double complex map_at(const struct parts *p, size_t c, size_t v)
 
 static void make_dense(struct parts *p, const struct problem *t)
 {
-	double mu = t->lambda * (double)p->voxels;
+	double alone = off && l2 == 0.0 ? t->lambda : l2;
+	double mu = off ? 0.0 : t->lambda * (double)p->voxels;
 	size_t N = p->voxels;
 	size_t V = p->images * N;
 
@@ -123,7 +126,8 @@ static void make_dense(struct parts *p, const struct problem *t)
 				sum += conj(p->f[m * N + i % N]) * p->f[m * N + j % N];
 			for (size_t c = 0; c < p->coils; c++)
 				power += conj(map_at(p, c, i)) * map_at(p, c, j);
-			p->a[i + j * V] = sum * power + (t->w == 0 && i == j ? mu : 0.0);
+			p->a[i + j * V] = sum * power + (t->w == 0 && i == j ? mu : 0.0) +
+					  (i == j ? alone * (double)p->voxels : 0.0);
 		}
 	for (uint64_t row = 0; t->w != 0 && row < p->w.rows; row++)
 		for (uint64_t e = p->w.start[row]; e < p->w.start[row + 1]; e++)
@@ -201,7 +205,8 @@ static uint32_t solve(const struct problem *t)
 				.images = t->images,
 				.precond = t->precond,
 				.iterations = 400,
-				.lambda = t->lambda };
+				.lambda = t->lambda,
+				.l2 = l2 };
 	struct bs_pcg_stop stop = { 400, 1e-7, INT64_MAX };
 	struct bs_pcg_result result = { 0 };
 	struct bs_need need = { 0 };
@@ -236,6 +241,10 @@ static uint32_t solve(const struct problem *t)
 				&why);
 	CHECK(rc == 0 && arena.used == need.total_bytes, "%s: plan takes what need states %s",
 	      t->name, why.text);
+	if (rc == 0 && t->w != 0) {
+		bs_ls_hold(plan, off); /* changed back and forth */
+		bs_ls_hold(plan, !off);
+	}
 	if (rc == 0) {
 		check_apply(plan, &p);
 		bs_ls_solve(plan, p.fhd, p.rho, &stop, &result);
@@ -355,6 +364,18 @@ int main(void)
 	(void)bs_team_open(&team, 2, NULL);
 	for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++)
 		(void)solve(&problems[i]);
+	l2 = 0.3;
+	for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++)
+		(void)solve(&problems[i]);
+	off = true;
+	for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++)
+		if (problems[i].w != 0)
+			(void)solve(&problems[i]);
+	l2 = 0.0; /* lambda stands in for it */
+	for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++)
+		if (problems[i].w != 0)
+			(void)solve(&problems[i]);
+	off = false;
 	circulant_inverse();
 	bs_team_close(team);
 	return check_done();

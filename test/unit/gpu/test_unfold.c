@@ -25,6 +25,9 @@ struct problem {
 	int members;
 };
 
+static double l2;
+static bool off; /* W is not used */
+
 struct parts {
 	size_t voxels, unknowns, coils, lines;
 	float *maps, *images, *rho, *again;
@@ -131,8 +134,10 @@ static void make_dense(struct parts *p, const struct problem *t)
 					       (int)(v / N[0] / N[1]) - (int)(w / N[0] / N[1]));
 			if (!t->w && i == j)
 				p->a[i + j * p->unknowns] += t->s.lambda;
+			if (i == j)
+				p->a[i + j * p->unknowns] += off && l2 == 0.0 ? t->s.lambda : l2;
 		}
-	for (uint64_t row = 0; t->w && row < p->w.rows; row++)
+	for (uint64_t row = 0; t->w && !off && row < p->w.rows; row++)
 		for (uint64_t e = p->w.start[row]; e < p->w.start[row + 1]; e++)
 			for (uint64_t g = p->w.start[row]; g < p->w.start[row + 1]; g++)
 				for (size_t m = 0; m < t->s.sets; m++)
@@ -182,13 +187,16 @@ static void check_apply(struct bs_unfold *plan, const struct parts *p)
 static int plan_in(struct bs_unfold **plan, const struct problem *t, const struct parts *p,
 		   struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
 {
+	struct bs_unfold_spec s = t->s;
 	struct bs_need need = { 0 };
-	int rc = bs_unfold_need(&t->s, &need, why);
+	int rc;
 
+	s.l2 = l2;
+	rc = bs_unfold_need(&s, &need, why);
 	if (rc == 0)
 		rc = bs_arena_open(arena, need.total_bytes, why);
 	if (rc == 0)
-		rc = bs_unfold_plan(plan, &t->s, t->w ? &p->w : NULL, arena, team, why);
+		rc = bs_unfold_plan(plan, &s, t->w ? &p->w : NULL, arena, team, why);
 	CHECK(rc == 0 && arena->used == need.total_bytes, "%s: plan takes what need states %s",
 	      t->name, why->text);
 	return rc;
@@ -207,6 +215,10 @@ static int solve(const struct problem *t, const struct parts *p, int members, fl
 
 	if (rc == 0)
 		rc = plan_in(&plan, t, p, &arena, team, &why);
+	if (rc == 0 && t->w) {
+		bs_unfold_use_w(plan, off); /* changed back and forth */
+		bs_unfold_use_w(plan, !off);
+	}
 	if (rc == 0) {
 		bs_unfold_solve(plan, p->maps, p->line, p->images, rho, &stop, result);
 		if (system)
@@ -265,7 +277,7 @@ static void one(const struct problem *t)
 /* A deadline in the past leaves one iteration, and says so. */
 static void deadline(void)
 {
-	const struct problem t = { "deadline", { { 16, 1 }, { 33, 16, 1 }, 3, 1, 40, 0.05, 0 },
+	const struct problem t = { "deadline", { { 16, 1 }, { 33, 16, 1 }, 3, 1, 40, 0.05, 0, 0 },
 				   REGULAR,    2,
 				   false,      2 };
 	const size_t voxels = 33 * 16;
@@ -299,11 +311,11 @@ static void deadline(void)
 static void refusals(void)
 {
 	const struct bs_unfold_spec bad[] = {
-		{ { 16, 1 }, { 16, 17, 1 }, 2, 1, 10, 0.0, 0 }, /* matrix y beyond the lines */
-		{ { 16, 2 }, { 16, 16, 3 }, 2, 1, 10, 0.0, 0 },
-		{ { 16, 1 }, { 16, 16, 1 }, 0, 1, 10, 0.0, 0 },
-		{ { 16, 1 }, { 16, 16, 1 }, 2, 3, 10, 0.0, 0 },
-		{ { 16, 1 }, { 16, 16, 1 }, 2, 1, 0, 0.0, 0 },
+		{ { 16, 1 }, { 16, 17, 1 }, 2, 1, 10, 0.0, 0, 0 }, /* matrix y beyond the lines */
+		{ { 16, 2 }, { 16, 16, 3 }, 2, 1, 10, 0.0, 0, 0 },
+		{ { 16, 1 }, { 16, 16, 1 }, 0, 1, 10, 0.0, 0, 0 },
+		{ { 16, 1 }, { 16, 16, 1 }, 2, 3, 10, 0.0, 0, 0 },
+		{ { 16, 1 }, { 16, 16, 1 }, 2, 1, 0, 0.0, 0, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -319,28 +331,26 @@ int main(void)
 {
 	/* clang-format off */
 	const struct problem problems[] = {
-		{ "R 2", { { 9, 1 }, { 5, 9, 1 }, 4, 1, 400, 0.05, 0 }, REGULAR, 2, false, 2 },
-		{ "R 3, 17 columns", { { 12, 1 }, { 17, 12, 1 }, 5, 1, 400, 0.02, 0 }, REGULAR, 3,
-		  false, 3 },
-		{ "every line", { { 11, 1 },
-		  { 18, 11, 1 }, 5, 1, 400, 0.0, 0 }, REGULAR, 1, false, 2
-		  },
-		{ "fewer rows than lines", { { 16, 1 },
-		  { 9, 11, 1 }, 3, 1, 400, 0.05, 0 }, IRREGULAR,
-		  0, false, 2 },
-		{ "irregular lines", { { 14, 1 }, { 7, 14, 1 }, 4, 1, 400, 0.05, 0 }, IRREGULAR, 0,
+		{ "R 2", { { 9, 1 }, { 5, 9, 1 }, 4, 1, 400, 0.05, 0, 0 }, REGULAR, 2, false, 2 },
+		{ "R 3, 17 columns", { { 12, 1 }, { 17, 12, 1 }, 5, 1, 400, 0.02, 0, 0 },
+		  REGULAR, 3, false, 3 },
+		{ "every line", { { 11, 1 }, { 18, 11, 1 }, 5, 1, 400, 0.0, 0, 0 }, REGULAR, 1,
 		  false, 2 },
-		{ "two sets of maps", { { 10, 1 }, { 6, 10, 1 }, 6, 2, 400, 0.05, 0 }, REGULAR, 2,
-		  false, 2 },
-		{ "W", { { 9, 1 }, { 7, 9, 1 }, 3, 1, 400, 0.2, 0 }, REGULAR, 2, true, 2 },
-		{ "3D, CAIPI", { { 7, 6 }, { 3, 7, 5 }, 5, 1, 400, 0.05, 0 }, CAIPI, 3, false, 2 },
-		{ "3D, irregular, W", { { 6, 5 },
-		  { 4, 5, 5 }, 3, 1, 400, 0.2, 0 }, IRREGULAR, 0, true,
+		{ "fewer rows than lines", { { 16, 1 }, { 9, 11, 1 }, 3, 1, 400, 0.05, 0, 0 },
+		  IRREGULAR, 0, false, 2 },
+		{ "irregular lines", { { 14, 1 }, { 7, 14, 1 }, 4, 1, 400, 0.05, 0, 0 },
+		  IRREGULAR, 0, false, 2 },
+		{ "two sets of maps", { { 10, 1 }, { 6, 10, 1 }, 6, 2, 400, 0.05, 0, 0 },
+		  REGULAR, 2, false, 2 },
+		{ "W", { { 9, 1 }, { 7, 9, 1 }, 3, 1, 400, 0.2, 0, 0 }, REGULAR, 2, true, 2 },
+		{ "3D, CAIPI", { { 7, 6 }, { 3, 7, 5 }, 5, 1, 400, 0.05, 0, 0 }, CAIPI, 3, false,
 		  2 },
-		{ "3D, two sets, W", { { 5, 4 },
-		  { 3, 5, 4 }, 4, 2, 400, 0.2, 0 }, CAIPI, 2, true, 2 },
-		{ "32 coils", { { 13, 1 },
-		  { 3, 13, 1 }, 32, 1, 400, 0.05, 0 }, REGULAR, 4, false, 2 },
+		{ "3D, irregular, W", { { 6, 5 }, { 4, 5, 5 }, 3, 1, 400, 0.2, 0, 0 },
+		  IRREGULAR, 0, true, 2 },
+		{ "3D, two sets, W", { { 5, 4 }, { 3, 5, 4 }, 4, 2, 400, 0.2, 0, 0 }, CAIPI, 2,
+		  true, 2 },
+		{ "32 coils", { { 13, 1 }, { 3, 13, 1 }, 32, 1, 400, 0.05, 0, 0 }, REGULAR, 4,
+		  false, 2 },
 	};
 	/* clang-format on */
 
@@ -350,6 +360,17 @@ int main(void)
 		CHECK(isa_use((enum bs_isa)isa), "instruction set %s", isa_name[isa]);
 		for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++)
 			one(&problems[i]);
+		for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++) {
+			l2 = 0.1;
+			one(&problems[i]);
+			off = problems[i].w;
+			if (off)
+				one(&problems[i]);
+			l2 = 0.0; /* lambda stands in for it */
+			if (off)
+				one(&problems[i]);
+			off = false;
+		}
 	}
 	deadline();
 	refusals();

@@ -203,10 +203,10 @@ static void one(struct problem t)
 static void refusals(void)
 {
 	const struct bs_unfold_spec bad[] = {
-		{ { 16, 2 }, { 16, 16, 2 }, 2, 1, 10, 0.0, 512 }, /* partitions, too */
-		{ { 16, 1 }, { 16, 16, 2 }, 2, 2, 10, 0.0, 512 }, /* sets of maps, too */
-		{ { 16, 1 }, { 16, 17, 2 }, 2, 1, 10, 0.0, 512 },
-		{ { 16, 1 }, { 16, 16, 2 }, 2, 1, 10, 0.0, 0 }, /* not slices, so partitions */
+		{ { 16, 2 }, { 16, 16, 2 }, 2, 1, 10, 0.0, 512, 0 }, /* partitions, too */
+		{ { 16, 1 }, { 16, 16, 2 }, 2, 2, 10, 0.0, 512, 0 }, /* sets of maps, too */
+		{ { 16, 1 }, { 16, 17, 2 }, 2, 1, 10, 0.0, 512, 0 },
+		{ { 16, 1 }, { 16, 16, 2 }, 2, 1, 10, 0.0, 0, 0 }, /* not slices, so partitions */
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -222,22 +222,22 @@ int main(void)
 {
 	/* clang-format off */
 	const struct problem problems[] = {
-		{ "2 slices, half a field", { { 13, 1 }, { 5, 13, 2 }, 5, 1, 400, 0.05, 1 }, 0.5,
+		{ "2 slices, half a field", { { 13, 1 }, { 5, 13, 2 }, 5, 1, 400, 0.05, 1, 0 }, 0.5,
 		  1, 0, 2, 2 },
-		{ "3 slices, a third", { { 15, 1 }, { 17, 15, 3 }, 6, 1, 400, 0.05, 1 }, 1.0 / 3.0,
-		  1, 0, 3, 3 },
-		{ "3 slices, half a field", { { 11, 1 }, { 9, 11, 3 }, 6, 1, 400, 0.05, 1 }, 0.5,
+		{ "3 slices, a third", { { 15, 1 }, { 17, 15, 3 }, 6, 1, 400, 0.05, 1, 0 },
+		  1.0 / 3.0, 1, 0, 3, 3 },
+		{ "3 slices, half a field", { { 11, 1 }, { 9, 11, 3 }, 6, 1, 400, 0.05, 1, 0 }, 0.5,
 		  1, 0, 3, 2 },
 		{ "2 slices, a third, every second line", { { 17, 1 }, { 7, 17, 2 }, 6, 1, 400,
-		  0.05, 1 }, 1.0 / 3.0, 2, 0, 2, 2 },
+		  0.05, 1, 0 }, 1.0 / 3.0, 2, 0, 2, 2 },
 		{ "4 slices, a quarter back, irregular", { { 12, 1 }, { 3, 12, 4 }, 8, 1, 400,
-		  0.05, 1 }, -0.25, 0, 0, 4, 2 },
+		  0.05, 1, 0 }, -0.25, 0, 0, 4, 2 },
 		{ "4 slices, no phase, fewer rows than lines", { { 14, 1 }, { 4, 9, 4 }, 8, 1, 400,
-		  0.05, 1 }, 0.0, 1, 0, 4, 2 },
+		  0.05, 1, 0 }, 0.0, 1, 0, 4, 2 },
 		{ "odd rows of even lines, a phase of no simple share", { { 16, 1 }, { 6, 11, 2 },
-		  5, 1, 400, 0.05, 1 }, 0.4271, 0, 0, 2, 2 },
-		{ "one slice of three alone", { { 13, 1 }, { 5, 13, 3 }, 4, 1, 400, 0.05, 1 }, 0.0,
-		  2, 1, 2, 2 },
+		  5, 1, 400, 0.05, 1, 0 }, 0.4271, 0, 0, 2, 2 },
+		{ "one slice of three alone", { { 13, 1 }, { 5, 13, 3 }, 4, 1, 400, 0.05, 1, 0 },
+		  0.0, 2, 1, 2, 2 },
 	};
 	/* clang-format on */
 	const enum bs_isa best = bs_isa();

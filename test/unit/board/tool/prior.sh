@@ -14,6 +14,7 @@ expect 1 "5 neighbors in 2 dim" -- --neighbors 5 -o "$dir/w.mtx" "$dir/a_true.cf
 expect 1 "none.hdr\|none.cfl" -- -o "$dir/w.mtx" "$dir/none.cfl"
 expect 1 "16 x 24 x 1 voxels, the first reference 32 x 24 x 1" -- -o "$dir/w.mtx" \
 	"$dir/a_true.cfl" "$dir/b_true.cfl"
+expect 1 "no valid site file" -- --scan "$dir/a.h5" -o "$dir/w.mtx" "$dir/a_true.cfl"
 expect 1 "a mask is one image" -- --mask "$dir/a_true.cfl" -o "$dir/w.mtx" "$dir/a_true.cfl"
 [ ! -e "$dir/w.mtx" ] && echo "ok nothing refused left a file" || echo "not ok w.mtx exists"
 # 31 x 24 + 32 x 23 pairs of neighbors; with 8 neighbors 2 x 31 x 23 more

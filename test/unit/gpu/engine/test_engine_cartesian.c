@@ -336,6 +336,34 @@ static void one_after_the_other(void)
 	}
 }
 
+/* With a prior, which needs a bound of the system: without W ls.l2 adds to ls.lambda's identity. */
+static void beside(void)
+{
+	static float out[2][VOXELS * 2];
+	struct bs_report report = { 0 };
+	double e;
+
+	for (int i = 0; i < 2; i++) {
+		struct bs_protocol p = protocol(BS_PARALLEL_SENSE, BS_PARTIAL_FOURIER_NONE, EX);
+		struct armed a = { 0 };
+
+		p.prior.kind = BS_PRIOR_WAVELET;
+		p.prior.lambda = 0.01;
+		p.prior.block = 8;
+		p.lambda = i == 0 ? 9.05 : 0.05;
+		p.w.l2 = i == 0 ? 0.0 : 9.0;
+		bs_plan_make(&p);
+		if (!arm(&a, &p, 2))
+			return;
+		add_lines(&a, 0, EX, 0, NY - 1, 2, false);
+		(void)a.engine->image(a.self, 0, NULL, INT64_MAX, out[i], &report);
+		armed_close(&a);
+	}
+	e = check_rel(out[1], out[0], VOXELS * 2);
+	CHECK(e <= 1e-5 && report.stop == BS_PROX_TOLERANCE, "l2 9 beside lambda: %.1e, %s", e,
+	      bs_prox_reason_words(report.stop));
+}
+
 int main(void)
 {
 	simulate();
@@ -348,5 +376,6 @@ int main(void)
 	completes("every second line, asymmetric echo", BS_PARALLEL_SENSE, 28, NY - 1, 2, 0.7);
 	completes("every second line, both", BS_PARALLEL_SENSE, 28, 18, 2, 0.9);
 	one_after_the_other();
+	beside();
 	return check_done();
 }

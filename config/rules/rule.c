@@ -1,4 +1,4 @@
-/* config/rule.c - see rule.h */
+/* config/rules/rule.c - see rule.h */
 #include "config/rule.h"
 
 #include <stdarg.h>
@@ -49,4 +49,12 @@ void bs_rule_fault(const struct bs_reading *r, const struct bs_scope *s, const c
 	line = line != 0 ? line : s->at[row_of(s, near)];
 	bs_scope_name(name, s, path);
 	bs_fault(r->faults, line != 0 ? line : s->line, name, "%s", why);
+}
+
+void bs_rule_fault_solves(const struct bs_reading *r, const struct bs_scope *s, const char *path)
+{
+	char solvers[64];
+
+	fault(r, s, path, "has no effect without method %s",
+	      bs_method_solvers(solvers, sizeof(solvers)));
 }

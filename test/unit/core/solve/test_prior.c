@@ -1,8 +1,8 @@
 /*
- * test/unit/core/tool/test_prior.c - W from references: rows, weights at edges, mask, shared
+ * test/unit/core/solve/test_prior.c - W from references: rows, weights at edges, mask, shared
  * edges
  */
-#include "core/tool/prior.h"
+#include "core/solve/prior.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -159,6 +159,63 @@ static void test_mask(void)
 	bs_csr_close(&w);
 }
 
+/* The rows of w that are not all zeros are those of made, in their order. */
+static bool same_rows(const struct bs_csr *w, const struct bs_csr *made)
+{
+	uint64_t at = 0;
+
+	for (uint64_t r = 0; r < w->rows; r++) {
+		const uint64_t e = w->start[r];
+		const uint64_t n = w->start[r + 1] - e;
+
+		if (w->value[e] == 0.0f)
+			continue;
+		if (at == made->rows || made->start[at + 1] - made->start[at] != n ||
+		    memcmp(w->col + e, made->col + made->start[at], n * 4) != 0 ||
+		    memcmp(w->value + e, made->value + made->start[at], n * 4) != 0)
+			return false;
+		at++;
+	}
+	return at == made->rows;
+}
+
+/* A whole W is filled for one image and mask after the other, and is the W made of each. */
+static void test_whole(uint32_t neighbors)
+{
+	struct bs_prior_spec s = spec(neighbors);
+	struct bs_csr whole, made, again;
+	uint64_t seed = 5;
+	int rc;
+
+	s.whole = true;
+	rc = bs_prior_make(&whole, &s, NULL, NULL, NULL);
+	CHECK(rc == 0 &&
+		      whole.rows * 8 + (whole.entries * 16) + whole.cols * 8 <= bs_prior_bytes(&s),
+	      "%u neighbors: a whole W without an image", neighbors);
+	for (int turn = 0; rc == 0 && turn < 3; turn++) {
+		const struct bs_prior_spec plain = spec(neighbors);
+
+		for (int v = 0; v < VOXELS; v++) {
+			image[0][v][0] = (float)check_uniform(&seed);
+			mask[v][0] = check_uniform(&seed) < 0.7 ? 1.0f : 0.0f;
+			mask[v][1] = 0.0f;
+		}
+		rc = bs_prior_make(&made, &plain, &image[0][0][0], &mask[0][0], NULL);
+		if (rc == 0)
+			rc = bs_prior_fill(&whole, &s, &image[0][0][0], &mask[0][0], NULL);
+		if (rc == 0)
+			rc = bs_prior_make(&again, &s, &image[0][0][0], &mask[0][0], NULL);
+		CHECK(rc == 0 && same_rows(&whole, &made), "filled, turn %d: the rows made", turn);
+		CHECK(rc == 0 && memcmp(whole.t_value, again.t_value, again.entries * 4) == 0 &&
+			      memcmp(whole.t_row, again.t_row, again.entries * 4) == 0 &&
+			      memcmp(whole.t_start, again.t_start, (again.cols + 1) * 8) == 0,
+		      "filled, turn %d: its transpose", turn);
+		bs_csr_close(&made);
+		bs_csr_close(&again);
+	}
+	bs_csr_close(&whole);
+}
+
 static void refuse(const char *what, const struct bs_prior_spec *s, const float *m, int want)
 {
 	struct bs_fail why = { 0 };
@@ -205,6 +262,9 @@ int main(void)
 	test_rows();
 	test_edges();
 	test_mask();
+	test_whole(4);
+	test_whole(6);
+	test_whole(26);
 	test_refused();
 	return check_done();
 }

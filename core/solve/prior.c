@@ -1,5 +1,5 @@
-/* core/tool/prior.c - see prior.h */
-#include "core/tool/prior.h"
+/* core/solve/prior.c - see prior.h */
+#include "core/solve/prior.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static void set_ways(struct maker *m)
 
 static int set_units(struct maker *m, struct bs_fail *why)
 {
-	for (uint32_t i = 0; i < m->s->images; i++) {
+	for (uint32_t i = 0; m->images != NULL && i < m->s->images; i++) {
 		const float *r = m->images + 2 * m->voxels * i;
 		double top = 0.0;
 
@@ -100,7 +100,7 @@ static double weight(const struct maker *m, uint64_t a, uint64_t b, int steps)
 {
 	double t = 0.0;
 
-	for (uint32_t i = 0; i < m->s->images; i++) {
+	for (uint32_t i = 0; m->images != NULL && i < m->s->images; i++) {
 		const float *r = m->images + 2 * m->voxels * i;
 		double re = (double)r[2 * a] - r[2 * b];
 		double im = (double)r[2 * a + 1] - r[2 * b + 1];
@@ -126,10 +126,10 @@ static void end_row(struct maker *m)
 		m->w->start[m->rows] = m->entries;
 }
 
-/* Adds the row of one difference, with columns in increasing order. */
-static void pair(struct maker *m, uint64_t a, uint64_t b, int steps)
+/* Adds the row of one difference, with columns in increasing order. holds: it is within the mask */
+static void pair(struct maker *m, uint64_t a, uint64_t b, int steps, bool holds)
 {
-	double w = m->w ? weight(m, a, b, steps) : 0.0;
+	double w = m->w && holds ? weight(m, a, b, steps) : 0.0;
 
 	entry(m, a < b ? a : b, a < b ? w : -w);
 	entry(m, a < b ? b : a, a < b ? -w : w);
@@ -140,12 +140,14 @@ static void voxel_rows(struct maker *m, uint32_t x, uint32_t y, uint32_t z)
 {
 	const uint32_t *n = m->s->matrix;
 	uint64_t v = ((uint64_t)z * n[1] + y) * n[0] + x;
+	const bool in = inside(m, v);
 
-	if (!inside(m, v)) {
-		entry(m, v, m->s->outside);
+	if (!in || m->s->whole) {
+		entry(m, v, in ? 0.0 : m->s->outside);
 		end_row(m);
-		return;
 	}
+	if (!in && !m->s->whole)
+		return;
 	for (uint32_t i = 0; i < m->ways; i++) {
 		int64_t at[3] = { (int64_t)x + m->way[i][0], (int64_t)y + m->way[i][1],
 				  (int64_t)z + m->way[i][2] };
@@ -154,9 +156,9 @@ static void voxel_rows(struct maker *m, uint32_t x, uint32_t y, uint32_t z)
 		if (at[0] < 0 || at[0] >= n[0] || at[1] < 0 || at[1] >= n[1] || at[2] >= n[2])
 			continue;
 		other = ((uint64_t)at[2] * n[1] + (uint64_t)at[1]) * n[0] + (uint64_t)at[0];
-		if (inside(m, other))
-			pair(m, v, other,
-			     abs(m->way[i][0]) + abs(m->way[i][1]) + abs(m->way[i][2]));
+		if (m->s->whole || inside(m, other))
+			pair(m, v, other, abs(m->way[i][0]) + abs(m->way[i][1]) + abs(m->way[i][2]),
+			     in && inside(m, other));
 	}
 }
 
@@ -170,24 +172,32 @@ static void walk(struct maker *m, struct bs_csr *into)
 				voxel_rows(m, x, y, z);
 }
 
+static int begin(struct maker *m, struct bs_fail *why)
+{
+	const struct bs_prior_spec *s = m->s;
+	uint64_t in = 0;
+	int rc = check_spec(s, why);
+
+	if (rc != 0)
+		return rc;
+	m->voxels = (uint64_t)s->matrix[0] * s->matrix[1] * s->matrix[2];
+	rc = set_units(m, why);
+	for (uint64_t v = 0; rc == 0 && v < m->voxels; v++)
+		in += inside(m, v);
+	if (rc == 0 && in == 0)
+		rc = bs_fail(why, BS_ERR_SIZE, "prior: the mask is empty");
+	set_ways(m);
+	return rc;
+}
+
 int bs_prior_make(struct bs_csr *w, const struct bs_prior_spec *spec, const float *images,
 		  const float *mask, struct bs_fail *why)
 {
 	struct maker m = { .s = spec, .images = images, .mask = mask };
-	uint64_t in = 0;
-	int rc = check_spec(spec, why);
+	int rc = begin(&m, why);
 
 	if (rc != 0)
 		return rc;
-	m.voxels = (uint64_t)spec->matrix[0] * spec->matrix[1] * spec->matrix[2];
-	rc = set_units(&m, why);
-	if (rc != 0)
-		return rc;
-	for (uint64_t v = 0; v < m.voxels; v++)
-		in += inside(&m, v);
-	if (in == 0)
-		return bs_fail(why, BS_ERR_SIZE, "prior: the mask is empty");
-	set_ways(&m);
 	walk(&m, NULL);
 	if (m.rows == 0)
 		return bs_fail(why, BS_ERR_SIZE, "prior: no two voxels are neighbors");
@@ -200,4 +210,26 @@ int bs_prior_make(struct bs_csr *w, const struct bs_prior_spec *spec, const floa
 	if (rc != 0)
 		bs_csr_close(w);
 	return rc;
+}
+
+int bs_prior_fill(struct bs_csr *w, const struct bs_prior_spec *spec, const float *images,
+		  const float *mask, struct bs_fail *why)
+{
+	struct maker m = { .s = spec, .images = images, .mask = mask };
+	int rc = begin(&m, why);
+
+	if (rc != 0)
+		return rc;
+	walk(&m, w);
+	bs_csr_turn(w);
+	return 0;
+}
+
+uint64_t bs_prior_bytes(const struct bs_prior_spec *s)
+{
+	const uint64_t voxels = (uint64_t)s->matrix[0] * s->matrix[1] * s->matrix[2];
+	const uint64_t rows = voxels * (1 + s->neighbors / 2);
+
+	/* an entry has column and value, twice; a pair's row has two entries, a voxel's has one */
+	return (2 * rows - voxels) * 16 + rows * 8 + voxels * 8;
 }

@@ -1,4 +1,4 @@
-/* config/siterules.c - the rules of a site's own keys; see rules.h */
+/* config/rules/site.c - the rules of a site's own keys; see rules.h */
 #include "config/rules.h"
 
 #include <stdio.h>
@@ -242,6 +242,9 @@ void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const s
 				      "\"%s\" is already the name of %s (line %u)",
 				      site->protocol[i].name, protocols[j].label,
 				      protocols[j].line);
+	for (uint32_t i = 0; i < site->protocols; i++)
+		if (sound(&protocols[i], "ls.w", "ls.w_protocol", NULL))
+			bs_rules_w_source(r, &protocols[i], site, &site->protocol[i]);
 	rule_memory(r, s, site, protocols);
 }
 
