@@ -266,10 +266,8 @@ void bs_recon_worker_leave(struct recon_worker *w, const struct bs_recon_image *
 {
 	const struct bs_scan_record *scan = recon_record(w);
 	struct bs_study *study = w->env->shm.study;
-	const uint32_t slot = study == NULL
-				      ? BS_SCAN_TAKES_NONE
-				      : bs_study_image(study, &w->env->site, &scan->study,
-						       w->current->protocol, &scan->info, image);
+	const uint32_t slot = bs_study_image(study, &w->env->site, &scan->study,
+					     w->current->protocol, &scan->info, image);
 
 	for (uint32_t i = 0; slot != BS_SCAN_TAKES_NONE && i < w->env->site.protocols; i++)
 		if (w->armed[i] != NULL && w->armed[i] != w->current &&

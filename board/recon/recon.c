@@ -284,7 +284,8 @@ static int make_images(struct recon_worker *w, int64_t told_ns, int64_t ready_ns
 		describe(w, m, told_ns);
 		if (!m->image.preview)
 			add_times(w, m);
-		bs_recon_worker_leave(w, &m->image);
+		if (w->env->shm.study != NULL)
+			bs_recon_worker_leave(w, &m->image);
 		hand_on(w, slot);
 		bs_worker_beat(w->env);
 		w->unnoted = true;

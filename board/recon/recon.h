@@ -66,7 +66,7 @@ int bs_recon_worker_arm_one(struct recon_worker *w, struct bs_armed **at,
 void bs_recon_worker_drop(struct bs_armed **at);
 /* Measures protocols again that were refused while the machine was busy. */
 void bs_recon_worker_measure(struct recon_worker *w);
-/* Keeps an image that later scans take, and begins to make W of it for their protocols. */
+/* Keeps an image that later scans take, and begins to make W of it. The site has a study. */
 void bs_recon_worker_leave(struct recon_worker *w, const struct bs_recon_image *image);
 
 /* The next functions are in reload.c. */
