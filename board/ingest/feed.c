@@ -335,14 +335,14 @@ static void end_early(struct ingest *in, struct bs_ingest_scan *scan, const stru
 /* Feeds the next part of a scan, and ends the feed after the last. False: the feed waits. */
 static bool give(struct ingest *in, struct bs_ingest_scan *scan)
 {
+	const bool waits = feed.log == NULL && (waits_for_recon(in) || !is_written(in, scan));
+	/* asked after is_written: the log counts given-up messages before it calls them done */
+	const char *lacks = lack(in, scan);
 	struct bs_fail why;
-	bool waits;
 	int rc = 0;
 
-	waits = feed.log == NULL && (waits_for_recon(in) || !is_written(in, scan));
-	/* asked after is_written: the log counts given-up messages before it calls them done */
-	if (lack(in, scan) != NULL) {
-		give_up(in, scan, lack(in, scan));
+	if (lacks != NULL) {
+		give_up(in, scan, lacks);
 		return true;
 	}
 	if (waits)

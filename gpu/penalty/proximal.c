@@ -288,6 +288,13 @@ static struct scale measure_maps(const struct proximal *x, const float *maps)
 	return s;
 }
 
+/* Measures a slice before its first solve, where neither maps nor the frame's path tell as much. */
+static void measure_ahead(struct proximal *x, uint32_t slice)
+{
+	if (x->prox != NULL && x->unfold == NULL && !x->p->plan.streams)
+		x->scale[slice] = measure(x, slice, BS_PROX_POWER_STEPS);
+}
+
 static void proximal_changed(void *plan, uint32_t slice)
 {
 	struct proximal *x = plan;
@@ -296,8 +303,7 @@ static void proximal_changed(void *plan, uint32_t slice)
 	for (uint32_t t = 0; t < x->frames && x->unfold == NULL; t++)
 		bs_ls_changed(x->ls[t], slice);
 	x->task = NULL;
-	if (x->prox != NULL && x->unfold == NULL && !x->p->plan.streams)
-		x->scale[slice] = measure(x, slice, BS_PROX_POWER_STEPS);
+	measure_ahead(x, slice);
 }
 
 static int proximal_plan(void **plan, struct bs_encoder *encoder, const struct bs_tables *tables,
@@ -339,8 +345,7 @@ static int proximal_plan(void **plan, struct bs_encoder *encoder, const struct b
 	}
 	/* maps of the scan are not known yet, and the caller says when they are */
 	for (uint32_t s = 0; s < p->slices && p->plan.maps <= BS_PLAN_MAPS_FILE; s++)
-		if (x->prox != NULL && x->unfold == NULL && !p->plan.streams)
-			x->scale[s] = measure(x, s, BS_PROX_POWER_STEPS);
+		measure_ahead(x, s);
 	*plan = x;
 	return 0;
 }
