@@ -154,8 +154,9 @@ void bs_ingest_feed_rest(struct ingest *in)
 /* True for a reopened scan whose log has messages that this service has not taken yet. */
 static bool reads(const struct ingest *in, const struct bs_ingest_scan *scan)
 {
-	return atomic_load(&bs_ingest_reopened(in)->step) == BS_REOPEN_READS &&
-	       bs_ingest_log_apart(in, scan);
+	const struct bs_reopened *o = bs_ingest_reopened(in);
+
+	return atomic_load(&o->step) == BS_REOPEN_READS && atomic_load(&o->scan) == scan->id;
 }
 
 /* True if the feed reads the log that a dead process left, not the one that is written now. */

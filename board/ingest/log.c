@@ -63,13 +63,19 @@ int bs_ingest_log_start(struct ingest *in, struct bs_fail *why)
 	return rc;
 }
 
-bool bs_ingest_log_apart(const struct ingest *in, const struct bs_ingest_scan *scan)
+/* True if the scan was reopened, and an earlier service's log is, or was, read for it. */
+static bool is_reopened(const struct ingest *in, const struct bs_ingest_scan *scan)
 {
 	const struct bs_reopened *o = bs_ingest_reopened(in);
 	const uint32_t step = atomic_load(&o->step);
 
 	return step >= BS_REOPEN_OPENS && step < BS_REOPEN_OVER &&
 	       atomic_load(&o->scan) == scan->id;
+}
+
+bool bs_ingest_log_apart(const struct ingest *in, const struct bs_ingest_scan *scan)
+{
+	return is_reopened(in, scan) && bs_ingest_reopened(in)->gone_on == 0;
 }
 
 bool bs_ingest_log_sealed(const struct ingest *in, const struct bs_ingest_scan *scan)
@@ -110,7 +116,7 @@ void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len)
 void bs_ingest_log_put(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq,
 		       const unsigned char *msg, size_t len)
 {
-	if (!bs_ingest_log_apart(in, scan)) /* the messages of a log that is apart come from it */
+	if (!is_reopened(in, scan)) /* the messages come from the log */
 		bs_keeper_put(in->log, seq, seq == scan->order.next ? seq : scan->order.next - 1,
 			      msg, len, bs_now_ns());
 }
@@ -157,7 +163,7 @@ const char *bs_ingest_log_lacks(const struct ingest *in, const struct bs_ingest_
 
 const char *bs_ingest_log_name(const struct ingest *in, const struct bs_ingest_scan *scan)
 {
-	if (bs_ingest_log_apart(in, scan))
+	if (is_reopened(in, scan))
 		return bs_ingest_reopened(in)->log;
 	return is_noted(scan) ? scan->record->log.name : in->env->shm.s->log.name;
 }
@@ -239,6 +245,8 @@ void bs_ingest_log_made(struct ingest *in, struct bs_ingest_scan *scan)
 	in->was_early = false;
 	if (bs_ingest_log_apart(in, scan))
 		bs_ingest_log_leave(in);
+	else if (is_reopened(in, scan)) /* the keeper has ended its log */
+		atomic_store(&bs_ingest_reopened(in)->step, BS_REOPEN_OVER);
 }
 
 /* Reports once when the scan becomes unprotected, and once when it is protected again. */
