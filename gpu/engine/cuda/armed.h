@@ -27,6 +27,8 @@
 #include "gpu/solve/ls_cuda.h"
 
 #define BS_CUDA_UPLOADS 64u /* most uploads under way at the same time */
+/* Most readouts that one copy brings to one of several GPUs; a divisor of BS_CUDA_UPLOADS. */
+#define BS_CUDA_BATCH 16u
 
 /*
  * The work that is queued after the last readout: the rest of F^H d; solves; combination and
@@ -82,9 +84,14 @@ struct bs_armed_cuda {
 	size_t pool_bytes;
 	float *image; /* image in pinned host memory */
 	/*
-	 * pinned host memory, [BS_CUDA_UPLOADS] readouts; NULL: readouts are read in mapped memory
+	 * pinned host memory, [BS_CUDA_UPLOADS] readouts; of a share [coil][BS_CUDA_UPLOADS] lines;
+	 * NULL: readouts are read in mapped memory
 	 */
 	float *staging;
+	/* readouts of a share that are in staging and not on their way: consecutive, of one frame */
+	struct {
+		uint32_t frame, first, count;
+	} batch;
 	bool mapped;
 	float2 *coil_images; /* images of the coils in device memory */
 	float *out;          /* address of the image on the device */
@@ -137,6 +144,8 @@ int bs_armed_cuda_maps(void *self, uint32_t slice);
 int bs_armed_cuda_begin(void *self, uint32_t frame);
 int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float *k,
 		      const float *data, size_t coil_stride);
+/* Copies a share's readouts that wait in staging. Call before anything that reads the frame. */
+int bs_armed_cuda_flush(struct bs_armed_cuda *e);
 void bs_armed_cuda_scan(void *self);
 int bs_armed_cuda_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
 		       const struct bs_mrd_acq *head, const float *data, size_t coil_stride);

@@ -332,6 +332,8 @@ int bs_armed_cuda_queue_finish(struct bs_armed_cuda *e, uint32_t frame, bool wat
 	int rc = bs_armed_cuda_slice(e, frame);
 
 	if (rc == 0)
+		rc = bs_armed_cuda_flush(e);
+	if (rc == 0)
 		rc = e->op->settle(e->plan, frame, e->stream, NULL);
 	if (rc == 0)
 		rc = launch_frame(e, frame, watched);
@@ -342,8 +344,10 @@ int bs_armed_cuda_queue_finish(struct bs_armed_cuda *e, uint32_t frame, bool wat
 int bs_armed_cuda_fold(void *self, uint32_t frame, uint32_t group)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
-	const int rc = bs_mapped_fold(e->scan_maps, frame, group);
+	int rc = bs_mapped_fold(e->scan_maps, frame, group);
 
+	if (rc == 0)
+		rc = bs_armed_cuda_flush(e);
 	return rc != 0 ? rc
 		       : e->op->part(e->plan, frame, group,
 				     (float2 *)bs_partial_cuda_write(&e->window, frame, group),
@@ -355,6 +359,8 @@ int bs_armed_cuda_queue_slide(struct bs_armed_cuda *e, uint32_t frame, const uin
 {
 	int rc = bs_armed_cuda_slice(e, frame);
 
+	if (rc == 0)
+		rc = bs_armed_cuda_flush(e);
 	if (rc == 0)
 		rc = bs_partial_cuda_sum(&e->window, frame, held, (float *)e->coil_images,
 					 e->stream, NULL);

@@ -7,6 +7,9 @@
  * memory. The operator's work follows each readout on the other stream, while the scan goes on.
  * With gpu.memory "mapped" nothing is uploaded: a readout is copied into page-locked memory, which
  * kernels read.
+ *
+ * Each call to the driver takes the host microseconds, which one of several GPUs cannot afford for
+ * every readout: its readouts are gathered in pinned memory and go up BS_CUDA_BATCH at a time.
  */
 #include "gpu/engine/cuda/armed.h"
 
@@ -22,6 +25,8 @@ int bs_armed_cuda_begin(void *self, uint32_t frame)
 	if (e->filler != NULL)
 		bs_filler_begin(e->filler, frame);
 	rc = bs_mapped_begin(e->scan_maps, frame);
+	if (rc == 0)
+		rc = bs_armed_cuda_flush(e);
 	if (rc != 0)
 		return rc;
 	/* The frame that had this place before may have been dropped during its uploads. */
@@ -109,6 +114,60 @@ static int send(struct bs_armed_cuda *e, float2 *to, const float *data, size_t c
 	return 0;
 }
 
+int bs_armed_cuda_flush(struct bs_armed_cuda *e)
+{
+	const struct bs_protocol *p = e->p;
+	const uint32_t frame = e->batch.frame;
+	const uint32_t first = e->batch.first;
+	const uint32_t count = e->batch.count;
+	const uint64_t at = (e->made - count) % BS_CUDA_UPLOADS;
+	cudaEvent_t sent = e->sent[at - at % BS_CUDA_BATCH];
+	int rc = 0;
+
+	if (count == 0)
+		return 0;
+	e->batch.count = 0;
+	BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADING], e->up), NULL);
+	BS_CUDA(cudaMemcpy2DAsync(e->op->samples(e->plan, frame) + (uint64_t)first * p->samples,
+				  (size_t)e->op->coil_step(p) * 8, e->staging + 2 * at * p->samples,
+				  (size_t)BS_CUDA_UPLOADS * p->samples * 8,
+				  (size_t)count * p->samples * 8, p->coils, cudaMemcpyHostToDevice,
+				  e->up),
+		NULL);
+	BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADED], e->up), NULL);
+	e->marked |= 1u << BS_CUDA_UPLOADING | 1u << BS_CUDA_UPLOADED;
+	BS_CUDA(cudaEventRecord(sent, e->up), NULL);
+	BS_CUDA(cudaStreamWaitEvent(e->stream, sent, 0), NULL);
+	/* a window's group is summed as a whole */
+	for (uint32_t r = 0; r < count && rc == 0 && e->window.groups == 0; r++)
+		rc = e->op->arrived(e->plan, frame, first + r, e->stream, NULL);
+	return rc;
+}
+
+/* Copies a share's readout to pinned memory, and sends the readouts there once they are enough. */
+static int gather(struct bs_armed_cuda *e, uint32_t frame, uint32_t readout, const float *data,
+		  size_t coil_stride)
+{
+	const uint64_t at = e->made % BS_CUDA_UPLOADS;
+	int rc = 0;
+
+	if (frame != e->batch.frame || readout != e->batch.first + e->batch.count)
+		rc = bs_armed_cuda_flush(e);
+	if (rc != 0)
+		return rc;
+	if (at % BS_CUDA_BATCH == 0) /* what lay there has gone up */
+		BS_CUDA(cudaEventSynchronize(e->sent[at]), NULL);
+	if (e->batch.count == 0) {
+		e->batch.frame = frame;
+		e->batch.first = readout;
+	}
+	copy_readout(e->p, e->staging + 2 * at * e->p->samples,
+		     (size_t)BS_CUDA_UPLOADS * e->p->samples, data, coil_stride);
+	e->batch.count++;
+	e->read = ++e->made; /* the caller's readout is not read any more */
+	return e->made % BS_CUDA_BATCH == 0 ? bs_armed_cuda_flush(e) : 0;
+}
+
 int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float *k,
 		      const float *data, size_t coil_stride)
 {
@@ -125,6 +184,8 @@ int bs_armed_cuda_add(void *self, uint32_t frame, uint32_t readout, const float 
 	if (rc != 0)
 		return rc;
 	e->added[frame] = true;
+	if (e->share && !e->mapped)
+		return gather(e, frame, readout, data, coil_stride);
 	if (e->mapped) {
 		BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADING], e->stream), NULL);
 		BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADED], e->stream), NULL);

@@ -240,8 +240,11 @@ static int peek(void *self, uint32_t frame, float *image)
 	struct bs_armed_multi *e = (struct bs_armed_multi *)self;
 	struct bs_report unread;
 	int rc = on_all(e, [=](struct bs_armed_share *s) {
-		return s->gpu->op->peek(s->gpu->plan, frame, s->gpu->coil_images, s->gpu->stream,
-					NULL);
+		const int sent = bs_armed_cuda_flush(s->gpu);
+
+		return sent != 0 ? sent
+				 : s->gpu->op->peek(s->gpu->plan, frame, s->gpu->coil_images,
+						    s->gpu->stream, NULL);
 	});
 
 	if (rc == 0)
