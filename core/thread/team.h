@@ -12,6 +12,8 @@
 #ifndef BS_CORE_THREAD_TEAM_H
 #define BS_CORE_THREAD_TEAM_H
 
+#include <stddef.h>
+
 #include "core/err.h"
 
 BS_C_BEGIN
@@ -44,6 +46,8 @@ static inline void bs_team_run(struct bs_team *team, void (*fn)(void *arg, int t
 }
 /* Calls fn once in each member, the caller included; returns when all have returned. */
 void bs_team_each(struct bs_team *team, void (*fn)(void *arg, int task, int member), void *arg);
+/* As memcpy. A copy that one thread takes long for is spread over the team. */
+void bs_team_copy(struct bs_team *team, void *to, const void *from, size_t bytes);
 static inline int bs_team_members(const struct bs_team *team)
 {
 	return team->members;

@@ -404,6 +404,7 @@ static int open_with(void **self, const struct bs_cuda_spec *s, const struct mad
 	if (e == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	e->p = p;
+	e->team = env->team;
 	e->op = s->op;
 	e->share = s->share;
 	e->mapped = is_mapped(p);

@@ -51,6 +51,7 @@ enum bs_cuda_mark {
 
 struct bs_armed_cuda {
 	const struct bs_protocol *p;
+	struct bs_team *team; /* copies the image to the caller */
 	const struct bs_cuda_operator *op;
 	void *plan; /* plan of the operator */
 	bool share; /* this GPU is one of several (struct bs_cuda_spec) */

@@ -9,6 +9,7 @@
 
 #include "core/log.h"
 #include "core/thread/clock.h"
+#include "core/thread/team.h"
 #include "gpu/calibrate/maps.h"
 #include "gpu/engine/cuda/armed.h"
 #include "gpu/device/check.h"
@@ -45,7 +46,7 @@ static int fetch(struct bs_armed_cuda *e, uint32_t frame, float *image, struct b
 	e->read = e->made;
 	down_ns = bs_now_ns();
 	if (image != NULL)
-		memcpy(image, e->image, (size_t)bs_protocol_image_bytes(e->p));
+		bs_team_copy(e->team, image, e->image, (size_t)bs_protocol_image_bytes(e->p));
 	down_ns = bs_now_ns() - down_ns;
 	bs_armed_cuda_times(e, frame, report);
 	report->stage_ns[BS_BUDGET_DOWNLOAD] += down_ns;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/thread/clock.h"
+#include "core/thread/team.h"
 #include "gpu/engine/multi/armed.h"
 #include "gpu/device/check.h"
 #include "gpu/engine/engines.h"
@@ -169,7 +170,7 @@ static int fetch(struct bs_armed_multi *e, uint32_t frame, bool watched, float *
 		return rc;
 	down_ns = bs_now_ns();
 	if (image != NULL)
-		memcpy(image, e->image, (size_t)bs_protocol_image_bytes(e->p));
+		bs_team_copy(e->team, image, e->image, (size_t)bs_protocol_image_bytes(e->p));
 	down_ns = bs_now_ns() - down_ns;
 	rc = tell(e, frame, watched, report);
 	report->stage_ns[BS_BUDGET_DOWNLOAD] += down_ns;

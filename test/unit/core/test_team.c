@@ -14,6 +14,24 @@ static void hit(void *arg, int task, int member)
 	atomic_fetch_add(&hits[task], 1);
 }
 
+/* A copy of each length arrives, and nothing beside it is written. */
+static void test_copy(struct bs_team *team, int members)
+{
+	static unsigned char from[(3u << 20) + 100];
+	static unsigned char to[sizeof(from) + 2];
+	static const size_t lengths[] = { 0, 1, (512u << 10) - 1, 512u << 10, sizeof(from) };
+
+	for (size_t i = 0; i < sizeof(from); i++)
+		from[i] = (unsigned char)(i * 7 + i / 251);
+	for (size_t n = 0; n < sizeof(lengths) / sizeof(lengths[0]); n++) {
+		memset(to, 0xee, sizeof(to));
+		bs_team_copy(team, to + 1, from, lengths[n]);
+		CHECK(memcmp(to + 1, from, lengths[n]) == 0 && to[0] == 0xee &&
+			      to[lengths[n] + 1] == 0xee,
+		      "team of %d: %zu bytes copied", members, lengths[n]);
+	}
+}
+
 static void own(void *arg, int task, int member)
 {
 	(void)arg;
@@ -50,6 +68,7 @@ int main(void)
 		}
 		CHECK(bad == 0, "team of %d: each member once, and runs in between (%d wrong)",
 		      members, bad);
+		test_copy(team, members);
 		bs_team_close(team);
 	}
 	struct bs_team *none;
