@@ -9,6 +9,7 @@
 #include "gpu/calibrate/dense.h"
 #include "gpu/grappa/ends.h"
 #include "gpu/grappa/gram.h"
+#include "gpu/grappa/noise.h"
 
 #define TAU     6.28318530717958647692
 #define SOLVERS 4u /* neighborhoods that are solved in parallel */

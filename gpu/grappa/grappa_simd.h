@@ -10,16 +10,25 @@
 #include "gpu/device/isa.h"
 
 #define BS_GRAPPA_COLUMNS 16u /* columns of a block, which fill works on at once */
-#define BS_GRAPPA_PAIR    2u  /* coils in a block of correlate */
+#define BS_GRAPPA_PAIR    2u  /* coils in a block of products */
 
 struct bs_grappa_kernels {
 	/*
-	 * c[i][j] = sum over n samples of conj(a_i) b_j for 2 x 2 coils, to[(2 i + j) * 2] complex
-	 * double. a and b: real parts; imaginary parts lie imag floats further, the second coil
-	 * coil floats further. n: a multiple of 16.
+	 * to[2 i + j][re, im][x] += sign times the sum over lines of conj(a_i) b_j at each of n
+	 * columns, for 2 x 2 coils. a and b: real parts; imaginary parts lie imag floats further,
+	 * the second coil coil floats, the next line line floats. n: a multiple of 16.
 	 */
-	void (*correlate)(const float *a, const float *b, size_t imag, size_t coil, uint32_t n,
-			  double *to);
+	void (*products)(const float *a, const float *b, size_t imag, size_t coil, size_t line,
+			 uint32_t lines, uint32_t n, double sign, double *to);
+	/*
+	 * to[lag][2 i + j] complex = the sum over columns of such products times a lag's wave
+	 * [re, im][x].
+	 */
+	void (*lags)(const double *product, uint32_t n, const double *wave, uint32_t count,
+		     double *to);
+	/* to[re, im][i] += sign conj(a) b[i]; imaginary parts of to lie step doubles further. */
+	void (*outer)(const float *a, const float *b, size_t imag, uint32_t n, double sign,
+		      double *to, size_t step);
 	/*
 	 * Expands the weights of one coil, w [inputs][taps] complex, to a block's columns: to
 	 * [inputs][4 * BS_GRAPPA_COLUMNS], for fill alone. phase: the phase of the block's first
