@@ -252,43 +252,30 @@ static void take_line(void *arg, int task, int member)
 	}
 }
 
-static int take_lines(struct bs_gram *m, const struct bs_grappa_lines *l,
-		      const struct bs_gram_kept *to, struct bs_fail *why)
-{
-	if (l->lines[0] == 0 || l->lines[1] == 0 || l->lines[0] > m->most[0] ||
-	    l->lines[1] > m->most[1])
-		return bs_fail(why, BS_ERR_SIZE,
-			       "grappa: %u x %u calibration lines, at most %u x %u", l->lines[0],
-			       l->lines[1], m->most[0], m->most[1]);
-	memcpy(m->box, l->lines, sizeof(m->box));
-	m->from = l;
-	m->taking = to;
-	bs_team_run(m->team, take_line, m, (int)(m->box[0] * m->box[1]));
-	return 0;
-}
-
 /* ---- sums ---- */
 
-/* What a task adds up: two coils of lines `a`, and all coils of the lines that lie `apart`. */
+/* What a task adds up: two coils of the lines that were taken, and all of those `apart`. */
 struct sums {
 	const struct bs_gram *m;
-	const struct bs_gram_kept *a;
-	uint32_t coil, other; /* first coil of a, and of the other lines' block */
+	uint32_t coil, other; /* first coil of the lines, and of the others' block */
 	int apart[2], z;      /* y, z; the partition that is added */
-	uint32_t from, to;    /* samples of the kernel of lines a */
-	double *product;      /* [BLOCK][re, im][row] */
-	double *lag;          /* [lag][BLOCK] complex */
-	double *end;          /* [from ..][PAIR][re, im][x][coil] */
+	/* samples and lines of the kernel that are those lines': all, or of centers the middle */
+	uint32_t x[2], y[2];
+	double *product; /* [BLOCK][re, im][row] */
+	double *lag;     /* [lag][BLOCK] complex */
+	double *end;     /* [x[0] ..][PAIR][re, im][x][coil] */
 };
 
-static struct sums sums_of(const struct bs_gram *m, const struct bs_gram_kept *a, int member)
+static struct sums sums_of(const struct bs_gram *m, int member)
 {
+	const uint32_t *k = m->kernel;
+	const bool centers = m->taking == &m->centers;
 	double *work = m->work + (size_t)member * m->work_size;
 	double *lag = work + 2 * BLOCK * m->row;
 
 	return (struct sums){ .m = m,
-			      .a = a,
-			      .to = m->kernel[0],
+			      .x = { centers ? k[0] / 2 : 0, centers ? k[0] / 2 + 1 : k[0] },
+			      .y = { centers ? k[1] / 2 : 0, centers ? k[1] / 2 + 1 : k[1] },
 			      .product = work,
 			      .lag = lag,
 			      .end = lag + (size_t)2 * BLOCK * lags_of(m) };
@@ -302,7 +289,7 @@ static void clear_sums(const struct sums *s)
 	memset(s->end, 0, (size_t)2 * BS_GRAPPA_PAIR * kx * kx * s->m->coils * sizeof(double));
 }
 
-/* Returns the kept line that `line` of a is multiplied with. */
+/* Returns the kept line that a line is multiplied with. */
 static size_t partner_of(const struct sums *s, int line)
 {
 	return number_of(s->m, (uint32_t)(line + s->apart[0]), (uint32_t)(s->z + s->apart[1]));
@@ -314,7 +301,7 @@ static void add_products(const struct sums *s, int line, int lines, double sign)
 	const size_t size = line_size(m);
 
 	m->simd->products(
-		s->a->lines + number_of(m, (uint32_t)line, (uint32_t)s->z) * size +
+		m->taking->lines + number_of(m, (uint32_t)line, (uint32_t)s->z) * size +
 			(size_t)s->coil * 2 * m->row,
 		m->kept.lines + partner_of(s, line) * size + (size_t)s->other * 2 * m->row, m->row,
 		2 * m->row, size, (uint32_t)lines, (uint32_t)m->row, sign, s->product);
@@ -335,11 +322,11 @@ static void add_line_ends(const struct sums *s, const float *a, const float *b, 
 		const bool before = p < border / 2; /* the place lies before the end */
 		const uint32_t beyond = border - p; /* the first sample of the kernel behind it */
 
-		for (uint32_t x = s->from; x < s->to; x++) {
+		for (uint32_t x = s->x[0]; x < s->x[1]; x++) {
 			const bool all = m->inside || (x >= beyond) == before;
 			const uint32_t first = all || !before ? 0 : beyond;
 			const uint32_t end = all || before ? kx : beyond;
-			double *to = s->end + (x - s->from) * BS_GRAPPA_PAIR * 2 * step;
+			double *to = s->end + (x - s->x[0]) * BS_GRAPPA_PAIR * 2 * step;
 
 			for (uint32_t i = 0; i < BS_GRAPPA_PAIR && s->coil + i < m->coils; i++)
 				m->simd->outer(a + (size_t)(p + x) * m->coils + s->coil + i,
@@ -356,8 +343,9 @@ static void add_ends(const struct sums *s, int line, int lines, double sign)
 	const size_t tail = tail_size(s->m);
 
 	for (int y = line; y < line + lines; y++)
-		add_line_ends(s, s->a->ends + number_of(s->m, (uint32_t)y, (uint32_t)s->z) * tail,
-			      s->m->kept.ends + partner_of(s, y) * tail, sign);
+		add_line_ends(
+			s, s->m->taking->ends + number_of(s->m, (uint32_t)y, (uint32_t)s->z) * tail,
+			s->m->kept.ends + partner_of(s, y) * tail, sign);
 }
 
 /* The lines along an axis, from first to end - 1. */
@@ -365,7 +353,7 @@ struct range {
 	int first, end;
 };
 
-/* The lines of a that are offset o of places, and have a partner. axis 0: y, 1: z. */
+/* The lines that are offset o of places, and have a partner. axis 0: y, 1: z. */
 static struct range range_of(const struct sums *s, int axis, int o)
 {
 	const struct bs_gram *m = s->m;
@@ -398,40 +386,47 @@ static void move_sum(struct sums *s, struct range had, struct range want, struct
 	}
 }
 
-/* Adds the lags to the inner products of offsets o1 and o2, or takes the ends off. */
+/* Returns the sums of sample x of the kernel's line o1 and a coil with those of line o2. */
+static double *row_of(const struct sums *s, uint32_t o1, uint32_t x, uint32_t coil, uint32_t o2)
+{
+	const struct bs_gram *m = s->m;
+	const size_t step = (size_t)m->kernel[0] * m->coils;
+	const size_t row = (o1 - s->y[0]) * step + (size_t)(x - s->x[0]) * m->coils + coil;
+
+	return m->to + 2 * (row * m->order + o2 * step);
+}
+
 static void put_lags(const struct sums *s, uint32_t o1, uint32_t o2)
 {
 	const struct bs_gram *m = s->m;
 	const uint32_t kx = m->kernel[0];
 
-	for (uint32_t x1 = 0; x1 < kx; x1++)
-		for (uint32_t x2 = 0; x2 < kx; x2++)
-			for (uint32_t k = 0; k < BLOCK; k++) {
-				const uint32_t c1 = s->coil + k / BS_GRAPPA_PAIR;
-				const uint32_t c2 = s->other + k % BS_GRAPPA_PAIR;
-				const double *from = s->lag + 2 * ((x2 + kx - 1 - x1) * BLOCK + k);
-				double *to = m->g + 2 * (((size_t)(o1 * kx + x1) * m->coils + c1) *
-								 m->order +
-							 (size_t)(o2 * kx + x2) * m->coils + c2);
+	for (uint32_t x1 = s->x[0]; x1 < s->x[1]; x1++)
+		for (uint32_t k = 0; k < kx * BLOCK; k++) {
+			const uint32_t c1 = k % BLOCK / BS_GRAPPA_PAIR;
+			const uint32_t c2 = s->other + k % BS_GRAPPA_PAIR;
+			const double *from = s->lag + 2 * ((kx - 1 - x1) * BLOCK + k);
+			double *to;
 
-				if (c1 >= m->coils || c2 >= m->coils)
-					continue;
-				to[0] += from[0];
-				to[1] += from[1];
-			}
+			if (s->coil + c1 >= m->coils || c2 >= m->coils)
+				continue;
+			to = row_of(s, o1, x1, s->coil + c1, o2) +
+			     2 * ((size_t)k / BLOCK * m->coils + c2);
+			to[0] += from[0];
+			to[1] += from[1];
+		}
 }
 
-static void put_ends(const struct sums *s, uint32_t o1, uint32_t o2)
+static void take_ends_off(const struct sums *s, uint32_t o1, uint32_t o2)
 {
 	const struct bs_gram *m = s->m;
 	const size_t step = (size_t)m->kernel[0] * m->coils;
 
-	for (uint32_t x = 0; x < m->kernel[0]; x++)
+	for (uint32_t x = s->x[0]; x < s->x[1]; x++)
 		for (uint32_t i = 0; i < BS_GRAPPA_PAIR && s->coil + i < m->coils; i++) {
-			const double *from = s->end + (x * BS_GRAPPA_PAIR + i) * 2 * step;
-			double *to = m->g + 2 * ((o1 * step + (size_t)x * m->coils + s->coil + i) *
-							 m->order +
-						 o2 * step);
+			const double *from =
+				s->end + ((x - s->x[0]) * BS_GRAPPA_PAIR + i) * 2 * step;
+			double *to = row_of(s, o1, x, s->coil + i, o2);
 
 			for (size_t k = 0; k < step; k++) {
 				to[2 * k] -= from[k];
@@ -441,24 +436,26 @@ static void put_ends(const struct sums *s, uint32_t o1, uint32_t o2)
 }
 
 /* Adds the inner products of all offsets that lie so far apart along y, of offset oz along z. */
-static void add_offsets(struct sums *s, int oz, bool ends)
+static void add_offsets(struct sums *s, uint32_t oz, bool ends)
 {
 	const struct bs_gram *m = s->m;
 	const int ky = (int)m->kernel[1];
 	const int far = s->apart[0];
-	const struct range planes = range_of(s, 1, oz);
+	const struct range planes = range_of(s, 1, (int)oz);
 	struct range had = { 0, 0 };
 
 	clear_sums(s);
-	for (int y = far < 0 ? -far : 0; y < ky && y + far < ky; y++) {
+	for (int y = (int)s->y[0]; y < (int)s->y[1]; y++) {
 		const struct range want = range_of(s, 0, y);
-		const uint32_t o1 = (uint32_t)(oz * ky + y);
-		const uint32_t o2 = (uint32_t)((oz + s->apart[1]) * ky + y + far);
+		const uint32_t o1 = oz * m->kernel[1] + (uint32_t)y;
+		const uint32_t o2 = o1 + (uint32_t)(s->apart[1] * ky + far);
 
+		if (y + far < 0 || y + far >= ky)
+			continue;
 		move_sum(s, had, want, planes, ends ? add_ends : add_products);
 		had = want;
 		if (ends) {
-			put_ends(s, o1, o2);
+			take_ends_off(s, o1, o2);
 			continue;
 		}
 		m->simd->lags(s->product, (uint32_t)m->row, m->lag, lags_of(m), s->lag);
@@ -467,26 +464,47 @@ static void add_offsets(struct sums *s, int oz, bool ends)
 }
 
 /*
- * A task sums two coils and a difference of offsets (all y, z from 0); no other task writes these
- * sums.
+ * A task sums two coils and a difference of offsets (all y, z from 0; of lines, those after them);
+ * no other task writes these sums.
  */
 static void make_difference(void *arg, int task, int member)
 {
 	const struct bs_gram *m = arg;
 	const int pairs = (int)(coils_up(m->coils) / BS_GRAPPA_PAIR);
 	const int wide = 2 * (int)m->kernel[1] - 1;
-	struct sums s = sums_of(m, &m->kept, member);
+	struct sums s = sums_of(m, member);
 
 	s.coil = (uint32_t)(task % pairs) * BS_GRAPPA_PAIR;
 	s.apart[0] = task / pairs % wide - (int)m->kernel[1] + 1;
 	s.apart[1] = task / pairs / wide;
-	if (s.apart[1] == 0 && s.apart[0] < 0)
+	if (m->taking == &m->kept && s.apart[1] == 0 && s.apart[0] < 0)
 		return;
-	for (int oz = 0; oz + s.apart[1] < (int)m->kernel[2]; oz++) {
+	for (uint32_t oz = 0; oz + (uint32_t)s.apart[1] < m->kernel[2]; oz++) {
 		for (s.other = 0; s.other < m->coils; s.other += BS_GRAPPA_PAIR)
 			add_offsets(&s, oz, false);
 		add_offsets(&s, oz, true);
 	}
+}
+
+/* Adds the inner products of lines, or of centers, with the lines of the kernel. */
+static int add_lines(struct bs_gram *m, const struct bs_grappa_lines *l,
+		     const struct bs_gram_kept *kept, double *to, struct bs_fail *why)
+{
+	const uint32_t pairs = coils_up(m->coils) / BS_GRAPPA_PAIR;
+
+	if (l->lines[0] == 0 || l->lines[1] == 0 || l->lines[0] > m->most[0] ||
+	    l->lines[1] > m->most[1])
+		return bs_fail(why, BS_ERR_SIZE,
+			       "grappa: %u x %u calibration lines, at most %u x %u", l->lines[0],
+			       l->lines[1], m->most[0], m->most[1]);
+	memcpy(m->box, l->lines, sizeof(m->box));
+	m->from = l;
+	m->taking = kept;
+	m->to = to;
+	bs_team_run(m->team, take_line, m, (int)(m->box[0] * m->box[1]));
+	bs_team_run(m->team, make_difference, m,
+		    (int)(pairs * (2 * m->kernel[1] - 1) * m->kernel[2]));
+	return 0;
 }
 
 void bs_gram_clear(struct bs_gram *m)
@@ -496,13 +514,7 @@ void bs_gram_clear(struct bs_gram *m)
 
 int bs_gram_join(struct bs_gram *m, const struct bs_grappa_lines *l, struct bs_fail *why)
 {
-	const uint32_t pairs = coils_up(m->coils) / BS_GRAPPA_PAIR;
-	const int rc = take_lines(m, l, &m->kept, why);
-
-	if (rc == 0)
-		bs_team_run(m->team, make_difference, m,
-			    (int)(pairs * (2 * m->kernel[1] - 1) * m->kernel[2]));
-	return rc;
+	return add_lines(m, l, &m->kept, m->g, why);
 }
 
 int bs_gram_make(struct bs_gram *m, const struct bs_grappa_lines *l, struct bs_fail *why)
@@ -511,67 +523,15 @@ int bs_gram_make(struct bs_gram *m, const struct bs_grappa_lines *l, struct bs_f
 	return bs_gram_join(m, l, why);
 }
 
-/* Sets the sums of two coils of the centers and a line of the kernel, whose other coils are all. */
-static void put_right(const struct sums *s, uint32_t line, bool ends)
-{
-	const struct bs_gram *m = s->m;
-	const uint32_t kx = m->kernel[0];
-	const size_t step = (size_t)kx * m->coils;
-
-	for (uint32_t i = 0; i < BS_GRAPPA_PAIR && s->coil + i < m->coils; i++) {
-		double *to = m->centers_to + 2 * ((size_t)(s->coil + i) * m->order + line * step);
-
-		for (size_t k = 0; ends && k < step; k++) {
-			to[2 * k] -= s->end[2 * i * step + k];
-			to[2 * k + 1] += s->end[(2 * i + 1) * step + k];
-		}
-		for (uint32_t x = 0; !ends && x < kx; x++)
-			for (uint32_t j = 0; j < BS_GRAPPA_PAIR && s->other + j < m->coils; j++) {
-				const double *from = s->lag + 2 * ((x + kx / 2) * BLOCK +
-								   i * BS_GRAPPA_PAIR + j);
-				double *at = to + 2 * ((size_t)x * m->coils + s->other + j);
-
-				at[0] += from[0];
-				at[1] -= from[1];
-			}
-	}
-}
-
-/* Each task takes two coils of the centers and a line of the kernel. */
-static void make_right(void *arg, int task, int member)
-{
-	const struct bs_gram *m = arg;
-	const int pairs = (int)(coils_up(m->coils) / BS_GRAPPA_PAIR);
-	const uint32_t line = (uint32_t)(task / pairs);
-	const struct range none = { 0, 0 };
-	struct sums s = sums_of(m, &m->centers, member);
-	struct range places;
-
-	s.coil = (uint32_t)(task % pairs) * BS_GRAPPA_PAIR;
-	s.apart[0] = (int)line - (int)m->kernel[1] / 2;
-	s.from = m->kernel[0] / 2;
-	s.to = s.from + 1;
-	places = range_of(&s, 0, (int)m->kernel[1] / 2);
-	for (s.other = 0; s.other < m->coils; s.other += BS_GRAPPA_PAIR) {
-		clear_sums(&s);
-		move_sum(&s, none, places, (struct range){ 0, 1 }, add_products);
-		m->simd->lags(s.product, (uint32_t)m->row, m->lag, lags_of(m), s.lag);
-		put_right(&s, line, false);
-	}
-	move_sum(&s, none, places, (struct range){ 0, 1 }, add_ends);
-	put_right(&s, line, true);
-}
-
 int bs_gram_centers(struct bs_gram *m, const struct bs_grappa_lines *l, double *to,
 		    struct bs_fail *why)
 {
-	const int rc = take_lines(m, l, &m->centers, why);
+	const size_t doubles = (size_t)2 * m->order * m->coils;
+	int rc;
 
-	if (rc != 0)
-		return rc;
-	memset(to, 0, (size_t)m->order * m->coils * 16u);
-	m->centers_to = to;
-	bs_team_run(m->team, make_right, m,
-		    (int)(coils_up(m->coils) / BS_GRAPPA_PAIR * m->kernel[1]));
-	return 0;
+	memset(to, 0, doubles * sizeof(*to));
+	rc = add_lines(m, l, &m->centers, to, why);
+	for (size_t i = 1; i < doubles; i += 2)
+		to[i] = -to[i];
+	return rc;
 }

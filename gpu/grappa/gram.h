@@ -54,7 +54,7 @@ struct bs_gram {
 	const struct bs_grappa_lines *from;
 	const struct bs_gram_kept *taking;
 	uint32_t box[2];
-	double *centers_to;
+	double *to;
 };
 
 int bs_gram_need(const struct bs_grappa_spec *spec, bool inside, struct bs_need *need,
