@@ -109,39 +109,23 @@ int bs_gram_need(const struct bs_grappa_spec *s, bool inside, struct bs_need *ne
 	return 0;
 }
 
-/* Makes exp(-i2pi k n / samples) of column n, k whole, times scale. */
-static void wave_at(const struct bs_gram *m, int k, uint32_t x, double scale, double to[2])
-{
-	const int n = (int)x - (int)m->samples / 2;
-	const double turn = -TAU * (double)(k * n % (int)m->samples) / m->samples;
-
-	to[0] = scale * cos(turn);
-	to[1] = scale * sin(turn);
-}
-
 /* Makes the waves that bring columns to the ends' samples of k-space, and those of the lags. */
 static void make_waves(struct bs_gram *m)
 {
 	const int reach = (int)m->kernel[0] - 1;
-	double w[2];
+	const int n = (int)m->samples;
 
-	memset(m->wave, 0, ends_of(m) * 4 * m->row * sizeof(float));
+	for (uint32_t t = 0; t < ends_of(m); t++)
+		bs_grappa_wave(m->wave + 4 * t * m->row, m->samples, (int)t - reach - n / 2,
+			       1.0 / sqrt(n));
 	memset(m->lag, 0, lags_of(m) * 2 * m->row * sizeof(double));
-	for (uint32_t x = 0; x < m->samples; x++) {
-		for (uint32_t t = 0; t < ends_of(m); t++) {
-			float *re = m->wave + 4 * t * m->row + (size_t)2 * x;
+	for (uint32_t l = 0; l < lags_of(m); l++)
+		for (int x = 0; x < n; x++) {
+			const double turn = -TAU * (((int)l - reach) * (x - n / 2) % n) / n;
 
-			wave_at(m, (int)t - reach - (int)m->samples / 2, x,
-				1.0 / sqrt((double)m->samples), w);
-			re[0] = re[1] = (float)w[0];
-			re[2 * m->row] = re[2 * m->row + 1] = (float)w[1];
+			m->lag[2 * l * m->row + (size_t)x] = cos(turn);
+			m->lag[(2 * l + 1) * m->row + (size_t)x] = sin(turn);
 		}
-		for (uint32_t l = 0; l < lags_of(m); l++) {
-			wave_at(m, (int)l - reach, x, 1.0, w);
-			m->lag[2 * l * m->row + x] = w[0];
-			m->lag[(2 * l + 1) * m->row + x] = w[1];
-		}
-	}
 }
 
 int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *s, bool inside,

@@ -4,8 +4,10 @@
 #ifndef BS_GPU_GRAPPA_GRAPPA_SIMD_H
 #define BS_GPU_GRAPPA_GRAPPA_SIMD_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "gpu/device/isa.h"
 
@@ -58,5 +60,27 @@ struct bs_grappa_kernels {
 };
 
 BS_ISA_DECLARE(const struct bs_grappa_kernels, bs_grappa_kernels);
+
+/* Floats of a wave: real parts of whole blocks of columns, each twice; then imaginary parts. */
+static inline size_t bs_grappa_wave_floats(uint32_t columns)
+{
+	return (size_t)4 * ((columns + BS_GRAPPA_COLUMNS - 1) / BS_GRAPPA_COLUMNS) *
+	       BS_GRAPPA_COLUMNS;
+}
+
+/* Makes the wave scale exp(-i2pi k n / columns), n = x - columns / 2 at column x; 0 behind them. */
+static inline void bs_grappa_wave(float *to, uint32_t columns, int k, double scale)
+{
+	float *im = to + bs_grappa_wave_floats(columns) / 2;
+
+	memset(to, 0, bs_grappa_wave_floats(columns) * sizeof(*to));
+	for (uint32_t x = 0; x < columns; x++) {
+		const int n = (int)x - (int)columns / 2;
+		const double turn = -6.28318530717958647692 * (k * n % (int)columns) / columns;
+
+		to[2 * x] = to[2 * x + 1] = (float)(scale * cos(turn));
+		im[2 * x] = im[2 * x + 1] = (float)(scale * sin(turn));
+	}
+}
 
 #endif
