@@ -5,7 +5,7 @@
 /*
  * Finds what of the protocol only the host can do. Of streams, a GPU can do 2D, whole frames,
  * weights that each readout tells, no preconditioner. Only the host measures a field map, solves
- * for slices at once together or with a prior, and lets two images explain a voxel together.
+ * with a prior, and lets two images explain a voxel together.
  */
 static enum bs_host_only host_only(const struct bs_plan *plan, const struct bs_protocol *p)
 {
@@ -18,8 +18,6 @@ static enum bs_host_only host_only(const struct bs_plan *plan, const struct bs_p
 		return BS_HOST_ONLY_STREAM;
 	if (p->field.from == BS_FIELD_ECHOES)
 		return BS_HOST_ONLY_ECHOES;
-	if (bs_plan_groups(plan))
-		return BS_HOST_ONLY_GROUPS;
 	if (plan->solve == BS_SOLVE_PROX)
 		return BS_HOST_ONLY_PRIOR;
 	if (solves && (plan->takes[BS_KEPT_IMAGE] || p->w.l2 > 0.0))
@@ -86,7 +84,6 @@ const char *bs_host_only_words(enum bs_host_only reason)
 					 "density ramp or none, without a preconditioner,"),
 		[BS_HOST_ONLY_ECHOES] = "field.from echoes",
 		[BS_HOST_ONLY_MAP_SETS] = "image.map_sets 2",
-		[BS_HOST_ONLY_GROUPS] = "parallel sense_sms",
 		[BS_HOST_ONLY_PRIOR] = "solve.prior, start or damp",
 		[BS_HOST_ONLY_W] = "ls.w study or ls.l2",
 	};

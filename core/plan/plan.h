@@ -96,7 +96,6 @@ enum bs_host_only {
 	BS_HOST_ONLY_STREAM, /* the GPU cannot take what the readouts themselves tell */
 	BS_HOST_ONLY_ECHOES,
 	BS_HOST_ONLY_MAP_SETS,
-	BS_HOST_ONLY_GROUPS, /* the GPU's images of slices solved for together are not right yet */
 	BS_HOST_ONLY_PRIOR,
 	BS_HOST_ONLY_W,
 	BS_HOST_ONLY_REASONS

@@ -199,19 +199,25 @@ int bs_dense_invert_lower(uint32_t n, double *l, struct bs_fail *why)
 	return 0;
 }
 
-int bs_dense_solve(uint32_t n, uint32_t columns, double *a, double *b, struct bs_fail *why)
+int bs_dense_substitute(uint32_t n, uint32_t columns, const double *l, double *b,
+			struct bs_fail *why)
 {
 	const int size = (int)n;
 	const int many = (int)columns;
 	int info = 0;
 	int rc = check_matrix("right-hand sides", n, columns, b, false, why);
 
-	if (rc == 0)
-		rc = factor("solution", n, a, why);
 	if (rc != 0)
 		return rc;
-	lapack.zpotrs("L", &size, &many, a, &size, b, &size, &info, 1);
+	lapack.zpotrs("L", &size, &many, l, &size, b, &size, &info, 1);
 	return info == 0 ? 0 : failed("solution", n, info, why);
+}
+
+int bs_dense_solve(uint32_t n, uint32_t columns, double *a, double *b, struct bs_fail *why)
+{
+	int rc = factor("solution", n, a, why);
+
+	return rc != 0 ? rc : bs_dense_substitute(n, columns, a, b, why);
 }
 
 /* Sizes of zheevd's three workspaces in elements. */

@@ -39,10 +39,10 @@ int bs_dense_cholesky(uint32_t n, double *a, struct bs_fail *why);
 /* Replaces a lower triangular l [n][n] by its inverse. Elements above the diagonal stay. */
 int bs_dense_invert_lower(uint32_t n, double *l, struct bs_fail *why);
 
-/*
- * Solves A X = B for a as in bs_dense_cholesky and b [n][columns], which X replaces; a is
- * destroyed.
- */
+/* Solves L L^H X = B for l of bs_dense_cholesky and b [n][columns], which X replaces. */
+int bs_dense_substitute(uint32_t n, uint32_t columns, const double *l, double *b,
+			struct bs_fail *why);
+/* The same for A X = B, a as in bs_dense_cholesky, which is destroyed. */
 int bs_dense_solve(uint32_t n, uint32_t columns, double *a, double *b, struct bs_fail *why);
 
 /*

@@ -223,7 +223,7 @@ int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why)
 		       bs_protocol_frame_contrast(p, frame), reason.text, rc == 0 ? zeros : "");
 }
 
-const uint8_t *bs_filler_have(const struct bs_filler *f, uint32_t frame)
+uint8_t *bs_filler_have(const struct bs_filler *f, uint32_t frame)
 {
 	return f->have + frame * f->lines;
 }

@@ -57,7 +57,7 @@ void bs_filler_side(struct bs_filler *f, uint32_t frame, uint32_t row, const flo
  */
 int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why);
 /* [line]: 1 where the line of the frame has come; before prepare. */
-const uint8_t *bs_filler_have(const struct bs_filler *f, uint32_t frame);
+uint8_t *bs_filler_have(const struct bs_filler *f, uint32_t frame);
 /* Time that the last prepare took to make weights, ns, for the image's report; 0: it made none. */
 int64_t bs_filler_calibrated_ns(const struct bs_filler *f);
 struct bs_grappa *bs_filler_grappa(struct bs_filler *f);

@@ -382,13 +382,15 @@ static int host_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row
 /* Takes the frame's slice out of the lines of its group. Returns 0 or an error. */
 static int take_apart(struct engine *e, uint32_t frame, bool apply, struct bs_report *report)
 {
-	const uint8_t *have = e->filler != NULL ? bs_filler_have(e->filler, frame)
-						: bs_left_out_lines(&e->left_out, frame);
+	uint8_t *fill = e->filler != NULL ? bs_filler_have(e->filler, frame) : NULL;
+	const uint8_t *have = fill != NULL ? fill : bs_left_out_lines(&e->left_out, frame);
 	float *hybrid = e->encoder.row->lacking(&e->encoder, frame);
 	const struct bs_slicer_lines lines = { hybrid, true, 1.0 };
 	int rc = bs_slicer_prepare(e->slicer, frame, have, &lines, report);
 
 	report->stage_ns[BS_BUDGET_CALIBRATION] += bs_slicer_calibrated_ns(e->slicer);
+	if (rc == 1 && fill != NULL)
+		bs_slicer_leave(e->slicer, fill);
 	if (rc == 1 && apply)
 		bs_slicer_apply(e->slicer, hybrid);
 	return rc < 0 ? rc : 0;
@@ -454,7 +456,6 @@ static int solve(struct engine *e, uint32_t frame, const uint8_t *held, int64_t 
 		.images = e->images,
 		.deadline_ns = deadline_ns == INT64_MAX ? INT64_MAX : deadline_ns - e->tail_ns,
 	};
-
 	int rc;
 
 	if (bs_once_made(&e->once, report))
@@ -492,12 +493,11 @@ static int to_image(struct engine *e, uint32_t frame, const uint8_t *held, int64
 {
 	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
 	const float *whole = e->solving == NULL ? complete(e, frame, report) : NULL;
-	int64_t summed_ns;
-	int64_t solved_ns;
+	const int64_t summed_ns = bs_now_ns();
+	int64_t solved_ns = summed_ns;
 	int64_t spent_ns;
 	int rc;
 
-	summed_ns = solved_ns = bs_now_ns();
 	select_slice(e, frame, report);
 	if (e->solving != NULL) {
 		rc = solve(e, frame, held, deadline_ns, report);

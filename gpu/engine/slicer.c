@@ -43,6 +43,7 @@ struct bs_slicer {
 	 */
 	float *folded, *out;
 	uint8_t *came;                /* [line of folded]: 1: it has come */
+	uint8_t *inner;               /* [line]: 1: of a full center's inner ones */
 	struct known *known;          /* [set]: group, contrast */
 	bool in_plane;                /* lines came that calibrate in plane alone */
 	struct bs_slicer_frame frame; /* the frame that was prepared last */
@@ -50,6 +51,18 @@ struct bs_slicer {
 	bool gaps; /* between that frame's lines, lines are missing that nothing fills */
 	int64_t calibrated_ns;
 };
+
+/* Numbers of groups and contrasts. */
+static uint32_t sets_of(const struct bs_protocol *p)
+{
+	return bs_multiband_groups(&p->multiband, p->slices) * p->contrasts;
+}
+
+/* Lines that are left out in plane are filled. */
+static bool fills(const struct bs_protocol *p)
+{
+	return bs_plan_has(&p->plan, BS_PLAN_FILL);
+}
 
 struct bs_slice_spec bs_slicer_spec(const struct bs_protocol *p, uint32_t columns)
 {
@@ -59,7 +72,7 @@ struct bs_slice_spec bs_slicer_spec(const struct bs_protocol *p, uint32_t column
 				       .columns = columns,
 				       .coils = p->coils,
 				       .bands = m->factor,
-				       .groups = bs_multiband_groups(m, p->slices) * p->contrasts,
+				       .groups = (fills(p) ? 2 : 1) * sets_of(p),
 				       .kernel = { m->kernel[0], m->kernel[1] },
 				       .reference_lines = p->encoded[1],
 				       .lambda = m->lambda,
@@ -94,7 +107,7 @@ int bs_slicer_need(const struct bs_protocol *p, uint32_t columns, struct bs_need
 	bs_need_add(need, "references that have come", 1, c.states * (uint64_t)p->encoded[1]);
 	bs_need_add(need, "references of a group", s.bands, plane_bytes(p, columns));
 	bs_need_add(need, "lines of a frame and a slice", 2, plane_bytes(p, columns));
-	bs_need_add(need, "lines that have come", 1, p->encoded[1]);
+	bs_need_add(need, "lines that have come", 2, p->encoded[1]);
 	return 0;
 }
 
@@ -112,8 +125,8 @@ int bs_slicer_plan(struct bs_slicer **slicer, const struct bs_protocol *p, uint3
 	s->columns = columns;
 	s->lines = p->encoded[1];
 	s->bands = spec.bands;
-	s->sets = spec.groups;
-	s->known = calloc(spec.groups, sizeof(*s->known));
+	s->sets = sets_of(p);
+	s->known = calloc(s->sets, sizeof(*s->known));
 	rc = bs_cart_plan(&s->cart, &c, arena, team, why);
 	if (rc == 0 && !p->plan.joint)
 		rc = bs_slice_plan(&s->slice, &spec, arena, team, why);
@@ -122,8 +135,9 @@ int bs_slicer_plan(struct bs_slicer **slicer, const struct bs_protocol *p, uint3
 	s->folded = bs_arena_take(arena, plane_bytes(p, columns), BS_ALIGN);
 	s->out = bs_arena_take(arena, plane_bytes(p, columns), BS_ALIGN);
 	s->came = bs_arena_take(arena, s->lines, BS_ALIGN);
+	s->inner = bs_arena_take(arena, s->lines, BS_ALIGN);
 	if (rc == 0 && (s->known == NULL || s->have == NULL || s->references == NULL ||
-			s->folded == NULL || s->out == NULL || s->came == NULL))
+			s->folded == NULL || s->out == NULL || s->inner == NULL))
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': references", p->name);
 	if (rc != 0) {
 		bs_slicer_close(s);
@@ -176,51 +190,6 @@ bool bs_slicer_side(struct bs_slicer *s, uint32_t frame, const struct bs_mrd_acq
 	return !of_image || !s->in_plane;
 }
 
-/* Finds the first and the last line, their number, and the least distance of two. */
-static uint32_t range_of(const uint8_t *have, uint32_t lines, uint32_t range[2], uint32_t *least)
-{
-	uint32_t count = 0;
-
-	*least = lines;
-	range[0] = range[1] = 0;
-	for (uint32_t y = 0; y < lines; y++) {
-		if (have[y] != 1)
-			continue;
-		if (count++ == 0)
-			range[0] = y;
-		else if (y - range[1] < *least)
-			*least = y - range[1];
-		range[1] = y;
-	}
-	return count;
-}
-
-/*
- * Finds the grid of the frame's lines, which goes on to the ends of k-space, at the header's step,
- * or at the lines' own where that is less or the header tells none. Where lines lie beside such a
- * grid, or grid lines are missing that the header does not promise, it is the grid of all lines.
- */
-static void find_grid(struct bs_slicer *s, uint32_t step, const uint8_t *have)
-{
-	struct bs_slicer_frame *f = &s->frame;
-	uint32_t range[2];
-	uint32_t on = 0;
-	uint32_t least;
-
-	s->count = range_of(have, s->lines, range, &least);
-	f->at.step = step > 1 ? step : 1;
-	if (s->count >= s->p->multiband.kernel[1] && (step <= 1 || least < step))
-		f->at.step = least;
-	for (uint32_t y = range[0]; y <= range[1]; y += f->at.step)
-		on += have[y] == 1;
-	s->gaps = on < s->count || ((f->at.step == 1 || f->at.step != step) &&
-				    on < (range[1] - range[0]) / f->at.step + 1);
-	if (s->gaps)
-		f->at.step = 1;
-	f->at.first = range[0] % f->at.step;
-	f->at.lines = (s->lines - f->at.first - 1) / f->at.step + 1;
-}
-
 static bool all_have(const struct bs_slicer *s, uint32_t y)
 {
 	for (uint32_t b = 0; b < s->bands; b++)
@@ -229,11 +198,10 @@ static bool all_have(const struct bs_slicer *s, uint32_t y)
 	return true;
 }
 
-/* The longest run of lines on the frame's grid that all slices of its group have. */
-static struct bs_slicer_pattern common(const struct bs_slicer *s)
+/* The longest run of lines on a grid that all slices of the frame's group have. */
+static struct bs_pattern common(const struct bs_slicer *s, const struct bs_pattern *at)
 {
-	const struct bs_slicer_pattern *at = &s->frame.at;
-	struct bs_slicer_pattern best = { 0, at->step, 0 };
+	struct bs_pattern best = { 0, at->step, 0 };
 	uint32_t run = 0;
 
 	for (uint32_t i = 0; i < at->lines; i++) {
@@ -247,7 +215,7 @@ static struct bs_slicer_pattern common(const struct bs_slicer *s)
 }
 
 /* Copies the references' lines of the run, in the order of y. */
-static void gather(struct bs_slicer *s, const struct bs_slicer_pattern *run)
+static void gather(struct bs_slicer *s, const struct bs_pattern *run)
 {
 	const size_t line = 2 * (size_t)s->columns;
 	float *to = s->references;
@@ -297,7 +265,7 @@ static void find_turns(const struct bs_slicer *s, const double *cycles, uint32_t
 }
 
 /* ||sum of the references - lines|| / ||lines||, over the lines that both have. */
-static double left_over(const struct bs_slicer *s, const struct bs_slicer_pattern *run,
+static double left_over(const struct bs_slicer *s, const struct bs_pattern *run,
 			const uint8_t *have, const struct bs_slicer_lines *lines,
 			const double *cycles, bool bare)
 {
@@ -319,10 +287,18 @@ static double left_over(const struct bs_slicer *s, const struct bs_slicer_patter
 	return sums[1] > 0.0 ? sqrt(sums[0] / sums[1]) : INFINITY;
 }
 
-static int make_weights(struct bs_slicer *s, const struct bs_slicer_pattern *run, uint64_t version,
-			const double *cycles, struct bs_fail *why)
+/* Identifies the references of the frame's set, and a grid. */
+static uint64_t version_of(const struct bs_slicer *s, const struct bs_pattern *at)
 {
-	const struct bs_slicer_pattern *at = &s->frame.at;
+	const struct known *k = &s->known[s->frame.set];
+
+	return (uint64_t)k->came << 33 | (uint64_t)k->phased << 32 | at->step << 16 | at->first;
+}
+
+/* Makes a set's weights for lines of a grid, of a run of references on it. */
+static int make_weights(struct bs_slicer *s, uint32_t set, const struct bs_pattern *at,
+			const struct bs_pattern *run, const double *cycles, struct bs_fail *why)
+{
 	const size_t line = s->columns;
 	struct bs_slice_references r = { .coil_step = run->lines * line,
 					 .line_step = line,
@@ -330,35 +306,32 @@ static int make_weights(struct bs_slicer *s, const struct bs_slicer_pattern *run
 					 .lines = run->lines,
 					 .center = ((double)(s->lines / 2) - at->first) / at->step,
 					 .phased = s->known[s->frame.set].phased,
-					 .version = version };
+					 .version = version_of(s, at) };
 
 	for (uint32_t b = 0; b < s->bands; b++) {
 		r.band[b] = s->references + 2 * b * s->p->coils * r.coil_step;
 		r.cycles[b] = cycles[b] * run->step;
 	}
-	return bs_slice_prepare(s->slice, s->frame.set, &r, why);
-}
-
-/* Identifies the references of the frame's set, and the frame's grid. */
-static uint64_t version_of(const struct bs_slicer *s)
-{
-	const struct known *k = &s->known[s->frame.set];
-
-	return (uint64_t)k->came << 33 | (uint64_t)k->phased << 32 | s->frame.at.step << 16 |
-	       s->frame.at.first;
+	gather(s, run);
+	return bs_slice_prepare(s->slice, set, &r, why);
 }
 
 /* Finds the frame's lines, and which weights are theirs. */
 static void find_frame(struct bs_slicer *s, uint32_t frame, uint32_t step, const uint8_t *have)
 {
 	const uint32_t slice = bs_protocol_frame_slice(s->p, frame);
+	const struct bs_pattern_spec spec = { s->lines, step, s->p->multiband.kernel[1],
+					      s->slice != NULL && fills(s->p) };
 	struct bs_slicer_frame *f = &s->frame;
 
 	f->set = bs_apart_group(s->p, slice) * s->p->contrasts +
 		 bs_protocol_frame_contrast(s->p, frame);
 	f->band = bs_apart_band_of(s->p, slice);
-	find_grid(s, step, have);
+	f->inner[0] = f->inner[1] = 0;
+	s->count = bs_pattern_find(&spec, have, &f->at, f->center, &s->gaps);
 	f->came = s->came;
+	f->center_came = s->inner;
+	f->center_set = f->set + s->sets;
 	for (uint32_t i = 0; i < s->lines; i++)
 		s->came[i] = i < f->at.lines && have[f->at.first + i * f->at.step] == 1;
 }
@@ -386,7 +359,9 @@ static bool turns(const struct bs_slicer *s, const double *cycles)
 static int calibrate(struct bs_slicer *s, const uint8_t *have, const struct bs_slicer_lines *lines,
 		     struct bs_report *report)
 {
-	const struct bs_slicer_pattern run = common(s);
+	const struct bs_pattern all = { 0, 1, s->lines };
+	const struct bs_pattern run = common(s, &s->frame.at);
+	const struct bs_pattern told = s->frame.center[1] > 0 ? common(s, &all) : run;
 	const double *cycles = report->apart.cycles;
 	struct known *k = &s->known[s->frame.set];
 	struct bs_fail reason;
@@ -403,17 +378,17 @@ static int calibrate(struct bs_slicer *s, const uint8_t *have, const struct bs_s
 		       run.lines);
 	if (run.lines < least)
 		return lacking(s, &report->why, words);
-	gather(s, &run);
+	gather(s, &told);
 	k->compared = s->count;
-	bare = left_over(s, &run, have, lines, cycles, true);
-	k->left = left_over(s, &run, have, lines, cycles, false);
+	bare = left_over(s, &told, have, lines, cycles, true);
+	k->left = left_over(s, &told, have, lines, cycles, false);
 	k->phased = k->left < bare;
 	k->untold = turns(s, cycles) && fabs(k->left - bare) < SAME;
 	k->left = k->phased ? k->left : bare;
-	k->version = version_of(s);
+	k->version = version_of(s, &s->frame.at);
 	if (s->slice == NULL)
 		return 1;
-	rc = make_weights(s, &run, version_of(s), cycles, &reason);
+	rc = make_weights(s, s->frame.set, &s->frame.at, &run, cycles, &reason);
 	if (rc == BS_ERR_VALUE)
 		return lacking(s, &report->why, reason.text);
 	return rc == 0 ? 1 : bs_fail(&report->why, rc, "%s", reason.text);
@@ -455,8 +430,29 @@ bool bs_slicer_stale(struct bs_slicer *s, uint32_t frame, uint32_t step, const u
 	find_frame(s, frame, step, have);
 	k = &s->known[s->frame.set];
 	return (s->slice != NULL ? bs_slice_version(s->slice, s->frame.set) : k->version) !=
-		       version_of(s) ||
+		       version_of(s, &s->frame.at) ||
 	       s->count > k->compared;
+}
+
+/* Makes the weights of a full center. */
+static void prepare_center(struct bs_slicer *s, struct bs_report *report)
+{
+	const struct bs_pattern all = { 0, 1, s->lines };
+	const struct bs_pattern run = common(s, &all);
+	const uint32_t reach = s->p->multiband.kernel[1] / 2;
+	struct bs_slicer_frame *f = &s->frame;
+	struct bs_fail reason = { 0 };
+	int rc = 0;
+
+	if (bs_slice_version(s->slice, f->center_set) != version_of(s, &all))
+		rc = make_weights(s, f->center_set, &all, &run, report->apart.cycles, &reason);
+	if (rc != 0)
+		(void)bs_fail(&report->why, 0,
+			      "the center's lines beside the others are not used: %s", reason.text);
+	f->inner[0] = rc == 0 ? f->center[0] + reach : f->center[0];
+	f->inner[1] = rc == 0 ? f->center[1] - reach : f->center[0];
+	for (uint32_t y = 0; y < s->lines; y++)
+		s->inner[y] = y >= f->inner[0] && y < f->inner[1];
 }
 
 int bs_slicer_prepare(struct bs_slicer *s, uint32_t frame, const uint8_t *have,
@@ -473,6 +469,8 @@ int bs_slicer_prepare(struct bs_slicer *s, uint32_t frame, const uint8_t *have,
 		rc = calibrate(s, have, lines, report);
 		s->calibrated_ns = bs_now_ns() - start_ns;
 	}
+	if (rc == 1 && s->frame.center[1] > 0)
+		prepare_center(s, report);
 	k = &s->known[s->frame.set];
 	if (rc == 1 && s->slice == NULL && k->untold)
 		rc = lacking(s, &report->why,
@@ -489,6 +487,12 @@ int bs_slicer_prepare(struct bs_slicer *s, uint32_t frame, const uint8_t *have,
 	if (rc == 1)
 		put_report(s, report);
 	return rc;
+}
+
+void bs_slicer_leave(const struct bs_slicer *s, uint8_t *have)
+{
+	for (uint32_t y = s->frame.center[0]; y < s->frame.center[1]; y++)
+		have[y] = s->inner[y] || !bs_pattern_beside(&s->frame.at, y);
 }
 
 /* Copies the frame's lines from hybrid space to the folded ones, or from a slice's to there. */
@@ -508,12 +512,29 @@ static void move_lines(const struct bs_slicer *s, float *to, const float *from, 
 		}
 }
 
+/* Replaces a full center's lines by those of the frame's slice. */
+static void apply_center(struct bs_slicer *s, float *hybrid)
+{
+	const struct bs_slicer_frame *f = &s->frame;
+	const size_t line = 2 * (size_t)s->columns;
+
+	bs_slice_apply(s->slice, f->center_set, f->band, hybrid, s->inner, true, s->out);
+	for (uint32_t c = 0; c < s->p->coils; c++)
+		for (uint32_t y = f->center[0]; y < f->center[1]; y++) {
+			const size_t at = c * s->lines + bs_slice_index(y, s->lines, true);
+
+			memcpy(hybrid + at * line, s->out + at * line, line * sizeof(*hybrid));
+		}
+}
+
 void bs_slicer_apply(struct bs_slicer *s, float *hybrid)
 {
 	const struct bs_slicer_frame *f = &s->frame;
 
 	memset(s->folded, 0, plane_bytes(s->p, s->columns));
 	move_lines(s, s->folded, hybrid, true);
+	if (f->center[1] > 0)
+		apply_center(s, hybrid);
 	bs_slice_apply(s->slice, f->set, f->band, s->folded, f->came, false, s->out);
 	move_lines(s, hybrid, s->out, false);
 }

@@ -20,6 +20,7 @@
 #define BS_GPU_ENGINE_SLICER_H
 
 #include "core/engine.h"
+#include "gpu/engine/pattern.h"
 #include "gpu/grappa/slice.h"
 
 BS_C_BEGIN
@@ -36,16 +37,19 @@ struct bs_slicer_lines {
 	double scale;
 };
 
-/* Lines at one distance from each other: the i-th one is y = first + i * step. */
-struct bs_slicer_pattern {
-	uint32_t first, step, lines;
-};
-
-/* A frame that was prepared: its lines, as the weights take them. */
+/*
+ * A frame that was prepared: its lines, as the weights take them. Of a frame whose lines lie at one
+ * step, and at each step around the center of k-space, those of the center come apart first, by
+ * weights of their own and out of all lines; then those of the step.
+ */
 struct bs_slicer_frame {
 	uint32_t set, band; /* numbers of the set and the band whose weights the frame takes */
-	struct bs_slicer_pattern at;
+	struct bs_pattern at;
 	const uint8_t *came; /* [most lines]: 1 where the i-th line has come */
+	/* lines first .. end - 1 of the center, and those of them whose whole kernel lies there */
+	uint32_t center[2], inner[2]; /* center[1] 0: there are none */
+	uint32_t center_set;
+	const uint8_t *center_came; /* [line]: 1 where it is an inner one */
 };
 
 /* The protocol has references. */
@@ -79,6 +83,8 @@ bool bs_slicer_stale(struct bs_slicer *s, uint32_t frame, uint32_t step, const u
  */
 int bs_slicer_prepare(struct bs_slicer *s, uint32_t frame, const uint8_t *have,
 		      const struct bs_slicer_lines *lines, struct bs_report *report);
+/* Sets have to 0 where a line of the last prepared frame's center cannot come apart: fill it. */
+void bs_slicer_leave(const struct bs_slicer *s, uint8_t *have);
 /* Makes the last prepared frame's slice of the lines of its group, in place. */
 void bs_slicer_apply(struct bs_slicer *s, float *hybrid);
 /* An engine that applies the weights itself calls these. space: memory for the lines of prepare. */

@@ -1,10 +1,7 @@
 /* gpu/grappa/ends.c - see ends.h */
 #include "gpu/grappa/ends.h"
 
-#include <math.h>
 #include <string.h>
-
-#define TAU 6.28318530717958647692
 
 static uint64_t lines_of(const struct bs_grappa_spec *s)
 {
@@ -13,7 +10,7 @@ static uint64_t lines_of(const struct bs_grappa_spec *s)
 
 static uint64_t wave_bytes(const struct bs_grappa_spec *s)
 {
-	return (uint64_t)s->kernel[0] / 2 * 4 * s->columns * 8;
+	return (uint64_t)s->kernel[0] / 2 * 4 * bs_grappa_wave_floats(s->columns) * 4;
 }
 
 static uint64_t samples_bytes(const struct bs_grappa_spec *s)
@@ -50,6 +47,8 @@ int bs_grappa_ends_plan(struct bs_grappa_ends *e, const struct bs_grappa_spec *s
 	e->reach = s->kernel[0] / 2;
 	e->lines = (uint32_t)lines_of(s);
 	e->team = team;
+	e->simd = BS_ISA_PICK(bs_grappa_kernels);
+	e->step = bs_grappa_wave_floats(s->columns);
 	if (e->reach == 0)
 		return 0;
 	e->wave = bs_arena_take(arena, wave_bytes(s), BS_ALIGN);
@@ -57,14 +56,7 @@ int bs_grappa_ends_plan(struct bs_grappa_ends *e, const struct bs_grappa_spec *s
 	if (e->wave == NULL || e->samples == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "grappa: the ends of readouts");
 	for (uint32_t i = 0; i < 4 * e->reach; i++)
-		for (uint32_t x = 0; x < s->columns; x++) {
-			const int turn = ((int)sample_of(e, i) - half) * ((int)x - half);
-			const double part = TAU * turn / s->columns;
-			float *to = e->wave + 2 * ((size_t)i * s->columns + x);
-
-			to[0] = (float)cos(part);
-			to[1] = (float)-sin(part);
-		}
+		bs_grappa_wave(e->wave + i * e->step, s->columns, (int)sample_of(e, i) - half, 1.0);
 	return 0;
 }
 
@@ -76,22 +68,11 @@ static void find_samples(void *arg, int task, int member)
 	float *to = e->samples + (size_t)task * e->coils * n * 2;
 
 	(void)member;
-	for (uint32_t c = 0; c < e->coils; c++) {
-		const float *in =
-			e->hybrid + 2 * ((size_t)c * e->lines + (size_t)task) * e->columns;
-
-		for (uint32_t i = 0; i < n; i++, to += 2) {
-			const float *w = e->wave + 2 * (size_t)i * e->columns;
-			float re = 0.0f;
-			float im = 0.0f;
-
-			for (uint32_t x = 0; x < 2 * e->columns; x += 2) {
-				re += in[x] * w[x] - in[x + 1] * w[x + 1];
-				im += in[x] * w[x + 1] + in[x + 1] * w[x];
-			}
-			to[0] = re / (float)e->columns;
-			to[1] = im / (float)e->columns;
-		}
+	for (uint32_t c = 0; c < e->coils; c++, to += 2 * (size_t)n) {
+		e->simd->dots(e->hybrid + 2 * ((size_t)c * e->lines + (size_t)task) * e->columns,
+			      2 * e->columns, e->wave, e->step, n, to);
+		for (uint32_t i = 0; i < 2 * n; i++)
+			to[i] /= (float)e->columns;
 	}
 }
 
@@ -134,18 +115,6 @@ static void lacks(const struct bs_grappa_ends *e, uint32_t end, const float *wei
 	}
 }
 
-/* Adds a sample of the readout to all columns of a line. */
-static void add_sample(const struct bs_grappa_ends *e, uint32_t end, const float *sample, float *to)
-{
-	const uint32_t place = end < e->reach ? end : 2 * e->reach + end;
-	const float *w = e->wave + 2 * (size_t)place * e->columns;
-
-	for (uint32_t x = 0; x < 2 * e->columns; x += 2) {
-		to[x] += sample[0] * w[x] + sample[1] * w[x + 1];
-		to[x + 1] += sample[1] * w[x] - sample[0] * w[x + 1];
-	}
-}
-
 /* A task corrects one coil of a neighborhood's missing lines. */
 static void mend_lines(void *arg, int task, int member)
 {
@@ -158,15 +127,18 @@ static void mend_lines(void *arg, int task, int member)
 	float *to = e->hybrid + 2 * (size_t)coil * e->lines * e->columns;
 
 	(void)member;
-	for (uint32_t h = 0; h < p->count; h++)
-		for (uint32_t end = 0; end < 2 * e->reach; end++) {
-			float sample[2];
+	for (uint32_t h = 0; h < p->count; h++) {
+		float *line = to + 2 * (size_t)e->at[p->first + h];
+		float sample[2 * BS_GRAPPA_KERNEL_X];
 
+		for (uint32_t end = 0; end < 2 * e->reach; end++)
 			lacks(e, end, weights + (1 + end) * of_coil * e->coils,
 			      e->from + (size_t)p->first * e->near->most + (size_t)h * p->sources,
-			      p->sources, sample);
-			add_sample(e, end, sample, to + 2 * (size_t)e->at[p->first + h]);
-		}
+			      p->sources, sample + 2 * (size_t)end);
+		e->simd->add(line, 2 * e->columns, e->wave, e->step, e->reach, sample);
+		e->simd->add(line, 2 * e->columns, e->wave + 3 * e->reach * e->step, e->step,
+			     e->reach, sample + 2 * (size_t)e->reach);
+	}
 }
 
 void bs_grappa_ends_run(struct bs_grappa_ends *e, const struct bs_neighbors *near,

@@ -13,12 +13,15 @@
 #define BS_GPU_GRAPPA_ENDS_H
 
 #include "gpu/grappa/grappa.h"
+#include "gpu/grappa/grappa_simd.h"
 
 struct bs_grappa_ends {
 	uint32_t columns, coils, taps, reach; /* reach: number of samples corrected at each end */
 	uint32_t lines;
 	struct bs_team *team;
-	float *wave;    /* [4 reach][columns] complex: exp(-i2pi k n / columns) */
+	const struct bs_grappa_kernels *simd;
+	float *wave; /* [4 reach] waves, step floats each */
+	size_t step;
 	float *samples; /* [line][coil][4 reach] complex, in the line order of hybrid */
 	/* These members belong to the run in progress. */
 	const struct bs_neighbors *near;

@@ -5,99 +5,79 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "gpu/calibrate/dense.h"
+#include "gpu/grappa/noise.h"
 
-#define PAD    16u /* zeros on each side of a line, which a block of correlate may read */
-#define AROUND 8u  /* samples around a sample, on three lines */
-/* share of the mean diagonal that is added, since lines without noise explain each other */
-#define TINY 1e-10
+#define TAU 6.28318530717958647692
+/* most samples at both ends of a line that kernels at the readout's ends read */
+#define ENDS_MOST (2u * (BS_GRAPPA_KERNEL_X - 1))
+#define BLOCK     (BS_GRAPPA_PAIR * BS_GRAPPA_PAIR) /* pairs of coils in a block of products */
 
 static size_t up16(size_t n)
 {
 	return (n + 15) / 16 * 16;
 }
 
-static size_t row_size(const struct bs_grappa_spec *s)
-{
-	return up16(s->columns) + 2 * PAD;
-}
-
-/* Number of coils in whole blocks of correlate; the last coil may be zeros. */
+/* Number of coils in whole blocks of products; the last coil may be zeros. */
 static uint32_t coils_up(uint32_t coils)
 {
 	return (coils + BS_GRAPPA_PAIR - 1) / BS_GRAPPA_PAIR * BS_GRAPPA_PAIR;
 }
 
-static uint32_t order_of(const struct bs_grappa_spec *s)
+/* Number of the samples at both ends of a line that are kept. */
+static uint32_t ends_of(const struct bs_gram *m)
 {
-	return s->kernel[0] * s->kernel[1] * s->kernel[2] * s->coils;
+	return 2 * (m->kernel[0] - 1);
 }
 
-/* Doubles of one task's sums: for each difference of shifts, and for each pair of shifts. */
-static size_t middle_size(uint32_t kx, uint32_t coils)
+static uint32_t lags_of(const struct bs_gram *m)
 {
-	return (size_t)2 * (2 * kx - 1) * BS_GRAPPA_PAIR * coils_up(coils);
+	return 2 * m->kernel[0] - 1;
 }
 
-static size_t work_size(const struct bs_grappa_spec *s)
+/* Floats of a line of all coils; of its ends. */
+static size_t line_size(const struct bs_gram *m)
 {
-	const uint32_t kx = s->kernel[0];
-
-	return (middle_size(kx, s->coils) +
-		(size_t)2 * kx * kx * BS_GRAPPA_PAIR * coils_up(s->coils) + 7) /
-	       8 * 8;
+	return (size_t)coils_up(m->coils) * 2 * m->row;
 }
 
-/* Floats of a block: a vector's lanes of encoded samples. */
-static size_t block_size(const struct bs_grappa_spec *s)
+static size_t tail_size(const struct bs_gram *m)
 {
-	return up16((size_t)2 * s->encoded[0] * BS_ISA_PICK(bs_fft_kernels)->lanes);
+	return (size_t)2 * ends_of(m) * m->coils;
 }
 
-static uint64_t lines_bytes(const struct bs_grappa_spec *s)
+/* Doubles of one task's sums: a block of products, its lags, the ends. */
+static size_t work_size(const struct bs_gram *m)
 {
-	return (uint64_t)s->lines[0] * s->lines[1] * coils_up(s->coils) * 2 * row_size(s) *
-	       sizeof(float);
+	return 2 * BLOCK * (m->row + lags_of(m)) +
+	       (size_t)2 * BS_GRAPPA_PAIR * m->kernel[0] * m->kernel[0] * m->coils;
 }
 
-static uint64_t around_of(const struct bs_grappa_spec *s)
+static void take_kept(const struct bs_gram *m, struct bs_gram_kept *k, bool wanted,
+		      struct bs_room *r)
 {
-	return (uint64_t)AROUND * s->coils;
+	const uint64_t lines = wanted ? (uint64_t)m->most[0] * m->most[1] : 0;
+
+	bs_room_take(r, &k->lines, "calibration lines", lines, line_size(m) * sizeof(float));
+	bs_room_take(r, &k->ends, "calibration lines' ends", lines, tail_size(m) * sizeof(float));
 }
 
-int bs_gram_need(const struct bs_grappa_spec *s, bool inside, struct bs_need *need,
-		 struct bs_fail *why)
+static void lay_out(struct bs_gram *m, struct bs_room *r)
 {
-	if (s->encoded[0] < 2 * s->kernel[0])
-		return bs_fail(why, BS_ERR_CONFIG,
-			       "grappa: a kernel of %u samples, a readout of %u", s->kernel[0],
-			       s->encoded[0]);
-	bs_need_add(need, "calibration lines", 2, lines_bytes(s));
-	if (inside || s->columns < s->encoded[0])
-		bs_need_add(need, "calibration readouts", (uint64_t)BS_TEAM_MAX * 2,
-			    block_size(s) * sizeof(float));
-	bs_need_add(need, "calibration inner products", 1,
-		    (uint64_t)order_of(s) * order_of(s) * 16u);
-	bs_need_add(need, "calibration sums", BS_TEAM_MAX, work_size(s) * sizeof(double));
-	bs_need_add(need, "calibration noise", 1, around_of(s) * around_of(s) * 16u);
-	bs_need_add(need, "calibration noise", 1, around_of(s) * s->coils * 16u);
-	return 0;
+	const uint64_t around = (uint64_t)BS_GRAM_AROUND * m->coils;
+
+	take_kept(m, &m->kept, true, r);
+	take_kept(m, &m->centers, m->inside, r);
+	bs_room_take(r, &m->wave, "calibration waves", ends_of(m), 4 * m->row * sizeof(float));
+	bs_room_take(r, &m->lag, "calibration lags", lags_of(m), 2 * m->row * sizeof(double));
+	bs_room_take(r, &m->block, "calibration readouts", m->inside ? 0 : BS_TEAM_MAX,
+		     2 * m->block_size * sizeof(float));
+	bs_room_take(r, &m->g, "calibration inner products", 1, (uint64_t)m->order * m->order * 16);
+	bs_room_take(r, &m->work, "calibration sums", BS_TEAM_MAX, m->work_size * sizeof(double));
+	bs_room_take(r, &m->around, "calibration noise", 1, around * around * 16u);
+	bs_room_take(r, &m->right, "calibration noise", 1, around * m->coils * 16u);
 }
 
-static bool plan_crop(struct bs_gram *m, const struct bs_grappa_spec *s, struct bs_arena *arena)
-{
-	if (!m->inside && s->columns == s->encoded[0])
-		return true;
-	m->fft = BS_ISA_PICK(bs_fft_kernels);
-	m->block_size = block_size(s);
-	m->block = bs_arena_take(arena, (size_t)BS_TEAM_MAX * 2 * m->block_size * sizeof(float),
-				 BS_ALIGN);
-	return m->block != NULL && bs_fft_plan(&m->to_image, s->encoded[0]) == 0 &&
-	       bs_fft_plan(&m->to_k, s->columns) == 0;
-}
-
-int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *s, bool inside,
-		 struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
+static void shape(struct bs_gram *m, const struct bs_grappa_spec *s, bool inside)
 {
 	memset(m, 0, sizeof(*m));
 	memcpy(m->kernel, s->kernel, sizeof(m->kernel));
@@ -105,38 +85,79 @@ int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *s, bool inside,
 	m->encoded = s->encoded[0];
 	m->samples = s->columns;
 	m->coils = s->coils;
-	m->order = order_of(s);
+	m->order = s->kernel[0] * s->kernel[1] * s->kernel[2] * s->coils;
 	m->inside = inside;
-	m->team = team;
+	m->row = up16(s->columns);
+	m->fft = BS_ISA_PICK(bs_fft_kernels);
 	m->simd = BS_ISA_PICK(bs_grappa_kernels);
-	m->row = row_size(s);
-	m->work_size = work_size(s);
-	m->lines = bs_arena_take(arena, lines_bytes(s), BS_ALIGN);
-	m->middle = bs_arena_take(arena, lines_bytes(s), BS_ALIGN);
-	if (!plan_crop(m, s, arena))
-		return bs_fail(why, BS_ERR_NOMEM, "grappa: calibration readouts");
-	m->g = bs_arena_take(arena, (size_t)m->order * m->order * 16u, BS_ALIGN);
-	m->work = bs_arena_take(arena, BS_TEAM_MAX * m->work_size * sizeof(double), BS_ALIGN);
-	m->around = bs_arena_take(arena, around_of(s) * around_of(s) * 16u, BS_ALIGN);
-	m->right = bs_arena_take(arena, around_of(s) * s->coils * 16u, BS_ALIGN);
-	return m->lines != NULL && m->middle != NULL && m->g != NULL && m->work != NULL &&
-			       m->around != NULL && m->right != NULL
-		       ? 0
-		       : bs_fail(why, BS_ERR_NOMEM, "grappa: calibration");
+	m->block_size = up16((size_t)2 * m->encoded * m->fft->lanes);
+	m->work_size = (work_size(m) + 7) / 8 * 8;
+}
+
+int bs_gram_need(const struct bs_grappa_spec *s, bool inside, struct bs_need *need,
+		 struct bs_fail *why)
+{
+	struct bs_room room = { .need = need };
+	struct bs_gram m;
+
+	if (s->encoded[0] < 2 * s->kernel[0] || s->columns < s->kernel[0])
+		return bs_fail(why, BS_ERR_CONFIG,
+			       "grappa: a kernel of %u samples, a readout of %u, %u voxels",
+			       s->kernel[0], s->encoded[0], s->columns);
+	shape(&m, s, inside);
+	lay_out(&m, &room);
+	return 0;
+}
+
+/* Makes the waves that bring columns to the ends' samples of k-space, and those of the lags. */
+static void make_waves(struct bs_gram *m)
+{
+	const int reach = (int)m->kernel[0] - 1;
+	const int n = (int)m->samples;
+
+	for (uint32_t t = 0; t < ends_of(m); t++)
+		bs_grappa_wave(m->wave + 4 * t * m->row, m->samples, (int)t - reach - n / 2,
+			       1.0 / sqrt(n));
+	memset(m->lag, 0, lags_of(m) * 2 * m->row * sizeof(double));
+	for (uint32_t l = 0; l < lags_of(m); l++)
+		for (int x = 0; x < n; x++) {
+			const double turn = -TAU * (((int)l - reach) * (x - n / 2) % n) / n;
+
+			m->lag[2 * l * m->row + (size_t)x] = cos(turn);
+			m->lag[(2 * l + 1) * m->row + (size_t)x] = sin(turn);
+		}
+}
+
+int bs_gram_plan(struct bs_gram *m, const struct bs_grappa_spec *s, bool inside,
+		 struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
+{
+	struct bs_room room = { .arena = arena };
+
+	shape(m, s, inside);
+	m->team = team;
+	lay_out(m, &room);
+	if (room.full || (!inside && bs_fft_plan(&m->to_image, s->encoded[0]) != 0))
+		return bs_fail(why, BS_ERR_NOMEM, "grappa: calibration");
+	memset(m->kept.lines, 0, m->most[0] * m->most[1] * line_size(m) * sizeof(float));
+	if (inside)
+		memset(m->centers.lines, 0, m->most[0] * line_size(m) * sizeof(float));
+	make_waves(m);
+	return 0;
 }
 
 void bs_gram_close(struct bs_gram *m)
 {
 	bs_fft_close(&m->to_image);
-	bs_fft_close(&m->to_k);
 	memset(m, 0, sizeof(*m));
 }
 
-/* Returns the index of a line in lines and middle. */
-static size_t line_at(const struct bs_gram *m, uint32_t y, uint32_t z)
+/* Returns the number of a line among those that are kept. */
+static size_t number_of(const struct bs_gram *m, uint32_t y, uint32_t z)
 {
-	return ((size_t)z * m->box[0] + y) * coils_up(m->coils) * 2 * m->row;
+	return (size_t)z * m->most[0] + y;
 }
+
+/* ---- lines ---- */
 
 /*
  * Brings the rows of a block from a transform's order to the centered one, or back: the halves
@@ -150,264 +171,323 @@ static void turn(float *to, const float *from, uint32_t rows, size_t cell, bool 
 	memcpy(to + (size_t)rows * cell - half, from, half * sizeof(float));
 }
 
-/* The image of lines in a, cropped to the kept field of view: its middle stays in the middle. */
-static float *crop(const struct bs_gram *m, float *a, float *b)
+/*
+ * Makes the images of as many coils' lines as a vector has lanes, cropped to the kept field of
+ * view: its middle stays in the middle. lane: from where they are to where their images are, in a.
+ */
+static void crop(const struct bs_gram *m, const float **lane, float *a)
 {
 	const uint32_t E = m->encoded;
 	const size_t cell = 2 * (size_t)m->fft->lanes;
+	float *b = a + m->block_size;
+	float *own[BS_FFT_LANES_MAX];
 	float *image;
 	float *other;
 
+	m->fft->lines_in(a, lane, E, NULL);
 	turn(b, a, E, cell, false);
 	image = m->fft->run(&m->to_image, b, a, true);
 	other = image == a ? b : a;
 	turn(other, image, E, cell, true);
-	for (size_t i = 0; i < m->samples * cell; i++)
-		image[i] = other[(E / 2 - m->samples / 2) * cell + i] / (float)E;
-	return image;
+	for (uint32_t j = 0; j < m->fft->lanes; j++)
+		lane[j] = own[j] = image + (size_t)2 * j * m->samples;
+	m->fft->lines_out(own, other + (E / 2 - m->samples / 2) * cell, m->samples, NULL);
 }
 
-/*
- * Brings lines to the samples of the kept field of view, for as many coils as a vector has lanes:
- * returns [samples] rows of a block, in the order of k.
- */
-static const float *resample(const struct bs_gram *m, const float *const *from, float *a)
+/* Keeps a coil's line of hybrid space. */
+static void keep(const struct bs_gram *m, size_t number, uint32_t coil, const float *line)
 {
-	const uint32_t N = m->samples;
-	const size_t cell = 2 * (size_t)m->fft->lanes;
-	float *b = a + m->block_size;
-	float *image = a;
-	float *other;
+	const float root = (float)sqrt((double)m->samples);
+	const float scale = m->inside ? 1.0f : root / (float)m->encoded;
+	float *to = m->taking->lines + number * line_size(m) + (size_t)coil * 2 * m->row;
+	float *end = m->taking->ends + number * tail_size(m) + coil;
+	float sample[2 * ENDS_MOST];
 
-	m->fft->lines_in(a, from, m->encoded, NULL);
-	if (!m->inside)
-		image = crop(m, a, b);
-	other = image == a ? b : a;
-	turn(other, image, N, cell, false);
-	image = m->fft->run(&m->to_k, other, image, false);
-	other = image == a ? b : a;
-	turn(other, image, N, cell, true);
-	return other;
-}
-
-/* The samples at each end of a line that `middle` lacks. */
-static uint32_t edge_of(const struct bs_gram *m)
-{
-	const uint32_t reach = m->kernel[0] / 2;
-
-	return m->inside && !m->centers ? 2 * reach : reach;
-}
-
-/* Stores a sample of a line. */
-static void keep(struct bs_gram *m, size_t at, uint32_t x, float re, float im)
-{
-	const bool inside = x >= edge_of(m) && x < m->samples - edge_of(m);
-
-	if (!m->centers) {
-		m->lines[at + x] = re;
-		m->lines[at + m->row + x] = im;
+	for (uint32_t x = 0; x < m->samples; x++) {
+		to[x] = scale * line[2 * x];
+		to[m->row + x] = scale * line[2 * x + 1];
 	}
-	m->middle[at + x] = inside ? re : 0.0f;
-	m->middle[at + m->row + x] = inside ? im : 0.0f;
+	m->simd->dots(line, 2 * m->samples, m->wave, 4 * m->row, ends_of(m), sample);
+	for (uint32_t t = 0; t < ends_of(m); t++) {
+		end[(size_t)t * m->coils] = scale * sample[2 * t];
+		end[(size_t)(ends_of(m) + t) * m->coils] = scale * sample[2 * t + 1];
+	}
 }
 
 /* A task takes a line of all coils. */
 static void take_line(void *arg, int task, int member)
 {
-	struct bs_gram *m = arg;
+	const struct bs_gram *m = arg;
 	const struct bs_grappa_lines *l = m->from;
 	const uint32_t y = (uint32_t)task % m->box[0];
 	const uint32_t z = (uint32_t)task / m->box[0];
 	const float *first = l->at + 2 * (z * l->z_step + y * l->y_step);
-	const uint32_t lanes = m->fft != NULL ? m->fft->lanes : 1;
+	const uint32_t lanes = m->fft->lanes;
 	const float *lane[BS_FFT_LANES_MAX];
 
 	for (uint32_t c = 0; c < m->coils; c += lanes) {
-		const size_t at = line_at(m, y, z) + (size_t)c * 2 * m->row + PAD;
-		const float *rows;
-
 		for (uint32_t j = 0; j < lanes; j++) /* unused lanes get copies of the last coil */
 			lane[j] = first +
 				  2 * l->coil_step * (c + j < m->coils ? c + j : m->coils - 1);
-		rows = m->fft != NULL
-			       ? resample(m, lane, m->block + (size_t)member * 2 * m->block_size)
-			       : lane[0];
+		if (!m->inside)
+			crop(m, lane, m->block + (size_t)member * 2 * m->block_size);
 		for (uint32_t j = 0; j < lanes && c + j < m->coils; j++)
-			for (uint32_t x = 0; x < m->samples; x++)
-				keep(m, at + (size_t)j * 2 * m->row, x,
-				     rows[2 * (size_t)x * lanes + j],
-				     rows[(2 * (size_t)x + 1) * lanes + j]);
+			keep(m, number_of(m, y, z), c + j, lane[j]);
+	}
+}
+
+/* ---- sums ---- */
+
+/* What a task adds up: two coils of the lines that were taken, and all of those `apart`. */
+struct sums {
+	const struct bs_gram *m;
+	uint32_t coil, other; /* first coil of the lines, and of the others' block */
+	int apart[2], z;      /* y, z; the partition that is added */
+	/* samples and lines of the kernel that are those lines': all, or of centers the middle */
+	uint32_t x[2], y[2];
+	double *product; /* [BLOCK][re, im][row] */
+	double *lag;     /* [lag][BLOCK] complex */
+	double *end;     /* [x[0] ..][PAIR][re, im][x][coil] */
+};
+
+static struct sums sums_of(const struct bs_gram *m, int member)
+{
+	const uint32_t *k = m->kernel;
+	const bool centers = m->taking == &m->centers;
+	double *work = m->work + (size_t)member * m->work_size;
+	double *lag = work + 2 * BLOCK * m->row;
+
+	return (struct sums){ .m = m,
+			      .x = { centers ? k[0] / 2 : 0, centers ? k[0] / 2 + 1 : k[0] },
+			      .y = { centers ? k[1] / 2 : 0, centers ? k[1] / 2 + 1 : k[1] },
+			      .product = work,
+			      .lag = lag,
+			      .end = lag + (size_t)2 * BLOCK * lags_of(m) };
+}
+
+static void clear_sums(const struct sums *s)
+{
+	const uint32_t kx = s->m->kernel[0];
+
+	memset(s->product, 0, 2 * BLOCK * s->m->row * sizeof(double));
+	memset(s->end, 0, (size_t)2 * BS_GRAPPA_PAIR * kx * kx * s->m->coils * sizeof(double));
+}
+
+/* Returns the kept line that a line is multiplied with. */
+static size_t partner_of(const struct sums *s, int line)
+{
+	return number_of(s->m, (uint32_t)(line + s->apart[0]), (uint32_t)(s->z + s->apart[1]));
+}
+
+static void add_products(const struct sums *s, int line, int lines, double sign)
+{
+	const struct bs_gram *m = s->m;
+	const size_t size = line_size(m);
+
+	m->simd->products(
+		m->taking->lines + number_of(m, (uint32_t)line, (uint32_t)s->z) * size +
+			(size_t)s->coil * 2 * m->row,
+		m->kept.lines + partner_of(s, line) * size + (size_t)s->other * 2 * m->row, m->row,
+		2 * m->row, size, (uint32_t)lines, (uint32_t)m->row, sign, s->product);
+}
+
+/*
+ * Adds what the products of hybrid space, where the readout is a circle, have too much: places at
+ * its ends, p, where a sample lies beyond the end that the place is at; or inside, all of them.
+ */
+static void add_line_ends(const struct sums *s, const float *a, const float *b, double sign)
+{
+	const struct bs_gram *m = s->m;
+	const uint32_t kx = m->kernel[0];
+	const uint32_t border = kx - 1; /* of the samples that are kept, the first behind the end */
+	const size_t step = (size_t)kx * m->coils;
+
+	for (uint32_t p = 0; p < border; p++) {
+		const bool before = p < border / 2; /* the place lies before the end */
+		const uint32_t beyond = border - p; /* the first sample of the kernel behind it */
+
+		for (uint32_t x = s->x[0]; x < s->x[1]; x++) {
+			const bool all = m->inside || (x >= beyond) == before;
+			const uint32_t first = all || !before ? 0 : beyond;
+			const uint32_t end = all || before ? kx : beyond;
+			double *to = s->end + (x - s->x[0]) * BS_GRAPPA_PAIR * 2 * step;
+
+			for (uint32_t i = 0; i < BS_GRAPPA_PAIR && s->coil + i < m->coils; i++)
+				m->simd->outer(a + (size_t)(p + x) * m->coils + s->coil + i,
+					       b + (size_t)(p + first) * m->coils,
+					       (size_t)ends_of(m) * m->coils,
+					       (end - first) * m->coils, sign,
+					       to + 2 * i * step + (size_t)first * m->coils, step);
+		}
+	}
+}
+
+static void add_ends(const struct sums *s, int line, int lines, double sign)
+{
+	const size_t tail = tail_size(s->m);
+
+	for (int y = line; y < line + lines; y++)
+		add_line_ends(
+			s, s->m->taking->ends + number_of(s->m, (uint32_t)y, (uint32_t)s->z) * tail,
+			s->m->kept.ends + partner_of(s, y) * tail, sign);
+}
+
+/* The lines along an axis, from first to end - 1. */
+struct range {
+	int first, end;
+};
+
+/* The lines that are offset o of places, and have a partner. axis 0: y, 1: z. */
+static struct range range_of(const struct sums *s, int axis, int o)
+{
+	const struct bs_gram *m = s->m;
+	const int reach = (int)m->kernel[axis + 1] / 2;
+	const int edge = m->inside ? reach : 0;
+	const int box = (int)m->box[axis];
+	const int far = s->apart[axis];
+	int first = edge + o - reach;
+	int end = box - edge + o - reach;
+
+	first = first < 0 ? 0 : first;
+	first = first < -far ? -far : first;
+	end = end > box ? box : end;
+	end = end > box - far ? box - far : end;
+	return (struct range){ first, end < first ? first : end };
+}
+
+/* Makes a sum over the lines `had` one over `want`, which begins and ends no sooner. */
+static void move_sum(struct sums *s, struct range had, struct range want, struct range planes,
+		     void (*add)(const struct sums *s, int line, int lines, double sign))
+{
+	const int from = had.end > want.first ? had.end : want.first;
+	const int until = had.end < want.first ? had.end : want.first;
+
+	for (s->z = planes.first; s->z < planes.end; s->z++) {
+		if (want.end > from)
+			add(s, from, want.end - from, 1.0);
+		if (until > had.first)
+			add(s, had.first, until - had.first, -1.0);
+	}
+}
+
+/* Returns the sums of sample x of the kernel's line o1 and a coil with those of line o2. */
+static double *row_of(const struct sums *s, uint32_t o1, uint32_t x, uint32_t coil, uint32_t o2)
+{
+	const struct bs_gram *m = s->m;
+	const size_t step = (size_t)m->kernel[0] * m->coils;
+	const size_t row = (o1 - s->y[0]) * step + (size_t)(x - s->x[0]) * m->coils + coil;
+
+	return m->to + 2 * (row * m->order + o2 * step);
+}
+
+static void put_lags(const struct sums *s, uint32_t o1, uint32_t o2)
+{
+	const struct bs_gram *m = s->m;
+	const uint32_t kx = m->kernel[0];
+
+	for (uint32_t x1 = s->x[0]; x1 < s->x[1]; x1++)
+		for (uint32_t k = 0; k < kx * BLOCK; k++) {
+			const uint32_t c1 = k % BLOCK / BS_GRAPPA_PAIR;
+			const uint32_t c2 = s->other + k % BS_GRAPPA_PAIR;
+			const double *from = s->lag + 2 * ((kx - 1 - x1) * BLOCK + k);
+			double *to;
+
+			if (s->coil + c1 >= m->coils || c2 >= m->coils)
+				continue;
+			to = row_of(s, o1, x1, s->coil + c1, o2) +
+			     2 * ((size_t)k / BLOCK * m->coils + c2);
+			to[0] += from[0];
+			to[1] += from[1];
+		}
+}
+
+static void take_ends_off(const struct sums *s, uint32_t o1, uint32_t o2)
+{
+	const struct bs_gram *m = s->m;
+	const size_t step = (size_t)m->kernel[0] * m->coils;
+
+	for (uint32_t x = s->x[0]; x < s->x[1]; x++)
+		for (uint32_t i = 0; i < BS_GRAPPA_PAIR && s->coil + i < m->coils; i++) {
+			const double *from =
+				s->end + ((x - s->x[0]) * BS_GRAPPA_PAIR + i) * 2 * step;
+			double *to = row_of(s, o1, x, s->coil + i, o2);
+
+			for (size_t k = 0; k < step; k++) {
+				to[2 * k] -= from[k];
+				to[2 * k + 1] -= from[step + k];
+			}
+		}
+}
+
+/* Adds the inner products of all offsets that lie so far apart along y, of offset oz along z. */
+static void add_offsets(struct sums *s, uint32_t oz, bool ends)
+{
+	const struct bs_gram *m = s->m;
+	const int ky = (int)m->kernel[1];
+	const int far = s->apart[0];
+	const struct range planes = range_of(s, 1, (int)oz);
+	struct range had = { 0, 0 };
+
+	clear_sums(s);
+	for (int y = (int)s->y[0]; y < (int)s->y[1]; y++) {
+		const struct range want = range_of(s, 0, y);
+		const uint32_t o1 = oz * m->kernel[1] + (uint32_t)y;
+		const uint32_t o2 = o1 + (uint32_t)(s->apart[1] * ky + far);
+
+		if (y + far < 0 || y + far >= ky)
+			continue;
+		move_sum(s, had, want, planes, ends ? add_ends : add_products);
+		had = want;
+		if (ends) {
+			take_ends_off(s, o1, o2);
+			continue;
+		}
+		m->simd->lags(s->product, (uint32_t)m->row, m->lag, lags_of(m), s->lag);
+		put_lags(s, o1, o2);
 	}
 }
 
 /*
- * Correlates two coils' lines with all coils' of another line, for shifts up to `reach`:
- * to[shift][2][coils] complex.
- */
-static void correlate(const struct bs_gram *m, const float *a, const float *b, int reach,
-		      double *to)
-{
-	const uint32_t coils = coils_up(m->coils);
-
-	for (int d = -reach; d <= reach; d++)
-		for (uint32_t c = 0; c < coils; c += BS_GRAPPA_PAIR) {
-			double sum[8];
-
-			m->simd->correlate(a + PAD, b + (size_t)c * 2 * m->row + PAD + d, m->row,
-					   2 * m->row, (uint32_t)up16(m->samples), sum);
-			for (uint32_t i = 0; i < BS_GRAPPA_PAIR; i++)
-				memcpy(to + 2 * (((size_t)(d + reach) * BS_GRAPPA_PAIR + i) *
-							 coils +
-						 c),
-				       sum + 4 * i, 4 * sizeof(double));
-		}
-}
-
-/* Adds the samples of an end that shift x1 of the first line keeps inside: pair += conj(a) b. */
-static void add_end(const struct bs_gram *m, const float *a, const float *b, int difference,
-		    int begin, int end, double *pair)
-{
-	const uint32_t coils = coils_up(m->coils);
-
-	for (int x = begin; x < end; x++)
-		for (uint32_t i = 0; i < BS_GRAPPA_PAIR; i++) {
-			const double ar = a[2 * i * m->row + PAD + x];
-			const double ai = a[(2 * i + 1) * m->row + PAD + x];
-			const float *p = b + PAD + x + difference;
-			double *to = pair + (size_t)2 * i * coils;
-
-			for (uint32_t c = 0; c < m->coils; c++, p += 2 * m->row, to += 2) {
-				to[0] += ar * p[0] + ai * p[m->row];
-				to[1] += ar * p[m->row] - ai * p[0];
-			}
-		}
-}
-
-/*
- * Makes all pairs of shifts along the readout, pairs[x1][x2][2][coils], from the sums of
- * differences.
- */
-static void make_pairs(const struct bs_gram *m, const float *a, const float *b, const double *sum,
-		       double *pairs)
-{
-	const int kx = (int)m->kernel[0];
-	const int reach = kx / 2;
-	const int edge = (int)edge_of(m);
-	const int in = m->inside ? reach : 0; /* first sample that is a place */
-	const int n = (int)m->samples;
-	const size_t block = (size_t)2 * BS_GRAPPA_PAIR * coils_up(m->coils);
-
-	for (int x1 = 0; x1 < kx; x1++)
-		for (int x2 = 0; x2 < kx; x2++) {
-			const int o =
-				/* the place lies o samples before the sample of the first line */
-				x1 - reach;
-			double *pair = pairs + (size_t)(x1 * kx + x2) * block;
-
-			memcpy(pair, sum + (size_t)(x2 - x1 + kx - 1) * block,
-			       block * sizeof(double));
-			add_end(m, a, b, x2 - x1, in + o > 0 ? in + o : 0, edge, pair);
-			add_end(m, a, b, x2 - x1, n - edge, o < in ? n - in + o : n, pair);
-		}
-}
-
-/* Adds a pair of lines to the inner products of offsets o1 and o2. */
-static void add_pairs(const struct bs_gram *m, uint32_t o1, uint32_t o2, uint32_t coil,
-		      const double *pairs)
-{
-	const uint32_t kx = m->kernel[0];
-	const uint32_t coils = coils_up(m->coils);
-
-	for (uint32_t x1 = 0; x1 < kx; x1++)
-		for (uint32_t x2 = 0; x2 < kx; x2++)
-			for (uint32_t i = 0; i < BS_GRAPPA_PAIR && coil + i < m->coils; i++) {
-				const double *from =
-					pairs +
-					2 * (((size_t)(x1 * kx + x2) * BS_GRAPPA_PAIR + i) * coils);
-				double *to = m->g + 2 * (((size_t)(o1 * kx + x1) * m->coils + coil +
-							  i) * m->order +
-							 (size_t)(o2 * kx + x2) * m->coils);
-
-				for (uint32_t c = 0; c < 2 * m->coils; c++)
-					to[c] += from[c];
-			}
-}
-
-/* True for line y of the places, whose number of lines is `lines` with a kernel of `kernel`. */
-static bool is_place(const struct bs_gram *m, int y, uint32_t lines, uint32_t kernel)
-{
-	const int edge = m->inside ? (int)(kernel / 2) : 0;
-
-	return y >= edge && y < (int)lines - edge;
-}
-
-/*
- * Adds a line and its partner for every pair of offsets whose place lies among the calibration
- * lines.
- */
-static void add_line(const struct bs_gram *m, const int line[2], const int apart[2], uint32_t coil,
-		     double *work)
-{
-	const int ky = (int)m->kernel[1];
-	const int kz = (int)m->kernel[2];
-	const size_t first = (size_t)coil * 2 * m->row;
-	const size_t a = line_at(m, (uint32_t)line[0], (uint32_t)line[1]) + first;
-	const float *b = m->lines +
-			 line_at(m, (uint32_t)(line[0] + apart[0]), (uint32_t)(line[1] + apart[1]));
-	double *pairs = work + middle_size(m->kernel[0], m->coils);
-
-	correlate(m, m->middle + a, b, (int)m->kernel[0] - 1, work);
-	make_pairs(m, m->lines + a, b, work, pairs);
-	for (int z = 0; z < kz; z++)
-		for (int y = 0; y < ky; y++) {
-			const int other[2] = { y + apart[0], z + apart[1] };
-
-			if (is_place(m, line[0] - (y - ky / 2), m->box[0], m->kernel[1]) &&
-			    is_place(m, line[1] - (z - kz / 2), m->box[1], m->kernel[2]) &&
-			    other[0] >= 0 && other[0] < ky && other[1] >= 0 && other[1] < kz)
-				add_pairs(m, (uint32_t)(z * ky + y),
-					  (uint32_t)(other[1] * ky + other[0]), coil, pairs);
-		}
-}
-
-/*
- * A task sums two coils and a difference of offsets (all y, z from 0); no other task writes these
- * sums.
+ * A task sums two coils and a difference of offsets (all y, z from 0; of lines, those after them);
+ * no other task writes these sums.
  */
 static void make_difference(void *arg, int task, int member)
 {
-	struct bs_gram *m = arg;
+	const struct bs_gram *m = arg;
 	const int pairs = (int)(coils_up(m->coils) / BS_GRAPPA_PAIR);
 	const int wide = 2 * (int)m->kernel[1] - 1;
-	const uint32_t coil = (uint32_t)(task % pairs) * BS_GRAPPA_PAIR;
-	const int apart[2] = { task / pairs % wide - (int)m->kernel[1] + 1, task / pairs / wide };
-	const int far = apart[0]; /* along y */
+	struct sums s = sums_of(m, member);
 
-	if (apart[1] == 0 && apart[0] < 0)
+	s.coil = (uint32_t)(task % pairs) * BS_GRAPPA_PAIR;
+	s.apart[0] = task / pairs % wide - (int)m->kernel[1] + 1;
+	s.apart[1] = task / pairs / wide;
+	if (m->taking == &m->kept && s.apart[1] == 0 && s.apart[0] < 0)
 		return;
-	for (int z = 0; z + apart[1] < (int)m->box[1]; z++)
-		for (int y = far < 0 ? -far : 0; y < (int)m->box[0] && y + far < (int)m->box[0];
-		     y++)
-			add_line(m, (const int[2]){ y, z }, apart, coil,
-				 m->work + (size_t)member * m->work_size);
+	for (uint32_t oz = 0; oz + (uint32_t)s.apart[1] < m->kernel[2]; oz++) {
+		for (s.other = 0; s.other < m->coils; s.other += BS_GRAPPA_PAIR)
+			add_offsets(&s, oz, false);
+		add_offsets(&s, oz, true);
+	}
 }
 
-static int take_lines(struct bs_gram *m, const struct bs_grappa_lines *l, bool centers,
-		      struct bs_fail *why)
+/* Adds the inner products of lines, or of centers, with the lines of the kernel. */
+static int add_lines(struct bs_gram *m, const struct bs_grappa_lines *l,
+		     const struct bs_gram_kept *kept, double *to, struct bs_fail *why)
 {
+	const uint32_t pairs = coils_up(m->coils) / BS_GRAPPA_PAIR;
+
 	if (l->lines[0] == 0 || l->lines[1] == 0 || l->lines[0] > m->most[0] ||
 	    l->lines[1] > m->most[1])
 		return bs_fail(why, BS_ERR_SIZE,
 			       "grappa: %u x %u calibration lines, at most %u x %u", l->lines[0],
 			       l->lines[1], m->most[0], m->most[1]);
 	memcpy(m->box, l->lines, sizeof(m->box));
-	if (!centers)
-		memset(m->lines, 0, line_at(m, 0, m->box[1]) * sizeof(float));
-	memset(m->middle, 0, line_at(m, 0, m->box[1]) * sizeof(float));
 	m->from = l;
-	m->centers = centers;
+	m->taking = kept;
+	m->to = to;
 	bs_team_run(m->team, take_line, m, (int)(m->box[0] * m->box[1]));
-	m->centers = false;
+	bs_team_run(m->team, make_difference, m,
+		    (int)(pairs * (2 * m->kernel[1] - 1) * m->kernel[2]));
 	return 0;
 }
 
@@ -418,13 +498,7 @@ void bs_gram_clear(struct bs_gram *m)
 
 int bs_gram_join(struct bs_gram *m, const struct bs_grappa_lines *l, struct bs_fail *why)
 {
-	const uint32_t pairs = coils_up(m->coils) / BS_GRAPPA_PAIR;
-	const int rc = take_lines(m, l, false, why);
-
-	if (rc == 0)
-		bs_team_run(m->team, make_difference, m,
-			    (int)(pairs * (2 * m->kernel[1] - 1) * m->kernel[2]));
-	return rc;
+	return add_lines(m, l, &m->kept, m->g, why);
 }
 
 int bs_gram_make(struct bs_gram *m, const struct bs_grappa_lines *l, struct bs_fail *why)
@@ -433,133 +507,15 @@ int bs_gram_make(struct bs_gram *m, const struct bs_grappa_lines *l, struct bs_f
 	return bs_gram_join(m, l, why);
 }
 
-/* Each task takes two coils of the centers and a line of the kernel. */
-static void make_right(void *arg, int task, int member)
-{
-	struct bs_gram *m = arg;
-	const uint32_t pairs = coils_up(m->coils) / BS_GRAPPA_PAIR;
-	const uint32_t coil = (uint32_t)task % pairs * BS_GRAPPA_PAIR;
-	const uint32_t line = (uint32_t)task / pairs;
-	const int far = (int)line - (int)m->kernel[1] / 2;
-	double *work = m->work + (size_t)member * m->work_size;
-
-	for (int y = 0; y < (int)m->box[0]; y++) {
-		if (!is_place(m, y, m->box[0], m->kernel[1]))
-			continue;
-		correlate(m, m->middle + line_at(m, (uint32_t)y, 0) + (size_t)coil * 2 * m->row,
-			  m->lines + line_at(m, (uint32_t)(y + far), 0), (int)m->kernel[0] / 2,
-			  work);
-		for (uint32_t i = 0; i < BS_GRAPPA_PAIR && coil + i < m->coils; i++)
-			for (uint32_t u = 0; u < m->kernel[0] * m->coils; u++) {
-				const double *from =
-					work + 2 * ((size_t)(u / m->coils * BS_GRAPPA_PAIR + i) *
-							    coils_up(m->coils) +
-						    u % m->coils);
-				double *to =
-					m->centers_to + 2 * ((size_t)(coil + i) * m->order +
-							     line * m->kernel[0] * m->coils + u);
-
-				to[0] += from[0];
-				to[1] -= from[1];
-			}
-	}
-}
-
 int bs_gram_centers(struct bs_gram *m, const struct bs_grappa_lines *l, double *to,
 		    struct bs_fail *why)
 {
-	const int rc = take_lines(m, l, true, why);
+	const size_t doubles = (size_t)2 * m->order * m->coils;
+	int rc;
 
-	if (rc != 0)
-		return rc;
-	memset(to, 0, (size_t)m->order * m->coils * 16u);
-	m->centers_to = to;
-	bs_team_run(m->team, make_right, m,
-		    (int)(coils_up(m->coils) / BS_GRAPPA_PAIR * m->kernel[1]));
-	return 0;
-}
-
-/*
- * Lists the rows of G of the samples around the middle of the kernel, in their order, and of the
- * middle.
- */
-static uint32_t rows_around(const struct bs_gram *m, uint32_t *row, uint32_t *middle)
-{
-	const uint32_t *k = m->kernel;
-	const uint32_t line =
-		k[0] * m->coils; /* the next line along y, or along z where there is one y */
-	const uint32_t reach = k[0] > 1 ? m->coils : 0;
-	uint32_t n = 0;
-
-	*middle = (k[2] / 2 * k[1] + k[1] / 2) * line + k[0] / 2 * m->coils;
-	for (uint32_t beside = 0; beside < 3; beside++)
-		for (uint32_t x = 0; x < (reach > 0 ? 3 : 1); x++) {
-			const uint32_t at = *middle + beside * line - line + x * reach - reach;
-
-			if (at != *middle && n < AROUND)
-				row[n++] = at;
-		}
-	return n;
-}
-
-/* The sum of conj(s_i) s_j; G holds it in one of both orders. */
-static void product(const struct bs_gram *m, uint32_t i, uint32_t j, double to[2])
-{
-	const bool there = i <= j;
-	const double *g = m->g + 2 * (there ? (size_t)i * m->order + j : (size_t)j * m->order + i);
-
-	to[0] = g[0];
-	to[1] = there ? g[1] : -g[1];
-}
-
-/*
- * Fills the lower triangle of the equations, column by column, and the right sides: column c for
- * coil c.
- */
-static void fill_around(struct bs_gram *m, const uint32_t *row, uint32_t middle, uint32_t n)
-{
-	double trace = 0.0;
-
-	for (uint32_t j = 0; j < n; j++) {
-		const uint32_t at = row[j / m->coils] + j % m->coils;
-
-		for (uint32_t i = j; i < n; i++)
-			product(m, row[i / m->coils] + i % m->coils, at,
-				m->around + 2 * ((size_t)j * n + i));
-		trace += m->around[2 * ((size_t)j * n + j)];
-	}
-	for (uint32_t j = 0; j < n; j++)
-		m->around[2 * ((size_t)j * n + j)] += TINY * trace / n;
-	for (uint32_t c = 0; c < m->coils; c++)
-		for (uint32_t i = 0; i < n; i++)
-			product(m, row[i / m->coils] + i % m->coils, middle + c,
-				m->right + 2 * ((size_t)c * n + i));
-}
-
-double bs_gram_noise(struct bs_gram *m)
-{
-	uint32_t row[AROUND];
-	uint32_t middle;
-	const uint32_t n = rows_around(m, row, &middle) * m->coils;
-	double sum = 0.0;
-
-	fill_around(m, row, middle, n);
-	if (bs_dense_solve(n, m->coils, m->around, m->right, NULL) != 0)
-		return 0.0;
-	for (uint32_t c = 0; c < m->coils; c++) {
-		double left[2];
-		double weights = 0.0;
-
-		product(m, middle + c, middle + c, left);
-		for (uint32_t i = 0; i < n; i++) {
-			const double *w = m->right + 2 * ((size_t)c * n + i);
-			double s[2];
-
-			product(m, row[i / m->coils] + i % m->coils, middle + c, s);
-			left[0] -= w[0] * s[0] + w[1] * s[1];
-			weights += w[0] * w[0] + w[1] * w[1];
-		}
-		sum += left[0] / (1.0 + weights);
-	}
-	return sum > 0.0 && isfinite(sum) ? sum / m->coils : 0.0;
+	memset(to, 0, doubles * sizeof(*to));
+	rc = add_lines(m, l, &m->centers, to, why);
+	for (size_t i = 1; i < doubles; i += 2)
+		to[i] = -to[i];
+	return rc;
 }

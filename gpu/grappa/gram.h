@@ -6,16 +6,14 @@
  * offset o of the window's lines (o = oz * kernel_y + oy) and x samples along the readout, both
  * counted from a corner of the kernel. Complex double, row-major; only blocks with o_i <= o_j are
  * filled. Lines are first cropped to `columns` voxels along the readout, so that x counts samples
- * of that field of view. But for the ends, the sum over the readout of two lines depends only on
- * the difference of their shifts: it is computed once for each difference, and the ends separately.
- * noise: what the noise of a coil's samples adds to the diagonal of G: its variance times the
- * places, estimated from the calibration lines. It is what the neighboring samples of all coils,
- * on the sample's own line and the two beside it, do not explain of a sample by least squares;
- * these have noise themselves. For lines without noise it is what their smoothness leaves.
+ * of that field of view.
+ * In hybrid space (gpu/grappa/grappa.h) the sum over a readout that is a circle depends only on the
+ * difference of two shifts: products of lines are added up column by column, and a transform of
+ * their sum makes all differences. What samples beyond an end have brought in is taken off again.
  * inside, for gpu/grappa/slice.h: places are those whose whole kernel lies inside the lines, and
  * lines are hybrid space, of `columns` columns.
- * need -> plan -> { make -> noise }* -> close, which may follow anything; make is clear and join,
- * which adds further lines. Only plan allocates; results are the same bytes for any team.
+ * need -> plan -> make* -> close, which may follow anything; make is clear and join, which adds
+ * further lines. Only plan allocates; results are the same bytes for any team.
  * Test: test/unit/gpu/calibrate/test_grappa.c, test_slice.c
  */
 #ifndef BS_GPU_GRAPPA_GRAM_H
@@ -25,19 +23,26 @@
 #include "gpu/grappa/grappa.h"
 #include "gpu/grappa/grappa_simd.h"
 
+/* Lines that are kept, of all coils. */
+struct bs_gram_kept {
+	/* hybrid space, [z][y][coil][re, im][row]; the last coil may be zeros */
+	float *lines;
+	/* of each line the samples around its ends, [z][y][re, im][sample][coil] */
+	float *ends;
+};
+
 struct bs_gram {
 	/* sizes of the matrix; samples: of a cropped readout */
 	uint32_t kernel[3], encoded, samples, coils, most[2];
 	uint32_t order; /* order of the matrix G: its number of rows */
 	bool inside;    /* the whole kernel lies inside the lines */
-	bool centers;   /* the lines that are taken are centers, which lie in `middle` alone */
 	struct bs_team *team;
 	const struct bs_grappa_kernels *simd;
-	/* floats of one coil's line: its real or imaginary parts with zeros around them */
-	size_t row;
-	float *lines;  /* lines with zeros around, [z][y][coil][re, im][row] */
-	float *middle; /* the lines, with zeros where a shift would leave the readout */
-	struct bs_fft to_image, to_k; /* transforms that crop the readout; n 0: it is not cropped */
+	size_t row; /* columns of a line, and zeros */
+	struct bs_gram_kept kept, centers;
+	float *wave;            /* waves that make the ends' samples, [sample][re, im][column] */
+	double *lag;            /* waves that make the lags, [lag][re, im][row] */
+	struct bs_fft to_image; /* transform that crops the readout */
 	const struct bs_fft_kernels *fft;
 	float *block; /* lines of one vector of coils, [BS_TEAM_MAX][2][block_size] */
 	size_t block_size;
@@ -45,9 +50,11 @@ struct bs_gram {
 	double *work; /* workspaces [BS_TEAM_MAX][work_size] */
 	double *around, *right;
 	size_t work_size;
-	const struct bs_grappa_lines *from; /* the lines of the make in progress */
+	/* These members belong to the run in progress. */
+	const struct bs_grappa_lines *from;
+	const struct bs_gram_kept *taking;
 	uint32_t box[2];
-	double *centers_to; /* sums of the run in progress */
+	double *to;
 };
 
 int bs_gram_need(const struct bs_grappa_spec *spec, bool inside, struct bs_need *need,
@@ -65,6 +72,5 @@ int bs_gram_join(struct bs_gram *m, const struct bs_grappa_lines *lines, struct 
  */
 int bs_gram_centers(struct bs_gram *m, const struct bs_grappa_lines *centers, double *to,
 		    struct bs_fail *why);
-double bs_gram_noise(struct bs_gram *m);
 
 #endif

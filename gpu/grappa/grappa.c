@@ -9,8 +9,8 @@
 #include "gpu/calibrate/dense.h"
 #include "gpu/grappa/ends.h"
 #include "gpu/grappa/gram.h"
+#include "gpu/grappa/noise.h"
 
-#define TAU     6.28318530717958647692
 #define SOLVERS 4u /* neighborhoods that are solved in parallel */
 
 /*
@@ -103,11 +103,6 @@ static uint64_t expanded_floats(const struct bs_grappa_spec *s)
 	return (uint64_t)most_sources(s) * s->coils * 4 * BS_GRAPPA_COLUMNS;
 }
 
-static uint64_t phase_floats(const struct bs_grappa_spec *s)
-{
-	return 4 * ((s->columns + BS_GRAPPA_COLUMNS - 1) / BS_GRAPPA_COLUMNS) * BS_GRAPPA_COLUMNS;
-}
-
 static int check_spec(const struct bs_grappa_spec *s, struct bs_fail *why)
 {
 	for (int a = 0; a < 3; a++)
@@ -152,32 +147,14 @@ int bs_grappa_need(const struct bs_grappa_spec *s, struct bs_need *need, struct 
 	bs_need_add(need, "grappa neighborhoods", 1, s->neighborhoods * sizeof(uint32_t));
 	bs_need_add(need, "grappa lines", 1, lines_of(s) * sizeof(uint32_t));
 	bs_need_add(need, "grappa sources", 1, lines_of(s) * most_sources(s) * sizeof(uint32_t));
-	bs_need_add(need, "grappa phases", s->kernel[0], phase_floats(s) * sizeof(float));
+	bs_need_add(need, "grappa phases", s->kernel[0],
+		    bs_grappa_wave_floats(s->columns) * sizeof(float));
 	bs_need_add(need, "grappa weights of a block", BS_TEAM_MAX,
 		    expanded_floats(s) * sizeof(float));
 	bs_grappa_ends_need(s, need);
 	bs_need_add(need, "grappa equations", SOLVERS, n * n * 16u);
 	bs_need_add(need, "grappa right sides", SOLVERS, n * s->coils * 16u);
 	return 0;
-}
-
-/* Makes the phases: a weight w of shift t is w exp(-i2pi t n / E) at column n. */
-static void make_phases(struct bs_grappa *g)
-{
-	const int reach = (int)g->s.kernel[0] / 2;
-	const int half = (int)g->s.columns / 2;
-
-	for (int t = -reach; t <= reach; t++) {
-		float *re = g->phase + (size_t)(t + reach) * g->phase_step;
-		float *im = re + g->phase_step / 2;
-
-		for (uint32_t x = 0; x < g->s.columns; x++) {
-			const double turn = -TAU * t * ((int)x - half) / g->s.columns;
-
-			re[2 * x] = re[2 * x + 1] = (float)cos(turn);
-			im[2 * x] = im[2 * x + 1] = (float)sin(turn);
-		}
-	}
 }
 
 static bool take_kept(struct bs_grappa *g, struct bs_arena *arena)
@@ -231,7 +208,7 @@ int bs_grappa_plan(struct bs_grappa **plan, const struct bs_grappa_spec *s, stru
 	g->simd = BS_ISA_PICK(bs_grappa_kernels);
 	g->near = neighbors_of(s);
 	g->kept_size = kept_floats(s);
-	g->phase_step = phase_floats(s);
+	g->phase_step = bs_grappa_wave_floats(s->columns);
 	g->expanded_size = expanded_floats(s);
 	rc = bs_gram_plan(&g->gram, s, false, arena, team, why);
 	if (rc == 0)
@@ -246,7 +223,10 @@ int bs_grappa_plan(struct bs_grappa **plan, const struct bs_grappa_spec *s, stru
 		bs_grappa_close(g);
 		return rc;
 	}
-	make_phases(g);
+	/* a weight w of shift t is w exp(-i2pi t n / columns) at column n */
+	for (uint32_t t = 0; t < s->kernel[0]; t++)
+		bs_grappa_wave(g->phase + t * g->phase_step, s->columns,
+			       (int)t - (int)s->kernel[0] / 2, 1.0);
 	*plan = g;
 	return 0;
 }

@@ -24,31 +24,77 @@ INLINE double total(wide v)
 	return sum;
 }
 
-static void correlate(const float *a, const float *b, size_t imag, size_t coil, uint32_t n,
-		      double *to)
+static void products(const float *a, const float *b, size_t imag, size_t coil, size_t line,
+		     uint32_t lines, uint32_t n, double sign, double *to)
 {
-	wide re[4] = { { 0 } };
-	wide im[4] = { { 0 } };
+	for (uint32_t x = 0; x < n; x += HALF, to += HALF) {
+		const float *p = a + x;
+		const float *q = b + x;
+		wide re[4] = { { 0 } };
+		wide im[4] = { { 0 } };
 
-	for (uint32_t x = 0; x < n; x += HALF) {
-		wide ar[2] = { widen(a + x), widen(a + coil + x) };
-		wide ai[2] = { widen(a + imag + x), widen(a + coil + imag + x) };
-		wide br[2] = { widen(b + x), widen(b + coil + x) };
-		wide bi[2] = { widen(b + imag + x), widen(b + coil + imag + x) };
+		for (uint32_t l = 0; l < lines; l++, p += line, q += line) {
+			wide ar[2] = { widen(p), widen(p + coil) };
+			wide ai[2] = { widen(p + imag), widen(p + coil + imag) };
+			wide br[2] = { widen(q), widen(q + coil) };
+			wide bi[2] = { widen(q + imag), widen(q + coil + imag) };
 
-		UNROLL
-		for (int i = 0; i < 2; i++)
 			UNROLL
-		for (int j = 0; j < 2; j++) {
-			re[2 * i + j] += ar[i] * br[j];
-			re[2 * i + j] += ai[i] * bi[j];
-			im[2 * i + j] += ar[i] * bi[j];
-			im[2 * i + j] -= ai[i] * br[j];
+			for (int i = 0; i < 2; i++)
+				UNROLL
+			for (int j = 0; j < 2; j++) {
+				re[2 * i + j] += ar[i] * br[j];
+				re[2 * i + j] += ai[i] * bi[j];
+				im[2 * i + j] += ar[i] * bi[j];
+				im[2 * i + j] -= ai[i] * br[j];
+			}
+		}
+		for (size_t k = 0; k < 4; k++) {
+			*(vdu *)(to + 2 * k * n) += sign * re[k];
+			*(vdu *)(to + (2 * k + 1) * n) += sign * im[k];
 		}
 	}
-	for (int p = 0; p < 4; p++) {
-		to[2 * p] = total(re[p]);
-		to[2 * p + 1] = total(im[p]);
+}
+
+static void lags(const double *product, uint32_t n, const double *wave, uint32_t count, double *to)
+{
+	for (uint32_t l = 0; l < count; l++, wave += (size_t)2 * n)
+		for (size_t k = 0; k < 4; k++, to += 2) {
+			const double *p = product + 2 * k * n;
+			wide re = { 0 };
+			wide im = { 0 };
+
+			for (uint32_t x = 0; x < n; x += HALF) {
+				const wide c = *(const vdu *)(wave + x);
+				const wide s = *(const vdu *)(wave + n + x);
+				const wide pr = *(const vdu *)(p + x);
+				const wide pi = *(const vdu *)(p + n + x);
+
+				re += pr * c - pi * s;
+				im += pr * s + pi * c;
+			}
+			to[0] = total(re);
+			to[1] = total(im);
+		}
+}
+
+static void outer(const float *a, const float *b, size_t imag, uint32_t n, double sign, double *to,
+		  size_t step)
+{
+	const double ar = sign * a[0];
+	const double ai = sign * a[imag];
+	uint32_t x = 0;
+
+	for (; x + HALF <= n; x += HALF) {
+		const wide br = widen(b + x);
+		const wide bi = widen(b + imag + x);
+
+		*(vdu *)(to + x) += ar * br + ai * bi;
+		*(vdu *)(to + step + x) += ar * bi - ai * br;
+	}
+	for (; x < n; x++) {
+		to[x] += ar * b[x] + ai * b[imag + x];
+		to[step + x] += ar * b[imag + x] - ai * b[x];
 	}
 }
 
@@ -205,7 +251,9 @@ static void add(float *line, uint32_t floats, const float *wave, size_t step, ui
 }
 
 const struct bs_grappa_kernels BS_ISA_NAME(bs_grappa_kernels) = {
-	.correlate = correlate,
+	.products = products,
+	.lags = lags,
+	.outer = outer,
 	.expand = expand,
 	.fill = fill,
 	.dots = dots,

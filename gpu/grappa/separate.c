@@ -7,7 +7,6 @@
 #include "core/thread/team.h"
 #include "gpu/grappa/grappa.h"
 
-#define TAU 6.28318530717958647692
 /* most pairs of an end's samples and taps, in a kernel of BS_GRAPPA_KERNEL_X samples */
 #define PAIRS  12u
 #define CHOICE ((size_t)4 * BS_GRAPPA_COLUMNS) /* floats that a tap has in the array choice */
@@ -52,13 +51,11 @@ static uint64_t beyond_bytes(const struct bs_slice_spec *s)
 
 bool bs_separate_size(struct bs_separate *p, const struct bs_slice_spec *s)
 {
-	const uint32_t blocks = (s->columns + BS_GRAPPA_COLUMNS - 1) / BS_GRAPPA_COLUMNS;
-
 	p->s = *s;
 	p->pad = s->kernel[1] / 2;
 	p->rows = most_lines(s) + 2 * p->pad;
 	p->row = s->columns + width_of(s);
-	p->phase_step = (size_t)4 * blocks * BS_GRAPPA_COLUMNS;
+	p->phase_step = bs_grappa_wave_floats(s->columns);
 	p->expanded_size = (size_t)s->kernel[1] * s->coils * 4 * BS_GRAPPA_COLUMNS;
 	return (uint64_t)p->rows * p->row * s->coils * s->bands <= UINT32_MAX;
 }
@@ -81,20 +78,6 @@ void bs_separate_take(struct bs_separate *p, struct bs_room *r)
 		     (uint64_t)most_lines(s) * s->kernel[1] * sizeof(uint32_t));
 }
 
-/* Makes exp(-i2pi k n / columns) at column n, as phases are kept. */
-static void make_wave(const struct bs_separate *p, int k, float *re)
-{
-	float *im = re + p->phase_step / 2;
-
-	for (uint32_t x = 0; x < p->s.columns; x++) {
-		const int64_t n = (int)x - (int)p->s.columns / 2;
-		const double turn = -TAU * (double)(k * n % (int)p->s.columns) / p->s.columns;
-
-		re[2 * x] = re[2 * x + 1] = (float)cos(turn);
-		im[2 * x] = im[2 * x + 1] = (float)sin(turn);
-	}
-}
-
 /* A weight w of shift t is w exp(-i2pi t n / columns) at column n. */
 void bs_separate_tables(struct bs_separate *p, struct bs_team *team)
 {
@@ -106,10 +89,11 @@ void bs_separate_tables(struct bs_separate *p, struct bs_team *team)
 	p->team = team;
 	p->simd = BS_ISA_PICK(bs_grappa_kernels);
 	for (int t = 0; t <= 2 * reach; t++)
-		make_wave(p, t - reach, p->phase + (size_t)t * p->phase_step);
+		bs_grappa_wave(p->phase + (size_t)t * p->phase_step, p->s.columns, t - reach, 1.0);
 	for (int end = 0; end < 2 * reach; end++)
-		make_wave(p, (end < reach ? end : (int)p->s.columns - 2 * reach + end) - half,
-			  p->wave + (size_t)end * p->phase_step);
+		bs_grappa_wave(p->wave + (size_t)end * p->phase_step, p->s.columns,
+			       (end < reach ? end : (int)p->s.columns - 2 * reach + end) - half,
+			       1.0);
 	for (uint32_t i = 0; i < pairs; i++)
 		p->choice[pair[i].tap * CHOICE + 2 * i] =
 			p->choice[pair[i].tap * CHOICE + 2 * i + 1] = 1.0f;

@@ -241,6 +241,17 @@ static int make_equations(struct bs_slice *p, const float *turns,
 	return rc;
 }
 
+/* A task solves for the weights of a band; what is not finite stays so, and is found later. */
+static void substitute(void *arg, int task, int member)
+{
+	const struct bs_slice *p = arg;
+	const uint32_t n = bs_slice_unknowns(&p->s);
+
+	(void)member;
+	(void)bs_dense_substitute(n, p->s.coils, p->gram.g,
+				  p->right + (size_t)2 * n * p->s.coils * (uint32_t)task, NULL);
+}
+
 /*
  * Solves for the weights of all bands in place of the equations. G is the upper triangle, row by
  * row; the conjugate of it is the lower one, column by column.
@@ -250,6 +261,7 @@ static int solve(struct bs_slice *p, struct bs_fail *why)
 	const uint32_t n = bs_slice_unknowns(&p->s);
 	double *a = p->gram.g;
 	double trace = 0.0;
+	int rc;
 
 	for (size_t i = 1; i < (size_t)2 * n * n; i += 2)
 		a[i] = -a[i];
@@ -257,7 +269,10 @@ static int solve(struct bs_slice *p, struct bs_fail *why)
 		trace += a[2 * j * (n + 1)];
 	for (size_t j = 0; j < n; j++)
 		a[2 * j * (n + 1)] += p->s.lambda * trace / n;
-	return bs_dense_solve(n, bs_slice_outputs(&p->s), a, p->right, why);
+	rc = bs_dense_cholesky(n, a, why);
+	if (rc == 0)
+		bs_team_run(p->gram.team, substitute, p, (int)p->s.bands);
+	return rc;
 }
 
 /* Stores weights [output][line][tap][coil in] as float [output][line][coil in][tap]. */

@@ -307,7 +307,7 @@ static int complete(struct cart *c, uint32_t frame, float2 *grid, float2 *image,
 /* Copies the frame's lines from the grid to b, one behind the other, or the slice's lines back. */
 static int move_lines(const struct cart *c, bool back, cudaStream_t stream, struct bs_fail *why)
 {
-	const struct bs_slicer_pattern *at = &c->frame->at;
+	const struct bs_pattern *at = &c->frame->at;
 	const size_t line = c->size[0] * sizeof(float2);
 
 	for (uint32_t coil = 0; coil < c->p->coils; coil++) {
@@ -323,6 +323,26 @@ static int move_lines(const struct cart *c, bool back, cudaStream_t stream, stru
 	return 0;
 }
 
+/* Replaces a full center's lines in a. */
+static int take_center(struct cart *c, cudaStream_t stream, struct bs_fail *why)
+{
+	const struct bs_slicer_frame *f = c->frame;
+	const size_t line = c->size[0] * sizeof(float2);
+	const size_t first = (size_t)f->center[0] * c->size[0];
+	int rc = bs_slice_cuda_lines(c->slice, f->center_came, stream, why);
+
+	if (rc == 0)
+		rc = bs_slice_cuda_apply(c->slice, f->center_set, f->band, (float *)c->a, false,
+					 (float *)c->apart, stream, why);
+	if (rc == 0)
+		BS_CUDA(cudaMemcpy2DAsync(c->a + first, line * c->p->encoded[1], c->apart + first,
+					  line * c->p->encoded[1],
+					  line * (f->center[1] - f->center[0]), c->p->coils,
+					  cudaMemcpyDeviceToDevice, stream),
+			why);
+	return rc;
+}
+
 /* Replaces the lines in a, which hold a group of slices, by those of the frame's slice. */
 static int take_apart(struct cart *c, cudaStream_t stream, struct bs_fail *why)
 {
@@ -330,6 +350,10 @@ static int take_apart(struct cart *c, cudaStream_t stream, struct bs_fail *why)
 
 	BS_CUDA(cudaMemsetAsync(c->b, 0, (size_t)half_bytes(c->p), stream), why);
 	rc = move_lines(c, false, stream, why);
+	if (rc == 0 && c->frame->center[1] > 0)
+		rc = take_center(c, stream, why);
+	if (rc == 0)
+		rc = bs_slice_cuda_lines(c->slice, c->frame->came, stream, why);
 	if (rc == 0)
 		rc = bs_slice_cuda_apply(c->slice, c->frame->set, c->frame->band, (float *)c->b,
 					 false, (float *)c->apart, stream, why);
@@ -370,6 +394,19 @@ static int fetch_lines(struct cart *c, struct bs_slicer *slicer, uint32_t frame,
 	return 0;
 }
 
+/* Gives the GPU the weights of a set, unless it has them. */
+static int load_set(struct cart *c, const struct bs_slice *host, uint32_t set, cudaStream_t stream,
+		    struct bs_fail *why)
+{
+	const uint64_t version = bs_slice_version(host, set);
+	int rc = c->loaded[set] != version ? bs_slice_cuda_load(c->slice, set, host, stream, why)
+					   : 0;
+
+	if (rc == 0)
+		c->loaded[set] = version;
+	return rc;
+}
+
 /* Finds out how the frame's slice is taken out of its lines, and gives the GPU the weights. */
 static int prepare_slice(struct cart *c, struct bs_slicer *slicer, const uint8_t *have,
 			 uint32_t frame, struct bs_report *report, cudaStream_t stream)
@@ -387,12 +424,10 @@ static int prepare_slice(struct cart *c, struct bs_slicer *slicer, const uint8_t
 	if (rc != 1 || c->slice == NULL)
 		return rc < 0 ? rc : 0;
 	c->frame = bs_slicer_prepared(slicer);
-	if (c->loaded[c->frame->set] != bs_slice_version(host, c->frame->set))
-		rc = bs_slice_cuda_load(c->slice, c->frame->set, host, stream, &report->why);
-	if (rc < 0)
-		return rc;
-	c->loaded[c->frame->set] = bs_slice_version(host, c->frame->set);
-	return bs_slice_cuda_lines(c->slice, c->frame->came, stream, &report->why);
+	rc = load_set(c, host, c->frame->set, stream, &report->why);
+	if (rc == 0 && c->frame->inner[1] > c->frame->inner[0])
+		rc = load_set(c, host, c->frame->center_set, stream, &report->why);
+	return rc;
 }
 
 /* Puts the weights of this frame's slice and missing lines where finish reads them. */
@@ -411,6 +446,8 @@ static int cart_prepare(void *op, struct bs_filler *filler, struct bs_slicer *sl
 				   frame, report, stream);
 	if (rc < 0 || filler == NULL)
 		return rc;
+	if (c->frame != NULL)
+		bs_slicer_leave(slicer, bs_filler_have(filler, frame));
 	if (report->apart.of > 1 && !bs_slicer_fills(slicer))
 		return bs_grappa_cuda_none(c->grappa, stream, why);
 	rc = bs_filler_prepare(filler, frame, why);

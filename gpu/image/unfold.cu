@@ -23,14 +23,16 @@ struct bs_unfold_cuda {
 	float2 *b, *coils, *grid;
 	/*
 	 * device memory [kz][ky]: 1 where the line came, else 0; of slices at once their phases
-	 * (bs_unfold_turns)
+	 * (bs_unfold_turns), and behind them first
 	 */
 	float *keep;
+	/* device memory, which graphs read: values before the maps of the group; NULL: no group */
+	const uint64_t *first;
 	struct bs_pinned staged; /* copy of keep on the host */
 	bs_line_pass forward[2], back[2];
 	bs_line_pass whole;           /* forward along y, of coil images on the encoded grid */
 	struct bs_unfold_group group; /* slices that the lines of the next solve hold */
-	uint64_t first;               /* values before the maps of the group's first slice */
+	uint64_t before;              /* the next solve's first */
 	struct bs_csr_cuda plain, adjoint;
 	struct bs_pcg_cuda *pcg;
 };
@@ -63,9 +65,14 @@ static uint64_t grid_of(const struct bs_unfold_spec *s)
 	return lines_of(s) * s->matrix[0] * s->coils * slices_of(s);
 }
 
+static uint64_t turns_bytes(const struct bs_unfold_spec *s)
+{
+	return lines_of(s) * slices_of(s) * sizeof(float2);
+}
+
 static uint64_t keep_bytes(const struct bs_unfold_spec *s)
 {
-	return lines_of(s) * (s->group > 0 ? 2 * slices_of(s) : 1) * sizeof(float);
+	return s->group > 0 ? turns_bytes(s) + sizeof(uint64_t) : lines_of(s) * sizeof(float);
 }
 
 static struct bs_pcg_cuda_spec pcg_of(const struct bs_unfold_spec *s, const struct bs_csr *w,
@@ -115,10 +122,11 @@ int bs_unfold_cuda_need(const struct bs_unfold_spec *s, const struct bs_csr *w, 
 
 /*
  * Sets coils[c] to the sum over sets of S x. blockIdx.y: the coil, z: the slice, of `voxels` each,
- * whose maps lie `step` values apart.
+ * whose maps lie `step` values apart, the first one's behind *first values.
  */
-static __global__ void weigh(float2 *coils, const float2 *x, const float2 *maps, uint32_t sets,
-			     uint32_t n, uint64_t voxels, uint64_t step)
+static __global__ void weigh(float2 *coils, const float2 *x, const float2 *maps,
+			     const uint64_t *first, uint32_t sets, uint32_t n, uint64_t voxels,
+			     uint64_t step)
 {
 	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
 	const uint64_t c = blockIdx.y;
@@ -128,7 +136,7 @@ static __global__ void weigh(float2 *coils, const float2 *x, const float2 *maps,
 
 	if (v >= voxels)
 		return;
-	maps += blockIdx.z * step;
+	maps += blockIdx.z * step + (first != NULL ? *first : 0);
 	for (uint32_t m = 0; m < sets; m++) {
 		const float2 p =
 			bs_cmul(maps[((uint64_t)m * n + c) * voxels + v], x[m * all + slice + v]);
@@ -140,8 +148,9 @@ static __global__ void weigh(float2 *coils, const float2 *x, const float2 *maps,
 }
 
 /* Sets out[set] = scale sum_c conj(S) coils[c]. blockIdx.y: the set, z: as of weigh. */
-static __global__ void gather(float2 *out, const float2 *coils, const float2 *maps, uint32_t n,
-			      uint64_t voxels, uint64_t step, float scale)
+static __global__ void gather(float2 *out, const float2 *coils, const float2 *maps,
+			      const uint64_t *first, uint32_t n, uint64_t voxels, uint64_t step,
+			      float scale)
 {
 	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
 	const uint64_t m = blockIdx.y;
@@ -151,7 +160,7 @@ static __global__ void gather(float2 *out, const float2 *coils, const float2 *ma
 
 	if (v >= voxels)
 		return;
-	maps += blockIdx.z * step;
+	maps += blockIdx.z * step + (first != NULL ? *first : 0);
 	for (uint32_t c = 0; c < n; c++) {
 		const float2 s = maps[(m * n + c) * voxels + v];
 		const float2 p = bs_cmul_conj(coils[c * all + slice + v], s);
@@ -222,7 +231,7 @@ static int gather_coils(const struct bs_unfold_cuda *u, float2 *out, const float
 	const uint32_t slices = slices_of(&u->s);
 
 	gather<<<over(u->voxels / slices, u->s.sets, slices), THREADS, 0, stream>>>(
-		out, coils, u->maps + u->first, u->s.coils, u->voxels / slices, u->s.group, scale);
+		out, coils, u->maps, u->first, u->s.coils, u->voxels / slices, u->s.group, scale);
 	return launched(why);
 }
 
@@ -255,7 +264,7 @@ static int apply(void *self, const float *in, float *out, struct CUstream_st *st
 	int rc;
 
 	weigh<<<over(u->voxels / slices, s->coils, slices), THREADS, 0, stream>>>(
-		u->coils, (const float2 *)in, u->maps + u->first, s->sets, s->coils,
+		u->coils, (const float2 *)in, u->maps, u->first, s->sets, s->coils,
 		u->voxels / slices, s->group);
 	rc = launched(why);
 	if (rc == 0)
@@ -365,6 +374,8 @@ int bs_unfold_cuda_plan(struct bs_unfold_cuda **plan, const struct bs_unfold_spe
 		u->keep = (float *)bs_devmem_take(mem, keep_bytes(s));
 		if (u->b == NULL || u->coils == NULL || u->grid == NULL || u->keep == NULL)
 			rc = bs_fail(why, BS_ERR_NOMEM, "SENSE: coil images");
+		else if (s->group > 0)
+			u->first = (const uint64_t *)((char *)u->keep + turns_bytes(s));
 	}
 	for (int a = 0; a < axes_of(s) && rc == 0; a++)
 		rc = plan_axis(u, a, mem, why);
@@ -391,7 +402,7 @@ void bs_unfold_cuda_hold(struct bs_unfold_cuda *u, const struct bs_unfold_group 
 			 uint64_t first)
 {
 	u->group = *group;
-	u->first = first;
+	u->before = first;
 }
 
 int bs_unfold_cuda_solve(struct bs_unfold_cuda *u, const uint8_t *lines, uint32_t iterations,
@@ -401,8 +412,10 @@ int bs_unfold_cuda_solve(struct bs_unfold_cuda *u, const uint8_t *lines, uint32_
 	float *staged = (float *)u->staged.host;
 
 	/* The last solve has waited for the stream, so nothing reads this memory any more. */
-	if (u->s.group > 0)
+	if (u->s.group > 0) {
 		bs_unfold_turns(staged, &u->s, &u->group, lines, u->s.encoded[0] / 2);
+		memcpy((char *)staged + turns_bytes(&u->s), &u->before, sizeof(u->before));
+	}
 	for (uint64_t l = 0; u->s.group == 0 && l < lines_of(&u->s); l++)
 		staged[l] = lines[l] != 0 ? 1.0f : 0.0f;
 	BS_CUDA(cudaMemcpyAsync(u->keep, staged, keep_bytes(&u->s), cudaMemcpyHostToDevice, stream),

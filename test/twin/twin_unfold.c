@@ -22,7 +22,8 @@ struct problem {
 
 struct parts {
 	size_t voxels, values, input; /* of an image; of the maps; of the coil images */
-	float *maps, *images, *want, *got;
+	float *others, *maps; /* maps of another group, where there are groups; and of this one */
+	float *images, *want, *got;
 	uint8_t *lines;
 	struct bs_unfold_group group;
 	struct bs_csr w;
@@ -77,7 +78,9 @@ static void device(const struct problem *t, const struct parts *p, struct bs_pcg
 	struct bs_unfold_cuda *plan = NULL;
 	struct bs_devmem mem = { 0 };
 	struct bs_fail why = { 0 };
-	float *maps = device_copy(p->maps, p->values * 2);
+	/* of slices at once, maps of another group come first, for which a solve is made before */
+	const uint64_t before = t->s.group > 0 ? p->values : 0;
+	float *maps = device_copy(p->others, (before + p->values) * 2);
 	float *images = device_copy(p->images, p->input * 2);
 	float *rho = device_copy(NULL, n);
 	uint64_t bytes = 0;
@@ -93,8 +96,12 @@ static void device(const struct problem *t, const struct parts *p, struct bs_pcg
 	CHECK(rc == 0 && bs_devmem_round(mem.used) == mem.size,
 	      "%s: plan takes what need states: %zu of %zu %s", t->name, mem.used, mem.size,
 	      why.text);
-	if (rc == 0 && t->s.group > 0)
+	if (rc == 0 && t->s.group > 0) {
 		bs_unfold_cuda_hold(plan, &p->group, 0);
+		rc = bs_unfold_cuda_solve(plan, p->lines, t->s.iterations, INT64_MAX, NULL, result,
+					  &why);
+		bs_unfold_cuda_hold(plan, &p->group, before);
+	}
 	for (int run = 0; rc == 0 && run < (small() ? 2 : RUNS); run++) {
 		/* every other one watched: under a deadline that is far */
 		rc = bs_unfold_cuda_solve(plan, p->lines, t->s.iterations,
@@ -127,13 +134,15 @@ static void one(const struct problem *t)
 	double e;
 
 	p.values = p.voxels * s->coils * s->sets;
-	p.maps = malloc(p.values * 8);
+	p.others = malloc(p.values * (s->group > 0 ? 16 : 8));
+	p.maps = p.others + (s->group > 0 ? 2 * p.values : 0);
 	p.input = s->group > 0 ? (size_t)s->coils * s->encoded[0] * s->matrix[0]
 			       : p.voxels * s->coils;
 	p.images = malloc(p.input * 8);
 	p.want = malloc(p.voxels * s->sets * 8);
 	p.got = malloc(p.voxels * s->sets * 8);
 	p.lines = malloc((size_t)s->encoded[0] * s->encoded[1]);
+	fill_random(p.others, (size_t)(p.maps - p.others), &seed);
 	fill_random(p.maps, p.values * 2, &seed);
 	fill_random(p.images, p.input * 2, &seed);
 	for (uint32_t l = 0; l < s->encoded[0] * s->encoded[1]; l++)
@@ -151,7 +160,7 @@ static void one(const struct problem *t)
 	}
 	if (t->w)
 		bs_csr_close(&p.w);
-	free(p.maps);
+	free(p.others);
 	free(p.images);
 	free(p.want);
 	free(p.got);

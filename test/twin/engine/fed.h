@@ -52,11 +52,15 @@ static inline void fed_close(struct fed *f)
 	free(f->pool);
 }
 
-/* As the service does it: a slot is written again as soon as the engine says it was read. */
+/*
+ * As the service does it: a slot is written again as soon as the engine says it was read, or once
+ * add has returned where the engine does not say it.
+ */
 static inline int fed_add(struct fed *f, uint32_t frame, uint32_t row, const float *from,
 			  uint32_t n)
 {
 	const struct armed *a = &f->on;
+	const size_t bytes = (size_t)a->p.samples * a->p.coils * 8;
 	uint64_t made;
 	uint64_t read;
 	float *slot;
@@ -65,10 +69,16 @@ static inline int fed_add(struct fed *f, uint32_t frame, uint32_t row, const flo
 	if (f->pool == NULL)
 		return a->engine->add(a->self, frame, row, NULL, from, a->p.samples);
 	slot = f->pool + (n % SLOTS) * f->slot;
+	if (a->engine->reading == NULL) {
+		memcpy(slot, from, bytes);
+		rc = a->engine->add(a->self, frame, row, NULL, slot, a->p.samples);
+		memset(slot, 0, bytes);
+		return rc;
+	}
 	a->engine->reading(a->self, false, &made, &read);
 	if (f->stamp[n % SLOTS] > read)
 		a->engine->reading(a->self, true, &made, &read);
-	memcpy(slot, from, (size_t)a->p.samples * a->p.coils * 8);
+	memcpy(slot, from, bytes);
 	rc = a->engine->add(a->self, frame, row, NULL, slot, a->p.samples);
 	a->engine->reading(a->self, false, &made, &read);
 	f->stamp[n % SLOTS] = made;

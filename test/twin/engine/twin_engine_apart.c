@@ -20,6 +20,7 @@
 static const struct trial {
 	const char *what;
 	uint32_t encoded[3], matrix[3], factor, coils, step, from;
+	uint32_t center; /* lines that come at each step around the center */
 	bool phased, pocs, complex_out;
 	enum { BY_WEIGHTS, BY_MAPS, BY_GIVEN_MAPS } by;
 } trials[] = {
@@ -29,6 +30,7 @@ static const struct trial {
 	  2,
 	  4,
 	  1,
+	  0,
 	  0,
 	  false,
 	  false,
@@ -41,6 +43,7 @@ static const struct trial {
 	  7,
 	  1,
 	  0,
+	  0,
 	  true,
 	  false,
 	  true,
@@ -52,6 +55,19 @@ static const struct trial {
 	  6,
 	  2,
 	  1,
+	  0,
+	  false,
+	  false,
+	  false,
+	  BY_WEIGHTS },
+	{ "40 x 48, 2 bands, R = 3, full center",
+	  { 40, 48, 1 },
+	  { 40, 48, 1 },
+	  2,
+	  6,
+	  3,
+	  1,
+	  14,
 	  false,
 	  false,
 	  false,
@@ -63,6 +79,7 @@ static const struct trial {
 	  8,
 	  1,
 	  14,
+	  0,
 	  false,
 	  true,
 	  false,
@@ -73,6 +90,7 @@ static const struct trial {
 	  3,
 	  7,
 	  1,
+	  0,
 	  0,
 	  true,
 	  false,
@@ -85,6 +103,7 @@ static const struct trial {
 	  6,
 	  1,
 	  14,
+	  0,
 	  false,
 	  true,
 	  false,
@@ -96,6 +115,7 @@ static const struct trial {
 	  12,
 	  2,
 	  1,
+	  0,
 	  false,
 	  false,
 	  false,
@@ -193,12 +213,16 @@ static int scan(struct fed *f, const struct trial *t, const float *references, f
 		const uint32_t frame = bs_protocol_frame(p, s, 0);
 
 		rc = e->begin(f->on.self, frame);
-		for (uint32_t y = t->from; rc == 0 && y < p->encoded[1]; y += t->step) {
+		for (uint32_t y = t->from; rc == 0 && y < p->encoded[1]; y++) {
+			if ((y - t->from) % t->step != 0 && (y < (p->encoded[1] - t->center) / 2 ||
+							     y >= (p->encoded[1] + t->center) / 2))
+				continue;
 			fold(p, t, references, s % GROUPS, y, folded);
 			rc = fed_add(f, frame, y, folded, n++);
 		}
 		memset(report, 0, sizeof(*report));
 		report->apart.of = t->factor;
+		report->apart.step = t->step;
 		for (uint32_t b = 0; b < t->factor; b++)
 			report->apart.cycles[b] = (double)b / t->factor;
 		if (rc == 0)

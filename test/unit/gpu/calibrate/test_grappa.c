@@ -12,7 +12,7 @@
 
 #include "core/thread/team.h"
 #include "gpu/calibrate/dense.h"
-#include "gpu/grappa/gram.h"
+#include "gpu/grappa/noise.h"
 #include "test/support/check.h"
 
 #define TAU 6.28318530717958647692
