@@ -374,12 +374,12 @@ static uint32_t even_of(const struct bs_penalty_cuda_plan *p)
 
 static int check(const struct bs_penalty_cuda_plan *p, struct bs_fail *why)
 {
-	return even_of(p) <= BS_PENALTY_SHORTER_MAX
+	return even_of(p) <= BS_PRIOR_SHORTER_MAX
 		       ? 0
 		       : bs_fail(why, BS_ERR_UNSUPPORTED,
 				 "prior low_rank: blocks of %u voxels a side over %u frames; on a "
 				 "GPU the lesser of voxels and frames is at most %u",
-				 p->s.block, p->s.images, BS_PENALTY_SHORTER_MAX);
+				 p->s.block, p->s.images, BS_PRIOR_SHORTER_MAX);
 }
 
 static uint32_t all_blocks(const struct bs_penalty_cuda_plan *p)

@@ -2,7 +2,7 @@
  * gpu/penalty/penalty_cuda.h - the priors of the proximal solver on the GPU: twin of penalty.h
  *
  * The same priors, grids and inner steps; lambda is the solve's (gpu/solve/prox_cuda.h). low_rank
- * takes blocks whose shorter side (frames, or voxels) is at most BS_PENALTY_SHORTER_MAX, less where
+ * takes blocks whose shorter side (frames, or voxels) is at most BS_PRIOR_SHORTER_MAX, less where
  * a block of threads has less shared memory. Images lie in device memory. A row of functions each:
  * wavelet.cu, dual.cu, lowrank.cu; cuda/rows.cuh.
  *
@@ -17,8 +17,6 @@
 #include "gpu/solve/prox_cuda.h"
 
 BS_C_BEGIN
-
-#define BS_PENALTY_SHORTER_MAX 64u
 
 struct bs_penalty_cuda_plan;
 

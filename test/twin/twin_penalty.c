@@ -41,7 +41,7 @@ static const struct problem problems[] = {
 	{ BS_PRIOR_LOW_RANK, { 9, 7, 5 }, 7, 4, false, 1.5, 1e-6 },
 	{ BS_PRIOR_LOW_RANK, { 41, 50, 1 }, 1, 8, false, 1.5, 1e-6 },
 	{ BS_PRIOR_LOW_RANK, { 100, 91, 1 }, 20, 8, false, 5.0, 1e-6 },
-	{ BS_PRIOR_LOW_RANK, { 40, 40, 1 }, 63, 16, false, 5.0, 1e-6 },
+	{ BS_PRIOR_LOW_RANK, { 40, 40, 1 }, 47, 16, false, 5.0, 1e-6 },
 	{ BS_PRIOR_W, { 9, 7, 1 }, 2, 8, false, 0.4, 2e-5 },
 	{ BS_PRIOR_W, { 60, 47, 3 }, 1, 8, false, 0.4, 2e-5 },
 };
@@ -197,7 +197,7 @@ static void one(const struct problem *t)
 
 static void compare_all(void)
 {
-	const struct bs_penalty_spec large = { BS_PRIOR_LOW_RANK, { 40, 40, 1 }, 70, 16, false };
+	const struct bs_penalty_spec large = { BS_PRIOR_LOW_RANK, { 40, 40, 1 }, 49, 16, false };
 	struct bs_fail why = { 0 };
 	uint64_t bytes;
 
