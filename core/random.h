@@ -10,6 +10,10 @@
 
 #include <stdint.h>
 
+#include "core/linkage.h"
+
+BS_C_BEGIN
+
 struct bs_random {
 	uint64_t s[4];
 };
@@ -19,5 +23,7 @@ void bs_random_seed(struct bs_random *r, uint64_t seed);
 double bs_random_uniform(struct bs_random *r);
 /* Two independent normal numbers of mean 0 and variance 1 (Box-Muller). */
 void bs_random_normal(struct bs_random *r, double out[2]);
+
+BS_C_END
 
 #endif

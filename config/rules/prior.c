@@ -82,9 +82,10 @@ void bs_rules_prior(const struct bs_reading *r, const struct bs_scope *s,
 	    p->precond != BS_PRECOND_NONE)
 		fault(r, s, "ls.preconditioner", "not with solve.prior, start or damp");
 	if (p->plan.solve == BS_SOLVE_PROX && sound(s, "backend", NULL) &&
-	    p->backend == BS_BACKEND_CUDA)
-		fault(r, s, "backend",
-		      "solve.prior, start or damp has no CUDA engine: host, or auto");
+	    p->backend == BS_BACKEND_CUDA && p->plan.host_only >= BS_HOST_ONLY_FOLLOWS &&
+	    p->plan.host_only <= BS_HOST_ONLY_FRAMES)
+		fault(r, s, "backend", "%s has no CUDA engine: host, or auto",
+		      bs_host_only_words(p->plan.host_only));
 	if (p->plan.solve == BS_SOLVE_PROX && sound(s, "parallel", NULL) &&
 	    bs_plan_groups(&p->plan))
 		fault(r, s, "parallel", "sense_sms: not with solve.prior, start or damp");

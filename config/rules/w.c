@@ -64,7 +64,8 @@ void bs_rules_w(const struct bs_reading *r, const struct bs_scope *s, const stru
 		      from_study ? "W" : "w_file");
 	if (!any && p->w.l2 > 0.0)
 		fault(r, s, "ls.l2", "without W ls.lambda is the identity's weight");
-	if (p->w.l2 > 0.0 && p->backend == BS_BACKEND_CUDA && sound(s, "backend", NULL))
+	if (p->w.l2 > 0.0 && p->plan.solve != BS_SOLVE_PROX && p->backend == BS_BACKEND_CUDA &&
+	    sound(s, "backend", NULL))
 		fault(r, s, "backend", "%s has no CUDA engine: host, or auto",
 		      from_study ? "ls.w study" : "ls.l2");
 	if (from_study && solves)

@@ -2,10 +2,40 @@
 #include "core/protocol.h"
 #include "core/text.h"
 
+/* The fewer of the frames of a window and of the voxels of a block. */
+static uint32_t shorter_of(const struct bs_protocol *p)
+{
+	const uint32_t frames = p->frame_step > 0 ? p->readouts / p->frame_step : 0;
+	uint32_t voxels = 1;
+
+	for (int a = 0; a < 3; a++)
+		voxels *= p->matrix[a] < p->prior.block ? p->matrix[a] : p->prior.block;
+	return frames < voxels ? frames : voxels;
+}
+
+/* Finds what of a solve with a prior only the host can do. */
+static enum bs_host_only prior_host_only(const struct bs_plan *plan, const struct bs_protocol *p)
+{
+	const enum bs_prior kind = p->prior.kind;
+	const bool frames = kind == BS_PRIOR_TV_FRAMES || kind == BS_PRIOR_TV_CYCLE ||
+			    kind == BS_PRIOR_LOW_RANK;
+
+	if (kind == BS_PRIOR_NONE)
+		return BS_HOST_ONLY_FOLLOWS;
+	if ((plan->encode != BS_ENCODE_GRID && plan->encode != BS_ENCODE_EXACT &&
+	     plan->encode != BS_ENCODE_LINES) ||
+	    bs_protocol_map_images(p) > 1 || bs_plan_has(plan, BS_PLAN_POCS))
+		return BS_HOST_ONLY_PRIOR;
+	if (frames &&
+	    (p->dims != 2 || (kind == BS_PRIOR_LOW_RANK && shorter_of(p) > BS_PRIOR_SHORTER_MAX)))
+		return BS_HOST_ONLY_FRAMES;
+	return BS_HOST_ONLY_NOT;
+}
+
 /*
  * Finds what of the protocol only the host can do. Of streams, a GPU can do 2D, whole frames,
  * weights that each readout tells, no preconditioner. Only the host measures a field map, solves
- * with a prior, and lets two images explain a voxel together.
+ * with some priors, and lets two images explain a voxel together.
  */
 static enum bs_host_only host_only(const struct bs_plan *plan, const struct bs_protocol *p)
 {
@@ -19,7 +49,7 @@ static enum bs_host_only host_only(const struct bs_plan *plan, const struct bs_p
 	if (p->field.from == BS_FIELD_ECHOES)
 		return BS_HOST_ONLY_ECHOES;
 	if (plan->solve == BS_SOLVE_PROX)
-		return BS_HOST_ONLY_PRIOR;
+		return prior_host_only(plan, p);
 	if (solves && (plan->takes[BS_KEPT_IMAGE] || p->w.l2 > 0.0))
 		return BS_HOST_ONLY_W;
 	return bs_protocol_map_images(p) > 1 ? BS_HOST_ONLY_MAP_SETS : BS_HOST_ONLY_NOT;
@@ -47,6 +77,8 @@ static enum bs_undivided undivided(const struct bs_plan *plan, const struct bs_p
 		return BS_UNDIVIDED_VELOCITY;
 	if (plan->encode == BS_ENCODE_LINES || bs_plan_groups(plan))
 		return BS_UNDIVIDED_METHOD;
+	if (plan->solve == BS_SOLVE_PROX)
+		return BS_UNDIVIDED_PRIOR;
 	if (plan->off_resonance)
 		return BS_UNDIVIDED_FIELD;
 	return p->coils > 1 ? BS_UNDIVIDED_NOT : by_rows(plan, p);
@@ -84,7 +116,11 @@ const char *bs_host_only_words(enum bs_host_only reason)
 					 "density ramp or none, without a preconditioner,"),
 		[BS_HOST_ONLY_ECHOES] = "field.from echoes",
 		[BS_HOST_ONLY_MAP_SETS] = "image.map_sets 2",
-		[BS_HOST_ONLY_PRIOR] = "solve.prior, start or damp",
+		[BS_HOST_ONLY_FOLLOWS] = "solve.start or damp without a prior",
+		[BS_HOST_ONLY_PRIOR] = ("solve.prior with a stream's paths, a field map, two sets "
+					"of maps or partial Fourier"),
+		[BS_HOST_ONLY_FRAMES] = ("solve.prior along frames in 3D, or low_rank of more than "
+					 "48 frames and voxels,"),
 		[BS_HOST_ONLY_W] = "ls.w study or ls.l2",
 	};
 	_Static_assert(sizeof(words) / sizeof(words[0]) == BS_HOST_ONLY_REASONS, "words for each");
@@ -119,6 +155,7 @@ static void put_reason(struct bs_text *t, const struct bs_protocol *p)
 		[BS_UNDIVIDED_NOT] = "",
 		[BS_UNDIVIDED_NOTHING] = "has no work",
 		[BS_UNDIVIDED_METHOD] = "is not shared out",
+		[BS_UNDIVIDED_PRIOR] = "solve.prior is not shared out",
 		[BS_UNDIVIDED_MAPS] = "its maps come from a scan",
 		[BS_UNDIVIDED_PATH] = "its path comes with the readouts",
 		[BS_UNDIVIDED_VELOCITY] = "velocities are not shared out",

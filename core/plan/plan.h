@@ -84,6 +84,7 @@ enum bs_undivided {
 	BS_UNDIVIDED_PATH,
 	BS_UNDIVIDED_VELOCITY,
 	BS_UNDIVIDED_METHOD,
+	BS_UNDIVIDED_PRIOR,
 	BS_UNDIVIDED_FIELD,
 	BS_UNDIVIDED_SUM,
 	BS_UNDIVIDED_ROWS,
@@ -96,7 +97,9 @@ enum bs_host_only {
 	BS_HOST_ONLY_STREAM, /* the GPU cannot take what the readouts themselves tell */
 	BS_HOST_ONLY_ECHOES,
 	BS_HOST_ONLY_MAP_SETS,
-	BS_HOST_ONLY_PRIOR,
+	BS_HOST_ONLY_FOLLOWS, /* solves without a prior that start from the last image */
+	BS_HOST_ONLY_PRIOR,   /* the solver with a prior, of some encodings and images */
+	BS_HOST_ONLY_FRAMES,  /* priors along frames of some shapes */
 	BS_HOST_ONLY_W,
 	BS_HOST_ONLY_REASONS
 };

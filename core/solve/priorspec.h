@@ -24,6 +24,9 @@ extern const char *const bs_prior_names[BS_PRIORS + 1]; /* words of solve.prior,
 /* Where a solve starts. */
 enum bs_start { BS_START_ZERO, BS_START_LAST };
 
+/* Most frames or voxels of a block, whichever are fewer, that a GPU's low_rank takes. */
+#define BS_PRIOR_SHORTER_MAX 48u
+
 /* Share of the last image that solve.damp draws an image to. */
 #define BS_DAMP_KEEP 0.9
 

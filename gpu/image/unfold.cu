@@ -252,9 +252,8 @@ static int keep(const struct bs_unfold_cuda *u, float2 *grid, const float2 *sum,
 	return launched(why);
 }
 
-/* Queues out = sum_c S_c^H F^H M F S_c in. */
-static int apply(void *self, const float *in, float *out, struct CUstream_st *stream,
-		 struct bs_fail *why)
+int bs_unfold_cuda_apply(void *self, const float *in, float *out, struct CUstream_st *stream,
+			 struct bs_fail *why)
 {
 	struct bs_unfold_cuda *u = (struct bs_unfold_cuda *)self;
 	const struct bs_unfold_spec *s = &u->s;
@@ -344,7 +343,7 @@ static int plan_pcg(struct bs_unfold_cuda *u, const struct bs_csr *w, float *rho
 		rc = bs_csr_cuda_plan(&u->adjoint, w, BS_CSR_ADJOINT, mem, why);
 	if (rc != 0)
 		return rc;
-	system.apply = apply;
+	system.apply = bs_unfold_cuda_apply;
 	system.self = u;
 	system.mu = u->s.lambda;
 	system.w = w != NULL ? &u->plain : NULL;
@@ -405,9 +404,13 @@ void bs_unfold_cuda_hold(struct bs_unfold_cuda *u, const struct bs_unfold_group 
 	u->before = first;
 }
 
-int bs_unfold_cuda_solve(struct bs_unfold_cuda *u, const uint8_t *lines, uint32_t iterations,
-			 int64_t deadline_ns, struct CUstream_st *stream,
-			 struct bs_pcg_result *result, struct bs_fail *why)
+const float *bs_unfold_cuda_b(const struct bs_unfold_cuda *u)
+{
+	return (const float *)u->b;
+}
+
+int bs_unfold_cuda_begin(struct bs_unfold_cuda *u, const uint8_t *lines, struct CUstream_st *stream,
+			 struct bs_fail *why)
 {
 	float *staged = (float *)u->staged.host;
 
@@ -420,7 +423,14 @@ int bs_unfold_cuda_solve(struct bs_unfold_cuda *u, const uint8_t *lines, uint32_
 		staged[l] = lines[l] != 0 ? 1.0f : 0.0f;
 	BS_CUDA(cudaMemcpyAsync(u->keep, staged, keep_bytes(&u->s), cudaMemcpyHostToDevice, stream),
 		why);
-	const int rc = combine(u, stream, why);
+	return combine(u, stream, why);
+}
+
+int bs_unfold_cuda_solve(struct bs_unfold_cuda *u, const uint8_t *lines, uint32_t iterations,
+			 int64_t deadline_ns, struct CUstream_st *stream,
+			 struct bs_pcg_result *result, struct bs_fail *why)
+{
+	const int rc = bs_unfold_cuda_begin(u, lines, stream, why);
 
 	return rc != 0 ? rc
 		       : bs_pcg_cuda_solve(u->pcg, iterations, deadline_ns, stream, result, why);

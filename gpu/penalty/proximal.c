@@ -7,17 +7,10 @@
 
 #include "core/solve/prox.h"
 #include "core/thread/clock.h"
-#include "gpu/image/partial.h"
-#include "gpu/penalty/penalty.h"
+#include "gpu/penalty/shape.h"
 #include "gpu/solve/lsq.h"
 
 #define STREAM_STEPS 20u /* steps of the power iteration of a path that comes with the stream */
-
-/* What a slice's maps, or its samples, say of F^H F; largest 0: not known. */
-struct scale {
-	double largest; /* at least its largest eigenvalue */
-	double level;   /* the mean of its diagonal */
-};
 
 struct proximal {
 	struct bs_encoder *encoder;
@@ -42,76 +35,14 @@ struct proximal {
 	uint32_t first; /* the oldest frame's number in the table */
 };
 
-static bool along_frames(const struct bs_protocol *p)
-{
-	return p->prior.kind == BS_PRIOR_TV_FRAMES || p->prior.kind == BS_PRIOR_TV_CYCLE ||
-	       p->prior.kind == BS_PRIOR_LOW_RANK;
-}
-
-static uint32_t frames_of(const struct bs_protocol *p)
-{
-	return along_frames(p) ? bs_partial_groups(p) : 1;
-}
-
-static bool on_lines(const struct bs_protocol *p)
-{
-	return p->plan.encode == BS_ENCODE_LINES;
-}
-
-/* N: F^H F of a full grid is N times the identity; on lines of the grid transforms are unitary. */
-static double norm_of(const struct bs_protocol *p)
-{
-	return on_lines(p) ? 1.0 : (double)bs_protocol_voxels(p);
-}
-
-static uint32_t images_of(const struct bs_protocol *p)
-{
-	return p->plan.joint ? bs_protocol_map_images(p) : 1;
-}
-
-static uint32_t proximal_images(const struct bs_protocol *p)
-{
-	return p->plan.joint ? bs_protocol_map_images(p) : p->coils;
-}
-
-/* Solves of an image. */
-static uint32_t solves_of(const struct bs_protocol *p)
-{
-	return p->plan.joint ? 1 : p->coils;
-}
-
-/* Solutions that are kept for the next images. */
-static uint32_t slots_of(const struct bs_protocol *p)
-{
-	return p->plan.follows ? bs_protocol_pairs(p) * solves_of(p) : 1;
-}
-
-static bool has_prior(const struct bs_protocol *p)
-{
-	return p->prior.kind != BS_PRIOR_NONE;
-}
-
 static struct bs_pcg_spec pcg_of(const struct bs_protocol *p)
 {
 	return (struct bs_pcg_spec){ bs_protocol_voxels(p) * images_of(p), p->iterations, false };
 }
 
-static struct bs_prox_spec prox_of(const struct bs_protocol *p)
+static uint32_t proximal_images(const struct bs_protocol *p)
 {
-	return (struct bs_prox_spec){ bs_protocol_voxels(p) * images_of(p) * frames_of(p),
-				      p->iterations };
-}
-
-static struct bs_penalty_spec penalty_of(const struct bs_protocol *p)
-{
-	return (struct bs_penalty_spec){
-		.kind = p->prior.kind,
-		.matrix = { p->matrix[0], p->matrix[1], p->matrix[2] },
-		.images = images_of(p) * frames_of(p),
-		.block = p->prior.block,
-		/* along trajectories too few steps reach where shifts average */
-		.shifts = p->prior.shifts && on_lines(p),
-	};
+	return p->plan.joint ? bs_protocol_map_images(p) : p->coils;
 }
 
 static void lay_out(struct proximal *x, const struct bs_protocol *p, struct bs_room *r)
@@ -130,12 +61,16 @@ static int proximal_need(const struct bs_protocol *p, struct bs_need *need, stru
 	const struct bs_penalty_spec penalty = penalty_of(p);
 	const struct bs_pcg_spec pcg = pcg_of(p);
 	struct bs_room room = { .need = need };
+	struct bs_need one = { 0 };
 	struct proximal x = { 0 };
 	int rc = on_lines(p) ? bs_unfold_need(&u, need, why) : 0;
 
+	rc = rc == 0 && !on_lines(p) ? bs_ls_need(&ls, &one, why) : rc;
 	/* each part states as many as there are frames, so that check's list stays short */
-	for (uint32_t t = 0; t < frames_of(p) && rc == 0 && !on_lines(p); t++)
-		rc = bs_ls_need(&ls, need, why);
+	for (uint32_t i = 0; i < one.parts; i++)
+		bs_need_add(need, one.part[i].what, frames_of(p) * one.part[i].count,
+			    one.part[i].bytes);
+	need->overflow = need->overflow || one.overflow;
 	if (rc == 0)
 		rc = has_prior(p) ? bs_prox_need(&prox, need, why) : bs_pcg_need(&pcg, need, why);
 	if (rc == 0 && has_prior(p))
@@ -167,23 +102,11 @@ static void proximal_close(void *plan)
 static int plan_frame(struct proximal *x, uint32_t frame, const struct bs_tables *tables,
 		      const float *weight, const struct bs_arm_env *env, struct bs_fail *why)
 {
-	struct bs_protocol p = *x->p;
-	struct bs_tables t = *tables;
-	struct bs_traj traj;
+	struct frame_table f;
 	int rc;
 
-	if (x->frames > 1) {
-		uint64_t before;
-
-		p.readouts = p.frame_step;
-		before = frame * bs_protocol_samples(&p);
-		traj = *tables->traj;
-		traj.readouts = p.readouts;
-		traj.k += before * p.dims;
-		t.traj = &traj;
-		weight = weight != NULL ? weight + before : NULL;
-	}
-	rc = bs_lsq_solver(&x->ls[frame], &p, &t, weight, env, why);
+	frame_table(&f, x->p, frame, tables, weight);
+	rc = bs_lsq_solver(&x->ls[frame], &f.p, &f.tables, f.weight, env, why);
 	if (rc == 0 && x->encoder->row->normal != NULL)
 		bs_ls_given(x->ls[frame], x->encoder->row->normal, x->encoder);
 	return rc;
@@ -265,29 +188,6 @@ static struct scale measure(struct proximal *x, uint32_t slice, uint32_t steps)
 	return (struct scale){ bs_prox_power(x->prox, &system, steps), bs_ls_level(x->ls[0]) };
 }
 
-/* The same of lines, by the maps: F^H M F is at most 1. */
-static struct scale measure_maps(const struct proximal *x, const float *maps)
-{
-	const struct bs_protocol *p = x->p;
-	const uint64_t voxels = bs_protocol_voxels(p);
-	const uint64_t sets = (uint64_t)p->coils * bs_protocol_map_images(p);
-	struct scale s = { 0.0, 0.0 };
-
-	for (uint64_t v = 0; v < voxels; v++) {
-		double power = 0.0;
-
-		for (uint64_t c = 0; c < sets; c++) {
-			const float *at = maps + 2 * (c * voxels + v);
-
-			power += (double)at[0] * (double)at[0] + (double)at[1] * (double)at[1];
-		}
-		s.largest = power > s.largest ? power : s.largest;
-		s.level += power / (double)voxels;
-	}
-	s.largest += p->lambda * x->w_bound + p->w.l2 + x->damp;
-	return s;
-}
-
 /* Measures a slice before its first solve, where neither maps nor the frame's path tell as much. */
 static void measure_ahead(struct proximal *x, uint32_t slice)
 {
@@ -350,17 +250,6 @@ static int proximal_plan(void **plan, struct bs_encoder *encoder, const struct b
 	return 0;
 }
 
-/* The share of the grid's lines that came. */
-static double share_of(const struct proximal *x, const uint8_t *lines)
-{
-	const uint32_t all = x->p->encoded[1] * x->p->encoded[2];
-	uint32_t came = 0;
-
-	for (uint32_t l = 0; l < all; l++)
-		came += lines[l] != 0;
-	return (double)came / all;
-}
-
 /* Makes the right-hand side of F^H d of one coil, or of all: [frame][value]. */
 static void begin(struct proximal *x, const struct bs_task *t, uint32_t coil)
 {
@@ -394,11 +283,11 @@ static struct scale scale_of(struct proximal *x, const struct bs_task *t)
 	if (x->p->plan.streams)
 		return measure(x, t->slice, STREAM_STEPS);
 	if (s->largest == 0.0)
-		*s = x->unfold != NULL ? measure_maps(x, t->maps)
+		*s = x->unfold != NULL ? scale_of_maps(x->p, t->maps, x->w_bound)
 				       : measure(x, t->slice, BS_PROX_POWER_STEPS);
 	now = *s;
 	if (x->unfold != NULL)
-		now.level *= share_of(x, t->lines);
+		now.level *= share_of(x->p, t->lines);
 	return now;
 }
 

@@ -32,6 +32,9 @@ static const struct {
 	{ "Toeplitz operator 128^3", 0.15 },
 	{ "2008 whole: F^H d + 60 iterations 128^3", 33 },
 	{ "2007 whole: F^H d + 60 iterations 64^3", 40 },
+	{ "cartesian sense 256^2, 8 coils, R = 4, wavelets, 30 steps", 3 },
+	{ "sense 192^2, 8 coils, 20 frames of 13 spokes, low rank, 30 steps", 50 },
+	{ "cartesian sense 128^3, 8 coils, R = 6, wavelets, 30 steps", 70 },
 };
 
 static int wanted(void *arg, const char *name)
@@ -281,6 +284,10 @@ int bs_bench_gpu(struct bs_bench *b)
 	}
 	if (bs_bench_gpu_ls(wanted, write_row, b, &why) != 0) {
 		(void)printf("\nleast squares: %s\n", why.text);
+		failed = 1;
+	}
+	if (bs_bench_gpu_prior(wanted, write_row, b, b->threads, &why) != 0) {
+		(void)printf("\nsolves with a prior: %s\n", why.text);
 		failed = 1;
 	}
 	bs_power_close();

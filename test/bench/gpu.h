@@ -66,6 +66,10 @@ int bs_bench_w(struct bs_csr *w, const uint32_t n[3], struct bs_fail *why);
 int bs_bench_gpu_cg(int (*wanted)(void *arg, const char *name),
 		    void (*write)(void *arg, const struct bs_gpu_row *r), void *arg,
 		    struct bs_fail *why);
+/* Solves with a prior through the CUDA engine (prior.c), from the last readout to the image. */
+int bs_bench_gpu_prior(int (*wanted)(void *arg, const char *name),
+		       void (*write)(void *arg, const struct bs_gpu_row *r), void *arg, int threads,
+		       struct bs_fail *why);
 /* wanted is asked before each row is prepared. */
 int bs_bench_gpu_ls(int (*wanted)(void *arg, const char *name),
 		    void (*row)(void *arg, const struct bs_gpu_row *r), void *arg,

@@ -77,6 +77,27 @@ static void against_hosts(void)
 		     1e-4);
 }
 
+/* Priors along the frames; 1e-4 as least squares. */
+static void priors(void)
+{
+	static const enum bs_prior kinds[] = { BS_PRIOR_TV_FRAMES, BS_PRIOR_TV_CYCLE,
+					       BS_PRIOR_LOW_RANK, BS_PRIOR_WAVELET };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		for (int follows = 0; follows < 2; follows++) {
+			struct bs_protocol p =
+				window_golden(follows ? BS_METHOD_LS : BS_METHOD_SENSE, 4);
+
+			p.prior.kind = kinds[i];
+			p.prior.lambda = 0.005 /* about all of what F^H d is in a voxel */;
+			p.prior.block = 5;
+			p.prior.start = follows ? BS_START_LAST : BS_START_ZERO;
+			p.iterations = 12;
+			against_host(p, &bs_engine_cuda, &bs_engine_host, bs_prior_names[kinds[i]],
+				     1e-4);
+		}
+}
+
 static bool some_lost(uint32_t readout)
 {
 	return readout == 26 || readout / 4 == 8 || readout == 3;
@@ -170,6 +191,7 @@ static void compare_all(void)
 	frames();
 	if (!small())
 		against_hosts();
+	priors();
 	losses(BS_METHOD_GRIDDING, &bs_engine_cuda);
 	losses(BS_METHOD_LS, &bs_engine_cuda);
 	previews();

@@ -140,6 +140,8 @@ static int solve_bytes(const struct bs_cuda_spec *s, const struct bs_csr *w, uin
 	*bytes = 0;
 	if (!s->solve)
 		return 0;
+	if (s->p->plan.solve == BS_SOLVE_PROX)
+		return bs_proximal_cuda_bytes(s->p, w, bytes, why);
 	return s->p->plan.solve == BS_SOLVE_CG ? bs_ls_cuda_bytes(s->p, w, bytes, why)
 					       : bs_armed_cuda_unfold_need(s->p, w, bytes, why);
 }
@@ -189,6 +191,8 @@ void bs_armed_cuda_close(void *self)
 		(void)cudaStreamSynchronize(e->stream);
 	bs_armed_cuda_unrecord(e);
 	free(e->added);
+	free(e->newest);
+	bs_proximal_cuda_close(e->prox);
 	bs_ls_cuda_close(e->ls);
 	bs_armed_cuda_unfold_close(e);
 	bs_combiner_cuda_close(e->combiner);
@@ -291,7 +295,17 @@ int bs_armed_cuda_maps(void *self, uint32_t slice)
 	if (e->all_maps != NULL)
 		e->slice = UINT32_MAX;
 	BS_CUDA(cudaStreamSynchronize(e->stream), NULL);
+	if (e->prox != NULL)
+		return bs_armed_cuda_measure(e, slice, NULL);
 	return e->ls != NULL ? bs_ls_cuda_changed(e->ls, slice, e->stream, NULL) : 0;
+}
+
+int bs_armed_cuda_measure(struct bs_armed_cuda *e, uint32_t slice, struct bs_fail *why)
+{
+	const float *maps = e->host_maps != NULL ? e->host_maps + 2 * slice * e->maps_step : NULL;
+	const int rc = bs_armed_cuda_slice(e, slice);
+
+	return rc != 0 ? rc : bs_proximal_cuda_changed(e->prox, slice, maps, e->stream, why);
 }
 
 static int take_memory(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
@@ -360,7 +374,7 @@ static int open_parts(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
 	if (s->solve)
 		rc = s->p->plan.solve == BS_SOLVE_CG
 			     ? bs_ls_cuda_open(&e->ls, p, tables, &more, why)
-			     : bs_armed_cuda_unfold_need(p, tables->w, &more, why);
+			     : solve_bytes(s, tables->w, &more, why);
 	if (rc == 0)
 		rc = take_memory(e, s, tables, env, more, why);
 	lap(laps, "memory");
@@ -380,6 +394,9 @@ static int open_parts(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
 		bs_ls_cuda_given(e->ls, e->field);
 	if (rc == 0 && e->ls != NULL)
 		rc = bs_ls_cuda_plan(e->ls, made->q, tables, env, e->maps, &e->mem, why);
+	else if (rc == 0 && p->plan.solve == BS_SOLVE_PROX)
+		rc = bs_proximal_cuda_plan(&e->prox, p, made->q, tables->w, e->maps, e->coil_images,
+					   &e->mem, why);
 	else if (rc == 0 && s->solve)
 		rc = bs_armed_cuda_unfold_plan(e, tables->w, why);
 	if (rc == 0 && e->ls != NULL && s->op->normal != NULL)
@@ -412,7 +429,8 @@ static int open_with(void **self, const struct bs_cuda_spec *s, const struct mad
 	e->finish = (cudaGraphExec_t *)calloc(e->frames, sizeof(*e->finish));
 	e->sum = (cudaGraphExec_t *)calloc(e->frames, sizeof(*e->sum));
 	e->added = (bool *)calloc(e->frames, sizeof(*e->added));
-	if (e->finish == NULL || e->sum == NULL || e->added == NULL)
+	e->newest = (uint32_t *)calloc(e->frames, sizeof(*e->newest));
+	if (e->finish == NULL || e->sum == NULL || e->added == NULL || e->newest == NULL)
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': frames", p->name);
 	if (rc == 0)
 		rc = open_parts(e, s, made, env, laps, why);
@@ -458,6 +476,9 @@ static int make(struct made *made, const struct bs_cuda_spec *s, const struct bs
 	if (rc == 0 && s->solve && s->p->plan.solve == BS_SOLVE_CG && !s->p->plan.streams)
 		rc = bs_lsq_cuda_q(&made->q, s->p, &made->tables, env->team, env->cache_dir, NULL,
 				   why);
+	if (rc == 0 && s->solve && s->p->plan.solve == BS_SOLVE_PROX)
+		rc = bs_proximal_cuda_q(&made->q, s->p, &made->tables, env->team, env->cache_dir,
+					why);
 	lap(laps, "Q");
 	return rc;
 }

@@ -2,8 +2,8 @@
  * gpu/engine/cuda/armed.h - the state of a protocol armed on one GPU; private to the CUDA engines
  *
  * It joins an operator (gpu/engine/cuda/operator.h), the solver behind it (ls and sense:
- * gpu/solve/ls_cuda.h; lines of the grid: gpu/image/unfold_cuda.h), and the transfers to the GPU
- * and back. One stream computes, so frames share all buffers but their samples. begin, add, finish,
+ * gpu/solve/ls_cuda.h; lines of the grid: gpu/image/unfold_cuda.h; with a prior:
+ * gpu/penalty/proximal_cuda.h), and the transfers to the GPU and back. One stream computes, so frames share all buffers but their samples. begin, add, finish,
  * slide, peek, reading, fold, maps and close (disarm) are functions of core/engine.h and keep its
  * rules. Only the files named below and those of gpu/engine/multi include this.
  * Test: test/twin/engine/twin_engine.c
@@ -24,6 +24,7 @@
 #include "gpu/image/partial_cuda.h"
 #include "gpu/encode/unwarp.h"
 #include "gpu/image/unfold_cuda.h"
+#include "gpu/penalty/proximal_cuda.h"
 #include "gpu/solve/ls_cuda.h"
 
 #define BS_CUDA_UPLOADS 64u /* most uploads under way at the same time */
@@ -61,6 +62,9 @@ struct bs_armed_cuda {
 	struct bs_ls_cuda *ls; /* solver of methods ls and sense; else NULL */
 	/* Cartesian SENSE, which runs between two graphs; else NULL */
 	struct bs_unfold_cuda *unfold;
+	/* the solver with a prior, which also runs between two graphs; else NULL */
+	struct bs_proximal_cuda *prox;
+	uint32_t *newest; /* [frame] the group of a window that was folded last */
 	/* plan of partial Fourier for the solved image; NULL: none */
 	struct bs_pocs_cuda *completes;
 	struct bs_once once; /* the last unfold */
@@ -126,7 +130,13 @@ struct bs_armed_cuda {
 
 static inline bool bs_armed_cuda_solves(const struct bs_armed_cuda *e)
 {
-	return e->ls != NULL || e->unfold != NULL;
+	return e->ls != NULL || e->unfold != NULL || e->prox != NULL;
+}
+
+/* The host runs the solver between two graphs. */
+static inline bool bs_armed_cuda_between(const struct bs_armed_cuda *e)
+{
+	return e->unfold != NULL || e->prox != NULL;
 }
 
 /*
@@ -140,6 +150,8 @@ int bs_armed_cuda_open(void **self, const struct bs_cuda_spec *s, const struct b
 		       const struct bs_arm_env *env, struct bs_fail *why);
 void bs_armed_cuda_close(void *self);
 int bs_armed_cuda_maps(void *self, uint32_t slice);
+/* Tells the solver with a prior that a slice's maps have changed; it waits. */
+int bs_armed_cuda_measure(struct bs_armed_cuda *e, uint32_t slice, struct bs_fail *why);
 
 /* upload.cu: copies readouts to the GPU, and gives them to what makes coil maps from them. */
 int bs_armed_cuda_begin(void *self, uint32_t frame);
@@ -160,7 +172,7 @@ void bs_armed_cuda_reading(void *self, bool wait, uint64_t *made, uint64_t *read
  * of them at arm, to where the graphs read them; all earlier readers are done or ahead of the copy
  * in this stream.
  */
-int bs_armed_cuda_slice(struct bs_armed_cuda *e, uint32_t frame);
+int bs_armed_cuda_slice(struct bs_armed_cuda *e, uint32_t slice);
 int bs_armed_cuda_pass(struct bs_armed_cuda *e, enum bs_cuda_mark m, unsigned flag,
 		       struct bs_fail *why);
 int bs_armed_cuda_queue_image(struct bs_armed_cuda *e, unsigned flag, struct bs_fail *why);
@@ -197,6 +209,9 @@ int bs_armed_cuda_made(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *h
 		       int64_t deadline_ns, float *image, struct bs_report *report);
 int bs_armed_cuda_peek(void *self, uint32_t frame, float *image);
 int bs_armed_cuda_solve(struct bs_armed_cuda *e, int64_t deadline_ns, struct bs_report *report);
+/* The same with a prior: of a window, with the parts of its groups. */
+int bs_armed_cuda_proximal(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *held,
+			   int64_t deadline_ns, struct bs_report *report, struct bs_fail *why);
 void bs_armed_cuda_times(const struct bs_armed_cuda *e, uint32_t frame, struct bs_report *report);
 
 #endif

@@ -66,7 +66,7 @@ static int fetch(struct bs_armed_cuda *e, uint32_t frame, float *image, struct b
 static bool is_watched(const struct bs_armed_cuda *e, int64_t deadline_ns,
 		       const struct bs_report *report)
 {
-	return e->unfold != NULL ||
+	return bs_armed_cuda_between(e) ||
 	       (e->ls != NULL && (deadline_ns != INT64_MAX ||
 				  bs_report_most(report, e->p->iterations) < e->p->iterations));
 }
@@ -79,18 +79,39 @@ int bs_armed_cuda_solve(struct bs_armed_cuda *e, int64_t deadline_ns, struct bs_
 	return bs_ls_cuda_run(e->ls, e->coil_images, most, deadline_ns, e->stream, report, NULL);
 }
 
-static int solve_watched(struct bs_armed_cuda *e, uint32_t frame, int64_t deadline_ns, float *image,
-			 struct bs_report *report)
+int bs_armed_cuda_proximal(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *held,
+			   int64_t deadline_ns, struct bs_report *report, struct bs_fail *why)
+{
+	const struct bs_partial_cuda *w = &e->window;
+	struct bs_task t = {};
+
+	t.slice = bs_protocol_frame_slice(e->p, frame);
+	t.pair = frame / bs_protocol_lanes(e->p);
+	t.lines = e->op->lines != NULL ? e->op->lines(e->plan, frame) : NULL;
+	t.fhd = t.images = (float *)e->coil_images;
+	t.parts = w->part != NULL ? w->part + (uint64_t)frame * w->groups * w->stride : NULL;
+	t.part_step = w->stride;
+	t.held = held;
+	t.newest = e->newest[frame];
+	t.deadline_ns = deadline_ns;
+	return bs_proximal_cuda_solve(e->prox, &t, e->stream, report, why);
+}
+
+static int solve_watched(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *held,
+			 int64_t deadline_ns, float *image, struct bs_report *report)
 {
 	int64_t solved_ns;
 	int rc;
 
 	if (deadline_ns != INT64_MAX)
 		deadline_ns -= e->tail_ns;
-	rc = e->unfold != NULL
-		     ? bs_armed_cuda_unfold(e, frame, bs_report_most(report, e->p->iterations),
-					    deadline_ns, report, NULL)
-		     : bs_armed_cuda_solve(e, deadline_ns, report);
+	if (e->prox != NULL)
+		rc = bs_armed_cuda_proximal(e, frame, held, deadline_ns, report, NULL);
+	else if (e->unfold != NULL)
+		rc = bs_armed_cuda_unfold(e, frame, bs_report_most(report, e->p->iterations),
+					  deadline_ns, report, NULL);
+	else
+		rc = bs_armed_cuda_solve(e, deadline_ns, report);
 	solved_ns = bs_now_ns();
 	if (rc == 0)
 		rc = bs_armed_cuda_complete(e, frame, report->unknown, NULL);
@@ -141,7 +162,7 @@ int bs_armed_cuda_made(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *h
 			  : bs_armed_cuda_queue_finish(e, frame, watched);
 	if (rc != 0)
 		return rc;
-	return watched ? solve_watched(e, frame, deadline_ns, image, report)
+	return watched ? solve_watched(e, frame, held, deadline_ns, image, report)
 		       : fetch_whole(e, frame, image, report);
 }
 
@@ -188,7 +209,7 @@ int bs_armed_cuda_peek(void *self, uint32_t frame, float *image)
 {
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 	struct bs_report unread;
-	int rc = bs_armed_cuda_slice(e, frame);
+	int rc = bs_armed_cuda_slice(e, bs_protocol_frame_slice(e->p, frame));
 
 	e->flow = (struct bs_flow){ 0, 0, 0.0f };
 	if (rc == 0)
@@ -237,7 +258,7 @@ static int cuda_need(const struct bs_protocol *p, struct bs_need *need, struct b
 	const struct bs_cuda_spec s = bs_cuda_spec_of(p);
 	int rc = bs_mapped_need(p, need, why);
 
-	if (rc == 0 && s.solve)
+	if (rc == 0 && s.solve && p->plan.solve != BS_SOLVE_PROX)
 		rc = bs_ls_cuda_check(p, why);
 	if (rc == 0)
 		rc = bs_armed_cuda_need(&s, need, why);

@@ -5,6 +5,7 @@
 
 #include "core/log.h"
 #include "gpu/device/check.h"
+#include "gpu/penalty/penalty.h"
 #include "gpu/solve/segments_cuda.h"
 
 /*
@@ -23,9 +24,8 @@ int bs_armed_cuda_pass(struct bs_armed_cuda *e, enum bs_cuda_mark m, unsigned fl
 	return 0;
 }
 
-int bs_armed_cuda_slice(struct bs_armed_cuda *e, uint32_t frame)
+int bs_armed_cuda_slice(struct bs_armed_cuda *e, uint32_t slice)
 {
-	const uint32_t slice = bs_protocol_frame_slice(e->p, frame);
 	const size_t values = (size_t)bs_protocol_voxels(e->p) * e->p->coils;
 	int rc = 0;
 
@@ -239,6 +239,24 @@ static int try_unfold(struct bs_armed_cuda *e, struct bs_fail *why)
 	return rc != 0 ? rc : bs_armed_cuda_unfold(e, 0, 1, INT64_MAX - 1, &report, why);
 }
 
+/* Finds what the solver with a prior must know of the maps, and runs it on zeros. */
+static int try_proximal(struct bs_armed_cuda *e, struct bs_fail *why)
+{
+	/* maps of the scan are not known yet */
+	const bool known = e->p->plan.maps <= BS_PLAN_MAPS_FILE;
+	struct bs_report report = {};
+	uint8_t held[BS_PENALTY_IMAGES_MAX] = {};
+	int rc = 0;
+
+	report.allowed = 1;
+	for (uint32_t s = 0; rc == 0 && known && s < e->p->slices; s++)
+		rc = bs_armed_cuda_measure(e, s, why);
+	for (int i = 0; rc == 0 && i < 2; i++) /* the second may start from the first's image */
+		rc = bs_armed_cuda_proximal(e, 0, held, INT64_MAX, &report, why);
+	bs_proximal_cuda_scan(e->prox);
+	return rc;
+}
+
 /* Runs both steps of a velocity. They differ from image to image, so they are in no graph. */
 static int try_flow(struct bs_armed_cuda *e, struct bs_fail *why)
 {
@@ -263,8 +281,8 @@ int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why)
 
 	if (rc == 0 && !window)
 		rc = try_frame(e, &own, &all, why);
-	const bool split =
-		e->unfold != NULL || (e->ls != NULL && (window || all * e->frames > GRAPH_MOST));
+	const bool split = bs_armed_cuda_between(e) ||
+			   (e->ls != NULL && (window || all * e->frames > GRAPH_MOST));
 	const bool graphs = !e->varies && own * e->frames <= GRAPH_MOST;
 
 	for (uint32_t f = 0; rc == 0 && f < e->frames; f++) {
@@ -275,6 +293,8 @@ int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why)
 	}
 	if (rc == 0 && e->unfold != NULL)
 		rc = try_unfold(e, why);
+	else if (rc == 0 && e->prox != NULL)
+		rc = try_proximal(e, why);
 	else if (rc == 0 && !e->varies && (split || (window && !e->share)))
 		rc = record(e, 0, BS_CUDA_SOLVE | BS_CUDA_IMAGE, &e->tail, why);
 	if (rc == 0 && bs_plan_has(&e->p->plan, BS_PLAN_VELOCITY))
@@ -329,7 +349,7 @@ static int launch_tail(struct bs_armed_cuda *e)
 
 int bs_armed_cuda_queue_finish(struct bs_armed_cuda *e, uint32_t frame, bool watched)
 {
-	int rc = bs_armed_cuda_slice(e, frame);
+	int rc = bs_armed_cuda_slice(e, bs_protocol_frame_slice(e->p, frame));
 
 	if (rc == 0)
 		rc = bs_armed_cuda_flush(e);
@@ -346,6 +366,7 @@ int bs_armed_cuda_fold(void *self, uint32_t frame, uint32_t group)
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 	int rc = bs_mapped_fold(e->scan_maps, frame, group);
 
+	e->newest[frame] = group;
 	if (rc == 0)
 		rc = bs_armed_cuda_flush(e);
 	return rc != 0 ? rc
@@ -357,7 +378,7 @@ int bs_armed_cuda_fold(void *self, uint32_t frame, uint32_t group)
 int bs_armed_cuda_queue_slide(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *held,
 			      bool watched)
 {
-	int rc = bs_armed_cuda_slice(e, frame);
+	int rc = bs_armed_cuda_slice(e, bs_protocol_frame_slice(e->p, frame));
 
 	if (rc == 0)
 		rc = bs_armed_cuda_flush(e);

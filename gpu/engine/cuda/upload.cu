@@ -205,6 +205,8 @@ void bs_armed_cuda_scan(void *self)
 	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
 
 	e->once.lines = 0;
+	if (e->prox != NULL)
+		bs_proximal_cuda_scan(e->prox);
 	if (e->filler != NULL)
 		bs_filler_scan(e->filler);
 	if (e->slicer != NULL)

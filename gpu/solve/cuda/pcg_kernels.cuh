@@ -3,12 +3,13 @@
 #define BS_GPU_SOLVE_CUDA_PCG_KERNELS_CUH
 
 #include "gpu/solve/cuda/csr_row.cuh"
+#include "gpu/solve/cuda/sums.cuh"
 #include "gpu/device/launch.cuh"
 #include "gpu/solve/pcg_cuda.h"
 #include "gpu/toeplitz/cuda/addends.cuh"
 #include "gpu/toeplitz/cuda/cg_state.h"
 
-#define CG_THREADS 256
+#define CG_THREADS SUM_THREADS
 #define CG_ROWS    4 /* most voxels of a thread */
 
 /* The vectors of all images, [image][voxel]. blockIdx.y is the image of a block. */
@@ -58,57 +59,10 @@ static __device__ __forceinline__ bool has(const struct cg_vectors &a, unsigned 
 	return i < a.rows && at < a.voxels;
 }
 
-/* Sums two numbers over a block by a fixed tree. The result is valid in thread 0. */
-static __device__ double2 block_sum(double2 v)
-{
-	__shared__ double2 warp[CG_THREADS / 32];
-
-	for (int n = 16; n > 0; n >>= 1) {
-		v.x += __shfl_down_sync(0xffffffffu, v.x, n);
-		v.y += __shfl_down_sync(0xffffffffu, v.y, n);
-	}
-	__syncthreads();
-	if (threadIdx.x % 32 == 0)
-		warp[threadIdx.x / 32] = v;
-	__syncthreads();
-	if (threadIdx.x < 32) {
-		v = threadIdx.x < CG_THREADS / 32 ? warp[threadIdx.x] : make_double2(0.0, 0.0);
-		for (int n = CG_THREADS / 64; n > 0; n >>= 1) {
-			v.x += __shfl_down_sync(0xffffffffu, v.x, n);
-			v.y += __shfl_down_sync(0xffffffffu, v.y, n);
-		}
-	}
-	return v;
-}
-
-/*
- * Returns true in the block that ends last. There *sum, in thread 0, is the sum over all blocks,
- * added in the order of their numbers.
- */
+/* The sum over the blocks of an image, as the other grid_sum. */
 static __device__ bool grid_sum(const struct cg_vectors &a, double2 v, double2 *sum)
 {
-	__shared__ bool last;
-
-	v = block_sum(v);
-	if (threadIdx.x == 0) {
-		a.partial[blockIdx.x] = v.x;
-		a.partial[gridDim.x + blockIdx.x] = v.y;
-		__threadfence();
-		last = atomicAdd(&a.state->tickets, 1u) == gridDim.x - 1;
-	}
-	__syncthreads();
-	if (!last)
-		return false;
-	__threadfence();
-	v = make_double2(0.0, 0.0);
-	for (unsigned i = threadIdx.x; i < gridDim.x; i += CG_THREADS) {
-		v.x += __ldcg(a.partial + i);
-		v.y += __ldcg(a.partial + gridDim.x + i);
-	}
-	*sum = block_sum(v);
-	if (threadIdx.x == 0)
-		a.state->tickets = 0;
-	return true;
+	return grid_sum(a.partial, &a.state->tickets, v, sum);
 }
 
 static __device__ __forceinline__ double norm2(float2 v)

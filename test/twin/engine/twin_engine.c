@@ -166,19 +166,30 @@ static const struct {
 	enum bs_sum sum;
 	enum bs_precond precond;
 	bool w, weighted;
+	enum bs_prior prior;
 } solvers[] = {
-	{ "ls 2D, exact", BS_METHOD_LS, 2, BS_SUM_EXACT, BS_PRECOND_NONE, false, false },
-	{ "ls 3D, exact, W, Jacobi", BS_METHOD_LS, 3, BS_SUM_EXACT, BS_PRECOND_JACOBI, true,
-	  false },
+	{ "ls 2D, exact", BS_METHOD_LS, 2, BS_SUM_EXACT, BS_PRECOND_NONE, false, false,
+	  BS_PRIOR_NONE },
+	{ "ls 3D, exact, W, Jacobi", BS_METHOD_LS, 3, BS_SUM_EXACT, BS_PRECOND_JACOBI, true, false,
+	  BS_PRIOR_NONE },
 	{ "ls 2D, NUFFT, circulant", BS_METHOD_LS, 2, BS_SUM_NUFFT, BS_PRECOND_CIRCULANT, false,
-	  true },
+	  true, BS_PRIOR_NONE },
 	{ "ls 3D, exact, W, circulant", BS_METHOD_LS, 3, BS_SUM_EXACT, BS_PRECOND_CIRCULANT, true,
-	  false },
+	  false, BS_PRIOR_NONE },
 	{ "sense 2D, NUFFT, Jacobi, weights", BS_METHOD_SENSE, 2, BS_SUM_NUFFT, BS_PRECOND_JACOBI,
-	  false, true },
-	{ "sense 3D, exact, W", BS_METHOD_SENSE, 3, BS_SUM_EXACT, BS_PRECOND_NONE, true, false },
+	  false, true, BS_PRIOR_NONE },
+	{ "sense 3D, exact, W", BS_METHOD_SENSE, 3, BS_SUM_EXACT, BS_PRECOND_NONE, true, false,
+	  BS_PRIOR_NONE },
 	{ "sense 3D, exact, circulant", BS_METHOD_SENSE, 3, BS_SUM_EXACT, BS_PRECOND_CIRCULANT,
-	  false, false },
+	  false, false, BS_PRIOR_NONE },
+	{ "sense 2D, exact, wavelets", BS_METHOD_SENSE, 2, BS_SUM_EXACT, BS_PRECOND_NONE, false,
+	  false, BS_PRIOR_WAVELET },
+	{ "ls 2D, NUFFT, weights, total variation", BS_METHOD_LS, 2, BS_SUM_NUFFT, BS_PRECOND_NONE,
+	  false, true, BS_PRIOR_TV },
+	{ "sense 3D, exact, W and wavelets", BS_METHOD_SENSE, 3, BS_SUM_EXACT, BS_PRECOND_NONE,
+	  true, false, BS_PRIOR_WAVELET },
+	{ "ls 3D, exact, sum of |W|", BS_METHOD_LS, 3, BS_SUM_EXACT, BS_PRECOND_NONE, true, false,
+	  BS_PRIOR_W },
 };
 
 /* Well conditioned: random samples, a strong constraint; then twelve steps agree as one does. */
@@ -210,9 +221,12 @@ static void solver(size_t i, struct bs_protocol p)
 	p.combine = sense ? BS_COMBINE_SENSE : BS_COMBINE_RSS;
 	p.samples = p.dims == 3 ? 200 : 100;
 	p.readouts = small() ? 18 : 90;
-	bs_plan_make(&p);
 	const uint64_t voxels = bs_protocol_voxels(&p);
 
+	p.prior.kind = solvers[i].prior;
+	p.prior.lambda = 10.0 / (double)voxels; /* a fifth of what F^H d is in a voxel */
+	p.prior.block = 8;
+	bs_plan_make(&p);
 	maps = malloc(voxels * p.coils * p.slices * 8);
 	for (uint64_t v = 0; v < 2 * voxels * p.coils * p.slices; v++)
 		maps[v] = (float)(check_uniform(&seed) - 0.5);

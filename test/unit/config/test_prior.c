@@ -50,8 +50,16 @@ static const struct {
 	  "4: protocols.[0].ls.preconditioner: not with solve.prior" },
 	{ "protocols = (\n{ name = \"p\"; method = \"ls\"; matrix = [64, 64]; coils = 4;\n"
 	  "samples = 64; readouts = 60; trajectory: { type = \"radial2d\"; };\n"
+	  "backend = \"cuda\"; solve: { start = \"last\"; }; } );",
+	  "4: protocols.[0].backend: solve.start or damp without a prior has no CUDA engine" },
+	{ "protocols = (\n{ name = \"p\"; method = \"ls\"; matrix = [64, 64]; coils = 4;\n"
+	  "samples = 64; readouts = 60; trajectory: { type = \"stream\"; };\n"
 	  "backend = \"cuda\"; solve: { prior = \"tv\"; lambda = 0.1; }; } );",
-	  "4: protocols.[0].backend: solve.prior, start or damp has no CUDA engine" },
+	  "4: protocols.[0].backend: solve.prior with a stream's paths, a field map" },
+	{ "protocols = (\n{ name = \"p\"; method = \"ls\"; matrix = [64, 64]; coils = 4;\n"
+	  "samples = 64; readouts = 60; trajectory: { type = \"radial2d\"; }; frame: { step = 1; };\n"
+	  "backend = \"cuda\"; solve: { prior = \"low_rank\"; lambda = 0.1; }; } );",
+	  "4: protocols.[0].backend: solve.prior along frames in 3D, or low_rank of more than 48" },
 	{ SOLVES("solve: { start = \"last\"; }; budget: { image_ms = 9.0; on_miss = \"shed\"; };"),
 	  "4: protocols.[0].solve.start: needs budget.on_miss flag" },
 };
@@ -60,6 +68,10 @@ static const struct {
 } taken[] = {
 	{ SOLVES("solve: { prior = \"wavelet\"; lambda = 0.1; };"), "grid > prox > combine" },
 	{ SOLVES("solve: { prior = \"low_rank\"; lambda = 0.1; }; frame: { step = 6; };"),
+	  "grid > prox > combine" },
+	{ "protocols = (\n{ name = \"p\"; method = \"ls\"; matrix = [64, 64]; coils = 4;\n"
+	  "samples = 64; readouts = 60; trajectory: { type = \"radial2d\"; }; backend = \"cuda\";\n"
+	  "frame: { step = 6; }; solve: { prior = \"low_rank\"; lambda = 0.1; }; } );",
 	  "grid > prox > combine" },
 	{ SOLVES("solve: { start = \"last\"; damp = 1.0; };"), "grid > prox > combine" },
 	{ SOLVES("solve: { block = 4; shifts = false; };"), "grid > cg > combine" },

@@ -57,6 +57,10 @@ int main(void)
 	p = protocol(BS_METHOD_GRIDDING, 1, 2);
 	check("one coil, gridding", &p, 1, "GPU 63 alone: there is one coil, and no exact sum");
 	p = protocol(BS_METHOD_SENSE, 8, 2);
+	p.prior.kind = BS_PRIOR_WAVELET;
+	bs_plan_make(&p);
+	check("a prior", &p, 1, "GPU 63 alone: solve.prior is not shared out");
+	p = protocol(BS_METHOD_SENSE, 8, 2);
 	(void)strcpy(p.field.map_file, "map");
 	bs_plan_make(&p);
 	check("off resonance", &p, 1, "GPU 63 alone: field.map_file is not shared out");

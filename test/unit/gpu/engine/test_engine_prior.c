@@ -220,6 +220,19 @@ static void frames(enum bs_prior kind)
 	      bs_prior_names[kind], check_rel(image, want, (size_t)VOXELS * 2));
 }
 
+/* What many frames need fits the list of needs. */
+static void many(void)
+{
+	struct bs_protocol p = protocol(BS_PRIOR_TV_FRAMES, 1.0, 0.05);
+	struct bs_need need = { 0 };
+	struct bs_fail why = { 0 };
+
+	p.frame_step = 1;
+	bs_plan_make(&p);
+	CHECK(bs_engine_host.need(&p, &need, &why) == 0 && !need.overflow, "%u frames: %u parts %s",
+	      READOUTS, need.parts, why.text);
+}
+
 /* Without a weight the newest frame has its own readouts alone: the first of the table. */
 static void newest(enum bs_prior kind)
 {
@@ -365,6 +378,7 @@ int main(void)
 	beside();
 	frames(BS_PRIOR_TV_FRAMES);
 	frames(BS_PRIOR_TV_CYCLE);
+	many();
 	newest(BS_PRIOR_TV_FRAMES);
 	newest(BS_PRIOR_LOW_RANK);
 	noise();

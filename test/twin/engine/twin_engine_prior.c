@@ -1,0 +1,266 @@
+/*
+ * test/twin/engine/twin_engine_prior.c
+ * the problems of DATA/prior through an engine: the host's and the CUDA engine
+ *
+ * The objective that an image says, with half the data's energy, is that of the data's README: at
+ * convergence within 1e-4 of the minimum, after 10, 20, 30 and 50 applications at most twice the
+ * table's excess above it. The image that leaves is within 1e-3 of the converged one. No more than
+ * 1e-5 of the objective lies between the engines (float vectors).
+ */
+#include "gpu/engine/engines.h"
+#include "test/support/plan/engine.h"
+#include "test/support/plan/planned.h"
+#include "test/support/plan/prior.h"
+#include "test/twin/device.h"
+
+static const uint32_t counts[5] = { 10, 20, 30, 50, 900 };
+
+#define SPOKES 13u
+
+/* A problem as a scan of so many frames: its tables, and [readout][coil][sample]. */
+struct scan {
+	const struct prior_problem *d;
+	struct bs_protocol p;
+	struct bs_tables tables;
+	struct bs_traj traj;
+	float *k, *maps, *data;
+	uint32_t *row; /* [readout] its row in the engine's frame */
+	uint32_t readouts;
+	double energy; /* half of the data's, in the problem's scale */
+};
+
+static void put(float *to, double complex v)
+{
+	to[0] = (float)creal(v);
+	to[1] = (float)cimag(v);
+}
+
+/* Spokes of all frames, the window. */
+static void open_spokes(struct scan *s)
+{
+	const struct prior_problem *d = s->d;
+	const uint32_t samples = d->points / SPOKES;
+	const double scale = sqrt((double)prior_voxels(d));
+
+	s->p = path_of(BS_METHOD_SENSE, BS_TRAJ_FILE, d->n1, d->n2, 1, d->coils);
+	s->readouts = d->frames * SPOKES;
+	readouts_of(&s->p, s->readouts, samples);
+	s->p.frame_step = SPOKES;
+	s->p.fhd = s->p.q = BS_SUM_EXACT;
+	s->k = malloc((size_t)s->readouts * samples * 8);
+	for (size_t i = 0; i < (size_t)s->readouts * samples * 2; i++)
+		s->k[i] = (float)d->k[i];
+	s->traj = (struct bs_traj){
+		.dims = 2, .samples = samples, .readouts = s->readouts, .k = s->k
+	};
+	s->tables.traj = &s->traj;
+	for (size_t r = 0; r < s->readouts; r++) {
+		s->row[r] = (uint32_t)r;
+		for (size_t i = 0; i < (size_t)d->coils * samples; i++)
+			put(s->data + 2 * (r * d->coils * samples + i),
+			    scale * d->y[((r / SPOKES) * d->coils + i / samples) * d->points +
+					 r % SPOKES * samples + i % samples]);
+	}
+}
+
+/* Lines of the grid along x, those of the mask. */
+static void open_lines(struct scan *s)
+{
+	const struct prior_problem *d = s->d;
+	struct bs_cfl lines = { 0 };
+	const size_t n = d->columns;
+
+	s->p = lines_of(d->columns, d->n1, d->n2, d->columns, d->coils);
+	s->p.method = BS_METHOD_CARTESIAN_SENSE;
+	s->p.parallel = BS_PARALLEL_SENSE;
+	s->readouts = d->points;
+	CHECK(prior_file(&lines, "wav3d_lines"), "lines");
+	for (uint32_t i = 0, r = 0; i < d->n1 * d->n2 && r < s->readouts; i++)
+		if (d->mask[i] > 0.5f)
+			s->row[r++] = i;
+	for (size_t r = 0; r < s->readouts; r++)
+		for (size_t c = 0; c < d->coils; c++)
+			memcpy(s->data + 2 * (r * d->coils + c) * n,
+			       lines.data + 2 * (c * s->readouts + r) * n, n * 8);
+	bs_cfl_free(&lines);
+}
+
+static void open_scan(struct scan *s, const struct prior_problem *d)
+{
+	const size_t values = (size_t)d->frames * d->coils * d->points * d->columns;
+
+	*s = (struct scan){ .d = d };
+	s->data = calloc(values, 8);
+	s->row = malloc((size_t)d->frames * d->points * sizeof(*s->row));
+	s->maps = malloc(d->coils * prior_voxels(d) * 8);
+	for (size_t i = 0; i < d->coils * prior_voxels(d); i++)
+		put(s->maps + 2 * i, d->maps[i]);
+	for (size_t i = 0; i < values; i++)
+		s->energy += 0.5 * creal(d->y[i] * conj(d->y[i]));
+	if (d->mask != NULL)
+		open_lines(s);
+	else
+		open_spokes(s);
+	s->tables.maps = s->maps;
+	solved(&s->p, d->l2, 1000);
+	s->p.tolerance = 1e-10;
+	s->p.combine = BS_COMBINE_SENSE;
+	s->p.output = BS_OUTPUT_COMPLEX;
+	s->p.prior.kind = d->kind;
+	s->p.prior.lambda = d->lambda;
+	s->p.prior.block = d->block > 0 ? d->block : 8;
+	bs_plan_make(&s->p);
+}
+
+static void close_scan(struct scan *s)
+{
+	free(s->k);
+	free(s->maps);
+	free(s->data);
+	free(s->row);
+}
+
+/* Brings all readouts, and makes the image with so many iterations at most. */
+static int image_of(const struct scan *s, const struct armed *a, uint32_t allowed, float *image,
+		    struct bs_report *report)
+{
+	const uint32_t step = s->p.frame_step;
+	uint8_t held[BS_PENALTY_IMAGES_MAX];
+	int rc = a->engine->begin(a->self, 0);
+
+	memset(held, 1, sizeof(held));
+	*report = (struct bs_report){ .allowed = allowed };
+	for (uint32_t r = 0; r < s->readouts && rc == 0; r++) {
+		rc = a->engine->add(a->self, 0, s->row[r], NULL,
+				    s->data + 2 * (size_t)r * s->p.coils * s->p.samples,
+				    s->p.samples);
+		if (rc != 0 || step == 0 || (r + 1) % step != 0)
+			continue;
+		rc = a->engine->fold(a->self, 0, r / step);
+		if (rc == 0 && r + 1 < s->readouts)
+			rc = a->engine->begin(a->self, 0);
+	}
+	return rc != 0 ? rc
+		       : a->engine->image(a->self, 0, step > 0 ? held : NULL, INT64_MAX, image,
+					  report);
+}
+
+/* objectives: after each count, of the problem's scale. */
+static void through(const struct scan *s, const struct bs_engine *engine, double *objectives)
+{
+	const struct prior_problem *d = s->d;
+	const struct bs_arm_env env = { .team = team, .cache_dir = "" };
+	const char *name = engine->place == BS_PLACE_HOST ? "host" : "cuda";
+	const size_t n = prior_voxels(d);
+	float *image = malloc(n * 8);
+	float *again = malloc(n * 8);
+	struct bs_fail why = { 0 };
+	struct bs_report report;
+	struct armed a;
+	int rc = armed_open(&a, engine, &s->p, &s->tables, env, &why);
+
+	CHECK(rc == 0, "%s, %s: armed %s", d->name, name, why.text);
+	for (int i = 0; i < 5 && rc == 0; i++) {
+		rc = image_of(s, &a, counts[i], image, &report);
+		objectives[i] = report.objective + s->energy;
+		CHECK(rc == 0 && objectives[i] / d->minimum - 1.0 <=
+					 (i < 4 ? 2.0 * d->excess[i] : 1e-4),
+		      "%s, %s, after %u: %.2e above the minimum", d->name, name, report.iterations,
+		      objectives[i] / d->minimum - 1.0);
+	}
+	if (rc == 0) {
+		const double e = check_rel(image, d->reference + 2 * (d->frames - 1) * n, 2 * n);
+
+		rc = image_of(s, &a, counts[4], again, &report);
+		CHECK(rc == 0 && e < 1e-3 && memcmp(image, again, n * 8) == 0,
+		      "%s, %s: the image is %.1e off, and the same bytes again", d->name, name, e);
+	}
+	armed_close(&a);
+	free(image);
+	free(again);
+}
+
+static void one(struct prior_problem *d)
+{
+	double objectives[2][5] = { 0 };
+	struct scan s;
+
+	if (prior_load(d)) {
+		open_scan(&s, d);
+		through(&s, &bs_engine_host, objectives[0]);
+		through(&s, &bs_engine_cuda, objectives[1]);
+		for (int i = 0; i < 5; i++)
+			CHECK(fabs(objectives[1][i] / objectives[0][i] - 1.0) < 1e-5,
+			      "%s after %u: %.9g, the host's %.9g", d->name, counts[i],
+			      objectives[1][i], objectives[0][i]);
+		close_scan(&s);
+	}
+	prior_free(d);
+}
+
+static struct prior_problem problems[] = {
+	{ .name = "wav3d",
+	  .kind = BS_PRIOR_WAVELET,
+	  .lambda = 0.015,
+	  .minimum = 109.702485232,
+	  .excess = { 3.8e-3, 1.3e-4, 2.7e-5, 2.3e-6 },
+	  .columns = 48,
+	  .n1 = 48,
+	  .n2 = 48,
+	  .frames = 1,
+	  .coils = 4 },
+	{ .name = "dyn_llr",
+	  .kind = BS_PRIOR_LOW_RANK,
+	  .lambda = 0.3,
+	  .minimum = 726.766244036,
+	  .l2 = 0.1,
+	  .excess = { 2.5e-2, 2.6e-3, 1.9e-4, 1.9e-5 },
+	  .columns = 1,
+	  .n1 = 48,
+	  .n2 = 48,
+	  .frames = 20,
+	  .coils = 8,
+	  .block = 8 },
+	{ .name = "dyn_tv",
+	  .kind = BS_PRIOR_TV_FRAMES,
+	  .lambda = 0.1,
+	  .minimum = 608.690279308,
+	  .l2 = 0.1,
+	  .excess = { 3.1e-2, 2.4e-3, 1.7e-3, 2.3e-4 },
+	  .columns = 1,
+	  .n1 = 48,
+	  .n2 = 48,
+	  .frames = 20,
+	  .coils = 8 },
+	{ .name = "dyn_tvp",
+	  .kind = BS_PRIOR_TV_CYCLE,
+	  .lambda = 0.1,
+	  .minimum = 612.115648181,
+	  .l2 = 0.1,
+	  .excess = { 3.1e-2, 2.1e-3, 1.1e-3, 7.2e-5 },
+	  .columns = 1,
+	  .n1 = 48,
+	  .n2 = 48,
+	  .frames = 20,
+	  .coils = 8 },
+};
+
+static void compare_all(void)
+{
+	const char *data = getenv("DATA");
+	char path[512];
+
+	CHECK(bs_dense_open(NULL) == 0, "LAPACK");
+	(void)snprintf(path, sizeof(path), "%s/prior/dyn_ksp.hdr", data != NULL ? data : "");
+	if (data == NULL || access(path, R_OK) != 0) {
+		SKIP("problems of priors: no data (DATA)");
+		return;
+	}
+	for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++)
+		one(&problems[i]);
+}
+
+int main(void)
+{
+	return twin_main("problems of priors in the CUDA engine", 2, compare_all);
+}
