@@ -96,7 +96,7 @@ static const char every[] =
 	"log: { dir = \"/l\"; mode = \"relaxed\"; buffer_mib = 65;\n"
 	" keep_mib = 77L; keep_hours = 2.5; resume_s = 5.5; };\n"
 	"keys: { own = \"k\"; service = \"BAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\";\n"
-	" connections = 3; peers = ( { name = \"bridge.mrd\"; roles = [ \"scanner\", \"status\" ];"
+	" sign = \"s\"; connections = 3; peers = ( { name = \"bridge.mrd\"; roles = [ \"scanner\", \"status\" ];"
 	" key = \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"; }, { name = \"page\";"
 	" roles = [ \"viewer\" ]; key = \"CAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"; } ); };\n"
 	"sinks = ( { type = \"cfl\"; dir = \"/a\"; }, { type = \"mrd\"; dir = \"b\"; },"
