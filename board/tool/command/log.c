@@ -263,7 +263,7 @@ static int audit(const struct request *r, const struct bs_audit_request *q)
 /* Runs the audit. n: number of folders given; the site's folders come first. */
 static int run_audit(const struct request *r, unsigned n)
 {
-	struct bs_audit_request q = { .events = r->events };
+	struct bs_audit_request q = { .events = r->events, .key = r->key != NULL ? r->pub : NULL };
 	char dir[2][BS_PATH_MAX_ + 8];
 	const char **dirs;
 	unsigned have = 0;

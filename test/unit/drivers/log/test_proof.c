@@ -119,6 +119,28 @@ static void test_whole(void)
 	      "a log without a key is whole, and not signed: %s", why.text);
 }
 
+/* Two files of version 1, as a service wrote them then. */
+static void test_old(void)
+{
+	static unsigned char old[40960];
+	const int fd = open("test/fuzz/seed/fuzz_log/two", O_RDONLY);
+	struct scanlog_read got;
+
+	if (fd < 0 || read(fd, old, sizeof(old)) != (ssize_t)sizeof(old) || close(fd) != 0)
+		abort();
+	(void)scanlog_clean();
+	for (unsigned i = 0; i < 2; i++) {
+		(void)snprintf(path[i], sizeof(path[0]), "%s/x-%05u.bslog", scanlog_dir, i);
+		put_file(i, old + i * sizeof(old) / 2, sizeof(old) / 2);
+	}
+	got = scanlog_read(path[0]);
+	CHECK(old[8] == 1 && got.messages > 10 && got.same && got.rc == 0 &&
+		      got.end == BS_LOG_END_SEALED,
+	      "a log of version 1 is read: %u messages", (unsigned)got.messages);
+	CHECK(prove(&signer) == BS_ERR_KEY && strstr(why.text, "version 1") != NULL,
+	      "nobody has signed it: %s", why.text);
+}
+
 static uint32_t sum_of(const unsigned char *p, size_t len, size_t crc_at)
 {
 	static const unsigned char zeros[4];
@@ -350,6 +372,7 @@ int main(void)
 		return 1;
 	make_signers();
 	test_whole();
+	test_old();
 	test_bytes(false);
 	test_bytes(true);
 	test_missing_record();
