@@ -75,6 +75,15 @@ int bs_log_settle(const char *path, struct bs_fail *why)
 	return rc;
 }
 
+/* Signs the segments before the last one, and computes that one's chain. */
+static int chain_last(const char *path, const char *last, uint64_t end,
+		      const struct bs_signer *signer, uint8_t chain[BS_CHAIN], struct bs_fail *why)
+{
+	const int rc = bs_log_mend(path, signer, chain, why);
+
+	return rc == 0 ? bs_log_chain_of(last, end, chain, why) : rc;
+}
+
 int bs_log_finish(const char *dir, const char *name, const struct bs_signer *signer,
 		  uint64_t *records, struct bs_fail *why)
 {
@@ -85,6 +94,7 @@ int bs_log_finish(const char *dir, const char *name, const struct bs_signer *sig
 	struct bs_log_message m;
 	struct bs_log_head h;
 	const char *last;
+	uint64_t end;
 	int rc;
 
 	*records = 0;
@@ -98,13 +108,14 @@ int bs_log_finish(const char *dir, const char *name, const struct bs_signer *sig
 		*records = m.number + 1;
 	last = bs_log_last(r, &h);
 	h.recovered = true;
-	if (rc != 0 || (signer != NULL && (bs_log_mend(path, signer, chain, NULL) != 0 ||
-					   bs_log_chain_of(last, h.end, chain, NULL) != 0)))
+	end = rc == 0 ? h.end : 0;
+	if (h.next != *records)
 		signer = NULL; /* what is damaged gets its seal, but nobody's word for it */
+	rc = signer != NULL ? chain_last(path, last, h.end, signer, chain, why) : 0;
 	if (h.id == 0)
 		rc = bs_fail(why, BS_ERR_IO, "%s: nothing of it can be read", last);
-	else
-		rc = seal(last, &h, rc == 0 ? h.end : 0, signer, chain, why);
+	else if (rc == 0)
+		rc = seal(last, &h, end, signer, chain, why);
 	bs_log_close(r);
 	return rc == 0 && damage.code != 0 ? bs_fail(why, BS_ERR_FORMAT, "%s", damage.text) : rc;
 }

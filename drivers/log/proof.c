@@ -84,14 +84,20 @@ static int open_parts(struct parts *l, const char *path, struct bs_fail *why)
 	return rc;
 }
 
-/* Reads all records: each segment's end becomes known. */
-static int read_parts(struct parts *l, struct bs_fail *why)
+/* Reads all records: each segment's end becomes known. *all: none is lost, whatever is returned. */
+static int read_parts(struct parts *l, bool *all, struct bs_fail *why)
 {
 	struct bs_log_message m;
+	struct bs_log_head h;
+	uint64_t next = 0;
 	int rc;
 
-	while ((rc = bs_log_next(l->r, &m, why)) == 1)
+	while ((rc = bs_log_next(l->r, &m, why)) == 1) {
 		l->part[m.place.segment].end = m.place.offset + bs_log_record_bytes(m.len);
+		next = m.number + 1;
+	}
+	(void)bs_log_last(l->r, &h);
+	*all = h.next == next;
 	return rc;
 }
 
@@ -173,12 +179,13 @@ int bs_log_prove(const char *path, const uint8_t key[BS_SIGN_KEY], struct bs_log
 {
 	uint8_t before[BS_CHAIN] = { 0 };
 	struct parts l = { 0 };
+	bool all;
 	int rc = open_parts(&l, path, why);
 
 	*sum = (struct bs_log_proof){ 0 };
 	if (rc != 0)
 		return rc;
-	rc = read_parts(&l, why);
+	rc = read_parts(&l, &all, why);
 	for (uint32_t i = 0; rc == 0 && i < l.count; i++) {
 		const struct part *p = &l.part[i];
 
@@ -240,12 +247,14 @@ int bs_log_mend(const char *path, const struct bs_signer *signer, uint8_t chain[
 {
 	uint8_t before[BS_CHAIN] = { 0 };
 	struct parts l = { 0 };
+	bool all = true;
 	int rc = open_parts(&l, path, why);
 
 	if (rc != 0)
 		return rc;
 	if (l.records)
-		rc = read_parts(&l, why);
+		rc = read_parts(&l, &all, why);
+	rc = all ? 0 : rc; /* a seal that was torn is made anew */
 	for (uint32_t i = 0; rc == 0 && i < l.count; i++) {
 		struct part *p = &l.part[i];
 
