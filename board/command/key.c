@@ -16,8 +16,8 @@ static const struct bs_option options[] = {
 		  "signer: prints the public key of what it signs. verify: checks a signed file",
 	  .required = true },
 	{ BS_OPERAND, 0, NULL, "FILE|PUBLIC", offsetof(struct request, file),
-	  .help = "FILE of the secret key, of mode 600; new never overwrites. verify: the PUBLIC key "
-		  "that signer printed",
+	  .help = "FILE of the secret key, of mode 600; new never overwrites. verify: the PUBLIC "
+		  "key that signer printed",
 	  .required = true },
 	{ BS_OPERAND, 0, NULL, "SIGNED", offsetof(struct request, signed_file),
 	  .help = "verify: a file, beside which SIGNED.sig lies" },

@@ -1,7 +1,7 @@
 #!/bin/bash
-# test/replay/signed.sh - a service that signs: its logs, also one whose receiving process was killed
-# in mid-scan, its audit lines and a certificate are what the node's key signed, on another machine;
-# one changed byte, a missing file or line and another key are found. The secret is in no file but
+# test/replay/signed.sh - a service that signs: its logs, also one whose receiving process was
+# killed in mid-scan, its audit lines and a certificate are what the node's key signed, on another
+# machine; one changed byte, a missing file or line and another key are found. The secret is in no file but
 # its own, nor in the status
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -26,7 +26,9 @@ site json
 status() { "$BORESIDE" status -c site.cfg --json >status.txt; }
 pid() { status && sed -n "s/.*\"name\":\"$1\",\"pid\":\([0-9]*\).*/\1/p" status.txt; }
 play() { "$BORESIDE" replay -c site.cfg $patience -p cart "$@" cart.h5 >>out.txt 2>&1; }
-scanning() { status && grep -q '"scan":{"number":2,"open":true[^{]*"acquisitions":[1-9][0-9]' status.txt; }
+scanning() {
+	status && grep -q '"scan":{"number":2,"open":true[^{]*"acquisitions":[1-9][0-9]' status.txt
+}
 starts
 check "a scan" play --asap
 play &
@@ -56,7 +58,8 @@ for f in elsewhere/*.bslog; do
 	for at in 30 4200 4250 9000 20000; do
 		cp "$f" whole
 		byte=$(od -An -tu1 -j $at -N 1 "$f" | tr -d ' ')
-		printf "\\x$(printf %x $((byte ^ 4)))" | dd of="$f" bs=1 seek=$at conv=notrunc 2>/dev/null
+		printf "\\x$(printf %x $((byte ^ 4)))" |
+			dd of="$f" bs=1 seek=$at conv=notrunc 2>/dev/null
 		n=$((n + 1))
 		verify "$f" || found=$((found + 1))
 		cp whole "$f"
@@ -86,11 +89,13 @@ for events in events.json events.words; do
 	check "a count that is another in $events is found" grep -q '^outcome.signed: ' said.txt
 	sed 's/,"signed".*/}/; s/; signed .*//' $events >changed
 	audit changed
-	check "a line without its signature in $events" grep -q '^outcome.signed: .*not signed' said.txt
+	check "a line without its signature in $events" \
+		grep -q '^outcome.signed: .*not signed' said.txt
 done
 cat events.json events.json | awk '/"audit":/ && ++n == 3 { next } { print }' >changed
 audit changed
-check "a line that is missing is found" grep -q '^outcome.signed: .*is line 2, the one before it 2' said.txt
+check "a line that is missing is found" \
+	grep -q '^outcome.signed: .*is line 2, the one before it 2' said.txt
 
 "$BORESIDE" certify -c site.cfg -p cart --seconds 1 -o cert cart.h5 >>out.txt 2>&1
 check "a certificate is signed" "$BORESIDE" key verify "$pub" cert/certificate.json
