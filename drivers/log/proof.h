@@ -2,8 +2,8 @@
  * drivers/log/proof.h - is a log what its node signed, and signatures for segments whose writer was
  * killed
  *
- * Its writer signs each seal (frame.h). A segment whose writer was killed, or whose disk failed, has
- * no seal. Once the log is complete such a one is read, sealed up to the record with which the next
+ * Its writer signs each seal (frame.h). A segment whose writer was killed, or whose disk failed,
+ * has no seal. Once the log is complete such a one is read, sealed up to the record with which the next
  * one begins, and signed; its seal says that it was recovered. Both block on the disk and allocate.
  * Test: test/unit/drivers/log/test_proof.c
  */
@@ -30,9 +30,10 @@ int bs_log_prove(const char *path, const uint8_t key[BS_SIGN_KEY], struct bs_log
 int bs_log_chain_of(const char *path, uint64_t end, uint8_t chain[BS_CHAIN], struct bs_fail *why);
 
 /*
- * Seals and signs the segments before the last one that have records and no seal. path: any file of
- * a log that nobody writes. A log without such a segment is not read. Errors as above; BS_ERR_FORMAT
- * where the log is damaged: nothing is sealed behind that. *chain: what the last segment begins with.
+ * Seals and signs the segments before the last one that have records and no seal. path: any file
+ * of a log that nobody writes. A log without such a segment is not read. Errors as above;
+ * BS_ERR_FORMAT where the log is damaged: nothing is sealed behind that. *chain: what the last
+ * segment begins with.
  */
 int bs_log_mend(const char *path, const struct bs_signer *signer, uint8_t chain[BS_CHAIN],
 		struct bs_fail *why);

@@ -2,9 +2,8 @@
  * test/fuzz/fuzz_log.c - the log's reader on any bytes (libFuzzer)
  *
  * The input is two files of a log. Each is read twice: as it is, and with checksums that are made
- * to fit, else they keep the fuzzer out. No such log is what a key has signed. What is read must lie
- * in what was checked (ASan), numbers
- * must follow one another, and the end must stay the end.
+ * to fit, else they keep the fuzzer out. No such log is what a key has signed. What is read must
+ * lie in what was checked (ASan), numbers must follow one another, and the end must stay the end.
  */
 #define _GNU_SOURCE
 #include "drivers/log/proof.h"

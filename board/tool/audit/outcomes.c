@@ -135,7 +135,7 @@ static bool take_line(const char *line, uint64_t *session, struct bs_audit_outco
 
 /*
  * Judges the signature of an audit line: of all from "audit: scan " to "; signed ", or of the
- * member "audit" of an object. *last: number of the line before; a service that starts begins with 1.
+ * member "audit" of an object. *last: number of the line before; each start begins with 1.
  */
 static void judge_line(struct bs_audit *a, const char *line, uint64_t n, uint64_t *last)
 {

@@ -170,7 +170,7 @@ static void sum_again(unsigned char *f, size_t end)
 	}
 }
 
-/* One byte changed at a time: heads and seals each, records each STEP bytes up to the seal's end. */
+/* One byte changed at a time: heads and seals each, records each STEP bytes up to the end. */
 static void test_bytes(bool summed)
 {
 	unsigned tried = 0;
@@ -328,8 +328,8 @@ static void test_recovered(bool finished)
 		       got.end != BS_LOG_END_SEALED;
 	}
 	CHECK(bad == 0 && recovered > MESSAGES / 2,
-	      "killed behind each of %u messages, gone on%s: whole, signed, %u segments say that they "
-	      "were recovered (%u logs are not)",
+	      "killed behind each of %u messages, gone on%s: whole, signed, %u segments say that "
+	      "they were recovered (%u logs are not)",
 	      MESSAGES, finished ? ", killed again and sealed" : "", recovered, bad);
 }
 

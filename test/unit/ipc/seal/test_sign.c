@@ -1,6 +1,6 @@
 /*
- * test/unit/ipc/seal/test_sign.c - the pair that a key file signs with, chains, lines and files, held
- * to what Python's hashlib and cryptography make of the same secret
+ * test/unit/ipc/seal/test_sign.c - the pair that a key file signs with, chains, lines and files,
+ * held to what Python's hashlib and cryptography make of the same secret
  */
 #define _GNU_SOURCE
 #include "ipc/seal/sign.h"
