@@ -3,8 +3,9 @@
  * killed
  *
  * Its writer signs each seal (frame.h). A segment whose writer was killed, or whose disk failed,
- * has no seal. Once the log is complete such a one is read, sealed up to the record with which the next
- * one begins, and signed; its seal says that it was recovered. Both block on the disk and allocate.
+ * has no seal. Once the log is complete such a one is read, sealed up to the record with which the
+ * next one begins, and signed; its seal says that it was recovered. Both block on the disk and
+ * allocate.
  * Test: test/unit/drivers/log/test_proof.c
  */
 #ifndef BS_DRIVERS_LOG_PROOF_H
