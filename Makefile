@@ -289,11 +289,11 @@ $(MUTATE): $(call objects,test/mutate test/peers)
 # it, with each step counted and their variables in sections that it can set anew (but gcov's).
 SIMULATE := $(B)/test/simulate/simulate
 STEPPED  := $(patsubst %.c,$(B)/stepped/%.o,$(call find,board/emit board/ingest board/log,*.c) \
-            $(addprefix drivers/log/,cursor.c store.c storefile.c storesize.c writer.c))
+            $(addprefix drivers/log/,cursor.c proof.c store.c storefile.c storesize.c writer.c))
 $(SIMULATE): $(call objects,test/simulate) $(B)/test/peers/rules.o $(STEPPED)
 $(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock bs_rt_enter_log \
 	bs_rt_leave bs_log bs_log_open bs_log_next bs_log_again bs_log_close bs_log_folder_list \
-	bs_store_append bs_status_serve bs_status_stop bs_sink_find bs_sink_open \
+	bs_signer_read bs_store_append bs_status_serve bs_status_stop bs_sink_find bs_sink_open \
 	bs_sink_close bs_folder_make \
 	bs_folder_gone bs_draft_sweep bs_endpoint_bind bs_endpoint_bind_sealed bs_endpoint_asker \
 	bs_endpoint_send bs_endpoint_recv \

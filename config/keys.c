@@ -249,6 +249,10 @@ S("keys.service", BS_KEY_TEXT, "", "\"\"", 0, 0, NULL, keys.service,
 S("keys.connections", BS_KEY_INT, "connections", "16", 1, 512, NULL, keys.connections,
   "of one key at an endpoint at a time: more of it are refused, and counted; the node's own is not "
   "bounded"),
+S("keys.sign", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, keys.sign,
+  "file of a secret key (boreside key new), of mode 600, which may be that of keys.own: logs, "
+  "lines audit and certificates are signed with what is derived from it (board/doc/LOG.md); \"\": "
+  "nothing is signed"),
 S("keys.own", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, keys.own,
   "file of this node's secret key (boreside key new), of mode 600: what crosses kspace, images and "
   "status over tcp is sealed, and nobody is heard whose key is not one of keys.peers; \"\": tcp on "

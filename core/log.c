@@ -36,20 +36,37 @@ bool bs_log_is_json(void)
 	return log_json;
 }
 
+/*
+ * Returns the bytes of a control character at text; 0: none is there. Text from outside must not
+ * forge a line or drive a terminal, nor may U+0080 to U+009F in it.
+ */
+static unsigned control_at(const char *text)
+{
+	const unsigned char c = (unsigned char)*text;
+	const unsigned char next = c != '\0' ? (unsigned char)text[1] : 0;
+
+	if (c == 0xc2 && next >= 0x80 && next < 0xa0)
+		return 2;
+	return c < 0x20 || c == 0x7f;
+}
+
+void bs_log_plain(char *text)
+{
+	char *to = text;
+
+	for (unsigned bytes; *text != '\0'; text += bytes == 2 ? 2 : 1) {
+		bytes = control_at(text);
+		*to++ = bytes != 0 ? ' ' : *text;
+	}
+	*to = '\0';
+}
+
 static void put_text(struct bs_text *t, enum bs_log_level level, const char *who, const char *text)
 {
 	bs_text_put(t, "boreside[%s] %s: ", who, bs_log_levels[level]);
-	for (; *text != '\0' && t->len + 2 < LINE; text++) {
-		/*
-		 * Text from outside must not forge a line or drive a terminal, nor may U+0080 to
-		 * U+009F in it.
-		 */
-		const unsigned char c = (unsigned char)*text;
-		const unsigned char next = (unsigned char)text[1];
-		const bool upper = c == 0xc2 && next >= 0x80 && next < 0xa0;
-
-		bs_text_put(t, "%c", c < 0x20 || c == 0x7f || upper ? ' ' : c);
-		text += upper;
+	for (unsigned bytes; *text != '\0' && t->len + 2 < LINE; text += bytes == 2 ? 2 : 1) {
+		bytes = control_at(text);
+		bs_text_put(t, "%c", bytes != 0 ? ' ' : *text);
 	}
 	bs_text_put(t, "\n");
 }

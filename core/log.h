@@ -29,6 +29,8 @@ bool bs_log_is_json(void);
  */
 void bs_log_init(const char *who, enum bs_log_level level);
 
+/* Makes the text what a line of words shows of it: without control characters. */
+void bs_log_plain(char *text);
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif

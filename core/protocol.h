@@ -389,6 +389,8 @@ struct bs_keyed {
 /* Who may connect to the endpoints over tcp, and the node's own key. */
 struct bs_keys_spec {
 	char own[BS_PATH_MAX_]; /* file of the node's secret key; "": nothing is sealed */
+	/* file of the key that logs, audit lines and certificates are signed with; "": none are */
+	char sign[BS_PATH_MAX_];
 	/* the node's public key, for processes that may not read that file; "": not given */
 	char service[48];
 	uint32_t connections; /* most connections of one peer to an endpoint at a time */

@@ -10,6 +10,7 @@
 #include "drivers/sink/sink.h"
 #include "gpu/nufft/density.h"
 #include "ipc/seal/keys.h"
+#include "ipc/seal/sign.h"
 #include "ipc/url.h"
 
 struct telling {
@@ -49,12 +50,16 @@ static void endpoint(struct telling *t, const char *key, const char *url, bool s
 			   key, &why);
 }
 
-/* Checks that only this user can read the secret key, and that all others are keys. */
+/* Checks that only this user can read the secret keys, and that all others are keys. */
 static void keys(struct telling *t)
 {
 	struct bs_seal_keys k;
+	struct bs_signer signer = { 0 };
 	struct bs_fail why = { 0 };
 
+	if (t->site->keys.sign[0] != '\0')
+		tell_fault(t, bs_signer_read(&signer, t->site->keys.sign, &why), "keys.sign", &why);
+	bs_seal_wipe_bytes(&signer, sizeof(signer));
 	if (t->site->keys.own[0] == '\0')
 		return;
 	tell_fault(t, bs_seal_keys_load(&k, &t->site->keys, &why), "keys", &why);

@@ -36,11 +36,17 @@ static void beat(void *arg)
 int bs_ingest_log_start(struct ingest *in, struct bs_fail *why)
 {
 	static struct bs_keeper keeper;
+	static struct bs_signer signer; /* in this process's memory alone */
+	const char *key = in->env->site.keys.sign;
 	const struct bs_shm *shm = &in->env->shm;
-	int rc;
+	int rc = 0;
 
 	if (shm->log == NULL)
 		return 0;
+	if (key[0] != '\0')
+		rc = bs_signer_read(&signer, key, why);
+	if (rc != 0)
+		return rc;
 	rc = bs_keeper_start(
 		&keeper,
 		&(struct bs_keeper_options){ .spec = &in->env->site.log,
@@ -49,6 +55,7 @@ int bs_ingest_log_start(struct ingest *in, struct bs_fail *why)
 								      ? in->env->segment_bytes
 								      : BS_LOG_SEGMENT,
 					     .required = in->env->record_bytes != 0,
+					     .signer = key[0] != '\0' ? &signer : NULL,
 					     .record = &shm->s->log,
 					     .ring = shm->log,
 					     .ring_bytes = (size_t)shm->s->pools.log_bytes,

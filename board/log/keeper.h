@@ -39,6 +39,7 @@ struct bs_keeper_options {
 	const struct bs_log_spec *spec; /* specification; it must outlive the keeper */
 	size_t message_max;             /* bytes of the largest message */
 	bool required;                  /* the disk is waited for (bs_keeper_full) */
+	const struct bs_signer *signer; /* signs the logs' seals; NULL: nothing is signed */
 	uint64_t segment_bytes;         /* least size of a segment; more if messages are large */
 	struct bs_log_record *record;
 	unsigned char *ring; /* ring of ring_bytes, a multiple of 64 */

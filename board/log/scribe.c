@@ -115,6 +115,7 @@ static bool commit(struct bs_keeper *k)
 	}
 	note_segments(k);
 	publish(k, true);
+	bs_log_writer_chain(k->writer); /* the sender has heard of the commit */
 	return true;
 }
 
@@ -166,6 +167,7 @@ static int resume_log(const struct bs_keeper *k, const struct bs_log_head *head,
 	const int rc = bs_log_writer_resume(k->writer, &room, head, next, why);
 
 	k->writer->relaxed = rc == 0 && k->o.spec->mode == BS_LOG_MODE_RELAXED;
+	k->writer->signer = rc == 0 ? k->o.signer : NULL;
 	return rc;
 }
 

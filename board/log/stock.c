@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "drivers/log/finish.h"
 #include "drivers/log/folder.h"
+#include "drivers/log/proof.h"
 #include "drivers/log/writer.h"
 
 static int prune(const struct bs_stock_options *o, struct bs_fail *why)
@@ -26,11 +27,11 @@ static int prune(const struct bs_stock_options *o, struct bs_fail *why)
 	return rc;
 }
 
-static void seal(const char *dir, const char *name)
+static void seal(const struct bs_stock_options *o, const char *name)
 {
 	struct bs_fail why = { 0 };
 	uint64_t records;
-	const int rc = bs_log_finish(dir, name, &records, &why);
+	const int rc = bs_log_finish(o->dir, name, o->signer, &records, &why);
 
 	if (rc == 0)
 		bs_log(BS_LOG_INFO, "log %s, which had no end, is sealed: %llu messages", name,
@@ -52,11 +53,16 @@ static void note_made(const char *dir, uint64_t session)
 		       why.text);
 }
 
-static void cut(const char *dir, const char *name)
+/* Cuts a log's last file, and signs what a killed writer has not. */
+static void cut(const struct bs_stock_options *o, const char *name)
 {
+	char path[BS_LOG_DIR + BS_LOG_NAME + 1];
+	uint8_t chain[BS_CHAIN];
 	struct bs_fail why;
 
-	if (bs_log_cut(dir, name, &why) != 0)
+	(void)snprintf(path, sizeof(path), "%s/%s", o->dir, name);
+	if (bs_log_cut(o->dir, name, &why) != 0 ||
+	    (o->signer != NULL && bs_log_mend(path, o->signer, chain, &why) != 0))
 		bs_log(BS_LOG_WARN, "the folder of logs: %s", why.text);
 }
 
@@ -68,11 +74,11 @@ static void do_asked(struct bs_stock *s)
 		if (what == NOTHING || what == TAKEN)
 			continue;
 		if (what == SEAL)
-			seal(s->o.dir, s->asked[i].name);
+			seal(&s->o, s->asked[i].name);
 		else if (what == MADE)
 			note_made(s->o.dir, s->asked[i].session);
 		else
-			cut(s->o.dir, s->asked[i].name);
+			cut(&s->o, s->asked[i].name);
 		atomic_store(&s->asked[i].what, NOTHING);
 	}
 }
@@ -82,19 +88,19 @@ static void do_asked(struct bs_stock *s)
  * log is left alone, since it may be continued. So is a log that was sealed before its images were
  * made, since it may be read again.
  */
-static void seal_older(const char *dir)
+static void seal_older(const struct bs_stock_options *o)
 {
 	struct bs_log_entry *list;
 	bool early;
 	size_t n;
 
-	if (bs_log_folder_list(dir, &list, &n, NULL) != 0)
+	if (bs_log_folder_list(o->dir, &list, &n, NULL) != 0)
 		return;
 	for (size_t i = 0; i + 1 < n; i++)
-		if (bs_log_folder_sealed(dir, &list[i], &early) != 1)
-			seal(dir, list[i].name);
+		if (bs_log_folder_sealed(o->dir, &list[i], &early) != 1)
+			seal(o, list[i].name);
 		else if (!early)
-			cut(dir, list[i].last);
+			cut(o, list[i].last);
 	free(list);
 }
 
@@ -106,7 +112,7 @@ static void *run_stock(void *arg)
 	if (s->o.enter != NULL)
 		s->o.enter();
 	if (s->o.seals)
-		seal_older(s->o.dir);
+		seal_older(&s->o);
 	while (!atomic_load(&s->stop)) {
 		struct bs_fail why;
 

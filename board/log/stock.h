@@ -16,7 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/err.h"
 #include "drivers/log/name.h"
 
 #define BS_STOCK_SPARES 2u /* most spare segments in the folder */
@@ -28,6 +27,8 @@ struct bs_stock_options {
 	uint64_t keep_mib;   /* largest size of all logs together; 0: no limit */
 	double keep_hours;   /* longest time since the last write to a log; 0: no limit */
 	void (*enter)(void); /* first call that the thread makes; NULL: none */
+	/* signs what it seals; it must outlive the stock; NULL: nothing is signed */
+	const struct bs_signer *signer;
 	bool seals; /* at start, open logs except the newest are sealed (drivers/log/finish.h) */
 };
 

@@ -13,6 +13,7 @@
 #include "core/text.h"
 #include "core/thread/clock.h"
 #include "core/frame/state.h"
+#include "ipc/seal/sign.h"
 
 /* A peer that sends only nonsense must not fill the disk: a burst of lines is
  * allowed, then a rate. */
@@ -91,17 +92,41 @@ static void say_of(enum bs_log_level level, const char *who, const char *words, 
 		bs_log(level, "%s", line);
 }
 
+static struct bs_signer signer;
+static bool signs;
+
+int bs_herald_sign(const char *file, struct bs_fail *why)
+{
+	const int rc = file[0] != '\0' ? bs_signer_read(&signer, file, why) : 0;
+
+	signs = rc == 0 && file[0] != '\0';
+	return rc;
+}
+
+/* Adds to an audit line its number since the service began, and its signature. */
+static void sign_line(struct bs_text *t, bool json)
+{
+	static uint64_t number;
+	char signature[BS_SIGN_TEXT];
+
+	bs_sign_line(signature, &signer, ++number, t->out, t->len);
+	bs_text_put(t,
+		    json ? ",\"signed\":{\"line\":%llu,\"signature\":\"%s\"}" : "; signed %llu %s",
+		    (unsigned long long)number, signature);
+}
+
 /* Writes one line for one scan, with all that may be asked for later and nothing of a patient. */
 static void audit(const struct bs_scan_past *p)
 {
 	char members[4096];
-	char words[900];
+	char words[900 + 128]; /* with a signature */
 	char when[32];
 	struct bs_text t = { members, sizeof(members), 0, false };
+	struct bs_text line = { words, sizeof(words), 0, false };
 
 	(void)write_time(when, (time_t)(p->ended_ns / 1000000000));
 	(void)snprintf(
-		words, sizeof(words),
+		words, 900,
 		"audit: scan %llu, session %016llx, protocol '%.63s', ended %s after %.3f "
 		"s: %s; acquisitions %llu, images %llu, gaps %llu, duplicates %llu, rejected "
 		"%llu, late %llu, undelivered %llu%s%.383s",
@@ -125,6 +150,10 @@ static void audit(const struct bs_scan_past *p)
 		    (unsigned long long)p->undelivered);
 	bs_text_json(&t, p->text, sizeof(p->text));
 	bs_text_put(&t, "\"}");
+	bs_log_plain(words);
+	line.len = strlen(words);
+	if (signs)
+		sign_line(bs_log_is_json() ? &t : &line, bs_log_is_json());
 	bs_log_members(BS_LOG_INFO, "serve", words, members);
 }
 

@@ -16,6 +16,8 @@
 __attribute__((format(printf, 3, 4))) void
 bs_herald_say(struct bs_shm *shm, enum bs_log_level level, const char *fmt, ...);
 void bs_herald_drain(struct bs_shm *shm);
+/* From now on lines audit are signed, by the key of this file; "": they are not. BS_ERR_IO. */
+int bs_herald_sign(const char *file, struct bs_fail *why);
 void bs_herald_ready(void);
 void bs_herald_stopping(void);
 void bs_herald_alive(const struct bs_shm *shm, int64_t now_ns);

@@ -415,6 +415,9 @@ static int start_service(struct supervisor *v, const struct bs_site *site, struc
 	rc = bs_ready_places(site, say_fault, NULL);
 	if (rc != 0)
 		return bs_fail(why, rc, "the service does not start");
+	rc = bs_herald_sign(site->keys.sign, why);
+	if (rc != 0)
+		return rc;
 	/* signals must be handled before the pid file names this process */
 	rc = take_over_signals(v, why);
 	if (rc == 0)

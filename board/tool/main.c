@@ -11,7 +11,8 @@ static const struct bs_command *const commands[] = {
 	&bs_command_arm,    &bs_command_phantom, &bs_command_compare, &bs_command_prior,
 	&bs_command_tune,   &bs_command_delays,  &bs_command_record,  &bs_command_receive,
 	&bs_command_log,    &bs_command_drain,   &bs_command_reload,  &bs_command_bridge,
-	&bs_command_web,    &bs_command_key,     &bs_command_version, NULL,
+	&bs_command_web,    &bs_command_key,     &bs_command_forget,  &bs_command_version,
+	NULL,
 };
 
 int main(int argc, char **argv)

@@ -10,15 +10,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "drivers/log/reader.h"
+#include "drivers/log/proof.h"
 
 static int io_fail(struct bs_fail *why, const char *path, const char *what)
 {
 	return bs_fail(why, BS_ERR_IO, "%s: %s: %s", path, what, strerror(errno));
 }
 
-/* Writes a seal. end: offset where the file is cut; 0: it is not cut. */
-static int seal(const char *path, const struct bs_log_head *h, uint64_t end, struct bs_fail *why)
+/*
+ * Writes a seal. end: offset where the file is cut; 0: it is not cut. signer: signs it, with the
+ * chain; NULL: it is not signed.
+ */
+static int seal(const char *path, const struct bs_log_head *h, uint64_t end,
+		const struct bs_signer *signer, const uint8_t *chain, struct bs_fail *why)
 {
 	const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	unsigned char block[BS_LOG_BLOCK];
@@ -27,6 +31,8 @@ static int seal(const char *path, const struct bs_log_head *h, uint64_t end, str
 	if (fd < 0)
 		return io_fail(why, path, "cannot be opened");
 	bs_log_put_seal(block, h);
+	if (signer != NULL)
+		bs_log_sign_seal(block, chain, signer);
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
 		rc = bs_fail(why, BS_ERR_STATE, "%s: is being written", path);
 	else if (pwrite(fd, block, sizeof(block), BS_LOG_SEAL_AT) != (ssize_t)sizeof(block) ||
@@ -69,14 +75,26 @@ int bs_log_settle(const char *path, struct bs_fail *why)
 	return rc;
 }
 
-int bs_log_finish(const char *dir, const char *name, uint64_t *records, struct bs_fail *why)
+/* Signs the segments before the last one, and computes that one's chain. */
+static int chain_last(const char *path, const char *last, uint64_t end,
+		      const struct bs_signer *signer, uint8_t chain[BS_CHAIN], struct bs_fail *why)
 {
+	const int rc = bs_log_mend(path, signer, chain, why);
+
+	return rc == 0 ? bs_log_chain_of(last, end, chain, why) : rc;
+}
+
+int bs_log_finish(const char *dir, const char *name, const struct bs_signer *signer,
+		  uint64_t *records, struct bs_fail *why)
+{
+	uint8_t chain[BS_CHAIN];
 	char path[BS_LOG_DIR + BS_LOG_NAME + 1];
 	struct bs_fail damage = { 0 };
 	struct bs_log_reader *r;
 	struct bs_log_message m;
 	struct bs_log_head h;
 	const char *last;
+	uint64_t end;
 	int rc;
 
 	*records = 0;
@@ -89,10 +107,15 @@ int bs_log_finish(const char *dir, const char *name, uint64_t *records, struct b
 	while ((rc = bs_log_next(r, &m, &damage)) == 1)
 		*records = m.number + 1;
 	last = bs_log_last(r, &h);
+	h.recovered = true;
+	end = rc == 0 ? h.end : 0;
+	if (h.next != *records)
+		signer = NULL; /* what is damaged gets its seal, but nobody's word for it */
+	rc = signer != NULL ? chain_last(path, last, h.end, signer, chain, why) : 0;
 	if (h.id == 0)
 		rc = bs_fail(why, BS_ERR_IO, "%s: nothing of it can be read", last);
-	else
-		rc = seal(last, &h, rc == 0 ? h.end : 0, why);
+	else if (rc == 0)
+		rc = seal(last, &h, end, signer, chain, why);
 	bs_log_close(r);
 	return rc == 0 && damage.code != 0 ? bs_fail(why, BS_ERR_FORMAT, "%s", damage.text) : rc;
 }

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "core/err.h"
+#include "ipc/seal/sign.h"
 
 /*
  * Syncs the log's files and drops their pages from the system's cache. Reads after this return what
@@ -21,11 +21,13 @@
  */
 int bs_log_settle(const char *path, struct bs_fail *why);
 /*
- * Seals a log. name: any file of the log; *records: number of records that can be read. 0: the log
- * is sealed. BS_ERR_FORMAT: it is sealed, and the reason says what is damaged. BS_ERR_STATE: the
- * log is being written. BS_ERR_IO, BS_ERR_NOMEM: the log is unchanged.
+ * Seals a log. name: any file of the log; *records: number of records that can be read. signer:
+ * signs its segments that have no seal (proof.h); NULL: nothing is signed. 0: the log is sealed.
+ * BS_ERR_FORMAT: it is sealed, and the reason says what is damaged. BS_ERR_STATE: the log is being
+ * written. BS_ERR_IO, BS_ERR_NOMEM: its end is unchanged.
  */
-int bs_log_finish(const char *dir, const char *name, uint64_t *records, struct bs_fail *why);
+int bs_log_finish(const char *dir, const char *name, const struct bs_signer *signer,
+		  uint64_t *records, struct bs_fail *why);
 
 /*
  * Cuts file `name`, the last of a log, where its seal says that the log ends. A file without such a

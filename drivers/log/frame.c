@@ -3,10 +3,18 @@
 
 #include <string.h>
 
+#include "ipc/seal/keys.h"
 #include "ipc/wire/bytes.h"
 #include "ipc/wire/envelope.h"
 
 #define FRAME_MAGIC 0x524c5342u /* the letters "BSLR" */
+
+/* offsets in a seal */
+#define CHAIN_AT     80u
+#define KEY_AT       112u
+#define SIGNATURE_AT 144u
+#define FIELDS_1     76u  /* end of a seal's fields, version 1 */
+#define FIELDS       208u /* the same, BS_LOG_VERSION */
 
 static const unsigned char head_magic[8] = "BSLOGSEG";
 static const unsigned char seal_magic[8] = "BSLOGEND";
@@ -31,7 +39,8 @@ static void put_block(unsigned char *b, const unsigned char magic[8], const stru
 	bs_put_le(b + 32, h->first, 8);
 	bs_put_le(b + 40, (uint64_t)h->started_ns, 8);
 	bs_put_le(b + 48, h->index, 4);
-	bs_put_le(b + 52, (h->last ? 1 : 0) + (h->after_fault ? 2 : 0) + (h->early ? 4 : 0), 4);
+	b[52] = (unsigned char)((h->last ? 1 : 0) + (h->after_fault ? 2 : 0) + (h->early ? 4 : 0) +
+				(h->recovered ? 8 : 0));
 	bs_put_le(b + 56, h->end, 8);
 	bs_put_le(b + 64, h->next, 8);
 	bs_put_le(b + 72, h->scan, 4);
@@ -42,7 +51,7 @@ void bs_log_put_head(unsigned char *block, const struct bs_log_head *h)
 {
 	struct bs_log_head open = *h;
 
-	open.last = open.early = false;
+	open.last = open.early = open.recovered = false;
 	open.end = open.next = 0;
 	put_block(block, head_magic, &open);
 }
@@ -59,7 +68,7 @@ static int get_block(struct bs_log_head *h, const unsigned char *b, const unsign
 		return bs_fail(why, BS_ERR_MAGIC, "no %s of a log", what);
 	if (bs_get_le(b + 12, 4) != sum_without(b, BS_LOG_BLOCK, 12))
 		return bs_fail(why, BS_ERR_CRC, "the %s's checksum does not match", what);
-	if (bs_get_le(b + 8, 4) != BS_LOG_VERSION)
+	if (bs_get_le(b + 8, 4) - 1 >= BS_LOG_VERSION)
 		return bs_fail(why, BS_ERR_VERSION, "a log of version %u, this is version %u",
 			       (unsigned)bs_get_le(b + 8, 4), BS_LOG_VERSION);
 	h->id = bs_get_le(b + 16, 8);
@@ -70,6 +79,7 @@ static int get_block(struct bs_log_head *h, const unsigned char *b, const unsign
 	h->last = (b[52] & 1) != 0;
 	h->after_fault = (b[52] & 2) != 0;
 	h->early = (b[52] & 4) != 0;
+	h->recovered = (b[52] & 8) != 0;
 	h->end = bs_get_le(b + 56, 8);
 	h->next = bs_get_le(b + 64, 8);
 	h->scan = (uint32_t)bs_get_le(b + 72, 4);
@@ -91,6 +101,52 @@ int bs_log_get_seal(struct bs_log_head *h, const unsigned char *block, struct bs
 			     (unsigned long long)h->end, (unsigned long long)h->first,
 			     (unsigned long long)h->next);
 	return rc;
+}
+
+/* Signs, or checks, the block with its checksum and its signature as zeros. */
+static void copy_unsigned(unsigned char out[BS_LOG_BLOCK], const unsigned char *block)
+{
+	memcpy(out, block, BS_LOG_BLOCK);
+	memset(out + 12, 0, 4);
+	memset(out + SIGNATURE_AT, 0, BS_SIGN_BYTES);
+}
+
+void bs_log_sign_seal(unsigned char *block, const uint8_t chain[BS_CHAIN],
+		      const struct bs_signer *s)
+{
+	unsigned char text[BS_LOG_BLOCK];
+
+	memcpy(block + CHAIN_AT, chain, BS_CHAIN);
+	memcpy(block + KEY_AT, s->pub, BS_SIGN_KEY);
+	copy_unsigned(text, block);
+	bs_sign(block + SIGNATURE_AT, s, text, sizeof(text));
+	bs_put_le(block + 12, sum_without(block, BS_LOG_BLOCK, 12), 4);
+}
+
+int bs_log_check_seal(uint8_t chain[BS_CHAIN], const unsigned char *block,
+		      const uint8_t key[BS_SIGN_KEY], struct bs_fail *why)
+{
+	static const uint8_t none[BS_SIGN_KEY];
+	unsigned char text[BS_LOG_BLOCK];
+	char words[BS_KEY_TEXT_MAX];
+
+	if (bs_log_seal_fields(block) != FIELDS || memcmp(block + KEY_AT, none, BS_SIGN_KEY) == 0)
+		return bs_fail(why, BS_ERR_KEY, "is not signed%s",
+			       block[8] == 1 ? ": a log of version 1" : "");
+	bs_seal_key_text(words, block + KEY_AT);
+	if (memcmp(block + KEY_AT, key, BS_SIGN_KEY) != 0)
+		return bs_fail(why, BS_ERR_KEY, "is signed by another key, %s", words);
+	copy_unsigned(text, block);
+	if (!bs_signed_by(block + SIGNATURE_AT, key, text, sizeof(text)))
+		return bs_fail(why, BS_ERR_KEY,
+			       "the signature is not that of the seal: it was changed");
+	memcpy(chain, block + CHAIN_AT, BS_CHAIN);
+	return 0;
+}
+
+unsigned bs_log_seal_fields(const unsigned char *block)
+{
+	return bs_get_le(block + 8, 4) == 1 ? FIELDS_1 : FIELDS;
 }
 
 void bs_log_put_frame(unsigned char out[BS_LOG_FRAME], const struct bs_log_frame *f)

@@ -18,14 +18,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/err.h"
+#include "ipc/seal/sign.h"
 
 #define BS_LOG_BLOCK    4096u /* bytes of a block, which is never rewritten once on the disk */
 #define BS_LOG_SEAL_AT  4096u /* offset of the seal */
 #define BS_LOG_RECORDS  8192u /* offset of the first record */
 #define BS_LOG_FRAME    48u   /* bytes of a frame; frame and body are padded to 8 */
 #define BS_LOG_BODY_MAX (1u << 30)
-#define BS_LOG_VERSION  1u
+#define BS_LOG_VERSION  2u /* of what is written; version 1, which has no signature, is read, too */
 
 struct bs_log_head {
 	uint64_t id;        /* random number of the segment, not 0 */
@@ -37,6 +37,7 @@ struct bs_log_head {
 	bool after_fault;   /* head: the segment before was given up after an error */
 	bool last;          /* seal: the log ends here; else it goes on in the next segment */
 	bool early;         /* last seal: not all of the scan's images had been made */
+	bool recovered;     /* seal: it is not the writer's, who had ended: the file was read */
 	uint64_t end;       /* seal: offset of the last record's end */
 	uint64_t next;      /* seal: number of the record that would follow */
 };
@@ -47,6 +48,22 @@ void bs_log_put_seal(unsigned char *block, const struct bs_log_head *h);
 /* BS_ERR_MAGIC, BS_ERR_VERSION, BS_ERR_CRC, BS_ERR_VALUE: the block is not a head, or not a seal */
 int bs_log_get_head(struct bs_log_head *h, const unsigned char *block, struct bs_fail *why);
 int bs_log_get_seal(struct bs_log_head *h, const unsigned char *block, struct bs_fail *why);
+
+/*
+ * Signs a seal as put_seal made it. chain: the hash over the segment's blocks of records, each with
+ * the one before it (bs_chain_add). A segment that follows a sealed one without a fault begins with
+ * that one's chain, all others with zeros.
+ */
+void bs_log_sign_seal(unsigned char *block, const uint8_t chain[BS_CHAIN],
+		      const struct bs_signer *s);
+/*
+ * Checks a seal as get_seal took it: 0, or BS_ERR_KEY: it is not signed, another key signed it, or
+ * its signature is not good. *chain: what it says of the records, after 0.
+ */
+int bs_log_check_seal(uint8_t chain[BS_CHAIN], const unsigned char *block,
+		      const uint8_t key[BS_SIGN_KEY], struct bs_fail *why);
+/* Returns the offset behind a seal's last field; the block's rest is zeros. */
+unsigned bs_log_seal_fields(const unsigned char *block);
 
 enum bs_log_kind {
 	BS_LOG_MESSAGE = 1, /* a message of the scan as it came: envelope and payload */

@@ -194,6 +194,10 @@ static int open_segment(struct bs_log_writer *w, struct bs_fail *why)
 	if (failed == NULL)
 		failed = make_segment(w, from);
 	w->at = BS_LOG_RECORDS;
+	if (w->head.after_fault || w->head.index == 0) {
+		memset(w->chain, 0, sizeof(w->chain));
+		w->unchained = 0;
+	}
 	if (failed == NULL)
 		return 0;
 	error = errno;
@@ -255,10 +259,18 @@ int bs_log_writer_commit(struct bs_log_writer *w, struct bs_fail *why)
 		return BS_ERR_IO;
 	w->at += bytes;
 	w->used = 0;
+	w->unchained = w->signer != NULL ? bytes : 0;
 	w->durable = w->next;
 	w->synced = w->relaxed ? w->synced : w->next;
 	w->commits++;
 	return 0;
+}
+
+void bs_log_writer_chain(struct bs_log_writer *w)
+{
+	for (size_t at = 0; at < w->unchained; at += BS_LOG_BLOCK)
+		bs_chain_add(w->chain, w->buffer + at, BS_LOG_BLOCK);
+	w->unchained = 0;
 }
 
 static int seal_segment(struct bs_log_writer *w, int fd, const struct bs_log_head *seal,
@@ -267,6 +279,8 @@ static int seal_segment(struct bs_log_writer *w, int fd, const struct bs_log_hea
 	unsigned char block[BS_LOG_BLOCK];
 
 	bs_log_put_seal(block, seal);
+	if (w->signer != NULL)
+		bs_log_sign_seal(block, w->chain, w->signer);
 	if (!put_at(fd, block, sizeof(block), BS_LOG_SEAL_AT))
 		return log_fail(w, "cannot write its seal", why);
 	if (!w->relaxed && fdatasync(fd) != 0)
@@ -296,6 +310,7 @@ static int roll(struct bs_log_writer *w, struct bs_fail *why)
 
 	if (rc != 0)
 		return rc;
+	bs_log_writer_chain(w);
 	seal = w->head;
 	seal.end = w->at;
 	seal.next = w->next;
@@ -402,6 +417,7 @@ int bs_log_writer_append(struct bs_log_writer *w, const void *message, size_t le
 		return rc;
 	if (w->used == 0)
 		w->oldest_ns = now_ns;
+	bs_log_writer_chain(w); /* the buffer is written over from its begin */
 	f.id = w->head.id;
 	f.number = w->next++;
 	f.durable = w->synced;
@@ -460,6 +476,7 @@ int bs_log_writer_seal(struct bs_log_writer *w, struct bs_fail *why)
 	struct bs_log_head seal;
 	int rc = bs_log_writer_commit(w, why);
 
+	bs_log_writer_chain(w);
 	seal = w->head;
 	seal.last = true;
 	seal.early = w->early;

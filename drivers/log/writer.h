@@ -54,6 +54,10 @@ struct bs_log_writer {
 	bool relaxed; /* set by the caller after open: commits do not wait for the disk */
 	bool early;   /* set by the caller before seal: see frame.h */
 	bool uncut;   /* set by the caller before seal: the file is cut later (finish.h) */
+	/* set by the caller right after open: what signs the seals; NULL: they are not signed */
+	const struct bs_signer *signer;
+	uint8_t chain[BS_CHAIN]; /* hash over the segment's blocks (frame.h), without the next */
+	size_t unchained;        /* committed bytes at the buffer's begin that chain lacks */
 	/* number of commits, and of segments that were not prepared in time */
 	uint64_t commits, unprepared;
 };
@@ -86,6 +90,11 @@ int bs_log_writer_resume(struct bs_log_writer *w, const struct bs_log_room *room
 int bs_log_writer_append(struct bs_log_writer *w, const void *message, size_t len, int64_t now_ns,
 			 struct bs_fail *why);
 int bs_log_writer_commit(struct bs_log_writer *w, struct bs_fail *why);
+/*
+ * Hashes what was committed last, for the signature. The next append or seal does so, too: a caller
+ * who has told of the commit first keeps the hash out of its way.
+ */
+void bs_log_writer_chain(struct bs_log_writer *w);
 /* When commit is due; INT64_MAX: nothing waits. */
 int64_t bs_log_writer_due(const struct bs_log_writer *w);
 /* Continues after a failure. 0: all appended records are durable, and the log goes on. */

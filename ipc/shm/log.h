@@ -18,7 +18,7 @@
 
 /* message numbers of one scan that are told apart: as many as ingest may hold */
 #define BS_LOG_SEEN         256u
-#define BS_LOG_WRITER_BYTES 1472u
+#define BS_LOG_WRITER_BYTES 1536u
 
 struct bs_log_record {
 	/* The receiving thread writes the next members. */

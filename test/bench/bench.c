@@ -41,6 +41,7 @@ static const struct {
 	  bs_bench_prepared, true },
 	{ "sealed", "A stream whose k-space is sealed beside one that is not", bs_bench_sealed,
 	  true },
+	{ "signed", "A stream whose log is signed beside one whose is not", bs_bench_signed, true },
 	{ "previews", "A stream with previews beside one without", bs_bench_previews, true },
 	{ "second", "A stream beside a second service on the same GPU, and alone",
 	  bs_bench_second_protocol, true },
@@ -57,7 +58,8 @@ static const char usage_text[] =
 	"                  service,\n"
 	"                  durable (FRAMES=12000 TURNS=2 RATE=200 BACKEND=host|cuda LOGS=FOLDER,\n"
 	"                  LAG_FRAMES=3000 WAIT=block|poll by the environment),\n"
-	"                  beside, sealed, prepared, previews (PREVIEW=8 METHOD=gridding|ls),\n"
+	"                  beside, sealed, signed, prepared, previews (PREVIEW=8\n"
+	"                  METHOD=gridding|ls),\n"
 	"                  second (SHARE=PERCENT, under CUDA MPS) (the same, but LOGS)\n"
 	"  --rows PATTERN  shell pattern of row names, e.g. 'radial2d*'; several: 'a*|b*'\n"
 	"  --threads N     the team (2)\n"

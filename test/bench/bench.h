@@ -27,6 +27,7 @@ int bs_bench_durable(struct bs_bench *b);
 int bs_bench_beside(struct bs_bench *b);
 int bs_bench_prepared(struct bs_bench *b);
 int bs_bench_sealed(struct bs_bench *b);
+int bs_bench_signed(struct bs_bench *b);
 int bs_bench_previews(struct bs_bench *b);
 int bs_bench_second_protocol(struct bs_bench *b);
 

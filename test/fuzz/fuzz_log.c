@@ -2,11 +2,11 @@
  * test/fuzz/fuzz_log.c - the log's reader on any bytes (libFuzzer)
  *
  * The input is two files of a log. Each is read twice: as it is, and with checksums that are made
- * to fit, else they keep the fuzzer out. What is read must lie in what was checked (ASan), numbers
- * must follow one another, and the end must stay the end.
+ * to fit, else they keep the fuzzer out. No such log is what a key has signed. What is read must
+ * lie in what was checked (ASan), numbers must follow one another, and the end must stay the end.
  */
 #define _GNU_SOURCE
-#include "drivers/log/reader.h"
+#include "drivers/log/proof.h"
 #include "ipc/wire/bytes.h"
 #include "ipc/wire/envelope.h"
 
@@ -51,6 +51,8 @@ static void read_log(void)
 	struct bs_log_reader *r;
 	struct bs_log_message m;
 	struct bs_log_message again;
+	static const uint8_t key[BS_SIGN_KEY] = { 1 };
+	struct bs_log_proof proof;
 	struct bs_fail why = { 0 };
 	char path[80];
 	uint64_t sum = 0;
@@ -73,6 +75,7 @@ static void read_log(void)
 	must(bs_log_next(r, &m, &why) == rc);
 	must(sum < UINT64_MAX && bs_log_segments(r) <= 2);
 	bs_log_close(r);
+	must(bs_log_prove(path, key, &proof, &why) < 0 && why.text[0] != '\0');
 }
 
 static void fit(unsigned char *p, size_t len, size_t crc_at)

@@ -151,6 +151,7 @@ static void make_site(struct site *at, uint32_t slots, enum bs_log_mode mode, ui
 		.stall_ms = 1000,
 		.acq_slots = slots,
 		.image_slots = 2,
+		.keys = { .sign = "key" },
 		.log = { .dir = DISK_DIR, .mode = mode, .buffer_mib = 1, .resume_s = 3.0 },
 		.protocols = 1
 	};

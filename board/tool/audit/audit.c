@@ -59,7 +59,7 @@ int bs_audit_run(const struct bs_audit_request *q, struct bs_findings *f, struct
 
 	memset(sum, 0, sizeof(*sum));
 	if (q->events != NULL)
-		rc = bs_audit_outcomes(&a.scans, q->events, &sum->outcomes, why);
+		rc = bs_audit_outcomes(&a, &sum->outcomes, why);
 	if (rc == 0)
 		rc = read_folders(&a, BS_AUDIT_LOGS, why);
 	if (rc == 0)

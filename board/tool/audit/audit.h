@@ -16,6 +16,7 @@
 struct bs_audit_request {
 	const char *const *dirs; /* folders of logs or of stores; the last is NULL */
 	const char *events;      /* file of the service's log, "-": standard input; NULL: none */
+	const uint8_t *key;      /* public key that logs and lines are signed with; NULL: none */
 	uint64_t store_bytes;    /* most bytes that the store may have; 0: not known */
 };
 

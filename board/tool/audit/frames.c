@@ -12,7 +12,7 @@
 
 /* time after which a file counts as no longer written; file times have no finer steps */
 #define QUIET_NS INT64_C(1000000000)
-#define ZEROS_AT 76u /* offset in a block from which a head and a seal are zeros */
+#define ZEROS_AT 76u /* offset in a block from which a head is zeros */
 
 /* State of reading one log. */
 struct look {
@@ -119,8 +119,9 @@ static bool judge_seal(struct look *l, const char *path, const unsigned char *bl
 	else if (s->end > bytes)
 		bs_found(l->f, BS_PROMISE_SEAL, path, "its end is %llu, the file has %llu bytes",
 			 (unsigned long long)s->end, (unsigned long long)bytes);
-	else if ((bs_get_le(block + 52, 4) & ~UINT64_C(7)) != 0 || (s->early && !s->last) ||
-		 !all_zeros(block + ZEROS_AT, BS_LOG_BLOCK - ZEROS_AT))
+	else if ((bs_get_le(block + 52, 4) & ~UINT64_C(15)) != 0 || (s->early && !s->last) ||
+		 !all_zeros(block + bs_log_seal_fields(block),
+			    BS_LOG_BLOCK - bs_log_seal_fields(block)))
 		bs_found(l->f, BS_PROMISE_SEAL, path,
 			 "flags %#x, or bytes that are to be zero are not",
 			 (unsigned)bs_get_le(block + 52, 4));

@@ -6,6 +6,7 @@
 #include "board/tool/audit/part.h"
 #include "core/thread/clock.h"
 #include "drivers/log/folder.h"
+#include "drivers/log/proof.h"
 
 /* True if the sender miscounted, which its outcome says. */
 static bool miscounted(struct bs_audit *a, uint64_t session)
@@ -59,6 +60,23 @@ static int note_log(struct bs_audit *a, uint64_t session, const struct bs_audit_
 	return 0;
 }
 
+/* Judges a log's signatures. The service signs what a killed writer left a moment after its end. */
+static void judge_signed(struct bs_audit *a, const char *path, bool restless)
+{
+	struct bs_log_proof sum;
+	struct bs_fail why;
+	int rc = bs_log_prove(path, a->q->key, &sum, &why);
+
+	for (int tries = 1; rc != 0 && restless && tries < BS_AUDIT_TRIES; tries++) {
+		bs_sleep_ns(BS_AUDIT_PAUSE_NS);
+		rc = bs_log_prove(path, a->q->key, &sum, &why);
+	}
+	bs_judged(a->f, BS_PROMISE_SIGNED);
+	if (rc != 0)
+		bs_found(a->f, BS_PROMISE_SIGNED, path, "%s", why.text);
+	bs_found_keep(a->f);
+}
+
 static int audit_log(struct bs_audit *a, const char *dir, const struct bs_log_entry *e,
 		     struct bs_fail *why)
 {
@@ -76,6 +94,8 @@ static int audit_log(struct bs_audit *a, const char *dir, const struct bs_log_en
 		return 0;
 	}
 	bs_found_keep(a->f);
+	if (a->q->key != NULL && fr.sealed && !fr.damaged)
+		judge_signed(a, path, fr.restless);
 	a->sum->logs++;
 	a->sum->records += fr.records;
 	a->sum->bytes += fr.bytes;

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ipc/seal/sign.h"
+
 #define LINE_MAX_ 16384u /* longest line of an outcome; longer lines are skipped */
 
 static int code_of(const char *name)
@@ -49,7 +51,7 @@ static void take_log(struct bs_audit_outcome *o, const char *text)
 	if (at == NULL)
 		return;
 	at += strlen("log ");
-	len = strcspn(at, " \n\"");
+	len = strcspn(at, " ;\n\"");
 	if (len >= sizeof(o->log) || len <= strlen(BS_LOG_SUFFIX) ||
 	    memcmp(at + len - strlen(BS_LOG_SUFFIX), BS_LOG_SUFFIX, strlen(BS_LOG_SUFFIX)) != 0)
 		return;
@@ -131,6 +133,41 @@ static bool take_line(const char *line, uint64_t *session, struct bs_audit_outco
 	return words != NULL && take_words(words, session, o);
 }
 
+/*
+ * Judges the signature of an audit line: of all from "audit: scan " to "; signed ", or of the
+ * member "audit" of an object. *last: number of the line before; each start begins with 1.
+ */
+static void judge_line(struct bs_audit *a, const char *line, uint64_t n, uint64_t *last)
+{
+	const char *object = strstr(line, "\"audit\":{");
+	const char *from = object != NULL ? object : strstr(line, "audit: scan ");
+	const char *mark = object != NULL ? ",\"signed\":{\"line\":" : "; signed ";
+	const char *behind = object != NULL ? ",\"signature\":\"" : " ";
+	const char *to = NULL;
+	const char *at;
+	char where[64];
+	char *end = NULL;
+	uint64_t number = 0;
+
+	(void)snprintf(where, sizeof(where), "line %" PRIu64, n);
+	bs_judged(a->f, BS_PROMISE_OUTCOME_SIGNED);
+	for (at = from; (at = strstr(at, mark)) != NULL; at++)
+		to = at; /* the last one: text of a scan may have such words, too */
+	if (to != NULL)
+		number = strtoull(to + strlen(mark), &end, 10);
+	if (to == NULL)
+		bs_found(a->f, BS_PROMISE_OUTCOME_SIGNED, where, "is not signed");
+	else if (strncmp(end, behind, strlen(behind)) != 0 ||
+		 !bs_signed_line(end + strlen(behind), a->q->key, number, from,
+				 (size_t)(to - from)))
+		bs_found(a->f, BS_PROMISE_OUTCOME_SIGNED, where,
+			 "is not what that key signed as its line %" PRIu64, number);
+	else if (number != *last + 1 && number != 1 && *last != 0)
+		bs_found(a->f, BS_PROMISE_OUTCOME_SIGNED, where,
+			 "is line %" PRIu64 ", the one before it %" PRIu64, number, *last);
+	*last = number;
+}
+
 /* Reads a line; one that is too long becomes "". False: the file has ended. */
 static bool next_line(FILE *f, char line[LINE_MAX_])
 {
@@ -148,9 +185,11 @@ static bool next_line(FILE *f, char line[LINE_MAX_])
 	return true;
 }
 
-int bs_audit_outcomes(struct bs_audit_scans *scans, const char *file, uint64_t *lines,
-		      struct bs_fail *why)
+int bs_audit_outcomes(struct bs_audit *a, uint64_t *lines, struct bs_fail *why)
 {
+	const char *file = a->q->events;
+	uint64_t last = 0;
+	uint64_t n = 0;
 	FILE *f = strcmp(file, "-") == 0 ? stdin : fopen(file, "r");
 	static char line[LINE_MAX_];
 	struct bs_audit_outcome o;
@@ -160,18 +199,23 @@ int bs_audit_outcomes(struct bs_audit_scans *scans, const char *file, uint64_t *
 	*lines = 0;
 	if (f == NULL)
 		return bs_fail(why, BS_ERR_IO, "%s: %s", file, strerror(errno));
+	bs_found_begin(a->f);
 	while (rc == 0 && next_line(f, line)) {
 		struct bs_audit_scan *scan;
 
+		n++;
 		if (!take_line(line, &session, &o))
 			continue;
-		scan = bs_audit_scan(scans, session);
+		if (a->q->key != NULL)
+			judge_line(a, line, n, &last);
+		scan = bs_audit_scan(&a->scans, session);
 		if (scan == NULL)
 			rc = bs_fail(why, BS_ERR_NOMEM, "%s: session %016" PRIx64, file, session);
 		else
 			scan->outcome = o;
 		*lines += rc == 0;
 	}
+	bs_found_keep(a->f);
 	if (rc == 0 && ferror(f))
 		rc = bs_fail(why, BS_ERR_IO, "%s: cannot be read", file);
 	if (f != stdin)

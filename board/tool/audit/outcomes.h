@@ -7,12 +7,12 @@
 #ifndef BS_BOARD_TOOL_AUDIT_OUTCOMES_H
 #define BS_BOARD_TOOL_AUDIT_OUTCOMES_H
 
-#include "board/tool/audit/scans.h"
-#include "core/err.h"
+#include "board/tool/audit/part.h"
 
-/* Reads file ("-": standard input). *lines: number of lines that say how a scan ended.
- * BS_ERR_IO, BS_ERR_NOMEM. */
-int bs_audit_outcomes(struct bs_audit_scans *scans, const char *file, uint64_t *lines,
-		      struct bs_fail *why);
+/*
+ * Reads the request's file ("-": standard input), and with its key judges the lines' signatures.
+ * *lines: number of lines that say how a scan ended. BS_ERR_IO, BS_ERR_NOMEM.
+ */
+int bs_audit_outcomes(struct bs_audit *a, uint64_t *lines, struct bs_fail *why);
 
 #endif

@@ -38,6 +38,8 @@ static const struct {
 			      "the next start removes a spare file that was not finished" },
 	[BS_PROMISE_CURSOR] = { "folder.cursor", "LOG.md",
 				"a cursor's file is one number of 20 digits" },
+	[BS_PROMISE_SIGNED] = { "log.signed", "LOG.md",
+				"with --key: a log that has its end is what that key signed" },
 	[BS_PROMISE_MESSAGE] = { "log.message", "LOG.md",
 				 "each record is one good message: OPEN, ACQ, WAVEFORM or CLOSE" },
 	[BS_PROMISE_SESSION] = { "log.session", "WIRE.md 1",
@@ -57,6 +59,9 @@ static const struct {
 	[BS_PROMISE_GAPS] = { "log.gaps", "WIRE.md 8",
 			      "numbers that a closed scan's log lacks are named: "
 			      "as gaps, rejected, or lacking" },
+	[BS_PROMISE_OUTCOME_SIGNED] = { "outcome.signed", "WEB.md",
+					"with --key: each line audit is signed by that key, and "
+					"none is missing between two of one start" },
 	[BS_PROMISE_OUTCOME_LOG] = { "outcome.log", "WIRE.md 5",
 				     "the log that an outcome names is there and has an end" },
 	[BS_PROMISE_OUTCOME_SCAN] = { "outcome.scan", "LOG.md",

@@ -8,40 +8,51 @@
 #include <stdlib.h>
 
 #include "drivers/tool/written.h"
+#include "ipc/seal/keys.h"
+#include "ipc/seal/sign.h"
 
 #define TEXT_BYTES ((size_t)256 << 10)
 
 static int write_file(const char *folder, const char *name, const struct bs_text *t,
-		      struct bs_fail *why)
+		      const struct bs_signer *signer, struct bs_fail *why)
 {
 	char path[512];
+	int rc;
 
 	(void)snprintf(path, sizeof(path), "%.490s/%s", folder, name);
-	return bs_text_save(path, t, why);
+	rc = bs_text_save(path, t, why);
+	return rc == 0 && signer != NULL ? bs_sign_file(signer, path, why) : rc;
 }
 
 int bs_report_write(const struct bs_certificate *c, const char *folder, struct bs_fail *why)
 {
+	const bool signs = c->site.keys.sign[0] != '\0';
+	const struct bs_signer *by = NULL;
 	char *room = malloc(TEXT_BYTES);
 	struct bs_text t = { room, TEXT_BYTES, 0, false };
+	struct bs_signer signer = { 0 };
 	struct bs_doc d;
 	int rc = 0;
 
 	if (room == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "no memory for a certificate");
-	if (bs_report_pictured(c)) {
+	if (signs)
+		rc = bs_signer_read(&signer, c->site.keys.sign, why);
+	by = signs ? &signer : NULL;
+	if (rc == 0 && bs_report_pictured(c)) {
 		bs_report_svg(&t, c);
-		rc = write_file(folder, "latency.svg", &t, why);
+		rc = write_file(folder, "latency.svg", &t, by, why);
 	}
 	t.len = 0;
 	bs_report_markdown(&t, c);
 	if (rc == 0)
-		rc = write_file(folder, "certificate.md", &t, why);
+		rc = write_file(folder, "certificate.md", &t, by, why);
 	bs_doc_begin(&d, room, TEXT_BYTES);
 	bs_report_json(&d, c);
 	(void)bs_doc_end(&d);
 	if (rc == 0)
-		rc = write_file(folder, "certificate.json", &d.text, why);
+		rc = write_file(folder, "certificate.json", &d.text, by, why);
+	bs_seal_wipe_bytes(&signer, sizeof(signer));
 	free(room);
 	return rc;
 }

@@ -22,7 +22,7 @@ static inline bool bs_report_pictured(const struct bs_certificate *c)
 	return c->runs > 0 && c->run[0].latency != NULL && c->run[0].spread[BS_SPREAD_DUE].n > 0;
 }
 
-/* Writes the files into an existing folder. */
+/* Writes the files into an existing folder, each with FILE.sig beside it where the site signs. */
 int bs_report_write(const struct bs_certificate *c, const char *folder, struct bs_fail *why);
 /* Writes one line of a table: protocol, images, quantiles, misses, verdict. */
 void bs_report_line(const struct bs_certificate *c, char *out, size_t cap);

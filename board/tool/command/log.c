@@ -15,15 +15,18 @@
 #include "core/progress.h"
 #include "core/text.h"
 #include "drivers/log/folder.h"
+#include "drivers/log/proof.h"
 #include "drivers/tool/load/logged.h"
 #include "drivers/tool/load/recording.h"
+#include "ipc/seal/keys.h"
 
 struct request {
-	const char *action, *config, *events;
+	const char *action, *config, *events, *key;
 	char **operands;
 	uint64_t keep_mib;
 	double keep_hours;
 	bool promises;
+	uint8_t pub[BS_SIGN_KEY]; /* key, where it is given */
 };
 
 #define AT(field) offsetof(struct request, field)
@@ -36,6 +39,8 @@ static const struct bs_option options[] = {
 	  .help = "audit: the site file, which says where its logs and images lie" },
 	{ BS_OPTION_TEXT, 0, "events", "FILE", AT(events),
 	  .help = "audit: the service's log, whose lines say how scans ended (-: standard input)" },
+	{ BS_OPTION_TEXT, 0, "key", "PUBLIC", AT(key),
+	  .help = "verify, audit: logs and lines are signed by this key (boreside key signer)" },
 	{ BS_OPTION_FLAG, 0, "promises", NULL, AT(promises),
 	  .help = "audit, no PATH: print what is judged, as Markdown" },
 	{ BS_OPERAND, 0, NULL, "ACTION", AT(action), .help = "list, verify, audit, export or prune",
@@ -52,8 +57,9 @@ static int fail(const struct bs_fail *why)
 	return bs_command_fail(&bs_command_log, "%s", why->text);
 }
 
-static int list_one(const char *path)
+static int list_one(const struct request *q, const char *path)
 {
+	(void)q;
 	struct bs_log_reader *r;
 	struct bs_fail why;
 	char utc[32] = "";
@@ -72,7 +78,26 @@ static int list_one(const char *path)
 	return 0;
 }
 
-static int verify_one(const char *path)
+/* Checks that the key signed the log. Returns the exit status; the line of verify is ended. */
+static int prove_one(const struct request *q, const char *path)
+{
+	struct bs_log_proof sum;
+	struct bs_fail why;
+
+	if (bs_log_prove(path, q->pub, &sum, &why) != 0) {
+		(void)printf("; not proven\n");
+		(void)fflush(stdout);
+		return fail(&why);
+	}
+	(void)printf("; signed, %u segment%s", sum.segments, bs_text_s(sum.segments));
+	if (sum.recovered > 0)
+		(void)printf(", %u of them recovered: signed after the writer had ended",
+			     sum.recovered);
+	(void)printf("\n");
+	return 0;
+}
+
+static int verify_one(const struct request *q, const char *path)
 {
 	struct bs_fail damage = { 0 };
 	struct bs_fail why;
@@ -82,7 +107,7 @@ static int verify_one(const char *path)
 
 	if (status == BS_ERR_STATE) {
 		(void)printf("%s\n", why.text);
-		return 0;
+		return q->key != NULL;
 	}
 	if (status != 0)
 		return fail(&why);
@@ -93,11 +118,15 @@ static int verify_one(const char *path)
 		     (unsigned long long)sum->waveforms, (double)sum->bytes * 1e-6, sum->segments,
 		     bs_text_s(sum->segments));
 	if (damage.code != 0)
-		(void)printf("damaged\n");
+		(void)printf("damaged");
 	else if (bs_logged_note(l)[0] != '\0')
-		(void)printf("whole so far: %s (%s)\n", bs_logged_note(l), sum->where);
+		(void)printf("whole so far: %s (%s)", bs_logged_note(l), sum->where);
 	else
-		(void)printf("whole\n");
+		(void)printf("whole");
+	if (q->key != NULL && damage.code == 0)
+		status = prove_one(q, path);
+	else
+		(void)printf("\n");
 	(void)fflush(stdout);
 	if (damage.code != 0)
 		status = fail(&damage);
@@ -106,7 +135,8 @@ static int verify_one(const char *path)
 }
 
 /* Calls the function `one` for each log of a folder. */
-static int each(const char *path, int (*one)(const char *path))
+static int each(const struct request *q, const char *path,
+		int (*one)(const struct request *q, const char *path))
 {
 	struct bs_log_entry *list;
 	char file[2048];
@@ -116,12 +146,12 @@ static int each(const char *path, int (*one)(const char *path))
 	int status = 0;
 
 	if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
-		return one(path);
+		return one(q, path);
 	if (bs_log_folder_list(path, &list, &count, &why) != 0)
 		return fail(&why);
 	for (size_t i = 0; i < count; i++) {
 		(void)snprintf(file, sizeof(file), "%s/%s", path, list[i].name);
-		status |= one(file);
+		status |= one(q, file);
 	}
 	free(list);
 	return status;
@@ -233,7 +263,7 @@ static int audit(const struct request *r, const struct bs_audit_request *q)
 /* Runs the audit. n: number of folders given; the site's folders come first. */
 static int run_audit(const struct request *r, unsigned n)
 {
-	struct bs_audit_request q = { .events = r->events };
+	struct bs_audit_request q = { .events = r->events, .key = r->key != NULL ? r->pub : NULL };
 	char dir[2][BS_PATH_MAX_ + 8];
 	const char **dirs;
 	unsigned have = 0;
@@ -264,6 +294,7 @@ static int run_log(int argc, char **argv)
 {
 	static const char *const actions[] = { "list", "verify", "audit", "export", "prune", NULL };
 	struct request q = { 0 };
+	struct bs_fail why;
 	struct bs_near near;
 	char hint[BS_NEAR_HINT];
 	int status = bs_options_read(&bs_command_log, &q, argc, argv);
@@ -273,6 +304,8 @@ static int run_log(int argc, char **argv)
 		return status;
 	while (q.operands != NULL && q.operands[n] != NULL)
 		n++;
+	if (q.key != NULL && bs_seal_key_parse(q.pub, q.key, &why) != 0)
+		return bs_options_wrong(&bs_command_log, "--key: %s", why.text);
 	if (strcmp(q.action, "audit") == 0)
 		return run_audit(&q, n);
 	if (n == 0)
@@ -296,7 +329,7 @@ static int run_log(int argc, char **argv)
 	}
 	status = 0;
 	for (unsigned i = 0; i < n; i++)
-		status |= each(q.operands[i], q.action[0] == 'l' ? list_one : verify_one);
+		status |= each(&q, q.operands[i], q.action[0] == 'l' ? list_one : verify_one);
 	return status;
 }
 
@@ -304,7 +337,8 @@ const struct bs_command bs_command_log = {
 	.name = "log",
 	.summary = "logs of scans: list, verify, audit, export as MRD recordings, prune",
 	.options = options,
-	.after = "verify: exit status 1 when something that was committed cannot be read. export: "
+	.after = "verify: exit status 1 when something that was committed cannot be read, and with "
+		 "--key when the log is not what that key signed. export: "
 		 "the same, after what can be read is written. audit: exit status 1 when a promise "
 		 "of the pages is found broken; it reads only, also beside a service that runs.",
 	.run = run_log,

@@ -18,6 +18,8 @@
  * iterations of ls in gridding's place. bench second: while a second service reconstructs on the
  * same GPU (second.h), beside alone. The last three have one service for both sides, which differ
  * by their protocol or by what runs beside: two services that are alike differ by 10 to 20 %.
+ * bench signed: the lag of a service that signs its logs beside one that does not, TURNS blocks of
+ * LAG_FRAMES in turns (RATE 25, COILS 4, SAMPLES 128, METHOD gridding).
  *
  * The services run all the time; a block is one scan to one of them, as WIRE.md asks. Latencies
  * (stream.h) are pooled over the blocks.
@@ -34,6 +36,7 @@
 #include "ipc/seal/keys.h"
 #include "test/bench/bench.h"
 #include "test/bench/stream/crowd.h"
+#include "test/bench/stream/lag.h"
 #include "test/bench/stream/second.h"
 #include "test/bench/stream/stream.h"
 
@@ -44,7 +47,7 @@
 #define STUCK    1u
 
 /* What is compared: the first with the second. */
-enum compared { DURABLE, BESIDE, SEALED, PREPARED, PREVIEWS, SECOND };
+enum compared { DURABLE, BESIDE, SEALED, PREPARED, PREVIEWS, SECOND, SIGNED };
 static const struct {
 	const char *mode[SIDES], *aim;
 } compare[] = {
@@ -54,6 +57,7 @@ static const struct {
 	[PREPARED] = { { "prepared", "as it comes" }, "p99; the aim is 1.1 pooled" },
 	[PREVIEWS] = { { "previews", "without" }, "p99; the aim is 1.1 pooled" },
 	[SECOND] = { { "second", "alone" }, "p99; the aim is 1.1 pooled" },
+	[SIGNED] = { { "signed", "unsigned" }, "p99; the aim is 1.05 pooled" },
 };
 static enum compared compared;
 
@@ -67,14 +71,6 @@ static struct side side[SIDES];
 static unsigned frames, turns;
 static char logs[PATH_MAX];
 static struct bs_seal_keys keys; /* the sender's */
-
-static unsigned setting(const char *name, unsigned standard)
-{
-	const char *text = getenv(name);
-	const unsigned long n = text != NULL ? strtoul(text, NULL, 10) : 0;
-
-	return n > 0 && n < 10000000 ? (unsigned)n : standard;
-}
 
 static const char *waiting(void)
 {
@@ -126,6 +122,8 @@ static bool put_compared(char *out, size_t cap, int which, char url[128])
 	struct bs_ik_pair own, sender;
 
 	out[0] = url[0] = '\0';
+	if (compared == SIGNED)
+		return lag_put_log(out, cap, logs, which);
 	if (compared == DURABLE)
 		(void)snprintf(out, cap,
 			       "log: { dir = \"%s\"; mode = \"%s\"; buffer_mib = 512; "
@@ -166,7 +164,7 @@ static struct stream stream_of(const struct stream *t, int which)
 	struct stream its = *t;
 
 	its.protocol = which != 0 && one_service() && compared != SECOND ? "without" : "stream";
-	its.preview = compared == PREVIEWS && which == 0 ? setting("PREVIEW", 8) : 0;
+	its.preview = compared == PREVIEWS && which == 0 ? lag_setting("PREVIEW", 8) : 0;
 	its.prepared = compared == PREPARED && which == 0;
 	return its;
 }
@@ -309,48 +307,6 @@ static bool play_block(struct side *s, const struct stream *t)
 
 /* ---- latency ---- */
 
-static void print_times(const char *what, const struct times *t)
-{
-	double low;
-	double high;
-
-	interval(t, 0.999, 0.05, &low, &high);
-	printf("  %-9s N %6zu  p50 %7.0f  p99 %7.0f  p99.9 %7.0f [%.0f, %.0f]  max %7.0f us\n",
-	       what, t->n, at(t, 0.5), at(t, 0.99), at(t, 0.999), low, high, t->us[t->n - 1]);
-}
-
-static void print_ratio(const char *what, const struct times *durable, const struct times *off,
-			double q)
-{
-	double low[SIDES];
-	double high[SIDES];
-
-	interval(durable, q, 0.025, &low[0], &high[0]);
-	interval(off, q, 0.025, &low[1], &high[1]);
-	printf("  %-9s %s over %s %.3f [%.3f, %.3f]\n", what, compare[compared].mode[0],
-	       compare[compared].mode[1], at(durable, q) / at(off, q), low[0] / high[1],
-	       high[0] / low[1]);
-}
-
-static void print_json(struct bs_bench *b, const char *name, const struct times *t,
-		       double reference)
-{
-	char detail[200];
-	double low;
-	double high;
-
-	interval(t, 0.999, 0.05, &low, &high);
-	(void)snprintf(detail, sizeof(detail),
-		       "p99 %.1f us, p99.9 %.1f us, of that 95 %% in %.1f to %.1f, max %.1f us",
-		       at(t, 0.99), at(t, 0.999), low, high, t->us[t->n - 1]);
-	bs_bench_json(b, &(struct bs_bench_row){ .name = name,
-						 .median_ms = at(t, 0.5) * 1e-3,
-						 .min_ms = t->us[0] * 1e-3,
-						 .n = (int)t->n,
-						 .reference_ms = reference * 1e-3,
-						 .detail = detail });
-}
-
 /* Of one block alone: whether the machine stayed the same. */
 static void print_block(const struct side *s, size_t from)
 {
@@ -387,6 +343,7 @@ static void report(struct bs_bench *b)
 {
 	struct side *d = &side[0];
 	struct side *o = &side[1];
+	const char *const *mode = compare[compared].mode;
 
 	for (int i = 0; i < SIDES; i++) {
 		struct side *s = &side[i];
@@ -397,29 +354,31 @@ static void report(struct bs_bench *b)
 		       "messages unprotected\n",
 		       compare[compared].mode[i], turns, s->previews, s->held_up,
 		       (unsigned long long)s->unprotected);
-		print_times("service", &s->service_us);
-		print_times("outside", &s->outside_us);
+		lag_print_times("service", &s->service_us);
+		lag_print_times("outside", &s->outside_us);
 		if (compared != SECOND) /* there the stages are those of both */
 			print_stages(&(one_service() ? d : s)->service,
 				     one_service() && i != 0 ? "without " : "stream ");
 	}
 	printf("%s\n", compare[compared].aim);
-	print_ratio("service", &d->service_us, &o->service_us, 0.99);
-	print_ratio("outside", &d->outside_us, &o->outside_us, 0.99);
+	lag_print_ratio(mode, "service", &d->service_us, &o->service_us, 0.99);
+	lag_print_ratio(mode, "outside", &d->outside_us, &o->outside_us, 0.99);
 	printf("p99.9\n");
-	print_ratio("service", &d->service_us, &o->service_us, 0.999);
-	print_ratio("outside", &d->outside_us, &o->outside_us, 0.999);
+	lag_print_ratio(mode, "service", &d->service_us, &o->service_us, 0.999);
+	lag_print_ratio(mode, "outside", &d->outside_us, &o->outside_us, 0.999);
 	for (int i = 0; i < SIDES; i++) {
 		char name[64];
 
 		(void)snprintf(name, sizeof(name), "%s latency service%s%s",
 			       compare[compared].mode[0], i != 0 ? " " : "",
 			       i != 0 ? compare[compared].mode[1] : "");
-		print_json(b, name, &side[i].service_us, i != 0 ? 0.0 : at(&o->service_us, 0.5));
+		lag_print_json(b, name, &side[i].service_us,
+			       i != 0 ? 0.0 : at(&o->service_us, 0.5));
 		(void)snprintf(name, sizeof(name), "%s latency outside%s%s",
 			       compare[compared].mode[0], i != 0 ? " " : "",
 			       i != 0 ? compare[compared].mode[1] : "");
-		print_json(b, name, &side[i].outside_us, i != 0 ? 0.0 : at(&o->outside_us, 0.5));
+		lag_print_json(b, name, &side[i].outside_us,
+			       i != 0 ? 0.0 : at(&o->outside_us, 0.5));
 	}
 }
 
@@ -432,7 +391,7 @@ static void bench_latency(struct bs_bench *b)
 			    .coils = 8,
 			    .samples = 512,
 			    .readouts = READOUTS,
-			    .rate = setting("RATE", 200),
+			    .rate = lag_setting("RATE", 200),
 			    .iterations = method != NULL && strcmp(method, "ls") == 0 ? 10 : 0 };
 	bool good = true;
 
@@ -471,63 +430,29 @@ static void bench_latency(struct bs_bench *b)
 	}
 }
 
-/* ---- lag ---- */
-
-/* What the status says of commits and of the lag: two objects, one after the other. */
-static void print_own(const struct service *s)
+static void bench_lag(struct bs_bench *b, bool signs)
 {
-	static char doc[200000];
-	const char *from;
-	const char *to;
+	const struct stream t = lag_stream();
+	const unsigned n = lag_setting("LAG_FRAMES", 3000);
+	const unsigned sides = signs ? SIDES : 1;
+	bool good = true;
 
-	if (!service_ask(s, "json", doc, sizeof(doc)))
-		return;
-	from = strstr(doc, "\"commit\":{");
-	to = from != NULL ? strstr(from, "\"lag\":{") : NULL;
-	if (to != NULL)
-		printf("  the service's own: %.*s}\n", (int)(to - from + (long)strcspn(to, "}")),
-		       from);
-}
-
-static void bench_lag(struct bs_bench *b)
-{
-	static struct side s;
-	static struct books books;
-	const struct stream t = { .protocol = "stream",
-				  .backend = "host",
-				  .method = "gridding",
-				  .matrix = 128,
-				  .coils = 4,
-				  .samples = 128,
-				  .readouts = READOUTS,
-				  .rate = 25 };
-	const unsigned n = setting("LAG_FRAMES", 3000);
-	bool good;
-
-	room(&books.lag_us, (size_t)n * READOUTS + 2);
-	good = start(&s, 0, &t) && stream_play(&s, &t, n, false, &books) && books.lag_us.n > 0;
-	if (good) {
-		qsort(books.lag_us.us, books.lag_us.n, sizeof(double), ascending);
-		printf("durable behind held, gridding/host, %u frames/s of %u readouts of %u x %u "
-		       "samples; the aim is 5000 us at p99; at most %llu unprotected\n",
-		       t.rate, READOUTS, t.coils, t.samples, (unsigned long long)s.unprotected);
-		print_times("lag", &books.lag_us);
-		print_own(&s.service);
-		print_json(b, "durable lag", &books.lag_us, 0.0);
-	}
+	for (unsigned i = 0; good && i < sides; i++)
+		good = start(&side[i], (int)i, &t);
+	good = good && lag_play(b, side, sides, turns, n);
 	check_failed += !good;
-	stop(&s);
-	free(books.lag_us.us);
+	for (unsigned i = 0; i < sides; i++)
+		stop(&side[i]);
 }
 
 static int bench_compared(struct bs_bench *b, enum compared what)
 {
-	const unsigned lag_frames = setting("LAG_FRAMES", 3000);
+	const unsigned lag_frames = lag_setting("LAG_FRAMES", 3000);
 	char self[512], row[32];
 
 	compared = what;
-	frames = setting("FRAMES", 12000);
-	turns = setting("TURNS", 2);
+	frames = lag_setting("FRAMES", 12000);
+	turns = lag_setting("TURNS", 2);
 	if (!stream_room(frames + lag_frames + WARM) || !bs_bench_find_service(self) ||
 	    !make_logs()) {
 		printf("no memory, no service or no folder for logs\n");
@@ -535,10 +460,10 @@ static int bench_compared(struct bs_bench *b, enum compared what)
 	}
 	(void)prctl(PR_SET_TIMERSLACK, 1000UL);
 	bs_endpoint_tune_malloc(BS_STREAM_PAYLOAD);
-	if (what == DURABLE && bs_bench_wanted(b, "durable lag"))
-		bench_lag(b);
+	if (what == SIGNED || (what == DURABLE && bs_bench_wanted(b, "durable lag")))
+		bench_lag(b, what == SIGNED);
 	(void)snprintf(row, sizeof(row), "%s latency", compare[what].mode[0]);
-	if (check_failed == 0 && bs_bench_wanted(b, row))
+	if (what != SIGNED && check_failed == 0 && bs_bench_wanted(b, row))
 		bench_latency(b);
 	remove_logs();
 	stream_free();
@@ -568,6 +493,11 @@ int bs_bench_prepared(struct bs_bench *b)
 int bs_bench_previews(struct bs_bench *b)
 {
 	return bench_compared(b, PREVIEWS);
+}
+
+int bs_bench_signed(struct bs_bench *b)
+{
+	return bench_compared(b, SIGNED);
 }
 
 int bs_bench_second_protocol(struct bs_bench *b)

@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include <stdarg.h>
 
+#include "ipc/seal/keys.h"
+#include "ipc/seal/sign.h"
 #include "test/fault/audit/breaks.h"
 #include "test/support/book.h"
 
@@ -14,6 +16,8 @@
 
 static struct service service;
 static char copy[128]; /* the folder in which a break is planted */
+static char key_file[] = "/tmp/boreside-audit-XXXXXX";
+static char key_text[BS_KEY_TEXT_MAX]; /* what the site's logs and lines are signed with */
 
 /* ---- words ---- */
 
@@ -40,8 +44,8 @@ static int audit(const char *dir, char *said, size_t cap)
 	int status;
 
 	(void)snprintf(command, sizeof(command),
-		       "'%s' log audit -c %s/site.cfg --events %s/log %s/recorded 2>&1",
-		       getenv("BORESIDE"), dir, dir, dir);
+		       "'%s' log audit -c %s/site.cfg --events %s/log --key %s %s/recorded 2>&1",
+		       getenv("BORESIDE"), dir, dir, key_text, dir);
 	f = popen(command, "r");
 	if (f == NULL)
 		return -1;
@@ -135,13 +139,28 @@ static void record(void)
 	(void)waitpid(pid, NULL, 0);
 }
 
+static bool make_key(void)
+{
+	struct bs_ik_pair pair;
+	struct bs_signer signer;
+
+	if (unlink(key_file) != 0 || bs_seal_key_make(&pair, key_file, NULL) != 0 ||
+	    bs_signer_read(&signer, key_file, NULL) != 0)
+		return false;
+	bs_seal_key_text(key_text, signer.pub);
+	return true;
+}
+
 /* Sessions: 16 good, 17 with previews, 18 killed and gone on with, 19 good, 20 left open. */
 static void make_site(void)
 {
+	char body[sizeof(site) + 100];
 	pid_t sender;
 	int status = -1;
 
-	CHECK(service_start_with(&service, SERVICE_PATIENT, site, NULL), "a service starts");
+	(void)snprintf(body, sizeof(body), "keys: { sign = \"%s\"; };\n%s", key_file, site);
+	CHECK(make_key() && service_start_with(&service, SERVICE_PATIENT, body, NULL),
+	      "a service starts");
 	CHECK(phantom("cart", FRAMES, "cart") && phantom("radial", FRAMES, "radial") &&
 		      phantom("cart", 30, "mid") && phantom("cart", 110, "long"),
 	      "phantoms");
@@ -206,9 +225,14 @@ static void try_breaks(void)
 
 int main(void)
 {
+	const int fd = mkstemp(key_file);
+
+	if (fd < 0 || close(fd) != 0)
+		return 1;
 	make_site();
 	CHECK(audit_is(service.dir, 0, "of a site whose service was killed"), "nothing is found");
 	try_breaks();
 	service_remove(&service);
+	(void)unlink(key_file);
 	return check_done();
 }

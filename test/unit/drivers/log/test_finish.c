@@ -76,7 +76,7 @@ static bool finishes(void)
 	const struct scanlog_read before = scanlog_read(path);
 	struct bs_fail why = { 0 };
 	uint64_t records = 0;
-	const int rc = bs_log_finish(scanlog_dir, last, &records, &why);
+	const int rc = bs_log_finish(scanlog_dir, last, NULL, &records, &why);
 	const struct scanlog_read after = scanlog_read(path);
 	bool good = after.messages == before.messages && after.same && folder_sealed();
 
@@ -155,7 +155,7 @@ static void test_written(void)
 	CHECK(put_back(sizeof(whole)), "the log as it was");
 	fd = open(path, O_RDONLY);
 	CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0 &&
-		      bs_log_finish(scanlog_dir, last, &records, NULL) == BS_ERR_STATE &&
+		      bs_log_finish(scanlog_dir, last, NULL, &records, NULL) == BS_ERR_STATE &&
 		      !folder_sealed(),
 	      "one that is being written is left alone");
 	if (fd >= 0)
