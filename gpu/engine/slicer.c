@@ -460,17 +460,19 @@ int bs_slicer_prepare(struct bs_slicer *s, uint32_t frame, const uint8_t *have,
 {
 	const int64_t start_ns = bs_now_ns();
 	const struct known *k;
+	bool stale;
 	int rc = 1;
 
 	s->calibrated_ns = 0;
 	if (report->apart.of <= 1)
 		return 0;
-	if (bs_slicer_stale(s, frame, report->apart.step, have)) {
+	stale = bs_slicer_stale(s, frame, report->apart.step, have);
+	if (stale)
 		rc = calibrate(s, have, lines, report);
-		s->calibrated_ns = bs_now_ns() - start_ns;
-	}
 	if (rc == 1 && s->frame.center[1] > 0)
 		prepare_center(s, report);
+	if (stale)
+		s->calibrated_ns = bs_now_ns() - start_ns;
 	k = &s->known[s->frame.set];
 	if (rc == 1 && s->slice == NULL && k->untold)
 		rc = lacking(s, &report->why,
