@@ -5,7 +5,7 @@
  * where that is less or the header tells none. Where lines lie beside such a grid and in no full
  * center, or grid lines are missing that the header does not promise, it is the grid of all lines.
  * A full center: a run of lines at each step, longer than the kernel, that has all lines beside the
- * grid. Test: test/replay/console/multiband.sh
+ * grid. Test: test/unit/gpu/engine/test_pattern.c
  */
 #ifndef BS_GPU_ENGINE_PATTERN_H
 #define BS_GPU_ENGINE_PATTERN_H

@@ -93,22 +93,40 @@ static size_t plane_bytes(const struct bs_protocol *p, uint32_t columns)
 	return (size_t)p->coils * p->encoded[1] * columns * 8;
 }
 
+/* Sets the sizes, and states what plan takes beside lines and weights, or takes it. */
+static void lay_out(struct bs_slicer *s, const struct bs_protocol *p, uint32_t columns,
+		    struct bs_room *r)
+{
+	const size_t plane = plane_bytes(p, columns);
+
+	*s = (struct bs_slicer){ .p = p,
+				 .columns = columns,
+				 .lines = p->encoded[1],
+				 .bands = p->multiband.factor,
+				 .sets = sets_of(p) };
+	bs_room_take(r, &s->known, "groups of slices", 1, s->sets * sizeof(*s->known));
+	bs_room_take(r, &s->have, "references that have come", 1,
+		     (uint64_t)bs_protocol_pairs(p) * s->lines);
+	bs_room_take(r, &s->references, "references of a group", 1, s->bands * plane);
+	bs_room_take(r, &s->folded, "lines of a frame", 1, plane);
+	bs_room_take(r, &s->out, "lines of a slice", 1, plane);
+	bs_room_take(r, &s->came, "lines that have come", 1, s->lines);
+	bs_room_take(r, &s->inner, "lines that have come", 1, s->lines);
+}
+
 int bs_slicer_need(const struct bs_protocol *p, uint32_t columns, struct bs_need *need,
 		   struct bs_fail *why)
 {
-	const struct bs_slice_spec s = bs_slicer_spec(p, columns);
+	const struct bs_slice_spec spec = bs_slicer_spec(p, columns);
 	const struct bs_cart_spec c = cart_of(p, columns);
+	struct bs_room room = { .need = need };
+	struct bs_slicer s;
 	int rc = bs_cart_need(&c, need, why);
 
 	if (rc == 0 && !p->plan.joint)
-		rc = bs_slice_need(&s, need, why);
-	if (rc != 0)
-		return rc;
-	bs_need_add(need, "references that have come", 1, c.states * (uint64_t)p->encoded[1]);
-	bs_need_add(need, "references of a group", s.bands, plane_bytes(p, columns));
-	bs_need_add(need, "lines of a frame and a slice", 2, plane_bytes(p, columns));
-	bs_need_add(need, "lines that have come", 2, p->encoded[1]);
-	return 0;
+		rc = bs_slice_need(&spec, need, why);
+	lay_out(&s, p, columns, &room);
+	return rc;
 }
 
 int bs_slicer_plan(struct bs_slicer **slicer, const struct bs_protocol *p, uint32_t columns,
@@ -117,32 +135,22 @@ int bs_slicer_plan(struct bs_slicer **slicer, const struct bs_protocol *p, uint3
 	const struct bs_slice_spec spec = bs_slicer_spec(p, columns);
 	const struct bs_cart_spec c = cart_of(p, columns);
 	struct bs_slicer *s = calloc(1, sizeof(*s));
+	struct bs_room room = { .arena = arena };
 	int rc;
 
 	if (s == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
-	s->p = p;
-	s->columns = columns;
-	s->lines = p->encoded[1];
-	s->bands = spec.bands;
-	s->sets = sets_of(p);
-	s->known = calloc(s->sets, sizeof(*s->known));
+	lay_out(s, p, columns, &room);
 	rc = bs_cart_plan(&s->cart, &c, arena, team, why);
 	if (rc == 0 && !p->plan.joint)
 		rc = bs_slice_plan(&s->slice, &spec, arena, team, why);
-	s->have = bs_arena_take(arena, (size_t)c.states * s->lines, BS_ALIGN);
-	s->references = bs_arena_take(arena, spec.bands * plane_bytes(p, columns), BS_ALIGN);
-	s->folded = bs_arena_take(arena, plane_bytes(p, columns), BS_ALIGN);
-	s->out = bs_arena_take(arena, plane_bytes(p, columns), BS_ALIGN);
-	s->came = bs_arena_take(arena, s->lines, BS_ALIGN);
-	s->inner = bs_arena_take(arena, s->lines, BS_ALIGN);
-	if (rc == 0 && (s->known == NULL || s->have == NULL || s->references == NULL ||
-			s->folded == NULL || s->out == NULL || s->inner == NULL))
+	if (rc == 0 && room.full)
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': references", p->name);
 	if (rc != 0) {
 		bs_slicer_close(s);
 		return rc;
 	}
+	memset(s->known, 0, s->sets * sizeof(*s->known));
 	*slicer = s;
 	return 0;
 }
@@ -153,7 +161,6 @@ void bs_slicer_close(struct bs_slicer *s)
 		return;
 	bs_slice_close(s->slice);
 	bs_cart_close(s->cart);
-	free(s->known);
 	free(s);
 }
 
@@ -460,17 +467,19 @@ int bs_slicer_prepare(struct bs_slicer *s, uint32_t frame, const uint8_t *have,
 {
 	const int64_t start_ns = bs_now_ns();
 	const struct known *k;
+	bool stale;
 	int rc = 1;
 
 	s->calibrated_ns = 0;
 	if (report->apart.of <= 1)
 		return 0;
-	if (bs_slicer_stale(s, frame, report->apart.step, have)) {
+	stale = bs_slicer_stale(s, frame, report->apart.step, have);
+	if (stale)
 		rc = calibrate(s, have, lines, report);
-		s->calibrated_ns = bs_now_ns() - start_ns;
-	}
 	if (rc == 1 && s->frame.center[1] > 0)
 		prepare_center(s, report);
+	if (stale)
+		s->calibrated_ns = bs_now_ns() - start_ns;
 	k = &s->known[s->frame.set];
 	if (rc == 1 && s->slice == NULL && k->untold)
 		rc = lacking(s, &report->why,

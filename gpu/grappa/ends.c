@@ -1,31 +1,6 @@
 /* gpu/grappa/ends.c - see ends.h */
 #include "gpu/grappa/ends.h"
 
-#include <string.h>
-
-static uint64_t lines_of(const struct bs_grappa_spec *s)
-{
-	return (uint64_t)s->encoded[1] * s->encoded[2];
-}
-
-static uint64_t wave_bytes(const struct bs_grappa_spec *s)
-{
-	return (uint64_t)s->kernel[0] / 2 * 4 * bs_grappa_wave_floats(s->columns) * 4;
-}
-
-static uint64_t samples_bytes(const struct bs_grappa_spec *s)
-{
-	return lines_of(s) * s->coils * (s->kernel[0] / 2 * 4) * 8;
-}
-
-void bs_grappa_ends_need(const struct bs_grappa_spec *s, struct bs_need *need)
-{
-	if (s->kernel[0] == 1)
-		return;
-	bs_need_add(need, "grappa waves of the ends", 1, wave_bytes(s));
-	bs_need_add(need, "grappa samples at the ends", 1, samples_bytes(s));
-}
-
 /*
  * Returns the sample of the readout that index i of wave and samples stands for: the first 2 reach,
  * then the last 2 reach.
@@ -35,29 +10,30 @@ static uint32_t sample_of(const struct bs_grappa_ends *e, uint32_t i)
 	return i < 2 * e->reach ? i : e->columns - 4 * e->reach + i;
 }
 
-int bs_grappa_ends_plan(struct bs_grappa_ends *e, const struct bs_grappa_spec *s,
-			struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
+void bs_grappa_ends_take(struct bs_grappa_ends *e, const struct bs_grappa_spec *s,
+			 struct bs_room *r)
 {
-	const int half = (int)s->columns / 2;
+	const uint64_t lines = (uint64_t)s->encoded[1] * s->encoded[2];
+	const uint64_t samples = s->kernel[0] / 2 * 4;
 
-	memset(e, 0, sizeof(*e));
-	e->columns = s->columns;
-	e->coils = s->coils;
-	e->taps = s->kernel[0];
-	e->reach = s->kernel[0] / 2;
-	e->lines = (uint32_t)lines_of(s);
+	*e = (struct bs_grappa_ends){ .columns = s->columns,
+				      .coils = s->coils,
+				      .taps = s->kernel[0],
+				      .reach = s->kernel[0] / 2,
+				      .lines = (uint32_t)lines,
+				      .simd = BS_ISA_PICK(bs_grappa_kernels),
+				      .step = bs_grappa_wave_floats(s->columns) };
+	bs_room_take(r, &e->wave, "grappa waves of the ends", samples, e->step * sizeof(float));
+	bs_room_take(r, &e->samples, "grappa samples at the ends", 1,
+		     lines * s->coils * samples * 8);
+}
+
+void bs_grappa_ends_tables(struct bs_grappa_ends *e, struct bs_team *team)
+{
 	e->team = team;
-	e->simd = BS_ISA_PICK(bs_grappa_kernels);
-	e->step = bs_grappa_wave_floats(s->columns);
-	if (e->reach == 0)
-		return 0;
-	e->wave = bs_arena_take(arena, wave_bytes(s), BS_ALIGN);
-	e->samples = bs_arena_take(arena, samples_bytes(s), BS_ALIGN);
-	if (e->wave == NULL || e->samples == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "grappa: the ends of readouts");
 	for (uint32_t i = 0; i < 4 * e->reach; i++)
-		bs_grappa_wave(e->wave + i * e->step, s->columns, (int)sample_of(e, i) - half, 1.0);
-	return 0;
+		bs_grappa_wave(e->wave + i * e->step, e->columns,
+			       (int)sample_of(e, i) - (int)e->columns / 2, 1.0);
 }
 
 /* A task finds the sums of a line of hybrid. The sums of missing lines are not read. */

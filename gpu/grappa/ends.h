@@ -30,9 +30,10 @@ struct bs_grappa_ends {
 	float *hybrid;
 };
 
-void bs_grappa_ends_need(const struct bs_grappa_spec *spec, struct bs_need *need);
-int bs_grappa_ends_plan(struct bs_grappa_ends *e, const struct bs_grappa_spec *spec,
-			struct bs_arena *arena, struct bs_team *team, struct bs_fail *why);
+/* Sets the sizes, and states what tables and run need, or takes it. */
+void bs_grappa_ends_take(struct bs_grappa_ends *e, const struct bs_grappa_spec *spec,
+			 struct bs_room *room);
+void bs_grappa_ends_tables(struct bs_grappa_ends *e, struct bs_team *team);
 /*
  * Corrects the ends. at, from: where missing lines and their sources start in a coil of hybrid,
  * complex values; from has `most` sources for each line.

@@ -98,11 +98,6 @@ static uint64_t kept_floats(const struct bs_grappa_spec *s)
 	return (uint64_t)s->neighborhoods * unknowns(s) * s->coils * 2 * (1 + ends_of(s));
 }
 
-static uint64_t expanded_floats(const struct bs_grappa_spec *s)
-{
-	return (uint64_t)most_sources(s) * s->coils * 4 * BS_GRAPPA_COLUMNS;
-}
-
 static int check_spec(const struct bs_grappa_spec *s, struct bs_fail *why)
 {
 	for (int a = 0; a < 3; a++)
@@ -128,94 +123,67 @@ static int check_spec(const struct bs_grappa_spec *s, struct bs_fail *why)
 	return 0;
 }
 
+/* Sets the sizes, and states what plan takes, or takes it; all: what is kept for all sets. */
+static void lay_out(struct bs_grappa *g, const struct bs_grappa_spec *s, struct kept *all,
+		    struct bs_room *r)
+{
+	const uint64_t n = unknowns(s);
+	const uint64_t windows = (uint64_t)s->sets * s->neighborhoods;
+
+	g->s = *s;
+	g->near = neighbors_of(s);
+	g->kept_size = kept_floats(s);
+	g->phase_step = bs_grappa_wave_floats(s->columns);
+	g->expanded_size = (size_t)most_sources(s) * s->coils * 4 * BS_GRAPPA_COLUMNS;
+	bs_neighbors_take(&g->near, r);
+	bs_grappa_ends_take(&g->ends, s, r);
+	bs_room_take(r, &g->kept, "grappa sets", 1, s->sets * sizeof(*g->kept));
+	bs_room_take(r, &all->window, "grappa windows", 1, windows * sizeof(*all->window));
+	bs_room_take(r, &all->at, "grappa windows", 1, windows * sizeof(*all->at));
+	bs_room_take(r, &all->weights, "grappa weights", 1, s->sets * g->kept_size * sizeof(float));
+	bs_room_take(r, &g->weights, "grappa neighborhoods", 1,
+		     s->neighborhoods * sizeof(*g->weights));
+	bs_room_take(r, &g->todo, "grappa neighborhoods", 1, s->neighborhoods * sizeof(*g->todo));
+	bs_room_take(r, &g->at, "grappa lines", 1, lines_of(s) * sizeof(*g->at));
+	bs_room_take(r, &g->from, "grappa sources", g->near.most, lines_of(s) * sizeof(*g->from));
+	bs_room_take(r, &g->phase, "grappa phases", s->kernel[0], g->phase_step * sizeof(float));
+	bs_room_take(r, &g->expanded, "grappa weights of a block", BS_TEAM_MAX,
+		     g->expanded_size * sizeof(float));
+	for (uint32_t i = 0; i < SOLVERS; i++) {
+		bs_room_take(r, &g->solver[i].normal, "grappa equations", 1, n * n * 16u);
+		bs_room_take(r, &g->solver[i].right, "grappa right sides", 1, n * s->coils * 16u);
+	}
+}
+
 int bs_grappa_need(const struct bs_grappa_spec *s, struct bs_need *need, struct bs_fail *why)
 {
+	struct bs_room room = { .need = need };
+	struct bs_grappa g;
+	struct kept all;
 	int rc = check_spec(s, why);
 
 	if (rc == 0)
 		rc = bs_gram_need(s, false, need, why);
-	if (rc != 0)
-		return rc;
-	const uint64_t n = unknowns(s);
-	const struct bs_neighbors near = neighbors_of(s);
-
-	bs_neighbors_need(&near, need);
-	bs_need_add(need, "grappa sets", 1, s->sets * sizeof(struct kept));
-	bs_need_add(need, "grappa windows", 2ull * s->sets, s->neighborhoods * sizeof(uint64_t));
-	bs_need_add(need, "grappa weights", s->sets, kept_floats(s) * sizeof(float));
-	bs_need_add(need, "grappa neighborhoods", 1, s->neighborhoods * sizeof(float *));
-	bs_need_add(need, "grappa neighborhoods", 1, s->neighborhoods * sizeof(uint32_t));
-	bs_need_add(need, "grappa lines", 1, lines_of(s) * sizeof(uint32_t));
-	bs_need_add(need, "grappa sources", 1, lines_of(s) * most_sources(s) * sizeof(uint32_t));
-	bs_need_add(need, "grappa phases", s->kernel[0],
-		    bs_grappa_wave_floats(s->columns) * sizeof(float));
-	bs_need_add(need, "grappa weights of a block", BS_TEAM_MAX,
-		    expanded_floats(s) * sizeof(float));
-	bs_grappa_ends_need(s, need);
-	bs_need_add(need, "grappa equations", SOLVERS, n * n * 16u);
-	bs_need_add(need, "grappa right sides", SOLVERS, n * s->coils * 16u);
-	return 0;
-}
-
-static bool take_kept(struct bs_grappa *g, struct bs_arena *arena)
-{
-	const size_t windows = g->s.neighborhoods;
-
-	g->kept = bs_arena_take(arena, g->s.sets * sizeof(*g->kept), BS_ALIGN);
-	for (uint32_t i = 0; g->kept != NULL && i < g->s.sets; i++) {
-		struct kept *k = &g->kept[i];
-
-		k->window = bs_arena_take(arena, windows * sizeof(*k->window), BS_ALIGN);
-		k->at = bs_arena_take(arena, windows * sizeof(*k->at), BS_ALIGN);
-		k->weights = bs_arena_take(arena, g->kept_size * sizeof(float), BS_ALIGN);
-		if (k->weights == NULL)
-			return false;
-	}
-	return g->kept != NULL;
-}
-
-static bool take_all(struct bs_grappa *g, struct bs_arena *arena)
-{
-	const struct bs_grappa_spec *s = &g->s;
-	const uint64_t n = unknowns(s);
-	const size_t lines = lines_of(s);
-
-	g->weights = bs_arena_take(arena, s->neighborhoods * sizeof(*g->weights), BS_ALIGN);
-	g->todo = bs_arena_take(arena, s->neighborhoods * sizeof(*g->todo), BS_ALIGN);
-	g->at = bs_arena_take(arena, lines * sizeof(*g->at), BS_ALIGN);
-	g->from = bs_arena_take(arena, lines * g->near.most * sizeof(*g->from), BS_ALIGN);
-	g->phase = bs_arena_take(arena, s->kernel[0] * g->phase_step * sizeof(float), BS_ALIGN);
-	g->expanded =
-		bs_arena_take(arena, BS_TEAM_MAX * g->expanded_size * sizeof(float), BS_ALIGN);
-	for (uint32_t i = 0; i < SOLVERS; i++) {
-		g->solver[i].normal = bs_arena_take(arena, n * n * 16u, BS_ALIGN);
-		g->solver[i].right = bs_arena_take(arena, n * s->coils * 16u, BS_ALIGN);
-	}
-	return g->weights != NULL && g->todo != NULL && g->at != NULL && g->from != NULL &&
-	       g->phase != NULL && g->expanded != NULL && g->solver[SOLVERS - 1].right != NULL;
+	if (rc == 0)
+		lay_out(&g, s, &all, &room);
+	return rc;
 }
 
 int bs_grappa_plan(struct bs_grappa **plan, const struct bs_grappa_spec *s, struct bs_arena *arena,
 		   struct bs_team *team, struct bs_fail *why)
 {
 	struct bs_grappa *g = calloc(1, sizeof(*g));
+	struct bs_room room = { .arena = arena };
+	struct kept all;
 	int rc;
 
 	if (g == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "grappa plan");
-	g->s = *s;
+	lay_out(g, s, &all, &room);
 	g->team = team;
 	g->simd = BS_ISA_PICK(bs_grappa_kernels);
-	g->near = neighbors_of(s);
-	g->kept_size = kept_floats(s);
-	g->phase_step = bs_grappa_wave_floats(s->columns);
-	g->expanded_size = expanded_floats(s);
 	rc = bs_gram_plan(&g->gram, s, false, arena, team, why);
-	if (rc == 0)
-		rc = bs_neighbors_plan(&g->near, arena, why);
-	if (rc == 0)
-		rc = bs_grappa_ends_plan(&g->ends, s, arena, team, why);
-	if (rc == 0 && !(take_kept(g, arena) && take_all(g, arena)))
+	if (rc == 0 && room.full)
 		rc = bs_fail(why, BS_ERR_NOMEM, "grappa: weights");
 	if (rc == 0)
 		rc = bs_dense_open(why);
@@ -223,6 +191,12 @@ int bs_grappa_plan(struct bs_grappa **plan, const struct bs_grappa_spec *s, stru
 		bs_grappa_close(g);
 		return rc;
 	}
+	for (uint32_t i = 0; i < s->sets; i++) {
+		g->kept[i].window = all.window + (size_t)i * s->neighborhoods;
+		g->kept[i].at = all.at + (size_t)i * s->neighborhoods;
+		g->kept[i].weights = all.weights + i * g->kept_size;
+	}
+	bs_grappa_ends_tables(&g->ends, team);
 	/* a weight w of shift t is w exp(-i2pi t n / columns) at column n */
 	for (uint32_t t = 0; t < s->kernel[0]; t++)
 		bs_grappa_wave(g->phase + t * g->phase_step, s->columns,

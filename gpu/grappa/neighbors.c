@@ -10,13 +10,6 @@ static uint64_t lines_of(const struct bs_neighbors *n)
 	return (uint64_t)n->size[0] * n->size[1];
 }
 
-void bs_neighbors_need(const struct bs_neighbors *n, struct bs_need *need)
-{
-	bs_need_add(need, "neighborhoods", 1, n->room * sizeof(*n->one));
-	bs_need_add(need, "missing lines", 1, lines_of(n) * sizeof(*n->missing));
-	bs_need_add(need, "neighborhoods of lines", 1, lines_of(n) * sizeof(*n->of));
-}
-
 /* Orders a window's lines by their distance, then by their place. */
 static void order_lines(struct bs_neighbors *n)
 {
@@ -36,15 +29,12 @@ static void order_lines(struct bs_neighbors *n)
 	}
 }
 
-int bs_neighbors_plan(struct bs_neighbors *n, struct bs_arena *arena, struct bs_fail *why)
+void bs_neighbors_take(struct bs_neighbors *n, struct bs_room *r)
 {
-	n->one = bs_arena_take(arena, n->room * sizeof(*n->one), BS_ALIGN);
-	n->missing = bs_arena_take(arena, lines_of(n) * sizeof(*n->missing), BS_ALIGN);
-	n->of = bs_arena_take(arena, lines_of(n) * sizeof(*n->of), BS_ALIGN);
-	if (n->one == NULL || n->missing == NULL || n->of == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "neighborhoods of missing lines");
+	bs_room_take(r, &n->one, "neighborhoods", 1, n->room * sizeof(*n->one));
+	bs_room_take(r, &n->missing, "missing lines", 1, lines_of(n) * sizeof(*n->missing));
+	bs_room_take(r, &n->of, "neighborhoods of lines", 1, lines_of(n) * sizeof(*n->of));
 	order_lines(n);
-	return 0;
 }
 
 /* Finds the measured lines nearest to a missing one, as bits of the window. */

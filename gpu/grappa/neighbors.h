@@ -6,7 +6,7 @@
  * then the lower y). Bit oz * span[0] + oy of a window is the line at offset oy - span[0] / 2,
  * oz - span[1] / 2. Lines are numbered ky + size[0] * kz; those without a measured one in their
  * window are in no neighborhood. Results depend on the pattern alone.
- * need -> plan -> find*. Only plan takes memory. Test: test/unit/gpu/calibrate/test_grappa.c
+ * take -> find*; take states sizes or takes memory. Test: test/unit/gpu/calibrate/test_grappa.c
  */
 #ifndef BS_GPU_GRAPPA_NEIGHBORS_H
 #define BS_GPU_GRAPPA_NEIGHBORS_H
@@ -45,8 +45,7 @@ struct bs_neighbors {
  * The caller sets most, room, size and span of n; the product of the spans is at most
  * BS_WINDOW_LINES.
  */
-void bs_neighbors_need(const struct bs_neighbors *n, struct bs_need *need);
-int bs_neighbors_plan(struct bs_neighbors *n, struct bs_arena *arena, struct bs_fail *why);
+void bs_neighbors_take(struct bs_neighbors *n, struct bs_room *room);
 #define BS_LINE_LEFT 2u
 /*
  * have [line]: 1: measured; 0: missing; BS_LINE_LEFT: not to be made. BS_ERR_SIZE: there are more
