@@ -4,9 +4,9 @@
  * maps, coil_images and rho as in unfold.h, in device memory; lines in host memory. w: host memory;
  * with two sets of maps R must be the identity (else BS_ERR_UNSUPPORTED). Every solve reads maps in
  * place, so they may hold another slice's maps by then.
- * need -> plan -> { solve | begin | apply }* -> close. solve copies the lines and queues the rest; it waits for the
- * stream, under a deadline after each iteration. Only plan allocates. One caller. The same bytes
- * every run. Errors: BS_ERR_GPU, BS_ERR_NOMEM, BS_ERR_CONFIG, BS_ERR_SIZE.
+ * need -> plan -> { solve | begin | apply }* -> close. solve copies the lines and queues the rest;
+ * it waits for the stream, under a deadline after each iteration. Only plan allocates. One caller.
+ * The same bytes every run. Errors: BS_ERR_GPU, BS_ERR_NOMEM, BS_ERR_CONFIG, BS_ERR_SIZE.
  * Test: test/twin/twin_unfold.c
  */
 #ifndef BS_GPU_IMAGE_UNFOLD_CUDA_H

@@ -70,7 +70,7 @@ static __device__ struct place place_of(const struct pass &a, const struct bs_pr
 				? shift_of(2 * s->iterations + (uint32_t)p.grid, d, a.levels[d]) % n
 				: 0;
 
-		/* the first coefficient begins 2 places before the first value of the shifted image */
+		/* the first coefficient begins 2 places before the shifted image's first value */
 		p.from[d] = (3 * n - 2 - shift) % n;
 	}
 	return p;

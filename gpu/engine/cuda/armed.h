@@ -3,9 +3,10 @@
  *
  * It joins an operator (gpu/engine/cuda/operator.h), the solver behind it (ls and sense:
  * gpu/solve/ls_cuda.h; lines of the grid: gpu/image/unfold_cuda.h; with a prior:
- * gpu/penalty/proximal_cuda.h), and the transfers to the GPU and back. One stream computes, so frames share all buffers but their samples. begin, add, finish,
- * slide, peek, reading, fold, maps and close (disarm) are functions of core/engine.h and keep its
- * rules. Only the files named below and those of gpu/engine/multi include this.
+ * gpu/penalty/proximal_cuda.h), and the transfers to the GPU and back. One stream computes, so
+ * frames share all buffers but their samples. begin, add, finish, slide, peek, reading, fold, maps
+ * and close (disarm) are functions of core/engine.h and keep its rules. Only the files named below
+ * and those of gpu/engine/multi include this.
  * Test: test/twin/engine/twin_engine.c
  */
 #ifndef BS_GPU_ENGINE_CUDA_ARMED_H
@@ -149,8 +150,14 @@ int bs_armed_cuda_device(const struct bs_cuda_spec *s, const float *field, struc
 int bs_armed_cuda_open(void **self, const struct bs_cuda_spec *s, const struct bs_tables *tables,
 		       const struct bs_arm_env *env, struct bs_fail *why);
 void bs_armed_cuda_close(void *self);
+
+/*
+ * maps.cu: slice copies a slice's maps, and what the solver made of them at arm, to where the
+ * graphs read them; all earlier readers are done or ahead of the copy in this stream. measure tells
+ * the solver with a prior that a slice's maps have changed; it waits.
+ */
 int bs_armed_cuda_maps(void *self, uint32_t slice);
-/* Tells the solver with a prior that a slice's maps have changed; it waits. */
+int bs_armed_cuda_slice(struct bs_armed_cuda *e, uint32_t slice);
 int bs_armed_cuda_measure(struct bs_armed_cuda *e, uint32_t slice, struct bs_fail *why);
 
 /* upload.cu: copies readouts to the GPU, and gives them to what makes coil maps from them. */
@@ -168,11 +175,8 @@ void bs_armed_cuda_reading(void *self, bool wait, uint64_t *made, uint64_t *read
  * queue.cu: queues the work after the last readout, kernel by kernel or as graphs. Only record
  * waits. pass records a mark; its flag is cudaEventRecordExternal while a graph is captured, so
  * that each launch of the graph records the event anew. watched: queues only up to F^H d, since the
- * host queues the iterations. slice: copies the maps of the frame's slice, and what the solver made
- * of them at arm, to where the graphs read them; all earlier readers are done or ahead of the copy
- * in this stream.
+ * host queues the iterations.
  */
-int bs_armed_cuda_slice(struct bs_armed_cuda *e, uint32_t slice);
 int bs_armed_cuda_pass(struct bs_armed_cuda *e, enum bs_cuda_mark m, unsigned flag,
 		       struct bs_fail *why);
 int bs_armed_cuda_queue_image(struct bs_armed_cuda *e, unsigned flag, struct bs_fail *why);
@@ -184,6 +188,10 @@ int bs_armed_cuda_fold(void *self, uint32_t frame, uint32_t group);
 int bs_armed_cuda_record(struct bs_armed_cuda *e, struct bs_fail *why);
 /* Destroys the graphs and frees the arrays that hold them. */
 void bs_armed_cuda_unrecord(struct bs_armed_cuda *e);
+
+/* prior.cu: solves with a prior; held: as in image, for the parts of a window's groups. Waits. */
+int bs_armed_cuda_proximal(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *held,
+			   int64_t deadline_ns, struct bs_report *report, struct bs_fail *why);
 
 /*
  * unfold.cu: Cartesian SENSE. bytes: of device memory. unfold waits for the stream. complete only
@@ -209,9 +217,6 @@ int bs_armed_cuda_made(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *h
 		       int64_t deadline_ns, float *image, struct bs_report *report);
 int bs_armed_cuda_peek(void *self, uint32_t frame, float *image);
 int bs_armed_cuda_solve(struct bs_armed_cuda *e, int64_t deadline_ns, struct bs_report *report);
-/* The same with a prior: of a window, with the parts of its groups. */
-int bs_armed_cuda_proximal(struct bs_armed_cuda *e, uint32_t frame, const uint8_t *held,
-			   int64_t deadline_ns, struct bs_report *report, struct bs_fail *why);
 void bs_armed_cuda_times(const struct bs_armed_cuda *e, uint32_t frame, struct bs_report *report);
 
 #endif

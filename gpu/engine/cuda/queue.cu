@@ -24,25 +24,6 @@ int bs_armed_cuda_pass(struct bs_armed_cuda *e, enum bs_cuda_mark m, unsigned fl
 	return 0;
 }
 
-int bs_armed_cuda_slice(struct bs_armed_cuda *e, uint32_t slice)
-{
-	const size_t values = (size_t)bs_protocol_voxels(e->p) * e->p->coils;
-	int rc = 0;
-
-	if (e->field != NULL)
-		rc = bs_segments_cuda_slice(e->field, slice, e->stream, NULL);
-	if (rc != 0 || e->all_maps == NULL || slice == e->slice)
-		return rc;
-	BS_CUDA(cudaMemcpyAsync(e->maps, e->all_maps + slice * values, values * sizeof(float2),
-				cudaMemcpyDeviceToDevice, e->stream),
-		NULL);
-	if (e->ls != NULL)
-		rc = bs_ls_cuda_use(e->ls, slice, e->stream, NULL);
-	if (rc == 0)
-		e->slice = slice;
-	return rc;
-}
-
 /* Queues the steps from the coil images to the image in pinned memory. */
 int bs_armed_cuda_queue_image(struct bs_armed_cuda *e, unsigned flag, struct bs_fail *why)
 {

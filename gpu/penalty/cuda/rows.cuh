@@ -9,7 +9,7 @@
 #include "gpu/device/check.h"
 #include "gpu/penalty/penalty_cuda.h"
 #include "gpu/solve/csr_cuda.h"
-#include "gpu/solve/cuda/prox_state.h"
+#include "gpu/penalty/cuda/prox_state.h"
 #include "gpu/solve/cuda/sums.cuh"
 
 #define PENALTY_BLOCKS_MOST 1024u /* blocks of a launch; their number decides the order of sums */

@@ -57,9 +57,10 @@ static const struct {
 	  "backend = \"cuda\"; solve: { prior = \"tv\"; lambda = 0.1; }; } );",
 	  "4: protocols.[0].backend: solve.prior with a stream's paths, a field map" },
 	{ "protocols = (\n{ name = \"p\"; method = \"ls\"; matrix = [64, 64]; coils = 4;\n"
-	  "samples = 64; readouts = 60; trajectory: { type = \"radial2d\"; }; frame: { step = 1; };\n"
+	  "samples = 64; readouts = 60; trajectory: { type = \"radial2d\"; };\n"
+	  "frame: { step = 1; };\n"
 	  "backend = \"cuda\"; solve: { prior = \"low_rank\"; lambda = 0.1; }; } );",
-	  "4: protocols.[0].backend: solve.prior along frames in 3D, or low_rank of more than 48" },
+	  "5: protocols.[0].backend: solve.prior along frames in 3D, or low_rank of more than 48" },
 	{ SOLVES("solve: { start = \"last\"; }; budget: { image_ms = 9.0; on_miss = \"shed\"; };"),
 	  "4: protocols.[0].solve.start: needs budget.on_miss flag" },
 };

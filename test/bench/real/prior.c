@@ -1,5 +1,5 @@
 /*
- * test/bench/prior.c - bench gpu: solves with a prior through the CUDA engine; see gpu.h
+ * test/bench/real/prior.c - bench gpu: solves with a prior through the CUDA engine; see gpu.h
  *
  * Wall time from the last readout's add, which has ended, to the image in host memory: of a window
  * the last frame's F^H d, too. Data are white, under smooth maps: no singular value is left out.

@@ -1,5 +1,5 @@
 /*
- * gpu/solve/prox_cuda.h - least squares with a prior whole on the GPU: the twin of core/solve/prox.h
+ * gpu/penalty/prox_cuda.h - least squares with a prior whole on the GPU; twin of core/solve/prox.h
  *
  * The same iteration; x is accepted or rejected on the device. The host queues passes, each of them
  * an iteration: the proximal step, A, the judgment, the move; a step that the solver has refined
@@ -9,10 +9,10 @@
  *
  * need -> plan -> { power | solve }* -> close. plan may allocate beside the arena; power and solve
  * allocate nothing and wait for the stream. One caller. Errors: BS_ERR_GPU, BS_ERR_NOMEM,
- * BS_ERR_CONFIG. Sources: as core/solve/prox.h. Test: test/twin/twin_prox.c
+ * BS_ERR_CONFIG. Sources: as core/solve/prox.h. Test: test/twin/penalty/twin_prox.c
  */
-#ifndef BS_GPU_SOLVE_PROX_CUDA_H
-#define BS_GPU_SOLVE_PROX_CUDA_H
+#ifndef BS_GPU_PENALTY_PROX_CUDA_H
+#define BS_GPU_PENALTY_PROX_CUDA_H
 
 #include "core/solve/prox.h"
 #include "gpu/device/memory.h"
@@ -32,8 +32,8 @@ struct bs_penalty_cuda {
 	int (*value)(void *self, struct bs_prox_state *state, const float *x,
 		     struct CUstream_st *stream, struct bs_fail *why);
 	/*
-	 * One pass of the proximal step at z, in place. The last of a step's passes sets state->pass
-	 * to 0 (as a step of one pass leaves it); those before it, to their number.
+	 * One pass of the proximal step at z, in place. The last of a step's passes sets
+	 * state->pass to 0 (as a step of one pass leaves it); those before it, to their number.
 	 */
 	int (*prox)(void *self, struct bs_prox_state *state, float *z, struct CUstream_st *stream,
 		    struct bs_fail *why);

@@ -1,5 +1,5 @@
 /*
- * test/twin/twin_prox.c - the proximal solver on the GPU against the host's, with each prior
+ * test/twin/penalty/twin_prox.c - the proximal solver on the GPU against the host's, by each prior
  *
  * A is M^H M of a sparse M. Both make the same decisions where no test lies within rounding, and
  * 1e-7 of a vector in each of 30 iterations, of which momentum makes some 10 times more, is 1e-4 of

@@ -1,5 +1,5 @@
 /*
- * test/twin/twin_penalty.c - each prior's proximal step on the GPU against the host's
+ * test/twin/penalty/twin_penalty.c - each prior's proximal step on the GPU against the host's
  *
  * Three steps one after the other, as a solve takes them: what a prior remembers is compared, too.
  * Exact steps differ by the roundings of some dozen additions (2e-6); low rank is in double and
@@ -8,7 +8,7 @@
  */
 #include "gpu/calibrate/dense.h"
 #include "gpu/penalty/penalty_cuda.h"
-#include "gpu/solve/cuda/prox_state.h"
+#include "gpu/penalty/cuda/prox_state.h"
 #include "test/twin/device.h"
 
 #define RUNS   5

@@ -1,6 +1,6 @@
-/* gpu/solve/cuda/prox_state.h - what a solve with a prior keeps in device memory */
-#ifndef BS_GPU_SOLVE_CUDA_PROX_STATE_H
-#define BS_GPU_SOLVE_CUDA_PROX_STATE_H
+/* gpu/penalty/cuda/prox_state.h - what a solve with a prior keeps in device memory */
+#ifndef BS_GPU_PENALTY_CUDA_PROX_STATE_H
+#define BS_GPU_PENALTY_CUDA_PROX_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,8 +20,8 @@ struct bs_prox_state {
 	uint32_t most;       /* iterations allowed */
 	uint32_t still;      /* iterations in succession that gained next to nothing */
 	/*
-	 * A proximal step that iterates takes `passes` passes of the solver, of which this is number
-	 * `pass`; dual_t, dual_c: its own sequence and momentum.
+	 * A proximal step that iterates takes `passes` passes of the solver, of which this is
+	 * number `pass`; dual_t, dual_c: its own sequence and momentum.
 	 */
 	uint32_t passes, pass;
 	double dual_t;

@@ -1,5 +1,5 @@
-/* gpu/solve/prox.cu - least squares with a prior whole on the GPU; see prox_cuda.h */
-#include "gpu/solve/prox_cuda.h"
+/* gpu/penalty/prox.cu - least squares with a prior whole on the GPU; see prox_cuda.h */
+#include "gpu/penalty/prox_cuda.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "core/random.h"
 #include "gpu/device/check.h"
 #include "gpu/device/stream.h"
-#include "gpu/solve/cuda/prox_state.h"
+#include "gpu/penalty/cuda/prox_state.h"
 #include "gpu/solve/cuda/sums.cuh"
 #include "gpu/solve/watch.h"
 
