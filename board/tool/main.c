@@ -6,13 +6,19 @@
 #include "drivers/tool/load/load.h"
 
 static const struct bs_command *const commands[] = {
-	&bs_command_init,   &bs_command_doctor,  &bs_command_serve,   &bs_command_check,
-	&bs_command_replay, &bs_command_status,  &bs_command_certify, &bs_command_recon,
-	&bs_command_arm,    &bs_command_phantom, &bs_command_compare, &bs_command_prior,
-	&bs_command_tune,   &bs_command_delays,  &bs_command_record,  &bs_command_receive,
-	&bs_command_log,    &bs_command_drain,   &bs_command_reload,  &bs_command_bridge,
-	&bs_command_web,    &bs_command_key,     &bs_command_forget,  &bs_command_version,
-	NULL,
+	&bs_command_init,    &bs_command_doctor,
+	&bs_command_serve,   &bs_command_check,
+	&bs_command_replay,  &bs_command_status,
+	&bs_command_certify, &bs_command_recon,
+	&bs_command_arm,     &bs_command_phantom,
+	&bs_command_compare, &bs_command_prior,
+	&bs_command_tune,    &bs_command_delays,
+	&bs_command_record,  &bs_command_receive,
+	&bs_command_log,     &bs_command_drain,
+	&bs_command_reload,  &bs_command_bridge,
+	&bs_command_web,     &bs_command_key,
+	&bs_command_forget,  &bs_command_selftest,
+	&bs_command_version, NULL,
 };
 
 int main(int argc, char **argv)
