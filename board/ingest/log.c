@@ -293,6 +293,8 @@ bool bs_ingest_log_ack(struct ingest *in, struct bs_ingest_scan *scan, struct bs
 	if (is_noted(scan)) {
 		ack->unprotected = scan->record->log.unprotected;
 		ack->log = scan->record->log.mode;
+		/* what a recorder's log lacks is nowhere: OUTCOME says so, and no ACK before it */
+		open = in->env->record_bytes == 0 || scan->record->log.whole;
 	} else if (in->log != NULL) {
 		open = bs_keeper_look(in->log, held, bs_now_ns(), ack);
 		say_protection(in, scan, ack);

@@ -265,9 +265,16 @@ void books_recon_gone(void)
 
 void books_relaxed_lost(void)
 {
-	for (unsigned i = 0; i < books; i++)
-		if (book[i].relaxed)
-			book[i].durable = book[i].held = 0;
+	for (unsigned i = 0; i < books; i++) {
+		struct book *b = &book[i];
+
+		if (b->relaxed)
+			b->durable = b->held = 0;
+		/* an ACK that is under way, or comes from a closed log, may still call them durable */
+		for (uint64_t seq = b->numbers; service_relaxed() && seq > b->excused; seq--)
+			if (b->mark[seq] & MARK_DELIVERED)
+				b->excused = seq;
+	}
 }
 
 void books_power_lost(void)

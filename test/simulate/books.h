@@ -37,6 +37,7 @@ struct book {
 	bool accepted;
 	uint64_t held, durable; /* acknowledged; durable where a log says so */
 	uint64_t freed;         /* the highest number that its sender heard is durable */
+	uint64_t excused;       /* numbers up to this one a disk has lost that promised nothing */
 	uint64_t unprotected;   /* of these the log lacks so many, it was said */
 	bool relaxed;           /* a loss of power may take what is durable */
 	bool lost;              /* a process that held some of it has died */

@@ -138,7 +138,7 @@ static void judge_book(struct book *b)
 			continue;
 		missing++;
 		lacks += seq <= b->durable;
-		if (seq <= b->durable && lacks > b->unprotected)
+		if (seq <= b->durable && seq > b->excused && lacks > b->unprotected)
 			sim_broken("number %llu of scan %016llx was durable and is in no log",
 				   (unsigned long long)seq, (unsigned long long)b->session);
 		if (b->whole && (m & MARK_ACQ) && service_records())
