@@ -290,8 +290,7 @@ static void give_up(struct bs_keeper *k, uint64_t entries)
 	}
 	if (k->r->state != BS_SPOOL_NO_LOG)
 		close_log(k);
-	if (k->o.required) /* the next scan's log is tried at once */
-		atomic_store(&k->r->failed, 0);
+	atomic_store(&k->r->failed, 0); /* of no other scan: the next one's log is tried at once */
 	publish(k, false);
 }
 
@@ -415,6 +414,8 @@ static void resume(struct bs_keeper *k)
 	r->state = BS_SPOOL_NO_LOG; /* the log stays as it is; the scan's rest is in no log */
 	atomic_fetch_add(&r->failures, 1);
 	(void)fail_log(k, &why);
+	if ((k->o.required || atomic_load(&r->end) != 0) && k->read == atomic_load(&r->head))
+		atomic_store(&r->failed, 0); /* of no other scan: the next one's log is tried */
 	atomic_store(&r->abandon, atomic_load(&r->put));
 }
 
