@@ -191,8 +191,10 @@ bool bs_keeper_ended(const struct bs_keeper *k, int64_t now_ns)
 
 bool bs_keeper_news(const struct bs_keeper *k)
 {
+	/* a required log that fails is never unprotected: bs_keeper_broken tells of it */
 	return atomic_load(&k->r->done) != k->seen_done ||
-	       (atomic_load(&k->r->failed) != 0) > atomic_load(&k->r->unprotected);
+	       (!k->o.required &&
+		(atomic_load(&k->r->failed) != 0) > atomic_load(&k->r->unprotected));
 }
 
 bool bs_keeper_void(const struct bs_keeper *k)
