@@ -134,7 +134,7 @@ struct bs_gate {
 	uint64_t favored; /* id of the favored peer, or 0 */
 	unsigned streak;  /* messages of the favored peer in a row */
 	size_t rests;     /* bytes kept of messages on their way */
-	uint32_t turn;    /* the place that was last sent to */
+	uint32_t sent_to; /* the place that was last sent to */
 	uint64_t clock;   /* counts activity, so that keys tell who was idle longer */
 	struct epoll_event event[BS_GATE_EVENTS];
 	int events, event_at;
@@ -181,7 +181,7 @@ void bs_gate_forgo(struct bs_gate *g, const unsigned char *msg);
  * Does what time and peers ask for, for PUSH and PUB, which take nothing; for the other patterns
  * take does it.
  */
-void bs_gate_turn(struct bs_gate *g);
+void bs_gate_tend(struct bs_gate *g);
 
 /* PUSH: the next peer in rotation that would take a message whole or in part; 0: none. */
 uint64_t bs_gate_next(struct bs_gate *g);

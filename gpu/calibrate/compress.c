@@ -115,10 +115,10 @@ static int leading(z *rows, uint32_t virtual_coils, uint32_t coils, const double
 		for (size_t i = 1; i < n; i++)
 			if (cabs(vector[i]) > cabs(vector[most]))
 				most = i;
-		const z turn = vector[most] / cabs(vector[most]);
+		const z phase = vector[most] / cabs(vector[most]);
 
 		for (size_t i = 0; i < n; i++)
-			rows[v + virtual_coils * i] = conj(vector[i]) * turn;
+			rows[v + virtual_coils * i] = conj(vector[i]) * phase;
 	}
 	return 0;
 }
@@ -145,7 +145,7 @@ int bs_compress(double *a, uint32_t virtual_coils, uint32_t coils, const double 
 	return share(kept, energy, why);
 }
 
-/* Turns rows toward those of a neighbor: rows = V U^H rows, for U S V^H = rows neighbor^H. */
+/* Rotates rows toward those of a neighbor: rows = V U^H rows, for U S V^H = rows neighbor^H. */
 static int align(z *rows, const z *neighbor, uint32_t virtual_coils, uint32_t coils,
 		 const struct work *k, struct bs_fail *why)
 {

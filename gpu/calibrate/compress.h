@@ -10,7 +10,7 @@
  *           share of the data's energy that the virtual coils keep.
  * aligned   one matrix for each place x along a fully sampled readout, from gram[x] of calibration
  *           data that were transformed along x: a single place needs fewer coils than the whole
- *           readout. Each matrix is turned by the unitary matrix that brings it nearest to its
+ *           readout. Each matrix is multiplied by the unitary matrix that brings it nearest to its
  *           neighbor on the side of the center, so that a virtual coil changes smoothly along x.
  * Each row's phase makes its largest element real and positive before W is applied (aligned: at the
  * center). Any thread; allocates nothing: work is the caller's, aligned to 16 bytes. Errors: those

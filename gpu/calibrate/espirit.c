@@ -40,7 +40,7 @@ struct bs_espirit {
 	float *g[2];              /* products of coils at the points, [point][re, im][pairs] */
 	float *corr;              /* correlations [lag z][lag y][re, im][line] */
 	float *plane;             /* correlations of a z, [lag y][re, im][line] */
-	float *turn[3];           /* exp(+i2pi point lag / points), [axis][point][lag] complex */
+	float *dft[3];            /* exp(+i2pi point lag / points), [axis][point][lag] complex */
 	float *phase_x;           /* phases [lag][cos, sin][x] */
 	float *phase_y, *phase_z; /* [voxel][lag] complex, exp(-i2pi lag n / field) */
 	float *reference;         /* phase reference [coil] complex */
@@ -152,7 +152,7 @@ static void lay_out(struct bs_espirit *e, struct bs_room *r)
 	bs_room_take(r, &e->phase_z, "", 1, (uint64_t)s->matrix[2] * e->points[2] * 8);
 	bs_room_take(r, &e->scratch, "", 1, BS_TEAM_MAX * e->scratch_stride * 4);
 	for (int a = 0; a < 3; a++)
-		bs_room_take(r, &e->turn[a], "", 1, (uint64_t)e->points[a] * e->points[a] * 8);
+		bs_room_take(r, &e->dft[a], "", 1, (uint64_t)e->points[a] * e->points[a] * 8);
 }
 
 static void phase(float *to, double angle)
@@ -176,7 +176,7 @@ static void phases(struct bs_espirit *e)
 
 		for (uint32_t i = 0; i < n; i++)
 			for (uint32_t k = 0; k < n; k++)
-				phase(e->turn[a] + 2 * (i * n + k), TAU * (i * k % n) / n);
+				phase(e->dft[a] + 2 * (i * n + k), TAU * (i * k % n) / n);
 		for (uint32_t i = 0; along[a] != NULL && i < s->matrix[a]; i++)
 			for (uint32_t k = 0; k < n; k++)
 				phase(along[a] + 2 * ((size_t)i * n + k),
@@ -186,11 +186,11 @@ static void phases(struct bs_espirit *e)
 	for (uint32_t k = 1; k < s->kernel[0]; k++)
 		for (uint32_t x = 0; x < s->matrix[0]; x++) {
 			float *to = e->phase_x + 2 * (size_t)(k - 1) * e->phase_stride + x;
-			float turn[2];
+			float factor[2];
 
-			phase(turn, TAU * k * (double)centered(x, s->matrix[0]) / s->field[0]);
-			to[0] = turn[0];
-			to[e->phase_stride] = turn[1];
+			phase(factor, TAU * k * (double)centered(x, s->matrix[0]) / s->field[0]);
+			to[0] = factor[0];
+			to[e->phase_stride] = factor[1];
 		}
 }
 
@@ -270,7 +270,7 @@ static void take_vectors(void *arg, int task, int member)
  * of blocks between neighbors on the axis; outer: number of such axes' lines.
  */
 struct axis {
-	const float *turn;
+	const float *dft;
 	uint32_t n, points, wide;
 	size_t inner, outer;
 };
@@ -285,8 +285,8 @@ static void transform_axis(const struct bs_espirit *e, const struct axis *a, flo
 			for (size_t i = 0; i < a->inner; i++)
 				e->simd->weigh(to + ((o * a->points + p) * a->inner + i) * block,
 					       from + (o * a->n * a->inner + i) * block,
-					       a->inner * block,
-					       a->turn + 2 * (size_t)p * a->points, a->n, a->wide);
+					       a->inner * block, a->dft + 2 * (size_t)p * a->points,
+					       a->n, a->wide);
 }
 
 /* Transforms a coil's kernels of the batch to the points: v to f. */
@@ -300,9 +300,9 @@ static void transform_kernels(void *arg, int task, int member)
 	float *v = e->v + (size_t)task * bs_hankel_volume(k) * lanes;
 	float *one = e->part + (size_t)task * 2 * points * lanes;
 	float *two = one + points * lanes;
-	const struct axis x = { e->turn[0], k[0], n[0], BATCH, 1, (size_t)k[2] * k[1] };
-	const struct axis y = { e->turn[1], k[1], n[1], BATCH, n[0], k[2] };
-	const struct axis z = { e->turn[2], k[2], n[2], BATCH, (size_t)n[0] * n[1], 1 };
+	const struct axis x = { e->dft[0], k[0], n[0], BATCH, 1, (size_t)k[2] * k[1] };
+	const struct axis y = { e->dft[1], k[1], n[1], BATCH, n[0], k[2] };
+	const struct axis z = { e->dft[2], k[2], n[2], BATCH, (size_t)n[0] * n[1], 1 };
 
 	(void)member;
 	if (e->k.of_places) {
@@ -336,9 +336,9 @@ static void to_lags(struct bs_espirit *e)
 	const uint32_t *n = e->points;
 	const float scale =
 		(float)(1.0 / (double)(bs_hankel_volume(n) * bs_hankel_volume(e->s.kernel)));
-	const struct axis x = { e->turn[0], n[0], n[0], e->pairs, 1, (size_t)n[2] * n[1] };
-	const struct axis y = { e->turn[1], n[1], n[1], e->pairs, n[0], n[2] };
-	const struct axis z = { e->turn[2], n[2], n[2], e->pairs, (size_t)n[0] * n[1], 1 };
+	const struct axis x = { e->dft[0], n[0], n[0], e->pairs, 1, (size_t)n[2] * n[1] };
+	const struct axis y = { e->dft[1], n[1], n[1], e->pairs, n[0], n[2] };
+	const struct axis z = { e->dft[2], n[2], n[2], e->pairs, (size_t)n[0] * n[1], 1 };
 	const uint32_t pairs = bs_maps_pairs(e->s.coils);
 
 	transform_axis(e, &x, e->g[1], e->g[0]);
@@ -407,8 +407,8 @@ static int kernels(struct bs_espirit *e, struct bs_fail *why)
 	return 0;
 }
 
-int bs_espirit_turn(struct bs_espirit *e, const uint32_t size[3], const float *block,
-		    struct bs_fail *why)
+int bs_espirit_reference(struct bs_espirit *e, const uint32_t size[3], const float *block,
+			 struct bs_fail *why)
 {
 	for (int a = 0; a < 3; a++)
 		if (size[a] > e->s.block[a] || size[a] < e->s.kernel[a])
@@ -423,7 +423,7 @@ int bs_espirit_calibrate(struct bs_espirit *e, const uint32_t size[3], const flo
 			 struct bs_fail *why)
 {
 	const uint32_t points = (uint32_t)bs_hankel_volume(e->points);
-	int rc = bs_espirit_turn(e, size, block, why);
+	int rc = bs_espirit_reference(e, size, block, why);
 
 	if (rc != 0)
 		return rc;
@@ -447,12 +447,12 @@ void bs_espirit_maps(struct bs_espirit *e, float *maps, float *values)
 	e->maps = maps;
 	e->values = values;
 	for (e->z = 0; e->z < e->s.matrix[2]; e->z++) {
-		const float *turn = e->phase_z + 2 * (size_t)e->z * e->points[2];
+		const float *dft = e->phase_z + 2 * (size_t)e->z * e->points[2];
 
 		for (uint32_t ly = 0; ly < e->points[1]; ly++)
 			e->simd->weigh(e->plane + (size_t)ly * 2 * e->line,
 				       e->corr + (size_t)ly * 2 * e->line,
-				       (size_t)e->points[1] * 2 * e->line, turn, e->points[2],
+				       (size_t)e->points[1] * 2 * e->line, dft, e->points[2],
 				       e->line);
 		bs_team_run(e->team, make_row, e, (int)e->s.matrix[1]);
 	}

@@ -36,8 +36,8 @@ struct bs_center {
 	float *image; /* small images, [coil][z][y][x] */
 	/* [coil]: two arrays that the transforms of the axes leave their results in */
 	float *between;
-	float *block;   /* block that calibrates, [coil][z][y][x] */
-	float *turn[3]; /* exp(-i2pi k n / voxels), [point][voxel] complex */
+	float *block;  /* block that calibrates, [coil][z][y][x] */
+	float *dft[3]; /* exp(-i2pi k n / voxels), [point][voxel] complex */
 };
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -116,7 +116,7 @@ static void lay(struct bs_center *c, struct bs_room *r)
 	bs_room_take(r, &c->between, "", 1, coils * between(c) * 8);
 	bs_room_take(r, &c->block, "", 1, coils * volume(c->lines) * 8);
 	for (int a = 0; a < 3; a++)
-		bs_room_take(r, &c->turn[a], "", 1, (uint64_t)c->lines[a] * c->low.matrix[a] * 8);
+		bs_room_take(r, &c->dft[a], "", 1, (uint64_t)c->lines[a] * c->low.matrix[a] * 8);
 }
 
 static int need_of(struct bs_center *c, uint64_t *bytes, struct bs_fail *why)
@@ -316,18 +316,18 @@ static int weigh(struct bs_center *c, const struct bs_traj *alone, float *weight
 
 /* ---- a center's memory and run ---- */
 
-static void make_turns(struct bs_center *c)
+static void make_dft(struct bs_center *c)
 {
 	for (int a = 0; a < 3; a++)
 		for (uint32_t k = 0; k < c->lines[a]; k++)
 			for (uint32_t n = 0; n < c->low.matrix[a]; n++) {
-				const double turn = TAU * ((double)k - c->lines[a] / 2) *
-						    ((double)n - c->low.matrix[a] / 2) /
-						    c->low.matrix[a];
-				float *to = c->turn[a] + 2 * ((size_t)k * c->low.matrix[a] + n);
+				const double angle = TAU * ((double)k - c->lines[a] / 2) *
+						     ((double)n - c->low.matrix[a] / 2) /
+						     c->low.matrix[a];
+				float *to = c->dft[a] + 2 * ((size_t)k * c->low.matrix[a] + n);
 
-				to[0] = (float)cos(turn);
-				to[1] = (float)-sin(turn);
+				to[0] = (float)cos(angle);
+				to[1] = (float)-sin(angle);
 			}
 }
 
@@ -391,7 +391,7 @@ int bs_center_arm(struct bs_center **center, const struct bs_protocol *p, uint32
 		bs_center_disarm(c);
 		return rc;
 	}
-	make_turns(c);
+	make_dft(c);
 	*center = c;
 	return 0;
 }
@@ -434,8 +434,8 @@ int bs_center_fold(struct bs_center *c, uint32_t frame, uint32_t group)
 	return c->ls->fold(c->self, frame, group);
 }
 
-/* Sets out [outer][point][inner] to the sum over n of in [outer][n][inner] turn [point][n]. */
-static void along(const float *turn, uint32_t points, uint32_t n, size_t inner, size_t outer,
+/* Sets out [outer][point][inner] to the sum over n of in [outer][n][inner] dft [point][n]. */
+static void along(const float *dft, uint32_t points, uint32_t n, size_t inner, size_t outer,
 		  const float *in, float *out)
 {
 	for (size_t o = 0; o < outer; o++)
@@ -445,8 +445,8 @@ static void along(const float *turn, uint32_t points, uint32_t n, size_t inner, 
 			memset(to, 0, inner * 8);
 			for (uint32_t v = 0; v < n; v++) {
 				const float *restrict from = in + 2 * (o * n + v) * inner;
-				const float re = turn[2 * ((size_t)k * n + v)];
-				const float im = turn[2 * ((size_t)k * n + v) + 1];
+				const float re = dft[2 * ((size_t)k * n + v)];
+				const float im = dft[2 * ((size_t)k * n + v) + 1];
 
 				for (size_t i = 0; i < inner; i++) {
 					to[2 * i] += re * from[2 * i] - im * from[2 * i + 1];
@@ -466,10 +466,10 @@ static void transform(void *arg, int task, int member)
 	float *two = one + 2 * (size_t)n[0] * m[1] * m[2];
 
 	(void)member;
-	along(c->turn[0], n[0], m[0], 1, (size_t)m[1] * m[2],
+	along(c->dft[0], n[0], m[0], 1, (size_t)m[1] * m[2],
 	      c->image + 2 * (size_t)task * volume(m), one);
-	along(c->turn[1], n[1], m[1], n[0], m[2], one, two);
-	along(c->turn[2], n[2], m[2], (size_t)n[0] * n[1], 1, two,
+	along(c->dft[1], n[1], m[1], n[0], m[2], one, two);
+	along(c->dft[2], n[2], m[2], (size_t)n[0] * n[1], 1, two,
 	      c->block + 2 * (size_t)task * volume(n));
 }
 

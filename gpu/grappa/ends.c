@@ -58,8 +58,8 @@ int bs_grappa_ends_plan(struct bs_grappa_ends *e, const struct bs_grappa_spec *s
 		return bs_fail(why, BS_ERR_NOMEM, "grappa: the ends of readouts");
 	for (uint32_t i = 0; i < 4 * e->reach; i++)
 		for (uint32_t x = 0; x < s->columns; x++) {
-			const int turn = ((int)sample_of(e, i) - half) * ((int)x - half);
-			const double part = TAU * turn / s->columns;
+			const int product = ((int)sample_of(e, i) - half) * ((int)x - half);
+			const double part = TAU * product / s->columns;
 			float *to = e->wave + 2 * ((size_t)i * s->columns + x);
 
 			to[0] = (float)cos(part);

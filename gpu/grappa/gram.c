@@ -142,7 +142,7 @@ static size_t line_at(const struct bs_gram *m, uint32_t y, uint32_t z)
  * Brings the rows of a block from a transform's order to the centered one, or back: the halves
  * change places.
  */
-static void turn(float *to, const float *from, uint32_t rows, size_t cell, bool centered)
+static void swap_halves(float *to, const float *from, uint32_t rows, size_t cell, bool centered)
 {
 	const size_t half = (centered ? rows - rows / 2 : rows / 2) * cell;
 
@@ -158,10 +158,10 @@ static float *crop(const struct bs_gram *m, float *a, float *b)
 	float *image;
 	float *other;
 
-	turn(b, a, E, cell, false);
+	swap_halves(b, a, E, cell, false);
 	image = m->fft->run(&m->to_image, b, a, true);
 	other = image == a ? b : a;
-	turn(other, image, E, cell, true);
+	swap_halves(other, image, E, cell, true);
 	for (size_t i = 0; i < m->samples * cell; i++)
 		image[i] = other[(E / 2 - m->samples / 2) * cell + i] / (float)E;
 	return image;
@@ -183,10 +183,10 @@ static const float *resample(const struct bs_gram *m, const float *const *from, 
 	if (!m->inside)
 		image = crop(m, a, b);
 	other = image == a ? b : a;
-	turn(other, image, N, cell, false);
+	swap_halves(other, image, N, cell, false);
 	image = m->fft->run(&m->to_k, other, image, false);
 	other = image == a ? b : a;
-	turn(other, image, N, cell, true);
+	swap_halves(other, image, N, cell, true);
 	return other;
 }
 

@@ -172,10 +172,10 @@ static void make_phases(struct bs_grappa *g)
 		float *im = re + g->phase_step / 2;
 
 		for (uint32_t x = 0; x < g->s.columns; x++) {
-			const double turn = -TAU * t * ((int)x - half) / g->s.columns;
+			const double angle = -TAU * t * ((int)x - half) / g->s.columns;
 
-			re[2 * x] = re[2 * x + 1] = (float)cos(turn);
-			im[2 * x] = im[2 * x + 1] = (float)sin(turn);
+			re[2 * x] = re[2 * x + 1] = (float)cos(angle);
+			im[2 * x] = im[2 * x + 1] = (float)sin(angle);
 		}
 	}
 }

@@ -100,8 +100,8 @@ static int make_waves(float2 *to, const struct bs_grappa_spec *s, uint32_t rows,
 		const int row = (int)(i / s->columns);
 		const int place = (int)(i % s->columns) - columns / 2;
 		const int sample = row < 2 * reach ? row : columns - 4 * reach + row;
-		const int turns = ends ? sample - columns / 2 : row - reach;
-		const double part = -2.0 * M_PI * turns * place / columns;
+		const int product = ends ? sample - columns / 2 : row - reach;
+		const double part = -2.0 * M_PI * product * place / columns;
 
 		host[i] = make_float2((float)cos(part), (float)sin(part));
 	}

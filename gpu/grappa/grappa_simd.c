@@ -85,7 +85,7 @@ INLINE vf load_some(const float *p, uint32_t floats)
 }
 
 /* Multiplies a vector of complex numbers by i. */
-INLINE vf turned(vf v)
+INLINE vf times_i(vf v)
 {
 	float part[VW];
 	float out[VW];
@@ -130,7 +130,7 @@ KERNEL void fill_lines(const float *weights, uint32_t sources, uint32_t coils, s
 		}
 	}
 	for (uint32_t h = 0; h < lines; h++) {
-		vf sum = straight[h] + turned(crossed[h]);
+		vf sum = straight[h] + times_i(crossed[h]);
 
 		memcpy(out + 2 * (size_t)at[h], &sum, floats * sizeof(float));
 	}
@@ -199,7 +199,7 @@ static void add(float *line, uint32_t floats, const float *wave, size_t step, ui
 			straight += loadu(w) * s;
 			crossed += loadu(w + step / 2) * s;
 		}
-		sum = load_some(line + x, left) + straight - turned(crossed);
+		sum = load_some(line + x, left) + straight - times_i(crossed);
 		memcpy(line + x, &sum, left * sizeof(float));
 	}
 }

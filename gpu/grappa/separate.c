@@ -88,10 +88,10 @@ static void make_wave(const struct bs_separate *p, int k, float *re)
 
 	for (uint32_t x = 0; x < p->s.columns; x++) {
 		const int64_t n = (int)x - (int)p->s.columns / 2;
-		const double turn = -TAU * (double)(k * n % (int)p->s.columns) / p->s.columns;
+		const double angle = -TAU * (double)(k * n % (int)p->s.columns) / p->s.columns;
 
-		re[2 * x] = re[2 * x + 1] = (float)cos(turn);
-		im[2 * x] = im[2 * x + 1] = (float)sin(turn);
+		re[2 * x] = re[2 * x + 1] = (float)cos(angle);
+		im[2 * x] = im[2 * x + 1] = (float)sin(angle);
 	}
 }
 
@@ -200,13 +200,13 @@ double bs_separate_energy(const float *line, uint32_t columns)
 	return sum;
 }
 
-static void turn_line(float *line, uint32_t columns, const float *turn)
+static void multiply_line(float *line, uint32_t columns, const float *by)
 {
 	for (uint32_t x = 0; x < 2 * columns; x += 2) {
 		const float re = line[x];
 
-		line[x] = re * turn[0] - line[x + 1] * turn[1];
-		line[x + 1] = re * turn[1] + line[x + 1] * turn[0];
+		line[x] = re * by[0] - line[x + 1] * by[1];
+		line[x + 1] = re * by[1] + line[x + 1] * by[0];
 	}
 }
 
@@ -217,10 +217,10 @@ static void finish_coil(void *arg, int task, int member)
 	const struct bs_separation *now = &p->now;
 	const struct bs_slice_spec *s = &p->s;
 	const float *weights = now->weights + (size_t)2 * (uint32_t)task * bs_slice_unknowns(s);
-	const float *turns =
-		now->turns == NULL
+	const float *phases =
+		now->phases == NULL
 			? NULL
-			: now->turns + (size_t)2 * ((uint32_t)task / s->coils) * now->lines;
+			: now->phases + (size_t)2 * ((uint32_t)task / s->coils) * now->lines;
 	float *out = now->out + (size_t)2 * (uint32_t)task * now->lines * s->columns;
 	struct pair pair[PAIRS];
 	const uint32_t pairs = list_pairs(s, pair);
@@ -239,8 +239,8 @@ static void finish_coil(void *arg, int task, int member)
 			mend_line(p, pair, pairs, beyond, line);
 			beyond += (size_t)2 * width_of(s);
 		}
-		if (turns != NULL)
-			turn_line(line, s->columns, turns + 2 * (size_t)y);
+		if (phases != NULL)
+			multiply_line(line, s->columns, phases + 2 * (size_t)y);
 		if (now->energy != NULL)
 			energy += bs_separate_energy(line, s->columns);
 	}

@@ -282,7 +282,7 @@ static void add_samples(void *arg, int task, int member)
 /* ---- transforms ---- */
 
 /* Sets the phases and factors of segment l. Segments must be taken in order. */
-static void turn_to(struct bs_segments *p, uint32_t l)
+static void go_to(struct bs_segments *p, uint32_t l)
 {
 	bs_team_run(p->team, l == 0 ? start_phases : next_phases, p, bs_blocks(p->voxels));
 	p->factor = p->b + 2 * (uint64_t)l * p->s.readout;
@@ -302,7 +302,7 @@ static void adjoint(struct bs_segments *p, const float *maps, const float *data,
 	p->maps = maps;
 	p->out = image;
 	for (uint32_t l = 0; l < p->fit.segments; l++) {
-		turn_to(p, l);
+		go_to(p, l);
 		p->in = data;
 		bs_team_run(p->team, weigh_samples, p, readout_tasks(p));
 		bs_nufft_adjoint(p->nufft, p->samples, p->images);
@@ -322,7 +322,7 @@ void bs_segments_slice(struct bs_segments *p, uint32_t slice)
 void bs_segments_normal(struct bs_segments *p, const float *maps, const float *in, float *out)
 {
 	for (uint32_t l = 0; l < p->fit.segments; l++) {
-		turn_to(p, l);
+		go_to(p, l);
 		p->in = in;
 		p->maps = maps;
 		bs_team_run(p->team, to_segment, p, bs_blocks(p->voxels) * (int)p->s.together);

@@ -11,11 +11,11 @@
 
 #include "gpu/device/check.h"
 #include "gpu/nufft/nufft_cuda.h"
-#include "gpu/solve/cuda/turn.cuh"
+#include "gpu/solve/cuda/phases.cuh"
 #include "gpu/solve/interpolators.h"
 #include "gpu/solve/lagged_cuda.h"
 
-#define THREADS TURN_THREADS /* what to_times takes */
+#define THREADS PHASE_THREADS /* what to_times takes */
 
 struct bs_segments_cuda {
 	struct bs_segments_spec s;

@@ -92,7 +92,7 @@ static void middle_out(const struct bs_line *l, const float *from, float *to, si
 }
 
 /* Transposes one square of a block, elements to lanes; the same again transposes it back. */
-INLINE void turn_square(const float *from, float *to)
+INLINE void transpose_square(const float *from, float *to)
 {
 	for (int part = 0; part < 2 * LANES; part += LANES) {
 		vf r[LANES];
@@ -116,7 +116,7 @@ static void cross(const struct bs_line *l, float *p, size_t step, uint32_t n, co
 	float *b = w->block[1];
 
 	for (uint32_t i = 0; i < squares; i++)
-		turn_square(p + i * step, a + (size_t)i * 2 * LANES * LANES);
+		transpose_square(p + i * step, a + (size_t)i * 2 * LANES * LANES);
 	if (read > squares * LANES)
 		memset(a + (size_t)squares * 2 * LANES * LANES, 0,
 		       (size_t)(read - squares * LANES) * 2 * LANES * 4);
@@ -129,7 +129,7 @@ static void cross(const struct bs_line *l, float *p, size_t step, uint32_t n, co
 	}
 	lines_inverse(l, b, a, w->block[2], l->size, n);
 	for (uint32_t i = 0; i < squares; i++)
-		turn_square(a + (size_t)i * 2 * LANES * LANES, p + i * step);
+		transpose_square(a + (size_t)i * 2 * LANES * LANES, p + i * step);
 }
 
 extern const struct bs_toeplitz_kernels BS_ISA_NAME(bs_toeplitz_kernels);
