@@ -56,7 +56,7 @@ static const char usage_text[] =
 	"                  tune, real (DATA= as of make test), arm, multi (GPU), log, seal,\n"
 	"                  service,\n"
 	"                  durable (FRAMES=12000 TURNS=2 RATE=200 BACKEND=host|cuda LOGS=FOLDER,\n"
-	"                  LAG_FRAMES=3000 WAIT=block|poll by the environment),\n"
+	"                  LAG_FRAMES=3000 WARM=100 WAIT=block|poll by the environment),\n"
 	"                  beside, sealed, prepared, previews (PREVIEW=8 METHOD=gridding|ls),\n"
 	"                  second (SHARE=PERCENT, under CUDA MPS) (the same, but LOGS)\n"
 	"  --rows PATTERN  shell pattern of row names, e.g. 'radial2d*'; several: 'a*|b*'\n"

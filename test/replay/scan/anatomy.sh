@@ -4,7 +4,7 @@
 # makes of the same image; images say whose image and how far off it lies; what does not fit is
 # refused in words, or solved without W
 set -u
-. "$(dirname "$0")/../../support/scans.bash"
+. "$(dirname "$0")/scans.bash"
 proton='method = "cartesian"; matrix = [40, 40, 40]; encoded = [40, 40, 40]; coils = 1;
   samples = 40; readouts = 1600;'
 sodium='method = "ls"; matrix = [20, 20, 20]; coils = 1; samples = 40; readouts = 400;

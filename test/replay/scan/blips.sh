@@ -3,7 +3,7 @@
 # whichever way the lines come, accelerated, with slices at once, in volumes; the map is a file's or
 # that of an earlier scan of the study; the service has recon's bytes; what cannot be is refused
 set -u
-. "$(dirname "$0")/../../support/scans.bash"
+. "$(dirname "$0")/scans.bash"
 cd "$dir" || exit 1
 : >out.txt
 : >log.txt

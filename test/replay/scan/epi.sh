@@ -3,7 +3,7 @@
 # `boreside recon` give the same bytes; what is corrected is the undisturbed scan; a scan that lacks
 # what its protocol needs is refused in words; errors on real recordings are those of their README
 set -u
-. "$(dirname "$0")/../../support/scans.bash"
+. "$(dirname "$0")/scans.bash"
 small='method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6; samples = 64;
   readouts = 37; slices = 2;'
 skips='method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6; samples = 64;

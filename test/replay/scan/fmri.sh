@@ -6,7 +6,7 @@
 # partial. A volume that would be late is made with fewer iterations, and certificates speak of
 # volumes.
 set -u
-. "$(dirname "$0")/../../support/scans.bash"
+. "$(dirname "$0")/scans.bash"
 cd "$dir" || exit 1
 : >out.txt
 : >log.txt

@@ -4,7 +4,7 @@
 # central samples, also while a window slides; a combination by them is one by the maps of BART from
 # the same lines, and SENSE with them is as good as with the true ones
 set -u
-. "$(dirname "$0")/../../support/scans.bash"
+. "$(dirname "$0")/scans.bash"
 small='matrix = [32, 37, 1]; coils = 6; readouts = 37; slices = 3;'
 prisma='method = "cartesian"; matrix = [64, 64, 1]; encoded = [128, 64, 1]; coils = 20;
   samples = 128; readouts = 64; contrasts = 2;'

@@ -3,7 +3,7 @@
 # compression: the service and `boreside recon` give the same bytes; a scan that lacks the noise
 # that its protocol requires is refused in words; errors on a real recording are those of its README
 set -u
-. "$(dirname "$0")/../../support/scans.bash"
+. "$(dirname "$0")/scans.bash"
 prisma='method = "cartesian"; matrix = [64, 64, 1]; encoded = [128, 64, 1]; coils = 20;
   samples = 128; readouts = 64;'
 small='method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6; samples = 64;

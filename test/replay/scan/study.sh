@@ -3,7 +3,7 @@
 # and `boreside recon` give the same bytes; what does not fit is refused in words, most of it at
 # OPEN; the oldest goes first; recon's end in between costs nothing
 set -u
-. "$(dirname "$0")/../../support/scans.bash"
+. "$(dirname "$0")/scans.bash"
 grid='method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6; samples = 64;
   slices = 2;'
 cat >"$dir/site.cfg" <<CFG

@@ -1,4 +1,4 @@
-# test/support/scans.bash - sourced by test scripts: scans through the service of site.cfg in $dir,
+# test/replay/scan/scans.bash - sourced by test scripts: scans through the service of site.cfg in $dir,
 # which is also the folder they are in; what leaves is held to what `boreside recon` makes of it
 #
 # replay PROTOCOL RECORDING: replay.txt has its words, the last line is the outcome; $scan counts.
@@ -8,7 +8,7 @@
 # bit; ours and one name them. near, far WORDS IMAGE REFERENCE BOUND: within the bound, not within.
 # says WORDS PATTERN [FILE]: replay.txt does. is WHAT WANTED FOUND.
 # replaced: recon, killed as $old, has a successor that is ready.
-. "$(dirname "${BASH_SOURCE[0]}")/scratch.bash"
+. "$(dirname "${BASH_SOURCE[0]}")/../../support/scratch.bash"
 scan=0
 replay() {
 	scan=$((scan + 1))
