@@ -205,9 +205,9 @@ int bs_desk_open(struct bs_desk **out, const char *url, const struct bs_desk_spe
 		rc = bs_seal_keys_load(&d->keys, spec->keys, why);
 	}
 	if (rc == 0)
-		rc = bs_gate_open_by(&d->gate, url,
-				     message_max < BS_GATE_HEAD ? BS_GATE_HEAD : message_max, &gate,
-				     why);
+		rc = bs_gate_open(&d->gate, url,
+				  message_max < BS_GATE_HEAD ? BS_GATE_HEAD : message_max, &gate,
+				  why);
 	if (rc != 0) {
 		bs_seal_keys_wipe(&d->keys);
 		(void)pthread_mutex_destroy(&d->lock);
