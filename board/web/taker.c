@@ -34,8 +34,7 @@ static int show(struct bs_web_taker *t, struct bs_asked *image, struct bs_fail *
 			: bs_asked_open(image, t->pending[t->first], t->pending_len[t->first], why);
 
 	if (rc == 0)
-		rc = bs_picture_make(&picture, &n, &image->head, image->pixels, image->pixels_len,
-				     image->session, image->number, why);
+		rc = bs_picture_make(&picture, &n, image, why);
 	if (rc == 0)
 		rc = bs_shelf_put(&t->shelf, picture, n);
 	if (rc == 0)
