@@ -32,16 +32,17 @@
 int bs_whiten(double *w, const struct bs_noise *noise, double scale, struct bs_fail *why);
 
 size_t bs_compress_bytes(uint32_t coils);
-/* Computes the compression a. gram: packed; w: [coils][coils] or NULL;
- * virtual_coils: 1 to coils. */
-int bs_compress(double *a, uint32_t virtual_coils, uint32_t coils, const double *gram,
-		const double *w, double *kept, void *work, struct bs_fail *why);
-/*
- * a [x][virtual][coils], gram [x][coils][coils]; places: number of places x. kept: the share over
- * all places together.
- */
-int bs_compress_aligned(double *a, uint32_t virtual_coils, uint32_t coils, uint32_t places,
-			const double *gram, const double *w, double *kept, void *work,
+/* What a compression is made of. */
+struct bs_compressing {
+	uint32_t virtual_coils, coils; /* virtual_coils: 1 to coils */
+	uint32_t places;               /* of aligned: number of places x */
+	const double *gram;            /* packed; of aligned [x][coils][coils] */
+	const double *w;               /* [coils][coils], or NULL */
+	void *work;                    /* bs_compress_bytes */
+};
+int bs_compress(double *a, const struct bs_compressing *of, double *kept, struct bs_fail *why);
+/* a [x][virtual][coils]; kept: the share over all places together. */
+int bs_compress_aligned(double *a, const struct bs_compressing *of, double *kept,
 			struct bs_fail *why);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/protocol.h"
+#include "core/sizes.h"
 #include "gpu/calibrate/dense.h"
 #include "gpu/calibrate/hankel.h"
 #include "gpu/calibrate/maps_simd.h"
@@ -82,7 +83,7 @@ static int check_spec(const struct bs_espirit_spec *s, struct bs_fail *why)
 /* Fills in the calibration matrix's shape for a block. */
 static void shape_of(struct bs_hankel *k, const struct bs_espirit_spec *s, const uint32_t block[3])
 {
-	const uint64_t columns = bs_hankel_volume(s->kernel) * s->coils;
+	const uint64_t columns = bs_box_size(s->kernel) * s->coils;
 	uint64_t places;
 
 	k->coils = s->coils;
@@ -91,7 +92,7 @@ static void shape_of(struct bs_hankel *k, const struct bs_espirit_spec *s, const
 		k->kernel[a] = s->kernel[a];
 		k->places[a] = block[a] - s->kernel[a] + 1;
 	}
-	places = bs_hankel_volume(k->places);
+	places = bs_box_size(k->places);
 	k->of_places = places < columns;
 	k->rows = (uint32_t)(k->of_places ? places : columns);
 }
@@ -124,7 +125,7 @@ static int size(struct bs_espirit *e, const struct bs_espirit_spec *s, struct bs
 static void lay_out(struct bs_espirit *e, struct bs_room *r)
 {
 	const struct bs_espirit_spec *s = &e->s;
-	const uint64_t points = bs_hankel_volume(e->points);
+	const uint64_t points = bs_box_size(e->points);
 	const uint64_t lanes = 2 * BATCH * sizeof(float);
 	const uint64_t rows = e->k.rows;
 	const uint64_t line = (uint64_t)e->line * 8;
@@ -139,7 +140,7 @@ static void lay_out(struct bs_espirit *e, struct bs_room *r)
 	bs_room_take(r, &e->coil_value, "", 1, s->coils * 8u);
 	bs_room_take(r, &e->reference, "", 1, s->coils * 8u);
 	bs_room_take(r, &e->u, "", 1, rows * lanes);
-	bs_room_take(r, &e->v, "", 1, s->coils * bs_hankel_volume(s->kernel) * lanes);
+	bs_room_take(r, &e->v, "", 1, s->coils * bs_box_size(s->kernel) * lanes);
 	bs_room_take(r, &e->f, "", 1, s->coils * points * lanes);
 	bs_room_take(r, &e->part, "", 1, s->coils * points * 2 * lanes);
 	bs_room_take(r, &e->g[0], "", 1, points * e->pairs * 8);
@@ -296,8 +297,8 @@ static void transform_kernels(void *arg, int task, int member)
 	const uint32_t *k = e->s.kernel;
 	const uint32_t *n = e->points;
 	const size_t lanes = 2 * BATCH;
-	const size_t points = (size_t)bs_hankel_volume(n);
-	float *v = e->v + (size_t)task * bs_hankel_volume(k) * lanes;
+	const size_t points = (size_t)bs_box_size(n);
+	float *v = e->v + (size_t)task * bs_box_size(k) * lanes;
 	float *one = e->part + (size_t)task * 2 * points * lanes;
 	float *two = one + points * lanes;
 	const struct axis x = { e->dft[0], k[0], n[0], BATCH, 1, (size_t)k[2] * k[1] };
@@ -306,9 +307,8 @@ static void transform_kernels(void *arg, int task, int member)
 
 	(void)member;
 	if (e->k.of_places) {
-		struct bs_maps_patch p = {
-			.samples = e->block + 2 * (size_t)task * bs_hankel_volume(e->k.block)
-		};
+		struct bs_maps_patch p = { .samples = e->block +
+						      2 * (size_t)task * bs_box_size(e->k.block) };
 
 		memcpy(p.block, e->k.block, sizeof(p.block));
 		memcpy(p.kernel, k, sizeof(p.kernel));
@@ -327,15 +327,14 @@ static void correlate(void *arg, int task, int member)
 
 	(void)member;
 	e->simd->outer(e->g[0] + (size_t)task * 2 * e->pairs, e->f + (size_t)task * lanes,
-		       (size_t)bs_hankel_volume(e->points) * lanes, e->s.coils, e->pairs);
+		       (size_t)bs_box_size(e->points) * lanes, e->s.coils, e->pairs);
 }
 
 /* Transforms from points to lags, which are in the order 0, 1, .. kernel - 1, 1 - kernel, .. -1. */
 static void to_lags(struct bs_espirit *e)
 {
 	const uint32_t *n = e->points;
-	const float scale =
-		(float)(1.0 / (double)(bs_hankel_volume(n) * bs_hankel_volume(e->s.kernel)));
+	const float scale = (float)(1.0 / (double)(bs_box_size(n) * bs_box_size(e->s.kernel)));
 	const struct axis x = { e->dft[0], n[0], n[0], e->pairs, 1, (size_t)n[2] * n[1] };
 	const struct axis y = { e->dft[1], n[1], n[1], e->pairs, n[0], n[2] };
 	const struct axis z = { e->dft[2], n[2], n[2], e->pairs, (size_t)n[0] * n[1], 1 };
@@ -369,7 +368,7 @@ static void make_row(void *arg, int task, int member)
 {
 	struct bs_espirit *e = arg;
 	const struct bs_espirit_spec *s = &e->s;
-	const size_t voxels = (size_t)bs_hankel_volume(s->matrix);
+	const size_t voxels = (size_t)bs_box_size(s->matrix);
 	const size_t at = ((size_t)e->z * s->matrix[1] + (uint32_t)task) * s->matrix[0];
 	float *line = e->row + (size_t)member * 2 * e->line;
 	const struct bs_maps_row r = {
@@ -415,14 +414,14 @@ int bs_espirit_reference(struct bs_espirit *e, const uint32_t size[3], const flo
 			return bs_fail(why, BS_ERR_SIZE,
 				       "coil maps: a block of %u samples along %c, %u to %u",
 				       size[a], "xyz"[a], e -> s.kernel[a], e->s.block[a]);
-	return bs_reference(e->reference, e->s.coils, (size_t)bs_hankel_volume(size), block,
+	return bs_reference(e->reference, e->s.coils, (size_t)bs_box_size(size), block,
 			    e->coil_gram, e->coil_value, e->work, why);
 }
 
 int bs_espirit_calibrate(struct bs_espirit *e, const uint32_t size[3], const float *block,
 			 struct bs_fail *why)
 {
-	const uint32_t points = (uint32_t)bs_hankel_volume(e->points);
+	const uint32_t points = (uint32_t)bs_box_size(e->points);
 	int rc = bs_espirit_reference(e, size, block, why);
 
 	if (rc != 0)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/protocol.h"
+#include "core/sizes.h"
 #include "gpu/calibrate/espirit.h"
 #include "gpu/calibrate/maps_simd.h"
 #include "gpu/calibrate/region.h"
@@ -48,16 +49,6 @@ struct bs_maps {
 	double cycles; /* phase from a line to the next that is taken off */
 };
 
-static uint32_t least_of(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t volume(const uint32_t n[3])
-{
-	return (uint64_t)n[0] * n[1] * n[2];
-}
-
 static struct bs_region_spec region_of(const struct bs_protocol *p)
 {
 	struct bs_region_spec s = { .samples = p->samples,
@@ -70,7 +61,7 @@ static struct bs_region_spec region_of(const struct bs_protocol *p)
 	for (int a = 0; a < 3; a++)
 		s.encoded[a] = p->encoded[a];
 	for (int a = 0; a < 2; a++)
-		s.lines[a] = least_of(p->calibration_lines, p->encoded[a + 1]);
+		s.lines[a] = bs_least(p->calibration_lines, p->encoded[a + 1]);
 	return s;
 }
 
@@ -97,7 +88,7 @@ static struct bs_espirit_spec espirit_of(const struct bs_protocol *p, const uint
 		 * A kernel as wide as a thin slab would fit in one place only, and nothing would
 		 * repeat.
 		 */
-		s.kernel[a] = least_of(kernel, (block[a] + 1) / 2);
+		s.kernel[a] = bs_least(kernel, (block[a] + 1) / 2);
 		s.field[a] = field(p, a);
 		s.matrix[a] = p->matrix[a];
 	}
@@ -129,7 +120,7 @@ static void lay_out(struct bs_maps *m, struct bs_room *r)
 	const bool walsh = by_walsh(p);
 
 	bs_room_take(r, &m->trim, "", grid, (uint64_t)n[0] * p->encoded[0] * 8);
-	bs_room_take(r, &m->own, "", grid, p->coils * volume(n) * 8);
+	bs_room_take(r, &m->own, "", grid, p->coils * bs_box_size(n) * 8);
 	bs_room_take(r, &m->version, "", 1, p->slices * 8u);
 	bs_room_take(r, &m->leader, "", 1, p->slices * 4u);
 	bs_room_take(r, &m->passed, "", 1, p->slices * 4u);
@@ -145,9 +136,9 @@ static void size(struct bs_maps *m, const struct bs_protocol *p)
 {
 	memset(m, 0, sizeof(*m));
 	m->p = p;
-	m->most[0] = least_of(p->calibration_lines, p->matrix[0]);
+	m->most[0] = bs_least(p->calibration_lines, p->matrix[0]);
 	for (int a = 1; a < 3; a++)
-		m->most[a] = least_of(p->calibration_lines, field(p, a));
+		m->most[a] = bs_least(p->calibration_lines, field(p, a));
 	m->width = bs_maps_padded(p->matrix[0]);
 	m->rows_stride =
 		(size_t)2 * m->width * ((size_t)m->most[2] * (m->most[1] + p->matrix[1]) + 1);
@@ -365,7 +356,7 @@ static void image(void *arg, int task, int member)
 	const uint32_t *n = m->p->matrix;
 	const uint32_t *k = m->size;
 	const size_t row = 2 * (size_t)m->width;
-	const float *in = m->block + 2 * (size_t)task * volume(k);
+	const float *in = m->block + 2 * (size_t)task * bs_box_size(k);
 	float *a = m->rows + (size_t)member * m->rows_stride;
 	float *b = a + row * k[2] * k[1];
 	float *last = b + row * k[2] * n[1];
@@ -394,7 +385,7 @@ uint32_t bs_maps_fewest(const struct bs_protocol *p)
 	const uint32_t most[3] = { p->calibration_lines, p->calibration_lines,
 				   p->calibration_lines };
 
-	return least_of(p->calibration_lines, by_walsh(p) ? 8 : 2 * espirit_of(p, most).kernel[0]);
+	return bs_least(p->calibration_lines, by_walsh(p) ? 8 : 2 * espirit_of(p, most).kernel[0]);
 }
 
 bool bs_maps_due(struct bs_maps *m, uint32_t frame, double cycles)
@@ -465,7 +456,7 @@ int bs_maps_make(struct bs_maps *m, uint32_t frame, double cycles, bool *made, s
 	m->cycles = cycles;
 	m->size[0] = m->most[0];
 	for (int a = 0; a < 2; a++) {
-		m->size[a + 1] = least_of(m->box.lines[a], m->most[a + 1]);
+		m->size[a + 1] = bs_least(m->box.lines[a], m->most[a + 1]);
 		m->skipped[a] = (m->box.lines[a] - m->size[a + 1]) / 2;
 	}
 	bs_team_run(m->team, trim, m, (int)(p->coils * m->size[1] * m->size[2]));

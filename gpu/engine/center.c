@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sizes.h"
 #include "gpu/engine/engines.h"
 #include "gpu/nufft/density.h"
 
@@ -39,16 +40,6 @@ struct bs_center {
 	float *block;  /* block that calibrates, [coil][z][y][x] */
 	float *dft[3]; /* exp(-i2pi k n / voxels), [point][voxel] complex */
 };
-
-static uint32_t least(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t volume(const uint32_t n[3])
-{
-	return (uint64_t)n[0] * n[1] * n[2];
-}
 
 /*
  * Finds the points of the largest block, and the protocol of the small image if all samples
@@ -86,8 +77,8 @@ static void size(struct bs_center *c, const struct bs_protocol *p)
 	low->tolerance = 0.0;
 	low->prior = (struct bs_prior_keys){ 0 };
 	for (int a = 0; a < 3; a++) {
-		c->lines[a] = least(p->calibration_lines, p->matrix[a]);
-		low->matrix[a] = least(c->lines[a] + (c->lines[a] + 1) / 2, p->matrix[a]);
+		c->lines[a] = bs_least(p->calibration_lines, p->matrix[a]);
+		low->matrix[a] = bs_least(c->lines[a] + (c->lines[a] + 1) / 2, p->matrix[a]);
 		low->image_matrix[a] = low->matrix[a];
 	}
 	bs_plan_make(low);
@@ -112,9 +103,9 @@ static void lay(struct bs_center *c, struct bs_room *r)
 
 	bs_room_take(r, &c->index, "", 1, bs_protocol_samples(&c->low) * 4);
 	bs_room_take(r, &c->data, "", 1, coils * c->low.samples * 8);
-	bs_room_take(r, &c->image, "", 1, coils * volume(c->low.matrix) * 8);
+	bs_room_take(r, &c->image, "", 1, coils * bs_box_size(c->low.matrix) * 8);
 	bs_room_take(r, &c->between, "", 1, coils * between(c) * 8);
-	bs_room_take(r, &c->block, "", 1, coils * volume(c->lines) * 8);
+	bs_room_take(r, &c->block, "", 1, coils * bs_box_size(c->lines) * 8);
 	for (int a = 0; a < 3; a++)
 		bs_room_take(r, &c->dft[a], "", 1, (uint64_t)c->lines[a] * c->low.matrix[a] * 8);
 }
@@ -201,7 +192,7 @@ static bool whole(const struct bs_center *c, const uint8_t *seen, const uint32_t
 static int choose_block(struct bs_center *c, const struct bs_protocol *p, uint32_t fewest,
 			const struct bs_traj *traj, struct bs_fail *why)
 {
-	uint8_t *seen = calloc((size_t)volume(c->lines), 1);
+	uint8_t *seen = calloc((size_t)bs_box_size(c->lines), 1);
 	uint32_t lines[3] = { 0, 0, 0 };
 	uint32_t most = p->calibration_lines;
 
@@ -211,7 +202,7 @@ static int choose_block(struct bs_center *c, const struct bs_protocol *p, uint32
 		mark_around(c, p, traj->k + m * traj->dims, seen);
 	for (; most > 0; most--) {
 		for (int a = 0; a < 3; a++)
-			lines[a] = least(most, c->lines[a]);
+			lines[a] = bs_least(most, c->lines[a]);
 		if (whole(c, seen, lines))
 			break;
 	}
@@ -309,7 +300,7 @@ static int weigh(struct bs_center *c, const struct bs_traj *alone, float *weight
 	for (size_t m = 0; rc == 0 && m < bs_protocol_samples(&c->low); m++)
 		weight[m] = c->index[m] == UNUSED
 				    ? 0.0f
-				    : (float)(own[at++] * (double)volume(c->low.matrix) / sum);
+				    : (float)(own[at++] * (double)bs_box_size(c->low.matrix) / sum);
 	free(own);
 	return rc;
 }
@@ -467,10 +458,10 @@ static void transform(void *arg, int task, int member)
 
 	(void)member;
 	along(c->dft[0], n[0], m[0], 1, (size_t)m[1] * m[2],
-	      c->image + 2 * (size_t)task * volume(m), one);
+	      c->image + 2 * (size_t)task * bs_box_size(m), one);
 	along(c->dft[1], n[1], m[1], n[0], m[2], one, two);
 	along(c->dft[2], n[2], m[2], (size_t)n[0] * n[1], 1, two,
-	      c->block + 2 * (size_t)task * volume(n));
+	      c->block + 2 * (size_t)task * bs_box_size(n));
 }
 
 int bs_center_block(struct bs_center *c, uint32_t frame, const uint8_t *held, uint32_t lines[3],

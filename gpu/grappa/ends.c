@@ -6,11 +6,6 @@
 
 #define TAU 6.28318530717958647692
 
-static uint64_t lines_of(const struct bs_grappa_spec *s)
-{
-	return (uint64_t)s->encoded[1] * s->encoded[2];
-}
-
 static uint64_t wave_bytes(const struct bs_grappa_spec *s)
 {
 	return (uint64_t)s->kernel[0] / 2 * 4 * s->columns * 8;
@@ -18,7 +13,7 @@ static uint64_t wave_bytes(const struct bs_grappa_spec *s)
 
 static uint64_t samples_bytes(const struct bs_grappa_spec *s)
 {
-	return lines_of(s) * s->coils * (s->kernel[0] / 2 * 4) * 8;
+	return bs_grappa_lines_of(s) * s->coils * (s->kernel[0] / 2 * 4) * 8;
 }
 
 void bs_grappa_ends_need(const struct bs_grappa_spec *s, struct bs_need *need)
@@ -48,7 +43,7 @@ int bs_grappa_ends_plan(struct bs_grappa_ends *e, const struct bs_grappa_spec *s
 	e->coils = s->coils;
 	e->taps = s->kernel[0];
 	e->reach = s->kernel[0] / 2;
-	e->lines = (uint32_t)lines_of(s);
+	e->lines = (uint32_t)bs_grappa_lines_of(s);
 	e->team = team;
 	if (e->reach == 0)
 		return 0;

@@ -120,6 +120,15 @@ void bs_separate_clear(struct bs_separate *p)
 	memset(p->padded, 0, (size_t)p->s.coils * p->rows * p->row * 8);
 }
 
+/* The lines of padded, by weights that were expanded. at: where they are written. */
+static struct bs_filling lines_of(const struct bs_separate *p, const float *expanded,
+				  const uint32_t *at)
+{
+	return (struct bs_filling){ expanded, p->s.kernel[1],           p->s.coils,
+				    p->count, (size_t)p->rows * p->row, at,
+				    p->from };
+}
+
 /* Each task takes a block of columns of one coil of one band. */
 static void separate_block(void *arg, int task, int member)
 {
@@ -134,10 +143,11 @@ static void separate_block(void *arg, int task, int member)
 	p->simd->expand(p->now.weights + (size_t)2 * which * bs_slice_unknowns(s),
 			s->kernel[1] * s->coils, s->kernel[0], p->phase + 2 * (size_t)x,
 			p->phase_step, expanded);
-	p->simd->fill(expanded, s->kernel[1], s->coils, (size_t)p->rows * p->row,
-		      p->padded + 2 * (size_t)x,
-		      p->now.out + 2 * ((size_t)which * p->now.lines * s->columns + x), p->at,
-		      p->from, p->count, left < BS_GRAPPA_COLUMNS ? left : BS_GRAPPA_COLUMNS);
+	const struct bs_filling l = lines_of(p, expanded, p->at);
+
+	p->simd->fill(&l, p->padded + 2 * (size_t)x,
+		      p->now.out + 2 * ((size_t)which * p->now.lines * s->columns + x),
+		      left < BS_GRAPPA_COLUMNS ? left : BS_GRAPPA_COLUMNS);
 }
 
 /* Each task finds what pairs read of one coil in padded. */
@@ -172,9 +182,9 @@ static const float *find_beyond(const struct bs_separate *p, const float *weight
 
 	p->simd->expand(weights, s->kernel[1] * s->coils, s->kernel[0], p->choice, CHOICE,
 			expanded);
-	p->simd->fill(expanded, s->kernel[1], s->coils, (size_t)p->rows * p->row,
-		      p->padded + (size_t)2 * s->columns, beyond, p->at_beyond, p->from, p->count,
-		      width_of(s));
+	const struct bs_filling l = lines_of(p, expanded, p->at_beyond);
+
+	p->simd->fill(&l, p->padded + (size_t)2 * s->columns, beyond, width_of(s));
 	return beyond;
 }
 

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/sizes.h"
+
 #define BLOCK  8192u /* voxels of one task */
 #define SIGNAL 0.01  /* least |p| that counts as signal, as a share of the largest |p| */
 #define LEVELS 16    /* most levels, enough for 2^15 voxels on an axis */
@@ -27,11 +29,6 @@ struct bs_phasestep {
 	double least; /* least |p|^2 that counts as signal */
 };
 
-static uint64_t volume(const uint32_t n[3])
-{
-	return (uint64_t)n[0] * n[1] * n[2];
-}
-
 /*
  * Lays out blocks of twice the size from level to level, up to one for all. Returns the complex
  * values of all levels.
@@ -46,8 +43,8 @@ static uint64_t lay_out(struct bs_phasestep *t, const uint32_t matrix[3])
 		for (int a = 0; a < 3; a++)
 			l->size[a] = t->levels == 0 ? matrix[a] : (l[-1].size[a] + 1) / 2;
 		l->at = at;
-		at += volume(l->size);
-		if (volume(l->size) == 1) {
+		at += bs_box_size(l->size);
+		if (bs_box_size(l->size) == 1) {
 			t->levels++;
 			break;
 		}
@@ -61,7 +58,7 @@ int bs_phasestep_need(const uint32_t matrix[3], struct bs_need *need, struct bs_
 
 	(void)why;
 	bs_need_add(need, "echoes' product", 1, lay_out(&t, matrix) * 8);
-	bs_need_add(need, "echoes' product, rough", 1, volume(matrix) * 8);
+	bs_need_add(need, "echoes' product, rough", 1, bs_box_size(matrix) * 8);
 	return 0;
 }
 
@@ -74,7 +71,7 @@ int bs_phasestep_plan(struct bs_phasestep **plan, const uint32_t matrix[3], uint
 		return bs_fail(why, BS_ERR_NOMEM, "field map");
 	t->coils = coils;
 	t->team = team;
-	t->voxels = volume(matrix);
+	t->voxels = bs_box_size(matrix);
 	t->sums = bs_arena_take(arena, (size_t)lay_out(t, matrix) * 8, BS_ALIGN);
 	t->rough = bs_arena_take(arena, (size_t)t->voxels * 8, BS_ALIGN);
 	if (t->sums == NULL || t->rough == NULL) {
@@ -163,7 +160,7 @@ static void pull(struct bs_phasestep *t, uint32_t level)
 	const float *in = t->sums + 2 * from->at;
 	float *out = t->sums + 2 * to->at;
 
-	for (uint64_t v = 0; v < 2 * volume(to->size); v++)
+	for (uint64_t v = 0; v < 2 * bs_box_size(to->size); v++)
 		out[v] = 0.0f;
 	for (uint32_t z = 0; z < from->size[2]; z++)
 		for (uint32_t y = 0; y < from->size[1]; y++)

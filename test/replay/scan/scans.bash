@@ -1,4 +1,4 @@
-# test/replay/scan/scans.bash - sourced by test scripts: scans through the service of site.cfg in $dir,
+# test/replay/scan/scans.bash - sourced by scripts here: scans through a service of site.cfg in $dir,
 # which is also the folder they are in; what leaves is held to what `boreside recon` makes of it
 #
 # replay PROTOCOL RECORDING: replay.txt has its words, the last line is the outcome; $scan counts.
